@@ -1,0 +1,130 @@
+/* The PTX compiler as a library: PTX text in; a manifest, a code object or diagnostics out.
+ *
+ * It runs inside the compiler process and in tools, never inside the user's program (docs/architecture.md, "Compiler
+ * process").  A module is immutable once opened and may be used by one thread at a time; distinct modules are independent.
+ * The manifest is the LLVM-free description from which the runtime serves a module without the compiler: it is cached. */
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef ANYWARP_COMPILER_H
+#define ANYWARP_COMPILER_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* Part of every cache key.  Raise it when the manifest, an object's form, or generated code changes. */
+#define AW_COMPILER_ABI 1u
+
+/* ---- Manifest: flat, position-independent bytes; little endian; offsets from its first byte; strings NUL-terminated.
+ * The runtime checks it with aw_manifest_check before use, as it comes from disk or from another process. */
+#define AW_MANIFEST_MAGIC 0x464d5741u /* "AWMF" */
+
+struct aw_manifest {
+    uint32_t magic, abi;        /* AW_MANIFEST_MAGIC, AW_COMPILER_ABI */
+    uint32_t size;              /* of everything */
+    uint32_t ptx_major, ptx_minor, sm; /* of the (highest) module text */
+    uint32_t kernels, n_kernels;       /* offset and count of struct aw_manifest_kernel, sorted by name */
+    uint32_t params, n_params;         /* struct aw_manifest_param, all kernels' in order */
+    uint32_t vars, n_vars;             /* struct aw_manifest_var, sorted by name */
+    uint32_t relocs, n_relocs;         /* struct aw_manifest_reloc */
+    uint32_t image, image_size;        /* initial bytes of the arena's head; the arena's rest is zero */
+    uint64_t arena_size;               /* bytes; 256-aligned base is assumed */
+    uint32_t strings, strings_size;
+};
+
+struct aw_manifest_kernel {
+    uint32_t name;              /* offset in strings */
+    uint32_t line;              /* of its .entry, 1-based, in the text it came from */
+    uint32_t first_param, n_params;
+    uint32_t param_size;        /* bytes of the packed parameter buffer */
+    uint32_t max_ntid[3], req_ntid[3]; /* 0 = not stated */
+    uint32_t min_ctas, max_regs, cluster[3];
+    uint32_t static_shared;     /* bytes of .shared reached, as laid out for every target */
+    uint32_t flags;             /* AW_KERNEL_* */
+    uint64_t closure[2];        /* hash of all text the kernel's code depends on: the object's cache key */
+};
+enum { AW_KERNEL_DYNAMIC_SHARED = 1, AW_KERNEL_BARRIER = 2 };
+
+struct aw_manifest_param {
+    uint32_t offset, size, align;
+};
+
+enum aw_var_space { AW_VAR_GLOBAL, AW_VAR_CONST, AW_VAR_MANAGED };
+struct aw_manifest_var {
+    uint32_t name;
+    uint32_t space;             /* enum aw_var_space */
+    uint64_t offset, size;      /* in the module's arena; size 0 for an unsized extern that nothing defined */
+    uint32_t align, pad;
+};
+
+/* At load: *(uintN*)(arena + at) = arena + addend.  A managed variable whose storage the runtime puts elsewhere is reached
+ * through the pointer cell at its `offset`; see docs/architecture.md, "Module variables". */
+struct aw_manifest_reloc {
+    uint64_t at;
+    int64_t addend;
+    uint32_t size;              /* 4 or 8 bytes */
+    uint32_t mask_shift;        /* PTX mask(): shift right by this many bits before storing; normally 0 */
+};
+
+/* True when every offset, count and string lies inside `size` bytes and magic and abi are ours. */
+bool aw_manifest_check(const void *bytes, size_t size);
+
+/* ---- Diagnostics: lines of "file:line:column: error: text", each ended by '\n', in one heap string. */
+
+/* ---- Targets: "gfx1030" and so on, or "host:" and an LLVM CPU name, e.g. "host:sapphirerapids"; "host" is the running
+ * machine.  Features follow a comma: "host:haswell,+avx2". */
+struct aw_compile_options {
+    const char *target;
+    uint32_t opt_level;          /* 0..3; 3 is usual, 0 for PTX marked debug */
+    uint32_t code_object_version; /* AMDGPU: 4 or 5; 0 = 5 */
+    uint32_t block[3];           /* specialise for this block shape; 0,0,0 = general form */
+    uint32_t warps_per_vector;   /* host: 0 = choose */
+    uint32_t reserved[8];        /* 0 */
+};
+
+enum aw_emit { AW_EMIT_IR, AW_EMIT_IR_OPT, AW_EMIT_ASM, AW_EMIT_OBJ, AW_EMIT_CODE_OBJECT /* HSACO or host .so */ };
+
+/* What a finished code object needs at launch; also found in the object itself by its provider. */
+struct aw_kernel_info {
+    uint32_t shared_size, local_size, registers, kernarg_size, flags, wave_size;
+};
+
+struct aw_compiler_module;
+
+/* Parses, links and checks `n` PTX texts as one module (n > 1: -rdc).  A text need not be NUL-terminated.
+ * Returns AW_OK, AW_ERR_INVALID_PTX (nothing usable), AW_ERR_UNSUPPORTED_PTX, AW_ERR_NOT_FOUND (an extern nobody defines),
+ * or AW_ERR_OUT_OF_MEMORY.  Errors inside one function body do not fail the module: that function's kernels fail to compile.
+ * *ret_diags (heap, caller frees, never NULL after return) holds every message, also warnings on success.
+ * *ret_module is owned by the caller and keeps no pointer to the texts. */
+struct aw_text {
+    const char *ptr;
+    size_t len;
+    const char *name; /* for messages; NULL = "<ptx>" */
+};
+int aw_compiler_open(const struct aw_text texts[], size_t n, struct aw_compiler_module **ret_module, char **ret_diags);
+void aw_compiler_close(struct aw_compiler_module *module); /* NULL is fine */
+
+/* Borrowed until close. */
+const struct aw_manifest *aw_compiler_manifest(const struct aw_compiler_module *module);
+
+/* Compiles one kernel with all it reaches.  AW_OK; AW_ERR_NOT_FOUND (no such kernel); AW_ERR_INVALID_PTX or
+ * AW_ERR_NOT_SUPPORTED (diags say which instruction); AW_ERR_INVALID_VALUE (target or options).
+ * *ret_bytes is heap memory owned by the caller.  IR and assembly are text, NUL-terminated one past *ret_size. */
+int aw_compiler_compile(struct aw_compiler_module *module, const char *kernel, const struct aw_compile_options *options,
+                        enum aw_emit emit, char **ret_bytes, size_t *ret_size, struct aw_kernel_info *ret_info,
+                        char **ret_diags);
+
+/* Prints the linked module back as PTX; parsing it again gives an equal module.  Heap, caller frees; NULL: out of memory. */
+char *aw_compiler_print(const struct aw_compiler_module *module);
+
+/* The full name of the running machine's target, "host:CPU,features", for cache keys.  Thread-local storage.
+ * LLVM-free twin for the runtime: aw_host_target() in the host provider. */
+bool aw_compiler_target_ok(const char *target);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

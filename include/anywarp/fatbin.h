@@ -1,0 +1,93 @@
+/* Fatbins: what nvcc embeds in a program.  Bytes in, entries out; picks the image a device can use.
+ *
+ * Nothing here executes or compiles.  All functions are thread-safe on distinct objects; an opened fatbin is immutable.
+ * Input is untrusted: every offset is checked against the size given, or, where a caller knows no size (a registered
+ * wrapper), against the container's own header and the mapping it lies in. */
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef ANYWARP_FATBIN_H
+#define ANYWARP_FATBIN_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#define AW_FATBIN_WRAPPER_MAGIC 0x466243b1u
+#define AW_FATBIN_MAGIC 0xba55ed50u
+
+/* The 24 bytes that __cudaRegisterFatBinary receives.  version 1: data is the container.  version 2 (-rdc): data is the
+ * device-linked container, and `extra` a NULL-terminated array of the containers of all linked objects. */
+struct aw_fatbin_wrapper {
+    uint32_t magic, version;
+    const void *data;
+    const void *extra;
+};
+
+enum aw_fatbin_kind { AW_FATBIN_PTX = 1, AW_FATBIN_ELF = 2, AW_FATBIN_NVVM = 8 };
+enum aw_fatbin_compression { AW_FATBIN_RAW, AW_FATBIN_LZ4, AW_FATBIN_ZSTD };
+
+/* One entry of a container.  Pointers are borrowed from the container's bytes. */
+struct aw_fatbin_entry {
+    enum aw_fatbin_kind kind;   /* a kind not named above is kept as its number */
+    uint32_t sm;                /* 75, 120, ... */
+    char sm_suffix;             /* 'a', 'f' or 0 */
+    uint16_t isa_major, isa_minor; /* PTX ISA version for PTX, ELF version for cubins */
+    uint64_t flags;
+    enum aw_fatbin_compression compression;
+    const void *payload;
+    size_t payload_size;        /* as stored, without padding */
+    size_t size;                /* once decompressed; equals payload_size when raw */
+    const char *identifier;     /* source file name; not NUL-terminated; NULL when absent */
+    size_t identifier_len;
+    const char *options;        /* compile options kept with PTX, such as " -maxrregcount=40 "; NULL when absent */
+    size_t options_len;
+};
+
+/* 0 or one of these, negative. */
+enum aw_fatbin_error {
+    AW_FATBIN_OK = 0,
+    AW_FATBIN_BAD_MAGIC = -1,   /* not a fatbin */
+    AW_FATBIN_TRUNCATED = -2,   /* an offset or length reaches past the end */
+    AW_FATBIN_CORRUPT = -3,     /* a decompressor refused the payload, or its size disagrees with the header */
+    AW_FATBIN_NO_MEMORY = -4,
+    AW_FATBIN_UNSUPPORTED = -5, /* header or compression form not known */
+};
+const char *aw_fatbin_error_text(int error);
+
+/* Walks one container.  Zero `cursor` to begin; true while an entry was stored in *ret_entry; false at the end or on error,
+ * *ret_error (may not be NULL) tells which.  `size` is the bytes available at `container`; SIZE_MAX = trust its header. */
+struct aw_fatbin_iter {
+    size_t offset; /* opaque */
+};
+bool aw_fatbin_next(const void *container, size_t size, struct aw_fatbin_iter *iter, struct aw_fatbin_entry *ret_entry,
+                    int *ret_error);
+
+/* Bytes of the whole container including header, or 0 when it is none. */
+size_t aw_fatbin_size(const void *container, size_t available);
+
+/* Decompresses an entry into a fresh heap block (owned by the caller, free()), NUL-terminated one past *ret_size.
+ * For PTX, *ret_size excludes trailing NULs. */
+int aw_fatbin_extract(const struct aw_fatbin_entry *entry, char **ret_bytes, size_t *ret_size);
+
+/* Picks the PTX entry of one container to compile: the highest sm not above `max_sm` (0 = no limit) without an
+ * architecture-locked suffix; failing that the lowest one above; an 'f' or 'a' entry only if there is no other.
+ * True and *ret_entry, or false when the container has no PTX; then *ret_error is 0, or the error met. */
+bool aw_fatbin_choose_ptx(const void *container, size_t size, uint32_t max_sm, struct aw_fatbin_entry *ret_entry,
+                          int *ret_error);
+
+/* Writes the architectures present, such as "sm_75 sm_80 (cubin), compute_90 (PTX)", cut to `size`.  For messages. */
+void aw_fatbin_describe(const void *container, size_t size, char *ret_text, size_t text_size);
+
+/* Finds the containers in an ELF file's bytes: .nv_fatbin and __nv_relfatbin sections.  Calls `each` per container with its
+ * bytes (borrowed from `elf`); stops when it returns false.  Works without a section table by scanning loaded segments for
+ * the magic.  0 or a negative error; a file without fatbins is 0. */
+int aw_fatbin_each_in_elf(const void *elf, size_t size, bool (*each)(void *user, const void *container, size_t size),
+                          void *user);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,95 @@
+/* The binary interface between code that the host finisher generates and the host device that runs it.
+ *
+ * A host code object is an x86-64 shared object without dependencies: it reaches the runtime only through the tables
+ * here, so that it can be loaded with no symbol resolution.  Each exports `aw_host_object` (struct aw_host_object).
+ * Generated code knows the offsets below (ptx/target/host.c reads them with offsetof from this header). */
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef ANYWARP_HOSTABI_H
+#define ANYWARP_HOSTABI_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#define AW_HOST_ABI 1u
+#define AW_HOST_OBJECT_SYMBOL "aw_host_object"
+
+struct aw_host_block;
+
+/* Services of the runtime, called by generated code.  None returns when it ends the block. */
+struct aw_host_services {
+    /* Block barrier `id` for all warps, or for `threads` threads when nonzero: switches to another warp's context and
+     * returns when the barrier is complete.  Only kernels flagged AW_HOST_BARRIER may call it. */
+    void (*barrier)(struct aw_host_block *block, uint32_t id, uint32_t threads);
+    /* As barrier, and combines: op 0 popc, 1 and, 2 or over the `lanes` whose predicate bit is set; returns the result. */
+    uint32_t (*barrier_reduce)(struct aw_host_block *block, uint32_t id, uint32_t threads, uint32_t op,
+                               uint32_t active, uint32_t predicate);
+    /* Lets other warps and blocks progress: spin loops, nanosleep. */
+    void (*yield)(struct aw_host_block *block);
+    /* Formats one lane's printf as CUDA does; returns the number of arguments, -1 on error.  `args` is the packed buffer. */
+    int32_t (*vprintf)(struct aw_host_block *block, const char *format, const void *args);
+    /* Prints CUDA's assertion line and ends the kernel with AW_ERR_ASSERT.  No return. */
+    void (*assert_fail)(struct aw_host_block *block, const char *message, const char *file, uint32_t line,
+                        const char *function, uint32_t thread_linear);
+    /* Ends the kernel with `status` (enum aw_status); `what` is a static string in the object ("trap", ...).  No return. */
+    void (*trap)(struct aw_host_block *block, uint32_t status, const char *what);
+    void *(*malloc)(struct aw_host_block *block, uint64_t size);
+    void (*free)(struct aw_host_block *block, void *ptr);
+    uint64_t (*globaltimer)(void); /* nanoseconds */
+    void *reserved[8];
+};
+
+/* One launch, constant while it runs. */
+struct aw_host_launch {
+    uint32_t grid[3], block[3];
+    uint32_t warps;              /* per block, ceil(threads / 32) */
+    uint32_t threads;            /* per block */
+    uint32_t dynamic_shared;     /* bytes */
+    uint32_t total_shared;       /* static + dynamic */
+    uint64_t grid_id;
+    const char *kernarg;         /* packed parameters, then hidden ones (docs/architecture.md, "Kernel arguments") */
+    const struct aw_host_services *services;
+    void *runtime;               /* the host device's own */
+};
+
+/* One block in execution, on one worker thread.  The runtime embeds this at the head of a larger struct. */
+struct aw_host_block {
+    const struct aw_host_launch *launch;
+    char *shared;                /* base of the block's shared window; window offset 0.  64-byte aligned */
+    uint32_t ctaid[3];
+    uint32_t worker;             /* index of the worker thread: %smid */
+    uint32_t warp;               /* index of the warp that runs now: set before each entry and each switch */
+    uint32_t pad;
+};
+
+enum {
+    AW_HOST_BARRIER = 1,         /* must be started through `warp`, on contexts; else through `blocks` */
+};
+
+/* Runs the blocks first .. first+count-1 (linear, x fastest) one after another; sets block->ctaid and block->warp.
+ * Precondition: no barrier in the kernel.  */
+typedef void aw_host_blocks_fn(struct aw_host_block *block, uint64_t first, uint64_t count);
+/* Runs `warps_per_call` consecutive warps, beginning with warp `warp`, of the block in *block, from entry to return.  */
+typedef void aw_host_warp_fn(struct aw_host_block *block, uint32_t warp);
+
+struct aw_host_object {
+    uint32_t abi;                /* AW_HOST_ABI */
+    uint32_t flags;
+    uint32_t static_shared;      /* bytes; dynamic shared memory begins at this offset rounded up to 16 */
+    uint32_t stack_bytes;        /* a warp context's stack must have at least this */
+    uint32_t kernarg_size;       /* with hidden ones */
+    uint32_t warps_per_call;     /* 1, or 2..4 where one vector holds several warps */
+    uint32_t block[3];           /* specialised for this shape; 0,0,0 = any */
+    uint32_t local_bytes;        /* per thread, as attribute */
+    aw_host_blocks_fn *blocks;   /* NULL when AW_HOST_BARRIER */
+    aw_host_warp_fn *warp;
+    const char *name;            /* kernel */
+};
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,142 @@
+/* The seam: what a device can do, with HIP's semantics.  `hip/` forwards to libamdhip64; `host/` is the machine itself.
+ *
+ * A provider is one static table.  Its objects are opaque, owned by the provider, and destroyed by the call named so.
+ * Every call is thread-safe unless said otherwise; every call names its device, there is no current one.  Results are
+ * enum aw_status values (0 = AW_OK).  ret_ outputs are untouched on failure.  A NULL stream is the device's legacy
+ * default stream: it waits for, and is waited for by, every stream not made with AW_STREAM_NON_BLOCKING. */
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef ANYWARP_PROVIDER_H
+#define ANYWARP_PROVIDER_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+struct aw_stream;   /* provider's */
+struct aw_event;    /* provider's */
+struct aw_object;   /* a loaded code object, provider's */
+struct aw_function; /* a kernel in it, lives as long as its object */
+
+enum { AW_STREAM_NON_BLOCKING = 1 };
+enum { AW_EVENT_NO_TIMING = 1, AW_EVENT_BLOCKING_SYNC = 2, AW_EVENT_INTERPROCESS = 4 };
+enum { AW_HOST_MAPPED = 1, AW_HOST_PORTABLE = 2, AW_HOST_WRITE_COMBINED = 4 };
+
+enum aw_device_attr {
+    AW_DEV_MULTIPROCESSORS, AW_DEV_CLOCK_KHZ, AW_DEV_MEMORY_CLOCK_KHZ, AW_DEV_BUS_WIDTH, AW_DEV_L2_BYTES,
+    AW_DEV_MAX_THREADS_PER_BLOCK, AW_DEV_MAX_BLOCK_X, AW_DEV_MAX_BLOCK_Y, AW_DEV_MAX_BLOCK_Z,
+    AW_DEV_MAX_GRID_X, AW_DEV_MAX_GRID_Y, AW_DEV_MAX_GRID_Z,
+    AW_DEV_SHARED_PER_BLOCK, AW_DEV_SHARED_PER_MULTIPROCESSOR, AW_DEV_REGS_PER_BLOCK,
+    AW_DEV_MAX_THREADS_PER_MULTIPROCESSOR, AW_DEV_WAVE_SIZE, AW_DEV_PCI_DOMAIN, AW_DEV_PCI_BUS, AW_DEV_PCI_DEVICE,
+    AW_DEV_INTEGRATED, AW_DEV_MANAGED, AW_DEV_CONCURRENT_MANAGED, AW_DEV_PAGEABLE, AW_DEV_COOPERATIVE,
+    AW_DEV_UNIFIED_ADDRESSING, AW_DEV_HOST_NATIVE_ATOMICS, AW_DEV_ASYNC_ENGINES, AW_DEV_COUNT_
+};
+
+enum aw_function_attr {
+    AW_FN_MAX_THREADS, AW_FN_SHARED_BYTES, AW_FN_CONST_BYTES, AW_FN_LOCAL_BYTES, AW_FN_REGS, AW_FN_COUNT_
+};
+
+enum aw_copy_kind { AW_COPY_H2H, AW_COPY_H2D, AW_COPY_D2H, AW_COPY_D2D, AW_COPY_DEFAULT };
+
+/* A rectangular copy, in bytes; pitches and slice heights as cudaMemcpy3D has them.  depth and height at least 1. */
+struct aw_copy3d {
+    const void *src;
+    void *dst;
+    size_t src_pitch, dst_pitch;   /* bytes from row to row */
+    size_t src_slice, dst_slice;   /* bytes from slice to slice */
+    size_t width, height, depth;   /* bytes, rows, slices */
+    enum aw_copy_kind kind;
+};
+
+struct aw_launch {
+    uint32_t grid[3], block[3];
+    uint32_t shared_bytes;         /* dynamic, on top of the kernel's own */
+    bool cooperative;              /* all blocks must make progress together */
+    const void *kernarg;           /* packed parameters followed by the hidden ones; copied before the call returns */
+    size_t kernarg_size;
+    const char *name;              /* for messages; borrowed until the kernel has run (the core keeps module names alive) */
+};
+
+struct aw_pointer_info {
+    void *base;
+    size_t size;
+    int device;                    /* -1: host memory */
+    bool managed;
+};
+
+struct aw_provider {
+    const char *name;              /* "host", "hip" */
+
+    /* Opens the provider.  AW_ERR_NO_DEVICE with a one-line reason (static or thread-local) when it cannot serve. */
+    int (*open)(const char **ret_why);
+    int (*device_count)(void);
+    int (*device_name)(int dev, char *ret_name, size_t size);
+    /* What the compiler is asked for: "gfx1030", "host:...".  Static lifetime.  */
+    const char *(*device_target)(int dev);
+    int (*device_attr)(int dev, enum aw_device_attr attr, int *ret_value);
+    int (*device_uuid)(int dev, uint8_t ret_uuid[16]);
+    int (*device_memory)(int dev, size_t *ret_free, size_t *ret_total);
+    /* 4 or 5; 0 where it does not apply. */
+    int (*code_object_version)(int dev);
+    int (*device_sync)(int dev);
+    /* The first asynchronous fault since the device (or its last reset) began, or AW_OK.  Sticky. */
+    int (*device_fault)(int dev);
+    int (*device_reset)(int dev);
+
+    /* Device memory is 256-byte aligned.  Freeing waits for work that may use it, as cudaFree does.  Size 0 is the caller's
+     * affair and never reaches here. */
+    int (*mem_alloc)(int dev, size_t size, void **ret_ptr);
+    int (*mem_free)(int dev, void *ptr);
+    int (*host_alloc)(int dev, size_t size, unsigned flags, void **ret_ptr);
+    int (*host_free)(void *ptr);
+    int (*host_register)(int dev, void *ptr, size_t size, unsigned flags, void **ret_device_ptr);
+    int (*host_unregister)(void *ptr);
+    int (*managed_alloc)(int dev, size_t size, void **ret_ptr); /* freed with mem_free */
+    int (*pointer_info)(const void *ptr, struct aw_pointer_info *ret_info); /* AW_ERR_INVALID_VALUE: not ours */
+
+    /* Asynchronous on `stream`; source and destination must stay valid.  Pageable host memory is the caller's concern. */
+    int (*copy)(int dev, void *dst, const void *src, size_t size, enum aw_copy_kind kind, struct aw_stream *stream);
+    int (*copy3d)(int dev, const struct aw_copy3d *copy, struct aw_stream *stream);
+    /* Sets `count` elements of 1, 2 or 4 bytes. */
+    int (*fill)(int dev, void *dst, uint32_t value, unsigned element_bytes, size_t count, struct aw_stream *stream);
+    int (*copy_peer)(int dst_dev, void *dst, int src_dev, const void *src, size_t size, struct aw_stream *stream);
+
+    int (*stream_create)(int dev, unsigned flags, int priority, struct aw_stream **ret_stream);
+    int (*stream_destroy)(struct aw_stream *stream); /* pending work still completes */
+    int (*stream_query)(int dev, struct aw_stream *stream);   /* AW_OK or AW_ERR_NOT_READY, or the device's fault */
+    int (*stream_sync)(int dev, struct aw_stream *stream);
+    int (*stream_wait)(int dev, struct aw_stream *stream, struct aw_event *event);
+    int (*stream_callback)(int dev, struct aw_stream *stream, void (*fn)(void *user), void *user);
+
+    int (*event_create)(int dev, unsigned flags, struct aw_event **ret_event);
+    int (*event_destroy)(struct aw_event *event);
+    int (*event_record)(int dev, struct aw_event *event, struct aw_stream *stream);
+    int (*event_query)(struct aw_event *event);
+    int (*event_sync)(struct aw_event *event);
+    int (*event_elapsed)(struct aw_event *begin, struct aw_event *end, float *ret_ms);
+
+    /* Loads a code object (HSACO or host object); `bytes` may be freed afterwards. */
+    int (*object_load)(int dev, const void *bytes, size_t size, struct aw_object **ret_object);
+    int (*object_unload)(struct aw_object *object);
+    int (*object_function)(struct aw_object *object, const char *name, struct aw_function **ret_function);
+    int (*function_attr)(struct aw_function *function, enum aw_function_attr attr, int *ret_value);
+    int (*occupancy)(struct aw_function *function, int block_threads, size_t dynamic_shared, int *ret_blocks);
+    /* Allows dynamic shared memory beyond 48 KiB; optional: may be NULL. */
+    int (*function_set_shared)(struct aw_function *function, size_t dynamic_shared);
+    int (*launch)(int dev, struct aw_function *function, const struct aw_launch *launch, struct aw_stream *stream);
+
+    /* Optional, may be NULL. */
+    int (*peer_access)(int dev, int peer, bool *ret_can);
+    int (*peer_enable)(int dev, int peer, bool on);
+};
+
+extern const struct aw_provider aw_provider_host;
+extern const struct aw_provider aw_provider_hip;
+
+#ifdef __cplusplus
+}
+#endif
+#endif

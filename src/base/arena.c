@@ -1,0 +1,102 @@
+/* Arena allocation over malloc'd chunks that double in size.  Not a general allocator: nothing is freed singly. */
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "base/arena.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+#define FIRST_CHUNK (size_t)4096
+#define LARGEST_CHUNK ((size_t)1 << 20)
+
+struct aw_arena_chunk {
+    struct aw_arena_chunk *next;
+    size_t size;
+};
+
+void aw_arena_fini(struct aw_arena *arena)
+{
+    for (struct aw_arena_chunk *c = arena->chunks, *next; c; c = next) {
+        next = c->next;
+        free(c);
+    }
+    *arena = (struct aw_arena){ 0 };
+}
+
+static bool arena_add_chunk(struct aw_arena *arena, size_t need)
+{
+    size_t size = arena->chunks ? arena->chunks->size * 2 : FIRST_CHUNK;
+
+    if (size > LARGEST_CHUNK)
+        size = LARGEST_CHUNK;
+    if (size < need)
+        size = need;
+    /* calloc: fresh pages come zeroed from the system, so zeroed allocations cost nothing extra. */
+    struct aw_arena_chunk *c = calloc(1, sizeof *c + size);
+    if (!c)
+        return false;
+    c->size = size;
+    c->next = arena->chunks;
+    arena->chunks = c;
+    arena->next = (char *)(c + 1);
+    arena->end = arena->next + size;
+    return true;
+}
+
+void *aw_arena_alloc(struct aw_arena *arena, size_t size, size_t align)
+{
+    if (size > SIZE_MAX / 2)
+        goto fail;
+    for (int attempt = 0; attempt < 2; attempt++) {
+        uintptr_t at = ((uintptr_t)arena->next + align - 1) & ~(uintptr_t)(align - 1);
+        if (arena->next && at <= (uintptr_t)arena->end && size <= (uintptr_t)arena->end - at) {
+            arena->next = (char *)(at + size);
+            arena->total += size;
+            return (void *)at;
+        }
+        if (attempt || !arena_add_chunk(arena, size + align))
+            break;
+    }
+fail:
+    arena->failed = true;
+    return NULL;
+}
+
+void *aw_arena_array(struct aw_arena *arena, size_t size, size_t align, size_t n)
+{
+    size_t bytes;
+
+    if (__builtin_mul_overflow(size, n, &bytes)) {
+        arena->failed = true;
+        return NULL;
+    }
+    return aw_arena_alloc(arena, bytes, align);
+}
+
+struct aw_str aw_arena_str(struct aw_arena *arena, struct aw_str s)
+{
+    char *copy = aw_arena_alloc(arena, s.len + 1, 1);
+
+    if (!copy)
+        return (struct aw_str){ 0 };
+    if (s.len)
+        memcpy(copy, s.ptr, s.len);
+    return (struct aw_str){ copy, s.len };
+}
+
+struct aw_str aw_arena_printf(struct aw_arena *arena, const char *fmt, ...)
+{
+    va_list ap;
+
+    va_start(ap, fmt);
+    int len = vsnprintf(NULL, 0, fmt, ap);
+    va_end(ap);
+    if (len < 0)
+        return (struct aw_str){ 0 };
+    char *text = aw_arena_alloc(arena, (size_t)len + 1, 1);
+    if (!text)
+        return (struct aw_str){ 0 };
+    va_start(ap, fmt);
+    vsnprintf(text, (size_t)len + 1, fmt, ap);
+    va_end(ap);
+    return (struct aw_str){ text, (size_t)len };
+}

@@ -1,0 +1,16 @@
+/* Whole files, paths, and where the running library itself lies. */
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef AW_BASE_FILE_H
+#define AW_BASE_FILE_H
+
+#include "base/status.h"
+
+/* Reads a whole file into a heap buffer (owned by the caller, free()), NUL-terminated beyond its length. */
+enum aw_status aw_file_read(const char *path, char **ret_bytes, size_t *ret_len);
+/* Full read or write on a descriptor, over EINTR and short counts; false on error or early end. */
+bool aw_fd_read_all(int fd, void *bytes, size_t len);
+bool aw_fd_write_all(int fd, const void *bytes, size_t len);
+/* Directory that holds the object containing `address` (dladdr); false when unknown or cut. */
+bool aw_self_dir(const void *address, char *ret_path, size_t size);
+
+#endif

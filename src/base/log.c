@@ -1,0 +1,97 @@
+/* ANYWARP_LOG is read once; a line is one write, so lines of several threads do not mix. */
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "base/log.h"
+
+#include <pthread.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "base/str.h"
+
+static const char *const level_names[] = { "err", "fixme", "warn", "info", "trace" };
+
+static struct {
+    pthread_once_t once;
+    enum aw_log_level level; /* for rooms not named */
+    char spec[256];
+} log_state = { .once = PTHREAD_ONCE_INIT, .level = AW_LOG_WARN };
+
+static bool level_from(struct aw_str s, enum aw_log_level *ret_level)
+{
+    for (int i = 0; i <= AW_LOG_TRACE; i++) {
+        if (aw_str_is(s, level_names[i])) {
+            *ret_level = (enum aw_log_level)i;
+            return true;
+        }
+    }
+    return false;
+}
+
+/* Takes the next "level[:room]" off *rest. */
+static bool next_rule(const char **rest, struct aw_str *ret_level, struct aw_str *ret_room)
+{
+    const char *p = *rest;
+
+    if (!*p)
+        return false;
+    size_t len = strcspn(p, ",");
+    size_t level_len = strcspn(p, ":,");
+    *ret_level = (struct aw_str){ p, level_len };
+    *ret_room = level_len < len ? (struct aw_str){ p + level_len + 1, len - level_len - 1 } : (struct aw_str){ 0 };
+    *rest = p + len + (p[len] == ',');
+    return true;
+}
+
+static void log_read_environment(void)
+{
+    const char *env = getenv("ANYWARP_LOG");
+
+    if (!env)
+        return;
+    snprintf(log_state.spec, sizeof log_state.spec, "%s", env);
+    struct aw_str level, room;
+    for (const char *rest = log_state.spec; next_rule(&rest, &level, &room);) {
+        enum aw_log_level parsed;
+        if (!level_from(level, &parsed))
+            fprintf(stderr, "anywarp: warn: ANYWARP_LOG: unknown level '%.*s' (err, fixme, warn, info, trace)\n",
+                    AW_STR_ARG(level));
+        else if (!room.len)
+            log_state.level = parsed;
+    }
+}
+
+bool aw_log_on(enum aw_log_level level, const char *room_name)
+{
+    pthread_once(&log_state.once, log_read_environment);
+    enum aw_log_level limit = log_state.level;
+    if (log_state.spec[0]) {
+        struct aw_str name, room;
+        for (const char *rest = log_state.spec; next_rule(&rest, &name, &room);) {
+            enum aw_log_level parsed;
+            if (room.len && aw_str_is(room, room_name) && level_from(name, &parsed))
+                limit = parsed;
+        }
+    }
+    return level <= limit;
+}
+
+void aw_log(enum aw_log_level level, const char *room, const char *fmt, ...)
+{
+    if (!aw_log_on(level, room))
+        return;
+    struct aw_buf line = { 0 };
+    va_list ap;
+    aw_buf_printf(&line, "anywarp: %s: %s: ", level_names[level], room);
+    va_start(ap, fmt);
+    aw_buf_vprintf(&line, fmt, ap);
+    va_end(ap);
+    if (line.ptr && line.ptr[line.len - 1] != '\n')
+        aw_buf_add(&line, "\n", 1);
+    if (!line.failed) {
+        ssize_t ignored = write(STDERR_FILENO, line.ptr, line.len);
+        (void)ignored; /* nowhere to report it */
+    }
+    aw_buf_fini(&line);
+}

@@ -1,0 +1,184 @@
+/* Unit tests of src/base. */
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <criterion/criterion.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "base/arena.h"
+#include "base/dl.h"
+#include "base/file.h"
+#include "base/hash.h"
+#include "base/map.h"
+#include "base/status.h"
+#include "base/vec.h"
+
+Test(arena, aligned_zeroed_and_distinct)
+{
+    struct aw_arena a = { 0 };
+    char *last = NULL;
+
+    for (size_t i = 1; i < 5000; i++) {
+        size_t align = (size_t)1 << (i % 7);
+        unsigned char *p = aw_arena_alloc(&a, i, align);
+        cr_assert_not_null(p);
+        cr_assert_eq((uintptr_t)p % align, 0u);
+        for (size_t k = 0; k < i; k++)
+            cr_assert_eq(p[k], 0, "size %zu byte %zu", i, k);
+        memset(p, 0xff, i);
+        cr_assert_neq((char *)p, last);
+        last = (char *)p;
+    }
+    cr_assert(!a.failed);
+    aw_arena_fini(&a);
+}
+
+Test(arena, refuses_overflow)
+{
+    struct aw_arena a = { 0 };
+
+    cr_assert_null(aw_arena_alloc(&a, SIZE_MAX - 8, 8));
+    cr_assert(a.failed);
+    cr_assert_null(aw_arena_array(&a, 16, 8, SIZE_MAX / 8));
+    aw_arena_fini(&a);
+}
+
+Test(arena, strings)
+{
+    struct aw_arena a = { 0 };
+    struct aw_str s = aw_arena_printf(&a, "%s-%d", "x", 42);
+
+    cr_assert(aw_str_is(s, "x-42"));
+    cr_assert_eq(s.ptr[s.len], 0);
+    cr_assert(aw_str_eq(aw_arena_str(&a, s), s));
+    aw_arena_fini(&a);
+}
+
+Test(str, order_and_prefix)
+{
+    cr_assert_lt(aw_str_cmp(AW_STR("ab"), AW_STR("abc")), 0);
+    cr_assert_gt(aw_str_cmp(AW_STR("b"), AW_STR("abc")), 0);
+    cr_assert_eq(aw_str_cmp(AW_STR("b"), AW_STR("b")), 0);
+    cr_assert(aw_str_starts(AW_STR("abc"), "ab"));
+    cr_assert(!aw_str_starts(AW_STR("a"), "ab"));
+}
+
+Test(buf, grows_and_terminates)
+{
+    struct aw_buf b = { 0 };
+
+    for (int i = 0; i < 1000; i++)
+        aw_buf_printf(&b, "%d,", i);
+    cr_assert(!b.failed);
+    cr_assert_eq(strlen(b.ptr), b.len);
+    cr_assert_eq(b.len, 3890u);
+    aw_buf_fini(&b);
+}
+
+Test(vec, push)
+{
+    AW_VEC(int) v = { 0 };
+
+    for (int i = 0; i < 1000; i++)
+        cr_assert(aw_vec_push(&v, i * 3));
+    cr_assert_eq(v.n, 1000u);
+    for (int i = 0; i < 1000; i++)
+        cr_assert_eq(v.at[i], i * 3);
+    aw_vec_fini(&v);
+}
+
+Test(hash, framing)
+{
+    struct aw_hasher a, b;
+
+    aw_hasher_init(&a);
+    aw_hasher_init(&b);
+    aw_hasher_add(&a, "a", 1);
+    aw_hasher_add(&a, "bc", 2);
+    aw_hasher_add(&b, "ab", 2);
+    aw_hasher_add(&b, "c", 1);
+    cr_assert(!aw_hash128_eq(aw_hasher_end(&a), aw_hasher_end(&b)));
+    char hex[33];
+    aw_hash128_hex((struct aw_hash128){ 0x1, 0xab }, hex);
+    cr_assert_str_eq(hex, "00000000000000ab0000000000000001");
+}
+
+/* Random puts and removals against a plain array. */
+Test(map, against_array)
+{
+    enum { N = 600 };
+    struct aw_map map = { 0 };
+    struct aw_ptrmap ptrs = { 0 };
+    static char keys[N][8];
+    static int values[N];
+    bool present[N] = { 0 };
+    size_t n = 0;
+
+    for (int i = 0; i < N; i++)
+        snprintf(keys[i], sizeof keys[i], "k%d", i);
+    srand(7);
+    for (int step = 0; step < 50000; step++) {
+        int i = rand() % N;
+        struct aw_str key = aw_str_from(keys[i]);
+        if (rand() % 3) {
+            cr_assert(aw_map_put(&map, key, &values[i]));
+            cr_assert(aw_ptrmap_put(&ptrs, keys[i], &values[i]));
+            n += !present[i];
+            present[i] = true;
+        } else {
+            cr_assert_eq(aw_map_remove(&map, key), present[i] ? &values[i] : NULL);
+            cr_assert_eq(aw_ptrmap_remove(&ptrs, keys[i]), present[i] ? &values[i] : NULL);
+            n -= present[i];
+            present[i] = false;
+        }
+        cr_assert_eq(map.n, n);
+        cr_assert_eq(ptrs.n, n);
+        int j = rand() % N;
+        cr_assert_eq(aw_map_find(&map, aw_str_from(keys[j])), present[j] ? &values[j] : NULL);
+        cr_assert_eq(aw_ptrmap_find(&ptrs, keys[j]), present[j] ? &values[j] : NULL);
+    }
+    aw_map_fini(&map);
+    aw_ptrmap_fini(&ptrs);
+}
+
+Test(status, columns)
+{
+    cr_assert_eq(aw_status_to_cu(AW_ERR_NOT_SUPPORTED), 801);
+    cr_assert_eq(aw_status_to_cudart(AW_ERR_INVALID_CONFIG), 9);
+    cr_assert_eq(aw_status_to_cu(AW_ERR_INVALID_CONFIG), 1);
+    cr_assert_eq(aw_status_from_hip(2), AW_ERR_OUT_OF_MEMORY);
+    cr_assert_eq(aw_status_from_hip(719), AW_ERR_LAUNCH_FAILED);
+    cr_assert_eq(aw_status_from_hip(987654), AW_ERR_UNKNOWN);
+    cr_assert_eq(aw_status_to_cu((enum aw_status)4242), 999);
+    for (int i = 0; i < AW_STATUS_COUNT; i++)
+        cr_assert_not_null(aw_status_text((enum aw_status)i));
+}
+
+Test(dl, opens_and_explains)
+{
+    struct {
+        double (*cos)(double);
+        void *absent;
+    } table;
+    const struct aw_dl_symbol optional[] = { { "cos", 0, true }, { "no_such_symbol_here", sizeof(void *), false }, { 0 } };
+    const struct aw_dl_symbol required[] = { { "no_such_symbol_here", 0, true }, { 0 } };
+    const char *names[] = { "libnothing-of-the-kind.so", "libm.so.6", NULL };
+    const char *why = NULL;
+
+    cr_assert_not_null(aw_dl_open(names, optional, &table, &why));
+    cr_assert_eq(table.cos(0), 1.0);
+    cr_assert_null(table.absent);
+    cr_assert_null(aw_dl_open(names, required, &table, &why));
+    cr_assert_not_null(strstr(why, "no_such_symbol_here"));
+}
+
+Test(file, reads_whole)
+{
+    char *bytes;
+    size_t len;
+
+    cr_assert_eq(aw_file_read("/proc/self/status", &bytes, &len), AW_OK);
+    cr_assert_gt(len, 100u);
+    cr_assert_eq(strlen(bytes), len);
+    free(bytes);
+    cr_assert_eq(aw_file_read("/no/such/file", &bytes, &len), AW_ERR_FILE_NOT_FOUND);
+}

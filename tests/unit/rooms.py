@@ -1,0 +1,106 @@
+#!/usr/bin/env python3
+# The include matrix of docs/architecture.md, checked against every #include; and each public header compiled alone, as C
+# and as C++.  Usage: rooms.py SOURCE_ROOT [CC [CXX]].
+# SPDX-License-Identifier: Apache-2.0
+import os
+import re
+import subprocess
+import sys
+import tempfile
+
+# room: (folder, other rooms whose headers it may include, foreign header families it may include).  Every room may include
+# libc and itself.  src/abi's and tools' headers belong to nobody else.
+ROOMS = {
+    "include": ("include/anywarp", set(), set()),
+    "base": ("src/base", {"include"}, {"xxhash"}),
+    "fatbin": ("src/fatbin", {"include", "base"}, {"zstd", "lz4", "elf"}),
+    "cache": ("src/cache", {"include", "base"}, set()),
+    "provider": ("src/provider", {"include", "base"}, set()),
+    "core": ("src/core", {"include", "base", "cache"}, set()),
+    "abi": ("src/abi", {"include", "base", "core"}, set()),
+    "preload": ("src/preload", {"include", "base"}, {"elf"}),
+    "ptx": ("ptx", {"include", "base"}, {"llvm", "lld"}),
+    "tools": ("tools", None, {"elf"}),
+}
+FOREIGN = {
+    "llvm": re.compile(r"^llvm(-c)?/"),
+    "lld": re.compile(r"^lld/"),
+    "elf": re.compile(r"^(libelf|gelf|elfutils/.*)\.h$"),
+    "zstd": re.compile(r"^zstd(_errors)?\.h$"),
+    "lz4": re.compile(r"^lz4\.h$"),
+    "xxhash": re.compile(r"^xxhash\.h$"),
+    "hip": re.compile(r"^hip/"),
+    "cuda": re.compile(r"^cuda"),
+}
+INCLUDE = re.compile(r'^\s*#\s*include\s*([<"])([^>"]+)[>"]', re.M)
+PTX_FOLDERS = ("tab/", "syntax/", "module/", "lower/", "simt/", "target/")
+
+
+def room_of(header):
+    """The room that a quoted or <anywarp/> include belongs to, or None for libc and generated files."""
+    if header.startswith("anywarp/"):
+        return "include"
+    if header.startswith(PTX_FOLDERS):
+        return "ptx"
+    head = header.split("/")[0]
+    return head if head in ROOMS and "/" in header else None
+
+
+def sources(root, folder):
+    for at, _, names in os.walk(os.path.join(root, folder)):
+        for name in sorted(names):
+            if name.endswith((".c", ".h", ".cpp", ".def", ".inc")):
+                yield os.path.join(at, name)
+
+
+def check_room(root, room):
+    folder, may, foreign_may = ROOMS[room]
+    for path in sources(root, folder):
+        text = open(path, encoding="utf-8").read()
+        for style, header in INCLUDE.findall(text):
+            other = room_of(header)
+            if other and other != room and may is not None and other not in may:
+                yield f"{os.path.relpath(path, root)}: room {room} may not include {other}'s {header}"
+            for family, pattern in FOREIGN.items():
+                if style == "<" and pattern.match(header) and family not in foreign_may:
+                    yield f"{os.path.relpath(path, root)}: room {room} may not include {header}"
+
+
+def check_header(root, header, compiler, flags):
+    with tempfile.TemporaryDirectory() as tmp:
+        run = subprocess.run(
+            compiler + flags + ["-Wall", "-Wextra", "-Werror", "-fsyntax-only", "-I" + os.path.join(root, "include"), "-"],
+            input=f"#include <anywarp/{header}>\n", text=True, capture_output=True, cwd=tmp)
+    if run.returncode:
+        yield f"include/anywarp/{header} does not compile alone with {' '.join(compiler + flags)}:\n{run.stderr}"
+
+
+def self_test():
+    """The checker must catch what it is for."""
+    with tempfile.TemporaryDirectory() as root:
+        os.makedirs(os.path.join(root, "src/base"))
+        os.makedirs(os.path.join(root, "src/core"))
+        with open(os.path.join(root, "src/base/a.c"), "w") as f:
+            f.write('#include "core/context.h"\n#include <llvm-c/Core.h>\n#include <stdio.h>\n')
+        with open(os.path.join(root, "src/core/a.c"), "w") as f:
+            f.write('#include "base/str.h"\n#include <anywarp/provider.h>\n')
+        assert len(list(check_room(root, "base"))) == 2
+        assert not list(check_room(root, "core"))
+
+
+def main():
+    root = os.path.abspath(sys.argv[1])
+    cc = sys.argv[2].split() if len(sys.argv) > 2 else ["cc"]
+    cxx = sys.argv[3].split() if len(sys.argv) > 3 else ["c++"]
+    self_test()
+    faults = [fault for room in ROOMS for fault in check_room(root, room)]
+    for header in sorted(os.listdir(os.path.join(root, "include/anywarp"))):
+        for std in ("c99", "c17"):
+            faults += check_header(root, header, cc, ["-xc", "-std=" + std, "-pedantic"])
+        faults += check_header(root, header, cxx, ["-xc++", "-std=c++17"])
+    print("\n".join(faults) or "rooms: all includes allowed, all public headers compile alone")
+    return 1 if faults else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
