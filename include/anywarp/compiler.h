@@ -61,7 +61,8 @@ struct aw_manifest_var {
 };
 
 /* At load: *(uintN*)(arena + at) = arena + addend.  A managed variable whose storage the runtime puts elsewhere is reached
- * through the pointer cell at its `offset`; see docs/architecture.md, "Module variables". */
+ * through the pointer cell at its `offset`; see docs/architecture.md, "Module variables".  Its initial bytes are in the arena
+ * behind the cell, at offset + 8 rounded up to its alignment; relocations that point there mean the storage. */
 struct aw_manifest_reloc {
     uint64_t at;
     int64_t addend;

@@ -27,7 +27,7 @@ struct aw_fatbin_wrapper {
 };
 
 enum aw_fatbin_kind { AW_FATBIN_PTX = 1, AW_FATBIN_ELF = 2, AW_FATBIN_NVVM = 8 };
-enum aw_fatbin_compression { AW_FATBIN_RAW, AW_FATBIN_LZ4, AW_FATBIN_ZSTD };
+enum aw_fatbin_compression { AW_FATBIN_RAW, AW_FATBIN_LZ4, AW_FATBIN_ZSTD, AW_FATBIN_OTHER /* cannot be extracted */ };
 
 /* One entry of a container.  Pointers are borrowed from the container's bytes. */
 struct aw_fatbin_entry {
@@ -74,16 +74,31 @@ int aw_fatbin_extract(const struct aw_fatbin_entry *entry, char **ret_bytes, siz
 
 /* Picks the PTX entry of one container to compile: the highest sm not above `max_sm` (0 = no limit) without an
  * architecture-locked suffix; failing that the lowest one above; an 'f' or 'a' entry only if there is no other.
- * True and *ret_entry, or false when the container has no PTX; then *ret_error is 0, or the error met. */
+ * True and *ret_entry, or false when the container has no PTX; then *ret_error is 0, or the error met.  When the walk broke off
+ * behind a usable entry the result is true and *ret_error still tells what was met: worth a log line. */
 bool aw_fatbin_choose_ptx(const void *container, size_t size, uint32_t max_sm, struct aw_fatbin_entry *ret_entry,
                           int *ret_error);
 
 /* Writes the architectures present, such as "sm_75 sm_80 (cubin), compute_90 (PTX)", cut to `size`.  For messages. */
 void aw_fatbin_describe(const void *container, size_t size, char *ret_text, size_t text_size);
 
+/* Walks the containers that a registered wrapper names: `data`, then each of `extra` (version 2).  Zero `iter` to begin.
+ * True while a container was stored; *ret_size is what may be read of it: its own size, checked against the mapping of the
+ * loaded object it lies in.  False at the end or on error: AW_FATBIN_BAD_MAGIC for a wrapper or a container that is none,
+ * AW_FATBIN_UNSUPPORTED for another wrapper version, AW_FATBIN_TRUNCATED.  Empty containers are handed out, too. */
+struct aw_fatbin_wrapper_iter {
+    size_t index; /* opaque */
+};
+bool aw_fatbin_wrapper_next(const struct aw_fatbin_wrapper *wrapper, struct aw_fatbin_wrapper_iter *iter,
+                            const void **ret_container, size_t *ret_size, int *ret_error);
+
+/* Bytes that may be read from `address` on: to the end of the loaded segment it lies in; SIZE_MAX when it lies in no loaded
+ * object (heap, a mapped file), where nothing is known. */
+size_t aw_fatbin_mapped(const void *address);
+
 /* Finds the containers in an ELF file's bytes: .nv_fatbin and __nv_relfatbin sections.  Calls `each` per container with its
- * bytes (borrowed from `elf`); stops when it returns false.  Works without a section table by scanning loaded segments for
- * the magic.  0 or a negative error; a file without fatbins is 0. */
+ * bytes (borrowed from `elf`); stops when it returns false.  Works without these sections by scanning loaded segments for the
+ * magic.  0 or a negative error; a file without fatbins is 0. */
 int aw_fatbin_each_in_elf(const void *elf, size_t size, bool (*each)(void *user, const void *container, size_t size),
                           void *user);
 

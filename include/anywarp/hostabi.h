@@ -39,7 +39,10 @@ struct aw_host_services {
     void *(*malloc)(struct aw_host_block *block, uint64_t size);
     void (*free)(struct aw_host_block *block, void *ptr);
     uint64_t (*globaltimer)(void); /* nanoseconds */
-    void *reserved[8];
+    /* This warp counts as arrived at barrier `id` of `threads` threads (never 0) and goes on: bar.arrive.  Only kernels flagged
+     * AW_HOST_BARRIER may call it. */
+    void (*barrier_arrive)(struct aw_host_block *block, uint32_t id, uint32_t threads);
+    void *reserved[7];
 };
 
 /* One launch, constant while it runs. */
@@ -67,6 +70,7 @@ struct aw_host_block {
 
 enum {
     AW_HOST_BARRIER = 1,         /* must be started through `warp`, on contexts; else through `blocks` */
+    AW_HOST_YIELD = 2,           /* calls yield somewhere: started through `warp` too, so that each warp can progress alone */
 };
 
 /* Runs the blocks first .. first+count-1 (linear, x fastest) one after another; sets block->ctaid and block->warp.
