@@ -1,0 +1,387 @@
+/* The store on disk: where it lies, loading, storing.  Listing and evicting are in sweep.c.  It keeps nothing in memory but
+ * the directory's name; the files are the state. */
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "cache/cache.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/file.h"
+#include "base/log.h"
+#include "cache/internal.h"
+
+#define AW_ROOM "cache"
+
+/* A file whose last use is noted more recently than this many seconds ago is not touched again on a hit. */
+#define TOUCH_AFTER 3600
+
+static struct aw_cache_header header_of(enum aw_cache_kind kind, struct aw_hash128 key, const void *bytes, size_t size)
+{
+    struct aw_hash128 payload = aw_hash128(bytes, size);
+    struct aw_cache_header h = {
+        .magic = AW_CACHE_MAGIC,
+        .format = AW_CACHE_FORMAT,
+        .kind = kind,
+        .key = { key.lo, key.hi },
+        .size = size,
+        .payload = { payload.lo, payload.hi },
+    };
+    h.header = aw_hash64(&h, offsetof(struct aw_cache_header, header));
+    return h;
+}
+
+/* ---- The directory ---- */
+
+/* Warns once per cache, as the same trouble would come with every kernel. */
+#define warn_once(cache, ...)                                                   \
+    do {                                                                        \
+        if (!__atomic_test_and_set(&(cache)->warned, __ATOMIC_RELAXED))         \
+            aw_warn(__VA_ARGS__);                                               \
+    } while (0)
+
+static void turn_off(struct aw_cache *cache)
+{
+    __atomic_store_n(&cache->off, true, __ATOMIC_RELAXED);
+}
+
+static bool is_off(const struct aw_cache *cache)
+{
+    return __atomic_load_n(&cache->off, __ATOMIC_RELAXED);
+}
+
+/* A missing directory is fine: storing makes it.  Turns the cache off when others could plant code in it. */
+static void check_directory(struct aw_cache *cache)
+{
+    struct stat st;
+    if (stat(cache->dir, &st) != 0) {
+        if (errno != ENOENT) {
+            warn_once(cache, "no cache: %s: %s", cache->dir, strerror(errno));
+            turn_off(cache);
+        }
+        return;
+    }
+    const char *why = NULL;
+    if (!S_ISDIR(st.st_mode))
+        why = "is not a directory";
+    else if (st.st_uid != geteuid() && st.st_uid != 0)
+        why = "belongs to another user";
+    else if (st.st_mode & S_IWOTH)
+        why = "can be written by everybody";
+    if (!why)
+        return;
+    warn_once(cache, "no cache: %s %s; choose another with ANYWARP_CACHE_DIR", cache->dir, why);
+    turn_off(cache);
+}
+
+/* Absolute, as the program may change its directory.  Heap; NULL when memory is out. */
+static char *absolute(const char *dir)
+{
+    char *cwd = *dir == '/' || *dir == '\0' ? NULL : getcwd(NULL, 0), *path;
+    if (!cwd)
+        return strdup(dir);
+    if (asprintf(&path, "%s/%s", cwd, dir) < 0)
+        path = NULL;
+    free(cwd);
+    return path;
+}
+
+struct aw_cache *aw_cache_create(const char *dir, uint64_t max_size)
+{
+    struct aw_cache *cache = calloc(1, sizeof *cache);
+    if (!cache || !(cache->dir = absolute(dir))) {
+        free(cache);
+        return NULL;
+    }
+    cache->max_size = max_size;
+    cache->off = *cache->dir == '\0';
+    for (size_t len = strlen(cache->dir); len > 1 && cache->dir[len - 1] == '/';)
+        cache->dir[--len] = '\0';
+    if (!cache->off)
+        check_directory(cache);
+    return cache;
+}
+
+void aw_cache_destroy(struct aw_cache *cache)
+{
+    if (!cache)
+        return;
+    free(cache->dir);
+    free(cache);
+}
+
+const char *aw_cache_dir(const struct aw_cache *cache)
+{
+    return is_off(cache) ? NULL : cache->dir;
+}
+
+uint64_t aw_cache_max_size(const struct aw_cache *cache)
+{
+    return cache->max_size;
+}
+
+/* ---- The process's own ---- */
+
+static struct aw_cache default_cache = { .off = true };
+
+static uint64_t max_size_from(const char *text)
+{
+    if (!text || !*text)
+        return AW_CACHE_DEFAULT_MAX;
+    char *end;
+    errno = 0;
+    uint64_t value = strtoull(text, &end, 10);
+    unsigned shift = *end == 'K' || *end == 'k' ? 10 : *end == 'M' || *end == 'm' ? 20 : *end == 'G' || *end == 'g' ? 30 : 0;
+    end += shift != 0;
+    if (errno == 0 && *text >= '0' && *text <= '9' && *end == '\0' && value <= UINT64_MAX >> shift)
+        return value << shift;
+    aw_warn("ANYWARP_CACHE_MAX_SIZE=%s is no size (such as 500M or 4G); using 4G", text);
+    return AW_CACHE_DEFAULT_MAX;
+}
+
+static void default_init(void)
+{
+    const char *on = secure_getenv("ANYWARP_CACHE");
+    if (on && strcmp(on, "0") == 0)
+        return;
+    const char *dir = secure_getenv("ANYWARP_CACHE_DIR"), *xdg = secure_getenv("XDG_CACHE_HOME");
+    const char *home = secure_getenv("HOME");
+    char path[4096];
+    int n = -1;
+    if (dir && *dir)
+        n = snprintf(path, sizeof path, "%s", dir);
+    else if (xdg && *xdg == '/')
+        n = snprintf(path, sizeof path, "%s/anywarp", xdg);
+    else if (home && *home == '/')
+        n = snprintf(path, sizeof path, "%s/.cache/anywarp", home);
+    if (n < 0) {
+        aw_warn("no cache: none of ANYWARP_CACHE_DIR, XDG_CACHE_HOME and HOME is set");
+        return;
+    }
+    struct aw_cache *cache = (size_t)n < sizeof path
+                                 ? aw_cache_create(path, max_size_from(secure_getenv("ANYWARP_CACHE_MAX_SIZE")))
+                                 : NULL;
+    if (!cache)
+        return;
+    default_cache = *cache; /* takes over the name */
+    free(cache);
+}
+
+struct aw_cache *aw_cache_default(void)
+{
+    static pthread_once_t once = PTHREAD_ONCE_INIT;
+    pthread_once(&once, default_init);
+    return &default_cache;
+}
+
+/* ---- Loading ---- */
+
+/* The file's path, or the directory's where the file would lie; false when it would be cut. */
+static bool entry_path(const struct aw_cache *cache, enum aw_cache_kind kind, struct aw_hash128 key, char *ret_path,
+                       size_t size)
+{
+    char hex[33];
+    aw_hash128_hex(key, hex);
+    int n = snprintf(ret_path, size, "%s/%.2s/%s.%c", cache->dir, hex, hex + 2, (char)kind);
+    return n > 0 && (size_t)n < size;
+}
+
+const char *aw_cache_header_problem(const struct aw_cache_header *header, uint64_t file_size)
+{
+    if (header->magic != AW_CACHE_MAGIC)
+        return "is no cache file";
+    if (header->header != aw_hash64(header, offsetof(struct aw_cache_header, header)))
+        return "has a damaged header";
+    if (header->format != AW_CACHE_FORMAT)
+        return "is of another version";
+    if (header->size != file_size - sizeof *header)
+        return "has the wrong length";
+    return NULL;
+}
+
+/* Reads what follows the header.  NULL and *ret_bytes, or what is wrong. */
+static const char *read_payload(int fd, const struct aw_cache_header *header, char **ret_bytes)
+{
+    char *bytes = malloc(header->size + 1);
+    if (!bytes)
+        return "does not fit into memory";
+    const char *why = NULL;
+    if (!aw_fd_read_all(fd, bytes, header->size))
+        why = "cannot be read";
+    if (!why) {
+        struct aw_hash128 hash = aw_hash128(bytes, header->size);
+        if (hash.lo != header->payload[0] || hash.hi != header->payload[1])
+            why = "has damaged contents";
+    }
+    if (why) {
+        free(bytes);
+        return why;
+    }
+    bytes[header->size] = '\0';
+    *ret_bytes = bytes;
+    return NULL;
+}
+
+const char *aw_cache_read(int fd, const struct stat *st, struct aw_cache_header *ret_header, char **ret_bytes)
+{
+    if (!S_ISREG(st->st_mode))
+        return "is not a file";
+    if (st->st_uid != geteuid() && st->st_uid != 0)
+        return "belongs to another user";
+    if ((uint64_t)st->st_size < sizeof *ret_header || !aw_fd_read_all(fd, ret_header, sizeof *ret_header))
+        return "is cut short";
+    const char *why = aw_cache_header_problem(ret_header, (uint64_t)st->st_size);
+    return why ? why : read_payload(fd, ret_header, ret_bytes);
+}
+
+bool aw_cache_load(struct aw_cache *cache, enum aw_cache_kind kind, struct aw_hash128 key, char **ret_bytes,
+                   size_t *ret_size)
+{
+    char path[4400];
+    if (is_off(cache) || !entry_path(cache, kind, key, path, sizeof path))
+        return false;
+    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
+    if (fd < 0)
+        return false;
+    struct stat st;
+    struct aw_cache_header header;
+    char *bytes = NULL;
+    const char *why = fstat(fd, &st) != 0 ? "cannot be read" : aw_cache_read(fd, &st, &header, &bytes);
+    if (!why && (header.kind != (uint32_t)kind || header.key[0] != key.lo || header.key[1] != key.hi))
+        why = "holds something else than its name says";
+    if (why) {
+        /* Perhaps another process has just replaced it by a sound one: then that one is made again, nothing worse. */
+        unlink(path);
+        if (!__atomic_test_and_set(&cache->warned_damage, __ATOMIC_RELAXED))
+            aw_warn("%s %s; it is removed and made again", path, why);
+        free(bytes);
+        close(fd);
+        return false;
+    }
+    if (time(NULL) - st.st_mtime > TOUCH_AFTER)
+        (void)!futimens(fd, NULL); /* only the order of eviction suffers when it fails */
+    close(fd);
+    *ret_bytes = bytes;
+    *ret_size = header.size;
+    return true;
+}
+
+/* ---- Storing ---- */
+
+/* mkdir -p, for the user alone.  `path` is changed for a moment. */
+static bool make_directories(char *path)
+{
+    if (mkdir(path, 0700) == 0 || errno == EEXIST)
+        return true;
+    char *slash = errno == ENOENT ? strrchr(path, '/') : NULL;
+    if (!slash || slash == path)
+        return false;
+    *slash = '\0';
+    bool made = make_directories(path);
+    *slash = '/';
+    return made && (mkdir(path, 0700) == 0 || errno == EEXIST);
+}
+
+/* Opens a fresh file beside `path`; makes the directories when they are missing. */
+static int open_temporary(struct aw_cache *cache, const char *path, char *ret_temporary, size_t size)
+{
+    static unsigned counter;
+    const char *slash = strrchr(path, '/');
+    int n = snprintf(ret_temporary, size, "%.*s/.tmp-%ld-%u-%lx", (int)(slash - path), path, (long)getpid(),
+                     __atomic_fetch_add(&counter, 1, __ATOMIC_RELAXED), (unsigned long)time(NULL));
+    if (n < 0 || (size_t)n >= size) {
+        errno = ENAMETOOLONG;
+        return -1;
+    }
+    int flags = O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW;
+    int fd = open(ret_temporary, flags, 0600);
+    if (fd >= 0 || errno != ENOENT)
+        return fd;
+    char directory[4400];
+    snprintf(directory, sizeof directory, "%.*s", (int)(slash - path), path);
+    if (!make_directories(directory))
+        return -1;
+    check_directory(cache); /* perhaps somebody else was quicker to make it */
+    if (is_off(cache)) {
+        errno = EPERM;
+        return -1;
+    }
+    return open(ret_temporary, flags, 0600);
+}
+
+/* Beyond the process's own limit on file sizes a write would raise SIGXFSZ in a program that is not ours. */
+static bool exceeds_file_limit(size_t size)
+{
+    struct rlimit limit;
+    return getrlimit(RLIMIT_FSIZE, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY &&
+           size + sizeof(struct aw_cache_header) > limit.rlim_cur;
+}
+
+static bool write_entry(struct aw_cache *cache, const char *path, const struct aw_cache_header *header,
+                        const void *bytes)
+{
+    char temporary[4500];
+    if (exceeds_file_limit(header->size)) {
+        errno = EFBIG;
+        return false;
+    }
+    int fd = open_temporary(cache, path, temporary, sizeof temporary);
+    if (fd < 0)
+        return false;
+    bool done = aw_fd_write_all(fd, header, sizeof *header) && aw_fd_write_all(fd, bytes, header->size);
+    int error = errno;
+    /* Some file systems report a full disk only here. */
+    if (close(fd) != 0 && done) {
+        done = false;
+        error = errno;
+    }
+    if (done && rename(temporary, path) != 0) {
+        done = false;
+        error = errno;
+    }
+    if (!done)
+        unlink(temporary);
+    errno = error;
+    return done;
+}
+
+/* Chance decides which store pays for the sweep, so that one happens for about each 1/16 of the limit that is stored, by
+ * however many processes.  The key serves as the die. */
+static bool sweep_is_due(struct aw_cache *cache, struct aw_hash128 key, size_t size)
+{
+    if (cache->max_size == 0)
+        return false;
+    uint64_t step = cache->max_size / 16 + 1;
+    if (__atomic_add_fetch(&cache->stored, size, __ATOMIC_RELAXED) >= step) {
+        __atomic_store_n(&cache->stored, 0, __ATOMIC_RELAXED);
+        return true;
+    }
+    return key.lo % step < size;
+}
+
+bool aw_cache_store(struct aw_cache *cache, enum aw_cache_kind kind, struct aw_hash128 key, const void *bytes,
+                    size_t size)
+{
+    char path[4400];
+    if (is_off(cache) || !entry_path(cache, kind, key, path, sizeof path))
+        return false;
+    if (cache->max_size != 0 && size > cache->max_size / 2) {
+        aw_info("%zu bytes are too many for a cache of %llu", size, (unsigned long long)cache->max_size);
+        return false;
+    }
+    struct aw_cache_header header = header_of(kind, key, bytes, size);
+    if (!write_entry(cache, path, &header, bytes)) {
+        if (!is_off(cache))
+            warn_once(cache, "cannot store into the cache: %s: %s; going on without", cache->dir, strerror(errno));
+        return false;
+    }
+    if (sweep_is_due(cache, key, size))
+        aw_cache_sweep(cache);
+    return true;
+}

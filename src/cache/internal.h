@@ -1,0 +1,39 @@
+/* What the files of the cache share: the form of a file, and of the handle.  Not for other rooms. */
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef AW_CACHE_INTERNAL_H
+#define AW_CACHE_INTERNAL_H
+
+#include <stddef.h>
+#include <sys/stat.h>
+
+#include "cache/cache.h"
+
+#define AW_CACHE_MAGIC 0x3148434143505257ull /* "WRPCACH1" */
+
+/* Begins each file; the payload follows at once.  Native byte order: a cache is never moved between machines that differ. */
+struct aw_cache_header {
+    uint64_t magic;
+    uint32_t format; /* AW_CACHE_FORMAT */
+    uint32_t kind;
+    uint64_t key[2];
+    uint64_t size;       /* bytes of the payload */
+    uint64_t payload[2]; /* its hash */
+    uint64_t header;     /* hash of all the above */
+};
+_Static_assert(sizeof(struct aw_cache_header) == AW_CACHE_HEADER_SIZE, "the payload stays aligned in a mapped file");
+
+struct aw_cache {
+    char *dir; /* owned; no slash at its end */
+    uint64_t max_size;
+    uint64_t stored; /* bytes stored by this process since its last sweep; atomic */
+    bool off;        /* atomic */
+    bool warned, warned_damage;
+};
+
+/* What is wrong with a header, as static text to follow the file's name, or NULL. */
+const char *aw_cache_header_problem(const struct aw_cache_header *header, uint64_t file_size);
+
+/* Reads and checks an open file.  NULL and *ret_bytes (heap, NUL-terminated), or what is wrong. */
+const char *aw_cache_read(int fd, const struct stat *st, struct aw_cache_header *ret_header, char **ret_bytes);
+
+#endif
