@@ -1,0 +1,169 @@
+/* Faults of generated code and of copies: signals caught, the kernel ended, the process kept alive.
+ * Not what is told about a fault (block.c).  A fault elsewhere goes to whoever handled the signal before us.
+ *
+ * The handler never jumps: it edits the interrupted thread's registers so that returning from the signal lands on the
+ * worker's own stack, or at the end of the guarded call.  So the kernel restores mask and signal stack by itself. */
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "host.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/auxv.h>
+#include <sys/mman.h>
+
+#include "base/log.h"
+
+__thread struct aw_host_thread aw_host_thread __attribute__((tls_model("initial-exec")));
+
+static const int fault_signals[] = { SIGSEGV, SIGBUS, SIGFPE, SIGILL };
+enum { N_FAULT_SIGNALS = sizeof fault_signals / sizeof *fault_signals };
+static struct sigaction previous[N_FAULT_SIGNALS];
+
+/* What would have happened without us. */
+static void chain(int sig, siginfo_t *info, void *context)
+{
+    for (int i = 0; i < N_FAULT_SIGNALS; i++) {
+        if (fault_signals[i] != sig)
+            continue;
+        const struct sigaction *old = &previous[i];
+        if (old->sa_flags & SA_SIGINFO) {
+            old->sa_sigaction(sig, info, context);
+            return;
+        }
+        if (old->sa_handler != SIG_DFL && old->sa_handler != SIG_IGN) {
+            old->sa_handler(sig);
+            return;
+        }
+        if (old->sa_handler == SIG_IGN && info->si_code <= 0)
+            return;
+        break;
+    }
+    /* Default: returning repeats the fault, now without a handler; a sent signal has to be sent again. */
+    signal(sig, SIG_DFL);
+    if (info->si_code <= 0)
+        raise(sig);
+}
+
+static void on_fault(int sig, siginfo_t *info, void *context)
+{
+    int saved_errno = errno;
+    struct aw_host_thread *t = &aw_host_thread;
+    bool real = info->si_code > 0; /* not sent by kill() */
+    struct aw_host_worker *w = t->worker;
+    if (real && t->guard) {
+        void *sp = t->guard;
+        t->guard = NULL;
+        aw_host_context_redirect(context, sp, 1);
+    } else if (real && w && !t->service) {
+        w->fault_signal = sig;
+        w->fault_code = info->si_code;
+        w->fault_address = info->si_addr;
+        w->fault_pc = aw_host_context_pc(context);
+        t->worker = NULL;
+        aw_host_context_landing(&w->thread);
+        aw_host_context_redirect(context, w->thread.sp, AW_HOST_RUN_FAULT);
+    } else {
+        chain(sig, info, context);
+    }
+    errno = saved_errno;
+}
+
+static pthread_once_t once = PTHREAD_ONCE_INIT;
+static bool installed;
+
+static void install(void)
+{
+    struct sigaction act = { .sa_sigaction = on_fault, .sa_flags = SA_SIGINFO | SA_ONSTACK };
+    sigemptyset(&act.sa_mask);
+    for (int i = 0; i < N_FAULT_SIGNALS; i++) {
+        if (sigaction(fault_signals[i], &act, &previous[i]) != 0) {
+            while (i-- > 0)
+                sigaction(fault_signals[i], &previous[i], NULL);
+            return;
+        }
+    }
+    installed = true;
+}
+
+int aw_host_fault_init(void)
+{
+    pthread_once(&once, install);
+    return installed ? AW_OK : AW_ERR_OS;
+}
+
+int aw_host_fault_enter(struct aw_host_worker *w)
+{
+    if (!w->alt_stack) {
+        size_t need = getauxval(51 /* AT_MINSIGSTKSZ */) + ((size_t)64 << 10);
+        need = (need + 4095) & ~(size_t)4095;
+        void *p = mmap(NULL, need, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+        if (p == MAP_FAILED)
+            return AW_ERR_OUT_OF_MEMORY;
+        w->alt_stack = p;
+        w->alt_size = need;
+    }
+    stack_t ss = { .ss_sp = w->alt_stack, .ss_size = w->alt_size };
+    sigset_t set;
+    sigemptyset(&set);
+    for (int i = 0; i < N_FAULT_SIGNALS; i++)
+        sigaddset(&set, fault_signals[i]);
+    if (sigaltstack(&ss, NULL) != 0 || pthread_sigmask(SIG_UNBLOCK, &set, NULL) != 0)
+        return AW_ERR_OS;
+    return AW_OK;
+}
+
+/* The guarded call's depth is one per thread at a time, or nested: the outer one is restored afterwards. */
+static uint32_t guarded(void (*fn)(void *), void *arg)
+{
+    struct aw_host_thread *t = &aw_host_thread;
+    void *outer = t->guard;
+    uint32_t cut = aw_host_guard_call(&t->guard, fn, arg);
+    t->guard = outer;
+    return cut;
+}
+
+int aw_host_guarded(void (*fn)(void *), void *arg)
+{
+    return guarded(fn, arg) ? AW_ERR_ILLEGAL_ADDRESS : AW_OK;
+}
+
+struct peek {
+    char *dst;
+    const char *src;
+    size_t size, len;
+};
+
+/* Without library calls: sanitizers' versions of those look at the address first. */
+__attribute__((no_sanitize("address", "thread"), optimize("no-tree-loop-distribute-patterns")))
+static void peek_bytes(void *arg)
+{
+    struct peek *p = arg;
+    for (size_t i = 0; i < p->size; i++)
+        p->dst[i] = ((const volatile char *)p->src)[i];
+}
+
+__attribute__((no_sanitize("address", "thread")))
+static void peek_string(void *arg)
+{
+    struct peek *p = arg;
+    for (; p->len < p->size; p->len++) {
+        char ch = ((const volatile char *)p->src)[p->len];
+        if (!ch)
+            return;
+        p->dst[p->len] = ch;
+    }
+}
+
+bool aw_host_peek(void *dst, const void *src, size_t size)
+{
+    struct peek p = { dst, src, size, 0 };
+    return guarded(peek_bytes, &p) == 0;
+}
+
+long aw_host_peek_string(char *dst, const char *src, size_t size)
+{
+    struct peek p = { dst, src, size, 0 };
+    return guarded(peek_string, &p) == 0 ? (long)p.len : -1;
+}

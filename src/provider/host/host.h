@@ -1,0 +1,346 @@
+/* The host device's own structures, shared by the files of this folder and by nobody else.
+ *
+ * One device, one lock.  A stream is a queue of operations of which only the head may run; an operation is started when it
+ * is the head and the operations of other streams it waits for are complete.  Kernels, copies and fills become *active*:
+ * workers claim ranges of them through an atomic counter and the last one to leave completes the operation.  Locked means
+ * aw_host.lock is held. */
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef AW_HOST_HOST_H
+#define AW_HOST_HOST_H
+
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <anywarp/hostabi.h>
+#include <anywarp/provider.h>
+
+#include "base/status.h"
+#include "context.h"
+
+#define AW_ROOM "host"
+
+enum {
+    AW_HOST_WORKERS_MAX = 1024,
+    AW_HOST_GUESTS = 4,                /* threads that wait for a stream and help meanwhile */
+    AW_HOST_BARRIERS = 16,
+    AW_HOST_RESIDENT_CONTEXTS = 2048,  /* per worker; beyond it a worker starts no further block that is not cooperative */
+};
+
+/* Limits that the device reports and launches are held to. */
+enum {
+    AW_HOST_MAX_THREADS = 1024,
+    AW_HOST_SM_THREADS = 2048,
+    AW_HOST_SM_BLOCKS = 32,
+    AW_HOST_SHARED_DEFAULT = 48 << 10,
+    AW_HOST_SHARED_MAX = 163 << 10,
+    AW_HOST_SHARED_SM = 164 << 10,
+    AW_HOST_SHARED_RESERVED = 1 << 10, /* per block, as occupancy counts it */
+};
+
+/* ---- operations and streams (stream.c) ---- */
+
+enum aw_host_op_kind { AW_HOST_OP_KERNEL, AW_HOST_OP_MEMORY, AW_HOST_OP_EVENT, AW_HOST_OP_WAIT, AW_HOST_OP_CALLBACK,
+                       AW_HOST_OP_INLINE };
+
+struct aw_host_function;
+
+struct aw_host_kernel {
+    struct aw_host_launch launch;
+    const struct aw_host_object *code;
+    const char *name;
+    bool cooperative;
+    bool warps;                        /* run through code->warp on one context per warp */
+    unsigned stack_class;
+};
+
+/* Bytes to move or set.  Units are rows for rectangles, else blocks of AW_HOST_COPY_UNIT bytes. */
+struct aw_host_memory_op {
+    struct aw_copy3d rect;             /* plain copies and fills use src, dst and width */
+    uint32_t value;
+    uint32_t element;                  /* bytes; 0: a copy */
+    bool rows;
+};
+
+struct aw_host_stream;
+
+struct aw_host_op {
+    struct aw_host_op *next;           /* in its stream, or in the pool */
+    struct aw_host_op *active_next, *active_prev;
+    struct aw_host_stream *stream;
+    uint64_t seq;
+    enum aw_host_op_kind kind;
+    uint32_t pending;                  /* operations of other streams it still waits for */
+    bool started, active;
+    /* Work that is claimed in pieces. */
+    _Atomic uint64_t claimed;
+    uint64_t total, piece;
+    uint32_t users;                    /* threads and parked blocks inside; locked */
+    _Atomic int killed;                /* a status: no further piece starts, running ones end when they can */
+    union {
+        struct aw_host_kernel kernel;
+        struct aw_host_memory_op memory;
+        struct aw_host_event *event;
+        struct {
+            void (*fn)(void *);
+            void *user;
+        } callback;
+    };
+    /* Kernel arguments: in place, or in `large`, which stays with the pooled operation. */
+    _Alignas(64) char kernarg[512];
+    char *large;
+    size_t large_size;
+};
+
+struct aw_host_dep {                   /* op waits until its list's stream has completed seq */
+    struct aw_host_dep *next;
+    struct aw_host_op *op;
+    uint64_t seq;
+};
+
+struct aw_host_waiter {                /* a thread that waits; on its own stack */
+    struct aw_host_waiter *next;
+    uint64_t seq;
+    pthread_cond_t cond;
+};
+
+struct aw_host_stream {
+    unsigned flags;
+    uint32_t refs;                     /* handle, events, queued work, waiters; locked */
+    struct aw_host_op *head, *tail;
+    _Atomic uint64_t submitted;        /* written locked */
+    _Atomic uint64_t completed;        /* written locked */
+    uint64_t null_seen;                /* legacy order: how far the one has already waited for the other */
+    uint64_t seen_null;
+    uint64_t sync_mark;                /* a device_sync waits up to here */
+    struct aw_host_dep *deps;
+    struct aw_host_waiter *waiters;
+    struct aw_host_stream *prev, *next;
+    struct aw_host_stream *kick_next;
+    bool kicked;
+};
+
+struct aw_host_event {
+    uint32_t refs;                     /* handle and queued records; locked */
+    unsigned flags;
+    struct aw_host_stream *stream;     /* of the latest record; NULL before */
+    uint64_t seq;
+    uint64_t time_ns;
+};
+
+/* ---- workers and blocks (pool.c, block.c) ---- */
+
+struct aw_host_barrier {
+    uint32_t arrived;                  /* warps */
+    uint32_t expected;                 /* warps; 0 = all that live */
+    uint32_t popc;
+    bool any, all;
+    uint8_t op;
+    struct aw_host_context *waiters;
+};
+
+/* Ends of a step of a run. */
+enum aw_host_outcome { AW_HOST_RUN_DONE = 1, AW_HOST_RUN_YIELD, AW_HOST_RUN_DEAD, AW_HOST_RUN_FAULT };
+
+struct aw_host_worker;
+
+/* A block in execution, or a range of blocks run one after another. */
+struct aw_host_run {
+    struct aw_host_block block;        /* first: generated code has its address */
+    struct aw_host_worker *worker;
+    struct aw_host_op *op;
+    struct aw_host_run *next;          /* parked, or in the pool */
+    uint64_t first, count;
+    struct aw_host_context *current;
+    struct aw_host_context *contexts;  /* all that it holds */
+    struct aw_host_context *ready, **ready_end;
+    uint32_t n_ready, n_contexts;
+    uint32_t next_warp;                /* not yet started */
+    uint32_t live;                     /* warps not yet returned */
+    uint32_t streak;                   /* yields with nothing else in between */
+    uint32_t used_barriers;            /* bit set */
+    char *window;                      /* shared memory's mapping */
+    struct aw_host_barrier barriers[AW_HOST_BARRIERS];
+};
+
+struct aw_host_worker {
+    struct aw_host_context thread;     /* the thread's own stack: where runs end and yield to */
+    uint32_t index;                    /* %smid */
+    bool guest, busy;
+    struct aw_host_run *running;       /* what is on the processor */
+    struct aw_host_run *parked;        /* runs that yielded */
+    uint32_t parked_contexts;
+    uint32_t idle_rounds;
+    struct aw_host_run *free_runs;
+    struct aw_host_context *free_contexts[AW_HOST_STACK_CLASSES];
+    void *alt_stack;
+    size_t alt_size;
+    void *abandoned;                   /* the workers of the process this one was forked from */
+    /* Written by the signal handler, read after landing. */
+    int fault_signal, fault_code;
+    void *fault_address, *fault_pc;
+};
+
+struct aw_host_device {
+    pthread_mutex_t lock;
+    bool opened;
+    uint32_t n_workers;                /* how many there shall be; multiprocessors */
+    uint32_t n_started, n_idle, n_waking;
+    pthread_cond_t work;
+    struct aw_host_worker *workers;    /* n_workers + AW_HOST_GUESTS */
+    struct aw_host_op *active_head, *active_tail;
+    _Atomic uint32_t n_active;
+    struct aw_host_stream null_stream;
+    struct aw_host_stream *streams;    /* all, the null stream not included */
+    struct aw_host_stream *kick;
+    struct aw_host_op *free_ops;
+    struct aw_host_dep *free_deps;
+    struct aw_host_op *callback_head, *callback_tail;
+    pthread_cond_t callback_work;
+    bool callback_started;
+    uint64_t n_pending;                /* operations not complete */
+    uint64_t grid_id;
+    _Atomic int fault;
+    size_t memory_total;
+    char name[128];
+};
+
+extern struct aw_host_device aw_host;
+
+static inline void aw_host_lock(void)
+{
+    pthread_mutex_lock(&aw_host.lock);
+}
+
+static inline void aw_host_unlock(void)
+{
+    pthread_mutex_unlock(&aw_host.lock);
+}
+
+static inline int aw_host_fault(void)
+{
+    return atomic_load_explicit(&aw_host.fault, memory_order_acquire);
+}
+
+/* What this thread is doing, for the signal handler.  Initial-exec: a handler must not allocate. */
+struct aw_host_thread {
+    struct aw_host_worker *volatile worker; /* a run of this worker is on the processor */
+    void *guard;                       /* innermost guarded call's saved stack pointer */
+    int service;                       /* inside one of our services, where a fault would be our own bug */
+    bool is_callback, is_worker;
+};
+extern __thread struct aw_host_thread aw_host_thread __attribute__((tls_model("initial-exec")));
+
+/* device.c: the open function's parts and the clock. */
+int aw_host_open(const char **ret_why);
+uint64_t aw_host_now_ns(void);         /* monotonic */
+const char *aw_host_target(void);      /* "host:x86-64-v3": what the compiler is asked for; static */
+uint32_t aw_host_cpu_count(void);      /* processors this process may use: affinity and cgroup quota */
+size_t aw_host_memory_limit(void);     /* bytes the process may have in all */
+size_t aw_host_memory_available(void);
+int aw_host_device_name(int dev, char *ret_name, size_t size);
+const char *aw_host_device_target(int dev);
+int aw_host_device_attr(int dev, enum aw_device_attr attr, int *ret_value);
+int aw_host_device_uuid(int dev, uint8_t ret_uuid[16]);
+int aw_host_device_memory(int dev, size_t *ret_free, size_t *ret_total);
+bool aw_host_device_ok(int dev);       /* is `dev` ours and open? */
+
+/* stream.c; locked unless said otherwise. */
+int aw_host_op_create(enum aw_host_op_kind kind, struct aw_host_op **ret_op);
+void aw_host_op_discard(struct aw_host_op *op);          /* one that was never submitted */
+int aw_host_op_submit(struct aw_host_stream *stream, struct aw_host_op *op);
+void aw_host_op_complete(struct aw_host_op *op);         /* the head of its stream; starts what now can start */
+bool aw_host_stream_idle(struct aw_host_stream *stream); /* a new operation would start at once */
+int aw_host_wait_all(void);                              /* unlocked; no printing */
+struct aw_host_stream *aw_host_stream_of(struct aw_stream *stream);
+/* Not locked: the provider's calls. */
+int aw_host_device_sync(int dev);
+int aw_host_stream_create(int dev, unsigned flags, int priority, struct aw_stream **ret_stream);
+int aw_host_stream_destroy(struct aw_stream *stream);
+int aw_host_stream_query(int dev, struct aw_stream *stream);
+int aw_host_stream_sync(int dev, struct aw_stream *stream);
+int aw_host_stream_wait(int dev, struct aw_stream *stream, struct aw_event *event);
+int aw_host_stream_callback(int dev, struct aw_stream *stream, void (*fn)(void *user), void *user);
+int aw_host_event_create(int dev, unsigned flags, struct aw_event **ret_event);
+int aw_host_event_destroy(struct aw_event *event);
+int aw_host_event_record(int dev, struct aw_event *event, struct aw_stream *stream);
+int aw_host_event_query(struct aw_event *event);
+int aw_host_event_sync(struct aw_event *event);
+int aw_host_event_elapsed(struct aw_event *begin, struct aw_event *end, float *ret_ms);
+void aw_host_streams_forked(void);     /* in a child: forgets work that no thread will ever do */
+
+/* pool.c */
+int aw_host_pool_init(void);
+bool aw_host_pool_ready(void);                            /* locked: is there a worker, or could one be started? */
+void aw_host_pool_activate(struct aw_host_op *op);        /* locked: hands the operation to the workers */
+/* Locked, and unlocks meanwhile: runs some of the operation on the calling thread; false when there was nothing to do. */
+bool aw_host_pool_help(struct aw_host_op *op);
+void aw_host_pool_forked(void);
+/* Kills the operation with `status`: the first cause becomes the device's sticky fault; true for the first. */
+bool aw_host_op_kill(struct aw_host_op *op, int status);
+
+/* block.c */
+extern const struct aw_host_services aw_host_services;
+/* A run for the range; NULL when memory is out. */
+struct aw_host_run *aw_host_run_start(struct aw_host_worker *worker, struct aw_host_op *op, uint64_t first, uint64_t count);
+/* Runs until it is done or yields.  AW_HOST_RUN_YIELD or AW_HOST_RUN_DONE; after the latter finish it. */
+enum aw_host_outcome aw_host_run_step(struct aw_host_run *run);
+void aw_host_run_finish(struct aw_host_run *run);
+void aw_host_worker_trim(struct aw_host_worker *worker);  /* frees pooled stacks and windows */
+/* Leaves the current run for good, from a service. */
+_Noreturn void aw_host_run_die(struct aw_host_run *run);
+
+/* service.c */
+int32_t aw_host_vprintf(struct aw_host_block *block, const char *format, const void *args);
+void aw_host_assert_fail(struct aw_host_block *block, const char *message, const char *file, uint32_t line,
+                         const char *function, uint32_t thread_linear);
+void aw_host_trap(struct aw_host_block *block, uint32_t status, const char *what);
+void *aw_host_heap_malloc(struct aw_host_block *block, uint64_t size);
+void aw_host_heap_free(struct aw_host_block *block, void *ptr);
+uint64_t aw_host_globaltimer(void);
+void aw_host_print_flush(void);        /* writes what kernels have printed to stdout; not locked */
+void aw_host_print_fork(int phase);    /* 0 prepare, 1 parent, 2 child */
+
+/* fault.c */
+int aw_host_fault_init(void);          /* installs the handlers, once */
+/* Gives the calling thread a signal stack for the worker, and unblocks what must be deliverable. */
+int aw_host_fault_enter(struct aw_host_worker *worker);
+/* Calls fn(arg); AW_ERR_ILLEGAL_ADDRESS when it touched memory that is not there. */
+int aw_host_guarded(void (*fn)(void *), void *arg);
+/* Reads memory that may not be there: `size` bytes, or up to a NUL (or `size`); false or -1 when it is not. */
+bool aw_host_peek(void *dst, const void *src, size_t size);
+long aw_host_peek_string(char *dst, const char *src, size_t size);
+
+/* memory.c: the provider's calls, and the device heap. */
+int aw_host_mem_alloc(int dev, size_t size, void **ret_ptr);
+int aw_host_mem_free(int dev, void *ptr);
+int aw_host_host_alloc(int dev, size_t size, unsigned flags, void **ret_ptr);
+int aw_host_host_free(void *ptr);
+int aw_host_host_register(int dev, void *ptr, size_t size, unsigned flags, void **ret_device_ptr);
+int aw_host_host_unregister(void *ptr);
+int aw_host_managed_alloc(int dev, size_t size, void **ret_ptr);
+int aw_host_pointer_info(const void *ptr, struct aw_pointer_info *ret_info);
+void *aw_host_heap_alloc(size_t size);
+bool aw_host_heap_release(void *ptr);
+size_t aw_host_memory_used(void);
+void aw_host_memory_fork(int phase);
+
+/* copy.c */
+void aw_host_copy_piece(struct aw_host_op *op, uint64_t first, uint64_t count);
+int aw_host_copy(int dev, void *dst, const void *src, size_t size, enum aw_copy_kind kind, struct aw_stream *stream);
+int aw_host_copy3d(int dev, const struct aw_copy3d *copy, struct aw_stream *stream);
+int aw_host_fill(int dev, void *dst, uint32_t value, unsigned element_bytes, size_t count, struct aw_stream *stream);
+int aw_host_copy_peer(int dst_dev, void *dst, int src_dev, const void *src, size_t size, struct aw_stream *stream);
+
+/* object.c */
+int aw_host_object_load(int dev, const void *bytes, size_t size, struct aw_object **ret_object);
+int aw_host_object_unload(struct aw_object *object);
+int aw_host_object_function(struct aw_object *object, const char *name, struct aw_function **ret_function);
+int aw_host_function_attr(struct aw_function *function, enum aw_function_attr attr, int *ret_value);
+int aw_host_function_set_shared(struct aw_function *function, size_t dynamic_shared);
+int aw_host_occupancy(struct aw_function *function, int block_threads, size_t dynamic_shared, int *ret_blocks);
+int aw_host_launch(int dev, struct aw_function *function, const struct aw_launch *launch, struct aw_stream *stream);
+
+#endif

@@ -1,0 +1,459 @@
+/* Memory of the host device, and the registry that knows which address belongs to what.
+ *
+ * Large allocations are mappings of their own between guards, placed against the upper one, so that running off the end
+ * faults.  Small ones are slots of 1 MiB slabs, one slab per kind and size class, with all bookkeeping outside.  Regions
+ * (mappings, slabs, registered ranges) lie in a treap ordered by address, under one read-write lock.
+ * Not who may still use memory that is freed: mem_free waits for the device first. */
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "host.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+
+enum kind { KIND_DEVICE, KIND_MANAGED, KIND_HOST, KIND_HEAP, KIND_REGISTERED, N_SLAB_KINDS = KIND_REGISTERED };
+
+#define PAGE ((size_t)4096)
+#define HUGE_BYTES ((size_t)2 << 20)
+#define HUGE_FROM ((size_t)4 << 20)      /* mappings from here on are aligned for huge pages */
+#define GUARD ((size_t)64 << 10)
+#define SLAB_BYTES ((size_t)1 << 20)
+#define LARGE_ALIGN ((size_t)512)
+
+/* The first three serve the device heap only: device memory is 256-byte aligned. */
+static const uint32_t slot_sizes[] = { 32,   64,   128,  256,  512,   768,   1024,  1536,  2048,  3072,
+                                       4096, 6144, 8192, 12288, 16384, 24576, 32768, 49152, 65536 };
+enum { N_CLASSES = sizeof slot_sizes / sizeof *slot_sizes, FIRST_DEVICE_CLASS = 3 };
+
+struct region {
+    uintptr_t base;
+    size_t size;                 /* bytes from base that belong to it */
+    size_t asked;                /* what the user wanted */
+    enum kind kind;
+    char *map;                   /* NULL: not our memory */
+    size_t map_size;
+    struct region *left, *right;
+    uint32_t priority;
+    /* slabs */
+    uint32_t slot_size;          /* 0: not a slab */
+    uint32_t class_index, n_slots, n_free;
+    uint32_t *slot_asked;        /* 0: free */
+    uint32_t *free_slots;        /* stack of n_free */
+    struct region *next, *prev;  /* slabs of the class that have room */
+};
+
+static pthread_rwlock_t lock = PTHREAD_RWLOCK_INITIALIZER;
+static struct region *root;
+static struct region *roomy[N_SLAB_KINDS][N_CLASSES];
+static size_t used;              /* bytes of mappings and slabs */
+
+/* ---- treap ---- */
+
+static uint32_t random_next(void)
+{
+    static uint32_t state = 0x9e3779b9;
+    state ^= state << 13;
+    state ^= state >> 17;
+    state ^= state << 5;
+    return state;
+}
+
+/* Regions below `base` to *ret_low, the others to *ret_high. */
+static void split(struct region *t, uintptr_t base, struct region **ret_low, struct region **ret_high)
+{
+    if (!t) {
+        *ret_low = *ret_high = NULL;
+    } else if (t->base < base) {
+        split(t->right, base, &t->right, ret_high);
+        *ret_low = t;
+    } else {
+        split(t->left, base, ret_low, &t->left);
+        *ret_high = t;
+    }
+}
+
+static struct region *merge(struct region *a, struct region *b)
+{
+    if (!a || !b)
+        return a ? a : b;
+    if (a->priority > b->priority) {
+        a->right = merge(a->right, b);
+        return a;
+    }
+    b->left = merge(a, b->left);
+    return b;
+}
+
+static void tree_insert(struct region *r)
+{
+    struct region *low, *high;
+    r->priority = random_next();
+    r->left = r->right = NULL;
+    split(root, r->base, &low, &high);
+    root = merge(merge(low, r), high);
+}
+
+static void tree_remove(struct region *r)
+{
+    struct region **at = &root;
+    while (*at && *at != r)
+        at = r->base < (*at)->base ? &(*at)->left : &(*at)->right;
+    if (*at)
+        *at = merge(r->left, r->right);
+}
+
+/* The region with the greatest base not above `address`. */
+static struct region *tree_floor(uintptr_t address)
+{
+    struct region *best = NULL;
+    for (struct region *t = root; t;) {
+        if (t->base <= address) {
+            best = t;
+            t = t->right;
+        } else {
+            t = t->left;
+        }
+    }
+    return best;
+}
+
+static struct region *tree_find(uintptr_t address)
+{
+    struct region *r = tree_floor(address);
+    return r && address - r->base < r->size ? r : NULL;
+}
+
+/* ---- mappings ---- */
+
+/* A guarded mapping of at least `size` usable bytes that end (rounded to LARGE_ALIGN) at the upper guard. */
+static struct region *region_map(enum kind kind, size_t size)
+{
+    struct region *r = calloc(1, sizeof *r);
+    if (!r)
+        return NULL;
+    size_t align = size >= HUGE_FROM ? HUGE_BYTES : PAGE;
+    size_t body = (size + PAGE - 1) & ~(PAGE - 1);
+    r->map_size = body + 2 * GUARD + (align > PAGE ? align : 0);
+    r->map = mmap(NULL, r->map_size, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    if (r->map == MAP_FAILED)
+        goto fail;
+    char *begin = r->map + GUARD;
+    begin += -(uintptr_t)begin & (align - 1);
+    if (mprotect(begin, body, PROT_READ | PROT_WRITE) != 0) {
+        munmap(r->map, r->map_size);
+        goto fail;
+    }
+    if (align > PAGE) {
+        madvise(begin, body, MADV_HUGEPAGE); /* only a wish */
+        r->base = (uintptr_t)begin;
+    } else {
+        r->base = (uintptr_t)(begin + body) - ((size + LARGE_ALIGN - 1) & ~(LARGE_ALIGN - 1));
+    }
+    r->size = r->asked = size;
+    r->kind = kind;
+    return r;
+fail:
+    free(r);
+    return NULL;
+}
+
+static void region_unmap(struct region *r)
+{
+    if (r->map)
+        munmap(r->map, r->map_size);
+    free(r->slot_asked);
+    free(r->free_slots);
+    free(r);
+}
+
+static bool reserve(size_t size)
+{
+    if (size > aw_host.memory_total || used > aw_host.memory_total - size)
+        return false;
+    used += size;
+    return true;
+}
+
+/* ---- slabs; written locked ---- */
+
+static void roomy_link(struct region *slab)
+{
+    struct region **head = &roomy[slab->kind][slab->class_index];
+    slab->prev = NULL;
+    slab->next = *head;
+    if (*head)
+        (*head)->prev = slab;
+    *head = slab;
+}
+
+static void roomy_unlink(struct region *slab)
+{
+    if (slab->prev)
+        slab->prev->next = slab->next;
+    else
+        roomy[slab->kind][slab->class_index] = slab->next;
+    if (slab->next)
+        slab->next->prev = slab->prev;
+}
+
+static struct region *slab_create(enum kind kind, uint32_t class_index)
+{
+    if (!reserve(SLAB_BYTES))
+        return NULL;
+    struct region *slab = region_map(kind, SLAB_BYTES);
+    if (!slab) {
+        used -= SLAB_BYTES;
+        return NULL;
+    }
+    slab->slot_size = slot_sizes[class_index];
+    slab->class_index = class_index;
+    slab->n_slots = slab->n_free = (uint32_t)(SLAB_BYTES / slab->slot_size);
+    slab->slot_asked = calloc(slab->n_slots, sizeof *slab->slot_asked);
+    slab->free_slots = malloc(slab->n_slots * sizeof *slab->free_slots);
+    if (!slab->slot_asked || !slab->free_slots) {
+        region_unmap(slab);
+        used -= SLAB_BYTES;
+        return NULL;
+    }
+    for (uint32_t i = 0; i < slab->n_slots; i++)
+        slab->free_slots[i] = slab->n_slots - 1 - i;
+    tree_insert(slab);
+    roomy_link(slab);
+    return slab;
+}
+
+static void *slot_alloc(enum kind kind, uint32_t class_index, size_t size)
+{
+    struct region *slab = roomy[kind][class_index];
+    if (!slab)
+        slab = slab_create(kind, class_index);
+    if (!slab)
+        return NULL;
+    uint32_t slot = slab->free_slots[--slab->n_free];
+    slab->slot_asked[slot] = (uint32_t)size;
+    if (slab->n_free == 0)
+        roomy_unlink(slab);
+    return (void *)(slab->base + (uintptr_t)slot * slab->slot_size);
+}
+
+/* Frees the slot; a slab that becomes empty goes when its class has another with room. */
+static void slot_free(struct region *slab, uint32_t slot)
+{
+    slab->slot_asked[slot] = 0;
+    slab->free_slots[slab->n_free++] = slot;
+    if (slab->n_free == 1)
+        roomy_link(slab);
+    if (slab->n_free == slab->n_slots && (slab->next || slab->prev)) {
+        roomy_unlink(slab);
+        tree_remove(slab);
+        used -= SLAB_BYTES;
+        region_unmap(slab);
+    }
+}
+
+/* ---- allocation of all kinds ---- */
+
+static void *allocate(enum kind kind, size_t size)
+{
+    void *p = NULL;
+    pthread_rwlock_wrlock(&lock);
+    if (size <= slot_sizes[N_CLASSES - 1]) {
+        uint32_t i = kind == KIND_HEAP ? 0 : FIRST_DEVICE_CLASS;
+        while (slot_sizes[i] < size)
+            i++;
+        p = slot_alloc(kind, i, size);
+    } else if (reserve(size)) {
+        struct region *r = region_map(kind, size);
+        if (r) {
+            tree_insert(r);
+            p = (void *)r->base;
+        } else {
+            used -= size;
+        }
+    }
+    pthread_rwlock_unlock(&lock);
+    return p;
+}
+
+/* The live allocation that begins exactly at `ptr`; locked.  Slot index in *ret_slot for slabs. */
+static struct region *find_exact(const void *ptr, uint32_t *ret_slot)
+{
+    struct region *r = tree_find((uintptr_t)ptr);
+    if (!r)
+        return NULL;
+    size_t offset = (uintptr_t)ptr - r->base;
+    if (!r->slot_size)
+        return offset == 0 ? r : NULL;
+    if (offset % r->slot_size || offset / r->slot_size >= r->n_slots)
+        return NULL;
+    *ret_slot = (uint32_t)(offset / r->slot_size);
+    return r->slot_asked[*ret_slot] ? r : NULL;
+}
+
+static bool is_kind(const void *ptr, enum kind a, enum kind b)
+{
+    uint32_t slot;
+    pthread_rwlock_rdlock(&lock);
+    struct region *r = find_exact(ptr, &slot);
+    bool ok = r && (r->kind == a || r->kind == b);
+    pthread_rwlock_unlock(&lock);
+    return ok;
+}
+
+static bool release(const void *ptr, enum kind a, enum kind b)
+{
+    uint32_t slot;
+    pthread_rwlock_wrlock(&lock);
+    struct region *r = find_exact(ptr, &slot);
+    bool ok = r && (r->kind == a || r->kind == b);
+    if (ok && r->slot_size) {
+        slot_free(r, slot);
+    } else if (ok) {
+        tree_remove(r);
+        if (r->map)
+            used -= r->size;
+        region_unmap(r);
+    }
+    pthread_rwlock_unlock(&lock);
+    return ok;
+}
+
+static int allocate_for(int dev, enum kind kind, size_t size, void **ret_ptr)
+{
+    if (!aw_host_device_ok(dev))
+        return AW_ERR_INVALID_DEVICE;
+    if (size == 0)
+        return AW_ERR_INVALID_VALUE;
+    void *p = allocate(kind, size);
+    if (!p)
+        return AW_ERR_OUT_OF_MEMORY;
+    *ret_ptr = p;
+    return AW_OK;
+}
+
+static int release_after_work(const void *ptr, enum kind a, enum kind b)
+{
+    if (!is_kind(ptr, a, b))
+        return AW_ERR_INVALID_VALUE;
+    int status = aw_host_wait_all();
+    if (status != AW_OK)
+        return status;
+    return release(ptr, a, b) ? AW_OK : AW_ERR_INVALID_VALUE;
+}
+
+int aw_host_mem_alloc(int dev, size_t size, void **ret_ptr)
+{
+    return allocate_for(dev, KIND_DEVICE, size, ret_ptr);
+}
+
+int aw_host_managed_alloc(int dev, size_t size, void **ret_ptr)
+{
+    return allocate_for(dev, KIND_MANAGED, size, ret_ptr);
+}
+
+int aw_host_host_alloc(int dev, size_t size, unsigned flags, void **ret_ptr)
+{
+    (void)flags; /* all of it is mapped and portable */
+    return allocate_for(dev, KIND_HOST, size, ret_ptr);
+}
+
+int aw_host_mem_free(int dev, void *ptr)
+{
+    if (!aw_host_device_ok(dev))
+        return AW_ERR_INVALID_DEVICE;
+    return release_after_work(ptr, KIND_DEVICE, KIND_MANAGED);
+}
+
+int aw_host_host_free(void *ptr)
+{
+    return release_after_work(ptr, KIND_HOST, KIND_HOST);
+}
+
+void *aw_host_heap_alloc(size_t size)
+{
+    return allocate(KIND_HEAP, size);
+}
+
+bool aw_host_heap_release(void *ptr)
+{
+    return release(ptr, KIND_HEAP, KIND_HEAP);
+}
+
+/* ---- registered ranges and questions ---- */
+
+int aw_host_host_register(int dev, void *ptr, size_t size, unsigned flags, void **ret_device_ptr)
+{
+    uintptr_t base = (uintptr_t)ptr, end;
+    (void)flags;
+    if (!aw_host_device_ok(dev))
+        return AW_ERR_INVALID_DEVICE;
+    if (!ptr || !size || __builtin_add_overflow(base, size - 1, &end))
+        return AW_ERR_INVALID_VALUE;
+    struct region *r = calloc(1, sizeof *r);
+    if (!r)
+        return AW_ERR_OUT_OF_MEMORY;
+    r->base = base;
+    r->size = r->asked = size;
+    r->kind = KIND_REGISTERED;
+    pthread_rwlock_wrlock(&lock);
+    struct region *below = tree_floor(end);
+    bool overlaps = below && below->base + (below->size - 1) >= base;
+    if (!overlaps)
+        tree_insert(r);
+    pthread_rwlock_unlock(&lock);
+    if (overlaps) {
+        free(r);
+        return AW_ERR_HOST_REGISTERED;
+    }
+    *ret_device_ptr = ptr;
+    return AW_OK;
+}
+
+int aw_host_host_unregister(void *ptr)
+{
+    int status = release_after_work(ptr, KIND_REGISTERED, KIND_REGISTERED);
+    return status == AW_ERR_INVALID_VALUE ? AW_ERR_HOST_NOT_REGISTERED : status;
+}
+
+int aw_host_pointer_info(const void *ptr, struct aw_pointer_info *ret_info)
+{
+    int status = AW_ERR_INVALID_VALUE;
+    pthread_rwlock_rdlock(&lock);
+    struct region *r = tree_find((uintptr_t)ptr);
+    struct aw_pointer_info info = { 0 };
+    if (r && r->kind != KIND_HEAP) {
+        info.base = (void *)r->base;
+        info.size = r->asked;
+        if (r->slot_size) {
+            size_t slot = ((uintptr_t)ptr - r->base) / r->slot_size;
+            info.base = (void *)(r->base + slot * r->slot_size);
+            info.size = slot < r->n_slots ? r->slot_asked[slot] : 0;
+        }
+        info.device = r->kind == KIND_DEVICE || r->kind == KIND_MANAGED ? 0 : -1;
+        info.managed = r->kind == KIND_MANAGED;
+        if ((uintptr_t)ptr - (uintptr_t)info.base < info.size)
+            status = AW_OK;
+    }
+    pthread_rwlock_unlock(&lock);
+    if (status == AW_OK)
+        *ret_info = info;
+    return status;
+}
+
+size_t aw_host_memory_used(void)
+{
+    pthread_rwlock_rdlock(&lock);
+    size_t bytes = used;
+    pthread_rwlock_unlock(&lock);
+    return bytes;
+}
+
+void aw_host_memory_fork(int phase)
+{
+    if (phase == 0)
+        pthread_rwlock_wrlock(&lock);
+    else if (phase == 1)
+        pthread_rwlock_unlock(&lock);
+    else
+        pthread_rwlock_init(&lock, NULL); /* its owner's thread id is the parent's */
+}

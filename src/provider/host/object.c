@@ -1,0 +1,373 @@
+/* Host code objects: checked, loaded from memory, asked about and launched.
+ * Not how a launch is carried out (pool.c, block.c). */
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "host.h"
+
+#include <dlfcn.h>
+#include <elf.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/file.h"
+#include "base/log.h"
+
+struct aw_host_function {
+    const struct aw_host_object *code;
+    struct aw_host_loaded *object;
+    char name[256];                 /* of the kernel, for messages when the launch gives none */
+    int stack_class;
+    _Atomic uint32_t max_dynamic;   /* what function_set_shared allowed */
+};
+
+struct aw_host_loaded {
+    void *handle;
+    struct aw_host_function function;
+};
+
+/* ---- loading ---- */
+
+/* Enough that the dynamic loader, which trusts its input, stays inside the file. */
+static bool elf_plausible(const unsigned char *bytes, size_t size)
+{
+    Elf64_Ehdr eh;
+    if (!bytes || size < sizeof eh)
+        return false;
+    memcpy(&eh, bytes, sizeof eh);
+    if (memcmp(eh.e_ident, ELFMAG, SELFMAG) != 0 || eh.e_ident[EI_CLASS] != ELFCLASS64 ||
+        eh.e_ident[EI_DATA] != ELFDATA2LSB || eh.e_type != ET_DYN || eh.e_machine != EM_X86_64 ||
+        eh.e_phentsize != sizeof(Elf64_Phdr) || eh.e_phnum == 0 || eh.e_phnum > 64)
+        return false;
+    if (eh.e_phoff > size || (size - eh.e_phoff) / sizeof(Elf64_Phdr) < eh.e_phnum)
+        return false;
+    bool load = false, dynamic = false;
+    for (unsigned i = 0; i < eh.e_phnum; i++) {
+        Elf64_Phdr ph;
+        memcpy(&ph, bytes + eh.e_phoff + i * sizeof ph, sizeof ph);
+        if (ph.p_type == PT_INTERP)
+            return false;
+        if (ph.p_type != PT_LOAD && ph.p_type != PT_DYNAMIC)
+            continue;
+        if (ph.p_offset > size || ph.p_filesz > size - ph.p_offset || ph.p_memsz < ph.p_filesz ||
+            ph.p_memsz > (uint64_t)1 << 32 || ph.p_vaddr > (uint64_t)1 << 40)
+            return false;
+        load |= ph.p_type == PT_LOAD;
+        dynamic |= ph.p_type == PT_DYNAMIC;
+    }
+    return load && dynamic;
+}
+
+/* A file descriptor with the bytes: anonymous memory, or an unlinked file where that may not be executed. */
+static int bytes_to_fd(const void *bytes, size_t size, bool on_disk)
+{
+    int fd;
+    if (on_disk) {
+        const char *dir = getenv("TMPDIR");
+        char path[4096];
+        if (snprintf(path, sizeof path, "%s/anywarp-XXXXXX", dir && *dir ? dir : "/tmp") >= (int)sizeof path)
+            return -1;
+        fd = mkostemp(path, O_CLOEXEC);
+        if (fd >= 0)
+            unlink(path);
+    } else {
+        fd = memfd_create("anywarp", MFD_CLOEXEC);
+    }
+    if (fd >= 0 && !aw_fd_write_all(fd, bytes, size)) {
+        close(fd);
+        fd = -1;
+    }
+    return fd;
+}
+
+/* The loader takes a path it has seen for the same library, and descriptors are used again: so each path is spelt
+ * differently, the load's number written with "./" and ".//". */
+static void *open_fd(int fd)
+{
+    static _Atomic uint32_t counter;
+    char path[256] = "/proc/self/fd/";
+    size_t n = strlen(path);
+    for (uint32_t id = atomic_fetch_add(&counter, 1) + 1; id; id >>= 1)
+        n += (size_t)snprintf(path + n, sizeof path - n, "%s", id & 1 ? ".//" : "./");
+    snprintf(path + n, sizeof path - n, "%d", fd);
+    return dlopen(path, RTLD_NOW | RTLD_LOCAL);
+}
+
+static void *load_bytes(const void *bytes, size_t size)
+{
+    for (int on_disk = 0; on_disk < 2; on_disk++) {
+        int fd = bytes_to_fd(bytes, size, on_disk);
+        if (fd < 0)
+            continue;
+        void *handle = open_fd(fd);
+        close(fd);
+        if (handle)
+            return handle;
+        if (on_disk)
+            aw_err("cannot load host code: %s", dlerror());
+        else
+            aw_info("cannot load host code from memory: %s", dlerror());
+    }
+    return NULL;
+}
+
+static const char *object_complaint(const struct aw_host_object *o)
+{
+    if (!o)
+        return "it exports no " AW_HOST_OBJECT_SYMBOL;
+    if (o->abi != AW_HOST_ABI)
+        return "it was made for another version of the interface";
+    if (!o->name || !*o->name)
+        return "it names no kernel";
+    if (!o->warp && !o->blocks)
+        return "it has no entry";
+    if ((o->flags & AW_HOST_BARRIER) && !o->warp)
+        return "it has barriers but no entry per warp";
+    if (o->warps_per_call < 1 || o->warps_per_call > 32)
+        return "its number of warps per call makes no sense";
+    if (o->static_shared > AW_HOST_SHARED_MAX)
+        return "it wants more shared memory than there is";
+    if (aw_host_context_class(o->stack_bytes) < 0)
+        return "it wants more stack than there is";
+    return NULL;
+}
+
+int aw_host_object_load(int dev, const void *bytes, size_t size, struct aw_object **ret_object)
+{
+    if (!aw_host_device_ok(dev))
+        return AW_ERR_INVALID_DEVICE;
+    if (!elf_plausible(bytes, size)) {
+        aw_err("host code object of %zu bytes is not an x86-64 shared object, or is cut", size);
+        return AW_ERR_INVALID_IMAGE;
+    }
+    struct aw_host_loaded *object = calloc(1, sizeof *object);
+    if (!object)
+        return AW_ERR_OUT_OF_MEMORY;
+    object->handle = load_bytes(bytes, size);
+    if (!object->handle)
+        goto fail;
+    const struct aw_host_object *code = dlsym(object->handle, AW_HOST_OBJECT_SYMBOL);
+    const char *complaint = object_complaint(code);
+    if (complaint) {
+        aw_err("host code object cannot be used: %s", complaint);
+        goto fail;
+    }
+    object->function.code = code;
+    object->function.object = object;
+    object->function.stack_class = aw_host_context_class(code->stack_bytes);
+    snprintf(object->function.name, sizeof object->function.name, "%s", code->name);
+    *ret_object = (struct aw_object *)object;
+    return AW_OK;
+fail:
+    if (object->handle)
+        dlclose(object->handle);
+    free(object);
+    return AW_ERR_INVALID_IMAGE;
+}
+
+int aw_host_object_unload(struct aw_object *object)
+{
+    struct aw_host_loaded *o = (struct aw_host_loaded *)object;
+    if (!o)
+        return AW_ERR_INVALID_HANDLE;
+    int status = aw_host_wait_all(); /* its code may be running */
+    if (status != AW_OK)
+        return status;
+    dlclose(o->handle);
+    free(o);
+    return AW_OK;
+}
+
+int aw_host_object_function(struct aw_object *object, const char *name, struct aw_function **ret_function)
+{
+    struct aw_host_loaded *o = (struct aw_host_loaded *)object;
+    if (!o)
+        return AW_ERR_INVALID_HANDLE;
+    if (!name || strcmp(name, o->function.code->name) != 0)
+        return AW_ERR_NOT_FOUND;
+    *ret_function = (struct aw_function *)&o->function;
+    return AW_OK;
+}
+
+/* ---- questions ---- */
+
+static uint32_t max_threads(const struct aw_host_object *code)
+{
+    uint64_t shape = (uint64_t)code->block[0] * code->block[1] * code->block[2];
+    return shape && shape <= AW_HOST_MAX_THREADS ? (uint32_t)shape : AW_HOST_MAX_THREADS;
+}
+
+int aw_host_function_attr(struct aw_function *function, enum aw_function_attr attr, int *ret_value)
+{
+    struct aw_host_function *f = (struct aw_host_function *)function;
+    if (!f)
+        return AW_ERR_INVALID_DEVFUNC;
+    switch (attr) {
+    case AW_FN_MAX_THREADS:
+        *ret_value = (int)max_threads(f->code);
+        return AW_OK;
+    case AW_FN_SHARED_BYTES:
+        *ret_value = (int)f->code->static_shared;
+        return AW_OK;
+    case AW_FN_CONST_BYTES:
+        *ret_value = 0;
+        return AW_OK;
+    case AW_FN_LOCAL_BYTES:
+        *ret_value = (int)f->code->local_bytes;
+        return AW_OK;
+    case AW_FN_REGS: /* no such limit here; a number that never bounds occupancy */
+        *ret_value = 32;
+        return AW_OK;
+    default:
+        return AW_ERR_INVALID_VALUE;
+    }
+}
+
+/* Static and dynamic together, with dynamic memory's alignment. */
+static size_t shared_total(const struct aw_host_object *code, size_t dynamic)
+{
+    return dynamic ? (((size_t)code->static_shared + 15) & ~(size_t)15) + dynamic : code->static_shared;
+}
+
+int aw_host_function_set_shared(struct aw_function *function, size_t dynamic_shared)
+{
+    struct aw_host_function *f = (struct aw_host_function *)function;
+    if (!f)
+        return AW_ERR_INVALID_DEVFUNC;
+    if (dynamic_shared > AW_HOST_SHARED_MAX || shared_total(f->code, dynamic_shared) > AW_HOST_SHARED_MAX)
+        return AW_ERR_INVALID_VALUE;
+    atomic_store(&f->max_dynamic, (uint32_t)dynamic_shared);
+    return AW_OK;
+}
+
+static int blocks_per_sm(const struct aw_host_object *code, uint32_t threads, size_t dynamic)
+{
+    uint32_t warps = (threads + 31) / 32;
+    size_t shared = dynamic > AW_HOST_SHARED_MAX ? dynamic : shared_total(code, dynamic);
+    if (threads == 0 || threads > max_threads(code) || shared > AW_HOST_SHARED_MAX)
+        return 0;
+    uint32_t blocks = AW_HOST_SM_THREADS / 32 / warps;
+    size_t by_shared = AW_HOST_SHARED_SM / (shared + AW_HOST_SHARED_RESERVED);
+    if (blocks > AW_HOST_SM_BLOCKS)
+        blocks = AW_HOST_SM_BLOCKS;
+    return (int)(blocks < by_shared ? blocks : by_shared);
+}
+
+int aw_host_occupancy(struct aw_function *function, int block_threads, size_t dynamic_shared, int *ret_blocks)
+{
+    struct aw_host_function *f = (struct aw_host_function *)function;
+    if (!f)
+        return AW_ERR_INVALID_DEVFUNC;
+    if (block_threads <= 0)
+        return AW_ERR_INVALID_VALUE;
+    *ret_blocks = blocks_per_sm(f->code, (uint32_t)block_threads, dynamic_shared);
+    return AW_OK;
+}
+
+/* ---- launch ---- */
+
+static int launch_check(struct aw_host_function *f, const struct aw_launch *l)
+{
+    const struct aw_host_object *code = f->code;
+    uint64_t threads = (uint64_t)l->block[0] * l->block[1] * l->block[2];
+    if (!l->grid[0] || !l->grid[1] || !l->grid[2] || l->grid[0] > INT32_MAX || l->grid[1] > 65535 || l->grid[2] > 65535)
+        return AW_ERR_INVALID_CONFIG;
+    if (!threads || l->block[0] > 1024 || l->block[1] > 1024 || l->block[2] > 64 || threads > AW_HOST_MAX_THREADS)
+        return AW_ERR_INVALID_CONFIG;
+    if (code->block[0] && memcmp(code->block, l->block, sizeof code->block) != 0)
+        return AW_ERR_INVALID_CONFIG;
+    uint32_t allowed = atomic_load_explicit(&f->max_dynamic, memory_order_relaxed);
+    uint32_t standard = code->static_shared < AW_HOST_SHARED_DEFAULT ? AW_HOST_SHARED_DEFAULT - code->static_shared : 0;
+    if (l->shared_bytes > (allowed > standard ? allowed : standard) ||
+        shared_total(code, l->shared_bytes) > AW_HOST_SHARED_MAX)
+        return AW_ERR_INVALID_VALUE;
+    if (l->kernarg_size < code->kernarg_size || (l->kernarg_size && !l->kernarg))
+        return AW_ERR_INVALID_VALUE;
+    if (l->cooperative) {
+        uint64_t blocks = (uint64_t)l->grid[0] * l->grid[1] * l->grid[2];
+        uint64_t room = (uint64_t)blocks_per_sm(code, (uint32_t)threads, l->shared_bytes) * aw_host.n_workers;
+        if (blocks > room)
+            return AW_ERR_COOPERATIVE_TOO_LARGE;
+    }
+    return AW_OK;
+}
+
+static int kernarg_copy(struct aw_host_op *op, const void *kernarg, size_t size)
+{
+    char *to = op->kernarg;
+    if (size > sizeof op->kernarg) {
+        if (size > op->large_size) {
+            char *grown = aligned_alloc(64, (size + 63) & ~(size_t)63);
+            if (!grown)
+                return AW_ERR_OUT_OF_MEMORY;
+            free(op->large);
+            op->large = grown;
+            op->large_size = size;
+        }
+        to = op->large;
+    }
+    if (size)
+        memcpy(to, kernarg, size);
+    op->kernel.launch.kernarg = to;
+    return AW_OK;
+}
+
+static void kernel_fill(struct aw_host_op *op, const struct aw_host_function *f, const struct aw_launch *l)
+{
+    struct aw_host_kernel *k = &op->kernel;
+    struct aw_host_launch *to = &k->launch;
+    memcpy(to->grid, l->grid, sizeof to->grid);
+    memcpy(to->block, l->block, sizeof to->block);
+    to->threads = l->block[0] * l->block[1] * l->block[2];
+    to->warps = (to->threads + 31) / 32;
+    to->dynamic_shared = l->shared_bytes;
+    to->total_shared = (uint32_t)shared_total(f->code, l->shared_bytes);
+    to->grid_id = ++aw_host.grid_id;
+    to->services = &aw_host_services;
+    to->runtime = op;
+    k->code = f->code;
+    k->name = l->name ? l->name : f->name;
+    k->cooperative = l->cooperative;
+    /* Kernels whose warps must progress alone get a context per warp. */
+    k->warps = !f->code->blocks ||
+               (f->code->warp && (l->cooperative || (f->code->flags & (AW_HOST_BARRIER | AW_HOST_YIELD))));
+    k->stack_class = (unsigned)f->stack_class;
+    op->total = (uint64_t)l->grid[0] * l->grid[1] * l->grid[2];
+    uint64_t piece = op->total / ((uint64_t)aw_host.n_workers * 8);
+    if (k->warps || l->cooperative || (f->code->flags & AW_HOST_YIELD) || piece < 1)
+        piece = 1;
+    op->piece = piece < 1024 ? piece : 1024;
+}
+
+int aw_host_launch(int dev, struct aw_function *function, const struct aw_launch *l, struct aw_stream *stream)
+{
+    struct aw_host_function *f = (struct aw_host_function *)function;
+    struct aw_host_op *op;
+    if (!aw_host_device_ok(dev))
+        return AW_ERR_INVALID_DEVICE;
+    if (!f || !l)
+        return AW_ERR_INVALID_VALUE;
+    if (aw_host_fault())
+        return aw_host_fault();
+    int status = launch_check(f, l);
+    if (status != AW_OK)
+        return status;
+    aw_host_print_flush(); /* as CUDA does at a launch */
+    aw_host_lock();
+    status = aw_host_op_create(AW_HOST_OP_KERNEL, &op);
+    if (status != AW_OK)
+        goto out;
+    status = kernarg_copy(op, l->kernarg, l->kernarg_size);
+    if (status == AW_OK) {
+        kernel_fill(op, f, l);
+        status = aw_host_op_submit(aw_host_stream_of(stream), op);
+    }
+    if (status != AW_OK)
+        aw_host_op_discard(op);
+out:
+    aw_host_unlock();
+    return status;
+}

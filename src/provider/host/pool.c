@@ -1,0 +1,363 @@
+/* Workers: threads that claim pieces of active operations and run them.
+ * Not what a block does (block.c) or when an operation may start (stream.c).
+ *
+ * Workers are started one by one as work appears.  Waking goes in a chain: whoever finds more work than it takes wakes the
+ * next, so a launch costs at most one wake-up.  A thread that waits for a stream may help as a guest while workers sleep. */
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "host.h"
+
+#include <sched.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/log.h"
+
+/* A worker without work looks for some this long before it sleeps; a wake-up costs far more. */
+#define SPIN_NS 3000
+/* A guest looks up from its work this often. */
+#define GUEST_NS 100000
+/* Rounds over parked runs before the processor is offered to others. */
+#define PATIENT_ROUNDS 32
+
+static uint32_t n_spinning; /* locked */
+
+int aw_host_pool_init(void)
+{
+    aw_host.workers = calloc(aw_host.n_workers + AW_HOST_GUESTS, sizeof *aw_host.workers);
+    if (!aw_host.workers)
+        return AW_ERR_OUT_OF_MEMORY;
+    for (uint32_t i = 0; i < aw_host.n_workers + AW_HOST_GUESTS; i++) {
+        aw_host.workers[i].index = i % aw_host.n_workers;
+        aw_host.workers[i].guest = i >= aw_host.n_workers;
+    }
+    return AW_OK;
+}
+
+bool aw_host_op_kill(struct aw_host_op *op, int status)
+{
+    int none = 0;
+    bool first = atomic_compare_exchange_strong(&op->killed, &none, status);
+    none = 0;
+    atomic_compare_exchange_strong(&aw_host.fault, &none, status);
+    return first;
+}
+
+/* ---- the list of active operations; locked ---- */
+
+static bool exhausted(struct aw_host_op *op)
+{
+    return atomic_load_explicit(&op->killed, memory_order_relaxed) ||
+           atomic_load_explicit(&op->claimed, memory_order_relaxed) >= op->total;
+}
+
+static void unlist(struct aw_host_op *op)
+{
+    if (!op->active)
+        return;
+    if (op->active_prev)
+        op->active_prev->active_next = op->active_next;
+    else
+        aw_host.active_head = op->active_next;
+    if (op->active_next)
+        op->active_next->active_prev = op->active_prev;
+    else
+        aw_host.active_tail = op->active_prev;
+    op->active = false;
+    atomic_fetch_sub_explicit(&aw_host.n_active, 1, memory_order_relaxed);
+}
+
+/* Copies first: they are short, and others' kernels should not hold them up. */
+static void list(struct aw_host_op *op)
+{
+    bool front = op->kind == AW_HOST_OP_MEMORY;
+    op->active = true;
+    op->active_prev = front ? NULL : aw_host.active_tail;
+    op->active_next = front ? aw_host.active_head : NULL;
+    if (op->active_prev)
+        op->active_prev->active_next = op;
+    else
+        aw_host.active_head = op;
+    if (op->active_next)
+        op->active_next->active_prev = op;
+    else
+        aw_host.active_tail = op;
+    atomic_fetch_add_explicit(&aw_host.n_active, 1, memory_order_release);
+}
+
+/* One user less; the last one out of an exhausted operation completes it. */
+static void op_leave(struct aw_host_op *op)
+{
+    if (--op->users == 0 && exhausted(op)) {
+        unlist(op);
+        aw_host_op_complete(op);
+    }
+}
+
+static bool may_take(const struct aw_host_worker *w, const struct aw_host_op *op)
+{
+    if (!w->parked || op->kind != AW_HOST_OP_KERNEL || op->kernel.cooperative)
+        return true;
+    return w->parked_contexts < AW_HOST_RESIDENT_CONTEXTS;
+}
+
+static struct aw_host_op *take(const struct aw_host_worker *w)
+{
+    struct aw_host_op *next;
+    for (struct aw_host_op *op = aw_host.active_head; op; op = next) {
+        next = op->active_next;
+        if (exhausted(op)) {
+            unlist(op);
+        } else if (may_take(w, op)) {
+            op->users++;
+            return op;
+        }
+    }
+    return NULL;
+}
+
+/* Is there anything for one more worker, beyond one piece of `op`? */
+static bool more_work(struct aw_host_op *op)
+{
+    if (atomic_load_explicit(&aw_host.n_active, memory_order_relaxed) > 1)
+        return true;
+    return atomic_load_explicit(&op->claimed, memory_order_relaxed) + op->piece < op->total;
+}
+
+/* ---- running ---- */
+
+static void park(struct aw_host_worker *w, struct aw_host_run *run)
+{
+    struct aw_host_run **end = &w->parked;
+    while (*end)
+        end = &(*end)->next;
+    *end = run;
+    run->next = NULL;
+    w->parked_contexts += run->n_contexts;
+    aw_host_lock();
+    run->op->users++;
+    aw_host_unlock();
+}
+
+static void run_piece(struct aw_host_worker *w, struct aw_host_op *op, uint64_t first, uint64_t count)
+{
+    if (op->kind == AW_HOST_OP_MEMORY) {
+        aw_host_copy_piece(op, first, count);
+        return;
+    }
+    struct aw_host_run *run = aw_host_run_start(w, op, first, count);
+    if (!run) {
+        if (aw_host_op_kill(op, AW_ERR_OUT_OF_RESOURCES))
+            aw_err("kernel %s: no memory for a block's stack and shared memory", op->kernel.name);
+        return;
+    }
+    if (aw_host_run_step(run) == AW_HOST_RUN_YIELD)
+        park(w, run);
+    else
+        aw_host_run_finish(run);
+}
+
+/* Claims and runs one piece; false when none was left. */
+static bool serve_piece(struct aw_host_worker *w, struct aw_host_op *op)
+{
+    if (exhausted(op))
+        return false;
+    uint64_t first = atomic_fetch_add_explicit(&op->claimed, op->piece, memory_order_relaxed);
+    if (first >= op->total)
+        return false;
+    uint64_t left = op->total - first;
+    run_piece(w, op, first, left < op->piece ? left : op->piece);
+    return true;
+}
+
+/* Gives every parked run one step. */
+static void parked_round(struct aw_host_worker *w)
+{
+    bool ended = false;
+    for (struct aw_host_run **at = &w->parked; *at;) {
+        struct aw_host_run *run = *at;
+        uint32_t contexts = run->n_contexts;
+        if (aw_host_run_step(run) == AW_HOST_RUN_YIELD) {
+            w->parked_contexts += run->n_contexts - contexts;
+            at = &run->next;
+            continue;
+        }
+        struct aw_host_op *op = run->op;
+        *at = run->next;
+        w->parked_contexts -= contexts;
+        aw_host_run_finish(run);
+        aw_host_lock();
+        op_leave(op);
+        aw_host_unlock();
+        ended = true;
+    }
+    if (ended)
+        w->idle_rounds = 0;
+    else if (++w->idle_rounds > PATIENT_ROUNDS)
+        sched_yield();
+}
+
+/* ---- waking and sleeping; locked ---- */
+
+static void *worker_main(void *arg);
+
+static bool worker_start(void)
+{
+    sigset_t all, old;
+    pthread_attr_t attr;
+    pthread_t thread;
+    if (pthread_attr_init(&attr) != 0)
+        return false;
+    pthread_attr_setdetachstate(&attr, PTHREAD_CREATE_DETACHED);
+    pthread_attr_setstacksize(&attr, (size_t)512 << 10);
+    /* The program's signals are for the program's threads. */
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &old);
+    int error = pthread_create(&thread, &attr, worker_main, &aw_host.workers[aw_host.n_started]);
+    pthread_sigmask(SIG_SETMASK, &old, NULL);
+    pthread_attr_destroy(&attr);
+    if (error)
+        return false;
+    aw_host.n_started++;
+    return true;
+}
+
+static void wake(void)
+{
+    if (n_spinning)
+        return;
+    if (aw_host.n_idle > aw_host.n_waking) {
+        aw_host.n_waking++;
+        pthread_cond_signal(&aw_host.work);
+    } else if (aw_host.n_idle == 0 && aw_host.n_started < aw_host.n_workers) {
+        worker_start();
+    }
+}
+
+bool aw_host_pool_ready(void)
+{
+    return aw_host.n_started || worker_start();
+}
+
+void aw_host_pool_activate(struct aw_host_op *op)
+{
+    list(op);
+    wake();
+}
+
+/* Waits for work; locked, unlocks meanwhile. */
+static void worker_rest(void)
+{
+    n_spinning++;
+    aw_host_unlock();
+    uint64_t until = aw_host_now_ns() + SPIN_NS;
+    while (!atomic_load_explicit(&aw_host.n_active, memory_order_relaxed) && aw_host_now_ns() < until)
+        __builtin_ia32_pause();
+    aw_host_lock();
+    n_spinning--;
+    if (aw_host.active_head)
+        return;
+    aw_host.n_idle++;
+    pthread_cond_wait(&aw_host.work, &aw_host.lock);
+    aw_host.n_idle--;
+    if (aw_host.n_waking)
+        aw_host.n_waking--;
+}
+
+static void *worker_main(void *arg)
+{
+    struct aw_host_worker *w = arg;
+    aw_host_thread.is_worker = true;
+    pthread_setname_np(pthread_self(), "anywarp");
+    if (aw_host_fault_enter(w) != AW_OK)
+        aw_warn("a worker has no signal stack: a kernel's stack overflow will end the process");
+    aw_host_context_adopt(&w->thread);
+    aw_host_lock();
+    for (;;) {
+        struct aw_host_op *op = take(w);
+        if (!op && !w->parked) {
+            worker_rest();
+            continue;
+        }
+        if (op && more_work(op))
+            wake();
+        aw_host_unlock();
+        if (op) {
+            while (serve_piece(w, op) && !w->parked)
+                continue;
+        }
+        if (w->parked)
+            parked_round(w);
+        aw_host_lock();
+        if (op)
+            op_leave(op);
+    }
+    return NULL;
+}
+
+/* ---- guests ---- */
+
+static struct aw_host_worker *guest_get(void)
+{
+    for (uint32_t i = 0; i < AW_HOST_GUESTS; i++) {
+        struct aw_host_worker *w = &aw_host.workers[aw_host.n_workers + i];
+        if (!w->busy) {
+            w->busy = true;
+            return w;
+        }
+    }
+    return NULL;
+}
+
+static void guest_serve(struct aw_host_worker *w, struct aw_host_op *op)
+{
+    stack_t old_stack;
+    sigset_t old_mask;
+    sigaltstack(NULL, &old_stack);
+    pthread_sigmask(SIG_SETMASK, NULL, &old_mask);
+    if (aw_host_fault_enter(w) == AW_OK) {
+        aw_host_context_adopt(&w->thread);
+        uint64_t until = aw_host_now_ns() + GUEST_NS;
+        while (serve_piece(w, op) && !w->parked && aw_host_now_ns() < until)
+            continue;
+        while (w->parked)
+            parked_round(w);
+    }
+    sigaltstack(&old_stack, NULL);
+    pthread_sigmask(SIG_SETMASK, &old_mask, NULL);
+}
+
+bool aw_host_pool_help(struct aw_host_op *op)
+{
+    if (!op->active || exhausted(op) || (op->kind == AW_HOST_OP_KERNEL && op->kernel.cooperative))
+        return false;
+    if (aw_host.n_started - aw_host.n_idle - n_spinning >= aw_host.n_workers)
+        return false;
+    struct aw_host_worker *w = guest_get();
+    if (!w)
+        return false;
+    op->users++;
+    aw_host_unlock();
+    guest_serve(w, op);
+    aw_host_lock();
+    w->busy = false;
+    op_leave(op);
+    return true;
+}
+
+void aw_host_pool_forked(void)
+{
+    /* The threads are gone, and their pools may have been caught in mid-change: begin with new ones, keep the old reachable. */
+    struct aw_host_worker *old = aw_host.workers;
+    if (!old)
+        return;
+    if (aw_host_pool_init() == AW_OK)
+        aw_host.workers[0].abandoned = old;
+    else
+        aw_host.opened = false;
+    aw_host.n_started = aw_host.n_idle = aw_host.n_waking = 0;
+    n_spinning = 0;
+    aw_host.active_head = aw_host.active_tail = NULL;
+    atomic_store(&aw_host.n_active, 0);
+    pthread_cond_init(&aw_host.work, NULL);
+}

@@ -1,0 +1,703 @@
+/* Streams, events and callbacks: what may start when.
+ * Not how work is done (pool.c).  All is under the device's lock; see host.h for the order rules. */
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "host.h"
+
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/log.h"
+
+/* A waiting thread polls this long before it sleeps. */
+#define SPIN_NS 3000
+
+static struct aw_host_stream *as_stream(struct aw_stream *s)
+{
+    return (struct aw_host_stream *)s;
+}
+
+struct aw_host_stream *aw_host_stream_of(struct aw_stream *stream)
+{
+    return stream ? as_stream(stream) : &aw_host.null_stream;
+}
+
+static uint64_t completed(struct aw_host_stream *s)
+{
+    return atomic_load_explicit(&s->completed, memory_order_acquire);
+}
+
+static uint64_t submitted(struct aw_host_stream *s)
+{
+    return atomic_load_explicit(&s->submitted, memory_order_acquire);
+}
+
+/* ---- lifetimes; locked ---- */
+
+static void stream_unref(struct aw_host_stream *s)
+{
+    if (--s->refs || s == &aw_host.null_stream)
+        return;
+    if (s->prev)
+        s->prev->next = s->next;
+    else
+        aw_host.streams = s->next;
+    if (s->next)
+        s->next->prev = s->prev;
+    free(s);
+}
+
+static void event_unref(struct aw_host_event *e)
+{
+    if (--e->refs)
+        return;
+    if (e->stream)
+        stream_unref(e->stream);
+    free(e);
+}
+
+int aw_host_op_create(enum aw_host_op_kind kind, struct aw_host_op **ret_op)
+{
+    struct aw_host_op *op = aw_host.free_ops;
+    if (!op) {
+        enum { BATCH = 32 };
+        op = aligned_alloc(64, BATCH * sizeof *op);
+        if (!op)
+            return AW_ERR_OUT_OF_MEMORY;
+        memset(op, 0, BATCH * sizeof *op);
+        for (int i = 0; i < BATCH; i++) {
+            op[i].next = aw_host.free_ops;
+            aw_host.free_ops = &op[i];
+        }
+        op = aw_host.free_ops;
+    }
+    aw_host.free_ops = op->next;
+    op->next = NULL;
+    op->kind = kind;
+    op->pending = 0;
+    op->started = op->active = false;
+    op->users = 0;
+    atomic_store_explicit(&op->claimed, 0, memory_order_relaxed);
+    atomic_store_explicit(&op->killed, 0, memory_order_relaxed);
+    *ret_op = op;
+    return AW_OK;
+}
+
+void aw_host_op_discard(struct aw_host_op *op)
+{
+    op->next = aw_host.free_ops;
+    aw_host.free_ops = op;
+}
+
+static struct aw_host_dep *dep_get(void)
+{
+    struct aw_host_dep *d = aw_host.free_deps;
+    if (!d)
+        return malloc(sizeof *d);
+    aw_host.free_deps = d->next;
+    return d;
+}
+
+static void dep_put(struct aw_host_dep *d)
+{
+    d->next = aw_host.free_deps;
+    aw_host.free_deps = d;
+}
+
+/* ---- progress; locked ---- */
+
+static void kick(struct aw_host_stream *s)
+{
+    if (s->kicked)
+        return;
+    s->kicked = true;
+    s->refs++;
+    s->kick_next = aw_host.kick;
+    aw_host.kick = s;
+}
+
+/* The head of its stream is complete. */
+static void op_finish(struct aw_host_op *op)
+{
+    struct aw_host_stream *s = op->stream;
+    s->head = op->next;
+    if (!s->head)
+        s->tail = NULL;
+    atomic_store_explicit(&s->completed, op->seq, memory_order_release);
+    aw_host.n_pending--;
+    for (struct aw_host_dep **at = &s->deps; *at;) {
+        struct aw_host_dep *d = *at;
+        if (d->seq > op->seq) {
+            at = &d->next;
+            continue;
+        }
+        *at = d->next;
+        if (--d->op->pending == 0)
+            kick(d->op->stream);
+        dep_put(d);
+    }
+    for (struct aw_host_waiter *w = s->waiters; w; w = w->next) {
+        if (w->seq <= op->seq)
+            pthread_cond_signal(&w->cond);
+    }
+    aw_host_op_discard(op);
+    if (s->head)
+        kick(s);
+    stream_unref(s); /* the operation's */
+}
+
+static void callback_enqueue(struct aw_host_op *op);
+
+static void op_start(struct aw_host_op *op)
+{
+    op->started = true;
+    switch (op->kind) {
+    case AW_HOST_OP_KERNEL:
+    case AW_HOST_OP_MEMORY:
+        if (aw_host_fault()) /* after a fault nothing runs any more; every call says so */
+            op_finish(op);
+        else
+            aw_host_pool_activate(op);
+        return;
+    case AW_HOST_OP_EVENT:
+        if (op->event->stream == op->stream && op->event->seq == op->seq)
+            op->event->time_ns = aw_host_now_ns();
+        event_unref(op->event);
+        op_finish(op);
+        return;
+    case AW_HOST_OP_WAIT:
+        op_finish(op);
+        return;
+    case AW_HOST_OP_CALLBACK:
+        callback_enqueue(op);
+        return;
+    case AW_HOST_OP_INLINE: /* the submitting thread does it */
+        return;
+    }
+}
+
+static void pump(void)
+{
+    while (aw_host.kick) {
+        struct aw_host_stream *s = aw_host.kick;
+        aw_host.kick = s->kick_next;
+        s->kicked = false;
+        while (s->head && !s->head->started && !s->head->pending)
+            op_start(s->head);
+        stream_unref(s); /* kick's */
+    }
+}
+
+void aw_host_op_complete(struct aw_host_op *op)
+{
+    op_finish(op);
+    pump();
+}
+
+/* ---- submission; locked ---- */
+
+static bool is_blocking(const struct aw_host_stream *s)
+{
+    return !(s->flags & AW_STREAM_NON_BLOCKING);
+}
+
+static bool is_pending(struct aw_host_stream *s)
+{
+    return completed(s) < submitted(s);
+}
+
+bool aw_host_stream_idle(struct aw_host_stream *stream)
+{
+    if (is_pending(stream))
+        return false;
+    if (stream != &aw_host.null_stream)
+        return !is_blocking(stream) || !is_pending(&aw_host.null_stream);
+    for (struct aw_host_stream *s = aw_host.streams; s; s = s->next) {
+        if (is_blocking(s) && is_pending(s))
+            return false;
+    }
+    return true;
+}
+
+/* Makes `op` wait for all that `on` has been given up to `seq`. */
+static bool dep_add(struct aw_host_op *op, struct aw_host_stream *on, uint64_t seq)
+{
+    if (completed(on) >= seq)
+        return true;
+    struct aw_host_dep *d = dep_get();
+    if (!d)
+        return false;
+    d->op = op;
+    d->seq = seq;
+    d->next = on->deps;
+    on->deps = d;
+    op->pending++;
+    return true;
+}
+
+static void deps_drop(struct aw_host_op *op, struct aw_host_stream *s)
+{
+    for (struct aw_host_dep **at = &s->deps; *at;) {
+        struct aw_host_dep *d = *at;
+        if (d->op == op) {
+            *at = d->next;
+            dep_put(d);
+        } else {
+            at = &d->next;
+        }
+    }
+}
+
+/* The legacy default stream and the blocking ones wait for each other. */
+static bool deps_legacy(struct aw_host_stream *stream, struct aw_host_op *op)
+{
+    struct aw_host_stream *null = &aw_host.null_stream;
+    if (stream != null) {
+        if (!is_blocking(stream) || stream->seen_null >= submitted(null))
+            return true;
+        if (!dep_add(op, null, submitted(null)))
+            return false;
+        stream->seen_null = submitted(null);
+        return true;
+    }
+    for (struct aw_host_stream *s = aw_host.streams; s; s = s->next) {
+        if (!is_blocking(s) || s->null_seen >= submitted(s))
+            continue;
+        if (!dep_add(op, s, submitted(s)))
+            return false;
+        s->null_seen = submitted(s);
+    }
+    return true;
+}
+
+static int submit_after(struct aw_host_stream *stream, struct aw_host_op *op, struct aw_host_stream *after, uint64_t seq)
+{
+    op->stream = stream;
+    if ((op->kind == AW_HOST_OP_KERNEL || op->kind == AW_HOST_OP_MEMORY) && !aw_host_pool_ready()) {
+        aw_err("cannot start a worker thread");
+        return AW_ERR_OS;
+    }
+    if (!deps_legacy(stream, op) || (after && !dep_add(op, after, seq))) {
+        deps_drop(op, &aw_host.null_stream);
+        for (struct aw_host_stream *s = aw_host.streams; s; s = s->next) {
+            deps_drop(op, s);
+            s->null_seen = s->seen_null = 0; /* forget: waiting once more is harmless */
+        }
+        return AW_ERR_OUT_OF_MEMORY;
+    }
+    op->seq = submitted(stream) + 1;
+    atomic_store_explicit(&stream->submitted, op->seq, memory_order_release);
+    aw_host.n_pending++;
+    stream->refs++;
+    op->next = NULL;
+    if (stream->tail)
+        stream->tail->next = op;
+    else
+        stream->head = op;
+    stream->tail = op;
+    if (stream->head == op && !op->pending)
+        kick(stream);
+    return AW_OK;
+}
+
+int aw_host_op_submit(struct aw_host_stream *stream, struct aw_host_op *op)
+{
+    int status = submit_after(stream, op, NULL, 0);
+    if (status == AW_OK)
+        pump();
+    return status;
+}
+
+/* ---- waiting ---- */
+
+/* A thread of ours would wait for itself. */
+static bool may_wait(void)
+{
+    return !aw_host_thread.is_callback && !aw_host_thread.is_worker;
+}
+
+static bool spin(struct aw_host_stream *s, uint64_t seq)
+{
+    aw_host_unlock();
+    uint64_t until = aw_host_now_ns() + SPIN_NS;
+    bool done;
+    while (!(done = completed(s) >= seq) && aw_host_now_ns() < until)
+        __builtin_ia32_pause();
+    aw_host_lock();
+    return done;
+}
+
+/* Until `s` has completed `seq`; locked, unlocks meanwhile. */
+static void wait_for(struct aw_host_stream *s, uint64_t seq)
+{
+    struct aw_host_waiter w = { .seq = seq };
+    bool waiting = false;
+    s->refs++;
+    while (completed(s) < seq) {
+        if (s->head && aw_host_pool_help(s->head))
+            continue;
+        if (!waiting) {
+            if (spin(s, seq))
+                break;
+            pthread_cond_init(&w.cond, NULL);
+            w.next = s->waiters;
+            s->waiters = &w;
+            waiting = true;
+            continue;
+        }
+        pthread_cond_wait(&w.cond, &aw_host.lock);
+    }
+    if (waiting) {
+        struct aw_host_waiter **at = &s->waiters;
+        while (*at != &w)
+            at = &(*at)->next;
+        *at = w.next;
+        pthread_cond_destroy(&w.cond);
+    }
+    stream_unref(s);
+}
+
+/* The present work of every stream, or of every blocking one; locked, unlocks meanwhile.  The list may change while it is
+ * unlocked, so the work to wait for is marked first: what others submit later must not hold this thread up. */
+static void wait_all_locked(bool blocking_only)
+{
+    wait_for(&aw_host.null_stream, submitted(&aw_host.null_stream));
+    for (struct aw_host_stream *s = aw_host.streams; s; s = s->next) {
+        if (is_blocking(s) || !blocking_only)
+            s->sync_mark = submitted(s);
+    }
+    for (struct aw_host_stream *s = aw_host.streams; s;) {
+        if (completed(s) < s->sync_mark) {
+            wait_for(s, s->sync_mark);
+            s = aw_host.streams;
+        } else {
+            s = s->next;
+        }
+    }
+}
+
+int aw_host_wait_all(void)
+{
+    if (!may_wait())
+        return AW_ERR_NOT_PERMITTED;
+    aw_host_lock();
+    if (aw_host.n_pending)
+        wait_all_locked(false);
+    aw_host_unlock();
+    return AW_OK;
+}
+
+int aw_host_device_sync(int dev)
+{
+    if (!aw_host_device_ok(dev))
+        return AW_ERR_INVALID_DEVICE;
+    int status = aw_host_wait_all();
+    if (status != AW_OK)
+        return status;
+    aw_host_print_flush();
+    return aw_host_fault();
+}
+
+/* ---- streams ---- */
+
+int aw_host_stream_create(int dev, unsigned flags, int priority, struct aw_stream **ret_stream)
+{
+    if (!aw_host_device_ok(dev))
+        return AW_ERR_INVALID_DEVICE;
+    struct aw_host_stream *s = calloc(1, sizeof *s);
+    if (!s)
+        return AW_ERR_OUT_OF_MEMORY;
+    (void)priority; /* one class of workers */
+    s->flags = flags;
+    s->refs = 1;
+    aw_host_lock();
+    s->next = aw_host.streams;
+    if (s->next)
+        s->next->prev = s;
+    aw_host.streams = s;
+    aw_host_unlock();
+    *ret_stream = (struct aw_stream *)s;
+    return AW_OK;
+}
+
+int aw_host_stream_destroy(struct aw_stream *stream)
+{
+    if (!stream)
+        return AW_ERR_INVALID_HANDLE;
+    aw_host_lock();
+    stream_unref(as_stream(stream));
+    aw_host_unlock();
+    return AW_OK;
+}
+
+int aw_host_stream_query(int dev, struct aw_stream *stream)
+{
+    if (!aw_host_device_ok(dev))
+        return AW_ERR_INVALID_DEVICE;
+    if (aw_host_fault())
+        return aw_host_fault();
+    aw_host_lock();
+    bool idle = aw_host_stream_idle(aw_host_stream_of(stream));
+    bool own = !is_pending(aw_host_stream_of(stream));
+    aw_host_unlock();
+    /* The legacy stream counts the blocking ones' work as its own; they do not count its. */
+    if (stream ? own : idle)
+        return aw_host_fault();
+    return AW_ERR_NOT_READY;
+}
+
+int aw_host_stream_sync(int dev, struct aw_stream *stream)
+{
+    if (!aw_host_device_ok(dev))
+        return AW_ERR_INVALID_DEVICE;
+    if (!may_wait())
+        return AW_ERR_NOT_PERMITTED;
+    struct aw_host_stream *s = aw_host_stream_of(stream);
+    aw_host_lock();
+    if (stream)
+        wait_for(s, submitted(s));
+    else if (aw_host.n_pending)
+        wait_all_locked(true);
+    aw_host_unlock();
+    aw_host_print_flush();
+    return aw_host_fault();
+}
+
+int aw_host_stream_wait(int dev, struct aw_stream *stream, struct aw_event *event)
+{
+    struct aw_host_event *e = (struct aw_host_event *)event;
+    if (!aw_host_device_ok(dev))
+        return AW_ERR_INVALID_DEVICE;
+    if (!e)
+        return AW_ERR_INVALID_HANDLE;
+    if (aw_host_fault())
+        return aw_host_fault();
+    int status = AW_OK;
+    aw_host_lock();
+    if (e->stream && completed(e->stream) < e->seq) {
+        struct aw_host_op *op;
+        status = aw_host_op_create(AW_HOST_OP_WAIT, &op);
+        if (status == AW_OK) {
+            status = submit_after(aw_host_stream_of(stream), op, e->stream, e->seq);
+            if (status != AW_OK)
+                aw_host_op_discard(op);
+            pump();
+        }
+    }
+    aw_host_unlock();
+    return status;
+}
+
+/* ---- callbacks: on one thread of their own, so that user code never holds a worker ---- */
+
+static void *callback_main(void *arg)
+{
+    (void)arg;
+    aw_host_thread.is_callback = true;
+    pthread_setname_np(pthread_self(), "anywarp-cb");
+    aw_host_lock();
+    for (;;) {
+        struct aw_host_op *op = aw_host.callback_head;
+        if (!op) {
+            pthread_cond_wait(&aw_host.callback_work, &aw_host.lock);
+            continue;
+        }
+        aw_host.callback_head = op->active_next;
+        if (!aw_host.callback_head)
+            aw_host.callback_tail = NULL;
+        aw_host_unlock();
+        aw_host_print_flush();
+        op->callback.fn(op->callback.user);
+        aw_host_lock();
+        aw_host_op_complete(op);
+    }
+    return NULL;
+}
+
+static bool callback_thread(void)
+{
+    if (aw_host.callback_started)
+        return true;
+    pthread_t thread;
+    sigset_t all, old;
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &old);
+    int error = pthread_create(&thread, NULL, callback_main, NULL);
+    pthread_sigmask(SIG_SETMASK, &old, NULL);
+    if (error)
+        return false;
+    pthread_detach(thread);
+    aw_host.callback_started = true;
+    return true;
+}
+
+static void callback_enqueue(struct aw_host_op *op)
+{
+    op->active_next = NULL;
+    if (aw_host.callback_tail)
+        aw_host.callback_tail->active_next = op;
+    else
+        aw_host.callback_head = op;
+    aw_host.callback_tail = op;
+    pthread_cond_signal(&aw_host.callback_work);
+}
+
+int aw_host_stream_callback(int dev, struct aw_stream *stream, void (*fn)(void *user), void *user)
+{
+    if (!aw_host_device_ok(dev))
+        return AW_ERR_INVALID_DEVICE;
+    if (!fn)
+        return AW_ERR_INVALID_VALUE;
+    struct aw_host_op *op;
+    aw_host_lock();
+    int status = callback_thread() ? aw_host_op_create(AW_HOST_OP_CALLBACK, &op) : AW_ERR_OS;
+    if (status == AW_OK) {
+        op->callback.fn = fn;
+        op->callback.user = user;
+        status = aw_host_op_submit(aw_host_stream_of(stream), op);
+        if (status != AW_OK)
+            aw_host_op_discard(op);
+    }
+    aw_host_unlock();
+    return status;
+}
+
+/* ---- events ---- */
+
+int aw_host_event_create(int dev, unsigned flags, struct aw_event **ret_event)
+{
+    if (!aw_host_device_ok(dev))
+        return AW_ERR_INVALID_DEVICE;
+    struct aw_host_event *e = calloc(1, sizeof *e);
+    if (!e)
+        return AW_ERR_OUT_OF_MEMORY;
+    e->refs = 1;
+    e->flags = flags;
+    *ret_event = (struct aw_event *)e;
+    return AW_OK;
+}
+
+int aw_host_event_destroy(struct aw_event *event)
+{
+    if (!event)
+        return AW_ERR_INVALID_HANDLE;
+    aw_host_lock();
+    event_unref((struct aw_host_event *)event);
+    aw_host_unlock();
+    return AW_OK;
+}
+
+int aw_host_event_record(int dev, struct aw_event *event, struct aw_stream *stream)
+{
+    struct aw_host_event *e = (struct aw_host_event *)event;
+    struct aw_host_stream *s = aw_host_stream_of(stream);
+    if (!aw_host_device_ok(dev))
+        return AW_ERR_INVALID_DEVICE;
+    if (!e)
+        return AW_ERR_INVALID_HANDLE;
+    if (aw_host_fault())
+        return aw_host_fault();
+    struct aw_host_op *op;
+    aw_host_lock();
+    int status = aw_host_op_create(AW_HOST_OP_EVENT, &op);
+    if (status != AW_OK)
+        goto out;
+    op->event = e;
+    e->refs++;
+    status = submit_after(s, op, NULL, 0);
+    if (status != AW_OK) {
+        e->refs--;
+        aw_host_op_discard(op);
+        goto out;
+    }
+    s->refs++;
+    if (e->stream)
+        stream_unref(e->stream);
+    e->stream = s;
+    e->seq = op->seq;
+    pump();
+out:
+    aw_host_unlock();
+    return status;
+}
+
+int aw_host_event_query(struct aw_event *event)
+{
+    struct aw_host_event *e = (struct aw_host_event *)event;
+    if (!e)
+        return AW_ERR_INVALID_HANDLE;
+    aw_host_lock();
+    bool done = !e->stream || completed(e->stream) >= e->seq;
+    aw_host_unlock();
+    return aw_host_fault() ? aw_host_fault() : done ? AW_OK : AW_ERR_NOT_READY;
+}
+
+int aw_host_event_sync(struct aw_event *event)
+{
+    struct aw_host_event *e = (struct aw_host_event *)event;
+    if (!e)
+        return AW_ERR_INVALID_HANDLE;
+    if (!may_wait())
+        return AW_ERR_NOT_PERMITTED;
+    aw_host_lock();
+    if (e->stream)
+        wait_for(e->stream, e->seq);
+    aw_host_unlock();
+    aw_host_print_flush();
+    return aw_host_fault();
+}
+
+int aw_host_event_elapsed(struct aw_event *begin, struct aw_event *end, float *ret_ms)
+{
+    struct aw_host_event *a = (struct aw_host_event *)begin, *b = (struct aw_host_event *)end;
+    if (!a || !b)
+        return AW_ERR_INVALID_HANDLE;
+    int status = AW_OK;
+    aw_host_lock();
+    if (!a->stream || !b->stream || ((a->flags | b->flags) & AW_EVENT_NO_TIMING))
+        status = AW_ERR_INVALID_HANDLE;
+    else if (completed(a->stream) < a->seq || completed(b->stream) < b->seq)
+        status = AW_ERR_NOT_READY;
+    else
+        *ret_ms = (float)((double)((int64_t)b->time_ns - (int64_t)a->time_ns) / 1e6);
+    aw_host_unlock();
+    return status;
+}
+
+/* ---- fork ---- */
+
+static void stream_forget(struct aw_host_stream *s)
+{
+    while (s->head) {
+        struct aw_host_op *op = s->head;
+        s->head = op->next;
+        if (op->kind == AW_HOST_OP_EVENT)
+            event_unref(op->event);
+        aw_host_op_discard(op);
+        s->refs--;
+    }
+    s->tail = NULL;
+    s->deps = NULL;
+    s->waiters = NULL;
+    atomic_store(&s->completed, submitted(s));
+}
+
+void aw_host_streams_forked(void)
+{
+    bool lost = aw_host.n_pending != 0;
+    stream_forget(&aw_host.null_stream);
+    for (struct aw_host_stream *s = aw_host.streams, *next; s; s = next) {
+        next = s->next;
+        s->refs++;
+        stream_forget(s);
+        stream_unref(s);
+    }
+    aw_host.kick = NULL;
+    aw_host.n_pending = 0;
+    aw_host.callback_head = aw_host.callback_tail = NULL;
+    aw_host.callback_started = false;
+    pthread_cond_init(&aw_host.callback_work, NULL);
+    int none = 0;
+    if (lost) /* work was under way that only the parent's threads could end */
+        atomic_compare_exchange_strong(&aw_host.fault, &none, AW_ERR_NOT_INITIALIZED);
+}

@@ -1,0 +1,302 @@
+/* Tests of blocks: plain kernels, barriers of all kinds, cooperative launches, spinning, printf, the heap. */
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "host_test.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static void test_add(void)
+{
+    enum { N = 100003 };
+    float *a = device_alloc(N * 4), *b = device_alloc(N * 4), *c = device_alloc(N * 4);
+    for (int i = 0; i < N; i++) {
+        a[i] = (float)i;
+        b[i] = 2 * (float)i;
+    }
+    EQ(launch("add", (N + 127) / 128, 128, NULL, 4, c, a, b, (uint64_t)N), AW_OK);
+    EQ(P->device_sync(0), AW_OK);
+    int wrong = 0;
+    for (int i = 0; i < N; i++)
+        wrong += c[i] != 3 * (float)i;
+    EQ(wrong, 0);
+    /* 3-D grids number their blocks x first. */
+    memset(c, 0, N * 4);
+    uint64_t args[] = { (uintptr_t)c, (uintptr_t)a, (uintptr_t)b, N };
+    struct aw_launch l = { .grid = { 7, 41, 11 }, .block = { 8, 4, 1 }, .kernarg = args, .kernarg_size = sizeof args };
+    EQ(P->launch(0, kernel("add"), &l, NULL), AW_OK);
+    EQ(P->device_sync(0), AW_OK);
+    wrong = 0;
+    for (int i = 0; i < N; i++)
+        wrong += c[i] != (i < 7 * 41 * 11 * 32 ? 3 * (float)i : 0);
+    EQ(wrong, 0);
+    device_free(a);
+    device_free(b);
+    device_free(c);
+}
+
+static void test_config(void)
+{
+    uint64_t args[4] = { 0 };
+    uint32_t *out = device_alloc(16);
+    struct aw_launch good = { .grid = { 1, 1, 1 }, .block = { 32, 1, 1 }, .kernarg = args, .kernarg_size = 32 }, l;
+    EQ(launch("empty", 0, 32, NULL, 0), AW_ERR_INVALID_CONFIG);
+    EQ(launch("empty", 1, 0, NULL, 0), AW_ERR_INVALID_CONFIG);
+    EQ(launch("empty", 1, 1025, NULL, 0), AW_ERR_INVALID_CONFIG);
+    l = good;
+    l.block[2] = 65;
+    l.block[0] = 1;
+    EQ(P->launch(0, kernel("empty"), &l, NULL), AW_ERR_INVALID_CONFIG);
+    l = good;
+    l.grid[1] = 65536;
+    EQ(P->launch(0, kernel("empty"), &l, NULL), AW_ERR_INVALID_CONFIG);
+    EQ(P->launch(1, kernel("empty"), &good, NULL), AW_ERR_INVALID_DEVICE);
+    /* Dynamic shared memory: 48 KiB with the kernel's own unless allowed. */
+    args[0] = (uintptr_t)out;
+    l = good;
+    l.shared_bytes = 60000;
+    EQ(P->launch(0, kernel("shape"), &l, NULL), AW_ERR_INVALID_VALUE);
+    EQ(P->function_set_shared(kernel("shape"), 200000), AW_ERR_INVALID_VALUE);
+    EQ(P->function_set_shared(kernel("shape"), 160000), AW_OK);
+    l.shared_bytes = 160000;
+    l.block[0] = 33;
+    EQ(P->launch(0, kernel("shape"), &l, NULL), AW_OK);
+    EQ(P->device_sync(0), AW_OK);
+    EQ(out[0], 160000);
+    EQ(out[1], 4112 + 160000);
+    EQ(out[2], 33);
+    EQ(out[3], 2);
+    device_free(out);
+}
+
+static void test_big_args(void)
+{
+    struct {
+        uint64_t *out;
+        unsigned char bytes[4000];
+    } args;
+    uint64_t *out = device_alloc(8), sum = 0;
+    args.out = out;
+    for (int i = 0; i < 4000; i++)
+        sum += args.bytes[i] = (unsigned char)(i * 7);
+    struct aw_launch l = { .grid = { 10, 1, 1 }, .block = { 32, 1, 1 }, .kernarg = &args, .kernarg_size = sizeof args };
+    EQ(P->launch(0, kernel("big_args"), &l, NULL), AW_OK);
+    memset(&args, 0, sizeof args); /* copied before the call returned */
+    EQ(P->device_sync(0), AW_OK);
+    EQ(*out, sum * 10);
+    device_free(out);
+}
+
+static void test_reverse(void)
+{
+    for (uint32_t threads = 1; threads <= 1024; threads = threads * 2 + 5) {
+        uint32_t grid = 37;
+        int *data = device_alloc((size_t)grid * threads * 4), wrong = 0;
+        for (uint32_t i = 0; i < grid * threads; i++)
+            data[i] = (int)i;
+        EQ(launch("reverse", grid, threads, NULL, 1, data), AW_OK);
+        EQ(P->device_sync(0), AW_OK);
+        for (uint32_t i = 0; i < grid * threads; i++)
+            wrong += data[i] != (int)(i / threads * threads + threads - 1 - i % threads);
+        EQ(wrong, 0);
+        device_free(data);
+    }
+}
+
+static void test_rounds(void)
+{
+    uint32_t *errors = device_alloc(4);
+    EQ(launch("rounds", 20, 1024, NULL, 2, errors, 100ull), AW_OK);
+    EQ(launch("rounds", 3, 96, NULL, 2, errors, 5000ull), AW_OK);
+    EQ(P->device_sync(0), AW_OK);
+    EQ(*errors, 0);
+    device_free(errors);
+}
+
+static void test_reduce(void)
+{
+    uint32_t *out = device_alloc(3 * 8 * 4);
+    EQ(launch("reduce", 1, 8 * 32 - 30, NULL, 1, out), AW_OK);
+    EQ(P->device_sync(0), AW_OK);
+    for (int w = 0; w < 8; w++) {
+        EQ(out[w * 3], 0 + 1 + 2 + 3 + 4 + 5 + 6 + 2);
+        EQ(out[w * 3 + 1], 0);
+        EQ(out[w * 3 + 2], 1);
+    }
+    device_free(out);
+}
+
+static void test_named(void)
+{
+    uint32_t *out = device_alloc(7 * 4);
+    EQ(launch("named", 1, 14 * 32, NULL, 2, out, 1000ull), AW_OK);
+    EQ(P->device_sync(0), AW_OK);
+    for (int i = 0; i < 7; i++)
+        EQ(out[i], 1000);
+    device_free(out);
+}
+
+static void test_early(void)
+{
+    uint32_t *out = device_alloc(4);
+    EQ(launch("early", 10, 9 * 32, NULL, 1, out), AW_OK);
+    EQ(P->device_sync(0), AW_OK);
+    EQ(*out, 10 * 5 * 3);
+    device_free(out);
+}
+
+static void test_cooperative(void)
+{
+    int sm, per_sm;
+    EQ(P->device_attr(0, AW_DEV_MULTIPROCESSORS, &sm), AW_OK);
+    EQ(P->occupancy(kernel("gridsync"), 64, 0, &per_sm), AW_OK);
+    uint32_t grid = (uint32_t)(sm * per_sm), phases = 20;
+    uint32_t *counter = device_alloc(4), *out = device_alloc(grid * 2 * 4);
+    EQ(launch_cooperative("gridsync", grid + 1, 64, NULL, 3, counter, out, 1ull), AW_ERR_COOPERATIVE_TOO_LARGE);
+    EQ(launch_cooperative("gridsync", grid, 64, NULL, 3, counter, out, (uint64_t)phases), AW_OK);
+    EQ(P->device_sync(0), AW_OK);
+    for (uint32_t i = 0; i < grid * 2; i++)
+        EQ(out[i], phases * grid * 2);
+    device_free(counter);
+    device_free(out);
+}
+
+/* Blocks, and warps of one block, that wait for others without a barrier. */
+static void test_spinning(void)
+{
+    uint32_t *flag = device_alloc(4), *out = device_alloc(4);
+    EQ(launch("await_last", 300, 96, NULL, 2, flag, out), AW_OK);
+    EQ(P->device_sync(0), AW_OK);
+    EQ(*out, 900);
+    /* One stream's kernel waits for what the other one's does. */
+    struct aw_stream *a, *b;
+    *flag = *out = 0;
+    EQ(P->stream_create(0, AW_STREAM_NON_BLOCKING, 0, &a), AW_OK);
+    EQ(P->stream_create(0, AW_STREAM_NON_BLOCKING, 0, &b), AW_OK);
+    EQ(launch("gate", 64, 64, a, 1, flag), AW_OK);
+    EQ(launch("await_last", 10, 32, b, 2, flag, out), AW_OK);
+    EQ(P->device_sync(0), AW_OK);
+    EQ(*out, 10);
+    P->stream_destroy(a);
+    P->stream_destroy(b);
+    device_free(flag);
+    device_free(out);
+}
+
+static void test_fpstate(void)
+{
+    uint32_t *out = device_alloc(8);
+    uint32_t odd = 0x7fa0, saved, after; /* round to zero, and more */
+    __asm__ volatile("stmxcsr %0; ldmxcsr %1" : "=m"(saved) : "m"(odd));
+    for (int i = 0; i < 50; i++) {
+        EQ(launch("fpstate", 3, 32, NULL, 1, out), AW_OK);
+        EQ(P->device_sync(0), AW_OK);
+        EQ(out[0], 0x1f80);
+        EQ(out[1], 0x037f);
+    }
+    __asm__ volatile("stmxcsr %0; ldmxcsr %1" : "=m"(after) : "m"(saved));
+    EQ(after & 0xffc0, odd & 0xffc0);
+    device_free(out);
+}
+
+static int32_t printed(const char *format, const void *args, char *ret_text, size_t size)
+{
+    int32_t *n = device_alloc(4);
+    capture_begin(1);
+    launch("print", 1, 32, NULL, 3, format, args, n);
+    EQ(P->device_sync(0), AW_OK);
+    char *text = capture_end(1);
+    snprintf(ret_text, size, "%s", text);
+    free(text);
+    int32_t result = *n;
+    device_free(n);
+    return result;
+}
+
+#define PRINTS(expect, count, args, ...)                                     \
+    do {                                                                     \
+        char text_[4096];                                                    \
+        EQ(printed((__VA_ARGS__), (args), text_, sizeof text_), (count));    \
+        if (strcmp(text_, (expect)) != 0) {                                  \
+            CHECK(!"printed text");                                          \
+            fprintf(stderr, "    <%s> against <%s>\n", text_, (expect));     \
+        }                                                                    \
+    } while (0)
+
+static void test_printf(void)
+{
+    _Alignas(8) struct {
+        int32_t i;
+        uint32_t u;
+        double d;
+        const char *s;
+        int32_t c;
+        int64_t l;
+        void *p;
+    } a = { -5, 0xdeadbeef, 3.25, "text", 'x', -1234567890123, (void *)0x1234 };
+    PRINTS("-5|deadbeef|3.250000|text|x|-1234567890123|0x1234|100%\n", 7, &a, "%d|%x|%f|%s|%c|%lld|%p|100%%\n");
+    PRINTS("   -5|3735928559|3.2e+00|   te|x    |-1234567890123", 6, &a, "%5d|%u|%.1e|%5.2s|%-5c|%ld");
+    _Alignas(8) int32_t stars[] = { 7, 2, 0, 0, 0, 0, 300, -2, 0x1ffff, 0x180 };
+    double pi = 3.14159;
+    memcpy(&stars[2], &pi, 8);
+    PRINTS("   3.14|00000|+300|-2       |-1|-128", 9, stars, "%*.*f|%.4d%d|%+d|%-9d|%hd|%hhd");
+    PRINTS("plain", 0, NULL, "plain");
+    PRINTS("50% of", 0, NULL, "50%% of");
+    PRINTS("bad %k end", 0, NULL, "bad %k end");
+    PRINTS("cut %", 0, NULL, "cut %");
+    _Alignas(8) const char *null[] = { NULL, (const char *)(uintptr_t)16 };
+    PRINTS("(null)", 1, null, "%s");
+    PRINTS("(bad pointer 0x10)", 1, null + 1, "%s");
+    char text[64];
+    EQ(printed((const char *)(uintptr_t)24, NULL, text, sizeof text), -1); /* no format at all */
+    EQ(printed("%d", (const void *)(uintptr_t)24, text, sizeof text), -1);
+    char longer[3000];
+    memset(longer, 'y', sizeof longer);
+    longer[2999] = '\0';
+    _Alignas(8) const char *ptr[] = { longer };
+    PRINTS(longer, 1, ptr, "%s");
+}
+
+/* Kernel output comes at the sync, after what the program printed before it. */
+static void test_print_order(void)
+{
+    int32_t *n = device_alloc(4);
+    capture_begin(1);
+    printf("before ");
+    launch("print", 1, 32, NULL, 3, "kernel ", NULL, n);
+    sleep_ms(5);
+    printf("between ");
+    P->device_sync(0);
+    printf("after");
+    char *text = capture_end(1);
+    CHECK(strcmp(text, "before between kernel after") == 0);
+    free(text);
+    device_free(n);
+}
+
+static void test_heap(void)
+{
+    uint32_t *out = device_alloc(4);
+    EQ(launch("heap", 50, 64, NULL, 1, out), AW_OK);
+    EQ(P->device_sync(0), AW_OK);
+    EQ(*out, 50 * 2 * 64);
+    device_free(out);
+}
+
+const struct test block_tests[] = {
+    { "add", test_add },
+    { "config", test_config },
+    { "big_args", test_big_args },
+    { "reverse", test_reverse },
+    { "rounds", test_rounds },
+    { "reduce", test_reduce },
+    { "named", test_named },
+    { "early", test_early },
+    { "cooperative", test_cooperative },
+    { "spinning", test_spinning },
+    { "fpstate", test_fpstate },
+    { "printf", test_printf },
+    { "print_order", test_print_order },
+    { "heap", test_heap },
+    { NULL, NULL },
+};

@@ -1,0 +1,238 @@
+/* Tests of kernels that go wrong: each gives its error and a message, sticks until reset, and leaves the process alive. */
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "host_test.h"
+
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+/* After a launch that fails: the status, sticky everywhere; the message; and that a reset heals it. */
+static void expect_fault(int status, const char *const words[])
+{
+    struct aw_event *e;
+    void *p;
+    EQ(P->device_sync(0), status);
+    char *text = capture_end(2);
+    for (int i = 0; words[i]; i++) {
+        if (!strstr(text, words[i])) {
+            CHECK(!"message");
+            fprintf(stderr, "    no <%s> in <%s>\n", words[i], text);
+        }
+    }
+    const char *first = strchr(text, '\n');
+    CHECK(first && !strchr(first + 1, '\n')); /* one line */
+    free(text);
+    EQ(P->device_fault(0), status);
+    EQ(launch("empty", 1, 32, NULL, 0), status);
+    EQ(P->stream_query(0, NULL), status);
+    EQ(P->stream_sync(0, NULL), status);
+    p = device_alloc(16);
+    EQ(P->fill(0, p, 0, 1, 16, NULL), status);
+    EQ(P->event_create(0, 0, &e), AW_OK);
+    EQ(P->event_record(0, e, NULL), status);
+    EQ(P->event_destroy(e), AW_OK);
+    device_free(p);
+    EQ(P->device_reset(0), AW_OK);
+    uint32_t *data = device_alloc(4096);
+    EQ(launch("step", 32, 32, NULL, 2, data, 1024ull), AW_OK);
+    EQ(P->device_sync(0), AW_OK);
+    EQ(data[1023], 1);
+    device_free(data);
+}
+
+#define EXPECT_FAULT(status, ...) expect_fault((status), (const char *const[]){ __VA_ARGS__, NULL })
+
+static void test_wild(void)
+{
+    static const uint64_t addresses[] = { 0, 64, 0xdead0000, 0x7fffffff0000 };
+    for (size_t i = 0; i < 4; i++) {
+        char text[32] = "(nil)";
+        if (addresses[i])
+            snprintf(text, sizeof text, "0x%llx", (unsigned long long)addresses[i]);
+        capture_begin(2);
+        EQ(launch("wild", 5, 64, NULL, 1, addresses[i]), AW_OK);
+        EXPECT_FAULT(AW_ERR_ILLEGAL_ADDRESS, "kernel wild", "illegal access", text, "block (");
+    }
+    capture_begin(2);
+    EQ(launch("wild", 1, 32, NULL, 1, 0x4242424242424242ull), AW_OK);
+    EXPECT_FAULT(AW_ERR_ILLEGAL_ADDRESS, "kernel wild", "not canonical");
+}
+
+/* Just past an allocation, and one that was freed. */
+static void test_wild_near(void)
+{
+    static const size_t sizes[] = { 100000, 8 << 20 };
+    for (size_t i = 0; i < 2; i++) {
+        char *p = device_alloc(sizes[i]);
+        size_t past = (sizes[i] + 4095) & ~(size_t)4095;
+        capture_begin(2);
+        EQ(launch("wild", 1, 32, NULL, 1, p + past), AW_OK);
+        EXPECT_FAULT(AW_ERR_ILLEGAL_ADDRESS, "kernel wild");
+        device_free(p);
+        capture_begin(2);
+        EQ(launch("wild", 1, 32, NULL, 1, p), AW_OK);
+        EXPECT_FAULT(AW_ERR_ILLEGAL_ADDRESS, "kernel wild");
+    }
+}
+
+static void test_wild_barrier(void)
+{
+    for (int i = 0; i < 20; i++) {
+        capture_begin(2);
+        EQ(launch("wild_barrier", 8, 256, NULL, 1, 0ull), AW_OK);
+        EXPECT_FAULT(AW_ERR_ILLEGAL_ADDRESS, "kernel wild_barrier", "block (2,0,0), warp 2");
+    }
+}
+
+static void test_wild_shared(void)
+{
+    EQ(launch("wild_shared", 1, 32, NULL, 1, 4099ull), AW_OK);
+    EQ(P->device_sync(0), AW_OK);
+    static const int64_t offsets[] = { 4160, 20000, -170000 };
+    for (int i = 0; i < 3; i++) {
+        capture_begin(2);
+        EQ(launch("wild_shared", 1, 32, NULL, 1, (uint64_t)offsets[i]), AW_OK);
+        EXPECT_FAULT(AW_ERR_ILLEGAL_ADDRESS, "kernel wild_shared");
+    }
+}
+
+static void test_signals(void)
+{
+    capture_begin(2);
+    EQ(launch("divide", 1, 32, NULL, 0), AW_OK);
+    EXPECT_FAULT(AW_ERR_LAUNCH_FAILED, "kernel divide", "arithmetic");
+    capture_begin(2);
+    EQ(launch("illegal", 1, 32, NULL, 0), AW_OK);
+    EXPECT_FAULT(AW_ERR_LAUNCH_FAILED, "kernel illegal", "illegal instruction");
+}
+
+static void test_overflow(void)
+{
+    EQ(launch("recurse", 4, 32, NULL, 1, 20ull), AW_OK);
+    EQ(P->device_sync(0), AW_OK);
+    for (int i = 0; i < 3; i++) {
+        capture_begin(2);
+        EQ(launch("recurse", 4, 32, NULL, 1, 10000000ull), AW_OK);
+        EXPECT_FAULT(AW_ERR_LAUNCH_FAILED, "kernel recurse", "stack overflow");
+    }
+}
+
+static void test_trap(void)
+{
+    capture_begin(2);
+    EQ(launch("trap", 100, 32, NULL, 0), AW_OK);
+    EXPECT_FAULT(AW_ERR_LAUNCH_FAILED, "kernel trap: trap");
+    capture_begin(2);
+    EQ(launch("assertion", 3, 64, NULL, 0), AW_OK);
+    EXPECT_FAULT(AW_ERR_ASSERT,
+                 "file.cu:12: void kernel(): block: [1,0,0], thread: [33,0,0] Assertion `x > 0` failed.");
+    capture_begin(2);
+    EQ(launch("heap_bad", 1, 32, NULL, 0), AW_OK);
+    EXPECT_FAULT(AW_ERR_LAUNCH_FAILED, "kernel heap_bad", "free()");
+}
+
+static void test_deadlock(void)
+{
+    capture_begin(2);
+    EQ(launch("deadlock", 3, 128, NULL, 0), AW_OK);
+    EXPECT_FAULT(AW_ERR_LAUNCH_FAILED, "kernel deadlock", "barrier 3", "deadlock");
+    capture_begin(2);
+    EQ(launch("bad_barrier", 3, 128, NULL, 0), AW_OK);
+    EXPECT_FAULT(AW_ERR_LAUNCH_FAILED, "kernel bad_barrier", "barrier 16 does not exist");
+}
+
+/* A fault ends blocks that would otherwise wait for ever, and what is queued behind is not run. */
+static void test_fault_spreads(void)
+{
+    uint32_t *flag = device_alloc(4), *counter = device_alloc(4), *out = device_alloc(4096);
+    struct aw_stream *s;
+    EQ(P->stream_create(0, AW_STREAM_NON_BLOCKING, 0, &s), AW_OK);
+    EQ(launch("gate", 1, 32, s, 1, flag), AW_OK);
+    EQ(launch("wild", 1, 32, s, 1, 0ull), AW_OK);
+    EQ(launch("add", 1, 32, s, 4, 0ull, 0ull, 0ull, 1ull), AW_OK);
+    EQ(launch("append", 1, 32, s, 3, out, counter, 1ull), AW_OK);
+    capture_begin(2);
+    __atomic_store_n(flag, 1, __ATOMIC_RELEASE);
+    EXPECT_FAULT(AW_ERR_ILLEGAL_ADDRESS, "kernel wild");
+    EQ(*counter, 0);
+    P->stream_destroy(s);
+    device_free(flag);
+    device_free(counter);
+    device_free(out);
+}
+
+static void test_copy_faults(void)
+{
+    char *d = device_alloc(1 << 20), small[64];
+    /* At once: the caller is told, and nothing sticks. */
+    EQ(P->copy(0, d, (void *)64, 100, AW_COPY_H2D, NULL), AW_ERR_INVALID_VALUE);
+    EQ(P->copy(0, (void *)64, small, 64, AW_COPY_D2H, NULL), AW_ERR_INVALID_VALUE);
+    EQ(P->device_fault(0), AW_OK);
+    capture_begin(2);
+    EQ(P->copy(0, d, (void *)64, 1 << 20, AW_COPY_H2D, NULL), AW_OK);
+    EXPECT_FAULT(AW_ERR_ILLEGAL_ADDRESS, "copy of 1048576 bytes");
+    device_free(d);
+}
+
+static volatile sig_atomic_t chained;
+
+static void own_handler(int sig)
+{
+    chained = sig;
+    _exit(chained == SIGSEGV ? 33 : 1);
+}
+
+/* Faults of the program itself go where they went before: to its own handler, or to death by signal. */
+static void test_chain(void)
+{
+    int status;
+    const char *why;
+    for (int handler = 0; handler < 2; handler++) {
+        fflush(NULL);
+        pid_t pid = fork();
+        if (pid == 0) {
+            alarm(10);
+            char dir[4096];
+            ssize_t n = readlink("/proc/self/exe", dir, sizeof dir - 1);
+            dir[n < 0 ? 0 : n] = '\0';
+            /* A fresh process, so that our handlers come after its own. */
+            execl(dir, dir, handler ? "--chain-handler" : "--chain-default", (char *)NULL);
+            _exit(2);
+        }
+        EQ(waitpid(pid, &status, 0), pid);
+        if (handler)
+            CHECK(WIFEXITED(status) && WEXITSTATUS(status) == 33);
+        else
+            CHECK(WIFSIGNALED(status) && WTERMSIG(status) == SIGSEGV);
+    }
+    EQ(P->open(&why), AW_OK); /* a second time is harmless */
+}
+
+void chain_process(bool handler)
+{
+    const char *why;
+    int *volatile nowhere = (int *)(uintptr_t)8;
+    signal(SIGSEGV, handler ? own_handler : SIG_DFL);
+    if (P->open(&why) != AW_OK)
+        _exit(3);
+    *(volatile int *)nowhere = 1;
+    _exit(4);
+}
+
+const struct test fault_tests[] = {
+    { "wild", test_wild },
+    { "wild_near", test_wild_near },
+    { "wild_barrier", test_wild_barrier },
+    { "wild_shared", test_wild_shared },
+    { "signals", test_signals },
+    { "overflow", test_overflow },
+    { "trap", test_trap },
+    { "deadlock", test_deadlock },
+    { "fault_spreads", test_fault_spreads },
+    { "copy_faults", test_copy_faults },
+    { "chain", test_chain },
+    { NULL, NULL },
+};
