@@ -1,0 +1,242 @@
+/* What stands behind generated code: lookup by name, stubs, call tracing, error names.  Not the entry bodies. */
+/* SPDX-License-Identifier: Apache-2.0 */
+#define AW_ROOM "abi"
+#include "abi/abi.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "base/log.h"
+
+/* ---- Lookup */
+
+static void *table_find(const struct aw_abi_table *table, const char *name)
+{
+    uint32_t low = 0, high = table->n;
+    while (low < high) {
+        uint32_t mid = low + (high - low) / 2;
+        int order = strcmp(name, table->names + table->offsets[mid]);
+        if (order == 0)
+            return table->functions[mid];
+        if (order < 0)
+            high = mid;
+        else
+            low = mid + 1;
+    }
+    return NULL;
+}
+
+void *aw_abi_cuda_find(const char *name)
+{
+    return name ? table_find(&aw_abi_cuda_tables[0], name) : NULL;
+}
+
+void *aw_abi_cudart_find(int major, const char *name)
+{
+    for (size_t i = 0; name && i < sizeof(aw_abi_cudart_tables) / sizeof(aw_abi_cudart_tables[0]); i++)
+        if (aw_abi_cudart_tables[i].major == major)
+            return table_find(&aw_abi_cudart_tables[i], name);
+    return NULL;
+}
+
+/* First step of `name`'s history, or procs' end. */
+static uint32_t proc_first(const char *name)
+{
+    uint32_t low = 0, high = aw_abi_procs.n;
+    while (low < high) {
+        uint32_t mid = low + (high - low) / 2;
+        if (strcmp(aw_abi_procs.names + aw_abi_procs.at[mid].name, name) < 0)
+            low = mid + 1;
+        else
+            high = mid;
+    }
+    return low;
+}
+
+const void *aw_abi_proc_find(const char *name, int cuda_version, uint64_t flags, int *ret_symbol_status)
+{
+    bool known = false, per_thread = (flags & CU_GET_PROC_ADDRESS_PER_THREAD_DEFAULT_STREAM) != 0;
+    int found = -1;
+    for (uint32_t i = name ? proc_first(name) : aw_abi_procs.n; i < aw_abi_procs.n; i++) {
+        const struct aw_abi_proc *proc = &aw_abi_procs.at[i];
+        if (strcmp(aw_abi_procs.names + proc->name, name) != 0)
+            break;
+        int slot = per_thread ? proc->slot_per_thread : proc->slot;
+        if (slot < 0)
+            continue;
+        known = true;
+        if (proc->version <= cuda_version)
+            found = slot;
+    }
+    if (ret_symbol_status)
+        *ret_symbol_status = found >= 0 ? CU_GET_PROC_ADDRESS_SUCCESS
+                             : known    ? CU_GET_PROC_ADDRESS_VERSION_NOT_SUFFICIENT
+                                        : CU_GET_PROC_ADDRESS_SYMBOL_NOT_FOUND;
+    return found >= 0 ? aw_abi_cuda_tables[0].functions[found] : NULL;
+}
+
+/* ---- Stubs */
+
+int aw_abi_stub(const char *name, unsigned char *once, bool runtime)
+{
+    if (!__atomic_exchange_n(once, 1, __ATOMIC_RELAXED))
+        aw_log(AW_LOG_FIXME, AW_ROOM, "%s is not implemented", name);
+    if (runtime)
+        aw_rt_error_set(cudaErrorNotSupported);
+    return CUDA_ERROR_NOT_SUPPORTED;
+}
+
+/* ---- Errors */
+
+static const struct abi_error {
+    int code;
+    const char *driver, *runtime, *text;
+} errors[] = {
+#define ABI_ERROR(code, cu, rt, text) { code, #cu, #rt, text },
+#include "abi/error.def"
+#undef ABI_ERROR
+};
+
+static const struct abi_error *error_find(int code, bool driver)
+{
+    size_t low = 0, high = sizeof(errors) / sizeof(errors[0]);
+    while (low < high) {
+        size_t mid = low + (high - low) / 2;
+        if (errors[mid].code < code)
+            low = mid + 1;
+        else
+            high = mid;
+    }
+    if (low == sizeof(errors) / sizeof(errors[0]) || errors[low].code != code)
+        return NULL;
+    return strcmp(driver ? errors[low].driver : errors[low].runtime, "NONE") == 0 ? NULL : &errors[low];
+}
+
+const char *aw_abi_error_name(int code, bool driver)
+{
+    const struct abi_error *error = error_find(code, driver);
+    return !error ? NULL : driver ? error->driver : error->runtime;
+}
+
+const char *aw_abi_error_text(int code, bool driver)
+{
+    const struct abi_error *error = error_find(code, driver);
+    return error ? error->text : NULL;
+}
+
+/* ---- Tracing */
+
+/* A short string argument of the program, quoted; read only up to a limit, as a careless program may not end it. */
+static void trace_string(struct aw_buf *line, const char *s)
+{
+    if (!s) {
+        aw_buf_printf(line, "NULL");
+        return;
+    }
+    size_t len = strnlen(s, 200);
+    aw_buf_printf(line, "\"");
+    for (size_t i = 0; i < len; i++)
+        aw_buf_printf(line, (unsigned char)s[i] < 32 || s[i] == '"' || s[i] == '\\' ? "\\x%02x" : "%c", (unsigned char)s[i]);
+    aw_buf_printf(line, len == 200 ? "\"..." : "\"");
+}
+
+static void trace_value(struct aw_buf *line, char kind, uint64_t value)
+{
+    double real;
+    const char *name;
+    switch (kind) {
+    case 'i': aw_buf_printf(line, "%d", (int)value); break;
+    case 'c': aw_buf_printf(line, "%d", (signed char)value); break;
+    case 'u': aw_buf_printf(line, "%u", (unsigned)value); break;
+    case 'U': aw_buf_printf(line, "%llu", (unsigned long long)value); break;
+    case 'p': aw_buf_printf(line, "0x%llx", (unsigned long long)value); break;
+    case 'x': aw_buf_printf(line, "0x%x", (unsigned)value); break;
+    case 's': trace_string(line, (const char *)(uintptr_t)value); break;
+    case 'f':
+    case 'd':
+        memcpy(&real, &value, sizeof(real));
+        aw_buf_printf(line, "%g", real);
+        break;
+    case 'D': {
+        const dim3 *dim = (const dim3 *)(uintptr_t)value;
+        aw_buf_printf(line, "(%u,%u,%u)", dim->x, dim->y, dim->z);
+        break;
+    }
+    case 'e':
+    case 'E':
+        name = aw_abi_error_name((int)value, kind == 'e');
+        if (name)
+            aw_buf_printf(line, "%s", name);
+        else
+            aw_buf_printf(line, "%d", (int)value);
+        break;
+    default: aw_buf_printf(line, "{...}"); break;
+    }
+}
+
+/* What an output argument points to, once the call has stored it. */
+static void trace_output(struct aw_buf *line, char kind, const void *at)
+{
+    uint64_t value = 0;
+    float single;
+    switch (kind) {
+    case 'c': value = (uint64_t)(int64_t)*(const signed char *)at; break;
+    case 'i':
+    case 'u':
+    case 'x':
+    case 'e':
+    case 'E': value = *(const uint32_t *)at; break;
+    case 'f':
+        memcpy(&single, at, sizeof(single));
+        value = aw_abi_bits(single);
+        break;
+    case 'd':
+    case 'U':
+    case 'p':
+    case 's': memcpy(&value, at, sizeof(value)); break;
+    case 't':
+        trace_string(line, at);
+        return;
+    case 'D': value = (uint64_t)(uintptr_t)at; break;
+    default: break;
+    }
+    trace_value(line, kind, value);
+}
+
+void aw_abi_trace(const char *text, uint64_t result, const uint64_t values[])
+{
+    struct aw_buf line = { 0 };
+    char kind = text[0];
+    bool success = (kind != 'e' && kind != 'E') || result == 0;
+    size_t len = strcspn(text + 1, "|");
+    aw_buf_printf(&line, "%.*s(", (int)len, text + 1);
+    const char *arg = text + 1 + len;
+    for (size_t i = 0; *arg; i++) {
+        char dir = arg[1], arg_kind = arg[2];
+        const char *name = arg + 3;
+        len = strcspn(name, "|");
+        bool follow = dir == 'o' && success && values[i] && arg_kind != 'S';
+        aw_buf_printf(&line, "%s%s%.*s=", i ? ", " : "", follow && arg_kind != 't' ? "*" : "", (int)len, name);
+        if (follow)
+            trace_output(&line, arg_kind, (const void *)(uintptr_t)values[i]);
+        else
+            trace_value(&line, dir == '-' ? arg_kind : 'p', values[i]);
+        arg = name + len;
+    }
+    aw_buf_printf(&line, ")");
+    if (kind != 'v') {
+        aw_buf_printf(&line, " = ");
+        trace_value(&line, kind, result);
+    }
+    aw_log(AW_LOG_TRACE, AW_ROOM, "%s", line.failed ? "(out of memory)" : line.ptr);
+    aw_buf_fini(&line);
+}
+
+/* Before any thin library's function can be called: they depend on this one. */
+__attribute__((constructor)) static void trace_start(void)
+{
+    if (aw_log_on(AW_LOG_TRACE, AW_ROOM)) {
+        aw_abi_cuda_trace_on();
+        aw_abi_cudart_trace_on();
+    }
+}

@@ -1,0 +1,77 @@
+/* What the entry bodies and the code generated from the .api tables share: stubs, call tracing, lookup by name, error names.
+ * Not the bodies' prototypes: those are generated (abi/cuda_proto.h, abi/cudart_proto.h). */
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef AW_ABI_ABI_H
+#define AW_ABI_ABI_H
+
+#include <stdbool.h>
+#include <string.h>
+
+#include "abi/cudart_types.h"
+#include "base/status.h"
+
+/* ---- Lookup by name.  All thread-safe; results are function pointers for the life of the process, borrowed names. */
+
+/* What cuGetProcAddress(name, cuda_version, flags) gives: the newest form of `name` that existed in `cuda_version` (11080 =
+ * 11.8), for flags 0 or 1 with the legacy default stream, for 2 with the thread's own.  NULL when there is none, and then
+ * *ret_symbol_status is CU_GET_PROC_ADDRESS_SYMBOL_NOT_FOUND (1) or _VERSION_NOT_SUFFICIENT (2), else 0; it may be NULL.
+ * A stub is found like any other function, as it would be by dlsym. */
+const void *aw_abi_proc_find(const char *name, int cuda_version, uint64_t flags, int *ret_symbol_status);
+/* The function behind an exported name of libcuda.so.1, or NULL. */
+__attribute__((visibility("default"))) void *aw_abi_cuda_find(const char *name);
+/* The function behind an exported name of libcudart.so.`major` (11, 12 or 13), or NULL: for programs with cudart linked in. */
+__attribute__((visibility("default"))) void *aw_abi_cudart_find(int major, const char *name);
+
+/* ---- Errors.  NULL for a number that API does not know.  Static. */
+const char *aw_abi_error_name(int code, bool driver);
+const char *aw_abi_error_text(int code, bool driver);
+
+/* Remembers a failure for cudaGetLastError; generated wrappers call it. */
+void aw_rt_error_set(cudaError_t error);
+
+/* ---- For generated code only. */
+
+/* One exported library: its functions, and its names in byte order as offsets into a block. */
+struct aw_abi_table {
+    int major; /* 0: libcuda */
+    void **functions;
+    const char *names;
+    const uint16_t *offsets;
+    uint32_t n;
+};
+extern const struct aw_abi_table aw_abi_cuda_tables[1];
+extern const struct aw_abi_table aw_abi_cudart_tables[3];
+
+/* One step in the history of a name for cuGetProcAddress; sorted by name, then version; -1: none. */
+struct aw_abi_proc {
+    uint16_t name; /* offset in names */
+    uint16_t version;
+    int16_t slot, slot_per_thread; /* in aw_abi_cuda_tables[0] */
+};
+extern const struct aw_abi_procs {
+    const char *names;
+    const struct aw_abi_proc *at;
+    uint32_t n;
+} aw_abi_procs;
+
+/* Logs once (`once` is the site's flag) that `name` is not implemented, keeps the runtime's last error when `runtime` says so,
+ * and returns CUDA_ERROR_NOT_SUPPORTED, which is cudaErrorNotSupported. */
+int aw_abi_stub(const char *name, unsigned char *once, bool runtime);
+
+/* Replaces every function in the tables by one that also prints its call. */
+void aw_abi_cuda_trace_on(void);
+void aw_abi_cudart_trace_on(void);
+
+/* Prints one finished call.  `text` is result kind and name, then for each argument '|', direction (- by value, i in, o out), kind
+ * and name; kinds are those of tools/gen/api.py.  `values` has one word per argument: its bits, or the address of what it
+ * points to. */
+void aw_abi_trace(const char *text, uint64_t result, const uint64_t values[]);
+
+static inline uint64_t aw_abi_bits(double value)
+{
+    uint64_t bits;
+    memcpy(&bits, &value, sizeof(bits));
+    return bits;
+}
+
+#endif

@@ -1,0 +1,444 @@
+/* The driver API: copies and fills.  The forms that end in _ptds are for programs whose default stream is the thread's own. */
+/* SPDX-License-Identifier: Apache-2.0 */
+#define AW_ROOM "abi"
+#include "abi/cuda_util.h"
+#include "base/log.h"
+
+/* ---- Linear copies. */
+
+static CUresult copy_linear(uintptr_t dst, uintptr_t src, size_t size, enum aw_copy_kind kind, CUstream handle, bool per_thread,
+                            bool async)
+{
+    struct aw_ctx *ctx;
+    struct aw_cstream *stream;
+    enum aw_status status = cu_stream(handle, per_thread, &ctx, &stream);
+    return cu_result(status ? status : aw_mem_copy(ctx, (void *)dst, (const void *)src, size, kind, stream, async));
+}
+
+CUresult awcu_cuMemcpy(CUdeviceptr dst, CUdeviceptr src, size_t ByteCount)
+{
+    return copy_linear(dst, src, ByteCount, AW_COPY_DEFAULT, NULL, false, false);
+}
+
+CUresult awcu_cuMemcpy_ptds(CUdeviceptr dst, CUdeviceptr src, size_t ByteCount)
+{
+    return copy_linear(dst, src, ByteCount, AW_COPY_DEFAULT, NULL, true, false);
+}
+
+CUresult awcu_cuMemcpyHtoD_v2(CUdeviceptr dstDevice, const void *srcHost, size_t ByteCount)
+{
+    return copy_linear(dstDevice, (uintptr_t)srcHost, ByteCount, AW_COPY_H2D, NULL, false, false);
+}
+
+CUresult awcu_cuMemcpyHtoD_v2_ptds(CUdeviceptr dstDevice, const void *srcHost, size_t ByteCount)
+{
+    return copy_linear(dstDevice, (uintptr_t)srcHost, ByteCount, AW_COPY_H2D, NULL, true, false);
+}
+
+CUresult awcu_cuMemcpyDtoH_v2(void *dstHost, CUdeviceptr srcDevice, size_t ByteCount)
+{
+    return copy_linear((uintptr_t)dstHost, srcDevice, ByteCount, AW_COPY_D2H, NULL, false, false);
+}
+
+CUresult awcu_cuMemcpyDtoH_v2_ptds(void *dstHost, CUdeviceptr srcDevice, size_t ByteCount)
+{
+    return copy_linear((uintptr_t)dstHost, srcDevice, ByteCount, AW_COPY_D2H, NULL, true, false);
+}
+
+CUresult awcu_cuMemcpyDtoD_v2(CUdeviceptr dstDevice, CUdeviceptr srcDevice, size_t ByteCount)
+{
+    return copy_linear(dstDevice, srcDevice, ByteCount, AW_COPY_D2D, NULL, false, false);
+}
+
+CUresult awcu_cuMemcpyDtoD_v2_ptds(CUdeviceptr dstDevice, CUdeviceptr srcDevice, size_t ByteCount)
+{
+    return copy_linear(dstDevice, srcDevice, ByteCount, AW_COPY_D2D, NULL, true, false);
+}
+
+CUresult awcu_cuMemcpyAsync(CUdeviceptr dst, CUdeviceptr src, size_t ByteCount, CUstream hStream)
+{
+    return copy_linear(dst, src, ByteCount, AW_COPY_DEFAULT, hStream, false, true);
+}
+
+CUresult awcu_cuMemcpyHtoDAsync_v2(CUdeviceptr dstDevice, const void *srcHost, size_t ByteCount, CUstream hStream)
+{
+    return copy_linear(dstDevice, (uintptr_t)srcHost, ByteCount, AW_COPY_H2D, hStream, false, true);
+}
+
+CUresult awcu_cuMemcpyDtoHAsync_v2(void *dstHost, CUdeviceptr srcDevice, size_t ByteCount, CUstream hStream)
+{
+    return copy_linear((uintptr_t)dstHost, srcDevice, ByteCount, AW_COPY_D2H, hStream, false, true);
+}
+
+CUresult awcu_cuMemcpyDtoDAsync_v2(CUdeviceptr dstDevice, CUdeviceptr srcDevice, size_t ByteCount, CUstream hStream)
+{
+    return copy_linear(dstDevice, srcDevice, ByteCount, AW_COPY_D2D, hStream, false, true);
+}
+
+/* ---- Several copies in one call. */
+
+/* Access order 2 means that the source is free again when the call returns. */
+static enum aw_status copy_batch(const CUdeviceptr *dsts, const CUdeviceptr *srcs, const size_t *sizes, size_t count,
+                                 const CUmemcpyAttributes *attrs, const size_t *attrsIdxs, size_t numAttrs, CUstream hStream,
+                                 size_t *ret_fail)
+{
+    struct aw_ctx *ctx;
+    struct aw_cstream *stream;
+    size_t attr = 0;
+    *ret_fail = SIZE_MAX; /* no copy in particular */
+    enum aw_status status = cu_stream(hStream, false, &ctx, &stream);
+    if (status)
+        return status;
+    if (!count || !dsts || !srcs || !sizes || !numAttrs || numAttrs > count || !attrs || !attrsIdxs || attrsIdxs[0] != 0)
+        return AW_ERR_INVALID_VALUE;
+    for (size_t i = 0; i < count; i++) {
+        while (attr + 1 < numAttrs && attrsIdxs[attr + 1] <= i)
+            attr++;
+        status = aw_mem_copy(ctx, (void *)(uintptr_t)dsts[i], (const void *)(uintptr_t)srcs[i], sizes[i], AW_COPY_DEFAULT, stream,
+                             attrs[attr].srcAccessOrder != 2);
+        if (status) {
+            *ret_fail = i;
+            return status;
+        }
+    }
+    return AW_OK;
+}
+
+CUresult awcu_cuMemcpyBatchAsync(const CUdeviceptr *dsts, const CUdeviceptr *srcs, const size_t *sizes, size_t count,
+                                 const CUmemcpyAttributes *attrs, const size_t *attrsIdxs, size_t numAttrs, size_t *failIdx,
+                                 CUstream hStream)
+{
+    size_t fail;
+    enum aw_status status = copy_batch(dsts, srcs, sizes, count, attrs, attrsIdxs, numAttrs, hStream, &fail);
+    if (status && failIdx)
+        *failIdx = fail;
+    return cu_result(status);
+}
+
+CUresult awcu_cuMemcpyBatchAsync_v2(const CUdeviceptr *dsts, const CUdeviceptr *srcs, const size_t *sizes, size_t count,
+                                    const CUmemcpyAttributes *attrs, const size_t *attrsIdxs, size_t numAttrs, CUstream hStream)
+{
+    size_t fail;
+    return cu_result(copy_batch(dsts, srcs, sizes, count, attrs, attrsIdxs, numAttrs, hStream, &fail));
+}
+
+CUresult awcu_cuMemcpyWithAttributesAsync(CUdeviceptr dst, CUdeviceptr src, size_t size, const CUmemcpyAttributes *attr,
+                                          CUstream hStream)
+{
+    if (!attr)
+        return CUDA_ERROR_INVALID_VALUE;
+    return copy_linear(dst, src, size, AW_COPY_DEFAULT, hStream, false, attr->srcAccessOrder != 2);
+}
+
+/* ---- Between contexts. */
+
+static CUresult copy_peer(CUdeviceptr dst, CUcontext dst_handle, CUdeviceptr src, CUcontext src_handle, size_t size,
+                          CUstream handle, bool per_thread, bool async)
+{
+    struct aw_ctx *ctx, *dst_ctx, *src_ctx;
+    struct aw_cstream *stream;
+    enum aw_status status = cu_stream(handle, per_thread, &ctx, &stream);
+    if (status == AW_OK)
+        status = cu_context(dst_handle, true, &dst_ctx);
+    if (status == AW_OK)
+        status = cu_context(src_handle, true, &src_ctx);
+    if (status)
+        return cu_result(status);
+    return cu_result(aw_mem_copy_peer(dst_ctx, (void *)(uintptr_t)dst, src_ctx, (const void *)(uintptr_t)src, size, stream, async));
+}
+
+CUresult awcu_cuMemcpyPeer(CUdeviceptr dstDevice, CUcontext dstContext, CUdeviceptr srcDevice, CUcontext srcContext,
+                           size_t ByteCount)
+{
+    return copy_peer(dstDevice, dstContext, srcDevice, srcContext, ByteCount, NULL, false, false);
+}
+
+CUresult awcu_cuMemcpyPeer_ptds(CUdeviceptr dstDevice, CUcontext dstContext, CUdeviceptr srcDevice, CUcontext srcContext,
+                                size_t ByteCount)
+{
+    return copy_peer(dstDevice, dstContext, srcDevice, srcContext, ByteCount, NULL, true, false);
+}
+
+CUresult awcu_cuMemcpyPeerAsync(CUdeviceptr dstDevice, CUcontext dstContext, CUdeviceptr srcDevice, CUcontext srcContext,
+                                size_t ByteCount, CUstream hStream)
+{
+    return copy_peer(dstDevice, dstContext, srcDevice, srcContext, ByteCount, hStream, false, true);
+}
+
+/* ---- Rectangles. */
+
+/* One side of a 2D or 3D copy, as its structure describes it. */
+struct side {
+    CUmemorytype type;
+    const void *host;
+    CUdeviceptr device;
+    size_t x, y, z, lod; /* x in bytes */
+    size_t pitch, rows;  /* bytes per row; rows per slice */
+};
+
+/* The first byte, and the distances, of a side.  A pitch or height of 0 is allowed where nothing is multiplied by it. */
+static enum aw_status side_resolve(const struct side *side, size_t width, size_t height, size_t depth, const void **ret_first,
+                                   size_t *ret_pitch, size_t *ret_slice)
+{
+    uintptr_t base;
+    size_t need, slice, offset, part;
+    switch (side->type) {
+    case CU_MEMORYTYPE_HOST:
+        base = (uintptr_t)side->host;
+        break;
+    case CU_MEMORYTYPE_DEVICE:
+    case CU_MEMORYTYPE_UNIFIED:
+        base = side->device;
+        break;
+    case CU_MEMORYTYPE_ARRAY:
+        aw_fixme("copies from and to CUDA arrays are not implemented");
+        return AW_ERR_NOT_SUPPORTED;
+    default:
+        return AW_ERR_INVALID_VALUE;
+    }
+    size_t pitch = side->pitch, rows = side->rows;
+    if (__builtin_add_overflow(side->x, width, &need))
+        return AW_ERR_INVALID_VALUE;
+    if (!pitch && height <= 1 && depth <= 1 && !side->y && !side->z)
+        pitch = need;
+    if (!rows && depth <= 1 && !side->z)
+        rows = side->y + height;
+    if (!base || side->lod || pitch < need || ((depth > 1 || side->z) && (side->y > rows || rows - side->y < height)))
+        return AW_ERR_INVALID_VALUE;
+    if (__builtin_mul_overflow(pitch, rows, &slice) || __builtin_mul_overflow(side->z, slice, &offset) ||
+        __builtin_mul_overflow(side->y, pitch, &part) || __builtin_add_overflow(offset, part, &offset) ||
+        __builtin_add_overflow(offset, side->x, &offset) || __builtin_add_overflow(base, offset, &base))
+        return AW_ERR_INVALID_VALUE;
+    *ret_first = (const void *)base;
+    *ret_pitch = pitch;
+    *ret_slice = slice;
+    return AW_OK;
+}
+
+static bool side_is_host(const struct side *side)
+{
+    return side->type == CU_MEMORYTYPE_HOST;
+}
+
+static CUresult copy_rect(const struct side *src, const struct side *dst, size_t width, size_t height, size_t depth,
+                          CUstream handle, bool per_thread, bool async)
+{
+    struct aw_ctx *ctx;
+    struct aw_cstream *stream;
+    struct aw_copy3d copy = { .width = width, .height = height, .depth = depth, .kind = AW_COPY_DEFAULT };
+    const void *dst_first;
+    enum aw_status status = cu_stream(handle, per_thread, &ctx, &stream);
+    if (status)
+        return cu_result(status);
+    if (!width || !height || !depth)
+        return CUDA_SUCCESS;
+    status = side_resolve(src, width, height, depth, &copy.src, &copy.src_pitch, &copy.src_slice);
+    if (status == AW_OK)
+        status = side_resolve(dst, width, height, depth, &dst_first, &copy.dst_pitch, &copy.dst_slice);
+    if (status)
+        return cu_result(status);
+    copy.dst = (void *)(uintptr_t)dst_first;
+    if (src->type == CU_MEMORYTYPE_DEVICE && dst->type == CU_MEMORYTYPE_DEVICE)
+        copy.kind = AW_COPY_D2D;
+    else if (src->type == CU_MEMORYTYPE_DEVICE && side_is_host(dst))
+        copy.kind = AW_COPY_D2H;
+    else if (side_is_host(src) && dst->type == CU_MEMORYTYPE_DEVICE)
+        copy.kind = AW_COPY_H2D;
+    return cu_result(aw_mem_copy3d(ctx, &copy, stream, async));
+}
+
+static CUresult copy_2d(const CUDA_MEMCPY2D *copy, CUstream handle, bool per_thread, bool async)
+{
+    if (!copy)
+        return CUDA_ERROR_INVALID_VALUE;
+    struct side src = { copy->srcMemoryType, copy->srcHost, copy->srcDevice, copy->srcXInBytes, copy->srcY, 0, 0,
+                        copy->srcPitch, 0 };
+    struct side dst = { copy->dstMemoryType, copy->dstHost, copy->dstDevice, copy->dstXInBytes, copy->dstY, 0, 0,
+                        copy->dstPitch, 0 };
+    return copy_rect(&src, &dst, copy->WidthInBytes, copy->Height, 1, handle, per_thread, async);
+}
+
+static CUresult copy_3d(const CUDA_MEMCPY3D *copy, CUstream handle, bool per_thread, bool async)
+{
+    if (!copy)
+        return CUDA_ERROR_INVALID_VALUE;
+    struct side src = { copy->srcMemoryType, copy->srcHost, copy->srcDevice, copy->srcXInBytes, copy->srcY, copy->srcZ,
+                        copy->srcLOD, copy->srcPitch, copy->srcHeight };
+    struct side dst = { copy->dstMemoryType, copy->dstHost, copy->dstDevice, copy->dstXInBytes, copy->dstY, copy->dstZ,
+                        copy->dstLOD, copy->dstPitch, copy->dstHeight };
+    return copy_rect(&src, &dst, copy->WidthInBytes, copy->Height, copy->Depth, handle, per_thread, async);
+}
+
+/* Addresses are unified, so the contexts only have to be ones. */
+static CUresult copy_3d_peer(const CUDA_MEMCPY3D_PEER *copy, CUstream handle, bool per_thread, bool async)
+{
+    struct aw_ctx *ctx;
+    if (!copy)
+        return CUDA_ERROR_INVALID_VALUE;
+    enum aw_status status = cu_context(copy->srcContext, true, &ctx);
+    if (status == AW_OK)
+        status = cu_context(copy->dstContext, true, &ctx);
+    if (status)
+        return cu_result(status);
+    struct side src = { copy->srcMemoryType, copy->srcHost, copy->srcDevice, copy->srcXInBytes, copy->srcY, copy->srcZ,
+                        copy->srcLOD, copy->srcPitch, copy->srcHeight };
+    struct side dst = { copy->dstMemoryType, copy->dstHost, copy->dstDevice, copy->dstXInBytes, copy->dstY, copy->dstZ,
+                        copy->dstLOD, copy->dstPitch, copy->dstHeight };
+    return copy_rect(&src, &dst, copy->WidthInBytes, copy->Height, copy->Depth, handle, per_thread, async);
+}
+
+CUresult awcu_cuMemcpy2D_v2(const CUDA_MEMCPY2D *pCopy)
+{
+    return copy_2d(pCopy, NULL, false, false);
+}
+
+CUresult awcu_cuMemcpy2D_v2_ptds(const CUDA_MEMCPY2D *pCopy)
+{
+    return copy_2d(pCopy, NULL, true, false);
+}
+
+CUresult awcu_cuMemcpy2DUnaligned_v2(const CUDA_MEMCPY2D *pCopy)
+{
+    return copy_2d(pCopy, NULL, false, false);
+}
+
+CUresult awcu_cuMemcpy2DUnaligned_v2_ptds(const CUDA_MEMCPY2D *pCopy)
+{
+    return copy_2d(pCopy, NULL, true, false);
+}
+
+CUresult awcu_cuMemcpy2DAsync_v2(const CUDA_MEMCPY2D *pCopy, CUstream hStream)
+{
+    return copy_2d(pCopy, hStream, false, true);
+}
+
+CUresult awcu_cuMemcpy3D_v2(const CUDA_MEMCPY3D *pCopy)
+{
+    return copy_3d(pCopy, NULL, false, false);
+}
+
+CUresult awcu_cuMemcpy3D_v2_ptds(const CUDA_MEMCPY3D *pCopy)
+{
+    return copy_3d(pCopy, NULL, true, false);
+}
+
+CUresult awcu_cuMemcpy3DAsync_v2(const CUDA_MEMCPY3D *pCopy, CUstream hStream)
+{
+    return copy_3d(pCopy, hStream, false, true);
+}
+
+CUresult awcu_cuMemcpy3DPeer(const CUDA_MEMCPY3D_PEER *pCopy)
+{
+    return copy_3d_peer(pCopy, NULL, false, false);
+}
+
+CUresult awcu_cuMemcpy3DPeer_ptds(const CUDA_MEMCPY3D_PEER *pCopy)
+{
+    return copy_3d_peer(pCopy, NULL, true, false);
+}
+
+CUresult awcu_cuMemcpy3DPeerAsync(const CUDA_MEMCPY3D_PEER *pCopy, CUstream hStream)
+{
+    return copy_3d_peer(pCopy, hStream, false, true);
+}
+
+/* ---- Fills. */
+
+static CUresult fill(uintptr_t dst, size_t pitch, uint32_t value, unsigned element_bytes, size_t count, size_t height,
+                     CUstream handle, bool per_thread, bool async)
+{
+    struct aw_ctx *ctx;
+    struct aw_cstream *stream;
+    enum aw_status status = cu_stream(handle, per_thread, &ctx, &stream);
+    return cu_result(status ? status : aw_mem_fill2d(ctx, dst, pitch, value, element_bytes, count, height, stream, async));
+}
+
+CUresult awcu_cuMemsetD8_v2(CUdeviceptr dstDevice, unsigned char uc, size_t N)
+{
+    return fill(dstDevice, 0, uc, 1, N, 1, NULL, false, false);
+}
+
+CUresult awcu_cuMemsetD8_v2_ptds(CUdeviceptr dstDevice, unsigned char uc, size_t N)
+{
+    return fill(dstDevice, 0, uc, 1, N, 1, NULL, true, false);
+}
+
+CUresult awcu_cuMemsetD8Async(CUdeviceptr dstDevice, unsigned char uc, size_t N, CUstream hStream)
+{
+    return fill(dstDevice, 0, uc, 1, N, 1, hStream, false, true);
+}
+
+CUresult awcu_cuMemsetD16_v2(CUdeviceptr dstDevice, unsigned short us, size_t N)
+{
+    return fill(dstDevice, 0, us, 2, N, 1, NULL, false, false);
+}
+
+CUresult awcu_cuMemsetD16_v2_ptds(CUdeviceptr dstDevice, unsigned short us, size_t N)
+{
+    return fill(dstDevice, 0, us, 2, N, 1, NULL, true, false);
+}
+
+CUresult awcu_cuMemsetD16Async(CUdeviceptr dstDevice, unsigned short us, size_t N, CUstream hStream)
+{
+    return fill(dstDevice, 0, us, 2, N, 1, hStream, false, true);
+}
+
+CUresult awcu_cuMemsetD32_v2(CUdeviceptr dstDevice, unsigned int ui, size_t N)
+{
+    return fill(dstDevice, 0, ui, 4, N, 1, NULL, false, false);
+}
+
+CUresult awcu_cuMemsetD32_v2_ptds(CUdeviceptr dstDevice, unsigned int ui, size_t N)
+{
+    return fill(dstDevice, 0, ui, 4, N, 1, NULL, true, false);
+}
+
+CUresult awcu_cuMemsetD32Async(CUdeviceptr dstDevice, unsigned int ui, size_t N, CUstream hStream)
+{
+    return fill(dstDevice, 0, ui, 4, N, 1, hStream, false, true);
+}
+
+CUresult awcu_cuMemsetD2D8_v2(CUdeviceptr dstDevice, size_t dstPitch, unsigned char uc, size_t Width, size_t Height)
+{
+    return fill(dstDevice, dstPitch, uc, 1, Width, Height, NULL, false, false);
+}
+
+CUresult awcu_cuMemsetD2D8_v2_ptds(CUdeviceptr dstDevice, size_t dstPitch, unsigned char uc, size_t Width, size_t Height)
+{
+    return fill(dstDevice, dstPitch, uc, 1, Width, Height, NULL, true, false);
+}
+
+CUresult awcu_cuMemsetD2D8Async(CUdeviceptr dstDevice, size_t dstPitch, unsigned char uc, size_t Width, size_t Height, CUstream hStream)
+{
+    return fill(dstDevice, dstPitch, uc, 1, Width, Height, hStream, false, true);
+}
+
+CUresult awcu_cuMemsetD2D16_v2(CUdeviceptr dstDevice, size_t dstPitch, unsigned short us, size_t Width, size_t Height)
+{
+    return fill(dstDevice, dstPitch, us, 2, Width, Height, NULL, false, false);
+}
+
+CUresult awcu_cuMemsetD2D16_v2_ptds(CUdeviceptr dstDevice, size_t dstPitch, unsigned short us, size_t Width, size_t Height)
+{
+    return fill(dstDevice, dstPitch, us, 2, Width, Height, NULL, true, false);
+}
+
+CUresult awcu_cuMemsetD2D16Async(CUdeviceptr dstDevice, size_t dstPitch, unsigned short us, size_t Width, size_t Height, CUstream hStream)
+{
+    return fill(dstDevice, dstPitch, us, 2, Width, Height, hStream, false, true);
+}
+
+CUresult awcu_cuMemsetD2D32_v2(CUdeviceptr dstDevice, size_t dstPitch, unsigned int ui, size_t Width, size_t Height)
+{
+    return fill(dstDevice, dstPitch, ui, 4, Width, Height, NULL, false, false);
+}
+
+CUresult awcu_cuMemsetD2D32_v2_ptds(CUdeviceptr dstDevice, size_t dstPitch, unsigned int ui, size_t Width, size_t Height)
+{
+    return fill(dstDevice, dstPitch, ui, 4, Width, Height, NULL, true, false);
+}
+
+CUresult awcu_cuMemsetD2D32Async(CUdeviceptr dstDevice, size_t dstPitch, unsigned int ui, size_t Width, size_t Height, CUstream hStream)
+{
+    return fill(dstDevice, dstPitch, ui, 4, Width, Height, hStream, false, true);
+}

@@ -1,0 +1,331 @@
+/* The driver API: initialisation, errors, version, devices, lookup of entry points, profiler control. */
+/* SPDX-License-Identifier: Apache-2.0 */
+#define AW_ROOM "abi"
+#include "abi/abi.h"
+#include "abi/cuda_util.h"
+#include "base/log.h"
+#include "core/pool.h"
+
+#include <limits.h>
+#include <stdio.h>
+
+/* ---- Initialisation, errors, version. */
+
+CUresult awcu_cuInit(unsigned int Flags)
+{
+    return Flags ? CUDA_ERROR_INVALID_VALUE : cu_result(aw_core_init());
+}
+
+CUresult awcu_cuDriverGetVersion(int *driverVersion)
+{
+    if (!driverVersion)
+        return CUDA_ERROR_INVALID_VALUE;
+    *driverVersion = aw_driver_version();
+    return CUDA_SUCCESS;
+}
+
+CUresult awcu_cuGetErrorString(CUresult error, const char **pStr)
+{
+    if (!pStr)
+        return CUDA_ERROR_INVALID_VALUE;
+    *pStr = aw_abi_error_text((int)error, true);
+    return *pStr ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
+}
+
+CUresult awcu_cuGetErrorName(CUresult error, const char **pStr)
+{
+    if (!pStr)
+        return CUDA_ERROR_INVALID_VALUE;
+    *pStr = aw_abi_error_name((int)error, true);
+    return *pStr ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
+}
+
+/* ---- Devices. */
+
+CUresult awcu_cuDeviceGetCount(int *count)
+{
+    enum aw_status status = aw_core_ready();
+    if (status)
+        return cu_result(status);
+    if (!count)
+        return CUDA_ERROR_INVALID_VALUE;
+    *count = aw_device_count();
+    return CUDA_SUCCESS;
+}
+
+CUresult awcu_cuDeviceGet(CUdevice *device, int ordinal)
+{
+    struct aw_device *found;
+    if (!device)
+        return CUDA_ERROR_INVALID_VALUE;
+    enum aw_status status = cu_device(ordinal, &found);
+    if (status == AW_OK)
+        *device = ordinal;
+    return cu_result(status);
+}
+
+CUresult awcu_cuDeviceGetName(char *name, int len, CUdevice dev)
+{
+    struct aw_device *device;
+    enum aw_status status = cu_device(dev, &device);
+    if (status)
+        return cu_result(status);
+    if (!name || len <= 0)
+        return CUDA_ERROR_INVALID_VALUE;
+    snprintf(name, (size_t)len, "%s", device->name);
+    return CUDA_SUCCESS;
+}
+
+CUresult awcu_cuDeviceGetUuid(CUuuid *uuid, CUdevice dev)
+{
+    struct aw_device *device;
+    enum aw_status status = cu_device(dev, &device);
+    if (status)
+        return cu_result(status);
+    if (!uuid)
+        return CUDA_ERROR_INVALID_VALUE;
+    memcpy(uuid->bytes, device->uuid, sizeof uuid->bytes);
+    return CUDA_SUCCESS;
+}
+
+CUresult awcu_cuDeviceGetUuid_v2(CUuuid *uuid, CUdevice dev)
+{
+    return awcu_cuDeviceGetUuid(uuid, dev);
+}
+
+CUresult awcu_cuDeviceTotalMem_v2(size_t *bytes, CUdevice dev)
+{
+    struct aw_device *device;
+    enum aw_status status = cu_device(dev, &device);
+    if (status)
+        return cu_result(status);
+    if (!bytes)
+        return CUDA_ERROR_INVALID_VALUE;
+    *bytes = device->total_memory;
+    return CUDA_SUCCESS;
+}
+
+/* The form of CUDA 2 counts in 32 bits. */
+CUresult awcu_cuDeviceTotalMem(unsigned int *bytes, CUdevice dev)
+{
+    size_t total = 0;
+    CUresult result = bytes ? awcu_cuDeviceTotalMem_v2(&total, dev) : CUDA_ERROR_INVALID_VALUE;
+    if (result == CUDA_SUCCESS)
+        *bytes = total > UINT_MAX ? UINT_MAX : (unsigned)total;
+    return result;
+}
+
+CUresult awcu_cuDeviceGetAttribute(int *pi, CUdevice_attribute attrib, CUdevice dev)
+{
+    struct aw_device *device;
+    enum aw_status status = cu_device(dev, &device);
+    if (status)
+        return cu_result(status);
+    return pi ? cu_result(aw_device_attribute(device, (int)attrib, pi)) : CUDA_ERROR_INVALID_VALUE;
+}
+
+CUresult awcu_cuDeviceComputeCapability(int *major, int *minor, CUdevice dev)
+{
+    struct aw_device *device;
+    enum aw_status status = cu_device(dev, &device);
+    if (status)
+        return cu_result(status);
+    if (!major || !minor)
+        return CUDA_ERROR_INVALID_VALUE;
+    *major = device->cc_major;
+    *minor = device->cc_minor;
+    return CUDA_SUCCESS;
+}
+
+CUresult awcu_cuDeviceGetProperties(CUdevprop *prop, CUdevice dev)
+{
+    static const struct {
+        int attr;
+        size_t offset;
+    } fields[] = {
+        { 1, offsetof(CUdevprop, maxThreadsPerBlock) }, { 2, offsetof(CUdevprop, maxThreadsDim[0]) },
+        { 3, offsetof(CUdevprop, maxThreadsDim[1]) },   { 4, offsetof(CUdevprop, maxThreadsDim[2]) },
+        { 5, offsetof(CUdevprop, maxGridSize[0]) },     { 6, offsetof(CUdevprop, maxGridSize[1]) },
+        { 7, offsetof(CUdevprop, maxGridSize[2]) },     { 8, offsetof(CUdevprop, sharedMemPerBlock) },
+        { 9, offsetof(CUdevprop, totalConstantMemory) }, { 10, offsetof(CUdevprop, SIMDWidth) },
+        { 11, offsetof(CUdevprop, memPitch) },          { 12, offsetof(CUdevprop, regsPerBlock) },
+        { 13, offsetof(CUdevprop, clockRate) },         { 14, offsetof(CUdevprop, textureAlign) },
+    };
+    struct aw_device *device;
+    enum aw_status status = cu_device(dev, &device);
+    if (status)
+        return cu_result(status);
+    if (!prop)
+        return CUDA_ERROR_INVALID_VALUE;
+    for (size_t i = 0; i < sizeof fields / sizeof *fields; i++)
+        (void)aw_device_attribute(device, fields[i].attr, (int *)((char *)prop + fields[i].offset));
+    return CUDA_SUCCESS;
+}
+
+CUresult awcu_cuDeviceGetExecAffinitySupport(int *pi, CUexecAffinityType type, CUdevice dev)
+{
+    struct aw_device *device;
+    enum aw_status status = cu_device(dev, &device);
+    if (status)
+        return cu_result(status);
+    if (!pi)
+        return CUDA_ERROR_INVALID_VALUE;
+    *pi = 0;
+    return CUDA_SUCCESS;
+}
+
+CUresult awcu_cuDeviceGetPCIBusId(char *pciBusId, int len, CUdevice dev)
+{
+    struct aw_device *device;
+    enum aw_status status = cu_device(dev, &device);
+    if (status)
+        return cu_result(status);
+    if (!pciBusId || len <= 0)
+        return CUDA_ERROR_INVALID_VALUE;
+    aw_device_pci_id(device, pciBusId, (size_t)len);
+    return CUDA_SUCCESS;
+}
+
+CUresult awcu_cuDeviceGetByPCIBusId(CUdevice *dev, const char *pciBusId)
+{
+    enum aw_status status = aw_core_ready();
+    if (status)
+        return cu_result(status);
+    if (!dev || !pciBusId)
+        return CUDA_ERROR_INVALID_VALUE;
+    struct aw_device *device = aw_device_by_pci(pciBusId);
+    if (!device)
+        return CUDA_ERROR_INVALID_DEVICE;
+    *dev = device->ordinal;
+    return CUDA_SUCCESS;
+}
+
+/* ---- Peers. */
+
+static bool peer_can(const struct aw_device *device, const struct aw_device *peer)
+{
+    bool can = false;
+    return device != peer && aw_provider->peer_access &&
+           aw_provider->peer_access(device->native, peer->native, &can) == AW_OK && can;
+}
+
+CUresult awcu_cuDeviceCanAccessPeer(int *canAccessPeer, CUdevice dev, CUdevice peerDev)
+{
+    struct aw_device *device, *peer;
+    enum aw_status status = cu_device(dev, &device);
+    if (status == AW_OK)
+        status = cu_device(peerDev, &peer);
+    if (status)
+        return cu_result(status);
+    if (!canAccessPeer)
+        return CUDA_ERROR_INVALID_VALUE;
+    *canAccessPeer = peer_can(device, peer);
+    return CUDA_SUCCESS;
+}
+
+CUresult awcu_cuDeviceGetP2PAttribute(int *value, CUdevice_P2PAttribute attrib, CUdevice srcDevice, CUdevice dstDevice)
+{
+    struct aw_device *src, *dst;
+    enum aw_status status = cu_device(srcDevice, &src);
+    if (status == AW_OK)
+        status = cu_device(dstDevice, &dst);
+    if (status == AW_OK && src == dst)
+        status = AW_ERR_INVALID_DEVICE;
+    if (status)
+        return cu_result(status);
+    if (!value || attrib < CU_DEVICE_P2P_ATTRIBUTE_PERFORMANCE_RANK ||
+        attrib > CU_DEVICE_P2P_ATTRIBUTE_ONLY_PARTIAL_NATIVE_ATOMIC_SUPPORTED)
+        return CUDA_ERROR_INVALID_VALUE;
+    *value = attrib == CU_DEVICE_P2P_ATTRIBUTE_ACCESS_SUPPORTED ? peer_can(src, dst) : 0;
+    return CUDA_SUCCESS;
+}
+
+static enum aw_status peer_switch(CUcontext peer_handle, bool on)
+{
+    struct aw_ctx *ctx, *peer;
+    enum aw_status status = aw_ctx_current(&ctx);
+    if (status == AW_OK)
+        status = cu_context(peer_handle, false, &peer);
+    if (status)
+        return status;
+    if (ctx->device == peer->device)
+        return AW_ERR_INVALID_DEVICE;
+    uint64_t bit = (uint64_t)1 << peer->device->ordinal;
+    bool was = (__atomic_load_n(&ctx->device->peers, __ATOMIC_ACQUIRE) & bit) != 0;
+    if (was == on)
+        return on ? AW_ERR_PEER_ENABLED : AW_ERR_PEER_NOT_ENABLED;
+    if (on && !peer_can(ctx->device, peer->device))
+        return AW_ERR_NOT_SUPPORTED;
+    if (aw_provider->peer_enable) {
+        int code = aw_provider->peer_enable(ctx->device->native, peer->device->native, on);
+        if (code)
+            return aw_device_note(ctx->device, code);
+    }
+    if (on)
+        __atomic_or_fetch(&ctx->device->peers, bit, __ATOMIC_ACQ_REL);
+    else
+        __atomic_and_fetch(&ctx->device->peers, ~bit, __ATOMIC_ACQ_REL);
+    return AW_OK;
+}
+
+CUresult awcu_cuCtxEnablePeerAccess(CUcontext peerContext, unsigned int Flags)
+{
+    if (Flags)
+        return CUDA_ERROR_INVALID_VALUE;
+    enum aw_status status = peer_switch(peerContext, true);
+    return status == AW_ERR_NOT_SUPPORTED ? CUDA_ERROR_PEER_ACCESS_UNSUPPORTED : cu_result(status);
+}
+
+CUresult awcu_cuCtxDisablePeerAccess(CUcontext peerContext)
+{
+    return cu_result(peer_switch(peerContext, false));
+}
+
+/* ---- Entry points by name. */
+
+CUresult awcu_cuGetProcAddress_v2(const char *symbol, void **pfn, int cudaVersion, cuuint64_t flags,
+                                  CUdriverProcAddressQueryResult *symbolStatus)
+{
+    int found = CU_GET_PROC_ADDRESS_SYMBOL_NOT_FOUND;
+    if (!symbol || !pfn || flags & ~(cuuint64_t)3 || flags == 3)
+        return CUDA_ERROR_INVALID_VALUE;
+    const void *entry = aw_abi_proc_find(symbol, cudaVersion, flags, &found);
+    *pfn = (void *)(uintptr_t)entry;
+    if (symbolStatus)
+        *symbolStatus = (CUdriverProcAddressQueryResult)found;
+    /* A caller that asks for the reason gets it there; one that does not gets an error. */
+    return entry || symbolStatus ? CUDA_SUCCESS : CUDA_ERROR_NOT_FOUND;
+}
+
+CUresult awcu_cuGetProcAddress(const char *symbol, void **pfn, int cudaVersion, cuuint64_t flags)
+{
+    return awcu_cuGetProcAddress_v2(symbol, pfn, cudaVersion, flags, NULL);
+}
+
+CUresult awcu_cuGetProcAddress_v2_ptsz(const char *symbol, void **pfn, int cudaVersion, cuuint64_t flags,
+                                       CUdriverProcAddressQueryResult *symbolStatus)
+{
+    return awcu_cuGetProcAddress_v2(symbol, pfn, cudaVersion, flags ? flags : 2, symbolStatus);
+}
+
+/* Private tables are what NVIDIA's own libraries ask the driver for, to make sure that it is NVIDIA's. There are none here. */
+CUresult awcu_cuGetExportTable(const void **ppExportTable, const CUuuid *pExportTableId)
+{
+    if (!ppExportTable || !pExportTableId)
+        return CUDA_ERROR_INVALID_VALUE;
+    aw_fixme("cuGetExportTable: a library asks for a private table of NVIDIA's driver, which does not exist here");
+    *ppExportTable = NULL;
+    return CUDA_ERROR_INVALID_VALUE;
+}
+
+/* ---- Profiler control: there is no profiler to control, which CUDA calls success. */
+
+CUresult awcu_cuProfilerStart(void)
+{
+    return cu_result(aw_core_ready());
+}
+
+CUresult awcu_cuProfilerStop(void)
+{
+    return cu_result(aw_core_ready());
+}

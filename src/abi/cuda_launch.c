@@ -1,0 +1,335 @@
+/* The driver API: functions, launching them, occupancy. */
+/* SPDX-License-Identifier: Apache-2.0 */
+#define AW_ROOM "abi"
+#include "abi/cuda_util.h"
+#include "base/log.h"
+
+/* ---- Functions. */
+
+CUresult awcu_cuFuncGetAttribute(int *pi, CUfunction_attribute attrib, CUfunction hfunc)
+{
+    struct aw_func *func;
+    enum aw_status status = cu_function(hfunc, &func);
+    if (status)
+        return cu_result(status);
+    return pi ? cu_result(aw_func_attribute(func, (int)attrib, pi)) : CUDA_ERROR_INVALID_VALUE;
+}
+
+CUresult awcu_cuFuncSetAttribute(CUfunction hfunc, CUfunction_attribute attrib, int value)
+{
+    struct aw_func *func;
+    enum aw_status status = cu_function(hfunc, &func);
+    return cu_result(status ? status : aw_func_set_attribute(func, (int)attrib, value));
+}
+
+CUresult awcu_cuFuncSetCacheConfig(CUfunction hfunc, CUfunc_cache config)
+{
+    struct aw_func *func;
+    enum aw_status status = cu_function(hfunc, &func);
+    if (status)
+        return cu_result(status);
+    if ((unsigned)config > CU_FUNC_CACHE_PREFER_EQUAL)
+        return CUDA_ERROR_INVALID_VALUE;
+    func->cache_config = (int)config;
+    return CUDA_SUCCESS;
+}
+
+CUresult awcu_cuFuncSetSharedMemConfig(CUfunction hfunc, CUsharedconfig config)
+{
+    struct aw_func *func;
+    enum aw_status status = cu_function(hfunc, &func);
+    if (status)
+        return cu_result(status);
+    /* Banks are four bytes wide, as on CUDA devices since 5.0, where this call has no effect either. */
+    return (unsigned)config <= CU_SHARED_MEM_CONFIG_EIGHT_BYTE_BANK_SIZE ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
+}
+
+CUresult awcu_cuFuncGetModule(CUmodule *hmod, CUfunction hfunc)
+{
+    struct aw_func *func;
+    enum aw_status status = cu_function(hfunc, &func);
+    if (status)
+        return cu_result(status);
+    if (!hmod)
+        return CUDA_ERROR_INVALID_VALUE;
+    *hmod = (CUmodule)func->module;
+    return CUDA_SUCCESS;
+}
+
+CUresult awcu_cuFuncGetName(const char **name, CUfunction hfunc)
+{
+    struct aw_func *func;
+    enum aw_status status = cu_function(hfunc, &func);
+    if (status)
+        return cu_result(status);
+    if (!name)
+        return CUDA_ERROR_INVALID_VALUE;
+    *name = func->name;
+    return CUDA_SUCCESS;
+}
+
+CUresult awcu_cuFuncGetParamInfo(CUfunction func, size_t paramIndex, size_t *paramOffset, size_t *paramSize)
+{
+    struct aw_func *found;
+    enum aw_status status = cu_function(func, &found);
+    if (status)
+        return cu_result(status);
+    return paramOffset ? cu_result(aw_func_param(found, paramIndex, paramOffset, paramSize)) : CUDA_ERROR_INVALID_VALUE;
+}
+
+CUresult awcu_cuFuncGetParamCount(CUfunction func, size_t *paramCount)
+{
+    struct aw_func *found;
+    enum aw_status status = cu_function(func, &found);
+    if (status)
+        return cu_result(status);
+    if (!paramCount)
+        return CUDA_ERROR_INVALID_VALUE;
+    *paramCount = found->kernel->n_params;
+    return CUDA_SUCCESS;
+}
+
+CUresult awcu_cuFuncIsLoaded(CUfunctionLoadingState *state, CUfunction function)
+{
+    struct aw_func *func;
+    enum aw_status status = cu_function(function, &func);
+    if (status)
+        return cu_result(status);
+    if (!state)
+        return CUDA_ERROR_INVALID_VALUE;
+    const struct aw_code *code = __atomic_load_n(&func->code, __ATOMIC_ACQUIRE);
+    *state = code && code->status == AW_OK ? CU_FUNCTION_LOADING_STATE_LOADED : CU_FUNCTION_LOADING_STATE_UNLOADED;
+    return CUDA_SUCCESS;
+}
+
+CUresult awcu_cuFuncLoad(CUfunction function)
+{
+    struct aw_func *func;
+    const struct aw_code *code;
+    enum aw_status status = cu_function(function, &func);
+    return cu_result(status ? status : aw_func_code(func, &code));
+}
+
+/* ---- Launching. */
+
+static enum aw_status launch(CUfunction f, const struct aw_launch_args *args, CUstream handle, bool per_thread)
+{
+    struct aw_ctx *ctx;
+    struct aw_cstream *stream;
+    struct aw_func *func;
+    enum aw_status status = cu_stream(handle, per_thread, &ctx, &stream);
+    if (status == AW_OK)
+        status = aw_func_find(ctx, f, &func);
+    return status ? status : aw_launch_kernel(func, args, stream);
+}
+
+CUresult awcu_cuLaunchKernel(CUfunction f, unsigned int gridDimX, unsigned int gridDimY, unsigned int gridDimZ,
+                             unsigned int blockDimX, unsigned int blockDimY, unsigned int blockDimZ, unsigned int sharedMemBytes,
+                             CUstream hStream, void **kernelParams, void **extra)
+{
+    struct aw_launch_args args = { { gridDimX, gridDimY, gridDimZ }, { blockDimX, blockDimY, blockDimZ }, sharedMemBytes, false,
+                                   kernelParams, extra };
+    return cu_result(launch(f, &args, hStream, false));
+}
+
+CUresult awcu_cuLaunchCooperativeKernel(CUfunction f, unsigned int gridDimX, unsigned int gridDimY, unsigned int gridDimZ,
+                                        unsigned int blockDimX, unsigned int blockDimY, unsigned int blockDimZ,
+                                        unsigned int sharedMemBytes, CUstream hStream, void **kernelParams)
+{
+    struct aw_launch_args args = { { gridDimX, gridDimY, gridDimZ }, { blockDimX, blockDimY, blockDimZ }, sharedMemBytes, true,
+                                   kernelParams, NULL };
+    return cu_result(launch(f, &args, hStream, false));
+}
+
+/* What the attributes of a launch ask for beside hints. */
+struct launch_wishes {
+    bool cooperative;
+    CUevent after[2]; /* recorded once the kernel has ended, later than asked but never too early */
+    int n_after;
+};
+
+static enum aw_status attributes_read(const CUlaunchConfig *config, struct launch_wishes *wishes)
+{
+    if (config->numAttrs && !config->attrs)
+        return AW_ERR_INVALID_VALUE;
+    for (unsigned i = 0; i < config->numAttrs; i++) {
+        const CUlaunchAttributeValue *value = &config->attrs[i].value;
+        switch (config->attrs[i].id) {
+        case CU_LAUNCH_ATTRIBUTE_COOPERATIVE:
+            wishes->cooperative = value->cooperative != 0;
+            break;
+        case CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION:
+            if (value->clusterDim.x > 1 || value->clusterDim.y > 1 || value->clusterDim.z > 1) {
+                aw_fixme("launch with clusters of more than one block is not implemented");
+                return AW_ERR_NOT_SUPPORTED;
+            }
+            break;
+        case CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_EVENT:
+        case CU_LAUNCH_ATTRIBUTE_LAUNCH_COMPLETION_EVENT:
+            if (wishes->n_after == 2 || !aw_event_from(value->programmaticEvent.event))
+                return AW_ERR_INVALID_HANDLE;
+            wishes->after[wishes->n_after++] = value->programmaticEvent.event;
+            break;
+        case CU_LAUNCH_ATTRIBUTE_DEVICE_UPDATABLE_KERNEL_NODE: /* only inside a graph */
+            return AW_ERR_NOT_SUPPORTED;
+        case CU_LAUNCH_ATTRIBUTE_IGNORE:
+        case CU_LAUNCH_ATTRIBUTE_ACCESS_POLICY_WINDOW:
+        case CU_LAUNCH_ATTRIBUTE_SYNCHRONIZATION_POLICY:
+        case CU_LAUNCH_ATTRIBUTE_CLUSTER_SCHEDULING_POLICY_PREFERENCE:
+        case CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION: /* permits overlap; never requires it */
+        case CU_LAUNCH_ATTRIBUTE_PRIORITY:
+        case CU_LAUNCH_ATTRIBUTE_MEM_SYNC_DOMAIN_MAP:
+        case CU_LAUNCH_ATTRIBUTE_MEM_SYNC_DOMAIN:
+        case CU_LAUNCH_ATTRIBUTE_PREFERRED_CLUSTER_DIMENSION:
+        case CU_LAUNCH_ATTRIBUTE_PREFERRED_SHARED_MEMORY_CARVEOUT:
+        case CU_LAUNCH_ATTRIBUTE_NVLINK_UTIL_CENTRIC_SCHEDULING:
+        case CU_LAUNCH_ATTRIBUTE_PORTABLE_CLUSTER_SIZE_MODE:
+        case CU_LAUNCH_ATTRIBUTE_SHARED_MEMORY_MODE:
+            break;
+        default:
+            return AW_ERR_INVALID_VALUE;
+        }
+    }
+    return AW_OK;
+}
+
+static CUresult launch_ex(const CUlaunchConfig *config, CUfunction f, void **kernelParams, void **extra, bool per_thread)
+{
+    struct aw_ctx *ctx;
+    struct aw_cstream *stream;
+    struct launch_wishes wishes = { 0 };
+    if (!config)
+        return CUDA_ERROR_INVALID_VALUE;
+    enum aw_status status = attributes_read(config, &wishes);
+    if (status)
+        return cu_result(status);
+    struct aw_launch_args args = { { config->gridDimX, config->gridDimY, config->gridDimZ },
+                                   { config->blockDimX, config->blockDimY, config->blockDimZ },
+                                   config->sharedMemBytes, wishes.cooperative, kernelParams, extra };
+    status = launch(f, &args, config->hStream, per_thread);
+    for (int i = 0; status == AW_OK && i < wishes.n_after; i++) {
+        status = cu_stream(config->hStream, per_thread, &ctx, &stream);
+        struct aw_cevent *event = aw_event_from(wishes.after[i]);
+        if (status == AW_OK)
+            status = event ? aw_event_record(event, stream) : AW_ERR_INVALID_HANDLE;
+    }
+    return cu_result(status);
+}
+
+CUresult awcu_cuLaunchKernelEx(const CUlaunchConfig *config, CUfunction f, void **kernelParams, void **extra)
+{
+    return launch_ex(config, f, kernelParams, extra, false);
+}
+
+CUresult awcu_cuLaunchKernelEx_ptsz(const CUlaunchConfig *config, CUfunction f, void **kernelParams, void **extra)
+{
+    return launch_ex(config, f, kernelParams, extra, true);
+}
+
+/* ---- Occupancy. */
+
+CUresult awcu_cuOccupancyMaxActiveBlocksPerMultiprocessorWithFlags(int *numBlocks, CUfunction func, int blockSize,
+                                                                   size_t dynamicSMemSize, unsigned int flags)
+{
+    struct aw_func *found;
+    enum aw_status status = cu_function(func, &found);
+    if (status)
+        return cu_result(status);
+    if (!numBlocks || flags & ~(unsigned)CU_OCCUPANCY_DISABLE_CACHING_OVERRIDE)
+        return CUDA_ERROR_INVALID_VALUE;
+    return cu_result(aw_func_occupancy(found, blockSize, dynamicSMemSize, numBlocks));
+}
+
+CUresult awcu_cuOccupancyMaxActiveBlocksPerMultiprocessor(int *numBlocks, CUfunction func, int blockSize, size_t dynamicSMemSize)
+{
+    return awcu_cuOccupancyMaxActiveBlocksPerMultiprocessorWithFlags(numBlocks, func, blockSize, dynamicSMemSize, 0);
+}
+
+/* Tries whole numbers of warps from the largest block down and keeps the first that puts most threads on a multiprocessor. */
+CUresult awcu_cuOccupancyMaxPotentialBlockSizeWithFlags(int *minGridSize, int *blockSize, CUfunction func,
+                                                        CUoccupancyB2DSize blockSizeToDynamicSMemSize, size_t dynamicSMemSize,
+                                                        int blockSizeLimit, unsigned int flags)
+{
+    struct aw_func *found;
+    int most, best = 0, best_blocks = 0, best_size = 0;
+    enum aw_status status = cu_function(func, &found);
+    if (status)
+        return cu_result(status);
+    if (!minGridSize || !blockSize || flags & ~(unsigned)CU_OCCUPANCY_DISABLE_CACHING_OVERRIDE || blockSizeLimit < 0)
+        return CUDA_ERROR_INVALID_VALUE;
+    status = aw_func_attribute(found, CU_FUNC_ATTRIBUTE_MAX_THREADS_PER_BLOCK, &most);
+    if (status)
+        return cu_result(status);
+    if (blockSizeLimit && blockSizeLimit < most)
+        most = blockSizeLimit;
+    for (int rounded = (most + 31) / 32 * 32; rounded > 0; rounded -= 32) {
+        int size = rounded < most ? rounded : most, blocks;
+        size_t shared = blockSizeToDynamicSMemSize ? blockSizeToDynamicSMemSize(size) : dynamicSMemSize;
+        status = aw_func_occupancy(found, size, shared, &blocks);
+        if (status)
+            return cu_result(status);
+        if (size * blocks > best) {
+            best = size * blocks;
+            best_blocks = blocks;
+            best_size = size;
+        }
+        if (best >= found->module->ctx->device->attr[AW_DEV_MAX_THREADS_PER_MULTIPROCESSOR])
+            break;
+    }
+    *minGridSize = best_blocks * found->module->ctx->device->attr[AW_DEV_MULTIPROCESSORS];
+    *blockSize = best_size;
+    return CUDA_SUCCESS;
+}
+
+CUresult awcu_cuOccupancyMaxPotentialBlockSize(int *minGridSize, int *blockSize, CUfunction func,
+                                               CUoccupancyB2DSize blockSizeToDynamicSMemSize, size_t dynamicSMemSize,
+                                               int blockSizeLimit)
+{
+    return awcu_cuOccupancyMaxPotentialBlockSizeWithFlags(minGridSize, blockSize, func, blockSizeToDynamicSMemSize,
+                                                          dynamicSMemSize, blockSizeLimit, 0);
+}
+
+CUresult awcu_cuOccupancyAvailableDynamicSMemPerBlock(size_t *dynamicSmemSize, CUfunction func, int numBlocks, int blockSize)
+{
+    struct aw_func *found;
+    int fit;
+    enum aw_status status = cu_function(func, &found);
+    if (status)
+        return cu_result(status);
+    if (!dynamicSmemSize || numBlocks <= 0 || blockSize <= 0)
+        return CUDA_ERROR_INVALID_VALUE;
+    status = aw_func_occupancy(found, blockSize, 0, &fit);
+    if (status)
+        return cu_result(status);
+    if (fit < numBlocks)
+        return CUDA_ERROR_INVALID_VALUE;
+    const int *attr = found->module->ctx->device->attr;
+    int64_t each = attr[AW_DEV_SHARED_PER_MULTIPROCESSOR] / numBlocks / 256 * 256;
+    if (each > attr[AW_DEV_SHARED_PER_BLOCK])
+        each = attr[AW_DEV_SHARED_PER_BLOCK];
+    each -= found->kernel->static_shared;
+    *dynamicSmemSize = each > 0 ? (size_t)each : 0;
+    return CUDA_SUCCESS;
+}
+
+/* Without clusters of several blocks every block is a cluster. */
+CUresult awcu_cuOccupancyMaxActiveClusters(int *numClusters, CUfunction func, const CUlaunchConfig *config)
+{
+    struct aw_func *found;
+    struct launch_wishes wishes = { 0 };
+    int blocks;
+    enum aw_status status = cu_function(func, &found);
+    if (status)
+        return cu_result(status);
+    if (!numClusters || !config)
+        return CUDA_ERROR_INVALID_VALUE;
+    status = attributes_read(config, &wishes);
+    uint64_t threads = (uint64_t)config->blockDimX * config->blockDimY * config->blockDimZ;
+    if (status == AW_OK && (!threads || threads > 1024))
+        status = AW_ERR_INVALID_VALUE;
+    if (status == AW_OK)
+        status = aw_func_occupancy(found, (int)threads, config->sharedMemBytes, &blocks);
+    if (status == AW_OK)
+        *numClusters = blocks * found->module->ctx->device->attr[AW_DEV_MULTIPROCESSORS];
+    return cu_result(status);
+}

@@ -1,0 +1,577 @@
+/* The driver API: modules, libraries and their kernels as containers; just-in-time options and logs. */
+/* SPDX-License-Identifier: Apache-2.0 */
+#define AW_ROOM "abi"
+#include "abi/cuda_util.h"
+#include "base/file.h"
+#include "base/log.h"
+
+#include <limits.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+/* ---- Just-in-time options. */
+
+/* A text buffer of the user's: values[i] of the buffer option holds its address, of the size option its size in bytes, and
+ * there the bytes written are stored. */
+struct jit_log {
+    char *buffer;
+    size_t size;
+    void **size_slot;
+};
+
+struct jit_options {
+    struct jit_log info, error;
+    float *wall_time; /* milliseconds, in the option's own slot */
+    unsigned opt_level;
+    struct timespec start;
+};
+
+static enum aw_status jit_read(unsigned n, const CUjit_option *options, void **values, struct jit_options *ret)
+{
+    *ret = (struct jit_options){ .opt_level = 3 };
+    clock_gettime(CLOCK_MONOTONIC, &ret->start);
+    if (n && (!options || !values))
+        return AW_ERR_INVALID_VALUE;
+    for (unsigned i = 0; i < n; i++) {
+        unsigned number = (unsigned)(uintptr_t)values[i];
+        switch (options[i]) {
+        case CU_JIT_INFO_LOG_BUFFER:
+            ret->info.buffer = values[i];
+            break;
+        case CU_JIT_INFO_LOG_BUFFER_SIZE_BYTES:
+            ret->info.size = number;
+            ret->info.size_slot = &values[i];
+            break;
+        case CU_JIT_ERROR_LOG_BUFFER:
+            ret->error.buffer = values[i];
+            break;
+        case CU_JIT_ERROR_LOG_BUFFER_SIZE_BYTES:
+            ret->error.size = number;
+            ret->error.size_slot = &values[i];
+            break;
+        case CU_JIT_WALL_TIME:
+            ret->wall_time = (float *)&values[i];
+            break;
+        case CU_JIT_OPTIMIZATION_LEVEL:
+            if (number > 4)
+                return AW_ERR_INVALID_VALUE;
+            ret->opt_level = number > 3 ? 3 : number;
+            break;
+        case CU_JIT_GENERATE_DEBUG_INFO:
+            if (number)
+                ret->opt_level = 0;
+            break;
+        case CU_JIT_GLOBAL_SYMBOL_NAMES:
+        case CU_JIT_GLOBAL_SYMBOL_ADDRESSES:
+        case CU_JIT_GLOBAL_SYMBOL_COUNT:
+            if (options[i] == CU_JIT_GLOBAL_SYMBOL_COUNT && number)
+                aw_fixme("CU_JIT_GLOBAL_SYMBOL_*: variables placed by the caller are not implemented");
+            break;
+        default: /* limits on registers, targets, caching, floating point: advice to another compiler */
+            if ((unsigned)options[i] >= CU_JIT_NUM_OPTIONS)
+                return AW_ERR_INVALID_VALUE;
+            break;
+        }
+    }
+    return AW_OK;
+}
+
+static void jit_log_write(struct jit_log *log, const char *text)
+{
+    size_t length = strlen(text), used = 0;
+    if (log->buffer && log->size) {
+        used = length < log->size - 1 ? length : log->size - 1;
+        memcpy(log->buffer, text, used);
+        log->buffer[used] = 0;
+    }
+    if (log->size_slot)
+        *log->size_slot = (void *)(uintptr_t)(used ? used + 1 : 0);
+}
+
+static void jit_write(struct jit_options *options, enum aw_status status, const char *text)
+{
+    if (status && !*text)
+        text = aw_status_text(status);
+    jit_log_write(&options->info, status ? "" : text);
+    jit_log_write(&options->error, status ? text : "");
+    if (options->wall_time) {
+        struct timespec end;
+        clock_gettime(CLOCK_MONOTONIC, &end);
+        float ms = (float)(end.tv_sec - options->start.tv_sec) * 1e3f + (float)(end.tv_nsec - options->start.tv_nsec) / 1e6f;
+        memcpy(options->wall_time, &ms, sizeof ms);
+    }
+}
+
+/* ---- Modules. */
+
+/* Makes a module of an image whose bytes are needed during this call only.  Drops the image. */
+static enum aw_status module_load(struct aw_ctx *ctx, struct aw_image *image, struct jit_options *options, CUmodule *ret_module)
+{
+    struct aw_module *module;
+    enum aw_status status = aw_module_create(ctx, image, options->opt_level, &module);
+    const char *text = aw_image_log(image);
+    jit_write(options, status, text);
+    if (status)
+        aw_err("a module cannot be loaded: %s%s%s", aw_status_text(status), *text ? "\n" : "", text);
+    else
+        *ret_module = (CUmodule)module;
+    aw_image_unref(image);
+    return status;
+}
+
+static CUresult module_load_data(CUmodule *module, const void *bytes, unsigned flags, unsigned numOptions,
+                                 const CUjit_option *options, void **optionValues)
+{
+    struct jit_options jit;
+    struct aw_image *image;
+    struct aw_ctx *ctx;
+    enum aw_status status = aw_ctx_current(&ctx);
+    if (status)
+        return cu_result(status);
+    if (!module || !bytes)
+        return CUDA_ERROR_INVALID_VALUE;
+    status = jit_read(numOptions, options, optionValues, &jit);
+    if (status)
+        return cu_result(status);
+    status = aw_image_create(bytes, AW_IMAGE_BORROWED | flags, NULL, &image);
+    if (status) {
+        jit_write(&jit, status, status == AW_ERR_INVALID_IMAGE ? "the image is neither PTX text nor a fat binary\n" : "");
+        return cu_result(status);
+    }
+    return cu_result(module_load(ctx, image, &jit, module));
+}
+
+CUresult awcu_cuModuleLoadDataEx(CUmodule *module, const void *image, unsigned int numOptions, const CUjit_option *options,
+                                 void **optionValues)
+{
+    return module_load_data(module, image, 0, numOptions, options, optionValues);
+}
+
+CUresult awcu_cuModuleLoadData(CUmodule *module, const void *image)
+{
+    return module_load_data(module, image, 0, 0, NULL, NULL);
+}
+
+CUresult awcu_cuModuleLoadFatBinary(CUmodule *module, const void *fatCubin)
+{
+    return module_load_data(module, fatCubin, AW_IMAGE_FATBIN, 0, NULL, NULL);
+}
+
+CUresult awcu_cuModuleLoad(CUmodule *module, const char *fname)
+{
+    struct jit_options jit;
+    struct aw_image *image;
+    struct aw_ctx *ctx;
+    char *bytes;
+    size_t size;
+    enum aw_status status = aw_ctx_current(&ctx);
+    if (status)
+        return cu_result(status);
+    if (!module || !fname)
+        return CUDA_ERROR_INVALID_VALUE;
+    status = aw_file_read(fname, &bytes, &size);
+    if (status)
+        return cu_result(status == AW_ERR_OUT_OF_MEMORY ? status : AW_ERR_FILE_NOT_FOUND);
+    (void)jit_read(0, NULL, NULL, &jit);
+    status = aw_image_create_sized(bytes, size, AW_IMAGE_BORROWED, fname, &image);
+    if (status == AW_OK)
+        status = module_load(ctx, image, &jit, module);
+    free(bytes);
+    return cu_result(status);
+}
+
+CUresult awcu_cuModuleUnload(CUmodule hmod)
+{
+    enum aw_status status = aw_core_ready();
+    if (status)
+        return cu_result(status);
+    struct aw_module *module = aw_module_from(hmod);
+    if (!module || module->library) /* a library's module goes with its library */
+        return CUDA_ERROR_INVALID_HANDLE;
+    return cu_result(aw_module_destroy(module));
+}
+
+CUresult awcu_cuModuleGetLoadingMode(CUmoduleLoadingMode *mode)
+{
+    enum aw_status status = aw_core_ready();
+    if (status)
+        return cu_result(status);
+    if (!mode)
+        return CUDA_ERROR_INVALID_VALUE;
+    *mode = CU_MODULE_LAZY_LOADING;
+    return CUDA_SUCCESS;
+}
+
+CUresult awcu_cuModuleGetFunction(CUfunction *hfunc, CUmodule hmod, const char *name)
+{
+    struct aw_func *func;
+    enum aw_status status = aw_core_ready();
+    if (status)
+        return cu_result(status);
+    if (!hfunc || !name)
+        return CUDA_ERROR_INVALID_VALUE;
+    struct aw_module *module = aw_module_from(hmod);
+    status = module ? aw_module_function(module, name, &func) : AW_ERR_INVALID_HANDLE;
+    if (status == AW_OK)
+        *hfunc = (CUfunction)func;
+    return cu_result(status);
+}
+
+CUresult awcu_cuModuleGetFunctionCount(unsigned int *count, CUmodule mod)
+{
+    struct aw_module *module = aw_module_from(mod);
+    if (!module)
+        return CUDA_ERROR_INVALID_HANDLE;
+    if (!count)
+        return CUDA_ERROR_INVALID_VALUE;
+    *count = module->manifest->n_kernels;
+    return CUDA_SUCCESS;
+}
+
+CUresult awcu_cuModuleEnumerateFunctions(CUfunction *functions, unsigned int numFunctions, CUmodule mod)
+{
+    struct aw_module *module = aw_module_from(mod);
+    if (!module)
+        return CUDA_ERROR_INVALID_HANDLE;
+    if (!functions || !numFunctions)
+        return CUDA_ERROR_INVALID_VALUE;
+    for (unsigned i = 0; i < numFunctions && i < module->manifest->n_kernels; i++) {
+        struct aw_func *func;
+        enum aw_status status = aw_module_function_at(module, i, &func);
+        if (status)
+            return cu_result(status);
+        functions[i] = (CUfunction)func;
+    }
+    return CUDA_SUCCESS;
+}
+
+CUresult awcu_cuModuleGetGlobal_v2(CUdeviceptr *dptr, size_t *bytes, CUmodule hmod, const char *name)
+{
+    uintptr_t address;
+    struct aw_ctx *ctx;
+    enum aw_status status = aw_ctx_current(&ctx);
+    if (status)
+        return cu_result(status);
+    if (!name || (!dptr && !bytes))
+        return CUDA_ERROR_INVALID_VALUE;
+    struct aw_module *module = aw_module_from(hmod);
+    status = module ? aw_module_global(module, name, &address, bytes) : AW_ERR_INVALID_HANDLE;
+    if (status == AW_OK && dptr)
+        *dptr = address;
+    return cu_result(status);
+}
+
+/* ---- Libraries. */
+
+static enum aw_status library_options(unsigned n, const CUlibraryOption *options, void **values, unsigned *ret_flags)
+{
+    *ret_flags = 0;
+    if (n && !options)
+        return AW_ERR_INVALID_VALUE;
+    for (unsigned i = 0; i < n; i++) {
+        if ((unsigned)options[i] >= CU_LIBRARY_NUM_OPTIONS)
+            return AW_ERR_INVALID_VALUE;
+        /* The option alone says it; a value, where one is given, may take it back. */
+        if (options[i] == CU_LIBRARY_BINARY_IS_PRESERVED)
+            *ret_flags = !values || values[i] ? AW_IMAGE_BORROWED : 0;
+    }
+    return AW_OK;
+}
+
+static enum aw_status library_make(struct aw_image *image, CUlibrary *ret_library)
+{
+    struct aw_library *library;
+    enum aw_status status = aw_library_create(image, &library);
+    if (status == AW_OK)
+        *ret_library = (CUlibrary)library;
+    aw_image_unref(image);
+    return status;
+}
+
+CUresult awcu_cuLibraryLoadData(CUlibrary *library, const void *code, const CUjit_option *jitOptions, void **jitOptionsValues,
+                                unsigned int numJitOptions, const CUlibraryOption *libraryOptions, void **libraryOptionValues,
+                                unsigned int numLibraryOptions)
+{
+    struct jit_options jit;
+    struct aw_image *image;
+    unsigned flags;
+    enum aw_status status = aw_core_ready();
+    if (status)
+        return cu_result(status);
+    if (!library || !code)
+        return CUDA_ERROR_INVALID_VALUE;
+    status = library_options(numLibraryOptions, libraryOptions, libraryOptionValues, &flags);
+    if (status == AW_OK)
+        status = jit_read(numJitOptions, jitOptions, jitOptionsValues, &jit);
+    if (status)
+        return cu_result(status);
+    status = aw_image_create(code, flags, NULL, &image);
+    jit_write(&jit, status, "");
+    return cu_result(status ? status : library_make(image, library));
+}
+
+CUresult awcu_cuLibraryLoadFromFile(CUlibrary *library, const char *fileName, const CUjit_option *jitOptions,
+                                    void **jitOptionsValues, unsigned int numJitOptions, const CUlibraryOption *libraryOptions,
+                                    void **libraryOptionValues, unsigned int numLibraryOptions)
+{
+    struct jit_options jit;
+    struct aw_image *image;
+    unsigned flags;
+    char *bytes;
+    size_t size;
+    enum aw_status status = aw_core_ready();
+    if (status)
+        return cu_result(status);
+    if (!library || !fileName)
+        return CUDA_ERROR_INVALID_VALUE;
+    status = library_options(numLibraryOptions, libraryOptions, libraryOptionValues, &flags);
+    if (status == AW_OK)
+        status = jit_read(numJitOptions, jitOptions, jitOptionsValues, &jit);
+    if (status)
+        return cu_result(status);
+    status = aw_file_read(fileName, &bytes, &size);
+    if (status)
+        return cu_result(status == AW_ERR_OUT_OF_MEMORY ? status : AW_ERR_FILE_NOT_FOUND);
+    status = aw_image_create_sized(bytes, size, 0, fileName, &image);
+    free(bytes);
+    jit_write(&jit, status, "");
+    return cu_result(status ? status : library_make(image, library));
+}
+
+CUresult awcu_cuLibraryUnload(CUlibrary library)
+{
+    struct aw_library *found = aw_library_from(library);
+    return found ? cu_result(aw_library_destroy(found)) : CUDA_ERROR_INVALID_HANDLE;
+}
+
+CUresult awcu_cuLibraryGetKernel(CUkernel *pKernel, CUlibrary library, const char *name)
+{
+    struct aw_kernel *kernel;
+    struct aw_library *found = aw_library_from(library);
+    if (!found)
+        return CUDA_ERROR_INVALID_HANDLE;
+    if (!pKernel || !name)
+        return CUDA_ERROR_INVALID_VALUE;
+    enum aw_status status = aw_library_kernel(found, name, &kernel);
+    if (status == AW_OK)
+        *pKernel = (CUkernel)kernel;
+    return cu_result(status);
+}
+
+CUresult awcu_cuLibraryGetKernelCount(unsigned int *count, CUlibrary lib)
+{
+    const struct aw_manifest *manifest;
+    struct aw_library *found = aw_library_from(lib);
+    if (!found)
+        return CUDA_ERROR_INVALID_HANDLE;
+    if (!count)
+        return CUDA_ERROR_INVALID_VALUE;
+    enum aw_status status = aw_library_manifest(found, &manifest);
+    if (status == AW_OK)
+        *count = manifest->n_kernels;
+    return cu_result(status);
+}
+
+CUresult awcu_cuLibraryEnumerateKernels(CUkernel *kernels, unsigned int numKernels, CUlibrary lib)
+{
+    const struct aw_manifest *manifest;
+    struct aw_library *found = aw_library_from(lib);
+    if (!found)
+        return CUDA_ERROR_INVALID_HANDLE;
+    if (!kernels || !numKernels)
+        return CUDA_ERROR_INVALID_VALUE;
+    enum aw_status status = aw_library_manifest(found, &manifest);
+    if (status)
+        return cu_result(status);
+    const struct aw_manifest_kernel *rows = (const void *)((const char *)manifest + manifest->kernels);
+    for (unsigned i = 0; i < numKernels && i < manifest->n_kernels; i++) {
+        struct aw_kernel *kernel;
+        status = aw_library_kernel_lazy(found, (const char *)manifest + manifest->strings + rows[i].name, &kernel);
+        if (status)
+            return cu_result(status);
+        kernels[i] = (CUkernel)kernel;
+    }
+    return CUDA_SUCCESS;
+}
+
+CUresult awcu_cuLibraryGetModule(CUmodule *pMod, CUlibrary library)
+{
+    struct aw_ctx *ctx;
+    struct aw_module *module;
+    struct aw_library *found = aw_library_from(library);
+    enum aw_status status = aw_ctx_current(&ctx);
+    if (status)
+        return cu_result(status);
+    if (!found)
+        return CUDA_ERROR_INVALID_HANDLE;
+    if (!pMod)
+        return CUDA_ERROR_INVALID_VALUE;
+    status = aw_library_module(found, ctx, &module);
+    if (status == AW_OK)
+        *pMod = (CUmodule)module;
+    return cu_result(status);
+}
+
+CUresult awcu_cuLibraryGetGlobal(CUdeviceptr *dptr, size_t *bytes, CUlibrary library, const char *name)
+{
+    CUmodule module;
+    if (!name || (!dptr && !bytes))
+        return CUDA_ERROR_INVALID_VALUE;
+    CUresult result = awcu_cuLibraryGetModule(&module, library);
+    return result ? result : awcu_cuModuleGetGlobal_v2(dptr, bytes, module, name);
+}
+
+CUresult awcu_cuLibraryGetManaged(CUdeviceptr *dptr, size_t *bytes, CUlibrary library, const char *name)
+{
+    uintptr_t address;
+    struct aw_library *found = aw_library_from(library);
+    if (!found)
+        return CUDA_ERROR_INVALID_HANDLE;
+    if (!name || (!dptr && !bytes))
+        return CUDA_ERROR_INVALID_VALUE;
+    enum aw_status status = aw_library_managed(found, name, &address, bytes);
+    if (status == AW_OK && dptr)
+        *dptr = address;
+    return cu_result(status);
+}
+
+/* ---- A library's kernels. */
+
+CUresult awcu_cuKernelGetFunction(CUfunction *pFunc, CUkernel kernel)
+{
+    struct aw_ctx *ctx;
+    struct aw_func *func;
+    struct aw_kernel *found = aw_kernel_from(kernel);
+    enum aw_status status = aw_ctx_current(&ctx);
+    if (status)
+        return cu_result(status);
+    if (!found)
+        return CUDA_ERROR_INVALID_HANDLE;
+    if (!pFunc)
+        return CUDA_ERROR_INVALID_VALUE;
+    status = aw_kernel_func(found, ctx, &func);
+    if (status == AW_OK)
+        *pFunc = (CUfunction)func;
+    return cu_result(status);
+}
+
+CUresult awcu_cuKernelGetLibrary(CUlibrary *pLib, CUkernel kernel)
+{
+    struct aw_kernel *found = aw_kernel_from(kernel);
+    if (!found)
+        return CUDA_ERROR_INVALID_HANDLE;
+    if (!pLib)
+        return CUDA_ERROR_INVALID_VALUE;
+    *pLib = (CUlibrary)found->library;
+    return CUDA_SUCCESS;
+}
+
+CUresult awcu_cuKernelGetName(const char **name, CUkernel hfunc)
+{
+    struct aw_kernel *found = aw_kernel_from(hfunc);
+    if (!found)
+        return CUDA_ERROR_INVALID_HANDLE;
+    if (!name)
+        return CUDA_ERROR_INVALID_VALUE;
+    *name = found->name;
+    return CUDA_SUCCESS;
+}
+
+/* The function of a kernel on a device: in the current context when it is one of that device, else in its primary one. */
+static enum aw_status kernel_on(CUkernel kernel, CUdevice dev, struct aw_func **ret_func)
+{
+    struct aw_device *device;
+    struct aw_ctx *ctx;
+    struct aw_kernel *found = aw_kernel_from(kernel);
+    enum aw_status status = cu_device(dev, &device);
+    if (status)
+        return status;
+    if (!found)
+        return AW_ERR_INVALID_HANDLE;
+    if (aw_ctx_current(&ctx) || ctx->device != device) {
+        ctx = device->primary;
+        if (!ctx || !__atomic_load_n(&ctx->active, __ATOMIC_ACQUIRE))
+            return AW_ERR_INVALID_CONTEXT;
+    }
+    return aw_kernel_func(found, ctx, ret_func);
+}
+
+CUresult awcu_cuKernelGetAttribute(int *pi, CUfunction_attribute attrib, CUkernel kernel, CUdevice dev)
+{
+    struct aw_func *func;
+    enum aw_status status = kernel_on(kernel, dev, &func);
+    if (status)
+        return cu_result(status);
+    return pi ? cu_result(aw_func_attribute(func, (int)attrib, pi)) : CUDA_ERROR_INVALID_VALUE;
+}
+
+CUresult awcu_cuKernelSetAttribute(CUfunction_attribute attrib, int val, CUkernel kernel, CUdevice dev)
+{
+    struct aw_func *func;
+    enum aw_status status = kernel_on(kernel, dev, &func);
+    return cu_result(status ? status : aw_func_set_attribute(func, (int)attrib, val));
+}
+
+CUresult awcu_cuKernelSetCacheConfig(CUkernel kernel, CUfunc_cache config, CUdevice dev)
+{
+    struct aw_func *func;
+    enum aw_status status = kernel_on(kernel, dev, &func);
+    if (status)
+        return cu_result(status);
+    if ((unsigned)config > CU_FUNC_CACHE_PREFER_EQUAL)
+        return CUDA_ERROR_INVALID_VALUE;
+    func->cache_config = (int)config;
+    return CUDA_SUCCESS;
+}
+
+/* The kernel's row in the manifest: for what needs no context. */
+static enum aw_status kernel_row(CUkernel kernel, const struct aw_manifest_kernel **ret_row,
+                                 const struct aw_manifest_param **ret_params)
+{
+    const struct aw_manifest *manifest;
+    struct aw_kernel *found = aw_kernel_from(kernel);
+    if (!found)
+        return AW_ERR_INVALID_HANDLE;
+    enum aw_status status = aw_library_manifest(found->library, &manifest);
+    if (status)
+        return status;
+    const struct aw_manifest_kernel *rows = (const void *)((const char *)manifest + manifest->kernels);
+    const struct aw_manifest_param *params = (const void *)((const char *)manifest + manifest->params);
+    for (uint32_t i = 0; i < manifest->n_kernels; i++) {
+        if (strcmp((const char *)manifest + manifest->strings + rows[i].name, found->name) == 0) {
+            *ret_row = &rows[i];
+            *ret_params = params + rows[i].first_param;
+            return AW_OK;
+        }
+    }
+    return AW_ERR_INVALID_DEVFUNC;
+}
+
+CUresult awcu_cuKernelGetParamInfo(CUkernel kernel, size_t paramIndex, size_t *paramOffset, size_t *paramSize)
+{
+    const struct aw_manifest_kernel *row;
+    const struct aw_manifest_param *params;
+    enum aw_status status = kernel_row(kernel, &row, &params);
+    if (status)
+        return cu_result(status);
+    if (!paramOffset || paramIndex >= row->n_params)
+        return CUDA_ERROR_INVALID_VALUE;
+    *paramOffset = params[paramIndex].offset;
+    if (paramSize)
+        *paramSize = params[paramIndex].size;
+    return CUDA_SUCCESS;
+}
+
+CUresult awcu_cuKernelGetParamCount(CUkernel kernel, size_t *paramCount)
+{
+    const struct aw_manifest_kernel *row;
+    const struct aw_manifest_param *params;
+    enum aw_status status = kernel_row(kernel, &row, &params);
+    if (status)
+        return cu_result(status);
+    if (!paramCount)
+        return CUDA_ERROR_INVALID_VALUE;
+    *paramCount = row->n_params;
+    return CUDA_SUCCESS;
+}

@@ -1,0 +1,378 @@
+/* The driver API: streams, host functions, events, and what can be said about capture, which there is none of yet. */
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "abi/cuda_util.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* ---- Streams. */
+
+CUresult awcu_cuStreamCreateWithPriority(CUstream *phStream, unsigned int flags, int priority)
+{
+    struct aw_ctx *ctx;
+    struct aw_cstream *stream;
+    enum aw_status status = aw_ctx_current(&ctx);
+    if (status)
+        return cu_result(status);
+    if (!phStream)
+        return CUDA_ERROR_INVALID_VALUE;
+    status = aw_stream_create(ctx, flags, priority, &stream);
+    if (status == AW_OK)
+        *phStream = (CUstream)stream;
+    return cu_result(status);
+}
+
+CUresult awcu_cuStreamCreate(CUstream *phStream, unsigned int Flags)
+{
+    return awcu_cuStreamCreateWithPriority(phStream, Flags, 0);
+}
+
+CUresult awcu_cuStreamDestroy_v2(CUstream hStream)
+{
+    struct aw_ctx *ctx;
+    struct aw_cstream *stream;
+    enum aw_status status = aw_ctx_current_any(&ctx);
+    if (status == AW_OK)
+        status = aw_stream_find(ctx, hStream, false, &stream);
+    return cu_result(status ? status : aw_stream_destroy(stream));
+}
+
+CUresult awcu_cuStreamDestroy(CUstream hStream)
+{
+    return awcu_cuStreamDestroy_v2(hStream);
+}
+
+CUresult awcu_cuStreamQuery(CUstream hStream)
+{
+    struct aw_ctx *ctx;
+    struct aw_cstream *stream;
+    enum aw_status status = cu_stream(hStream, false, &ctx, &stream);
+    return cu_result(status ? status : aw_stream_query(stream));
+}
+
+CUresult awcu_cuStreamSynchronize(CUstream hStream)
+{
+    struct aw_ctx *ctx;
+    struct aw_cstream *stream;
+    enum aw_status status = cu_stream(hStream, false, &ctx, &stream);
+    return cu_result(status ? status : aw_stream_sync(stream));
+}
+
+CUresult awcu_cuStreamWaitEvent(CUstream hStream, CUevent hEvent, unsigned int Flags)
+{
+    struct aw_ctx *ctx;
+    struct aw_cstream *stream;
+    enum aw_status status = cu_stream(hStream, false, &ctx, &stream);
+    if (status)
+        return cu_result(status);
+    if (Flags & ~(unsigned)CU_EVENT_WAIT_EXTERNAL)
+        return CUDA_ERROR_INVALID_VALUE;
+    struct aw_cevent *event = aw_event_from(hEvent);
+    return event ? cu_result(aw_stream_wait(stream, event)) : CUDA_ERROR_INVALID_HANDLE;
+}
+
+CUresult awcu_cuStreamGetPriority(CUstream hStream, int *priority)
+{
+    struct aw_ctx *ctx;
+    struct aw_cstream *stream;
+    enum aw_status status = cu_stream(hStream, false, &ctx, &stream);
+    if (status)
+        return cu_result(status);
+    if (!priority)
+        return CUDA_ERROR_INVALID_VALUE;
+    *priority = stream->priority;
+    return CUDA_SUCCESS;
+}
+
+CUresult awcu_cuStreamGetFlags(CUstream hStream, unsigned int *flags)
+{
+    struct aw_ctx *ctx;
+    struct aw_cstream *stream;
+    enum aw_status status = cu_stream(hStream, false, &ctx, &stream);
+    if (status)
+        return cu_result(status);
+    if (!flags)
+        return CUDA_ERROR_INVALID_VALUE;
+    *flags = stream->flags;
+    return CUDA_SUCCESS;
+}
+
+CUresult awcu_cuStreamGetId(CUstream hStream, unsigned long long *streamId)
+{
+    struct aw_ctx *ctx;
+    struct aw_cstream *stream;
+    enum aw_status status = cu_stream(hStream, false, &ctx, &stream);
+    if (status)
+        return cu_result(status);
+    if (!streamId)
+        return CUDA_ERROR_INVALID_VALUE;
+    *streamId = stream->id;
+    return CUDA_SUCCESS;
+}
+
+CUresult awcu_cuStreamGetCtx(CUstream hStream, CUcontext *pctx)
+{
+    struct aw_ctx *ctx;
+    struct aw_cstream *stream;
+    enum aw_status status = cu_stream(hStream, false, &ctx, &stream);
+    if (status)
+        return cu_result(status);
+    if (!pctx)
+        return CUDA_ERROR_INVALID_VALUE;
+    *pctx = (CUcontext)stream->ctx;
+    return CUDA_SUCCESS;
+}
+
+CUresult awcu_cuStreamGetCtx_v2(CUstream hStream, CUcontext *pCtx, CUgreenCtx *pGreenCtx)
+{
+    CUresult result = awcu_cuStreamGetCtx(hStream, pCtx);
+    if (result == CUDA_SUCCESS && pGreenCtx)
+        *pGreenCtx = NULL; /* no stream belongs to one */
+    return result;
+}
+
+CUresult awcu_cuStreamGetDevice(CUstream hStream, CUdevice *device)
+{
+    struct aw_ctx *ctx;
+    struct aw_cstream *stream;
+    enum aw_status status = cu_stream(hStream, false, &ctx, &stream);
+    if (status)
+        return cu_result(status);
+    if (!device)
+        return CUDA_ERROR_INVALID_VALUE;
+    *device = stream->ctx->device->ordinal;
+    return CUDA_SUCCESS;
+}
+
+/* ---- Attributes: hints, but for the priority, which is the stream's own. */
+
+static bool attribute_is_hint(CUstreamAttrID attr)
+{
+    return attr == CU_LAUNCH_ATTRIBUTE_ACCESS_POLICY_WINDOW || attr == CU_LAUNCH_ATTRIBUTE_SYNCHRONIZATION_POLICY ||
+           attr == CU_LAUNCH_ATTRIBUTE_MEM_SYNC_DOMAIN_MAP || attr == CU_LAUNCH_ATTRIBUTE_MEM_SYNC_DOMAIN;
+}
+
+CUresult awcu_cuStreamGetAttribute(CUstream hStream, CUstreamAttrID attr, CUstreamAttrValue *value)
+{
+    struct aw_ctx *ctx;
+    struct aw_cstream *stream;
+    enum aw_status status = cu_stream(hStream, false, &ctx, &stream);
+    if (status)
+        return cu_result(status);
+    if (!value || !(attribute_is_hint(attr) || attr == CU_LAUNCH_ATTRIBUTE_PRIORITY))
+        return CUDA_ERROR_INVALID_VALUE;
+    memset(value, 0, sizeof *value);
+    if (attr == CU_LAUNCH_ATTRIBUTE_SYNCHRONIZATION_POLICY)
+        value->syncPolicy = CU_SYNC_POLICY_AUTO;
+    else if (attr == CU_LAUNCH_ATTRIBUTE_PRIORITY)
+        value->priority = stream->priority;
+    else if (attr == CU_LAUNCH_ATTRIBUTE_MEM_SYNC_DOMAIN_MAP)
+        value->pad[1] = 1; /* default domain 0, remote domain 1 */
+    return CUDA_SUCCESS;
+}
+
+CUresult awcu_cuStreamSetAttribute(CUstream hStream, CUstreamAttrID attr, const CUstreamAttrValue *param)
+{
+    struct aw_ctx *ctx;
+    struct aw_cstream *stream;
+    enum aw_status status = cu_stream(hStream, false, &ctx, &stream);
+    if (status)
+        return cu_result(status);
+    return param && attribute_is_hint(attr) ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
+}
+
+CUresult awcu_cuStreamCopyAttributes(CUstream dstStream, CUstream srcStream)
+{
+    struct aw_ctx *ctx;
+    struct aw_cstream *dst, *src;
+    enum aw_status status = cu_stream(dstStream, false, &ctx, &dst);
+    return cu_result(status ? status : aw_stream_find(ctx, srcStream, false, &src));
+}
+
+CUresult awcu_cuStreamAttachMemAsync(CUstream hStream, CUdeviceptr dptr, size_t length, unsigned int flags)
+{
+    struct aw_ctx *ctx;
+    struct aw_cstream *stream;
+    struct aw_mem mem;
+    enum aw_status status = cu_stream(hStream, false, &ctx, &stream);
+    if (status)
+        return cu_result(status);
+    if (flags != CU_MEM_ATTACH_GLOBAL && flags != CU_MEM_ATTACH_HOST && flags != CU_MEM_ATTACH_SINGLE)
+        return CUDA_ERROR_INVALID_VALUE;
+    if (!aw_mem_find(dptr, &mem) || (mem.kind != AW_MEM_MANAGED && mem.kind != AW_MEM_MODULE_MANAGED))
+        return CUDA_ERROR_INVALID_VALUE;
+    if (length && (dptr != mem.base || length != mem.size))
+        return CUDA_ERROR_INVALID_VALUE;
+    return CUDA_SUCCESS; /* it restricts who may use the memory; ours may be used by all */
+}
+
+/* ---- Host functions. */
+
+CUresult awcu_cuLaunchHostFunc(CUstream hStream, CUhostFn fn, void *userData)
+{
+    struct aw_ctx *ctx;
+    struct aw_cstream *stream;
+    enum aw_status status = cu_stream(hStream, false, &ctx, &stream);
+    if (status)
+        return cu_result(status);
+    return fn ? cu_result(aw_stream_host_func(stream, fn, userData)) : CUDA_ERROR_INVALID_VALUE;
+}
+
+struct callback {
+    CUstreamCallback fn;
+    void *user;
+};
+
+static void callback_run(void *handle, enum aw_status status, void *user)
+{
+    struct callback *call = user;
+    call->fn((CUstream)handle, cu_result(status), call->user);
+    free(call);
+}
+
+CUresult awcu_cuStreamAddCallback(CUstream hStream, CUstreamCallback callback, void *userData, unsigned int flags)
+{
+    struct aw_ctx *ctx;
+    struct aw_cstream *stream;
+    enum aw_status status = cu_stream(hStream, false, &ctx, &stream);
+    if (status)
+        return cu_result(status);
+    if (!callback || flags)
+        return CUDA_ERROR_INVALID_VALUE;
+    struct callback *call = malloc(sizeof *call);
+    if (!call)
+        return CUDA_ERROR_OUT_OF_MEMORY;
+    *call = (struct callback){ callback, userData };
+    status = aw_stream_callback(stream, hStream, callback_run, call);
+    if (status)
+        free(call);
+    return cu_result(status);
+}
+
+/* ---- Capture: no stream ever captures. */
+
+CUresult awcu_cuStreamIsCapturing(CUstream hStream, CUstreamCaptureStatus *captureStatus)
+{
+    struct aw_ctx *ctx;
+    struct aw_cstream *stream;
+    enum aw_status status = cu_stream(hStream, false, &ctx, &stream);
+    if (status)
+        return cu_result(status);
+    if (!captureStatus)
+        return CUDA_ERROR_INVALID_VALUE;
+    *captureStatus = CU_STREAM_CAPTURE_STATUS_NONE;
+    return CUDA_SUCCESS;
+}
+
+/* Beside the status nothing is told about a stream that does not capture; CUDA leaves the other outputs alone, too. */
+CUresult awcu_cuStreamGetCaptureInfo(CUstream hStream, CUstreamCaptureStatus *captureStatus_out, cuuint64_t *id_out)
+{
+    return awcu_cuStreamIsCapturing(hStream, captureStatus_out);
+}
+
+CUresult awcu_cuStreamGetCaptureInfo_v2(CUstream hStream, CUstreamCaptureStatus *captureStatus_out, cuuint64_t *id_out,
+                                        CUgraph *graph_out, const CUgraphNode **dependencies_out, size_t *numDependencies_out)
+{
+    return awcu_cuStreamIsCapturing(hStream, captureStatus_out);
+}
+
+CUresult awcu_cuStreamGetCaptureInfo_v3(CUstream hStream, CUstreamCaptureStatus *captureStatus_out, cuuint64_t *id_out,
+                                        CUgraph *graph_out, const CUgraphNode **dependencies_out,
+                                        const CUgraphEdgeData **edgeData_out, size_t *numDependencies_out)
+{
+    return awcu_cuStreamIsCapturing(hStream, captureStatus_out);
+}
+
+CUresult awcu_cuThreadExchangeStreamCaptureMode(CUstreamCaptureMode *mode)
+{
+    static _Thread_local CUstreamCaptureMode current = CU_STREAM_CAPTURE_MODE_GLOBAL;
+    if (!mode || (unsigned)*mode > CU_STREAM_CAPTURE_MODE_RELAXED)
+        return CUDA_ERROR_INVALID_VALUE;
+    CUstreamCaptureMode old = current;
+    current = *mode;
+    *mode = old;
+    return CUDA_SUCCESS;
+}
+
+/* ---- Events. */
+
+CUresult awcu_cuEventCreate(CUevent *phEvent, unsigned int Flags)
+{
+    struct aw_ctx *ctx;
+    struct aw_cevent *event;
+    enum aw_status status = aw_ctx_current(&ctx);
+    if (status)
+        return cu_result(status);
+    if (!phEvent)
+        return CUDA_ERROR_INVALID_VALUE;
+    status = aw_event_create(ctx, Flags, &event);
+    if (status == AW_OK)
+        *phEvent = (CUevent)event;
+    return cu_result(status);
+}
+
+CUresult awcu_cuEventDestroy_v2(CUevent hEvent)
+{
+    enum aw_status status = aw_core_ready();
+    if (status)
+        return cu_result(status);
+    struct aw_cevent *event = aw_event_from(hEvent);
+    return event ? cu_result(aw_event_destroy(event)) : CUDA_ERROR_INVALID_HANDLE;
+}
+
+CUresult awcu_cuEventDestroy(CUevent hEvent)
+{
+    return awcu_cuEventDestroy_v2(hEvent);
+}
+
+CUresult awcu_cuEventRecordWithFlags(CUevent hEvent, CUstream hStream, unsigned int flags)
+{
+    struct aw_ctx *ctx;
+    struct aw_cstream *stream;
+    enum aw_status status = cu_stream(hStream, false, &ctx, &stream);
+    if (status)
+        return cu_result(status);
+    if (flags & ~(unsigned)CU_EVENT_RECORD_EXTERNAL)
+        return CUDA_ERROR_INVALID_VALUE;
+    struct aw_cevent *event = aw_event_from(hEvent);
+    return event ? cu_result(aw_event_record(event, stream)) : CUDA_ERROR_INVALID_HANDLE;
+}
+
+CUresult awcu_cuEventRecord(CUevent hEvent, CUstream hStream)
+{
+    return awcu_cuEventRecordWithFlags(hEvent, hStream, 0);
+}
+
+CUresult awcu_cuEventQuery(CUevent hEvent)
+{
+    enum aw_status status = aw_core_ready();
+    if (status)
+        return cu_result(status);
+    struct aw_cevent *event = aw_event_from(hEvent);
+    return event ? cu_result(aw_event_query(event)) : CUDA_ERROR_INVALID_HANDLE;
+}
+
+CUresult awcu_cuEventSynchronize(CUevent hEvent)
+{
+    enum aw_status status = aw_core_ready();
+    if (status)
+        return cu_result(status);
+    struct aw_cevent *event = aw_event_from(hEvent);
+    return event ? cu_result(aw_event_sync(event)) : CUDA_ERROR_INVALID_HANDLE;
+}
+
+CUresult awcu_cuEventElapsedTime_v2(float *pMilliseconds, CUevent hStart, CUevent hEnd)
+{
+    enum aw_status status = aw_core_ready();
+    if (status)
+        return cu_result(status);
+    struct aw_cevent *begin = aw_event_from(hStart), *end = aw_event_from(hEnd);
+    if (!begin || !end)
+        return CUDA_ERROR_INVALID_HANDLE;
+    return pMilliseconds ? cu_result(aw_event_elapsed(begin, end, pMilliseconds)) : CUDA_ERROR_INVALID_VALUE;
+}
+
+CUresult awcu_cuEventElapsedTime(float *pMilliseconds, CUevent hStart, CUevent hEnd)
+{
+    return awcu_cuEventElapsedTime_v2(pMilliseconds, hStart, hEnd);
+}

@@ -1,0 +1,33 @@
+/* What the runtime API's entry bodies share: the thread's context, made at first use, and how handles become core objects.
+ * Bodies return cudaError_t; generated wrappers keep the thread's last error, so bodies do not. */
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef AW_ABI_CUDART_H
+#define AW_ABI_CUDART_H
+
+#include "abi/abi.h"
+#include "abi/cudart_proto.h"
+#include "core/core.h"
+
+static inline cudaError_t aw_rt_error(enum aw_status status)
+{
+    return status == AW_OK ? cudaSuccess : (cudaError_t)aw_status_to_cudart(status);
+}
+
+/* The context the thread works in: its current one, else the primary context of the device it chose (0 unless it did), which is
+ * started.  aw_rt_ctx fails when the device has a sticky fault; aw_rt_ctx_any, for freeing and asking, does not. */
+enum aw_status aw_rt_ctx(struct aw_ctx **ret_ctx);
+enum aw_status aw_rt_ctx_any(struct aw_ctx **ret_ctx);
+/* The device the thread works on, without starting a context. */
+enum aw_status aw_rt_device(struct aw_device **ret_device);
+/* Device number `ordinal`; AW_ERR_INVALID_DEVICE. */
+enum aw_status aw_rt_device_at(int ordinal, struct aw_device **ret_device);
+
+/* The context and a stream in it. */
+enum aw_status aw_rt_stream(cudaStream_t handle, struct aw_ctx **ret_ctx, struct aw_cstream **ret_stream);
+
+/* The kernel behind what callers pass as a function: a host function's address or a cudaKernel_t; AW_ERR_INVALID_DEVFUNC. */
+enum aw_status aw_rt_kernel(const void *func, struct aw_kernel **ret_kernel);
+/* Its function in `ctx`; also takes a cudaFunction_t. */
+enum aw_status aw_rt_func(struct aw_ctx *ctx, const void *func, struct aw_func **ret_func);
+
+#endif

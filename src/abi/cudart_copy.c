@@ -1,0 +1,394 @@
+/* Runtime API: copies and fills.  Arrays do not exist yet: a copy that names one is not supported.
+ * Each public function is one of two forms: on a stream it returns as soon as CUDA would, without one when it is done.  The _ptds
+ * forms are those without a stream on the thread's own default stream. */
+/* SPDX-License-Identifier: Apache-2.0 */
+#define AW_ROOM "abi"
+#include "abi/cudart.h"
+
+#include "base/log.h"
+
+static cudaError_t kind_check(cudaMemcpyKind kind, enum aw_copy_kind *ret_kind)
+{
+    static const enum aw_copy_kind kinds[] = { AW_COPY_H2H, AW_COPY_H2D, AW_COPY_D2H, AW_COPY_D2D, AW_COPY_DEFAULT };
+    if ((unsigned)kind > cudaMemcpyDefault)
+        return cudaErrorInvalidMemcpyDirection;
+    *ret_kind = kinds[kind];
+    return cudaSuccess;
+}
+
+/* ---- One dimension */
+
+static cudaError_t copy(void *dst, const void *src, size_t size, cudaMemcpyKind cuda_kind, cudaStream_t handle, bool async)
+{
+    struct aw_ctx *ctx;
+    struct aw_cstream *stream;
+    enum aw_copy_kind kind;
+    cudaError_t error = kind_check(cuda_kind, &kind);
+    if (error)
+        return error;
+    enum aw_status status = aw_rt_stream(handle, &ctx, &stream);
+    if (status || !size)
+        return aw_rt_error(status);
+    if (!dst || !src)
+        return cudaErrorInvalidValue;
+    return aw_rt_error(aw_mem_copy(ctx, dst, src, size, kind, stream, async));
+}
+
+cudaError_t awrt_cudaMemcpy(void *dst, const void *src, size_t size, cudaMemcpyKind kind)
+{
+    return copy(dst, src, size, kind, CU_STREAM_LEGACY, false);
+}
+
+cudaError_t awrt_cudaMemcpy_ptds(void *dst, const void *src, size_t size, cudaMemcpyKind kind)
+{
+    return copy(dst, src, size, kind, CU_STREAM_PER_THREAD, false);
+}
+
+cudaError_t awrt_cudaMemcpyAsync(void *dst, const void *src, size_t size, cudaMemcpyKind kind, cudaStream_t stream)
+{
+    return copy(dst, src, size, kind, stream, true);
+}
+
+/* Access order and locations are hints: a source is read in stream order or, when pageable, before this returns. */
+cudaError_t awrt_cudaMemcpyWithAttributesAsync(void *dst, const void *src, size_t size, const cudaMemcpyAttributes *attributes,
+                                               cudaStream_t stream)
+{
+    return attributes ? copy(dst, src, size, cudaMemcpyDefault, stream, true) : cudaErrorInvalidValue;
+}
+
+/* ---- Symbols */
+
+/* The address `offset` bytes into a symbol, when `size` bytes from there lie inside it. */
+static cudaError_t symbol_at(const void *symbol, size_t offset, size_t size, void **ret_pointer)
+{
+    struct aw_ctx *ctx;
+    uintptr_t address;
+    size_t symbol_size;
+    enum aw_status status = aw_rt_ctx(&ctx);
+    if (!status)
+        status = aw_registry_symbol(ctx, symbol, &address, &symbol_size);
+    if (status)
+        return aw_rt_error(status);
+    if (offset > symbol_size || size > symbol_size - offset)
+        return cudaErrorInvalidValue;
+    *ret_pointer = (void *)(address + offset);
+    return cudaSuccess;
+}
+
+static cudaError_t copy_to_symbol(const void *symbol, const void *src, size_t size, size_t offset, cudaMemcpyKind kind,
+                                  cudaStream_t stream, bool async)
+{
+    void *dst;
+    if (kind != cudaMemcpyHostToDevice && kind != cudaMemcpyDeviceToDevice && kind != cudaMemcpyDefault)
+        return cudaErrorInvalidMemcpyDirection;
+    cudaError_t error = symbol_at(symbol, offset, size, &dst);
+    return error ? error : copy(dst, src, size, kind, stream, async);
+}
+
+static cudaError_t copy_from_symbol(void *dst, const void *symbol, size_t size, size_t offset, cudaMemcpyKind kind,
+                                    cudaStream_t stream, bool async)
+{
+    void *src;
+    if (kind != cudaMemcpyDeviceToHost && kind != cudaMemcpyDeviceToDevice && kind != cudaMemcpyDefault)
+        return cudaErrorInvalidMemcpyDirection;
+    cudaError_t error = symbol_at(symbol, offset, size, &src);
+    return error ? error : copy(dst, src, size, kind, stream, async);
+}
+
+cudaError_t awrt_cudaMemcpyToSymbol(const void *symbol, const void *src, size_t size, size_t offset, cudaMemcpyKind kind)
+{
+    return copy_to_symbol(symbol, src, size, offset, kind, CU_STREAM_LEGACY, false);
+}
+
+cudaError_t awrt_cudaMemcpyToSymbol_ptds(const void *symbol, const void *src, size_t size, size_t offset, cudaMemcpyKind kind)
+{
+    return copy_to_symbol(symbol, src, size, offset, kind, CU_STREAM_PER_THREAD, false);
+}
+
+cudaError_t awrt_cudaMemcpyToSymbolAsync(const void *symbol, const void *src, size_t size, size_t offset, cudaMemcpyKind kind,
+                                         cudaStream_t stream)
+{
+    return copy_to_symbol(symbol, src, size, offset, kind, stream, true);
+}
+
+cudaError_t awrt_cudaMemcpyFromSymbol(void *dst, const void *symbol, size_t size, size_t offset, cudaMemcpyKind kind)
+{
+    return copy_from_symbol(dst, symbol, size, offset, kind, CU_STREAM_LEGACY, false);
+}
+
+cudaError_t awrt_cudaMemcpyFromSymbol_ptds(void *dst, const void *symbol, size_t size, size_t offset, cudaMemcpyKind kind)
+{
+    return copy_from_symbol(dst, symbol, size, offset, kind, CU_STREAM_PER_THREAD, false);
+}
+
+cudaError_t awrt_cudaMemcpyFromSymbolAsync(void *dst, const void *symbol, size_t size, size_t offset, cudaMemcpyKind kind,
+                                           cudaStream_t stream)
+{
+    return copy_from_symbol(dst, symbol, size, offset, kind, stream, true);
+}
+
+/* ---- Two and three dimensions */
+
+static cudaError_t copy3d(const struct aw_copy3d *what, cudaStream_t handle, bool async)
+{
+    struct aw_ctx *ctx;
+    struct aw_cstream *stream;
+    enum aw_status status = aw_rt_stream(handle, &ctx, &stream);
+    if (status || !what->width || !what->height || !what->depth)
+        return aw_rt_error(status);
+    if (!what->dst || !what->src)
+        return cudaErrorInvalidValue;
+    return aw_rt_error(aw_mem_copy3d(ctx, what, stream, async));
+}
+
+static cudaError_t copy2d(void *dst, size_t dst_pitch, const void *src, size_t src_pitch, size_t width, size_t height,
+                          cudaMemcpyKind cuda_kind, cudaStream_t stream, bool async)
+{
+    struct aw_copy3d what = { .src = src, .dst = dst, .src_pitch = src_pitch, .dst_pitch = dst_pitch, .width = width,
+                              .height = height, .depth = 1 };
+    cudaError_t error = kind_check(cuda_kind, &what.kind);
+    if (error)
+        return error;
+    if (width > src_pitch || width > dst_pitch)
+        return cudaErrorInvalidPitchValue;
+    if (__builtin_mul_overflow(src_pitch, height, &what.src_slice) ||
+        __builtin_mul_overflow(dst_pitch, height, &what.dst_slice))
+        return cudaErrorInvalidValue;
+    return copy3d(&what, stream, async);
+}
+
+cudaError_t awrt_cudaMemcpy2D(void *dst, size_t dst_pitch, const void *src, size_t src_pitch, size_t width, size_t height,
+                              cudaMemcpyKind kind)
+{
+    return copy2d(dst, dst_pitch, src, src_pitch, width, height, kind, CU_STREAM_LEGACY, false);
+}
+
+cudaError_t awrt_cudaMemcpy2D_ptds(void *dst, size_t dst_pitch, const void *src, size_t src_pitch, size_t width, size_t height,
+                                   cudaMemcpyKind kind)
+{
+    return copy2d(dst, dst_pitch, src, src_pitch, width, height, kind, CU_STREAM_PER_THREAD, false);
+}
+
+cudaError_t awrt_cudaMemcpy2DAsync(void *dst, size_t dst_pitch, const void *src, size_t src_pitch, size_t width, size_t height,
+                                   cudaMemcpyKind kind, cudaStream_t stream)
+{
+    return copy2d(dst, dst_pitch, src, src_pitch, width, height, kind, stream, true);
+}
+
+/* The first byte of the box at `pos`, and the distance of its slices; false when that overflows. */
+static bool box_at(const cudaPitchedPtr *pitched, const cudaPos *pos, char **ret_at, size_t *ret_slice)
+{
+    size_t z, y, at;
+    if (__builtin_mul_overflow(pitched->pitch, pitched->ysize, ret_slice) || __builtin_mul_overflow(*ret_slice, pos->z, &z) ||
+        __builtin_mul_overflow(pitched->pitch, pos->y, &y) || __builtin_add_overflow(z, y, &at) ||
+        __builtin_add_overflow(at, pos->x, &at))
+        return false;
+    *ret_at = pitched->ptr ? (char *)pitched->ptr + at : NULL;
+    return true;
+}
+
+static cudaError_t box_copy(const cudaPitchedPtr *dst_box, const cudaPos *dst_pos, const cudaPitchedPtr *src_box,
+                            const cudaPos *src_pos, const cudaExtent *extent, enum aw_copy_kind kind, cudaStream_t stream,
+                            bool async)
+{
+    struct aw_copy3d what = { .width = extent->width, .height = extent->height, .depth = extent->depth, .kind = kind };
+    char *src, *dst;
+    if (!box_at(src_box, src_pos, &src, &what.src_slice) || !box_at(dst_box, dst_pos, &dst, &what.dst_slice))
+        return cudaErrorInvalidValue;
+    what.src = src;
+    what.dst = dst;
+    what.src_pitch = src_box->pitch;
+    what.dst_pitch = dst_box->pitch;
+    if (what.height > 1 || what.depth > 1)
+        if (what.width > what.src_pitch || what.width > what.dst_pitch)
+            return cudaErrorInvalidPitchValue;
+    return copy3d(&what, stream, async);
+}
+
+static cudaError_t copy3d_params(const cudaMemcpy3DParms *p, cudaStream_t stream, bool async)
+{
+    enum aw_copy_kind kind;
+    if (!p || (p->srcArray && p->srcPtr.ptr) || (p->dstArray && p->dstPtr.ptr))
+        return cudaErrorInvalidValue;
+    if (p->srcArray || p->dstArray) {
+        aw_fixme("cudaMemcpy3D with an array is not implemented");
+        return cudaErrorNotSupported;
+    }
+    cudaError_t error = kind_check(p->kind, &kind);
+    return error ? error : box_copy(&p->dstPtr, &p->dstPos, &p->srcPtr, &p->srcPos, &p->extent, kind, stream, async);
+}
+
+cudaError_t awrt_cudaMemcpy3D(const cudaMemcpy3DParms *p)
+{
+    return copy3d_params(p, CU_STREAM_LEGACY, false);
+}
+
+cudaError_t awrt_cudaMemcpy3D_ptds(const cudaMemcpy3DParms *p)
+{
+    return copy3d_params(p, CU_STREAM_PER_THREAD, false);
+}
+
+cudaError_t awrt_cudaMemcpy3DAsync(const cudaMemcpy3DParms *p, cudaStream_t stream)
+{
+    return copy3d_params(p, stream, true);
+}
+
+/* ---- Between devices */
+
+/* The primary context of a device, started. */
+static enum aw_status peer_ctx(int ordinal, struct aw_ctx **ret_ctx)
+{
+    struct aw_device *device;
+    enum aw_status status = aw_rt_device_at(ordinal, &device);
+    if (!status)
+        status = aw_primary_use(device);
+    if (!status)
+        *ret_ctx = device->primary;
+    return status;
+}
+
+static cudaError_t copy_peer(void *dst, int dst_device, const void *src, int src_device, size_t size, cudaStream_t handle,
+                             bool async)
+{
+    struct aw_ctx *ctx, *dst_ctx, *src_ctx;
+    struct aw_cstream *stream;
+    enum aw_status status = aw_rt_stream(handle, &ctx, &stream);
+    if (!status)
+        status = peer_ctx(dst_device, &dst_ctx);
+    if (!status)
+        status = peer_ctx(src_device, &src_ctx);
+    if (status || !size)
+        return aw_rt_error(status);
+    if (!dst || !src)
+        return cudaErrorInvalidValue;
+    return aw_rt_error(aw_mem_copy_peer(dst_ctx, dst, src_ctx, src, size, stream, async));
+}
+
+cudaError_t awrt_cudaMemcpyPeer(void *dst, int dst_device, const void *src, int src_device, size_t size)
+{
+    return copy_peer(dst, dst_device, src, src_device, size, CU_STREAM_LEGACY, false);
+}
+
+cudaError_t awrt_cudaMemcpyPeerAsync(void *dst, int dst_device, const void *src, int src_device, size_t size,
+                                     cudaStream_t stream)
+{
+    return copy_peer(dst, dst_device, src, src_device, size, stream, true);
+}
+
+static cudaError_t copy3d_peer(const cudaMemcpy3DPeerParms *p, cudaStream_t stream, bool async)
+{
+    struct aw_ctx *ctx;
+    if (!p || (p->srcArray && p->srcPtr.ptr) || (p->dstArray && p->dstPtr.ptr))
+        return cudaErrorInvalidValue;
+    enum aw_status status = peer_ctx(p->srcDevice, &ctx);
+    if (!status)
+        status = peer_ctx(p->dstDevice, &ctx);
+    if (status)
+        return aw_rt_error(status);
+    if (p->srcArray || p->dstArray || p->srcDevice != p->dstDevice) {
+        aw_fixme("cudaMemcpy3DPeer with an array or between two devices is not implemented");
+        return cudaErrorNotSupported;
+    }
+    return box_copy(&p->dstPtr, &p->dstPos, &p->srcPtr, &p->srcPos, &p->extent, AW_COPY_D2D, stream, async);
+}
+
+cudaError_t awrt_cudaMemcpy3DPeer(const cudaMemcpy3DPeerParms *p)
+{
+    return copy3d_peer(p, CU_STREAM_LEGACY, false);
+}
+
+cudaError_t awrt_cudaMemcpy3DPeer_ptds(const cudaMemcpy3DPeerParms *p)
+{
+    return copy3d_peer(p, CU_STREAM_PER_THREAD, false);
+}
+
+cudaError_t awrt_cudaMemcpy3DPeerAsync(const cudaMemcpy3DPeerParms *p, cudaStream_t stream)
+{
+    return copy3d_peer(p, stream, true);
+}
+
+/* ---- Fills */
+
+static cudaError_t fill(void *dst, int value, size_t size, cudaStream_t handle, bool async)
+{
+    struct aw_ctx *ctx;
+    struct aw_cstream *stream;
+    enum aw_status status = aw_rt_stream(handle, &ctx, &stream);
+    if (status || !size)
+        return aw_rt_error(status);
+    if (!dst)
+        return cudaErrorInvalidValue;
+    return aw_rt_error(aw_mem_fill(ctx, (uintptr_t)dst, (uint8_t)value, 1, size, stream, async));
+}
+
+static cudaError_t fill2d(void *dst, size_t pitch, int value, size_t width, size_t height, cudaStream_t handle, bool async)
+{
+    struct aw_ctx *ctx;
+    struct aw_cstream *stream;
+    if (height > 1 && width > pitch)
+        return cudaErrorInvalidValue;
+    enum aw_status status = aw_rt_stream(handle, &ctx, &stream);
+    if (status || !width || !height)
+        return aw_rt_error(status);
+    if (!dst)
+        return cudaErrorInvalidValue;
+    return aw_rt_error(aw_mem_fill2d(ctx, (uintptr_t)dst, pitch, (uint8_t)value, 1, width, height, stream, async));
+}
+
+static cudaError_t fill3d(cudaPitchedPtr dst, int value, cudaExtent extent, cudaStream_t stream, bool async)
+{
+    size_t slice, rows;
+    if (__builtin_mul_overflow(dst.pitch, dst.ysize, &slice) || __builtin_mul_overflow(extent.height, extent.depth, &rows))
+        return cudaErrorInvalidValue;
+    if (extent.depth <= 1 || extent.height == dst.ysize) /* the slices follow each other without a gap */
+        return fill2d(dst.ptr, dst.pitch, value, extent.width, rows, stream, async);
+    cudaError_t error = cudaSuccess;
+    for (size_t z = 0; !error && z < extent.depth; z++)
+        error = fill2d((char *)dst.ptr + z * slice, dst.pitch, value, extent.width, extent.height, stream, async);
+    return error;
+}
+
+cudaError_t awrt_cudaMemset(void *dst, int value, size_t size)
+{
+    return fill(dst, value, size, CU_STREAM_LEGACY, false);
+}
+
+cudaError_t awrt_cudaMemset_ptds(void *dst, int value, size_t size)
+{
+    return fill(dst, value, size, CU_STREAM_PER_THREAD, false);
+}
+
+cudaError_t awrt_cudaMemsetAsync(void *dst, int value, size_t size, cudaStream_t stream)
+{
+    return fill(dst, value, size, stream, true);
+}
+
+cudaError_t awrt_cudaMemset2D(void *dst, size_t pitch, int value, size_t width, size_t height)
+{
+    return fill2d(dst, pitch, value, width, height, CU_STREAM_LEGACY, false);
+}
+
+cudaError_t awrt_cudaMemset2D_ptds(void *dst, size_t pitch, int value, size_t width, size_t height)
+{
+    return fill2d(dst, pitch, value, width, height, CU_STREAM_PER_THREAD, false);
+}
+
+cudaError_t awrt_cudaMemset2DAsync(void *dst, size_t pitch, int value, size_t width, size_t height, cudaStream_t stream)
+{
+    return fill2d(dst, pitch, value, width, height, stream, true);
+}
+
+cudaError_t awrt_cudaMemset3D(cudaPitchedPtr dst, int value, cudaExtent extent)
+{
+    return fill3d(dst, value, extent, CU_STREAM_LEGACY, false);
+}
+
+cudaError_t awrt_cudaMemset3D_ptds(cudaPitchedPtr dst, int value, cudaExtent extent)
+{
+    return fill3d(dst, value, extent, CU_STREAM_PER_THREAD, false);
+}
+
+cudaError_t awrt_cudaMemset3DAsync(cudaPitchedPtr dst, int value, cudaExtent extent, cudaStream_t stream)
+{
+    return fill3d(dst, value, extent, stream, true);
+}

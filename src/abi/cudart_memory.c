@@ -1,0 +1,341 @@
+/* Runtime API: allocation, pinned and managed memory, what an address is, symbols.  Copies are in cudart_copy.c. */
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "abi/cudart.h"
+
+/* ---- Device memory */
+
+cudaError_t awrt_cudaMalloc(void **ret_pointer, size_t size)
+{
+    struct aw_ctx *ctx;
+    uintptr_t address = 0;
+    if (!ret_pointer)
+        return cudaErrorInvalidValue;
+    enum aw_status status = aw_rt_ctx(&ctx);
+    if (!status && size)
+        status = aw_mem_alloc(ctx, size, &address);
+    if (!status)
+        *ret_pointer = (void *)address;
+    return aw_rt_error(status);
+}
+
+cudaError_t awrt_cudaFree(void *pointer)
+{
+    struct aw_ctx *ctx;
+    enum aw_status status = aw_rt_ctx(&ctx); /* cudaFree(0) is the customary way to start a context */
+    return aw_rt_error(status || !pointer ? status : aw_mem_free((uintptr_t)pointer));
+}
+
+static cudaError_t pitch_alloc(size_t width, size_t rows, void **ret_pointer, size_t *ret_pitch)
+{
+    struct aw_ctx *ctx;
+    uintptr_t address = 0;
+    size_t pitch = 0;
+    enum aw_status status = aw_rt_ctx(&ctx);
+    if (!status && width && rows)
+        status = aw_mem_alloc_pitch(ctx, width, rows, 16, &address, &pitch);
+    if (!status) {
+        *ret_pointer = (void *)address;
+        *ret_pitch = pitch;
+    }
+    return aw_rt_error(status);
+}
+
+cudaError_t awrt_cudaMallocPitch(void **ret_pointer, size_t *ret_pitch, size_t width, size_t height)
+{
+    return ret_pointer && ret_pitch ? pitch_alloc(width, height, ret_pointer, ret_pitch) : cudaErrorInvalidValue;
+}
+
+cudaError_t awrt_cudaMalloc3D(cudaPitchedPtr *ret_pitched, cudaExtent extent)
+{
+    size_t rows, pitch;
+    void *pointer;
+    if (!ret_pitched || __builtin_mul_overflow(extent.height, extent.depth, &rows))
+        return cudaErrorInvalidValue;
+    cudaError_t error = pitch_alloc(extent.width, rows, &pointer, &pitch);
+    if (!error)
+        *ret_pitched = (cudaPitchedPtr){ pointer, pitch, extent.width, extent.height };
+    return error;
+}
+
+cudaError_t awrt_cudaMemGetInfo(size_t *free_bytes, size_t *total_bytes)
+{
+    struct aw_ctx *ctx;
+    size_t available, total;
+    enum aw_status status = aw_rt_ctx(&ctx);
+    if (!status)
+        status = aw_mem_info(ctx, &available, &total);
+    if (!status && free_bytes)
+        *free_bytes = available;
+    if (!status && total_bytes)
+        *total_bytes = total;
+    return aw_rt_error(status);
+}
+
+cudaError_t awrt_cudaMallocAsync(void **ret_pointer, size_t size, cudaStream_t handle)
+{
+    struct aw_ctx *ctx;
+    struct aw_cstream *stream;
+    uintptr_t address = 0;
+    if (!ret_pointer)
+        return cudaErrorInvalidValue;
+    enum aw_status status = aw_rt_stream(handle, &ctx, &stream);
+    if (!status && size)
+        status = aw_mem_alloc_async(ctx, size, stream, &address);
+    if (!status)
+        *ret_pointer = (void *)address;
+    return aw_rt_error(status);
+}
+
+cudaError_t awrt_cudaFreeAsync(void *pointer, cudaStream_t handle)
+{
+    struct aw_ctx *ctx;
+    struct aw_cstream *stream;
+    enum aw_status status = aw_rt_stream(handle, &ctx, &stream);
+    return aw_rt_error(status || !pointer ? status : aw_mem_free_async((uintptr_t)pointer, stream));
+}
+
+/* ---- Host memory */
+
+static cudaError_t host_alloc(void **ret_pointer, size_t size, unsigned flags)
+{
+    struct aw_ctx *ctx;
+    void *pointer = NULL;
+    if (!ret_pointer || (flags & ~(unsigned)(cudaHostAllocPortable | cudaHostAllocMapped | cudaHostAllocWriteCombined)))
+        return cudaErrorInvalidValue;
+    enum aw_status status = aw_rt_ctx(&ctx);
+    if (!status && size)
+        status = aw_mem_host_alloc(ctx, size, flags, &pointer);
+    if (!status)
+        *ret_pointer = pointer;
+    return aw_rt_error(status);
+}
+
+cudaError_t awrt_cudaHostAlloc(void **ret_pointer, size_t size, unsigned int flags)
+{
+    return host_alloc(ret_pointer, size, flags);
+}
+
+cudaError_t awrt_cudaMallocHost(void **ret_pointer, size_t size)
+{
+    return host_alloc(ret_pointer, size, cudaHostAllocDefault);
+}
+
+cudaError_t awrt_cudaFreeHost(void *pointer)
+{
+    struct aw_ctx *ctx;
+    enum aw_status status = aw_rt_ctx_any(&ctx);
+    return aw_rt_error(status || !pointer ? status : aw_mem_host_free(pointer));
+}
+
+cudaError_t awrt_cudaHostRegister(void *pointer, size_t size, unsigned int flags)
+{
+    struct aw_ctx *ctx;
+    const unsigned known = cudaHostRegisterPortable | cudaHostRegisterMapped | cudaHostRegisterIoMemory |
+                           cudaHostRegisterReadOnly;
+    if (!pointer || !size || (flags & ~known))
+        return cudaErrorInvalidValue;
+    enum aw_status status = aw_rt_ctx(&ctx);
+    return aw_rt_error(status ? status : aw_mem_host_register(ctx, pointer, size, flags));
+}
+
+cudaError_t awrt_cudaHostUnregister(void *pointer)
+{
+    struct aw_ctx *ctx;
+    if (!pointer)
+        return cudaErrorInvalidValue;
+    enum aw_status status = aw_rt_ctx_any(&ctx);
+    return aw_rt_error(status ? status : aw_mem_host_unregister(pointer));
+}
+
+static bool host_find(const void *pointer, struct aw_mem *ret_mem)
+{
+    return aw_mem_find((uintptr_t)pointer, ret_mem) && (ret_mem->kind == AW_MEM_HOST || ret_mem->kind == AW_MEM_REGISTERED);
+}
+
+cudaError_t awrt_cudaHostGetDevicePointer(void **ret_pointer, void *pointer, unsigned int flags)
+{
+    struct aw_ctx *ctx;
+    struct aw_mem mem;
+    if (!ret_pointer || flags)
+        return cudaErrorInvalidValue;
+    enum aw_status status = aw_rt_ctx(&ctx);
+    if (status)
+        return aw_rt_error(status);
+    if (!host_find(pointer, &mem))
+        return cudaErrorInvalidValue;
+    *ret_pointer = (void *)(mem.device_address + ((uintptr_t)pointer - mem.base));
+    return cudaSuccess;
+}
+
+cudaError_t awrt_cudaHostGetFlags(unsigned int *flags, void *pointer)
+{
+    struct aw_ctx *ctx;
+    struct aw_mem mem;
+    if (!flags)
+        return cudaErrorInvalidValue;
+    enum aw_status status = aw_rt_ctx(&ctx);
+    if (status)
+        return aw_rt_error(status);
+    if (!host_find(pointer, &mem))
+        return cudaErrorInvalidValue;
+    *flags = mem.flags;
+    return cudaSuccess;
+}
+
+/* ---- Managed memory.  Advice and prefetching are hints: checked, and without effect. */
+
+cudaError_t awrt_cudaMallocManaged(void **ret_pointer, size_t size, unsigned int flags)
+{
+    struct aw_ctx *ctx;
+    uintptr_t address;
+    if (!ret_pointer || !size || (flags != cudaMemAttachGlobal && flags != cudaMemAttachHost))
+        return cudaErrorInvalidValue;
+    enum aw_status status = aw_rt_ctx(&ctx);
+    if (!status)
+        status = aw_mem_alloc_managed(ctx, size, flags, &address);
+    if (!status)
+        *ret_pointer = (void *)address;
+    return aw_rt_error(status);
+}
+
+/* Whether hints may be given about the range: it lies in one managed allocation. */
+static cudaError_t managed_range(const void *pointer, size_t size)
+{
+    struct aw_ctx *ctx;
+    struct aw_mem mem;
+    enum aw_status status = aw_rt_ctx(&ctx);
+    if (status)
+        return aw_rt_error(status);
+    if (!size || !aw_mem_find((uintptr_t)pointer, &mem) || (mem.kind != AW_MEM_MANAGED && mem.kind != AW_MEM_MODULE_MANAGED) ||
+        size > mem.size - ((uintptr_t)pointer - mem.base))
+        return cudaErrorInvalidValue;
+    return cudaSuccess;
+}
+
+static cudaError_t location_check(cudaMemLocation location)
+{
+    struct aw_device *device;
+    switch (location.type) {
+    case CU_MEM_LOCATION_TYPE_DEVICE: return aw_rt_error(aw_rt_device_at(location.id, &device));
+    case CU_MEM_LOCATION_TYPE_HOST:
+    case CU_MEM_LOCATION_TYPE_HOST_NUMA:
+    case CU_MEM_LOCATION_TYPE_HOST_NUMA_CURRENT: return cudaSuccess;
+    default: return cudaErrorInvalidValue;
+    }
+}
+
+/* How CUDA 11 and 12 name a place: a device number, or cudaCpuDeviceId. */
+static cudaMemLocation location_of_device(int device)
+{
+    return device == cudaCpuDeviceId ? (cudaMemLocation){ CU_MEM_LOCATION_TYPE_HOST, 0 }
+                                     : (cudaMemLocation){ CU_MEM_LOCATION_TYPE_DEVICE, device };
+}
+
+cudaError_t awrt_cudaMemAdvise_v2(const void *pointer, size_t size, cudaMemoryAdvise advice, cudaMemLocation location)
+{
+    if ((int)advice < cudaMemAdviseSetReadMostly || advice > cudaMemAdviseUnsetAccessedBy)
+        return cudaErrorInvalidValue;
+    /* The place matters only to the advices that name one. */
+    bool placed = advice == cudaMemAdviseSetPreferredLocation || advice == cudaMemAdviseSetAccessedBy ||
+                  advice == cudaMemAdviseUnsetAccessedBy;
+    cudaError_t error = placed ? location_check(location) : cudaSuccess;
+    return error ? error : managed_range(pointer, size);
+}
+
+cudaError_t awrt_cudaMemAdvise(const void *pointer, size_t size, cudaMemoryAdvise advice, int device)
+{
+    return awrt_cudaMemAdvise_v2(pointer, size, advice, location_of_device(device));
+}
+
+cudaError_t awrt_cudaMemPrefetchAsync_v2(const void *pointer, size_t size, cudaMemLocation location, unsigned int flags,
+                                         cudaStream_t handle)
+{
+    struct aw_ctx *ctx;
+    struct aw_cstream *stream;
+    if (flags)
+        return cudaErrorInvalidValue;
+    enum aw_status status = aw_rt_stream(handle, &ctx, &stream);
+    cudaError_t error = status ? aw_rt_error(status) : location_check(location);
+    return error ? error : managed_range(pointer, size);
+}
+
+cudaError_t awrt_cudaMemPrefetchAsync(const void *pointer, size_t size, int device, cudaStream_t stream)
+{
+    return awrt_cudaMemPrefetchAsync_v2(pointer, size, location_of_device(device), 0, stream);
+}
+
+/* ---- What an address is */
+
+static cudaError_t pointer_attributes(const void *pointer, cudaPointerAttributes_v11 *ret_attributes)
+{
+    struct aw_ctx *ctx;
+    struct aw_mem mem;
+    enum aw_status status = aw_rt_ctx(&ctx);
+    if (status)
+        return aw_rt_error(status);
+    void *self = (void *)(uintptr_t)pointer;
+    if (!aw_mem_find((uintptr_t)pointer, &mem)) {
+        *ret_attributes = (cudaPointerAttributes_v11){ cudaMemoryTypeUnregistered, cudaInvalidDeviceId, NULL, self };
+        return cudaSuccess;
+    }
+    int device = mem.ctx->device->ordinal;
+    switch (mem.kind) {
+    case AW_MEM_HOST:
+    case AW_MEM_REGISTERED:
+        *ret_attributes = (cudaPointerAttributes_v11){ cudaMemoryTypeHost, device,
+                                                       (void *)(mem.device_address + ((uintptr_t)pointer - mem.base)), self };
+        break;
+    case AW_MEM_MANAGED:
+    case AW_MEM_MODULE_MANAGED:
+        *ret_attributes = (cudaPointerAttributes_v11){ cudaMemoryTypeManaged, device, self, self };
+        break;
+    default: *ret_attributes = (cudaPointerAttributes_v11){ cudaMemoryTypeDevice, device, self, NULL }; break;
+    }
+    return cudaSuccess;
+}
+
+cudaError_t awrt_cudaPointerGetAttributes(cudaPointerAttributes_v11 *attributes, const void *pointer)
+{
+    return attributes ? pointer_attributes(pointer, attributes) : cudaErrorInvalidValue;
+}
+
+cudaError_t awrt_cudaPointerGetAttributes_v13(cudaPointerAttributes_v13 *attributes, const void *pointer)
+{
+    cudaPointerAttributes_v11 found;
+    if (!attributes)
+        return cudaErrorInvalidValue;
+    cudaError_t error = pointer_attributes(pointer, &found);
+    if (!error)
+        *attributes = (cudaPointerAttributes_v13){ found.type, found.device, found.devicePointer, found.hostPointer, { 0 } };
+    return error;
+}
+
+/* ---- Symbols */
+
+cudaError_t awrt_cudaGetSymbolAddress(void **ret_pointer, const void *symbol)
+{
+    struct aw_ctx *ctx;
+    uintptr_t address;
+    if (!ret_pointer)
+        return cudaErrorInvalidValue;
+    enum aw_status status = aw_rt_ctx(&ctx);
+    if (!status)
+        status = aw_registry_symbol(ctx, symbol, &address, NULL);
+    if (!status)
+        *ret_pointer = (void *)address;
+    return aw_rt_error(status);
+}
+
+cudaError_t awrt_cudaGetSymbolSize(size_t *ret_size, const void *symbol)
+{
+    struct aw_ctx *ctx;
+    if (!ret_size)
+        return cudaErrorInvalidValue;
+    enum aw_status status = aw_rt_ctx(&ctx);
+    return aw_rt_error(status ? status : aw_registry_symbol(ctx, symbol, NULL, ret_size));
+}
+
+cudaChannelFormatDesc awrt_cudaCreateChannelDesc(int x, int y, int z, int w, cudaChannelFormatKind kind)
+{
+    return (cudaChannelFormatDesc){ x, y, z, w, kind };
+}

@@ -1,0 +1,76 @@
+/* Contexts: one primary per device and any number of created ones; the thread's stack of current contexts.
+ *
+ * Providers know devices only, so the contexts of one device share its default stream and its fault.  A context owns what
+ * was made in it: allocations, streams, events, modules, and frees it when it ends. */
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef AW_CORE_CONTEXT_H
+#define AW_CORE_CONTEXT_H
+
+#include "core/device.h"
+#include "core/handle.h"
+#include "core/stream.h"
+
+enum { AW_CTX_LIMITS = 16, AW_CTX_STACK = 64 };
+
+struct aw_ctx {
+    struct aw_handle handle;
+    struct aw_device *device;
+    bool primary;
+    bool active;            /* primary: retained at least once since the last reset; others: always.  Atomic */
+    bool runtime_held;      /* primary: one of the references is aw_primary_use's */
+    unsigned refs;          /* primary: retain count */
+    unsigned flags;         /* CU_CTX_*  */
+    unsigned api_version;   /* 3020 or as created */
+    uint64_t id;            /* unique per process; a primary context gets a new one at each activation */
+    size_t limits[AW_CTX_LIMITS]; /* by CUlimit, bytes or counts */
+    int cache_config, shared_config;
+    struct aw_cstream legacy; /* the NULL stream; its `native` is NULL */
+    pthread_mutex_t lock;   /* over refs, flags, activation */
+};
+
+extern struct aw_slab aw_ctx_slab;
+
+static inline struct aw_ctx *aw_ctx_from(const void *handle) /* NULL: not a live context */
+{
+    return aw_slab_valid(&aw_ctx_slab, handle) ? (struct aw_ctx *)(uintptr_t)handle : NULL;
+}
+
+/* ---- The calling thread's stack.  The empty stack has no current context. */
+struct aw_ctx *aw_ctx_top(void);                  /* NULL when empty; may be a dead context: see aw_ctx_current */
+enum aw_status aw_ctx_push(struct aw_ctx *ctx);   /* AW_ERR_INVALID_CONTEXT when ctx is NULL or the stack is full */
+enum aw_status aw_ctx_pop(struct aw_ctx **ret_ctx); /* AW_ERR_INVALID_CONTEXT when empty */
+enum aw_status aw_ctx_set(struct aw_ctx *ctx);    /* replaces the top; NULL pops; pushes on an empty stack */
+
+/* The current context, fit for work: AW_OK; AW_ERR_NOT_INITIALIZED before cuInit; AW_ERR_INVALID_CONTEXT when there is none;
+ * AW_ERR_CONTEXT_DESTROYED; or the device's sticky fault.  The hot path of every call that needs a context. */
+enum aw_status aw_ctx_current(struct aw_ctx **ret_ctx);
+/* The same, but a faulty device is no error: for freeing, destroying and asking. */
+enum aw_status aw_ctx_current_any(struct aw_ctx **ret_ctx);
+
+/* ---- Created contexts. */
+enum aw_status aw_ctx_create(struct aw_device *device, unsigned flags, unsigned api_version, struct aw_ctx **ret_ctx);
+/* Frees everything in it; pops it when it is the caller's top.  AW_ERR_INVALID_CONTEXT for a primary context. */
+enum aw_status aw_ctx_destroy(struct aw_ctx *ctx);
+
+/* ---- Primary contexts. */
+enum aw_status aw_primary_retain(struct aw_device *device, struct aw_ctx **ret_ctx);
+/* AW_ERR_INVALID_CONTEXT when it was not retained. The last release frees everything in it. */
+enum aw_status aw_primary_release(struct aw_device *device);
+/* Frees everything in it, clears the device's fault; the handle stays valid for a later retain. */
+enum aw_status aw_primary_reset(struct aw_device *device);
+enum aw_status aw_primary_set_flags(struct aw_device *device, unsigned flags);
+void aw_primary_state(struct aw_device *device, unsigned *ret_flags, bool *ret_active);
+/* What the runtime API does before its first real call: retains once per process (per activation) and makes it the thread's
+ * current context when the thread has none.  Cheap when already done. */
+enum aw_status aw_primary_use(struct aw_device *device);
+
+enum aw_status aw_ctx_limit_get(struct aw_ctx *ctx, int limit, size_t *ret_value);
+enum aw_status aw_ctx_limit_set(struct aw_ctx *ctx, int limit, size_t value);
+/* Waits for all work of the context's device. */
+enum aw_status aw_ctx_sync(struct aw_ctx *ctx);
+/* The status to report after waiting: `status` or a fault that the waiting brought to light. */
+enum aw_status aw_ctx_settle(struct aw_ctx *ctx, int status);
+/* Unique numbers for contexts, streams and allocations, from 1. */
+uint64_t aw_next_id(void);
+
+#endif

@@ -1,0 +1,177 @@
+/* Copies and fills with CUDA's rules for what is finished when the call returns. */
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/context.h"
+#include "core/memory.h"
+
+enum { STAGE_MAX = 64 * 1024 }; /* bytes: a pageable source up to this is copied aside, a larger one waited for */
+
+enum side { SIDE_DEVICE, SIDE_MANAGED, SIDE_PINNED, SIDE_PAGEABLE, SIDE_BAD };
+
+/* Where `size` bytes at `address` lie.  A range that leaves its allocation is bad. */
+static enum side side_find(uintptr_t address, size_t size)
+{
+    struct aw_mem mem;
+    if (!aw_mem_find(address, &mem))
+        return SIDE_PAGEABLE;
+    if (mem.kind == AW_MEM_REGISTERED) /* the user's own memory may well go on beyond what was registered */
+        return size > mem.size - (address - mem.base) ? SIDE_PAGEABLE : SIDE_PINNED;
+    if (size > mem.size - (address - mem.base))
+        return SIDE_BAD;
+    switch (mem.kind) {
+    case AW_MEM_MANAGED:
+    case AW_MEM_MODULE_MANAGED:
+        return SIDE_MANAGED;
+    case AW_MEM_HOST:
+        return SIDE_PINNED;
+    default:
+        return SIDE_DEVICE;
+    }
+}
+
+static bool side_is_host(enum side side)
+{
+    return side == SIDE_PINNED || side == SIDE_PAGEABLE;
+}
+
+/* Checks both sides against what the caller claims and names the copy for the provider. */
+static enum aw_status sides_check(enum side src, enum side dst, enum aw_copy_kind claim, enum aw_copy_kind *ret_kind)
+{
+    bool src_device = claim == AW_COPY_D2H || claim == AW_COPY_D2D, dst_device = claim == AW_COPY_H2D || claim == AW_COPY_D2D;
+    if (src == SIDE_BAD || dst == SIDE_BAD)
+        return AW_ERR_INVALID_VALUE;
+    if ((src_device && src == SIDE_PAGEABLE) || (dst_device && dst == SIDE_PAGEABLE))
+        return AW_ERR_INVALID_VALUE;
+    bool src_host = side_is_host(src), dst_host = side_is_host(dst);
+    *ret_kind = src_host ? (dst_host ? AW_COPY_H2H : AW_COPY_H2D) : (dst_host ? AW_COPY_D2H : AW_COPY_D2D);
+    return AW_OK;
+}
+
+/* A copy from pageable memory that must not change any more: through a block that frees itself. */
+static enum aw_status copy_staged(struct aw_ctx *ctx, void *dst, const void *src, size_t size, enum aw_copy_kind kind,
+                                  struct aw_cstream *stream)
+{
+    int native = ctx->device->native;
+    void *aside = malloc(size);
+    if (!aside)
+        return AW_ERR_OUT_OF_MEMORY;
+    memcpy(aside, src, size);
+    int status = aw_provider->copy(native, dst, aside, size, kind, stream->native);
+    if (status) {
+        free(aside);
+        return aw_device_note(ctx->device, status);
+    }
+    if (aw_provider->stream_callback(native, stream->native, free, aside) == AW_OK)
+        return AW_OK;
+    enum aw_status settled = aw_stream_sync(stream);
+    free(aside);
+    return settled;
+}
+
+/* Whether the caller may go on before the copy has ended. */
+static bool copy_may_run_on(enum side src, enum side dst, bool async)
+{
+    if (async)
+        return src != SIDE_PAGEABLE && dst != SIDE_PAGEABLE;
+    return src == SIDE_DEVICE && dst == SIDE_DEVICE;
+}
+
+enum aw_status aw_mem_copy(struct aw_ctx *ctx, void *dst, const void *src, size_t size, enum aw_copy_kind kind,
+                           struct aw_cstream *stream, bool async)
+{
+    if (!size)
+        return AW_OK;
+    if (!dst || !src)
+        return AW_ERR_INVALID_VALUE;
+    enum side from = side_find((uintptr_t)src, size), to = side_find((uintptr_t)dst, size);
+    enum aw_status status = sides_check(from, to, kind, &kind);
+    if (status)
+        return status;
+    if (async && from == SIDE_PAGEABLE && to != SIDE_PAGEABLE && size <= STAGE_MAX)
+        return copy_staged(ctx, dst, src, size, kind, stream);
+    status = aw_device_note(ctx->device, aw_provider->copy(ctx->device->native, dst, src, size, kind, stream->native));
+    if (status || copy_may_run_on(from, to, async))
+        return status;
+    return aw_stream_sync(stream);
+}
+
+/* Bytes from the first to one past the last of a rectangle; false when the numbers do not fit. */
+static bool extent_span(const struct aw_copy3d *copy, size_t pitch, size_t slice, size_t *ret_span)
+{
+    size_t rows, slices, span;
+    if (copy->height > 1 && pitch < copy->width)
+        return false;
+    if (__builtin_mul_overflow(copy->height - 1, pitch, &rows) || __builtin_mul_overflow(copy->depth - 1, slice, &slices) ||
+        __builtin_add_overflow(rows, slices, &span) || __builtin_add_overflow(span, copy->width, &span))
+        return false;
+    *ret_span = span;
+    return true;
+}
+
+enum aw_status aw_mem_copy3d(struct aw_ctx *ctx, const struct aw_copy3d *copy, struct aw_cstream *stream, bool async)
+{
+    struct aw_copy3d work = *copy;
+    size_t src_span, dst_span;
+    if (!copy->width || !copy->height || !copy->depth)
+        return AW_OK;
+    if (!copy->src || !copy->dst || !extent_span(copy, copy->src_pitch, copy->src_slice, &src_span) ||
+        !extent_span(copy, copy->dst_pitch, copy->dst_slice, &dst_span))
+        return AW_ERR_INVALID_VALUE;
+    enum side from = side_find((uintptr_t)copy->src, src_span), to = side_find((uintptr_t)copy->dst, dst_span);
+    enum aw_status status = sides_check(from, to, copy->kind, &work.kind);
+    if (status)
+        return status;
+    status = aw_device_note(ctx->device, aw_provider->copy3d(ctx->device->native, &work, stream->native));
+    if (status || copy_may_run_on(from, to, async))
+        return status;
+    return aw_stream_sync(stream);
+}
+
+enum aw_status aw_mem_copy_peer(struct aw_ctx *dst_ctx, void *dst, struct aw_ctx *src_ctx, const void *src, size_t size,
+                                struct aw_cstream *stream, bool async)
+{
+    if (dst_ctx->device == src_ctx->device)
+        return aw_mem_copy(stream->ctx, dst, src, size, AW_COPY_D2D, stream, async);
+    if (!size)
+        return AW_OK;
+    if (side_find((uintptr_t)src, size) >= SIDE_PAGEABLE || side_find((uintptr_t)dst, size) >= SIDE_PAGEABLE)
+        return AW_ERR_INVALID_VALUE;
+    return aw_device_note(stream->ctx->device, aw_provider->copy_peer(dst_ctx->device->native, dst, src_ctx->device->native,
+                                                                      src, size, stream->native));
+}
+
+/* ---- Fills. */
+
+enum aw_status aw_mem_fill(struct aw_ctx *ctx, uintptr_t dst, uint32_t value, unsigned element_bytes, size_t count,
+                           struct aw_cstream *stream, bool async)
+{
+    return aw_mem_fill2d(ctx, dst, count * element_bytes, value, element_bytes, count, 1, stream, async);
+}
+
+enum aw_status aw_mem_fill2d(struct aw_ctx *ctx, uintptr_t dst, size_t pitch, uint32_t value, unsigned element_bytes,
+                             size_t count, size_t height, struct aw_cstream *stream, bool async)
+{
+    size_t width, span;
+    if (!count || !height)
+        return AW_OK;
+    if (!dst || dst % element_bytes || __builtin_mul_overflow(count, (size_t)element_bytes, &width))
+        return AW_ERR_INVALID_VALUE;
+    if (height > 1 && (pitch < width || pitch % element_bytes))
+        return AW_ERR_INVALID_VALUE;
+    if (__builtin_mul_overflow(height - 1, pitch, &span) || __builtin_add_overflow(span, width, &span))
+        return AW_ERR_INVALID_VALUE;
+    enum side side = side_find(dst, span);
+    if (side == SIDE_PAGEABLE || side == SIDE_BAD)
+        return AW_ERR_INVALID_VALUE;
+    if (height > 1 && pitch == width)
+        count *= height, height = 1;
+    for (size_t row = 0; row < height; row++) {
+        enum aw_status status = aw_device_note(ctx->device, aw_provider->fill(ctx->device->native, (void *)(dst + row * pitch),
+                                                                              value, element_bytes, count, stream->native));
+        if (status)
+            return status;
+    }
+    return async || side == SIDE_DEVICE ? AW_OK : aw_stream_sync(stream);
+}

@@ -1,0 +1,349 @@
+/* Choosing the provider and describing its devices in CUDA's terms. */
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "core/device.h"
+
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "base/log.h"
+#include "core/context.h"
+
+#define AW_ROOM "core"
+
+enum { SHARED_DEFAULT = 48 * 1024, NOT_YET = -1 };
+
+const struct aw_provider *aw_provider;
+static const struct aw_provider *test_provider;
+static struct aw_device devices[AW_MAX_DEVICES];
+static int n_devices;
+static int init_status = NOT_YET; /* atomic */
+static pthread_mutex_t init_lock = PTHREAD_MUTEX_INITIALIZER;
+static bool forked;
+
+/* Worker threads and device connections do not survive a fork. */
+static void core_fork_child(void)
+{
+    if (init_status == NOT_YET)
+        return;
+    forked = true;
+    init_status = AW_ERR_NOT_INITIALIZED;
+}
+
+bool aw_core_forked(void)
+{
+    return forked;
+}
+
+/* ---- Choosing. */
+
+/* Whether `provider` serves.  A library that is not installed is not worth a line unless the user asked for it. */
+static bool provider_try(const struct aw_provider *provider, bool asked)
+{
+    const char *why = NULL;
+    int status = provider->open(&why);
+    if (status == AW_OK && provider->device_count() > 0)
+        return true;
+    if (status == AW_OK)
+        why = "it has no device";
+    if (!why)
+        why = aw_status_text(status);
+    if (asked || (status != AW_ERR_FILE_NOT_FOUND && status != AW_ERR_SHARED_SYMBOL))
+        aw_warn("%s cannot be used: %s", provider->name, why);
+    else
+        aw_info("%s cannot be used: %s", provider->name, why);
+    return false;
+}
+
+static const struct aw_provider *provider_choose(void)
+{
+    if (test_provider)
+        return provider_try(test_provider, true) ? test_provider : NULL;
+    const char *wish = getenv("ANYWARP_DEVICE");
+    if (wish && !*wish)
+        wish = NULL;
+    if (wish && strcmp(wish, "host") == 0)
+        return provider_try(&aw_provider_host, true) ? &aw_provider_host : NULL;
+    if (wish && strcmp(wish, "hip") != 0)
+        aw_warn("ANYWARP_DEVICE=%s is not known; known are hip and host", wish);
+    if (provider_try(&aw_provider_hip, wish && strcmp(wish, "hip") == 0))
+        return &aw_provider_hip;
+    if (!provider_try(&aw_provider_host, true))
+        return NULL;
+    aw_info("running on the host device");
+    return &aw_provider_host;
+}
+
+/* ---- Describing. */
+
+static void device_read_cc(struct aw_device *device)
+{
+    static bool warned;
+    int major = 8, minor = 0, end = 0;
+    const char *text = getenv("ANYWARP_CC");
+    if (text && *text && (sscanf(text, "%d.%d%n", &major, &minor, &end) != 2 || text[end] || major < 1 || major > 99 ||
+                          minor < 0 || minor > 9)) {
+        if (!__atomic_test_and_set(&warned, __ATOMIC_RELAXED))
+            aw_warn("ANYWARP_CC=%s is not of the form major.minor; reporting 8.0", text);
+        major = 8, minor = 0;
+    }
+    device->cc_major = major;
+    device->cc_minor = minor;
+}
+
+static enum aw_status device_read(struct aw_device *device, int ordinal, int native)
+{
+    size_t free_bytes = 0;
+    memset(device, 0, sizeof *device);
+    device->ordinal = ordinal;
+    device->native = native;
+    if (aw_provider->device_name(native, device->name, sizeof device->name))
+        snprintf(device->name, sizeof device->name, "anywarp %s device", aw_provider->name);
+    device->target = aw_provider->device_target(native);
+    if (!device->target || aw_provider->device_memory(native, &free_bytes, &device->total_memory))
+        return AW_ERR_NO_DEVICE;
+    aw_provider->device_uuid(native, device->uuid);
+    for (int i = 0; i < AW_DEV_COUNT_; i++)
+        if (aw_provider->device_attr(native, (enum aw_device_attr)i, &device->attr[i]))
+            device->attr[i] = 0;
+    device->code_object_version = aw_provider->code_object_version ? aw_provider->code_object_version(native) : 0;
+    device_read_cc(device);
+    return AW_OK;
+}
+
+/* One element of CUDA_VISIBLE_DEVICES: a number, or "GPU-" and the beginning of a UUID.  -1: not a device. */
+static int visible_native(const char *item, size_t len, int count)
+{
+    char text[64];
+    if (len == 0 || len >= sizeof text)
+        return -1;
+    memcpy(text, item, len);
+    text[len] = 0;
+    if (strncmp(text, "GPU-", 4) == 0) {
+        for (int i = 0; i < count; i++) {
+            uint8_t id[16] = { 0 };
+            char hex[40];
+            aw_provider->device_uuid(i, id);
+            snprintf(hex, sizeof hex, "%02x%02x%02x%02x-%02x%02x-%02x%02x-%02x%02x-%02x%02x%02x%02x%02x%02x", id[0], id[1],
+                     id[2], id[3], id[4], id[5], id[6], id[7], id[8], id[9], id[10], id[11], id[12], id[13], id[14], id[15]);
+            if (strncasecmp(hex, text + 4, strlen(text + 4)) == 0)
+                return i;
+        }
+        return -1;
+    }
+    char *end;
+    long n = strtol(text, &end, 10);
+    return end == text || *end || n < 0 || n >= count ? -1 : (int)n;
+}
+
+/* As CUDA does, the list ends at its first element that is no device. */
+static int devices_visible(int natives[AW_MAX_DEVICES], int count)
+{
+    const char *list = getenv("CUDA_VISIBLE_DEVICES");
+    int n = 0;
+    if (!list) {
+        while (n < count && n < AW_MAX_DEVICES)
+            natives[n] = n, n++;
+        return n;
+    }
+    while (n < AW_MAX_DEVICES) {
+        list += strspn(list, " \t");
+        size_t len = strcspn(list, ",");
+        size_t used = len;
+        while (used && (list[used - 1] == ' ' || list[used - 1] == '\t'))
+            used--;
+        int native = visible_native(list, used, count);
+        for (int i = 0; i < n; i++)
+            if (natives[i] == native)
+                native = -1;
+        if (native < 0)
+            break;
+        natives[n++] = native;
+        if (!list[len])
+            break;
+        list += len + 1;
+    }
+    return n;
+}
+
+static enum aw_status core_init_once(void)
+{
+    int natives[AW_MAX_DEVICES];
+    aw_provider = provider_choose();
+    if (!aw_provider)
+        return AW_ERR_NO_DEVICE;
+    int count = devices_visible(natives, aw_provider->device_count());
+    n_devices = 0;
+    for (int i = 0; i < count; i++) {
+        if (device_read(&devices[n_devices], n_devices, natives[i])) {
+            aw_warn("%s device %d does not answer and is left out", aw_provider->name, natives[i]);
+            continue;
+        }
+        n_devices++;
+    }
+    if (!n_devices)
+        aw_warn("no device is visible (CUDA_VISIBLE_DEVICES=%s)", getenv("CUDA_VISIBLE_DEVICES") ?: "");
+    return n_devices ? AW_OK : AW_ERR_NO_DEVICE;
+}
+
+enum aw_status aw_core_init(void)
+{
+    int status = __atomic_load_n(&init_status, __ATOMIC_ACQUIRE);
+    if (status != NOT_YET)
+        return status;
+    pthread_mutex_lock(&init_lock);
+    if (init_status == NOT_YET) {
+        static bool hooked;
+        if (!hooked)
+            hooked = pthread_atfork(NULL, NULL, core_fork_child) == 0;
+        status = core_init_once();
+        __atomic_store_n(&init_status, status, __ATOMIC_RELEASE);
+    }
+    pthread_mutex_unlock(&init_lock);
+    return init_status;
+}
+
+enum aw_status aw_core_ready(void)
+{
+    int status = __atomic_load_n(&init_status, __ATOMIC_ACQUIRE);
+    return status == NOT_YET ? AW_ERR_NOT_INITIALIZED : (enum aw_status)status;
+}
+
+void aw_core_test_provider(const struct aw_provider *provider)
+{
+    pthread_mutex_lock(&init_lock);
+    for (int i = 0; i < n_devices; i++)
+        if (devices[i].primary)
+            aw_primary_reset(&devices[i]);
+    test_provider = provider;
+    n_devices = 0;
+    __atomic_store_n(&init_status, NOT_YET, __ATOMIC_RELEASE);
+    pthread_mutex_unlock(&init_lock);
+}
+
+int aw_device_count(void)
+{
+    return aw_core_ready() == AW_OK ? n_devices : 0;
+}
+
+struct aw_device *aw_device_find(int ordinal)
+{
+    return ordinal >= 0 && ordinal < aw_device_count() ? &devices[ordinal] : NULL;
+}
+
+/* ---- Attributes. */
+
+static int attr_ordinal(const struct aw_device *d) { return d->ordinal; }
+static int attr_cc_major(const struct aw_device *d) { return d->cc_major; }
+static int attr_cc_minor(const struct aw_device *d) { return d->cc_minor; }
+static int attr_overlap(const struct aw_device *d) { return d->attr[AW_DEV_ASYNC_ENGINES] > 0; }
+static int attr_registers(const struct aw_device *d) { return d->attr[AW_DEV_REGS_PER_BLOCK] ?: 65536; }
+
+static int attr_max_threads(const struct aw_device *d)
+{
+    int n = d->attr[AW_DEV_MAX_THREADS_PER_BLOCK];
+    return n > 0 && n < 1024 ? n : 1024; /* no CUDA device has more, and programs size tables by it */
+}
+
+static int attr_threads_per_multiprocessor(const struct aw_device *d)
+{
+    int n = d->attr[AW_DEV_MAX_THREADS_PER_MULTIPROCESSOR];
+    return n > attr_max_threads(d) ? n : attr_max_threads(d);
+}
+
+static int attr_shared_default(const struct aw_device *d)
+{
+    int n = d->attr[AW_DEV_SHARED_PER_BLOCK];
+    return n < SHARED_DEFAULT ? n : SHARED_DEFAULT;
+}
+
+struct attr_row {
+    char source;
+    int value;
+    int (*get)(const struct aw_device *device);
+};
+
+#define ROW_C(arg) { 'C', arg, NULL }
+#define ROW_Z(arg) { 'C', 0, NULL }
+#define ROW_P(arg) { 'P', arg, NULL }
+#define ROW_F(arg) { 'F', 0, attr_##arg }
+#define DEV_ATTR(number, source, arg) [number] = ROW_##source(arg),
+static const struct attr_row attr_rows[] = {
+#include "core/device_attr.def"
+};
+#undef DEV_ATTR
+
+enum aw_status aw_device_attribute(const struct aw_device *device, int cu_attr, int *ret_value)
+{
+    if (cu_attr < 0 || cu_attr >= (int)(sizeof attr_rows / sizeof *attr_rows) || !attr_rows[cu_attr].source)
+        return AW_ERR_INVALID_VALUE;
+    const struct attr_row *row = &attr_rows[cu_attr];
+    *ret_value = row->source == 'C' ? row->value : row->source == 'P' ? device->attr[row->value] : row->get(device);
+    return AW_OK;
+}
+
+/* ---- PCI names. */
+
+void aw_device_pci_id(const struct aw_device *device, char *ret_text, size_t size)
+{
+    snprintf(ret_text, size, "%04x:%02x:%02x.0", (unsigned)device->attr[AW_DEV_PCI_DOMAIN],
+             (unsigned)device->attr[AW_DEV_PCI_BUS], (unsigned)device->attr[AW_DEV_PCI_DEVICE]);
+}
+
+struct aw_device *aw_device_by_pci(const char *text)
+{
+    unsigned domain, bus, slot;
+    if (sscanf(text, "%x:%x:%x", &domain, &bus, &slot) != 3) {
+        domain = 0;
+        if (sscanf(text, "%x:%x", &bus, &slot) != 2)
+            return NULL;
+    }
+    for (int i = 0; i < aw_device_count(); i++) {
+        const int *attr = devices[i].attr;
+        if ((unsigned)attr[AW_DEV_PCI_DOMAIN] == domain && (unsigned)attr[AW_DEV_PCI_BUS] == bus &&
+            (unsigned)attr[AW_DEV_PCI_DEVICE] == slot)
+            return &devices[i];
+    }
+    return NULL;
+}
+
+/* ---- Faults. */
+
+bool aw_status_is_sticky(int status)
+{
+    switch (status) {
+    case AW_ERR_ILLEGAL_ADDRESS:
+    case AW_ERR_LAUNCH_TIMEOUT:
+    case AW_ERR_ASSERT:
+    case AW_ERR_MISALIGNED:
+    case AW_ERR_INVALID_PC:
+    case AW_ERR_LAUNCH_FAILED:
+        return true;
+    default:
+        return false;
+    }
+}
+
+enum aw_status aw_device_note(struct aw_device *device, int status)
+{
+    if (status == AW_OK || !aw_status_is_sticky(status))
+        return (enum aw_status)status;
+    int none = AW_OK;
+    if (__atomic_compare_exchange_n(&device->fault, &none, status, false, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE))
+        return (enum aw_status)status;
+    return (enum aw_status)none; /* now the fault that was there */
+}
+
+int aw_driver_version(void)
+{
+    static int version; /* atomic; any thread computes the same */
+    int v = __atomic_load_n(&version, __ATOMIC_RELAXED);
+    if (!v) {
+        const char *text = getenv("ANYWARP_DRIVER_VERSION");
+        v = text ? atoi(text) : 0;
+        if (v < 2000 || v > 99990)
+            v = 13000;
+        __atomic_store_n(&version, v, __ATOMIC_RELAXED);
+    }
+    return v;
+}

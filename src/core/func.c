@@ -1,0 +1,264 @@
+/* Functions: compiled and loaded at first use, asked for their attributes. */
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <stdlib.h>
+
+#include "base/log.h"
+#include "core/module.h"
+
+#define AW_ROOM "core"
+
+enum { ATTEMPTS = 2 }; /* how often a failure that may pass (a compiler that died, no memory) is tried again */
+
+/* CUfunction_attribute. */
+enum { FUNC_MAX_THREADS, FUNC_SHARED, FUNC_CONST, FUNC_LOCAL, FUNC_REGS, FUNC_PTX_VERSION, FUNC_BINARY_VERSION,
+       FUNC_CACHE_MODE, FUNC_MAX_DYNAMIC_SHARED, FUNC_CARVEOUT, FUNC_CLUSTER_MUST_BE_SET, FUNC_CLUSTER_X, FUNC_CLUSTER_Y,
+       FUNC_CLUSTER_Z, FUNC_NON_PORTABLE_CLUSTER, FUNC_CLUSTER_POLICY };
+
+struct aw_slab aw_func_slab = AW_SLAB_INIT("function", struct aw_func);
+
+/* ---- Code. */
+
+static enum aw_status code_load(struct aw_func *func, const char *bytes, size_t size, struct aw_code *code)
+{
+    int native = func->module->ctx->device->native;
+    int status = aw_provider->object_load(native, bytes, size, &code->object);
+    if (status) {
+        code->object = NULL;
+        return (enum aw_status)status;
+    }
+    status = aw_provider->object_function(code->object, func->name, &code->function);
+    for (int i = 0; status == AW_OK && i < AW_FN_COUNT_; i++)
+        if (aw_provider->function_attr(code->function, (enum aw_function_attr)i, &code->attr[i]))
+            code->attr[i] = 0;
+    return (enum aw_status)status;
+}
+
+static enum aw_status code_make(struct aw_func *func, struct aw_code *code)
+{
+    struct aw_module *module = func->module;
+    struct aw_device *device = module->ctx->device;
+    struct aw_compile_options options = { .target = device->target, .opt_level = module->opt_level,
+                                          .code_object_version = (uint32_t)device->code_object_version };
+    char *bytes = NULL, *diags = NULL;
+    size_t size = 0;
+    enum aw_status status = aw_jit_compile(aw_image_jit(module->image), func->index, &options, &bytes, &size, &diags);
+    if (status) {
+        aw_err("kernel %s: %s%s%s", func->name, aw_status_text(status), diags && *diags ? "\n" : "", diags ?: "");
+    } else {
+        status = aw_device_note(device, code_load(func, bytes, size, code));
+        if (status)
+            aw_err("kernel %s: the compiled code cannot be loaded: %s", func->name, aw_status_text(status));
+    }
+    free(bytes);
+    free(diags);
+    return status;
+}
+
+static bool failure_may_pass(enum aw_status status)
+{
+    return status == AW_ERR_OS || status == AW_ERR_OUT_OF_MEMORY || status == AW_ERR_JIT_NOT_FOUND;
+}
+
+/* The lock is held. */
+static enum aw_status func_build(struct aw_func *func)
+{
+    struct aw_code *code = calloc(1, sizeof *code);
+    if (!code)
+        return AW_ERR_OUT_OF_MEMORY;
+    code->status = code_make(func, code);
+    if (code->status && code->object) {
+        aw_provider->object_unload(code->object);
+        code->object = NULL;
+    }
+    if (code->status && (aw_status_is_sticky(code->status) ||
+                         (failure_may_pass(code->status) && func->attempts++ < ATTEMPTS))) {
+        enum aw_status status = code->status;
+        free(code);
+        return status;
+    }
+    if (code->status == AW_OK && aw_provider->function_set_shared)
+        aw_provider->function_set_shared(code->function, (size_t)func->max_dynamic_shared);
+    __atomic_store_n(&func->code, code, __ATOMIC_RELEASE);
+    return code->status;
+}
+
+enum aw_status aw_func_code(struct aw_func *func, const struct aw_code **ret_code)
+{
+    struct aw_code *code = __atomic_load_n(&func->code, __ATOMIC_ACQUIRE);
+    if (!code) {
+        pthread_mutex_lock(&func->lock);
+        enum aw_status status = func->code ? func->code->status : func_build(func);
+        code = func->code;
+        pthread_mutex_unlock(&func->lock);
+        if (status)
+            return status;
+    }
+    if (code->status)
+        return code->status;
+    *ret_code = code;
+    return AW_OK;
+}
+
+/* ---- Attributes. */
+
+/* Threads of the largest block the kernel may be launched with. */
+static int func_max_threads(const struct aw_func *func, const struct aw_code *code)
+{
+    const struct aw_manifest_kernel *k = func->kernel;
+    uint64_t most = 1024;
+    int device;
+    if (aw_device_attribute(func->module->ctx->device, 1, &device) == AW_OK && (uint64_t)device < most)
+        most = (uint64_t)device;
+    const uint32_t *stated = k->req_ntid[0] ? k->req_ntid : k->max_ntid;
+    if (stated[0]) {
+        uint64_t n = (uint64_t)stated[0] * (stated[1] ?: 1) * (stated[2] ?: 1);
+        most = n < most ? n : most;
+    }
+    if (code->attr[AW_FN_MAX_THREADS] > 0 && (uint64_t)code->attr[AW_FN_MAX_THREADS] < most)
+        most = (uint64_t)code->attr[AW_FN_MAX_THREADS];
+    return (int)most;
+}
+
+static enum aw_status func_code_attribute(struct aw_func *func, int cu_attr, int *ret_value)
+{
+    const struct aw_code *code;
+    enum aw_status status = aw_func_code(func, &code);
+    if (status)
+        return status;
+    switch (cu_attr) {
+    case FUNC_MAX_THREADS:
+        *ret_value = func_max_threads(func, code);
+        break;
+    case FUNC_CONST:
+        *ret_value = code->attr[AW_FN_CONST_BYTES];
+        break;
+    case FUNC_LOCAL:
+        *ret_value = code->attr[AW_FN_LOCAL_BYTES];
+        break;
+    default:
+        *ret_value = code->attr[AW_FN_REGS];
+        break;
+    }
+    return AW_OK;
+}
+
+enum aw_status aw_func_attribute(struct aw_func *func, int cu_attr, int *ret_value)
+{
+    const struct aw_manifest *manifest = func->module->manifest;
+    const struct aw_device *device = func->module->ctx->device;
+    switch (cu_attr) {
+    case FUNC_MAX_THREADS:
+    case FUNC_CONST:
+    case FUNC_LOCAL:
+    case FUNC_REGS:
+        return func_code_attribute(func, cu_attr, ret_value);
+    case FUNC_SHARED:
+        *ret_value = (int)func->kernel->static_shared;
+        return AW_OK;
+    case FUNC_PTX_VERSION:
+        *ret_value = (int)manifest->sm;
+        return AW_OK;
+    case FUNC_BINARY_VERSION:
+        *ret_value = device->cc_major * 10 + device->cc_minor;
+        return AW_OK;
+    case FUNC_CACHE_MODE:
+        *ret_value = 0;
+        return AW_OK;
+    case FUNC_MAX_DYNAMIC_SHARED:
+        *ret_value = func->max_dynamic_shared;
+        return AW_OK;
+    case FUNC_CARVEOUT:
+        *ret_value = func->carveout;
+        return AW_OK;
+    case FUNC_CLUSTER_MUST_BE_SET:
+        *ret_value = 0;
+        return AW_OK;
+    case FUNC_CLUSTER_X:
+    case FUNC_CLUSTER_Y:
+    case FUNC_CLUSTER_Z:
+        *ret_value = func->cluster[cu_attr - FUNC_CLUSTER_X];
+        return AW_OK;
+    case FUNC_NON_PORTABLE_CLUSTER:
+        *ret_value = func->nonportable_cluster;
+        return AW_OK;
+    case FUNC_CLUSTER_POLICY:
+        *ret_value = func->cluster_policy;
+        return AW_OK;
+    default:
+        return AW_ERR_INVALID_VALUE;
+    }
+}
+
+static enum aw_status func_set_shared(struct aw_func *func, int value)
+{
+    int limit = func->module->ctx->device->attr[AW_DEV_SHARED_PER_BLOCK];
+    if (value < 0 || (int64_t)value + func->kernel->static_shared > limit)
+        return AW_ERR_INVALID_VALUE;
+    pthread_mutex_lock(&func->lock);
+    int status = AW_OK;
+    if (func->code && func->code->status == AW_OK && aw_provider->function_set_shared)
+        status = aw_provider->function_set_shared(func->code->function, (size_t)value);
+    if (status == AW_OK)
+        __atomic_store_n(&func->max_dynamic_shared, value, __ATOMIC_RELAXED);
+    pthread_mutex_unlock(&func->lock);
+    return aw_device_note(func->module->ctx->device, status);
+}
+
+enum aw_status aw_func_set_attribute(struct aw_func *func, int cu_attr, int value)
+{
+    switch (cu_attr) {
+    case FUNC_MAX_DYNAMIC_SHARED:
+        return func_set_shared(func, value);
+    case FUNC_CARVEOUT:
+        if (value < -1 || value > 100)
+            return AW_ERR_INVALID_VALUE;
+        func->carveout = value;
+        return AW_OK;
+    case FUNC_CLUSTER_X:
+    case FUNC_CLUSTER_Y:
+    case FUNC_CLUSTER_Z:
+        if (func->kernel->cluster[0] || value < 0)
+            return AW_ERR_INVALID_VALUE; /* stated in the PTX, or nonsense */
+        func->cluster[cu_attr - FUNC_CLUSTER_X] = value;
+        return AW_OK;
+    case FUNC_NON_PORTABLE_CLUSTER:
+        func->nonportable_cluster = value != 0;
+        return AW_OK;
+    case FUNC_CLUSTER_POLICY:
+        if (value < 0 || value > 2)
+            return AW_ERR_INVALID_VALUE;
+        func->cluster_policy = value;
+        return AW_OK;
+    default:
+        return AW_ERR_INVALID_VALUE;
+    }
+}
+
+enum aw_status aw_func_param(struct aw_func *func, size_t index, size_t *ret_offset, size_t *ret_size)
+{
+    if (index >= func->kernel->n_params)
+        return AW_ERR_INVALID_VALUE;
+    *ret_offset = func->params[index].offset;
+    if (ret_size)
+        *ret_size = func->params[index].size;
+    return AW_OK;
+}
+
+enum aw_status aw_func_occupancy(struct aw_func *func, int block_threads, size_t dynamic_shared, int *ret_blocks)
+{
+    const struct aw_code *code;
+    int blocks = 0, max_threads;
+    if (block_threads <= 0)
+        return AW_ERR_INVALID_VALUE;
+    enum aw_status status = aw_func_code(func, &code);
+    if (status)
+        return status;
+    max_threads = func_max_threads(func, code);
+    size_t limit = (size_t)func->module->ctx->device->attr[AW_DEV_SHARED_PER_BLOCK];
+    if (block_threads <= max_threads && dynamic_shared <= limit && func->kernel->static_shared + dynamic_shared <= limit)
+        status = aw_device_note(func->module->ctx->device,
+                                aw_provider->occupancy(code->function, block_threads, dynamic_shared, &blocks));
+    if (status == AW_OK)
+        *ret_blocks = blocks;
+    return status;
+}

@@ -1,0 +1,377 @@
+/* Images: from the bytes a user hands in to PTX texts and a manifest.  Which bytes are what is decided here; what is in them is the
+ * fatbin reader's and the compiler's affair. */
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <anywarp/fatbin.h>
+
+#include <dlfcn.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "base/log.h"
+#include "base/vec.h"
+#include "core/memory.h"
+#include "core/module.h"
+
+#define AW_ROOM "core"
+
+enum image_kind { IMAGE_PTX, IMAGE_CONTAINER, IMAGE_WRAPPER, IMAGE_ELF };
+
+struct managed {
+    uintptr_t address;
+    struct aw_ctx *ctx; /* that owns the storage */
+    uint64_t ctx_id;
+};
+
+struct aw_image {
+    int refs; /* atomic */
+    enum image_kind kind;
+    const void *bytes;
+    size_t size;     /* SIZE_MAX: not known */
+    char *owned;     /* a copy of the bytes, or NULL */
+    char *origin;    /* NULL: derived from the address when needed */
+    bool debug;
+    pthread_mutex_t lock;
+    bool opened;     /* atomic; the rest is constant once set */
+    enum aw_status status;
+    struct aw_jit_module *jit;
+    struct aw_buf log;
+    struct managed *managed; /* by variable number */
+};
+
+/* One PTX text on its way to the compiler. */
+struct texts {
+    AW_VEC(struct aw_text) list;
+    bool debug;
+    bool failed; /* something could not be read */
+};
+
+/* ---- Recognising. */
+
+/* Past white space and comments; at the NUL when there is nothing else. */
+static const char *ptx_skip(const char *at)
+{
+    for (;;) {
+        at += strspn(at, " \t\r\n\v\f");
+        if (at[0] == '/' && at[1] == '/') {
+            at += strcspn(at, "\n");
+        } else if (at[0] == '/' && at[1] == '*') {
+            const char *end = strstr(at + 2, "*/");
+            if (!end)
+                return at;
+            at = end + 2;
+        } else {
+            return at;
+        }
+    }
+}
+
+static enum aw_status image_recognise(const void *bytes, unsigned flags, enum image_kind *ret_kind)
+{
+    const unsigned char *b = bytes;
+    uint32_t magic = 0;
+    for (int i = 0; i < 4 && (i == 0 || b[i - 1]); i++) /* a short text ends at its NUL */
+        magic |= (uint32_t)b[i] << 8 * i;
+    if (magic == AW_FATBIN_WRAPPER_MAGIC)
+        *ret_kind = IMAGE_WRAPPER;
+    else if (magic == AW_FATBIN_MAGIC)
+        *ret_kind = IMAGE_CONTAINER;
+    else if (flags & AW_IMAGE_FATBIN)
+        return AW_ERR_INVALID_IMAGE;
+    else if (memcmp(&magic, "\177ELF", 4) == 0)
+        *ret_kind = IMAGE_ELF;
+    else if (*ptx_skip(bytes) == '.')
+        *ret_kind = IMAGE_PTX;
+    else
+        return AW_ERR_INVALID_IMAGE;
+    return AW_OK;
+}
+
+/* ---- Life. */
+
+/* Copies what the user may free once the call returned.  A wrapper's containers are taken to stay: it lives in a program. */
+static bool image_keep(struct aw_image *image)
+{
+    size_t size = image->size;
+    if (image->kind == IMAGE_WRAPPER || image->kind == IMAGE_ELF)
+        return true;
+    if (image->kind == IMAGE_CONTAINER) {
+        size_t whole = aw_fatbin_size(image->bytes, size);
+        if (!whole)
+            return true; /* opening will say what is wrong */
+        size = whole;
+    } else if (size == SIZE_MAX) {
+        size = strlen(image->bytes);
+    }
+    image->owned = malloc(size + 1);
+    if (!image->owned)
+        return false;
+    memcpy(image->owned, image->bytes, size);
+    image->owned[size] = 0;
+    image->bytes = image->owned;
+    image->size = size;
+    return true;
+}
+
+enum aw_status aw_image_create_sized(const void *bytes, size_t size, unsigned flags, const char *origin,
+                                     struct aw_image **ret_image)
+{
+    enum image_kind kind;
+    if (!bytes)
+        return AW_ERR_INVALID_VALUE;
+    enum aw_status status = size < 4 ? AW_ERR_INVALID_IMAGE : image_recognise(bytes, flags, &kind);
+    if (status)
+        return status;
+    struct aw_image *image = calloc(1, sizeof *image);
+    if (!image)
+        return AW_ERR_OUT_OF_MEMORY;
+    *image = (struct aw_image){ .refs = 1, .kind = kind, .bytes = bytes, .size = size };
+    pthread_mutex_init(&image->lock, NULL);
+    if (origin)
+        image->origin = strdup(origin);
+    if ((origin && !image->origin) || (!(flags & AW_IMAGE_BORROWED) && !image_keep(image))) {
+        aw_image_unref(image);
+        return AW_ERR_OUT_OF_MEMORY;
+    }
+    *ret_image = image;
+    return AW_OK;
+}
+
+enum aw_status aw_image_create(const void *bytes, unsigned flags, const char *origin, struct aw_image **ret_image)
+{
+    return aw_image_create_sized(bytes, SIZE_MAX, flags, origin, ret_image);
+}
+
+void aw_image_ref(struct aw_image *image)
+{
+    __atomic_add_fetch(&image->refs, 1, __ATOMIC_RELAXED);
+}
+
+static bool managed_alive(const struct managed *managed)
+{
+    return managed->address && aw_ctx_from(managed->ctx) && managed->ctx->id == managed->ctx_id &&
+           __atomic_load_n(&managed->ctx->active, __ATOMIC_ACQUIRE);
+}
+
+void aw_image_unref(struct aw_image *image)
+{
+    if (!image || __atomic_sub_fetch(&image->refs, 1, __ATOMIC_ACQ_REL))
+        return;
+    for (uint32_t i = 0; image->managed && i < aw_jit_manifest(image->jit)->n_vars; i++)
+        if (managed_alive(&image->managed[i]))
+            aw_mem_module_free(image->managed[i].address);
+    free(image->managed);
+    aw_jit_close(image->jit);
+    aw_buf_fini(&image->log);
+    free(image->owned);
+    free(image->origin);
+    pthread_mutex_destroy(&image->lock);
+    free(image);
+}
+
+/* ---- Opening. */
+
+/* The name for messages: as given, else the program or library file the bytes lie in. */
+static const char *image_origin(struct aw_image *image)
+{
+    Dl_info info;
+    if (!image->origin && dladdr(image->bytes, &info) && info.dli_fname)
+        image->origin = strdup(info.dli_fname);
+    return image->origin ?: "image in memory";
+}
+
+static void texts_fini(struct texts *texts)
+{
+    for (size_t i = 0; i < texts->list.n; i++)
+        free((void *)texts->list.at[i].ptr);
+    aw_vec_fini(&texts->list);
+}
+
+/* Adds the PTX of one container that suits the compute capability we report.  A container without PTX adds nothing. */
+static enum aw_status texts_add(struct aw_image *image, struct texts *texts, const void *container, size_t size)
+{
+    struct aw_fatbin_entry entry;
+    struct aw_device *device = aw_device_find(0);
+    uint32_t sm = device ? (uint32_t)(device->cc_major * 10 + device->cc_minor) : 0;
+    int error = 0;
+    char *bytes;
+    size_t length;
+    bool found = aw_fatbin_choose_ptx(container, size, sm, &entry, &error);
+    if (error) {
+        aw_buf_printf(&image->log, "%s: %s\n", image_origin(image), aw_fatbin_error_text(error));
+        texts->failed = true;
+    }
+    if (!found)
+        return AW_OK;
+    error = aw_fatbin_extract(&entry, &bytes, &length);
+    if (error) {
+        aw_buf_printf(&image->log, "%s: PTX for compute_%u: %s\n", image_origin(image), entry.sm, aw_fatbin_error_text(error));
+        texts->failed = true;
+        return error == AW_FATBIN_NO_MEMORY ? AW_ERR_OUT_OF_MEMORY : AW_OK;
+    }
+    texts->debug |= (entry.flags & 2) != 0;
+    if (aw_vec_push(&texts->list, (struct aw_text){ bytes, length, image_origin(image) }))
+        return AW_OK;
+    free(bytes);
+    return AW_ERR_OUT_OF_MEMORY;
+}
+
+/* Says what an image without usable PTX holds instead. */
+static void image_no_ptx(struct aw_image *image, const void *container, size_t size)
+{
+    char text[512] = "";
+    aw_fatbin_describe(container, size, text, sizeof text);
+    aw_buf_printf(&image->log, "%s: no PTX in the fat binary, only %s; build with PTX (nvcc -gencode arch=compute_80,code=compute_80)\n",
+                  image_origin(image), *text ? text : "nothing");
+}
+
+static enum aw_status wrapper_texts(struct aw_image *image, struct texts *texts)
+{
+    struct aw_fatbin_wrapper_iter iter = { 0 };
+    const void *container;
+    size_t size;
+    int error = 0;
+    while (aw_fatbin_wrapper_next(image->bytes, &iter, &container, &size, &error)) {
+        enum aw_status status = texts_add(image, texts, container, size);
+        if (status)
+            return status;
+    }
+    if (error) {
+        aw_buf_printf(&image->log, "%s: %s\n", image_origin(image), aw_fatbin_error_text(error));
+        texts->failed = true;
+    }
+    if (texts->list.n || texts->failed)
+        return AW_OK;
+    iter = (struct aw_fatbin_wrapper_iter){ 0 };
+    while (aw_fatbin_wrapper_next(image->bytes, &iter, &container, &size, &error))
+        image_no_ptx(image, container, size);
+    return AW_OK;
+}
+
+static enum aw_status image_texts(struct aw_image *image, struct texts *texts)
+{
+    enum aw_status status = AW_OK;
+    char *copy;
+    size_t size = image->size;
+    switch (image->kind) {
+    case IMAGE_PTX:
+        if (size == SIZE_MAX)
+            size = strlen(image->bytes);
+        copy = malloc(size + 1);
+        if (!copy)
+            return AW_ERR_OUT_OF_MEMORY;
+        memcpy(copy, image->bytes, size);
+        copy[size] = 0;
+        if (!aw_vec_push(&texts->list, (struct aw_text){ copy, strlen(copy), image->origin })) {
+            free(copy);
+            return AW_ERR_OUT_OF_MEMORY;
+        }
+        return AW_OK;
+    case IMAGE_CONTAINER:
+        status = texts_add(image, texts, image->bytes, size == SIZE_MAX ? aw_fatbin_mapped(image->bytes) : size);
+        if (status == AW_OK && !texts->list.n && !texts->failed)
+            image_no_ptx(image, image->bytes, size);
+        break;
+    case IMAGE_WRAPPER:
+        status = wrapper_texts(image, texts);
+        break;
+    case IMAGE_ELF:
+        aw_buf_printf(&image->log, "%s: a cubin holds machine code for one NVIDIA architecture and no PTX\n", image_origin(image));
+        break;
+    }
+    if (status)
+        return status;
+    return texts->list.n ? AW_OK : texts->failed ? AW_ERR_INVALID_IMAGE : AW_ERR_NO_BINARY;
+}
+
+static void compilers_end(void)
+{
+    aw_jit_shutdown();
+}
+
+static void compilers_end_at_exit(void)
+{
+    if (atexit(compilers_end))
+        aw_warn("compiler processes will end by themselves, a little after the program");
+}
+
+static enum aw_status image_open_once(struct aw_image *image)
+{
+    static pthread_once_t once = PTHREAD_ONCE_INIT;
+    struct texts texts = { 0 };
+    char *diags = NULL;
+    enum aw_status status = image_texts(image, &texts);
+    pthread_once(&once, compilers_end_at_exit);
+    if (status == AW_OK)
+        status = aw_jit_open(texts.list.at, texts.list.n, &image->jit, &diags);
+    if (diags)
+        aw_buf_str(&image->log, aw_str_from(diags));
+    if (status == AW_OK) {
+        image->debug = texts.debug;
+        image->managed = calloc(aw_jit_manifest(image->jit)->n_vars + 1, sizeof *image->managed);
+        if (!image->managed)
+            status = AW_ERR_OUT_OF_MEMORY;
+    }
+    free(diags);
+    texts_fini(&texts);
+    return status;
+}
+
+enum aw_status aw_image_open(struct aw_image *image, const struct aw_manifest **ret_manifest)
+{
+    if (!__atomic_load_n(&image->opened, __ATOMIC_ACQUIRE)) {
+        pthread_mutex_lock(&image->lock);
+        if (!image->opened) {
+            image->status = image_open_once(image);
+            __atomic_store_n(&image->opened, true, __ATOMIC_RELEASE);
+        }
+        pthread_mutex_unlock(&image->lock);
+    }
+    if (image->status == AW_OK)
+        *ret_manifest = aw_jit_manifest(image->jit);
+    return image->status;
+}
+
+const char *aw_image_log(struct aw_image *image)
+{
+    return __atomic_load_n(&image->opened, __ATOMIC_ACQUIRE) && image->log.ptr ? image->log.ptr : "";
+}
+
+struct aw_jit_module *aw_image_jit(struct aw_image *image)
+{
+    return image->jit;
+}
+
+bool aw_image_debug(const struct aw_image *image)
+{
+    return image->debug;
+}
+
+/* ---- Managed variables. */
+
+void aw_image_lock(struct aw_image *image)
+{
+    pthread_mutex_lock(&image->lock);
+}
+
+void aw_image_unlock(struct aw_image *image)
+{
+    pthread_mutex_unlock(&image->lock);
+}
+
+enum aw_status aw_image_managed(struct aw_image *image, struct aw_ctx *ctx, uint32_t var, uintptr_t *ret_address,
+                                bool *ret_fresh)
+{
+    const struct aw_manifest *manifest = aw_jit_manifest(image->jit);
+    const struct aw_manifest_var *vars = (const void *)((const char *)manifest + manifest->vars);
+    struct managed *managed = &image->managed[var];
+    *ret_fresh = !managed_alive(managed);
+    if (*ret_fresh) {
+        uintptr_t address;
+        enum aw_status status = aw_mem_module_alloc(ctx, vars[var].size ?: 1, true, &address);
+        if (status)
+            return status;
+        *managed = (struct managed){ address, ctx, ctx->id };
+    }
+    *ret_address = managed->address;
+    return AW_OK;
+}

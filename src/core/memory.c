@@ -1,0 +1,376 @@
+/* The table of allocations, allocating and freeing.  Copies are in copy.c. */
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "core/memory.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/vec.h"
+#include "core/context.h"
+#include "core/pool.h"
+
+enum { PITCH_ALIGN = 512 };
+enum { HOST_PORTABLE = 1, HOST_DEVICEMAP = 2, HOST_WRITECOMBINED = 4 };            /* CU_MEMHOSTALLOC_* */
+enum { REGISTER_FLAGS = 1 | 2 | 4 | 8 };                                           /* CU_MEMHOSTREGISTER_* */
+enum { ATTACH_GLOBAL = 1, ATTACH_HOST = 2 };                                       /* CU_MEM_ATTACH_* */
+
+/* Sorted by base; no two overlap. */
+struct entry {
+    uintptr_t base;
+    struct aw_mem *mem;
+};
+static AW_VEC(struct entry) table;
+static pthread_rwlock_t table_lock = PTHREAD_RWLOCK_INITIALIZER;
+
+/* ---- The table.  The lock is held. */
+
+/* Index of the first entry whose base is above `address`. */
+static size_t table_above(uintptr_t address)
+{
+    size_t low = 0, high = table.n;
+    while (low < high) {
+        size_t mid = (low + high) / 2;
+        if (table.at[mid].base <= address)
+            low = mid + 1;
+        else
+            high = mid;
+    }
+    return low;
+}
+
+static struct aw_mem *table_find(uintptr_t address)
+{
+    size_t i = table_above(address);
+    if (!i || address - table.at[i - 1].base >= table.at[i - 1].mem->size)
+        return NULL;
+    return table.at[i - 1].mem;
+}
+
+static bool table_overlaps(uintptr_t base, size_t size)
+{
+    size_t i = table_above(base);
+    return table_find(base) || (i < table.n && table.at[i].base - base < size);
+}
+
+static bool table_insert(struct aw_mem *mem)
+{
+    size_t i = table_above(mem->base);
+    if (!aw_vec_reserve(&table, 1))
+        return false;
+    memmove(table.at + i + 1, table.at + i, (table.n - i) * sizeof *table.at);
+    table.at[i] = (struct entry){ mem->base, mem };
+    table.n++;
+    return true;
+}
+
+static void table_remove(struct aw_mem *mem)
+{
+    size_t i = table_above(mem->base) - 1;
+    memmove(table.at + i, table.at + i + 1, (table.n - i - 1) * sizeof *table.at);
+    table.n--;
+}
+
+/* ---- One allocation in, one out. */
+
+static enum aw_status mem_add(struct aw_ctx *ctx, uintptr_t base, size_t size, enum aw_mem_kind kind, unsigned flags,
+                              uintptr_t device_address, struct aw_pool *pool)
+{
+    struct aw_mem *mem = calloc(1, sizeof *mem);
+    if (!mem)
+        return AW_ERR_OUT_OF_MEMORY;
+    *mem = (struct aw_mem){ .base = base, .size = size, .kind = kind, .ctx = ctx, .flags = flags,
+                            .device_address = device_address, .id = aw_next_id(), .pool = pool };
+    pthread_rwlock_wrlock(&table_lock);
+    bool ok = table_insert(mem);
+    pthread_rwlock_unlock(&table_lock);
+    if (!ok)
+        free(mem);
+    return ok ? AW_OK : AW_ERR_OUT_OF_MEMORY;
+}
+
+/* Takes the allocation that begins at `address` and is of one of the kinds in the mask `kinds` out of the table. */
+static struct aw_mem *mem_take(uintptr_t address, unsigned kinds)
+{
+    pthread_rwlock_wrlock(&table_lock);
+    struct aw_mem *mem = table_find(address);
+    if (mem && (mem->base != address || !(kinds & 1u << mem->kind)))
+        mem = NULL;
+    if (mem)
+        table_remove(mem);
+    pthread_rwlock_unlock(&table_lock);
+    return mem;
+}
+
+bool aw_mem_find(uintptr_t address, struct aw_mem *ret_mem)
+{
+    pthread_rwlock_rdlock(&table_lock);
+    struct aw_mem *mem = table_find(address);
+    if (mem)
+        *ret_mem = *mem;
+    pthread_rwlock_unlock(&table_lock);
+    return mem != NULL;
+}
+
+bool aw_mem_set_sync_memops(uintptr_t address, bool on)
+{
+    pthread_rwlock_wrlock(&table_lock);
+    struct aw_mem *mem = table_find(address);
+    if (mem)
+        mem->sync_memops = on;
+    pthread_rwlock_unlock(&table_lock);
+    return mem != NULL;
+}
+
+/* Gives a block back to the provider. */
+static enum aw_status mem_release(struct aw_ctx *ctx, uintptr_t address, enum aw_mem_kind kind)
+{
+    switch (kind) {
+    case AW_MEM_HOST:
+        return (enum aw_status)aw_provider->host_free((void *)address);
+    case AW_MEM_REGISTERED:
+        return (enum aw_status)aw_provider->host_unregister((void *)address);
+    default:
+        return aw_device_note(ctx->device, aw_provider->mem_free(ctx->device->native, (void *)address));
+    }
+}
+
+/* ---- Device and managed memory. */
+
+/* Allocates from the provider; when that fails, once more after kept pool blocks were given back. */
+static enum aw_status mem_get(struct aw_ctx *ctx, size_t size, bool managed, uintptr_t *ret_address)
+{
+    void *ptr = NULL;
+    if (size > SIZE_MAX / 2)
+        return AW_ERR_OUT_OF_MEMORY;
+    for (int round = 0;; round++) {
+        int status = managed ? aw_provider->managed_alloc(ctx->device->native, size, &ptr)
+                             : aw_provider->mem_alloc(ctx->device->native, size, &ptr);
+        if (status == AW_OK)
+            break;
+        if (status != AW_ERR_OUT_OF_MEMORY || round || !aw_pool_kept(ctx->device))
+            return aw_device_note(ctx->device, status);
+        aw_provider->device_sync(ctx->device->native);
+        aw_pool_trim(ctx->device, 0);
+    }
+    *ret_address = (uintptr_t)ptr;
+    return AW_OK;
+}
+
+static enum aw_status mem_make(struct aw_ctx *ctx, size_t size, enum aw_mem_kind kind, unsigned flags,
+                               uintptr_t *ret_address)
+{
+    uintptr_t address;
+    if (!size)
+        return AW_ERR_INVALID_VALUE;
+    bool managed = kind == AW_MEM_MANAGED || kind == AW_MEM_MODULE_MANAGED;
+    enum aw_status status = mem_get(ctx, size, managed, &address);
+    if (status)
+        return status;
+    status = mem_add(ctx, address, size, kind, flags, address, NULL);
+    if (status) {
+        (void)mem_release(ctx, address, kind);
+        return status;
+    }
+    *ret_address = address;
+    return AW_OK;
+}
+
+enum aw_status aw_mem_alloc(struct aw_ctx *ctx, size_t size, uintptr_t *ret_address)
+{
+    return mem_make(ctx, size, AW_MEM_DEVICE, 0, ret_address);
+}
+
+enum aw_status aw_mem_alloc_pitch(struct aw_ctx *ctx, size_t width, size_t height, unsigned element_bytes,
+                                  uintptr_t *ret_address, size_t *ret_pitch)
+{
+    size_t size;
+    if (!width || !height || (element_bytes != 4 && element_bytes != 8 && element_bytes != 16))
+        return AW_ERR_INVALID_VALUE;
+    if (width > SIZE_MAX / 2)
+        return AW_ERR_OUT_OF_MEMORY;
+    size_t pitch = (width + PITCH_ALIGN - 1) / PITCH_ALIGN * PITCH_ALIGN;
+    if (__builtin_mul_overflow(pitch, height, &size))
+        return AW_ERR_OUT_OF_MEMORY;
+    enum aw_status status = aw_mem_alloc(ctx, size, ret_address);
+    if (status == AW_OK)
+        *ret_pitch = pitch;
+    return status;
+}
+
+enum aw_status aw_mem_alloc_managed(struct aw_ctx *ctx, size_t size, unsigned flags, uintptr_t *ret_address)
+{
+    if (flags != ATTACH_GLOBAL && flags != ATTACH_HOST)
+        return AW_ERR_INVALID_VALUE;
+    if (!ctx->device->attr[AW_DEV_MANAGED])
+        return AW_ERR_NOT_SUPPORTED;
+    return mem_make(ctx, size, AW_MEM_MANAGED, flags, ret_address);
+}
+
+enum aw_status aw_mem_free(uintptr_t address)
+{
+    if (!address)
+        return AW_OK;
+    struct aw_mem *mem = mem_take(address, 1u << AW_MEM_DEVICE | 1u << AW_MEM_MANAGED);
+    if (!mem)
+        return AW_ERR_INVALID_VALUE;
+    if (mem->pool)
+        aw_pool_returned(mem->pool, mem->size);
+    enum aw_status status = mem_release(mem->ctx, address, mem->kind);
+    free(mem);
+    return status;
+}
+
+enum aw_status aw_mem_module_alloc(struct aw_ctx *ctx, size_t size, bool managed, uintptr_t *ret_address)
+{
+    return mem_make(ctx, size, managed ? AW_MEM_MODULE_MANAGED : AW_MEM_MODULE, managed ? ATTACH_GLOBAL : 0, ret_address);
+}
+
+void aw_mem_module_free(uintptr_t address)
+{
+    struct aw_mem *mem = address ? mem_take(address, 1u << AW_MEM_MODULE | 1u << AW_MEM_MODULE_MANAGED) : NULL;
+    if (mem)
+        (void)mem_release(mem->ctx, address, mem->kind);
+    free(mem);
+}
+
+/* ---- Stream-ordered. */
+
+enum aw_status aw_mem_alloc_async(struct aw_ctx *ctx, size_t size, struct aw_cstream *stream, uintptr_t *ret_address)
+{
+    struct aw_pool *pool = aw_pool_current(ctx->device);
+    return pool ? aw_pool_alloc(pool, ctx, size, stream, ret_address) : AW_ERR_OUT_OF_MEMORY;
+}
+
+enum aw_status aw_mem_pool_add(struct aw_ctx *ctx, uintptr_t address, size_t size, struct aw_pool *pool)
+{
+    return mem_add(ctx, address, size, AW_MEM_DEVICE, 0, address, pool);
+}
+
+enum aw_status aw_mem_pool_get(struct aw_ctx *ctx, size_t size, uintptr_t *ret_address)
+{
+    return mem_get(ctx, size, false, ret_address);
+}
+
+void aw_mem_pool_release(struct aw_ctx *ctx, uintptr_t address)
+{
+    (void)mem_release(ctx, address, AW_MEM_DEVICE);
+}
+
+enum aw_status aw_mem_free_async(uintptr_t address, struct aw_cstream *stream)
+{
+    if (!address)
+        return AW_OK;
+    struct aw_mem *mem = mem_take(address, 1u << AW_MEM_DEVICE | 1u << AW_MEM_MANAGED);
+    if (!mem)
+        return AW_ERR_INVALID_VALUE;
+    enum aw_status status;
+    if (mem->pool)
+        aw_pool_returned(mem->pool, mem->size);
+    if (mem->kind == AW_MEM_DEVICE && mem->ctx->device == stream->ctx->device) {
+        status = aw_pool_keep(mem->ctx, address, mem->size, stream);
+    } else {
+        status = aw_stream_sync(stream);
+        (void)mem_release(mem->ctx, address, mem->kind);
+    }
+    free(mem);
+    return status;
+}
+
+/* ---- Host memory. */
+
+enum aw_status aw_mem_host_alloc(struct aw_ctx *ctx, size_t size, unsigned flags, void **ret_pointer)
+{
+    void *ptr = NULL;
+    if (!size || flags & ~(unsigned)(HOST_PORTABLE | HOST_DEVICEMAP | HOST_WRITECOMBINED))
+        return AW_ERR_INVALID_VALUE;
+    if (size > SIZE_MAX / 2)
+        return AW_ERR_OUT_OF_MEMORY;
+    unsigned native = AW_HOST_MAPPED | (flags & HOST_PORTABLE ? AW_HOST_PORTABLE : 0) |
+                      (flags & HOST_WRITECOMBINED ? AW_HOST_WRITE_COMBINED : 0);
+    int code = aw_provider->host_alloc(ctx->device->native, size, native, &ptr);
+    if (code)
+        return aw_device_note(ctx->device, code);
+    enum aw_status status = mem_add(ctx, (uintptr_t)ptr, size, AW_MEM_HOST, flags, (uintptr_t)ptr, NULL);
+    if (status) {
+        aw_provider->host_free(ptr);
+        return status;
+    }
+    *ret_pointer = ptr;
+    return AW_OK;
+}
+
+enum aw_status aw_mem_host_free(void *pointer)
+{
+    struct aw_mem *mem = pointer ? mem_take((uintptr_t)pointer, 1u << AW_MEM_HOST) : NULL;
+    if (!mem)
+        return AW_ERR_INVALID_VALUE;
+    /* Like freeing device memory, this waits: a copy may still be using it. */
+    aw_provider->device_sync(mem->ctx->device->native);
+    enum aw_status status = mem_release(mem->ctx, mem->base, mem->kind);
+    free(mem);
+    return status;
+}
+
+enum aw_status aw_mem_host_register(struct aw_ctx *ctx, void *pointer, size_t size, unsigned flags)
+{
+    void *device_ptr = pointer;
+    uintptr_t base = (uintptr_t)pointer;
+    if (!pointer || !size || flags & ~(unsigned)REGISTER_FLAGS || base + size < base)
+        return AW_ERR_INVALID_VALUE;
+    pthread_rwlock_rdlock(&table_lock);
+    bool taken = table_overlaps(base, size);
+    pthread_rwlock_unlock(&table_lock);
+    if (taken)
+        return AW_ERR_HOST_REGISTERED;
+    unsigned native = AW_HOST_MAPPED | (flags & HOST_PORTABLE ? AW_HOST_PORTABLE : 0);
+    int code = aw_provider->host_register(ctx->device->native, pointer, size, native, &device_ptr);
+    if (code)
+        return aw_device_note(ctx->device, code);
+    enum aw_status status = mem_add(ctx, base, size, AW_MEM_REGISTERED, flags, (uintptr_t)device_ptr, NULL);
+    if (status)
+        aw_provider->host_unregister(pointer);
+    return status;
+}
+
+enum aw_status aw_mem_host_unregister(void *pointer)
+{
+    struct aw_mem *mem = pointer ? mem_take((uintptr_t)pointer, 1u << AW_MEM_REGISTERED) : NULL;
+    if (!mem)
+        return pointer ? AW_ERR_HOST_NOT_REGISTERED : AW_ERR_INVALID_VALUE;
+    aw_provider->device_sync(mem->ctx->device->native);
+    enum aw_status status = mem_release(mem->ctx, mem->base, mem->kind);
+    free(mem);
+    return status;
+}
+
+enum aw_status aw_mem_info(struct aw_ctx *ctx, size_t *ret_free, size_t *ret_total)
+{
+    size_t free_bytes, total;
+    enum aw_status status = aw_device_note(ctx->device, aw_provider->device_memory(ctx->device->native, &free_bytes, &total));
+    if (status)
+        return status;
+    *ret_free = free_bytes;
+    *ret_total = total;
+    return AW_OK;
+}
+
+/* ---- The context's end. */
+
+void aw_mem_drop(struct aw_ctx *ctx)
+{
+    aw_pool_drop(ctx);
+    for (;;) {
+        struct aw_mem *mem = NULL;
+        pthread_rwlock_wrlock(&table_lock);
+        for (size_t i = table.n; i-- > 0 && !mem;)
+            if (table.at[i].mem->ctx == ctx)
+                mem = table.at[i].mem;
+        if (mem)
+            table_remove(mem);
+        pthread_rwlock_unlock(&table_lock);
+        if (!mem)
+            return;
+        (void)mem_release(ctx, mem->base, mem->kind);
+        free(mem);
+    }
+}

@@ -1,0 +1,249 @@
+/* Stream-ordered allocation over the provider's plain allocator. */
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "core/pool.h"
+
+#include <stdlib.h>
+
+enum { ROUND = 512 };
+static const uint64_t keep_always = (uint64_t)256 << 20; /* bytes kept whatever the threshold: giving back waits */
+
+struct aw_slab aw_pool_slab = AW_SLAB_INIT("pool", struct aw_pool);
+
+struct block {
+    struct block *next;
+    struct aw_ctx *ctx;
+    uintptr_t address;
+    size_t size;
+    uint64_t stream_id;     /* where it was freed */
+    struct aw_event *event; /* marks the place; NULL: passed */
+};
+
+static struct {
+    struct block *kept;
+    uint64_t bytes;
+    struct aw_pool *pool, *current;
+} store[AW_MAX_DEVICES];
+static pthread_mutex_t store_lock = PTHREAD_MUTEX_INITIALIZER;
+
+/* ---- Pools. */
+
+enum aw_status aw_pool_create(struct aw_device *device, struct aw_pool **ret_pool)
+{
+    struct aw_pool *pool = aw_slab_take(&aw_pool_slab);
+    if (!pool)
+        return AW_ERR_OUT_OF_MEMORY;
+    pool->device = device;
+    for (int i = 0; i < 3; i++)
+        pool->reuse[i] = 1;
+    aw_slab_publish(&aw_pool_slab, pool);
+    *ret_pool = pool;
+    return AW_OK;
+}
+
+enum aw_status aw_pool_destroy(struct aw_pool *pool)
+{
+    if (pool->is_default || !aw_slab_kill(&aw_pool_slab, pool))
+        return AW_ERR_INVALID_VALUE;
+    pthread_mutex_lock(&store_lock);
+    if (store[pool->device->ordinal].current == pool)
+        store[pool->device->ordinal].current = NULL;
+    pthread_mutex_unlock(&store_lock);
+    aw_slab_give(&aw_pool_slab, pool);
+    return AW_OK;
+}
+
+struct aw_pool *aw_pool_default(struct aw_device *device)
+{
+    pthread_mutex_lock(&store_lock);
+    struct aw_pool **pool = &store[device->ordinal].pool;
+    if (!*pool && aw_pool_create(device, pool) == AW_OK)
+        (*pool)->is_default = true;
+    pthread_mutex_unlock(&store_lock);
+    return *pool;
+}
+
+struct aw_pool *aw_pool_current(struct aw_device *device)
+{
+    pthread_mutex_lock(&store_lock);
+    struct aw_pool *pool = store[device->ordinal].current;
+    pthread_mutex_unlock(&store_lock);
+    return pool ?: aw_pool_default(device);
+}
+
+void aw_pool_set_current(struct aw_device *device, struct aw_pool *pool)
+{
+    pthread_mutex_lock(&store_lock);
+    store[device->ordinal].current = pool;
+    pthread_mutex_unlock(&store_lock);
+}
+
+/* ---- Kept blocks. */
+
+static bool block_passed(struct block *block)
+{
+    if (!block->event)
+        return true;
+    if (aw_provider->event_query(block->event) == AW_ERR_NOT_READY)
+        return false;
+    aw_provider->event_destroy(block->event);
+    block->event = NULL;
+    return true;
+}
+
+/* Takes a kept block that serves `size` bytes on `stream`, not much larger than asked. */
+static struct block *block_find(struct aw_ctx *ctx, size_t size, const struct aw_cstream *stream)
+{
+    size_t most = size + size / 4 + ROUND;
+    struct block *found = NULL;
+    pthread_mutex_lock(&store_lock);
+    for (struct block **at = &store[ctx->device->ordinal].kept; *at; at = &(*at)->next) {
+        struct block *block = *at;
+        if (block->ctx != ctx || block->size < size || block->size > most)
+            continue;
+        if (block->stream_id != stream->id && !block_passed(block))
+            continue;
+        *at = block->next;
+        store[ctx->device->ordinal].bytes -= block->size;
+        found = block;
+        break;
+    }
+    pthread_mutex_unlock(&store_lock);
+    return found;
+}
+
+static void block_free(struct block *block)
+{
+    if (block->event)
+        aw_provider->event_destroy(block->event);
+    free(block);
+}
+
+static void pool_taken(struct aw_pool *pool, size_t size)
+{
+    pthread_mutex_lock(&store_lock);
+    pool->used += size;
+    uint64_t reserved = pool->used + store[pool->device->ordinal].bytes;
+    if (pool->used > pool->used_high)
+        pool->used_high = pool->used;
+    if (reserved > pool->reserved_high)
+        pool->reserved_high = reserved;
+    pthread_mutex_unlock(&store_lock);
+}
+
+void aw_pool_returned(struct aw_pool *pool, size_t size)
+{
+    pthread_mutex_lock(&store_lock);
+    if (aw_pool_from(pool))
+        pool->used -= pool->used < size ? pool->used : size;
+    pthread_mutex_unlock(&store_lock);
+}
+
+enum aw_status aw_pool_alloc(struct aw_pool *pool, struct aw_ctx *ctx, size_t size, struct aw_cstream *stream,
+                             uintptr_t *ret_address)
+{
+    uintptr_t address;
+    enum aw_status status;
+    if (!size)
+        return AW_ERR_INVALID_VALUE;
+    if (size > SIZE_MAX / 2)
+        return AW_ERR_OUT_OF_MEMORY;
+    size = (size + ROUND - 1) / ROUND * ROUND;
+    struct block *block = block_find(ctx, size, stream);
+    if (block) {
+        address = block->address;
+        size = block->size;
+        block_free(block);
+    } else {
+        status = aw_mem_pool_get(ctx, size, &address);
+        if (status)
+            return status;
+    }
+    status = aw_mem_pool_add(ctx, address, size, pool);
+    if (status) {
+        aw_mem_pool_release(ctx, address);
+        return status;
+    }
+    pool_taken(pool, size);
+    *ret_address = address;
+    return AW_OK;
+}
+
+enum aw_status aw_pool_keep(struct aw_ctx *ctx, uintptr_t address, size_t size, struct aw_cstream *stream)
+{
+    struct aw_device *device = ctx->device;
+    struct aw_event *event = NULL;
+    struct block *block = malloc(sizeof *block);
+    int status = block ? aw_provider->event_create(device->native, AW_EVENT_NO_TIMING, &event) : AW_ERR_OUT_OF_MEMORY;
+    if (status == AW_OK)
+        status = aw_provider->event_record(device->native, event, stream->native);
+    if (status) {
+        /* No place in the stream can be marked: wait for all of it instead. */
+        if (event)
+            aw_provider->event_destroy(event);
+        free(block);
+        status = aw_stream_sync(stream);
+        aw_mem_pool_release(ctx, address);
+        return (enum aw_status)status;
+    }
+    *block = (struct block){ .ctx = ctx, .address = address, .size = size, .stream_id = stream->id, .event = event };
+    struct aw_pool *pool = aw_pool_current(device);
+    uint64_t most = pool && pool->release_threshold > keep_always ? pool->release_threshold : keep_always;
+    pthread_mutex_lock(&store_lock);
+    block->next = store[device->ordinal].kept;
+    store[device->ordinal].kept = block;
+    store[device->ordinal].bytes += size;
+    bool over = store[device->ordinal].bytes > most;
+    pthread_mutex_unlock(&store_lock);
+    if (over)
+        aw_pool_trim(device, most);
+    return AW_OK;
+}
+
+/* Takes blocks out while more than `keep` bytes are kept: of `ctx`, or of all contexts when NULL; `any` also takes blocks whose
+ * place has not passed.  Returned as a list, so that they are freed without the lock. */
+static struct block *store_take(struct aw_device *device, const struct aw_ctx *ctx, uint64_t keep, bool any)
+{
+    struct block *taken = NULL;
+    pthread_mutex_lock(&store_lock);
+    struct block **at = &store[device->ordinal].kept;
+    while (*at && store[device->ordinal].bytes > keep) {
+        struct block *block = *at;
+        if ((ctx && block->ctx != ctx) || (!any && !block_passed(block))) {
+            at = &block->next;
+            continue;
+        }
+        *at = block->next;
+        store[device->ordinal].bytes -= block->size;
+        block->next = taken;
+        taken = block;
+    }
+    pthread_mutex_unlock(&store_lock);
+    return taken;
+}
+
+static void blocks_release(struct block *list)
+{
+    for (struct block *next; list; list = next) {
+        next = list->next;
+        aw_mem_pool_release(list->ctx, list->address);
+        block_free(list);
+    }
+}
+
+void aw_pool_trim(struct aw_device *device, uint64_t keep)
+{
+    blocks_release(store_take(device, NULL, keep, false));
+}
+
+void aw_pool_drop(struct aw_ctx *ctx)
+{
+    blocks_release(store_take(ctx->device, ctx, 0, true));
+}
+
+uint64_t aw_pool_kept(struct aw_device *device)
+{
+    pthread_mutex_lock(&store_lock);
+    uint64_t bytes = store[device->ordinal].bytes;
+    pthread_mutex_unlock(&store_lock);
+    return bytes;
+}

@@ -1,0 +1,289 @@
+/* Streams and events.  The provider orders work; here handles are checked and CUDA's rules for them kept. */
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "core/stream.h"
+
+#include <stdlib.h>
+
+#include "core/context.h"
+
+enum { PRIORITY_LEAST = 0, PRIORITY_GREATEST = -5 };
+enum { STREAM_LEGACY = 1, STREAM_PER_THREAD = 2 };        /* CUDA's special handles */
+enum { EVENT_BLOCKING = 1, EVENT_NO_TIMING = 2, EVENT_IPC = 4 }; /* CU_EVENT_* */
+
+struct aw_slab aw_stream_slab = AW_SLAB_INIT("stream", struct aw_cstream);
+struct aw_slab aw_event_slab = AW_SLAB_INIT("event", struct aw_cevent);
+
+/* ---- The thread's own streams, one per context it asked for. */
+
+struct thread_stream {
+    struct thread_stream *next;
+    struct aw_cstream *stream;
+    uint64_t stream_id, ctx_id;
+};
+
+static pthread_key_t thread_key;
+static pthread_once_t thread_once = PTHREAD_ONCE_INIT;
+static _Thread_local struct thread_stream *thread_streams;
+
+static enum aw_status stream_end(struct aw_cstream *stream)
+{
+    if (!aw_slab_kill(&aw_stream_slab, stream))
+        return AW_ERR_INVALID_HANDLE;
+    int status = aw_provider->stream_destroy(stream->native);
+    aw_slab_give(&aw_stream_slab, stream);
+    return (enum aw_status)status;
+}
+
+static void thread_end(void *list)
+{
+    for (struct thread_stream *next, *own = list; own; own = next) {
+        next = own->next;
+        if (!aw_core_forked() && aw_slab_valid(&aw_stream_slab, own->stream) && own->stream->id == own->stream_id)
+            (void)stream_end(own->stream);
+        free(own);
+    }
+    thread_streams = NULL;
+}
+
+static void thread_key_init(void)
+{
+    pthread_key_create(&thread_key, thread_end);
+}
+
+static enum aw_status stream_make(struct aw_ctx *ctx, unsigned flags, int priority, bool per_thread,
+                                  struct aw_cstream **ret_stream)
+{
+    struct aw_cstream *stream = aw_slab_take(&aw_stream_slab);
+    if (!stream)
+        return AW_ERR_OUT_OF_MEMORY;
+    stream->ctx = ctx;
+    stream->flags = flags;
+    stream->priority = priority;
+    stream->per_thread = per_thread;
+    stream->id = aw_next_id();
+    int status = aw_provider->stream_create(ctx->device->native, flags & 1 ? AW_STREAM_NON_BLOCKING : 0, priority,
+                                            &stream->native);
+    if (status) {
+        aw_slab_give(&aw_stream_slab, stream);
+        return aw_device_note(ctx->device, status);
+    }
+    aw_slab_publish(&aw_stream_slab, stream);
+    *ret_stream = stream;
+    return AW_OK;
+}
+
+static enum aw_status thread_stream_find(struct aw_ctx *ctx, struct aw_cstream **ret_stream)
+{
+    struct thread_stream *own;
+    for (own = thread_streams; own; own = own->next) {
+        if (own->ctx_id == ctx->id && aw_slab_valid(&aw_stream_slab, own->stream) && own->stream->id == own->stream_id) {
+            *ret_stream = own->stream;
+            return AW_OK;
+        }
+    }
+    pthread_once(&thread_once, thread_key_init);
+    own = calloc(1, sizeof *own);
+    if (!own)
+        return AW_ERR_OUT_OF_MEMORY;
+    enum aw_status status = stream_make(ctx, 0, PRIORITY_LEAST, true, &own->stream);
+    if (status) {
+        free(own);
+        return status;
+    }
+    own->stream_id = own->stream->id;
+    own->ctx_id = ctx->id;
+    own->next = thread_streams;
+    thread_streams = own;
+    pthread_setspecific(thread_key, own);
+    *ret_stream = own->stream;
+    return AW_OK;
+}
+
+/* ---- Streams. */
+
+enum aw_status aw_stream_find(struct aw_ctx *ctx, const void *handle, bool per_thread, struct aw_cstream **ret_stream)
+{
+    uintptr_t value = (uintptr_t)handle;
+    if (value == STREAM_LEGACY || (value == 0 && !per_thread)) {
+        *ret_stream = &ctx->legacy;
+        return AW_OK;
+    }
+    if (value == 0 || value == STREAM_PER_THREAD)
+        return thread_stream_find(ctx, ret_stream);
+    if (!aw_slab_valid(&aw_stream_slab, handle))
+        return AW_ERR_INVALID_HANDLE;
+    *ret_stream = (struct aw_cstream *)value;
+    return AW_OK;
+}
+
+void aw_stream_priorities(int *ret_least, int *ret_greatest)
+{
+    *ret_least = PRIORITY_LEAST;
+    *ret_greatest = PRIORITY_GREATEST;
+}
+
+enum aw_status aw_stream_create(struct aw_ctx *ctx, unsigned flags, int priority, struct aw_cstream **ret_stream)
+{
+    if (flags & ~1u)
+        return AW_ERR_INVALID_VALUE;
+    if (priority > PRIORITY_LEAST)
+        priority = PRIORITY_LEAST;
+    if (priority < PRIORITY_GREATEST)
+        priority = PRIORITY_GREATEST;
+    return stream_make(ctx, flags, priority, false, ret_stream);
+}
+
+enum aw_status aw_stream_destroy(struct aw_cstream *stream)
+{
+    if (!stream->native || stream->per_thread)
+        return AW_ERR_INVALID_HANDLE;
+    return stream_end(stream);
+}
+
+enum aw_status aw_stream_query(struct aw_cstream *stream)
+{
+    int status = aw_provider->stream_query(stream->ctx->device->native, stream->native);
+    return status == AW_ERR_NOT_READY ? AW_ERR_NOT_READY : aw_ctx_settle(stream->ctx, status);
+}
+
+enum aw_status aw_stream_sync(struct aw_cstream *stream)
+{
+    return aw_ctx_settle(stream->ctx, aw_provider->stream_sync(stream->ctx->device->native, stream->native));
+}
+
+enum aw_status aw_stream_wait(struct aw_cstream *stream, struct aw_cevent *event)
+{
+    if (!__atomic_load_n(&event->recorded, __ATOMIC_ACQUIRE))
+        return AW_OK;
+    struct aw_device *device = stream->ctx->device;
+    return aw_device_note(device, aw_provider->stream_wait(device->native, stream->native, event->native));
+}
+
+enum aw_status aw_stream_host_func(struct aw_cstream *stream, void (*fn)(void *user), void *user)
+{
+    struct aw_device *device = stream->ctx->device;
+    return aw_device_note(device, aw_provider->stream_callback(device->native, stream->native, fn, user));
+}
+
+struct callback {
+    void (*fn)(void *user_handle, enum aw_status status, void *user);
+    void *user_handle, *user;
+    struct aw_device *device;
+};
+
+static void callback_run(void *arg)
+{
+    struct callback *call = arg;
+    int status = aw_provider->device_fault(call->device->native);
+    call->fn(call->user_handle, (enum aw_status)status, call->user);
+    free(call);
+}
+
+enum aw_status aw_stream_callback(struct aw_cstream *stream, void *user_handle,
+                                  void (*fn)(void *user_handle, enum aw_status status, void *user), void *user)
+{
+    struct callback *call = malloc(sizeof *call);
+    if (!call)
+        return AW_ERR_OUT_OF_MEMORY;
+    *call = (struct callback){ fn, user_handle, user, stream->ctx->device };
+    enum aw_status status = aw_stream_host_func(stream, callback_run, call);
+    if (status)
+        free(call);
+    return status;
+}
+
+/* ---- Events. */
+
+enum aw_status aw_event_create(struct aw_ctx *ctx, unsigned flags, struct aw_cevent **ret_event)
+{
+    if (flags & ~(unsigned)(EVENT_BLOCKING | EVENT_NO_TIMING | EVENT_IPC))
+        return AW_ERR_INVALID_VALUE;
+    if ((flags & EVENT_IPC) && !(flags & EVENT_NO_TIMING))
+        return AW_ERR_INVALID_VALUE;
+    struct aw_cevent *event = aw_slab_take(&aw_event_slab);
+    if (!event)
+        return AW_ERR_OUT_OF_MEMORY;
+    event->ctx = ctx;
+    event->flags = flags;
+    unsigned native = (flags & EVENT_BLOCKING ? AW_EVENT_BLOCKING_SYNC : 0) |
+                      (flags & EVENT_NO_TIMING ? AW_EVENT_NO_TIMING : 0) | (flags & EVENT_IPC ? AW_EVENT_INTERPROCESS : 0);
+    int status = aw_provider->event_create(ctx->device->native, native, &event->native);
+    if (status) {
+        aw_slab_give(&aw_event_slab, event);
+        return aw_device_note(ctx->device, status);
+    }
+    aw_slab_publish(&aw_event_slab, event);
+    *ret_event = event;
+    return AW_OK;
+}
+
+enum aw_status aw_event_destroy(struct aw_cevent *event)
+{
+    if (!aw_slab_kill(&aw_event_slab, event))
+        return AW_ERR_INVALID_HANDLE;
+    int status = aw_provider->event_destroy(event->native);
+    aw_slab_give(&aw_event_slab, event);
+    return (enum aw_status)status;
+}
+
+enum aw_status aw_event_record(struct aw_cevent *event, struct aw_cstream *stream)
+{
+    if (event->ctx != stream->ctx)
+        return AW_ERR_INVALID_HANDLE;
+    struct aw_device *device = event->ctx->device;
+    int status = aw_provider->event_record(device->native, event->native, stream->native);
+    if (status == AW_OK)
+        __atomic_store_n(&event->recorded, true, __ATOMIC_RELEASE);
+    return aw_device_note(device, status);
+}
+
+enum aw_status aw_event_query(struct aw_cevent *event)
+{
+    if (!__atomic_load_n(&event->recorded, __ATOMIC_ACQUIRE))
+        return AW_OK;
+    int status = aw_provider->event_query(event->native);
+    return status == AW_ERR_NOT_READY ? AW_ERR_NOT_READY : aw_ctx_settle(event->ctx, status);
+}
+
+enum aw_status aw_event_sync(struct aw_cevent *event)
+{
+    if (!__atomic_load_n(&event->recorded, __ATOMIC_ACQUIRE))
+        return AW_OK;
+    return aw_ctx_settle(event->ctx, aw_provider->event_sync(event->native));
+}
+
+enum aw_status aw_event_elapsed(struct aw_cevent *begin, struct aw_cevent *end, float *ret_ms)
+{
+    if ((begin->flags | end->flags) & EVENT_NO_TIMING || begin->ctx->device != end->ctx->device)
+        return AW_ERR_INVALID_HANDLE;
+    if (!__atomic_load_n(&begin->recorded, __ATOMIC_ACQUIRE) || !__atomic_load_n(&end->recorded, __ATOMIC_ACQUIRE))
+        return AW_ERR_INVALID_HANDLE;
+    enum aw_status status = aw_event_query(begin);
+    if (status == AW_OK)
+        status = aw_event_query(end);
+    if (status)
+        return status;
+    return aw_device_note(begin->ctx->device, aw_provider->event_elapsed(begin->native, end->native, ret_ms));
+}
+
+/* ---- The context's end. */
+
+static void stream_drop(void *object, void *ctx)
+{
+    struct aw_cstream *stream = object;
+    if (stream->ctx == ctx)
+        (void)stream_end(stream);
+}
+
+static void event_drop(void *object, void *ctx)
+{
+    struct aw_cevent *event = object;
+    if (event->ctx == ctx)
+        (void)aw_event_destroy(event);
+}
+
+void aw_streams_drop(struct aw_ctx *ctx)
+{
+    aw_slab_each(&aw_stream_slab, stream_drop, ctx);
+    aw_slab_each(&aw_event_slab, event_drop, ctx);
+}

@@ -1,0 +1,73 @@
+/* Streams and events of a context, behind checked handles.
+ *
+ * CUDA's special stream handles are 0 (the legacy stream, or the thread's own in the _ptsz and _ptds entry points), 1 (legacy)
+ * and 2 (the thread's own).  All functions are thread-safe. */
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef AW_CORE_STREAM_H
+#define AW_CORE_STREAM_H
+
+#include <anywarp/provider.h>
+
+#include "base/status.h"
+#include "core/handle.h"
+
+struct aw_ctx;
+
+struct aw_cstream {
+    struct aw_handle handle;
+    struct aw_ctx *ctx;
+    struct aw_stream *native; /* NULL: the legacy stream */
+    unsigned flags;           /* CU_STREAM_*: 1 = non-blocking */
+    int priority;
+    uint64_t id;              /* unique per process */
+    bool per_thread;          /* made for handle 2; not destroyed by the user */
+};
+
+struct aw_cevent {
+    struct aw_handle handle;
+    struct aw_ctx *ctx;
+    struct aw_event *native;
+    unsigned flags;           /* CU_EVENT_*: 1 blocking sync, 2 no timing, 4 interprocess */
+    bool recorded;            /* atomic: recorded at least once */
+};
+
+extern struct aw_slab aw_stream_slab, aw_event_slab;
+
+/* What an entry point does with its stream argument: `handle` as given, `per_thread` true in _ptsz and _ptds forms.
+ * AW_ERR_INVALID_HANDLE (or AW_ERR_INVALID_CONTEXT for a dead context), else a stream borrowed until destroyed.
+ * `ctx` is the current context, used for the special handles. */
+enum aw_status aw_stream_find(struct aw_ctx *ctx, const void *handle, bool per_thread, struct aw_cstream **ret_stream);
+
+/* flags: 0 or 1 (non-blocking), else AW_ERR_INVALID_VALUE.  priority is clamped to the range. */
+enum aw_status aw_stream_create(struct aw_ctx *ctx, unsigned flags, int priority, struct aw_cstream **ret_stream);
+enum aw_status aw_stream_destroy(struct aw_cstream *stream); /* AW_ERR_INVALID_HANDLE for the special streams */
+enum aw_status aw_stream_query(struct aw_cstream *stream);
+enum aw_status aw_stream_sync(struct aw_cstream *stream);
+/* An event that was never recorded is no wait. */
+enum aw_status aw_stream_wait(struct aw_cstream *stream, struct aw_cevent *event);
+/* Calls fn on some thread of ours once all earlier work has ended. */
+enum aw_status aw_stream_host_func(struct aw_cstream *stream, void (*fn)(void *user), void *user);
+/* As cuStreamAddCallback: fn gets the stream's handle as the user knows it and the stream's status, as enum aw_status. */
+enum aw_status aw_stream_callback(struct aw_cstream *stream, void *user_handle,
+                                  void (*fn)(void *user_handle, enum aw_status status, void *user), void *user);
+/* The range of priorities: *ret_least >= *ret_greatest, 0 and a negative number. */
+void aw_stream_priorities(int *ret_least, int *ret_greatest);
+
+static inline struct aw_cevent *aw_event_from(const void *handle) /* NULL: not a live event */
+{
+    return aw_slab_valid(&aw_event_slab, handle) ? (struct aw_cevent *)(uintptr_t)handle : NULL;
+}
+
+enum aw_status aw_event_create(struct aw_ctx *ctx, unsigned flags, struct aw_cevent **ret_event);
+enum aw_status aw_event_destroy(struct aw_cevent *event);
+/* AW_ERR_INVALID_HANDLE when stream and event belong to different contexts. */
+enum aw_status aw_event_record(struct aw_cevent *event, struct aw_cstream *stream);
+enum aw_status aw_event_query(struct aw_cevent *event); /* AW_OK when never recorded */
+enum aw_status aw_event_sync(struct aw_cevent *event);
+/* Milliseconds.  AW_ERR_INVALID_HANDLE when either was not recorded or has no timing; AW_ERR_NOT_READY. */
+enum aw_status aw_event_elapsed(struct aw_cevent *begin, struct aw_cevent *end, float *ret_ms);
+
+/* Destroys everything of `ctx`; at its end. */
+void aw_streams_drop(struct aw_ctx *ctx);
+
+#endif

@@ -1,0 +1,40 @@
+/* A provider and a compiler for the core's tests: they record what they are asked, and fail on demand.  Streams queue their work
+ * while `held` and run it when something waits. */
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef FAKE_H
+#define FAKE_H
+
+#include <anywarp/provider.h>
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#define FAKE_PTX "\n // made for tests\n.version 8.0\n"
+
+extern struct fake {
+    /* Switches. */
+    int devices;
+    int open_status;
+    bool held;              /* streams keep their work until something waits for it */
+    int fault;              /* what device_fault says */
+    int compile_status;     /* of kernel "broken" */
+    int shared_per_block;
+    size_t memory;          /* bytes that can be allocated */
+    /* Records. */
+    int allocs, frees, host_allocs, host_frees, streams, events, objects, copies, fills, syncs, resets;
+    int opens, compiles;    /* of the compiler */
+    int texts;              /* in the last open */
+    int launches;
+    struct aw_launch launch; /* the last; kernarg is below */
+    unsigned char kernarg[8192];
+    struct aw_stream *launch_stream;
+    unsigned opt_level;     /* of the last compilation */
+    size_t used;            /* bytes allocated */
+} fake;
+
+extern const struct aw_provider fake_provider;
+
+/* Back to the beginning, with one device. */
+void fake_reset(void);
+
+#endif
