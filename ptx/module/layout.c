@@ -1,0 +1,162 @@
+/* Sizes and places: of variables in the module's arena, of parameters in their buffer, of .shared variables in a kernel's block. */
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "module/state.h"
+
+#include "syntax/parse.h"
+#include "tab/form.h"
+
+#include <stdlib.h>
+
+/* An open first dimension takes its length from the initialiser. */
+static void close_dimension(struct ptx_var *v)
+{
+    if (v->n_dims && !v->dims[0] && v->init && v->init->kind == PTX_INIT_LIST)
+        v->dims[0] = v->init->n_items;
+}
+
+bool ptx_layout_var(struct ptx_var *v, struct ptx_diags *diags)
+{
+    uint64_t size = (uint64_t)ptx_type_bits(v->type) / 8 * v->vec;
+
+    if (v->type == PTX_NONE && v->space == PTX_SPACE_TEX)
+        size = 8;
+    if (v->type == PTX_PRED && v->space != PTX_SPACE_REG) {
+        ptx_error(diags, v->origin->name, v->loc, "'%.*s': predicates live in registers only", AW_STR_ARG(v->name));
+        return false;
+    }
+    close_dimension(v);
+    for (uint32_t i = 0; i < v->n_dims; i++) {
+        if (__builtin_mul_overflow(size, v->dims[i], &size) || size > PTX_MAX_SIZE) {
+            ptx_error(diags, v->origin->name, v->loc, "the variable '%.*s' is too large", AW_STR_ARG(v->name));
+            return false;
+        }
+    }
+    v->size = size;
+    if (!v->align)
+        v->align = ptx_natural_align(v);
+    return true;
+}
+
+bool ptx_layout_params(struct ptx_func *f, struct ptx_diags *diags)
+{
+    for (int list = 0; list < 2; list++) {
+        uint64_t at = 0;
+        for (struct ptx_var *v = list ? f->params : f->rets; v; v = v->next) {
+            if (!ptx_layout_var(v, diags))
+                return false;
+            v->func = f;
+            v->offset = ptx_align_up(at, v->align);
+            at = v->offset + v->size;
+            if (at > UINT32_MAX) {
+                ptx_error(diags, v->origin->name, v->loc, "the parameters of '%.*s' are too large", AW_STR_ARG(f->name));
+                return false;
+            }
+        }
+    }
+    return true;
+}
+
+uint32_t ptx_param_size(const struct ptx_func *kernel)
+{
+    uint64_t size = 0;
+
+    for (const struct ptx_var *v = kernel->params; v; v = v->next)
+        size = v->offset + v->size;
+    return (uint32_t)size;
+}
+
+/* ---- The arena.  Initialised variables first, so that the image is short; of these, the ones whose initialisers leave most of them
+ * zero last. */
+static uint64_t count_inits(const struct ptx_init *init)
+{
+    uint64_t n = 0;
+
+    if (init->kind != PTX_INIT_LIST)
+        return 1;
+    for (uint32_t i = 0; i < init->n_items; i++)
+        n += init->items[i].kind == PTX_INIT_LIST ? count_inits(&init->items[i]) : 1;
+    return n;
+}
+
+static int arena_class(const struct ptx_var *v)
+{
+    uint64_t element = ptx_type_bits(v->type) / 8;
+
+    if (!v->init)
+        return v->managed ? 0 : 2; /* a managed variable's cell is initialised */
+    return v->size > 65536 && v->size / 2 > count_inits(v->init) * element ? 1 : 0;
+}
+
+static bool in_arena(const struct ptx_var *v)
+{
+    return (v->space == PTX_SPACE_GLOBAL || v->space == PTX_SPACE_CONST || v->space == PTX_SPACE_TEX) &&
+           v->linkage != PTX_EXTERN;
+}
+
+static bool place(struct ptx_state *state, struct ptx_var *v, uint64_t *at)
+{
+    uint64_t offset = ptx_align_up(*at, v->managed && v->align < 8 ? 8 : v->align);
+
+    v->offset = offset;
+    offset = v->managed ? ptx_managed_storage(v) + v->size : offset + v->size;
+    if (offset > PTX_MAX_SIZE)
+        return false;
+    *at = offset;
+    state->vars[state->n_vars++] = v;
+    return true;
+}
+
+bool ptx_layout_arena(struct ptx_module *m, struct ptx_diags *diags)
+{
+    struct ptx_state *state = m->state;
+    size_t n = 0;
+    uint64_t at = 0;
+
+    for (struct ptx_var *v = m->vars; v; v = v->next)
+        n += in_arena(v);
+    state->vars = AW_NEW_ARRAY(&m->arena, struct ptx_var *, n + 1);
+    if (!state->vars)
+        return false;
+    for (int class = 0; class < 3; class++) {
+        for (struct ptx_var *v = m->vars; v; v = v->next) {
+            if (!in_arena(v) || arena_class(v) != class)
+                continue;
+            if (!place(state, v, &at)) {
+                ptx_error(diags, v->origin->name, v->loc, "the module's variables are too large together");
+                return true;
+            }
+        }
+        if (class == 1)
+            state->image_end = at;
+    }
+    state->arena_size = ptx_align_up(at, 256);
+    return true;
+}
+
+uint64_t ptx_arena_size(const struct ptx_module *m)
+{
+    return m->state->arena_size;
+}
+
+/* ---- Shared memory of one kernel */
+static bool is_dynamic(const struct ptx_var *v)
+{
+    return v->linkage == PTX_EXTERN && v->n_dims && !v->dims[0];
+}
+
+void ptx_module_shared_layout(struct ptx_module *module, const struct ptx_closure *closure)
+{
+    uint64_t at = 0;
+
+    (void)module;
+    for (uint32_t i = 0; i < closure->n_vars; i++) {
+        struct ptx_var *v = closure->vars[i];
+        if (v->space != PTX_SPACE_SHARED || is_dynamic(v))
+            continue;
+        v->offset = ptx_align_up(at, v->align);
+        at = v->offset + v->size;
+    }
+    for (uint32_t i = 0; i < closure->n_vars; i++)
+        if (closure->vars[i]->space == PTX_SPACE_SHARED && is_dynamic(closure->vars[i]))
+            closure->vars[i]->offset = ptx_align_up(closure->static_shared, 16);
+}

@@ -1,0 +1,161 @@
+/* Runs a fuzz target without libFuzzer: mutates its seeds for a while, or feeds it the files named.
+ *
+ *   x_fuzz [-t seconds] [-s seed] [-o file]     mutate; `file` always holds the input under way, for when it crashes
+ *   x_fuzz FILE...                              feed these
+ *
+ * It is no replacement for coverage-guided fuzzing; it is what runs everywhere, in a sanitizer build, with every test
+ * run.  With libFuzzer the targets are linked without this file. */
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "fuzz.h"
+
+#define LARGEST ((size_t)1 << 20)
+
+static uint64_t state;
+
+static uint64_t rnd(void)
+{
+    state ^= state << 13;
+    state ^= state >> 7;
+    state ^= state << 17;
+    return state;
+}
+
+/* Numbers that lengths and offsets go wrong at. */
+static uint64_t telling_number(void)
+{
+    static const uint64_t numbers[] = { 0,      1,          7,          8,          0x7f,        0x80,       0xff,       0x100,
+                                        0x7fff, 0xffff,     0x10000,    0x7fffffff, 0x80000000,  0xffffffff, 0x100000000,
+                                        1ull << 62, INT64_MAX, UINT64_MAX, UINT64_MAX - 7, UINT64_MAX - 63 };
+    return numbers[rnd() % (sizeof numbers / sizeof *numbers)] + (rnd() % 4 == 0 ? rnd() % 64 : 0);
+}
+
+static size_t mutate_once(char *bytes, size_t len)
+{
+    size_t at = len ? rnd() % len : 0, n;
+    uint64_t number = telling_number();
+    switch (rnd() % 8) {
+    case 0: /* a bit */
+        if (len)
+            bytes[at] ^= (char)(1u << rnd() % 8);
+        return len;
+    case 1: /* a byte */
+        if (len)
+            bytes[at] = (char)rnd();
+        return len;
+    case 2: /* a number, where numbers stand */
+    case 3:
+        n = (size_t)1 << rnd() % 4;
+        at &= ~(n - 1);
+        if (at + n <= len)
+            memcpy(bytes + at, &number, n);
+        return len;
+    case 4: /* cut */
+        return at;
+    case 5: /* take out */
+        n = len ? rnd() % (len - at) : 0;
+        memmove(bytes + at, bytes + at + n, len - at - n);
+        return len - n;
+    case 6: /* repeat */
+        n = len ? rnd() % (len - at) : 0;
+        if (len + n > LARGEST)
+            return len;
+        memmove(bytes + at + n, bytes + at, len - at);
+        return len + n;
+    default: /* copy from elsewhere */
+        n = len ? rnd() % (len - at) % 64 : 0;
+        if (n)
+            memmove(bytes + at, bytes + rnd() % (len - n + 1), n);
+        return len;
+    }
+}
+
+static void keep(const char *path, const char *bytes, size_t len)
+{
+    int fd = path ? open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600) : -1;
+    if (fd >= 0) {
+        (void)!write(fd, bytes, len);
+        close(fd);
+    }
+}
+
+/* In a block of its exact size, so that a sanitizer sees the first byte too far. */
+static void feed(const char *bytes, size_t len)
+{
+    char *exact = malloc(len ? len : 1);
+    if (!exact)
+        abort();
+    memcpy(exact, bytes, len);
+    LLVMFuzzerTestOneInput((const uint8_t *)exact, len);
+    free(exact);
+}
+
+static int feed_file(const char *path)
+{
+    FILE *f = fopen(path, "rb");
+    char *bytes = malloc(LARGEST);
+    if (!f || !bytes) {
+        perror(path);
+        return 1;
+    }
+    size_t len = fread(bytes, 1, LARGEST, f);
+    fclose(f);
+    feed(bytes, len);
+    free(bytes);
+    return 0;
+}
+
+static int run(unsigned seconds, uint64_t seed, const char *keep_path)
+{
+    struct aw_fuzz_seed seeds[32];
+    unsigned n = aw_fuzz_seeds(seeds, 32);
+    char *bytes = malloc(LARGEST + 16);
+    if (!bytes || n == 0)
+        return 1;
+    state = seed ? seed : 1;
+    printf("seed %llu\n", (unsigned long long)seed);
+    fflush(stdout);
+    unsigned long runs = 0;
+    for (time_t end = time(NULL) + (time_t)seconds; time(NULL) < end;)
+        for (int i = 0; i < 64; i++, runs++) {
+            const struct aw_fuzz_seed *s = &seeds[rnd() % n];
+            size_t len = s->len < LARGEST ? s->len : LARGEST;
+            memcpy(bytes, s->bytes, len);
+            for (uint64_t k = runs < n ? 0 : 1 + rnd() % 6; k > 0; k--)
+                len = mutate_once(bytes, len);
+            keep(keep_path, bytes, len);
+            feed(bytes, len);
+        }
+    printf("%lu runs\n", runs);
+    free(bytes);
+    for (unsigned i = 0; i < n; i++)
+        free(seeds[i].bytes);
+    return 0;
+}
+
+int main(int argc, char **argv)
+{
+    unsigned seconds = 2;
+    uint64_t seed = (uint64_t)time(NULL) * 2654435761u + (uint64_t)getpid();
+    const char *keep_path = NULL;
+    for (int c; (c = getopt(argc, argv, "t:s:o:")) != -1;) {
+        if (c == 't')
+            seconds = (unsigned)strtoul(optarg, NULL, 10);
+        else if (c == 's')
+            seed = strtoull(optarg, NULL, 10);
+        else if (c == 'o')
+            keep_path = optarg;
+        else
+            return 2;
+    }
+    int result = 0;
+    for (int i = optind; i < argc; i++)
+        result |= feed_file(argv[i]);
+    return optind < argc ? result : run(seconds, seed, keep_path);
+}
