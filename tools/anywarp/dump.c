@@ -1,0 +1,379 @@
+/* `anywarp dump`: what CUDA code is inside a file: containers, entries, and in PTX the kernels and variables; extracts
+ * PTX. It reads ELF files, static libraries, bare fatbins and PTX.  It disassembles nothing. */
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <errno.h>
+#include <fcntl.h>
+#include <getopt.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <anywarp/fatbin.h>
+
+#include "anywarp.h"
+#include "base/file.h"
+#include "syntax/syntax.h"
+#include "tab/form.h"
+
+struct dump {
+    bool extract;        /* PTX instead of a listing */
+    uint32_t arch;       /* only this one; 0 = all */
+    const char *out_dir; /* NULL = standard output */
+    const char *file;    /* as named by the user */
+    const void *base;    /* its bytes */
+    unsigned n_containers, n_ptx;
+    bool failed;
+};
+
+__attribute__((format(printf, 2, 3))) static void complain(struct dump *dump, const char *fmt, ...)
+{
+    va_list ap;
+    fflush(stdout);
+    fprintf(stderr, "anywarp: %s: ", dump->file);
+    va_start(ap, fmt);
+    vfprintf(stderr, fmt, ap);
+    va_end(ap);
+    fputc('\n', stderr);
+    dump->failed = true;
+}
+
+/* ---- PTX ---- */
+
+static uint64_t var_size(const struct ptx_var *var)
+{
+    uint64_t size = (ptx_type_bits(var->type) + 7) / 8 * (var->vec ? var->vec : 1);
+    for (uint32_t i = 0; i < var->n_dims && i < 8; i++)
+        if (__builtin_mul_overflow(size, var->dims[i], &size))
+            return UINT64_MAX;
+    return size;
+}
+
+static void list_kernel(const struct ptx_func *func)
+{
+    unsigned n_params = 0;
+    for (const struct ptx_var *p = func->params; p; p = p->next)
+        n_params++;
+    printf("       kernel    %.*s  (%u parameter%s, line %u", AW_STR_ARG(func->name), n_params, n_params == 1 ? "" : "s",
+           func->loc.line);
+    if (func->req_ntid[0])
+        printf(", reqntid %ux%ux%u", func->req_ntid[0], func->req_ntid[1] ? func->req_ntid[1] : 1,
+               func->req_ntid[2] ? func->req_ntid[2] : 1);
+    if (func->max_ntid[0])
+        printf(", maxntid %ux%ux%u", func->max_ntid[0], func->max_ntid[1] ? func->max_ntid[1] : 1,
+               func->max_ntid[2] ? func->max_ntid[2] : 1);
+    puts(")");
+}
+
+static void list_variable(const struct ptx_var *var)
+{
+    uint64_t size = var_size(var);
+    printf("       variable  %.*s  (.%s%s%s, ", AW_STR_ARG(var->name), ptx_space_name(var->space),
+           var->managed ? " managed" : "", var->linkage == PTX_EXTERN ? " extern" : "");
+    if (size)
+        printf("%llu bytes)\n", (unsigned long long)size);
+    else
+        puts("unsized)");
+}
+
+static void list_ptx(struct dump *dump, const char *text, size_t len)
+{
+    struct ptx_diags diags = { .limit = 5 };
+    struct ptx_module *module = NULL;
+    enum aw_status status = ptx_parse(text, len, dump->file, &diags, &module);
+    for (const struct ptx_func *f = module ? module->funcs : NULL; f; f = f->next)
+        if (f->is_entry && !f->is_prototype)
+            list_kernel(f);
+    for (const struct ptx_var *v = module ? module->vars : NULL; v; v = v->next)
+        list_variable(v);
+    if (status != AW_OK)
+        complain(dump, "%s\n%.*s", aw_status_text(status), AW_STR_ARG(aw_buf_view(&diags.text)));
+    ptx_module_destroy(module);
+    ptx_diags_fini(&diags);
+}
+
+static void write_ptx(struct dump *dump, const char *text, size_t len, const char *suffix)
+{
+    if (!dump->out_dir) {
+        if (dump->n_ptx > 0)
+            puts("\n// ----------------------------------------------------------------");
+        fwrite(text, 1, len, stdout);
+        return;
+    }
+    const char *slash = strrchr(dump->file, '/'), *name = slash ? slash + 1 : dump->file;
+    char path[4096];
+    int n = snprintf(path, sizeof path, "%s/%s.%s.ptx", dump->out_dir, name, suffix);
+    if (n < 0 || (size_t)n >= sizeof path) {
+        complain(dump, "the path of the output is too long");
+        return;
+    }
+    int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
+    bool done = fd >= 0 && aw_fd_write_all(fd, text, len);
+    if (fd >= 0 && close(fd) != 0)
+        done = false;
+    if (done)
+        puts(path);
+    else
+        complain(dump, "cannot write %s: %s", path, strerror(errno));
+}
+
+/* ---- Containers ---- */
+
+static void list_entry(const struct aw_fatbin_entry *e, unsigned number)
+{
+    static const char *const compressions[] = { "", " lz4", " zstd", " compressed in a way not known" };
+    const char *kind = e->kind == AW_FATBIN_PTX ? "PTX" : e->kind == AW_FATBIN_ELF ? "cubin" : e->kind == AW_FATBIN_NVVM ? "LTO"
+                                                                                              : NULL;
+    printf("  %3u  ", number);
+    if (kind)
+        printf("%-5s ", kind);
+    else
+        printf("kind %d ", (int)e->kind);
+    char suffix[2] = { e->sm_suffix, 0 };
+    printf("%s_%u%s", e->kind == AW_FATBIN_ELF ? "sm" : "compute", e->sm, suffix);
+    printf("  %s %u.%u  %zu bytes", e->kind == AW_FATBIN_PTX ? "ISA" : "version", e->isa_major, e->isa_minor, e->payload_size);
+    if (e->compression != AW_FATBIN_RAW)
+        printf("%s, %zu uncompressed", compressions[e->compression], e->size);
+    if (e->identifier)
+        printf("  from %.*s", (int)e->identifier_len, e->identifier);
+    if (e->options && e->options_len)
+        printf("  options \"%.*s\"", (int)e->options_len, e->options);
+    printf("  flags 0x%llx\n", (unsigned long long)e->flags);
+}
+
+static void dump_entry(struct dump *dump, const struct aw_fatbin_entry *entry, unsigned number)
+{
+    if (dump->arch && entry->sm != dump->arch)
+        return;
+    if (!dump->extract)
+        list_entry(entry, number);
+    if (entry->kind != AW_FATBIN_PTX)
+        return;
+    char *text;
+    size_t len;
+    int error = aw_fatbin_extract(entry, &text, &len);
+    if (error != AW_FATBIN_OK) {
+        complain(dump, "fatbin %u, entry %u: %s", dump->n_containers, number, aw_fatbin_error_text(error));
+        return;
+    }
+    if (dump->extract) {
+        char suffix[64], lock[2] = { entry->sm_suffix, 0 };
+        snprintf(suffix, sizeof suffix, "%u.%u.compute_%u%s", dump->n_containers, number, entry->sm, lock);
+        write_ptx(dump, text, len, suffix);
+    } else {
+        list_ptx(dump, text, len);
+    }
+    dump->n_ptx++;
+    free(text);
+}
+
+static bool dump_container(void *user, const void *container, size_t size)
+{
+    struct dump *dump = user;
+    struct aw_fatbin_iter iter = { 0 };
+    struct aw_fatbin_entry entry;
+    unsigned number = 0;
+    int error;
+    dump->n_containers++;
+    if (!dump->extract) {
+        char text[512];
+        aw_fatbin_describe(container, size, text, sizeof text);
+        printf("fatbin %u at 0x%zx, %zu bytes: %s\n", dump->n_containers,
+               (size_t)((const char *)container - (const char *)dump->base), size, text);
+    }
+    while (aw_fatbin_next(container, size, &iter, &entry, &error))
+        dump_entry(dump, &entry, ++number);
+    if (error != AW_FATBIN_OK)
+        complain(dump, "fatbin %u, after entry %u: %s", dump->n_containers, number, aw_fatbin_error_text(error));
+    return true;
+}
+
+/* ---- Files ---- */
+
+static bool starts(const char *bytes, size_t size, const char *magic, size_t len)
+{
+    return size >= len && memcmp(bytes, magic, len) == 0;
+}
+
+/* PTX begins with .version, after comments and blanks. */
+static bool is_ptx(const char *p, size_t size)
+{
+    const char *end = p + size;
+    for (;;) {
+        while (p < end && strchr(" \t\r\n", *p) && *p)
+            p++;
+        if (end - p >= 2 && p[0] == '/' && p[1] == '/') {
+            p = memchr(p, '\n', (size_t)(end - p));
+        } else if (end - p >= 2 && p[0] == '/' && p[1] == '*') {
+            p = memmem(p + 2, (size_t)(end - p - 2), "*/", 2);
+            p = p ? p + 2 : NULL;
+        } else {
+            return starts(p, (size_t)(end - p), ".version", 8);
+        }
+        if (!p)
+            return false;
+    }
+}
+
+static void dump_elf(struct dump *dump, const char *bytes, size_t size)
+{
+    enum { EM_CUDA_MACHINE = 190 };
+    if (size >= 20 && (unsigned char)bytes[18] == EM_CUDA_MACHINE && bytes[19] == 0) {
+        complain(dump, "is a cubin: code for one NVIDIA architecture, with no PTX in it");
+        return;
+    }
+    int error = aw_fatbin_each_in_elf(bytes, size, dump_container, dump);
+    if (error != AW_FATBIN_OK)
+        complain(dump, "%s", aw_fatbin_error_text(error));
+}
+
+/* A static library: 60-byte headers with sizes as decimal text, members on even offsets. */
+static void dump_archive(struct dump *dump, const char *bytes, size_t size)
+{
+    for (size_t at = 8; at < size;) {
+        char digits[11] = { 0 }, *end;
+        if (size - at < 60 || bytes[at + 58] != '`' || bytes[at + 59] != '\n') {
+            complain(dump, "the archive is damaged at 0x%zx", at);
+            return;
+        }
+        memcpy(digits, bytes + at + 48, 10);
+        unsigned long long len = strtoull(digits, &end, 10);
+        at += 60;
+        if (end == digits || len > size - at) {
+            complain(dump, "the archive is cut short at 0x%zx", at);
+            return;
+        }
+        if (starts(bytes + at, (size_t)len, "\177ELF", 4))
+            dump_elf(dump, bytes + at, (size_t)len);
+        at += (size_t)len + (len & 1);
+    }
+}
+
+static void dump_bytes(struct dump *dump, const char *bytes, size_t size)
+{
+    uint32_t magic = 0;
+    dump->base = bytes;
+    if (size >= 4)
+        memcpy(&magic, bytes, 4);
+    if (starts(bytes, size, "\177ELF", 4)) {
+        dump_elf(dump, bytes, size);
+    } else if (magic == AW_FATBIN_MAGIC) {
+        dump_container(dump, bytes, size);
+    } else if (starts(bytes, size, "!<arch>\n", 8)) {
+        dump_archive(dump, bytes, size);
+    } else if (is_ptx(bytes, size)) {
+        dump->n_ptx++;
+        if (dump->extract)
+            write_ptx(dump, bytes, size, "0");
+        else
+            list_ptx(dump, bytes, size);
+        return;
+    } else {
+        complain(dump, size == 0 ? "is empty" : "is neither an ELF file, a static library, a fatbin nor PTX");
+        return;
+    }
+    if (dump->failed)
+        return;
+    if (dump->n_containers == 0)
+        complain(dump, "holds no CUDA code");
+    else if (dump->extract && dump->n_ptx == 0)
+        complain(dump, "holds no PTX%s", dump->arch ? " for this architecture" : "");
+}
+
+static int dump_file(struct dump *dump)
+{
+    struct stat st;
+    int fd = open(dump->file, O_RDONLY | O_CLOEXEC);
+    if (fd < 0 || fstat(fd, &st) != 0) {
+        complain(dump, "%s", strerror(errno));
+    } else if (S_ISDIR(st.st_mode)) {
+        complain(dump, "is a directory");
+    } else if (S_ISREG(st.st_mode) && st.st_size > 0) {
+        /* mapped: libraries of several GB, of which little is read */
+        void *bytes = mmap(NULL, (size_t)st.st_size, PROT_READ, MAP_PRIVATE, fd, 0);
+        if (bytes == MAP_FAILED) {
+            complain(dump, "cannot be mapped: %s", strerror(errno));
+        } else {
+            dump_bytes(dump, bytes, (size_t)st.st_size);
+            munmap(bytes, (size_t)st.st_size);
+        }
+    } else {
+        char *bytes;
+        size_t size;
+        enum aw_status status = aw_file_read(dump->file, &bytes, &size);
+        if (status == AW_OK) {
+            dump_bytes(dump, bytes, size);
+            free(bytes);
+        } else {
+            complain(dump, "%s", aw_status_text(status));
+        }
+    }
+    if (fd >= 0)
+        close(fd);
+    return dump->failed ? 1 : 0;
+}
+
+static int usage(FILE *out)
+{
+    fputs("usage: anywarp dump [options] FILE...\n\n"
+          "Shows what CUDA code is inside programs, libraries, fatbins and PTX files.\n\n"
+          "  --ptx        write the PTX instead of a listing\n"
+          "  --arch N     only what is for this architecture: 80, sm_80 or compute_80\n"
+          "  -o DIR       with --ptx: one file per PTX into DIR\n",
+          out);
+    return out == stderr ? 2 : 0;
+}
+
+static bool parse_arch(const char *text, uint32_t *ret_arch)
+{
+    char *end;
+    if (strncmp(text, "sm_", 3) == 0)
+        text += 3;
+    else if (strncmp(text, "compute_", 8) == 0)
+        text += 8;
+    unsigned long value = strtoul(text, &end, 10);
+    if (end == text || *text == '-' || (*end && *end != 'a' && *end != 'f') || value == 0 || value > 9999)
+        return false;
+    *ret_arch = (uint32_t)value;
+    return true;
+}
+
+int aw_cmd_dump(int argc, char **argv)
+{
+    static const struct option options[] = {
+        { "ptx", no_argument, NULL, 'p' }, { "arch", required_argument, NULL, 'a' },
+        { "output", required_argument, NULL, 'o' }, { "help", no_argument, NULL, 'h' }, { 0 },
+    };
+    struct dump all = { 0 };
+    for (int c; (c = getopt_long(argc, argv, "ho:", options, NULL)) != -1;) {
+        if (c == 'p')
+            all.extract = true;
+        else if (c == 'o')
+            all.out_dir = optarg;
+        else if (c == 'h')
+            return usage(stdout);
+        else if (c != 'a')
+            return usage(stderr);
+        else if (!parse_arch(optarg, &all.arch)) {
+            fprintf(stderr, "anywarp: %s is no architecture, such as 80 or sm_90\n", optarg);
+            return 2;
+        }
+    }
+    if (optind >= argc || (all.out_dir && !all.extract))
+        return usage(stderr);
+    if (all.out_dir && mkdir(all.out_dir, 0777) != 0 && errno != EEXIST) {
+        fprintf(stderr, "anywarp: cannot make %s: %s\n", all.out_dir, strerror(errno));
+        return 1;
+    }
+    int result = 0;
+    for (int i = optind; i < argc; i++) {
+        struct dump dump = all;
+        dump.file = argv[i];
+        if (argc - optind > 1 && !all.extract)
+            printf("%s%s:\n", i > optind ? "\n" : "", dump.file);
+        result |= dump_file(&dump);
+    }
+    return result;
+}

@@ -1,0 +1,98 @@
+/* The `anywarp` program: finds the subcommand.  It links no LLVM, so that `anywarp run` starts at once; `compile` is
+ * done by the compiler program (forward.c). */
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <stdio.h>
+#include <string.h>
+
+#include "anywarp.h"
+
+static const struct {
+    const char *name;
+    int (*run)(int argc, char **argv);
+    const char *help;
+} commands[] = {
+    { "run", aw_cmd_run, "run a CUDA program" },
+    { "info", aw_cmd_info, "show the devices, why they were chosen, and versions" },
+    { "dump", aw_cmd_dump, "show what CUDA code is inside a file; extract its PTX" },
+    { "cache", aw_cmd_cache, "show, clear or verify the cache of compiled kernels" },
+    { "compile", aw_cmd_compile, "compile PTX by hand: IR, assembly or a code object" },
+};
+#define N_COMMANDS (sizeof commands / sizeof *commands)
+
+static int usage(FILE *out)
+{
+    fputs("usage: anywarp COMMAND [arguments]\n"
+          "       anywarp --help | --version\n\n"
+          "Runs unmodified CUDA programs on AMD cards, and on machines with no GPU.\n\n"
+          "commands:\n",
+          out);
+    for (size_t i = 0; i < N_COMMANDS; i++)
+        fprintf(out, "  %-10s %s\n", commands[i].name, commands[i].help);
+    fputs("\n`anywarp COMMAND --help` tells more.\n", out);
+    return out == stderr ? 2 : 0;
+}
+
+/* Insertions, deletions and changes between two short words; 99 when one is long. */
+static unsigned distance(const char *a, const char *b)
+{
+    unsigned row[32], n = (unsigned)strlen(b);
+    if (n >= 32 || strlen(a) >= 32)
+        return 99;
+    for (unsigned i = 0; i <= n; i++)
+        row[i] = i;
+    for (unsigned k = 1; *a; a++, k++) {
+        unsigned diagonal = row[0];
+        row[0] = k;
+        for (unsigned i = 1; i <= n; i++) {
+            unsigned best = diagonal + (*a != b[i - 1]);
+            diagonal = row[i];
+            best = diagonal + 1 < best ? diagonal + 1 : best;
+            row[i] = row[i - 1] + 1 < best ? row[i - 1] + 1 : best;
+        }
+    }
+    return row[n];
+}
+
+static int unknown(const char *name)
+{
+    const char *near = NULL;
+    unsigned best = 3;
+    for (size_t i = 0; i < N_COMMANDS; i++) {
+        unsigned d = distance(name, commands[i].name);
+        if (d < best || (strlen(name) >= 2 && strncmp(name, commands[i].name, strlen(name)) == 0)) {
+            best = d < best ? d : best;
+            near = commands[i].name;
+        }
+    }
+    fprintf(stderr, "anywarp: there is no command '%s'", name);
+    if (near)
+        fprintf(stderr, "; did you mean '%s'?\n", near);
+    else if (strchr(name, '/') || strchr(name, '.'))
+        fprintf(stderr, "; to run a program: anywarp run %s\n", name);
+    else
+        fputs("; `anywarp --help` lists them\n", stderr);
+    return 2;
+}
+
+int main(int argc, char **argv)
+{
+    if (argc < 2)
+        return usage(stderr);
+    const char *name = argv[1];
+    if (strcmp(name, "--help") == 0 || strcmp(name, "-h") == 0 || strcmp(name, "help") == 0) {
+        if (argc < 3)
+            return usage(stdout);
+        name = argv[2]; /* `help dump` is `dump --help` */
+        argv[1] = argv[2];
+        argv[2] = "--help";
+        argc = 3;
+    }
+    if (strcmp(name, "--version") == 0) {
+        printf("anywarp %s\n", AW_VERSION);
+        return 0;
+    }
+    for (size_t i = 0; i < N_COMMANDS; i++)
+        if (strcmp(name, commands[i].name) == 0)
+            return commands[i].run(argc - 1, argv + 1);
+    return unknown(name);
+}
