@@ -1,5 +1,5 @@
-/* The store on disk: where it lies, loading, storing.  Listing and evicting are in sweep.c.  It keeps nothing in memory but
- * the directory's name; the files are the state. */
+/* The store on disk: where it lies, loading, storing.  Listing and evicting are in sweep.c.  It keeps nothing in memory
+ * but the directory's name; the files are the state. */
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "cache/cache.h"
 

@@ -1,9 +1,9 @@
 /* A content-addressed store on disk for what the compiler made: bytes under a 128-bit key and a kind.
  *
- * Every entry is a file of its own, written aside and renamed, and checked on load by length, key and hash: a torn or damaged
- * file is removed and reads as a miss.  Nothing here fails a caller: a cache that cannot be used says so once in the log and
- * misses from then on.  Thread-safe, and safe with many processes on one directory.  It never trusts files of other users
- * (root excepted), since objects are executed. */
+ * Every entry is a file of its own, written aside and renamed, and checked on load by length, key and hash: a torn or
+ * damaged file is removed and reads as a miss.  Nothing here fails a caller: a cache that cannot be used says so once
+ * in the log and misses from then on.  Thread-safe, and safe with many processes on one directory.  It never trusts
+ * files of other users (root excepted), since objects are executed. */
 /* SPDX-License-Identifier: Apache-2.0 */
 #ifndef AW_CACHE_CACHE_H
 #define AW_CACHE_CACHE_H
@@ -28,9 +28,9 @@ struct aw_cache;
  * Never NULL; lives as long as the process. */
 struct aw_cache *aw_cache_default(void);
 
-/* A cache in `dir` (made when missing, with its parents, for the user alone).  `max_size` in bytes, 0 = no limit.  Owned by
- * the caller; NULL only when memory is out.  A directory that cannot be used gives a cache that misses, and a warning; an empty name, one that
- * misses. */
+/* A cache in `dir` (made when missing, with its parents, for the user alone).  `max_size` in bytes, 0 = no limit.
+ * Owned by the caller; NULL only when memory is out.  A directory that cannot be used gives a cache that misses, and a
+ * warning; an empty name, one that misses. */
 struct aw_cache *aw_cache_create(const char *dir, uint64_t max_size);
 void aw_cache_destroy(struct aw_cache *cache); /* NULL is fine */
 
@@ -59,8 +59,8 @@ bool aw_cache_walk(struct aw_cache *cache, bool (*each)(void *user, const struct
 /* What there is to say of one file: NULL when it is sound, else a static text. */
 const char *aw_cache_check(const struct aw_cache_entry *entry);
 
-/* Removes the least recently used files until the limit holds with some room.  Runs by itself now and then; also left-over
- * temporary files go.  Returns the bytes freed. */
+/* Removes the least recently used files until the limit holds with some room.  Runs by itself now and then; also
+ * left-over temporary files go.  Returns the bytes freed. */
 uint64_t aw_cache_sweep(struct aw_cache *cache);
 
 #endif

@@ -10,7 +10,8 @@
 
 #define AW_CACHE_MAGIC 0x3148434143505257ull /* "WRPCACH1" */
 
-/* Begins each file; the payload follows at once.  Native byte order: a cache is never moved between machines that differ. */
+/* Begins each file; the payload follows at once.  Native byte order: a cache is never moved between machines that
+ * differ. */
 struct aw_cache_header {
     uint64_t magic;
     uint32_t format; /* AW_CACHE_FORMAT */

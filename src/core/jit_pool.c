@@ -1,5 +1,5 @@
-/* The pool of compiler processes.  A process serves one request at a time, so there are as many as requests run side by side, up to
- * one per core and eight.  They stay until the program ends: the next kernel is seldom far. */
+/* The pool of compiler processes.  A process serves one request at a time, so there are as many as requests run side by
+ * side, up to one per core and eight.  They stay until the program ends: the next kernel is seldom far. */
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "core/jit_pool.h"
 
@@ -47,7 +47,8 @@ static void abandon_list(struct aw_jit_process **list)
     }
 }
 
-/* The processes are the parent's.  Were the sockets kept open here, they would not learn of the parent's end from them. */
+/* The processes are the parent's.  Were the sockets kept open here, they would not learn of the parent's end from them.
+ */
 static void after_fork_child(void)
 {
     abandon_list(&pool.idle);

@@ -1,5 +1,5 @@
-/* The compiler processes of this process: who takes which, and when another is started.  Thread-safe; after fork() a child
- * begins with none. */
+/* The compiler processes of this process: who takes which, and when another is started.  Thread-safe; after fork() a
+ * child begins with none. */
 /* SPDX-License-Identifier: Apache-2.0 */
 #ifndef AW_CORE_JIT_POOL_H
 #define AW_CORE_JIT_POOL_H
@@ -19,8 +19,8 @@ void aw_jit_pool_note(struct aw_jit_process *process, struct aw_hash128 module);
 /* Ends all processes; the requests under way fail.  Later calls start new ones. */
 void aw_jit_pool_shutdown(void);
 
-/* Has the pool take part in fork(), and the user's locks with it: `prepare` before the pool's lock is taken, the others after it
- * is free again.  To be called before anything else here; later calls change nothing but the hooks. */
+/* Has the pool take part in fork(), and the user's locks with it: `prepare` before the pool's lock is taken, the others
+ * after it is free again.  To be called before anything else here; later calls change nothing but the hooks. */
 struct aw_jit_fork_hooks {
     void (*prepare)(void), (*parent)(void), (*child)(void);
 };

@@ -141,7 +141,8 @@ static bool next_event(const struct aw_jit_process *process, int ms, struct aw_j
            ret_event->magic == AW_JIT_MAGIC;
 }
 
-/* The clone has returned, so what it had to report lies in the pipe already; only emulators that copy the process take time. */
+/* The clone has returned, so what it had to report lies in the pipe already; only emulators that copy the process take
+ * time. */
 static int started(struct aw_jit_process *process)
 {
     struct aw_jit_event event;
@@ -201,7 +202,8 @@ void aw_jit_process_abandon(struct aw_jit_process *process)
     free(process);
 }
 
-/* The worker follows its supervisor, which is what the descriptor names.  Where there is none, the closed socket ends it. */
+/* The worker follows its supervisor, which is what the descriptor names.  Where there is none, the closed socket ends
+ * it. */
 void aw_jit_process_kill(const struct aw_jit_process *process)
 {
 #ifdef SYS_pidfd_send_signal

@@ -1,11 +1,11 @@
 /* What the runtime and a compiler process say to each other: fixed-size heads, then bytes whose length the head states.
  *
- * A process is started as `anywarp-compiler --serve`, with descriptor 3 the socket, 4 the write end of the control pipe, and 2
- * the write end of a pipe that the client reads.  It says hello on the socket; then it answers one request after the other.
- * Texts are sent once per process and module: a request names its module by the hash of its texts, and a process that does
- * not have it (any more) answers with AW_JIT_UNKNOWN_MODULE, whereupon the client opens it there.
- * The control pipe carries struct aw_jit_event: the process that became the compiler, why it could not, and how the worker ended.
- * Both sides are of one build and one machine, so numbers are native; each still checks what it reads. */
+ * A process is started as `anywarp-compiler --serve`, with descriptor 3 the socket, 4 the write end of the control
+ * pipe, and 2 the write end of a pipe that the client reads.  It says hello on the socket; then it answers one request
+ * after the other. Texts are sent once per process and module: a request names its module by the hash of its texts, and
+ * a process that does not have it (any more) answers with AW_JIT_UNKNOWN_MODULE, whereupon the client opens it there.
+ * The control pipe carries struct aw_jit_event: the process that became the compiler, why it could not, and how the
+ * worker ended. Both sides are of one build and one machine, so numbers are native; each still checks what it reads. */
 /* SPDX-License-Identifier: Apache-2.0 */
 #ifndef AW_CORE_JIT_PROTOCOL_H
 #define AW_CORE_JIT_PROTOCOL_H

@@ -1,13 +1,13 @@
 /* Starting the compiler program from inside a program that is not ours.
  *
- * Constraints: the program may be large (no copy of page tables), have many threads, handlers for every signal, and call wait()
- * for whatever child ends.  So two processes are made with CLONE_VFORK: the first has no exit signal, which keeps it from
- * wait() and SIGCHLD, and it alone is waited for, by its id; the second is its child, becomes the compiler, and passes to init
- * when the first ends.  (An exit signal of 0 for the compiler itself would not last: execve() resets it to SIGCHLD.)
- * posix_spawn() gives neither.
+ * Constraints: the program may be large (no copy of page tables), have many threads, handlers for every signal, and
+ * call wait() for whatever child ends.  So two processes are made with CLONE_VFORK: the first has no exit signal, which
+ * keeps it from wait() and SIGCHLD, and it alone is waited for, by its id; the second is its child, becomes the
+ * compiler, and passes to init when the first ends.  (An exit signal of 0 for the compiler itself would not last:
+ * execve() resets it to SIGCHLD.) posix_spawn() gives neither.
  *
- * Between clone and exec both share this program's memory while the calling thread is stopped.  They only make system calls, by
- * syscall(), as libc's wrappers may be cancellation points or take locks. */
+ * Between clone and exec both share this program's memory while the calling thread is stopped.  They only make system
+ * calls, by syscall(), as libc's wrappers may be cancellation points or take locks. */
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <errno.h>
 #include <fcntl.h>
@@ -79,8 +79,8 @@ __attribute__((no_sanitize_address)) static int outer(void *user)
     return 0;
 }
 
-/* The environment without what loads objects into our process that are meant for the program: us, among others.  The strings
- * are borrowed. */
+/* The environment without what loads objects into our process that are meant for the program: us, among others.  The
+ * strings are borrowed. */
 static char **clean_environment(void)
 {
     size_t n = 0;
@@ -95,7 +95,8 @@ static char **clean_environment(void)
     return envp;
 }
 
-/* The clone itself, with every signal blocked: a handler run in there would act on the program's memory.  Returns 0 or errno. */
+/* The clone itself, with every signal blocked: a handler run in there would act on the program's memory.  Returns 0 or
+ * errno. */
 static int clone_outer(struct spawn *spawn, char *outer_stack)
 {
     kernel_sigset all = ~(kernel_sigset)0, before;

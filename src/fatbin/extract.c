@@ -1,5 +1,5 @@
-/* Fatbin entries to plain bytes: raw, LZ4 blocks, zstd frames.  The sizes in the header are claims: memory is asked for only
- * when a claim is possible for what is stored, and the result must agree with it exactly. */
+/* Fatbin entries to plain bytes: raw, LZ4 blocks, zstd frames.  The sizes in the header are claims: memory is asked for
+ * only when a claim is possible for what is stored, and the result must agree with it exactly. */
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <anywarp/fatbin.h>
 

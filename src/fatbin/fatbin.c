@@ -1,5 +1,5 @@
-/* Fatbin containers: walking the entries, choosing the PTX, describing.  It decompresses nothing (extract.c) and looks into no
- * file (elf.c).  Headers are copied out before use, as containers may lie at any address. */
+/* Fatbin containers: walking the entries, choosing the PTX, describing.  It decompresses nothing (extract.c) and looks
+ * into no file (elf.c).  Headers are copied out before use, as containers may lie at any address. */
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <anywarp/fatbin.h>
 

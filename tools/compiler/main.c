@@ -1,9 +1,9 @@
 /* The compiler process: the only program of ours that maps LLVM.
  *
- * `--serve` is started by the runtime (src/core/jit_spawn.c) with a socket: this file makes the process harmless and lets a
- * forked worker serve (serve.c), so that a crash, an abort or a kill of the worker is told to the client with its signal.
- * The client cannot wait for us itself: a child of the user's program would show up in that program's own wait().
- * `compile ...` is the body of `anywarp compile`, kept here so that `anywarp` starts without LLVM. */
+ * `--serve` is started by the runtime (src/core/jit_spawn.c) with a socket: this file makes the process harmless and
+ * lets a forked worker serve (serve.c), so that a crash, an abort or a kill of the worker is told to the client with
+ * its signal. The client cannot wait for us itself: a child of the user's program would show up in that program's own
+ * wait(). `compile ...` is the body of `anywarp compile`, kept here so that `anywarp` starts without LLVM. */
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <dirent.h>
 #include <errno.h>
@@ -68,8 +68,8 @@ static void lower_limit(int resource, rlim_t to)
     }
 }
 
-/* A runaway compile shall fail by itself before the machine swaps, and if the kernel must choose, choose us.  AddressSanitizer
- * reserves terabytes of addresses that it never uses. */
+/* A runaway compile shall fail by itself before the machine swaps, and if the kernel must choose, choose us.
+ * AddressSanitizer reserves terabytes of addresses that it never uses. */
 static void limit_memory(void)
 {
 #ifndef __SANITIZE_ADDRESS__

@@ -1,5 +1,5 @@
-/* Serving compile requests: reads a request, calls the compiler, writes the answer; keeps the modules used last.  One thread, one
- * request at a time.  What becomes of a crash is main.c's affair, and the client's. */
+/* Serving compile requests: reads a request, calls the compiler, writes the answer; keeps the modules used last.  One
+ * thread, one request at a time.  What becomes of a crash is main.c's affair, and the client's. */
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "serve.h"
 

@@ -1,4 +1,5 @@
-/* Programs that stand where the compiler should be and do not speak its protocol, or stop doing so: AW_TEST_BAD says how. */
+/* Programs that stand where the compiler should be and do not speak its protocol, or stop doing so: AW_TEST_BAD says
+ * how. */
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <stdio.h>
 #include <stdlib.h>

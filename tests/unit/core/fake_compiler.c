@@ -1,7 +1,7 @@
 /* A stand-in for the PTX compiler, linked with the real compiler process: it obeys instead of compiling.
  *
- * A module's text is a list of kernel names; a text that begins with '!' is malformed.  Some names make the compiler behave
- * as compilers should not (see obey); for others the object is a text that names what was asked for. */
+ * A module's text is a list of kernel names; a text that begins with '!' is malformed.  Some names make the compiler
+ * behave as compilers should not (see obey); for others the object is a text that names what was asked for. */
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <dirent.h>
 #include <signal.h>

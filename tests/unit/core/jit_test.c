@@ -1,5 +1,5 @@
-/* The client of the compiler process against the real compiler process around a stand-in compiler (fake_compiler.c), and against
- * programs that misbehave (bad_compiler.c). */
+/* The client of the compiler process against the real compiler process around a stand-in compiler (fake_compiler.c),
+ * and against programs that misbehave (bad_compiler.c). */
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <criterion/criterion.h>
 

@@ -1,5 +1,6 @@
 /* Makes fatbin containers for tests and fuzz seeds: every header length, compression and record the field has shown.
- * The layout is written down a second time here on purpose: a test that used the reader's structs could not see them wrong. */
+ * The layout is written down a second time here on purpose: a test that used the reader's structs could not see them
+ * wrong. */
 /* SPDX-License-Identifier: Apache-2.0 */
 #ifndef AW_TESTS_MAKE_FATBIN_H
 #define AW_TESTS_MAKE_FATBIN_H
