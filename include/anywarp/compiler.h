@@ -15,7 +15,8 @@
 extern "C" {
 #endif
 
-/* Part of every cache key.  Raise it when the manifest, an object's form, or generated code changes. */
+/* Part of every cache key, beside a digest of the compiler's own sources.  Raise it when the manifest or an object's form
+ * changes. */
 #define AW_COMPILER_ABI 1u
 
 /* ---- Manifest: flat, position-independent bytes; little endian; offsets from its first byte; strings NUL-terminated.
@@ -46,7 +47,7 @@ struct aw_manifest_kernel {
     uint32_t flags;             /* AW_KERNEL_* */
     uint64_t closure[2];        /* hash of all text the kernel's code depends on: the object's cache key */
 };
-enum { AW_KERNEL_DYNAMIC_SHARED = 1, AW_KERNEL_BARRIER = 2 };
+enum { AW_KERNEL_DYNAMIC_SHARED = 1, AW_KERNEL_BARRIER = 2, AW_KERNEL_BROKEN = 4 /* errors in its text: compiling will fail */ };
 
 struct aw_manifest_param {
     uint32_t offset, size, align;

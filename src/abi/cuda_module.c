@@ -111,11 +111,17 @@ static enum aw_status module_load(struct aw_ctx *ctx, struct aw_image *image, st
     struct aw_module *module;
     enum aw_status status = aw_module_create(ctx, image, options->opt_level, &module);
     const char *text = aw_image_log(image);
+    char *errors = NULL;
+    if (status == AW_OK && (status = aw_module_usable(module, &errors))) {
+        text = errors ?: "";
+        (void)aw_module_destroy(module);
+    }
     jit_write(options, status, text);
     if (status)
         aw_err("a module cannot be loaded: %s%s%s", aw_status_text(status), *text ? "\n" : "", text);
     else
         *ret_module = (CUmodule)module;
+    free(errors);
     aw_image_unref(image);
     return status;
 }

@@ -4,6 +4,7 @@
 #include <anywarp/fatbin.h>
 
 #include <dlfcn.h>
+#include <link.h>
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -28,6 +29,7 @@ struct aw_image {
     const void *bytes;
     size_t size;     /* SIZE_MAX: not known */
     char *owned;     /* a copy of the bytes, or NULL */
+    void *pinned;    /* dlopen handle of the object that holds the bytes, or NULL */
     char *origin;    /* NULL: derived from the address when needed */
     bool debug;
     pthread_mutex_t lock;
@@ -88,6 +90,38 @@ static enum aw_status image_recognise(const void *bytes, unsigned flags, enum im
 
 /* ---- Life. */
 
+/* A run of bytes, and whether a read-only segment of a loaded object holds it. */
+struct segment_search {
+    uintptr_t begin, end;
+    const char *object; /* "" is the program */
+};
+
+static int segment_visit(struct dl_phdr_info *info, size_t size, void *user)
+{
+    struct segment_search *search = user;
+    (void)size;
+    for (int i = 0; i < info->dlpi_phnum; i++) {
+        const ElfW(Phdr) *ph = &info->dlpi_phdr[i];
+        uintptr_t at = info->dlpi_addr + ph->p_vaddr;
+        if (ph->p_type == PT_LOAD && search->begin >= at && search->end <= at + ph->p_memsz) {
+            search->object = ph->p_flags & PF_W ? NULL : info->dlpi_name;
+            return 1;
+        }
+    }
+    return 0;
+}
+
+/* Bytes in a program's own constant data need no copy: they cannot change, and they stay while their object is held open.
+ * Libraries hand in thousands of images that way. */
+static bool image_pin(struct aw_image *image, size_t size)
+{
+    struct segment_search search = { (uintptr_t)image->bytes, (uintptr_t)image->bytes + size, NULL };
+    dl_iterate_phdr(segment_visit, &search);
+    if (search.object)
+        image->pinned = dlopen(search.object[0] ? search.object : NULL, RTLD_LAZY | RTLD_NOLOAD);
+    return image->pinned != NULL;
+}
+
 /* Copies what the user may free once the call returned.  A wrapper's containers are taken to stay: it lives in a program. */
 static bool image_keep(struct aw_image *image)
 {
@@ -101,6 +135,10 @@ static bool image_keep(struct aw_image *image)
         size = whole;
     } else if (size == SIZE_MAX) {
         size = strlen(image->bytes);
+    }
+    if (image_pin(image, size + (image->kind == IMAGE_PTX))) {
+        image->size = size;
+        return true;
     }
     image->owned = malloc(size + 1);
     if (!image->owned)
@@ -163,6 +201,8 @@ void aw_image_unref(struct aw_image *image)
     aw_jit_close(image->jit);
     aw_buf_fini(&image->log);
     free(image->owned);
+    if (image->pinned)
+        dlclose(image->pinned);
     free(image->origin);
     pthread_mutex_destroy(&image->lock);
     free(image);

@@ -9,6 +9,7 @@
 
 #include "base/log.h"
 #include "cache/cache.h"
+#include "compiler_digest.h"
 #include "core/jit_pool.h"
 
 #define AW_ROOM "jit"
@@ -324,6 +325,7 @@ static struct aw_hash128 manifest_key(const struct aw_text texts[], size_t n)
 {
     struct aw_hasher h;
     aw_hasher_init(&h);
+    aw_hasher_add(&h, AW_COMPILER_DIGEST, sizeof AW_COMPILER_DIGEST);
     add_u32(&h, AW_COMPILER_ABI);
     for (size_t i = 0; i < n; i++)
         aw_hasher_add(&h, texts[i].ptr, texts[i].len);
@@ -335,6 +337,7 @@ static struct aw_hash128 object_key(const struct aw_manifest_kernel *kernel, con
 {
     struct aw_hasher h;
     aw_hasher_init(&h);
+    aw_hasher_add(&h, AW_COMPILER_DIGEST, sizeof AW_COMPILER_DIGEST);
     add_u32(&h, AW_COMPILER_ABI);
     aw_hasher_add(&h, kernel->closure, sizeof kernel->closure);
     aw_hasher_add(&h, o->target, strlen(o->target));

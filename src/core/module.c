@@ -48,6 +48,24 @@ enum aw_status aw_module_create(struct aw_ctx *ctx, struct aw_image *image, unsi
     return AW_OK;
 }
 
+enum aw_status aw_module_usable(struct aw_module *module, char **ret_log)
+{
+    const struct aw_manifest *manifest = module->manifest;
+    const struct aw_manifest_kernel *kernels = manifest_at(manifest, manifest->kernels);
+    for (uint32_t i = 0; i < manifest->n_kernels; i++)
+        if (!(kernels[i].flags & AW_KERNEL_BROKEN))
+            return AW_OK;
+    if (!manifest->n_kernels)
+        return AW_OK;
+    struct aw_compile_options options = { .target = module->ctx->device->target, .opt_level = module->opt_level };
+    char *bytes = NULL;
+    size_t size;
+    *ret_log = NULL;
+    enum aw_status status = aw_jit_compile(aw_image_jit(module->image), 0, &options, &bytes, &size, ret_log);
+    free(bytes);
+    return status;
+}
+
 enum aw_status aw_module_destroy(struct aw_module *module)
 {
     if (!aw_slab_kill(&aw_module_slab, module))

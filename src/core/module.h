@@ -95,6 +95,9 @@ static inline struct aw_module *aw_module_from(const void *handle)
 
 /* Loads an image into `ctx`.  Takes its own reference.  On failure the reason is aw_image_log(image). */
 enum aw_status aw_module_create(struct aw_ctx *ctx, struct aw_image *image, unsigned opt_level, struct aw_module **ret_module);
+/* AW_OK when some kernel of the module can be compiled, or there is none.  Else why not: *ret_log is heap, caller frees, or NULL.
+ * A user who hands in one text wants to hear of its errors at once, not at the first launch. */
+enum aw_status aw_module_usable(struct aw_module *module, char **ret_log);
 enum aw_status aw_module_destroy(struct aw_module *module); /* waits for its context's work */
 /* AW_ERR_NOT_FOUND.  The function lives as long as its module. */
 enum aw_status aw_module_function(struct aw_module *module, const char *name, struct aw_func **ret_func);
