@@ -1,0 +1,156 @@
+/* include/anywarp/compiler.h over the rooms of ptx/: open (parse, link, check), compile one kernel, print.
+ *
+ * Each compilation has an LLVM context of its own, so that nothing of one outlives it or reaches another. */
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <anywarp/compiler.h>
+
+#include "lower/lower.h"
+#include "module/module.h"
+#include "target/target.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+struct aw_compiler_module {
+    struct ptx_module *ptx;
+    struct aw_manifest *manifest;
+};
+
+/* The buffer's text as a heap string that the caller frees; never NULL unless memory is out. */
+static char *text_take(struct aw_buf *buf)
+{
+    char *text = buf->ptr ? buf->ptr : calloc(1, 1);
+    *buf = (struct aw_buf){ 0 };
+    return text;
+}
+
+int aw_compiler_open(const struct aw_text texts[], size_t n, struct aw_compiler_module **ret_module, char **ret_diags)
+{
+    struct ptx_diags diags = { 0 };
+    struct aw_compiler_module *module = calloc(1, sizeof *module);
+    int status = module ? (int)ptx_open(texts, n, &diags, &module->ptx) : AW_ERR_OUT_OF_MEMORY;
+    if (status == AW_OK) {
+        module->manifest = ptx_manifest_build(module->ptx);
+        if (!module->manifest) {
+            status = errno == EFBIG ? AW_ERR_INVALID_PTX : AW_ERR_OUT_OF_MEMORY;
+            aw_buf_printf(&diags.text, "<ptx>:0:0: error: %s\n", status == AW_ERR_INVALID_PTX ? "the module is too large"
+                                                                                            : "out of memory");
+        }
+    }
+    *ret_diags = text_take(&diags.text);
+    ptx_diags_fini(&diags);
+    if (status == AW_OK)
+        *ret_module = module;
+    else
+        aw_compiler_close(module);
+    return status;
+}
+
+void aw_compiler_close(struct aw_compiler_module *module)
+{
+    if (!module)
+        return;
+    free(module->manifest);
+    ptx_module_destroy(module->ptx);
+    free(module);
+}
+
+const struct aw_manifest *aw_compiler_manifest(const struct aw_compiler_module *module)
+{
+    return module->manifest;
+}
+
+char *aw_compiler_print(const struct aw_compiler_module *module)
+{
+    struct aw_buf buf = { 0 };
+    ptx_print(module->ptx, &buf);
+    if (buf.failed) {
+        aw_buf_fini(&buf);
+        return NULL;
+    }
+    return text_take(&buf);
+}
+
+bool aw_compiler_target_ok(const char *target)
+{
+    ptx_llvm_init();
+    return target && ptx_target_find(target);
+}
+
+/* ---- Compiling */
+struct diagnosed {
+    struct aw_buf *diags;
+    const char *kernel;
+};
+
+/* LLVM's own messages, such as a backend that ran out of registers. */
+static void diagnostic(LLVMDiagnosticInfoRef info, void *user)
+{
+    struct diagnosed *d = user;
+    LLVMDiagnosticSeverity severity = LLVMGetDiagInfoSeverity(info);
+    if (severity != LLVMDSError && severity != LLVMDSWarning)
+        return;
+    char *text = LLVMGetDiagInfoDescription(info);
+    aw_buf_printf(d->diags, "<llvm>:0:0: %s: in '%s': %s\n", severity == LLVMDSError ? "error" : "warning", d->kernel, text);
+    LLVMDisposeMessage(text);
+}
+
+static int emit_lowered(const struct ptx_target *target, const struct ptx_lowered *lowered,
+                        const struct ptx_finish *finish, struct ptx_result *ret, struct aw_buf *diags)
+{
+    if (finish->emit != AW_EMIT_IR)
+        return target->finish(lowered->module, finish, ret, diags);
+    int status = ptx_target_prepare(lowered->module, diags);
+    return status == AW_OK ? ptx_emit_ir(lowered->module, ret, diags) : status;
+}
+
+static int compile_with(struct aw_compiler_module *module, struct ptx_func *kernel, const char *name,
+                        const struct ptx_target *target, const struct aw_compile_options *options, enum aw_emit emit,
+                        struct ptx_result *ret, struct aw_buf *diags)
+{
+    LLVMContextRef context = LLVMContextCreate();
+    if (!context)
+        return AW_ERR_OUT_OF_MEMORY;
+    struct diagnosed d = { diags, name };
+    LLVMContextSetDiagnosticHandler(context, diagnostic, &d);
+    struct ptx_lowered lowered;
+    int status = ptx_lower_kernel(module->ptx, kernel, target, context, &lowered, diags);
+    if (status == AW_OK) {
+        struct ptx_finish finish = { options, emit, name, lowered.static_shared, lowered.param_size, lowered.kernarg_size,
+                                     lowered.flags };
+        status = emit_lowered(target, &lowered, &finish, ret, diags);
+        LLVMDisposeModule(lowered.module);
+    }
+    LLVMContextDispose(context);
+    return status;
+}
+
+int aw_compiler_compile(struct aw_compiler_module *module, const char *kernel, const struct aw_compile_options *options,
+                        enum aw_emit emit, char **ret_bytes, size_t *ret_size, struct aw_kernel_info *ret_info,
+                        char **ret_diags)
+{
+    struct aw_buf diags = { 0 };
+    struct ptx_result result = { 0 };
+    ptx_llvm_init();
+    const struct ptx_target *target = options->target ? ptx_target_find(options->target) : NULL;
+    struct ptx_func *func = ptx_find_kernel(module->ptx, aw_str_from(kernel));
+    int status;
+    if (!target) {
+        aw_buf_printf(&diags, "<options>:0:0: error: target '%s' is not known\n", options->target ? options->target : "");
+        status = AW_ERR_INVALID_VALUE;
+    } else if (!func) {
+        aw_buf_printf(&diags, "<ptx>:0:0: error: there is no kernel '%s'\n", kernel);
+        status = AW_ERR_NOT_FOUND;
+    } else {
+        status = compile_with(module, func, kernel, target, options, emit, &result, &diags);
+    }
+    *ret_diags = text_take(&diags);
+    if (status != AW_OK)
+        return status;
+    *ret_bytes = result.bytes;
+    *ret_size = result.size;
+    if (ret_info)
+        *ret_info = result.info;
+    return AW_OK;
+}

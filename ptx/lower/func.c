@@ -1,0 +1,396 @@
+/* Functions: types, prologues, bodies, and one whole kernel.  What each instruction does is in the files named for nouns. */
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "lower/internal.h"
+
+#include <llvm-c/Analysis.h>
+#include <stdio.h>
+
+typedef bool lower_fn(struct ptx_lower *l, const struct ptx_instr *in);
+static lower_fn *const lowerings[] = {
+#define PTX_LOWERING(id, name) [PTX_LOWER_##id] = ptx_lower_##name,
+#include "tab/lowerings.inc"
+#undef PTX_LOWERING
+};
+
+/* ---- Errors */
+bool ptx_lower_error(struct ptx_lower *l, struct ptx_loc loc, const char *fmt, ...)
+{
+    char text[512], name[96] = "";
+    va_list ap;
+    va_start(ap, fmt);
+    vsnprintf(text, sizeof text, fmt, ap);
+    va_end(ap);
+    if (l->instr)
+        ptx_instr_name(l->instr, name, sizeof name);
+    struct aw_str file = l->ptx->name.len ? l->ptx->name : AW_STR("<ptx>");
+    struct aw_str func = l->func ? l->func->name : AW_STR("");
+    aw_buf_printf(l->diags, "%.*s:%u:%u: error: in '%.*s': %s%s%s\n", AW_STR_ARG(file), loc.line, loc.column,
+                  AW_STR_ARG(func), name, *name ? ": " : "", text);
+    return false;
+}
+
+bool ptx_lower_unsupported(struct ptx_lower *l, const struct ptx_instr *in, const char *what)
+{
+    return ptx_lower_error(l, in->loc, "not supported yet (%s)", what);
+}
+
+/* ---- Types of functions */
+bool ptx_param_is_array(const struct ptx_var *var)
+{
+    return var->n_dims > 0 || var->vec > 1;
+}
+
+static LLVMTypeRef value_type(struct ptx_lower *l, const struct ptx_var *var)
+{
+    return ptx_llvm_type(l, var->type);
+}
+
+LLVMTypeRef ptx_func_type(struct ptx_lower *l, const struct ptx_func *f)
+{
+    unsigned n = 2;
+    for (const struct ptx_var *p = f->params; p; p = p->next)
+        n++;
+    LLVMTypeRef *types = AW_NEW_ARRAY(l->arena, LLVMTypeRef, n), ret = l->void_type;
+    if (!types) {
+        l->out_of_memory = true;
+        return LLVMFunctionType(ret, NULL, 0, 0);
+    }
+    n = 0;
+    types[n++] = l->ptr[AS_CONST];
+    if (f->rets && ptx_param_is_array(f->rets))
+        types[n++] = l->ptr[AS_LOCAL];
+    else if (f->rets)
+        ret = value_type(l, f->rets);
+    for (const struct ptx_var *p = f->params; p; p = p->next)
+        types[n++] = ptx_param_is_array(p) ? l->ptr[AS_LOCAL] : value_type(l, p);
+    return LLVMFunctionType(ret, types, n, 0);
+}
+
+static void attribute_enum(struct ptx_lower *l, LLVMValueRef fn, unsigned index, const char *name, uint64_t value)
+{
+    unsigned kind = LLVMGetEnumAttributeKindForName(name, strlen(name));
+    LLVMAddAttributeAtIndex(fn, index, LLVMCreateEnumAttribute(l->context, kind, value));
+}
+
+static void attribute_text(struct ptx_lower *l, LLVMValueRef fn, const char *key, const char *value)
+{
+    LLVMAddAttributeAtIndex(fn, LLVMAttributeFunctionIndex,
+                            LLVMCreateStringAttribute(l->context, key, (unsigned)strlen(key), value,
+                                                      (unsigned)strlen(value)));
+}
+
+/* Bit-exact arithmetic needs subnormals, and control flow that other lanes depend on must stay as it is. */
+static void attributes_common(struct ptx_lower *l, LLVMValueRef fn)
+{
+    attribute_enum(l, fn, LLVMAttributeFunctionIndex, "nounwind", 0);
+    attribute_enum(l, fn, LLVMAttributeFunctionIndex, "convergent", 0);
+    attribute_text(l, fn, "denormal-fp-math", "ieee,ieee");
+    attribute_text(l, fn, "no-builtins", "");
+}
+
+static LLVMValueRef declare_device(struct ptx_lower *l, struct ptx_func *f)
+{
+    struct aw_str name = aw_arena_printf(l->arena, "f.%.*s", AW_STR_ARG(f->name));
+    LLVMValueRef fn = LLVMAddFunction(l->module, name.ptr ? name.ptr : "f", ptx_func_type(l, f));
+    LLVMSetLinkage(fn, LLVMInternalLinkage);
+    attributes_common(l, fn);
+    return fn;
+}
+
+static void dims_attribute(struct ptx_lower *l, LLVMValueRef fn, const char *key, const uint32_t dims[3])
+{
+    if (!dims[0])
+        return;
+    char text[48];
+    snprintf(text, sizeof text, "%u,%u,%u", dims[0], dims[1] ? dims[1] : 1, dims[2] ? dims[2] : 1);
+    attribute_text(l, fn, key, text);
+}
+
+static LLVMValueRef declare_kernel(struct ptx_lower *l, struct ptx_func *f)
+{
+    LLVMTypeRef type = LLVMFunctionType(l->void_type, &l->ptr[AS_CONST], 1, 0);
+    struct aw_str name = aw_arena_str(l->arena, f->name);
+    LLVMValueRef fn = LLVMAddFunction(l->module, name.ptr ? name.ptr : "kernel", type);
+    attributes_common(l, fn);
+    attribute_text(l, fn, "aw-kernel", "");
+    char bytes[24];
+    snprintf(bytes, sizeof bytes, "%u", l->static_shared);
+    attribute_text(l, fn, "aw-static-shared", bytes);
+    dims_attribute(l, fn, "aw-reqntid", f->req_ntid);
+    dims_attribute(l, fn, "aw-maxntid", f->max_ntid);
+    LLVMTypeRef kernarg = LLVMArrayType2(l->i8, (l->param_size + 7) / 8 * 8 + 16);
+    unsigned byref = LLVMGetEnumAttributeKindForName("byref", 5);
+    LLVMAddAttributeAtIndex(fn, 1, LLVMCreateTypeAttribute(l->context, byref, kernarg));
+    attribute_enum(l, fn, 1, "align", 16);
+    LLVMSetValueName2(LLVMGetParam(fn, 0), "kernarg", 7);
+    return fn;
+}
+
+/* ---- Bodies */
+static LLVMTypeRef register_type(struct ptx_lower *l, const struct ptx_var *var)
+{
+    switch (var->type) {
+    case PTX_F32: case PTX_F64: case PTX_F16: case PTX_PRED: return ptx_llvm_type(l, var->type);
+    default: return ptx_int_type(l, ptx_type_bits(var->type) ? ptx_type_bits(var->type) : 32);
+    }
+}
+
+/* Registers start as zero: PTX leaves them unspecified, and LLVM's undef would be worse than that. */
+static bool registers_make(struct ptx_lower *l, struct ptx_func *f)
+{
+    l->regs = AW_NEW_ARRAY(l->arena, LLVMValueRef, f->n_regs + 1);
+    l->reg_types = AW_NEW_ARRAY(l->arena, LLVMTypeRef, f->n_regs + 1);
+    if (!l->regs || !l->reg_types) {
+        l->out_of_memory = true;
+        return false;
+    }
+    for (uint32_t i = 0; i < f->n_regs; i++) {
+        l->reg_types[i] = register_type(l, f->reg_vars[i]);
+        l->regs[i] = LLVMBuildAlloca(l->builder, l->reg_types[i], "");
+        LLVMBuildStore(l->builder, LLVMConstNull(l->reg_types[i]), l->regs[i]);
+    }
+    return true;
+}
+
+static LLVMValueRef memory_for(struct ptx_lower *l, const struct ptx_var *var)
+{
+    char name[64];
+    snprintf(name, sizeof name, "%.*s", AW_STR_ARG(var->name));
+    unsigned align = var->align > 16 ? var->align : 16; /* arguments may be read by wider accesses than declared */
+    return ptx_entry_alloca(l, LLVMArrayType2(l->i8, var->size ? var->size : 1), align, name);
+}
+
+/* Formal parameters become memory that ld.param and address arithmetic can reach; scalar .reg ones their register. */
+static void params_make(struct ptx_lower *l, struct ptx_func *f)
+{
+    unsigned index = 1;
+    l->ret_alloca = l->ret_pointer = NULL;
+    if (f->rets && ptx_param_is_array(f->rets)) {
+        l->ret_pointer = LLVMGetParam(l->fn, index++);
+        f->rets->user = l->ret_pointer;
+    } else if (f->rets && f->rets->space == PTX_SPACE_PARAM) {
+        f->rets->user = l->ret_alloca = memory_for(l, f->rets);
+        LLVMBuildStore(l->builder, LLVMConstNull(value_type(l, f->rets)), l->ret_alloca);
+    }
+    for (struct ptx_var *p = f->params; p; p = p->next) {
+        LLVMValueRef value = LLVMGetParam(l->fn, index++);
+        if (p->space == PTX_SPACE_REG) {
+            LLVMBuildStore(l->builder, ptx_from_bits(l, ptx_to_bits(l, value), l->reg_types[p->index]), l->regs[p->index]);
+        } else if (ptx_param_is_array(p)) {
+            p->user = value;
+        } else {
+            LLVMValueRef memory = memory_for(l, p);
+            LLVMBuildStore(l->builder, value, memory);
+            p->user = memory;
+        }
+    }
+}
+
+static void arena_make(struct ptx_lower *l)
+{
+    LLVMValueRef cell = b_gep(l, l->kernarg, b_i64(l, (l->param_size + 7) / 8 * 8));
+    l->arena_int = LLVMBuildLoad2(l->builder, l->i64, cell, "arena");
+    LLVMSetAlignment(l->arena_int, 8);
+    ptx_invariant(l, l->arena_int);
+    l->arena_global = b_inttoptr(l, l->arena_int, l->ptr[AS_GLOBAL]);
+    l->arena_const = b_inttoptr(l, l->arena_int, l->ptr[AS_CONST]);
+}
+
+/* Blocks for labels, memory for .local and .param variables of the body. */
+static void body_prepare(struct ptx_lower *l, struct ptx_func *f)
+{
+    for (struct ptx_stmt *s = f->body; s; s = s->next) {
+        s->user = s->kind == PTX_STMT_LABEL ? ptx_block_new(l, "label") : NULL;
+        if (s->kind != PTX_STMT_DECL)
+            continue;
+        for (struct ptx_var *v = s->decl; v; v = v->next)
+            v->user = v->space == PTX_SPACE_LOCAL || v->space == PTX_SPACE_PARAM ? memory_for(l, v) : NULL;
+    }
+}
+
+static void body_end(struct ptx_lower *l, struct ptx_func *f)
+{
+    if (!ptx_block_open(l))
+        return;
+    if (f->is_entry)
+        LLVMBuildRetVoid(l->builder);
+    else /* control that runs off a function's end is undefined; a trap is the kindest reading */
+        b_simt(l, PTX_SIMT_TRAP, (LLVMValueRef[]){ b_i32(l, AW_ERR_LAUNCH_FAILED) }), LLVMBuildUnreachable(l->builder);
+}
+
+static bool body_lower(struct ptx_lower *l, struct ptx_func *f)
+{
+    bool ok = true;
+    for (struct ptx_stmt *s = f->body; s; s = s->next) {
+        if (s->kind == PTX_STMT_LABEL) {
+            ptx_block_enter(l, (LLVMBasicBlockRef)s->user);
+        } else if (s->kind == PTX_STMT_INSTR) {
+            if (!ptx_block_open(l)) /* no label leads here */
+                LLVMPositionBuilderAtEnd(l->builder, ptx_block_new(l, "dead"));
+            ok = ptx_lower_instr(l, s->instr) && ok;
+        }
+    }
+    body_end(l, f);
+    return ok;
+}
+
+static bool func_lower(struct ptx_lower *l, struct ptx_func *f)
+{
+    l->func = f;
+    l->fn = (LLVMValueRef)f->user;
+    l->kernarg = LLVMGetParam(l->fn, 0);
+    l->carry = NULL;
+    l->select_guard = NULL;
+    l->entry = ptx_block_new(l, "entry");
+    LLVMPositionBuilderAtEnd(l->builder, l->entry);
+    for (struct ptx_var *p = f->params; p; p = p->next)
+        p->user = NULL;
+    arena_make(l);
+    if (!registers_make(l, f))
+        return false;
+    if (!f->is_entry)
+        params_make(l, f);
+    body_prepare(l, f);
+    LLVMBasicBlockRef body = ptx_block_new(l, "body");
+    LLVMBuildBr(l->builder, body);
+    LLVMMoveBasicBlockAfter(body, l->entry);
+    LLVMPositionBuilderAtEnd(l->builder, body);
+    bool ok = body_lower(l, f);
+    l->instr = NULL;
+    return ok;
+}
+
+/* ---- Instructions */
+
+/* No effect but on registers, and cheap: under a guard such an instruction becomes a select, not a branch. */
+static bool is_selectable(const struct ptx_instr *in)
+{
+    static const char *const names[] = { "abs", "add", "and", "bfe", "bfi", "cvt", "cvta", "fma", "lop3", "mad", "max", "min",
+                                         "mov", "mul", "neg", "not", "or", "selp", "set", "setp", "shf", "shl", "shr", "sub",
+                                         "xor" };
+    if (in->n_ops == 0 || ptx_has(in, PTX_MOD_CC))
+        return false;
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+        if (aw_str_is(in->mnemonic, names[i]))
+            return true;
+    return false;
+}
+
+static bool lower_guarded(struct ptx_lower *l, const struct ptx_instr *in, lower_fn *fn)
+{
+    LLVMValueRef guard = ptx_src(l, in->guard, PTX_PRED);
+    if (is_selectable(in)) {
+        l->select_guard = guard;
+        bool ok = fn(l, in);
+        l->select_guard = NULL;
+        return ok;
+    }
+    LLVMBasicBlockRef then = ptx_block_new(l, "guarded"), done = ptx_block_new(l, "");
+    LLVMBuildCondBr(l->builder, guard, then, done);
+    LLVMPositionBuilderAtEnd(l->builder, then);
+    bool ok = fn(l, in);
+    if (ptx_block_open(l))
+        LLVMBuildBr(l->builder, done);
+    LLVMPositionBuilderAtEnd(l->builder, done);
+    return ok;
+}
+
+bool ptx_lower_instr(struct ptx_lower *l, const struct ptx_instr *in)
+{
+    l->instr = in;
+    if (!in->form)
+        return ptx_lower_error(l, in->loc, "%.*s", AW_STR_ARG(in->why));
+    lower_fn *fn = lowerings[in->form->lowering];
+    size_t before = l->diags->len;
+    bool ok = in->guard ? lower_guarded(l, in, fn) : fn(l, in);
+    return ok && l->diags->len == before;
+}
+
+/* ---- One kernel */
+void ptx_types_make(struct ptx_lower *l)
+{
+    LLVMContextRef c = l->context;
+    l->i1 = LLVMInt1TypeInContext(c);
+    l->i8 = LLVMInt8TypeInContext(c);
+    l->i16 = LLVMInt16TypeInContext(c);
+    l->i32 = LLVMInt32TypeInContext(c);
+    l->i64 = LLVMInt64TypeInContext(c);
+    l->i128 = LLVMInt128TypeInContext(c);
+    l->f16 = LLVMHalfTypeInContext(c);
+    l->f32 = LLVMFloatTypeInContext(c);
+    l->f64 = LLVMDoubleTypeInContext(c);
+    l->void_type = LLVMVoidTypeInContext(c);
+    for (unsigned i = 0; i < 6; i++)
+        l->ptr[i] = LLVMPointerTypeInContext(c, i);
+}
+
+static int closure_lower(struct ptx_lower *l, struct ptx_closure *closure)
+{
+    bool ok = true;
+    for (uint32_t i = 0; i < closure->n_funcs; i++) {
+        struct ptx_func *f = closure->funcs[i];
+        if (f->rets && f->rets->next) {
+            ok = ptx_lower_error(l, f->loc, "function '%.*s' has several results: not supported", AW_STR_ARG(f->name));
+            continue;
+        }
+        f->user = f->is_entry ? declare_kernel(l, f) : declare_device(l, f);
+    }
+    for (uint32_t i = 0; ok && i < closure->n_funcs; i++)
+        ok = func_lower(l, closure->funcs[i]) && ok;
+    if (l->out_of_memory || l->arena->failed)
+        return AW_ERR_OUT_OF_MEMORY;
+    if (!ok)
+        return AW_ERR_NOT_SUPPORTED;
+    char *message = NULL;
+    if (LLVMVerifyModule(l->module, LLVMReturnStatusAction, &message)) {
+        aw_buf_printf(l->diags, "%.*s:%u:%u: error: internal: invalid IR for '%.*s': %s\n", AW_STR_ARG(l->ptx->name),
+                      closure->kernel->loc.line, closure->kernel->loc.column, AW_STR_ARG(closure->kernel->name), message);
+        ok = false;
+    }
+    LLVMDisposeMessage(message);
+    return ok ? AW_OK : AW_ERR_NOT_SUPPORTED;
+}
+
+static int lower_with(struct ptx_lower *l, struct ptx_func *kernel, struct ptx_lowered *ret)
+{
+    struct ptx_closure closure;
+    if (!ptx_closure_of(l->ptx, kernel, l->arena, &closure))
+        return AW_ERR_OUT_OF_MEMORY;
+    if (!ptx_closure_errors(&closure, l->diags))
+        return AW_ERR_INVALID_PTX;
+    ptx_module_shared_layout(l->ptx, &closure);
+    l->closure = &closure;
+    l->static_shared = (uint32_t)closure.static_shared;
+    if (ptx_uses_reserved_shared(&closure)) {
+        l->reserved_shared = (l->static_shared + 127) / 128 * 128;
+        l->static_shared = l->reserved_shared + PTX_RESERVED_SHARED;
+    }
+    l->param_size = ptx_param_size(kernel);
+    ptx_types_make(l);
+    l->module = LLVMModuleCreateWithNameInContext("ptx", l->context);
+    LLVMSetTarget(l->module, l->target->triple);
+    LLVMSetDataLayout(l->module, l->target->data_layout);
+    l->builder = LLVMCreateBuilderInContext(l->context);
+    int status = closure_lower(l, &closure);
+    LLVMDisposeBuilder(l->builder);
+    if (status != AW_OK) {
+        LLVMDisposeModule(l->module);
+        return status;
+    }
+    *ret = (struct ptx_lowered){ l->module, l->static_shared, l->param_size, (l->param_size + 7) / 8 * 8 + 16,
+                                 (closure.dynamic_shared ? AW_KERNEL_DYNAMIC_SHARED : 0) |
+                                     (closure.barrier ? AW_KERNEL_BARRIER : 0) };
+    return AW_OK;
+}
+
+int ptx_lower_kernel(struct ptx_module *module, struct ptx_func *kernel, const struct ptx_target *target,
+                     LLVMContextRef context, struct ptx_lowered *ret_lowered, struct aw_buf *diags)
+{
+    struct aw_arena arena = { 0 };
+    struct ptx_lower l = { .context = context, .target = target, .ptx = module, .arena = &arena, .diags = diags };
+    int status = lower_with(&l, kernel, ret_lowered);
+    aw_arena_fini(&arena);
+    if (status == AW_ERR_OUT_OF_MEMORY)
+        aw_buf_printf(diags, "%.*s: error: out of memory\n", AW_STR_ARG(module->name));
+    return status;
+}

@@ -1,0 +1,44 @@
+/* The aw.* functions of SIMT IR by number: declaring them in a module, and recognising them in one.
+ *
+ * Not their meaning (docs/architecture.md) nor their replacement (the finishers).  Thread-safe on distinct modules. */
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef AW_PTX_LOWER_SIMT_H
+#define AW_PTX_LOWER_SIMT_H
+
+#include <llvm-c/Core.h>
+#include <stdbool.h>
+
+enum ptx_simt {
+#define AW_SIMT(id, name, ret, args, traits) PTX_SIMT_##id,
+#include "lower/simt.def"
+#undef AW_SIMT
+    PTX_SIMT_COUNT,
+    PTX_SIMT_NONE = PTX_SIMT_COUNT
+};
+
+enum ptx_simt_traits {
+    PTX_SIMT_PURE, PTX_SIMT_CONVERGENT, PTX_SIMT_SYNC, PTX_SIMT_TIME, PTX_SIMT_EFFECT, PTX_SIMT_NORETURN
+};
+
+struct ptx_simt_info {
+    const char *name;             /* "aw.tid.x" */
+    const char *ret, *args;       /* type letters, see simt.def */
+    enum ptx_simt_traits traits;
+};
+
+/* Static; `id` below PTX_SIMT_COUNT. */
+const struct ptx_simt_info *ptx_simt_info(enum ptx_simt id);
+
+/* The function in `module`, declared with its attributes at first need. */
+LLVMValueRef ptx_simt_declare(LLVMModuleRef module, enum ptx_simt id);
+
+/* Which one a function is (by name), or PTX_SIMT_NONE; also for NULL and for values that are no function. */
+enum ptx_simt ptx_simt_of(LLVMValueRef function);
+
+/* Which one an instruction calls, or PTX_SIMT_NONE when it is no such call. */
+enum ptx_simt ptx_simt_called(LLVMValueRef instruction);
+
+/* Builds a call; `args` must match.  The call carries the callee's attributes. */
+LLVMValueRef ptx_simt_call(LLVMBuilderRef builder, LLVMModuleRef module, enum ptx_simt id, LLVMValueRef *args);
+
+#endif

@@ -1,0 +1,126 @@
+/* Between lanes and warps: barriers, shuffles, votes, matches, reductions (PTX ISA 9.7.9.5, .6, 9.7.13). */
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "lower/internal.h"
+
+/* ---- Block barriers */
+bool ptx_lower_bar(struct ptx_lower *l, const struct ptx_instr *in)
+{
+    LLVMValueRef args[2] = { ptx_src(l, &in->ops[0], PTX_U32),
+                             in->n_ops > 1 ? ptx_src(l, &in->ops[1], PTX_U32) : b_i32(l, 0) };
+    b_simt(l, ptx_has(in, PTX_MOD_ARRIVE) ? PTX_SIMT_BARRIER_ARRIVE : PTX_SIMT_BARRIER, args);
+    return true;
+}
+
+/* bar.red.op d, id{, threads}, p */
+bool ptx_lower_bar_red(struct ptx_lower *l, const struct ptx_instr *in)
+{
+    unsigned last = in->n_ops - 1;
+    uint32_t op = ptx_has(in, PTX_MOD_POPC) ? 0 : ptx_has(in, PTX_MOD_AND) ? 1 : 2;
+    LLVMValueRef args[4] = { ptx_src(l, &in->ops[1], PTX_U32),
+                             last > 2 ? ptx_src(l, &in->ops[2], PTX_U32) : b_i32(l, 0), b_i32(l, op),
+                             ptx_src(l, &in->ops[last], PTX_PRED) };
+    LLVMValueRef r = b_simt(l, PTX_SIMT_BARRIER_REDUCE, args);
+    if (op == 0)
+        ptx_dst(l, &in->ops[0], PTX_U32, r);
+    else
+        ptx_dst(l, &in->ops[0], PTX_PRED, b_ne(l, r, b_i32(l, 0)));
+    return true;
+}
+
+bool ptx_lower_warpsync(struct ptx_lower *l, const struct ptx_instr *in)
+{
+    b_simt(l, PTX_SIMT_WARPSYNC, (LLVMValueRef[]){ ptx_src(l, &in->ops[0], PTX_B32) });
+    return true;
+}
+
+/* ---- Warp operations.  The forms without .sync take the lanes that are here. */
+static LLVMValueRef member_mask(struct ptx_lower *l, const struct ptx_instr *in)
+{
+    return ptx_has(in, PTX_MOD_SYNC) ? ptx_src(l, &in->ops[in->n_ops - 1], PTX_B32)
+                                     : b_simt(l, PTX_SIMT_ACTIVEMASK, NULL);
+}
+
+/* Results that come as value and predicate, into d or d|p. */
+static void write_pair(struct ptx_lower *l, const struct ptx_operand *d, enum ptx_type type, LLVMValueRef pair)
+{
+    if (d->kind != PTX_OP_PAIR) {
+        ptx_dst(l, d, type, b_field(l, pair, 0));
+        return;
+    }
+    ptx_dst(l, &d->items[0], type, b_field(l, pair, 0));
+    ptx_dst(l, &d->items[1], PTX_PRED, b_field(l, pair, 1));
+}
+
+bool ptx_lower_shfl(struct ptx_lower *l, const struct ptx_instr *in)
+{
+    enum ptx_simt id = ptx_has(in, PTX_MOD_UP) ? PTX_SIMT_SHFL_UP
+                       : ptx_has(in, PTX_MOD_DOWN) ? PTX_SIMT_SHFL_DOWN
+                       : ptx_has(in, PTX_MOD_BFLY) ? PTX_SIMT_SHFL_BFLY : PTX_SIMT_SHFL_IDX;
+    LLVMValueRef args[4];
+    for (unsigned i = 0; i < 3; i++)
+        args[i] = ptx_src(l, &in->ops[1 + i], PTX_B32);
+    args[3] = member_mask(l, in);
+    write_pair(l, &in->ops[0], PTX_B32, b_simt(l, id, args));
+    return true;
+}
+
+bool ptx_lower_vote(struct ptx_lower *l, const struct ptx_instr *in)
+{
+    LLVMValueRef args[2] = { member_mask(l, in), ptx_src(l, &in->ops[1], PTX_PRED) };
+    if (ptx_has(in, PTX_MOD_BALLOT)) {
+        ptx_dst(l, &in->ops[0], PTX_B32, b_simt(l, PTX_SIMT_BALLOT, args));
+        return true;
+    }
+    enum ptx_simt id = ptx_has(in, PTX_MOD_ANY) ? PTX_SIMT_VOTE_ANY
+                       : ptx_has(in, PTX_MOD_ALL) ? PTX_SIMT_VOTE_ALL : PTX_SIMT_VOTE_UNI;
+    ptx_dst(l, &in->ops[0], PTX_PRED, b_simt(l, id, args));
+    return true;
+}
+
+bool ptx_lower_match(struct ptx_lower *l, const struct ptx_instr *in)
+{
+    enum ptx_type type = in->types[0];
+    bool wide = ptx_type_bits(type) == 64, all = ptx_has(in, PTX_MOD_ALL);
+    LLVMValueRef args[2] = { member_mask(l, in), ptx_src(l, &in->ops[1], type) };
+    enum ptx_simt id = all ? wide ? PTX_SIMT_MATCH_ALL_64 : PTX_SIMT_MATCH_ALL_32
+                           : wide ? PTX_SIMT_MATCH_ANY_64 : PTX_SIMT_MATCH_ANY_32;
+    LLVMValueRef r = b_simt(l, id, args);
+    if (all)
+        write_pair(l, &in->ops[0], PTX_B32, r);
+    else
+        ptx_dst(l, &in->ops[0], PTX_B32, r);
+    return true;
+}
+
+bool ptx_lower_activemask(struct ptx_lower *l, const struct ptx_instr *in)
+{
+    ptx_dst(l, &in->ops[0], PTX_B32, b_simt(l, PTX_SIMT_ACTIVEMASK, NULL));
+    return true;
+}
+
+bool ptx_lower_redux(struct ptx_lower *l, const struct ptx_instr *in)
+{
+    enum ptx_type type = in->types[0];
+    bool is_signed = ptx_is_signed(type);
+    enum ptx_simt id = ptx_has(in, PTX_MOD_ADD) ? PTX_SIMT_REDUX_ADD
+                       : ptx_has(in, PTX_MOD_MIN) ? is_signed ? PTX_SIMT_REDUX_MIN : PTX_SIMT_REDUX_UMIN
+                       : ptx_has(in, PTX_MOD_MAX) ? is_signed ? PTX_SIMT_REDUX_MAX : PTX_SIMT_REDUX_UMAX
+                       : ptx_has(in, PTX_MOD_AND) ? PTX_SIMT_REDUX_AND
+                       : ptx_has(in, PTX_MOD_OR) ? PTX_SIMT_REDUX_OR : PTX_SIMT_REDUX_XOR;
+    LLVMValueRef args[2] = { member_mask(l, in), ptx_src(l, &in->ops[1], type) };
+    ptx_dst(l, &in->ops[0], type, b_simt(l, id, args));
+    return true;
+}
+
+bool ptx_lower_elect(struct ptx_lower *l, const struct ptx_instr *in)
+{
+    LLVMValueRef r = b_simt(l, PTX_SIMT_ELECT, (LLVMValueRef[]){ member_mask(l, in) });
+    write_pair(l, &in->ops[0], PTX_B32, r);
+    return true;
+}
+
+bool ptx_lower_nanosleep(struct ptx_lower *l, const struct ptx_instr *in)
+{
+    b_simt(l, PTX_SIMT_NANOSLEEP, (LLVMValueRef[]){ ptx_src(l, &in->ops[0], PTX_U32) });
+    return true;
+}

@@ -1,0 +1,245 @@
+/* The AMDGPU finisher: SIMT IR to HSACO for one gfx target, by LLVM's backend and lld.
+ *
+ * What the aw.* functions mean here is in amdgpu_simt.c and amdgpu_env.c. */
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "target/amdgpu.h"
+
+#include <llvm-c/Analysis.h>
+#include <llvm-c/TargetMachine.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+/* ---- Targets: LLVM's CPU names; wave64 before gfx10.  `sramecc` and `xnack`: the machine has that setting. */
+struct gfx {
+    const char *name;
+    uint8_t major, version; /* version: least code object version that names it */
+    bool sramecc, xnack;
+};
+static const struct gfx gfxs[] = {
+    { "gfx900", 9, 4, false, true },   { "gfx902", 9, 4, false, true },   { "gfx904", 9, 4, false, true },
+    { "gfx906", 9, 4, true, true },    { "gfx908", 9, 4, true, true },    { "gfx909", 9, 4, false, true },
+    { "gfx90a", 9, 4, true, true },    { "gfx90c", 9, 4, false, true },   { "gfx942", 9, 4, true, true },
+    { "gfx950", 9, 4, true, true },    { "gfx1010", 10, 4, false, true }, { "gfx1011", 10, 4, false, true },
+    { "gfx1012", 10, 4, false, true }, { "gfx1013", 10, 4, false, true }, { "gfx1030", 10, 4, false, false },
+    { "gfx1031", 10, 4, false, false }, { "gfx1032", 10, 4, false, false }, { "gfx1033", 10, 4, false, false },
+    { "gfx1034", 10, 4, false, false }, { "gfx1035", 10, 4, false, false }, { "gfx1036", 10, 4, false, false },
+    { "gfx1100", 11, 4, false, false }, { "gfx1101", 11, 4, false, false }, { "gfx1102", 11, 4, false, false },
+    { "gfx1103", 11, 4, false, false }, { "gfx1150", 11, 4, false, false }, { "gfx1151", 11, 4, false, false },
+    { "gfx1152", 11, 4, false, false }, { "gfx1153", 11, 4, false, false }, { "gfx1200", 12, 4, false, false },
+    { "gfx1201", 12, 4, false, false }, { "gfx9-generic", 9, 6, false, true }, { "gfx9-4-generic", 9, 6, true, true },
+    { "gfx10-1-generic", 10, 6, false, true }, { "gfx10-3-generic", 10, 6, false, false },
+    { "gfx11-generic", 11, 6, false, false }, { "gfx12-generic", 12, 6, false, false },
+};
+
+/* "gfx90a:sramecc+:xnack-" to a row and LLVM features ("+sramecc,-xnack"; at least 64 bytes).  False when unknown. */
+static bool target_parse(const char *target, const struct gfx **ret_gfx, char *ret_features)
+{
+    size_t len = strcspn(target, ":");
+    const struct gfx *found = NULL;
+    for (size_t i = 0; i < sizeof gfxs / sizeof *gfxs; i++)
+        if (strlen(gfxs[i].name) == len && memcmp(gfxs[i].name, target, len) == 0)
+            found = &gfxs[i];
+    if (!found)
+        return false;
+    *ret_features = 0;
+    unsigned seen = 0;
+    for (const char *p = target + len; *p;) {
+        size_t n = strcspn(++p, ":");
+        bool sramecc = n == 8 && memcmp(p, "sramecc", 7) == 0, xnack = n == 6 && memcmp(p, "xnack", 5) == 0;
+        char sign = n ? p[n - 1] : 0;
+        unsigned bit = sramecc ? 1 : 2;
+        if ((sign != '+' && sign != '-') || !((sramecc && found->sramecc) || (xnack && found->xnack)) || seen & bit)
+            return false;
+        seen |= bit;
+        sprintf(ret_features + strlen(ret_features), "%s%c%s", *ret_features ? "," : "", sign, sramecc ? "sramecc" : "xnack");
+        p += n;
+    }
+    *ret_gfx = found;
+    return true;
+}
+
+static bool match(const char *target)
+{
+    const struct gfx *gfx;
+    char features[64];
+    return target_parse(target, &gfx, features);
+}
+
+/* ---- Attributes of the kernel and its functions */
+static void text_attribute(struct amdgpu *a, LLVMValueRef fn, const char *key, const char *value)
+{
+    LLVMAddAttributeAtIndex(fn, LLVMAttributeFunctionIndex,
+                            LLVMCreateStringAttribute(a->b.context, key, (unsigned)strlen(key), value,
+                                                      (unsigned)strlen(value)));
+}
+
+static bool dims_of(LLVMValueRef fn, const char *key, uint32_t ret[3])
+{
+    LLVMAttributeRef attr = LLVMGetStringAttributeAtIndex(fn, LLVMAttributeFunctionIndex, key, (unsigned)strlen(key));
+    unsigned len = 0;
+    const char *value = attr ? LLVMGetStringAttributeValue(attr, &len) : NULL;
+    char text[64];
+    if (!value || len >= sizeof text)
+        return false;
+    memcpy(text, value, len);
+    text[len] = 0;
+    return sscanf(text, "%u,%u,%u", &ret[0], &ret[1], &ret[2]) == 3;
+}
+
+static LLVMValueRef kernel_find(LLVMModuleRef module)
+{
+    for (LLVMValueRef fn = LLVMGetFirstFunction(module); fn; fn = LLVMGetNextFunction(fn))
+        if (LLVMGetStringAttributeAtIndex(fn, LLVMAttributeFunctionIndex, "aw-kernel", 9))
+            return fn;
+    return NULL;
+}
+
+enum { MAX_THREADS = 1024 };
+
+/* The block's shape: what the launch will use, or what the kernel requires. */
+static void shape_find(struct amdgpu *a)
+{
+    memcpy(a->block, a->finish->options->block, sizeof a->block);
+    if (!a->block[0] && !dims_of(a->kernel, "aw-reqntid", a->block))
+        memset(a->block, 0, sizeof a->block);
+}
+
+static void kernel_setup(struct amdgpu *a)
+{
+    LLVMSetFunctionCallConv(a->kernel, LLVMAMDGPUKERNELCallConv);
+    LLVMSetVisibility(a->kernel, LLVMProtectedVisibility);
+    uint32_t max[3] = { MAX_THREADS, 1, 1 };
+    uint64_t low = 1, high = MAX_THREADS;
+    if (a->block[0])
+        low = high = (uint64_t)a->block[0] * a->block[1] * a->block[2];
+    else if (dims_of(a->kernel, "aw-maxntid", max))
+        high = (uint64_t)max[0] * max[1] * max[2];
+    if (high < 1 || high > MAX_THREADS)
+        low = 1, high = MAX_THREADS;
+    char text[64];
+    snprintf(text, sizeof text, "%u,%u", (unsigned)low, (unsigned)high);
+    for (LLVMValueRef fn = LLVMGetFirstFunction(a->b.module); fn; fn = LLVMGetNextFunction(fn)) {
+        if (LLVMIsDeclaration(fn))
+            continue;
+        text_attribute(a, fn, "amdgpu-flat-work-group-size", text);
+        text_attribute(a, fn, "uniform-work-group-size", "true");
+    }
+}
+
+static void version_flag(struct amdgpu *a, unsigned version)
+{
+    LLVMMetadataRef value = LLVMValueAsMetadata(b_i32(&a->b, 100 * version));
+    static const char key[] = "amdhsa_code_object_version";
+    LLVMAddModuleFlag(a->b.module, LLVMModuleFlagBehaviorError, key, sizeof key - 1, value);
+}
+
+/* ---- The pipeline */
+static LLVMTargetMachineRef machine_create(const struct gfx *gfx, const char *features, unsigned level)
+{
+    LLVMTargetRef target;
+    char *message = NULL;
+    if (LLVMGetTargetFromTriple("amdgcn-amd-amdhsa", &target, &message)) {
+        LLVMDisposeMessage(message);
+        return NULL;
+    }
+    LLVMCodeGenOptLevel opt = level == 0 ? LLVMCodeGenLevelNone : level == 1 ? LLVMCodeGenLevelLess : LLVMCodeGenLevelDefault;
+    return LLVMCreateTargetMachine(target, "amdgcn-amd-amdhsa", gfx->name, features, opt, LLVMRelocPIC, LLVMCodeModelDefault);
+}
+
+static int optimise(struct amdgpu *a, LLVMTargetMachineRef machine)
+{
+    static const char *const levels[] = { "default<O0>", "default<O1>", "default<O2>", "default<O3>" };
+    unsigned level = a->finish->options->opt_level > 3 ? 3 : a->finish->options->opt_level;
+    /* Even without optimisation the bodies of aw.* functions go inline: some work only in the kernel itself. */
+    static const char inlining[] = "always-inline,function(sroa,early-cse,instcombine<no-verify-fixpoint>,sccp,simplifycfg),globaldce";
+    int status = ptx_passes_run(a->b.module, machine, level ? inlining : "always-inline,globaldce", a->diags);
+    if (status != AW_OK)
+        return status;
+    ptx_amdgpu_barriers_init(a);
+    return ptx_passes_run(a->b.module, machine, levels[level], a->diags);
+}
+
+/* Bytes per thread and block from the assembler's symbols would need a second run; the note in the object has them, and whoever
+ * loads it reads that.  Here is what is known without. */
+static void info_fill(struct amdgpu *a, struct ptx_result *ret)
+{
+    ret->info = (struct aw_kernel_info){ .shared_size = a->finish->static_shared, .kernarg_size = a->finish->kernarg_size,
+                                         .flags = a->finish->manifest_flags, .wave_size = a->wave64 ? 64 : 32 };
+}
+
+static int emit(struct amdgpu *a, LLVMTargetMachineRef machine, struct ptx_result *ret)
+{
+    enum aw_emit emit = a->finish->emit;
+    if (emit == AW_EMIT_IR_OPT)
+        return ptx_emit_ir(a->b.module, ret, a->diags);
+    if (emit == AW_EMIT_ASM)
+        return ptx_emit_machine(a->b.module, machine, LLVMAssemblyFile, ret, a->diags);
+    struct ptx_result object = { 0 };
+    int status = ptx_emit_machine(a->b.module, machine, LLVMObjectFile, &object, a->diags);
+    if (status != AW_OK || emit == AW_EMIT_OBJ) {
+        *ret = status == AW_OK ? object : *ret;
+        return status;
+    }
+    status = ptx_link_shared("elf64_amdgpu", object.bytes, object.size, ret, a->diags);
+    free(object.bytes);
+    return status;
+}
+
+static int run(struct amdgpu *a, const struct gfx *gfx, LLVMTargetMachineRef machine, struct ptx_result *ret)
+{
+    unsigned version = a->finish->options->code_object_version;
+    shape_find(a);
+    version_flag(a, gfx->version > 5 ? gfx->version : version ? version : 5);
+    int status = ptx_target_prepare(a->b.module, a->diags);
+    if (status != AW_OK)
+        return status;
+    ptx_amdgpu_simt(a);
+    kernel_setup(a);
+    status = optimise(a, machine);
+    struct ptx_result made = { 0 };
+    if (status == AW_OK)
+        status = emit(a, machine, &made);
+    if (status != AW_OK)
+        return status;
+    *ret = made;
+    info_fill(a, ret);
+    return AW_OK;
+}
+
+static int finish(LLVMModuleRef module, const struct ptx_finish *finish_, struct ptx_result *ret, struct aw_buf *diags)
+{
+    const struct gfx *gfx;
+    char features[64];
+    unsigned version = finish_->options->code_object_version;
+    if (!target_parse(finish_->options->target, &gfx, features) || (version && (version < 4 || version > 6))) {
+        aw_buf_printf(diags, "<options>:0:0: error: target '%s' or code object version %u is not known\n",
+                      finish_->options->target, version);
+        return AW_ERR_INVALID_VALUE;
+    }
+    struct amdgpu a = { .finish = finish_, .diags = diags, .major = gfx->major, .wave64 = gfx->major < 10 };
+    a.b.context = LLVMGetModuleContext(module);
+    a.b.module = module;
+    a.kernel = kernel_find(module);
+    LLVMTargetMachineRef machine = machine_create(gfx, features, finish_->options->opt_level);
+    if (!machine || !a.kernel) {
+        aw_buf_printf(diags, "<options>:0:0: error: no machine for '%s'\n", finish_->options->target);
+        return AW_ERR_INVALID_VALUE;
+    }
+    a.b.builder = LLVMCreateBuilderInContext(a.b.context);
+    ptx_types_make(&a.b);
+    int status = run(&a, gfx, machine, ret);
+    LLVMDisposeBuilder(a.b.builder);
+    LLVMDisposeTargetMachine(machine);
+    return status;
+}
+
+const struct ptx_target ptx_target_amdgpu = {
+    .name = "amdgpu",
+    .match = match,
+    .triple = "amdgcn-amd-amdhsa",
+    .data_layout = "e-m:e-p:64:64-p1:64:64-p2:32:32-p3:32:32-p4:64:64-p5:32:32-p6:32:32-p7:160:256:256:32-p8:128:128:128:48-"
+                   "p9:192:256:256:32-i64:64-v16:16-v24:32-v32:32-v48:64-v96:128-v192:256-v256:256-v512:512-v1024:1024-"
+                   "v2048:2048-n32:64-S32-A5-G1-ni:7:8:9",
+    .features = PTX_TARGET_NATIVE_F16,
+    .finish = finish,
+};

@@ -1,0 +1,196 @@
+/* Block barriers on AMDGPU.  Barrier 0 for the whole block is the hardware's; named ones, and those for some of the block's
+ * threads, count arrivals in shared memory.
+ *
+ * A waiting warp spins, asleep between looks.  On wave64 machines the two warps of a wave move together, so that one of them can
+ * wait for the other only at the same barrier. */
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "target/amdgpu.h"
+
+typedef LLVMValueRef V;
+
+enum { BARRIERS = 16 };
+
+/* Shared words: arrived threads, generation, and reduction value of each barrier. */
+enum { WORD_COUNT, WORD_GENERATION, WORD_VALUE, WORDS };
+
+static V call0(struct amdgpu *a, const char *name)
+{
+    return b_intrinsic(&a->b, name, NULL, 0, NULL, 0);
+}
+
+static unsigned scope_id(struct amdgpu *a, const char *scope)
+{
+    return LLVMGetSyncScopeID(a->b.context, scope, strlen(scope));
+}
+
+static void fence(struct amdgpu *a, const char *scope, LLVMAtomicOrdering order)
+{
+    LLVMBuildFenceSyncScope(a->b.builder, order, scope_id(a, scope), "");
+}
+
+void ptx_amdgpu_warpsync(struct amdgpu *a)
+{
+    fence(a, "wavefront", LLVMAtomicOrderingRelease);
+    call0(a, "llvm.amdgcn.wave.barrier");
+    fence(a, "wavefront", LLVMAtomicOrderingAcquire);
+}
+
+static void hardware_barrier(struct amdgpu *a)
+{
+    fence(a, "workgroup", LLVMAtomicOrderingRelease);
+    call0(a, "llvm.amdgcn.s.barrier");
+    fence(a, "workgroup", LLVMAtomicOrderingAcquire);
+}
+
+static V table(struct amdgpu *a)
+{
+    V cells = LLVMGetNamedGlobal(a->b.module, "aw.barriers");
+    if (cells)
+        return cells;
+    LLVMTypeRef type = LLVMArrayType2(a->b.i32, BARRIERS * WORDS);
+    cells = LLVMAddGlobalInAddressSpace(a->b.module, type, "aw.barriers", AS_SHARED);
+    LLVMSetLinkage(cells, LLVMInternalLinkage);
+    LLVMSetInitializer(cells, LLVMGetPoison(type));
+    LLVMSetAlignment(cells, 4);
+    return cells;
+}
+
+static V word(struct amdgpu *a, V id, unsigned which)
+{
+    struct ptx_lower *b = &a->b;
+    V index = b_add(b, b_mul(b, b_and(b, id, b_i32(b, BARRIERS - 1)), b_i32(b, 4 * WORDS)), b_i32(b, 4 * which));
+    return b_gep(b, table(a), index);
+}
+
+static V atomic(struct amdgpu *a, LLVMAtomicRMWBinOp op, V p, V v, LLVMAtomicOrdering order)
+{
+    return LLVMBuildAtomicRMWSyncScope(a->b.builder, op, p, v, order, scope_id(a, "workgroup"));
+}
+
+static V atomic_load(struct amdgpu *a, V p)
+{
+    V v = LLVMBuildLoad2(a->b.builder, a->b.i32, p, "");
+    LLVMSetAlignment(v, 4);
+    LLVMSetOrdering(v, LLVMAtomicOrderingMonotonic);
+    LLVMSetAtomicSyncScopeID(v, scope_id(a, "workgroup"));
+    return v;
+}
+
+/* The lowest lane of this warp that is here does `work`, then all meet again. */
+static V is_leader(struct amdgpu *a)
+{
+    struct ptx_lower *b = &a->b;
+    V first = b_intrinsic(b, "llvm.cttz", &b->i32, 1, (V[]){ ptx_amdgpu_active(a), b_bool(b, false) }, 2);
+    V lane = b_and(b, ptx_amdgpu_wave_lane(a), b_i32(b, 31));
+    return b_eq(b, first, lane);
+}
+
+/* PTX counts whole warps. */
+static V expected(struct amdgpu *a, V threads, V warps)
+{
+    struct ptx_lower *b = &a->b;
+    return b_select(b, b_eq(b, threads, b_i32(b, 0)), b_shl(b, warps, b_i32(b, 5)), threads);
+}
+
+/* This warp arrives; the last one begins the next generation. */
+static void arrive(struct amdgpu *a, V id, V threads, V warps)
+{
+    struct ptx_lower *b = &a->b;
+    fence(a, "workgroup", LLVMAtomicOrderingRelease);
+    LLVMBasicBlockRef lead = ptx_block_new(b, "arrive"), last = ptx_block_new(b, ""), done = ptx_block_new(b, "");
+    LLVMBuildCondBr(b->builder, is_leader(a), lead, done);
+    LLVMPositionBuilderAtEnd(b->builder, lead);
+    V before = atomic(a, LLVMAtomicRMWBinOpAdd, word(a, id, WORD_COUNT), b_i32(b, 32), LLVMAtomicOrderingAcquireRelease);
+    V complete = b_icmp(b, LLVMIntUGE, b_add(b, before, b_i32(b, 32)), expected(a, threads, warps));
+    LLVMBuildCondBr(b->builder, complete, last, done);
+    LLVMPositionBuilderAtEnd(b->builder, last);
+    atomic(a, LLVMAtomicRMWBinOpXchg, word(a, id, WORD_COUNT), b_i32(b, 0), LLVMAtomicOrderingMonotonic);
+    atomic(a, LLVMAtomicRMWBinOpAdd, word(a, id, WORD_GENERATION), b_i32(b, 1), LLVMAtomicOrderingRelease);
+    LLVMBuildBr(b->builder, done);
+    LLVMPositionBuilderAtEnd(b->builder, done);
+}
+
+static void counted_barrier(struct amdgpu *a, V id, V threads, V warps)
+{
+    struct ptx_lower *b = &a->b;
+    V generation = atomic_load(a, word(a, id, WORD_GENERATION));
+    arrive(a, id, threads, warps);
+    LLVMBasicBlockRef look = ptx_block_new(b, "look"), wait = ptx_block_new(b, ""), done = ptx_block_new(b, "");
+    ptx_block_enter(b, look);
+    V now = atomic_load(a, word(a, id, WORD_GENERATION));
+    LLVMBuildCondBr(b->builder, b_eq(b, now, generation), wait, done);
+    LLVMPositionBuilderAtEnd(b->builder, wait);
+    b_intrinsic(b, "llvm.amdgcn.s.sleep", NULL, 0, (V[]){ b_i32(b, 1) }, 1);
+    LLVMBuildBr(b->builder, look);
+    LLVMPositionBuilderAtEnd(b->builder, done);
+    fence(a, "workgroup", LLVMAtomicOrderingAcquire);
+}
+
+/* Constant operands, the usual case, leave one side of the branch only. */
+void ptx_amdgpu_barrier(struct amdgpu *a, V id, V threads, V warps)
+{
+    struct ptx_lower *b = &a->b;
+    V all = b_i32(b, a->block[0] * a->block[1] * a->block[2]);
+    V whole = b_eq(b, threads, b_i32(b, 0));
+    if (a->block[0])
+        whole = b_or(b, whole, b_eq(b, threads, all));
+    LLVMBasicBlockRef hardware = ptx_block_new(b, "whole"), counted = ptx_block_new(b, "counted"), done = ptx_block_new(b, "");
+    LLVMBuildCondBr(b->builder, b_and(b, b_eq(b, id, b_i32(b, 0)), whole), hardware, counted);
+    LLVMPositionBuilderAtEnd(b->builder, hardware);
+    hardware_barrier(a);
+    LLVMBuildBr(b->builder, done);
+    LLVMPositionBuilderAtEnd(b->builder, counted);
+    counted_barrier(a, id, threads, warps);
+    LLVMBuildBr(b->builder, done);
+    LLVMPositionBuilderAtEnd(b->builder, done);
+}
+
+void ptx_amdgpu_barrier_arrive(struct amdgpu *a, V id, V threads, V warps)
+{
+    arrive(a, id, threads, warps);
+}
+
+/* The result through the barrier's word in shared memory; barriers around it keep it for this reduction. */
+V ptx_amdgpu_barrier_reduce(struct amdgpu *a, V *p, V warps)
+{
+    struct ptx_lower *b = &a->b;
+    V id = p[0], threads = p[1], op = p[2], zero = b_i32(b, 0), cell = word(a, id, WORD_VALUE);
+    V is_and = b_eq(b, op, b_i32(b, 1)), one = b_zext(b, p[3], b->i32);
+    ptx_amdgpu_barrier(a, id, threads, warps); /* a slow warp may still read the last result */
+    atomic(a, LLVMAtomicRMWBinOpXchg, cell, b_zext(b, is_and, b->i32), LLVMAtomicOrderingMonotonic);
+    ptx_amdgpu_barrier(a, id, threads, warps);
+    /* and: a false predicate clears the word; popc and or: count the true ones. */
+    atomic(a, LLVMAtomicRMWBinOpAdd, cell, b_select(b, is_and, zero, one), LLVMAtomicOrderingMonotonic);
+    V keep = b_select(b, b_and(b, is_and, b_not(b, p[3])), zero, b_i32(b, UINT32_MAX));
+    atomic(a, LLVMAtomicRMWBinOpAnd, cell, keep, LLVMAtomicOrderingMonotonic);
+    ptx_amdgpu_barrier(a, id, threads, warps);
+    V r = atomic_load(a, cell), truth = b_zext(b, b_ne(b, r, zero), b->i32);
+    return b_select(b, b_eq(b, op, zero), r, truth);
+}
+
+void ptx_amdgpu_barriers_init(struct amdgpu *a)
+{
+    struct ptx_lower *b = &a->b;
+    V cells = LLVMGetNamedGlobal(b->module, "aw.barriers");
+    if (!cells || !LLVMGetFirstUse(cells))
+        return;
+    LLVMBasicBlockRef old = LLVMGetEntryBasicBlock(a->kernel);
+    LLVMBasicBlockRef head = LLVMInsertBasicBlockInContext(b->context, old, "head");
+    b->fn = a->kernel;
+    LLVMPositionBuilderAtEnd(b->builder, head);
+    for (V i = LLVMGetFirstInstruction(old), next; i && LLVMIsAAllocaInst(i); i = next) { /* allocas stay in the entry */
+        next = LLVMGetNextInstruction(i);
+        LLVMInstructionRemoveFromParent(i);
+        LLVMInsertIntoBuilder(b->builder, i);
+    }
+    V ids = b_or(b, b_or(b, ptx_amdgpu_thread(a, 0), ptx_amdgpu_thread(a, 1)), ptx_amdgpu_thread(a, 2));
+    LLVMBasicBlockRef clear = ptx_block_new(b, "clear"), ready = ptx_block_new(b, "ready");
+    LLVMBuildCondBr(b->builder, b_eq(b, ids, b_i32(b, 0)), clear, ready);
+    LLVMPositionBuilderAtEnd(b->builder, clear);
+    for (unsigned i = 0; i < BARRIERS * WORDS; i++)
+        LLVMSetAlignment(LLVMBuildStore(b->builder, b_i32(b, 0), b_gep(b, cells, b_i32(b, 4 * i))), 4);
+    LLVMBuildBr(b->builder, ready);
+    LLVMPositionBuilderAtEnd(b->builder, ready);
+    hardware_barrier(a);
+    LLVMBuildBr(b->builder, old);
+}

@@ -1,0 +1,305 @@
+/* The host finisher: SIMT IR of one kernel to an x86-64 shared object per include/anywarp/hostabi.h.
+ *
+ *   expand     approximations and library calls become SIMT IR
+ *   optimise   one lane's view, by LLVM's scalar passes
+ *   structure  small vectors taken apart, paths ended, control flow nested
+ *   vectorise  one lane to a warp (ptx/simt/)
+ *   clean up   by LLVM's passes on the vector form
+ *   emit       LLVM's x86 backend, lld
+ *
+ * Not the vectoriser itself, nor what runs the result (src/provider/host). */
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "target/host.h"
+#include "simt/vectorise.h"
+#include "target/target.h"
+#include <llvm-c/Analysis.h>
+#include <llvm-c/Target.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define TRIPLE "x86_64-pc-linux-gnu"
+#define SERVICE_STACK (32u << 10)    /* what the runtime's services may take on a warp's stack */
+#define RECURSION_STACK (8u << 20)   /* for kernels whose depth is not known; touched pages only are paid for */
+#define MANY_INSTRUCTIONS 120000     /* in vector form: LLVM's faster instruction selection and allocation */
+
+/* instcombine can abort when it has not reached its fixed point in one round, hence the option. */
+#define IC "instcombine<no-verify-fixpoint>"
+static const char optimise[] =
+    "function(sroa,early-cse<memssa>,simplifycfg," IC "),always-inline,cgscc(inline),globaldce,"
+    "function(sroa,early-cse<memssa>,simplifycfg," IC ",loop-simplify,loop-mssa(loop-rotate,licm),gvn,"
+    "adce,simplifycfg," IC ",early-cse)";
+/* No instcombine after the scalariser: it would make vectors again. */
+static const char take_apart[] = "function(scalarizer<load-store>,early-cse,adce,lower-switch)";
+static const char structure[] =
+    "function(unify-loop-exits,structurizecfg,loop-simplify,lcssa)";
+static const char clean_up[] =
+    "always-inline,globaldce,function(sroa,early-cse<memssa>," IC ",simplifycfg,loop-mssa(loop-rotate,licm),gvn," IC
+    ",loop-mssa(licm),adce,simplifycfg)";
+
+/* One compilation. */
+struct host {
+    const struct ptx_finish *finish;
+    struct aw_buf *diags;
+    struct ptx_host_machine machine;
+    LLVMTargetMachineRef tm;
+    LLVMModuleRef in, out;
+    struct simt_stats stats;
+    uint64_t frames;                      /* bytes, sum over functions */
+    LLVMDiagnosticHandler next_handler;
+    void *next_context;
+};
+
+static bool match(const char *target)
+{
+    struct ptx_host_machine m;
+    if (!ptx_host_machine_parse(target, &m))
+        return false;
+    ptx_host_machine_fini(&m);
+    return true;
+}
+
+static bool open_machine(struct host *h)
+{
+    LLVMTargetRef target;
+    char *message = NULL;
+    if (LLVMGetTargetFromTriple(TRIPLE, &target, &message)) {
+        aw_buf_printf(h->diags, "error: %s\n", message);
+        LLVMDisposeMessage(message);
+        return false;
+    }
+    h->tm = LLVMCreateTargetMachine(target, TRIPLE, h->machine.cpu, h->machine.features, LLVMCodeGenLevelDefault, LLVMRelocPIC,
+                                    LLVMCodeModelDefault);
+    return h->tm != NULL;
+}
+
+/* ---- Before and after the vectoriser */
+
+static void set_string_attribute(LLVMValueRef fn, const char *key, const char *value)
+{
+    LLVMContextRef c = LLVMGetTypeContext(LLVMTypeOf(fn));
+    LLVMAddAttributeAtIndex(fn, (LLVMAttributeIndex)LLVMAttributeFunctionIndex,
+                            LLVMCreateStringAttribute(c, key, (unsigned)strlen(key), value, (unsigned)strlen(value)));
+}
+
+static void each_definition(LLVMModuleRef m, const char *const (*attributes)[2], size_t n)
+{
+    for (LLVMValueRef f = LLVMGetFirstFunction(m); f; f = LLVMGetNextFunction(f))
+        for (size_t i = 0; i < n && !LLVMIsDeclaration(f); i++)
+            set_string_attribute(f, attributes[i][0], attributes[i][1]);
+}
+
+/* Bytes of stack variables one thread has, over all functions. */
+static uint64_t local_bytes(LLVMModuleRef m)
+{
+    uint64_t sum = 0;
+    LLVMTargetDataRef layout = LLVMGetModuleDataLayout(m);
+    for (LLVMValueRef f = LLVMGetFirstFunction(m); f; f = LLVMGetNextFunction(f))
+        for (LLVMBasicBlockRef b = LLVMGetFirstBasicBlock(f); b; b = LLVMGetNextBasicBlock(b))
+            for (LLVMValueRef x = LLVMGetFirstInstruction(b); x; x = LLVMGetNextInstruction(x))
+                if (LLVMIsAAllocaInst(x) && LLVMIsAConstantInt(LLVMGetOperand(x, 0)))
+                    sum += LLVMABISizeOfType(layout, LLVMGetAllocatedType(x)) * LLVMConstIntGetZExtValue(LLVMGetOperand(x, 0));
+    return sum;
+}
+
+static int verify(LLVMModuleRef m, const char *phase, const char *kernel, struct aw_buf *diags)
+{
+    char *message = NULL;
+    bool bad = LLVMVerifyModule(m, LLVMReturnStatusAction, &message);
+    if (bad)
+        aw_buf_printf(diags, "%s: error: internal: malformed IR after %s: %s\n", kernel, phase, message);
+    LLVMDisposeMessage(message);
+    return bad ? AW_ERR_NOT_SUPPORTED : AW_OK;
+}
+
+static int make_scalar(struct host *h)
+{
+    /* Loops that copy or fill must stay loops. */
+    static const char *const attributes[][2] = { { "no-builtins", "" } };
+    const char *kernel = h->finish->kernel;
+    int status = ptx_host_expand(h->in, h->diags);
+    each_definition(h->in, attributes, 1);
+    if (status == AW_OK)
+        status = ptx_passes_run(h->in, NULL, optimise, h->diags);
+    if (status == AW_OK) {
+        ptx_host_split_vectors(h->in);
+        status = ptx_passes_run(h->in, NULL, take_apart, h->diags);
+    }
+    if (status == AW_OK)
+        status = simt_prepare(h->in, h->diags);
+    if (status == AW_OK)
+        status = ptx_passes_run(h->in, NULL, "function(mergereturn)", h->diags);
+    if (status == AW_OK && simt_irreducible(h->in)) {
+        status = ptx_passes_run(h->in, NULL, "function(reg2mem)", h->diags);
+        if (status == AW_OK)
+            status = simt_make_reducible(h->in, h->diags);
+        if (status == AW_OK)
+            status = verify(h->in, "giving loops one entry", kernel, h->diags);
+        if (status == AW_OK)
+            status = ptx_passes_run(h->in, NULL, "function(sroa,early-cse)", h->diags);
+    }
+    if (status == AW_OK)
+        status = verify(h->in, "preparation", kernel, h->diags);
+    if (status == AW_OK)
+        status = ptx_passes_run(h->in, NULL, structure, h->diags);
+    return status;
+}
+
+static int make_vector(struct host *h)
+{
+    const struct aw_compile_options *o = h->finish->options;
+    struct simt_options options = {
+        .kernel = h->finish->kernel,
+        .block = { o->block[0], o->block[1], o->block[2] },
+        .static_shared = h->finish->static_shared,
+        .kernarg_size = h->finish->kernarg_size,
+        .local_bytes = (uint32_t)local_bytes(h->in),
+        .fast_gather = h->machine.avx512,
+        .small_masks = h->machine.avx512,
+        .verify = true,
+    };
+    h->out = LLVMModuleCreateWithNameInContext(h->finish->kernel, LLVMGetModuleContext(h->in));
+    LLVMTargetDataRef layout = LLVMCreateTargetDataLayout(h->tm);
+    LLVMSetModuleDataLayout(h->out, layout);
+    LLVMSetTarget(h->out, TRIPLE);
+    LLVMDisposeTargetData(layout);
+    int status = simt_vectorise(h->in, h->out, &options, &h->stats, h->diags);
+    if (status == AW_OK)
+        status = verify(h->out, "vectorising", h->finish->kernel, h->diags);
+    if (getenv("AWDUMP")) LLVMPrintModuleToFile(h->out, "/tmp/sx/vector.ll", NULL);
+    if (status == AW_OK)
+        status = ptx_passes_run(h->out, h->tm, clean_up, h->diags);
+    return status;
+}
+
+/* ---- Machine code */
+
+/* LLVM reports each function's frame through this; anything else goes where it went. */
+static void on_diagnostic(LLVMDiagnosticInfoRef info, void *context)
+{
+    struct host *h = context;
+    char *text = LLVMGetDiagInfoDescription(info);
+    const char *size = strstr(text, "stack frame size (");
+    if (size)
+        h->frames += strtoull(size + strlen("stack frame size ("), NULL, 10) + 64;
+    else if (h->next_handler)
+        h->next_handler(info, h->next_context);
+    LLVMDisposeMessage(text);
+}
+
+static size_t count_instructions(LLVMModuleRef m)
+{
+    size_t n = 0;
+    for (LLVMValueRef f = LLVMGetFirstFunction(m); f; f = LLVMGetNextFunction(f))
+        for (LLVMBasicBlockRef b = LLVMGetFirstBasicBlock(f); b; b = LLVMGetNextBasicBlock(b))
+            for (LLVMValueRef x = LLVMGetFirstInstruction(b); x; x = LLVMGetNextInstruction(x))
+                n++;
+    return n;
+}
+
+static bool calls_itself(LLVMModuleRef in)
+{
+    /* Whatever was not inlined and is called from a device function: without a search, recursion is assumed. */
+    for (LLVMValueRef f = LLVMGetFirstFunction(in); f; f = LLVMGetNextFunction(f))
+        for (LLVMUseRef use = LLVMIsDeclaration(f) ? NULL : LLVMGetFirstUse(f); use; use = LLVMGetNextUse(use)) {
+            LLVMValueRef user = LLVMGetUser(use);
+            if (LLVMIsACallInst(user) && LLVMGetLinkage(LLVMGetBasicBlockParent(LLVMGetInstructionParent(user))) == LLVMInternalLinkage)
+                return true;
+        }
+    return false;
+}
+
+static uint32_t stack_bytes(const struct host *h)
+{
+    uint64_t n = h->frames + SERVICE_STACK;
+    if (calls_itself(h->in))
+        n += RECURSION_STACK > 256 * h->frames ? RECURSION_STACK : 256 * h->frames;
+    return n < UINT32_MAX ? (uint32_t)n : UINT32_MAX;
+}
+
+static int make_code(struct host *h, struct ptx_result *ret)
+{
+    static const char *const attributes[][2] = { { "warn-stack-size", "0" }, { "probe-stack", "inline-asm" } };
+    LLVMContextRef c = LLVMGetModuleContext(h->out);
+    bool text = h->finish->emit == AW_EMIT_ASM;
+    each_definition(h->out, attributes, 2);
+    h->next_handler = LLVMContextGetDiagnosticHandler(c);
+    h->next_context = LLVMContextGetDiagnosticContext(c);
+    LLVMContextSetDiagnosticHandler(c, on_diagnostic, h);
+    struct ptx_result object = { 0 };
+    int status = ptx_emit_machine(h->out, h->tm, text ? LLVMAssemblyFile : LLVMObjectFile, &object, h->diags);
+    LLVMContextSetDiagnosticHandler(c, h->next_handler, h->next_context);
+    if (status == AW_OK && !text)
+        status = ptx_host_object_finish(object.bytes, object.size, stack_bytes(h), h->finish->kernel, h->diags);
+    if (status == AW_OK && h->finish->emit == AW_EMIT_CODE_OBJECT)
+        status = ptx_link_shared("elf_x86_64", object.bytes, object.size, ret, h->diags);
+    else if (status == AW_OK) {
+        *ret = object;
+        object.bytes = NULL;
+    }
+    free(object.bytes);
+    return status;
+}
+
+static int run(struct host *h, struct ptx_result *ret)
+{
+    int status = make_scalar(h);
+    uint32_t local = status == AW_OK ? (uint32_t)local_bytes(h->in) : 0;
+    if (getenv("AWDUMP")) LLVMPrintModuleToFile(h->in, "/tmp/sx/scalar.ll", NULL);
+    if (status == AW_OK)
+        status = make_vector(h);
+    if (status == AW_OK)
+        status = verify(h->out, "optimising", h->finish->kernel, h->diags);
+    if (status != AW_OK)
+        return status;
+    if (count_instructions(h->out) > MANY_INSTRUCTIONS) {
+        LLVMDisposeTargetMachine(h->tm);
+        h->tm = NULL;
+        LLVMTargetRef target;
+        char *message = NULL;
+        if (LLVMGetTargetFromTriple(TRIPLE, &target, &message)) {
+            LLVMDisposeMessage(message);
+            return AW_ERR_NOT_SUPPORTED;
+        }
+        h->tm = LLVMCreateTargetMachine(target, TRIPLE, h->machine.cpu, h->machine.features, LLVMCodeGenLevelNone, LLVMRelocPIC,
+                                        LLVMCodeModelDefault);
+    }
+    struct ptx_result r = { 0 };
+    status = h->finish->emit == AW_EMIT_IR_OPT ? ptx_emit_ir(h->out, &r, h->diags) : make_code(h, &r);
+    if (status != AW_OK)
+        return status;
+    r.info = (struct aw_kernel_info){ .shared_size = h->finish->static_shared, .local_size = local, .wave_size = 32,
+                                      .kernarg_size = h->finish->kernarg_size, .flags = h->finish->manifest_flags };
+    *ret = r;
+    return AW_OK;
+}
+
+static int finish(LLVMModuleRef module, const struct ptx_finish *f, struct ptx_result *ret, struct aw_buf *diags)
+{
+    const uint32_t *block = f->options->block;
+    struct host h = { .finish = f, .diags = diags, .in = module };
+    uint64_t threads = (uint64_t)block[0] * block[1] * block[2];
+    if ((block[0] || block[1] || block[2]) && (!threads || threads > 1024 || block[0] > 1024 || block[1] > 1024 || block[2] > 64)) {
+        aw_buf_printf(diags, "%s: error: no block has the shape %ux%ux%u\n", f->kernel, block[0], block[1], block[2]);
+        return AW_ERR_INVALID_VALUE;
+    }
+    if (!ptx_host_machine_parse(f->options->target, &h.machine)) {
+        aw_buf_printf(diags, "error: unknown target %s\n", f->options->target);
+        return AW_ERR_INVALID_VALUE;
+    }
+    ptx_llvm_init();
+    int status = open_machine(&h) ? run(&h, ret) : AW_ERR_INVALID_VALUE;
+    if (h.out)
+        LLVMDisposeModule(h.out);
+    if (h.tm)
+        LLVMDisposeTargetMachine(h.tm);
+    ptx_host_machine_fini(&h.machine);
+    return status;
+}
+
+const struct ptx_target ptx_target_host = {
+    .name = "host",
+    .match = match,
+    .triple = TRIPLE,
+    .data_layout = "e-m:e-p:64:64-p3:32:32-p5:64:64-i64:64-i128:128-f80:128-n8:16:32:64-S128-A5",
+    .finish = finish,
+};

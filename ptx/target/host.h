@@ -1,0 +1,31 @@
+/* Inside the host finisher: what its files share. */
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef AW_PTX_TARGET_HOST_H
+#define AW_PTX_TARGET_HOST_H
+
+#include "base/status.h"
+#include <llvm-c/Core.h>
+#include <llvm-c/TargetMachine.h>
+
+/* ---- host_math.c */
+/* Gives every approximation, memory intrinsic and awkward conversion a body in SIMT IR.  AW_OK, or an error with a line. */
+int ptx_host_expand(LLVMModuleRef module, struct aw_buf *diags);
+/* Bit casts of small vectors become shifts, so that the scalariser can take all vectors apart. */
+void ptx_host_split_vectors(LLVMModuleRef module);
+
+/* ---- host_machine.c */
+struct ptx_host_machine {
+    char cpu[64];
+    char *features;    /* LLVM's form; owned, LLVMDisposeMessage */
+    bool avx512;       /* F, BW, DQ and VL */
+};
+/* Reads "host" or "host:cpu[,+feature,-feature ...]".  False: not one of ours or an unknown CPU; *ret then untouched. */
+bool ptx_host_machine_parse(const char *target, struct ptx_host_machine *ret);
+void ptx_host_machine_fini(struct ptx_host_machine *machine);
+
+/* ---- host_object.c */
+/* Reads a relocatable x86-64 ELF object: an undefined symbol is an error that names it; `stack_bytes` is written into the
+ * object table.  AW_OK or AW_ERR_NOT_SUPPORTED with a line. */
+int ptx_host_object_finish(char *bytes, size_t size, uint32_t stack_bytes, const char *kernel, struct aw_buf *diags);
+
+#endif

@@ -1,0 +1,102 @@
+/* What every target needs of LLVM: initialisation, finding a target, running passes, emitting.  Preparation is prepare.c's. */
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "target/target.h"
+
+#include <llvm-c/ErrorHandling.h>
+#include <llvm-c/Support.h>
+#include <llvm-c/Target.h>
+#include <llvm-c/Transforms/PassBuilder.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+static const struct ptx_target *const targets[] = { &ptx_target_amdgpu, &ptx_target_host };
+
+const struct ptx_target *ptx_target_find(const char *target)
+{
+    for (size_t i = 0; i < sizeof targets / sizeof *targets; i++)
+        if (targets[i]->match(target))
+            return targets[i];
+    return NULL;
+}
+
+/* LLVM ends the process after a fatal error; the compiler process exists so that this costs one kernel only. */
+static void fatal_error(const char *reason)
+{
+    fprintf(stderr, "anywarp: compiler: fatal error in LLVM: %s\n", reason);
+    fflush(stderr);
+}
+
+static void init_once(void)
+{
+    LLVMInstallFatalErrorHandler(fatal_error);
+    LLVMInitializeAMDGPUTargetInfo();
+    LLVMInitializeAMDGPUTarget();
+    LLVMInitializeAMDGPUTargetMC();
+    LLVMInitializeAMDGPUAsmPrinter();
+    LLVMInitializeAMDGPUAsmParser(); /* for inline assembly */
+    LLVMInitializeX86TargetInfo();
+    LLVMInitializeX86Target();
+    LLVMInitializeX86TargetMC();
+    LLVMInitializeX86AsmPrinter();
+}
+
+void ptx_llvm_init(void)
+{
+    static pthread_once_t once = PTHREAD_ONCE_INIT;
+    pthread_once(&once, init_once);
+}
+
+int ptx_passes_run(LLVMModuleRef module, LLVMTargetMachineRef machine, const char *passes, struct aw_buf *diags)
+{
+    LLVMPassBuilderOptionsRef options = LLVMCreatePassBuilderOptions();
+    LLVMErrorRef error = LLVMRunPasses(module, passes, machine, options);
+    LLVMDisposePassBuilderOptions(options);
+    if (!error)
+        return AW_OK;
+    char *message = LLVMGetErrorMessage(error);
+    aw_buf_printf(diags, "<ir>:0:0: error: passes '%s': %s\n", passes, message);
+    LLVMDisposeErrorMessage(message);
+    return AW_ERR_NOT_SUPPORTED;
+}
+
+/* Copies so that the bytes can be given away with free(). */
+static int result_copy(const char *bytes, size_t size, struct ptx_result *ret, struct aw_buf *diags)
+{
+    char *copy = malloc(size + 1);
+    if (!copy) {
+        aw_buf_printf(diags, "<ir>:0:0: error: out of memory\n");
+        return AW_ERR_OUT_OF_MEMORY;
+    }
+    memcpy(copy, bytes, size);
+    copy[size] = 0;
+    ret->bytes = copy;
+    ret->size = size;
+    return AW_OK;
+}
+
+int ptx_emit_ir(LLVMModuleRef module, struct ptx_result *ret, struct aw_buf *diags)
+{
+    char *text = LLVMPrintModuleToString(module);
+    int status = result_copy(text, strlen(text), ret, diags);
+    LLVMDisposeMessage(text);
+    return status;
+}
+
+int ptx_emit_machine(LLVMModuleRef module, LLVMTargetMachineRef machine, LLVMCodeGenFileType type, struct ptx_result *ret,
+                     struct aw_buf *diags)
+{
+    char *message = NULL;
+    LLVMMemoryBufferRef buffer = NULL;
+    size_t before = diags->len;
+    if (LLVMTargetMachineEmitToMemoryBuffer(machine, module, type, &message, &buffer)) {
+        aw_buf_printf(diags, "<ir>:0:0: error: code generation: %s\n", message ? message : "unknown");
+        LLVMDisposeMessage(message);
+        return AW_ERR_NOT_SUPPORTED;
+    }
+    int status = diags->len != before && strstr(diags->ptr + before, " error: ")
+                     ? AW_ERR_NOT_SUPPORTED /* LLVM told its diagnostic handler and went on */
+                     : result_copy(LLVMGetBufferStart(buffer), LLVMGetBufferSize(buffer), ret, diags);
+    LLVMDisposeMemoryBuffer(buffer);
+    return status;
+}

@@ -1,0 +1,77 @@
+/* Targets: what turns SIMT IR (docs/architecture.md, "SIMT IR") into bytes for one kind of machine.
+ *
+ * A target is one static table; the driver (compiler.c) picks it by name, lowers for its triple and data layout, and calls
+ * its finisher.  Not the lowering, which is the same for every target.  Thread-safe: all state is in the arguments. */
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef AW_PTX_TARGET_TARGET_H
+#define AW_PTX_TARGET_TARGET_H
+
+#include "base/status.h"
+#include <anywarp/compiler.h>
+#include <llvm-c/Core.h>
+#include <llvm-c/TargetMachine.h>
+
+/* What the lowering may use directly. */
+enum ptx_target_feature {
+    PTX_TARGET_NATIVE_F16 = 1, /* half arithmetic incl. fma without library calls or double rounding */
+};
+
+/* One compilation as the finisher sees it. */
+struct ptx_finish {
+    const struct aw_compile_options *options; /* target names this table's machine */
+    enum aw_emit emit;                        /* IR_OPT, ASM, OBJ or CODE_OBJECT; IR never reaches a finisher */
+    const char *kernel;                       /* its one kernel */
+    uint32_t static_shared;                   /* bytes */
+    uint32_t param_size, kernarg_size;        /* bytes; kernarg with the two hidden ones */
+    uint32_t manifest_flags;                  /* AW_KERNEL_DYNAMIC_SHARED, AW_KERNEL_BARRIER */
+};
+
+/* What a finisher makes.  bytes: heap, NUL-terminated one past size, taken by the caller. */
+struct ptx_result {
+    char *bytes;
+    size_t size;
+    struct aw_kernel_info info;
+};
+
+struct ptx_target {
+    const char *name;                       /* "amdgpu", "host" */
+    bool (*match)(const char *target);      /* is the string (never NULL) one of this target's, CPU and features known? */
+    const char *triple;                     /* of the SIMT IR; static */
+    const char *data_layout;                /* of the SIMT IR; sizes of ptr addrspace(0, 3, 5), alloca space 5 */
+    uint32_t features;                      /* enum ptx_target_feature */
+    /* Consumes nothing: `module` stays the caller's, changed beyond use.  Its context has a diagnostic handler that writes to
+     * `diags` (lines as aw_compiler_compile's).  AW_OK, AW_ERR_NOT_SUPPORTED, AW_ERR_INVALID_VALUE (options) or
+     * AW_ERR_OUT_OF_MEMORY, each but the first with a line in `diags`; *ret then untouched. */
+    int (*finish)(LLVMModuleRef module, const struct ptx_finish *finish, struct ptx_result *ret, struct aw_buf *diags);
+};
+
+extern const struct ptx_target ptx_target_amdgpu;
+extern const struct ptx_target ptx_target_host;
+
+/* NULL when no target takes that name. */
+const struct ptx_target *ptx_target_find(const char *target);
+
+/* ---- Shared by the finishers (target.c) */
+
+/* Registers the LLVM targets we build for, once per process, and the fatal error handler. */
+void ptx_llvm_init(void);
+
+/* Runs an LLVM pass pipeline, e.g. "sroa,instcombine<no-verify-fixpoint>".  `machine` may be NULL.  AW_OK, or
+ * AW_ERR_NOT_SUPPORTED with LLVM's message in `diags`. */
+int ptx_passes_run(LLVMModuleRef module, LLVMTargetMachineRef machine, const char *passes, struct aw_buf *diags);
+
+/* Runs first on every module, whatever the target: registers become values, calls of aw.exit disappear (functions that
+ * may end the lane are inlined into the kernel, whose call of it becomes a return), addresses of known objects become
+ * getelementptr, unreachable functions go.  AW_ERR_NOT_SUPPORTED when exit is reached through recursion. */
+int ptx_target_prepare(LLVMModuleRef module, struct aw_buf *diags);
+
+/* Textual IR, assembly or object bytes of `module` through `machine`. */
+int ptx_emit_ir(LLVMModuleRef module, struct ptx_result *ret, struct aw_buf *diags);
+int ptx_emit_machine(LLVMModuleRef module, LLVMTargetMachineRef machine, LLVMCodeGenFileType type, struct ptx_result *ret,
+                     struct aw_buf *diags);
+
+/* Links one relocatable ELF object to a shared object with lld in this process (link.cpp).  `machine` is lld's -m name:
+ * "elf64_amdgpu" or "elf_x86_64".  Thread-safe (serialised).  AW_OK, or AW_ERR_NOT_SUPPORTED with lld's messages. */
+int ptx_link_shared(const char *machine, const char *object, size_t size, struct ptx_result *ret, struct aw_buf *diags);
+
+#endif

@@ -1,0 +1,61 @@
+#!/usr/bin/env python3
+# Every AMDGPU target makes a loadable code object: right machine, version, metadata and descriptor for each kernel.
+# SPDX-License-Identifier: Apache-2.0
+"""usage: targets.py COMPILER LLVM_BINDIR FILE.ptx..."""
+import os
+import re
+import subprocess
+import sys
+import tempfile
+
+WAVE64 = ['gfx900', 'gfx906', 'gfx908', 'gfx90a', 'gfx942', 'gfx950']
+WAVE32 = ['gfx1010', 'gfx1030', 'gfx1100', 'gfx1151', 'gfx1201']
+SKIP = {'wrong_count'}  # kernels that are meant to be refused
+
+
+def run(*args):
+    return subprocess.run(args, capture_output=True, text=True, errors='replace', check=False)
+
+
+def check(compiler, readobj, path, kernel, target, version, out):
+    def fail(text, extra=''):
+        sys.exit(f'{path}: {kernel} for {target}, version {version}: {text}\n{extra}')
+
+    done = run(compiler, 'compile', path, '--target', target, '--kernel', kernel, '--code-object', str(version), '-o', out)
+    if done.returncode:
+        fail('not compiled', done.stderr)
+    read = run(readobj, '--file-headers', '--notes', '--symbols', out)
+    if read.returncode:
+        fail('not readable', read.stderr)
+    text = read.stdout
+    wave = 64 if target in WAVE64 else 32
+    for wanted in (f'EF_AMDGPU_MACH_AMDGCN_{target.upper()} ', 'OS/ABI: AMDGPU_HSA', f'ABIVersion: {version - 2}', 'Type: SharedObject',
+                   f'.wavefront_size: {wave}', f'Name: {kernel}.kd', 'STV_PROTECTED', '.kernarg_segment_align: 16'):
+        if wanted not in text:
+            fail(f'"{wanted}" is missing', text)
+    m = re.search(r'\.args:\s+-\s+\.name:\s+kernarg\s+\.offset:\s+0\s+\.size:\s+(\d+)\s+\.value_kind:\s+by_value', text)
+    if not m or int(m[1]) % 8 or int(m[1]) < 16:
+        fail('the one explicit argument is missing', text)
+    if re.search(r'Undefined|Section: Undefined \(0x0\)\s*\}\s*Symbol \{\s*Name: [^\s(]', text) and \
+       re.search(r'Name: (?!\s*\()(\S+) \(\d+\)[^}]*Section: Undefined', text):
+        fail('undefined symbols', text)
+
+
+def main(argv):
+    if len(argv) < 4:
+        sys.exit(__doc__)
+    compiler, readobj = argv[1], os.path.join(argv[2], 'llvm-readobj')
+    n = 0
+    with tempfile.TemporaryDirectory() as tmp:
+        for path in argv[3:]:
+            kernels = run(compiler, 'compile', path, '--emit=kernels').stdout.split()
+            if not kernels:
+                sys.exit(f'{path}: no kernels')
+            for i, target in enumerate(WAVE64 + WAVE32):
+                for j, kernel in enumerate(k for k in kernels if k not in SKIP):
+                    check(compiler, readobj, path, kernel, target, 4 + (i + j) % 2, os.path.join(tmp, 'k.hsaco'))
+                    n += 1
+    print(f'{n} code objects')
+
+
+main(sys.argv)

@@ -1,0 +1,199 @@
+/* `anywarp compile`: PTX files to PTX, IR, assembly or a code object, for looking at what the compiler does. */
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "anywarp.h"
+
+#include <anywarp/compiler.h>
+
+#include "base/file.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <time.h>
+
+static const char usage[] =
+    "usage: anywarp compile FILE.ptx... [--target gfx1100|host|...] [--emit=ptx|ir|ir-opt|asm|obj|hsaco|so|kernels]\n"
+    "                       [-o OUT] [--kernel NAME] [-O0..-O3] [--code-object 4|5|6] [--block X,Y,Z] [--time]\n"
+    "Several files are linked as one module.  Without --kernel every kernel is compiled, in turn; with -o there must be one.\n";
+
+enum what { EMIT_PTX = 100, EMIT_KERNELS };
+struct command {
+    struct aw_compile_options options;
+    const char *files[64], *kernel, *output;
+    size_t n_files;
+    int emit; /* enum aw_emit or enum what */
+    bool time;
+};
+
+static bool emit_from(const char *name, int *ret)
+{
+    static const struct {
+        const char *name;
+        int emit;
+    } names[] = { { "ptx", EMIT_PTX },        { "kernels", EMIT_KERNELS }, { "ir", AW_EMIT_IR },
+                  { "ir-opt", AW_EMIT_IR_OPT }, { "asm", AW_EMIT_ASM },      { "obj", AW_EMIT_OBJ },
+                  { "hsaco", AW_EMIT_CODE_OBJECT }, { "so", AW_EMIT_CODE_OBJECT } };
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+        if (strcmp(names[i].name, name) == 0) {
+            *ret = names[i].emit;
+            return true;
+        }
+    }
+    return false;
+}
+
+/* Value of "--name=value" or "--name value"; NULL when `argv[*i]` is another option. */
+static const char *option(const char *name, int argc, char **argv, int *i)
+{
+    size_t n = strlen(name);
+    if (strncmp(argv[*i], name, n) != 0)
+        return NULL;
+    if (argv[*i][n] == '=')
+        return argv[*i] + n + 1;
+    return argv[*i][n] == 0 && *i + 1 < argc ? argv[++*i] : NULL;
+}
+
+static bool argument(struct command *c, int argc, char **argv, int *i)
+{
+    const char *v;
+    if ((v = option("--target", argc, argv, i)))
+        c->options.target = v;
+    else if ((v = option("--emit", argc, argv, i)))
+        return emit_from(v, &c->emit);
+    else if ((v = option("--kernel", argc, argv, i)))
+        c->kernel = v;
+    else if ((v = option("-o", argc, argv, i)))
+        c->output = v;
+    else if ((v = option("--code-object", argc, argv, i)))
+        c->options.code_object_version = (uint32_t)atoi(v);
+    else if ((v = option("--block", argc, argv, i)))
+        return sscanf(v, "%u,%u,%u", &c->options.block[0], &c->options.block[1], &c->options.block[2]) == 3;
+    else if (argv[*i][0] == '-' && argv[*i][1] == 'O' && argv[*i][2] >= '0' && argv[*i][2] <= '3' && !argv[*i][3])
+        c->options.opt_level = (uint32_t)(argv[*i][2] - '0');
+    else if (strcmp(argv[*i], "--time") == 0)
+        c->time = true;
+    else if (argv[*i][0] == '-' || c->n_files == sizeof c->files / sizeof *c->files)
+        return false;
+    else
+        c->files[c->n_files++] = argv[*i];
+    return true;
+}
+
+static int output_write(const char *path, const char *bytes, size_t size)
+{
+    FILE *f = path && strcmp(path, "-") != 0 ? fopen(path, "wb") : stdout;
+    bool ok = f && fwrite(bytes, 1, size, f) == size;
+    if (f && f != stdout)
+        ok = fclose(f) == 0 && ok;
+    else if (f)
+        ok = fflush(f) == 0 && ok;
+    if (!ok)
+        fprintf(stderr, "anywarp: cannot write %s\n", path ? path : "standard output");
+    return ok ? 0 : 1;
+}
+
+static double now_ms(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (double)t.tv_sec * 1e3 + (double)t.tv_nsec / 1e6;
+}
+
+static int compile_one(const struct command *c, struct aw_compiler_module *module, const char *kernel)
+{
+    char *bytes = NULL, *diags = NULL;
+    size_t size = 0;
+    struct aw_kernel_info info;
+    double begin = now_ms();
+    int status = aw_compiler_compile(module, kernel, &c->options, (enum aw_emit)c->emit, &bytes, &size, &info, &diags);
+    double ms = now_ms() - begin;
+    fputs(diags ? diags : "", stderr);
+    free(diags);
+    if (c->time)
+        fprintf(stderr, "%8.1f ms %8zu bytes %s %s\n", ms, size, status == AW_OK ? "ok  " : "FAIL", kernel);
+    if (status != AW_OK) {
+        fprintf(stderr, "anywarp: '%s' was not compiled: %s\n", kernel, aw_status_text((enum aw_status)status));
+        return 1;
+    }
+    bool text = c->emit == AW_EMIT_IR || c->emit == AW_EMIT_IR_OPT || c->emit == AW_EMIT_ASM;
+    int rc = c->output || text ? output_write(c->output, bytes, size) : 0;
+    free(bytes);
+    return rc;
+}
+
+static int compile_all(const struct command *c, struct aw_compiler_module *module)
+{
+    const struct aw_manifest *m = aw_compiler_manifest(module);
+    const char *base = (const char *)m;
+    const struct aw_manifest_kernel *kernels = (const void *)(base + m->kernels);
+    if (c->output && !c->kernel && m->n_kernels != 1) {
+        fprintf(stderr, "anywarp: %u kernels; choose one with --kernel, or leave out -o\n", m->n_kernels);
+        return 1;
+    }
+    int rc = 0;
+    for (uint32_t i = 0; i < m->n_kernels; i++) {
+        const char *name = base + m->strings + kernels[i].name;
+        if (c->emit == EMIT_KERNELS)
+            printf("%s\n", name);
+        else if (!c->kernel)
+            rc |= compile_one(c, module, name);
+    }
+    return c->kernel && c->emit != EMIT_KERNELS ? compile_one(c, module, c->kernel) : rc;
+}
+
+static int run(const struct command *c, const struct aw_text *texts)
+{
+    struct aw_compiler_module *module = NULL;
+    char *diags = NULL;
+    double begin = now_ms();
+    int status = aw_compiler_open(texts, c->n_files, &module, &diags), rc;
+    if (c->time)
+        fprintf(stderr, "%8.1f ms open\n", now_ms() - begin);
+    fputs(diags ? diags : "", stderr);
+    free(diags);
+    if (status != AW_OK) {
+        fprintf(stderr, "anywarp: %s\n", aw_status_text((enum aw_status)status));
+        return 1;
+    }
+    if (c->emit == EMIT_PTX) {
+        char *text = aw_compiler_print(module);
+        rc = text ? output_write(c->output, text, strlen(text)) : 1;
+        free(text);
+    } else {
+        rc = compile_all(c, module);
+    }
+    aw_compiler_close(module);
+    return rc;
+}
+
+int aw_cmd_compile(int argc, char **argv)
+{
+    struct command c = { .options = { .target = "host", .opt_level = 3 }, .emit = AW_EMIT_CODE_OBJECT };
+    for (int i = 1; i < argc; i++) {
+        if (!argument(&c, argc, argv, &i)) {
+            fputs(usage, stderr);
+            return 2;
+        }
+    }
+    if (!c.n_files) {
+        fputs(usage, stderr);
+        return 2;
+    }
+    struct aw_text texts[64];
+    int rc = 0;
+    size_t n = 0;
+    for (; n < c.n_files && rc == 0; n++) {
+        char *bytes;
+        size_t len;
+        if (aw_file_read(c.files[n], &bytes, &len) != AW_OK) {
+            fprintf(stderr, "anywarp: cannot read %s\n", c.files[n]);
+            rc = 1;
+            break;
+        }
+        texts[n] = (struct aw_text){ bytes, len, c.files[n] };
+    }
+    if (rc == 0)
+        rc = run(&c, texts);
+    while (n > 0)
+        free((char *)texts[--n].ptr);
+    return rc;
+}
