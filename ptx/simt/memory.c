@@ -1,0 +1,555 @@
+/* Memory: loads, stores, atomics and stack variables of a warp.
+ *
+ * Uniform addresses are one scalar access (a block runs only when some lane is active).  Affine ones are vector accesses,
+ * masked unless every lane runs, with an exact gather beside them where an index might have wrapped.  Everything else goes
+ * lane by lane: by the machine's gather, by straight-line code in which inactive lanes use a dummy address, or by a loop. */
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "simt/work.h"
+
+/* One access being emitted. */
+struct access {
+    LLVMValueRef inst, ptr;   /* source instruction and address */
+    LLVMTypeRef elem;         /* in the out module */
+    uint64_t size;            /* bytes */
+    unsigned align;
+    bool constant;            /* memory that no one writes while the kernel runs */
+    bool ordered;             /* volatile or atomic: one scalar access per lane, in order */
+};
+
+static struct access access_of(struct simt_fn *f, LLVMValueRef inst, LLVMValueRef ptr, LLVMTypeRef type)
+{
+    struct access a = { .inst = inst, .ptr = ptr, .elem = simt_type(f->u, type) };
+    a.size = LLVMStoreSizeOfType(f->u->in_layout, type);
+    a.align = LLVMGetAlignment(inst);
+    a.constant = simt_space(LLVMTypeOf(ptr)) == SIMT_SPACE_CONST;
+    a.ordered = LLVMGetVolatile(inst) || LLVMGetOrdering(inst) != LLVMAtomicOrderingNotAtomic;
+    return a;
+}
+
+/* Types whose vectors lie in memory as the lanes' values do. */
+static bool packs(LLVMTypeRef t)
+{
+    switch (LLVMGetTypeKind(t)) {
+    case LLVMHalfTypeKind: case LLVMBFloatTypeKind: case LLVMFloatTypeKind: case LLVMDoubleTypeKind: case LLVMPointerTypeKind:
+        return true;
+    case LLVMIntegerTypeKind: {
+        unsigned w = LLVMGetIntTypeWidth(t);
+        return w == 8 || w == 16 || w == 32 || w == 64;
+    }
+    default:
+        return false;
+    }
+}
+
+/* The address as a plain pointer or vector of them. */
+static LLVMValueRef plain(struct simt_fn *f, LLVMValueRef x, bool shared, bool vec)
+{
+    struct simt *u = f->u;
+    if (!shared)
+        return x;
+    LLVMValueRef at = LLVMBuildSExt(u->b, x, vec ? u->i64v : u->i64, "");
+    return LLVMBuildGEP2(u->b, u->i8, f->shared, &at, 1, "");
+}
+
+static LLVMValueRef address(struct simt_fn *f, LLVMValueRef ptr, bool vec)
+{
+    return plain(f, vec ? simt_vector(f, ptr) : simt_scalar(f, ptr), simt_is_shared_ptr(LLVMTypeOf(ptr)), vec);
+}
+
+static void copy_order(LLVMValueRef from, LLVMValueRef to)
+{
+    LLVMSetVolatile(to, LLVMGetVolatile(from));
+    if (LLVMGetOrdering(from) != LLVMAtomicOrderingNotAtomic)
+        LLVMSetOrdering(to, LLVMGetOrdering(from));
+    LLVMSetAlignment(to, LLVMGetAlignment(from));
+}
+
+static LLVMValueRef scalar_load(struct simt_fn *f, const struct access *a, LLVMValueRef p)
+{
+    struct simt *u = f->u;
+    LLVMValueRef x = LLVMBuildLoad2(u->b, a->elem, p, "");
+    copy_order(a->inst, x);
+    if (a->constant && !a->ordered)
+        LLVMSetMetadata(x, LLVMGetMDKindIDInContext(u->ctx, "invariant.load", 14),
+                        LLVMMetadataAsValue(u->ctx, LLVMMDNodeInContext2(u->ctx, NULL, 0)));
+    return x;
+}
+
+static void scalar_store(struct simt_fn *f, const struct access *a, LLVMValueRef x, LLVMValueRef p)
+{
+    copy_order(a->inst, LLVMBuildStore(f->u->b, x, p));
+}
+
+static void call_align(struct simt *u, LLVMValueRef call, unsigned arg, unsigned align)
+{
+    unsigned kind = LLVMGetEnumAttributeKindForName("align", 5);
+    LLVMAddCallSiteAttribute(call, arg + 1, LLVMCreateEnumAttribute(u->ctx, kind, align));
+}
+
+static LLVMValueRef lane_of(struct simt *u, LLVMValueRef vec, int lane)
+{
+    return LLVMBuildExtractElement(u->b, vec, simt_c32(u, lane), "");
+}
+
+/* ---- Lane by lane */
+
+/* Inactive lanes read and write a stack slot, which spares a branch per lane. */
+static LLVMValueRef divert_inactive(struct simt_fn *f, LLVMValueRef ptrs)
+{
+    if (!f->mask)
+        return ptrs;
+    return LLVMBuildSelect(f->u->b, f->mask, ptrs, simt_splat(f->u, simt_scratch(f, 5)), "");
+}
+
+static LLVMValueRef gather(struct simt_fn *f, const struct access *a, LLVMValueRef ptrs)
+{
+    struct simt *u = f->u;
+    LLVMTypeRef vt = simt_vec_type(a->elem);
+    if (u->options->fast_gather && a->size >= 4 && packs(a->elem) && !a->ordered) {
+        LLVMTypeRef types[2] = { vt, LLVMTypeOf(ptrs) };
+        LLVMValueRef args[3] = { ptrs, simt_full(u, f->mask), LLVMGetPoison(vt) };
+        LLVMValueRef call = simt_intrinsic(u, "llvm.masked.gather", types, 2, args, 3);
+        call_align(u, call, 0, a->align);
+        return call;
+    }
+    if (a->ordered || f->compact) {
+        struct simt_lanes it;
+        simt_spill(f, 0, ptrs);
+        simt_lanes_begin(f, f->mask, &it);
+        simt_lane_put(f, 3, scalar_load(f, a, simt_lane_get(f, 0, u->ptr, it.lane)), it.lane);
+        simt_lanes_end(f, &it);
+        return simt_reload(f, 3, vt);
+    }
+    ptrs = divert_inactive(f, ptrs);
+    LLVMValueRef r = LLVMGetPoison(vt);
+    for (int i = 0; i < SIMT_LANES; i++)
+        r = LLVMBuildInsertElement(u->b, r, scalar_load(f, a, lane_of(u, ptrs, i)), simt_c32(u, i), "");
+    return r;
+}
+
+/* In lane order, so the last lane's value stays where addresses meet. */
+static void scatter(struct simt_fn *f, const struct access *a, LLVMValueRef ptrs, LLVMValueRef x)
+{
+    struct simt *u = f->u;
+    if (u->options->fast_gather && a->size >= 4 && packs(a->elem) && !a->ordered) {
+        LLVMTypeRef types[2] = { LLVMTypeOf(x), LLVMTypeOf(ptrs) };
+        LLVMValueRef args[3] = { x, ptrs, simt_full(u, f->mask) };
+        LLVMValueRef call = simt_intrinsic(u, "llvm.masked.scatter", types, 2, args, 3);
+        call_align(u, call, 1, a->align);
+        return;
+    }
+    if (a->ordered || f->compact) {
+        struct simt_lanes it;
+        simt_spill(f, 0, ptrs);
+        simt_spill(f, 1, x);
+        simt_lanes_begin(f, f->mask, &it);
+        scalar_store(f, a, simt_lane_get(f, 1, a->elem, it.lane), simt_lane_get(f, 0, u->ptr, it.lane));
+        simt_lanes_end(f, &it);
+        return;
+    }
+    ptrs = divert_inactive(f, ptrs);
+    for (int i = 0; i < SIMT_LANES; i++)
+        scalar_store(f, a, lane_of(u, x, i), lane_of(u, ptrs, i));
+}
+
+/* ---- Affine */
+
+/* Length of the runs of neighbouring elements, a power of two: 32 when contiguous, 0 when under 4. */
+static int run_length(const int64_t *off, uint64_t size)
+{
+    for (int w = SIMT_LANES; w >= 4; w /= 2) {
+        bool all = true;
+        for (int i = 0; i < SIMT_LANES; i++)
+            all &= i % w == 0 || off[i] == off[i - 1] + (int64_t)size;
+        if (all)
+            return w;
+    }
+    return 0;
+}
+
+static LLVMValueRef slice(struct simt *u, LLVMValueRef vec, int first, int n)
+{
+    int at[SIMT_LANES];
+    if (n == SIMT_LANES)
+        return vec;
+    for (int i = 0; i < n; i++)
+        at[i] = first + i;
+    return LLVMBuildShuffleVector(u->b, vec, LLVMGetPoison(LLVMTypeOf(vec)), simt_const_i32v(u, at, n), "");
+}
+
+static LLVMValueRef join(struct simt *u, LLVMValueRef *part, int n, int width)
+{
+    for (; n > 1; n /= 2, width *= 2) {
+        int at[SIMT_LANES];
+        for (int i = 0; i < 2 * width; i++)
+            at[i] = i;
+        for (int i = 0; i < n / 2; i++)
+            part[i] = LLVMBuildShuffleVector(u->b, part[2 * i], part[2 * i + 1], simt_const_i32v(u, at, 2 * width), "");
+    }
+    return part[0];
+}
+
+static LLVMValueRef run_load(struct simt_fn *f, const struct access *a, LLVMValueRef base, const int64_t *off, int width,
+                             LLVMValueRef mask)
+{
+    struct simt *u = f->u;
+    LLVMValueRef part[SIMT_LANES];
+    LLVMTypeRef vt = LLVMVectorType(a->elem, (unsigned)width);
+    for (int i = 0; i < SIMT_LANES / width; i++) {
+        LLVMValueRef p = simt_advance(u, base, off[i * width]);
+        if (!mask) {
+            part[i] = LLVMBuildLoad2(u->b, vt, p, "");
+            LLVMSetAlignment(part[i], a->align);
+            continue;
+        }
+        LLVMTypeRef types[2] = { vt, u->ptr };
+        LLVMValueRef args[3] = { p, slice(u, mask, i * width, width), LLVMGetPoison(vt) };
+        part[i] = simt_intrinsic(u, "llvm.masked.load", types, 2, args, 3);
+        call_align(u, part[i], 0, a->align);
+    }
+    return join(u, part, SIMT_LANES / width, width);
+}
+
+static void run_store(struct simt_fn *f, const struct access *a, LLVMValueRef base, const int64_t *off, int width,
+                      LLVMValueRef mask, LLVMValueRef x)
+{
+    struct simt *u = f->u;
+    for (int i = 0; i < SIMT_LANES / width; i++) {
+        LLVMValueRef p = simt_advance(u, base, off[i * width]), v = slice(u, x, i * width, width);
+        if (!mask) {
+            LLVMSetAlignment(LLVMBuildStore(u->b, v, p), a->align);
+            continue;
+        }
+        LLVMTypeRef types[2] = { LLVMTypeOf(v), u->ptr };
+        LLVMValueRef args[3] = { v, p, slice(u, mask, i * width, width) };
+        LLVMValueRef call = simt_intrinsic(u, "llvm.masked.store", types, 2, args, 3);
+        call_align(u, call, 1, a->align);
+    }
+}
+
+/* Addresses base + off, with no check left to do. */
+static LLVMValueRef lane_ptrs(struct simt_fn *f, LLVMValueRef base, const int64_t *off)
+{
+    LLVMValueRef at = simt_offset_vec(f->u, off, f->u->i64);
+    return LLVMBuildGEP2(f->u->b, f->u->i8, base, &at, 1, "");
+}
+
+/* Few distinct addresses and every lane active: a scalar load for each, then one permutation. */
+static LLVMValueRef few_loads(struct simt_fn *f, const struct access *a, LLVMValueRef base, const int64_t *off)
+{
+    struct simt *u = f->u;
+    int64_t seen[4];
+    int n = 0, at[SIMT_LANES];
+    for (int i = 0; i < SIMT_LANES; i++) {
+        int j = 0;
+        while (j < n && seen[j] != off[i])
+            j++;
+        if (j == 4)
+            return NULL;
+        if (j == n)
+            seen[n++] = off[i];
+        at[i] = j;
+    }
+    LLVMTypeRef vt = simt_vec_type(a->elem);
+    LLVMValueRef x = LLVMGetPoison(vt);
+    for (int j = 0; j < n; j++)
+        x = LLVMBuildInsertElement(u->b, x, scalar_load(f, a, simt_advance(u, base, seen[j])), simt_c32(u, j), "");
+    return LLVMBuildShuffleVector(u->b, x, LLVMGetPoison(vt), simt_const_i32v(u, at, SIMT_LANES), "");
+}
+
+/* Narrow elements have no masked form on most machines: unmasked when all lanes run, else lane by lane. */
+static bool needs_all(struct simt_fn *f, const struct access *a)
+{
+    return f->mask && a->size < 4 && !f->u->options->small_masks;
+}
+
+static LLVMValueRef affine_load(struct simt_fn *f, const struct access *a, LLVMValueRef base, const int64_t *off)
+{
+    struct simt *u = f->u;
+    int width = packs(a->elem) && !a->ordered ? run_length(off, a->size) : 0;
+    if (width && needs_all(f, a)) {
+        LLVMBasicBlockRef all = simt_new_block(f, "load.all"), some = simt_new_block(f, "load.some"),
+                          done = simt_new_block(f, "load.done");
+        LLVMBuildCondBr(u->b, LLVMBuildICmp(u->b, LLVMIntEQ, simt_bits(u, f->mask), simt_c32(u, -1), ""), all, some);
+        LLVMPositionBuilderAtEnd(u->b, all);
+        LLVMValueRef x[2] = { run_load(f, a, base, off, width, NULL) };
+        LLVMBasicBlockRef from[2] = { LLVMGetInsertBlock(u->b) };
+        LLVMBuildBr(u->b, done);
+        LLVMPositionBuilderAtEnd(u->b, some);
+        x[1] = gather(f, a, lane_ptrs(f, base, off));
+        from[1] = LLVMGetInsertBlock(u->b);
+        LLVMBuildBr(u->b, done);
+        LLVMPositionBuilderAtEnd(u->b, done);
+        LLVMValueRef phi = LLVMBuildPhi(u->b, LLVMTypeOf(x[0]), "");
+        LLVMAddIncoming(phi, x, from, 2);
+        return phi;
+    }
+    if (width)
+        return run_load(f, a, base, off, width, f->mask);
+    LLVMValueRef few = f->mask || a->ordered ? NULL : few_loads(f, a, base, off);
+    return few ? few : gather(f, a, lane_ptrs(f, base, off));
+}
+
+static void affine_store(struct simt_fn *f, const struct access *a, LLVMValueRef base, const int64_t *off, LLVMValueRef x)
+{
+    struct simt *u = f->u;
+    int width = packs(a->elem) && !a->ordered ? run_length(off, a->size) : 0;
+    if (width && needs_all(f, a)) {
+        LLVMBasicBlockRef all = simt_new_block(f, "store.all"), some = simt_new_block(f, "store.some"),
+                          done = simt_new_block(f, "store.done");
+        LLVMBuildCondBr(u->b, LLVMBuildICmp(u->b, LLVMIntEQ, simt_bits(u, f->mask), simt_c32(u, -1), ""), all, some);
+        LLVMPositionBuilderAtEnd(u->b, all);
+        run_store(f, a, base, off, width, NULL, x);
+        LLVMBuildBr(u->b, done);
+        LLVMPositionBuilderAtEnd(u->b, some);
+        scatter(f, a, lane_ptrs(f, base, off), x);
+        LLVMBuildBr(u->b, done);
+        LLVMPositionBuilderAtEnd(u->b, done);
+    } else if (width) {
+        run_store(f, a, base, off, width, f->mask, x);
+    } else {
+        scatter(f, a, lane_ptrs(f, base, off), x);
+    }
+}
+
+/* ---- Loads and stores */
+
+static LLVMValueRef affine_base(struct simt_fn *f, LLVMValueRef ptr)
+{
+    return plain(f, simt_get(f, ptr)->s, simt_is_shared_ptr(LLVMTypeOf(ptr)), false);
+}
+
+/* Splits into a likely block for the affine form and a cold one; returns the block where they meet. */
+static LLVMBasicBlockRef split_on_ok(struct simt_fn *f, LLVMValueRef ok, LLVMBasicBlockRef *ret_cold)
+{
+    struct simt *u = f->u;
+    LLVMBasicBlockRef hot = simt_new_block(f, "affine"), cold = simt_new_block(f, "wrapped");
+    simt_mark_likely(u, LLVMBuildCondBr(u->b, ok, hot, cold));
+    *ret_cold = cold;
+    LLVMPositionBuilderAtEnd(u->b, hot);
+    return simt_new_block(f, "access.done");
+}
+
+static LLVMValueRef lanes_load(struct simt_fn *f, const struct access *a)
+{
+    struct simt *u = f->u;
+    const struct simt_val *p = simt_get(f, a->ptr);
+    if (p && p->kind == SIMT_AFFINE && p->off) {
+        LLVMValueRef ok = simt_ok(f, a->ptr);
+        if (!ok)
+            return affine_load(f, a, affine_base(f, a->ptr), p->off);
+        LLVMBasicBlockRef cold, done = split_on_ok(f, ok, &cold), from[2];
+        LLVMValueRef x[2];
+        x[0] = affine_load(f, a, affine_base(f, a->ptr), p->off);
+        from[0] = LLVMGetInsertBlock(u->b);
+        LLVMBuildBr(u->b, done);
+        LLVMPositionBuilderAtEnd(u->b, cold);
+        f->epoch++;
+        x[1] = gather(f, a, address(f, a->ptr, true));
+        from[1] = LLVMGetInsertBlock(u->b);
+        LLVMBuildBr(u->b, done);
+        LLVMPositionBuilderAtEnd(u->b, done);
+        LLVMValueRef phi = LLVMBuildPhi(u->b, LLVMTypeOf(x[0]), "");
+        LLVMAddIncoming(phi, x, from, 2);
+        return phi;
+    }
+    return gather(f, a, address(f, a->ptr, true));
+}
+
+void simt_load_emit(struct simt_fn *f, LLVMValueRef inst)
+{
+    LLVMValueRef ptr = LLVMGetOperand(inst, 0);
+    struct access a = access_of(f, inst, ptr, LLVMTypeOf(inst));
+    if (simt_varying(f, inst))
+        simt_set_vector(f, inst, lanes_load(f, &a));
+    else
+        simt_set_scalar(f, inst, scalar_load(f, &a, address(f, ptr, false)));
+}
+
+static LLVMValueRef last_lane_value(struct simt_fn *f, LLVMValueRef v)
+{
+    if (simt_uniform(f, v))
+        return simt_scalar(f, v);
+    LLVMValueRef lane = simt_first_lane(f->u, f->mask, true);
+    return LLVMBuildExtractElement(f->u->b, simt_vector(f, v), lane, "");
+}
+
+void simt_store_emit(struct simt_fn *f, LLVMValueRef inst)
+{
+    struct simt *u = f->u;
+    LLVMValueRef value = LLVMGetOperand(inst, 0), ptr = LLVMGetOperand(inst, 1);
+    struct access a = access_of(f, inst, ptr, LLVMTypeOf(value));
+    const struct simt_val *p = simt_get(f, ptr);
+    if (simt_uniform(f, ptr)) {
+        scalar_store(f, &a, last_lane_value(f, value), address(f, ptr, false));
+        return;
+    }
+    LLVMValueRef x = simt_vector(f, value);
+    if (!p || p->kind != SIMT_AFFINE) {
+        scatter(f, &a, address(f, ptr, true), x);
+        return;
+    }
+    LLVMValueRef ok = simt_ok(f, ptr);
+    if (!ok) {
+        affine_store(f, &a, affine_base(f, ptr), p->off, x);
+        return;
+    }
+    LLVMBasicBlockRef cold, done = split_on_ok(f, ok, &cold);
+    affine_store(f, &a, affine_base(f, ptr), p->off, x);
+    LLVMBuildBr(u->b, done);
+    LLVMPositionBuilderAtEnd(u->b, cold);
+    f->epoch++;
+    scatter(f, &a, address(f, ptr, true), x);
+    LLVMBuildBr(u->b, done);
+    LLVMPositionBuilderAtEnd(u->b, done);
+}
+
+/* ---- Atomics: active lanes one after another.  A block's shared memory belongs to one thread, so there plain
+ * operations suffice; the optimiser then sees them, too. */
+
+static LLVMValueRef pick(struct simt *u, LLVMIntPredicate pred, LLVMValueRef a, LLVMValueRef b)
+{
+    return LLVMBuildSelect(u->b, LLVMBuildICmp(u->b, pred, a, b, ""), a, b, "");
+}
+
+/* NULL: no plain form. */
+static LLVMValueRef rmw_value(struct simt *u, LLVMAtomicRMWBinOp op, LLVMValueRef old, LLVMValueRef x)
+{
+    LLVMTypeRef t = LLVMTypeOf(old);
+    LLVMValueRef args[2] = { old, x };
+    switch (op) {
+    case LLVMAtomicRMWBinOpXchg: return x;
+    case LLVMAtomicRMWBinOpAdd: return LLVMBuildAdd(u->b, old, x, "");
+    case LLVMAtomicRMWBinOpSub: return LLVMBuildSub(u->b, old, x, "");
+    case LLVMAtomicRMWBinOpAnd: return LLVMBuildAnd(u->b, old, x, "");
+    case LLVMAtomicRMWBinOpNand: return LLVMBuildNot(u->b, LLVMBuildAnd(u->b, old, x, ""), "");
+    case LLVMAtomicRMWBinOpOr: return LLVMBuildOr(u->b, old, x, "");
+    case LLVMAtomicRMWBinOpXor: return LLVMBuildXor(u->b, old, x, "");
+    case LLVMAtomicRMWBinOpMax: return pick(u, LLVMIntSGT, old, x);
+    case LLVMAtomicRMWBinOpMin: return pick(u, LLVMIntSLT, old, x);
+    case LLVMAtomicRMWBinOpUMax: return pick(u, LLVMIntUGT, old, x);
+    case LLVMAtomicRMWBinOpUMin: return pick(u, LLVMIntULT, old, x);
+    case LLVMAtomicRMWBinOpFAdd: return LLVMBuildFAdd(u->b, old, x, "");
+    case LLVMAtomicRMWBinOpFSub: return LLVMBuildFSub(u->b, old, x, "");
+    case LLVMAtomicRMWBinOpFMax: return simt_intrinsic(u, "llvm.maxnum", &t, 1, args, 2);
+    case LLVMAtomicRMWBinOpFMin: return simt_intrinsic(u, "llvm.minnum", &t, 1, args, 2);
+    case LLVMAtomicRMWBinOpUIncWrap:
+        return LLVMBuildSelect(u->b, LLVMBuildICmp(u->b, LLVMIntUGE, old, x, ""), LLVMConstNull(t),
+                               LLVMBuildAdd(u->b, old, LLVMConstInt(t, 1, 0), ""), "");
+    case LLVMAtomicRMWBinOpUDecWrap: {
+        LLVMValueRef wrap = LLVMBuildOr(u->b, LLVMBuildICmp(u->b, LLVMIntEQ, old, LLVMConstNull(t), ""),
+                                        LLVMBuildICmp(u->b, LLVMIntUGT, old, x, ""), "");
+        return LLVMBuildSelect(u->b, wrap, x, LLVMBuildSub(u->b, old, LLVMConstInt(t, 1, 0), ""), "");
+    }
+    default: return NULL;
+    }
+}
+
+static LLVMValueRef rmw_lane(struct simt_fn *f, LLVMValueRef inst, LLVMValueRef p, LLVMValueRef x)
+{
+    struct simt *u = f->u;
+    LLVMAtomicRMWBinOp op = LLVMGetAtomicRMWBinOp(inst);
+    if (simt_is_shared_ptr(LLVMTypeOf(LLVMGetOperand(inst, 0))) && LLVMGetTypeKind(LLVMTypeOf(x)) != LLVMVectorTypeKind) {
+        LLVMValueRef old = LLVMBuildLoad2(u->b, LLVMTypeOf(x), p, "");
+        LLVMValueRef now = rmw_value(u, op, old, x);
+        if (now) {
+            LLVMBuildStore(u->b, now, p);
+            return old;
+        }
+    }
+    return LLVMBuildAtomicRMW(u->b, op, p, x, LLVMGetOrdering(inst), 0);
+}
+
+void simt_rmw_emit(struct simt_fn *f, LLVMValueRef inst)
+{
+    struct simt *u = f->u;
+    LLVMValueRef ptr = LLVMGetOperand(inst, 0), value = LLVMGetOperand(inst, 1);
+    LLVMTypeRef elem = simt_type(u, LLVMTypeOf(value));
+    bool one_ptr = simt_uniform(f, ptr), one_value = simt_uniform(f, value), used = LLVMGetFirstUse(inst) != NULL;
+    LLVMValueRef p = one_ptr ? address(f, ptr, false) : NULL, x = one_value ? simt_scalar(f, value) : NULL;
+    if (!one_ptr)
+        simt_spill(f, 0, address(f, ptr, true));
+    if (!one_value)
+        simt_spill(f, 1, simt_vector(f, value));
+    struct simt_lanes it;
+    simt_lanes_begin(f, f->mask, &it);
+    LLVMValueRef old = rmw_lane(f, inst, one_ptr ? p : simt_lane_get(f, 0, u->ptr, it.lane),
+                                one_value ? x : simt_lane_get(f, 1, elem, it.lane));
+    if (used)
+        simt_lane_put(f, 3, old, it.lane);
+    simt_lanes_end(f, &it);
+    simt_set_vector(f, inst, used ? simt_reload(f, 3, simt_vec_type(elem)) : LLVMGetPoison(simt_vec_type(elem)));
+}
+
+void simt_cmpxchg_emit(struct simt_fn *f, LLVMValueRef inst)
+{
+    struct simt *u = f->u;
+    LLVMValueRef ptr = LLVMGetOperand(inst, 0), want = LLVMGetOperand(inst, 1), value = LLVMGetOperand(inst, 2);
+    LLVMTypeRef elem = simt_type(u, LLVMTypeOf(value));
+    simt_spill(f, 0, address(f, ptr, true));
+    simt_spill(f, 1, simt_vector(f, want));
+    simt_spill(f, 2, simt_vector(f, value));
+    struct simt_lanes it;
+    simt_lanes_begin(f, f->mask, &it);
+    LLVMValueRef p = simt_lane_get(f, 0, u->ptr, it.lane), w = simt_lane_get(f, 1, elem, it.lane),
+                 x = simt_lane_get(f, 2, elem, it.lane), old, done;
+    if (simt_is_shared_ptr(LLVMTypeOf(ptr)) && LLVMGetTypeKind(elem) == LLVMIntegerTypeKind) {
+        old = LLVMBuildLoad2(u->b, elem, p, "");
+        done = LLVMBuildICmp(u->b, LLVMIntEQ, old, w, "");
+        LLVMBuildStore(u->b, LLVMBuildSelect(u->b, done, x, old, ""), p);
+    } else {
+        LLVMValueRef pair = LLVMBuildAtomicCmpXchg(u->b, p, w, x, LLVMGetCmpXchgSuccessOrdering(inst),
+                                                   LLVMGetCmpXchgFailureOrdering(inst), 0);
+        old = LLVMBuildExtractValue(u->b, pair, 0, "");
+        done = LLVMBuildExtractValue(u->b, pair, 1, "");
+    }
+    simt_lane_put(f, 3, old, it.lane);
+    simt_lane_put(f, 4, done, it.lane);
+    simt_lanes_end(f, &it);
+    simt_set_field(f, inst, 0, NULL, simt_reload(f, 3, simt_vec_type(elem)));
+    simt_set_field(f, inst, 1, NULL, simt_reload(f, 4, simt_vec_type(u->i1)));
+}
+
+/* ---- Stack variables: 32 copies, lane after lane.  Not yet interleaved, which would make indexed arrays contiguous. */
+
+static void dynamic_alloca(struct simt_fn *f, LLVMValueRef inst, uint64_t size, uint64_t align)
+{
+    struct simt *u = f->u;
+    LLVMValueRef count = LLVMGetOperand(inst, 0);
+    LLVMValueRef n;
+    if (simt_uniform(f, count)) {
+        n = LLVMBuildIntCast2(u->b, simt_scalar(f, count), u->i64, 0, "");
+    } else {
+        LLVMTypeRef vt = LLVMTypeOf(simt_vector(f, count));
+        LLVMValueRef v = simt_vector(f, count);
+        if (f->mask)
+            v = LLVMBuildSelect(u->b, f->mask, v, LLVMConstNull(vt), "");
+        n = LLVMBuildIntCast2(u->b, simt_intrinsic(u, "llvm.vector.reduce.umax", &vt, 1, &v, 1), u->i64, 0, "");
+    }
+    LLVMValueRef up = simt_c64(u, (int64_t)align - 1), stride = LLVMBuildMul(u->b, n, simt_c64(u, (int64_t)size), "");
+    stride = LLVMBuildAnd(u->b, LLVMBuildAdd(u->b, stride, up, ""), LLVMBuildNot(u->b, up, ""), "stride");
+    LLVMValueRef base = LLVMBuildArrayAlloca(u->b, u->i8, LLVMBuildMul(u->b, stride, simt_c64(u, SIMT_LANES), ""), "");
+    LLVMSetAlignment(base, (unsigned)align);
+    LLVMValueRef at = LLVMBuildMul(u->b, simt_splat(u, stride), simt_offset_vec(u, u->lane_offsets, u->i64), "");
+    simt_set_vector(f, inst, LLVMBuildGEP2(u->b, u->i8, base, &at, 1, ""));
+}
+
+void simt_alloca_emit(struct simt_fn *f, LLVMValueRef inst)
+{
+    struct simt *u = f->u;
+    LLVMTypeRef type = LLVMGetAllocatedType(inst);
+    uint64_t align = LLVMGetAlignment(inst), size = LLVMABISizeOfType(u->in_layout, type);
+    int64_t count;
+    align = align ? align : 1;
+    if (!simt_int_const(LLVMGetOperand(inst, 0), &count)) {
+        dynamic_alloca(f, inst, size, align);
+        return;
+    }
+    size = (size * (uint64_t)count + align - 1) / align * align;
+    LLVMBasicBlockRef here = LLVMGetInsertBlock(u->b);
+    LLVMPositionBuilderBefore(u->b, LLVMGetFirstInstruction(f->entry));
+    LLVMValueRef area = LLVMBuildAlloca(u->b, LLVMArrayType2(u->i8, size * SIMT_LANES), "local");
+    LLVMSetAlignment(area, (unsigned)align);
+    LLVMPositionBuilderAtEnd(u->b, here);
+    simt_set_scalar(f, inst, area);
+}

@@ -1,0 +1,145 @@
+/* Scalar rewrites before structurising: every path of a function gets to its end.
+ *
+ * A path that ends in `unreachable` (after a trap or an assertion, which end the kernel) goes to a return instead, and a
+ * loop without an exit gets one that is never taken: structurising and reconvergence need a post-dominator.  The
+ * condition is a call that only the vectoriser knows to be true.  Loops that only watch memory let other blocks run. */
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "simt/work.h"
+#include <string.h>
+
+struct prepare {
+    LLVMModuleRef module;
+    LLVMContextRef ctx;
+    LLVMBuilderRef b;
+    LLVMValueRef fn;
+    LLVMBasicBlockRef ret; /* a block that returns; NULL until needed */
+    bool failed;
+};
+
+static LLVMBasicBlockRef return_block(struct prepare *p)
+{
+    if (p->ret)
+        return p->ret;
+    p->ret = LLVMAppendBasicBlockInContext(p->ctx, p->fn, "never");
+    LLVMPositionBuilderAtEnd(p->b, p->ret);
+    LLVMTypeRef t = LLVMGetReturnType(LLVMGlobalGetValueType(p->fn));
+    if (LLVMGetTypeKind(t) == LLVMVoidTypeKind)
+        LLVMBuildRetVoid(p->b);
+    else
+        LLVMBuildRet(p->b, LLVMConstNull(t));
+    return p->ret;
+}
+
+static void end_unreachable(struct prepare *p)
+{
+    for (LLVMBasicBlockRef bb = LLVMGetFirstBasicBlock(p->fn); bb; bb = LLVMGetNextBasicBlock(bb)) {
+        LLVMValueRef t = LLVMGetBasicBlockTerminator(bb);
+        if (!t || LLVMGetInstructionOpcode(t) != LLVMUnreachable)
+            continue;
+        LLVMBasicBlockRef to = return_block(p);
+        LLVMInstructionEraseFromParent(t);
+        LLVMPositionBuilderAtEnd(p->b, bb);
+        LLVMBuildBr(p->b, to);
+    }
+}
+
+static LLVMValueRef always(struct prepare *p)
+{
+    LLVMTypeRef t = LLVMFunctionType(LLVMInt1TypeInContext(p->ctx), NULL, 0, 0);
+    LLVMValueRef fn = LLVMGetNamedFunction(p->module, SIMT_ALWAYS);
+    if (!fn)
+        fn = LLVMAddFunction(p->module, SIMT_ALWAYS, t);
+    return LLVMBuildCall2(p->b, t, fn, NULL, 0, "");
+}
+
+/* Puts a block on the edge from `bb` to its successor number `i`, with a way out to the return. */
+static void split_edge(struct prepare *p, LLVMBasicBlockRef bb, unsigned i)
+{
+    LLVMValueRef t = LLVMGetBasicBlockTerminator(bb);
+    LLVMBasicBlockRef to = LLVMGetSuccessor(t, i), out = return_block(p);
+    LLVMBasicBlockRef mid = LLVMAppendBasicBlockInContext(p->ctx, p->fn, "endless");
+    LLVMPositionBuilderAtEnd(p->b, mid);
+    LLVMBuildCondBr(p->b, always(p), to, out);
+    LLVMSetSuccessor(t, i, mid);
+    /* LLVM-C cannot rename a phi's incoming block, so phis are rebuilt; one edge moves, others from `bb` stay. */
+    for (LLVMValueRef phi = LLVMGetFirstInstruction(to), next; phi && LLVMIsAPHINode(phi); phi = next) {
+        next = LLVMGetNextInstruction(phi);
+        LLVMPositionBuilderBefore(p->b, phi);
+        LLVMValueRef copy = LLVMBuildPhi(p->b, LLVMTypeOf(phi), "");
+        bool moved = false;
+        for (unsigned j = 0; j < LLVMCountIncoming(phi); j++) {
+            LLVMValueRef v = LLVMGetIncomingValue(phi, j);
+            LLVMBasicBlockRef from = LLVMGetIncomingBlock(phi, j);
+            if (from == bb && !moved) {
+                from = mid;
+                moved = true;
+            }
+            LLVMAddIncoming(copy, &v, &from, 1);
+        }
+        LLVMReplaceAllUsesWith(phi, copy);
+        LLVMInstructionEraseFromParent(phi);
+    }
+}
+
+struct reach {
+    struct simt_fn f; /* only its graph is used */
+    bool *ends;       /* a return can be reached from the block */
+    int *work;
+};
+
+/* Marks all blocks from which `from` can be reached. */
+static void mark_reaching(struct reach *r, int from)
+{
+    int n = 0;
+    if (!r->ends[from]) {
+        r->ends[from] = true;
+        r->work[n++] = from;
+    }
+    while (n) {
+        const struct simt_block *x = &r->f.blocks[r->work[--n]];
+        for (int j = 0; j < x->n_preds; j++)
+            if (!r->ends[x->preds[j]]) {
+                r->ends[x->preds[j]] = true;
+                r->work[n++] = x->preds[j];
+            }
+    }
+}
+
+/* The last block in reverse postorder that never gets out has only edges backwards: cut one of them. */
+static bool cut_endless_loops(struct prepare *p, struct simt *u)
+{
+    struct reach r = { .f = { .u = u, .src = p->fn } };
+    bool ok = simt_cfg_order(&r.f);
+    r.ends = AW_NEW_ARRAY(&u->arena, bool, (size_t)r.f.n_blocks + 1);
+    r.work = AW_NEW_ARRAY(&u->arena, int, (size_t)r.f.n_blocks + 1);
+    ok = ok && r.ends && r.work;
+    for (int i = 0; ok && i < r.f.n_blocks; i++)
+        if (r.f.blocks[i].n_succ == 0)
+            mark_reaching(&r, i);
+    for (int i = r.f.n_blocks - 1; ok && i >= 0; i--)
+        if (!r.ends[i]) {
+            split_edge(p, r.f.blocks[i].bb, 0);
+            mark_reaching(&r, i);
+        }
+    simt_cfg_fini(&r.f);
+    return ok;
+}
+
+int simt_prepare(LLVMModuleRef module, struct aw_buf *diags)
+{
+    struct simt_options options = { .kernel = "kernel" };
+    struct simt u = { .options = &options, .diags = diags, .in = module, .ctx = LLVMGetModuleContext(module) };
+    struct prepare p = { .module = module, .ctx = u.ctx, .b = LLVMCreateBuilderInContext(u.ctx) };
+    for (LLVMValueRef fn = LLVMGetFirstFunction(module); fn && !u.status; fn = LLVMGetNextFunction(fn)) {
+        if (LLVMIsDeclaration(fn))
+            continue;
+        p.fn = fn;
+        p.ret = NULL;
+        end_unreachable(&p);
+        if (!cut_endless_loops(&p, &u) && !u.status)
+            simt_memory(&u);
+    }
+    LLVMDisposeBuilder(p.b);
+    aw_arena_fini(&u.arena);
+    return u.status;
+}

@@ -1,0 +1,48 @@
+/* The warp vectoriser: SIMT IR that says what one lane does in, IR that runs 32 lanes as vectors out.
+ *
+ * It takes structurised control flow (ptx/target/host.c runs LLVM's passes for that) and knows nothing of machines but two
+ * facts in its options.  Not an optimiser: what it emits is cleaned up by LLVM afterwards.  Thread-safe: all state is in the
+ * arguments; the two modules share one LLVM context. */
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef AW_PTX_SIMT_VECTORISE_H
+#define AW_PTX_SIMT_VECTORISE_H
+
+#include "base/status.h"
+#include <llvm-c/Core.h>
+#include <llvm-c/Target.h>
+
+struct simt_options {
+    const char *kernel;
+    uint32_t block[3];      /* specialise for this block shape, in threads; 0,0,0 = any shape */
+    uint32_t static_shared; /* bytes */
+    uint32_t kernarg_size;  /* bytes */
+    uint32_t local_bytes;   /* per thread, as the object reports it */
+    bool fast_gather;       /* gathers and scatters of 32- and 64-bit elements are worth the machine's instruction */
+    bool small_masks;       /* masked loads and stores of 8- and 16-bit elements are instructions */
+    bool verify;            /* check the IR after every function */
+};
+
+struct simt_stats {
+    bool barrier;           /* some barrier is reached: the object carries AW_HOST_BARRIER */
+    bool yield;             /* some loop or sleep lets others run: AW_HOST_YIELD */
+    uint32_t bodies;        /* vector functions made */
+};
+
+/* Scalar rewrites that must precede structurising, on a module still in SIMT form: no path ends in `unreachable`, no loop is
+ * endless, no switch on vectors, small vectors built from scalars, memory intrinsics as loops.  AW_OK or AW_ERR_NOT_SUPPORTED
+ * with a line in `diags`. */
+int simt_prepare(LLVMModuleRef module, struct aw_buf *diags);
+
+/* Does some function have a loop with several entries? */
+bool simt_irreducible(LLVMModuleRef module);
+/* Gives every loop one entry.  No value may cross a block but through memory (run LLVM's reg2mem before, sroa after).
+ * AW_OK, AW_ERR_OUT_OF_MEMORY. */
+int simt_make_reducible(LLVMModuleRef module, struct aw_buf *diags);
+
+/* Adds to `out` (empty, with the machine's data layout and triple) the vector form of `in`'s kernel and of the device functions it
+ * calls, its loops over blocks and warps, and the object table `aw_host_object` whose stack_bytes is left 0.
+ * AW_OK, AW_ERR_NOT_SUPPORTED (with a line in `diags`) or AW_ERR_OUT_OF_MEMORY. */
+int simt_vectorise(LLVMModuleRef in, LLVMModuleRef out, const struct simt_options *options, struct simt_stats *ret_stats,
+                   struct aw_buf *diags);
+
+#endif

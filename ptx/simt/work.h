@@ -1,0 +1,233 @@
+/* The vectoriser's own state, shared by the files of this room and by nobody else.
+ *
+ * One `struct simt` lives for one module, one `struct simt_fn` for one function in one version.  A function is read from the
+ * `in` module and written to the `out` module, whose pointers are all plain 64-bit ones: an address in the shared window is
+ * an i32 there, until a load or store adds the window's base. */
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef AW_PTX_SIMT_WORK_H
+#define AW_PTX_SIMT_WORK_H
+
+#include "base/arena.h"
+#include "base/map.h"
+#include "base/vec.h"
+#include "lower/simt.h"
+#include "simt/vectorise.h"
+
+#define SIMT_LANES 32
+#define SIMT_SPACE_SHARED 3
+#define SIMT_SPACE_CONST 4
+#define SIMT_ALWAYS "aw.host.always" /* i1(), true: the exit of an endless loop hangs on it */
+
+/* What is known of a value over the lanes.  AFFINE: lane i holds base + off[i] modulo the type's width, the base being one
+ * scalar.  VARYING: a vector.  TOP: not reached yet by the analysis. */
+enum simt_kind { SIMT_TOP, SIMT_AFFINE, SIMT_VARYING };
+
+struct simt_val {
+    LLVMValueRef src;
+    enum simt_kind kind;
+    bool check;          /* AFFINE only when `ok` holds at run time; else base + `simt_delta` */
+    uint8_t tz;          /* known trailing zero bits of the base */
+    const int64_t *off;  /* interned; NULL = all zero, the value is uniform */
+    LLVMValueRef s;      /* base (AFFINE) */
+    LLVMValueRef v;      /* vector (VARYING) */
+    LLVMValueRef ok;     /* i1, with check; NULL = true */
+    LLVMValueRef d;      /* phi with check: vector of the lanes' distances from the base */
+    LLVMValueRef memo;   /* distance vector built in the cold block number `epoch` */
+    unsigned epoch;
+    struct simt_field {
+        LLVMValueRef s, v;
+    } *fields;           /* of an aggregate */
+};
+
+struct simt_block {
+    LLVMBasicBlockRef bb;
+    int n_succ, succ[2];
+    int n_preds, *preds;
+    int idom, dom_in, dom_out;
+    int loop;                      /* innermost, or -1 */
+    int next_in_loop;              /* another block with the same innermost loop, or -1 */
+    bool divergent;                /* ends in a branch on which the lanes may differ */
+    LLVMBasicBlockRef begin, end;  /* what it became */
+    LLVMValueRef mask;             /* <32 x i1>; NULL = every lane of the warp */
+};
+
+/* A value that leaves a divergent loop: each lane keeps what it had in its last iteration. */
+struct simt_liveout {
+    LLVMValueRef exit_phi;   /* in the source */
+    LLVMValueRef value;      /* source value at the latch */
+    LLVMValueRef acc;        /* own vector phi, or NULL when `carried` keeps it */
+    LLVMValueRef carried;    /* source header phi that the value feeds */
+    LLVMValueRef kept;       /* vector at the latch's end */
+};
+
+struct simt_loop {
+    int header, parent, depth;
+    int first;       /* one of its own blocks; see next_in_loop */
+    int latch;       /* -1: none, -2: several */
+    int preheader;   /* likewise */
+    int exit;        /* block outside that is entered; likewise */
+    bool divergent;
+    LLVMValueRef live; /* the header's mask phi */
+    AW_VEC(struct simt_liveout) outs;
+};
+
+enum simt_form {
+    SIMT_FORM_ROWS,   /* kernel; block.x is a multiple of 32: every warp is full and lies in one row */
+    SIMT_FORM_ANY,    /* kernel; any shape, last warp may be partial */
+    SIMT_FORM_FIXED,  /* kernel; shape from the options */
+    SIMT_FORM_DEVICE, /* device function */
+};
+
+struct simt {
+    const struct simt_options *options;
+    struct aw_buf *diags;
+    struct aw_arena arena;
+    LLVMContextRef ctx;
+    LLVMModuleRef in, out;
+    LLVMTargetDataRef in_layout;
+    LLVMBuilderRef b;
+    LLVMTypeRef i1, i8, i32, i64, ptr, v_void, i1v, i32v, i64v, ptrv, warp_state;
+    LLVMValueRef all_lanes, no_lanes;   /* <32 x i1> constants */
+    LLVMValueRef kernel;
+    struct aw_map offsets;              /* interned lane offsets, by bytes */
+    const int64_t *lane_offsets;        /* 0, 1, .. 31 */
+    struct aw_ptrmap globals;           /* source global -> out global */
+    struct aw_ptrmap functions;         /* source device function -> out function */
+    struct aw_ptrmap called;            /* source function -> 1 + enum ptx_simt */
+    struct simt_stats stats;
+    int status;
+};
+
+struct simt_fn {
+    struct simt *u;
+    enum simt_form form;
+    LLVMValueRef src, out;
+    bool compact;                       /* large: prefer loops over lanes to straight-line code */
+    int n_blocks;
+    struct simt_block *blocks;          /* reverse postorder; 0 is the entry */
+    struct aw_ptrmap block_index;       /* basic block -> 1 + index */
+    int n_loops;
+    struct simt_loop *loops;            /* a loop's parent has a greater index */
+    struct aw_ptrmap vals;
+    int at;                             /* block being emitted */
+    LLVMValueRef mask;                  /* its mask */
+    unsigned epoch;
+    /* Parameters of the vector function. */
+    LLVMValueRef block, state, warp, ctaid[3], kernarg, lanes;
+    LLVMValueRef tid_base[3];           /* scalars of the warp's first lane; kernels only */
+    LLVMValueRef tid_vec[3];            /* vectors; NULL until needed */
+    struct simt_tid {
+        bool affine;
+        uint8_t tz;
+        const int64_t *off;
+    } tid[3];
+    LLVMValueRef launch, shared;        /* loaded in the entry block */
+    LLVMBasicBlockRef entry;
+    LLVMValueRef scratch[6];            /* stack areas of 32 x 16 bytes */
+};
+
+/* ---- vectorise.c */
+/* Notes an error once; later calls are ignored.  Returns NULL. */
+void *simt_fail(struct simt *u, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+void *simt_memory(struct simt *u);  /* as simt_fail, for memory */
+
+/* ---- cfg.c */
+bool simt_cfg_order(struct simt_fn *f); /* blocks and edges alone; the graph may be irreducible */
+bool simt_cfg_build(struct simt_fn *f);
+void simt_cfg_fini(struct simt_fn *f);
+int simt_block_of(const struct simt_fn *f, LLVMBasicBlockRef bb); /* -1: unreachable */
+bool simt_dominates(const struct simt_fn *f, int a, int b);
+bool simt_loop_has(const struct simt_fn *f, int loop, int block);
+
+/* ---- shape.c */
+bool simt_shape_analyse(struct simt_fn *f);
+struct simt_val *simt_get(struct simt_fn *f, LLVMValueRef v); /* instructions and parameters; NULL for constants */
+bool simt_uniform(struct simt_fn *f, LLVMValueRef v);
+bool simt_varying(struct simt_fn *f, LLVMValueRef v);
+const int64_t *simt_offsets(struct simt_fn *f, LLVMValueRef v); /* of an affine value; NULL = zero */
+bool simt_ext_exact(const struct simt_val *operand);            /* sext and zext keep the shape without a check */
+bool simt_phi_joins_lanes(struct simt_fn *f, int block);        /* predecessors differ by lane */
+int simt_loop_left(struct simt_fn *f, int block);               /* outermost divergent loop left on entry, or -1 */
+bool simt_defined_in(struct simt_fn *f, int loop, LLVMValueRef v);
+bool simt_undef(LLVMValueRef v);
+enum ptx_simt simt_call_id(struct simt *u, LLVMValueRef call);
+bool simt_int_const(LLVMValueRef v, int64_t *ret);
+unsigned simt_space(LLVMTypeRef type);                          /* address space of a pointer type, else 0 */
+bool simt_is_shared_ptr(LLVMTypeRef type);
+unsigned simt_width(LLVMTypeRef type);                          /* bits, where offsets are taken modulo 2^bits */
+
+/* ---- value.c: scalars, vectors and masks */
+LLVMTypeRef simt_type(struct simt *u, LLVMTypeRef type);        /* its form in the out module */
+LLVMTypeRef simt_vec_type(LLVMTypeRef out_type);
+LLVMValueRef simt_scalar(struct simt_fn *f, LLVMValueRef v);
+LLVMValueRef simt_vector(struct simt_fn *f, LLVMValueRef v);
+LLVMValueRef simt_delta(struct simt_fn *f, LLVMValueRef v);     /* lanes' distances from the base; NULL = zero */
+LLVMValueRef simt_ok(struct simt_fn *f, LLVMValueRef v);        /* NULL = true */
+LLVMValueRef simt_and(struct simt *u, LLVMValueRef a, LLVMValueRef b); /* NULL = true */
+LLVMValueRef simt_splat(struct simt *u, LLVMValueRef s);
+LLVMValueRef simt_offset_vec(struct simt *u, const int64_t *off, LLVMTypeRef int_type);
+LLVMValueRef simt_const_i32v(struct simt *u, const int *at, int n);
+LLVMValueRef simt_c32(struct simt *u, int64_t x);
+LLVMValueRef simt_c64(struct simt *u, int64_t x);
+LLVMValueRef simt_advance(struct simt *u, LLVMValueRef ptr, int64_t bytes);
+LLVMValueRef simt_bits(struct simt *u, LLVMValueRef mask);      /* i32 */
+LLVMValueRef simt_full(struct simt *u, LLVMValueRef mask);      /* never NULL */
+LLVMValueRef simt_mask_and(struct simt *u, LLVMValueRef mask, LLVMValueRef cond); /* inactive lanes' poison stops here */
+LLVMValueRef simt_any(struct simt *u, LLVMValueRef mask);
+LLVMValueRef simt_intrinsic(struct simt *u, const char *name, LLVMTypeRef *types, unsigned n_types, LLVMValueRef *args,
+                            unsigned n);
+LLVMBasicBlockRef simt_new_block(struct simt_fn *f, const char *name);
+void simt_mark_likely(struct simt *u, LLVMValueRef branch);
+LLVMValueRef simt_scratch(struct simt_fn *f, int slot);         /* ptr to 512 bytes that no one holds on to */
+LLVMValueRef simt_field(struct simt *u, LLVMValueRef base, size_t offset, LLVMTypeRef type, bool constant);
+LLVMValueRef simt_first_lane(struct simt *u, LLVMValueRef mask, bool last); /* i64 */
+
+/* A loop over the active lanes, in order: begin, body at the builder, end. */
+struct simt_lanes {
+    LLVMBasicBlockRef from, head;
+    LLVMValueRef bits, left, lane; /* lane: i64 */
+};
+void simt_lanes_begin(struct simt_fn *f, LLVMValueRef mask, struct simt_lanes *it);
+void simt_lanes_end(struct simt_fn *f, struct simt_lanes *it);
+/* Vectors in scratch memory, read or written one lane at a time. */
+void simt_spill(struct simt_fn *f, int slot, LLVMValueRef vec);
+LLVMValueRef simt_lane_get(struct simt_fn *f, int slot, LLVMTypeRef elem, LLVMValueRef lane);
+void simt_lane_put(struct simt_fn *f, int slot, LLVMValueRef value, LLVMValueRef lane);
+LLVMValueRef simt_reload(struct simt_fn *f, int slot, LLVMTypeRef vec_type);
+
+/* ---- op.c: arithmetic, of scalars and of vectors alike */
+void simt_op_emit(struct simt_fn *f, LLVMValueRef inst);
+/* Builds the operation of `inst` (an instruction or constant expression) on bases or on vectors. */
+LLVMValueRef simt_op_build(struct simt_fn *f, LLVMValueRef inst, bool vec);
+
+/* ---- memory.c */
+void simt_load_emit(struct simt_fn *f, LLVMValueRef inst);
+void simt_store_emit(struct simt_fn *f, LLVMValueRef inst);
+void simt_rmw_emit(struct simt_fn *f, LLVMValueRef inst);
+void simt_cmpxchg_emit(struct simt_fn *f, LLVMValueRef inst);
+void simt_alloca_emit(struct simt_fn *f, LLVMValueRef inst);
+
+/* ---- warpop.c */
+bool simt_warpop_emit(struct simt_fn *f, LLVMValueRef inst, enum ptx_simt id); /* false: not a warp operation */
+
+/* ---- call.c */
+void simt_call_emit(struct simt_fn *f, LLVMValueRef inst);
+void simt_set_scalar(struct simt_fn *f, LLVMValueRef inst, LLVMValueRef s);
+void simt_set_vector(struct simt_fn *f, LLVMValueRef inst, LLVMValueRef v);
+void simt_set_field(struct simt_fn *f, LLVMValueRef inst, unsigned at, LLVMValueRef s, LLVMValueRef v);
+
+void simt_yield_emit(struct simt_fn *f);
+
+/* ---- spin.c */
+/* Does the loop only wait for memory that someone else writes? */
+bool simt_loop_spins(struct simt_fn *f, int loop);
+
+/* ---- emit.c */
+bool simt_function_emit(struct simt *u, LLVMValueRef src, LLVMValueRef out, enum simt_form form);
+
+/* ---- block.c */
+LLVMTypeRef simt_body_type(struct simt *u);                               /* of a kernel's vector body */
+LLVMTypeRef simt_device_type(struct simt *u, LLVMValueRef src);           /* of a device function's */
+bool simt_entries_emit(struct simt *u, LLVMValueRef rows, LLVMValueRef any, LLVMValueRef fixed);
+
+#endif
