@@ -19,8 +19,8 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 GOOD = registration.ptx_of(3)[:-1].decode()
 
 
-def slow_ptx(n=6000):
-    """A kernel that takes a second or more to compile: a long chain of dependent, divergent steps."""
+def slow_ptx(n=800):
+    """A kernel that takes seconds to compile: a long chain of dependent, divergent steps."""
     steps = "\n".join(f"""
     xor.b32 %r2, %r1, {i * 7919 + 1}; rem.u32 %r3, %r2, {i % 13 + 2}; setp.eq.u32 %p1, %r3, 0; @%p1 bra L{i};
     mad.lo.u32 %r1, %r1, {i * 2 + 3}, {i}; st.global.u32 [buf+{i % 64 * 4}], %r1; L{i}:""" for i in range(n))
@@ -136,19 +136,19 @@ class Tests:
             run = self.run("kernel", ptx, "e")
             self.check("cache: one bit flipped", run.stdout == b"CUDA_SUCCESS | \nalive\n", run.stdout + run.stderr)
 
-    def compilers_of(self, marker):
-        """Process ids of compilers started under our marker in the environment."""
-        found = []
+    def workers_of(self, marker):
+        """Process ids of compilers at work, started under our marker in the environment: the children of their supervisors."""
+        found = {}
         for entry in os.listdir("/proc"):
             if not entry.isdigit():
                 continue
             try:
                 if b"anywarp-compiler" in open(f"/proc/{entry}/cmdline", "rb").read() and \
                         marker.encode() in open(f"/proc/{entry}/environ", "rb").read():
-                    found.append(int(entry))
+                    found[int(entry)] = int(open(f"/proc/{entry}/stat").read().rsplit(")", 1)[1].split()[1])
             except OSError:
                 pass
-        return found
+        return [pid for pid, parent in found.items() if parent in found]
 
     def killed_compiler(self, sig):
         name = f"compiler ended by {signal.Signals(sig).name} in mid-compile"
@@ -159,7 +159,7 @@ class Tests:
                                 env=dict(self.env, **{key: value}, ANYWARP_CACHE_DIR=os.path.join(self.tmp, "cache-" + value)))
         hit = False
         for _ in range(3000):
-            pids = self.compilers_of(marker)
+            pids = self.workers_of(marker)
             if pids:
                 time.sleep(0.4)  # the manifest is done by then, the kernel is not
                 for pid in pids:
