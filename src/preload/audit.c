@@ -1,0 +1,171 @@
+/* The LD_AUDIT object: sends the loader to our libcudart and libcuda whatever path it was asked for, and has the preload object look
+ * at each object that is loaded, before its constructors run.
+ *
+ * It lives in a namespace of its own with its own libc; the loader calls it with its lock held.  It never opens anything itself. */
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <limits.h>
+#include <link.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "preload/preload.h"
+
+#define EXPORT __attribute__((visibility("default")))
+
+/* Objects that were loaded and not yet looked at. */
+enum { PENDING_MAX = 4096 };
+static struct link_map *pending[PENDING_MAX];
+static size_t n_pending;
+static const struct link_map *preload_map;
+static char lib_dir[PATH_MAX];
+static bool verbose;
+
+static const struct aw_audit_library {
+    const char *soname;
+    char path[PATH_MAX]; /* of ours; "" when it is not there */
+} *aw_audit_find(const char *asked);
+
+static struct aw_audit_library libraries[] = {
+    { "libcudart.so.11.0", "" }, { "libcudart.so.12", "" }, { "libcudart.so.13", "" }, { "libcuda.so.1", "" },
+};
+enum { LIBRARIES = sizeof libraries / sizeof libraries[0] };
+
+static const char *aw_audit_basename(const char *path)
+{
+    const char *slash = strrchr(path, '/');
+    return slash ? slash + 1 : path;
+}
+
+/* Python wheels rename a library to libcudart-0123abcd.so.11.0: take the part from ".so" on. */
+static bool aw_audit_names(const char *asked, const char *soname)
+{
+    const char *ext = strstr(soname, ".so"), *tail = strstr(asked, ".so");
+    size_t stem = (size_t)(ext - soname), n = tail ? (size_t)(tail - asked) : 0;
+    return tail && !strcmp(ext, tail) && n >= stem && !memcmp(asked, soname, stem) && (n == stem || asked[stem] == '-');
+}
+
+/* Which of our libraries stands for the file asked for, or NULL. */
+static const struct aw_audit_library *aw_audit_find(const char *asked)
+{
+    const char *name = aw_audit_basename(asked);
+    char real[PATH_MAX];
+    if (strncmp(name, "libcuda", 7) != 0)
+        return NULL;
+    if (!strcmp(name, "libcuda.so"))
+        name = "libcuda.so.1";
+    /* The development link says nothing of its version; what it leads to does. */
+    if (!strcmp(name, "libcudart.so") && asked[0] == '/' && realpath(asked, real)) {
+        name = aw_audit_basename(real);
+        /* libcudart.so.12.9.79: the version is the SONAME's and more. */
+        for (size_t i = 0; i < LIBRARIES; i++) {
+            size_t n = strlen(libraries[i].soname);
+            if (!strncmp(name, libraries[i].soname, n) && (name[n] == '\0' || name[n] == '.'))
+                return &libraries[i];
+        }
+        /* libcudart.so.11.8.89 */
+        return strncmp(name, "libcudart.so.11.", 16) == 0 ? &libraries[0] : NULL;
+    }
+    for (size_t i = 0; i < LIBRARIES; i++)
+        if (aw_audit_names(name, libraries[i].soname))
+            return &libraries[i];
+    return NULL;
+}
+
+static void aw_audit_find_dir(void)
+{
+    aw_preload_settings((void *)aw_audit_find_dir, lib_dir, sizeof lib_dir, &verbose);
+    for (size_t i = 0; i < LIBRARIES; i++) {
+        struct aw_audit_library *l = &libraries[i];
+        int n = snprintf(l->path, sizeof l->path, "%s/%s", lib_dir, l->soname);
+        if (n < 0 || n >= (int)sizeof l->path || access(l->path, R_OK) != 0)
+            l->path[0] = '\0';
+    }
+}
+
+EXPORT unsigned int la_version(unsigned int version)
+{
+    aw_audit_find_dir();
+    /* Everything used here has been there since version 1; a loader older than our headers is fine. */
+    return version < LAV_CURRENT ? version : LAV_CURRENT;
+}
+
+EXPORT char *la_objsearch(const char *name, uintptr_t *cookie, unsigned int flag)
+{
+    const struct aw_audit_library *l = aw_audit_find(name);
+    return (char *)(l && l->path[0] ? l->path : name);
+}
+
+EXPORT unsigned int la_objopen(struct link_map *map, Lmid_t lmid, uintptr_t *cookie)
+{
+    *cookie = (uintptr_t)map;
+    if (lmid != LM_ID_BASE)
+        return 0;
+    if (map->l_name && !strcmp(aw_audit_basename(map->l_name), AW_PRELOAD_SONAME))
+        preload_map = map;
+    else if (n_pending < PENDING_MAX)
+        pending[n_pending++] = map;
+    return 0;
+}
+
+EXPORT unsigned int la_objclose(uintptr_t *cookie)
+{
+    const struct link_map *map = (const struct link_map *)*cookie;
+    for (size_t i = 0; i < n_pending; i++)
+        if (pending[i] == map)
+            pending[i] = pending[--n_pending];
+    if (map == preload_map)
+        preload_map = NULL;
+    return 0;
+}
+
+/* The preload object's hook, by its dynamic symbol table; NULL until that object is relocated. */
+static const struct aw_preload_hook *aw_audit_hook(void)
+{
+    const ElfW(Sym) *syms = NULL;
+    const ElfW(Word) *hash = NULL;
+    const char *strings = NULL;
+    for (const ElfW(Dyn) *d = preload_map ? preload_map->l_ld : NULL; d && d->d_tag != DT_NULL; d++) {
+        if (d->d_tag == DT_SYMTAB)
+            syms = (const void *)d->d_un.d_ptr;
+        else if (d->d_tag == DT_STRTAB)
+            strings = (const void *)d->d_un.d_ptr;
+        else if (d->d_tag == DT_HASH)
+            hash = (const void *)d->d_un.d_ptr;
+    }
+    for (ElfW(Word) i = 0; syms && strings && hash && i < hash[1]; i++) {
+        if (syms[i].st_shndx == SHN_UNDEF || strcmp(strings + syms[i].st_name, AW_PRELOAD_HOOK) != 0)
+            continue;
+        const struct aw_preload_hook *hook = (const void *)(preload_map->l_addr + syms[i].st_value);
+        return hook->self == hook ? hook : NULL;
+    }
+    return NULL;
+}
+
+static void aw_audit_look(void)
+{
+    const struct aw_preload_hook *hook = aw_audit_hook();
+    if (!hook)
+        return;
+    hook->configure(lib_dir, verbose);
+    for (size_t i = 0; i < n_pending; i++) {
+        const char *name = pending[i]->l_name;
+        /* The vDSO has a name without a file. */
+        if (name && (name[0] == '\0' || strchr(name, '/')))
+            hook->scan(name, pending[i]->l_addr);
+    }
+    n_pending = 0;
+}
+
+EXPORT void la_activity(uintptr_t *cookie, unsigned int flag)
+{
+    if (flag == LA_ACT_CONSISTENT)
+        aw_audit_look();
+}
+
+/* Where the loader announces consistency before it relocates, this is the last moment before the program's constructors. */
+EXPORT void la_preinit(uintptr_t *cookie)
+{
+    aw_audit_look();
+}

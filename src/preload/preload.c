@@ -1,0 +1,162 @@
+/* The LD_PRELOAD object: redirects a statically linked runtime and says what it cannot help with.
+ *
+ * It has no constructor of consequence when the audit object is there: that one calls `scan` for the program and everything loaded
+ * with it before the first constructor, and for what dlopen brings later.  Alone, it looks at what is loaded at start. */
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "preload/preload.h"
+
+#include <dlfcn.h>
+#include <errno.h>
+#include <limits.h>
+#include <link.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/auxv.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "preload/redirect.h"
+
+static char lib_dir[PATH_MAX]; /* of our libraries, without a final slash */
+static bool configured, verbose;
+
+/* To standard error in one write; no stdio stream, as none may be ready this early. */
+__attribute__((format(printf, 1, 2))) static void aw_preload_say(const char *fmt, ...)
+{
+    char text[PATH_MAX + 512];
+    va_list ap;
+    va_start(ap, fmt);
+    int n = snprintf(text, sizeof text, "anywarp: ");
+    int m = vsnprintf(text + n, sizeof text - (size_t)n - 1, fmt, ap);
+    va_end(ap);
+    n += m < 0 ? 0 : m < (int)sizeof text - n - 1 ? m : (int)sizeof text - n - 2;
+    text[n++] = '\n';
+    if (write(STDERR_FILENO, text, (size_t)n) < 0)
+        return; /* nowhere to say it */
+}
+
+static bool aw_preload_our_file(char path[PATH_MAX], const char *soname)
+{
+    int n = snprintf(path, PATH_MAX, "%s/%s", lib_dir, soname);
+    return n > 0 && n < PATH_MAX && access(path, R_OK) == 0;
+}
+
+extern void *aw_redirect_slots[];
+
+void *aw_redirect_resolve(uint32_t slot)
+{
+    extern const uint32_t aw_redirect_stub_count;
+    static void *libs[3];
+    uint32_t rows = aw_redirect_stub_count / 3, runtime = slot / rows;
+    int saved = errno;
+    void *lib = __atomic_load_n(&libs[runtime], __ATOMIC_ACQUIRE);
+    char path[PATH_MAX];
+    if (!lib) {
+        if (!aw_preload_our_file(path, aw_redirect_soname((int)runtime)))
+            snprintf(path, sizeof path, "%s", aw_redirect_soname((int)runtime));
+        lib = dlopen(path, RTLD_NOW | RTLD_LOCAL);
+        if (!lib) {
+            aw_preload_say("cannot open our CUDA runtime: %s", dlerror());
+            abort();
+        }
+        __atomic_store_n(&libs[runtime], lib, __ATOMIC_RELEASE);
+    }
+    void *address = dlsym(lib, aw_redirect_name(slot % rows));
+    if (!address) {
+        aw_preload_say("our %s has no %s", aw_redirect_soname((int)runtime), aw_redirect_name(slot % rows));
+        abort();
+    }
+    __atomic_store_n(&aw_redirect_slots[slot], address, __ATOMIC_RELEASE);
+    errno = saved;
+    return address;
+}
+
+/* Is `path` one of our own libraries, or NVIDIA's shared runtime?  The latter is reported: ours should have taken its place. */
+static bool aw_preload_is_runtime(const char *path)
+{
+    const char *slash = strrchr(path, '/'), *name = slash ? slash + 1 : path;
+    if (!strncmp(name, "libanywarp", 10) || !strncmp(name, "libcuda.so", 10))
+        return true;
+    if (strncmp(name, "libcudart.so", 12) != 0)
+        return false;
+    char ours[PATH_MAX], real_ours[PATH_MAX], real[PATH_MAX];
+    bool same = aw_preload_our_file(ours, name) && realpath(ours, real_ours) && realpath(path, real) && !strcmp(real, real_ours);
+    if (!same)
+        aw_preload_say("warn: %s is loaded, which is not anywarp's: it talks to the driver in ways that anywarp's libcuda does "
+                       "not answer, and CUDA calls through it will fail", path);
+    return true;
+}
+
+static void aw_preload_redirect(const char *shown, const struct aw_elf *elf, const struct aw_redirect_plan *plan, uintptr_t base)
+{
+    char path[PATH_MAX];
+    if (!aw_preload_our_file(path, aw_redirect_soname(plan->runtime))) {
+        aw_preload_say("%s has the CUDA runtime linked into it, and %s, which should take its place, is not there", shown, path);
+        return;
+    }
+    int done = aw_redirect_apply(elf, plan, base);
+    if (done < 0)
+        aw_preload_say("%s has the CUDA runtime linked into it, and its code cannot be redirected: %s", shown, strerror(errno));
+    if (done >= 0 && verbose)
+        aw_preload_say("info: preload: %s: %d functions of its static runtime lead to %s", shown, done, path);
+}
+
+static void aw_preload_scan(const char *path, uintptr_t base)
+{
+    /* One at a time, under the loader's lock; too large for the stack of a small thread. */
+    static struct aw_redirect_plan plan;
+    struct aw_elf elf;
+    bool program = path[0] == '\0';
+    char shown[PATH_MAX];
+    ssize_t n = program ? readlink("/proc/self/exe", shown, sizeof shown - 1) : -1;
+    if (n >= 0)
+        shown[n] = '\0';
+    else
+        snprintf(shown, sizeof shown, "%s", program ? "the program" : path);
+    if ((!program && aw_preload_is_runtime(path)) || !aw_elf_open(&elf, program ? "/proc/self/exe" : path))
+        return;
+    /* Started by way of the loader's own file, /proc/self/exe is not the program. */
+    if (!program || base + elf.header->e_entry == getauxval(AT_ENTRY)) {
+        aw_redirect_plan(&elf, &plan);
+        if (plan.kind == AW_REDIRECT_STATIC)
+            aw_preload_redirect(shown, &elf, &plan, base);
+        else if (plan.kind == AW_REDIRECT_STRIPPED)
+            aw_preload_say("%s has the CUDA runtime linked into it and no symbol table (it was stripped), so its calls cannot be "
+                           "led to anywarp. Link it with `nvcc -cudart shared`, or keep its symbol table (no `-s`, no `strip`).",
+                           shown);
+    }
+    aw_elf_close(&elf);
+}
+
+static void aw_preload_configure(const char *dir, bool report)
+{
+    snprintf(lib_dir, sizeof lib_dir, "%s", dir);
+    verbose = report;
+    configured = true;
+}
+
+__attribute__((visibility("default"))) extern const struct aw_preload_hook aw_preload_hook;
+const struct aw_preload_hook aw_preload_hook = { &aw_preload_hook, aw_preload_configure, aw_preload_scan };
+
+static int aw_preload_each(struct dl_phdr_info *info, size_t size, void *arg)
+{
+    bool *first = arg;
+    /* The first entry is the program; the vDSO has no file. */
+    if (*first || (info->dlpi_name && info->dlpi_name[0] == '/'))
+        aw_preload_scan(*first ? "" : info->dlpi_name, info->dlpi_addr);
+    *first = false;
+    return 0;
+}
+
+__attribute__((constructor)) static void aw_preload_init(void)
+{
+    char dir[PATH_MAX];
+    bool first = true, report;
+    if (configured)
+        return;
+    aw_preload_settings((void *)aw_preload_init, dir, sizeof dir, &report);
+    aw_preload_configure(dir, report);
+    dl_iterate_phdr(aw_preload_each, &first);
+}

@@ -1,0 +1,81 @@
+// 64-bit atomics: add, min, max, and, or, xor, exch, CAS on global and shared memory, double add, and packed updates by CAS.
+// SPDX-License-Identifier: Apache-2.0
+#include "check.h"
+
+typedef unsigned long long U64;
+
+struct Ops {
+    U64 add, umin, umax, conj, disj, exor, exch, cas;
+    long long smin, smax;
+    double sum;
+    U64 packed; /* count in the low half, maximum in the high half */
+};
+
+__device__ void apply(Ops *o, U64 t)
+{
+    atomicAdd(&o->add, t << 30);
+    atomicMin(&o->umin, 0x8000000000000000ull + t);
+    atomicMax(&o->umax, 0x8000000000000000ull + t);
+    atomicMin(&o->smin, -(long long)(t << 33));
+    atomicMax(&o->smax, (long long)(t << 33) - 5);
+    atomicAnd(&o->conj, ~(1ull << t % 64));
+    atomicOr(&o->disj, 1ull << t % 64);
+    atomicXor(&o->exor, t * 0x100000001ull);
+    atomicExch(&o->exch, t);
+    atomicAdd(&o->sum, t * 0.25);
+    U64 old = o->packed, seen;
+    do {
+        seen = old;
+        U64 high = seen >> 32 > t ? seen >> 32 : t;
+        old = atomicCAS(&o->packed, seen, high << 32 | (unsigned)(seen + 1));
+    } while (old != seen);
+    atomicCAS(&o->cas, t, t + 1);
+}
+
+__global__ void global_ops(Ops *o)
+{
+    apply(o, blockIdx.x * blockDim.x + threadIdx.x);
+}
+
+__global__ void shared_ops(const Ops *start, Ops *out)
+{
+    __shared__ Ops s;
+    if (threadIdx.x == 0)
+        s = *start;
+    __syncthreads();
+    apply(&s, threadIdx.x);
+    __syncthreads();
+    if (threadIdx.x == 0)
+        *out = s;
+}
+
+static void check(const Ops &o, U64 n, const char *where)
+{
+    U64 exor = 0;
+    for (U64 t = 0; t < n; t++)
+        exor ^= t * 0x100000001ull;
+    EXPECT(o.add == (n * (n - 1) / 2) << 30, "%s add %llx", where, o.add);
+    EXPECT(o.umin == 0x8000000000000000ull && o.umax == 0x8000000000000000ull + n - 1, "%s %llx %llx", where, o.umin, o.umax);
+    EXPECT(o.smin == -(long long)((n - 1) << 33) && o.smax == (long long)((n - 1) << 33) - 5, "%s %llx %llx", where, o.smin,
+           o.smax);
+    EXPECT(o.conj == 0 && o.disj == ~0ull && o.exor == exor, "%s and %llx or %llx xor %llx", where, o.conj, o.disj, o.exor);
+    EXPECT(o.exch < n, "%s exch %llu", where, o.exch);
+    EXPECT(o.sum == n * (n - 1) / 2 * 0.25, "%s sum %g", where, o.sum);
+    EXPECT(o.packed == ((n - 1) << 32 | n), "%s packed %llx", where, o.packed);
+    EXPECT(o.cas >= 1 && o.cas <= n, "%s cas %llu", where, o.cas);
+}
+
+int main()
+{
+    Ops start = {}, got;
+    start.umin = ~0ull, start.conj = ~0ull, start.smin = INT64_MAX, start.smax = INT64_MIN;
+    Dev<Ops> a(&start, 1), b(1);
+    shared_ops<<<1, 192>>>(a, b);
+    global_ops<<<6, 96>>>(a);
+    CHECK_LAUNCH();
+    a.get(&got);
+    check(got, 576, "global");
+    b.get(&got);
+    check(got, 192, "shared");
+    return check_done();
+}

@@ -1,0 +1,111 @@
+// __constant__ and __device__ variables: initialisers of all kinds (with addresses of other variables), access from several
+// kernels, state that lives on between launches, copies to and from symbols, symbol addresses and sizes.
+// SPDX-License-Identifier: Apache-2.0
+#include "check.h"
+
+struct Pair {
+    char tag;
+    double value;
+};
+
+__constant__ float coefficients[5] = {1.5f, -2.0f, 0.25f, 0.0f, 8.0f};
+__constant__ Pair pairs[2] = {{'a', 0.1}, {'b', -7.5}};
+__constant__ int unset[8];
+__device__ int counter = 40;
+__device__ unsigned char bytes[7] = {1, 2, 3, 250, 251, 252, 253};
+__device__ long long wide = -0x123456789abcdefLL;
+__device__ int table[4] = {10, 20, 30, 40};
+__device__ int *table_second = &table[1];
+__device__ const char *text = "constant text";
+__device__ int *set_at_run_time;
+static __device__ short hidden = -3;
+
+__device__ void bump(int by)
+{
+    atomicAdd(&counter, by);
+}
+
+__global__ void read_all(double *out)
+{
+    double sum = 0;
+    for (int i = 0; i < 5; i++)
+        sum += coefficients[i] * (i + 1);
+    out[0] = sum;
+    out[1] = pairs[0].value + pairs[1].value + pairs[threadIdx.x & 1].tag;
+    out[2] = unset[3];
+    out[3] = bytes[3] + bytes[6];
+    out[4] = (double)wide;
+    out[5] = table_second[0] * 100 + table_second[2];
+    int n = 0;
+    while (text[n])
+        n++;
+    out[6] = n * 1000 + text[9];
+    out[7] = hidden;
+    bump(1);
+}
+
+__global__ void write_some(int *target)
+{
+    if (threadIdx.x == 0) {
+        set_at_run_time = target;
+        table_second = table;
+        wide += 1;
+        hidden *= 2;
+    }
+    bump(2);
+}
+
+__global__ void use_pointer()
+{
+    set_at_run_time[threadIdx.x] = table_second[threadIdx.x] + counter;
+}
+
+int main()
+{
+    double got[8];
+    Dev<double> out(8);
+    Dev<int> target(4);
+    read_all<<<1, 1>>>(out);
+    CHECK_LAUNCH();
+    out.get(got);
+    const double want[8] = {1.5 - 4 + 0.75 + 40, 0.1 - 7.5 + 'a', 0, 250 + 253, -(double)0x123456789abcdefLL,
+                            2040, 13 * 1000 + 't', -3};
+    for (int i = 0; i < 8; i++)
+        EXPECT(got[i] == want[i], "value %d: %.17g, expected %.17g", i, got[i], want[i]);
+
+    write_some<<<1, 32>>>(target);
+    use_pointer<<<1, 4>>>();
+    CHECK_LAUNCH();
+    int t[4], count;
+    target.get(t);
+    for (int i = 0; i < 4; i++)
+        EXPECT(t[i] == 10 * (i + 1) + 40 + 1 + 64, "use_pointer %d: %d", i, t[i]);
+    CHECK(cudaMemcpyFromSymbol(&count, counter, sizeof count));
+    EXPECT(count == 105, "counter %d", count);
+    long long w;
+    CHECK(cudaMemcpyFromSymbol(&w, wide, sizeof w));
+    EXPECT(w == -0x123456789abcdefLL + 1, "wide %llx", w);
+
+    int fresh[8] = {0, 1, 2, 99, 4, 5, 6, 7}, two[2] = {77, 78}, back[8];
+    CHECK(cudaMemcpyToSymbol(unset, fresh, sizeof fresh));
+    CHECK(cudaMemcpyToSymbol(unset, two, sizeof two, 5 * sizeof(int)));
+    CHECK(cudaMemcpyFromSymbol(back, unset, sizeof back));
+    EXPECT(back[4] == 4 && back[5] == 77 && back[6] == 78 && back[7] == 7, "unset %d %d %d", back[4], back[5], back[7]);
+    read_all<<<1, 1>>>(out);
+    CHECK_LAUNCH();
+    out.get(got);
+    EXPECT(got[2] == 99, "unset[3] in the kernel: %g", got[2]);
+    EXPECT(got[7] == -6, "hidden %g", got[7]);
+
+    void *address;
+    size_t size;
+    CHECK(cudaGetSymbolAddress(&address, table));
+    CHECK(cudaGetSymbolSize(&size, table));
+    EXPECT(size == sizeof table, "size of table %zu", size);
+    int direct[4];
+    CHECK(cudaMemcpy(direct, address, sizeof direct, cudaMemcpyDeviceToHost));
+    EXPECT(direct[3] == 40, "table[3] by address: %d", direct[3]);
+    CHECK(cudaGetSymbolSize(&size, pairs));
+    EXPECT(size == 32, "size of pairs %zu", size);
+    return check_done();
+}

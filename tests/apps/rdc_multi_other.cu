@@ -1,0 +1,25 @@
+// The second translation unit of rdc_multi.
+// SPDX-License-Identifier: Apache-2.0
+__device__ int shared_counter = 100;
+__constant__ float shared_factors[4] = {0.5f, 1.0f, 2.0f, -4.0f};
+static __device__ int same_name = 50;
+
+extern __device__ int called_from_other(int x);
+
+__device__ float other_scale(float x, int which)
+{
+    return x * shared_factors[which];
+}
+
+static __device__ int step(int x)
+{
+    return x * 3 + 1;
+}
+
+typedef int (*Step)(int);
+__device__ Step other_step = step;
+
+__global__ void other_kernel(int *out)
+{
+    out[threadIdx.x] = called_from_other(threadIdx.x) + same_name + shared_counter;
+}

@@ -1,0 +1,93 @@
+#!/usr/bin/env python3
+"""Runs the fixture programs under the preload and audit objects and compares what they print.
+
+    preload_test.py FIXTURES PRELOAD AUDIT
+
+No CUDA, no nvcc and no compiler needed.  Each case names what must be on standard output, and on standard error."""
+# SPDX-License-Identifier: Apache-2.0
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+
+REPORT = '{0}: registered {1}, text {1}, sum 54321, other 2\n'
+INNER = '{0}: registered inner, text inner, sum -1, other 2\n'
+
+
+class Cases:
+    def __init__(self, fixtures, preload, audit):
+        self.dir, self.preload, self.audit, self.failed, self.count = fixtures, preload, audit, 0, 0
+
+    def path(self, name):
+        return os.path.join(self.dir, name)
+
+    def run(self, name, command, stdout, stderr='', status=0, lib_dir='ours', preload=True, audit=True, **more):
+        env = {k: v for k, v in os.environ.items() if k not in ('LD_PRELOAD', 'LD_AUDIT', 'LD_LIBRARY_PATH', 'ANYWARP_LOG')}
+        # Sanitizers insist on being first among the libraries.
+        env['ASAN_OPTIONS'] = 'verify_asan_link_order=0'
+        if preload:
+            env['LD_PRELOAD'] = self.preload
+        if audit:
+            env['LD_AUDIT'] = self.audit
+        env['ANYWARP_LIB_DIR'] = self.path(lib_dir)
+        env.update(more)
+        result = subprocess.run(command, env=env, capture_output=True, text=True, timeout=60, check=False)
+        self.count += 1
+        problems = []
+        if result.returncode != status:
+            problems.append('status %d, expected %d' % (result.returncode, status))
+        if result.stdout != stdout:
+            problems.append('stdout %r, expected %r' % (result.stdout, stdout))
+        if stderr not in result.stderr or (not stderr and result.stderr):
+            problems.append('stderr %r, expected %r' % (result.stderr, stderr))
+        if stderr and result.stderr.count(stderr) != 1:
+            problems.append('%r is there %d times' % (stderr, result.stderr.count(stderr)))
+        if problems:
+            self.failed += 1
+        print('%s %s%s' % ('FAIL' if problems else 'ok', name, ''.join('\n     ' + p for p in problems)), flush=True)
+
+
+def main():
+    c = Cases(*sys.argv[1:4])
+    ours13, ours12 = REPORT.format('program', 'ours13'), REPORT.format('program', 'ours12') + 'program: exit 12\n'
+    lib13 = REPORT.format('library', 'ours13')
+
+    # The fixtures do what they are for: without us, the inner runtime answers.
+    c.run('untouched', [c.path('static_pie')], INNER.format('program'), preload=False, audit=False)
+    for name, want in (('static_pie', ours13), ('static_nopie', ours13), ('static_now', ours13), ('static_nopie_12', ours12)):
+        c.run(name, [c.path(name)], want)
+    c.run('without the audit object', [c.path('static_pie')], ours13, audit=False)
+    c.run('logged', [c.path('static_pie')], ours13, stderr='static_pie: 5 functions of its static runtime lead to',
+          ANYWARP_LOG='info')
+    c.run('dlopened library', [c.path('opener'), c.path('libstatic_part.so')], 2 * lib13)
+    c.run('library linked to', [c.path('links_part')], REPORT.format('linked', 'ours13'))
+    c.run('child process', ['/bin/sh', '-c', c.path('static_pie') + '; echo done'], ours13 + 'done\n')
+    c.run('no CUDA at all', ['/bin/echo', 'hello'], 'hello\n')
+
+    c.run('stripped', [c.path('static_stripped')], INNER.format('program'), stderr='static_stripped has the CUDA runtime linked')
+    c.run('stripped: advice', [c.path('static_stripped')], INNER.format('program'), stderr='-cudart shared')
+    c.run('our library is missing', [c.path('static_pie')], INNER.format('program'), lib_dir='empty', stderr='is not there')
+
+    # Shared runtimes: by the loader's path, by DT_RPATH, by absolute path, under a wheel's name, by the development link.
+    c.run('rpath, untouched', [c.path('uses_runtime')], 'shared: ours99\n', preload=False, audit=False)
+    c.run('rpath', [c.path('uses_runtime')], 'shared: ours13\n')
+    theirs = c.path('theirs/libcudart.so.13')
+    c.run('absolute path', [c.path('opener'), theirs], 'opened: ours13\n' * 2)
+    with tempfile.TemporaryDirectory() as tmp:
+        wheel, dev = os.path.join(tmp, 'libcudart-0f1e2d3c.so.12'), os.path.join(tmp, 'libcudart.so')
+        shutil.copy(theirs, wheel)
+        os.symlink(theirs, dev)
+        other = os.path.join(tmp, 'libcudartlike.so.13')
+        shutil.copy(theirs, other)
+        c.run("a wheel's name", [c.path('opener'), wheel], 'opened: ours12\n' * 2)
+        c.run('development link', [c.path('opener'), dev], 'opened: ours13\n' * 2)
+        c.run('a runtime under a name of its own', [c.path('opener'), other], 'opened: ours13\n' * 2)
+    c.run("NVIDIA's own is mapped", [c.path('uses_runtime')], 'shared: ours99\n', audit=False, stderr="which is not anywarp's")
+
+    print('%d passed, %d failed' % (c.count - c.failed, c.failed))
+    return 1 if c.failed else 0
+
+
+if __name__ == '__main__':
+    sys.exit(main())

@@ -1,0 +1,19 @@
+/* Where the parts of anywarp lie, relative to the running `anywarp` program: in a build tree or installed anywhere. */
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef AW_TOOLS_LOCATE_H
+#define AW_TOOLS_LOCATE_H
+
+#include <limits.h>
+#include <stdbool.h>
+
+struct aw_parts {
+    char lib_dir[PATH_MAX];     /* holds libcudart.so.* and libcuda.so.1; "" when not found */
+    char preload[PATH_MAX];     /* libanywarp-preload.so; "" when not found */
+    char audit[PATH_MAX];       /* libanywarp-audit.so; "" when not found */
+    char program_dir[PATH_MAX]; /* of the anywarp program itself */
+};
+
+/* Looks for every part; true when all are there. */
+bool aw_parts_locate(struct aw_parts *ret_parts);
+
+#endif

@@ -1,0 +1,204 @@
+/* `anywarp run`: starts a program with our libraries in place of NVIDIA's, by environment alone, and becomes it.
+ *
+ * The environment is inherited, so what the program starts runs the same way. */
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "anywarp.h"
+
+#include <elf.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "locate.h"
+#include "preload/preload.h"
+
+/* As env(1): the program was found but could not be run; it was not found. */
+enum { EXIT_CANNOT_RUN = 126, EXIT_NOT_FOUND = 127 };
+
+static const char run_usage[] = "usage: anywarp run [--device=host|hip] [--log=level[:room][,...]] [--] program [argument...]\n";
+
+static int aw_run_usage(const char *fmt, ...)
+{
+    va_list ap;
+    va_start(ap, fmt);
+    fputs("anywarp run: ", stderr);
+    vfprintf(stderr, fmt, ap);
+    fprintf(stderr, "\n%s", run_usage);
+    va_end(ap);
+    return 2;
+}
+
+/* Puts `first` before what the user has in a list variable, unless it is there. */
+static bool aw_run_prepend(const char *variable, const char *first, char separator)
+{
+    const char *old = getenv(variable);
+    size_t n = strlen(first);
+    if (!old || !*old)
+        return setenv(variable, first, 1) == 0;
+    /* Under an `anywarp run` already. */
+    if (!strncmp(old, first, n) && (old[n] == '\0' || old[n] == separator))
+        return true;
+    char *joined = malloc(n + strlen(old) + 2);
+    if (!joined)
+        return false;
+    sprintf(joined, "%s%c%s", first, separator, old);
+    bool done = setenv(variable, joined, 1) == 0;
+    free(joined);
+    return done;
+}
+
+/* With an audit object the loader lays out thread-local storage before it knows the program's libraries, so those whose storage
+ * must be static (ours, libgomp, allocators) live on its surplus of 512 bytes.  Give it more. */
+static bool aw_run_tls_surplus(void)
+{
+    static const char name[] = "glibc.rtld.optional_static_tls", wanted[] = "glibc.rtld.optional_static_tls=16384";
+    const char *old = getenv("GLIBC_TUNABLES");
+    return (old && strstr(old, name)) || aw_run_prepend("GLIBC_TUNABLES", wanted, ':');
+}
+
+/* The value of --name=value or --name value; NULL when the argument is another. */
+static const char *aw_run_value(const char *name, int argc, char **argv, int *i)
+{
+    const char *arg = argv[*i] + 2;
+    size_t n = strlen(name);
+    if (strncmp(arg, name, n) != 0)
+        return NULL;
+    if (arg[n] == '=')
+        return arg + n + 1;
+    if (arg[n] != '\0')
+        return NULL;
+    return *i + 1 < argc ? argv[++*i] : "";
+}
+
+/* Returns the index of the program in argv, or -1 with a message. */
+static int aw_run_options(int argc, char **argv)
+{
+    int i = 1;
+    for (; i < argc && argv[i][0] == '-'; i++) {
+        const char *value;
+        if (!strcmp(argv[i], "--"))
+            return i + 1;
+        if (!strcmp(argv[i], "--help") || !strcmp(argv[i], "-h")) {
+            fputs(run_usage, stdout);
+            exit(0);
+        }
+        if (strncmp(argv[i], "--", 2) != 0) {
+            aw_run_usage("unknown option %s", argv[i]);
+            return -1;
+        }
+        if ((value = aw_run_value("device", argc, argv, &i))) {
+            if (strcmp(value, "host") != 0 && strcmp(value, "hip") != 0) {
+                aw_run_usage("--device is host or hip, not '%s'", value);
+                return -1;
+            }
+            setenv("ANYWARP_DEVICE", value, 1);
+        } else if ((value = aw_run_value("log", argc, argv, &i))) {
+            if (!*value) {
+                aw_run_usage("--log needs a level: err, fixme, warn, info or trace");
+                return -1;
+            }
+            setenv("ANYWARP_LOG", value, 1);
+        } else {
+            aw_run_usage("unknown option %s", argv[i]);
+            return -1;
+        }
+    }
+    return i;
+}
+
+/* The file that execvp would run, "" when there is none. */
+static void aw_run_find(const char *program, char ret_path[PATH_MAX])
+{
+    const char *path = strchr(program, '/') ? NULL : getenv("PATH");
+    ret_path[0] = '\0';
+    if (!path) {
+        snprintf(ret_path, PATH_MAX, "%s", program);
+        return;
+    }
+    for (const char *p = path;; p++) {
+        size_t n = strcspn(p, ":");
+        int len = n ? snprintf(ret_path, PATH_MAX, "%.*s/%s", (int)n, p, program) : snprintf(ret_path, PATH_MAX, "%s", program);
+        if (len > 0 && len < PATH_MAX && access(ret_path, X_OK) == 0)
+            return;
+        ret_path[0] = '\0';
+        p += n;
+        if (!*p)
+            return;
+    }
+}
+
+/* Says what keeps a program from being helped: the loader has no part in one that is linked statically as a whole, and ignores
+ * us in one with privileges. */
+static void aw_run_warn(const char *program)
+{
+    char path[PATH_MAX];
+    union {
+        Elf64_Ehdr header;
+        unsigned char bytes[8192];
+    } head = { 0 };
+    aw_run_find(program, path);
+    int fd = path[0] ? open(path, O_RDONLY | O_CLOEXEC) : -1;
+    ssize_t n = fd < 0 ? -1 : read(fd, head.bytes, sizeof head.bytes);
+    if (fd >= 0)
+        close(fd);
+    const Elf64_Ehdr *h = &head.header;
+    if (n < (ssize_t)sizeof *h || memcmp(h->e_ident, ELFMAG, SELFMAG) != 0)
+        return; /* a script, say: its interpreter inherits the environment */
+    if (h->e_ident[EI_CLASS] != ELFCLASS64 || h->e_machine != EM_X86_64) {
+        fprintf(stderr, "anywarp: warn: %s is not a 64-bit x86 program\n", path);
+        return;
+    }
+    bool interpreter = false;
+    for (size_t i = 0; i < h->e_phnum && h->e_phoff <= (size_t)n; i++) {
+        Elf64_Phdr p;
+        size_t at = h->e_phoff + i * sizeof p;
+        if (at + sizeof p > (size_t)n)
+            return; /* the headers lie further on: nothing is known */
+        memcpy(&p, head.bytes + at, sizeof p);
+        interpreter |= p.p_type == PT_INTERP;
+    }
+    if (!interpreter)
+        fprintf(stderr, "anywarp: warn: %s is linked statically as a whole (no dynamic loader), so anywarp has no way into it\n",
+                path);
+}
+
+static bool aw_run_environment(const struct aw_parts *parts)
+{
+    return aw_run_prepend("LD_PRELOAD", parts->preload, ':') && aw_run_prepend("LD_AUDIT", parts->audit, ':') &&
+           aw_run_prepend("LD_LIBRARY_PATH", parts->lib_dir, ':') && aw_run_tls_surplus() &&
+           setenv(AW_PRELOAD_DIR_VARIABLE, parts->lib_dir, 1) == 0;
+}
+
+int aw_cmd_run(int argc, char **argv)
+{
+    struct aw_parts parts;
+    int program = aw_run_options(argc, argv);
+    if (program < 0)
+        return 2;
+    if (program >= argc)
+        return aw_run_usage("no program given");
+    if (!aw_parts_locate(&parts)) {
+        fprintf(stderr, "anywarp run: this installation is not complete: from %s, %s%s%s\n", parts.program_dir,
+                parts.lib_dir[0] ? "" : "libcudart.so.13 ", parts.preload[0] && parts.audit[0] ? "" : "libanywarp-preload.so and "
+                "libanywarp-audit.so ", "not found");
+        return EXIT_CANNOT_RUN;
+    }
+    if (strpbrk(parts.preload, ": ")) {
+        /* The loader splits LD_PRELOAD at both and knows no quoting. */
+        fprintf(stderr, "anywarp run: the path %s holds a colon or a space, which LD_PRELOAD cannot carry\n", parts.preload);
+        return EXIT_CANNOT_RUN;
+    }
+    if (!aw_run_environment(&parts)) {
+        fprintf(stderr, "anywarp run: %s\n", strerror(errno));
+        return EXIT_CANNOT_RUN;
+    }
+    aw_run_warn(argv[program]);
+    execvp(argv[program], argv + program);
+    int err = errno;
+    fprintf(stderr, "anywarp run: %s: %s\n", argv[program], strerror(err));
+    return err == ENOENT ? EXIT_NOT_FOUND : EXIT_CANNOT_RUN;
+}
