@@ -229,7 +229,7 @@ cudaError_t awrt_cudaLaunchKernelExC_ptsz(const cudaLaunchConfig_t *config, cons
 
 /* ---- The <<<>>> configuration, between evaluating it and the kernel's host stub.  A launch's arguments may hold launches. */
 
-enum { CALL_DEPTH = 16 };
+enum { CALL_DEPTH = 4 }; /* in thread storage, which must fit when we are loaded late */
 
 static _Thread_local struct {
     struct call {

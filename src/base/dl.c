@@ -6,14 +6,12 @@
 #include <stdio.h>
 #include <string.h>
 
-static _Thread_local char why[512];
-
-static bool fill_table(void *handle, const struct aw_dl_symbol symbols[], void *table)
+static bool fill_table(void *handle, const struct aw_dl_symbol symbols[], void *table, char *why, size_t size)
 {
     for (; symbols->name; symbols++) {
         void *address = dlsym(handle, symbols->name);
         if (!address && symbols->required) {
-            snprintf(why, sizeof why, "it lacks %s", symbols->name);
+            snprintf(why, size, "it lacks %s", symbols->name);
             return false;
         }
         memcpy((char *)table + symbols->offset, &address, sizeof address);
@@ -21,20 +19,19 @@ static bool fill_table(void *handle, const struct aw_dl_symbol symbols[], void *
     return true;
 }
 
-void *aw_dl_open(const char *const names[], const struct aw_dl_symbol symbols[], void *table, const char **ret_why)
+void *aw_dl_open(const char *const names[], const struct aw_dl_symbol symbols[], void *table, char *ret_why, size_t why_size)
 {
-    snprintf(why, sizeof why, "no library name given");
+    snprintf(ret_why, why_size, "no library name given");
     for (; *names; names++) {
         void *handle = dlopen(*names, RTLD_NOW | RTLD_LOCAL);
         if (!handle) {
             const char *reason = dlerror();
-            snprintf(why, sizeof why, "%s", reason ? reason : "cannot be loaded");
+            snprintf(ret_why, why_size, "%s", reason ? reason : "cannot be loaded");
             continue;
         }
-        if (fill_table(handle, symbols, table))
+        if (fill_table(handle, symbols, table, ret_why, why_size))
             return handle;
         dlclose(handle);
     }
-    *ret_why = why;
     return NULL;
 }

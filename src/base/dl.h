@@ -13,8 +13,8 @@ struct aw_dl_symbol {
 };
 
 /* Opens the first of `names` (NULL-terminated) that loads, resolves `symbols` (name NULL ends) into `table`.  Returns the
- * handle (owned by the caller, dlclose), or NULL with a static-lifetime or thread-local reason in *ret_why; a missing
- * required symbol closes the library again.  Missing optional symbols read NULL. */
-void *aw_dl_open(const char *const names[], const struct aw_dl_symbol symbols[], void *table, const char **ret_why);
+ * handle (owned by the caller, dlclose), or NULL with the reason in ret_why (`why_size` bytes, cut to fit); a missing
+ * required symbol closes the library again.  Missing optional symbols read NULL.  Thread-safe. */
+void *aw_dl_open(const char *const names[], const struct aw_dl_symbol symbols[], void *table, char *ret_why, size_t why_size);
 
 #endif

@@ -10,7 +10,7 @@
 #include "core/handle.h"
 #include "core/stream.h"
 
-enum { AW_CTX_LIMITS = 16, AW_CTX_STACK = 64 };
+enum { AW_CTX_LIMITS = 16, AW_CTX_STACK = 16 /* in thread storage, which must fit when we are loaded late */ };
 
 struct aw_ctx {
     struct aw_handle handle;

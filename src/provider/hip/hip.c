@@ -93,10 +93,11 @@ static bool library_open(void)
     static const char *const names[] = { "libamdhip64.so.7", "libamdhip64.so.6", "libamdhip64.so.5" };
     snprintf(hip.why, sizeof hip.why, "libamdhip64.so.{7,6,5} is not installed");
     for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
-        const char *one[] = { names[i], NULL }, *reason = NULL;
-        if (aw_dl_open(one, symbols, &hip.api, &reason))
+        const char *one[] = { names[i], NULL };
+        char reason[256];
+        if (aw_dl_open(one, symbols, &hip.api, reason, sizeof reason))
             return true;
-        if (reason && !strstr(reason, "No such file"))
+        if (!strstr(reason, "No such file"))
             snprintf(hip.why, sizeof hip.why, "%s cannot be used: %s", names[i], reason);
         hip.why[strcspn(hip.why, "\n")] = '\0';
     }

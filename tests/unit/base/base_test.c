@@ -162,12 +162,12 @@ Test(dl, opens_and_explains)
     const struct aw_dl_symbol optional[] = { { "cos", 0, true }, { "no_such_symbol_here", sizeof(void *), false }, { 0 } };
     const struct aw_dl_symbol required[] = { { "no_such_symbol_here", 0, true }, { 0 } };
     const char *names[] = { "libnothing-of-the-kind.so", "libm.so.6", NULL };
-    const char *why = NULL;
+    char why[256] = "";
 
-    cr_assert_not_null(aw_dl_open(names, optional, &table, &why));
+    cr_assert_not_null(aw_dl_open(names, optional, &table, why, sizeof why));
     cr_assert_eq(table.cos(0), 1.0);
     cr_assert_null(table.absent);
-    cr_assert_null(aw_dl_open(names, required, &table, &why));
+    cr_assert_null(aw_dl_open(names, required, &table, why, sizeof why));
     cr_assert_not_null(strstr(why, "no_such_symbol_here"));
 }
 
