@@ -85,6 +85,40 @@ static unsigned access_align(const struct ptx_instr *in, unsigned bytes)
     return in->space == PTX_SPACE_PARAM && bytes > 8 ? 8 : bytes;
 }
 
+/* Ordered accesses of a vector are one access per lane where the machine can: PTX promises it of the elements only, but programs
+ * that keep a value beside its flag count on it.  The integer that holds all `n` elements, or NULL: element by element. */
+static LLVMTypeRef whole_type(struct ptx_lower *l, const struct ptx_instr *in, unsigned n, unsigned each, struct ordering o)
+{
+    unsigned bytes = n * each;
+    if (n == 1 || o.access == PLAIN || in->space == PTX_SPACE_PARAM)
+        return NULL;
+    bool one_piece = bytes <= 8 || (bytes == 16 && (l->target->features & PTX_TARGET_ATOMIC_128));
+    return one_piece ? ptx_int_type(l, bytes * 8) : NULL;
+}
+
+static void load_whole(struct ptx_lower *l, const struct ptx_instr *in, const struct ptx_operand *items, unsigned n,
+                       LLVMTypeRef type, LLVMTypeRef whole, LLVMValueRef p, struct ordering o)
+{
+    enum ptx_type t = in->types[in->n_types - 1];
+    unsigned bits = ptx_type_bits(t);
+    o.access = ATOMIC; /* a volatile access of 16 bytes may be split, a relaxed one may not */
+    LLVMValueRef v = load_one(l, in, whole, p, n * bits / 8, o);
+    for (unsigned i = 0; i < n; i++) {
+        LLVMValueRef part = b_trunc(l, b_lshr(l, v, b_int(whole, (uint64_t)i * bits)), ptx_int_type(l, bits));
+        ptx_dst(l, &items[i], t, b_bitcast(l, part, type));
+    }
+}
+
+/* Where 16 bytes have no atomic access, a volatile one of the whole vector is one instruction all the same; the order comes
+ * from fences then. */
+static bool is_fenced(unsigned n, unsigned each, struct ordering *o)
+{
+    if (n == 1 || o->access != ATOMIC || n * each != 16)
+        return false;
+    o->access = VOLATILE;
+    return o->order != LLVMAtomicOrderingMonotonic;
+}
+
 bool ptx_lower_ld(struct ptx_lower *l, const struct ptx_instr *in)
 {
     enum ptx_type t = in->types[in->n_types - 1];
@@ -95,6 +129,12 @@ bool ptx_lower_ld(struct ptx_lower *l, const struct ptx_instr *in)
     LLVMTypeRef type = memory_type(l, t);
     struct ordering o = ordering_of(l, in, true);
     LLVMValueRef p = ptx_address(l, &in->ops[1], in->space);
+    LLVMTypeRef whole = whole_type(l, in, n, each, o);
+    if (whole) {
+        load_whole(l, in, items, n, type, whole, p, o);
+        return true;
+    }
+    bool fenced = is_fenced(n, each, &o);
     if (n == 1 || o.access == ATOMIC) {
         for (unsigned i = 0; i < n; i++) {
             LLVMValueRef v = load_one(l, in, type, b_gep(l, p, b_i64(l, i * each)), access_align(in, each), o);
@@ -105,12 +145,28 @@ bool ptx_lower_ld(struct ptx_lower *l, const struct ptx_instr *in)
     LLVMValueRef v = load_one(l, in, LLVMVectorType(type, n), p, access_align(in, n * each), o);
     for (unsigned i = 0; i < n; i++)
         ptx_dst(l, &items[i], t, LLVMBuildExtractElement(l->builder, v, b_i32(l, i), ""));
+    if (fenced)
+        LLVMBuildFenceSyncScope(l->builder, o.order, o.scope, "");
     return true;
 }
 
 static LLVMValueRef stored(struct ptx_lower *l, const struct ptx_operand *op, enum ptx_type t)
 {
     return t == PTX_F32 || t == PTX_F64 ? ptx_src(l, op, t) : ptx_to_bits(l, ptx_src(l, op, t));
+}
+
+static void store_whole(struct ptx_lower *l, const struct ptx_instr *in, const struct ptx_operand *items, unsigned n,
+                        LLVMTypeRef whole, LLVMValueRef p, struct ordering o)
+{
+    enum ptx_type t = in->types[in->n_types - 1];
+    unsigned bits = ptx_type_bits(t);
+    LLVMValueRef v = b_int(whole, 0);
+    for (unsigned i = 0; i < n; i++) {
+        LLVMValueRef part = b_bitcast(l, stored(l, &items[i], t), ptx_int_type(l, bits));
+        v = b_or(l, v, b_shl(l, b_zext(l, part, whole), b_int(whole, (uint64_t)i * bits)));
+    }
+    o.access = ATOMIC;
+    access_mark(l, LLVMBuildStore(l->builder, v, p), o, n * bits / 8);
 }
 
 bool ptx_lower_st(struct ptx_lower *l, const struct ptx_instr *in)
@@ -123,6 +179,13 @@ bool ptx_lower_st(struct ptx_lower *l, const struct ptx_instr *in)
     LLVMTypeRef type = memory_type(l, t);
     struct ordering o = ordering_of(l, in, false);
     LLVMValueRef p = ptx_address(l, &in->ops[0], in->space);
+    LLVMTypeRef whole = whole_type(l, in, n, each, o);
+    if (whole) {
+        store_whole(l, in, items, n, whole, p, o);
+        return true;
+    }
+    if (is_fenced(n, each, &o))
+        LLVMBuildFenceSyncScope(l->builder, o.order, o.scope, "");
     if (n == 1 || o.access == ATOMIC) {
         for (unsigned i = 0; i < n; i++) {
             LLVMValueRef v = stored(l, &items[i], t);

@@ -13,7 +13,9 @@
 #include "simt/vectorise.h"
 #include "target/target.h"
 #include <llvm-c/Analysis.h>
+#include <llvm-c/Support.h>
 #include <llvm-c/Target.h>
+#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -56,6 +58,16 @@ static bool match(const char *target)
         return false;
     ptx_host_machine_fini(&m);
     return true;
+}
+
+/* LLVM's schedulers take quadratic time over runs of memory accesses, which scattered lanes make; these bound it.  They
+ * are process-wide and hold for the other target, too, where such runs are rare.  The scheduler after register
+ * allocation gains nothing measurable on out-of-order machines. */
+static void set_llvm_options(void)
+{
+    static const char *const options[] = { "anywarp", "-dag-maps-huge-region=64", "-dag-maps-reduction-size=32",
+                                           "-post-RA-scheduler=false" };
+    LLVMParseCommandLineOptions(sizeof options / sizeof *options, options, "");
 }
 
 static bool open_machine(struct host *h)
@@ -165,7 +177,6 @@ static int make_vector(struct host *h)
     int status = simt_vectorise(h->in, h->out, &options, &h->stats, h->diags);
     if (status == AW_OK)
         status = verify(h->out, "vectorising", h->finish->kernel, h->diags);
-    if (getenv("AWDUMP")) LLVMPrintModuleToFile(h->out, "/tmp/sx/vector.ll", NULL);
     if (status == AW_OK)
         status = ptx_passes_run(h->out, h->tm, clean_up, h->diags);
     return status;
@@ -244,7 +255,6 @@ static int run(struct host *h, struct ptx_result *ret)
 {
     int status = make_scalar(h);
     uint32_t local = status == AW_OK ? (uint32_t)local_bytes(h->in) : 0;
-    if (getenv("AWDUMP")) LLVMPrintModuleToFile(h->in, "/tmp/sx/scalar.ll", NULL);
     if (status == AW_OK)
         status = make_vector(h);
     if (status == AW_OK)
@@ -286,7 +296,9 @@ static int finish(LLVMModuleRef module, const struct ptx_finish *f, struct ptx_r
         aw_buf_printf(diags, "error: unknown target %s\n", f->options->target);
         return AW_ERR_INVALID_VALUE;
     }
+    static pthread_once_t once = PTHREAD_ONCE_INIT;
     ptx_llvm_init();
+    pthread_once(&once, set_llvm_options);
     int status = open_machine(&h) ? run(&h, ret) : AW_ERR_INVALID_VALUE;
     if (h.out)
         LLVMDisposeModule(h.out);
@@ -301,5 +313,6 @@ const struct ptx_target ptx_target_host = {
     .match = match,
     .triple = TRIPLE,
     .data_layout = "e-m:e-p:64:64-p3:32:32-p5:64:64-i64:64-i128:128-f80:128-n8:16:32:64-S128-A5",
+    .features = PTX_TARGET_ATOMIC_128,
     .finish = finish,
 };

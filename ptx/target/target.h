@@ -14,6 +14,7 @@
 /* What the lowering may use directly. */
 enum ptx_target_feature {
     PTX_TARGET_NATIVE_F16 = 1, /* half arithmetic incl. fma without library calls or double rounding */
+    PTX_TARGET_ATOMIC_128 = 2, /* loads and stores of 16 aligned bytes in one piece */
 };
 
 /* One compilation as the finisher sees it. */
