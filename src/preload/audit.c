@@ -38,12 +38,19 @@ static const char *aw_audit_basename(const char *path)
     return slash ? slash + 1 : path;
 }
 
+/* Does a name's end from ".so" on say the SONAME's version, or a file's full one (.so.12.9.79)?  CUDA 11 keeps .11.0 throughout. */
+static bool aw_audit_version(const char *tail, const char *ext)
+{
+    size_t n = !strcmp(ext, ".so.11.0") ? strlen(".so.11") : strlen(ext);
+    return !strncmp(tail, ext, n) && (tail[n] == '\0' || tail[n] == '.');
+}
+
 /* Python wheels rename a library to libcudart-0123abcd.so.11.0: take the part from ".so" on. */
 static bool aw_audit_names(const char *asked, const char *soname)
 {
     const char *ext = strstr(soname, ".so"), *tail = strstr(asked, ".so");
     size_t stem = (size_t)(ext - soname), n = tail ? (size_t)(tail - asked) : 0;
-    return tail && !strcmp(ext, tail) && n >= stem && !memcmp(asked, soname, stem) && (n == stem || asked[stem] == '-');
+    return tail && aw_audit_version(tail, ext) && n >= stem && !memcmp(asked, soname, stem) && (n == stem || asked[stem] == '-');
 }
 
 /* Which of our libraries stands for the file asked for, or NULL. */
@@ -53,20 +60,12 @@ static const struct aw_audit_library *aw_audit_find(const char *asked)
     char real[PATH_MAX];
     if (strncmp(name, "libcuda", 7) != 0)
         return NULL;
-    if (!strcmp(name, "libcuda.so"))
+    /* The driver's file is named by the driver's version: libcuda.so.580.65.06. */
+    if (!strncmp(name, "libcuda.so", 10) && (name[10] == '\0' || name[10] == '.'))
         name = "libcuda.so.1";
     /* The development link says nothing of its version; what it leads to does. */
-    if (!strcmp(name, "libcudart.so") && asked[0] == '/' && realpath(asked, real)) {
+    if (!strcmp(name, "libcudart.so") && strchr(asked, '/') && realpath(asked, real))
         name = aw_audit_basename(real);
-        /* libcudart.so.12.9.79: the version is the SONAME's and more. */
-        for (size_t i = 0; i < LIBRARIES; i++) {
-            size_t n = strlen(libraries[i].soname);
-            if (!strncmp(name, libraries[i].soname, n) && (name[n] == '\0' || name[n] == '.'))
-                return &libraries[i];
-        }
-        /* libcudart.so.11.8.89 */
-        return strncmp(name, "libcudart.so.11.", 16) == 0 ? &libraries[0] : NULL;
-    }
     for (size_t i = 0; i < LIBRARIES; i++)
         if (aw_audit_names(name, libraries[i].soname))
             return &libraries[i];
@@ -151,8 +150,10 @@ static void aw_audit_look(void)
     hook->configure(lib_dir, verbose);
     for (size_t i = 0; i < n_pending; i++) {
         const char *name = pending[i]->l_name;
-        /* The vDSO has a name without a file. */
-        if (name && (name[0] == '\0' || strchr(name, '/')))
+        const struct aw_audit_library *l = name ? aw_audit_find(name) : NULL;
+        /* The vDSO has a name without a file.  What a search along directories found keeps the name found, though the loader opened
+         * the file we sent it to: that is ours, and nothing to look at. */
+        if (name && (name[0] == '\0' || strchr(name, '/')) && !(l && l->path[0]))
             hook->scan(name, pending[i]->l_addr);
     }
     n_pending = 0;

@@ -69,7 +69,8 @@ def main():
     c.run('stripped: advice', [c.path('static_stripped')], INNER.format('program'), stderr='-cudart shared')
     c.run('our library is missing', [c.path('static_pie')], INNER.format('program'), lib_dir='empty', stderr='is not there')
 
-    # Shared runtimes: by the loader's path, by DT_RPATH, by absolute path, under a wheel's name, by the development link.
+    # Shared runtimes: by the loader's path, by DT_RPATH, by absolute path, under a wheel's name, by the development link, by the
+    # file's full version.
     c.run('rpath, untouched', [c.path('uses_runtime')], 'shared: ours99\n', preload=False, audit=False)
     c.run('rpath', [c.path('uses_runtime')], 'shared: ours13\n')
     theirs = c.path('theirs/libcudart.so.13')
@@ -82,6 +83,14 @@ def main():
         shutil.copy(theirs, other)
         c.run("a wheel's name", [c.path('opener'), wheel], 'opened: ours12\n' * 2)
         c.run('development link', [c.path('opener'), dev], 'opened: ours13\n' * 2)
+        c.run('development link, found by a search', [c.path('opener'), 'libcudart.so'], 'opened: ours13\n' * 2,
+              LD_LIBRARY_PATH=tmp)
+        c.run('development link, relative', ['/bin/sh', '-c', 'cd %s && exec %s ./libcudart.so' % (tmp, c.path('opener'))],
+              'opened: ours13\n' * 2)
+        for name, want in (('libcudart.so.12.9.79', 'ours12'), ('libcudart.so.11.8.89', 'ours11'), ('libcudart.so.13.0.96', 'ours13')):
+            full = os.path.join(tmp, name)
+            shutil.copy(theirs, full)
+            c.run('full version: ' + name, [c.path('opener'), full], 'opened: %s\n' % want * 2)
         c.run('a runtime under a name of its own', [c.path('opener'), other], 'opened: ours13\n' * 2)
     c.run("NVIDIA's own is mapped", [c.path('uses_runtime')], 'shared: ours99\n', audit=False, stderr="which is not anywarp's")
 
