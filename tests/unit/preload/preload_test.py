@@ -49,7 +49,7 @@ class Cases:
 
 
 def main():
-    c = Cases(*sys.argv[1:4])
+    c = Cases(*map(os.path.abspath, sys.argv[1:4]))
     ours13, ours12 = REPORT.format('program', 'ours13'), REPORT.format('program', 'ours12') + 'program: exit 12\n'
     lib13 = REPORT.format('library', 'ours13')
 
