@@ -137,7 +137,9 @@ int aw_compiler_compile(struct aw_compiler_module *module, const char *kernel, c
     struct ptx_func *func = ptx_find_kernel(module->ptx, aw_str_from(kernel));
     int status;
     if (!target) {
-        aw_buf_printf(&diags, "<options>:0:0: error: target '%s' is not known\n", options->target ? options->target : "");
+        aw_buf_printf(&diags, "<options>:0:0: error: target '%s' is not known; there are ", options->target ? options->target : "");
+        ptx_target_names(&diags);
+        aw_buf_printf(&diags, "\n");
         status = AW_ERR_INVALID_VALUE;
     } else if (!func) {
         aw_buf_printf(&diags, "<ptx>:0:0: error: there is no kernel '%s'\n", kernel);

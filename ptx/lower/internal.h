@@ -68,6 +68,8 @@ unsigned ptx_address_space(enum ptx_space space);
 LLVMValueRef ptx_src(struct ptx_lower *l, const struct ptx_operand *op, enum ptx_type type);
 /* Writes a value of `type`; a wider register gets it sign-extended for signed types, else zero-extended.  Sinks swallow. */
 void ptx_dst(struct ptx_lower *l, const struct ptx_operand *op, enum ptx_type type, LLVMValueRef value);
+/* Writes `value` and the i1 `pred` into d|p, or `value` into d alone. */
+void ptx_dst_pair(struct ptx_lower *l, const struct ptx_operand *op, enum ptx_type type, LLVMValueRef value, LLVMValueRef pred);
 /* Bits of any value as iN, and back. */
 LLVMValueRef ptx_to_bits(struct ptx_lower *l, LLVMValueRef value);
 LLVMValueRef ptx_from_bits(struct ptx_lower *l, LLVMValueRef bits, LLVMTypeRef type);

@@ -120,8 +120,14 @@ bool ptx_lower_lop3(struct ptx_lower *l, const struct ptx_instr *in)
     if (in->ops[4].kind != PTX_OP_INT || in->ops[4].bits > 255)
         return ptx_lower_error(l, in->ops[4].loc, "the table must be a constant below 256");
     LLVMValueRef a = ptx_src(l, &in->ops[1], PTX_B32), b = ptx_src(l, &in->ops[2], PTX_B32);
-    LLVMValueRef c = ptx_src(l, &in->ops[3], PTX_B32);
-    ptx_dst(l, &in->ops[0], PTX_B32, three_inputs(l, (unsigned)in->ops[4].bits, a, b, c));
+    LLVMValueRef c = ptx_src(l, &in->ops[3], PTX_B32), r = three_inputs(l, (unsigned)in->ops[4].bits, a, b, c);
+    if (in->n_ops == 5) {
+        ptx_dst(l, &in->ops[0], PTX_B32, r);
+        return true;
+    }
+    /* lop3.and, lop3.or: the predicate says whether any bit is set, joined with q */
+    LLVMValueRef any = b_ne(l, r, b_i32(l, 0)), q = ptx_src(l, &in->ops[5], PTX_PRED);
+    ptx_dst_pair(l, &in->ops[0], PTX_B32, r, ptx_has(in, PTX_MOD_AND) ? b_and(l, any, q) : b_or(l, any, q));
     return true;
 }
 

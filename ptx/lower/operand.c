@@ -179,6 +179,14 @@ void ptx_dst(struct ptx_lower *l, const struct ptx_operand *op, enum ptx_type ty
     LLVMBuildStore(l->builder, value, l->regs[op->reg]);
 }
 
+void ptx_dst_pair(struct ptx_lower *l, const struct ptx_operand *op, enum ptx_type type, LLVMValueRef value, LLVMValueRef pred)
+{
+    bool pair = op->kind == PTX_OP_PAIR;
+    ptx_dst(l, pair ? &op->items[0] : op, type, value);
+    if (pair)
+        ptx_dst(l, &op->items[1], PTX_PRED, pred);
+}
+
 unsigned ptx_elements(const struct ptx_operand *op, const struct ptx_operand **ret_items)
 {
     if (op->kind == PTX_OP_VECTOR) {

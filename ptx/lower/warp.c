@@ -43,12 +43,7 @@ static LLVMValueRef member_mask(struct ptx_lower *l, const struct ptx_instr *in)
 /* Results that come as value and predicate, into d or d|p. */
 static void write_pair(struct ptx_lower *l, const struct ptx_operand *d, enum ptx_type type, LLVMValueRef pair)
 {
-    if (d->kind != PTX_OP_PAIR) {
-        ptx_dst(l, d, type, b_field(l, pair, 0));
-        return;
-    }
-    ptx_dst(l, &d->items[0], type, b_field(l, pair, 0));
-    ptx_dst(l, &d->items[1], PTX_PRED, b_field(l, pair, 1));
+    ptx_dst_pair(l, d, type, b_field(l, pair, 0), b_field(l, pair, 1));
 }
 
 bool ptx_lower_shfl(struct ptx_lower *l, const struct ptx_instr *in)

@@ -31,6 +31,12 @@ static const struct gfx gfxs[] = {
     { "gfx11-generic", 11, 6, false, false }, { "gfx12-generic", 12, 6, false, false },
 };
 
+void ptx_amdgpu_names(struct aw_buf *out)
+{
+    for (size_t i = 0; i < sizeof gfxs / sizeof *gfxs; i++)
+        aw_buf_printf(out, ", %s", gfxs[i].name);
+}
+
 /* "gfx90a:sramecc+:xnack-" to a row and LLVM features ("+sramecc,-xnack"; at least 64 bytes).  False when unknown. */
 static bool target_parse(const char *target, const struct gfx **ret_gfx, char *ret_features)
 {

@@ -70,7 +70,7 @@ static void set_llvm_options(void)
     LLVMParseCommandLineOptions(sizeof options / sizeof *options, options, "");
 }
 
-static bool open_machine(struct host *h)
+static bool open_machine(struct host *h, LLVMCodeGenOptLevel level)
 {
     LLVMTargetRef target;
     char *message = NULL;
@@ -79,7 +79,7 @@ static bool open_machine(struct host *h)
         LLVMDisposeMessage(message);
         return false;
     }
-    h->tm = LLVMCreateTargetMachine(target, TRIPLE, h->machine.cpu, h->machine.features, LLVMCodeGenLevelDefault, LLVMRelocPIC,
+    h->tm = LLVMCreateTargetMachine(target, TRIPLE, h->machine.cpu, h->machine.features, level, LLVMRelocPIC,
                                     LLVMCodeModelDefault);
     return h->tm != NULL;
 }
@@ -139,7 +139,7 @@ static int make_scalar(struct host *h)
     if (status == AW_OK)
         status = simt_prepare(h->in, h->diags);
     if (status == AW_OK)
-        status = ptx_passes_run(h->in, NULL, "function(mergereturn)", h->diags);
+        status = ptx_passes_run(h->in, NULL, "function(adce,mergereturn)", h->diags);
     if (status == AW_OK && simt_irreducible(h->in)) {
         status = ptx_passes_run(h->in, NULL, "function(reg2mem)", h->diags);
         if (status == AW_OK)
@@ -263,15 +263,8 @@ static int run(struct host *h, struct ptx_result *ret)
         return status;
     if (count_instructions(h->out) > MANY_INSTRUCTIONS) {
         LLVMDisposeTargetMachine(h->tm);
-        h->tm = NULL;
-        LLVMTargetRef target;
-        char *message = NULL;
-        if (LLVMGetTargetFromTriple(TRIPLE, &target, &message)) {
-            LLVMDisposeMessage(message);
+        if (!open_machine(h, LLVMCodeGenLevelNone))
             return AW_ERR_NOT_SUPPORTED;
-        }
-        h->tm = LLVMCreateTargetMachine(target, TRIPLE, h->machine.cpu, h->machine.features, LLVMCodeGenLevelNone, LLVMRelocPIC,
-                                        LLVMCodeModelDefault);
     }
     struct ptx_result r = { 0 };
     status = h->finish->emit == AW_EMIT_IR_OPT ? ptx_emit_ir(h->out, &r, h->diags) : make_code(h, &r);
@@ -299,7 +292,7 @@ static int finish(LLVMModuleRef module, const struct ptx_finish *f, struct ptx_r
     static pthread_once_t once = PTHREAD_ONCE_INIT;
     ptx_llvm_init();
     pthread_once(&once, set_llvm_options);
-    int status = open_machine(&h) ? run(&h, ret) : AW_ERR_INVALID_VALUE;
+    int status = open_machine(&h, LLVMCodeGenLevelDefault) ? run(&h, ret) : AW_ERR_INVALID_VALUE;
     if (h.out)
         LLVMDisposeModule(h.out);
     if (h.tm)

@@ -94,8 +94,9 @@ struct rewrite {
     LLVMBuilderRef builder;
     LLVMTypeRef i8;
     LLVMContextRef context;
-    unsigned depth;
+    unsigned depth, steps; /* of the search under way: a sum of sums has more paths than anyone can walk */
 };
+enum { DEPTH_MAX = 64, STEPS_MAX = 512 };
 
 static LLVMValueRef pointer_of(struct rewrite *r, LLVMValueRef v);
 
@@ -123,7 +124,8 @@ static LLVMValueRef sum_pointer(struct rewrite *r, LLVMValueRef v, bool subtract
 static LLVMValueRef pointer_of(struct rewrite *r, LLVMValueRef v)
 {
     LLVMValueRef found = NULL;
-    if (r->depth > 64 || LLVMGetTypeKind(LLVMTypeOf(v)) != LLVMIntegerTypeKind)
+    if (r->depth > DEPTH_MAX || ++r->steps > STEPS_MAX || LLVMGetTypeKind(LLVMTypeOf(v)) != LLVMIntegerTypeKind ||
+        LLVMGetIntTypeWidth(LLVMTypeOf(v)) < 32)
         return NULL;
     LLVMOpcode op = LLVMIsAInstruction(v) ? LLVMGetInstructionOpcode(v) : LLVMIsAConstantExpr(v) ? LLVMGetConstOpcode(v) : 0;
     r->depth++;
@@ -146,6 +148,7 @@ static LLVMValueRef pointer_of(struct rewrite *r, LLVMValueRef v)
 static void inttoptr_rewrite(struct rewrite *r, LLVMValueRef cast)
 {
     LLVMPositionBuilderBefore(r->builder, cast);
+    r->steps = 0;
     LLVMValueRef p = pointer_of(r, LLVMGetOperand(cast, 0));
     if (!p || LLVMTypeOf(p) != LLVMTypeOf(cast)) {
         /* A window's object through its generic address, or the other way round, has the cast in between already. */
@@ -158,7 +161,7 @@ static void inttoptr_rewrite(struct rewrite *r, LLVMValueRef cast)
 static void addresses_rewrite(LLVMModuleRef module)
 {
     LLVMContextRef context = LLVMGetModuleContext(module);
-    struct rewrite r = { LLVMCreateBuilderInContext(context), LLVMInt8TypeInContext(context), context, 0 };
+    struct rewrite r = { LLVMCreateBuilderInContext(context), LLVMInt8TypeInContext(context), context, 0, 0 };
     for (LLVMValueRef fn = LLVMGetFirstFunction(module); fn; fn = LLVMGetNextFunction(fn)) {
         for (LLVMBasicBlockRef b = LLVMGetFirstBasicBlock(fn); b; b = LLVMGetNextBasicBlock(b)) {
             for (LLVMValueRef i = LLVMGetFirstInstruction(b), next; i; i = next) {

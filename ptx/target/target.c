@@ -20,6 +20,12 @@ const struct ptx_target *ptx_target_find(const char *target)
     return NULL;
 }
 
+void ptx_target_names(struct aw_buf *out)
+{
+    aw_buf_printf(out, "host, host:CPU[,+FEATURE,-FEATURE...]");
+    ptx_amdgpu_names(out);
+}
+
 /* LLVM ends the process after a fatal error; the compiler process exists so that this costs one kernel only. */
 static void fatal_error(const char *reason)
 {

@@ -51,6 +51,10 @@ extern const struct ptx_target ptx_target_host;
 
 /* NULL when no target takes that name. */
 const struct ptx_target *ptx_target_find(const char *target);
+/* Every name there is, for messages: "host, host:CPU[,+FEATURE], gfx900, ...". */
+void ptx_target_names(struct aw_buf *out);
+/* gfx names alone (amdgpu.c), each after a comma. */
+void ptx_amdgpu_names(struct aw_buf *out);
 
 /* ---- Shared by the finishers (target.c) */
 

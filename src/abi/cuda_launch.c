@@ -1,8 +1,7 @@
 /* The driver API: functions, launching them, occupancy. */
 /* SPDX-License-Identifier: Apache-2.0 */
-#define AW_ROOM "abi"
 #include "abi/cuda_util.h"
-#include "base/log.h"
+#include "abi/launch.h"
 
 /* ---- Functions. */
 
@@ -112,7 +111,8 @@ CUresult awcu_cuFuncLoad(CUfunction function)
 
 /* ---- Launching. */
 
-static enum aw_status launch(CUfunction f, const struct aw_launch_args *args, CUstream handle, bool per_thread)
+static enum aw_status launch(CUfunction f, struct aw_launch_args *args, const struct aw_abi_wishes *wishes, CUstream handle,
+                             bool per_thread)
 {
     struct aw_ctx *ctx;
     struct aw_cstream *stream;
@@ -120,7 +120,7 @@ static enum aw_status launch(CUfunction f, const struct aw_launch_args *args, CU
     enum aw_status status = cu_stream(handle, per_thread, &ctx, &stream);
     if (status == AW_OK)
         status = aw_func_find(ctx, f, &func);
-    return status ? status : aw_launch_kernel(func, args, stream);
+    return status ? status : aw_abi_launch(func, args, wishes, stream);
 }
 
 CUresult awcu_cuLaunchKernel(CUfunction f, unsigned int gridDimX, unsigned int gridDimY, unsigned int gridDimZ,
@@ -129,91 +129,28 @@ CUresult awcu_cuLaunchKernel(CUfunction f, unsigned int gridDimX, unsigned int g
 {
     struct aw_launch_args args = { { gridDimX, gridDimY, gridDimZ }, { blockDimX, blockDimY, blockDimZ }, sharedMemBytes, false,
                                    kernelParams, extra };
-    return cu_result(launch(f, &args, hStream, false));
+    return cu_result(launch(f, &args, &(struct aw_abi_wishes){ 0 }, hStream, false));
 }
 
 CUresult awcu_cuLaunchCooperativeKernel(CUfunction f, unsigned int gridDimX, unsigned int gridDimY, unsigned int gridDimZ,
                                         unsigned int blockDimX, unsigned int blockDimY, unsigned int blockDimZ,
                                         unsigned int sharedMemBytes, CUstream hStream, void **kernelParams)
 {
-    struct aw_launch_args args = { { gridDimX, gridDimY, gridDimZ }, { blockDimX, blockDimY, blockDimZ }, sharedMemBytes, true,
+    struct aw_launch_args args = { { gridDimX, gridDimY, gridDimZ }, { blockDimX, blockDimY, blockDimZ }, sharedMemBytes, false,
                                    kernelParams, NULL };
-    return cu_result(launch(f, &args, hStream, false));
-}
-
-/* What the attributes of a launch ask for beside hints. */
-struct launch_wishes {
-    bool cooperative;
-    CUevent after[2]; /* recorded once the kernel has ended, later than asked but never too early */
-    int n_after;
-};
-
-static enum aw_status attributes_read(const CUlaunchConfig *config, struct launch_wishes *wishes)
-{
-    if (config->numAttrs && !config->attrs)
-        return AW_ERR_INVALID_VALUE;
-    for (unsigned i = 0; i < config->numAttrs; i++) {
-        const CUlaunchAttributeValue *value = &config->attrs[i].value;
-        switch (config->attrs[i].id) {
-        case CU_LAUNCH_ATTRIBUTE_COOPERATIVE:
-            wishes->cooperative = value->cooperative != 0;
-            break;
-        case CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION:
-            if (value->clusterDim.x > 1 || value->clusterDim.y > 1 || value->clusterDim.z > 1) {
-                aw_fixme("launch with clusters of more than one block is not implemented");
-                return AW_ERR_NOT_SUPPORTED;
-            }
-            break;
-        case CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_EVENT:
-        case CU_LAUNCH_ATTRIBUTE_LAUNCH_COMPLETION_EVENT:
-            if (wishes->n_after == 2 || !aw_event_from(value->programmaticEvent.event))
-                return AW_ERR_INVALID_HANDLE;
-            wishes->after[wishes->n_after++] = value->programmaticEvent.event;
-            break;
-        case CU_LAUNCH_ATTRIBUTE_DEVICE_UPDATABLE_KERNEL_NODE: /* only inside a graph */
-            return AW_ERR_NOT_SUPPORTED;
-        case CU_LAUNCH_ATTRIBUTE_IGNORE:
-        case CU_LAUNCH_ATTRIBUTE_ACCESS_POLICY_WINDOW:
-        case CU_LAUNCH_ATTRIBUTE_SYNCHRONIZATION_POLICY:
-        case CU_LAUNCH_ATTRIBUTE_CLUSTER_SCHEDULING_POLICY_PREFERENCE:
-        case CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION: /* permits overlap; never requires it */
-        case CU_LAUNCH_ATTRIBUTE_PRIORITY:
-        case CU_LAUNCH_ATTRIBUTE_MEM_SYNC_DOMAIN_MAP:
-        case CU_LAUNCH_ATTRIBUTE_MEM_SYNC_DOMAIN:
-        case CU_LAUNCH_ATTRIBUTE_PREFERRED_CLUSTER_DIMENSION:
-        case CU_LAUNCH_ATTRIBUTE_PREFERRED_SHARED_MEMORY_CARVEOUT:
-        case CU_LAUNCH_ATTRIBUTE_NVLINK_UTIL_CENTRIC_SCHEDULING:
-        case CU_LAUNCH_ATTRIBUTE_PORTABLE_CLUSTER_SIZE_MODE:
-        case CU_LAUNCH_ATTRIBUTE_SHARED_MEMORY_MODE:
-            break;
-        default:
-            return AW_ERR_INVALID_VALUE;
-        }
-    }
-    return AW_OK;
+    return cu_result(launch(f, &args, &(struct aw_abi_wishes){ .cooperative = true }, hStream, false));
 }
 
 static CUresult launch_ex(const CUlaunchConfig *config, CUfunction f, void **kernelParams, void **extra, bool per_thread)
 {
-    struct aw_ctx *ctx;
-    struct aw_cstream *stream;
-    struct launch_wishes wishes = { 0 };
+    struct aw_abi_wishes wishes;
     if (!config)
         return CUDA_ERROR_INVALID_VALUE;
-    enum aw_status status = attributes_read(config, &wishes);
-    if (status)
-        return cu_result(status);
+    enum aw_status status = aw_abi_wishes_read(config->attrs, config->numAttrs, &wishes);
     struct aw_launch_args args = { { config->gridDimX, config->gridDimY, config->gridDimZ },
                                    { config->blockDimX, config->blockDimY, config->blockDimZ },
-                                   config->sharedMemBytes, wishes.cooperative, kernelParams, extra };
-    status = launch(f, &args, config->hStream, per_thread);
-    for (int i = 0; status == AW_OK && i < wishes.n_after; i++) {
-        status = cu_stream(config->hStream, per_thread, &ctx, &stream);
-        struct aw_cevent *event = aw_event_from(wishes.after[i]);
-        if (status == AW_OK)
-            status = event ? aw_event_record(event, stream) : AW_ERR_INVALID_HANDLE;
-    }
-    return cu_result(status);
+                                   config->sharedMemBytes, false, kernelParams, extra };
+    return cu_result(status ? status : launch(f, &args, &wishes, config->hStream, per_thread));
 }
 
 CUresult awcu_cuLaunchKernelEx(const CUlaunchConfig *config, CUfunction f, void **kernelParams, void **extra)
@@ -292,38 +229,26 @@ CUresult awcu_cuOccupancyMaxPotentialBlockSize(int *minGridSize, int *blockSize,
 CUresult awcu_cuOccupancyAvailableDynamicSMemPerBlock(size_t *dynamicSmemSize, CUfunction func, int numBlocks, int blockSize)
 {
     struct aw_func *found;
-    int fit;
     enum aw_status status = cu_function(func, &found);
     if (status)
         return cu_result(status);
-    if (!dynamicSmemSize || numBlocks <= 0 || blockSize <= 0)
+    if (!dynamicSmemSize)
         return CUDA_ERROR_INVALID_VALUE;
-    status = aw_func_occupancy(found, blockSize, 0, &fit);
-    if (status)
-        return cu_result(status);
-    if (fit < numBlocks)
-        return CUDA_ERROR_INVALID_VALUE;
-    const int *attr = found->module->ctx->device->attr;
-    int64_t each = attr[AW_DEV_SHARED_PER_MULTIPROCESSOR] / numBlocks / 256 * 256;
-    if (each > attr[AW_DEV_SHARED_PER_BLOCK])
-        each = attr[AW_DEV_SHARED_PER_BLOCK];
-    each -= found->kernel->static_shared;
-    *dynamicSmemSize = each > 0 ? (size_t)each : 0;
-    return CUDA_SUCCESS;
+    return cu_result(aw_func_dynamic_shared(found, numBlocks, blockSize, dynamicSmemSize));
 }
 
 /* Without clusters of several blocks every block is a cluster. */
 CUresult awcu_cuOccupancyMaxActiveClusters(int *numClusters, CUfunction func, const CUlaunchConfig *config)
 {
     struct aw_func *found;
-    struct launch_wishes wishes = { 0 };
+    struct aw_abi_wishes wishes;
     int blocks;
     enum aw_status status = cu_function(func, &found);
     if (status)
         return cu_result(status);
     if (!numClusters || !config)
         return CUDA_ERROR_INVALID_VALUE;
-    status = attributes_read(config, &wishes);
+    status = aw_abi_wishes_read(config->attrs, config->numAttrs, &wishes);
     uint64_t threads = (uint64_t)config->blockDimX * config->blockDimY * config->blockDimZ;
     if (status == AW_OK && (!threads || threads > 1024))
         status = AW_ERR_INVALID_VALUE;

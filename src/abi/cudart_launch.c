@@ -2,6 +2,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #define AW_ROOM "abi"
 #include "abi/cudart.h"
+#include "abi/launch.h"
 
 #include "base/log.h"
 
@@ -140,7 +141,7 @@ cudaError_t awrt_cudaGetFuncBySymbol(cudaFunction_t *ret_handle, const void *sym
 /* ---- Launch */
 
 static cudaError_t launch(const void *symbol, dim3 grid, dim3 block, void **args, size_t shared, cudaStream_t handle,
-                          bool cooperative)
+                          const struct aw_abi_wishes *wishes)
 {
     struct aw_ctx *ctx;
     struct aw_cstream *stream;
@@ -151,70 +152,35 @@ static cudaError_t launch(const void *symbol, dim3 grid, dim3 block, void **args
     if (status)
         return aw_rt_error(status);
     struct aw_launch_args what = { .grid = { grid.x, grid.y, grid.z }, .block = { block.x, block.y, block.z },
-                                   .shared_bytes = shared, .cooperative = cooperative, .params = args };
-    return aw_rt_error(aw_launch_kernel(func, &what, stream));
+                                   .shared_bytes = shared, .params = args };
+    return aw_rt_error(aw_abi_launch(func, &what, wishes, stream));
 }
 
 cudaError_t awrt_cudaLaunchKernel(const void *func, dim3 grid, dim3 block, void **args, size_t shared, cudaStream_t stream)
 {
-    return launch(func, grid, block, args, shared, stream, false);
+    return launch(func, grid, block, args, shared, stream, &(struct aw_abi_wishes){ 0 });
 }
 
 cudaError_t awrt___cudaLaunchKernel(cudaKernel_t kernel, dim3 grid, dim3 block, void **args, size_t shared, cudaStream_t stream)
 {
-    return launch(kernel, grid, block, args, shared, stream, false);
+    return launch(kernel, grid, block, args, shared, stream, &(struct aw_abi_wishes){ 0 });
 }
 
 cudaError_t awrt_cudaLaunchCooperativeKernel(const void *func, dim3 grid, dim3 block, void **args, size_t shared,
                                              cudaStream_t stream)
 {
-    return launch(func, grid, block, args, shared, stream, true);
-}
-
-/* What launch attributes ask for.  Most are hints about speed. */
-struct launch_wish {
-    bool cooperative;
-    cudaEvent_t events[2]; /* to be recorded: when blocks have begun or asked, which after the kernel is late but true */
-};
-
-static cudaError_t attributes_read(const cudaLaunchConfig_t *config, struct launch_wish *ret_wish)
-{
-    for (unsigned i = 0; i < config->numAttrs; i++) {
-        const cudaLaunchAttributeValue *value = &config->attrs[i].value;
-        switch ((int)config->attrs[i].id) {
-        case CU_LAUNCH_ATTRIBUTE_COOPERATIVE: ret_wish->cooperative = value->cooperative != 0; break;
-        case CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_EVENT: ret_wish->events[0] = value->programmaticEvent.event; break;
-        case CU_LAUNCH_ATTRIBUTE_LAUNCH_COMPLETION_EVENT: ret_wish->events[1] = value->launchCompletionEvent.event; break;
-        case CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION:
-            if (value->clusterDim.x <= 1 && value->clusterDim.y <= 1 && value->clusterDim.z <= 1)
-                break;
-            aw_fixme("launch with a cluster of more than one block is not implemented");
-            return cudaErrorNotSupported;
-        case CU_LAUNCH_ATTRIBUTE_DEVICE_UPDATABLE_KERNEL_NODE:
-            aw_fixme("launch as a graph node that the device updates is not implemented");
-            return cudaErrorNotSupported;
-        default: /* hints about speed */
-            if ((unsigned)config->attrs[i].id > CU_LAUNCH_ATTRIBUTE_SHARED_MEMORY_MODE)
-                return cudaErrorInvalidValue;
-            break;
-        }
-    }
-    return cudaSuccess;
+    return launch(func, grid, block, args, shared, stream, &(struct aw_abi_wishes){ .cooperative = true });
 }
 
 static cudaError_t launch_config(const cudaLaunchConfig_t *config, const void *func, void **args, bool per_thread)
 {
-    struct launch_wish wish = { 0 };
-    if (!config || (config->numAttrs && !config->attrs))
+    struct aw_abi_wishes wishes;
+    if (!config)
         return cudaErrorInvalidValue;
-    cudaError_t error = attributes_read(config, &wish);
+    enum aw_status status = aw_abi_wishes_read(config->attrs, config->numAttrs, &wishes);
     cudaStream_t stream = config->stream || !per_thread ? config->stream : CU_STREAM_PER_THREAD;
-    if (!error)
-        error = launch(func, config->gridDim, config->blockDim, args, config->dynamicSmemBytes, stream, wish.cooperative);
-    for (int i = 0; !error && i < 2; i++)
-        if (wish.events[i])
-            error = awrt_cudaEventRecord(wish.events[i], stream);
-    return error;
+    return status ? aw_rt_error(status)
+                  : launch(func, config->gridDim, config->blockDim, args, config->dynamicSmemBytes, stream, &wishes);
 }
 
 cudaError_t awrt_cudaLaunchKernelExC(const cudaLaunchConfig_t *config, const void *func, void **args)
@@ -404,26 +370,19 @@ cudaError_t awrt_cudaOccupancyAvailableDynamicSMemPerBlock(size_t *ret_bytes, co
 {
     struct aw_ctx *ctx;
     struct aw_func *func;
-    int per_processor, per_block, reserved, fixed, possible;
-    if (!ret_bytes || blocks <= 0 || block_threads <= 0)
+    if (!ret_bytes)
         return cudaErrorInvalidValue;
     enum aw_status status = func_of(symbol, &ctx, &func);
-    if (!status)
-        status = aw_func_occupancy(func, block_threads, 0, &possible);
-    if (!status)
-        status = aw_device_attribute(ctx->device, CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_MULTIPROCESSOR, &per_processor);
-    if (!status)
-        status = aw_device_attribute(ctx->device, CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN, &per_block);
-    if (!status)
-        status = aw_device_attribute(ctx->device, CU_DEVICE_ATTRIBUTE_RESERVED_SHARED_MEMORY_PER_BLOCK, &reserved);
-    if (!status)
-        status = aw_func_attribute(func, CU_FUNC_ATTRIBUTE_SHARED_SIZE_BYTES, &fixed);
-    if (status)
-        return aw_rt_error(status);
-    if (blocks > possible)
-        return cudaErrorInvalidValue;
-    int share = per_processor / blocks - reserved;
-    share = (share < per_block ? share : per_block) - fixed;
-    *ret_bytes = share > 0 ? (size_t)share : 0;
-    return cudaSuccess;
+    return aw_rt_error(status ? status : aw_func_dynamic_shared(func, blocks, block_threads, ret_bytes));
+}
+
+/* Both converted doubles for devices that have none; on every device here a double is a double. */
+cudaError_t awrt_cudaSetDoubleForDevice(double *value)
+{
+    return value ? cudaSuccess : cudaErrorInvalidValue;
+}
+
+cudaError_t awrt_cudaSetDoubleForHost(double *value)
+{
+    return value ? cudaSuccess : cudaErrorInvalidValue;
 }

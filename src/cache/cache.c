@@ -161,7 +161,7 @@ static void default_init(void)
     else if (home && *home == '/')
         n = snprintf(path, sizeof path, "%s/.cache/anywarp", home);
     if (n < 0) {
-        aw_warn("no cache: none of ANYWARP_CACHE_DIR, XDG_CACHE_HOME and HOME is set");
+        aw_warn("no cache: none of ANYWARP_CACHE_DIR, XDG_CACHE_HOME and HOME names an absolute path");
         return;
     }
     struct aw_cache *cache = (size_t)n < sizeof path

@@ -5,6 +5,7 @@
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <unistd.h>
 
 #include "base/log.h"
 #include "core/context.h"
@@ -37,7 +38,8 @@ bool aw_core_forked(void)
 
 /* ---- Choosing. */
 
-/* Whether `provider` serves.  A library that is not installed is not worth a line unless the user asked for it. */
+/* Whether `provider` serves.  That hip cannot is worth a line only where the user asked for it or there is a card: AMD's kernel
+ * driver shows it as /dev/kfd. */
 static bool provider_try(const struct aw_provider *provider, bool asked)
 {
     const char *why = NULL;
@@ -48,7 +50,7 @@ static bool provider_try(const struct aw_provider *provider, bool asked)
         why = "it has no device";
     if (!why)
         why = aw_status_text(status);
-    if (asked || (status != AW_ERR_FILE_NOT_FOUND && status != AW_ERR_SHARED_SYMBOL))
+    if (asked || access("/dev/kfd", F_OK) == 0)
         aw_warn("%s cannot be used: %s", provider->name, why);
     else
         aw_info("%s cannot be used: %s", provider->name, why);
@@ -64,9 +66,11 @@ static const struct aw_provider *provider_choose(void)
         wish = NULL;
     if (wish && strcmp(wish, "host") == 0)
         return provider_try(&aw_provider_host, true) ? &aw_provider_host : NULL;
-    if (wish && strcmp(wish, "hip") != 0)
+    if (wish && strcmp(wish, "hip") == 0) /* and nothing else: who asks for a card does not want to wait for the processor */
+        return provider_try(&aw_provider_hip, true) ? &aw_provider_hip : NULL;
+    if (wish)
         aw_warn("ANYWARP_DEVICE=%s is not known; known are hip and host", wish);
-    if (provider_try(&aw_provider_hip, wish && strcmp(wish, "hip") == 0))
+    if (provider_try(&aw_provider_hip, false))
         return &aw_provider_hip;
     if (!provider_try(&aw_provider_host, true))
         return NULL;

@@ -31,7 +31,8 @@ struct aw_device {
 /* The provider that serves; valid after a successful aw_core_init. */
 extern const struct aw_provider *aw_provider;
 
-/* Chooses the provider (ANYWARP_DEVICE, else hip when it has a device, else host) and reads the devices, once per process.
+/* Chooses the provider (ANYWARP_DEVICE=hip or host: that or none; else hip when it has a device, else host) and reads the
+ * devices, once per process.
  * AW_OK, or AW_ERR_NO_DEVICE: the reason was logged.  Later calls return the first call's result. */
 enum aw_status aw_core_init(void);
 /* What aw_core_init returned, or AW_ERR_NOT_INITIALIZED before it was called. */

@@ -262,3 +262,23 @@ enum aw_status aw_func_occupancy(struct aw_func *func, int block_threads, size_t
         *ret_blocks = blocks;
     return status;
 }
+
+enum aw_status aw_func_dynamic_shared(struct aw_func *func, int blocks, int block_threads, size_t *ret_bytes)
+{
+    enum { GRANULE = 256 }; /* bytes in which shared memory is shared out */
+    const int *attr = func->module->ctx->device->attr;
+    int fit;
+    if (blocks <= 0)
+        return AW_ERR_INVALID_VALUE;
+    enum aw_status status = aw_func_occupancy(func, block_threads, 0, &fit);
+    if (status)
+        return status;
+    if (fit < blocks)
+        return AW_ERR_INVALID_VALUE;
+    int64_t each = attr[AW_DEV_SHARED_PER_MULTIPROCESSOR] / blocks / GRANULE * GRANULE;
+    if (each > attr[AW_DEV_SHARED_PER_BLOCK])
+        each = attr[AW_DEV_SHARED_PER_BLOCK];
+    each -= func->kernel->static_shared;
+    *ret_bytes = each > 0 ? (size_t)each : 0;
+    return AW_OK;
+}

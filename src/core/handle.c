@@ -5,6 +5,14 @@
 #include <string.h>
 #include <sys/mman.h>
 
+/* A leak checker looks for pointers in the heap and in variables, not in mappings, where our objects lie. */
+#if defined(__SANITIZE_ADDRESS__)
+#include <sanitizer/lsan_interface.h>
+#define root_region(at, size) __lsan_register_root_region(at, size)
+#else
+#define root_region(at, size) (void)0
+#endif
+
 enum { COMMIT_STEP = 256 * 1024 };
 
 /* Reserves addresses only; a machine with little address space (ulimit -v) gets a smaller slab. */
@@ -14,6 +22,7 @@ static bool slab_reserve(struct aw_slab *slab)
         void *at = mmap(NULL, size, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
         if (at == MAP_FAILED)
             continue;
+        root_region(at, size);
         slab->limit = (uintptr_t)at + size;
         slab->end = (uintptr_t)at;
         __atomic_store_n(&slab->begin, (uintptr_t)at, __ATOMIC_RELEASE);

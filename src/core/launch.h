@@ -14,9 +14,10 @@ struct aw_launch_args {
 };
 
 /* Thread-safe; takes no lock and allocates nothing once the function has been compiled.
- * AW_OK: the launch is queued.  AW_ERR_INVALID_VALUE: arguments.  AW_ERR_INVALID_CONFIG: the grid, the block or the shared memory (CUDA's
- * driver says invalid value, its runtime invalid configuration: the status table does).  AW_ERR_OUT_OF_RESOURCES: the block is larger than the kernel
- * allows.  AW_ERR_COOPERATIVE_TOO_LARGE.  Or why the kernel cannot be compiled, or the device's fault. */
+ * AW_OK: the launch is queued.  AW_ERR_INVALID_VALUE: arguments.  AW_ERR_INVALID_CONFIG: the grid, the block or the shared
+ * memory (CUDA's driver says invalid value, its runtime invalid configuration: the status table does).
+ * AW_ERR_OUT_OF_RESOURCES: the block is larger than the kernel allows.  AW_ERR_COOPERATIVE_TOO_LARGE.  Or why the kernel
+ * cannot be compiled, or the device's fault. */
 enum aw_status aw_launch_kernel(struct aw_func *func, const struct aw_launch_args *args, struct aw_cstream *stream);
 
 #endif

@@ -1,6 +1,7 @@
 /* Libraries and their kernels: images without a context, which get a module in each context that uses them. */
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/log.h"
 #include "base/map.h"
@@ -87,7 +88,9 @@ static void library_complain(struct aw_library *library, const char *what, enum 
 {
     if (__atomic_test_and_set(&library->complained, __ATOMIC_RELAXED))
         return;
-    aw_err("%s%s%s\n%s", what ?: "", what ? ": " : "", aw_status_text(status), aw_image_log(library->image));
+    const char *log = aw_image_log(library->image), *end = strchr(log, '\n');
+    bool one_line = !end || !end[1];
+    aw_err("%s%s%s%s%s", what ?: "", what ? ": " : "", aw_status_text(status), !*log ? "" : one_line ? ": " : "\n", log);
 }
 
 enum aw_status aw_library_manifest(struct aw_library *library, const struct aw_manifest **ret_manifest)

@@ -160,5 +160,8 @@ enum aw_status aw_func_param(struct aw_func *func, size_t index, size_t *ret_off
 
 /* Blocks of `block_threads` threads with `dynamic_shared` bytes that fit a multiprocessor at once. */
 enum aw_status aw_func_occupancy(struct aw_func *func, int block_threads, size_t dynamic_shared, int *ret_blocks);
+/* The most dynamic shared memory, in bytes, with which `blocks` blocks of `block_threads` threads still fit a multiprocessor at
+ * once.  AW_ERR_INVALID_VALUE when they do not even without. */
+enum aw_status aw_func_dynamic_shared(struct aw_func *func, int blocks, int block_threads, size_t *ret_bytes);
 
 #endif

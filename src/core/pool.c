@@ -55,11 +55,12 @@ enum aw_status aw_pool_destroy(struct aw_pool *pool)
 struct aw_pool *aw_pool_default(struct aw_device *device)
 {
     pthread_mutex_lock(&store_lock);
-    struct aw_pool **pool = &store[device->ordinal].pool;
-    if (!*pool && aw_pool_create(device, pool) == AW_OK)
-        (*pool)->is_default = true;
+    struct aw_pool **at = &store[device->ordinal].pool;
+    if (!*at && aw_pool_create(device, at) == AW_OK)
+        (*at)->is_default = true;
+    struct aw_pool *pool = *at;
     pthread_mutex_unlock(&store_lock);
-    return *pool;
+    return pool;
 }
 
 struct aw_pool *aw_pool_current(struct aw_device *device)

@@ -51,6 +51,10 @@ cudaError_t cudaMemcpyBatchAsync(void **dsts, const void **srcs, const size_t *s
                                  const cudaMemcpyAttributes *attrs, const size_t *attr_indices, size_t attr_count,
                                  cudaStream_t stream);
 #endif
+#if AW_MAJOR < 13
+cudaError_t cudaSetDoubleForDevice(double *value);
+cudaError_t cudaSetDoubleForHost(double *value);
+#endif
 cudaError_t cudaMemcpy2D(void *dst, size_t dpitch, const void *src, size_t spitch, size_t width, size_t height, int kind);
 cudaError_t cudaMemcpy3D(const cudaMemcpy3DParms *p);
 cudaError_t cudaMemset(void *dst, int value, size_t size);
@@ -286,6 +290,14 @@ static void launching(void)
     EQUAL(__cudaPopCallConfiguration(&grid, &block, &shared, &stream), cudaErrorMissingConfiguration);
     EQUAL(cudaLaunchKernel(&not_registered, (dim3){ 1, 1, 1 }, (dim3){ 1, 1, 1 }, NULL, 0, NULL), cudaErrorInvalidDeviceFunction);
     EQUAL(cudaGetSymbolAddress(&address, &not_registered), cudaErrorInvalidSymbol);
+#if AW_MAJOR < 13
+    double value = 1.5;
+    EQUAL(cudaSetDoubleForDevice(&value), cudaSuccess);
+    EQUAL(cudaSetDoubleForHost(&value), cudaSuccess);
+    CHECK(value == 1.5);
+    EQUAL(cudaSetDoubleForDevice(NULL), cudaErrorInvalidValue);
+    EQUAL(cudaGetLastError(), cudaErrorInvalidValue);
+#endif
     cudaChannelFormatDesc desc = cudaCreateChannelDesc(8, 8, 0, 0, (cudaChannelFormatKind)1);
     CHECK(desc.x == 8 && desc.y == 8 && desc.z == 0 && desc.f == 1);
     (void)cudaGetLastError();

@@ -6,7 +6,9 @@
  * It is no replacement for coverage-guided fuzzing; it is what runs everywhere, in a sanitizer build, with every test
  * run.  With libFuzzer the targets are linked without this file. */
 /* SPDX-License-Identifier: Apache-2.0 */
+#include <ctype.h>
 #include <fcntl.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -76,6 +78,68 @@ static size_t mutate_once(char *bytes, size_t len)
     }
 }
 
+/* ---- Text: words and lines change places, so that what comes out often still parses. */
+
+static bool is_word(char c)
+{
+    return isalnum((unsigned char)c) || c == '_' || c == '%' || c == '$' || c == '.';
+}
+
+/* A run of characters around a random place: a line with its end, else a word; with `dotted`, one .part of a word. */
+static void pick(const char *bytes, size_t len, bool line, bool dotted, size_t *ret_at, size_t *ret_n)
+{
+    size_t at = rnd() % len, end = at;
+    if (line) {
+        while (at > 0 && bytes[at - 1] != '\n')
+            at--;
+        while (end < len && bytes[end++] != '\n')
+            ;
+    } else {
+        while (at > 0 && is_word(bytes[at - 1]) && !(dotted && bytes[at] == '.'))
+            at--;
+        while (end < len && is_word(bytes[end]) && !(dotted && end > at && bytes[end] == '.'))
+            end++;
+    }
+    *ret_at = at;
+    *ret_n = end - at;
+}
+
+/* Puts a copy of one run in the place of another one of its kind, or before it. */
+static size_t mutate_text(char *bytes, size_t len)
+{
+    char copy[256];
+    size_t from, n, to, old;
+    bool line = rnd() % 3 == 0, dotted = rnd() % 2, insert = line && rnd() % 2;
+    if (!len)
+        return len;
+    pick(bytes, len, line, dotted, &from, &n);
+    if (n > sizeof copy)
+        return len;
+    memcpy(copy, bytes + from, n);
+    for (int tries = 0;; tries++) { /* a register for a register, an opcode for an opcode */
+        pick(bytes, len, line, dotted, &to, &old);
+        if (line || tries == 16 || (n && old && bytes[to] == copy[0]))
+            break;
+    }
+    if (!line && n && isdigit((unsigned char)copy[0]) && rnd() % 4 == 0)
+        n = (size_t)snprintf(copy, sizeof copy, "%lld", (long long)telling_number());
+    if (insert)
+        old = 0;
+    if (len - old + n > LARGEST)
+        return len;
+    memmove(bytes + to + n, bytes + to + old, len - to - old);
+    memcpy(bytes + to, copy, n);
+    return len - old + n;
+}
+
+static bool is_text(const char *bytes, size_t len)
+{
+    for (size_t i = 0; i < len; i++)
+        if (!bytes[i] || bytes[i] & 0x80)
+            return false;
+    return len > 0;
+}
+
 static void keep(const char *path, const char *bytes, size_t len)
 {
     int fd = path ? open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600) : -1;
@@ -127,8 +191,9 @@ static int run(unsigned seconds, uint64_t seed, const char *keep_path)
             const struct aw_fuzz_seed *s = &seeds[rnd() % n];
             size_t len = s->len < LARGEST ? s->len : LARGEST;
             memcpy(bytes, s->bytes, len);
+            bool text = is_text(bytes, len) && rnd() % 8 != 0;
             for (uint64_t k = runs < n ? 0 : 1 + rnd() % 6; k > 0; k--)
-                len = mutate_once(bytes, len);
+                len = text ? mutate_text(bytes, len) : mutate_once(bytes, len);
             keep(keep_path, bytes, len);
             feed(bytes, len);
         }

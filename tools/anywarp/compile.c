@@ -6,14 +6,18 @@
 
 #include "base/file.h"
 
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <time.h>
 
 static const char usage[] =
-    "usage: anywarp compile FILE.ptx... [--target gfx1100|host|...] [--emit=ptx|ir|ir-opt|asm|obj|hsaco|so|kernels]\n"
-    "                       [-o OUT] [--kernel NAME] [-O0..-O3] [--code-object 4|5|6] [--block X,Y,Z] [--time]\n"
-    "Several files are linked as one module.  Without --kernel every kernel is compiled, in turn; with -o there must be one.\n";
+    "usage: anywarp compile FILE.ptx|-... [--target gfx1100|host|...] [--emit=ptx|ir|ir-opt|asm|obj|hsaco|so|kernels]\n"
+    "                         [-o OUT] [--kernel NAME] [-O0..-O3] [--code-object 4|5|6] [--block X,Y,Z] [--time]\n"
+    "Several files are linked as one module.  Without --kernel every kernel is compiled, in turn; with -o there must be one.\n"
+    "Code objects and objects go to OUT; without -o nothing is written and errors are all there is to see.\n"
+    "--time shows the processor time of each step.\n";
 
 enum what { EMIT_PTX = 100, EMIT_KERNELS };
 struct command {
@@ -71,7 +75,7 @@ static bool argument(struct command *c, int argc, char **argv, int *i)
         c->options.opt_level = (uint32_t)(argv[*i][2] - '0');
     else if (strcmp(argv[*i], "--time") == 0)
         c->time = true;
-    else if (argv[*i][0] == '-' || c->n_files == sizeof c->files / sizeof *c->files)
+    else if ((argv[*i][0] == '-' && argv[*i][1]) || c->n_files == sizeof c->files / sizeof *c->files)
         return false;
     else
         c->files[c->n_files++] = argv[*i];
@@ -91,10 +95,11 @@ static int output_write(const char *path, const char *bytes, size_t size)
     return ok ? 0 : 1;
 }
 
+/* Processor time: what a kernel costs, however busy the machine is. */
 static double now_ms(void)
 {
     struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
+    clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &t);
     return (double)t.tv_sec * 1e3 + (double)t.tv_nsec / 1e6;
 }
 
@@ -129,12 +134,13 @@ static int compile_all(const struct command *c, struct aw_compiler_module *modul
         fprintf(stderr, "anywarp: %u kernels; choose one with --kernel, or leave out -o\n", m->n_kernels);
         return 1;
     }
+    bool known = aw_compiler_target_ok(c->options.target); /* else one complaint is enough */
     int rc = 0;
     for (uint32_t i = 0; i < m->n_kernels; i++) {
         const char *name = base + m->strings + kernels[i].name;
         if (c->emit == EMIT_KERNELS)
             printf("%s\n", name);
-        else if (!c->kernel)
+        else if (!c->kernel && (rc == 0 || known))
             rc |= compile_one(c, module, name);
     }
     return c->kernel && c->emit != EMIT_KERNELS ? compile_one(c, module, c->kernel) : rc;
@@ -165,10 +171,35 @@ static int run(const struct command *c, const struct aw_text *texts)
     return rc;
 }
 
+/* "-" is standard input.  Prints why when there is no text: what is no text at all is not worth the parser's view of it. */
+static bool input_read(const char *path, struct aw_text *ret)
+{
+    bool standard = strcmp(path, "-") == 0;
+    char *bytes;
+    size_t len;
+    errno = 0;
+    if (aw_file_read(standard ? "/dev/stdin" : path, &bytes, &len) != AW_OK) {
+        fprintf(stderr, "anywarp: cannot read %s%s%s\n", path, errno ? ": " : "", errno ? strerror(errno) : "");
+        return false;
+    }
+    size_t text = len > 1 && bytes[len - 1] == 0 ? len - 1 : len; /* one NUL ends what a fatbin held */
+    if (memchr(bytes, 0, text)) {
+        fprintf(stderr, "anywarp: %s is not PTX text; `anywarp dump --ptx` takes the PTX out of programs and fatbins\n", path);
+        free(bytes);
+        return false;
+    }
+    *ret = (struct aw_text){ bytes, len, standard ? "<stdin>" : path };
+    return true;
+}
+
 int aw_cmd_compile(int argc, char **argv)
 {
     struct command c = { .options = { .target = "host", .opt_level = 3 }, .emit = AW_EMIT_CODE_OBJECT };
     for (int i = 1; i < argc; i++) {
+        if (!strcmp(argv[i], "--help") || !strcmp(argv[i], "-h")) {
+            fputs(usage, stdout);
+            return 0;
+        }
         if (!argument(&c, argc, argv, &i)) {
             fputs(usage, stderr);
             return 2;
@@ -179,20 +210,11 @@ int aw_cmd_compile(int argc, char **argv)
         return 2;
     }
     struct aw_text texts[64];
-    int rc = 0;
+    int rc;
     size_t n = 0;
-    for (; n < c.n_files && rc == 0; n++) {
-        char *bytes;
-        size_t len;
-        if (aw_file_read(c.files[n], &bytes, &len) != AW_OK) {
-            fprintf(stderr, "anywarp: cannot read %s\n", c.files[n]);
-            rc = 1;
-            break;
-        }
-        texts[n] = (struct aw_text){ bytes, len, c.files[n] };
-    }
-    if (rc == 0)
-        rc = run(&c, texts);
+    while (n < c.n_files && input_read(c.files[n], &texts[n]))
+        n++;
+    rc = n == c.n_files ? run(&c, texts) : 1;
     while (n > 0)
         free((char *)texts[--n].ptr);
     return rc;

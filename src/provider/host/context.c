@@ -4,7 +4,8 @@
  * The switch is called from one place only and ends in ret: so the return predictor, which holds the leaving context's calls,
  * is right for the context that is entered, as that one left through the same calls.  Ending in pop and jmp would leave one call
  * too many on it and make every return after the switch miss (measured: 22 ns against 10 per barrier and warp).
- * A saved frame is, from low to high: MXCSR and x87 control word, r15, r14, r13, r12, rbx, rbp, where to go on.  A guarded call saves the same frame, so one landing serves both. */
+ * A saved frame is, from low to high: MXCSR and x87 control word, r15, r14, r13, r12, rbx, rbp, where to go on.  A guarded
+ * call saves the same frame, so one landing serves both. */
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "context.h"
 

@@ -87,8 +87,10 @@ static int run_inline(struct aw_host_stream *stream, struct aw_host_op *op, cons
     struct piece p = { m, 0, units };
     op->kind = AW_HOST_OP_INLINE;
     int status = aw_host_op_submit(stream, op);
-    if (status != AW_OK)
+    if (status != AW_OK) {
+        aw_host_op_discard(op);
         return status;
+    }
     aw_host_unlock();
     /* The caller is here to be told: no sticky fault. */
     if (aw_host_guarded(do_piece, &p) != AW_OK)

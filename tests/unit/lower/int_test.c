@@ -265,6 +265,21 @@ Test(lower_int, lop3_all)
     }
 }
 
+/* The predicate beside the bits, and in place of them */
+REF(lop3_any_or, ((U32(0) & U32(1)) != 0) | (v[2] & 1)) REF(lop3_any_and, ((U32(0) & U32(1)) != 0) & !(v[2] & 1))
+REF(lop3_bits, (U32(0) & U32(1)) ^ (((U32(0) & U32(1)) != 0) & (v[2] & 1)))
+
+Test(lower_int, lop3_bool)
+{
+    static const struct run_row rows[] = {
+        { "lop3.or.b32 _|%d, %a, %b, 0, 0xc0, %c;", "pred b32 b32 pred", lop3_any_or },
+        { "lop3.and.b32 %t0|%d, %a, %b, 0, 0xc0, !%c;", "pred b32 b32 pred", lop3_any_and },
+        { "lop3.and.b32 %t0|%q0, %a, %b, 0, 0xc0, %c; selp.b32 %t1, 1, 0, %q0; xor.b32 %d, %t0, %t1;", "b32 b32 b32 pred",
+          lop3_bits },
+    };
+    RUN(rows);
+}
+
 /* ---- Dot products */
 static uint64_t dp4a(const uint64_t *v)
 {

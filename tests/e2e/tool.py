@@ -1,0 +1,84 @@
+#!/usr/bin/env python3
+# The `anywarp` program in the hands of a new user: what it answers to files that are missing, folders or nonsense, to unknown names,
+# and where the cache cannot be.  Each case is a command, its exit status, and what its output must say.  Runs no CUDA program.
+# Usage: tool.py ANYWARP
+# SPDX-License-Identifier: Apache-2.0
+import os
+import re
+import subprocess
+import sys
+import tempfile
+
+PTX = b".version 8.0\n.target sm_80\n.address_size 64\n.visible .entry k(.param .u64 p)\n{\n\tret;\n}\n"
+FILES = {"good.ptx": PTX, "text": b"int main;\n", "empty": b"", "two.ptx": PTX.replace(b" k(", b" k2("),
+         "binary": b"\x7fELF\2\1\1" + bytes(99)}
+# arguments, exit status, regular expression for all output, and what must not be in it
+CASES = [
+    ("", 2, r"usage: anywarp COMMAND", None),
+    ("rnu", 2, r"no command 'rnu'; did you mean 'run'", None),
+    ("./good.ptx", 2, r"to run a program: anywarp run ./good.ptx", None),
+    ("run", 2, r"no program given", None),
+    ("run ./missing", 127, r"./missing: No such file", None),
+    ("run .", 126, r"\.: ", None),
+    ("run --device=cpu /bin/true", 2, r"--device is host or hip, not 'cpu'", None),
+    ("run /bin/echo hi", 0, r"^hi$", "anywarp"),
+    ("dump missing", 1, r"missing: No such file", None),
+    ("dump .", 1, r"is a directory", None),
+    ("dump empty", 1, r"empty: is empty", None),
+    ("dump text", 1, r"neither an ELF file", None),
+    ("dump binary", 1, r"binary: ", None),
+    ("dump good.ptx", 0, r"\bk\b", None),
+    ("compile --help", 0, r"usage: anywarp compile", None),
+    ("compile", 2, r"usage: anywarp compile", None),
+    ("compile missing.ptx", 1, r"missing\.ptx: No such file", None),
+    ("compile .", 1, r"\.: Is a directory", None),
+    ("compile text", 1, r"text:1:1: error: ", None),
+    ("compile empty", 1, r"no \.version", None),
+    ("compile binary", 1, r"binary is not PTX text; .*dump --ptx", "stray"),
+    ("compile good.ptx --emit=frob", 2, r"usage", None),
+    ("compile good.ptx --kernel nope", 1, r"no kernel 'nope'", None),
+    ("compile good.ptx --target nonsense", 1, r"'nonsense' is not known; there are host, .*, gfx1100,", None),
+    ("compile good.ptx two.ptx --target nonsense", 1, r"'k' was not compiled", "'k2'"),
+    ("compile good.ptx --target gfx1100 --emit=asm", 0, r"s_endpgm", "error"),
+    ("compile - --emit=kernels", 0, r"^k$", None),
+    ("cache", 0, r"directory +\S+/cache$", None),
+    ("cache clear", 0, r"0 files", None),
+    ("cache frob", 2, r"usage: anywarp cache", None),
+    ("info extra", 2, r"usage: anywarp info", None),
+    ("CACHE=text cache show", 1, r"text is not a directory; choose another", None),
+    ("HOME= cache show", 1, r"names an absolute path", None),
+]
+
+
+def environment(words, tmp):
+    """Leading NAME=value words, and the rest."""
+    env = {k: v for k, v in os.environ.items() if not k.startswith(("ANYWARP_", "XDG_CACHE"))}
+    env["ANYWARP_CACHE_DIR"] = os.path.join(tmp, "cache")
+    while words and re.match(r"[A-Z]+=", words[0]):
+        name, value = words.pop(0).split("=", 1)
+        if name == "CACHE":
+            env["ANYWARP_CACHE_DIR"] = os.path.join(tmp, value)
+        else:
+            del env["ANYWARP_CACHE_DIR"]
+            env[name] = value
+    return env, words
+
+
+def main():
+    anywarp, bad = os.path.abspath(sys.argv[1]), 0
+    with tempfile.TemporaryDirectory() as tmp:
+        for name, content in FILES.items():
+            with open(os.path.join(tmp, name), "wb") as f:
+                f.write(content)
+        for line, status, wanted, unwanted in CASES:
+            env, words = environment(line.split(), tmp)
+            done = subprocess.run([anywarp, *words], cwd=tmp, env=env, input=PTX, stdout=subprocess.PIPE,
+                                  stderr=subprocess.STDOUT, timeout=120)
+            text = done.stdout.decode(errors="replace")
+            if done.returncode != status or not re.search(wanted, text, re.M) or (unwanted and unwanted in text):
+                print(f"anywarp {line}: exit {done.returncode} (want {status}), must say {wanted!r}, not {unwanted!r}:\n{text[:600]}")
+                bad += 1
+    sys.exit(f"tool: {bad} of {len(CASES)} cases failed" if bad else 0)
+
+
+main()
