@@ -96,7 +96,8 @@ static void warp_emit(struct range *r, LLVMValueRef warp, LLVMValueRef rows, LLV
     LLVMBuildStore(b, warp, simt_advance(u, r->block, (int64_t)offsetof(struct aw_host_block, warp)));
     LLVMValueRef first = LLVMBuildMul(b, warp, simt_c32(u, SIMT_LANES), "");
     LLVMValueRef left = LLVMBuildSub(b, r->threads, first, "");
-    LLVMValueRef some = LLVMBuildSub(b, LLVMBuildShl(b, simt_c32(u, 1), LLVMBuildAnd(b, left, simt_c32(u, 31), ""), ""), simt_c32(u, 1), "");
+    LLVMValueRef bit = LLVMBuildShl(b, simt_c32(u, 1), LLVMBuildAnd(b, left, simt_c32(u, 31), ""), "");
+    LLVMValueRef some = LLVMBuildSub(b, bit, simt_c32(u, 1), "");
     LLVMValueRef full = LLVMBuildICmp(b, LLVMIntUGE, left, simt_c32(u, SIMT_LANES), "");
     LLVMValueRef lanes = LLVMBuildSelect(b, full, simt_c32(u, -1), some, "lanes");
     if (fixed || !rows) {
@@ -209,9 +210,10 @@ static void object_emit(struct simt *u, LLVMValueRef blocks, LLVMValueRef warp)
     LLVMSetGlobalConstant(name_var, 1);
     LLVMSetLinkage(name_var, LLVMInternalLinkage);
     LLVMValueRef shape[3] = { simt_c32(u, o->block[0]), simt_c32(u, o->block[1]), simt_c32(u, o->block[2]) };
+    int flags = (u->stats.barrier ? AW_HOST_BARRIER : 0) | (u->stats.yield ? AW_HOST_YIELD : 0);
     /* struct aw_host_object, field by field */
     LLVMValueRef field[] = {
-        simt_c32(u, AW_HOST_ABI), simt_c32(u, (u->stats.barrier ? AW_HOST_BARRIER : 0) | (u->stats.yield ? AW_HOST_YIELD : 0)), simt_c32(u, o->static_shared),
+        simt_c32(u, AW_HOST_ABI), simt_c32(u, flags), simt_c32(u, o->static_shared),
         simt_c32(u, 0), simt_c32(u, o->kernarg_size), simt_c32(u, 1), LLVMConstArray2(u->i32, shape, 3),
         simt_c32(u, o->local_bytes), u->stats.barrier ? LLVMConstNull(u->ptr) : blocks, warp, name_var,
     };

@@ -61,7 +61,7 @@ static void build_entry(struct simt_fn *f)
     /* The first instruction: stack areas are put before it. */
     f->launch = simt_field(u, f->block, offsetof(struct aw_host_block, launch), u->ptr, true);
     f->shared = simt_field(u, f->block, offsetof(struct aw_host_block, shared), u->ptr, true);
-    f->kernarg = f->form == SIMT_FORM_DEVICE ? LLVMGetParam(f->out, 4) : LLVMGetParam(f->out, 4);
+    f->kernarg = LLVMGetParam(f->out, 4);
     if (f->form == SIMT_FORM_DEVICE)
         device_entry(f);
     else
@@ -94,7 +94,8 @@ static void open_loop(struct simt_fn *f, struct simt_loop *loop, int index)
     struct simt_block *header = &f->blocks[loop->header];
     loop->live = header->mask = LLVMBuildPhi(u->b, u->i1v, "live");
     LLVMBasicBlockRef latch = f->blocks[loop->latch].bb;
-    for (LLVMValueRef x = LLVMGetFirstInstruction(f->blocks[loop->exit].bb); x && LLVMIsAPHINode(x); x = LLVMGetNextInstruction(x)) {
+    LLVMValueRef x = LLVMGetFirstInstruction(f->blocks[loop->exit].bb);
+    for (; x && LLVMIsAPHINode(x); x = LLVMGetNextInstruction(x)) {
         struct simt_liveout out = { .exit_phi = x };
         for (unsigned i = 0; i < LLVMCountIncoming(x); i++)
             if (LLVMGetIncomingBlock(x, i) == latch)
@@ -102,7 +103,8 @@ static void open_loop(struct simt_fn *f, struct simt_loop *loop, int index)
         if (!out.value || !simt_defined_in(f, index, out.value))
             continue;
         /* When the value also feeds a phi of the header, lanes that are done can keep it there. */
-        for (LLVMValueRef p = LLVMGetFirstInstruction(header->bb); p && LLVMIsAPHINode(p) && !out.carried; p = LLVMGetNextInstruction(p))
+        LLVMValueRef p = LLVMGetFirstInstruction(header->bb);
+        for (; p && LLVMIsAPHINode(p) && !out.carried; p = LLVMGetNextInstruction(p))
             for (unsigned i = 0; i < LLVMCountIncoming(p); i++)
                 if (LLVMGetIncomingBlock(p, i) == latch && LLVMGetIncomingValue(p, i) == out.value && simt_varying(f, p))
                     out.carried = p;
@@ -382,7 +384,8 @@ static void branch_emit(struct simt_fn *f, int b, LLVMValueRef term)
     }
     LLVMValueRef c = simt_vector(f, cond);
     int l = x->loop;
-    if (l >= 0 && f->loops[l].divergent && f->loops[l].latch == b && (f->loops[l].exit == x->succ[0] || f->loops[l].exit == x->succ[1])) {
+    if (l >= 0 && f->loops[l].divergent && f->loops[l].latch == b &&
+        (f->loops[l].exit == x->succ[0] || f->loops[l].exit == x->succ[1])) {
         close_loop(f, b, &f->loops[l], c);
         return;
     }
@@ -423,7 +426,6 @@ static void emit_blocks(struct simt_fn *f)
         LLVMPositionBuilderAtEnd(u->b, f->blocks[b].begin);
         begin_mask(f, b);
         begin_phis(f, b);
-        f->at = b;
         f->mask = f->blocks[b].mask;
         if (loop_headed(f, b) >= 0 && simt_loop_spins(f, loop_headed(f, b)))
             simt_yield_emit(f);

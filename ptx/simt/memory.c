@@ -101,6 +101,33 @@ static LLVMValueRef divert_inactive(struct simt_fn *f, LLVMValueRef ptrs)
     return LLVMBuildSelect(f->u->b, f->mask, ptrs, simt_splat(f->u, simt_scratch(f, 5)), "");
 }
 
+/* Straight-line code is quicker than a loop over lanes, but the machine schedulers take quadratic time over it. */
+static bool loop_lanes(struct simt_fn *f, const struct access *a)
+{
+    enum { MAX_UNROLLED = 16 };
+    return a->ordered || f->unrolled++ >= MAX_UNROLLED;
+}
+
+static LLVMValueRef gather_loop(struct simt_fn *f, const struct access *a, LLVMValueRef ptrs)
+{
+    struct simt_lanes it;
+    simt_spill(f, 0, ptrs);
+    simt_lanes_begin(f, f->mask, &it);
+    simt_lane_put(f, 3, scalar_load(f, a, simt_lane_get(f, 0, f->u->ptr, it.lane)), it.lane);
+    simt_lanes_end(f, &it);
+    return simt_reload(f, 3, simt_vec_type(a->elem));
+}
+
+static void scatter_loop(struct simt_fn *f, const struct access *a, LLVMValueRef ptrs, LLVMValueRef x)
+{
+    struct simt_lanes it;
+    simt_spill(f, 0, ptrs);
+    simt_spill(f, 1, x);
+    simt_lanes_begin(f, f->mask, &it);
+    scalar_store(f, a, simt_lane_get(f, 1, a->elem, it.lane), simt_lane_get(f, 0, f->u->ptr, it.lane));
+    simt_lanes_end(f, &it);
+}
+
 static LLVMValueRef gather(struct simt_fn *f, const struct access *a, LLVMValueRef ptrs)
 {
     struct simt *u = f->u;
@@ -112,14 +139,8 @@ static LLVMValueRef gather(struct simt_fn *f, const struct access *a, LLVMValueR
         call_align(u, call, 0, a->align);
         return call;
     }
-    if (a->ordered || f->compact) {
-        struct simt_lanes it;
-        simt_spill(f, 0, ptrs);
-        simt_lanes_begin(f, f->mask, &it);
-        simt_lane_put(f, 3, scalar_load(f, a, simt_lane_get(f, 0, u->ptr, it.lane)), it.lane);
-        simt_lanes_end(f, &it);
-        return simt_reload(f, 3, vt);
-    }
+    if (loop_lanes(f, a))
+        return gather_loop(f, a, ptrs);
     ptrs = divert_inactive(f, ptrs);
     LLVMValueRef r = LLVMGetPoison(vt);
     for (int i = 0; i < SIMT_LANES; i++)
@@ -138,13 +159,8 @@ static void scatter(struct simt_fn *f, const struct access *a, LLVMValueRef ptrs
         call_align(u, call, 1, a->align);
         return;
     }
-    if (a->ordered || f->compact) {
-        struct simt_lanes it;
-        simt_spill(f, 0, ptrs);
-        simt_spill(f, 1, x);
-        simt_lanes_begin(f, f->mask, &it);
-        scalar_store(f, a, simt_lane_get(f, 1, a->elem, it.lane), simt_lane_get(f, 0, u->ptr, it.lane));
-        simt_lanes_end(f, &it);
+    if (loop_lanes(f, a)) {
+        scatter_loop(f, a, ptrs, x);
         return;
     }
     ptrs = divert_inactive(f, ptrs);
@@ -257,58 +273,97 @@ static LLVMValueRef few_loads(struct simt_fn *f, const struct access *a, LLVMVal
     return LLVMBuildShuffleVector(u->b, x, LLVMGetPoison(vt), simt_const_i32v(u, at, SIMT_LANES), "");
 }
 
-/* Narrow elements have no masked form on most machines: unmasked when all lanes run, else lane by lane. */
-static bool needs_all(struct simt_fn *f, const struct access *a)
+/* Has no good masked form: narrow elements on most machines, elements apart from each other where gathers are slow.  Such
+ * an access is unmasked when all lanes run, else lane by lane. */
+static bool needs_all(struct simt_fn *f, const struct access *a, int width)
 {
-    return f->mask && a->size < 4 && !f->u->options->small_masks;
+    bool fast = width ? a->size >= 4 || f->u->options->small_masks : a->size >= 4 && f->u->options->fast_gather;
+    return f->mask && !a->ordered && !fast;
+}
+
+/* One lane at a time at known distances: the addresses are plainly apart, or plainly the same. */
+static LLVMValueRef spread_load(struct simt_fn *f, const struct access *a, LLVMValueRef base, const int64_t *off)
+{
+    struct simt *u = f->u;
+    LLVMTypeRef vt = simt_vec_type(a->elem);
+    LLVMValueRef r = LLVMGetPoison(vt);
+    for (int i = 0; i < SIMT_LANES; i++)
+        r = LLVMBuildInsertElement(u->b, r, scalar_load(f, a, simt_advance(u, base, off[i])), simt_c32(u, i), "");
+    return r;
+}
+
+static void spread_store(struct simt_fn *f, const struct access *a, LLVMValueRef base, const int64_t *off, LLVMValueRef x)
+{
+    for (int i = 0; i < SIMT_LANES; i++)
+        scalar_store(f, a, lane_of(f->u, x, i), simt_advance(f->u, base, off[i]));
+}
+
+/* Every lane of the warp runs. */
+static LLVMValueRef full_load(struct simt_fn *f, const struct access *a, LLVMValueRef base, const int64_t *off, int width)
+{
+    LLVMValueRef few = width ? NULL : few_loads(f, a, base, off);
+    return width ? run_load(f, a, base, off, width, NULL) : few ? few : spread_load(f, a, base, off);
+}
+
+static void full_store(struct simt_fn *f, const struct access *a, LLVMValueRef base, const int64_t *off, int width, LLVMValueRef x)
+{
+    if (width)
+        run_store(f, a, base, off, width, NULL, x);
+    else
+        spread_store(f, a, base, off, x);
 }
 
 static LLVMValueRef affine_load(struct simt_fn *f, const struct access *a, LLVMValueRef base, const int64_t *off)
 {
     struct simt *u = f->u;
     int width = packs(a->elem) && !a->ordered ? run_length(off, a->size) : 0;
-    if (width && needs_all(f, a)) {
-        LLVMBasicBlockRef all = simt_new_block(f, "load.all"), some = simt_new_block(f, "load.some"),
-                          done = simt_new_block(f, "load.done");
-        LLVMBuildCondBr(u->b, LLVMBuildICmp(u->b, LLVMIntEQ, simt_bits(u, f->mask), simt_c32(u, -1), ""), all, some);
-        LLVMPositionBuilderAtEnd(u->b, all);
-        LLVMValueRef x[2] = { run_load(f, a, base, off, width, NULL) };
-        LLVMBasicBlockRef from[2] = { LLVMGetInsertBlock(u->b) };
-        LLVMBuildBr(u->b, done);
-        LLVMPositionBuilderAtEnd(u->b, some);
-        x[1] = gather(f, a, lane_ptrs(f, base, off));
-        from[1] = LLVMGetInsertBlock(u->b);
-        LLVMBuildBr(u->b, done);
-        LLVMPositionBuilderAtEnd(u->b, done);
-        LLVMValueRef phi = LLVMBuildPhi(u->b, LLVMTypeOf(x[0]), "");
-        LLVMAddIncoming(phi, x, from, 2);
-        return phi;
-    }
-    if (width)
-        return run_load(f, a, base, off, width, f->mask);
-    LLVMValueRef few = f->mask || a->ordered ? NULL : few_loads(f, a, base, off);
-    return few ? few : gather(f, a, lane_ptrs(f, base, off));
+    if (a->ordered)
+        return gather(f, a, lane_ptrs(f, base, off));
+    if (!f->mask)
+        return full_load(f, a, base, off, width);
+    if (!needs_all(f, a, width))
+        return width ? run_load(f, a, base, off, width, f->mask) : gather(f, a, lane_ptrs(f, base, off));
+    LLVMBasicBlockRef all = simt_new_block(f, "load.all"), some = simt_new_block(f, "load.some"),
+                      done = simt_new_block(f, "load.done");
+    LLVMBuildCondBr(u->b, LLVMBuildICmp(u->b, LLVMIntEQ, simt_bits(u, f->mask), simt_c32(u, -1), ""), all, some);
+    LLVMPositionBuilderAtEnd(u->b, all);
+    LLVMValueRef x[2] = { full_load(f, a, base, off, width) };
+    LLVMBasicBlockRef from[2] = { LLVMGetInsertBlock(u->b) };
+    LLVMBuildBr(u->b, done);
+    LLVMPositionBuilderAtEnd(u->b, some);
+    x[1] = gather_loop(f, a, lane_ptrs(f, base, off));
+    from[1] = LLVMGetInsertBlock(u->b);
+    LLVMBuildBr(u->b, done);
+    LLVMPositionBuilderAtEnd(u->b, done);
+    LLVMValueRef phi = LLVMBuildPhi(u->b, LLVMTypeOf(x[0]), "");
+    LLVMAddIncoming(phi, x, from, 2);
+    return phi;
 }
 
 static void affine_store(struct simt_fn *f, const struct access *a, LLVMValueRef base, const int64_t *off, LLVMValueRef x)
 {
     struct simt *u = f->u;
     int width = packs(a->elem) && !a->ordered ? run_length(off, a->size) : 0;
-    if (width && needs_all(f, a)) {
+    if (a->ordered) {
+        scatter(f, a, lane_ptrs(f, base, off), x);
+    } else if (!f->mask) {
+        full_store(f, a, base, off, width, x);
+    } else if (!needs_all(f, a, width)) {
+        if (width)
+            run_store(f, a, base, off, width, f->mask, x);
+        else
+            scatter(f, a, lane_ptrs(f, base, off), x);
+    } else {
         LLVMBasicBlockRef all = simt_new_block(f, "store.all"), some = simt_new_block(f, "store.some"),
                           done = simt_new_block(f, "store.done");
         LLVMBuildCondBr(u->b, LLVMBuildICmp(u->b, LLVMIntEQ, simt_bits(u, f->mask), simt_c32(u, -1), ""), all, some);
         LLVMPositionBuilderAtEnd(u->b, all);
-        run_store(f, a, base, off, width, NULL, x);
+        full_store(f, a, base, off, width, x);
         LLVMBuildBr(u->b, done);
         LLVMPositionBuilderAtEnd(u->b, some);
-        scatter(f, a, lane_ptrs(f, base, off), x);
+        scatter_loop(f, a, lane_ptrs(f, base, off), x);
         LLVMBuildBr(u->b, done);
         LLVMPositionBuilderAtEnd(u->b, done);
-    } else if (width) {
-        run_store(f, a, base, off, width, f->mask, x);
-    } else {
-        scatter(f, a, lane_ptrs(f, base, off), x);
     }
 }
 

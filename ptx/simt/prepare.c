@@ -125,6 +125,32 @@ static bool cut_endless_loops(struct prepare *p, struct simt *u)
     return ok;
 }
 
+/* Takes every aggregate apart where it is made, so that no aggregate crosses a block and gets a phi. */
+static void split_aggregates(struct prepare *p)
+{
+    for (LLVMBasicBlockRef bb = LLVMGetFirstBasicBlock(p->fn); bb; bb = LLVMGetNextBasicBlock(bb))
+        for (LLVMValueRef x = LLVMGetFirstInstruction(bb), next; x; x = next) {
+            next = LLVMGetNextInstruction(x);
+            if (LLVMGetTypeKind(LLVMTypeOf(x)) != LLVMStructTypeKind || LLVMIsAPHINode(x) || !next)
+                continue;
+            LLVMValueRef parts[4] = { NULL };
+            unsigned n = LLVMCountStructElementTypes(LLVMTypeOf(x));
+            LLVMPositionBuilderBefore(p->b, next);
+            for (unsigned i = 0; i < n && i < 4; i++)
+                parts[i] = LLVMBuildExtractValue(p->b, x, i, "");
+            for (LLVMUseRef use = LLVMGetFirstUse(x), after; use; use = after) {
+                LLVMValueRef user = LLVMGetUser(use);
+                after = LLVMGetNextUse(use);
+                if (!LLVMIsAExtractValueInst(user) || LLVMGetNumIndices(user) != 1)
+                    continue;
+                unsigned at = LLVMGetIndices(user)[0];
+                if (at < 4 && user != parts[at])
+                    LLVMReplaceAllUsesWith(user, parts[at]); /* the old one is left without a use */
+            }
+            next = LLVMGetNextInstruction(x);
+        }
+}
+
 int simt_prepare(LLVMModuleRef module, struct aw_buf *diags)
 {
     struct simt_options options = { .kernel = "kernel" };
@@ -135,6 +161,7 @@ int simt_prepare(LLVMModuleRef module, struct aw_buf *diags)
             continue;
         p.fn = fn;
         p.ret = NULL;
+        split_aggregates(&p);
         end_unreachable(&p);
         if (!cut_endless_loops(&p, &u) && !u.status)
             simt_memory(&u);

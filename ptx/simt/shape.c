@@ -666,16 +666,13 @@ static bool init_vals(struct simt_fn *f)
         v->kind = i == 0 ? SIMT_AFFINE : SIMT_VARYING; /* the first is always the argument buffer */
         v->tz = i == 0 ? 4 : 0;
     }
-    size_t count = 0;
     for (int i = 0; i < f->n_blocks; i++)
         for (LLVMValueRef x = LLVMGetFirstInstruction(f->blocks[i].bb); x; x = LLVMGetNextInstruction(x)) {
             struct simt_val *v = AW_NEW(&u->arena, struct simt_val);
             if (!v || !aw_ptrmap_put(&f->vals, x, v))
                 return simt_memory(u);
             v->src = x;
-            count++;
         }
-    f->compact = count > 6000;
     return true;
 }
 

@@ -156,7 +156,9 @@ LLVMValueRef simt_vector(struct simt_fn *f, LLVMValueRef v)
     if (val->kind == SIMT_VARYING) {
         if (val->v)
             return val->v;
-        simt_fail(u, "internal: no vector for a value");
+        char *text = LLVMPrintValueToString(v);
+        simt_fail(u, "internal: no vector for a value:%s", text);
+        LLVMDisposeMessage(text);
         return LLVMGetUndef(simt_vec_type(simt_type(u, LLVMTypeOf(v))));
     }
     LLVMValueRef s = simt_scalar(f, v);

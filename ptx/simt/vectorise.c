@@ -44,7 +44,6 @@ static bool init(struct simt *u)
     u->i1v = simt_vec_type(u->i1);
     u->i32v = simt_vec_type(u->i32);
     u->i64v = simt_vec_type(u->i64);
-    u->ptrv = simt_vec_type(u->ptr);
     u->warp_state = LLVMStructTypeInContext(c, &u->ptr, 1, 0); /* top of the stack window */
     u->all_lanes = LLVMConstAllOnes(u->i1v);
     u->no_lanes = LLVMConstNull(u->i1v);

@@ -28,9 +28,9 @@ struct simt_stats {
     uint32_t bodies;        /* vector functions made */
 };
 
-/* Scalar rewrites that must precede structurising, on a module still in SIMT form: no path ends in `unreachable`, no loop is
- * endless, no switch on vectors, small vectors built from scalars, memory intrinsics as loops.  AW_OK or AW_ERR_NOT_SUPPORTED
- * with a line in `diags`. */
+/* Scalar rewrites that must precede structurising, on a module still in SIMT form and free of switches: aggregates are taken
+ * apart where they are made, no path ends in `unreachable`, no loop is endless.  AW_OK, or AW_ERR_NOT_SUPPORTED or
+ * AW_ERR_OUT_OF_MEMORY with a line in `diags`. */
 int simt_prepare(LLVMModuleRef module, struct aw_buf *diags);
 
 /* Does some function have a loop with several entries? */

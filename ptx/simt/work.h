@@ -86,7 +86,7 @@ struct simt {
     LLVMModuleRef in, out;
     LLVMTargetDataRef in_layout;
     LLVMBuilderRef b;
-    LLVMTypeRef i1, i8, i32, i64, ptr, v_void, i1v, i32v, i64v, ptrv, warp_state;
+    LLVMTypeRef i1, i8, i32, i64, ptr, v_void, i1v, i32v, i64v, warp_state;
     LLVMValueRef all_lanes, no_lanes;   /* <32 x i1> constants */
     LLVMValueRef kernel;
     struct aw_map offsets;              /* interned lane offsets, by bytes */
@@ -102,14 +102,13 @@ struct simt_fn {
     struct simt *u;
     enum simt_form form;
     LLVMValueRef src, out;
-    bool compact;                       /* large: prefer loops over lanes to straight-line code */
+    int unrolled;                       /* accesses emitted lane by lane in straight-line code so far */
     int n_blocks;
     struct simt_block *blocks;          /* reverse postorder; 0 is the entry */
     struct aw_ptrmap block_index;       /* basic block -> 1 + index */
     int n_loops;
     struct simt_loop *loops;            /* a loop's parent has a greater index */
     struct aw_ptrmap vals;
-    int at;                             /* block being emitted */
     LLVMValueRef mask;                  /* its mask */
     unsigned epoch;
     /* Parameters of the vector function. */

@@ -293,6 +293,7 @@ struct outcome launch(const struct built *b, const uint32_t grid[3], const uint3
     d->warps = l.warps;
     d->block.launch = &l;
     d->block.shared = aligned_alloc(64, (l.total_shared + 127) & ~63u);
+    memset(d->block.shared, 0, l.total_shared); /* tests may count on that; kernels may not */
     memset(d->ands, 0, sizeof d->ands);
     for (int i = 0; i < 16; i++)
         d->ands[i] = 1;

@@ -1,0 +1,928 @@
+/* The warp vectoriser and the host finisher: every feature against a C reference, random control flow against scalar code. */
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "base/status.h"
+#include "gen.h"
+#include "harness.h"
+#include "lockstep.h"
+#include <anywarp/compiler.h>
+#include <criterion/criterion.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+/* ---- Kernels from a body: %p0 .. %p7 are the eight arguments as global pointers, %t the thread in its block, %g in the grid */
+
+struct args {
+    void *p[8];
+    char hidden[16];
+};
+
+static char *kernel_text(const char *body, const char *globals)
+{
+    struct aw_buf b = { 0 };
+    aw_buf_printf(&b, "%s\ndefine void @k(ptr addrspace(4) byref([80 x i8]) align 16 %%ka) \"aw-kernel\" {\nentry:\n", globals);
+    for (int i = 0; i < 8; i++)
+        aw_buf_printf(&b, "  %%pp%d = getelementptr i8, ptr addrspace(4) %%ka, i64 %d\n"
+                      "  %%p%d = load ptr addrspace(1), ptr addrspace(4) %%pp%d\n", i, 8 * i, i, i);
+    aw_buf_printf(&b,
+        "  %%tx = call i32 @aw.tid.x()\n  %%ty = call i32 @aw.tid.y()\n  %%tz = call i32 @aw.tid.z()\n"
+        "  %%nx = call i32 @aw.ntid.x()\n  %%ny = call i32 @aw.ntid.y()\n  %%nz = call i32 @aw.ntid.z()\n"
+        "  %%a0 = mul i32 %%tz, %%ny\n  %%a1 = add i32 %%a0, %%ty\n  %%a2 = mul i32 %%a1, %%nx\n  %%t = add i32 %%a2, %%tx\n"
+        "  %%a3 = mul i32 %%nx, %%ny\n  %%a4 = mul i32 %%a3, %%nz\n  %%cx = call i32 @aw.ctaid.x()\n"
+        "  %%a5 = mul i32 %%cx, %%a4\n  %%g = add i32 %%a5, %%t\n  %%gl = zext i32 %%g to i64\n%s\n}\n", body);
+    static const char *const declared[] = { "tid.x", "tid.y", "tid.z", "ntid.x", "ntid.y", "ntid.z", "ctaid.x" };
+    for (size_t i = 0; i < sizeof declared / sizeof *declared; i++)
+        aw_buf_printf(&b, "declare i32 @aw.%s()\n", declared[i]);
+    return b.ptr;
+}
+
+static const uint32_t one[3] = { 1, 1, 1 };
+
+static struct built build_or_fail(const char *ir, const char *target, const uint32_t block[3], uint32_t shared)
+{
+    struct aw_buf diags = { 0 };
+    struct built b = { 0 };
+    cr_assert(build_simt(ir, target, block, shared, &b, &diags), "%s\n%s", diags.ptr ? diags.ptr : "?", ir);
+    aw_buf_fini(&diags);
+    return b;
+}
+
+/* Builds for any shape, or for this one, and runs it. */
+static struct outcome run_body(const char *body, const char *globals, const uint32_t grid[3], const uint32_t block[3], bool fixed,
+                               uint32_t shared, const struct args *a)
+{
+    char *ir = kernel_text(body, globals);
+    struct built b = build_or_fail(ir, "host", fixed ? block : NULL, shared);
+    struct outcome o = launch(&b, grid, block, 0, a);
+    unload(&b);
+    free(ir);
+    return o;
+}
+
+static uint64_t state = 0x1234567;
+static uint32_t rnd(uint32_t n)
+{
+    state ^= state << 13;
+    state ^= state >> 7;
+    state ^= state << 17;
+    return (uint32_t)((state * 0x9e3779b97f4a7c15u) >> 33) % n;
+}
+
+#define LOAD(r, p, type, size) \
+    "  %" r ".o = mul i64 %gl, " size "\n  %" r ".p = getelementptr i8, ptr addrspace(1) %" p ", i64 %" r ".o\n" \
+    "  %" r " = load " type ", ptr addrspace(1) %" r ".p\n"
+#define STORE(v, p, type, size) \
+    "  %" v ".so = mul i64 %gl, " size "\n  %" v ".sp = getelementptr i8, ptr addrspace(1) %" p ", i64 %" v ".so\n" \
+    "  store " type " %" v ", ptr addrspace(1) %" v ".sp\n"
+
+/* The same inside a printf format. */
+#define FLOAD(r, p, type, size) \
+    "  %%" r ".o = mul i64 %%gl, " size "\n  %%" r ".p = getelementptr i8, ptr addrspace(1) %%" p ", i64 %%" r ".o\n" \
+    "  %%" r " = load " type ", ptr addrspace(1) %%" r ".p\n"
+#define FSTORE(v, p, type, size) \
+    "  %%" v ".so = mul i64 %%gl, " size "\n  %%" v ".sp = getelementptr i8, ptr addrspace(1) %%" p ", i64 %%" v ".so\n" \
+    "  store " type " %%" v ", ptr addrspace(1) %%" v ".sp\n"
+
+/* ---- Warp operations under a random set of active lanes */
+
+enum { WARPS = 6, N = WARPS * 32 };
+
+struct warp_case {
+    const char *call;   /* uses %v %b %c %m %q (i1), gives %r */
+    bool pair;          /* { i32, i1 } */
+    bool bit;           /* i1 */
+    int op;
+};
+enum { UP, DOWN, BFLY, IDX, BALLOT, ANY, ALL, UNI, ACTIVE, MATCH_ANY, MATCH_ALL, ADD, MIN, MAX, UMIN, UMAX, AND, OR, XOR, ELECT };
+
+static uint32_t in_v[N], in_b[N], in_c[N], in_m[N], in_q[N], in_a[N], out_r[N], out_p[N];
+
+/* PTX ISA 9.7.9.6, as its pseudo code has it. */
+static int shuffle_from(int op, int lane, uint32_t b, uint32_t c, uint32_t *pred)
+{
+    int bval = b & 31, cval = c & 31, segmask = c >> 8 & 31, j;
+    int max = (lane & segmask) | (cval & ~segmask), min = lane & segmask;
+    switch (op) {
+    case UP: j = lane - bval; *pred = j >= max; break;
+    case DOWN: j = lane + bval; *pred = j <= max; break;
+    case BFLY: j = lane ^ bval; *pred = j <= max; break;
+    default: j = min | (bval & ~segmask); *pred = j <= max; break;
+    }
+    return *pred ? j : lane;
+}
+
+static uint32_t reduce(int op, uint32_t x, uint32_t y)
+{
+    int32_t sx = (int32_t)x, sy = (int32_t)y;
+    switch (op) {
+    case ADD: return x + y;
+    case MIN: return (uint32_t)(sx < sy ? sx : sy);
+    case MAX: return (uint32_t)(sx > sy ? sx : sy);
+    case UMIN: return x < y ? x : y;
+    case UMAX: return x > y ? x : y;
+    case AND: return x & y;
+    case OR: return x | y;
+    default: return x ^ y;
+    }
+}
+
+/* The result of one lane; false when PTX leaves it undefined. */
+static bool warp_reference(int op, int w, int lane, uint32_t *r, uint32_t *p)
+{
+    int base = w * 32, me = base + lane;
+    uint32_t active = 0, yes = 0;
+    for (int i = 0; i < 32; i++) {
+        active |= (uint32_t)(in_a[base + i] != 0) << i;
+        yes |= (uint32_t)(in_a[base + i] && (in_q[base + i] & 1)) << i;
+    }
+    uint32_t group = active & in_m[me], same = 0;
+    if (op <= IDX) {
+        int from = shuffle_from(op, lane, in_b[me], in_c[me], p);
+        *r = in_v[base + from];
+        return in_a[base + from] != 0;
+    }
+    for (int i = 0; i < 32; i++)
+        same |= (uint32_t)(in_v[base + i] == in_v[me]) << i;
+    bool first = true;
+    switch (op) {
+    case BALLOT: *r = yes & in_m[me]; return true;
+    case ANY: *r = (yes & in_m[me]) != 0; return true;
+    case ALL: *r = (yes & group) == group; return true;
+    case UNI: *r = (yes & group) == group || (yes & group) == 0; return true;
+    case ACTIVE: *r = active; return true;
+    case MATCH_ANY: *r = same & group; return true;
+    case MATCH_ALL: *p = (same & group) == group; *r = *p ? group : 0; return true;
+    case ELECT: *r = (uint32_t)__builtin_ctz(group ? group : 1u << 31); *p = group && *r == (uint32_t)lane; return group != 0;
+    default:
+        for (int i = 0; i < 32; i++)
+            if (group >> i & 1) {
+                *r = first ? in_v[base + i] : reduce(op, *r, in_v[base + i]);
+                first = false;
+            }
+        return group != 0;
+    }
+}
+
+static void check_warp_op(const struct warp_case *c, bool uniform_mask, bool all_active, const char *declaration)
+{
+    char body[4096], ret[256];
+    if (c->pair)
+        snprintf(ret, sizeof ret, "  %%x = extractvalue {i32,i1} %%r, 0\n  %%y1 = extractvalue {i32,i1} %%r, 1\n  %%y = zext i1 %%y1 to i32\n");
+    else if (c->bit)
+        snprintf(ret, sizeof ret, "  %%x = zext i1 %%r to i32\n  %%y = add i32 %%x, 0\n");
+    else
+        snprintf(ret, sizeof ret, "  %%x = add i32 %%r, 0\n  %%y = add i32 %%r, 0\n");
+    snprintf(body, sizeof body,
+             FLOAD("a", "p5", "i32", "4") "  %%act = icmp ne i32 %%a, 0\n  br i1 %%act, label %%go, label %%end\ngo:\n"
+             FLOAD("v", "p0", "i32", "4") FLOAD("b", "p1", "i32", "4") FLOAD("c", "p2", "i32", "4") FLOAD("m0", "p3", "i32", "4")
+             FLOAD("q0", "p4", "i32", "4")
+             "  %%q = trunc i32 %%q0 to i1\n  %%vl = zext i32 %%v to i64\n  %%m1 = load i32, ptr addrspace(1) %%p3\n"
+             "  %%m = add i32 %s, 0\n  %%r = %s\n%s"
+             "  br label %%join\njoin:\n"
+             FSTORE("x", "p6", "i32", "4") FSTORE("y", "p7", "i32", "4") "  br label %%end\nend:\n  ret void\n",
+             uniform_mask ? "%m1" : "%m0", c->call, ret);
+    for (int i = 0; i < N; i++) {
+        in_v[i] = rnd(4) ? rnd(7) : rnd(0x7fffffff) * 2 + rnd(2);
+        in_b[i] = rnd(40);
+        in_c[i] = rnd(2) ? 31 : rnd(0x2000);
+        in_m[i] = uniform_mask ? 0xffff7fffu : i % 32 < 16 ? 0xffffu : rnd(2) ? 0xffff0000u : 0xffffffffu;
+        in_q[i] = rnd(3) ? 1 : 0;
+        in_a[i] = all_active || rnd(4);
+        out_r[i] = out_p[i] = 77;
+    }
+    struct args a = { { in_v, in_b, in_c, in_m, in_q, in_a, out_r, out_p }, { 0 } };
+    char *ir = kernel_text(body, declaration);
+    struct built b = build_or_fail(ir, "host", NULL, 0);
+    launch(&b, one, (uint32_t[3]){ N, 1, 1 }, 0, &a);
+    unload(&b);
+    free(ir);
+    for (int i = 0; i < N; i++) {
+        uint32_t r = 77, p = 77;
+        bool defined = !in_a[i] || warp_reference(c->op, i / 32, i % 32, &r, &p);
+        if (!defined)
+            continue;
+        cr_assert_eq(out_r[i], r, "%s lane %d: %#x, not %#x", c->call, i, out_r[i], r);
+        if (c->pair)
+            cr_assert_eq(out_p[i], p, "%s lane %d: predicate %u, not %u", c->call, i, out_p[i], p);
+    }
+}
+
+Test(simt, warp_operations)
+{
+    static const struct warp_case cases[] = {
+        { "call {i32,i1} @aw.shfl.up(i32 %v, i32 %b, i32 %c, i32 %m)", true, false, UP },
+        { "call {i32,i1} @aw.shfl.down(i32 %v, i32 %b, i32 %c, i32 %m)", true, false, DOWN },
+        { "call {i32,i1} @aw.shfl.bfly(i32 %v, i32 %b, i32 %c, i32 %m)", true, false, BFLY },
+        { "call {i32,i1} @aw.shfl.idx(i32 %v, i32 %b, i32 %c, i32 %m)", true, false, IDX },
+        { "call i32 @aw.ballot(i32 %m, i1 %q)", false, false, BALLOT },
+        { "call i1 @aw.vote.any(i32 %m, i1 %q)", false, true, ANY },
+        { "call i1 @aw.vote.all(i32 %m, i1 %q)", false, true, ALL },
+        { "call i1 @aw.vote.uni(i32 %m, i1 %q)", false, true, UNI },
+        { "call i32 @aw.activemask()", false, false, ACTIVE },
+        { "call i32 @aw.match.any.i32(i32 %m, i32 %v)", false, false, MATCH_ANY },
+        { "call i32 @aw.match.any.i64(i32 %m, i64 %vl)", false, false, MATCH_ANY },
+        { "call {i32,i1} @aw.match.all.i32(i32 %m, i32 %v)", true, false, MATCH_ALL },
+        { "call {i32,i1} @aw.match.all.i64(i32 %m, i64 %vl)", true, false, MATCH_ALL },
+        { "call i32 @aw.redux.add(i32 %m, i32 %v)", false, false, ADD },
+        { "call i32 @aw.redux.min(i32 %m, i32 %v)", false, false, MIN },
+        { "call i32 @aw.redux.max(i32 %m, i32 %v)", false, false, MAX },
+        { "call i32 @aw.redux.umin(i32 %m, i32 %v)", false, false, UMIN },
+        { "call i32 @aw.redux.umax(i32 %m, i32 %v)", false, false, UMAX },
+        { "call i32 @aw.redux.and(i32 %m, i32 %v)", false, false, AND },
+        { "call i32 @aw.redux.or(i32 %m, i32 %v)", false, false, OR },
+        { "call i32 @aw.redux.xor(i32 %m, i32 %v)", false, false, XOR },
+        { "call {i32,i1} @aw.elect(i32 %m)", true, false, ELECT },
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
+        for (int k = 0; k < 3; k++) {
+            /* Declare just what is called. */
+            char name[64], result[16], decl[256];
+            cr_assert_eq(sscanf(cases[i].call, "call %15s @%63[a-z0-9.]", result, name), 2);
+            const char *types = cases[i].op <= IDX ? "i32, i32, i32, i32" : cases[i].op <= UNI ? "i32, i1"
+                                : cases[i].op == ACTIVE ? "" : cases[i].op == ELECT ? "i32"
+                                : strstr(name, "i64") ? "i32, i64" : "i32, i32";
+            snprintf(decl, sizeof decl, "declare %s @%s(%s)", result, name, types);
+            check_warp_op(&cases[i], k == 1, k == 2, decl);
+        }
+}
+
+/* Constant lanes and clamps become permutations; a constant lane of a whole warp, a broadcast. */
+Test(simt, constant_shuffles)
+{
+    static const struct {
+        const char *name;
+        int op;
+        uint32_t b, c;
+    } cases[] = { { "up", UP, 3, 0 }, { "down", DOWN, 16, 31 }, { "bfly", BFLY, 5, 31 }, { "idx", IDX, 7, 31 },
+                  { "down", DOWN, 4, 0x181f }, { "up", UP, 1, 0x1c00 }, { "idx", IDX, 3, 0x181f }, { "bfly", BFLY, 9, 0x1807 } };
+    for (size_t k = 0; k < sizeof cases / sizeof *cases; k++) {
+        char body[2048], decl[128];
+        snprintf(decl, sizeof decl, "declare {i32,i1} @aw.shfl.%s(i32, i32, i32, i32)", cases[k].name);
+        snprintf(body, sizeof body,
+                 FLOAD("v", "p0", "i32", "4") "  %%r = call {i32,i1} @aw.shfl.%s(i32 %%v, i32 %u, i32 %u, i32 -1)\n"
+                 "  %%x = extractvalue {i32,i1} %%r, 0\n  %%y1 = extractvalue {i32,i1} %%r, 1\n  %%y = zext i1 %%y1 to i32\n"
+                 FSTORE("x", "p6", "i32", "4") FSTORE("y", "p7", "i32", "4") "  ret void\n", cases[k].name, cases[k].b, cases[k].c);
+        for (int i = 0; i < N; i++)
+            in_v[i] = rnd(100000);
+        struct args a = { { in_v, 0, 0, 0, 0, 0, out_r, out_p }, { 0 } };
+        run_body(body, decl, one, (uint32_t[3]){ N, 1, 1 }, k & 1, 0, &a);
+        for (int i = 0; i < N; i++) {
+            uint32_t p;
+            int from = shuffle_from(cases[k].op, i % 32, cases[k].b, cases[k].c, &p);
+            cr_assert_eq(out_r[i], in_v[i / 32 * 32 + from], "case %zu lane %d", k, i);
+            cr_assert_eq(out_p[i], p, "case %zu lane %d predicate", k, i);
+        }
+    }
+}
+
+/* ---- Barriers and shared memory */
+
+#define SHARED_ADDR \
+    "  %s.o = shl i32 %t, 2\n  %s.p = getelementptr i8, ptr addrspace(3) @aw.shared, i32 %s.o\n"
+
+Test(simt, barriers_in_loops)
+{
+    /* Rounds of: write own slot, barrier, read the neighbour's, barrier.  The trip count is loaded, but the same for all. */
+    static const char body[] =
+        LOAD("v0", "p0", "i32", "4") SHARED_ADDR
+        "  %n = load i32, ptr addrspace(1) %p1\n  %t1 = add i32 %t, 1\n  %w = icmp eq i32 %t1, %a4\n  %nb = select i1 %w, i32 0, i32 %t1\n"
+        "  %q.o = shl i32 %nb, 2\n  %q.p = getelementptr i8, ptr addrspace(3) @aw.shared, i32 %q.o\n"
+        "  br label %loop\nloop:\n  %i = phi i32 [ 0, %entry ], [ %i1, %loop ]\n  %v = phi i32 [ %v0, %entry ], [ %v1, %loop ]\n"
+        "  store i32 %v, ptr addrspace(3) %s.p\n  call void @aw.barrier(i32 0, i32 0)\n"
+        "  %x = load i32, ptr addrspace(3) %q.p\n  call void @aw.barrier(i32 0, i32 0)\n"
+        "  %x3 = mul i32 %x, 3\n  %v1 = add i32 %v, %x3\n"
+        "  %i1 = add i32 %i, 1\n  %more = icmp slt i32 %i1, %n\n  br i1 %more, label %loop, label %done\ndone:\n"
+        STORE("v1", "p6", "i32", "4") "  ret void\n";
+    static const char globals[] = "@aw.shared = internal addrspace(3) global [1024 x i8] undef\ndeclare void @aw.barrier(i32, i32)\n";
+    static const uint32_t shapes[][3] = { { 128, 1, 1 }, { 100, 1, 1 }, { 16, 8, 1 }, { 7, 5, 3 } };
+    for (size_t s = 0; s < 4; s++)
+        for (int fixed = 0; fixed < 2; fixed++) {
+            int threads = (int)(shapes[s][0] * shapes[s][1] * shapes[s][2]);
+            uint32_t v[256], r[256] = { 0 }, n = 5, next[256];
+            for (int i = 0; i < 2 * threads && i < 256; i++)
+                v[i] = rnd(1000);
+            uint32_t keep[256];
+            memcpy(keep, v, sizeof v);
+            struct args a = { { v, &n, 0, 0, 0, 0, r, 0 }, { 0 } };
+            struct outcome o = run_body(body, globals, (uint32_t[3]){ threads <= 128 ? 2 : 1, 1, 1 }, shapes[s], fixed, 1024, &a);
+            cr_assert_eq(o.status, 0);
+            for (int b = 0; b < (threads <= 128 ? 2 : 1); b++) {
+                uint32_t *x = keep + b * threads;
+                for (uint32_t k = 0; k < n; k++) {
+                    for (int i = 0; i < threads; i++)
+                        next[i] = x[i] + 3 * x[(i + 1) % threads];
+                    memcpy(x, next, (size_t)threads * 4);
+                }
+                cr_assert_arr_eq(r + b * threads, x, (size_t)threads * 4);
+            }
+        }
+}
+
+Test(simt, barrier_reductions_and_early_exit)
+{
+    /* Threads of p0 == 0 leave first; the rest reduce three ways. */
+    static const char body[] =
+        LOAD("v", "p0", "i32", "4")
+        "  %out = icmp eq i32 %v, 0\n  br i1 %out, label %end, label %go\ngo:\n  %b = and i32 %v, 2\n  %q = icmp ne i32 %b, 0\n"
+        "  %x = call i32 @aw.barrier.reduce(i32 1, i32 0, i32 0, i1 %q)\n  %y = call i32 @aw.barrier.reduce(i32 1, i32 0, i32 1, i1 %q)\n"
+        "  %z = call i32 @aw.barrier.reduce(i32 1, i32 0, i32 2, i1 %q)\n  %y2 = shl i32 %y, 16\n  %z2 = shl i32 %z, 17\n"
+        "  %w0 = or i32 %x, %y2\n  %w = or i32 %w0, %z2\n" STORE("w", "p6", "i32", "4")
+        "  br label %end\nend:\n  ret void\n";
+    uint32_t v[160], r[160];
+    for (int k = 0; k < 3; k++) {
+        uint32_t count = 0, all = 1, any = 0;
+        for (int i = 0; i < 160; i++) {
+            v[i] = i / 32 == 2 ? 0 : k == 0 ? rnd(4) : k == 1 ? 2 : 1; /* warp 2 leaves whole */
+            r[i] = 9;
+            if (v[i]) {
+                count += (v[i] & 2) != 0;
+                all &= (v[i] & 2) != 0;
+                any |= (v[i] & 2) != 0;
+            }
+        }
+        struct args a = { { v, 0, 0, 0, 0, 0, r, 0 }, { 0 } };
+        struct outcome o = run_body(body, "declare i32 @aw.barrier.reduce(i32, i32, i32, i1)", one, (uint32_t[3]){ 160, 1, 1 }, false, 0, &a);
+        cr_assert_eq(o.status, 0);
+        for (int i = 0; i < 160; i++)
+            cr_assert_eq(r[i], v[i] ? count | all << 16 | any << 17 : 9, "thread %d: %#x", i, r[i]);
+    }
+}
+
+Test(simt, named_barriers)
+{
+    /* Warp 0 arrives at barrier 3 and goes on; warp 1 waits there for both. */
+    static const char body[] =
+        "  %w = lshr i32 %t, 5\n  %first = icmp eq i32 %w, 0\n  br i1 %first, label %give, label %take\ngive:\n"
+        "  store i32 41, ptr addrspace(3) @aw.shared\n  call void @aw.barrier.arrive(i32 3, i32 64)\n  br label %end\ntake:\n"
+        "  call void @aw.barrier(i32 3, i32 64)\n  %x = load i32, ptr addrspace(3) @aw.shared\n" STORE("x", "p6", "i32", "4")
+        "  br label %end\nend:\n  ret void\n";
+    uint32_t r[64] = { 0 };
+    struct args a = { { 0, 0, 0, 0, 0, 0, r, 0 }, { 0 } };
+    struct outcome o = run_body(body, "@aw.shared = internal addrspace(3) global [4 x i8] undef\ndeclare void @aw.barrier(i32, i32)\n"
+                                "declare void @aw.barrier.arrive(i32, i32)\n", one, (uint32_t[3]){ 64, 1, 1 }, false, 4, &a);
+    cr_assert_eq(o.status, 0);
+    cr_assert_eq(o.arrivals, 1);
+    for (int i = 32; i < 64; i++)
+        cr_assert_eq(r[i], 41);
+}
+
+/* ---- Atomics: lanes in order, so even the old values are known */
+
+static uint64_t rmw(const char *op, uint64_t old, uint64_t x, int bits)
+{
+    uint64_t mask = bits == 64 ? ~UINT64_C(0) : 0xffffffffu;
+    int64_t so = bits == 64 ? (int64_t)old : (int32_t)old, sx = bits == 64 ? (int64_t)x : (int32_t)x;
+    uint64_t r = 0;
+    if (!strcmp(op, "xchg")) r = x;
+    else if (!strcmp(op, "add")) r = old + x;
+    else if (!strcmp(op, "sub")) r = old - x;
+    else if (!strcmp(op, "and")) r = old & x;
+    else if (!strcmp(op, "nand")) r = ~(old & x);
+    else if (!strcmp(op, "or")) r = old | x;
+    else if (!strcmp(op, "xor")) r = old ^ x;
+    else if (!strcmp(op, "max")) r = (uint64_t)(so > sx ? so : sx);
+    else if (!strcmp(op, "min")) r = (uint64_t)(so < sx ? so : sx);
+    else if (!strcmp(op, "umax")) r = old > x ? old : x;
+    else if (!strcmp(op, "umin")) r = old < x ? old : x;
+    else if (!strcmp(op, "uinc_wrap")) r = old >= x ? 0 : old + 1;
+    else if (!strcmp(op, "udec_wrap")) r = old == 0 || old > x ? x : old - 1;
+    else cr_assert(0, "%s", op);
+    return r & mask;
+}
+
+static void check_atomic(const char *op, int bits, bool shared)
+{
+    enum { SLOTS = 5 };
+    char body[4096];
+    const char *sp = shared ? "3" : "1";
+    snprintf(body, sizeof body,
+             FLOAD("v", "p0", "i64", "8") FLOAD("s", "p1", "i32", "4") FLOAD("a", "p5", "i32", "4")
+             "  %%x = %s i64 %%v to i%d\n  %%so = mul i32 %%s, 8\n"
+             "  %%q = getelementptr i8, ptr addrspace(%s) %s, i32 %%so\n"
+             "  %%act = icmp ne i32 %%a, 0\n  br i1 %%act, label %%go, label %%end\ngo:\n"
+             "  %%o = atomicrmw %s ptr addrspace(%s) %%q, i%d %%x monotonic\n  %%r = %s i%d %%o to i64\n" FSTORE("r", "p6", "i64", "8")
+             "  br label %%end\nend:\n"
+             "%s  ret void\n",
+             bits == 64 ? "bitcast" : "trunc", bits, sp, shared ? "@aw.shared" : "%p2", op, sp, bits, bits == 64 ? "bitcast" : "zext", bits,
+             /* Copies shared memory out at the end; every lane that runs last sees the same. */
+             shared ? "  %y = load i64, ptr addrspace(3) @aw.shared\n  store i64 %y, ptr addrspace(1) %p2\n"
+                      "  %y1p = getelementptr i8, ptr addrspace(3) @aw.shared, i32 8\n  %y1 = load i64, ptr addrspace(3) %y1p\n"
+                      "  %y1q = getelementptr i8, ptr addrspace(1) %p2, i32 8\n  store i64 %y1, ptr addrspace(1) %y1q\n" : "");
+    uint64_t v[64], r[64], memory[SLOTS] = { 0 }, expect[SLOTS];
+    uint32_t s[64], act[64];
+    for (int i = 0; i < 64; i++) {
+        v[i] = (uint64_t)rnd(0x7fffffff) * 12345;
+        if (strstr(op, "wrap"))
+            v[i] = rnd(4);
+        s[i] = shared ? rnd(2) : rnd(SLOTS);
+        act[i] = rnd(4);
+        r[i] = 1;
+    }
+    if (!shared)
+        for (int i = 0; i < SLOTS; i++)
+            memory[i] = (uint64_t)rnd(0x7fffffff) << 20 | rnd(1 << 20);
+    memcpy(expect, memory, sizeof memory);
+    char globals[128] = "";
+    if (shared)
+        snprintf(globals, sizeof globals, "@aw.shared = internal addrspace(3) global [16 x i8] zeroinitializer\n");
+    struct args a = { { v, s, memory, 0, 0, act, r, 0 }, { 0 } };
+    char *ir = kernel_text(body, globals);
+    struct built b = build_or_fail(ir, "host", NULL, shared ? 16 : 0);
+    launch(&b, one, (uint32_t[3]){ 64, 1, 1 }, 0, &a);
+    unload(&b);
+    free(ir);
+    if (shared)
+        memset(expect, 0, sizeof expect);
+    for (int i = 0; i < 64; i++) {
+        if (!act[i]) {
+            cr_assert_eq(r[i], 1);
+            continue;
+        }
+        uint64_t mask = bits == 64 ? ~UINT64_C(0) : 0xffffffffu, old = expect[s[i]] & mask;
+        cr_assert_eq(r[i], old, "%s i%d %s thread %d: old %#lx, not %#lx", op, bits, shared ? "shared" : "global", i, r[i], old);
+        expect[s[i]] = (expect[s[i]] & ~mask) | rmw(op, old, v[i] & mask, bits);
+    }
+    for (int i = 0; i < (shared ? 2 : SLOTS); i++)
+        cr_assert_eq(memory[i], expect[i], "%s i%d slot %d", op, bits, i);
+}
+
+Test(simt, atomics)
+{
+    static const char *const ops[] = { "xchg", "add", "sub", "and", "nand", "or", "xor", "max", "min", "umax", "umin", "uinc_wrap", "udec_wrap" };
+    for (size_t i = 0; i < sizeof ops / sizeof *ops; i++)
+        for (int k = 0; k < 4; k++)
+            check_atomic(ops[i], k & 1 ? 64 : 32, k & 2);
+}
+
+Test(simt, compare_and_swap)
+{
+    /* A lane's swap succeeds when it holds the next number: lanes in order make a chain. */
+    static const char body[] =
+        LOAD("v", "p0", "i32", "4") "  %n = add i32 %v, 1\n"
+        "  %pr = cmpxchg ptr addrspace(1) %p1, i32 %v, i32 %n monotonic monotonic\n  %x = extractvalue {i32,i1} %pr, 0\n"
+        "  %y1 = extractvalue {i32,i1} %pr, 1\n  %y = zext i1 %y1 to i32\n"
+        "  %sr = cmpxchg ptr addrspace(3) @aw.shared, i32 %v, i32 %n monotonic monotonic\n  %z = extractvalue {i32,i1} %sr, 0\n"
+        "  %same = icmp eq i32 %x, %z\n  %e = zext i1 %same to i32\n"
+        STORE("x", "p6", "i32", "4") STORE("y", "p7", "i32", "4") STORE("e", "p2", "i32", "4") "  ret void\n";
+    uint32_t v[32], x[32], y[32], e[32], cell = 0, at = 0;
+    for (int i = 0; i < 32; i++)
+        v[i] = rnd(3) ? (uint32_t)(i * 2 / 3) : 0;
+    struct args a = { { v, &cell, e, 0, 0, 0, x, y }, { 0 } };
+    char *ir = kernel_text(body, "@aw.shared = internal addrspace(3) global [16 x i8] zeroinitializer\n");
+    struct built b = build_or_fail(ir, "host", NULL, 16);
+    launch(&b, one, (uint32_t[3]){ 32, 1, 1 }, 0, &a);
+    unload(&b);
+    free(ir);
+    for (int i = 0; i < 32; i++) {
+        cr_assert_eq(x[i], at);
+        cr_assert_eq(y[i], at == v[i]);
+        cr_assert_eq(e[i], 1, "shared and global differ for lane %d", i);
+        at += at == v[i];
+    }
+    cr_assert_eq(cell, at);
+}
+
+/* ---- Local memory, calls, recursion */
+
+Test(simt, local_arrays_and_generic_pointers)
+{
+    /* A per-thread array, indexed by data, through a generic pointer; and a shared cell through one, too. */
+    static const char body[] =
+        LOAD("v", "p0", "i32", "4")
+        "  %arr = alloca [16 x i32], align 4, addrspace(5)\n  %gen = addrspacecast ptr addrspace(5) %arr to ptr\n  br label %fill\n"
+        "fill:\n  %i = phi i32 [ 0, %entry ], [ %i1, %fill ]\n  %i64 = zext i32 %i to i64\n  %q = getelementptr i32, ptr %gen, i64 %i64\n"
+        "  %x0 = mul i32 %i, %v\n  store i32 %x0, ptr %q\n  %i1 = add i32 %i, 1\n  %m = icmp ult i32 %i1, 16\n  br i1 %m, label %fill, label %use\n"
+        "use:\n  %k = and i32 %v, 15\n  %k64 = zext i32 %k to i64\n  %w = getelementptr i32, ptr %gen, i64 %k64\n  %y = load i32, ptr %w\n"
+        "  %l = call i1 @aw.is.local(ptr %w)\n  %sg = addrspacecast ptr addrspace(3) @aw.shared to ptr\n"
+        "  %s1 = call i1 @aw.is.shared(ptr %sg)\n  %s2 = call i1 @aw.is.shared(ptr %w)\n  %l2 = call i1 @aw.is.local(ptr %sg)\n"
+        "  %gg = addrspacecast ptr addrspace(1) %p0 to ptr\n  %l3 = call i1 @aw.is.local(ptr %gg)\n  %s3 = call i1 @aw.is.shared(ptr %gg)\n"
+        "  store i32 5, ptr %sg\n  %sb = addrspacecast ptr %sg to ptr addrspace(3)\n  %five = load i32, ptr addrspace(3) %sb\n"
+        "  %z0 = zext i1 %l to i32\n  %z1 = zext i1 %s1 to i32\n  %z2 = zext i1 %s2 to i32\n  %z3 = zext i1 %l2 to i32\n  %z4 = zext i1 %l3 to i32\n"
+        "  %z5 = zext i1 %s3 to i32\n  %b1 = shl i32 %z1, 1\n  %b2 = shl i32 %z2, 2\n  %b3 = shl i32 %z3, 3\n  %b4 = shl i32 %z4, 4\n"
+        "  %b5 = shl i32 %z5, 5\n  %c1 = or i32 %z0, %b1\n  %c2 = or i32 %c1, %b2\n  %c3 = or i32 %c2, %b3\n  %c4 = or i32 %c3, %b4\n  %c5 = or i32 %c4, %b5\n"
+        "  %c6 = mul i32 %five, 64\n  %c = or i32 %c5, %c6\n" STORE("y", "p6", "i32", "4") STORE("c", "p7", "i32", "4") "  ret void\n";
+    uint32_t v[70], y[70], c[70];
+    for (int i = 0; i < 70; i++)
+        v[i] = rnd(1000);
+    struct args a = { { v, 0, 0, 0, 0, 0, y, c }, { 0 } };
+    run_body(body, "@aw.shared = internal addrspace(3) global [16 x i8] undef\ndeclare i1 @aw.is.local(ptr)\ndeclare i1 @aw.is.shared(ptr)\n",
+             one, (uint32_t[3]){ 70, 1, 1 }, false, 16, &a);
+    for (int i = 0; i < 70; i++) {
+        cr_assert_eq(y[i], (v[i] & 15) * v[i]);
+        cr_assert_eq(c[i], 1 | 2 | 5 * 64, "windows of thread %d: %#x", i, c[i]);
+    }
+}
+
+Test(simt, recursion_with_own_depths)
+{
+    /* Fibonacci by lanes of different depth; the callee has a stack variable of its own and returns on two paths. */
+    static const char globals[] =
+        "define internal i64 @fib(ptr addrspace(4) %ka, i32 %n, ptr addrspace(5) %calls) {\n"
+        "  %c = load i32, ptr addrspace(5) %calls\n  %c1 = add i32 %c, 1\n  store i32 %c1, ptr addrspace(5) %calls\n"
+        "  %small = icmp ult i32 %n, 2\n  br i1 %small, label %leaf, label %deep\nleaf:\n  %nl = zext i32 %n to i64\n  ret i64 %nl\ndeep:\n"
+        "  %n1 = sub i32 %n, 1\n  %n2 = sub i32 %n, 2\n  %a = call i64 @fib(ptr addrspace(4) %ka, i32 %n1, ptr addrspace(5) %calls)\n"
+        "  %b = call i64 @fib(ptr addrspace(4) %ka, i32 %n2, ptr addrspace(5) %calls)\n  %r = add i64 %a, %b\n  ret i64 %r\n}\n";
+    static const char body[] =
+        LOAD("v", "p0", "i32", "4") "  %n = alloca i32, align 4, addrspace(5)\n  store i32 0, ptr addrspace(5) %n\n"
+        "  %odd = and i32 %v, 1\n  %is = icmp eq i32 %odd, 0\n  br i1 %is, label %go, label %end\ngo:\n"
+        "  %x = call i64 @fib(ptr addrspace(4) %ka, i32 %v, ptr addrspace(5) %n)\n  %y = load i32, ptr addrspace(5) %n\n"
+        STORE("x", "p6", "i64", "8") STORE("y", "p7", "i32", "4") "  br label %end\nend:\n  ret void\n";
+    uint32_t v[40], y[40];
+    uint64_t x[40];
+    for (int i = 0; i < 40; i++) {
+        v[i] = rnd(14);
+        x[i] = 99;
+    }
+    struct args a = { { v, 0, 0, 0, 0, 0, x, y }, { 0 } };
+    char *ir = kernel_text(body, globals);
+    struct built b = build_or_fail(ir, "host", NULL, 0);
+    cr_assert_geq(b.object->stack_bytes, 1u << 20, "a recursive kernel asks for a deep stack");
+    launch(&b, one, (uint32_t[3]){ 40, 1, 1 }, 0, &a);
+    unload(&b);
+    free(ir);
+    uint64_t fib[20] = { 0, 1 }, calls[20] = { 1, 1 };
+    for (int i = 2; i < 20; i++) {
+        fib[i] = fib[i - 1] + fib[i - 2];
+        calls[i] = calls[i - 1] + calls[i - 2] + 1;
+    }
+    for (int i = 0; i < 40; i++) {
+        cr_assert_eq(x[i], v[i] & 1 ? 99 : fib[v[i]], "lane %d", i);
+        if (!(v[i] & 1))
+            cr_assert_eq(y[i], calls[v[i]], "lane %d made %u calls", i, y[i]);
+    }
+}
+
+Test(simt, memory_intrinsics_and_small_vectors)
+{
+    static const char body[] =
+        "  %o = mul i64 %gl, 16\n  %s = getelementptr i8, ptr addrspace(1) %p0, i64 %o\n  %v = load <4 x float>, ptr addrspace(1) %s, align 16\n"
+        "  %e0 = extractelement <4 x float> %v, i32 0\n  %e3 = extractelement <4 x float> %v, i32 3\n"
+        "  %w1 = insertelement <4 x float> %v, float %e3, i32 0\n  %w2 = insertelement <4 x float> %w1, float %e0, i32 3\n"
+        "  %d = getelementptr i8, ptr addrspace(1) %p1, i64 %o\n  store <4 x float> %w2, ptr addrspace(1) %d, align 16\n"
+        "  %bits = load i32, ptr addrspace(1) %s\n  %h = bitcast i32 %bits to <2 x i16>\n  %h0 = extractelement <2 x i16> %h, i32 0\n"
+        "  %h1 = extractelement <2 x i16> %h, i32 1\n  %k0 = insertelement <2 x i16> poison, i16 %h1, i32 0\n"
+        "  %k1 = insertelement <2 x i16> %k0, i16 %h0, i32 1\n  %x = bitcast <2 x i16> %k1 to i32\n" STORE("x", "p6", "i32", "4")
+        "  %l = alloca [32 x i8], align 8, addrspace(5)\n  call void @llvm.memset.p5.i64(ptr addrspace(5) %l, i8 17, i64 32, i1 false)\n"
+        "  call void @llvm.memcpy.p5.p1.i64(ptr addrspace(5) %l, ptr addrspace(1) %s, i64 12, i1 false)\n"
+        "  %l4 = getelementptr i8, ptr addrspace(5) %l, i64 4\n  call void @llvm.memmove.p5.p5.i64(ptr addrspace(5) %l4, ptr addrspace(5) %l, i64 12, i1 false)\n"
+        "  %r = getelementptr i8, ptr addrspace(1) %p2, i64 %o\n  call void @llvm.memcpy.p1.p5.i64(ptr addrspace(1) %r, ptr addrspace(5) %l4, i64 16, i1 false)\n"
+        "  ret void\n";
+    static const char globals[] = "declare void @llvm.memset.p5.i64(ptr addrspace(5), i8, i64, i1)\n"
+        "declare void @llvm.memcpy.p5.p1.i64(ptr addrspace(5), ptr addrspace(1), i64, i1)\n"
+        "declare void @llvm.memcpy.p1.p5.i64(ptr addrspace(1), ptr addrspace(5), i64, i1)\n"
+        "declare void @llvm.memmove.p5.p5.i64(ptr addrspace(5), ptr addrspace(5), i64, i1)\n";
+    enum { T = 50 };
+    _Alignas(16) static uint32_t v[T][4], d[T][4], c[T][4], x[T];
+    for (int i = 0; i < T; i++)
+        for (int j = 0; j < 4; j++)
+            v[i][j] = rnd(0x7f000000);
+    struct args a = { { v, d, c, 0, 0, 0, x, 0 }, { 0 } };
+    run_body(body, globals, one, (uint32_t[3]){ T, 1, 1 }, false, 0, &a);
+    for (int i = 0; i < T; i++) {
+        cr_assert(d[i][0] == v[i][3] && d[i][1] == v[i][1] && d[i][2] == v[i][2] && d[i][3] == v[i][0]);
+        cr_assert_eq(x[i], v[i][0] << 16 | v[i][0] >> 16);
+        cr_assert(c[i][0] == v[i][0] && c[i][1] == v[i][1] && c[i][2] == v[i][2] && c[i][3] == 0x11111111u, "copy %d", i);
+    }
+}
+
+/* ---- Indices that wrap */
+
+Test(simt, wrapping_indices)
+{
+    /* 32-bit sums that wrap in some lane before they are widened: each way of widening, each side, in and out of a loop. */
+    static const char body[] =
+        "  %base = load i32, ptr addrspace(1) %p1\n  %i = add i32 %base, %t\n  %z = zext i32 %i to i64\n  %s = sext i32 %i to i64\n"
+        "  %zo = and i64 %z, 4294967295\n  %a.in = icmp ult i32 %i, 4096\n  br i1 %a.in, label %lo, label %hi\n"
+        "lo:\n  %zs = shl i64 %z, 2\n  %q = getelementptr i8, ptr addrspace(1) %p0, i64 %zs\n  %x0 = load i32, ptr addrspace(1) %q\n  br label %join\n"
+        "hi:\n  %so = shl i64 %s, 2\n  %h = getelementptr i8, ptr addrspace(1) %p2, i64 %so\n  %x1 = load i32, ptr addrspace(1) %h\n  br label %join\n"
+        "join:\n  %x = phi i32 [ %x0, %lo ], [ %x1, %hi ]\n  br label %loop\n"
+        "loop:\n  %k = phi i32 [ 0, %join ], [ %k1, %loop ]\n  %sum = phi i32 [ %x, %join ], [ %sum1, %loop ]\n"
+        "  %ptr = phi i64 [ %s, %join ], [ %ptr1, %loop ]\n  %po = shl i64 %ptr, 2\n  %pp = getelementptr i8, ptr addrspace(1) %p2, i64 %po\n"
+        "  %e = load i32, ptr addrspace(1) %pp\n  %sum1 = add i32 %sum, %e\n  %ptr1 = add i64 %ptr, 1\n  %k1 = add i32 %k, 1\n"
+        "  %more = icmp ult i32 %k1, 5\n  br i1 %more, label %loop, label %out\nout:\n" STORE("sum1", "p6", "i32", "4") "  ret void\n";
+    static uint32_t table[16384];
+    uint32_t *middle = table + 8192, r[64];
+    for (int i = 0; i < 16384; i++)
+        table[i] = rnd(0x7fffffff);
+    static const uint32_t bases[] = { 0, 5, 0xffffffe0u, 0xfffffff3u, 0xffffffffu, 100, 0xfffff000u };
+    for (int fixed = 0; fixed < 2; fixed++) {
+        char *ir = kernel_text(body, "");
+        uint32_t shape[3] = { 64, 1, 1 };
+        struct built b = build_or_fail(ir, "host", fixed ? shape : NULL, 0);
+        for (size_t k = 0; k < sizeof bases / sizeof *bases; k++) {
+            uint32_t base = bases[k];
+            struct args a = { { middle, &base, middle, 0, 0, 0, r, 0 }, { 0 } };
+            launch(&b, one, shape, 0, &a);
+            for (uint32_t t = 0; t < 64; t++) {
+                int32_t i = (int32_t)(base + t);
+                uint32_t sum = middle[i];
+                for (int e = 0; e < 5; e++)
+                    sum += middle[i + e];
+                cr_assert_eq(r[t], sum, "base %#x thread %u: %u, not %u", base, t, r[t], sum);
+            }
+        }
+        unload(&b);
+        free(ir);
+    }
+}
+
+/* ---- Services */
+
+Test(simt, traps_and_asserts)
+{
+    static const char trap_body[] =
+        LOAD("v", "p0", "i32", "4") "  %bad = icmp eq i32 %v, 7\n  br i1 %bad, label %die, label %fine\n"
+        "die:\n  call void @aw.trap(i32 %v)\n  unreachable\nfine:\n" STORE("v", "p6", "i32", "4") "  ret void\n";
+    uint32_t v[40] = { 0 }, r[40] = { 0 };
+    struct args a = { { v, 0, 0, 0, 0, 0, r, 0 }, { 0 } };
+    for (int i = 0; i < 40; i++)
+        v[i] = 100 + i;
+    struct outcome o = run_body(trap_body, "declare void @aw.trap(i32)", one, (uint32_t[3]){ 40, 1, 1 }, false, 0, &a);
+    cr_assert_eq(o.status, 0);
+    cr_assert_eq(r[39], 139);
+    v[33] = 7;
+    o = run_body(trap_body, "declare void @aw.trap(i32)", one, (uint32_t[3]){ 40, 1, 1 }, false, 0, &a);
+    cr_assert_eq(o.status, 7);
+
+    static const char assert_body[] =
+        LOAD("v", "p0", "i32", "4") "  %bad = icmp eq i32 %v, 7\n  br i1 %bad, label %die, label %fine\n"
+        "die:\n  %m = addrspacecast ptr addrspace(1) %p1 to ptr\n  %f = addrspacecast ptr addrspace(1) %p2 to ptr\n"
+        "  call void @aw.assertfail(ptr %m, ptr %f, i32 55, ptr %m)\n  unreachable\nfine:\n  ret void\n";
+    struct args b = { { v, "x > 0", "a.cu", 0, 0, 0, r, 0 }, { 0 } };
+    o = run_body(assert_body, "declare void @aw.assertfail(ptr, ptr, i32, ptr)", one, (uint32_t[3]){ 40, 1, 1 }, false, 0, &b);
+    cr_assert_eq(o.status, AW_ERR_ASSERT);
+    cr_assert_eq(o.assert_thread, 33);
+    cr_assert_str_eq(o.output, "x > 0 a.cu 55 x > 0");
+}
+
+Test(simt, printf_heap_sleep_and_spin)
+{
+    static const char body[] =
+        LOAD("v", "p0", "i32", "4") "  %some = icmp ult i32 %v, 3\n  br i1 %some, label %say, label %rest\nsay:\n"
+        "  %b = alloca i32, align 4, addrspace(5)\n  store i32 %t, ptr addrspace(5) %b\n  %bg = addrspacecast ptr addrspace(5) %b to ptr\n"
+        "  %f = addrspacecast ptr addrspace(1) %p1 to ptr\n  %n = call i32 @aw.vprintf(ptr %f, ptr %bg)\n  br label %rest\n"
+        "rest:\n  %m = call ptr @aw.malloc(i64 8)\n  store i32 %t, ptr %m\n  %x = load i32, ptr %m\n  call void @aw.free(ptr %m)\n"
+        STORE("x", "p6", "i32", "4") "  call void @aw.nanosleep(i32 5)\n  %time = call i64 @aw.globaltimer()\n  %ti = trunc i64 %time to i32\n"
+        STORE("ti", "p7", "i32", "4") "  br label %spin\nspin:\n  %flag = load volatile i32, ptr addrspace(1) %p2\n"
+        "  %wait = icmp eq i32 %flag, 0\n  br i1 %wait, label %spin, label %end\nend:\n  ret void\n";
+    static const char globals[] = "declare i32 @aw.vprintf(ptr, ptr)\ndeclare ptr @aw.malloc(i64)\ndeclare void @aw.free(ptr)\n"
+                                  "declare void @aw.nanosleep(i32)\ndeclare i64 @aw.globaltimer()\n";
+    uint32_t v[32], x[32], ti[32], flag = 1;
+    for (int i = 0; i < 32; i++)
+        v[i] = 9;
+    v[2] = v[30] = v[7] = 1;
+    struct args a = { { v, "f", &flag, 0, 0, 0, x, ti }, { 0 } };
+    char *ir = kernel_text(body, globals);
+    struct built b = build_or_fail(ir, "host", NULL, 0);
+    cr_assert(b.object->flags & AW_HOST_YIELD);
+    struct outcome o = launch(&b, one, (uint32_t[3]){ 32, 1, 1 }, 0, &a);
+    unload(&b);
+    free(ir);
+    cr_assert_str_eq(o.output, "f:2;f:7;f:30;");
+    cr_assert_geq(o.yields, 2, "one for the sleep, one for the loop that waits");
+    for (uint32_t i = 0; i < 32; i++) {
+        cr_assert_eq(x[i], i);
+        cr_assert_eq(ti[i], 12345);
+    }
+}
+
+/* ---- Approximations within PTX's bounds */
+
+struct bound {
+    const char *name;
+    double (*exact)(double);
+    double lo, hi;      /* arguments */
+    double rel, abs;    /* either suffices */
+};
+
+static double rcp(double x) { return 1 / x; }
+static double rsq(double x) { return 1 / sqrt(x); }
+
+static float one_f32(const struct built *b, float *v, float *r, int n)
+{
+    struct args a = { { v, 0, 0, 0, 0, 0, r, 0 }, { 0 } };
+    launch(b, (uint32_t[3]){ (uint32_t)n / 256, 1, 1 }, (uint32_t[3]){ 256, 1, 1 }, 0, &a);
+    return r[0];
+}
+
+Test(simt, approximations)
+{
+    enum { COUNT = 1 << 15 };
+    static float v[COUNT], r[COUNT];
+    static const struct bound bounds[] = {
+        { "ex2", exp2, -126, 128, 2.4e-7, 0 }, { "ex2", exp2, -149, -126, 0, 1.5e-45 }, { "lg2", log2, 1e-45, 0.5, 2.4e-7, 0 },
+        { "lg2", log2, 0.5, 2, 0, 2.4e-7 }, { "lg2", log2, 2, 3e38, 2.4e-7, 0 },
+        { "sin", sin, -6.2831853, 6.2831853, 0, 6.7e-7 }, { "cos", cos, -6.2831853, 6.2831853, 0, 6.7e-7 },
+        { "sin", sin, -314, 314, 0, 3.7e-5 }, { "cos", cos, -314, 314, 0, 3.7e-5 },
+        { "sin", sin, -1e6, 1e6, 0, 1e-3 }, { "cos", cos, -1e6, 1e6, 0, 1e-3 },
+        { "rcp", rcp, -1e30, 1e30, 1.2e-7, 0 }, { "rsqrt", rsq, 1e-38, 1e38, 1.28e-7, 0 }, { "sqrt", sqrt, 0, 1e38, 1.2e-7, 0 },
+        { "tanh", tanh, -20, 20, 4.9e-4, 0 },
+    };
+    for (size_t k = 0; k < sizeof bounds / sizeof *bounds; k++) {
+        char body[1024], decl[64];
+        snprintf(body, sizeof body, FLOAD("v", "p0", "float", "4") "  %%x = call float @aw.%s.f32(float %%v)\n" FSTORE("x", "p6", "float", "4")
+                 "  ret void\n", bounds[k].name);
+        snprintf(decl, sizeof decl, "declare float @aw.%s.f32(float)", bounds[k].name);
+        char *ir = kernel_text(body, decl);
+        struct built b = build_or_fail(ir, "host", NULL, 0);
+        for (int i = 0; i < COUNT; i++)
+            v[i] = (float)(bounds[k].lo + (bounds[k].hi - bounds[k].lo) * (i + rnd(1000) / 1000.0) / COUNT);
+        one_f32(&b, v, r, COUNT);
+        for (int i = 0; i < COUNT; i++) {
+            double want = bounds[k].exact(v[i]), error = fabs(r[i] - want);
+            cr_assert(error <= bounds[k].abs || error <= bounds[k].rel * fabs(want) || (float)want == r[i], "%s(%a) = %a, not %a", bounds[k].name, v[i], r[i], want);
+        }
+        unload(&b);
+        free(ir);
+    }
+}
+
+Test(simt, approximations_of_special_values)
+{
+    static const struct {
+        const char *name;
+        float x, want;
+    } cases[] = {
+        { "ex2", INFINITY, INFINITY }, { "ex2", -INFINITY, 0 }, { "ex2", NAN, NAN }, { "ex2", 128, INFINITY }, { "ex2", -200, 0 }, { "ex2", 0, 1 },
+        { "ex2", -149, 0x1p-149f }, { "lg2", 0, -INFINITY }, { "lg2", -0.0f, -INFINITY }, { "lg2", -1, NAN }, { "lg2", INFINITY, INFINITY },
+        { "lg2", NAN, NAN }, { "lg2", 1, 0 }, { "lg2", 0x1p-149f, -149 }, { "lg2", -INFINITY, NAN }, { "sin", INFINITY, NAN }, { "cos", -INFINITY, NAN },
+        { "sin", NAN, NAN }, { "sin", 0, 0 }, { "sin", -0.0f, -0.0f }, { "cos", 0, 1 }, { "rcp", 0, INFINITY }, { "rcp", -0.0f, -INFINITY },
+        { "rcp", INFINITY, 0 }, { "rcp", NAN, NAN }, { "rsqrt", 0, INFINITY }, { "rsqrt", -0.0f, -INFINITY }, { "rsqrt", -1, NAN },
+        { "rsqrt", INFINITY, 0 }, { "sqrt", -0.0f, -0.0f }, { "sqrt", -1, NAN }, { "sqrt", INFINITY, INFINITY }, { "tanh", INFINITY, 1 },
+        { "tanh", -INFINITY, -1 }, { "tanh", NAN, NAN }, { "tanh", -0.0f, -0.0f },
+    };
+    const char *built_for = "";
+    struct built b = { 0 };
+    for (size_t k = 0; k < sizeof cases / sizeof *cases; k++) {
+        if (strcmp(built_for, cases[k].name)) {
+            char body[1024], decl[64];
+            if (b.handle)
+                unload(&b);
+            built_for = cases[k].name;
+            snprintf(body, sizeof body, FLOAD("v", "p0", "float", "4") "  %%x = call float @aw.%s.f32(float %%v)\n" FSTORE("x", "p6", "float", "4")
+                     "  ret void\n", built_for);
+            snprintf(decl, sizeof decl, "declare float @aw.%s.f32(float)", built_for);
+            char *ir = kernel_text(body, decl);
+            b = build_or_fail(ir, "host", NULL, 0);
+            free(ir);
+        }
+        float v[256], r[256];
+        for (int i = 0; i < 256; i++)
+            v[i] = cases[k].x;
+        float got = one_f32(&b, v, r, 256), want = cases[k].want;
+        cr_assert(isnan(want) ? isnan(got) : got == want && signbit(got) == signbit(want), "%s(%g) = %g, not %g", cases[k].name, cases[k].x, got, want);
+    }
+    unload(&b);
+}
+
+/* ---- Control flow */
+
+Test(simt, endless_loops_and_dead_divisors)
+{
+    /* A loop whose only way out is a trap that no lane takes while others return early; divisors that are 0 where unused. */
+    static const char body[] =
+        LOAD("v", "p0", "i32", "4") LOAD("w", "p1", "i32", "4")
+        "  %stop = icmp ult i32 %v, 50\n  br i1 %stop, label %quit, label %run\nrun:\n  %x = phi i32 [ %v, %entry ], [ %x1, %again ]\n"
+        "  %z = icmp eq i32 %w, 0\n  br i1 %z, label %again, label %div\ndiv:\n  %q = sdiv i32 %x, %w\n  br label %again\n"
+        "again:\n  %d = phi i32 [ 1, %run ], [ %q, %div ]\n  %x1 = sub i32 %x, 1\n  %done = icmp ult i32 %x1, 40\n"
+        "  br i1 %done, label %quit2, label %run\nquit2:\n" STORE("d", "p6", "i32", "4") "  ret void\nquit:\n  ret void\n";
+    int32_t v[64], w[64], r[64];
+    for (int i = 0; i < 64; i++) {
+        v[i] = (int32_t)rnd(100);
+        w[i] = (int32_t)rnd(3) - 1;
+        r[i] = -7;
+    }
+    struct args a = { { v, w, 0, 0, 0, 0, r, 0 }, { 0 } };
+    run_body(body, "", one, (uint32_t[3]){ 64, 1, 1 }, false, 0, &a);
+    for (int i = 0; i < 64; i++)
+        cr_assert_eq(r[i], v[i] < 50 ? -7 : w[i] ? 40 / w[i] : 1, "lane %d", i);
+
+    /* No way out at all but the trap: it must still compile and trap. */
+    static const char endless[] =
+        LOAD("v", "p0", "i32", "4") "  br label %spin\nspin:\n  %x = phi i32 [ %v, %entry ], [ %x1, %more ]\n  %x1 = sub i32 %x, 1\n"
+        "  %z = icmp eq i32 %x1, 0\n  br i1 %z, label %die, label %more\nmore:\n  br label %spin\ndie:\n  call void @aw.trap(i32 719)\n  unreachable\n";
+    struct outcome o = run_body(endless, "declare void @aw.trap(i32)", one, (uint32_t[3]){ 32, 1, 1 }, false, 0, &a);
+    cr_assert_eq(o.status, 719);
+}
+
+static const uint32_t shapes[][3] = { { 64, 1, 1 }, { 33, 1, 1 }, { 16, 4, 1 }, { 5, 3, 2 }, { 32, 2, 1 }, { 100, 1, 1 }, { 7, 1, 9 }, { 8, 8, 1 } };
+
+/* One random kernel against scalar code, over some shapes.  Half of the graphs are irreducible. */
+static void fuzz_one(uint64_t seed)
+{
+    struct aw_buf text = { 0 }, diags = { 0 };
+    struct scalar reference;
+    struct built b;
+    int32_t in[1024];
+    state = seed * 77 + 1;
+    for (int i = 0; i < 1024; i++)
+        in[i] = (int32_t)rnd(400) - 100;
+    gen_kernel(seed, seed & 1, &text);
+    bool fixed = seed % 3 != 0;
+    const uint32_t *shape = shapes[seed % 8];
+    cr_assert(build_scalar(text.ptr, &reference, &diags), "seed %lu: %s", seed, diags.ptr);
+    cr_assert(build_simt(text.ptr, "host", fixed ? shape : NULL, 0, &b, &diags), "seed %lu: %s", seed, diags.ptr);
+    for (int q = 0; q < (fixed ? 1 : 4); q++) {
+        shape = shapes[(seed + (uint64_t)q * 3) % 8];
+        int threads = (int)(shape[0] * shape[1] * shape[2]) * 6;
+        int32_t *want = calloc((size_t)threads, 32), *got = calloc((size_t)threads, 32);
+        struct gen_args k = { in, want, threads - 5, (int32_t)(seed % 11), { 0 } };
+        run_scalar(&reference, (uint32_t[3]){ 3, 2, 1 }, shape, &k);
+        k.out = got;
+        struct outcome o = launch(&b, (uint32_t[3]){ 3, 2, 1 }, shape, 0, &k);
+        cr_assert_eq(o.status, 0);
+        for (int i = 0; i < threads * 8; i++)
+            cr_assert_eq(got[i], want[i], "seed %lu shape %u,%u,%u thread %d slot %d: %d, not %d", seed, shape[0], shape[1], shape[2],
+                         i / 8, i % 8, got[i], want[i]);
+        free(want);
+        free(got);
+    }
+    unload(&b);
+    unload_scalar(&reference);
+    aw_buf_fini(&text);
+    aw_buf_fini(&diags);
+}
+
+/* AW_FUZZ=first:count runs others than the usual ones. */
+Test(simt, random_control_flow)
+{
+    unsigned long first = 1000, count = 120;
+    if (getenv("AW_FUZZ"))
+        cr_assert_geq(sscanf(getenv("AW_FUZZ"), "%lu:%lu", &first, &count), 1);
+    for (unsigned long s = first; s < first + count; s++)
+        fuzz_one(s);
+}
+
+/* ---- Warp operations under nested divergence, against an interpreter that runs the warp in step */
+
+static void lockstep_one(uint64_t seed)
+{
+    struct lockstep *p = lockstep_create(seed);
+    struct aw_buf text = { 0 }, diags = { 0 };
+    struct built b;
+    int32_t in[200], want[1000] = { 0 }, got[1000] = { 0 };
+    lockstep_print(p, &text);
+    cr_assert(build_simt(text.ptr, "host", NULL, 0, &b, &diags), "seed %lu: %s", seed, diags.ptr);
+    for (uint32_t threads = 64; threads <= 77; threads += 13) { /* full warps; a partial one */
+        for (uint32_t i = 0; i < 2 * threads; i++)
+            in[i] = (int32_t)((i * 2654435761u * (uint32_t)(seed + 3)) >> 13) % 64 - 9;
+        for (uint32_t block = 0; block < 2; block++)
+            for (uint32_t t = 0; t < threads; t += 32)
+                lockstep_run(p, t, block * threads + t, threads - t < 32 ? threads - t : 32, in, want);
+        struct args a = { { in, got }, { 0 } };
+        launch(&b, (uint32_t[3]){ 2, 1, 1 }, (uint32_t[3]){ threads, 1, 1 }, 0, &a);
+        for (uint32_t i = 0; i < 2 * threads * LOCKSTEP_VARS; i++)
+            cr_assert_eq(got[i], want[i], "seed %lu, %u threads, thread %u variable %u: %d, not %d", seed, threads, i / LOCKSTEP_VARS,
+                         i % LOCKSTEP_VARS, got[i], want[i]);
+    }
+    unload(&b);
+    aw_buf_fini(&text);
+    aw_buf_fini(&diags);
+    lockstep_destroy(p);
+}
+
+Test(simt, random_warp_operations)
+{
+    unsigned long first = 5000, count = 150;
+    if (getenv("AW_FUZZ"))
+        cr_assert_geq(sscanf(getenv("AW_FUZZ"), "%lu:%lu", &first, &count), 1);
+    for (unsigned long s = first; s < first + count; s++)
+        lockstep_one(s);
+}
+
+/* ---- Targets and errors */
+
+Test(simt, machines)
+{
+    char *ir = kernel_text(LOAD("v", "p0", "float", "4") "  %x = fadd float %v, 1.0\n" STORE("x", "p6", "float", "4") "  ret void\n", "");
+    struct aw_buf diags = { 0 };
+    char *wide = emit_simt(ir, "host:sapphirerapids", AW_EMIT_ASM, &diags), *old = emit_simt(ir, "host:haswell", AW_EMIT_ASM, &diags);
+    cr_assert(wide && old, "%s", diags.ptr);
+    cr_assert(strstr(wide, "zmm"), "512-bit vectors where there are some");
+    cr_assert(strstr(old, "ymm") && !strstr(old, "zmm"));
+    cr_assert_null(emit_simt(ir, "host:pentium9000", AW_EMIT_ASM, &diags));
+    cr_assert(strstr(diags.ptr, "pentium9000"));
+    free(wide);
+    free(old);
+    free(ir);
+    /* fma needs an instruction that the oldest machines lack: an error that names it, not a load failure. */
+    aw_buf_fini(&diags);
+    ir = kernel_text(LOAD("v", "p0", "float", "4") "  %x = call float @llvm.fma.f32(float %v, float %v, float %v)\n" STORE("x", "p6", "float", "4")
+                     "  ret void\n", "declare float @llvm.fma.f32(float, float, float)");
+    struct built b;
+    cr_assert_not(build_simt(ir, "host:x86-64", NULL, 0, &b, &diags));
+    cr_assert(strstr(diags.ptr, "fmaf"), "%s", diags.ptr);
+    free(ir);
+    aw_buf_fini(&diags);
+}
+
+Test(simt, unknown_operations_are_errors)
+{
+    char *ir = kernel_text("  call void @mystery()\n  ret void\n", "declare void @mystery()");
+    struct aw_buf diags = { 0 };
+    struct built b;
+    cr_assert_not(build_simt(ir, "host", NULL, 0, &b, &diags));
+    cr_assert(strstr(diags.ptr, "mystery"), "%s", diags.ptr);
+    free(ir);
+    aw_buf_fini(&diags);
+}
