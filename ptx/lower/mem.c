@@ -29,7 +29,7 @@ struct ordering {
     unsigned scope;
 };
 
-static struct ordering ordering_of(struct ptx_lower *l, const struct ptx_instr *in, bool load)
+static struct ordering ordering_of(struct ptx_lower *l, const struct ptx_instr *in)
 {
     struct ordering o = { PLAIN, LLVMAtomicOrderingMonotonic, 0 };
     if (ptx_has(in, PTX_MOD_VOLATILE) || ptx_has(in, PTX_MOD_MMIO))
@@ -127,7 +127,7 @@ bool ptx_lower_ld(struct ptx_lower *l, const struct ptx_instr *in)
     if (in->ops[0].kind == PTX_OP_VECTOR && in->vec <= 1)
         n = 1, items = &in->ops[0];
     LLVMTypeRef type = memory_type(l, t);
-    struct ordering o = ordering_of(l, in, true);
+    struct ordering o = ordering_of(l, in);
     LLVMValueRef p = ptx_address(l, &in->ops[1], in->space);
     LLVMTypeRef whole = whole_type(l, in, n, each, o);
     if (whole) {
@@ -177,7 +177,7 @@ bool ptx_lower_st(struct ptx_lower *l, const struct ptx_instr *in)
     if (in->ops[1].kind == PTX_OP_VECTOR && in->vec <= 1)
         n = 1, items = &in->ops[1];
     LLVMTypeRef type = memory_type(l, t);
-    struct ordering o = ordering_of(l, in, false);
+    struct ordering o = ordering_of(l, in);
     LLVMValueRef p = ptx_address(l, &in->ops[0], in->space);
     LLVMTypeRef whole = whole_type(l, in, n, each, o);
     if (whole) {

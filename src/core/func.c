@@ -35,17 +35,13 @@ static enum aw_status code_load(struct aw_func *func, const char *bytes, size_t 
 
 static enum aw_status code_make(struct aw_func *func, struct aw_code *code)
 {
-    struct aw_module *module = func->module;
-    struct aw_device *device = module->ctx->device;
-    struct aw_compile_options options = { .target = device->target, .opt_level = module->opt_level,
-                                          .code_object_version = (uint32_t)device->code_object_version };
     char *bytes = NULL, *diags = NULL;
     size_t size = 0;
-    enum aw_status status = aw_jit_compile(aw_image_jit(module->image), func->index, &options, &bytes, &size, &diags);
+    enum aw_status status = aw_module_compile(func->module, func->index, &bytes, &size, &diags);
     if (status) {
         aw_err("kernel %s: %s%s%s", func->name, aw_status_text(status), diags && *diags ? "\n" : "", diags ?: "");
     } else {
-        status = aw_device_note(device, code_load(func, bytes, size, code));
+        status = aw_device_note(func->module->ctx->device, code_load(func, bytes, size, code));
         if (status)
             aw_err("kernel %s: the compiled code cannot be loaded: %s", func->name, aw_status_text(status));
     }

@@ -48,6 +48,14 @@ enum aw_status aw_module_create(struct aw_ctx *ctx, struct aw_image *image, unsi
     return AW_OK;
 }
 
+enum aw_status aw_module_compile(struct aw_module *module, uint32_t index, char **ret_bytes, size_t *ret_size, char **ret_diags)
+{
+    const struct aw_device *device = module->ctx->device;
+    struct aw_compile_options options = { .target = device->target, .opt_level = module->opt_level,
+                                          .code_object_version = (uint32_t)device->code_object_version };
+    return aw_jit_compile(aw_image_jit(module->image), index, &options, ret_bytes, ret_size, ret_diags);
+}
+
 enum aw_status aw_module_usable(struct aw_module *module, char **ret_log)
 {
     const struct aw_manifest *manifest = module->manifest;
@@ -57,11 +65,10 @@ enum aw_status aw_module_usable(struct aw_module *module, char **ret_log)
             return AW_OK;
     if (!manifest->n_kernels)
         return AW_OK;
-    struct aw_compile_options options = { .target = module->ctx->device->target, .opt_level = module->opt_level };
     char *bytes = NULL;
     size_t size;
     *ret_log = NULL;
-    enum aw_status status = aw_jit_compile(aw_image_jit(module->image), 0, &options, &bytes, &size, ret_log);
+    enum aw_status status = aw_module_compile(module, 0, &bytes, &size, ret_log);
     free(bytes);
     return status;
 }

@@ -95,6 +95,8 @@ static inline struct aw_module *aw_module_from(const void *handle)
 
 /* Loads an image into `ctx`.  Takes its own reference.  On failure the reason is aw_image_log(image). */
 enum aw_status aw_module_create(struct aw_ctx *ctx, struct aw_image *image, unsigned opt_level, struct aw_module **ret_module);
+/* Compiles kernel number `index` for the module's device, or takes it from the cache; as aw_jit_compile. */
+enum aw_status aw_module_compile(struct aw_module *module, uint32_t index, char **ret_bytes, size_t *ret_size, char **ret_diags);
 /* AW_OK when some kernel of the module can be compiled, or there is none.  Else why not: *ret_log is heap, caller frees, or NULL.
  * A user who hands in one text wants to hear of its errors at once, not at the first launch. */
 enum aw_status aw_module_usable(struct aw_module *module, char **ret_log);
