@@ -32,6 +32,25 @@ Test(arena, aligned_zeroed_and_distinct)
     aw_arena_fini(&a);
 }
 
+/* Pieces above what malloc is asked for, between small ones. */
+Test(arena, large_pieces)
+{
+    struct aw_arena a = { 0 };
+
+    for (size_t i = 1; i < 12; i++) {
+        size_t size = (i << 20) + i;
+        unsigned char *p = aw_arena_alloc(&a, size, 64), *small = aw_arena_alloc(&a, 3, 1);
+        cr_assert(p && small);
+        cr_assert_eq((uintptr_t)p % 64, 0u);
+        for (size_t k = 0; k < size; k++)
+            cr_assert_eq(p[k], 0, "piece %zu byte %zu", i, k);
+        memset(p, 0xff, size);
+        cr_assert_eq(small[0] | small[1] | small[2], 0);
+    }
+    cr_assert(!a.failed);
+    aw_arena_fini(&a);
+}
+
 Test(arena, refuses_overflow)
 {
     struct aw_arena a = { 0 };
