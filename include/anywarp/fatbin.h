@@ -102,6 +102,29 @@ size_t aw_fatbin_mapped(const void *address);
 int aw_fatbin_each_in_elf(const void *elf, size_t size, bool (*each)(void *user, const void *container, size_t size),
                           void *user);
 
+/* Walks the members of a static library (an ar archive, not a thin one), symbol tables aside: `each` gets a member's name and bytes,
+ * borrowed, and stops the walk by returning false.  0 or a negative error: AW_FATBIN_BAD_MAGIC, AW_FATBIN_TRUNCATED, AW_FATBIN_CORRUPT. */
+int aw_fatbin_each_in_archive(const void *archive, size_t size,
+                              bool (*each)(void *user, const char *name, const void *member, size_t size), void *user);
+
+/* ---- Writing.  Several PTX texts that are to be linked when they are loaded, as one ELF file for CUDA with a container for each:
+ * what a linker hands out as its "cubin".  aw_fatbin_each_in_elf finds the containers again. */
+enum { AW_FATBIN_DEBUG = 2 }; /* in an entry's flags: made with nvcc -G */
+
+struct aw_fatbin_text {
+    const char *ptr;            /* PTX, `len` bytes without its NUL */
+    size_t len;
+    const char *name;           /* kept as the entry's identifier; NULL = none */
+    uint32_t sm;                /* of its .target; 0 = not known */
+    bool debug;
+};
+/* Heap bytes, owned by the caller (free()); NULL when memory is out or a text is beyond 1 GiB. */
+char *aw_fatbin_write(const struct aw_fatbin_text texts[], size_t n, size_t *ret_size);
+
+/* Bytes of the file at `elf` that aw_fatbin_write made, by its own headers; 0: it did not, or not within `available` (SIZE_MAX:
+ * trust them). */
+size_t aw_fatbin_elf_size(const void *elf, size_t available);
+
 #ifdef __cplusplus
 }
 #endif

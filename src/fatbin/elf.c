@@ -127,8 +127,8 @@ int aw_fatbin_each_in_elf(const void *file, size_t size, bool (*each)(void *user
         return AW_FATBIN_UNSUPPORTED;
     /* libelf only reads here: the file is of this machine's byte order, or refused below */
     Elf *elf = elf_memory((char *)(uintptr_t)file, size);
-    if (!elf)
-        return AW_FATBIN_NO_MEMORY;
+    if (!elf) /* libelf says no more than that it failed */
+        return size < sizeof(Elf64_Ehdr) ? AW_FATBIN_TRUNCATED : AW_FATBIN_NO_MEMORY;
     struct scan scan = { .file = file, .size = size, .each = each, .user = user };
     const char *ident = elf_getident(elf, NULL);
     int error = AW_FATBIN_OK;
