@@ -21,6 +21,7 @@ ROOMS = {
     "preload": ("src/preload", {"include", "base"}, {"elf"}),
     "ptx": ("ptx", {"include", "base"}, {"llvm", "lld"}),
     "tools": ("tools", None, {"elf"}),
+    "simgpu": ("tests/simgpu", {"base"}, {"llvm", "elf", "hsa", "hip"}),
 }
 FOREIGN = {
     "llvm": re.compile(r"^llvm(-c)?/"),
@@ -30,6 +31,7 @@ FOREIGN = {
     "lz4": re.compile(r"^lz4\.h$"),
     "xxhash": re.compile(r"^xxhash\.h$"),
     "hip": re.compile(r"^hip/"),
+    "hsa": re.compile(r"^(hsa/|hsakmt)"),
     "cuda": re.compile(r"^cuda"),
 }
 INCLUDE = re.compile(r'^\s*#\s*include\s*([<"])([^>"]+)[>"]', re.M)
