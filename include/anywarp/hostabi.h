@@ -42,7 +42,10 @@ struct aw_host_services {
     /* This warp counts as arrived at barrier `id` of `threads` threads (never 0) and goes on: bar.arrive.  Only kernels flagged
      * AW_HOST_BARRIER may call it. */
     void (*barrier_arrive)(struct aw_host_block *block, uint32_t id, uint32_t threads);
-    void *reserved[7];
+    /* Two channels of a texel of the compressed block at `address`, as floats, the first in the low half: `which` is the texel, 0 to 15 by
+     * rows, plus 16 for the third and fourth channel; `descriptor` the address of the texture's struct aw_texture.  Nothing is written. */
+    uint64_t (*block_texel)(struct aw_host_block *block, uint64_t address, uint32_t which, uint64_t descriptor);
+    void *reserved[6];
 };
 
 /* One launch, constant while it runs. */
@@ -56,6 +59,7 @@ struct aw_host_launch {
     const char *kernarg;         /* packed parameters, then hidden ones (docs/architecture.md, "Kernel arguments") */
     const struct aw_host_services *services;
     void *runtime;               /* the host device's own */
+    uint64_t grid_workspace;     /* address of 8 bytes that were zero at launch, for a barrier of the grid; 0: not cooperative */
 };
 
 /* One block in execution, on one worker thread.  The runtime embeds this at the head of a larger struct. */
@@ -85,8 +89,8 @@ struct aw_host_object {
     uint32_t static_shared;      /* bytes; dynamic shared memory begins at this offset rounded up to 16 */
     uint32_t stack_bytes;        /* a warp context's stack must have at least this */
     uint32_t kernarg_size;       /* with hidden ones */
-    uint32_t warps_per_call;     /* 1, or 2..4 where one vector holds several warps */
-    uint32_t block[3];           /* specialised for this shape; 0,0,0 = any */
+    uint32_t warps_per_call;     /* 1, 2..4 where one vector holds several warps, or 32: a call runs all warps of the block */
+    uint32_t block[3];           /* for this shape alone; x,0,0: for rows of a multiple of x; 0,0,0: any */
     uint32_t local_bytes;        /* per thread, as attribute */
     aw_host_blocks_fn *blocks;   /* NULL when AW_HOST_BARRIER */
     aw_host_warp_fn *warp;

@@ -61,6 +61,16 @@ struct aw_launch {
     const char *name;              /* for messages; borrowed until the kernel has run (the core keeps module names alive) */
 };
 
+/* Bytes of what a device keeps for kernels' own calls: printf's records, malloc's memory. */
+enum aw_limit { AW_LIMIT_PRINTF, AW_LIMIT_HEAP };
+
+/* Comparisons of stream_wait_value, numbered as CUDA's: (int)(*p - v) >= 0, *p == v, (*p & v) != 0, ~(*p | v) != 0. */
+enum aw_wait { AW_WAIT_GEQ, AW_WAIT_EQ, AW_WAIT_AND, AW_WAIT_NOR };
+
+struct aw_ipc_handle {
+    unsigned char bytes[64];       /* opaque; as CUDA's and HIP's handles, may be sent to another process */
+};
+
 struct aw_pointer_info {
     void *base;
     size_t size;
@@ -68,8 +78,13 @@ struct aw_pointer_info {
     bool managed;
 };
 
+/* Writes the source place of the instruction `offset` bytes behind the start of an object's code, as "FILE:LINE"; false when it is not
+ * known.  `base` is where that start is in this process's memory, NULL when it is not.  May take long. */
+typedef bool aw_locate_fn(void *user, const void *base, uint64_t offset, char *ret_text, size_t size);
+
 struct aw_provider {
     const char *name;              /* "host", "hip" */
+    uint32_t row;                  /* threads: blocks whose rows are a multiple of this are worth code of their own; 0: no such thing */
 
     /* Opens the provider.  AW_ERR_NO_DEVICE with a one-line reason (static or thread-local) when it cannot serve. */
     int (*open)(const char **ret_why);
@@ -132,6 +147,25 @@ struct aw_provider {
     /* Optional, may be NULL. */
     int (*peer_access)(int dev, int peer, bool *ret_can);
     int (*peer_enable)(int dev, int peer, bool on);
+    /* Bytes for `limit`.  AW_ERR_INVALID_VALUE once kernels that need it have run (until the device's reset), as with CUDA. */
+    int (*limit_set)(int dev, enum aw_limit limit, size_t bytes);
+    /* The range of stream_create's priority: *ret_least >= *ret_greatest.  NULL: any number is taken. */
+    int (*stream_priorities)(int dev, int *ret_least, int *ret_greatest);
+    /* As copy with AW_COPY_H2D, from pageable memory that is read before the call returns.  AW_ERR_NOT_SUPPORTED: too large. */
+    int (*copy_pageable)(int dev, void *dst, const void *src, size_t size, struct aw_stream *stream);
+    /* Memory and events for other processes.  ipc_mem_get takes the first byte of an allocation; what ipc_mem_open gives is freed
+     * with ipc_mem_close only. */
+    int (*ipc_mem_get)(int dev, void *ptr, struct aw_ipc_handle *ret_handle);
+    int (*ipc_mem_open)(int dev, const struct aw_ipc_handle *handle, void **ret_ptr, size_t *ret_size);
+    int (*ipc_mem_close)(int dev, void *ptr);
+    int (*ipc_event_get)(struct aw_event *event, struct aw_ipc_handle *ret_handle);
+    int (*ipc_event_open)(int dev, const struct aw_ipc_handle *handle, struct aw_event **ret_event);
+    /* Writes `value`, or waits for one, in stream order; `bytes` 4 or 8, `ptr` aligned so. */
+    int (*stream_write_value)(int dev, struct aw_stream *stream, void *ptr, uint64_t value, unsigned bytes);
+    int (*stream_wait_value)(int dev, struct aw_stream *stream, void *ptr, uint64_t value, unsigned bytes, enum aw_wait how);
+    /* Says whom to ask where a fault in the object's code is; `user` must live until the object is unloaded.  Before it runs. */
+    int (*object_locator)(struct aw_object *object, aw_locate_fn *locate, void *user);
+    bool block_textures; /* kernels read compressed blocks (AW_TEXEL_BLOCK_SHIFT) */
 };
 
 extern const struct aw_provider aw_provider_host;

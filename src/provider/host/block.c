@@ -3,7 +3,11 @@
  *
  * A run lives on one worker thread from start to end, so nothing here is atomic except the look at op->killed.  A context
  * stands for the warps of one call of generated code.  When a warp has to wait, its context hands the processor straight to the
- * next: a warp not yet started, else the oldest ready one; only when none is left does it go back to the worker. */
+ * next: a warp not yet started, else the oldest ready one; only when none is left does it go back to the worker.
+ *
+ * When all that live have met at barrier 0, they are linked into a ring in the order in which they go on.  For as long as they do
+ * nothing but meet there again, whoever arrives counts itself and hands over to the next in the ring: no list is touched.  Anything
+ * else (another barrier, a yield, a return) first dissolves the ring into the lists. */
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "host.h"
 
@@ -55,9 +59,10 @@ static struct aw_host_run *run_get(struct aw_host_worker *w)
         w->free_runs = run->next;
         return run;
     }
-    run = calloc(1, sizeof *run);
+    run = aligned_alloc(64, sizeof *run);
     if (!run)
         return NULL;
+    memset(run, 0, sizeof *run);
     run->window = window_create();
     if (!run->window) {
         free(run);
@@ -108,7 +113,7 @@ static struct aw_host_context *ready_pop(struct aw_host_run *run)
 
 static void warp_assign(struct aw_host_run *run, struct aw_host_context *c)
 {
-    uint32_t left = run->block.launch->warps - run->next_warp;
+    uint32_t left = run->n_warps - run->next_warp;
     uint32_t per_call = run->op->kernel.code->warps_per_call;
     c->warp = run->next_warp;
     c->warps = left < per_call ? left : per_call;
@@ -117,7 +122,7 @@ static void warp_assign(struct aw_host_run *run, struct aw_host_context *c)
 
 static bool warp_unstarted(const struct aw_host_run *run)
 {
-    return run->next_warp < run->block.launch->warps;
+    return run->next_warp < run->n_warps;
 }
 
 static void context_main(struct aw_host_context *c);
@@ -125,14 +130,20 @@ static void context_main(struct aw_host_context *c);
 /* A context that begins with the next unstarted warps, or with the whole range; NULL when memory is out. */
 static struct aw_host_context *context_begin(struct aw_host_run *run)
 {
-    struct aw_host_context *c = context_get(run->worker, run->op->kernel.stack_class);
-    if (!c)
-        return NULL;
-    c->run = run;
-    c->all = run->contexts;
-    run->contexts = c;
-    run->n_contexts++;
-    if (run->op->kernel.warps)
+    struct aw_host_context *c = run->ended;
+    if (c) {
+        run->ended = c->next;
+        run->n_ended--;
+    } else {
+        c = context_get(run->worker, run->op->kernel.stack_class);
+        if (!c)
+            return NULL;
+        c->run = run;
+        c->all = run->contexts;
+        run->contexts = c;
+        run->n_contexts++;
+    }
+    if (run->n_warps)
         warp_assign(run, c);
     else
         c->warp = 0;
@@ -167,7 +178,7 @@ static _Noreturn void die_deadlocked(struct aw_host_run *run)
     if (aw_host_op_kill(op, AW_ERR_LAUNCH_FAILED)) {
         uint32_t id = (uint32_t)__builtin_ctz(run->used_barriers | 1u << (AW_HOST_BARRIERS - 1));
         for (uint32_t i = id; i < AW_HOST_BARRIERS; i++) {
-            if (run->barriers[i].waiters) {
+            if (run->barriers[i].first) {
                 id = i;
                 break;
             }
@@ -187,32 +198,85 @@ static uint32_t barrier_result(const struct aw_host_barrier *b)
     return b->op == 0 ? b->popc : b->op == 1 ? b->all : b->any;
 }
 
+static inline void barrier_wait_at(struct aw_host_barrier *b, struct aw_host_context *c)
+{
+    c->next = NULL;
+    if (b->first)
+        *b->end = c;
+    else
+        b->first = c;
+    b->end = &c->next;
+    b->waiting++;
+}
+
 static bool barrier_complete(const struct aw_host_run *run, const struct aw_host_barrier *b, uint32_t exited)
 {
-    return b->arrived && b->arrived + exited >= (b->expected ? b->expected : run->live);
+    return b->arrived && (b->expected ? b->arrived + exited >= b->expected : b->arrived >= run->live);
+}
+
+static __attribute__((noinline)) uint32_t barrier_reduced(struct aw_host_barrier *b)
+{
+    uint32_t result = barrier_result(b);
+    for (struct aw_host_context *c = b->first; c; c = c->next)
+        c->result = result;
+    b->reduces = false;
+    return result;
 }
 
 /* Lets the waiters go; returns the reduction's result. */
-static uint32_t barrier_release(struct aw_host_run *run, struct aw_host_barrier *b)
+static inline uint32_t barrier_release(struct aw_host_run *run, struct aw_host_barrier *b)
 {
-    uint32_t result = barrier_result(b);
-    /* The list has the latest first; the ready queue wants the earliest first. */
-    struct aw_host_context *in_order = NULL;
-    while (b->waiters) {
-        struct aw_host_context *c = b->waiters;
-        b->waiters = c->next;
-        c->next = in_order;
-        in_order = c;
+    uint32_t result = b->reduces ? barrier_reduced(b) : 0;
+    if (b->first) {
+        *run->ready_end = b->first;
+        run->ready_end = b->end;
+        run->n_ready += b->waiting;
+        b->first = NULL;
+        b->waiting = 0;
     }
-    while (in_order) {
-        struct aw_host_context *c = in_order;
-        in_order = c->next;
-        c->result = result;
-        ready_push(run, c);
-    }
-    memset(b, 0, sizeof *b);
+    b->arrived = 0;
     run->streak = 0;
     return result;
+}
+
+/* The warp that runs completes barrier 0: links it and those who wait, if they are all that live.  Not the first time: blocks with one
+ * barrier would only have a ring to dissolve. */
+static __attribute__((noinline)) bool ring_form(struct aw_host_run *run, struct aw_host_barrier *b)
+{
+    struct aw_host_context *self = run->current;
+    if (b->reduces || b->expected || !b->first || run->ready || run->next_warp < run->n_warps ||
+        b->waiting + 1 != run->n_contexts - run->n_ended)
+        return false;
+    *b->end = self;
+    self->next = b->first;
+    run->ring = b->waiting + 1;
+    run->ring_arrived = 0;
+    b->first = NULL;
+    b->arrived = b->waiting = 0;
+    run->streak = 0;
+    return true;
+}
+
+/* Back to the lists, seen from the warp that runs: after it in the ring come those who may go on, then those who have arrived. */
+static __attribute__((noinline)) void ring_dissolve(struct aw_host_run *run)
+{
+    struct aw_host_barrier *b = &run->barriers[0];
+    struct aw_host_context *c = run->current->next, *next;
+    uint32_t go_on = run->ring - 1 - run->ring_arrived;
+    for (uint32_t i = 0; i < run->ring - 1; i++, c = next) {
+        next = c->next;
+        if (i < go_on) {
+            ready_push(run, c);
+            continue;
+        }
+        barrier_wait_at(b, c);
+        b->arrived += c->warps;
+    }
+    if (b->arrived) {
+        b->expected = 0;
+        run->used_barriers |= 1;
+    }
+    run->ring = 0;
 }
 
 /* Warps have returned: barriers that waited for all that live may be complete now. */
@@ -240,7 +304,7 @@ static struct aw_host_context *pick_next(struct aw_host_run *run)
         }
     }
     if (!run->ready)
-        barriers_recheck(run, run->block.launch->warps - run->live);
+        barriers_recheck(run, run->n_warps - run->live);
     return ready_pop(run);
 }
 
@@ -249,54 +313,140 @@ static bool killed(const struct aw_host_run *run)
     return atomic_load_explicit(&run->op->killed, memory_order_relaxed) != 0;
 }
 
-/* Checks what a barrier call was given; does not return when it cannot be served. */
-static struct aw_host_barrier *barrier_arrive(struct aw_host_run *run, uint32_t id, uint32_t threads)
+static _Noreturn __attribute__((noinline, cold)) void die_at_barrier(struct aw_host_run *run, uint32_t id)
 {
-    if (killed(run))
-        aw_host_run_die(run);
-    if (id >= AW_HOST_BARRIERS || !run->op->kernel.warps) {
-        if (aw_host_op_kill(run->op, AW_ERR_LAUNCH_FAILED))
-            aw_err("kernel %s: barrier %u %s", run->op->kernel.name, id,
-                   id >= AW_HOST_BARRIERS ? "does not exist" : "in a kernel that was compiled without barriers");
-        aw_host_run_die(run);
-    }
+    if (aw_host_op_kill(run->op, AW_ERR_LAUNCH_FAILED))
+        aw_err("kernel %s: barrier %u %s", run->op->kernel.name, id,
+               id >= AW_HOST_BARRIERS ? "does not exist" : "in a kernel that was compiled without barriers");
+    aw_host_run_die(run);
+}
+
+/* Counts the warp in, where there is no ring; does not return when the call cannot be served, or when the kernel was killed: a look at
+ * its first warp's arrival is enough, as no warp gets past a barrier before all have come. */
+static inline struct aw_host_barrier *barrier_arrive(struct aw_host_run *run, uint32_t id, uint32_t threads)
+{
+    if (id >= AW_HOST_BARRIERS || !run->n_warps)
+        die_at_barrier(run, id);
     struct aw_host_barrier *b = &run->barriers[id];
-    uint32_t expected = threads / 32 + (threads % 32 != 0);
-    if (expected >= run->block.launch->warps)
-        expected = 0;
     if (!b->arrived) {
-        b->expected = expected;
-        b->all = true;
+        if (killed(run))
+            aw_host_run_die(run);
+        uint32_t expected = threads / 32 + (threads % 32 != 0);
+        b->expected = expected < run->n_warps ? expected : 0;
         run->used_barriers |= 1u << id;
     }
     b->arrived += run->current->warps;
     return b;
 }
 
-static uint32_t barrier_wait(struct aw_host_run *run, struct aw_host_barrier *b)
+/* Goes on with another warp than the one that runs, which waits; NULL: with itself, as pick_next may have let it go. */
+static __attribute__((noinline)) struct aw_host_context *barrier_pick(struct aw_host_run *run)
 {
-    struct aw_host_context *self = run->current;
-    if (barrier_complete(run, b, 0))
-        return barrier_release(run, b);
-    self->next = b->waiters;
-    b->waiters = self;
     struct aw_host_context *next = pick_next(run);
     if (!next)
         die_deadlocked(run);
-    if (next != self) /* pick_next may have let this very warp go */
-        resume(run, self, next, false);
+    return next != run->current ? next : NULL;
+}
+
+/* Lets all go on that wait at `b` when it is complete with the warp that runs, else puts that one among them: true. */
+static inline bool barrier_enqueue(struct aw_host_run *run, struct aw_host_barrier *b)
+{
+    struct aw_host_context *self = run->current;
+    if (barrier_complete(run, b, 0)) {
+        if (b == run->barriers && run->met && ring_form(run, b))
+            return false;
+        run->met = true;
+        self->result = barrier_release(run, b);
+        return false;
+    }
+    barrier_wait_at(b, self);
+    return true;
+}
+
+static inline bool ready_at_once(const struct aw_host_run *run)
+{
+    return run->ready && !warp_unstarted(run);
+}
+
+static inline void *hand_over(struct aw_host_run *run, struct aw_host_context *self, struct aw_host_context *next, void *sp)
+{
+    self->sp = sp;
+    run->current = next;
+    run->block.warp = next->warp;
+    return next->sp;
+}
+
+/* The warp that runs arrives at barrier 0 in a ring: true when it was the last, and goes on. */
+static inline bool ring_arrive(struct aw_host_run *run)
+{
+    if (++run->ring_arrived < run->ring)
+        return false;
+    if (killed(run))
+        aw_host_run_die(run);
+    run->ring_arrived = 0;
+    return true;
+}
+
+/* Out of line, so that the ways through aw_host_barrier_next that are taken nearly always save no registers. */
+static __attribute__((noinline)) void *barrier_next_slowly(struct aw_host_run *run, void *sp)
+{
+    struct aw_host_context *next = barrier_pick(run);
+    return next ? hand_over(run, run->current, next, sp) : NULL;
+}
+
+static __attribute__((noinline)) void *barrier_next_unringed(struct aw_host_run *run, uint32_t id, uint32_t threads, void *sp)
+{
+    ring_dissolve(run);
+    return aw_host_barrier_next(&run->block, id, threads, sp);
+}
+
+void *aw_host_barrier_next(struct aw_host_block *block, uint32_t id, uint32_t threads, void *sp)
+{
+    struct aw_host_run *run = run_of(block);
+    if (run->ring) {
+        if (id | threads)
+            return barrier_next_unringed(run, id, threads, sp);
+        return ring_arrive(run) ? NULL : hand_over(run, run->current, run->current->next, sp);
+    }
+    struct aw_host_barrier *b = barrier_arrive(run, id, threads);
+    if (!barrier_enqueue(run, b))
+        return NULL;
+    if (!ready_at_once(run))
+        return barrier_next_slowly(run, sp);
+    return hand_over(run, run->current, ready_pop(run), sp);
+}
+
+static uint32_t barrier_wait(struct aw_host_run *run, struct aw_host_barrier *b)
+{
+    struct aw_host_context *self = run->current;
+    if (barrier_enqueue(run, b)) {
+        struct aw_host_context *next = ready_at_once(run) ? ready_pop(run) : barrier_pick(run);
+        if (next)
+            resume(run, self, next, false);
+    }
     return self->result;
 }
 
+#if AW_HOST_ASAN || AW_HOST_TSAN
 static void service_barrier(struct aw_host_block *block, uint32_t id, uint32_t threads)
 {
     struct aw_host_run *run = run_of(block);
-    barrier_wait(run, barrier_arrive(run, id, threads));
+    if (run->ring && (id | threads))
+        ring_dissolve(run);
+    if (!run->ring)
+        barrier_wait(run, barrier_arrive(run, id, threads));
+    else if (!ring_arrive(run))
+        resume(run, run->current, run->current->next, false);
 }
+#else
+#define service_barrier aw_host_barrier_
+#endif
 
 static void service_barrier_arrive(struct aw_host_block *block, uint32_t id, uint32_t threads)
 {
     struct aw_host_run *run = run_of(block);
+    if (run->ring)
+        ring_dissolve(run);
     struct aw_host_barrier *b = barrier_arrive(run, id, threads);
     if (barrier_complete(run, b, 0))
         barrier_release(run, b);
@@ -306,7 +456,14 @@ static uint32_t service_barrier_reduce(struct aw_host_block *block, uint32_t id,
                                        uint32_t active, uint32_t predicate)
 {
     struct aw_host_run *run = run_of(block);
+    if (run->ring)
+        ring_dissolve(run);
     struct aw_host_barrier *b = barrier_arrive(run, id, threads);
+    if (!b->reduces) {
+        b->reduces = b->all = true;
+        b->any = false;
+        b->popc = 0;
+    }
     b->op = (uint8_t)op;
     b->popc += (uint32_t)__builtin_popcount(active & predicate);
     b->any |= (active & predicate) != 0;
@@ -320,9 +477,11 @@ static void service_yield(struct aw_host_block *block)
     struct aw_host_context *self = run->current;
     if (killed(run))
         aw_host_run_die(run);
+    if (run->ring)
+        ring_dissolve(run);
     ready_push(run, self);
     run->streak++;
-    if (run->op->kernel.warps && (warp_unstarted(run) || run->streak < run->n_ready)) {
+    if (run->n_warps && (warp_unstarted(run) || run->streak < run->n_ready)) {
         struct aw_host_context *next = pick_next(run);
         if (next && next != self) {
             resume(run, self, next, false);
@@ -346,6 +505,7 @@ const struct aw_host_services aw_host_services = {
     .malloc = aw_host_heap_malloc,
     .free = aw_host_heap_free,
     .globaltimer = aw_host_globaltimer,
+    .block_texel = aw_host_block_texel,
 };
 
 /* ---- entry and end ---- */
@@ -353,12 +513,48 @@ const struct aw_host_services aw_host_services = {
 /* The warps of `c` have returned.  Goes on with unstarted warps on the same stack, else gives the stack back. */
 static bool warps_returned(struct aw_host_run *run, struct aw_host_context *c)
 {
+    if (run->ring)
+        ring_dissolve(run);
     run->live -= c->warps;
     run->streak = 0;
     if (run->used_barriers)
         barriers_recheck(run, 0);
     if (!warp_unstarted(run) || killed(run))
         return false;
+    warp_assign(run, c);
+    run->block.warp = c->warp;
+    return true;
+}
+
+/* What a block that was given up, or whose warps only arrived, has left at barriers. */
+static void barriers_clear(struct aw_host_run *run)
+{
+    for (uint32_t set = run->used_barriers; set; set &= set - 1) {
+        struct aw_host_barrier *b = &run->barriers[__builtin_ctz(set)];
+        if (b->arrived)
+            *b = (struct aw_host_barrier){ 0 };
+    }
+    run->used_barriers = 0;
+}
+
+/* All warps of the block have returned: sets up the next one of the run, to begin on the stack of the last that returned. */
+static bool next_block(struct aw_host_run *run, struct aw_host_context *c)
+{
+    const uint32_t *grid = run->block.launch->grid;
+    if (--run->count == 0)
+        return false;
+    run->first++;
+    if (++run->block.ctaid[0] == grid[0]) {
+        run->block.ctaid[0] = 0;
+        if (++run->block.ctaid[1] == grid[1]) {
+            run->block.ctaid[1] = 0;
+            run->block.ctaid[2]++;
+        }
+    }
+    barriers_clear(run);
+    run->met = false;
+    run->next_warp = 0;
+    run->live = run->n_warps;
     warp_assign(run, c);
     run->block.warp = c->warp;
     return true;
@@ -376,10 +572,12 @@ static void context_main(struct aw_host_context *c)
         abort();
     }
     do {
-        code->warp(&run->block, c->warp);
-    } while (warps_returned(run, c));
-    if (killed(run))
-        aw_host_run_die(run);
+        do {
+            code->warp(&run->block, c->warp);
+        } while (warps_returned(run, c));
+        if (killed(run))
+            aw_host_run_die(run);
+    } while (run->live == 0 && next_block(run, c));
     if (run->live == 0) {
         leave(run, c, AW_HOST_RUN_DONE, true);
         abort();
@@ -387,6 +585,9 @@ static void context_main(struct aw_host_context *c)
     struct aw_host_context *next = pick_next(run);
     if (!next)
         die_deadlocked(run);
+    c->next = run->ended; /* not before: pick_next may begin on one of them */
+    run->ended = c;
+    run->n_ended++;
     resume(run, c, next, true);
     abort();
 }
@@ -409,12 +610,15 @@ struct aw_host_run *aw_host_run_start(struct aw_host_worker *w, struct aw_host_o
     run->first = first;
     run->count = count;
     run->next = NULL;
-    run->contexts = NULL;
+    run->contexts = run->ended = NULL;
     run->ready = NULL;
     run->ready_end = &run->ready;
-    run->n_ready = run->n_contexts = 0;
+    run->n_ready = run->n_contexts = run->n_ended = 0;
+    run->ring = 0;
+    run->met = false;
     run->next_warp = 0;
     run->live = launch->warps;
+    run->n_warps = op->kernel.warps ? launch->warps : 0;
     run->streak = 0;
     run->block.launch = launch;
     run->block.worker = w->index;
@@ -439,23 +643,27 @@ static void report_fault(struct aw_host_run *run, const struct aw_host_context *
     const uint32_t *at = run->block.ctaid;
     bool memory = w->fault_signal == SIGSEGV || w->fault_signal == SIGBUS;
     bool overflow = memory && c && aw_host_context_guards(c, w->fault_address);
-    int status = memory && !overflow ? AW_ERR_ILLEGAL_ADDRESS : AW_ERR_LAUNCH_FAILED;
+    int status = memory && !overflow             ? AW_ERR_ILLEGAL_ADDRESS
+                 : w->fault_signal == SIGILL ? AW_ERR_ILLEGAL_INSTRUCTION
+                                             : AW_ERR_LAUNCH_FAILED;
     if (!aw_host_op_kill(run->op, status))
         return;
     const char *kernel = run->op->kernel.name;
+    char text[800];
+    const char *place = aw_host_locate(&run->op->kernel, w->fault_pc, text, sizeof text);
     if (overflow)
-        aw_err("kernel %s: stack overflow in block (%u,%u,%u), warp %u (%zu bytes of stack)", kernel, at[0], at[1], at[2],
-               c->warp, c->stack_size);
+        aw_err("kernel %s: stack overflow in block (%u,%u,%u), warp %u (%zu bytes of stack)%s", kernel, at[0], at[1], at[2],
+               c->warp, c->stack_size, place);
     else if (memory && w->fault_code == SI_KERNEL)
-        aw_err("kernel %s: access to an address that cannot exist (not canonical) in block (%u,%u,%u), warp %u", kernel,
-               at[0], at[1], at[2], run->block.warp);
+        aw_err("kernel %s: access to an address that cannot exist (not canonical) in block (%u,%u,%u), warp %u%s", kernel,
+               at[0], at[1], at[2], run->block.warp, place);
     else if (memory)
-        aw_err("kernel %s: illegal access to address %p in block (%u,%u,%u), warp %u", kernel, w->fault_address, at[0],
-               at[1], at[2], run->block.warp);
+        aw_err("kernel %s: illegal access to address %p in block (%u,%u,%u), warp %u%s", kernel, w->fault_address, at[0],
+               at[1], at[2], run->block.warp, place);
     else
-        aw_err("kernel %s: %s at %p in block (%u,%u,%u), warp %u", kernel,
+        aw_err("kernel %s: %s at %p in block (%u,%u,%u), warp %u%s", kernel,
                w->fault_signal == SIGFPE ? "arithmetic fault" : "illegal instruction", w->fault_pc, at[0], at[1], at[2],
-               run->block.warp);
+               run->block.warp, place);
 }
 
 enum aw_host_outcome aw_host_run_step(struct aw_host_run *run)
@@ -487,9 +695,7 @@ void aw_host_run_finish(struct aw_host_run *run)
         c->next = w->free_contexts[c->size_class];
         w->free_contexts[c->size_class] = c;
     }
-    if (run->used_barriers)
-        memset(run->barriers, 0, sizeof run->barriers);
-    run->used_barriers = 0;
+    barriers_clear(run);
     run->next = w->free_runs;
     w->free_runs = run;
 }

@@ -2,8 +2,11 @@
  * Not the decision who runs next (block.c), and not the signal handler (fault.c).
  *
  * The switch is called from one place only and ends in ret: so the return predictor, which holds the leaving context's calls,
- * is right for the context that is entered, as that one left through the same calls.  Ending in pop and jmp would leave one call
- * too many on it and make every return after the switch miss (measured: 22 ns against 10 per barrier and warp).
+ * is right for the context that is entered, as that one left through the same calls.
+ * A barrier is entered by generated code at whichever barrier the warp is at, so there a ret would miss whenever a warp that leaves
+ * at one barrier enters a warp that waits at another, as in every loop with two: its entry goes back by an indirect jump, right into
+ * generated code with no return in between.  It saves no control words: generated code changes neither, and every context of a
+ * run has the same.
  * A saved frame is, from low to high: MXCSR and x87 control word, r15, r14, r13, r12, rbx, rbp, where to go on.  A guarded
  * call saves the same frame, so one landing serves both. */
 /* SPDX-License-Identifier: Apache-2.0 */
@@ -61,6 +64,30 @@ __asm__(
     "    .cfi_endproc\n"
     ".size aw_host_switch_, . - aw_host_switch_\n"
 
+    /* block, id, threads: saves, asks aw_host_barrier_next (block.c) for the stack pointer to go on with; NULL: goes on itself. */
+    ".p2align 4\n"
+    ".hidden aw_host_barrier_\n.globl aw_host_barrier_\n.type aw_host_barrier_,@function\n"
+    "aw_host_barrier_:\n"
+    "    .cfi_startproc\n"
+    "    pushq %rbp\n    .cfi_adjust_cfa_offset 8\n    pushq %rbx\n    .cfi_adjust_cfa_offset 8\n"
+    "    pushq %r12\n    .cfi_adjust_cfa_offset 8\n    pushq %r13\n    .cfi_adjust_cfa_offset 8\n"
+    "    pushq %r14\n    .cfi_adjust_cfa_offset 8\n    pushq %r15\n    .cfi_adjust_cfa_offset 8\n"
+    "    subq $8, %rsp\n    .cfi_adjust_cfa_offset 8\n"
+    "    movl $0x1f80, (%rsp)\n"
+    "    movl $0x037f, 4(%rsp)\n"
+    "    movq %rsp, %rcx\n"
+    "    callq aw_host_barrier_next\n"
+    "    testq %rax, %rax\n"
+    "    jz 1f\n"
+    "    movq %rax, %rsp\n"
+    "    addq $8, %rsp\n"
+    "    popq %r15\n    popq %r14\n    popq %r13\n    popq %r12\n    popq %rbx\n    popq %rbp\n    popq %rcx\n"
+    "    jmpq *%rcx\n"
+    "1:  addq $56, %rsp\n    .cfi_adjust_cfa_offset -56\n" /* the registers are as they were */
+    "    retq\n"
+    "    .cfi_endproc\n"
+    ".size aw_host_barrier_, . - aw_host_barrier_\n"
+
     ".p2align 4\n"
     ".hidden aw_host_guard_call\n.globl aw_host_guard_call\n.type aw_host_guard_call,@function\n"
     "aw_host_guard_call:\n"
@@ -92,7 +119,8 @@ __asm__(
 
 enum { FRAME_FP, FRAME_R15, FRAME_R14, FRAME_R13, FRAME_R12, FRAME_RBX, FRAME_RBP, FRAME_PC, FRAME_WORDS };
 
-/* Round to nearest, all exceptions masked, nothing flushed: what generated code expects, whatever the caller had set. */
+/* Round to nearest, all exceptions masked, nothing flushed: what generated code expects, whatever the caller had set.
+ * aw_host_barrier_ has the same numbers. */
 #define FP_DEFAULT ((uint64_t)0x1f80 | (uint64_t)0x037f << 32)
 
 /* Large, so that a frame with big local arrays cannot step over it. */
@@ -122,9 +150,10 @@ int aw_host_context_class(size_t bytes)
 
 struct aw_host_context *aw_host_context_create(unsigned size_class)
 {
-    struct aw_host_context *c = calloc(1, sizeof *c);
+    struct aw_host_context *c = aligned_alloc(64, sizeof *c);
     if (!c)
         return NULL;
+    memset(c, 0, sizeof *c);
     static _Atomic uint32_t sequence;
     c->size_class = size_class;
     c->colour = atomic_fetch_add_explicit(&sequence, 1, memory_order_relaxed) % COLOURS * COLOUR_BYTES;

@@ -23,24 +23,25 @@
 #endif
 #endif
 
+struct aw_host_block;
 struct aw_host_run;
 
 struct aw_host_context {
-    void *sp;                     /* saved stack pointer while it does not run */
+    /* What a barrier touches is in one cache line. */
+    _Alignas(64) void *sp;        /* saved stack pointer while it does not run */
+    struct aw_host_context *next; /* in a free list, ready queue or barrier */
+    uint32_t warp, warps;         /* what runs on it; block.c's, as are: */
+    uint32_t result;              /* of barrier_reduce, set by the warp that completes it */
+    unsigned size_class;
+    struct aw_host_run *run;
+    struct aw_host_context *all;  /* all contexts that the run holds */
     char *stack;                  /* lowest usable byte; the guard lies below */
     size_t stack_size;
     char *map;                    /* whole mapping, guard included; NULL: a thread's own stack */
     size_t map_size;
     void *fiber;                  /* thread sanitizer's */
     void *fake_stack;             /* address sanitizer's */
-    unsigned size_class;
     unsigned colour;              /* bytes left unused at the top */
-    /* What runs on it; block.c's. */
-    struct aw_host_run *run;
-    struct aw_host_context *next; /* in a free list, ready queue or barrier */
-    struct aw_host_context *all;  /* all contexts that the run holds */
-    uint32_t warp, warps;
-    uint32_t result;              /* of barrier_reduce, set by the warp that completes it */
 };
 
 enum { AW_HOST_STACK_MIN_SHIFT = 16, AW_HOST_STACK_MAX_SHIFT = 31 };
@@ -60,6 +61,8 @@ bool aw_host_context_guards(const struct aw_host_context *context, const void *a
 
 /* Leaves `from`, goes on in `to`, whose own switch then returns `value`.  `last`: `from` is not resumed but prepared again. */
 uint32_t aw_host_context_switch(struct aw_host_context *from, struct aw_host_context *to, uint32_t value, bool last);
+/* The service `barrier` where no sanitizer has to hear of the switch: generated code calls it, block.c's aw_host_barrier_next decides. */
+void aw_host_barrier_(struct aw_host_block *block, uint32_t id, uint32_t threads);
 /* First thing in a context's entry. */
 void aw_host_context_entered(struct aw_host_context *context);
 

@@ -87,10 +87,8 @@ static int run_inline(struct aw_host_stream *stream, struct aw_host_op *op, cons
     struct piece p = { m, 0, units };
     op->kind = AW_HOST_OP_INLINE;
     int status = aw_host_op_submit(stream, op);
-    if (status != AW_OK) {
-        aw_host_op_discard(op);
+    if (status != AW_OK)
         return status;
-    }
     aw_host_unlock();
     /* The caller is here to be told: no sticky fault. */
     if (aw_host_guarded(do_piece, &p) != AW_OK)
@@ -121,8 +119,6 @@ static int submit(int dev, const struct aw_host_memory_op *m, uint64_t units, ui
     op->total = units;
     op->piece = piece;
     status = aw_host_op_submit(s, op);
-    if (status != AW_OK)
-        aw_host_op_discard(op);
 out:
     aw_host_unlock();
     return status;
@@ -143,6 +139,47 @@ int aw_host_copy(int dev, void *dst, const void *src, size_t size, enum aw_copy_
         return AW_ERR_INVALID_VALUE;
     struct aw_host_memory_op m = { .rect = { .src = src, .dst = dst } };
     return submit_linear(dev, &m, size, stream);
+}
+
+/* The source is read now: by the copy itself where it can be done at once, else into the operation. */
+int aw_host_copy_pageable(int dev, void *dst, const void *src, size_t size, struct aw_stream *stream)
+{
+    struct aw_host_stream *s = aw_host_stream_of(stream);
+    struct aw_host_op *op;
+    if (size > INLINE_BYTES)
+        return AW_ERR_NOT_SUPPORTED;
+    if (!aw_host_device_ok(dev))
+        return AW_ERR_INVALID_DEVICE;
+    if (aw_host_fault() || size == 0)
+        return aw_host_fault();
+    if (!dst || !src)
+        return AW_ERR_INVALID_VALUE;
+    struct aw_host_memory_op m = { .rect = { .src = src, .dst = dst, .width = size } };
+    aw_host_lock();
+    int status = aw_host_op_create(AW_HOST_OP_MEMORY, &op);
+    if (status != AW_OK)
+        goto out;
+    if (aw_host_stream_idle(s)) {
+        status = run_inline(s, op, &m, 1);
+        goto out;
+    }
+    aw_host_unlock();
+    m.rect.dst = aw_host_op_buffer(op, size);
+    struct piece p = { &m, 0, 1 };
+    if (!m.rect.dst)
+        status = AW_ERR_OUT_OF_MEMORY;
+    else if (aw_host_guarded(do_piece, &p) != AW_OK)
+        status = AW_ERR_INVALID_VALUE;
+    aw_host_lock();
+    op->memory = (struct aw_host_memory_op){ .rect = { .src = m.rect.dst, .dst = dst, .width = size } };
+    op->total = op->piece = 1;
+    if (status == AW_OK)
+        status = aw_host_op_submit(s, op);
+    else
+        aw_host_op_discard(op);
+out:
+    aw_host_unlock();
+    return status;
 }
 
 int aw_host_copy_peer(int dst_dev, void *dst, int src_dev, const void *src, size_t size, struct aw_stream *stream)

@@ -14,9 +14,10 @@
 #include "base/log.h"
 
 struct aw_host_device aw_host = {
-    .lock = PTHREAD_MUTEX_INITIALIZER,
+    .lock = PTHREAD_ADAPTIVE_MUTEX_INITIALIZER_NP, /* held for tens of nanoseconds: sleeping at once would cost more */
     .work = PTHREAD_COND_INITIALIZER,
     .callback_work = PTHREAD_COND_INITIALIZER,
+    .value_work = PTHREAD_COND_INITIALIZER,
     .null_stream = { .refs = 1 },
 };
 
@@ -29,10 +30,14 @@ uint64_t aw_host_now_ns(void)
 
 /* ---- small files of /proc and /sys ---- */
 
+const char *aw_host_root = "";
+
 /* The file's beginning as text; false when it cannot be read. */
 static bool text_read(const char *path, char *ret_text, size_t size)
 {
-    FILE *f = fopen(path, "re");
+    char full[1400];
+    snprintf(full, sizeof full, "%s%s", aw_host_root, path);
+    FILE *f = fopen(full, "re");
     if (!f)
         return false;
     size_t n = fread(ret_text, 1, size - 1, f);
@@ -48,26 +53,49 @@ static uint64_t text_number(const char *text, const char *key)
     return at ? strtoull(at + strlen(key) + strspn(at + strlen(key), ": \t"), NULL, 10) : 0;
 }
 
-/* This process's directory in the version 2 cgroup tree, as mounted; "" in the root or without one. */
-static void cgroup_dir(char ret_dir[512])
+/* Does the comma-separated list, which ends at a colon, have the word? */
+static bool list_has(const char *list, const char *word)
 {
-    char text[1024], *line;
-    ret_dir[0] = '\0';
-    if (!text_read("/proc/self/cgroup", text, sizeof text) || !(line = strstr(text, "0::/")))
-        return;
-    line += 3;
-    line[strcspn(line, "\n")] = '\0';
-    if (strlen(line) > 1 && strlen(line) < 400)
-        snprintf(ret_dir, 512, "%s", line);
+    size_t n = strlen(word);
+    for (; *list && *list != ':'; list += *list == ',') {
+        size_t len = strcspn(list, ",:");
+        if (len == n && memcmp(list, word, n) == 0)
+            return true;
+        list += len;
+    }
+    return false;
 }
 
-/* Calls visit(directory's file text) for the cgroup and each of its ancestors: any of them may set the limit. */
-static void cgroup_visit(const char *file, void (*visit)(const char *text, void *user), void *user)
+/* This process's directory in the tree of a version 1 controller, or for "" in version 2's, as mounted; "" in the root or without one.
+ * Lines are "number:controllers:directory"; version 2's has number 0 and no controllers. */
+static void cgroup_dir(const char *controller, char ret_dir[512])
+{
+    char text[4096];
+    ret_dir[0] = '\0';
+    if (!text_read("/proc/self/cgroup", text, sizeof text))
+        return;
+    for (char *line = text, *next; line; line = next) {
+        next = strchr(line, '\n');
+        if (next)
+            *next++ = '\0';
+        char *list = strchr(line, ':'), *dir = list ? strchr(list + 1, ':') : NULL;
+        if (!dir || !(*controller ? list_has(list + 1, controller) : dir == list + 1))
+            continue;
+        dir++;
+        if (strlen(dir) > 1 && strlen(dir) < 400)
+            snprintf(ret_dir, 512, "%s", dir);
+        return;
+    }
+}
+
+/* Calls visit(directory's file text) for the cgroup and each of its ancestors: any of them may set the limit.  In a container the tree
+ * may begin at the process's own group, while the directory is the host's: what is not there is passed over. */
+static void cgroup_visit(const char *controller, const char *file, void (*visit)(const char *text, void *user), void *user)
 {
     char dir[512], path[1100], text[256];
-    cgroup_dir(dir);
+    cgroup_dir(controller, dir);
     for (;;) {
-        snprintf(path, sizeof path, "/sys/fs/cgroup%s/%s", dir, file);
+        snprintf(path, sizeof path, "/sys/fs/cgroup%s%s%s/%s", *controller ? "/" : "", controller, dir, file);
         if (text_read(path, text, sizeof text))
             visit(text, user);
         char *slash = strrchr(dir, '/');
@@ -88,6 +116,32 @@ static void cpu_quota(const char *text, void *user)
     }
 }
 
+/* Version 1 has quota and period in two files of each directory, so the lists of both are gathered first. */
+struct numbers {
+    unsigned n;
+    long long at[16];
+};
+
+static void number_add(const char *text, void *user)
+{
+    struct numbers *list = user;
+    if (list->n < sizeof list->at / sizeof *list->at)
+        list->at[list->n++] = strtoll(text, NULL, 10);
+}
+
+static void cpu_quota_1(uint32_t *cpus)
+{
+    struct numbers quota = { 0 }, period = { 0 };
+    char both[64];
+    cgroup_visit("cpu", "cpu.cfs_quota_us", number_add, &quota);
+    cgroup_visit("cpu", "cpu.cfs_period_us", number_add, &period);
+    for (unsigned i = 0; i < quota.n && i < period.n; i++) {
+        snprintf(both, sizeof both, "%lld %lld", quota.at[i], period.at[i]);
+        if (quota.at[i] > 0 && period.at[i] > 0)
+            cpu_quota(both, cpus);
+    }
+}
+
 uint32_t aw_host_cpu_count(void)
 {
     uint32_t cpus = 1;
@@ -103,16 +157,8 @@ uint32_t aw_host_cpu_count(void)
         if (!error)
             break;
     }
-    char text[64];
-    cgroup_visit("cpu.max", cpu_quota, &cpus);
-    if (text_read("/sys/fs/cgroup/cpu/cpu.cfs_quota_us", text, sizeof text)) { /* version 1 */
-        long long quota = strtoll(text, NULL, 10);
-        if (quota > 0 && text_read("/sys/fs/cgroup/cpu/cpu.cfs_period_us", text, sizeof text)) {
-            char both[160];
-            snprintf(both, sizeof both, "%lld %s", quota, text);
-            cpu_quota(both, &cpus);
-        }
-    }
+    cgroup_visit("", "cpu.max", cpu_quota, &cpus);
+    cpu_quota_1(&cpus);
     return cpus < 1 ? 1 : cpus > AW_HOST_WORKERS_MAX ? AW_HOST_WORKERS_MAX : cpus;
 }
 
@@ -138,9 +184,8 @@ size_t aw_host_memory_limit(void)
         l.value = text_number(text, "MemTotal") * 1024;
     if (!l.value || l.value == UINT64_MAX)
         l.value = (uint64_t)sysconf(_SC_PHYS_PAGES) * (uint64_t)sysconf(_SC_PAGESIZE);
-    cgroup_visit("memory.max", lower, &l);
-    if (text_read("/sys/fs/cgroup/memory/memory.limit_in_bytes", text, sizeof text))
-        lower(text, &l);
+    cgroup_visit("", "memory.max", lower, &l);
+    cgroup_visit("memory", "memory.limit_in_bytes", lower, &l);
     return (size_t)l.value;
 }
 
@@ -158,8 +203,10 @@ size_t aw_host_memory_available(void)
     if (text_read("/proc/meminfo", text, sizeof text))
         available = text_number(text, "MemAvailable") * 1024;
     struct lowest limit = { UINT64_MAX }, current = { UINT64_MAX };
-    cgroup_visit("memory.max", lower, &limit);
-    cgroup_visit("memory.current", add_first, &current);
+    cgroup_visit("", "memory.max", lower, &limit);
+    cgroup_visit("memory", "memory.limit_in_bytes", lower, &limit);
+    cgroup_visit("", "memory.current", add_first, &current);
+    cgroup_visit("memory", "memory.usage_in_bytes", add_first, &current);
     if (limit.value != UINT64_MAX && current.value != UINT64_MAX) {
         uint64_t left = limit.value > current.value ? limit.value - current.value : 0;
         available = left < available ? left : available;
@@ -169,12 +216,15 @@ size_t aw_host_memory_available(void)
 
 /* ---- the processor ---- */
 
-static const char *cpu_level(void)
+static const char *const levels[] = { "x86-64", "x86-64-v2", "x86-64-v3", "x86-64-v4" };
+
+/* The highest of `levels` whose instructions are all there. */
+static int cpu_level(void)
 {
     unsigned a, b, c, d, ext = 0;
     __builtin_cpu_init();
     if (!__get_cpuid(1, &a, &b, &c, &d))
-        return "x86-64";
+        return 0;
     bool v2 = __builtin_cpu_supports("sse4.2") && __builtin_cpu_supports("ssse3") && __builtin_cpu_supports("popcnt") &&
               (c & bit_CMPXCHG16B);
     bool f16c = c & bit_F16C, movbe = c & bit_MOVBE;
@@ -185,17 +235,23 @@ static const char *cpu_level(void)
     bool v4 = v3 && __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
               __builtin_cpu_supports("avx512cd") && __builtin_cpu_supports("avx512dq") &&
               __builtin_cpu_supports("avx512vl");
-    return v4 ? "x86-64-v4" : v3 ? "x86-64-v3" : v2 ? "x86-64-v2" : "x86-64";
+    return v4 ? 3 : v3 ? 2 : v2 ? 1 : 0;
 }
 
 static char target_text[96];
 
 static void target_init(void)
 {
-    const char *cpu = getenv("ANYWARP_HOST_CPU");
-    if (!cpu || !*cpu || strlen(cpu) > 64)
-        cpu = cpu_level();
-    snprintf(target_text, sizeof target_text, "host:%s", cpu);
+    const char *wish = getenv("ANYWARP_HOST_CPU");
+    int own = cpu_level(), level = own;
+    if (wish && *wish) {
+        for (level = own; level >= 0 && strcmp(levels[level], wish) != 0; level--)
+            ;
+        if (level < 0)
+            aw_warn("ANYWARP_HOST_CPU=%s is not a level of x86-64 that this machine has (%s to %s); using %s", wish, levels[0],
+                    levels[own], levels[own]);
+    }
+    snprintf(target_text, sizeof target_text, "host:%s", levels[level < 0 ? own : level]);
 }
 
 const char *aw_host_target(void)
@@ -430,12 +486,14 @@ static int device_reset(int dev)
     if (status != AW_OK)
         return status;
     aw_host_print_flush();
+    aw_host_limits_reset();
     atomic_store(&aw_host.fault, AW_OK);
     return AW_OK;
 }
 
 const struct aw_provider aw_provider_host = {
     .name = "host",
+    .row = 32,
     .open = aw_host_open,
     .device_count = device_count,
     .device_name = aw_host_device_name,
@@ -459,6 +517,7 @@ const struct aw_provider aw_provider_host = {
     .copy3d = aw_host_copy3d,
     .fill = aw_host_fill,
     .copy_peer = aw_host_copy_peer,
+    .copy_pageable = aw_host_copy_pageable,
     .stream_create = aw_host_stream_create,
     .stream_destroy = aw_host_stream_destroy,
     .stream_query = aw_host_stream_query,
@@ -473,9 +532,14 @@ const struct aw_provider aw_provider_host = {
     .event_elapsed = aw_host_event_elapsed,
     .object_load = aw_host_object_load,
     .object_unload = aw_host_object_unload,
+    .object_locator = aw_host_object_locator,
+    .block_textures = true,
     .object_function = aw_host_object_function,
     .function_attr = aw_host_function_attr,
     .occupancy = aw_host_occupancy,
     .function_set_shared = aw_host_function_set_shared,
     .launch = aw_host_launch,
+    .limit_set = aw_host_limit_set,
+    .stream_write_value = aw_host_stream_write_value,
+    .stream_wait_value = aw_host_stream_wait_value,
 };

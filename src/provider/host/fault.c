@@ -93,7 +93,7 @@ int aw_host_fault_init(void)
     return installed ? AW_OK : AW_ERR_OS;
 }
 
-int aw_host_fault_enter(struct aw_host_worker *w)
+int aw_host_fault_enter(struct aw_host_worker *w, stack_t *ret_stack, sigset_t *ret_mask)
 {
     if (!w->alt_stack) {
         size_t need = getauxval(51 /* AT_MINSIGSTKSZ */) + ((size_t)64 << 10);
@@ -109,9 +109,19 @@ int aw_host_fault_enter(struct aw_host_worker *w)
     sigemptyset(&set);
     for (int i = 0; i < N_FAULT_SIGNALS; i++)
         sigaddset(&set, fault_signals[i]);
-    if (sigaltstack(&ss, NULL) != 0 || pthread_sigmask(SIG_UNBLOCK, &set, NULL) != 0)
+    if (sigaltstack(&ss, ret_stack) != 0)
         return AW_ERR_OS;
-    return AW_OK;
+    if (pthread_sigmask(SIG_UNBLOCK, &set, ret_mask) == 0)
+        return AW_OK;
+    if (ret_stack)
+        sigaltstack(ret_stack, NULL);
+    return AW_ERR_OS;
+}
+
+void aw_host_fault_leave(const stack_t *stack, const sigset_t *mask)
+{
+    sigaltstack(stack, NULL);
+    pthread_sigmask(SIG_SETMASK, mask, NULL);
 }
 
 /* The guarded call's depth is one per thread at a time, or nested: the outer one is restored afterwards. */

@@ -9,6 +9,7 @@
 #define AW_HOST_HOST_H
 
 #include <pthread.h>
+#include <signal.h>
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stddef.h>
@@ -43,17 +44,20 @@ enum {
 /* ---- operations and streams (stream.c) ---- */
 
 enum aw_host_op_kind { AW_HOST_OP_KERNEL, AW_HOST_OP_MEMORY, AW_HOST_OP_EVENT, AW_HOST_OP_WAIT, AW_HOST_OP_CALLBACK,
-                       AW_HOST_OP_INLINE };
+                       AW_HOST_OP_INLINE, AW_HOST_OP_VALUE };
 
 struct aw_host_function;
 
 struct aw_host_kernel {
     struct aw_host_launch launch;
     const struct aw_host_object *code;
+    const struct aw_host_loaded *object;
     const char *name;
     bool cooperative;
+    uint32_t grid_workspace[2];        /* its size in bytes, and the counter of the grid's barrier */
     bool warps;                        /* run through code->warp on one context per warp */
     unsigned stack_class;
+    _Atomic uint32_t *block_cycles;    /* what a block of this kernel has lately taken; 0: not known */
 };
 
 /* Bytes to move or set.  Units are rows for rectangles, else blocks of AW_HOST_COPY_UNIT bytes. */
@@ -62,6 +66,16 @@ struct aw_host_memory_op {
     uint32_t value;
     uint32_t element;                  /* bytes; 0: a copy */
     bool rows;
+};
+
+/* A value to write or to wait for. */
+struct aw_host_value {
+    void *ptr;
+    uint64_t value;
+    uint64_t since;                    /* when its turn came */
+    unsigned bytes;                    /* 4 or 8 */
+    enum aw_wait how;
+    bool write;
 };
 
 struct aw_host_stream;
@@ -76,19 +90,21 @@ struct aw_host_op {
     bool started, active;
     /* Work that is claimed in pieces. */
     _Atomic uint64_t claimed;
-    uint64_t total, piece;
+    uint64_t total, piece;             /* the largest piece */
+    _Atomic bool small;                /* not worth a second worker, by what is known */
     uint32_t users;                    /* threads and parked blocks inside; locked */
     _Atomic int killed;                /* a status: no further piece starts, running ones end when they can */
     union {
         struct aw_host_kernel kernel;
         struct aw_host_memory_op memory;
+        struct aw_host_value value;
         struct aw_host_event *event;
         struct {
             void (*fn)(void *);
             void *user;
         } callback;
     };
-    /* Kernel arguments: in place, or in `large`, which stays with the pooled operation. */
+    /* Kernel arguments or a copy's data: in place, or in `large`, which stays with the pooled operation while small. */
     _Alignas(64) char kernarg[512];
     char *large;
     size_t large_size;
@@ -133,12 +149,13 @@ struct aw_host_event {
 /* ---- workers and blocks (pool.c, block.c) ---- */
 
 struct aw_host_barrier {
-    uint32_t arrived;                  /* warps */
+    _Alignas(64) uint32_t arrived;     /* warps */
     uint32_t expected;                 /* warps; 0 = all that live */
+    struct aw_host_context *first, **end; /* those who wait, the earliest first; `end` is valid while there is one */
+    uint32_t waiting;                  /* how many they are */
     uint32_t popc;
-    bool any, all;
+    bool any, all, reduces;
     uint8_t op;
-    struct aw_host_context *waiters;
 };
 
 /* Ends of a step of a run. */
@@ -149,17 +166,21 @@ struct aw_host_worker;
 /* A block in execution, or a range of blocks run one after another. */
 struct aw_host_run {
     struct aw_host_block block;        /* first: generated code has its address */
+    struct aw_host_context *current;
+    struct aw_host_context *ready, **ready_end;
+    uint32_t ring, ring_arrived;       /* contexts in the ring, 0: there is none; those of them that are at barrier 0 (block.c) */
+    uint32_t n_ready;
+    uint32_t next_warp, n_warps;       /* the first not yet started; all of the block, 0 where they are not run on contexts */
+    uint32_t live;                     /* warps not yet returned */
+    uint32_t streak;                   /* yields with nothing else in between */
     struct aw_host_worker *worker;
     struct aw_host_op *op;
     struct aw_host_run *next;          /* parked, or in the pool */
-    uint64_t first, count;
-    struct aw_host_context *current;
-    struct aw_host_context *contexts;  /* all that it holds */
-    struct aw_host_context *ready, **ready_end;
-    uint32_t n_ready, n_contexts;
-    uint32_t next_warp;                /* not yet started */
-    uint32_t live;                     /* warps not yet returned */
-    uint32_t streak;                   /* yields with nothing else in between */
+    uint64_t first, count;             /* blocks: the present one, where warps have contexts, and how many are left with it */
+    struct aw_host_context *contexts;  /* all that it holds, by `all` */
+    struct aw_host_context *ended;     /* of them, those that have returned */
+    uint32_t n_contexts, n_ended;
+    bool met;                          /* some barrier of the block was complete */
     uint32_t used_barriers;            /* bit set */
     char *window;                      /* shared memory's mapping */
     struct aw_host_barrier barriers[AW_HOST_BARRIERS];
@@ -200,6 +221,9 @@ struct aw_host_device {
     struct aw_host_op *callback_head, *callback_tail;
     pthread_cond_t callback_work;
     bool callback_started;
+    struct aw_host_op *value_head;     /* by active_next: their turn has come */
+    pthread_cond_t value_work;
+    bool value_started;
     uint64_t n_pending;                /* operations not complete */
     uint64_t grid_id;
     _Atomic int fault;
@@ -230,6 +254,7 @@ struct aw_host_thread {
     void *guard;                       /* innermost guarded call's saved stack pointer */
     int service;                       /* inside one of our services, where a fault would be our own bug */
     bool is_callback, is_worker;
+    bool takes;                        /* will look for active operations itself before it rests */
 };
 extern __thread struct aw_host_thread aw_host_thread __attribute__((tls_model("initial-exec")));
 
@@ -237,6 +262,7 @@ extern __thread struct aw_host_thread aw_host_thread __attribute__((tls_model("i
 int aw_host_open(const char **ret_why);
 uint64_t aw_host_now_ns(void);         /* monotonic */
 const char *aw_host_target(void);      /* "host:x86-64-v3": what the compiler is asked for; static */
+extern const char *aw_host_root;       /* what /proc and /sys lie under: "" but in tests */
 uint32_t aw_host_cpu_count(void);      /* processors this process may use: affinity and cgroup quota */
 size_t aw_host_memory_limit(void);     /* bytes the process may have in all */
 size_t aw_host_memory_available(void);
@@ -250,11 +276,14 @@ bool aw_host_device_ok(int dev);       /* is `dev` ours and open? */
 /* stream.c; locked unless said otherwise. */
 int aw_host_op_create(enum aw_host_op_kind kind, struct aw_host_op **ret_op);
 void aw_host_op_discard(struct aw_host_op *op);          /* one that was never submitted */
-int aw_host_op_submit(struct aw_host_stream *stream, struct aw_host_op *op);
+/* `size` bytes, 64-byte aligned, that live as long as the operation; NULL when memory is out.  Not locked. */
+char *aw_host_op_buffer(struct aw_host_op *op, size_t size);
+int aw_host_op_submit(struct aw_host_stream *stream, struct aw_host_op *op); /* on failure the operation is discarded */
 void aw_host_op_complete(struct aw_host_op *op);         /* the head of its stream; starts what now can start */
 bool aw_host_stream_idle(struct aw_host_stream *stream); /* a new operation would start at once */
 int aw_host_wait_all(void);                              /* unlocked; no printing */
 struct aw_host_stream *aw_host_stream_of(struct aw_stream *stream);
+bool aw_host_helper_start(void *(*fn)(void *));          /* a thread without the program's signals; any lock */
 /* Not locked: the provider's calls. */
 int aw_host_device_sync(int dev);
 int aw_host_stream_create(int dev, unsigned flags, int priority, struct aw_stream **ret_stream);
@@ -271,18 +300,29 @@ int aw_host_event_sync(struct aw_event *event);
 int aw_host_event_elapsed(struct aw_event *begin, struct aw_event *end, float *ret_ms);
 void aw_host_streams_forked(void);     /* in a child: forgets work that no thread will ever do */
 
+/* value.c */
+void aw_host_value_start(struct aw_host_op *op);         /* locked: its turn has come */
+void aw_host_values_forked(void);
+int aw_host_stream_write_value(int dev, struct aw_stream *stream, void *ptr, uint64_t value, unsigned bytes);
+int aw_host_stream_wait_value(int dev, struct aw_stream *stream, void *ptr, uint64_t value, unsigned bytes, enum aw_wait how);
+
 /* pool.c */
 int aw_host_pool_init(void);
 bool aw_host_pool_ready(void);                            /* locked: is there a worker, or could one be started? */
+void aw_host_pool_estimate(struct aw_host_op *op);        /* a kernel's, total and piece are set: is it small? */
 void aw_host_pool_activate(struct aw_host_op *op);        /* locked: hands the operation to the workers */
 /* Locked, and unlocks meanwhile: runs some of the operation on the calling thread; false when there was nothing to do. */
 bool aw_host_pool_help(struct aw_host_op *op);
+void aw_host_pool_nudge(void);                            /* locked: sees that someone takes what the caller leaves */
 void aw_host_pool_forked(void);
 /* Kills the operation with `status`: the first cause becomes the device's sticky fault; true for the first. */
 bool aw_host_op_kill(struct aw_host_op *op, int status);
 
 /* block.c */
 extern const struct aw_host_services aw_host_services;
+/* The warp that runs has arrived at barrier `id` with its registers saved at `sp`: whose registers to go on with, or NULL when they
+ * are its own.  Called by aw_host_barrier_; does not return when the block is given up. */
+void *aw_host_barrier_next(struct aw_host_block *block, uint32_t id, uint32_t threads, void *sp);
 /* A run for the range; NULL when memory is out. */
 struct aw_host_run *aw_host_run_start(struct aw_host_worker *worker, struct aw_host_op *op, uint64_t first, uint64_t count);
 /* Runs until it is done or yields.  AW_HOST_RUN_YIELD or AW_HOST_RUN_DONE; after the latter finish it. */
@@ -300,13 +340,16 @@ void aw_host_trap(struct aw_host_block *block, uint32_t status, const char *what
 void *aw_host_heap_malloc(struct aw_host_block *block, uint64_t size);
 void aw_host_heap_free(struct aw_host_block *block, void *ptr);
 uint64_t aw_host_globaltimer(void);
+uint64_t aw_host_block_texel(struct aw_host_block *block, uint64_t address, uint32_t which, uint64_t descriptor);
 void aw_host_print_flush(void);        /* writes what kernels have printed to stdout; not locked */
 void aw_host_print_fork(int phase);    /* 0 prepare, 1 parent, 2 child */
 
 /* fault.c */
 int aw_host_fault_init(void);          /* installs the handlers, once */
-/* Gives the calling thread a signal stack for the worker, and unblocks what must be deliverable. */
-int aw_host_fault_enter(struct aw_host_worker *worker);
+/* Gives the calling thread a signal stack for the worker, and unblocks what must be deliverable.  What was before is put out, where
+ * the pointers are not NULL, for aw_host_fault_leave. */
+int aw_host_fault_enter(struct aw_host_worker *worker, stack_t *ret_stack, sigset_t *ret_mask);
+void aw_host_fault_leave(const stack_t *stack, const sigset_t *mask);
 /* Calls fn(arg); AW_ERR_ILLEGAL_ADDRESS when it touched memory that is not there. */
 int aw_host_guarded(void (*fn)(void *), void *arg);
 /* Reads memory that may not be there: `size` bytes, or up to a NUL (or `size`); false or -1 when it is not. */
@@ -325,6 +368,8 @@ int aw_host_pointer_info(const void *ptr, struct aw_pointer_info *ret_info);
 void *aw_host_heap_alloc(size_t size);
 bool aw_host_heap_release(void *ptr);
 size_t aw_host_memory_used(void);
+int aw_host_limit_set(int dev, enum aw_limit limit, size_t bytes);
+void aw_host_limits_reset(void);
 void aw_host_memory_fork(int phase);
 
 /* copy.c */
@@ -332,11 +377,16 @@ void aw_host_copy_piece(struct aw_host_op *op, uint64_t first, uint64_t count);
 int aw_host_copy(int dev, void *dst, const void *src, size_t size, enum aw_copy_kind kind, struct aw_stream *stream);
 int aw_host_copy3d(int dev, const struct aw_copy3d *copy, struct aw_stream *stream);
 int aw_host_fill(int dev, void *dst, uint32_t value, unsigned element_bytes, size_t count, struct aw_stream *stream);
+int aw_host_copy_pageable(int dev, void *dst, const void *src, size_t size, struct aw_stream *stream);
 int aw_host_copy_peer(int dst_dev, void *dst, int src_dev, const void *src, size_t size, struct aw_stream *stream);
 
 /* object.c */
 int aw_host_object_load(int dev, const void *bytes, size_t size, struct aw_object **ret_object);
 int aw_host_object_unload(struct aw_object *object);
+int aw_host_object_locator(struct aw_object *object, aw_locate_fn *locate, void *user);
+/* Where in the source `pc`, an instruction of the kernel's, comes from, as ", at FILE:LINE"; "" when nobody knows.  May take as long as
+ * compiling the kernel does; not for signal handlers. */
+const char *aw_host_locate(const struct aw_host_kernel *kernel, const void *pc, char *ret_text, size_t size);
 int aw_host_object_function(struct aw_object *object, const char *name, struct aw_function **ret_function);
 int aw_host_function_attr(struct aw_function *function, enum aw_function_attr attr, int *ret_value);
 int aw_host_function_set_shared(struct aw_function *function, size_t dynamic_shared);

@@ -46,6 +46,9 @@ static pthread_rwlock_t lock = PTHREAD_RWLOCK_INITIALIZER;
 static struct region *root;
 static struct region *roomy[N_SLAB_KINDS][N_CLASSES];
 static size_t used;              /* bytes of mappings and slabs */
+/* What kernels may have of malloc, have, and whether any has been asked for since the device's reset; bytes. */
+static size_t heap_limit = (size_t)8 << 20, heap_live;
+static bool heap_touched;
 
 /* ---- treap ---- */
 
@@ -253,10 +256,24 @@ static void slot_free(struct region *slab, uint32_t slot)
 
 /* ---- allocation of all kinds ---- */
 
+/* Locked: counts `size` bytes of the kernels' heap, if it has them. */
+static bool heap_take(size_t size)
+{
+    heap_touched = true;
+    if (heap_live > heap_limit || size > heap_limit - heap_live)
+        return false;
+    heap_live += size;
+    return true;
+}
+
 static void *allocate(enum kind kind, size_t size)
 {
     void *p = NULL;
     pthread_rwlock_wrlock(&lock);
+    if (kind == KIND_HEAP && !heap_take(size)) {
+        pthread_rwlock_unlock(&lock);
+        return NULL;
+    }
     if (size <= slot_sizes[N_CLASSES - 1]) {
         uint32_t i = kind == KIND_HEAP ? 0 : FIRST_DEVICE_CLASS;
         while (slot_sizes[i] < size)
@@ -271,6 +288,8 @@ static void *allocate(enum kind kind, size_t size)
             used -= size;
         }
     }
+    if (!p && kind == KIND_HEAP)
+        heap_live -= size;
     pthread_rwlock_unlock(&lock);
     return p;
 }
@@ -306,6 +325,8 @@ static bool release(const void *ptr, enum kind a, enum kind b)
     pthread_rwlock_wrlock(&lock);
     struct region *r = find_exact(ptr, &slot);
     bool ok = r && (r->kind == a || r->kind == b);
+    if (ok && r->kind == KIND_HEAP)
+        heap_live -= r->slot_size ? r->slot_asked[slot] : r->asked;
     if (ok && r->slot_size) {
         slot_free(r, slot);
     } else if (ok) {
@@ -377,6 +398,30 @@ void *aw_host_heap_alloc(size_t size)
 bool aw_host_heap_release(void *ptr)
 {
     return release(ptr, KIND_HEAP, KIND_HEAP);
+}
+
+int aw_host_limit_set(int dev, enum aw_limit limit, size_t bytes)
+{
+    int status = AW_OK;
+    if (!aw_host_device_ok(dev))
+        return AW_ERR_INVALID_DEVICE;
+    if (limit != AW_LIMIT_HEAP)
+        return AW_OK; /* printf's buffer is written out whenever it is full */
+    pthread_rwlock_wrlock(&lock);
+    if (heap_touched)
+        status = AW_ERR_INVALID_VALUE;
+    else
+        heap_limit = bytes;
+    pthread_rwlock_unlock(&lock);
+    return status;
+}
+
+void aw_host_limits_reset(void)
+{
+    pthread_rwlock_wrlock(&lock);
+    heap_limit = (size_t)8 << 20;
+    heap_touched = false;
+    pthread_rwlock_unlock(&lock);
 }
 
 /* ---- registered ranges and questions ---- */

@@ -6,6 +6,7 @@
 #include <dlfcn.h>
 #include <elf.h>
 #include <fcntl.h>
+#include <link.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -22,10 +23,14 @@ struct aw_host_function {
     char name[256];                 /* of the kernel, for messages when the launch gives none */
     int stack_class;
     _Atomic uint32_t max_dynamic;   /* what function_set_shared allowed */
+    _Atomic uint32_t block_cycles;  /* see struct aw_host_kernel */
 };
 
 struct aw_host_loaded {
     void *handle;
+    struct link_map *map;           /* the dynamic loader's */
+    aw_locate_fn *locate;           /* NULL: nobody knows places */
+    void *locate_user;
     struct aw_host_function function;
 };
 
@@ -155,6 +160,8 @@ int aw_host_object_load(int dev, const void *bytes, size_t size, struct aw_objec
         aw_err("host code object cannot be used: %s", complaint);
         goto fail;
     }
+    if (dlinfo(object->handle, RTLD_DI_LINKMAP, &object->map) != 0)
+        object->map = NULL;
     object->function.code = code;
     object->function.object = object;
     object->function.stack_class = aw_host_context_class(code->stack_bytes);
@@ -190,6 +197,29 @@ int aw_host_object_function(struct aw_object *object, const char *name, struct a
         return AW_ERR_NOT_FOUND;
     *ret_function = (struct aw_function *)&o->function;
     return AW_OK;
+}
+
+int aw_host_object_locator(struct aw_object *object, aw_locate_fn *locate, void *user)
+{
+    struct aw_host_loaded *o = (struct aw_host_loaded *)object;
+    if (!o)
+        return AW_ERR_INVALID_HANDLE;
+    o->locate = locate;
+    o->locate_user = user;
+    return AW_OK;
+}
+
+const char *aw_host_locate(const struct aw_host_kernel *kernel, const void *pc, char *ret_text, size_t size)
+{
+    const struct aw_host_loaded *o = kernel->object;
+    struct link_map *map = NULL;
+    Dl_info info;
+    char place[768];
+    if (!o || !o->locate || !o->map || !dladdr1(pc, &info, (void **)&map, RTLD_DL_LINKMAP) || map != o->map ||
+        !o->locate(o->locate_user, (const void *)o->map->l_addr, (uintptr_t)pc - o->map->l_addr, place, sizeof place))
+        return "";
+    snprintf(ret_text, size, ", at %s", place);
+    return ret_text;
 }
 
 /* ---- questions ---- */
@@ -277,7 +307,7 @@ static int launch_check(struct aw_host_function *f, const struct aw_launch *l)
         return AW_ERR_INVALID_CONFIG;
     if (!threads || l->block[0] > 1024 || l->block[1] > 1024 || l->block[2] > 64 || threads > AW_HOST_MAX_THREADS)
         return AW_ERR_INVALID_CONFIG;
-    if (code->block[0] && memcmp(code->block, l->block, sizeof code->block) != 0)
+    if (code->block[1] ? memcmp(code->block, l->block, sizeof code->block) != 0 : code->block[0] && l->block[0] % code->block[0])
         return AW_ERR_INVALID_CONFIG;
     uint32_t allowed = atomic_load_explicit(&f->max_dynamic, memory_order_relaxed);
     uint32_t standard = code->static_shared < AW_HOST_SHARED_DEFAULT ? AW_HOST_SHARED_DEFAULT - code->static_shared : 0;
@@ -297,25 +327,16 @@ static int launch_check(struct aw_host_function *f, const struct aw_launch *l)
 
 static int kernarg_copy(struct aw_host_op *op, const void *kernarg, size_t size)
 {
-    char *to = op->kernarg;
-    if (size > sizeof op->kernarg) {
-        if (size > op->large_size) {
-            char *grown = aligned_alloc(64, (size + 63) & ~(size_t)63);
-            if (!grown)
-                return AW_ERR_OUT_OF_MEMORY;
-            free(op->large);
-            op->large = grown;
-            op->large_size = size;
-        }
-        to = op->large;
-    }
+    char *to = aw_host_op_buffer(op, size);
+    if (!to)
+        return AW_ERR_OUT_OF_MEMORY;
     if (size)
         memcpy(to, kernarg, size);
     op->kernel.launch.kernarg = to;
     return AW_OK;
 }
 
-static void kernel_fill(struct aw_host_op *op, const struct aw_host_function *f, const struct aw_launch *l)
+static void kernel_fill(struct aw_host_op *op, struct aw_host_function *f, const struct aw_launch *l)
 {
     struct aw_host_kernel *k = &op->kernel;
     struct aw_host_launch *to = &k->launch;
@@ -329,17 +350,23 @@ static void kernel_fill(struct aw_host_op *op, const struct aw_host_function *f,
     to->services = &aw_host_services;
     to->runtime = op;
     k->code = f->code;
+    k->object = f->object;
     k->name = l->name ? l->name : f->name;
     k->cooperative = l->cooperative;
+    k->grid_workspace[0] = sizeof k->grid_workspace;
+    k->grid_workspace[1] = 0;
+    to->grid_workspace = l->cooperative ? (uintptr_t)k->grid_workspace : 0;
     /* Kernels whose warps must progress alone get a context per warp. */
     k->warps = !f->code->blocks ||
                (f->code->warp && (l->cooperative || (f->code->flags & (AW_HOST_BARRIER | AW_HOST_YIELD))));
     k->stack_class = (unsigned)f->stack_class;
+    k->block_cycles = &f->block_cycles;
     op->total = (uint64_t)l->grid[0] * l->grid[1] * l->grid[2];
-    uint64_t piece = op->total / ((uint64_t)aw_host.n_workers * 8);
-    if (k->warps || l->cooperative || (f->code->flags & AW_HOST_YIELD) || piece < 1)
-        piece = 1;
-    op->piece = piece < 1024 ? piece : 1024;
+    /* Blocks that may wait for others come one at a time, so that they are spread over the workers. */
+    bool waits = l->cooperative || (f->code->flags & AW_HOST_YIELD);
+    op->piece = waits ? 1 : 1024;
+    if (!waits)
+        aw_host_pool_estimate(op);
 }
 
 int aw_host_launch(int dev, struct aw_function *function, const struct aw_launch *l, struct aw_stream *stream)
@@ -364,9 +391,9 @@ int aw_host_launch(int dev, struct aw_function *function, const struct aw_launch
     if (status == AW_OK) {
         kernel_fill(op, f, l);
         status = aw_host_op_submit(aw_host_stream_of(stream), op);
-    }
-    if (status != AW_OK)
+    } else {
         aw_host_op_discard(op);
+    }
 out:
     aw_host_unlock();
     return status;

@@ -2,7 +2,10 @@
  * Not what a block does (block.c) or when an operation may start (stream.c).
  *
  * Workers are started one by one as work appears.  Waking goes in a chain: whoever finds more work than it takes wakes the
- * next, so a launch costs at most one wake-up.  A thread that waits for a stream may help as a guest while workers sleep. */
+ * next, so a launch costs at most one wake-up, and what a worker makes ready by completing an operation it takes itself.  A
+ * thread that waits for a stream may help as a guest while workers sleep.
+ * Pieces shrink as an operation nears its end, so that workers end together.  A kernel whose blocks are known to be few and
+ * short is left to one worker; should they not be short this time, that worker notices after its first piece. */
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "host.h"
 
@@ -17,6 +20,10 @@
 #define SPIN_NS 3000
 /* A guest looks up from its work this often. */
 #define GUEST_NS 100000
+/* Cycles of work that are worth waking a worker for: some microseconds. */
+#define SMALL_CYCLES 20000
+/* A worker that has served one kernel this long goes on with another's, if there is one: a millisecond, about. */
+#define SLICE_CYCLES 2500000
 /* Rounds over parked runs before the processor is offered to others. */
 #define PATIENT_ROUNDS 32
 
@@ -67,10 +74,8 @@ static void unlist(struct aw_host_op *op)
     atomic_fetch_sub_explicit(&aw_host.n_active, 1, memory_order_relaxed);
 }
 
-/* Copies first: they are short, and others' kernels should not hold them up. */
-static void list(struct aw_host_op *op)
+static void list(struct aw_host_op *op, bool front)
 {
-    bool front = op->kind == AW_HOST_OP_MEMORY;
     op->active = true;
     op->active_prev = front ? NULL : aw_host.active_tail;
     op->active_next = front ? aw_host.active_head : NULL;
@@ -116,12 +121,37 @@ static struct aw_host_op *take(const struct aw_host_worker *w)
     return NULL;
 }
 
+/* How much to claim of what is left. */
+static uint64_t piece_of(const struct aw_host_op *op, uint64_t left)
+{
+    if (op->kind == AW_HOST_OP_MEMORY)
+        return left < op->piece ? left : op->piece;
+    uint64_t share = left / ((uint64_t)aw_host.n_workers * 4), most = op->piece;
+    uint64_t each = atomic_load_explicit(op->kernel.block_cycles, memory_order_relaxed);
+    if (!each)
+        share /= 8; /* the first will tell */
+    else if (most > SLICE_CYCLES / each)
+        most = SLICE_CYCLES / each;
+    share = share < most ? share : most;
+    return share ? share : 1;
+}
+
 /* Is there anything for one more worker, beyond one piece of `op`? */
 static bool more_work(struct aw_host_op *op)
 {
     if (atomic_load_explicit(&aw_host.n_active, memory_order_relaxed) > 1)
         return true;
-    return atomic_load_explicit(&op->claimed, memory_order_relaxed) + op->piece < op->total;
+    uint64_t claimed = atomic_load_explicit(&op->claimed, memory_order_relaxed);
+    if (claimed >= op->total || atomic_load_explicit(&op->small, memory_order_relaxed))
+        return false;
+    return piece_of(op, op->total - claimed) < op->total - claimed;
+}
+
+void aw_host_pool_estimate(struct aw_host_op *op)
+{
+    uint64_t each = atomic_load_explicit(op->kernel.block_cycles, memory_order_relaxed);
+    bool small = each && op->total < SMALL_CYCLES && op->total * each < SMALL_CYCLES;
+    atomic_store_explicit(&op->small, small, memory_order_relaxed);
 }
 
 /* ---- running ---- */
@@ -157,16 +187,37 @@ static void run_piece(struct aw_host_worker *w, struct aw_host_op *op, uint64_t 
         aw_host_run_finish(run);
 }
 
+/* After a kernel's piece: how long its blocks take, and whether it was rightly thought small. */
+static void learn(struct aw_host_op *op, uint64_t cycles, uint64_t count)
+{
+    uint64_t each = cycles / count;
+    atomic_store_explicit(op->kernel.block_cycles, each < 1 ? 1 : each > UINT32_MAX ? UINT32_MAX : (uint32_t)each, memory_order_relaxed);
+    if (cycles > SMALL_CYCLES && atomic_load_explicit(&op->small, memory_order_relaxed)) {
+        atomic_store_explicit(&op->small, false, memory_order_relaxed);
+        aw_host_lock();
+        aw_host_pool_nudge();
+        aw_host_unlock();
+    }
+}
+
 /* Claims and runs one piece; false when none was left. */
 static bool serve_piece(struct aw_host_worker *w, struct aw_host_op *op)
 {
-    if (exhausted(op))
+    uint64_t first = atomic_load_explicit(&op->claimed, memory_order_relaxed), count;
+    if (atomic_load_explicit(&op->killed, memory_order_relaxed))
         return false;
-    uint64_t first = atomic_fetch_add_explicit(&op->claimed, op->piece, memory_order_relaxed);
-    if (first >= op->total)
-        return false;
-    uint64_t left = op->total - first;
-    run_piece(w, op, first, left < op->piece ? left : op->piece);
+    do {
+        if (first >= op->total)
+            return false;
+        count = piece_of(op, op->total - first);
+    } while (!atomic_compare_exchange_weak_explicit(&op->claimed, &first, first + count, memory_order_relaxed, memory_order_relaxed));
+    if (op->kind != AW_HOST_OP_KERNEL) {
+        run_piece(w, op, first, count);
+        return true;
+    }
+    uint64_t begin = __builtin_ia32_rdtsc();
+    run_piece(w, op, first, count);
+    learn(op, __builtin_ia32_rdtsc() - begin, count);
     return true;
 }
 
@@ -241,8 +292,20 @@ bool aw_host_pool_ready(void)
 
 void aw_host_pool_activate(struct aw_host_op *op)
 {
-    list(op);
-    wake();
+    /* Copies first: they are short, and others' kernels should not hold them up. */
+    list(op, op->kind == AW_HOST_OP_MEMORY);
+    if (!aw_host_thread.takes)
+        wake();
+}
+
+void aw_host_pool_nudge(void)
+{
+    for (struct aw_host_op *op = aw_host.active_head; op; op = op->active_next) {
+        if (!exhausted(op) && !(op->users && atomic_load_explicit(&op->small, memory_order_relaxed))) {
+            wake();
+            return;
+        }
+    }
 }
 
 /* Waits for work; locked, unlocks meanwhile. */
@@ -264,12 +327,23 @@ static void worker_rest(void)
         aw_host.n_waking--;
 }
 
+/* Runs pieces until none is left, a block yields, or it is others' turn (true). */
+static bool serve(struct aw_host_worker *w, struct aw_host_op *op)
+{
+    uint64_t begin = __builtin_ia32_rdtsc();
+    while (serve_piece(w, op) && !w->parked) {
+        if (atomic_load_explicit(&aw_host.n_active, memory_order_relaxed) > 1 && __builtin_ia32_rdtsc() - begin > SLICE_CYCLES)
+            return true;
+    }
+    return false;
+}
+
 static void *worker_main(void *arg)
 {
     struct aw_host_worker *w = arg;
-    aw_host_thread.is_worker = true;
+    aw_host_thread.is_worker = aw_host_thread.takes = true;
     pthread_setname_np(pthread_self(), "anywarp");
-    if (aw_host_fault_enter(w) != AW_OK)
+    if (aw_host_fault_enter(w, NULL, NULL) != AW_OK)
         aw_warn("a worker has no signal stack: a kernel's stack overflow will end the process");
     aw_host_context_adopt(&w->thread);
     aw_host_lock();
@@ -279,16 +353,17 @@ static void *worker_main(void *arg)
             worker_rest();
             continue;
         }
-        if (op && more_work(op))
+        if (op ? more_work(op) : aw_host.active_head != NULL)
             wake();
         aw_host_unlock();
-        if (op) {
-            while (serve_piece(w, op) && !w->parked)
-                continue;
-        }
+        bool turn = op && serve(w, op);
         if (w->parked)
             parked_round(w);
         aw_host_lock();
+        if (turn && op->active) {
+            unlist(op);
+            list(op, false);
+        }
         if (op)
             op_leave(op);
     }
@@ -313,18 +388,15 @@ static void guest_serve(struct aw_host_worker *w, struct aw_host_op *op)
 {
     stack_t old_stack;
     sigset_t old_mask;
-    sigaltstack(NULL, &old_stack);
-    pthread_sigmask(SIG_SETMASK, NULL, &old_mask);
-    if (aw_host_fault_enter(w) == AW_OK) {
-        aw_host_context_adopt(&w->thread);
-        uint64_t until = aw_host_now_ns() + GUEST_NS;
-        while (serve_piece(w, op) && !w->parked && aw_host_now_ns() < until)
-            continue;
-        while (w->parked)
-            parked_round(w);
-    }
-    sigaltstack(&old_stack, NULL);
-    pthread_sigmask(SIG_SETMASK, &old_mask, NULL);
+    if (aw_host_fault_enter(w, &old_stack, &old_mask) != AW_OK)
+        return;
+    aw_host_context_adopt(&w->thread);
+    uint64_t until = aw_host_now_ns() + GUEST_NS;
+    while (serve_piece(w, op) && !w->parked && aw_host_now_ns() < until)
+        continue;
+    while (w->parked)
+        parked_round(w);
+    aw_host_fault_leave(&old_stack, &old_mask);
 }
 
 bool aw_host_pool_help(struct aw_host_op *op)
@@ -341,7 +413,11 @@ bool aw_host_pool_help(struct aw_host_op *op)
     guest_serve(w, op);
     aw_host_lock();
     w->busy = false;
+    aw_host_thread.takes = true; /* the caller helps again, or nudges */
     op_leave(op);
+    aw_host_thread.takes = false;
+    if (atomic_load_explicit(&aw_host.n_active, memory_order_relaxed) > 1)
+        wake();
     return true;
 }
 

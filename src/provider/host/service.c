@@ -8,13 +8,11 @@
 #include <string.h>
 #include <time.h>
 
+#include "base/kprint.h"
 #include "base/log.h"
-#include "base/str.h"
 
 /* CUDA's default buffer.  Beyond it CUDA drops the oldest output; we write it early instead. */
 #define PRINT_LIMIT ((size_t)1 << 20)
-/* Wider fields are nobody's intention. */
-#define FIELD_LIMIT 65536
 
 static pthread_mutex_t print_lock = PTHREAD_MUTEX_INITIALIZER;
 static struct aw_buf print_buf;
@@ -74,257 +72,33 @@ static void print_add(const struct aw_buf *text)
 
 /* ---- printf ---- */
 
-struct directive {
-    char flags[8];
-    int width, precision;  /* -1: none */
-    int longs, halves;     /* counts of l (ll, j, z, t, L count as 2) and h */
-    char conversion;
-    const char *begin, *end;
-};
-
-struct args {
-    const char *at;
-    bool failed;
-};
-
-/* The next argument: values lie at their natural alignment, smaller ones promoted to 4 bytes. */
-static uint64_t arg_take(struct args *args, size_t bytes)
+static bool args_read(void *user, void *ret, uint64_t address, size_t size)
 {
-    uint64_t value = 0;
-    uintptr_t at = ((uintptr_t)args->at + bytes - 1) & ~(uintptr_t)(bytes - 1);
-    if (!args->at || !aw_host_peek(&value, (const void *)at, bytes)) {
-        args->failed = true;
-        return 0;
-    }
-    args->at = (const char *)at + bytes;
-    return value;
+    (void)user;
+    return address >= size && aw_host_peek(ret, (const void *)(uintptr_t)address, size); /* not from a NULL buffer */
 }
 
-static int number(const char **p)
+static long string_read(void *user, char *ret, uint64_t address, size_t size)
 {
-    int n = 0;
-    while (**p >= '0' && **p <= '9') {
-        n = n * 10 + (**p - '0');
-        if (n > FIELD_LIMIT)
-            n = FIELD_LIMIT;
-        (*p)++;
-    }
-    return n;
+    (void)user;
+    return aw_host_peek_string(ret, (const char *)(uintptr_t)address, size);
 }
 
-static int star(struct args *args, int32_t *ret_n)
-{
-    *ret_n += 1;
-    int value = (int)(int32_t)arg_take(args, 4);
-    return value > FIELD_LIMIT ? FIELD_LIMIT : value < -FIELD_LIMIT ? -FIELD_LIMIT : value;
-}
+static const struct aw_kprint_memory memory = { .args = args_read, .string = string_read };
 
-/* Parses after the '%'.  Takes the arguments that stars stand for. */
-static void directive_parse(struct directive *d, const char *p, struct args *args, int32_t *ret_n)
-{
-    size_t n_flags = 0;
-    *d = (struct directive){ .begin = p, .width = -1, .precision = -1 };
-    for (; *p && strchr("#0- +", *p); p++) {
-        if (!memchr(d->flags, *p, n_flags))
-            d->flags[n_flags++] = *p;
-    }
-    if (*p == '*') {
-        d->width = star(args, ret_n);
-        if (d->width < 0) {
-            d->width = -d->width;
-            if (!memchr(d->flags, '-', n_flags))
-                d->flags[n_flags++] = '-';
-        }
-        p++;
-    } else if (*p >= '1' && *p <= '9') {
-        d->width = number(&p);
-    }
-    if (*p == '.') {
-        p++;
-        if (*p == '*') {
-            d->precision = star(args, ret_n);
-            p++;
-        } else {
-            d->precision = number(&p);
-        }
-    }
-    for (;; p++) {
-        if (*p == 'h')
-            d->halves++;
-        else if (*p == 'l')
-            d->longs++;
-        else if (*p == 'j' || *p == 'z' || *p == 't' || *p == 'q' || *p == 'L')
-            d->longs += 2;
-        else
-            break;
-    }
-    d->conversion = *p;
-    d->end = *p ? p + 1 : p;
-}
-
-/* "%flags width .precision length conversion", for the C library. */
-static void directive_spec(const struct directive *d, const char *length, char conversion, char spec[48])
-{
-    int n = snprintf(spec, 48, "%%%s", d->flags);
-    if (d->width >= 0)
-        n += snprintf(spec + n, 48 - (size_t)n, "%d", d->width);
-    if (d->precision >= 0)
-        n += snprintf(spec + n, 48 - (size_t)n, ".%d", d->precision);
-    snprintf(spec + n, 48 - (size_t)n, "%s%c", length, conversion);
-}
-
-static void print_string(struct aw_buf *out, const struct directive *d, const char *s)
-{
-    struct aw_buf text = { 0 };
-    char part[512];
-    size_t limit = d->precision >= 0 ? (size_t)d->precision : PRINT_LIMIT;
-    if (!s) {
-        aw_buf_add(&text, "(null)", limit < 6 ? limit : 6);
-        limit = 0;
-    }
-    while (limit) {
-        size_t ask = limit < sizeof part ? limit : sizeof part;
-        long got = aw_host_peek_string(part, s + text.len, ask);
-        if (got < 0) {
-            /* The faulting part may begin in memory that is there: byte by byte, then say where it ends. */
-            while (ask-- && aw_host_peek_string(part, s + text.len, 1) == 1)
-                aw_buf_add(&text, part, 1);
-            aw_buf_printf(&text, "(bad pointer %p)", (const void *)(s + text.len));
-            break;
-        }
-        aw_buf_add(&text, part, (size_t)got);
-        limit -= (size_t)got;
-        if ((size_t)got < ask)
-            break;
-    }
-    struct directive plain = *d;
-    plain.precision = -1;
-    int pad = plain.width > (int)text.len ? plain.width - (int)text.len : 0;
-    bool left = strchr(d->flags, '-') != NULL;
-    if (!left)
-        aw_buf_printf(out, "%*s", pad, "");
-    aw_buf_add(out, text.ptr, text.len);
-    if (left)
-        aw_buf_printf(out, "%*s", pad, "");
-    aw_buf_fini(&text);
-}
-
-static void print_integer(struct aw_buf *out, const struct directive *d, struct args *args)
-{
-    char spec[48];
-    bool is_signed = d->conversion == 'd' || d->conversion == 'i';
-    uint64_t raw = arg_take(args, d->longs ? 8 : 4);
-    int64_t value = d->longs ? (int64_t)raw : is_signed ? (int32_t)raw : (int64_t)(uint32_t)raw;
-    if (d->halves == 1)
-        value = is_signed ? (int16_t)value : (uint16_t)value;
-    else if (d->halves >= 2)
-        value = is_signed ? (int8_t)value : (uint8_t)value;
-    directive_spec(d, "ll", d->conversion, spec);
-#pragma GCC diagnostic push
-#pragma GCC diagnostic ignored "-Wformat-nonliteral"
-    aw_buf_printf(out, spec, (long long)value);
-#pragma GCC diagnostic pop
-}
-
-/* One directive with its argument; false when it is none: then its text is printed as it stands. */
-static bool print_directive(struct aw_buf *out, const struct directive *d, struct args *args)
-{
-    char spec[48];
-    uint64_t raw;
-    double real;
-    if (!d->conversion)
-        return false;
-#pragma GCC diagnostic push
-#pragma GCC diagnostic ignored "-Wformat-nonliteral"
-    switch (d->conversion) {
-    case 'd': case 'i': case 'u': case 'o': case 'x': case 'X':
-        print_integer(out, d, args);
-        return true;
-    case 'c':
-        directive_spec(d, "", 'c', spec);
-        aw_buf_printf(out, spec, (int)arg_take(args, 4));
-        return true;
-    case 'e': case 'E': case 'f': case 'F': case 'g': case 'G': case 'a': case 'A':
-        raw = arg_take(args, 8);
-        memcpy(&real, &raw, sizeof real);
-        directive_spec(d, "", d->conversion, spec);
-        aw_buf_printf(out, spec, real);
-        return true;
-    case 'p':
-        directive_spec(d, "", 'p', spec);
-        aw_buf_printf(out, spec, (void *)(uintptr_t)arg_take(args, 8));
-        return true;
-    case 's':
-        print_string(out, d, (const char *)(uintptr_t)arg_take(args, 8));
-        return true;
-    default:
-        return false;
-    }
-#pragma GCC diagnostic pop
-}
-
-/* A NUL-terminated copy of a string of the kernel (owned by the caller), or NULL when it is not readable. */
 static char *string_copy(const char *s)
 {
-    struct aw_buf text = { 0 };
-    char part[512];
-    long got;
-    do {
-        got = s ? aw_host_peek_string(part, s + text.len, sizeof part) : -1;
-        /* The last part may lie just before memory that is not there: then by single bytes. */
-        if (got < 0 && s) {
-            long one;
-            while ((one = aw_host_peek_string(part, s + text.len, 1)) == 1)
-                aw_buf_add(&text, part, 1);
-            got = one;
-            break;
-        }
-        if (got > 0)
-            aw_buf_add(&text, part, (size_t)got);
-    } while (got == (long)sizeof part && text.len < PRINT_LIMIT);
-    if (got < 0 || text.failed) {
-        aw_buf_fini(&text);
-        return NULL;
-    }
-    return text.ptr ? text.ptr : calloc(1, 1);
-}
-
-static int32_t format(struct aw_buf *out, const char *fmt, struct args *args)
-{
-    int32_t n = 0;
-    for (const char *p = fmt; *p && !args->failed;) {
-        const char *percent = strchrnul(p, '%');
-        aw_buf_add(out, p, (size_t)(percent - p));
-        if (!*percent)
-            break;
-        p = percent + 1;
-        if (*p == '%') {
-            aw_buf_add(out, "%", 1);
-            p++;
-            continue;
-        }
-        struct directive d;
-        directive_parse(&d, p, args, &n);
-        if (print_directive(out, &d, args))
-            n++;
-        else
-            aw_buf_add(out, percent, (size_t)(d.end - percent));
-        p = d.end;
-    }
-    return n;
+    return aw_kprint_string((uintptr_t)s, &memory);
 }
 
 int32_t aw_host_vprintf(struct aw_host_block *block, const char *fmt, const void *packed)
 {
     struct aw_buf out = { 0 };
-    struct args args = { packed, false };
     aw_host_thread.service++;
     int32_t n = -1;
     char *text = string_copy(fmt);
     if (text) {
-        n = format(&out, text, &args);
-        if (args.failed)
-            n = -1;
+        n = aw_kprint(&out, text, (uintptr_t)packed, &memory);
         print_add(&out);
     }
     aw_buf_fini(&out);
@@ -342,9 +116,13 @@ void aw_host_assert_fail(struct aw_host_block *block, const char *message, const
     const uint32_t *shape = block->launch->block;
     aw_host_thread.service++;
     char *m = string_copy(message), *fi = string_copy(file), *fu = string_copy(function);
-    fprintf(stderr, "%s:%u: %s: block: [%u,%u,%u], thread: [%u,%u,%u] Assertion `%s` failed.\n", fi ? fi : "?", line,
-            fu ? fu : "?", block->ctaid[0], block->ctaid[1], block->ctaid[2], thread_linear % shape[0],
-            thread_linear / shape[0] % shape[1], thread_linear / shape[0] / shape[1], m ? m : "?");
+    const uint32_t thread[3] = { thread_linear % shape[0], thread_linear / shape[0] % shape[1],
+                                 thread_linear / shape[0] / shape[1] };
+    struct aw_buf out = { 0 };
+    aw_kprint_assert(&out, m, fi, line, fu, block->ctaid, thread);
+    if (out.len)
+        fwrite(out.ptr, 1, out.len, stderr);
+    aw_buf_fini(&out);
     free(m);
     free(fi);
     free(fu);
@@ -360,9 +138,11 @@ void aw_host_trap(struct aw_host_block *block, uint32_t status, const char *what
     if (status == AW_OK || status >= AW_STATUS_COUNT)
         status = AW_ERR_LAUNCH_FAILED;
     if (aw_host_op_kill(run->op, (int)status)) {
-        char *text = string_copy(what);
-        aw_err("kernel %s: %s in block (%u,%u,%u), warp %u", run->op->kernel.name, text ? text : "trap", block->ctaid[0],
-               block->ctaid[1], block->ctaid[2], block->warp);
+        char *text = string_copy(what), place[800];
+        const char *caller = (const char *)__builtin_return_address(0) - 1; /* where that is the kernel */
+        aw_err("kernel %s: %s in block (%u,%u,%u), warp %u%s", run->op->kernel.name, text ? text : "trap", block->ctaid[0],
+               block->ctaid[1], block->ctaid[2], block->warp,
+               aw_host_locate(&run->op->kernel, caller, place, sizeof place));
         free(text);
     }
     aw_host_thread.service--;

@@ -79,12 +79,35 @@ int aw_host_op_create(enum aw_host_op_kind kind, struct aw_host_op **ret_op)
     op->users = 0;
     atomic_store_explicit(&op->claimed, 0, memory_order_relaxed);
     atomic_store_explicit(&op->killed, 0, memory_order_relaxed);
+    atomic_store_explicit(&op->small, false, memory_order_relaxed);
     *ret_op = op;
     return AW_OK;
 }
 
+char *aw_host_op_buffer(struct aw_host_op *op, size_t size)
+{
+    if (size <= sizeof op->kernarg)
+        return op->kernarg;
+    if (size > op->large_size) {
+        char *grown = aligned_alloc(64, (size + 63) & ~(size_t)63);
+        if (!grown)
+            return NULL;
+        free(op->large);
+        op->large = grown;
+        op->large_size = size;
+    }
+    return op->large;
+}
+
 void aw_host_op_discard(struct aw_host_op *op)
 {
+    /* Arguments of kernels are kept for the next; thousands of copies' data are not. */
+    enum { KEPT = 4096 };
+    if (op->large_size > KEPT) {
+        free(op->large);
+        op->large = NULL;
+        op->large_size = 0;
+    }
     op->next = aw_host.free_ops;
     aw_host.free_ops = op;
 }
@@ -170,6 +193,9 @@ static void op_start(struct aw_host_op *op)
         return;
     case AW_HOST_OP_CALLBACK:
         callback_enqueue(op);
+        return;
+    case AW_HOST_OP_VALUE:
+        aw_host_value_start(op);
         return;
     case AW_HOST_OP_INLINE: /* the submitting thread does it */
         return;
@@ -305,6 +331,8 @@ int aw_host_op_submit(struct aw_host_stream *stream, struct aw_host_op *op)
     int status = submit_after(stream, op, NULL, 0);
     if (status == AW_OK)
         pump();
+    else
+        aw_host_op_discard(op);
     return status;
 }
 
@@ -336,6 +364,7 @@ static void wait_for(struct aw_host_stream *s, uint64_t seq)
     while (completed(s) < seq) {
         if (s->head && aw_host_pool_help(s->head))
             continue;
+        aw_host_pool_nudge();
         if (!waiting) {
             if (spin(s, seq))
                 break;
@@ -354,6 +383,7 @@ static void wait_for(struct aw_host_stream *s, uint64_t seq)
         *at = w.next;
         pthread_cond_destroy(&w.cond);
     }
+    aw_host_pool_nudge();
     stream_unref(s);
 }
 
@@ -488,6 +518,19 @@ int aw_host_stream_wait(int dev, struct aw_stream *stream, struct aw_event *even
     return status;
 }
 
+bool aw_host_helper_start(void *(*fn)(void *))
+{
+    pthread_t thread;
+    sigset_t all, old;
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &old);
+    int error = pthread_create(&thread, NULL, fn, NULL);
+    pthread_sigmask(SIG_SETMASK, &old, NULL);
+    if (error == 0)
+        pthread_detach(thread);
+    return error == 0;
+}
+
 /* ---- callbacks: on one thread of their own, so that user code never holds a worker ---- */
 
 static void *callback_main(void *arg)
@@ -516,19 +559,9 @@ static void *callback_main(void *arg)
 
 static bool callback_thread(void)
 {
-    if (aw_host.callback_started)
-        return true;
-    pthread_t thread;
-    sigset_t all, old;
-    sigfillset(&all);
-    pthread_sigmask(SIG_SETMASK, &all, &old);
-    int error = pthread_create(&thread, NULL, callback_main, NULL);
-    pthread_sigmask(SIG_SETMASK, &old, NULL);
-    if (error)
-        return false;
-    pthread_detach(thread);
-    aw_host.callback_started = true;
-    return true;
+    if (!aw_host.callback_started)
+        aw_host.callback_started = aw_host_helper_start(callback_main);
+    return aw_host.callback_started;
 }
 
 static void callback_enqueue(struct aw_host_op *op)
@@ -555,8 +588,6 @@ int aw_host_stream_callback(int dev, struct aw_stream *stream, void (*fn)(void *
         op->callback.fn = fn;
         op->callback.user = user;
         status = aw_host_op_submit(aw_host_stream_of(stream), op);
-        if (status != AW_OK)
-            aw_host_op_discard(op);
     }
     aw_host_unlock();
     return status;
@@ -697,6 +728,7 @@ void aw_host_streams_forked(void)
     aw_host.callback_head = aw_host.callback_tail = NULL;
     aw_host.callback_started = false;
     pthread_cond_init(&aw_host.callback_work, NULL);
+    aw_host_values_forked();
     int none = 0;
     if (lost) /* work was under way that only the parent's threads could end */
         atomic_compare_exchange_strong(&aw_host.fault, &none, AW_ERR_NOT_INITIALIZED);

@@ -472,6 +472,7 @@ int main(int argc, char **argv)
     run(block_tests, argc > 2 ? argv[2] : NULL);
     run(stream_tests, argc > 2 ? argv[2] : NULL);
     run(fault_tests, argc > 2 ? argv[2] : NULL);
+    run(limit_tests, argc > 2 ? argv[2] : NULL);
     fprintf(stderr, failures ? "%d FAILED\n" : "all passed\n", failures);
     return failures != 0;
 }

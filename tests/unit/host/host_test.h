@@ -16,7 +16,7 @@ struct test {
     void (*run)(void);
 };
 
-extern const struct test block_tests[], stream_tests[], fault_tests[]; /* name NULL ends */
+extern const struct test block_tests[], stream_tests[], fault_tests[], limit_tests[]; /* name NULL ends */
 
 #define P (&aw_provider_host)
 

@@ -69,6 +69,37 @@ static void test_config(void)
     device_free(out);
 }
 
+/* Code for some blocks runs no others. */
+static void test_code_for_shapes(void)
+{
+    static const struct {
+        const char *kernel;
+        uint32_t block[3];
+        int status;
+    } cases[] = {
+        { "one_shape", { 20, 5, 1 }, AW_OK },
+        { "one_shape", { 100, 1, 1 }, AW_ERR_INVALID_CONFIG },
+        { "one_shape", { 20, 5, 2 }, AW_ERR_INVALID_CONFIG },
+        { "whole_rows", { 32, 1, 1 }, AW_OK },
+        { "whole_rows", { 96, 2, 3 }, AW_OK },
+        { "whole_rows", { 16, 4, 1 }, AW_ERR_INVALID_CONFIG },
+        { "whole_rows", { 100, 1, 1 }, AW_ERR_INVALID_CONFIG },
+        { "empty", { 100, 1, 1 }, AW_OK },
+    };
+    int value;
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct aw_launch l = { .grid = { 2, 1, 1 }, .block = { cases[i].block[0], cases[i].block[1], cases[i].block[2] } };
+        EQ(P->launch(0, kernel(cases[i].kernel), &l, NULL), cases[i].status);
+    }
+    EQ(P->device_sync(0), AW_OK);
+    EQ(P->function_attr(kernel("one_shape"), AW_FN_MAX_THREADS, &value), AW_OK);
+    EQ(value, 100);
+    EQ(P->function_attr(kernel("whole_rows"), AW_FN_MAX_THREADS, &value), AW_OK);
+    EQ(value, 1024);
+    EQ(P->occupancy(kernel("whole_rows"), 128, 0, &value), AW_OK);
+    EQ(value > 0, 1);
+}
+
 static void test_big_args(void)
 {
     struct {
@@ -101,6 +132,53 @@ static void test_reverse(void)
         EQ(wrong, 0);
         device_free(data);
     }
+}
+
+/* Many blocks with barriers, so that a worker runs several on the same stacks: indices in three dimensions. */
+static void test_block_chain(void)
+{
+    enum { X = 37, Y = 9, Z = 5, THREADS = 100, N = X * Y * Z * THREADS };
+    int32_t *data = device_alloc(N * 4);
+    uint64_t args[8] = { (uintptr_t)data };
+    struct aw_launch l = { .grid = { X, Y, Z }, .block = { THREADS, 1, 1 }, .shared_bytes = THREADS * 4, .kernarg = args,
+                           .kernarg_size = sizeof args };
+    for (int i = 0; i < N; i++)
+        data[i] = i;
+    EQ(P->launch(0, kernel("reverse"), &l, NULL), AW_OK);
+    EQ(P->device_sync(0), AW_OK);
+    int wrong = 0;
+    for (int i = 0; i < N; i++)
+        wrong += data[i] != i / THREADS * THREADS + THREADS - 1 - i % THREADS;
+    EQ(wrong, 0);
+    device_free(data);
+}
+
+/* What a block leaves at a barrier is not the next block's. */
+static void test_leftover(void)
+{
+    uint32_t *errors = device_alloc(4);
+    EQ(launch("leftover", 4000, 128, NULL, 1, errors), AW_OK);
+    EQ(P->device_sync(0), AW_OK);
+    EQ(*errors, 0);
+    device_free(errors);
+}
+
+static void test_mixed(void)
+{
+    enum { BLOCKS = 24, ROUNDS = 60 };
+    uint32_t *errors = device_alloc(4), *done = device_alloc(4);
+    for (uint32_t warps = 1; warps <= 14; warps++) {
+        uint64_t args[8] = { (uintptr_t)errors, warps * 1000, ROUNDS, (uintptr_t)done };
+        struct aw_launch l = { .grid = { BLOCKS, 1, 1 }, .block = { warps * 32, 1, 1 }, .shared_bytes = 64, .kernarg = args,
+                               .kernarg_size = sizeof args };
+        *done = 0;
+        EQ(P->launch(0, kernel("mixed"), &l, NULL), AW_OK);
+        EQ(P->device_sync(0), AW_OK);
+        EQ(*errors, 0);
+        EQ(*done, BLOCKS * warps);
+    }
+    device_free(errors);
+    device_free(done);
 }
 
 static void test_rounds(void)
@@ -286,8 +364,12 @@ static void test_heap(void)
 const struct test block_tests[] = {
     { "add", test_add },
     { "config", test_config },
+    { "code_for_shapes", test_code_for_shapes },
     { "big_args", test_big_args },
     { "reverse", test_reverse },
+    { "block_chain", test_block_chain },
+    { "leftover", test_leftover },
+    { "mixed", test_mixed },
     { "rounds", test_rounds },
     { "reduce", test_reduce },
     { "named", test_named },

@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -106,7 +107,7 @@ static void test_signals(void)
     EXPECT_FAULT(AW_ERR_LAUNCH_FAILED, "kernel divide", "arithmetic");
     capture_begin(2);
     EQ(launch("illegal", 1, 32, NULL, 0), AW_OK);
-    EXPECT_FAULT(AW_ERR_LAUNCH_FAILED, "kernel illegal", "illegal instruction");
+    EXPECT_FAULT(AW_ERR_ILLEGAL_INSTRUCTION, "kernel illegal", "illegal instruction");
 }
 
 static void test_overflow(void)
@@ -142,6 +143,28 @@ static void test_deadlock(void)
     capture_begin(2);
     EQ(launch("bad_barrier", 3, 128, NULL, 0), AW_OK);
     EXPECT_FAULT(AW_ERR_LAUNCH_FAILED, "kernel bad_barrier", "barrier 16 does not exist");
+}
+
+/* Waiting for a value of memory that goes away; and for one that nobody sets any more after a fault. */
+static void test_values_fault(void)
+{
+    struct aw_stream *s;
+    uint32_t *value = device_alloc(4);
+    void *gone = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    EQ(P->stream_create(0, AW_STREAM_NON_BLOCKING, 0, &s), AW_OK);
+    capture_begin(2);
+    EQ(P->stream_wait_value(0, s, gone, 1, 4, AW_WAIT_EQ), AW_OK);
+    sleep_ms(3);
+    munmap(gone, 4096);
+    EXPECT_FAULT(AW_ERR_ILLEGAL_ADDRESS, "waits for a value at 0x");
+    EQ(P->stream_write_value(0, s, gone, 1, 4), AW_ERR_INVALID_VALUE); /* told to the caller: no fault of the device */
+    EQ(P->device_fault(0), AW_OK);
+    capture_begin(2);
+    EQ(P->stream_wait_value(0, s, value, 1, 4, AW_WAIT_EQ), AW_OK);
+    EQ(launch("wild", 1, 32, NULL, 1, 0ull), AW_OK);
+    EXPECT_FAULT(AW_ERR_ILLEGAL_ADDRESS, "kernel wild");
+    P->stream_destroy(s);
+    device_free(value);
 }
 
 /* A fault ends blocks that would otherwise wait for ever, and what is queued behind is not run. */
@@ -231,6 +254,7 @@ const struct test fault_tests[] = {
     { "overflow", test_overflow },
     { "trap", test_trap },
     { "deadlock", test_deadlock },
+    { "values_fault", test_values_fault },
     { "fault_spreads", test_fault_spreads },
     { "copy_faults", test_copy_faults },
     { "chain", test_chain },

@@ -164,6 +164,121 @@ static void test_event_time(void)
     P->event_destroy(e[1]);
 }
 
+/* Each comparison: a value that does not do, in a stream that therefore stays busy, and one that does. */
+static void test_value_waits(void)
+{
+    static const struct {
+        enum aw_wait how;
+        unsigned bytes;
+        uint64_t value, before, after;
+    } cases[] = {
+        { AW_WAIT_GEQ, 4, 5, 4, 5 },
+        { AW_WAIT_GEQ, 4, 0x80000001, 5, 0x80000002 }, /* 5 is behind, in a circle */
+        { AW_WAIT_GEQ, 4, 0xfffffff0, 0xffffffef, 3 },
+        { AW_WAIT_GEQ, 8, 1ull << 40, 7, 1ull << 41 },
+        { AW_WAIT_EQ, 4, 9, 10, 9 },
+        { AW_WAIT_EQ, 8, 9, 9 | 1ull << 32, 9 },
+        { AW_WAIT_AND, 4, 6, 0xfffffff9, 2 },
+        { AW_WAIT_AND, 8, 1ull << 63, 1ull << 62, 3ull << 62 },
+        { AW_WAIT_NOR, 4, 0xf, 0xfffffff0, 0x7fffffff },
+        { AW_WAIT_NOR, 8, 0xf, ~0xfull, 0xffffffff },
+    };
+    struct aw_stream *s;
+    uint64_t *flag = device_alloc(8);
+    EQ(P->stream_create(0, 0, 0, &s), AW_OK);
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        __atomic_store_n(flag, cases[i].before, __ATOMIC_RELEASE);
+        EQ(P->stream_wait_value(0, s, flag, cases[i].value, cases[i].bytes, cases[i].how), AW_OK);
+        sleep_ms(3);
+        EQ(P->stream_query(0, s), AW_ERR_NOT_READY);
+        __atomic_store_n(flag, cases[i].after, __ATOMIC_RELEASE);
+        EQ(P->stream_sync(0, s), AW_OK);
+        EQ(P->stream_wait_value(0, s, flag, cases[i].value, cases[i].bytes, cases[i].how), AW_OK); /* it is there already */
+        EQ(P->stream_query(0, s), AW_OK);
+    }
+    EQ(P->stream_wait_value(0, s, flag, 0, 2, AW_WAIT_EQ), AW_ERR_INVALID_VALUE);
+    EQ(P->stream_wait_value(0, s, (char *)flag + 2, 0, 4, AW_WAIT_EQ), AW_ERR_INVALID_VALUE);
+    EQ(P->stream_wait_value(0, s, flag, 0, 4, (enum aw_wait)4), AW_ERR_INVALID_VALUE);
+    EQ(P->stream_wait_value(0, s, NULL, 0, 4, AW_WAIT_EQ), AW_ERR_INVALID_VALUE);
+    EQ(P->stream_write_value(0, s, (char *)flag + 4, 0, 8), AW_ERR_INVALID_VALUE);
+    EQ(P->stream_write_value(1, s, flag, 0, 8), AW_ERR_INVALID_DEVICE);
+    P->stream_destroy(s);
+    device_free(flag);
+}
+
+/* Writes come after what is before them, and waits hold up what is behind them and nothing else. */
+static void test_value_order(void)
+{
+    enum { ROUNDS = 200 };
+    struct log log = log_create(2 * ROUNDS + 8);
+    uint32_t *flag = device_alloc(4), *values = device_alloc(16);
+    struct aw_stream *a, *b, *c;
+    EQ(P->stream_create(0, AW_STREAM_NON_BLOCKING, 0, &a), AW_OK);
+    EQ(P->stream_create(0, AW_STREAM_NON_BLOCKING, 0, &b), AW_OK);
+    EQ(P->stream_create(0, AW_STREAM_NON_BLOCKING, 0, &c), AW_OK);
+    EQ(P->stream_write_value(0, a, values, 0x1122334455667788, 4), AW_OK); /* idle: at once, and 4 bytes only */
+    EQ(values[0], 0x55667788);
+    EQ(values[1], 0);
+    EQ(P->stream_write_value(0, a, values, 0x1122334455667788, 8), AW_OK);
+    EQ(values[1], 0x11223344);
+    values[0] = 0;
+    EQ(launch("gate", 1, 32, a, 1, flag), AW_OK);
+    append(&log, 0, a);
+    EQ(P->stream_write_value(0, a, values, 1, 4), AW_OK);
+    EQ(P->stream_wait_value(0, b, values, 1, 4, AW_WAIT_EQ), AW_OK);
+    append(&log, 1, b);
+    append(&log, 100, c); /* runs, though both others wait */
+    EQ(P->stream_sync(0, c), AW_OK);
+    sleep_ms(5);
+    EQ(__atomic_load_n(log.n, __ATOMIC_ACQUIRE), 1);
+    EQ(__atomic_load_n(values, __ATOMIC_ACQUIRE), 0);
+    open_gate(flag);
+    EQ(P->stream_sync(0, b), AW_OK);
+    EQ(log.entries[1], 0);
+    EQ(log.entries[2], 1);
+    /* Two streams hand on to each other, and streams may go while they wait. */
+    *log.n = 0;
+    for (uint32_t i = 0; i < ROUNDS; i++) {
+        EQ(P->stream_wait_value(0, b, &values[2], i + 1, 4, AW_WAIT_GEQ), AW_OK);
+        append(&log, 2 * i + 1, b);
+        EQ(P->stream_write_value(0, b, &values[3], i + 1, 4), AW_OK);
+    }
+    for (uint32_t i = 0; i < ROUNDS; i++) {
+        EQ(P->stream_wait_value(0, a, &values[3], i, 4, AW_WAIT_GEQ), AW_OK);
+        append(&log, 2 * i, a);
+        EQ(P->stream_write_value(0, a, &values[2], i + 1, 4), AW_OK);
+    }
+    P->stream_destroy(a);
+    P->stream_destroy(b);
+    EQ(P->device_sync(0), AW_OK);
+    EQ(*log.n, 2 * ROUNDS);
+    int wrong = 0;
+    for (uint32_t i = 0; i < 2 * ROUNDS; i++)
+        wrong += log.entries[i] != i;
+    EQ(wrong, 0);
+    P->stream_destroy(c);
+    device_free(flag);
+    device_free(values);
+    log_destroy(&log);
+}
+
+/* A long wait costs next to no processor time. */
+static void test_value_idle(void)
+{
+    uint32_t *value = device_alloc(4);
+    struct timespec a, b;
+    EQ(P->stream_wait_value(0, NULL, value, 1, 4, AW_WAIT_EQ), AW_OK);
+    sleep_ms(20);
+    clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &a);
+    sleep_ms(200);
+    clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &b);
+    CHECK((b.tv_sec - a.tv_sec) * 1000000000 + (b.tv_nsec - a.tv_nsec) < 20000000);
+    EQ(P->stream_query(0, NULL), AW_ERR_NOT_READY);
+    __atomic_store_n(value, 1, __ATOMIC_RELEASE);
+    EQ(P->stream_sync(0, NULL), AW_OK);
+    device_free(value);
+}
+
 struct callback {
     struct log *log;
     uint32_t value;
@@ -271,6 +386,41 @@ static void test_copy3d(void)
     }
 }
 
+/* The source may change when the call has returned, also where the copy has to wait for its turn. */
+static void test_copy_pageable(void)
+{
+    static const size_t sizes[] = { 1, 512, 513, 5000, 65536 };
+    enum { N = sizeof sizes / sizeof *sizes, SLOT = 65536 };
+    uint32_t *flag = device_alloc(4);
+    unsigned char *dst = device_alloc(N * SLOT), *src = malloc(SLOT);
+    struct aw_stream *s;
+    EQ(P->stream_create(0, AW_STREAM_NON_BLOCKING, 0, &s), AW_OK);
+    for (int busy = 0; busy < 2; busy++) {
+        *flag = !busy;
+        EQ(launch("gate", 1, 32, s, 1, flag), AW_OK);
+        if (!busy)
+            EQ(P->stream_sync(0, s), AW_OK);
+        for (size_t i = 0; i < N; i++) {
+            memset(src, (int)(busy * 16 + i + 1), sizes[i]);
+            EQ(P->copy_pageable(0, dst + i * SLOT, src, sizes[i], s), AW_OK);
+            memset(src, 0xee, sizes[i]);
+            EQ(dst[i * SLOT], i + 1); /* in the second round what the first has left */
+        }
+        EQ(P->copy_pageable(0, dst, (void *)16, 64, s), AW_ERR_INVALID_VALUE);
+        EQ(P->copy_pageable(0, dst, src, 65537, s), AW_ERR_NOT_SUPPORTED);
+        open_gate(flag);
+        EQ(P->stream_sync(0, s), AW_OK);
+        for (size_t i = 0; i < N; i++) {
+            EQ(dst[i * SLOT], busy * 16 + i + 1);
+            EQ(dst[i * SLOT + sizes[i] - 1], busy * 16 + i + 1);
+        }
+    }
+    P->stream_destroy(s);
+    free(src);
+    device_free(dst);
+    device_free(flag);
+}
+
 /* Copies and kernels of one stream in alternation, large enough to be split over the workers. */
 static void test_copy_order(void)
 {
@@ -373,6 +523,32 @@ static void test_stress(void)
         pthread_join(threads[i], NULL);
 }
 
+/* While every worker has long kernels, and more than enough, a short one in another stream still gets its turn. */
+static void test_turns(void)
+{
+    enum { LONG_MAX = 16, BLOCKS = 400 };
+    struct aw_stream *busy[LONG_MAX], *s;
+    int n;
+    EQ(P->device_attr(0, AW_DEV_MULTIPROCESSORS, &n), AW_OK);
+    n = n > LONG_MAX ? LONG_MAX : n;
+    EQ(P->stream_create(0, AW_STREAM_NON_BLOCKING, 0, &s), AW_OK);
+    for (int i = 0; i < n; i++) {
+        EQ(P->stream_create(0, AW_STREAM_NON_BLOCKING, 0, &busy[i]), AW_OK);
+        EQ(launch("linger", BLOCKS, 32, busy[i], 1, (uint64_t)1000000), AW_OK);
+    }
+    sleep_ms(5);
+    EQ(launch("empty", 1, 32, s, 0), AW_OK);
+    while (P->stream_query(0, s) == AW_ERR_NOT_READY) /* waiting would help it along */
+        sleep_ms(1);
+    for (int i = 0; i < n; i++)
+        EQ(P->stream_query(0, busy[i]), AW_ERR_NOT_READY);
+    for (int i = 0; i < n; i++) {
+        EQ(P->stream_sync(0, busy[i]), AW_OK);
+        P->stream_destroy(busy[i]);
+    }
+    P->stream_destroy(s);
+}
+
 /* Idle means idle: the process uses no processor time while nothing is queued. */
 static void test_idle(void)
 {
@@ -391,12 +567,17 @@ const struct test stream_tests[] = {
     { "legacy", test_legacy },
     { "events", test_events },
     { "event_time", test_event_time },
+    { "value_waits", test_value_waits },
+    { "value_order", test_value_order },
+    { "value_idle", test_value_idle },
     { "callbacks", test_callbacks },
     { "copies", test_copies },
     { "fills", test_fills },
     { "copy3d", test_copy3d },
+    { "copy_pageable", test_copy_pageable },
     { "copy_order", test_copy_order },
     { "stress", test_stress },
+    { "turns", test_turns },
     { "idle", test_idle },
     { NULL, NULL },
 };

@@ -65,6 +65,17 @@ static void empty(block *b, uint32_t warp)
 }
 BLOCKS(empty)
 
+/* For blocks of 20 x 5 alone, and for those whose rows are whole warps. */
+static void one_shape(block *b, uint32_t warp)
+{
+}
+BLOCKS(one_shape)
+
+static void whole_rows(block *b, uint32_t warp)
+{
+}
+BLOCKS(whole_rows)
+
 /* args: data, one int per thread; reverses each block through shared memory. */
 static void reverse(block *b, uint32_t warp)
 {
@@ -133,6 +144,72 @@ static void named(block *b, uint32_t warp)
     }
 }
 
+/* args: errors.  Even blocks leave a warp counted in at barrier 3; in odd ones the first warp waits there for the second. */
+static void leftover(block *b, uint32_t warp)
+{
+    volatile uint32_t *cell = (uint32_t *)b->shared;
+    if (warp > 1)
+        return;
+    if (block_linear(b) % 2 == 0) {
+        if (warp == 0)
+            SERVICE->barrier_arrive(b, 3, 64);
+    } else if (warp == 0) {
+        *cell = 0;
+        SERVICE->barrier(b, 3, 64);
+        if (*cell != 1)
+            __atomic_fetch_add(PTR(uint32_t, 0), 1, __ATOMIC_RELAXED);
+    } else {
+        *cell = 1;
+        SERVICE->barrier_arrive(b, 3, 64);
+    }
+}
+
+static inline uint32_t mixed_hash(uint64_t seed, uint32_t a, uint32_t b_)
+{
+    uint64_t x = (seed + a) * 0x9e3779b97f4a7c15u + b_ * 0xbf58476d1ce4e5b9u;
+    x ^= x >> 31;
+    return (uint32_t)((x * 0x94d049bb133111ebu) >> 33);
+}
+
+/* args: errors, seed, rounds, done.  The same random sequence of barriers of all kinds in every warp, with yields between, and warps that
+ * leave on the way.  At most 14 warps. */
+static void mixed(block *b, uint32_t warp)
+{
+    volatile uint32_t *slot = (uint32_t *)b->shared;
+    uint32_t n = (uint32_t)ARG(uint64_t, 16), warps = b->launch->warps, errors = 0, last[14];
+    uint64_t seed = ARG(uint64_t, 8) + block_linear(b) % 8;
+    for (uint32_t w = 0; w < warps; w++)
+        last[w] = mixed_hash(seed, w, 77) % (4 * n); /* three of four stay to the end */
+    for (uint32_t r = 1; r < n && r < last[warp]; r++) {
+        uint32_t op = mixed_hash(seed, r, 5) % 16, live = 0;
+        slot[warp] = r;
+        if (mixed_hash(seed, r, warp) % 32 == 0)
+            SERVICE->yield(b);
+        for (uint32_t w = 0; w < warps; w++)
+            live += r < last[w];
+        if (op == 0) {
+            if (warp / 2 * 2 + 1 < warps)
+                SERVICE->barrier(b, 1 + warp / 2, 64);
+            slot[warp] = r;
+        }
+        if (op == 1)
+            SERVICE->barrier(b, 9, 0);
+        else if (op == 2)
+            errors += SERVICE->barrier_reduce(b, 0, 0, 0, 1, 1) != live;
+        else if (op == 3)
+            errors += SERVICE->barrier_reduce(b, 15, warps * 32, 0, 1, 1) != live;
+        else
+            SERVICE->barrier(b, 0, op == 4 ? warps * 32 : 0);
+        errors += b->warp != warp;
+        for (uint32_t w = 0; w < warps; w++)
+            errors += r < last[w] && slot[w] != r;
+        SERVICE->barrier(b, 0, 0);
+    }
+    if (errors)
+        __atomic_fetch_add(PTR(uint32_t, 0), errors, __ATOMIC_RELAXED);
+    __atomic_fetch_add(PTR(uint32_t, 24), 1, __ATOMIC_RELAXED);
+}
+
 /* args: out.  Odd warps leave at once; the others meet at barriers all the same. */
 static void early(block *b, uint32_t warp)
 {
@@ -178,6 +255,15 @@ static void await_last(block *b, uint32_t warp)
     __atomic_fetch_add(PTR(uint32_t, 8), 1, __ATOMIC_RELAXED);
 }
 BLOCKS(await_last)
+
+/* args: nanoseconds.  Keeps its worker that long, and lets nobody else run. */
+static void linger(block *b, uint32_t warp)
+{
+    uint64_t until = SERVICE->globaltimer() + ARG(uint64_t, 0);
+    while (SERVICE->globaltimer() < until)
+        continue;
+}
+BLOCKS(linger)
 
 /* args: flag.  Runs until the host sets it. */
 static void gate(block *b, uint32_t warp)
@@ -341,6 +427,11 @@ BLOCKS(shape)
 #ifndef FLAGS
 #define FLAGS 0
 #endif
+#ifndef BLOCK_X
+#define BLOCK_X 0
+#define BLOCK_Y 0
+#define BLOCK_Z 0
+#endif
 #ifndef ABI
 #define ABI AW_HOST_ABI
 #endif
@@ -352,6 +443,7 @@ EXPORT const struct aw_host_object aw_host_object = {
     .stack_bytes = 16384,
     .kernarg_size = 0,
     .warps_per_call = 1,
+    .block = { BLOCK_X, BLOCK_Y, BLOCK_Z },
 #if !(FLAGS & 1)
     .blocks = CONCAT(KERNEL, _blocks),
 #endif
