@@ -115,14 +115,17 @@ static int compile_with(struct aw_compiler_module *module, struct ptx_func *kern
     struct diagnosed d = { diags, name };
     LLVMContextSetDiagnosticHandler(context, diagnostic, &d);
     struct ptx_lowered lowered;
-    int status = ptx_lower_kernel(module->ptx, kernel, target, context, &lowered, diags);
+    ptx_phase(AW_PHASE_LOWER);
+    int status = ptx_lower_kernel(module->ptx, kernel, target, context, options->lines == AW_LINES_ALL, &lowered, diags);
     if (status == AW_OK) {
         struct ptx_finish finish = { options, emit, name, lowered.static_shared, lowered.param_size, lowered.kernarg_size,
                                      lowered.flags };
         status = emit_lowered(target, &lowered, &finish, ret, diags);
         LLVMDisposeModule(lowered.module);
     }
+    ptx_phase(AW_PHASE_OTHER);
     LLVMContextDispose(context);
+    ptx_phase(AW_PHASE_OTHER);
     return status;
 }
 
@@ -132,6 +135,7 @@ int aw_compiler_compile(struct aw_compiler_module *module, const char *kernel, c
 {
     struct aw_buf diags = { 0 };
     struct ptx_result result = { 0 };
+    ptx_phases_begin();
     ptx_llvm_init();
     const struct ptx_target *target = options->target ? ptx_target_find(options->target) : NULL;
     struct ptx_func *func = ptx_find_kernel(module->ptx, aw_str_from(kernel));

@@ -1,4 +1,4 @@
-// Linking with lld in this process: one relocatable object in, one shared object out.  The only C++ of the project.
+// Linking with lld in this process: relocatable objects in, one shared object out.  The only C++ of the project.
 // lld keeps global state, so that links are serialised; it reports errors and returns, and only when it says that it cannot run
 // again does this room refuse further links.
 // SPDX-License-Identifier: Apache-2.0
@@ -26,9 +26,9 @@ namespace {
 std::mutex lock;
 bool broken;
 
-// A private directory with the two files; removed with it.
+// A private directory with the files; removed with it.
 struct Files {
-    std::string dir, object, output;
+    std::string dir, objects[2], output;
 
     Files()
     {
@@ -39,7 +39,8 @@ struct Files {
         if (!mkdtemp(path.data()))
             return;
         dir = path.data();
-        object = dir + "/kernel.o";
+        objects[0] = dir + "/kernel.o";
+        objects[1] = dir + "/soft.o";
         output = dir + "/kernel.so";
     }
 
@@ -47,7 +48,8 @@ struct Files {
     {
         if (dir.empty())
             return;
-        unlink(object.c_str());
+        for (const std::string &object : objects)
+            unlink(object.c_str());
         unlink(output.c_str());
         rmdir(dir.c_str());
     }
@@ -83,10 +85,12 @@ bool read_file(const std::string &path, ptx_result *ret)
     return true;
 }
 
-int run_lld(const char *machine, const Files &files, aw_buf *diags)
+int run_lld(const char *machine, const Files &files, unsigned n, aw_buf *diags)
 {
     std::vector<const char *> args = { "ld.lld", "-m", machine, "-shared", "--no-undefined", "--threads=1",
-                                       "-o", files.output.c_str(), files.object.c_str() };
+                                       "-o", files.output.c_str() };
+    for (unsigned i = 0; i < n; i++)
+        args.push_back(files.objects[i].c_str());
     std::string out, err;
     llvm::raw_string_ostream out_stream(out), err_stream(err);
     lld::Result result = lld::lldMain(args, out_stream, err_stream, { { lld::Gnu, &lld::elf::link } });
@@ -106,7 +110,7 @@ int run_lld(const char *machine, const Files &files, aw_buf *diags)
 
 } // namespace
 
-extern "C" int ptx_link_shared(const char *machine, const char *object, size_t size, struct ptx_result *ret,
+extern "C" int ptx_link_shared(const char *machine, const struct ptx_bytes *objects, unsigned n, struct ptx_result *ret,
                                struct aw_buf *diags)
 {
     std::lock_guard<std::mutex> guard(lock);
@@ -115,11 +119,14 @@ extern "C" int ptx_link_shared(const char *machine, const char *object, size_t s
         return AW_ERR_NOT_SUPPORTED;
     }
     Files files;
-    if (files.dir.empty() || !write_file(files.object, object, size)) {
+    bool written = !files.dir.empty();
+    for (unsigned i = 0; written && i < n; i++)
+        written = write_file(files.objects[i], objects[i].bytes, objects[i].size);
+    if (!written) {
         aw_buf_printf(diags, "<link>:0:0: error: cannot write a temporary file: %s\n", strerror(errno));
         return AW_ERR_OS;
     }
-    int status = run_lld(machine, files, diags);
+    int status = run_lld(machine, files, n, diags);
     if (status != AW_OK)
         return status;
     if (read_file(files.output, ret))

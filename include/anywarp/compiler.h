@@ -17,7 +17,7 @@ extern "C" {
 
 /* Part of every cache key, beside a digest of the compiler's own sources.  Raise it when the manifest or an object's form
  * changes. */
-#define AW_COMPILER_ABI 1u
+#define AW_COMPILER_ABI 2u
 
 /* ---- Manifest: flat, position-independent bytes; little endian; offsets from its first byte; strings NUL-terminated.
  * The runtime checks it with aw_manifest_check before use, as it comes from disk or from another process. */
@@ -58,7 +58,8 @@ struct aw_manifest_var {
     uint32_t name;
     uint32_t space;             /* enum aw_var_space */
     uint64_t offset, size;      /* in the module's arena; size 0 for an unsized extern that nothing defined */
-    uint32_t align, pad;
+    uint32_t align;
+    uint32_t sampler;           /* of a .texref: the settings it begins with, enum aw_sampler (anywarp/texture.h) */
 };
 
 /* At load: *(uintN*)(arena + at) = arena + addend.  A managed variable whose storage the runtime puts elsewhere is reached
@@ -82,10 +83,17 @@ struct aw_compile_options {
     const char *target;
     uint32_t opt_level;          /* 0..3; 3 is usual, 0 for PTX marked debug */
     uint32_t code_object_version; /* AMDGPU: 4 or 5; 0 = 5 */
-    uint32_t block[3];           /* specialise for this block shape; 0,0,0 = general form */
+    /* Threads of the blocks that the code is for: x,y,z this shape alone; x,0,0 all whose rows are a multiple of x (at most 1024), which
+     * takes less code than 0,0,0, any.  A target may make code for more than what is asked. */
+    uint32_t block[3];
     uint32_t warps_per_vector;   /* host: 0 = choose */
-    uint32_t reserved[8];        /* 0 */
+    uint32_t lines;              /* enum aw_lines */
+    uint32_t reserved[7];        /* 0 */
 };
+
+/* Line tables in code objects (DWARF; never of any effect on code): where the PTX has .loc directives, as nvcc -lineinfo and -G write
+ * them, or in any case: then functions without .loc get the lines of the PTX text. */
+enum aw_lines { AW_LINES_LOC, AW_LINES_ALL };
 
 enum aw_emit { AW_EMIT_IR, AW_EMIT_IR_OPT, AW_EMIT_ASM, AW_EMIT_OBJ, AW_EMIT_CODE_OBJECT /* HSACO or host .so */ };
 
@@ -118,6 +126,14 @@ const struct aw_manifest *aw_compiler_manifest(const struct aw_compiler_module *
 int aw_compiler_compile(struct aw_compiler_module *module, const char *kernel, const struct aw_compile_options *options,
                         enum aw_emit emit, char **ret_bytes, size_t *ret_size, struct aw_kernel_info *ret_info,
                         char **ret_diags);
+
+/* Processor time, in ms, of the steps of this thread's last aw_compiler_compile. */
+enum aw_phase {
+    AW_PHASE_LOWER, AW_PHASE_OPTIMISE, AW_PHASE_STRUCTURE, AW_PHASE_VECTORISE, AW_PHASE_CLEAN_UP, AW_PHASE_CODE, AW_PHASE_LINK, AW_PHASE_OTHER,
+    AW_PHASE_COUNT
+};
+const char *aw_phase_name(enum aw_phase phase); /* "lower"; static */
+void aw_compiler_times(double ret_ms[AW_PHASE_COUNT]);
 
 /* Prints the linked module back as PTX; parsing it again gives an equal module.  Heap, caller frees; NULL: out of memory. */
 char *aw_compiler_print(const struct aw_compiler_module *module);

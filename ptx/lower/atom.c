@@ -10,11 +10,16 @@ static LLVMAtomicOrdering order_of(const struct ptx_instr *in)
                                           : LLVMAtomicOrderingMonotonic;
 }
 
-/* Without a word the scope is .gpu. */
-static unsigned scope_of(struct ptx_lower *l, const struct ptx_instr *in)
+unsigned ptx_scope(struct ptx_lower *l, const char *name)
 {
-    const char *name = ptx_has(in, PTX_MOD_CTA) ? "workgroup" : ptx_has(in, PTX_MOD_SYS) ? "" : "agent";
     return LLVMGetSyncScopeID(l->context, name, strlen(name));
+}
+
+/* Without a word the scope is .gpu. */
+static struct ptx_atomic atomic_of(struct ptx_lower *l, const struct ptx_instr *in)
+{
+    const char *scope = ptx_has(in, PTX_MOD_CTA) ? "workgroup" : ptx_has(in, PTX_MOD_SYS) ? "" : "agent";
+    return (struct ptx_atomic){ in, in->types[0], order_of(in), ptx_scope(l, scope) };
 }
 
 static LLVMAtomicOrdering failure_order(LLVMAtomicOrdering order)
@@ -24,59 +29,62 @@ static LLVMAtomicOrdering failure_order(LLVMAtomicOrdering order)
 }
 
 /* The old value. */
-static LLVMValueRef exchange_if(struct ptx_lower *l, const struct ptx_instr *in, LLVMValueRef p, LLVMValueRef expected,
+static LLVMValueRef exchange_if(struct ptx_lower *l, const struct ptx_atomic *a, LLVMValueRef p, LLVMValueRef expected,
                                 LLVMValueRef desired, LLVMValueRef *ret_swapped)
 {
-    LLVMAtomicOrdering order = order_of(in);
-    LLVMValueRef x = LLVMBuildAtomicCmpXchgSyncScope(l->builder, p, expected, desired, order, failure_order(order),
-                                                     scope_of(l, in));
+    LLVMValueRef x = LLVMBuildAtomicCmpXchgSyncScope(l->builder, p, expected, desired, a->order, failure_order(a->order), a->scope);
     LLVMSetAlignment(x, b_bits(expected) / 8);
     if (ret_swapped)
         *ret_swapped = b_field(l, x, 1);
     return b_field(l, x, 0);
 }
 
-/* Swaps in what `update` makes of the old bits until no one came between.  Returns the old bits. */
-typedef LLVMValueRef update_fn(struct ptx_lower *l, enum ptx_type type, LLVMValueRef old, LLVMValueRef b);
-static LLVMValueRef swap_loop(struct ptx_lower *l, const struct ptx_instr *in, enum ptx_type type, LLVMValueRef p,
-                              LLVMValueRef b, update_fn *update)
+/* ---- f16 and bf16: sums, minima and maxima, per half */
+static LLVMValueRef combine(struct ptx_lower *l, const struct ptx_atomic *a, LLVMValueRef x, LLVMValueRef y)
 {
-    LLVMTypeRef bits = ptx_int_type(l, ptx_type_bits(type));
+    if (ptx_has(a->in, PTX_MOD_ADD))
+        return b_fadd(l, x, y);
+    return ptx_minmax(l, ptx_has(a->in, PTX_MOD_MAX), false, x, y);
+}
+
+static LLVMValueRef update_half(struct ptx_lower *l, const struct ptx_atomic *a, bool bf16, LLVMValueRef old, LLVMValueRef by)
+{
+    if (!bf16)
+        return ptx_to_bits(l, combine(l, a, b_bitcast(l, old, l->f16), b_bitcast(l, by, l->f16)));
+    return ptx_f32_to_bf16(l, PTX_RN, combine(l, a, ptx_bf16_to_f32(l, old), ptx_bf16_to_f32(l, by)));
+}
+
+static LLVMValueRef update_small(struct ptx_lower *l, const struct ptx_atomic *a, LLVMValueRef old, LLVMValueRef by)
+{
+    bool bf16 = a->type == PTX_BF16 || a->type == PTX_BF16X2;
+    if (ptx_type_bits(a->type) == 16)
+        return update_half(l, a, bf16, old, by);
+    LLVMValueRef r = b_i32(l, 0);
+    for (unsigned i = 0; i < 2; i++) {
+        LLVMValueRef x = b_trunc(l, b_lshr(l, old, b_i32(l, 16 * i)), l->i16);
+        LLVMValueRef y = b_trunc(l, b_lshr(l, by, b_i32(l, 16 * i)), l->i16);
+        r = b_or(l, r, b_shl(l, b_zext(l, update_half(l, a, bf16, x, y), l->i32), b_i32(l, 16 * i)));
+    }
+    return r;
+}
+
+/* Swaps in what the old bits become until no one came between.  Returns the old bits. */
+static LLVMValueRef swap_loop(struct ptx_lower *l, const struct ptx_atomic *a, LLVMValueRef p, LLVMValueRef by)
+{
+    LLVMTypeRef bits = ptx_int_type(l, ptx_type_bits(a->type));
     LLVMValueRef first = LLVMBuildLoad2(l->builder, bits, p, ""), swapped;
-    LLVMSetAlignment(first, ptx_type_bits(type) / 8);
+    LLVMSetAlignment(first, ptx_type_bits(a->type) / 8);
     LLVMSetOrdering(first, LLVMAtomicOrderingMonotonic);
-    LLVMSetAtomicSyncScopeID(first, scope_of(l, in));
+    LLVMSetAtomicSyncScopeID(first, a->scope);
     LLVMBasicBlockRef before = LLVMGetInsertBlock(l->builder), loop = ptx_block_new(l, "swap");
     ptx_block_enter(l, loop);
     LLVMValueRef old = LLVMBuildPhi(l->builder, bits, "");
-    LLVMValueRef seen = exchange_if(l, in, p, old, ptx_to_bits(l, update(l, type, old, b)), &swapped);
+    LLVMValueRef seen = exchange_if(l, a, p, old, update_small(l, a, old, by), &swapped);
     LLVMBasicBlockRef done = ptx_block_new(l, ""), end = LLVMGetInsertBlock(l->builder);
     LLVMBuildCondBr(l->builder, swapped, done, loop);
     LLVMAddIncoming(old, (LLVMValueRef[]){ first, seen }, (LLVMBasicBlockRef[]){ before, end }, 2);
     LLVMPositionBuilderAtEnd(l->builder, done);
     return old; /* equals what was seen, as the swap succeeded */
-}
-
-/* ---- f16 and bf16 sums: per half */
-static LLVMValueRef add_small(struct ptx_lower *l, enum ptx_type element, LLVMValueRef old, LLVMValueRef b)
-{
-    if (element == PTX_F16)
-        return ptx_to_bits(l, b_fadd(l, b_bitcast(l, old, l->f16), b_bitcast(l, b, l->f16)));
-    return ptx_f32_to_bf16(l, PTX_RN, b_fadd(l, ptx_bf16_to_f32(l, old), ptx_bf16_to_f32(l, b)));
-}
-
-static LLVMValueRef update_add(struct ptx_lower *l, enum ptx_type type, LLVMValueRef old, LLVMValueRef b)
-{
-    if (type == PTX_F16 || type == PTX_BF16)
-        return add_small(l, type, old, b);
-    enum ptx_type element = type == PTX_F16X2 ? PTX_F16 : PTX_BF16;
-    LLVMValueRef r = b_i32(l, 0);
-    for (unsigned i = 0; i < 2; i++) {
-        LLVMValueRef x = b_trunc(l, b_lshr(l, old, b_i32(l, 16 * i)), l->i16);
-        LLVMValueRef y = b_trunc(l, b_lshr(l, b, b_i32(l, 16 * i)), l->i16);
-        r = b_or(l, r, b_shl(l, b_zext(l, add_small(l, element, x, y), l->i32), b_i32(l, 16 * i)));
-    }
-    return r;
 }
 
 /* ---- The operations LLVM knows */
@@ -108,39 +116,65 @@ static bool operation_of(const struct ptx_instr *in, enum ptx_type type, LLVMAto
     return true;
 }
 
-static LLVMValueRef read_modify_write(struct ptx_lower *l, const struct ptx_instr *in, enum ptx_type type, LLVMValueRef p,
-                                      LLVMValueRef b)
+LLVMValueRef ptx_atomic_update(struct ptx_lower *l, const struct ptx_atomic *a, LLVMValueRef p, LLVMValueRef by)
 {
     LLVMAtomicRMWBinOp op;
-    if (!operation_of(in, type, &op)) {
-        ptx_lower_unsupported(l, in, "atomic operation");
-        return b;
+    if (a->type == PTX_F16 || a->type == PTX_BF16 || a->type == PTX_F16X2 || a->type == PTX_BF16X2)
+        return swap_loop(l, a, p, ptx_to_bits(l, by));
+    if (!operation_of(a->in, a->type, &op)) {
+        ptx_lower_unsupported(l, a->in, "atomic operation");
+        return by;
     }
-    LLVMValueRef x = LLVMBuildAtomicRMWSyncScope(l->builder, op, p, b, order_of(in), scope_of(l, in));
-    LLVMSetAlignment(x, ptx_type_bits(type) / 8);
+    LLVMValueRef x = LLVMBuildAtomicRMWSyncScope(l->builder, op, p, by, a->order, a->scope);
+    LLVMSetAlignment(x, ptx_type_bits(a->type) / 8);
     return x;
 }
 
-/* `first` is the index of the address operand. */
-static LLVMValueRef atomic(struct ptx_lower *l, const struct ptx_instr *in, unsigned first)
+LLVMValueRef ptx_swap_128(struct ptx_lower *l, LLVMValueRef pointer, LLVMValueRef expected, LLVMValueRef value)
+{
+    if (LLVMGetPointerAddressSpace(LLVMTypeOf(pointer)) != AS_GENERIC)
+        pointer = b_spacecast(l, pointer, l->ptr[AS_GENERIC]);
+    LLVMValueRef args[4] = { pointer, expected ? expected : b_int(l->i128, 0), value, b_i32(l, expected != NULL) };
+    return b_simt(l, PTX_SIMT_SWAP_128, args);
+}
+
+/* Behind a lock of the device, which says nothing to the processor and other devices. */
+static bool swap_locked(struct ptx_lower *l, const struct ptx_instr *in, unsigned first)
+{
+    if (ptx_has(in, PTX_MOD_SYS))
+        return ptx_lower_error(l, in->loc, "%s has no atomic operations on 16 bytes for the whole system", l->target->name);
+    LLVMValueRef p = ptx_address(l, &in->ops[first], in->space), b = ptx_src(l, &in->ops[first + 1], PTX_B128);
+    LLVMValueRef c = ptx_has(in, PTX_MOD_CAS) ? ptx_src(l, &in->ops[first + 2], PTX_B128) : NULL;
+    ptx_dst(l, &in->ops[0], PTX_B128, c ? ptx_swap_128(l, p, b, c) : ptx_swap_128(l, p, NULL, b));
+    return true;
+}
+
+/* `first` is the index of the address operand, before it stands the result, if any.  A vector's elements are atomic each by itself;
+ * all are read before the first result is written, for that may be an operand. */
+static bool atomic(struct ptx_lower *l, const struct ptx_instr *in, unsigned first)
 {
     enum ptx_type type = in->types[0];
-    LLVMValueRef p = ptx_address(l, &in->ops[first], in->space), b = ptx_src(l, &in->ops[first + 1], type);
-    if (ptx_has(in, PTX_MOD_CAS))
-        return exchange_if(l, in, p, b, ptx_src(l, &in->ops[first + 2], type), NULL);
-    if (type == PTX_F16 || type == PTX_BF16 || type == PTX_F16X2 || type == PTX_BF16X2)
-        return swap_loop(l, in, type, p, ptx_to_bits(l, b), update_add);
-    return read_modify_write(l, in, type, p, b);
-}
-
-bool ptx_lower_atom(struct ptx_lower *l, const struct ptx_instr *in)
-{
-    ptx_dst(l, &in->ops[0], in->types[0], atomic(l, in, 1));
+    if (ptx_type_bits(type) == 128 && !(l->target->features & PTX_TARGET_ATOMIC_128))
+        return swap_locked(l, in, first);
+    struct ptx_atomic a = atomic_of(l, in);
+    LLVMValueRef p = ptx_address(l, &in->ops[first], in->space), v[8], r[8];
+    if (ptx_has(in, PTX_MOD_CAS)) {
+        LLVMValueRef b = ptx_src(l, &in->ops[first + 1], type), c = ptx_src(l, &in->ops[first + 2], type);
+        ptx_dst(l, &in->ops[0], type, exchange_if(l, &a, p, b, c, NULL));
+        return true;
+    }
+    const struct ptx_operand *from = &in->ops[first + 1], *to = &in->ops[0];
+    unsigned n = in->vec > 1 ? ptx_elements(&in->ops[first + 1], &from) : 1;
+    if (in->vec > 1 && first)
+        ptx_elements(&in->ops[0], &to);
+    for (unsigned i = 0; i < n; i++)
+        v[i] = ptx_src(l, &from[i], type);
+    for (unsigned i = 0; i < n; i++)
+        r[i] = ptx_atomic_update(l, &a, b_gep(l, p, b_i64(l, i * ptx_type_bits(type) / 8)), v[i]);
+    for (unsigned i = 0; first && i < n; i++)
+        ptx_dst(l, &to[i], type, r[i]);
     return true;
 }
 
-bool ptx_lower_red(struct ptx_lower *l, const struct ptx_instr *in)
-{
-    atomic(l, in, 0);
-    return true;
-}
+bool ptx_lower_atom(struct ptx_lower *l, const struct ptx_instr *in) { return atomic(l, in, 1); }
+bool ptx_lower_red(struct ptx_lower *l, const struct ptx_instr *in) { return atomic(l, in, 0); }

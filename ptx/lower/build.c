@@ -62,9 +62,22 @@ LLVMValueRef b_simt(struct ptx_lower *l, enum ptx_simt id, LLVMValueRef *args)
     return ptx_simt_call(l->builder, l->module, id, args);
 }
 
+LLVMValueRef ptx_dot4(struct ptx_lower *l, bool a_signed, bool b_signed, LLVMValueRef a, LLVMValueRef b, LLVMValueRef c)
+{
+    if (a_signed == b_signed)
+        return b_simt(l, a_signed ? PTX_SIMT_DOT4_SS : PTX_SIMT_DOT4_UU, (LLVMValueRef[]){ a, b, c });
+    return b_simt(l, PTX_SIMT_DOT4_US, a_signed ? (LLVMValueRef[]){ b, a, c } : (LLVMValueRef[]){ a, b, c });
+}
+
 LLVMValueRef b_real(LLVMTypeRef t, double v)
 {
     return LLVMConstReal(t, v);
+}
+
+LLVMValueRef b_fma(struct ptx_lower *l, LLVMValueRef a, LLVMValueRef b, LLVMValueRef c)
+{
+    LLVMTypeRef type = LLVMTypeOf(a);
+    return b_intrinsic(l, "llvm.fma", &type, 1, (LLVMValueRef[]){ a, b, c }, 3);
 }
 
 LLVMValueRef b_umin(struct ptx_lower *l, LLVMValueRef a, LLVMValueRef b)

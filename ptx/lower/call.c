@@ -39,6 +39,7 @@ struct arguments {
     LLVMValueRef *at; /* kernarg, [result bytes], parameters */
     unsigned n;
     LLVMValueRef result; /* where the result goes: memory; NULL with a register or no result */
+    unsigned first_result, n_results; /* in `at`: where the function stores its results */
 };
 
 static bool arguments_make(struct ptx_lower *l, const struct ptx_func *f, const struct ptx_call *call,
@@ -49,17 +50,24 @@ static bool arguments_make(struct ptx_lower *l, const struct ptx_func *f, const 
         return ptx_lower_error(l, l->instr->loc, "'%.*s' takes %u arguments and gives %u results, not %u and %u",
                                AW_STR_ARG(f->name), count(f->params), count(f->rets), n_args, n_rets);
     ret->n = 0;
-    ret->at = AW_NEW_ARRAY(l->arena, LLVMValueRef, n_args + 2);
+    ret->first_result = 1;
+    ret->n_results = 0;
+    ret->at = AW_NEW_ARRAY(l->arena, LLVMValueRef, (size_t)n_args + n_rets + 1);
     if (!ret->at) {
         l->out_of_memory = true;
         return false;
     }
     ret->at[ret->n++] = l->kernarg;
     ret->result = n_rets ? param_memory(&call->rets->items[0]) : NULL;
-    if (n_rets && ptx_param_is_array(f->rets)) {
-        if (!ret->result)
-            return ptx_lower_error(l, call->rets->loc, "the result must be a .param variable");
-        ret->at[ret->n++] = ret->result;
+    if (ptx_results_in_memory(f)) {
+        const struct ptx_var *formal = f->rets;
+        for (uint32_t i = 0; i < n_rets; i++, formal = formal->next) {
+            LLVMValueRef memory = param_memory(&call->rets->items[i]);
+            if (!memory && ptx_param_is_array(formal))
+                return ptx_lower_error(l, call->rets->loc, "the result must be a .param variable");
+            ret->at[ret->n++] = memory ? memory : ptx_entry_alloca(l, ptx_llvm_type(l, formal->type), 16, "");
+        }
+        ret->n_results = n_rets;
     }
     const struct ptx_var *formal = f->params;
     for (uint32_t i = 0; i < n_args; i++, formal = formal->next)
@@ -70,7 +78,14 @@ static bool arguments_make(struct ptx_lower *l, const struct ptx_func *f, const 
 static void result_store(struct ptx_lower *l, const struct ptx_func *f, const struct ptx_call *call,
                          const struct arguments *args, LLVMValueRef r)
 {
-    if (!f->rets || ptx_param_is_array(f->rets))
+    const struct ptx_var *formal = f->rets;
+    for (unsigned i = 0; i < args->n_results; i++, formal = formal->next) {
+        if (param_memory(&call->rets->items[i]))
+            continue;
+        LLVMValueRef v = LLVMBuildLoad2(l->builder, ptx_llvm_type(l, formal->type), args->at[args->first_result + i], "");
+        ptx_dst(l, &call->rets->items[i], formal->type, v);
+    }
+    if (!f->rets || ptx_results_in_memory(f))
         return;
     if (args->result)
         LLVMBuildStore(l->builder, r, args->result);
@@ -160,11 +175,9 @@ static bool call_indirect(struct ptx_lower *l, const struct ptx_func *proto, con
         LLVMBuildBr(l->builder, done);
     }
     LLVMPositionBuilderAtEnd(l->builder, wild);
-    b_simt(l, PTX_SIMT_TRAP, (LLVMValueRef[]){ b_i32(l, AW_ERR_INVALID_PC) });
-    LLVMBuildUnreachable(l->builder);
+    ptx_trap(l, AW_ERR_INVALID_PC);
     LLVMPositionBuilderAtEnd(l->builder, done);
-    if (slot)
-        result_store(l, proto, call, &a, LLVMBuildLoad2(l->builder, ret, slot, ""));
+    result_store(l, proto, call, &a, slot ? LLVMBuildLoad2(l->builder, ret, slot, "") : NULL);
     return true;
 }
 
@@ -211,5 +224,60 @@ bool ptx_lower_call(struct ptx_lower *l, const struct ptx_instr *in)
     result_store(l, f, &call, &a, r);
     if (f->noreturn)
         LLVMBuildUnreachable(l->builder);
+    return true;
+}
+
+/* ---- Memory that a function takes as it runs.  Each lane has its own mark in memory of a fixed size, for lanes give back at different
+ * times.  What does not fit ends the kernel. */
+enum { STACK_BYTES = 16384, STACK_ALIGN = 128 };
+
+static void stack_need(struct ptx_lower *l)
+{
+    if (l->stack)
+        return;
+    LLVMBasicBlockRef here = LLVMGetInsertBlock(l->builder);
+    l->stack = ptx_entry_alloca(l, LLVMArrayType2(l->i8, STACK_BYTES), STACK_ALIGN, "stack");
+    l->stack_top = ptx_entry_alloca(l, l->i64, 8, "top");
+    LLVMPositionBuilderBefore(l->builder, LLVMGetNextInstruction(l->stack));
+    LLVMBuildStore(l->builder, b_i64(l, 0), l->stack_top);
+    LLVMPositionBuilderAtEnd(l->builder, here);
+}
+
+static LLVMValueRef stack_address(struct ptx_lower *l, LLVMValueRef top)
+{
+    return b_ptrtoint(l, b_gep(l, l->stack, top), l->i64);
+}
+
+bool ptx_lower_alloca(struct ptx_lower *l, const struct ptx_instr *in)
+{
+    uint64_t align = in->n_ops > 2 ? in->ops[2].bits : 16;
+    if (in->n_ops > 2 && (in->ops[2].kind != PTX_OP_INT || !align || (align & (align - 1)) || align > STACK_ALIGN))
+        return ptx_lower_error(l, in->ops[2].loc, "the alignment must be a power of two, %d at most", STACK_ALIGN);
+    stack_need(l);
+    align = align < 16 ? 16 : align;
+    LLVMValueRef size = b_resize(l, ptx_src(l, &in->ops[1], in->types[0]), l->i64), room = b_i64(l, STACK_BYTES);
+    LLVMValueRef top = LLVMBuildLoad2(l->builder, l->i64, l->stack_top, "");
+    top = b_and(l, b_add(l, top, b_i64(l, align - 1)), b_i64(l, ~(align - 1)));
+    /* A mark restored from elsewhere may be anything. */
+    LLVMValueRef fits = b_and(l, b_ult(l, top, b_i64(l, STACK_BYTES + 1)), b_not(l, b_ult(l, b_sub(l, room, top), size)));
+    ptx_trap_unless(l, fits);
+    LLVMBuildStore(l->builder, b_add(l, top, size), l->stack_top);
+    ptx_dst(l, &in->ops[0], in->types[0], b_resize(l, stack_address(l, top), ptx_llvm_type(l, in->types[0])));
+    return true;
+}
+
+bool ptx_lower_stacksave(struct ptx_lower *l, const struct ptx_instr *in)
+{
+    stack_need(l);
+    LLVMValueRef at = stack_address(l, LLVMBuildLoad2(l->builder, l->i64, l->stack_top, ""));
+    ptx_dst(l, &in->ops[0], in->types[0], b_resize(l, at, ptx_llvm_type(l, in->types[0])));
+    return true;
+}
+
+bool ptx_lower_stackrestore(struct ptx_lower *l, const struct ptx_instr *in)
+{
+    stack_need(l);
+    LLVMValueRef at = ptx_src(l, &in->ops[0], in->types[0]), base = b_ptrtoint(l, l->stack, LLVMTypeOf(at));
+    LLVMBuildStore(l->builder, b_resize(l, b_sub(l, at, base), l->i64), l->stack_top);
     return true;
 }

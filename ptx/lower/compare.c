@@ -37,7 +37,9 @@ static LLVMValueRef comparable(struct ptx_lower *l, const struct ptx_instr *in, 
 {
     if (type == PTX_BF16)
         return ptx_bf16_to_f32(l, v);
-    return ptx_has(in, PTX_MOD_FTZ) && (type == PTX_F32 || type == PTX_F16) ? ptx_flush(l, v) : v;
+    if (!ptx_has(in, PTX_MOD_FTZ) || (type == PTX_F32 && l->flushing)) /* the machine's comparison does it */
+        return v;
+    return type == PTX_F32 || type == PTX_F16 ? ptx_flush(l, v) : v;
 }
 
 static LLVMValueRef combine(struct ptx_lower *l, const struct ptx_instr *in, LLVMValueRef r, LLVMValueRef c)

@@ -13,7 +13,8 @@ static LLVMBasicBlockRef block_of(struct ptx_lower *l, const struct ptx_operand 
 
 bool ptx_lower_bra(struct ptx_lower *l, const struct ptx_instr *in)
 {
-    LLVMBuildBr(l->builder, block_of(l, &in->ops[0]));
+    LLVMBasicBlockRef target = block_of(l, &in->ops[0]);
+    ptx_loop_branch(l, LLVMBuildBr(l->builder, target), target);
     return true;
 }
 
@@ -33,7 +34,11 @@ bool ptx_lower_brx(struct ptx_lower *l, const struct ptx_instr *in)
 bool ptx_lower_ret(struct ptx_lower *l, const struct ptx_instr *in)
 {
     struct ptx_var *result = l->func->rets;
-    if (l->func->is_entry || !result || l->ret_pointer) {
+    if (l->func->is_entry || !result || ptx_results_in_memory(l->func)) {
+        for (; !l->func->is_entry && result; result = result->next)
+            if (result->space == PTX_SPACE_REG) /* .param ones were stored there when they were written */
+                LLVMBuildStore(l->builder, LLVMBuildLoad2(l->builder, l->reg_types[result->index], l->regs[result->index], ""),
+                               (LLVMValueRef)result->user);
         LLVMBuildRetVoid(l->builder);
         return true;
     }
@@ -60,10 +65,33 @@ bool ptx_lower_exit(struct ptx_lower *l, const struct ptx_instr *in)
     return true;
 }
 
+void ptx_trap(struct ptx_lower *l, enum aw_status why)
+{
+    b_simt(l, PTX_SIMT_TRAP, (LLVMValueRef[]){ b_i32(l, why) });
+    LLVMBuildUnreachable(l->builder);
+}
+
+void ptx_trap_unless(struct ptx_lower *l, LLVMValueRef ok)
+{
+    LLVMBasicBlockRef good = ptx_block_new(l, ""), bad = ptx_block_new(l, "trap");
+    LLVMBuildCondBr(l->builder, ok, good, bad);
+    LLVMPositionBuilderAtEnd(l->builder, bad);
+    ptx_trap(l, AW_ERR_LAUNCH_FAILED);
+    LLVMPositionBuilderAtEnd(l->builder, good);
+}
+
 bool ptx_lower_trap(struct ptx_lower *l, const struct ptx_instr *in)
 {
-    b_simt(l, PTX_SIMT_TRAP, (LLVMValueRef[]){ b_i32(l, AW_ERR_LAUNCH_FAILED) });
-    LLVMBuildUnreachable(l->builder);
+    ptx_trap(l, AW_ERR_LAUNCH_FAILED);
+    return true;
+}
+
+/* How many registers a warp may have is the compiler's affair here: they are never too few, and nobody waits for them. */
+bool ptx_lower_setmaxnreg(struct ptx_lower *l, const struct ptx_instr *in)
+{
+    const struct ptx_operand *n = &in->ops[0];
+    if (n->kind != PTX_OP_INT || n->bits < 24 || n->bits > 256 || n->bits % 8)
+        return ptx_lower_error(l, n->loc, "the count of registers must be a constant from 24 to 256, and a multiple of 8");
     return true;
 }
 

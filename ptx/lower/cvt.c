@@ -212,14 +212,17 @@ bool ptx_lower_cvt_tf32(struct ptx_lower *l, const struct ptx_instr *in)
 /* cvt.pack.sat: a and b clamped side by side, b low; narrower results shift c in above.  types: result, source, of c. */
 bool ptx_lower_cvt_pack(struct ptx_lower *l, const struct ptx_instr *in)
 {
-    enum ptx_type to = in->types[0], from = in->types[1];
+    enum ptx_type to = in->types[0];
     unsigned bits = ptx_type_bits(to);
+    uint32_t max = (1u << (ptx_is_signed(to) ? bits - 1 : bits)) - 1;
     LLVMValueRef r = in->n_ops > 3 ? ptx_src(l, &in->ops[3], PTX_B32) : b_i32(l, 0);
     if (in->n_ops > 3)
         r = b_shl(l, r, b_i32(l, 2 * bits));
     for (unsigned i = 0; i < 2; i++) {
-        LLVMValueRef v = clamp_int(l, ptx_src(l, &in->ops[2 - i], from), ptx_is_signed(from), to);
-        r = b_or(l, r, b_shl(l, b_zext(l, v, l->i32), b_i32(l, i * bits)));
+        LLVMValueRef v = ptx_src(l, &in->ops[2 - i], PTX_S32);
+        v = b_binary(l, "llvm.smax", v, b_i32(l, ptx_is_signed(to) ? ~max : 0));
+        v = b_and(l, b_binary(l, "llvm.smin", v, b_i32(l, max)), b_i32(l, (1u << bits) - 1));
+        r = b_or(l, r, b_shl(l, v, b_i32(l, i * bits)));
     }
     ptx_dst(l, &in->ops[0], PTX_B32, r);
     return true;

@@ -16,7 +16,12 @@ static enum ptx_type element_of(enum ptx_type t)
 /* .ftz of an operand or result; f64 has none. */
 static LLVMValueRef flush_where_asked(struct ptx_lower *l, const struct ptx_instr *in, enum ptx_type type, LLVMValueRef v)
 {
-    return ptx_has(in, PTX_MOD_FTZ) && type != PTX_F64 && type != PTX_BF16 ? ptx_flush(l, v) : v;
+    if (!ptx_has(in, PTX_MOD_FTZ) || type == PTX_F64 || ptx_flushes_itself(l, in, type))
+        return v;
+    if (type != PTX_BF16)
+        return ptx_flush(l, v);
+    LLVMValueRef small = b_eq(l, b_and(l, v, b_like(v, 0x7f80)), b_like(v, 0));
+    return b_select(l, small, b_and(l, v, b_like(v, 0x8000)), v);
 }
 
 static LLVMValueRef relu(struct ptx_lower *l, enum ptx_type type, LLVMValueRef v)
@@ -74,6 +79,7 @@ static bool apply(struct ptx_lower *l, const struct ptx_instr *in, unsigned n, c
 static LLVMValueRef wide(struct ptx_lower *l, LLVMValueRef v) { return ptx_bf16_to_f32(l, v); }
 
 /* ---- add, sub, mul, fma */
+
 static LLVMValueRef compute_add(struct ptx_lower *l, const struct ptx_instr *in, enum ptx_type type, LLVMValueRef *v)
 {
     bool subtract = aw_str_is(in->mnemonic, "sub");
@@ -92,6 +98,8 @@ static LLVMValueRef compute_mul(struct ptx_lower *l, const struct ptx_instr *in,
 {
     if (type == PTX_BF16)
         return VIA_F32(l, b_fmul(l, wide(l, v[0]), wide(l, v[1])));
+    if (ptx_round_of(in) == PTX_RN)
+        return b_fmul(l, v[0], v[1]);
     return ptx_round_mul(l, ptx_round_of(in), v[0], v[1]);
 }
 
@@ -108,6 +116,53 @@ static LLVMValueRef compute_fma(struct ptx_lower *l, const struct ptx_instr *in,
 
 bool ptx_lower_fma(struct ptx_lower *l, const struct ptx_instr *in) { return apply(l, in, 3, compute_fma); }
 
+/* fma.oob: 0 where a factor is the NaN that a tensor copy fills in for elements out of bounds.  The manual does not print its value;
+ * it is 0x7ff7 in both formats of 16 bits. */
+static LLVMValueRef compute_fma_oob(struct ptx_lower *l, const struct ptx_instr *in, enum ptx_type type, LLVMValueRef *v)
+{
+    LLVMValueRef a = ptx_to_bits(l, v[0]), b = ptx_to_bits(l, v[1]), oob = b_int(l->i16, 0x7ff7);
+    LLVMValueRef r = compute_fma(l, in, type, v);
+    return b_select(l, b_or(l, b_eq(l, a, oob), b_eq(l, b, oob)), LLVMConstNull(LLVMTypeOf(r)), r);
+}
+
+bool ptx_lower_fma_oob(struct ptx_lower *l, const struct ptx_instr *in) { return apply(l, in, 3, compute_fma_oob); }
+
+/* ---- Mixed precision: f16 or bf16 operands widened, which is exact, then f32 */
+static LLVMValueRef widened(struct ptx_lower *l, const struct ptx_operand *op, enum ptx_type type)
+{
+    LLVMValueRef v = ptx_src(l, op, type);
+    return type == PTX_BF16 ? ptx_bf16_to_f32(l, v) : b_fpext(l, v, l->f32);
+}
+
+static bool write_mixed(struct ptx_lower *l, const struct ptx_instr *in, LLVMValueRef r)
+{
+    ptx_dst(l, &in->ops[0], PTX_F32, finish_value(l, in, PTX_F32, r));
+    return true;
+}
+
+/* add and sub: d = a + c. */
+bool ptx_lower_add_mixed(struct ptx_lower *l, const struct ptx_instr *in)
+{
+    LLVMValueRef a = widened(l, &in->ops[1], in->types[1]), c = ptx_src(l, &in->ops[2], PTX_F32);
+    if (aw_str_is(in->mnemonic, "sub"))
+        c = b_fneg(l, c);
+    return write_mixed(l, in, ptx_round_add(l, ptx_round_of(in), a, c));
+}
+
+bool ptx_lower_fma_mixed(struct ptx_lower *l, const struct ptx_instr *in)
+{
+    LLVMValueRef a = widened(l, &in->ops[1], in->types[1]), b = widened(l, &in->ops[2], in->types[1]);
+    return write_mixed(l, in, ptx_round_fma(l, ptx_round_of(in), a, b, ptx_src(l, &in->ops[3], PTX_F32)));
+}
+
+/* The approximation `id`, or `flushing` where the instruction flushes and the machine's approximation does so by itself. */
+static LLVMValueRef approximation(struct ptx_lower *l, const struct ptx_instr *in, enum ptx_simt id, enum ptx_simt flushing,
+                                  LLVMValueRef *v)
+{
+    bool native = ptx_has(in, PTX_MOD_FTZ) && (l->target->features & PTX_TARGET_FTZ_APPROX);
+    return b_simt(l, native ? flushing : id, v);
+}
+
 /* ---- div, rcp, sqrt, rsqrt */
 static LLVMValueRef compute_div(struct ptx_lower *l, const struct ptx_instr *in, enum ptx_type type, LLVMValueRef *v)
 {
@@ -123,20 +178,21 @@ bool ptx_lower_div_float(struct ptx_lower *l, const struct ptx_instr *in) { retu
 static LLVMValueRef compute_rcp(struct ptx_lower *l, const struct ptx_instr *in, enum ptx_type type, LLVMValueRef *v)
 {
     if (ptx_has(in, PTX_MOD_APPROX))
-        return b_simt(l, type == PTX_F64 ? PTX_SIMT_RCP_F64 : PTX_SIMT_RCP_F32, v);
+        return approximation(l, in, PTX_SIMT_RCP_F32, PTX_SIMT_RCP_FTZ_F32, v); /* f64 has its own way */
     return ptx_round_div(l, ptx_round_of(in), b_real(LLVMTypeOf(v[0]), 1.0), v[0]);
 }
 
 static LLVMValueRef compute_sqrt(struct ptx_lower *l, const struct ptx_instr *in, enum ptx_type type, LLVMValueRef *v)
 {
     if (ptx_has(in, PTX_MOD_APPROX))
-        return b_simt(l, PTX_SIMT_SQRT_F32, v);
+        return approximation(l, in, PTX_SIMT_SQRT_F32, PTX_SIMT_SQRT_FTZ_F32, v);
     return ptx_round_sqrt(l, ptx_round_of(in), v[0]);
 }
 
 static LLVMValueRef compute_rsqrt(struct ptx_lower *l, const struct ptx_instr *in, enum ptx_type type, LLVMValueRef *v)
 {
-    return b_simt(l, type == PTX_F64 ? PTX_SIMT_RSQRT_F64 : PTX_SIMT_RSQRT_F32, v);
+    return type == PTX_F64 ? b_simt(l, PTX_SIMT_RSQRT_F64, v)
+                           : approximation(l, in, PTX_SIMT_RSQRT_F32, PTX_SIMT_RSQRT_FTZ_F32, v);
 }
 
 /* rcp.approx.ftz.f64 and rsqrt.approx.ftz.f64: subnormals count as zero; the result's low word is zero. */
@@ -169,8 +225,13 @@ bool ptx_lower_rsqrt(struct ptx_lower *l, const struct ptx_instr *in)
 }
 
 /* ---- Approximations; f16 and bf16 through f32 */
-static LLVMValueRef approximate(struct ptx_lower *l, enum ptx_simt id, enum ptx_type type, LLVMValueRef v)
+static LLVMValueRef approximate(struct ptx_lower *l, const struct ptx_instr *in, enum ptx_simt id, enum ptx_type type,
+                                LLVMValueRef v)
 {
+    if (type == PTX_F32 && id == PTX_SIMT_EX2_F32)
+        return approximation(l, in, id, PTX_SIMT_EX2_FTZ_F32, &v);
+    if (type == PTX_F32 && id == PTX_SIMT_LG2_F32)
+        return approximation(l, in, id, PTX_SIMT_LG2_FTZ_F32, &v);
     if (type == PTX_F32)
         return b_simt(l, id, &v);
     LLVMValueRef f = type == PTX_BF16 ? wide(l, v) : b_fpext(l, v, l->f32), r = b_simt(l, id, &f);
@@ -181,7 +242,7 @@ static LLVMValueRef approximate(struct ptx_lower *l, enum ptx_simt id, enum ptx_
     static LLVMValueRef compute_##name(struct ptx_lower *l, const struct ptx_instr *in, enum ptx_type type,              \
                                        LLVMValueRef *v)                                                                  \
     {                                                                                                                    \
-        return approximate(l, id, type, v[0]);                                                                           \
+        return approximate(l, in, id, type, v[0]);                                                                           \
     }                                                                                                                    \
     bool ptx_lower_##name(struct ptx_lower *l, const struct ptx_instr *in) { return apply(l, in, 1, compute_##name); }
 APPROXIMATION(ex2, PTX_SIMT_EX2_F32)
@@ -236,11 +297,23 @@ static LLVMValueRef compute_minmax(struct ptx_lower *l, const struct ptx_instr *
 
 bool ptx_lower_minmax_float(struct ptx_lower *l, const struct ptx_instr *in) { return apply(l, in, 2, compute_minmax); }
 
+/* Of three, f32 alone; .abs: of the magnitudes.  Two NaNs of three leave the number. */
+static LLVMValueRef compute_minmax3(struct ptx_lower *l, const struct ptx_instr *in, enum ptx_type type, LLVMValueRef *v)
+{
+    bool max = aw_str_is(in->mnemonic, "max"), nan = ptx_has(in, PTX_MOD_NAN_RESULT);
+    for (unsigned i = 0; i < 3; i++)
+        v[i] = ptx_has(in, PTX_MOD_ABS) ? compute_abs(l, in, type, &v[i]) : v[i];
+    return ptx_minmax(l, max, nan, ptx_minmax(l, max, nan, v[0], v[1]), v[2]);
+}
+
+bool ptx_lower_minmax3_float(struct ptx_lower *l, const struct ptx_instr *in) { return apply(l, in, 3, compute_minmax3); }
+
 /* ---- testp */
 bool ptx_lower_testp(struct ptx_lower *l, const struct ptx_instr *in)
 {
     LLVMValueRef v = ptx_src(l, &in->ops[1], in->types[0]), a = b_unary(l, "llvm.fabs", v), r;
     LLVMTypeRef type = LLVMTypeOf(v);
+    LLVMValueRef bits = ptx_to_bits(l, a);
     LLVMValueRef infinity = b_real(type, __builtin_inf()), least = b_real(type, type == l->f32 ? 0x1p-126 : 0x1p-1022);
     if (ptx_has(in, PTX_MOD_FINITE))
         r = b_fcmp(l, LLVMRealOLT, a, infinity);
@@ -250,10 +323,10 @@ bool ptx_lower_testp(struct ptx_lower *l, const struct ptx_instr *in)
         r = b_fcmp(l, LLVMRealORD, v, v);
     else if (ptx_has(in, PTX_MOD_NOTANUMBER))
         r = b_fcmp(l, LLVMRealUNO, v, v);
-    else if (ptx_has(in, PTX_MOD_NORMAL))
-        r = b_and(l, b_fcmp(l, LLVMRealOGE, a, least), b_fcmp(l, LLVMRealOLT, a, infinity));
+    else if (ptx_has(in, PTX_MOD_NORMAL)) /* zeros count among the normal numbers */
+        r = b_or(l, b_and(l, b_fcmp(l, LLVMRealOGE, a, least), b_fcmp(l, LLVMRealOLT, a, infinity)), b_eq(l, bits, b_like(bits, 0)));
     else /* subnormal: not zero either */
-        r = b_and(l, b_fcmp(l, LLVMRealOLT, a, least), b_fcmp(l, LLVMRealOGT, a, b_real(type, 0.0)));
+        r = b_and(l, b_fcmp(l, LLVMRealOLT, a, least), b_ne(l, bits, b_like(bits, 0)));
     ptx_dst(l, &in->ops[0], PTX_PRED, r);
     return true;
 }

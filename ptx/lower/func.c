@@ -45,11 +45,17 @@ static LLVMTypeRef value_type(struct ptx_lower *l, const struct ptx_var *var)
     return ptx_llvm_type(l, var->type);
 }
 
+bool ptx_results_in_memory(const struct ptx_func *f)
+{
+    return f->rets && (f->rets->next || ptx_param_is_array(f->rets));
+}
+
 LLVMTypeRef ptx_func_type(struct ptx_lower *l, const struct ptx_func *f)
 {
     unsigned n = 2;
-    for (const struct ptx_var *p = f->params; p; p = p->next)
-        n++;
+    for (int list = 0; list < 2; list++)
+        for (const struct ptx_var *p = list ? f->params : f->rets; p; p = p->next)
+            n++;
     LLVMTypeRef *types = AW_NEW_ARRAY(l->arena, LLVMTypeRef, n), ret = l->void_type;
     if (!types) {
         l->out_of_memory = true;
@@ -57,10 +63,10 @@ LLVMTypeRef ptx_func_type(struct ptx_lower *l, const struct ptx_func *f)
     }
     n = 0;
     types[n++] = l->ptr[AS_CONST];
-    if (f->rets && ptx_param_is_array(f->rets))
-        types[n++] = l->ptr[AS_LOCAL];
-    else if (f->rets)
+    if (f->rets && !ptx_results_in_memory(f))
         ret = value_type(l, f->rets);
+    for (const struct ptx_var *r = ptx_results_in_memory(f) ? f->rets : NULL; r; r = r->next)
+        types[n++] = l->ptr[AS_LOCAL];
     for (const struct ptx_var *p = f->params; p; p = p->next)
         types[n++] = ptx_param_is_array(p) ? l->ptr[AS_LOCAL] : value_type(l, p);
     return LLVMFunctionType(ret, types, n, 0);
@@ -79,12 +85,15 @@ static void attribute_text(struct ptx_lower *l, LLVMValueRef fn, const char *key
                                                       (unsigned)strlen(value)));
 }
 
-/* Bit-exact arithmetic needs subnormals, and control flow that other lanes depend on must stay as it is. */
-static void attributes_common(struct ptx_lower *l, LLVMValueRef fn)
+/* Bit-exact arithmetic needs subnormals unless every instruction flushes them, and control flow that other lanes depend on must stay as
+ * it is. */
+void ptx_function_attributes(struct ptx_lower *l, LLVMValueRef fn)
 {
     attribute_enum(l, fn, LLVMAttributeFunctionIndex, "nounwind", 0);
     attribute_enum(l, fn, LLVMAttributeFunctionIndex, "convergent", 0);
     attribute_text(l, fn, "denormal-fp-math", "ieee,ieee");
+    if (l->flushing)
+        attribute_text(l, fn, "denormal-fp-math-f32", "preserve-sign,preserve-sign");
     attribute_text(l, fn, "no-builtins", "");
 }
 
@@ -93,7 +102,7 @@ static LLVMValueRef declare_device(struct ptx_lower *l, struct ptx_func *f)
     struct aw_str name = aw_arena_printf(l->arena, "f.%.*s", AW_STR_ARG(f->name));
     LLVMValueRef fn = LLVMAddFunction(l->module, name.ptr ? name.ptr : "f", ptx_func_type(l, f));
     LLVMSetLinkage(fn, LLVMInternalLinkage);
-    attributes_common(l, fn);
+    ptx_function_attributes(l, fn);
     return fn;
 }
 
@@ -111,7 +120,7 @@ static LLVMValueRef declare_kernel(struct ptx_lower *l, struct ptx_func *f)
     LLVMTypeRef type = LLVMFunctionType(l->void_type, &l->ptr[AS_CONST], 1, 0);
     struct aw_str name = aw_arena_str(l->arena, f->name);
     LLVMValueRef fn = LLVMAddFunction(l->module, name.ptr ? name.ptr : "kernel", type);
-    attributes_common(l, fn);
+    ptx_function_attributes(l, fn);
     attribute_text(l, fn, "aw-kernel", "");
     char bytes[24];
     snprintf(bytes, sizeof bytes, "%u", l->static_shared);
@@ -164,10 +173,10 @@ static LLVMValueRef memory_for(struct ptx_lower *l, const struct ptx_var *var)
 static void params_make(struct ptx_lower *l, struct ptx_func *f)
 {
     unsigned index = 1;
-    l->ret_alloca = l->ret_pointer = NULL;
-    if (f->rets && ptx_param_is_array(f->rets)) {
-        l->ret_pointer = LLVMGetParam(l->fn, index++);
-        f->rets->user = l->ret_pointer;
+    l->ret_alloca = NULL;
+    if (ptx_results_in_memory(f)) {
+        for (struct ptx_var *r = f->rets; r; r = r->next)
+            r->user = LLVMGetParam(l->fn, index++);
     } else if (f->rets && f->rets->space == PTX_SPACE_PARAM) {
         f->rets->user = l->ret_alloca = memory_for(l, f->rets);
         LLVMBuildStore(l->builder, LLVMConstNull(value_type(l, f->rets)), l->ret_alloca);
@@ -215,21 +224,29 @@ static void body_end(struct ptx_lower *l, struct ptx_func *f)
     if (f->is_entry)
         LLVMBuildRetVoid(l->builder);
     else /* control that runs off a function's end is undefined; a trap is the kindest reading */
-        b_simt(l, PTX_SIMT_TRAP, (LLVMValueRef[]){ b_i32(l, AW_ERR_LAUNCH_FAILED) }), LLVMBuildUnreachable(l->builder);
+        ptx_trap(l, AW_ERR_LAUNCH_FAILED);
+}
+
+static bool stmt_lower(struct ptx_lower *l, const struct ptx_stmt *s)
+{
+    ptx_lines_stmt(l, s);
+    ptx_loop_statement(l, s);
+    if (s->kind == PTX_STMT_LABEL)
+        ptx_block_enter(l, (LLVMBasicBlockRef)s->user);
+    if (s->kind != PTX_STMT_INSTR)
+        return true;
+    if (!ptx_block_open(l)) /* no label leads here */
+        LLVMPositionBuilderAtEnd(l->builder, ptx_block_new(l, "dead"));
+    return ptx_lower_instr(l, s->instr);
 }
 
 static bool body_lower(struct ptx_lower *l, struct ptx_func *f)
 {
     bool ok = true;
-    for (struct ptx_stmt *s = f->body; s; s = s->next) {
-        if (s->kind == PTX_STMT_LABEL) {
-            ptx_block_enter(l, (LLVMBasicBlockRef)s->user);
-        } else if (s->kind == PTX_STMT_INSTR) {
-            if (!ptx_block_open(l)) /* no label leads here */
-                LLVMPositionBuilderAtEnd(l->builder, ptx_block_new(l, "dead"));
-            ok = ptx_lower_instr(l, s->instr) && ok;
-        }
-    }
+    ptx_loop_begin(l, f);
+    for (const struct ptx_stmt *s = f->body; s; s = s->next)
+        ok = stmt_lower(l, s) && ok;
+    ptx_loop_end(l);
     body_end(l, f);
     return ok;
 }
@@ -239,10 +256,11 @@ static bool func_lower(struct ptx_lower *l, struct ptx_func *f)
     l->func = f;
     l->fn = (LLVMValueRef)f->user;
     l->kernarg = LLVMGetParam(l->fn, 0);
-    l->carry = NULL;
+    l->carry = l->stack = l->stack_top = NULL;
     l->select_guard = NULL;
     l->entry = ptx_block_new(l, "entry");
     LLVMPositionBuilderAtEnd(l->builder, l->entry);
+    ptx_lines_func(l, f);
     for (struct ptx_var *p = f->params; p; p = p->next)
         p->user = NULL;
     arena_make(l);
@@ -324,19 +342,18 @@ void ptx_types_make(struct ptx_lower *l)
         l->ptr[i] = LLVMPointerTypeInContext(c, i);
 }
 
-static int closure_lower(struct ptx_lower *l, struct ptx_closure *closure)
+static int closure_lower(struct ptx_lower *l, struct ptx_closure *closure, bool all_lines)
 {
     bool ok = true;
+    if (!ptx_lines_begin(l, all_lines))
+        return AW_ERR_OUT_OF_MEMORY;
     for (uint32_t i = 0; i < closure->n_funcs; i++) {
         struct ptx_func *f = closure->funcs[i];
-        if (f->rets && f->rets->next) {
-            ok = ptx_lower_error(l, f->loc, "function '%.*s' has several results: not supported", AW_STR_ARG(f->name));
-            continue;
-        }
         f->user = f->is_entry ? declare_kernel(l, f) : declare_device(l, f);
     }
     for (uint32_t i = 0; ok && i < closure->n_funcs; i++)
         ok = func_lower(l, closure->funcs[i]) && ok;
+    ptx_lines_end(l);
     if (l->out_of_memory || l->arena->failed)
         return AW_ERR_OUT_OF_MEMORY;
     if (!ok)
@@ -351,7 +368,7 @@ static int closure_lower(struct ptx_lower *l, struct ptx_closure *closure)
     return ok ? AW_OK : AW_ERR_NOT_SUPPORTED;
 }
 
-static int lower_with(struct ptx_lower *l, struct ptx_func *kernel, struct ptx_lowered *ret)
+static int lower_with(struct ptx_lower *l, struct ptx_func *kernel, bool all_lines, struct ptx_lowered *ret)
 {
     struct ptx_closure closure;
     if (!ptx_closure_of(l->ptx, kernel, l->arena, &closure))
@@ -360,6 +377,7 @@ static int lower_with(struct ptx_lower *l, struct ptx_func *kernel, struct ptx_l
         return AW_ERR_INVALID_PTX;
     ptx_module_shared_layout(l->ptx, &closure);
     l->closure = &closure;
+    l->flushing = ptx_flushing_mode(l);
     l->static_shared = (uint32_t)closure.static_shared;
     if (ptx_uses_reserved_shared(&closure)) {
         l->reserved_shared = (l->static_shared + 127) / 128 * 128;
@@ -371,7 +389,7 @@ static int lower_with(struct ptx_lower *l, struct ptx_func *kernel, struct ptx_l
     LLVMSetTarget(l->module, l->target->triple);
     LLVMSetDataLayout(l->module, l->target->data_layout);
     l->builder = LLVMCreateBuilderInContext(l->context);
-    int status = closure_lower(l, &closure);
+    int status = closure_lower(l, &closure, all_lines);
     LLVMDisposeBuilder(l->builder);
     if (status != AW_OK) {
         LLVMDisposeModule(l->module);
@@ -384,11 +402,11 @@ static int lower_with(struct ptx_lower *l, struct ptx_func *kernel, struct ptx_l
 }
 
 int ptx_lower_kernel(struct ptx_module *module, struct ptx_func *kernel, const struct ptx_target *target,
-                     LLVMContextRef context, struct ptx_lowered *ret_lowered, struct aw_buf *diags)
+                     LLVMContextRef context, bool all_lines, struct ptx_lowered *ret_lowered, struct aw_buf *diags)
 {
     struct aw_arena arena = { 0 };
     struct ptx_lower l = { .context = context, .target = target, .ptx = module, .arena = &arena, .diags = diags };
-    int status = lower_with(&l, kernel, ret_lowered);
+    int status = lower_with(&l, kernel, all_lines, ret_lowered);
     aw_arena_fini(&arena);
     if (status == AW_ERR_OUT_OF_MEMORY)
         aw_buf_printf(diags, "%.*s: error: out of memory\n", AW_STR_ARG(module->name));

@@ -205,23 +205,7 @@ bool ptx_lower_minmax(struct ptx_lower *l, const struct ptx_instr *in)
     enum ptx_type t = in->types[0];
     bool max = aw_str_is(in->mnemonic, "max");
     LLVMValueRef a = ptx_src(l, &in->ops[1], t), b = ptx_src(l, &in->ops[2], t);
-    if (t == PTX_S16X2 || t == PTX_U16X2) {
-        LLVMValueRef r = b_i32(l, 0);
-        for (unsigned i = 0; i < 2; i++) {
-            LLVMValueRef x = b_trunc(l, b_lshr(l, a, b_i32(l, 16 * i)), l->i16);
-            LLVMValueRef y = b_trunc(l, b_lshr(l, b, b_i32(l, 16 * i)), l->i16);
-            LLVMValueRef m = min_max(l, max, t == PTX_S16X2, x, y);
-            if (ptx_has(in, PTX_MOD_RELU))
-                m = b_binary(l, "llvm.smax", m, b_like(m, 0));
-            r = b_or(l, r, b_shl(l, b_zext(l, m, l->i32), b_i32(l, 16 * i)));
-        }
-        ptx_dst(l, &in->ops[0], t, r);
-        return true;
-    }
-    LLVMValueRef r = min_max(l, max, ptx_is_signed(t), a, b);
-    if (ptx_has(in, PTX_MOD_RELU))
-        r = b_binary(l, "llvm.smax", r, b_like(r, 0));
-    ptx_dst(l, &in->ops[0], t, r);
+    ptx_dst(l, &in->ops[0], t, min_max(l, max, ptx_is_signed(t), a, b));
     return true;
 }
 
@@ -393,7 +377,10 @@ bool ptx_lower_dp4a(struct ptx_lower *l, const struct ptx_instr *in)
     bool sa = ptx_is_signed(in->types[0]), sb = ptx_is_signed(in->types[1]);
     LLVMValueRef a = ptx_src(l, &in->ops[1], PTX_B32), b = ptx_src(l, &in->ops[2], PTX_B32);
     LLVMValueRef r = ptx_src(l, &in->ops[3], PTX_B32);
-    for (unsigned i = 0; i < 4; i++)
+    bool whole = l->target->features & PTX_TARGET_DOT4;
+    if (whole)
+        r = ptx_dot4(l, sa, sb, a, b, r);
+    for (unsigned i = 0; i < 4 && !whole; i++)
         r = b_add(l, r, b_mul(l, part(l, a, i, 8, sa), part(l, b, i, 8, sb)));
     ptx_dst(l, &in->ops[0], PTX_B32, r);
     return true;
@@ -407,25 +394,6 @@ bool ptx_lower_dp2a(struct ptx_lower *l, const struct ptx_instr *in)
     LLVMValueRef r = ptx_src(l, &in->ops[3], PTX_B32);
     for (unsigned i = 0; i < 2; i++)
         r = b_add(l, r, b_mul(l, part(l, a, i, 16, sa), part(l, b, first + i, 8, sb)));
-    ptx_dst(l, &in->ops[0], PTX_B32, r);
-    return true;
-}
-
-/* vabsdiff2 and vabsdiff4: |a - b| per 16- or 8-bit part; with .add their sum and c. */
-bool ptx_lower_vabsdiff(struct ptx_lower *l, const struct ptx_instr *in)
-{
-    unsigned bits = aw_str_is(in->mnemonic, "vabsdiff2") ? 16 : 8;
-    bool sa = ptx_is_signed(in->types[1]), sb = ptx_is_signed(in->types[2]), sum = ptx_has(in, PTX_MOD_ADD);
-    LLVMValueRef a = ptx_src(l, &in->ops[1], PTX_B32), b = ptx_src(l, &in->ops[2], PTX_B32);
-    LLVMValueRef r = sum ? ptx_src(l, &in->ops[3], PTX_B32) : b_i32(l, 0);
-    for (unsigned i = 0; i < 32 / bits; i++) {
-        LLVMValueRef d = b_sub(l, part(l, a, i, bits, sa), part(l, b, i, bits, sb));
-        d = b_select(l, b_slt(l, d, b_i32(l, 0)), b_neg(l, d), d);
-        if (sum)
-            r = b_add(l, r, d);
-        else
-            r = b_or(l, r, b_shl(l, b_and(l, d, b_i32(l, (1u << bits) - 1)), b_i32(l, i * bits)));
-    }
     ptx_dst(l, &in->ops[0], PTX_B32, r);
     return true;
 }

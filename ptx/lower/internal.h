@@ -6,6 +6,8 @@
 #ifndef AW_PTX_LOWER_INTERNAL_H
 #define AW_PTX_LOWER_INTERNAL_H
 
+#include "base/map.h"
+#include "lower/lines.h"
 #include "lower/lower.h"
 #include "lower/simt.h"
 #include "tab/form.h"
@@ -33,6 +35,7 @@ struct ptx_lower {
     LLVMTypeRef ptr[6];           /* by address space */
     LLVMValueRef shared, dynamic; /* @aw.shared, @aw.shared.dynamic; NULL until used */
     uint32_t static_shared;       /* bytes of @aw.shared, with the reserved ones where they are used */
+    bool flushing;                /* all f32 arithmetic of the kernel is .ftz, and the machine does it (flush.c) */
     uint32_t reserved_shared;     /* offset of CUDA's reserved shared memory; only where a kernel reads its registers */
 
     /* The function being lowered. */
@@ -44,9 +47,15 @@ struct ptx_lower {
     LLVMTypeRef *reg_types;
     LLVMValueRef carry;           /* the condition code register: alloca of i1; NULL until used */
     LLVMValueRef ret_alloca;      /* formal result; NULL when none */
-    LLVMValueRef ret_pointer;     /* byte-array result: the caller's copy */
+    LLVMValueRef stack, stack_top; /* alloca's memory and how many bytes of it are taken (allocas); NULL until used */
+    struct aw_ptrmap rolled;      /* headers of loops not to be unrolled, seen so far: block -> loop metadata */
+    const struct ptx_stmt *labels; /* the first label since the last instruction */
+    bool all_rolled;
     const struct ptx_instr *instr;
+    struct ptx_lines *lines;      /* NULL = no line table */
+    unsigned n_samples;           /* calls of texture samplers so far, in the whole kernel */
     LLVMValueRef select_guard;    /* registers are written only where this holds; NULL = everywhere */
+    enum ptx_tiles { PTX_TILES_ASK, PTX_TILES_YES, PTX_TILES_NO } tiles; /* may matrix products be made by tiles here? (matrix.h) */
 };
 
 /* ---- Errors: one line in diags with function, place and instruction; returns false. */
@@ -80,6 +89,8 @@ LLVMValueRef ptx_address(struct ptx_lower *l, const struct ptx_operand *op, enum
 /* A variable's address, as a pointer in its own space, and as PTX's 64-bit integer in that space. */
 LLVMValueRef ptx_var_pointer(struct ptx_lower *l, const struct ptx_var *var, int64_t offset);
 LLVMValueRef ptx_var_integer(struct ptx_lower *l, const struct ptx_var *var, int64_t offset);
+/* An exchange of 16 bytes, compared first where `expected` is not NULL, on machines that have no such instruction.  The old value. */
+LLVMValueRef ptx_swap_128(struct ptx_lower *l, LLVMValueRef pointer, LLVMValueRef expected, LLVMValueRef value);
 /* @aw.shared, made at first use. */
 LLVMValueRef ptx_shared_base(struct ptx_lower *l);
 enum { PTX_RESERVED_SHARED = 1024 }; /* bytes, as CUDA has */
@@ -91,13 +102,39 @@ LLVMValueRef ptx_entry_alloca(struct ptx_lower *l, LLVMTypeRef type, unsigned al
 void ptx_invariant(struct ptx_lower *l, LLVMValueRef load);
 
 /* ---- Control */
+/* ---- Loops that are not to be unrolled (loop.c): around a function, before each of its statements in order, for each branch built */
+void ptx_loop_begin(struct ptx_lower *l, const struct ptx_func *f);
+void ptx_loop_statement(struct ptx_lower *l, const struct ptx_stmt *s);
+void ptx_loop_branch(struct ptx_lower *l, LLVMValueRef branch, LLVMBasicBlockRef target);
+void ptx_loop_end(struct ptx_lower *l);
+
 /* True when the current block still lacks a terminator. */
 bool ptx_block_open(struct ptx_lower *l);
 LLVMBasicBlockRef ptx_block_new(struct ptx_lower *l, const char *name);
 void ptx_block_enter(struct ptx_lower *l, LLVMBasicBlockRef block);
 bool ptx_lower_instr(struct ptx_lower *l, const struct ptx_instr *in);
 LLVMTypeRef ptx_func_type(struct ptx_lower *l, const struct ptx_func *f);
+/* What every function of SIMT IR says of itself: for those that the lowering makes of its own. */
+void ptx_function_attributes(struct ptx_lower *l, LLVMValueRef fn);
 bool ptx_param_is_array(const struct ptx_var *var);
+/* Results that the function stores where the caller says: of byte arrays, and where there are several, all. */
+bool ptx_results_in_memory(const struct ptx_func *f);
+
+/* ---- Atomics (atom.c) */
+/* LLVM's number for a scope: "workgroup", "agent", or "" for the whole system. */
+unsigned ptx_scope(struct ptx_lower *l, const char *name);
+struct ptx_atomic {
+    const struct ptx_instr *in; /* its modifiers name the operation: .add, .min, ... */
+    enum ptx_type type;
+    LLVMAtomicOrdering order;
+    unsigned scope;
+};
+/* Makes what is at `p`, of that type, the operation's result with `by`, in one step; the old value. */
+LLVMValueRef ptx_atomic_update(struct ptx_lower *l, const struct ptx_atomic *a, LLVMValueRef p, LLVMValueRef by);
+
+/* Ends the kernel, and the block of code; or only where `ok` (i1) does not hold. */
+void ptx_trap(struct ptx_lower *l, enum aw_status why);
+void ptx_trap_unless(struct ptx_lower *l, LLVMValueRef ok);
 
 /* ---- Rounding (round.c): exact results of f32 and f64 arithmetic in PTX's directed modes */
 enum ptx_round { PTX_RN, PTX_RZ, PTX_RM, PTX_RP };
@@ -122,6 +159,12 @@ LLVMValueRef ptx_bf16_to_f32(struct ptx_lower *l, LLVMValueRef bits);
 /* fma in f16 and bf16 with one rounding. */
 LLVMValueRef ptx_fma_f16(struct ptx_lower *l, LLVMValueRef a, LLVMValueRef b, LLVMValueRef c);
 LLVMValueRef ptx_fma_bf16(struct ptx_lower *l, LLVMValueRef a, LLVMValueRef b, LLVMValueRef c);
+/* ---- Flushing (flush.c) */
+/* Can the machine's flushing mode stand for every .ftz of the kernel? */
+bool ptx_flushing_mode(const struct ptx_lower *l);
+/* An operation that flushes operands and result without being told: all arithmetic in that mode, some approximations anywhere. */
+bool ptx_flushes_itself(const struct ptx_lower *l, const struct ptx_instr *in, enum ptx_type type);
+
 /* Subnormals to zero of the same sign; [0,1] with NaN to +0; negative to +0. */
 LLVMValueRef ptx_flush(struct ptx_lower *l, LLVMValueRef v);
 LLVMValueRef ptx_saturate(struct ptx_lower *l, LLVMValueRef v);
@@ -181,7 +224,10 @@ LLVMValueRef b_intrinsic(struct ptx_lower *l, const char *name, LLVMTypeRef *typ
 LLVMValueRef b_unary(struct ptx_lower *l, const char *intrinsic, LLVMValueRef v);   /* overloaded on its type */
 LLVMValueRef b_binary(struct ptx_lower *l, const char *intrinsic, LLVMValueRef a, LLVMValueRef b);
 LLVMValueRef b_simt(struct ptx_lower *l, enum ptx_simt id, LLVMValueRef *args);
+/* c plus the products of four bytes of a and b; only for targets with PTX_TARGET_DOT4. */
+LLVMValueRef ptx_dot4(struct ptx_lower *l, bool a_signed, bool b_signed, LLVMValueRef a, LLVMValueRef b, LLVMValueRef c);
 LLVMValueRef b_real(LLVMTypeRef t, double v);
 LLVMValueRef b_umin(struct ptx_lower *l, LLVMValueRef a, LLVMValueRef b);
+LLVMValueRef b_fma(struct ptx_lower *l, LLVMValueRef a, LLVMValueRef b, LLVMValueRef c);   /* f32 or f64, to nearest */
 
 #endif

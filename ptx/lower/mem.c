@@ -5,7 +5,18 @@
 bool ptx_lower_mov(struct ptx_lower *l, const struct ptx_instr *in)
 {
     enum ptx_type t = in->types[0];
-    ptx_dst(l, &in->ops[0], t, ptx_src(l, &in->ops[1], t));
+    if (in->vec == 1) {
+        ptx_dst(l, &in->ops[0], t, ptx_src(l, &in->ops[1], t));
+        return true;
+    }
+    const struct ptx_operand *to, *from;
+    unsigned n = ptx_elements(&in->ops[0], &to);
+    LLVMValueRef v[8];
+    ptx_elements(&in->ops[1], &from);
+    for (unsigned i = 0; i < n; i++) /* all before any: v.yx may come from v.xy */
+        v[i] = ptx_src(l, &from[i], t);
+    for (unsigned i = 0; i < n; i++)
+        ptx_dst(l, &to[i], t, v[i]);
     return true;
 }
 
@@ -15,11 +26,6 @@ static const char *scope_name(const struct ptx_instr *in)
     if (ptx_has(in, PTX_MOD_CTA))
         return "workgroup";
     return ptx_has(in, PTX_MOD_GPU) || ptx_has(in, PTX_MOD_CLUSTER) ? "agent" : ""; /* .sys is LLVM's default scope */
-}
-
-static unsigned scope_id(struct ptx_lower *l, const char *name)
-{
-    return LLVMGetSyncScopeID(l->context, name, strlen(name));
 }
 
 enum access { PLAIN, VOLATILE, ATOMIC };
@@ -40,7 +46,7 @@ static struct ordering ordering_of(struct ptx_lower *l, const struct ptx_instr *
         o.order = LLVMAtomicOrderingAcquire;
     if (ptx_has(in, PTX_MOD_RELEASE))
         o.order = LLVMAtomicOrderingRelease;
-    o.scope = scope_id(l, scope_name(in));
+    o.scope = ptx_scope(l, scope_name(in));
     return o;
 }
 
@@ -68,9 +74,34 @@ static bool is_invariant(struct ptx_lower *l, const struct ptx_instr *in, LLVMVa
     return as == AS_CONST || (in->space == PTX_SPACE_GLOBAL && ptx_has(in, PTX_MOD_NC));
 }
 
+/* LLVM splits a volatile integer of 16 bytes, not so a vector. */
+static bool as_pair(LLVMTypeRef type, struct ordering o)
+{
+    return o.access == VOLATILE && LLVMGetTypeKind(type) == LLVMIntegerTypeKind && LLVMGetIntTypeWidth(type) == 128;
+}
+
+static LLVMValueRef load_pair(struct ptx_lower *l, LLVMValueRef p, unsigned align, struct ordering o)
+{
+    LLVMValueRef pair = LLVMBuildLoad2(l->builder, LLVMVectorType(l->i64, 2), p, "");
+    access_mark(l, pair, o, align);
+    LLVMValueRef low = LLVMBuildExtractElement(l->builder, pair, b_i32(l, 0), "");
+    LLVMValueRef high = LLVMBuildExtractElement(l->builder, pair, b_i32(l, 1), "");
+    return b_or(l, b_zext(l, low, l->i128), b_shl(l, b_zext(l, high, l->i128), b_int(l->i128, 64)));
+}
+
+static void store_pair(struct ptx_lower *l, LLVMValueRef v, LLVMValueRef p, unsigned align, struct ordering o)
+{
+    LLVMValueRef pair = LLVMGetPoison(LLVMVectorType(l->i64, 2)), high = b_lshr(l, v, b_int(l->i128, 64));
+    pair = LLVMBuildInsertElement(l->builder, pair, b_trunc(l, v, l->i64), b_i32(l, 0), "");
+    pair = LLVMBuildInsertElement(l->builder, pair, b_trunc(l, high, l->i64), b_i32(l, 1), "");
+    access_mark(l, LLVMBuildStore(l->builder, pair, p), o, align);
+}
+
 static LLVMValueRef load_one(struct ptx_lower *l, const struct ptx_instr *in, LLVMTypeRef type, LLVMValueRef p,
                              unsigned align, struct ordering o)
 {
+    if (as_pair(type, o) && !(l->target->features & PTX_TARGET_ATOMIC_128))
+        return load_pair(l, p, align, o);
     LLVMValueRef v = LLVMBuildLoad2(l->builder, type, p, "");
     access_mark(l, v, o, align);
     if (o.access == PLAIN && is_invariant(l, in, p))
@@ -109,14 +140,22 @@ static void load_whole(struct ptx_lower *l, const struct ptx_instr *in, const st
     }
 }
 
-/* Where 16 bytes have no atomic access, a volatile one of the whole vector is one instruction all the same; the order comes
- * from fences then. */
-static bool is_fenced(unsigned n, unsigned each, struct ordering *o)
+/* Where 16 bytes have no atomic access, a volatile one of the whole is one instruction all the same; the order comes from fences
+ * then. */
+static bool is_fenced(struct ptx_lower *l, unsigned n, unsigned each, struct ordering *o)
 {
-    if (n == 1 || o->access != ATOMIC || n * each != 16)
+    if (o->access == VOLATILE) /* .mmio */
+        return o->order != LLVMAtomicOrderingMonotonic;
+    if ((n == 1 && (l->target->features & PTX_TARGET_ATOMIC_128)) || o->access != ATOMIC || n * each != 16)
         return false;
     o->access = VOLATILE;
     return o->order != LLVMAtomicOrderingMonotonic;
+}
+
+/* Beyond 16 bytes no machine has one ordered access. */
+static bool by_element(unsigned n, unsigned each, struct ordering o)
+{
+    return n == 1 || o.access == ATOMIC || (o.access == VOLATILE && n * each > 16);
 }
 
 bool ptx_lower_ld(struct ptx_lower *l, const struct ptx_instr *in)
@@ -124,6 +163,8 @@ bool ptx_lower_ld(struct ptx_lower *l, const struct ptx_instr *in)
     enum ptx_type t = in->types[in->n_types - 1];
     const struct ptx_operand *items;
     unsigned n = ptx_elements(&in->ops[0], &items), each = ptx_type_bits(t) / 8;
+    if (in->vec * each > 32)
+        return ptx_lower_unsupported(l, in, "more than 256 bits at once");
     if (in->ops[0].kind == PTX_OP_VECTOR && in->vec <= 1)
         n = 1, items = &in->ops[0];
     LLVMTypeRef type = memory_type(l, t);
@@ -134,12 +175,14 @@ bool ptx_lower_ld(struct ptx_lower *l, const struct ptx_instr *in)
         load_whole(l, in, items, n, type, whole, p, o);
         return true;
     }
-    bool fenced = is_fenced(n, each, &o);
-    if (n == 1 || o.access == ATOMIC) {
+    bool fenced = is_fenced(l, n, each, &o);
+    if (by_element(n, each, o)) {
         for (unsigned i = 0; i < n; i++) {
             LLVMValueRef v = load_one(l, in, type, b_gep(l, p, b_i64(l, i * each)), access_align(in, each), o);
             ptx_dst(l, &items[i], t, v);
         }
+        if (fenced)
+            LLVMBuildFenceSyncScope(l->builder, o.order, o.scope, "");
         return true;
     }
     LLVMValueRef v = load_one(l, in, LLVMVectorType(type, n), p, access_align(in, n * each), o);
@@ -174,6 +217,8 @@ bool ptx_lower_st(struct ptx_lower *l, const struct ptx_instr *in)
     enum ptx_type t = in->types[in->n_types - 1];
     const struct ptx_operand *items;
     unsigned n = ptx_elements(&in->ops[1], &items), each = ptx_type_bits(t) / 8;
+    if (in->vec * each > 32)
+        return ptx_lower_unsupported(l, in, "more than 256 bits at once");
     if (in->ops[1].kind == PTX_OP_VECTOR && in->vec <= 1)
         n = 1, items = &in->ops[1];
     LLVMTypeRef type = memory_type(l, t);
@@ -184,11 +229,20 @@ bool ptx_lower_st(struct ptx_lower *l, const struct ptx_instr *in)
         store_whole(l, in, items, n, whole, p, o);
         return true;
     }
-    if (is_fenced(n, each, &o))
+    bool wide = n == 1 && each == 16 && o.access == ATOMIC && !(l->target->features & PTX_TARGET_ATOMIC_128);
+    if (wide && !ptx_has(in, PTX_MOD_SYS)) { /* an atom.cas.b128 of another lane must not miss it */
+        ptx_swap_128(l, p, NULL, stored(l, &items[0], t));
+        return true;
+    }
+    if (is_fenced(l, n, each, &o))
         LLVMBuildFenceSyncScope(l->builder, o.order, o.scope, "");
-    if (n == 1 || o.access == ATOMIC) {
+    if (by_element(n, each, o)) {
         for (unsigned i = 0; i < n; i++) {
             LLVMValueRef v = stored(l, &items[i], t);
+            if (as_pair(type, o) && !(l->target->features & PTX_TARGET_ATOMIC_128)) {
+                store_pair(l, v, p, access_align(in, each), o);
+                continue;
+            }
             access_mark(l, LLVMBuildStore(l->builder, v, b_gep(l, p, b_i64(l, i * each))), o, access_align(in, each));
         }
         return true;
@@ -241,67 +295,91 @@ bool ptx_lower_cvta(struct ptx_lower *l, const struct ptx_instr *in)
     return true;
 }
 
+/* Inside `bytes` from `from`? */
+static LLVMValueRef within(struct ptx_lower *l, LLVMValueRef address, LLVMValueRef from, uint64_t bytes)
+{
+    return b_ult(l, b_sub(l, address, from), b_i64(l, bytes));
+}
+
+/* This program's .const variables lie in the arena among the others; neighbours are asked about together. */
+static LLVMValueRef is_const(struct ptx_lower *l, LLVMValueRef address)
+{
+    LLVMValueRef r = b_bool(l, false);
+    uint64_t from = 0, end = 0;
+    for (const struct ptx_var *v = l->ptx->vars; v; v = v->next) {
+        if (v->space != PTX_SPACE_CONST || v->linkage == PTX_EXTERN)
+            continue;
+        if (end > from && (v->offset < end || v->offset - end >= 16)) {
+            r = b_or(l, r, within(l, address, b_add(l, l->arena_int, b_i64(l, from)), end - from));
+            from = end = 0;
+        }
+        from = end > from ? from : v->offset;
+        end = v->offset + v->size;
+    }
+    if (end > from)
+        r = b_or(l, r, within(l, address, b_add(l, l->arena_int, b_i64(l, from)), end - from));
+    for (const struct ptx_module *text = l->ptx; text; text = text->absorbed)
+        for (const struct ptx_nested *n = text->nested; n; n = n->next)
+            if (n->var->space == PTX_SPACE_CONST)
+                r = b_or(l, r, within(l, address, b_add(l, l->arena_int, b_i64(l, n->var->offset)), n->var->size));
+    return r;
+}
+
+/* The kernel's parameters; a device function's own are local. */
+static LLVMValueRef is_param(struct ptx_lower *l, LLVMValueRef address)
+{
+    return within(l, address, b_ptrtoint(l, l->kernarg, l->i64), l->param_size);
+}
+
 bool ptx_lower_isspacep(struct ptx_lower *l, const struct ptx_instr *in)
 {
-    LLVMValueRef p = b_inttoptr(l, ptx_src(l, &in->ops[1], PTX_B64), l->ptr[AS_GENERIC]), r;
-    LLVMValueRef shared = b_simt(l, PTX_SIMT_IS_SHARED, &p), local = b_simt(l, PTX_SIMT_IS_LOCAL, &p);
+    const struct ptx_operand *a = &in->ops[1];
+    bool narrow = a->kind == PTX_OP_REG && ptx_type_bits(a->var->type) == 32; /* a register of 32 bits holds a small address */
+    LLVMValueRef address = b_resize(l, ptx_src(l, a, narrow ? PTX_B32 : PTX_B64), l->i64), p = b_inttoptr(l, address, l->ptr[AS_GENERIC]), r;
     switch (in->space) {
-    case PTX_SPACE_SHARED: r = shared; break;
-    case PTX_SPACE_LOCAL: r = local; break;
-    case PTX_SPACE_GLOBAL: r = b_not(l, b_or(l, shared, local)); break;
+    case PTX_SPACE_SHARED: r = b_simt(l, PTX_SIMT_IS_SHARED, &p); break;
+    case PTX_SPACE_LOCAL: r = b_simt(l, PTX_SIMT_IS_LOCAL, &p); break;
+    case PTX_SPACE_CONST: r = is_const(l, address); break;
+    case PTX_SPACE_PARAM: r = is_param(l, address); break;
+    case PTX_SPACE_GLOBAL:
+        r = b_or(l, b_simt(l, PTX_SIMT_IS_SHARED, &p), b_simt(l, PTX_SIMT_IS_LOCAL, &p));
+        r = b_not(l, b_or(l, r, b_or(l, is_const(l, address), is_param(l, address))));
+        break;
     default: return ptx_lower_unsupported(l, in, "isspacep of this space");
     }
     ptx_dst(l, &in->ops[0], PTX_PRED, r);
     return true;
 }
 
+/* Clusters have one block, whose rank is 0: shared memory of that block is where it is.  Without a space, addresses are generic, and so
+ * is what a variable's name becomes. */
+bool ptx_lower_mapa(struct ptx_lower *l, const struct ptx_instr *in)
+{
+    enum ptx_type t = in->types[0];
+    LLVMValueRef v = ptx_src(l, &in->ops[1], t);
+    if (in->ops[1].kind == PTX_OP_SYMBOL && !in->space)
+        v = b_resize(l, to_generic(l, v, AS_SHARED), ptx_llvm_type(l, t));
+    ptx_dst(l, &in->ops[0], t, v);
+    return true;
+}
+
+bool ptx_lower_getctarank(struct ptx_lower *l, const struct ptx_instr *in)
+{
+    ptx_dst(l, &in->ops[0], PTX_U32, b_i32(l, 0));
+    return true;
+}
+
 /* ---- Fences */
 bool ptx_lower_membar(struct ptx_lower *l, const struct ptx_instr *in)
 {
-    const char *scope = ptx_has(in, PTX_MOD_CTA) ? "workgroup"
-                        : ptx_has(in, PTX_MOD_GL) || ptx_has(in, PTX_MOD_GPU) || ptx_has(in, PTX_MOD_CLUSTER) ? "agent" : "";
+    /* A cluster has one block.  Copies go through no proxy of their own: .proxy.async orders what they read and write in the block. */
+    const char *scope = ptx_has(in, PTX_MOD_CTA) || ptx_has(in, PTX_MOD_CLUSTER) || ptx_has(in, PTX_MOD_ASYNC) ? "workgroup"
+                        : ptx_has(in, PTX_MOD_GL) || ptx_has(in, PTX_MOD_GPU) ? "agent" : "";
     LLVMAtomicOrdering order = ptx_has(in, PTX_MOD_ACQ_REL) ? LLVMAtomicOrderingAcquireRelease
                                : ptx_has(in, PTX_MOD_ACQUIRE) ? LLVMAtomicOrderingAcquire
                                : ptx_has(in, PTX_MOD_RELEASE) ? LLVMAtomicOrderingRelease
                                                               : LLVMAtomicOrderingSequentiallyConsistent;
-    LLVMBuildFenceSyncScope(l->builder, order, scope_id(l, scope), "");
-    return true;
-}
-
-/* ---- cp.async: the copy is done at once, which every wait and commit allows */
-
-/* Copies `n` bytes in the widest pieces; those from `limit` (i32) on become zero. */
-bool ptx_lower_cp_async(struct ptx_lower *l, const struct ptx_instr *in)
-{
-    if (in->ops[2].kind != PTX_OP_INT || (in->ops[2].bits != 4 && in->ops[2].bits != 8 && in->ops[2].bits != 16))
-        return ptx_lower_error(l, in->ops[2].loc, "the size must be 4, 8 or 16");
-    unsigned n = (unsigned)in->ops[2].bits;
-    LLVMTypeRef type = ptx_int_type(l, 8 * n);
-    LLVMValueRef to = ptx_address(l, &in->ops[0], PTX_SPACE_SHARED), from = ptx_address(l, &in->ops[1], PTX_SPACE_GLOBAL);
-    LLVMValueRef limit = in->n_ops > 3 && !ptx_has(in, PTX_MOD_L2__CACHE_HINT) ? ptx_src(l, &in->ops[3], PTX_U32) : NULL;
-    if (!limit) {
-        LLVMValueRef v = LLVMBuildLoad2(l->builder, type, from, "");
-        LLVMSetAlignment(v, n);
-        LLVMSetAlignment(LLVMBuildStore(l->builder, v, to), n);
-        return true;
-    }
-    /* Bytes beyond the limit must not be read: they may lie outside the object. */
-    for (unsigned i = 0; i < n; i++) {
-        LLVMBasicBlockRef before = LLVMGetInsertBlock(l->builder), read = ptx_block_new(l, ""), done = ptx_block_new(l, "");
-        LLVMBuildCondBr(l->builder, b_ult(l, b_i32(l, i), limit), read, done);
-        LLVMPositionBuilderAtEnd(l->builder, read);
-        LLVMValueRef v = LLVMBuildLoad2(l->builder, l->i8, b_gep(l, from, b_i64(l, i)), "");
-        LLVMBuildBr(l->builder, done);
-        LLVMPositionBuilderAtEnd(l->builder, done);
-        LLVMValueRef phi = LLVMBuildPhi(l->builder, l->i8, "");
-        LLVMAddIncoming(phi, (LLVMValueRef[]){ v, b_int(l->i8, 0) }, (LLVMBasicBlockRef[]){ read, before }, 2);
-        LLVMBuildStore(l->builder, phi, b_gep(l, to, b_i32(l, i)));
-    }
-    return true;
-}
-
-bool ptx_lower_cp_async_done(struct ptx_lower *l, const struct ptx_instr *in)
-{
+    LLVMBuildFenceSyncScope(l->builder, order, ptx_scope(l, scope), "");
     return true;
 }
 

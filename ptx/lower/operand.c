@@ -260,8 +260,20 @@ LLVMValueRef ptx_var_pointer(struct ptx_lower *l, const struct ptx_var *var, int
     return b_gep(l, (LLVMValueRef)var->user, b_i64(l, (uint64_t)offset)); /* an alloca, or the caller's copy */
 }
 
+/* A reference's cell in the arena holds the descriptor's address, which stands for the variable. */
+static LLVMValueRef reference_value(struct ptx_lower *l, const struct ptx_var *var, int64_t offset)
+{
+    LLVMValueRef cell = b_gep(l, l->arena_const, b_i64(l, var->offset + (uint64_t)offset));
+    LLVMValueRef load = LLVMBuildLoad2(l->builder, l->i64, cell, "");
+    LLVMSetAlignment(load, 8);
+    ptx_invariant(l, load);
+    return load;
+}
+
 LLVMValueRef ptx_var_integer(struct ptx_lower *l, const struct ptx_var *var, int64_t offset)
 {
+    if (var->space == PTX_SPACE_TEX || (var->space == PTX_SPACE_GLOBAL && ptx_type_class(var->type) == 'O'))
+        return reference_value(l, var, offset);
     if (var->space == PTX_SPACE_GLOBAL && var->managed)
         return b_add(l, managed_address(l, var), b_i64(l, (uint64_t)offset));
     if (var->space == PTX_SPACE_GLOBAL || var->space == PTX_SPACE_CONST)

@@ -122,6 +122,18 @@ static LLVMValueRef zero_sum(struct ptx_lower *l, enum ptx_round mode, LLVMValue
 }
 
 /* ---- Arithmetic */
+
+/* The machine's own, in one of the three directions; NULL where it has none.  `id` is the f32 form's. */
+static LLVMValueRef native(struct ptx_lower *l, enum ptx_simt id, enum ptx_round mode, LLVMValueRef a, LLVMValueRef b,
+                           LLVMValueRef c)
+{
+    if (!(l->target->features & PTX_TARGET_ROUNDING))
+        return NULL;
+    if (LLVMTypeOf(a) == l->f64)
+        id += PTX_SIMT_ROUND_ADD_F64 - PTX_SIMT_ROUND_ADD_F32;
+    return b_simt(l, id, (LLVMValueRef[]){ b_i32(l, mode), a, b, c });
+}
+
 static LLVMValueRef add_f64(struct ptx_lower *l, enum ptx_round mode, LLVMValueRef a, LLVMValueRef b)
 {
     LLVMValueRef s = b_fadd(l, a, b), e = sum_error_sorted(l, a, b, s);
@@ -134,16 +146,13 @@ LLVMValueRef ptx_round_add(struct ptx_lower *l, enum ptx_round mode, LLVMValueRe
 {
     if (mode == PTX_RN)
         return b_fadd(l, a, b);
+    LLVMValueRef r = native(l, PTX_SIMT_ROUND_ADD_F32, mode, a, b, NULL);
+    if (r)
+        return r;
     if (LLVMTypeOf(a) == l->f64)
         return add_f64(l, mode, a, b);
     LLVMValueRef x = b_fpext(l, a, l->f64), y = b_fpext(l, b, l->f64), s = b_fadd(l, x, y);
     return zero_sum(l, mode, narrow(l, mode, s, sum_error(l, x, y, s)), s, x, y);
-}
-
-static LLVMValueRef fma_of(struct ptx_lower *l, LLVMValueRef a, LLVMValueRef b, LLVMValueRef c)
-{
-    LLVMTypeRef type = LLVMTypeOf(a);
-    return b_intrinsic(l, "llvm.fma", &type, 1, (LLVMValueRef[]){ a, b, c }, 3);
 }
 
 /* The product's error where it would underflow: everything times 2^1200, the smaller factor first. */
@@ -153,12 +162,12 @@ static LLVMValueRef product_error_tiny(struct ptx_lower *l, LLVMValueRef a, LLVM
     LLVMValueRef less = b_fcmp(l, LLVMRealOLT, b_unary(l, "llvm.fabs", a), b_unary(l, "llvm.fabs", b));
     LLVMValueRef small = b_select(l, less, a, b), big = b_select(l, less, b, a);
     small = b_fmul(l, b_fmul(l, small, up), up);
-    return fma_of(l, small, big, b_fneg(l, b_fmul(l, b_fmul(l, p, up), up)));
+    return b_fma(l, small, big, b_fneg(l, b_fmul(l, b_fmul(l, p, up), up)));
 }
 
 static LLVMValueRef mul_f64(struct ptx_lower *l, enum ptx_round mode, LLVMValueRef a, LLVMValueRef b)
 {
-    LLVMValueRef p = b_fmul(l, a, b), e = fma_of(l, a, b, b_fneg(l, p));
+    LLVMValueRef p = b_fmul(l, a, b), e = b_fma(l, a, b, b_fneg(l, p));
     LLVMValueRef tiny = b_fcmp(l, LLVMRealOLT, b_unary(l, "llvm.fabs", p), b_real(l->f64, 0x1p-900));
     LLVMValueRef over = b_and(l, is_infinite(l, p), b_and(l, is_finite(l, a), is_finite(l, b)));
     LLVMValueRef t = b_select(l, tiny, product_error_tiny(l, a, b, p), e);
@@ -171,6 +180,9 @@ LLVMValueRef ptx_round_mul(struct ptx_lower *l, enum ptx_round mode, LLVMValueRe
 {
     if (mode == PTX_RN)
         return b_fmul(l, a, b);
+    LLVMValueRef r = native(l, PTX_SIMT_ROUND_MUL_F32, mode, a, b, NULL);
+    if (r)
+        return r;
     if (LLVMTypeOf(a) == l->f64)
         return mul_f64(l, mode, a, b);
     return narrow(l, mode, b_fmul(l, b_fpext(l, a, l->f64), b_fpext(l, b, l->f64)), NULL); /* 24 + 24 bits fit */
@@ -188,7 +200,7 @@ static LLVMValueRef fma_error(struct ptx_lower *l, LLVMValueRef a, LLVMValueRef 
                               LLVMValueRef hint)
 {
     LLVMValueRef tiny = b_real(l->f64, 0x1p-960), none = b_real(l->f64, 0.0);
-    LLVMValueRef u1 = b_fmul(l, a, b), u2 = fma_of(l, a, b, b_fneg(l, u1));
+    LLVMValueRef u1 = b_fmul(l, a, b), u2 = b_fma(l, a, b, b_fneg(l, u1));
     LLVMValueRef small = b_fcmp(l, LLVMRealOLT, b_unary(l, "llvm.fabs", u1), tiny);
     u1 = b_select(l, small, hint, u1);
     u2 = b_select(l, small, none, u2);
@@ -200,7 +212,7 @@ static LLVMValueRef fma_error(struct ptx_lower *l, LLVMValueRef a, LLVMValueRef 
 /* Brings all into the middle of the range first.  Where c is lost in scaling down, its sign is what counts. */
 static LLVMValueRef fma_f64(struct ptx_lower *l, enum ptx_round mode, LLVMValueRef a, LLVMValueRef b, LLVMValueRef c)
 {
-    LLVMValueRef r = fma_of(l, a, b, c), p = b_fmul(l, a, b), one = b_real(l->f64, 1.0);
+    LLVMValueRef r = b_fma(l, a, b, c), p = b_fmul(l, a, b), one = b_real(l->f64, 1.0);
     LLVMValueRef size = b_binary(l, "llvm.maximumnum", b_unary(l, "llvm.fabs", p), b_unary(l, "llvm.fabs", c));
     LLVMValueRef low = b_fcmp(l, LLVMRealOLT, size, b_real(l->f64, 0x1p-700));
     LLVMValueRef high = b_fcmp(l, LLVMRealOGE, size, b_real(l->f64, 0x1p1000));
@@ -225,12 +237,18 @@ static LLVMValueRef fma_f64(struct ptx_lower *l, enum ptx_round mode, LLVMValueR
 LLVMValueRef ptx_round_fma(struct ptx_lower *l, enum ptx_round mode, LLVMValueRef a, LLVMValueRef b, LLVMValueRef c)
 {
     if (mode == PTX_RN)
-        return fma_of(l, a, b, c);
+        return b_fma(l, a, b, c);
+    LLVMValueRef r = native(l, PTX_SIMT_ROUND_FMA_F32, mode, a, b, c);
+    if (r)
+        return r;
     if (LLVMTypeOf(a) == l->f64)
         return fma_f64(l, mode, a, b, c);
     LLVMValueRef p = b_fmul(l, b_fpext(l, a, l->f64), b_fpext(l, b, l->f64)), z = b_fpext(l, c, l->f64);
     LLVMValueRef s = b_fadd(l, p, z);
-    return zero_sum(l, mode, narrow(l, mode, s, sum_error(l, p, z, s)), s, p, z);
+    r = zero_sum(l, mode, narrow(l, mode, s, sum_error(l, p, z, s)), s, p, z);
+    if (!(l->target->features & PTX_TARGET_ROUND_KNOWN))
+        return r;
+    return b_simt(l, PTX_SIMT_ROUND_KNOWN_F32, (LLVMValueRef[]){ b_i32(l, mode), a, b, c, r });
 }
 
 /* The sign of a / b - r is that of (a - r * b) * b; small numerators are scaled so that the difference does not vanish. */
@@ -241,7 +259,7 @@ static LLVMValueRef div_f64(struct ptx_lower *l, enum ptx_round mode, LLVMValueR
     LLVMValueRef r_less = b_fcmp(l, LLVMRealOLT, b_unary(l, "llvm.fabs", r), b_unary(l, "llvm.fabs", b));
     LLVMValueRef small = b_select(l, r_less, r, b), big = b_select(l, r_less, b, r);
     small = b_select(l, tiny, b_fmul(l, small, up), small);
-    LLVMValueRef rest = fma_of(l, b_fneg(l, small), big, b_select(l, tiny, b_fmul(l, a, up), a));
+    LLVMValueRef rest = b_fma(l, b_fneg(l, small), big, b_select(l, tiny, b_fmul(l, a, up), a));
     LLVMValueRef t = b_select(l, b_fcmp(l, LLVMRealOLT, b, zero), b_fneg(l, rest), rest);
     LLVMValueRef inputs = b_and(l, is_finite(l, a), b_fcmp(l, LLVMRealONE, b, zero));
     LLVMValueRef over = b_and(l, is_infinite(l, r), inputs);
@@ -265,7 +283,7 @@ static LLVMValueRef sqrt_f64(struct ptx_lower *l, enum ptx_round mode, LLVMValue
     LLVMValueRef small = b_fcmp(l, LLVMRealOLT, a, b_real(l->f64, 0x1p-800));
     LLVMValueRef sa = b_select(l, small, b_fmul(l, a, b_real(l->f64, 0x1p200)), a);
     LLVMValueRef sr = b_select(l, small, b_fmul(l, r, b_real(l->f64, 0x1p100)), r);
-    return ptx_round_fix(l, mode, r, fma_of(l, b_fneg(l, sr), sr, sa));
+    return ptx_round_fix(l, mode, r, b_fma(l, b_fneg(l, sr), sr, sa));
 }
 
 LLVMValueRef ptx_round_sqrt(struct ptx_lower *l, enum ptx_round mode, LLVMValueRef a)
@@ -338,7 +356,7 @@ LLVMValueRef ptx_bf16_to_f32(struct ptx_lower *l, LLVMValueRef bits)
 LLVMValueRef ptx_fma_f16(struct ptx_lower *l, LLVMValueRef a, LLVMValueRef b, LLVMValueRef c)
 {
     if (l->target->features & PTX_TARGET_NATIVE_F16)
-        return fma_of(l, a, b, c);
+        return b_fma(l, a, b, c);
     /* The product is exact, and where the sum is not, it is nowhere near a tie of f16's. */
     LLVMValueRef p = b_fmul(l, b_fpext(l, a, l->f64), b_fpext(l, b, l->f64));
     return b_fptrunc(l, ptx_round_f64_f32_odd(l, b_fadd(l, p, b_fpext(l, c, l->f64))), l->f16);
@@ -356,6 +374,8 @@ LLVMValueRef ptx_fma_bf16(struct ptx_lower *l, LLVMValueRef a, LLVMValueRef b, L
 LLVMValueRef ptx_flush(struct ptx_lower *l, LLVMValueRef v)
 {
     LLVMTypeRef type = LLVMTypeOf(v);
+    if (type == l->f32 && l->flushing)
+        return b_unary(l, "llvm.canonicalize", v); /* nothing where `v` is a result already */
     LLVMValueRef least = b_real(type, type == l->f16 ? 0x1p-14 : type == l->f32 ? 0x1p-126 : 0x1p-1022);
     LLVMValueRef small = b_fcmp(l, LLVMRealOLT, b_unary(l, "llvm.fabs", v), least);
     return b_select(l, small, b_binary(l, "llvm.copysign", b_real(type, 0.0), v), v);

@@ -22,6 +22,7 @@ static LLVMTypeRef letter_type(LLVMContextRef context, char letter)
     case 'b': return LLVMInt1TypeInContext(context);
     case 'i': return LLVMInt32TypeInContext(context);
     case 'l': return LLVMInt64TypeInContext(context);
+    case 'q': return LLVMInt128TypeInContext(context);
     case 'f': return LLVMFloatTypeInContext(context);
     case 'd': return LLVMDoubleTypeInContext(context);
     case 'p': return LLVMPointerTypeInContext(context, 0);
@@ -76,12 +77,13 @@ LLVMValueRef ptx_simt_declare(LLVMModuleRef module, enum ptx_simt id)
     if (fn)
         return fn;
     LLVMContextRef context = LLVMGetModuleContext(module);
-    LLVMTypeRef ret = letter_type(context, info->ret[0]), args[4];
-    if (info->ret[1]) {
-        LLVMTypeRef fields[2] = { ret, letter_type(context, info->ret[1]) };
-        ret = LLVMStructTypeInContext(context, fields, 2, 0);
-    }
+    LLVMTypeRef ret = letter_type(context, info->ret[0]), args[PTX_SIMT_ARGS], fields[PTX_SIMT_ARGS];
     unsigned n = 0;
+    for (const char *p = info->ret; info->ret[1] && *p; p++)
+        fields[n++] = letter_type(context, *p);
+    if (n)
+        ret = LLVMStructTypeInContext(context, fields, n, 0);
+    n = 0;
     for (const char *p = info->args; *p; p++)
         args[n++] = letter_type(context, *p);
     fn = LLVMAddFunction(module, info->name, LLVMFunctionType(ret, args, n, 0));

@@ -20,6 +20,7 @@ enum ptx_simt_traits {
     PTX_SIMT_PURE, PTX_SIMT_CONVERGENT, PTX_SIMT_SYNC, PTX_SIMT_TIME, PTX_SIMT_EFFECT, PTX_SIMT_NORETURN
 };
 
+enum { PTX_SIMT_ARGS = 12 }; /* no function has as many arguments or results */
 struct ptx_simt_info {
     const char *name;             /* "aw.tid.x" */
     const char *ret, *args;       /* type letters, see simt.def */
@@ -34,6 +35,10 @@ LLVMValueRef ptx_simt_declare(LLVMModuleRef module, enum ptx_simt id);
 
 /* Which one a function is (by name), or PTX_SIMT_NONE; also for NULL and for values that are no function. */
 enum ptx_simt ptx_simt_of(LLVMValueRef function);
+
+/* Attribute of calls of aw.barrier and aw.barrier.reduce at which the lanes of a warp need not be together: each waits for the others of its warp, which may
+ * come to another barrier of the same number. */
+#define PTX_UNALIGNED "aw-unaligned"
 
 /* Which one an instruction calls, or PTX_SIMT_NONE when it is no such call. */
 enum ptx_simt ptx_simt_called(LLVMValueRef instruction);

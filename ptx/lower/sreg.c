@@ -19,7 +19,7 @@ static LLVMValueRef lane_mask(struct ptx_lower *l, enum ptx_sreg sreg)
     }
 }
 
-/* Half of a 64-bit clock. */
+/* Half of a 64-bit value. */
 static LLVMValueRef word(struct ptx_lower *l, enum ptx_simt id, unsigned shift)
 {
     LLVMValueRef v = b_simt(l, id, NULL);
@@ -84,6 +84,17 @@ LLVMValueRef ptx_sreg_value(struct ptx_lower *l, enum ptx_sreg sreg)
     case PTX_SREG_CLUSTER_NCTAID_Y:
     case PTX_SREG_CLUSTER_NCTAID_Z:
     case PTX_SREG_CLUSTER_NCTARANK: return b_i32(l, 1);
+    /* Where CUDA's grid groups look for the memory of their barrier. */
+    case PTX_SREG_ENVREG1: return word(l, PTX_SIMT_GRID_WORKSPACE, 32);
+    case PTX_SREG_ENVREG2: return word(l, PTX_SIMT_GRID_WORKSPACE, 0);
+    /* Fourth components are zero.  Other environment registers are the driver's, counters a profiler's: nobody has set them.  A graph's
+     * handle is known in graphs that the device launches, which are none here. */
+    case PTX_SREG_TID_W: case PTX_SREG_NTID_W: case PTX_SREG_CTAID_W: case PTX_SREG_NCTAID_W: case PTX_SREG_CLUSTERID_W:
+    case PTX_SREG_NCLUSTERID_W: case PTX_SREG_CLUSTER_CTAID_W: case PTX_SREG_CLUSTER_NCTAID_W:
+    case PTX_SREG_ENVREG0: case PTX_SREG_ENVREG3 ... PTX_SREG_ENVREG31:
+    case PTX_SREG_PM0 ... PTX_SREG_PM7: return b_i32(l, 0);
+    case PTX_SREG_PM0_64 ... PTX_SREG_PM7_64:
+    case PTX_SREG_CURRENT_GRAPH_EXEC: return b_i64(l, 0);
     default:
         ptx_lower_error(l, l->instr->loc, "special register %s is not supported", ptx_sreg_name(sreg));
         return b_i32(l, 0);

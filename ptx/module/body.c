@@ -185,13 +185,13 @@ static void unbind_to(struct ptx_binder *b, size_t n)
 /* ---- Declarations */
 static void declare_reg(struct ptx_binder *b, struct ptx_var *v)
 {
-    uint32_t n = v->range ? v->range : 1;
+    uint64_t n = (uint64_t)(v->range ? v->range : 1) * v->vec;
     size_t have = b->reg_vars.n;
 
     if (n > MAX_REGS || have + n > MAX_REGS || n > b->reg_budget) {
-        body_error(b, v->loc, "too many registers: '%.*s<%u>'", SHOWN(v->name), n);
+        body_error(b, v->loc, "too many registers: '%.*s<%u>'", SHOWN(v->name), v->range);
         v->range = v->range ? 1 : 0;
-        n = 1;
+        n = v->vec;
     }
     if (!aw_vec_reserve(&b->reg_vars, n)) {
         b->no_memory = true;
@@ -199,8 +199,47 @@ static void declare_reg(struct ptx_binder *b, struct ptx_var *v)
     }
     b->reg_budget -= n;
     v->index = (uint32_t)have;
-    for (uint32_t i = 0; i < n; i++)
+    for (uint64_t i = 0; i < n; i++)
         b->reg_vars.at[b->reg_vars.n++] = v;
+}
+
+/* Which component ".x" or ".r" names; -1: none of a vector so long. */
+static int component_of(struct aw_str suffix, uint32_t vec)
+{
+    static const char names[] = "xyzw", colours[] = "rgba";
+
+    for (uint32_t i = 0; i < vec && i < 4; i++)
+        if (suffix.len == 1 && (suffix.ptr[0] == names[i] || suffix.ptr[0] == colours[i]))
+            return (int)i;
+    return -1;
+}
+
+/* Vector registers are as many plain ones: v.y is the second, v alone all of them. */
+static void bind_vector(struct ptx_binder *b, struct ptx_operand *op)
+{
+    static const char *const names[] = { "x", "y", "z", "w" };
+    uint32_t vec = op->var->vec;
+    int component = component_of(op->suffix, vec);
+
+    if (op->suffix.len) {
+        if (component < 0)
+            body_error(b, op->loc, "'%.*s' has no component '%.*s'", SHOWN(op->name), SHOWN(op->suffix));
+        op->reg += component < 0 ? 0 : (uint32_t)component;
+        return;
+    }
+    struct ptx_operand whole = { .kind = PTX_OP_VECTOR, .loc = op->loc, .n_items = vec };
+    whole.items = AW_NEW_ARRAY(&b->module->arena, struct ptx_operand, vec);
+    if (!whole.items || vec > 4) {
+        b->no_memory |= !whole.items;
+        body_error(b, op->loc, "a vector register of %u components cannot be used whole", vec);
+        return;
+    }
+    for (uint32_t i = 0; i < vec; i++) {
+        whole.items[i] = *op;
+        whole.items[i].suffix = aw_str_from(names[i]);
+        whole.items[i].reg += i;
+    }
+    *op = whole;
 }
 
 static void declare(struct ptx_binder *b, struct ptx_var *v)
@@ -212,7 +251,11 @@ static void declare(struct ptx_binder *b, struct ptx_var *v)
         declare_reg(b, v);
     else if (!ptx_layout_var(v, &diags))
         body_error(b, v->loc, "'%.*s' cannot have this type or size", SHOWN(v->name));
-    else if (v->space == PTX_SPACE_GLOBAL || v->space == PTX_SPACE_CONST || v->space == PTX_SPACE_TEX)
+    else if (v->linkage != PTX_LOCAL && v->space != PTX_SPACE_SHARED)
+        body_error(b, v->loc, "'%.*s': what is declared in a function has no linkage", SHOWN(v->name));
+    else if (v->init && v->space != PTX_SPACE_GLOBAL && v->space != PTX_SPACE_CONST)
+        body_error(b, v->loc, "a .%s variable cannot be initialised", ptx_space_name(v->space));
+    else if (v->space == PTX_SPACE_TEX)
         body_error(b, v->loc, ".%s variables inside functions: not supported by anywarp", ptx_space_name(v->space));
     ptx_diags_fini(&diags);
     bind_local(b, v->name, v->range ? NAME_RANGE : NAME_PLAIN, v, NULL, v->loc);
@@ -309,7 +352,7 @@ static bool look_up(const struct ptx_binder *b, struct aw_str name, struct found
 /* ---- What the function refers to */
 static void use_var(struct ptx_binder *b, struct ptx_var *v)
 {
-    if ((v->func && v->space != PTX_SPACE_SHARED) || v->mark == b->callee_mark)
+    if ((v->func && (v->space == PTX_SPACE_LOCAL || v->space == PTX_SPACE_PARAM)) || v->mark == b->callee_mark)
         return;
     v->mark = b->callee_mark;
     b->no_memory |= !aw_vec_push(&b->vars, v);
@@ -366,11 +409,43 @@ static bool is_special_name(struct aw_str name)
     return false;
 }
 
+/* %tid alone is all four of its components. */
+static bool bind_sreg_vector(struct ptx_binder *b, struct ptx_operand *op)
+{
+    static const char *const names[] = { "%tid", "%ntid", "%ctaid", "%nctaid", "%clusterid", "%nclusterid", "%cluster_ctaid",
+                                         "%cluster_nctaid" };
+    static const char *const components[] = { ".x", ".y", ".z", ".w" };
+    bool known = false;
+
+    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++)
+        known |= !op->suffix.len && aw_str_is(op->name, names[i]);
+    if (!known)
+        return false;
+    if (op->offset || op->indexed || op->negate) {
+        body_error(b, op->loc, "'%.*s' is a vector: it has no offset, element or negative", SHOWN(op->name));
+        return true;
+    }
+    struct ptx_operand whole = { .kind = PTX_OP_VECTOR, .loc = op->loc, .n_items = 4 };
+    whole.items = AW_NEW_ARRAY(&b->module->arena, struct ptx_operand, 4);
+    for (uint32_t i = 0; whole.items && i < 4; i++) {
+        struct aw_str name = aw_arena_printf(&b->module->arena, "%.*s%s", AW_STR_ARG(op->name), components[i]);
+        b->no_memory |= !name.ptr;
+        whole.items[i] = (struct ptx_operand){ .kind = PTX_OP_SREG, .loc = op->loc, .name = name };
+        whole.items[i].sreg = name.ptr ? ptx_sreg_from(name) : PTX_SREG_NONE;
+    }
+    b->no_memory |= !whole.items;
+    if (whole.items)
+        *op = whole;
+    return true;
+}
+
 static void bind_name(struct ptx_binder *b, struct ptx_operand *op, bool is_callee)
 {
     struct found f;
 
     if (!look_up(b, op->name, &f)) {
+        if (bind_sreg_vector(b, op))
+            return;
         if (is_special_name(op->name))
             body_error(b, op->loc, "special register '%.*s': not supported by anywarp", SHOWN(op->name));
         else
@@ -385,9 +460,11 @@ static void bind_name(struct ptx_binder *b, struct ptx_operand *op, bool is_call
     } else if (f.local->var->space == PTX_SPACE_REG) {
         op->kind = PTX_OP_REG;
         op->var = f.local->var;
-        op->reg = op->var->index + f.element;
+        op->reg = op->var->index + f.element * op->var->vec;
         if (op->offset)
             body_error(b, op->loc, "a register cannot have an offset here");
+        else if (op->var->vec > 1)
+            bind_vector(b, op);
     } else {
         op->kind = PTX_OP_SYMBOL;
         op->var = f.local->var;
@@ -403,12 +480,20 @@ static void bind_operand(struct ptx_binder *b, struct ptx_operand *op, bool is_c
         bind_name(b, op, is_callee);
         return;
     }
+    struct ptx_operand written = op->n_items ? op->items[0] : (struct ptx_operand){ 0 };
     for (uint32_t i = 0; i < op->n_items; i++)
         bind_operand(b, &op->items[i], false);
     if (op->kind != PTX_OP_ADDR || !op->n_items)
         return;
     struct ptx_operand *base = &op->items[0];
+    if (base->kind == PTX_OP_VECTOR) {
+        *base = written; /* what was a name prints as one */
+        body_error(b, op->loc, "a vector is no address");
+        return;
+    }
     scale_index(b, op, base);
+    if (op->suffix.len && !aw_str_is(op->suffix, "unified"))
+        body_error(b, op->loc, "'.%.*s' behind an address is not known", SHOWN(op->suffix));
     if (base->kind == PTX_OP_REG && ptx_type_bits(base->var->type) != 32 && ptx_type_bits(base->var->type) != 64)
         body_error(b, op->loc, "register '%.*s' cannot hold an address", SHOWN(base->name));
     else if (base->kind == PTX_OP_FUNC || base->kind == PTX_OP_LABEL || base->kind == PTX_OP_FLOAT)
@@ -482,11 +567,14 @@ static void check_instr(struct ptx_binder *b, struct ptx_instr *in)
     uint32_t errors = b->func->n_errors;
 
     if (in->guard) {
+        struct ptx_operand written = *in->guard;
         bind_operand(b, in->guard, false);
-        if (in->guard->kind == PTX_OP_REG && in->guard->var->type != PTX_PRED)
+        if (in->guard->kind == PTX_OP_REG && in->guard->var->type != PTX_PRED) {
             body_error(b, in->guard->loc, "the guard '%.*s' is no predicate", SHOWN(in->guard->name));
-        else if (in->guard->kind != PTX_OP_REG && in->guard->kind != PTX_OP_NAME)
-            body_error(b, in->guard->loc, "a guard must be a predicate register");
+        } else if (in->guard->kind != PTX_OP_REG && in->guard->kind != PTX_OP_NAME) {
+            *in->guard = written; /* a vector, say, would no longer print as a guard */
+            body_error(b, written.loc, "a guard must be a predicate register");
+        }
     }
     for (uint32_t i = 0; i < in->n_ops; i++)
         bind_operand(b, &in->ops[i], is_call && (i == callee || i > callee + 1 || in->ops[i].kind != PTX_OP_LIST));

@@ -8,6 +8,7 @@
 struct inits {
     struct ptx_module *module;
     const struct ptx_var *var;
+    const struct ptx_nested *nested; /* the variable as a function's; NULL = module scope */
     struct ptx_diags *diags;
     AW_VEC(struct ptx_func *) taken;
     uint32_t n_undefined;
@@ -40,6 +41,11 @@ static void bind_init_addr(struct inits *in, const struct ptx_init *init)
 
     if (a->field.len) /* the fields of texture references name modes, not symbols */
         return;
+    for (const struct ptx_nested *n = in->nested; n && !a->var; n = n->next) /* the innermost that is seen from there */
+        if (n->func == in->nested->func && n->end >= in->nested->number && aw_str_eq(n->var->name, a->symbol))
+            a->var = n->var;
+    if (a->var)
+        return;
     struct ptx_symbol *s = ptx_resolve(origin, a->symbol, ptx_hash_name(a->symbol.ptr, a->symbol.len));
     if (!s) {
         ptx_error(in->diags, origin->name, init->loc, "unknown name '%.*s' in the initialiser of '%.*s'", AW_STR_ARG(a->symbol),
@@ -67,15 +73,36 @@ static void bind_init(struct inits *in, const struct ptx_init *init)
                 bind_init(in, &init->items[i]);
 }
 
+/* A sampler's fields concern the kernels alone that use it, a reference's the runtime. */
+static void check_reference(struct inits *in, const struct ptx_var *v)
+{
+    char why[160];
+    unsigned sampler;
+    struct ptx_loc loc;
+
+    if (!ptx_opaque_init(v, &sampler, &loc, why, sizeof why))
+        ptx_error(in->diags, v->origin->name, loc, "%s", why);
+}
+
+static void bind_var_init(struct inits *in, const struct ptx_var *v, const struct ptx_nested *nested)
+{
+    in->var = v;
+    in->nested = nested;
+    if (v->init && (v->space == PTX_SPACE_SHARED || v->space == PTX_SPACE_LOCAL))
+        ptx_error(in->diags, v->origin->name, v->loc, "a .%s variable cannot be initialised", ptx_space_name(v->space));
+    else if (v->init)
+        bind_init(in, v->init);
+    if (v->init && (v->type == PTX_TEXREF || v->type == PTX_SURFREF))
+        check_reference(in, v);
+}
+
 static void bind_inits(struct inits *in)
 {
-    for (struct ptx_var *v = in->module->vars; v; v = v->next) {
-        in->var = v;
-        if (v->init && (v->space == PTX_SPACE_SHARED || v->space == PTX_SPACE_LOCAL))
-            ptx_error(in->diags, v->origin->name, v->loc, "a .%s variable cannot be initialised", ptx_space_name(v->space));
-        else if (v->init)
-            bind_init(in, v->init);
-    }
+    for (const struct ptx_var *v = in->module->vars; v; v = v->next)
+        bind_var_init(in, v, NULL);
+    for (const struct ptx_module *text = in->module; text; text = text->absorbed)
+        for (const struct ptx_nested *n = text->nested; n; n = n->next)
+            bind_var_init(in, n->var, n);
 }
 
 /* ---- What functions refer to and nobody defines */
@@ -130,6 +157,9 @@ static void layout_all(struct ptx_module *m, struct ptx_diags *diags)
             ptx_layout_var(m->items[i].node, diags);
         else if (m->items[i].kind == PTX_ITEM_FUNC)
             ptx_layout_params(m->items[i].node, diags);
+    for (const struct ptx_module *text = m; text; text = text->absorbed)
+        for (const struct ptx_nested *n = text->nested; n; n = n->next)
+            ptx_layout_var(n->var, diags);
 }
 
 /* Hashes of all functions, then of what each kernel reaches. */

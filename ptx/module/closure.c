@@ -214,8 +214,13 @@ bool ptx_closure_errors(const struct ptx_closure *c, struct aw_buf *ret_text)
     bool ok = true;
 
     for (uint32_t i = 0; i < c->n_funcs; i++) {
-        ok &= c->funcs[i]->n_errors == 0;
-        aw_buf_str(ret_text, c->funcs[i]->errors);
+        const struct ptx_func *f = c->funcs[i];
+        if (!f->n_errors)
+            continue;
+        ok = false;
+        aw_buf_printf(ret_text, "%.*s:%u:%u: note: in '%.*s':\n", AW_STR_ARG(f->origin->name), f->loc.line, f->loc.column,
+                      AW_STR_ARG(f->name));
+        aw_buf_str(ret_text, f->errors);
     }
     for (uint32_t i = 0; i < c->n_runtime; i++) {
         const struct ptx_func *f = c->runtime[i];
@@ -235,7 +240,20 @@ static void add_number(struct aw_hasher *h, uint64_t n)
     aw_hasher_add(h, &n, sizeof n);
 }
 
-/* The function's text as printed, without places and pragmas, and all of its text's header that matters to code. */
+/* What a .loc says, for the line table: with the file's name, as its number says nothing. */
+static void hash_loc(const struct ptx_module *text, const struct ptx_stmt *s, struct aw_buf *scratch)
+{
+    const struct ptx_file *f = text->files;
+    while (f && f->index != s->file)
+        f = f->next;
+    if (f)
+        aw_buf_str(scratch, f->name);
+    aw_buf_printf(scratch, ":%u:%u ", s->line, s->column);
+    aw_buf_str(scratch, s->text);
+    aw_buf_add(scratch, "\n", 1);
+}
+
+/* The function's text as printed, and all of its text's header that matters to code. */
 void ptx_hash_func(struct ptx_func *f, struct aw_buf *scratch)
 {
     const struct ptx_module *o = f->origin;
@@ -244,7 +262,9 @@ void ptx_hash_func(struct ptx_func *f, struct aw_buf *scratch)
     aw_buf_printf(scratch, "%u.%u %u%c %d\n", o->major, o->minor, o->sm, o->sm_suffix ? o->sm_suffix : ' ', o->debug);
     ptx_print_func_head(f, scratch);
     for (const struct ptx_stmt *s = f->body; s; s = s->next)
-        if (s->kind != PTX_STMT_LOC)
+        if (s->kind == PTX_STMT_LOC)
+            hash_loc(o, s, scratch);
+        else
             ptx_print_stmt(s, scratch);
     struct aw_hash128 hash = aw_hash128(scratch->ptr, scratch->len);
     f->uses->text[0] = hash.lo;

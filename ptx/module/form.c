@@ -120,6 +120,36 @@ static bool form_takes(const struct ptx_form *form, const struct atom *atoms, ui
     return true;
 }
 
+/* Families that are tied to one architecture: their operands are layouts of its hardware, which nothing else can stand for. */
+static const struct {
+    const char *mnemonic, *modifier; /* NULL: any */
+    const char *why;
+} foreign[] = {
+    { "wgmma", NULL, "warpgroup matrix products (wgmma) are tied to one architecture, sm_90a" },
+    { "tcgen05", NULL, "tensor memory (tcgen05) is tied to one architecture, sm_100a and its kin" },
+    { "tensormap", NULL, "tensor maps (tensormap) are tied to the copy engine of NVIDIA's sm_90 and later" },
+    { "cvt", ".s2f6x2", "conversions of s2f6x2 are tied to single architectures, sm_100a and its kin" },
+    { "cp", ".tensor", "copies through tensor maps (cp.async.bulk.tensor) are tied to the copy engine of NVIDIA's sm_90 and later" },
+};
+
+static bool is_foreign(struct ptx_opcode *op)
+{
+    for (size_t f = 0; f < sizeof foreign / sizeof *foreign; f++) {
+        bool found = aw_str_is(op->mnemonic, foreign[f].mnemonic);
+        for (uint32_t i = 0; found && foreign[f].modifier; i++) {
+            if (i == op->n_mods)
+                found = false;
+            else if (aw_str_is(op->mods[i], foreign[f].modifier))
+                break;
+        }
+        if (found) {
+            op->bad = aw_str_from(foreign[f].why);
+            return true;
+        }
+    }
+    return false;
+}
+
 static void decode(struct ptx_opcode *op, struct aw_arena *arena)
 {
     struct atom atoms[MAX_MODS];
@@ -127,6 +157,8 @@ static void decode(struct ptx_opcode *op, struct aw_arena *arena)
     const struct ptx_form *forms = ptx_forms_of(op->mnemonic, &n);
 
     op->decoded = true;
+    if (is_foreign(op))
+        return;
     if (!forms) {
         op->bad = AW_STR("unknown instruction");
         return;
@@ -159,6 +191,7 @@ struct match {
     struct ptx_module *module;
     struct ptx_instr *in;
     const struct ptx_form *form;
+    bool select, negatable; /* of the shape in hand */
     char why[160];
 };
 
@@ -178,8 +211,8 @@ static bool fits_reg(struct match *m, uint32_t index, const struct ptx_operand *
 {
     unsigned have = ptx_type_bits(reg_type(op)), want = ptx_type_bits(type);
 
-    if (op->kind == PTX_OP_REG && op->var->vec > 1 && !op->suffix.len)
-        return no(m, index, "is a whole vector register");
+    if (op->kind == PTX_OP_REG && op->suffix.len && op->var->vec == 1 && !m->select)
+        return no(m, index, "has a selector, which this form does not allow");
     if (type == PTX_NONE)
         return true;
     if ((reg_type(op) == PTX_PRED) != (type == PTX_PRED))
@@ -195,7 +228,7 @@ static bool fits_source(struct match *m, uint32_t index, const struct ptx_operan
 {
     char class = ptx_type_class(type);
 
-    if (op->negate)
+    if (op->negate && !(m->negatable && op->negate == PTX_MINUS && op->kind == PTX_OP_REG))
         return no(m, index, "must not be negated");
     switch (op->kind) {
     case PTX_OP_REG:
@@ -226,18 +259,35 @@ static bool fits_dest(struct match *m, uint32_t index, const struct ptx_operand 
     return fits_reg(m, index, op, type, wider);
 }
 
+/* A {vector} of as many elements as the row says. */
+static bool fits_counted(struct match *m, uint32_t index, const struct ptx_operand *op, enum ptx_type type, const struct ptx_shape *shape)
+{
+    if (op->kind != PTX_OP_VECTOR || op->n_items != shape->count) {
+        char text[48];
+        snprintf(text, sizeof text, "must be a vector of %u elements", shape->count);
+        return no(m, index, text);
+    }
+    for (uint32_t i = 0; i < op->n_items; i++) {
+        const struct ptx_operand *item = &op->items[i];
+        if (!(shape->kind == PTX_SHAPE_DSTVEC ? fits_dest(m, index, item, type, shape->wider)
+                                              : fits_source(m, index, item, type, shape->wider)))
+            return false;
+    }
+    return true;
+}
+
 static bool fits_vector(struct match *m, uint32_t index, const struct ptx_operand *op, enum ptx_type type, bool wider, bool dest)
 {
     uint32_t vec = m->in->opcode->vec;
     unsigned bits = 0;
 
     if (op->kind != PTX_OP_VECTOR) {
-        if (vec && op->kind == PTX_OP_REG && op->var->vec == vec && !op->suffix.len)
-            return true; /* ld.v4.f32 of a register declared .v4 */
         if (vec)
             return no(m, index, "must be a vector");
         return dest ? fits_dest(m, index, op, type, wider) : fits_source(m, index, op, type, wider);
     }
+    if (!vec && op->n_items == 1) /* suld writes {%r1} for one register */
+        return dest ? fits_dest(m, index, &op->items[0], type, wider) : fits_source(m, index, &op->items[0], type, wider);
     if (vec && op->n_items != vec)
         return no(m, index, "has not as many elements as the instruction says");
     for (uint32_t i = 0; i < op->n_items; i++) {
@@ -259,7 +309,7 @@ static bool fits_pred(struct match *m, uint32_t index, const struct ptx_operand 
 {
     if (dest && op->kind == PTX_OP_SINK)
         return true;
-    if (op->negate && dest)
+    if (op->negate && (dest || op->negate == PTX_MINUS))
         return no(m, index, "must not be negated");
     if ((op->kind == PTX_OP_REG || (!dest && op->kind == PTX_OP_SREG)) && reg_type(op) == PTX_PRED)
         return true;
@@ -291,6 +341,8 @@ static bool fits(struct match *m, const struct ptx_shape *shape, uint32_t index)
     const struct ptx_operand *op = &m->in->ops[index];
     enum ptx_type type = (enum ptx_type)shape->type;
 
+    m->select = shape->select;
+    m->negatable = shape->negatable;
     if (shape->type_group >= 0 && (uint32_t)shape->type_group < m->in->opcode->n_types)
         type = m->in->opcode->types[shape->type_group];
     if (op->kind == PTX_OP_PAIR && shape->kind != PTX_SHAPE_ANY) {
@@ -300,6 +352,8 @@ static bool fits(struct match *m, const struct ptx_shape *shape, uint32_t index)
             return false;
         op = &op->items[0];
     }
+    if (shape->count)
+        return fits_counted(m, index, op, type, shape);
     switch (shape->kind) {
     case PTX_SHAPE_DST: return fits_dest(m, index, op, type, shape->wider);
     case PTX_SHAPE_SRC: return fits_source(m, index, op, type, shape->wider);

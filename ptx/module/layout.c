@@ -18,7 +18,7 @@ bool ptx_layout_var(struct ptx_var *v, struct ptx_diags *diags)
 {
     uint64_t size = (uint64_t)ptx_type_bits(v->type) / 8 * v->vec;
 
-    if (v->type == PTX_NONE && v->space == PTX_SPACE_TEX)
+    if (v->space == PTX_SPACE_TEX) /* of whatever type: a cell for an address, as .texref has */
         size = 8;
     if (v->type == PTX_PRED && v->space != PTX_SPACE_REG) {
         ptx_error(diags, v->origin->name, v->loc, "'%.*s': predicates live in registers only", AW_STR_ARG(v->name));
@@ -33,7 +33,7 @@ bool ptx_layout_var(struct ptx_var *v, struct ptx_diags *diags)
     }
     v->size = size;
     if (!v->align)
-        v->align = ptx_natural_align(v);
+        v->align = v->space == PTX_SPACE_TEX ? 8 : ptx_natural_align(v);
     return true;
 }
 
@@ -106,20 +106,41 @@ static bool place(struct ptx_state *state, struct ptx_var *v, uint64_t *at)
     return true;
 }
 
+static size_t add_arena_var(struct ptx_var *v, struct ptx_var **ret_var)
+{
+    if (in_arena(v) && ret_var)
+        *ret_var = v;
+    return in_arena(v);
+}
+
+/* Module variables, then those of functions; how many. */
+static size_t arena_vars(const struct ptx_module *m, struct ptx_var **ret_vars)
+{
+    size_t n = 0;
+
+    for (struct ptx_var *v = m->vars; v; v = v->next)
+        n += add_arena_var(v, ret_vars ? ret_vars + n : NULL);
+    for (const struct ptx_module *text = m; text; text = text->absorbed)
+        for (const struct ptx_nested *nested = text->nested; nested; nested = nested->next)
+            n += add_arena_var(nested->var, ret_vars ? ret_vars + n : NULL);
+    return n;
+}
+
 bool ptx_layout_arena(struct ptx_module *m, struct ptx_diags *diags)
 {
     struct ptx_state *state = m->state;
-    size_t n = 0;
+    size_t n = arena_vars(m, NULL);
     uint64_t at = 0;
+    struct ptx_var **vars = AW_NEW_ARRAY(&m->arena, struct ptx_var *, n + 1);
 
-    for (struct ptx_var *v = m->vars; v; v = v->next)
-        n += in_arena(v);
     state->vars = AW_NEW_ARRAY(&m->arena, struct ptx_var *, n + 1);
-    if (!state->vars)
+    if (!state->vars || !vars)
         return false;
+    arena_vars(m, vars);
     for (int class = 0; class < 3; class++) {
-        for (struct ptx_var *v = m->vars; v; v = v->next) {
-            if (!in_arena(v) || arena_class(v) != class)
+        for (size_t i = 0; i < n; i++) {
+            struct ptx_var *v = vars[i];
+            if (arena_class(v) != class)
                 continue;
             if (!place(state, v, &at)) {
                 ptx_error(diags, v->origin->name, v->loc, "the module's variables are too large together");

@@ -274,6 +274,16 @@ static int by_var_name(const void *a, const void *b)
     return aw_str_cmp((*x)->name, (*y)->name);
 }
 
+/* Checking has found the fields good. */
+static uint32_t texture_sampler(const struct ptx_var *v)
+{
+    char why[160];
+    unsigned sampler = 0;
+    struct ptx_loc loc;
+
+    return ptx_opaque_init(v, &sampler, &loc, why, sizeof why) ? sampler : 0;
+}
+
 static void add_vars(struct builder *b)
 {
     struct ptx_state *state = b->module->state;
@@ -290,7 +300,11 @@ static void add_vars(struct builder *b)
         qsort(sorted, state->n_vars, sizeof *sorted, by_var_name);
     for (uint32_t i = 0; i < state->n_vars; i++) {
         const struct ptx_var *v = sorted[i];
+        if (v->func) /* known inside that function alone */
+            continue;
         struct aw_manifest_var mv = { .name = add_string(b, v->name), .offset = v->offset, .size = v->size, .align = v->align };
+        if (v->type == PTX_TEXREF || v->space == PTX_SPACE_TEX)
+            mv.sampler = texture_sampler(v);
         mv.space = v->managed ? AW_VAR_MANAGED : v->space == PTX_SPACE_CONST ? AW_VAR_CONST : AW_VAR_GLOBAL;
         b->failed |= !aw_vec_push(&b->vars, mv);
     }

@@ -75,6 +75,10 @@ bool ptx_is_runtime(struct aw_str name);
 /* Packed parameter buffer of an entry: each parameter's var->offset, size and align are set by checking; this is its size. */
 uint32_t ptx_param_size(const struct ptx_func *kernel);
 
+/* What the initialiser of a .texref, .samplerref or .surfref variable says, as enum aw_sampler; without one, CUDA's defaults.  False: it has
+ * fields or values that mean nothing here: which, in `why` (size bytes), and where.  Needs no checked module. */
+bool ptx_opaque_init(const struct ptx_var *var, unsigned *ret_sampler, struct ptx_loc *ret_loc, char *why, size_t size);
+
 /* Bytes of the module's arena. */
 uint64_t ptx_arena_size(const struct ptx_module *module);
 

@@ -111,9 +111,10 @@ enum ptx_operand_kind {
     PTX_OP_PAIR,     /* a|b in items[0..1] */
     PTX_OP_LIST      /* (a, b) of a call, in items */
 };
+enum ptx_negation { PTX_PLAIN, PTX_NOT, PTX_MINUS };
 struct ptx_operand {
     enum ptx_operand_kind kind : 8; /* modules hold millions of operands: this is kept small */
-    bool negate;             /* !p, or -x for a register in forms that allow it */
+    uint8_t negate;          /* enum ptx_negation: !p, or -x for a register in forms that allow it */
     bool is_f32;
     bool indexed;            /* written a[2]: offset counts elements until [checked] makes it bytes */
     enum ptx_sreg sreg;
@@ -219,6 +220,15 @@ struct ptx_file {
     struct aw_str name, rest; /* rest: time stamp and size, verbatim */
 };
 
+/* A .global or .const variable declared inside a function: named there alone, and placed with the module's. */
+struct ptx_nested {
+    struct ptx_nested *next;
+    struct ptx_var *var;            /* in the list of its statement */
+    struct ptx_func *func;
+    uint32_t block;                 /* how many blocks are open around it */
+    uint32_t number, end;           /* its own, counted from 1, and that of the last one inside its block */
+};
+
 /* A .section block, kept verbatim for printing. */
 struct ptx_section {
     struct ptx_section *next;
@@ -241,6 +251,7 @@ struct ptx_module {
     struct ptx_alias *aliases;
     struct ptx_file *files;
     struct ptx_section *sections;
+    struct ptx_nested *nested;      /* in reverse order; of this text alone, also after linking */
     /* Order of module-level items for printing: each points into one of the lists above. */
     struct ptx_item {
         enum { PTX_ITEM_VAR, PTX_ITEM_FUNC, PTX_ITEM_ALIAS, PTX_ITEM_FILE, PTX_ITEM_SECTION, PTX_ITEM_PRAGMA } kind;

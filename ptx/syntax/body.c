@@ -148,7 +148,7 @@ static bool parse_guarded(struct body *b)
     if (!guard)
         return ptx_out_of_memory(p);
     ptx_lex_next(&p->lx);
-    guard->negate = ptx_accept(p, '!');
+    guard->negate = ptx_accept(p, '!') ? PTX_NOT : PTX_PLAIN;
     guard->kind = PTX_OP_NAME;
     guard->loc = p->lx.tok.loc;
     guard->name = p->lx.tok.text;
@@ -189,6 +189,29 @@ static bool followed_by_colon(const struct ptx_parser *p)
     return *q == ':';
 }
 
+/* A block ends, and with it the names of what was declared in it. */
+static void end_nested(struct body *b)
+{
+    struct ptx_nested *last = b->p->module->nested;
+
+    for (struct ptx_nested *n = last; n && n->func == b->func && n->block >= b->open; n = n->next)
+        if (n->end == UINT32_MAX)
+            n->end = last->number;
+}
+
+static bool note_nested(struct body *b, struct ptx_var *vars)
+{
+    for (; vars && (vars->space == PTX_SPACE_GLOBAL || vars->space == PTX_SPACE_CONST); vars = vars->next) {
+        struct ptx_nested *n = AW_NEW(b->p->arena, struct ptx_nested);
+        if (!n)
+            return ptx_out_of_memory(b->p);
+        uint32_t number = b->p->module->nested ? b->p->module->nested->number + 1 : 1;
+        *n = (struct ptx_nested){ b->p->module->nested, vars, b->func, b->open, number, UINT32_MAX };
+        b->p->module->nested = n;
+    }
+    return true;
+}
+
 static bool parse_body_directive(struct body *b)
 {
     struct ptx_parser *p = b->p;
@@ -215,7 +238,7 @@ static bool parse_body_directive(struct body *b)
     s = add_stmt(b, PTX_STMT_DECL, loc);
     if (s)
         s->decl = vars;
-    return s != NULL;
+    return s != NULL && note_nested(b, vars);
 }
 
 static bool parse_statement(struct body *b)
@@ -257,6 +280,7 @@ bool ptx_parse_body(struct ptx_parser *p, struct ptx_func *func)
                 func->end = loc;
                 return true;
             }
+            end_nested(&b);
             b.open--;
             if (!add_stmt(&b, PTX_STMT_CLOSE, loc))
                 return false;

@@ -49,11 +49,22 @@ static bool parse_items(struct ptx_parser *p, int close, struct ptx_operand *lis
 }
 
 /* Special registers are known by their whole name; most registers end in a digit and cannot be one. */
+static bool sreg_with_digit(struct aw_str name)
+{
+    switch (name.ptr[1]) {
+    case 'c': return true;
+    case 'r': return aw_str_starts(name, "%res");
+    case 'e': return aw_str_starts(name, "%env");
+    case 'p': return aw_str_starts(name, "%pm");
+    default: return false;
+    }
+}
+
 static enum ptx_sreg find_sreg(struct aw_str name, struct aw_str suffix)
 {
     char last = name.ptr[name.len - 1];
 
-    if (name.ptr[0] != '%' || (!suffix.len && ptx_is(last, PTX_CH_DIGIT) && name.ptr[1] != 'c' && !aw_str_starts(name, "%res")))
+    if (name.ptr[0] != '%' || (!suffix.len && ptx_is(last, PTX_CH_DIGIT) && !sreg_with_digit(name)))
         return PTX_SREG_NONE;
     return ptx_sreg_from((struct aw_str){ name.ptr, name.len + suffix.len }); /* they are adjacent in the text */
 }
@@ -167,7 +178,7 @@ static bool parse_negated(struct ptx_parser *p, struct ptx_operand *op)
 
     ptx_lex_next(&p->lx);
     if (ptx_at(p, PTX_T_IDENT) && !aw_str_is(p->lx.tok.text, "WARP_SZ")) {
-        op->negate = true;
+        op->negate = before.tok.kind == '!' ? PTX_NOT : PTX_MINUS;
         return parse_name(p, op);
     }
     p->lx = before;

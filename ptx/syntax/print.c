@@ -277,7 +277,9 @@ static void add_operand(struct aw_buf *out, const struct ptx_operand *op)
     default:
         break;
     }
-    if (op->negate)
+    if (op->negate == PTX_MINUS)
+        ADD(out, "-");
+    else if (op->negate)
         ADD(out, "!");
     add_named(out, op);
 }

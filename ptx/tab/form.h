@@ -72,6 +72,9 @@ struct ptx_shape {
     bool optional;       /* ? */
     bool pair;           /* |: a pair d|p or p|q is allowed as well */
     bool wider;          /* w: a register wider than the type is allowed (ld, st, cvt) */
+    bool select;         /* %: a selector of parts may follow the register: %r1.b0, %r1.h10 (video instructions) */
+    bool negatable;      /* -: a minus may stand before the register (vmad) */
+    uint8_t count;       /* *4: a {vector} of that many elements of the type; 0: as the kind says */
 };
 
 struct ptx_form {

@@ -186,7 +186,7 @@ static int emit(struct amdgpu *a, LLVMTargetMachineRef machine, struct ptx_resul
         *ret = status == AW_OK ? object : *ret;
         return status;
     }
-    status = ptx_link_shared("elf64_amdgpu", object.bytes, object.size, ret, a->diags);
+    status = ptx_link_shared("elf64_amdgpu", &(struct ptx_bytes){ object.bytes, object.size }, 1, ret, a->diags);
     free(object.bytes);
     return status;
 }

@@ -242,7 +242,7 @@ static int make_code(struct host *h, struct ptx_result *ret)
     if (status == AW_OK && !text)
         status = ptx_host_object_finish(object.bytes, object.size, stack_bytes(h), h->finish->kernel, h->diags);
     if (status == AW_OK && h->finish->emit == AW_EMIT_CODE_OBJECT)
-        status = ptx_link_shared("elf_x86_64", object.bytes, object.size, ret, h->diags);
+        status = ptx_link_shared("elf_x86_64", &(struct ptx_bytes){ object.bytes, object.size }, 1, ret, h->diags);
     else if (status == AW_OK) {
         *ret = object;
         object.bytes = NULL;

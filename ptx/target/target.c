@@ -9,6 +9,7 @@
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <time.h>
 
 static const struct ptx_target *const targets[] = { &ptx_target_amdgpu, &ptx_target_host };
 
@@ -53,6 +54,51 @@ void ptx_llvm_init(void)
     pthread_once(&once, init_once);
 }
 
+/* ---- Where the time goes */
+static _Thread_local struct {
+    double ms[AW_PHASE_COUNT], since;
+    enum aw_phase now;
+} phases;
+
+static double now_ms(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
+    return (double)t.tv_sec * 1e3 + (double)t.tv_nsec / 1e6;
+}
+
+enum aw_phase ptx_phase(enum aw_phase phase)
+{
+    enum aw_phase before = phases.now;
+    double now = now_ms();
+    phases.ms[before] += now - phases.since;
+    phases.since = now;
+    phases.now = phase;
+    return before;
+}
+
+void ptx_phases_begin(void)
+{
+    memset(&phases, 0, sizeof phases);
+    phases.since = now_ms();
+    phases.now = AW_PHASE_OTHER;
+}
+
+void aw_compiler_times(double ret_ms[AW_PHASE_COUNT])
+{
+    memcpy(ret_ms, phases.ms, sizeof phases.ms);
+}
+
+const char *aw_phase_name(enum aw_phase phase)
+{
+    static const char *const names[] = {
+        [AW_PHASE_LOWER] = "lower",         [AW_PHASE_OPTIMISE] = "optimise", [AW_PHASE_STRUCTURE] = "structure",
+        [AW_PHASE_VECTORISE] = "vectorise", [AW_PHASE_CLEAN_UP] = "clean-up", [AW_PHASE_CODE] = "code",
+        [AW_PHASE_LINK] = "link",           [AW_PHASE_OTHER] = "other",
+    };
+    return (unsigned)phase < AW_PHASE_COUNT ? names[phase] : "?";
+}
+
 int ptx_passes_run(LLVMModuleRef module, LLVMTargetMachineRef machine, const char *passes, struct aw_buf *diags)
 {
     LLVMPassBuilderOptionsRef options = LLVMCreatePassBuilderOptions();
@@ -95,6 +141,7 @@ int ptx_emit_machine(LLVMModuleRef module, LLVMTargetMachineRef machine, LLVMCod
     char *message = NULL;
     LLVMMemoryBufferRef buffer = NULL;
     size_t before = diags->len;
+    ptx_phase(AW_PHASE_CODE);
     if (LLVMTargetMachineEmitToMemoryBuffer(machine, module, type, &message, &buffer)) {
         aw_buf_printf(diags, "<ir>:0:0: error: code generation: %s\n", message ? message : "unknown");
         LLVMDisposeMessage(message);

@@ -15,6 +15,14 @@
 enum ptx_target_feature {
     PTX_TARGET_NATIVE_F16 = 1, /* half arithmetic incl. fma without library calls or double rounding */
     PTX_TARGET_ATOMIC_128 = 2, /* loads and stores of 16 aligned bytes in one piece */
+    PTX_TARGET_ROUNDING = 4,   /* aw.round.*: directed rounding in one operation */
+    PTX_TARGET_FTZ = 8,        /* a mode in which all f32 arithmetic of a kernel flushes subnormals */
+    PTX_TARGET_CHEAP_SHUFFLE = 16, /* aw.shfl.idx of lanes known when compiling costs no more than arithmetic */
+    PTX_TARGET_DOT4 = 32,          /* aw.dot4.* */
+    PTX_TARGET_TILES = 64,         /* aw.tile.* may be asked for */
+    PTX_TARGET_FTZ_APPROX = 128,   /* aw.*.ftz.f32 */
+    PTX_TARGET_ROUND_KNOWN = 256,  /* aw.round.fma.known.f32 */
+    PTX_TARGET_BLOCKS = 512,       /* aw.block.texel */
 };
 
 /* One compilation as the finisher sees it. */
@@ -58,6 +66,11 @@ void ptx_amdgpu_names(struct aw_buf *out);
 
 /* ---- Shared by the finishers (target.c) */
 
+/* From here on this thread's processor time counts for `phase`; returns the phase that it counted for. */
+enum aw_phase ptx_phase(enum aw_phase phase);
+/* Forgets all times, as a compilation begins. */
+void ptx_phases_begin(void);
+
 /* Registers the LLVM targets we build for, once per process, and the fatal error handler. */
 void ptx_llvm_init(void);
 
@@ -69,14 +82,25 @@ int ptx_passes_run(LLVMModuleRef module, LLVMTargetMachineRef machine, const cha
  * may end the lane are inlined into the kernel, whose call of it becomes a return), addresses of known objects become
  * getelementptr, unreachable functions go.  AW_ERR_NOT_SUPPORTED when exit is reached through recursion. */
 int ptx_target_prepare(LLVMModuleRef module, struct aw_buf *diags);
+/* Only what it does about aw.exit; nothing where no function calls it. */
+int ptx_target_exits(LLVMModuleRef module, struct aw_buf *diags);
+
+/* Inlines every function that calls one of `callees` (NULL: none), and their callers, up to the kernel; recursive ones stay.  AW_OK,
+ * AW_ERR_OUT_OF_MEMORY or ptx_passes_run's. */
+int ptx_target_inline_callers(LLVMModuleRef module, LLVMValueRef *callees, size_t n, struct aw_buf *diags);
 
 /* Textual IR, assembly or object bytes of `module` through `machine`. */
 int ptx_emit_ir(LLVMModuleRef module, struct ptx_result *ret, struct aw_buf *diags);
 int ptx_emit_machine(LLVMModuleRef module, LLVMTargetMachineRef machine, LLVMCodeGenFileType type, struct ptx_result *ret,
                      struct aw_buf *diags);
 
-/* Links one relocatable ELF object to a shared object with lld in this process (link.cpp).  `machine` is lld's -m name:
- * "elf64_amdgpu" or "elf_x86_64".  Thread-safe (serialised).  AW_OK, or AW_ERR_NOT_SUPPORTED with lld's messages. */
-int ptx_link_shared(const char *machine, const char *object, size_t size, struct ptx_result *ret, struct aw_buf *diags);
+struct ptx_bytes {
+    const char *bytes;
+    size_t size;
+};
+
+/* Links 1 or 2 relocatable ELF objects to a shared object with lld in this process (link.cpp).  `machine` is lld's -m name:
+ * "elf64_amdgpu" or "elf_x86_64".  Thread-safe (serialised).  AW_OK, AW_ERR_NOT_SUPPORTED with lld's messages, or AW_ERR_OS. */
+int ptx_link_shared(const char *machine, const struct ptx_bytes *objects, unsigned n, struct ptx_result *ret, struct aw_buf *diags);
 
 #endif

@@ -260,6 +260,7 @@ static bool call_compile(struct aw_jit_process *process, const struct work *work
         .code_object_version = o->code_object_version,
         .block = { o->block[0], o->block[1], o->block[2] },
         .warps_per_vector = o->warps_per_vector,
+        .lines = o->lines,
     };
     memcpy(head.more, o->reserved, sizeof head.more);
     struct aw_jit_request request = { AW_JIT_MAGIC, AW_JIT_COMPILE, { m->hash.lo, m->hash.hi }, 0, 0, 0 };
@@ -345,6 +346,7 @@ static struct aw_hash128 object_key(const struct aw_manifest_kernel *kernel, con
     add_u32(&h, o->code_object_version);
     aw_hasher_add(&h, o->block, sizeof o->block);
     add_u32(&h, o->warps_per_vector);
+    add_u32(&h, o->lines);
     aw_hasher_add(&h, o->reserved, sizeof o->reserved);
     return aw_hasher_end(&h);
 }
@@ -450,7 +452,8 @@ enum aw_status aw_jit_compile(struct aw_jit_module *module, uint32_t kernel, con
     struct work work = {
         .kind = AW_CACHE_OBJECT,
         .key = object_key(k, options),
-        .cached = strcmp(options->target, "host") != 0, /* says nothing of the processor; a home may be shared by several */
+        /* "host" says nothing of the processor, and a home may be shared by several; lines of texts are in no key. */
+        .cached = strcmp(options->target, "host") != 0 && options->lines == AW_LINES_LOC,
         .make = make_object,
         .module = module,
         .kernel = k,

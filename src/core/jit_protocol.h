@@ -48,7 +48,7 @@ struct aw_jit_text {
 struct aw_jit_options {
     uint32_t target_len, kernel_len;
     uint32_t opt_level, code_object_version, block[3], warps_per_vector;
-    uint32_t more[8]; /* aw_compile_options.reserved */
+    uint32_t lines, more[7]; /* aw_compile_options.reserved */
 };
 
 enum { AW_JIT_UNKNOWN_MODULE = 1 };

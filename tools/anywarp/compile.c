@@ -14,10 +14,11 @@
 
 static const char usage[] =
     "usage: anywarp compile FILE.ptx|-... [--target gfx1100|host|...] [--emit=ptx|ir|ir-opt|asm|obj|hsaco|so|kernels]\n"
-    "                         [-o OUT] [--kernel NAME] [-O0..-O3] [--code-object 4|5|6] [--block X,Y,Z] [--time]\n"
+    "                         [-o OUT] [--kernel NAME] [-O0..-O3] [--code-object 4|5|6] [--block X[,Y,Z]] [-g] [--time]\n"
     "Several files are linked as one module.  Without --kernel every kernel is compiled, in turn; with -o there must be one.\n"
     "Code objects and objects go to OUT; without -o nothing is written and errors are all there is to see.\n"
-    "--time shows the processor time of each step.\n";
+    "--block makes code for blocks of that shape alone; X by itself, for all whose rows are a multiple of X (32 or 1 is of use).\n"
+    "-g gives the lines of the PTX to functions without .loc.  --time shows the processor time of each step.\n";
 
 enum what { EMIT_PTX = 100, EMIT_KERNELS };
 struct command {
@@ -45,6 +46,14 @@ static bool emit_from(const char *name, int *ret)
     return false;
 }
 
+/* "X,Y,Z" or "X". */
+static bool block_from(const char *text, uint32_t ret[3])
+{
+    char rest;
+    int n = sscanf(text, "%4u,%4u,%4u%c", &ret[0], &ret[1], &ret[2], &rest);
+    return n == 3 || (n == 1 && !strchr(text, ','));
+}
+
 /* Value of "--name=value" or "--name value"; NULL when `argv[*i]` is another option. */
 static const char *option(const char *name, int argc, char **argv, int *i)
 {
@@ -70,9 +79,11 @@ static bool argument(struct command *c, int argc, char **argv, int *i)
     else if ((v = option("--code-object", argc, argv, i)))
         c->options.code_object_version = (uint32_t)atoi(v);
     else if ((v = option("--block", argc, argv, i)))
-        return sscanf(v, "%u,%u,%u", &c->options.block[0], &c->options.block[1], &c->options.block[2]) == 3;
+        return block_from(v, c->options.block);
     else if (argv[*i][0] == '-' && argv[*i][1] == 'O' && argv[*i][2] >= '0' && argv[*i][2] <= '3' && !argv[*i][3])
         c->options.opt_level = (uint32_t)(argv[*i][2] - '0');
+    else if (strcmp(argv[*i], "-g") == 0)
+        c->options.lines = AW_LINES_ALL;
     else if (strcmp(argv[*i], "--time") == 0)
         c->time = true;
     else if ((argv[*i][0] == '-' && argv[*i][1]) || c->n_files == sizeof c->files / sizeof *c->files)
@@ -103,6 +114,17 @@ static double now_ms(void)
     return (double)t.tv_sec * 1e3 + (double)t.tv_nsec / 1e6;
 }
 
+/* Call right after compiling: the phases are those of the last compilation. */
+static void show_time(const char *kernel, double ms, size_t size, bool ok)
+{
+    double phases[AW_PHASE_COUNT];
+    aw_compiler_times(phases);
+    fprintf(stderr, "%8.1f ms %8zu bytes %s %s\n            ", ms, size, ok ? "ok  " : "FAIL", kernel);
+    for (int i = 0; i < AW_PHASE_COUNT; i++)
+        fprintf(stderr, " %s %.1f", aw_phase_name((enum aw_phase)i), phases[i]);
+    fputs("\n", stderr);
+}
+
 static int compile_one(const struct command *c, struct aw_compiler_module *module, const char *kernel)
 {
     char *bytes = NULL, *diags = NULL;
@@ -114,7 +136,7 @@ static int compile_one(const struct command *c, struct aw_compiler_module *modul
     fputs(diags ? diags : "", stderr);
     free(diags);
     if (c->time)
-        fprintf(stderr, "%8.1f ms %8zu bytes %s %s\n", ms, size, status == AW_OK ? "ok  " : "FAIL", kernel);
+        show_time(kernel, ms, size, status == AW_OK);
     if (status != AW_OK) {
         fprintf(stderr, "anywarp: '%s' was not compiled: %s\n", kernel, aw_status_text((enum aw_status)status));
         return 1;

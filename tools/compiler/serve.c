@@ -185,6 +185,7 @@ static bool serve_compile(struct server *server, const struct aw_jit_request *re
             .code_object_version = head.code_object_version,
             .block = { head.block[0], head.block[1], head.block[2] },
             .warps_per_vector = head.warps_per_vector,
+            .lines = head.lines,
         };
         memcpy(options.reserved, head.more, sizeof options.reserved);
         struct aw_kernel_info info;

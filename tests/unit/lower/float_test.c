@@ -46,6 +46,31 @@ Test(lower_float, f32_rounding)
     RUN(rows);
 }
 
+/* Factors known to be small against the third operand go a short way (ptx/target/host_round.c). */
+#define SATURATED(x) (!((x) > 0) ? 0.0f : (x) > 1 ? 1.0f : (x))
+#define CLAMPED(x) (!((x) > -2) ? -2.0f : (x) < 3 ? (x) : 3.0f)
+#define SETSAT (a32 = SATURATED(F32(0)))
+#define SETCLAMP (a32 = CLAMPED(F32(0)))
+ALL(exp_step, float, (SETSAT, fmaf(a32, 252.0f, 12582913.0f))) ALL(exp_back, float, (SETSAT, fmaf(a32, -252.0f, 12582913.0f)))
+ALL(exp_under, float, (SETSAT, fmaf(a32, 252.0f, -12582913.0f))) ALL(exp_fine, float, (SETSAT, fmaf(252.0f, a32, 504.0f)))
+ALL(exp_small, float, (SETSAT, fmaf(a32, 1.0f, 0x1p-90f))) ALL(exp_zero, float, (SETSAT, fmaf(a32, 3.0f, -0.0f)))
+ALL(exp_clamp, float, (SETCLAMP, fmaf(a32, 5.0f, -30.5f)))
+#define SAT_ROWS(operands, ref) ROWS("cvt.sat.f32.f32 %t0, %a; fma", "f32", operands, "f32 f32", ref)
+#define CLAMP(n)                                                                                                \
+    "setp.gt.f32 %q0, %a, 0fC0000000; selp.f32 %t0, %a, 0fC0000000, %q0; setp.lt.f32 %q1, %t0, 0f40400000; "        \
+    "selp.f32 %t1, %t0, 0f40400000, %q1; " n
+
+Test(lower_float, f32_rounding_known)
+{
+    static const struct run_row rows[] = {
+        SAT_ROWS("%t0, 0f437C0000, 0f4B400001", exp_step), SAT_ROWS("%t0, 0fC37C0000, 0f4B400001", exp_back),
+        SAT_ROWS("%t0, 0f437C0000, 0fCB400001", exp_under), SAT_ROWS("0f437C0000, %t0, 0f43FC0000", exp_fine),
+        SAT_ROWS("%t0, 0f3F800000, 0f12800000", exp_small), SAT_ROWS("%t0, 0f40400000, 0f80000000", exp_zero),
+        ROWS(CLAMP("fma"), "f32", "%t1, 0f40A00000, 0fC1F40000", "f32 f32", exp_clamp),
+    };
+    RUN(rows);
+}
+
 Test(lower_float, f64_rounding)
 {
     static const struct run_row rows[] = {
@@ -83,7 +108,7 @@ REF(min32, minmax32(F32(0), F32(1), false, false)) REF(max32, minmax32(F32(0), F
 REF(min_nan, minmax32(F32(0), F32(1), false, true)) REF(max_ftz, minmax32(ftz(F32(0)), ftz(F32(1)), true, false))
 REF(min_xorsign, (minmax32(fabsf(F32(0)), fabsf(F32(1)), false, false) & 0x7fffffff) | ((U32(0) ^ U32(1)) & 0x80000000))
 REF(copysign64, run_bits64(copysign(F64(1), F64(0)))) REF(subnormal, fpclassify(F32(0)) == FP_SUBNORMAL)
-REF(normal64, fpclassify(F64(0)) == FP_NORMAL)
+REF(normal64, fpclassify(F64(0)) == FP_NORMAL || F64(0) == 0)
 
 Test(lower_float, modifiers)
 {
@@ -245,6 +270,84 @@ Test(lower_float, narrow_arithmetic)
         { "fma.rn.f16 %d, %a, %b, %c;", "f16 f16 f16 f16", fma16, 0 }, { "add.rn.bf16 %d, %a, %b;", "bf16 bf16 bf16", addb, 0 },
         { "mul.bf16 %d, %a, %b;", "bf16 bf16 bf16", mulb, 0 }, { "fma.rn.bf16 %d, %a, %b, %c;", "bf16 bf16 bf16 bf16", fmab, 0 },
         { "min.f16 %d, %a, %b;", "f16 f16 f16", min16, RUN_EXACT_NAN },
+    };
+    RUN(rows);
+}
+
+/* ---- Narrower than 16 bits: `narrow` has no format without infinity, so what is too large is cut off before */
+static uint64_t limited(double x, int p, int e_min, double max, unsigned width, uint64_t nan)
+{
+    if (isnan(x))
+        return nan;
+    if (fabs(x) > max)
+        x = copysign(max, x);
+    return narrow(x, p, e_min, 40, width, FE_TONEAREST);
+}
+static uint64_t e4m3(double x) { return limited(x, 4, -6, 448, 8, 0x7f); }
+static uint64_t e5m2(double x) { return limited(x, 3, -14, 57344, 8, 0x7f); }
+static uint64_t e2m3(double x) { return limited(x, 4, 0, 7.5, 6, 0x1f); }
+static uint64_t e3m2(double x) { return limited(x, 3, -2, 28, 6, 0x1f); }
+static uint64_t e2m1(double x) { return limited(x, 2, 0, 6, 4, 7); }
+static double positive(double x) { return x < 0 || (x == 0 && signbit(x)) ? 0 : x; }
+static uint64_t from_e4m3(uint64_t code)
+{
+    double m = (double)(code & 7), e = (double)(code >> 3 & 15);
+    if ((code & 0x7f) == 0x7f)
+        return 0x7fff;
+    return f16((code & 0x80 ? -1 : 1) * (e ? ldexp(1 + m / 8, (int)e - 7) : ldexp(m / 8, -6)), FE_TONEAREST);
+}
+static uint64_t power(double x, bool up)
+{
+    int e;
+    if (isnan(x) || isinf(x))
+        return 0xff;
+    double m = frexp(fabs(x), &e);
+    e += 126 + (up && m != 0.5);
+    return x == 0 || e < 0 ? 0 : (uint64_t)e;
+}
+REF(pair_e4m3, e4m3(F32(0)) << 8 | e4m3(F32(1))) REF(pair_e5m2, e5m2(positive(F32(0))) << 8 | e5m2(positive(F32(1))))
+REF(pair_e2m3, e2m3(F32(0)) << 8 | e2m3(F32(1))) REF(pair_e3m2, e3m2(F32(0)) << 8 | e3m2(F32(1)))
+REF(pair_e2m1, e2m1(F32(0)) << 4 | e2m1(F32(1))) REF(h_e4m3, from_e4m3(v[0] >> 8 & 255) << 16 | from_e4m3(v[0] & 255))
+REF(pair_power, power(F32(0), true) << 8 | power(F32(1), true))
+/* Stochastic: the carry out of what is cut off and the random bits. */
+REF(rs_bf16, isnan(F32(0)) ? 0x7fff : (U32(0) & 0x80000000) >> 16 | ((U32(0) & 0x7fffffff) == 0x7f800000 ? 0x7f80 :
+                                                                  ((U32(0) & 0x7fffffff) + (v[1] & 0xffff)) >> 16))
+
+Test(lower_float, narrow_conversions)
+{
+    static const struct run_row rows[] = {
+        { "cvt.rn.satfinite.e4m3x2.f32 %d, %a, %b;", "b16 f32 f32", pair_e4m3, 0 },
+        { "cvt.rn.satfinite.relu.e5m2x2.f32 %d, %a, %b;", "b16 f32 f32", pair_e5m2, 0 },
+        { "cvt.rn.satfinite.e2m3x2.f32 %d, %a, %b;", "b16 f32 f32", pair_e2m3, 0 },
+        { "cvt.rn.satfinite.e3m2x2.f32 %d, %a, %b;", "b16 f32 f32", pair_e3m2, 0 },
+        { "{ .reg .b8 %x; cvt.rn.satfinite.e2m1x2.f32 %x, %a, %b; cvt.u16.u8 %d, %x; }", "b16 f32 f32", pair_e2m1, 0 },
+        { "cvt.rn.f16x2.e4m3x2 %d, %a;", "f16x2 b16", h_e4m3, RUN_EXACT_NAN },
+        { "cvt.rp.ue8m0x2.f32 %d, %a, %b;", "b16 f32 f32", pair_power, 0 },
+        { "cvt.rs.bf16x2.f32 %t0, %a, %a, %b; cvt.u16.u32 %d, %t0;", "bf16 f32 b32", rs_bf16, RUN_EXACT_NAN },
+    };
+    RUN(rows);
+}
+
+/* ---- Mixed precision, three operands, the NaN of elements out of bounds */
+static uint64_t add_mixed(const uint64_t *v)
+{
+    a32 = (float)H(0), b32 = F32(1);
+    fesetround(FE_DOWNWARD);
+    volatile float r = a32 + b32;
+    fesetround(FE_TONEAREST);
+    return run_bits32(r);
+}
+REF(fma_mixed, run_bits32(sat(fmaf((float)B(0), (float)B(1), F32(2)))))
+REF(min3, minmax32(run_f32(minmax32(fabsf(F32(0)), fabsf(F32(1)), false, false)), fabsf(F32(2)), false, false))
+REF(fma_oob, U16(0) == 0x7ff7 || U16(1) == 0x7ff7 ? 0 : fma16(v))
+
+Test(lower_float, newer_forms)
+{
+    static const struct run_row rows[] = {
+        { "add.rm.f32.f16 %d, %a, %b;", "f32 f16 f32", add_mixed, 0 },
+        { "fma.rn.sat.f32.bf16 %d, %a, %b, %c;", "f32 bf16 bf16 f32", fma_mixed, 0 },
+        { "min.abs.f32 %d, %a, %b, %c;", "f32 f32 f32 f32", min3, RUN_EXACT_NAN },
+        { "fma.rn.oob.f16 %d, %a, %b, %c;", "f16 f16 f16 f16", fma_oob, 0 },
     };
     RUN(rows);
 }

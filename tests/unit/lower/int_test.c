@@ -12,13 +12,13 @@ typedef __int128 s128;
 
 /* ---- add, sub, mul, mad */
 REF(add32, U32(0) + U32(1)) REF(add64, U64(0) + U64(1)) REF(sub64, U64(0) - U64(1)) REF(sub16, U16(0) - U16(1))
-REF(mul16, U16(0) * U16(1)) REF(mul32, U32(0) * U32(1)) REF(mul64, U64(0) * U64(1))
+REF(mul16, (uint32_t)U16(0) * U16(1)) REF(mul32, U32(0) * U32(1)) REF(mul64, U64(0) * U64(1))
 REF(hi_u16, (uint32_t)U16(0) * U16(1) >> 16) REF(hi_s16, (S16(0) * S16(1)) >> 16)
 REF(hi_u32, U64(0) * U64(1) >> 32) REF(hi_s32, ((int64_t)S32(0) * S32(1)) >> 32)
 REF(hi_u64, (u128)U64(0) * U64(1) >> 64) REF(hi_s64, ((s128)S64(0) * S64(1)) >> 64)
 REF(wide_u16, (uint32_t)U16(0) * U16(1)) REF(wide_s16, S16(0) * S16(1))
 REF(wide_u32, (uint64_t)U32(0) * U32(1)) REF(wide_s32, (int64_t)S32(0) * S32(1))
-REF(mad32, U32(0) * U32(1) + U32(2)) REF(mad_wide, (int64_t)S32(0) * S32(1) + S64(2)) REF(mad_hi, (uint32_t)hi_u32(v) + U32(2))
+REF(mad32, U32(0) * U32(1) + U32(2)) REF(mad_wide, (uint64_t)((int64_t)S32(0) * S32(1)) + U64(2)) REF(mad_hi, (uint32_t)hi_u32(v) + U32(2))
 static int64_t clamp(int64_t x, int64_t low, int64_t high)
 {
     return x < low ? low : x > high ? high : x;
@@ -76,6 +76,20 @@ Test(lower_int, carry_chains)
         { "add.cc.u32 %t0, %a, %b; addc.u32 %d, %c, 0;", "u32 u32 u32 u32", carry_of },
         /* (e:c) += a * b, high word and the carry into nothing */
         { "mad.lo.cc.u32 %t0, %a, %b, %e; madc.hi.u32 %t1, %a, %b, %c; mov.b32 %d, %t1;", "u32 u32 u32 u32 u32", mul128 },
+    };
+    RUN(rows);
+}
+
+/* Vector registers: as many plain ones as they have components */
+REF(swapped_halves, U64(0) << 32 | U64(0) >> 32) REF(swapped, (uint64_t)U32(0) << 32 | U32(1)) REF(minus, U32(0) - U32(1))
+Test(lower_int, vector_registers)
+{
+    static const struct run_row rows[] = {
+        { "{ .reg .v4 .b32 %v; mov.b32 %v.x, 9; mov.b32 %v.w, %a; mov.b32 %v.g, %b; sub.u32 %d, %v.a, %v.y; }", "u32 u32 u32", minus },
+        { "{ .reg .v2 .b32 %v<2>; mov.b64 {%v1.y, %v1.x}, 77; mov.b64 {%t0, %t1}, %a; mov.b32 %v1.x, %t1; mov.b32 %v1.y, %t0;"
+          " mov.b32 %v0.y, 5; mov.b64 %d, {%v1.x, %v1.y}; }", "u64 u64", swapped_halves },
+        { "{ .reg .v2 .b32 %v; .local .v2 .b32 m; mov.b32 %v.x, %b; mov.b32 %v.y, %a; st.local.v2.b32 [m], %v; ld.local.b64 %d, [m]; }",
+          "u64 u32 u32", swapped },
     };
     RUN(rows);
 }
@@ -333,7 +347,7 @@ Test(lower_int, comparison)
 }
 
 /* The harness itself: a wrong reference must be found, and what is no instruction must not count as right. */
-REF(wrong, S32(0) + S32(1) + (S32(1) == 0x7fffffff))
+REF(wrong, U32(0) + U32(1) + (S32(1) == 0x7fffffff))
 Test(lower_int, harness_finds_differences)
 {
     static const struct run_row row = { "add.s32 %d, %a, %b;", "s32 s32 s32", wrong, 0 };

@@ -11,6 +11,9 @@
 #include <stdint.h>
 #include <string.h>
 
+/* What a reference gives where PTX leaves the result open: not compared. */
+#define RUN_UNDEFINED 0xfeedfacecafebeefu
+
 /* Operands' bits, a b c e in order; returns the result's bits (above the result's width ignored). */
 typedef uint64_t run_ref(const uint64_t *v);
 

@@ -257,7 +257,8 @@ Test(module, closure_hash_says_what_code_depends_on)
     } cases[] = {
         { "nothing", BASE("8.0", "sm_80", "", "", ""), true },
         { "lines and comments", BASE("8.0", "sm_80", "\n\n// x\n", "", "\n\n"), true },
-        { "places", BASE("8.0", "sm_80", ".file 1 \"x\"\n", "", ".loc 1 2 3\n"), true },
+        { "files", BASE("8.0", "sm_80", ".file 1 \"x\"\n", "", ""), true },
+        { "places, which are in the line table", BASE("8.0", "sm_80", ".file 1 \"x\"\n", "", ".loc 1 2 3\n"), false },
         { "an unrelated kernel", BASE("8.0", "sm_80", ".entry unrelated() { ret; }\n", "", ""), true },
         { "version", BASE("8.1", "sm_80", "", "", ""), false },
         { "target", BASE("8.0", "sm_86", "", "", ""), false },
