@@ -1,6 +1,7 @@
 /* Functions: types, prologues, bodies, and one whole kernel.  What each instruction does is in the files named for nouns. */
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "lower/internal.h"
+#include "lower/matrix.h"
 
 #include <llvm-c/Analysis.h>
 #include <stdio.h>
@@ -240,12 +241,39 @@ static bool stmt_lower(struct ptx_lower *l, const struct ptx_stmt *s)
     return ptx_lower_instr(l, s->instr);
 }
 
+/* Matrix products and what is between them, by tiles and lane by lane. */
+static bool run_lower(struct ptx_lower *l, const struct ptx_stmt *first, const struct ptx_stmt *last, unsigned types)
+{
+    LLVMBasicBlockRef ways[2] = { ptx_block_new(l, "tiles"), ptx_block_new(l, "lanes") }, done = ptx_block_new(l, "");
+    bool ok = true;
+    ptx_lines_stmt(l, first);
+    ptx_tile_branch(l, types, ways[0], ways[1]);
+    for (unsigned i = 0; i < 2; i++) {
+        LLVMPositionBuilderAtEnd(l->builder, ways[i]);
+        l->tiles = i ? PTX_TILES_NO : PTX_TILES_YES;
+        for (const struct ptx_stmt *s = first; ok && s != last->next; s = s->next)
+            ok = stmt_lower(l, s);
+        LLVMBuildBr(l->builder, done);
+    }
+    l->tiles = PTX_TILES_ASK;
+    LLVMPositionBuilderAtEnd(l->builder, done);
+    return ok;
+}
+
 static bool body_lower(struct ptx_lower *l, struct ptx_func *f)
 {
     bool ok = true;
+    unsigned types;
     ptx_loop_begin(l, f);
-    for (const struct ptx_stmt *s = f->body; s; s = s->next)
-        ok = stmt_lower(l, s) && ok;
+    for (const struct ptx_stmt *s = f->body; s; s = s->next) {
+        const struct ptx_stmt *last = ptx_tile_run(l, s, &types);
+        if (last && ptx_block_open(l)) {
+            ok = run_lower(l, s, last, types) && ok;
+            s = last;
+        } else {
+            ok = stmt_lower(l, s) && ok;
+        }
+    }
     ptx_loop_end(l);
     body_end(l, f);
     return ok;
