@@ -1,6 +1,7 @@
 /* Operands: registers, immediates, addresses of variables, memory operands.  What an instruction does with them is elsewhere. */
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "lower/internal.h"
+#include "lower/texture.h"
 
 LLVMValueRef ptx_to_bits(struct ptx_lower *l, LLVMValueRef value)
 {
@@ -272,6 +273,8 @@ static LLVMValueRef reference_value(struct ptx_lower *l, const struct ptx_var *v
 
 LLVMValueRef ptx_var_integer(struct ptx_lower *l, const struct ptx_var *var, int64_t offset)
 {
+    if (var->space == PTX_SPACE_GLOBAL && var->type == PTX_SAMPLERREF)
+        return ptx_sampler_handle(l, var);
     if (var->space == PTX_SPACE_TEX || (var->space == PTX_SPACE_GLOBAL && ptx_type_class(var->type) == 'O'))
         return reference_value(l, var, offset);
     if (var->space == PTX_SPACE_GLOBAL && var->managed)
