@@ -1,8 +1,10 @@
-/* struct aw_env: what a kernel on a device without host services writes for the host to read: printf records, assertions, and a
- * heap for device-side malloc.  Its address is a hidden kernel argument (docs/architecture.md, "Kernel arguments").
+/* struct aw_env: what a kernel on a device without host services shares with the host: printf records, assertions, traps, and the heap
+ * of device-side malloc.  Its address is a hidden kernel argument (docs/architecture.md, "Kernel arguments"); a kernel that uses none
+ * of it gets 0.  A code object says what its kernel uses by defining the symbols below.
  *
- * The provider allocates it with its buffers in memory both sides reach, zeroes `used`, `dropped` and `status` before the first launch,
- * and reads the records after a kernel has ended.  Device code knows the offsets below. */
+ * All of it lies in device memory.  The provider allocates it, zeroes it before the first launch, and reads it by copies.  One
+ * environment serves the launches of one stream, one heap all streams of a device.  Device code knows the offsets below; it touches
+ * `used`, `dropped`, `status` and the heap by atomics of agent scope only. */
 /* SPDX-License-Identifier: Apache-2.0 */
 #ifndef ANYWARP_ENV_H
 #define ANYWARP_ENV_H
@@ -13,18 +15,22 @@
 extern "C" {
 #endif
 
+#define AW_ENV_SYMBOL "aw_uses_env"       /* the kernel reads its environment */
+#define AW_ENV_HEAP_SYMBOL "aw_uses_heap" /* and allocates: `heap` must be there */
+
 struct aw_env {
     uint64_t buffer;    /* device address of the records, 8-aligned; 0: printf returns -1 */
-    uint32_t capacity;  /* its bytes */
+    uint32_t capacity;  /* its bytes, below 2^31 */
     uint32_t used;      /* bytes asked for so far, also by those that did not fit: read min(used, capacity) */
     uint32_t dropped;   /* records that did not fit */
-    uint32_t status;    /* enum aw_status of the first trap; 0 = none */
-    uint64_t heap;      /* device address of malloc's memory, 16-aligned; 0: malloc returns NULL */
-    uint64_t heap_size; /* bytes */
-    uint64_t heap_used; /* bytes handed out; free() gives nothing back */
+    uint32_t status;    /* enum aw_status of the first trap; 0 = none.  The wave that trapped has ended */
+    uint64_t heap;      /* device address of struct aw_heap; 0: malloc returns NULL */
+    uint32_t grid_workspace[2]; /* of cooperative kernels, which leave it fit for the next */
 };
+/* Set in the hidden argument beside the address: the launch is cooperative. */
+#define AW_ENV_COOPERATIVE 1u
 
-/* A record begins 8-aligned; a size of 0 ends the list early (a writer was cut off). */
+/* A record begins 8-aligned.  Its size is written last: 0 means that its writer is not done, or was cut off. */
 struct aw_env_record {
     uint32_t size;      /* bytes with this header, a multiple of 8 */
     uint32_t kind;      /* enum aw_env_kind */
@@ -42,6 +48,32 @@ struct aw_env_assert {
     uint64_t message, file, function;
     uint32_t line, pad;
     uint32_t block[3], thread[3];
+};
+
+/* ---- The device heap: pages in a bitmap, small blocks in lists.  Lock-free: every lane calls for itself, and whichever wave is held up,
+ * the others go on.
+ *
+ * Blocks of up to AW_HEAP_SMALL_MAX bytes are rounded up to a size class (16 << class).  Each class has a list of freed blocks, whose
+ * first 4 bytes link them, and a page of which fresh blocks are cut.  The list's head holds a tag in its high half that grows with every
+ * change, so that a block which was taken and freed again meanwhile is not mistaken.  Pages of small blocks stay with their class.
+ * Larger blocks are runs of whole pages, found in the bitmap and given back to it, so that neighbours unite by themselves. */
+enum { AW_HEAP_PAGE = 1024, AW_HEAP_CLASSES = 6, AW_HEAP_SMALL_MAX = 512 };
+#define AW_HEAP_SMALL 0x80000000u
+
+struct aw_heap_class {
+    uint64_t free;      /* low half: 1 + (block's offset from `pages`) / 16, 0 = empty; high half: tag */
+    uint64_t page;      /* low half: blocks cut of the page so far (may count beyond its end); high half: 1 + page number, 0 = none */
+};
+
+struct aw_heap {
+    uint64_t pages;     /* device address of page 0; AW_HEAP_PAGE-aligned */
+    uint64_t map;       /* of n_pages / 64 words, rounded up; bit set: taken.  Bits beyond the end are set */
+    uint64_t kind;      /* of n_pages words of 4 bytes: what begins there.  0 nothing, AW_HEAP_SMALL | class, or a run's pages */
+    uint32_t n_pages;   /* at most 2^26: addresses of blocks fit the classes' lists */
+    uint32_t hint;      /* page where the next search begins */
+    uint32_t wide_lock; /* 1 while a lane swaps 16 bytes, which cards cannot do at once */
+    uint32_t pad;
+    struct aw_heap_class classes[AW_HEAP_CLASSES];
 };
 
 #ifdef __cplusplus

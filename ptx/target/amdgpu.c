@@ -16,19 +16,9 @@ struct gfx {
     bool sramecc, xnack;
 };
 static const struct gfx gfxs[] = {
-    { "gfx900", 9, 4, false, true },   { "gfx902", 9, 4, false, true },   { "gfx904", 9, 4, false, true },
-    { "gfx906", 9, 4, true, true },    { "gfx908", 9, 4, true, true },    { "gfx909", 9, 4, false, true },
-    { "gfx90a", 9, 4, true, true },    { "gfx90c", 9, 4, false, true },   { "gfx942", 9, 4, true, true },
-    { "gfx950", 9, 4, true, true },    { "gfx1010", 10, 4, false, true }, { "gfx1011", 10, 4, false, true },
-    { "gfx1012", 10, 4, false, true }, { "gfx1013", 10, 4, false, true }, { "gfx1030", 10, 4, false, false },
-    { "gfx1031", 10, 4, false, false }, { "gfx1032", 10, 4, false, false }, { "gfx1033", 10, 4, false, false },
-    { "gfx1034", 10, 4, false, false }, { "gfx1035", 10, 4, false, false }, { "gfx1036", 10, 4, false, false },
-    { "gfx1100", 11, 4, false, false }, { "gfx1101", 11, 4, false, false }, { "gfx1102", 11, 4, false, false },
-    { "gfx1103", 11, 4, false, false }, { "gfx1150", 11, 4, false, false }, { "gfx1151", 11, 4, false, false },
-    { "gfx1152", 11, 4, false, false }, { "gfx1153", 11, 4, false, false }, { "gfx1200", 12, 4, false, false },
-    { "gfx1201", 12, 4, false, false }, { "gfx9-generic", 9, 6, false, true }, { "gfx9-4-generic", 9, 6, true, true },
-    { "gfx10-1-generic", 10, 6, false, true }, { "gfx10-3-generic", 10, 6, false, false },
-    { "gfx11-generic", 11, 6, false, false }, { "gfx12-generic", 12, 6, false, false },
+#define AW_GFX(name, major, version, sramecc, xnack, generic) { name, major, version, sramecc, xnack },
+#include "base/gfx.def"
+#undef AW_GFX
 };
 
 void ptx_amdgpu_names(struct aw_buf *out)
@@ -102,33 +92,44 @@ static LLVMValueRef kernel_find(LLVMModuleRef module)
 
 enum { MAX_THREADS = 1024 };
 
-/* The block's shape: what the launch will use, or what the kernel requires. */
+/* The block's shape: what the launch will use, or what the kernel requires or allows. */
 static void shape_find(struct amdgpu *a)
 {
     memcpy(a->block, a->finish->options->block, sizeof a->block);
+    if (!a->block[1]) /* rows: of no use here */
+        memset(a->block, 0, sizeof a->block);
     if (!a->block[0] && !dims_of(a->kernel, "aw-reqntid", a->block))
         memset(a->block, 0, sizeof a->block);
+    uint32_t max[3] = { MAX_THREADS, 1, 1 };
+    uint64_t threads = (uint64_t)a->block[0] * a->block[1] * a->block[2];
+    if (!a->block[0] && dims_of(a->kernel, "aw-maxntid", max))
+        threads = (uint64_t)max[0] * max[1] * max[2];
+    bool known = threads >= 1 && threads <= MAX_THREADS;
+    if (a->block[0] && !known) /* no launch can have that shape */
+        memset(a->block, 0, sizeof a->block);
+    a->max_threads = known ? (uint32_t)threads : MAX_THREADS;
+    a->min_threads = a->block[0] ? a->max_threads : 1;
 }
 
 static void kernel_setup(struct amdgpu *a)
 {
     LLVMSetFunctionCallConv(a->kernel, LLVMAMDGPUKERNELCallConv);
     LLVMSetVisibility(a->kernel, LLVMProtectedVisibility);
-    uint32_t max[3] = { MAX_THREADS, 1, 1 };
-    uint64_t low = 1, high = MAX_THREADS;
-    if (a->block[0])
-        low = high = (uint64_t)a->block[0] * a->block[1] * a->block[2];
-    else if (dims_of(a->kernel, "aw-maxntid", max))
-        high = (uint64_t)max[0] * max[1] * max[2];
-    if (high < 1 || high > MAX_THREADS)
-        low = 1, high = MAX_THREADS;
     char text[64];
-    snprintf(text, sizeof text, "%u,%u", (unsigned)low, (unsigned)high);
+    snprintf(text, sizeof text, "%u,%u", a->min_threads, a->max_threads);
     for (LLVMValueRef fn = LLVMGetFirstFunction(a->b.module); fn; fn = LLVMGetNextFunction(fn)) {
         if (LLVMIsDeclaration(fn))
             continue;
         text_attribute(a, fn, "amdgpu-flat-work-group-size", text);
         text_attribute(a, fn, "uniform-work-group-size", "true");
+        /* Nothing of ours reads HIP's hidden arguments.  LLVM finds that out only when it optimises, and HIP looks for a queue to hand over
+         * where the kernel's description asks for one. */
+        text_attribute(a, fn, "amdgpu-no-implicitarg-ptr", "");
+        /* In IEEE mode minimum and maximum would answer NaN for a signalling one, and every operand would need quieting first. */
+        if (a->major < 12)
+            text_attribute(a, fn, "amdgpu-ieee", "false");
+        if (a->flushing) /* the bodies of aw.* functions too */
+            text_attribute(a, fn, "denormal-fp-math-f32", "preserve-sign,preserve-sign");
     }
 }
 
@@ -148,7 +149,9 @@ static LLVMTargetMachineRef machine_create(const struct gfx *gfx, const char *fe
         LLVMDisposeMessage(message);
         return NULL;
     }
-    LLVMCodeGenOptLevel opt = level == 0 ? LLVMCodeGenLevelNone : level == 1 ? LLVMCodeGenLevelLess : LLVMCodeGenLevelDefault;
+    /* Not even at -O0 LLVM's code generator without optimisation: where lanes part inside functions, LLVM 22's restores masks of lanes from
+     * registers that were never written (tests/apps/async_copy built with -G).  Until it does not; the next level takes no longer. */
+    LLVMCodeGenOptLevel opt = level <= 1 ? LLVMCodeGenLevelLess : LLVMCodeGenLevelDefault;
     return LLVMCreateTargetMachine(target, "amdgcn-amd-amdhsa", gfx->name, features, opt, LLVMRelocPIC, LLVMCodeModelDefault);
 }
 
@@ -158,11 +161,20 @@ static int optimise(struct amdgpu *a, LLVMTargetMachineRef machine)
     unsigned level = a->finish->options->opt_level > 3 ? 3 : a->finish->options->opt_level;
     /* Even without optimisation the bodies of aw.* functions go inline: some work only in the kernel itself. */
     static const char inlining[] = "always-inline,function(sroa,early-cse,instcombine<no-verify-fixpoint>,sccp,simplifycfg),globaldce";
-    int status = ptx_passes_run(a->b.module, machine, level ? inlining : "always-inline,globaldce", a->diags);
+    /* x + x becomes a shift: LLVM 22's instruction selection goes through both operands of a sum in an address, and so through each path. */
+    static const char plain[] = "always-inline,globaldce,function(instcombine<no-verify-fixpoint>)";
+    int status = ptx_passes_run(a->b.module, machine, level ? inlining : plain, a->diags);
     if (status != AW_OK)
         return status;
     ptx_amdgpu_barriers_init(a);
-    return ptx_passes_run(a->b.module, machine, levels[level], a->diags);
+    status = ptx_passes_run(a->b.module, machine, levels[level], a->diags);
+    if (status != AW_OK || !level)
+        return status;
+    ptx_amdgpu_arguments(a);
+    ptx_amdgpu_divisions(a);
+    ptx_amdgpu_conversions(a);
+    ptx_amdgpu_branches(a);
+    return AW_OK;
 }
 
 /* Bytes per thread and block from the assembler's symbols would need a second run; the note in the object has them, and whoever
@@ -186,6 +198,7 @@ static int emit(struct amdgpu *a, LLVMTargetMachineRef machine, struct ptx_resul
         *ret = status == AW_OK ? object : *ret;
         return status;
     }
+    ptx_phase(AW_PHASE_LINK);
     status = ptx_link_shared("elf64_amdgpu", &(struct ptx_bytes){ object.bytes, object.size }, 1, ret, a->diags);
     free(object.bytes);
     return status;
@@ -194,14 +207,20 @@ static int emit(struct amdgpu *a, LLVMTargetMachineRef machine, struct ptx_resul
 static int run(struct amdgpu *a, const struct gfx *gfx, LLVMTargetMachineRef machine, struct ptx_result *ret)
 {
     unsigned version = a->finish->options->code_object_version;
+    ptx_phase(AW_PHASE_OPTIMISE);
     shape_find(a);
     version_flag(a, gfx->version > 5 ? gfx->version : version ? version : 5);
+    ptx_amdgpu_tiles_absent(a);
     int status = ptx_target_prepare(a->b.module, a->diags);
+    if (status == AW_OK)
+        status = ptx_amdgpu_waits(a);
     if (status != AW_OK)
         return status;
+    ptx_amdgpu_nans(a);
     ptx_amdgpu_simt(a);
     kernel_setup(a);
     status = optimise(a, machine);
+    ptx_amdgpu_carries(a);
     struct ptx_result made = { 0 };
     if (status == AW_OK)
         status = emit(a, machine, &made);
@@ -226,6 +245,7 @@ static int finish(LLVMModuleRef module, const struct ptx_finish *finish_, struct
     a.b.context = LLVMGetModuleContext(module);
     a.b.module = module;
     a.kernel = kernel_find(module);
+    a.flushing = a.kernel && LLVMGetStringAttributeAtIndex(a.kernel, LLVMAttributeFunctionIndex, "denormal-fp-math-f32", 20);
     LLVMTargetMachineRef machine = machine_create(gfx, features, finish_->options->opt_level);
     if (!machine || !a.kernel) {
         aw_buf_printf(diags, "<options>:0:0: error: no machine for '%s'\n", finish_->options->target);
@@ -246,6 +266,6 @@ const struct ptx_target ptx_target_amdgpu = {
     .data_layout = "e-m:e-p:64:64-p1:64:64-p2:32:32-p3:32:32-p4:64:64-p5:32:32-p6:32:32-p7:160:256:256:32-p8:128:128:128:48-"
                    "p9:192:256:256:32-i64:64-v16:16-v24:32-v32:32-v48:64-v96:128-v192:256-v256:256-v512:512-v1024:1024-"
                    "v2048:2048-n32:64-S32-A5-G1-ni:7:8:9",
-    .features = PTX_TARGET_NATIVE_F16,
+    .features = PTX_TARGET_NATIVE_F16 | PTX_TARGET_ROUNDING | PTX_TARGET_FTZ | PTX_TARGET_FTZ_APPROX | PTX_TARGET_DOT4 | PTX_TARGET_TILES,
     .finish = finish,
 };

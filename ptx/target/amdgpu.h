@@ -12,21 +12,55 @@ struct amdgpu {
     LLVMValueRef kernel;
     unsigned major;              /* 9 .. 12 */
     bool wave64;
+    bool flushing;               /* the kernel runs with f32 subnormals off */
     uint32_t block[3];           /* known block shape; 0 = not known */
+    uint32_t min_threads, max_threads; /* of a block */
 };
 
 /* Gives every aw.* function in use a body made of amdgcn intrinsics, to be inlined. */
 void ptx_amdgpu_simt(struct amdgpu *a);
+/* Replaces the calls of aw.round.* and of aw.shfl.*, each by what its constant operands allow. */
+void ptx_amdgpu_rounding(struct amdgpu *a);
+void ptx_amdgpu_shuffles(struct amdgpu *a);
+/* Replaces those of aw.tile.*, by matrix instructions; before anything else those of aw.tile.here by false where there are none. */
+void ptx_amdgpu_tiles(struct amdgpu *a);
+void ptx_amdgpu_tiles_absent(struct amdgpu *a);
+/* Everywhere: no lane can rely on the others' being here. */
+void ptx_amdgpu_tiles_never(struct amdgpu *a);
+/* `v` (i32) of lane `from` (0..31) of this warp. */
+LLVMValueRef ptx_amdgpu_read_lane(struct amdgpu *a, LLVMValueRef v, LLVMValueRef from);
+/* `v` (i32) of the lane whose number differs by the bits of `by` (0..31). */
+LLVMValueRef ptx_amdgpu_exchange(struct amdgpu *a, LLVMValueRef v, unsigned by);
+/* Before anything is replaced: min and max give any NaN where no one can tell. */
+void ptx_amdgpu_nans(struct amdgpu *a);
+/* After optimisation: loads of kernel arguments go to the kernel's head, to be done together; exact divisions become multiplications;
+ * saturating conversions become the machine's; branches around something go the way the machine's masks do. */
+void ptx_amdgpu_conversions(struct amdgpu *a);
+void ptx_amdgpu_arguments(struct amdgpu *a);
+void ptx_amdgpu_branches(struct amdgpu *a);
+void ptx_amdgpu_divisions(struct amdgpu *a);
+/* An enum attribute of a call. */
+void ptx_amdgpu_call_attribute(struct amdgpu *a, LLVMValueRef call, const char *name, uint64_t value);
 
 /* Barriers (amdgpu_barrier.c).  `id` and `threads` as PTX has them; `warps` of the block. */
 void ptx_amdgpu_barrier(struct amdgpu *a, LLVMValueRef id, LLVMValueRef threads, LLVMValueRef warps);
 void ptx_amdgpu_barrier_arrive(struct amdgpu *a, LLVMValueRef id, LLVMValueRef threads, LLVMValueRef warps);
-LLVMValueRef ptx_amdgpu_barrier_reduce(struct amdgpu *a, LLVMValueRef *p, LLVMValueRef warps); /* p: id, threads, op, predicate */
+/* p: id, threads, op, predicate.  `warps` NULL: its barriers are calls of aw.barrier. */
+LLVMValueRef ptx_amdgpu_barrier_reduce(struct amdgpu *a, LLVMValueRef *p, LLVMValueRef warps);
+/* Is it the machine's own, that of all the block's threads? */
+LLVMValueRef ptx_amdgpu_barrier_is_whole(struct amdgpu *a, LLVMValueRef id, LLVMValueRef threads);
+/* How often the counted barrier `id` was completed, modulo 2^32. */
+LLVMValueRef ptx_amdgpu_barrier_generation(struct amdgpu *a, LLVMValueRef id);
+void ptx_amdgpu_hardware_barrier(struct amdgpu *a);
+void ptx_amdgpu_acquire(struct amdgpu *a); /* in the block */
+/* Before anything is replaced, on wave64: lets the halves of a wave wait at different barriers (wait.c).  AW_OK or an error. */
+int ptx_amdgpu_waits(struct amdgpu *a);
 void ptx_amdgpu_warpsync(struct amdgpu *a);
 /* Once all is inlined and folded: clears the named barriers' counters at the kernel's head if any are left. */
 void ptx_amdgpu_barriers_init(struct amdgpu *a);
 
-/* Lanes of this wave (0..63 or 0..31), and the mask of those of this warp that are here. */
+/* Lanes of this wave (0..63 or 0..31) and of this warp, and the mask of those of this warp that are here. */
+LLVMValueRef ptx_amdgpu_lane(struct amdgpu *a);
 LLVMValueRef ptx_amdgpu_wave_lane(struct amdgpu *a);
 LLVMValueRef ptx_amdgpu_active(struct amdgpu *a);
 
@@ -34,7 +68,21 @@ LLVMValueRef ptx_amdgpu_active(struct amdgpu *a);
 void ptx_amdgpu_vprintf(struct amdgpu *a, LLVMValueRef *p);
 void ptx_amdgpu_assertfail(struct amdgpu *a, LLVMValueRef *p);
 void ptx_amdgpu_trap(struct amdgpu *a, LLVMValueRef *p);
+/* Defines `symbol` in the object: the launch must provide what it stands for (AW_ENV_SYMBOL, AW_ENV_HEAP_SYMBOL). */
+void ptx_amdgpu_env_mark(struct amdgpu *a, const char *symbol);
+LLVMValueRef ptx_amdgpu_env(struct amdgpu *a, LLVMValueRef kernarg);
+/* aw.grid.workspace's result. */
+LLVMValueRef ptx_amdgpu_grid_workspace(struct amdgpu *a, LLVMValueRef kernarg);
+/* Records `status` (i32) in the environment unless its address is 0, and ends the wave; the builder's block is finished. */
+void ptx_amdgpu_die(struct amdgpu *a, LLVMValueRef env, LLVMValueRef status);
+
+/* The device heap (amdgpu_heap.c). */
 void ptx_amdgpu_malloc(struct amdgpu *a, LLVMValueRef *p);
+void ptx_amdgpu_free(struct amdgpu *a, LLVMValueRef *p);
+void ptx_amdgpu_swap_128(struct amdgpu *a, LLVMValueRef *p);
+
+/* Rewrites carries that LLVM's backend would get wrong (amdgpu_carry.c); the last thing before it. */
+void ptx_amdgpu_carries(struct amdgpu *a);
 
 /* Indices, for assertions. */
 LLVMValueRef ptx_amdgpu_thread(struct amdgpu *a, unsigned dim);

@@ -1,8 +1,7 @@
 /* Block barriers on AMDGPU.  Barrier 0 for the whole block is the hardware's; named ones, and those for some of the block's
  * threads, count arrivals in shared memory.
  *
- * A waiting warp spins, asleep between looks.  On wave64 machines the two warps of a wave move together, so that one of them can
- * wait for the other only at the same barrier. */
+ * A waiting warp spins, asleep between looks.  That two warps of a wave64 can wait at different barriers is wait.c's. */
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "target/amdgpu.h"
 
@@ -35,11 +34,16 @@ void ptx_amdgpu_warpsync(struct amdgpu *a)
     fence(a, "wavefront", LLVMAtomicOrderingAcquire);
 }
 
-static void hardware_barrier(struct amdgpu *a)
+void ptx_amdgpu_acquire(struct amdgpu *a)
+{
+    fence(a, "workgroup", LLVMAtomicOrderingAcquire);
+}
+
+void ptx_amdgpu_hardware_barrier(struct amdgpu *a)
 {
     fence(a, "workgroup", LLVMAtomicOrderingRelease);
     call0(a, "llvm.amdgcn.s.barrier");
-    fence(a, "workgroup", LLVMAtomicOrderingAcquire);
+    ptx_amdgpu_acquire(a);
 }
 
 static V table(struct amdgpu *a)
@@ -74,6 +78,11 @@ static V atomic_load(struct amdgpu *a, V p)
     LLVMSetOrdering(v, LLVMAtomicOrderingMonotonic);
     LLVMSetAtomicSyncScopeID(v, scope_id(a, "workgroup"));
     return v;
+}
+
+V ptx_amdgpu_barrier_generation(struct amdgpu *a, V id)
+{
+    return atomic_load(a, word(a, id, WORD_GENERATION));
 }
 
 /* The lowest lane of this warp that is here does `work`, then all meet again. */
@@ -113,31 +122,37 @@ static void arrive(struct amdgpu *a, V id, V threads, V warps)
 static void counted_barrier(struct amdgpu *a, V id, V threads, V warps)
 {
     struct ptx_lower *b = &a->b;
-    V generation = atomic_load(a, word(a, id, WORD_GENERATION));
+    V generation = ptx_amdgpu_barrier_generation(a, id);
     arrive(a, id, threads, warps);
     LLVMBasicBlockRef look = ptx_block_new(b, "look"), wait = ptx_block_new(b, ""), done = ptx_block_new(b, "");
     ptx_block_enter(b, look);
-    V now = atomic_load(a, word(a, id, WORD_GENERATION));
+    V now = ptx_amdgpu_barrier_generation(a, id);
     LLVMBuildCondBr(b->builder, b_eq(b, now, generation), wait, done);
     LLVMPositionBuilderAtEnd(b->builder, wait);
     b_intrinsic(b, "llvm.amdgcn.s.sleep", NULL, 0, (V[]){ b_i32(b, 1) }, 1);
     LLVMBuildBr(b->builder, look);
     LLVMPositionBuilderAtEnd(b->builder, done);
-    fence(a, "workgroup", LLVMAtomicOrderingAcquire);
+    ptx_amdgpu_acquire(a);
 }
 
-/* Constant operands, the usual case, leave one side of the branch only. */
-void ptx_amdgpu_barrier(struct amdgpu *a, V id, V threads, V warps)
+V ptx_amdgpu_barrier_is_whole(struct amdgpu *a, V id, V threads)
 {
     struct ptx_lower *b = &a->b;
     V all = b_i32(b, a->block[0] * a->block[1] * a->block[2]);
     V whole = b_eq(b, threads, b_i32(b, 0));
     if (a->block[0])
         whole = b_or(b, whole, b_eq(b, threads, all));
+    return b_and(b, b_eq(b, id, b_i32(b, 0)), whole);
+}
+
+/* Constant operands, the usual case, leave one side of the branch only. */
+void ptx_amdgpu_barrier(struct amdgpu *a, V id, V threads, V warps)
+{
+    struct ptx_lower *b = &a->b;
     LLVMBasicBlockRef hardware = ptx_block_new(b, "whole"), counted = ptx_block_new(b, "counted"), done = ptx_block_new(b, "");
-    LLVMBuildCondBr(b->builder, b_and(b, b_eq(b, id, b_i32(b, 0)), whole), hardware, counted);
+    LLVMBuildCondBr(b->builder, ptx_amdgpu_barrier_is_whole(a, id, threads), hardware, counted);
     LLVMPositionBuilderAtEnd(b->builder, hardware);
-    hardware_barrier(a);
+    ptx_amdgpu_hardware_barrier(a);
     LLVMBuildBr(b->builder, done);
     LLVMPositionBuilderAtEnd(b->builder, counted);
     counted_barrier(a, id, threads, warps);
@@ -150,20 +165,28 @@ void ptx_amdgpu_barrier_arrive(struct amdgpu *a, V id, V threads, V warps)
     arrive(a, id, threads, warps);
 }
 
+static void barrier_here(struct amdgpu *a, V id, V threads, V warps)
+{
+    if (warps)
+        ptx_amdgpu_barrier(a, id, threads, warps);
+    else
+        b_simt(&a->b, PTX_SIMT_BARRIER, (V[]){ id, threads });
+}
+
 /* The result through the barrier's word in shared memory; barriers around it keep it for this reduction. */
 V ptx_amdgpu_barrier_reduce(struct amdgpu *a, V *p, V warps)
 {
     struct ptx_lower *b = &a->b;
     V id = p[0], threads = p[1], op = p[2], zero = b_i32(b, 0), cell = word(a, id, WORD_VALUE);
     V is_and = b_eq(b, op, b_i32(b, 1)), one = b_zext(b, p[3], b->i32);
-    ptx_amdgpu_barrier(a, id, threads, warps); /* a slow warp may still read the last result */
+    barrier_here(a, id, threads, warps); /* a slow warp may still read the last result */
     atomic(a, LLVMAtomicRMWBinOpXchg, cell, b_zext(b, is_and, b->i32), LLVMAtomicOrderingMonotonic);
-    ptx_amdgpu_barrier(a, id, threads, warps);
+    barrier_here(a, id, threads, warps);
     /* and: a false predicate clears the word; popc and or: count the true ones. */
     atomic(a, LLVMAtomicRMWBinOpAdd, cell, b_select(b, is_and, zero, one), LLVMAtomicOrderingMonotonic);
     V keep = b_select(b, b_and(b, is_and, b_not(b, p[3])), zero, b_i32(b, UINT32_MAX));
     atomic(a, LLVMAtomicRMWBinOpAnd, cell, keep, LLVMAtomicOrderingMonotonic);
-    ptx_amdgpu_barrier(a, id, threads, warps);
+    barrier_here(a, id, threads, warps);
     V r = atomic_load(a, cell), truth = b_zext(b, b_ne(b, r, zero), b->i32);
     return b_select(b, b_eq(b, op, zero), r, truth);
 }
@@ -191,6 +214,6 @@ void ptx_amdgpu_barriers_init(struct amdgpu *a)
         LLVMSetAlignment(LLVMBuildStore(b->builder, b_i32(b, 0), b_gep(b, cells, b_i32(b, 4 * i))), 4);
     LLVMBuildBr(b->builder, ready);
     LLVMPositionBuilderAtEnd(b->builder, ready);
-    hardware_barrier(a);
+    ptx_amdgpu_hardware_barrier(a);
     LLVMBuildBr(b->builder, old);
 }

@@ -1,4 +1,4 @@
-/* printf, assert, trap and malloc on AMDGPU: the bodies that write to struct aw_env (include/anywarp/env.h).
+/* printf, assert and trap on AMDGPU: the bodies that write to struct aw_env (include/anywarp/env.h).  malloc is in amdgpu_heap.c.
  *
  * Each takes the kernel's arguments as an added last parameter, where the environment's address lies. */
 /* SPDX-License-Identifier: Apache-2.0 */
@@ -10,14 +10,38 @@ typedef LLVMValueRef V;
 
 #define FIELD(name) offsetof(struct aw_env, name)
 
-/* Address of the environment as an integer; 0 when the launch gave none. */
-static V env_address(struct amdgpu *a, V kernarg)
+void ptx_amdgpu_env_mark(struct amdgpu *a, const char *symbol)
+{
+    if (LLVMGetNamedGlobal(a->b.module, symbol))
+        return;
+    V mark = LLVMAddGlobalInAddressSpace(a->b.module, a->b.i8, symbol, AS_GLOBAL);
+    LLVMSetInitializer(mark, LLVMConstInt(a->b.i8, 1, 0));
+    LLVMSetGlobalConstant(mark, 1);
+    LLVMSetVisibility(mark, LLVMProtectedVisibility);
+}
+
+static V env_word(struct amdgpu *a, V kernarg)
 {
     struct ptx_lower *b = &a->b;
+    ptx_amdgpu_env_mark(a, AW_ENV_SYMBOL);
     V load = LLVMBuildLoad2(b->builder, b->i64, b_gep(b, kernarg, b_i64(b, a->finish->kernarg_size - 8)), "env");
     LLVMSetAlignment(load, 8);
     ptx_invariant(b, load);
     return load;
+}
+
+/* Address of the environment as an integer; 0 when the launch gave none. */
+V ptx_amdgpu_env(struct amdgpu *a, V kernarg)
+{
+    return b_and(&a->b, env_word(a, kernarg), b_i64(&a->b, ~(uint64_t)AW_ENV_COOPERATIVE));
+}
+
+V ptx_amdgpu_grid_workspace(struct amdgpu *a, V kernarg)
+{
+    struct ptx_lower *b = &a->b;
+    V word = env_word(a, kernarg), cooperative = b_and(b, word, b_i64(b, AW_ENV_COOPERATIVE));
+    V at = b_add(b, word, b_i64(b, FIELD(grid_workspace) - AW_ENV_COOPERATIVE));
+    return b_select(b, b_ne(b, cooperative, b_i64(b, 0)), at, b_i64(b, 0));
 }
 
 static V at(struct amdgpu *a, V base, uint64_t offset)
@@ -35,9 +59,15 @@ static void store(struct amdgpu *a, V base, uint64_t offset, V value)
     LLVMBuildStore(a->b.builder, value, at(a, base, offset));
 }
 
+static unsigned agent(struct amdgpu *a)
+{
+    return LLVMGetSyncScopeID(a->b.context, "agent", 5);
+}
+
 static V atomic_add(struct amdgpu *a, V base, uint64_t offset, V amount)
 {
-    return LLVMBuildAtomicRMW(a->b.builder, LLVMAtomicRMWBinOpAdd, at(a, base, offset), amount, LLVMAtomicOrderingMonotonic, 0);
+    return LLVMBuildAtomicRMWSyncScope(a->b.builder, LLVMAtomicRMWBinOpAdd, at(a, base, offset), amount,
+                                       LLVMAtomicOrderingMonotonic, agent(a));
 }
 
 /* Branches: true goes on in a fresh block, which the builder enters; returns the block for false. */
@@ -50,6 +80,15 @@ static LLVMBasicBlockRef when(struct amdgpu *a, V condition)
 }
 
 /* ---- Records */
+
+/* The record is complete: its size says so, behind all else. */
+static void record_finish(struct amdgpu *a, V record, V size)
+{
+    V word = LLVMBuildStore(a->b.builder, size, at(a, record, offsetof(struct aw_env_record, size)));
+    LLVMSetAlignment(word, 4);
+    LLVMSetOrdering(word, LLVMAtomicOrderingRelease);
+    LLVMSetAtomicSyncScopeID(word, agent(a));
+}
 
 /* Room for `size` (i32) bytes, as an address; the builder goes on where there is room, *ret_full where not. */
 static V record_reserve(struct amdgpu *a, V env, V size, LLVMBasicBlockRef *ret_full)
@@ -143,7 +182,7 @@ static void words_copy(struct amdgpu *a, V to, V from, V bytes)
 void ptx_amdgpu_vprintf(struct amdgpu *a, V *p)
 {
     struct ptx_lower *b = &a->b;
-    V env = env_address(a, p[2]), scan[SCAN_N];
+    V env = ptx_amdgpu_env(a, p[2]), scan[SCAN_N];
     LLVMBasicBlockRef full, none = when(a, b_ne(b, env, b_i64(b, 0)));
     format_scan(a, p[0], scan);
     V size = aligned(a, b_add(b, scan[SCAN_BYTES], b_i32(b, offsetof(struct aw_env_printf, args))), 8);
@@ -151,7 +190,7 @@ void ptx_amdgpu_vprintf(struct amdgpu *a, V *p)
     store(a, record, offsetof(struct aw_env_record, kind), b_i32(b, AW_ENV_PRINTF));
     store(a, record, offsetof(struct aw_env_printf, format), b_ptrtoint(b, p[0], b->i64));
     words_copy(a, b_add(b, record, b_i64(b, offsetof(struct aw_env_printf, args))), p[1], scan[SCAN_BYTES]);
-    store(a, record, offsetof(struct aw_env_record, size), size);
+    record_finish(a, record, size);
     LLVMBuildRet(b->builder, scan[SCAN_COUNT]);
     LLVMPositionBuilderAtEnd(b->builder, full);
     atomic_add(a, env, FIELD(dropped), b_i32(b, 1));
@@ -160,56 +199,33 @@ void ptx_amdgpu_vprintf(struct amdgpu *a, V *p)
     LLVMBuildRet(b->builder, b_i32(b, UINT32_MAX));
 }
 
-/* On gfx11 the trap instruction may do nothing, and LLVM replaces it by an interrupt and a halt, in new blocks.  LLVM 22 then forgets to
- * expand pseudo instructions in the blocks that follow ("Unsupported instruction" from the assembler).  The same sequence as inline
- * assembly keeps the blocks as they are; it can go once an LLVM expands them. */
-static void trap_gfx11(struct amdgpu *a)
-{
-    static const char text[] = "s_trap 2\n"
-                               "s_sendmsg_rtn_b32 s0, sendmsg(MSG_RTN_GET_DOORBELL)\n"
-                               "s_mov_b32 ttmp2, m0\n"
-                               "s_waitcnt lgkmcnt(0)\n"
-                               "s_and_b32 s0, s0, 0x3ff\n"
-                               "s_bitset1_b32 s0, 10\n"
-                               "s_mov_b32 m0, s0\n"
-                               "s_sendmsg sendmsg(MSG_INTERRUPT)\n"
-                               "s_mov_b32 m0, ttmp2\n"
-                               "s_sethalt 5\n"
-                               "s_branch 0xfffe\n"; /* to s_sethalt */
-    static const char clobbers[] = "~{s0},~{memory}";
-    LLVMTypeRef type = LLVMFunctionType(a->b.void_type, NULL, 0, 0);
-    V code = LLVMGetInlineAsm(type, text, sizeof text - 1, clobbers, sizeof clobbers - 1, 1, 0, LLVMInlineAsmDialectATT, 0);
-    LLVMBuildCall2(a->b.builder, type, code, NULL, 0, "");
-}
-
-/* ---- Ends: the first status wins; the wave's trap ends the queue's kernel with an error */
-static void die(struct amdgpu *a, V env, V status)
+/* ---- Ends: the first status wins, and the wave ends.  Its lanes that did not trap end with it, as the whole grid does with CUDA; at
+ * a barrier an ended wave counts as arrived.  The host finds the status once the kernel has ended, and gives up waves that go on
+ * waiting for this one in other ways.  s_trap would make AMD's runtime end the process. */
+void ptx_amdgpu_die(struct amdgpu *a, V env, V status)
 {
     struct ptx_lower *b = &a->b;
     LLVMBasicBlockRef end = when(a, b_ne(b, env, b_i64(b, 0)));
-    LLVMBuildAtomicCmpXchg(b->builder, at(a, env, FIELD(status)), b_i32(b, 0), status, LLVMAtomicOrderingMonotonic,
-                           LLVMAtomicOrderingMonotonic, 0);
-    LLVMBuildFence(b->builder, LLVMAtomicOrderingRelease, 0, "");
+    LLVMBuildAtomicCmpXchgSyncScope(b->builder, at(a, env, FIELD(status)), b_i32(b, 0), status, LLVMAtomicOrderingMonotonic,
+                                    LLVMAtomicOrderingMonotonic, agent(a));
     LLVMBuildBr(b->builder, end);
     LLVMPositionBuilderAtEnd(b->builder, end);
-    if (a->major == 11)
-        trap_gfx11(a);
-    else
-        b_intrinsic(b, "llvm.trap", NULL, 0, NULL, 0);
+    LLVMBuildFenceSyncScope(b->builder, LLVMAtomicOrderingRelease, agent(a), "");
+    b_intrinsic(b, "llvm.amdgcn.endpgm", NULL, 0, NULL, 0);
     LLVMBuildUnreachable(b->builder);
 }
 
 /* p: status, kernarg */
 void ptx_amdgpu_trap(struct amdgpu *a, V *p)
 {
-    die(a, env_address(a, p[1]), p[0]);
+    ptx_amdgpu_die(a, ptx_amdgpu_env(a, p[1]), p[0]);
 }
 
 /* p: message, file, line, function, kernarg */
 void ptx_amdgpu_assertfail(struct amdgpu *a, V *p)
 {
     struct ptx_lower *b = &a->b;
-    V env = env_address(a, p[4]);
+    V env = ptx_amdgpu_env(a, p[4]);
     LLVMBasicBlockRef full, end = when(a, b_ne(b, env, b_i64(b, 0)));
     V size = b_i32(b, sizeof(struct aw_env_assert)), record = record_reserve(a, env, size, &full);
     store(a, record, offsetof(struct aw_env_record, kind), b_i32(b, AW_ENV_ASSERT));
@@ -221,31 +237,11 @@ void ptx_amdgpu_assertfail(struct amdgpu *a, V *p)
         store(a, record, offsetof(struct aw_env_assert, block) + 4 * i, ptx_amdgpu_block(a, i));
         store(a, record, offsetof(struct aw_env_assert, thread) + 4 * i, ptx_amdgpu_thread(a, i));
     }
-    store(a, record, offsetof(struct aw_env_record, size), size);
+    record_finish(a, record, size);
     LLVMBuildBr(b->builder, end);
     LLVMPositionBuilderAtEnd(b->builder, full);
     atomic_add(a, env, FIELD(dropped), b_i32(b, 1));
     LLVMBuildBr(b->builder, end);
     LLVMPositionBuilderAtEnd(b->builder, end);
-    die(a, env, b_i32(b, AW_ERR_ASSERT));
-}
-
-/* ---- malloc: takes from the heap's end and never gives back.  p: bytes, kernarg */
-void ptx_amdgpu_malloc(struct amdgpu *a, V *p)
-{
-    struct ptx_lower *b = &a->b;
-    V null = LLVMConstNull(b->ptr[AS_GENERIC]), env = env_address(a, p[1]);
-    LLVMBasicBlockRef none = when(a, b_ne(b, env, b_i64(b, 0)));
-    V heap = load(a, env, FIELD(heap), b->i64), limit = load(a, env, FIELD(heap_size), b->i64);
-    V sane = b_and(b, b_ne(b, heap, b_i64(b, 0)), b_and(b, b_ne(b, p[0], b_i64(b, 0)), b_icmp(b, LLVMIntULE, p[0], limit)));
-    LLVMBasicBlockRef refused = when(a, sane);
-    V size = b_and(b, b_add(b, p[0], b_i64(b, 15)), b_i64(b, ~15ull));
-    V place = atomic_add(a, env, FIELD(heap_used), size);
-    V fits = b_icmp(b, LLVMIntULE, b_add(b, place, size), limit);
-    V pointer = b_inttoptr(b, b_add(b, heap, place), b->ptr[AS_GENERIC]);
-    LLVMBuildRet(b->builder, b_select(b, fits, pointer, null));
-    LLVMPositionBuilderAtEnd(b->builder, none);
-    LLVMBuildRet(b->builder, null);
-    LLVMPositionBuilderAtEnd(b->builder, refused);
-    LLVMBuildRet(b->builder, null);
+    ptx_amdgpu_die(a, env, b_i32(b, AW_ERR_ASSERT));
 }

@@ -5,6 +5,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "target/amdgpu.h"
 
+#include <math.h>
 #include <stdio.h>
 
 typedef LLVMValueRef V;
@@ -14,11 +15,27 @@ static V call0(struct amdgpu *a, const char *name)
     return b_intrinsic(&a->b, name, NULL, 0, NULL, 0);
 }
 
+/* Says that the call's i32 result is below `end`. */
+static V below(struct amdgpu *a, V call, uint64_t end)
+{
+    unsigned kind = LLVMGetEnumAttributeKindForName("range", 5);
+    LLVMAddCallSiteAttribute(call, (LLVMAttributeIndex)LLVMAttributeReturnIndex,
+                             LLVMCreateConstantRangeAttribute(a->b.context, kind, 32, (uint64_t[]){ 0 }, &end));
+    return call;
+}
+
 /* ---- Indices */
+
+/* The most threads that dimension `dim` of the block can have.  (CUDA's 64 in z is not everyone's limit.) */
+static uint32_t extent(const struct amdgpu *a, unsigned dim)
+{
+    return a->block[0] ? a->block[dim] : a->max_threads;
+}
+
 V ptx_amdgpu_thread(struct amdgpu *a, unsigned dim)
 {
     static const char *const names[] = { "llvm.amdgcn.workitem.id.x", "llvm.amdgcn.workitem.id.y", "llvm.amdgcn.workitem.id.z" };
-    return call0(a, names[dim]);
+    return extent(a, dim) == 1 ? b_i32(&a->b, 0) : below(a, call0(a, names[dim]), extent(a, dim));
 }
 
 V ptx_amdgpu_block(struct amdgpu *a, unsigned dim)
@@ -31,11 +48,17 @@ V ptx_amdgpu_block(struct amdgpu *a, unsigned dim)
 /* Fields of the AQL dispatch packet: the same under code object versions 4 to 6. */
 enum { PACKET_WORKGROUP_SIZE = 4, PACKET_GRID_SIZE = 12, PACKET_GROUP_SEGMENT = 28 };
 
-static V packet(struct amdgpu *a, unsigned offset, LLVMTypeRef type, unsigned align)
+/* A field of the packet; `end`: it is from 1 to below that, 0: anything. */
+static V packet(struct amdgpu *a, unsigned offset, LLVMTypeRef type, unsigned align, uint32_t end)
 {
     V load = LLVMBuildLoad2(a->b.builder, type, b_gep(&a->b, call0(a, "llvm.amdgcn.dispatch.ptr"), b_i64(&a->b, offset)), "");
     LLVMSetAlignment(load, align);
     ptx_invariant(&a->b, load);
+    if (end) {
+        LLVMMetadataRef bounds[2] = { LLVMValueAsMetadata(b_int(type, 1)), LLVMValueAsMetadata(b_int(type, end)) };
+        LLVMSetMetadata(load, LLVMGetMDKindIDInContext(a->b.context, "range", 5),
+                        LLVMMetadataAsValue(a->b.context, LLVMMDNodeInContext2(a->b.context, bounds, 2)));
+    }
     return load;
 }
 
@@ -43,13 +66,14 @@ static V block_dim(struct amdgpu *a, unsigned dim)
 {
     if (a->block[0])
         return b_i32(&a->b, a->block[dim]);
-    return b_zext(&a->b, packet(a, PACKET_WORKGROUP_SIZE + 2 * dim, a->b.i16, 2), a->b.i32);
+    return b_zext(&a->b, packet(a, PACKET_WORKGROUP_SIZE + 2 * dim, a->b.i16, 2, extent(a, dim) + 1), a->b.i32);
 }
 
-/* The packet counts threads; blocks are uniform. */
+/* The packet counts threads; blocks are uniform, so that the division is exact: what is left of it becomes a multiplication
+ * (ptx_amdgpu_divisions), and times the block's size it is the packet's number again. */
 static V grid_dim(struct amdgpu *a, unsigned dim)
 {
-    return b_udiv(&a->b, packet(a, PACKET_GRID_SIZE + 4 * dim, a->b.i32, 4), block_dim(a, dim));
+    return LLVMBuildExactUDiv(a->b.builder, packet(a, PACKET_GRID_SIZE + 4 * dim, a->b.i32, 4, 0), block_dim(a, dim), "");
 }
 
 static V thread_linear(struct amdgpu *a)
@@ -71,11 +95,11 @@ V ptx_amdgpu_wave_lane(struct amdgpu *a)
 {
     struct ptx_lower *b = &a->b;
     V all = b_i32(b, UINT32_MAX);
-    V lane = b_intrinsic(b, "llvm.amdgcn.mbcnt.lo", NULL, 0, (V[]){ all, b_i32(b, 0) }, 2);
-    return a->wave64 ? b_intrinsic(b, "llvm.amdgcn.mbcnt.hi", NULL, 0, (V[]){ all, lane }, 2) : lane;
+    V lane = below(a, b_intrinsic(b, "llvm.amdgcn.mbcnt.lo", NULL, 0, (V[]){ all, b_i32(b, 0) }, 2), a->wave64 ? 33 : 32);
+    return a->wave64 ? below(a, b_intrinsic(b, "llvm.amdgcn.mbcnt.hi", NULL, 0, (V[]){ all, lane }, 2), 64) : lane;
 }
 
-static V lane(struct amdgpu *a)
+V ptx_amdgpu_lane(struct amdgpu *a)
 {
     return a->wave64 ? b_and(&a->b, ptx_amdgpu_wave_lane(a), b_i32(&a->b, 31)) : ptx_amdgpu_wave_lane(a);
 }
@@ -97,15 +121,6 @@ V ptx_amdgpu_active(struct amdgpu *a)
     return ballot(a, b_bool(&a->b, true));
 }
 
-/* `v` (i32) of lane `from` (0..31) of this warp. */
-static V read_lane(struct amdgpu *a, V v, V from)
-{
-    struct ptx_lower *b = &a->b;
-    if (a->wave64)
-        from = b_or(b, from, b_and(b, ptx_amdgpu_wave_lane(a), b_i32(b, 32)));
-    return b_intrinsic(b, "llvm.amdgcn.ds.bpermute", NULL, 0, (V[]){ b_shl(b, from, b_i32(b, 2)), v }, 2);
-}
-
 static V bit_set(struct amdgpu *a, V mask, V index)
 {
     struct ptx_lower *b = &a->b;
@@ -118,24 +133,6 @@ static V pair(struct amdgpu *a, V value, V predicate)
     V r = LLVMGetPoison(LLVMStructTypeInContext(a->b.context, fields, 2, 0));
     r = LLVMBuildInsertValue(a->b.builder, r, value, 0, "");
     return LLVMBuildInsertValue(a->b.builder, r, predicate, 1, "");
-}
-
-/* PTX ISA 9.7.9.6: b is the lane or distance, c holds the clamp (bits 0..4) and the segment mask (8..12). */
-static V shuffle(struct amdgpu *a, enum ptx_simt id, V *p)
-{
-    struct ptx_lower *b = &a->b;
-    V self = lane(a), by = b_and(b, p[1], b_i32(b, 31)), clamp = b_and(b, p[2], b_i32(b, 31));
-    V segment = b_and(b, b_lshr(b, p[2], b_i32(b, 8)), b_i32(b, 31));
-    V low = b_and(b, self, segment), other = b_and(b, b_not(b, segment), b_i32(b, 31));
-    V high = b_or(b, low, b_and(b, clamp, other)), from, ok;
-    switch (id) {
-    case PTX_SIMT_SHFL_UP: from = b_sub(b, self, by); break;
-    case PTX_SIMT_SHFL_DOWN: from = b_add(b, self, by); break;
-    case PTX_SIMT_SHFL_BFLY: from = b_xor(b, self, by); break;
-    default: from = b_or(b, low, b_and(b, by, other)); break;
-    }
-    ok = b_icmp(b, id == PTX_SIMT_SHFL_UP ? LLVMIntSGE : LLVMIntSLE, from, high);
-    return pair(a, read_lane(a, p[0], b_select(b, ok, from, self)), ok);
 }
 
 static V vote(struct amdgpu *a, enum ptx_simt id, V mask, V p)
@@ -186,9 +183,9 @@ static V match_any(struct amdgpu *a, V mask, V v, bool wide)
     V here = b_and(b, ptx_amdgpu_active(a), mask), word = wide ? b_trunc(b, v, b->i32) : v;
     V upper = wide ? b_trunc(b, b_lshr(b, v, b_i64(b, 32)), b->i32) : NULL;
     struct lane_loop loop = loop_open(a, b_i32(b, 0));
-    V same = b_eq(b, read_lane(a, word, loop.index), word);
+    V same = b_eq(b, ptx_amdgpu_read_lane(a, word, loop.index), word);
     if (wide)
-        same = b_and(b, same, b_eq(b, read_lane(a, upper, loop.index), upper));
+        same = b_and(b, same, b_eq(b, ptx_amdgpu_read_lane(a, upper, loop.index), upper));
     same = b_and(b, same, bit_set(a, here, loop.index));
     V bit = b_select(b, same, b_shl(b, b_i32(b, 1), loop.index), b_i32(b, 0));
     return loop_close(a, &loop, b_or(b, loop.value, bit));
@@ -205,40 +202,78 @@ static V match_all(struct amdgpu *a, V mask, V v, bool wide)
 {
     struct ptx_lower *b = &a->b;
     V from = first_of(a, b_and(b, ptx_amdgpu_active(a), mask)), word = wide ? b_trunc(b, v, b->i32) : v;
-    V same = b_eq(b, read_lane(a, word, from), word);
+    V same = b_eq(b, ptx_amdgpu_read_lane(a, word, from), word);
     if (wide) {
         V upper = b_trunc(b, b_lshr(b, v, b_i64(b, 32)), b->i32);
-        same = b_and(b, same, b_eq(b, read_lane(a, upper, from), upper));
+        same = b_and(b, same, b_eq(b, ptx_amdgpu_read_lane(a, upper, from), upper));
     }
     V all = vote(a, PTX_SIMT_VOTE_ALL, mask, same);
     return pair(a, b_select(b, all, mask, b_i32(b, 0)), all);
 }
 
+static V combine(struct amdgpu *a, enum ptx_simt id, V x, V y)
+{
+    struct ptx_lower *b = &a->b;
+    switch (id) {
+    case PTX_SIMT_REDUX_ADD: return b_add(b, x, y);
+    case PTX_SIMT_REDUX_AND: return b_and(b, x, y);
+    case PTX_SIMT_REDUX_OR: return b_or(b, x, y);
+    case PTX_SIMT_REDUX_XOR: return b_xor(b, x, y);
+    case PTX_SIMT_REDUX_MIN: return b_binary(b, "llvm.smin", x, y);
+    case PTX_SIMT_REDUX_MAX: return b_binary(b, "llvm.smax", x, y);
+    case PTX_SIMT_REDUX_UMIN: return b_binary(b, "llvm.umin", x, y);
+    default: return b_binary(b, "llvm.umax", x, y);
+    }
+}
+
+static uint32_t identity_of(enum ptx_simt id)
+{
+    switch (id) {
+    case PTX_SIMT_REDUX_MIN: return INT32_MAX;
+    case PTX_SIMT_REDUX_MAX: return (uint32_t)INT32_MIN;
+    case PTX_SIMT_REDUX_UMIN: case PTX_SIMT_REDUX_AND: return UINT32_MAX;
+    default: return 0;
+    }
+}
+
+/* All lanes of the warp, by five exchanges.  Those that do not exist or are elsewhere take part with the identity. */
+static V reduce_whole(struct amdgpu *a, enum ptx_simt id, V v)
+{
+    struct ptx_lower *b = &a->b;
+    V x = b_intrinsic(b, "llvm.amdgcn.set.inactive", &b->i32, 1, (V[]){ v, b_i32(b, identity_of(id)) }, 2);
+    for (unsigned by = 1; by < 32; by *= 2)
+        x = combine(a, id, x, ptx_amdgpu_exchange(a, x, by));
+    return b_intrinsic(b, "llvm.amdgcn.strict.wwm", &b->i32, 1, &x, 1);
+}
+
+static V reduce_some(struct amdgpu *a, enum ptx_simt id, V mask, V v)
+{
+    struct ptx_lower *b = &a->b;
+    V identity = b_i32(b, identity_of(id)), here = b_and(b, ptx_amdgpu_active(a), mask);
+    struct lane_loop loop = loop_open(a, identity);
+    V x = b_select(b, bit_set(a, here, loop.index), ptx_amdgpu_read_lane(a, v, loop.index), identity);
+    return loop_close(a, &loop, combine(a, id, loop.value, x));
+}
+
+/* The mask is nearly always a constant, and nearly always all ones: one of the two remains. */
 static V reduce(struct amdgpu *a, enum ptx_simt id, V mask, V v)
 {
-    static const struct {
-        const char *intrinsic;
-        uint32_t identity;
-    } ops[] = {
-        [PTX_SIMT_REDUX_MIN - PTX_SIMT_REDUX_ADD] = { "llvm.smin", INT32_MAX },
-        [PTX_SIMT_REDUX_MAX - PTX_SIMT_REDUX_ADD] = { "llvm.smax", (uint32_t)INT32_MIN },
-        [PTX_SIMT_REDUX_UMIN - PTX_SIMT_REDUX_ADD] = { "llvm.umin", UINT32_MAX },
-        [PTX_SIMT_REDUX_UMAX - PTX_SIMT_REDUX_ADD] = { "llvm.umax", 0 },
-        [PTX_SIMT_REDUX_AND - PTX_SIMT_REDUX_ADD] = { NULL, UINT32_MAX },
-        [PTX_SIMT_REDUX_XOR - PTX_SIMT_REDUX_ADD] = { NULL, 0 },
-    };
     struct ptx_lower *b = &a->b;
-    V identity = b_i32(b, ops[id - PTX_SIMT_REDUX_ADD].identity), here = b_and(b, ptx_amdgpu_active(a), mask);
-    struct lane_loop loop = loop_open(a, identity);
-    V x = b_select(b, bit_set(a, here, loop.index), read_lane(a, v, loop.index), identity), r;
-    switch (id) {
-    case PTX_SIMT_REDUX_ADD: r = b_add(b, loop.value, x); break;
-    case PTX_SIMT_REDUX_AND: r = b_and(b, loop.value, x); break;
-    case PTX_SIMT_REDUX_OR: r = b_or(b, loop.value, x); break;
-    case PTX_SIMT_REDUX_XOR: r = b_xor(b, loop.value, x); break;
-    default: r = b_binary(b, ops[id - PTX_SIMT_REDUX_ADD].intrinsic, loop.value, x); break;
-    }
-    return loop_close(a, &loop, r);
+    if (a->major < 10)
+        return reduce_some(a, id, mask, v);
+    LLVMBasicBlockRef whole = ptx_block_new(b, "whole"), some = ptx_block_new(b, "some"), done = ptx_block_new(b, "");
+    LLVMBuildCondBr(b->builder, b_eq(b, mask, b_i32(b, UINT32_MAX)), whole, some);
+    LLVMPositionBuilderAtEnd(b->builder, whole);
+    V r[2] = { reduce_whole(a, id, v) };
+    LLVMBuildBr(b->builder, done);
+    LLVMPositionBuilderAtEnd(b->builder, some);
+    r[1] = reduce_some(a, id, mask, v);
+    some = LLVMGetInsertBlock(b->builder);
+    LLVMBuildBr(b->builder, done);
+    LLVMPositionBuilderAtEnd(b->builder, done);
+    V phi = LLVMBuildPhi(b->builder, b->i32, "");
+    LLVMAddIncoming(phi, r, (LLVMBasicBlockRef[]){ whole, some }, 2);
+    return phi;
 }
 
 /* ---- Approximations */
@@ -298,9 +333,49 @@ static V math(struct amdgpu *a, enum ptx_simt id, V *p)
     case PTX_SIMT_RSQRT_F32: return rsqrt_f32(a, p[0]);
     case PTX_SIMT_SQRT_F32: return fpmath(a, b_unary(b, "llvm.sqrt", p[0]), 1.0f);
     case PTX_SIMT_RCP_F64: return b_fdiv(b, b_real(b->f64, 1.0), p[0]);
+    case PTX_SIMT_EX2_FTZ_F32: return b_unary(b, "llvm.amdgcn.exp2", p[0]); /* the machine's own flush in every mode */
+    case PTX_SIMT_LG2_FTZ_F32: return b_unary(b, "llvm.amdgcn.log", p[0]);
+    case PTX_SIMT_RCP_FTZ_F32: return b_unary(b, "llvm.amdgcn.rcp", p[0]);
+    case PTX_SIMT_RSQRT_FTZ_F32: return b_unary(b, "llvm.amdgcn.rsq", p[0]);
+    case PTX_SIMT_SQRT_FTZ_F32: return b_unary(b, "llvm.amdgcn.sqrt", p[0]);
     case PTX_SIMT_RSQRT_F64: return b_fdiv(b, b_real(b->f64, 1.0), b_unary(b, "llvm.sqrt", p[0]));
+    case PTX_SIMT_DIV_F32:
+        if (a->flushing) /* a * (1 / b), as PTX has it; 1 / b is zero above 2^126 there too */
+            return b_fmul(b, p[0], b_unary(b, "llvm.amdgcn.rcp", p[1]));
+        return fpmath(a, b_fdiv(b, p[0], p[1]), 2.0f);
     default: return fpmath(a, b_fdiv(b, p[0], p[1]), 2.0f);
     }
+}
+
+/* ---- Products of bytes */
+
+/* Cards before gfx11 that have v_dot4 of two operands of one kind. */
+static bool has_dot4(const struct amdgpu *a)
+{
+    static const char *const cards[] = { "gfx906", "gfx908", "gfx90a", "gfx942", "gfx950", "gfx9-4", "gfx103", "gfx10-3" };
+    for (size_t i = 0; i < sizeof cards / sizeof *cards; i++)
+        if (strncmp(a->finish->options->target, cards[i], strlen(cards[i])) == 0)
+            return true;
+    return false;
+}
+
+static V dot4(struct amdgpu *a, enum ptx_simt id, V *p)
+{
+    struct ptx_lower *b = &a->b;
+    bool first = id == PTX_SIMT_DOT4_SS, second = id != PTX_SIMT_DOT4_UU;
+    if (a->major >= 11)
+        return b_intrinsic(b, "llvm.amdgcn.sudot4", NULL, 0,
+                           (V[]){ b_bool(b, first), p[0], b_bool(b, second), p[1], p[2], b_bool(b, false) }, 6);
+    if (first == second && has_dot4(a))
+        return b_intrinsic(b, first ? "llvm.amdgcn.sdot4" : "llvm.amdgcn.udot4", NULL, 0, (V[]){ p[0], p[1], p[2], b_bool(b, false) }, 4);
+    V sum = p[2];
+    for (unsigned i = 0; i < 4; i++) {
+        V x = b_trunc(b, b_lshr(b, p[0], b_i32(b, 8 * i)), b->i8), y = b_trunc(b, b_lshr(b, p[1], b_i32(b, 8 * i)), b->i8);
+        x = first ? b_sext(b, x, b->i32) : b_zext(b, x, b->i32);
+        y = second ? b_sext(b, y, b->i32) : b_zext(b, y, b->i32);
+        sum = b_add(b, sum, b_mul(b, x, y));
+    }
+    return sum;
 }
 
 /* ---- Time */
@@ -320,7 +395,7 @@ static V dynamic_shared(struct amdgpu *a)
 {
     struct ptx_lower *b = &a->b;
     uint32_t fixed = (a->finish->static_shared + 15) / 16 * 16;
-    return b_binary(b, "llvm.usub.sat", packet(a, PACKET_GROUP_SEGMENT, b->i32, 4), b_i32(b, fixed));
+    return b_binary(b, "llvm.usub.sat", packet(a, PACKET_GROUP_SEGMENT, b->i32, 4, 0), b_i32(b, fixed));
 }
 
 static V value_of(struct amdgpu *a, enum ptx_simt id, V *p)
@@ -331,18 +406,17 @@ static V value_of(struct amdgpu *a, enum ptx_simt id, V *p)
     case PTX_SIMT_NTID_X: case PTX_SIMT_NTID_Y: case PTX_SIMT_NTID_Z: return block_dim(a, id - PTX_SIMT_NTID_X);
     case PTX_SIMT_CTAID_X: case PTX_SIMT_CTAID_Y: case PTX_SIMT_CTAID_Z: return ptx_amdgpu_block(a, id - PTX_SIMT_CTAID_X);
     case PTX_SIMT_NCTAID_X: case PTX_SIMT_NCTAID_Y: case PTX_SIMT_NCTAID_Z: return grid_dim(a, id - PTX_SIMT_NCTAID_X);
-    case PTX_SIMT_LANEID: return lane(a);
+    case PTX_SIMT_LANEID: return ptx_amdgpu_lane(a);
     case PTX_SIMT_WARPID: return b_lshr(b, thread_linear(a), b_i32(b, 5));
     case PTX_SIMT_NWARPID: return warp_count(a);
     case PTX_SIMT_SMID: return b_i32(b, 0);   /* one multiprocessor, as far as a kernel can tell: */
     case PTX_SIMT_NSMID: return b_i32(b, 1);  /* PTX promises no more than smid < nsmid */
     case PTX_SIMT_GRIDID: return call0(a, "llvm.amdgcn.dispatch.id");
+    case PTX_SIMT_GRID_WORKSPACE: return ptx_amdgpu_grid_workspace(a, p[0]);
     case PTX_SIMT_DYNAMIC_SHARED: return dynamic_shared(a);
-    case PTX_SIMT_TOTAL_SHARED: return packet(a, PACKET_GROUP_SEGMENT, b->i32, 4);
+    case PTX_SIMT_TOTAL_SHARED: return packet(a, PACKET_GROUP_SEGMENT, b->i32, 4, 0);
     case PTX_SIMT_CLOCK: return clock_value(a);
     case PTX_SIMT_GLOBALTIMER: return b_mul(b, steady(a), b_i64(b, 10)); /* 100 MHz to nanoseconds */
-    case PTX_SIMT_SHFL_UP: case PTX_SIMT_SHFL_DOWN: case PTX_SIMT_SHFL_BFLY: case PTX_SIMT_SHFL_IDX:
-        return shuffle(a, id, p);
     case PTX_SIMT_BALLOT: return b_and(b, ballot(a, p[1]), p[0]);
     case PTX_SIMT_VOTE_ANY: case PTX_SIMT_VOTE_ALL: case PTX_SIMT_VOTE_UNI: return vote(a, id, p[0], p[1]);
     case PTX_SIMT_ACTIVEMASK: return ptx_amdgpu_active(a);
@@ -353,9 +427,10 @@ static V value_of(struct amdgpu *a, enum ptx_simt id, V *p)
         return reduce(a, id, p[0], p[1]);
     case PTX_SIMT_ELECT: {
         V leader = first_of(a, b_and(b, ptx_amdgpu_active(a), p[0]));
-        return pair(a, leader, b_eq(b, leader, lane(a)));
+        return pair(a, leader, b_eq(b, leader, ptx_amdgpu_lane(a)));
     }
     case PTX_SIMT_BARRIER_REDUCE: return ptx_amdgpu_barrier_reduce(a, p, warp_count(a));
+    case PTX_SIMT_DOT4_SS: case PTX_SIMT_DOT4_UU: case PTX_SIMT_DOT4_US: return dot4(a, id, p);
     case PTX_SIMT_IS_SHARED: return b_intrinsic(b, "llvm.amdgcn.is.shared", NULL, 0, p, 1);
     case PTX_SIMT_IS_LOCAL: return b_intrinsic(b, "llvm.amdgcn.is.private", NULL, 0, p, 1);
     default: return math(a, id, p);
@@ -371,11 +446,12 @@ static bool effect(struct amdgpu *a, enum ptx_simt id, V *p)
     case PTX_SIMT_BARRIER: ptx_amdgpu_barrier(a, p[0], p[1], warp_count(a)); break;
     case PTX_SIMT_BARRIER_ARRIVE: ptx_amdgpu_barrier_arrive(a, p[0], p[1], warp_count(a)); break;
     case PTX_SIMT_WARPSYNC: ptx_amdgpu_warpsync(a); break;
-    case PTX_SIMT_FREE: break; /* the heap only grows: see struct aw_env */
+    case PTX_SIMT_FREE: ptx_amdgpu_free(a, p); return true;
     case PTX_SIMT_VPRINTF: ptx_amdgpu_vprintf(a, p); return true;
     case PTX_SIMT_ASSERTFAIL: ptx_amdgpu_assertfail(a, p); return true;
     case PTX_SIMT_TRAP: ptx_amdgpu_trap(a, p); return true;
     case PTX_SIMT_MALLOC: ptx_amdgpu_malloc(a, p); return true;
+    case PTX_SIMT_SWAP_128: ptx_amdgpu_swap_128(a, p); return true;
     default: return false;
     }
     LLVMBuildRetVoid(b->builder);
@@ -393,6 +469,13 @@ static void attribute_add(struct amdgpu *a, LLVMValueRef fn, const char *name)
     LLVMAddAttributeAtIndex(fn, LLVMAttributeFunctionIndex, LLVMCreateEnumAttribute(a->b.context, kind, 0));
 }
 
+void ptx_amdgpu_call_attribute(struct amdgpu *a, LLVMValueRef call, const char *name, uint64_t value)
+{
+    unsigned kind = LLVMGetEnumAttributeKindForName(name, strlen(name));
+    LLVMAddCallSiteAttribute(call, (LLVMAttributeIndex)LLVMAttributeFunctionIndex,
+                             LLVMCreateEnumAttribute(a->b.context, kind, value));
+}
+
 static void body_build(struct amdgpu *a, LLVMValueRef fn, enum ptx_simt id)
 {
     V params[5];
@@ -405,6 +488,7 @@ static void body_build(struct amdgpu *a, LLVMValueRef fn, enum ptx_simt id)
     LLVMSetLinkage(fn, LLVMInternalLinkage);
     a->b.fn = fn;
     LLVMPositionBuilderAtEnd(a->b.builder, ptx_block_new(&a->b, "entry"));
+    LLVMSetCurrentDebugLocation2(a->b.builder, NULL); /* the place of each call becomes the body's */
     if (!effect(a, id, params))
         LLVMBuildRet(a->b.builder, value_of(a, id, params));
 }
@@ -413,7 +497,8 @@ static void body_build(struct amdgpu *a, LLVMValueRef fn, enum ptx_simt id)
  * them as its first. */
 static bool needs_env(enum ptx_simt id)
 {
-    return id == PTX_SIMT_VPRINTF || id == PTX_SIMT_ASSERTFAIL || id == PTX_SIMT_TRAP || id == PTX_SIMT_MALLOC;
+    return id == PTX_SIMT_VPRINTF || id == PTX_SIMT_ASSERTFAIL || id == PTX_SIMT_TRAP || id == PTX_SIMT_MALLOC ||
+           id == PTX_SIMT_FREE || id == PTX_SIMT_GRID_WORKSPACE || id == PTX_SIMT_SWAP_128;
 }
 
 static LLVMValueRef with_kernarg(struct amdgpu *a, LLVMValueRef fn, enum ptx_simt id)
@@ -440,8 +525,31 @@ static LLVMValueRef with_kernarg(struct amdgpu *a, LLVMValueRef fn, enum ptx_sim
     return fresh;
 }
 
+/* LLVM 22 folds the machine's reciprocal of a constant as if it did not flush. */
+static void fold_reciprocals(struct amdgpu *a)
+{
+    V fn = LLVMGetNamedFunction(a->b.module, ptx_simt_info(PTX_SIMT_RCP_FTZ_F32)->name);
+    for (LLVMUseRef use = fn ? LLVMGetFirstUse(fn) : NULL, next; use; use = next) {
+        V call = LLVMGetUser(use), x = LLVMGetOperand(call, 0);
+        LLVMBool lost;
+        next = LLVMGetNextUse(use);
+        if (!LLVMIsAConstantFP(x))
+            continue;
+        double v = LLVMConstRealGetDouble(x, &lost), least = 0x1p-126;
+        v = v > -least && v < least ? copysign(0.0, v) : v;
+        double r = (float)(1 / v);
+        r = r > -least && r < least ? copysign(0.0, r) : r;
+        LLVMReplaceAllUsesWith(call, b_real(a->b.f32, r));
+        LLVMInstructionEraseFromParent(call);
+    }
+}
+
 void ptx_amdgpu_simt(struct amdgpu *a)
 {
+    fold_reciprocals(a);
+    ptx_amdgpu_rounding(a);
+    ptx_amdgpu_tiles(a);
+    ptx_amdgpu_shuffles(a);
     for (LLVMValueRef fn = LLVMGetFirstFunction(a->b.module), next; fn; fn = next) {
         next = LLVMGetNextFunction(fn);
         enum ptx_simt id = ptx_simt_of(fn);

@@ -39,6 +39,16 @@ static bool mark_callers(LLVMValueRef callee, struct aw_ptrmap *seen)
     return true;
 }
 
+int ptx_target_inline_callers(LLVMModuleRef module, LLVMValueRef *callees, size_t n, struct aw_buf *diags)
+{
+    struct aw_ptrmap seen = { 0 };
+    bool ok = true;
+    for (size_t i = 0; i < n; i++)
+        ok = ok && (!callees[i] || mark_callers(callees[i], &seen));
+    aw_ptrmap_fini(&seen);
+    return ok ? ptx_passes_run(module, NULL, "always-inline", diags) : AW_ERR_OUT_OF_MEMORY;
+}
+
 /* A call of aw.exit in the kernel itself becomes a return; false when one is left elsewhere. */
 static bool exit_to_return(LLVMValueRef exit, LLVMBuilderRef builder)
 {
@@ -69,16 +79,11 @@ static int exit_remove(LLVMModuleRef module, struct aw_buf *diags)
     LLVMValueRef exit = LLVMGetNamedFunction(module, "aw.exit");
     if (!exit || !LLVMGetFirstUse(exit))
         return AW_OK;
-    struct aw_ptrmap seen = { 0 };
-    bool ok = mark_callers(exit, &seen);
-    aw_ptrmap_fini(&seen);
-    if (!ok)
-        return AW_ERR_OUT_OF_MEMORY;
-    int status = ptx_passes_run(module, NULL, "always-inline", diags);
+    int status = ptx_target_inline_callers(module, &exit, 1, diags);
     if (status != AW_OK)
         return status;
     LLVMBuilderRef builder = LLVMCreateBuilderInContext(LLVMGetModuleContext(module));
-    ok = exit_to_return(exit, builder);
+    bool ok = exit_to_return(exit, builder);
     LLVMDisposeBuilder(builder);
     if (!ok) {
         aw_buf_printf(diags, "<ptx>:0:0: error: 'exit' inside a recursive function is not supported\n");
@@ -172,6 +177,15 @@ static void addresses_rewrite(LLVMModuleRef module)
         }
     }
     LLVMDisposeBuilder(r.builder);
+}
+
+int ptx_target_exits(LLVMModuleRef module, struct aw_buf *diags)
+{
+    LLVMValueRef exit = LLVMGetNamedFunction(module, "aw.exit");
+    if (!exit || !LLVMGetFirstUse(exit))
+        return AW_OK;
+    int status = ptx_passes_run(module, NULL, "function(sroa,early-cse,simplifycfg)", diags);
+    return status == AW_OK ? exit_remove(module, diags) : status;
 }
 
 int ptx_target_prepare(LLVMModuleRef module, struct aw_buf *diags)

@@ -1,0 +1,50 @@
+/* What ptx/target knows of a kernel's control flow where lanes may wait for each other (wait.c): its blocks and natural loops, and where
+ * the lanes of a wave, two CUDA warps on some machines, or of the host's warp may have parted.  Not the vectoriser's analysis (ptx/simt). */
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef AW_PTX_TARGET_FLOW_H
+#define AW_PTX_TARGET_FLOW_H
+
+#include "base/arena.h"
+#include "base/map.h"
+#include "target/amdgpu.h"
+
+struct flow_block {
+    LLVMBasicBlockRef bb;
+    unsigned n_succ, n_preds, *succ, *preds;
+    bool waits;      /* has a barrier in it */
+    bool coming;     /* a barrier may still come, in it or after it; or any block, where lanes may wait for others anywhere */
+    bool parted;     /* lanes of a wave may be elsewhere and a barrier may still come for them */
+    bool joins;      /* ... and come back here */
+};
+
+struct flow {
+    struct aw_arena arena;
+    struct aw_ptrmap index;      /* block -> 1 + number */
+    struct aw_ptrmap divergent;  /* values that may differ between the lanes of a wave */
+    bool host;                   /* of the host's warps; see ptx_flow_init */
+    unsigned n;
+    struct flow_block *blocks;   /* reverse postorder; 0 is the entry.  Unreachable ones are not here */
+};
+
+/* Is it a call that waits for other warps of the block, or for the other lanes of its warp to arrive at a barrier? */
+bool ptx_flow_is_barrier(LLVMValueRef instruction);
+/* Is it one of these that the lanes of a warp may reach apart? */
+bool ptx_flow_is_unaligned(LLVMValueRef instruction);
+
+/* Reads `fn`, a kernel of SIMT IR.  With `host`, of the host's warps instead of waves, and not for barriers but for waits: a block is
+ * `parted` when lanes of a warp may be elsewhere at all, and a look at one mbarrier object is the same for all lanes, with whatever token
+ * of it.  False when memory is out.  ptx_flow_fini in any case. */
+bool ptx_flow_init(struct flow *f, LLVMValueRef fn, bool host);
+void ptx_flow_fini(struct flow *f);
+
+/* Sets ret[i] for the blocks that can be reached from block `from` by at least one edge.  `ret` has f->n elements, cleared. */
+bool ptx_flow_reach(struct flow *f, unsigned from, bool *ret);
+/* ret[i]: block i is the header of a natural loop for whose blocks, body[], `test` says yes. */
+typedef bool flow_test(const struct flow *f, const bool *body, const void *data);
+bool ptx_flow_loops(struct flow *f, flow_test *test, const void *data, bool *ret);
+/* May the value differ between lanes that are at one place? */
+bool ptx_flow_differs(const struct flow *f, LLVMValueRef v);
+/* The number of a block; not below f->n: it is not reached. */
+unsigned ptx_flow_block(const struct flow *f, LLVMBasicBlockRef bb);
+
+#endif
