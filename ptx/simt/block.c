@@ -1,7 +1,10 @@
 /* The loops around a kernel's vector body, over blocks and warps, and the object table the host device reads.
  *
- *   range(block, first, count, warp0, warps): for each block, for each warp, the body that fits the block's shape
- *   blocks = range over all warps; warp = range over one warp of the block that is set
+ *   range(block, first, count, warp0, warps): for each block, for each warp, the body that fits the block's shape; or, where a warp is
+ *     soon done and shares nothing with its block, for each group of neighbouring blocks, for each warp, for each block; or, where warps
+ *     march (march.c), for each so many warps: each one's beginning, then each one's next iteration until none has one
+ *   blocks = range over all warps; warp = range over one warp of the block that is set, or where there are barriers and hence no
+ *   blocks, the body alone
  *
  * Not scheduling: that is the host device's. */
 /* SPDX-License-Identifier: Apache-2.0 */
@@ -9,16 +12,16 @@
 #include <anywarp/hostabi.h>
 #include <string.h>
 
-enum { BODY_PARAMS = 11 };
+enum { BODY_PARAMS = 11, GROUP = 8, MAX_WARPS = 32 };
 
-/* void(block, state, warp, lanes, kernarg, ctaid x y z, tid of the first lane x y z) */
+/* void(block, state, part, lanes, kernarg, ctaid x y z, tid of the first lane x y z); of one that marches i1(..., frame, again) */
 LLVMTypeRef simt_body_type(struct simt *u)
 {
-    LLVMTypeRef t[BODY_PARAMS] = { u->ptr, u->ptr, u->i32, u->i32, u->ptr, u->i32, u->i32, u->i32, u->i32, u->i32, u->i32 };
-    return LLVMFunctionType(u->v_void, t, BODY_PARAMS, 0);
+    LLVMTypeRef t[BODY_PARAMS + 2] = { u->ptr, u->ptr, u->i32, u->i32, u->ptr, u->i32, u->i32, u->i32, u->i32, u->i32, u->i32, u->ptr, u->i1 };
+    return u->march ? LLVMFunctionType(u->i1, t, BODY_PARAMS + 2, 0) : LLVMFunctionType(u->v_void, t, BODY_PARAMS, 0);
 }
 
-/* result(block, state, warp, lanes, kernarg, vectors ...) */
+/* result(block, state, part, lanes, kernarg, vectors ...) */
 LLVMTypeRef simt_device_type(struct simt *u, LLVMValueRef src)
 {
     unsigned n = LLVMCountParams(src);
@@ -28,16 +31,19 @@ LLVMTypeRef simt_device_type(struct simt *u, LLVMValueRef src)
     t[0] = t[1] = t[4] = u->ptr;
     t[2] = t[3] = u->i32;
     for (unsigned i = 1; i < n; i++)
-        t[4 + i] = simt_vec_type(simt_type(u, LLVMTypeOf(LLVMGetParam(src, i))));
+        t[4 + i] = simt_vec_type(u, simt_type(u, LLVMTypeOf(LLVMGetParam(src, i))));
     LLVMTypeRef result = LLVMGetReturnType(LLVMGlobalGetValueType(src));
     if (LLVMGetTypeKind(result) != LLVMVoidTypeKind)
-        result = simt_vec_type(simt_type(u, result));
+        result = simt_vec_type(u, simt_type(u, result));
     return LLVMFunctionType(result, t, n + 4, 0);
 }
 
 struct range {
     struct simt *u;
     LLVMValueRef fn, block, launch, state, kernarg, grid[2], shape[3], threads, ctaid[3];
+    LLVMValueRef rows, any, fixed; /* bodies; NULL: none */
+    bool whole;                    /* which run all warps of a block */
+    LLVMValueRef frames, order, turns, waiting; /* of a body that marches: see march.c; how many warps wait for their turns, now */
 };
 
 static LLVMValueRef launch_u32(struct range *r, size_t offset)
@@ -50,14 +56,16 @@ static void range_entry(struct range *r)
     struct simt *u = r->u;
     r->block = LLVMGetParam(r->fn, 0);
     r->state = LLVMBuildAlloca(u->b, u->warp_state, "state");
-    /* Local memory is below this frame's variables: their address is the top of the window that aw.is.local knows. */
-    LLVMBuildStore(u->b, r->state, r->state);
+    /* Local memory lies in this frame, where the body was inlined, or below: the frame's end is that of the window that aw.is.local
+     * knows. */
+    LLVMValueRef level = simt_c32(u, 0);
+    LLVMBuildStore(u->b, simt_intrinsic(u, "llvm.frameaddress", &u->ptr, 1, &level, 1), r->state);
     r->launch = simt_field(u, r->block, offsetof(struct aw_host_block, launch), u->ptr, true);
     r->kernarg = simt_field(u, r->launch, offsetof(struct aw_host_launch, kernarg), u->ptr, true);
     for (unsigned d = 0; d < 2; d++)
         r->grid[d] = LLVMBuildZExt(u->b, launch_u32(r, offsetof(struct aw_host_launch, grid) + 4 * d), u->i64, "");
     for (unsigned d = 0; d < 3; d++)
-        r->shape[d] = u->options->block[0] ? simt_c32(u, u->options->block[d])
+        r->shape[d] = u->options->block[1] ? simt_c32(u, u->options->block[d])
                                            : launch_u32(r, offsetof(struct aw_host_launch, block) + 4 * d);
     r->threads = LLVMBuildMul(u->b, LLVMBuildMul(u->b, r->shape[0], r->shape[1], ""), r->shape[2], "");
 }
@@ -75,33 +83,60 @@ static void set_ctaid(struct range *r, LLVMValueRef linear)
     }
 }
 
-static void call_body(struct range *r, LLVMValueRef body, LLVMValueRef warp, LLVMValueRef first, LLVMValueRef lanes)
+static void call_body(struct range *r, LLVMValueRef body, LLVMValueRef part, LLVMValueRef first, LLVMValueRef lanes)
 {
     struct simt *u = r->u;
-    LLVMValueRef args[BODY_PARAMS] = { r->block, r->state, warp, lanes, r->kernarg, r->ctaid[0], r->ctaid[1], r->ctaid[2] };
-    LLVMValueRef n = first;
+    LLVMValueRef args[BODY_PARAMS + 2] = { r->block, r->state, part, lanes, r->kernarg, r->ctaid[0], r->ctaid[1], r->ctaid[2] };
+    if (r->whole) {
+        for (int i = 8; i < BODY_PARAMS; i++)
+            args[i] = LLVMGetPoison(u->i32);
+        LLVMBuildCall2(u->b, LLVMGlobalGetValueType(body), body, args, BODY_PARAMS, "");
+        return;
+    }
+    LLVMValueRef tid[2][3] = { { first, simt_c32(u, 0), simt_c32(u, 0) } }, n = first;
+    /* The first row's warps need no division, and most blocks have one row. */
+    LLVMBasicBlockRef from[2] = { LLVMGetInsertBlock(u->b), LLVMAppendBasicBlockInContext(u->ctx, r->fn, "later.rows") },
+                      done = LLVMAppendBasicBlockInContext(u->ctx, r->fn, "body");
+    LLVMBuildCondBr(u->b, LLVMBuildICmp(u->b, LLVMIntULT, first, r->shape[0], ""), done, from[1]);
+    LLVMPositionBuilderAtEnd(u->b, from[1]);
     for (int d = 0; d < 3; d++) {
-        args[8 + d] = d < 2 ? LLVMBuildURem(u->b, n, r->shape[d], "") : n;
+        tid[1][d] = d < 2 ? LLVMBuildURem(u->b, n, r->shape[d], "") : n;
         if (d < 2)
             n = LLVMBuildUDiv(u->b, n, r->shape[d], "");
     }
-    LLVMBuildCall2(u->b, LLVMGlobalGetValueType(body), body, args, BODY_PARAMS, "");
+    LLVMBuildBr(u->b, done);
+    LLVMPositionBuilderAtEnd(u->b, done);
+    for (int d = 0; d < 3; d++) {
+        args[8 + d] = LLVMBuildPhi(u->b, u->i32, "tid");
+        LLVMAddIncoming(args[8 + d], (LLVMValueRef[]){ tid[0][d], tid[1][d] }, from, 2);
+    }
+    if (u->march)
+        r->waiting = simt_march_begin(u, body, args, BODY_PARAMS, r->frames, r->waiting);
+    else
+        LLVMBuildCall2(u->b, LLVMGlobalGetValueType(body), body, args, BODY_PARAMS, "");
 }
 
-/* One warp: its active lanes, then the body for the block's shape. */
-static void warp_emit(struct range *r, LLVMValueRef warp, LLVMValueRef rows, LLVMValueRef any, LLVMValueRef fixed)
+static LLVMValueRef warp_of_part(struct simt *u, LLVMValueRef part)
+{
+    return u->lanes < SIMT_LANES ? LLVMBuildUDiv(u->b, part, simt_c32(u, SIMT_LANES / u->lanes), "") : part;
+}
+
+/* One warp, or the part of it that a vector holds: its active lanes, then the body for the block's shape.  Of the bodies there is one, or
+ * `rows` and `any`. */
+static void part_emit(struct range *r, LLVMValueRef part)
 {
     struct simt *u = r->u;
+    LLVMValueRef rows = r->rows, any = r->any, fixed = r->fixed;
     LLVMBuilderRef b = u->b;
-    LLVMBuildStore(b, warp, simt_advance(u, r->block, (int64_t)offsetof(struct aw_host_block, warp)));
-    LLVMValueRef first = LLVMBuildMul(b, warp, simt_c32(u, SIMT_LANES), "");
+    LLVMBuildStore(b, warp_of_part(u, part), simt_advance(u, r->block, (int64_t)offsetof(struct aw_host_block, warp)));
+    LLVMValueRef first = LLVMBuildMul(b, part, simt_c32(u, u->lanes), "");
     LLVMValueRef left = LLVMBuildSub(b, r->threads, first, "");
-    LLVMValueRef bit = LLVMBuildShl(b, simt_c32(u, 1), LLVMBuildAnd(b, left, simt_c32(u, 31), ""), "");
+    LLVMValueRef bit = LLVMBuildShl(b, simt_c32(u, 1), LLVMBuildAnd(b, left, simt_c32(u, u->lanes - 1), ""), "");
     LLVMValueRef some = LLVMBuildSub(b, bit, simt_c32(u, 1), "");
-    LLVMValueRef full = LLVMBuildICmp(b, LLVMIntUGE, left, simt_c32(u, SIMT_LANES), "");
+    LLVMValueRef full = LLVMBuildICmp(b, LLVMIntUGE, left, simt_c32(u, u->lanes), "");
     LLVMValueRef lanes = LLVMBuildSelect(b, full, simt_c32(u, -1), some, "lanes");
-    if (fixed || !rows) {
-        call_body(r, fixed ? fixed : any, warp, first, lanes);
+    if (!rows || !any) {
+        call_body(r, fixed ? fixed : rows ? rows : any, part, first, rows ? simt_c32(u, -1) : lanes);
         return;
     }
     LLVMBasicBlockRef in_rows = LLVMAppendBasicBlockInContext(u->ctx, r->fn, "rows"),
@@ -110,10 +145,10 @@ static void warp_emit(struct range *r, LLVMValueRef warp, LLVMValueRef rows, LLV
     LLVMValueRef rest = LLVMBuildAnd(b, r->shape[0], simt_c32(u, SIMT_LANES - 1), "");
     LLVMBuildCondBr(b, LLVMBuildICmp(b, LLVMIntEQ, rest, simt_c32(u, 0), ""), in_rows, in_any);
     LLVMPositionBuilderAtEnd(b, in_rows);
-    call_body(r, rows, warp, first, simt_c32(u, -1));
+    call_body(r, rows, part, first, simt_c32(u, -1));
     LLVMBuildBr(b, done);
     LLVMPositionBuilderAtEnd(b, in_any);
-    call_body(r, any, warp, first, lanes);
+    call_body(r, any, part, first, lanes);
     LLVMBuildBr(b, done);
     LLVMPositionBuilderAtEnd(b, done);
 }
@@ -123,12 +158,87 @@ static void add_edge(LLVMValueRef phi, LLVMValueRef v, LLVMBasicBlockRef from)
     LLVMAddIncoming(phi, &v, &from, 1);
 }
 
+/* Consecutive blocks that lie in one row of the grid, at most GROUP. */
+static LLVMValueRef group_size(struct range *r, LLVMValueRef linear, LLVMValueRef end)
+{
+    struct simt *u = r->u;
+    LLVMValueRef left = LLVMBuildSub(u->b, end, linear, ""), n = simt_c64(u, GROUP);
+    LLVMValueRef in_row = LLVMBuildSub(u->b, r->grid[0], LLVMBuildZExt(u->b, r->ctaid[0], u->i64, ""), "");
+    n = LLVMBuildSelect(u->b, LLVMBuildICmp(u->b, LLVMIntULT, left, n, ""), left, n, "");
+    return LLVMBuildSelect(u->b, LLVMBuildICmp(u->b, LLVMIntULT, in_row, n, ""), in_row, n, "group");
+}
+
+/* The body of every block of a group, for one part: they read and write side by side, as the machine's caches like it. */
+static void group_emit(struct range *r, LLVMValueRef part, LLVMValueRef n)
+{
+    struct simt *u = r->u;
+    LLVMBuilderRef b = u->b;
+    LLVMBasicBlockRef from = LLVMGetInsertBlock(b), each = LLVMAppendBasicBlockInContext(u->ctx, r->fn, "each"),
+                      done = LLVMAppendBasicBlockInContext(u->ctx, r->fn, "group.done");
+    LLVMValueRef first = r->ctaid[0];
+    LLVMBuildBr(b, each);
+    LLVMPositionBuilderAtEnd(b, each);
+    LLVMValueRef j = LLVMBuildPhi(b, u->i32, "j");
+    r->ctaid[0] = LLVMBuildAdd(b, first, j, "ctaid");
+    LLVMBuildStore(b, r->ctaid[0], simt_advance(u, r->block, (int64_t)offsetof(struct aw_host_block, ctaid)));
+    part_emit(r, part);
+    LLVMValueRef j1 = LLVMBuildAdd(b, j, simt_c32(u, 1), "");
+    add_edge(j, simt_c32(u, 0), from);
+    add_edge(j, j1, LLVMGetInsertBlock(b));
+    LLVMBuildCondBr(b, LLVMBuildICmp(b, LLVMIntULT, j1, LLVMBuildTrunc(b, n, u->i32, ""), ""), each, done);
+    LLVMPositionBuilderAtEnd(b, done);
+    r->ctaid[0] = first;
+}
+
+static void march_entry(struct range *r)
+{
+    struct simt *u = r->u;
+    unsigned most = simt_march_most(u);
+    r->frames = LLVMBuildAlloca(u->b, LLVMArrayType2(u->i8, (uint64_t)most * simt_march_stride(u)), "frames");
+    LLVMSetAlignment(r->frames, 64);
+    r->order = LLVMBuildAlloca(u->b, LLVMArrayType2(u->i32, most), "order");
+}
+
+/* When `enough` wait they have their turns, to the end. */
+static void march_emit(struct range *r, unsigned enough)
+{
+    struct simt *u = r->u;
+    LLVMBasicBlockRef from = LLVMGetInsertBlock(u->b), go = LLVMAppendBasicBlockInContext(u->ctx, r->fn, "march"),
+                      on = LLVMAppendBasicBlockInContext(u->ctx, r->fn, "march.done");
+    LLVMBuildCondBr(u->b, LLVMBuildICmp(u->b, LLVMIntUGE, r->waiting, simt_c32(u, enough), ""), go, on);
+    LLVMPositionBuilderAtEnd(u->b, go);
+    LLVMValueRef args[6] = { r->block, r->state, r->kernarg, r->frames, r->order, r->waiting };
+    LLVMBuildCall2(u->b, LLVMGlobalGetValueType(r->turns), r->turns, args, 6, "");
+    LLVMBuildBr(u->b, on);
+    LLVMPositionBuilderAtEnd(u->b, on);
+    LLVMValueRef waiting = LLVMBuildPhi(u->b, u->i32, "waiting");
+    add_edge(waiting, r->waiting, from);
+    add_edge(waiting, simt_c32(u, 0), go);
+    r->waiting = waiting;
+}
+
+/* From warps to the parts that vectors hold; a block's last warp may have fewer. */
+static void split_warps(struct range *r, LLVMValueRef *first, LLVMValueRef *end)
+{
+    struct simt *u = r->u;
+    int parts = SIMT_LANES / u->lanes;
+    if (parts == 1)
+        return;
+    LLVMValueRef all = LLVMBuildAdd(u->b, r->threads, simt_c32(u, u->lanes - 1), "");
+    all = LLVMBuildUDiv(u->b, all, simt_c32(u, u->lanes), "parts");
+    *first = LLVMBuildMul(u->b, *first, simt_c32(u, parts), "");
+    *end = LLVMBuildMul(u->b, *end, simt_c32(u, parts), "");
+    *end = LLVMBuildSelect(u->b, LLVMBuildICmp(u->b, LLVMIntULT, *end, all, ""), *end, all, "");
+}
+
 /* void(block, i64 first, i64 count, i32 warp0, i32 warps) */
-static LLVMValueRef range_emit(struct simt *u, LLVMValueRef rows, LLVMValueRef any, LLVMValueRef fixed)
+static LLVMValueRef range_emit(struct simt *u, LLVMValueRef rows, LLVMValueRef any, LLVMValueRef fixed, bool whole)
 {
     LLVMBuilderRef b = u->b;
     LLVMTypeRef t[5] = { u->ptr, u->i64, u->i64, u->i32, u->i32 };
-    struct range r = { .u = u };
+    struct range r = { .u = u, .rows = rows, .any = any, .fixed = fixed, .whole = whole };
+    if (u->march)
+        r.turns = simt_march_turns(u, fixed ? fixed : rows ? rows : any);
     r.fn = LLVMAddFunction(u->out, "range", LLVMFunctionType(u->v_void, t, 5, 0));
     LLVMSetLinkage(r.fn, LLVMInternalLinkage);
     LLVMBasicBlockRef entry = LLVMAppendBasicBlockInContext(u->ctx, r.fn, "entry"),
@@ -137,43 +247,69 @@ static LLVMValueRef range_emit(struct simt *u, LLVMValueRef rows, LLVMValueRef a
                       next = LLVMAppendBasicBlockInContext(u->ctx, r.fn, "next"),
                       done = LLVMAppendBasicBlockInContext(u->ctx, r.fn, "done");
     LLVMPositionBuilderAtEnd(b, entry);
+    simt_lines_function(u, NULL, r.fn);
     range_entry(&r);
     LLVMValueRef first = LLVMGetParam(r.fn, 1), end = LLVMBuildAdd(b, first, LLVMGetParam(r.fn, 2), "end");
-    LLVMValueRef warp0 = LLVMGetParam(r.fn, 3), warp_end = LLVMBuildAdd(b, warp0, LLVMGetParam(r.fn, 4), "");
+    LLVMValueRef part0 = LLVMGetParam(r.fn, 3), part_end = LLVMBuildAdd(b, part0, LLVMGetParam(r.fn, 4), "");
+    split_warps(&r, &part0, &part_end);
+    if (u->march)
+        march_entry(&r);
     LLVMBuildCondBr(b, LLVMBuildICmp(b, LLVMIntULT, first, end, ""), block, done);
 
     LLVMPositionBuilderAtEnd(b, block);
-    LLVMValueRef linear = LLVMBuildPhi(b, u->i64, "linear");
+    LLVMValueRef linear = LLVMBuildPhi(b, u->i64, "linear"), waiting = LLVMBuildPhi(b, u->i32, "waiting");
     set_ctaid(&r, linear);
+    LLVMValueRef group = u->grouped ? group_size(&r, linear, end) : simt_c64(u, 1);
     LLVMBuildBr(b, warp);
 
     LLVMPositionBuilderAtEnd(b, warp);
-    LLVMValueRef w = LLVMBuildPhi(b, u->i32, "w");
-    warp_emit(&r, w, rows, any, fixed);
+    LLVMValueRef w = LLVMBuildPhi(b, u->i32, "part");
+    LLVMValueRef waiting_part = r.waiting = LLVMBuildPhi(b, u->i32, "waiting");
+    if (u->grouped)
+        group_emit(&r, w, group);
+    else
+        part_emit(&r, w);
+    if (u->march)
+        march_emit(&r, simt_march_most(u));
     LLVMValueRef w1 = LLVMBuildAdd(b, w, simt_c32(u, 1), "");
-    add_edge(w, warp0, block);
+    add_edge(w, part0, block);
     add_edge(w, w1, LLVMGetInsertBlock(b));
-    LLVMBuildCondBr(b, LLVMBuildICmp(b, LLVMIntULT, w1, warp_end, ""), warp, next);
+    add_edge(waiting_part, waiting, block);
+    add_edge(waiting_part, r.waiting, LLVMGetInsertBlock(b));
+    LLVMBuildCondBr(b, LLVMBuildICmp(b, LLVMIntULT, w1, part_end, ""), warp, next);
 
     LLVMPositionBuilderAtEnd(b, next);
-    LLVMValueRef linear1 = LLVMBuildAdd(b, linear, simt_c64(u, 1), "");
+    LLVMValueRef linear1 = LLVMBuildAdd(b, linear, group, "");
     add_edge(linear, first, entry);
     add_edge(linear, linear1, next);
+    LLVMValueRef none = simt_c32(u, 0), left = r.waiting;
+    add_edge(waiting, none, entry);
+    add_edge(waiting, left, next);
     LLVMBuildCondBr(b, LLVMBuildICmp(b, LLVMIntULT, linear1, end, ""), block, done);
     LLVMPositionBuilderAtEnd(b, done);
+    if (u->march) {
+        r.waiting = LLVMBuildPhi(b, u->i32, "waiting");
+        add_edge(r.waiting, none, entry);
+        add_edge(r.waiting, left, next);
+        march_emit(&r, 1);
+    }
     LLVMBuildRetVoid(b);
     return r.fn;
 }
 
-static LLVMValueRef blocks_emit(struct simt *u, LLVMValueRef range)
+static LLVMValueRef blocks_emit(struct simt *u, LLVMValueRef range, bool whole)
 {
+    const uint32_t *block = u->options->block;
+    uint32_t threads = block[0] * block[1] * block[2];
     LLVMTypeRef t[3] = { u->ptr, u->i64, u->i64 };
     LLVMValueRef fn = LLVMAddFunction(u->out, "blocks", LLVMFunctionType(u->v_void, t, 3, 0));
     LLVMSetLinkage(fn, LLVMInternalLinkage);
     LLVMPositionBuilderAtEnd(u->b, LLVMAppendBasicBlockInContext(u->ctx, fn, "entry"));
+    simt_lines_function(u, NULL, fn);
     LLVMValueRef launch = simt_field(u, LLVMGetParam(fn, 0), offsetof(struct aw_host_block, launch), u->ptr, true);
-    LLVMValueRef warps = simt_field(u, launch, offsetof(struct aw_host_launch, warps), u->i32, true);
-    LLVMValueRef args[5] = { LLVMGetParam(fn, 0), LLVMGetParam(fn, 1), LLVMGetParam(fn, 2), simt_c32(u, 0), warps };
+    LLVMValueRef warps = threads ? simt_c32(u, (threads + SIMT_LANES - 1) / SIMT_LANES)
+                                 : simt_field(u, launch, offsetof(struct aw_host_launch, warps), u->i32, true);
+    LLVMValueRef args[5] = { LLVMGetParam(fn, 0), LLVMGetParam(fn, 1), LLVMGetParam(fn, 2), simt_c32(u, 0), whole ? simt_c32(u, 1) : warps };
     LLVMBuildCall2(u->b, LLVMGlobalGetValueType(range), range, args, 5, "");
     LLVMBuildRetVoid(u->b);
     return fn;
@@ -185,6 +321,7 @@ static LLVMValueRef warp_entry_emit(struct simt *u, LLVMValueRef range)
     LLVMValueRef fn = LLVMAddFunction(u->out, "warp", LLVMFunctionType(u->v_void, t, 2, 0));
     LLVMSetLinkage(fn, LLVMInternalLinkage);
     LLVMPositionBuilderAtEnd(u->b, LLVMAppendBasicBlockInContext(u->ctx, fn, "entry"));
+    simt_lines_function(u, NULL, fn);
     LLVMValueRef block = LLVMGetParam(fn, 0), linear = NULL;
     LLVMValueRef launch = simt_field(u, block, offsetof(struct aw_host_block, launch), u->ptr, true);
     for (int d = 2; d >= 0; d--) {
@@ -201,7 +338,24 @@ static LLVMValueRef warp_entry_emit(struct simt *u, LLVMValueRef range)
     return fn;
 }
 
-static void object_emit(struct simt *u, LLVMValueRef blocks, LLVMValueRef warp)
+/* Without range's loops and the block's linear number: each warp of a kernel with barriers is entered here. */
+static LLVMValueRef warp_alone_emit(struct simt *u, LLVMValueRef rows, LLVMValueRef any, LLVMValueRef fixed)
+{
+    LLVMTypeRef t[2] = { u->ptr, u->i32 };
+    struct range r = { .u = u, .rows = rows, .any = any, .fixed = fixed };
+    r.fn = LLVMAddFunction(u->out, "warp", LLVMFunctionType(u->v_void, t, 2, 0));
+    LLVMSetLinkage(r.fn, LLVMInternalLinkage);
+    LLVMPositionBuilderAtEnd(u->b, LLVMAppendBasicBlockInContext(u->ctx, r.fn, "entry"));
+    simt_lines_function(u, NULL, r.fn);
+    range_entry(&r);
+    for (size_t d = 0; d < 3; d++)
+        r.ctaid[d] = simt_field(u, r.block, offsetof(struct aw_host_block, ctaid) + 4 * d, u->i32, false);
+    part_emit(&r, LLVMGetParam(r.fn, 1)); /* all of the warp: parts do without barriers */
+    LLVMBuildRetVoid(u->b);
+    return r.fn;
+}
+
+static void object_emit(struct simt *u, LLVMValueRef blocks, LLVMValueRef warp, bool whole)
 {
     const struct simt_options *o = u->options;
     LLVMValueRef name = LLVMConstStringInContext2(u->ctx, o->kernel, strlen(o->kernel), 0);
@@ -214,7 +368,7 @@ static void object_emit(struct simt *u, LLVMValueRef blocks, LLVMValueRef warp)
     /* struct aw_host_object, field by field */
     LLVMValueRef field[] = {
         simt_c32(u, AW_HOST_ABI), simt_c32(u, flags), simt_c32(u, o->static_shared),
-        simt_c32(u, 0), simt_c32(u, o->kernarg_size), simt_c32(u, 1), LLVMConstArray2(u->i32, shape, 3),
+        simt_c32(u, 0), simt_c32(u, o->kernarg_size), simt_c32(u, whole ? MAX_WARPS : 1), LLVMConstArray2(u->i32, shape, 3),
         simt_c32(u, o->local_bytes), u->stats.barrier ? LLVMConstNull(u->ptr) : blocks, warp, name_var,
     };
     LLVMValueRef init = LLVMConstStructInContext(u->ctx, field, sizeof field / sizeof *field, 0);
@@ -224,9 +378,61 @@ static void object_emit(struct simt *u, LLVMValueRef blocks, LLVMValueRef warp)
     LLVMSetAlignment(object, 16);
 }
 
-bool simt_entries_emit(struct simt *u, LLVMValueRef rows, LLVMValueRef any, LLVMValueRef fixed)
+/* Are the lanes side by side in memory, or all in one place? */
+static bool side_by_side(struct simt_fn *f, LLVMValueRef p, LLVMTypeRef type)
 {
-    LLVMValueRef range = range_emit(u, rows, any, fixed);
-    object_emit(u, u->stats.barrier ? NULL : blocks_emit(u, range), warp_entry_emit(u, range));
+    const int64_t *off = simt_offsets(f, p);
+    int64_t size = (int64_t)LLVMABISizeOfType(f->u->in_layout, type);
+    for (int i = 0; off && i < f->u->lanes; i++)
+        if (off[i] != i * size)
+            return false;
+    return !simt_varying(f, p);
+}
+
+static bool suits_groups(struct simt_fn *f, LLVMValueRef x)
+{
+    switch (LLVMGetInstructionOpcode(x)) {
+    case LLVMFence: case LLVMAtomicCmpXchg: case LLVMAtomicRMW:
+        return false;
+    case LLVMLoad:
+        return !LLVMGetVolatile(x) && LLVMGetOrdering(x) == LLVMAtomicOrderingNotAtomic &&
+               side_by_side(f, LLVMGetOperand(x, 0), LLVMTypeOf(x));
+    case LLVMStore:
+        return side_by_side(f, LLVMGetOperand(x, 1), LLVMTypeOf(LLVMGetOperand(x, 0)));
+    case LLVMCall:
+        return simt_call_id(f->u, x) != PTX_SIMT_BARRIER;
+    default:
+        return true;
+    }
+}
+
+/* May the warps of neighbouring blocks run in turn, and does it pay?  Not where warps share memory of their block, wait or call; nor in
+ * loops, whose warps reuse what the ones before have fetched; nor where a block's warps lie side by side themselves. */
+bool simt_groups(struct simt *u)
+{
+    struct simt_fn f = { .u = u, .form = SIMT_FORM_FIXED, .src = u->kernel };
+    const uint32_t *shape = u->options->block;
+    bool yes = shape[0] == SIMT_LANES && shape[1] * shape[2] > 1 && !u->options->static_shared && !u->functions.n && !u->singles.n;
+    for (LLVMValueRef g = LLVMGetFirstGlobal(u->in); g && yes; g = LLVMGetNextGlobal(g))
+        yes = !simt_is_shared_ptr(LLVMTypeOf(g));
+    if (!yes)
+        return false;
+    yes = simt_cfg_build(&f) && !f.n_loops && simt_shape_analyse(&f);
+    for (int i = 0; i < f.n_blocks && yes; i++)
+        for (LLVMValueRef x = LLVMGetFirstInstruction(f.blocks[i].bb); x && yes; x = LLVMGetNextInstruction(x))
+            yes = suits_groups(&f, x);
+    aw_ptrmap_fini(&f.vals);
+    simt_cfg_fini(&f);
+    return yes;
+}
+
+bool simt_entries_emit(struct simt *u, LLVMValueRef rows, LLVMValueRef any, LLVMValueRef fixed, bool whole)
+{
+    if (u->stats.barrier) {
+        object_emit(u, NULL, warp_alone_emit(u, rows, any, fixed), false);
+    } else {
+        LLVMValueRef range = range_emit(u, rows, any, fixed, whole);
+        object_emit(u, blocks_emit(u, range, whole), warp_entry_emit(u, range), whole);
+    }
     return !u->status;
 }

@@ -105,7 +105,7 @@ static void intrinsic_emit(struct simt_fn *f, LLVMValueRef inst, const char *nam
     }
     for (const char *t = o->types; *t; t++) {
         LLVMTypeRef type = simt_type(u, *t == 'r' ? result : LLVMTypeOf(LLVMGetOperand(inst, 0)));
-        types[n_types++] = vec ? simt_vec_type(type) : type;
+        types[n_types++] = vec ? simt_vec_type(u, type) : type;
     }
     LLVMValueRef args[4];
     for (unsigned i = 0; i < n; i++) {
@@ -175,13 +175,13 @@ static void assert_emit(struct simt_fn *f, LLVMValueRef inst)
 {
     struct simt *u = f->u;
     LLVMValueRef lane = LLVMBuildTrunc(u->b, simt_first_lane(u, f->mask, false), u->i32, "");
-    LLVMValueRef thread = LLVMBuildAdd(u->b, LLVMBuildMul(u->b, f->warp, simt_c32(u, SIMT_LANES), ""), lane, "");
+    LLVMValueRef thread = LLVMBuildAdd(u->b, LLVMBuildMul(u->b, f->part, simt_c32(u, u->lanes), ""), lane, "");
     LLVMValueRef args[6] = { f->block, first_value(f, LLVMGetOperand(inst, 0)), first_value(f, LLVMGetOperand(inst, 1)),
                              first_value(f, LLVMGetOperand(inst, 2)), first_value(f, LLVMGetOperand(inst, 3)), thread };
     SERVICE(f, assert_fail, u->v_void, args, 6);
 }
 
-/* printf, malloc, free: for each active lane. */
+/* printf, malloc, free, compressed blocks: for each active lane. */
 static void per_lane_emit(struct simt_fn *f, LLVMValueRef inst, size_t offset)
 {
     struct simt *u = f->u;
@@ -199,24 +199,29 @@ static void per_lane_emit(struct simt_fn *f, LLVMValueRef inst, size_t offset)
         simt_lane_put(f, 3, r, it.lane);
     simt_lanes_end(f, &it);
     if (result != u->v_void)
-        simt_set_vector(f, inst, simt_reload(f, 3, simt_vec_type(result)));
+        simt_set_vector(f, inst, simt_reload(f, 3, simt_vec_type(u, result)));
 }
 
 static void barrier_emit(struct simt_fn *f, LLVMValueRef inst, enum ptx_simt id)
 {
     struct simt *u = f->u;
-    u->stats.barrier = true;
-    LLVMValueRef args[6] = { f->block, first_value(f, LLVMGetOperand(inst, 0)), first_value(f, LLVMGetOperand(inst, 1)) };
-    if (id == PTX_SIMT_BARRIER) {
-        SERVICE(f, barrier, u->v_void, args, 3);
-    } else if (id == PTX_SIMT_BARRIER_ARRIVE) {
-        SERVICE(f, barrier_arrive, u->v_void, args, 3);
-    } else {
+    LLVMValueRef which = LLVMGetOperand(inst, 0), threads = LLVMGetOperand(inst, 1);
+    LLVMValueRef args[6] = { f->block, first_value(f, which), first_value(f, threads) };
+    bool meets = id != PTX_SIMT_BARRIER_ARRIVE && simt_meet_fits(f, which, threads) &&
+                 (id == PTX_SIMT_BARRIER || LLVMIsAConstantInt(LLVMGetOperand(inst, 2)));
+    u->stats.barrier |= !meets;
+    if (id == PTX_SIMT_BARRIER_REDUCE) {
         LLVMValueRef p = LLVMBuildFreeze(u->b, simt_vector(f, LLVMGetOperand(inst, 3)), "");
         args[3] = first_value(f, LLVMGetOperand(inst, 2));
         args[4] = simt_bits(u, f->mask);
         args[5] = simt_bits(u, simt_mask_and(u, f->mask, p));
-        simt_set_scalar(f, inst, SERVICE(f, barrier_reduce, u->i32, args, 6));
+        simt_set_scalar(f, inst, meets ? simt_meet_emit(u, args + 1, 5) : SERVICE(f, barrier_reduce, u->i32, args, 6));
+    } else if (meets) {
+        simt_meet_emit(u, args + 1, 2);
+    } else if (id == PTX_SIMT_BARRIER) {
+        SERVICE(f, barrier, u->v_void, args, 3);
+    } else {
+        SERVICE(f, barrier_arrive, u->v_void, args, 3);
     }
 }
 
@@ -243,7 +248,7 @@ static LLVMValueRef shape_field(struct simt_fn *f, enum ptx_simt id)
     struct simt *u = f->u;
     if (id >= PTX_SIMT_NTID_X && id <= PTX_SIMT_NTID_Z) {
         unsigned d = id - PTX_SIMT_NTID_X;
-        if (u->options->block[0])
+        if (u->options->block[1])
             return simt_c32(u, u->options->block[d]);
         return launch_field(f, offsetof(struct aw_host_launch, block) + 4 * d, u->i32);
     }
@@ -252,12 +257,14 @@ static LLVMValueRef shape_field(struct simt_fn *f, enum ptx_simt id)
     if (id >= PTX_SIMT_CTAID_X && id <= PTX_SIMT_CTAID_Z)
         return f->ctaid[id - PTX_SIMT_CTAID_X];
     switch (id) {
-    case PTX_SIMT_LANEID: return simt_c32(u, 0);
+    case PTX_SIMT_LANEID: /* the first lane's */
+        return LLVMBuildMul(u->b, LLVMBuildAnd(u->b, f->part, simt_c32(u, SIMT_LANES / u->lanes - 1), ""), simt_c32(u, u->lanes), "");
     case PTX_SIMT_WARPID: return f->warp;
     case PTX_SIMT_NWARPID: return launch_field(f, offsetof(struct aw_host_launch, warps), u->i32);
     case PTX_SIMT_SMID: return simt_field(u, f->block, offsetof(struct aw_host_block, worker), u->i32, false);
     case PTX_SIMT_NSMID: return simt_c32(u, 1024); /* an upper bound, as PTX allows gaps in %smid */
     case PTX_SIMT_GRIDID: return launch_field(f, offsetof(struct aw_host_launch, grid_id), u->i64);
+    case PTX_SIMT_GRID_WORKSPACE: return launch_field(f, offsetof(struct aw_host_launch, grid_workspace), u->i64);
     case PTX_SIMT_DYNAMIC_SHARED: return launch_field(f, offsetof(struct aw_host_launch, dynamic_shared), u->i32);
     case PTX_SIMT_TOTAL_SHARED: return launch_field(f, offsetof(struct aw_host_launch, total_shared), u->i32);
     default: return NULL;
@@ -318,6 +325,7 @@ static void aw_emit(struct simt_fn *f, LLVMValueRef inst, enum ptx_simt id)
         return;
     case PTX_SIMT_VPRINTF: per_lane_emit(f, inst, offsetof(struct aw_host_services, vprintf)); return;
     case PTX_SIMT_MALLOC: per_lane_emit(f, inst, offsetof(struct aw_host_services, malloc)); return;
+    case PTX_SIMT_BLOCK_TEXEL: per_lane_emit(f, inst, offsetof(struct aw_host_services, block_texel)); return;
     case PTX_SIMT_FREE: per_lane_emit(f, inst, offsetof(struct aw_host_services, free)); return;
     case PTX_SIMT_ASSERTFAIL: assert_emit(f, inst); return;
     case PTX_SIMT_TRAP: trap_emit(f, first_value(f, LLVMGetOperand(inst, 0))); return;
@@ -344,7 +352,7 @@ static void device_emit(struct simt_fn *f, LLVMValueRef inst, LLVMValueRef calle
     }
     args[0] = f->block;
     args[1] = f->state;
-    args[2] = f->warp;
+    args[2] = f->part;
     args[3] = simt_bits(u, f->mask);
     for (unsigned i = 0; i < n; i++)
         args[4 + i] = i == 0 ? simt_scalar(f, LLVMGetOperand(inst, 0)) : simt_vector(f, LLVMGetOperand(inst, i));
@@ -371,8 +379,18 @@ void simt_call_emit(struct simt_fn *f, LLVMValueRef inst)
     LLVMValueRef out = aw_ptrmap_find(&u->functions, callee);
     if (!strcmp(name, SIMT_ALWAYS))
         simt_set_scalar(f, inst, LLVMConstInt(u->i1, 1, 0));
+    else if (!strcmp(name, SIMT_ALL))
+        simt_all_emit(f, inst);
+    else if (!strncmp(name, SIMT_FIRST, strlen(SIMT_FIRST)))
+        simt_first_emit(f, inst);
+    else if (!strcmp(name, SIMT_TOGETHER))
+        simt_set_scalar(f, inst, simt_together_emit(u, simt_scalar(f, LLVMGetOperand(inst, 0))));
+    else if (simt_pointer_emit(f, inst, name))
+        return;
     else if (LLVMGetIntrinsicID(callee))
         intrinsic_emit(f, inst, name);
+    else if (simt_is_single(callee))
+        simt_single_emit(f, inst, aw_ptrmap_find(&u->singles, callee));
     else if (out)
         device_emit(f, inst, callee, out);
     else

@@ -15,8 +15,8 @@ static void build_tid_vectors(struct simt_fn *f)
 {
     struct simt *u = f->u;
     LLVMBuilderRef b = u->b;
-    LLVMTypeRef f32 = LLVMFloatTypeInContext(u->ctx), f32v = simt_vec_type(f32);
-    LLVMValueRef first = LLVMBuildMul(b, f->warp, simt_c32(u, SIMT_LANES), "");
+    LLVMTypeRef f32 = LLVMFloatTypeInContext(u->ctx), f32v = simt_vec_type(u, f32);
+    LLVMValueRef first = LLVMBuildMul(b, f->part, simt_c32(u, u->lanes), "");
     LLVMValueRef n = LLVMBuildAdd(b, simt_splat(u, first), simt_offset_vec(u, u->lane_offsets, u->i32), "");
     LLVMValueRef one = LLVMConstReal(f32, 1.0), half = simt_splat(u, LLVMConstReal(f32, 0.5));
     for (unsigned d = 0; d < 2; d++) {
@@ -45,7 +45,7 @@ static void device_entry(struct simt_fn *f)
         f->ctaid[d] = simt_field(u, f->block, offsetof(struct aw_host_block, ctaid) + 4 * d, u->i32, false);
     for (unsigned i = 0; i < LLVMCountParams(f->src); i++) {
         struct simt_val *v = simt_get(f, LLVMGetParam(f->src, i));
-        *(i == 0 ? &v->s : &v->v) = LLVMGetParam(f->out, 4 + i);
+        *(v->kind == SIMT_AFFINE ? &v->s : &v->v) = LLVMGetParam(f->out, 4 + i);
     }
 }
 
@@ -54,29 +54,41 @@ static void build_entry(struct simt_fn *f)
     struct simt *u = f->u;
     f->entry = simt_new_block(f, "entry");
     LLVMPositionBuilderAtEnd(u->b, f->entry);
+    simt_lines_function(u, f->form == SIMT_FORM_SINGLE ? u->kernel : f->src, f->out);
     f->block = LLVMGetParam(f->out, 0);
     f->state = LLVMGetParam(f->out, 1);
-    f->warp = LLVMGetParam(f->out, 2);
+    f->part = f->warp = LLVMGetParam(f->out, 2);
     f->lanes = LLVMGetParam(f->out, 3);
     /* The first instruction: stack areas are put before it. */
     f->launch = simt_field(u, f->block, offsetof(struct aw_host_block, launch), u->ptr, true);
     f->shared = simt_field(u, f->block, offsetof(struct aw_host_block, shared), u->ptr, true);
-    f->kernarg = LLVMGetParam(f->out, 4);
-    if (f->form == SIMT_FORM_DEVICE)
+    if (u->lanes < SIMT_LANES)
+        f->warp = LLVMBuildUDiv(u->b, f->part, simt_c32(u, SIMT_LANES / u->lanes), "");
+    if (f->form == SIMT_FORM_DEVICE || f->form == SIMT_FORM_SINGLE) {
         device_entry(f);
-    else
+    } else {
+        f->kernarg = LLVMGetParam(f->out, 4);
         kernel_entry(f);
-    if (f->form != SIMT_FORM_DEVICE && LLVMCountParams(f->src))
-        simt_get(f, LLVMGetParam(f->src, 0))->s = f->kernarg;
-    build_tid_vectors(f);
+        if (LLVMCountParams(f->src))
+            simt_get(f, LLVMGetParam(f->src, 0))->s = f->kernarg;
+    }
+    if (f->form != SIMT_FORM_SINGLE)
+        build_tid_vectors(f);
+}
+
+static LLVMValueRef part_mask(struct simt_fn *f)
+{
+    struct simt *u = f->u;
+    LLVMValueRef bits = LLVMBuildTrunc(u->b, f->lanes, LLVMIntTypeInContext(u->ctx, (unsigned)u->lanes), "");
+    return LLVMBuildBitCast(u->b, bits, u->i1v, "active");
 }
 
 static LLVMValueRef entry_mask(struct simt_fn *f)
 {
     const uint32_t *block = f->u->options->block;
-    bool full = f->form == SIMT_FORM_ROWS ||
-                (f->form == SIMT_FORM_FIXED && block[0] * block[1] * block[2] % SIMT_LANES == 0);
-    return full ? NULL : LLVMBuildBitCast(f->u->b, f->lanes, f->u->i1v, "active");
+    bool full = f->form == SIMT_FORM_ROWS || f->form == SIMT_FORM_SINGLE ||
+                (f->form == SIMT_FORM_FIXED && block[0] * block[1] * block[2] % (uint32_t)f->u->lanes == 0);
+    return full ? NULL : part_mask(f);
 }
 
 /* ---- Masks of blocks */
@@ -109,7 +121,7 @@ static void open_loop(struct simt_fn *f, struct simt_loop *loop, int index)
                 if (LLVMGetIncomingBlock(p, i) == latch && LLVMGetIncomingValue(p, i) == out.value && simt_varying(f, p))
                     out.carried = p;
         if (!out.carried)
-            out.acc = LLVMBuildPhi(u->b, simt_vec_type(simt_type(u, LLVMTypeOf(out.value))), "kept");
+            out.acc = LLVMBuildPhi(u->b, simt_vec_type(u, simt_type(u, LLVMTypeOf(out.value))), "kept");
         if (!aw_vec_push(&loop->outs, out)) {
             simt_memory(u);
             return;
@@ -151,13 +163,13 @@ static void begin_phis(struct simt_fn *f, int b)
         if (v->kind == SIMT_TOP)
             v->kind = SIMT_AFFINE;
         if (v->kind == SIMT_VARYING) {
-            v->v = LLVMBuildPhi(u->b, simt_vec_type(t), "");
+            v->v = LLVMBuildPhi(u->b, simt_vec_type(u, t), "");
             continue;
         }
         v->s = LLVMBuildPhi(u->b, t, "");
         if (v->check) {
             LLVMTypeRef dt = LLVMGetTypeKind(t) == LLVMPointerTypeKind ? u->i64 : t;
-            v->d = LLVMBuildPhi(u->b, simt_vec_type(dt), "");
+            v->d = LLVMBuildPhi(u->b, simt_vec_type(u, dt), "");
             v->ok = LLVMBuildPhi(u->b, u->i1, "");
         }
     }
@@ -195,13 +207,13 @@ static LLVMValueRef blend(struct simt_fn *f, LLVMValueRef phi, int b, int pred)
         int at = i ? chain[i - 1] : pred;
         LLVMValueRef x = incoming_for(f, phi, at);
         if (!x)
-            return LLVMGetUndef(simt_vec_type(simt_type(u, LLVMTypeOf(phi))));
+            return LLVMGetUndef(simt_vec_type(u, simt_type(u, LLVMTypeOf(phi))));
         if (simt_undef(x))
             continue;
         LLVMValueRef v = simt_vector(f, x);
         acc = acc ? LLVMBuildSelect(u->b, simt_full(u, f->blocks[at].mask), v, acc, "") : v;
     }
-    return acc ? acc : LLVMGetPoison(simt_vec_type(simt_type(u, LLVMTypeOf(phi))));
+    return acc ? acc : LLVMGetPoison(simt_vec_type(u, simt_type(u, LLVMTypeOf(phi))));
 }
 
 static LLVMValueRef kept_value(struct simt_fn *f, int loop, LLVMValueRef phi)
@@ -218,7 +230,7 @@ static LLVMValueRef vector_incoming(struct simt_fn *f, LLVMValueRef phi, int b, 
     int l = loop_headed(f, b);
     LLVMValueRef x = incoming_for(f, phi, pred);
     if (!x)
-        return LLVMGetUndef(simt_vec_type(simt_type(f->u, LLVMTypeOf(phi))));
+        return LLVMGetUndef(simt_vec_type(f->u, simt_type(f->u, LLVMTypeOf(phi))));
     if (left >= 0 && simt_defined_in(f, left, x))
         return kept_value(f, left, phi);
     if (l >= 0 && f->loops[l].divergent && pred == f->loops[l].latch)
@@ -287,7 +299,7 @@ static void extract_emit(struct simt_fn *f, LLVMValueRef inst)
     if (a && a->fields && LLVMGetNumIndices(inst) == 1)
         field = a->fields[at];
     else if (!a && simt_undef(agg))
-        field = (struct simt_field){ LLVMGetPoison(t), LLVMGetPoison(simt_vec_type(t)) };
+        field = (struct simt_field){ LLVMGetPoison(t), LLVMGetPoison(simt_vec_type(u, t)) };
     if (vec && (field.v || field.s))
         simt_set_vector(f, inst, field.v ? field.v : simt_splat(u, field.s));
     else if (!vec && field.s)
@@ -309,7 +321,7 @@ static void insert_emit(struct simt_fn *f, LLVMValueRef inst)
     }
     for (unsigned i = 0; i < n; i++) {
         LLVMTypeRef t = simt_type(u, LLVMStructGetTypeAtIndex(LLVMTypeOf(inst), i));
-        struct simt_field fl = a ? a->fields[i] : (struct simt_field){ LLVMGetPoison(t), LLVMGetPoison(simt_vec_type(t)) };
+        struct simt_field fl = a ? a->fields[i] : (struct simt_field){ LLVMGetPoison(t), LLVMGetPoison(simt_vec_type(u, t)) };
         if (i == at)
             fl = vec ? (struct simt_field){ NULL, simt_vector(f, x) } : (struct simt_field){ simt_scalar(f, x), NULL };
         else if (vec && !fl.v)
@@ -328,7 +340,7 @@ static void instruction_emit(struct simt_fn *f, LLVMValueRef inst)
     case LLVMAtomicRMW: simt_rmw_emit(f, inst); break;
     case LLVMAtomicCmpXchg: simt_cmpxchg_emit(f, inst); break;
     case LLVMAlloca: simt_alloca_emit(f, inst); break;
-    case LLVMFence: LLVMBuildFence(u->b, LLVMGetOrdering(inst), 0, ""); break;
+    case LLVMFence: LLVMBuildFence(u->b, LLVMGetOrdering(inst), simt_block_scope(u, inst), ""); break;
     case LLVMCall: simt_call_emit(f, inst); break;
     case LLVMExtractValue: extract_emit(f, inst); break;
     case LLVMInsertValue: insert_emit(f, inst); break;
@@ -395,6 +407,21 @@ static void branch_emit(struct simt_fn *f, int b, LLVMValueRef term)
     LLVMBuildCondBr(u->b, simt_any(u, t->mask), t->begin, f->blocks[x->succ[1 - then]].begin);
 }
 
+static void return_emit(struct simt_fn *f, LLVMValueRef x)
+{
+    struct simt *u = f->u;
+    const struct simt_val *v = simt_get(f, x);
+    if (f->form != SIMT_FORM_SINGLE) {
+        LLVMBuildRet(u->b, simt_vector(f, x));
+        return;
+    }
+    LLVMTypeRef type = LLVMGetReturnType(LLVMGlobalGetValueType(f->out));
+    LLVMValueRef whole = LLVMGetPoison(type);
+    for (unsigned i = 0; v && v->fields && i < LLVMCountStructElementTypes(type); i++)
+        whole = LLVMBuildInsertValue(u->b, whole, v->fields[i].s, i, "");
+    LLVMBuildRet(u->b, whole);
+}
+
 static void terminator_emit(struct simt_fn *f, int b)
 {
     struct simt *u = f->u;
@@ -402,7 +429,9 @@ static void terminator_emit(struct simt_fn *f, int b)
     switch (LLVMGetInstructionOpcode(term)) {
     case LLVMRet:
         if (LLVMGetNumOperands(term))
-            LLVMBuildRet(u->b, simt_vector(f, LLVMGetOperand(term, 0)));
+            return_emit(f, LLVMGetOperand(term, 0));
+        else if (u->march)
+            LLVMBuildRet(u->b, LLVMConstInt(u->i1, 0, 0));
         else
             LLVMBuildRetVoid(u->b);
         break;
@@ -427,11 +456,13 @@ static void emit_blocks(struct simt_fn *f)
         begin_mask(f, b);
         begin_phis(f, b);
         f->mask = f->blocks[b].mask;
+        f->epoch++; /* distances built in a block that does not dominate this one are of no use here */
         if (loop_headed(f, b) >= 0 && simt_loop_spins(f, loop_headed(f, b)))
             simt_yield_emit(f);
         LLVMValueRef term = LLVMGetBasicBlockTerminator(f->blocks[b].bb);
         for (LLVMValueRef x = LLVMGetFirstInstruction(f->blocks[b].bb); x != term && !u->status; x = LLVMGetNextInstruction(x))
-            instruction_emit(f, x);
+            simt_lines_at(u, x), instruction_emit(f, x);
+        simt_lines_at(u, term);
         terminator_emit(f, b);
         f->blocks[b].end = LLVMGetInsertBlock(u->b);
     }
@@ -445,6 +476,8 @@ bool simt_function_emit(struct simt *u, LLVMValueRef src, LLVMValueRef out, enum
         emit_blocks(&f);
         if (!u->status)
             fill_phis(&f);
+        if (!u->status && u->march)
+            simt_march_split(&f);
         u->stats.bodies++;
     }
     aw_ptrmap_fini(&f.vals);

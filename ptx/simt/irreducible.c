@@ -217,6 +217,7 @@ int simt_make_reducible(LLVMModuleRef module, struct aw_buf *diags)
     struct graph g = { .u = &u, .b = LLVMCreateBuilderInContext(u.ctx) };
     for (LLVMValueRef fn = LLVMGetFirstFunction(module); fn && !u.status; fn = LLVMGetNextFunction(fn)) {
         int n = 1;
+        LLVMSetCurrentDebugLocation2(g.b, NULL); /* the builder's last one is another function's */
         while (!LLVMIsDeclaration(fn) && n > 0 && !u.status) {
             n = open_graph(&g, fn) ? peel(&g) : -1;
             simt_cfg_fini(&g.f);

@@ -5,6 +5,7 @@
  * lane by lane: by the machine's gather, by straight-line code in which inactive lanes use a dummy address, or by a loop. */
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "simt/work.h"
+#include <string.h>
 
 /* One access being emitted. */
 struct access {
@@ -13,6 +14,7 @@ struct access {
     uint64_t size;            /* bytes */
     unsigned align;
     bool constant;            /* memory that no one writes while the kernel runs */
+    bool rare;                /* an index has wrapped: small code */
     bool ordered;             /* volatile or atomic: one scalar access per lane, in order */
 };
 
@@ -22,6 +24,8 @@ static struct access access_of(struct simt_fn *f, LLVMValueRef inst, LLVMValueRe
     a.size = LLVMStoreSizeOfType(f->u->in_layout, type);
     a.align = LLVMGetAlignment(inst);
     a.constant = simt_space(LLVMTypeOf(ptr)) == SIMT_SPACE_CONST;
+    size_t len;
+    a.rare = LLVMIsACallInst(ptr) && !strncmp(LLVMGetValueName2(LLVMGetCalledValue(ptr), &len), SIMT_APART, strlen(SIMT_APART));
     a.ordered = LLVMGetVolatile(inst) || LLVMGetOrdering(inst) != LLVMAtomicOrderingNotAtomic;
     return a;
 }
@@ -49,6 +53,11 @@ static LLVMValueRef plain(struct simt_fn *f, LLVMValueRef x, bool shared, bool v
         return x;
     LLVMValueRef at = LLVMBuildSExt(u->b, x, vec ? u->i64v : u->i64, "");
     return LLVMBuildGEP2(u->b, u->i8, f->shared, &at, 1, "");
+}
+
+LLVMValueRef simt_address(struct simt_fn *f, LLVMValueRef ptr)
+{
+    return plain(f, simt_scalar(f, ptr), simt_is_shared_ptr(LLVMTypeOf(ptr)), false);
 }
 
 static LLVMValueRef address(struct simt_fn *f, LLVMValueRef ptr, bool vec)
@@ -102,10 +111,11 @@ static LLVMValueRef divert_inactive(struct simt_fn *f, LLVMValueRef ptrs)
 }
 
 /* Straight-line code is quicker than a loop over lanes, but the machine schedulers take quadratic time over it. */
-static bool loop_lanes(struct simt_fn *f, const struct access *a)
+enum { MAX_GATHERS = 40, MAX_SCATTERS = 16 };
+
+static bool loop_lanes(const struct access *a, int *count, int most)
 {
-    enum { MAX_UNROLLED = 16 };
-    return a->ordered || f->unrolled++ >= MAX_UNROLLED;
+    return a->ordered || a->rare || (*count)++ >= most;
 }
 
 static LLVMValueRef gather_loop(struct simt_fn *f, const struct access *a, LLVMValueRef ptrs)
@@ -115,7 +125,7 @@ static LLVMValueRef gather_loop(struct simt_fn *f, const struct access *a, LLVMV
     simt_lanes_begin(f, f->mask, &it);
     simt_lane_put(f, 3, scalar_load(f, a, simt_lane_get(f, 0, f->u->ptr, it.lane)), it.lane);
     simt_lanes_end(f, &it);
-    return simt_reload(f, 3, simt_vec_type(a->elem));
+    return simt_reload(f, 3, simt_vec_type(f->u, a->elem));
 }
 
 static void scatter_loop(struct simt_fn *f, const struct access *a, LLVMValueRef ptrs, LLVMValueRef x)
@@ -131,19 +141,20 @@ static void scatter_loop(struct simt_fn *f, const struct access *a, LLVMValueRef
 static LLVMValueRef gather(struct simt_fn *f, const struct access *a, LLVMValueRef ptrs)
 {
     struct simt *u = f->u;
-    LLVMTypeRef vt = simt_vec_type(a->elem);
-    if (u->options->fast_gather && a->size >= 4 && packs(a->elem) && !a->ordered) {
+    LLVMTypeRef vt = simt_vec_type(u, a->elem);
+    bool fast = u->options->fast_gather && a->size >= 4 && packs(a->elem) && !a->ordered;
+    if (!fast && loop_lanes(a, &f->gathers, MAX_GATHERS))
+        return gather_loop(f, a, ptrs);
+    if (fast || (!u->options->fast_gather && packs(a->elem))) { /* target/host_gather.c takes slow ones apart */
         LLVMTypeRef types[2] = { vt, LLVMTypeOf(ptrs) };
         LLVMValueRef args[3] = { ptrs, simt_full(u, f->mask), LLVMGetPoison(vt) };
         LLVMValueRef call = simt_intrinsic(u, "llvm.masked.gather", types, 2, args, 3);
         call_align(u, call, 0, a->align);
         return call;
     }
-    if (loop_lanes(f, a))
-        return gather_loop(f, a, ptrs);
     ptrs = divert_inactive(f, ptrs);
     LLVMValueRef r = LLVMGetPoison(vt);
-    for (int i = 0; i < SIMT_LANES; i++)
+    for (int i = 0; i < u->lanes; i++)
         r = LLVMBuildInsertElement(u->b, r, scalar_load(f, a, lane_of(u, ptrs, i)), simt_c32(u, i), "");
     return r;
 }
@@ -159,23 +170,23 @@ static void scatter(struct simt_fn *f, const struct access *a, LLVMValueRef ptrs
         call_align(u, call, 1, a->align);
         return;
     }
-    if (loop_lanes(f, a)) {
+    if (loop_lanes(a, &f->scatters, MAX_SCATTERS)) {
         scatter_loop(f, a, ptrs, x);
         return;
     }
     ptrs = divert_inactive(f, ptrs);
-    for (int i = 0; i < SIMT_LANES; i++)
+    for (int i = 0; i < f->u->lanes; i++)
         scalar_store(f, a, lane_of(u, x, i), lane_of(u, ptrs, i));
 }
 
 /* ---- Affine */
 
-/* Length of the runs of neighbouring elements, a power of two: 32 when contiguous, 0 when under 4. */
-static int run_length(const int64_t *off, uint64_t size)
+/* Length of the runs of neighbouring elements, a power of two: all lanes when contiguous, 0 when under 4. */
+static int run_length(int lanes, const int64_t *off, uint64_t size)
 {
-    for (int w = SIMT_LANES; w >= 4; w /= 2) {
+    for (int w = lanes; w >= 4; w /= 2) {
         bool all = true;
-        for (int i = 0; i < SIMT_LANES; i++)
+        for (int i = 0; i < lanes; i++)
             all &= i % w == 0 || off[i] == off[i - 1] + (int64_t)size;
         if (all)
             return w;
@@ -183,17 +194,17 @@ static int run_length(const int64_t *off, uint64_t size)
     return 0;
 }
 
-static LLVMValueRef slice(struct simt *u, LLVMValueRef vec, int first, int n)
+LLVMValueRef simt_slice(struct simt *u, LLVMValueRef vec, int first, int n)
 {
     int at[SIMT_LANES];
-    if (n == SIMT_LANES)
+    if (n == u->lanes)
         return vec;
     for (int i = 0; i < n; i++)
         at[i] = first + i;
     return LLVMBuildShuffleVector(u->b, vec, LLVMGetPoison(LLVMTypeOf(vec)), simt_const_i32v(u, at, n), "");
 }
 
-static LLVMValueRef join(struct simt *u, LLVMValueRef *part, int n, int width)
+LLVMValueRef simt_join(struct simt *u, LLVMValueRef *part, int n, int width)
 {
     for (; n > 1; n /= 2, width *= 2) {
         int at[SIMT_LANES];
@@ -211,7 +222,7 @@ static LLVMValueRef run_load(struct simt_fn *f, const struct access *a, LLVMValu
     struct simt *u = f->u;
     LLVMValueRef part[SIMT_LANES];
     LLVMTypeRef vt = LLVMVectorType(a->elem, (unsigned)width);
-    for (int i = 0; i < SIMT_LANES / width; i++) {
+    for (int i = 0; i < u->lanes / width; i++) {
         LLVMValueRef p = simt_advance(u, base, off[i * width]);
         if (!mask) {
             part[i] = LLVMBuildLoad2(u->b, vt, p, "");
@@ -219,27 +230,63 @@ static LLVMValueRef run_load(struct simt_fn *f, const struct access *a, LLVMValu
             continue;
         }
         LLVMTypeRef types[2] = { vt, u->ptr };
-        LLVMValueRef args[3] = { p, slice(u, mask, i * width, width), LLVMGetPoison(vt) };
+        LLVMValueRef args[3] = { p, simt_slice(u, mask, i * width, width), LLVMGetPoison(vt) };
         part[i] = simt_intrinsic(u, "llvm.masked.load", types, 2, args, 3);
         call_align(u, part[i], 0, a->align);
     }
-    return join(u, part, SIMT_LANES / width, width);
+    return simt_join(u, part, u->lanes / width, width);
+}
+
+static void masked_store(struct simt_fn *f, const struct access *a, LLVMValueRef p, LLVMValueRef mask, LLVMValueRef v)
+{
+    struct simt *u = f->u;
+    LLVMTypeRef types[2] = { LLVMTypeOf(v), u->ptr };
+    LLVMValueRef args[3] = { v, p, mask };
+    LLVMValueRef call = simt_intrinsic(u, "llvm.masked.store", types, 2, args, 3);
+    call_align(u, call, 1, a->align);
+}
+
+/* Without mask registers a masked store takes a multiple of the time of a plain one, and most registers' worth of lanes are all on or
+ * all off. */
+static void store_by_registers(struct simt_fn *f, const struct access *a, LLVMValueRef base, const int64_t *off, LLVMValueRef mask,
+                               LLVMValueRef x)
+{
+    struct simt *u = f->u;
+    int n = 32 / (int)a->size;
+    LLVMValueRef bits = simt_bits(u, mask), all = simt_c32(u, (INT64_C(1) << n) - 1);
+    for (int i = 0; i < u->lanes; i += n) {
+        LLVMValueRef p = simt_advance(u, base, off[i]), v = simt_slice(u, x, i, n), m = simt_slice(u, mask, i, n);
+        LLVMValueRef on = LLVMBuildAnd(u->b, LLVMBuildLShr(u->b, bits, simt_c32(u, i), ""), all, "");
+        LLVMBasicBlockRef full = simt_new_block(f, "part.full"), not_full = simt_new_block(f, "part"), some = simt_new_block(f, "part.some"),
+                          done = simt_new_block(f, "part.done");
+        LLVMBuildCondBr(u->b, LLVMBuildICmp(u->b, LLVMIntEQ, on, all, ""), full, not_full);
+        LLVMPositionBuilderAtEnd(u->b, full);
+        LLVMSetAlignment(LLVMBuildStore(u->b, v, p), a->align);
+        LLVMBuildBr(u->b, done);
+        LLVMPositionBuilderAtEnd(u->b, not_full);
+        LLVMBuildCondBr(u->b, LLVMBuildICmp(u->b, LLVMIntEQ, on, simt_c32(u, 0), ""), done, some);
+        LLVMPositionBuilderAtEnd(u->b, some);
+        masked_store(f, a, p, m, v);
+        LLVMBuildBr(u->b, done);
+        LLVMPositionBuilderAtEnd(u->b, done);
+    }
 }
 
 static void run_store(struct simt_fn *f, const struct access *a, LLVMValueRef base, const int64_t *off, int width,
                       LLVMValueRef mask, LLVMValueRef x)
 {
     struct simt *u = f->u;
-    for (int i = 0; i < SIMT_LANES / width; i++) {
-        LLVMValueRef p = simt_advance(u, base, off[i * width]), v = slice(u, x, i * width, width);
+    if (mask && width == u->lanes && a->size >= 4 && u->options->versions) {
+        store_by_registers(f, a, base, off, mask, x);
+        return;
+    }
+    for (int i = 0; i < u->lanes / width; i++) {
+        LLVMValueRef p = simt_advance(u, base, off[i * width]), v = simt_slice(u, x, i * width, width);
         if (!mask) {
             LLVMSetAlignment(LLVMBuildStore(u->b, v, p), a->align);
             continue;
         }
-        LLVMTypeRef types[2] = { LLVMTypeOf(v), u->ptr };
-        LLVMValueRef args[3] = { v, p, slice(u, mask, i * width, width) };
-        LLVMValueRef call = simt_intrinsic(u, "llvm.masked.store", types, 2, args, 3);
-        call_align(u, call, 1, a->align);
+        masked_store(f, a, p, simt_slice(u, mask, i * width, width), v);
     }
 }
 
@@ -256,7 +303,7 @@ static LLVMValueRef few_loads(struct simt_fn *f, const struct access *a, LLVMVal
     struct simt *u = f->u;
     int64_t seen[4];
     int n = 0, at[SIMT_LANES];
-    for (int i = 0; i < SIMT_LANES; i++) {
+    for (int i = 0; i < u->lanes; i++) {
         int j = 0;
         while (j < n && seen[j] != off[i])
             j++;
@@ -266,11 +313,11 @@ static LLVMValueRef few_loads(struct simt_fn *f, const struct access *a, LLVMVal
             seen[n++] = off[i];
         at[i] = j;
     }
-    LLVMTypeRef vt = simt_vec_type(a->elem);
+    LLVMTypeRef vt = simt_vec_type(u, a->elem);
     LLVMValueRef x = LLVMGetPoison(vt);
     for (int j = 0; j < n; j++)
         x = LLVMBuildInsertElement(u->b, x, scalar_load(f, a, simt_advance(u, base, seen[j])), simt_c32(u, j), "");
-    return LLVMBuildShuffleVector(u->b, x, LLVMGetPoison(vt), simt_const_i32v(u, at, SIMT_LANES), "");
+    return LLVMBuildShuffleVector(u->b, x, LLVMGetPoison(vt), simt_const_i32v(u, at, u->lanes), "");
 }
 
 /* Has no good masked form: narrow elements on most machines, elements apart from each other where gathers are slow.  Such
@@ -285,16 +332,16 @@ static bool needs_all(struct simt_fn *f, const struct access *a, int width)
 static LLVMValueRef spread_load(struct simt_fn *f, const struct access *a, LLVMValueRef base, const int64_t *off)
 {
     struct simt *u = f->u;
-    LLVMTypeRef vt = simt_vec_type(a->elem);
+    LLVMTypeRef vt = simt_vec_type(u, a->elem);
     LLVMValueRef r = LLVMGetPoison(vt);
-    for (int i = 0; i < SIMT_LANES; i++)
+    for (int i = 0; i < u->lanes; i++)
         r = LLVMBuildInsertElement(u->b, r, scalar_load(f, a, simt_advance(u, base, off[i])), simt_c32(u, i), "");
     return r;
 }
 
 static void spread_store(struct simt_fn *f, const struct access *a, LLVMValueRef base, const int64_t *off, LLVMValueRef x)
 {
-    for (int i = 0; i < SIMT_LANES; i++)
+    for (int i = 0; i < f->u->lanes; i++)
         scalar_store(f, a, lane_of(f->u, x, i), simt_advance(f->u, base, off[i]));
 }
 
@@ -313,10 +360,28 @@ static void full_store(struct simt_fn *f, const struct access *a, LLVMValueRef b
         spread_store(f, a, base, off, x);
 }
 
+/* May lanes that are off be read as well?  If all are on, or if all addresses lie in one page: some lane that is on reads that page. */
+static LLVMValueRef may_read_all(struct simt_fn *f, const struct access *a, LLVMValueRef base, const int64_t *off)
+{
+    enum { PAGE = 4096 };
+    struct simt *u = f->u;
+    int64_t lo = 0, hi = 0;
+    for (int i = 0; i < u->lanes; i++) {
+        lo = off[i] < lo ? off[i] : lo;
+        hi = off[i] > hi ? off[i] : hi;
+    }
+    LLVMValueRef all = simt_all_on(u, f->mask);
+    if (hi - lo > PAGE - (int64_t)a->size)
+        return all;
+    LLVMValueRef at = LLVMBuildAnd(u->b, LLVMBuildPtrToInt(u->b, simt_advance(u, base, lo), u->i64, ""), simt_c64(u, PAGE - 1), "");
+    LLVMValueRef one = LLVMBuildICmp(u->b, LLVMIntULE, at, simt_c64(u, PAGE - (hi - lo) - (int64_t)a->size), "");
+    return LLVMBuildOr(u->b, all, one, "");
+}
+
 static LLVMValueRef affine_load(struct simt_fn *f, const struct access *a, LLVMValueRef base, const int64_t *off)
 {
     struct simt *u = f->u;
-    int width = packs(a->elem) && !a->ordered ? run_length(off, a->size) : 0;
+    int width = packs(a->elem) && !a->ordered ? run_length(u->lanes, off, a->size) : 0;
     if (a->ordered)
         return gather(f, a, lane_ptrs(f, base, off));
     if (!f->mask)
@@ -325,7 +390,7 @@ static LLVMValueRef affine_load(struct simt_fn *f, const struct access *a, LLVMV
         return width ? run_load(f, a, base, off, width, f->mask) : gather(f, a, lane_ptrs(f, base, off));
     LLVMBasicBlockRef all = simt_new_block(f, "load.all"), some = simt_new_block(f, "load.some"),
                       done = simt_new_block(f, "load.done");
-    LLVMBuildCondBr(u->b, LLVMBuildICmp(u->b, LLVMIntEQ, simt_bits(u, f->mask), simt_c32(u, -1), ""), all, some);
+    LLVMBuildCondBr(u->b, may_read_all(f, a, base, off), all, some);
     LLVMPositionBuilderAtEnd(u->b, all);
     LLVMValueRef x[2] = { full_load(f, a, base, off, width) };
     LLVMBasicBlockRef from[2] = { LLVMGetInsertBlock(u->b) };
@@ -335,15 +400,13 @@ static LLVMValueRef affine_load(struct simt_fn *f, const struct access *a, LLVMV
     from[1] = LLVMGetInsertBlock(u->b);
     LLVMBuildBr(u->b, done);
     LLVMPositionBuilderAtEnd(u->b, done);
-    LLVMValueRef phi = LLVMBuildPhi(u->b, LLVMTypeOf(x[0]), "");
-    LLVMAddIncoming(phi, x, from, 2);
-    return phi;
+    return simt_phi2(u, x, from);
 }
 
 static void affine_store(struct simt_fn *f, const struct access *a, LLVMValueRef base, const int64_t *off, LLVMValueRef x)
 {
     struct simt *u = f->u;
-    int width = packs(a->elem) && !a->ordered ? run_length(off, a->size) : 0;
+    int width = packs(a->elem) && !a->ordered ? run_length(u->lanes, off, a->size) : 0;
     if (a->ordered) {
         scatter(f, a, lane_ptrs(f, base, off), x);
     } else if (!f->mask) {
@@ -356,7 +419,7 @@ static void affine_store(struct simt_fn *f, const struct access *a, LLVMValueRef
     } else {
         LLVMBasicBlockRef all = simt_new_block(f, "store.all"), some = simt_new_block(f, "store.some"),
                           done = simt_new_block(f, "store.done");
-        LLVMBuildCondBr(u->b, LLVMBuildICmp(u->b, LLVMIntEQ, simt_bits(u, f->mask), simt_c32(u, -1), ""), all, some);
+        LLVMBuildCondBr(u->b, simt_all_on(u, f->mask), all, some);
         LLVMPositionBuilderAtEnd(u->b, all);
         full_store(f, a, base, off, width, x);
         LLVMBuildBr(u->b, done);
@@ -400,13 +463,13 @@ static LLVMValueRef lanes_load(struct simt_fn *f, const struct access *a)
         LLVMBuildBr(u->b, done);
         LLVMPositionBuilderAtEnd(u->b, cold);
         f->epoch++;
-        x[1] = gather(f, a, address(f, a->ptr, true));
+        x[1] = gather(f, &(struct access){ a->inst, a->ptr, a->elem, a->size, a->align, a->constant, true, a->ordered },
+                      address(f, a->ptr, true));
         from[1] = LLVMGetInsertBlock(u->b);
         LLVMBuildBr(u->b, done);
         LLVMPositionBuilderAtEnd(u->b, done);
-        LLVMValueRef phi = LLVMBuildPhi(u->b, LLVMTypeOf(x[0]), "");
-        LLVMAddIncoming(phi, x, from, 2);
-        return phi;
+        f->epoch++; /* distances built in the cold block are of no use here */
+        return simt_phi2(u, x, from);
     }
     return gather(f, a, address(f, a->ptr, true));
 }
@@ -415,6 +478,8 @@ void simt_load_emit(struct simt_fn *f, LLVMValueRef inst)
 {
     LLVMValueRef ptr = LLVMGetOperand(inst, 0);
     struct access a = access_of(f, inst, ptr, LLVMTypeOf(inst));
+    if (simt_varying(f, inst) && simt_struct_load(f, inst))
+        return;
     if (simt_varying(f, inst))
         simt_set_vector(f, inst, lanes_load(f, &a));
     else
@@ -435,6 +500,8 @@ void simt_store_emit(struct simt_fn *f, LLVMValueRef inst)
     LLVMValueRef value = LLVMGetOperand(inst, 0), ptr = LLVMGetOperand(inst, 1);
     struct access a = access_of(f, inst, ptr, LLVMTypeOf(value));
     const struct simt_val *p = simt_get(f, ptr);
+    if (simt_struct_store(f, inst))
+        return;
     if (simt_uniform(f, ptr)) {
         scalar_store(f, &a, last_lane_value(f, value), address(f, ptr, false));
         return;
@@ -454,9 +521,11 @@ void simt_store_emit(struct simt_fn *f, LLVMValueRef inst)
     LLVMBuildBr(u->b, done);
     LLVMPositionBuilderAtEnd(u->b, cold);
     f->epoch++;
+    a.rare = true;
     scatter(f, &a, address(f, ptr, true), x);
     LLVMBuildBr(u->b, done);
     LLVMPositionBuilderAtEnd(u->b, done);
+    f->epoch++;
 }
 
 /* ---- Atomics: active lanes one after another.  A block's shared memory belongs to one thread, so there plain
@@ -467,8 +536,7 @@ static LLVMValueRef pick(struct simt *u, LLVMIntPredicate pred, LLVMValueRef a, 
     return LLVMBuildSelect(u->b, LLVMBuildICmp(u->b, pred, a, b, ""), a, b, "");
 }
 
-/* NULL: no plain form. */
-static LLVMValueRef rmw_value(struct simt *u, LLVMAtomicRMWBinOp op, LLVMValueRef old, LLVMValueRef x)
+LLVMValueRef simt_rmw_value(struct simt *u, LLVMAtomicRMWBinOp op, LLVMValueRef old, LLVMValueRef x)
 {
     LLVMTypeRef t = LLVMTypeOf(old);
     LLVMValueRef args[2] = { old, x };
@@ -500,13 +568,13 @@ static LLVMValueRef rmw_value(struct simt *u, LLVMAtomicRMWBinOp op, LLVMValueRe
     }
 }
 
-static LLVMValueRef rmw_lane(struct simt_fn *f, LLVMValueRef inst, LLVMValueRef p, LLVMValueRef x)
+LLVMValueRef simt_rmw_lane(struct simt_fn *f, LLVMValueRef inst, LLVMValueRef p, LLVMValueRef x)
 {
     struct simt *u = f->u;
     LLVMAtomicRMWBinOp op = LLVMGetAtomicRMWBinOp(inst);
-    if (simt_is_shared_ptr(LLVMTypeOf(LLVMGetOperand(inst, 0))) && LLVMGetTypeKind(LLVMTypeOf(x)) != LLVMVectorTypeKind) {
+    if (simt_block_owned(u, inst, LLVMGetOperand(inst, 0)) && LLVMGetTypeKind(LLVMTypeOf(x)) != LLVMVectorTypeKind) {
         LLVMValueRef old = LLVMBuildLoad2(u->b, LLVMTypeOf(x), p, "");
-        LLVMValueRef now = rmw_value(u, op, old, x);
+        LLVMValueRef now = simt_rmw_value(u, op, old, x);
         if (now) {
             LLVMBuildStore(u->b, now, p);
             return old;
@@ -515,11 +583,37 @@ static LLVMValueRef rmw_lane(struct simt_fn *f, LLVMValueRef inst, LLVMValueRef 
     return LLVMBuildAtomicRMW(u->b, op, p, x, LLVMGetOrdering(inst), 0);
 }
 
+/* Every lane runs and memory is the block's own: straight-line code, as for scattered accesses. */
+static bool rmw_unrolled(struct simt_fn *f, LLVMValueRef inst)
+{
+    enum { MAX_UNROLLED = 8 };
+    struct simt *u = f->u;
+    LLVMValueRef ptr = LLVMGetOperand(inst, 0), value = LLVMGetOperand(inst, 1);
+    if (f->mask || !simt_is_shared_ptr(LLVMTypeOf(ptr)) || simt_uniform(f, ptr) || f->rmws++ >= MAX_UNROLLED)
+        return false;
+    LLVMValueRef p = simt_vector(f, ptr), x = simt_uniform(f, value) ? NULL : simt_vector(f, value);
+    LLVMValueRef one = x ? NULL : simt_scalar(f, value), r = LLVMGetPoison(simt_vec_type(u, simt_type(u, LLVMTypeOf(value))));
+    for (int i = 0; i < u->lanes; i++) {
+        LLVMValueRef at = plain(f, lane_of(u, p, i), true, false);
+        r = LLVMBuildInsertElement(u->b, r, simt_rmw_lane(f, inst, at, x ? lane_of(u, x, i) : one), simt_c32(u, i), "");
+    }
+    simt_set_vector(f, inst, r);
+    return true;
+}
+
 void simt_rmw_emit(struct simt_fn *f, LLVMValueRef inst)
 {
     struct simt *u = f->u;
     LLVMValueRef ptr = LLVMGetOperand(inst, 0), value = LLVMGetOperand(inst, 1);
+    if (f->form == SIMT_FORM_SINGLE) {
+        simt_set_scalar(f, inst, simt_rmw_lane(f, inst, address(f, ptr, false), simt_scalar(f, value)));
+        return;
+    }
+    if (rmw_unrolled(f, inst))
+        return;
     LLVMTypeRef elem = simt_type(u, LLVMTypeOf(value));
+    if (simt_rmw_at_once(f, inst))
+        return;
     bool one_ptr = simt_uniform(f, ptr), one_value = simt_uniform(f, value), used = LLVMGetFirstUse(inst) != NULL;
     LLVMValueRef p = one_ptr ? address(f, ptr, false) : NULL, x = one_value ? simt_scalar(f, value) : NULL;
     if (!one_ptr)
@@ -528,41 +622,52 @@ void simt_rmw_emit(struct simt_fn *f, LLVMValueRef inst)
         simt_spill(f, 1, simt_vector(f, value));
     struct simt_lanes it;
     simt_lanes_begin(f, f->mask, &it);
-    LLVMValueRef old = rmw_lane(f, inst, one_ptr ? p : simt_lane_get(f, 0, u->ptr, it.lane),
+    LLVMValueRef old = simt_rmw_lane(f, inst, one_ptr ? p : simt_lane_get(f, 0, u->ptr, it.lane),
                                 one_value ? x : simt_lane_get(f, 1, elem, it.lane));
     if (used)
         simt_lane_put(f, 3, old, it.lane);
     simt_lanes_end(f, &it);
-    simt_set_vector(f, inst, used ? simt_reload(f, 3, simt_vec_type(elem)) : LLVMGetPoison(simt_vec_type(elem)));
+    simt_set_vector(f, inst, used ? simt_reload(f, 3, simt_vec_type(u, elem)) : LLVMGetPoison(simt_vec_type(u, elem)));
+}
+
+/* The old value, and whether it was as expected. */
+static void cmpxchg_lane(struct simt_fn *f, LLVMValueRef inst, LLVMValueRef p, LLVMValueRef want, LLVMValueRef x, LLVMValueRef ret[2])
+{
+    struct simt *u = f->u;
+    if (simt_block_owned(u, inst, LLVMGetOperand(inst, 0)) && LLVMGetTypeKind(LLVMTypeOf(x)) == LLVMIntegerTypeKind) {
+        ret[0] = LLVMBuildLoad2(u->b, LLVMTypeOf(x), p, "");
+        ret[1] = LLVMBuildICmp(u->b, LLVMIntEQ, ret[0], want, "");
+        LLVMBuildStore(u->b, LLVMBuildSelect(u->b, ret[1], x, ret[0], ""), p);
+        return;
+    }
+    LLVMValueRef pair = LLVMBuildAtomicCmpXchg(u->b, p, want, x, LLVMGetCmpXchgSuccessOrdering(inst), LLVMGetCmpXchgFailureOrdering(inst), 0);
+    ret[0] = LLVMBuildExtractValue(u->b, pair, 0, "");
+    ret[1] = LLVMBuildExtractValue(u->b, pair, 1, "");
 }
 
 void simt_cmpxchg_emit(struct simt_fn *f, LLVMValueRef inst)
 {
     struct simt *u = f->u;
-    LLVMValueRef ptr = LLVMGetOperand(inst, 0), want = LLVMGetOperand(inst, 1), value = LLVMGetOperand(inst, 2);
+    LLVMValueRef ptr = LLVMGetOperand(inst, 0), want = LLVMGetOperand(inst, 1), value = LLVMGetOperand(inst, 2), pair[2];
     LLVMTypeRef elem = simt_type(u, LLVMTypeOf(value));
+    if (f->form == SIMT_FORM_SINGLE) {
+        cmpxchg_lane(f, inst, address(f, ptr, false), simt_scalar(f, want), simt_scalar(f, value), pair);
+        simt_set_field(f, inst, 0, pair[0], NULL);
+        simt_set_field(f, inst, 1, pair[1], NULL);
+        return;
+    }
     simt_spill(f, 0, address(f, ptr, true));
     simt_spill(f, 1, simt_vector(f, want));
     simt_spill(f, 2, simt_vector(f, value));
     struct simt_lanes it;
     simt_lanes_begin(f, f->mask, &it);
-    LLVMValueRef p = simt_lane_get(f, 0, u->ptr, it.lane), w = simt_lane_get(f, 1, elem, it.lane),
-                 x = simt_lane_get(f, 2, elem, it.lane), old, done;
-    if (simt_is_shared_ptr(LLVMTypeOf(ptr)) && LLVMGetTypeKind(elem) == LLVMIntegerTypeKind) {
-        old = LLVMBuildLoad2(u->b, elem, p, "");
-        done = LLVMBuildICmp(u->b, LLVMIntEQ, old, w, "");
-        LLVMBuildStore(u->b, LLVMBuildSelect(u->b, done, x, old, ""), p);
-    } else {
-        LLVMValueRef pair = LLVMBuildAtomicCmpXchg(u->b, p, w, x, LLVMGetCmpXchgSuccessOrdering(inst),
-                                                   LLVMGetCmpXchgFailureOrdering(inst), 0);
-        old = LLVMBuildExtractValue(u->b, pair, 0, "");
-        done = LLVMBuildExtractValue(u->b, pair, 1, "");
-    }
-    simt_lane_put(f, 3, old, it.lane);
-    simt_lane_put(f, 4, done, it.lane);
+    LLVMValueRef p = simt_lane_get(f, 0, u->ptr, it.lane), w = simt_lane_get(f, 1, elem, it.lane);
+    cmpxchg_lane(f, inst, p, w, simt_lane_get(f, 2, elem, it.lane), pair);
+    simt_lane_put(f, 3, pair[0], it.lane);
+    simt_lane_put(f, 4, pair[1], it.lane);
     simt_lanes_end(f, &it);
-    simt_set_field(f, inst, 0, NULL, simt_reload(f, 3, simt_vec_type(elem)));
-    simt_set_field(f, inst, 1, NULL, simt_reload(f, 4, simt_vec_type(u->i1)));
+    simt_set_field(f, inst, 0, NULL, simt_reload(f, 3, simt_vec_type(u, elem)));
+    simt_set_field(f, inst, 1, NULL, simt_reload(f, 4, simt_vec_type(u, u->i1)));
 }
 
 /* ---- Stack variables: 32 copies, lane after lane.  Not yet interleaved, which would make indexed arrays contiguous. */
@@ -583,7 +688,7 @@ static void dynamic_alloca(struct simt_fn *f, LLVMValueRef inst, uint64_t size, 
     }
     LLVMValueRef up = simt_c64(u, (int64_t)align - 1), stride = LLVMBuildMul(u->b, n, simt_c64(u, (int64_t)size), "");
     stride = LLVMBuildAnd(u->b, LLVMBuildAdd(u->b, stride, up, ""), LLVMBuildNot(u->b, up, ""), "stride");
-    LLVMValueRef base = LLVMBuildArrayAlloca(u->b, u->i8, LLVMBuildMul(u->b, stride, simt_c64(u, SIMT_LANES), ""), "");
+    LLVMValueRef base = LLVMBuildArrayAlloca(u->b, u->i8, LLVMBuildMul(u->b, stride, simt_c64(u, u->lanes), ""), "");
     LLVMSetAlignment(base, (unsigned)align);
     LLVMValueRef at = LLVMBuildMul(u->b, simt_splat(u, stride), simt_offset_vec(u, u->lane_offsets, u->i64), "");
     simt_set_vector(f, inst, LLVMBuildGEP2(u->b, u->i8, base, &at, 1, ""));
@@ -601,10 +706,7 @@ void simt_alloca_emit(struct simt_fn *f, LLVMValueRef inst)
         return;
     }
     size = (size * (uint64_t)count + align - 1) / align * align;
-    LLVMBasicBlockRef here = LLVMGetInsertBlock(u->b);
-    LLVMPositionBuilderBefore(u->b, LLVMGetFirstInstruction(f->entry));
-    LLVMValueRef area = LLVMBuildAlloca(u->b, LLVMArrayType2(u->i8, size * SIMT_LANES), "local");
+    LLVMValueRef area = simt_variable(f, LLVMArrayType2(u->i8, size * (uint64_t)u->lanes));
     LLVMSetAlignment(area, (unsigned)align);
-    LLVMPositionBuilderAtEnd(u->b, here);
     simt_set_scalar(f, inst, area);
 }

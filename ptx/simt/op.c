@@ -16,9 +16,9 @@ static LLVMValueRef operand(struct simt_fn *f, LLVMValueRef inst, unsigned i, bo
     return vec ? simt_vector(f, v) : simt_scalar(f, v);
 }
 
-static LLVMTypeRef form(LLVMTypeRef type, bool vec)
+static LLVMTypeRef form(struct simt *u, LLVMTypeRef type, bool vec)
 {
-    return vec ? simt_vec_type(type) : type;
+    return vec ? simt_vec_type(u, type) : type;
 }
 
 /* ---- Casts */
@@ -29,20 +29,20 @@ static LLVMValueRef space_cast(struct simt_fn *f, LLVMValueRef x, bool from_shar
     if (from_shared == to_shared)
         return x;
     if (from_shared) {
-        LLVMValueRef at = LLVMBuildSExt(u->b, x, form(u->i64, vec), "");
+        LLVMValueRef at = LLVMBuildSExt(u->b, x, form(u, u->i64, vec), "");
         return LLVMBuildGEP2(u->b, u->i8, f->shared, &at, 1, "");
     }
     LLVMValueRef base = LLVMBuildPtrToInt(u->b, f->shared, u->i64, "");
-    LLVMValueRef at = LLVMBuildPtrToInt(u->b, x, form(u->i64, vec), "");
+    LLVMValueRef at = LLVMBuildPtrToInt(u->b, x, form(u, u->i64, vec), "");
     at = LLVMBuildSub(u->b, at, vec ? simt_splat(u, base) : base, "");
-    return LLVMBuildTrunc(u->b, at, form(u->i32, vec), "");
+    return LLVMBuildTrunc(u->b, at, form(u, u->i32, vec), "");
 }
 
 static LLVMValueRef cast(struct simt_fn *f, LLVMValueRef inst, LLVMOpcode op, bool vec)
 {
     struct simt *u = f->u;
     LLVMTypeRef from = LLVMTypeOf(LLVMGetOperand(inst, 0)), to = LLVMTypeOf(inst);
-    LLVMTypeRef want = form(simt_type(u, to), vec);
+    LLVMTypeRef want = form(u, simt_type(u, to), vec);
     LLVMValueRef x = operand(f, inst, 0, vec);
     switch (op) {
     case LLVMAddrSpaceCast:
@@ -94,7 +94,7 @@ static LLVMValueRef gep(struct simt_fn *f, LLVMValueRef inst, bool vec)
             continue;
         }
         bool v = vec && !simt_uniform(f, index);
-        LLVMValueRef x = LLVMBuildIntCast2(u->b, v ? simt_vector(f, index) : simt_scalar(f, index), form(itype, v), 1, "");
+        LLVMValueRef x = LLVMBuildIntCast2(u->b, v ? simt_vector(f, index) : simt_scalar(f, index), form(u, itype, v), 1, "");
         LLVMValueRef by = LLVMConstInt(itype, (uint64_t)size, 1);
         x = size == 1 ? x : LLVMBuildMul(u->b, x, v ? simt_splat(u, by) : by, "");
         LLVMValueRef *sum = v ? &lanes : &uniform;
@@ -171,7 +171,7 @@ LLVMValueRef simt_op_build(struct simt_fn *f, LLVMValueRef inst, bool vec)
         char *text = LLVMPrintValueToString(inst);
         simt_fail(u, "the host target does not know this operation:%s", text);
         LLVMDisposeMessage(text);
-        return LLVMGetUndef(form(simt_type(u, LLVMTypeOf(inst)), vec));
+        return LLVMGetUndef(form(u, simt_type(u, LLVMTypeOf(inst)), vec));
     }
     }
 }
@@ -185,7 +185,7 @@ static LLVMValueRef no_wrap(struct simt_fn *f, LLVMValueRef inst, const struct s
     LLVMTypeRef type = LLVMTypeOf(operand_val->s);
     unsigned width = LLVMGetIntTypeWidth(type);
     int64_t lo = 0, hi = 0;
-    for (int i = 0; i < SIMT_LANES; i++) {
+    for (int i = 0; i < u->lanes; i++) {
         lo = operand_val->off[i] < lo ? operand_val->off[i] : lo;
         hi = operand_val->off[i] > hi ? operand_val->off[i] : hi;
     }

@@ -67,13 +67,39 @@ struct simt_val *simt_get(struct simt_fn *f, LLVMValueRef v)
     return aw_ptrmap_find(&f->vals, v);
 }
 
+/* Integers, and addresses in the shared window, whose variables' places are known. */
+static bool known_const(struct simt_fn *f, LLVMValueRef v, int64_t *ret)
+{
+    size_t len;
+    int64_t by;
+    if (simt_int_const(v, ret))
+        return true;
+    if (LLVMIsAGlobalVariable(v) && simt_is_shared_ptr(LLVMTypeOf(v))) {
+        *ret = strcmp(LLVMGetValueName2(v, &len), "aw.shared") ? (int64_t)((f->u->options->static_shared + 15) & ~15u) : 0;
+        return true;
+    }
+    if (!LLVMIsAConstantExpr(v) || !known_const(f, LLVMGetOperand(v, 0), ret))
+        return false;
+    switch (LLVMGetConstOpcode(v)) {
+    case LLVMPtrToInt:
+        return true;
+    case LLVMGetElementPtr:
+        if (LLVMGetNumOperands(v) != 2 || !simt_int_const(LLVMGetOperand(v, 1), &by))
+            return false;
+        *ret += by * (int64_t)LLVMABISizeOfType(f->u->in_layout, LLVMGetGEPSourceElementType(v));
+        return true;
+    default:
+        return false;
+    }
+}
+
 static struct shape look(struct simt_fn *f, LLVMValueRef v)
 {
     const struct simt_val *val = simt_get(f, v);
     if (val)
         return (struct shape){ val->kind, val->check, val->tz, val->off };
     int64_t c;
-    uint8_t tz = simt_int_const(v, &c) ? (c ? (uint8_t)__builtin_ctzll((uint64_t)c) : 64) : 0;
+    uint8_t tz = known_const(f, v, &c) ? (c ? (uint8_t)__builtin_ctzll((uint64_t)c) : 64) : 0;
     return (struct shape){ SIMT_AFFINE, false, tz, NULL };
 }
 
@@ -136,14 +162,16 @@ bool simt_phi_joins_lanes(struct simt_fn *f, int block)
 
 static const int64_t *intern(struct simt *u, const int64_t off[SIMT_LANES])
 {
-    struct aw_str key = { (const char *)off, SIMT_LANES * sizeof *off };
+    int64_t all[SIMT_LANES] = { 0 }; /* lanes that the vector has not are 0 */
+    memcpy(all, off, (size_t)u->lanes * sizeof *off);
+    struct aw_str key = { (const char *)all, sizeof all };
     const int64_t *old = aw_map_find(&u->offsets, key);
     if (old)
         return old;
     int64_t *copy = AW_NEW_ARRAY(&u->arena, int64_t, SIMT_LANES);
     if (!copy)
         return simt_memory(u);
-    memcpy(copy, off, key.len);
+    memcpy(copy, all, key.len);
     if (!aw_map_put(&u->offsets, (struct aw_str){ (const char *)copy, key.len }, copy))
         return simt_memory(u);
     return copy;
@@ -167,7 +195,7 @@ static void set_affine(struct simt_fn *f, struct simt_val *r, const int64_t *off
     if (off) {
         int64_t o[SIMT_LANES];
         bool zero = true;
-        for (int i = 0; i < SIMT_LANES; i++) {
+        for (int i = 0; i < f->u->lanes; i++) {
             o[i] = width >= 64 || !width ? off[i] : (int64_t)((uint64_t)off[i] << (64 - width)) >> (64 - width);
             zero &= o[i] == 0;
         }
@@ -206,6 +234,15 @@ static bool disjoint(struct shape s)
     return lo >= 0 && (s.tz >= 63 || hi < (int64_t)1 << s.tz);
 }
 
+/* Bits that some lane may have set; of a disjoint shape. */
+static uint64_t may_set(struct shape s)
+{
+    uint64_t bits = s.tz >= 64 ? 0 : ~UINT64_C(0) << s.tz;
+    for (int i = 0; s.off && i < SIMT_LANES; i++)
+        bits |= (uint64_t)s.off[i];
+    return bits;
+}
+
 bool simt_ext_exact(const struct simt_val *v)
 {
     return disjoint((struct shape){ v->kind, v->check, v->tz, v->off });
@@ -228,10 +265,15 @@ static void shape_bits(struct simt_fn *f, struct simt_val *r, LLVMOpcode op, str
 {
     int64_t c, o[SIMT_LANES];
     unsigned width = simt_width(LLVMTypeOf(r->src));
-    if (op == LLVMOr && disjoint(a) && disjoint(b) && (!a.off || !b.off)) {
-        struct shape lanes = a.off ? a : b, base = a.off ? b : a;
-        if (disjoint((struct shape){ SIMT_AFFINE, false, base.tz, lanes.off })) {
-            set_affine(f, r, lanes.off, a.check || b.check, a.tz < b.tz ? a.tz : b.tz);
+    if (op == LLVMOr && disjoint(a) && disjoint(b)) {
+        /* A sum, where no bit is in both: the base's bits of one may meet neither the offsets nor, when both have some, the base of the
+         * other. */
+        bool apart = a.off && b.off ? !(may_set(a) & may_set(b))
+                                    : disjoint((struct shape){ SIMT_AFFINE, false, a.off ? b.tz : a.tz, a.off ? a.off : b.off });
+        for (int i = 0; i < f->u->lanes; i++)
+            o[i] = (a.off ? a.off[i] : 0) + (b.off ? b.off[i] : 0);
+        if (apart) {
+            set_affine(f, r, o, a.check || b.check, a.tz < b.tz ? a.tz : b.tz);
             return;
         }
     }
@@ -245,7 +287,7 @@ static void shape_bits(struct simt_fn *f, struct simt_val *r, LLVMOpcode op, str
     }
     unsigned tz = a.tz;
     uint64_t low = a.tz >= 64 ? ~UINT64_C(0) : (UINT64_C(1) << a.tz) - 1;
-    for (int i = 0; i < SIMT_LANES; i++) {
+    for (int i = 0; i < f->u->lanes; i++) {
         int64_t x = a.off ? a.off[i] : 0;
         switch (op) {
         case LLVMAnd: o[i] = x & c; break;
@@ -264,7 +306,7 @@ static void shape_bits(struct simt_fn *f, struct simt_val *r, LLVMOpcode op, str
 static void shape_scale(struct simt_fn *f, struct simt_val *r, struct shape a, int64_t by)
 {
     int64_t o[SIMT_LANES];
-    for (int i = 0; i < SIMT_LANES; i++)
+    for (int i = 0; i < f->u->lanes; i++)
         o[i] = a.off ? (int64_t)((uint64_t)a.off[i] * (uint64_t)by) : 0;
     unsigned tz = a.tz + (by ? (unsigned)__builtin_ctzll((uint64_t)by) : 64);
     set_affine(f, r, a.off ? o : NULL, a.check, tz > 64 ? 64 : tz);
@@ -273,7 +315,7 @@ static void shape_scale(struct simt_fn *f, struct simt_val *r, struct shape a, i
 static void shape_sum(struct simt_fn *f, struct simt_val *r, struct shape a, struct shape b, bool minus)
 {
     int64_t o[SIMT_LANES];
-    for (int i = 0; i < SIMT_LANES; i++) {
+    for (int i = 0; i < f->u->lanes; i++) {
         uint64_t x = a.off ? (uint64_t)a.off[i] : 0, y = b.off ? (uint64_t)b.off[i] : 0;
         o[i] = (int64_t)(minus ? x - y : x + y);
     }
@@ -285,7 +327,7 @@ static void shape_gep(struct simt_fn *f, struct simt_val *r, LLVMValueRef inst)
     LLVMTypeRef type = LLVMGetGEPSourceElementType(inst);
     struct shape sum = look(f, LLVMGetOperand(inst, 0));
     int64_t o[SIMT_LANES] = { 0 };
-    for (int i = 0; sum.off && i < SIMT_LANES; i++)
+    for (int i = 0; sum.off && i < f->u->lanes; i++)
         o[i] = sum.off[i];
     unsigned n = (unsigned)LLVMGetNumOperands(inst), width = simt_width(LLVMTypeOf(inst));
     for (unsigned j = 1; j < n; j++) {
@@ -305,7 +347,7 @@ static void shape_gep(struct simt_fn *f, struct simt_val *r, LLVMValueRef inst)
             set_varying(r); /* an implicit sign extension; instcombine makes it explicit */
             return;
         }
-        for (int i = 0; x.off && i < SIMT_LANES; i++)
+        for (int i = 0; x.off && i < f->u->lanes; i++)
             o[i] = (int64_t)((uint64_t)o[i] + (uint64_t)x.off[i] * size);
         unsigned tz = x.tz + (size ? (unsigned)__builtin_ctzll(size) : 64);
         sum.tz = tz < sum.tz ? (uint8_t)tz : sum.tz;
@@ -430,7 +472,7 @@ static void shape_aw(struct simt_fn *f, struct simt_val *r, enum ptx_simt id)
         return;
     }
     case PTX_SIMT_LANEID:
-        set_affine(f, r, f->u->lane_offsets, false, 64);
+        set_affine(f, r, f->u->lane_offsets, false, f->u->lanes < SIMT_LANES ? (unsigned)__builtin_ctz((unsigned)f->u->lanes) : 64);
         return;
     case PTX_SIMT_NTID_X:
         set_affine(f, r, NULL, false, f->form == SIMT_FORM_ROWS ? 5
@@ -468,11 +510,32 @@ static void shape_aw(struct simt_fn *f, struct simt_val *r, enum ptx_simt id)
     case PTX_SIMT_ELECT:
     case PTX_SIMT_VPRINTF:
     case PTX_SIMT_MALLOC:
+    case PTX_SIMT_BLOCK_TEXEL:
         set_varying(r);
         return;
     default:
         set_affine(f, r, NULL, false, 0); /* the same for the whole warp */
     }
+}
+
+/* The vectoriser's own calls; see version.c. */
+static bool shape_own(struct simt_fn *f, struct simt_val *r, const char *name)
+{
+    if (!strcmp(name, SIMT_ALWAYS) || !strcmp(name, SIMT_ALL) || !strcmp(name, SIMT_TOGETHER) ||
+        !strncmp(name, SIMT_FIRST, strlen(SIMT_FIRST)) || !strncmp(name, SIMT_NOWRAP, strlen(SIMT_NOWRAP))) {
+        set_affine(f, r, NULL, false, 0);
+    } else if (!strncmp(name, SIMT_EXACT, strlen(SIMT_EXACT))) {
+        struct shape a = look(f, LLVMGetOperand(r->src, 0));
+        if (a.kind == SIMT_AFFINE)
+            set_affine(f, r, a.off, false, a.tz);
+        else
+            set_varying(r);
+    } else if (!strncmp(name, SIMT_APART, strlen(SIMT_APART))) {
+        set_varying(r);
+    } else {
+        return false;
+    }
+    return true;
 }
 
 static void shape_call(struct simt_fn *f, struct simt_val *r)
@@ -482,8 +545,8 @@ static void shape_call(struct simt_fn *f, struct simt_val *r)
     size_t len;
     if (id != PTX_SIMT_NONE)
         shape_aw(f, r, id);
-    else if (!strcmp(LLVMGetValueName2(callee, &len), SIMT_ALWAYS))
-        set_affine(f, r, NULL, false, 0);
+    else if (shape_own(f, r, LLVMGetValueName2(callee, &len)))
+        return;
     else if (LLVMIsAFunction(callee) && LLVMGetIntrinsicID(callee))
         set_uniform_if(f, r, all_uniform(f, r->src, LLVMGetNumArgOperands(r->src)));
     else
@@ -501,7 +564,7 @@ static void shape_alloca(struct simt_fn *f, struct simt_val *r)
     uint64_t align = LLVMGetAlignment(r->src), size = LLVMABISizeOfType(f->u->in_layout, type) * (uint64_t)count;
     align = align ? align : 1;
     size = (size + align - 1) / align * align;
-    for (int i = 0; i < SIMT_LANES; i++)
+    for (int i = 0; i < f->u->lanes; i++)
         o[i] = (int64_t)(size * (uint64_t)i);
     set_affine(f, r, o, false, (unsigned)__builtin_ctzll(align));
 }
@@ -564,6 +627,10 @@ static bool operand_is_top(struct simt_fn *f, LLVMValueRef inst, unsigned n)
 static void transfer(struct simt_fn *f, struct simt_val *r, int block)
 {
     LLVMOpcode op = LLVMGetInstructionOpcode(r->src);
+    if (f->form == SIMT_FORM_SINGLE) {
+        set_affine(f, r, NULL, false, 0);
+        return;
+    }
     if (op == LLVMPHI) {
         shape_phi(f, r, block);
         return;
@@ -613,29 +680,29 @@ static void transfer(struct simt_fn *f, struct simt_val *r, int block)
 
 /* ---- Thread indices */
 
-/* With a fixed block shape each index is affine when its offsets from the first lane are the same in every warp. */
+/* With a fixed block shape each index is affine when its offsets from the first lane are the same in every vector. */
 static void fix_tid(struct simt_fn *f)
 {
     const uint32_t *block = f->u->options->block;
-    uint32_t threads = block[0] * block[1] * block[2], div = 1;
+    uint32_t threads = block[0] * block[1] * block[2], lanes = (uint32_t)f->u->lanes, div = 1;
     for (int d = 0; d < 3; d++) {
         struct simt_tid *t = &f->tid[d];
         int64_t off[SIMT_LANES] = { 0 };
         uint32_t bits = 0;
         t->affine = true;
-        for (uint32_t w = 0; w * SIMT_LANES < threads; w++) {
-            int64_t base = w * SIMT_LANES / div % block[d];
+        for (uint32_t first = 0; first < threads; first += lanes) {
+            int64_t base = first / div % block[d];
             bits |= (uint32_t)base;
-            for (uint32_t i = 0; i < SIMT_LANES && w * SIMT_LANES + i < threads; i++) {
-                int64_t o = (int64_t)((w * SIMT_LANES + i) / div % block[d]) - base;
-                t->affine &= w == 0 || o == off[i];
-                if (w == 0)
+            for (uint32_t i = 0; i < lanes && first + i < threads; i++) {
+                int64_t o = (int64_t)((first + i) / div % block[d]) - base;
+                t->affine &= first == 0 || o == off[i];
+                if (first == 0)
                     off[i] = o;
             }
         }
         t->tz = bits ? (uint8_t)__builtin_ctz(bits) : 64;
         bool zero = true;
-        for (int i = 0; i < SIMT_LANES; i++)
+        for (int i = 0; i < f->u->lanes; i++)
             zero &= off[i] == 0;
         t->off = zero ? NULL : intern(f->u, off);
         div *= block[d];
@@ -647,7 +714,7 @@ static void init_tid(struct simt_fn *f)
     if (f->form == SIMT_FORM_FIXED) {
         fix_tid(f);
     } else if (f->form == SIMT_FORM_ROWS) {
-        f->tid[0] = (struct simt_tid){ true, 5, f->u->lane_offsets };
+        f->tid[0] = (struct simt_tid){ true, (uint8_t)__builtin_ctz((unsigned)f->u->lanes), f->u->lane_offsets };
         f->tid[1] = f->tid[2] = (struct simt_tid){ true, 0, NULL };
     }
 }
@@ -663,8 +730,8 @@ static bool init_vals(struct simt_fn *f)
         if (!v || !aw_ptrmap_put(&f->vals, LLVMGetParam(f->src, i), v))
             return simt_memory(u);
         v->src = LLVMGetParam(f->src, i);
-        v->kind = i == 0 ? SIMT_AFFINE : SIMT_VARYING; /* the first is always the argument buffer */
-        v->tz = i == 0 ? 4 : 0;
+        v->kind = i == 0 || f->form == SIMT_FORM_SINGLE ? SIMT_AFFINE : SIMT_VARYING; /* the first is always the argument buffer */
+        v->tz = i == 0 && f->form != SIMT_FORM_SINGLE ? 4 : 0;
     }
     for (int i = 0; i < f->n_blocks; i++)
         for (LLVMValueRef x = LLVMGetFirstInstruction(f->blocks[i].bb); x; x = LLVMGetNextInstruction(x)) {
@@ -731,12 +798,17 @@ static bool check_structure(struct simt_fn *f)
     return true;
 }
 
-bool simt_shape_analyse(struct simt_fn *f)
+bool simt_shape_estimate(struct simt_fn *f)
 {
     init_tid(f);
     if (!init_vals(f))
         return false;
     while (sweep(f) && !f->u->status)
         ;
-    return !f->u->status && check_structure(f);
+    return !f->u->status;
+}
+
+bool simt_shape_analyse(struct simt_fn *f)
+{
+    return simt_shape_estimate(f) && check_structure(f);
 }

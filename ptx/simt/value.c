@@ -14,9 +14,9 @@ LLVMTypeRef simt_type(struct simt *u, LLVMTypeRef type)
     return simt_is_shared_ptr(type) ? u->i32 : u->ptr;
 }
 
-LLVMTypeRef simt_vec_type(LLVMTypeRef out_type)
+LLVMTypeRef simt_vec_type(struct simt *u, LLVMTypeRef out_type)
 {
-    return LLVMVectorType(out_type, SIMT_LANES);
+    return LLVMVectorType(out_type, (unsigned)u->lanes);
 }
 
 LLVMValueRef simt_c32(struct simt *u, int64_t x)
@@ -41,25 +41,25 @@ LLVMValueRef simt_offset_vec(struct simt *u, const int64_t *off, LLVMTypeRef int
 {
     LLVMValueRef c[SIMT_LANES];
     unsigned width = LLVMGetIntTypeWidth(int_type);
-    for (int i = 0; i < SIMT_LANES; i++) {
+    for (int i = 0; i < u->lanes; i++) {
         uint64_t x = off ? (uint64_t)off[i] : 0;
         c[i] = LLVMConstInt(int_type, width < 64 ? x & ((UINT64_C(1) << width) - 1) : x, 0);
     }
-    return LLVMConstVector(c, SIMT_LANES);
+    return LLVMConstVector(c, (unsigned)u->lanes);
 }
 
 LLVMValueRef simt_splat(struct simt *u, LLVMValueRef s)
 {
-    LLVMTypeRef t = LLVMTypeOf(s), vt = simt_vec_type(t);
+    LLVMTypeRef t = LLVMTypeOf(s), vt = simt_vec_type(u, t);
     if (LLVMIsPoison(s))
         return LLVMGetPoison(vt);
     if (LLVMIsUndef(s))
         return LLVMGetUndef(vt);
     if (LLVMIsConstant(s) && !LLVMIsAGlobalValue(s)) {
         LLVMValueRef c[SIMT_LANES];
-        for (int i = 0; i < SIMT_LANES; i++)
+        for (int i = 0; i < u->lanes; i++)
             c[i] = s;
-        return LLVMConstVector(c, SIMT_LANES);
+        return LLVMConstVector(c, (unsigned)u->lanes);
     }
     LLVMValueRef x = LLVMBuildInsertElement(u->b, LLVMGetPoison(vt), s, simt_c32(u, 0), "");
     return LLVMBuildShuffleVector(u->b, x, LLVMGetPoison(vt), LLVMConstNull(u->i32v), "");
@@ -159,7 +159,7 @@ LLVMValueRef simt_vector(struct simt_fn *f, LLVMValueRef v)
         char *text = LLVMPrintValueToString(v);
         simt_fail(u, "internal: no vector for a value:%s", text);
         LLVMDisposeMessage(text);
-        return LLVMGetUndef(simt_vec_type(simt_type(u, LLVMTypeOf(v))));
+        return LLVMGetUndef(simt_vec_type(u, simt_type(u, LLVMTypeOf(v))));
     }
     LLVMValueRef s = simt_scalar(f, v);
     if (!val->off)
@@ -195,7 +195,7 @@ static LLVMValueRef gep_delta(struct simt_fn *f, LLVMValueRef gep)
 {
     struct simt *u = f->u;
     LLVMValueRef sum = simt_delta(f, LLVMGetOperand(gep, 0));
-    LLVMTypeRef type = LLVMGetGEPSourceElementType(gep), want = simt_vec_type(distance_type(u, gep));
+    LLVMTypeRef type = LLVMGetGEPSourceElementType(gep), want = simt_vec_type(u, distance_type(u, gep));
     for (unsigned j = 1; j < (unsigned)LLVMGetNumOperands(gep); j++) {
         LLVMValueRef index = LLVMGetOperand(gep, j);
         if (j > 1 && LLVMGetTypeKind(type) == LLVMStructTypeKind) {
@@ -219,7 +219,7 @@ static LLVMValueRef build_delta(struct simt_fn *f, LLVMValueRef v, struct simt_v
     struct simt *u = f->u;
     LLVMValueRef a = LLVMGetNumOperands(v) ? LLVMGetOperand(v, 0) : NULL;
     LLVMValueRef b = LLVMGetNumOperands(v) > 1 ? LLVMGetOperand(v, 1) : NULL;
-    LLVMTypeRef want = simt_vec_type(distance_type(u, v));
+    LLVMTypeRef want = simt_vec_type(u, distance_type(u, v));
     int64_t c;
     switch (LLVMGetInstructionOpcode(v)) {
     case LLVMPHI:
@@ -272,7 +272,7 @@ LLVMValueRef simt_delta(struct simt_fn *f, LLVMValueRef v)
         return val->memo;
     LLVMValueRef d = build_delta(f, v, val);
     if (!d)
-        d = LLVMConstNull(simt_vec_type(distance_type(f->u, v)));
+        d = LLVMConstNull(simt_vec_type(f->u, distance_type(f->u, v)));
     val->memo = d;
     val->epoch = f->epoch;
     return d;
@@ -298,7 +298,13 @@ LLVMValueRef simt_full(struct simt *u, LLVMValueRef mask)
 
 LLVMValueRef simt_bits(struct simt *u, LLVMValueRef mask)
 {
-    return LLVMBuildBitCast(u->b, simt_full(u, mask), u->i32, "");
+    LLVMValueRef bits = LLVMBuildBitCast(u->b, simt_full(u, mask), LLVMIntTypeInContext(u->ctx, (unsigned)u->lanes), "");
+    return LLVMBuildZExt(u->b, bits, u->i32, "");
+}
+
+LLVMValueRef simt_all_on(struct simt *u, LLVMValueRef mask)
+{
+    return LLVMBuildICmp(u->b, LLVMIntEQ, simt_bits(u, mask), simt_c32(u, (INT64_C(1) << u->lanes) - 1), "");
 }
 
 LLVMValueRef simt_mask_and(struct simt *u, LLVMValueRef mask, LLVMValueRef cond)
@@ -316,11 +322,11 @@ LLVMValueRef simt_any(struct simt *u, LLVMValueRef mask)
 LLVMValueRef simt_first_lane(struct simt *u, LLVMValueRef mask, bool last)
 {
     if (!mask)
-        return simt_c64(u, last ? SIMT_LANES - 1 : 0);
+        return simt_c64(u, last ? u->lanes - 1 : 0);
     LLVMValueRef a[2] = { simt_bits(u, mask), LLVMConstInt(u->i1, 1, 0) };
     LLVMValueRef n = simt_intrinsic(u, last ? "llvm.ctlz" : "llvm.cttz", &u->i32, 1, a, 2);
     if (last)
-        n = LLVMBuildSub(u->b, simt_c32(u, SIMT_LANES - 1), n, "");
+        n = LLVMBuildSub(u->b, simt_c32(u, 31), n, "");
     return LLVMBuildZExt(u->b, n, u->i64, "lane");
 }
 
@@ -356,22 +362,37 @@ LLVMValueRef simt_field(struct simt *u, LLVMValueRef base, size_t offset, LLVMTy
     return x;
 }
 
-/* In the entry block, so that it is a fixed part of the frame. */
-LLVMValueRef simt_scratch(struct simt_fn *f, int slot)
+LLVMValueRef simt_phi2(struct simt *u, LLVMValueRef x[2], LLVMBasicBlockRef from[2])
+{
+    LLVMValueRef phi = LLVMBuildPhi(u->b, LLVMTypeOf(x[0]), "");
+    LLVMAddIncoming(phi, x, from, 2);
+    return phi;
+}
+
+LLVMValueRef simt_variable(struct simt_fn *f, LLVMTypeRef type)
 {
     struct simt *u = f->u;
+    LLVMBasicBlockRef here = LLVMGetInsertBlock(u->b);
+    LLVMMetadataRef place = LLVMGetCurrentDebugLocation2(u->b);
+    LLVMPositionBuilderBefore(u->b, LLVMGetFirstInstruction(f->entry));
+    LLVMValueRef variable = LLVMBuildAlloca(u->b, type, "");
+    LLVMPositionBuilderAtEnd(u->b, here);
+    LLVMSetCurrentDebugLocation2(u->b, place);
+    return variable;
+}
+
+LLVMValueRef simt_scratch(struct simt_fn *f, int slot)
+{
     if (f->scratch[slot])
         return f->scratch[slot];
-    LLVMBasicBlockRef here = LLVMGetInsertBlock(u->b);
-    LLVMPositionBuilderBefore(u->b, LLVMGetFirstInstruction(f->entry));
-    f->scratch[slot] = LLVMBuildAlloca(u->b, LLVMArrayType2(LLVMInt128TypeInContext(u->ctx), SIMT_LANES), "scratch");
+    f->scratch[slot] = simt_variable(f, LLVMArrayType2(LLVMInt128TypeInContext(f->u->ctx), SIMT_LANES));
     LLVMSetAlignment(f->scratch[slot], 64);
-    LLVMPositionBuilderAtEnd(u->b, here);
+    LLVMSetValueName2(f->scratch[slot], SIMT_SCRATCH, strlen(SIMT_SCRATCH));
     return f->scratch[slot];
 }
 
 /* Integers of odd widths are held in whole bytes: a vector of them would be packed bit by bit. */
-static LLVMTypeRef held_type(struct simt *u, LLVMTypeRef elem)
+LLVMTypeRef simt_held_type(struct simt *u, LLVMTypeRef elem)
 {
     if (LLVMGetTypeKind(elem) != LLVMIntegerTypeKind)
         return elem;
@@ -384,16 +405,16 @@ static LLVMTypeRef held_type(struct simt *u, LLVMTypeRef elem)
 void simt_spill(struct simt_fn *f, int slot, LLVMValueRef vec)
 {
     struct simt *u = f->u;
-    LLVMTypeRef elem = LLVMGetElementType(LLVMTypeOf(vec)), held = held_type(u, elem);
+    LLVMTypeRef elem = LLVMGetElementType(LLVMTypeOf(vec)), held = simt_held_type(u, elem);
     if (held != elem)
-        vec = LLVMBuildZExt(u->b, vec, simt_vec_type(held), "");
+        vec = LLVMBuildZExt(u->b, vec, simt_vec_type(u, held), "");
     LLVMSetAlignment(LLVMBuildStore(u->b, vec, simt_scratch(f, slot)), 64);
 }
 
 LLVMValueRef simt_lane_get(struct simt_fn *f, int slot, LLVMTypeRef elem, LLVMValueRef lane)
 {
     struct simt *u = f->u;
-    LLVMTypeRef held = held_type(u, elem);
+    LLVMTypeRef held = simt_held_type(u, elem);
     LLVMValueRef p = LLVMBuildGEP2(u->b, held, simt_scratch(f, slot), &lane, 1, "");
     LLVMValueRef x = LLVMBuildLoad2(u->b, held, p, "");
     return held != elem ? LLVMBuildTrunc(u->b, x, elem, "") : x;
@@ -402,7 +423,7 @@ LLVMValueRef simt_lane_get(struct simt_fn *f, int slot, LLVMTypeRef elem, LLVMVa
 void simt_lane_put(struct simt_fn *f, int slot, LLVMValueRef value, LLVMValueRef lane)
 {
     struct simt *u = f->u;
-    LLVMTypeRef elem = LLVMTypeOf(value), held = held_type(u, elem);
+    LLVMTypeRef elem = LLVMTypeOf(value), held = simt_held_type(u, elem);
     if (held != elem)
         value = LLVMBuildZExt(u->b, value, held, "");
     LLVMBuildStore(u->b, value, LLVMBuildGEP2(u->b, held, simt_scratch(f, slot), &lane, 1, ""));
@@ -411,8 +432,8 @@ void simt_lane_put(struct simt_fn *f, int slot, LLVMValueRef value, LLVMValueRef
 LLVMValueRef simt_reload(struct simt_fn *f, int slot, LLVMTypeRef vec_type)
 {
     struct simt *u = f->u;
-    LLVMTypeRef elem = LLVMGetElementType(vec_type), held = held_type(u, elem);
-    LLVMValueRef x = LLVMBuildLoad2(u->b, simt_vec_type(held), simt_scratch(f, slot), "");
+    LLVMTypeRef elem = LLVMGetElementType(vec_type), held = simt_held_type(u, elem);
+    LLVMValueRef x = LLVMBuildLoad2(u->b, simt_vec_type(u, held), simt_scratch(f, slot), "");
     LLVMSetAlignment(x, 64);
     return held != elem ? LLVMBuildTrunc(u->b, x, vec_type, "") : x;
 }

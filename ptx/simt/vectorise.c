@@ -30,7 +30,7 @@ void *simt_memory(struct simt *u)
     return NULL;
 }
 
-static bool init(struct simt *u)
+bool simt_begin(struct simt *u)
 {
     LLVMContextRef c = u->ctx = LLVMGetModuleContext(u->in);
     u->b = LLVMCreateBuilderInContext(c);
@@ -41,34 +41,46 @@ static bool init(struct simt *u)
     u->i64 = LLVMInt64TypeInContext(c);
     u->ptr = LLVMPointerTypeInContext(c, 0);
     u->v_void = LLVMVoidTypeInContext(c);
-    u->i1v = simt_vec_type(u->i1);
-    u->i32v = simt_vec_type(u->i32);
-    u->i64v = simt_vec_type(u->i64);
     u->warp_state = LLVMStructTypeInContext(c, &u->ptr, 1, 0); /* top of the stack window */
+    return simt_lanes_set(u, SIMT_LANES);
+}
+
+bool simt_lanes_set(struct simt *u, int n)
+{
+    u->lanes = n;
+    u->i1v = simt_vec_type(u, u->i1);
+    u->i32v = simt_vec_type(u, u->i32);
+    u->i64v = simt_vec_type(u, u->i64);
     u->all_lanes = LLVMConstAllOnes(u->i1v);
     u->no_lanes = LLVMConstNull(u->i1v);
     int64_t *lanes = AW_NEW_ARRAY(&u->arena, int64_t, SIMT_LANES);
     if (!lanes)
         return simt_memory(u);
     for (int i = 0; i < SIMT_LANES; i++)
-        lanes[i] = i;
+        lanes[i] = i < u->lanes ? i : 0;
+    struct aw_str key = { (const char *)lanes, SIMT_LANES * sizeof *lanes };
+    u->lane_offsets = aw_map_find(&u->offsets, key);
+    if (u->lane_offsets)
+        return true;
     u->lane_offsets = lanes;
-    if (!aw_map_put(&u->offsets, (struct aw_str){ (const char *)lanes, SIMT_LANES * sizeof *lanes }, lanes))
+    if (!aw_map_put(&u->offsets, key, lanes))
         return simt_memory(u);
     return true;
 }
 
-static void fini(struct simt *u)
+void simt_end(struct simt *u)
 {
     LLVMDisposeBuilder(u->b);
+    simt_lines_end(u);
     aw_map_fini(&u->offsets);
     aw_ptrmap_fini(&u->globals);
     aw_ptrmap_fini(&u->functions);
+    aw_ptrmap_fini(&u->singles);
     aw_ptrmap_fini(&u->called);
     aw_arena_fini(&u->arena);
 }
 
-static size_t count_instructions(LLVMValueRef fn)
+size_t simt_instructions(LLVMValueRef fn)
 {
     size_t n = 0;
     for (LLVMBasicBlockRef b = LLVMGetFirstBasicBlock(fn); b; b = LLVMGetNextBasicBlock(b))
@@ -106,7 +118,7 @@ static bool declare_devices(struct simt *u)
 {
     for (LLVMValueRef fn = LLVMGetFirstFunction(u->in); fn; fn = LLVMGetNextFunction(fn)) {
         size_t len;
-        if (LLVMIsDeclaration(fn) || fn == u->kernel)
+        if (LLVMIsDeclaration(fn) || fn == u->kernel || simt_is_single(fn))
             continue;
         LLVMTypeRef t = simt_device_type(u, fn);
         LLVMValueRef out = t ? LLVMAddFunction(u->out, LLVMGetValueName2(fn, &len), t) : NULL;
@@ -127,31 +139,75 @@ static bool devices_emit(struct simt *u)
     return true;
 }
 
+static bool singles_emit(struct simt *u)
+{
+    for (LLVMValueRef fn = LLVMGetFirstFunction(u->in); fn; fn = LLVMGetNextFunction(fn)) {
+        size_t len;
+        if (!simt_is_single(fn))
+            continue;
+        LLVMValueRef out = LLVMAddFunction(u->out, LLVMGetValueName2(fn, &len), simt_single_type(u, fn));
+        if (!aw_ptrmap_put(&u->singles, fn, out))
+            return simt_memory(u);
+        LLVMSetLinkage(out, LLVMInternalLinkage);
+        set_attribute(u, out, "alwaysinline");
+        if (!simt_function_emit(u, fn, out, SIMT_FORM_SINGLE) || !check(u, out))
+            return false;
+    }
+    return true;
+}
+
+/* So that only what is needed lives from barrier to barrier. */
+static bool settle(struct simt *u)
+{
+    if (!u->status)
+        u->status = u->options->tidy(u->out, u->options->context);
+    return !u->status;
+}
+
 static bool module_emit(struct simt *u)
 {
     u->kernel = LLVMGetNamedFunction(u->in, u->options->kernel);
     if (!u->kernel || LLVMIsDeclaration(u->kernel) || LLVMCountParams(u->kernel) > 1)
         return simt_fail(u, "no such kernel");
-    if (!declare_devices(u) || !devices_emit(u))
-        return false;
     LLVMValueRef rows = NULL, any = NULL, fixed = NULL;
-    if (u->options->block[0]) {
+    const uint32_t *block = u->options->block;
+    enum simt_form form = block[0] && block[1] ? SIMT_FORM_FIXED : block[0] % SIMT_LANES ? SIMT_FORM_ANY : SIMT_FORM_ROWS;
+    if (!simt_lanes_choose(u, form) || !simt_lines_begin(u) || !declare_devices(u) || !devices_emit(u) || !singles_emit(u))
+        return false;
+    u->grouped = simt_groups(u);
+    if (!simt_version(u, u->kernel, form))
+        return false;
+    u->march = block[0] && !u->grouped && simt_marches(u, form);
+    if (form == SIMT_FORM_FIXED) {
         fixed = body_emit(u, "body.fixed", SIMT_FORM_FIXED, true);
+    } else if (block[0] && form == SIMT_FORM_ROWS) {
+        rows = body_emit(u, "body.rows", SIMT_FORM_ROWS, true);
+    } else if (block[0]) {
+        any = body_emit(u, "body.any", SIMT_FORM_ANY, true);
     } else {
-        bool big = count_instructions(u->kernel) > BIG_KERNEL;
+        bool big = simt_instructions(u->kernel) > BIG_KERNEL;
         rows = big ? NULL : body_emit(u, "body.rows", SIMT_FORM_ROWS, true);
         any = u->status ? NULL : body_emit(u, "body.any", SIMT_FORM_ANY, big);
     }
-    return !u->status && simt_entries_emit(u, rows, any, fixed);
+    bool whole = false;
+    if (!u->status && u->meets) {
+        LLVMValueRef bodies[2] = { fixed ? fixed : rows ? rows : any, rows ? any : NULL };
+        bool tidied = u->stats.barrier || !u->options->tidy || settle(u);
+        whole = tidied && simt_regions(u, bodies, bodies[1] ? 2 : 1) && check(u, bodies[0]) && (!bodies[1] || check(u, bodies[1]));
+    }
+    simt_together_dissolve(u);
+    bool ok = !u->status && simt_entries_emit(u, rows, any, fixed, whole);
+    simt_lines_end(u);
+    return ok;
 }
 
 int simt_vectorise(LLVMModuleRef in, LLVMModuleRef out, const struct simt_options *options, struct simt_stats *ret_stats,
                    struct aw_buf *diags)
 {
     struct simt u = { .options = options, .diags = diags, .in = in, .out = out };
-    if (init(&u))
+    if (simt_begin(&u))
         module_emit(&u);
     *ret_stats = u.stats;
-    fini(&u);
+    simt_end(&u);
     return u.status;
 }

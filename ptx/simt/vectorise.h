@@ -13,12 +13,15 @@
 
 struct simt_options {
     const char *kernel;
-    uint32_t block[3];      /* specialise for this block shape, in threads; 0,0,0 = any shape */
+    uint32_t block[3];      /* threads: this shape alone; x,0,0: rows of a multiple of x, in one form; 0,0,0: any, in the form that fits */
     uint32_t static_shared; /* bytes */
     uint32_t kernarg_size;  /* bytes */
     uint32_t local_bytes;   /* per thread, as the object reports it */
     bool fast_gather;       /* gathers and scatters of 32- and 64-bit elements are worth the machine's instruction */
     bool small_masks;       /* masked loads and stores of 8- and 16-bit elements are instructions */
+    bool versions;          /* copies of divergent code for warps with no lane off: where masks cost */
+    int (*tidy)(LLVMModuleRef out, void *context); /* cleans up bodies before they are cut at barriers; enum aw_status.  NULL: nothing does */
+    void *context;          /* tidy's */
     bool verify;            /* check the IR after every function */
 };
 
@@ -32,6 +35,11 @@ struct simt_stats {
  * apart where they are made, no path ends in `unreachable`, no loop is endless.  AW_OK, or AW_ERR_NOT_SUPPORTED or
  * AW_ERR_OUT_OF_MEMORY with a line in `diags`. */
 int simt_prepare(LLVMModuleRef module, struct aw_buf *diags);
+
+/* Moves regions of the kernel that are better run lane by lane to functions of their own; before control flow is nested, whose passes must
+ * not touch those (they have `optnone`).  AW_OK, AW_ERR_NOT_SUPPORTED or AW_ERR_OUT_OF_MEMORY with a line in `diags`. */
+int simt_single(LLVMModuleRef module, const struct simt_options *options, struct aw_buf *diags);
+extern bool simt_single_always; /* tests: wherever it can be done, whatever it costs; set before anything is compiled */
 
 /* Does some function have a loop with several entries? */
 bool simt_irreducible(LLVMModuleRef module);

@@ -80,15 +80,34 @@ static int source_lane(enum ptx_simt id, int lane, int b, int c, bool *ret_in_ra
     return *ret_in_range ? from : lane;
 }
 
-/* Lane and clamp known: one permutation by constants. */
-static void shuffle_const(struct simt_fn *f, LLVMValueRef inst, enum ptx_simt id, LLVMValueRef a, int b, int c)
+/* The lane operand, where it is known of each lane, if not the same for all. */
+static bool lanes_known(struct simt_fn *f, LLVMValueRef lane, int ret_lanes[SIMT_LANES])
+{
+    int64_t b;
+    if (simt_int_const(lane, &b)) {
+        for (int i = 0; i < SIMT_LANES; i++)
+            ret_lanes[i] = (int)(b & 31);
+        return true;
+    }
+    LLVMValueRef v = simt_vector(f, lane);
+    for (int i = 0; i < SIMT_LANES; i++) {
+        LLVMValueRef x = LLVMIsConstant(v) ? LLVMGetAggregateElement(v, (unsigned)i) : NULL;
+        if (!x || !simt_int_const(x, &b))
+            return false;
+        ret_lanes[i] = (int)(b & 31);
+    }
+    return true;
+}
+
+/* Lanes and clamp known: one permutation by constants. */
+static void shuffle_const(struct simt_fn *f, LLVMValueRef inst, enum ptx_simt id, LLVMValueRef a, const int lanes[SIMT_LANES], int c)
 {
     struct simt *u = f->u;
     int at[SIMT_LANES];
     LLVMValueRef in_range[SIMT_LANES];
     for (int i = 0; i < SIMT_LANES; i++) {
         bool ok;
-        at[i] = source_lane(id, i, b, c, &ok);
+        at[i] = source_lane(id, i, lanes[i], c, &ok);
         in_range[i] = LLVMConstInt(u->i1, ok, 0);
     }
     LLVMValueRef x = LLVMBuildShuffleVector(u->b, a, LLVMGetPoison(u->i32v), simt_const_i32v(u, at, SIMT_LANES), "");
@@ -134,12 +153,13 @@ static void shuffle_emit(struct simt_fn *f, LLVMValueRef inst, enum ptx_simt id)
 {
     struct simt *u = f->u;
     int64_t b, c;
+    int lanes[SIMT_LANES];
     LLVMValueRef lane = LLVMGetOperand(inst, 1), in_range;
     /* What an inactive lane holds is undefined to a reader, but must not undo the reader's other values. */
     LLVMValueRef a = LLVMBuildFreeze(u->b, simt_vector(f, LLVMGetOperand(inst, 0)), "");
     bool fixed = simt_int_const(LLVMGetOperand(inst, 2), &c);
-    if (fixed && simt_int_const(lane, &b)) {
-        shuffle_const(f, inst, id, a, (int)(b & 31), (int)(c & 0x1fff));
+    if (fixed && lanes_known(f, lane, lanes)) {
+        shuffle_const(f, inst, id, a, lanes, (int)(c & 0x1fff));
     } else if (fixed && id == PTX_SIMT_SHFL_IDX && (c & 0x1f1f) == 0x1f && simt_uniform(f, lane)) {
         LLVMValueRef from = LLVMBuildAnd(u->b, LLVMBuildFreeze(u->b, simt_scalar(f, lane), ""), simt_c32(u, 31), "");
         LLVMValueRef s = LLVMBuildExtractElement(u->b, a, from, "");

@@ -10,13 +10,23 @@
 #include "base/arena.h"
 #include "base/map.h"
 #include "base/vec.h"
+#include "lower/lines.h"
 #include "lower/simt.h"
 #include "simt/vectorise.h"
 
-#define SIMT_LANES 32
+#define SIMT_LANES 32 /* of a warp, and the most a vector has: struct simt says how many */
 #define SIMT_SPACE_SHARED 3
 #define SIMT_SPACE_CONST 4
 #define SIMT_ALWAYS "aw.host.always" /* i1(), true: the exit of an endless loop hangs on it */
+#define SIMT_ALL "aw.host.all"       /* i1(i1), the same for the warp: true only if it is for all active lanes; may say false nevertheless */
+#define SIMT_SINGLE "aw.host.single." /* and a number: a function for one lane; see single.c */
+#define SIMT_FIRST "aw.host.first"   /* iN(iN), N appended, the same for the warp: lane 0's value, if that runs, else anything */
+#define SIMT_TOGETHER "aw.host.together" /* i1(i1), the same for the warp; where the block's warps can wait for each other, true only if it is for all */
+/* On addresses, with the address space appended; see version.c. */
+#define SIMT_NOWRAP "aw.host.nowrap" /* i1(ptr), the same for the warp: the lanes are where their distances from the base say */
+#define SIMT_EXACT "aw.host.exact"   /* ptr(ptr): the same address, where that is known */
+#define SIMT_APART "aw.host.apart"   /* ptr(ptr): the same address, where it does not hold */
+#define SIMT_SCRATCH "scratch" /* begins the names of stack areas whose content no one holds on to */
 
 /* What is known of a value over the lanes.  AFFINE: lane i holds base + off[i] modulo the type's width, the base being one
  * scalar.  VARYING: a vector.  TOP: not reached yet by the analysis. */
@@ -76,6 +86,17 @@ enum simt_form {
     SIMT_FORM_ANY,    /* kernel; any shape, last warp may be partial */
     SIMT_FORM_FIXED,  /* kernel; shape from the options */
     SIMT_FORM_DEVICE, /* device function */
+    SIMT_FORM_SINGLE, /* part of a kernel for one lane at a time: everything in it is a scalar; see single.c */
+};
+
+/* Line tables; see lines.c. */
+struct simt_lines {
+    bool on;
+    struct ptx_unit unit;         /* of the out module */
+    LLVMMetadataRef file;         /* of what has no place */
+    LLVMMetadataRef from, own, nowhere; /* of the function being emitted: scope in the source (or NULL), here, its line 0 */
+    struct aw_ptrmap scopes;      /* inlined functions: scope in the source -> here */
+    struct aw_ptrmap places;      /* of the function being emitted: place in the source -> here */
 };
 
 struct simt {
@@ -87,22 +108,42 @@ struct simt {
     LLVMTargetDataRef in_layout;
     LLVMBuilderRef b;
     LLVMTypeRef i1, i8, i32, i64, ptr, v_void, i1v, i32v, i64v, warp_state;
-    LLVMValueRef all_lanes, no_lanes;   /* <32 x i1> constants */
+    int lanes;                          /* of a vector: 32, or a part of the warp where no lane asks for another; see part.c */
+    LLVMValueRef all_lanes, no_lanes;   /* constant masks */
     LLVMValueRef kernel;
     struct aw_map offsets;              /* interned lane offsets, by bytes */
     const int64_t *lane_offsets;        /* 0, 1, .. 31 */
     struct aw_ptrmap globals;           /* source global -> out global */
     struct aw_ptrmap functions;         /* source device function -> out function */
+    struct aw_ptrmap singles;           /* likewise of functions for one lane */
     struct aw_ptrmap called;            /* source function -> 1 + enum ptx_simt */
     struct simt_stats stats;
+    struct simt_lines lines;
+    bool meets;                         /* barriers are calls whose meaning simt_regions settles */
+    bool march;                         /* the kernel's body is called for each iteration of a loop; see march.c */
+    uint32_t frame_bytes, turn_bytes;   /* what it keeps between two calls, and about what a call reads and writes */
+    bool grouped;                       /* neighbouring blocks take turns warp by warp; see block.c */
     int status;
+};
+
+/* The elements of small structures that neighbouring instructions read or write; see structs.c. */
+enum { SIMT_PARTS = 4 };
+struct simt_parts {
+    int n;                            /* 0: none */
+    int64_t by;                       /* elements from one lane to the next */
+    unsigned size, align;             /* bytes, of one element */
+    LLVMTypeRef elem;                 /* in the out module */
+    LLVMValueRef inst[SIMT_PARTS];    /* loads or stores, by place */
+    LLVMValueRef base;                /* source address of one part */
+    int64_t base_at;                  /* and its distance from the first, in bytes */
+    LLVMValueRef last;                /* the last in the block */
 };
 
 struct simt_fn {
     struct simt *u;
     enum simt_form form;
     LLVMValueRef src, out;
-    int unrolled;                       /* accesses emitted lane by lane in straight-line code so far */
+    int gathers, scatters, rmws;        /* emitted lane by lane in straight-line code so far */
     int n_blocks;
     struct simt_block *blocks;          /* reverse postorder; 0 is the entry */
     struct aw_ptrmap block_index;       /* basic block -> 1 + index */
@@ -112,7 +153,7 @@ struct simt_fn {
     LLVMValueRef mask;                  /* its mask */
     unsigned epoch;
     /* Parameters of the vector function. */
-    LLVMValueRef block, state, warp, ctaid[3], kernarg, lanes;
+    LLVMValueRef block, state, part, warp, ctaid[3], kernarg, lanes;
     LLVMValueRef tid_base[3];           /* scalars of the warp's first lane; kernels only */
     LLVMValueRef tid_vec[3];            /* vectors; NULL until needed */
     struct simt_tid {
@@ -121,11 +162,16 @@ struct simt_fn {
         const int64_t *off;
     } tid[3];
     LLVMValueRef launch, shared;        /* loaded in the entry block */
+    struct simt_parts storing;          /* stores that wait for the last one */
     LLVMBasicBlockRef entry;
     LLVMValueRef scratch[6];            /* stack areas of 32 x 16 bytes */
 };
 
 /* ---- vectorise.c */
+bool simt_begin(struct simt *u); /* with `in`, `options` and `diags` set; false when memory is out */
+void simt_end(struct simt *u);   /* in any case */
+bool simt_lanes_set(struct simt *u, int lanes); /* 8, 16 or 32, before anything is emitted */
+size_t simt_instructions(LLVMValueRef fn); /* how many */
 /* Notes an error once; later calls are ignored.  Returns NULL. */
 void *simt_fail(struct simt *u, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 void *simt_memory(struct simt *u);  /* as simt_fail, for memory */
@@ -140,6 +186,7 @@ bool simt_loop_has(const struct simt_fn *f, int loop, int block);
 
 /* ---- shape.c */
 bool simt_shape_analyse(struct simt_fn *f);
+bool simt_shape_estimate(struct simt_fn *f); /* where control flow is not nested: nearly right */
 struct simt_val *simt_get(struct simt_fn *f, LLVMValueRef v); /* instructions and parameters; NULL for constants */
 bool simt_uniform(struct simt_fn *f, LLVMValueRef v);
 bool simt_varying(struct simt_fn *f, LLVMValueRef v);
@@ -157,7 +204,7 @@ unsigned simt_width(LLVMTypeRef type);                          /* bits, where o
 
 /* ---- value.c: scalars, vectors and masks */
 LLVMTypeRef simt_type(struct simt *u, LLVMTypeRef type);        /* its form in the out module */
-LLVMTypeRef simt_vec_type(LLVMTypeRef out_type);
+LLVMTypeRef simt_vec_type(struct simt *u, LLVMTypeRef out_type); /* as many elements as a vector has lanes */
 LLVMValueRef simt_scalar(struct simt_fn *f, LLVMValueRef v);
 LLVMValueRef simt_vector(struct simt_fn *f, LLVMValueRef v);
 LLVMValueRef simt_delta(struct simt_fn *f, LLVMValueRef v);     /* lanes' distances from the base; NULL = zero */
@@ -169,7 +216,8 @@ LLVMValueRef simt_const_i32v(struct simt *u, const int *at, int n);
 LLVMValueRef simt_c32(struct simt *u, int64_t x);
 LLVMValueRef simt_c64(struct simt *u, int64_t x);
 LLVMValueRef simt_advance(struct simt *u, LLVMValueRef ptr, int64_t bytes);
-LLVMValueRef simt_bits(struct simt *u, LLVMValueRef mask);      /* i32 */
+LLVMValueRef simt_bits(struct simt *u, LLVMValueRef mask);      /* i32; 0 above the vector's lanes */
+LLVMValueRef simt_all_on(struct simt *u, LLVMValueRef mask);    /* i1: every lane */
 LLVMValueRef simt_full(struct simt *u, LLVMValueRef mask);      /* never NULL */
 LLVMValueRef simt_mask_and(struct simt *u, LLVMValueRef mask, LLVMValueRef cond); /* inactive lanes' poison stops here */
 LLVMValueRef simt_any(struct simt *u, LLVMValueRef mask);
@@ -177,6 +225,8 @@ LLVMValueRef simt_intrinsic(struct simt *u, const char *name, LLVMTypeRef *types
                             unsigned n);
 LLVMBasicBlockRef simt_new_block(struct simt_fn *f, const char *name);
 void simt_mark_likely(struct simt *u, LLVMValueRef branch);
+LLVMValueRef simt_phi2(struct simt *u, LLVMValueRef x[2], LLVMBasicBlockRef from[2]);
+LLVMValueRef simt_variable(struct simt_fn *f, LLVMTypeRef type); /* in the entry block, so that it is a fixed part of the frame */
 LLVMValueRef simt_scratch(struct simt_fn *f, int slot);         /* ptr to 512 bytes that no one holds on to */
 LLVMValueRef simt_field(struct simt *u, LLVMValueRef base, size_t offset, LLVMTypeRef type, bool constant);
 LLVMValueRef simt_first_lane(struct simt *u, LLVMValueRef mask, bool last); /* i64 */
@@ -191,6 +241,7 @@ void simt_lanes_end(struct simt_fn *f, struct simt_lanes *it);
 /* Vectors in scratch memory, read or written one lane at a time. */
 void simt_spill(struct simt_fn *f, int slot, LLVMValueRef vec);
 LLVMValueRef simt_lane_get(struct simt_fn *f, int slot, LLVMTypeRef elem, LLVMValueRef lane);
+LLVMTypeRef simt_held_type(struct simt *u, LLVMTypeRef elem);   /* in memory */
 void simt_lane_put(struct simt_fn *f, int slot, LLVMValueRef value, LLVMValueRef lane);
 LLVMValueRef simt_reload(struct simt_fn *f, int slot, LLVMTypeRef vec_type);
 
@@ -205,6 +256,22 @@ void simt_store_emit(struct simt_fn *f, LLVMValueRef inst);
 void simt_rmw_emit(struct simt_fn *f, LLVMValueRef inst);
 void simt_cmpxchg_emit(struct simt_fn *f, LLVMValueRef inst);
 void simt_alloca_emit(struct simt_fn *f, LLVMValueRef inst);
+LLVMValueRef simt_address(struct simt_fn *f, LLVMValueRef ptr);  /* of a uniform pointer */
+/* What an atomic operation makes of `old`, which may be a vector; NULL: it has no plain form. */
+LLVMValueRef simt_rmw_value(struct simt *u, LLVMAtomicRMWBinOp op, LLVMValueRef old, LLVMValueRef x);
+LLVMValueRef simt_rmw_lane(struct simt_fn *f, LLVMValueRef inst, LLVMValueRef p, LLVMValueRef x); /* one update, as `inst` is */
+
+/* ---- atomic.c */
+bool simt_rmw_at_once(struct simt_fn *f, LLVMValueRef inst);     /* false: not emitted, as the lanes' addresses may differ */
+bool simt_block_scope(struct simt *u, LLVMValueRef inst);        /* of an atomic operation or a fence */
+bool simt_block_owned(struct simt *u, LLVMValueRef inst, LLVMValueRef ptr); /* no other block's business: may be plain operations */
+
+LLVMValueRef simt_slice(struct simt *u, LLVMValueRef vec, int first, int n);
+LLVMValueRef simt_join(struct simt *u, LLVMValueRef *part, int n, int width); /* `n` vectors of `width`, overwritten */
+
+/* ---- structs.c.  False: not a part of a structure, or of one that is not accessed whole. */
+bool simt_struct_load(struct simt_fn *f, LLVMValueRef inst);
+bool simt_struct_store(struct simt_fn *f, LLVMValueRef inst);
 
 /* ---- warpop.c */
 bool simt_warpop_emit(struct simt_fn *f, LLVMValueRef inst, enum ptx_simt id); /* false: not a warp operation */
@@ -221,12 +288,67 @@ void simt_yield_emit(struct simt_fn *f);
 /* Does the loop only wait for memory that someone else writes? */
 bool simt_loop_spins(struct simt_fn *f, int loop);
 
+/* ---- version.c */
+/* Adds copies of divergent regions for the case that all lanes take them, to a source function, as `form` would be analysed. */
+bool simt_version(struct simt *u, LLVMValueRef fn, enum simt_form form);
+void simt_all_emit(struct simt_fn *f, LLVMValueRef inst); /* a call of SIMT_ALL */
+bool simt_pointer_emit(struct simt_fn *f, LLVMValueRef inst, const char *name);
+
+/* ---- single.c */
+bool simt_is_single(LLVMValueRef fn);
+LLVMTypeRef simt_single_type(struct simt *u, LLVMValueRef src);
+void simt_single_emit(struct simt_fn *f, LLVMValueRef inst, LLVMValueRef out); /* a call of what became `out` */
+
+/* ---- even.c */
+/* How often a divergent loop runs is often the same for all lanes, though not known to be: the value that says so, if the loop does
+ * no more than count it, and an instruction; else NULL. */
+LLVMValueRef simt_even_count(struct simt_fn *f, int loop);
+LLVMValueRef simt_first_build(struct simt *u, LLVMValueRef x); /* a call of SIMT_FIRST, at the builder */
+void simt_first_emit(struct simt_fn *f, LLVMValueRef inst);
+
 /* ---- emit.c */
 bool simt_function_emit(struct simt *u, LLVMValueRef src, LLVMValueRef out, enum simt_form form);
+
+/* ---- lines.c: nothing happens where the source has no line table */
+bool simt_lines_begin(struct simt *u);
+void simt_lines_end(struct simt *u);
+void simt_lines_function(struct simt *u, LLVMValueRef src, LLVMValueRef out); /* src NULL: none; before `out` has code */
+void simt_lines_at(struct simt *u, LLVMValueRef inst); /* what is built now stands for this instruction */
+
+/* ---- march.c */
+/* Is there a loop through which warps had better go together?  Decided before emission; the body is split after it, and its turns are
+ * made once it is. */
+bool simt_marches(struct simt *u, enum simt_form form);
+bool simt_march_split(struct simt_fn *f);
+/* Calls the body for a warp that begins, as number `i`, with `n` arguments and room for two more: the number for the next one, which is
+ * the same when this one has ended. */
+LLVMValueRef simt_march_begin(struct simt *u, LLVMValueRef body, LLVMValueRef *args, unsigned n, LLVMValueRef frames, LLVMValueRef i);
+LLVMValueRef simt_march_turns(struct simt *u, LLVMValueRef body);
+unsigned simt_march_most(const struct simt *u);     /* warps at once */
+uint32_t simt_march_stride(const struct simt *u);   /* bytes from frame to frame, a multiple of 64 */
+
+/* ---- part.c */
+/* Sets how many lanes a vector of the kernel has, as it will be emitted in `form`.  False: u->status says why. */
+bool simt_lanes_choose(struct simt *u, enum simt_form form);
+
+/* ---- regions.c */
+/* May a barrier of these operands become an end of a loop over the block's warps? */
+bool simt_meet_fits(struct simt_fn *f, LLVMValueRef id, LLVMValueRef threads);
+/* Puts an instruction that was in the middle of a block first in one; the graph must be found anew. */
+void simt_split_before(struct simt *u, LLVMValueRef x);
+/* Stands for a barrier (2 arguments: id, threads) or one that reduces (5: op, active, predicate besides), until all bodies are there. */
+LLVMValueRef simt_meet_emit(struct simt *u, LLVMValueRef *args, unsigned n);
+/* Stands for `cond`, or for whether it is true for all warps of the block. */
+LLVMValueRef simt_together_emit(struct simt *u, LLVMValueRef cond);
+void simt_together_dissolve(struct simt *u); /* it is `cond` */
+/* Settles them.  True: each body now runs all warps of a block.  False: a body runs a warp, and calls the runtime where it has to wait. */
+bool simt_regions(struct simt *u, LLVMValueRef *bodies, int n);
 
 /* ---- block.c */
 LLVMTypeRef simt_body_type(struct simt *u);                               /* of a kernel's vector body */
 LLVMTypeRef simt_device_type(struct simt *u, LLVMValueRef src);           /* of a device function's */
-bool simt_entries_emit(struct simt *u, LLVMValueRef rows, LLVMValueRef any, LLVMValueRef fixed);
+bool simt_groups(struct simt *u); /* do warps of neighbouring blocks run in turn? */
+/* `whole`: a body runs all warps of a block. */
+bool simt_entries_emit(struct simt *u, LLVMValueRef rows, LLVMValueRef any, LLVMValueRef fixed, bool whole);
 
 #endif

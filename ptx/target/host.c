@@ -9,6 +9,7 @@
  *
  * Not the vectoriser itself, nor what runs the result (src/provider/host). */
 /* SPDX-License-Identifier: Apache-2.0 */
+#include "lower/simt.h"
 #include "target/host.h"
 #include "simt/vectorise.h"
 #include "target/target.h"
@@ -16,6 +17,7 @@
 #include <llvm-c/Support.h>
 #include <llvm-c/Target.h>
 #include <pthread.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -123,19 +125,108 @@ static int verify(LLVMModuleRef m, const char *phase, const char *kernel, struct
     return bad ? AW_ERR_NOT_SUPPORTED : AW_OK;
 }
 
-static int make_scalar(struct host *h)
+/* What the optimiser is told of an index: a constant where `hi` is `lo` + 1, else its range. */
+static void know_index(LLVMModuleRef m, const char *name, uint64_t lo, uint64_t hi)
+{
+    LLVMValueRef fn = LLVMGetNamedFunction(m, name);
+    LLVMContextRef c = LLVMGetModuleContext(m);
+    LLVMTypeRef i32 = LLVMInt32TypeInContext(c);
+    LLVMMetadataRef range[2] = { LLVMValueAsMetadata(LLVMConstInt(i32, lo, 0)), LLVMValueAsMetadata(LLVMConstInt(i32, hi, 0)) };
+    LLVMValueRef node = LLVMMetadataAsValue(c, LLVMMDNodeInContext2(c, range, 2));
+    for (LLVMUseRef use = fn ? LLVMGetFirstUse(fn) : NULL, next; use; use = next) {
+        LLVMValueRef call = LLVMGetUser(use);
+        next = LLVMGetNextUse(use);
+        if (!LLVMIsACallInst(call))
+            continue;
+        if (hi == lo + 1)
+            LLVMReplaceAllUsesWith(call, LLVMConstInt(i32, lo, 0));
+        else
+            LLVMSetMetadata(call, LLVMGetMDKindIDInContext(c, "range", 5), node);
+    }
+}
+
+/* nvcc writes signed divisions and remainders of indices; unsigned, they leave lanes at known distances. */
+static void know_indices(struct host *h)
+{
+    static const char *const axis[3] = { "x", "y", "z" };
+    const uint32_t *block = h->finish->options->block;
+    bool fixed = block[1] != 0;
+    char name[16];
+    for (int d = 0; d < 3; d++) {
+        uint64_t most = d < 2 ? 1024 : 64;
+        snprintf(name, sizeof name, "aw.tid.%s", axis[d]);
+        know_index(h->in, name, 0, fixed ? block[d] : most);
+        snprintf(name, sizeof name, "aw.ntid.%s", axis[d]);
+        know_index(h->in, name, fixed ? block[d] : 1, fixed ? block[d] + 1 : most + 1);
+        snprintf(name, sizeof name, "aw.ctaid.%s", axis[d]);
+        know_index(h->in, name, 0, INT32_MAX);
+        snprintf(name, sizeof name, "aw.nctaid.%s", axis[d]);
+        know_index(h->in, name, 1, UINT64_C(1) << 31);
+    }
+    know_index(h->in, "aw.laneid", 0, 32);
+}
+
+/* Reads an index once, where the kernel begins: of two reads on two ways the optimiser makes a phi, and what joins lanes of two ways is
+ * taken for different in all of them. */
+static void read_once(LLVMValueRef fn, LLVMValueRef index)
+{
+    LLVMValueRef first = NULL;
+    for (LLVMUseRef use = LLVMGetFirstUse(index), next; use; use = next) {
+        LLVMValueRef call = LLVMGetUser(use);
+        next = LLVMGetNextUse(use);
+        if (!LLVMIsACallInst(call) || LLVMGetBasicBlockParent(LLVMGetInstructionParent(call)) != fn)
+            continue;
+        if (first) {
+            LLVMReplaceAllUsesWith(call, first);
+            LLVMInstructionEraseFromParent(call);
+            continue;
+        }
+        first = call;
+        LLVMValueRef top = LLVMGetFirstInstruction(LLVMGetEntryBasicBlock(fn));
+        if (top == call)
+            continue;
+        LLVMBuilderRef b = LLVMCreateBuilderInContext(LLVMGetTypeContext(LLVMTypeOf(call)));
+        LLVMInstructionRemoveFromParent(call);
+        LLVMPositionBuilderBefore(b, top);
+        LLVMInsertIntoBuilder(b, call);
+        LLVMDisposeBuilder(b);
+    }
+}
+
+static void read_indices_once(struct host *h)
+{
+    LLVMValueRef fn = LLVMGetNamedFunction(h->in, h->finish->kernel);
+    for (int id = 0; id < PTX_SIMT_COUNT && fn && !LLVMIsDeclaration(fn); id++) {
+        const struct ptx_simt_info *info = ptx_simt_info((enum ptx_simt)id);
+        LLVMValueRef index = LLVMGetNamedFunction(h->in, info->name);
+        if (index && info->traits == PTX_SIMT_PURE && !*info->args)
+            read_once(fn, index);
+    }
+}
+
+static int make_scalar(struct host *h, const struct simt_options *options)
 {
     /* Loops that copy or fill must stay loops. */
     static const char *const attributes[][2] = { { "no-builtins", "" } };
     const char *kernel = h->finish->kernel;
-    int status = ptx_host_expand(h->in, h->diags);
+    ptx_phase(AW_PHASE_OPTIMISE);
+    int status = ptx_target_exits(h->in, h->diags);
+    if (status == AW_OK)
+        status = ptx_host_round(h->in, h->diags);
+    if (status == AW_OK)
+        status = ptx_host_expand(h->in, h->diags);
     each_definition(h->in, attributes, 1);
+    know_indices(h);
+    read_indices_once(h);
     if (status == AW_OK)
         status = ptx_passes_run(h->in, NULL, optimise, h->diags);
+    if (status == AW_OK)
+        status = ptx_host_waits(h->in, kernel, h->diags);
     if (status == AW_OK) {
         ptx_host_split_vectors(h->in);
         status = ptx_passes_run(h->in, NULL, take_apart, h->diags);
     }
+    ptx_phase(AW_PHASE_STRUCTURE);
     if (status == AW_OK)
         status = simt_prepare(h->in, h->diags);
     if (status == AW_OK)
@@ -152,33 +243,40 @@ static int make_scalar(struct host *h)
     if (status == AW_OK)
         status = verify(h->in, "preparation", kernel, h->diags);
     if (status == AW_OK)
+        status = simt_single(h->in, options, h->diags);
+    if (status == AW_OK)
+        status = verify(h->in, "taking lanes apart", kernel, h->diags);
+    if (status == AW_OK)
         status = ptx_passes_run(h->in, NULL, structure, h->diags);
     return status;
 }
 
-static int make_vector(struct host *h)
+/* No simplifycfg: it makes switches, which the vectoriser does not know. */
+static int tidy(LLVMModuleRef out, void *context)
 {
-    const struct aw_compile_options *o = h->finish->options;
-    struct simt_options options = {
-        .kernel = h->finish->kernel,
-        .block = { o->block[0], o->block[1], o->block[2] },
-        .static_shared = h->finish->static_shared,
-        .kernarg_size = h->finish->kernarg_size,
-        .local_bytes = (uint32_t)local_bytes(h->in),
-        .fast_gather = h->machine.avx512,
-        .small_masks = h->machine.avx512,
-        .verify = true,
-    };
+    struct host *h = context;
+    enum aw_phase before = ptx_phase(AW_PHASE_CLEAN_UP);
+    int status = ptx_passes_run(out, h->tm, "function(sroa,early-cse," IC ",adce)", h->diags);
+    ptx_phase(before);
+    return status;
+}
+
+static int make_vector(struct host *h, const struct simt_options *options)
+{
     h->out = LLVMModuleCreateWithNameInContext(h->finish->kernel, LLVMGetModuleContext(h->in));
     LLVMTargetDataRef layout = LLVMCreateTargetDataLayout(h->tm);
     LLVMSetModuleDataLayout(h->out, layout);
     LLVMSetTarget(h->out, TRIPLE);
     LLVMDisposeTargetData(layout);
-    int status = simt_vectorise(h->in, h->out, &options, &h->stats, h->diags);
+    ptx_phase(AW_PHASE_VECTORISE);
+    int status = simt_vectorise(h->in, h->out, options, &h->stats, h->diags);
     if (status == AW_OK)
         status = verify(h->out, "vectorising", h->finish->kernel, h->diags);
+    ptx_phase(AW_PHASE_CLEAN_UP);
     if (status == AW_OK)
         status = ptx_passes_run(h->out, h->tm, clean_up, h->diags);
+    if (status == AW_OK && !options->fast_gather)
+        ptx_host_gathers(h->out);
     return status;
 }
 
@@ -239,10 +337,13 @@ static int make_code(struct host *h, struct ptx_result *ret)
     struct ptx_result object = { 0 };
     int status = ptx_emit_machine(h->out, h->tm, text ? LLVMAssemblyFile : LLVMObjectFile, &object, h->diags);
     LLVMContextSetDiagnosticHandler(c, h->next_handler, h->next_context);
+    ptx_phase(AW_PHASE_LINK);
+    bool soft = false;
     if (status == AW_OK && !text)
-        status = ptx_host_object_finish(object.bytes, object.size, stack_bytes(h), h->finish->kernel, h->diags);
+        status = ptx_host_object_finish(object.bytes, object.size, stack_bytes(h), h->finish->kernel, &soft, h->diags);
+    const struct ptx_bytes objects[2] = { { object.bytes, object.size }, ptx_host_soft() };
     if (status == AW_OK && h->finish->emit == AW_EMIT_CODE_OBJECT)
-        status = ptx_link_shared("elf_x86_64", &(struct ptx_bytes){ object.bytes, object.size }, 1, ret, h->diags);
+        status = ptx_link_shared("elf_x86_64", objects, soft ? 2 : 1, ret, h->diags);
     else if (status == AW_OK) {
         *ret = object;
         object.bytes = NULL;
@@ -253,10 +354,24 @@ static int make_code(struct host *h, struct ptx_result *ret)
 
 static int run(struct host *h, struct ptx_result *ret)
 {
-    int status = make_scalar(h);
+    const struct aw_compile_options *o = h->finish->options;
+    struct simt_options options = {
+        .kernel = h->finish->kernel,
+        .block = { o->block[0], o->block[1], o->block[2] },
+        .static_shared = h->finish->static_shared,
+        .kernarg_size = h->finish->kernarg_size,
+        .fast_gather = h->machine.avx512,
+        .small_masks = h->machine.avx512,
+        .versions = !h->machine.avx512,
+        .tidy = tidy,
+        .context = h,
+        .verify = true,
+    };
+    int status = make_scalar(h, &options);
     uint32_t local = status == AW_OK ? (uint32_t)local_bytes(h->in) : 0;
+    options.local_bytes = local;
     if (status == AW_OK)
-        status = make_vector(h);
+        status = make_vector(h, &options);
     if (status == AW_OK)
         status = verify(h->out, "optimising", h->finish->kernel, h->diags);
     if (status != AW_OK)
@@ -280,8 +395,9 @@ static int finish(LLVMModuleRef module, const struct ptx_finish *f, struct ptx_r
 {
     const uint32_t *block = f->options->block;
     struct host h = { .finish = f, .diags = diags, .in = module };
-    uint64_t threads = (uint64_t)block[0] * block[1] * block[2];
-    if ((block[0] || block[1] || block[2]) && (!threads || threads > 1024 || block[0] > 1024 || block[1] > 1024 || block[2] > 64)) {
+    bool rows = !block[1] && !block[2]; /* any, or a multiple of block[0] */
+    uint64_t threads = rows ? 1 : (uint64_t)block[0] * block[1] * block[2];
+    if (!threads || threads > 1024 || block[0] > 1024 || block[1] > 1024 || block[2] > 64) {
         aw_buf_printf(diags, "%s: error: no block has the shape %ux%ux%u\n", f->kernel, block[0], block[1], block[2]);
         return AW_ERR_INVALID_VALUE;
     }
@@ -306,6 +422,6 @@ const struct ptx_target ptx_target_host = {
     .match = match,
     .triple = TRIPLE,
     .data_layout = "e-m:e-p:64:64-p3:32:32-p5:64:64-i64:64-i128:128-f80:128-n8:16:32:64-S128-A5",
-    .features = PTX_TARGET_ATOMIC_128,
+    .features = PTX_TARGET_ATOMIC_128 | PTX_TARGET_CHEAP_SHUFFLE | PTX_TARGET_FTZ_APPROX | PTX_TARGET_ROUND_KNOWN | PTX_TARGET_BLOCKS,
     .finish = finish,
 };

@@ -5,13 +5,27 @@
 
 #include "base/status.h"
 #include <llvm-c/Core.h>
-#include <llvm-c/TargetMachine.h>
+#include "target/target.h"
 
 /* ---- host_math.c */
 /* Gives every approximation, memory intrinsic and awkward conversion a body in SIMT IR.  AW_OK, or an error with a line. */
 int ptx_host_expand(LLVMModuleRef module, struct aw_buf *diags);
 /* Bit casts of small vectors become shifts, so that the scalariser can take all vectors apart. */
 void ptx_host_split_vectors(LLVMModuleRef module);
+
+/* ---- host_round.c */
+/* Replaces each aw.round.fma.known.f32 by the short way where its operands are known to allow that, else by the result it was given.
+ * AW_OK or ptx_passes_run's. */
+int ptx_host_round(LLVMModuleRef module, struct aw_buf *diags);
+
+/* ---- host_gather.c */
+/* Takes the vectoriser's gathers apart, for machines whose own are slow.  After optimisation. */
+void ptx_host_gathers(LLVMModuleRef module);
+
+/* ---- wait.c */
+/* On one lane's view: lets lanes of a warp wait for each other where they may have to.  Changes nothing in other kernels.  AW_OK,
+ * AW_ERR_OUT_OF_MEMORY or ptx_passes_run's. */
+int ptx_host_waits(LLVMModuleRef module, const char *kernel, struct aw_buf *diags);
 
 /* ---- host_machine.c */
 struct ptx_host_machine {
@@ -24,8 +38,12 @@ bool ptx_host_machine_parse(const char *target, struct ptx_host_machine *ret);
 void ptx_host_machine_fini(struct ptx_host_machine *machine);
 
 /* ---- host_object.c */
-/* Reads a relocatable x86-64 ELF object: an undefined symbol is an error that names it; `stack_bytes` is written into the
- * object table.  AW_OK or AW_ERR_NOT_SUPPORTED with a line. */
-int ptx_host_object_finish(char *bytes, size_t size, uint32_t stack_bytes, const char *kernel, struct aw_buf *diags);
+/* Reads a relocatable x86-64 ELF object: *ret_soft tells whether it calls functions of ptx_host_soft(); any other undefined symbol is an
+ * error that names it.  `stack_bytes` is written into the object table.  AW_OK or AW_ERR_NOT_SUPPORTED with a line. */
+int ptx_host_object_finish(char *bytes, size_t size, uint32_t stack_bytes, const char *kernel, bool *ret_soft, struct aw_buf *diags);
+
+/* ---- host_soft_object.c, host_soft.c */
+/* A relocatable object for any x86-64: what LLVM calls where the processor has no instruction (host_soft.c).  Static. */
+struct ptx_bytes ptx_host_soft(void);
 
 #endif

@@ -1,7 +1,7 @@
 /* What the host lacks as an instruction, written as scalar SIMT IR that is linked in before the warp is vectorised: PTX's
  * approximations, conversions that LLVM would make library calls of, memory intrinsics.
  *
- * The approximations are at least as good as PTX ISA 9.0 §9.7.3 asks: ex2 2 ulp; lg2 2^-22; sin and cos 2^-20.5 near 0 and sane
+ * The approximations are at least as good as PTX ISA 9.0 §9.7.3 asks: ex2 1 ulp; lg2 2^-22; sin and cos 2^-20.5 near 0 and sane
  * for any argument; rcp, sqrt, div correctly rounded; rsqrt 1 ulp; tanh 2^-11.  Coefficients: Taylor and atanh series (exact),
  * minimax sets from the public-domain Cephes library. */
 /* SPDX-License-Identifier: Apache-2.0 */
@@ -9,27 +9,32 @@
 #include <llvm-c/Analysis.h>
 #include <llvm-c/IRReader.h>
 #include <llvm-c/Linker.h>
+#include <stdio.h>
 #include <string.h>
 
 static const char prelude[] =
-    "; 2^x: x = n + f, |f| <= 1/2; 2^f by its series; two steps of scaling reach subnormal results.\n"
+    "; 2^f, 0 <= f <= 1, at most 0.91 units of 2^-23 wrong; 1 and 2 are exact.\n"
+    "define linkonce_odr float @aw.soft.ex2.part(float %f) {\n"
+    "  %p0 = call float @llvm.fma.f32(float 0x3F2C765A80000000, float %f, float 0x3F54621500000000)\n"
+    "  %p1 = call float @llvm.fma.f32(float %p0, float %f, float 0x3F83D217C0000000)\n"
+    "  %p2 = call float @llvm.fma.f32(float %p1, float %f, float 0x3FAC686B00000000)\n"
+    "  %p3 = call float @llvm.fma.f32(float %p2, float %f, float 0x3FCEBFD780000000)\n"
+    "  %p4 = call float @llvm.fma.f32(float %p3, float %f, float 0x3FE62E42A0000000)\n"
+    "  %p5 = call float @llvm.fma.f32(float %p4, float %f, float 0x3FF0000000000000)\n"
+    "  ret float %p5\n"
+    "}\n"
+    "; 2^x = 2^n 2^f, n the floor of x; two steps of scaling reach subnormal results.\n"
     "define linkonce_odr float @aw.ex2.f32(float %x) {\n"
     "  %low = fcmp olt float %x, 0xC063000000000000\n"
     "  %a = select i1 %low, float 0xC063000000000000, float %x\n"
-    "  %high = fcmp ogt float %a, 0x4060200000000000\n"
-    "  %y = select i1 %high, float 0x4060200000000000, float %a\n"
-    "  %shifted = fadd float %y, 0x4168000000000000\n"
-    "  %n = fsub float %shifted, 0x4168000000000000\n"
+    "  %high = fcmp ogt float %a, 0x4060000000000000\n"
+    "  %y = select i1 %high, float 0x4060000000000000, float %a\n"
+    "  %n = call float @llvm.floor.f32(float %y)\n"
+    "  %f = fsub float %y, %n\n"
+    "  %p = call float @aw.soft.ex2.part(float %f)\n"
+    "  %shifted = fadd float %n, 0x4168000000000000\n"
     "  %bits = bitcast float %shifted to i32\n"
     "  %i = sub i32 %bits, 1262485504\n"
-    "  %f = fsub float %y, %n\n"
-    "  %p0 = call float @llvm.fma.f32(float 0x3EEFFCBFC0000000, float %f, float 0x3F24309120000000)\n"
-    "  %p1 = call float @llvm.fma.f32(float %p0, float %f, float 0x3F55D87FE0000000)\n"
-    "  %p2 = call float @llvm.fma.f32(float %p1, float %f, float 0x3F83B2AB60000000)\n"
-    "  %p3 = call float @llvm.fma.f32(float %p2, float %f, float 0x3FAC6B08E0000000)\n"
-    "  %p4 = call float @llvm.fma.f32(float %p3, float %f, float 0x3FCEBFBE00000000)\n"
-    "  %p5 = call float @llvm.fma.f32(float %p4, float %f, float 0x3FE62E4300000000)\n"
-    "  %p6 = call float @llvm.fma.f32(float %p5, float %f, float 0x3FF0000000000000)\n"
     "  %i1 = ashr i32 %i, 1\n"
     "  %i2 = sub i32 %i, %i1\n"
     "  %b1 = add i32 %i1, 127\n"
@@ -38,17 +43,30 @@ static const char prelude[] =
     "  %e2 = shl i32 %b2, 23\n"
     "  %f1 = bitcast i32 %e1 to float\n"
     "  %f2 = bitcast i32 %e2 to float\n"
-    "  %m1 = fmul float %p6, %f1\n"
+    "  %m1 = fmul float %p, %f1\n"
     "  %m2 = fmul float %m1, %f2\n"
     "  ret float %m2\n"
     "}\n"
-    "; log2 x = e + log2 m, m in [sqrt(1/2), sqrt(2)); log2 m by atanh's series.\n"
-    "define linkonce_odr float @aw.lg2.f32(float %x) {\n"
-    "  %sub = fcmp olt float %x, 0x3810000000000000\n"
-    "  %scaled = fmul float %x, 0x4160000000000000\n"
-    "  %y = select i1 %sub, float %scaled, float %x\n"
-    "  %bias = select i1 %sub, float 0xC037000000000000, float 0x0000000000000000\n"
-    "  %bits = bitcast float %y to i32\n"
+    "; The same where subnormals are zero.  2^n is built of n + 127, the low bits of n + 127 + 1.5 * 2^23: zero for -127, infinite for 128.  A subnormal x\n"
+    "; makes f 0 or 1, and 2^f is exact there.\n"
+    "define linkonce_odr float @aw.ex2.ftz.f32(float %x) {\n"
+    "  %low = fcmp olt float %x, 0xC05FC00000000000\n"
+    "  %a = select i1 %low, float 0xC05FC00000000000, float %x\n"
+    "  %high = fcmp ogt float %a, 0x4060000000000000\n"
+    "  %y = select i1 %high, float 0x4060000000000000, float %a\n"
+    "  %n = call float @llvm.floor.f32(float %y)\n"
+    "  %f = fsub float %y, %n\n"
+    "  %p = call float @aw.soft.ex2.part(float %f)\n"
+    "  %shifted = fadd float %n, 0x4168000FE0000000\n"
+    "  %bits = bitcast float %shifted to i32\n"
+    "  %e = shl i32 %bits, 23\n"
+    "  %power = bitcast i32 %e to float\n"
+    "  %r = fmul float %p, %power\n"
+    "  ret float %r\n"
+    "}\n"
+    "; bias + log2 x of a positive normal number: e + log2 m, m in [sqrt(1/2), sqrt(2)); log2 m by atanh's series.\n"
+    "define linkonce_odr float @aw.soft.lg2.part(float %x, float %bias) {\n"
+    "  %bits = bitcast float %x to i32\n"
     "  %rel = sub i32 %bits, 1060439283\n"
     "  %e = ashr i32 %rel, 23\n"
     "  %ebits = shl i32 %e, 23\n"
@@ -65,11 +83,29 @@ static const char prelude[] =
     "  %q2 = call float @llvm.fma.f32(float %q1, float %s2, float 0x3FEEC709E0000000)\n"
     "  %q3 = call float @llvm.fma.f32(float %q2, float %s2, float 0x4007154760000000)\n"
     "  %r = call float @llvm.fma.f32(float %s, float %q3, float %exp)\n"
+    "  ret float %r\n"
+    "}\n"
+    "define linkonce_odr float @aw.lg2.f32(float %x) {\n"
+    "  %sub = fcmp olt float %x, 0x3810000000000000\n"
+    "  %scaled = fmul float %x, 0x4160000000000000\n"
+    "  %y = select i1 %sub, float %scaled, float %x\n"
+    "  %bias = select i1 %sub, float 0xC037000000000000, float 0x0000000000000000\n"
+    "  %r = call float @aw.soft.lg2.part(float %y, float %bias)\n"
     "  %inf = fcmp oeq float %x, 0x7FF0000000000000\n"
     "  %r1 = select i1 %inf, float 0x7FF0000000000000, float %r\n"
     "  %zero = fcmp oeq float %x, 0x0000000000000000\n"
     "  %r2 = select i1 %zero, float 0xFFF0000000000000, float %r1\n"
     "  %bad = fcmp ult float %x, 0x0000000000000000\n"
+    "  %r3 = select i1 %bad, float 0x7FF8000000000000, float %r2\n"
+    "  ret float %r3\n"
+    "}\n"
+    "define linkonce_odr float @aw.lg2.ftz.f32(float %x) {\n"
+    "  %r = call float @aw.soft.lg2.part(float %x, float 0x0000000000000000)\n"
+    "  %inf = fcmp oeq float %x, 0x7FF0000000000000\n"
+    "  %r1 = select i1 %inf, float 0x7FF0000000000000, float %r\n"
+    "  %zero = fcmp olt float %x, 0x3810000000000000\n"
+    "  %r2 = select i1 %zero, float 0xFFF0000000000000, float %r1\n"
+    "  %bad = fcmp ule float %x, 0xB810000000000000\n"
     "  %r3 = select i1 %bad, float 0x7FF8000000000000, float %r2\n"
     "  ret float %r3\n"
     "}\n"
@@ -153,6 +189,31 @@ static const char prelude[] =
     "}\n"
     "define linkonce_odr float @aw.sqrt.f32(float %x) {\n"
     "  %r = call float @llvm.sqrt.f32(float %x)\n"
+    "  ret float %r\n"
+    "}\n"
+    "; Subnormals to zero of their sign.\n"
+    "define linkonce_odr float @aw.soft.flush(float %x) {\n"
+    "  %abs = call float @llvm.fabs.f32(float %x)\n"
+    "  %small = fcmp olt float %abs, 0x3810000000000000\n"
+    "  %zero = call float @llvm.copysign.f32(float 0x0000000000000000, float %x)\n"
+    "  %r = select i1 %small, float %zero, float %x\n"
+    "  ret float %r\n"
+    "}\n"
+    "define linkonce_odr float @aw.rcp.ftz.f32(float %x) {\n"
+    "  %y = call float @aw.soft.flush(float %x)\n"
+    "  %r = fdiv float 0x3FF0000000000000, %y\n"
+    "  %z = call float @aw.soft.flush(float %r)\n"
+    "  ret float %z\n"
+    "}\n"
+    "; No root of a normal number, nor its reciprocal, is subnormal.\n"
+    "define linkonce_odr float @aw.rsqrt.ftz.f32(float %x) {\n"
+    "  %y = call float @aw.soft.flush(float %x)\n"
+    "  %r = call float @aw.rsqrt.f32(float %y)\n"
+    "  ret float %r\n"
+    "}\n"
+    "define linkonce_odr float @aw.sqrt.ftz.f32(float %x) {\n"
+    "  %y = call float @aw.soft.flush(float %x)\n"
+    "  %r = call float @llvm.sqrt.f32(float %y)\n"
     "  ret float %r\n"
     "}\n"
     "define linkonce_odr float @aw.div.f32(float %x, float %y) {\n"
@@ -280,6 +341,7 @@ static const char prelude[] =
     "declare double @llvm.fma.f64(double, double, double)\n"
     "declare float @llvm.fabs.f32(float)\n"
     "declare double @llvm.fabs.f64(double)\n"
+    "declare float @llvm.floor.f32(float)\n"
     "declare float @llvm.sqrt.f32(float)\n"
     "declare double @llvm.sqrt.f64(double)\n"
     "declare float @llvm.copysign.f32(float, float)\n"
@@ -367,6 +429,7 @@ static LLVMValueRef vector_to_int(LLVMBuilderRef b, LLVMValueRef x, LLVMTypeRef 
     LLVMValueRef r = NULL;
     for (unsigned i = 0; i < n; i++) {
         LLVMValueRef e = LLVMBuildExtractElement(b, x, LLVMConstInt(LLVMInt32TypeInContext(c), i, 0), "");
+        e = LLVMBuildFreeze(b, e, ""); /* one element may be poison, but not the others for it */
         if (elem != piece)
             e = LLVMBuildBitCast(b, e, piece, "");
         e = LLVMBuildZExt(b, e, whole, "");
@@ -398,6 +461,18 @@ static bool plain_vector(LLVMTypeRef t)
     return LLVMGetTypeKind(t) == LLVMVectorTypeKind && LLVMGetTypeKind(LLVMGetElementType(t)) != LLVMPointerTypeKind;
 }
 
+/* As many elements on both sides. */
+static LLVMValueRef each_bitcast(LLVMBuilderRef b, LLVMValueRef x, LLVMTypeRef to)
+{
+    LLVMValueRef r = LLVMGetPoison(to);
+    for (unsigned i = 0; i < LLVMGetVectorSize(to); i++) {
+        LLVMValueRef at = LLVMConstInt(LLVMInt32TypeInContext(LLVMGetTypeContext(to)), i, 0);
+        LLVMValueRef e = LLVMBuildBitCast(b, LLVMBuildExtractElement(b, x, at, ""), LLVMGetElementType(to), "");
+        r = LLVMBuildInsertElement(b, r, e, at, "");
+    }
+    return r;
+}
+
 static void expand_bitcast(LLVMBuilderRef b, LLVMTargetDataRef layout, LLVMValueRef inst)
 {
     LLVMValueRef x = LLVMGetOperand(inst, 0);
@@ -405,6 +480,11 @@ static void expand_bitcast(LLVMBuilderRef b, LLVMTargetDataRef layout, LLVMValue
     if (!plain_vector(from) && !plain_vector(to))
         return;
     LLVMPositionBuilderBefore(b, inst);
+    if (plain_vector(from) && plain_vector(to) && LLVMGetVectorSize(from) == LLVMGetVectorSize(to)) {
+        LLVMReplaceAllUsesWith(inst, each_bitcast(b, x, to));
+        LLVMInstructionEraseFromParent(inst);
+        return;
+    }
     LLVMTypeRef whole = LLVMIntTypeInContext(LLVMGetTypeContext(from), (unsigned)LLVMSizeOfTypeInBits(layout, from));
     LLVMValueRef i = plain_vector(from) ? vector_to_int(b, x, whole) : from == whole ? x : LLVMBuildBitCast(b, x, whole, "");
     LLVMValueRef r = plain_vector(to) ? int_to_vector(b, i, to) : to == whole ? i : LLVMBuildBitCast(b, i, to, "");
@@ -435,9 +515,24 @@ void ptx_host_split_vectors(LLVMModuleRef module)
     each(module, true);
 }
 
-int ptx_host_expand(LLVMModuleRef module, struct aw_buf *diags)
+/* Does the module use something of the prelude?  Most kernels do not, and reading it takes as long as all their scalar passes. */
+static bool prelude_wanted(LLVMModuleRef module)
 {
-    each(module, false);
+    for (LLVMValueRef f = LLVMGetFirstFunction(module); f; f = LLVMGetNextFunction(f)) {
+        size_t len;
+        char name[64];
+        if (!LLVMIsDeclaration(f) || !LLVMGetFirstUse(f))
+            continue;
+        const char *text = LLVMGetValueName2(f, &len);
+        int n = snprintf(name, sizeof name, " @%s(", text);
+        if (n > 0 && (size_t)n < sizeof name && strstr(prelude, name))
+            return true;
+    }
+    return false;
+}
+
+static int prelude_link(LLVMModuleRef module, struct aw_buf *diags)
+{
     LLVMContextRef c = LLVMGetModuleContext(module);
     LLVMMemoryBufferRef text = LLVMCreateMemoryBufferWithMemoryRange(prelude, sizeof prelude - 1, "host prelude", 1);
     LLVMModuleRef lib;
@@ -453,6 +548,16 @@ int ptx_host_expand(LLVMModuleRef module, struct aw_buf *diags)
         aw_buf_printf(diags, "error: internal: host prelude does not link\n");
         return AW_ERR_NOT_SUPPORTED;
     }
+    return AW_OK;
+}
+
+int ptx_host_expand(LLVMModuleRef module, struct aw_buf *diags)
+{
+    LLVMContextRef c = LLVMGetModuleContext(module);
+    each(module, false);
+    int status = prelude_wanted(module) ? prelude_link(module, diags) : AW_OK;
+    if (status != AW_OK)
+        return status;
     unsigned inl = LLVMGetEnumAttributeKindForName("alwaysinline", 12);
     for (LLVMValueRef f = LLVMGetFirstFunction(module); f; f = LLVMGetNextFunction(f))
         if (LLVMGetLinkage(f) == LLVMLinkOnceODRLinkage) {

@@ -24,6 +24,7 @@
 
 #include "base/vec.h"
 #include "lower/async.h"
+#include "target/host.h"
 #include "target/target.h"
 
 typedef LLVMValueRef V;
@@ -776,4 +777,25 @@ int ptx_amdgpu_waits(struct amdgpu *a)
         return status;
     status = ptx_target_inline_callers(a->b.module, barriers, 3, a->diags);
     return status == AW_OK ? meet(&m) : status;
+}
+
+int ptx_host_waits(LLVMModuleRef module, const char *kernel, struct aw_buf *diags)
+{
+    struct ptx_lower b = { .context = LLVMGetModuleContext(module), .module = module };
+    struct meeting m = { .b = &b, .kernel = LLVMGetNamedFunction(module, kernel), .diags = diags, .ok = true };
+    if (!m.kernel || LLVMIsDeclaration(m.kernel))
+        return AW_OK;
+    V barriers[] = { function_of(module, PTX_SIMT_BARRIER), function_of(module, PTX_SIMT_BARRIER_REDUCE),
+                     function_of(module, PTX_SIMT_BARRIER_ARRIVE) };
+    int status = watchers_inline(module, m.kernel, diags);
+    if (status != AW_OK || !may_wait(m.kernel))
+        return status;
+    status = ptx_target_inline_callers(module, barriers, 3, diags);
+    if (status != AW_OK)
+        return status;
+    ptx_types_make(&b);
+    b.builder = LLVMCreateBuilderInContext(b.context);
+    status = meet(&m);
+    LLVMDisposeBuilder(b.builder);
+    return status;
 }

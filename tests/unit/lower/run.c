@@ -5,6 +5,7 @@
 #include "base/status.h"
 #include "lower/lower.h"
 #include "module/module.h"
+#include "target/host.h"
 #include "target/target.h"
 
 #include <criterion/criterion.h>
@@ -27,6 +28,7 @@ static const struct ptx_target scalar = {
     .match = no_match,
     .triple = "x86_64-unknown-linux-gnu",
     .data_layout = "e-m:e-p270:32:32-p271:32:32-p272:64:64-i64:64-i128:128-f80:128-n8:16:32:64-S128-A5",
+    .features = PTX_TARGET_ROUND_KNOWN,
 };
 
 /* ---- Text */
@@ -264,7 +266,7 @@ static long row_run(const struct run_row *row, bool report)
     text_make(row, r.specs, r.n, &text);
     LLVMContextRef context = LLVMContextCreate();
     LLVMModuleRef module = lower(text.ptr, text.len, context, &messages);
-    if (!module || ptx_target_prepare(module, &messages) != AW_OK ||
+    if (!module || ptx_target_prepare(module, &messages) != AW_OK || ptx_host_round(module, &messages) != AW_OK ||
         ptx_passes_run(module, NULL, "function(instcombine<no-verify-fixpoint>,gvn)", &messages) != AW_OK) {
         if (report)
             cr_log_error("%s: not compiled: %s", row->ptx, messages.ptr ? messages.ptr : "");

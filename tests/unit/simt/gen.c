@@ -331,7 +331,7 @@ void gen_kernel(uint64_t seed, bool irreducible, struct aw_buf *ret)
     for (int i = 0; i < 8; i++)
         rnd(&g, 2);
     device_function(&g);
-    P(&g, "define void @k(ptr addrspace(4) byref([80 x i8]) align 16 %%ka) \"aw-kernel\" {\n");
+    P(&g, "define void @k(ptr addrspace(4) byref([80 x i8]) align 16 %%ka) \"aw-kernel\" \"aw-lanes\"=\"%d\" {\n", 8 << seed / 8 % 3);
     prologue(&g);
     P(&g, "  %%tx = call i32 @aw.tid.x()\n  %%ty = call i32 @aw.tid.y()\n  %%tz = call i32 @aw.tid.z()\n");
     P(&g, "  %%nx = call i32 @aw.ntid.x()\n  %%ny = call i32 @aw.ntid.y()\n  %%nz = call i32 @aw.ntid.z()\n");
