@@ -6,6 +6,8 @@
 
 #include <stddef.h>
 
+#include <anywarp/provider.h>
+
 struct aw_hip_api {
 #define AW_HIP(name, required, params) int(*name) params;
 #include "provider/hip/hip.def"

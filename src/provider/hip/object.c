@@ -1,0 +1,285 @@
+/* Code objects, their kernels, and launching them. */
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <elf.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <anywarp/env.h>
+
+#include "provider/hip/internal.h"
+
+#define HIP_LAUNCH_BUFFER ((void *)1)
+#define HIP_LAUNCH_SIZE ((void *)2)
+#define HIP_LAUNCH_END ((void *)3)
+
+struct aw_hip_object {
+    void *module;
+    void *image;                /* HIP may go on reading it for as long as the module lives */
+    int dev;
+    uint32_t uses;
+    pthread_mutex_t lock;
+    struct aw_hip_function *functions;
+};
+
+/* ---- What the file says.  It comes from the cache on disk: nothing in it is trusted. */
+
+struct file {
+    const unsigned char *bytes;
+    size_t size;
+};
+
+static bool file_part(const struct file *f, uint64_t offset, uint64_t size, void *ret)
+{
+    if (offset > f->size || size > f->size - offset)
+        return false;
+    memcpy(ret, f->bytes + offset, size);
+    return true;
+}
+
+static bool name_is(const struct file *f, const Elf64_Shdr *strings, uint32_t at, const char *name)
+{
+    size_t len = strlen(name) + 1;
+    uint64_t offset = strings->sh_offset + at;
+    return at < strings->sh_size && len <= strings->sh_size - at && offset <= f->size && len <= f->size - offset &&
+           memcmp(f->bytes + offset, name, len) == 0;
+}
+
+/* The marks that the compiler leaves in a dynamic symbol table. */
+static uint32_t table_uses(const struct file *f, const Elf64_Shdr *table, const Elf64_Shdr *strings)
+{
+    uint32_t uses = 0;
+    for (uint64_t at = 0; table->sh_size - at >= sizeof(Elf64_Sym) && at < table->sh_size; at += sizeof(Elf64_Sym)) {
+        Elf64_Sym symbol;
+        if (!file_part(f, table->sh_offset + at, sizeof symbol, &symbol))
+            break;
+        uses |= name_is(f, strings, symbol.st_name, AW_ENV_SYMBOL) ? AW_HIP_USES_ENV : 0;
+        uses |= name_is(f, strings, symbol.st_name, AW_ENV_HEAP_SYMBOL) ? AW_HIP_USES_HEAP : 0;
+    }
+    return uses;
+}
+
+/* enum aw_hip_uses of the object's kernel; false when the file is no complete ELF64. */
+static bool file_uses(const struct file *f, uint32_t *ret_uses)
+{
+    Elf64_Ehdr head;
+    Elf64_Shdr table, strings;
+    *ret_uses = 0;
+    if (!file_part(f, 0, sizeof head, &head) || memcmp(head.e_ident, ELFMAG, SELFMAG) != 0 ||
+        head.e_ident[EI_CLASS] != ELFCLASS64 || (head.e_shnum && head.e_shentsize != sizeof table))
+        return false;
+    for (unsigned i = 0; i < head.e_shnum; i++) {
+        if (!file_part(f, head.e_shoff + (uint64_t)i * sizeof table, sizeof table, &table))
+            return false;
+        if (table.sh_type != SHT_DYNSYM || table.sh_link >= head.e_shnum ||
+            !file_part(f, head.e_shoff + (uint64_t)table.sh_link * sizeof strings, sizeof strings, &strings))
+            continue;
+        *ret_uses |= table_uses(f, &table, &strings);
+    }
+    return true;
+}
+
+/* ---- Objects */
+
+int aw_hip_object_load(int dev, const void *bytes, size_t size, struct aw_object **ret_object)
+{
+    uint32_t uses;
+    if (!bytes || !file_uses(&(struct file){ bytes, size }, &uses))
+        return AW_ERR_INVALID_IMAGE;
+    USE(dev);
+    struct aw_hip_object *o = calloc(1, sizeof *o);
+    if (!o)
+        return AW_ERR_OUT_OF_MEMORY;
+    o->image = malloc(size);
+    int status = o->image ? AW_OK : AW_ERR_OUT_OF_MEMORY;
+    if (status == AW_OK) {
+        memcpy(o->image, bytes, size);
+        status = aw_hip_result(dev, aw_hip.api.hipModuleLoadData(&o->module, o->image));
+        if (status == AW_ERR_SHARED_INIT) /* what HIP says of code for another card */
+            status = AW_ERR_NO_BINARY;
+    }
+    if (status != AW_OK) {
+        free(o->image);
+        free(o);
+        return status;
+    }
+    o->dev = dev;
+    o->uses = uses;
+    pthread_mutex_init(&o->lock, NULL);
+    *ret_object = (struct aw_object *)(void *)o;
+    return AW_OK;
+}
+
+/* HIP waits for the device when it unloads.  Code of a stuck device stays where it is. */
+int aw_hip_object_unload(struct aw_object *object)
+{
+    struct aw_hip_object *o = (struct aw_hip_object *)(void *)object;
+    if (!o)
+        return AW_ERR_INVALID_HANDLE;
+    USE(o->dev);
+    (void)aw_hip_device_settle(o->dev);
+    if (aw_hip_dead(o->dev))
+        return aw_hip_fault_of(o->dev);
+    int status = aw_hip_result(o->dev, aw_hip.api.hipModuleUnload(o->module));
+    while (o->functions) {
+        struct aw_hip_function *f = o->functions;
+        o->functions = f->next;
+        free(f);
+    }
+    pthread_mutex_destroy(&o->lock);
+    free(o->image);
+    free(o);
+    return status;
+}
+
+int aw_hip_object_function(struct aw_object *object, const char *name, struct aw_function **ret_function)
+{
+    struct aw_hip_object *o = (struct aw_hip_object *)(void *)object;
+    if (!o)
+        return AW_ERR_INVALID_HANDLE;
+    if (!name)
+        return AW_ERR_INVALID_VALUE;
+    USE(o->dev);
+    struct aw_hip_function *f = calloc(1, sizeof *f);
+    if (!f || !(f->name = aw_hip_intern(name))) {
+        free(f);
+        return AW_ERR_OUT_OF_MEMORY;
+    }
+    int status = aw_hip_result(o->dev, aw_hip.api.hipModuleGetFunction(&f->handle, o->module, name));
+    if (status != AW_OK) {
+        free(f);
+        return status;
+    }
+    f->dev = o->dev;
+    f->uses = o->uses;
+    pthread_mutex_lock(&o->lock);
+    f->next = o->functions;
+    o->functions = f;
+    pthread_mutex_unlock(&o->lock);
+    *ret_function = (struct aw_function *)(void *)f;
+    return AW_OK;
+}
+
+/* ---- Kernels' properties */
+
+int aw_hip_function_attr(struct aw_function *function, enum aw_function_attr attr, int *ret_value)
+{
+    /* HIP's first five are numbered as ours. */
+    struct aw_hip_function *f = (struct aw_hip_function *)(void *)function;
+    int value = 0;
+    if (!f)
+        return AW_ERR_INVALID_DEVFUNC;
+    if ((unsigned)attr >= AW_FN_COUNT_)
+        return AW_ERR_INVALID_VALUE;
+    USE(f->dev);
+    int status = aw_hip_result(f->dev, aw_hip.api.hipFuncGetAttribute(&value, (int)attr, f->handle));
+    if (status == AW_OK)
+        *ret_value = value;
+    return status;
+}
+
+int aw_hip_occupancy(struct aw_function *function, int block_threads, size_t dynamic_shared, int *ret_blocks)
+{
+    struct aw_hip_function *f = (struct aw_hip_function *)(void *)function;
+    int blocks = 0;
+    if (!f)
+        return AW_ERR_INVALID_DEVFUNC;
+    if (block_threads <= 0)
+        return AW_ERR_INVALID_VALUE;
+    USE(f->dev);
+    int status = aw_hip_result(f->dev, aw_hip.api.hipModuleOccupancyMaxActiveBlocksPerMultiprocessor(
+                                           &blocks, f->handle, block_threads, dynamic_shared));
+    if (status == AW_OK)
+        *ret_blocks = blocks;
+    return status;
+}
+
+/* AMD's runtime needs no permission for large dynamic shared memory; only the hardware's limit holds. */
+int aw_hip_function_set_shared(struct aw_function *function, size_t dynamic_shared)
+{
+    struct aw_hip_function *f = (struct aw_hip_function *)(void *)function;
+    int limit = 0, own = 0;
+    if (!f)
+        return AW_ERR_INVALID_DEVFUNC;
+    int status = aw_hip_device_attr(f->dev, AW_DEV_SHARED_PER_BLOCK, &limit);
+    if (status == AW_OK)
+        status = aw_hip_function_attr(function, AW_FN_SHARED_BYTES, &own);
+    if (status != AW_OK)
+        return status;
+    return own <= limit && dynamic_shared <= (size_t)(limit - own) ? AW_OK : AW_ERR_INVALID_VALUE;
+}
+
+/* ---- Launching */
+
+/* All that a cooperative launch adds is that every block is resident.  HIP before 6 has no such call for functions of modules: there
+ * it is checked here that they fit, and what fits is all started, because kernels of other streams end by themselves. */
+static int cooperative_check(struct aw_hip_function *f, const struct aw_launch *l)
+{
+    int per_sm = 0, sms = 0;
+    uint64_t threads = (uint64_t)l->block[0] * l->block[1] * l->block[2];
+    if (threads == 0 || threads > INT32_MAX)
+        return AW_ERR_INVALID_CONFIG;
+    int status = aw_hip_occupancy((struct aw_function *)(void *)f, (int)threads, l->shared_bytes, &per_sm);
+    if (status == AW_OK)
+        status = aw_hip_device_attr(f->dev, AW_DEV_MULTIPROCESSORS, &sms);
+    if (status != AW_OK)
+        return status;
+    unsigned __int128 blocks = (unsigned __int128)l->grid[0] * l->grid[1] * l->grid[2];
+    return blocks > (uint64_t)per_sm * (uint64_t)sms ? AW_ERR_COOPERATIVE_TOO_LARGE : AW_OK;
+}
+
+static int launch_native(struct aw_hip_function *f, const struct aw_launch *l, void *kernarg, void *stream)
+{
+    if (l->cooperative && aw_hip.api.hipModuleLaunchCooperativeKernel) {
+        /* It takes parameters one by one; ours have one, the packed buffer by value. */
+        void *params[] = { kernarg };
+        return aw_hip.api.hipModuleLaunchCooperativeKernel(f->handle, l->grid[0], l->grid[1], l->grid[2], l->block[0],
+                                                           l->block[1], l->block[2], l->shared_bytes, stream, params);
+    }
+    size_t size = l->kernarg_size;
+    void *extra[] = { HIP_LAUNCH_BUFFER, kernarg, HIP_LAUNCH_SIZE, &size, HIP_LAUNCH_END };
+    return aw_hip.api.hipModuleLaunchKernel(f->handle, l->grid[0], l->grid[1], l->grid[2], l->block[0], l->block[1],
+                                            l->block[2], l->shared_bytes, stream, NULL, extra);
+}
+
+/* A kernel with an environment: its address is the last of the arguments. */
+static int launch_with_env(struct aw_hip_function *f, const struct aw_launch *l, struct aw_hip_stream *s)
+{
+    uint64_t env;
+    if (l->kernarg_size < sizeof env)
+        return AW_ERR_INVALID_VALUE;
+    char *kernarg = malloc(l->kernarg_size);
+    if (!kernarg)
+        return AW_ERR_OUT_OF_MEMORY;
+    memcpy(kernarg, l->kernarg, l->kernarg_size);
+    int status = aw_hip_env_begin(s, f, &env);
+    if (status == AW_OK) {
+        env |= l->cooperative ? AW_ENV_COOPERATIVE : 0;
+        memcpy(kernarg + l->kernarg_size - sizeof env, &env, sizeof env);
+        status = aw_hip_result(f->dev, launch_native(f, l, kernarg, s->handle));
+        aw_hip_env_done(s);
+    }
+    free(kernarg);
+    return status;
+}
+
+int aw_hip_launch(int dev, struct aw_function *function, const struct aw_launch *l, struct aw_stream *stream)
+{
+    struct aw_hip_function *f = (struct aw_hip_function *)(void *)function;
+    if (!f || !l)
+        return AW_ERR_INVALID_VALUE;
+    if (f->dev != dev)
+        return AW_ERR_INVALID_DEVFUNC;
+    USE(dev);
+    struct aw_hip_stream *s = aw_hip_stream_of(dev, stream);
+    if (l->cooperative) {
+        int status = cooperative_check(f, l);
+        if (status != AW_OK)
+            return status;
+    }
+    uint32_t n = atomic_load_explicit(&s->n_names, memory_order_relaxed);
+    atomic_store_explicit(&s->names[n % AW_HIP_LAUNCHES], f->name, memory_order_relaxed);
+    atomic_fetch_add_explicit(&s->n_names, 1, memory_order_release);
+    if (f->uses)
+        return launch_with_env(f, l, s);
+    return aw_hip_result(dev, launch_native(f, l, (void *)(uintptr_t)l->kernarg, s->handle));
+}
