@@ -96,8 +96,7 @@ CUresult awcu_cuFuncIsLoaded(CUfunctionLoadingState *state, CUfunction function)
         return cu_result(status);
     if (!state)
         return CUDA_ERROR_INVALID_VALUE;
-    const struct aw_code *code = __atomic_load_n(&func->code, __ATOMIC_ACQUIRE);
-    *state = code && code->status == AW_OK ? CU_FUNCTION_LOADING_STATE_LOADED : CU_FUNCTION_LOADING_STATE_UNLOADED;
+    *state = __atomic_load_n(&func->code, __ATOMIC_ACQUIRE) ? CU_FUNCTION_LOADING_STATE_LOADED : CU_FUNCTION_LOADING_STATE_UNLOADED;
     return CUDA_SUCCESS;
 }
 
@@ -106,7 +105,7 @@ CUresult awcu_cuFuncLoad(CUfunction function)
     struct aw_func *func;
     const struct aw_code *code;
     enum aw_status status = cu_function(function, &func);
-    return cu_result(status ? status : aw_func_code(func, &code));
+    return cu_result(status ? status : aw_func_code_any(func, &code));
 }
 
 /* ---- Launching. */
@@ -238,6 +237,17 @@ CUresult awcu_cuOccupancyAvailableDynamicSMemPerBlock(size_t *dynamicSmemSize, C
 }
 
 /* Without clusters of several blocks every block is a cluster. */
+CUresult awcu_cuOccupancyMaxPotentialClusterSize(int *size, CUfunction func, const CUlaunchConfig *config)
+{
+    int clusters;
+    if (!size)
+        return CUDA_ERROR_INVALID_VALUE;
+    CUresult result = awcu_cuOccupancyMaxActiveClusters(&clusters, func, config);
+    if (result == CUDA_SUCCESS)
+        *size = 1;
+    return result;
+}
+
 CUresult awcu_cuOccupancyMaxActiveClusters(int *numClusters, CUfunction func, const CUlaunchConfig *config)
 {
     struct aw_func *found;

@@ -450,11 +450,30 @@ typedef enum CUgraphNodeType {
     CU_GRAPH_NODE_TYPE_CONDITIONAL = 13, CU_GRAPH_NODE_TYPE_MEMCPY_BATCH = 14, CU_GRAPH_NODE_TYPE_RESERVED_16 = 16,
     CU_GRAPH_NODE_TYPE_EXTERNAL_ENGINE = 17, CU_GRAPH_NODE_TYPE_FABRIC_CPY_BATCH = 18,
 } CUgraphNodeType;
+typedef enum CUgraphInstantiateResult {
+    CUDA_GRAPH_INSTANTIATE_SUCCESS = 0, CUDA_GRAPH_INSTANTIATE_ERROR = 1, CUDA_GRAPH_INSTANTIATE_INVALID_STRUCTURE = 2,
+    CUDA_GRAPH_INSTANTIATE_NODE_OPERATION_NOT_SUPPORTED = 3, CUDA_GRAPH_INSTANTIATE_MULTIPLE_CTXS_NOT_SUPPORTED = 4,
+    CUDA_GRAPH_INSTANTIATE_CONDITIONAL_HANDLE_UNUSED = 5,
+} CUgraphInstantiateResult;
+typedef enum CUgraphInstantiate_flags {
+    CUDA_GRAPH_INSTANTIATE_FLAG_AUTO_FREE_ON_LAUNCH = 1, CUDA_GRAPH_INSTANTIATE_FLAG_UPLOAD = 2,
+    CUDA_GRAPH_INSTANTIATE_FLAG_DEVICE_LAUNCH = 4, CUDA_GRAPH_INSTANTIATE_FLAG_USE_NODE_PRIORITY = 8,
+} CUgraphInstantiate_flags;
+typedef enum CUgraphExecUpdateResult {
+    CU_GRAPH_EXEC_UPDATE_SUCCESS = 0, CU_GRAPH_EXEC_UPDATE_ERROR = 1, CU_GRAPH_EXEC_UPDATE_ERROR_TOPOLOGY_CHANGED = 2,
+    CU_GRAPH_EXEC_UPDATE_ERROR_NODE_TYPE_CHANGED = 3, CU_GRAPH_EXEC_UPDATE_ERROR_FUNCTION_CHANGED = 4,
+    CU_GRAPH_EXEC_UPDATE_ERROR_PARAMETERS_CHANGED = 5, CU_GRAPH_EXEC_UPDATE_ERROR_NOT_SUPPORTED = 6,
+    CU_GRAPH_EXEC_UPDATE_ERROR_UNSUPPORTED_FUNCTION_CHANGE = 7, CU_GRAPH_EXEC_UPDATE_ERROR_ATTRIBUTES_CHANGED = 8,
+} CUgraphExecUpdateResult;
+typedef enum CUstreamUpdateCaptureDependencies_flags {
+    CU_STREAM_ADD_CAPTURE_DEPENDENCIES = 0, CU_STREAM_SET_CAPTURE_DEPENDENCIES = 1,
+} CUstreamUpdateCaptureDependencies_flags;
+enum { CU_USER_OBJECT_NO_DESTRUCTOR_SYNC = 1, CU_GRAPH_USER_OBJECT_MOVE = 1 };
 
 /* Enumerations that only stubs take, and sets of flags. */
 typedef int CUGLDeviceList; typedef int CUatomicOperation; typedef int CUcoredumpSettings;
 typedef int CUdevResourceType; typedef int CUflushGPUDirectRDMAWritesScope;
-typedef int CUflushGPUDirectRDMAWritesTarget; typedef int CUgraphExecUpdateResult; typedef int CUkernelNodeAttrID;
+typedef int CUflushGPUDirectRDMAWritesTarget; typedef int CUkernelNodeAttrID;
 typedef int CUlogicalEndpointIpcHandleType; typedef int CUmemRangeHandleType;
 typedef int CUmulticastGranularity_flags; typedef int CUoutput_mode; typedef int CUprocessState;
 typedef int CUstreamAttrID; typedef int CUtensorMapAllocClass; typedef int CUtensorMapDataType;
@@ -571,6 +590,10 @@ typedef struct CUDA_ARRAY3D_DESCRIPTOR_v1 {
     unsigned int NumChannels, Flags;
 } CUDA_ARRAY3D_DESCRIPTOR_v1;
 
+typedef struct CUDA_ARRAY_MEMORY_REQUIREMENTS {
+    size_t size, alignment;
+    unsigned int reserved[4];
+} CUDA_ARRAY_MEMORY_REQUIREMENTS;
 typedef struct CUDA_MEMCPY2D {
     size_t srcXInBytes, srcY;
     CUmemorytype srcMemoryType;
@@ -654,6 +677,47 @@ typedef struct CUDA_MEMCPY3D_v1 {
     unsigned int WidthInBytes, Height, Depth;
 } CUDA_MEMCPY3D_v1;
 
+/* ---- Textures and surfaces. */
+typedef int CUresourceViewFormat;
+typedef struct CUDA_RESOURCE_DESC {
+    CUresourcetype resType;
+    union {
+        struct {
+            CUarray hArray;
+        } array;
+        struct {
+            CUmipmappedArray hMipmappedArray;
+        } mipmap;
+        struct {
+            CUdeviceptr devPtr;
+            CUarray_format format;
+            unsigned int numChannels;
+            size_t sizeInBytes;
+        } linear;
+        struct {
+            CUdeviceptr devPtr;
+            CUarray_format format;
+            unsigned int numChannels;
+            size_t width, height, pitchInBytes;
+        } pitch2D;
+        int reserved[32];
+    } res;
+    unsigned int flags;
+} CUDA_RESOURCE_DESC;
+typedef struct CUDA_TEXTURE_DESC {
+    CUaddress_mode addressMode[3];
+    CUfilter_mode filterMode;
+    unsigned int flags, maxAnisotropy;
+    CUfilter_mode mipmapFilterMode;
+    float mipmapLevelBias, minMipmapLevelClamp, maxMipmapLevelClamp, borderColor[4];
+    int reserved[12];
+} CUDA_TEXTURE_DESC;
+typedef struct CUDA_RESOURCE_VIEW_DESC {
+    CUresourceViewFormat format;
+    size_t width, height, depth;
+    unsigned int firstMipmapLevel, lastMipmapLevel, firstLayer, lastLayer, reserved[16];
+} CUDA_RESOURCE_VIEW_DESC;
+
 /* ---- Launching. */
 typedef union CUlaunchAttributeValue {
     char pad[64];
@@ -721,6 +785,48 @@ typedef struct CUDA_HOST_NODE_PARAMS {
     CUhostFn fn;
     void *userData;
 } CUDA_HOST_NODE_PARAMS;
+typedef struct CUDA_MEM_ALLOC_NODE_PARAMS {
+    CUmemPoolProps poolProps;
+    const CUmemAccessDesc *accessDescs;
+    size_t accessDescCount, bytesize;
+    CUdeviceptr dptr; /* output */
+} CUDA_MEM_ALLOC_NODE_PARAMS;
+typedef struct CUgraphNodeParams {
+    CUgraphNodeType type;
+    int reserved0[3];
+    union {
+        long long reserved1[29];
+        CUDA_KERNEL_NODE_PARAMS kernel;
+        struct {
+            int flags, reserved;
+            CUcontext copyCtx;
+            CUDA_MEMCPY3D copyParams;
+        } memcpy;
+        struct {
+            CUDA_MEMSET_NODE_PARAMS set;
+            CUcontext ctx;
+        } memset;
+        CUDA_HOST_NODE_PARAMS host;
+        struct {
+            CUgraph graph; /* also an output: the node's own */
+            int ownership; /* 0: cloned, 1: moved */
+        } graph;
+        CUevent eventWait, eventRecord;
+        CUDA_MEM_ALLOC_NODE_PARAMS alloc;
+        CUdeviceptr free;
+    };
+    long long reserved2;
+} CUgraphNodeParams;
+typedef struct CUDA_GRAPH_INSTANTIATE_PARAMS {
+    cuuint64_t flags;
+    CUstream hUploadStream;
+    CUgraphNode hErrNode_out;
+    CUgraphInstantiateResult result_out;
+} CUDA_GRAPH_INSTANTIATE_PARAMS;
+typedef struct CUgraphExecUpdateResultInfo {
+    CUgraphExecUpdateResult result;
+    CUgraphNode errorNode, errorFromNode;
+} CUgraphExecUpdateResultInfo;
 typedef union CUstreamBatchMemOpParams {
     CUstreamBatchMemOpType operation;
     struct {
@@ -738,7 +844,6 @@ typedef union CUstreamBatchMemOpParams {
 } CUstreamBatchMemOpParams;
 
 /* ---- Opaque: only stubs take them. */
-typedef struct CUDA_ARRAY_MEMORY_REQUIREMENTS CUDA_ARRAY_MEMORY_REQUIREMENTS;
 typedef struct CUDA_ARRAY_SPARSE_PROPERTIES CUDA_ARRAY_SPARSE_PROPERTIES;
 typedef struct CUDA_BATCH_MEM_OP_NODE_PARAMS CUDA_BATCH_MEM_OP_NODE_PARAMS;
 typedef struct CUDA_EXTERNAL_MEMORY_BUFFER_DESC CUDA_EXTERNAL_MEMORY_BUFFER_DESC;
@@ -750,19 +855,14 @@ typedef struct CUDA_EXTERNAL_SEMAPHORE_WAIT_PARAMS CUDA_EXTERNAL_SEMAPHORE_WAIT_
 typedef struct CUDA_EXT_SEM_SIGNAL_NODE_PARAMS CUDA_EXT_SEM_SIGNAL_NODE_PARAMS;
 typedef struct CUDA_EXT_SEM_WAIT_NODE_PARAMS CUDA_EXT_SEM_WAIT_NODE_PARAMS;
 typedef struct CUDA_FABRIC_COPY_BATCH_OP CUDA_FABRIC_COPY_BATCH_OP;
-typedef struct CUDA_GRAPH_INSTANTIATE_PARAMS CUDA_GRAPH_INSTANTIATE_PARAMS;
 typedef struct CUDA_MEMCPY3D_BATCH_OP CUDA_MEMCPY3D_BATCH_OP;
-typedef struct CUDA_MEM_ALLOC_NODE_PARAMS CUDA_MEM_ALLOC_NODE_PARAMS;
-typedef struct CUDA_RESOURCE_DESC CUDA_RESOURCE_DESC; typedef struct CUDA_RESOURCE_VIEW_DESC CUDA_RESOURCE_VIEW_DESC;
-typedef struct CUDA_TEXTURE_DESC CUDA_TEXTURE_DESC;
 typedef struct CU_DEV_SM_RESOURCE_GROUP_PARAMS CU_DEV_SM_RESOURCE_GROUP_PARAMS;
 typedef struct CUarrayMapInfo CUarrayMapInfo; typedef struct CUcheckpointCheckpointArgs CUcheckpointCheckpointArgs;
 typedef struct CUcheckpointLockArgs CUcheckpointLockArgs;
 typedef struct CUcheckpointRestoreArgs CUcheckpointRestoreArgs;
 typedef struct CUcheckpointUnlockArgs CUcheckpointUnlockArgs; typedef struct CUcliqueInfo CUcliqueInfo;
 typedef struct CUdevResource CUdevResource;
-typedef struct CUgraphExecUpdateResultInfo CUgraphExecUpdateResultInfo;
-typedef struct CUgraphNodeParams CUgraphNodeParams; typedef struct CUlogicalEndpointProp CUlogicalEndpointProp;
+typedef struct CUlogicalEndpointProp CUlogicalEndpointProp;
 typedef struct CUmemDecompressParams CUmemDecompressParams;
 typedef struct CUmulticastObjectProp CUmulticastObjectProp;
 typedef struct CUstreamCigCaptureParams CUstreamCigCaptureParams; typedef struct CUtensorMap CUtensorMap;

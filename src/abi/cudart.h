@@ -30,4 +30,16 @@ enum aw_status aw_rt_kernel(const void *func, struct aw_kernel **ret_kernel);
 /* Its function in `ctx`; also takes a cudaFunction_t. */
 enum aw_status aw_rt_func(struct aw_ctx *ctx, const void *func, struct aw_func **ret_func);
 
+/* The address `offset` bytes into a symbol, when `size` bytes from there lie inside it. */
+cudaError_t aw_rt_symbol_at(const void *symbol, size_t offset, size_t size, void **ret_pointer);
+
+/* The body of a function that is the driver's under another name: calls that once the thread has a context.  Error numbers and structures
+ * are the same. */
+#define AW_RT_AS_DRIVER(call)                                                       \
+    do {                                                                            \
+        struct aw_ctx *ctx_;                                                        \
+        enum aw_status status_ = aw_rt_ctx(&ctx_);                                  \
+        return status_ ? aw_rt_error(status_) : (cudaError_t)(call);                \
+    } while (0)
+
 #endif

@@ -48,6 +48,14 @@ typedef CUlaunchAttribute cudaLaunchAttribute;
 typedef CUmemAllocationType cudaMemAllocationType;
 typedef CUmemAllocationHandleType cudaMemAllocationHandleType;
 typedef CUmemAccess_flags cudaMemAccessFlags;
+typedef CUgraphNodeType cudaGraphNodeType;
+typedef CUgraphExecUpdateResult cudaGraphExecUpdateResult;
+typedef CUgraphExecUpdateResultInfo cudaGraphExecUpdateResultInfo;
+typedef CUDA_GRAPH_INSTANTIATE_PARAMS cudaGraphInstantiateParams;
+typedef CUDA_KERNEL_NODE_PARAMS_v1 cudaKernelNodeParams; /* its function is what the runtime API takes for one */
+typedef CUDA_MEMSET_NODE_PARAMS cudaMemsetParams;
+typedef CUDA_HOST_NODE_PARAMS cudaHostNodeParams;
+typedef CUDA_MEM_ALLOC_NODE_PARAMS cudaMemAllocNodeParams;
 
 /* ---- Enumerations. */
 typedef enum cudaError {
@@ -183,8 +191,7 @@ typedef enum cudaChannelFormatKind {
 /* Enumerations that only stubs take, or whose numbers are the driver's (cudaDeviceAttr is CUdevice_attribute). */
 typedef int cudaAtomicOperation; typedef int cudaDevResourceType; typedef int cudaDeviceAttr;
 typedef int cudaFlushGPUDirectRDMAWritesScope; typedef int cudaFlushGPUDirectRDMAWritesTarget;
-typedef int cudaGLDeviceList; typedef int cudaGraphExecUpdateResult; typedef int cudaGraphMemAttributeType;
-typedef int cudaGraphNodeType;
+typedef int cudaGLDeviceList; typedef int cudaGraphMemAttributeType;
 
 /* Flags that CUDA has as macros. */
 enum {
@@ -250,6 +257,97 @@ typedef struct cudaMemcpy3DPeerParms {
     int dstDevice;
     cudaExtent extent;
 } cudaMemcpy3DPeerParms;
+typedef struct cudaArrayMemoryRequirements {
+    size_t size, alignment;
+    unsigned int reserved[4];
+} cudaArrayMemoryRequirements;
+
+/* ---- Textures and surfaces. */
+typedef enum cudaResourceType {
+    cudaResourceTypeArray = 0, cudaResourceTypeMipmappedArray = 1, cudaResourceTypeLinear = 2, cudaResourceTypePitch2D = 3,
+} cudaResourceType;
+typedef enum cudaTextureAddressMode {
+    cudaAddressModeWrap = 0, cudaAddressModeClamp = 1, cudaAddressModeMirror = 2, cudaAddressModeBorder = 3,
+} cudaTextureAddressMode;
+typedef enum cudaTextureFilterMode {
+    cudaFilterModePoint = 0, cudaFilterModeLinear = 1,
+} cudaTextureFilterMode;
+typedef enum cudaTextureReadMode {
+    cudaReadModeElementType = 0, cudaReadModeNormalizedFloat = 1,
+} cudaTextureReadMode;
+typedef int cudaResourceViewFormat;
+typedef struct cudaResourceDesc { /* 13's is longer: the union has room for more, and flags follow */
+    cudaResourceType resType;
+    union {
+        struct {
+            cudaArray_t array;
+        } array;
+        struct {
+            cudaMipmappedArray_t mipmap;
+        } mipmap;
+        struct {
+            void *devPtr;
+            cudaChannelFormatDesc desc;
+            size_t sizeInBytes;
+        } linear;
+        struct {
+            void *devPtr;
+            cudaChannelFormatDesc desc;
+            size_t width, height, pitchInBytes;
+        } pitch2D;
+    } res;
+} cudaResourceDesc;
+typedef struct cudaResourceDesc_v13 {
+    uint64_t words[18];
+} cudaResourceDesc_v13;
+typedef struct cudaTextureDesc {
+    cudaTextureAddressMode addressMode[3];
+    cudaTextureFilterMode filterMode;
+    cudaTextureReadMode readMode;
+    int sRGB;
+    float borderColor[4];
+    int normalizedCoords;
+    unsigned int maxAnisotropy;
+    cudaTextureFilterMode mipmapFilterMode;
+    float mipmapLevelBias, minMipmapLevelClamp, maxMipmapLevelClamp;
+    int disableTrilinearOptimization, seamlessCubemap;
+} cudaTextureDesc, cudaTextureDesc_v2;
+typedef struct cudaTextureDesc_v11 { /* without seamlessCubemap */
+    int words[17];
+} cudaTextureDesc_v11;
+typedef struct cudaResourceViewDesc { /* 13 has 16 reserved words behind it */
+    cudaResourceViewFormat format;
+    size_t width, height, depth;
+    unsigned int firstMipmapLevel, lastMipmapLevel, firstLayer, lastLayer;
+} cudaResourceViewDesc;
+typedef struct textureReference { /* CUDA 11: a variable of the program */
+    int normalized;
+    cudaTextureFilterMode filterMode;
+    cudaTextureAddressMode addressMode[3];
+    cudaChannelFormatDesc channelDesc;
+    int sRGB;
+    unsigned int maxAnisotropy;
+    cudaTextureFilterMode mipmapFilterMode;
+    float mipmapLevelBias, minMipmapLevelClamp, maxMipmapLevelClamp;
+    int disableTrilinearOptimization;
+    int reserved[14];
+} textureReference;
+typedef struct surfaceReference {
+    cudaChannelFormatDesc channelDesc;
+} surfaceReference;
+typedef struct cudaGraphNodeParams { /* CUgraphNodeParams, but for kernels and copies */
+    cudaGraphNodeType type;
+    int reserved0[3];
+    union {
+        long long reserved1[29];
+        cudaKernelNodeParams kernel;
+        struct {
+            int flags, reserved[3];
+            cudaMemcpy3DParms copyParams;
+        } memcpy;
+    };
+    long long reserved2;
+} cudaGraphNodeParams;
 typedef struct cudaLaunchConfig_t {
     dim3 gridDim, blockDim;
     size_t dynamicSmemBytes;
@@ -328,7 +426,6 @@ typedef struct cudaDeviceProp_v11 cudaDeviceProp_v11; /* written through cudaDev
 enum { AW_DEVICE_PROP_V11_SIZE = 728 };
 
 /* ---- Opaque: only stubs take them. */
-typedef struct cudaArrayMemoryRequirements cudaArrayMemoryRequirements;
 typedef struct cudaArraySparseProperties cudaArraySparseProperties; typedef struct cudaDevResource cudaDevResource;
 typedef struct cudaDevSmResourceGroupParams cudaDevSmResourceGroupParams;
 typedef struct cudaExternalMemoryBufferDesc cudaExternalMemoryBufferDesc;
@@ -341,15 +438,7 @@ typedef struct cudaExternalSemaphoreSignalParams_v1 cudaExternalSemaphoreSignalP
 typedef struct cudaExternalSemaphoreWaitNodeParams cudaExternalSemaphoreWaitNodeParams;
 typedef struct cudaExternalSemaphoreWaitParams cudaExternalSemaphoreWaitParams;
 typedef struct cudaExternalSemaphoreWaitParams_v1 cudaExternalSemaphoreWaitParams_v1;
-typedef struct cudaGraphExecUpdateResultInfo cudaGraphExecUpdateResultInfo;
-typedef struct cudaGraphInstantiateParams cudaGraphInstantiateParams;
-typedef struct cudaGraphNodeParams cudaGraphNodeParams;
 typedef struct cudaGraphRecaptureCallbackData cudaGraphRecaptureCallbackData;
-typedef struct cudaHostNodeParams cudaHostNodeParams; typedef struct cudaKernelNodeParams cudaKernelNodeParams;
-typedef struct cudaMemAllocNodeParams cudaMemAllocNodeParams; typedef struct cudaMemcpy3DBatchOp cudaMemcpy3DBatchOp;
-typedef struct cudaMemsetParams cudaMemsetParams; typedef struct cudaResourceDesc cudaResourceDesc;
-typedef struct cudaResourceViewDesc cudaResourceViewDesc; typedef struct cudaTextureDesc cudaTextureDesc;
-typedef struct cudaTextureDesc_v2 cudaTextureDesc_v2; typedef struct surfaceReference surfaceReference;
-typedef struct textureReference textureReference;
+typedef struct cudaMemcpy3DBatchOp cudaMemcpy3DBatchOp;
 
 #endif

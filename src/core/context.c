@@ -2,8 +2,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "core/context.h"
 
+#include "core/array.h"
+#include "core/capture.h"
+#include "core/graph_exec.h"
 #include "core/memory.h"
 #include "core/module.h"
+#include "core/texref.h"
+#include "core/texture.h"
 
 /* CUlimit numbers. */
 enum { LIMIT_STACK, LIMIT_PRINTF, LIMIT_HEAP, LIMIT_SYNC_DEPTH, LIMIT_PENDING, LIMIT_L2_FETCH, LIMIT_L2_PERSISTING,
@@ -91,6 +96,9 @@ enum aw_status aw_ctx_settle(struct aw_ctx *ctx, int status)
 
 enum aw_status aw_ctx_sync(struct aw_ctx *ctx)
 {
+    enum aw_status refused;
+    if (aw_capture_any() && aw_capture_refuse_ctx(ctx, &refused))
+        return refused;
     return aw_ctx_settle(ctx, aw_provider->device_sync(ctx->device->native));
 }
 
@@ -129,7 +137,11 @@ static struct aw_ctx *ctx_new(struct aw_device *device, bool primary)
 static void ctx_drop(struct aw_ctx *ctx)
 {
     aw_provider->device_sync(ctx->device->native);
+    aw_graph_execs_drop(ctx);
     aw_modules_drop(ctx);
+    aw_texrefs_drop(ctx, 0, UINTPTR_MAX);
+    aw_textures_drop(ctx);
+    aw_arrays_drop(ctx);
     aw_streams_drop(ctx);
     aw_mem_drop(ctx);
 }
@@ -158,7 +170,8 @@ static void ctx_reset_device(struct aw_ctx *ctx, bool always)
     if (!faulty && (!always || count.n))
         return;
     aw_provider->device_reset(device->native);
-    __atomic_store_n(&device->fault, AW_OK, __ATOMIC_RELEASE);
+    /* A card whose queues are stuck stays faulty. */
+    __atomic_store_n(&device->fault, aw_provider->device_fault(device->native), __ATOMIC_RELEASE);
 }
 
 enum aw_status aw_ctx_create(struct aw_device *device, unsigned flags, unsigned api_version, struct aw_ctx **ret_ctx)
@@ -265,7 +278,7 @@ enum aw_status aw_primary_reset(struct aw_device *device)
     primary_end(ctx, true);
     ctx->flags = 0;
     pthread_mutex_unlock(&ctx->lock);
-    return AW_OK;
+    return (enum aw_status)aw_provider->device_fault(device->native);
 }
 
 enum aw_status aw_primary_set_flags(struct aw_device *device, unsigned flags)
@@ -328,6 +341,12 @@ enum aw_status aw_ctx_limit_set(struct aw_ctx *ctx, int limit, size_t value)
         return AW_ERR_INVALID_VALUE;
     if (limit == LIMIT_L2_PERSISTING)
         value = 0; /* no set-aside: what is granted may be less than asked */
+    if ((limit == LIMIT_PRINTF || limit == LIMIT_HEAP) && aw_provider->limit_set &&
+        value != __atomic_load_n(&ctx->limits[limit], __ATOMIC_RELAXED)) {
+        int status = aw_provider->limit_set(ctx->device->native, limit == LIMIT_HEAP ? AW_LIMIT_HEAP : AW_LIMIT_PRINTF, value);
+        if (status)
+            return aw_device_note(ctx->device, status);
+    }
     __atomic_store_n(&ctx->limits[limit], value, __ATOMIC_RELAXED);
     return AW_OK;
 }

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/capture.h"
 #include "core/context.h"
 #include "core/memory.h"
 
@@ -54,6 +55,11 @@ static enum aw_status copy_staged(struct aw_ctx *ctx, void *dst, const void *src
                                   struct aw_cstream *stream)
 {
     int native = ctx->device->native;
+    if (aw_provider->copy_pageable && kind == AW_COPY_H2D) { /* it knows memory that the device can read at once */
+        int taken = aw_provider->copy_pageable(native, dst, src, size, stream->native);
+        if (taken != AW_ERR_NOT_SUPPORTED)
+            return aw_device_note(ctx->device, taken);
+    }
     void *aside = malloc(size);
     if (!aside)
         return AW_ERR_OUT_OF_MEMORY;
@@ -78,13 +84,39 @@ static bool copy_may_run_on(enum side src, enum side dst, bool async)
     return src == SIDE_DEVICE && dst == SIDE_DEVICE;
 }
 
+struct captured_copy {
+    struct aw_ctx *ctx;
+    const struct aw_copy3d *copy;
+};
+
+static enum aw_status captured_copy_make(const void *arg, struct aw_node_params *ret_params)
+{
+    const struct captured_copy *copy = arg;
+    return aw_node_copy_make(copy->ctx, copy->copy, NULL, NULL, ret_params);
+}
+
+/* Whether a capture deals with the copy: a node, or a refusal when the caller would wait for it. */
+static bool copy_captured(struct aw_ctx *ctx, const struct aw_copy3d *copy, struct aw_cstream *stream, bool async,
+                          enum aw_status *ret_status)
+{
+    return async ? aw_capture_add(stream, captured_copy_make, &(struct captured_copy){ ctx, copy }, ret_status)
+                 : aw_capture_refuse(stream, ret_status);
+}
+
 enum aw_status aw_mem_copy(struct aw_ctx *ctx, void *dst, const void *src, size_t size, enum aw_copy_kind kind,
                            struct aw_cstream *stream, bool async)
 {
+    enum aw_status taken;
     if (!size)
         return AW_OK;
     if (!dst || !src)
         return AW_ERR_INVALID_VALUE;
+    if (aw_capture_any()) {
+        struct aw_copy3d line = { .src = src, .dst = dst, .src_pitch = size, .dst_pitch = size, .src_slice = size,
+                                  .dst_slice = size, .width = size, .height = 1, .depth = 1, .kind = kind };
+        if (copy_captured(ctx, &line, stream, async, &taken))
+            return taken;
+    }
     enum side from = side_find((uintptr_t)src, size), to = side_find((uintptr_t)dst, size);
     enum aw_status status = sides_check(from, to, kind, &kind);
     if (status)
@@ -110,17 +142,42 @@ static bool extent_span(const struct aw_copy3d *copy, size_t pitch, size_t slice
     return true;
 }
 
-enum aw_status aw_mem_copy3d(struct aw_ctx *ctx, const struct aw_copy3d *copy, struct aw_cstream *stream, bool async)
+/* Both sides of a rectangular copy that is not empty. */
+static enum aw_status sides_find(const struct aw_copy3d *copy, enum side *ret_from, enum side *ret_to, enum aw_copy_kind *ret_kind)
 {
-    struct aw_copy3d work = *copy;
     size_t src_span, dst_span;
-    if (!copy->width || !copy->height || !copy->depth)
-        return AW_OK;
     if (!copy->src || !copy->dst || !extent_span(copy, copy->src_pitch, copy->src_slice, &src_span) ||
         !extent_span(copy, copy->dst_pitch, copy->dst_slice, &dst_span))
         return AW_ERR_INVALID_VALUE;
-    enum side from = side_find((uintptr_t)copy->src, src_span), to = side_find((uintptr_t)copy->dst, dst_span);
-    enum aw_status status = sides_check(from, to, copy->kind, &work.kind);
+    *ret_from = side_find((uintptr_t)copy->src, src_span);
+    *ret_to = side_find((uintptr_t)copy->dst, dst_span);
+    return sides_check(*ret_from, *ret_to, copy->kind, ret_kind);
+}
+
+enum aw_status aw_mem_copy_check(const struct aw_copy3d *copy, struct aw_copy_sides *ret_sides)
+{
+    enum side from, to;
+    enum aw_copy_kind kind;
+    if (!copy->width || !copy->height || !copy->depth) {
+        *ret_sides = (struct aw_copy_sides){ .kind = copy->kind };
+        return AW_OK;
+    }
+    enum aw_status status = sides_find(copy, &from, &to, &kind);
+    if (status == AW_OK)
+        *ret_sides = (struct aw_copy_sides){ kind, from == SIDE_PAGEABLE, to == SIDE_PAGEABLE };
+    return status;
+}
+
+enum aw_status aw_mem_copy3d(struct aw_ctx *ctx, const struct aw_copy3d *copy, struct aw_cstream *stream, bool async)
+{
+    struct aw_copy3d work = *copy;
+    enum side from, to;
+    enum aw_status status;
+    if (!copy->width || !copy->height || !copy->depth)
+        return AW_OK;
+    if (aw_capture_any() && copy_captured(ctx, copy, stream, async, &status))
+        return status;
+    status = sides_find(copy, &from, &to, &work.kind);
     if (status)
         return status;
     status = aw_device_note(ctx->device, aw_provider->copy3d(ctx->device->native, &work, stream->native));
@@ -136,6 +193,9 @@ enum aw_status aw_mem_copy_peer(struct aw_ctx *dst_ctx, void *dst, struct aw_ctx
         return aw_mem_copy(stream->ctx, dst, src, size, AW_COPY_D2D, stream, async);
     if (!size)
         return AW_OK;
+    enum aw_status refused;
+    if (aw_capture_any() && aw_capture_refuse(stream, &refused)) /* no node copies between devices */
+        return refused;
     if (side_find((uintptr_t)src, size) >= SIDE_PAGEABLE || side_find((uintptr_t)dst, size) >= SIDE_PAGEABLE)
         return AW_ERR_INVALID_VALUE;
     return aw_device_note(stream->ctx->device, aw_provider->copy_peer(dst_ctx->device->native, dst, src_ctx->device->native,
@@ -150,26 +210,58 @@ enum aw_status aw_mem_fill(struct aw_ctx *ctx, uintptr_t dst, uint32_t value, un
     return aw_mem_fill2d(ctx, dst, count * element_bytes, value, element_bytes, count, 1, stream, async);
 }
 
-enum aw_status aw_mem_fill2d(struct aw_ctx *ctx, uintptr_t dst, size_t pitch, uint32_t value, unsigned element_bytes,
-                             size_t count, size_t height, struct aw_cstream *stream, bool async)
+/* The bytes of a fill that is not empty lie inside one allocation: *ret_side says of what kind. */
+static enum aw_status fill_check(uintptr_t dst, size_t pitch, unsigned element_bytes, size_t count, size_t height,
+                                 enum side *ret_side)
 {
     size_t width, span;
-    if (!count || !height)
-        return AW_OK;
     if (!dst || dst % element_bytes || __builtin_mul_overflow(count, (size_t)element_bytes, &width))
         return AW_ERR_INVALID_VALUE;
     if (height > 1 && (pitch < width || pitch % element_bytes))
         return AW_ERR_INVALID_VALUE;
     if (__builtin_mul_overflow(height - 1, pitch, &span) || __builtin_add_overflow(span, width, &span))
         return AW_ERR_INVALID_VALUE;
-    enum side side = side_find(dst, span);
-    if (side == SIDE_PAGEABLE || side == SIDE_BAD)
-        return AW_ERR_INVALID_VALUE;
-    if (height > 1 && pitch == width)
+    *ret_side = side_find(dst, span);
+    return *ret_side == SIDE_PAGEABLE || *ret_side == SIDE_BAD ? AW_ERR_INVALID_VALUE : AW_OK;
+}
+
+enum aw_status aw_mem_fill_check(uintptr_t dst, size_t pitch, unsigned element_bytes, size_t count, size_t height)
+{
+    enum side side;
+    return count && height ? fill_check(dst, pitch, element_bytes, count, height, &side) : AW_OK;
+}
+
+struct captured_fill {
+    struct aw_ctx *ctx;
+    struct aw_node_fill fill;
+};
+
+static enum aw_status captured_fill_make(const void *arg, struct aw_node_params *ret_params)
+{
+    const struct captured_fill *fill = arg;
+    return aw_node_fill_make(fill->ctx, &fill->fill, ret_params);
+}
+
+enum aw_status aw_mem_fill2d(struct aw_ctx *ctx, uintptr_t dst, size_t pitch, uint32_t value, unsigned element_bytes,
+                             size_t count, size_t height, struct aw_cstream *stream, bool async)
+{
+    enum side side;
+    enum aw_status status;
+    if (!count || !height)
+        return AW_OK;
+    if (aw_capture_any()) {
+        struct captured_fill fill = { ctx, { dst, pitch, value, element_bytes, count, height } };
+        if (async ? aw_capture_add(stream, captured_fill_make, &fill, &status) : aw_capture_refuse(stream, &status))
+            return status;
+    }
+    status = fill_check(dst, pitch, element_bytes, count, height, &side);
+    if (status)
+        return status;
+    if (height > 1 && pitch == count * element_bytes)
         count *= height, height = 1;
     for (size_t row = 0; row < height; row++) {
-        enum aw_status status = aw_device_note(ctx->device, aw_provider->fill(ctx->device->native, (void *)(dst + row * pitch),
-                                                                              value, element_bytes, count, stream->native));
+        status = aw_device_note(ctx->device, aw_provider->fill(ctx->device->native, (void *)(dst + row * pitch), value,
+                                                               element_bytes, count, stream->native));
         if (status)
             return status;
     }

@@ -6,12 +6,16 @@
 #ifndef AW_CORE_CORE_H
 #define AW_CORE_CORE_H
 
+#include "core/array.h"
 #include "core/context.h"
 #include "core/device.h"
+#include "core/jit_link.h"
 #include "core/launch.h"
 #include "core/memory.h"
 #include "core/module.h"
 #include "core/registry.h"
 #include "core/stream.h"
+#include "core/texref.h"
+#include "core/texture.h"
 
 #endif

@@ -110,6 +110,14 @@ static enum aw_status device_read(struct aw_device *device, int ordinal, int nat
     for (int i = 0; i < AW_DEV_COUNT_; i++)
         if (aw_provider->device_attr(native, (enum aw_device_attr)i, &device->attr[i]))
             device->attr[i] = 0;
+    /* No CUDA device has more, and programs rely on being refused it. */
+    static const struct {
+        enum aw_device_attr attr;
+        int most;
+    } caps[] = { { AW_DEV_MAX_BLOCK_Z, 64 }, { AW_DEV_MAX_GRID_Y, 65535 }, { AW_DEV_MAX_GRID_Z, 65535 } };
+    for (size_t i = 0; i < sizeof caps / sizeof *caps; i++)
+        if (device->attr[caps[i].attr] > caps[i].most)
+            device->attr[caps[i].attr] = caps[i].most;
     device->code_object_version = aw_provider->code_object_version ? aw_provider->code_object_version(native) : 0;
     device_read_cc(device);
     return AW_OK;
@@ -261,6 +269,12 @@ static int attr_shared_default(const struct aw_device *d)
     return n < SHARED_DEFAULT ? n : SHARED_DEFAULT;
 }
 
+static int attr_stream_values(const struct aw_device *d)
+{
+    (void)d;
+    return aw_provider->stream_write_value && aw_provider->stream_wait_value;
+}
+
 struct attr_row {
     char source;
     int value;
@@ -319,6 +333,7 @@ bool aw_status_is_sticky(int status)
     case AW_ERR_ILLEGAL_ADDRESS:
     case AW_ERR_LAUNCH_TIMEOUT:
     case AW_ERR_ASSERT:
+    case AW_ERR_ILLEGAL_INSTRUCTION:
     case AW_ERR_MISALIGNED:
     case AW_ERR_INVALID_PC:
     case AW_ERR_LAUNCH_FAILED:

@@ -1,13 +1,6 @@
-/* Functions: compiled and loaded at first use, asked for their attributes. */
+/* Functions: asked for their attributes and for how many of their blocks fit.  Not their code, which is code.c's. */
 /* SPDX-License-Identifier: Apache-2.0 */
-#include <stdlib.h>
-
-#include "base/log.h"
 #include "core/module.h"
-
-#define AW_ROOM "core"
-
-enum { ATTEMPTS = 2 }; /* how often a failure that may pass (a compiler that died, no memory) is tried again */
 
 /* CUfunction_attribute. */
 enum { FUNC_MAX_THREADS, FUNC_SHARED, FUNC_CONST, FUNC_LOCAL, FUNC_REGS, FUNC_PTX_VERSION, FUNC_BINARY_VERSION,
@@ -16,88 +9,9 @@ enum { FUNC_MAX_THREADS, FUNC_SHARED, FUNC_CONST, FUNC_LOCAL, FUNC_REGS, FUNC_PT
 
 struct aw_slab aw_func_slab = AW_SLAB_INIT("function", struct aw_func);
 
-/* ---- Code. */
-
-static enum aw_status code_load(struct aw_func *func, const char *bytes, size_t size, struct aw_code *code)
-{
-    int native = func->module->ctx->device->native;
-    int status = aw_provider->object_load(native, bytes, size, &code->object);
-    if (status) {
-        code->object = NULL;
-        return (enum aw_status)status;
-    }
-    status = aw_provider->object_function(code->object, func->name, &code->function);
-    for (int i = 0; status == AW_OK && i < AW_FN_COUNT_; i++)
-        if (aw_provider->function_attr(code->function, (enum aw_function_attr)i, &code->attr[i]))
-            code->attr[i] = 0;
-    return (enum aw_status)status;
-}
-
-static enum aw_status code_make(struct aw_func *func, struct aw_code *code)
-{
-    char *bytes = NULL, *diags = NULL;
-    size_t size = 0;
-    enum aw_status status = aw_module_compile(func->module, func->index, &bytes, &size, &diags);
-    if (status) {
-        aw_err("kernel %s: %s%s%s", func->name, aw_status_text(status), diags && *diags ? "\n" : "", diags ?: "");
-    } else {
-        status = aw_device_note(func->module->ctx->device, code_load(func, bytes, size, code));
-        if (status)
-            aw_err("kernel %s: the compiled code cannot be loaded: %s", func->name, aw_status_text(status));
-    }
-    free(bytes);
-    free(diags);
-    return status;
-}
-
-static bool failure_may_pass(enum aw_status status)
-{
-    return status == AW_ERR_OS || status == AW_ERR_OUT_OF_MEMORY || status == AW_ERR_JIT_NOT_FOUND;
-}
-
-/* The lock is held. */
-static enum aw_status func_build(struct aw_func *func)
-{
-    struct aw_code *code = calloc(1, sizeof *code);
-    if (!code)
-        return AW_ERR_OUT_OF_MEMORY;
-    code->status = code_make(func, code);
-    if (code->status && code->object) {
-        aw_provider->object_unload(code->object);
-        code->object = NULL;
-    }
-    if (code->status && (aw_status_is_sticky(code->status) ||
-                         (failure_may_pass(code->status) && func->attempts++ < ATTEMPTS))) {
-        enum aw_status status = code->status;
-        free(code);
-        return status;
-    }
-    if (code->status == AW_OK && aw_provider->function_set_shared)
-        aw_provider->function_set_shared(code->function, (size_t)func->max_dynamic_shared);
-    __atomic_store_n(&func->code, code, __ATOMIC_RELEASE);
-    return code->status;
-}
-
-enum aw_status aw_func_code(struct aw_func *func, const struct aw_code **ret_code)
-{
-    struct aw_code *code = __atomic_load_n(&func->code, __ATOMIC_ACQUIRE);
-    if (!code) {
-        pthread_mutex_lock(&func->lock);
-        enum aw_status status = func->code ? func->code->status : func_build(func);
-        code = func->code;
-        pthread_mutex_unlock(&func->lock);
-        if (status)
-            return status;
-    }
-    if (code->status)
-        return code->status;
-    *ret_code = code;
-    return AW_OK;
-}
-
 /* ---- Attributes. */
 
-/* Threads of the largest block the kernel may be launched with. */
+/* Threads of the largest block the kernel may be launched with.  What code for one shape says of itself is no answer. */
 static int func_max_threads(const struct aw_func *func, const struct aw_code *code)
 {
     const struct aw_manifest_kernel *k = func->kernel;
@@ -110,7 +24,7 @@ static int func_max_threads(const struct aw_func *func, const struct aw_code *co
         uint64_t n = (uint64_t)stated[0] * (stated[1] ?: 1) * (stated[2] ?: 1);
         most = n < most ? n : most;
     }
-    if (code->attr[AW_FN_MAX_THREADS] > 0 && (uint64_t)code->attr[AW_FN_MAX_THREADS] < most)
+    if (!code->block[1] && code->attr[AW_FN_MAX_THREADS] > 0 && (uint64_t)code->attr[AW_FN_MAX_THREADS] < most)
         most = (uint64_t)code->attr[AW_FN_MAX_THREADS];
     return (int)most;
 }
@@ -118,7 +32,7 @@ static int func_max_threads(const struct aw_func *func, const struct aw_code *co
 static enum aw_status func_code_attribute(struct aw_func *func, int cu_attr, int *ret_value)
 {
     const struct aw_code *code;
-    enum aw_status status = aw_func_code(func, &code);
+    enum aw_status status = aw_func_code_any(func, &code);
     if (status)
         return status;
     switch (cu_attr) {
@@ -192,8 +106,8 @@ static enum aw_status func_set_shared(struct aw_func *func, int value)
         return AW_ERR_INVALID_VALUE;
     pthread_mutex_lock(&func->lock);
     int status = AW_OK;
-    if (func->code && func->code->status == AW_OK && aw_provider->function_set_shared)
-        status = aw_provider->function_set_shared(func->code->function, (size_t)value);
+    for (struct aw_code *code = func->code; code && status == AW_OK && aw_provider->function_set_shared; code = code->next)
+        status = aw_provider->function_set_shared(code->function, (size_t)value);
     if (status == AW_OK)
         __atomic_store_n(&func->max_dynamic_shared, value, __ATOMIC_RELAXED);
     pthread_mutex_unlock(&func->lock);
@@ -240,16 +154,11 @@ enum aw_status aw_func_param(struct aw_func *func, size_t index, size_t *ret_off
     return AW_OK;
 }
 
-enum aw_status aw_func_occupancy(struct aw_func *func, int block_threads, size_t dynamic_shared, int *ret_blocks)
+enum aw_status aw_code_occupancy(const struct aw_code *code, int block_threads, size_t dynamic_shared, int *ret_blocks)
 {
-    const struct aw_code *code;
-    int blocks = 0, max_threads;
-    if (block_threads <= 0)
-        return AW_ERR_INVALID_VALUE;
-    enum aw_status status = aw_func_code(func, &code);
-    if (status)
-        return status;
-    max_threads = func_max_threads(func, code);
+    struct aw_func *func = code->func;
+    int blocks = 0, max_threads = func_max_threads(func, code);
+    enum aw_status status = AW_OK;
     size_t limit = (size_t)func->module->ctx->device->attr[AW_DEV_SHARED_PER_BLOCK];
     if (block_threads <= max_threads && dynamic_shared <= limit && func->kernel->static_shared + dynamic_shared <= limit)
         status = aw_device_note(func->module->ctx->device,
@@ -257,6 +166,15 @@ enum aw_status aw_func_occupancy(struct aw_func *func, int block_threads, size_t
     if (status == AW_OK)
         *ret_blocks = blocks;
     return status;
+}
+
+enum aw_status aw_func_occupancy(struct aw_func *func, int block_threads, size_t dynamic_shared, int *ret_blocks)
+{
+    const struct aw_code *code;
+    if (block_threads <= 0)
+        return AW_ERR_INVALID_VALUE;
+    enum aw_status status = aw_func_code_threads(func, block_threads, &code);
+    return status ? status : aw_code_occupancy(code, block_threads, dynamic_shared, ret_blocks);
 }
 
 enum aw_status aw_func_dynamic_shared(struct aw_func *func, int blocks, int block_threads, size_t *ret_bytes)

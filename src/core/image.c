@@ -26,6 +26,7 @@ struct managed {
 struct aw_image {
     int refs; /* atomic */
     enum image_kind kind;
+    unsigned flags;
     const void *bytes;
     size_t size;     /* SIZE_MAX: not known */
     char *owned;     /* a copy of the bytes, or NULL */
@@ -38,13 +39,6 @@ struct aw_image {
     struct aw_jit_module *jit;
     struct aw_buf log;
     struct managed *managed; /* by variable number */
-};
-
-/* One PTX text on its way to the compiler. */
-struct texts {
-    AW_VEC(struct aw_text) list;
-    bool debug;
-    bool failed; /* something could not be read */
 };
 
 /* ---- Recognising. */
@@ -126,9 +120,14 @@ static bool image_pin(struct aw_image *image, size_t size)
 static bool image_keep(struct aw_image *image)
 {
     size_t size = image->size;
-    if (image->kind == IMAGE_WRAPPER || image->kind == IMAGE_ELF)
+    if (image->kind == IMAGE_WRAPPER)
         return true;
-    if (image->kind == IMAGE_CONTAINER) {
+    if (image->kind == IMAGE_ELF) {
+        if (size == SIZE_MAX)
+            size = aw_fatbin_elf_size(image->bytes, aw_fatbin_mapped(image->bytes));
+        if (!size)
+            return true; /* nobody's but NVIDIA's to read: opening will say so */
+    } else if (image->kind == IMAGE_CONTAINER) {
         size_t whole = aw_fatbin_size(image->bytes, size);
         if (!whole)
             return true; /* opening will say what is wrong */
@@ -162,7 +161,7 @@ enum aw_status aw_image_create_sized(const void *bytes, size_t size, unsigned fl
     struct aw_image *image = calloc(1, sizeof *image);
     if (!image)
         return AW_ERR_OUT_OF_MEMORY;
-    *image = (struct aw_image){ .refs = 1, .kind = kind, .bytes = bytes, .size = size };
+    *image = (struct aw_image){ .refs = 1, .kind = kind, .flags = flags, .bytes = bytes, .size = size };
     pthread_mutex_init(&image->lock, NULL);
     if (origin)
         image->origin = strdup(origin);
@@ -219,15 +218,28 @@ static const char *image_origin(struct aw_image *image)
     return image->origin ?: "image in memory";
 }
 
-static void texts_fini(struct texts *texts)
+void aw_image_texts_fini(struct aw_image_texts *texts)
 {
     for (size_t i = 0; i < texts->list.n; i++)
         free((void *)texts->list.at[i].ptr);
+    for (size_t i = 0; i < texts->names.n; i++)
+        free(texts->names.at[i]);
     aw_vec_fini(&texts->list);
+    aw_vec_fini(&texts->names);
+}
+
+/* A text's own name where it has one that says more than where it lies: in what a linker put together. */
+static const char *entry_name(struct aw_image *image, struct aw_image_texts *texts, const struct aw_fatbin_entry *entry)
+{
+    char *name = image->kind == IMAGE_ELF && entry->identifier ? strndup(entry->identifier, entry->identifier_len) : NULL;
+    if (!name || aw_vec_push(&texts->names, name))
+        return name ?: image_origin(image);
+    free(name);
+    return image_origin(image);
 }
 
 /* Adds the PTX of one container that suits the compute capability we report.  A container without PTX adds nothing. */
-static enum aw_status texts_add(struct aw_image *image, struct texts *texts, const void *container, size_t size)
+static enum aw_status texts_add(struct aw_image *image, struct aw_image_texts *texts, const void *container, size_t size)
 {
     struct aw_fatbin_entry entry;
     struct aw_device *device = aw_device_find(0);
@@ -248,8 +260,8 @@ static enum aw_status texts_add(struct aw_image *image, struct texts *texts, con
         texts->failed = true;
         return error == AW_FATBIN_NO_MEMORY ? AW_ERR_OUT_OF_MEMORY : AW_OK;
     }
-    texts->debug |= (entry.flags & 2) != 0;
-    if (aw_vec_push(&texts->list, (struct aw_text){ bytes, length, image_origin(image) }))
+    texts->debug |= (entry.flags & AW_FATBIN_DEBUG) != 0;
+    if (aw_vec_push(&texts->list, (struct aw_text){ bytes, length, entry_name(image, texts, &entry) }))
         return AW_OK;
     free(bytes);
     return AW_ERR_OUT_OF_MEMORY;
@@ -264,7 +276,7 @@ static void image_no_ptx(struct aw_image *image, const void *container, size_t s
                   image_origin(image), *text ? text : "nothing");
 }
 
-static enum aw_status wrapper_texts(struct aw_image *image, struct texts *texts)
+static enum aw_status wrapper_texts(struct aw_image *image, struct aw_image_texts *texts)
 {
     struct aw_fatbin_wrapper_iter iter = { 0 };
     const void *container;
@@ -287,25 +299,61 @@ static enum aw_status wrapper_texts(struct aw_image *image, struct texts *texts)
     return AW_OK;
 }
 
-static enum aw_status image_texts(struct aw_image *image, struct texts *texts)
+struct elf_walk {
+    struct aw_image *image;
+    struct aw_image_texts *texts;
+    enum aw_status status;
+};
+
+static bool elf_container(void *user, const void *container, size_t size)
+{
+    struct elf_walk *walk = user;
+    walk->status = texts_add(walk->image, walk->texts, container, size);
+    return walk->status == AW_OK;
+}
+
+/* What a linker of ours made, or, for a linker, any object with fat binaries in it.  Other ELF files are cubins. */
+static enum aw_status elf_texts(struct aw_image *image, struct aw_image_texts *texts)
+{
+    struct elf_walk walk = { image, texts, AW_OK };
+    size_t size = image->size;
+    if (!(image->flags & AW_IMAGE_OBJECT) || size == SIZE_MAX)
+        size = aw_fatbin_elf_size(image->bytes, size == SIZE_MAX ? aw_fatbin_mapped(image->bytes) : size);
+    int error = size ? aw_fatbin_each_in_elf(image->bytes, size, elf_container, &walk) : 0;
+    if (error) {
+        aw_buf_printf(&image->log, "%s: %s\n", image_origin(image), aw_fatbin_error_text(error));
+        texts->failed = true;
+    }
+    if (walk.status == AW_OK && !texts->list.n && !texts->failed)
+        aw_buf_printf(&image->log, image->flags & AW_IMAGE_OBJECT
+                      ? "%s: no PTX in this ELF file (machine code for one NVIDIA architecture cannot be used)\n"
+                      : "%s: a cubin holds machine code for one NVIDIA architecture and no PTX\n", image_origin(image));
+    return walk.status;
+}
+
+static enum aw_status ptx_text(struct aw_image *image, struct aw_image_texts *texts)
+{
+    size_t size = image->size == SIZE_MAX ? strlen(image->bytes) : image->size;
+    char *copy = malloc(size + 1);
+    if (!copy)
+        return AW_ERR_OUT_OF_MEMORY;
+    memcpy(copy, image->bytes, size);
+    copy[size] = 0;
+    if (aw_vec_push(&texts->list, (struct aw_text){ copy, strlen(copy), image->origin }))
+        return AW_OK;
+    free(copy);
+    return AW_ERR_OUT_OF_MEMORY;
+}
+
+enum aw_status aw_image_texts(struct aw_image *image, struct aw_image_texts *texts)
 {
     enum aw_status status = AW_OK;
-    char *copy;
     size_t size = image->size;
+    *texts = (struct aw_image_texts){ 0 };
     switch (image->kind) {
     case IMAGE_PTX:
-        if (size == SIZE_MAX)
-            size = strlen(image->bytes);
-        copy = malloc(size + 1);
-        if (!copy)
-            return AW_ERR_OUT_OF_MEMORY;
-        memcpy(copy, image->bytes, size);
-        copy[size] = 0;
-        if (!aw_vec_push(&texts->list, (struct aw_text){ copy, strlen(copy), image->origin })) {
-            free(copy);
-            return AW_ERR_OUT_OF_MEMORY;
-        }
-        return AW_OK;
+        status = ptx_text(image, texts);
+        break;
     case IMAGE_CONTAINER:
         status = texts_add(image, texts, image->bytes, size == SIZE_MAX ? aw_fatbin_mapped(image->bytes) : size);
         if (status == AW_OK && !texts->list.n && !texts->failed)
@@ -315,7 +363,7 @@ static enum aw_status image_texts(struct aw_image *image, struct texts *texts)
         status = wrapper_texts(image, texts);
         break;
     case IMAGE_ELF:
-        aw_buf_printf(&image->log, "%s: a cubin holds machine code for one NVIDIA architecture and no PTX\n", image_origin(image));
+        status = elf_texts(image, texts);
         break;
     }
     if (status)
@@ -337,9 +385,9 @@ static void compilers_end_at_exit(void)
 static enum aw_status image_open_once(struct aw_image *image)
 {
     static pthread_once_t once = PTHREAD_ONCE_INIT;
-    struct texts texts = { 0 };
+    struct aw_image_texts texts;
     char *diags = NULL;
-    enum aw_status status = image_texts(image, &texts);
+    enum aw_status status = aw_image_texts(image, &texts);
     pthread_once(&once, compilers_end_at_exit);
     if (status == AW_OK)
         status = aw_jit_open(texts.list.at, texts.list.n, &image->jit, &diags);
@@ -352,7 +400,7 @@ static enum aw_status image_open_once(struct aw_image *image)
             status = AW_ERR_OUT_OF_MEMORY;
     }
     free(diags);
-    texts_fini(&texts);
+    aw_image_texts_fini(&texts);
     return status;
 }
 

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/log.h"
+#include "core/capture.h"
 
 #define AW_ROOM "core"
 
@@ -38,7 +39,7 @@ static enum aw_status extra_read(void **extra, const void **ret_bytes, size_t *r
     return AW_ERR_INVALID_VALUE;
 }
 
-static enum aw_status kernarg_pack(const struct aw_func *func, const struct aw_launch_args *args, char *buffer)
+enum aw_status aw_launch_pack(const struct aw_func *func, const struct aw_launch_args *args, char *buffer)
 {
     const struct aw_manifest_kernel *kernel = func->kernel;
     if (args->params && args->extra)
@@ -66,7 +67,15 @@ static enum aw_status kernarg_pack(const struct aw_func *func, const struct aw_l
                 memcpy(buffer + param->offset, args->params[i], param->size);
         }
     }
-    uint64_t hidden[2] = { func->module->arena, 0 /* env: no device of ours needs one yet */ };
+    return AW_OK;
+}
+
+static enum aw_status kernarg_pack(const struct aw_func *func, const struct aw_launch_args *args, char *buffer)
+{
+    enum aw_status status = aw_launch_pack(func, args, buffer);
+    if (status)
+        return status;
+    uint64_t hidden[2] = { func->module->arena, 0 /* env: the provider's, where it has one */ };
     memcpy(buffer + func->kernarg_size - sizeof hidden, hidden, sizeof hidden);
     return AW_OK;
 }
@@ -98,7 +107,7 @@ static enum aw_status config_check(const struct aw_func *func, const struct aw_l
     }
     if ((uint64_t)kernel->cluster[0] * (kernel->cluster[1] ?: 1) * (kernel->cluster[2] ?: 1) > 1) {
         aw_fixme("kernel %s: clusters of more than one block are not implemented", func->name);
-        return AW_ERR_NOT_SUPPORTED;
+        return AW_ERR_INVALID_CLUSTER;
     }
     if (args->shared_bytes > (size_t)__atomic_load_n(&func->max_dynamic_shared, __ATOMIC_RELAXED))
         return AW_ERR_INVALID_VALUE;
@@ -108,7 +117,7 @@ static enum aw_status config_check(const struct aw_func *func, const struct aw_l
 /* What only the finished code tells, and what is asked of cooperative launches. */
 static enum aw_status code_check(struct aw_func *func, const struct aw_code *code, const struct aw_launch_args *args)
 {
-    struct aw_device *device = func->module->ctx->device;
+    const struct aw_device *device = func->module->ctx->device;
     uint64_t threads = (uint64_t)args->block[0] * args->block[1] * args->block[2];
     if (code->attr[AW_FN_MAX_THREADS] > 0 && threads > (uint64_t)code->attr[AW_FN_MAX_THREADS])
         return AW_ERR_OUT_OF_RESOURCES;
@@ -117,7 +126,7 @@ static enum aw_status code_check(struct aw_func *func, const struct aw_code *cod
     int blocks;
     if (!device->attr[AW_DEV_COOPERATIVE])
         return AW_ERR_NOT_SUPPORTED;
-    enum aw_status status = aw_func_occupancy(func, (int)threads, args->shared_bytes, &blocks);
+    enum aw_status status = aw_code_occupancy(code, (int)threads, args->shared_bytes, &blocks);
     if (status)
         return status;
     /* Three 32-bit factors may leave 64 bits: compare before the last one. */
@@ -164,18 +173,42 @@ static __attribute__((noinline)) enum aw_status launch_small(struct aw_func *fun
     return launch_with(func, code, args, stream, buffer);
 }
 
+static enum aw_status launch_ready(struct aw_func *func, const struct aw_launch_args *args, const struct aw_code **ret_code)
+{
+    enum aw_status status = config_check(func, args);
+    if (status == AW_OK)
+        status = aw_func_code(func, args->block, ret_code);
+    if (status == AW_OK)
+        status = aw_module_arena(func->module);
+    return status ? status : code_check(func, *ret_code, args);
+}
+
+enum aw_status aw_launch_check(struct aw_func *func, const struct aw_launch_args *args)
+{
+    const struct aw_code *code = NULL;
+    return launch_ready(func, args, &code);
+}
+
+struct captured {
+    struct aw_func *func;
+    const struct aw_launch_args *args;
+};
+
+static enum aw_status captured_make(const void *arg, struct aw_node_params *ret_params)
+{
+    const struct captured *launch = arg;
+    return aw_node_kernel_make(launch->func, launch->args, ret_params);
+}
+
 enum aw_status aw_launch_kernel(struct aw_func *func, const struct aw_launch_args *args, struct aw_cstream *stream)
 {
     const struct aw_code *code = NULL;
+    enum aw_status status;
     if (func->module->ctx != stream->ctx)
         return AW_ERR_INVALID_HANDLE;
-    enum aw_status status = config_check(func, args);
-    if (status == AW_OK)
-        status = aw_func_code(func, &code);
-    if (status == AW_OK)
-        status = aw_module_arena(func->module);
-    if (status == AW_OK)
-        status = code_check(func, code, args);
+    if (aw_capture_any() && aw_capture_add(stream, captured_make, &(struct captured){ func, args }, &status))
+        return status;
+    status = launch_ready(func, args, &code);
     if (status)
         return status;
     return func->kernarg_size <= KERNARG_SMALL ? launch_small(func, code, args, stream)

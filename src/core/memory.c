@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/vec.h"
+#include "core/capture.h"
 #include "core/context.h"
 #include "core/pool.h"
 
@@ -129,6 +130,8 @@ static enum aw_status mem_release(struct aw_ctx *ctx, uintptr_t address, enum aw
         return (enum aw_status)aw_provider->host_free((void *)address);
     case AW_MEM_REGISTERED:
         return (enum aw_status)aw_provider->host_unregister((void *)address);
+    case AW_MEM_IPC:
+        return aw_device_note(ctx->device, aw_provider->ipc_mem_close(ctx->device->native, (void *)address));
     default:
         return aw_device_note(ctx->device, aw_provider->mem_free(ctx->device->native, (void *)address));
     }
@@ -177,6 +180,9 @@ static enum aw_status mem_make(struct aw_ctx *ctx, size_t size, enum aw_mem_kind
 
 enum aw_status aw_mem_alloc(struct aw_ctx *ctx, size_t size, uintptr_t *ret_address)
 {
+    enum aw_status refused;
+    if (aw_capture_any() && aw_capture_refuse_unsafe(&refused))
+        return refused;
     return mem_make(ctx, size, AW_MEM_DEVICE, 0, ret_address);
 }
 
@@ -203,16 +209,22 @@ enum aw_status aw_mem_alloc_managed(struct aw_ctx *ctx, size_t size, unsigned fl
         return AW_ERR_INVALID_VALUE;
     if (!ctx->device->attr[AW_DEV_MANAGED])
         return AW_ERR_NOT_SUPPORTED;
+    enum aw_status refused;
+    if (aw_capture_any() && aw_capture_refuse_unsafe(&refused))
+        return refused;
     return mem_make(ctx, size, AW_MEM_MANAGED, flags, ret_address);
 }
 
 enum aw_status aw_mem_free(uintptr_t address)
 {
+    enum aw_status refused;
     if (!address)
         return AW_OK;
+    if (aw_capture_any() && aw_capture_refuse_unsafe(&refused))
+        return refused;
     struct aw_mem *mem = mem_take(address, 1u << AW_MEM_DEVICE | 1u << AW_MEM_MANAGED);
     if (!mem)
-        return AW_ERR_INVALID_VALUE;
+        return aw_graph_mem_free_at(address);
     if (mem->pool)
         aw_pool_returned(mem->pool, mem->size);
     enum aw_status status = mem_release(mem->ctx, address, mem->kind);
@@ -233,7 +245,47 @@ void aw_mem_module_free(uintptr_t address)
     free(mem);
 }
 
+enum aw_status aw_mem_graph_alloc(struct aw_ctx *ctx, size_t size, uintptr_t *ret_address)
+{
+    return mem_make(ctx, size, AW_MEM_GRAPH, 0, ret_address);
+}
+
+void aw_mem_graph_free(uintptr_t address)
+{
+    struct aw_mem *mem = mem_take(address, 1u << AW_MEM_GRAPH);
+    if (mem)
+        (void)mem_release(mem->ctx, address, mem->kind);
+    free(mem);
+}
+
 /* ---- Stream-ordered. */
+
+struct captured_alloc {
+    struct aw_ctx *ctx;
+    size_t size;
+    uintptr_t *ret_address;
+};
+
+static enum aw_status captured_alloc_make(const void *arg, struct aw_node_params *ret_params)
+{
+    const struct captured_alloc *alloc = arg;
+    enum aw_status status = aw_node_alloc_make(alloc->ctx, alloc->size, ret_params);
+    if (status == AW_OK)
+        *alloc->ret_address = ret_params->alloc.address;
+    return status;
+}
+
+bool aw_mem_capture_alloc(struct aw_ctx *ctx, size_t size, struct aw_cstream *stream, uintptr_t *ret_address,
+                          enum aw_status *ret_status)
+{
+    uintptr_t address;
+    struct captured_alloc alloc = { ctx, size, &address };
+    if (!aw_capture_any() || !aw_capture_add(stream, captured_alloc_make, &alloc, ret_status))
+        return false;
+    if (*ret_status == AW_OK)
+        *ret_address = address;
+    return true;
+}
 
 enum aw_status aw_mem_alloc_async(struct aw_ctx *ctx, size_t size, struct aw_cstream *stream, uintptr_t *ret_address)
 {
@@ -256,14 +308,21 @@ void aw_mem_pool_release(struct aw_ctx *ctx, uintptr_t address)
     (void)mem_release(ctx, address, AW_MEM_DEVICE);
 }
 
+static enum aw_status captured_free_make(const void *arg, struct aw_node_params *ret_params)
+{
+    return aw_node_free_make(*(const uintptr_t *)arg, ret_params);
+}
+
 enum aw_status aw_mem_free_async(uintptr_t address, struct aw_cstream *stream)
 {
+    enum aw_status status;
     if (!address)
         return AW_OK;
+    if (aw_capture_any() && aw_capture_add(stream, captured_free_make, &address, &status))
+        return status;
     struct aw_mem *mem = mem_take(address, 1u << AW_MEM_DEVICE | 1u << AW_MEM_MANAGED);
     if (!mem)
-        return AW_ERR_INVALID_VALUE;
-    enum aw_status status;
+        return aw_graph_mem_free_at(address);
     if (mem->pool)
         aw_pool_returned(mem->pool, mem->size);
     if (mem->kind == AW_MEM_DEVICE && mem->ctx->device == stream->ctx->device) {
@@ -281,6 +340,9 @@ enum aw_status aw_mem_free_async(uintptr_t address, struct aw_cstream *stream)
 enum aw_status aw_mem_host_alloc(struct aw_ctx *ctx, size_t size, unsigned flags, void **ret_pointer)
 {
     void *ptr = NULL;
+    enum aw_status refused;
+    if (aw_capture_any() && aw_capture_refuse_unsafe(&refused))
+        return refused;
     if (!size || flags & ~(unsigned)(HOST_PORTABLE | HOST_DEVICEMAP | HOST_WRITECOMBINED))
         return AW_ERR_INVALID_VALUE;
     if (size > SIZE_MAX / 2)
@@ -301,6 +363,9 @@ enum aw_status aw_mem_host_alloc(struct aw_ctx *ctx, size_t size, unsigned flags
 
 enum aw_status aw_mem_host_free(void *pointer)
 {
+    enum aw_status refused;
+    if (aw_capture_any() && aw_capture_refuse_unsafe(&refused))
+        return refused;
     struct aw_mem *mem = pointer ? mem_take((uintptr_t)pointer, 1u << AW_MEM_HOST) : NULL;
     if (!mem)
         return AW_ERR_INVALID_VALUE;
@@ -315,6 +380,9 @@ enum aw_status aw_mem_host_register(struct aw_ctx *ctx, void *pointer, size_t si
 {
     void *device_ptr = pointer;
     uintptr_t base = (uintptr_t)pointer;
+    enum aw_status refused;
+    if (aw_capture_any() && aw_capture_refuse_unsafe(&refused))
+        return refused;
     if (!pointer || !size || flags & ~(unsigned)REGISTER_FLAGS || base + size < base)
         return AW_ERR_INVALID_VALUE;
     pthread_rwlock_rdlock(&table_lock);
@@ -334,6 +402,9 @@ enum aw_status aw_mem_host_register(struct aw_ctx *ctx, void *pointer, size_t si
 
 enum aw_status aw_mem_host_unregister(void *pointer)
 {
+    enum aw_status refused;
+    if (aw_capture_any() && aw_capture_refuse_unsafe(&refused))
+        return refused;
     struct aw_mem *mem = pointer ? mem_take((uintptr_t)pointer, 1u << AW_MEM_REGISTERED) : NULL;
     if (!mem)
         return pointer ? AW_ERR_HOST_NOT_REGISTERED : AW_ERR_INVALID_VALUE;
@@ -352,6 +423,23 @@ enum aw_status aw_mem_info(struct aw_ctx *ctx, size_t *ret_free, size_t *ret_tot
     *ret_free = free_bytes;
     *ret_total = total;
     return AW_OK;
+}
+
+/* ---- Other processes' memory. */
+
+enum aw_status aw_mem_ipc_add(struct aw_ctx *ctx, uintptr_t address, size_t size)
+{
+    return mem_add(ctx, address, size, AW_MEM_IPC, 0, address, NULL);
+}
+
+enum aw_status aw_mem_ipc_close(uintptr_t address)
+{
+    struct aw_mem *mem = address ? mem_take(address, 1u << AW_MEM_IPC) : NULL;
+    if (!mem)
+        return AW_ERR_INVALID_VALUE;
+    enum aw_status status = mem_release(mem->ctx, mem->base, mem->kind);
+    free(mem);
+    return status;
 }
 
 /* ---- The context's end. */

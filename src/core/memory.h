@@ -21,6 +21,8 @@ enum aw_mem_kind {
     AW_MEM_REGISTERED, /* cuMemHostRegister: pinned by us, the user's own */
     AW_MEM_MODULE,     /* a module's arena: found, but not the user's to free */
     AW_MEM_MODULE_MANAGED, /* storage of a managed variable */
+    AW_MEM_GRAPH,      /* a graph's allocation: graph_mem.c says when it is the user's to free */
+    AW_MEM_IPC,        /* another process's, mapped: ipc.h */
 };
 
 struct aw_mem {
@@ -35,7 +37,9 @@ struct aw_mem {
     bool sync_memops;        /* CU_POINTER_ATTRIBUTE_SYNC_MEMOPS */
 };
 
-/* ---- Allocation.  Size 0 is AW_ERR_INVALID_VALUE for the driver API; the runtime's zero-size rules are its bodies'. */
+/* While streams are captured, the calls here fail that CUDA calls unsafe then, and asynchronous ones on a capturing stream become
+ * nodes of its graph.
+ * ---- Allocation.  Size 0 is AW_ERR_INVALID_VALUE for the driver API; the runtime's zero-size rules are its bodies'. */
 enum aw_status aw_mem_alloc(struct aw_ctx *ctx, size_t size, uintptr_t *ret_address);
 /* Rows of `width` bytes at a pitch for elements of 4, 8 or 16 bytes. */
 enum aw_status aw_mem_alloc_pitch(struct aw_ctx *ctx, size_t width, size_t height, unsigned element_bytes,
@@ -61,10 +65,21 @@ bool aw_mem_set_sync_memops(uintptr_t address, bool on);
 enum aw_status aw_mem_module_alloc(struct aw_ctx *ctx, size_t size, bool managed, uintptr_t *ret_address);
 void aw_mem_module_free(uintptr_t address);
 
+/* The same for a graph's allocations. */
+enum aw_status aw_mem_graph_alloc(struct aw_ctx *ctx, size_t size, uintptr_t *ret_address);
+void aw_mem_graph_free(uintptr_t address);
+
 /* What pool.c needs: a block from the provider, its entry in the table, its way back. */
 enum aw_status aw_mem_pool_get(struct aw_ctx *ctx, size_t size, uintptr_t *ret_address);
 enum aw_status aw_mem_pool_add(struct aw_ctx *ctx, uintptr_t address, size_t size, struct aw_pool *pool);
 void aw_mem_pool_release(struct aw_ctx *ctx, uintptr_t address);
+/* A stream-ordered allocation on a capturing stream: true when it was dealt with. */
+bool aw_mem_capture_alloc(struct aw_ctx *ctx, size_t size, struct aw_cstream *stream, uintptr_t *ret_address,
+                          enum aw_status *ret_status);
+
+/* What ipc.c needs: an entry for mapped memory, and its unmapping. */
+enum aw_status aw_mem_ipc_add(struct aw_ctx *ctx, uintptr_t address, size_t size);
+enum aw_status aw_mem_ipc_close(uintptr_t address);
 
 /* Frees everything of `ctx`; at its end. */
 void aw_mem_drop(struct aw_ctx *ctx);
@@ -79,10 +94,19 @@ enum aw_status aw_mem_copy3d(struct aw_ctx *ctx, const struct aw_copy3d *copy, s
 enum aw_status aw_mem_copy_peer(struct aw_ctx *dst_ctx, void *dst, struct aw_ctx *src_ctx, const void *src, size_t size,
                                 struct aw_cstream *stream, bool async);
 
+/* What a copy of these two sides is, checked as the copies above check them. */
+struct aw_copy_sides {
+    enum aw_copy_kind kind;              /* never AW_COPY_DEFAULT */
+    bool src_pageable, dst_pageable;
+};
+enum aw_status aw_mem_copy_check(const struct aw_copy3d *copy, struct aw_copy_sides *ret_sides);
+
 /* Sets `count` elements of 1, 2 or 4 bytes (AW_ERR_INVALID_VALUE when misaligned); in 2D `height` rows of `count`, `pitch` bytes apart. */
 enum aw_status aw_mem_fill(struct aw_ctx *ctx, uintptr_t dst, uint32_t value, unsigned element_bytes, size_t count,
                            struct aw_cstream *stream, bool async);
 enum aw_status aw_mem_fill2d(struct aw_ctx *ctx, uintptr_t dst, size_t pitch, uint32_t value, unsigned element_bytes,
                              size_t count, size_t height, struct aw_cstream *stream, bool async);
+/* Only the checks. */
+enum aw_status aw_mem_fill_check(uintptr_t dst, size_t pitch, unsigned element_bytes, size_t count, size_t height);
 
 #endif

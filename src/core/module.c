@@ -5,7 +5,9 @@
 #include <stdlib.h>
 
 #include "base/log.h"
+#include "core/capture.h"
 #include "core/memory.h"
+#include "core/texref.h"
 
 #define AW_ROOM "core"
 
@@ -48,11 +50,13 @@ enum aw_status aw_module_create(struct aw_ctx *ctx, struct aw_image *image, unsi
     return AW_OK;
 }
 
-enum aw_status aw_module_compile(struct aw_module *module, uint32_t index, char **ret_bytes, size_t *ret_size, char **ret_diags)
+enum aw_status aw_module_compile(struct aw_module *module, uint32_t index, const uint32_t block[3], enum aw_lines lines,
+                                 char **ret_bytes, size_t *ret_size, char **ret_diags)
 {
     const struct aw_device *device = module->ctx->device;
     struct aw_compile_options options = { .target = device->target, .opt_level = module->opt_level,
-                                          .code_object_version = (uint32_t)device->code_object_version };
+                                          .code_object_version = (uint32_t)device->code_object_version,
+                                          .block = { block[0], block[1], block[2] }, .lines = lines };
     return aw_jit_compile(aw_image_jit(module->image), index, &options, ret_bytes, ret_size, ret_diags);
 }
 
@@ -68,7 +72,7 @@ enum aw_status aw_module_usable(struct aw_module *module, char **ret_log)
     char *bytes = NULL;
     size_t size;
     *ret_log = NULL;
-    enum aw_status status = aw_module_compile(module, 0, &bytes, &size, ret_log);
+    enum aw_status status = aw_module_compile(module, 0, (uint32_t[3]){ 0 }, AW_LINES_LOC, &bytes, &size, ret_log);
     free(bytes);
     return status;
 }
@@ -79,19 +83,20 @@ enum aw_status aw_module_destroy(struct aw_module *module)
         return AW_ERR_INVALID_HANDLE;
     if (module->library)
         aw_library_forget(module->library, module);
-    enum aw_status status = aw_ctx_sync(module->ctx);
+    enum aw_status status = aw_ctx_settle(module->ctx, aw_provider->device_sync(module->ctx->device->native));
     for (uint32_t i = 0; i < module->manifest->n_kernels; i++) {
         struct aw_func *func = module->funcs[i];
         if (!func)
             continue;
         aw_slab_kill(&aw_func_slab, func);
-        if (func->code && func->code->object)
-            aw_provider->object_unload(func->code->object);
-        free(func->code);
+        aw_func_code_drop(func);
+        free(func->legacy);
         pthread_mutex_destroy(&func->lock);
         aw_slab_give(&aw_func_slab, func);
     }
     free(module->funcs);
+    if (module->arena)
+        aw_texrefs_drop(module->ctx, module->arena, module->arena + module->manifest->arena_size);
     aw_mem_module_free(module->arena);
     aw_image_unref(module->image);
     pthread_mutex_destroy(&module->lock);
@@ -319,7 +324,9 @@ static enum aw_status arena_make(struct aw_module *module)
     enum aw_status status = aw_mem_module_alloc(ctx, size, false, &arena);
     if (status == AW_OK) {
         aw_image_lock(module->image);
+        aw_capture_pause(); /* a kernel that is captured gets its variables now, not at each launch of the graph */
         status = arena_fill(module, arena, bytes, head);
+        aw_capture_resume();
         aw_image_unlock(module->image);
         if (status)
             aw_mem_module_free(arena);
@@ -364,6 +371,13 @@ static uint32_t var_find(const struct aw_manifest *manifest, const char *name)
             high = mid;
     }
     return manifest->n_vars;
+}
+
+uint32_t aw_module_sampler(const struct aw_module *module, const char *name)
+{
+    const struct aw_manifest_var *vars = manifest_at(module->manifest, module->manifest->vars);
+    uint32_t index = var_find(module->manifest, name);
+    return index < module->manifest->n_vars ? vars[index].sampler : 0;
 }
 
 static enum aw_status managed_address(struct aw_module *module, uint32_t var, uintptr_t *ret_address)

@@ -148,6 +148,8 @@ enum aw_status aw_pool_alloc(struct aw_pool *pool, struct aw_ctx *ctx, size_t si
         return AW_ERR_INVALID_VALUE;
     if (size > SIZE_MAX / 2)
         return AW_ERR_OUT_OF_MEMORY;
+    if (aw_mem_capture_alloc(ctx, size, stream, ret_address, &status))
+        return status;
     size = (size + ROUND - 1) / ROUND * ROUND;
     struct block *block = block_find(ctx, size, stream);
     if (block) {

@@ -290,6 +290,7 @@ enum aw_status aw_registry_kernel(const void *host, struct aw_kernel **ret_kerne
             status = aw_library_kernel_lazy(library, reg->name, &kernel);
         if (status)
             return status;
+        __atomic_store_n(&kernel->host, host, __ATOMIC_RELAXED);
         __atomic_store_n(&reg->kernel, kernel, __ATOMIC_RELEASE);
     }
     *ret_kernel = kernel;
@@ -326,6 +327,21 @@ enum aw_status aw_registry_symbol(struct aw_ctx *ctx, const void *host, uintptr_
         *ret_address = address;
     if (ret_size)
         *ret_size = size ?: reg->size;
+    return AW_OK;
+}
+
+enum aw_status aw_registry_reference(struct aw_ctx *ctx, const void *host, enum aw_registered_var_kind kind, uintptr_t *ret_cell,
+                                     bool *ret_normalized)
+{
+    struct reg *reg = reg_find(host);
+    uintptr_t cell;
+    if (!reg || reg->kind != (int)kind)
+        return AW_ERR_INVALID_SYMBOL;
+    enum aw_status status = reg_address(reg, ctx, &cell, NULL);
+    if (status)
+        return status;
+    *ret_cell = cell;
+    *ret_normalized = reg->size != 0;
     return AW_OK;
 }
 

@@ -22,7 +22,8 @@ void aw_registry_unregister(struct aw_registered_fatbin *fatbin);
 void aw_registry_function(struct aw_registered_fatbin *fatbin, const void *host, const char *name);
 enum aw_registered_var_kind { AW_REGISTERED_VAR, AW_REGISTERED_CONST, AW_REGISTERED_MANAGED, AW_REGISTERED_TEXTURE,
                               AW_REGISTERED_SURFACE };
-/* For a managed variable `host` is the pointer that receives the storage's address (void **). */
+/* For a managed variable `host` is the pointer that receives the storage's address (void **).  For a texture reference `size` says
+ * whether integers are read as fractions: 0 or 1. */
 void aw_registry_var(struct aw_registered_fatbin *fatbin, const void *host, const char *name, size_t size,
                      enum aw_registered_var_kind kind);
 
@@ -31,6 +32,9 @@ void aw_registry_var(struct aw_registered_fatbin *fatbin, const void *host, cons
 enum aw_status aw_registry_kernel(const void *host, struct aw_kernel **ret_kernel);
 /* A registered variable's address in `ctx` and its size.  AW_ERR_INVALID_SYMBOL.  Outputs may be NULL. */
 enum aw_status aw_registry_symbol(struct aw_ctx *ctx, const void *host, uintptr_t *ret_address, size_t *ret_size);
+/* The cell of a registered texture or surface reference in `ctx`, and what its `size` was.  AW_ERR_INVALID_SYMBOL. */
+enum aw_status aw_registry_reference(struct aw_ctx *ctx, const void *host, enum aw_registered_var_kind kind, uintptr_t *ret_cell,
+                                     bool *ret_normalized);
 /* __cudaInitModule: allocates the fat binary's managed variables and stores their addresses in the host pointers. */
 enum aw_status aw_registry_init_managed(struct aw_registered_fatbin *fatbin, struct aw_ctx *ctx);
 /* The same for every fat binary that has managed variables; the runtime calls it when a primary context begins. */

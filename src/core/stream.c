@@ -4,6 +4,7 @@
 
 #include <stdlib.h>
 
+#include "core/capture.h"
 #include "core/context.h"
 
 enum { PRIORITY_LEAST = 0, PRIORITY_GREATEST = -5 };
@@ -29,6 +30,7 @@ static enum aw_status stream_end(struct aw_cstream *stream)
 {
     if (!aw_slab_kill(&aw_stream_slab, stream))
         return AW_ERR_INVALID_HANDLE;
+    aw_capture_forget_stream(stream);
     int status = aw_provider->stream_destroy(stream->native);
     aw_slab_give(&aw_stream_slab, stream);
     return (enum aw_status)status;
@@ -50,6 +52,15 @@ static void thread_key_init(void)
     pthread_key_create(&thread_key, thread_end);
 }
 
+/* Cards have fewer priorities than CUDA tells of: the nearest. */
+static int native_priority(struct aw_ctx *ctx, int priority)
+{
+    int least, greatest;
+    if (!aw_provider->stream_priorities || aw_provider->stream_priorities(ctx->device->native, &least, &greatest))
+        return priority;
+    return priority > least ? least : priority < greatest ? greatest : priority;
+}
+
 static enum aw_status stream_make(struct aw_ctx *ctx, unsigned flags, int priority, bool per_thread,
                                   struct aw_cstream **ret_stream)
 {
@@ -61,8 +72,8 @@ static enum aw_status stream_make(struct aw_ctx *ctx, unsigned flags, int priori
     stream->priority = priority;
     stream->per_thread = per_thread;
     stream->id = aw_next_id();
-    int status = aw_provider->stream_create(ctx->device->native, flags & 1 ? AW_STREAM_NON_BLOCKING : 0, priority,
-                                            &stream->native);
+    int status = aw_provider->stream_create(ctx->device->native, flags & 1 ? AW_STREAM_NON_BLOCKING : 0,
+                                            native_priority(ctx, priority), &stream->native);
     if (status) {
         aw_slab_give(&aw_stream_slab, stream);
         return aw_device_note(ctx->device, status);
@@ -142,25 +153,59 @@ enum aw_status aw_stream_destroy(struct aw_cstream *stream)
 
 enum aw_status aw_stream_query(struct aw_cstream *stream)
 {
+    enum aw_status refused;
+    if (aw_capture_any() && aw_capture_refuse(stream, &refused))
+        return refused;
     int status = aw_provider->stream_query(stream->ctx->device->native, stream->native);
     return status == AW_ERR_NOT_READY ? AW_ERR_NOT_READY : aw_ctx_settle(stream->ctx, status);
 }
 
 enum aw_status aw_stream_sync(struct aw_cstream *stream)
 {
+    enum aw_status refused;
+    if (aw_capture_any() && aw_capture_refuse(stream, &refused))
+        return refused;
     return aw_ctx_settle(stream->ctx, aw_provider->stream_sync(stream->ctx->device->native, stream->native));
 }
 
-enum aw_status aw_stream_wait(struct aw_cstream *stream, struct aw_cevent *event)
+/* A mark outlives its capture: the event then stands for a place in a graph, not in time. */
+static bool event_marked(struct aw_cevent *event)
 {
+    return __atomic_load_n(&event->mark, __ATOMIC_ACQUIRE) != NULL;
+}
+
+static enum aw_status stream_wait(struct aw_cstream *stream, struct aw_cevent *event, bool external)
+{
+    enum aw_status taken;
+    if ((aw_capture_any() || event_marked(event)) && aw_capture_wait(stream, event, external, &taken))
+        return taken;
     if (!__atomic_load_n(&event->recorded, __ATOMIC_ACQUIRE))
         return AW_OK;
     struct aw_device *device = stream->ctx->device;
     return aw_device_note(device, aw_provider->stream_wait(device->native, stream->native, event->native));
 }
 
+enum aw_status aw_stream_wait(struct aw_cstream *stream, struct aw_cevent *event)
+{
+    return stream_wait(stream, event, false);
+}
+
+enum aw_status aw_stream_wait_external(struct aw_cstream *stream, struct aw_cevent *event)
+{
+    return stream_wait(stream, event, true);
+}
+
+static enum aw_status host_func_make(const void *arg, struct aw_node_params *ret_params)
+{
+    *ret_params = (struct aw_node_params){ .type = AW_NODE_HOST, .host = *(const struct aw_node_host *)arg };
+    return AW_OK;
+}
+
 enum aw_status aw_stream_host_func(struct aw_cstream *stream, void (*fn)(void *user), void *user)
 {
+    enum aw_status taken;
+    if (aw_capture_any() && aw_capture_add(stream, host_func_make, &(struct aw_node_host){ fn, user }, &taken))
+        return taken;
     struct aw_device *device = stream->ctx->device;
     return aw_device_note(device, aw_provider->stream_callback(device->native, stream->native, fn, user));
 }
@@ -182,6 +227,9 @@ static void callback_run(void *arg)
 enum aw_status aw_stream_callback(struct aw_cstream *stream, void *user_handle,
                                   void (*fn)(void *user_handle, enum aw_status status, void *user), void *user)
 {
+    enum aw_status refused;
+    if (aw_capture_any() && aw_capture_refuse(stream, &refused))
+        return refused;
     struct callback *call = malloc(sizeof *call);
     if (!call)
         return AW_ERR_OUT_OF_MEMORY;
@@ -217,19 +265,37 @@ enum aw_status aw_event_create(struct aw_ctx *ctx, unsigned flags, struct aw_cev
     return AW_OK;
 }
 
+enum aw_status aw_event_adopt(struct aw_ctx *ctx, struct aw_event *native, struct aw_cevent **ret_event)
+{
+    struct aw_cevent *event = aw_slab_take(&aw_event_slab);
+    if (!event)
+        return AW_ERR_OUT_OF_MEMORY;
+    event->ctx = ctx;
+    event->flags = EVENT_NO_TIMING | EVENT_IPC;
+    event->native = native;
+    event->recorded = true;
+    aw_slab_publish(&aw_event_slab, event);
+    *ret_event = event;
+    return AW_OK;
+}
+
 enum aw_status aw_event_destroy(struct aw_cevent *event)
 {
     if (!aw_slab_kill(&aw_event_slab, event))
         return AW_ERR_INVALID_HANDLE;
+    aw_capture_forget_event(event);
     int status = aw_provider->event_destroy(event->native);
     aw_slab_give(&aw_event_slab, event);
     return (enum aw_status)status;
 }
 
-enum aw_status aw_event_record(struct aw_cevent *event, struct aw_cstream *stream)
+static enum aw_status event_record(struct aw_cevent *event, struct aw_cstream *stream, bool external)
 {
+    enum aw_status taken;
     if (event->ctx != stream->ctx)
         return AW_ERR_INVALID_HANDLE;
+    if ((aw_capture_any() || event_marked(event)) && aw_capture_record(event, stream, external, &taken))
+        return taken;
     struct aw_device *device = event->ctx->device;
     int status = aw_provider->event_record(device->native, event->native, stream->native);
     if (status == AW_OK)
@@ -237,8 +303,21 @@ enum aw_status aw_event_record(struct aw_cevent *event, struct aw_cstream *strea
     return aw_device_note(device, status);
 }
 
+enum aw_status aw_event_record(struct aw_cevent *event, struct aw_cstream *stream)
+{
+    return event_record(event, stream, false);
+}
+
+enum aw_status aw_event_record_external(struct aw_cevent *event, struct aw_cstream *stream)
+{
+    return event_record(event, stream, true);
+}
+
 enum aw_status aw_event_query(struct aw_cevent *event)
 {
+    enum aw_status refused;
+    if (event_marked(event) && aw_capture_refuse_event(event, &refused))
+        return refused;
     if (!__atomic_load_n(&event->recorded, __ATOMIC_ACQUIRE))
         return AW_OK;
     int status = aw_provider->event_query(event->native);
@@ -247,6 +326,9 @@ enum aw_status aw_event_query(struct aw_cevent *event)
 
 enum aw_status aw_event_sync(struct aw_cevent *event)
 {
+    enum aw_status refused;
+    if (event_marked(event) && aw_capture_refuse_event(event, &refused))
+        return refused;
     if (!__atomic_load_n(&event->recorded, __ATOMIC_ACQUIRE))
         return AW_OK;
     return aw_ctx_settle(event->ctx, aw_provider->event_sync(event->native));

@@ -1,4 +1,5 @@
-/* Streams and events of a context, behind checked handles.
+/* Streams and events of a context, behind checked handles.  While a stream captures (capture.h), its operations become nodes of a
+ * graph, and asking or waiting for it fails with AW_ERR_CAPTURE_*.
  *
  * CUDA's special stream handles are 0 (the legacy stream, or the thread's own in the _ptsz and _ptds entry points), 1 (legacy)
  * and 2 (the thread's own).  All functions are thread-safe. */
@@ -21,6 +22,7 @@ struct aw_cstream {
     int priority;
     uint64_t id;              /* unique per process */
     bool per_thread;          /* made for handle 2; not destroyed by the user */
+    struct aw_capture_stream *capture; /* capture.h's, under its lock; NULL: not capturing */
 };
 
 struct aw_cevent {
@@ -29,6 +31,7 @@ struct aw_cevent {
     struct aw_event *native;
     unsigned flags;           /* CU_EVENT_*: 1 blocking sync, 2 no timing, 4 interprocess */
     bool recorded;            /* atomic: recorded at least once */
+    struct aw_capture_mark *mark; /* capture.h's: last recorded in a capturing stream; atomic */
 };
 
 extern struct aw_slab aw_stream_slab, aw_event_slab;
@@ -45,6 +48,8 @@ enum aw_status aw_stream_query(struct aw_cstream *stream);
 enum aw_status aw_stream_sync(struct aw_cstream *stream);
 /* An event that was never recorded is no wait. */
 enum aw_status aw_stream_wait(struct aw_cstream *stream, struct aw_cevent *event);
+/* The same; in a capturing stream this makes a node, and the event need not be of the capture. */
+enum aw_status aw_stream_wait_external(struct aw_cstream *stream, struct aw_cevent *event);
 /* Calls fn on some thread of ours once all earlier work has ended. */
 enum aw_status aw_stream_host_func(struct aw_cstream *stream, void (*fn)(void *user), void *user);
 /* As cuStreamAddCallback: fn gets the stream's handle as the user knows it and the stream's status, as enum aw_status. */
@@ -59,9 +64,13 @@ static inline struct aw_cevent *aw_event_from(const void *handle) /* NULL: not a
 }
 
 enum aw_status aw_event_create(struct aw_ctx *ctx, unsigned flags, struct aw_cevent **ret_event);
+/* An event of another process, already recorded for all that is known; takes `native` when it succeeds. */
+enum aw_status aw_event_adopt(struct aw_ctx *ctx, struct aw_event *native, struct aw_cevent **ret_event);
 enum aw_status aw_event_destroy(struct aw_cevent *event);
 /* AW_ERR_INVALID_HANDLE when stream and event belong to different contexts. */
 enum aw_status aw_event_record(struct aw_cevent *event, struct aw_cstream *stream);
+/* The same; in a capturing stream this makes a node that records the event at each launch. */
+enum aw_status aw_event_record_external(struct aw_cevent *event, struct aw_cstream *stream);
 enum aw_status aw_event_query(struct aw_cevent *event); /* AW_OK when never recorded */
 enum aw_status aw_event_sync(struct aw_cevent *event);
 /* Milliseconds.  AW_ERR_INVALID_HANDLE when either was not recorded or has no timing; AW_ERR_NOT_READY. */

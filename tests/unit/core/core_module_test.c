@@ -391,7 +391,7 @@ Test(launch, cooperative_and_attributes, .init = start)
     eq(awcu_cuEventQuery(event), CUDA_ERROR_NOT_READY);
     fake.held = false;
     attrs[1].value.clusterDim.x = 2;
-    eq(awcu_cuLaunchKernelEx(&config, f, NULL, NULL), CUDA_ERROR_NOT_SUPPORTED);
+    eq(awcu_cuLaunchKernelEx(&config, f, NULL, NULL), CUDA_ERROR_INVALID_CLUSTER_SIZE);
     attrs[1].id = (CUlaunchAttributeID)200;
     eq(awcu_cuLaunchKernelEx(&config, f, NULL, NULL), CUDA_ERROR_INVALID_VALUE);
     eq(awcu_cuLaunchKernelEx(NULL, f, NULL, NULL), CUDA_ERROR_INVALID_VALUE);
@@ -415,6 +415,143 @@ Test(launch, occupancy, .init = start)
     eq(awcu_cuOccupancyMaxActiveBlocksPerMultiprocessor(&blocks, f, 0, 0), CUDA_ERROR_INVALID_VALUE);
 }
 
+/* ---- Code for shapes of blocks. */
+
+static void launch_block(CUfunction f, unsigned x, unsigned y, unsigned z)
+{
+    uint64_t a = 0;
+    void *params[] = { &a, &a };
+    ok(awcu_cuLaunchKernel(f, 1, 1, 1, x, y, z, 0, NULL, params, NULL));
+}
+
+/* The last launch ran code for these blocks, and so many compilations were needed up to here. */
+#define ran(x, y, z, n) \
+    do { \
+        cr_assert(fake.code_block[0] == (x) && fake.code_block[1] == (y) && fake.code_block[2] == (z), "code for %u,%u,%u", \
+                  fake.code_block[0], fake.code_block[1], fake.code_block[2]); \
+        eq(fake.compiles, n); \
+    } while (0)
+
+Test(shapes, first_ones_get_their_own_code, .init = start)
+{
+    CUfunction f = kernel("add");
+    launch_block(f, 256, 1, 1);
+    ran(256, 1, 1, 1);
+    launch_block(f, 256, 1, 1);
+    ran(256, 1, 1, 1);
+    launch_block(f, 128, 1, 1);
+    ran(128, 1, 1, 2);
+    launch_block(f, 16, 16, 1);
+    ran(16, 16, 1, 3);
+    launch_block(f, 1, 33, 2);
+    ran(1, 33, 2, 4);
+    for (unsigned z = 1; z <= 4; z++) {
+        launch_block(f, 32, 2, z);
+        ran(32, 2, z, 4 + (int)z);
+    }
+    launch_block(f, 64, 2, 1); /* from here on they share */
+    ran(32, 0, 0, 9);
+    launch_block(f, 96, 1, 1);
+    ran(32, 0, 0, 9);
+    launch_block(f, 33, 1, 1);
+    ran(1, 0, 0, 10);
+    launch_block(f, 7, 5, 3);
+    ran(1, 0, 0, 10);
+    launch_block(f, 1, 33, 2);
+    ran(1, 33, 2, 10);
+    launch_block(f, 256, 1, 1);
+    ran(256, 1, 1, 10);
+    eq(fake.objects, 10);
+}
+
+Test(shapes, none_get_their_own_when_told, .init = start)
+{
+    CUfunction f = kernel("add");
+    setenv("ANYWARP_SHAPES", "0", 1);
+    launch_block(f, 256, 1, 1);
+    ran(32, 0, 0, 1);
+    launch_block(f, 16, 16, 1);
+    ran(1, 0, 0, 2);
+    launch_block(f, 128, 1, 1);
+    ran(32, 0, 0, 2);
+}
+
+Test(shapes, large_code_is_shared_soon, .init = start)
+{
+    CUfunction f = kernel("add");
+    fake.code_size = 70000;
+    launch_block(f, 256, 1, 1);
+    ran(256, 1, 1, 1);
+    launch_block(f, 8, 8, 1);
+    ran(8, 8, 1, 2);
+    launch_block(f, 128, 1, 1);
+    ran(32, 0, 0, 3);
+    launch_block(f, 64, 1, 1);
+    ran(32, 0, 0, 3);
+    launch_block(f, 256, 1, 1);
+    ran(256, 1, 1, 3);
+}
+
+Test(shapes, questions_take_what_is_there, .init = start)
+{
+    CUfunction f = kernel("add");
+    int value;
+    launch_block(f, 100, 1, 1);
+    ok(awcu_cuFuncGetAttribute(&value, CU_FUNC_ATTRIBUTE_NUM_REGS, f));
+    ok(awcu_cuOccupancyMaxActiveBlocksPerMultiprocessor(&value, f, 100, 0));
+    eq(value, 20);
+    ok(awcu_cuFuncLoad(f));
+    eq(fake.compiles, 1);
+    ok(awcu_cuFuncGetAttribute(&value, CU_FUNC_ATTRIBUTE_MAX_THREADS_PER_BLOCK, f));
+    eq(value, 1024); /* not what the code for 100 says of itself */
+    ok(awcu_cuOccupancyMaxActiveBlocksPerMultiprocessor(&value, f, 128, 0));
+    eq(value, 16);
+    eq(fake.compiles, 2);
+    ok(awcu_cuFuncGetAttribute(&value, CU_FUNC_ATTRIBUTE_MAX_THREADS_PER_BLOCK, f));
+    eq(value, 512); /* the general code says so */
+    launch_block(f, 128, 1, 1); /* what questions needed counts for nothing */
+    ran(128, 1, 1, 3);
+}
+
+Test(shapes, shared_memory_is_allowed_for_all, .init = start)
+{
+    CUfunction f = kernel("add");
+    launch_block(f, 32, 1, 1);
+    launch_block(f, 64, 1, 1);
+    eq(fake.shared_sets, 2); /* each as it is loaded */
+    ok(awcu_cuFuncSetAttribute(f, CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES, 60000));
+    eq(fake.shared_sets, 4);
+    launch_block(f, 96, 1, 1);
+    eq(fake.shared_sets, 5);
+}
+
+static void *launch_many(void *arg)
+{
+    static const unsigned rows[] = { 32, 64, 96, 128, 160, 33, 34, 224, 256, 35, 288, 36 };
+    uint64_t a = 0;
+    void *params[] = { &a, &a };
+    for (int i = 0; i < 480; i++)
+        if (awcu_cuCtxSetCurrent(context) || awcu_cuLaunchKernel(shared_func, 1, 1, 1, rows[i % 12], 1, 1, 0, NULL, params, NULL))
+            return NULL;
+    return arg;
+}
+
+Test(shapes, many_threads, .init = start)
+{
+    enum { N = 16 };
+    pthread_t threads[N];
+    void *result;
+    shared_func = kernel("add");
+    for (int i = 0; i < N; i++)
+        pthread_create(&threads[i], NULL, launch_many, &threads);
+    for (int i = 0; i < N; i++) {
+        pthread_join(threads[i], &result);
+        cr_assert_not_null(result);
+    }
+    cr_assert(fake.compiles == 9 || fake.compiles == 10, "%d", fake.compiles); /* eight, and one or both shared forms */
+    eq(fake.objects, fake.compiles);
+}
+
 /* A bound on the road to the provider, wide enough for slow machines and instrumented builds. */
 Test(launch, is_fast, .init = start)
 {
@@ -428,8 +565,16 @@ Test(launch, is_fast, .init = start)
         awcu_cuLaunchKernel(f, 1, 1, 1, 1, 1, 1, 0, NULL, params, NULL);
     double ns = (now_ms() - begin) * 1e6 / N;
     fprintf(stderr, "launch: %.0f ns\n", ns);
-    cr_assert_lt(ns, 3000);
-    eq(fake.launches, N + 1);
+    cr_assert_lt(ns, 10000); /* on a quiet machine a few hundred */
+    for (unsigned i = 2; i <= 11; i++) /* more shapes than get code of their own: the longest way to it */
+        launch_block(f, i * 32, 1, 1);
+    begin = now_ms();
+    for (unsigned i = 0; i < N; i++)
+        awcu_cuLaunchKernel(f, 1, 1, 1, 33 + i % 2, 1, 1, 0, NULL, params, NULL);
+    ns = (now_ms() - begin) * 1e6 / N;
+    fprintf(stderr, "launch, shared code: %.0f ns\n", ns);
+    cr_assert_lt(ns, 10000);
+    eq(fake.launches, 2 * N + 11);
 }
 
 /* ---- Libraries. */
@@ -508,7 +653,7 @@ Test(library, loading_thousands_is_quick, .init = start)
         awcu_cuLibraryLoadData(&libs[i], fatbin, NULL, NULL, 0, &option, &value, 1);
     double ms = now_ms() - begin;
     fprintf(stderr, "3500 libraries: %.1f ms\n", ms);
-    cr_assert_lt(ms, 20);
+    cr_assert_lt(ms, 100); /* on a quiet machine 2 */
     CUkernel k;
     ok(awcu_cuLibraryGetKernel(&k, libs[N - 1], "add"));
     eq(fake.opens, 1);
@@ -650,7 +795,7 @@ Test(registry, thousands_are_quick, .init = start)
     eq(aw_registry_kernel(&hosts[12344], &k), AW_OK);
     double found = now_ms() - begin - registered;
     fprintf(stderr, "registered in %.1f ms, first found in %.1f ms\n", registered, found);
-    cr_assert_lt(registered + found, 20);
+    cr_assert_lt(registered + found, 100); /* on a quiet machine 5; were it quadratic, seconds */
     ok(awcu_cuLaunchKernel((CUfunction)k, 1, 1, 1, 32, 1, 1, 0, NULL, NULL, NULL));
     eq(fake.opens * 10 + fake.compiles, 11);
     for (int i = 0; i < FUNCTIONS; i++)

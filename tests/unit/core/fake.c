@@ -2,6 +2,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "fake.h"
 
+#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -335,16 +336,21 @@ static int f_copy_peer(int dst_dev, void *dst, int src_dev, const void *src, siz
     return f_copy(dst_dev, dst, src, size, AW_COPY_D2D, stream);
 }
 
-/* ---- Code: an object is the name of its kernel. */
+/* ---- Code: an object is the shape of blocks it is for, and the name of its kernel. */
 
 struct aw_object {
+    unsigned block[3];
     char name[64];
 };
 
 static int f_load(int dev, const void *bytes, size_t size, struct aw_object **ret)
 {
     struct aw_object *object = calloc(1, sizeof *object);
-    snprintf(object->name, sizeof object->name, "%.*s", (int)size, (const char *)bytes);
+    (void)size; /* it is text */
+    if (sscanf(bytes, "%u,%u,%u %63s", &object->block[0], &object->block[1], &object->block[2], object->name) != 4) {
+        free(object);
+        return AW_ERR_INVALID_IMAGE;
+    }
     fake.objects++;
     *ret = object;
     return AW_OK;
@@ -379,15 +385,25 @@ static int f_occupancy(struct aw_function *function, int threads, size_t shared,
 
 static int f_launch(int dev, struct aw_function *function, const struct aw_launch *launch, struct aw_stream *stream)
 {
+    static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+    pthread_mutex_lock(&lock);
     fake.launches++;
     fake.launch = *launch;
+    memcpy(fake.code_block, ((struct aw_object *)(void *)function)->block, sizeof fake.code_block);
     fake.launch_stream = stream;
     memcpy(fake.kernarg, launch->kernarg, launch->kernarg_size < sizeof fake.kernarg ? launch->kernarg_size : sizeof fake.kernarg);
+    pthread_mutex_unlock(&lock);
     return fake.fault;
 }
 
+static int f_set_shared(struct aw_function *function, size_t dynamic_shared)
+{
+    fake.shared_sets++;
+    return AW_OK;
+}
+
 const struct aw_provider fake_provider = {
-    .name = "fake", .open = f_open, .device_count = f_count, .device_name = f_name, .device_target = f_target,
+    .name = "fake", .row = 32, .function_set_shared = f_set_shared, .open = f_open, .device_count = f_count, .device_name = f_name, .device_target = f_target,
     .device_attr = f_attr, .device_uuid = f_uuid, .device_memory = f_memory, .code_object_version = f_cov,
     .device_sync = f_sync, .device_fault = f_fault, .device_reset = f_reset, .mem_alloc = f_alloc, .mem_free = f_free,
     .host_alloc = f_host_alloc, .host_free = f_host_free, .host_register = f_register, .host_unregister = f_unregister,
@@ -482,12 +498,16 @@ enum aw_status aw_jit_compile(struct aw_jit_module *module, uint32_t kernel, con
     const char *name = module->strings + module->kernels[kernel].name;
     __atomic_add_fetch(&fake.compiles, 1, __ATOMIC_RELAXED);
     fake.opt_level = options->opt_level;
+    memcpy(fake.block, options->block, sizeof fake.block);
     if (strcmp(name, "broken") == 0) {
         *ret_diags = strdup("x.ptx:9:5: error: instruction is not implemented\n");
         return (enum aw_status)fake.compile_status;
     }
-    *ret_bytes = strdup(name);
-    *ret_size = strlen(name);
+    char text[128];
+    size_t size = (size_t)snprintf(text, sizeof text, "%u,%u,%u %s", options->block[0], options->block[1], options->block[2], name) + 1;
+    *ret_size = size > fake.code_size ? size : fake.code_size;
+    *ret_bytes = calloc(1, *ret_size);
+    memcpy(*ret_bytes, text, size);
     return AW_OK;
 }
 

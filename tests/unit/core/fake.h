@@ -19,6 +19,7 @@ extern struct fake {
     int fault;              /* what device_fault says */
     int compile_status;     /* of kernel "broken" */
     int shared_per_block;
+    size_t code_size;       /* bytes of each object, where that is more than it takes */
     size_t memory;          /* bytes that can be allocated */
     /* Records. */
     int allocs, frees, host_allocs, host_frees, streams, events, objects, copies, fills, syncs, resets;
@@ -29,6 +30,9 @@ extern struct fake {
     unsigned char kernarg[8192];
     struct aw_stream *launch_stream;
     unsigned opt_level;     /* of the last compilation */
+    unsigned block[3];      /* of the last compilation */
+    unsigned code_block[3]; /* that the last launched code was compiled for */
+    int shared_sets;        /* calls of function_set_shared */
     size_t used;            /* bytes allocated */
 } fake;
 

@@ -1,0 +1,253 @@
+/* A function's code: compiled and loaded when it is first needed, for the shapes of blocks that it is launched with.
+ *
+ * Code for one shape is faster to make and to run than code for any (docs/architecture.md, "Block shapes"), so the first few shapes of a
+ * kernel get their own.  Later ones share what is for all whose rows are whole warps, or for any: a program that tries every shape
+ * compiles a handful of times.  Questions that need code but name no shape take whatever there is.
+ *
+ * Code stays until its module goes, so that lists only grow and are read without a lock. */
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "base/linetable.h"
+#include "base/log.h"
+#include "core/module.h"
+
+#define AW_ROOM "core"
+
+enum {
+    ATTEMPTS = 2,           /* how often a failure that may pass (a compiler that died, no memory) is tried again */
+    SHAPES = 8,             /* how many shapes of a kernel get code of their own */
+    SHAPES_LARGE = 2,       /* when an object of it is larger than that: it took long to make */
+    LARGE_CODE = 64 * 1024, /* bytes */
+};
+
+/* ---- Making it. */
+
+/* Compiles the kernel again, with a line table of everything: tables cost time and space that only a fault is worth.  They change no
+ * code, but what is not the same code has no say here. */
+static bool code_locate(void *user, const void *base, uint64_t offset, char *ret_text, size_t size)
+{
+    struct aw_code *code = user;
+    struct aw_func *func = code->func;
+    struct aw_place place;
+    char *bytes = NULL;
+    size_t length;
+    bool found = aw_module_compile(func->module, func->index, code->block, AW_LINES_ALL, &bytes, &length, NULL) == AW_OK &&
+                 (!base || aw_linetable_fits(bytes, length, base)) && aw_linetable_find(bytes, length, offset, &place);
+    free(bytes);
+    if (found)
+        snprintf(ret_text, size, "%s:%u", place.file, place.line);
+    return found;
+}
+
+static enum aw_status code_load(struct aw_code *code, const char *bytes, size_t size)
+{
+    struct aw_func *func = code->func;
+    int status = aw_provider->object_load(func->module->ctx->device->native, bytes, size, &code->object);
+    if (status) {
+        code->object = NULL;
+        return (enum aw_status)status;
+    }
+    code->size = size;
+    if (aw_provider->object_locator)
+        (void)aw_provider->object_locator(code->object, code_locate, code);
+    status = aw_provider->object_function(code->object, func->name, &code->function);
+    for (int i = 0; status == AW_OK && i < AW_FN_COUNT_; i++)
+        if (aw_provider->function_attr(code->function, (enum aw_function_attr)i, &code->attr[i]))
+            code->attr[i] = 0;
+    return (enum aw_status)status;
+}
+
+static enum aw_status code_make(struct aw_code *code)
+{
+    struct aw_func *func = code->func;
+    char *bytes = NULL, *diags = NULL;
+    size_t size = 0;
+    enum aw_status status = aw_module_compile(func->module, func->index, code->block, AW_LINES_LOC, &bytes, &size, &diags);
+    if (status) {
+        aw_err("kernel %s: %s%s%s", func->name, aw_status_text(status), diags && *diags ? "\n" : "", diags ?: "");
+    } else {
+        status = aw_device_note(func->module->ctx->device, code_load(code, bytes, size));
+        if (status)
+            aw_err("kernel %s: the compiled code cannot be loaded: %s", func->name, aw_status_text(status));
+    }
+    free(bytes);
+    free(diags);
+    return status;
+}
+
+static void code_free(struct aw_code *code)
+{
+    if (code->object)
+        aw_provider->object_unload(code->object);
+    free(code);
+}
+
+static bool failure_may_pass(enum aw_status status)
+{
+    return status == AW_ERR_OS || status == AW_ERR_OUT_OF_MEMORY || status == AW_ERR_JIT_NOT_FOUND;
+}
+
+/* The lock is held. */
+static enum aw_status func_build(struct aw_func *func, const uint32_t block[3])
+{
+    struct aw_code *code = calloc(1, sizeof *code);
+    if (!code)
+        return AW_ERR_OUT_OF_MEMORY;
+    code->func = func;
+    memcpy(code->block, block, sizeof code->block);
+    enum aw_status status = code_make(code);
+    if (status) {
+        code_free(code);
+        bool again = aw_status_is_sticky(status) || (failure_may_pass(status) && func->attempts++ < ATTEMPTS);
+        if (!again)
+            __atomic_store_n(&func->failure, status, __ATOMIC_RELEASE);
+        return status;
+    }
+    if (aw_provider->function_set_shared)
+        aw_provider->function_set_shared(code->function, (size_t)func->max_dynamic_shared);
+    code->next = func->code;
+    __atomic_store_n(&func->code, code, __ATOMIC_RELEASE);
+    return AW_OK;
+}
+
+/* ---- Choosing it. */
+
+static struct aw_code *code_find(const struct aw_func *func, const uint32_t block[3])
+{
+    struct aw_code *code = __atomic_load_n(&func->code, __ATOMIC_ACQUIRE);
+    while (code && (code->block[0] != block[0] || code->block[1] != block[1] || code->block[2] != block[2]))
+        code = code->next;
+    return code;
+}
+
+/* The shapes that share code with `block` (NULL: the most usual ones), as compile options say it. */
+static void shared_shapes(const uint32_t block[3], uint32_t ret[3])
+{
+    uint32_t row = aw_provider->row;
+    ret[0] = !row ? 0 : !block || block[0] % row == 0 ? row : 1;
+    ret[1] = ret[2] = 0;
+}
+
+/* How many shapes get their own code.  ANYWARP_SHAPES is for those who know their program, and for tests. */
+static unsigned shapes_limit(const struct aw_func *func)
+{
+    const char *text = getenv("ANYWARP_SHAPES");
+    unsigned limit = text && *text ? (unsigned)strtoul(text, NULL, 10) : SHAPES;
+    for (const struct aw_code *code = func->code; code; code = code->next)
+        if (code->size > LARGE_CODE && limit > SHAPES_LARGE)
+            limit = SHAPES_LARGE;
+    return limit;
+}
+
+/* The lock is held; and nothing in the list will do. */
+static enum aw_status func_build_for(struct aw_func *func, const uint32_t block[3])
+{
+    uint32_t shapes[3];
+    enum aw_status status;
+    if (func->failure)
+        return func->failure;
+    if (!func->settled && func->n_shapes < shapes_limit(func)) {
+        status = func_build(func, block);
+        func->n_shapes += status == AW_OK;
+        return status;
+    }
+    shared_shapes(block, shapes);
+    status = code_find(func, shapes) ? AW_OK : func_build(func, shapes);
+    __atomic_store_n(&func->settled, true, __ATOMIC_RELEASE);
+    return status;
+}
+
+static struct aw_code *code_for(const struct aw_func *func, const uint32_t block[3])
+{
+    uint32_t shapes[3];
+    struct aw_code *code = code_find(func, block);
+    if (code || !__atomic_load_n(&func->settled, __ATOMIC_ACQUIRE))
+        return code;
+    shared_shapes(block, shapes);
+    return code_find(func, shapes);
+}
+
+enum aw_status aw_func_code(struct aw_func *func, const uint32_t block[3], const struct aw_code **ret_code)
+{
+    struct aw_code *code = code_for(func, block);
+    enum aw_status status = code ? AW_OK : __atomic_load_n(&func->failure, __ATOMIC_ACQUIRE);
+    if (!code && status == AW_OK) {
+        pthread_mutex_lock(&func->lock);
+        if (!code_for(func, block))
+            status = func_build_for(func, block);
+        code = code_for(func, block);
+        pthread_mutex_unlock(&func->lock);
+    }
+    if (status == AW_OK)
+        *ret_code = code;
+    return status;
+}
+
+/* Code for many shapes, or else the newest. */
+static struct aw_code *code_general(const struct aw_func *func)
+{
+    struct aw_code *newest = __atomic_load_n(&func->code, __ATOMIC_ACQUIRE), *code = newest;
+    while (code && code->block[1])
+        code = code->next;
+    return code ? code : newest;
+}
+
+/* Makes code where no shape is known: for the only one that there can be, or for many.  The lock is held. */
+static enum aw_status func_build_any(struct aw_func *func)
+{
+    const uint32_t *stated = func->kernel->req_ntid;
+    uint32_t shapes[3] = { stated[0], stated[1] ?: 1, stated[2] ?: 1 };
+    if (func->failure)
+        return func->failure;
+    if (!stated[0])
+        shared_shapes(NULL, shapes);
+    return code_find(func, shapes) ? AW_OK : func_build(func, shapes);
+}
+
+enum aw_status aw_func_code_any(struct aw_func *func, const struct aw_code **ret_code)
+{
+    struct aw_code *code = code_general(func);
+    enum aw_status status = AW_OK;
+    if (!code) {
+        pthread_mutex_lock(&func->lock);
+        if (!func->code)
+            status = func_build_any(func);
+        code = code_general(func);
+        pthread_mutex_unlock(&func->lock);
+    }
+    if (status == AW_OK)
+        *ret_code = code;
+    return status;
+}
+
+enum aw_status aw_func_code_threads(struct aw_func *func, int threads, const struct aw_code **ret_code)
+{
+    const struct aw_code *code = __atomic_load_n(&func->code, __ATOMIC_ACQUIRE), *general = NULL;
+    enum aw_status status = AW_OK;
+    for (; code; code = code->next) {
+        if (code->block[1] && (uint64_t)code->block[0] * code->block[1] * code->block[2] == (uint64_t)threads)
+            break;
+        if (!code->block[1])
+            general = code;
+    }
+    if (!code && !general) {
+        pthread_mutex_lock(&func->lock);
+        status = func_build_any(func);
+        general = code_general(func);
+        pthread_mutex_unlock(&func->lock);
+    }
+    if (status == AW_OK)
+        *ret_code = code ? code : general;
+    return status;
+}
+
+void aw_func_code_drop(struct aw_func *func)
+{
+    for (struct aw_code *code = func->code, *next; code; code = next) {
+        next = code->next;
+        code_free(code);
+    }
+    func->code = NULL;
+}
