@@ -1,112 +1,18 @@
-/* The driver API: modules, libraries and their kernels as containers; just-in-time options and logs. */
+/* The driver API: modules, libraries and their kernels as containers. */
 /* SPDX-License-Identifier: Apache-2.0 */
 #define AW_ROOM "abi"
 #include "abi/cuda_util.h"
+#include "abi/jit.h"
 #include "base/file.h"
 #include "base/log.h"
 
-#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
-
-/* ---- Just-in-time options. */
-
-/* A text buffer of the user's: values[i] of the buffer option holds its address, of the size option its size in bytes, and
- * there the bytes written are stored. */
-struct jit_log {
-    char *buffer;
-    size_t size;
-    void **size_slot;
-};
-
-struct jit_options {
-    struct jit_log info, error;
-    float *wall_time; /* milliseconds, in the option's own slot */
-    unsigned opt_level;
-    struct timespec start;
-};
-
-static enum aw_status jit_read(unsigned n, const CUjit_option *options, void **values, struct jit_options *ret)
-{
-    *ret = (struct jit_options){ .opt_level = 3 };
-    clock_gettime(CLOCK_MONOTONIC, &ret->start);
-    if (n && (!options || !values))
-        return AW_ERR_INVALID_VALUE;
-    for (unsigned i = 0; i < n; i++) {
-        unsigned number = (unsigned)(uintptr_t)values[i];
-        switch (options[i]) {
-        case CU_JIT_INFO_LOG_BUFFER:
-            ret->info.buffer = values[i];
-            break;
-        case CU_JIT_INFO_LOG_BUFFER_SIZE_BYTES:
-            ret->info.size = number;
-            ret->info.size_slot = &values[i];
-            break;
-        case CU_JIT_ERROR_LOG_BUFFER:
-            ret->error.buffer = values[i];
-            break;
-        case CU_JIT_ERROR_LOG_BUFFER_SIZE_BYTES:
-            ret->error.size = number;
-            ret->error.size_slot = &values[i];
-            break;
-        case CU_JIT_WALL_TIME:
-            ret->wall_time = (float *)&values[i];
-            break;
-        case CU_JIT_OPTIMIZATION_LEVEL:
-            if (number > 4)
-                return AW_ERR_INVALID_VALUE;
-            ret->opt_level = number > 3 ? 3 : number;
-            break;
-        case CU_JIT_GENERATE_DEBUG_INFO:
-            if (number)
-                ret->opt_level = 0;
-            break;
-        case CU_JIT_GLOBAL_SYMBOL_NAMES:
-        case CU_JIT_GLOBAL_SYMBOL_ADDRESSES:
-        case CU_JIT_GLOBAL_SYMBOL_COUNT:
-            if (options[i] == CU_JIT_GLOBAL_SYMBOL_COUNT && number)
-                aw_fixme("CU_JIT_GLOBAL_SYMBOL_*: variables placed by the caller are not implemented");
-            break;
-        default: /* limits on registers, targets, caching, floating point: advice to another compiler */
-            if ((unsigned)options[i] >= CU_JIT_NUM_OPTIONS)
-                return AW_ERR_INVALID_VALUE;
-            break;
-        }
-    }
-    return AW_OK;
-}
-
-static void jit_log_write(struct jit_log *log, const char *text)
-{
-    size_t length = strlen(text), used = 0;
-    if (log->buffer && log->size) {
-        used = length < log->size - 1 ? length : log->size - 1;
-        memcpy(log->buffer, text, used);
-        log->buffer[used] = 0;
-    }
-    if (log->size_slot)
-        *log->size_slot = (void *)(uintptr_t)(used ? used + 1 : 0);
-}
-
-static void jit_write(struct jit_options *options, enum aw_status status, const char *text)
-{
-    if (status && !*text)
-        text = aw_status_text(status);
-    jit_log_write(&options->info, status ? "" : text);
-    jit_log_write(&options->error, status ? text : "");
-    if (options->wall_time) {
-        struct timespec end;
-        clock_gettime(CLOCK_MONOTONIC, &end);
-        float ms = (float)(end.tv_sec - options->start.tv_sec) * 1e3f + (float)(end.tv_nsec - options->start.tv_nsec) / 1e6f;
-        memcpy(options->wall_time, &ms, sizeof ms);
-    }
-}
 
 /* ---- Modules. */
 
 /* Makes a module of an image whose bytes are needed during this call only.  Drops the image. */
-static enum aw_status module_load(struct aw_ctx *ctx, struct aw_image *image, struct jit_options *options, CUmodule *ret_module)
+static enum aw_status module_load(struct aw_ctx *ctx, struct aw_image *image, struct aw_jit_options *options, CUmodule *ret_module)
 {
     struct aw_module *module;
     enum aw_status status = aw_module_create(ctx, image, options->opt_level, &module);
@@ -116,7 +22,7 @@ static enum aw_status module_load(struct aw_ctx *ctx, struct aw_image *image, st
         text = errors ?: "";
         (void)aw_module_destroy(module);
     }
-    jit_write(options, status, text);
+    aw_abi_jit_write(options, status, text);
     if (status)
         aw_err("a module cannot be loaded: %s%s%s", aw_status_text(status), *text ? "\n" : "", text);
     else
@@ -129,7 +35,7 @@ static enum aw_status module_load(struct aw_ctx *ctx, struct aw_image *image, st
 static CUresult module_load_data(CUmodule *module, const void *bytes, unsigned flags, unsigned numOptions,
                                  const CUjit_option *options, void **optionValues)
 {
-    struct jit_options jit;
+    struct aw_jit_options jit;
     struct aw_image *image;
     struct aw_ctx *ctx;
     enum aw_status status = aw_ctx_current(&ctx);
@@ -137,12 +43,12 @@ static CUresult module_load_data(CUmodule *module, const void *bytes, unsigned f
         return cu_result(status);
     if (!module || !bytes)
         return CUDA_ERROR_INVALID_VALUE;
-    status = jit_read(numOptions, options, optionValues, &jit);
+    status = aw_abi_jit_read(numOptions, options, optionValues, &jit);
     if (status)
         return cu_result(status);
     status = aw_image_create(bytes, AW_IMAGE_BORROWED | flags, NULL, &image);
     if (status) {
-        jit_write(&jit, status, status == AW_ERR_INVALID_IMAGE ? "the image is neither PTX text nor a fat binary\n" : "");
+        aw_abi_jit_write(&jit, status, status == AW_ERR_INVALID_IMAGE ? "the image is neither PTX text nor a fat binary\n" : "");
         return cu_result(status);
     }
     return cu_result(module_load(ctx, image, &jit, module));
@@ -166,7 +72,7 @@ CUresult awcu_cuModuleLoadFatBinary(CUmodule *module, const void *fatCubin)
 
 CUresult awcu_cuModuleLoad(CUmodule *module, const char *fname)
 {
-    struct jit_options jit;
+    struct aw_jit_options jit;
     struct aw_image *image;
     struct aw_ctx *ctx;
     char *bytes;
@@ -179,7 +85,7 @@ CUresult awcu_cuModuleLoad(CUmodule *module, const char *fname)
     status = aw_file_read(fname, &bytes, &size);
     if (status)
         return cu_result(status == AW_ERR_OUT_OF_MEMORY ? status : AW_ERR_FILE_NOT_FOUND);
-    (void)jit_read(0, NULL, NULL, &jit);
+    (void)aw_abi_jit_read(0, NULL, NULL, &jit);
     status = aw_image_create_sized(bytes, size, AW_IMAGE_BORROWED, fname, &image);
     if (status == AW_OK)
         status = module_load(ctx, image, &jit, module);
@@ -285,10 +191,17 @@ static enum aw_status library_options(unsigned n, const CUlibraryOption *options
     return AW_OK;
 }
 
-static enum aw_status library_make(struct aw_image *image, CUlibrary *ret_library)
+/* Opened at its first use, unless somebody wants to read now what is wrong with it. */
+enum aw_status aw_abi_library_make(struct aw_image *image, struct aw_jit_options *jit, CUlibrary *ret_library)
 {
     struct aw_library *library;
-    enum aw_status status = aw_library_create(image, &library);
+    const struct aw_manifest *manifest;
+    enum aw_status status = AW_OK;
+    if (aw_abi_jit_listens(jit))
+        status = aw_image_open(image, &manifest);
+    aw_abi_jit_write(jit, status, aw_image_log(image));
+    if (status == AW_OK)
+        status = aw_library_create(image, &library);
     if (status == AW_OK)
         *ret_library = (CUlibrary)library;
     aw_image_unref(image);
@@ -299,7 +212,7 @@ CUresult awcu_cuLibraryLoadData(CUlibrary *library, const void *code, const CUji
                                 unsigned int numJitOptions, const CUlibraryOption *libraryOptions, void **libraryOptionValues,
                                 unsigned int numLibraryOptions)
 {
-    struct jit_options jit;
+    struct aw_jit_options jit;
     struct aw_image *image;
     unsigned flags;
     enum aw_status status = aw_core_ready();
@@ -309,19 +222,20 @@ CUresult awcu_cuLibraryLoadData(CUlibrary *library, const void *code, const CUji
         return CUDA_ERROR_INVALID_VALUE;
     status = library_options(numLibraryOptions, libraryOptions, libraryOptionValues, &flags);
     if (status == AW_OK)
-        status = jit_read(numJitOptions, jitOptions, jitOptionsValues, &jit);
+        status = aw_abi_jit_read(numJitOptions, jitOptions, jitOptionsValues, &jit);
     if (status)
         return cu_result(status);
     status = aw_image_create(code, flags, NULL, &image);
-    jit_write(&jit, status, "");
-    return cu_result(status ? status : library_make(image, library));
+    if (status)
+        aw_abi_jit_write(&jit, status, "");
+    return cu_result(status ? status : aw_abi_library_make(image, &jit, library));
 }
 
 CUresult awcu_cuLibraryLoadFromFile(CUlibrary *library, const char *fileName, const CUjit_option *jitOptions,
                                     void **jitOptionsValues, unsigned int numJitOptions, const CUlibraryOption *libraryOptions,
                                     void **libraryOptionValues, unsigned int numLibraryOptions)
 {
-    struct jit_options jit;
+    struct aw_jit_options jit;
     struct aw_image *image;
     unsigned flags;
     char *bytes;
@@ -333,7 +247,7 @@ CUresult awcu_cuLibraryLoadFromFile(CUlibrary *library, const char *fileName, co
         return CUDA_ERROR_INVALID_VALUE;
     status = library_options(numLibraryOptions, libraryOptions, libraryOptionValues, &flags);
     if (status == AW_OK)
-        status = jit_read(numJitOptions, jitOptions, jitOptionsValues, &jit);
+        status = aw_abi_jit_read(numJitOptions, jitOptions, jitOptionsValues, &jit);
     if (status)
         return cu_result(status);
     status = aw_file_read(fileName, &bytes, &size);
@@ -341,8 +255,9 @@ CUresult awcu_cuLibraryLoadFromFile(CUlibrary *library, const char *fileName, co
         return cu_result(status == AW_ERR_OUT_OF_MEMORY ? status : AW_ERR_FILE_NOT_FOUND);
     status = aw_image_create_sized(bytes, size, 0, fileName, &image);
     free(bytes);
-    jit_write(&jit, status, "");
-    return cu_result(status ? status : library_make(image, library));
+    if (status)
+        aw_abi_jit_write(&jit, status, "");
+    return cu_result(status ? status : aw_abi_library_make(image, &jit, library));
 }
 
 CUresult awcu_cuLibraryUnload(CUlibrary library)

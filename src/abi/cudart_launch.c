@@ -58,7 +58,7 @@ void awrt___cudaRegisterHostVar(void **fatbin, const char *name, char *host, siz
 void awrt___cudaRegisterTexture(void **fatbin, const void *host, const void **device, const char *name, int dim, int normalized,
                                 int ext)
 {
-    register_var(fatbin, host, name, 0, AW_REGISTERED_TEXTURE);
+    register_var(fatbin, host, name, normalized != 0, AW_REGISTERED_TEXTURE);
 }
 
 void awrt___cudaRegisterSurface(void **fatbin, const void *host, const void **device, const char *name, int dim, int ext)
@@ -151,8 +151,10 @@ static cudaError_t launch(const void *symbol, dim3 grid, dim3 block, void **args
         status = aw_rt_func(ctx, symbol, &func);
     if (status)
         return aw_rt_error(status);
+    struct aw_kernel *kernel = aw_kernel_from(symbol);
+    const void *host = kernel ? __atomic_load_n(&kernel->host, __ATOMIC_RELAXED) : NULL;
     struct aw_launch_args what = { .grid = { grid.x, grid.y, grid.z }, .block = { block.x, block.y, block.z },
-                                   .shared_bytes = shared, .params = args };
+                                   .shared_bytes = shared, .params = args, .symbol = host ?: symbol };
     return aw_rt_error(aw_abi_launch(func, &what, wishes, stream));
 }
 
@@ -364,6 +366,40 @@ cudaError_t awrt_cudaOccupancyMaxActiveBlocksPerMultiprocessor(int *ret_blocks, 
 {
     return awrt_cudaOccupancyMaxActiveBlocksPerMultiprocessorWithFlags(ret_blocks, symbol, block_threads, dynamic_shared,
                                                                        cudaOccupancyDefault);
+}
+
+/* A cluster has one block. */
+static cudaError_t clusters(const void *symbol, const cudaLaunchConfig_t *config, int *ret_size, int *ret_clusters)
+{
+    struct aw_ctx *ctx;
+    struct aw_func *func;
+    struct aw_abi_wishes wishes;
+    if (!config || !(ret_size ?: ret_clusters))
+        return cudaErrorInvalidValue;
+    enum aw_status status = func_of(symbol, &ctx, &func);
+    uint64_t threads = (uint64_t)config->blockDim.x * config->blockDim.y * config->blockDim.z;
+    if (!status)
+        status = aw_abi_wishes_read(config->attrs, config->numAttrs, &wishes);
+    if (!status && (!threads || threads > 1024))
+        status = AW_ERR_INVALID_VALUE;
+    int blocks;
+    if (!status)
+        status = aw_func_occupancy(func, (int)threads, config->dynamicSmemBytes, &blocks);
+    if (!status && ret_size)
+        *ret_size = 1;
+    if (!status && ret_clusters)
+        *ret_clusters = blocks * ctx->device->attr[AW_DEV_MULTIPROCESSORS];
+    return aw_rt_error(status);
+}
+
+cudaError_t awrt_cudaOccupancyMaxPotentialClusterSize(int *ret_blocks, const void *symbol, const cudaLaunchConfig_t *config)
+{
+    return clusters(symbol, config, ret_blocks, NULL);
+}
+
+cudaError_t awrt_cudaOccupancyMaxActiveClusters(int *ret_clusters, const void *symbol, const cudaLaunchConfig_t *config)
+{
+    return clusters(symbol, config, NULL, ret_clusters);
 }
 
 cudaError_t awrt_cudaOccupancyAvailableDynamicSMemPerBlock(size_t *ret_bytes, const void *symbol, int blocks, int block_threads)

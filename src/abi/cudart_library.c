@@ -2,6 +2,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #define AW_ROOM "abi"
 #include "abi/cudart.h"
+#include "abi/jit.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -11,16 +12,17 @@
 
 /* ---- Libraries */
 
-static enum aw_status library_of(enum aw_status status, struct aw_image *image, cudaLibrary_t *ret_library)
+/* Both enumerations of options have the same numbers. */
+static cudaError_t library_of(enum aw_status status, struct aw_image *image, struct aw_jit_options *jit, cudaLibrary_t *ret_library)
 {
-    struct aw_library *library;
+    CUlibrary library;
     if (status)
-        return status;
-    status = aw_library_create(image, &library);
-    aw_image_unref(image);
+        aw_abi_jit_write(jit, status, "");
+    else
+        status = aw_abi_library_make(image, jit, &library);
     if (!status)
         *ret_library = (cudaLibrary_t)library;
-    return status;
+    return aw_rt_error(status);
 }
 
 cudaError_t awrt_cudaLibraryLoadData(cudaLibrary_t *ret_library, const void *code, const cudaJitOption *jit_options,
@@ -28,17 +30,21 @@ cudaError_t awrt_cudaLibraryLoadData(cudaLibrary_t *ret_library, const void *cod
                                      unsigned int count)
 {
     struct aw_ctx *ctx;
+    struct aw_jit_options jit;
     struct aw_image *image = NULL;
     unsigned flags = 0;
-    if (!ret_library || !code || (jit_count && !jit_options) || (count && !options))
+    if (!ret_library || !code || (count && !options))
         return cudaErrorInvalidValue;
     for (unsigned i = 0; i < count; i++)
         if (options[i] == cudaLibraryBinaryIsPreserved && (!values || values[i]))
             flags |= AW_IMAGE_BORROWED;
     enum aw_status status = aw_rt_ctx(&ctx);
     if (!status)
-        status = aw_image_create(code, flags, NULL, &image);
-    return aw_rt_error(library_of(status, image, ret_library));
+        status = aw_abi_jit_read(jit_count, (const CUjit_option *)jit_options, jit_values, &jit);
+    if (status)
+        return aw_rt_error(status);
+    status = aw_image_create(code, flags, NULL, &image);
+    return library_of(status, image, &jit, ret_library);
 }
 
 cudaError_t awrt_cudaLibraryLoadFromFile(cudaLibrary_t *ret_library, const char *path, const cudaJitOption *jit_options,
@@ -46,19 +52,23 @@ cudaError_t awrt_cudaLibraryLoadFromFile(cudaLibrary_t *ret_library, const char 
                                          void **values, unsigned int count)
 {
     struct aw_ctx *ctx;
+    struct aw_jit_options jit;
     struct aw_image *image = NULL;
     char *bytes;
     size_t size;
-    if (!ret_library || !path || (jit_count && !jit_options) || (count && !options))
+    (void)values; /* the file's bytes are copied in any case */
+    if (!ret_library || !path || (count && !options))
         return cudaErrorInvalidValue;
     enum aw_status status = aw_rt_ctx(&ctx);
+    if (!status)
+        status = aw_abi_jit_read(jit_count, (const CUjit_option *)jit_options, jit_values, &jit);
     if (!status)
         status = aw_file_read(path, &bytes, &size);
     if (status)
         return aw_rt_error(status);
     status = aw_image_create_sized(bytes, size, 0, path, &image);
     free(bytes);
-    return aw_rt_error(library_of(status, image, ret_library));
+    return library_of(status, image, &jit, ret_library);
 }
 
 cudaError_t awrt_cudaLibraryUnload(cudaLibrary_t handle)

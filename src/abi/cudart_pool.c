@@ -4,64 +4,56 @@
 #include "abi/cuda_proto.h"
 #include "abi/cudart.h"
 
-/* Calls the driver's body once the thread has a context. */
-#define AS_DRIVER(call)                                                             \
-    do {                                                                            \
-        struct aw_ctx *ctx_;                                                        \
-        enum aw_status status_ = aw_rt_ctx(&ctx_);                                  \
-        return status_ ? aw_rt_error(status_) : (cudaError_t)(call);                \
-    } while (0)
-
 /* ---- Pools */
 
 cudaError_t awrt_cudaDeviceGetDefaultMemPool(cudaMemPool_t *ret_pool, int device)
 {
-    AS_DRIVER(awcu_cuDeviceGetDefaultMemPool(ret_pool, device));
+    AW_RT_AS_DRIVER(awcu_cuDeviceGetDefaultMemPool(ret_pool, device));
 }
 
 cudaError_t awrt_cudaDeviceGetMemPool(cudaMemPool_t *ret_pool, int device)
 {
-    AS_DRIVER(awcu_cuDeviceGetMemPool(ret_pool, device));
+    AW_RT_AS_DRIVER(awcu_cuDeviceGetMemPool(ret_pool, device));
 }
 
 cudaError_t awrt_cudaDeviceSetMemPool(int device, cudaMemPool_t pool)
 {
-    AS_DRIVER(awcu_cuDeviceSetMemPool(device, pool));
+    AW_RT_AS_DRIVER(awcu_cuDeviceSetMemPool(device, pool));
 }
 
 cudaError_t awrt_cudaMemPoolCreate(cudaMemPool_t *ret_pool, const cudaMemPoolProps *props)
 {
-    AS_DRIVER(awcu_cuMemPoolCreate(ret_pool, props));
+    AW_RT_AS_DRIVER(awcu_cuMemPoolCreate(ret_pool, props));
 }
 
 cudaError_t awrt_cudaMemPoolDestroy(cudaMemPool_t pool)
 {
-    AS_DRIVER(awcu_cuMemPoolDestroy(pool));
+    AW_RT_AS_DRIVER(awcu_cuMemPoolDestroy(pool));
 }
 
 cudaError_t awrt_cudaMemPoolTrimTo(cudaMemPool_t pool, size_t keep)
 {
-    AS_DRIVER(awcu_cuMemPoolTrimTo(pool, keep));
+    AW_RT_AS_DRIVER(awcu_cuMemPoolTrimTo(pool, keep));
 }
 
 cudaError_t awrt_cudaMemPoolSetAttribute(cudaMemPool_t pool, cudaMemPoolAttr attr, void *value)
 {
-    AS_DRIVER(awcu_cuMemPoolSetAttribute(pool, (CUmemPool_attribute)attr, value));
+    AW_RT_AS_DRIVER(awcu_cuMemPoolSetAttribute(pool, (CUmemPool_attribute)attr, value));
 }
 
 cudaError_t awrt_cudaMemPoolGetAttribute(cudaMemPool_t pool, cudaMemPoolAttr attr, void *value)
 {
-    AS_DRIVER(awcu_cuMemPoolGetAttribute(pool, (CUmemPool_attribute)attr, value));
+    AW_RT_AS_DRIVER(awcu_cuMemPoolGetAttribute(pool, (CUmemPool_attribute)attr, value));
 }
 
 cudaError_t awrt_cudaMemPoolSetAccess(cudaMemPool_t pool, const cudaMemAccessDesc *list, size_t count)
 {
-    AS_DRIVER(awcu_cuMemPoolSetAccess(pool, list, count));
+    AW_RT_AS_DRIVER(awcu_cuMemPoolSetAccess(pool, list, count));
 }
 
 cudaError_t awrt_cudaMemPoolGetAccess(cudaMemAccessFlags *flags, cudaMemPool_t pool, const cudaMemLocation *location)
 {
-    AS_DRIVER(awcu_cuMemPoolGetAccess(flags, pool, location));
+    AW_RT_AS_DRIVER(awcu_cuMemPoolGetAccess(flags, pool, location));
 }
 
 cudaError_t awrt_cudaMallocFromPoolAsync(void **ret_pointer, size_t size, cudaMemPool_t pool, cudaStream_t stream)
@@ -83,17 +75,17 @@ cudaError_t awrt_cudaMallocFromPoolAsync(void **ret_pointer, size_t size, cudaMe
 
 cudaError_t awrt_cudaStreamGetAttribute(cudaStream_t stream, cudaLaunchAttributeID attr, cudaLaunchAttributeValue *value)
 {
-    AS_DRIVER(awcu_cuStreamGetAttribute(stream, attr, value));
+    AW_RT_AS_DRIVER(awcu_cuStreamGetAttribute(stream, attr, value));
 }
 
 cudaError_t awrt_cudaStreamSetAttribute(cudaStream_t stream, cudaLaunchAttributeID attr, const cudaLaunchAttributeValue *value)
 {
-    AS_DRIVER(awcu_cuStreamSetAttribute(stream, attr, value));
+    AW_RT_AS_DRIVER(awcu_cuStreamSetAttribute(stream, attr, value));
 }
 
 cudaError_t awrt_cudaStreamCopyAttributes(cudaStream_t dst, cudaStream_t src)
 {
-    AS_DRIVER(awcu_cuStreamCopyAttributes(dst, src));
+    AW_RT_AS_DRIVER(awcu_cuStreamCopyAttributes(dst, src));
 }
 
 /* ---- Copies in batches */
@@ -104,7 +96,7 @@ static cudaError_t copy_batch(void *const *dsts, const void *const *srcs, const 
 {
     _Static_assert(sizeof(void *) == sizeof(CUdeviceptr), "an array of pointers is an array of addresses");
     const CUdeviceptr *to = (const CUdeviceptr *)(const void *)dsts, *from = (const CUdeviceptr *)(const void *)srcs;
-    AS_DRIVER(awcu_cuMemcpyBatchAsync(to, from, sizes, count, attrs, attr_indices, attr_count, fail_index, stream));
+    AW_RT_AS_DRIVER(awcu_cuMemcpyBatchAsync(to, from, sizes, count, attrs, attr_indices, attr_count, fail_index, stream));
 }
 
 cudaError_t awrt_cudaMemcpyBatchAsync(void **dsts, void **srcs, const size_t *sizes, size_t count,

@@ -20,7 +20,7 @@ enum aw_status aw_abi_wishes_read(const CUlaunchAttribute *attrs, unsigned n, st
         case CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION:
             if (value->clusterDim.x > 1 || value->clusterDim.y > 1 || value->clusterDim.z > 1) {
                 aw_fixme("launch with clusters of more than one block is not implemented");
-                return AW_ERR_NOT_SUPPORTED;
+                return AW_ERR_INVALID_CLUSTER;
             }
             break;
         case CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_EVENT:
