@@ -1,8 +1,7 @@
 /* The driver API: copies and fills.  The forms that end in _ptds are for programs whose default stream is the thread's own. */
 /* SPDX-License-Identifier: Apache-2.0 */
-#define AW_ROOM "abi"
 #include "abi/cuda_util.h"
-#include "base/log.h"
+#include "abi/graph.h"
 
 /* ---- Linear copies. */
 
@@ -172,9 +171,27 @@ struct side {
     CUmemorytype type;
     const void *host;
     CUdeviceptr device;
+    CUarray array;
     size_t x, y, z, lod; /* x in bytes */
     size_t pitch, rows;  /* bytes per row; rows per slice */
 };
+
+static enum aw_status side_resolve_array(const struct side *side, size_t width, size_t height, size_t depth,
+                                         const void **ret_first, size_t *ret_pitch, size_t *ret_slice)
+{
+    uintptr_t at;
+    const struct aw_array *array = aw_array_from(side->array);
+    if (!array)
+        return AW_ERR_INVALID_HANDLE;
+    enum aw_status status = side->lod ? AW_ERR_INVALID_VALUE
+                                      : aw_array_box(array, side->x, side->y, side->z, width, height, depth, &at);
+    if (status)
+        return status;
+    *ret_first = (const void *)at;
+    *ret_pitch = array->pitch;
+    *ret_slice = array->slice;
+    return AW_OK;
+}
 
 /* The first byte, and the distances, of a side.  A pitch or height of 0 is allowed where nothing is multiplied by it. */
 static enum aw_status side_resolve(const struct side *side, size_t width, size_t height, size_t depth, const void **ret_first,
@@ -191,8 +208,7 @@ static enum aw_status side_resolve(const struct side *side, size_t width, size_t
         base = side->device;
         break;
     case CU_MEMORYTYPE_ARRAY:
-        aw_fixme("copies from and to CUDA arrays are not implemented");
-        return AW_ERR_NOT_SUPPORTED;
+        return side_resolve_array(side, width, height, depth, ret_first, ret_pitch, ret_slice);
     default:
         return AW_ERR_INVALID_VALUE;
     }
@@ -220,51 +236,79 @@ static bool side_is_host(const struct side *side)
     return side->type == CU_MEMORYTYPE_HOST;
 }
 
+static bool side_is_device(const struct side *side)
+{
+    return side->type == CU_MEMORYTYPE_DEVICE || side->type == CU_MEMORYTYPE_ARRAY;
+}
+
+static enum aw_status rect_resolve(const struct side *src, const struct side *dst, size_t width, size_t height, size_t depth,
+                                   struct aw_copy3d *ret_copy)
+{
+    struct aw_copy3d copy = { .width = width, .height = height, .depth = depth, .kind = AW_COPY_DEFAULT };
+    const void *dst_first;
+    enum aw_status status = side_resolve(src, width, height, depth, &copy.src, &copy.src_pitch, &copy.src_slice);
+    if (status == AW_OK)
+        status = side_resolve(dst, width, height, depth, &dst_first, &copy.dst_pitch, &copy.dst_slice);
+    if (status)
+        return status;
+    copy.dst = (void *)(uintptr_t)dst_first;
+    if (side_is_device(src) && side_is_device(dst))
+        copy.kind = AW_COPY_D2D;
+    else if (side_is_device(src) && side_is_host(dst))
+        copy.kind = AW_COPY_D2H;
+    else if (side_is_host(src) && side_is_device(dst))
+        copy.kind = AW_COPY_H2D;
+    *ret_copy = copy;
+    return AW_OK;
+}
+
 static CUresult copy_rect(const struct side *src, const struct side *dst, size_t width, size_t height, size_t depth,
                           CUstream handle, bool per_thread, bool async)
 {
     struct aw_ctx *ctx;
     struct aw_cstream *stream;
-    struct aw_copy3d copy = { .width = width, .height = height, .depth = depth, .kind = AW_COPY_DEFAULT };
-    const void *dst_first;
+    struct aw_copy3d copy;
     enum aw_status status = cu_stream(handle, per_thread, &ctx, &stream);
     if (status)
         return cu_result(status);
     if (!width || !height || !depth)
         return CUDA_SUCCESS;
-    status = side_resolve(src, width, height, depth, &copy.src, &copy.src_pitch, &copy.src_slice);
-    if (status == AW_OK)
-        status = side_resolve(dst, width, height, depth, &dst_first, &copy.dst_pitch, &copy.dst_slice);
-    if (status)
-        return cu_result(status);
-    copy.dst = (void *)(uintptr_t)dst_first;
-    if (src->type == CU_MEMORYTYPE_DEVICE && dst->type == CU_MEMORYTYPE_DEVICE)
-        copy.kind = AW_COPY_D2D;
-    else if (src->type == CU_MEMORYTYPE_DEVICE && side_is_host(dst))
-        copy.kind = AW_COPY_D2H;
-    else if (side_is_host(src) && dst->type == CU_MEMORYTYPE_DEVICE)
-        copy.kind = AW_COPY_H2D;
-    return cu_result(aw_mem_copy3d(ctx, &copy, stream, async));
+    status = rect_resolve(src, dst, width, height, depth, &copy);
+    return cu_result(status ? status : aw_mem_copy3d(ctx, &copy, stream, async));
 }
 
 static CUresult copy_2d(const CUDA_MEMCPY2D *copy, CUstream handle, bool per_thread, bool async)
 {
     if (!copy)
         return CUDA_ERROR_INVALID_VALUE;
-    struct side src = { copy->srcMemoryType, copy->srcHost, copy->srcDevice, copy->srcXInBytes, copy->srcY, 0, 0,
+    struct side src = { copy->srcMemoryType, copy->srcHost, copy->srcDevice, copy->srcArray, copy->srcXInBytes, copy->srcY, 0, 0,
                         copy->srcPitch, 0 };
-    struct side dst = { copy->dstMemoryType, copy->dstHost, copy->dstDevice, copy->dstXInBytes, copy->dstY, 0, 0,
+    struct side dst = { copy->dstMemoryType, copy->dstHost, copy->dstDevice, copy->dstArray, copy->dstXInBytes, copy->dstY, 0, 0,
                         copy->dstPitch, 0 };
     return copy_rect(&src, &dst, copy->WidthInBytes, copy->Height, 1, handle, per_thread, async);
+}
+
+/* A copy without extent reads as one that moves nothing, whatever else it says. */
+enum aw_status aw_abi_copy3d_read(const CUDA_MEMCPY3D *copy, struct aw_copy3d *ret_copy)
+{
+    struct side src = { copy->srcMemoryType, copy->srcHost, copy->srcDevice, copy->srcArray, copy->srcXInBytes, copy->srcY, copy->srcZ,
+                        copy->srcLOD, copy->srcPitch, copy->srcHeight };
+    struct side dst = { copy->dstMemoryType, copy->dstHost, copy->dstDevice, copy->dstArray, copy->dstXInBytes, copy->dstY, copy->dstZ,
+                        copy->dstLOD, copy->dstPitch, copy->dstHeight };
+    if (!copy->WidthInBytes || !copy->Height || !copy->Depth) {
+        *ret_copy = (struct aw_copy3d){ .kind = AW_COPY_DEFAULT };
+        return AW_OK;
+    }
+    return rect_resolve(&src, &dst, copy->WidthInBytes, copy->Height, copy->Depth, ret_copy);
 }
 
 static CUresult copy_3d(const CUDA_MEMCPY3D *copy, CUstream handle, bool per_thread, bool async)
 {
     if (!copy)
         return CUDA_ERROR_INVALID_VALUE;
-    struct side src = { copy->srcMemoryType, copy->srcHost, copy->srcDevice, copy->srcXInBytes, copy->srcY, copy->srcZ,
+    struct side src = { copy->srcMemoryType, copy->srcHost, copy->srcDevice, copy->srcArray, copy->srcXInBytes, copy->srcY, copy->srcZ,
                         copy->srcLOD, copy->srcPitch, copy->srcHeight };
-    struct side dst = { copy->dstMemoryType, copy->dstHost, copy->dstDevice, copy->dstXInBytes, copy->dstY, copy->dstZ,
+    struct side dst = { copy->dstMemoryType, copy->dstHost, copy->dstDevice, copy->dstArray, copy->dstXInBytes, copy->dstY, copy->dstZ,
                         copy->dstLOD, copy->dstPitch, copy->dstHeight };
     return copy_rect(&src, &dst, copy->WidthInBytes, copy->Height, copy->Depth, handle, per_thread, async);
 }
@@ -280,9 +324,9 @@ static CUresult copy_3d_peer(const CUDA_MEMCPY3D_PEER *copy, CUstream handle, bo
         status = cu_context(copy->dstContext, true, &ctx);
     if (status)
         return cu_result(status);
-    struct side src = { copy->srcMemoryType, copy->srcHost, copy->srcDevice, copy->srcXInBytes, copy->srcY, copy->srcZ,
+    struct side src = { copy->srcMemoryType, copy->srcHost, copy->srcDevice, copy->srcArray, copy->srcXInBytes, copy->srcY, copy->srcZ,
                         copy->srcLOD, copy->srcPitch, copy->srcHeight };
-    struct side dst = { copy->dstMemoryType, copy->dstHost, copy->dstDevice, copy->dstXInBytes, copy->dstY, copy->dstZ,
+    struct side dst = { copy->dstMemoryType, copy->dstHost, copy->dstDevice, copy->dstArray, copy->dstXInBytes, copy->dstY, copy->dstZ,
                         copy->dstLOD, copy->dstPitch, copy->dstHeight };
     return copy_rect(&src, &dst, copy->WidthInBytes, copy->Height, copy->Depth, handle, per_thread, async);
 }

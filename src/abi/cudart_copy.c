@@ -1,4 +1,4 @@
-/* Runtime API: copies and fills.  Arrays do not exist yet: a copy that names one is not supported.
+/* Runtime API: copies and fills.  Copies of rectangles into and out of arrays are cudart_array.c's; boxes are here.
  * Each public function is one of two forms: on a stream it returns as soon as CUDA would, without one when it is done.  The _ptds
  * forms are those without a stream on the thread's own default stream. */
 /* SPDX-License-Identifier: Apache-2.0 */
@@ -58,8 +58,7 @@ cudaError_t awrt_cudaMemcpyWithAttributesAsync(void *dst, const void *src, size_
 
 /* ---- Symbols */
 
-/* The address `offset` bytes into a symbol, when `size` bytes from there lie inside it. */
-static cudaError_t symbol_at(const void *symbol, size_t offset, size_t size, void **ret_pointer)
+cudaError_t aw_rt_symbol_at(const void *symbol, size_t offset, size_t size, void **ret_pointer)
 {
     struct aw_ctx *ctx;
     uintptr_t address;
@@ -81,7 +80,7 @@ static cudaError_t copy_to_symbol(const void *symbol, const void *src, size_t si
     void *dst;
     if (kind != cudaMemcpyHostToDevice && kind != cudaMemcpyDeviceToDevice && kind != cudaMemcpyDefault)
         return cudaErrorInvalidMemcpyDirection;
-    cudaError_t error = symbol_at(symbol, offset, size, &dst);
+    cudaError_t error = aw_rt_symbol_at(symbol, offset, size, &dst);
     return error ? error : copy(dst, src, size, kind, stream, async);
 }
 
@@ -91,7 +90,7 @@ static cudaError_t copy_from_symbol(void *dst, const void *symbol, size_t size, 
     void *src;
     if (kind != cudaMemcpyDeviceToHost && kind != cudaMemcpyDeviceToDevice && kind != cudaMemcpyDefault)
         return cudaErrorInvalidMemcpyDirection;
-    cudaError_t error = symbol_at(symbol, offset, size, &src);
+    cudaError_t error = aw_rt_symbol_at(symbol, offset, size, &src);
     return error ? error : copy(dst, src, size, kind, stream, async);
 }
 
@@ -175,34 +174,66 @@ cudaError_t awrt_cudaMemcpy2DAsync(void *dst, size_t dst_pitch, const void *src,
     return copy2d(dst, dst_pitch, src, src_pitch, width, height, kind, stream, true);
 }
 
-/* The first byte of the box at `pos`, and the distance of its slices; false when that overflows. */
-static bool box_at(const cudaPitchedPtr *pitched, const cudaPos *pos, char **ret_at, size_t *ret_slice)
+/* One side of a copied box. */
+struct end {
+    const struct aw_array *array; /* or NULL: */
+    const cudaPitchedPtr *pitched;
+    const cudaPos *pos; /* x in elements of the array, else in bytes */
+};
+
+/* The first byte of an end's box, and the distances; NULL for a pitched pointer that is NULL. */
+static cudaError_t end_at(const struct end *end, const struct aw_copy3d *what, char **ret_at, size_t *ret_pitch, size_t *ret_slice)
 {
+    const cudaPos *pos = end->pos;
     size_t z, y, at;
-    if (__builtin_mul_overflow(pitched->pitch, pitched->ysize, ret_slice) || __builtin_mul_overflow(*ret_slice, pos->z, &z) ||
-        __builtin_mul_overflow(pitched->pitch, pos->y, &y) || __builtin_add_overflow(z, y, &at) ||
+    if (end->array) {
+        const struct aw_array_shape *shape = &end->array->shape;
+        uintptr_t first;
+        if (__builtin_mul_overflow(pos->x, (size_t)aw_shape_element_bytes(shape), &at) ||
+            aw_array_box(end->array, at, pos->y, pos->z, what->width, what->height, what->depth, &first))
+            return cudaErrorInvalidValue;
+        *ret_at = (char *)first;
+        *ret_pitch = end->array->pitch;
+        *ret_slice = end->array->slice;
+        return cudaSuccess;
+    }
+    const cudaPitchedPtr *p = end->pitched;
+    if (__builtin_mul_overflow(p->pitch, p->ysize, ret_slice) || __builtin_mul_overflow(*ret_slice, pos->z, &z) ||
+        __builtin_mul_overflow(p->pitch, pos->y, &y) || __builtin_add_overflow(z, y, &at) ||
         __builtin_add_overflow(at, pos->x, &at))
-        return false;
-    *ret_at = pitched->ptr ? (char *)pitched->ptr + at : NULL;
-    return true;
+        return cudaErrorInvalidValue;
+    *ret_at = p->ptr ? (char *)p->ptr + at : NULL;
+    *ret_pitch = p->pitch;
+    return cudaSuccess;
 }
 
-static cudaError_t box_copy(const cudaPitchedPtr *dst_box, const cudaPos *dst_pos, const cudaPitchedPtr *src_box,
-                            const cudaPos *src_pos, const cudaExtent *extent, enum aw_copy_kind kind, cudaStream_t stream,
-                            bool async)
+static cudaError_t box_copy(const struct end *dst_end, const struct end *src_end, const cudaExtent *extent,
+                            enum aw_copy_kind kind, cudaStream_t stream, bool async)
 {
     struct aw_copy3d what = { .width = extent->width, .height = extent->height, .depth = extent->depth, .kind = kind };
     char *src, *dst;
-    if (!box_at(src_box, src_pos, &src, &what.src_slice) || !box_at(dst_box, dst_pos, &dst, &what.dst_slice))
+    const struct aw_array *counted = src_end->array ? src_end->array : dst_end->array; /* whose elements the extent counts */
+    if (counted && __builtin_mul_overflow(what.width, (size_t)aw_shape_element_bytes(&counted->shape),
+                                          &what.width))
         return cudaErrorInvalidValue;
+    cudaError_t error = end_at(src_end, &what, &src, &what.src_pitch, &what.src_slice);
+    if (!error)
+        error = end_at(dst_end, &what, &dst, &what.dst_pitch, &what.dst_slice);
+    if (error)
+        return error;
     what.src = src;
     what.dst = dst;
-    what.src_pitch = src_box->pitch;
-    what.dst_pitch = dst_box->pitch;
     if (what.height > 1 || what.depth > 1)
         if (what.width > what.src_pitch || what.width > what.dst_pitch)
             return cudaErrorInvalidPitchValue;
     return copy3d(&what, stream, async);
+}
+
+/* An array handle that may be absent: false when it is there and dead. */
+static bool end_array(cudaArray_const_t handle, struct end *end)
+{
+    end->array = handle ? aw_array_from(handle) : NULL;
+    return !handle || end->array;
 }
 
 static cudaError_t copy3d_params(const cudaMemcpy3DParms *p, cudaStream_t stream, bool async)
@@ -210,12 +241,13 @@ static cudaError_t copy3d_params(const cudaMemcpy3DParms *p, cudaStream_t stream
     enum aw_copy_kind kind;
     if (!p || (p->srcArray && p->srcPtr.ptr) || (p->dstArray && p->dstPtr.ptr))
         return cudaErrorInvalidValue;
-    if (p->srcArray || p->dstArray) {
-        aw_fixme("cudaMemcpy3D with an array is not implemented");
-        return cudaErrorNotSupported;
-    }
+    struct end src = { NULL, &p->srcPtr, &p->srcPos }, dst = { NULL, &p->dstPtr, &p->dstPos };
     cudaError_t error = kind_check(p->kind, &kind);
-    return error ? error : box_copy(&p->dstPtr, &p->dstPos, &p->srcPtr, &p->srcPos, &p->extent, kind, stream, async);
+    if (error)
+        return error;
+    if (!end_array(p->srcArray, &src) || !end_array(p->dstArray, &dst))
+        return cudaErrorInvalidResourceHandle;
+    return box_copy(&dst, &src, &p->extent, kind, stream, async);
 }
 
 cudaError_t awrt_cudaMemcpy3D(const cudaMemcpy3DParms *p)
@@ -285,11 +317,14 @@ static cudaError_t copy3d_peer(const cudaMemcpy3DPeerParms *p, cudaStream_t stre
         status = peer_ctx(p->dstDevice, &ctx);
     if (status)
         return aw_rt_error(status);
-    if (p->srcArray || p->dstArray || p->srcDevice != p->dstDevice) {
-        aw_fixme("cudaMemcpy3DPeer with an array or between two devices is not implemented");
+    if (p->srcDevice != p->dstDevice) {
+        aw_fixme("cudaMemcpy3DPeer between two devices is not implemented");
         return cudaErrorNotSupported;
     }
-    return box_copy(&p->dstPtr, &p->dstPos, &p->srcPtr, &p->srcPos, &p->extent, AW_COPY_D2D, stream, async);
+    struct end src = { NULL, &p->srcPtr, &p->srcPos }, dst = { NULL, &p->dstPtr, &p->dstPos };
+    if (!end_array(p->srcArray, &src) || !end_array(p->dstArray, &dst))
+        return cudaErrorInvalidResourceHandle;
+    return box_copy(&dst, &src, &p->extent, AW_COPY_D2D, stream, async);
 }
 
 cudaError_t awrt_cudaMemcpy3DPeer(const cudaMemcpy3DPeerParms *p)

@@ -526,7 +526,7 @@ Test(memory, rectangles, .init = start_context)
     eq(awcu_cuMemcpy2D_v2(&in), CUDA_ERROR_INVALID_VALUE);
     in.dstMemoryType = CU_MEMORYTYPE_ARRAY;
     in.Height = 1;
-    eq(awcu_cuMemcpy2D_v2(&in), CUDA_ERROR_NOT_SUPPORTED);
+    eq(awcu_cuMemcpy2D_v2(&in), CUDA_ERROR_INVALID_HANDLE);
     eq(awcu_cuMemcpy2D_v2(NULL), CUDA_ERROR_INVALID_VALUE);
 }
 
