@@ -1,6 +1,7 @@
-/* The driver API: streams, host functions, events, and what can be said about capture, which there is none of yet. */
+/* The driver API: streams, host functions, events.  Capture is cuda_capture.c. */
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "abi/cuda_util.h"
+#include "core/capture.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -68,7 +69,9 @@ CUresult awcu_cuStreamWaitEvent(CUstream hStream, CUevent hEvent, unsigned int F
     if (Flags & ~(unsigned)CU_EVENT_WAIT_EXTERNAL)
         return CUDA_ERROR_INVALID_VALUE;
     struct aw_cevent *event = aw_event_from(hEvent);
-    return event ? cu_result(aw_stream_wait(stream, event)) : CUDA_ERROR_INVALID_HANDLE;
+    if (!event)
+        return CUDA_ERROR_INVALID_HANDLE;
+    return cu_result(Flags & CU_EVENT_WAIT_EXTERNAL ? aw_stream_wait_external(stream, event) : aw_stream_wait(stream, event));
 }
 
 CUresult awcu_cuStreamGetPriority(CUstream hStream, int *priority)
@@ -203,6 +206,8 @@ CUresult awcu_cuStreamAttachMemAsync(CUstream hStream, CUdeviceptr dptr, size_t 
         return CUDA_ERROR_INVALID_VALUE;
     if (length && (dptr != mem.base || length != mem.size))
         return CUDA_ERROR_INVALID_VALUE;
+    if (aw_capture_any() && aw_capture_refuse(stream, &status))
+        return cu_result(status);
     return CUDA_SUCCESS; /* it restricts who may use the memory; ours may be used by all */
 }
 
@@ -249,51 +254,6 @@ CUresult awcu_cuStreamAddCallback(CUstream hStream, CUstreamCallback callback, v
     return cu_result(status);
 }
 
-/* ---- Capture: no stream ever captures. */
-
-CUresult awcu_cuStreamIsCapturing(CUstream hStream, CUstreamCaptureStatus *captureStatus)
-{
-    struct aw_ctx *ctx;
-    struct aw_cstream *stream;
-    enum aw_status status = cu_stream(hStream, false, &ctx, &stream);
-    if (status)
-        return cu_result(status);
-    if (!captureStatus)
-        return CUDA_ERROR_INVALID_VALUE;
-    *captureStatus = CU_STREAM_CAPTURE_STATUS_NONE;
-    return CUDA_SUCCESS;
-}
-
-/* Beside the status nothing is told about a stream that does not capture; CUDA leaves the other outputs alone, too. */
-CUresult awcu_cuStreamGetCaptureInfo(CUstream hStream, CUstreamCaptureStatus *captureStatus_out, cuuint64_t *id_out)
-{
-    return awcu_cuStreamIsCapturing(hStream, captureStatus_out);
-}
-
-CUresult awcu_cuStreamGetCaptureInfo_v2(CUstream hStream, CUstreamCaptureStatus *captureStatus_out, cuuint64_t *id_out,
-                                        CUgraph *graph_out, const CUgraphNode **dependencies_out, size_t *numDependencies_out)
-{
-    return awcu_cuStreamIsCapturing(hStream, captureStatus_out);
-}
-
-CUresult awcu_cuStreamGetCaptureInfo_v3(CUstream hStream, CUstreamCaptureStatus *captureStatus_out, cuuint64_t *id_out,
-                                        CUgraph *graph_out, const CUgraphNode **dependencies_out,
-                                        const CUgraphEdgeData **edgeData_out, size_t *numDependencies_out)
-{
-    return awcu_cuStreamIsCapturing(hStream, captureStatus_out);
-}
-
-CUresult awcu_cuThreadExchangeStreamCaptureMode(CUstreamCaptureMode *mode)
-{
-    static _Thread_local CUstreamCaptureMode current = CU_STREAM_CAPTURE_MODE_GLOBAL;
-    if (!mode || (unsigned)*mode > CU_STREAM_CAPTURE_MODE_RELAXED)
-        return CUDA_ERROR_INVALID_VALUE;
-    CUstreamCaptureMode old = current;
-    current = *mode;
-    *mode = old;
-    return CUDA_SUCCESS;
-}
-
 /* ---- Events. */
 
 CUresult awcu_cuEventCreate(CUevent *phEvent, unsigned int Flags)
@@ -335,7 +295,9 @@ CUresult awcu_cuEventRecordWithFlags(CUevent hEvent, CUstream hStream, unsigned 
     if (flags & ~(unsigned)CU_EVENT_RECORD_EXTERNAL)
         return CUDA_ERROR_INVALID_VALUE;
     struct aw_cevent *event = aw_event_from(hEvent);
-    return event ? cu_result(aw_event_record(event, stream)) : CUDA_ERROR_INVALID_HANDLE;
+    if (!event)
+        return CUDA_ERROR_INVALID_HANDLE;
+    return cu_result(flags & CU_EVENT_RECORD_EXTERNAL ? aw_event_record_external(event, stream) : aw_event_record(event, stream));
 }
 
 CUresult awcu_cuEventRecord(CUevent hEvent, CUstream hStream)

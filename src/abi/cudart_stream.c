@@ -1,6 +1,7 @@
-/* Runtime API: streams, callbacks, events.  Stream capture does not exist yet: no stream is ever capturing. */
+/* Runtime API: streams, callbacks, events.  Capture is cudart_graph.c. */
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "abi/cudart.h"
+#include "core/capture.h"
 
 #include <stdlib.h>
 
@@ -109,7 +110,9 @@ cudaError_t awrt_cudaStreamWaitEvent(cudaStream_t handle, cudaEvent_t event_hand
     if (!event)
         return cudaErrorInvalidResourceHandle;
     enum aw_status status = aw_rt_stream(handle, &ctx, &stream);
-    return aw_rt_error(status ? status : aw_stream_wait(stream, event));
+    if (status)
+        return aw_rt_error(status);
+    return aw_rt_error(flags & CU_EVENT_WAIT_EXTERNAL ? aw_stream_wait_external(stream, event) : aw_stream_wait(stream, event));
 }
 
 /* Validates; managed memory is usable everywhere at all times here, which grants more than any attachment asks for. */
@@ -126,6 +129,8 @@ cudaError_t awrt_cudaStreamAttachMemAsync(cudaStream_t handle, void *pointer, si
     if (!aw_mem_find((uintptr_t)pointer, &mem) || (mem.kind != AW_MEM_MANAGED && mem.kind != AW_MEM_MODULE_MANAGED) ||
         (length != 0 && length != mem.size))
         return cudaErrorInvalidValue;
+    if (aw_capture_any() && aw_capture_refuse(stream, &status))
+        return aw_rt_error(status);
     return cudaSuccess;
 }
 
@@ -172,47 +177,6 @@ cudaError_t awrt_cudaLaunchHostFunc(cudaStream_t handle, cudaHostFn_t fn, void *
     return aw_rt_error(status ? status : aw_stream_host_func(stream, fn, user));
 }
 
-/* ---- Capture */
-
-cudaError_t awrt_cudaStreamIsCapturing(cudaStream_t handle, cudaStreamCaptureStatus *capture)
-{
-    struct aw_ctx *ctx;
-    struct aw_cstream *stream;
-    enum aw_status status = capture ? aw_rt_stream(handle, &ctx, &stream) : AW_ERR_INVALID_VALUE;
-    if (!status)
-        *capture = cudaStreamCaptureStatusNone;
-    return aw_rt_error(status);
-}
-
-cudaError_t awrt_cudaStreamGetCaptureInfo(cudaStream_t handle, cudaStreamCaptureStatus *capture, unsigned long long *id)
-{
-    return awrt_cudaStreamIsCapturing(handle, capture); /* id is stored only while capturing */
-}
-
-cudaError_t awrt_cudaStreamGetCaptureInfo_v2(cudaStream_t handle, cudaStreamCaptureStatus *capture, unsigned long long *id,
-                                             cudaGraph_t *graph, const cudaGraphNode_t **dependencies, size_t *count)
-{
-    return awrt_cudaStreamIsCapturing(handle, capture);
-}
-
-cudaError_t awrt_cudaStreamGetCaptureInfo_v3(cudaStream_t handle, cudaStreamCaptureStatus *capture, unsigned long long *id,
-                                             cudaGraph_t *graph, const cudaGraphNode_t **dependencies,
-                                             const cudaGraphEdgeData **edges, size_t *count)
-{
-    return awrt_cudaStreamIsCapturing(handle, capture);
-}
-
-cudaError_t awrt_cudaThreadExchangeStreamCaptureMode(cudaStreamCaptureMode *mode)
-{
-    static _Thread_local cudaStreamCaptureMode current; /* global, the strictest */
-    if (!mode || (unsigned)*mode > cudaStreamCaptureModeRelaxed)
-        return cudaErrorInvalidValue;
-    cudaStreamCaptureMode old = current;
-    current = *mode;
-    *mode = old;
-    return cudaSuccess;
-}
-
 /* ---- Events */
 
 cudaError_t awrt_cudaEventCreateWithFlags(cudaEvent_t *ret_event, unsigned int flags)
@@ -251,7 +215,9 @@ cudaError_t awrt_cudaEventRecordWithFlags(cudaEvent_t handle, cudaStream_t strea
     if (!event)
         return cudaErrorInvalidResourceHandle;
     enum aw_status status = aw_rt_stream(stream_handle, &ctx, &stream);
-    return aw_rt_error(status ? status : aw_event_record(event, stream));
+    if (status)
+        return aw_rt_error(status);
+    return aw_rt_error(flags & cudaEventRecordExternal ? aw_event_record_external(event, stream) : aw_event_record(event, stream));
 }
 
 cudaError_t awrt_cudaEventRecord(cudaEvent_t handle, cudaStream_t stream)

@@ -62,6 +62,20 @@ AT(cudaMemcpy3DParms, dstArray, 64);
 AT(cudaMemcpy3DParms, kind, 152);
 SIZE(cudaMemcpy3DPeerParms, 168);
 AT(cudaMemcpy3DPeerParms, extent, 144);
+SIZE(cudaArrayMemoryRequirements, 32);
+SIZE(cudaResourceDesc, 64);
+SIZE(cudaResourceDesc_v13, 144);
+AT(cudaResourceDesc, res.linear.sizeInBytes, 40);
+AT(cudaResourceDesc, res.pitch2D.pitchInBytes, 56);
+SIZE(cudaTextureDesc, 72);
+SIZE(cudaTextureDesc_v11, 68);
+AT(cudaTextureDesc, borderColor, 24);
+AT(cudaTextureDesc, seamlessCubemap, 68);
+SIZE(cudaResourceViewDesc, 48);
+SIZE(textureReference, 124);
+AT(textureReference, channelDesc, 20);
+AT(textureReference, disableTrilinearOptimization, 64);
+SIZE(surfaceReference, 20);
 SIZE(cudaLaunchConfig_t, 56);
 AT(cudaLaunchConfig_t, dynamicSmemBytes, 24);
 AT(cudaLaunchConfig_t, numAttrs, 48);
@@ -104,9 +118,36 @@ SIZE(CUDA_ARRAY_DESCRIPTOR, 24);
 SIZE(CUDA_ARRAY3D_DESCRIPTOR, 40);
 SIZE(CUDA_ARRAY_DESCRIPTOR_v1, 16);
 SIZE(CUDA_ARRAY3D_DESCRIPTOR_v1, 24);
+SIZE(CUDA_ARRAY_MEMORY_REQUIREMENTS, 32);
+SIZE(CUDA_RESOURCE_DESC, 144);
+AT(CUDA_RESOURCE_DESC, res.pitch2D.pitchInBytes, 40);
+AT(CUDA_RESOURCE_DESC, flags, 136);
+SIZE(CUDA_TEXTURE_DESC, 104);
+AT(CUDA_TEXTURE_DESC, borderColor, 40);
+SIZE(CUDA_RESOURCE_VIEW_DESC, 112);
 SIZE(CUstreamBatchMemOpParams, 48);
 AT(CUstreamBatchMemOpParams, waitValue.alias, 32);
 SIZE(CUeglFrame, 64);
+
+/* ---- Graphs. */
+SIZE(CUgraphEdgeData, 8);
+SIZE(CUgraphNodeParams, 256);
+AT(CUgraphNodeParams, kernel, 16);
+AT(CUgraphNodeParams, memcpy.copyParams, 32);
+AT(CUgraphNodeParams, memset.ctx, 56);
+AT(CUgraphNodeParams, reserved2, 248);
+SIZE(CUDA_MEM_ALLOC_NODE_PARAMS, 120);
+AT(CUDA_MEM_ALLOC_NODE_PARAMS, accessDescs, 88);
+AT(CUDA_MEM_ALLOC_NODE_PARAMS, bytesize, 104);
+AT(CUDA_MEM_ALLOC_NODE_PARAMS, dptr, 112);
+SIZE(CUDA_GRAPH_INSTANTIATE_PARAMS, 32);
+AT(CUDA_GRAPH_INSTANTIATE_PARAMS, result_out, 24);
+SIZE(CUgraphExecUpdateResultInfo, 24);
+AT(CUgraphExecUpdateResultInfo, errorFromNode, 16);
+SIZE(cudaGraphNodeParams, 256);
+AT(cudaGraphNodeParams, memcpy.copyParams, 32);
+SIZE(cudaKernelNodeParams, 56);
+AT(cudaKernelNodeParams, kernelParams, 40);
 
 int main(void)
 {

@@ -79,7 +79,32 @@ cudaError_t cudaGetLastError(void);
 cudaError_t cudaPeekAtLastError(void);
 const char *cudaGetErrorName(cudaError_t error);
 const char *cudaGetErrorString(cudaError_t error);
+cudaError_t cudaGraphicsResourceSetMapFlags(cudaGraphicsResource_t resource, unsigned flags);
 cudaError_t cudaGraphCreate(cudaGraph_t *graph, unsigned flags);
+cudaError_t cudaGraphDestroy(cudaGraph_t graph);
+cudaError_t cudaGraphAddHostNode(cudaGraphNode_t *node, cudaGraph_t graph, const cudaGraphNode_t *deps, size_t n,
+                                 const cudaHostNodeParams *params);
+cudaError_t cudaGraphLaunch(cudaGraphExec_t exec, cudaStream_t stream);
+cudaError_t cudaGraphExecDestroy(cudaGraphExec_t exec);
+cudaError_t cudaStreamBeginCapture(cudaStream_t stream, int mode);
+cudaError_t cudaStreamEndCapture(cudaStream_t stream, cudaGraph_t *graph);
+#if AW_MAJOR == 11
+cudaError_t cudaGraphInstantiate(cudaGraphExec_t *exec, cudaGraph_t graph, cudaGraphNode_t *error, char *log, size_t size);
+cudaError_t cudaGraphExecUpdate(cudaGraphExec_t exec, cudaGraph_t graph, cudaGraphNode_t *error, int *result);
+#else
+cudaError_t cudaGraphInstantiate(cudaGraphExec_t *exec, cudaGraph_t graph, unsigned long long flags);
+cudaError_t cudaGraphExecUpdate(cudaGraphExec_t exec, cudaGraph_t graph, cudaGraphExecUpdateResultInfo *info);
+cudaError_t cudaGraphInstantiateWithParams_ptsz(cudaGraphExec_t *exec, cudaGraph_t graph, cudaGraphInstantiateParams *params);
+#endif
+#if AW_MAJOR == 13
+#define EDGE_DATA cudaGraphEdgeData *data,
+#define PLAIN NULL,
+#else
+#define EDGE_DATA
+#define PLAIN
+#endif
+cudaError_t cudaGraphGetEdges(cudaGraph_t graph, cudaGraphNode_t *from, cudaGraphNode_t *to, EDGE_DATA size_t *n);
+cudaError_t cudaGraphAddDependencies(cudaGraph_t graph, const cudaGraphNode_t *from, const cudaGraphNode_t *to, EDGE_DATA size_t n);
 cudaError_t cudaGetSymbolAddress(void **pointer, const void *symbol);
 cudaError_t cudaLaunchKernel(const void *func, dim3 grid, dim3 block, void **args, size_t shared, cudaStream_t stream);
 unsigned __cudaPushCallConfiguration(dim3 grid, dim3 block, size_t shared, cudaStream_t stream);
@@ -148,11 +173,63 @@ static void errors(void)
 
 static void stubs(void)
 {
-    cudaGraph_t graph = (cudaGraph_t)0x55;
     for (int i = 0; i < 3; i++)
-        EQUAL(cudaGraphCreate(&graph, 0), cudaErrorNotSupported);
-    CHECK(graph == (cudaGraph_t)0x55);
+        EQUAL(cudaGraphicsResourceSetMapFlags((cudaGraphicsResource_t)0x55, 0), cudaErrorNotSupported);
     EQUAL(cudaGetLastError(), cudaErrorNotSupported);
+}
+
+static void graph_call(void *calls)
+{
+    ++*(int *)calls;
+}
+
+/* The calls whose form differs between the versions. */
+static void graphs(void)
+{
+    int calls = 0;
+    cudaGraph_t graph, captured;
+    cudaGraphNode_t a, b, from[2], to[2];
+    cudaGraphExec_t exec;
+    cudaStream_t stream;
+    cudaHostNodeParams params = { graph_call, &calls };
+    size_t n = 2;
+    EQUAL(cudaGraphCreate(&graph, 0), cudaSuccess);
+    EQUAL(cudaGraphAddHostNode(&a, graph, NULL, 0, &params), cudaSuccess);
+    EQUAL(cudaGraphAddHostNode(&b, graph, NULL, 0, &params), cudaSuccess);
+    EQUAL(cudaGraphAddDependencies(graph, &a, &b, PLAIN 1), cudaSuccess);
+    EQUAL(cudaGraphAddDependencies(graph, &a, &b, PLAIN 1), cudaErrorInvalidValue);
+    EQUAL(cudaGraphGetEdges(graph, from, to, PLAIN &n), cudaSuccess);
+    CHECK(n == 1 && from[0] == a && to[0] == b);
+    EQUAL(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking), cudaSuccess);
+    EQUAL(cudaStreamBeginCapture(stream, cudaStreamCaptureModeGlobal), cudaSuccess);
+    EQUAL(cudaLaunchHostFunc(stream, graph_call, &calls), cudaSuccess);
+    EQUAL(cudaStreamEndCapture(stream, &captured), cudaSuccess);
+#if AW_MAJOR == 11
+    cudaGraphNode_t error = b;
+    char log[32] = "before";
+    int result;
+    EQUAL(cudaGraphInstantiate(&exec, graph, &error, log, sizeof log), cudaSuccess);
+    CHECK(!error && !log[0]);
+    EQUAL(cudaGraphExecUpdate(exec, captured, &error, &result), cudaErrorGraphExecUpdateFailure);
+    EQUAL(result, CU_GRAPH_EXEC_UPDATE_ERROR_TOPOLOGY_CHANGED);
+#else
+    cudaGraphExecUpdateResultInfo info;
+    cudaGraphInstantiateParams how = { .flags = CUDA_GRAPH_INSTANTIATE_FLAG_UPLOAD };
+    EQUAL(cudaGraphInstantiateWithParams_ptsz(&exec, graph, &how), cudaSuccess);
+    EQUAL(how.result_out, CUDA_GRAPH_INSTANTIATE_SUCCESS);
+    EQUAL(cudaGraphExecDestroy(exec), cudaSuccess);
+    EQUAL(cudaGraphInstantiate(&exec, graph, 0), cudaSuccess);
+    EQUAL(cudaGraphExecUpdate(exec, captured, &info), cudaErrorGraphExecUpdateFailure);
+    EQUAL(info.result, CU_GRAPH_EXEC_UPDATE_ERROR_TOPOLOGY_CHANGED);
+#endif
+    EQUAL(cudaGraphLaunch(exec, stream), cudaSuccess);
+    EQUAL(cudaStreamSynchronize(stream), cudaSuccess);
+    EQUAL(calls, 2);
+    EQUAL(cudaGraphExecDestroy(exec), cudaSuccess);
+    EQUAL(cudaGraphDestroy(graph), cudaSuccess);
+    EQUAL(cudaGraphDestroy(captured), cudaSuccess);
+    EQUAL(cudaStreamDestroy(stream), cudaSuccess);
+    EQUAL(cudaGetLastError(), cudaErrorGraphExecUpdateFailure);
 }
 
 static void memory(void)
@@ -308,6 +385,7 @@ int main(void)
     devices();
     errors();
     stubs();
+    graphs();
     memory();
     boxes();
     streams();
