@@ -32,7 +32,7 @@ def slow_ptx(n=800):
 {{
     .reg .b32 %r<4>;
     .reg .pred %p<2>;
-    mov.u32 %r1, %tid.x;{steps}
+    mov.u32 %r1, %laneid;{steps}
     ret;
 }}
 """

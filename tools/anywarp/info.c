@@ -7,13 +7,13 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
+#include "ask.h"
 #include "locate.h"
 #include "cache/cache.h"
 #include "core/device.h"
 #include "core/jit_process.h"
+#include "provider/hip/diagnose.h"
 
 #ifndef AW_VERSION
 #define AW_VERSION "unknown"
@@ -62,28 +62,21 @@ static void aw_info_cache(void)
         aw_info_line("cache", "%s, no limit", dir);
 }
 
-/* Why HIP serves or does not, asked in a child: a driver that is half installed may crash or end the process that asks. */
 static void aw_info_hip(void)
 {
-    const char *wish = getenv("ANYWARP_DEVICE");
-    fflush(stdout);
-    pid_t pid = fork();
-    if (pid < 0)
-        return;
-    if (pid == 0) {
-        const char *why = NULL;
-        int status = aw_provider_hip.open(&why);
-        int n = status == 0 ? aw_provider_hip.device_count() : 0;
-        if (n > 0)
-            aw_info_line("hip", "%d device%s", n, n == 1 ? "" : "s");
-        else
-            aw_info_line("hip", "not available: %s", why ? why : "no device");
-        fflush(stdout);
-        _exit(0);
-    }
-    int status;
-    if (waitpid(pid, &status, 0) == pid && WIFSIGNALED(status))
-        aw_info_line("hip", "not available: the HIP runtime ended with signal %d", WTERMSIG(status));
+    static struct aw_hip_diagnosis d;
+    const char *wish = getenv("ANYWARP_DEVICE"), *problem = aw_ask(aw_ask_hip, NULL, &d, sizeof d);
+    if (problem)
+        aw_info_line("hip", "not available: the HIP runtime %s", problem);
+    else
+        aw_info_line("hip", "%s%s", d.verdict == AW_HIP_USABLE ? "" : "not available: ", d.text);
+    if (d.library[0] && d.version)
+        aw_info_line("", "%s, HIP %d.%d", d.library, d.version / 10000000, d.version / 100000 % 100);
+    for (int i = 0; i < d.n_devices && i < AW_HIP_DIAGNOSE_DEVICES; i++)
+        aw_info_line("", "%d: %s, %s%s%s", i, d.devices[i].name, d.devices[i].arch, d.devices[i].why[0] ? ": " : "", d.devices[i].why);
+    if (d.kfd_present || d.render_present)
+        aw_info_line("", "/dev/kfd %s, %d of %d render nodes can be opened", !d.kfd_present ? "is missing" : d.kfd_allowed ? "can be opened" : "cannot be opened",
+                     d.render_allowed, d.render_present);
     if (wish && *wish)
         aw_info_line("", "ANYWARP_DEVICE=%s is set", wish);
 }

@@ -18,6 +18,9 @@ static const char *const lib_places[] = {
 static const char *const preload_places[] = {
     "../lib/anywarp", "../lib/x86_64-linux-gnu/anywarp", "../lib64/anywarp", "../../src/preload",
 };
+static const char *const sim_places[] = {
+    "../lib/anywarp/simgpu", "../lib/x86_64-linux-gnu/anywarp/simgpu", "../lib64/anywarp/simgpu", "../../tests/simgpu",
+};
 
 /* Absolute path of the directory, among `places`, that holds `file`. */
 static bool aw_parts_find(const char *from, const char *const places[], size_t n, const char *file, char ret_dir[PATH_MAX])
@@ -56,6 +59,7 @@ bool aw_parts_locate(struct aw_parts *ret_parts)
     *slash = '\0';
     bool libs = aw_parts_find(ret_parts->program_dir, lib_places, sizeof lib_places / sizeof *lib_places, "libcudart.so.13",
                               ret_parts->lib_dir);
+    aw_parts_find(ret_parts->program_dir, sim_places, sizeof sim_places / sizeof *sim_places, "libhsakmt.so.1", ret_parts->sim_dir);
     if (!aw_parts_find(ret_parts->program_dir, preload_places, sizeof preload_places / sizeof *preload_places,
                        AW_PRELOAD_SONAME, dir))
         return false;

@@ -19,7 +19,14 @@
 /* As env(1): the program was found but could not be run; it was not found. */
 enum { EXIT_CANNOT_RUN = 126, EXIT_NOT_FOUND = 127 };
 
-static const char run_usage[] = "usage: anywarp run [--device=host|hip] [--log=level[:room][,...]] [--] program [argument...]\n";
+static const char run_usage[] =
+    "usage: anywarp run [--device=host[:LEVEL]|hip|sim:CARD[,CARD...]] [--stats[=FILE]] [--log=level[:room][,...]] [--] program [argument...]\n";
+
+/* What the options ask for beyond variables of the environment. */
+struct aw_run_wish {
+    const char *sim; /* simulated cards, or NULL */
+    bool stats;
+};
 
 static int aw_run_usage(const char *fmt, ...)
 {
@@ -74,14 +81,31 @@ static const char *aw_run_value(const char *name, int argc, char **argv, int *i)
     return *i + 1 < argc ? argv[++*i] : "";
 }
 
+static bool aw_run_device(const char *value, struct aw_run_wish *ret_wish)
+{
+    ret_wish->sim = NULL;
+    if (!strncmp(value, "sim", 3) && (value[3] == '\0' || (value[3] == ':' && value[4]))) {
+        ret_wish->sim = value[3] ? value + 4 : "gfx1030";
+        return setenv("ANYWARP_DEVICE", "hip", 1) == 0;
+    }
+    if (!strncmp(value, "host:", 5) && value[5])
+        return setenv("ANYWARP_DEVICE", "host", 1) == 0 && setenv("ANYWARP_HOST_CPU", value + 5, 1) == 0;
+    if (!strcmp(value, "host") || !strcmp(value, "hip"))
+        return setenv("ANYWARP_DEVICE", value, 1) == 0;
+    aw_run_usage("--device is host, host:x86-64-v2, hip or sim:gfx1030, not '%s'", value);
+    return false;
+}
+
 /* Returns the index of the program in argv, or -1 with a message. */
-static int aw_run_options(int argc, char **argv)
+static int aw_run_options(int argc, char **argv, struct aw_run_wish *ret_wish)
 {
     int i = 1;
     for (; i < argc && argv[i][0] == '-'; i++) {
         const char *value;
-        if (!strcmp(argv[i], "--"))
-            return i + 1;
+        if (!strcmp(argv[i], "--")) {
+            i++;
+            break;
+        }
         if (!strcmp(argv[i], "--help") || !strcmp(argv[i], "-h")) {
             fputs(run_usage, stdout);
             exit(0);
@@ -91,11 +115,12 @@ static int aw_run_options(int argc, char **argv)
             return -1;
         }
         if ((value = aw_run_value("device", argc, argv, &i))) {
-            if (strcmp(value, "host") != 0 && strcmp(value, "hip") != 0) {
-                aw_run_usage("--device is host or hip, not '%s'", value);
+            if (!aw_run_device(value, ret_wish))
                 return -1;
-            }
-            setenv("ANYWARP_DEVICE", value, 1);
+        } else if (!strcmp(argv[i], "--stats") || !strncmp(argv[i], "--stats=", 8)) {
+            /* "1" means standard error. */
+            setenv("ANYWARP_SIM_STATS", argv[i][7] && argv[i][8] ? argv[i] + 8 : "1", 1);
+            ret_wish->stats = true;
         } else if ((value = aw_run_value("log", argc, argv, &i))) {
             if (!*value) {
                 aw_run_usage("--log needs a level: err, fixme, warn, info or trace");
@@ -106,6 +131,10 @@ static int aw_run_options(int argc, char **argv)
             aw_run_usage("unknown option %s", argv[i]);
             return -1;
         }
+    }
+    if (ret_wish->stats && !ret_wish->sim) {
+        aw_run_usage("--stats counts what a simulated card does: it needs --device=sim:gfx1030");
+        return -1;
     }
     return i;
 }
@@ -173,10 +202,20 @@ static bool aw_run_environment(const struct aw_parts *parts)
            setenv(AW_PRELOAD_DIR_VARIABLE, parts->lib_dir, 1) == 0;
 }
 
+/* AMD's runtime takes the simulated card's driver library in place of its own because it comes first on the search path. */
+static bool aw_run_simulated(const struct aw_parts *parts, const char *cards)
+{
+    /* Without this ROCr cuts small allocations from large ones, and a wild access may fall into one that is not its own. */
+    if (!getenv("HSA_DISABLE_FRAGMENT_ALLOCATOR") && setenv("HSA_DISABLE_FRAGMENT_ALLOCATOR", "1", 1) != 0)
+        return false;
+    return setenv("ANYWARP_SIM", cards, 1) == 0 && aw_run_prepend("LD_LIBRARY_PATH", parts->sim_dir, ':');
+}
+
 int aw_cmd_run(int argc, char **argv)
 {
     struct aw_parts parts;
-    int program = aw_run_options(argc, argv);
+    struct aw_run_wish wish = { 0 };
+    int program = aw_run_options(argc, argv, &wish);
     if (program < 0)
         return 2;
     if (program >= argc)
@@ -192,7 +231,12 @@ int aw_cmd_run(int argc, char **argv)
         fprintf(stderr, "anywarp run: the path %s holds a colon or a space, which LD_PRELOAD cannot carry\n", parts.preload);
         return EXIT_CANNOT_RUN;
     }
-    if (!aw_run_environment(&parts)) {
+    if (wish.sim && !parts.sim_dir[0]) {
+        fprintf(stderr, "anywarp run: the simulated card is not in this installation (simgpu/libhsakmt.so.1; building it needs libhsakmt-dev "
+                        "and libhsa-runtime-dev)\n");
+        return EXIT_CANNOT_RUN;
+    }
+    if (!aw_run_environment(&parts) || (wish.sim && !aw_run_simulated(&parts, wish.sim))) {
         fprintf(stderr, "anywarp run: %s\n", strerror(errno));
         return EXIT_CANNOT_RUN;
     }

@@ -1,0 +1,208 @@
+/* `anywarp doctor`: checks, one line each, whether CUDA programs can run here and on what, and says what to do where not.
+ *
+ * Whatever may crash or hang in somebody else's library (AMD's runtime, a kernel's launch) happens in a child process with a time limit.
+ * The result is 1 when CUDA programs could not run at all; a card that cannot be used is a finding, not a failure, as long as the host
+ * device serves and nobody asked for the card. */
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "anywarp.h"
+
+#include <dlfcn.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "ask.h"
+#include "locate.h"
+#include "cache/cache.h"
+#include "core/jit_process.h"
+#include "provider/hip/diagnose.h"
+
+enum grade { GOOD, NOTE, BAD };
+
+/* A finding, and what to do about it (NULL: nothing). */
+static enum grade find(enum grade grade, const char *what, const char *advice, const char *fmt, ...)
+    __attribute__((format(printf, 4, 5)));
+static enum grade find(enum grade grade, const char *what, const char *advice, const char *fmt, ...)
+{
+    static const char *const mark[] = { "ok", "note", "FAIL" };
+    va_list ap;
+    va_start(ap, fmt);
+    printf("%-4s  %-10s ", mark[grade], what);
+    vprintf(fmt, ap);
+    va_end(ap);
+    putchar('\n');
+    if (advice)
+        printf("      %-10s %s\n", "", advice);
+    return grade;
+}
+
+/* ---- The checks ---- */
+
+static enum grade check_parts(struct aw_parts *ret_parts)
+{
+    static const char advice[] = "install anywarp again: bin/anywarp and lib/anywarp/ belong together";
+    bool complete = aw_parts_locate(ret_parts);
+    if (complete)
+        return find(GOOD, "libraries", NULL, "%s", ret_parts->lib_dir);
+    return find(BAD, "libraries", advice, "seen from %s, %s is missing", ret_parts->program_dir,
+                !ret_parts->lib_dir[0] ? "libcudart.so.13" : !ret_parts->preload[0] ? "libanywarp-preload.so" : "libanywarp-audit.so");
+}
+
+static enum grade check_compiler(void)
+{
+    char path[PATH_MAX], *why = NULL;
+    bool found = aw_jit_find_compiler(path, sizeof path, &why) == AW_OK;
+    enum grade grade = found ? find(GOOD, "compiler", NULL, "%s", path)
+                             : find(BAD, "compiler", "only kernels that are in the cache already can run", "%s", why ? why : "not found");
+    free(why);
+    return grade;
+}
+
+static enum grade check_cache(void)
+{
+    const struct aw_cache *cache = aw_cache_default();
+    const char *dir = aw_cache_dir(cache);
+    if (!dir)
+        return find(NOTE, "cache", "every run compiles its kernels anew; set ANYWARP_CACHE_DIR to a directory that can be written", "off");
+    return find(GOOD, "cache", NULL, "%s", dir);
+}
+
+/* What to do about each verdict.  docs/amd.md says it at length. */
+static const char *advice_for(const struct aw_hip_diagnosis *d, char *buffer, size_t size)
+{
+    switch (d->verdict) {
+    case AW_HIP_USABLE:
+        return NULL;
+    case AW_HIP_LIBRARY_MISSING:
+        return "for an AMD card install ROCm's HIP runtime (Debian and Ubuntu: apt install libamdhip64-5), or set ROCM_PATH";
+    case AW_HIP_LIBRARY_BROKEN:
+        return "see `ldd` of that file; the packages of one ROCm release belong together";
+    case AW_HIP_NO_KFD:
+        return "with a card in the machine: modprobe amdgpu; in a container: --device=/dev/kfd --device=/dev/dri";
+    case AW_HIP_KFD_DENIED:
+        if (d->group_member)
+            snprintf(buffer, size, "this process is in group %s already: the file's mode or the container's device rule forbids it", d->group);
+        else
+            snprintf(buffer, size, "usermod -aG %s USER and log in again; in a container: --group-add %s (or its number)", d->group, d->group);
+        return buffer;
+    case AW_HIP_NO_DEVICE:
+        return "HIP_VISIBLE_DEVICES or ROCR_VISIBLE_DEVICES may hide the card; else this ROCm does not know it: `rocminfo`, `dmesg`";
+    case AW_HIP_UNSUPPORTED:
+        return "`anywarp compile --target help X.ptx` names the targets; docs/amd.md lists the cards";
+    case AW_HIP_FAILED:
+        return "AMD_LOG_LEVEL=4 makes the HIP runtime tell more; see also `dmesg`";
+    }
+    return NULL;
+}
+
+static enum grade check_hip(void)
+{
+    static struct aw_hip_diagnosis d;
+    char buffer[256];
+    const char *wish = getenv("ANYWARP_DEVICE"), *problem = aw_ask(aw_ask_hip, NULL, &d, sizeof d);
+    bool wanted = wish && !strcmp(wish, "hip");
+    if (problem)
+        return find(wanted ? BAD : NOTE, "amd", "a driver that is half installed? `dmesg` may tell", "the HIP runtime %s", problem);
+    enum grade grade = d.verdict == AW_HIP_USABLE ? GOOD : wanted ? BAD : NOTE;
+    find(grade, "amd", advice_for(&d, buffer, sizeof buffer), "%s", d.text);
+    if (d.library[0] && d.version)
+        printf("      %-10s %s, HIP %d.%d\n", "", d.library, d.version / 10000000, d.version / 100000 % 100);
+    for (int i = 0; i < d.n_devices && i < AW_HIP_DIAGNOSE_DEVICES; i++)
+        printf("      %-10s %d: %s, %s%s%s%s%s\n", "", i, d.devices[i].name, d.devices[i].arch,
+               d.devices[i].target[0] && strcmp(d.devices[i].target, d.devices[i].arch) ? ", compiled for " : "",
+               d.devices[i].target[0] && strcmp(d.devices[i].target, d.devices[i].arch) ? d.devices[i].target : "",
+               d.devices[i].why[0] ? ": " : "", d.devices[i].why);
+    return grade;
+}
+
+/* ---- A kernel, through the driver library as a program would call it ---- */
+
+static const char smoke_ptx[] =
+    ".version 7.0\n.target sm_50\n.address_size 64\n"
+    ".visible .entry smoke(.param .u64 out)\n{\n"
+    ".reg .b64 %rd<3>;\n.reg .b32 %r<3>;\n"
+    "ld.param.u64 %rd1, [out];\nmov.u32 %r1, %tid.x;\nmul.wide.u32 %rd2, %r1, 4;\nadd.s64 %rd1, %rd1, %rd2;\n"
+    "mul.lo.s32 %r2, %r1, 3;\nst.global.u32 [%rd1], %r2;\nret;\n}\n";
+
+struct smoke {
+    int error;      /* CUresult */
+    char step[32];  /* that failed, "" when none */
+    char device[128];
+};
+
+enum { SMOKE_THREADS = 64 };
+
+/* Calls `name` of the library; from then on nothing once a call has failed. */
+#define STEP(name, params, ...)                                                \
+    do {                                                                       \
+        int (*fn_) params = s->step[0] ? NULL : (int(*) params)dlsym(lib, #name); \
+        if (fn_ && (s->error = fn_(__VA_ARGS__)) != 0)                         \
+            snprintf(s->step, sizeof s->step, "%s", #name);                    \
+        else if (!fn_ && !s->step[0])                                          \
+            snprintf(s->step, sizeof s->step, "dlsym %s", #name);              \
+    } while (0)
+
+static void smoke(void *ret, const void *lib_path)
+{
+    struct smoke *s = ret;
+    void *lib = dlopen(lib_path, RTLD_NOW | RTLD_LOCAL), *context = NULL, *module = NULL, *function = NULL;
+    unsigned long long memory = 0;
+    int device = 0, out[SMOKE_THREADS] = { 0 };
+    memset(s, 0, sizeof *s);
+    if (!lib) {
+        snprintf(s->step, sizeof s->step, "dlopen");
+        return;
+    }
+    void *params[] = { &memory };
+    STEP(cuInit, (unsigned), 0);
+    STEP(cuDeviceGet, (int *, int), &device, 0);
+    STEP(cuDeviceGetName, (char *, int, int), s->device, (int)sizeof s->device, device);
+    STEP(cuDevicePrimaryCtxRetain, (void **, int), &context, device);
+    STEP(cuCtxSetCurrent, (void *), context);
+    STEP(cuModuleLoadData, (void **, const void *), &module, smoke_ptx);
+    STEP(cuModuleGetFunction, (void **, void *, const char *), &function, module, "smoke");
+    STEP(cuMemAlloc_v2, (unsigned long long *, size_t), &memory, sizeof out);
+    STEP(cuLaunchKernel, (void *, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, void *, void **, void **),
+         function, 1, 1, 1, SMOKE_THREADS, 1, 1, 0, NULL, params, NULL);
+    STEP(cuMemcpyDtoH_v2, (void *, unsigned long long, size_t), out, memory, sizeof out);
+    for (int i = 0; i < SMOKE_THREADS && !s->step[0]; i++)
+        if (out[i] != 3 * i)
+            snprintf(s->step, sizeof s->step, "wrong result %d", i);
+}
+
+static enum grade check_kernel(const struct aw_parts *parts)
+{
+    char path[PATH_MAX + 16];
+    struct smoke s;
+    snprintf(path, sizeof path, "%s/libcuda.so.1", parts->lib_dir);
+    const char *problem = aw_ask(smoke, path, &s, sizeof s);
+    if (problem)
+        return find(BAD, "kernel", NULL, "a process that runs a small kernel %s", problem);
+    if (s.step[0])
+        return find(BAD, "kernel", "ANYWARP_LOG=info tells more", "%s%s%s: CUDA error %d", s.device, s.device[0] ? ": " : "", s.step, s.error);
+    return find(GOOD, "kernel", NULL, "compiled and ran on %s", s.device);
+}
+
+int aw_cmd_doctor(int argc, char **argv)
+{
+    if (argc > 1) {
+        bool help = !strcmp(argv[1], "--help") || !strcmp(argv[1], "-h");
+        fputs("usage: anywarp doctor\n", help ? stdout : stderr);
+        return help ? 0 : 2;
+    }
+    struct aw_parts parts;
+    enum grade worst = check_parts(&parts), one;
+    bool libraries = worst != BAD;
+#define CHECK(call) worst = (one = (call)) > worst ? one : worst
+    CHECK(check_compiler());
+    CHECK(check_cache());
+    CHECK(check_hip());
+    if (libraries)
+        CHECK(check_kernel(&parts));
+#undef CHECK
+    if (parts.sim_dir[0])
+        find(GOOD, "simulated", NULL, "`anywarp run --device=sim:gfx1030 PROGRAM` runs on a simulated Radeon");
+    puts(worst == BAD ? "CUDA programs cannot run here as things are." : "CUDA programs can run here.");
+    return worst == BAD;
+}
