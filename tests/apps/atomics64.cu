@@ -1,4 +1,5 @@
 // 64-bit atomics: add, min, max, and, or, xor, exch, CAS on global and shared memory, double add, and packed updates by CAS.
+// bytes: vary, the last of the exchanges wins
 // SPDX-License-Identifier: Apache-2.0
 #include "check.h"
 

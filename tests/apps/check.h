@@ -16,6 +16,19 @@
 
 static int check_failures;
 
+/* Of all bytes that blocking copies brought from the device, in order (FNV-1a).  With CHECK_DIGEST set in the environment, check_done
+ * prints it, so that runs on several devices can be compared to the bit. */
+static uint64_t check_digest = 14695981039346656037u;
+
+static inline cudaError_t check_memcpy(void *dst, const void *src, size_t size, cudaMemcpyKind kind)
+{
+    cudaError_t error = cudaMemcpy(dst, src, size, kind);
+    for (size_t i = 0; error == cudaSuccess && kind == cudaMemcpyDeviceToHost && i < size; i++)
+        check_digest = (check_digest ^ ((const unsigned char *)dst)[i]) * 1099511628211u;
+    return error;
+}
+#define cudaMemcpy(...) check_memcpy(__VA_ARGS__)
+
 /* A CUDA call that must succeed; the program ends otherwise. */
 #define CHECK(call)                                                                                         \
     do {                                                                                                    \
@@ -61,6 +74,8 @@ static inline int check_done(void)
         std::printf("FAIL: %d checks\n", check_failures);
         return 1;
     }
+    if (std::getenv("CHECK_DIGEST"))
+        std::printf("digest %016llx\n", (unsigned long long)check_digest);
     std::printf("PASS\n");
     return 0;
 }
@@ -93,7 +108,14 @@ template <typename T> struct Dev {
     Dev &operator=(const Dev &) = delete;
     void put(const T *host) const { CHECK(cudaMemcpy(ptr, host, n * sizeof(T), cudaMemcpyHostToDevice)); }
     void get(T *host) const { CHECK(cudaMemcpy(host, ptr, n * sizeof(T), cudaMemcpyDeviceToHost)); }
-    void fill(int byte) const { CHECK(cudaMemset(ptr, byte, n * sizeof(T))); }
+    /* What depends on the order of warps or blocks: in no digest. */
+    void get_unordered(T *host) const { CHECK((cudaMemcpy)(host, ptr, n * sizeof(T), cudaMemcpyDeviceToHost)); }
+    /* Done when it returns: cudaMemset need not be, and streams that do not wait for the default stream could overtake it. */
+    void fill(int byte) const
+    {
+        CHECK(cudaMemset(ptr, byte, n * sizeof(T)));
+        CHECK(cudaStreamSynchronize(0));
+    }
     operator T *() const { return ptr; }
 };
 

@@ -79,7 +79,7 @@ int main()
     counter.fill(0);
     coalesced<<<1, 64>>>(d, counter);
     CHECK_LAUNCH();
-    d.get(out);
+    d.get_unordered(out);
     int total, seen = 0;
     counter.get(&total);
     EXPECT(total == 22, "coalesced total %d", total);

@@ -26,7 +26,7 @@ __global__ void histogram_shared(const unsigned char *in, int n, unsigned *bins)
 
 struct Ops {
     int add, sub, lo, hi, conj, disj, exor;
-    unsigned ulo, uhi, inc, dec, exch_sum, cas_count, cas_lock;
+    unsigned ulo, uhi, inc, dec, exch, exch_first, cas_count;
     float fsum;
 };
 
@@ -51,7 +51,8 @@ __global__ void every_op(Ops *o, unsigned *seen)
         assumed = old;
         old = atomicCAS(&o->cas_count, assumed, assumed + 3);
     } while (old != assumed);
-    atomicExch(&o->exch_sum, (unsigned)t);
+    if (atomicExch(&o->exch, 7u) == 0)
+        atomicAdd(&o->exch_first, 1u);
 }
 
 static void check_ops()
@@ -79,7 +80,7 @@ static void check_ops()
     EXPECT(o.dec == (7 - n % 7) % 7, "dec %u", o.dec);
     EXPECT(o.fsum == n * 0.5f, "float %g", o.fsum);
     EXPECT(o.cas_count == 3 * n, "cas %u", o.cas_count);
-    EXPECT(o.exch_sum < (unsigned)n, "exch %u", o.exch_sum);
+    EXPECT(o.exch == 7 && o.exch_first == 1, "exch %u, first %u times", o.exch, o.exch_first);
     for (int i = 0; i < 100; i++)
         EXPECT(seen[i] == (unsigned)(n / 100 + (i < n % 100)), "ticket %d seen %u times", i, seen[i]);
 }

@@ -1,5 +1,6 @@
 // Float mathematics against double on the processor, within the errors CUDA documents: library functions, intrinsics with
 // directed rounding (checked by their defining property), fast intrinsics, division and square root, special values.
+// bytes: vary, approximate functions are only bounded
 // variants: shared static ptx debug rdc O0
 // SPDX-License-Identifier: Apache-2.0
 #include "check.h"

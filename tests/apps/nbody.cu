@@ -1,4 +1,5 @@
 // All-pairs gravity with tiles in shared memory, a few steps, against double on the processor.
+// bytes: vary, the reciprocal square root is approximate
 // SPDX-License-Identifier: Apache-2.0
 #include "check.h"
 #include <vector>

@@ -107,6 +107,7 @@ static void check_vectors()
     Dev<double2> dd(d.data(), n);
     Dev<int3> di(i.data(), n);
     Dev<Mixed> dm(n);
+    dm.fill(0); /* between the fields, too */
     vectors<<<1, n>>>(dc, ds, df, dd, di, dm);
     CHECK_LAUNCH();
     dm.get(out.data());
@@ -125,7 +126,7 @@ static void check_odd()
 {
     const int n = 64;
     unsigned char bytes[64 * 7 + 8];
-    Bits bits[n], got_bits[n];
+    Bits bits[n] = {}, got_bits[n];
     unsigned long long wide[2 * n], got_wide[2 * n];
     int out[192];
     Rng rng(49);

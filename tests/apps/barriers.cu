@@ -1,0 +1,119 @@
+// Barriers by number: waiting, arriving and reducing, with numbers and counts in registers and as constants, several in use at once.
+// SPDX-License-Identifier: Apache-2.0
+#include "check.h"
+#include <vector>
+
+/* Half of the warps hands data to the other half and back, a barrier for each direction and pair of warps. */
+__global__ void handed(int *out, int rounds)
+{
+    __shared__ int cell[256];
+    int t = threadIdx.x, warp = t / 32, half = blockDim.x / 64, pair = warp % half, there = 1 + pair, back = 8 + pair, sum = 0;
+    for (int i = 0; i < rounds; i++) {
+        if (warp < half) {
+            cell[t] = t * 10 + i;
+            if (i & 1)
+                asm volatile("bar.arrive %0, 64;" :: "r"(there) : "memory");
+            else
+                asm volatile("barrier.cta.arrive.aligned %0, %1;" :: "r"(there), "r"(64) : "memory");
+            asm volatile("barrier.sync %0, %1;" :: "r"(back), "r"(64) : "memory");
+            sum += cell[t];
+        } else {
+            asm volatile("bar.cta.sync %0, %1;" :: "r"(there), "r"(64) : "memory");
+            int v = cell[t - half * 32];
+            sum += v;
+            cell[t - half * 32] = v * 2;
+            asm volatile("bar.arrive %0, %1;" :: "r"(back), "r"(64) : "memory");
+        }
+    }
+    out[t] = sum;
+}
+
+/* Every reduction, of the whole block and of the first two warps. */
+__global__ void reduced(int *out, int limit)
+{
+    int t = threadIdx.x, n = blockDim.x, number = 3 + limit % 2, r[10];
+    unsigned p;
+#define REDUCE(i, text, ...) \
+    asm volatile("{ .reg .pred a, b; setp.lt.s32 a, %1, %2; " text " selp.u32 %0, 1, 0, b; }" \
+                 : "=r"(p) : "r"(t), "r"(limit), ##__VA_ARGS__ : "memory"); \
+    r[i] = (int)p
+#define COUNT(i, text, ...) \
+    asm volatile("{ .reg .pred a; setp.lt.s32 a, %1, %2; " text " }" : "=r"(p) : "r"(t), "r"(limit), ##__VA_ARGS__ : "memory"); \
+    r[i] = (int)p
+    COUNT(0, "bar.red.popc.u32 %0, 0, a;");
+    COUNT(1, "barrier.cta.red.popc.aligned.u32 %0, %3, !a;", "r"(number));
+    REDUCE(2, "bar.red.and.pred b, 0, a;");
+    REDUCE(3, "bar.cta.red.or.pred b, %3, a;", "r"(number));
+    REDUCE(4, "barrier.red.and.aligned.pred b, 15, %3, !a;", "r"(n));
+    REDUCE(5, "barrier.red.or.pred b, 7, !a;");
+    for (int i = 6; i < 10; i++)
+        r[i] = 0;
+    if (t < 64) {
+        COUNT(6, "bar.red.popc.u32 %0, %3, 64, a;", "r"(number));
+        COUNT(7, "barrier.red.popc.u32 %0, 9, %3, !a;", "r"(64));
+        REDUCE(8, "bar.red.and.pred b, 2, 64, a;");
+        REDUCE(9, "barrier.cta.red.or.aligned.pred b, %3, %4, a;", "r"(number + 5), "r"(64));
+    }
+    for (int i = 0; i < 10; i++)
+        out[t * 10 + i] = r[i];
+}
+
+/* Warps that come to a barrier late and some not at all: of those that end, the block's barriers know. */
+__global__ void thinned(int *out)
+{
+    __shared__ int turn;
+    int warp = threadIdx.x / 32, warps = blockDim.x / 32, sum = 0;
+    if (threadIdx.x == 0)
+        turn = 0;
+    asm volatile("bar.sync 0;" ::: "memory");
+    for (int i = 0; i < warps; i++) {
+        if (threadIdx.x % 32 == 0)
+            atomicAdd(&turn, 1);
+        asm volatile("bar.sync 0;" ::: "memory");
+        sum = turn;
+        asm volatile("barrier.sync.aligned 0;" ::: "memory");
+        if (warp == i)
+            break;
+    }
+    out[threadIdx.x] = sum;
+}
+
+int main()
+{
+    Dev<int> out(2560);
+    std::vector<int> got(out.n);
+    for (int n : { 64, 128, 256 }) {
+        const int rounds = 5;
+        handed<<<1, n>>>(out, rounds);
+        CHECK_LAUNCH();
+        out.get(got.data());
+        for (int t = 0; t < n; t++) {
+            int from = t % (n / 2), sum = rounds * from * 10 + rounds * (rounds - 1) / 2;
+            EXPECT(got[t] == (t < n / 2 ? 2 * sum : sum), "handed, %d threads, thread %d: %d", n, t, got[t]);
+        }
+        thinned<<<1, n>>>(out);
+        CHECK_LAUNCH();
+        out.get(got.data());
+        for (int t = 0; t < n; t++) {
+            int w = t / 32, warps = n / 32, sum = 0;
+            for (int i = 0; i <= w; i++)
+                sum += warps - i;
+            EXPECT(got[t] == sum, "thinned, %d threads, thread %d: %d, expected %d", n, t, got[t], sum);
+        }
+    }
+    for (int n : { 64, 96, 256 })
+        for (int limit : { 0, 1, 40, 63, 64, 95, 256 }) {
+            reduced<<<1, n>>>(out, limit);
+            CHECK_LAUNCH();
+            out.get(got.data());
+            int yes = limit < n ? limit : n, few = limit < 64 ? limit : 64;
+            for (int t = 0; t < n; t++) {
+                int want[10] = { yes, n - yes, yes == n, yes > 0, yes == 0, yes < n, few, 64 - few, few == 64, few > 0 };
+                for (int i = 0; i < 10; i++) {
+                    int w = i >= 6 && t >= 64 ? 0 : want[i];
+                    EXPECT(got[t * 10 + i] == w, "reduced, %d threads, limit %d, thread %d, %d: %d, expected %d", n, limit, t, i, got[t * 10 + i], w);
+                }
+            }
+        }
+    return check_done();
+}
