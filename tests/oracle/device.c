@@ -1,0 +1,147 @@
+/* The device, through the CUDA driver API and nothing else: whatever libcuda.so.1 the loader finds.  Also tests/matrix's. */
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "oracle/harness.h"
+
+#include <dlfcn.h>
+#include <stdio.h>
+
+static struct {
+    int (*init)(unsigned flags);
+    int (*device_get)(int *device, int ordinal);
+    int (*device_name)(char *name, int size, int device);
+    int (*retain)(void **context, int device);
+    int (*set_current)(void *context);
+    int (*alloc)(uint64_t *address, size_t size);
+    int (*release)(uint64_t address);
+    int (*write)(uint64_t to, const void *from, size_t size);
+    int (*read)(void *to, uint64_t from, size_t size);
+    int (*load)(void **module, const void *image, unsigned n, int *options, void **values);
+    int (*unload)(void *module);
+    int (*function)(void **function, void *module, const char *name);
+    int (*global)(uint64_t *address, size_t *size, void *module, const char *name);
+    int (*launch)(void *function, unsigned gx, unsigned gy, unsigned gz, unsigned bx, unsigned by, unsigned bz, unsigned shared, void *stream,
+                  void **params, void **extra);
+    int (*synchronize)(void);
+    int (*error_name)(int error, const char **name);
+} cuda;
+
+static bool bind(void)
+{
+    static const struct {
+        const char *name;
+        void **to;
+    } functions[] = {
+        { "cuInit", (void **)&cuda.init },                        { "cuDeviceGet", (void **)&cuda.device_get },
+        { "cuDeviceGetName", (void **)&cuda.device_name },        { "cuDevicePrimaryCtxRetain", (void **)&cuda.retain },
+        { "cuCtxSetCurrent", (void **)&cuda.set_current },        { "cuMemAlloc_v2", (void **)&cuda.alloc },
+        { "cuMemFree_v2", (void **)&cuda.release },
+        { "cuMemcpyHtoD_v2", (void **)&cuda.write },              { "cuMemcpyDtoH_v2", (void **)&cuda.read },
+        { "cuModuleLoadDataEx", (void **)&cuda.load },            { "cuModuleUnload", (void **)&cuda.unload },
+        { "cuModuleGetFunction", (void **)&cuda.function },       { "cuModuleGetGlobal_v2", (void **)&cuda.global },
+        { "cuLaunchKernel", (void **)&cuda.launch },              { "cuCtxSynchronize", (void **)&cuda.synchronize },
+        { "cuGetErrorName", (void **)&cuda.error_name },
+    };
+    void *library = dlopen("libcuda.so.1", RTLD_NOW);
+
+    if (!library) {
+        printf("device: %s\n", dlerror());
+        return false;
+    }
+    for (size_t i = 0; i < sizeof functions / sizeof *functions; i++) {
+        *functions[i].to = dlsym(library, functions[i].name);
+        if (!*functions[i].to) {
+            printf("device: libcuda.so.1 has no %s\n", functions[i].name);
+            return false;
+        }
+    }
+    return true;
+}
+
+bool oracle_device_open(char *name, size_t size)
+{
+    void *context;
+    int device, error;
+
+    if (!bind())
+        return false;
+    if ((error = cuda.init(0)) || (error = cuda.device_get(&device, 0)) || (error = cuda.device_name(name, (int)size, device)) ||
+        (error = cuda.retain(&context, device)) || (error = cuda.set_current(context))) {
+        printf("device: no device: %s\n", oracle_device_error(error));
+        return false;
+    }
+    return true;
+}
+
+static bool ok(int error, const char *what)
+{
+    if (error)
+        printf("device: %s: %s\n", what, oracle_device_error(error));
+    return error == 0;
+}
+
+bool oracle_device_alloc(uint64_t *ret, size_t size)
+{
+    return ok(cuda.alloc(ret, size), "cuMemAlloc");
+}
+
+void oracle_device_free(uint64_t address)
+{
+    cuda.release(address);
+}
+
+bool oracle_device_write(uint64_t to, const void *from, size_t size)
+{
+    return ok(cuda.write(to, from, size), "cuMemcpyHtoD");
+}
+
+bool oracle_device_read(void *to, uint64_t from, size_t size)
+{
+    return ok(cuda.read(to, from, size), "cuMemcpyDtoH");
+}
+
+void *oracle_device_load(const char *text, const char *name, void **ret_kernel, char *why, size_t size)
+{
+    enum { ERROR_LOG = 5, ERROR_LOG_SIZE = 6 }; /* CU_JIT_ERROR_LOG_BUFFER and its size in bytes */
+    int options[] = { ERROR_LOG, ERROR_LOG_SIZE };
+    void *values[] = { why, (void *)(uintptr_t)size }, *module;
+
+    why[0] = 0;
+    int error = cuda.load(&module, text, 2, options, values);
+    if (error) {
+        if (!why[0])
+            snprintf(why, size, "%s", oracle_device_error(error));
+        return NULL;
+    }
+    error = cuda.function(ret_kernel, module, name);
+    if (error) {
+        snprintf(why, size, "%s", oracle_device_error(error));
+        cuda.unload(module);
+        return NULL;
+    }
+    return module;
+}
+
+bool oracle_device_symbol(void *module, const char *name, uint64_t *ret_address)
+{
+    size_t size;
+    return cuda.global(ret_address, &size, module, name) == 0;
+}
+
+void oracle_device_unload(void *module)
+{
+    cuda.unload(module);
+}
+
+int oracle_device_launch(void *kernel, unsigned blocks, unsigned threads, void **params)
+{
+    int error = cuda.launch(kernel, blocks, 1, 1, threads, 1, 1, 0, NULL, params, NULL);
+    return error ? error : cuda.synchronize();
+}
+
+const char *oracle_device_error(int error)
+{
+    const char *name = "unknown error";
+    if (cuda.error_name)
+        cuda.error_name(error, &name);
+    return name;
+}
