@@ -1,13 +1,15 @@
 /* Runs a fuzz target without libFuzzer: mutates its seeds for a while, or feeds it the files named.
  *
  *   x_fuzz [-t seconds] [-s seed] [-o file]     mutate; `file` always holds the input under way, for when it crashes
- *   x_fuzz FILE...                              feed these
+ *   x_fuzz FILE...                              feed these, and the files of folders among them
  *
  * It is no replacement for coverage-guided fuzzing; it is what runs everywhere, in a sanitizer build, with every test
  * run.  With libFuzzer the targets are linked without this file. */
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <ctype.h>
+#include <dirent.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -18,6 +20,10 @@
 #include "fuzz.h"
 
 #define LARGEST ((size_t)1 << 20)
+
+/* Only where the target has one. */
+#pragma weak LLVMFuzzerCustomMutator
+#pragma weak LLVMFuzzerCustomCrossOver
 
 static uint64_t state;
 
@@ -76,6 +82,13 @@ static size_t mutate_once(char *bytes, size_t len)
             memmove(bytes + at, bytes + rnd() % (len - n + 1), n);
         return len;
     }
+}
+
+size_t LLVMFuzzerMutate(uint8_t *data, size_t size, size_t max)
+{
+    if (2 * size > max) /* what mutate_once may make of it */
+        return size;
+    return mutate_once((char *)data, size);
 }
 
 /* ---- Text: words and lines change places, so that what comes out often still parses. */
@@ -166,13 +179,64 @@ static int feed_file(const char *path)
     char *bytes = malloc(LARGEST);
     if (!f || !bytes) {
         perror(path);
+        free(bytes);
         return 1;
     }
     size_t len = fread(bytes, 1, LARGEST, f);
+    bool bad = ferror(f);
     fclose(f);
-    feed(bytes, len);
+    if (!bad)
+        feed(bytes, len);
     free(bytes);
+    return bad;
+}
+
+/* Returns how many were fed, negative when one could not be. */
+static long feed_path(const char *path)
+{
+    DIR *dir = opendir(path);
+    if (!dir)
+        return feed_file(path) ? -1 : 1;
+    long n = 0;
+    for (const struct dirent *e; n >= 0 && (e = readdir(dir));) {
+        char inner[PATH_MAX];
+        if (e->d_name[0] == '.')
+            continue;
+        snprintf(inner, sizeof inner, "%s/%s", path, e->d_name);
+        n = feed_file(inner) ? -1 : n + 1;
+    }
+    closedir(dir);
+    return n;
+}
+
+static int feed_all(int n, char **paths)
+{
+    long fed = 0;
+    for (int i = 0; i < n; i++) {
+        long more = feed_path(paths[i]);
+        if (more <= 0) {
+            fprintf(stderr, "%s: nothing to feed\n", paths[i]);
+            return 1;
+        }
+        fed += more;
+    }
+    printf("%ld inputs\n", fed);
     return 0;
+}
+
+/* As libFuzzer does: what was crossed lends its lines to the changes that follow. */
+static size_t mutate_grammar(char *bytes, size_t len, const struct aw_fuzz_seed *other)
+{
+    if (LLVMFuzzerCustomCrossOver && rnd() % 4 == 0) {
+        char *copy = malloc(len);
+        if (!copy)
+            abort();
+        memcpy(copy, bytes, len);
+        len = LLVMFuzzerCustomCrossOver((const uint8_t *)copy, len, (const uint8_t *)other->bytes, other->len, (uint8_t *)bytes, LARGEST,
+                                        (unsigned)rnd());
+        free(copy);
+    }
+    return LLVMFuzzerCustomMutator((uint8_t *)bytes, len, LARGEST, (unsigned)rnd());
 }
 
 static int run(unsigned seconds, uint64_t seed, const char *keep_path)
@@ -193,7 +257,10 @@ static int run(unsigned seconds, uint64_t seed, const char *keep_path)
             memcpy(bytes, s->bytes, len);
             bool text = is_text(bytes, len) && rnd() % 8 != 0;
             for (uint64_t k = runs < n ? 0 : 1 + rnd() % 6; k > 0; k--)
-                len = text ? mutate_text(bytes, len) : mutate_once(bytes, len);
+                if (text && len && LLVMFuzzerCustomMutator && rnd() % 4)
+                    len = mutate_grammar(bytes, len, &seeds[rnd() % n]);
+                else
+                    len = text ? mutate_text(bytes, len) : mutate_once(bytes, len);
             keep(keep_path, bytes, len);
             feed(bytes, len);
         }
@@ -219,8 +286,5 @@ int main(int argc, char **argv)
         else
             return 2;
     }
-    int result = 0;
-    for (int i = optind; i < argc; i++)
-        result |= feed_file(argv[i]);
-    return optind < argc ? result : run(seconds, seed, keep_path);
+    return optind < argc ? feed_all(argc - optind, argv + optind) : run(seconds, seed, keep_path);
 }

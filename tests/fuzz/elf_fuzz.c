@@ -1,4 +1,4 @@
-/* Any bytes as an ELF file that may hold fatbins: the containers handed out must lie inside it. */
+/* Any bytes as an ELF file that may hold fatbins, and as a static library: what is handed out must lie inside. */
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <elf.h>
 #include <stdlib.h>
@@ -26,9 +26,21 @@ static bool see(void *user, const void *container, size_t size)
     return ++file->n < 1000;
 }
 
+static bool see_member(void *user, const char *name, const void *member, size_t size)
+{
+    struct file *file = user;
+    size_t offset = (size_t)((const uint8_t *)member - file->data);
+    if ((const uint8_t *)member < file->data || offset > file->size || size > file->size - offset || !name)
+        abort();
+    return ++file->n < 1000;
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     struct file file = { data, size, 0 };
+    if (aw_fatbin_each_in_archive(data, size, see_member, &file) > 0 || aw_fatbin_elf_size(data, size) > size)
+        abort();
+    file.n = 0;
     if (aw_fatbin_each_in_elf(data, size, see, &file) > 0)
         abort();
     return 0;

@@ -1,6 +1,7 @@
 /* Fuzz target for the whole compiler: any bytes as PTX, compiled for the host and for AMDGPU.  Every kernel must come out as
  * code or with a message; the compiler must neither die nor call its own IR invalid, nor take more than LONGEST seconds.
- * Which target and which kernel an input is compiled for follows from its bytes, so that an input reproduces alone.
+ * Which target and which kernel an input is compiled for follows from its bytes, so that an input reproduces alone; with AW_FUZZ_RATE=N
+ * all but one input in N go as far as IR only.
  *
  * Seeds are the *.ptx files of the folder $AW_FUZZ_SEEDS, by default those of tests/ptx/lower. */
 /* SPDX-License-Identifier: Apache-2.0 */
@@ -20,14 +21,6 @@
 
 enum { LONGEST = 30 }; /* seconds of processor time for one kernel; SIGPROF ends the process */
 
-static uint64_t digest(const uint8_t *data, size_t size)
-{
-    uint64_t hash = 14695981039346656037u;
-    for (size_t i = 0; i < size; i++)
-        hash = (hash ^ data[i]) * 1099511628211u;
-    return hash ^ hash >> 29;
-}
-
 static void compile(struct aw_compiler_module *module, uint64_t choice)
 {
     const struct aw_manifest *manifest = aw_compiler_manifest(module);
@@ -39,16 +32,35 @@ static void compile(struct aw_compiler_module *module, uint64_t choice)
     char *bytes = NULL, *diags = NULL;
     size_t size = 0;
 
+    enum aw_emit emit = !aw_fuzz_deep(choice) ? AW_EMIT_IR : choice & 1 ? AW_EMIT_OBJ : AW_EMIT_CODE_OBJECT;
     setitimer(ITIMER_PROF, &(struct itimerval){ .it_value.tv_sec = LONGEST }, NULL);
-    int status = aw_compiler_compile(module, name, &options, choice & 1 ? AW_EMIT_OBJ : AW_EMIT_CODE_OBJECT, &bytes, &size,
-                                     NULL, &diags);
+    int status = aw_compiler_compile(module, name, &options, emit, &bytes, &size, NULL, &diags);
     setitimer(ITIMER_PROF, &(struct itimerval){ 0 }, NULL);
-    if (!diags || strstr(diags, "internal") || (status != 0 && !strstr(diags, "error: ")) || (status == 0 && !bytes)) {
+    if (!diags || strstr(diags, "error: internal") || (status != 0 && !strstr(diags, "error: ")) || (status == 0 && !bytes)) {
         fprintf(stderr, "kernel %s for %s: status %d\n%s\n", name, options.target, status, diags ? diags : "no messages");
         abort();
     }
     free(bytes);
     free(diags);
+}
+
+/* All kernels can be lowered as far as their text tells. */
+bool aw_fuzz_accepts(const uint8_t *data, size_t size)
+{
+    const struct aw_text text = { (const char *)data, size, "fuzz" };
+    struct aw_compiler_module *module = NULL;
+    char *diags = NULL;
+    bool ok = aw_compiler_open(&text, 1, &module, &diags) == 0;
+    free(diags);
+    if (!ok)
+        return false;
+    const struct aw_manifest *manifest = aw_compiler_manifest(module);
+    const struct aw_manifest_kernel *kernels = (const void *)((const char *)manifest + manifest->kernels);
+    for (uint32_t i = 0; i < manifest->n_kernels; i++)
+        ok = ok && !(kernels[i].flags & AW_KERNEL_BROKEN);
+    ok = ok && manifest->n_kernels;
+    aw_compiler_close(module);
+    return ok;
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
@@ -57,7 +69,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     struct aw_compiler_module *module = NULL;
     char *diags = NULL;
     if (aw_compiler_open(&text, 1, &module, &diags) == 0) {
-        compile(module, digest(data, size));
+        compile(module, aw_fuzz_digest(data, size));
         aw_compiler_close(module);
     }
     free(diags);
