@@ -1,11 +1,14 @@
 #!/usr/bin/env python3
-# What compiling a kernel for the first time costs: processor time in the compiler, kernel by kernel, for each target.  Nothing is run.
-# Usage: compile.py ANYWARP [--target T]... [--limit-s S] [--slowest N] [FILE...]
+# What compiling a kernel for the first time costs: processor time in the compiler, kernel by kernel, for each target, and which steps it
+# goes to: of all kernels together, and of those around the median.  Nothing is run.
+# Usage: compile.py ANYWARP [--target T]... [--block X[,Y,Z]]... [--limit-s S] [--slowest N] [FILE...]
+# Blocks are as `anywarp compile --block` takes them; default: the shape 256,1,1, for kernels are compiled for the shape they are launched with.
 # A FILE is a .cu (needs nvcc), a .ptx, or anything `anywarp dump --ptx` takes PTX out of; default: the programs of tests/apps.
 # Fails when a kernel cannot be compiled or, with --limit-s, when one takes longer.
 # SPDX-License-Identifier: Apache-2.0
 import argparse
 import glob
+import itertools
 import os
 import re
 import shutil
@@ -33,15 +36,26 @@ def texts_of(anywarp, path, folder):
     return sorted(glob.glob(folder + "/*.ptx"))
 
 
-def measure(anywarp, target, text):
-    """[(ms, bytes, "file: kernel", ok)] and the ms of reading the text."""
-    done = subprocess.run([anywarp, "compile", "--time", "--target", target, text], capture_output=True, text=True)
+def measure(anywarp, target, block, text):
+    """[(ms, bytes, "file: kernel", ok, {step: ms})] and the ms of reading the text."""
+    done = subprocess.run([anywarp, "compile", "--time", "--target", target, "--block", block, text], capture_output=True, text=True)
     opened = re.search(r"^\s*([\d.]+) ms open$", done.stderr, re.M)
-    rows = re.findall(r"^\s*([\d.]+) ms\s+(\d+) bytes (ok|FAIL)\s+(\S+)$", done.stderr, re.M)
+    rows = re.findall(r"^\s*([\d.]+) ms\s+(\d+) bytes (ok|FAIL)\s+(\S+)\n\s+(\S.*)$", done.stderr, re.M)
     if not opened or (done.returncode and not any(row[2] == "FAIL" for row in rows)):
         sys.exit(f"compile: {text}: exit {done.returncode}\n{done.stderr[-2000:]}")
     name = os.path.basename(text)
-    return [(float(ms), int(size), f"{name}: {kernel}", ok == "ok") for ms, size, ok, kernel in rows], float(opened[1])
+    return [(float(ms), int(size), f"{name}: {kernel}", ok == "ok", {step: float(part) for step, part in re.findall(r"(\S+) ([\d.]+)", steps)})
+            for ms, size, ok, kernel, steps in rows], float(opened[1])
+
+
+def shares(rows):
+    """ "code 70%, ..." from the largest down; steps below one percent are left out."""
+    sums = {}
+    for row in rows:
+        for step, ms in row[4].items():
+            sums[step] = sums.get(step, 0) + ms
+    whole = sum(sums.values()) or 1
+    return ", ".join(f"{step} {100 * ms / whole:.0f}%" for step, ms in sorted(sums.items(), key=lambda item: -item[1]) if ms > whole / 100)
 
 
 def report(target, rows, opened, size, slowest):
@@ -50,7 +64,10 @@ def report(target, rows, opened, size, slowest):
         sys.exit(f"compile: {target}: no kernel was compiled")
     print(f"{target}: {len(times)} kernels; median {times[len(times) // 2]:.0f} ms, p95 {times[int(len(times) * 0.95)]:.0f} ms, "
           f"longest {times[-1]:.0f} ms, all {sum(times) / 1e3:.1f} s; parsing and checking {size / 1e3 / opened:.1f} MB/s")
-    for ms, code, name, _ in sorted(rows, reverse=True)[:slowest]:
+    good = sorted((row for row in rows if row[3]), key=lambda row: row[0])
+    middle = good[len(good) // 2 - len(good) // 10:len(good) // 2 + len(good) // 10 + 1]
+    print(f"    where it goes: {shares(good)}; around the median: {shares(middle)}")
+    for ms, code, name, *_ in sorted(rows, key=lambda row: -row[0])[:slowest]:
         print(f"    {ms:8.0f} ms {code:8} bytes  {name}")
 
 
@@ -58,6 +75,7 @@ def main():
     args = argparse.ArgumentParser()
     args.add_argument("anywarp")
     args.add_argument("--target", action="append")
+    args.add_argument("--block", action="append")
     args.add_argument("--limit-s", type=float)
     args.add_argument("--slowest", type=int, default=5)
     args.add_argument("files", nargs="*")
@@ -68,15 +86,16 @@ def main():
     with tempfile.TemporaryDirectory() as tmp:
         texts = [text for i, path in enumerate(files) for text in texts_of(args.anywarp, path, os.path.join(tmp, str(i)))]
         size = sum(os.path.getsize(text) for text in texts)
-        for target in args.target or ["host", "gfx1100"]:
+        for target, block in itertools.product(args.target or ["host", "gfx1100"], args.block or ["256,1,1"]):
             rows, opened = [], 0.0
             for text in texts:
-                more, ms = measure(args.anywarp, target, text)
+                more, ms = measure(args.anywarp, target, block, text)
                 rows += more
                 opened += ms
-            report(target, rows, opened, size, args.slowest)
-            bad += [f"{target}: {name}: not compiled" for _, _, name, ok in rows if not ok]
-            bad += [f"{target}: {name}: {ms / 1e3:.1f} s" for ms, _, name, _ in rows if args.limit_s and ms > args.limit_s * 1e3]
+            label = f"{target}, block {block}"
+            report(label, rows, opened, size, args.slowest)
+            bad += [f"{label}: {name}: not compiled" for _, _, name, ok, _ in rows if not ok]
+            bad += [f"{label}: {name}: {ms / 1e3:.1f} s" for ms, _, name, *_ in rows if args.limit_s and ms > args.limit_s * 1e3]
     if bad:
         sys.exit("compile: " + "\n         ".join(bad))
 
