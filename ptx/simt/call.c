@@ -287,12 +287,14 @@ static void window_emit(struct simt_fn *f, LLVMValueRef inst, LLVMValueRef base,
         simt_set_scalar(f, inst, in);
 }
 
+#define RED_ZONE 128 /* bytes below the stack pointer that a function which calls nothing may use: System V ABI, AMD64, 3.2.2 */
+
 /* Local memory is this warp's stack, from here up to the frame that runs the blocks. */
 static void is_local_emit(struct simt_fn *f, LLVMValueRef inst)
 {
     struct simt *u = f->u;
     LLVMValueRef here = simt_intrinsic(u, "llvm.stacksave", &u->ptr, 1, NULL, 0);
-    LLVMValueRef low = LLVMBuildPtrToInt(u->b, here, u->i64, "");
+    LLVMValueRef low = LLVMBuildSub(u->b, LLVMBuildPtrToInt(u->b, here, u->i64, ""), LLVMConstInt(u->i64, RED_ZONE, 0), "");
     LLVMValueRef top = LLVMBuildPtrToInt(u->b, simt_field(u, f->state, 0, u->ptr, false), u->i64, "");
     window_emit(f, inst, low, LLVMBuildSub(u->b, top, low, ""));
 }
