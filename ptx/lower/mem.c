@@ -35,10 +35,11 @@ struct ordering {
     unsigned scope;
 };
 
+/* Nobody else writes a parameter, so .volatile says nothing of one. */
 static struct ordering ordering_of(struct ptx_lower *l, const struct ptx_instr *in)
 {
     struct ordering o = { PLAIN, LLVMAtomicOrderingMonotonic, 0 };
-    if (ptx_has(in, PTX_MOD_VOLATILE) || ptx_has(in, PTX_MOD_MMIO))
+    if (in->space != PTX_SPACE_PARAM && (ptx_has(in, PTX_MOD_VOLATILE) || ptx_has(in, PTX_MOD_MMIO)))
         o.access = VOLATILE;
     else if (ptx_has(in, PTX_MOD_RELAXED) || ptx_has(in, PTX_MOD_ACQUIRE) || ptx_has(in, PTX_MOD_RELEASE))
         o.access = ATOMIC;
