@@ -19,8 +19,8 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 GOOD = registration.ptx_of(3)[:-1].decode()
 
 
-def slow_ptx(n=800):
-    """A kernel that takes seconds to compile: a long chain of dependent, divergent steps."""
+def slow_ptx(n=4000):
+    """A kernel that takes seconds to compile, a long chain of dependent, divergent steps; and one that does nothing."""
     steps = "\n".join(f"""
     xor.b32 %r2, %r1, {i * 7919 + 1}; rem.u32 %r3, %r2, {i % 13 + 2}; setp.eq.u32 %p1, %r3, 0; @%p1 bra L{i};
     mad.lo.u32 %r1, %r1, {i * 2 + 3}, {i}; st.global.u32 [buf+{i % 64 * 4}], %r1; L{i}:""" for i in range(n))
@@ -28,6 +28,10 @@ def slow_ptx(n=800):
 .target sm_70
 .address_size 64
 .visible .global .align 4 .b8 buf[256];
+.visible .entry quick()
+{{
+    ret;
+}}
 .visible .entry slow()
 {{
     .reg .b32 %r<4>;
@@ -155,13 +159,16 @@ class Tests:
         marker = f"AW_E2E_MARK={os.getpid()}.{int(sig)}.{time.monotonic_ns()}"
         slow = self.path("slow.ptx", slow_ptx())
         key, value = marker.split("=")
+        cache = os.path.join(self.tmp, "cache-" + value)
+        run = self.run("kernel", slow, "quick", ANYWARP_CACHE_DIR=cache)
+        self.check(name + ": the module's manifest", run.stdout.startswith(b"CUDA_SUCCESS"), run.stdout + run.stderr[-500:])
         proc = subprocess.Popen([self.client, "kernel", slow, "slow"], stdout=subprocess.PIPE, stderr=subprocess.PIPE,
-                                env=dict(self.env, **{key: value}, ANYWARP_CACHE_DIR=os.path.join(self.tmp, "cache-" + value)))
+                                env=dict(self.env, **{key: value}, ANYWARP_CACHE_DIR=cache))
         hit = False
         for _ in range(3000):
             pids = self.workers_of(marker)
             if pids:
-                time.sleep(0.4)  # the manifest is done by then, the kernel is not
+                time.sleep(0.05)  # the kernel is all that it has to do, and takes 20 times as long on a quick machine
                 for pid in pids:
                     try:
                         os.kill(pid, sig)
@@ -176,7 +183,7 @@ class Tests:
         self.check(name + ": program lives", proc.returncode == 0 and lines and lines[-1] == "alive", f"{out!r} {err[-500:]!r}")
         self.check(name + ": an error", bool(lines) and not lines[0].startswith("CUDA_SUCCESS"), str(lines[:1]))
         self.check(name + ": says so", b"compiler" in err and b"signal" in err, err[-500:])
-        run = self.run("kernel", slow, "slow", ANYWARP_CACHE_DIR=os.path.join(self.tmp, "cache-" + value))
+        run = self.run("kernel", slow, "slow", ANYWARP_CACHE_DIR=cache)
         self.check(name + ": next run works", run.stdout.startswith(b"CUDA_SUCCESS"), run.stdout + run.stderr[-500:])
 
 
