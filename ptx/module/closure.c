@@ -165,7 +165,7 @@ static uint64_t shared_bytes(const struct ptx_closure *c, bool *ret_dynamic)
             *ret_dynamic = true;
             dynamic_align = v->align > dynamic_align ? v->align : dynamic_align;
         } else {
-            at = ptx_align_up(at, v->align) + v->size;
+            at = ptx_align_up(at, ptx_placed_align(v)) + v->size;
         }
     }
     /* Dynamic memory begins at the next multiple of 16: make that one of its own alignment too. */

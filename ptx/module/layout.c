@@ -93,9 +93,14 @@ static bool in_arena(const struct ptx_var *v)
            v->linkage != PTX_EXTERN;
 }
 
+uint64_t ptx_placed_align(const struct ptx_var *v)
+{
+    return v->size >= 16 && v->align < 16 ? 16 : v->align;
+}
+
 static bool place(struct ptx_state *state, struct ptx_var *v, uint64_t *at)
 {
-    uint64_t offset = ptx_align_up(*at, v->managed && v->align < 8 ? 8 : v->align);
+    uint64_t offset = ptx_align_up(*at, v->managed && v->align < 8 ? 8 : ptx_placed_align(v));
 
     v->offset = offset;
     offset = v->managed ? ptx_managed_storage(v) + v->size : offset + v->size;
@@ -174,7 +179,7 @@ void ptx_module_shared_layout(struct ptx_module *module, const struct ptx_closur
         struct ptx_var *v = closure->vars[i];
         if (v->space != PTX_SPACE_SHARED || is_dynamic(v))
             continue;
-        v->offset = ptx_align_up(at, v->align);
+        v->offset = ptx_align_up(at, ptx_placed_align(v));
         at = v->offset + v->size;
     }
     for (uint32_t i = 0; i < closure->n_vars; i++)

@@ -655,7 +655,7 @@ static void report_fault(struct aw_host_run *run, const struct aw_host_context *
         aw_err("kernel %s: stack overflow in block (%u,%u,%u), warp %u (%zu bytes of stack)%s", kernel, at[0], at[1], at[2],
                c->warp, c->stack_size, place);
     else if (memory && w->fault_code == SI_KERNEL)
-        aw_err("kernel %s: access to an address that cannot exist (not canonical) in block (%u,%u,%u), warp %u%s", kernel,
+        aw_err("kernel %s: access that is not aligned, or to an address that cannot exist (not canonical), in block (%u,%u,%u), warp %u%s", kernel,
                at[0], at[1], at[2], run->block.warp, place);
     else if (memory)
         aw_err("kernel %s: illegal access to address %p in block (%u,%u,%u), warp %u%s", kernel, w->fault_address, at[0],

@@ -285,9 +285,9 @@ Test(module, shared_layout_is_per_kernel)
     struct ptx_var *a = ptx_find_var(m, AW_STR("a")), *b = ptx_find_var(m, AW_STR("b"));
 
     cr_assert(ptx_closure_of(m, kernel(m, "one"), &arena, &one) && ptx_closure_of(m, kernel(m, "two"), &arena, &two));
-    cr_assert(one.static_shared == 32 && !one.dynamic_shared);
+    cr_assert(one.static_shared == 40 && !one.dynamic_shared);
     ptx_module_shared_layout(m, &one);
-    cr_assert(b->offset == 0 && a->offset == 8);
+    cr_assert(b->offset == 0 && a->offset == 16, "a float4 may be read from an array");
     cr_assert(two.static_shared == 64 && two.dynamic_shared, "dynamic memory must begin at a multiple of 64");
     ptx_module_shared_layout(m, &two);
     cr_assert_eq(two.vars[1]->offset, 64u);
