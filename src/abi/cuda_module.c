@@ -336,7 +336,7 @@ CUresult awcu_cuLibraryGetModule(CUmodule *pMod, CUlibrary library)
 
 CUresult awcu_cuLibraryGetGlobal(CUdeviceptr *dptr, size_t *bytes, CUlibrary library, const char *name)
 {
-    CUmodule module;
+    CUmodule module = NULL;
     if (!name || (!dptr && !bytes))
         return CUDA_ERROR_INVALID_VALUE;
     CUresult result = awcu_cuLibraryGetModule(&module, library);

@@ -77,7 +77,7 @@ cudaError_t aw_rt_symbol_at(const void *symbol, size_t offset, size_t size, void
 static cudaError_t copy_to_symbol(const void *symbol, const void *src, size_t size, size_t offset, cudaMemcpyKind kind,
                                   cudaStream_t stream, bool async)
 {
-    void *dst;
+    void *dst = NULL;
     if (kind != cudaMemcpyHostToDevice && kind != cudaMemcpyDeviceToDevice && kind != cudaMemcpyDefault)
         return cudaErrorInvalidMemcpyDirection;
     cudaError_t error = aw_rt_symbol_at(symbol, offset, size, &dst);
@@ -87,7 +87,7 @@ static cudaError_t copy_to_symbol(const void *symbol, const void *src, size_t si
 static cudaError_t copy_from_symbol(void *dst, const void *symbol, size_t size, size_t offset, cudaMemcpyKind kind,
                                     cudaStream_t stream, bool async)
 {
-    void *src;
+    void *src = NULL;
     if (kind != cudaMemcpyDeviceToHost && kind != cudaMemcpyDeviceToDevice && kind != cudaMemcpyDefault)
         return cudaErrorInvalidMemcpyDirection;
     cudaError_t error = aw_rt_symbol_at(symbol, offset, size, &src);

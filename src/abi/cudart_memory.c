@@ -47,8 +47,8 @@ cudaError_t awrt_cudaMallocPitch(void **ret_pointer, size_t *ret_pitch, size_t w
 
 cudaError_t awrt_cudaMalloc3D(cudaPitchedPtr *ret_pitched, cudaExtent extent)
 {
-    size_t rows, pitch;
-    void *pointer;
+    size_t rows, pitch = 0;
+    void *pointer = NULL;
     if (!ret_pitched || __builtin_mul_overflow(extent.height, extent.depth, &rows))
         return cudaErrorInvalidValue;
     cudaError_t error = pitch_alloc(extent.width, rows, &pointer, &pitch);
@@ -301,7 +301,7 @@ cudaError_t awrt_cudaPointerGetAttributes(cudaPointerAttributes_v11 *attributes,
 
 cudaError_t awrt_cudaPointerGetAttributes_v13(cudaPointerAttributes_v13 *attributes, const void *pointer)
 {
-    cudaPointerAttributes_v11 found;
+    cudaPointerAttributes_v11 found = { 0 };
     if (!attributes)
         return cudaErrorInvalidValue;
     cudaError_t error = pointer_attributes(pointer, &found);
