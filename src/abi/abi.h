@@ -26,7 +26,7 @@ __attribute__((visibility("default"))) void *aw_abi_cudart_find(int major, const
 const char *aw_abi_error_name(int code, bool driver);
 const char *aw_abi_error_text(int code, bool driver);
 
-/* Remembers a failure for cudaGetLastError; generated wrappers call it. */
+/* Remembers a failure for cudaGetLastError, but not cudaErrorNotReady; generated wrappers call it. */
 void aw_rt_error_set(cudaError_t error);
 
 /* ---- For generated code only. */

@@ -12,9 +12,11 @@ static int first_device; /* for threads that chose none: the first of cudaSetVal
 
 /* ---- Last error */
 
+/* That something is not ready is an answer, not a failure: programs poll, and then look whether anything went wrong. */
 void aw_rt_error_set(cudaError_t error)
 {
-    thread.last = error;
+    if (error != cudaErrorNotReady)
+        thread.last = error;
 }
 
 cudaError_t awrt_cudaGetLastError(void)

@@ -2,6 +2,7 @@
 // from pinned memory, and the legacy default stream's barrier against blocking streams.
 // SPDX-License-Identifier: Apache-2.0
 #include "check.h"
+#include <atomic>
 #include <vector>
 
 __global__ void scale(int *data, int n, int by, int rounds)
@@ -116,6 +117,32 @@ static void host_functions()
     CHECK(cudaStreamDestroy(s));
 }
 
+static std::atomic<int> may_go;
+static void CUDART_CB wait_to_go(void *)
+{
+    while (!may_go)
+        ;
+}
+
+/* Asking too early is no failure. */
+static void not_ready()
+{
+    cudaStream_t s;
+    cudaEvent_t done;
+    CHECK(cudaStreamCreateWithFlags(&s, cudaStreamNonBlocking));
+    CHECK(cudaEventCreate(&done));
+    CHECK(cudaLaunchHostFunc(s, wait_to_go, nullptr));
+    CHECK(cudaEventRecord(done, s));
+    CHECK_ERR(cudaStreamQuery(s), cudaErrorNotReady);
+    CHECK_ERR(cudaEventQuery(done), cudaErrorNotReady);
+    CHECK_ERR(cudaGetLastError(), cudaSuccess);
+    may_go = 1;
+    CHECK(cudaEventSynchronize(done));
+    CHECK(cudaEventQuery(done));
+    CHECK(cudaEventDestroy(done));
+    CHECK(cudaStreamDestroy(s));
+}
+
 /* A blocking stream and the legacy default stream wait for each other without any event. */
 static void legacy_default()
 {
@@ -142,6 +169,7 @@ int main()
     across_streams();
     timing();
     host_functions();
+    not_ready();
     legacy_default();
     return check_done();
 }
