@@ -66,7 +66,7 @@ uint32_t ptx_param_size(const struct ptx_func *kernel)
 }
 
 /* ---- The arena.  Initialised variables first, so that the image is short; of these, the ones whose initialisers leave most of them
- * zero last. */
+ * zero last, the largest at the very end: what it leaves zero the image has not. */
 static uint64_t count_inits(const struct ptx_init *init)
 {
     uint64_t n = 0;
@@ -78,13 +78,15 @@ static uint64_t count_inits(const struct ptx_init *init)
     return n;
 }
 
+enum { DENSE = 0, ZERO = 41 }; /* between them: large and mostly zero, up to 2^class bytes */
+
 static int arena_class(const struct ptx_var *v)
 {
     uint64_t element = ptx_type_bits(v->type) / 8;
 
     if (!v->init)
-        return v->managed ? 0 : 2; /* a managed variable's cell is initialised */
-    return v->size > 65536 && v->size / 2 > count_inits(v->init) * element ? 1 : 0;
+        return v->managed ? DENSE : ZERO; /* a managed variable's cell is initialised */
+    return v->size > 65536 && v->size / 2 > count_inits(v->init) * element ? 64 - __builtin_clzll(v->size - 1) : DENSE;
 }
 
 static bool in_arena(const struct ptx_var *v)
@@ -137,23 +139,22 @@ bool ptx_layout_arena(struct ptx_module *m, struct ptx_diags *diags)
     size_t n = arena_vars(m, NULL);
     uint64_t at = 0;
     struct ptx_var **vars = AW_NEW_ARRAY(&m->arena, struct ptx_var *, n + 1);
+    unsigned char *class = AW_NEW_ARRAY(&m->arena, unsigned char, n + 1);
 
     state->vars = AW_NEW_ARRAY(&m->arena, struct ptx_var *, n + 1);
-    if (!state->vars || !vars)
+    if (!state->vars || !vars || !class)
         return false;
     arena_vars(m, vars);
-    for (int class = 0; class < 3; class++) {
-        for (size_t i = 0; i < n; i++) {
-            struct ptx_var *v = vars[i];
-            if (arena_class(v) != class)
-                continue;
-            if (!place(state, v, &at)) {
-                ptx_error(diags, v->origin->name, v->loc, "the module's variables are too large together");
+    for (size_t i = 0; i < n; i++)
+        class[i] = (unsigned char)arena_class(vars[i]);
+    for (int c = DENSE; c <= ZERO; c++) {
+        if (c == ZERO)
+            state->image_end = at;
+        for (size_t i = 0; i < n; i++)
+            if (class[i] == c && !place(state, vars[i], &at)) {
+                ptx_error(diags, vars[i]->origin->name, vars[i]->loc, "the module's variables are too large together");
                 return true;
             }
-        }
-        if (class == 1)
-            state->image_end = at;
     }
     state->arena_size = ptx_align_up(at, 256);
     return true;

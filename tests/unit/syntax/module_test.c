@@ -311,6 +311,17 @@ Test(module, function_addresses_are_numbers)
     ptx_module_destroy(m);
 }
 
+Test(module, zeros_of_large_variables_stay_out_of_the_image)
+{
+    struct ptx_module *m = open_ok(HEAD ".global .b8 zero[2000000000];\n.global .b8 large[1000000000] = {1, 2};\n"
+                                        ".global .b8 less[100000] = {3};\n.global .u32 small = 4;\n");
+    struct aw_manifest *mf = ptx_manifest_build(m);
+
+    cr_assert(mf && mf->arena_size > 3000000000 && mf->image_size < 110000, "%u bytes", mf->image_size);
+    free(mf);
+    ptx_module_destroy(m);
+}
+
 Test(module, initial_values_are_converted)
 {
     struct ptx_module *m = open_ok(HEAD ".global .f64 d[2] = {1.5, 0f3F800000};\n.global .f32 f[2] = {0.1, 2};\n"
