@@ -21,6 +21,7 @@ enum {
     MAX_INS = 24,         /* values a region takes */
     MAX_OUTS = 12,        /* and makes */
     TRIPS = 8,            /* rounds of a loop, where nothing is known */
+    MISPREDICTED = 160,   /* 20 cycles of 4 instructions, as costs are counted: the end of a loop that is nowhere the same */
 };
 
 bool simt_single_always;
@@ -165,6 +166,26 @@ static int depth_of(const struct simt_fn *f, int b)
     return f->blocks[b].loop < 0 ? 0 : f->loops[f->blocks[b].loop].depth;
 }
 
+/* How often what is `depth` loops deep runs for once through what is `least` deep. */
+static int times_of(int depth, int least)
+{
+    int times = 1;
+    for (int d = depth; d > least && times < 1000; d--)
+        times *= TRIPS;
+    return times;
+}
+
+/* A lane by itself leaves each loop when no one expects it; a warp does so once for all lanes.  Of a loop whose rounds are what is
+ * counted, each has its share. */
+static int ends_cost(const struct simt_fn *f, const bool *in, int least)
+{
+    int cost = 0;
+    for (int l = 0; l < f->n_loops; l++)
+        if (in[f->loops[l].header] && f->loops[l].divergent)
+            cost += MISPREDICTED * times_of(f->loops[l].depth, least) / TRIPS;
+    return cost;
+}
+
 /* Of the blocks that `in` says, once through those in the fewest loops. */
 static struct cost cost_of(struct single *s, const bool *in)
 {
@@ -176,9 +197,7 @@ static struct cost cost_of(struct single *s, const bool *in)
     for (int b = 0; b < f->n_blocks; b++) {
         if (!in[b])
             continue;
-        int l = f->blocks[b].loop, times = 1;
-        for (int d = depth_of(f, b); d > least && times < 1000; d--)
-            times *= TRIPS;
+        int l = f->blocks[b].loop, times = times_of(depth_of(f, b), least);
         struct cost one = { 0 };
         for (LLVMValueRef x = LLVMGetFirstInstruction(f->blocks[b].bb); x; x = LLVMGetNextInstruction(x)) {
             if (!movable(s->u, x) || ++c.size > MAX_SIZE)
@@ -190,6 +209,7 @@ static struct cost cost_of(struct single *s, const bool *in)
         c.scattered += one.scattered;
         c.side_by_side |= one.side_by_side;
     }
+    c.lane += ends_cost(f, in, least);
     return c;
 }
 
@@ -265,14 +285,41 @@ static bool any_spins(struct simt_fn *f, const bool *in)
     return false;
 }
 
-/* Would the loop, with all inside, go faster lane by lane?  Lanes that are done wait for others when they go together. */
+/* Does the way from block `a` to `b`, which it dominates, hang on two values being the same that differ by lane?  Few lanes go there. */
+static bool on_equality(struct simt_fn *f, int a, int b)
+{
+    const struct simt_block *x = &f->blocks[a];
+    LLVMValueRef c = x->divergent ? LLVMGetCondition(LLVMGetBasicBlockTerminator(x->bb)) : NULL;
+    if (!c || !LLVMIsAICmpInst(c) || !(simt_varying(f, LLVMGetOperand(c, 0)) || simt_varying(f, LLVMGetOperand(c, 1))))
+        return false;
+    LLVMIntPredicate is = LLVMGetICmpPredicate(c);
+    int then = simt_block_of(f, LLVMGetSuccessor(LLVMGetBasicBlockTerminator(x->bb), is == LLVMIntEQ ? 0 : 1));
+    return (is == LLVMIntEQ || is == LLVMIntNE) && f->blocks[then].n_preds == 1 && simt_dominates(f, then, b);
+}
+
+/* How many lanes of a warp are likely to reach the region. */
+static int lanes_at(struct simt_fn *f, int head)
+{
+    for (int b = head; b > 0; b = f->blocks[b].idom)
+        if (on_equality(f, f->blocks[b].idom, b))
+            return SIMT_LANES / 2;
+    return SIMT_LANES;
+}
+
+/* Lanes that are done wait for others when they go together. */
+static bool cheaper(struct single *s, const struct cost *c)
+{
+    return simt_single_always || lanes_at(&s->f, s->head) * c->lane / 2 < c->vector;
+}
+
+/* Would the loop, with all inside, go faster lane by lane? */
 static bool gains(struct single *s, int loop, struct cost *ret)
 {
     *ret = cost_of(s, s->in);
     if (!ret->size || any_spins(&s->f, s->in))
         return false;
     return simt_single_always ||
-           (ret->scattered && !ret->side_by_side && !in_step(&s->f, loop) && 32 * ret->lane * 6 / 10 < ret->vector);
+           (ret->scattered && !ret->side_by_side && !in_step(&s->f, loop) && cheaper(s, ret));
 }
 
 /* ---- Moving */
@@ -468,7 +515,8 @@ static bool choose(struct single *s)
         if (!gains(s, l, &c))
             continue;
         widen(s, &c, try);
-        if (s->join < 0 || s->head == 0)
+        c = cost_of(s, s->in);
+        if (s->join < 0 || s->head == 0 || !cheaper(s, &c))
             continue;
         take_calls_out(s);
         if (list_values(s))
