@@ -277,6 +277,10 @@ static int make_vector(struct host *h, const struct simt_options *options)
         status = ptx_passes_run(h->out, h->tm, clean_up, h->diags);
     if (status == AW_OK && !options->fast_gather)
         ptx_host_gathers(h->out);
+    if (status == AW_OK && options->fast_gather) {
+        ptx_host_indices(h->out);
+        status = ptx_passes_run(h->out, NULL, "function(early-cse,adce)", h->diags);
+    }
     return status;
 }
 

@@ -21,6 +21,13 @@ int ptx_host_round(LLVMModuleRef module, struct aw_buf *diags);
 /* ---- host_gather.c */
 /* Takes the vectoriser's gathers apart, for machines whose own are slow.  After optimisation. */
 void ptx_host_gathers(LLVMModuleRef module);
+/* What all elements of a vector are, if they are plainly the same; else NULL. */
+LLVMValueRef ptx_host_splatted(LLVMValueRef vector);
+
+/* ---- host_index.c */
+/* Makes gathers and scatters ones by a scalar base and 32-bit indices where they can be, for machines whose own are fast.  After
+ * optimisation. */
+void ptx_host_indices(LLVMModuleRef module);
 
 /* ---- wait.c */
 /* On one lane's view: lets lanes of a warp wait for each other where they may have to.  Changes nothing in other kernels.  AW_OK,

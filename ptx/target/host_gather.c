@@ -32,8 +32,7 @@ static bool constant(LLVMValueRef v, int64_t *ret)
     return true;
 }
 
-/* What all elements of a vector are, if they are plainly the same. */
-static LLVMValueRef splatted(LLVMValueRef v)
+LLVMValueRef ptx_host_splatted(LLVMValueRef v)
 {
     if (LLVMIsAShuffleVectorInst(v) && LLVMIsAInsertElementInst(LLVMGetOperand(v, 0))) {
         int64_t at;
@@ -61,7 +60,7 @@ static bool is_op(LLVMValueRef v, LLVMOpcode op)
 static void match_index(struct gather *g, LLVMValueRef v)
 {
     int64_t by;
-    LLVMValueRef amount = is_op(v, LLVMShl) ? splatted(LLVMGetOperand(v, 1)) : NULL;
+    LLVMValueRef amount = is_op(v, LLVMShl) ? ptx_host_splatted(LLVMGetOperand(v, 1)) : NULL;
     if (amount && constant(amount, &by) && by >= 0 && by + g->shift <= 3) {
         g->shift += (int)by;
         v = LLVMGetOperand(v, 0);
@@ -85,13 +84,13 @@ static bool match_gep(struct gather *g, LLVMValueRef *p)
     if (size != 1 && size != 2 && size != 4 && size != 8)
         return false;
     bool vector = LLVMGetTypeKind(LLVMTypeOf(from)) == LLVMVectorTypeKind;
-    LLVMValueRef same = LLVMGetTypeKind(LLVMTypeOf(index)) == LLVMVectorTypeKind ? splatted(index) : index;
+    LLVMValueRef same = LLVMGetTypeKind(LLVMTypeOf(index)) == LLVMVectorTypeKind ? ptx_host_splatted(index) : index;
     if (vector && same && constant(same, &by)) { /* the same way on for all */
         g->offset += by * size;
         *p = from;
         return true;
     }
-    LLVMValueRef base = vector ? splatted(from) : from;
+    LLVMValueRef base = vector ? ptx_host_splatted(from) : from;
     if (!base || same || LLVMGetIntTypeWidth(LLVMGetElementType(LLVMTypeOf(index))) != 64)
         return false;
     g->base = base;
@@ -112,9 +111,9 @@ static void match_address(struct gather *g, LLVMValueRef p)
     LLVMValueRef sum = g->index = LLVMGetOperand(p, 0);
     int64_t by;
     for (int i = 0; i < MAX_PEELED && is_op(sum, LLVMAdd); i++) {
-        LLVMValueRef x = LLVMGetOperand(sum, 0), y = LLVMGetOperand(sum, 1), same = splatted(y);
+        LLVMValueRef x = LLVMGetOperand(sum, 0), y = LLVMGetOperand(sum, 1), same = ptx_host_splatted(y);
         LLVMValueRef rest = same ? x : y;
-        same = same ? same : splatted(x);
+        same = same ? same : ptx_host_splatted(x);
         if (same && constant(same, &by)) {
             g->offset += by;
         } else if (same && !g->base) {
@@ -179,7 +178,7 @@ static LLVMValueRef expand(struct gather *g)
 
 static bool all_on(LLVMValueRef mask)
 {
-    LLVMValueRef same = splatted(mask);
+    LLVMValueRef same = ptx_host_splatted(mask);
     int64_t c;
     return same && constant(same, &c) && c;
 }

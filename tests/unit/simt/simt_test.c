@@ -1252,6 +1252,45 @@ Test(simt, gathers)
         }
 }
 
+/* Lanes that go on by the same step from places of their own, for as long as each likes; p0: first places, p1: table, p2: rounds. */
+Test(simt, gathers_in_strides)
+{
+    enum { COUNT = 100 };
+    static const char body[] =
+        LOAD("first", "p0", "i32", "4") LOAD("rounds", "p2", "i32", "4")
+        "  %f64 = sext i32 %first to i64\n  %f4 = shl i64 %f64, 2\n  %table = ptrtoint ptr addrspace(1) %p1 to i64\n"
+        "  %begin = add i64 %table, %f4\n  %some = icmp sgt i32 %rounds, 0\n  br i1 %some, label %loop, label %done\n"
+        "loop:\n  %at = phi i64 [ %begin, %entry ], [ %at.next, %loop ]\n  %i = phi i32 [ 0, %entry ], [ %i.next, %loop ]\n"
+        "  %sum = phi i32 [ 0, %entry ], [ %sum.2, %loop ]\n"
+        "  %p = inttoptr i64 %at to ptr addrspace(1)\n  %x = load i32, ptr addrspace(1) %p, align 4\n  %sum.1 = add i32 %sum, %x\n"
+        "  %at.8 = add i64 %at, -8\n  %q = inttoptr i64 %at.8 to ptr addrspace(1)\n  %y = load i32, ptr addrspace(1) %q, align 4\n"
+        "  %y3 = mul i32 %y, 3\n  %sum.2 = add i32 %sum.1, %y3\n  %sum.s = add i32 %sum.2, %i\n  store i32 %sum.s, ptr addrspace(1) %q\n"
+        "  %at.next = add i64 %at, 12\n  %i.next = add i32 %i, 1\n  %more = icmp slt i32 %i.next, %rounds\n"
+        "  br i1 %more, label %loop, label %done\n"
+        "done:\n  %r = phi i32 [ -1, %entry ], [ %sum.2, %loop ]\n" STORE("r", "p6", "i32", "4") "  ret void\n";
+    static int32_t table[COUNT * 64], want[COUNT * 64], first[COUNT], rounds[COUNT], got[COUNT];
+    const uint32_t shape[3] = { COUNT, 1, 1 };
+    for (int form = 0; form < 2; form++) {
+        for (int i = 0; i < COUNT * 64; i++)
+            table[i] = want[i] = (int32_t)rnd(1 << 30);
+        for (int i = 0; i < COUNT; i++) { /* a part of the table for each, in no order */
+            first[i] = i * 37 % COUNT * 64 - 3000;
+            rounds[i] = (int32_t)rnd(20);
+        }
+        struct args a = { { first, table + 3002, rounds, 0, 0, 0, got, 0 }, "" };
+        run_form(body, "", one, shape, form ? shape : any_rows, 0, &a);
+        for (int i = 0; i < COUNT; i++) {
+            uint32_t sum = 0;
+            for (int32_t k = 0, *p = want + 3002 + first[i]; k < rounds[i]; k++, p += 3) {
+                sum += (uint32_t)p[0] + 3 * (uint32_t)p[-2];
+                p[-2] = (int32_t)(sum + (uint32_t)k);
+            }
+            cr_assert_eq(got[i], rounds[i] ? (int32_t)sum : -1, "form %d thread %d", form, i);
+        }
+        cr_assert_arr_eq(table, want, sizeof table, "form %d", form);
+    }
+}
+
 /* An index read on two ways is one value: what is added to it stays side by side. */
 Test(simt, indices_read_twice)
 {
