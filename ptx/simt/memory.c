@@ -584,36 +584,25 @@ LLVMValueRef simt_rmw_lane(struct simt_fn *f, LLVMValueRef inst, LLVMValueRef p,
 }
 
 /* Every lane runs and memory is the block's own: straight-line code, as for scattered accesses. */
-static bool rmw_unrolled(struct simt_fn *f, LLVMValueRef inst)
+static LLVMValueRef rmw_straight(struct simt_fn *f, LLVMValueRef inst)
 {
-    enum { MAX_UNROLLED = 8 };
     struct simt *u = f->u;
     LLVMValueRef ptr = LLVMGetOperand(inst, 0), value = LLVMGetOperand(inst, 1);
-    if (f->mask || !simt_is_shared_ptr(LLVMTypeOf(ptr)) || simt_uniform(f, ptr) || f->rmws++ >= MAX_UNROLLED)
-        return false;
     LLVMValueRef p = simt_vector(f, ptr), x = simt_uniform(f, value) ? NULL : simt_vector(f, value);
     LLVMValueRef one = x ? NULL : simt_scalar(f, value), r = LLVMGetPoison(simt_vec_type(u, simt_type(u, LLVMTypeOf(value))));
     for (int i = 0; i < u->lanes; i++) {
         LLVMValueRef at = plain(f, lane_of(u, p, i), true, false);
         r = LLVMBuildInsertElement(u->b, r, simt_rmw_lane(f, inst, at, x ? lane_of(u, x, i) : one), simt_c32(u, i), "");
     }
-    simt_set_vector(f, inst, r);
-    return true;
+    return r;
 }
 
-void simt_rmw_emit(struct simt_fn *f, LLVMValueRef inst)
+/* The active lanes one after another. */
+static LLVMValueRef rmw_loop(struct simt_fn *f, LLVMValueRef inst)
 {
     struct simt *u = f->u;
     LLVMValueRef ptr = LLVMGetOperand(inst, 0), value = LLVMGetOperand(inst, 1);
-    if (f->form == SIMT_FORM_SINGLE) {
-        simt_set_scalar(f, inst, simt_rmw_lane(f, inst, address(f, ptr, false), simt_scalar(f, value)));
-        return;
-    }
-    if (rmw_unrolled(f, inst))
-        return;
     LLVMTypeRef elem = simt_type(u, LLVMTypeOf(value));
-    if (simt_rmw_at_once(f, inst))
-        return;
     bool one_ptr = simt_uniform(f, ptr), one_value = simt_uniform(f, value), used = LLVMGetFirstUse(inst) != NULL;
     LLVMValueRef p = one_ptr ? address(f, ptr, false) : NULL, x = one_value ? simt_scalar(f, value) : NULL;
     if (!one_ptr)
@@ -627,7 +616,48 @@ void simt_rmw_emit(struct simt_fn *f, LLVMValueRef inst)
     if (used)
         simt_lane_put(f, 3, old, it.lane);
     simt_lanes_end(f, &it);
-    simt_set_vector(f, inst, used ? simt_reload(f, 3, simt_vec_type(u, elem)) : LLVMGetPoison(simt_vec_type(u, elem)));
+    return used ? simt_reload(f, 3, simt_vec_type(u, elem)) : LLVMGetPoison(simt_vec_type(u, elem));
+}
+
+/* Where divergent code has no copies for whole warps, which would have straight-line updates, each update asks. */
+static LLVMValueRef rmw_straight_or_loop(struct simt_fn *f, LLVMValueRef inst)
+{
+    struct simt *u = f->u;
+    LLVMBasicBlockRef all = simt_new_block(f, "update.all"), some = simt_new_block(f, "update.some"),
+                      done = simt_new_block(f, "update.done"), from[2];
+    LLVMValueRef x[2];
+    LLVMBuildCondBr(u->b, simt_all_on(u, f->mask), all, some);
+    LLVMPositionBuilderAtEnd(u->b, all);
+    x[0] = rmw_straight(f, inst);
+    from[0] = LLVMGetInsertBlock(u->b);
+    LLVMBuildBr(u->b, done);
+    LLVMPositionBuilderAtEnd(u->b, some);
+    x[1] = rmw_loop(f, inst);
+    from[1] = LLVMGetInsertBlock(u->b);
+    LLVMBuildBr(u->b, done);
+    LLVMPositionBuilderAtEnd(u->b, done);
+    return simt_phi2(u, x, from);
+}
+
+/* May an update be straight-line code where every lane runs? */
+static bool rmw_unrolls(struct simt_fn *f, LLVMValueRef inst)
+{
+    enum { MAX_UNROLLED = 8 };
+    LLVMValueRef ptr = LLVMGetOperand(inst, 0);
+    return simt_is_shared_ptr(LLVMTypeOf(ptr)) && !simt_uniform(f, ptr) && !(f->mask && f->u->options->versions) && f->rmws++ < MAX_UNROLLED;
+}
+
+void simt_rmw_emit(struct simt_fn *f, LLVMValueRef inst)
+{
+    if (f->form == SIMT_FORM_SINGLE) {
+        LLVMValueRef p = address(f, LLVMGetOperand(inst, 0), false);
+        simt_set_scalar(f, inst, simt_rmw_lane(f, inst, p, simt_scalar(f, LLVMGetOperand(inst, 1))));
+        return;
+    }
+    if (rmw_unrolls(f, inst))
+        simt_set_vector(f, inst, f->mask ? rmw_straight_or_loop(f, inst) : rmw_straight(f, inst));
+    else if (!simt_rmw_at_once(f, inst))
+        simt_set_vector(f, inst, rmw_loop(f, inst));
 }
 
 /* The old value, and whether it was as expected. */

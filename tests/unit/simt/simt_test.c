@@ -432,7 +432,7 @@ static uint64_t rmw(const char *op, uint64_t old, uint64_t x, int bits)
     return r & mask;
 }
 
-static void check_atomic(const char *op, int bits, bool shared)
+static void check_atomic(const char *op, int bits, bool shared, bool all)
 {
     enum { SLOTS = 5 };
     char body[4096];
@@ -457,7 +457,7 @@ static void check_atomic(const char *op, int bits, bool shared)
         if (strstr(op, "wrap"))
             v[i] = rnd(4);
         s[i] = shared ? rnd(2) : rnd(SLOTS);
-        act[i] = rnd(4);
+        act[i] = all || rnd(4);
         r[i] = 1;
     }
     if (!shared)
@@ -492,8 +492,8 @@ Test(simt, atomics)
 {
     static const char *const ops[] = { "xchg", "add", "sub", "and", "nand", "or", "xor", "max", "min", "umax", "umin", "uinc_wrap", "udec_wrap" };
     for (size_t i = 0; i < sizeof ops / sizeof *ops; i++)
-        for (int k = 0; k < 4; k++)
-            check_atomic(ops[i], k & 1 ? 64 : 32, k & 2);
+        for (int k = 0; k < 8; k++)
+            check_atomic(ops[i], k & 1 ? 64 : 32, k & 2, k & 4);
 }
 
 Test(simt, compare_and_swap)
