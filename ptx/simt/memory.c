@@ -138,11 +138,17 @@ static void scatter_loop(struct simt_fn *f, const struct access *a, LLVMValueRef
     simt_lanes_end(f, &it);
 }
 
+/* Has the machine gathers and scatters for it that are worth it? */
+static bool fast_lanes(struct simt_fn *f, const struct access *a)
+{
+    return f->u->options->fast_gather && a->size >= 4 && packs(a->elem) && !a->ordered;
+}
+
 static LLVMValueRef gather(struct simt_fn *f, const struct access *a, LLVMValueRef ptrs)
 {
     struct simt *u = f->u;
     LLVMTypeRef vt = simt_vec_type(u, a->elem);
-    bool fast = u->options->fast_gather && a->size >= 4 && packs(a->elem) && !a->ordered;
+    bool fast = fast_lanes(f, a);
     if (!fast && loop_lanes(a, &f->gathers, MAX_GATHERS))
         return gather_loop(f, a, ptrs);
     if (fast || (!u->options->fast_gather && packs(a->elem))) { /* target/host_gather.c takes slow ones apart */
@@ -163,7 +169,7 @@ static LLVMValueRef gather(struct simt_fn *f, const struct access *a, LLVMValueR
 static void scatter(struct simt_fn *f, const struct access *a, LLVMValueRef ptrs, LLVMValueRef x)
 {
     struct simt *u = f->u;
-    if (u->options->fast_gather && a->size >= 4 && packs(a->elem) && !a->ordered) {
+    if (fast_lanes(f, a)) {
         LLVMTypeRef types[2] = { LLVMTypeOf(x), LLVMTypeOf(ptrs) };
         LLVMValueRef args[3] = { x, ptrs, simt_full(u, f->mask) };
         LLVMValueRef call = simt_intrinsic(u, "llvm.masked.scatter", types, 2, args, 3);
@@ -320,10 +326,75 @@ static LLVMValueRef few_loads(struct simt_fn *f, const struct access *a, LLVMVal
     return LLVMBuildShuffleVector(u->b, x, LLVMGetPoison(vt), simt_const_i32v(u, at, u->lanes), "");
 }
 
+/* ---- Every so many elements: rows of memory, each a register, of which each lane takes its own.  With AVX-512 a permutation of two
+ * registers is one instruction, and a gather takes as long as one load for each lane. */
+
+enum { ROW_BYTES = 64, MAX_STRIDE = 4 };
+
+/* Elements from each lane to the next, 2 to MAX_STRIDE; 0: not so, or not worth rows. */
+static int row_stride(struct simt_fn *f, const struct access *a, const int64_t *off)
+{
+    struct simt *u = f->u;
+    if (!u->options->fast_gather || a->size < 4 || !packs(a->elem) || a->ordered || u->lanes * (int)a->size % ROW_BYTES)
+        return 0;
+    int64_t s = off[1] / (int64_t)a->size;
+    for (int i = 0; i < u->lanes; i++)
+        if (off[i] != off[0] + i * s * (int64_t)a->size)
+            return 0;
+    return s >= 2 && s <= MAX_STRIDE ? (int)s : 0;
+}
+
+/* A register's worth of lanes from `first` on, all of which run: between two of them there is nothing but the pages they are in.  The last
+ * row ends with the last lane's element, as what follows may be no memory. */
+static LLVMValueRef load_from_rows(struct simt_fn *f, const struct access *a, LLVMValueRef base, const int64_t *off, int first, int stride)
+{
+    struct simt *u = f->u;
+    int n = ROW_BYTES / (int)a->size, at[SIMT_LANES];
+    LLVMTypeRef vt = LLVMVectorType(a->elem, (unsigned)n);
+    LLVMValueRef r = LLVMGetPoison(vt);
+    for (int row = 0; row < stride; row++) {
+        int back = row == stride - 1 ? stride - 1 : 0;
+        LLVMValueRef p = simt_advance(u, base, off[first] + (int64_t)(row * n - back) * (int64_t)a->size);
+        LLVMValueRef x = LLVMBuildLoad2(u->b, vt, p, "");
+        LLVMSetAlignment(x, a->align);
+        for (int i = 0; i < n; i++)
+            at[i] = i * stride / n == row ? n + i * stride % n + back : i;
+        r = LLVMBuildShuffleVector(u->b, r, x, simt_const_i32v(u, at, n), "");
+    }
+    return r;
+}
+
+static LLVMValueRef load_rows(struct simt_fn *f, const struct access *a, LLVMValueRef base, const int64_t *off, int stride)
+{
+    LLVMValueRef part[SIMT_LANES];
+    int n = ROW_BYTES / (int)a->size, parts = f->u->lanes / n;
+    for (int i = 0; i < parts; i++)
+        part[i] = load_from_rows(f, a, base, off, i * n, stride);
+    return simt_join(f->u, part, parts, n);
+}
+
+static void store_rows(struct simt_fn *f, const struct access *a, LLVMValueRef base, const int64_t *off, int stride, LLVMValueRef x)
+{
+    struct simt *u = f->u;
+    int n = ROW_BYTES / (int)a->size, at[SIMT_LANES];
+    LLVMValueRef on[SIMT_LANES];
+    for (int row = 0; row < u->lanes / n * stride; row++) {
+        for (int i = 0; i < n; i++) {
+            int element = row * n + i;
+            on[i] = LLVMConstInt(u->i1, element % stride == 0, 0);
+            at[i] = element / stride; /* of others, whatever is there */
+        }
+        LLVMValueRef v = LLVMBuildShuffleVector(u->b, x, LLVMGetPoison(LLVMTypeOf(x)), simt_const_i32v(u, at, n), "");
+        masked_store(f, a, simt_advance(u, base, off[0] + (int64_t)(row * n) * (int64_t)a->size), LLVMConstVector(on, (unsigned)n), v);
+    }
+}
+
 /* Has no good masked form: narrow elements on most machines, elements apart from each other where gathers are slow.  Such
  * an access is unmasked when all lanes run, else lane by lane. */
-static bool needs_all(struct simt_fn *f, const struct access *a, int width)
+static bool needs_all(struct simt_fn *f, const struct access *a, int width, const int64_t *off)
 {
+    if (!width && f->mask && row_stride(f, a, off))
+        return true;
     bool fast = width ? a->size >= 4 || f->u->options->small_masks : a->size >= 4 && f->u->options->fast_gather;
     return f->mask && !a->ordered && !fast;
 }
@@ -349,15 +420,35 @@ static void spread_store(struct simt_fn *f, const struct access *a, LLVMValueRef
 static LLVMValueRef full_load(struct simt_fn *f, const struct access *a, LLVMValueRef base, const int64_t *off, int width)
 {
     LLVMValueRef few = width ? NULL : few_loads(f, a, base, off);
+    int stride = width || few ? 0 : row_stride(f, a, off);
+    if (stride)
+        return load_rows(f, a, base, off, stride);
     return width ? run_load(f, a, base, off, width, NULL) : few ? few : spread_load(f, a, base, off);
 }
 
 static void full_store(struct simt_fn *f, const struct access *a, LLVMValueRef base, const int64_t *off, int width, LLVMValueRef x)
 {
+    int stride = width ? 0 : row_stride(f, a, off);
     if (width)
         run_store(f, a, base, off, width, NULL, x);
+    else if (stride)
+        store_rows(f, a, base, off, stride, x);
     else
         spread_store(f, a, base, off, x);
+}
+
+/* For the warps of which some lanes are off: the machine's own, else small code. */
+static LLVMValueRef gather_some(struct simt_fn *f, const struct access *a, LLVMValueRef ptrs)
+{
+    return fast_lanes(f, a) ? gather(f, a, ptrs) : gather_loop(f, a, ptrs);
+}
+
+static void scatter_some(struct simt_fn *f, const struct access *a, LLVMValueRef ptrs, LLVMValueRef x)
+{
+    if (fast_lanes(f, a))
+        scatter(f, a, ptrs, x);
+    else
+        scatter_loop(f, a, ptrs, x);
 }
 
 /* May lanes that are off be read as well?  If all are on, or if all addresses lie in one page: some lane that is on reads that page. */
@@ -386,7 +477,7 @@ static LLVMValueRef affine_load(struct simt_fn *f, const struct access *a, LLVMV
         return gather(f, a, lane_ptrs(f, base, off));
     if (!f->mask)
         return full_load(f, a, base, off, width);
-    if (!needs_all(f, a, width))
+    if (!needs_all(f, a, width, off))
         return width ? run_load(f, a, base, off, width, f->mask) : gather(f, a, lane_ptrs(f, base, off));
     LLVMBasicBlockRef all = simt_new_block(f, "load.all"), some = simt_new_block(f, "load.some"),
                       done = simt_new_block(f, "load.done");
@@ -396,7 +487,7 @@ static LLVMValueRef affine_load(struct simt_fn *f, const struct access *a, LLVMV
     LLVMBasicBlockRef from[2] = { LLVMGetInsertBlock(u->b) };
     LLVMBuildBr(u->b, done);
     LLVMPositionBuilderAtEnd(u->b, some);
-    x[1] = gather_loop(f, a, lane_ptrs(f, base, off));
+    x[1] = gather_some(f, a, lane_ptrs(f, base, off));
     from[1] = LLVMGetInsertBlock(u->b);
     LLVMBuildBr(u->b, done);
     LLVMPositionBuilderAtEnd(u->b, done);
@@ -411,7 +502,7 @@ static void affine_store(struct simt_fn *f, const struct access *a, LLVMValueRef
         scatter(f, a, lane_ptrs(f, base, off), x);
     } else if (!f->mask) {
         full_store(f, a, base, off, width, x);
-    } else if (!needs_all(f, a, width)) {
+    } else if (!needs_all(f, a, width, off)) {
         if (width)
             run_store(f, a, base, off, width, f->mask, x);
         else
@@ -424,7 +515,7 @@ static void affine_store(struct simt_fn *f, const struct access *a, LLVMValueRef
         full_store(f, a, base, off, width, x);
         LLVMBuildBr(u->b, done);
         LLVMPositionBuilderAtEnd(u->b, some);
-        scatter_loop(f, a, lane_ptrs(f, base, off), x);
+        scatter_some(f, a, lane_ptrs(f, base, off), x);
         LLVMBuildBr(u->b, done);
         LLVMPositionBuilderAtEnd(u->b, done);
     }

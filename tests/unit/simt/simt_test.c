@@ -10,6 +10,7 @@
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/mman.h>
 
 /* ---- Kernels from a body: %p0 .. %p7 are the eight arguments as global pointers, %t the thread in its block, %g in the grid */
 
@@ -1289,6 +1290,49 @@ Test(simt, gathers_in_strides)
         }
         cr_assert_arr_eq(table, want, sizeof table, "form %d", form);
     }
+}
+
+/* ---- Every so many elements, read and written up to the last byte before memory that is not there, and from the first after such */
+
+static void check_stride(const char *type, int size, int stride, int threads, bool early)
+{
+    enum { PAGE = 4096, SPACE = 8 * PAGE };
+    char *body, *memory = mmap(NULL, SPACE + 2 * PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    int bytes = ((threads - 1) * stride + 1) * size;
+    cr_assert_neq(memory, MAP_FAILED);
+    cr_assert_eq(mprotect(memory, PAGE, PROT_NONE) | mprotect(memory + PAGE + SPACE, PAGE, PROT_NONE), 0);
+    char *first = early ? memory + PAGE : memory + PAGE + SPACE - bytes, want[SPACE];
+    for (int i = 0; i < SPACE; i++)
+        memory[PAGE + i] = want[i] = (char)rnd(256);
+    cr_assert_geq(asprintf(&body,
+        "  %%n = ptrtoint ptr addrspace(1) %%p1 to i32\n  %%on = icmp slt i32 %%g, %%n\n  br i1 %%on, label %%then, label %%end\n"
+        "then:\n  %%o = mul i64 %%gl, %d\n  %%p = getelementptr i8, ptr addrspace(1) %%p0, i64 %%o\n"
+        "  %%v = load %s, ptr addrspace(1) %%p\n  %%w = mul %s %%v, 3\n  store %s %%w, ptr addrspace(1) %%p\n  br label %%end\n"
+        "end:\n  ret void\n", size * stride, type, type, type), 0);
+    const uint32_t shape[3] = { (uint32_t)(threads + 31) / 32 * 32, 1, 1 };
+    struct args a = { { first, (void *)(intptr_t)threads }, "" };
+    run_body(body, "", one, shape, threads & 1, 0, &a);
+    for (int i = 0; i < threads; i++) {
+        uint64_t x = 0;
+        char *at = want + (first - memory - PAGE) + i * stride * size;
+        memcpy(&x, at, (size_t)size);
+        x *= 3;
+        memcpy(at, &x, (size_t)size);
+    }
+    cr_assert_arr_eq(memory + PAGE, want, sizeof want, "%s, %d threads, stride %d", type, threads, stride);
+    munmap(memory, SPACE + 2 * PAGE);
+    free(body);
+}
+
+Test(simt, strides)
+{
+    static const int threads[] = { 32, 96, 51, 64 };
+    for (int stride = 2; stride <= 5; stride++)
+        for (size_t i = 0; i < 2 * sizeof threads / sizeof *threads; i++) {
+            check_stride("i16", 2, stride, threads[i / 2], i & 1);
+            check_stride("i32", 4, stride, threads[i / 2], i & 1);
+            check_stride("i64", 8, stride, threads[i / 2], i & 1);
+        }
 }
 
 /* An index read on two ways is one value: what is added to it stays side by side. */
