@@ -20,7 +20,7 @@ enum {
     CACHE = 48 << 10,        /* bytes of all frames and of what a round of turns touches, about: what neighbours read again is near */
     MOST = 256,              /* warps, at most */
     MAX_KERNEL = 600,        /* instructions; larger ones are left as they are ... */
-    MAX_LIVE = 2048,         /* ... and keep no more values than this in a frame */
+    MAX_LIVE = 64,           /* ... and so are those that keep more values in a frame: a dozen of such frames are more than the cache */
 };
 
 /* ---- Choosing */
@@ -456,7 +456,7 @@ static bool split_at(struct split *s, LLVMBasicBlockRef header, LLVMBasicBlockRe
     s->loop = s->g.blocks[simt_block_of(&s->g, header)].loop;
     mark_after(s, simt_block_of(&s->g, header));
     if (s->after[0] || is_after(s, from[0]) || !is_after(s, from[1]))
-        return simt_fail(u, "internal: a loop that marches lies in another");
+        return false;
     s->start = LLVMInsertBasicBlockInContext(u->ctx, entry, "start");
     s->again = LLVMAppendBasicBlockInContext(u->ctx, s->g.src, "again");
     LLVMBasicBlockRef save[2] = { save_block(s, from[0], header), save_block(s, from[1], header) };
@@ -499,8 +499,7 @@ bool simt_march_split(struct simt_fn *f)
     LLVMBasicBlockRef from[2] = { f->blocks[loop->preheader].end, f->blocks[loop->latch].end };
     LLVMSetCurrentDebugLocation2(u->b, NULL);
     bool ok = simt_cfg_build(&s.g) && split_at(&s, f->blocks[loop->header].begin, from);
-    if (!ok && !u->status)
-        simt_fail(u, "internal: a loop keeps too many values");
+    u->stats.again |= !ok;
     LLVMTargetDataRef layout = LLVMGetModuleDataLayout(u->out);
     for (int i = 0; i < s.n_types; i++)
         u->frame_bytes += (uint32_t)(LLVMABISizeOfType(layout, s.types[i]) + 7) / 8 * 8;

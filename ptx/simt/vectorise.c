@@ -97,7 +97,7 @@ static void set_attribute(struct simt *u, LLVMValueRef fn, const char *name)
 
 static bool check(struct simt *u, LLVMValueRef fn)
 {
-    if (u->status || !u->options->verify || !LLVMVerifyFunction(fn, LLVMReturnStatusAction))
+    if (u->status || u->stats.again || !u->options->verify || !LLVMVerifyFunction(fn, LLVMReturnStatusAction))
         return !u->status;
     char *text = NULL;
     LLVMVerifyModule(u->out, LLVMReturnStatusAction, &text);
@@ -177,7 +177,7 @@ static bool module_emit(struct simt *u)
     u->grouped = simt_groups(u);
     if (!simt_version(u, u->kernel, form))
         return false;
-    u->march = block[0] && !u->grouped && simt_marches(u, form);
+    u->march = block[0] && !u->grouped && !u->options->plain && simt_marches(u, form);
     if (form == SIMT_FORM_FIXED) {
         fixed = body_emit(u, "body.fixed", SIMT_FORM_FIXED, true);
     } else if (block[0] && form == SIMT_FORM_ROWS) {
@@ -190,13 +190,13 @@ static bool module_emit(struct simt *u)
         any = u->status ? NULL : body_emit(u, "body.any", SIMT_FORM_ANY, big);
     }
     bool whole = false;
-    if (!u->status && u->meets) {
+    if (!u->status && !u->stats.again && u->meets) {
         LLVMValueRef bodies[2] = { fixed ? fixed : rows ? rows : any, rows ? any : NULL };
         bool tidied = u->stats.barrier || !u->options->tidy || settle(u);
         whole = tidied && simt_regions(u, bodies, bodies[1] ? 2 : 1) && check(u, bodies[0]) && (!bodies[1] || check(u, bodies[1]));
     }
     simt_together_dissolve(u);
-    bool ok = !u->status && simt_entries_emit(u, rows, any, fixed, whole);
+    bool ok = !u->status && (u->stats.again || simt_entries_emit(u, rows, any, fixed, whole));
     simt_lines_end(u);
     return ok;
 }

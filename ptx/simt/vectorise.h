@@ -22,6 +22,7 @@ struct simt_options {
     bool versions;          /* copies of divergent code for warps with no lane off: where masks cost */
     int (*tidy)(LLVMModuleRef out, void *context); /* cleans up bodies before they are cut at barriers; enum aw_status.  NULL: nothing does */
     void *context;          /* tidy's */
+    bool plain;             /* no form of which it is known only later whether it can be made: see `again` */
     bool verify;            /* check the IR after every function */
 };
 
@@ -29,6 +30,7 @@ struct simt_stats {
     bool barrier;           /* some barrier is reached: the object carries AW_HOST_BARRIER */
     bool yield;             /* some loop or sleep lets others run: AW_HOST_YIELD */
     uint32_t bodies;        /* vector functions made */
+    bool again;             /* the form that was chosen could not be made: to be done again, `plain`, from a fresh `in` to a fresh `out` */
 };
 
 /* Scalar rewrites that must precede structurising, on a module still in SIMT form and free of switches: aggregates are taken

@@ -261,15 +261,28 @@ static int tidy(LLVMModuleRef out, void *context)
     return status;
 }
 
-static int make_vector(struct host *h, const struct simt_options *options)
+static int vectorise(struct host *h, LLVMModuleRef in, const struct simt_options *options)
 {
+    if (h->out)
+        LLVMDisposeModule(h->out);
     h->out = LLVMModuleCreateWithNameInContext(h->finish->kernel, LLVMGetModuleContext(h->in));
     LLVMTargetDataRef layout = LLVMCreateTargetDataLayout(h->tm);
     LLVMSetModuleDataLayout(h->out, layout);
     LLVMSetTarget(h->out, TRIPLE);
     LLVMDisposeTargetData(layout);
     ptx_phase(AW_PHASE_VECTORISE);
-    int status = simt_vectorise(h->in, h->out, options, &h->stats, h->diags);
+    return simt_vectorise(in, h->out, options, &h->stats, h->diags);
+}
+
+static int make_vector(struct host *h, const struct simt_options *options)
+{
+    struct simt_options plain = *options;
+    LLVMModuleRef first = LLVMCloneModule(h->in);
+    int status = vectorise(h, first, options);
+    LLVMDisposeModule(first);
+    plain.plain = true;
+    if (status == AW_OK && h->stats.again)
+        status = vectorise(h, h->in, &plain);
     if (status == AW_OK)
         status = verify(h->out, "vectorising", h->finish->kernel, h->diags);
     ptx_phase(AW_PHASE_CLEAN_UP);

@@ -825,6 +825,45 @@ Test(simt, marching)
         }
 }
 
+/* A loop that keeps more values than a frame has room for does not march, and runs all the same. */
+Test(simt, marching_with_much)
+{
+    enum { SUMS = 70, COUNT = 3000, THREADS = 3 * 64 };
+    static uint32_t in[COUNT], out[THREADS];
+    static const uint32_t block[3] = { 64, 1, 1 };
+    struct aw_buf body = { 0 };
+    int count = COUNT;
+    aw_buf_printf(&body, "  %%n = load i32, ptr addrspace(1) %%p1\n  %%nb = call i32 @aw.nctaid.x()\n  %%step = mul i32 %%nb, %%nx\n"
+                         "  br label %%loop\nloop:\n  %%i = phi i32 [ %%g, %%entry ], [ %%i1, %%loop ]\n");
+    for (int k = 0; k < SUMS; k++)
+        aw_buf_printf(&body, "  %%s%d = phi i32 [ %d, %%entry ], [ %%t%d, %%loop ]\n", k, k, k);
+    aw_buf_printf(&body, "  %%il = sext i32 %%i to i64\n  %%o = shl i64 %%il, 2\n  %%s = getelementptr i8, ptr addrspace(1) %%p0, i64 %%o\n"
+                         "  %%x = load i32, ptr addrspace(1) %%s\n");
+    for (int k = 0; k < SUMS; k++)
+        aw_buf_printf(&body, "  %%m%d = mul i32 %%s%d, 3\n  %%t%d = add i32 %%m%d, %%x\n", k, k, k, k);
+    aw_buf_printf(&body, "  %%i1 = add i32 %%i, %%step\n  %%more = icmp slt i32 %%i1, %%n\n  br i1 %%more, label %%loop, label %%done\ndone:\n"
+                         "  %%all0 = xor i32 %%t0, 0\n");
+    for (int k = 1; k < SUMS; k++)
+        aw_buf_printf(&body, "  %%all%d = xor i32 %%all%d, %%t%d\n", k, k - 1, k);
+    aw_buf_printf(&body, "  %%go = shl i64 %%gl, 2\n  %%e = getelementptr i8, ptr addrspace(1) %%p6, i64 %%go\n"
+                         "  store i32 %%all%d, ptr addrspace(1) %%e\n  ret void\n", SUMS - 1);
+    for (int i = 0; i < COUNT; i++)
+        in[i] = rnd(0x7fffffff);
+    struct args a = { { in, &count, 0, 0, 0, 0, out, 0 }, { 0 } };
+    run_form(body.ptr, "declare i32 @aw.nctaid.x()", (uint32_t[3]){ 3, 1, 1 }, block, block, 0, &a);
+    for (int g = 0; g < THREADS; g++) {
+        uint32_t all = 0;
+        for (uint32_t k = 0; k < SUMS; k++) {
+            uint32_t sum = k;
+            for (int i = g; i < COUNT; i += THREADS)
+                sum = 3 * sum + in[i];
+            all ^= sum;
+        }
+        cr_assert_eq(out[g], all, "thread %d: %u, not %u", g, out[g], all);
+    }
+    aw_buf_fini(&body);
+}
+
 /* ---- Services */
 
 Test(simt, traps_and_asserts)
