@@ -116,7 +116,7 @@ static void call_body(struct range *r, LLVMValueRef body, LLVMValueRef part, LLV
         LLVMBuildCall2(u->b, LLVMGlobalGetValueType(body), body, args, BODY_PARAMS, "");
 }
 
-static LLVMValueRef warp_of_part(struct simt *u, LLVMValueRef part)
+LLVMValueRef simt_warp_of_part(struct simt *u, LLVMValueRef part)
 {
     return u->lanes < SIMT_LANES ? LLVMBuildUDiv(u->b, part, simt_c32(u, SIMT_LANES / u->lanes), "") : part;
 }
@@ -128,7 +128,7 @@ static void part_emit(struct range *r, LLVMValueRef part)
     struct simt *u = r->u;
     LLVMValueRef rows = r->rows, any = r->any, fixed = r->fixed;
     LLVMBuilderRef b = u->b;
-    LLVMBuildStore(b, warp_of_part(u, part), simt_advance(u, r->block, (int64_t)offsetof(struct aw_host_block, warp)));
+    LLVMBuildStore(b, simt_warp_of_part(u, part), simt_advance(u, r->block, (int64_t)offsetof(struct aw_host_block, warp)));
     LLVMValueRef first = LLVMBuildMul(b, part, simt_c32(u, u->lanes), "");
     LLVMValueRef left = LLVMBuildSub(b, r->threads, first, "");
     LLVMValueRef bit = LLVMBuildShl(b, simt_c32(u, 1), LLVMBuildAnd(b, left, simt_c32(u, u->lanes - 1), ""), "");
@@ -251,7 +251,8 @@ static LLVMValueRef range_emit(struct simt *u, LLVMValueRef rows, LLVMValueRef a
     range_entry(&r);
     LLVMValueRef first = LLVMGetParam(r.fn, 1), end = LLVMBuildAdd(b, first, LLVMGetParam(r.fn, 2), "end");
     LLVMValueRef part0 = LLVMGetParam(r.fn, 3), part_end = LLVMBuildAdd(b, part0, LLVMGetParam(r.fn, 4), "");
-    split_warps(&r, &part0, &part_end);
+    if (!whole)
+        split_warps(&r, &part0, &part_end);
     if (u->march)
         march_entry(&r);
     LLVMBuildCondBr(b, LLVMBuildICmp(b, LLVMIntULT, first, end, ""), block, done);

@@ -58,19 +58,21 @@ static uint64_t aligned(uint64_t n, unsigned to)
 /* Masks are kept as the machine makes them: bits, or a byte for each lane. */
 static LLVMTypeRef kept_type(struct simt *u, LLVMTypeRef t)
 {
-    return t != u->i1v ? t : u->options->small_masks ? u->i32 : simt_vec_type(u, u->i8);
+    return t != u->i1v ? t : u->options->small_masks ? LLVMIntTypeInContext(u->ctx, (unsigned)u->lanes) : simt_vec_type(u, u->i8);
 }
 
 static LLVMValueRef as_kept(struct simt *u, LLVMValueRef x)
 {
     LLVMTypeRef t = kept_type(u, LLVMTypeOf(x));
-    return LLVMTypeOf(x) == t ? x : t == u->i32 ? LLVMBuildBitCast(u->b, x, t, "") : LLVMBuildSExt(u->b, x, t, "");
+    bool bits = LLVMGetTypeKind(t) == LLVMIntegerTypeKind;
+    return LLVMTypeOf(x) == t ? x : bits ? LLVMBuildBitCast(u->b, x, t, "") : LLVMBuildSExt(u->b, x, t, "");
 }
 
 static LLVMValueRef from_kept(struct simt *u, LLVMValueRef x, LLVMTypeRef type)
 {
     LLVMTypeRef t = LLVMTypeOf(x);
-    return t == type ? x : t == u->i32 ? LLVMBuildBitCast(u->b, x, type, "") : LLVMBuildICmp(u->b, LLVMIntSLT, x, LLVMConstNull(t), "");
+    bool bits = LLVMGetTypeKind(t) == LLVMIntegerTypeKind;
+    return t == type ? x : bits ? LLVMBuildBitCast(u->b, x, type, "") : LLVMBuildICmp(u->b, LLVMIntSLT, x, LLVMConstNull(t), "");
 }
 
 static unsigned alignment(struct regions *r, LLVMTypeRef t)
@@ -142,9 +144,9 @@ static LLVMValueRef lanes_build(struct regions *r, LLVMValueRef warp)
     LLVMValueRef launch = simt_field(u, LLVMGetParam(r->fn, BODY_BLOCK), offsetof(struct aw_host_block, launch), u->ptr, true);
     LLVMValueRef threads = r->warps ? simt_c32(u, block[0] * block[1] * block[2])
                                     : simt_field(u, launch, offsetof(struct aw_host_launch, threads), u->i32, true);
-    LLVMValueRef left = LLVMBuildSub(b, threads, LLVMBuildMul(b, warp, simt_c32(u, SIMT_LANES), ""), "");
-    LLVMValueRef bit = LLVMBuildShl(b, simt_c32(u, 1), LLVMBuildAnd(b, left, simt_c32(u, SIMT_LANES - 1), ""), "");
-    LLVMValueRef full = LLVMBuildICmp(b, LLVMIntUGE, left, simt_c32(u, SIMT_LANES), "");
+    LLVMValueRef left = LLVMBuildSub(b, threads, LLVMBuildMul(b, warp, simt_c32(u, u->lanes), ""), "");
+    LLVMValueRef bit = LLVMBuildShl(b, simt_c32(u, 1), LLVMBuildAnd(b, left, simt_c32(u, u->lanes - 1), ""), "");
+    LLVMValueRef full = LLVMBuildICmp(b, LLVMIntUGE, left, simt_c32(u, u->lanes), "");
     return LLVMBuildSelect(b, full, simt_c32(u, -1), LLVMBuildSub(b, bit, simt_c32(u, 1), ""), "lanes");
 }
 
@@ -153,7 +155,7 @@ static LLVMValueRef tid_build(struct regions *r, LLVMValueRef warp, unsigned d)
 {
     struct simt *u = r->u;
     LLVMBuilderRef b = u->b;
-    LLVMValueRef n = LLVMBuildMul(b, warp, simt_c32(u, SIMT_LANES), "");
+    LLVMValueRef n = LLVMBuildMul(b, warp, simt_c32(u, u->lanes), "");
     LLVMValueRef launch = simt_field(u, LLVMGetParam(r->fn, BODY_BLOCK), offsetof(struct aw_host_block, launch), u->ptr, true);
     for (unsigned i = 0; i < 2; i++) {
         LLVMValueRef size = r->warps ? simt_c32(u, u->options->block[i])
@@ -328,7 +330,8 @@ static void frame(struct regions *r)
         g->own[0] = LLVMBuildPhi(u->b, u->i32, "warp");
         note(r, &r->origin, g->own[0], LLVMGetParam(r->fn, BODY_WARP));
         LLVMPositionBuilderBefore(u->b, first_of(g->first));
-        LLVMBuildStore(u->b, g->own[0], simt_advance(u, LLVMGetParam(r->fn, BODY_BLOCK), (int64_t)offsetof(struct aw_host_block, warp)));
+        LLVMValueRef warp = simt_warp_of_part(u, g->own[0]);
+        LLVMBuildStore(u->b, warp, simt_advance(u, LLVMGetParam(r->fn, BODY_BLOCK), (int64_t)offsetof(struct aw_host_block, warp)));
     }
     LLVMPositionBuilderAtEnd(u->b, r->entry);
     LLVMBuildBr(u->b, r->region[0]->before);
@@ -406,7 +409,7 @@ static void meet_cut(struct regions *r, struct region *g)
 {
     struct simt *u = r->u;
     LLVMValueRef x = LLVMGetFirstInstruction(g->first);
-    while (x && (LLVMIsAPHINode(x) || LLVMIsAStoreInst(x) || LLVMIsAGetElementPtrInst(x)) && !simt_meet_kind(x))
+    while (x && !LLVMIsATerminatorInst(x) && !simt_meet_kind(x))
         x = LLVMGetNextInstruction(x);
     int kind = x ? simt_meet_kind(x) : 0;
     if (kind >= 2) {

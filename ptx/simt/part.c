@@ -1,8 +1,9 @@
 /* How many lanes a vector has: the whole warp, or a part of it where no lane needs another.
  *
  * A loop over the parts of a warp is as right as one vector of 32 lanes when nothing in the kernel (or what it calls) passes from lane to
- * lane: no warp operation, no barrier, no shared memory, no atomic or volatile access, no output.  Parts take fewer registers, so large bodies
- * do not spill; and in blocks whose rows are 8 or 16 threads each part lies in one row, so that its addresses are vectors.
+ * lane: no warp operation, no atomic or volatile access, no output; through shared memory only across barriers of the whole block, which are
+ * loops over all of its parts then (regions.c).  Parts take fewer registers, so large bodies do not spill; and in blocks whose rows are 8 or
+ * 16 threads each part lies in one row, so that its addresses are vectors.
  *
  * Not emission: that reads `lanes` of struct simt. */
 /* SPDX-License-Identifier: Apache-2.0 */
@@ -18,10 +19,16 @@ enum {
 
 /* ---- May lanes of a warp run apart? */
 
+static bool is_barrier(struct simt *u, LLVMValueRef x)
+{
+    enum ptx_simt id = LLVMIsACallInst(x) ? simt_call_id(u, x) : PTX_SIMT_NONE;
+    return id == PTX_SIMT_BARRIER || id == PTX_SIMT_BARRIER_REDUCE;
+}
+
 static bool call_apart(struct simt *u, LLVMValueRef call)
 {
     enum ptx_simt id = simt_call_id(u, call);
-    if (id == PTX_SIMT_NONE || id == PTX_SIMT_MALLOC || id == PTX_SIMT_FREE)
+    if (id == PTX_SIMT_NONE || id == PTX_SIMT_MALLOC || id == PTX_SIMT_FREE || is_barrier(u, call))
         return true;
     enum ptx_simt_traits traits = ptx_simt_info(id)->traits;
     return traits == PTX_SIMT_PURE || traits == PTX_SIMT_TIME || traits == PTX_SIMT_NORETURN;
@@ -33,8 +40,7 @@ static bool instruction_apart(struct simt *u, LLVMValueRef x)
     case LLVMFence: case LLVMAtomicCmpXchg: case LLVMAtomicRMW:
         return false;
     case LLVMLoad: case LLVMStore:
-        return !LLVMGetVolatile(x) && LLVMGetOrdering(x) == LLVMAtomicOrderingNotAtomic &&
-               !simt_is_shared_ptr(LLVMTypeOf(LLVMGetOperand(x, LLVMIsAStoreInst(x) ? 1 : 0)));
+        return !LLVMGetVolatile(x) && LLVMGetOrdering(x) == LLVMAtomicOrderingNotAtomic;
     case LLVMCall:
         return call_apart(u, x);
     default:
@@ -49,10 +55,69 @@ static bool lanes_apart(struct simt *u)
             for (LLVMValueRef x = LLVMGetFirstInstruction(b); x; x = LLVMGetNextInstruction(x))
                 if (!instruction_apart(u, x))
                     return false;
+    return true;
+}
+
+/* Does the kernel share memory, or wait at barriers? */
+static bool shares(struct simt *u)
+{
     for (LLVMValueRef g = LLVMGetFirstGlobal(u->in); g; g = LLVMGetNextGlobal(g))
         if (simt_is_shared_ptr(LLVMTypeOf(g)))
-            return false;
-    return true;
+            return true;
+    for (LLVMValueRef fn = LLVMGetFirstFunction(u->in); fn; fn = LLVMGetNextFunction(fn))
+        for (LLVMBasicBlockRef b = LLVMGetFirstBasicBlock(fn); b; b = LLVMGetNextBasicBlock(b))
+            for (LLVMValueRef x = LLVMGetFirstInstruction(b); x; x = LLVMGetNextInstruction(x)) {
+                LLVMValueRef p = LLVMIsALoadInst(x) ? LLVMGetOperand(x, 0) : LLVMIsAStoreInst(x) ? LLVMGetOperand(x, 1) : NULL;
+                if (is_barrier(u, x) || (p && simt_is_shared_ptr(LLVMTypeOf(p))))
+                    return true;
+            }
+    return false;
+}
+
+/* What has been done to memory that may be the block's since the last barrier. */
+enum { READ = 1, WRITTEN = 2 };
+
+static int walk_shared(struct simt *u, LLVMBasicBlockRef b, int since, bool *ret_both)
+{
+    for (LLVMValueRef x = LLVMGetFirstInstruction(b); x; x = LLVMGetNextInstruction(x)) {
+        LLVMValueRef p = LLVMIsALoadInst(x) ? LLVMGetOperand(x, 0) : LLVMIsAStoreInst(x) ? LLVMGetOperand(x, 1) : NULL;
+        unsigned space = p ? simt_space(LLVMTypeOf(p)) : SIMT_SPACE_CONST;
+        if (is_barrier(u, x))
+            since = 0;
+        else if (space == SIMT_SPACE_SHARED || space == 0)
+            since |= LLVMIsAStoreInst(x) ? WRITTEN : READ;
+        *ret_both |= since == (READ | WRITTEN);
+    }
+    return since;
+}
+
+static bool calls_functions(struct simt *u)
+{
+    for (LLVMValueRef fn = LLVMGetFirstFunction(u->in); fn; fn = LLVMGetNextFunction(fn))
+        if (fn != u->kernel && !LLVMIsDeclaration(fn))
+            return true;
+    return false;
+}
+
+/* Is the block's memory never both read and written between two barriers?  Then it is the same whichever lane is first. */
+static bool shares_across_barriers(struct simt *u)
+{
+    struct simt_fn f = { .u = u, .form = SIMT_FORM_FIXED, .src = u->kernel };
+    bool ok = !calls_functions(u) && simt_cfg_order(&f), both = false;
+    int *since = AW_NEW_ARRAY(&u->arena, int, (size_t)f.n_blocks + 1);
+    for (bool changed = ok && since; changed && !both;) {
+        changed = false;
+        for (int b = 0; b < f.n_blocks; b++) {
+            int out = walk_shared(u, f.blocks[b].bb, since[b], &both);
+            for (int j = 0; j < f.blocks[b].n_succ; j++) {
+                int *to = &since[f.blocks[b].succ[j]];
+                changed |= (out & ~*to) != 0;
+                *to |= out;
+            }
+        }
+    }
+    simt_cfg_fini(&f);
+    return ok && since && !both;
 }
 
 /* ---- What a number of lanes means for the kernel */
@@ -239,11 +304,14 @@ bool simt_lanes_choose(struct simt *u, enum simt_form form)
     int lanes = SIMT_LANES, asked = lanes_asked(u);
     if (asked == SIMT_LANES || simt_instructions(u->kernel) > MAX_KERNEL || !lanes_apart(u))
         return true;
+    bool shared = shares(u);
+    if (shared && (form != SIMT_FORM_FIXED || u->options->plain || !shares_across_barriers(u)))
+        return true;
     if (!look_ahead(u, form, SIMT_LANES, &whole) || !rows_choose(u, form, &whole, &lanes))
         return false;
     /* Four registers of 32 bytes are one value, or two of 64 of which there are twice as many.  Narrower vectors have fewer independent
      * operations to wait for each other's latency: only much spilling is worse. */
-    if (lanes == SIMT_LANES && whole.pressure > MUCH * (u->options->fast_gather ? 4 : 1))
+    if (lanes == SIMT_LANES && !shared && whole.pressure > MUCH * (u->options->fast_gather ? 4 : 1))
         lanes = SIMT_LANES / 2;
     return simt_lanes_set(u, asked ? asked : lanes);
 }

@@ -802,7 +802,7 @@ bool simt_regions(struct simt *u, LLVMValueRef *bodies, int n)
 {
     const uint32_t *block = u->options->block;
     struct regions r[2] = { 0 };
-    uint32_t warps = block[1] ? (block[0] * block[1] * block[2] + SIMT_LANES - 1) / SIMT_LANES : 0;
+    uint32_t lanes = (uint32_t)u->lanes, warps = block[1] ? (block[0] * block[1] * block[2] + lanes - 1) / lanes : 0;
     bool cut = !u->stats.barrier && !u->stats.yield;
     LLVMSetCurrentDebugLocation2(u->b, NULL);
     if (cut && warps == 1) {

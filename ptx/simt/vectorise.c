@@ -196,6 +196,7 @@ static bool module_emit(struct simt *u)
         whole = tidied && simt_regions(u, bodies, bodies[1] ? 2 : 1) && check(u, bodies[0]) && (!bodies[1] || check(u, bodies[1]));
     }
     simt_together_dissolve(u);
+    u->stats.again |= u->stats.barrier && u->lanes < SIMT_LANES; /* only a loop over all parts waits for them */
     bool ok = !u->status && (u->stats.again || simt_entries_emit(u, rows, any, fixed, whole));
     simt_lines_end(u);
     return ok;

@@ -20,6 +20,7 @@ struct gen {
     uint64_t state;
     struct aw_buf text;
     int temp, label, loops, size;
+    int lanes;   /* of a vector, where the block's shape is known */
     bool stacks; /* barriers that cannot be proved to be the whole block's */
 };
 
@@ -261,7 +262,7 @@ static void beginning(struct gen *g)
     for (size_t i = 0; i < sizeof asks / sizeof *asks; i++)
         P(g, "declare i32 @aw.%s()\n", asks[i]);
     P(g, "declare void @aw.barrier(i32, i32)\ndeclare i32 @aw.barrier.reduce(i32, i32, i32, i1)\n"
-         "define void @k(ptr addrspace(4) byref([80 x i8]) align 16 %%ka) \"aw-kernel\" {\nentry:\n");
+         "define void @k(ptr addrspace(4) byref([80 x i8]) align 16 %%ka) \"aw-kernel\" \"aw-lanes\"=\"%d\" {\nentry:\n", g->lanes);
     for (int i = 0; i < SLOTS; i++)
         P(g, "  %%%c%d = alloca i32, align 4, addrspace(5)\n", i < VARS ? 'v' : 'u', i < VARS ? i : i - VARS);
     for (int i = 0; i < 24; i++)
@@ -294,9 +295,13 @@ static void ending(struct gen *g)
     P(g, "  ret void\n}\n");
 }
 
+static const uint32_t shapes[][3] = { { 64, 1, 1 },  { 33, 1, 1 }, { 16, 16, 1 }, { 100, 1, 1 }, { 256, 1, 1 }, { 31, 1, 1 },
+                                      { 5, 3, 4 },   { 32, 8, 1 }, { 48, 1, 1 },  { 1, 1, 1 },   { 7, 9, 1 },   { 32, 1, 1 } };
+enum { N_SHAPES = sizeof shapes / sizeof *shapes };
+
 static struct built build(uint64_t seed, bool stacks, const char *target, const uint32_t *block)
 {
-    struct gen g = { .state = seed * 0x9e3779b97f4a7c15u + 99, .stacks = stacks };
+    struct gen g = { .state = seed * 0x9e3779b97f4a7c15u + 99, .lanes = 8 << seed / N_SHAPES % 3, .stacks = stacks };
     struct aw_buf diags = { 0 };
     struct built b = { 0 };
     beginning(&g);
@@ -319,10 +324,6 @@ static void run(const struct built *b, uint64_t seed, const uint32_t *shape, con
     struct outcome o = launch(b, (uint32_t[3]){ 3, 1, 1 }, shape, 0, &a);
     cr_assert_eq(o.status, 0, "seed %lu: status %u", seed, o.status);
 }
-
-static const uint32_t shapes[][3] = { { 64, 1, 1 },  { 33, 1, 1 }, { 16, 16, 1 }, { 100, 1, 1 }, { 256, 1, 1 }, { 31, 1, 1 },
-                                      { 5, 3, 4 },   { 32, 8, 1 }, { 48, 1, 1 },  { 1, 1, 1 },   { 7, 9, 1 },   { 32, 1, 1 } };
-enum { N_SHAPES = sizeof shapes / sizeof *shapes };
 
 static void fuzz_one(uint64_t seed)
 {
