@@ -331,7 +331,7 @@ static void frame(struct regions *r)
         note(r, &r->origin, g->own[0], LLVMGetParam(r->fn, BODY_WARP));
         LLVMPositionBuilderBefore(u->b, first_of(g->first));
         LLVMValueRef warp = simt_warp_of_part(u, g->own[0]);
-        LLVMBuildStore(u->b, warp, simt_advance(u, LLVMGetParam(r->fn, BODY_BLOCK), (int64_t)offsetof(struct aw_host_block, warp)));
+        g->note = LLVMBuildStore(u->b, warp, simt_advance(u, LLVMGetParam(r->fn, BODY_BLOCK), (int64_t)offsetof(struct aw_host_block, warp)));
     }
     LLVMPositionBuilderAtEnd(u->b, r->entry);
     LLVMBuildBr(u->b, r->region[0]->before);
@@ -562,6 +562,9 @@ bool simt_regions_cut(struct regions *r)
     for (size_t i = 0; i < n && !u->status; i++)
         if (LLVMIsAAllocaInst(all[i]))
             LLVMInstructionEraseFromParent(all[i]);
+    for (int b = 0; b < r->f.n_blocks && r->warps && !u->status; b++)
+        if (r->region[b] && !r->region[b]->common)
+            simt_region_jam(r, r->region[b]);
     free(all);
     return !u->status;
 }

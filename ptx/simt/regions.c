@@ -798,6 +798,19 @@ static bool plan_again(struct regions *r)
     return plan(r);
 }
 
+/* Where every part begins at the same place of a row (or column), that index of its first thread is no longer each one's own. */
+static void know_indices(struct simt *u, LLVMValueRef fn, uint32_t parts)
+{
+    const uint32_t *block = u->options->block;
+    for (uint32_t d = 0, before = 1; d < 3; before *= block[d++]) {
+        bool first = true;
+        for (uint32_t i = 0; i < parts && first; i++)
+            first = i * (uint32_t)u->lanes / before % block[d] == 0;
+        if (first)
+            LLVMReplaceAllUsesWith(LLVMGetParam(fn, BODY_TID + d), simt_c32(u, 0));
+    }
+}
+
 bool simt_regions(struct simt *u, LLVMValueRef *bodies, int n)
 {
     const uint32_t *block = u->options->block;
@@ -811,6 +824,8 @@ bool simt_regions(struct simt *u, LLVMValueRef *bodies, int n)
         return false;
     }
     for (int i = 0; i < n && cut; i++) {
+        if (warps)
+            know_indices(u, bodies[i], warps);
         r[i] = (struct regions){ .u = u, .fn = bodies[i], .warps = warps, .f = { .u = u, .src = bodies[i] } };
         cut = plan(&r[i]) || (!u->status && LLVMGetNamedFunction(u->out, MEET_TOGETHER) && plan_again(&r[i]));
     }

@@ -1,4 +1,4 @@
-/* Shared by regions.c, which says how a body can be cut at its barriers, and cut.c, which does it; for nobody else. */
+/* Shared by regions.c, which says how a body can be cut at its barriers, cut.c, which does it, and jam.c, which joins warps afterwards; for nobody else. */
 /* SPDX-License-Identifier: Apache-2.0 */
 #ifndef AW_PTX_SIMT_REGIONS_H
 #define AW_PTX_SIMT_REGIONS_H
@@ -18,6 +18,7 @@ struct region {
     bool common;      /* all that it does is the same for all warps, and done once */
     /* cut.c's */
     LLVMBasicBlockRef first, before, latch, after;
+    LLVMValueRef note;   /* the store that tells the runtime which warp is at hand */
     LLVMValueRef own[5]; /* warp, lanes, tid x y z of the warp at hand; NULL: not needed yet */
 };
 
@@ -61,5 +62,8 @@ LLVMValueRef simt_meet_add(struct simt *u, LLVMValueRef x, LLVMValueRef old);
 
 /* ---- cut.c */
 bool simt_regions_cut(struct regions *r); /* false: u->status is set */
+
+/* ---- jam.c */
+void simt_region_jam(struct regions *r, struct region *g); /* several warps at once in the region's loop, where it pays; of a block with so many */
 
 #endif

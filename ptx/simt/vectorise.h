@@ -41,6 +41,7 @@ int simt_prepare(LLVMModuleRef module, struct aw_buf *diags);
 /* Moves regions of the kernel that are better run lane by lane to functions of their own; before control flow is nested, whose passes must
  * not touch those (they have `optnone`).  AW_OK, AW_ERR_NOT_SUPPORTED or AW_ERR_OUT_OF_MEMORY with a line in `diags`. */
 int simt_single(LLVMModuleRef module, const struct simt_options *options, struct aw_buf *diags);
+extern bool simt_jam_always;    /* tests: warps share instructions of a region wherever they can (jam.c) */
 extern bool simt_single_always; /* tests: wherever it can be done, whatever it costs; set before anything is compiled */
 
 /* Does some function have a loop with several entries? */

@@ -2,6 +2,7 @@
  * warp.  The latter come of barriers whose number of threads is an argument, always 0, which the compiler cannot know. */
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "harness.h"
+#include "simt/vectorise.h"
 #include <criterion/criterion.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -331,7 +332,9 @@ static void fuzz_one(uint64_t seed)
     static int32_t in[THREADS], want[3 * THREADS * SLOTS], got[3 * THREADS * SLOTS];
     const uint32_t *shape = shapes[seed % N_SHAPES];
     const uint32_t *built_for = seed % 3 ? shape : seed % 2 ? any_rows : seed % 4 ? full_rows : NULL;
-    struct built stacks = build(seed, true, "host", NULL), loops = build(seed, false, seed % 5 ? "host" : "host:haswell", built_for);
+    struct built stacks = build(seed, true, "host", NULL);
+    simt_jam_always = seed / 2 % 2;
+    struct built loops = build(seed, false, seed % 5 ? "host" : "host:haswell", built_for);
     cr_assert(stacks.object->flags & AW_HOST_BARRIER, "seed %lu", seed);
     cr_assert_not(loops.object->flags & AW_HOST_BARRIER, "seed %lu", seed);
     for (int i = 0; i < THREADS; i++)

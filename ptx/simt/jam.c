@@ -1,0 +1,284 @@
+/* Several warps at once in a region between barriers, where they read the same and go the same way: unroll and jam of the loop over warps.
+ *
+ *   for each warp: x = load common; y = fma(x, own, sum)   becomes   for each four: x = load common; y0 = fma(x, own0, sum0); y1 = ...
+ *
+ * What is the same for them is done once: in a product of matrices, the row of a tile that all warps multiply.  As nothing orders a block's
+ * warps between barriers, any order of their accesses is right; that of each warp's own is kept.  Not for regions whose branches may part
+ * the warps.  Whether it pays is decided here, too. */
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "simt/regions.h"
+#include <string.h>
+
+enum {
+    MOST = 8,                  /* warps */
+    MAX_INSTRUCTIONS = 2000,   /* of a region */
+    SHARED = 4,                /* one in so many vector operations is a load for all */
+};
+
+struct jam {
+    struct regions *r;
+    struct region *g;
+    struct aw_ptrmap apart;         /* values of which each warp has its own */
+    struct aw_ptrmap copies[MOST];  /* -> those of the second warp, the third ... */
+    AW_VEC(LLVMBasicBlockRef) blocks;
+    LLVMValueRef note;              /* tells the runtime which warp it is; nobody asks here */
+};
+
+/* Registers that vectors take, over the region's instructions. */
+struct pressure {
+    unsigned n, sum, most; /* instructions; of each warp's own: all, at once */
+    unsigned common;       /* of those for all warps: all */
+    unsigned work, loads;  /* vector operations of a warp, vectors loaded for all */
+};
+
+static bool is_apart(struct jam *j, LLVMValueRef v)
+{
+    return LLVMIsAInstruction(v) && aw_ptrmap_find(&j->apart, v);
+}
+
+static bool operands_apart(struct jam *j, LLVMValueRef x)
+{
+    for (unsigned i = 0; i < (unsigned)LLVMGetNumOperands(x); i++)
+        if (is_apart(j, LLVMGetOperand(x, i)))
+            return true;
+    return false;
+}
+
+/* ---- Can it be done? */
+
+static bool is_plain_call(LLVMValueRef x)
+{
+    size_t len;
+    const char *name = LLVMGetValueName2(LLVMGetCalledValue(x), &len);
+    return simt_region_hoists(x) || (LLVMIsAFunction(LLVMGetCalledValue(x)) && !strncmp(name, "llvm.masked.", 12));
+}
+
+static bool uses_scratch(LLVMValueRef x)
+{
+    for (unsigned i = 0; i < (unsigned)LLVMGetNumOperands(x); i++) {
+        LLVMValueRef o = LLVMGetOperand(x, i);
+        if (LLVMIsAAllocaInst(o) && simt_region_scratch(o))
+            return true;
+    }
+    return false;
+}
+
+/* May the warps' instructions be mixed, once it is known what differs? */
+static bool suits(struct jam *j, LLVMValueRef x)
+{
+    if (uses_scratch(x))
+        return false;
+    switch (LLVMGetInstructionOpcode(x)) {
+    case LLVMAlloca: case LLVMFence: case LLVMAtomicRMW: case LLVMAtomicCmpXchg: case LLVMVAArg:
+        return false;
+    case LLVMLoad:
+        return !LLVMGetVolatile(x) && LLVMGetOrdering(x) == LLVMAtomicOrderingNotAtomic;
+    case LLVMStore: /* where warps add to one place, as sums of barriers do, each must see what the one before has left */
+        return !LLVMGetVolatile(x) && LLVMGetOrdering(x) == LLVMAtomicOrderingNotAtomic &&
+               (x == j->note || is_apart(j, LLVMGetOperand(x, 1)));
+    case LLVMCall:
+        return is_plain_call(x);
+    case LLVMBr:
+        return !LLVMIsConditional(x) || !is_apart(j, LLVMGetCondition(x));
+    case LLVMRet: case LLVMSwitch: case LLVMUnreachable:
+        return false;
+    default:
+        return true;
+    }
+}
+
+static bool find_blocks(struct jam *j)
+{
+    const struct region *g = j->g;
+    for (LLVMBasicBlockRef b = LLVMGetFirstBasicBlock(j->r->fn); b; b = LLVMGetNextBasicBlock(b))
+        if (aw_ptrmap_find(&j->r->places, b) == g && b != g->before && b != g->after && b != g->latch && !aw_vec_push(&j->blocks, b))
+            return simt_memory(j->r->u);
+    return true;
+}
+
+static bool find_apart(struct jam *j)
+{
+    bool ok = aw_ptrmap_put(&j->apart, j->g->own[0], j), changed = true;
+    while (ok && changed) {
+        changed = false;
+        for (size_t b = 0; b < j->blocks.n; b++)
+            for (LLVMValueRef x = LLVMGetFirstInstruction(j->blocks.at[b]); x && ok; x = LLVMGetNextInstruction(x))
+                if (!is_apart(j, x) && operands_apart(j, x)) {
+                    ok = aw_ptrmap_put(&j->apart, x, j);
+                    changed = true;
+                }
+    }
+    return ok ? true : (simt_memory(j->r->u), false);
+}
+
+static bool all_suit(struct jam *j)
+{
+    size_t n = 0;
+    for (size_t b = 0; b < j->blocks.n; b++)
+        for (LLVMValueRef x = LLVMGetFirstInstruction(j->blocks.at[b]); x; x = LLVMGetNextInstruction(x))
+            if (!suits(j, x) || ++n > MAX_INSTRUCTIONS)
+                return false;
+    return true;
+}
+
+/* ---- How many at once? */
+
+/* Registers that hold a vector; what is one element in all lanes comes from memory with the operation that needs it. */
+static unsigned registers(struct jam *j, LLVMValueRef v)
+{
+    LLVMTypeRef t = LLVMTypeOf(v);
+    if (!LLVMIsAInstruction(v) || LLVMGetTypeKind(t) != LLVMVectorTypeKind || LLVMIsAInsertElementInst(v) ||
+        (LLVMIsAShuffleVectorInst(v) && (LLVMIsAInsertElementInst(LLVMGetOperand(v, 0)) || LLVMIsALoadInst(LLVMGetOperand(v, 0)))))
+        return 0;
+    unsigned size = j->r->u->options->small_masks ? 64 : 32;
+    return (unsigned)(LLVMABISizeOfType(LLVMGetModuleDataLayout(j->r->u->out), t) + size - 1) / size;
+}
+
+static bool leaves_block(LLVMValueRef v)
+{
+    for (LLVMUseRef use = LLVMGetFirstUse(v); use; use = LLVMGetNextUse(use))
+        if (LLVMIsAPHINode(LLVMGetUser(use)) || LLVMGetInstructionParent(LLVMGetUser(use)) != LLVMGetInstructionParent(v))
+            return true;
+    return LLVMIsAPHINode(v);
+}
+
+/* What blocks hand to each other, as if it lived everywhere. */
+static void measure_long_lives(struct jam *j, unsigned held[2])
+{
+    held[0] = held[1] = 0;
+    for (size_t b = 0; b < j->blocks.n; b++)
+        for (LLVMValueRef x = LLVMGetFirstInstruction(j->blocks.at[b]); x; x = LLVMGetNextInstruction(x))
+            held[is_apart(j, x)] += leaves_block(x) ? registers(j, x) : 0;
+}
+
+static void measure_block(struct jam *j, LLVMBasicBlockRef bb, const unsigned always[2], struct pressure *p)
+{
+    struct aw_ptrmap live = { 0 };
+    unsigned held[2] = { always[0], always[1] };
+    for (LLVMValueRef x = LLVMGetLastInstruction(bb); x && !LLVMIsAPHINode(x); x = LLVMGetPreviousInstruction(x)) {
+        if (aw_ptrmap_remove(&live, x))
+            held[is_apart(j, x)] -= registers(j, x);
+        for (unsigned i = 0; i < (unsigned)LLVMGetNumOperands(x); i++) {
+            LLVMValueRef o = LLVMGetOperand(x, i);
+            if (!registers(j, o) || LLVMGetInstructionParent(o) != bb || leaves_block(o) || aw_ptrmap_find(&live, o))
+                continue;
+            if (!aw_ptrmap_put(&live, o, j))
+                simt_memory(j->r->u);
+            held[is_apart(j, o)] += registers(j, o);
+        }
+        p->n++;
+        p->sum += held[1];
+        p->common += held[0];
+        p->most = held[1] > p->most ? held[1] : p->most;
+        p->work += is_apart(j, x) && (registers(j, x) || LLVMIsAStoreInst(x) || LLVMIsALoadInst(x));
+        p->loads += !is_apart(j, x) && LLVMIsALoadInst(x) && registers(j, x);
+    }
+    aw_ptrmap_fini(&live);
+}
+
+bool simt_jam_always;
+
+static bool fits(struct jam *j, const struct pressure *p, unsigned n)
+{
+    unsigned machine = j->r->u->options->small_masks ? 32 : 16;
+    return p->most < machine && (n - 1) * p->sum + p->common <= (machine - p->most) * p->n;
+}
+
+/* 1: each by itself. */
+static unsigned how_many(struct jam *j)
+{
+    struct pressure p = { 0 };
+    unsigned always[2];
+    measure_long_lives(j, always);
+    for (size_t b = 0; b < j->blocks.n; b++)
+        measure_block(j, j->blocks.at[b], always, &p);
+    for (unsigned n = MOST; n > 1; n--)
+        if (j->r->warps % n == 0 && (simt_jam_always || (p.loads * SHARED >= p.work && fits(j, &p, n))))
+            return n;
+    return 1;
+}
+
+/* ---- Doing it */
+
+static bool copy(struct jam *j, unsigned k, LLVMValueRef x)
+{
+    LLVMBuilderRef b = j->r->u->b;
+    LLVMValueRef c = LLVMIsAPHINode(x) ? LLVMBuildPhi(b, LLVMTypeOf(x), "") : LLVMInstructionClone(x);
+    if (!LLVMIsAPHINode(x))
+        LLVMInsertIntoBuilder(b, c);
+    return aw_ptrmap_put(&j->copies[k], x, c);
+}
+
+/* Behind each instruction its copies, which have its operands yet. */
+static bool copy_all(struct jam *j, unsigned n)
+{
+    LLVMBuilderRef b = j->r->u->b;
+    bool ok = true;
+    for (size_t i = 0; i < j->blocks.n; i++)
+        for (LLVMValueRef x = LLVMGetFirstInstruction(j->blocks.at[i]), next; x; x = next) {
+            next = LLVMGetNextInstruction(x);
+            if (x == j->g->own[0] || x == j->note || !is_apart(j, x))
+                continue;
+            LLVMPositionBuilderBefore(b, next);
+            for (unsigned k = 1; k < n; k++)
+                ok = ok && copy(j, k, x);
+        }
+    return ok;
+}
+
+static LLVMValueRef of_warp(struct jam *j, unsigned k, LLVMValueRef v)
+{
+    return is_apart(j, v) ? aw_ptrmap_find(&j->copies[k], v) : v;
+}
+
+static void connect(struct jam *j, unsigned k, LLVMValueRef x)
+{
+    LLVMValueRef c = aw_ptrmap_find(&j->copies[k], x);
+    for (unsigned i = 0; i < (unsigned)LLVMGetNumOperands(x); i++) {
+        LLVMValueRef v = of_warp(j, k, LLVMGetOperand(x, i));
+        LLVMBasicBlockRef from = LLVMIsAPHINode(x) ? LLVMGetIncomingBlock(x, i) : NULL;
+        if (from)
+            LLVMAddIncoming(c, &v, &from, 1);
+        else
+            LLVMSetOperand(c, i, v);
+    }
+}
+
+static bool number_warps(struct jam *j, unsigned n)
+{
+    LLVMValueRef warp = j->g->own[0], first = warp;
+    bool ok = true;
+    while (LLVMIsAPHINode(first))
+        first = LLVMGetNextInstruction(first);
+    LLVMPositionBuilderBefore(j->r->u->b, first);
+    for (unsigned k = 1; k < n; k++)
+        ok = ok && aw_ptrmap_put(&j->copies[k], warp, LLVMBuildAdd(j->r->u->b, warp, simt_c32(j->r->u, k), "warp"));
+    for (unsigned i = 0; i < LLVMCountIncoming(warp); i++)
+        if (LLVMGetIncomingBlock(warp, i) == j->g->latch)
+            LLVMSetOperand(LLVMGetIncomingValue(warp, i), 1, simt_c32(j->r->u, n));
+    return ok;
+}
+
+static void jam(struct jam *j, unsigned n)
+{
+    if (!copy_all(j, n) || !number_warps(j, n)) {
+        simt_memory(j->r->u);
+        return;
+    }
+    for (size_t i = 0; i < j->blocks.n; i++)
+        for (LLVMValueRef x = LLVMGetFirstInstruction(j->blocks.at[i]); x; x = LLVMGetNextInstruction(x))
+            for (unsigned k = 1; k < n && is_apart(j, x) && x != j->g->own[0] && x != j->note; k++)
+                connect(j, k, x);
+}
+
+void simt_region_jam(struct regions *r, struct region *g)
+{
+    struct jam j = { .r = r, .g = g, .note = g->note };
+    unsigned n = find_blocks(&j) && find_apart(&j) && all_suit(&j) ? how_many(&j) : 1;
+    if (n > 1 && !r->u->status)
+        jam(&j, n);
+    aw_vec_fini(&j.blocks);
+    aw_ptrmap_fini(&j.apart);
+    for (int k = 0; k < MOST; k++)
+        aw_ptrmap_fini(&j.copies[k]);
+}
