@@ -30,7 +30,7 @@
 #define IC "instcombine<no-verify-fixpoint>"
 static const char optimise[] =
     "function(sroa,early-cse<memssa>,simplifycfg," IC "),always-inline,cgscc(inline),globaldce,"
-    "function(sroa,early-cse<memssa>,simplifycfg," IC ",loop-simplify,loop-mssa(loop-rotate,licm),gvn,"
+    "function(sroa,early-cse<memssa>,simplifycfg," IC ",loop-simplify,loop-mssa(loop-rotate,licm,loop-deletion),gvn,"
     "adce,simplifycfg," IC ",early-cse)";
 /* No instcombine after the scalariser: it would make vectors again. */
 static const char take_apart[] = "function(scalarizer<load-store>,early-cse,adce,lower-switch)";
