@@ -496,22 +496,30 @@ static bool describe(struct regions *r)
     return true;
 }
 
-/* Is all that needs a phi in its own region? */
-static bool used_at_home(const struct regions *r, LLVMValueRef phi, int head)
+/* Is a use of the head's phi in block `b` done with before `x` is there, or in the head's own region, which holds the phi in a register?  Only
+ * blocks of the very loop that the head begins run once in a round. */
+static bool used_before(const struct regions *r, int head, int b, bool leaves, LLVMValueRef x)
+{
+    int at = simt_block_of(&r->f, LLVMGetInstructionParent(x)), loop = r->f.blocks[head].loop;
+    if (b < 0 || r->owner[b] == head)
+        return b >= 0;
+    return loop >= 0 && r->f.loops[loop].header == head && r->f.blocks[b].loop == loop && simt_dominates(&r->f, b, at) &&
+           !(leaves && b == at);
+}
+
+/* Does nothing need the phi from where `x` is defined on? */
+static bool done_with(const struct regions *r, LLVMValueRef phi, int head, LLVMValueRef x)
 {
     for (LLVMUseRef use = LLVMGetFirstUse(phi); use; use = LLVMGetNextUse(use)) {
         LLVMValueRef user = LLVMGetUser(use);
         if (!LLVMIsAPHINode(user)) {
-            int b = simt_block_of(&r->f, LLVMGetInstructionParent(user));
-            if (b < 0 || r->owner[b] != head)
+            if (!used_before(r, head, simt_block_of(&r->f, LLVMGetInstructionParent(user)), false, x))
                 return false;
             continue;
         }
-        for (unsigned i = 0; i < LLVMCountIncoming(user); i++) {
-            int b = simt_block_of(&r->f, LLVMGetIncomingBlock(user, i));
-            if (LLVMGetIncomingValue(user, i) == phi && (b < 0 || r->owner[b] != head))
+        for (unsigned i = 0; i < LLVMCountIncoming(user); i++)
+            if (LLVMGetIncomingValue(user, i) == phi && !used_before(r, head, simt_block_of(&r->f, LLVMGetIncomingBlock(user, i)), true, x))
                 return false;
-        }
     }
     return true;
 }
@@ -529,13 +537,13 @@ static bool find_stays(struct regions *r)
     for (int b = 0; b < r->f.n_blocks && ok; b++)
         for (LLVMValueRef phi = LLVMGetFirstInstruction(r->f.blocks[b].bb); r->head[b] && phi && LLVMIsAPHINode(phi) && ok;
              phi = LLVMGetNextInstruction(phi)) {
-            if (!simt_region_differs(r, phi) || !used_at_home(r, phi, b))
+            if (!simt_region_differs(r, phi))
                 continue;
             for (unsigned i = 0; i < LLVMCountIncoming(phi) && ok; i++) {
                 LLVMValueRef x = LLVMGetIncomingValue(phi, i);
                 if (!LLVMIsAInstruction(x) || LLVMIsAAllocaInst(x) || !simt_region_differs(r, x) || is_head_phi(r, x) ||
                     aw_ptrmap_find(&r->stayed, x) || aw_ptrmap_find(&r->stays, phi) ||
-                    !simt_dominates(&r->f, b, simt_block_of(&r->f, LLVMGetInstructionParent(x))))
+                    !simt_dominates(&r->f, b, simt_block_of(&r->f, LLVMGetInstructionParent(x))) || !done_with(r, phi, b, x))
                     continue;
                 ok = aw_ptrmap_put(&r->stays, phi, x) && aw_ptrmap_put(&r->stayed, x, phi);
             }
@@ -610,6 +618,9 @@ bool simt_region_hoists(LLVMValueRef x)
  * ends, or something that cannot be done twice. */
 static bool derives(const struct regions *r, LLVMValueRef x, bool top, int *budget, LLVMValueRef *leaf)
 {
+    LLVMValueRef origin = LLVMIsAInstruction(x) ? aw_ptrmap_find(&r->origin, x) : NULL;
+    if (origin && aw_ptrmap_find(&r->stays, origin))
+        return false; /* elsewhere it may be another by then */
     if (!LLVMIsAInstruction(x) || !simt_region_differs(r, x) || LLVMIsAAllocaInst(x))
         return true;
     bool vector = LLVMGetTypeKind(LLVMTypeOf(x)) == LLVMVectorTypeKind && !LLVMIsAInsertElementInst(x);

@@ -414,6 +414,58 @@ Test(regions, steps_of_the_grid)
     }
 }
 
+/* ---- What goes round a loop with barriers, and is still needed where its next value is known: after it, or in a loop where that is made */
+
+static const char round_text[] =
+    "@aw.shared = internal addrspace(3) global [4096 x i8] undef\ndeclare void @aw.barrier(i32, i32)\ndeclare i32 @aw.tid.x()\n"
+    "declare i32 @aw.ntid.x()\n"
+    "define void @k(ptr addrspace(4) byref([80 x i8]) align 16 %ka) \"aw-kernel\" {\nentry:\n"
+    "  %out.p = getelementptr i8, ptr addrspace(4) %ka, i64 8\n  %out = load i64, ptr addrspace(4) %out.p\n"
+    "  %n.p = getelementptr i8, ptr addrspace(4) %ka, i64 16\n  %n = load i32, ptr addrspace(4) %n.p\n"
+    "  %t = call i32 @aw.tid.x()\n  %size = call i32 @aw.ntid.x()\n  %own.at = shl i32 %t, 2\n"
+    "  %own = getelementptr i8, ptr addrspace(3) @aw.shared, i32 %own.at\n"
+    "  %o = add i32 %t, 37\n  %other = urem i32 %o, %size\n  %other.at = shl i32 %other, 2\n"
+    "  %q = getelementptr i8, ptr addrspace(3) @aw.shared, i32 %other.at\n  br label %round\n"
+    "round:\n  %i = phi i32 [ 0, %entry ], [ %i1, %last ]\n  %a = phi i32 [ %t, %entry ], [ %a1, %last ]\n"
+    "  %b = phi i32 [ %t, %entry ], [ %b1, %last ]\n  %sum = phi i32 [ 0, %entry ], [ %sum1, %last ]\n"
+    "  call void @aw.barrier(i32 0, i32 0)\n  %a3 = mul i32 %a, 3\n  %a1 = add i32 %a3, %t\n  store i32 %a1, ptr addrspace(3) %own\n"
+    "  call void @aw.barrier(i32 0, i32 0)\n  %x = load i32, ptr addrspace(3) %q\n  %xa = mul i32 %x, %a\n  %sum1 = add i32 %sum, %xa\n"
+    "  br label %inner\n"
+    "inner:\n  %j = phi i32 [ 0, %round ], [ %j1, %inner ]\n  call void @aw.barrier(i32 0, i32 0)\n  %j1 = add i32 %j, 1\n  %bj = mul i32 %b, %j1\n"
+    "  %b1 = xor i32 %bj, 5\n  store i32 %b1, ptr addrspace(3) %own\n  %mj = icmp slt i32 %j1, 3\n  br i1 %mj, label %inner, label %last\n"
+    "last:\n  call void @aw.barrier(i32 0, i32 0)\n  %i1 = add i32 %i, 1\n  %mi = icmp slt i32 %i1, %n\n  br i1 %mi, label %round, label %done\n"
+    "done:\n  %s = add i32 %sum1, %b1\n  %r.at = zext i32 %t to i64\n  %r.bytes = shl i64 %r.at, 2\n  %r.addr = add i64 %out, %r.bytes\n"
+    "  %r = inttoptr i64 %r.addr to ptr addrspace(1)\n  store i32 %s, ptr addrspace(1) %r\n  ret void\n}\n";
+
+Test(regions, needed_when_next_is_known)
+{
+    enum { SIZE = 200, ROUNDS = 4 };
+    static int32_t got[SIZE];
+    uint32_t a[SIZE], b[SIZE], next[SIZE], sum[SIZE], shape[3] = { SIZE, 1, 1 };
+    struct aw_buf diags = { 0 };
+    struct built k;
+    cr_assert(build_simt(round_text, "host", shape, 4096, &k, &diags), "%s", diags.ptr);
+    cr_assert_not(k.object->flags & AW_HOST_BARRIER);
+    struct args args = { .out = got, .knob = ROUNDS };
+    cr_assert_eq(launch(&k, (uint32_t[3]){ 1, 1, 1 }, shape, 0, &args).status, 0);
+    for (uint32_t t = 0; t < SIZE; t++) {
+        a[t] = b[t] = t;
+        sum[t] = 0;
+    }
+    for (int i = 0; i < ROUNDS; i++) {
+        for (uint32_t t = 0; t < SIZE; t++)
+            next[t] = 3 * a[t] + t;
+        for (uint32_t t = 0; t < SIZE; t++) {
+            sum[t] += next[(t + 37) % SIZE] * a[t];
+            b[t] = 3 * b[t] ^ 5;
+        }
+        memcpy(a, next, sizeof a);
+    }
+    for (uint32_t t = 0; t < SIZE; t++)
+        cr_assert_eq((uint32_t)got[t], sum[t] + b[t], "thread %u: %d, not %u", t, got[t], sum[t] + b[t]);
+    unload(&k);
+}
+
 /* AW_FUZZ=first:count runs others than the usual ones. */
 Test(regions, random_barriers)
 {
