@@ -419,6 +419,41 @@ static void shape_binary(struct simt_fn *f, struct simt_val *r, LLVMOpcode op)
     }
 }
 
+/* `x` is a multiple of 2^k plus offsets below 2^k: are all lanes on one side of `bound`?  So where one of two neighbouring multiples is it,
+ * or lies just above it.  `above`: the question is x > bound or its contrary, else x < bound. */
+static bool one_side(struct simt_fn *f, struct shape x, LLVMValueRef bound, bool above)
+{
+    struct shape b = look(f, bound);
+    int64_t lo, hi, c;
+    offset_range(x.off, &lo, &hi);
+    if (x.kind != SIMT_AFFINE || x.check || !disjoint(x) || !is_uniform(b))
+        return false;
+    uint64_t low = ~UINT64_C(0) >> __builtin_clzll((uint64_t)hi);
+    if (above)
+        return simt_int_const(bound, &c) && ((uint64_t)c & low) == low;
+    return b.tz >= 64 || !(UINT64_C(1) << b.tz & low);
+}
+
+/* Lanes that differ may all compare alike, as neighbouring indices with a limit that is a multiple of 32. */
+static void shape_compare(struct simt_fn *f, struct simt_val *r)
+{
+    LLVMValueRef lhs = LLVMGetOperand(r->src, 0), rhs = LLVMGetOperand(r->src, 1);
+    struct shape a = look(f, lhs), b = look(f, rhs);
+    bool above;
+    switch (LLVMGetICmpPredicate(r->src)) {
+    case LLVMIntULT: case LLVMIntUGE: case LLVMIntSLT: case LLVMIntSGE:
+        above = false;
+        break;
+    case LLVMIntUGT: case LLVMIntULE: case LLVMIntSGT: case LLVMIntSLE:
+        above = true;
+        break;
+    default:
+        set_uniform_if(f, r, is_uniform(a) && is_uniform(b));
+        return;
+    }
+    set_uniform_if(f, r, (is_uniform(a) && is_uniform(b)) || (a.off && one_side(f, a, rhs, above)) || (b.off && one_side(f, b, lhs, !above)));
+}
+
 static void shape_cast(struct simt_fn *f, struct simt_val *r, LLVMOpcode op)
 {
     LLVMValueRef x = LLVMGetOperand(r->src, 0);
@@ -650,6 +685,7 @@ static void transfer(struct simt_fn *f, struct simt_val *r, int block)
         shape_gep(f, r, r->src);
         break;
     case LLVMSelect: shape_select(f, r); break;
+    case LLVMICmp: shape_compare(f, r); break;
     case LLVMAtomicRMW:
     case LLVMAtomicCmpXchg: set_varying(r); break;
     case LLVMExtractValue: {

@@ -757,6 +757,70 @@ Test(simt, small_structures)
         }
 }
 
+/* ---- Comparisons of indices with limits near multiples of their step */
+
+struct comparison {
+    const char *name;
+    bool (*f)(uint32_t a, uint32_t b);
+};
+
+static bool cmp_ult(uint32_t a, uint32_t b) { return a < b; }
+static bool cmp_ule(uint32_t a, uint32_t b) { return a <= b; }
+static bool cmp_ugt(uint32_t a, uint32_t b) { return a > b; }
+static bool cmp_uge(uint32_t a, uint32_t b) { return a >= b; }
+static bool cmp_slt(uint32_t a, uint32_t b) { return (int32_t)a < (int32_t)b; }
+static bool cmp_sle(uint32_t a, uint32_t b) { return (int32_t)a <= (int32_t)b; }
+static bool cmp_sgt(uint32_t a, uint32_t b) { return (int32_t)a > (int32_t)b; }
+static bool cmp_sge(uint32_t a, uint32_t b) { return (int32_t)a >= (int32_t)b; }
+static bool cmp_eq(uint32_t a, uint32_t b) { return a == b; }
+static bool cmp_ne(uint32_t a, uint32_t b) { return a != b; }
+
+/* Operands: an index plus a multiple of its step, and a constant or twice an argument, in either order. */
+Test(simt, limits)
+{
+    enum { CASES = 24, T = 96 };
+    static const struct comparison all[] = { { "ult", cmp_ult }, { "ule", cmp_ule }, { "ugt", cmp_ugt }, { "uge", cmp_uge }, { "slt", cmp_slt },
+                                             { "sle", cmp_sle }, { "sgt", cmp_sgt }, { "sge", cmp_sge }, { "eq", cmp_eq }, { "ne", cmp_ne } };
+    static const int near[] = { -33, -32, -31, -2, -1, 0, 0, 0, 1, 2, 16, 31, 32, 33 };
+    static uint32_t got[CASES][T];
+    for (int round = 0; round < 40; round++) {
+        struct aw_buf body = { 0 };
+        struct {
+            const struct comparison *c;
+            uint32_t by, add, limit;
+            bool argument, swapped;
+        } k[CASES];
+        uint32_t half = rnd(100);
+        aw_buf_printf(&body, "  %%n = load i32, ptr addrspace(1) %%p0\n  %%n2 = shl i32 %%n, 5\n");
+        for (int i = 0; i < CASES; i++) {
+            uint32_t around = rnd(4) == 0 ? 0x80000000u : rnd(3) == 0 ? 0 : 32 * rnd(8);
+            k[i].c = &all[rnd(10)];
+            k[i].by = 1u << rnd(3);
+            k[i].add = rnd(3) ? 32 * rnd(16) - 128 : rnd(4) ? around - 64 : rnd(50);
+            k[i].limit = around + (uint32_t)near[rnd(14)];
+            k[i].argument = rnd(4) == 0;
+            k[i].swapped = rnd(2);
+            aw_buf_printf(&body, "  %%m%d = mul i32 %%t, %u\n  %%x%d = add i32 %%m%d, %u\n  %%y%d = add i32 %s, %u\n", i, k[i].by, i, i, k[i].add, i,
+                          k[i].argument ? "%n2" : "0", k[i].limit);
+            aw_buf_printf(&body, "  %%b%d = icmp %s i32 %%%c%d, %%%c%d\n  br i1 %%b%d, label %%then%d, label %%end%d\nthen%d:\n", i, k[i].c->name,
+                          k[i].swapped ? 'y' : 'x', i, k[i].swapped ? 'x' : 'y', i, i, i, i, i);
+            aw_buf_printf(&body, "  %%q%d = getelementptr [%d x i32], ptr addrspace(1) %%p6, i64 %d, i64 %%gl\n"
+                          "  store i32 1, ptr addrspace(1) %%q%d\n  br label %%end%d\nend%d:\n", i, T, i, i, i, i);
+        }
+        aw_buf_printf(&body, "  ret void\n");
+        memset(got, 0, sizeof got);
+        struct args a = { { &half, 0, 0, 0, 0, 0, got, 0 }, { 0 } };
+        run_body(body.ptr, "", one, (uint32_t[3]){ round % 4 ? T : T - 11, 1, 1 }, round % 3, 0, &a);
+        for (int i = 0; i < CASES; i++)
+            for (uint32_t t = 0; t < (round % 4 ? T : T - 11); t++) {
+                uint32_t x = t * k[i].by + k[i].add, y = k[i].limit + (k[i].argument ? half << 5 : 0);
+                cr_assert_eq(got[i][t], k[i].c->f(k[i].swapped ? y : x, k[i].swapped ? x : y), "round %d: %u * %u + %u %s %u, %s", round, t,
+                             k[i].by, k[i].add, k[i].c->name, y, k[i].swapped ? "swapped" : "");
+            }
+        aw_buf_fini(&body);
+    }
+}
+
 Test(simt, blocks_in_turn)
 {
     /* Blocks of one row of a warp each, several rows, in a grid of three dimensions whose rows are no multiple of a group. */
