@@ -331,7 +331,8 @@ static void frame(struct regions *r)
         note(r, &r->origin, g->own[0], LLVMGetParam(r->fn, BODY_WARP));
         LLVMPositionBuilderBefore(u->b, first_of(g->first));
         LLVMValueRef warp = simt_warp_of_part(u, g->own[0]);
-        g->note = LLVMBuildStore(u->b, warp, simt_advance(u, LLVMGetParam(r->fn, BODY_BLOCK), (int64_t)offsetof(struct aw_host_block, warp)));
+        g->note = LLVMBuildStore(u->b, warp, simt_advance(u, LLVMGetParam(r->fn, BODY_BLOCK), offsetof(struct aw_host_block, warp)));
+        simt_mark_own(u, g->note);
     }
     LLVMPositionBuilderAtEnd(u->b, r->entry);
     LLVMBuildBr(u->b, r->region[0]->before);

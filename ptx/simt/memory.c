@@ -73,11 +73,35 @@ static void copy_order(LLVMValueRef from, LLVMValueRef to)
     LLVMSetAlignment(to, LLVMGetAlignment(from));
 }
 
+/* Global and shared memory are apart by PTX's definition, which plain pointers do not tell: loads from the one may then leave a loop over
+ * warps that stores to the other. */
+void simt_mark_space(struct simt *u, LLVMValueRef access, LLVMValueRef ptr)
+{
+    unsigned space = simt_space(LLVMTypeOf(ptr));
+    if (space != SIMT_SPACE_GLOBAL && space != SIMT_SPACE_SHARED)
+        return;
+    bool shared = space == SIMT_SPACE_SHARED;
+    LLVMSetMetadata(access, LLVMGetMDKindIDInContext(u->ctx, "alias.scope", 11), u->scopes[shared]);
+    LLVMSetMetadata(access, LLVMGetMDKindIDInContext(u->ctx, "noalias", 7), u->scopes[!shared]);
+}
+
+void simt_mark_own(struct simt *u, LLVMValueRef access)
+{
+    LLVMSetMetadata(access, LLVMGetMDKindIDInContext(u->ctx, "noalias", 7), u->both_scopes);
+}
+
+static void mark(struct simt_fn *f, const struct access *a, LLVMValueRef x)
+{
+    if (!a->ordered)
+        simt_mark_space(f->u, x, a->ptr);
+}
+
 static LLVMValueRef scalar_load(struct simt_fn *f, const struct access *a, LLVMValueRef p)
 {
     struct simt *u = f->u;
     LLVMValueRef x = LLVMBuildLoad2(u->b, a->elem, p, "");
     copy_order(a->inst, x);
+    mark(f, a, x);
     if (a->constant && !a->ordered)
         LLVMSetMetadata(x, LLVMGetMDKindIDInContext(u->ctx, "invariant.load", 14),
                         LLVMMetadataAsValue(u->ctx, LLVMMDNodeInContext2(u->ctx, NULL, 0)));
@@ -86,7 +110,9 @@ static LLVMValueRef scalar_load(struct simt_fn *f, const struct access *a, LLVMV
 
 static void scalar_store(struct simt_fn *f, const struct access *a, LLVMValueRef x, LLVMValueRef p)
 {
-    copy_order(a->inst, LLVMBuildStore(f->u->b, x, p));
+    LLVMValueRef store = LLVMBuildStore(f->u->b, x, p);
+    copy_order(a->inst, store);
+    mark(f, a, store);
 }
 
 static void call_align(struct simt *u, LLVMValueRef call, unsigned arg, unsigned align)
@@ -156,6 +182,7 @@ static LLVMValueRef gather(struct simt_fn *f, const struct access *a, LLVMValueR
         LLVMValueRef args[3] = { ptrs, simt_full(u, f->mask), LLVMGetPoison(vt) };
         LLVMValueRef call = simt_intrinsic(u, "llvm.masked.gather", types, 2, args, 3);
         call_align(u, call, 0, a->align);
+        mark(f, a, call);
         return call;
     }
     ptrs = divert_inactive(f, ptrs);
@@ -174,6 +201,7 @@ static void scatter(struct simt_fn *f, const struct access *a, LLVMValueRef ptrs
         LLVMValueRef args[3] = { x, ptrs, simt_full(u, f->mask) };
         LLVMValueRef call = simt_intrinsic(u, "llvm.masked.scatter", types, 2, args, 3);
         call_align(u, call, 1, a->align);
+        mark(f, a, call);
         return;
     }
     if (loop_lanes(a, &f->scatters, MAX_SCATTERS)) {
@@ -233,14 +261,23 @@ static LLVMValueRef run_load(struct simt_fn *f, const struct access *a, LLVMValu
         if (!mask) {
             part[i] = LLVMBuildLoad2(u->b, vt, p, "");
             LLVMSetAlignment(part[i], a->align);
+            mark(f, a, part[i]);
             continue;
         }
         LLVMTypeRef types[2] = { vt, u->ptr };
         LLVMValueRef args[3] = { p, simt_slice(u, mask, i * width, width), LLVMGetPoison(vt) };
         part[i] = simt_intrinsic(u, "llvm.masked.load", types, 2, args, 3);
         call_align(u, part[i], 0, a->align);
+        mark(f, a, part[i]);
     }
     return simt_join(u, part, u->lanes / width, width);
+}
+
+static void plain_store(struct simt_fn *f, const struct access *a, LLVMValueRef p, LLVMValueRef v)
+{
+    LLVMValueRef store = LLVMBuildStore(f->u->b, v, p);
+    LLVMSetAlignment(store, a->align);
+    mark(f, a, store);
 }
 
 static void masked_store(struct simt_fn *f, const struct access *a, LLVMValueRef p, LLVMValueRef mask, LLVMValueRef v)
@@ -250,6 +287,7 @@ static void masked_store(struct simt_fn *f, const struct access *a, LLVMValueRef
     LLVMValueRef args[3] = { v, p, mask };
     LLVMValueRef call = simt_intrinsic(u, "llvm.masked.store", types, 2, args, 3);
     call_align(u, call, 1, a->align);
+    mark(f, a, call);
 }
 
 /* Without mask registers a masked store takes a multiple of the time of a plain one, and most registers' worth of lanes are all on or
@@ -267,7 +305,7 @@ static void store_by_registers(struct simt_fn *f, const struct access *a, LLVMVa
                           done = simt_new_block(f, "part.done");
         LLVMBuildCondBr(u->b, LLVMBuildICmp(u->b, LLVMIntEQ, on, all, ""), full, not_full);
         LLVMPositionBuilderAtEnd(u->b, full);
-        LLVMSetAlignment(LLVMBuildStore(u->b, v, p), a->align);
+        plain_store(f, a, p, v);
         LLVMBuildBr(u->b, done);
         LLVMPositionBuilderAtEnd(u->b, not_full);
         LLVMBuildCondBr(u->b, LLVMBuildICmp(u->b, LLVMIntEQ, on, simt_c32(u, 0), ""), done, some);
@@ -289,7 +327,7 @@ static void run_store(struct simt_fn *f, const struct access *a, LLVMValueRef ba
     for (int i = 0; i < u->lanes / width; i++) {
         LLVMValueRef p = simt_advance(u, base, off[i * width]), v = simt_slice(u, x, i * width, width);
         if (!mask) {
-            LLVMSetAlignment(LLVMBuildStore(u->b, v, p), a->align);
+            plain_store(f, a, p, v);
             continue;
         }
         masked_store(f, a, p, simt_slice(u, mask, i * width, width), v);

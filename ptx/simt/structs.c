@@ -181,6 +181,7 @@ static void eight_rows(struct simt *u, const struct simt_parts *p, LLVMValueRef 
         for (int h = 0; h < 2; h++) {
             half[h] = LLVMBuildLoad2(u->b, LLVMVectorType(p->elem, 4), simt_advance(u, base, 4 * p->by * (i + 4 * h)), "");
             LLVMSetAlignment(half[h], p->align);
+            simt_mark_space(u, half[h], p->base);
         }
         row[i] = LLVMBuildShuffleVector(u->b, half[0], half[1], simt_const_i32v(u, both, 8), "");
     }
@@ -223,6 +224,7 @@ bool simt_struct_load(struct simt_fn *f, LLVMValueRef inst)
     for (int i = 0; i < count; i++) {
         row[i] = LLVMBuildLoad2(u->b, LLVMVectorType(p.elem, (unsigned)n), simt_advance(u, base, 32 * i), "");
         LLVMSetAlignment(row[i], p.align);
+        simt_mark_space(u, row[i], p.base);
     }
     take_parts(u, row, count, n, &p, 0, 1, part);
     for (int i = 0; i < p.n; i++)
@@ -255,8 +257,11 @@ bool simt_struct_store(struct simt_fn *f, LLVMValueRef inst)
                     next[(k * count + i) * 2 + h] = in_turn(u, row[k * count + i], row[(k + parts / 2) * count + i], n, h);
         memcpy(row, next, sizeof row);
     }
-    for (int i = 0; i < count; i++)
-        LLVMSetAlignment(LLVMBuildStore(u->b, row[i], simt_advance(u, base, 32 * i)), p->align);
+    for (int i = 0; i < count; i++) {
+        LLVMValueRef store = LLVMBuildStore(u->b, row[i], simt_advance(u, base, 32 * i));
+        LLVMSetAlignment(store, p->align);
+        simt_mark_space(u, store, p->base);
+    }
     p->n = 0;
     return true;
 }

@@ -30,6 +30,21 @@ void *simt_memory(struct simt *u)
     return NULL;
 }
 
+/* Two alias scopes of one domain, each a list of one, and both in one. */
+static void scopes_create(struct simt *u)
+{
+    static const char *const names[] = { "memory", "global", "shared" };
+    LLVMMetadataRef domain = LLVMMDStringInContext2(u->ctx, names[0], 6);
+    domain = LLVMMDNodeInContext2(u->ctx, &domain, 1);
+    LLVMMetadataRef scopes[2];
+    for (int i = 0; i < 2; i++) {
+        LLVMMetadataRef scope[2] = { LLVMMDStringInContext2(u->ctx, names[1 + i], 6), domain };
+        scopes[i] = LLVMMDNodeInContext2(u->ctx, scope, 2);
+        u->scopes[i] = LLVMMetadataAsValue(u->ctx, LLVMMDNodeInContext2(u->ctx, &scopes[i], 1));
+    }
+    u->both_scopes = LLVMMetadataAsValue(u->ctx, LLVMMDNodeInContext2(u->ctx, scopes, 2));
+}
+
 bool simt_begin(struct simt *u)
 {
     LLVMContextRef c = u->ctx = LLVMGetModuleContext(u->in);
@@ -42,6 +57,7 @@ bool simt_begin(struct simt *u)
     u->ptr = LLVMPointerTypeInContext(c, 0);
     u->v_void = LLVMVoidTypeInContext(c);
     u->warp_state = LLVMStructTypeInContext(c, &u->ptr, 1, 0); /* top of the stack window */
+    scopes_create(u);
     return simt_lanes_set(u, SIMT_LANES);
 }
 

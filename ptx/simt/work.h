@@ -15,6 +15,7 @@
 #include "simt/vectorise.h"
 
 #define SIMT_LANES 32 /* of a warp, and the most a vector has: struct simt says how many */
+#define SIMT_SPACE_GLOBAL 1
 #define SIMT_SPACE_SHARED 3
 #define SIMT_SPACE_CONST 4
 #define SIMT_ALWAYS "aw.host.always" /* i1(), true: the exit of an endless loop hangs on it */
@@ -110,6 +111,7 @@ struct simt {
     LLVMTypeRef i1, i8, i32, i64, ptr, v_void, i1v, i32v, i64v, warp_state;
     int lanes;                          /* of a vector: 32, or a part of the warp where no lane asks for another; see part.c */
     LLVMValueRef all_lanes, no_lanes;   /* constant masks */
+    LLVMValueRef scopes[2], both_scopes; /* alias scopes of global and of shared memory */
     LLVMValueRef kernel;
     struct aw_map offsets;              /* interned lane offsets, by bytes */
     const int64_t *lane_offsets;        /* 0, 1, .. 31 */
@@ -265,6 +267,10 @@ LLVMValueRef simt_rmw_lane(struct simt_fn *f, LLVMValueRef inst, LLVMValueRef p,
 bool simt_rmw_at_once(struct simt_fn *f, LLVMValueRef inst);     /* false: not emitted, as the lanes' addresses may differ */
 bool simt_block_scope(struct simt *u, LLVMValueRef inst);        /* of an atomic operation or a fence */
 bool simt_block_owned(struct simt *u, LLVMValueRef inst, LLVMValueRef ptr); /* no other block's business: may be plain operations */
+
+/* Tells LLVM in which state space a load or store is, whose source address is `ptr`. */
+void simt_mark_space(struct simt *u, LLVMValueRef access, LLVMValueRef ptr);
+void simt_mark_own(struct simt *u, LLVMValueRef access); /* in neither: in what the runtime says of the block */
 
 LLVMValueRef simt_slice(struct simt *u, LLVMValueRef vec, int first, int n);
 LLVMValueRef simt_join(struct simt *u, LLVMValueRef *part, int n, int width); /* `n` vectors of `width`, overwritten */
