@@ -607,7 +607,7 @@ void simt_load_emit(struct simt_fn *f, LLVMValueRef inst)
 {
     LLVMValueRef ptr = LLVMGetOperand(inst, 0);
     struct access a = access_of(f, inst, ptr, LLVMTypeOf(inst));
-    if (simt_varying(f, inst) && simt_struct_load(f, inst))
+    if (simt_varying(f, inst) && (simt_struct_load(f, inst) || simt_pattern_load(f, inst)))
         return;
     if (simt_varying(f, inst))
         simt_set_vector(f, inst, lanes_load(f, &a));
@@ -629,7 +629,7 @@ void simt_store_emit(struct simt_fn *f, LLVMValueRef inst)
     LLVMValueRef value = LLVMGetOperand(inst, 0), ptr = LLVMGetOperand(inst, 1);
     struct access a = access_of(f, inst, ptr, LLVMTypeOf(value));
     const struct simt_val *p = simt_get(f, ptr);
-    if (simt_struct_store(f, inst))
+    if (simt_struct_store(f, inst) || simt_pattern_store(f, inst))
         return;
     if (simt_uniform(f, ptr)) {
         scalar_store(f, &a, last_lane_value(f, value), address(f, ptr, false));

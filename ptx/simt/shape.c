@@ -67,8 +67,7 @@ struct simt_val *simt_get(struct simt_fn *f, LLVMValueRef v)
     return aw_ptrmap_find(&f->vals, v);
 }
 
-/* Integers, and addresses in the shared window, whose variables' places are known. */
-static bool known_const(struct simt_fn *f, LLVMValueRef v, int64_t *ret)
+bool simt_known_const(struct simt_fn *f, LLVMValueRef v, int64_t *ret)
 {
     size_t len;
     int64_t by;
@@ -78,10 +77,17 @@ static bool known_const(struct simt_fn *f, LLVMValueRef v, int64_t *ret)
         *ret = strcmp(LLVMGetValueName2(v, &len), "aw.shared") ? (int64_t)((f->u->options->static_shared + 15) & ~15u) : 0;
         return true;
     }
-    if (!LLVMIsAConstantExpr(v) || !known_const(f, LLVMGetOperand(v, 0), ret))
+    if (!LLVMIsAConstantExpr(v) || !simt_known_const(f, LLVMGetOperand(v, 0), ret))
         return false;
     switch (LLVMGetConstOpcode(v)) {
     case LLVMPtrToInt:
+        return true;
+    case LLVMIntToPtr:
+        return simt_width(LLVMTypeOf(v)) == simt_width(LLVMTypeOf(LLVMGetOperand(v, 0)));
+    case LLVMAdd:
+        if (!simt_known_const(f, LLVMGetOperand(v, 1), &by))
+            return false;
+        *ret += by;
         return true;
     case LLVMGetElementPtr:
         if (LLVMGetNumOperands(v) != 2 || !simt_int_const(LLVMGetOperand(v, 1), &by))
@@ -99,7 +105,7 @@ static struct shape look(struct simt_fn *f, LLVMValueRef v)
     if (val)
         return (struct shape){ val->kind, val->check, val->tz, val->off };
     int64_t c;
-    uint8_t tz = known_const(f, v, &c) ? (c ? (uint8_t)__builtin_ctzll((uint64_t)c) : 64) : 0;
+    uint8_t tz = simt_known_const(f, v, &c) ? (c ? (uint8_t)__builtin_ctzll((uint64_t)c) : 64) : 0;
     return (struct shape){ SIMT_AFFINE, false, tz, NULL };
 }
 

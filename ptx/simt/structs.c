@@ -11,42 +11,56 @@
 
 enum { MAX_PARTS = SIMT_PARTS, NEAR = 40 /* instructions between parts */ };
 
-static LLVMValueRef address_of(LLVMValueRef inst)
+LLVMValueRef simt_access_address(LLVMValueRef inst)
 {
     return LLVMGetOperand(inst, LLVMIsAStoreInst(inst) ? 1 : 0);
 }
 
-static LLVMTypeRef type_of(LLVMValueRef inst)
+LLVMTypeRef simt_access_type(LLVMValueRef inst)
 {
     return LLVMTypeOf(LLVMIsAStoreInst(inst) ? LLVMGetOperand(inst, 0) : inst);
 }
 
-/* An address as another one, or a number, plus a constant. */
-static LLVMValueRef root_of(struct simt_fn *f, LLVMValueRef p, int64_t *ret_at)
+/* One step from an address, or a number that is as wide, to what it is a constant away from; NULL: there is none. */
+static LLVMValueRef step_back(struct simt_fn *f, LLVMValueRef p, int64_t *at)
 {
     size_t len;
     int64_t c;
-    *ret_at = 0;
-    if (LLVMIsACallInst(p) && !strncmp(LLVMGetValueName2(LLVMGetCalledValue(p), &len), SIMT_EXACT, strlen(SIMT_EXACT)))
-        p = LLVMGetOperand(p, 0);
-    if (LLVMIsAIntToPtrInst(p)) { /* PTX computes with numbers */
-        LLVMValueRef x = LLVMGetOperand(p, 0);
-        if (!LLVMIsAInstruction(x) || LLVMGetInstructionOpcode(x) != LLVMAdd || !simt_int_const(LLVMGetOperand(x, 1), ret_at))
-            return x;
-        return LLVMGetOperand(x, 0);
+    if (LLVMIsACallInst(p))
+        return strncmp(LLVMGetValueName2(LLVMGetCalledValue(p), &len), SIMT_EXACT, strlen(SIMT_EXACT)) ? NULL : LLVMGetOperand(p, 0);
+    if (LLVMIsAIntToPtrInst(p)) /* PTX computes with numbers */
+        return simt_width(LLVMTypeOf(LLVMGetOperand(p, 0))) == simt_width(LLVMTypeOf(p)) ? LLVMGetOperand(p, 0) : NULL;
+    if (LLVMIsAGetElementPtrInst(p) && LLVMGetNumOperands(p) == 2 && simt_int_const(LLVMGetOperand(p, 1), &c)) {
+        *at += c * (int64_t)LLVMABISizeOfType(f->u->in_layout, LLVMGetGEPSourceElementType(p));
+        return LLVMGetOperand(p, 0);
     }
-    if (!LLVMIsAGetElementPtrInst(p) || LLVMGetNumOperands(p) != 2 || !simt_int_const(LLVMGetOperand(p, 1), &c))
-        return p;
-    *ret_at = c * (int64_t)LLVMABISizeOfType(f->u->in_layout, LLVMGetGEPSourceElementType(p));
+    if (LLVMIsAGetElementPtrInst(p) && LLVMGetNumOperands(p) == 2 && simt_known_const(f, LLVMGetOperand(p, 0), &c)) {
+        LLVMValueRef index = LLVMGetOperand(p, 1);
+        bool bytes = LLVMABISizeOfType(f->u->in_layout, LLVMGetGEPSourceElementType(p)) == 1 &&
+                     simt_width(LLVMTypeOf(index)) == simt_width(LLVMTypeOf(p));
+        *at += bytes ? c : 0;
+        return bytes ? index : NULL;
+    }
+    if (!LLVMIsAInstruction(p) || LLVMGetInstructionOpcode(p) != LLVMAdd || !simt_known_const(f, LLVMGetOperand(p, 1), &c))
+        return NULL;
+    *at += c;
     return LLVMGetOperand(p, 0);
 }
 
-static bool plain_access(LLVMValueRef x, bool store)
+LLVMValueRef simt_access_root(struct simt_fn *f, LLVMValueRef p, int64_t *ret_at)
+{
+    *ret_at = 0;
+    for (LLVMValueRef from; (from = step_back(f, p, ret_at)) != NULL;)
+        p = from;
+    return p;
+}
+
+bool simt_access_plain(LLVMValueRef x, bool store)
 {
     return (store ? LLVMIsAStoreInst(x) : LLVMIsALoadInst(x)) && !LLVMGetVolatile(x) && LLVMGetOrdering(x) == LLVMAtomicOrderingNotAtomic;
 }
 
-static bool touches_memory(LLVMValueRef x)
+bool simt_touches_memory(LLVMValueRef x)
 {
     size_t len;
     switch (LLVMGetInstructionOpcode(x)) {
@@ -86,30 +100,30 @@ static int parts_of(int64_t by, unsigned size, bool store, unsigned lanes)
 static bool find_parts(struct simt_fn *f, LLVMValueRef inst, struct simt_parts *ret)
 {
     bool store = LLVMIsAStoreInst(inst);
-    LLVMTypeRef type = type_of(inst);
+    LLVMTypeRef type = simt_access_type(inst);
     LLVMTypeKind kind = LLVMGetTypeKind(type);
     *ret = (struct simt_parts){ .size = (unsigned)LLVMStoreSizeOfType(f->u->in_layout, type), .elem = simt_type(f->u, type) };
-    if (f->mask || !plain_access(inst, store) || ret->size < 4 || ret->size > 8 ||
+    if (f->mask || !simt_access_plain(inst, store) || ret->size < 4 || ret->size > 8 ||
         (kind != LLVMIntegerTypeKind && kind != LLVMFloatTypeKind && kind != LLVMDoubleTypeKind))
         return false;
-    ret->by = stride(f, address_of(inst), ret->size);
+    ret->by = stride(f, simt_access_address(inst), ret->size);
     ret->n = parts_of(ret->by, ret->size, store, LLVMGetVectorSize(f->u->i32v));
     int64_t first, at, seen = 0;
-    LLVMValueRef root = root_of(f, address_of(inst), &first), places[MAX_PARTS * 2 - 1] = { NULL };
+    LLVMValueRef root = simt_access_root(f, simt_access_address(inst), &first), places[MAX_PARTS * 2 - 1] = { NULL };
     ret->align = ret->size;
-    ret->base = address_of(inst);
+    ret->base = simt_access_address(inst);
     int left = NEAR;
     for (LLVMValueRef x = inst; ret->n && x && seen < ret->n && left--; x = LLVMGetNextInstruction(x)) {
         int64_t k = 0;
-        bool part = plain_access(x, store) && type_of(x) == type && root_of(f, address_of(x), &at) == root &&
-                    stride(f, address_of(x), ret->size) == ret->by && (at - first) % (int64_t)ret->size == 0;
+        bool part = simt_access_plain(x, store) && simt_access_type(x) == type && simt_access_root(f, simt_access_address(x), &at) == root &&
+                    stride(f, simt_access_address(x), ret->size) == ret->by && (at - first) % (int64_t)ret->size == 0;
         k = part ? (at - first) / (int64_t)ret->size + ret->n - 1 : 0;
         if (part && k >= 0 && k < 2 * ret->n - 1 && !places[k]) {
             places[k] = x;
             ret->last = x;
             ret->align = LLVMGetAlignment(x) < ret->align ? LLVMGetAlignment(x) : ret->align;
             seen++;
-        } else if (part || (touches_memory(x) && (store || !plain_access(x, false)))) {
+        } else if (part || (simt_touches_memory(x) && (store || !simt_access_plain(x, false)))) {
             return false;
         }
     }

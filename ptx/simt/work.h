@@ -141,6 +141,17 @@ struct simt_parts {
     LLVMValueRef last;                /* the last in the block */
 };
 
+/* Neighbouring accesses from one address, whose lanes lie anywhere but at distances that are known; see pattern.c. */
+enum { SIMT_PATTERN = 8 };
+struct simt_pattern {
+    int n;                            /* accesses; 0: none */
+    unsigned size, align;             /* bytes, of one element */
+    LLVMTypeRef elem;                 /* in the out module */
+    LLVMValueRef inst[SIMT_PATTERN];  /* in the order of the block */
+    int64_t at[SIMT_PATTERN];         /* distance of each from the first one, in bytes */
+    const int64_t *off;               /* of the lanes */
+};
+
 struct simt_fn {
     struct simt *u;
     enum simt_form form;
@@ -165,6 +176,7 @@ struct simt_fn {
     } tid[3];
     LLVMValueRef launch, shared;        /* loaded in the entry block */
     struct simt_parts storing;          /* stores that wait for the last one */
+    struct simt_pattern spreading;      /* likewise */
     LLVMBasicBlockRef entry;
     LLVMValueRef scratch[6];            /* stack areas of 32 x 16 bytes */
 };
@@ -200,6 +212,7 @@ bool simt_defined_in(struct simt_fn *f, int loop, LLVMValueRef v);
 bool simt_undef(LLVMValueRef v);
 enum ptx_simt simt_call_id(struct simt *u, LLVMValueRef call);
 bool simt_int_const(LLVMValueRef v, int64_t *ret);
+bool simt_known_const(struct simt_fn *f, LLVMValueRef v, int64_t *ret); /* addresses in the shared window, too: variables' places are known */
 unsigned simt_space(LLVMTypeRef type);                          /* address space of a pointer type, else 0 */
 bool simt_is_shared_ptr(LLVMTypeRef type);
 unsigned simt_width(LLVMTypeRef type);                          /* bits, where offsets are taken modulo 2^bits */
@@ -278,6 +291,15 @@ LLVMValueRef simt_join(struct simt *u, LLVMValueRef *part, int n, int width); /*
 /* ---- structs.c.  False: not a part of a structure, or of one that is not accessed whole. */
 bool simt_struct_load(struct simt_fn *f, LLVMValueRef inst);
 bool simt_struct_store(struct simt_fn *f, LLVMValueRef inst);
+LLVMValueRef simt_access_address(LLVMValueRef inst); /* of a load or store */
+LLVMTypeRef simt_access_type(LLVMValueRef inst);
+LLVMValueRef simt_access_root(struct simt_fn *f, LLVMValueRef p, int64_t *ret_at); /* an address as another one, or a number, plus a constant */
+bool simt_access_plain(LLVMValueRef x, bool store);
+bool simt_touches_memory(LLVMValueRef x);
+
+/* ---- pattern.c.  False: the lanes are not where that is known, or there are cheaper ways. */
+bool simt_pattern_load(struct simt_fn *f, LLVMValueRef inst);
+bool simt_pattern_store(struct simt_fn *f, LLVMValueRef inst);
 
 /* ---- warpop.c */
 bool simt_warpop_emit(struct simt_fn *f, LLVMValueRef inst, enum ptx_simt id); /* false: not a warp operation */
