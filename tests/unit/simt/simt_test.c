@@ -930,6 +930,35 @@ Test(simt, known_distances)
     }
 }
 
+/* What is less replaces what is there, for lanes below a limit: nothing else is written, by no warp. */
+Test(simt, updates_in_place)
+{
+    enum { T = 160 };
+    static const char *const machines[] = { "host", "host:x86-64" };
+    static const char global[] =
+        "  %n = load i32, ptr addrspace(1) %p2\n  %in = icmp ult i32 %t, %n\n  br i1 %in, label %go, label %end\ngo:\n" LOAD("x", "p0", "i32", "4")
+        "  %po = mul i64 %gl, 4\n  %p = getelementptr i8, ptr addrspace(1) %p6, i64 %po\n  %y = load i32, ptr addrspace(1) %p\n"
+        "  %c = icmp slt i32 %x, %y\n  br i1 %c, label %less, label %end\nless:\n  store i32 %x, ptr addrspace(1) %p\n  br label %end\n"
+        "end:\n  ret void\n";
+    static int32_t x[T], y[T], old[T];
+    for (int round = 0; round < 24; round++) {
+        uint32_t n = round % 3 ? rnd(T + 10) : T, shape[3] = { round & 1 ? T : T - 7, 1, 1 };
+        for (int i = 0; i < T; i++) {
+            int often = i / 32 % 3; /* in all lanes, in some, in none */
+            old[i] = y[i] = (int32_t)rnd(100);
+            x[i] = often == 0 ? -1 : often == 1 ? (int32_t)rnd(100) : 100;
+        }
+        char *ir = kernel_text(global, "");
+        struct args a = { { x, 0, &n, 0, 0, 0, y, 0 }, { 0 } };
+        struct built b = build_or_fail(ir, machines[round % 2], round & 2 ? shape : NULL, 0);
+        launch(&b, one, shape, 0, &a);
+        unload(&b);
+        free(ir);
+        for (uint32_t i = 0; i < T; i++)
+            cr_assert_eq(y[i], i < n && i < shape[0] && x[i] < old[i] ? x[i] : old[i], "round %d: element %u, %u of %u threads", round, i, n, shape[0]);
+    }
+}
+
 Test(simt, blocks_in_turn)
 {
     /* Blocks of one row of a warp each, several rows, in a grid of three dimensions whose rows are no multiple of a group. */
