@@ -26,8 +26,8 @@ struct jam {
 
 /* Registers that vectors take, over the region's instructions. */
 struct pressure {
-    unsigned n, sum, most; /* instructions; of each warp's own: all, at once */
-    unsigned common;       /* of those for all warps: all */
+    unsigned most;         /* of a warp's own, at once */
+    unsigned n, common;    /* instructions; of those for all warps, summed up over them */
     unsigned work, loads;  /* vector operations of a warp, vectors loaded for all */
 };
 
@@ -167,7 +167,6 @@ static void measure_block(struct jam *j, LLVMBasicBlockRef bb, const unsigned al
             held[is_apart(j, o)] += registers(j, o);
         }
         p->n++;
-        p->sum += held[1];
         p->common += held[0];
         p->most = held[1] > p->most ? held[1] : p->most;
         p->work += is_apart(j, x) && (registers(j, x) || LLVMIsAStoreInst(x) || LLVMIsALoadInst(x));
@@ -181,7 +180,7 @@ bool simt_jam_always;
 static bool fits(struct jam *j, const struct pressure *p, unsigned n)
 {
     unsigned machine = j->r->u->options->small_masks ? 32 : 16;
-    return p->most < machine && (n - 1) * p->sum + p->common <= (machine - p->most) * p->n;
+    return n * p->most < machine && p->common <= (machine - n * p->most) * p->n;
 }
 
 /* 1: each by itself. */
