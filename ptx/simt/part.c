@@ -246,14 +246,25 @@ done:
     return most;
 }
 
-/* Accesses lane by lane, those in loops counting more. */
+/* Are the lanes' elements neighbours, all of them? */
+static bool in_one_row(struct simt_fn *f, LLVMValueRef inst)
+{
+    const struct simt_val *p = simt_get(f, simt_access_address(inst));
+    int64_t size = (int64_t)LLVMStoreSizeOfType(f->u->in_layout, simt_access_type(inst));
+    for (int i = 1; p && p->off && i < f->u->lanes; i++)
+        if (p->off[i] != p->off[i - 1] + size)
+            return false;
+    return true;
+}
+
+/* Accesses lane by lane or of several rows, those in loops counting more. */
 static unsigned scattered(struct simt_fn *f)
 {
     unsigned n = 0;
     for (int b = 0; b < f->n_blocks; b++)
         for (LLVMValueRef x = LLVMGetFirstInstruction(f->blocks[b].bb); x; x = LLVMGetNextInstruction(x)) {
             LLVMValueRef p = LLVMIsALoadInst(x) ? LLVMGetOperand(x, 0) : LLVMIsAStoreInst(x) ? LLVMGetOperand(x, 1) : NULL;
-            if (p && simt_varying(f, p))
+            if (p && (simt_varying(f, p) || !in_one_row(f, x)))
                 n += f->blocks[b].loop >= 0 ? 16 : 1;
         }
     return n;
