@@ -153,11 +153,6 @@ static void part_emit(struct range *r, LLVMValueRef part)
     LLVMPositionBuilderAtEnd(b, done);
 }
 
-static void add_edge(LLVMValueRef phi, LLVMValueRef v, LLVMBasicBlockRef from)
-{
-    LLVMAddIncoming(phi, &v, &from, 1);
-}
-
 /* Consecutive blocks that lie in one row of the grid, at most GROUP. */
 static LLVMValueRef group_size(struct range *r, LLVMValueRef linear, LLVMValueRef end)
 {
@@ -183,8 +178,8 @@ static void group_emit(struct range *r, LLVMValueRef part, LLVMValueRef n)
     LLVMBuildStore(b, r->ctaid[0], simt_advance(u, r->block, (int64_t)offsetof(struct aw_host_block, ctaid)));
     part_emit(r, part);
     LLVMValueRef j1 = LLVMBuildAdd(b, j, simt_c32(u, 1), "");
-    add_edge(j, simt_c32(u, 0), from);
-    add_edge(j, j1, LLVMGetInsertBlock(b));
+    simt_phi_add(j, simt_c32(u, 0), from);
+    simt_phi_add(j, j1, LLVMGetInsertBlock(b));
     LLVMBuildCondBr(b, LLVMBuildICmp(b, LLVMIntULT, j1, LLVMBuildTrunc(b, n, u->i32, ""), ""), each, done);
     LLVMPositionBuilderAtEnd(b, done);
     r->ctaid[0] = first;
@@ -212,8 +207,8 @@ static void march_emit(struct range *r, unsigned enough)
     LLVMBuildBr(u->b, on);
     LLVMPositionBuilderAtEnd(u->b, on);
     LLVMValueRef waiting = LLVMBuildPhi(u->b, u->i32, "waiting");
-    add_edge(waiting, r->waiting, from);
-    add_edge(waiting, simt_c32(u, 0), go);
+    simt_phi_add(waiting, r->waiting, from);
+    simt_phi_add(waiting, simt_c32(u, 0), go);
     r->waiting = waiting;
 }
 
@@ -273,25 +268,25 @@ static LLVMValueRef range_emit(struct simt *u, LLVMValueRef rows, LLVMValueRef a
     if (u->march)
         march_emit(&r, simt_march_most(u));
     LLVMValueRef w1 = LLVMBuildAdd(b, w, simt_c32(u, 1), "");
-    add_edge(w, part0, block);
-    add_edge(w, w1, LLVMGetInsertBlock(b));
-    add_edge(waiting_part, waiting, block);
-    add_edge(waiting_part, r.waiting, LLVMGetInsertBlock(b));
+    simt_phi_add(w, part0, block);
+    simt_phi_add(w, w1, LLVMGetInsertBlock(b));
+    simt_phi_add(waiting_part, waiting, block);
+    simt_phi_add(waiting_part, r.waiting, LLVMGetInsertBlock(b));
     LLVMBuildCondBr(b, LLVMBuildICmp(b, LLVMIntULT, w1, part_end, ""), warp, next);
 
     LLVMPositionBuilderAtEnd(b, next);
     LLVMValueRef linear1 = LLVMBuildAdd(b, linear, group, "");
-    add_edge(linear, first, entry);
-    add_edge(linear, linear1, next);
+    simt_phi_add(linear, first, entry);
+    simt_phi_add(linear, linear1, next);
     LLVMValueRef none = simt_c32(u, 0), left = r.waiting;
-    add_edge(waiting, none, entry);
-    add_edge(waiting, left, next);
+    simt_phi_add(waiting, none, entry);
+    simt_phi_add(waiting, left, next);
     LLVMBuildCondBr(b, LLVMBuildICmp(b, LLVMIntULT, linear1, end, ""), block, done);
     LLVMPositionBuilderAtEnd(b, done);
     if (u->march) {
         r.waiting = LLVMBuildPhi(b, u->i32, "waiting");
-        add_edge(r.waiting, none, entry);
-        add_edge(r.waiting, left, next);
+        simt_phi_add(r.waiting, none, entry);
+        simt_phi_add(r.waiting, left, next);
         march_emit(&r, 1);
     }
     LLVMBuildRetVoid(b);

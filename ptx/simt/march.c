@@ -571,11 +571,6 @@ static LLVMValueRef turn(struct simt *u, LLVMValueRef fn, LLVMValueRef body, LLV
     return LLVMBuildCall2(u->b, LLVMGlobalGetValueType(body), body, args, n, "more");
 }
 
-static void add_edge(LLVMValueRef phi, LLVMValueRef v, LLVMBasicBlockRef from)
-{
-    LLVMAddIncoming(phi, &v, &from, 1);
-}
-
 /* void turns(block, state, kernarg, frames, order, n): warps 0 .. n-1 in turn until none goes on.  `order` is room for n numbers: those
  * that still go on, in their order. */
 LLVMValueRef simt_march_turns(struct simt *u, LLVMValueRef body)
@@ -596,8 +591,8 @@ LLVMValueRef simt_march_turns(struct simt *u, LLVMValueRef body)
     LLVMPositionBuilderAtEnd(b, number);
     LLVMValueRef k = LLVMBuildPhi(b, u->i32, "k"), k1 = LLVMBuildAdd(b, k, simt_c32(u, 1), "");
     LLVMBuildStore(b, k, LLVMBuildGEP2(b, u->i32, order, &k, 1, ""));
-    add_edge(k, simt_c32(u, 0), entry);
-    add_edge(k, k1, number);
+    simt_phi_add(k, simt_c32(u, 0), entry);
+    simt_phi_add(k, k1, number);
     LLVMBuildCondBr(b, LLVMBuildICmp(b, LLVMIntULT, k1, all, ""), number, round);
 
     LLVMPositionBuilderAtEnd(b, round);
@@ -609,14 +604,14 @@ LLVMValueRef simt_march_turns(struct simt *u, LLVMValueRef body)
     LLVMValueRef more = turn(u, fn, body, i);
     LLVMBuildStore(b, i, LLVMBuildGEP2(b, u->i32, order, &left, 1, ""));
     LLVMValueRef left1 = LLVMBuildAdd(b, left, LLVMBuildZExt(b, more, u->i32, ""), ""), j1 = LLVMBuildAdd(b, j, simt_c32(u, 1), "");
-    add_edge(j, simt_c32(u, 0), round);
-    add_edge(left, simt_c32(u, 0), round);
-    add_edge(j, j1, LLVMGetInsertBlock(b));
-    add_edge(left, left1, LLVMGetInsertBlock(b));
+    simt_phi_add(j, simt_c32(u, 0), round);
+    simt_phi_add(left, simt_c32(u, 0), round);
+    simt_phi_add(j, j1, LLVMGetInsertBlock(b));
+    simt_phi_add(left, left1, LLVMGetInsertBlock(b));
     LLVMBuildCondBr(b, LLVMBuildICmp(b, LLVMIntULT, j1, n, ""), each, next);
     LLVMPositionBuilderAtEnd(b, next);
-    add_edge(n, all, number);
-    add_edge(n, left1, next);
+    simt_phi_add(n, all, number);
+    simt_phi_add(n, left1, next);
     LLVMBuildCondBr(b, LLVMBuildICmp(b, LLVMIntNE, left1, simt_c32(u, 0), ""), round, done);
     LLVMPositionBuilderAtEnd(b, done);
     LLVMBuildRetVoid(b);

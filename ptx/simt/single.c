@@ -335,11 +335,6 @@ static bool inside_value(struct single *s, LLVMValueRef v)
     return LLVMIsAInstruction(v) && inside(s, LLVMGetInstructionParent(v));
 }
 
-static void add_edge(LLVMValueRef phi, LLVMValueRef x, LLVMBasicBlockRef from)
-{
-    LLVMAddIncoming(phi, &x, &from, 1);
-}
-
 static int listed(const LLVMValueRef *list, int n, LLVMValueRef v)
 {
     for (int i = 0; i < n; i++)
@@ -537,10 +532,10 @@ static void split_entry(struct single *s)
         LLVMValueRef now = LLVMBuildPhi(b, LLVMTypeOf(phi), "");
         for (unsigned i = 0; i < LLVMCountIncoming(phi); i++) {
             LLVMBasicBlockRef from = LLVMGetIncomingBlock(phi, i);
-            add_edge(inside(s, from) ? now : before, LLVMGetIncomingValue(phi, i), from);
+            simt_phi_add(inside(s, from) ? now : before, LLVMGetIncomingValue(phi, i), from);
         }
         s->ins[s->n_ins++] = before;
-        add_edge(now, before, s->enter);
+        simt_phi_add(now, before, s->enter);
         int out = listed(s->outs, s->n_outs, phi);
         if (out >= 0)
             s->outs[out] = now;
@@ -567,12 +562,12 @@ static int split_exit(struct single *s, LLVMValueRef *joined, LLVMValueRef *plac
         for (unsigned i = 0; i < LLVMCountIncoming(phi); i++) {
             LLVMBasicBlockRef from = LLVMGetIncomingBlock(phi, i);
             if (!inside(s, from))
-                add_edge(now, LLVMGetIncomingValue(phi, i), from);
+                simt_phi_add(now, LLVMGetIncomingValue(phi, i), from);
             else if (left)
-                add_edge(left, LLVMGetIncomingValue(phi, i), from);
+                simt_phi_add(left, LLVMGetIncomingValue(phi, i), from);
         }
         if (same) {
-            add_edge(now, same, s->call);
+            simt_phi_add(now, same, s->call);
         } else {
             joined[n] = left;
             placed[n++] = now;
@@ -693,7 +688,7 @@ static void move(struct single *s)
         if (i < s->n_outs)
             use_result(s, left[i], part);
         else
-            add_edge(placed[i - s->n_outs], part, s->call);
+            simt_phi_add(placed[i - s->n_outs], part, s->call);
     }
     LLVMBuildBr(b, join);
 }

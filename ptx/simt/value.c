@@ -391,6 +391,11 @@ LLVMValueRef simt_scratch(struct simt_fn *f, int slot)
     return f->scratch[slot];
 }
 
+void simt_phi_add(LLVMValueRef phi, LLVMValueRef x, LLVMBasicBlockRef from)
+{
+    LLVMAddIncoming(phi, &x, &from, 1);
+}
+
 /* Integers of odd widths are held in whole bytes: a vector of them would be packed bit by bit. */
 LLVMTypeRef simt_held_type(struct simt *u, LLVMTypeRef elem)
 {

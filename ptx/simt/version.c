@@ -289,11 +289,6 @@ static void note(struct version *v, struct aw_ptrmap *map, const void *key, void
     v->ok = v->ok && aw_ptrmap_put(map, key, value);
 }
 
-static void add_edge(LLVMValueRef phi, LLVMValueRef x, LLVMBasicBlockRef from)
-{
-    LLVMAddIncoming(phi, &x, &from, 1);
-}
-
 static void copy_block(struct version *v, LLVMBasicBlockRef from, LLVMBasicBlockRef to)
 {
     LLVMBuilderRef b = v->u->b;
@@ -332,7 +327,7 @@ static void connect_block(struct version *v, LLVMBasicBlockRef from)
         LLVMValueRef c = copied(v, x);
         if (LLVMIsAPHINode(x)) {
             for (unsigned i = 0; i < LLVMCountIncoming(x); i++)
-                add_edge(c, copied(v, LLVMGetIncomingValue(x, i)), copied(v, LLVMGetIncomingBlock(x, i)));
+                simt_phi_add(c, copied(v, LLVMGetIncomingValue(x, i)), copied(v, LLVMGetIncomingBlock(x, i)));
             continue;
         }
         for (unsigned i = 0; i < (unsigned)LLVMGetNumOperands(x); i++) {
@@ -493,9 +488,9 @@ static void renamed_edges(struct version *v, LLVMValueRef old, LLVMValueRef now,
     for (unsigned i = 0; i < LLVMCountIncoming(old); i++) {
         LLVMBasicBlockRef from = LLVMGetIncomingBlock(old, i);
         LLVMValueRef x = LLVMGetIncomingValue(old, i);
-        add_edge(now, x, from == r->from ? r->to : from);
+        simt_phi_add(now, x, from == r->from ? r->to : from);
         if (r->more && copied(v, from) != from)
-            add_edge(now, copied(v, x), copied(v, from));
+            simt_phi_add(now, copied(v, x), copied(v, from));
     }
 }
 
@@ -534,8 +529,8 @@ static void header_edges(struct version *v, LLVMValueRef old, LLVMValueRef now, 
         LLVMValueRef x = LLVMGetIncomingValue(old, i);
         if (LLVMGetIncomingBlock(old, i) != e->latch)
             continue;
-        add_edge(now, copied(v, x), e->cold_preheader);
-        add_edge(now, x, e->latch);
+        simt_phi_add(now, copied(v, x), e->cold_preheader);
+        simt_phi_add(now, x, e->latch);
     }
 }
 
@@ -548,9 +543,9 @@ static void exit_edges(struct version *v, LLVMValueRef old, LLVMValueRef now, vo
     else
         LLVMPositionBuilderAtEnd(v->u->b, e->cold_exit);
     LLVMValueRef left = LLVMBuildPhi(v->u->b, LLVMTypeOf(old), "");
-    add_edge(left, x, e->latch);
-    add_edge(now, left, e->cold_exit);
-    add_edge(now, copied(v, x), e->warm_exit);
+    simt_phi_add(left, x, e->latch);
+    simt_phi_add(now, left, e->cold_exit);
+    simt_phi_add(now, copied(v, x), e->warm_exit);
 }
 
 static void version_loop(struct version *v, const struct region *r)
@@ -603,8 +598,8 @@ static void join_value(struct version *v, LLVMValueRef x, LLVMBasicBlockRef chec
             LLVMValueRef first = LLVMGetFirstInstruction(join);
             LLVMPositionBuilderBefore(v->u->b, first);
             phi = LLVMBuildPhi(v->u->b, LLVMTypeOf(x), "");
-            add_edge(phi, x, checked);
-            add_edge(phi, copy, exact);
+            simt_phi_add(phi, x, checked);
+            simt_phi_add(phi, copy, exact);
             next = LLVMGetFirstUse(x); /* the list has changed */
             continue;
         }

@@ -286,6 +286,7 @@ void simt_mark_space(struct simt *u, LLVMValueRef access, LLVMValueRef ptr);
 void simt_mark_own(struct simt *u, LLVMValueRef access); /* in neither: in what the runtime says of the block */
 
 LLVMValueRef simt_slice(struct simt *u, LLVMValueRef vec, int first, int n);
+void simt_phi_add(LLVMValueRef phi, LLVMValueRef x, LLVMBasicBlockRef from); /* one more way in */
 LLVMValueRef simt_join(struct simt *u, LLVMValueRef *part, int n, int width); /* `n` vectors of `width`, overwritten */
 
 /* ---- structs.c.  False: not a part of a structure, or of one that is not accessed whole. */

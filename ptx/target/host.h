@@ -23,6 +23,9 @@ int ptx_host_round(LLVMModuleRef module, struct aw_buf *diags);
 void ptx_host_gathers(LLVMModuleRef module);
 /* What all elements of a vector are, if they are plainly the same; else NULL. */
 LLVMValueRef ptx_host_splatted(LLVMValueRef vector);
+/* Is it an integer constant of at most 64 bits?  Then *ret is its value, sign-extended.  `v` may be NULL. */
+bool ptx_host_constant(LLVMValueRef v, int64_t *ret);
+bool ptx_host_is_op(LLVMValueRef v, LLVMOpcode op);
 
 /* ---- host_index.c */
 /* Makes gathers and scatters ones by a scalar base and 32-bit indices where they can be, for machines whose own are fast.  After

@@ -24,9 +24,9 @@ struct gather {
     int64_t offset;          /* bytes */
 };
 
-static bool constant(LLVMValueRef v, int64_t *ret)
+bool ptx_host_constant(LLVMValueRef v, int64_t *ret)
 {
-    if (!LLVMIsAConstantInt(v) || LLVMGetIntTypeWidth(LLVMTypeOf(v)) > 64)
+    if (!v || !LLVMIsAConstantInt(v) || LLVMGetIntTypeWidth(LLVMTypeOf(v)) > 64)
         return false;
     *ret = LLVMConstIntGetSExtValue(v);
     return true;
@@ -40,7 +40,7 @@ LLVMValueRef ptx_host_splatted(LLVMValueRef v)
         for (unsigned i = 0; i < LLVMGetNumMaskElements(v); i++)
             if (LLVMGetMaskValue(v, i) != 0)
                 return NULL;
-        return constant(LLVMGetOperand(insert, 2), &at) && at == 0 ? LLVMGetOperand(insert, 1) : NULL;
+        return ptx_host_constant(LLVMGetOperand(insert, 2), &at) && at == 0 ? LLVMGetOperand(insert, 1) : NULL;
     }
     if (!LLVMIsAConstantDataVector(v) && !LLVMIsAConstantVector(v))
         return NULL;
@@ -51,7 +51,7 @@ LLVMValueRef ptx_host_splatted(LLVMValueRef v)
     return first;
 }
 
-static bool is_op(LLVMValueRef v, LLVMOpcode op)
+bool ptx_host_is_op(LLVMValueRef v, LLVMOpcode op)
 {
     return LLVMIsAInstruction(v) && LLVMGetInstructionOpcode(v) == op;
 }
@@ -60,13 +60,13 @@ static bool is_op(LLVMValueRef v, LLVMOpcode op)
 static void match_index(struct gather *g, LLVMValueRef v)
 {
     int64_t by;
-    LLVMValueRef amount = is_op(v, LLVMShl) ? ptx_host_splatted(LLVMGetOperand(v, 1)) : NULL;
-    if (amount && constant(amount, &by) && by >= 0 && by + g->shift <= 3) {
+    LLVMValueRef amount = ptx_host_is_op(v, LLVMShl) ? ptx_host_splatted(LLVMGetOperand(v, 1)) : NULL;
+    if (amount && ptx_host_constant(amount, &by) && by >= 0 && by + g->shift <= 3) {
         g->shift += (int)by;
         v = LLVMGetOperand(v, 0);
     }
-    if ((is_op(v, LLVMSExt) || is_op(v, LLVMZExt)) && LLVMGetIntTypeWidth(LLVMGetElementType(LLVMTypeOf(LLVMGetOperand(v, 0)))) == 32) {
-        g->is_signed = is_op(v, LLVMSExt);
+    if ((ptx_host_is_op(v, LLVMSExt) || ptx_host_is_op(v, LLVMZExt)) && LLVMGetIntTypeWidth(LLVMGetElementType(LLVMTypeOf(LLVMGetOperand(v, 0)))) == 32) {
+        g->is_signed = ptx_host_is_op(v, LLVMSExt);
         v = LLVMGetOperand(v, 0);
     }
     g->index = v;
@@ -75,7 +75,7 @@ static void match_index(struct gather *g, LLVMValueRef v)
 static bool match_gep(struct gather *g, LLVMValueRef *p)
 {
     int64_t by;
-    if (!is_op(*p, LLVMGetElementPtr) || LLVMGetNumOperands(*p) != 2)
+    if (!ptx_host_is_op(*p, LLVMGetElementPtr) || LLVMGetNumOperands(*p) != 2)
         return false;
     LLVMValueRef from = LLVMGetOperand(*p, 0), index = LLVMGetOperand(*p, 1);
     LLVMTypeRef type = LLVMGetGEPSourceElementType(*p);
@@ -85,7 +85,7 @@ static bool match_gep(struct gather *g, LLVMValueRef *p)
         return false;
     bool vector = LLVMGetTypeKind(LLVMTypeOf(from)) == LLVMVectorTypeKind;
     LLVMValueRef same = LLVMGetTypeKind(LLVMTypeOf(index)) == LLVMVectorTypeKind ? ptx_host_splatted(index) : index;
-    if (vector && same && constant(same, &by)) { /* the same way on for all */
+    if (vector && same && ptx_host_constant(same, &by)) { /* the same way on for all */
         g->offset += by * size;
         *p = from;
         return true;
@@ -106,15 +106,15 @@ static void match_address(struct gather *g, LLVMValueRef p)
     if (g->index)
         return;
     g->index = p;
-    if (!is_op(p, LLVMIntToPtr))
+    if (!ptx_host_is_op(p, LLVMIntToPtr))
         return;
     LLVMValueRef sum = g->index = LLVMGetOperand(p, 0);
     int64_t by;
-    for (int i = 0; i < MAX_PEELED && is_op(sum, LLVMAdd); i++) {
+    for (int i = 0; i < MAX_PEELED && ptx_host_is_op(sum, LLVMAdd); i++) {
         LLVMValueRef x = LLVMGetOperand(sum, 0), y = LLVMGetOperand(sum, 1), same = ptx_host_splatted(y);
         LLVMValueRef rest = same ? x : y;
         same = same ? same : ptx_host_splatted(x);
-        if (same && constant(same, &by)) {
+        if (same && ptx_host_constant(same, &by)) {
             g->offset += by;
         } else if (same && !g->base) {
             g->base = same;
@@ -180,7 +180,7 @@ static bool all_on(LLVMValueRef mask)
 {
     LLVMValueRef same = ptx_host_splatted(mask);
     int64_t c;
-    return same && constant(same, &c) && c;
+    return same && ptx_host_constant(same, &c) && c;
 }
 
 static LLVMValueRef area_of(LLVMValueRef fn, LLVMBuilderRef b)

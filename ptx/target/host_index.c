@@ -33,22 +33,9 @@ struct sum {
     int shift;
 };
 
-static bool is_op(LLVMValueRef v, LLVMOpcode op)
-{
-    return LLVMIsAInstruction(v) && LLVMGetInstructionOpcode(v) == op;
-}
-
 static bool is_vector(LLVMValueRef v)
 {
     return LLVMGetTypeKind(LLVMTypeOf(v)) == LLVMVectorTypeKind;
-}
-
-static bool constant(LLVMValueRef v, int64_t *ret)
-{
-    if (!v || !LLVMIsAConstantInt(v) || LLVMGetIntTypeWidth(LLVMTypeOf(v)) > 64)
-        return false;
-    *ret = LLVMConstIntGetSExtValue(v);
-    return true;
 }
 
 /* Of a phi with two ways in, one from its own block's loop, that adds the same to all lanes each round: the way from outside, the scalar
@@ -59,7 +46,7 @@ static int advances(LLVMValueRef phi, LLVMValueRef *ret_step)
         return -1;
     for (unsigned i = 0; i < 2; i++) {
         LLVMValueRef next = LLVMGetIncomingValue(phi, i);
-        if (!is_op(next, LLVMAdd))
+        if (!ptx_host_is_op(next, LLVMAdd))
             continue;
         LLVMValueRef x = LLVMGetOperand(next, 0), y = LLVMGetOperand(next, 1);
         LLVMValueRef step = x == phi ? ptx_host_splatted(y) : y == phi ? ptx_host_splatted(x) : NULL;
@@ -93,7 +80,7 @@ static LLVMValueRef scalar_phi(struct rewriter *r, LLVMValueRef phi, int outside
 static bool add_term(struct sum *s, LLVMValueRef x, int shift)
 {
     int64_t c;
-    if (constant(x, &c)) {
+    if (ptx_host_constant(x, &c)) {
         s->offset = (int64_t)((uint64_t)s->offset + ((uint64_t)c << shift));
         return true;
     }
@@ -145,10 +132,10 @@ static bool collect(struct rewriter *r, struct sum *s, LLVMValueRef v, int shift
         return collect(r, s, LLVMGetOperand(v, 0), shift, depth + 1) && collect(r, s, LLVMGetOperand(v, 1), shift, depth + 1);
     case LLVMShl: {
         LLVMValueRef amount = ptx_host_splatted(LLVMGetOperand(v, 1));
-        return amount && constant(amount, &by) && by >= 0 && by <= 3 && collect(r, s, LLVMGetOperand(v, 0), shift + (int)by, depth + 1);
+        return amount && ptx_host_constant(amount, &by) && by >= 0 && by <= 3 && collect(r, s, LLVMGetOperand(v, 0), shift + (int)by, depth + 1);
     }
     case LLVMSExt: case LLVMZExt:
-        return set_index(s, LLVMGetOperand(v, 0), is_op(v, LLVMSExt), shift);
+        return set_index(s, LLVMGetOperand(v, 0), ptx_host_is_op(v, LLVMSExt), shift);
     case LLVMGetElementPtr: {
         int size = LLVMGetNumOperands(v) == 2 ? element_shift(LLVMGetGEPSourceElementType(v)) : -1;
         LLVMValueRef index = size >= 0 ? LLVMGetOperand(v, 1) : NULL;
