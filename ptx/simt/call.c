@@ -299,6 +299,25 @@ static void is_local_emit(struct simt_fn *f, LLVMValueRef inst)
     window_emit(f, inst, low, LLVMBuildSub(u->b, top, low, ""));
 }
 
+/* What the machine does lane by lane: see `operation` in struct simt_options. */
+static bool operation_emit(struct simt_fn *f, LLVMValueRef inst, enum ptx_simt id)
+{
+    LLVMValueRef args[PTX_SIMT_ARGS];
+    bool vec = simt_varying(f, inst);
+    if (!simt_is_lanewise(id) || !f->u->options->operation)
+        return false;
+    for (unsigned i = 0; i < LLVMGetNumArgOperands(inst); i++) {
+        LLVMValueRef a = LLVMGetOperand(inst, i);
+        args[i] = vec && !LLVMIsAConstantInt(a) ? simt_vector(f, a) : simt_scalar(f, a);
+    }
+    LLVMValueRef r = f->u->options->operation(f->u->b, id, args);
+    if (r && vec)
+        simt_set_vector(f, inst, r);
+    else if (r)
+        simt_set_scalar(f, inst, r);
+    return r != NULL;
+}
+
 static void aw_emit(struct simt_fn *f, LLVMValueRef inst, enum ptx_simt id)
 {
     struct simt *u = f->u;
@@ -337,7 +356,9 @@ static void aw_emit(struct simt_fn *f, LLVMValueRef inst, enum ptx_simt id)
         return;
     }
     case PTX_SIMT_IS_LOCAL: is_local_emit(f, inst); return;
-    default: simt_fail(u, "the host target does not know %s", ptx_simt_info(id)->name);
+    default:
+        if (!operation_emit(f, inst, id))
+            simt_fail(u, "the host target does not know %s", ptx_simt_info(id)->name);
     }
 }
 

@@ -62,6 +62,12 @@ enum ptx_simt simt_call_id(struct simt *u, LLVMValueRef call)
     return (enum ptx_simt)(known - 1);
 }
 
+bool simt_is_lanewise(enum ptx_simt id)
+{
+    const struct ptx_simt_info *info = ptx_simt_info(id);
+    return info->traits == PTX_SIMT_PURE && *info->args;
+}
+
 struct simt_val *simt_get(struct simt_fn *f, LLVMValueRef v)
 {
     return aw_ptrmap_find(&f->vals, v);
@@ -536,8 +542,6 @@ static void shape_aw(struct simt_fn *f, struct simt_val *r, enum ptx_simt id)
     case PTX_SIMT_REDUX_AND:
     case PTX_SIMT_REDUX_OR:
     case PTX_SIMT_REDUX_XOR:
-    case PTX_SIMT_IS_SHARED:
-    case PTX_SIMT_IS_LOCAL:
         set_uniform_if(f, r, simt_uniform(f, LLVMGetOperand(r->src, 0)));
         return;
     case PTX_SIMT_SHFL_UP:
@@ -554,8 +558,8 @@ static void shape_aw(struct simt_fn *f, struct simt_val *r, enum ptx_simt id)
     case PTX_SIMT_BLOCK_TEXEL:
         set_varying(r);
         return;
-    default:
-        set_affine(f, r, NULL, false, 0); /* the same for the whole warp */
+    default: /* the same for the whole warp, but what each lane computes of its arguments */
+        set_uniform_if(f, r, !simt_is_lanewise(id) || all_uniform(f, r->src, LLVMGetNumArgOperands(r->src)));
     }
 }
 

@@ -1,13 +1,14 @@
 /* The warp vectoriser: SIMT IR that says what one lane does in, IR that runs 32 lanes as vectors out.
  *
- * It takes structurised control flow (ptx/target/host.c runs LLVM's passes for that) and knows nothing of machines but two
- * facts in its options.  Not an optimiser: what it emits is cleaned up by LLVM afterwards.  Thread-safe: all state is in the
+ * It takes structurised control flow (ptx/target/host.c runs LLVM's passes for that) and knows of machines what its
+ * options say.  Not an optimiser: what it emits is cleaned up by LLVM afterwards.  Thread-safe: all state is in the
  * arguments; the two modules share one LLVM context. */
 /* SPDX-License-Identifier: Apache-2.0 */
 #ifndef AW_PTX_SIMT_VECTORISE_H
 #define AW_PTX_SIMT_VECTORISE_H
 
 #include "base/status.h"
+#include "lower/simt.h"
 #include <llvm-c/Core.h>
 #include <llvm-c/Target.h>
 
@@ -20,6 +21,9 @@ struct simt_options {
     bool fast_gather;       /* gathers and scatters of 32- and 64-bit elements are worth the machine's instruction */
     bool small_masks;       /* masked loads and stores of 8- and 16-bit elements are instructions */
     bool versions;          /* copies of divergent code for warps with no lane off: where masks cost */
+    /* Code at the builder's place for a pure aw.* function that has arguments (lower/simt.def), all of them scalars or all vectors of any number of
+     * lanes; constants that pick what it does stay scalars.  NULL where the machine has nothing for it; itself NULL: it never has. */
+    LLVMValueRef (*operation)(LLVMBuilderRef b, enum ptx_simt id, LLVMValueRef *args);
     int (*tidy)(LLVMModuleRef out, void *context); /* cleans up bodies before they are cut at barriers; enum aw_status.  NULL: nothing does */
     void *context;          /* tidy's */
     bool plain;             /* no form of which it is known only later whether it can be made: see `again` */

@@ -211,6 +211,8 @@ int simt_loop_left(struct simt_fn *f, int block);               /* outermost div
 bool simt_defined_in(struct simt_fn *f, int loop, LLVMValueRef v);
 bool simt_undef(LLVMValueRef v);
 enum ptx_simt simt_call_id(struct simt *u, LLVMValueRef call);
+/* Does each lane compute its result of its own arguments alone? */
+bool simt_is_lanewise(enum ptx_simt id);
 bool simt_int_const(LLVMValueRef v, int64_t *ret);
 bool simt_known_const(struct simt_fn *f, LLVMValueRef v, int64_t *ret); /* addresses in the shared window, too: variables' places are known */
 unsigned simt_space(LLVMTypeRef type);                          /* address space of a pointer type, else 0 */

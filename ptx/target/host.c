@@ -53,13 +53,23 @@ struct host {
     void *next_context;
 };
 
-static bool match(const char *target)
+static bool match(const char *target, bool avx512)
 {
     struct ptx_host_machine m;
     if (!ptx_host_machine_parse(target, &m))
         return false;
     ptx_host_machine_fini(&m);
-    return true;
+    return m.avx512 == avx512;
+}
+
+static bool match_any(const char *target)
+{
+    return match(target, false);
+}
+
+static bool match_avx512(const char *target)
+{
+    return match(target, true);
 }
 
 /* LLVM's schedulers take quadratic time over runs of memory accesses, which scattered lanes make; these bound it.  They
@@ -214,7 +224,7 @@ static int make_scalar(struct host *h, const struct simt_options *options)
     if (status == AW_OK)
         status = ptx_host_round(h->in, h->diags);
     if (status == AW_OK)
-        status = ptx_host_expand(h->in, h->diags);
+        status = ptx_host_expand(h->in, h->machine.avx512, h->diags);
     each_definition(h->in, attributes, 1);
     know_indices(h);
     read_indices_once(h);
@@ -380,6 +390,7 @@ static int run(struct host *h, struct ptx_result *ret)
         .fast_gather = h->machine.avx512,
         .small_masks = h->machine.avx512,
         .versions = !h->machine.avx512,
+        .operation = h->machine.avx512 ? ptx_host_avx512 : NULL,
         .tidy = tidy,
         .context = h,
         .verify = true,
@@ -434,11 +445,13 @@ static int finish(LLVMModuleRef module, const struct ptx_finish *f, struct ptx_r
     return status;
 }
 
+#define LAYOUT "e-m:e-p:64:64-p3:32:32-p5:64:64-i64:64-i128:128-f80:128-n8:16:32:64-S128-A5"
+#define FEATURES (PTX_TARGET_ATOMIC_128 | PTX_TARGET_CHEAP_SHUFFLE | PTX_TARGET_FTZ_APPROX | PTX_TARGET_BLOCKS)
+
 const struct ptx_target ptx_target_host = {
-    .name = "host",
-    .match = match,
-    .triple = TRIPLE,
-    .data_layout = "e-m:e-p:64:64-p3:32:32-p5:64:64-i64:64-i128:128-f80:128-n8:16:32:64-S128-A5",
-    .features = PTX_TARGET_ATOMIC_128 | PTX_TARGET_CHEAP_SHUFFLE | PTX_TARGET_FTZ_APPROX | PTX_TARGET_ROUND_KNOWN | PTX_TARGET_BLOCKS,
-    .finish = finish,
+    .name = "host", .match = match_any, .triple = TRIPLE, .data_layout = LAYOUT, .features = FEATURES | PTX_TARGET_ROUND_KNOWN, .finish = finish,
+};
+
+const struct ptx_target ptx_target_host_avx512 = {
+    .name = "host", .match = match_avx512, .triple = TRIPLE, .data_layout = LAYOUT, .features = FEATURES | PTX_TARGET_ROUNDING, .finish = finish,
 };

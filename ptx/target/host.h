@@ -5,13 +5,19 @@
 
 #include "base/status.h"
 #include <llvm-c/Core.h>
+#include "lower/simt.h"
 #include "target/target.h"
 
 /* ---- host_math.c */
-/* Gives every approximation, memory intrinsic and awkward conversion a body in SIMT IR.  AW_OK, or an error with a line. */
-int ptx_host_expand(LLVMModuleRef module, struct aw_buf *diags);
+/* Gives every approximation, memory intrinsic and awkward conversion a body in SIMT IR, but for what ptx_host_avx512 has where that is to be used.
+ * AW_OK, or an error with a line. */
+int ptx_host_expand(LLVMModuleRef module, bool avx512, struct aw_buf *diags);
 /* Bit casts of small vectors become shifts, so that the scalariser can take all vectors apart. */
 void ptx_host_split_vectors(LLVMModuleRef module);
+
+/* ---- host_avx512.c */
+/* `operation` in struct simt_options, for machines with AVX-512. */
+LLVMValueRef ptx_host_avx512(LLVMBuilderRef b, enum ptx_simt id, LLVMValueRef *args);
 
 /* ---- host_round.c */
 /* Replaces each aw.round.fma.known.f32 by the short way where its operands are known to allow that, else by the result it was given.

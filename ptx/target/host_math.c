@@ -1,7 +1,7 @@
 /* What the host lacks as an instruction, written as scalar SIMT IR that is linked in before the warp is vectorised: PTX's
  * approximations, conversions that LLVM would make library calls of, memory intrinsics.
  *
- * The approximations are at least as good as PTX ISA 9.0 §9.7.3 asks: ex2 1 ulp; lg2 2^-22; sin and cos 2^-20.5 near 0 and sane
+ * The approximations are at least as good as PTX ISA 9.0 §9.7.3 asks: ex2 1 ulp (also host_avx512.c's); lg2 2^-22; sin and cos 2^-20.5 near 0 and sane
  * for any argument; rcp, sqrt, div correctly rounded; rsqrt 1 ulp; tanh 2^-11.  Coefficients: Taylor and atanh series (exact),
  * minimax sets from the public-domain Cephes library. */
 /* SPDX-License-Identifier: Apache-2.0 */
@@ -12,7 +12,7 @@
 #include <stdio.h>
 #include <string.h>
 
-static const char prelude[] =
+static const char power_of_two[] =
     "; 2^f, 0 <= f <= 1, at most 0.91 units of 2^-23 wrong; 1 and 2 are exact.\n"
     "define linkonce_odr float @aw.soft.ex2.part(float %f) {\n"
     "  %p0 = call float @llvm.fma.f32(float 0x3F2C765A80000000, float %f, float 0x3F54621500000000)\n"
@@ -64,6 +64,11 @@ static const char prelude[] =
     "  %r = fmul float %p, %power\n"
     "  ret float %r\n"
     "}\n"
+    "declare float @llvm.fma.f32(float, float, float)\n"
+    "declare float @llvm.floor.f32(float)\n";
+
+static const char prelude[] =
+    "declare float @aw.ex2.f32(float)\n"
     "; bias + log2 x of a positive normal number: e + log2 m, m in [sqrt(1/2), sqrt(2)); log2 m by atanh's series.\n"
     "define linkonce_odr float @aw.soft.lg2.part(float %x, float %bias) {\n"
     "  %bits = bitcast float %x to i32\n"
@@ -516,25 +521,32 @@ void ptx_host_split_vectors(LLVMModuleRef module)
 }
 
 /* Does the module use something of the prelude?  Most kernels do not, and reading it takes as long as all their scalar passes. */
-static bool prelude_wanted(LLVMModuleRef module)
+/* Does the text define something that the module calls? */
+static bool wanted(LLVMModuleRef module, const char *text)
 {
     for (LLVMValueRef f = LLVMGetFirstFunction(module); f; f = LLVMGetNextFunction(f)) {
         size_t len;
         char name[64];
         if (!LLVMIsDeclaration(f) || !LLVMGetFirstUse(f))
             continue;
-        const char *text = LLVMGetValueName2(f, &len);
-        int n = snprintf(name, sizeof name, " @%s(", text);
-        if (n > 0 && (size_t)n < sizeof name && strstr(prelude, name))
-            return true;
+        int n = snprintf(name, sizeof name, " @%s(", LLVMGetValueName2(f, &len));
+        for (const char *at = n > 0 && (size_t)n < sizeof name ? strstr(text, name) : NULL; at; at = strstr(at + 1, name)) {
+            const char *line = at;
+            while (line > text && line[-1] != '\n')
+                line--;
+            if (!strncmp(line, "define ", 7))
+                return true;
+        }
     }
     return false;
 }
 
-static int prelude_link(LLVMModuleRef module, struct aw_buf *diags)
+static int link_text(LLVMModuleRef module, const char *ir, struct aw_buf *diags)
 {
+    if (!wanted(module, ir))
+        return AW_OK;
     LLVMContextRef c = LLVMGetModuleContext(module);
-    LLVMMemoryBufferRef text = LLVMCreateMemoryBufferWithMemoryRange(prelude, sizeof prelude - 1, "host prelude", 1);
+    LLVMMemoryBufferRef text = LLVMCreateMemoryBufferWithMemoryRange(ir, strlen(ir), "host prelude", 1);
     LLVMModuleRef lib;
     char *message = NULL;
     if (LLVMParseIRInContext(c, text, &lib, &message)) {
@@ -551,11 +563,15 @@ static int prelude_link(LLVMModuleRef module, struct aw_buf *diags)
     return AW_OK;
 }
 
-int ptx_host_expand(LLVMModuleRef module, struct aw_buf *diags)
+int ptx_host_expand(LLVMModuleRef module, bool avx512, struct aw_buf *diags)
 {
     LLVMContextRef c = LLVMGetModuleContext(module);
     each(module, false);
-    int status = prelude_wanted(module) ? prelude_link(module, diags) : AW_OK;
+    if (avx512 && LLVMGetNamedFunction(module, "aw.tanh.f32"))
+        ptx_simt_declare(module, PTX_SIMT_EX2_F32); /* with what is known of it; the prelude has its bare name */
+    int status = link_text(module, prelude, diags);
+    if (status == AW_OK && !avx512)
+        status = link_text(module, power_of_two, diags);
     if (status != AW_OK)
         return status;
     unsigned inl = LLVMGetEnumAttributeKindForName("alwaysinline", 12);

@@ -55,7 +55,7 @@ struct ptx_target {
 };
 
 extern const struct ptx_target ptx_target_amdgpu;
-extern const struct ptx_target ptx_target_host;
+extern const struct ptx_target ptx_target_host, ptx_target_host_avx512; /* the second: for machines with AVX-512 */
 
 /* NULL when no target takes that name. */
 const struct ptx_target *ptx_target_find(const char *target);
