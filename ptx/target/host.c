@@ -304,6 +304,8 @@ static int make_vector(struct host *h, const struct simt_options *options)
         ptx_host_indices(h->out);
         status = ptx_passes_run(h->out, NULL, "function(early-cse,adce)", h->diags);
     }
+    if (status == AW_OK)
+        status = ptx_host_minmax(h->out, h->machine.avx512, h->diags);
     return status;
 }
 

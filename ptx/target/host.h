@@ -16,8 +16,16 @@ int ptx_host_expand(LLVMModuleRef module, bool avx512, struct aw_buf *diags);
 void ptx_host_split_vectors(LLVMModuleRef module);
 
 /* ---- host_avx512.c */
+enum { PTX_HOST_AS_SET = 4 }; /* rounding argument of intrinsics: as the control register says, which is to nearest */
 /* `operation` in struct simt_options, for machines with AVX-512. */
 LLVMValueRef ptx_host_avx512(LLVMBuilderRef b, enum ptx_simt id, LLVMValueRef *args);
+/* One of LLVM's intrinsics on 64 bytes, for all lanes of scalars or vectors of a power of two of lanes; n <= 6 arguments, of which all integers
+ * and vectors of 64 bytes go to every call as they are. */
+LLVMValueRef ptx_host_in_pieces(LLVMBuilderRef b, const char *intrinsic, LLVMValueRef *args, unsigned n);
+
+/* ---- host_minmax.c */
+/* After optimisation: minima and maxima without what is not needed, and by AVX-512's instruction.  AW_OK or ptx_passes_run's. */
+int ptx_host_minmax(LLVMModuleRef module, bool avx512, struct aw_buf *diags);
 
 /* ---- host_round.c */
 /* Replaces each aw.round.fma.known.f32 by the short way where its operands are known to allow that, else by the result it was given.

@@ -11,8 +11,7 @@ typedef LLVMValueRef V;
 
 enum {
     NEAREST = 8, DOWN, UP, TO_ZERO, /* rounding of one instruction, exceptions suppressed: Intel's SDM, volume 2, table 2-40 and on */
-    AS_SET = 4,                     /* as the control register says, which is to nearest */
-    MAX_ARGS = 5,
+    MAX_ARGS = 6,
     MAX_LANES = 32,
 };
 
@@ -63,8 +62,7 @@ static bool is_lane_value(V v)
     return kind == LLVMFloatTypeKind || kind == LLVMDoubleTypeKind;
 }
 
-/* One of LLVM's intrinsics on 64 bytes, for all lanes of the arguments; those that are integers go to each call. */
-static V in_pieces(LLVMBuilderRef b, const char *intrinsic, V *args, unsigned n)
+LLVMValueRef ptx_host_in_pieces(LLVMBuilderRef b, const char *intrinsic, LLVMValueRef *args, unsigned n)
 {
     LLVMModuleRef m = LLVMGetGlobalParent(LLVMGetBasicBlockParent(LLVMGetInsertBlock(b)));
     V fn = LLVMGetIntrinsicDeclaration(m, LLVMLookupIntrinsicID(intrinsic, strlen(intrinsic)), NULL, 0), r[MAX_LANES];
@@ -103,7 +101,7 @@ static V rounded(LLVMBuilderRef b, enum ptx_simt id, V *args)
         i++;
     V x[4] = { args[1], args[2], args[3] };
     x[table[i].n] = int_of(b, 32, direction[LLVMConstIntGetZExtValue(args[0])]);
-    return in_pieces(b, table[i].name, x, table[i].n + 1);
+    return ptx_host_in_pieces(b, table[i].name, x, table[i].n + 1);
 }
 
 /* ---- 2^x */
@@ -133,12 +131,12 @@ static V fma_of(LLVMBuilderRef b, V x, V y, V z)
 static V exp2_of(LLVMBuilderRef b, V x, bool flush)
 {
     static const double c[] = { 0x1.416b50p-13, 0x1.5f082ep-10, 0x1.3b2de0p-7, 0x1.c6af7cp-5, 0x1.ebfbdcp-3, 0x1.62e430p-1, 1.0 };
-    V all = int_of(b, 16, -1), as_set = int_of(b, 32, AS_SET);
-    V f = in_pieces(b, "llvm.x86.avx512.mask.reduce.ps.512", (V[]){ x, int_of(b, 32, NEAREST), x, all, as_set }, 5);
+    V all = int_of(b, 16, -1), as_set = int_of(b, 32, PTX_HOST_AS_SET);
+    V f = ptx_host_in_pieces(b, "llvm.x86.avx512.mask.reduce.ps.512", (V[]){ x, int_of(b, 32, NEAREST), x, all, as_set }, 5);
     V p = constant(x, c[0]), n = LLVMBuildFSub(b, x, f, "");
     for (size_t i = 1; i < sizeof c / sizeof *c; i++)
         p = fma_of(b, p, f, constant(x, c[i]));
-    V r = in_pieces(b, "llvm.x86.avx512.mask.scalef.ps.512", (V[]){ p, n, p, all, as_set }, 5);
+    V r = ptx_host_in_pieces(b, "llvm.x86.avx512.mask.scalef.ps.512", (V[]){ p, n, p, all, as_set }, 5);
     if (!flush)
         return r;
     return LLVMBuildSelect(b, LLVMBuildFCmp(b, LLVMRealOLT, x, constant(x, -126), ""), constant(x, 0), r, "");
