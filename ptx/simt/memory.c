@@ -213,6 +213,19 @@ static void scatter(struct simt_fn *f, const struct access *a, LLVMValueRef ptrs
         scalar_store(f, a, lane_of(u, x, i), lane_of(u, ptrs, i));
 }
 
+LLVMValueRef simt_gather(struct simt_fn *f, LLVMValueRef inst, LLVMTypeRef type, int64_t by)
+{
+    LLVMValueRef ptr = simt_access_address(inst), ptrs = address(f, ptr, true), at = simt_c64(f->u, by);
+    struct access a = access_of(f, inst, ptr, type);
+    return gather(f, &a, by ? LLVMBuildGEP2(f->u->b, f->u->i8, ptrs, &at, 1, "") : ptrs);
+}
+
+void simt_scatter(struct simt_fn *f, LLVMValueRef inst, LLVMValueRef x)
+{
+    struct access a = access_of(f, inst, simt_access_address(inst), LLVMGetElementType(LLVMTypeOf(x)));
+    scatter(f, &a, address(f, a.ptr, true), x);
+}
+
 /* ---- Affine */
 
 /* Length of the runs of neighbouring elements, a power of two: all lanes when contiguous, 0 when under 4. */
@@ -607,7 +620,7 @@ void simt_load_emit(struct simt_fn *f, LLVMValueRef inst)
 {
     LLVMValueRef ptr = LLVMGetOperand(inst, 0);
     struct access a = access_of(f, inst, ptr, LLVMTypeOf(inst));
-    if (simt_varying(f, inst) && (simt_struct_load(f, inst) || simt_pattern_load(f, inst)))
+    if (simt_varying(f, inst) && (simt_struct_load(f, inst) || simt_pair_load(f, inst) || simt_pattern_load(f, inst)))
         return;
     if (simt_varying(f, inst))
         simt_set_vector(f, inst, lanes_load(f, &a));
@@ -629,7 +642,7 @@ void simt_store_emit(struct simt_fn *f, LLVMValueRef inst)
     LLVMValueRef value = LLVMGetOperand(inst, 0), ptr = LLVMGetOperand(inst, 1);
     struct access a = access_of(f, inst, ptr, LLVMTypeOf(value));
     const struct simt_val *p = simt_get(f, ptr);
-    if (simt_struct_store(f, inst) || simt_pattern_store(f, inst))
+    if (simt_struct_store(f, inst) || simt_pair_store(f, inst) || simt_pattern_store(f, inst))
         return;
     if (simt_uniform(f, ptr)) {
         scalar_store(f, &a, last_lane_value(f, value), address(f, ptr, false));

@@ -176,6 +176,7 @@ struct simt_fn {
     } tid[3];
     LLVMValueRef launch, shared;        /* loaded in the entry block */
     struct simt_parts storing;          /* stores that wait for the last one */
+    LLVMValueRef waiting, awaited;      /* the first store of a pair, and the one it waits for; see pairs.c */
     struct simt_pattern spreading;      /* likewise */
     LLVMBasicBlockRef entry;
     LLVMValueRef scratch[6];            /* stack areas of 32 x 16 bytes */
@@ -276,6 +277,9 @@ void simt_alloca_emit(struct simt_fn *f, LLVMValueRef inst);
 LLVMValueRef simt_address(struct simt_fn *f, LLVMValueRef ptr);  /* of a uniform pointer */
 /* What an atomic operation makes of `old`, which may be a vector; NULL: it has no plain form. */
 LLVMValueRef simt_rmw_value(struct simt *u, LLVMAtomicRMWBinOp op, LLVMValueRef old, LLVMValueRef x);
+/* What the lanes read as `type` at a load's address and `by` bytes; and writes x to a store's. */
+LLVMValueRef simt_gather(struct simt_fn *f, LLVMValueRef inst, LLVMTypeRef type, int64_t by);
+void simt_scatter(struct simt_fn *f, LLVMValueRef inst, LLVMValueRef x);
 LLVMValueRef simt_rmw_lane(struct simt_fn *f, LLVMValueRef inst, LLVMValueRef p, LLVMValueRef x); /* one update, as `inst` is */
 
 /* ---- atomic.c */
@@ -290,6 +294,10 @@ void simt_mark_own(struct simt *u, LLVMValueRef access); /* in neither: in what 
 LLVMValueRef simt_slice(struct simt *u, LLVMValueRef vec, int first, int n);
 void simt_phi_add(LLVMValueRef phi, LLVMValueRef x, LLVMBasicBlockRef from); /* one more way in */
 LLVMValueRef simt_join(struct simt *u, LLVMValueRef *part, int n, int width); /* `n` vectors of `width`, overwritten */
+
+/* ---- pairs.c.  False: not one of two words that are accessed as one. */
+bool simt_pair_load(struct simt_fn *f, LLVMValueRef inst);
+bool simt_pair_store(struct simt_fn *f, LLVMValueRef inst);
 
 /* ---- structs.c.  False: not a part of a structure, or of one that is not accessed whole. */
 bool simt_struct_load(struct simt_fn *f, LLVMValueRef inst);
