@@ -2,8 +2,8 @@
  *
  * One device, one lock.  A stream is a queue of operations of which only the head may run; an operation is started when it
  * is the head and the operations of other streams it waits for are complete.  Kernels, copies and fills become *active*:
- * workers claim ranges of them through an atomic counter and the last one to leave completes the operation.  Locked means
- * aw_host.lock is held. */
+ * workers claim ranges of their shares through atomic counters and the last one to leave completes the operation.  Locked
+ * means aw_host.lock is held. */
 /* SPDX-License-Identifier: Apache-2.0 */
 #ifndef AW_HOST_HOST_H
 #define AW_HOST_HOST_H
@@ -26,6 +26,7 @@
 enum {
     AW_HOST_WORKERS_MAX = 1024,
     AW_HOST_GUESTS = 4,                /* threads that wait for a stream and help meanwhile */
+    AW_HOST_SHARES_MAX = 64,           /* of an operation; where there are more workers, several begin in one */
     AW_HOST_BARRIERS = 16,
     AW_HOST_RESIDENT_CONTEXTS = 2048,  /* per worker; beyond it a worker starts no further block that is not cooperative */
 };
@@ -80,6 +81,13 @@ struct aw_host_value {
 
 struct aw_host_stream;
 
+/* A part of an operation, claimed from its front. */
+struct aw_host_share {
+    _Alignas(64) _Atomic uint64_t claimed; /* the first that nobody has */
+    uint64_t end;
+    bool joined;                       /* some worker began here; locked */
+};
+
 struct aw_host_op {
     struct aw_host_op *next;           /* in its stream, or in the pool */
     struct aw_host_op *active_next, *active_prev;
@@ -89,8 +97,10 @@ struct aw_host_op {
     uint32_t pending;                  /* operations of other streams it still waits for */
     bool started, active;
     /* Work that is claimed in pieces. */
-    _Atomic uint64_t claimed;
     uint64_t total, piece;             /* the largest piece */
+    bool ordered;                      /* blocks may wait for earlier ones: all in one share */
+    uint32_t n_shares;
+    _Atomic uint32_t open;             /* shares of which something is left */
     _Atomic bool small;                /* not worth a second worker, by what is known */
     uint32_t users;                    /* threads and parked blocks inside; locked */
     _Atomic int killed;                /* a status: no further piece starts, running ones end when they can */
@@ -108,6 +118,7 @@ struct aw_host_op {
     _Alignas(64) char kernarg[512];
     char *large;
     size_t large_size;
+    struct aw_host_share shares[];     /* aw_host_shares() */
 };
 
 struct aw_host_dep {                   /* op waits until its list's stream has completed seq */
@@ -189,6 +200,7 @@ struct aw_host_run {
 struct aw_host_worker {
     struct aw_host_context thread;     /* the thread's own stack: where runs end and yield to */
     uint32_t index;                    /* %smid */
+    uint32_t home, share;              /* where it begins in an operation, and where it is in the present one */
     bool guest, busy;
     struct aw_host_run *running;       /* what is on the processor */
     struct aw_host_run *parked;        /* runs that yielded */
@@ -309,8 +321,8 @@ int aw_host_stream_wait_value(int dev, struct aw_stream *stream, void *ptr, uint
 /* pool.c */
 int aw_host_pool_init(void);
 bool aw_host_pool_ready(void);                            /* locked: is there a worker, or could one be started? */
-void aw_host_pool_estimate(struct aw_host_op *op);        /* a kernel's, total and piece are set: is it small? */
-void aw_host_pool_activate(struct aw_host_op *op);        /* locked: hands the operation to the workers */
+uint32_t aw_host_shares(void);                            /* how many an operation has at most */
+void aw_host_pool_activate(struct aw_host_op *op);        /* locked: hands the operation, total, piece and order set, to the workers */
 /* Locked, and unlocks meanwhile: runs some of the operation on the calling thread; false when there was nothing to do. */
 bool aw_host_pool_help(struct aw_host_op *op);
 void aw_host_pool_nudge(void);                            /* locked: sees that someone takes what the caller leaves */

@@ -363,10 +363,8 @@ static void kernel_fill(struct aw_host_op *op, struct aw_host_function *f, const
     k->block_cycles = &f->block_cycles;
     op->total = (uint64_t)l->grid[0] * l->grid[1] * l->grid[2];
     /* Blocks that may wait for others come one at a time, so that they are spread over the workers. */
-    bool waits = l->cooperative || (f->code->flags & AW_HOST_YIELD);
-    op->piece = waits ? 1 : 1024;
-    if (!waits)
-        aw_host_pool_estimate(op);
+    op->ordered = l->cooperative || (f->code->flags & AW_HOST_YIELD);
+    op->piece = op->ordered ? 1 : 1024;
 }
 
 int aw_host_launch(int dev, struct aw_function *function, const struct aw_launch *l, struct aw_stream *stream)

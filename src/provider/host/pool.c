@@ -4,8 +4,11 @@
  * Workers are started one by one as work appears.  Waking goes in a chain: whoever finds more work than it takes wakes the
  * next, so a launch costs at most one wake-up, and what a worker makes ready by completing an operation it takes itself.  A
  * thread that waits for a stream may help as a guest while workers sleep.
- * Pieces shrink as an operation nears its end, so that workers end together.  A kernel whose blocks are known to be few and
- * short is left to one worker; should they not be short this time, that worker notices after its first piece. */
+ * An operation is divided into shares, one for each worker that has something to do.  A worker begins where it began in the
+ * last operation, as what it reads may still be in its caches, and helps with the other shares when its own has none left.
+ * Pieces shrink as a share nears its end, so that workers end together, but not below what claiming them is worth.  A kernel
+ * whose blocks are known to be few and short wakes no second worker; should they not be short this time, the first one
+ * notices after its first piece. */
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "host.h"
 
@@ -22,6 +25,8 @@
 #define GUEST_NS 100000
 /* Cycles of work that are worth waking a worker for: some microseconds. */
 #define SMALL_CYCLES 20000
+/* Cycles that a piece shall take at least, by what is known: claiming and starting one takes 300 to 400. */
+#define PIECE_CYCLES 4000
 /* A worker that has served one kernel this long goes on with another's, if there is one: a millisecond, about. */
 #define SLICE_CYCLES 2500000
 /* Rounds over parked runs before the processor is offered to others. */
@@ -35,7 +40,7 @@ int aw_host_pool_init(void)
     if (!aw_host.workers)
         return AW_ERR_OUT_OF_MEMORY;
     for (uint32_t i = 0; i < aw_host.n_workers + AW_HOST_GUESTS; i++) {
-        aw_host.workers[i].index = i % aw_host.n_workers;
+        aw_host.workers[i].index = aw_host.workers[i].home = i % aw_host.n_workers;
         aw_host.workers[i].guest = i >= aw_host.n_workers;
     }
     return AW_OK;
@@ -54,8 +59,7 @@ bool aw_host_op_kill(struct aw_host_op *op, int status)
 
 static bool exhausted(struct aw_host_op *op)
 {
-    return atomic_load_explicit(&op->killed, memory_order_relaxed) ||
-           atomic_load_explicit(&op->claimed, memory_order_relaxed) >= op->total;
+    return atomic_load_explicit(&op->killed, memory_order_relaxed) || !atomic_load_explicit(&op->open, memory_order_relaxed);
 }
 
 static void unlist(struct aw_host_op *op)
@@ -106,7 +110,20 @@ static bool may_take(const struct aw_host_worker *w, const struct aw_host_op *op
     return w->parked_contexts < AW_HOST_RESIDENT_CONTEXTS;
 }
 
-static struct aw_host_op *take(const struct aw_host_worker *w)
+/* Where `w` begins in the operation: where it began in the last one, unless another worker has. */
+static void join(struct aw_host_worker *w, struct aw_host_op *op)
+{
+    uint32_t n = op->n_shares, at = w->home % n;
+    for (uint32_t i = 0; i < n && op->shares[at].joined; i++)
+        at = at + 1 < n ? at + 1 : 0;
+    op->shares[at].joined = true;
+    op->users++;
+    w->share = at;
+    if (n == aw_host_shares())
+        w->home = at;
+}
+
+static struct aw_host_op *take(struct aw_host_worker *w)
 {
     struct aw_host_op *next;
     for (struct aw_host_op *op = aw_host.active_head; op; op = next) {
@@ -114,26 +131,78 @@ static struct aw_host_op *take(const struct aw_host_worker *w)
         if (exhausted(op)) {
             unlist(op);
         } else if (may_take(w, op)) {
-            op->users++;
+            join(w, op);
             return op;
         }
     }
     return NULL;
 }
 
-/* How much to claim of what is left. */
+uint32_t aw_host_shares(void)
+{
+    return aw_host.n_workers < AW_HOST_SHARES_MAX ? aw_host.n_workers : AW_HOST_SHARES_MAX;
+}
+
+static uint64_t block_cycles(const struct aw_host_op *op)
+{
+    return op->kind == AW_HOST_OP_KERNEL ? atomic_load_explicit(op->kernel.block_cycles, memory_order_relaxed) : 0;
+}
+
+/* Is all of the operation known to take less than that? */
+static bool less_work(const struct aw_host_op *op, uint64_t cycles)
+{
+    uint64_t each = block_cycles(op);
+    return each && op->total < cycles && op->total * each < cycles;
+}
+
+/* Into how many shares: one for each worker that has something to do. */
+static uint32_t shares_for(const struct aw_host_op *op)
+{
+    uint64_t n = aw_host_shares(), most = op->kind == AW_HOST_OP_KERNEL ? op->total : (op->total - 1) / op->piece + 1;
+    if (op->ordered)
+        return 1;
+    n = n < most ? n : most;
+    if (less_work(op, n * PIECE_CYCLES))
+        n = op->total * block_cycles(op) / PIECE_CYCLES;
+    return n ? (uint32_t)n : 1;
+}
+
+static void shares_divide(struct aw_host_op *op)
+{
+    uint32_t n = shares_for(op);
+    uint64_t at = 0, each = op->total / n, rest = op->total % n;
+    for (uint32_t i = 0; i < n; i++) {
+        struct aw_host_share *share = &op->shares[i];
+        atomic_store_explicit(&share->claimed, at, memory_order_relaxed);
+        share->end = at += each + (i < rest);
+        share->joined = false;
+    }
+    op->n_shares = n;
+    atomic_store_explicit(&op->open, n, memory_order_relaxed);
+}
+
+/* How much to claim of what is left of a share. */
 static uint64_t piece_of(const struct aw_host_op *op, uint64_t left)
 {
+    if (op->ordered)
+        return 1;
     if (op->kind == AW_HOST_OP_MEMORY)
         return left < op->piece ? left : op->piece;
-    uint64_t share = left / ((uint64_t)aw_host.n_workers * 4), most = op->piece;
-    uint64_t each = atomic_load_explicit(op->kernel.block_cycles, memory_order_relaxed);
+    uint64_t part = left / 4, most = op->piece, each = block_cycles(op);
     if (!each)
-        share /= 8; /* the first will tell */
+        part /= 8; /* the first will tell */
+    else if (part < PIECE_CYCLES / each)
+        part = PIECE_CYCLES / each;
     else if (most > SLICE_CYCLES / each)
         most = SLICE_CYCLES / each;
-    share = share < most ? share : most;
-    return share ? share : 1;
+    part = part < most ? part : most;
+    return !part ? 1 : part < left ? part : left;
+}
+
+static uint64_t left_of(const struct aw_host_share *share)
+{
+    uint64_t claimed = atomic_load_explicit(&share->claimed, memory_order_relaxed);
+    return claimed < share->end ? share->end - claimed : 0;
 }
 
 /* Is there anything for one more worker, beyond one piece of `op`? */
@@ -141,17 +210,37 @@ static bool more_work(struct aw_host_op *op)
 {
     if (atomic_load_explicit(&aw_host.n_active, memory_order_relaxed) > 1)
         return true;
-    uint64_t claimed = atomic_load_explicit(&op->claimed, memory_order_relaxed);
-    if (claimed >= op->total || atomic_load_explicit(&op->small, memory_order_relaxed))
+    if (exhausted(op) || atomic_load_explicit(&op->small, memory_order_relaxed))
         return false;
-    return piece_of(op, op->total - claimed) < op->total - claimed;
+    uint64_t left = left_of(&op->shares[0]);
+    return op->n_shares > 1 || piece_of(op, left) < left;
 }
 
-void aw_host_pool_estimate(struct aw_host_op *op)
+/* The next piece of `share`; returns how much, 0 when nothing is left. */
+static uint64_t share_claim(struct aw_host_op *op, struct aw_host_share *share, uint64_t *ret_first)
 {
-    uint64_t each = atomic_load_explicit(op->kernel.block_cycles, memory_order_relaxed);
-    bool small = each && op->total < SMALL_CYCLES && op->total * each < SMALL_CYCLES;
-    atomic_store_explicit(&op->small, small, memory_order_relaxed);
+    uint64_t first = atomic_load_explicit(&share->claimed, memory_order_relaxed), count;
+    do {
+        if (first >= share->end)
+            return 0;
+        count = piece_of(op, share->end - first);
+    } while (!atomic_compare_exchange_weak_explicit(&share->claimed, &first, first + count, memory_order_relaxed, memory_order_relaxed));
+    if (first + count == share->end)
+        atomic_fetch_sub_explicit(&op->open, 1, memory_order_relaxed);
+    *ret_first = first;
+    return count;
+}
+
+/* A piece of the worker's share or, where that has none, of the next. */
+static uint64_t claim(struct aw_host_worker *w, struct aw_host_op *op, uint64_t *ret_first)
+{
+    while (!exhausted(op)) {
+        uint64_t count = share_claim(op, &op->shares[w->share], ret_first);
+        if (count)
+            return count;
+        w->share = w->share + 1 < op->n_shares ? w->share + 1 : 0;
+    }
+    return 0;
 }
 
 /* ---- running ---- */
@@ -203,14 +292,9 @@ static void learn(struct aw_host_op *op, uint64_t cycles, uint64_t count)
 /* Claims and runs one piece; false when none was left. */
 static bool serve_piece(struct aw_host_worker *w, struct aw_host_op *op)
 {
-    uint64_t first = atomic_load_explicit(&op->claimed, memory_order_relaxed), count;
-    if (atomic_load_explicit(&op->killed, memory_order_relaxed))
+    uint64_t first, count = claim(w, op, &first);
+    if (!count)
         return false;
-    do {
-        if (first >= op->total)
-            return false;
-        count = piece_of(op, op->total - first);
-    } while (!atomic_compare_exchange_weak_explicit(&op->claimed, &first, first + count, memory_order_relaxed, memory_order_relaxed));
     if (op->kind != AW_HOST_OP_KERNEL) {
         run_piece(w, op, first, count);
         return true;
@@ -292,6 +376,8 @@ bool aw_host_pool_ready(void)
 
 void aw_host_pool_activate(struct aw_host_op *op)
 {
+    shares_divide(op);
+    atomic_store_explicit(&op->small, !op->ordered && less_work(op, SMALL_CYCLES), memory_order_relaxed);
     /* Copies first: they are short, and others' kernels should not hold them up. */
     list(op, op->kind == AW_HOST_OP_MEMORY);
     if (!aw_host_thread.takes)
@@ -408,7 +494,7 @@ bool aw_host_pool_help(struct aw_host_op *op)
     struct aw_host_worker *w = guest_get();
     if (!w)
         return false;
-    op->users++;
+    join(w, op);
     aw_host_unlock();
     guest_serve(w, op);
     aw_host_lock();

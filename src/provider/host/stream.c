@@ -61,15 +61,16 @@ int aw_host_op_create(enum aw_host_op_kind kind, struct aw_host_op **ret_op)
     struct aw_host_op *op = aw_host.free_ops;
     if (!op) {
         enum { BATCH = 32 };
-        op = aligned_alloc(64, BATCH * sizeof *op);
-        if (!op)
+        size_t size = sizeof *op + aw_host_shares() * sizeof *op->shares;
+        char *batch = aligned_alloc(64, BATCH * size);
+        if (!batch)
             return AW_ERR_OUT_OF_MEMORY;
-        memset(op, 0, BATCH * sizeof *op);
+        memset(batch, 0, BATCH * size);
         for (int i = 0; i < BATCH; i++) {
-            op[i].next = aw_host.free_ops;
-            aw_host.free_ops = &op[i];
+            op = (struct aw_host_op *)(void *)(batch + (size_t)i * size);
+            op->next = aw_host.free_ops;
+            aw_host.free_ops = op;
         }
-        op = aw_host.free_ops;
     }
     aw_host.free_ops = op->next;
     op->next = NULL;
@@ -77,9 +78,8 @@ int aw_host_op_create(enum aw_host_op_kind kind, struct aw_host_op **ret_op)
     op->pending = 0;
     op->started = op->active = false;
     op->users = 0;
-    atomic_store_explicit(&op->claimed, 0, memory_order_relaxed);
     atomic_store_explicit(&op->killed, 0, memory_order_relaxed);
-    atomic_store_explicit(&op->small, false, memory_order_relaxed);
+    op->ordered = false;
     *ret_op = op;
     return AW_OK;
 }

@@ -35,6 +35,25 @@ static void test_add(void)
     device_free(c);
 }
 
+/* However a grid is divided, each of its blocks runs once: the first launch of a size has no estimate of what a block takes. */
+static void test_every_block(void)
+{
+    static const uint32_t grids[] = { 1, 2, 3, 5, 7, 8, 9, 63, 64, 65, 127, 1000, 4097, 100003 };
+    enum { LAUNCHES = 20 };
+    for (size_t g = 0; g < sizeof grids / sizeof *grids; g++) {
+        uint32_t n = grids[g] * 32, expect = 0, wrong = 0, *data = device_alloc(n * 4);
+        for (int i = 0; i < LAUNCHES; i++) {
+            EQ(launch("step", grids[g], 32, NULL, 2, data, (uint64_t)n), AW_OK);
+            expect = expect * 3 + 1;
+        }
+        EQ(P->device_sync(0), AW_OK);
+        for (uint32_t i = 0; i < n; i++)
+            wrong += data[i] != expect;
+        EQ(wrong, 0);
+        device_free(data);
+    }
+}
+
 static void test_config(void)
 {
     uint64_t args[4] = { 0 };
@@ -266,8 +285,8 @@ static void test_fpstate(void)
     uint32_t *out = device_alloc(8);
     uint32_t odd = 0x7fa0, saved, after; /* round to zero, and more */
     __asm__ volatile("stmxcsr %0; ldmxcsr %1" : "=m"(saved) : "m"(odd));
-    for (int i = 0; i < 50; i++) {
-        EQ(launch("fpstate", 3, 32, NULL, 1, out), AW_OK);
+    for (int i = 0; i < 150; i++) {
+        EQ(launch("fpstate", 1, 32, NULL, 1, out), AW_OK);
         EQ(P->device_sync(0), AW_OK);
         EQ(out[0], 0x1f80);
         EQ(out[1], 0x037f);
@@ -363,6 +382,7 @@ static void test_heap(void)
 
 const struct test block_tests[] = {
     { "add", test_add },
+    { "every_block", test_every_block },
     { "config", test_config },
     { "code_for_shapes", test_code_for_shapes },
     { "big_args", test_big_args },
