@@ -93,36 +93,98 @@ int aw_host_fault_init(void)
     return installed ? AW_OK : AW_ERR_OS;
 }
 
-int aw_host_fault_enter(struct aw_host_worker *w, stack_t *ret_stack, sigset_t *ret_mask)
+/* ---- signal stacks and masks of threads that run kernels ---- */
+
+/* At the low end of its mapping. */
+struct aw_host_signal_stack {
+    size_t size;                       /* of the mapping */
+};
+
+static pthread_key_t stack_key;
+static pthread_once_t stack_once = PTHREAD_ONCE_INIT;
+static bool stack_key_made;
+
+/* The thread ends. */
+static void stack_free(void *stack)
 {
-    if (!w->alt_stack) {
-        size_t need = getauxval(51 /* AT_MINSIGSTKSZ */) + ((size_t)64 << 10);
-        need = (need + 4095) & ~(size_t)4095;
-        void *p = mmap(NULL, need, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-        if (p == MAP_FAILED)
-            return AW_ERR_OUT_OF_MEMORY;
-        w->alt_stack = p;
-        w->alt_size = need;
-    }
-    stack_t ss = { .ss_sp = w->alt_stack, .ss_size = w->alt_size };
+    stack_t off = { .ss_flags = SS_DISABLE }, now;
+    if (sigaltstack(NULL, &now) == 0 && now.ss_sp == stack)
+        sigaltstack(&off, NULL);
+    aw_host_thread.signal_stack = NULL;
+    aw_host_thread.keeps_stack = false;
+    munmap(stack, ((struct aw_host_signal_stack *)stack)->size);
+}
+
+static void stack_key_make(void)
+{
+    stack_key_made = pthread_key_create(&stack_key, stack_free) == 0;
+}
+
+static struct aw_host_signal_stack *stack_make(void)
+{
+    size_t need = getauxval(51 /* AT_MINSIGSTKSZ */) + ((size_t)64 << 10);
+    need = (need + 4095) & ~(size_t)4095;
+    pthread_once(&stack_once, stack_key_make);
+    struct aw_host_signal_stack *stack = mmap(NULL, need, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (stack == MAP_FAILED)
+        return NULL;
+    stack->size = need;
+    if (stack_key_made && pthread_setspecific(stack_key, stack) == 0)
+        return stack;
+    munmap(stack, need);
+    return NULL;
+}
+
+/* Where the program has no signal stack for the thread, ours stays in place: launches that the caller runs itself are short, and
+ * would take longer to change signal stacks than to run. */
+static int stack_enter(struct aw_host_signals *before)
+{
+    struct aw_host_thread *t = &aw_host_thread;
+    before->swapped = false;
+    if (t->keeps_stack)
+        return AW_OK;
+    if (!t->signal_stack && !(t->signal_stack = stack_make()))
+        return AW_ERR_OUT_OF_MEMORY;
+    stack_t ours = { .ss_sp = t->signal_stack, .ss_size = t->signal_stack->size };
+    if (sigaltstack(&ours, &before->stack) != 0)
+        return AW_ERR_OS;
+    t->keeps_stack = before->stack.ss_flags & SS_DISABLE;
+    before->swapped = !t->keeps_stack;
+    return AW_OK;
+}
+
+static void stack_leave(const struct aw_host_signals *before)
+{
+    if (before->swapped)
+        sigaltstack(&before->stack, NULL);
+}
+
+int aw_host_fault_enter(struct aw_host_signals *ret_before)
+{
     sigset_t set;
+    int status = stack_enter(ret_before);
+    if (status != AW_OK)
+        return status;
     sigemptyset(&set);
     for (int i = 0; i < N_FAULT_SIGNALS; i++)
         sigaddset(&set, fault_signals[i]);
-    if (sigaltstack(&ss, ret_stack) != 0)
-        return AW_ERR_OS;
-    if (pthread_sigmask(SIG_UNBLOCK, &set, ret_mask) == 0)
+    if (pthread_sigmask(SIG_UNBLOCK, &set, &ret_before->mask) == 0)
         return AW_OK;
-    if (ret_stack)
-        sigaltstack(ret_stack, NULL);
+    stack_leave(ret_before);
     return AW_ERR_OS;
 }
 
-void aw_host_fault_leave(const stack_t *stack, const sigset_t *mask)
+void aw_host_fault_leave(const struct aw_host_signals *before)
 {
-    sigaltstack(stack, NULL);
-    pthread_sigmask(SIG_SETMASK, mask, NULL);
+    bool blocked = false;
+    stack_leave(before);
+    for (int i = 0; i < N_FAULT_SIGNALS; i++)
+        blocked |= sigismember(&before->mask, fault_signals[i]) == 1;
+    if (blocked)
+        pthread_sigmask(SIG_SETMASK, &before->mask, NULL);
 }
+
+/* ---- guarded calls ---- */
 
 /* The guarded call's depth is one per thread at a time, or nested: the outer one is restored afterwards. */
 static uint32_t guarded(void (*fn)(void *), void *arg)

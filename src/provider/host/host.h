@@ -208,8 +208,6 @@ struct aw_host_worker {
     uint32_t idle_rounds;
     struct aw_host_run *free_runs;
     struct aw_host_context *free_contexts[AW_HOST_STACK_CLASSES];
-    void *alt_stack;
-    size_t alt_size;
     void *abandoned;                   /* the workers of the process this one was forked from */
     /* Written by the signal handler, read after landing. */
     int fault_signal, fault_code;
@@ -267,6 +265,8 @@ struct aw_host_thread {
     int service;                       /* inside one of our services, where a fault would be our own bug */
     bool is_callback, is_worker;
     bool takes;                        /* will look for active operations itself before it rests */
+    struct aw_host_signal_stack *signal_stack; /* fault.c's, made when it first runs kernels; freed when the thread ends */
+    bool keeps_stack;                  /* it is in place for good */
 };
 extern __thread struct aw_host_thread aw_host_thread __attribute__((tls_model("initial-exec")));
 
@@ -358,10 +358,15 @@ void aw_host_print_fork(int phase);    /* 0 prepare, 1 parent, 2 child */
 
 /* fault.c */
 int aw_host_fault_init(void);          /* installs the handlers, once */
-/* Gives the calling thread a signal stack for the worker, and unblocks what must be deliverable.  What was before is put out, where
- * the pointers are not NULL, for aw_host_fault_leave. */
-int aw_host_fault_enter(struct aw_host_worker *worker, stack_t *ret_stack, sigset_t *ret_mask);
-void aw_host_fault_leave(const stack_t *stack, const sigset_t *mask);
+/* The calling thread will run kernels: gives it a signal stack and unblocks what must be deliverable.  What was before is put out for
+ * aw_host_fault_leave, which gives back what the program's threads had. */
+struct aw_host_signals {
+    stack_t stack;
+    sigset_t mask;
+    bool swapped;                      /* the thread has a signal stack of its own */
+};
+int aw_host_fault_enter(struct aw_host_signals *ret_before);
+void aw_host_fault_leave(const struct aw_host_signals *before);
 /* Calls fn(arg); AW_ERR_ILLEGAL_ADDRESS when it touched memory that is not there. */
 int aw_host_guarded(void (*fn)(void *), void *arg);
 /* Reads memory that may not be there: `size` bytes, or up to a NUL (or `size`); false or -1 when it is not. */

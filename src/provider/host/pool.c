@@ -429,7 +429,8 @@ static void *worker_main(void *arg)
     struct aw_host_worker *w = arg;
     aw_host_thread.is_worker = aw_host_thread.takes = true;
     pthread_setname_np(pthread_self(), "anywarp");
-    if (aw_host_fault_enter(w, NULL, NULL) != AW_OK)
+    struct aw_host_signals before;
+    if (aw_host_fault_enter(&before) != AW_OK)
         aw_warn("a worker has no signal stack: a kernel's stack overflow will end the process");
     aw_host_context_adopt(&w->thread);
     aw_host_lock();
@@ -472,9 +473,8 @@ static struct aw_host_worker *guest_get(void)
 
 static void guest_serve(struct aw_host_worker *w, struct aw_host_op *op)
 {
-    stack_t old_stack;
-    sigset_t old_mask;
-    if (aw_host_fault_enter(w, &old_stack, &old_mask) != AW_OK)
+    struct aw_host_signals before;
+    if (aw_host_fault_enter(&before) != AW_OK)
         return;
     aw_host_context_adopt(&w->thread);
     uint64_t until = aw_host_now_ns() + GUEST_NS;
@@ -482,7 +482,7 @@ static void guest_serve(struct aw_host_worker *w, struct aw_host_op *op)
         continue;
     while (w->parked)
         parked_round(w);
-    aw_host_fault_leave(&old_stack, &old_mask);
+    aw_host_fault_leave(&before);
 }
 
 bool aw_host_pool_help(struct aw_host_op *op)

@@ -2,6 +2,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "host_test.h"
 
+#include <pthread.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -118,6 +119,37 @@ static void test_overflow(void)
         capture_begin(2);
         EQ(launch("recurse", 4, 32, NULL, 1, 10000000ull), AW_OK);
         EXPECT_FAULT(AW_ERR_LAUNCH_FAILED, "kernel recurse", "stack overflow");
+    }
+}
+
+/* Faults are caught on whatever thread waits and helps; that keeps its signal stack, if it has one, and its mask. */
+static void *waiting_thread(void *own)
+{
+    stack_t mine = { .ss_sp = own, .ss_size = own ? 1 << 16 : 0, .ss_flags = own ? 0 : SS_DISABLE }, after;
+    sigset_t segv, mask;
+    sigemptyset(&segv);
+    sigaddset(&segv, SIGSEGV);
+    pthread_sigmask(SIG_BLOCK, &segv, NULL);
+    sigaltstack(&mine, NULL);
+    for (int i = 0; i < 20; i++) {
+        capture_begin(2);
+        EQ(launch("recurse", 4, 32, NULL, 1, 10000000ull), AW_OK);
+        EXPECT_FAULT(AW_ERR_LAUNCH_FAILED, "kernel recurse", "stack overflow");
+    }
+    sigaltstack(NULL, &after);
+    pthread_sigmask(SIG_BLOCK, NULL, &mask);
+    CHECK(!own || after.ss_sp == own);
+    CHECK(sigismember(&mask, SIGSEGV) == 1);
+    return NULL;
+}
+
+static void test_waiting_threads(void)
+{
+    static char stack[1 << 16];
+    for (int i = 0; i < 4; i++) {
+        pthread_t thread;
+        pthread_create(&thread, NULL, waiting_thread, i & 1 ? stack : NULL);
+        pthread_join(thread, NULL);
     }
 }
 
@@ -252,6 +284,7 @@ const struct test fault_tests[] = {
     { "wild_shared", test_wild_shared },
     { "signals", test_signals },
     { "overflow", test_overflow },
+    { "waiting_threads", test_waiting_threads },
     { "trap", test_trap },
     { "deadlock", test_deadlock },
     { "values_fault", test_values_fault },
