@@ -89,6 +89,7 @@ static int run_inline(struct aw_host_stream *stream, struct aw_host_op *op, cons
     int status = aw_host_op_submit(stream, op);
     if (status != AW_OK)
         return status;
+    aw_host_thread.waited = true;
     aw_host_unlock();
     /* The caller is here to be told: no sticky fault. */
     if (aw_host_guarded(do_piece, &p) != AW_OK)

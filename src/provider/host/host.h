@@ -49,6 +49,12 @@ enum aw_host_op_kind { AW_HOST_OP_KERNEL, AW_HOST_OP_MEMORY, AW_HOST_OP_EVENT, A
 
 struct aw_host_function;
 
+/* How a kernel's blocks have lately gone. */
+struct aw_host_pace {
+    _Atomic uint32_t block_cycles;     /* what each of the last piece took; 0: not known */
+    _Atomic uint32_t brief;            /* pieces in a row whose blocks were short */
+};
+
 struct aw_host_kernel {
     struct aw_host_launch launch;
     const struct aw_host_object *code;
@@ -58,7 +64,7 @@ struct aw_host_kernel {
     uint32_t grid_workspace[2];        /* its size in bytes, and the counter of the grid's barrier */
     bool warps;                        /* run through code->warp on one context per warp */
     unsigned stack_class;
-    _Atomic uint32_t *block_cycles;    /* what a block of this kernel has lately taken; 0: not known */
+    struct aw_host_pace *pace;
 };
 
 /* Bytes to move or set.  Units are rows for rectangles, else blocks of AW_HOST_COPY_UNIT bytes. */
@@ -96,6 +102,7 @@ struct aw_host_op {
     enum aw_host_op_kind kind;
     uint32_t pending;                  /* operations of other streams it still waits for */
     bool started, active;
+    bool here;                         /* the thread that launched the kernel runs it */
     /* Work that is claimed in pieces. */
     uint64_t total, piece;             /* the largest piece */
     bool ordered;                      /* blocks may wait for earlier ones: all in one share */
@@ -265,6 +272,7 @@ struct aw_host_thread {
     int service;                       /* inside one of our services, where a fault would be our own bug */
     bool is_callback, is_worker;
     bool takes;                        /* will look for active operations itself before it rests */
+    bool waited;                       /* since its last launch */
     struct aw_host_signal_stack *signal_stack; /* fault.c's, made when it first runs kernels; freed when the thread ends */
     bool keeps_stack;                  /* it is in place for good */
 };
@@ -323,6 +331,8 @@ int aw_host_pool_init(void);
 bool aw_host_pool_ready(void);                            /* locked: is there a worker, or could one be started? */
 uint32_t aw_host_shares(void);                            /* how many an operation has at most */
 void aw_host_pool_activate(struct aw_host_op *op);        /* locked: hands the operation, total, piece and order set, to the workers */
+/* Locked, and may unlock meanwhile: gives a kernel to its stream, or runs it.  On failure the operation is discarded. */
+int aw_host_pool_launch(struct aw_host_stream *stream, struct aw_host_op *op);
 /* Locked, and unlocks meanwhile: runs some of the operation on the calling thread; false when there was nothing to do. */
 bool aw_host_pool_help(struct aw_host_op *op);
 void aw_host_pool_nudge(void);                            /* locked: sees that someone takes what the caller leaves */

@@ -23,7 +23,7 @@ struct aw_host_function {
     char name[256];                 /* of the kernel, for messages when the launch gives none */
     int stack_class;
     _Atomic uint32_t max_dynamic;   /* what function_set_shared allowed */
-    _Atomic uint32_t block_cycles;  /* see struct aw_host_kernel */
+    struct aw_host_pace pace;
 };
 
 struct aw_host_loaded {
@@ -360,7 +360,7 @@ static void kernel_fill(struct aw_host_op *op, struct aw_host_function *f, const
     k->warps = !f->code->blocks ||
                (f->code->warp && (l->cooperative || (f->code->flags & (AW_HOST_BARRIER | AW_HOST_YIELD))));
     k->stack_class = (unsigned)f->stack_class;
-    k->block_cycles = &f->block_cycles;
+    k->pace = &f->pace;
     op->total = (uint64_t)l->grid[0] * l->grid[1] * l->grid[2];
     /* Blocks that may wait for others come one at a time, so that they are spread over the workers. */
     op->ordered = l->cooperative || (f->code->flags & AW_HOST_YIELD);
@@ -388,7 +388,7 @@ int aw_host_launch(int dev, struct aw_function *function, const struct aw_launch
     status = kernarg_copy(op, l->kernarg, l->kernarg_size);
     if (status == AW_OK) {
         kernel_fill(op, f, l);
-        status = aw_host_op_submit(aw_host_stream_of(stream), op);
+        status = aw_host_pool_launch(aw_host_stream_of(stream), op);
     } else {
         aw_host_op_discard(op);
     }

@@ -27,6 +27,10 @@
 #define SMALL_CYCLES 20000
 /* Cycles that a piece shall take at least, by what is known: claiming and starting one takes 300 to 400. */
 #define PIECE_CYCLES 4000
+/* An operation that takes less is not divided. */
+#define UNDIVIDED_CYCLES (2 * PIECE_CYCLES)
+/* This many pieces in a row must have had short blocks before the caller of a launch trusts that the next are short, too. */
+#define BRIEF_PIECES 8
 /* A worker that has served one kernel this long goes on with another's, if there is one: a millisecond, about. */
 #define SLICE_CYCLES 2500000
 /* Rounds over parked runs before the processor is offered to others. */
@@ -145,7 +149,7 @@ uint32_t aw_host_shares(void)
 
 static uint64_t block_cycles(const struct aw_host_op *op)
 {
-    return op->kind == AW_HOST_OP_KERNEL ? atomic_load_explicit(op->kernel.block_cycles, memory_order_relaxed) : 0;
+    return op->kind == AW_HOST_OP_KERNEL ? atomic_load_explicit(&op->kernel.pace->block_cycles, memory_order_relaxed) : 0;
 }
 
 /* Is all of the operation known to take less than that? */
@@ -279,8 +283,14 @@ static void run_piece(struct aw_host_worker *w, struct aw_host_op *op, uint64_t 
 /* After a kernel's piece: how long its blocks take, and whether it was rightly thought small. */
 static void learn(struct aw_host_op *op, uint64_t cycles, uint64_t count)
 {
+    struct aw_host_pace *pace = op->kernel.pace;
     uint64_t each = cycles / count;
-    atomic_store_explicit(op->kernel.block_cycles, each < 1 ? 1 : each > UINT32_MAX ? UINT32_MAX : (uint32_t)each, memory_order_relaxed);
+    uint32_t brief = atomic_load_explicit(&pace->brief, memory_order_relaxed);
+    atomic_store_explicit(&pace->block_cycles, each < 1 ? 1 : each > UINT32_MAX ? UINT32_MAX : (uint32_t)each, memory_order_relaxed);
+    if (each > UNDIVIDED_CYCLES)
+        atomic_store_explicit(&pace->brief, 0, memory_order_relaxed);
+    else if (brief < BRIEF_PIECES)
+        atomic_store_explicit(&pace->brief, brief + 1, memory_order_relaxed);
     if (cycles > SMALL_CYCLES && atomic_load_explicit(&op->small, memory_order_relaxed)) {
         atomic_store_explicit(&op->small, false, memory_order_relaxed);
         aw_host_lock();
@@ -289,19 +299,23 @@ static void learn(struct aw_host_op *op, uint64_t cycles, uint64_t count)
     }
 }
 
+static void run_timed(struct aw_host_worker *w, struct aw_host_op *op, uint64_t first, uint64_t count)
+{
+    uint64_t begin = __builtin_ia32_rdtsc();
+    run_piece(w, op, first, count);
+    learn(op, __builtin_ia32_rdtsc() - begin, count);
+}
+
 /* Claims and runs one piece; false when none was left. */
 static bool serve_piece(struct aw_host_worker *w, struct aw_host_op *op)
 {
     uint64_t first, count = claim(w, op, &first);
     if (!count)
         return false;
-    if (op->kind != AW_HOST_OP_KERNEL) {
+    if (op->kind == AW_HOST_OP_KERNEL)
+        run_timed(w, op, first, count);
+    else
         run_piece(w, op, first, count);
-        return true;
-    }
-    uint64_t begin = __builtin_ia32_rdtsc();
-    run_piece(w, op, first, count);
-    learn(op, __builtin_ia32_rdtsc() - begin, count);
     return true;
 }
 
@@ -505,6 +519,52 @@ bool aw_host_pool_help(struct aw_host_op *op)
     if (atomic_load_explicit(&aw_host.n_active, memory_order_relaxed) > 1)
         wake();
     return true;
+}
+
+/* A thread that waits for what it launches gets there sooner by running it than by having it run, where one worker would do all of
+ * it; the worker sleeps on.  A thread that launches without waiting goes on with its own work, as it would on a card. */
+static bool caller_runs(struct aw_host_stream *stream, const struct aw_host_op *op)
+{
+    return aw_host_thread.waited && !op->ordered && atomic_load_explicit(&op->kernel.pace->brief, memory_order_relaxed) >= BRIEF_PIECES &&
+           less_work(op, UNDIVIDED_CYCLES) && aw_host_stream_idle(stream);
+}
+
+/* All of it, as a guest; false when this thread cannot. */
+static bool caller_serve(struct aw_host_worker *w, struct aw_host_op *op)
+{
+    struct aw_host_signals before;
+    if (aw_host_fault_enter(&before) != AW_OK)
+        return false;
+    aw_host_context_adopt(&w->thread);
+    run_timed(w, op, 0, op->total);
+    while (w->parked)
+        parked_round(w);
+    aw_host_fault_leave(&before);
+    return true;
+}
+
+int aw_host_pool_launch(struct aw_host_stream *stream, struct aw_host_op *op)
+{
+    struct aw_host_worker *w = caller_runs(stream, op) ? guest_get() : NULL;
+    aw_host_thread.waited = false;
+    op->here = w != NULL;
+    int status = aw_host_op_submit(stream, op);
+    if (status == AW_OK && w) {
+        op->users = 1;
+        atomic_store_explicit(&op->open, 0, memory_order_relaxed);
+        aw_host_unlock();
+        bool served = caller_serve(w, op);
+        aw_host_lock();
+        if (served) {
+            op_leave(op);
+        } else {
+            op->users = 0;
+            aw_host_pool_activate(op);
+        }
+    }
+    if (w)
+        w->busy = false;
+    return status;
 }
 
 void aw_host_pool_forked(void)

@@ -76,9 +76,10 @@ int aw_host_op_create(enum aw_host_op_kind kind, struct aw_host_op **ret_op)
     op->next = NULL;
     op->kind = kind;
     op->pending = 0;
-    op->started = op->active = false;
+    op->started = op->active = op->here = false;
     op->users = 0;
     atomic_store_explicit(&op->killed, 0, memory_order_relaxed);
+    atomic_store_explicit(&op->small, false, memory_order_relaxed);
     op->ordered = false;
     *ret_op = op;
     return AW_OK;
@@ -177,6 +178,8 @@ static void op_start(struct aw_host_op *op)
     switch (op->kind) {
     case AW_HOST_OP_KERNEL:
     case AW_HOST_OP_MEMORY:
+        if (op->here)
+            return;
         if (aw_host_fault()) /* after a fault nothing runs any more; every call says so */
             op_finish(op);
         else
@@ -410,6 +413,7 @@ int aw_host_wait_all(void)
 {
     if (!may_wait())
         return AW_ERR_NOT_PERMITTED;
+    aw_host_thread.waited = true;
     aw_host_lock();
     if (aw_host.n_pending)
         wait_all_locked(false);
@@ -483,6 +487,7 @@ int aw_host_stream_sync(int dev, struct aw_stream *stream)
     if (!may_wait())
         return AW_ERR_NOT_PERMITTED;
     struct aw_host_stream *s = aw_host_stream_of(stream);
+    aw_host_thread.waited = true;
     aw_host_lock();
     if (stream)
         wait_for(s, submitted(s));
@@ -670,6 +675,7 @@ int aw_host_event_sync(struct aw_event *event)
         return AW_ERR_INVALID_HANDLE;
     if (!may_wait())
         return AW_ERR_NOT_PERMITTED;
+    aw_host_thread.waited = true;
     aw_host_lock();
     if (e->stream)
         wait_for(e->stream, e->seq);

@@ -153,6 +153,28 @@ static void test_waiting_threads(void)
     }
 }
 
+/* Short launches that are waited for run on the caller's thread: their faults are told when it waits, as always. */
+static void test_caller_faults(void)
+{
+    uint32_t *data = device_alloc(64 * 4), wrong = 0;
+    for (int turn = 0; turn < 3; turn++) {
+        for (int i = 0; i < 30; i++) {
+            EQ(launch("step", 2, 32, NULL, 2, data, 64ull), AW_OK);
+            EQ(P->device_sync(0), AW_OK);
+        }
+        capture_begin(2);
+        EQ(launch("step", 2, 32, NULL, 2, (void *)4096, 64ull), AW_OK);
+        EXPECT_FAULT(AW_ERR_ILLEGAL_ADDRESS, "kernel step", "illegal access to address 0x10"); /* of the first or the second block */
+    }
+    uint32_t expect = 0;
+    for (int i = 0; i < 90; i++)
+        expect = expect * 3 + 1;
+    for (int i = 0; i < 64; i++)
+        wrong += data[i] != expect;
+    EQ(wrong, 0);
+    device_free(data);
+}
+
 static void test_trap(void)
 {
     capture_begin(2);
@@ -285,6 +307,7 @@ const struct test fault_tests[] = {
     { "signals", test_signals },
     { "overflow", test_overflow },
     { "waiting_threads", test_waiting_threads },
+    { "caller_faults", test_caller_faults },
     { "trap", test_trap },
     { "deadlock", test_deadlock },
     { "values_fault", test_values_fault },

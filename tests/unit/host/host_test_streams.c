@@ -52,6 +52,37 @@ static void test_order(void)
     log_destroy(&log);
 }
 
+/* Launches that are waited for, and so may run on the caller's thread, keep their place behind those of other streams. */
+static void test_waited(void)
+{
+    enum { TURNS = 100 };
+    struct log log = log_create(TURNS * 2 + 1);
+    uint32_t *flag = device_alloc(4);
+    struct aw_stream *s;
+    EQ(P->stream_create(0, 0, 0, &s), AW_OK);
+    for (uint32_t i = 0; i < TURNS; i++) {
+        append(&log, i * 2, i & 1 ? s : NULL);
+        EQ(P->stream_sync(0, i & 1 ? s : NULL), AW_OK);
+        EQ(*log.n, i * 2 + 1);
+        append(&log, i * 2 + 1, NULL);
+        EQ(P->device_sync(0), AW_OK);
+        EQ(*log.n, i * 2 + 2);
+    }
+    EQ(launch("gate", 1, 32, NULL, 1, flag), AW_OK);
+    append(&log, TURNS * 2, s); /* behind the default stream's gate */
+    sleep_ms(2);
+    EQ(*log.n, TURNS * 2);
+    open_gate(flag);
+    EQ(P->stream_sync(0, s), AW_OK);
+    int wrong = 0;
+    for (uint32_t i = 0; i <= TURNS * 2; i++)
+        wrong += log.entries[i] != i;
+    EQ(wrong, 0);
+    P->stream_destroy(s);
+    device_free(flag);
+    log_destroy(&log);
+}
+
 /* A blocking stream, the default stream and a free one: who waits for whom. */
 static void test_legacy(void)
 {
@@ -564,6 +595,7 @@ static void test_idle(void)
 
 const struct test stream_tests[] = {
     { "order", test_order },
+    { "waited", test_waited },
     { "legacy", test_legacy },
     { "events", test_events },
     { "event_time", test_event_time },
