@@ -11,17 +11,16 @@ enum { STAGE_MAX = 64 * 1024 }; /* bytes: a pageable source up to this is copied
 
 enum side { SIDE_DEVICE, SIDE_MANAGED, SIDE_PINNED, SIDE_PAGEABLE, SIDE_BAD };
 
-/* Where `size` bytes at `address` lie.  A range that leaves its allocation is bad. */
-static enum side side_find(uintptr_t address, size_t size)
+/* Where `size` bytes at `address` lie, which is in `mem` if that has a base.  A range that leaves its allocation is bad. */
+static enum side side_in(const struct aw_mem *mem, uintptr_t address, size_t size)
 {
-    struct aw_mem mem;
-    if (!aw_mem_find(address, &mem))
+    if (!mem->base)
         return SIDE_PAGEABLE;
-    if (mem.kind == AW_MEM_REGISTERED) /* the user's own memory may well go on beyond what was registered */
-        return size > mem.size - (address - mem.base) ? SIDE_PAGEABLE : SIDE_PINNED;
-    if (size > mem.size - (address - mem.base))
+    if (mem->kind == AW_MEM_REGISTERED) /* the user's own memory may well go on beyond what was registered */
+        return size > mem->size - (address - mem->base) ? SIDE_PAGEABLE : SIDE_PINNED;
+    if (size > mem->size - (address - mem->base))
         return SIDE_BAD;
-    switch (mem.kind) {
+    switch (mem->kind) {
     case AW_MEM_MANAGED:
     case AW_MEM_MODULE_MANAGED:
         return SIDE_MANAGED;
@@ -30,6 +29,12 @@ static enum side side_find(uintptr_t address, size_t size)
     default:
         return SIDE_DEVICE;
     }
+}
+
+static enum side side_find(uintptr_t address, size_t size)
+{
+    struct aw_mem mem;
+    return aw_mem_find(address, &mem) ? side_in(&mem, address, size) : SIDE_PAGEABLE;
 }
 
 static bool side_is_host(enum side side)
@@ -117,7 +122,9 @@ enum aw_status aw_mem_copy(struct aw_ctx *ctx, void *dst, const void *src, size_
         if (copy_captured(ctx, &line, stream, async, &taken))
             return taken;
     }
-    enum side from = side_find((uintptr_t)src, size), to = side_find((uintptr_t)dst, size);
+    struct aw_mem src_mem, dst_mem;
+    aw_mem_find_ends((uintptr_t)src, (uintptr_t)dst, &src_mem, &dst_mem);
+    enum side from = side_in(&src_mem, (uintptr_t)src, size), to = side_in(&dst_mem, (uintptr_t)dst, size);
     enum aw_status status = sides_check(from, to, kind, &kind);
     if (status)
         return status;

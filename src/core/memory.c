@@ -112,6 +112,15 @@ bool aw_mem_find(uintptr_t address, struct aw_mem *ret_mem)
     return mem != NULL;
 }
 
+void aw_mem_find_ends(uintptr_t src, uintptr_t dst, struct aw_mem *ret_src, struct aw_mem *ret_dst)
+{
+    pthread_rwlock_rdlock(&table_lock);
+    const struct aw_mem *from = table_find(src), *to = table_find(dst);
+    *ret_src = from ? *from : (struct aw_mem){ 0 };
+    *ret_dst = to ? *to : (struct aw_mem){ 0 };
+    pthread_rwlock_unlock(&table_lock);
+}
+
 bool aw_mem_set_sync_memops(uintptr_t address, bool on)
 {
     pthread_rwlock_wrlock(&table_lock);

@@ -241,7 +241,7 @@ struct aw_host_device {
     struct aw_host_op *value_head;     /* by active_next: their turn has come */
     pthread_cond_t value_work;
     bool value_started;
-    uint64_t n_pending;                /* operations not complete */
+    _Atomic uint64_t n_pending;        /* operations not complete; written locked */
     uint64_t grid_id;
     _Atomic int fault;
     size_t memory_total;

@@ -140,6 +140,17 @@ static void kick(struct aw_host_stream *s)
     aw_host.kick = s;
 }
 
+static void pending_add(uint64_t n)
+{
+    atomic_store_explicit(&aw_host.n_pending, atomic_load_explicit(&aw_host.n_pending, memory_order_relaxed) + n, memory_order_release);
+}
+
+/* Is there anything to wait for?  Not locked: what this thread has submitted is seen. */
+static bool any_pending(void)
+{
+    return atomic_load_explicit(&aw_host.n_pending, memory_order_acquire) != 0;
+}
+
 /* The head of its stream is complete. */
 static void op_finish(struct aw_host_op *op)
 {
@@ -148,7 +159,7 @@ static void op_finish(struct aw_host_op *op)
     if (!s->head)
         s->tail = NULL;
     atomic_store_explicit(&s->completed, op->seq, memory_order_release);
-    aw_host.n_pending--;
+    pending_add((uint64_t)-1);
     for (struct aw_host_dep **at = &s->deps; *at;) {
         struct aw_host_dep *d = *at;
         if (d->seq > op->seq) {
@@ -316,7 +327,7 @@ static int submit_after(struct aw_host_stream *stream, struct aw_host_op *op, st
     }
     op->seq = submitted(stream) + 1;
     atomic_store_explicit(&stream->submitted, op->seq, memory_order_release);
-    aw_host.n_pending++;
+    pending_add(1);
     stream->refs++;
     op->next = NULL;
     if (stream->tail)
@@ -414,9 +425,10 @@ int aw_host_wait_all(void)
     if (!may_wait())
         return AW_ERR_NOT_PERMITTED;
     aw_host_thread.waited = true;
+    if (!any_pending())
+        return AW_OK;
     aw_host_lock();
-    if (aw_host.n_pending)
-        wait_all_locked(false);
+    wait_all_locked(false);
     aw_host_unlock();
     return AW_OK;
 }
@@ -488,12 +500,14 @@ int aw_host_stream_sync(int dev, struct aw_stream *stream)
         return AW_ERR_NOT_PERMITTED;
     struct aw_host_stream *s = aw_host_stream_of(stream);
     aw_host_thread.waited = true;
-    aw_host_lock();
-    if (stream)
-        wait_for(s, submitted(s));
-    else if (aw_host.n_pending)
-        wait_all_locked(true);
-    aw_host_unlock();
+    if (stream ? is_pending(s) : any_pending()) {
+        aw_host_lock();
+        if (stream)
+            wait_for(s, submitted(s));
+        else
+            wait_all_locked(true);
+        aw_host_unlock();
+    }
     aw_host_print_flush();
     return aw_host_fault();
 }
@@ -721,7 +735,7 @@ static void stream_forget(struct aw_host_stream *s)
 
 void aw_host_streams_forked(void)
 {
-    bool lost = aw_host.n_pending != 0;
+    bool lost = any_pending();
     stream_forget(&aw_host.null_stream);
     for (struct aw_host_stream *s = aw_host.streams, *next; s; s = next) {
         next = s->next;
@@ -730,7 +744,7 @@ void aw_host_streams_forked(void)
         stream_unref(s);
     }
     aw_host.kick = NULL;
-    aw_host.n_pending = 0;
+    atomic_store(&aw_host.n_pending, 0);
     aw_host.callback_head = aw_host.callback_tail = NULL;
     aw_host.callback_started = false;
     pthread_cond_init(&aw_host.callback_work, NULL);
