@@ -299,7 +299,7 @@ struct outcome launch(const struct built *b, const uint32_t grid[3], const uint3
         d->ands[i] = 1;
     uint64_t blocks = (uint64_t)grid[0] * grid[1] * grid[2];
     if (!setjmp(d->end)) {
-        if (!(b->object->flags & AW_HOST_BARRIER)) {
+        if (!(b->object->flags & (AW_HOST_BARRIER | AW_HOST_YIELD))) {
             b->object->blocks(&d->block, 0, blocks / 2);
             b->object->blocks(&d->block, blocks / 2, blocks - blocks / 2);
         } else {

@@ -979,6 +979,34 @@ Test(simt, blocks_in_turn)
         cr_assert_eq(out[i], in[i] + (uint32_t)(i % 352 / 32), "element %d", i);
 }
 
+/* The loop over blocks counts their indices: each is there once, in rows and planes of one and of many, from wherever it begins.  Where
+ * warps are entered one by one (the last form yields), they leave the indices as they are. */
+Test(simt, block_indices)
+{
+    enum { COUNT = 60 * 64 };
+    static const char body[] =
+        "  %by = call i32 @aw.ctaid.y()\n  %bz = call i32 @aw.ctaid.z()\n  %dx = call i32 @aw.nctaid.x()\n  %dy = call i32 @aw.nctaid.y()\n"
+        "  %z1 = mul i32 %bz, %dy\n  %z2 = add i32 %z1, %by\n  %row = mul i32 %z2, %dx\n  %block = add i32 %row, %cx\n"
+        "  %b1 = mul i32 %block, 64\n  %at = add i32 %b1, %t\n  %al = sext i32 %at to i64\n  %ao = shl i64 %al, 2\n"
+        "  %d = getelementptr i8, ptr addrspace(1) %p6, i64 %ao\n  %x = load i32, ptr addrspace(1) %d\n  %y = add i32 %x, 1\n"
+        "  store i32 %y, ptr addrspace(1) %d\n  ret void\n";
+    static const char globals[] = "declare i32 @aw.ctaid.y()\ndeclare i32 @aw.ctaid.z()\ndeclare i32 @aw.nctaid.x()\ndeclare i32 @aw.nctaid.y()\n"
+                                  "declare void @aw.nanosleep(i32)";
+    static const uint32_t grids[][3] = { { 60, 1, 1 }, { 1, 60, 1 }, { 1, 1, 60 }, { 3, 5, 4 }, { 5, 1, 12 }, { 1, 4, 15 }, { 20, 3, 1 } };
+    static uint32_t out[COUNT];
+    for (size_t g = 0; g < sizeof grids / sizeof *grids; g++) {
+        for (int form = 0; form < 3; form++) {
+            struct args a = { { 0, 0, 0, 0, 0, 0, out, 0 }, { 0 } };
+            char text[2048];
+            snprintf(text, sizeof text, "%s%s", form == 2 ? "  call void @aw.nanosleep(i32 1)\n" : "", body);
+            memset(out, 0, sizeof out);
+            run_body(text, globals, grids[g], (uint32_t[3]){ 64, 1, 1 }, form, 0, &a);
+            for (int i = 0; i < COUNT; i++)
+                cr_assert_eq(out[i], 1, "grid %zu, form %d: element %d", g, form, i);
+        }
+    }
+}
+
 /* What the grid-stride loop of `marching` leaves: each element plus three times the one that the thread had before it. */
 static void march_by_hand(const uint32_t *in, int count, int threads, uint32_t *out, uint32_t *last)
 {
