@@ -15,12 +15,20 @@ enum {
     SHARED = 4,                /* one in so many vector operations is a load for all */
 };
 
+/* What lives at a block's end. */
+struct lives {
+    struct aw_ptrmap out;
+    unsigned held[2];    /* registers of what is common, and of a warp's own */
+};
+
 struct jam {
     struct regions *r;
     struct region *g;
     struct aw_ptrmap apart;         /* values of which each warp has its own */
     struct aw_ptrmap copies[MOST];  /* -> those of the second warp, the third ... */
     AW_VEC(LLVMBasicBlockRef) blocks;
+    struct aw_ptrmap lives;         /* block -> struct lives, and all of those */
+    AW_VEC(struct lives *) all_lives;
     LLVMValueRef note;              /* tells the runtime which warp it is; nobody asks here */
 };
 
@@ -91,8 +99,11 @@ static bool find_blocks(struct jam *j)
 {
     const struct region *g = j->g;
     for (LLVMBasicBlockRef b = LLVMGetFirstBasicBlock(j->r->fn); b; b = LLVMGetNextBasicBlock(b))
-        if (aw_ptrmap_find(&j->r->places, b) == g && b != g->before && b != g->after && b != g->latch && !aw_vec_push(&j->blocks, b))
-            return simt_memory(j->r->u);
+        if (aw_ptrmap_find(&j->r->places, b) == g && b != g->before && b != g->after) {
+            struct lives *l = AW_NEW(&j->r->u->arena, struct lives);
+            if (!l || !aw_vec_push(&j->all_lives, l) || !aw_ptrmap_put(&j->lives, b, l) || (b != g->latch && !aw_vec_push(&j->blocks, b)))
+                return simt_memory(j->r->u);
+        }
     return true;
 }
 
@@ -134,33 +145,54 @@ static unsigned registers(struct jam *j, LLVMValueRef v)
     return (unsigned)(LLVMABISizeOfType(LLVMGetModuleDataLayout(j->r->u->out), t) + size - 1) / size;
 }
 
-static bool leaves_block(LLVMValueRef v)
+static void lives_at_start(struct jam *j, LLVMValueRef v, LLVMBasicBlockRef bb);
+
+/* Notes that `v`, which is used at the end of `bb`, lives there and wherever it comes from. */
+static void lives_at_end(struct jam *j, LLVMValueRef v, LLVMBasicBlockRef bb)
 {
-    for (LLVMUseRef use = LLVMGetFirstUse(v); use; use = LLVMGetNextUse(use))
-        if (LLVMIsAPHINode(LLVMGetUser(use)) || LLVMGetInstructionParent(LLVMGetUser(use)) != LLVMGetInstructionParent(v))
-            return true;
-    return LLVMIsAPHINode(v);
+    struct lives *l = aw_ptrmap_find(&j->lives, bb);
+    if (!l || aw_ptrmap_find(&l->out, v))
+        return; /* outside of the region, or known */
+    if (!aw_ptrmap_put(&l->out, v, j))
+        simt_memory(j->r->u);
+    l->held[is_apart(j, v)] += registers(j, v);
+    if (LLVMGetInstructionParent(v) != bb)
+        lives_at_start(j, v, bb);
 }
 
-/* What blocks hand to each other, as if it lived everywhere. */
-static void measure_long_lives(struct jam *j, unsigned held[2])
+static void lives_at_start(struct jam *j, LLVMValueRef v, LLVMBasicBlockRef bb)
 {
-    held[0] = held[1] = 0;
+    for (LLVMUseRef use = LLVMGetFirstUse(LLVMBasicBlockAsValue(bb)); use; use = LLVMGetNextUse(use))
+        if (LLVMIsATerminatorInst(LLVMGetUser(use)))
+            lives_at_end(j, v, LLVMGetInstructionParent(LLVMGetUser(use)));
+}
+
+static void find_lives(struct jam *j)
+{
     for (size_t b = 0; b < j->blocks.n; b++)
         for (LLVMValueRef x = LLVMGetFirstInstruction(j->blocks.at[b]); x; x = LLVMGetNextInstruction(x))
-            held[is_apart(j, x)] += leaves_block(x) ? registers(j, x) : 0;
+            for (unsigned i = 0; i < (unsigned)LLVMGetNumOperands(x) && !j->r->u->status; i++) {
+                LLVMValueRef o = LLVMGetOperand(x, i);
+                if (!registers(j, o))
+                    continue;
+                if (LLVMIsAPHINode(x))
+                    lives_at_end(j, o, LLVMGetIncomingBlock(x, i));
+                else if (LLVMGetInstructionParent(o) != j->blocks.at[b])
+                    lives_at_start(j, o, j->blocks.at[b]);
+            }
 }
 
-static void measure_block(struct jam *j, LLVMBasicBlockRef bb, const unsigned always[2], struct pressure *p)
+static void measure_block(struct jam *j, LLVMBasicBlockRef bb, struct pressure *p)
 {
-    struct aw_ptrmap live = { 0 };
-    unsigned held[2] = { always[0], always[1] };
+    struct lives *l = aw_ptrmap_find(&j->lives, bb);
+    struct aw_ptrmap live = l->out;
+    unsigned held[2] = { l->held[0], l->held[1] };
     for (LLVMValueRef x = LLVMGetLastInstruction(bb); x && !LLVMIsAPHINode(x); x = LLVMGetPreviousInstruction(x)) {
         if (aw_ptrmap_remove(&live, x))
             held[is_apart(j, x)] -= registers(j, x);
         for (unsigned i = 0; i < (unsigned)LLVMGetNumOperands(x); i++) {
             LLVMValueRef o = LLVMGetOperand(x, i);
-            if (!registers(j, o) || LLVMGetInstructionParent(o) != bb || leaves_block(o) || aw_ptrmap_find(&live, o))
+            if (!registers(j, o) || aw_ptrmap_find(&live, o))
                 continue;
             if (!aw_ptrmap_put(&live, o, j))
                 simt_memory(j->r->u);
@@ -172,7 +204,14 @@ static void measure_block(struct jam *j, LLVMBasicBlockRef bb, const unsigned al
         p->work += is_apart(j, x) && (registers(j, x) || LLVMIsAStoreInst(x) || LLVMIsALoadInst(x));
         p->loads += !is_apart(j, x) && LLVMIsALoadInst(x) && registers(j, x);
     }
-    aw_ptrmap_fini(&live);
+    l->out = live; /* done with, but for its memory */
+}
+
+static void measure(struct jam *j, struct pressure *p)
+{
+    find_lives(j);
+    for (size_t b = 0; b < j->blocks.n && !j->r->u->status; b++)
+        measure_block(j, j->blocks.at[b], p);
 }
 
 bool simt_jam_always;
@@ -187,10 +226,7 @@ static bool fits(struct jam *j, const struct pressure *p, unsigned n)
 static unsigned how_many(struct jam *j)
 {
     struct pressure p = { 0 };
-    unsigned always[2];
-    measure_long_lives(j, always);
-    for (size_t b = 0; b < j->blocks.n; b++)
-        measure_block(j, j->blocks.at[b], always, &p);
+    measure(j, &p);
     for (unsigned n = MOST; n > 1; n--)
         if (j->r->warps % n == 0 && (simt_jam_always || (p.loads * SHARED >= p.work && fits(j, &p, n))))
             return n;
@@ -270,14 +306,23 @@ static void jam(struct jam *j, unsigned n)
                 connect(j, k, x);
 }
 
+static void fini(struct jam *j)
+{
+    for (size_t i = 0; i < j->all_lives.n; i++)
+        aw_ptrmap_fini(&j->all_lives.at[i]->out);
+    aw_vec_fini(&j->all_lives);
+    aw_ptrmap_fini(&j->lives);
+    aw_vec_fini(&j->blocks);
+    aw_ptrmap_fini(&j->apart);
+    for (int k = 0; k < MOST; k++)
+        aw_ptrmap_fini(&j->copies[k]);
+}
+
 void simt_region_jam(struct regions *r, struct region *g)
 {
     struct jam j = { .r = r, .g = g, .note = g->note };
     unsigned n = find_blocks(&j) && find_apart(&j) && all_suit(&j) ? how_many(&j) : 1;
     if (n > 1 && !r->u->status)
         jam(&j, n);
-    aw_vec_fini(&j.blocks);
-    aw_ptrmap_fini(&j.apart);
-    for (int k = 0; k < MOST; k++)
-        aw_ptrmap_fini(&j.copies[k]);
+    fini(&j);
 }
