@@ -30,6 +30,8 @@ struct jam {
     struct aw_ptrmap lives;         /* block -> struct lives, and all of those */
     AW_VEC(struct lives *) all_lives;
     LLVMValueRef note;              /* tells the runtime which warp it is; nobody asks here */
+    LLVMValueRef warp;              /* the first at hand */
+    uint32_t apart_by;              /* from one of them to the next: a row of the block, or 1 */
 };
 
 /* Registers that vectors take, over the region's instructions. */
@@ -107,6 +109,15 @@ static bool find_blocks(struct jam *j)
     return true;
 }
 
+/* An index that these warps have in common, as their place in a row is the same? */
+static bool is_alike(struct jam *j, LLVMValueRef x)
+{
+    for (unsigned d = 0; d < 3; d++)
+        if (x == j->g->own[2 + d])
+            return simt_index_alike(j->r->u, d, j->apart_by);
+    return false;
+}
+
 static bool find_apart(struct jam *j)
 {
     bool ok = aw_ptrmap_put(&j->apart, j->g->own[0], j), changed = true;
@@ -114,7 +125,7 @@ static bool find_apart(struct jam *j)
         changed = false;
         for (size_t b = 0; b < j->blocks.n; b++)
             for (LLVMValueRef x = LLVMGetFirstInstruction(j->blocks.at[b]); x && ok; x = LLVMGetNextInstruction(x))
-                if (!is_apart(j, x) && operands_apart(j, x)) {
+                if (!is_apart(j, x) && operands_apart(j, x) && !is_alike(j, x)) {
                     ok = aw_ptrmap_put(&j->apart, x, j);
                     changed = true;
                 }
@@ -228,7 +239,7 @@ static unsigned how_many(struct jam *j)
     struct pressure p = { 0 };
     measure(j, &p);
     for (unsigned n = MOST; n > 1; n--)
-        if (j->r->warps % n == 0 && (simt_jam_always || (p.loads * SHARED >= p.work && fits(j, &p, n))))
+        if (j->r->warps / j->apart_by % n == 0 && (simt_jam_always || (p.loads * SHARED >= p.work && fits(j, &p, n))))
             return n;
     return 1;
 }
@@ -279,18 +290,41 @@ static void connect(struct jam *j, unsigned k, LLVMValueRef x)
     }
 }
 
+/* The loop counts warps in steps of n.  Where those that go together have the same place in their rows, the first one comes of the count: a
+ * place after the other, then the next n rows. */
+static LLVMValueRef first_warp(struct jam *j, unsigned n)
+{
+    struct simt *u = j->r->u;
+    LLVMValueRef group = LLVMBuildUDiv(u->b, j->g->own[0], simt_c32(u, n), ""), row = simt_c32(u, j->apart_by);
+    LLVMValueRef rows = LLVMBuildMul(u->b, LLVMBuildUDiv(u->b, group, row, ""), simt_c32(u, n * j->apart_by), "");
+    return LLVMBuildAdd(u->b, rows, LLVMBuildURem(u->b, group, row, ""), "warp");
+}
+
+/* Instructions from `first` on and in all other blocks use the warp in place of the counter. */
+static void recount(struct jam *j, LLVMValueRef first)
+{
+    for (size_t i = 0; i < j->blocks.n; i++)
+        for (LLVMValueRef x = j->blocks.at[i] == j->g->first ? first : LLVMGetFirstInstruction(j->blocks.at[i]); x; x = LLVMGetNextInstruction(x))
+            for (unsigned o = 0; o < (unsigned)LLVMGetNumOperands(x); o++)
+                if (LLVMGetOperand(x, o) == j->g->own[0])
+                    LLVMSetOperand(x, o, j->warp);
+}
+
 static bool number_warps(struct jam *j, unsigned n)
 {
-    LLVMValueRef warp = j->g->own[0], first = warp;
-    bool ok = true;
+    LLVMBuilderRef b = j->r->u->b;
+    LLVMValueRef counter = j->g->own[0], first = counter;
     while (LLVMIsAPHINode(first))
         first = LLVMGetNextInstruction(first);
-    LLVMPositionBuilderBefore(j->r->u->b, first);
+    LLVMPositionBuilderBefore(b, first);
+    j->warp = j->apart_by > 1 ? first_warp(j, n) : counter;
+    bool ok = aw_ptrmap_put(&j->apart, j->warp, j);
     for (unsigned k = 1; k < n; k++)
-        ok = ok && aw_ptrmap_put(&j->copies[k], warp, LLVMBuildAdd(j->r->u->b, warp, simt_c32(j->r->u, k), "warp"));
-    for (unsigned i = 0; i < LLVMCountIncoming(warp); i++)
-        if (LLVMGetIncomingBlock(warp, i) == j->g->latch)
-            LLVMSetOperand(LLVMGetIncomingValue(warp, i), 1, simt_c32(j->r->u, n));
+        ok = ok && aw_ptrmap_put(&j->copies[k], j->warp, LLVMBuildAdd(b, j->warp, simt_c32(j->r->u, k * j->apart_by), "warp"));
+    recount(j, first);
+    for (unsigned i = 0; i < LLVMCountIncoming(counter); i++)
+        if (LLVMGetIncomingBlock(counter, i) == j->g->latch)
+            LLVMSetOperand(LLVMGetIncomingValue(counter, i), 1, simt_c32(j->r->u, n));
     return ok;
 }
 
@@ -302,8 +336,9 @@ static void jam(struct jam *j, unsigned n)
     }
     for (size_t i = 0; i < j->blocks.n; i++)
         for (LLVMValueRef x = LLVMGetFirstInstruction(j->blocks.at[i]); x; x = LLVMGetNextInstruction(x))
-            for (unsigned k = 1; k < n && is_apart(j, x) && x != j->g->own[0] && x != j->note; k++)
+            for (unsigned k = 1; k < n && is_apart(j, x) && x != j->g->own[0] && x != j->warp && x != j->note; k++)
                 connect(j, k, x);
+    j->r->u->jammed = true;
 }
 
 static void fini(struct jam *j)
@@ -318,11 +353,20 @@ static void fini(struct jam *j)
         aw_ptrmap_fini(&j->copies[k]);
 }
 
-void simt_region_jam(struct regions *r, struct region *g)
+/* Warps so far apart; false: it does not pay. */
+static bool try(struct regions *r, struct region *g, uint32_t apart_by)
 {
-    struct jam j = { .r = r, .g = g, .note = g->note };
+    struct jam j = { .r = r, .g = g, .note = g->note, .apart_by = apart_by };
     unsigned n = find_blocks(&j) && find_apart(&j) && all_suit(&j) ? how_many(&j) : 1;
     if (n > 1 && !r->u->status)
         jam(&j, n);
     fini(&j);
+    return n > 1;
+}
+
+void simt_region_jam(struct regions *r, struct region *g)
+{
+    uint32_t row = simt_row_vectors(r->u);
+    if (!try(r, g, row) && row > 1)
+        try(r, g, 1);
 }

@@ -421,6 +421,14 @@ static void dissolve_parted(struct regions *r)
         }
 }
 
+/* Ends the block in a branch that all warps take only if it is for all?  Of a kernel without barriers, where nothing else parts what they do
+ * together from what they do alone. */
+static bool goes_together(const struct regions *r, int b)
+{
+    const struct simt_block *x = &r->f.blocks[b];
+    return r->u->alike && x->n_succ == 2 && simt_meet_kind(LLVMGetCondition(LLVMGetBasicBlockTerminator(x->bb))) == 3;
+}
+
 static bool find_heads(struct regions *r)
 {
     size_t n = (size_t)r->f.n_blocks;
@@ -432,6 +440,9 @@ static bool find_heads(struct regions *r)
         r->head[b] = b == 0 || simt_meet_kind(LLVMGetFirstInstruction(r->f.blocks[b].bb));
         r->owner[b] = -1;
     }
+    for (size_t b = 0; b < n; b++)
+        for (int j = 0; j < 2 && goes_together(r, (int)b); j++)
+            r->head[r->f.blocks[b].succ[j]] = true;
     do {
         while (join_heads(r))
             ;

@@ -191,9 +191,10 @@ static bool module_emit(struct simt *u)
     if (!simt_lanes_choose(u, form) || !simt_lines_begin(u) || !declare_devices(u) || !devices_emit(u) || !singles_emit(u))
         return false;
     u->grouped = simt_groups(u);
+    u->alike = !u->grouped && simt_warps_alike(u, form) && !simt_marches(u, form);
     if (!simt_version(u, u->kernel, form))
         return false;
-    u->march = block[0] && !u->grouped && !u->options->plain && simt_marches(u, form);
+    u->march = block[0] && !u->grouped && !u->alike && !u->options->plain && simt_marches(u, form);
     if (form == SIMT_FORM_FIXED) {
         fixed = body_emit(u, "body.fixed", SIMT_FORM_FIXED, true);
     } else if (block[0] && form == SIMT_FORM_ROWS) {
@@ -206,12 +207,13 @@ static bool module_emit(struct simt *u)
         any = u->status ? NULL : body_emit(u, "body.any", SIMT_FORM_ANY, big);
     }
     bool whole = false;
-    if (!u->status && !u->stats.again && u->meets) {
+    if (!u->status && !u->stats.again && (u->meets || u->alike)) {
         LLVMValueRef bodies[2] = { fixed ? fixed : rows ? rows : any, rows ? any : NULL };
         bool tidied = u->stats.barrier || !u->options->tidy || settle(u);
         whole = tidied && simt_regions(u, bodies, bodies[1] ? 2 : 1) && check(u, bodies[0]) && (!bodies[1] || check(u, bodies[1]));
     }
     simt_together_dissolve(u);
+    u->stats.again |= u->alike && !u->jammed; /* for nothing */
     u->stats.again |= u->stats.barrier && u->lanes < SIMT_LANES; /* only a loop over all parts waits for them */
     bool ok = !u->status && (u->stats.again || simt_entries_emit(u, rows, any, fixed, whole));
     simt_lines_end(u);

@@ -39,6 +39,7 @@ struct version {
     LLVMBasicBlockRef even_at; /* the next region is all that this block's only successor dominates ... */
     LLVMValueRef count, cond;  /* ... and these are equal for all lanes in the copy */
     bool meets;            /* the function has barriers */
+    struct aw_ptrmap own;  /* what differs among warps; empty, unless they are to go together */
     bool ok;               /* memory */
     int n_ptrs;
     LLVMValueRef ptrs[MAX_POINTERS]; /* addresses of the region at hand whose 32-bit indices might wrap */
@@ -461,6 +462,15 @@ static bool holds_stream(const struct region *r)
     return false;
 }
 
+/* Is it worth while that all warps of the block are in the copy at once? */
+static bool reads_alike(struct version *v, const struct region *r)
+{
+    size_t n = 0;
+    for (int b = 0; v->u->alike && b < r->f->n_blocks; b++)
+        n += inside(r, b) ? simt_loads_alike(r->f, &v->own, b) : 0;
+    return v->u->alike && (simt_jam_always || n >= SIMT_ALIKE);
+}
+
 static LLVMValueRef build_together(struct version *v, LLVMValueRef cond)
 {
     LLVMTypeRef i1 = v->u->i1, t = LLVMFunctionType(i1, &i1, 1, 0);
@@ -499,7 +509,7 @@ static void version_if(struct version *v, const struct region *r)
     LLVMBuilderRef b = v->u->b;
     LLVMBasicBlockRef head = r->f->blocks[r->head].bb, then = r->f->blocks[r->then].bb, join = r->f->blocks[r->join].bb;
     LLVMValueRef term = LLVMGetBasicBlockTerminator(head), cond = LLVMGetCondition(term);
-    bool on_false = LLVMGetSuccessor(term, 1) == then, together = v->meets && holds_stream(r);
+    bool on_false = LLVMGetSuccessor(term, 1) == then, together = (v->meets && holds_stream(r)) || reads_alike(v, r);
     find_pointers(v, r);
     copy_region(v, r, NULL, NULL, 0);
     chill(v, r);
@@ -763,6 +773,13 @@ static void reject(struct version *v, const struct region *r, bool whole)
             note(v, &v->cold, r->f->blocks[b].bb, v);
 }
 
+/* May some lanes of a block take the branch and others not?  Lanes of a warp; or whole warps, where those are to go together. */
+static bool parts_lanes(struct version *v, int b)
+{
+    const struct simt_block *x = &v->f.blocks[b];
+    return x->divergent || (v->u->alike && x->n_succ == 2 && simt_own(&v->own, LLVMGetCondition(LLVMGetBasicBlockTerminator(x->bb))));
+}
+
 /* One region, the first in reverse postorder and so an outermost one; false when none is left. */
 static bool version_one(struct version *v)
 {
@@ -770,13 +787,13 @@ static bool version_one(struct version *v)
     for (int b = 0; b < f->n_blocks && v->ok; b++) {
         int l = f->blocks[b].loop;
         bool header = l >= 0 && f->loops[l].header == b && f->loops[l].divergent;
-        if (aw_ptrmap_find(&v->cold, f->blocks[b].bb) || (!header && !f->blocks[b].divergent))
+        if (aw_ptrmap_find(&v->cold, f->blocks[b].bb) || (!header && !parts_lanes(v, b)))
             continue;
         struct region r;
         bool fits = header ? loop_region(f, l, &r) : if_region(f, b, &r);
         if (!header && fits && begin_even(v, &r))
             return v->ok;
-        if (!v->u->options->versions)
+        if (!v->u->options->versions && (header || !fits || !reads_alike(v, &r)))
             continue;
         size_t size = fits ? worth(&r) : 0;
         if (!size || v->grown + size > MAX_GROWTH) {
@@ -838,7 +855,9 @@ bool simt_version(struct simt *u, LLVMValueRef fn, enum simt_form form)
     v.meets = more && set_barriers_apart(u, fn);
     for (int i = 0; i < MAX_ROUNDS && more && !u->status; i++) {
         v.f = (struct simt_fn){ .u = u, .form = form, .src = fn };
-        more = simt_cfg_build(&v.f) && simt_shape_analyse(&v.f) && (v.even_at ? version_even(&v) : version_one(&v) || (whole && version_one_block(&v)));
+        more = simt_cfg_build(&v.f) && simt_shape_analyse(&v.f) && (!u->alike || simt_find_own(&v.f, &v.own));
+        more = more && (v.even_at ? version_even(&v) : version_one(&v) || (whole && version_one_block(&v)));
+        aw_ptrmap_fini(&v.own);
         aw_ptrmap_fini(&v.f.vals);
         simt_cfg_fini(&v.f);
     }

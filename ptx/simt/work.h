@@ -124,6 +124,7 @@ struct simt {
     bool meets;                         /* barriers are calls whose meaning simt_regions settles */
     bool march;                         /* the kernel's body is called for each iteration of a loop; see march.c */
     uint32_t frame_bytes, turn_bytes;   /* what it keeps between two calls, and about what a call reads and writes */
+    bool alike, jammed;                 /* a kernel without barriers is to have several warps at once, see alike.c; and has them somewhere */
     bool grouped;                       /* neighbouring blocks take turns warp by warp; see block.c */
     int status;
 };
@@ -344,6 +345,17 @@ void simt_single_emit(struct simt_fn *f, LLVMValueRef inst, LLVMValueRef out); /
 LLVMValueRef simt_even_count(struct simt_fn *f, int loop);
 LLVMValueRef simt_first_build(struct simt *u, LLVMValueRef x); /* a call of SIMT_FIRST, at the builder */
 void simt_first_emit(struct simt_fn *f, LLVMValueRef inst);
+
+/* ---- alike.c */
+enum { SIMT_ALIKE = 8 }; /* loads for all, those in loops counted more, from which on it is worth while that a block's warps go together */
+/* Do the warps of a block read so much the same that a kernel without barriers had better run several at once? */
+bool simt_warps_alike(struct simt *u, enum simt_form form);
+uint32_t simt_row_vectors(const struct simt *u); /* that a row of the block consists of, if there are several rows; else 1 */
+bool simt_index_alike(const struct simt *u, unsigned d, uint32_t m); /* of vectors `m` apart: is the first thread's along axis `d` one? */
+/* Adds to the set the values that differ among warps whose place in their rows is the same; false: u->status is set. */
+bool simt_find_own(struct simt_fn *f, struct aw_ptrmap *own);
+bool simt_own(const struct aw_ptrmap *own, LLVMValueRef v);
+size_t simt_loads_alike(struct simt_fn *f, const struct aw_ptrmap *own, int b); /* vectors that such warps read alike in a block */
 
 /* ---- emit.c */
 bool simt_function_emit(struct simt *u, LLVMValueRef src, LLVMValueRef out, enum simt_form form);

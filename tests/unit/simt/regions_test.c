@@ -4,6 +4,7 @@
 #include "harness.h"
 #include "simt/vectorise.h"
 #include <criterion/criterion.h>
+#include <criterion/logging.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -23,6 +24,7 @@ struct gen {
     int temp, label, loops, size;
     int lanes;   /* of a vector, where the block's shape is known */
     bool stacks; /* barriers that cannot be proved to be the whole block's */
+    bool free;   /* no barriers, nor arrays */
 };
 
 #define P(g, ...) aw_buf_printf(&(g)->text, __VA_ARGS__)
@@ -58,7 +60,8 @@ static int expr(struct gen *g, int depth)
 {
     static const char *const ops[] = { "add", "sub", "mul", "and", "or", "xor", "add" };
     int t, a, b;
-    switch (depth > 2 ? rnd(g, 6) : rnd(g, 11)) {
+    uint32_t which = depth > 2 ? rnd(g, 6) : rnd(g, 11);
+    switch (which == 6 && g->free ? 7 : which) {
     case 0: t = g->temp++; P(g, "  %%t%d = add i32 %%tx, %d\n", t, (int)rnd(g, 5) - 2); return t;
     case 1: return common_expr(g, 1);
     case 2: t = g->temp++; P(g, "  %%t%d = add i32 %%t, 0\n", t); return t;
@@ -97,7 +100,7 @@ static int compare(struct gen *g, int a, int b)
 static void assign(struct gen *g)
 {
     int x = expr(g, 0);
-    if (rnd(g, 5)) {
+    if (g->free || rnd(g, 5)) {
         P(g, "  store i32 %%t%d, ptr addrspace(5) %%v%u\n", x, rnd(g, VARS));
         return;
     }
@@ -258,7 +261,8 @@ static void together(struct gen *g, int depth)
 
 static void beginning(struct gen *g)
 {
-    P(g, "@aw.shared = internal addrspace(3) global [%d x i8] undef\n", 4 * THREADS);
+    if (!g->free)
+        P(g, "@aw.shared = internal addrspace(3) global [%d x i8] undef\n", 4 * THREADS);
     static const char *const asks[] = { "tid.x", "tid.y", "tid.z", "ntid.x", "ntid.y", "ntid.z", "ctaid.x" };
     for (size_t i = 0; i < sizeof asks / sizeof *asks; i++)
         P(g, "declare i32 @aw.%s()\n", asks[i]);
@@ -276,13 +280,14 @@ static void beginning(struct gen *g)
          "  %%nx = call i32 @aw.ntid.x()\n  %%ny = call i32 @aw.ntid.y()\n  %%nz = call i32 @aw.ntid.z()\n"
          "  %%a0 = mul i32 %%tz, %%ny\n  %%a1 = add i32 %%a0, %%ty\n  %%a2 = mul i32 %%a1, %%nx\n  %%t = add i32 %%a2, %%tx\n"
          "  %%a3 = mul i32 %%nx, %%ny\n  %%threads = mul i32 %%a3, %%nz\n  %%cx = call i32 @aw.ctaid.x()\n"
-         "  %%a5 = mul i32 %%cx, %%threads\n  %%gid = add i32 %%a5, %%t\n  %%own.at = shl i32 %%t, 2\n"
-         "  %%own = getelementptr i8, ptr addrspace(3) @aw.shared, i32 %%own.at\n");
+         "  %%a5 = mul i32 %%cx, %%threads\n  %%gid = add i32 %%a5, %%t\n");
+    if (!g->free)
+        P(g, "  %%own.at = shl i32 %%t, 2\n  %%own = getelementptr i8, ptr addrspace(3) @aw.shared, i32 %%own.at\n");
     for (int i = 0; i < VARS; i++)
         P(g, "  %%i%d = mul i32 %%gid, %d\n  store i32 %%i%d, ptr addrspace(5) %%v%d\n", i, i + 1, i, i);
     for (int i = 0; i < COMMON; i++)
         P(g, "  store i32 %d, ptr addrspace(5) %%u%d\n", i, i);
-    for (int i = 0; i < 4; i++)
+    for (int i = 0; i < 4 && !g->free; i++)
         P(g, "  %%e%d = getelementptr i32, ptr addrspace(5) %%array, i32 %d\n  store i32 %%t, ptr addrspace(5) %%e%d\n", i, i, i);
 }
 
@@ -464,6 +469,66 @@ Test(regions, needed_when_next_is_known)
     for (uint32_t t = 0; t < SIZE; t++)
         cr_assert_eq((uint32_t)got[t], sum[t] + b[t], "thread %u: %d, not %u", t, got[t], sum[t] + b[t]);
     unload(&k);
+}
+
+/* ---- Kernels without barriers whose warps go together all the same, where all lanes of a block take a branch (ptx/simt/alike.c) */
+
+/* All of it under a condition on which the lanes, or the blocks, may differ. */
+static struct built build_free(uint64_t seed, const char *target, const uint32_t *block)
+{
+    struct gen g = { .state = seed * 0x9e3779b97f4a7c15u + 7, .lanes = 8 << seed / N_SHAPES % 3, .free = true };
+    struct aw_buf diags = { 0 };
+    struct built b = { 0 };
+    beginning(&g);
+    int a = rnd(&g, 3) ? common_expr(&g, 0) : expr(&g, 2), c = compare(&g, a, common_expr(&g, 0)), yes = g.label++, join = g.label++;
+    P(&g, "  br i1 %%t%d, label %%l%d, label %%l%d\n", c, yes, join);
+    label(&g, yes);
+    loop_alone(&g, 1);
+    alone(&g, 1);
+    go(&g, join);
+    label(&g, join);
+    ending(&g);
+    cr_assert(build_simt(g.text.ptr, target, block, 0, &b, &diags), "seed %lu: %s\n%s", seed, diags.ptr, g.text.ptr);
+    if (getenv("AW_FUZZ_SHOW"))
+        fputs(g.text.ptr, stderr);
+    aw_buf_fini(&g.text);
+    aw_buf_fini(&diags);
+    return b;
+}
+
+/* Do the block's warps go together? */
+static bool fuzz_free(uint64_t seed)
+{
+    static int32_t in[THREADS], want[3 * THREADS * SLOTS], got[3 * THREADS * SLOTS];
+    const uint32_t *shape = shapes[seed % N_SHAPES];
+    simt_jam_always = false;
+    struct built each = build_free(seed, "host", NULL);
+    simt_jam_always = true;
+    struct built all = build_free(seed, seed % 5 ? "host" : "host:haswell", shape);
+    size_t n = 3 * (size_t)(shape[0] * shape[1] * shape[2]) * SLOTS;
+    for (int i = 0; i < THREADS; i++)
+        in[i] = (int32_t)((i * 2654435761u * (uint32_t)(seed + 3)) >> 13) % 64 - 9;
+    memset(want, 1, sizeof want);
+    memset(got, 2, sizeof got);
+    run(&each, seed, shape, in, want);
+    run(&all, seed, shape, in, got);
+    for (size_t i = 0; i < n; i++)
+        cr_assert_eq(got[i], want[i], "seed %lu thread %zu slot %zu: %d, not %d", seed, i / SLOTS, i % SLOTS, got[i], want[i]);
+    bool together = all.object->warps_per_call > 1;
+    unload(&each);
+    unload(&all);
+    return together;
+}
+
+Test(regions, random_without_barriers)
+{
+    unsigned long first = 700, count = 120, together = 0;
+    if (getenv("AW_FUZZ"))
+        cr_assert_geq(sscanf(getenv("AW_FUZZ"), "%lu:%lu", &first, &count), 1);
+    for (unsigned long s = first; s < first + count; s++)
+        together += fuzz_free(s);
+    cr_log_info("%lu of %lu together", together, count);
+    cr_assert(together * 8 >= count, "%lu of %lu", together, count);
 }
 
 /* AW_FUZZ=first:count runs others than the usual ones. */
