@@ -308,7 +308,7 @@ static void frame(struct regions *r)
             continue;
         LLVMInstructionRemoveFromParent(x);
         LLVMPositionBuilderBefore(u->b, LLVMGetFirstInstruction(r->entry));
-        LLVMInsertIntoBuilder(u->b, x);
+        LLVMInsertIntoBuilderWithName(u->b, x, SIMT_SCRATCH); /* without, its name is gone */
     }
     for (int b = 0; b < r->f.n_blocks; b++) {
         struct region *g = r->region[b];

@@ -63,10 +63,13 @@ static bool is_plain_call(LLVMValueRef x)
     return simt_region_hoists(x) || (LLVMIsAFunction(LLVMGetCalledValue(x)) && !strncmp(name, "llvm.masked.", 12));
 }
 
+/* Does it read, write or lead to a place that an instruction of the kernel uses in between, and nothing else? */
 static bool uses_scratch(LLVMValueRef x)
 {
     for (unsigned i = 0; i < (unsigned)LLVMGetNumOperands(x); i++) {
         LLVMValueRef o = LLVMGetOperand(x, i);
+        while (LLVMIsAGetElementPtrInst(o))
+            o = LLVMGetOperand(o, 0);
         if (LLVMIsAAllocaInst(o) && simt_region_scratch(o))
             return true;
     }
@@ -76,7 +79,8 @@ static bool uses_scratch(LLVMValueRef x)
 /* May the warps' instructions be mixed, once it is known what differs? */
 static bool suits(struct jam *j, LLVMValueRef x)
 {
-    if (uses_scratch(x))
+    bool scratch = uses_scratch(x); /* there is one of it: for what is the same for all */
+    if (scratch && is_apart(j, x))
         return false;
     switch (LLVMGetInstructionOpcode(x)) {
     case LLVMAlloca: case LLVMFence: case LLVMAtomicRMW: case LLVMAtomicCmpXchg: case LLVMVAArg:
@@ -85,7 +89,7 @@ static bool suits(struct jam *j, LLVMValueRef x)
         return !LLVMGetVolatile(x) && LLVMGetOrdering(x) == LLVMAtomicOrderingNotAtomic;
     case LLVMStore: /* where warps add to one place, as sums of barriers do, each must see what the one before has left */
         return !LLVMGetVolatile(x) && LLVMGetOrdering(x) == LLVMAtomicOrderingNotAtomic &&
-               (x == j->note || is_apart(j, LLVMGetOperand(x, 1)));
+               (x == j->note || scratch || is_apart(j, LLVMGetOperand(x, 1)));
     case LLVMCall:
         return is_plain_call(x);
     case LLVMBr:
