@@ -135,5 +135,5 @@ bool simt_warps_alike(struct simt *u, enum simt_form form)
     aw_ptrmap_fini(&own);
     aw_ptrmap_fini(&f.vals);
     simt_cfg_fini(&f);
-    return yes;
+    return yes && !simt_marches(u, form);
 }

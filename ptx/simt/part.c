@@ -309,6 +309,13 @@ static bool rows_choose(struct simt *u, enum simt_form form, const struct outloo
     return true;
 }
 
+/* Warps that go together share what they read as long as 16 registers hold their own, which are four for a value of a whole one: as halves
+ * twice as many share, and what is common has room. */
+static bool goes_in_halves(struct simt *u, enum simt_form form)
+{
+    return !u->options->small_masks && simt_lanes_set(u, SIMT_LANES) && simt_warps_alike(u, form);
+}
+
 bool simt_lanes_choose(struct simt *u, enum simt_form form)
 {
     struct outlook whole;
@@ -320,6 +327,8 @@ bool simt_lanes_choose(struct simt *u, enum simt_form form)
         return true;
     if (!look_ahead(u, form, SIMT_LANES, &whole) || !rows_choose(u, form, &whole, &lanes))
         return false;
+    if (lanes == SIMT_LANES && goes_in_halves(u, form))
+        lanes = SIMT_LANES / 2;
     /* Four registers of 32 bytes are one value, or two of 64 of which there are twice as many.  Narrower vectors have fewer independent
      * operations to wait for each other's latency: only much spilling is worse. */
     if (lanes == SIMT_LANES && !shared && whole.pressure > MUCH * (u->options->fast_gather ? 4 : 1))
