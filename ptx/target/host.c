@@ -72,13 +72,14 @@ static bool match_avx512(const char *target)
     return match(target, true);
 }
 
-/* LLVM's schedulers take quadratic time over runs of memory accesses, which scattered lanes make; these bound it.  They
- * are process-wide and hold for the other target, too, where such runs are rare.  The scheduler after register
+/* LLVM's schedulers, and instruction selection where it gathers what a store comes after, take quadratic time over runs of memory accesses,
+ * which scattered lanes and warps that go together make; these bound it (a thousand loads: 2 s became 0.2, for the same code).  They are
+ * process-wide and hold for the other target, too, where such runs are rare.  The scheduler after register
  * allocation gains nothing measurable on out-of-order machines. */
 static void set_llvm_options(void)
 {
     static const char *const options[] = { "anywarp", "-dag-maps-huge-region=64", "-dag-maps-reduction-size=32",
-                                           "-post-RA-scheduler=false" };
+                                           "-combiner-tokenfactor-inline-limit=64", "-post-RA-scheduler=false" };
     LLVMParseCommandLineOptions(sizeof options / sizeof *options, options, "");
 }
 
