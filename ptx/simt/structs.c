@@ -137,6 +137,12 @@ static bool find_parts(struct simt_fn *f, LLVMValueRef inst, struct simt_parts *
     return ret->n > 0;
 }
 
+/* Elements in a register: permutations of two of them are one instruction, or two. */
+static int in_register(const struct simt *u, const struct simt_parts *p)
+{
+    return (u->options->small_masks && u->lanes * p->size >= 64 ? 64 : 32) / (int)p->size;
+}
+
 /* Of two vectors of `n` elements: every second one, or the first or second halves in turn. */
 static LLVMValueRef every_second(struct simt *u, LLVMValueRef a, LLVMValueRef b, int n, int odd)
 {
@@ -234,9 +240,9 @@ bool simt_struct_load(struct simt_fn *f, LLVMValueRef inst)
         return true;
     }
     LLVMValueRef row[SIMT_LANES], part[MAX_PARTS], base = base_pointer(f, &p);
-    int n = 32 / (int)p.size, count = p.n * u->lanes / n;
+    int n = in_register(u, &p), count = p.n * u->lanes / n;
     for (int i = 0; i < count; i++) {
-        row[i] = LLVMBuildLoad2(u->b, LLVMVectorType(p.elem, (unsigned)n), simt_advance(u, base, 32 * i), "");
+        row[i] = LLVMBuildLoad2(u->b, LLVMVectorType(p.elem, (unsigned)n), simt_advance(u, base, (int64_t)p.size * n * i), "");
         LLVMSetAlignment(row[i], p.align);
         simt_mark_space(u, row[i], p.base);
     }
@@ -256,7 +262,7 @@ bool simt_struct_store(struct simt_fn *f, LLVMValueRef inst)
     }
     if (inst != p->last)
         return true; /* with the last part */
-    int n = 32 / (int)p->size, count = u->lanes / n, parts = p->n;
+    int n = in_register(u, p), count = u->lanes / n, parts = p->n;
     LLVMValueRef row[SIMT_LANES], next[SIMT_LANES], base = base_pointer(f, p);
     for (int k = 0; k < parts; k++) {
         LLVMValueRef x = simt_vector(f, LLVMGetOperand(p->inst[k], 0));
@@ -272,7 +278,7 @@ bool simt_struct_store(struct simt_fn *f, LLVMValueRef inst)
         memcpy(row, next, sizeof row);
     }
     for (int i = 0; i < count; i++) {
-        LLVMValueRef store = LLVMBuildStore(u->b, row[i], simt_advance(u, base, 32 * i));
+        LLVMValueRef store = LLVMBuildStore(u->b, row[i], simt_advance(u, base, (int64_t)p->size * n * i));
         LLVMSetAlignment(store, p->align);
         simt_mark_space(u, store, p->base);
     }
