@@ -96,15 +96,29 @@ static int parts_of(int64_t by, unsigned size, bool store, unsigned lanes)
     return !store && size == 4 && lanes % 8 == 0 && (by > 4 || by < -4) ? 4 : 0;
 }
 
+static bool part_type(struct simt_fn *f, LLVMTypeRef type)
+{
+    LLVMTypeKind kind = LLVMGetTypeKind(type);
+    uint64_t size = kind == LLVMIntegerTypeKind || kind == LLVMFloatTypeKind || kind == LLVMDoubleTypeKind ? LLVMStoreSizeOfType(f->u->in_layout, type) : 0;
+    return size >= 4 && size <= 8;
+}
+
+int simt_access_parts(struct simt_fn *f, LLVMValueRef x)
+{
+    bool store = LLVMIsAStoreInst(x);
+    if (!simt_access_plain(x, store) || !part_type(f, simt_access_type(x)))
+        return 0;
+    unsigned size = (unsigned)LLVMStoreSizeOfType(f->u->in_layout, simt_access_type(x));
+    return parts_of(stride(f, simt_access_address(x), size), size, store, (unsigned)f->u->lanes);
+}
+
 /* All parts, the first in the block being `inst`; loads may have loads between them. */
 static bool find_parts(struct simt_fn *f, LLVMValueRef inst, struct simt_parts *ret)
 {
     bool store = LLVMIsAStoreInst(inst);
     LLVMTypeRef type = simt_access_type(inst);
-    LLVMTypeKind kind = LLVMGetTypeKind(type);
     *ret = (struct simt_parts){ .size = (unsigned)LLVMStoreSizeOfType(f->u->in_layout, type), .elem = simt_type(f->u, type) };
-    if (f->mask || !simt_access_plain(inst, store) || ret->size < 4 || ret->size > 8 ||
-        (kind != LLVMIntegerTypeKind && kind != LLVMFloatTypeKind && kind != LLVMDoubleTypeKind))
+    if (f->mask || !simt_access_plain(inst, store) || !part_type(f, type))
         return false;
     ret->by = stride(f, simt_access_address(inst), ret->size);
     ret->n = parts_of(ret->by, ret->size, store, LLVMGetVectorSize(f->u->i32v));

@@ -389,12 +389,12 @@ static void rebuild_phis(struct version *v, LLVMBasicBlockRef bb, void (*edges)(
     }
 }
 
-static LLVMValueRef build_all(struct version *v, LLVMValueRef cond)
+LLVMValueRef simt_all_build(struct simt *u, LLVMValueRef cond)
 {
-    LLVMTypeRef i1 = v->u->i1, t = LLVMFunctionType(i1, &i1, 1, 0);
-    LLVMValueRef fn = LLVMGetNamedFunction(v->u->in, SIMT_ALL);
-    fn = fn ? fn : LLVMAddFunction(v->u->in, SIMT_ALL, t);
-    return LLVMBuildCall2(v->u->b, t, fn, &cond, 1, "");
+    LLVMTypeRef i1 = u->i1, t = LLVMFunctionType(i1, &i1, 1, 0);
+    LLVMValueRef fn = LLVMGetNamedFunction(u->in, SIMT_ALL);
+    fn = fn ? fn : LLVMAddFunction(u->in, SIMT_ALL, t);
+    return LLVMBuildCall2(u->b, t, fn, &cond, 1, "");
 }
 
 /* ---- Loops that the warps of a block go through side by side, a round of each in turn: for what they read lies side by side */
@@ -523,7 +523,7 @@ static void version_if(struct version *v, const struct region *r)
     LLVMInsertIntoBuilder(b, term);
     LLVMPositionBuilderAtEnd(b, head);
     LLVMValueRef want = on_false ? LLVMBuildNot(b, cond, "") : cond;
-    LLVMValueRef all = build_nowrap(v, r, build_all(v, want));
+    LLVMValueRef all = build_nowrap(v, r, simt_all_build(v->u, want));
     LLVMBuildCondBr(b, together ? build_together(v, all) : all, copied(v, then), some);
 }
 
@@ -581,7 +581,7 @@ static void version_loop(struct version *v, const struct region *r)
         if (LLVMGetSuccessor(enter, i) == header)
             LLVMSetSuccessor(enter, i, warm_header);
     LLVMPositionBuilderBefore(b, warm_term);
-    LLVMValueRef all = build_all(v, exit_if_true ? LLVMBuildNot(b, cond, "") : cond);
+    LLVMValueRef all = simt_all_build(v->u, exit_if_true ? LLVMBuildNot(b, cond, "") : cond);
     LLVMBuildCondBr(b, together ? build_together(v, all) : all, warm_header, e.warm_exit);
     LLVMInstructionEraseFromParent(warm_term);
     LLVMPositionBuilderAtEnd(b, e.warm_exit);
@@ -749,7 +749,7 @@ static bool version_even(struct version *v)
     LLVMValueRef count = hoist(v, &r, &made, v->count), even[2] = { v->count, v->cond };
     LLVMValueRef first[2] = { simt_first_build(v->u, count), simt_first_build(v->u, v->cond) };
     LLVMValueRef same = LLVMBuildAnd(b, build_same(v, count, first[0]), build_same(v, v->cond, first[1]), "");
-    same = build_all(v, same);
+    same = simt_all_build(v->u, same);
     aw_ptrmap_fini(&made);
     copy_region(v, &r, even, first, 2);
     chill(v, &r);
@@ -853,6 +853,7 @@ bool simt_version(struct simt *u, LLVMValueRef fn, enum simt_form form)
     bool whole = u->options->versions, more = simt_instructions(fn) <= MAX_FUNCTION;
     LLVMSetCurrentDebugLocation2(u->b, NULL);
     v.meets = more && set_barriers_apart(u, fn);
+    more = more && simt_runs(u, fn, form, &v.cold);
     for (int i = 0; i < MAX_ROUNDS && more && !u->status; i++) {
         v.f = (struct simt_fn){ .u = u, .form = form, .src = fn };
         more = simt_cfg_build(&v.f) && simt_shape_analyse(&v.f) && (!u->alike || simt_find_own(&v.f, &v.own));

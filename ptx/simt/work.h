@@ -307,6 +307,7 @@ LLVMValueRef simt_access_address(LLVMValueRef inst); /* of a load or store */
 LLVMTypeRef simt_access_type(LLVMValueRef inst);
 LLVMValueRef simt_access_root(struct simt_fn *f, LLVMValueRef p, int64_t *ret_at); /* an address as another one, or a number, plus a constant */
 bool simt_access_plain(LLVMValueRef x, bool store);
+int simt_access_parts(struct simt_fn *f, LLVMValueRef x); /* how many accesses like this one make a structure, or 0 */
 bool simt_touches_memory(LLVMValueRef x);
 
 /* ---- pattern.c.  False: the lanes are not where that is known, or there are cheaper ways. */
@@ -333,6 +334,12 @@ bool simt_loop_spins(struct simt_fn *f, int loop);
 bool simt_version(struct simt *u, LLVMValueRef fn, enum simt_form form);
 void simt_all_emit(struct simt_fn *f, LLVMValueRef inst); /* a call of SIMT_ALL */
 bool simt_pointer_emit(struct simt_fn *f, LLVMValueRef inst, const char *name);
+
+LLVMValueRef simt_all_build(struct simt *u, LLVMValueRef cond); /* such a call, at the builder */
+
+/* ---- runs.c */
+/* Adds copies of guards that follow each other, for warps all of whose lanes pass all of them; what is left for others is noted in `cold`. */
+bool simt_runs(struct simt *u, LLVMValueRef fn, enum simt_form form, struct aw_ptrmap *cold);
 
 /* ---- single.c */
 bool simt_is_single(LLVMValueRef fn);
