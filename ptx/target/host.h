@@ -45,6 +45,7 @@ bool ptx_host_is_op(LLVMValueRef v, LLVMOpcode op);
 /* Makes gathers and scatters ones by a scalar base and 32-bit indices where they can be, for machines whose own are fast.  After
  * optimisation. */
 void ptx_host_indices(LLVMModuleRef module);
+void ptx_host_sums_near(LLVMModuleRef m); /* a scalar base plus indices beside the gather or scatter that uses it; last */
 
 /* ---- wait.c */
 /* On one lane's view: lets lanes of a warp wait for each other where they may have to.  Changes nothing in other kernels.  AW_OK,

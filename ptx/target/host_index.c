@@ -226,3 +226,22 @@ void ptx_host_indices(LLVMModuleRef m)
     aw_ptrmap_fini(&r.scalars);
     LLVMDisposeBuilder(r.b);
 }
+
+/* LLVM chooses instructions block by block: a sum that was moved out of a loop would be vectors of 64-bit addresses. */
+void ptx_host_sums_near(LLVMModuleRef m)
+{
+    LLVMBuilderRef b = LLVMCreateBuilderInContext(LLVMGetModuleContext(m));
+    for (LLVMValueRef fn = LLVMGetFirstFunction(m); fn; fn = LLVMGetNextFunction(fn))
+        for (LLVMBasicBlockRef bb = LLVMGetFirstBasicBlock(fn); bb; bb = LLVMGetNextBasicBlock(bb))
+            for (LLVMValueRef x = LLVMGetFirstInstruction(bb); x; x = LLVMGetNextInstruction(x)) {
+                int at = addresses(x);
+                LLVMValueRef sum = at >= 0 ? LLVMGetOperand(x, (unsigned)at) : NULL;
+                if (!sum || !LLVMIsAGetElementPtrInst(sum) || LLVMGetInstructionParent(sum) == bb || is_vector(LLVMGetOperand(sum, 0)))
+                    continue;
+                LLVMPositionBuilderBefore(b, x);
+                LLVMValueRef near = LLVMInstructionClone(sum);
+                LLVMInsertIntoBuilder(b, near);
+                LLVMSetOperand(x, (unsigned)at, near);
+            }
+    LLVMDisposeBuilder(b);
+}
