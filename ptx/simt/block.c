@@ -12,7 +12,10 @@
 #include <anywarp/hostabi.h>
 #include <string.h>
 
-enum { BODY_PARAMS = 11, GROUP = 8, MAX_WARPS = 32 };
+enum {
+    BODY_PARAMS = 11, GROUP = 8, MAX_WARPS = 32,
+    SMALL_KERNEL = 100, /* instructions: beyond, reading arguments is a small part of a warp's work, and what holds them gets spilled */
+};
 
 /* void(block, state, part, lanes, kernarg, ctaid x y z, tid of the first lane x y z); of one that marches i1(..., frame, again) */
 LLVMTypeRef simt_body_type(struct simt *u)
@@ -51,6 +54,13 @@ static LLVMValueRef launch_u32(struct range *r, size_t offset)
     return simt_field(r->u, r->launch, offset, r->u->i32, true);
 }
 
+/* A fact about what a load's pointer points to. */
+static void note_pointer(struct simt *u, LLVMValueRef load, const char *what, uint64_t bytes)
+{
+    LLVMMetadataRef n = LLVMValueAsMetadata(simt_c64(u, (int64_t)bytes));
+    LLVMSetMetadata(load, LLVMGetMDKindIDInContext(u->ctx, what, (unsigned)strlen(what)), LLVMMetadataAsValue(u->ctx, LLVMMDNodeInContext2(u->ctx, &n, 1)));
+}
+
 static void range_entry(struct range *r)
 {
     struct simt *u = r->u;
@@ -62,6 +72,11 @@ static void range_entry(struct range *r)
     LLVMBuildStore(u->b, simt_intrinsic(u, "llvm.frameaddress", &u->ptr, 1, &level, 1), r->state);
     r->launch = simt_field(u, r->block, offsetof(struct aw_host_block, launch), u->ptr, true);
     r->kernarg = simt_field(u, r->launch, offsetof(struct aw_host_launch, kernarg), u->ptr, true);
+    /* So that arguments are read once, and not by each warp that gets past a bounds check: where registers are many and the kernel is small. */
+    if (u->options->kernarg_size && u->options->small_masks && simt_instructions(u->kernel) <= SMALL_KERNEL) {
+        note_pointer(u, r->kernarg, "dereferenceable", u->options->kernarg_size);
+        note_pointer(u, r->kernarg, "align", 16);
+    }
     for (unsigned d = 0; d < 2; d++)
         r->grid[d] = LLVMBuildZExt(u->b, launch_u32(r, offsetof(struct aw_host_launch, grid) + 4 * d), u->i64, "");
     for (unsigned d = 0; d < 3; d++)
