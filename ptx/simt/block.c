@@ -58,7 +58,8 @@ static LLVMValueRef launch_u32(struct range *r, size_t offset)
 static void note_pointer(struct simt *u, LLVMValueRef load, const char *what, uint64_t bytes)
 {
     LLVMMetadataRef n = LLVMValueAsMetadata(simt_c64(u, (int64_t)bytes));
-    LLVMSetMetadata(load, LLVMGetMDKindIDInContext(u->ctx, what, (unsigned)strlen(what)), LLVMMetadataAsValue(u->ctx, LLVMMDNodeInContext2(u->ctx, &n, 1)));
+    LLVMValueRef node = LLVMMetadataAsValue(u->ctx, LLVMMDNodeInContext2(u->ctx, &n, 1));
+    LLVMSetMetadata(load, LLVMGetMDKindIDInContext(u->ctx, what, (unsigned)strlen(what)), node);
 }
 
 static void range_entry(struct range *r)

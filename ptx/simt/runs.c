@@ -31,7 +31,8 @@ struct run {
 static bool warp_is_full(const struct simt_fn *f)
 {
     const uint32_t *block = f->u->options->block;
-    return f->form == SIMT_FORM_ROWS || (f->form == SIMT_FORM_FIXED && block[0] * block[1] * block[2] % (uint32_t)f->u->lanes == 0);
+    bool whole = block[0] * block[1] * block[2] % (uint32_t)f->u->lanes == 0;
+    return f->form == SIMT_FORM_ROWS || (f->form == SIMT_FORM_FIXED && whole);
 }
 
 /* Do all lanes come to the block, if any does? */

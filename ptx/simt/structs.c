@@ -99,7 +99,9 @@ static int parts_of(int64_t by, unsigned size, bool store, unsigned lanes)
 static bool part_type(struct simt_fn *f, LLVMTypeRef type)
 {
     LLVMTypeKind kind = LLVMGetTypeKind(type);
-    uint64_t size = kind == LLVMIntegerTypeKind || kind == LLVMFloatTypeKind || kind == LLVMDoubleTypeKind ? LLVMStoreSizeOfType(f->u->in_layout, type) : 0;
+    if (kind != LLVMIntegerTypeKind && kind != LLVMFloatTypeKind && kind != LLVMDoubleTypeKind)
+        return false;
+    uint64_t size = LLVMStoreSizeOfType(f->u->in_layout, type);
     return size >= 4 && size <= 8;
 }
 
