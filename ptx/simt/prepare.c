@@ -2,7 +2,10 @@
  *
  * A path that ends in `unreachable` (after a trap or an assertion, which end the kernel) goes to a return instead, and a
  * loop without an exit gets one that is never taken: structurising and reconvergence need a post-dominator.  The
- * condition is a call that only the vectoriser knows to be true.  Loops that only watch memory let other blocks run. */
+ * condition is a call that only the vectoriser knows to be true.  Loops that only watch memory let other blocks run.
+ *
+ * Besides, what the vectoriser does not know is put otherwise: aggregates are taken apart, and sums that LLVM has written as `or`
+ * become sums. */
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "simt/work.h"
 
@@ -219,6 +222,21 @@ static void split_aggregates(struct prepare *p)
         }
 }
 
+/* LLVM writes a sum as `or disjoint` where no bit is in both.  Of lanes where that does not hold nothing is asked, so it is the sum in all
+ * lanes; the analysis of shapes, which believes no flags, would have to prove it of lanes that are off as well. */
+static void restore_sums(struct prepare *p)
+{
+    for (LLVMBasicBlockRef bb = LLVMGetFirstBasicBlock(p->fn); bb; bb = LLVMGetNextBasicBlock(bb))
+        for (LLVMValueRef x = LLVMGetFirstInstruction(bb), next; x; x = next) {
+            next = LLVMGetNextInstruction(x);
+            if (LLVMGetInstructionOpcode(x) != LLVMOr || !LLVMGetIsDisjoint(x))
+                continue;
+            LLVMPositionBuilderBefore(p->b, x);
+            LLVMReplaceAllUsesWith(x, LLVMBuildAdd(p->b, LLVMGetOperand(x, 0), LLVMGetOperand(x, 1), ""));
+            LLVMInstructionEraseFromParent(x);
+        }
+}
+
 int simt_prepare(LLVMModuleRef module, struct aw_buf *diags)
 {
     struct simt_options options = { .kernel = "kernel" };
@@ -233,6 +251,7 @@ int simt_prepare(LLVMModuleRef module, struct aw_buf *diags)
         if (!split_phis(&p))
             simt_memory(&u);
         split_aggregates(&p);
+        restore_sums(&p);
         end_unreachable(&p);
         if (!cut_endless_loops(&p, &u) && !u.status)
             simt_memory(&u);
