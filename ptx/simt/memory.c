@@ -590,6 +590,29 @@ static LLVMBasicBlockRef split_on_ok(struct simt_fn *f, LLVMValueRef ok, LLVMBas
     return simt_new_block(f, "access.done");
 }
 
+static LLVMValueRef gather_or_table(struct simt_fn *f, const struct access *a)
+{
+    struct simt *u = f->u;
+    struct simt_table t;
+    if (!simt_table_find(f, a->inst, &t))
+        return gather(f, a, address(f, a->ptr, true));
+    if (!t.ok)
+        return simt_table_read(f, a->inst, &t);
+    LLVMBasicBlockRef from[2], whole = simt_new_block(f, "table"), apart = simt_new_block(f, "table.apart"), done = simt_new_block(f, "table.done");
+    LLVMValueRef x[2];
+    simt_mark_likely(u, LLVMBuildCondBr(u->b, t.ok, whole, apart));
+    LLVMPositionBuilderAtEnd(u->b, whole);
+    x[0] = simt_table_read(f, a->inst, &t);
+    from[0] = LLVMGetInsertBlock(u->b);
+    LLVMBuildBr(u->b, done);
+    LLVMPositionBuilderAtEnd(u->b, apart);
+    x[1] = gather(f, a, address(f, a->ptr, true));
+    from[1] = LLVMGetInsertBlock(u->b);
+    LLVMBuildBr(u->b, done);
+    LLVMPositionBuilderAtEnd(u->b, done);
+    return simt_phi2(u, x, from);
+}
+
 static LLVMValueRef lanes_load(struct simt_fn *f, const struct access *a)
 {
     struct simt *u = f->u;
@@ -613,7 +636,7 @@ static LLVMValueRef lanes_load(struct simt_fn *f, const struct access *a)
         f->epoch++; /* distances built in the cold block are of no use here */
         return simt_phi2(u, x, from);
     }
-    return gather(f, a, address(f, a->ptr, true));
+    return gather_or_table(f, a);
 }
 
 void simt_load_emit(struct simt_fn *f, LLVMValueRef inst)

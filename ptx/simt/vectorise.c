@@ -191,6 +191,8 @@ static bool module_emit(struct simt *u)
     if (!simt_lanes_choose(u, form) || !simt_lines_begin(u) || !declare_devices(u) || !devices_emit(u) || !singles_emit(u))
         return false;
     u->grouped = simt_groups(u);
+    if (!simt_table_split(u, u->kernel, form))
+        return false;
     u->alike = !u->grouped && simt_warps_alike(u, form);
     if (!simt_version(u, u->kernel, form))
         return false;

@@ -153,6 +153,17 @@ struct simt_pattern {
     const int64_t *off;               /* of the lanes */
 };
 
+/* A load from memory that is the same for all lanes plus a few bytes of each lane's own; see table.c. */
+enum { SIMT_TABLE_TERMS = 4 };
+struct simt_table {
+    LLVMValueRef terms[SIMT_TABLE_TERMS]; /* source values, the same for all lanes, that add up to the table's address */
+    int n;
+    LLVMValueRef own;   /* what a lane adds to it, in bytes: a source integer */
+    uint64_t most;      /* its largest value */
+    LLVMValueRef base;  /* the table's address: a scalar of the out module */
+    LLVMValueRef ok;    /* i1: it may be read whole; NULL = true */
+};
+
 struct simt_fn {
     struct simt *u;
     enum simt_form form;
@@ -313,6 +324,12 @@ bool simt_touches_memory(LLVMValueRef x);
 /* ---- pattern.c.  False: the lanes are not where that is known, or there are cheaper ways. */
 bool simt_pattern_load(struct simt_fn *f, LLVMValueRef inst);
 bool simt_pattern_store(struct simt_fn *f, LLVMValueRef inst);
+
+/* ---- table.c */
+bool simt_table_find(struct simt_fn *f, LLVMValueRef load, struct simt_table *ret); /* false: it reads no small table */
+LLVMValueRef simt_table_read(struct simt_fn *f, LLVMValueRef load, const struct simt_table *t); /* all lanes' elements */
+/* Takes addresses in tables that advance in a loop of a source function apart, as `form` would be analysed.  False: u->status says why. */
+bool simt_table_split(struct simt *u, LLVMValueRef fn, enum simt_form form);
 
 /* ---- warpop.c */
 bool simt_warpop_emit(struct simt_fn *f, LLVMValueRef inst, enum ptx_simt id); /* false: not a warp operation */

@@ -56,7 +56,7 @@ int ptx_host_waits(LLVMModuleRef module, const char *kernel, struct aw_buf *diag
 struct ptx_host_machine {
     char cpu[64];
     char *features;    /* LLVM's form; owned, LLVMDisposeMessage */
-    bool avx512;       /* F, BW, DQ and VL */
+    bool avx2, avx512; /* avx512: F, BW, DQ and VL */
 };
 /* Reads "host" or "host:cpu[,+feature,-feature ...]".  False: not one of ours or an unknown CPU; *ret then untouched. */
 bool ptx_host_machine_parse(const char *target, struct ptx_host_machine *ret);

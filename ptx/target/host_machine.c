@@ -61,6 +61,7 @@ static bool well_formed(const char *features)
 static void finish(struct ptx_host_machine *m, const char *given, int level)
 {
     struct aw_buf all = { 0 };
+    m->avx2 = has_feature(given, "avx2", level >= 3);
     m->avx512 = has_feature(given, "avx512f", level >= 4) && has_feature(given, "avx512bw", level >= 4) &&
                 has_feature(given, "avx512dq", level >= 4) && has_feature(given, "avx512vl", level >= 4);
     /* A warp is two full registers; LLVM's caution about clock speed costs more than it saves here.  Every processor of the last

@@ -1788,6 +1788,67 @@ Test(simt, strides)
         }
 }
 
+/* ---- Small tables: up to the last byte before memory that is not there, or anywhere, of lanes that are off or read on */
+
+/* Rows of 16 words from p1 + 4 * the block's index on: each lane adds up its own column of as many rows as it likes. */
+static void check_table(const char *target, const char *own, unsigned columns, const uint32_t built_for[3], int rows, bool last)
+{
+    enum { PAGE = 4096, THREADS = 75 };
+    static const char body[] =
+        FLOAD("i", "p0", "i32", "4") FLOAD("rounds", "p2", "i32", "4")
+        "%s  %%on = icmp ne i32 %%rounds, 0\n  br i1 %%on, label %%go, label %%end\n"
+        "go:\n  %%o = shl i32 %%own, 2\n  %%ol = zext i32 %%o to i64\n  %%u = shl i32 %%cx, 2\n  %%ul = zext i32 %%u to i64\n"
+        "  %%p1i = ptrtoint ptr addrspace(1) %%p1 to i64\n  %%row = add i64 %%p1i, %%ul\n  %%begin = add i64 %%row, %%ol\n  br label %%loop\n"
+        "loop:\n  %%at = phi i64 [ %%begin, %%go ], [ %%at.next, %%loop ]\n  %%n = phi i32 [ %%rounds, %%go ], [ %%n.next, %%loop ]\n"
+        "  %%sum = phi i32 [ 0, %%go ], [ %%sum.next, %%loop ]\n"
+        "  %%p = inttoptr i64 %%at to ptr addrspace(1)\n  %%x = load i32, ptr addrspace(1) %%p, align 4\n  %%sum3 = mul i32 %%sum, 3\n"
+        "  %%sum.next = add i32 %%sum3, %%x\n  %%at.next = add i64 %%at, 64\n  %%n.next = add i32 %%n, -1\n"
+        "  %%more = icmp ne i32 %%n.next, 0\n  br i1 %%more, label %%loop, label %%done\n"
+        "done:\n" FSTORE("sum.next", "p6", "i32", "4") "  br label %%end\nend:\n  ret void\n";
+    uint32_t in[2 * THREADS], rounds[2 * THREADS], got[2 * THREADS];
+    char *text, *memory = mmap(NULL, 3 * PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    cr_assert_neq(memory, MAP_FAILED);
+    cr_assert_eq(mprotect(memory + 2 * PAGE, PAGE, PROT_NONE), 0);
+    for (int i = 0; i < 2 * PAGE; i++)
+        memory[i] = (char)rnd(256);
+    /* The second block's last row ends with its fifth column where memory does. */
+    const uint32_t *first = (const uint32_t *)(memory + (last ? 2 * PAGE - 64 * (rows - 1) - 4 - 20 : PAGE - 64 + 4 * (int)rnd(16)));
+    for (int i = 0; i < 2 * THREADS; i++) {
+        in[i] = rnd(1u << 31);
+        unsigned column = columns == 32 ? in[i] & 31 : in[i] >> 7 & 15;
+        rounds[i] = rnd(4) ? rnd((uint32_t)rows + 1) : 0;
+        rounds[i] = last && (column > 4 || (columns == 32 && column > 15)) ? 0 : rounds[i];
+        got[i] = 1;
+    }
+    cr_assert_geq(asprintf(&text, body, own), 0);
+    char *ir = kernel_text(text, "");
+    struct args a = { { in, (void *)first, rounds, 0, 0, 0, got, 0 }, "" };
+    struct built b = build_or_fail(ir, target, built_for, 0);
+    launch(&b, (uint32_t[3]){ 2, 1, 1 }, (uint32_t[3]){ THREADS, 1, 1 }, 0, &a);
+    unload(&b);
+    for (int i = 0; i < 2 * THREADS; i++) {
+        unsigned column = columns == 32 ? in[i] & 31 : in[i] >> 7 & 15;
+        uint32_t sum = 0;
+        for (uint32_t k = 0; k < rounds[i]; k++)
+            sum = sum * 3 + first[k * 16 + column + (unsigned)i / THREADS];
+        cr_assert_eq(got[i], rounds[i] ? sum : 1, "%s, %u columns, %d rows, thread %d", target, columns, rows, i);
+    }
+    munmap(memory, 3 * PAGE);
+    free(text);
+    free(ir);
+}
+
+Test(simt, small_tables)
+{
+    static const char *const targets[] = { "host", "host:x86-64-v3", "host:x86-64-v2" };
+    static const uint32_t fixed[3] = { 75, 1, 1 };
+    for (size_t t = 0; t < sizeof targets / sizeof *targets; t++)
+        for (int k = 0; k < 8; k++) {
+            const char *sixteen = "  %own0 = lshr i32 %i, 7\n  %own = and i32 %own0, 15\n", *more = "  %own = and i32 %i, 31\n";
+            check_table(targets[t], k & 1 ? more : sixteen, k & 1 ? 32 : 16, k & 2 ? fixed : NULL, 1 + (int)rnd(6), k & 4);
+        }
+}
+
 /* An index read on two ways is one value: what is added to it stays side by side. */
 Test(simt, indices_read_twice)
 {
