@@ -1,4 +1,4 @@
-/* Loads from small tables: addresses that are the same for all lanes plus a few bits of each lane's own, as counters for each digit of a
+/* Small tables, read or counted in: addresses that are the same for all lanes plus a few bits of each lane's own, as counters for each digit of a
  * sort or the steps of a ramp have.  The table is a register or two of memory, read whole, of which each lane takes its element by a
  * permutation; a gather takes a load for each lane.
  *
@@ -6,11 +6,14 @@
  * of the table's length (a power of two), and asked for elsewhere.
  *
  * Such an address may advance in a loop by a constant: simt_table_split makes two values of it, one that differs by lane and one that
- * changes. */
+ * changes.
+ *
+ * Atomic additions to a table of the block's own memory, whose lanes all add the same, are counted by votes: one for each bit of the
+ * element's number. */
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "simt/work.h"
 
-enum { MAX_DEPTH = 12, MAX_REGISTERS = 2, PAGE = 4096 };
+enum { MAX_DEPTH = 12, MAX_REGISTERS = 2, PAGE = 4096, COUNT_BYTES = 64 };
 
 /* ---- What is known of a lane's own part */
 
@@ -163,16 +166,23 @@ static LLVMValueRef table_address(struct simt_fn *f, const struct simt_table *t,
     return LLVMBuildGEP2(u->b, u->i8, f->shared, &sum, 1, "table");
 }
 
+static bool find(struct simt_fn *f, LLVMValueRef ptr, struct simt_table *ret)
+{
+    *ret = (struct simt_table){ 0 };
+    if (!collect(f, ret, ptr, 0) || !small(f, ret))
+        return false;
+    ret->base = table_address(f, ret, simt_is_shared_ptr(LLVMTypeOf(ptr)));
+    return true;
+}
+
 bool simt_table_find(struct simt_fn *f, LLVMValueRef load, struct simt_table *ret)
 {
     struct simt *u = f->u;
     LLVMValueRef ptr = LLVMGetOperand(load, 0);
     bool shared = simt_is_shared_ptr(LLVMTypeOf(ptr));
-    *ret = (struct simt_table){ 0 };
-    if (!fits(f, load) || !collect(f, ret, ptr, 0) || !small(f, ret))
+    if (!fits(f, load) || !find(f, ptr, ret))
         return false;
     uint64_t bytes = bytes_of(f, ret);
-    ret->base = table_address(f, ret, shared);
     if (known_zeros(f, ret, shared) >= (unsigned)__builtin_ctzll(bytes))
         return true;
     LLVMValueRef at = LLVMBuildAnd(u->b, LLVMBuildPtrToInt(u->b, ret->base, u->i64, ""), simt_c64(u, PAGE - 1), "");
@@ -204,15 +214,20 @@ static LLVMValueRef pick(struct simt *u, LLVMValueRef *row, int rows, LLVMValueR
     return LLVMBuildSelect(u->b, high, permute(u, row[1], at), permute(u, row[0], at), "");
 }
 
+/* Which element each lane takes.  The freeze keeps lanes that are off from undoing the others. */
+static LLVMValueRef elements(struct simt_fn *f, const struct simt_table *t)
+{
+    struct simt *u = f->u;
+    LLVMValueRef own = LLVMBuildFreeze(u->b, LLVMBuildIntCast2(u->b, simt_vector(f, t->own), u->i32v, 0, ""), "");
+    return LLVMBuildLShr(u->b, own, simt_splat(u, simt_c32(u, 2)), "");
+}
+
 LLVMValueRef simt_table_read(struct simt_fn *f, LLVMValueRef load, const struct simt_table *t)
 {
     struct simt *u = f->u;
     int width = (int)u->options->permute_bytes / 4, rows = (int)(bytes_of(f, t) / u->options->permute_bytes);
     LLVMTypeRef type = LLVMVectorType(u->i32, (unsigned)width);
-    LLVMValueRef row[MAX_REGISTERS], part[SIMT_LANES], own = simt_vector(f, t->own);
-    /* The freeze keeps lanes that are off from undoing the others. */
-    own = LLVMBuildFreeze(u->b, LLVMBuildIntCast2(u->b, own, u->i32v, 0, ""), "");
-    LLVMValueRef at = LLVMBuildLShr(u->b, own, simt_splat(u, simt_c32(u, 2)), "");
+    LLVMValueRef row[MAX_REGISTERS], part[SIMT_LANES], at = elements(f, t);
     for (int i = 0; i < rows; i++) {
         row[i] = LLVMBuildLoad2(u->b, type, simt_advance(u, t->base, (int64_t)i * width * 4), "");
         LLVMSetAlignment(row[i], 4);
@@ -222,6 +237,53 @@ LLVMValueRef simt_table_read(struct simt_fn *f, LLVMValueRef load, const struct 
         part[i] = pick(u, row, rows, simt_slice(u, at, i * width, width));
     LLVMValueRef r = simt_join(u, part, u->lanes / width, width);
     return LLVMBuildBitCast(u->b, r, simt_vec_type(u, simt_type(u, LLVMTypeOf(load))), "");
+}
+
+/* ---- Counting in it: a block's own table, of which each lane adds the same to an element.  How many lanes add to an element are those that
+ * agree with its number in every bit. */
+
+bool simt_table_counts(struct simt_fn *f, LLVMValueRef inst, struct simt_table *ret)
+{
+    LLVMAtomicRMWBinOp op = LLVMGetAtomicRMWBinOp(inst);
+    LLVMValueRef ptr = LLVMGetOperand(inst, 0), by = LLVMGetOperand(inst, 1);
+    LLVMTypeRef type = LLVMTypeOf(by);
+    bool sum = (op == LLVMAtomicRMWBinOpAdd || op == LLVMAtomicRMWBinOpSub) && LLVMGetIntTypeWidth(type) == 32;
+    /* Only with registers of 64 bytes few instructions compare lanes and count. */
+    return sum && f->u->lanes == SIMT_LANES && f->u->options->permute_bytes == COUNT_BYTES && !LLVMGetFirstUse(inst) && !LLVMGetVolatile(inst) && simt_uniform(f, by) &&
+           simt_block_owned(f->u, inst, ptr) && !simt_uniform(f, ptr) && find(f, ptr, ret);
+}
+
+/* The active lanes that take each of the first `n` elements, as bits. */
+static LLVMValueRef takers(struct simt_fn *f, LLVMValueRef at, int n)
+{
+    struct simt *u = f->u;
+    LLVMValueRef who = simt_slice(u, simt_splat(u, simt_bits(u, f->mask)), 0, n), flip[SIMT_LANES];
+    for (int k = 0; 1 << k < n; k++) {
+        LLVMValueRef set = LLVMBuildAnd(u->b, at, simt_splat(u, simt_c32(u, 1 << k)), "");
+        set = LLVMBuildICmp(u->b, LLVMIntNE, set, LLVMConstNull(u->i32v), "");
+        LLVMValueRef lanes = simt_slice(u, simt_splat(u, simt_bits(u, set)), 0, n);
+        for (int i = 0; i < n; i++)
+            flip[i] = simt_c32(u, i >> k & 1 ? 0 : -1);
+        who = LLVMBuildAnd(u->b, who, LLVMBuildXor(u->b, lanes, LLVMConstVector(flip, (unsigned)n), ""), "");
+    }
+    return who;
+}
+
+/* Elements that no lane takes are neither read nor written: they may be another's. */
+void simt_table_count(struct simt_fn *f, LLVMValueRef inst, const struct simt_table *t)
+{
+    struct simt *u = f->u;
+    int n = (int)bytes_of(f, t) / 4;
+    LLVMValueRef who = takers(f, elements(f, t), n);
+    LLVMTypeRef type = LLVMTypeOf(who), types[2] = { type, u->ptr };
+    LLVMValueRef by = simt_slice(u, simt_splat(u, simt_scalar(f, LLVMGetOperand(inst, 1))), 0, n);
+    LLVMValueRef sum = LLVMBuildMul(u->b, simt_intrinsic(u, "llvm.ctpop", &type, 1, &who, 1), by, "");
+    LLVMValueRef some = LLVMBuildICmp(u->b, LLVMIntNE, who, LLVMConstNull(type), "");
+    LLVMValueRef load[3] = { t->base, some, LLVMConstNull(type) };
+    LLVMValueRef old = simt_intrinsic(u, "llvm.masked.load", types, 2, load, 3);
+    simt_access_align(u, old, 0, 4);
+    LLVMValueRef store[3] = { simt_rmw_value(u, LLVMGetAtomicRMWBinOp(inst), old, sum), t->base, some };
+    simt_access_align(u, simt_intrinsic(u, "llvm.masked.store", types, 2, store, 3), 1, 4);
 }
 
 /* ---- Addresses that advance in a loop */

@@ -301,6 +301,7 @@ bool simt_block_owned(struct simt *u, LLVMValueRef inst, LLVMValueRef ptr); /* n
 
 /* Tells LLVM in which state space a load or store is, whose source address is `ptr`. */
 void simt_mark_space(struct simt *u, LLVMValueRef access, LLVMValueRef ptr);
+void simt_access_align(struct simt *u, LLVMValueRef call, unsigned arg, unsigned align); /* of a masked load, store, gather or scatter */
 void simt_mark_own(struct simt *u, LLVMValueRef access); /* in neither: in what the runtime says of the block */
 
 LLVMValueRef simt_slice(struct simt *u, LLVMValueRef vec, int first, int n);
@@ -328,6 +329,9 @@ bool simt_pattern_store(struct simt_fn *f, LLVMValueRef inst);
 /* ---- table.c */
 bool simt_table_find(struct simt_fn *f, LLVMValueRef load, struct simt_table *ret); /* false: it reads no small table */
 LLVMValueRef simt_table_read(struct simt_fn *f, LLVMValueRef load, const struct simt_table *t); /* all lanes' elements */
+/* Of an atomic operation: do lanes only count in a small table of the block?  Then simt_table_count emits it. */
+bool simt_table_counts(struct simt_fn *f, LLVMValueRef inst, struct simt_table *ret);
+void simt_table_count(struct simt_fn *f, LLVMValueRef inst, const struct simt_table *t);
 /* Takes addresses in tables that advance in a loop of a source function apart, as `form` would be analysed.  False: u->status says why. */
 bool simt_table_split(struct simt *u, LLVMValueRef fn, enum simt_form form);
 

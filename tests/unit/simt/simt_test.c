@@ -1849,6 +1849,49 @@ Test(simt, small_tables)
         }
 }
 
+/* Lanes count in a table of the block's, of which memory has only the first few elements; some lanes are off, perhaps nearly all. */
+static void check_counts(const char *op, const char *target, unsigned bits, unsigned present, unsigned on)
+{
+    enum { PAGE = 4096, THREADS = 75 };
+    char *text, *memory = mmap(NULL, 2 * PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    uint32_t in[THREADS], want[32], *first = (uint32_t *)(memory + PAGE) - present;
+    cr_assert_neq(memory, MAP_FAILED);
+    cr_assert_eq(mprotect(memory + PAGE, PAGE, PROT_NONE), 0);
+    for (unsigned i = 0; i < present; i++)
+        first[i] = want[i] = rnd(1u << 30);
+    for (int i = 0; i < THREADS; i++) {
+        in[i] = rnd(present) << 3 | rnd(8);
+        if (rnd(32) >= on)
+            in[i] |= 1u << 31;
+        else
+            want[in[i] >> 3] += *op == 's' ? -7u : 7;
+    }
+    cr_assert_geq(asprintf(&text, FLOAD("i", "p0", "i32", "4") "  %%on = icmp sge i32 %%i, 0\n  br i1 %%on, label %%go, label %%end\n"
+        "go:\n  %%o0 = lshr i32 %%i, 3\n  %%o1 = and i32 %%o0, %u\n  %%o = shl i32 %%o1, 2\n  %%ol = zext i32 %%o to i64\n"
+        "  %%p1i = ptrtoint ptr addrspace(1) %%p1 to i64\n  %%qi = add i64 %%p1i, %%ol\n  %%q = inttoptr i64 %%qi to ptr addrspace(1)\n"
+        "  %%old = atomicrmw %s ptr addrspace(1) %%q, i32 7 syncscope(\"workgroup\") monotonic\n  br label %%end\nend:\n  ret void\n",
+        (1u << bits) - 1, op), 0);
+    char *ir = kernel_text(text, "");
+    struct args a = { { in, first, 0, 0, 0, 0, 0, 0 }, "" };
+    struct built b = build_or_fail(ir, target, NULL, 0);
+    launch(&b, one, (uint32_t[3]){ THREADS, 1, 1 }, 0, &a);
+    unload(&b);
+    cr_assert_arr_eq(first, want, present * sizeof *want, "%s, %u bits, %u elements, %u of 32 lanes", target, bits, present, on);
+    munmap(memory, 2 * PAGE);
+    free(text);
+    free(ir);
+}
+
+Test(simt, counts_in_small_tables)
+{
+    for (unsigned bits = 2; bits <= 6; bits++)
+        for (unsigned on = 4; on <= 32; on += 14) {
+            check_counts("add", "host", bits, bits < 5 ? 1u << bits : 5, on);
+            check_counts("sub", "host", bits, 3, on);
+            check_counts("add", "host:x86-64-v3", bits, 3, on);
+        }
+}
+
 /* An index read on two ways is one value: what is added to it stays side by side. */
 Test(simt, indices_read_twice)
 {
