@@ -643,6 +643,7 @@ void simt_load_emit(struct simt_fn *f, LLVMValueRef inst)
 {
     LLVMValueRef ptr = LLVMGetOperand(inst, 0);
     struct access a = access_of(f, inst, ptr, LLVMTypeOf(inst));
+    simt_ahead_emit(f, inst);
     if (simt_varying(f, inst) && (simt_struct_load(f, inst) || simt_pair_load(f, inst) || simt_pattern_load(f, inst)))
         return;
     if (simt_varying(f, inst))

@@ -415,13 +415,25 @@ static LLVMValueRef step_of(struct simt_fn *f, const struct simt_loop *l, LLVMVa
     return NULL;
 }
 
+/* Is it what a copy of a loop asks, whether all lanes, or all warps, go on? */
+static bool asks_all(LLVMValueRef c)
+{
+    size_t len;
+    const char *name = LLVMIsACallInst(c) ? LLVMGetValueName2(LLVMGetCalledValue(c), &len) : "";
+    return !strcmp(name, SIMT_ALL) || !strcmp(name, SIMT_TOGETHER);
+}
+
 /* Does the loop go on while an index is below the same bound for all threads, with steps of a length that is known at launch: the grid's,
  * as a rule?  Then warps leave it in the same round, or one apart.  What a block reads in shorter steps is often in the caches by then. */
-static bool goes_by_blocks(struct simt_fn *f, const struct simt_loop *l)
+bool simt_goes_by_blocks(struct simt_fn *f, int loop)
 {
-    LLVMValueRef c = LLVMGetCondition(LLVMGetBasicBlockTerminator(f->blocks[l->latch].bb));
+    const struct simt_loop *l = &f->loops[loop];
+    LLVMValueRef term = l->latch < 0 ? NULL : LLVMGetBasicBlockTerminator(f->blocks[l->latch].bb);
     int64_t k;
-    if (LLVMIsAInstruction(c) && LLVMGetInstructionOpcode(c) == LLVMXor && simt_int_const(LLVMGetOperand(c, 1), &k))
+    if (!term || !LLVMIsABranchInst(term) || !LLVMIsConditional(term))
+        return false;
+    LLVMValueRef c = LLVMGetCondition(term);
+    while (asks_all(c) || (LLVMIsAInstruction(c) && LLVMGetInstructionOpcode(c) == LLVMXor && simt_int_const(LLVMGetOperand(c, 1), &k)))
         c = LLVMGetOperand(c, 0);
     if (!LLVMIsAICmpInst(c) || simt_uniform(f, LLVMGetOperand(c, 0)) == simt_uniform(f, LLVMGetOperand(c, 1)))
         return false;
@@ -451,7 +463,7 @@ static bool streams(struct simt_fn *f, int loop)
         default: break;
         }
     }
-    return reads && carried <= MAX_CARRIED && goes_by_blocks(f, l);
+    return reads && carried <= MAX_CARRIED && simt_goes_by_blocks(f, loop);
 }
 
 static bool holds_stream(const struct region *r)

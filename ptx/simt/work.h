@@ -326,6 +326,9 @@ bool simt_touches_memory(LLVMValueRef x);
 bool simt_pattern_load(struct simt_fn *f, LLVMValueRef inst);
 bool simt_pattern_store(struct simt_fn *f, LLVMValueRef inst);
 
+/* ---- ahead.c */
+void simt_ahead_emit(struct simt_fn *f, LLVMValueRef load); /* asks for what a load reads in the next round of a loop, where that pays */
+
 /* ---- table.c */
 bool simt_table_find(struct simt_fn *f, LLVMValueRef load, struct simt_table *ret); /* false: it reads no small table */
 LLVMValueRef simt_table_read(struct simt_fn *f, LLVMValueRef load, const struct simt_table *t); /* all lanes' elements */
@@ -355,6 +358,7 @@ bool simt_loop_spins(struct simt_fn *f, int loop);
 bool simt_version(struct simt *u, LLVMValueRef fn, enum simt_form form);
 void simt_all_emit(struct simt_fn *f, LLVMValueRef inst); /* a call of SIMT_ALL */
 bool simt_pointer_emit(struct simt_fn *f, LLVMValueRef inst, const char *name);
+bool simt_goes_by_blocks(struct simt_fn *f, int loop); /* with steps of the grid, as a rule, up to a bound */
 
 LLVMValueRef simt_all_build(struct simt *u, LLVMValueRef cond); /* such a call, at the builder */
 
