@@ -308,6 +308,8 @@ static int make_vector(struct host *h, const struct simt_options *options)
     }
     if (status == AW_OK)
         status = ptx_host_minmax(h->out, h->machine.avx512, h->diags);
+    if (status == AW_OK)
+        ptx_host_pairs(h->out);
     return status;
 }
 

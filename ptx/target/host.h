@@ -47,6 +47,10 @@ bool ptx_host_is_op(LLVMValueRef v, LLVMOpcode op);
 void ptx_host_indices(LLVMModuleRef module);
 void ptx_host_sums_near(LLVMModuleRef m); /* a scalar base plus indices beside the gather or scatter that uses it; last */
 
+/* ---- host_pairs.c */
+/* Takes 32-bit indices out of vectors two at a time.  After optimisation. */
+void ptx_host_pairs(LLVMModuleRef module);
+
 /* ---- wait.c */
 /* On one lane's view: lets lanes of a warp wait for each other where they may have to.  Changes nothing in other kernels.  AW_OK,
  * AW_ERR_OUT_OF_MEMORY or ptx_passes_run's. */
