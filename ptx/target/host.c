@@ -304,6 +304,7 @@ static int make_vector(struct host *h, const struct simt_options *options)
     if (status == AW_OK && options->fast_gather) {
         ptx_host_indices(h->out);
         status = ptx_passes_run(h->out, NULL, "function(early-cse,adce)", h->diags);
+        ptx_host_quads(h->out);
         ptx_host_sums_near(h->out);
     }
     if (status == AW_OK)

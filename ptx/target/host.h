@@ -47,6 +47,10 @@ bool ptx_host_is_op(LLVMValueRef v, LLVMOpcode op);
 void ptx_host_indices(LLVMModuleRef module);
 void ptx_host_sums_near(LLVMModuleRef m); /* a scalar base plus indices beside the gather or scatter that uses it; last */
 
+/* ---- host_quads.c */
+/* Makes four gathers of neighbouring elements one load of all four for each lane.  After ptx_host_indices. */
+void ptx_host_quads(LLVMModuleRef module);
+
 /* ---- host_pairs.c */
 /* Takes 32-bit indices out of vectors two at a time.  After optimisation. */
 void ptx_host_pairs(LLVMModuleRef module);
