@@ -356,8 +356,6 @@ bool simt_loop_spins(struct simt_fn *f, int loop);
 /* ---- version.c */
 /* Adds copies of divergent regions for the case that all lanes take them, to a source function, as `form` would be analysed. */
 bool simt_version(struct simt *u, LLVMValueRef fn, enum simt_form form);
-void simt_all_emit(struct simt_fn *f, LLVMValueRef inst); /* a call of SIMT_ALL */
-bool simt_pointer_emit(struct simt_fn *f, LLVMValueRef inst, const char *name);
 bool simt_goes_by_blocks(struct simt_fn *f, int loop); /* with steps of the grid, as a rule, up to a bound */
 
 LLVMValueRef simt_all_build(struct simt *u, LLVMValueRef cond); /* such a call, at the builder */
@@ -388,6 +386,12 @@ bool simt_index_alike(const struct simt *u, unsigned d, uint32_t m); /* of vecto
 bool simt_find_own(struct simt_fn *f, struct aw_ptrmap *own);
 bool simt_own(const struct aw_ptrmap *own, LLVMValueRef v);
 size_t simt_loads_alike(struct simt_fn *f, const struct aw_ptrmap *own, int b); /* vectors that such warps read alike in a block */
+
+/* ---- all.c */
+void simt_all_emit(struct simt_fn *f, LLVMValueRef inst); /* a call of SIMT_ALL */
+/* Do a few scalar operations tell whether a condition, or its opposite, holds for all lanes? */
+bool simt_all_scalar(struct simt_fn *f, LLVMValueRef cond, bool negated);
+bool simt_pointer_emit(struct simt_fn *f, LLVMValueRef inst, const char *name);
 
 /* ---- emit.c */
 bool simt_function_emit(struct simt *u, LLVMValueRef src, LLVMValueRef out, enum simt_form form);

@@ -1,0 +1,135 @@
+/* What holds for all lanes at once, where version.c, runs.c and others ask: a few scalar operations where conditions are comparisons of
+ * indices with limits, else a vector of which every element is looked at.  The answer may be no though every lane agrees. */
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "simt/work.h"
+#include <string.h>
+
+/* A comparison of an affine value with a uniform one, which one of the lanes decides. */
+struct compare {
+    const struct simt_val *x;
+    LLVMValueRef other;
+    LLVMTypeRef type;
+    bool swapped; /* the affine value is the second */
+    int64_t hi;   /* from the first lane to the highest */
+};
+
+static bool find_compare(struct simt_fn *f, LLVMValueRef c, bool negated, struct compare *ret)
+{
+    LLVMValueRef a = LLVMGetOperand(c, 0), b = LLVMGetOperand(c, 1);
+    bool swapped = simt_uniform(f, a);
+    const struct simt_val *x = simt_get(f, swapped ? b : a);
+    *ret = (struct compare){ x, swapped ? a : b, LLVMTypeOf(a), swapped, 0 };
+    if (LLVMGetTypeKind(ret->type) != LLVMIntegerTypeKind || LLVMGetIntTypeWidth(ret->type) > 32 || !x || x->kind != SIMT_AFFINE || !x->off ||
+        x->check || !simt_uniform(f, ret->other) || LLVMGetICmpPredicate(c) == (negated ? LLVMIntNE : LLVMIntEQ))
+        return false;
+    for (int i = 0; i < f->u->lanes; i++) {
+        if (x->off[i] < 0)
+            return false;
+        ret->hi = x->off[i] > ret->hi ? x->off[i] : ret->hi;
+    }
+    return true;
+}
+
+static LLVMValueRef compare_build(struct simt_fn *f, LLVMIntPredicate p, bool negated, const struct compare *c)
+{
+    LLVMBuilderRef b = f->u->b;
+    LLVMTypeRef i64 = f->u->i64;
+    if (p == LLVMIntEQ || p == LLVMIntNE) { /* no lane has it, if it is not between the first and the last */
+        LLVMValueRef from = LLVMBuildSub(b, simt_scalar(f, c->other), c->x->s, "");
+        return LLVMBuildICmp(b, LLVMIntUGT, from, LLVMConstInt(c->type, (uint64_t)c->hi, 0), "");
+    }
+    bool sign = p >= LLVMIntSGT, less = p == LLVMIntSLT || p == LLVMIntSLE || p == LLVMIntULT || p == LLVMIntULE;
+    bool upper = (less != c->swapped) != negated;
+    /* In 64 bits the last lane's value is what it would be without wrapping.  Bounded from above, no lane has wrapped where it is in
+     * bounds; from below, that is asked besides. */
+    LLVMValueRef first = LLVMBuildIntCast2(b, c->x->s, i64, sign, "");
+    LLVMValueRef last = LLVMBuildAdd(b, first, simt_c64(f->u, c->hi), "last");
+    LLVMValueRef other = LLVMBuildIntCast2(b, simt_scalar(f, c->other), i64, sign, ""), decides = upper ? last : first;
+    LLVMValueRef r = LLVMBuildICmp(b, p, c->swapped ? other : decides, c->swapped ? decides : other, "");
+    if (negated)
+        r = LLVMBuildNot(b, r, "");
+    int64_t max = (INT64_C(1) << (LLVMGetIntTypeWidth(c->type) - sign)) - 1;
+    return upper ? r : LLVMBuildAnd(b, r, LLVMBuildICmp(b, LLVMIntSLE, last, simt_c64(f->u, max), ""), "");
+}
+
+/* Conditions that must all hold for `c` (or its opposite) to; each may be meant as its opposite.  0: it is none but itself. */
+static int split(LLVMValueRef c, bool negated, LLVMValueRef ret[2], bool ret_negated[2])
+{
+    int64_t k;
+    LLVMOpcode op = LLVMIsAInstruction(c) ? LLVMGetInstructionOpcode(c) : LLVMRet;
+    bool both = op == (negated ? LLVMOr : LLVMAnd);
+    ret[0] = op == LLVMXor || op == LLVMSelect || both ? LLVMGetOperand(c, 0) : NULL;
+    ret_negated[0] = ret_negated[1] = negated;
+    if (op == LLVMXor && simt_int_const(LLVMGetOperand(c, 1), &k) && k) {
+        ret_negated[0] = !negated;
+        return 1;
+    }
+    if (both)
+        ret[1] = LLVMGetOperand(c, 1);
+    else if (op == LLVMSelect && simt_int_const(LLVMGetOperand(c, negated ? 1 : 2), &k) && (k != 0) == negated)
+        ret[1] = LLVMGetOperand(c, negated ? 2 : 1);
+    else
+        return 0;
+    return 2;
+}
+
+bool simt_all_scalar(struct simt_fn *f, LLVMValueRef c, bool negated)
+{
+    struct compare how;
+    LLVMValueRef part[2];
+    bool opposite[2];
+    if (simt_uniform(f, c))
+        return true;
+    int n = split(c, negated, part, opposite);
+    for (int i = 0; i < n; i++)
+        if (!simt_all_scalar(f, part[i], opposite[i]))
+            return false;
+    return n || (LLVMIsAICmpInst(c) && find_compare(f, c, negated, &how));
+}
+
+/* True only if the condition (or its opposite) holds for every active lane. */
+static LLVMValueRef all_of(struct simt_fn *f, LLVMValueRef c, bool negated)
+{
+    struct simt *u = f->u;
+    struct compare how;
+    LLVMValueRef part[2];
+    bool opposite[2];
+    if (simt_uniform(f, c))
+        return negated ? LLVMBuildNot(u->b, simt_scalar(f, c), "") : simt_scalar(f, c);
+    int n = split(c, negated, part, opposite);
+    if (n) {
+        LLVMValueRef first = all_of(f, part[0], opposite[0]);
+        return n == 1 ? first : LLVMBuildAnd(u->b, first, all_of(f, part[1], opposite[1]), "");
+    }
+    if (LLVMIsAICmpInst(c) && find_compare(f, c, negated, &how))
+        return compare_build(f, LLVMGetICmpPredicate(c), negated, &how);
+    LLVMValueRef vec = simt_vector(f, c);
+    if (negated)
+        vec = LLVMBuildNot(u->b, vec, "");
+    if (f->mask)
+        vec = LLVMBuildSelect(u->b, f->mask, vec, u->all_lanes, "");
+    return simt_all_on(u, vec);
+}
+
+void simt_all_emit(struct simt_fn *f, LLVMValueRef inst)
+{
+    simt_set_scalar(f, inst, all_of(f, LLVMGetOperand(inst, 0), false));
+}
+
+/* Calls on addresses; true if `name` is one's. */
+bool simt_pointer_emit(struct simt_fn *f, LLVMValueRef inst, const char *name)
+{
+    LLVMValueRef p = LLVMGetOperand(inst, 0);
+    if (!strncmp(name, SIMT_NOWRAP, strlen(SIMT_NOWRAP))) {
+        LLVMValueRef ok = simt_ok(f, p);
+        simt_set_scalar(f, inst, ok ? ok : LLVMConstInt(f->u->i1, 1, 0));
+    } else if (!strncmp(name, SIMT_EXACT, strlen(SIMT_EXACT)) || !strncmp(name, SIMT_APART, strlen(SIMT_APART))) {
+        if (simt_varying(f, inst))
+            simt_set_vector(f, inst, simt_vector(f, p));
+        else
+            simt_set_scalar(f, inst, simt_scalar(f, p));
+    } else {
+        return false;
+    }
+    return true;
+}
