@@ -37,6 +37,35 @@ static LLVMValueRef neighbour(struct simt_fn *f, LLVMValueRef inst, int64_t *ret
     return NULL;
 }
 
+/* Notes loads of words that are up to three from `inst`'s, one way through the block: bit 3 is its own. */
+static unsigned words_near(struct simt_fn *f, LLVMValueRef inst, bool back)
+{
+    int64_t at, first;
+    LLVMValueRef root = simt_access_root(f, simt_access_address(inst), &first), x = inst;
+    unsigned found = 1u << 3;
+    for (int left = NEAR; left; left--) {
+        x = back ? LLVMGetPreviousInstruction(x) : LLVMGetNextInstruction(x);
+        if (!x || (simt_touches_memory(x) && !simt_access_plain(x, false)))
+            break;
+        if (!is_word(x, false) || simt_access_root(f, simt_access_address(x), &at) != root)
+            continue;
+        int64_t by = at - first;
+        if (by % WORD == 0 && by >= -3 * WORD && by <= 3 * WORD)
+            found |= 1u << (3 + by / WORD);
+    }
+    return found;
+}
+
+/* Is it one of four words in a row?  Where gathers are fast, target/host_quads.c makes one load for each lane of those. */
+static bool is_quad(struct simt_fn *f, LLVMValueRef inst)
+{
+    unsigned found = words_near(f, inst, false) | words_near(f, inst, true);
+    for (unsigned row = 0xf; row <= 0xf << 3 && f->u->options->fast_gather; row <<= 1)
+        if ((found & row) == row)
+            return true;
+    return false;
+}
+
 /* Every second word of n pairs. */
 static LLVMValueRef words(struct simt *u, LLVMValueRef pairs, int which, LLVMTypeRef type)
 {
@@ -52,7 +81,7 @@ bool simt_pair_load(struct simt_fn *f, LLVMValueRef inst)
 {
     int64_t by;
     LLVMValueRef other = neighbour(f, inst, &by);
-    if (!other || simt_get(f, other)->v || !simt_varying(f, other))
+    if (!other || simt_get(f, other)->v || !simt_varying(f, other) || is_quad(f, inst))
         return false;
     LLVMValueRef pairs = simt_gather(f, inst, f->u->i64, by < 0 ? by : 0);
     simt_set_vector(f, inst, words(f->u, pairs, by < 0, LLVMTypeOf(inst)));

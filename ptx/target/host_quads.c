@@ -58,6 +58,8 @@ static void match_lanes(struct access *a)
     if (by && LLVMGetTypeKind(LLVMTypeOf(by)) == LLVMVectorTypeKind)
         by = ptx_host_splatted(by);
     a->root = ptx_host_constant(by, &a->at) ? LLVMGetOperand(v, 0) : v;
+    if (ptx_host_is_op(a->root, LLVMIntToPtr)) /* what the first of them may be made of, without a constant */
+        a->root = LLVMGetOperand(a->root, 0);
 }
 
 static bool match(LLVMValueRef x, struct access *ret)

@@ -1896,13 +1896,13 @@ Test(simt, counts_in_small_tables)
  * written before it is read. */
 static void check_quads(const char *target, int scale, bool masked, bool written, const char *type)
 {
-    enum { PAGE = 4096, THREADS = 200, ROWS = 300 };
-    static int32_t at[THREADS], taken[ROWS];
+    enum { PAGE = 4096, THREADS = 200, QUADS = 300 };
+    static int32_t at[THREADS], taken[QUADS];
     static uint32_t got[THREADS], want[THREADS];
     char *body, *memory = mmap(NULL, 3 * PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     cr_assert_neq(memory, MAP_FAILED);
     cr_assert_eq(mprotect(memory + 2 * PAGE, PAGE, PROT_NONE), 0);
-    int rows = (2 * PAGE - 16) / scale + 1 < ROWS ? (2 * PAGE - 16) / scale + 1 : ROWS;
+    int rows = (2 * PAGE - 16) / scale + 1 < QUADS ? (2 * PAGE - 16) / scale + 1 : QUADS;
     char *table = memory + 2 * PAGE - 16 - (rows - 1) * scale;
     for (int i = 0; i < 2 * PAGE / 4; i++)
         ((uint32_t *)(void *)memory)[i] = rnd(1u << 23);
