@@ -312,6 +312,34 @@ static bool cheaper(struct single *s, const struct cost *c)
     return simt_single_always || lanes_at(&s->f, s->head) * c->lane / 2 < c->vector;
 }
 
+/* Is the value computed from one of a loop outside of the region that runs equally often in all lanes, if they agree (even.c)?  Tells as far
+ * as `left` steps lead. */
+static bool follows_count(struct single *s, LLVMValueRef v, int *left)
+{
+    int b = LLVMIsAInstruction(v) && !LLVMIsALoadInst(v) && --*left > 0 ? simt_block_of(&s->f, LLVMGetInstructionParent(v)) : -1;
+    for (int l = b < 0 ? -1 : s->f.blocks[b].loop; l >= 0; l = s->f.loops[l].parent)
+        if (!s->in[s->f.loops[l].header] && s->f.loops[l].divergent && simt_even_count(&s->f, l))
+            return true;
+    for (unsigned i = 0; b >= 0 && i < (unsigned)LLVMGetNumOperands(v); i++)
+        if (follows_count(s, LLVMGetOperand(v, i), left))
+            return true;
+    return false;
+}
+
+/* Do lanes read and write anywhere only because that hangs on how often a loop before ran?  As a rule they agree on that, and are neighbours. */
+static bool neighbours_if_even(struct single *s)
+{
+    enum { STEPS = 100 };
+    for (int b = 0; b < s->f.n_blocks; b++)
+        for (LLVMValueRef x = s->in[b] ? LLVMGetFirstInstruction(s->f.blocks[b].bb) : NULL; x; x = LLVMGetNextInstruction(x)) {
+            int left = STEPS;
+            LLVMValueRef p = LLVMIsALoadInst(x) || LLVMIsAStoreInst(x) ? simt_access_address(x) : NULL;
+            if (p && simt_varying(&s->f, p) && !follows_count(s, p, &left))
+                return false;
+        }
+    return true;
+}
+
 /* Would the loop, with all inside, go faster lane by lane? */
 static bool gains(struct single *s, int loop, struct cost *ret)
 {
@@ -319,7 +347,7 @@ static bool gains(struct single *s, int loop, struct cost *ret)
     if (!ret->size || any_spins(&s->f, s->in))
         return false;
     return simt_single_always ||
-           (ret->scattered && !ret->side_by_side && !in_step(&s->f, loop) && cheaper(s, ret));
+           (ret->scattered && !ret->side_by_side && !in_step(&s->f, loop) && cheaper(s, ret) && !neighbours_if_even(s));
 }
 
 /* ---- Moving */
