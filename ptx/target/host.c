@@ -310,7 +310,7 @@ static int make_vector(struct host *h, const struct simt_options *options)
     if (status == AW_OK)
         status = ptx_host_minmax(h->out, h->machine.avx512, h->diags);
     if (status == AW_OK)
-        ptx_host_pairs(h->out);
+        ptx_host_extract(h->out);
     return status;
 }
 

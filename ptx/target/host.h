@@ -51,9 +51,9 @@ void ptx_host_sums_near(LLVMModuleRef m); /* a scalar base plus indices beside t
 /* Makes four gathers of neighbouring elements one load of all four for each lane.  After ptx_host_indices. */
 void ptx_host_quads(LLVMModuleRef module);
 
-/* ---- host_pairs.c */
+/* ---- host_extract.c */
 /* Takes 32-bit indices out of vectors two at a time.  After optimisation. */
-void ptx_host_pairs(LLVMModuleRef module);
+void ptx_host_extract(LLVMModuleRef module);
 
 /* ---- wait.c */
 /* On one lane's view: lets lanes of a warp wait for each other where they may have to.  Changes nothing in other kernels.  AW_OK,

@@ -87,7 +87,7 @@ static bool is_lane(LLVMValueRef x)
     return lanes <= MAX_LANES && !(lanes & 1);
 }
 
-void ptx_host_pairs(LLVMModuleRef m)
+void ptx_host_extract(LLVMModuleRef m)
 {
     LLVMContextRef c = LLVMGetModuleContext(m);
     struct pairs p = { .b = LLVMCreateBuilderInContext(c), .i64 = LLVMInt64TypeInContext(c) };
