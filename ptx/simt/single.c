@@ -334,8 +334,8 @@ static bool neighbours_if_even(struct single *s)
         for (LLVMValueRef x = s->in[b] ? LLVMGetFirstInstruction(s->f.blocks[b].bb) : NULL; x; x = LLVMGetNextInstruction(x)) {
             int left = STEPS;
             LLVMValueRef p = LLVMIsALoadInst(x) || LLVMIsAStoreInst(x) ? simt_access_address(x) : NULL;
-            if (p && simt_varying(&s->f, p) && !follows_count(s, p, &left))
-                return false;
+            if (LLVMIsAAtomicRMWInst(x) || LLVMIsAAtomicCmpXchgInst(x) || (p && simt_varying(&s->f, p) && !follows_count(s, p, &left)))
+                return false; /* atomics go lane by lane in any case */
         }
     return true;
 }
