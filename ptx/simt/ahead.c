@@ -12,22 +12,12 @@ struct advance {
     LLVMValueRef step; /* the same for all lanes; NULL: none yet */
 };
 
-/* What is added to a phi of the loop's header in each round; NULL: something else is done. */
+/* What is added to a phi of the loop's header in each round, the same in all; NULL: something else is done. */
 static LLVMValueRef step_of(struct simt_fn *f, int loop, LLVMValueRef phi)
 {
-    const struct simt_loop *l = &f->loops[loop];
-    if (LLVMGetInstructionParent(phi) != f->blocks[l->header].bb || l->latch < 0)
-        return NULL;
-    for (unsigned i = 0; i < LLVMCountIncoming(phi); i++) {
-        LLVMValueRef x = LLVMGetIncomingValue(phi, i);
-        if (LLVMGetIncomingBlock(phi, i) != f->blocks[l->latch].bb)
-            continue;
-        if (!LLVMIsAInstruction(x) || LLVMGetInstructionOpcode(x) != LLVMAdd)
-            return NULL;
-        LLVMValueRef a = LLVMGetOperand(x, 0), b = LLVMGetOperand(x, 1), step = a == phi ? b : b == phi ? a : NULL;
-        return step && simt_uniform(f, step) && !simt_defined_in(f, loop, step) ? step : NULL;
-    }
-    return NULL;
+    bool header = LLVMGetInstructionParent(phi) == f->blocks[f->loops[loop].header].bb;
+    LLVMValueRef step = header ? simt_loop_step(f, loop, phi) : NULL;
+    return step && !simt_defined_in(f, loop, step) ? step : NULL;
 }
 
 /* Adds how `v` times `by` changes.  False: not so simply. */

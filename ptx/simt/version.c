@@ -400,12 +400,12 @@ LLVMValueRef simt_all_build(struct simt *u, LLVMValueRef cond)
 
 /* ---- Loops that the warps of a block go through side by side, a round of each in turn: for what they read lies side by side */
 
-/* The value of `phi` in the next round, if a step that is the same for all threads is added; else NULL. */
-static LLVMValueRef step_of(struct simt_fn *f, const struct simt_loop *l, LLVMValueRef phi)
+LLVMValueRef simt_loop_step(struct simt_fn *f, int loop, LLVMValueRef phi)
 {
+    const struct simt_loop *l = &f->loops[loop];
     for (unsigned i = 0; i < LLVMCountIncoming(phi); i++) {
         LLVMValueRef x = LLVMGetIncomingValue(phi, i);
-        if (LLVMGetIncomingBlock(phi, i) != f->blocks[l->latch].bb)
+        if (l->latch < 0 || LLVMGetIncomingBlock(phi, i) != f->blocks[l->latch].bb)
             continue;
         if (!LLVMIsAInstruction(x) || LLVMGetInstructionOpcode(x) != LLVMAdd)
             return NULL;
@@ -442,7 +442,7 @@ bool simt_goes_by_blocks(struct simt_fn *f, int loop)
     if (!LLVMIsAInstruction(x) || simt_varying(f, x))
         return false;
     for (LLVMValueRef phi = LLVMGetFirstInstruction(f->blocks[l->header].bb); LLVMIsAPHINode(phi); phi = LLVMGetNextInstruction(phi)) {
-        LLVMValueRef step = simt_varying(f, phi) ? NULL : step_of(f, l, phi);
+        LLVMValueRef step = simt_varying(f, phi) ? NULL : simt_loop_step(f, loop, phi);
         if (step && simt_offsets(f, phi))
             return !simt_int_const(step, &k);
     }

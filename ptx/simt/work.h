@@ -356,6 +356,8 @@ bool simt_loop_spins(struct simt_fn *f, int loop);
 /* ---- version.c */
 /* Adds copies of divergent regions for the case that all lanes take them, to a source function, as `form` would be analysed. */
 bool simt_version(struct simt *u, LLVMValueRef fn, enum simt_form form);
+/* What is added to a phi of the loop's header in each round, if it is the same for all lanes; else NULL. */
+LLVMValueRef simt_loop_step(struct simt_fn *f, int loop, LLVMValueRef phi);
 bool simt_goes_by_blocks(struct simt_fn *f, int loop); /* with steps of the grid, as a rule, up to a bound */
 
 LLVMValueRef simt_all_build(struct simt *u, LLVMValueRef cond); /* such a call, at the builder */

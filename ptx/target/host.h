@@ -31,6 +31,8 @@ int ptx_host_minmax(LLVMModuleRef module, bool avx512, struct aw_buf *diags);
 /* Replaces each aw.round.fma.known.f32 by the short way where its operands are known to allow that, else by the result it was given.
  * AW_OK or ptx_passes_run's. */
 int ptx_host_round(LLVMModuleRef module, struct aw_buf *diags);
+/* x * y + z, rounded once: scalars or vectors. */
+LLVMValueRef ptx_host_fma(LLVMBuilderRef b, LLVMValueRef x, LLVMValueRef y, LLVMValueRef z);
 
 /* ---- host_gather.c */
 /* Takes the vectoriser's gathers apart, for machines whose own are slow.  After optimisation. */
@@ -40,6 +42,8 @@ LLVMValueRef ptx_host_splatted(LLVMValueRef vector);
 /* Is it an integer constant of at most 64 bits?  Then *ret is its value, sign-extended.  `v` may be NULL. */
 bool ptx_host_constant(LLVMValueRef v, int64_t *ret);
 bool ptx_host_is_op(LLVMValueRef v, LLVMOpcode op);
+/* Is a mask plainly all ones? */
+bool ptx_host_all_on(LLVMValueRef mask);
 
 /* ---- host_index.c */
 /* Makes gathers and scatters ones by a scalar base and 32-bit indices where they can be, for machines whose own are fast.  After

@@ -117,14 +117,6 @@ static V constant(V like, double x)
     return LLVMConstVector(all, LLVMGetVectorSize(t));
 }
 
-static V fma_of(LLVMBuilderRef b, V x, V y, V z)
-{
-    LLVMModuleRef m = LLVMGetGlobalParent(LLVMGetBasicBlockParent(LLVMGetInsertBlock(b)));
-    LLVMTypeRef type = LLVMTypeOf(x);
-    V fn = LLVMGetIntrinsicDeclaration(m, LLVMLookupIntrinsicID("llvm.fma", 8), &type, 1), args[3] = { x, y, z };
-    return LLVMBuildCall2(b, LLVMGlobalGetValueType(fn), fn, args, 3, "");
-}
-
 /* 2^x = 2^n 2^f, f = x - n between -1/2 and 1/2, which is x itself where x is tiny and 0 where it is huge or infinite.  The polynomial is 1 at 0 and
  * elsewhere at most 0.03 units of 2^-23 wrong, before rounding (minimax, its coefficients rounded one by one).  Scaling takes any n, and makes
  * subnormal results, zeros and infinities. */
@@ -135,7 +127,7 @@ static V exp2_of(LLVMBuilderRef b, V x, bool flush)
     V f = ptx_host_in_pieces(b, "llvm.x86.avx512.mask.reduce.ps.512", (V[]){ x, int_of(b, 32, NEAREST), x, all, as_set }, 5);
     V p = constant(x, c[0]), n = LLVMBuildFSub(b, x, f, "");
     for (size_t i = 1; i < sizeof c / sizeof *c; i++)
-        p = fma_of(b, p, f, constant(x, c[i]));
+        p = ptx_host_fma(b, p, f, constant(x, c[i]));
     V r = ptx_host_in_pieces(b, "llvm.x86.avx512.mask.scalef.ps.512", (V[]){ p, n, p, all, as_set }, 5);
     if (!flush)
         return r;

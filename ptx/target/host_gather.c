@@ -176,7 +176,7 @@ static LLVMValueRef expand(struct gather *g)
     return r;
 }
 
-static bool all_on(LLVMValueRef mask)
+bool ptx_host_all_on(LLVMValueRef mask)
 {
     LLVMValueRef same = ptx_host_splatted(mask);
     int64_t c;
@@ -205,7 +205,7 @@ static void expand_one(struct gather *g, LLVMValueRef x)
 {
     LLVMAttributeRef align = LLVMGetCallSiteEnumAttribute(x, 1, LLVMGetEnumAttributeKindForName("align", 5));
     g->call = x;
-    g->mask = all_on(LLVMGetOperand(x, 1)) ? NULL : LLVMGetOperand(x, 1);
+    g->mask = ptx_host_all_on(LLVMGetOperand(x, 1)) ? NULL : LLVMGetOperand(x, 1);
     g->elem = LLVMGetElementType(LLVMTypeOf(x));
     g->lanes = LLVMGetVectorSize(LLVMTypeOf(x));
     g->align = align ? (unsigned)LLVMGetEnumAttributeValue(align) : 1;

@@ -198,13 +198,6 @@ static void read_lanes(struct quads *q, const struct access *a, LLVMValueRef bas
         ret[k] = weave(q, k < 2 ? low[0] : high[0], k < 2 ? low[1] : high[1], k & 1 ? 2 : 0, true);
 }
 
-static bool all_on(LLVMValueRef mask)
-{
-    LLVMValueRef same = ptx_host_splatted(mask);
-    int64_t c;
-    return same && ptx_host_constant(same, &c) && c;
-}
-
 static void make_area(struct quads *q, LLVMValueRef fn)
 {
     LLVMSetCurrentDebugLocation2(q->b, NULL);
@@ -220,7 +213,7 @@ static void replace(struct quads *q, const struct access *a, LLVMValueRef gather
     LLVMSetCurrentDebugLocation2(q->b, LLVMInstructionGetDebugLoc(a->call));
     if (!index)
         index = LLVMBuildPtrToInt(q->b, a->address, LLVMVectorType(q->i64, (unsigned)parts * ROW), "");
-    if (!all_on(a->mask))
+    if (!ptx_host_all_on(a->mask))
         index = divert(q, a, index, &base);
     for (int i = 0; i < parts; i++)
         read_lanes(q, a, base, index, i * ROW, part[i]);

@@ -63,20 +63,21 @@ static bool fits(LLVMValueRef a, LLVMValueRef b, LLVMValueRef c)
     return fmax(fabs(r.lo), fabs(r.hi)) * fabs(kb) <= fabs(kc) / 2;
 }
 
-static LLVMValueRef fma_build(LLVMBuilderRef b, LLVMModuleRef m, LLVMValueRef x, LLVMValueRef y, LLVMValueRef z)
+LLVMValueRef ptx_host_fma(LLVMBuilderRef b, LLVMValueRef x, LLVMValueRef y, LLVMValueRef z)
 {
+    LLVMModuleRef m = LLVMGetGlobalParent(LLVMGetBasicBlockParent(LLVMGetInsertBlock(b)));
     LLVMTypeRef type = LLVMTypeOf(x);
     LLVMValueRef fn = LLVMGetIntrinsicDeclaration(m, LLVMLookupIntrinsicID("llvm.fma", 8), &type, 1), args[3] = { x, y, z };
     return LLVMBuildCall2(b, LLVMGlobalGetValueType(fn), fn, args, 3, "");
 }
 
-static LLVMValueRef fma_directed(LLVMBuilderRef bl, LLVMModuleRef m, enum ptx_round mode, LLVMValueRef a, LLVMValueRef b, LLVMValueRef c)
+static LLVMValueRef fma_directed(LLVMBuilderRef bl, enum ptx_round mode, LLVMValueRef a, LLVMValueRef b, LLVMValueRef c)
 {
     double kc = 0;
     constant_of(c, &kc);
     LLVMTypeRef f32 = LLVMTypeOf(a), i32 = LLVMInt32TypeInContext(LLVMGetTypeContext(f32));
-    LLVMValueRef r = fma_build(bl, m, a, b, c), d = LLVMBuildFSub(bl, r, c, "");
-    LLVMValueRef t = fma_build(bl, m, a, b, LLVMBuildFNeg(bl, d, "")), zero = LLVMConstReal(f32, 0.0);
+    LLVMValueRef r = ptx_host_fma(bl, a, b, c), d = LLVMBuildFSub(bl, r, c, "");
+    LLVMValueRef t = ptx_host_fma(bl, a, b, LLVMBuildFNeg(bl, d, "")), zero = LLVMConstReal(f32, 0.0);
     bool down = mode == PTX_RM || (mode == PTX_RZ && kc > 0);
     LLVMValueRef move = LLVMBuildSExt(bl, LLVMBuildFCmp(bl, down ? LLVMRealOLT : LLVMRealOGT, t, zero, ""), i32, "");
     LLVMValueRef bits = LLVMBuildBitCast(bl, r, i32, "");
@@ -99,7 +100,7 @@ int ptx_host_round(LLVMModuleRef module, struct aw_buf *diags)
         if (LLVMIsConstant(x[0])) /* factors in either order */
             x[0] = x[1], x[1] = LLVMGetOperand(call, 1);
         if (fits(x[0], x[1], x[2]))
-            r = fma_directed(b, module, (enum ptx_round)LLVMConstIntGetZExtValue(LLVMGetOperand(call, 0)), x[0], x[1], x[2]);
+            r = fma_directed(b, (enum ptx_round)LLVMConstIntGetZExtValue(LLVMGetOperand(call, 0)), x[0], x[1], x[2]);
         LLVMReplaceAllUsesWith(call, r);
         LLVMInstructionEraseFromParent(call);
     }
