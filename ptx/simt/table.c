@@ -190,30 +190,6 @@ bool simt_table_find(struct simt_fn *f, LLVMValueRef load, struct simt_table *re
     return true;
 }
 
-/* Elements `at` of one register. */
-static LLVMValueRef permute(struct simt *u, LLVMValueRef from, LLVMValueRef at)
-{
-    bool wide = LLVMGetVectorSize(LLVMTypeOf(at)) == 16;
-    return simt_intrinsic(u, wide ? "llvm.x86.avx512.permvar.si.512" : "llvm.x86.avx2.permd", NULL, 0, (LLVMValueRef[]){ from, at }, 2);
-}
-
-/* Elements `at` of the table's registers. */
-static LLVMValueRef pick(struct simt *u, LLVMValueRef *row, int rows, LLVMValueRef at)
-{
-    LLVMTypeRef type = LLVMTypeOf(at);
-    unsigned width = LLVMGetVectorSize(type);
-    if (rows == 1)
-        return permute(u, row[0], at);
-    if (width == 16)
-        return simt_intrinsic(u, "llvm.x86.avx512.vpermi2var.d.512", NULL, 0, (LLVMValueRef[]){ row[0], at, row[1] }, 3);
-    LLVMValueRef bit[8];
-    for (unsigned i = 0; i < width; i++)
-        bit[i] = LLVMConstInt(u->i32, width, 0);
-    LLVMValueRef high = LLVMBuildAnd(u->b, at, LLVMConstVector(bit, width), "");
-    high = LLVMBuildICmp(u->b, LLVMIntNE, high, LLVMConstNull(type), "");
-    return LLVMBuildSelect(u->b, high, permute(u, row[1], at), permute(u, row[0], at), "");
-}
-
 /* Which element each lane takes.  The freeze keeps lanes that are off from undoing the others. */
 static LLVMValueRef elements(struct simt_fn *f, const struct simt_table *t)
 {
@@ -234,7 +210,7 @@ LLVMValueRef simt_table_read(struct simt_fn *f, LLVMValueRef load, const struct 
         simt_mark_space(u, row[i], LLVMGetOperand(load, 0));
     }
     for (int i = 0; i < u->lanes / width; i++)
-        part[i] = pick(u, row, rows, simt_slice(u, at, i * width, width));
+        part[i] = u->options->permute(u->b, row, rows, simt_slice(u, at, i * width, width));
     LLVMValueRef r = simt_join(u, part, u->lanes / width, width);
     return LLVMBuildBitCast(u->b, r, simt_vec_type(u, simt_type(u, LLVMTypeOf(load))), "");
 }

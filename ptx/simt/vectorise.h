@@ -21,6 +21,8 @@ struct simt_options {
     bool fast_gather;       /* gathers and scatters of 32- and 64-bit elements are worth the machine's instruction */
     bool small_masks;       /* masked loads and stores of 8- and 16-bit elements are instructions */
     uint32_t permute_bytes; /* of registers whose elements of 4 bytes one instruction brings into any order: 32 (AVX2), 64 (AVX-512), or 0 */
+    /* Elements `at` of one or two such registers: vectors of i32 all, `at` below the number of elements.  Only asked where permute_bytes is not 0. */
+    LLVMValueRef (*permute)(LLVMBuilderRef b, LLVMValueRef *registers, int n, LLVMValueRef at);
     bool versions;          /* copies of divergent code for warps with no lane off: where masks cost */
     /* Code at the builder's place for a pure aw.* function that has arguments (lower/simt.def), all of them scalars or all vectors of any number of
      * lanes; constants that pick what it does stay scalars.  NULL where the machine has nothing for it; itself NULL: it never has. */

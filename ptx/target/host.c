@@ -397,6 +397,7 @@ static int run(struct host *h, struct ptx_result *ret)
         .fast_gather = h->machine.avx512,
         .small_masks = h->machine.avx512,
         .permute_bytes = h->machine.avx512 ? 64 : h->machine.avx2 ? 32 : 0,
+        .permute = ptx_host_permute,
         .versions = !h->machine.avx512,
         .operation = h->machine.avx512 ? ptx_host_avx512 : NULL,
         .tidy = tidy,

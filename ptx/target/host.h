@@ -23,6 +23,10 @@ LLVMValueRef ptx_host_avx512(LLVMBuilderRef b, enum ptx_simt id, LLVMValueRef *a
  * and vectors of 64 bytes go to every call as they are. */
 LLVMValueRef ptx_host_in_pieces(LLVMBuilderRef b, const char *intrinsic, LLVMValueRef *args, unsigned n);
 
+/* ---- host_permute.c */
+/* `permute` in struct simt_options: by AVX-512's instructions for vectors of 16, AVX2's for vectors of 8. */
+LLVMValueRef ptx_host_permute(LLVMBuilderRef b, LLVMValueRef *registers, int n, LLVMValueRef at);
+
 /* ---- host_minmax.c */
 /* After optimisation: minima and maxima without what is not needed, and by AVX-512's instruction.  AW_OK or ptx_passes_run's. */
 int ptx_host_minmax(LLVMModuleRef module, bool avx512, struct aw_buf *diags);
