@@ -1,10 +1,12 @@
-/* Warps that march through memory together: of a kernel whose one loop takes every warp through the whole of an array in great strides (grid-
+/* Warps that march through memory together: of a kernel whose loop takes every warp through the whole of an array in great strides (grid-
  * stride loops, columns of a volume), neighbouring warps and blocks run an iteration each in turn, so that memory is read in order.
  *
  * A body that marches has two more parameters and says whether it goes on:
  *
  *   i1 body(..., frame, false)   runs up to the loop, keeps what the loop needs in the frame; true: call again.  Or to the end: false
  *   i1 body(..., frame, true)    runs one iteration; true: call again.  Or with the last one everything after the loop: false
+ *
+ * Copies of the loop, for whole warps and for others (version.c), have turns alike; the frame says in which of them a warp is.
  *
  * Threads may be interleaved so, as CUDA promises no order among warps.  Choosing, splitting the body, and the function that gives the
  * warps their turns; not the loops over blocks (block.c). */
@@ -19,9 +21,13 @@ enum {
     MAX_SLICE = 40,          /* instructions that lead to an address or are run again for each turn */
     CACHE = 48 << 10,        /* bytes of all frames and of what a round of turns touches, about: what neighbours read again is near */
     MOST = 256,              /* warps, at most */
-    MAX_KERNEL = 600,        /* instructions; larger ones are left as they are ... */
+    MAX_POINTS = 4,          /* loops that are split at: copies of one for some masks and for all */
+    MAX_KERNEL = 600,        /* instructions, copies for full masks (version.c) not counted; larger ones are left as they are ... */
     MAX_LIVE = 64,           /* ... and so are those that keep more values in a frame: a dozen of such frames are more than the cache */
 };
+
+/* A frame begins with a warp's arguments (of 4 bytes) and the number of the point it goes on at; what is kept follows. */
+enum { FRAME_ARGUMENTS = 8, FRAME_POINT = 4 * FRAME_ARGUMENTS, FRAME_HEAD = 64 };
 
 /* ---- Choosing */
 
@@ -148,7 +154,7 @@ static bool instruction_suits(struct simt *u, LLVMValueRef x)
 bool simt_marches(struct simt *u, enum simt_form form)
 {
     struct simt_fn f = { .u = u, .form = form, .src = u->kernel };
-    bool yes = !u->functions.n && !u->singles.n && !u->options->static_shared && simt_instructions(u->kernel) <= MAX_KERNEL;
+    bool yes = !u->functions.n && !u->singles.n && !u->options->static_shared && u->size <= MAX_KERNEL;
     for (LLVMValueRef g = LLVMGetFirstGlobal(u->in); g && yes; g = LLVMGetNextGlobal(g))
         yes = !simt_is_shared_ptr(LLVMTypeOf(g));
     for (LLVMBasicBlockRef b = LLVMGetFirstBasicBlock(u->kernel); b && yes; b = LLVMGetNextBasicBlock(b))
@@ -165,49 +171,49 @@ bool simt_marches(struct simt *u, enum simt_form form)
     return found;
 }
 
-/* The loop to split at: one without masks rather than another, then the one that does most; -1: none. */
-static int choose_loop(struct simt_fn *f)
+/* How much is gained by splitting there: rather at a loop without masks, then at the one that does most. */
+static int weight(struct simt_fn *f, int loop)
 {
-    int best = -1, most = 0;
-    for (int l = 0; l < f->n_loops; l++) {
-        int n = loop_marches(f, l);
-        n = n && !f->blocks[f->loops[l].header].mask ? n + (1 << 20) : n;
-        if (n > most) {
-            best = l;
-            most = n;
-            f->u->turn_bytes = (uint32_t)n & ((1 << 20) - 1);
-        }
-    }
-    return best;
+    int n = loop_marches(f, loop);
+    return n && !f->blocks[f->loops[loop].header].mask ? n + (1 << 20) : n;
 }
 
 /* ---- Splitting the body, in the out module */
+
+/* A loop that is split at. */
+struct point {
+    LLVMBasicBlockRef header, from[2]; /* where it is entered from, and its latch */
+    LLVMBasicBlockRef save[2];         /* on these two ways: the end of a call */
+    LLVMBasicBlockRef again;           /* where a turn begins */
+    int loop;                          /* of the body's graph */
+    bool *after;                       /* blocks that a turn may reach */
+    int n_fields;
+    uint32_t bytes;                    /* of the frame, so far */
+    struct aw_ptrmap made;             /* value -> its clone in `again` */
+};
 
 struct split {
     struct simt *u;
     struct simt_fn g;        /* the graph of the body */
     LLVMValueRef frame;
-    LLVMBasicBlockRef start, again; /* the new entry; where a turn begins */
-    int loop;                /* of `g` */
-    bool *after;             /* blocks that a turn may reach */
-    int n_types;
-    LLVMTypeRef types[MAX_LIVE];
-    struct aw_ptrmap made;   /* value -> its clone in `again` */
+    LLVMBasicBlockRef start; /* the new entry */
+    int n;
+    struct point points[MAX_POINTS]; /* no turn of one reaches another's loop, so they have the frame in common */
 };
 
-static void mark_after(struct split *s, int b)
+static void mark_after(struct split *s, bool *after, int b)
 {
-    if (s->after[b])
+    if (after[b])
         return;
-    s->after[b] = true;
+    after[b] = true;
     for (int j = 0; j < s->g.blocks[b].n_succ; j++)
-        mark_after(s, s->g.blocks[b].succ[j]);
+        mark_after(s, after, s->g.blocks[b].succ[j]);
 }
 
-static bool is_after(struct split *s, LLVMBasicBlockRef bb)
+static bool is_after(struct split *s, const struct point *p, LLVMBasicBlockRef bb)
 {
     int b = simt_block_of(&s->g, bb);
-    return b >= 0 && s->after[b];
+    return b >= 0 && p->after[b];
 }
 
 /* Vectors of bits are kept as one integer. */
@@ -217,49 +223,45 @@ static LLVMTypeRef kept_type(struct simt *u, LLVMTypeRef t)
     return bits ? LLVMIntTypeInContext(u->ctx, LLVMGetVectorSize(t)) : t == u->i1 ? u->i8 : t;
 }
 
-static int new_field(struct split *s, LLVMTypeRef t)
+/* Where in the frame, so that no vector of a register lies across two lines; -1: there is no room. */
+static int new_field(struct split *s, struct point *p, LLVMTypeRef t)
 {
-    if (s->n_types == MAX_LIVE)
+    uint32_t size = (uint32_t)LLVMABISizeOfType(LLVMGetModuleDataLayout(s->u->out), kept_type(s->u, t));
+    uint32_t align = size > 32 ? 64 : size > 8 ? 32 : 8;
+    if (p->n_fields == MAX_LIVE)
         return -1;
-    s->types[s->n_types] = kept_type(s->u, t);
-    return s->n_types++;
-}
-
-/* Frames are bytes until all fields are known; each field is on a boundary of 32. */
-static LLVMValueRef field_at(struct split *s, int field)
-{
-    uint64_t at = 0;
-    LLVMTargetDataRef layout = LLVMGetModuleDataLayout(s->u->out);
-    for (int i = 0; i < field; i++)
-        at += (LLVMABISizeOfType(layout, s->types[i]) + 7) / 8 * 8;
-    return simt_advance(s->u, s->frame, (int64_t)at);
+    uint32_t at = (p->bytes + align - 1) / align * align;
+    p->n_fields++;
+    p->bytes = at + size;
+    return (int)at;
 }
 
 static void keep(struct split *s, int field, LLVMValueRef x)
 {
     LLVMBuilderRef b = s->u->b;
-    LLVMTypeRef t = LLVMTypeOf(x);
+    LLVMTypeRef t = LLVMTypeOf(x), kept = kept_type(s->u, t);
     if (t == s->u->i1)
-        x = LLVMBuildZExt(b, x, s->u->i8, "");
-    else if (s->types[field] != t)
-        x = LLVMBuildBitCast(b, x, s->types[field], "");
-    LLVMSetAlignment(LLVMBuildStore(b, x, field_at(s, field)), 8);
+        x = LLVMBuildZExt(b, x, kept, "");
+    else if (kept != t)
+        x = LLVMBuildBitCast(b, x, kept, "");
+    LLVMSetAlignment(LLVMBuildStore(b, x, simt_advance(s->u, s->frame, field)), 8);
 }
 
 static LLVMValueRef fetch(struct split *s, int field, LLVMTypeRef t)
 {
     LLVMBuilderRef b = s->u->b;
-    LLVMValueRef x = LLVMBuildLoad2(b, s->types[field], field_at(s, field), "");
+    LLVMTypeRef kept = kept_type(s->u, t);
+    LLVMValueRef x = LLVMBuildLoad2(b, kept, simt_advance(s->u, s->frame, field), "");
     LLVMSetAlignment(x, 8);
-    return t == s->u->i1 ? LLVMBuildTrunc(b, x, t, "") : s->types[field] != t ? LLVMBuildBitCast(b, x, t, "") : x;
+    return t == s->u->i1 ? LLVMBuildTrunc(b, x, t, "") : kept != t ? LLVMBuildBitCast(b, x, t, "") : x;
 }
 
 /* Can the value be had again from the body's parameters alone? */
-static bool cheap(struct split *s, LLVMValueRef v, int *left)
+static bool cheap(struct split *s, struct point *p, LLVMValueRef v, int *left)
 {
     if (!LLVMIsAInstruction(v))
         return true;
-    if (aw_ptrmap_find(&s->made, v))
+    if (aw_ptrmap_find(&p->made, v))
         return true;
     if (--*left < 0)
         return false;
@@ -276,72 +278,88 @@ static bool cheap(struct split *s, LLVMValueRef v, int *left)
         return false;
     }
     for (unsigned i = 0; i < (unsigned)LLVMGetNumOperands(v); i++)
-        if (!cheap(s, LLVMGetOperand(v, i), left))
+        if (!cheap(s, p, LLVMGetOperand(v, i), left))
             return false;
     return true;
 }
 
-static LLVMValueRef again(struct split *s, LLVMValueRef v)
+static LLVMValueRef again(struct split *s, struct point *p, LLVMValueRef v)
 {
-    LLVMValueRef c = LLVMIsAInstruction(v) ? aw_ptrmap_find(&s->made, v) : v;
+    LLVMValueRef c = LLVMIsAInstruction(v) ? aw_ptrmap_find(&p->made, v) : v;
     if (c)
         return c;
     LLVMValueRef ops[8];
     int n = LLVMGetNumOperands(v);
     for (int i = 0; i < n && i < 8; i++)
-        ops[i] = again(s, LLVMGetOperand(v, (unsigned)i));
+        ops[i] = again(s, p, LLVMGetOperand(v, (unsigned)i));
     c = LLVMInstructionClone(v);
     for (int i = 0; i < n && i < 8; i++)
         LLVMSetOperand(c, (unsigned)i, ops[i]);
     LLVMInsertIntoBuilder(s->u->b, c);
-    if (!aw_ptrmap_put(&s->made, v, c))
+    if (!aw_ptrmap_put(&p->made, v, c))
         simt_memory(s->u);
     return c;
 }
 
 /* Is the value, of a block that no turn reaches, used where one does? */
-static bool used_after(struct split *s, LLVMValueRef v)
+static bool used_after(struct split *s, const struct point *p, LLVMValueRef v)
 {
     for (LLVMUseRef use = LLVMGetFirstUse(v); use; use = LLVMGetNextUse(use)) {
         LLVMValueRef user = LLVMGetUser(use);
         if (!LLVMIsAPHINode(user)) {
-            if (is_after(s, LLVMGetInstructionParent(user)))
+            if (is_after(s, p, LLVMGetInstructionParent(user)))
                 return true;
             continue;
         }
         for (unsigned i = 0; i < LLVMCountIncoming(user); i++)
-            if (LLVMGetIncomingValue(user, i) == v && is_after(s, LLVMGetIncomingBlock(user, i)))
+            if (LLVMGetIncomingValue(user, i) == v && is_after(s, p, LLVMGetIncomingBlock(user, i)))
                 return true;
     }
     return false;
 }
 
-static bool in_loop(struct split *s, LLVMBasicBlockRef bb)
+/* A value that turns need from before: a variable, of which LLVM makes values again, and each point's field in the frame, or -1. */
+struct carried {
+    LLVMValueRef v, variable;
+    int field[MAX_POINTS];
+};
+
+/* In a loop uses read the frame, if it is there, so that what rare blocks need is not read in every turn. */
+static LLVMValueRef read_carried(struct split *s, const struct carried *c, LLVMBasicBlockRef at)
 {
-    int b = simt_block_of(&s->g, bb);
-    return b >= 0 && s->loop >= 0 && simt_loop_has(&s->g, s->loop, b);
+    LLVMTypeRef t = LLVMTypeOf(c->v);
+    int block = simt_block_of(&s->g, at);
+    for (int i = 0; i < s->n; i++)
+        if (c->field[i] >= 0 && simt_loop_has(&s->g, s->points[i].loop, block))
+            return fetch(s, c->field[i], t);
+    return LLVMBuildLoad2(s->u->b, t, c->variable, "");
 }
 
-/* Uses after the split read the variable; LLVM makes values of it again.  In the loop they read the frame, if it is there (`field`
- * not negative), so that what rare blocks need is not read in every turn. */
-static void read_variable(struct split *s, LLVMValueRef v, LLVMValueRef variable, int field)
+static bool after_any(struct split *s, LLVMBasicBlockRef bb)
+{
+    for (int i = 0; i < s->n; i++)
+        if (is_after(s, &s->points[i], bb))
+            return true;
+    return false;
+}
+
+static void replace_uses(struct split *s, const struct carried *c)
 {
     LLVMBuilderRef b = s->u->b;
-    LLVMTypeRef t = LLVMTypeOf(v);
-    for (LLVMUseRef use = LLVMGetFirstUse(v), next; use; use = next) {
+    for (LLVMUseRef use = LLVMGetFirstUse(c->v), next; use; use = next) {
         LLVMValueRef user = LLVMGetUser(use);
         bool changed = false;
         next = LLVMGetNextUse(use);
         for (unsigned i = 0; i < (unsigned)LLVMGetNumOperands(user); i++) {
             LLVMBasicBlockRef at = LLVMIsAPHINode(user) ? LLVMGetIncomingBlock(user, i) : LLVMGetInstructionParent(user);
-            if (LLVMGetOperand(user, i) != v || !is_after(s, at))
+            if (LLVMGetOperand(user, i) != c->v || !after_any(s, at))
                 continue;
             LLVMPositionBuilderBefore(b, LLVMIsAPHINode(user) ? LLVMGetBasicBlockTerminator(at) : user);
-            LLVMSetOperand(user, i, field >= 0 && in_loop(s, at) ? fetch(s, field, t) : LLVMBuildLoad2(b, t, variable, ""));
+            LLVMSetOperand(user, i, read_carried(s, c, at));
             changed = true;
         }
         if (changed)
-            next = LLVMGetFirstUse(v); /* the list has changed */
+            next = LLVMGetFirstUse(c->v); /* the list has changed */
     }
 }
 
@@ -353,31 +371,50 @@ static LLVMValueRef place_after(LLVMValueRef v)
     return next;
 }
 
-/* One value that the loop or what follows it needs from before: into the frame at `save`, or computed again for every turn. */
-static bool carry(struct split *s, LLVMValueRef v, LLVMBasicBlockRef save)
+/* The value where a turn begins: computed again, or by way of the frame. */
+static bool carry_to(struct split *s, struct point *p, struct carried *c, int *field)
 {
     LLVMBuilderRef b = s->u->b;
-    int left = MAX_SLICE, field = -1;
-    LLVMPositionBuilderAtEnd(b, s->start);
-    LLVMValueRef variable = LLVMBuildAlloca(b, LLVMTypeOf(v), ""), now;
-    if (cheap(s, v, &left)) {
-        LLVMPositionBuilderAtEnd(b, s->again);
-        now = again(s, v);
+    LLVMValueRef now;
+    int left = MAX_SLICE;
+    if (cheap(s, p, c->v, &left)) {
+        LLVMPositionBuilderAtEnd(b, p->again);
+        now = again(s, p, c->v);
     } else {
-        field = new_field(s, LLVMTypeOf(v));
-        if (field < 0)
+        *field = new_field(s, p, LLVMTypeOf(c->v));
+        if (*field < 0)
             return false;
-        LLVMPositionBuilderAtEnd(b, save);
-        keep(s, field, v);
-        LLVMPositionBuilderAtEnd(b, s->again);
-        now = fetch(s, field, LLVMTypeOf(v));
-        if (!aw_ptrmap_put(&s->made, v, now))
+        LLVMPositionBuilderAtEnd(b, p->save[0]);
+        keep(s, *field, c->v);
+        LLVMPositionBuilderAtEnd(b, p->again);
+        now = fetch(s, *field, LLVMTypeOf(c->v));
+        if (!aw_ptrmap_put(&p->made, c->v, now))
             return simt_memory(s->u);
     }
-    LLVMBuildStore(b, now, variable);
-    read_variable(s, v, variable, field);
+    LLVMBuildStore(b, now, c->variable);
+    return true;
+}
+
+/* One value that loops or what follows them may need from before. */
+static bool carry(struct split *s, LLVMValueRef v)
+{
+    LLVMBuilderRef b = s->u->b;
+    struct carried c = { .v = v };
+    for (int i = 0; i < s->n; i++) {
+        struct point *p = &s->points[i];
+        c.field[i] = -1;
+        if (!used_after(s, p, v))
+            continue;
+        LLVMPositionBuilderAtEnd(b, s->start);
+        c.variable = c.variable ? c.variable : LLVMBuildAlloca(b, LLVMTypeOf(v), "");
+        if (!carry_to(s, p, &c, &c.field[i]))
+            return false;
+    }
+    if (!c.variable)
+        return true;
+    replace_uses(s, &c);
     LLVMPositionBuilderBefore(b, place_after(v));
-    LLVMBuildStore(b, v, variable);
+    LLVMBuildStore(b, v, c.variable);
     return true;
 }
 
@@ -420,98 +457,172 @@ static void drop_constant_phis(LLVMBasicBlockRef header, LLVMBasicBlockRef from[
 }
 
 /* The header's phis: a field each. */
-static bool keep_phis(struct split *s, LLVMBasicBlockRef header, LLVMBasicBlockRef from[2], LLVMBasicBlockRef save[2])
+static bool keep_phis(struct split *s, struct point *p)
 {
     LLVMBuilderRef b = s->u->b;
-    for (LLVMValueRef phi = LLVMGetFirstInstruction(header); LLVMIsAPHINode(phi); phi = LLVMGetNextInstruction(phi)) {
-        int field = new_field(s, LLVMTypeOf(phi));
+    for (LLVMValueRef phi = LLVMGetFirstInstruction(p->header); LLVMIsAPHINode(phi); phi = LLVMGetNextInstruction(phi)) {
+        int field = new_field(s, p, LLVMTypeOf(phi));
         if (field < 0)
             return false;
         for (unsigned i = 0; i < LLVMCountIncoming(phi); i++)
             for (int j = 0; j < 2; j++)
-                if (LLVMGetIncomingBlock(phi, i) == from[j]) {
-                    LLVMPositionBuilderAtEnd(b, save[j]);
+                if (LLVMGetIncomingBlock(phi, i) == p->from[j]) {
+                    LLVMPositionBuilderAtEnd(b, p->save[j]);
                     keep(s, field, LLVMGetIncomingValue(phi, i));
                 }
-        LLVMPositionBuilderAtEnd(b, s->again);
-        if (!aw_ptrmap_put(&s->made, phi, fetch(s, field, LLVMTypeOf(phi))))
+        LLVMPositionBuilderAtEnd(b, p->again);
+        if (!aw_ptrmap_put(&p->made, phi, fetch(s, field, LLVMTypeOf(phi))))
             return simt_memory(s->u);
     }
-    for (LLVMValueRef phi = LLVMGetFirstInstruction(header), next; LLVMIsAPHINode(phi); phi = next) {
+    for (LLVMValueRef phi = LLVMGetFirstInstruction(p->header), next; LLVMIsAPHINode(phi); phi = next) {
         next = LLVMGetNextInstruction(phi);
-        LLVMReplaceAllUsesWith(phi, aw_ptrmap_remove(&s->made, phi));
+        LLVMReplaceAllUsesWith(phi, aw_ptrmap_remove(&p->made, phi));
         LLVMInstructionEraseFromParent(phi);
     }
     return true;
 }
 
-static bool split_at(struct split *s, LLVMBasicBlockRef header, LLVMBasicBlockRef from[2])
+/* A loop of the vectorised body as one more point, unless turns of two points could reach the same loop. */
+static bool add_point(struct split *s, const struct simt_fn *f, const struct simt_loop *loop)
 {
-    struct simt *u = s->u;
-    LLVMBuilderRef b = u->b;
-    LLVMBasicBlockRef entry = LLVMGetEntryBasicBlock(s->g.src);
-    s->after = calloc((size_t)s->g.n_blocks, sizeof *s->after);
-    if (!s->after)
-        return simt_memory(u);
-    s->loop = s->g.blocks[simt_block_of(&s->g, header)].loop;
-    mark_after(s, simt_block_of(&s->g, header));
-    if (s->after[0] || is_after(s, from[0]) || !is_after(s, from[1]))
-        return false;
-    s->start = LLVMInsertBasicBlockInContext(u->ctx, entry, "start");
-    s->again = LLVMAppendBasicBlockInContext(u->ctx, s->g.src, "again");
-    LLVMBasicBlockRef save[2] = { save_block(s, from[0], header), save_block(s, from[1], header) };
-    LLVMPositionBuilderAtEnd(b, s->start);
+    struct point *p = &s->points[s->n];
+    *p = (struct point){ .header = f->blocks[loop->header].begin, .from = { f->blocks[loop->preheader].end, f->blocks[loop->latch].end },
+                         .bytes = FRAME_HEAD };
+    int header = simt_block_of(&s->g, p->header);
+    p->loop = header < 0 ? -1 : s->g.blocks[header].loop;
+    p->after = calloc((size_t)s->g.n_blocks, sizeof *p->after);
+    if (!p->after)
+        return simt_memory(s->u);
+    bool fits = p->loop >= 0;
+    if (fits)
+        mark_after(s, p->after, header);
+    fits = fits && !p->after[0] && !is_after(s, p, p->from[0]) && is_after(s, p, p->from[1]);
+    for (int i = 0; i < s->n; i++)
+        fits = fits && !is_after(s, &s->points[i], p->header) && !is_after(s, p, s->points[i].header);
+    if (!fits)
+        free(p->after);
+    s->n += fits;
+    return true;
+}
+
+/* The best loop, and the best of those that are beside it: copies for other masks. */
+static bool find_points(struct split *s, struct simt_fn *f)
+{
+    bool *tried = calloc((size_t)f->n_loops + 1, sizeof *tried);
+    bool ok = tried != NULL;
+    while (ok && s->n < MAX_POINTS) {
+        int best = -1, most = 0;
+        for (int l = 0; l < f->n_loops; l++) {
+            int n = tried[l] ? 0 : weight(f, l);
+            best = n > most ? l : best;
+            most = n > most ? n : most;
+        }
+        if (best < 0)
+            break;
+        tried[best] = true;
+        ok = add_point(s, f, &f->loops[best]);
+        uint32_t bytes = (uint32_t)most & ((1 << 20) - 1);
+        f->u->turn_bytes = bytes > f->u->turn_bytes ? bytes : f->u->turn_bytes;
+    }
+    free(tried);
+    return ok || simt_memory(s->u);
+}
+
+/* Stack variables belong into the new entry. */
+static void move_variables(struct split *s, LLVMBasicBlockRef entry)
+{
+    LLVMPositionBuilderAtEnd(s->u->b, s->start);
     for (LLVMValueRef x = LLVMGetFirstInstruction(entry), next; x; x = next) {
         next = LLVMGetNextInstruction(x);
         if (LLVMIsAAllocaInst(x)) {
             LLVMInstructionRemoveFromParent(x);
-            LLVMInsertIntoBuilder(b, x);
+            LLVMInsertIntoBuilder(s->u->b, x);
         }
     }
-    drop_constant_phis(header, from);
-    if (!keep_phis(s, header, from, save))
-        return false;
+}
+
+static bool split_point(struct split *s, struct point *p)
+{
+    struct simt *u = s->u;
+    p->again = LLVMAppendBasicBlockInContext(u->ctx, s->g.src, "again");
+    for (int j = 0; j < 2; j++)
+        p->save[j] = save_block(s, p->from[j], p->header);
+    if (s->n > 1) {
+        LLVMPositionBuilderAtEnd(u->b, p->save[0]);
+        keep(s, FRAME_POINT, simt_c32(u, p - s->points));
+    }
+    drop_constant_phis(p->header, p->from);
+    return keep_phis(s, p);
+}
+
+/* Ends the blocks that were made. */
+static void connect(struct split *s, LLVMBasicBlockRef entry)
+{
+    struct simt *u = s->u;
+    LLVMBuilderRef b = u->b;
+    LLVMBasicBlockRef to = s->points[0].again;
+    for (int i = 0; i < s->n; i++) {
+        for (int j = 0; j < 2; j++) {
+            LLVMPositionBuilderAtEnd(b, s->points[i].save[j]);
+            LLVMBuildRet(b, LLVMConstInt(u->i1, 1, 0));
+        }
+        LLVMPositionBuilderAtEnd(b, s->points[i].again);
+        LLVMBuildBr(b, s->points[i].header);
+    }
+    for (int i = 1; i < s->n; i++) {
+        LLVMBasicBlockRef which = LLVMAppendBasicBlockInContext(u->ctx, s->g.src, "which");
+        LLVMPositionBuilderAtEnd(b, which);
+        LLVMValueRef here = LLVMBuildICmp(b, LLVMIntEQ, fetch(s, FRAME_POINT, u->i32), simt_c32(u, i), "");
+        LLVMBuildCondBr(b, here, s->points[i].again, to);
+        to = which;
+    }
+    LLVMPositionBuilderAtEnd(b, s->start);
+    LLVMBuildCondBr(b, LLVMGetLastParam(s->g.src), to, entry);
+}
+
+static bool split(struct split *s)
+{
+    LLVMBasicBlockRef entry = LLVMGetEntryBasicBlock(s->g.src);
+    s->start = LLVMInsertBasicBlockInContext(s->u->ctx, entry, "start");
+    move_variables(s, entry);
+    for (int i = 0; i < s->n; i++)
+        if (!split_point(s, &s->points[i]))
+            return false;
     for (int i = 0; i < s->g.n_blocks; i++)
-        for (LLVMValueRef x = s->after[i] ? NULL : LLVMGetFirstInstruction(s->g.blocks[i].bb), next; x; x = next) {
+        for (LLVMValueRef x = after_any(s, s->g.blocks[i].bb) ? NULL : LLVMGetFirstInstruction(s->g.blocks[i].bb), next; x; x = next) {
             next = LLVMGetNextInstruction(x);
-            if (LLVMGetTypeKind(LLVMTypeOf(x)) != LLVMVoidTypeKind && used_after(s, x) && !carry(s, x, save[0]))
+            if (LLVMGetTypeKind(LLVMTypeOf(x)) != LLVMVoidTypeKind && !carry(s, x))
                 return false;
         }
-    for (int j = 0; j < 2; j++) {
-        LLVMPositionBuilderAtEnd(b, save[j]);
-        LLVMBuildRet(b, LLVMConstInt(u->i1, 1, 0));
-    }
-    LLVMPositionBuilderAtEnd(b, s->again);
-    LLVMBuildBr(b, header);
-    LLVMPositionBuilderAtEnd(b, s->start);
-    LLVMBuildCondBr(b, LLVMGetLastParam(s->g.src), s->again, entry);
+    connect(s, entry);
     return true;
 }
 
 bool simt_march_split(struct simt_fn *f)
 {
     struct simt *u = f->u;
-    int l = choose_loop(f);
-    if (l < 0)
-        return true; /* every call ends with the last instruction */
-    const struct simt_loop *loop = &f->loops[l];
     struct split s = { .u = u, .g = { .u = u, .src = f->out }, .frame = LLVMGetParam(f->out, LLVMCountParams(f->out) - 2) };
-    LLVMBasicBlockRef from[2] = { f->blocks[loop->preheader].end, f->blocks[loop->latch].end };
     LLVMSetCurrentDebugLocation2(u->b, NULL);
-    bool ok = simt_cfg_build(&s.g) && split_at(&s, f->blocks[loop->header].begin, from);
+    bool ok = simt_cfg_build(&s.g) && find_points(&s, f);
+    if (ok && s.n) /* else every call ends with the last instruction */
+        ok = split(&s);
     u->stats.again |= !ok;
-    LLVMTargetDataRef layout = LLVMGetModuleDataLayout(u->out);
-    for (int i = 0; i < s.n_types; i++)
-        u->frame_bytes += (uint32_t)(LLVMABISizeOfType(layout, s.types[i]) + 7) / 8 * 8;
-    u->frame_bytes = (u->frame_bytes + 63) / 64 * 64;
-    free(s.after);
-    aw_ptrmap_fini(&s.made);
+    for (int i = 0; i < s.n; i++) {
+        u->frame_bytes = s.points[i].bytes > u->frame_bytes ? s.points[i].bytes : u->frame_bytes;
+        free(s.points[i].after);
+        aw_ptrmap_fini(&s.points[i].made);
+    }
+    u->frame_bytes = ((u->frame_bytes ? u->frame_bytes : FRAME_HEAD) + 63) / 64 * 64;
     simt_cfg_fini(&s.g);
     return ok;
 }
 
 /* ---- Turns */
 
+uint32_t simt_march_stride(const struct simt *u)
+{
+    return u->frame_bytes;
+}
 
 unsigned simt_march_most(const struct simt *u)
 {
@@ -526,14 +637,9 @@ static LLVMValueRef frame_of(struct simt *u, LLVMValueRef frames, LLVMValueRef i
     return LLVMBuildGEP2(u->b, u->i8, frames, &at, 1, "frame");
 }
 
-uint32_t simt_march_stride(const struct simt *u)
-{
-    return u->frame_bytes + 64;
-}
-
 static LLVMValueRef argument_at(struct simt *u, LLVMValueRef frame, unsigned i)
 {
-    return simt_advance(u, frame, (int64_t)u->frame_bytes + 4 * i);
+    return simt_advance(u, frame, 4 * (int64_t)i);
 }
 
 /* Arguments that are kept: part, lanes, and from 5 on the indices. */
@@ -546,7 +652,7 @@ LLVMValueRef simt_march_begin(struct simt *u, LLVMValueRef body, LLVMValueRef *a
 {
     args[n] = frame_of(u, frames, i);
     args[n + 1] = LLVMConstInt(u->i1, 0, 0);
-    for (unsigned k = 0; k < 8; k++)
+    for (unsigned k = 0; k < FRAME_ARGUMENTS; k++)
         LLVMBuildStore(u->b, args[argument_of((int)k)], argument_at(u, args[n], k));
     LLVMValueRef more = LLVMBuildCall2(u->b, LLVMGlobalGetValueType(body), body, args, n + 2, "more");
     return LLVMBuildAdd(u->b, i, LLVMBuildZExt(u->b, more, u->i32, ""), "waiting");
@@ -560,7 +666,7 @@ static LLVMValueRef turn(struct simt *u, LLVMValueRef fn, LLVMValueRef body, LLV
     args[0] = LLVMGetParam(fn, 0);
     args[1] = LLVMGetParam(fn, 1);
     args[4] = LLVMGetParam(fn, 2);
-    for (unsigned k = 0; k < 8; k++)
+    for (unsigned k = 0; k < FRAME_ARGUMENTS; k++)
         args[argument_of((int)k)] = LLVMBuildLoad2(u->b, u->i32, argument_at(u, frame, k), "");
     args[n - 2] = frame;
     args[n - 1] = LLVMConstInt(u->i1, 1, 0);

@@ -193,6 +193,7 @@ static bool module_emit(struct simt *u)
     u->grouped = simt_groups(u);
     if (!simt_table_split(u, u->kernel, form))
         return false;
+    u->size = simt_instructions(u->kernel);
     u->alike = !u->grouped && simt_warps_alike(u, form);
     if (!simt_version(u, u->kernel, form))
         return false;

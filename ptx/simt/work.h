@@ -113,6 +113,7 @@ struct simt {
     LLVMValueRef all_lanes, no_lanes;   /* constant masks */
     LLVMValueRef scopes[2], both_scopes; /* alias scopes of global and of shared memory */
     LLVMValueRef kernel;
+    size_t size;                        /* its instructions, before any of it was copied */
     struct aw_map offsets;              /* interned lane offsets, by bytes */
     const int64_t *lane_offsets;        /* 0, 1, .. 31 */
     struct aw_ptrmap globals;           /* source global -> out global */
