@@ -2,7 +2,8 @@
  *
  *   range(block, first, count, warp0, warps): for each block, for each warp, the body that fits the block's shape; or, where a warp is
  *     soon done and shares nothing with its block, for each group of neighbouring blocks, for each warp, for each block; or, where warps
- *     march (march.c), for each so many warps: each one's beginning, then each one's next iteration until none has one
+ *     march (march.c), for each so many warps, of one block or of such a group: each one's beginning, then each one's next iteration until
+ *     none has one
  *   blocks = range over all warps; warp = range over one warp of the block that is set, or where there are barriers and hence no
  *   blocks, the body alone
  *
@@ -232,13 +233,19 @@ static void group_emit(struct range *r, LLVMValueRef part, LLVMValueRef n)
     LLVMValueRef first = r->ctaid[0];
     LLVMBuildBr(b, each);
     LLVMPositionBuilderAtEnd(b, each);
-    LLVMValueRef j = LLVMBuildPhi(b, u->i32, "j");
+    LLVMValueRef j = LLVMBuildPhi(b, u->i32, "j"), waiting = u->march ? LLVMBuildPhi(b, u->i32, "waiting") : NULL;
+    if (u->march) {
+        simt_phi_add(waiting, r->waiting, from);
+        r->waiting = waiting;
+    }
     r->ctaid[0] = LLVMBuildAdd(b, first, j, "ctaid");
     LLVMBuildStore(b, r->ctaid[0], simt_advance(u, r->block, (int64_t)offsetof(struct aw_host_block, ctaid)));
     part_emit(r, part);
     LLVMValueRef j1 = LLVMBuildAdd(b, j, simt_c32(u, 1), "");
     simt_phi_add(j, simt_c32(u, 0), from);
     simt_phi_add(j, j1, LLVMGetInsertBlock(b));
+    if (u->march)
+        simt_phi_add(waiting, r->waiting, LLVMGetInsertBlock(b));
     LLVMBuildCondBr(b, LLVMBuildICmp(b, LLVMIntULT, j1, LLVMBuildTrunc(b, n, u->i32, ""), ""), each, done);
     LLVMPositionBuilderAtEnd(b, done);
     r->ctaid[0] = first;
@@ -247,7 +254,7 @@ static void group_emit(struct range *r, LLVMValueRef part, LLVMValueRef n)
 static void march_entry(struct range *r)
 {
     struct simt *u = r->u;
-    unsigned most = simt_march_most(u);
+    unsigned most = simt_march_most(u) + (u->grouped ? GROUP - 1 : 0);
     r->frames = LLVMBuildAlloca(u->b, LLVMArrayType2(u->i8, (uint64_t)most * simt_march_stride(u)), "frames");
     LLVMSetAlignment(r->frames, 64);
     r->order = LLVMBuildAlloca(u->b, LLVMArrayType2(u->i32, most), "order");
@@ -471,13 +478,18 @@ static bool suits_groups(struct simt_fn *f, LLVMValueRef x)
     }
 }
 
+bool simt_rows_are_warps(const struct simt *u)
+{
+    const uint32_t *shape = u->options->block;
+    return shape[0] == SIMT_LANES && shape[1] * shape[2] > 1;
+}
+
 /* May the warps of neighbouring blocks run in turn, and does it pay?  Not where warps share memory of their block, wait or call; nor in
  * loops, whose warps reuse what the ones before have fetched; nor where a block's warps lie side by side themselves. */
 bool simt_groups(struct simt *u)
 {
     struct simt_fn f = { .u = u, .form = SIMT_FORM_FIXED, .src = u->kernel };
-    const uint32_t *shape = u->options->block;
-    bool yes = shape[0] == SIMT_LANES && shape[1] * shape[2] > 1 && !u->options->static_shared && !u->functions.n && !u->singles.n;
+    bool yes = simt_rows_are_warps(u) && !u->options->static_shared && !u->functions.n && !u->singles.n;
     for (LLVMValueRef g = LLVMGetFirstGlobal(u->in); g && yes; g = LLVMGetNextGlobal(g))
         yes = !simt_is_shared_ptr(LLVMTypeOf(g));
     if (!yes)

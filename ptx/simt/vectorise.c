@@ -198,6 +198,7 @@ static bool module_emit(struct simt *u)
     if (!simt_version(u, u->kernel, form))
         return false;
     u->march = block[0] && !u->grouped && !u->alike && !u->options->plain && simt_marches(u, form);
+    u->grouped |= u->march && simt_rows_are_warps(u);
     if (form == SIMT_FORM_FIXED) {
         fixed = body_emit(u, "body.fixed", SIMT_FORM_FIXED, true);
     } else if (block[0] && form == SIMT_FORM_ROWS) {

@@ -437,6 +437,7 @@ bool simt_regions(struct simt *u, LLVMValueRef *bodies, int n);
 /* ---- block.c */
 LLVMTypeRef simt_body_type(struct simt *u);                               /* of a kernel's vector body */
 LLVMTypeRef simt_device_type(struct simt *u, LLVMValueRef src);           /* of a device function's */
+bool simt_rows_are_warps(const struct simt *u); /* has a block several rows, each of which is a warp? */
 bool simt_groups(struct simt *u); /* do warps of neighbouring blocks run in turn? */
 LLVMValueRef simt_warp_of_part(struct simt *u, LLVMValueRef part);        /* the warp that a vector is of */
 /* `whole`: a body runs all warps of a block. */

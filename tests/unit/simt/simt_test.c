@@ -1124,7 +1124,7 @@ static void columns_by_hand(const uint32_t *in, const int size[5], uint32_t *out
 }
 
 /* Columns of a volume, in blocks of several rows, some of whose warps are whole: these and the others go through copies of the loop, each
- * with its turns. */
+ * with its turns, and warps of neighbouring blocks take theirs together (block.c). */
 Test(simt, marching_in_columns)
 {
     static const char body[] =
