@@ -36,8 +36,9 @@ static const char optimise[] =
 static const char take_apart[] = "function(scalarizer<load-store>,early-cse,adce,lower-switch)";
 static const char structure[] =
     "function(unify-loop-exits,structurizecfg,loop-simplify,lcssa)";
+/* First what nobody uses: addresses of which only the index was asked for would be shared with their uses behind a branch, and spilled. */
 static const char clean_up[] =
-    "always-inline,globaldce,function(sroa,early-cse<memssa>," IC ",simplifycfg,loop-mssa(loop-rotate,licm),gvn," IC
+    "always-inline,globaldce,function(adce,sroa,early-cse<memssa>," IC ",simplifycfg,loop-mssa(loop-rotate,licm),gvn," IC
     ",loop-mssa(licm),adce,simplifycfg)";
 
 /* One compilation. */
