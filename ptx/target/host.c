@@ -307,6 +307,7 @@ static int make_vector(struct host *h, const struct simt_options *options)
         status = ptx_passes_run(h->out, NULL, "function(early-cse,adce)", h->diags);
         ptx_host_quads(h->out);
         ptx_host_sums_near(h->out);
+        ptx_host_elements(h->out);
     }
     if (status == AW_OK)
         status = ptx_host_minmax(h->out, h->machine.avx512, h->diags);

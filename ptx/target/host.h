@@ -26,6 +26,8 @@ LLVMValueRef ptx_host_in_pieces(LLVMBuilderRef b, const char *intrinsic, LLVMVal
 /* ---- host_permute.c */
 /* `permute` in struct simt_options: by AVX-512's instructions for vectors of 16, AVX2's for vectors of 8. */
 LLVMValueRef ptx_host_permute(LLVMBuilderRef b, LLVMValueRef *registers, int n, LLVMValueRef at);
+/* After optimisation, with AVX-512: single elements of 32 bits whose number is no constant. */
+void ptx_host_elements(LLVMModuleRef module);
 
 /* ---- host_minmax.c */
 /* After optimisation: minima and maxima without what is not needed, and by AVX-512's instruction.  AW_OK or ptx_passes_run's. */

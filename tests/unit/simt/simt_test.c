@@ -2016,6 +2016,45 @@ Test(simt, quads)
         }
 }
 
+/* ---- One lane's element: of those that store to one place the last lane's stays, and all may read one's of their own choice */
+
+Test(simt, elements_of_one_lane)
+{
+    static const char *const targets[] = { "host", "host:x86-64-v3", "host:x86-64-v2" }, *const types[] = { "i32", "float", "i64" };
+    static const char body[] =
+        FLOAD("v", "p0", "i32", "4") FLOAD("m", "p1", "i32", "4") "  %%w = lshr i32 %%t, 5\n  %%wl = zext i32 %%w to i64\n"
+        "  %%wo = mul i64 %%wl, %d\n  %%q = getelementptr i8, ptr addrspace(1) %%p6, i64 %%wo\n  %%fo = shl i64 %%wl, 2\n"
+        "  %%fp = getelementptr i8, ptr addrspace(1) %%p2, i64 %%fo\n  %%from = load i32, ptr addrspace(1) %%fp\n"
+        "  %%rp = call { i32, i1 } @aw.shfl.idx(i32 %%v, i32 %%from, i32 31, i32 -1)\n  %%r = extractvalue { i32, i1 } %%rp, 0\n"
+        FSTORE("r", "p7", "i32", "4") "  %%on = icmp ne i32 %%m, 0\n  br i1 %%on, label %%go, label %%end\n"
+        "go:\n  %%x = %s %s to %s\n  store %s %%x, ptr addrspace(1) %%q\n  br label %%end\nend:\n  ret void\n";
+    for (int k = 0; k < 36; k++) {
+        const char *type = types[k / 3 % 3];
+        int size = k / 3 % 3 == 2 ? 8 : 4;
+        uint32_t v[N], m[N], from[WARPS], got[2 * WARPS] = { 0 }, want[2 * WARPS] = { 0 }, read[N];
+        for (int i = 0; i < N; i++) {
+            v[i] = rnd(1u << 31);
+            m[i] = k < 18 ? rnd(2) : rnd(20) == 0; /* many lanes, or one or two */
+            if (m[i])
+                want[i / 32 * size / 4] = v[i];
+        }
+        for (int w = 0; w < WARPS; w++)
+            from[w] = rnd(64);
+        char *text;
+        cr_assert_geq(asprintf(&text, body, size, size == 8 ? "zext i32" : "bitcast i32", "%v", type, type), 0);
+        char *ir = kernel_text(text, "declare { i32, i1 } @aw.shfl.idx(i32, i32, i32, i32)");
+        struct built b = build_or_fail(ir, targets[k % 3], (uint32_t[3]){ N, 1, 1 }, 0);
+        struct args a = { { v, m, from, 0, 0, 0, got, read }, "" };
+        launch(&b, one, (uint32_t[3]){ N, 1, 1 }, 0, &a);
+        unload(&b);
+        cr_assert_arr_eq(got, want, sizeof got, "%s, %s", targets[k % 3], type);
+        for (int i = 0; i < N; i++)
+            cr_assert_eq(read[i], v[i / 32 * 32 + (int)(from[i / 32] & 31)], "%s, thread %d", targets[k % 3], i);
+        free(text);
+        free(ir);
+    }
+}
+
 /* An index read on two ways is one value: what is added to it stays side by side. */
 Test(simt, indices_read_twice)
 {
