@@ -381,37 +381,6 @@ static void close_loop(struct simt_fn *f, int b, struct simt_loop *loop, LLVMVal
     LLVMBuildCondBr(u->b, simt_any(u, live), f->blocks[loop->header].begin, f->blocks[loop->exit].begin);
 }
 
-/* Is the address, whose lanes lie side by side, that of a load in block `b`? */
-static bool just_read(struct simt_fn *f, int b, LLVMValueRef ptr, uint64_t size)
-{
-    const int64_t *off = simt_offsets(f, ptr);
-    for (int i = 0; off && i < f->u->lanes; i++)
-        if (off[i] != i * (int64_t)size)
-            return false;
-    for (LLVMValueRef x = off ? LLVMGetFirstInstruction(f->blocks[b].bb) : NULL; x; x = LLVMGetNextInstruction(x))
-        if (LLVMIsALoadInst(x) && LLVMGetOperand(x, 0) == ptr && simt_access_plain(x, false))
-            return true;
-    return false;
-}
-
-/* Does the block only write what block `b`, before it, has read?  Where masks are cheap that is done for no lane as well as for some: which
- * lanes improve on what is there is nothing that branches are foreseen by.  Memory that was read is there, so that no masked store faults
- * and is mended slowly. */
-static bool only_updates(struct simt_fn *f, int b, int then)
-{
-    enum { FEW = 6 };
-    struct simt *u = f->u;
-    int n = 0;
-    if (!u->options->small_masks || f->blocks[then].n_succ != 1)
-        return false;
-    for (LLVMValueRef x = LLVMGetFirstInstruction(f->blocks[then].bb); x && !LLVMIsATerminatorInst(x); x = LLVMGetNextInstruction(x)) {
-        uint64_t size = LLVMIsAStoreInst(x) ? LLVMStoreSizeOfType(u->in_layout, LLVMTypeOf(LLVMGetOperand(x, 0))) : 0;
-        if (n++ == FEW || !simt_access_plain(x, true) || size < 4 || size > 8 || !just_read(f, b, LLVMGetOperand(x, 1), size))
-            return false;
-    }
-    return n > 0;
-}
-
 static void branch_emit(struct simt_fn *f, int b, LLVMValueRef term)
 {
     struct simt *u = f->u;
@@ -435,7 +404,8 @@ static void branch_emit(struct simt_fn *f, int b, LLVMValueRef term)
     int then = f->blocks[x->succ[0]].n_preds == 1 ? 0 : 1;
     struct simt_block *t = &f->blocks[x->succ[then]];
     t->mask = simt_mask_and(u, x->mask, then ? LLVMBuildNot(u->b, c, "") : c);
-    LLVMValueRef go = only_updates(f, b, x->succ[then]) ? LLVMConstInt(u->i1, 1, 0) : simt_any(u, t->mask);
+    t->updates = simt_only_updates(f, b, x->succ[then]);
+    LLVMValueRef go = t->updates ? LLVMConstInt(u->i1, 1, 0) : simt_any(u, t->mask);
     LLVMBuildCondBr(u->b, go, t->begin, f->blocks[x->succ[1 - then]].begin);
 }
 
@@ -488,6 +458,7 @@ static void emit_blocks(struct simt_fn *f)
         begin_mask(f, b);
         begin_phis(f, b);
         f->mask = f->blocks[b].mask;
+        f->updates = f->blocks[b].updates;
         f->epoch++; /* distances built in a block that does not dominate this one are of no use here */
         if (loop_headed(f, b) >= 0 && simt_loop_spins(f, loop_headed(f, b)))
             simt_yield_emit(f);

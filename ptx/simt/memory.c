@@ -333,7 +333,7 @@ static void run_store(struct simt_fn *f, const struct access *a, LLVMValueRef ba
                       LLVMValueRef mask, LLVMValueRef x)
 {
     struct simt *u = f->u;
-    if (mask && width == u->lanes && a->size >= 4 && u->options->versions) {
+    if (mask && width == u->lanes && a->size >= 4 && u->options->versions && !f->updates) {
         store_by_registers(f, a, base, off, mask, x);
         return;
     }

@@ -796,17 +796,23 @@ static int checked_size(LLVMBasicBlockRef bb)
     return n;
 }
 
+/* Is the block one that no branch need lead to, or only a jump? */
+static bool goes_on(struct simt_fn *f, int b, int size)
+{
+    return (size == 1 && f->blocks[b].n_succ == 1) || simt_only_updates(f, f->blocks[b].idom, b);
+}
+
 /* Where masks are cheap a copy is, too, if a few scalar operations lead to it and there is something in it: regions that are little more than
- * an access have been slower; so have loops, but between barriers, where warps do not take turns. */
+ * an access have been slower; so have loops and branches, but between barriers, where warps do not take turns. */
 static bool is_bounds_check(struct version *v, const struct region *r)
 {
-    const struct simt_fn *f = &v->f;
+    struct simt_fn *f = &v->f;
     LLVMBasicBlockRef then = f->blocks[r->then].bb;
     LLVMValueRef term = LLVMGetBasicBlockTerminator(f->blocks[r->head].bb);
     int size = 0;
     for (int b = 0; b < f->n_blocks; b++) {
         int n = inside(r, b) ? checked_size(f->blocks[b].bb) : 0;
-        if (inside(r, b) && (!n || (b != r->then && !v->meets)))
+        if (inside(r, b) && (!n || (b != r->then && !v->meets && !goes_on(f, b, n))))
             return false;
         size += n;
     }
@@ -833,6 +839,8 @@ static bool version_one(struct version *v)
         bool fits = header ? loop_region(f, l, &r) : if_region(f, b, &r);
         if (!header && fits && begin_even(v, &r))
             return v->ok;
+        if (!header && fits && simt_only_updates(f, b, r.then))
+            continue;
         if (!v->u->options->versions && (header || !fits || !(reads_alike(v, &r) || is_bounds_check(v, &r))))
             continue;
         size_t size = fits ? worth(&r) : 0;

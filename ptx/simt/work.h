@@ -58,6 +58,7 @@ struct simt_block {
     int loop;                      /* innermost, or -1 */
     int next_in_loop;              /* another block with the same innermost loop, or -1 */
     bool divergent;                /* ends in a branch on which the lanes may differ */
+    bool updates;                  /* only writes over what the block before it has read (update.c); run for no lane as well */
     LLVMBasicBlockRef begin, end;  /* what it became */
     LLVMValueRef mask;             /* <32 x i1>; NULL = every lane of the warp */
 };
@@ -177,6 +178,7 @@ struct simt_fn {
     struct simt_loop *loops;            /* a loop's parent has a greater index */
     struct aw_ptrmap vals;
     LLVMValueRef mask;                  /* its mask */
+    bool updates;                       /* and what the block says of itself */
     unsigned epoch;
     /* Parameters of the vector function. */
     LLVMValueRef block, state, part, warp, ctaid[3], kernarg, lanes;
@@ -312,6 +314,10 @@ LLVMValueRef simt_join(struct simt *u, LLVMValueRef *part, int n, int width); /*
 /* ---- pairs.c.  False: not one of two words that are accessed as one. */
 bool simt_pair_load(struct simt_fn *f, LLVMValueRef inst);
 bool simt_pair_store(struct simt_fn *f, LLVMValueRef inst);
+
+/* ---- update.c */
+/* Does block `then`, behind a branch of block `b`, only write over what that has read?  False where masked stores are none of the machine's. */
+bool simt_only_updates(struct simt_fn *f, int b, int then);
 
 /* ---- structs.c.  False: not a part of a structure, or of one that is not accessed whole. */
 bool simt_struct_load(struct simt_fn *f, LLVMValueRef inst);

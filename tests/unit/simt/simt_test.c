@@ -983,32 +983,57 @@ Test(simt, known_distances)
 }
 
 /* What is less replaces what is there, for lanes below a limit: nothing else is written, by no warp. */
+enum { UPDATED = 160 };
+
+static void update_put(void *at, int type, int i, int32_t value)
+{
+    if (type == 0)
+        ((int32_t *)at)[i] = value;
+    else if (type == 1)
+        ((float *)at)[i] = (float)value;
+    else
+        ((int64_t *)at)[i] = value * (INT64_C(1) << 33);
+}
+
+static void check_updates(const char *machine, int round, int type)
+{
+    static const char *const types[] = { "i32", "float", "i64" }, *const sizes[] = { "4", "4", "8" };
+    static const char body[] =
+        "  %%n = load i32, ptr addrspace(1) %%p2\n  %%in = icmp ult i32 %%t, %%n\n  br i1 %%in, label %%go, label %%end\ngo:\n"
+        "  %%po = mul i64 %%gl, %s\n  %%q = getelementptr i8, ptr addrspace(1) %%p0, i64 %%po\n  %%x = load %s, ptr addrspace(1) %%q\n"
+        "  %%p = getelementptr i8, ptr addrspace(1) %%p6, i64 %%po\n  %%y = load %s, ptr addrspace(1) %%p\n  %%c0 = %s %s %%x, %%y\n"
+        "  %%c = xor i1 %%c0, %s\n  br i1 %%c, label %%less, label %%end\nless:\n  store %s %%x, ptr addrspace(1) %%p\n  br label %%end\n"
+        "end:\n  ret void\n";
+    static int64_t x[UPDATED], y[UPDATED], want[UPDATED];
+    uint32_t n = round % 3 ? rnd(UPDATED + 10) : UPDATED, shape[3] = { round & 1 ? UPDATED : UPDATED - 7, 1, 1 };
+    bool not_less = round & 4;
+    memset(want, 0, sizeof want);
+    for (int i = 0; i < UPDATED; i++) {
+        int often = i / 32 % 3; /* in all lanes, in some, in none */
+        int32_t was = (int32_t)rnd(100), now = often == 0 ? -1 : often == 1 ? (int32_t)rnd(100) : 100;
+        bool written = (uint32_t)i < n && (uint32_t)i < shape[0] && (now < was) != not_less;
+        update_put(x, type, i, now);
+        update_put(y, type, i, was);
+        update_put(want, type, i, written ? now : was);
+    }
+    char *text;
+    cr_assert_geq(asprintf(&text, body, sizes[type], types[type], types[type], type == 1 ? "fcmp olt" : "icmp slt", types[type],
+                           not_less ? "true" : "false", types[type]), 0);
+    char *ir = kernel_text(text, "");
+    struct args a = { { x, 0, &n, 0, 0, 0, y, 0 }, { 0 } };
+    struct built b = build_or_fail(ir, machine, round & 2 ? shape : NULL, 0);
+    launch(&b, one, shape, 0, &a);
+    unload(&b);
+    free(ir);
+    free(text);
+    cr_assert_arr_eq(y, want, (size_t)UPDATED * (type == 2 ? 8 : 4), "%s, round %d, %s, %u of %u threads", machine, round, types[type], n, shape[0]);
+}
+
 Test(simt, updates_in_place)
 {
-    enum { T = 160 };
-    static const char *const machines[] = { "host", "host:x86-64" };
-    static const char global[] =
-        "  %n = load i32, ptr addrspace(1) %p2\n  %in = icmp ult i32 %t, %n\n  br i1 %in, label %go, label %end\ngo:\n" LOAD("x", "p0", "i32", "4")
-        "  %po = mul i64 %gl, 4\n  %p = getelementptr i8, ptr addrspace(1) %p6, i64 %po\n  %y = load i32, ptr addrspace(1) %p\n"
-        "  %c = icmp slt i32 %x, %y\n  br i1 %c, label %less, label %end\nless:\n  store i32 %x, ptr addrspace(1) %p\n  br label %end\n"
-        "end:\n  ret void\n";
-    static int32_t x[T], y[T], old[T];
-    for (int round = 0; round < 24; round++) {
-        uint32_t n = round % 3 ? rnd(T + 10) : T, shape[3] = { round & 1 ? T : T - 7, 1, 1 };
-        for (int i = 0; i < T; i++) {
-            int often = i / 32 % 3; /* in all lanes, in some, in none */
-            old[i] = y[i] = (int32_t)rnd(100);
-            x[i] = often == 0 ? -1 : often == 1 ? (int32_t)rnd(100) : 100;
-        }
-        char *ir = kernel_text(global, "");
-        struct args a = { { x, 0, &n, 0, 0, 0, y, 0 }, { 0 } };
-        struct built b = build_or_fail(ir, machines[round % 2], round & 2 ? shape : NULL, 0);
-        launch(&b, one, shape, 0, &a);
-        unload(&b);
-        free(ir);
-        for (uint32_t i = 0; i < T; i++)
-            cr_assert_eq(y[i], i < n && i < shape[0] && x[i] < old[i] ? x[i] : old[i], "round %d: element %u, %u of %u threads", round, i, n, shape[0]);
-    }
+    static const char *const machines[] = { "host", "host:x86-64-v3", "host:x86-64" };
+    for (int round = 0; round < 36; round++)
+        check_updates(machines[round % 3], round / 3, round % 4 % 3);
 }
 
 Test(simt, blocks_in_turn)
