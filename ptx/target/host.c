@@ -309,6 +309,8 @@ static int make_vector(struct host *h, const struct simt_options *options)
         ptx_host_sums_near(h->out);
         ptx_host_elements(h->out);
     }
+    if (status == AW_OK && h->machine.avx2)
+        ptx_host_masks(h->out, h->machine.avx512 ? 64 : 32);
     if (status == AW_OK)
         status = ptx_host_minmax(h->out, h->machine.avx512, h->diags);
     if (status == AW_OK)

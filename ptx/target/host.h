@@ -61,6 +61,10 @@ void ptx_host_sums_near(LLVMModuleRef m); /* a scalar base plus indices beside t
 /* Makes four gathers of neighbouring elements one load of all four for each lane.  After ptx_host_indices. */
 void ptx_host_quads(LLVMModuleRef module);
 
+/* ---- host_masks.c */
+/* Splits masked accesses into registers where their masks can be made so.  After optimisation. */
+void ptx_host_masks(LLVMModuleRef module, uint64_t register_bytes);
+
 /* ---- host_extract.c */
 /* Takes 32-bit indices out of vectors two at a time.  After optimisation. */
 void ptx_host_extract(LLVMModuleRef module);
