@@ -1,5 +1,6 @@
 /* What holds for all lanes at once, where version.c, runs.c and others ask: a few scalar operations where conditions are comparisons of
- * indices with limits, else a vector of which every element is looked at.  The answer may be no though every lane agrees. */
+ * indices with limits, else a vector of which every element is looked at.  The answer may be no though every lane agrees.  And which lanes
+ * a comparison holds for, where they are always the same. */
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "simt/work.h"
 #include <string.h>
@@ -13,14 +14,14 @@ struct compare {
     int64_t hi;   /* from the first lane to the highest */
 };
 
-static bool find_compare(struct simt_fn *f, LLVMValueRef c, bool negated, struct compare *ret)
+static bool find_compare(struct simt_fn *f, LLVMValueRef c, struct compare *ret)
 {
     LLVMValueRef a = LLVMGetOperand(c, 0), b = LLVMGetOperand(c, 1);
     bool swapped = simt_uniform(f, a);
     const struct simt_val *x = simt_get(f, swapped ? b : a);
     *ret = (struct compare){ x, swapped ? a : b, LLVMTypeOf(a), swapped, 0 };
     if (LLVMGetTypeKind(ret->type) != LLVMIntegerTypeKind || LLVMGetIntTypeWidth(ret->type) > 32 || !x || x->kind != SIMT_AFFINE || !x->off ||
-        x->check || !simt_uniform(f, ret->other) || LLVMGetICmpPredicate(c) == (negated ? LLVMIntNE : LLVMIntEQ))
+        x->check || !simt_uniform(f, ret->other))
         return false;
     for (int i = 0; i < f->u->lanes; i++) {
         if (x->off[i] < 0)
@@ -28,6 +29,35 @@ static bool find_compare(struct simt_fn *f, LLVMValueRef c, bool negated, struct
         ret->hi = x->off[i] > ret->hi ? x->off[i] : ret->hi;
     }
     return true;
+}
+
+/* Such a comparison that may hold for every lane. */
+static bool one_decides(struct simt_fn *f, LLVMValueRef c, bool negated, struct compare *ret)
+{
+    return LLVMIsAICmpInst(c) && find_compare(f, c, ret) && LLVMGetICmpPredicate(c) != (negated ? LLVMIntNE : LLVMIntEQ);
+}
+
+/* Of lanes that hold a multiple of 2^n plus less than 2^n each, a comparison with a constant of the first 2^n numbers takes the same whenever
+ * it takes any: those of one multiple.  So with one number. */
+bool simt_same_lanes(struct simt_fn *f, LLVMValueRef cond, bool negated, struct simt_same *ret)
+{
+    struct compare how;
+    int64_t k;
+    if (LLVMIsAInstruction(cond) && LLVMGetInstructionOpcode(cond) == LLVMXor && simt_int_const(LLVMGetOperand(cond, 1), &k) && k)
+        return simt_same_lanes(f, LLVMGetOperand(cond, 0), !negated, ret);
+    if (!LLVMIsAICmpInst(cond) || !find_compare(f, cond, &how) || how.swapped || !simt_int_const(how.other, &k))
+        return false;
+    LLVMIntPredicate p = LLVMGetICmpPredicate(cond);
+    bool equal = p == (negated ? LLVMIntNE : LLVMIntEQ), below = p == (negated ? LLVMIntUGE : LLVMIntULT),
+         until = p == (negated ? LLVMIntUGT : LLVMIntULE);
+    unsigned width = LLVMGetIntTypeWidth(how.type), tz = how.x->tz < width ? how.x->tz : width;
+    uint64_t step = UINT64_C(1) << tz, limit = ((uint64_t)k & ((UINT64_C(1) << width) - 1)) + until;
+    if ((uint64_t)how.hi >= step || !(equal || ((below || until) && limit <= step)))
+        return false;
+    *ret = (struct simt_same){ .x = LLVMGetOperand(cond, 0), .base = equal ? limit & ~(step - 1) : 0 };
+    for (int i = 0; i < f->u->lanes; i++)
+        ret->lanes |= (uint32_t)(equal ? (uint64_t)how.x->off[i] == (limit & (step - 1)) : (uint64_t)how.x->off[i] < limit) << i;
+    return ret->lanes != 0;
 }
 
 static LLVMValueRef compare_build(struct simt_fn *f, LLVMIntPredicate p, bool negated, const struct compare *c)
@@ -84,7 +114,7 @@ bool simt_all_scalar(struct simt_fn *f, LLVMValueRef c, bool negated)
     for (int i = 0; i < n; i++)
         if (!simt_all_scalar(f, part[i], opposite[i]))
             return false;
-    return n || (LLVMIsAICmpInst(c) && find_compare(f, c, negated, &how));
+    return n || one_decides(f, c, negated, &how);
 }
 
 /* True only if the condition (or its opposite) holds for every active lane. */
@@ -101,7 +131,7 @@ static LLVMValueRef all_of(struct simt_fn *f, LLVMValueRef c, bool negated)
         LLVMValueRef first = all_of(f, part[0], opposite[0]);
         return n == 1 ? first : LLVMBuildAnd(u->b, first, all_of(f, part[1], opposite[1]), "");
     }
-    if (LLVMIsAICmpInst(c) && find_compare(f, c, negated, &how))
+    if (one_decides(f, c, negated, &how))
         return compare_build(f, LLVMGetICmpPredicate(c), negated, &how);
     LLVMValueRef vec = simt_vector(f, c);
     if (negated)

@@ -381,6 +381,26 @@ static void close_loop(struct simt_fn *f, int b, struct simt_loop *loop, LLVMVal
     LLVMBuildCondBr(u->b, simt_any(u, live), f->blocks[loop->header].begin, f->blocks[loop->exit].begin);
 }
 
+/* The mask of block `then`, whose lanes are those of block `b` for which the condition (or its opposite) holds; whether to go there. */
+static LLVMValueRef enter_some(struct simt_fn *f, int b, int then, LLVMValueRef cond, bool negated)
+{
+    struct simt *u = f->u;
+    struct simt_block *t = &f->blocks[then];
+    LLVMValueRef outside = f->blocks[b].mask, on[SIMT_LANES];
+    struct simt_same same;
+    if (simt_same_lanes(f, cond, negated, &same)) {
+        LLVMValueRef x = simt_scalar(f, same.x), hit = LLVMBuildICmp(u->b, LLVMIntEQ, x, LLVMConstInt(LLVMTypeOf(x), same.base, 0), "");
+        for (int i = 0; i < u->lanes; i++)
+            on[i] = LLVMConstInt(u->i1, same.lanes >> i & 1, 0);
+        t->mask = simt_mask_and(u, outside, LLVMConstVector(on, (unsigned)u->lanes));
+        return outside ? LLVMBuildAnd(u->b, hit, simt_any(u, t->mask), "") : hit;
+    }
+    LLVMValueRef c = simt_vector(f, cond);
+    t->mask = simt_mask_and(u, outside, negated ? LLVMBuildNot(u->b, c, "") : c);
+    t->updates = simt_only_updates(f, b, then);
+    return t->updates ? LLVMConstInt(u->i1, 1, 0) : simt_any(u, t->mask);
+}
+
 static void branch_emit(struct simt_fn *f, int b, LLVMValueRef term)
 {
     struct simt *u = f->u;
@@ -394,19 +414,15 @@ static void branch_emit(struct simt_fn *f, int b, LLVMValueRef term)
         LLVMBuildCondBr(u->b, simt_scalar(f, cond), f->blocks[x->succ[0]].begin, f->blocks[x->succ[1]].begin);
         return;
     }
-    LLVMValueRef c = simt_vector(f, cond);
     int l = x->loop;
     if (l >= 0 && f->loops[l].divergent && f->loops[l].latch == b &&
         (f->loops[l].exit == x->succ[0] || f->loops[l].exit == x->succ[1])) {
-        close_loop(f, b, &f->loops[l], c);
+        close_loop(f, b, &f->loops[l], simt_vector(f, cond));
         return;
     }
     int then = f->blocks[x->succ[0]].n_preds == 1 ? 0 : 1;
-    struct simt_block *t = &f->blocks[x->succ[then]];
-    t->mask = simt_mask_and(u, x->mask, then ? LLVMBuildNot(u->b, c, "") : c);
-    t->updates = simt_only_updates(f, b, x->succ[then]);
-    LLVMValueRef go = t->updates ? LLVMConstInt(u->i1, 1, 0) : simt_any(u, t->mask);
-    LLVMBuildCondBr(u->b, go, t->begin, f->blocks[x->succ[1 - then]].begin);
+    LLVMValueRef go = enter_some(f, b, x->succ[then], cond, then == 1);
+    LLVMBuildCondBr(u->b, go, f->blocks[x->succ[then]].begin, f->blocks[x->succ[1 - then]].begin);
 }
 
 static void return_emit(struct simt_fn *f, LLVMValueRef x)

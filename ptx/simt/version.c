@@ -117,17 +117,20 @@ static int only_exit(const struct region *r)
     return to;
 }
 
-/* Is the condition true for one lane of a warp at most, so that all() never is? */
+/* Is the condition true for some lanes of a warp at most, so that all() never is? */
 static bool never_all(struct simt_fn *f, LLVMValueRef c, bool negated)
 {
     int64_t k;
+    struct simt_same same;
     if (LLVMIsAInstruction(c) && LLVMGetInstructionOpcode(c) == LLVMXor && simt_int_const(LLVMGetOperand(c, 1), &k) && k)
         return never_all(f, LLVMGetOperand(c, 0), !negated);
     if (!LLVMIsAICmpInst(c))
         return false;
     LLVMValueRef a = LLVMGetOperand(c, 0), b = LLVMGetOperand(c, 1);
     const struct simt_val *x = simt_get(f, a);
-    return LLVMGetICmpPredicate(c) == (negated ? LLVMIntNE : LLVMIntEQ) && x && x->kind == SIMT_AFFINE && x->off && simt_uniform(f, b);
+    if (LLVMGetICmpPredicate(c) == (negated ? LLVMIntNE : LLVMIntEQ))
+        return x && x->kind == SIMT_AFFINE && x->off && simt_uniform(f, b);
+    return simt_same_lanes(f, c, negated, &same) && same.lanes != UINT32_MAX >> (32 - f->u->lanes);
 }
 
 /* Values that leave a loop do so through phis of its exit. */

@@ -400,6 +400,13 @@ size_t simt_loads_alike(struct simt_fn *f, const struct aw_ptrmap *own, int b); 
 void simt_all_emit(struct simt_fn *f, LLVMValueRef inst); /* a call of SIMT_ALL */
 /* Do a few scalar operations tell whether a condition, or its opposite, holds for all lanes? */
 bool simt_all_scalar(struct simt_fn *f, LLVMValueRef cond, bool negated);
+/* A condition that holds for `lanes`, as bits, where the affine `x` of the first lane is `base`, and else for none. */
+struct simt_same {
+    LLVMValueRef x;
+    uint64_t base;
+    uint32_t lanes;
+};
+bool simt_same_lanes(struct simt_fn *f, LLVMValueRef cond, bool negated, struct simt_same *ret);
 bool simt_pointer_emit(struct simt_fn *f, LLVMValueRef inst, const char *name);
 
 /* ---- emit.c */

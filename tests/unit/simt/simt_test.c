@@ -2080,6 +2080,45 @@ Test(simt, elements_of_one_lane)
     }
 }
 
+/* Comparisons of indices with constants, which take the same lanes of whatever warp: within what other lanes have left on, where values join, and
+ * for stores to one place. */
+Test(simt, lanes_below_a_constant)
+{
+    enum { T = 160 };
+    static const char *const predicates[] = { "ult", "ule", "ugt", "uge", "eq", "ne" }, *const targets[] = { "host", "host:x86-64-v3" };
+    static const uint32_t limits[] = { 1, 5, 16, 31, 32, 33, 63, 64, 77, 159, 1000, 0, UINT32_MAX };
+    static const char body[] =
+        FLOAD("v", "p0", "i32", "4") FLOAD("m", "p1", "i32", "4") "  %%on = icmp ne i32 %%m, 0\n  br i1 %%on, label %%go, label %%end\n"
+        "go:\n  %%c = icmp %s i32 %%t, %d\n  br i1 %%c, label %%yes, label %%join\n"
+        "yes:\n  %%w = add i32 %%v, 7\n  store i32 %%v, ptr addrspace(1) %%p7\n  br label %%join\n"
+        "join:\n  %%r = phi i32 [ %%v, %%go ], [ %%w, %%yes ]\n" FSTORE("r", "p6", "i32", "4") "  br label %%end\nend:\n  ret void\n";
+    for (unsigned k = 0; k < 2 * 6 * sizeof limits / sizeof *limits; k++) {
+        const char *target = targets[k & 1], *p = predicates[k / 2 % 6];
+        uint32_t limit = limits[k / 12], v[T], m[T], got[T] = { 0 }, want[T] = { 0 }, last = 3, want_last = 3, shape[3] = { rnd(4) ? T : T - 9, 1, 1 };
+        bool all = rnd(2);
+        for (uint32_t i = 0; i < T; i++) {
+            v[i] = rnd(1u << 30);
+            m[i] = all || rnd(2);
+            bool c = p[0] == 'e' ? i == limit : p[0] == 'n' ? i != limit : p[1] == 'l' ? (p[2] == 't' ? i < limit : i <= limit) : p[2] == 't' ? i > limit : i >= limit;
+            if (i >= shape[0] || !m[i])
+                continue;
+            want[i] = v[i] + (c ? 7 : 0);
+            want_last = c ? v[i] : want_last;
+        }
+        char *text;
+        cr_assert_geq(asprintf(&text, body, p, (int)limit), 0);
+        char *ir = kernel_text(text, "");
+        struct args a = { { v, m, 0, 0, 0, 0, got, &last }, "" };
+        struct built b = build_or_fail(ir, target, rnd(3) ? shape : NULL, 0);
+        launch(&b, one, shape, 0, &a);
+        unload(&b);
+        cr_assert_arr_eq(got, want, sizeof got, "%s, %s %u, %u threads", target, p, limit, shape[0]);
+        cr_assert_eq(last, want_last, "%s, %s %u, %u threads: %u, not %u", target, p, limit, shape[0], last, want_last);
+        free(text);
+        free(ir);
+    }
+}
+
 /* An index read on two ways is one value: what is added to it stays side by side. */
 Test(simt, indices_read_twice)
 {
