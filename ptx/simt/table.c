@@ -245,20 +245,35 @@ static LLVMValueRef takers(struct simt_fn *f, LLVMValueRef at, int n)
     return who;
 }
 
-/* Elements that no lane takes are neither read nor written: they may be another's. */
+/* May elements that no lane takes be written with what they hold?  In the block's own memory, and in rows that lie in one page, in which some lane's
+ * element is.  Else they may be another's.  What was stored under a mask is loaded late, as processors forward plain stores only. */
+static bool owns_row(struct simt_fn *f, LLVMValueRef ptr, const struct simt_table *t)
+{
+    return simt_is_shared_ptr(LLVMTypeOf(ptr)) && known_zeros(f, t, true) >= (unsigned)__builtin_ctzll(bytes_of(f, t));
+}
+
 void simt_table_count(struct simt_fn *f, LLVMValueRef inst, const struct simt_table *t)
 {
     struct simt *u = f->u;
     int n = (int)bytes_of(f, t) / 4;
-    LLVMValueRef who = takers(f, elements(f, t), n);
+    LLVMValueRef who = takers(f, elements(f, t), n), ptr = LLVMGetOperand(inst, 0);
     LLVMTypeRef type = LLVMTypeOf(who), types[2] = { type, u->ptr };
     LLVMValueRef by = simt_slice(u, simt_splat(u, simt_scalar(f, LLVMGetOperand(inst, 1))), 0, n);
     LLVMValueRef sum = LLVMBuildMul(u->b, simt_intrinsic(u, "llvm.ctpop", &type, 1, &who, 1), by, "");
+    LLVMAtomicRMWBinOp op = LLVMGetAtomicRMWBinOp(inst);
+    if (owns_row(f, ptr, t)) {
+        LLVMValueRef old = LLVMBuildLoad2(u->b, type, t->base, ""), store = LLVMBuildStore(u->b, simt_rmw_value(u, op, old, sum), t->base);
+        LLVMSetAlignment(old, 4);
+        LLVMSetAlignment(store, 4);
+        simt_mark_space(u, old, ptr);
+        simt_mark_space(u, store, ptr);
+        return;
+    }
     LLVMValueRef some = LLVMBuildICmp(u->b, LLVMIntNE, who, LLVMConstNull(type), "");
     LLVMValueRef load[3] = { t->base, some, LLVMConstNull(type) };
     LLVMValueRef old = simt_intrinsic(u, "llvm.masked.load", types, 2, load, 3);
     simt_access_align(u, old, 0, 4);
-    LLVMValueRef store[3] = { simt_rmw_value(u, LLVMGetAtomicRMWBinOp(inst), old, sum), t->base, some };
+    LLVMValueRef store[3] = { simt_rmw_value(u, op, old, sum), t->base, some };
     simt_access_align(u, simt_intrinsic(u, "llvm.masked.store", types, 2, store, 3), 1, 4);
 }
 

@@ -1981,6 +1981,43 @@ Test(simt, counts_in_small_tables)
         }
 }
 
+/* The same in shared memory, of which the table is a part, in a row of a cache line or across two; what is around it stays. */
+Test(simt, counts_in_shared_tables)
+{
+    enum { THREADS = 160, WORDS = 64 };
+    static const char body[] =
+        "  %%to = shl i32 %%t, 2\n  %%w = icmp ult i32 %%t, 64\n  br i1 %%w, label %%fill, label %%filled\n"
+        "fill:\n  %%fp = getelementptr i8, ptr addrspace(3) @aw.shared, i32 %%to\n  %%f = mul i32 %%t, 1000\n"
+        "  store i32 %%f, ptr addrspace(3) %%fp\n  br label %%filled\nfilled:\n  call void @aw.barrier(i32 0, i32 0)\n"
+        FLOAD("i", "p0", "i32", "4") "  %%on = icmp sge i32 %%i, 0\n  br i1 %%on, label %%go, label %%done\n"
+        "go:\n  %%o1 = and i32 %%i, %d\n  %%o = shl i32 %%o1, 2\n  %%oo = add i32 %%o, %d\n"
+        "  %%s = ptrtoint ptr addrspace(3) @aw.shared to i32\n  %%so = add i32 %%s, %%oo\n  %%q = inttoptr i32 %%so to ptr addrspace(3)\n"
+        "  %%old = atomicrmw add ptr addrspace(3) %%q, i32 7 syncscope(\"workgroup\") monotonic\n  br label %%done\n"
+        "done:\n  call void @aw.barrier(i32 0, i32 0)\n  br i1 %%w, label %%dump, label %%end\n"
+        "dump:\n  %%dp = getelementptr i8, ptr addrspace(3) @aw.shared, i32 %%to\n  %%r = load i32, ptr addrspace(3) %%dp\n"
+        FSTORE("r", "p6", "i32", "4") "  br label %%end\nend:\n  ret void\n";
+    for (int k = 0; k < 16; k++) {
+        static const int places[] = { 0, 64, 20, 128 };
+        uint32_t in[THREADS], want[WORDS], got[WORDS] = { 0 }, elements = k & 1 ? 32 : 16, shape[3] = { THREADS, 1, 1 };
+        int place = places[k / 2 % 4];
+        for (uint32_t i = 0; i < WORDS; i++)
+            want[i] = 1000 * i;
+        for (int i = 0; i < THREADS; i++) {
+            in[i] = k & 8 && rnd(3) == 0 ? 1u << 31 : rnd(elements);
+            if (in[i] < elements)
+                want[(uint32_t)place / 4 + in[i]] += 7;
+        }
+        char *text;
+        cr_assert_geq(asprintf(&text, body, (int)elements - 1, place), 0);
+        struct args a = { { in, 0, 0, 0, 0, 0, got, 0 }, "" };
+        struct outcome o = run_body(text, "@aw.shared = internal addrspace(3) global [256 x i8] undef\ndeclare void @aw.barrier(i32, i32)\n",
+                                    one, shape, k & 4, 256, &a);
+        cr_assert_eq(o.status, 0);
+        cr_assert_arr_eq(got, want, sizeof got, "%u elements at %d, round %d", elements, place, k);
+        free(text);
+    }
+}
+
 /* Structures of four words anywhere, the last ends where memory does; lanes that are off hold indices far outside.  Perhaps the last word is
  * written before it is read. */
 static void check_quads(const char *target, int scale, bool masked, bool written, const char *type)
