@@ -300,15 +300,17 @@ static int make_vector(struct host *h, const struct simt_options *options)
     ptx_phase(AW_PHASE_CLEAN_UP);
     if (status == AW_OK)
         status = ptx_passes_run(h->out, h->tm, clean_up, h->diags);
-    if (status == AW_OK && !options->fast_gather)
-        ptx_host_gathers(h->out);
-    if (status == AW_OK && options->fast_gather) {
-        ptx_host_indices(h->out);
-        status = ptx_passes_run(h->out, NULL, "function(early-cse,adce)", h->diags);
-        ptx_host_quads(h->out);
+    if (status == AW_OK && !h->machine.avx512)
+        ptx_host_gathers(h->out, h->machine.gathers);
+    if (status == AW_OK && h->machine.gathers) {
+        if (ptx_host_indices(h->out) || h->machine.avx512)
+            status = ptx_passes_run(h->out, NULL, "function(early-cse,adce)", h->diags);
+        if (h->machine.avx512)
+            ptx_host_quads(h->out);
         ptx_host_sums_near(h->out);
-        ptx_host_elements(h->out);
     }
+    if (status == AW_OK && h->machine.avx512)
+        ptx_host_elements(h->out);
     if (status == AW_OK && h->machine.avx2)
         ptx_host_masks(h->out, h->machine.avx512 ? 64 : 32);
     if (status == AW_OK)

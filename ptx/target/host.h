@@ -41,8 +41,9 @@ int ptx_host_round(LLVMModuleRef module, struct aw_buf *diags);
 LLVMValueRef ptx_host_fma(LLVMBuilderRef b, LLVMValueRef x, LLVMValueRef y, LLVMValueRef z);
 
 /* ---- host_gather.c */
-/* Takes the vectoriser's gathers apart, for machines whose own are slow.  After optimisation. */
-void ptx_host_gathers(LLVMModuleRef module);
+/* Takes the vectoriser's gathers apart, for machines whose own are slow; with `gathers`, those of elements that have no instruction.  After
+ * optimisation. */
+void ptx_host_gathers(LLVMModuleRef module, bool gathers);
 /* What all elements of a vector are, if they are plainly the same; else NULL. */
 LLVMValueRef ptx_host_splatted(LLVMValueRef vector);
 /* Is it an integer constant of at most 64 bits?  Then *ret is its value, sign-extended.  `v` may be NULL. */
@@ -53,8 +54,8 @@ bool ptx_host_all_on(LLVMValueRef mask);
 
 /* ---- host_index.c */
 /* Makes gathers and scatters ones by a scalar base and 32-bit indices where they can be, for machines whose own are fast.  After
- * optimisation. */
-void ptx_host_indices(LLVMModuleRef module);
+ * optimisation.  True: some were changed. */
+bool ptx_host_indices(LLVMModuleRef module);
 void ptx_host_sums_near(LLVMModuleRef m); /* a scalar base plus indices beside the gather or scatter that uses it; last */
 
 /* ---- host_quads.c */
@@ -79,6 +80,7 @@ struct ptx_host_machine {
     char cpu[64];
     char *features;    /* LLVM's form; owned, LLVMDisposeMessage */
     bool avx2, avx512; /* avx512: F, BW, DQ and VL */
+    bool gathers;      /* of 32- and 64-bit elements are quicker by the machine's instructions */
 };
 /* Reads "host" or "host:cpu[,+feature,-feature ...]".  False: not one of ours or an unknown CPU; *ret then untouched. */
 bool ptx_host_machine_parse(const char *target, struct ptx_host_machine *ret);

@@ -191,14 +191,21 @@ static LLVMValueRef area_of(LLVMValueRef fn, LLVMBuilderRef b)
     return area;
 }
 
-/* A gather of a warp or a part of it, as the vectoriser makes them. */
-static bool is_gather(LLVMValueRef x)
+static bool has_instruction(LLVMTypeRef elem)
+{
+    LLVMTypeKind kind = LLVMGetTypeKind(elem);
+    return kind == LLVMFloatTypeKind || kind == LLVMDoubleTypeKind || kind == LLVMPointerTypeKind ||
+           (kind == LLVMIntegerTypeKind && LLVMGetIntTypeWidth(elem) >= 32);
+}
+
+/* A gather of a warp or a part of it, as the vectoriser makes them, for which the machine has no instruction; `gathers`: it has some. */
+static bool is_gather(LLVMValueRef x, bool gathers)
 {
     static const char name[] = "llvm.masked.gather.";
     size_t len;
     LLVMValueRef callee = LLVMIsACallInst(x) ? LLVMGetCalledValue(x) : NULL;
     return callee && LLVMIsAFunction(callee) && !strncmp(LLVMGetValueName2(callee, &len), name, sizeof name - 1) &&
-           LLVMGetVectorSize(LLVMTypeOf(x)) <= MAX_LANES;
+           LLVMGetVectorSize(LLVMTypeOf(x)) <= MAX_LANES && !(gathers && has_instruction(LLVMGetElementType(LLVMTypeOf(x))));
 }
 
 static void expand_one(struct gather *g, LLVMValueRef x)
@@ -223,7 +230,7 @@ static void expand_one(struct gather *g, LLVMValueRef x)
     LLVMInstructionEraseFromParent(x);
 }
 
-void ptx_host_gathers(LLVMModuleRef m)
+void ptx_host_gathers(LLVMModuleRef m, bool gathers)
 {
     LLVMContextRef c = LLVMGetModuleContext(m);
     struct gather g = { .c = c, .b = LLVMCreateBuilderInContext(c), .i8 = LLVMInt8TypeInContext(c), .i32 = LLVMInt32TypeInContext(c),
@@ -233,7 +240,7 @@ void ptx_host_gathers(LLVMModuleRef m)
         for (LLVMBasicBlockRef bb = LLVMGetFirstBasicBlock(fn); bb; bb = LLVMGetNextBasicBlock(bb))
             for (LLVMValueRef x = LLVMGetFirstInstruction(bb), next; x; x = next) {
                 next = LLVMGetNextInstruction(x);
-                if (!is_gather(x))
+                if (!is_gather(x, gathers))
                     continue;
                 LLVMSetCurrentDebugLocation2(g.b, NULL);
                 g.area = g.area ? g.area : area_of(fn, g.b);

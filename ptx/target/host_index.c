@@ -179,11 +179,11 @@ static LLVMValueRef build_base(struct rewriter *r, LLVMValueRef at, const struct
     return base ? LLVMBuildGEP2(r->b, i8, base, &sum, 1, "") : LLVMBuildIntToPtr(r->b, sum, r->ptr, "");
 }
 
-static void rewrite(struct rewriter *r, LLVMValueRef x, unsigned operand)
+static bool rewrite(struct rewriter *r, LLVMValueRef x, unsigned operand)
 {
     struct sum s = { 0 };
     if (!collect(r, &s, LLVMGetOperand(x, operand), 0, 0) || !s.index)
-        return;
+        return false;
     LLVMTypeRef elem = LLVMIntTypeInContext(r->c, 8u << s.shift);
     LLVMPositionBuilderBefore(r->b, x);
     LLVMSetCurrentDebugLocation2(r->b, LLVMInstructionGetDebugLoc(x));
@@ -198,6 +198,7 @@ static void rewrite(struct rewriter *r, LLVMValueRef x, unsigned operand)
     LLVMValueRef base = build_base(r, x, &s);
     LLVMPositionBuilderBefore(r->b, x);
     LLVMSetOperand(x, operand, LLVMBuildGEP2(r->b, elem, base, &s.index, 1, ""));
+    return true;
 }
 
 /* Which operand is a vector of addresses, or -1. */
@@ -211,8 +212,9 @@ static int addresses(LLVMValueRef x)
     return at >= 0 && LLVMGetVectorSize(LLVMTypeOf(LLVMGetOperand(x, (unsigned)at))) <= 32 ? at : -1;
 }
 
-void ptx_host_indices(LLVMModuleRef m)
+bool ptx_host_indices(LLVMModuleRef m)
 {
+    bool any = false;
     LLVMContextRef c = LLVMGetModuleContext(m);
     struct rewriter r = { .c = c, .b = LLVMCreateBuilderInContext(c), .i32 = LLVMInt32TypeInContext(c), .i64 = LLVMInt64TypeInContext(c),
                           .ptr = LLVMPointerTypeInContext(c, 0) };
@@ -221,10 +223,11 @@ void ptx_host_indices(LLVMModuleRef m)
             for (LLVMValueRef x = LLVMGetFirstInstruction(bb); x; x = LLVMGetNextInstruction(x)) {
                 int at = addresses(x);
                 if (at >= 0)
-                    rewrite(&r, x, (unsigned)at);
+                    any |= rewrite(&r, x, (unsigned)at);
             }
     aw_ptrmap_fini(&r.scalars);
     LLVMDisposeBuilder(r.b);
+    return any;
 }
 
 /* LLVM chooses instructions block by block: a sum that was moved out of a loop would be vectors of 64-bit addresses. */

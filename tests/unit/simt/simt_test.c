@@ -1731,6 +1731,9 @@ Test(simt, lane_by_lane)
         }
 }
 
+/* Gathers and scatters, gathers alone, neither. */
+static const char *const machines[] = { "host", "host:x86-64-v3,+fast-gather", "host:x86-64-v3" };
+
 /* ---- Gathers: lanes that are off hold indices far outside */
 
 struct gather_case {
@@ -1764,7 +1767,7 @@ Test(simt, gathers)
     for (size_t i = 0; i < sizeof table; i++)
         table[i] = (char)rnd(256);
     for (size_t c = 0; c < sizeof cases / sizeof *cases; c++)
-        for (int variant = 0; variant < 4; variant++) { /* in units or bytes, under a mask or not */
+        for (int variant = 0; variant < 12; variant++) { /* in units or bytes, under a mask or not; on each machine */
             const struct gather_case *k = &cases[c];
             bool masked = variant & 1, bytes = variant & 2;
             char *body = NULL, *address = NULL;
@@ -1787,7 +1790,11 @@ Test(simt, gathers)
                 got[i] = -7;
             }
             struct args a = { { at, table + 4096, 0, 0, 0, 0, got, 0 }, "" };
-            run_form(body, "", grid, shape, variant & 2 ? shape : any_rows, 0, &a);
+            char *ir = kernel_text(body, "");
+            struct built b = build_or_fail(ir, machines[variant / 4], variant & 2 ? shape : any_rows, 0);
+            cr_assert_eq(launch(&b, grid, shape, 0, &a).status, 0);
+            unload(&b);
+            free(ir);
             for (int i = 0; i < 3 * (int)shape[0]; i++)
                 cr_assert_eq(got[i], at[i] == 0x70000000 ? -7 : gathered(k, table + 4096, at[i]), "case %zu variant %d thread %d", c, variant, i);
             free(body);
