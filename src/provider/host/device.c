@@ -238,6 +238,16 @@ static int cpu_level(void)
     return v4 ? 3 : v3 ? 2 : v2 ? 1 : 0;
 }
 
+/* Is a gather of AVX2 quicker than a load for each element?  1.4 ns and 2.7 ns for eight floats in the first cache, on a Sapphire Rapids.  Not
+ * where microcode holds gathers up for safety, which takes several times as long; nor on processors of AMD's, where it is a long
+ * sequence. */
+static bool gathers_fast(void)
+{
+    char text[64];
+    return __builtin_cpu_is("intel") && text_read("/sys/devices/system/cpu/vulnerabilities/gather_data_sampling", text, sizeof text) &&
+           !strncmp(text, "Not affected", strlen("Not affected"));
+}
+
 static char target_text[96];
 
 static void target_init(void)
@@ -251,7 +261,9 @@ static void target_init(void)
             aw_warn("ANYWARP_HOST_CPU=%s is not a level of x86-64 that this machine has (%s to %s); using %s", wish, levels[0],
                     levels[own], levels[own]);
     }
-    snprintf(target_text, sizeof target_text, "host:%s", levels[level < 0 ? own : level]);
+    level = level < 0 ? own : level;
+    /* With AVX-512 nobody asks. */
+    snprintf(target_text, sizeof target_text, "host:%s%s", levels[level], level == 2 && gathers_fast() ? ",+fast-gather" : "");
 }
 
 const char *aw_host_target(void)
