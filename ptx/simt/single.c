@@ -840,8 +840,9 @@ int simt_single(LLVMModuleRef module, const struct simt_options *options, struct
         return AW_OK;
     /* Where the shape is not known, rows of whole warps are what most blocks are. */
     bool fixed = options->block[0] && options->block[1];
-    if (simt_begin(&u))
-        move_regions(&u, fn, fixed ? SIMT_FORM_FIXED : SIMT_FORM_ROWS);
+    enum simt_form form = fixed ? SIMT_FORM_FIXED : SIMT_FORM_ROWS;
+    if (simt_begin(&u) && simt_reroll(&u, fn, form))
+        move_regions(&u, fn, form);
     simt_end(&u);
     return u.status;
 }

@@ -373,6 +373,10 @@ LLVMValueRef simt_all_build(struct simt *u, LLVMValueRef cond); /* such a call, 
 /* Adds copies of guards that follow each other, for warps all of whose lanes pass all of them; what is left for others is noted in `cold`. */
 bool simt_runs(struct simt *u, LLVMValueRef fn, enum simt_form form, struct aw_ptrmap *cold);
 
+/* ---- reroll.c */
+/* Joins loops of a source function that were unrolled with the loop for their remainder, where lanes run differently often. */
+bool simt_reroll(struct simt *u, LLVMValueRef fn, enum simt_form form);
+
 /* ---- single.c */
 bool simt_is_single(LLVMValueRef fn);
 LLVMTypeRef simt_single_type(struct simt *u, LLVMValueRef src);

@@ -401,6 +401,7 @@ static int run(struct host *h, struct ptx_result *ret)
         .static_shared = h->finish->static_shared,
         .kernarg_size = h->finish->kernarg_size,
         .fast_gather = h->machine.avx512,
+        .gathers = h->machine.gathers,
         .small_masks = h->machine.avx512,
         .permute_bytes = h->machine.avx512 ? 64 : h->machine.avx2 ? 32 : 0,
         .permute = ptx_host_permute,

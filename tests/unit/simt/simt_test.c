@@ -1734,6 +1734,176 @@ Test(simt, lane_by_lane)
 /* Gathers and scatters, gathers alone, neither. */
 static const char *const machines[] = { "host", "host:x86-64-v3,+fast-gather", "host:x86-64-v3" };
 
+/* ---- Loops unrolled with a loop for the remainder first, for lanes that run differently often: their rounds are one loop's */
+
+/* A word of p5 for each thread: rounds before (3 bits), and whether to go past the second loop (8). */
+enum { PAST = 8, UNROLLED_THREADS = 256 };
+
+/* p0: where each warp's row begins and ends, p1, p2: the row's columns and values, p3: what columns are of, p4: results, p5: the rounds */
+static char *unrolled_body(const char *type, int shift, int step, int times, int mistake)
+{
+    struct aw_buf b = { 0 };
+    aw_buf_printf(&b, "  %%w = lshr i32 %%g, 5\n  %%lane = and i32 %%t, 31\n  %%wl = zext i32 %%w to i64\n  %%wo = shl i64 %%wl, 3\n"
+                  "  %%fp = getelementptr i8, ptr addrspace(1) %%p0, i64 %%wo\n  %%from = load i32, ptr addrspace(1) %%fp\n"
+                  "  %%tp = getelementptr i8, ptr addrspace(1) %%fp, i64 4\n  %%to = load i32, ptr addrspace(1) %%tp\n"
+                  "  %%c.base = ptrtoint ptr addrspace(1) %%p1 to i64\n  %%v.base = ptrtoint ptr addrspace(1) %%p2 to i64\n" FLOAD("word", "p5", "i32", "4")
+                  "  %%i0 = add i32 %%from, %%lane\n  %%few = and i32 %%word, %d\n  %%skip = icmp eq i32 %%few, 0\n"
+                  "  %%past.x = and i32 %%word, 8\n  %%past = icmp ne i32 %%past.x, 0\n  br i1 %%skip, label %%join, label %%enter\n"
+                  "enter:\n  %%il = sext i32 %%i0 to i64\n  %%io = shl i64 %%il, %d\n  %%c0 = add i64 %%c.base, %%io\n  %%v0 = add i64 %%v.base, %%io\n"
+                  "  br label %%rest\nrest:\n  %%sum = phi i32 [ 7, %%enter ], [ %%rs.0, %%rest ]\n  %%i = phi i32 [ %%i0, %%enter ], [ %%i.next, %%rest ]\n"
+                  "  %%rc = phi i64 [ %%c0, %%enter ], [ %%c.next, %%rest ]\n  %%rv = phi i64 [ %%v0, %%enter ], [ %%v.next, %%rest ]\n"
+                  "  %%left = phi i32 [ %%few, %%enter ], [ %%left.next, %%rest ]\n", times - 1, shift);
+    for (int loop = 0; loop < 2; loop++) {
+        const char *l = loop ? "m" : "r";
+        if (loop)
+            aw_buf_printf(&b, "join:\n  %%js = phi i32 [ 7, %%entry ], [ %%rs.0, %%rest ]\n  %%ji = phi i32 [ %%i0, %%entry ], [ %%i.next, %%rest ]\n"
+                          "  br i1 %%past, label %%after, label %%more\nmore:\n  %%jl = sext i32 %%ji to i64\n  %%jo = shl i64 %%jl, %d\n"
+                          "  %%jo2 = add i64 %%jo, %d\n  %%c1 = add i64 %%c.base, %%jo2\n  %%v1 = add i64 %%v.base, %%jo2\n  br label %%main\n"
+                          "main:\n  %%ms = phi i32 [ %%js, %%more ], [ %%ms.%d, %%main ]\n  %%mi = phi i32 [ %%ji, %%more ], [ %%mi.next, %%main ]\n"
+                          "  %%mc = phi i64 [ %%c1, %%more ], [ %%mc.next, %%main ]\n  %%mv = phi i64 [ %%v1, %%more ], [ %%mv.next, %%main ]\n",
+                          shift, 2 * step << shift, times - 1);
+        for (int k = 0; k < (loop ? times : 1); k++) {
+            char before[16];
+            snprintf(before, sizeof before, k ? "%ss.%d" : loop ? "ms" : "sum", l, k - 1);
+            int64_t at = loop ? ((int64_t)(k - 2) * step << shift) : 0;
+            aw_buf_printf(&b, "  %%%sca.%d = add i64 %%%sc, %lld\n  %%%scp.%d = inttoptr i64 %%%sca.%d to ptr addrspace(1)\n"
+                          "  %%%sco.%d = load %s, ptr addrspace(1) %%%scp.%d\n", l, k, l, (long long)at, l, k, l, k, l, k, type, l, k);
+            aw_buf_printf(&b, "  %%%sva.%d = add i64 %%%sv, %lld\n  %%%svp.%d = inttoptr i64 %%%sva.%d to ptr addrspace(1)\n"
+                          "  %%%sval.%d = load %s, ptr addrspace(1) %%%svp.%d\n", l, k, l, (long long)at, l, k, l, k, l, k, type, l, k);
+            aw_buf_printf(&b, "  %%%scx.%d = zext %s %%%sco.%d to i64\n  %%%sxo.%d = and i64 %%%scx.%d, 255\n  %%%sx4.%d = shl i64 %%%sxo.%d, 2\n"
+                          "  %%%sxp.%d = getelementptr i8, ptr addrspace(1) %%p3, i64 %%%sx4.%d\n  %%%sx.%d = load i32, ptr addrspace(1) %%%sxp.%d\n",
+                          l, k, type, l, k, l, k, l, k, l, k, l, k, l, k, l, k, l, k, l, k);
+            aw_buf_printf(&b, "  %%%svx.%d = zext %s %%%sval.%d to i64\n  %%%sv32.%d = trunc i64 %%%svx.%d to i32\n  %%%spr.%d = mul i32 %%%sv32.%d, %%%sx.%d\n"
+                          "  %%%ssh.%d = mul i32 %%%s, %d\n  %%%ss.%d = add i32 %%%ssh.%d, %%%spr.%d\n",
+                          l, k, type, l, k, l, k, l, k, l, k, l, k, l, k, l, k, before, loop && k == mistake ? 37 : 31, l, k, l, k, l, k);
+        }
+        if (!loop)
+            aw_buf_printf(&b, "  %%i.next = add i32 %%i, %d\n  %%c.next = add i64 %%rc, %d\n  %%v.next = add i64 %%rv, %d\n"
+                          "  %%left.next = add i32 %%left, -1\n  %%go = icmp ne i32 %%left.next, 0\n  br i1 %%go, label %%rest, label %%join\n",
+                          step, step << shift, step << shift);
+    }
+    aw_buf_printf(&b, "  %%mi.next = add i32 %%mi, %d\n  %%mc.next = add i64 %%mc, %d\n  %%mv.next = add i64 %%mv, %d\n"
+                  "  %%on = icmp slt i32 %%mi.next, %%to\n  br i1 %%on, label %%main, label %%after\n"
+                  "after:\n  %%r = phi i32 [ %%js, %%join ], [ %%ms.%d, %%main ]\n" FSTORE("r", "p4", "i32", "4") "  ret void",
+                  step * times, step * times << shift, step * times << shift, times - 1);
+    return b.ptr;
+}
+
+struct unrolled {
+    int32_t range[UNROLLED_THREADS / 32][2];
+    uint32_t x[256], word[UNROLLED_THREADS], got[UNROLLED_THREADS];
+    char *columns, *values; /* of index 0 */
+    int shift, step, times, mistake;
+};
+
+static uint32_t element(const char *base, int64_t i, int shift)
+{
+    uint32_t r = 0;
+    memcpy(&r, base + i * (1 << shift), (size_t)1 << shift);
+    return r;
+}
+
+static uint32_t unrolled_one(const struct unrolled *d, int64_t i, uint32_t sum, uint32_t by)
+{
+    return sum * by + element(d->values, i, d->shift) * d->x[element(d->columns, i, d->shift) & 255];
+}
+
+static uint32_t unrolled_reference(const struct unrolled *d, int thread)
+{
+    uint32_t sum = 7, few = d->word[thread] & (uint32_t)(d->times - 1);
+    int32_t i = (int32_t)((uint32_t)d->range[thread / 32][0] + (uint32_t)thread % 32);
+    for (uint32_t k = 0; k < few; k++)
+        sum = unrolled_one(d, (int64_t)i + k * (uint32_t)d->step, sum, 31);
+    i = (int32_t)((uint32_t)i + few * (uint32_t)d->step);
+    if (d->word[thread] & PAST)
+        return sum;
+    int64_t at = i;
+    do {
+        for (int k = 0; k < d->times; k++, at += d->step)
+            sum = unrolled_one(d, at, sum, k == d->mistake ? 37 : 31);
+        i = (int32_t)((uint32_t)i + (uint32_t)(d->step * d->times));
+    } while (i < d->range[thread / 32][1]);
+    return sum;
+}
+
+static void check_unrolled(struct unrolled *d, const char *target)
+{
+    const uint32_t block[3] = { UNROLLED_THREADS, 1, 1 };
+    char *body = unrolled_body(d->shift ? "i32" : "i8", d->shift, d->step, d->times, d->mistake), *ir = kernel_text(body, "");
+    struct args a = { { d->range, d->columns, d->values, d->x, d->got, d->word }, "" };
+    struct built b = build_or_fail(ir, target, block, 0);
+    memset(d->got, 0, sizeof d->got);
+    cr_assert_eq(launch(&b, one, block, 0, &a).status, 0);
+    for (int t = 0; t < UNROLLED_THREADS; t++)
+        cr_assert_eq(d->got[t], unrolled_reference(d, t), "%s, %d times %d of %d bytes, thread %d: %d to %d, word %u", target, d->times, d->step,
+                     1 << d->shift, t, d->range[t / 32][0], d->range[t / 32][1], d->word[t]);
+    unload(&b);
+    free(ir);
+    free(body);
+}
+
+/* Rounds as nvcc counts them, and at random; and bodies one of which is not as the others. */
+Test(simt, unrolled_unevenly)
+{
+    static const int forms[][3] = { { 32, 4, -1 }, { 32, 4, 2 }, { 32, 2, -1 }, { 64, 8, -1 }, { 1, 4, -1 }, { 32, 4, 0 } };
+    static uint32_t memory[2][1 << 14];
+    static struct unrolled d;
+    d.columns = (char *)memory[0];
+    d.values = (char *)memory[1];
+    d.shift = 2;
+    for (int i = 0; i < 256; i++)
+        d.x[i] = rnd(1u << 30);
+    for (int i = 0; i < 2 << 14; i++)
+        memory[i >> 14][i & 0x3fff] = rnd(1u << 30);
+    for (size_t m = 0; m < 3; m++)
+        for (size_t form = 0; form < sizeof forms / sizeof *forms; form++) {
+            d.step = forms[form][0];
+            d.times = forms[form][1];
+            d.mistake = forms[form][2];
+            for (int w = 0; w < UNROLLED_THREADS / 32; w++) {
+                d.range[w][0] = (int32_t)rnd(1000);
+                d.range[w][1] = d.range[w][0] + (int32_t)rnd(700) - 50;
+            }
+            for (int t = 0; t < UNROLLED_THREADS; t++) {
+                int rounds = (d.range[t / 32][1] - d.range[t / 32][0] - t % 32 + d.step - 1) / d.step;
+                rounds = rounds < 0 ? 0 : rounds;
+                d.word[t] = form & 1 ? rnd(16) : (uint32_t)(rounds % d.times) | (rounds < d.times ? PAST : 0);
+            }
+            check_unrolled(&d, machines[m]);
+        }
+}
+
+/* An index that wraps on the way goes on at the other end of memory in the second loop, and does not in the first. */
+Test(simt, unrolled_and_wrapping)
+{
+    enum { AROUND = 4096 };
+    const size_t half = (size_t)1 << 31, all = 2 * half + AROUND;
+    static struct unrolled d = { .step = 32, .times = 4, .mistake = -1 };
+    char *memory[2];
+    for (int i = 0; i < 2; i++) {
+        memory[i] = mmap(NULL, all, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+        cr_assert_neq(memory[i], MAP_FAILED);
+        for (int k = 0; k < AROUND; k++) {
+            memory[i][k] = (char)rnd(256);
+            memory[i][all - 1 - (size_t)k] = (char)rnd(256);
+        }
+    }
+    d.columns = memory[0] + half;
+    d.values = memory[1] + half;
+    for (int i = 0; i < 256; i++)
+        d.x[i] = rnd(1u << 30);
+    for (int w = 0; w < UNROLLED_THREADS / 32; w++) {
+        d.range[w][0] = INT32_MAX - (int32_t)(w & 1 ? rnd(400) : 500 + rnd(200));
+        d.range[w][1] = w & 1 ? INT32_MIN + (int32_t)rnd(300) : INT32_MAX - 150; /* is reached without wrapping, if only just */
+    }
+    for (int t = 0; t < UNROLLED_THREADS; t++)
+        d.word[t] = rnd(4);
+    for (size_t m = 0; m < 3; m++)
+        check_unrolled(&d, machines[m]);
+    munmap(memory[0], all);
+    munmap(memory[1], all);
+}
+
 /* ---- Gathers: lanes that are off hold indices far outside */
 
 struct gather_case {

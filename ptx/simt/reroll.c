@@ -1,0 +1,577 @@
+/* Loops that were unrolled, with a loop for the remainder first, where lanes run differently often: rows of a sparse matrix.
+ *
+ *   for (left = n & 3; left; left--) B;                   for (left = (n & 3) + (ok ? n & ~3 : 0); left; left--) B;
+ *   if (n >= 4)                               becomes     if (n >= 4 && !ok)
+ *       do { B; B; B; B; } while (i < end);                   do { B; B; B; B; } while (i < end);
+ *
+ * Lanes that have another remainder than their neighbours are at another place in the loop after it, and read side by side no more; in one
+ * loop each round is a row of memory, and lanes that have fewer rounds are off in the last ones.  Every lane does what it did, in its
+ * order.  `ok` says that no 32-bit index wraps on the way, which would part the addresses of the two loops.
+ *
+ * Proved here: that the second loop's body is so often the first one's, its values and addresses going on where those end.  How often
+ * it runs is computed from its own condition.  Before control flow is nested.  Loops that run equally often in all lanes are even.c's:
+ * unrolled is better for those, so only bounds that are read from memory count. */
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "simt/work.h"
+
+enum {
+    MAX_LOOPS = 8,     /* of a function; the analyses run once for each */
+    MAX_PAIRS = 16,    /* values that go from round to round */
+    MAX_TERMS = 8,     /* of a sum */
+    MAX_STEPS = 2000,  /* of comparing two bodies */
+    MAX_SLICE = 32,    /* instructions that lead to a count */
+    MAX_STRIDE = 1 << 20, /* of an index: two leave room below 2^31 */
+};
+
+/* A value of the first loop's header and the one of the second's that goes on from it. */
+struct pair {
+    LLVMValueRef rest, main;
+    LLVMValueRef rest_next, main_next;
+    bool linear;           /* they advance by constants: `step` a round of the first loop, ... */
+    int64_t step, ahead;   /* ... and the second's begins `ahead` of where the first's ends */
+};
+
+struct reroll {
+    struct simt *u;
+    struct simt_fn f;
+    int before, enter, rest, join, main_enter, main, after; /* blocks: if (..) { enter; rest } join; if (..) { main_enter; main } after */
+    LLVMValueRef left, count;   /* the first loop's counter; with what it begins */
+    uint64_t most;              /* the count at most */
+    struct pair *index;         /* the second loop goes on while it is below `bound` */
+    LLVMValueRef bound;
+    int64_t stride;             /* of the index in a round of the second loop */
+    int times;                  /* rounds of the first loop in one of the second */
+    int n_pairs, steps;
+    struct pair pairs[MAX_PAIRS];
+};
+
+/* ---- The two loops */
+
+static LLVMValueRef terminator(const struct reroll *r, int b)
+{
+    return LLVMGetBasicBlockTerminator(r->f.blocks[b].bb);
+}
+
+static bool in_block(const struct reroll *r, int b, LLVMValueRef v)
+{
+    return LLVMIsAInstruction(v) && LLVMGetInstructionParent(v) == r->f.blocks[b].bb;
+}
+
+/* What comes to a phi from a block, or NULL. */
+static LLVMValueRef from_block(const struct reroll *r, LLVMValueRef phi, int b)
+{
+    for (unsigned i = 0; i < LLVMCountIncoming(phi); i++)
+        if (LLVMGetIncomingBlock(phi, i) == r->f.blocks[b].bb)
+            return LLVMGetIncomingValue(phi, i);
+    return NULL;
+}
+
+static bool one_block_loop(const struct simt_fn *f, int l)
+{
+    return f->loops[l].header == f->loops[l].latch && f->loops[l].preheader >= 0 && f->loops[l].exit >= 0;
+}
+
+/* The block's other successor; -1: it has not two, or `to` is none. */
+static int other_way(const struct simt_fn *f, int b, int to)
+{
+    const struct simt_block *x = &f->blocks[b];
+    if (x->n_succ != 2 || (x->succ[0] != to && x->succ[1] != to))
+        return -1;
+    return x->succ[0] == to ? x->succ[1] : x->succ[0];
+}
+
+static int loop_headed(const struct simt_fn *f, int b)
+{
+    for (int l = 0; l < f->n_loops; l++)
+        if (f->loops[l].header == b)
+            return l;
+    return -1;
+}
+
+static bool find_blocks(struct reroll *r, int loop)
+{
+    const struct simt_fn *f = &r->f;
+    if (!one_block_loop(f, loop))
+        return false;
+    r->rest = f->loops[loop].header;
+    r->enter = f->loops[loop].preheader;
+    r->join = f->loops[loop].exit;
+    if (f->blocks[r->enter].n_preds != 1 || f->blocks[r->enter].n_succ != 1 || f->blocks[r->join].n_preds != 2)
+        return false;
+    r->before = f->blocks[r->enter].preds[0];
+    if (other_way(f, r->before, r->enter) != r->join)
+        return false;
+    for (int i = 0; i < 2; i++) {
+        r->main_enter = f->blocks[r->join].n_succ == 2 ? f->blocks[r->join].succ[i] : -1;
+        const struct simt_block *e = r->main_enter >= 0 ? &f->blocks[r->main_enter] : NULL;
+        int l = e && e->n_preds == 1 && e->n_succ == 1 ? loop_headed(f, e->succ[0]) : -1;
+        if (l < 0 || !one_block_loop(f, l))
+            continue;
+        r->main = f->loops[l].header;
+        r->after = f->loops[l].exit;
+        return other_way(f, r->join, r->main_enter) == r->after && r->after != r->join;
+    }
+    return false;
+}
+
+/* Is the branch's way to `to` the one where its condition is true? */
+static bool taken_if_true(const struct reroll *r, int b, int to)
+{
+    return LLVMGetSuccessor(terminator(r, b), 0) == r->f.blocks[to].bb;
+}
+
+/* Does the phi of a loop's header come back as itself and a constant? */
+static bool steps_by(LLVMValueRef phi, LLVMValueRef next, int64_t *ret)
+{
+    return LLVMIsAInstruction(next) && LLVMGetInstructionOpcode(next) == LLVMAdd && LLVMGetOperand(next, 0) == phi &&
+           simt_int_const(LLVMGetOperand(next, 1), ret);
+}
+
+/* The first loop counts down from a small number. */
+static bool find_count(struct reroll *r)
+{
+    int64_t c, by, most;
+    LLVMValueRef cond = LLVMGetCondition(terminator(r, r->rest));
+    if (!LLVMIsAICmpInst(cond) || !simt_int_const(LLVMGetOperand(cond, 1), &c) || c != 0 ||
+        LLVMGetICmpPredicate(cond) != (taken_if_true(r, r->rest, r->join) ? LLVMIntEQ : LLVMIntNE))
+        return false;
+    LLVMValueRef next = LLVMGetOperand(cond, 0);
+    if (!in_block(r, r->rest, next) || LLVMGetInstructionOpcode(next) != LLVMAdd)
+        return false;
+    r->left = LLVMGetOperand(next, 0);
+    if (!LLVMIsAPHINode(r->left) || !in_block(r, r->rest, r->left) || from_block(r, r->left, r->rest) != next ||
+        !steps_by(r->left, next, &by) || by != -1)
+        return false;
+    r->count = from_block(r, r->left, r->enter);
+    if (!LLVMIsAInstruction(r->count) || LLVMGetInstructionOpcode(r->count) != LLVMAnd || simt_width(LLVMTypeOf(r->count)) != 32 ||
+        !simt_int_const(LLVMGetOperand(r->count, 1), &most))
+        return false;
+    r->most = (uint64_t)most;
+    return true;
+}
+
+/* ---- Values that go from the first loop to the second */
+
+/* A sum: multiples of values and of an index, which may have been widened, and a constant. */
+struct sum {
+    int n;
+    LLVMValueRef term[MAX_TERMS];
+    uint64_t by[MAX_TERMS], index, at;
+};
+
+static bool add_term(struct sum *s, LLVMValueRef v, uint64_t by)
+{
+    int i = 0;
+    while (i < s->n && s->term[i] != v)
+        i++;
+    if (i == MAX_TERMS)
+        return false;
+    if (i == s->n) {
+        s->term[s->n++] = v;
+        s->by[i] = 0;
+    }
+    s->by[i] += by;
+    return true;
+}
+
+static bool add_sum(struct sum *s, LLVMValueRef v, uint64_t by, LLVMValueRef index)
+{
+    int64_t c;
+    LLVMOpcode op = LLVMIsAInstruction(v) && v != index ? LLVMGetInstructionOpcode(v) : LLVMUnreachable;
+    if (v == index || (op == LLVMSExt && LLVMGetOperand(v, 0) == index)) {
+        s->index += by;
+        return true;
+    }
+    if (simt_int_const(v, &c)) {
+        s->at += by * (uint64_t)c;
+        return true;
+    }
+    if (op == LLVMAdd)
+        return add_sum(s, LLVMGetOperand(v, 0), by, index) && add_sum(s, LLVMGetOperand(v, 1), by, index);
+    if (op == LLVMSub)
+        return add_sum(s, LLVMGetOperand(v, 0), by, index) && add_sum(s, LLVMGetOperand(v, 1), -by, index);
+    if ((op == LLVMShl || op == LLVMMul) && simt_int_const(LLVMGetOperand(v, 1), &c) && (op == LLVMMul || (c >= 0 && c < 64)))
+        return add_sum(s, LLVMGetOperand(v, 0), op == LLVMMul ? by * (uint64_t)c : by << c, index);
+    return add_term(s, v, by);
+}
+
+static uint64_t low_bits(uint64_t x, LLVMTypeRef type)
+{
+    unsigned w = simt_width(type);
+    return w < 64 ? x & ((UINT64_C(1) << w) - 1) : x;
+}
+
+/* Does the second value begin where the first one ends, or at a constant distance, since its index does?  Both are sums that contain
+ * the index times the same. */
+static bool goes_on(struct reroll *r, struct pair *p, LLVMValueRef main_begin)
+{
+    struct sum a = { 0 }, b = { 0 };
+    LLVMTypeRef type = LLVMTypeOf(p->rest);
+    if (!add_sum(&a, from_block(r, p->rest, r->enter), 1, from_block(r, r->index->rest, r->enter)) ||
+        !add_sum(&b, main_begin, 1, from_block(r, r->index->main, r->main_enter)))
+        return false;
+    for (int i = 0; i < b.n; i++)
+        if (!add_term(&a, b.term[i], -b.by[i]))
+            return false;
+    for (int i = 0; i < a.n; i++)
+        if (low_bits(a.by[i], type))
+            return false;
+    p->ahead = (int64_t)(b.at - a.at);
+    return !low_bits(a.index - b.index, type) && !low_bits(a.index * (uint64_t)r->index->step - (uint64_t)p->step, type);
+}
+
+/* Is `phi`, where the first loop and the way past it join, what a value of the first loop's header has become? */
+static bool joins(const struct reroll *r, LLVMValueRef phi, LLVMValueRef rest)
+{
+    return LLVMIsAPHINode(phi) && in_block(r, r->join, phi) && from_block(r, phi, r->rest) == from_block(r, rest, r->rest) &&
+           from_block(r, phi, r->before) == from_block(r, rest, r->enter);
+}
+
+static LLVMValueRef rest_of(const struct reroll *r, LLVMValueRef joined)
+{
+    for (LLVMValueRef x = LLVMGetFirstInstruction(r->f.blocks[r->rest].bb); LLVMIsAPHINode(x); x = LLVMGetNextInstruction(x))
+        if (joins(r, joined, x))
+            return x;
+    return NULL;
+}
+
+static struct pair *pair_up(struct reroll *r, LLVMValueRef rest, LLVMValueRef main)
+{
+    if (r->n_pairs == MAX_PAIRS)
+        return NULL;
+    struct pair *p = &r->pairs[r->n_pairs];
+    int64_t by;
+    *p = (struct pair){ .rest = rest, .main = main };
+    p->rest_next = from_block(r, rest, r->rest);
+    p->main_next = from_block(r, main, r->main);
+    p->linear = steps_by(rest, p->rest_next, &p->step);
+    if (p->linear && (!steps_by(main, p->main_next, &by) || low_bits((uint64_t)(by - r->times * p->step), LLVMTypeOf(main))))
+        return NULL;
+    r->n_pairs++;
+    return p;
+}
+
+/* The index, on which it hangs how long the second loop runs, in steps of a power of two. */
+static bool find_index(struct reroll *r)
+{
+    LLVMValueRef cond = LLVMGetCondition(terminator(r, r->main));
+    if (!LLVMIsAICmpInst(cond) || LLVMGetICmpPredicate(cond) != (taken_if_true(r, r->main, r->after) ? LLVMIntSGE : LLVMIntSLT))
+        return false;
+    LLVMValueRef next = LLVMGetOperand(cond, 0), main = in_block(r, r->main, next) ? LLVMGetOperand(next, 0) : NULL;
+    r->bound = LLVMGetOperand(cond, 1);
+    if (!main || !LLVMIsAPHINode(main) || !in_block(r, r->main, main) || from_block(r, main, r->main) != next ||
+        in_block(r, r->main, r->bound) || !steps_by(main, next, &r->stride) || simt_width(LLVMTypeOf(main)) != 32)
+        return false;
+    int64_t step;
+    LLVMValueRef rest = rest_of(r, from_block(r, main, r->main_enter));
+    if (!rest || !steps_by(rest, from_block(r, rest, r->rest), &step) || step < 1 || r->stride > MAX_STRIDE ||
+        (r->stride & (r->stride - 1)) || r->stride % step)
+        return false;
+    r->times = (int)(r->stride / step);
+    r->index = pair_up(r, rest, main);
+    return r->index && r->most < (uint64_t)r->times;
+}
+
+/* What a header's value of the second loop goes on from. */
+static bool find_pair(struct reroll *r, LLVMValueRef main)
+{
+    LLVMValueRef begin = from_block(r, main, r->main_enter), rest = rest_of(r, begin);
+    if (main == r->index->main)
+        return true;
+    if (rest)
+        return pair_up(r, rest, main) != NULL;
+    for (LLVMValueRef x = LLVMGetFirstInstruction(r->f.blocks[r->rest].bb); LLVMIsAPHINode(x); x = LLVMGetNextInstruction(x)) {
+        struct pair *p = LLVMTypeOf(x) == LLVMTypeOf(main) && simt_width(LLVMTypeOf(x)) ? pair_up(r, x, main) : NULL;
+        if (p && p->linear && goes_on(r, p, begin))
+            return true;
+        r->n_pairs -= p != NULL;
+    }
+    return false;
+}
+
+/* ---- The two bodies */
+
+static const struct pair *pair_of(const struct reroll *r, LLVMValueRef rest)
+{
+    for (int i = 0; i < r->n_pairs; i++)
+        if (r->pairs[i].rest == rest)
+            return &r->pairs[i];
+    return NULL;
+}
+
+/* Arithmetic that any lane may do at any time. */
+static bool is_plain(LLVMValueRef x)
+{
+    switch (LLVMGetInstructionOpcode(x)) {
+    case LLVMAdd: case LLVMSub: case LLVMMul: case LLVMShl: case LLVMLShr: case LLVMAShr: case LLVMAnd: case LLVMOr: case LLVMXor:
+    case LLVMICmp: case LLVMSelect: case LLVMSExt: case LLVMZExt: case LLVMTrunc: case LLVMIntToPtr: case LLVMPtrToInt:
+    case LLVMGetElementPtr:
+        return true;
+    default:
+        return false;
+    }
+}
+
+static bool same_but_operands(LLVMValueRef x, LLVMValueRef y)
+{
+    LLVMOpcode op = LLVMGetInstructionOpcode(x);
+    if (LLVMGetInstructionOpcode(y) != op || LLVMTypeOf(x) != LLVMTypeOf(y) || LLVMGetNumOperands(x) != LLVMGetNumOperands(y))
+        return false;
+    switch (op) {
+    case LLVMLoad:
+        return simt_access_plain(x, false) && simt_access_plain(y, false) && LLVMGetAlignment(x) == LLVMGetAlignment(y);
+    case LLVMCall:
+        return !simt_touches_memory(x) && LLVMIsAFunction(LLVMGetCalledValue(x)) && LLVMGetIntrinsicID(LLVMGetCalledValue(x));
+    case LLVMGetElementPtr:
+        return LLVMGetGEPSourceElementType(x) == LLVMGetGEPSourceElementType(y);
+    case LLVMICmp:
+        return LLVMGetICmpPredicate(x) == LLVMGetICmpPredicate(y);
+    case LLVMFCmp:
+        return LLVMGetFCmpPredicate(x) == LLVMGetFCmpPredicate(y);
+    case LLVMFAdd: case LLVMFSub: case LLVMFMul: case LLVMFDiv: case LLVMFNeg: case LLVMFPExt: case LLVMFPTrunc: case LLVMSIToFP:
+    case LLVMUIToFP: case LLVMFPToSI: case LLVMFPToUI: case LLVMBitCast:
+        return true;
+    default:
+        return is_plain(x);
+    }
+}
+
+/* Is y, of the second loop, what x of the first one is in its round number `copy` from there on? */
+static bool matches(struct reroll *r, int copy, LLVMValueRef x, LLVMValueRef y)
+{
+    int64_t a, b;
+    LLVMValueRef from = simt_access_root(&r->f, x, &a), to = simt_access_root(&r->f, y, &b);
+    const struct pair *p = pair_of(r, from);
+    if (++r->steps > MAX_STEPS || LLVMTypeOf(x) != LLVMTypeOf(y))
+        return false;
+    if (p && p->linear)
+        return to == p->main && !low_bits((uint64_t)(b - a - copy * p->step + p->ahead), LLVMTypeOf(x));
+    if (x == from && p)
+        return copy ? matches(r, copy - 1, p->rest_next, y) : y == p->main;
+    if (!in_block(r, r->rest, x))
+        return x == y;
+    if (LLVMIsAPHINode(x) || !in_block(r, r->main, y) || !same_but_operands(x, y))
+        return false;
+    for (unsigned i = 0; i < (unsigned)LLVMGetNumOperands(x); i++)
+        if (!matches(r, copy, LLVMGetOperand(x, i), LLVMGetOperand(y, i)))
+            return false;
+    return true;
+}
+
+/* Nothing but loads and arithmetic. */
+static bool only_reads(const struct reroll *r, int b)
+{
+    for (LLVMValueRef x = LLVMGetFirstInstruction(r->f.blocks[b].bb); x; x = LLVMGetNextInstruction(x)) {
+        bool nothing = LLVMGetTypeKind(LLVMTypeOf(x)) == LLVMVoidTypeKind && !LLVMIsATerminatorInst(x);
+        if (nothing || (LLVMIsALoadInst(x) ? !simt_access_plain(x, false) : simt_touches_memory(x)))
+            return false;
+    }
+    return true;
+}
+
+/* What leads into the first loop is done by more lanes than before, what leads into the second by fewer. */
+static bool enters_plainly(const struct reroll *r)
+{
+    for (LLVMValueRef x = LLVMGetFirstInstruction(r->f.blocks[r->enter].bb); x; x = LLVMGetNextInstruction(x))
+        if (!is_plain(x) && !LLVMIsATerminatorInst(x))
+            return false;
+    return only_reads(r, r->main_enter);
+}
+
+static bool bodies_match(struct reroll *r)
+{
+    if (!only_reads(r, r->rest) || !only_reads(r, r->main))
+        return false;
+    for (LLVMValueRef x = LLVMGetFirstInstruction(r->f.blocks[r->main].bb); LLVMIsAPHINode(x); x = LLVMGetNextInstruction(x))
+        if (!find_pair(r, x))
+            return false;
+    r->steps = 0;
+    for (int i = 0; i < r->n_pairs; i++)
+        if (!r->pairs[i].linear && !matches(r, r->times - 1, r->pairs[i].rest_next, r->pairs[i].main_next))
+            return false;
+    return true;
+}
+
+/* ---- Who else looks at the loops */
+
+/* Are a block's values used elsewhere only by phis of `to`? */
+static bool leaves_to(const struct reroll *r, int b, int to)
+{
+    for (LLVMValueRef x = LLVMGetFirstInstruction(r->f.blocks[b].bb); x; x = LLVMGetNextInstruction(x))
+        for (LLVMUseRef use = LLVMGetFirstUse(x); use; use = LLVMGetNextUse(use)) {
+            LLVMValueRef user = LLVMGetUser(use);
+            if (!in_block(r, b, user) && !(LLVMIsAPHINode(user) && in_block(r, to, user)))
+                return false;
+        }
+    return true;
+}
+
+/* What joins after the first loop is where the second begins, or comes out where that does not run, and nothing else. */
+static bool joined_is_kept_apart(const struct reroll *r)
+{
+    for (LLVMValueRef x = LLVMGetFirstInstruction(r->f.blocks[r->join].bb); x && LLVMIsAPHINode(x); x = LLVMGetNextInstruction(x)) {
+        if (!rest_of(r, x))
+            return false;
+        for (LLVMUseRef use = LLVMGetFirstUse(x); use; use = LLVMGetNextUse(use)) {
+            LLVMValueRef user = LLVMGetUser(use);
+            bool comes_out = in_block(r, r->after, user) && LLVMIsAPHINode(user) && from_block(r, user, r->join) == x;
+            if (!in_block(r, r->main_enter, user) && !(in_block(r, r->main, user) && LLVMIsAPHINode(user)) && !comes_out)
+                return false;
+        }
+    }
+    return true;
+}
+
+/* Where both loops have ended, the one's values stand for the other's. */
+static bool ends_alike(const struct reroll *r)
+{
+    for (LLVMValueRef x = LLVMGetFirstInstruction(r->f.blocks[r->after].bb); x && LLVMIsAPHINode(x); x = LLVMGetNextInstruction(x)) {
+        LLVMValueRef without = from_block(r, x, r->join), with = from_block(r, x, r->main), rest = rest_of(r, without);
+        const struct pair *p = rest ? pair_of(r, rest) : NULL;
+        if (rest ? !p || p->ahead || p->main_next != with : without != with)
+            return false;
+    }
+    return leaves_to(r, r->rest, r->join) && leaves_to(r, r->main, r->after) && leaves_to(r, r->main_enter, r->main) &&
+           joined_is_kept_apart(r);
+}
+
+/* ---- What it is worth */
+
+static bool reads_memory(LLVMValueRef v, int *left)
+{
+    if (!LLVMIsAInstruction(v) || LLVMIsAPHINode(v) || --*left < 0)
+        return false;
+    if (LLVMIsALoadInst(v))
+        return simt_space(LLVMTypeOf(LLVMGetOperand(v, 0))) != SIMT_SPACE_CONST;
+    for (unsigned i = 0; i < (unsigned)LLVMGetNumOperands(v); i++)
+        if (reads_memory(LLVMGetOperand(v, i), left))
+            return true;
+    return false;
+}
+
+/* Do lanes read side by side in the first loop, and would not in the second?  Without gathers what is read by an index from memory had
+ * better go lane by lane, which the unrolled loop does. */
+static bool pays(struct reroll *r)
+{
+    int left = MAX_SLICE;
+    bool rows = false;
+    if (!simt_varying(&r->f, r->count) || !reads_memory(r->bound, &left))
+        return false;
+    for (LLVMValueRef x = LLVMGetFirstInstruction(r->f.blocks[r->rest].bb); x; x = LLVMGetNextInstruction(x)) {
+        LLVMValueRef p = LLVMIsALoadInst(x) ? LLVMGetOperand(x, 0) : NULL;
+        if (p && simt_varying(&r->f, p) && !r->u->options->gathers)
+            return false;
+        rows |= p && !simt_varying(&r->f, p) && simt_offsets(&r->f, p);
+    }
+    return rows;
+}
+
+/* ---- Doing it */
+
+/* Is the value known where the first block ends, or can it be computed there? */
+static bool known_before(const struct reroll *r, LLVMValueRef v, int *left)
+{
+    if (!LLVMIsAInstruction(v) || simt_dominates(&r->f, simt_block_of(&r->f, LLVMGetInstructionParent(v)), r->before))
+        return true;
+    if (--*left < 0 || !is_plain(v))
+        return false;
+    for (unsigned i = 0; i < (unsigned)LLVMGetNumOperands(v); i++)
+        if (!known_before(r, LLVMGetOperand(v, i), left))
+            return false;
+    return true;
+}
+
+static LLVMValueRef compute_before(struct reroll *r, LLVMValueRef v)
+{
+    if (!LLVMIsAInstruction(v) || simt_dominates(&r->f, simt_block_of(&r->f, LLVMGetInstructionParent(v)), r->before))
+        return v;
+    LLVMValueRef c = LLVMInstructionClone(v);
+    for (unsigned i = 0; i < (unsigned)LLVMGetNumOperands(v); i++)
+        LLVMSetOperand(c, i, compute_before(r, LLVMGetOperand(v, i)));
+    LLVMInsertIntoBuilder(r->u->b, c);
+    return c;
+}
+
+static LLVMValueRef negated_unless(LLVMBuilderRef b, LLVMValueRef cond, bool plain)
+{
+    return plain ? cond : LLVMBuildNot(b, cond, "");
+}
+
+/* Rounds of the first loop that the second one is worth; 0 where an index might wrap.  `skip`: the first loop would not run. */
+static LLVMValueRef build_more(struct reroll *r, LLVMValueRef skip, LLVMValueRef count, LLVMValueRef begin)
+{
+    LLVMBuilderRef b = r->u->b;
+    LLVMValueRef n = r->bound, zero = simt_c32(r->u, 0), one = simt_c32(r->u, 1);
+    LLVMValueRef few = LLVMBuildSelect(b, skip, zero, count, "");
+    LLVMValueRef at = LLVMBuildAdd(b, begin, LLVMBuildMul(b, few, simt_c32(r->u, r->index->step), ""), "");
+    LLVMValueRef below = LLVMBuildICmp(b, LLVMIntSLT, at, n, "");
+    LLVMValueRef most = LLVMBuildSelect(b, below, LLVMBuildSub(b, LLVMBuildSub(b, n, at, ""), one, ""), zero, ""); /* n may be less */
+    LLVMValueRef times = LLVMBuildAdd(b, LLVMBuildLShr(b, most, simt_c32(r->u, __builtin_ctzll((uint64_t)r->stride)), ""), one, "");
+    LLVMValueRef more = LLVMBuildMul(b, times, simt_c32(r->u, r->times), "");
+    /* The index goes less than two strides beyond where it begins or is to end. */
+    LLVMValueRef limit = simt_c32(r->u, INT32_MAX - 2 * r->stride);
+    LLVMValueRef ok = LLVMBuildAnd(b, LLVMBuildICmp(b, LLVMIntSLE, begin, limit, ""), LLVMBuildICmp(b, LLVMIntSLE, n, limit, ""), "");
+    LLVMValueRef none = LLVMBuildICmp(b, LLVMIntEQ, count, zero, ""); /* would be 2^32 */
+    ok = LLVMBuildAnd(b, ok, LLVMBuildSelect(b, skip, LLVMConstAllOnes(r->u->i1), LLVMBuildNot(b, none, ""), ""), "");
+    LLVMValueRef stay = negated_unless(b, compute_before(r, LLVMGetCondition(terminator(r, r->join))), taken_if_true(r, r->join, r->after));
+    ok = LLVMBuildAnd(b, ok, LLVMBuildNot(b, stay, ""), "");
+    return LLVMBuildSelect(b, ok, more, zero, "");
+}
+
+static void set_branch(struct reroll *r, int b, LLVMValueRef cond, int then, int otherwise)
+{
+    LLVMValueRef term = terminator(r, b);
+    LLVMSetCondition(term, cond);
+    LLVMSetSuccessor(term, 0, r->f.blocks[then].bb);
+    LLVMSetSuccessor(term, 1, r->f.blocks[otherwise].bb);
+}
+
+static void set_from(struct reroll *r, LLVMValueRef phi, int b, LLVMValueRef x)
+{
+    for (unsigned i = 0; i < LLVMCountIncoming(phi); i++)
+        if (LLVMGetIncomingBlock(phi, i) == r->f.blocks[b].bb)
+            LLVMSetOperand(phi, i, x);
+}
+
+static void reroll(struct reroll *r)
+{
+    LLVMBuilderRef b = r->u->b;
+    LLVMPositionBuilderBefore(b, terminator(r, r->before));
+    LLVMValueRef skip = negated_unless(b, LLVMGetCondition(terminator(r, r->before)), taken_if_true(r, r->before, r->join));
+    LLVMValueRef count = compute_before(r, r->count), begin = compute_before(r, from_block(r, r->index->rest, r->enter));
+    LLVMValueRef more = build_more(r, skip, count, begin), zero = simt_c32(r->u, 0), none = LLVMBuildICmp(b, LLVMIntEQ, more, zero, "");
+    set_from(r, r->left, r->enter, LLVMBuildAdd(b, LLVMBuildSelect(b, skip, zero, count, ""), more, ""));
+    set_branch(r, r->before, LLVMBuildAnd(b, skip, none, ""), r->join, r->enter);
+    LLVMPositionBuilderBefore(b, terminator(r, r->join));
+    LLVMValueRef stay = negated_unless(b, LLVMGetCondition(terminator(r, r->join)), taken_if_true(r, r->join, r->after));
+    set_branch(r, r->join, LLVMBuildOr(b, stay, LLVMBuildNot(b, none, ""), ""), r->after, r->main_enter);
+}
+
+static bool can(struct reroll *r, int loop)
+{
+    int left = MAX_SLICE;
+    r->n_pairs = 0;
+    return find_blocks(r, loop) && find_count(r) && find_index(r) && enters_plainly(r) && bodies_match(r) && ends_alike(r) && pays(r) &&
+           known_before(r, r->count, &left) && known_before(r, LLVMGetCondition(terminator(r, r->join)), &left) &&
+           known_before(r, r->bound, &left) && known_before(r, from_block(r, r->index->rest, r->enter), &left);
+}
+
+bool simt_reroll(struct simt *u, LLVMValueRef fn, enum simt_form form)
+{
+    struct reroll r = { .u = u };
+    bool more = true;
+    LLVMSetCurrentDebugLocation2(u->b, NULL);
+    for (int i = 0; i < MAX_LOOPS && more && !u->status; i++) {
+        r.f = (struct simt_fn){ .u = u, .form = form, .src = fn };
+        more = simt_cfg_build(&r.f) && r.f.n_loops > 1 && simt_shape_estimate(&r.f);
+        int l = 0;
+        while (more && l < r.f.n_loops && !can(&r, l))
+            l++;
+        more = more && l < r.f.n_loops;
+        if (more)
+            reroll(&r);
+        aw_ptrmap_fini(&r.f.vals);
+        simt_cfg_fini(&r.f);
+    }
+    return !u->status;
+}
