@@ -103,7 +103,8 @@ static int wide(LLVMTypeRef t)
 /* `loop`: the innermost one around, if it is in the region. */
 static void access_cost(struct single *s, LLVMValueRef x, LLVMValueRef p, int loop, struct cost *c)
 {
-    bool fast = s->u->options->fast_gather, atomic = LLVMIsAAtomicRMWInst(x) || LLVMIsAAtomicCmpXchgInst(x);
+    bool atomic = LLVMIsAAtomicRMWInst(x) || LLVMIsAAtomicCmpXchgInst(x);
+    bool fast = LLVMIsALoadInst(x) ? s->u->options->gathers : s->u->options->fast_gather;
     c->lane += 2;
     if (simt_uniform(&s->f, p) && !atomic) {
         c->vector += 2;
