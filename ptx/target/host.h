@@ -66,6 +66,13 @@ void ptx_host_quads(LLVMModuleRef module);
 /* Splits masked accesses into registers where their masks can be made so.  After optimisation. */
 void ptx_host_masks(LLVMModuleRef module, uint64_t register_bytes);
 
+/* ---- host_order.c */
+struct host_registers {
+    unsigned n, bytes; /* how many, of so many bytes: those of vectors */
+};
+/* Orders straight-line code so that it needs the stack less.  Last. */
+void ptx_host_order(LLVMModuleRef module, struct host_registers file);
+
 /* ---- host_extract.c */
 /* Takes 32-bit indices out of vectors two at a time.  After optimisation. */
 void ptx_host_extract(LLVMModuleRef module);
