@@ -317,6 +317,8 @@ static int make_vector(struct host *h, const struct simt_options *options)
         status = ptx_host_minmax(h->out, h->machine.avx512, h->diags);
     if (status == AW_OK)
         ptx_host_extract(h->out);
+    if (status == AW_OK && h->machine.avx512)
+        ptx_host_products(h->out);
     if (status == AW_OK && h->machine.avx2)
         ptx_host_order(h->out, h->machine.avx512 ? (struct host_registers){ 32, 64 } : (struct host_registers){ 16, 32 });
     return status;

@@ -66,6 +66,10 @@ void ptx_host_quads(LLVMModuleRef module);
 /* Splits masked accesses into registers where their masks can be made so.  After optimisation. */
 void ptx_host_masks(LLVMModuleRef module, uint64_t register_bytes);
 
+/* ---- host_product.c */
+/* Makes low and high halves of the same 32-bit products together.  After optimisation. */
+void ptx_host_products(LLVMModuleRef module);
+
 /* ---- host_order.c */
 struct host_registers {
     unsigned n, bytes; /* how many, of so many bytes: those of vectors */
