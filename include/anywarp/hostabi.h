@@ -75,6 +75,7 @@ struct aw_host_block {
 enum {
     AW_HOST_BARRIER = 1,         /* must be started through `warp`, on contexts; else through `blocks` */
     AW_HOST_YIELD = 2,           /* calls yield somewhere: started through `warp` too, so that each warp can progress alone */
+    AW_HOST_ATOMIC = 4,          /* updates what other blocks may update, by atomics: workers may disturb each other */
 };
 
 /* Runs the blocks first .. first+count-1 (linear, x fastest) one after another; sets block->ctaid and block->warp.

@@ -427,6 +427,17 @@ static LLVMValueRef warp_alone_emit(struct simt *u, LLVMValueRef rows, LLVMValue
     return r.fn;
 }
 
+/* Are there atomics left?  Those on a block's own memory have become plain operations. */
+static bool has_atomics(LLVMModuleRef m)
+{
+    for (LLVMValueRef fn = LLVMGetFirstFunction(m); fn; fn = LLVMGetNextFunction(fn))
+        for (LLVMBasicBlockRef bb = LLVMGetFirstBasicBlock(fn); bb; bb = LLVMGetNextBasicBlock(bb))
+            for (LLVMValueRef i = LLVMGetFirstInstruction(bb); i; i = LLVMGetNextInstruction(i))
+                if (LLVMIsAAtomicRMWInst(i) || LLVMIsAAtomicCmpXchgInst(i))
+                    return true;
+    return false;
+}
+
 static void object_emit(struct simt *u, LLVMValueRef blocks, LLVMValueRef warp, bool whole)
 {
     const struct simt_options *o = u->options;
@@ -436,7 +447,8 @@ static void object_emit(struct simt *u, LLVMValueRef blocks, LLVMValueRef warp, 
     LLVMSetGlobalConstant(name_var, 1);
     LLVMSetLinkage(name_var, LLVMInternalLinkage);
     LLVMValueRef shape[3] = { simt_c32(u, o->block[0]), simt_c32(u, o->block[1]), simt_c32(u, o->block[2]) };
-    int flags = (u->stats.barrier ? AW_HOST_BARRIER : 0) | (u->stats.yield ? AW_HOST_YIELD : 0);
+    int flags = (u->stats.barrier ? AW_HOST_BARRIER : 0) | (u->stats.yield ? AW_HOST_YIELD : 0) |
+                (has_atomics(u->out) ? AW_HOST_ATOMIC : 0);
     /* struct aw_host_object, field by field */
     LLVMValueRef field[] = {
         simt_c32(u, AW_HOST_ABI), simt_c32(u, flags), simt_c32(u, o->static_shared),

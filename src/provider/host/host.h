@@ -49,8 +49,17 @@ enum aw_host_op_kind { AW_HOST_OP_KERNEL, AW_HOST_OP_MEMORY, AW_HOST_OP_EVENT, A
 
 struct aw_host_function;
 
+/* With how many workers a kernel goes fastest (crowd.c); locked. */
+struct aw_host_crowd {
+    uint32_t level;                    /* 0: all, as nothing else is known */
+    uint32_t turn;                     /* which other number is tried next */
+    uint32_t patience;                 /* the next trial comes when so many times the last one's price have passed */
+    uint64_t price, since;             /* ns that the last trial took, and that were measured since; a price of 0: there was none */
+};
+
 /* How a kernel's blocks have lately gone. */
 struct aw_host_pace {
+    struct aw_host_crowd crowd;
     _Atomic uint32_t block_cycles;     /* what each of the last piece took; 0: not known */
     _Atomic uint32_t brief;            /* pieces in a row whose blocks were short */
 };
@@ -94,6 +103,21 @@ struct aw_host_share {
     bool joined;                       /* some worker began here; locked */
 };
 
+/* What is being measured of a kernel that is watched (crowd.c); locked. */
+enum aw_host_phase { AW_HOST_USUAL, AW_HOST_OTHER, AW_HOST_AGAIN };
+struct aw_host_trial {
+    enum aw_host_phase phase;
+    uint32_t level, other;             /* workers that are wanted now, and in the trial */
+    uint32_t pieces;                   /* run by all that are wanted, in this phase */
+    uint64_t ns, blocks;               /* of these */
+    uint64_t begin;                    /* of the trial, in ns */
+    double usual_cost, other_cost;     /* ns that went by for a block */
+};
+struct aw_host_stay {                  /* a worker's, for a piece */
+    uint64_t ns;
+    uint32_t comings;
+};
+
 struct aw_host_op {
     struct aw_host_op *next;           /* in its stream, or in the pool */
     struct aw_host_op *active_next, *active_prev;
@@ -109,7 +133,11 @@ struct aw_host_op {
     uint32_t n_shares;
     _Atomic uint32_t open;             /* shares of which something is left */
     _Atomic bool small;                /* not worth a second worker, by what is known */
-    uint32_t users;                    /* threads and parked blocks inside; locked */
+    /* Threads and parked blocks inside, and how often that has changed; written locked.  At `limit` users it takes no more, and is not
+     * among the active; above it, users leave. */
+    _Atomic uint32_t users, comings, limit;
+    bool watched;                      /* crowd.c sees to the limit */
+    struct aw_host_trial trial;
     _Atomic int killed;                /* a status: no further piece starts, running ones end when they can */
     union {
         struct aw_host_kernel kernel;
@@ -335,10 +363,18 @@ void aw_host_pool_activate(struct aw_host_op *op);        /* locked: hands the o
 int aw_host_pool_launch(struct aw_host_stream *stream, struct aw_host_op *op);
 /* Locked, and unlocks meanwhile: runs some of the operation on the calling thread; false when there was nothing to do. */
 bool aw_host_pool_help(struct aw_host_op *op);
+void aw_host_pool_limit(struct aw_host_op *op, uint32_t limit); /* locked: from now on at most so many users, at least 1 */
 void aw_host_pool_nudge(void);                            /* locked: sees that someone takes what the caller leaves */
 void aw_host_pool_forked(void);
 /* Kills the operation with `status`: the first cause becomes the device's sticky fault; true for the first. */
 bool aw_host_op_kill(struct aw_host_op *op, int status);
+
+/* crowd.c: kernels in which workers may disturb each other, from where they are activated (locked) to where they complete (locked). */
+void aw_host_crowd_begin(struct aw_host_op *op);
+void aw_host_crowd_end(struct aw_host_op *op);           /* any operation */
+/* Not locked: around a piece of a watched kernel, of `blocks` blocks. */
+void aw_host_crowd_enter(const struct aw_host_op *op, struct aw_host_stay *ret_stay);
+void aw_host_crowd_note(struct aw_host_op *op, const struct aw_host_stay *stay, uint64_t blocks);
 
 /* block.c */
 extern const struct aw_host_services aw_host_services;

@@ -98,12 +98,42 @@ static void list(struct aw_host_op *op, bool front)
     atomic_fetch_add_explicit(&aw_host.n_active, 1, memory_order_release);
 }
 
+static uint32_t users(const struct aw_host_op *op)
+{
+    return atomic_load_explicit(&op->users, memory_order_relaxed);
+}
+
+static uint32_t limit(const struct aw_host_op *op)
+{
+    return atomic_load_explicit(&op->limit, memory_order_relaxed);
+}
+
+/* One user more or less. */
+static void users_add(struct aw_host_op *op, uint32_t n)
+{
+    atomic_store_explicit(&op->users, users(op) + n, memory_order_relaxed);
+    atomic_store_explicit(&op->comings, atomic_load_explicit(&op->comings, memory_order_relaxed) + 1, memory_order_relaxed);
+}
+
+/* Whoever takes less than all of an operation leaves it to be found, where it may have more users. */
+static void relist(struct aw_host_op *op)
+{
+    if (users(op) >= limit(op))
+        unlist(op);
+    else if (!op->active && !exhausted(op))
+        list(op, false);
+}
+
 /* One user less; the last one out of an exhausted operation completes it. */
 static void op_leave(struct aw_host_op *op)
 {
-    if (--op->users == 0 && exhausted(op)) {
+    users_add(op, -1u);
+    if (!users(op) && exhausted(op)) {
         unlist(op);
+        aw_host_crowd_end(op);
         aw_host_op_complete(op);
+    } else if (limit(op) != UINT32_MAX) {
+        relist(op);
     }
 }
 
@@ -121,10 +151,12 @@ static void join(struct aw_host_worker *w, struct aw_host_op *op)
     for (uint32_t i = 0; i < n && op->shares[at].joined; i++)
         at = at + 1 < n ? at + 1 : 0;
     op->shares[at].joined = true;
-    op->users++;
     w->share = at;
     if (n == aw_host_shares())
         w->home = at;
+    users_add(op, 1);
+    if (users(op) >= limit(op))
+        unlist(op);
 }
 
 static struct aw_host_op *take(struct aw_host_worker *w)
@@ -209,12 +241,12 @@ static uint64_t left_of(const struct aw_host_share *share)
     return claimed < share->end ? share->end - claimed : 0;
 }
 
-/* Is there anything for one more worker, beyond one piece of `op`? */
+/* Is there anything for one more worker, beyond one piece of `op`?  Locked. */
 static bool more_work(struct aw_host_op *op)
 {
-    if (atomic_load_explicit(&aw_host.n_active, memory_order_relaxed) > 1)
+    if (atomic_load_explicit(&aw_host.n_active, memory_order_relaxed) > op->active)
         return true;
-    if (exhausted(op) || atomic_load_explicit(&op->small, memory_order_relaxed))
+    if (!op->active || exhausted(op) || atomic_load_explicit(&op->small, memory_order_relaxed))
         return false;
     uint64_t left = left_of(&op->shares[0]);
     return op->n_shares > 1 || piece_of(op, left) < left;
@@ -258,7 +290,7 @@ static void park(struct aw_host_worker *w, struct aw_host_run *run)
     run->next = NULL;
     w->parked_contexts += run->n_contexts;
     aw_host_lock();
-    run->op->users++;
+    users_add(run->op, 1);
     aw_host_unlock();
 }
 
@@ -301,9 +333,14 @@ static void learn(struct aw_host_op *op, uint64_t cycles, uint64_t count)
 
 static void run_timed(struct aw_host_worker *w, struct aw_host_op *op, uint64_t first, uint64_t count)
 {
+    struct aw_host_stay stay;
+    if (op->watched)
+        aw_host_crowd_enter(op, &stay);
     uint64_t begin = __builtin_ia32_rdtsc();
     run_piece(w, op, first, count);
     learn(op, __builtin_ia32_rdtsc() - begin, count);
+    if (op->watched)
+        aw_host_crowd_note(op, &stay, count);
 }
 
 /* Claims and runs one piece; false when none was left. */
@@ -388,10 +425,30 @@ bool aw_host_pool_ready(void)
     return aw_host.n_started || worker_start();
 }
 
+/* May its workers disturb each other, for long enough that it matters?  Those that wait for each other must all run. */
+static bool worth_watching(const struct aw_host_op *op)
+{
+    return op->kind == AW_HOST_OP_KERNEL && (op->kernel.code->flags & AW_HOST_ATOMIC) && !op->ordered && aw_host.n_workers > 1 &&
+           !less_work(op, aw_host.n_workers * (uint64_t)SLICE_CYCLES);
+}
+
+void aw_host_pool_limit(struct aw_host_op *op, uint32_t limit)
+{
+    bool was_active = op->active;
+    atomic_store_explicit(&op->limit, limit, memory_order_relaxed);
+    if (!users(op))
+        return;
+    relist(op);
+    if (op->active && !was_active)
+        wake();
+}
+
 void aw_host_pool_activate(struct aw_host_op *op)
 {
     shares_divide(op);
     atomic_store_explicit(&op->small, !op->ordered && less_work(op, SMALL_CYCLES), memory_order_relaxed);
+    if (worth_watching(op))
+        aw_host_crowd_begin(op);
     /* Copies first: they are short, and others' kernels should not hold them up. */
     list(op, op->kind == AW_HOST_OP_MEMORY);
     if (!aw_host_thread.takes)
@@ -401,7 +458,7 @@ void aw_host_pool_activate(struct aw_host_op *op)
 void aw_host_pool_nudge(void)
 {
     for (struct aw_host_op *op = aw_host.active_head; op; op = op->active_next) {
-        if (!exhausted(op) && !(op->users && atomic_load_explicit(&op->small, memory_order_relaxed))) {
+        if (!exhausted(op) && !(users(op) && atomic_load_explicit(&op->small, memory_order_relaxed))) {
             wake();
             return;
         }
@@ -427,11 +484,11 @@ static void worker_rest(void)
         aw_host.n_waking--;
 }
 
-/* Runs pieces until none is left, a block yields, or it is others' turn (true). */
+/* Runs pieces until none is left, a block yields, there are too many in it, or it is others' turn (true). */
 static bool serve(struct aw_host_worker *w, struct aw_host_op *op)
 {
     uint64_t begin = __builtin_ia32_rdtsc();
-    while (serve_piece(w, op) && !w->parked) {
+    while (serve_piece(w, op) && !w->parked && users(op) <= limit(op)) {
         if (atomic_load_explicit(&aw_host.n_active, memory_order_relaxed) > 1 && __builtin_ia32_rdtsc() - begin > SLICE_CYCLES)
             return true;
     }
@@ -492,7 +549,7 @@ static void guest_serve(struct aw_host_worker *w, struct aw_host_op *op)
         return;
     aw_host_context_adopt(&w->thread);
     uint64_t until = aw_host_now_ns() + GUEST_NS;
-    while (serve_piece(w, op) && !w->parked && aw_host_now_ns() < until)
+    while (serve_piece(w, op) && !w->parked && users(op) <= limit(op) && aw_host_now_ns() < until)
         continue;
     while (w->parked)
         parked_round(w);
@@ -550,7 +607,7 @@ int aw_host_pool_launch(struct aw_host_stream *stream, struct aw_host_op *op)
     op->here = w != NULL;
     int status = aw_host_op_submit(stream, op);
     if (status == AW_OK && w) {
-        op->users = 1;
+        users_add(op, 1);
         atomic_store_explicit(&op->open, 0, memory_order_relaxed);
         aw_host_unlock();
         bool served = caller_serve(w, op);
@@ -558,7 +615,7 @@ int aw_host_pool_launch(struct aw_host_stream *stream, struct aw_host_op *op)
         if (served) {
             op_leave(op);
         } else {
-            op->users = 0;
+            users_add(op, -1u);
             aw_host_pool_activate(op);
         }
     }

@@ -77,7 +77,9 @@ int aw_host_op_create(enum aw_host_op_kind kind, struct aw_host_op **ret_op)
     op->kind = kind;
     op->pending = 0;
     op->started = op->active = op->here = false;
-    op->users = 0;
+    atomic_store_explicit(&op->users, 0, memory_order_relaxed);
+    atomic_store_explicit(&op->limit, UINT32_MAX, memory_order_relaxed);
+    op->watched = false;
     atomic_store_explicit(&op->killed, 0, memory_order_relaxed);
     atomic_store_explicit(&op->small, false, memory_order_relaxed);
     op->ordered = false;

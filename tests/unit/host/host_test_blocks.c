@@ -54,6 +54,37 @@ static void test_every_block(void)
     }
 }
 
+/* Launches `crowded` until most of its blocks run beside others, or alone. */
+static bool crowded_becomes(uint64_t disturb, bool alone)
+{
+    enum { BLOCKS = 1000, LAUNCHES = 3000 };
+    uint32_t *counts = device_alloc(12);
+    bool done = false;
+    for (int i = 0; i < LAUNCHES && !done; i++) {
+        memset(counts, 0, 12);
+        EQ(launch("crowded", BLOCKS, 32, NULL, 2, counts, disturb), AW_OK);
+        EQ(P->device_sync(0), AW_OK);
+        EQ(counts[0], 0);
+        EQ(counts[1] + counts[2], BLOCKS);
+        done = counts[alone ? 1 : 2] > BLOCKS * 3 / 4;
+    }
+    device_free(counts);
+    return done;
+}
+
+/* Workers that disturb each other are fewer after a while, and all again when they no longer do; what does not disturb runs with all from the
+ * first launch to the last. */
+static void test_crowded(void)
+{
+    int workers;
+    EQ(P->device_attr(0, AW_DEV_MULTIPROCESSORS, &workers), AW_OK);
+    if (workers == 1)
+        return;
+    CHECK(crowded_becomes(0, false));
+    CHECK(crowded_becomes(1, true));
+    CHECK(crowded_becomes(0, false));
+}
+
 static void test_config(void)
 {
     uint64_t args[4] = { 0 };
@@ -383,6 +414,7 @@ static void test_heap(void)
 const struct test block_tests[] = {
     { "add", test_add },
     { "every_block", test_every_block },
+    { "crowded", test_crowded },
     { "config", test_config },
     { "code_for_shapes", test_code_for_shapes },
     { "big_args", test_big_args },

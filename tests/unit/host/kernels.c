@@ -389,6 +389,18 @@ static void step(block *b, uint32_t warp)
 }
 BLOCKS(step)
 
+/* args: counts[3], disturb: blocks inside; blocks that ran alone, and that began beside others.  Takes 50,000 cycles, times the square of the
+ * blocks inside if they disturb each other. */
+static void crowded(block *b, uint32_t warp)
+{
+    uint32_t *counts = PTR(uint32_t, 0), inside = __atomic_add_fetch(&counts[0], 1, __ATOMIC_RELAXED);
+    for (uint32_t n = 50000 * (ARG(uint32_t, 8) ? inside * inside : 1); n; n--)
+        __asm__ volatile("");
+    __atomic_fetch_add(&counts[inside > 1 ? 2 : 1], 1, __ATOMIC_RELAXED);
+    __atomic_fetch_sub(&counts[0], 1, __ATOMIC_RELAXED);
+}
+BLOCKS(crowded)
+
 /* args: out[2].  The floating-point state that kernels see; leaves it changed. */
 static void fpstate(block *b, uint32_t warp)
 {

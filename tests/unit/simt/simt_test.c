@@ -1616,6 +1616,30 @@ enum { ROWS = 300, PLACES = 8 };
     "  %" r " = load " type ", ptr addrspace(1) %" r ".p\n"
 
 /* p0: starts of rows, p1: columns, p2: values, p3: sums (double), p4: other results (i64 x 4), p5: counts, p6: the first to come, p7: rows */
+/* Only atomics on memory of all blocks are said to be some. */
+Test(simt, atomics_are_told)
+{
+    static const struct {
+        const char *update;
+        bool told;
+    } cases[] = {
+        { "  %old = atomicrmw add ptr addrspace(1) %p0, i32 %t monotonic, align 4\n", true },
+        { "  %old = atomicrmw fadd ptr addrspace(1) %p0, float 1.0 monotonic, align 4\n", true },
+        { "  %old = cmpxchg ptr addrspace(1) %p0, i32 0, i32 %t monotonic monotonic, align 4\n", true },
+        { "  %old = atomicrmw add ptr addrspace(3) @aw.shared, i32 %t monotonic, align 4\n", false },
+        { "  store volatile i32 %t, ptr addrspace(1) %p0\n", false },
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        char body[200];
+        snprintf(body, sizeof body, "%s  ret void\n", cases[i].update);
+        char *ir = kernel_text(body, "@aw.shared = internal addrspace(3) global [4 x i8] undef, align 4\n");
+        struct built b = build_or_fail(ir, "host", NULL, 4);
+        cr_assert_eq((b.object->flags & AW_HOST_ATOMIC) != 0, cases[i].told, "%s", cases[i].update);
+        unload(&b);
+        free(ir);
+    }
+}
+
 static const char lane_by_lane_body[] =
     "  %n = ptrtoint ptr addrspace(1) %p7 to i32\n  %mine = icmp slt i32 %g, %n\n"
     "  %local = alloca [4 x i32], addrspace(5)\n"
