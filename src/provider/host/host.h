@@ -25,6 +25,7 @@
 
 enum {
     AW_HOST_WORKERS_MAX = 1024,
+    AW_HOST_APART = 128,               /* bytes between what different processors write: they fetch lines in pairs */
     AW_HOST_GUESTS = 4,                /* threads that wait for a stream and help meanwhile */
     AW_HOST_SHARES_MAX = 64,           /* of an operation; where there are more workers, several begin in one */
     AW_HOST_BARRIERS = 16,
@@ -98,7 +99,7 @@ struct aw_host_stream;
 
 /* A part of an operation, claimed from its front. */
 struct aw_host_share {
-    _Alignas(64) _Atomic uint64_t claimed; /* the first that nobody has */
+    _Alignas(AW_HOST_APART) _Atomic uint64_t claimed; /* the first that nobody has */
     uint64_t end;
     bool joined;                       /* some worker began here; locked */
 };
@@ -233,7 +234,7 @@ struct aw_host_run {
 };
 
 struct aw_host_worker {
-    struct aw_host_context thread;     /* the thread's own stack: where runs end and yield to */
+    _Alignas(AW_HOST_APART) struct aw_host_context thread; /* the thread's own stack: where runs end and yield to */
     uint32_t index;                    /* %smid */
     uint32_t home, share;              /* where it begins in an operation, and where it is in the present one */
     bool guest, busy;

@@ -29,6 +29,8 @@
 #define PIECE_CYCLES 4000
 /* An operation that takes less is not divided. */
 #define UNDIVIDED_CYCLES (2 * PIECE_CYCLES)
+/* What a block takes is news when it differs by one part in so many: all workers read it, and each write takes the line from them. */
+#define NEWS 4
 /* This many pieces in a row must have had short blocks before the caller of a launch trusts that the next are short, too. */
 #define BRIEF_PIECES 8
 /* A worker that has served one kernel this long goes on with another's, if there is one: a millisecond, about. */
@@ -40,9 +42,11 @@ static uint32_t n_spinning; /* locked */
 
 int aw_host_pool_init(void)
 {
-    aw_host.workers = calloc(aw_host.n_workers + AW_HOST_GUESTS, sizeof *aw_host.workers);
+    size_t size = (aw_host.n_workers + AW_HOST_GUESTS) * sizeof *aw_host.workers;
+    aw_host.workers = aligned_alloc(AW_HOST_APART, size);
     if (!aw_host.workers)
         return AW_ERR_OUT_OF_MEMORY;
+    memset(aw_host.workers, 0, size);
     for (uint32_t i = 0; i < aw_host.n_workers + AW_HOST_GUESTS; i++) {
         aw_host.workers[i].index = aw_host.workers[i].home = i % aw_host.n_workers;
         aw_host.workers[i].guest = i >= aw_host.n_workers;
@@ -224,9 +228,9 @@ static uint64_t piece_of(const struct aw_host_op *op, uint64_t left)
         return 1;
     if (op->kind == AW_HOST_OP_MEMORY)
         return left < op->piece ? left : op->piece;
-    uint64_t part = left / 4, most = op->piece, each = block_cycles(op);
+    uint64_t part = left / 2, most = op->piece, each = block_cycles(op);
     if (!each)
-        part /= 8; /* the first will tell */
+        part /= 16; /* the first will tell */
     else if (part < PIECE_CYCLES / each)
         part = PIECE_CYCLES / each;
     else if (most > SLICE_CYCLES / each)
@@ -316,9 +320,10 @@ static void run_piece(struct aw_host_worker *w, struct aw_host_op *op, uint64_t 
 static void learn(struct aw_host_op *op, uint64_t cycles, uint64_t count)
 {
     struct aw_host_pace *pace = op->kernel.pace;
-    uint64_t each = cycles / count;
+    uint64_t each = cycles / count, known = block_cycles(op);
     uint32_t brief = atomic_load_explicit(&pace->brief, memory_order_relaxed);
-    atomic_store_explicit(&pace->block_cycles, each < 1 ? 1 : each > UINT32_MAX ? UINT32_MAX : (uint32_t)each, memory_order_relaxed);
+    if (each < known - known / NEWS || each > known + known / NEWS || !known)
+        atomic_store_explicit(&pace->block_cycles, each < 1 ? 1 : each > UINT32_MAX ? UINT32_MAX : (uint32_t)each, memory_order_relaxed);
     if (each > UNDIVIDED_CYCLES)
         atomic_store_explicit(&pace->brief, 0, memory_order_relaxed);
     else if (brief < BRIEF_PIECES)

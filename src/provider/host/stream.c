@@ -62,7 +62,7 @@ int aw_host_op_create(enum aw_host_op_kind kind, struct aw_host_op **ret_op)
     if (!op) {
         enum { BATCH = 32 };
         size_t size = sizeof *op + aw_host_shares() * sizeof *op->shares;
-        char *batch = aligned_alloc(64, BATCH * size);
+        char *batch = aligned_alloc(_Alignof(struct aw_host_op), BATCH * size);
         if (!batch)
             return AW_ERR_OUT_OF_MEMORY;
         memset(batch, 0, BATCH * size);
