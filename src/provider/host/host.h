@@ -129,7 +129,7 @@ struct aw_host_op {
     bool started, active;
     bool here;                         /* the thread that launched the kernel runs it */
     /* Work that is claimed in pieces. */
-    uint64_t total, piece;             /* the largest piece */
+    uint64_t total, piece;             /* the largest piece, where nothing is known of how long one takes */
     bool ordered;                      /* blocks may wait for earlier ones: all in one share */
     uint32_t n_shares;
     _Atomic uint32_t open;             /* shares of which something is left */
@@ -370,7 +370,7 @@ void aw_host_pool_forked(void);
 /* Kills the operation with `status`: the first cause becomes the device's sticky fault; true for the first. */
 bool aw_host_op_kill(struct aw_host_op *op, int status);
 
-/* crowd.c: kernels in which workers may disturb each other, from where they are activated (locked) to where they complete (locked). */
+/* crowd.c: watched kernels, from where they are activated (locked) to where they complete (locked). */
 void aw_host_crowd_begin(struct aw_host_op *op);
 void aw_host_crowd_end(struct aw_host_op *op);           /* any operation */
 /* Not locked: around a piece of a watched kernel, of `blocks` blocks. */

@@ -229,12 +229,12 @@ static uint64_t piece_of(const struct aw_host_op *op, uint64_t left)
     if (op->kind == AW_HOST_OP_MEMORY)
         return left < op->piece ? left : op->piece;
     uint64_t part = left / 2, most = op->piece, each = block_cycles(op);
-    if (!each)
-        part /= 16; /* the first will tell */
-    else if (part < PIECE_CYCLES / each)
-        part = PIECE_CYCLES / each;
-    else if (most > SLICE_CYCLES / each)
+    if (each) {
         most = SLICE_CYCLES / each;
+        part = part < PIECE_CYCLES / each ? PIECE_CYCLES / each : part;
+    } else {
+        part /= 16; /* the first will tell */
+    }
     part = part < most ? part : most;
     return !part ? 1 : part < left ? part : left;
 }
