@@ -1,11 +1,11 @@
 /* How many workers a kernel goes fastest with.
  * Not who runs which of its blocks (pool.c).
  *
- * Atomics of several processors on the same lines take turns, and a line on its way between two costs more than an update: such a
- * kernel is done sooner by fewer workers, often by one.  Only running it tells, as it depends on the data.  So kernels with atomics on
- * memory of all are watched: what a block takes is known from every piece; now and then another number of workers is tried amid a
- * launch, for a piece of each, and the usual one once more after it, so that blocks that differ do not pass for workers that disturb each
- * other.  What goes faster is the usual number from then on.
+ * Processors that write the same lines take turns, and a line on its way between two costs more than a write: kernels with atomics on
+ * few places, or with flags that all threads set, are done sooner by fewer workers, often by one.  Only running them tells, as it depends on
+ * the data.  So kernels are watched where they take long enough: what a block takes is known from every piece; now and then another number
+ * of workers is tried amid a launch, for a piece of each, and the usual one once more after it, so that blocks that differ do not pass for
+ * workers that disturb each other.  What goes faster is the usual number from then on.
  * A piece counts if nobody came or went while it ran, and by the processor's time: on a busy machine only what is slow, and not what has
  * to wait for a processor, is held against a crowd.  A trial has its price, as processors rest meanwhile: the next one waits until
  * many times that has passed, and longer after each that changed nothing. */
@@ -14,10 +14,9 @@
 
 #include <time.h>
 
-/* Shorter pieces say little, and reading a thread's clock takes 0.3 us. */
-#define NOTED_NS 10000
-/* A kernel's first trial: after and before so many pieces.  It takes about two. */
-#define FIRST_PIECES 24
+/* A kernel's first trial: after and before so many pieces.  It takes about two, and is likely to be worth it where there are atomics. */
+#define FIRST_PIECES 150
+#define FIRST_PIECES_ATOMIC 24
 /* Later ones: one part in so many of the time at first, and at last. */
 #define PATIENCE_LEAST 100
 #define PATIENCE_MOST 4096
@@ -70,7 +69,8 @@ static bool trial_due(const struct aw_host_op *op, uint64_t piece)
 {
     const struct aw_host_crowd *c = &op->kernel.pace->crowd;
     double left = (double)blocks_left(op) * op->trial.usual_cost;
-    double wait = c->price ? (double)c->price * c->patience : (double)piece * FIRST_PIECES;
+    uint32_t first = op->kernel.code->flags & AW_HOST_ATOMIC ? FIRST_PIECES_ATOMIC : FIRST_PIECES;
+    double wait = c->price ? (double)c->price * c->patience : (double)piece * first;
     return (double)c->since + left >= wait && left >= 4.0 * (double)piece;
 }
 
@@ -147,8 +147,6 @@ void aw_host_crowd_note(struct aw_host_op *op, const struct aw_host_stay *stay, 
 {
     struct aw_host_trial *t = &op->trial;
     uint64_t ns = thread_ns() - stay->ns;
-    if (ns < NOTED_NS)
-        return;
     aw_host_lock();
     if (stay->comings == atomic_load_explicit(&op->comings, memory_order_relaxed) &&
         atomic_load_explicit(&op->users, memory_order_relaxed) == t->level) {

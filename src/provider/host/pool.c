@@ -35,6 +35,8 @@
 #define BRIEF_PIECES 8
 /* A worker that has served one kernel this long goes on with another's, if there is one: a millisecond, about. */
 #define SLICE_CYCLES 2500000
+/* Shorter pieces say little about a crowd, and reading a thread's clock takes 0.3 us, twice: 50 us. */
+#define NOTED_CYCLES 125000
 /* Rounds over parked runs before the processor is offered to others. */
 #define PATIENT_ROUNDS 32
 
@@ -338,13 +340,14 @@ static void learn(struct aw_host_op *op, uint64_t cycles, uint64_t count)
 
 static void run_timed(struct aw_host_worker *w, struct aw_host_op *op, uint64_t first, uint64_t count)
 {
+    bool noted = op->watched && (!block_cycles(op) || count * block_cycles(op) >= NOTED_CYCLES);
     struct aw_host_stay stay;
-    if (op->watched)
+    if (noted)
         aw_host_crowd_enter(op, &stay);
     uint64_t begin = __builtin_ia32_rdtsc();
     run_piece(w, op, first, count);
     learn(op, __builtin_ia32_rdtsc() - begin, count);
-    if (op->watched)
+    if (noted)
         aw_host_crowd_note(op, &stay, count);
 }
 
@@ -433,8 +436,7 @@ bool aw_host_pool_ready(void)
 /* May its workers disturb each other, for long enough that it matters?  Those that wait for each other must all run. */
 static bool worth_watching(const struct aw_host_op *op)
 {
-    return op->kind == AW_HOST_OP_KERNEL && (op->kernel.code->flags & AW_HOST_ATOMIC) && !op->ordered && aw_host.n_workers > 1 &&
-           !less_work(op, aw_host.n_workers * (uint64_t)SLICE_CYCLES);
+    return op->kind == AW_HOST_OP_KERNEL && !op->ordered && aw_host.n_workers > 1 && !less_work(op, aw_host.n_workers * (uint64_t)SLICE_CYCLES);
 }
 
 void aw_host_pool_limit(struct aw_host_op *op, uint32_t limit)
