@@ -82,20 +82,30 @@ void aw_host_copy_piece(struct aw_host_op *op, uint64_t first, uint64_t count)
                op->memory.element ? ", value at " : " from ", op->memory.rect.src);
 }
 
+/* Here and now, in no stream's order. */
+static int run_at_once(const struct aw_host_memory_op *m, uint64_t units)
+{
+    aw_host_thread.waited = true;
+    /* The caller is here to be told: no sticky fault. */
+    return aw_host_guarded(do_piece, &(struct piece){ m, 0, units }) == AW_OK ? AW_OK : AW_ERR_INVALID_VALUE;
+}
+
+/* May it be done at once, without a lock?  Where nothing is queued, what others queue meanwhile has no order with it. */
+static bool unqueued(size_t bytes)
+{
+    return bytes <= INLINE_BYTES && !aw_host_any_pending();
+}
+
 /* Runs it here and now: the operation holds its place in the stream, so that others keep their order. */
 static int run_inline(struct aw_host_stream *stream, struct aw_host_op *op, const struct aw_host_memory_op *m,
                       uint64_t units)
 {
-    struct piece p = { m, 0, units };
     op->kind = AW_HOST_OP_INLINE;
     int status = aw_host_op_submit(stream, op);
     if (status != AW_OK)
         return status;
-    aw_host_thread.waited = true;
     aw_host_unlock();
-    /* The caller is here to be told: no sticky fault. */
-    if (aw_host_guarded(do_piece, &p) != AW_OK)
-        status = AW_ERR_INVALID_VALUE;
+    status = run_at_once(m, units);
     aw_host_lock();
     aw_host_op_complete(op);
     return status;
@@ -110,12 +120,12 @@ static int submit(int dev, const struct aw_host_memory_op *m, uint64_t units, ui
         return AW_ERR_INVALID_DEVICE;
     if (aw_host_fault())
         return aw_host_fault();
+    if (unqueued(bytes))
+        return run_at_once(m, units);
     aw_host_lock();
     int status = AW_OK;
     if (bytes <= LOCKED_BYTES && aw_host_stream_idle(s)) {
-        aw_host_thread.waited = true;
-        if (aw_host_guarded(do_piece, &(struct piece){ m, 0, units }) != AW_OK)
-            status = AW_ERR_INVALID_VALUE; /* the caller is here to be told: no sticky fault */
+        status = run_at_once(m, units);
         goto out;
     }
     status = aw_host_op_create(AW_HOST_OP_MEMORY, &op);
@@ -165,6 +175,8 @@ int aw_host_copy_pageable(int dev, void *dst, const void *src, size_t size, stru
     if (!dst || !src)
         return AW_ERR_INVALID_VALUE;
     struct aw_host_memory_op m = { .rect = { .src = src, .dst = dst, .width = size } };
+    if (unqueued(size))
+        return run_at_once(&m, 1);
     aw_host_lock();
     int status = aw_host_op_create(AW_HOST_OP_MEMORY, &op);
     if (status != AW_OK)

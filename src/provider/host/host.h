@@ -330,6 +330,7 @@ char *aw_host_op_buffer(struct aw_host_op *op, size_t size);
 int aw_host_op_submit(struct aw_host_stream *stream, struct aw_host_op *op); /* on failure the operation is discarded */
 void aw_host_op_complete(struct aw_host_op *op);         /* the head of its stream; starts what now can start */
 bool aw_host_stream_idle(struct aw_host_stream *stream); /* a new operation would start at once */
+bool aw_host_any_pending(void);                          /* not locked: what this thread has submitted is seen, and what has ended */
 int aw_host_wait_all(void);                              /* unlocked; no printing */
 struct aw_host_stream *aw_host_stream_of(struct aw_stream *stream);
 bool aw_host_helper_start(void *(*fn)(void *));          /* a thread without the program's signals; any lock */

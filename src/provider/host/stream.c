@@ -147,8 +147,7 @@ static void pending_add(uint64_t n)
     atomic_store_explicit(&aw_host.n_pending, atomic_load_explicit(&aw_host.n_pending, memory_order_relaxed) + n, memory_order_release);
 }
 
-/* Is there anything to wait for?  Not locked: what this thread has submitted is seen. */
-static bool any_pending(void)
+bool aw_host_any_pending(void)
 {
     return atomic_load_explicit(&aw_host.n_pending, memory_order_acquire) != 0;
 }
@@ -427,7 +426,7 @@ int aw_host_wait_all(void)
     if (!may_wait())
         return AW_ERR_NOT_PERMITTED;
     aw_host_thread.waited = true;
-    if (!any_pending())
+    if (!aw_host_any_pending())
         return AW_OK;
     aw_host_lock();
     wait_all_locked(false);
@@ -502,7 +501,7 @@ int aw_host_stream_sync(int dev, struct aw_stream *stream)
         return AW_ERR_NOT_PERMITTED;
     struct aw_host_stream *s = aw_host_stream_of(stream);
     aw_host_thread.waited = true;
-    if (stream ? is_pending(s) : any_pending()) {
+    if (stream ? is_pending(s) : aw_host_any_pending()) {
         aw_host_lock();
         if (stream)
             wait_for(s, submitted(s));
@@ -737,7 +736,7 @@ static void stream_forget(struct aw_host_stream *s)
 
 void aw_host_streams_forked(void)
 {
-    bool lost = any_pending();
+    bool lost = aw_host_any_pending();
     stream_forget(&aw_host.null_stream);
     for (struct aw_host_stream *s = aw_host.streams, *next; s; s = next) {
         next = s->next;
