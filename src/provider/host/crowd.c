@@ -166,6 +166,6 @@ void aw_host_crowd_begin(struct aw_host_op *op)
 
 void aw_host_crowd_end(struct aw_host_op *op)
 {
-    if (op->watched && op->trial.phase != AW_HOST_USUAL)
+    if (op->trial.phase != AW_HOST_USUAL)
         trial_end(op, op->kernel.pace->crowd.patience); /* no answer */
 }

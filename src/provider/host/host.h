@@ -134,11 +134,7 @@ struct aw_host_op {
     uint32_t n_shares;
     _Atomic uint32_t open;             /* shares of which something is left */
     _Atomic bool small;                /* not worth a second worker, by what is known */
-    /* Threads and parked blocks inside, and how often that has changed; written locked.  At `limit` users it takes no more, and is not
-     * among the active; above it, users leave. */
-    _Atomic uint32_t users, comings, limit;
-    bool watched;                      /* crowd.c sees to the limit */
-    struct aw_host_trial trial;
+    _Atomic uint32_t users;            /* threads and parked blocks inside; written locked */
     _Atomic int killed;                /* a status: no further piece starts, running ones end when they can */
     union {
         struct aw_host_kernel kernel;
@@ -154,6 +150,11 @@ struct aw_host_op {
     _Alignas(64) char kernarg[512];
     char *large;
     size_t large_size;
+    /* How often `users` has changed, and the most there may be: at the limit it takes no more, and is not among the active; above it, users
+     * leave.  Written locked. */
+    _Atomic uint32_t comings, limit;
+    bool watched;                      /* crowd.c sees to the limit */
+    struct aw_host_trial trial;
     struct aw_host_share shares[];     /* aw_host_shares() */
 };
 
@@ -373,7 +374,7 @@ bool aw_host_op_kill(struct aw_host_op *op, int status);
 
 /* crowd.c: watched kernels, from where they are activated (locked) to where they complete (locked). */
 void aw_host_crowd_begin(struct aw_host_op *op);
-void aw_host_crowd_end(struct aw_host_op *op);           /* any operation */
+void aw_host_crowd_end(struct aw_host_op *op);
 /* Not locked: around a piece of a watched kernel, of `blocks` blocks. */
 void aw_host_crowd_enter(const struct aw_host_op *op, struct aw_host_stay *ret_stay);
 void aw_host_crowd_note(struct aw_host_op *op, const struct aw_host_stay *stay, uint64_t blocks);

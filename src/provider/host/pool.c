@@ -136,7 +136,8 @@ static void op_leave(struct aw_host_op *op)
     users_add(op, -1u);
     if (!users(op) && exhausted(op)) {
         unlist(op);
-        aw_host_crowd_end(op);
+        if (op->watched)
+            aw_host_crowd_end(op);
         aw_host_op_complete(op);
     } else if (limit(op) != UINT32_MAX) {
         relist(op);
@@ -338,17 +339,27 @@ static void learn(struct aw_host_op *op, uint64_t cycles, uint64_t count)
     }
 }
 
-static void run_timed(struct aw_host_worker *w, struct aw_host_op *op, uint64_t first, uint64_t count)
+static inline void run_timed(struct aw_host_worker *w, struct aw_host_op *op, uint64_t first, uint64_t count)
 {
-    bool noted = op->watched && (!block_cycles(op) || count * block_cycles(op) >= NOTED_CYCLES);
-    struct aw_host_stay stay;
-    if (noted)
-        aw_host_crowd_enter(op, &stay);
     uint64_t begin = __builtin_ia32_rdtsc();
     run_piece(w, op, first, count);
     learn(op, __builtin_ia32_rdtsc() - begin, count);
-    if (noted)
-        aw_host_crowd_note(op, &stay, count);
+}
+
+/* Of an operation that is watched. */
+static __attribute__((noinline)) void run_noted(struct aw_host_worker *w, struct aw_host_op *op, uint64_t first, uint64_t count)
+{
+    struct aw_host_stay stay;
+    aw_host_crowd_enter(op, &stay);
+    run_timed(w, op, first, count);
+    aw_host_crowd_note(op, &stay, count);
+}
+
+/* Does the piece take long enough to say something about a crowd, as far as is known? */
+static bool noteworthy(const struct aw_host_op *op, uint64_t count)
+{
+    uint64_t each = block_cycles(op);
+    return op->watched && (!each || count * each >= NOTED_CYCLES);
 }
 
 /* Claims and runs one piece; false when none was left. */
@@ -357,10 +368,12 @@ static bool serve_piece(struct aw_host_worker *w, struct aw_host_op *op)
     uint64_t first, count = claim(w, op, &first);
     if (!count)
         return false;
-    if (op->kind == AW_HOST_OP_KERNEL)
-        run_timed(w, op, first, count);
-    else
+    if (op->kind == AW_HOST_OP_MEMORY)
         run_piece(w, op, first, count);
+    else if (noteworthy(op, count))
+        run_noted(w, op, first, count);
+    else
+        run_timed(w, op, first, count);
     return true;
 }
 
