@@ -2,6 +2,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "core/memory.h"
 
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -22,8 +23,15 @@ struct entry {
 };
 static AW_VEC(struct entry) table;
 static pthread_rwlock_t table_lock = PTHREAD_RWLOCK_INITIALIZER;
+/* How often the table has changed: what a thread has found holds until the next time.  Written locked, after the change. */
+static _Atomic uint64_t table_changes;
 
 /* ---- The table.  The lock is held. */
+
+static void table_changed(void)
+{
+    atomic_fetch_add_explicit(&table_changes, 1, memory_order_release);
+}
 
 /* Index of the first entry whose base is above `address`. */
 static size_t table_above(uintptr_t address)
@@ -61,6 +69,7 @@ static bool table_insert(struct aw_mem *mem)
     memmove(table.at + i + 1, table.at + i, (table.n - i) * sizeof *table.at);
     table.at[i] = (struct entry){ mem->base, mem };
     table.n++;
+    table_changed();
     return true;
 }
 
@@ -69,6 +78,7 @@ static void table_remove(struct aw_mem *mem)
     size_t i = table_above(mem->base) - 1;
     memmove(table.at + i, table.at + i + 1, (table.n - i - 1) * sizeof *table.at);
     table.n--;
+    table_changed();
 }
 
 /* ---- One allocation in, one out. */
@@ -112,13 +122,26 @@ bool aw_mem_find(uintptr_t address, struct aw_mem *ret_mem)
     return mem != NULL;
 }
 
+/* Programs copy between the same places again and again: a thread knows where it last did, and takes no lock then. */
 void aw_mem_find_ends(uintptr_t src, uintptr_t dst, struct aw_mem *ret_src, struct aw_mem *ret_dst)
 {
-    pthread_rwlock_rdlock(&table_lock);
-    const struct aw_mem *from = table_find(src), *to = table_find(dst);
-    *ret_src = from ? *from : (struct aw_mem){ 0 };
-    *ret_dst = to ? *to : (struct aw_mem){ 0 };
-    pthread_rwlock_unlock(&table_lock);
+    static _Thread_local struct {
+        uintptr_t src, dst; /* dst 0: none yet */
+        uint64_t changes;
+        struct aw_mem from, to;
+    } last;
+    if (!dst || last.src != src || last.dst != dst || last.changes != atomic_load_explicit(&table_changes, memory_order_acquire)) {
+        pthread_rwlock_rdlock(&table_lock);
+        const struct aw_mem *from = table_find(src), *to = table_find(dst);
+        last.from = from ? *from : (struct aw_mem){ 0 };
+        last.to = to ? *to : (struct aw_mem){ 0 };
+        last.src = src;
+        last.dst = dst;
+        last.changes = atomic_load_explicit(&table_changes, memory_order_relaxed);
+        pthread_rwlock_unlock(&table_lock);
+    }
+    *ret_src = last.from;
+    *ret_dst = last.to;
 }
 
 bool aw_mem_set_sync_memops(uintptr_t address, bool on)
@@ -127,6 +150,7 @@ bool aw_mem_set_sync_memops(uintptr_t address, bool on)
     struct aw_mem *mem = table_find(address);
     if (mem)
         mem->sync_memops = on;
+    table_changed();
     pthread_rwlock_unlock(&table_lock);
     return mem != NULL;
 }

@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "abi/cuda_util.h"
+#include "core/handle.h"
 #include "core/pool.h"
 #include "fake.h"
 
@@ -452,6 +453,38 @@ Test(memory, copies, .init = start_context)
 }
 
 /* A pageable source may change as soon as the call returned; what was queued must not see it. */
+/* What one copy found out about its ends does not outlive them: the same copy after one was freed, and after it was made anew. */
+Test(memory, the_same_copy_again, .init = start_context)
+{
+    static char host[256];
+    CUdeviceptr a;
+    ok(awcu_cuMemAlloc_v2(&a, 256));
+    ok(awcu_cuMemcpyHtoD_v2(a, host, 256));
+    ok(awcu_cuMemcpyHtoD_v2(a, host, 256));
+    ok(awcu_cuMemFree_v2(a));
+    eq(awcu_cuMemcpyHtoD_v2(a, host, 256), CUDA_ERROR_INVALID_VALUE);
+    eq(awcu_cuMemcpyHtoD_v2((uintptr_t)host, host + 128, 128), CUDA_ERROR_INVALID_VALUE);
+    ok(awcu_cuMemHostRegister_v2(host, sizeof host, 0));
+    ok(awcu_cuMemcpy((uintptr_t)host, (uintptr_t)host + 128, 128));
+    ok(awcu_cuMemHostUnregister(host));
+    eq(awcu_cuMemcpyHtoD_v2((uintptr_t)host, host + 128, 128), CUDA_ERROR_INVALID_VALUE);
+}
+
+/* Only an object's first byte is a handle: what lies in between is told from it without a division. */
+Test(handles, are_first_bytes)
+{
+    static const size_t sizes[] = { 16, 48, 64, 80, 208, 1008, 4096, 65552 };
+    for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
+        struct aw_slab slab = { .size = sizes[i], .inverse = UINT64_MAX / sizes[i] + 1 };
+        for (uintptr_t at = 0; at < (uintptr_t)512 << 20; at += sizes[i] + (at >> 3 & 255) * sizes[i]) {
+            cr_assert(aw_slab_aligned(&slab, at));
+            cr_assert_not(aw_slab_aligned(&slab, at + 1));
+            cr_assert_not(aw_slab_aligned(&slab, at + sizes[i] - 1));
+            cr_assert_not(aw_slab_aligned(&slab, at + sizes[i] / 2));
+        }
+    }
+}
+
 Test(memory, pageable_source_of_an_async_copy, .init = start_context)
 {
     enum { SMALL = 1000, LARGE = 1 << 20 };
