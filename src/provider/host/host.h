@@ -136,6 +136,10 @@ struct aw_host_op {
     _Atomic bool small;                /* not worth a second worker, by what is known */
     _Atomic uint32_t users;            /* threads and parked blocks inside; written locked */
     _Atomic int killed;                /* a status: no further piece starts, running ones end when they can */
+    /* How often `users` has changed, and the most there may be: at the limit it takes no more, and is not among the active; above it, users
+     * leave.  Written locked. */
+    _Atomic uint32_t comings, limit;
+    bool watched;                      /* crowd.c sees to the limit */
     union {
         struct aw_host_kernel kernel;
         struct aw_host_memory_op memory;
@@ -150,10 +154,6 @@ struct aw_host_op {
     _Alignas(64) char kernarg[512];
     char *large;
     size_t large_size;
-    /* How often `users` has changed, and the most there may be: at the limit it takes no more, and is not among the active; above it, users
-     * leave.  Written locked. */
-    _Atomic uint32_t comings, limit;
-    bool watched;                      /* crowd.c sees to the limit */
     struct aw_host_trial trial;
     struct aw_host_share shares[];     /* aw_host_shares() */
 };

@@ -627,17 +627,16 @@ int aw_host_pool_launch(struct aw_host_stream *stream, struct aw_host_op *op)
     op->here = w != NULL;
     int status = aw_host_op_submit(stream, op);
     if (status == AW_OK && w) {
-        users_add(op, 1);
+        atomic_store_explicit(&op->users, 1, memory_order_relaxed);
         atomic_store_explicit(&op->open, 0, memory_order_relaxed);
         aw_host_unlock();
         bool served = caller_serve(w, op);
         aw_host_lock();
-        if (served) {
-            op_leave(op);
-        } else {
-            users_add(op, -1u);
+        atomic_store_explicit(&op->users, 0, memory_order_relaxed);
+        if (served)
+            aw_host_op_complete(op); /* nobody else could enter */
+        else
             aw_host_pool_activate(op);
-        }
     }
     if (w)
         w->busy = false;
