@@ -3,20 +3,26 @@
  *
  * Processors that write the same lines take turns, and a line on its way between two costs more than a write: kernels with atomics on
  * few places, or with flags that all threads set, are done sooner by fewer workers, often by one.  Only running them tells, as it depends on
- * the data.  So kernels are watched where they take long enough: what a block takes is known from every piece; now and then another number
- * of workers is tried amid a launch, for a piece of each, and the usual one once more after it, so that blocks that differ do not pass for
- * workers that disturb each other.  What goes faster is the usual number from then on.
+ * the data.  So kernels are watched where they take long enough: now and then another number of workers is tried amid a launch, for a piece
+ * of each, between two measurements of the usual number, so that blocks that differ do not pass for workers that disturb each other.  What
+ * goes faster is the usual number from then on.
  * A piece counts if nobody came or went while it ran, and by the processor's time: on a busy machine only what is slow, and not what has
  * to wait for a processor, is held against a crowd.  A trial has its price, as processors rest meanwhile: the next one waits until
  * many times that has passed, and longer after each that changed nothing. */
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "host.h"
 
+#include <float.h>
 #include <time.h>
 
-/* A kernel's first trial: after and before so many pieces.  It takes about two, and is likely to be worth it where there are atomics. */
-#define FIRST_PIECES 150
+/* Measured in each phase of a trial, or one of each worker. */
+#define PHASE_PIECES 3
+/* A kernel's first trial: after and before so many pieces.  It takes about eight, half of them alone; it is likely to be worth it where there
+ * are atomics. */
+#define FIRST_PIECES 300
 #define FIRST_PIECES_ATOMIC 24
+/* No trial where less is left of the launch. */
+#define TRIAL_PIECES 8
 /* Later ones: one part in so many of the time at first, and at last. */
 #define PATIENCE_LEAST 100
 #define PATIENCE_MOST 4096
@@ -45,10 +51,11 @@ static uint64_t blocks_left(const struct aw_host_op *op)
 static void phase_begin(struct aw_host_op *op, enum aw_host_phase phase, uint32_t level)
 {
     struct aw_host_trial *t = &op->trial;
-    t->phase = phase;
+    atomic_store_explicit(&t->phase, phase, memory_order_relaxed);
     t->level = level;
     t->pieces = 0;
     t->ns = t->blocks = 0;
+    t->least = DBL_MAX;
     aw_host_pool_limit(op, level < all_workers() ? level : UINT32_MAX);
 }
 
@@ -64,21 +71,28 @@ static uint32_t other_level(struct aw_host_crowd *c)
     return level;
 }
 
-/* Is it time for a trial?  `piece` is what one takes, in ns. */
-static bool trial_due(const struct aw_host_op *op, uint64_t piece)
+/* Is it time for a trial, after a piece of so many cycles and blocks? */
+static bool trial_due(const struct aw_host_op *op, uint64_t cycles, uint64_t blocks)
 {
     const struct aw_host_crowd *c = &op->kernel.pace->crowd;
-    double left = (double)blocks_left(op) * op->trial.usual_cost;
+    double left = (double)blocks_left(op) * (double)cycles / (double)blocks / op->trial.level;
     uint32_t first = op->kernel.code->flags & AW_HOST_ATOMIC ? FIRST_PIECES_ATOMIC : FIRST_PIECES;
-    double wait = c->price ? (double)c->price * c->patience : (double)piece * first;
-    return (double)c->since + left >= wait && left >= 4.0 * (double)piece;
+    if (left < TRIAL_PIECES * (double)cycles)
+        return false;
+    return c->price ? c->since >= c->price * c->patience : (double)c->since + left >= (double)cycles * first;
+}
+
+static void trial_begin(struct aw_host_op *op)
+{
+    op->trial.other = other_level(&op->kernel.pace->crowd);
+    phase_begin(op, AW_HOST_BEFORE, op->trial.level);
 }
 
 static void trial_end(struct aw_host_op *op, uint32_t patience)
 {
     struct aw_host_crowd *c = &op->kernel.pace->crowd;
     c->patience = patience < PATIENCE_LEAST ? PATIENCE_LEAST : patience < PATIENCE_MOST ? patience : PATIENCE_MOST;
-    c->price = aw_host_now_ns() - op->trial.begin;
+    c->price = op->trial.price;
     c->since = 0;
     phase_begin(op, AW_HOST_USUAL, level_of(c));
 }
@@ -91,7 +105,16 @@ static void trial_decide(struct aw_host_op *op, bool better)
     trial_end(op, better ? PATIENCE_LEAST : 2 * c->patience);
 }
 
-/* Fewer workers must be faster by a quarter: it is a loss if it was by chance, and other kernels' gain only if they wait for a processor. */
+/* What a block takes of the workers' time, by the mean of the fewer workers' pieces and the least of the more: it takes all of a crowd's
+ * pieces, not a few that are long whoever runs them, to say that workers disturb each other. */
+static double phase_cost(const struct aw_host_op *op)
+{
+    const struct aw_host_trial *t = &op->trial;
+    uint32_t usual = level_of(&op->kernel.pace->crowd), more = usual > t->other ? usual : t->other;
+    return (t->level == more ? t->least : (double)t->ns / (double)t->blocks) / t->level;
+}
+
+/* Fewer workers must be faster by a quarter. */
 static bool other_is_better(const struct aw_host_op *op)
 {
     const struct aw_host_trial *t = &op->trial;
@@ -99,32 +122,27 @@ static bool other_is_better(const struct aw_host_op *op)
     return t->other_cost * (fewer ? 1.25 : 1) < t->usual_cost;
 }
 
-/* So many workers have each run a piece: `cost` ns go by for a block. */
-static void phase_measured(struct aw_host_op *op, double cost, uint64_t piece)
+static void phase_measured(struct aw_host_op *op)
 {
     struct aw_host_crowd *c = &op->kernel.pace->crowd;
     struct aw_host_trial *t = &op->trial;
     switch (t->phase) {
     case AW_HOST_USUAL:
-        t->usual_cost = cost;
-        c->since += piece;
-        if (!trial_due(op, piece)) {
-            phase_begin(op, AW_HOST_USUAL, t->level);
-            return;
-        }
-        t->begin = aw_host_now_ns();
-        t->other = other_level(c);
+        return;
+    case AW_HOST_BEFORE:
+        t->usual_cost = phase_cost(op);
+        t->price = 0;
         phase_begin(op, AW_HOST_OTHER, t->other);
         return;
     case AW_HOST_OTHER:
-        t->other_cost = cost;
+        t->other_cost = phase_cost(op);
         if (other_is_better(op))
-            phase_begin(op, AW_HOST_AGAIN, level_of(c));
+            phase_begin(op, AW_HOST_AFTER, level_of(c));
         else
             trial_decide(op, false);
         return;
-    case AW_HOST_AGAIN:
-        t->usual_cost = cost;
+    case AW_HOST_AFTER:
+        t->usual_cost = phase_cost(op);
         trial_decide(op, other_is_better(op));
         return;
     }
@@ -139,21 +157,30 @@ static uint64_t thread_ns(void)
 
 void aw_host_crowd_enter(const struct aw_host_op *op, struct aw_host_stay *ret_stay)
 {
+    ret_stay->phase = atomic_load_explicit(&op->trial.phase, memory_order_relaxed);
     ret_stay->comings = atomic_load_explicit(&op->comings, memory_order_relaxed);
-    ret_stay->ns = thread_ns();
+    ret_stay->ns = ret_stay->phase == AW_HOST_USUAL ? 0 : thread_ns();
 }
 
-void aw_host_crowd_note(struct aw_host_op *op, const struct aw_host_stay *stay, uint64_t blocks)
+void aw_host_crowd_leave(struct aw_host_op *op, const struct aw_host_stay *stay, uint64_t cycles, uint64_t blocks)
 {
     struct aw_host_trial *t = &op->trial;
-    uint64_t ns = thread_ns() - stay->ns;
+    uint64_t ns = stay->phase == AW_HOST_USUAL ? 0 : thread_ns() - stay->ns;
     aw_host_lock();
-    if (stay->comings == atomic_load_explicit(&op->comings, memory_order_relaxed) &&
-        atomic_load_explicit(&op->users, memory_order_relaxed) == t->level) {
+    bool clean = stay->phase == t->phase && stay->comings == atomic_load_explicit(&op->comings, memory_order_relaxed) &&
+                 atomic_load_explicit(&op->users, memory_order_relaxed) == t->level;
+    t->price += cycles / t->level;
+    if (t->phase == AW_HOST_USUAL) {
+        op->kernel.pace->crowd.since += cycles / t->level;
+        if (clean && trial_due(op, cycles, blocks))
+            trial_begin(op);
+    } else if (clean) {
+        double each = (double)ns / (double)blocks;
         t->ns += ns;
         t->blocks += blocks;
-        if (++t->pieces == t->level)
-            phase_measured(op, (double)t->ns / (double)t->blocks / t->level, t->ns / t->level);
+        t->least = each < t->least ? each : t->least;
+        if (++t->pieces >= (t->level > PHASE_PIECES ? t->level : PHASE_PIECES))
+            phase_measured(op);
     }
     aw_host_unlock();
 }
@@ -166,6 +193,6 @@ void aw_host_crowd_begin(struct aw_host_op *op)
 
 void aw_host_crowd_end(struct aw_host_op *op)
 {
-    if (op->trial.phase != AW_HOST_USUAL)
+    if (op->trial.phase > AW_HOST_BEFORE)
         trial_end(op, op->kernel.pace->crowd.patience); /* no answer */
 }

@@ -55,7 +55,7 @@ struct aw_host_crowd {
     uint32_t level;                    /* 0: all, as nothing else is known */
     uint32_t turn;                     /* which other number is tried next */
     uint32_t patience;                 /* the next trial comes when so many times the last one's price have passed */
-    uint64_t price, since;             /* ns that the last trial took, and that were measured since; a price of 0: there was none */
+    uint64_t price, since;             /* cycles that the last trial took, and that have gone by since; a price of 0: there was none */
 };
 
 /* How a kernel's blocks have lately gone. */
@@ -105,18 +105,20 @@ struct aw_host_share {
 };
 
 /* What is being measured of a kernel that is watched (crowd.c); locked. */
-enum aw_host_phase { AW_HOST_USUAL, AW_HOST_OTHER, AW_HOST_AGAIN };
+enum aw_host_phase { AW_HOST_USUAL, AW_HOST_BEFORE, AW_HOST_OTHER, AW_HOST_AFTER }; /* the last three are a trial's */
 struct aw_host_trial {
-    enum aw_host_phase phase;
+    _Atomic enum aw_host_phase phase;  /* written locked */
     uint32_t level, other;             /* workers that are wanted now, and in the trial */
     uint32_t pieces;                   /* run by all that are wanted, in this phase */
     uint64_t ns, blocks;               /* of these */
-    uint64_t begin;                    /* of the trial, in ns */
-    double usual_cost, other_cost;     /* ns that went by for a block */
+    double least;                      /* ns a block, of the piece with the fewest */
+    uint64_t price;                    /* cycles since the trial began */
+    double usual_cost, other_cost;     /* ns of processor time of each worker that go by for a block */
 };
 struct aw_host_stay {                  /* a worker's, for a piece */
     uint64_t ns;
     uint32_t comings;
+    enum aw_host_phase phase;
 };
 
 struct aw_host_op {
@@ -375,9 +377,9 @@ bool aw_host_op_kill(struct aw_host_op *op, int status);
 /* crowd.c: watched kernels, from where they are activated (locked) to where they complete (locked). */
 void aw_host_crowd_begin(struct aw_host_op *op);
 void aw_host_crowd_end(struct aw_host_op *op);
-/* Not locked: around a piece of a watched kernel, of `blocks` blocks. */
+/* Not locked: around a piece of a watched kernel, of `blocks` blocks that took `cycles`. */
 void aw_host_crowd_enter(const struct aw_host_op *op, struct aw_host_stay *ret_stay);
-void aw_host_crowd_note(struct aw_host_op *op, const struct aw_host_stay *stay, uint64_t blocks);
+void aw_host_crowd_leave(struct aw_host_op *op, const struct aw_host_stay *stay, uint64_t cycles, uint64_t blocks);
 
 /* block.c */
 extern const struct aw_host_services aw_host_services;

@@ -35,7 +35,7 @@
 #define BRIEF_PIECES 8
 /* A worker that has served one kernel this long goes on with another's, if there is one: a millisecond, about. */
 #define SLICE_CYCLES 2500000
-/* Shorter pieces say little about a crowd, and reading a thread's clock takes 0.3 us, twice: 50 us. */
+/* Shorter pieces say little about a crowd: 50 us. */
 #define NOTED_CYCLES 125000
 /* Rounds over parked runs before the processor is offered to others. */
 #define PATIENT_ROUNDS 32
@@ -339,11 +339,13 @@ static void learn(struct aw_host_op *op, uint64_t cycles, uint64_t count)
     }
 }
 
-static inline void run_timed(struct aw_host_worker *w, struct aw_host_op *op, uint64_t first, uint64_t count)
+static inline uint64_t run_timed(struct aw_host_worker *w, struct aw_host_op *op, uint64_t first, uint64_t count)
 {
     uint64_t begin = __builtin_ia32_rdtsc();
     run_piece(w, op, first, count);
-    learn(op, __builtin_ia32_rdtsc() - begin, count);
+    uint64_t cycles = __builtin_ia32_rdtsc() - begin;
+    learn(op, cycles, count);
+    return cycles;
 }
 
 /* Of an operation that is watched. */
@@ -351,8 +353,8 @@ static __attribute__((noinline)) void run_noted(struct aw_host_worker *w, struct
 {
     struct aw_host_stay stay;
     aw_host_crowd_enter(op, &stay);
-    run_timed(w, op, first, count);
-    aw_host_crowd_note(op, &stay, count);
+    uint64_t cycles = run_timed(w, op, first, count);
+    aw_host_crowd_leave(op, &stay, cycles, count);
 }
 
 /* Does the piece take long enough to say something about a crowd, as far as is known? */

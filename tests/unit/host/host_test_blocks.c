@@ -5,6 +5,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
+
+#include "provider/host/host.h"
 
 static void test_add(void)
 {
@@ -54,35 +57,112 @@ static void test_every_block(void)
     }
 }
 
-/* Launches `crowded` until most of its blocks run beside others, or alone. */
-static bool crowded_becomes(uint64_t disturb, bool alone)
+/* Workers that disturb each other, or do not: whoever comes and goes meanwhile, each block runs once. */
+static void test_crowded(void)
 {
-    enum { BLOCKS = 1000, LAUNCHES = 3000 };
+    enum { BLOCKS = 1000, LAUNCHES = 30 };
     uint32_t *counts = device_alloc(12);
-    bool done = false;
-    for (int i = 0; i < LAUNCHES && !done; i++) {
+    for (int i = 0; i < LAUNCHES; i++) {
         memset(counts, 0, 12);
-        EQ(launch("crowded", BLOCKS, 32, NULL, 2, counts, disturb), AW_OK);
+        EQ(launch("crowded", BLOCKS, 32, NULL, 2, counts, (uint64_t)(i >= LAUNCHES / 2)), AW_OK);
         EQ(P->device_sync(0), AW_OK);
         EQ(counts[0], 0);
         EQ(counts[1] + counts[2], BLOCKS);
-        done = counts[alone ? 1 : 2] > BLOCKS * 3 / 4;
     }
     device_free(counts);
-    return done;
 }
 
-/* Workers that disturb each other are fewer after a while, and all again when they no longer do; what does not disturb runs with all from the
- * first launch to the last. */
-static void test_crowded(void)
+/* A launch that is never run, in which each piece takes what `cost` says of so many workers. */
+struct crowd {
+    struct aw_host_op *op;
+    struct aw_host_pace pace;
+    struct aw_host_object code;
+    uint32_t pieces, alone;            /* run, and of them by one worker */
+};
+
+static void crowd_init(struct crowd *c, uint32_t flags)
 {
-    int workers;
-    EQ(P->device_attr(0, AW_DEV_MULTIPROCESSORS, &workers), AW_OK);
-    if (workers == 1)
+    size_t size = sizeof *c->op + sizeof *c->op->shares;
+    memset(c, 0, sizeof *c);
+    c->code.flags = flags;
+    c->op = aligned_alloc(AW_HOST_APART, size);
+    memset(c->op, 0, size);
+    c->op->kernel.pace = &c->pace;
+    c->op->kernel.code = &c->code;
+    c->op->n_shares = 1;
+    c->op->shares[0].end = 1000000;    /* enough is left; but nothing is open, so that no worker takes it */
+    aw_host_lock();
+    aw_host_crowd_begin(c->op);
+    aw_host_unlock();
+}
+
+static uint64_t cost_alike(uint32_t workers)
+{
+    (void)workers;
+    return 100;
+}
+
+static uint64_t cost_crowded(uint32_t workers)
+{
+    return 100 * workers * workers;
+}
+
+static uint64_t thread_ns(void)
+{
+    struct timespec ts;
+    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &ts);
+    return (uint64_t)ts.tv_sec * 1000000000u + (uint64_t)ts.tv_nsec;
+}
+
+/* Until `level` is the usual number of workers, or `most` pieces have run; `cost` in ms of processor time. */
+static bool crowd_becomes(struct crowd *c, uint64_t (*cost)(uint32_t workers), uint32_t level, uint32_t most)
+{
+    for (uint32_t i = 0; i < most && c->pace.crowd.level != level; i++) {
+        uint32_t workers = c->op->trial.level;
+        uint64_t ms = cost(workers);
+        c->op->users = workers;
+        struct aw_host_stay stay = { .ns = thread_ns() - ms * 1000000, .phase = c->op->trial.phase, .comings = c->op->comings };
+        aw_host_crowd_leave(c->op, &stay, ms * 2000000, 1);
+        c->pieces++;
+        c->alone += workers == 1;
+    }
+    return c->pace.crowd.level == level;
+}
+
+/* Blocks of which one in three takes ten times as long, whoever runs them. */
+static uint64_t cost_uneven(uint32_t workers)
+{
+    static uint32_t n;
+    (void)workers;
+    return n++ % 3 ? 100 : 1000;
+}
+
+static void test_crowd(void)
+{
+    uint32_t all = aw_host.n_workers;
+    struct crowd c;
+    if (all == 1)
         return;
-    CHECK(crowded_becomes(0, false));
-    CHECK(crowded_becomes(1, true));
-    CHECK(crowded_becomes(0, false));
+    crowd_init(&c, AW_HOST_ATOMIC);
+    CHECK(crowd_becomes(&c, cost_crowded, 1, 20 + 20 * all));
+    CHECK(crowd_becomes(&c, cost_crowded, all, 3000) == false);  /* it stays there */
+    CHECK(c.alone > c.pieces * 9 / 10);
+    CHECK(crowd_becomes(&c, cost_alike, all, 20000));            /* and goes when the data has changed */
+    free(c.op);
+    crowd_init(&c, 0);
+    CHECK(!crowd_becomes(&c, cost_alike, 1, 20000));
+    CHECK(c.alone > 0 && c.alone < c.pieces / 50);
+    CHECK(!crowd_becomes(&c, cost_uneven, 1, 100000));
+    free(c.op);
+    /* Pieces in which somebody came or went say nothing. */
+    crowd_init(&c, AW_HOST_ATOMIC);
+    for (int i = 0; i < 100; i++) {
+        struct aw_host_stay stay = { .phase = c.op->trial.phase, .comings = c.op->comings + 1 };
+        c.op->users = c.op->trial.level;
+        aw_host_crowd_leave(c.op, &stay, 1000000, 1);
+    }
+    EQ(c.op->trial.phase, AW_HOST_USUAL);
+    free(c.op);
 }
 
 static void test_config(void)
@@ -415,6 +495,7 @@ const struct test block_tests[] = {
     { "add", test_add },
     { "every_block", test_every_block },
     { "crowded", test_crowded },
+    { "crowd", test_crowd },
     { "config", test_config },
     { "code_for_shapes", test_code_for_shapes },
     { "big_args", test_big_args },
