@@ -6,6 +6,8 @@
  *
  *   loads, stores   becomes   if (nowrap(addresses)) loads', stores' else loads, stores
  *
+ *   i = c ? a : b; loads at i   becomes   if (all(c)) loads at a else { i = c ? a : b; loads at i }, where a is a lane's neighbour, or that of b
+ *
  *   if (c) T; R     becomes   if (all(c == first(c) && n == first(n))) { if (first(c)) T' with first(n) for n; R' } else { if (c) T; R }
  *
  * the last where n is how often a loop in T runs, R being what comes after it and before others join (even.c);
@@ -25,6 +27,8 @@ enum {
     MAX_POINTERS = 24,   /* of one region; further ones are asked for at each access */
     MAX_CARRIED = 4,     /* vectors from round to round of a loop that warps go through side by side */
     MAX_SLICE = 64,      /* instructions that lead to an address */
+    MAX_CHOICES = 8,     /* of one block */
+    MAX_USES = 64,       /* of what is made of a choice, looked at for an address */
     MIN_CHECKED = 16,    /* instructions behind a bounds check: tiles of transpose_tiled (10) lose 7%, saxpy (17) gains 8% */
 };
 
@@ -36,6 +40,7 @@ struct version {
     struct aw_ptrmap copy; /* of the region at hand: value or block -> its copy */
     struct aw_ptrmap plain; /* blocks whose addresses are settled */
     struct aw_ptrmap tried; /* loop counts */
+    struct aw_ptrmap chosen; /* blocks whose choices are settled */
     size_t grown, even;
     LLVMBasicBlockRef even_at; /* the next region is all that this block's only successor dominates ... */
     LLVMValueRef count, cond;  /* ... and these are equal for all lanes in the copy */
@@ -636,44 +641,143 @@ static void join_value(struct version *v, LLVMValueRef x, LLVMBasicBlockRef chec
     }
 }
 
-/* A block's accesses under one question: where no index wraps, a copy of the block without any. */
-static void version_block(struct version *v, const struct region *r)
+/* Where a block's own instructions begin. */
+static LLVMValueRef behind_phis(LLVMBasicBlockRef bb)
 {
-    LLVMBuilderRef b = v->u->b;
-    LLVMBasicBlockRef bb = r->f->blocks[r->head].bb;
-    LLVMBasicBlockRef checked = new_block(v, "wraps", true), exact = new_block(v, "exact", aw_ptrmap_find(&v->cold, bb) != NULL),
-                      join = new_block(v, "joined", aw_ptrmap_find(&v->cold, bb) != NULL);
-    LLVMValueRef term = LLVMGetBasicBlockTerminator(bb), first = LLVMGetFirstInstruction(bb);
+    LLVMValueRef first = LLVMGetFirstInstruction(bb);
     while (LLVMIsAPHINode(first))
         first = LLVMGetNextInstruction(first);
+    return first;
+}
+
+struct twins {
+    LLVMBasicBlockRef checked, exact, join;
+};
+
+/* From `first` on the block is there twice: in a copy if `cond`, which has been built before it. */
+static struct twins copy_rest(struct version *v, LLVMBasicBlockRef bb, LLVMValueRef first, LLVMValueRef cond)
+{
+    LLVMBuilderRef b = v->u->b;
+    bool cold = aw_ptrmap_find(&v->cold, bb) != NULL;
+    struct twins t = { new_block(v, "wraps", true), new_block(v, "exact", cold), new_block(v, "joined", cold) };
+    LLVMValueRef term = LLVMGetBasicBlockTerminator(bb);
     aw_ptrmap_fini(&v->copy);
     LLVMPositionBuilderBefore(b, first);
-    LLVMBuildCondBr(b, build_nowrap(v, r, NULL), exact, checked);
+    LLVMBuildCondBr(b, cond, t.exact, t.checked);
     for (unsigned i = 0; i < LLVMGetNumSuccessors(term); i++)
-        rebuild_phis(v, LLVMGetSuccessor(term, i), renamed_edges, &(struct rename){ bb, join, false });
+        rebuild_phis(v, LLVMGetSuccessor(term, i), renamed_edges, &(struct rename){ bb, t.join, false });
     LLVMInstructionRemoveFromParent(term);
-    LLVMPositionBuilderAtEnd(b, join);
+    LLVMPositionBuilderAtEnd(b, t.join);
     LLVMInsertIntoBuilder(b, term);
     for (LLVMValueRef next; first && first != term; first = next) {
         next = LLVMGetNextInstruction(first);
         LLVMInstructionRemoveFromParent(first);
-        LLVMPositionBuilderAtEnd(b, checked);
+        LLVMPositionBuilderAtEnd(b, t.checked);
         LLVMInsertIntoBuilder(b, first);
     }
-    copy_block(v, checked, exact);
-    connect_block(v, checked);
-    for (LLVMValueRef x = LLVMGetFirstInstruction(checked); x; x = LLVMGetNextInstruction(x)) {
-        join_value(v, x, checked, exact, join);
+    copy_block(v, t.checked, t.exact);
+    connect_block(v, t.checked);
+    for (LLVMValueRef x = LLVMGetFirstInstruction(t.checked); x; x = LLVMGetNextInstruction(x)) {
+        join_value(v, x, t.checked, t.exact, t.join);
         if (accesses_listed(v, x))
             settle_pointer(v, x, SIMT_APART);
     }
-    LLVMPositionBuilderAtEnd(b, checked);
-    LLVMBuildBr(b, join);
-    LLVMPositionBuilderAtEnd(b, exact);
-    LLVMBuildBr(b, join);
-    note(v, &v->plain, exact, v);
-    note(v, &v->plain, checked, v);
-    note(v, &v->plain, join, v);
+    LLVMPositionBuilderAtEnd(b, t.checked);
+    LLVMBuildBr(b, t.join);
+    LLVMPositionBuilderAtEnd(b, t.exact);
+    LLVMBuildBr(b, t.join);
+    return t;
+}
+
+/* A block's accesses under one question: where no index wraps, a copy of the block without any. */
+static void version_block(struct version *v, const struct region *r)
+{
+    LLVMBasicBlockRef bb = r->f->blocks[r->head].bb;
+    LLVMValueRef first = behind_phis(bb);
+    LLVMPositionBuilderBefore(v->u->b, first);
+    struct twins t = copy_rest(v, bb, first, build_nowrap(v, r, NULL));
+    note(v, &v->plain, t.exact, v);
+    note(v, &v->plain, t.checked, v);
+    note(v, &v->plain, t.join, v);
+}
+
+/* ---- Choices of an index: in x ? x - 1 : w - 1 all lanes of most warps take their neighbour */
+
+/* Which operand of a select all lanes may well take: it is affine, and the other one is the same for all lanes.  0: neither. */
+static unsigned usual_arm(struct simt_fn *f, LLVMValueRef x)
+{
+    if (!LLVMIsASelectInst(x) || LLVMGetTypeKind(LLVMTypeOf(x)) != LLVMIntegerTypeKind || LLVMTypeOf(x) == f->u->i1 || !simt_varying(f, x))
+        return 0;
+    for (unsigned i = 1; i <= 2; i++) {
+        LLVMValueRef arm = LLVMGetOperand(x, i), other = LLVMGetOperand(x, 3 - i);
+        if (!simt_varying(f, arm) && !simt_uniform(f, arm) && simt_uniform(f, other))
+            return i;
+    }
+    return 0;
+}
+
+/* Does an access depend on it whose lanes lie here and there? */
+static bool leads_astray(const struct region *r, LLVMValueRef x, int *left)
+{
+    for (LLVMUseRef use = LLVMGetFirstUse(x); use && --*left >= 0; use = LLVMGetNextUse(use)) {
+        LLVMValueRef user = LLVMGetUser(use);
+        if (!inside_value(r, user) || !simt_varying(r->f, x))
+            continue;
+        switch (LLVMGetInstructionOpcode(user)) {
+        case LLVMLoad:
+            return true;
+        case LLVMStore:
+            if (LLVMGetOperand(user, 1) == x)
+                return true;
+            break;
+        case LLVMAdd: case LLVMSub: case LLVMMul: case LLVMShl: case LLVMOr: case LLVMSExt: case LLVMZExt: case LLVMTrunc:
+        case LLVMGetElementPtr: case LLVMIntToPtr: case LLVMPtrToInt: case LLVMAddrSpaceCast:
+            if (leads_astray(r, user, left))
+                return true;
+            break;
+        default:
+            break;
+        }
+    }
+    return false;
+}
+
+static int find_choices(struct version *v, const struct region *r, LLVMValueRef ret_choice[MAX_CHOICES])
+{
+    int n = 0;
+    for (LLVMValueRef x = LLVMGetFirstInstruction(r->f->blocks[r->head].bb); x; x = LLVMGetNextInstruction(x)) {
+        int left = MAX_SLICE, uses = MAX_USES;
+        if (n < MAX_CHOICES && usual_arm(r->f, x) && leads_astray(r, x, &uses) && (!n || hoists(v, r, LLVMGetOperand(x, 0), &left)))
+            ret_choice[n++] = x;
+    }
+    return n;
+}
+
+/* Where all lanes take the usual arms, a copy of the block, which begins with the first choice, with these. */
+static void version_choices(struct version *v, const struct region *r, const LLVMValueRef *choice, int n)
+{
+    LLVMBasicBlockRef bb = r->f->blocks[r->head].bb;
+    LLVMValueRef first = behind_phis(bb), cond = NULL;
+    struct aw_ptrmap made = { 0 };
+    unsigned arm[MAX_CHOICES];
+    LLVMPositionBuilderBefore(v->u->b, first);
+    for (int i = 0; i < n; i++) {
+        arm[i] = usual_arm(r->f, choice[i]);
+        LLVMValueRef c = hoist(v, r, &made, LLVMGetOperand(choice[i], 0));
+        c = arm[i] == 1 ? c : LLVMBuildNot(v->u->b, c, "");
+        cond = cond ? LLVMBuildAnd(v->u->b, cond, c, "") : c;
+    }
+    aw_ptrmap_fini(&made);
+    v->n_ptrs = 0;
+    struct twins t = copy_rest(v, bb, first, simt_all_build(v->u, cond));
+    for (int i = 0; i < n && v->ok; i++) {
+        LLVMValueRef c = copied(v, choice[i]);
+        LLVMReplaceAllUsesWith(c, LLVMGetOperand(c, arm[i]));
+    }
+    note(v, &v->plain, t.checked, v); /* rare, and large as it is */
+    note(v, &v->chosen, t.checked, v);
+    note(v, &v->chosen, t.exact, v);
+    note(v, &v->chosen, t.join, v);
 }
 
 /* ---- Loops that run equally often */
@@ -880,6 +984,29 @@ static bool version_one_block(struct version *v)
     return false;
 }
 
+/* One block with choices, which all lanes that run come to without others; false when none is left. */
+static bool version_one_choice(struct version *v)
+{
+    for (int b = 0; b < v->f.n_blocks && v->ok && !v->meets && !v->u->alike; b++) {
+        LLVMBasicBlockRef bb = v->f.blocks[b].bb;
+        struct region r = { .f = &v->f, .head = b, .then = -1, .join = -1, .loop = REGION_BLOCK };
+        LLVMValueRef choice[MAX_CHOICES];
+        if (aw_ptrmap_find(&v->chosen, bb) || aw_ptrmap_find(&v->cold, bb))
+            continue;
+        note(v, &v->chosen, bb, v);
+        int n = find_choices(v, &r, choice);
+        size_t size = n && checked_size(bb) ? worth(&r) : 0;
+        if (!size || v->grown + size > MAX_GROWTH)
+            continue;
+        if (choice[0] == behind_phis(bb))
+            version_choices(v, &r, choice, n);
+        else
+            simt_split_before(v->u, choice[0]); /* a block of its own, the next time */
+        return v->ok;
+    }
+    return false;
+}
+
 /* Barriers get blocks of their own: all warps come to them, and not only those of which a copy is true. */
 static bool set_barriers_apart(struct simt *u, LLVMValueRef fn)
 {
@@ -908,7 +1035,7 @@ bool simt_version(struct simt *u, LLVMValueRef fn, enum simt_form form)
     for (int i = 0; i < MAX_ROUNDS && more && !u->status; i++) {
         v.f = (struct simt_fn){ .u = u, .form = form, .src = fn };
         more = simt_cfg_build(&v.f) && simt_shape_analyse(&v.f) && (!u->alike || simt_find_own(&v.f, &v.own));
-        more = more && (v.even_at ? version_even(&v) : version_one(&v) || (whole && version_one_block(&v)));
+        more = more && (v.even_at ? version_even(&v) : version_one(&v) || version_one_choice(&v) || (whole && version_one_block(&v)));
         aw_ptrmap_fini(&v.own);
         aw_ptrmap_fini(&v.f.vals);
         simt_cfg_fini(&v.f);
@@ -916,6 +1043,7 @@ bool simt_version(struct simt *u, LLVMValueRef fn, enum simt_form form)
     aw_ptrmap_fini(&v.cold);
     aw_ptrmap_fini(&v.plain);
     aw_ptrmap_fini(&v.tried);
+    aw_ptrmap_fini(&v.chosen);
     aw_ptrmap_fini(&v.copy);
     if (!v.ok)
         simt_memory(u);
