@@ -1,4 +1,4 @@
-/* Grid-stride loops ask for the next round's memory: their rounds are a grid apart, where the processor's own prefetchers, which stay in a
+/* Grid-stride loops ask for the next rounds' memory: their rounds are a grid apart, where the processor's own prefetchers, which stay in a
  * page, do not follow.  Not where warps take turns round by round (march.c), for then memory is read in order. */
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "simt/work.h"
@@ -67,6 +67,17 @@ static bool fits(struct simt_fn *f, LLVMValueRef load, const struct simt_val *pt
     return true;
 }
 
+/* Rounds from the one at hand to the one whose memory is asked for.  What only loads and adds has the processor look further by itself; updates
+ * of lanes, one after the other, are all that it sees, and a round of them is shorter than memory takes. */
+static int rounds_ahead(struct simt_fn *f, int loop)
+{
+    for (int b = 0; b < f->n_blocks; b++)
+        for (LLVMValueRef x = simt_loop_has(f, loop, b) ? LLVMGetFirstInstruction(f->blocks[b].bb) : NULL; x; x = LLVMGetNextInstruction(x))
+            if (LLVMIsAAtomicRMWInst(x))
+                return 2;
+    return 1;
+}
+
 void simt_ahead_emit(struct simt_fn *f, LLVMValueRef load)
 {
     struct simt *u = f->u;
@@ -77,7 +88,7 @@ void simt_ahead_emit(struct simt_fn *f, LLVMValueRef load)
     if (!fits(f, load, val, a.loop) || !add_change(f, &a, ptr, 1, 0) || !a.step)
         return;
     LLVMValueRef by = LLVMBuildIntCast2(u->b, simt_scalar(f, a.step), u->i64, 1, "");
-    by = LLVMBuildMul(u->b, by, simt_c64(u, a.scale), "");
+    by = LLVMBuildMul(u->b, by, simt_c64(u, a.scale * rounds_ahead(f, a.loop)), "");
     LLVMValueRef next = LLVMBuildGEP2(u->b, u->i8, val->s, &by, 1, "ahead");
     int64_t bytes = (int64_t)LLVMStoreSizeOfType(u->in_layout, LLVMTypeOf(load)) * u->lanes;
     for (int64_t at = 0; at < bytes; at += LINE) {
