@@ -315,7 +315,7 @@ static int make_vector(struct host *h, const struct simt_options *options)
         ptx_host_masks(h->out, h->machine.avx512 ? 64 : 32);
     if (status == AW_OK)
         status = ptx_host_minmax(h->out, h->machine.avx512, h->diags);
-    if (status == AW_OK)
+    if (status == AW_OK && h->machine.bmi2)
         ptx_host_extract(h->out);
     if (status == AW_OK && h->machine.avx512)
         ptx_host_products(h->out);

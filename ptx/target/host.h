@@ -78,7 +78,7 @@ struct host_registers {
 void ptx_host_order(LLVMModuleRef module, struct host_registers file);
 
 /* ---- host_extract.c */
-/* Takes 32-bit indices out of vectors two at a time.  After optimisation. */
+/* Takes 32-bit indices out of vectors two at a time, for machines with BMI2.  After optimisation. */
 void ptx_host_extract(LLVMModuleRef module);
 
 /* ---- wait.c */
@@ -91,6 +91,7 @@ struct ptx_host_machine {
     char cpu[64];
     char *features;    /* LLVM's form; owned, LLVMDisposeMessage */
     bool avx2, avx512; /* avx512: F, BW, DQ and VL */
+    bool bmi2;         /* operations on bits of general registers */
     bool gathers;      /* of 32- and 64-bit elements are quicker by the machine's instructions */
 };
 /* Reads "host" or "host:cpu[,+feature,-feature ...]".  False: not one of ours or an unknown CPU; *ret then untouched. */

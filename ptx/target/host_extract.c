@@ -1,6 +1,9 @@
 /* Lanes' indices two at a time: elements of 32 bits that leave a vector to be widened for an address leave it as halves of 64-bit
  * elements.  Taking an element out is two operations of the processor, one of them where all permutations go; taking a half is one.
- * After optimisation, which would put it back. */
+ * After optimisation, which would put it back.
+ *
+ * The low half is taken by an instruction that LLVM knows nothing of: with an `and`, LLVM 22 forgets that the high half is there once it has
+ * found out that only the low one is asked for (of `or (and x, 15), 16` as two elements of 64 bits, used as an address); and with shifts. */
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "target/host.h"
 #include <llvm-c/DebugInfo.h>
@@ -9,7 +12,8 @@ enum { MAX_LANES = 32, NEAR = 64 };
 
 struct pairs {
     LLVMBuilderRef b;
-    LLVMTypeRef i64;
+    LLVMTypeRef i32, i64;
+    LLVMValueRef low_bits;       /* i64(i64 x, i64 n): the low n bits of x */
     LLVMValueRef out[MAX_LANES]; /* the extractions of a vector in one block, by element */
 };
 
@@ -34,17 +38,26 @@ static void find(struct pairs *p, LLVMValueRef vector, LLVMBasicBlockRef bb)
     }
 }
 
+static LLVMValueRef low_half(struct pairs *p, LLVMValueRef both, bool is_signed)
+{
+    LLVMValueRef args[2] = { both, LLVMConstInt(p->i64, 32, 0) };
+    LLVMValueRef low = LLVMBuildCall2(p->b, LLVMGlobalGetValueType(p->low_bits), p->low_bits, args, 2, "");
+    return is_signed ? LLVMBuildSExt(p->b, LLVMBuildTrunc(p->b, low, p->i32, ""), p->i64, "") : low;
+}
+
+static LLVMValueRef high_half(struct pairs *p, LLVMValueRef both, bool is_signed)
+{
+    LLVMValueRef by = LLVMConstInt(p->i64, 32, 0);
+    return is_signed ? LLVMBuildAShr(p->b, both, by, "") : LLVMBuildLShr(p->b, both, by, "");
+}
+
 static void replace(struct pairs *p, LLVMValueRef x, LLVMValueRef both, bool high)
 {
-    LLVMValueRef wide = widened(p, x), by = LLVMConstInt(p->i64, 32, 0);
+    LLVMValueRef wide = widened(p, x);
     bool is_signed = LLVMIsASExtInst(wide);
     LLVMSetCurrentDebugLocation2(p->b, LLVMInstructionGetDebugLoc(wide));
     LLVMPositionBuilderBefore(p->b, wide);
-    if (is_signed)
-        both = LLVMBuildAShr(p->b, high ? both : LLVMBuildShl(p->b, both, by, ""), by, "");
-    else
-        both = high ? LLVMBuildLShr(p->b, both, by, "") : LLVMBuildAnd(p->b, both, LLVMConstInt(p->i64, UINT32_MAX, 0), "");
-    LLVMReplaceAllUsesWith(wide, both);
+    LLVMReplaceAllUsesWith(wide, high ? high_half(p, both, is_signed) : low_half(p, both, is_signed));
     LLVMInstructionEraseFromParent(wide);
     LLVMInstructionEraseFromParent(x);
 }
@@ -90,7 +103,9 @@ static bool is_lane(LLVMValueRef x)
 void ptx_host_extract(LLVMModuleRef m)
 {
     LLVMContextRef c = LLVMGetModuleContext(m);
-    struct pairs p = { .b = LLVMCreateBuilderInContext(c), .i64 = LLVMInt64TypeInContext(c) };
+    struct pairs p = { .b = LLVMCreateBuilderInContext(c), .i32 = LLVMInt32TypeInContext(c), .i64 = LLVMInt64TypeInContext(c) };
+    static const char name[] = "llvm.x86.bmi.bzhi.64";
+    p.low_bits = LLVMGetIntrinsicDeclaration(m, LLVMLookupIntrinsicID(name, sizeof name - 1), NULL, 0);
     for (LLVMValueRef fn = LLVMGetFirstFunction(m); fn; fn = LLVMGetNextFunction(fn))
         for (LLVMBasicBlockRef bb = LLVMGetFirstBasicBlock(fn); bb; bb = LLVMGetNextBasicBlock(bb))
             for (LLVMValueRef x = LLVMGetFirstInstruction(bb); x; x = LLVMGetNextInstruction(x))

@@ -64,6 +64,7 @@ static void finish(struct ptx_host_machine *m, const char *given, int level)
     m->avx2 = has_feature(given, "avx2", level >= 3);
     m->avx512 = has_feature(given, "avx512f", level >= 4) && has_feature(given, "avx512bw", level >= 4) &&
                 has_feature(given, "avx512dq", level >= 4) && has_feature(given, "avx512vl", level >= 4);
+    m->bmi2 = has_feature(given, "bmi2", level >= 3);
     m->gathers = m->avx512 || (m->avx2 && has_feature(given, "fast-gather", false));
     /* A warp is two full registers; LLVM's caution about clock speed costs more than it saves here.  Every processor of the last
      * fifteen years compares and swaps 16 bytes, though the oldest name does not say so. */

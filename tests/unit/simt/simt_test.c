@@ -2377,6 +2377,45 @@ Test(simt, quads)
         }
 }
 
+/* Elements at indices of few bits, of which some are known to be set, of a warp's registers and of memory: the indices leave vectors in pairs
+ * (ptx/target/host_extract.c). */
+Test(simt, elements_at_known_bits)
+{
+    static const char *const targets[] = { "host", "host:x86-64-v3", "host:x86-64-v2" };
+    static const char start[] = FLOAD("v", "p0", "i32", "4") "  %%m = mul i32 %%t, 7\n  %%low = and i32 %%m, %d\n  %%at = or i32 %%low, %d\n";
+    static const char end[] = STORE("r", "p7", "i32", "4") "  ret void\n";
+    static const char load[] = " i32 %at to i64\n  %ao = shl i64 %al, 2\n  %ap = getelementptr i8, ptr addrspace(1) %p0, i64 %ao\n"
+                               "  %r = load i32, ptr addrspace(1) %ap\n";
+    static const char shuffle[] = "  %rp = call { i32, i1 } @aw.shfl.idx(i32 %v, i32 %at, i32 ", end_shuffle[] = ", i32 -1)\n"
+                                  "  %r = extractvalue { i32, i1 } %rp, 0\n";
+    static const char *const reads[][3] = {
+        { "  %al = sext", load, "" }, { "  %al = zext", load, "" }, { shuffle, "31", end_shuffle }, { shuffle, "4127", end_shuffle } /* of 16 */
+    };
+    static const int masks[][2] = { { 15, 0 }, { 15, 16 }, { 1, 16 }, { 7, 8 }, { 30, 1 } };
+    for (unsigned k = 0; k < 12 * sizeof masks / sizeof *masks; k++) {
+        const int *mask = masks[k / 12], read = (int)k / 3 % 4;
+        uint32_t v[N], got[N];
+        for (int i = 0; i < N; i++)
+            v[i] = rnd(1u << 31);
+        char *begun, *text;
+        cr_assert_geq(asprintf(&begun, start, mask[0], mask[1]), 0);
+        cr_assert_geq(asprintf(&text, "%s%s%s%s%s", begun, reads[read][0], reads[read][1], reads[read][2], end), 0);
+        char *ir = kernel_text(text, "declare { i32, i1 } @aw.shfl.idx(i32, i32, i32, i32)");
+        struct built b = build_or_fail(ir, targets[k % 3], (uint32_t[3]){ N, 1, 1 }, 0);
+        struct args a = { { v, 0, 0, 0, 0, 0, 0, got }, "" };
+        launch(&b, one, (uint32_t[3]){ N, 1, 1 }, 0, &a);
+        unload(&b);
+        for (int i = 0; i < N; i++) {
+            int width = 16 * (4 - read), at = (i * 7 & mask[0]) | mask[1];
+            at = read < 2 ? at : i / width * width + at % width;
+            cr_assert_eq(got[i], v[at], "%s, way %d, & %d | %d, thread %d", targets[k % 3], read, mask[0], mask[1], i);
+        }
+        free(begun);
+        free(text);
+        free(ir);
+    }
+}
+
 /* ---- One lane's element: of those that store to one place the last lane's stays, and all may read one's of their own choice */
 
 Test(simt, elements_of_one_lane)
