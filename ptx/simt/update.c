@@ -27,7 +27,8 @@ bool simt_only_updates(struct simt_fn *f, int b, int then)
     struct simt *u = f->u;
     const struct simt_block *t = &f->blocks[then];
     int n = 0;
-    if (!u->options->permute_bytes || t->n_succ != 1 || simt_dominates(f, then, t->succ[0]))
+    bool masked_stores = u->options->permute_bytes; /* AVX2 has both */
+    if (!masked_stores || t->n_succ != 1 || simt_dominates(f, then, t->succ[0]))
         return false;
     for (LLVMValueRef x = LLVMGetFirstInstruction(t->bb); x && !LLVMIsATerminatorInst(x); x = LLVMGetNextInstruction(x)) {
         uint64_t size = LLVMIsAStoreInst(x) ? LLVMStoreSizeOfType(u->in_layout, LLVMTypeOf(LLVMGetOperand(x, 0))) : 0;

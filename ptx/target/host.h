@@ -49,6 +49,8 @@ LLVMValueRef ptx_host_splatted(LLVMValueRef vector);
 /* Is it an integer constant of at most 64 bits?  Then *ret is its value, sign-extended.  `v` may be NULL. */
 bool ptx_host_constant(LLVMValueRef v, int64_t *ret);
 bool ptx_host_is_op(LLVMValueRef v, LLVMOpcode op);
+/* Is `y` the instruction `x`, or in the same block and not far behind it? */
+bool ptx_host_soon_after(LLVMValueRef x, LLVMValueRef y);
 /* Is a mask plainly all ones? */
 bool ptx_host_all_on(LLVMValueRef mask);
 

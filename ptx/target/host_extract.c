@@ -8,7 +8,7 @@
 #include "target/host.h"
 #include <llvm-c/DebugInfo.h>
 
-enum { MAX_LANES = 32, NEAR = 64 };
+enum { MAX_LANES = 32 };
 
 struct pairs {
     LLVMBuilderRef b;
@@ -62,14 +62,6 @@ static void replace(struct pairs *p, LLVMValueRef x, LLVMValueRef both, bool hig
     LLVMInstructionEraseFromParent(x);
 }
 
-static bool soon_after(LLVMValueRef x, LLVMValueRef y)
-{
-    int left = NEAR;
-    while (x && x != y && left--)
-        x = LLVMGetNextInstruction(x);
-    return x == y;
-}
-
 /* Takes the element `x` out together with its neighbour.  Returns the instruction to go on after. */
 static LLVMValueRef pair(struct pairs *p, LLVMValueRef x)
 {
@@ -80,7 +72,7 @@ static LLVMValueRef pair(struct pairs *p, LLVMValueRef x)
         return x;
     find(p, vector, LLVMGetInstructionParent(x));
     LLVMValueRef low = p->out[at], high = p->out[at + 1];
-    if (low != x || !high || !soon_after(low, high))
+    if (low != x || !high || !ptx_host_soon_after(low, high))
         return x;
     LLVMPositionBuilderBefore(p->b, low);
     LLVMSetCurrentDebugLocation2(p->b, LLVMInstructionGetDebugLoc(low));

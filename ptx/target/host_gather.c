@@ -176,6 +176,15 @@ static LLVMValueRef expand(struct gather *g)
     return r;
 }
 
+bool ptx_host_soon_after(LLVMValueRef x, LLVMValueRef y)
+{
+    enum { NEAR = 64 };
+    int left = NEAR;
+    while (x && x != y && left--)
+        x = LLVMGetNextInstruction(x);
+    return x == y;
+}
+
 bool ptx_host_all_on(LLVMValueRef mask)
 {
     LLVMValueRef same = ptx_host_splatted(mask);

@@ -8,7 +8,7 @@
 #include "target/host.h"
 #include <llvm-c/DebugInfo.h>
 
-enum { MAX_LANES = 32, NEAR = 64 };
+enum { MAX_LANES = 32 };
 
 struct product {
     LLVMBuilderRef b;
@@ -48,14 +48,6 @@ static bool match_high(struct product *p, LLVMValueRef x)
     return p->a && p->c && !LLVMIsAConstant(p->a);
 }
 
-static bool soon_after(LLVMValueRef x, LLVMValueRef y)
-{
-    int left = NEAR;
-    while (x && x != y && left--)
-        x = LLVMGetNextInstruction(x);
-    return x == y;
-}
-
 /* The low halves of the same product, near the high ones; or NULL. */
 static LLVMValueRef find_low(struct product *p, LLVMValueRef high)
 {
@@ -64,7 +56,7 @@ static LLVMValueRef find_low(struct product *p, LLVMValueRef high)
         if (!ptx_host_is_op(x, LLVMMul) || LLVMGetInstructionParent(x) != LLVMGetInstructionParent(high))
             continue;
         LLVMValueRef other = LLVMGetOperand(x, LLVMGetOperand(x, 0) == p->a);
-        if (other == p->c && (soon_after(x, high) || soon_after(high, x)))
+        if (other == p->c && (ptx_host_soon_after(x, high) || ptx_host_soon_after(high, x)))
             return x;
     }
     return NULL;
@@ -95,7 +87,7 @@ static LLVMValueRef interleave(struct product *p, LLVMValueRef even, LLVMValueRe
 
 static void replace(struct product *p, LLVMValueRef high, LLVMValueRef low)
 {
-    LLVMValueRef first = soon_after(low, high) ? low : high;
+    LLVMValueRef first = ptx_host_soon_after(low, high) ? low : high;
     LLVMTypeRef type = LLVMTypeOf(high);
     LLVMPositionBuilderBefore(p->b, first);
     LLVMSetCurrentDebugLocation2(p->b, LLVMInstructionGetDebugLoc(first));
