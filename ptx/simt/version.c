@@ -25,7 +25,6 @@ enum {
     MAX_EVEN = 1200,     /* and those for loops that run equally often besides */
     MAX_ROUNDS = 24,     /* regions; the analyses run once for each */
     MAX_POINTERS = 24,   /* of one region; further ones are asked for at each access */
-    MAX_CARRIED = 4,     /* vectors from round to round of a loop that warps go through side by side */
     MAX_SLICE = 64,      /* instructions that lead to an address */
     MAX_CHOICES = 8,     /* of one block */
     MAX_USES = 64,       /* of what is made of a choice, looked at for an address */
@@ -406,79 +405,12 @@ LLVMValueRef simt_all_build(struct simt *u, LLVMValueRef cond)
     return LLVMBuildCall2(u->b, t, fn, &cond, 1, "");
 }
 
-/* ---- Loops that the warps of a block go through side by side, a round of each in turn: for what they read lies side by side */
-
-LLVMValueRef simt_loop_step(struct simt_fn *f, int loop, LLVMValueRef phi)
-{
-    const struct simt_loop *l = &f->loops[loop];
-    for (unsigned i = 0; i < LLVMCountIncoming(phi); i++) {
-        LLVMValueRef x = LLVMGetIncomingValue(phi, i);
-        if (l->latch < 0 || LLVMGetIncomingBlock(phi, i) != f->blocks[l->latch].bb)
-            continue;
-        if (!LLVMIsAInstruction(x) || LLVMGetInstructionOpcode(x) != LLVMAdd)
-            return NULL;
-        bool first = LLVMGetOperand(x, 0) == phi;
-        LLVMValueRef step = LLVMGetOperand(x, first);
-        return (first || LLVMGetOperand(x, 1) == phi) && simt_uniform(f, step) ? step : NULL;
-    }
-    return NULL;
-}
-
-/* Is it what a copy of a loop asks, whether all lanes, or all warps, go on? */
-static bool asks_all(LLVMValueRef c)
-{
-    size_t len;
-    const char *name = LLVMIsACallInst(c) ? LLVMGetValueName2(LLVMGetCalledValue(c), &len) : "";
-    return !strcmp(name, SIMT_ALL) || !strcmp(name, SIMT_TOGETHER);
-}
-
-/* Does the loop go on while an index is below the same bound for all threads, with steps of a length that is known at launch: the grid's,
- * as a rule?  Then warps leave it in the same round, or one apart.  What a block reads in shorter steps is often in the caches by then. */
-bool simt_goes_by_blocks(struct simt_fn *f, int loop)
-{
-    const struct simt_loop *l = &f->loops[loop];
-    LLVMValueRef term = l->latch < 0 ? NULL : LLVMGetBasicBlockTerminator(f->blocks[l->latch].bb);
-    int64_t k;
-    if (!term || !LLVMIsABranchInst(term) || !LLVMIsConditional(term))
-        return false;
-    LLVMValueRef c = LLVMGetCondition(term);
-    while (asks_all(c) || (LLVMIsAInstruction(c) && LLVMGetInstructionOpcode(c) == LLVMXor && simt_int_const(LLVMGetOperand(c, 1), &k)))
-        c = LLVMGetOperand(c, 0);
-    if (!LLVMIsAICmpInst(c) || simt_uniform(f, LLVMGetOperand(c, 0)) == simt_uniform(f, LLVMGetOperand(c, 1)))
-        return false;
-    LLVMValueRef x = LLVMGetOperand(c, simt_uniform(f, LLVMGetOperand(c, 0)));
-    if (!LLVMIsAInstruction(x) || simt_varying(f, x))
-        return false;
-    for (LLVMValueRef phi = LLVMGetFirstInstruction(f->blocks[l->header].bb); LLVMIsAPHINode(phi); phi = LLVMGetNextInstruction(phi)) {
-        LLVMValueRef step = simt_varying(f, phi) ? NULL : simt_loop_step(f, loop, phi);
-        if (step && simt_offsets(f, phi))
-            return !simt_int_const(step, &k);
-    }
-    return false;
-}
-
-/* Few things are carried round, and memory is read in rows. */
-static bool streams(struct simt_fn *f, int loop)
-{
-    int carried = 0, reads = 0;
-    const struct simt_loop *l = &f->loops[loop];
-    if (l->header != l->latch)
-        return false;
-    for (LLVMValueRef x = LLVMGetFirstInstruction(f->blocks[l->header].bb); x; x = LLVMGetNextInstruction(x)) {
-        switch (LLVMGetInstructionOpcode(x)) {
-        case LLVMPHI: carried += simt_varying(f, x); break;
-        case LLVMLoad: reads += !simt_is_shared_ptr(LLVMTypeOf(LLVMGetOperand(x, 0))) && simt_offsets(f, LLVMGetOperand(x, 0)); break;
-        case LLVMCall: case LLVMAtomicRMW: case LLVMAtomicCmpXchg: case LLVMFence: return false;
-        default: break;
-        }
-    }
-    return reads && carried <= MAX_CARRIED && simt_goes_by_blocks(f, loop);
-}
+/* ---- Warps of a block that go side by side, a round of each in turn */
 
 static bool holds_stream(const struct region *r)
 {
     for (int l = 0; l < r->f->n_loops; l++)
-        if (inside(r, r->f->loops[l].header) && streams(r->f, l))
+        if (inside(r, r->f->loops[l].header) && simt_streams(r->f, l))
             return true;
     return false;
 }
@@ -583,7 +515,7 @@ static void version_loop(struct version *v, const struct region *r)
 {
     LLVMBuilderRef b = v->u->b;
     const struct simt_loop *l = &r->f->loops[r->loop];
-    bool together = v->meets && streams(r->f, r->loop);
+    bool together = v->meets && simt_streams(r->f, r->loop);
     LLVMBasicBlockRef header = r->f->blocks[l->header].bb, exit = r->f->blocks[l->exit].bb;
     v->n_ptrs = 0;
     struct loop_edges e = { .preheader = r->f->blocks[l->preheader].bb, .latch = r->f->blocks[l->latch].bb };

@@ -360,14 +360,16 @@ void simt_yield_emit(struct simt_fn *f);
 /* Does the loop only wait for memory that someone else writes? */
 bool simt_loop_spins(struct simt_fn *f, int loop);
 
-/* ---- version.c */
-/* Adds copies of divergent regions for the case that all lanes take them, to a source function, as `form` would be analysed. */
-bool simt_version(struct simt *u, LLVMValueRef fn, enum simt_form form);
+/* ---- stride.c */
 /* What is added to a phi of the loop's header in each round, if it is the same for all lanes; else NULL. */
 LLVMValueRef simt_loop_step(struct simt_fn *f, int loop, LLVMValueRef phi);
 bool simt_goes_by_blocks(struct simt_fn *f, int loop); /* with steps of the grid, as a rule, up to a bound */
+bool simt_streams(struct simt_fn *f, int loop);        /* and reads memory in rows, with few things carried round */
 
-LLVMValueRef simt_all_build(struct simt *u, LLVMValueRef cond); /* such a call, at the builder */
+/* ---- version.c */
+/* Adds copies of divergent regions for the case that all lanes take them, to a source function, as `form` would be analysed. */
+bool simt_version(struct simt *u, LLVMValueRef fn, enum simt_form form);
+LLVMValueRef simt_all_build(struct simt *u, LLVMValueRef cond); /* a call of SIMT_ALL, at the builder */
 
 /* ---- runs.c */
 /* Adds copies of guards that follow each other, for warps all of whose lanes pass all of them; what is left for others is noted in `cold`. */
