@@ -501,7 +501,7 @@ static LLVMValueRef negated_unless(LLVMBuilderRef b, LLVMValueRef cond, bool pla
 static LLVMValueRef build_more(struct reroll *r, LLVMValueRef skip, LLVMValueRef count, LLVMValueRef begin)
 {
     LLVMBuilderRef b = r->u->b;
-    LLVMValueRef n = r->bound, zero = simt_c32(r->u, 0), one = simt_c32(r->u, 1);
+    LLVMValueRef n = compute_before(r, r->bound), zero = simt_c32(r->u, 0), one = simt_c32(r->u, 1);
     LLVMValueRef few = LLVMBuildSelect(b, skip, zero, count, "");
     LLVMValueRef at = LLVMBuildAdd(b, begin, LLVMBuildMul(b, few, simt_c32(r->u, r->index->step), ""), "");
     LLVMValueRef below = LLVMBuildICmp(b, LLVMIntSLT, at, n, "");

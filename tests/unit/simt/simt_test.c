@@ -1763,29 +1763,31 @@ static const char *const machines[] = { "host", "host:x86-64-v3,+fast-gather", "
 /* A word of p5 for each thread: rounds before (3 bits), and whether to go past the second loop (8). */
 enum { PAST = 8, UNROLLED_THREADS = 256 };
 
-/* p0: where each warp's row begins and ends, p1, p2: the row's columns and values, p3: what columns are of, p4: results, p5: the rounds */
-static char *unrolled_body(const char *type, int shift, int step, int times, int mistake)
+/* p0: where each warp's row begins and how long it is, p1, p2: the row's columns and values, p3: what columns are of, p4: results, p5: the rounds.
+ * `late`: where the row ends is computed between the loops. */
+static char *unrolled_body(const char *type, int shift, int step, int times, int mistake, bool late)
 {
+    static const char end[] = "  %to = add i32 %from, %length\n";
     struct aw_buf b = { 0 };
     aw_buf_printf(&b, "  %%w = lshr i32 %%g, 5\n  %%lane = and i32 %%t, 31\n  %%wl = zext i32 %%w to i64\n  %%wo = shl i64 %%wl, 3\n"
                   "  %%fp = getelementptr i8, ptr addrspace(1) %%p0, i64 %%wo\n  %%from = load i32, ptr addrspace(1) %%fp\n"
-                  "  %%tp = getelementptr i8, ptr addrspace(1) %%fp, i64 4\n  %%to = load i32, ptr addrspace(1) %%tp\n"
+                  "  %%tp = getelementptr i8, ptr addrspace(1) %%fp, i64 4\n  %%length = load i32, ptr addrspace(1) %%tp\n%s"
                   "  %%c.base = ptrtoint ptr addrspace(1) %%p1 to i64\n  %%v.base = ptrtoint ptr addrspace(1) %%p2 to i64\n" FLOAD("word", "p5", "i32", "4")
                   "  %%i0 = add i32 %%from, %%lane\n  %%few = and i32 %%word, %d\n  %%skip = icmp eq i32 %%few, 0\n"
                   "  %%past.x = and i32 %%word, 8\n  %%past = icmp ne i32 %%past.x, 0\n  br i1 %%skip, label %%join, label %%enter\n"
                   "enter:\n  %%il = sext i32 %%i0 to i64\n  %%io = shl i64 %%il, %d\n  %%c0 = add i64 %%c.base, %%io\n  %%v0 = add i64 %%v.base, %%io\n"
                   "  br label %%rest\nrest:\n  %%sum = phi i32 [ 7, %%enter ], [ %%rs.0, %%rest ]\n  %%i = phi i32 [ %%i0, %%enter ], [ %%i.next, %%rest ]\n"
                   "  %%rc = phi i64 [ %%c0, %%enter ], [ %%c.next, %%rest ]\n  %%rv = phi i64 [ %%v0, %%enter ], [ %%v.next, %%rest ]\n"
-                  "  %%left = phi i32 [ %%few, %%enter ], [ %%left.next, %%rest ]\n", times - 1, shift);
+                  "  %%left = phi i32 [ %%few, %%enter ], [ %%left.next, %%rest ]\n", late ? "" : end, times - 1, shift);
     for (int loop = 0; loop < 2; loop++) {
         const char *l = loop ? "m" : "r";
         if (loop)
             aw_buf_printf(&b, "join:\n  %%js = phi i32 [ 7, %%entry ], [ %%rs.0, %%rest ]\n  %%ji = phi i32 [ %%i0, %%entry ], [ %%i.next, %%rest ]\n"
-                          "  br i1 %%past, label %%after, label %%more\nmore:\n  %%jl = sext i32 %%ji to i64\n  %%jo = shl i64 %%jl, %d\n"
+                          "%s  br i1 %%past, label %%after, label %%more\nmore:\n  %%jl = sext i32 %%ji to i64\n  %%jo = shl i64 %%jl, %d\n"
                           "  %%jo2 = add i64 %%jo, %d\n  %%c1 = add i64 %%c.base, %%jo2\n  %%v1 = add i64 %%v.base, %%jo2\n  br label %%main\n"
                           "main:\n  %%ms = phi i32 [ %%js, %%more ], [ %%ms.%d, %%main ]\n  %%mi = phi i32 [ %%ji, %%more ], [ %%mi.next, %%main ]\n"
                           "  %%mc = phi i64 [ %%c1, %%more ], [ %%mc.next, %%main ]\n  %%mv = phi i64 [ %%v1, %%more ], [ %%mv.next, %%main ]\n",
-                          shift, 2 * step << shift, times - 1);
+                          late ? end : "", shift, 2 * step << shift, times - 1);
         for (int k = 0; k < (loop ? times : 1); k++) {
             char before[16];
             snprintf(before, sizeof before, k ? "%ss.%d" : loop ? "ms" : "sum", l, k - 1);
@@ -1850,17 +1852,22 @@ static uint32_t unrolled_reference(const struct unrolled *d, int thread)
     return sum;
 }
 
-static void check_unrolled(struct unrolled *d, const char *target)
+static void check_unrolled(struct unrolled *d, const char *target, bool late)
 {
     const uint32_t block[3] = { UNROLLED_THREADS, 1, 1 };
-    char *body = unrolled_body(d->shift ? "i32" : "i8", d->shift, d->step, d->times, d->mistake), *ir = kernel_text(body, "");
-    struct args a = { { d->range, d->columns, d->values, d->x, d->got, d->word }, "" };
+    int32_t rows[UNROLLED_THREADS / 32][2];
+    for (int w = 0; w < UNROLLED_THREADS / 32; w++) {
+        rows[w][0] = d->range[w][0];
+        rows[w][1] = (int32_t)((uint32_t)d->range[w][1] - (uint32_t)d->range[w][0]);
+    }
+    char *body = unrolled_body(d->shift ? "i32" : "i8", d->shift, d->step, d->times, d->mistake, late), *ir = kernel_text(body, "");
+    struct args a = { { rows, d->columns, d->values, d->x, d->got, d->word }, "" };
     struct built b = build_or_fail(ir, target, block, 0);
     memset(d->got, 0, sizeof d->got);
     cr_assert_eq(launch(&b, one, block, 0, &a).status, 0);
     for (int t = 0; t < UNROLLED_THREADS; t++)
-        cr_assert_eq(d->got[t], unrolled_reference(d, t), "%s, %d times %d of %d bytes, thread %d: %d to %d, word %u", target, d->times, d->step,
-                     1 << d->shift, t, d->range[t / 32][0], d->range[t / 32][1], d->word[t]);
+        cr_assert_eq(d->got[t], unrolled_reference(d, t), "%s, %d times %d of %d bytes, late %d, thread %d: %d to %d, word %u", target, d->times,
+                     d->step, 1 << d->shift, late, t, d->range[t / 32][0], d->range[t / 32][1], d->word[t]);
     unload(&b);
     free(ir);
     free(body);
@@ -1893,7 +1900,8 @@ Test(simt, unrolled_unevenly)
                 rounds = rounds < 0 ? 0 : rounds;
                 d.word[t] = form & 1 ? rnd(16) : (uint32_t)(rounds % d.times) | (rounds < d.times ? PAST : 0);
             }
-            check_unrolled(&d, machines[m]);
+            check_unrolled(&d, machines[m], false);
+            check_unrolled(&d, machines[m], true);
         }
 }
 
@@ -1922,8 +1930,10 @@ Test(simt, unrolled_and_wrapping)
     }
     for (int t = 0; t < UNROLLED_THREADS; t++)
         d.word[t] = rnd(4);
-    for (size_t m = 0; m < 3; m++)
-        check_unrolled(&d, machines[m]);
+    for (size_t m = 0; m < 3; m++) {
+        check_unrolled(&d, machines[m], false);
+        check_unrolled(&d, machines[m], true);
+    }
     munmap(memory[0], all);
     munmap(memory[1], all);
 }
