@@ -147,6 +147,30 @@ bool simt_loop_has(const struct simt_fn *f, int loop, int block)
     return false;
 }
 
+int simt_loop_headed(const struct simt_fn *f, int b)
+{
+    int l = f->blocks[b].loop;
+    return l >= 0 && f->loops[l].header == b ? l : -1;
+}
+
+bool simt_there_before(const struct simt_fn *f, int b, LLVMValueRef x)
+{
+    int at = LLVMIsAInstruction(x) ? simt_block_of(f, LLVMGetInstructionParent(x)) : -1;
+    return !LLVMIsAInstruction(x) || (at >= 0 && simt_dominates(f, at, b));
+}
+
+bool simt_known_before(const struct simt_fn *f, int b, LLVMValueRef x, int *left)
+{
+    if (simt_there_before(f, b, x))
+        return true;
+    if (--*left < 0 || !simt_arithmetic(x))
+        return false;
+    for (unsigned i = 0; i < (unsigned)LLVMGetNumOperands(x); i++)
+        if (!simt_known_before(f, b, LLVMGetOperand(x, i), left))
+            return false;
+    return true;
+}
+
 static int outermost(const struct simt_fn *f, int loop)
 {
     while (loop >= 0 && f->loops[loop].parent >= 0)

@@ -93,12 +93,6 @@ static LLVMValueRef entry_mask(struct simt_fn *f)
 
 /* ---- Masks of blocks */
 
-static int loop_headed(const struct simt_fn *f, int b)
-{
-    int l = f->blocks[b].loop;
-    return l >= 0 && f->loops[l].header == b ? l : -1;
-}
-
 /* Opens a divergent loop: a mask of live lanes, and room for what leaves it. */
 static void open_loop(struct simt_fn *f, struct simt_loop *loop, int index)
 {
@@ -133,7 +127,7 @@ static void open_loop(struct simt_fn *f, struct simt_loop *loop, int index)
 static void begin_mask(struct simt_fn *f, int b)
 {
     struct simt_block *x = &f->blocks[b];
-    int l = loop_headed(f, b);
+    int l = simt_loop_headed(f, b);
     if (b == 0) {
         x->mask = entry_mask(f);
     } else if (l >= 0) {
@@ -227,7 +221,7 @@ static LLVMValueRef kept_value(struct simt_fn *f, int loop, LLVMValueRef phi)
 /* What enters a vector phi on the edge from `pred`. */
 static LLVMValueRef vector_incoming(struct simt_fn *f, LLVMValueRef phi, int b, int pred, int left)
 {
-    int l = loop_headed(f, b);
+    int l = simt_loop_headed(f, b);
     LLVMValueRef x = incoming_for(f, phi, pred);
     if (!x)
         return LLVMGetUndef(simt_vec_type(f->u, simt_type(f->u, LLVMTypeOf(phi))));
@@ -476,7 +470,7 @@ static void emit_blocks(struct simt_fn *f)
         f->mask = f->blocks[b].mask;
         f->updates = f->blocks[b].updates;
         f->epoch++; /* distances built in a block that does not dominate this one are of no use here */
-        if (loop_headed(f, b) >= 0 && simt_loop_spins(f, loop_headed(f, b)))
+        if (simt_loop_headed(f, b) >= 0 && simt_loop_spins(f, simt_loop_headed(f, b)))
             simt_yield_emit(f);
         LLVMValueRef term = LLVMGetBasicBlockTerminator(f->blocks[b].bb);
         for (LLVMValueRef x = LLVMGetFirstInstruction(f->blocks[b].bb); x != term && !u->status; x = LLVMGetNextInstruction(x))

@@ -80,14 +80,6 @@ static int other_way(const struct simt_fn *f, int b, int to)
     return x->succ[0] == to ? x->succ[1] : x->succ[0];
 }
 
-static int loop_headed(const struct simt_fn *f, int b)
-{
-    for (int l = 0; l < f->n_loops; l++)
-        if (f->loops[l].header == b)
-            return l;
-    return -1;
-}
-
 static bool find_blocks(struct reroll *r, int loop)
 {
     const struct simt_fn *f = &r->f;
@@ -104,7 +96,7 @@ static bool find_blocks(struct reroll *r, int loop)
     for (int i = 0; i < 2; i++) {
         r->main_enter = f->blocks[r->join].n_succ == 2 ? f->blocks[r->join].succ[i] : -1;
         const struct simt_block *e = r->main_enter >= 0 ? &f->blocks[r->main_enter] : NULL;
-        int l = e && e->n_preds == 1 && e->n_succ == 1 ? loop_headed(f, e->succ[0]) : -1;
+        int l = e && e->n_preds == 1 && e->n_succ == 1 ? simt_loop_headed(f, e->succ[0]) : -1;
         if (l < 0 || !one_block_loop(f, l))
             continue;
         r->main = f->loops[l].header;
@@ -299,19 +291,6 @@ static const struct pair *pair_of(const struct reroll *r, LLVMValueRef rest)
     return NULL;
 }
 
-/* Arithmetic that any lane may do at any time. */
-static bool is_plain(LLVMValueRef x)
-{
-    switch (LLVMGetInstructionOpcode(x)) {
-    case LLVMAdd: case LLVMSub: case LLVMMul: case LLVMShl: case LLVMLShr: case LLVMAShr: case LLVMAnd: case LLVMOr: case LLVMXor:
-    case LLVMICmp: case LLVMSelect: case LLVMSExt: case LLVMZExt: case LLVMTrunc: case LLVMIntToPtr: case LLVMPtrToInt:
-    case LLVMGetElementPtr:
-        return true;
-    default:
-        return false;
-    }
-}
-
 static bool same_but_operands(LLVMValueRef x, LLVMValueRef y)
 {
     LLVMOpcode op = LLVMGetInstructionOpcode(x);
@@ -332,7 +311,7 @@ static bool same_but_operands(LLVMValueRef x, LLVMValueRef y)
     case LLVMUIToFP: case LLVMFPToSI: case LLVMFPToUI: case LLVMBitCast:
         return true;
     default:
-        return is_plain(x);
+        return simt_arithmetic(x);
     }
 }
 
@@ -373,7 +352,7 @@ static bool only_reads(const struct reroll *r, int b)
 static bool enters_plainly(const struct reroll *r)
 {
     for (LLVMValueRef x = LLVMGetFirstInstruction(r->f.blocks[r->enter].bb); x; x = LLVMGetNextInstruction(x))
-        if (!is_plain(x) && !LLVMIsATerminatorInst(x))
+        if (!simt_arithmetic(x) && !LLVMIsATerminatorInst(x))
             return false;
     return only_reads(r, r->main_enter);
 }
@@ -468,22 +447,9 @@ static bool pays(struct reroll *r)
 
 /* ---- Doing it */
 
-/* Is the value known where the first block ends, or can it be computed there? */
-static bool known_before(const struct reroll *r, LLVMValueRef v, int *left)
-{
-    if (!LLVMIsAInstruction(v) || simt_dominates(&r->f, simt_block_of(&r->f, LLVMGetInstructionParent(v)), r->before))
-        return true;
-    if (--*left < 0 || !is_plain(v))
-        return false;
-    for (unsigned i = 0; i < (unsigned)LLVMGetNumOperands(v); i++)
-        if (!known_before(r, LLVMGetOperand(v, i), left))
-            return false;
-    return true;
-}
-
 static LLVMValueRef compute_before(struct reroll *r, LLVMValueRef v)
 {
-    if (!LLVMIsAInstruction(v) || simt_dominates(&r->f, simt_block_of(&r->f, LLVMGetInstructionParent(v)), r->before))
+    if (simt_there_before(&r->f, r->before, v))
         return v;
     LLVMValueRef c = LLVMInstructionClone(v);
     for (unsigned i = 0; i < (unsigned)LLVMGetNumOperands(v); i++)
@@ -547,13 +513,22 @@ static void reroll(struct reroll *r)
     set_branch(r, r->join, LLVMBuildOr(b, stay, LLVMBuildNot(b, none, ""), ""), r->after, r->main_enter);
 }
 
+/* Is what both loops begin with known where the first block ends, or can it be computed there? */
+static bool begins_before(const struct reroll *r)
+{
+    LLVMValueRef values[] = { r->count, LLVMGetCondition(terminator(r, r->join)), r->bound, from_block(r, r->index->rest, r->enter) };
+    int left = MAX_SLICE;
+    for (size_t i = 0; i < sizeof values / sizeof *values; i++)
+        if (!simt_known_before(&r->f, r->before, values[i], &left))
+            return false;
+    return true;
+}
+
 static bool can(struct reroll *r, int loop)
 {
-    int left = MAX_SLICE;
     r->n_pairs = 0;
     return find_blocks(r, loop) && find_count(r) && find_index(r) && enters_plainly(r) && bodies_match(r) && ends_alike(r) && pays(r) &&
-           known_before(r, r->count, &left) && known_before(r, LLVMGetCondition(terminator(r, r->join)), &left) &&
-           known_before(r, r->bound, &left) && known_before(r, from_block(r, r->index->rest, r->enter), &left);
+           begins_before(r);
 }
 
 bool simt_reroll(struct simt *u, LLVMValueRef fn, enum simt_form form)

@@ -85,36 +85,6 @@ static int guard_at(const struct simt_fn *f, int b, int *ret_then)
     return -1;
 }
 
-static bool arithmetic(LLVMValueRef x)
-{
-    switch (LLVMGetInstructionOpcode(x)) {
-    case LLVMAdd: case LLVMSub: case LLVMMul: case LLVMShl: case LLVMOr: case LLVMAnd: case LLVMXor: case LLVMSExt: case LLVMZExt: case LLVMTrunc:
-    case LLVMICmp: case LLVMSelect:
-        return true;
-    default:
-        return false;
-    }
-}
-
-static bool there_before(const struct run *r, LLVMValueRef x)
-{
-    int b = LLVMIsAInstruction(x) ? simt_block_of(&r->f, LLVMGetInstructionParent(x)) : -1;
-    return !LLVMIsAInstruction(x) || (b >= 0 && simt_dominates(&r->f, b, r->head[0]));
-}
-
-/* Is the value there where the run begins, or can it be computed there? */
-static bool known_before(const struct run *r, LLVMValueRef x, int *left)
-{
-    if (there_before(r, x))
-        return true;
-    if (--*left < 0 || !arithmetic(x))
-        return false;
-    for (unsigned i = 0; i < (unsigned)LLVMGetNumOperands(x); i++)
-        if (!known_before(r, LLVMGetOperand(x, i), left))
-            return false;
-    return true;
-}
-
 static LLVMValueRef condition(const struct run *r, int i)
 {
     return LLVMGetCondition(LLVMGetBasicBlockTerminator(r->f.blocks[r->head[i]].bb));
@@ -151,7 +121,7 @@ static bool run_at(struct run *r, int b)
         int left = MAX_SLICE, i = r->n;
         r->head[i] = r->end;
         int join = guard_at(&r->f, r->end, &r->then[i]);
-        if (join < 0 || !belongs(r, i) || (i && !known_before(r, condition(r, i), &left)))
+        if (join < 0 || !belongs(r, i) || (i && !simt_known_before(&r->f, r->head[0], condition(r, i), &left)))
             break;
         size += plain_block(r, r->then[i]) + (i ? plain_block(r, r->head[i]) : 0);
         if (size > MAX_COPY)
@@ -203,7 +173,7 @@ static void drop_unused(LLVMBasicBlockRef copy)
 {
     for (LLVMValueRef x = LLVMGetLastInstruction(copy), before; x; x = before) {
         before = LLVMGetPreviousInstruction(x);
-        if (!LLVMGetFirstUse(x) && arithmetic(x))
+        if (!LLVMGetFirstUse(x) && simt_arithmetic(x))
             LLVMInstructionEraseFromParent(x);
     }
 }
@@ -279,7 +249,7 @@ static void rename_edges(struct run *r, LLVMBasicBlockRef bb, LLVMBasicBlockRef 
 static LLVMValueRef hoist(struct run *r, LLVMValueRef x)
 {
     LLVMValueRef old = aw_ptrmap_find(&r->copy, x);
-    if (old || there_before(r, x))
+    if (old || simt_there_before(&r->f, r->head[0], x))
         return old ? old : x;
     LLVMValueRef c = LLVMInstructionClone(x);
     for (unsigned i = 0; i < (unsigned)LLVMGetNumOperands(x); i++)

@@ -170,6 +170,18 @@ bool simt_phi_joins_lanes(struct simt_fn *f, int block)
     return f->blocks[top].divergent;
 }
 
+bool simt_arithmetic(LLVMValueRef x)
+{
+    switch (LLVMGetInstructionOpcode(x)) {
+    case LLVMAdd: case LLVMSub: case LLVMMul: case LLVMShl: case LLVMLShr: case LLVMAShr: case LLVMAnd: case LLVMOr: case LLVMXor:
+    case LLVMICmp: case LLVMSelect: case LLVMSExt: case LLVMZExt: case LLVMTrunc: case LLVMIntToPtr: case LLVMPtrToInt: case LLVMGetElementPtr:
+    case LLVMAddrSpaceCast:
+        return true;
+    default:
+        return false;
+    }
+}
+
 /* ---- The lattice */
 
 static const int64_t *intern(struct simt *u, const int64_t off[SIMT_LANES])

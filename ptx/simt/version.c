@@ -198,21 +198,8 @@ static bool hoists(struct version *v, const struct region *r, LLVMValueRef x, in
         return true;
     if (--*left < 0)
         return false;
-    switch (LLVMGetInstructionOpcode(x)) {
-    case LLVMAdd: case LLVMSub: case LLVMMul: case LLVMShl: case LLVMLShr: case LLVMAShr: case LLVMOr: case LLVMAnd: case LLVMXor:
-    case LLVMSExt: case LLVMZExt: case LLVMTrunc: case LLVMICmp: case LLVMSelect: case LLVMGetElementPtr: case LLVMIntToPtr: case LLVMPtrToInt: case LLVMAddrSpaceCast:
-        break;
-    case LLVMLoad:
-        if (!reads_argument(r->f, x))
-            return false;
-        break;
-    case LLVMCall:
-        if (!is_minmax(x))
-            return false;
-        break;
-    default:
+    if (!(LLVMIsALoadInst(x) ? reads_argument(r->f, x) : LLVMIsACallInst(x) ? is_minmax(x) : simt_arithmetic(x)))
         return false;
-    }
     for (unsigned i = 0; i < (unsigned)LLVMGetNumOperands(x); i++)
         if (!hoists(v, r, LLVMGetOperand(x, i), left))
             return false;

@@ -213,6 +213,10 @@ void simt_cfg_fini(struct simt_fn *f);
 int simt_block_of(const struct simt_fn *f, LLVMBasicBlockRef bb); /* -1: unreachable */
 bool simt_dominates(const struct simt_fn *f, int a, int b);
 bool simt_loop_has(const struct simt_fn *f, int loop, int block);
+int simt_loop_headed(const struct simt_fn *f, int b); /* the loop that begins with block `b`, or -1 */
+bool simt_there_before(const struct simt_fn *f, int b, LLVMValueRef x); /* is the value known in blocks that block `b` dominates? */
+/* Is it, or can it be computed where block `b` ends, from what is, in `left` operations?  Those are counted down. */
+bool simt_known_before(const struct simt_fn *f, int b, LLVMValueRef x, int *left);
 
 /* ---- shape.c */
 bool simt_shape_analyse(struct simt_fn *f);
@@ -230,6 +234,7 @@ enum ptx_simt simt_call_id(struct simt *u, LLVMValueRef call);
 /* Does each lane compute its result of its own arguments alone? */
 bool simt_is_lanewise(enum ptx_simt id);
 bool simt_int_const(LLVMValueRef v, int64_t *ret);
+bool simt_arithmetic(LLVMValueRef x); /* what any lane may do at any time, and as often as one likes; no division */
 bool simt_known_const(struct simt_fn *f, LLVMValueRef v, int64_t *ret); /* addresses in the shared window, too: variables' places are known */
 unsigned simt_space(LLVMTypeRef type);                          /* address space of a pointer type, else 0 */
 bool simt_is_shared_ptr(LLVMTypeRef type);
