@@ -19,6 +19,10 @@ void ptx_host_split_vectors(LLVMModuleRef module);
 enum { PTX_HOST_AS_SET = 4 }; /* rounding argument of intrinsics: as the control register says, which is to nearest */
 /* `operation` in struct simt_options, for machines with AVX-512. */
 LLVMValueRef ptx_host_avx512(LLVMBuilderRef b, enum ptx_simt id, LLVMValueRef *args);
+/* `width` lanes of `vector`, at most 32, from `at` on; those that it does not have are poison.  A scalar has one. */
+LLVMValueRef ptx_host_piece(LLVMBuilderRef b, LLVMValueRef vector, unsigned at, unsigned width);
+/* The inverse: n pieces, a power of two, one after the other; `pieces` is written over. */
+LLVMValueRef ptx_host_join(LLVMBuilderRef b, LLVMValueRef *pieces, unsigned n);
 /* One of LLVM's intrinsics on 64 bytes, for all lanes of scalars or vectors of a power of two of lanes; n <= 6 arguments, of which all integers
  * and vectors of 64 bytes go to every call as they are. */
 LLVMValueRef ptx_host_in_pieces(LLVMBuilderRef b, const char *intrinsic, LLVMValueRef *args, unsigned n);
@@ -51,6 +55,9 @@ bool ptx_host_constant(LLVMValueRef v, int64_t *ret);
 bool ptx_host_is_op(LLVMValueRef v, LLVMOpcode op);
 /* Is `y` the instruction `x`, or in the same block and not far behind it? */
 bool ptx_host_soon_after(LLVMValueRef x, LLVMValueRef y);
+enum { PTX_HOST_READS = 0x55555555, PTX_HOST_WRITES = 0xaaaaaaaa }; /* bits of LLVM's memory attribute: two for each place */
+/* May a call do such things to memory?  Of other functions than LLVM's intrinsics nothing is known. */
+bool ptx_host_touches(LLVMValueRef call, uint64_t how);
 /* Is a mask plainly all ones? */
 bool ptx_host_all_on(LLVMValueRef mask);
 

@@ -30,8 +30,7 @@ static V index_vector(LLVMBuilderRef b, unsigned from, unsigned n, unsigned defi
     return LLVMConstVector(at, n);
 }
 
-/* `width` lanes of v from `at` on; those that it does not have are poison. */
-static V piece_of(LLVMBuilderRef b, V v, unsigned at, unsigned width)
+V ptx_host_piece(LLVMBuilderRef b, V v, unsigned at, unsigned width)
 {
     unsigned n = lanes_of(v), rest = n - at < width ? n - at : width;
     if (n == width)
@@ -42,17 +41,22 @@ static V piece_of(LLVMBuilderRef b, V v, unsigned at, unsigned width)
     return LLVMBuildShuffleVector(b, v, LLVMGetPoison(LLVMTypeOf(v)), index_vector(b, at, width, rest), "");
 }
 
-/* The inverse: n pieces (a power of two) one after the other, or what `lanes` are used of a single one. */
-static V join(LLVMBuilderRef b, V *pieces, unsigned n, unsigned lanes, LLVMTypeRef type)
+V ptx_host_join(LLVMBuilderRef b, V *pieces, unsigned n)
 {
     for (; n > 1; n /= 2)
         for (unsigned i = 0; i < n / 2; i++)
             pieces[i] = LLVMBuildShuffleVector(b, pieces[2 * i], pieces[2 * i + 1],
                                                index_vector(b, 0, 2 * lanes_of(pieces[2 * i]), MAX_LANES), "");
+    return pieces[0];
+}
+
+/* n pieces one after the other, or what `lanes` are used of a single one. */
+static V join(LLVMBuilderRef b, V *pieces, unsigned n, unsigned lanes, LLVMTypeRef type)
+{
+    V all = ptx_host_join(b, pieces, n);
     if (LLVMGetTypeKind(type) != LLVMVectorTypeKind)
-        return LLVMBuildExtractElement(b, pieces[0], LLVMConstInt(LLVMInt32TypeInContext(LLVMGetBuilderContext(b)), 0, 0), "");
-    return lanes_of(pieces[0]) == lanes ? pieces[0]
-                                        : LLVMBuildShuffleVector(b, pieces[0], LLVMGetPoison(LLVMTypeOf(pieces[0])), index_vector(b, 0, lanes, lanes), "");
+        return LLVMBuildExtractElement(b, all, LLVMConstInt(LLVMInt32TypeInContext(LLVMGetBuilderContext(b)), 0, 0), "");
+    return ptx_host_piece(b, all, 0, lanes);
 }
 
 static bool is_lane_value(V v)
@@ -71,7 +75,7 @@ LLVMValueRef ptx_host_in_pieces(LLVMBuilderRef b, const char *intrinsic, LLVMVal
     for (unsigned at = 0; at < lanes; at += width) {
         V part[MAX_ARGS];
         for (unsigned i = 0; i < n; i++)
-            part[i] = is_lane_value(args[i]) ? piece_of(b, args[i], at, width) : args[i];
+            part[i] = is_lane_value(args[i]) ? ptx_host_piece(b, args[i], at, width) : args[i];
         r[done++] = LLVMBuildCall2(b, LLVMGlobalGetValueType(fn), fn, part, n, "");
     }
     return join(b, r, done, lanes, type);

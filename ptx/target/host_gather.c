@@ -185,6 +185,16 @@ bool ptx_host_soon_after(LLVMValueRef x, LLVMValueRef y)
     return x == y;
 }
 
+bool ptx_host_touches(LLVMValueRef call, uint64_t how)
+{
+    LLVMValueRef callee = LLVMGetCalledValue(call);
+    if (!LLVMIsAFunction(callee) || !LLVMGetIntrinsicID(callee))
+        return true;
+    unsigned memory = LLVMGetEnumAttributeKindForName("memory", 6);
+    LLVMAttributeRef a = LLVMGetEnumAttributeAtIndex(callee, (LLVMAttributeIndex)LLVMAttributeFunctionIndex, memory);
+    return !a || LLVMGetEnumAttributeValue(a) & how;
+}
+
 bool ptx_host_all_on(LLVMValueRef mask)
 {
     LLVMValueRef same = ptx_host_splatted(mask);

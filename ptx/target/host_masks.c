@@ -11,7 +11,7 @@ enum { MOST_LANES = 32, DEPTH = 4 /* a comparison, its opposite, and a mask or t
 struct masks {
     LLVMModuleRef m;
     LLVMBuilderRef b;
-    LLVMTypeRef i8, i32, i64;
+    LLVMTypeRef i8, i64;
     uint64_t bytes;       /* of a register */
     LLVMBasicBlockRef at; /* where the access at hand is */
 };
@@ -35,19 +35,11 @@ static bool comes_apart(const struct masks *k, LLVMValueRef x)
     }
 }
 
-static LLVMValueRef lanes_of(struct masks *k, LLVMValueRef x, unsigned first, unsigned n)
-{
-    LLVMValueRef at[MOST_LANES];
-    for (unsigned i = 0; i < n; i++)
-        at[i] = LLVMConstInt(k->i32, first + i, 0);
-    return LLVMBuildShuffleVector(k->b, x, LLVMGetPoison(LLVMTypeOf(x)), LLVMConstVector(at, n), "");
-}
-
 static LLVMValueRef slice(struct masks *k, LLVMValueRef x, unsigned first, unsigned n, int depth)
 {
     LLVMValueRef part[3] = { NULL };
     if (!depth || !comes_apart(k, x))
-        return lanes_of(k, x, first, n);
+        return ptx_host_piece(k->b, x, first, n);
     for (unsigned i = 0; i < (unsigned)LLVMGetNumOperands(x); i++)
         part[i] = slice(k, LLVMGetOperand(x, i), first, n, depth - 1);
     switch (LLVMGetInstructionOpcode(x)) {
@@ -56,18 +48,6 @@ static LLVMValueRef slice(struct masks *k, LLVMValueRef x, unsigned first, unsig
     case LLVMSelect: return LLVMBuildSelect(k->b, part[0], part[1], part[2], "");
     default: return LLVMBuildBinOp(k->b, LLVMGetInstructionOpcode(x), part[0], part[1], "");
     }
-}
-
-static LLVMValueRef join(struct masks *k, LLVMValueRef *part, unsigned n, unsigned width)
-{
-    LLVMValueRef at[MOST_LANES];
-    for (; n > 1; n /= 2, width *= 2) {
-        for (unsigned i = 0; i < 2 * width; i++)
-            at[i] = LLVMConstInt(k->i32, i, 0);
-        for (unsigned i = 0; i < n / 2; i++)
-            part[i] = LLVMBuildShuffleVector(k->b, part[2 * i], part[2 * i + 1], LLVMConstVector(at, 2 * width), "");
-    }
-    return part[0];
 }
 
 /* What is known of the access: how its address is aligned, and which memory it is. */
@@ -98,14 +78,14 @@ static void split(struct masks *k, LLVMValueRef x, bool store, LLVMTypeRef type,
     LLVMPositionBuilderBefore(k->b, x);
     LLVMSetCurrentDebugLocation2(k->b, LLVMInstructionGetDebugLoc(x));
     for (unsigned i = 0; i < n; i++) {
-        LLVMValueRef by = LLVMConstInt(k->i64, i * k->bytes, 0), v = lanes_of(k, vector, i * width, width);
+        LLVMValueRef by = LLVMConstInt(k->i64, i * k->bytes, 0), v = ptx_host_piece(k->b, vector, i * width, width);
         LLVMValueRef p = LLVMBuildGEP2(k->b, k->i8, LLVMGetOperand(x, address), &by, 1, ""), m = slice(k, mask, i * width, width, DEPTH);
         LLVMValueRef load[3] = { p, m, v }, stored[3] = { v, p, m };
         part[i] = LLVMBuildCall2(k->b, LLVMGlobalGetValueType(fn), fn, store ? stored : load, 3, "");
         copy_facts(k, x, part[i], address);
     }
     if (!store)
-        LLVMReplaceAllUsesWith(x, join(k, part, n, width));
+        LLVMReplaceAllUsesWith(x, ptx_host_join(k->b, part, n));
     LLVMInstructionEraseFromParent(x);
 }
 
@@ -131,8 +111,8 @@ static void take(struct masks *k, LLVMValueRef x)
 void ptx_host_masks(LLVMModuleRef m, uint64_t register_bytes)
 {
     LLVMContextRef c = LLVMGetModuleContext(m);
-    struct masks k = { .m = m, .b = LLVMCreateBuilderInContext(c), .i8 = LLVMInt8TypeInContext(c), .i32 = LLVMInt32TypeInContext(c),
-                       .i64 = LLVMInt64TypeInContext(c), .bytes = register_bytes };
+    struct masks k = { .m = m, .b = LLVMCreateBuilderInContext(c), .i8 = LLVMInt8TypeInContext(c), .i64 = LLVMInt64TypeInContext(c),
+                       .bytes = register_bytes };
     for (LLVMValueRef fn = LLVMGetFirstFunction(m); fn; fn = LLVMGetNextFunction(fn))
         for (LLVMBasicBlockRef bb = LLVMGetFirstBasicBlock(fn); bb; bb = LLVMGetNextBasicBlock(bb))
             for (LLVMValueRef x = LLVMGetFirstInstruction(bb), next; x; x = next) {

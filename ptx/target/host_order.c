@@ -44,16 +44,6 @@ struct order {
 
 /* ---- A segment: instructions that touch no memory but to read it */
 
-static bool reads_nothing_and_writes_nothing(LLVMValueRef call)
-{
-    LLVMValueRef callee = LLVMGetCalledValue(call);
-    if (!LLVMIsAFunction(callee) || !LLVMGetIntrinsicID(callee))
-        return false;
-    unsigned memory = LLVMGetEnumAttributeKindForName("memory", 6);
-    LLVMAttributeRef a = LLVMGetEnumAttributeAtIndex(callee, (LLVMAttributeIndex)LLVMAttributeFunctionIndex, memory);
-    return a && LLVMGetEnumAttributeValue(a) == 0;
-}
-
 static bool moves(LLVMValueRef x)
 {
     if (LLVMIsATerminatorInst(x) || LLVMIsAPHINode(x) || LLVMGetTypeKind(LLVMTypeOf(x)) == LLVMVoidTypeKind)
@@ -64,7 +54,7 @@ static bool moves(LLVMValueRef x)
     case LLVMLoad:
         return !LLVMGetVolatile(x) && LLVMGetOrdering(x) == LLVMAtomicOrderingNotAtomic;
     case LLVMCall:
-        return reads_nothing_and_writes_nothing(x);
+        return !ptx_host_touches(x, PTX_HOST_READS | PTX_HOST_WRITES);
     default:
         return true;
     }

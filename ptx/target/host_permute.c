@@ -78,15 +78,6 @@ static bool taken_once(LLVMValueRef x)
     return LLVMIsAInstruction(vector) && !comes_back(LLVMGetInstructionParent(x), LLVMGetInstructionParent(vector));
 }
 
-static LLVMValueRef shuffle(LLVMBuilderRef b, LLVMValueRef x, unsigned first, bool same)
-{
-    LLVMTypeRef i32 = LLVMInt32TypeInContext(LLVMGetTypeContext(LLVMTypeOf(x)));
-    LLVMValueRef at[WIDTH];
-    for (unsigned i = 0; i < WIDTH; i++)
-        at[i] = LLVMConstInt(i32, first + (same ? 0 : i), 0);
-    return LLVMBuildShuffleVector(b, x, LLVMGetPoison(LLVMTypeOf(x)), LLVMConstVector(at, WIDTH), "");
-}
-
 static LLVMValueRef element(LLVMBuilderRef b, LLVMValueRef vector, LLVMValueRef number)
 {
     LLVMTypeRef elem = LLVMGetElementType(LLVMTypeOf(vector)), i32 = LLVMInt32TypeInContext(LLVMGetTypeContext(elem));
@@ -94,9 +85,10 @@ static LLVMValueRef element(LLVMBuilderRef b, LLVMValueRef vector, LLVMValueRef 
     LLVMValueRef registers[MOST], zero = LLVMConstInt(i32, 0, 0);
     vector = LLVMBuildBitCast(b, vector, LLVMVectorType(i32, lanes), "");
     for (unsigned i = 0; i < n; i++)
-        registers[i] = n == 1 ? vector : shuffle(b, vector, i * WIDTH, false);
-    LLVMValueRef at = LLVMBuildIntCast2(b, number, i32, 0, "");
-    at = shuffle(b, LLVMBuildInsertElement(b, LLVMGetPoison(LLVMVectorType(i32, WIDTH)), at, zero, ""), 0, true);
+        registers[i] = ptx_host_piece(b, vector, i * WIDTH, WIDTH);
+    LLVMTypeRef indices = LLVMVectorType(i32, WIDTH);
+    LLVMValueRef at = LLVMBuildInsertElement(b, LLVMGetPoison(indices), LLVMBuildIntCast2(b, number, i32, 0, ""), zero, "");
+    at = LLVMBuildShuffleVector(b, at, LLVMGetPoison(indices), LLVMConstNull(indices), "");
     LLVMValueRef x = LLVMBuildExtractElement(b, ptx_host_permute(b, registers, (int)n, at), zero, "");
     return LLVMBuildBitCast(b, x, elem, "");
 }

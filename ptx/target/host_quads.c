@@ -84,15 +84,9 @@ static bool match(LLVMValueRef x, struct access *ret)
 
 static bool writes(LLVMValueRef x)
 {
-    enum { MOD = 0xaaaaaaaa }; /* of each place, the second of two bits of LLVM's memory attribute */
-    if (!LLVMIsACallInst(x))
-        return LLVMIsAStoreInst(x) || LLVMIsAFenceInst(x) || LLVMIsAAtomicRMWInst(x) || LLVMIsAAtomicCmpXchgInst(x);
-    LLVMValueRef callee = LLVMGetCalledValue(x);
-    if (!LLVMIsAFunction(callee) || !LLVMGetIntrinsicID(callee))
-        return true;
-    LLVMAttributeRef memory =
-        LLVMGetEnumAttributeAtIndex(callee, (LLVMAttributeIndex)LLVMAttributeFunctionIndex, LLVMGetEnumAttributeKindForName("memory", 6));
-    return !memory || LLVMGetEnumAttributeValue(memory) & MOD;
+    if (LLVMIsACallInst(x))
+        return ptx_host_touches(x, PTX_HOST_WRITES);
+    return LLVMIsAStoreInst(x) || LLVMIsAFenceInst(x) || LLVMIsAAtomicRMWInst(x) || LLVMIsAAtomicCmpXchgInst(x);
 }
 
 /* The three that follow `first`. */
