@@ -85,12 +85,14 @@ bool read_file(const std::string &path, ptx_result *ret)
     return true;
 }
 
-int run_lld(const char *machine, const Files &files, unsigned n, aw_buf *diags)
+int run_lld(const char *machine, const Files &files, unsigned n, const char *const *options, aw_buf *diags)
 {
     std::vector<const char *> args = { "ld.lld", "-m", machine, "-shared", "--no-undefined", "--threads=1",
                                        "-o", files.output.c_str() };
     for (unsigned i = 0; i < n; i++)
         args.push_back(files.objects[i].c_str());
+    for (; options && *options; options++)
+        args.insert(args.end(), { "-mllvm", *options });
     std::string out, err;
     llvm::raw_string_ostream out_stream(out), err_stream(err);
     lld::Result result = lld::lldMain(args, out_stream, err_stream, { { lld::Gnu, &lld::elf::link } });
@@ -110,8 +112,8 @@ int run_lld(const char *machine, const Files &files, unsigned n, aw_buf *diags)
 
 } // namespace
 
-extern "C" int ptx_link_shared(const char *machine, const struct ptx_bytes *objects, unsigned n, struct ptx_result *ret,
-                               struct aw_buf *diags)
+extern "C" int ptx_link_shared(const char *machine, const struct ptx_bytes *objects, unsigned n, const char *const *options,
+                               struct ptx_result *ret, struct aw_buf *diags)
 {
     std::lock_guard<std::mutex> guard(lock);
     if (broken) {
@@ -126,7 +128,7 @@ extern "C" int ptx_link_shared(const char *machine, const struct ptx_bytes *obje
         aw_buf_printf(diags, "<link>:0:0: error: cannot write a temporary file: %s\n", strerror(errno));
         return AW_ERR_OS;
     }
-    int status = run_lld(machine, files, n, diags);
+    int status = run_lld(machine, files, n, options, diags);
     if (status != AW_OK)
         return status;
     if (read_file(files.output, ret))

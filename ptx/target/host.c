@@ -74,14 +74,22 @@ static bool match_avx512(const char *target)
 }
 
 /* LLVM's schedulers, and instruction selection where it gathers what a store comes after, take quadratic time over runs of memory accesses,
- * which scattered lanes and warps that go together make; these bound it (a thousand loads: 2 s became 0.2, for the same code).  They are
- * process-wide and hold for the other target, too, where such runs are rare.  The scheduler after register
- * allocation gains nothing measurable on out-of-order machines. */
+ * which scattered lanes and warps that go together make; the first ones bound it (a thousand loads: 2 s became 0.2, for the same code).  The
+ * scheduler after register allocation gains nothing measurable on out-of-order machines.  The pass that copies in small steps what was just
+ * stored in small steps (X86AvoidStoreForwardingBlocks, LLVM 22.1) aborts at a load whose size it does not know, as one of a masked load's
+ * registers whose lanes are all on.
+ *
+ * They are process-wide and hold for the other target, too, where such runs are rare. */
+static const char *const llvm_options[] = { "-dag-maps-huge-region=64", "-dag-maps-reduction-size=32", "-combiner-tokenfactor-inline-limit=64",
+                                            "-post-RA-scheduler=false", "-x86-disable-avoid-SFB", NULL };
+
 static void set_llvm_options(void)
 {
-    static const char *const options[] = { "anywarp", "-dag-maps-huge-region=64", "-dag-maps-reduction-size=32",
-                                           "-combiner-tokenfactor-inline-limit=64", "-post-RA-scheduler=false" };
-    LLVMParseCommandLineOptions(sizeof options / sizeof *options, options, "");
+    const char *arguments[sizeof llvm_options / sizeof *llvm_options] = { "anywarp" };
+    int n = 1;
+    for (const char *const *option = llvm_options; *option; option++)
+        arguments[n++] = *option;
+    LLVMParseCommandLineOptions(n, arguments, "");
 }
 
 static bool open_machine(struct host *h, LLVMCodeGenOptLevel level)
@@ -387,7 +395,7 @@ static int make_code(struct host *h, struct ptx_result *ret)
         status = ptx_host_object_finish(object.bytes, object.size, stack_bytes(h), h->finish->kernel, &soft, h->diags);
     const struct ptx_bytes objects[2] = { { object.bytes, object.size }, ptx_host_soft() };
     if (status == AW_OK && h->finish->emit == AW_EMIT_CODE_OBJECT)
-        status = ptx_link_shared("elf_x86_64", objects, soft ? 2 : 1, ret, h->diags);
+        status = ptx_link_shared("elf_x86_64", objects, soft ? 2 : 1, llvm_options, ret, h->diags);
     else if (status == AW_OK) {
         *ret = object;
         object.bytes = NULL;

@@ -1,6 +1,7 @@
 // Block shapes whose last warp is partial: barriers, shuffles, ballots and block reductions for 1 to 1024 threads.
 // SPDX-License-Identifier: Apache-2.0
 #include "check.h"
+#include <algorithm>
 #include <vector>
 
 struct Result {
@@ -40,6 +41,30 @@ __global__ void work(const int *in, Result *out, int *rotated)
     r.all |= (__syncthreads_and(v < 1000) != 0) << 1;
     r.any |= (__syncthreads_or(v == 17) != 0) << 1;
     out[blockIdx.x * n + t] = r;
+}
+
+/* A copy alone, in the memory of one block: nothing but a partial warp's masked loads and stores. */
+__global__ void pass_on(int *memory)
+{
+    __shared__ int s[1024];
+
+    s[threadIdx.x] = memory[threadIdx.x + 1024];
+    __syncthreads();
+    memory[threadIdx.x] = s[threadIdx.x];
+}
+
+static void run_copy(int n)
+{
+    std::vector<int> memory(2048);
+    for (int i = 0; i < 2048; i++)
+        memory[i] = i * 2654435761u >> 3;
+    Dev<int> d(memory.data(), 2048);
+    pass_on<<<1, n>>>(d);
+    CHECK_LAUNCH();
+    std::copy_n(memory.begin() + 1024, n, memory.begin());
+    std::vector<int> got(2048);
+    d.get(got.data());
+    EXPECT(got == memory, "%d threads", n);
 }
 
 static void run(dim3 block)
@@ -87,5 +112,8 @@ int main()
                            dim3(32, 32, 1), dim3(5, 7, 9), dim3(2, 256, 2)};
     for (dim3 s : shapes)
         run(s);
+    /* Partial warps of 1 to 4 registers of 8 lanes, whole or not; the first eight shapes have code of their own. */
+    for (int n : {48, 40, 56, 44, 24, 72, 33, 63, 8, 1000})
+        run_copy(n);
     return check_done();
 }
