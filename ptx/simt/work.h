@@ -23,7 +23,7 @@
 #define SIMT_SINGLE "aw.host.single." /* and a number: a function for one lane; see single.c */
 #define SIMT_FIRST "aw.host.first"   /* iN(iN), N appended, the same for the warp: lane 0's value, if that runs, else anything */
 #define SIMT_TOGETHER "aw.host.together" /* i1(i1), the same for the warp; where the block's warps can wait for each other, true only if it is for all */
-/* On addresses, with the address space appended; see version.c. */
+/* On addresses, with the address space appended; see copy.c. */
 #define SIMT_NOWRAP "aw.host.nowrap" /* i1(ptr), the same for the warp: the lanes are where their distances from the base say */
 #define SIMT_EXACT "aw.host.exact"   /* ptr(ptr): the same address, where that is known */
 #define SIMT_APART "aw.host.apart"   /* ptr(ptr): the same address, where it does not hold */
@@ -374,6 +374,8 @@ bool simt_streams(struct simt_fn *f, int loop);        /* and reads memory in ro
 /* ---- version.c */
 /* Adds copies of divergent regions for the case that all lanes take them, to a source function, as `form` would be analysed. */
 bool simt_version(struct simt *u, LLVMValueRef fn, enum simt_form form);
+
+/* ---- copy.c */
 LLVMValueRef simt_all_build(struct simt *u, LLVMValueRef cond); /* a call of SIMT_ALL, at the builder */
 
 /* ---- runs.c */
