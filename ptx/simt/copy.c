@@ -490,6 +490,9 @@ void simt_copy_even(struct version *v, const struct region *r, LLVMBasicBlockRef
     aw_ptrmap_fini(&made);
     copy_region(v, r, even, first, 2);
     chill(v, r);
+    for (int i = 0; i < r->f->n_blocks; i++)
+        if (v->u->options->versions && !v->u->options->gathers && inside(r, i))
+            note(v, &v->uneven, r->f->blocks[i].bb, v);
     v->even += v->grown - before;
     v->grown = before;
     if (!v->ok)

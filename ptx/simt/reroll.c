@@ -428,8 +428,7 @@ static bool reads_memory(LLVMValueRef v, int *left)
     return false;
 }
 
-/* Do lanes read side by side in the first loop, and would not in the second?  Without gathers what is read by an index from memory had
- * better go lane by lane, which the unrolled loop does. */
+/* Do lanes read side by side in the first loop, and would not in the second? */
 static bool pays(struct reroll *r)
 {
     int left = MAX_SLICE;
@@ -438,8 +437,6 @@ static bool pays(struct reroll *r)
         return false;
     for (LLVMValueRef x = LLVMGetFirstInstruction(r->f.blocks[r->rest].bb); x; x = LLVMGetNextInstruction(x)) {
         LLVMValueRef p = LLVMIsALoadInst(x) ? LLVMGetOperand(x, 0) : NULL;
-        if (p && simt_varying(&r->f, p) && !r->u->options->gathers)
-            return false;
         rows |= p && !simt_varying(&r->f, p) && simt_offsets(&r->f, p);
     }
     return rows;

@@ -13,7 +13,7 @@
  * the last where n is how often a loop in T runs, R being what comes after it and before others join (even.c);
  * where all() is the same for the whole warp, so that the copies run with the mask from outside, which is none at the top.  The call
  * may say false though every lane agrees: the original takes any lanes.  Works on the structured one-lane form, before emission;
- * regions inside an original are left alone, so code grows with the depth of nesting and not with its power.
+ * regions inside an original are left alone (but where counts are not equal), so code grows with the depth of nesting and not with its power.
  *
  * What is copied and when; copy.c does it. */
 /* SPDX-License-Identifier: Apache-2.0 */
@@ -387,6 +387,18 @@ static bool version_one_choice(struct version *v)
     return false;
 }
 
+/* Lanes that run unequally often are still all on in most rounds.  False: there are none. */
+static bool warm_uneven(struct version *v)
+{
+    bool any = false;
+    for (int b = 0; b < v->f.n_blocks; b++)
+        if (aw_ptrmap_remove(&v->uneven, v->f.blocks[b].bb)) {
+            aw_ptrmap_remove(&v->cold, v->f.blocks[b].bb);
+            any = true;
+        }
+    return any;
+}
+
 /* Barriers get blocks of their own: all warps come to them, and not only those of which a copy is true. */
 static bool set_barriers_apart(struct simt *u, LLVMValueRef fn)
 {
@@ -415,7 +427,8 @@ bool simt_version(struct simt *u, LLVMValueRef fn, enum simt_form form)
     for (int i = 0; i < MAX_ROUNDS && more && !u->status; i++) {
         v.f = (struct simt_fn){ .u = u, .form = form, .src = fn };
         more = simt_cfg_build(&v.f) && simt_shape_analyse(&v.f) && (!u->alike || simt_find_own(&v.f, &v.own));
-        more = more && (v.even_at ? version_even(&v) : version_one(&v) || version_one_choice(&v) || (whole && version_one_block(&v)));
+        more = more && (v.even_at ? version_even(&v) : version_one(&v) || version_one_choice(&v) || (whole && version_one_block(&v)) ||
+                                                       warm_uneven(&v));
         aw_ptrmap_fini(&v.own);
         aw_ptrmap_fini(&v.f.vals);
         simt_cfg_fini(&v.f);
@@ -423,6 +436,7 @@ bool simt_version(struct simt *u, LLVMValueRef fn, enum simt_form form)
     aw_ptrmap_fini(&v.cold);
     aw_ptrmap_fini(&v.plain);
     aw_ptrmap_fini(&v.tried);
+    aw_ptrmap_fini(&v.uneven);
     aw_ptrmap_fini(&v.chosen);
     aw_ptrmap_fini(&v.copy);
     if (!v.ok)

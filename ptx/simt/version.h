@@ -19,6 +19,7 @@ struct version {
     struct aw_ptrmap copy; /* of the region at hand: value or block -> its copy */
     struct aw_ptrmap plain; /* blocks whose addresses are settled */
     struct aw_ptrmap tried; /* loop counts */
+    struct aw_ptrmap uneven; /* blocks where counts are not equal, for when all others are done */
     struct aw_ptrmap chosen; /* blocks whose choices are settled */
     size_t grown, even;
     LLVMBasicBlockRef even_at; /* the next region is all that this block's only successor dominates ... */
