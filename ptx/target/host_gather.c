@@ -1,6 +1,7 @@
-/* Gathers for machines whose own are slow: the lanes' indices are laid down in memory, and each element is loaded by the machine's
- * base + index * scale.  After optimisation, so that until then a gather is one instruction, to move and to merge; and later no pass may
- * be that sees through the memory.  Not scatters, nor what the vectoriser does lane by lane itself. */
+/* Gathers for machines whose own are slow: each element is loaded by the machine's base + index * scale.  Indices that were themselves loaded
+ * side by side, for nothing else, are read from there lane by lane, and are no vector at all; others are taken out of theirs, two at
+ * a time where host_extract.c can.  After optimisation, so that until then a gather is one instruction, to move and to merge.  Not
+ * scatters, nor what the vectoriser does lane by lane itself. */
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "target/host.h"
 #include <llvm-c/DebugInfo.h>
@@ -19,6 +20,7 @@ struct gather {
     unsigned align, lanes;
     LLVMValueRef base;       /* scalar: pointer or i64; NULL: 0 */
     LLVMValueRef index;      /* vector of i32 or i64, or of pointers */
+    LLVMValueRef from;       /* the load of i32 that it is, of which nothing else comes; or NULL */
     bool is_signed;          /* how an i32 index is widened */
     int shift;
     int64_t offset;          /* bytes */
@@ -126,16 +128,57 @@ static void match_address(struct gather *g, LLVMValueRef p)
     match_index(g, sum);
 }
 
-static LLVMValueRef at_lane(struct gather *g, LLVMTypeRef type, LLVMValueRef lane)
+/* Does a value go into nothing but `user`, by one way? */
+static bool only_for(LLVMValueRef x, LLVMValueRef user)
 {
-    LLVMValueRef x = LLVMBuildLoad2(g->b, type, LLVMBuildGEP2(g->b, type, g->area, &lane, 1, ""), "");
+    for (int i = 0; i < MAX_PEELED && x != user; i++) {
+        LLVMUseRef use = LLVMGetFirstUse(x);
+        if (!use || LLVMGetNextUse(use))
+            return false;
+        x = LLVMGetUser(use);
+    }
+    return x == user;
+}
+
+/* May what the load read be read again where the gather is? */
+static bool still_there(LLVMValueRef load, LLVMValueRef gather)
+{
+    if (!ptx_host_soon_after(load, gather))
+        return false;
+    for (LLVMValueRef x = load; x != gather; x = LLVMGetNextInstruction(x))
+        if (ptx_host_writes(x))
+            return false;
+    return true;
+}
+
+/* The load to read indices from instead, lane by lane: so each is read once, as it was. */
+static LLVMValueRef index_load(const struct gather *g)
+{
+    LLVMValueRef x = g->index;
+    bool plain = LLVMIsALoadInst(x) && !LLVMGetVolatile(x) && LLVMGetOrdering(x) == LLVMAtomicOrderingNotAtomic;
+    if (g->mask || !plain || LLVMGetElementType(LLVMTypeOf(x)) != g->i32 || !only_for(x, g->call) || !still_there(x, g->call))
+        return NULL;
+    return x;
+}
+
+static LLVMValueRef loaded_index(struct gather *g, LLVMValueRef lane)
+{
+    static const char *const kinds[] = { "alias.scope", "noalias", "invariant.load" };
+    LLVMValueRef x = LLVMBuildLoad2(g->b, g->i32, LLVMBuildGEP2(g->b, g->i32, LLVMGetOperand(g->from, 0), &lane, 1, ""), "");
+    unsigned align = LLVMGetAlignment(g->from);
+    LLVMSetAlignment(x, align < 4 ? align : 4);
+    for (int k = 0; k < 3; k++) {
+        unsigned kind = LLVMGetMDKindIDInContext(g->c, kinds[k], (unsigned)strlen(kinds[k]));
+        if (LLVMGetMetadata(g->from, kind))
+            LLVMSetMetadata(x, kind, LLVMGetMetadata(g->from, kind));
+    }
     return x;
 }
 
 /* Lanes that are off read where the first that is on does. */
-static LLVMValueRef divert(struct gather *g, LLVMTypeRef type)
+static LLVMValueRef divert(struct gather *g)
 {
-    LLVMTypeRef vt = LLVMTypeOf(g->index);
+    LLVMTypeRef vt = LLVMTypeOf(g->index), type = LLVMGetElementType(vt);
     LLVMTypeRef each = LLVMIntTypeInContext(g->c, g->lanes);
     LLVMValueRef bits = LLVMBuildZExt(g->b, LLVMBuildBitCast(g->b, g->mask, each, ""), g->i32, "");
     LLVMValueRef args[2] = { bits, LLVMConstInt(LLVMInt1TypeInContext(g->c), 0, 0) };
@@ -143,7 +186,9 @@ static LLVMValueRef divert(struct gather *g, LLVMTypeRef type)
     LLVMValueRef cttz = LLVMGetIntrinsicDeclaration(LLVMGetGlobalParent(LLVMGetBasicBlockParent(LLVMGetInsertBlock(g->b))), id, &g->i32, 1);
     LLVMValueRef lane = LLVMBuildCall2(g->b, LLVMGlobalGetValueType(cttz), cttz, args, 2, "");
     lane = LLVMBuildZExt(g->b, LLVMBuildAnd(g->b, lane, LLVMConstInt(g->i32, g->lanes - 1, 0), ""), g->i64, "");
-    LLVMValueRef x = LLVMBuildInsertElement(g->b, LLVMGetPoison(vt), at_lane(g, type, lane), LLVMConstInt(g->i32, 0, 0), "");
+    LLVMSetAlignment(LLVMBuildStore(g->b, g->index, g->area), 64);
+    LLVMValueRef first = LLVMBuildLoad2(g->b, type, LLVMBuildGEP2(g->b, type, g->area, &lane, 1, ""), "");
+    LLVMValueRef x = LLVMBuildInsertElement(g->b, LLVMGetPoison(vt), first, LLVMConstInt(g->i32, 0, 0), "");
     LLVMValueRef all = LLVMBuildShuffleVector(g->b, x, LLVMGetPoison(vt), LLVMConstNull(LLVMVectorType(g->i32, g->lanes)), "");
     return LLVMBuildSelect(g->b, g->mask, g->index, all, "");
 }
@@ -153,14 +198,12 @@ static LLVMValueRef expand(struct gather *g)
     LLVMBuilderRef b = g->b;
     LLVMTypeRef type = LLVMGetElementType(LLVMTypeOf(g->index)), vt = LLVMVectorType(g->elem, g->lanes);
     LLVMTypeRef steps[4] = { g->i8, LLVMInt16TypeInContext(g->c), g->i32, g->i64 };
-    LLVMSetAlignment(LLVMBuildStore(b, g->index, g->area), 64);
-    if (g->mask)
-        LLVMSetAlignment(LLVMBuildStore(b, divert(g, type), g->area), 64);
-    LLVMValueRef base = g->base, r = LLVMGetPoison(vt);
+    LLVMValueRef base = g->base, index = g->mask ? divert(g) : g->index, r = LLVMGetPoison(vt);
     if (base && LLVMGetTypeKind(LLVMTypeOf(base)) != LLVMPointerTypeKind)
         base = LLVMBuildIntToPtr(b, base, g->ptr, "");
     for (unsigned i = 0; i < g->lanes; i++) {
-        LLVMValueRef x = at_lane(g, type, LLVMConstInt(g->i64, i, 0)), offset = LLVMConstInt(g->i64, (uint64_t)g->offset, 1);
+        LLVMValueRef lane = LLVMConstInt(g->i64, i, 0), offset = LLVMConstInt(g->i64, (uint64_t)g->offset, 1);
+        LLVMValueRef x = g->from ? loaded_index(g, lane) : LLVMBuildExtractElement(b, index, lane, "");
         if (type == g->i32)
             x = g->is_signed ? LLVMBuildSExt(b, x, g->i64, "") : LLVMBuildZExt(b, x, g->i64, "");
         if (LLVMGetTypeKind(type) != LLVMPointerTypeKind && !base)
@@ -193,6 +236,13 @@ bool ptx_host_touches(LLVMValueRef call, uint64_t how)
     unsigned memory = LLVMGetEnumAttributeKindForName("memory", 6);
     LLVMAttributeRef a = LLVMGetEnumAttributeAtIndex(callee, (LLVMAttributeIndex)LLVMAttributeFunctionIndex, memory);
     return !a || LLVMGetEnumAttributeValue(a) & how;
+}
+
+bool ptx_host_writes(LLVMValueRef x)
+{
+    if (LLVMIsACallInst(x))
+        return ptx_host_touches(x, PTX_HOST_WRITES);
+    return LLVMIsAStoreInst(x) || LLVMIsAFenceInst(x) || LLVMIsAAtomicRMWInst(x) || LLVMIsAAtomicCmpXchgInst(x);
 }
 
 bool ptx_host_all_on(LLVMValueRef mask)
@@ -242,6 +292,7 @@ static void expand_one(struct gather *g, LLVMValueRef x)
     LLVMPositionBuilderBefore(g->b, x);
     LLVMSetCurrentDebugLocation2(g->b, LLVMInstructionGetDebugLoc(x));
     match_address(g, LLVMGetOperand(x, 0));
+    g->from = index_load(g);
     LLVMValueRef r = expand(g), otherwise = LLVMGetOperand(x, 2);
     if (g->mask && !LLVMIsUndef(otherwise)) /* the optimiser has put a select into the gather */
         r = LLVMBuildSelect(g->b, g->mask, r, otherwise, "");

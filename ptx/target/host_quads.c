@@ -82,13 +82,6 @@ static bool match(LLVMValueRef x, struct access *ret)
     return true;
 }
 
-static bool writes(LLVMValueRef x)
-{
-    if (LLVMIsACallInst(x))
-        return ptx_host_touches(x, PTX_HOST_WRITES);
-    return LLVMIsAStoreInst(x) || LLVMIsAFenceInst(x) || LLVMIsAAtomicRMWInst(x) || LLVMIsAAtomicCmpXchgInst(x);
-}
-
 /* The three that follow `first`. */
 static bool find(const struct access *first, LLVMValueRef ret[QUAD])
 {
@@ -96,7 +89,7 @@ static bool find(const struct access *first, LLVMValueRef ret[QUAD])
     struct access a;
     memset(ret, 0, QUAD * sizeof *ret);
     ret[0] = first->call;
-    for (LLVMValueRef x = LLVMGetNextInstruction(first->call); x && left-- && found < QUAD && !writes(x); x = LLVMGetNextInstruction(x)) {
+    for (LLVMValueRef x = LLVMGetNextInstruction(first->call); x && left-- && found < QUAD && !ptx_host_writes(x); x = LLVMGetNextInstruction(x)) {
         if (!match(x, &a) || a.root != first->root || a.index != first->index || a.mask != first->mask ||
             LLVMTypeOf(x) != LLVMTypeOf(first->call) ||
             (a.index && LLVMGetGEPSourceElementType(a.address) != LLVMGetGEPSourceElementType(first->address)))

@@ -2104,6 +2104,46 @@ Test(simt, gathers)
         }
 }
 
+/* Indices loaded side by side, which may be read where they lie: unless they are written over before the gather, or are for more than it. */
+Test(simt, gathers_by_loaded_indices)
+{
+    enum { THREADS = 256 };
+    static uint32_t table[1000], at[THREADS], got[THREADS], more[THREADS];
+    const uint32_t shape[3] = { THREADS, 1, 1 };
+    for (int i = 0; i < 1000; i++)
+        table[i] = rnd(1u << 30);
+    for (int variant = 0; variant < 24; variant++) { /* written over or not, for more or not, floats or not; on each machine */
+        bool over = variant & 1, twice = variant & 2, real = variant & 4;
+        uint32_t index[THREADS];
+        const char *type = real ? "float" : "i32";
+        struct aw_buf body = { 0 };
+        aw_buf_printf(&body, FLOAD("i", "p0", "i32", "4"));
+        if (over)
+            aw_buf_printf(&body, "  %%j = sub i32 999, %%g\n" FSTORE("j", "p0", "i32", "4"));
+        aw_buf_printf(&body, "  %%il = zext i32 %%i to i64\n  %%io = shl i64 %%il, 2\n  %%q = getelementptr i8, ptr addrspace(1) %%p1, i64 %%io\n"
+                      "  %%v = load %s, ptr addrspace(1) %%q\n  %%r = bitcast %s %%v to i32\n" FSTORE("r", "p2", "i32", "4"), type, type);
+        if (twice)
+            aw_buf_printf(&body, "  %%k = add i32 %%i, 5\n" FSTORE("k", "p3", "i32", "4"));
+        aw_buf_printf(&body, "  ret void");
+        for (int i = 0; i < THREADS; i++)
+            at[i] = index[i] = rnd(1000);
+        memset(got, 0, sizeof got);
+        struct args a = { { at, table, got, more }, "" };
+        char *ir = kernel_text(body.ptr, "");
+        struct built b = build_or_fail(ir, machines[variant / 8], shape, 0);
+        cr_assert_eq(launch(&b, one, shape, 0, &a).status, 0);
+        unload(&b);
+        for (int i = 0; i < THREADS; i++) {
+            cr_assert_eq(got[i], table[index[i]], "variant %d thread %d", variant, i);
+            cr_assert_eq(at[i], over ? 999 - (uint32_t)i : index[i], "variant %d thread %d", variant, i);
+            if (twice)
+                cr_assert_eq(more[i], index[i] + 5, "variant %d thread %d", variant, i);
+        }
+        free(ir);
+        aw_buf_fini(&body);
+    }
+}
+
 /* Lanes that go on by the same step from places of their own, for as long as each likes; p0: first places, p1: table, p2: rounds. */
 Test(simt, gathers_in_strides)
 {
