@@ -392,7 +392,7 @@ static LLVMValueRef enter_some(struct simt_fn *f, int b, int then, LLVMValueRef 
     LLVMValueRef c = simt_vector(f, cond);
     t->mask = simt_mask_and(u, outside, negated ? LLVMBuildNot(u->b, c, "") : c);
     t->updates = simt_only_updates(f, b, then);
-    return t->updates ? LLVMConstInt(u->i1, 1, 0) : simt_any(u, t->mask);
+    return t->updates && u->options->masked_stores ? LLVMConstInt(u->i1, 1, 0) : simt_any(u, t->mask);
 }
 
 static void branch_emit(struct simt_fn *f, int b, LLVMValueRef term)

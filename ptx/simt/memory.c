@@ -329,12 +329,41 @@ static void store_by_registers(struct simt_fn *f, const struct access *a, LLVMVa
     }
 }
 
+/* The lanes that are on one after another, each at its distance from the row's first. */
+static void row_loop(struct simt_fn *f, const struct access *a, LLVMValueRef row, LLVMValueRef mask, LLVMValueRef x)
+{
+    struct simt *u = f->u;
+    struct simt_lanes it;
+    simt_spill(f, 1, x);
+    simt_lanes_begin(f, mask, &it);
+    scalar_store(f, a, simt_lane_get(f, 1, a->elem, it.lane), LLVMBuildGEP2(u->b, a->elem, row, &it.lane, 1, ""));
+    simt_lanes_end(f, &it);
+}
+
+/* Lanes that nothing foretells (update.c), mostly few, where a masked store takes as long as FEW plain ones. */
+static void store_few_or_registers(struct simt_fn *f, const struct access *a, LLVMValueRef base, const int64_t *off, LLVMValueRef mask,
+                                   LLVMValueRef x)
+{
+    enum { FEW = 8 };
+    struct simt *u = f->u;
+    LLVMValueRef bits = simt_bits(u, mask), n = simt_intrinsic(u, "llvm.ctpop", &u->i32, 1, &bits, 1);
+    LLVMBasicBlockRef few = simt_new_block(f, "few"), more = simt_new_block(f, "more"), done = simt_new_block(f, "few.done");
+    LLVMBuildCondBr(u->b, LLVMBuildICmp(u->b, LLVMIntULE, n, simt_c32(u, FEW), ""), few, more);
+    LLVMPositionBuilderAtEnd(u->b, few);
+    row_loop(f, a, simt_advance(u, base, off[0]), mask, x);
+    LLVMBuildBr(u->b, done);
+    LLVMPositionBuilderAtEnd(u->b, more);
+    store_by_registers(f, a, base, off, mask, x);
+    LLVMBuildBr(u->b, done);
+    LLVMPositionBuilderAtEnd(u->b, done);
+}
+
 static void run_store(struct simt_fn *f, const struct access *a, LLVMValueRef base, const int64_t *off, int width,
                       LLVMValueRef mask, LLVMValueRef x)
 {
     struct simt *u = f->u;
-    if (mask && width == u->lanes && a->size >= 4 && u->options->versions && !f->updates) {
-        store_by_registers(f, a, base, off, mask, x);
+    if (mask && width == u->lanes && a->size >= 4 && u->options->versions && !(f->updates && u->options->masked_stores)) {
+        (f->updates ? store_few_or_registers : store_by_registers)(f, a, base, off, mask, x);
         return;
     }
     for (int i = 0; i < u->lanes / width; i++) {

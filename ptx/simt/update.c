@@ -1,6 +1,7 @@
-/* Branches around stores over what was just read, as `if (x < p[i]) p[i] = x`.  Where the processor has masked stores, lanes store under the mask and
- * nothing branches: which lanes improve on what is there is nothing that branches are foreseen by.  Memory that was read is there, so that no
- * masked store faults and is mended slowly.
+/* Branches around stores over what was just read, as `if (x < p[i]) p[i] = x`.  Where the processor has quick masked stores, lanes store under the
+ * mask and nothing branches: which lanes improve on what is there is nothing that branches are foreseen by.  Memory that was read is there, so
+ * that no masked store faults and is mended slowly.  Elsewhere one branch leads to the lanes that store, mostly few (store_few_or_registers of
+ * memory.c): no copy for whole warps, which would ask once more.
  *
  * Not for stores behind comparisons of indices: those go the same way again and again. */
 /* SPDX-License-Identifier: Apache-2.0 */
@@ -27,8 +28,7 @@ bool simt_only_updates(struct simt_fn *f, int b, int then)
     struct simt *u = f->u;
     const struct simt_block *t = &f->blocks[then];
     int n = 0;
-    bool masked_stores = u->options->permute_bytes; /* AVX2 has both */
-    if (!masked_stores || t->n_succ != 1 || simt_dominates(f, then, t->succ[0]))
+    if (t->n_succ != 1 || simt_dominates(f, then, t->succ[0]))
         return false;
     for (LLVMValueRef x = LLVMGetFirstInstruction(t->bb); x && !LLVMIsATerminatorInst(x); x = LLVMGetNextInstruction(x)) {
         uint64_t size = LLVMIsAStoreInst(x) ? LLVMStoreSizeOfType(u->in_layout, LLVMTypeOf(LLVMGetOperand(x, 0))) : 0;

@@ -58,7 +58,7 @@ struct simt_block {
     int loop;                      /* innermost, or -1 */
     int next_in_loop;              /* another block with the same innermost loop, or -1 */
     bool divergent;                /* ends in a branch on which the lanes may differ */
-    bool updates;                  /* only writes over what the block before it has read (update.c); run for no lane as well */
+    bool updates;                  /* only writes over what the block before it has read (update.c); run for no lane as well where masked stores are quick */
     LLVMBasicBlockRef begin, end;  /* what it became */
     LLVMValueRef mask;             /* <32 x i1>; NULL = every lane of the warp */
 };
@@ -321,7 +321,7 @@ bool simt_pair_load(struct simt_fn *f, LLVMValueRef inst);
 bool simt_pair_store(struct simt_fn *f, LLVMValueRef inst);
 
 /* ---- update.c */
-/* Does block `then`, behind a branch of block `b`, only write over what that has read?  False where masked stores are none of the machine's. */
+/* Does block `then`, behind a branch of block `b`, only write over what that has read? */
 bool simt_only_updates(struct simt_fn *f, int b, int then);
 
 /* ---- structs.c.  False: not a part of a structure, or of one that is not accessed whole. */

@@ -415,6 +415,7 @@ static int run(struct host *h, struct ptx_result *ret)
         .fast_gather = h->machine.avx512,
         .gathers = h->machine.gathers,
         .small_masks = h->machine.avx512,
+        .masked_stores = h->machine.avx512 || (h->machine.avx2 && !h->machine.slow_masked_stores),
         .permute_bytes = h->machine.avx512 ? 64 : h->machine.avx2 ? 32 : 0,
         .permute = ptx_host_permute,
         .versions = !h->machine.avx512,

@@ -104,8 +104,9 @@ struct ptx_host_machine {
     bool avx2, avx512; /* avx512: F, BW, DQ and VL */
     bool bmi2;         /* operations on bits of general registers */
     bool gathers;      /* of 32- and 64-bit elements are quicker by the machine's instructions */
+    bool slow_masked_stores; /* AVX2's take many times as long as a plain one */
 };
-/* Reads "host" or "host:cpu[,+feature,-feature ...]".  False: not one of ours or an unknown CPU; *ret then untouched. */
+/* Reads "host" or "host:cpu[,+feature,-feature ...]", LLVM's features and slow-masked-stores.  False: not one of ours or an unknown CPU; *ret then untouched. */
 bool ptx_host_machine_parse(const char *target, struct ptx_host_machine *ret);
 void ptx_host_machine_fini(struct ptx_host_machine *machine);
 

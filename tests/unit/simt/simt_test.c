@@ -1031,9 +1031,9 @@ static void check_updates(const char *machine, int round, int type)
 
 Test(simt, updates_in_place)
 {
-    static const char *const machines[] = { "host", "host:x86-64-v3", "host:x86-64" };
-    for (int round = 0; round < 36; round++)
-        check_updates(machines[round % 3], round / 3, round % 4 % 3);
+    static const char *const machines[] = { "host", "host:x86-64-v3", "host:x86-64-v3,+slow-masked-stores", "host:x86-64" };
+    for (int round = 0; round < 96; round++)
+        check_updates(machines[round % 4], round / 12, round / 4 % 3);
 }
 
 Test(simt, blocks_in_turn)
