@@ -1036,24 +1036,31 @@ Test(simt, updates_in_place)
         check_updates(machines[round % 4], round / 12, round / 4 % 3);
 }
 
+/* Blocks of one row of a warp each, several rows, in a grid of three dimensions whose rows are no multiple of a group. */
 Test(simt, blocks_in_turn)
 {
-    /* Blocks of one row of a warp each, several rows, in a grid of three dimensions whose rows are no multiple of a group. */
+    enum { WIDE = 600, COUNT = WIDE * 32 * 4 * 2 * 3 };
+    static const uint32_t widths[] = { 1, 11, 256, 257, WIDE };
     static const char body[] =
         "  %bx = call i32 @aw.ctaid.x()\n  %by = call i32 @aw.ctaid.y()\n  %bz = call i32 @aw.ctaid.z()\n"
+        "  %dx = call i32 @aw.nctaid.x()\n  %width = mul i32 %dx, 32\n"
         "  %z1 = mul i32 %bz, 2\n  %z2 = add i32 %z1, %by\n  %row = mul i32 %z2, 4\n  %row1 = add i32 %row, %ty\n"
-        "  %r1 = mul i32 %row1, 352\n  %c1 = mul i32 %bx, 32\n  %c2 = add i32 %c1, %tx\n  %at = add i32 %r1, %c2\n"
+        "  %r1 = mul i32 %row1, %width\n  %c1 = mul i32 %bx, 32\n  %c2 = add i32 %c1, %tx\n  %at = add i32 %r1, %c2\n"
         "  %al = sext i32 %at to i64\n  %ao = shl i64 %al, 2\n  %s = getelementptr i8, ptr addrspace(1) %p0, i64 %ao\n"
         "  %x = load i32, ptr addrspace(1) %s\n  %y = add i32 %x, %bx\n  %d = getelementptr i8, ptr addrspace(1) %p6, i64 %ao\n"
-        "  store i32 %y, ptr addrspace(1) %d\n  ret void\n";
-    enum { COUNT = 11 * 32 * 4 * 2 * 3 };
+        "  %o = load i32, ptr addrspace(1) %d\n  %oy = add i32 %o, %y\n  store i32 %oy, ptr addrspace(1) %d\n  ret void\n";
+    static const char globals[] = "declare i32 @aw.ctaid.y()\ndeclare i32 @aw.ctaid.z()\ndeclare i32 @aw.nctaid.x()";
     static uint32_t in[COUNT], out[COUNT];
-    for (int i = 0; i < COUNT; i++)
+    for (size_t i = 0; i < COUNT; i++)
         in[i] = rnd(0x7fffffff);
-    struct args a = { { in, 0, 0, 0, 0, 0, out, 0 }, { 0 } };
-    run_body(body, "declare i32 @aw.ctaid.y()\ndeclare i32 @aw.ctaid.z()", (uint32_t[3]){ 11, 2, 3 }, (uint32_t[3]){ 32, 4, 1 }, true, 0, &a);
-    for (int i = 0; i < COUNT; i++)
-        cr_assert_eq(out[i], in[i] + (uint32_t)(i % 352 / 32), "element %d", i);
+    for (size_t k = 0; k < sizeof widths / sizeof *widths; k++) {
+        uint32_t width = 32 * widths[k], count = width * 4 * 2 * 3;
+        struct args a = { { in, 0, 0, 0, 0, 0, out, 0 }, { 0 } };
+        memset(out, 0, sizeof out);
+        run_body(body, globals, (uint32_t[3]){ widths[k], 2, 3 }, (uint32_t[3]){ 32, 4, 1 }, true, 0, &a);
+        for (uint32_t i = 0; i < COUNT; i++)
+            cr_assert_eq(out[i], i < count ? in[i] + i % width / 32 : 0, "%u blocks, element %u", widths[k], i);
+    }
 }
 
 /* The loop over blocks counts their indices: each is there once, in rows and planes of one and of many, from wherever it begins.  Where
