@@ -1,7 +1,13 @@
-/* Grid-stride loops ask for the next rounds' memory: their rounds are a grid apart, where the processor's own prefetchers, which stay in a
- * page, do not follow.  Not where warps take turns round by round (march.c), for then memory is read in order. */
+/* Asking for memory that is read soon, where the processor's own prefetchers, which stay in a page, do not follow.
+ *
+ * Grid-stride loops ask for the next rounds' memory: their rounds are a grid apart.  Not where warps take turns round by round (march.c), for
+ * then memory is read in order.
+ *
+ * What a block with barriers reads before the first of them, it asks for on the next block's behalf: what comes after a barrier waits for
+ * all that comes before, and a processor that looks ahead does not get as far as the next block. */
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "simt/work.h"
+#include <stdlib.h>
 
 enum { MAX_DEPTH = 12, LINE = 64, MIN_BYTES = 4 };
 
@@ -52,19 +58,27 @@ static bool add_change(struct simt_fn *f, struct advance *a, LLVMValueRef v, int
     }
 }
 
-/* Do the lanes read one row, in a loop through the grid? */
-static bool fits(struct simt_fn *f, LLVMValueRef load, const struct simt_val *ptr, int loop)
+/* Do the lanes read a row of global memory, `apart` bytes from one to the next? */
+static bool reads_row(struct simt_fn *f, LLVMValueRef load, const struct simt_val *ptr, int64_t apart)
 {
-    struct simt *u = f->u;
-    uint64_t size = LLVMStoreSizeOfType(u->in_layout, LLVMTypeOf(load));
+    uint64_t size = LLVMStoreSizeOfType(f->u->in_layout, LLVMTypeOf(load));
     unsigned space = simt_space(LLVMTypeOf(LLVMGetOperand(load, 0)));
-    if (u->march || loop < 0 || space == SIMT_SPACE_SHARED || size < MIN_BYTES || !simt_access_plain(load, false) || !ptr ||
-        ptr->kind != SIMT_AFFINE || !ptr->off || !simt_goes_by_blocks(f, loop))
+    if (f->u->march || space == SIMT_SPACE_SHARED || size < MIN_BYTES || !simt_access_plain(load, false) || !ptr || ptr->kind != SIMT_AFFINE ||
+        !ptr->off)
         return false;
-    for (int i = 1; i < u->lanes; i++)
-        if (ptr->off[i] != ptr->off[0] + i * (int64_t)size)
+    for (int i = 1; i < f->u->lanes; i++)
+        if (ptr->off[i] != ptr->off[0] + i * apart)
             return false;
     return true;
+}
+
+/* To read, into the first-level cache, data. */
+static void ask(struct simt *u, LLVMValueRef at, int64_t bytes)
+{
+    for (int64_t i = 0; i < bytes; i += LINE) {
+        LLVMValueRef args[4] = { simt_advance(u, at, i), simt_c32(u, 0), simt_c32(u, 3), simt_c32(u, 1) };
+        simt_intrinsic(u, "llvm.prefetch", &u->ptr, 1, args, 4);
+    }
 }
 
 /* Rounds from the one at hand to the one whose memory is asked for.  What only loads and adds has the processor look further by itself; updates
@@ -78,22 +92,172 @@ static int rounds_ahead(struct simt_fn *f, int loop)
     return 1;
 }
 
-void simt_ahead_emit(struct simt_fn *f, LLVMValueRef load)
+static bool ask_next_round(struct simt_fn *f, LLVMValueRef load, int loop)
+{
+    struct simt *u = f->u;
+    LLVMValueRef ptr = LLVMGetOperand(load, 0);
+    int64_t size = (int64_t)LLVMStoreSizeOfType(u->in_layout, LLVMTypeOf(load));
+    const struct simt_val *val = simt_get(f, ptr);
+    struct advance a = { .loop = loop };
+    if (loop < 0 || !reads_row(f, load, val, size) || !simt_goes_by_blocks(f, loop) || !add_change(f, &a, ptr, 1, 0) || !a.step)
+        return false;
+    LLVMValueRef by = LLVMBuildIntCast2(u->b, simt_scalar(f, a.step), u->i64, 1, "");
+    by = LLVMBuildMul(u->b, by, simt_c64(u, a.scale * rounds_ahead(f, loop)), "");
+    ask(u, LLVMBuildGEP2(u->b, u->i8, val->s, &by, 1, "ahead"), size * u->lanes);
+    return true;
+}
+
+/* ---- The next block */
+
+static LLVMValueRef block_change(struct simt_fn *f, LLVMValueRef v, int depth);
+
+static LLVMValueRef operand_change(struct simt_fn *f, LLVMValueRef v, unsigned i, int depth)
+{
+    return block_change(f, LLVMGetOperand(v, i), depth + 1);
+}
+
+/* `by` times a factor that is the same for all lanes and both blocks. */
+static LLVMValueRef times(struct simt_fn *f, LLVMValueRef by, LLVMValueRef factor)
+{
+    struct simt *u = f->u;
+    if (by == simt_c64(u, 0))
+        return by;
+    return simt_uniform(f, factor) ? LLVMBuildMul(u->b, by, LLVMBuildIntCast2(u->b, simt_scalar(f, factor), u->i64, 1, ""), "") : NULL;
+}
+
+static LLVMValueRef call_change(struct simt_fn *f, LLVMValueRef v, int depth)
+{
+    enum ptx_simt id = simt_call_id(f->u, v);
+    if (id == PTX_SIMT_NONE) /* of this room, on an address */
+        return LLVMGetNumArgOperands(v) == 1 ? operand_change(f, v, 0, depth) : NULL;
+    return id == PTX_SIMT_CTAID_X ? simt_c64(f->u, 1) : ptx_simt_info(id)->traits == PTX_SIMT_PURE ? simt_c64(f->u, 0) : NULL;
+}
+
+/* Both blocks' loops have the same steps. */
+static LLVMValueRef phi_change(struct simt_fn *f, LLVMValueRef phi, int depth)
+{
+    int b = simt_block_of(f, LLVMGetInstructionParent(phi)), loop = b < 0 ? -1 : f->blocks[b].loop;
+    if (loop < 0 || f->loops[loop].header != b || f->loops[loop].preheader < 0)
+        return NULL;
+    for (unsigned i = 0; i < LLVMCountIncoming(phi); i++)
+        if (LLVMGetIncomingBlock(phi, i) == f->blocks[f->loops[loop].preheader].bb)
+            return block_change(f, LLVMGetIncomingValue(phi, i), depth + 1);
+    return NULL;
+}
+
+static LLVMValueRef sum_change(struct simt_fn *f, LLVMValueRef v, int depth)
+{
+    struct simt *u = f->u;
+    LLVMValueRef c[2], none = simt_c64(u, 0);
+    int64_t k;
+    if (LLVMGetNumOperands(v) != 2 || !(c[0] = operand_change(f, v, 0, depth)) || !(c[1] = operand_change(f, v, 1, depth)))
+        return NULL;
+    switch (LLVMGetInstructionOpcode(v)) {
+    case LLVMAdd: case LLVMOr:
+        return LLVMBuildAdd(u->b, c[0], c[1], "");
+    case LLVMSub:
+        return LLVMBuildSub(u->b, c[0], c[1], "");
+    case LLVMMul:
+        return c[1] == none ? times(f, c[0], LLVMGetOperand(v, 1)) : c[0] == none ? times(f, c[1], LLVMGetOperand(v, 0)) : NULL;
+    case LLVMShl:
+        return simt_int_const(LLVMGetOperand(v, 1), &k) && k >= 0 && k < 32 ? LLVMBuildShl(u->b, c[0], simt_c64(u, k), "") : NULL;
+    case LLVMGetElementPtr:
+        k = (int64_t)LLVMABISizeOfType(u->in_layout, LLVMGetGEPSourceElementType(v));
+        return LLVMBuildAdd(u->b, c[0], LLVMBuildMul(u->b, c[1], simt_c64(u, k), ""), "");
+    default:
+        return c[0] == none && c[1] == none ? none : NULL;
+    }
+}
+
+/* How far `v` is from what it is in the next block of the grid's row, as an i64; NULL: that is not known. */
+static LLVMValueRef block_change(struct simt_fn *f, LLVMValueRef v, int depth)
+{
+    if (!LLVMIsAInstruction(v))
+        return simt_c64(f->u, 0);
+    if (depth == MAX_DEPTH)
+        return NULL;
+    switch (LLVMGetInstructionOpcode(v)) {
+    case LLVMCall:
+        return call_change(f, v, depth);
+    case LLVMPHI:
+        return phi_change(f, v, depth);
+    case LLVMIntToPtr: case LLVMPtrToInt: case LLVMSExt: case LLVMZExt: case LLVMTrunc: case LLVMFreeze:
+        return operand_change(f, v, 0, depth);
+    case LLVMLoad: /* of an argument, as a rule */
+        return simt_space(LLVMTypeOf(LLVMGetOperand(v, 0))) == SIMT_SPACE_CONST ? operand_change(f, v, 0, depth) : NULL;
+    default:
+        return sum_change(f, v, depth);
+    }
+}
+
+static bool has_barrier(struct simt_fn *f, int block)
+{
+    for (LLVMValueRef x = LLVMGetFirstInstruction(f->blocks[block].bb); x; x = LLVMGetNextInstruction(x)) {
+        enum ptx_simt id = LLVMIsACallInst(x) ? simt_call_id(f->u, x) : PTX_SIMT_NONE;
+        if (id == PTX_SIMT_BARRIER || id == PTX_SIMT_BARRIER_REDUCE)
+            return true;
+    }
+    return false;
+}
+
+/* Marks blocks with barriers and behind them; false: there are none. */
+static bool mark_late(struct simt_fn *f)
+{
+    bool any = false, *late = f->ahead.late;
+    for (int b = 0; b < f->n_blocks; b++)
+        any |= late[b] = has_barrier(f, b);
+    for (bool more = any; more;) {
+        more = false;
+        for (int b = 0; b < f->n_blocks; b++)
+            for (int i = 0; !late[b] && i < f->blocks[b].n_preds; i++)
+                more |= late[b] = late[f->blocks[b].preds[i]];
+    }
+    return any;
+}
+
+/* Does a block come there before any barrier? */
+static bool early(struct simt_fn *f, int block)
+{
+    if (!f->ahead.late) {
+        f->ahead.late = AW_NEW_ARRAY(&f->u->arena, bool, (size_t)f->n_blocks + 1);
+        f->ahead.barriers = f->ahead.late && mark_late(f);
+    }
+    return f->ahead.barriers && block >= 0 && !f->ahead.late[block];
+}
+
+/* Has another load asked for about the same? */
+static bool asked(struct simt_fn *f, LLVMValueRef ptr)
+{
+    int64_t at;
+    LLVMValueRef root = simt_access_root(f, ptr, &at);
+    int n = f->ahead.n;
+    for (int i = 0; i < n; i++)
+        if (f->ahead.root[i] == root && llabs(f->ahead.at[i] - at) < LINE)
+            return true;
+    if (n == (int)(sizeof f->ahead.at / sizeof *f->ahead.at))
+        return true;
+    f->ahead.root[n] = root;
+    f->ahead.at[n] = at;
+    f->ahead.n++;
+    return false;
+}
+
+static void ask_next_block(struct simt_fn *f, LLVMValueRef load, int block)
 {
     struct simt *u = f->u;
     LLVMValueRef ptr = LLVMGetOperand(load, 0);
     const struct simt_val *val = simt_get(f, ptr);
-    int block = simt_block_of(f, LLVMGetInstructionParent(load));
-    struct advance a = { .loop = block < 0 ? -1 : f->blocks[block].loop };
-    if (!fits(f, load, val, a.loop) || !add_change(f, &a, ptr, 1, 0) || !a.step)
+    int64_t apart = val && val->kind == SIMT_AFFINE && val->off ? val->off[1] - val->off[0] : 0;
+    if (apart < MIN_BYTES || apart > LINE || !early(f, block) || !reads_row(f, load, val, apart) || asked(f, ptr))
         return;
-    LLVMValueRef by = LLVMBuildIntCast2(u->b, simt_scalar(f, a.step), u->i64, 1, "");
-    by = LLVMBuildMul(u->b, by, simt_c64(u, a.scale * rounds_ahead(f, a.loop)), "");
-    LLVMValueRef next = LLVMBuildGEP2(u->b, u->i8, val->s, &by, 1, "ahead");
-    int64_t bytes = (int64_t)LLVMStoreSizeOfType(u->in_layout, LLVMTypeOf(load)) * u->lanes;
-    for (int64_t at = 0; at < bytes; at += LINE) {
-        /* To read, into the first-level cache, data. */
-        LLVMValueRef args[4] = { simt_advance(u, next, at), simt_c32(u, 0), simt_c32(u, 3), simt_c32(u, 1) };
-        simt_intrinsic(u, "llvm.prefetch", &u->ptr, 1, args, 4);
-    }
+    LLVMValueRef by = block_change(f, ptr, 0);
+    if (by && by != simt_c64(u, 0))
+        ask(u, LLVMBuildGEP2(u->b, u->i8, val->s, &by, 1, "ahead"), apart * u->lanes);
+}
+
+void simt_ahead_emit(struct simt_fn *f, LLVMValueRef load)
+{
+    int block = simt_block_of(f, LLVMGetInstructionParent(load));
+    if (!ask_next_round(f, load, block < 0 ? -1 : f->blocks[block].loop))
+        ask_next_block(f, load, block);
 }

@@ -194,6 +194,12 @@ struct simt_fn {
     LLVMValueRef waiting, awaited;      /* the first store of a pair, and the one it waits for; see pairs.c */
     struct simt_pattern spreading;      /* likewise */
     LLVMBasicBlockRef entry;
+    struct {
+        bool barriers, *late;           /* are there any, and which blocks are behind them; NULL: not looked at yet */
+        int n;                          /* loads that asked */
+        LLVMValueRef root[16];          /* each one's address ... */
+        int64_t at[16];                 /* ... and how far from it */
+    } ahead;                            /* see ahead.c */
     LLVMValueRef scratch[6];            /* stack areas of 32 x 16 bytes */
 };
 
@@ -339,7 +345,8 @@ bool simt_pattern_load(struct simt_fn *f, LLVMValueRef inst);
 bool simt_pattern_store(struct simt_fn *f, LLVMValueRef inst);
 
 /* ---- ahead.c */
-void simt_ahead_emit(struct simt_fn *f, LLVMValueRef load); /* asks for what a load reads in the next round of a loop, where that pays */
+/* Asks for what a load reads in a loop's next round, or in the next block, where that pays. */
+void simt_ahead_emit(struct simt_fn *f, LLVMValueRef load);
 
 /* ---- table.c */
 bool simt_table_find(struct simt_fn *f, LLVMValueRef load, struct simt_table *ret); /* false: it reads no small table */
