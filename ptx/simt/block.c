@@ -47,6 +47,7 @@ LLVMTypeRef simt_device_type(struct simt *u, LLVMValueRef src)
 struct range {
     struct simt *u;
     LLVMValueRef fn, block, launch, state, kernarg, grid[2], shape[3], threads, ctaid[3];
+    LLVMValueRef x;                /* of the block, or the first of a group, where it is carried in a register; else NULL */
     LLVMValueRef rows, any, fixed; /* bodies; NULL: none */
     bool whole;                    /* which run all warps of a block */
     LLVMValueRef frames, order, turns, waiting; /* of a body that marches: see march.c; how many warps wait for their turns, now */
@@ -114,25 +115,44 @@ static bool counts_ctaid(const struct range *r)
     return !r->u->march && !r->whole;
 }
 
-/* A round of the loop over blocks begins. */
-static void ctaid_begin(struct range *r, LLVMValueRef linear)
+static bool has_loops(struct simt *u)
 {
+    struct simt_fn f = { .u = u, .form = SIMT_FORM_FIXED, .src = u->kernel };
+    bool yes = !simt_cfg_build(&f) || f.n_loops;
+    simt_cfg_fini(&f);
+    return yes;
+}
+
+/* Is the block's x carried in a register?  Through memory it takes a store and a load of it from block to block, one after the other, which
+ * is longer than a short block takes; but in blocks that are not short registers are the body's. */
+static bool carries_x(const struct range *r)
+{
+    return counts_ctaid(r) && simt_instructions(r->u->kernel) <= SMALL_KERNEL && !has_loops(r->u);
+}
+
+/* A round of the loop over blocks begins; `entry` sets out for the first. */
+static void ctaid_begin(struct range *r, LLVMBasicBlockRef entry, LLVMValueRef linear)
+{
+    struct simt *u = r->u;
+    LLVMValueRef first = r->ctaid[0];
     if (!counts_ctaid(r)) {
         set_ctaid(r, linear);
         return;
     }
+    if (carries_x(r)) {
+        r->x = LLVMBuildPhi(u->b, u->i32, "x");
+        simt_phi_add(r->x, first, entry);
+    }
     for (unsigned d = 0; d < 3; d++)
-        r->ctaid[d] = LLVMBuildLoad2(r->u->b, r->u->i32, ctaid_at(r, d), "ctaid");
+        r->ctaid[d] = d == 0 && r->x ? r->x : LLVMBuildLoad2(u->b, u->i32, ctaid_at(r, d), "ctaid");
 }
 
-/* Another one follows: from the last block's indices to the next one's.  In memory: registers are the body's. */
-static LLVMBasicBlockRef ctaid_next(struct range *r, LLVMBasicBlockRef block)
+/* From block to block in memory, from dimension `d` on. */
+static void ctaid_count(struct range *r, unsigned d)
 {
     struct simt *u = r->u;
     LLVMValueRef more = simt_c32(u, 1);
-    LLVMBasicBlockRef again = LLVMAppendBasicBlockInContext(u->ctx, r->fn, "again");
-    LLVMPositionBuilderAtEnd(u->b, again);
-    for (unsigned d = 0; d < 3 && counts_ctaid(r); d++) {
+    for (; d < 3; d++) {
         LLVMValueRef next = LLVMBuildAdd(u->b, LLVMBuildLoad2(u->b, u->i32, ctaid_at(r, d), ""), more, "");
         if (d < 2) {
             LLVMValueRef wraps = LLVMBuildICmp(u->b, LLVMIntEQ, next, LLVMBuildTrunc(u->b, r->grid[d], u->i32, ""), "");
@@ -141,8 +161,30 @@ static LLVMBasicBlockRef ctaid_next(struct range *r, LLVMBasicBlockRef block)
         }
         LLVMBuildStore(u->b, next, ctaid_at(r, d));
     }
-    LLVMBuildBr(u->b, block);
-    return again;
+}
+
+/* Another one follows, `blocks` further on, in the same row or at the next one's begin: from the last block's indices to its own. */
+static void ctaid_next(struct range *r, LLVMValueRef blocks)
+{
+    struct simt *u = r->u;
+    if (!r->x) {
+        ctaid_count(r, counts_ctaid(r) ? 0 : 3);
+        return;
+    }
+    LLVMBasicBlockRef again = LLVMGetInsertBlock(u->b), row = LLVMAppendBasicBlockInContext(u->ctx, r->fn, "row"),
+                      on = LLVMAppendBasicBlockInContext(u->ctx, r->fn, "on");
+    LLVMValueRef x = LLVMBuildAdd(u->b, r->x, LLVMBuildTrunc(u->b, blocks, u->i32, ""), "");
+    LLVMValueRef wraps = LLVMBuildICmp(u->b, LLVMIntEQ, x, LLVMBuildTrunc(u->b, r->grid[0], u->i32, ""), "");
+    LLVMBuildCondBr(u->b, wraps, row, on);
+    LLVMPositionBuilderAtEnd(u->b, row);
+    ctaid_count(r, 1);
+    LLVMBuildBr(u->b, on);
+    LLVMPositionBuilderAtEnd(u->b, on);
+    LLVMValueRef next = LLVMBuildPhi(u->b, u->i32, "x");
+    simt_phi_add(next, x, again);
+    simt_phi_add(next, simt_c32(u, 0), row);
+    LLVMBuildStore(u->b, next, ctaid_at(r, 0));
+    simt_phi_add(r->x, next, on);
 }
 
 static void call_body(struct range *r, LLVMValueRef body, LLVMValueRef part, LLVMValueRef first, LLVMValueRef lanes)
@@ -183,6 +225,18 @@ LLVMValueRef simt_warp_of_part(struct simt *u, LLVMValueRef part)
     return u->lanes < SIMT_LANES ? LLVMBuildUDiv(u->b, part, simt_c32(u, SIMT_LANES / u->lanes), "") : part;
 }
 
+/* Is it known that blocks have one warp? */
+static bool one_warp(const struct simt *u)
+{
+    const uint32_t *shape = u->options->block;
+    return shape[1] && shape[0] * shape[1] * shape[2] <= SIMT_LANES;
+}
+
+static void set_warp(struct range *r, LLVMValueRef warp)
+{
+    LLVMBuildStore(r->u->b, warp, simt_advance(r->u, r->block, (int64_t)offsetof(struct aw_host_block, warp)));
+}
+
 /* One warp, or the part of it that a vector holds: its active lanes, then the body for the block's shape.  Of the bodies there is one, or
  * `rows` and `any`. */
 static void part_emit(struct range *r, LLVMValueRef part)
@@ -190,7 +244,8 @@ static void part_emit(struct range *r, LLVMValueRef part)
     struct simt *u = r->u;
     LLVMValueRef rows = r->rows, any = r->any, fixed = r->fixed;
     LLVMBuilderRef b = u->b;
-    LLVMBuildStore(b, simt_warp_of_part(u, part), simt_advance(u, r->block, (int64_t)offsetof(struct aw_host_block, warp)));
+    if (!one_warp(u))
+        set_warp(r, simt_warp_of_part(u, part));
     LLVMValueRef first = LLVMBuildMul(b, part, simt_c32(u, u->lanes), "");
     LLVMValueRef left = LLVMBuildSub(b, r->threads, first, "");
     LLVMValueRef bit = LLVMBuildShl(b, simt_c32(u, 1), LLVMBuildAnd(b, left, simt_c32(u, u->lanes - 1), ""), "");
@@ -330,6 +385,11 @@ static LLVMValueRef range_emit(struct simt *u, LLVMValueRef rows, LLVMValueRef a
     range_entry(&r);
     LLVMValueRef first = LLVMGetParam(r.fn, 1), end = LLVMBuildAdd(b, first, LLVMGetParam(r.fn, 2), "end");
     LLVMValueRef part0 = LLVMGetParam(r.fn, 3), part_end = LLVMBuildAdd(b, part0, LLVMGetParam(r.fn, 4), "");
+    if (one_warp(u)) {
+        set_warp(&r, simt_c32(u, 0));
+        part0 = simt_c32(u, 0);
+        part_end = simt_c32(u, 1);
+    }
     if (!whole)
         split_warps(&r, &part0, &part_end);
     if (u->march)
@@ -340,7 +400,7 @@ static LLVMValueRef range_emit(struct simt *u, LLVMValueRef rows, LLVMValueRef a
 
     LLVMPositionBuilderAtEnd(b, block);
     LLVMValueRef linear = LLVMBuildPhi(b, u->i64, "linear"), waiting = LLVMBuildPhi(b, u->i32, "waiting");
-    ctaid_begin(&r, linear);
+    ctaid_begin(&r, entry, linear);
     LLVMValueRef group = u->grouped ? group_size(&r, linear, end) : simt_c64(u, 1);
     LLVMBuildBr(b, warp);
 
@@ -363,13 +423,15 @@ static LLVMValueRef range_emit(struct simt *u, LLVMValueRef rows, LLVMValueRef a
     LLVMPositionBuilderAtEnd(b, next);
     LLVMValueRef linear1 = LLVMBuildAdd(b, linear, group, "");
     LLVMValueRef more = LLVMBuildICmp(b, LLVMIntULT, linear1, end, "");
-    LLVMBasicBlockRef again = ctaid_next(&r, block);
-    simt_phi_add(linear, first, entry);
-    simt_phi_add(linear, linear1, again);
-    simt_phi_add(waiting, simt_c32(u, 0), entry);
-    simt_phi_add(waiting, r.waiting, again);
-    LLVMPositionBuilderAtEnd(b, next);
+    LLVMBasicBlockRef again = LLVMAppendBasicBlockInContext(u->ctx, r.fn, "again");
     LLVMBuildCondBr(b, more, again, done);
+    LLVMPositionBuilderAtEnd(b, again);
+    ctaid_next(&r, group);
+    simt_phi_add(linear, first, entry);
+    simt_phi_add(linear, linear1, LLVMGetInsertBlock(b));
+    simt_phi_add(waiting, simt_c32(u, 0), entry);
+    simt_phi_add(waiting, r.waiting, LLVMGetInsertBlock(b));
+    LLVMBuildBr(b, block);
     LLVMPositionBuilderAtEnd(b, done);
     if (u->march)
         march_rest(&r, entry, next);

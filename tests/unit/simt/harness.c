@@ -218,6 +218,8 @@ static void s_trap(struct aw_host_block *b, uint32_t status, const char *what)
     struct device *d = device_of(b);
     assert(what && *what);
     d->out.status = status;
+    memcpy(d->out.ctaid, b->ctaid, sizeof d->out.ctaid);
+    d->out.warp = b->warp;
     longjmp(d->end, 1);
 }
 
@@ -292,6 +294,7 @@ struct outcome launch(const struct built *b, const uint32_t grid[3], const uint3
     d->built = b;
     d->warps = l.warps;
     d->block.launch = &l;
+    d->block.warp = 99; /* `blocks` sets it */
     d->block.shared = aligned_alloc(64, (l.total_shared + 127) & ~63u);
     memset(d->block.shared, 0, l.total_shared); /* tests may count on that; kernels may not */
     memset(d->ands, 0, sizeof d->ands);

@@ -26,6 +26,7 @@ struct outcome {
     uint32_t status;       /* of trap or assert, else 0 */
     uint32_t yields, arrivals;
     uint32_t assert_thread;
+    uint32_t ctaid[3], warp; /* of the block and the warp that trapped, as the block says */
     char output[4096];     /* printf: format and first int of each call, "format:int;" */
 };
 
