@@ -307,6 +307,7 @@ struct aw_host_thread {
     bool waited;                       /* since its last launch */
     struct aw_host_signal_stack *signal_stack; /* fault.c's, made when it first runs kernels; freed when the thread ends */
     bool keeps_stack;                  /* it is in place for good */
+    uint64_t unblocked;                /* fault signals were, when last asked: by the time stamp counter; 0: they were not, or not asked */
 };
 extern __thread struct aw_host_thread aw_host_thread __attribute__((tls_model("initial-exec")));
 
@@ -415,6 +416,7 @@ struct aw_host_signals {
     stack_t stack;
     sigset_t mask;
     bool swapped;                      /* the thread has a signal stack of its own */
+    bool blocked;                      /* it had blocked some of them: mask tells which */
 };
 int aw_host_fault_enter(struct aw_host_signals *ret_before);
 void aw_host_fault_leave(const struct aw_host_signals *before);

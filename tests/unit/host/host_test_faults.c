@@ -175,6 +175,38 @@ static void test_caller_faults(void)
     device_free(data);
 }
 
+/* So they are where the thread has blocked the signals meanwhile, as long as it did so not just before. */
+static void *blocking_thread(void *data)
+{
+    sigset_t segv, mask;
+    sigemptyset(&segv);
+    sigaddset(&segv, SIGSEGV);
+    for (int turn = 0; turn < 3; turn++) {
+        pthread_sigmask(SIG_UNBLOCK, &segv, NULL);
+        for (int i = 0; i < 30; i++) {
+            EQ(launch("step", 2, 32, NULL, 2, data, 64ull), AW_OK);
+            EQ(P->device_sync(0), AW_OK);
+        }
+        pthread_sigmask(SIG_BLOCK, &segv, NULL);
+        sleep_ms(20);
+        capture_begin(2);
+        EQ(launch("step", 2, 32, NULL, 2, (void *)4096, 64ull), AW_OK);
+        EXPECT_FAULT(AW_ERR_ILLEGAL_ADDRESS, "kernel step", "illegal access to address 0x10");
+        pthread_sigmask(SIG_BLOCK, NULL, &mask);
+        CHECK(sigismember(&mask, SIGSEGV) == 1);
+    }
+    return NULL;
+}
+
+static void test_blocking_thread(void)
+{
+    uint32_t *data = device_alloc(64 * 4);
+    pthread_t thread;
+    pthread_create(&thread, NULL, blocking_thread, data);
+    pthread_join(thread, NULL);
+    device_free(data);
+}
+
 static void test_trap(void)
 {
     capture_begin(2);
@@ -308,6 +340,7 @@ const struct test fault_tests[] = {
     { "overflow", test_overflow },
     { "waiting_threads", test_waiting_threads },
     { "caller_faults", test_caller_faults },
+    { "blocking_thread", test_blocking_thread },
     { "trap", test_trap },
     { "deadlock", test_deadlock },
     { "values_fault", test_values_fault },
