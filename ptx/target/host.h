@@ -77,6 +77,10 @@ void ptx_host_quads(LLVMModuleRef module);
 /* Splits masked accesses into registers where their masks can be made so.  After optimisation. */
 void ptx_host_masks(LLVMModuleRef module, uint64_t register_bytes);
 
+/* ---- host_flags.c */
+/* Masks in pieces of 16 lanes where they cross blocks, for machines whose registers are 16 bytes.  Last; false: out of memory. */
+bool ptx_host_flags(LLVMModuleRef module);
+
 /* ---- host_product.c */
 /* Makes low and high halves of the same 32-bit products together.  After optimisation. */
 void ptx_host_products(LLVMModuleRef module);
