@@ -164,6 +164,25 @@ static void scatter_loop(struct simt_fn *f, const struct access *a, LLVMValueRef
     simt_lanes_end(f, &it);
 }
 
+/* The lanes that run, of a row from `base` on: small code for machines that have no masks. */
+static LLVMValueRef load_row_loop(struct simt_fn *f, const struct access *a, LLVMValueRef base)
+{
+    struct simt_lanes it;
+    simt_lanes_begin(f, f->mask, &it);
+    simt_lane_put(f, 3, scalar_load(f, a, LLVMBuildGEP2(f->u->b, a->elem, base, &it.lane, 1, "")), it.lane);
+    simt_lanes_end(f, &it);
+    return simt_reload(f, 3, simt_vec_type(f->u, a->elem));
+}
+
+static void store_row_loop(struct simt_fn *f, const struct access *a, LLVMValueRef base, LLVMValueRef x)
+{
+    struct simt_lanes it;
+    simt_spill(f, 1, x);
+    simt_lanes_begin(f, f->mask, &it);
+    scalar_store(f, a, simt_lane_get(f, 1, a->elem, it.lane), LLVMBuildGEP2(f->u->b, a->elem, base, &it.lane, 1, ""));
+    simt_lanes_end(f, &it);
+}
+
 /* Has the machine gathers and scatters for it that are worth it? */
 static bool fast_lanes(struct simt_fn *f, const struct access *a)
 {
@@ -469,13 +488,13 @@ static void store_rows(struct simt_fn *f, const struct access *a, LLVMValueRef b
     }
 }
 
-/* Has no good masked form: narrow elements on most machines, elements apart from each other where gathers are slow.  Such
+/* Has no good masked form: on most machines narrow elements, on old ones any, elements apart from each other where gathers are slow.  Such
  * an access is unmasked when all lanes run, else lane by lane. */
 static bool needs_all(struct simt_fn *f, const struct access *a, int width, const int64_t *off)
 {
     if (!width && f->mask && row_stride(f, a, off))
         return true;
-    bool fast = width ? a->size >= 4 || f->u->options->small_masks : a->size >= 4 && f->u->options->fast_gather;
+    bool fast = width ? (a->size >= 4 ? f->u->options->masks : f->u->options->small_masks) : a->size >= 4 && f->u->options->fast_gather;
     return f->mask && !a->ordered && !fast;
 }
 
@@ -518,13 +537,21 @@ static void full_store(struct simt_fn *f, const struct access *a, LLVMValueRef b
 }
 
 /* For the warps of which some lanes are off: the machine's own, else small code. */
-static LLVMValueRef gather_some(struct simt_fn *f, const struct access *a, LLVMValueRef ptrs)
+static LLVMValueRef load_some(struct simt_fn *f, const struct access *a, LLVMValueRef base, const int64_t *off, int width)
 {
+    if (width == f->u->lanes && !f->u->options->masks)
+        return load_row_loop(f, a, simt_advance(f->u, base, off[0]));
+    LLVMValueRef ptrs = lane_ptrs(f, base, off);
     return fast_lanes(f, a) ? gather(f, a, ptrs) : gather_loop(f, a, ptrs);
 }
 
-static void scatter_some(struct simt_fn *f, const struct access *a, LLVMValueRef ptrs, LLVMValueRef x)
+static void store_some(struct simt_fn *f, const struct access *a, LLVMValueRef base, const int64_t *off, int width, LLVMValueRef x)
 {
+    if (width == f->u->lanes && !f->u->options->masks) {
+        store_row_loop(f, a, simt_advance(f->u, base, off[0]), x);
+        return;
+    }
+    LLVMValueRef ptrs = lane_ptrs(f, base, off);
     if (fast_lanes(f, a))
         scatter(f, a, ptrs, x);
     else
@@ -567,7 +594,7 @@ static LLVMValueRef affine_load(struct simt_fn *f, const struct access *a, LLVMV
     LLVMBasicBlockRef from[2] = { LLVMGetInsertBlock(u->b) };
     LLVMBuildBr(u->b, done);
     LLVMPositionBuilderAtEnd(u->b, some);
-    x[1] = gather_some(f, a, lane_ptrs(f, base, off));
+    x[1] = load_some(f, a, base, off, width);
     from[1] = LLVMGetInsertBlock(u->b);
     LLVMBuildBr(u->b, done);
     LLVMPositionBuilderAtEnd(u->b, done);
@@ -595,7 +622,7 @@ static void affine_store(struct simt_fn *f, const struct access *a, LLVMValueRef
         full_store(f, a, base, off, width, x);
         LLVMBuildBr(u->b, done);
         LLVMPositionBuilderAtEnd(u->b, some);
-        scatter_some(f, a, lane_ptrs(f, base, off), x);
+        store_some(f, a, base, off, width, x);
         LLVMBuildBr(u->b, done);
         LLVMPositionBuilderAtEnd(u->b, done);
     }

@@ -20,6 +20,7 @@ struct simt_options {
     uint32_t local_bytes;   /* per thread, as the object reports it */
     bool fast_gather;       /* gathers and scatters of 32- and 64-bit elements are worth the machine's instruction */
     bool gathers;           /* gathers alone are; always with fast_gather */
+    bool masks;             /* masked loads and stores of 32- and 64-bit elements are instructions; always with small_masks */
     bool small_masks;       /* masked loads and stores of 8- and 16-bit elements are instructions */
     bool masked_stores;     /* of 32- and 64-bit elements take not much longer than plain ones */
     uint32_t permute_bytes; /* of registers whose elements of 4 bytes one instruction brings into any order: 32 (AVX2), 64 (AVX-512), or 0 */

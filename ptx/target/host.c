@@ -416,6 +416,7 @@ static int run(struct host *h, struct ptx_result *ret)
         .kernarg_size = h->finish->kernarg_size,
         .fast_gather = h->machine.avx512,
         .gathers = h->machine.gathers,
+        .masks = h->machine.avx2,
         .small_masks = h->machine.avx512,
         .masked_stores = h->machine.avx512 || (h->machine.avx2 && !h->machine.slow_masked_stores),
         .permute_bytes = h->machine.avx512 ? 64 : h->machine.avx2 ? 32 : 0,

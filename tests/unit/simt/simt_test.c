@@ -2737,6 +2737,45 @@ Test(simt, masks_from_block_to_block)
     free(ir);
 }
 
+/* Rows of which some lanes are off, before a page that is none, where masked accesses are no instructions and where they are.  Lanes that are off
+ * neither read nor write. */
+Test(simt, rows_in_part)
+{
+    enum { PAGE = 4096 };
+    static const char *const targets[] = { "host:x86-64", "host:x86-64-v2", "host:x86-64-v3", "host" }, *const types[] = { "i32", "i64", "i16", "float" };
+    static const int sizes[] = { 4, 8, 2, 4 };
+    static const char body[] =
+        FLOAD("m", "p1", "i32", "4") "  %%on = icmp ne i32 %%m, 0\n  br i1 %%on, label %%go, label %%end\n"
+        "go:\n" FLOAD("v", "p0", "%s", "%d") FSTORE("v", "p7", "%s", "%d") "  br label %%end\nend:\n  ret void\n";
+    char *memory = mmap(NULL, 4 * PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    cr_assert_neq(memory, MAP_FAILED);
+    cr_assert_eq(mprotect(memory + PAGE, PAGE, PROT_NONE) | mprotect(memory + 3 * PAGE, PAGE, PROT_NONE), 0);
+    for (int k = 0; k < 48; k++) {
+        const char *type = types[k / 4 % 4], *target = targets[k % 4];
+        int size = sizes[k / 4 % 4], last = N - 1 - (int)rnd(70); /* the last lane that is on */
+        uint32_t m[N];
+        char *text, *from = memory + PAGE - (last + 1) * size, *to = memory + 3 * PAGE - (last + 1) * size;
+        for (int i = 0; i < N; i++)
+            m[i] = i == last || (i < last && (k < 16 ? rnd(2) : k < 32 ? i % 32 != 5 : rnd(30) == 0));
+        for (int i = 0; i < PAGE; i++) {
+            memory[i] = (char)(1 + rnd(100));
+            memory[2 * PAGE + i] = -1;
+        }
+        cr_assert_geq(asprintf(&text, body, size, type, size, type), 0);
+        char *ir = kernel_text(text, "");
+        struct built b = build_or_fail(ir, target, k % 3 ? (uint32_t[3]){ N, 1, 1 } : NULL, 0);
+        struct args a = { { from, m, 0, 0, 0, 0, 0, to }, "" };
+        launch(&b, one, (uint32_t[3]){ N, 1, 1 }, 0, &a);
+        unload(&b);
+        for (int i = 0; i <= last; i++)
+            for (int j = 0; j < size; j++)
+                cr_assert_eq(to[i * size + j], m[i] ? from[i * size + j] : -1, "%s, %s, lane %d of %d", target, type, i, last);
+        free(text);
+        free(ir);
+    }
+    munmap(memory, 4 * PAGE);
+}
+
 /* ---- Targets and errors */
 
 Test(simt, machines)
