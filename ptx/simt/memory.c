@@ -1,4 +1,4 @@
-/* Memory: loads, stores, atomics and stack variables of a warp.
+/* Memory: loads, stores and atomics of a warp.
  *
  * Uniform addresses are one scalar access (a block runs only when some lane is active).  Affine ones are vector accesses,
  * masked unless every lane runs, with an exact gather beside them where an index might have wrapped.  Everything else goes
@@ -938,45 +938,4 @@ void simt_cmpxchg_emit(struct simt_fn *f, LLVMValueRef inst)
     simt_lanes_end(f, &it);
     simt_set_field(f, inst, 0, NULL, simt_reload(f, 3, simt_vec_type(u, elem)));
     simt_set_field(f, inst, 1, NULL, simt_reload(f, 4, simt_vec_type(u, u->i1)));
-}
-
-/* ---- Stack variables: 32 copies, lane after lane.  Not yet interleaved, which would make indexed arrays contiguous. */
-
-static void dynamic_alloca(struct simt_fn *f, LLVMValueRef inst, uint64_t size, uint64_t align)
-{
-    struct simt *u = f->u;
-    LLVMValueRef count = LLVMGetOperand(inst, 0);
-    LLVMValueRef n;
-    if (simt_uniform(f, count)) {
-        n = LLVMBuildIntCast2(u->b, simt_scalar(f, count), u->i64, 0, "");
-    } else {
-        LLVMTypeRef vt = LLVMTypeOf(simt_vector(f, count));
-        LLVMValueRef v = simt_vector(f, count);
-        if (f->mask)
-            v = LLVMBuildSelect(u->b, f->mask, v, LLVMConstNull(vt), "");
-        n = LLVMBuildIntCast2(u->b, simt_intrinsic(u, "llvm.vector.reduce.umax", &vt, 1, &v, 1), u->i64, 0, "");
-    }
-    LLVMValueRef up = simt_c64(u, (int64_t)align - 1), stride = LLVMBuildMul(u->b, n, simt_c64(u, (int64_t)size), "");
-    stride = LLVMBuildAnd(u->b, LLVMBuildAdd(u->b, stride, up, ""), LLVMBuildNot(u->b, up, ""), "stride");
-    LLVMValueRef base = LLVMBuildArrayAlloca(u->b, u->i8, LLVMBuildMul(u->b, stride, simt_c64(u, u->lanes), ""), "");
-    LLVMSetAlignment(base, (unsigned)align);
-    LLVMValueRef at = LLVMBuildMul(u->b, simt_splat(u, stride), simt_offset_vec(u, u->lane_offsets, u->i64), "");
-    simt_set_vector(f, inst, LLVMBuildGEP2(u->b, u->i8, base, &at, 1, ""));
-}
-
-void simt_alloca_emit(struct simt_fn *f, LLVMValueRef inst)
-{
-    struct simt *u = f->u;
-    LLVMTypeRef type = LLVMGetAllocatedType(inst);
-    uint64_t align = LLVMGetAlignment(inst), size = LLVMABISizeOfType(u->in_layout, type);
-    int64_t count;
-    align = align ? align : 1;
-    if (!simt_int_const(LLVMGetOperand(inst, 0), &count)) {
-        dynamic_alloca(f, inst, size, align);
-        return;
-    }
-    size = (size * (uint64_t)count + align - 1) / align * align;
-    LLVMValueRef area = simt_variable(f, LLVMArrayType2(u->i8, size * (uint64_t)u->lanes));
-    LLVMSetAlignment(area, (unsigned)align);
-    simt_set_scalar(f, inst, area);
 }

@@ -299,7 +299,6 @@ void simt_load_emit(struct simt_fn *f, LLVMValueRef inst);
 void simt_store_emit(struct simt_fn *f, LLVMValueRef inst);
 void simt_rmw_emit(struct simt_fn *f, LLVMValueRef inst);
 void simt_cmpxchg_emit(struct simt_fn *f, LLVMValueRef inst);
-void simt_alloca_emit(struct simt_fn *f, LLVMValueRef inst);
 LLVMValueRef simt_address(struct simt_fn *f, LLVMValueRef ptr);  /* of a uniform pointer */
 /* What an atomic operation makes of `old`, which may be a vector; NULL: it has no plain form. */
 LLVMValueRef simt_rmw_value(struct simt *u, LLVMAtomicRMWBinOp op, LLVMValueRef old, LLVMValueRef x);
@@ -325,6 +324,9 @@ LLVMValueRef simt_join(struct simt *u, LLVMValueRef *part, int n, int width); /*
 /* ---- pairs.c.  False: not one of two words that are accessed as one. */
 bool simt_pair_load(struct simt_fn *f, LLVMValueRef inst);
 bool simt_pair_store(struct simt_fn *f, LLVMValueRef inst);
+
+/* ---- alloca.c */
+void simt_alloca_emit(struct simt_fn *f, LLVMValueRef inst);
 
 /* ---- update.c */
 /* Does block `then`, behind a branch of block `b`, only write over what that has read? */
