@@ -669,6 +669,22 @@ static LLVMValueRef gather_or_table(struct simt_fn *f, const struct access *a)
     return simt_phi2(u, x, from);
 }
 
+enum { DEPTH = 8 /* operations from an index to an address */ };
+
+/* Does the checked value come from a ring (shape.c), whose lanes go round often enough? */
+static bool on_ring(struct simt_fn *f, LLVMValueRef x, int depth)
+{
+    const struct simt_val *val = simt_get(f, x);
+    if (!depth || !val || !val->check || !LLVMIsAInstruction(x) || LLVMIsAPHINode(x))
+        return false;
+    if (LLVMGetInstructionOpcode(x) == LLVMAnd)
+        return true;
+    for (unsigned i = 0; i < (unsigned)LLVMGetNumOperands(x); i++)
+        if (on_ring(f, LLVMGetOperand(x, i), depth - 1))
+            return true;
+    return false;
+}
+
 static LLVMValueRef lanes_load(struct simt_fn *f, const struct access *a)
 {
     struct simt *u = f->u;
@@ -684,8 +700,9 @@ static LLVMValueRef lanes_load(struct simt_fn *f, const struct access *a)
         LLVMBuildBr(u->b, done);
         LLVMPositionBuilderAtEnd(u->b, cold);
         f->epoch++;
-        x[1] = gather(f, &(struct access){ a->inst, a->ptr, a->elem, a->size, a->align, a->constant, true, a->ordered },
-                      address(f, a->ptr, true));
+        struct access wrapped = *a;
+        wrapped.rare = !on_ring(f, a->ptr, DEPTH);
+        x[1] = gather(f, &wrapped, address(f, a->ptr, true));
         from[1] = LLVMGetInsertBlock(u->b);
         LLVMBuildBr(u->b, done);
         LLVMPositionBuilderAtEnd(u->b, done);

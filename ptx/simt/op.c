@@ -178,21 +178,26 @@ LLVMValueRef simt_op_build(struct simt_fn *f, LLVMValueRef inst, bool vec)
 
 /* ---- Affine results with lanes that differ */
 
-/* True when base + off[i] does not leave the narrow type's range for any lane. */
-static LLVMValueRef no_wrap(struct simt_fn *f, LLVMValueRef inst, const struct simt_val *operand_val)
+/* True when base + off[i] is one of `least` and the `most` numbers that follow it for every lane. */
+static LLVMValueRef stays(struct simt_fn *f, const struct simt_val *val, uint64_t least, uint64_t most)
 {
     struct simt *u = f->u;
-    LLVMTypeRef type = LLVMTypeOf(operand_val->s);
-    unsigned width = LLVMGetIntTypeWidth(type);
+    LLVMTypeRef type = LLVMTypeOf(val->s);
     int64_t lo = 0, hi = 0;
     for (int i = 0; i < u->lanes; i++) {
-        lo = operand_val->off[i] < lo ? operand_val->off[i] : lo;
-        hi = operand_val->off[i] > hi ? operand_val->off[i] : hi;
+        lo = val->off[i] < lo ? val->off[i] : lo;
+        hi = val->off[i] > hi ? val->off[i] : hi;
     }
-    uint64_t mask = width < 64 ? (UINT64_C(1) << width) - 1 : ~UINT64_C(0);
-    uint64_t least = (LLVMIsASExtInst(inst) ? UINT64_C(1) << (width - 1) : 0) - (uint64_t)lo; /* smallest base that is right */
-    LLVMValueRef above = LLVMBuildSub(u->b, operand_val->s, LLVMConstInt(type, least & mask, 0), "");
-    return LLVMBuildICmp(u->b, LLVMIntULE, above, LLVMConstInt(type, (mask - (uint64_t)(hi - lo)) & mask, 0), "nowrap");
+    uint64_t mask = LLVMConstIntGetZExtValue(LLVMConstAllOnes(type)), first = least - (uint64_t)lo; /* smallest base that is right */
+    LLVMValueRef above = LLVMBuildSub(u->b, val->s, LLVMConstInt(type, first & mask, 0), "");
+    return LLVMBuildICmp(u->b, LLVMIntULE, above, LLVMConstInt(type, (most - (uint64_t)(hi - lo)) & mask, 0), "nowrap");
+}
+
+/* The same of the range of the narrow type that an extension begins with. */
+static LLVMValueRef no_wrap(struct simt_fn *f, LLVMValueRef inst, const struct simt_val *narrow)
+{
+    unsigned width = LLVMGetIntTypeWidth(LLVMTypeOf(narrow->s));
+    return stays(f, narrow, LLVMIsASExtInst(inst) ? UINT64_C(1) << (width - 1) : 0, width < 64 ? (UINT64_C(1) << width) - 1 : ~UINT64_C(0));
 }
 
 /* `or` and `xor` on bits the lanes differ in act on the offsets alone (shape.c, shape_bits). */
@@ -225,6 +230,9 @@ static void affine_emit(struct simt_fn *f, LLVMValueRef inst, struct simt_val *r
                    simt_width(LLVMTypeOf(inst)) > simt_width(LLVMTypeOf(LLVMGetOperand(inst, 0))));
     if (widens && a && a->off && !simt_ext_exact(a))
         ok = simt_and(u, ok, no_wrap(f, inst, a));
+    int64_t field;
+    if (op == LLVMAnd && simt_int_const(LLVMGetOperand(inst, 1), &field)) /* shape_ring */
+        ok = simt_and(u, ok, stays(f, r, 0, (uint64_t)field));
     r->ok = ok;
 }
 

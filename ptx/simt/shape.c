@@ -285,6 +285,26 @@ static void shape_ext(struct simt_fn *f, struct simt_val *r, struct shape a, LLV
         set_affine(f, r, a.off, a.check || !disjoint(a), a.tz);
 }
 
+/* Neighbours on a ring: `(i + 1) & (n - 1)`, of which n is a constant, goes round in few warps.  The mask is one run of bits, and offsets are
+ * multiples of the lowest; the base loses the bits above and the sum, where it stays within the run, is right (op.c asks). */
+static bool shape_ring(struct simt_fn *f, struct simt_val *r, struct shape a, LLVMValueRef mask)
+{
+    int64_t c, lo, hi;
+    unsigned width = simt_width(LLVMTypeOf(r->src));
+    if (!a.off || width < 32 || !simt_int_const(mask, &c) || c <= 0)
+        return false;
+    uint64_t field = (uint64_t)c, low = field & -field, top = field + low;
+    offset_range(a.off, &lo, &hi);
+    if ((top & (top - 1)) || hi - lo > c / 2)
+        return false;
+    for (int i = 0; i < f->u->lanes; i++)
+        if (a.off[i] & (int64_t)(low - 1))
+            return false;
+    unsigned tz = (unsigned)__builtin_ctzll(low);
+    set_affine(f, r, a.off, true, a.tz > tz ? a.tz : tz);
+    return true;
+}
+
 static void shape_bits(struct simt_fn *f, struct simt_val *r, LLVMOpcode op, struct shape a, struct shape b, LLVMValueRef rhs)
 {
     int64_t c, o[SIMT_LANES];
@@ -302,6 +322,8 @@ static void shape_bits(struct simt_fn *f, struct simt_val *r, LLVMOpcode op, str
         }
     }
     if (!simt_int_const(rhs, &c) || !disjoint(a) || a.check) {
+        if (op == LLVMAnd && shape_ring(f, r, a, rhs))
+            return;
         set_varying(r);
         return;
     }

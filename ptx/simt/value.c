@@ -166,7 +166,7 @@ LLVMValueRef simt_vector(struct simt_fn *f, LLVMValueRef v)
         return simt_splat(u, s);
     if (!val->check)
         return add_vec(u, s, simt_offset_vec(u, val->off, distance_type(u, v)));
-    if (LLVMIsASExtInst(v) || LLVMIsAZExtInst(v))
+    if (LLVMIsASExtInst(v) || LLVMIsAZExtInst(v) || LLVMGetInstructionOpcode(v) == LLVMAnd)
         return simt_op_build(f, v, true);
     return add_vec(u, s, simt_delta(f, v));
 }
@@ -235,6 +235,7 @@ static LLVMValueRef build_delta(struct simt_fn *f, LLVMValueRef v, struct simt_v
         return simt_int_const(a, &c) ? scale_delta(u, simt_delta(f, b), c) : NULL;
     case LLVMShl:
         return simt_int_const(b, &c) ? scale_delta(u, simt_delta(f, a), (int64_t)(UINT64_C(1) << (c & 63))) : NULL;
+    case LLVMAnd:
     case LLVMSExt:
     case LLVMZExt: /* what the lanes hold, less the base */
         return LLVMBuildSub(u->b, simt_op_build(f, v, true), simt_splat(u, val->s), "");

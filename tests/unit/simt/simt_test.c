@@ -1036,6 +1036,62 @@ Test(simt, updates_in_place)
         check_updates(machines[round % 4], round / 12, round / 4 % 3);
 }
 
+/* Neighbours on a ring, from anywhere and so round the end within a warp or between two: read for threads below a limit, and written. */
+enum { RING_THREADS = 160, RING_MOST = 8 * 512 };
+
+static void check_ring(const char *machine, const uint32_t *shape, bool wide)
+{
+    static const char body[] =
+        "  %%n = load i32, ptr addrspace(1) %%p2\n  %%by = load i32, ptr addrspace(1) %%p3\n  %%in = icmp ult i32 %%t, %%n\n"
+        "  br i1 %%in, label %%go, label %%end\ngo:\n  %%s = mul i32 %%t, %u\n  %%u = add i32 %%s, %u\n  %%v = add i32 %%u, %%by\n"
+        "  %%at = and i32 %%v, %u\n  %%al = %s i32 %%at to i64\n  %%ao = mul i64 %%al, %u\n"
+        "  %%q = getelementptr i8, ptr addrspace(1) %%p0, i64 %%ao\n  %%x = load %s, ptr addrspace(1) %%q\n"
+        "  %%ro = mul i64 %%gl, %u\n  %%r = getelementptr i8, ptr addrspace(1) %%p6, i64 %%ro\n  store %s %%x, ptr addrspace(1) %%r\n"
+        "  %%w = getelementptr i8, ptr addrspace(1) %%p5, i64 %%ao\n  %%y = zext i32 %%at to i128\n  %%z = trunc i128 %%y to %s\n"
+        "  store %s %%z, ptr addrspace(1) %%w\n  br label %%end\nend:\n  ret void\n";
+    static uint64_t from64[RING_MOST], to64[RING_MOST], out64[RING_THREADS];
+    static uint32_t from32[RING_MOST], to32[RING_MOST], out32[RING_THREADS];
+    static const uint32_t one_row[3] = { RING_THREADS, 1, 1 };
+    uint32_t step = UINT32_C(1) << rnd(3), ring = UINT32_C(32) << rnd(5), mask = (ring - 1) * step * (rnd(4) ? 1 : 2), add = rnd(2) ? rnd(2 * ring) : rnd(UINT32_MAX);
+    uint32_t by = rnd(4) ? rnd(3) - 1 : rnd(UINT32_MAX), n = rnd(3) ? RING_THREADS : rnd(RING_THREADS + 1), size = wide ? 8 : 4;
+    const char *type = wide ? "i64" : "i32";
+    char *text;
+    for (uint32_t i = 0; i < RING_MOST; i++) {
+        from64[i] = from32[i] = rnd(1 << 30);
+        to64[i] = to32[i] = UINT32_MAX;
+    }
+    memset(out64, 0, sizeof out64);
+    memset(out32, 0, sizeof out32);
+    cr_assert_geq(asprintf(&text, body, step, add, mask, rnd(2) ? "zext" : "sext", size, type, size, type, type, type), 0);
+    char *ir = kernel_text(text, "");
+    struct args a = { { wide ? (void *)from64 : from32, 0, &n, &by, 0, wide ? (void *)to64 : to32, wide ? (void *)out64 : out32, 0 }, { 0 } };
+    struct built b = build_or_fail(ir, machine, shape ? shape : one_row, 0);
+    launch(&b, one, one_row, 0, &a);
+    unload(&b);
+    free(ir);
+    free(text);
+    for (uint32_t t = 0; t < RING_THREADS; t++) {
+        uint32_t at = (t * step + add + by) & mask;
+        cr_assert_eq(wide ? out64[t] : out32[t], t < n ? from32[at] : 0, "%s: thread %u of %u, %u * t + %u + %u & %u", machine, t, n, step, add, by, mask);
+        if (t < n) {
+            cr_assert_eq(wide ? to64[at] : to32[at], at, "%s: place %u, %u * t + %u + %u & %u", machine, at, step, add, by, mask);
+            to64[at] = to32[at] = UINT32_MAX;
+            for (uint32_t same = t + 1; same < n; same++) /* who wrote there, too */
+                if (((same * step + add + by) & mask) == at)
+                    to64[at] = to32[at] = at;
+        }
+    }
+    for (uint32_t i = 0; i < RING_MOST; i++)
+        cr_assert(wide ? to64[i] == UINT32_MAX : to32[i] == UINT32_MAX, "%s: nobody's place %u", machine, i);
+}
+
+Test(simt, rings)
+{
+    static const char *const machines[] = { "host", "host:x86-64-v3", "host:x86-64-v3,+fast-gather", "host:x86-64" };
+    for (int i = 0; i < 120; i++)
+        check_ring(machines[i % 4], i / 4 % 3 == 0 ? full_rows : i / 4 % 3 == 1 ? any_rows : NULL, i / 12 & 1);
+}
+
 /* Blocks of one row of a warp each, several rows, in a grid of three dimensions whose rows are no multiple of a group. */
 Test(simt, blocks_in_turn)
 {
