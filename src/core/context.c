@@ -16,7 +16,7 @@ enum { LIMIT_STACK, LIMIT_PRINTF, LIMIT_HEAP, LIMIT_SYNC_DEPTH, LIMIT_PENDING, L
 
 struct aw_slab aw_ctx_slab = AW_SLAB_INIT("context", struct aw_ctx);
 
-static _Thread_local struct {
+static _Thread_local __attribute__((tls_model("initial-exec"))) struct {
     struct aw_ctx *at[AW_CTX_STACK];
     int n;
 } stack;

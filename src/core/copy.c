@@ -122,9 +122,8 @@ enum aw_status aw_mem_copy(struct aw_ctx *ctx, void *dst, const void *src, size_
         if (copy_captured(ctx, &line, stream, async, &taken))
             return taken;
     }
-    struct aw_mem src_mem, dst_mem;
-    aw_mem_find_ends((uintptr_t)src, (uintptr_t)dst, &src_mem, &dst_mem);
-    enum side from = side_in(&src_mem, (uintptr_t)src, size), to = side_in(&dst_mem, (uintptr_t)dst, size);
+    const struct aw_mem_ends *ends = aw_mem_find_ends((uintptr_t)src, (uintptr_t)dst);
+    enum side from = side_in(&ends->src, (uintptr_t)src, size), to = side_in(&ends->dst, (uintptr_t)dst, size);
     enum aw_status status = sides_check(from, to, kind, &kind);
     if (status)
         return status;

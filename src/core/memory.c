@@ -122,26 +122,31 @@ bool aw_mem_find(uintptr_t address, struct aw_mem *ret_mem)
     return mem != NULL;
 }
 
-/* Programs copy between the same places again and again: a thread knows where it last did, and takes no lock then. */
-void aw_mem_find_ends(uintptr_t src, uintptr_t dst, struct aw_mem *ret_src, struct aw_mem *ret_dst)
+static _Thread_local __attribute__((tls_model("initial-exec"))) struct {
+    uintptr_t src, dst; /* dst 0: none yet */
+    uint64_t changes;
+    struct aw_mem_ends ends;
+} last_copy;
+
+static __attribute__((noinline)) void last_copy_find(uintptr_t src, uintptr_t dst)
 {
-    static _Thread_local struct {
-        uintptr_t src, dst; /* dst 0: none yet */
-        uint64_t changes;
-        struct aw_mem from, to;
-    } last;
-    if (!dst || last.src != src || last.dst != dst || last.changes != atomic_load_explicit(&table_changes, memory_order_acquire)) {
-        pthread_rwlock_rdlock(&table_lock);
-        const struct aw_mem *from = table_find(src), *to = table_find(dst);
-        last.from = from ? *from : (struct aw_mem){ 0 };
-        last.to = to ? *to : (struct aw_mem){ 0 };
-        last.src = src;
-        last.dst = dst;
-        last.changes = atomic_load_explicit(&table_changes, memory_order_relaxed);
-        pthread_rwlock_unlock(&table_lock);
-    }
-    *ret_src = last.from;
-    *ret_dst = last.to;
+    pthread_rwlock_rdlock(&table_lock);
+    const struct aw_mem *from = table_find(src), *to = table_find(dst);
+    last_copy.ends.src = from ? *from : (struct aw_mem){ 0 };
+    last_copy.ends.dst = to ? *to : (struct aw_mem){ 0 };
+    last_copy.src = src;
+    last_copy.dst = dst;
+    last_copy.changes = atomic_load_explicit(&table_changes, memory_order_relaxed);
+    pthread_rwlock_unlock(&table_lock);
+}
+
+/* Programs copy between the same places again and again: a thread knows where it last did, and takes no lock then. */
+const struct aw_mem_ends *aw_mem_find_ends(uintptr_t src, uintptr_t dst)
+{
+    if (!dst || last_copy.src != src || last_copy.dst != dst ||
+        last_copy.changes != atomic_load_explicit(&table_changes, memory_order_acquire))
+        last_copy_find(src, dst);
+    return &last_copy.ends;
 }
 
 bool aw_mem_set_sync_memops(uintptr_t address, bool on)

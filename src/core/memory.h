@@ -58,8 +58,11 @@ enum aw_status aw_mem_info(struct aw_ctx *ctx, size_t *ret_free, size_t *ret_tot
 
 /* The allocation that `address` lies in: true and a copy in *ret_mem. */
 bool aw_mem_find(uintptr_t address, struct aw_mem *ret_mem);
-/* Both ends of a copy at once; `base` 0: not found. */
-void aw_mem_find_ends(uintptr_t src, uintptr_t dst, struct aw_mem *ret_src, struct aw_mem *ret_dst);
+/* Both ends of a copy at once; `base` 0: not found.  Static to the thread, until its next call. */
+struct aw_mem_ends {
+    struct aw_mem src, dst;
+};
+const struct aw_mem_ends *aw_mem_find_ends(uintptr_t src, uintptr_t dst);
 /* Marks the allocation for CU_POINTER_ATTRIBUTE_SYNC_MEMOPS; false when there is none. */
 bool aw_mem_set_sync_memops(uintptr_t address, bool on);
 
