@@ -1171,7 +1171,8 @@ Test(simt, block_indices_told)
             struct args a = { { 0, &thread, 0, 0, 0, values, 0, 0 }, { 0 } };
             struct aw_buf text = { 0 };
             indices_body(&text, form & 4 ? 150 : 0);
-            aw_buf_printf(&text, "  %%n0 = load i32, ptr addrspace(1) %%p1\n  %%die = icmp eq i32 %%at, %%n0\n  br i1 %%die, label %%dead, label %%fine\n"
+            aw_buf_printf(&text, "  %%n0 = load i32, ptr addrspace(1) %%p1\n  %%die = icmp eq i32 %%at, %%n0\n"
+                                 "  br i1 %%die, label %%dead, label %%fine\n"
                                  "dead:\n  call void @aw.trap(i32 719)\n  unreachable\nfine:\n  ret void\n");
             struct outcome o = run_body(text.ptr, INDICES "declare void @aw.trap(i32)", grid, (uint32_t[3]){ threads, 1, 1 }, form & 1, 0, &a);
             aw_buf_fini(&text);
