@@ -164,7 +164,7 @@ static void scatter_loop(struct simt_fn *f, const struct access *a, LLVMValueRef
     simt_lanes_end(f, &it);
 }
 
-/* The lanes that run, of a row from `base` on: small code for machines that have no masks. */
+/* The lanes that run, or those of `mask`, one after another, of a row from `base` on: small code for machines that have no quick masks. */
 static LLVMValueRef load_row_loop(struct simt_fn *f, const struct access *a, LLVMValueRef base)
 {
     struct simt_lanes it;
@@ -174,11 +174,11 @@ static LLVMValueRef load_row_loop(struct simt_fn *f, const struct access *a, LLV
     return simt_reload(f, 3, simt_vec_type(f->u, a->elem));
 }
 
-static void store_row_loop(struct simt_fn *f, const struct access *a, LLVMValueRef base, LLVMValueRef x)
+static void store_row_loop(struct simt_fn *f, const struct access *a, LLVMValueRef base, LLVMValueRef mask, LLVMValueRef x)
 {
     struct simt_lanes it;
     simt_spill(f, 1, x);
-    simt_lanes_begin(f, f->mask, &it);
+    simt_lanes_begin(f, mask, &it);
     scalar_store(f, a, simt_lane_get(f, 1, a->elem, it.lane), LLVMBuildGEP2(f->u->b, a->elem, base, &it.lane, 1, ""));
     simt_lanes_end(f, &it);
 }
@@ -348,17 +348,6 @@ static void store_by_registers(struct simt_fn *f, const struct access *a, LLVMVa
     }
 }
 
-/* The lanes that are on one after another, each at its distance from the row's first. */
-static void row_loop(struct simt_fn *f, const struct access *a, LLVMValueRef row, LLVMValueRef mask, LLVMValueRef x)
-{
-    struct simt *u = f->u;
-    struct simt_lanes it;
-    simt_spill(f, 1, x);
-    simt_lanes_begin(f, mask, &it);
-    scalar_store(f, a, simt_lane_get(f, 1, a->elem, it.lane), LLVMBuildGEP2(u->b, a->elem, row, &it.lane, 1, ""));
-    simt_lanes_end(f, &it);
-}
-
 /* Lanes that nothing foretells (update.c), mostly few, where a masked store takes as long as FEW plain ones. */
 static void store_few_or_registers(struct simt_fn *f, const struct access *a, LLVMValueRef base, const int64_t *off, LLVMValueRef mask,
                                    LLVMValueRef x)
@@ -369,7 +358,7 @@ static void store_few_or_registers(struct simt_fn *f, const struct access *a, LL
     LLVMBasicBlockRef few = simt_new_block(f, "few"), more = simt_new_block(f, "more"), done = simt_new_block(f, "few.done");
     LLVMBuildCondBr(u->b, LLVMBuildICmp(u->b, LLVMIntULE, n, simt_c32(u, FEW), ""), few, more);
     LLVMPositionBuilderAtEnd(u->b, few);
-    row_loop(f, a, simt_advance(u, base, off[0]), mask, x);
+    store_row_loop(f, a, simt_advance(u, base, off[0]), mask, x);
     LLVMBuildBr(u->b, done);
     LLVMPositionBuilderAtEnd(u->b, more);
     store_by_registers(f, a, base, off, mask, x);
@@ -548,7 +537,7 @@ static LLVMValueRef load_some(struct simt_fn *f, const struct access *a, LLVMVal
 static void store_some(struct simt_fn *f, const struct access *a, LLVMValueRef base, const int64_t *off, int width, LLVMValueRef x)
 {
     if (width == f->u->lanes && !f->u->options->masks) {
-        store_row_loop(f, a, simt_advance(f->u, base, off[0]), x);
+        store_row_loop(f, a, simt_advance(f->u, base, off[0]), f->mask, x);
         return;
     }
     LLVMValueRef ptrs = lane_ptrs(f, base, off);
