@@ -57,6 +57,16 @@ static void declare_traits(LLVMModuleRef m)
     }
 }
 
+bool seeds_wanted(unsigned long *first, unsigned long *count)
+{
+    const char *wish = getenv("AW_FUZZ");
+    if (wish && sscanf(wish, "%lu:%lu", first, count) < 1) {
+        fprintf(stderr, "AW_FUZZ=%s is not FIRST or FIRST:COUNT\n", wish);
+        abort();
+    }
+    return wish != NULL;
+}
+
 /* $AW_TEST_HOST is another machine to make code for where a test says "host". */
 static const char *machine(const char *target)
 {

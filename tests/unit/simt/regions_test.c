@@ -526,20 +526,17 @@ static bool fuzz_free(uint64_t seed)
 Test(regions, random_without_barriers)
 {
     unsigned long first = 700, count = 120, together = 0;
-    if (getenv("AW_FUZZ"))
-        cr_assert_geq(sscanf(getenv("AW_FUZZ"), "%lu:%lu", &first, &count), 1);
+    seeds_wanted(&first, &count);
     for (unsigned long s = first; s < first + count; s++)
         together += fuzz_free(s);
     cr_log_info("%lu of %lu together", together, count);
     cr_assert(together * 8 >= count, "%lu of %lu", together, count);
 }
 
-/* AW_FUZZ=first:count runs others than the usual ones. */
 Test(regions, random_barriers)
 {
     unsigned long first = 300, count = 60, cut = 0;
-    if (getenv("AW_FUZZ"))
-        cr_assert_geq(sscanf(getenv("AW_FUZZ"), "%lu:%lu", &first, &count), 1);
+    seeds_wanted(&first, &count);
     for (unsigned long s = first; s < first + count; s++)
         cut += fuzz_one(s);
     cr_log_info("%lu of %lu cut", cut, count);

@@ -1687,13 +1687,10 @@ static void fuzz_one(uint64_t seed)
     aw_buf_fini(&diags);
 }
 
-/* AW_FUZZ=first:count runs others than the usual ones. */
 Test(simt, random_control_flow)
 {
     unsigned long first = 1000, count = 120;
-    if (getenv("AW_FUZZ"))
-        cr_assert_geq(sscanf(getenv("AW_FUZZ"), "%lu:%lu", &first, &count), 1);
-    else
+    if (!seeds_wanted(&first, &count))
         fuzz_one(1264); /* distances of lanes that were built in one branch, used after it */
     for (unsigned long s = first; s < first + count; s++)
         fuzz_one(s);
@@ -1702,8 +1699,10 @@ Test(simt, random_control_flow)
 /* The same with all loops taken out that can be, and run lane by lane, whatever it costs. */
 Test(simt, random_control_flow_lane_by_lane)
 {
+    unsigned long first = 7000, count = 60;
+    seeds_wanted(&first, &count);
     simt_single_always = true;
-    for (unsigned long s = 7000; s < 7060; s++)
+    for (unsigned long s = first; s < first + count; s++)
         fuzz_one(s);
     simt_single_always = false;
 }
@@ -2744,8 +2743,7 @@ static void lockstep_one(uint64_t seed)
 Test(simt, random_warp_operations)
 {
     unsigned long first = 5000, count = 150;
-    if (getenv("AW_FUZZ"))
-        cr_assert_geq(sscanf(getenv("AW_FUZZ"), "%lu:%lu", &first, &count), 1);
+    seeds_wanted(&first, &count);
     for (unsigned long s = first; s < first + count; s++)
         lockstep_one(s);
 }
