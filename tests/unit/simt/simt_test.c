@@ -1891,7 +1891,7 @@ static char *unrolled_body(const char *type, int shift, int step, int times, int
         for (int k = 0; k < (loop ? times : 1); k++) {
             char before[16];
             snprintf(before, sizeof before, k ? "%ss.%d" : loop ? "ms" : "sum", l, k - 1);
-            int64_t at = loop ? ((int64_t)(k - 2) * step << shift) : 0;
+            int64_t at = loop ? (k - 2) * step * (INT64_C(1) << shift) : 0;
             aw_buf_printf(&b, "  %%%sca.%d = add i64 %%%sc, %lld\n  %%%scp.%d = inttoptr i64 %%%sca.%d to ptr addrspace(1)\n"
                           "  %%%sco.%d = load %s, ptr addrspace(1) %%%scp.%d\n", l, k, l, (long long)at, l, k, l, k, l, k, type, l, k);
             aw_buf_printf(&b, "  %%%sva.%d = add i64 %%%sv, %lld\n  %%%svp.%d = inttoptr i64 %%%sva.%d to ptr addrspace(1)\n"
