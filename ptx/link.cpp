@@ -25,6 +25,7 @@ namespace {
 
 std::mutex lock;
 bool broken;
+const char *const *kept_options;
 
 // A private directory with the files; removed with it.
 struct Files {
@@ -85,14 +86,14 @@ bool read_file(const std::string &path, ptx_result *ret)
     return true;
 }
 
-int run_lld(const char *machine, const Files &files, unsigned n, const char *const *options, aw_buf *diags)
+int run_lld(const char *machine, const Files &files, unsigned n, aw_buf *diags)
 {
     std::vector<const char *> args = { "ld.lld", "-m", machine, "-shared", "--no-undefined", "--threads=1",
                                        "-o", files.output.c_str() };
     for (unsigned i = 0; i < n; i++)
         args.push_back(files.objects[i].c_str());
-    for (; options && *options; options++)
-        args.insert(args.end(), { "-mllvm", *options });
+    for (const char *const *option = kept_options; option && *option; option++)
+        args.insert(args.end(), { "-mllvm", *option });
     std::string out, err;
     llvm::raw_string_ostream out_stream(out), err_stream(err);
     lld::Result result = lld::lldMain(args, out_stream, err_stream, { { lld::Gnu, &lld::elf::link } });
@@ -112,8 +113,14 @@ int run_lld(const char *machine, const Files &files, unsigned n, const char *con
 
 } // namespace
 
-extern "C" int ptx_link_shared(const char *machine, const struct ptx_bytes *objects, unsigned n, const char *const *options,
-                               struct ptx_result *ret, struct aw_buf *diags)
+extern "C" void ptx_link_keep_options(const char *const *options)
+{
+    std::lock_guard<std::mutex> guard(lock);
+    kept_options = options;
+}
+
+extern "C" int ptx_link_shared(const char *machine, const struct ptx_bytes *objects, unsigned n, struct ptx_result *ret,
+                               struct aw_buf *diags)
 {
     std::lock_guard<std::mutex> guard(lock);
     if (broken) {
@@ -128,7 +135,7 @@ extern "C" int ptx_link_shared(const char *machine, const struct ptx_bytes *obje
         aw_buf_printf(diags, "<link>:0:0: error: cannot write a temporary file: %s\n", strerror(errno));
         return AW_ERR_OS;
     }
-    int status = run_lld(machine, files, n, options, diags);
+    int status = run_lld(machine, files, n, diags);
     if (status != AW_OK)
         return status;
     if (read_file(files.output, ret))

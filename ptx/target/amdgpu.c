@@ -199,7 +199,7 @@ static int emit(struct amdgpu *a, LLVMTargetMachineRef machine, struct ptx_resul
         return status;
     }
     ptx_phase(AW_PHASE_LINK);
-    status = ptx_link_shared("elf64_amdgpu", &(struct ptx_bytes){ object.bytes, object.size }, 1, NULL, ret, a->diags);
+    status = ptx_link_shared("elf64_amdgpu", &(struct ptx_bytes){ object.bytes, object.size }, 1, ret, a->diags);
     free(object.bytes);
     return status;
 }

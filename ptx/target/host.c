@@ -90,6 +90,7 @@ static void set_llvm_options(void)
     for (const char *const *option = llvm_options; *option; option++)
         arguments[n++] = *option;
     LLVMParseCommandLineOptions(n, arguments, "");
+    ptx_link_keep_options(llvm_options);
 }
 
 static bool open_machine(struct host *h, LLVMCodeGenOptLevel level)
@@ -397,7 +398,7 @@ static int make_code(struct host *h, struct ptx_result *ret)
         status = ptx_host_object_finish(object.bytes, object.size, stack_bytes(h), h->finish->kernel, &soft, h->diags);
     const struct ptx_bytes objects[2] = { { object.bytes, object.size }, ptx_host_soft() };
     if (status == AW_OK && h->finish->emit == AW_EMIT_CODE_OBJECT)
-        status = ptx_link_shared("elf_x86_64", objects, soft ? 2 : 1, llvm_options, ret, h->diags);
+        status = ptx_link_shared("elf_x86_64", objects, soft ? 2 : 1, ret, h->diags);
     else if (status == AW_OK) {
         *ret = object;
         object.bytes = NULL;

@@ -100,9 +100,10 @@ struct ptx_bytes {
 };
 
 /* Links 1 or 2 relocatable ELF objects to a shared object with lld in this process (link.cpp).  `machine` is lld's -m name:
- * "elf64_amdgpu" or "elf_x86_64".  lld resets the options of all of LLVM; `options` (each as on a command line, NULL at the end; may be NULL) are
- * those that hold afterwards.  Thread-safe (serialised).  AW_OK, AW_ERR_NOT_SUPPORTED with lld's messages, or AW_ERR_OS. */
-int ptx_link_shared(const char *machine, const struct ptx_bytes *objects, unsigned n, const char *const *options, struct ptx_result *ret,
-                    struct aw_buf *diags);
+ * "elf64_amdgpu" or "elf_x86_64".  Thread-safe (serialised).  AW_OK, AW_ERR_NOT_SUPPORTED with lld's messages, or AW_ERR_OS. */
+int ptx_link_shared(const char *machine, const struct ptx_bytes *objects, unsigned n, struct ptx_result *ret, struct aw_buf *diags);
+/* Options of LLVM (each as on a command line, NULL at the end; kept) that hold again after each link from now on: lld resets all there are.
+ * Thread-safe. */
+void ptx_link_keep_options(const char *const *options);
 
 #endif

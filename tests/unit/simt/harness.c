@@ -378,7 +378,7 @@ bool build_scalar(const char *ir, struct scalar *ret, struct aw_buf *diags)
         LLVMTargetMachineRef tm = LLVMCreateTargetMachine(target, ptx_target_host.triple, "haswell", "", LLVMCodeGenLevelLess,
                                                           LLVMRelocPIC, LLVMCodeModelDefault);
         ok = ptx_emit_machine(m, tm, LLVMObjectFile, &object, diags) == 0 &&
-             ptx_link_shared("elf_x86_64", &(struct ptx_bytes){ object.bytes, object.size }, 1, NULL, &so, diags) == 0;
+             ptx_link_shared("elf_x86_64", &(struct ptx_bytes){ object.bytes, object.size }, 1, &so, diags) == 0;
         LLVMDisposeTargetMachine(tm);
     }
     if (m)
