@@ -192,11 +192,9 @@ static LLVMValueRef block_change(struct simt_fn *f, LLVMValueRef v, int depth)
 
 static bool has_barrier(struct simt_fn *f, int block)
 {
-    for (LLVMValueRef x = LLVMGetFirstInstruction(f->blocks[block].bb); x; x = LLVMGetNextInstruction(x)) {
-        enum ptx_simt id = LLVMIsACallInst(x) ? simt_call_id(f->u, x) : PTX_SIMT_NONE;
-        if (id == PTX_SIMT_BARRIER || id == PTX_SIMT_BARRIER_REDUCE)
+    for (LLVMValueRef x = LLVMGetFirstInstruction(f->blocks[block].bb); x; x = LLVMGetNextInstruction(x))
+        if (simt_is_barrier(f->u, x))
             return true;
-    }
     return false;
 }
 

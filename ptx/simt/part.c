@@ -19,16 +19,10 @@ enum {
 
 /* ---- May lanes of a warp run apart? */
 
-static bool is_barrier(struct simt *u, LLVMValueRef x)
-{
-    enum ptx_simt id = LLVMIsACallInst(x) ? simt_call_id(u, x) : PTX_SIMT_NONE;
-    return id == PTX_SIMT_BARRIER || id == PTX_SIMT_BARRIER_REDUCE;
-}
-
 static bool call_apart(struct simt *u, LLVMValueRef call)
 {
     enum ptx_simt id = simt_call_id(u, call);
-    if (id == PTX_SIMT_NONE || id == PTX_SIMT_MALLOC || id == PTX_SIMT_FREE || is_barrier(u, call))
+    if (id == PTX_SIMT_NONE || id == PTX_SIMT_MALLOC || id == PTX_SIMT_FREE || simt_is_barrier(u, call))
         return true;
     enum ptx_simt_traits traits = ptx_simt_info(id)->traits;
     return traits == PTX_SIMT_PURE || traits == PTX_SIMT_TIME || traits == PTX_SIMT_NORETURN;
@@ -68,7 +62,7 @@ static bool shares(struct simt *u)
         for (LLVMBasicBlockRef b = LLVMGetFirstBasicBlock(fn); b; b = LLVMGetNextBasicBlock(b))
             for (LLVMValueRef x = LLVMGetFirstInstruction(b); x; x = LLVMGetNextInstruction(x)) {
                 LLVMValueRef p = LLVMIsALoadInst(x) ? LLVMGetOperand(x, 0) : LLVMIsAStoreInst(x) ? LLVMGetOperand(x, 1) : NULL;
-                if (is_barrier(u, x) || (p && simt_is_shared_ptr(LLVMTypeOf(p))))
+                if (simt_is_barrier(u, x) || (p && simt_is_shared_ptr(LLVMTypeOf(p))))
                     return true;
             }
     return false;
@@ -82,7 +76,7 @@ static int walk_shared(struct simt *u, LLVMBasicBlockRef b, int since, bool *ret
     for (LLVMValueRef x = LLVMGetFirstInstruction(b); x; x = LLVMGetNextInstruction(x)) {
         LLVMValueRef p = LLVMIsALoadInst(x) ? LLVMGetOperand(x, 0) : LLVMIsAStoreInst(x) ? LLVMGetOperand(x, 1) : NULL;
         unsigned space = p ? simt_space(LLVMTypeOf(p)) : SIMT_SPACE_CONST;
-        if (is_barrier(u, x))
+        if (simt_is_barrier(u, x))
             since = 0;
         else if (space == SIMT_SPACE_SHARED || space == 0)
             since |= LLVMIsAStoreInst(x) ? WRITTEN : READ;

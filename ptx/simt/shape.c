@@ -62,6 +62,12 @@ enum ptx_simt simt_call_id(struct simt *u, LLVMValueRef call)
     return (enum ptx_simt)(known - 1);
 }
 
+bool simt_is_barrier(struct simt *u, LLVMValueRef inst)
+{
+    enum ptx_simt id = LLVMIsACallInst(inst) ? simt_call_id(u, inst) : PTX_SIMT_NONE;
+    return id == PTX_SIMT_BARRIER || id == PTX_SIMT_BARRIER_REDUCE;
+}
+
 bool simt_is_lanewise(enum ptx_simt id)
 {
     const struct ptx_simt_info *info = ptx_simt_info(id);

@@ -30,12 +30,6 @@ enum {
 
 /* ---- Looking at a region */
 
-static bool is_barrier(struct simt *u, LLVMValueRef x)
-{
-    enum ptx_simt id = LLVMIsACallInst(x) ? simt_call_id(u, x) : PTX_SIMT_NONE;
-    return id == PTX_SIMT_BARRIER || id == PTX_SIMT_BARRIER_REDUCE;
-}
-
 /* Instructions, or 0 when nothing in it would gain from a copy or something cannot be copied. */
 static size_t worth(const struct region *r)
 {
@@ -49,7 +43,7 @@ static size_t worth(const struct region *r)
             switch (LLVMGetInstructionOpcode(x)) {
             case LLVMAlloca: return 0;
             case LLVMCall:
-                if (is_barrier(r->f->u, x))
+                if (simt_is_barrier(r->f->u, x))
                     return 0;
                 break;
             case LLVMLoad: gain |= !simt_uniform(r->f, LLVMGetOperand(x, 0)); break;
@@ -405,7 +399,7 @@ static bool set_barriers_apart(struct simt *u, LLVMValueRef fn)
     bool any = false;
     for (LLVMBasicBlockRef bb = LLVMGetFirstBasicBlock(fn); bb; bb = LLVMGetNextBasicBlock(bb))
         for (LLVMValueRef x = LLVMGetFirstInstruction(bb); x; x = LLVMGetNextInstruction(x)) {
-            if (!is_barrier(u, x))
+            if (!simt_is_barrier(u, x))
                 continue;
             any = true;
             if (x != LLVMGetFirstInstruction(bb))

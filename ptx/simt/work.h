@@ -237,6 +237,8 @@ int simt_loop_left(struct simt_fn *f, int block);               /* outermost div
 bool simt_defined_in(struct simt_fn *f, int loop, LLVMValueRef v);
 bool simt_undef(LLVMValueRef v);
 enum ptx_simt simt_call_id(struct simt *u, LLVMValueRef call);
+/* Do a block's warps wait for each other there? */
+bool simt_is_barrier(struct simt *u, LLVMValueRef inst);
 /* Does each lane compute its result of its own arguments alone? */
 bool simt_is_lanewise(enum ptx_simt id);
 bool simt_int_const(LLVMValueRef v, int64_t *ret);
