@@ -14,7 +14,7 @@
 extern "C" {
 #endif
 
-#define AW_HOST_ABI 1u
+#define AW_HOST_ABI 2u
 #define AW_HOST_OBJECT_SYMBOL "aw_host_object"
 
 struct aw_host_block;
@@ -60,6 +60,8 @@ struct aw_host_launch {
     const struct aw_host_services *services;
     void *runtime;               /* the host device's own */
     uint64_t grid_workspace;     /* address of 8 bytes that were zero at launch, for a barrier of the grid; 0: not cooperative */
+    uint32_t group;              /* neighbouring blocks whose warps may run in turn, at most; at least 1.  What suits this machine's caches */
+    uint32_t pad;
 };
 
 /* One block in execution, on one worker thread.  The runtime embeds this at the head of a larger struct. */

@@ -15,8 +15,7 @@
 
 enum {
     BODY_PARAMS = 11, MAX_WARPS = 32,
-    GROUP = 256,        /* neighbouring blocks, at most, whose warps run in turn: what one row has read, the next one finds in a cache */
-    GROUP_IN_MARCH = 8, /* of those that march, each with its frame */
+    GROUP_IN_MARCH = 8, /* neighbouring blocks, at most, whose warps march together, each with its frame */
     SMALL_KERNEL = 100, /* instructions: beyond, reading arguments is a small part of a warp's work, and what holds them gets spilled */
 };
 
@@ -270,17 +269,18 @@ static void part_emit(struct range *r, LLVMValueRef part)
     LLVMPositionBuilderAtEnd(b, done);
 }
 
-/* The more, the better: processors fetch ahead where memory is read on and on, and begin anew at each jump. */
-static unsigned group_most(const struct simt *u)
+/* What one row of such blocks has read, the next one finds in a cache; others are the machine's affair. */
+static LLVMValueRef group_most(struct range *r)
 {
-    return u->march ? GROUP_IN_MARCH : GROUP;
+    struct simt *u = r->u;
+    return u->march ? simt_c64(u, GROUP_IN_MARCH) : LLVMBuildZExt(u->b, launch_u32(r, offsetof(struct aw_host_launch, group)), u->i64, "");
 }
 
 /* Consecutive blocks that lie in one row of the grid, at most so many. */
 static LLVMValueRef group_size(struct range *r, LLVMValueRef linear, LLVMValueRef end)
 {
     struct simt *u = r->u;
-    LLVMValueRef left = LLVMBuildSub(u->b, end, linear, ""), n = simt_c64(u, group_most(u));
+    LLVMValueRef left = LLVMBuildSub(u->b, end, linear, ""), n = group_most(r);
     LLVMValueRef in_row = LLVMBuildSub(u->b, r->grid[0], LLVMBuildZExt(u->b, r->ctaid[0], u->i64, ""), "");
     n = LLVMBuildSelect(u->b, LLVMBuildICmp(u->b, LLVMIntULT, left, n, ""), left, n, "");
     return LLVMBuildSelect(u->b, LLVMBuildICmp(u->b, LLVMIntULT, in_row, n, ""), in_row, n, "group");
@@ -317,7 +317,7 @@ static void group_emit(struct range *r, LLVMValueRef part, LLVMValueRef n)
 static void march_entry(struct range *r)
 {
     struct simt *u = r->u;
-    unsigned most = simt_march_most(u) + (u->grouped ? group_most(u) - 1 : 0);
+    unsigned most = simt_march_most(u) + (u->grouped ? GROUP_IN_MARCH - 1 : 0);
     r->frames = LLVMBuildAlloca(u->b, LLVMArrayType2(u->i8, (uint64_t)most * simt_march_stride(u)), "frames");
     LLVMSetAlignment(r->frames, 64);
     r->order = LLVMBuildAlloca(u->b, LLVMArrayType2(u->i32, most), "order");

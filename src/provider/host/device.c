@@ -366,6 +366,14 @@ static uint32_t worker_count(void)
     return n ? (uint32_t)n : aw_host_cpu_count();
 }
 
+/* The rows of so many blocks are read one after another.  Long ones are fetched ahead best; but where rows are a power of two apart they
+ * fall on each other in a first-level cache, and short ones stay there if it has the ways for a block's height.  A stencil on rows of
+ * 16 KiB: 8 blocks take .89 of the time of 256 on a Granite Rapids (12 ways), and 1.6 times it on a Milan (8 ways). */
+static uint32_t group_blocks(void)
+{
+    return sysconf(_SC_LEVEL1_DCACHE_ASSOC) > 8 ? 8 : 256;
+}
+
 int aw_host_open(const char **ret_why)
 {
     static const char *why;
@@ -374,6 +382,7 @@ int aw_host_open(const char **ret_why)
     if (aw_host.opened)
         goto out;
     aw_host.n_workers = worker_count();
+    aw_host.group = group_blocks();
     aw_host.memory_total = aw_host_memory_limit();
     name_init();
     status = aw_host_pool_init();

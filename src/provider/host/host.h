@@ -257,6 +257,7 @@ struct aw_host_device {
     pthread_mutex_t lock;
     bool opened;
     uint32_t n_workers;                /* how many there shall be; multiprocessors */
+    uint32_t group;                    /* struct aw_host_launch has it */
     uint32_t n_started, n_idle, n_waking;
     pthread_cond_t work;
     struct aw_host_worker *workers;    /* n_workers + AW_HOST_GUESTS */

@@ -349,6 +349,7 @@ static void kernel_fill(struct aw_host_op *op, struct aw_host_function *f, const
     to->grid_id = ++aw_host.grid_id;
     to->services = &aw_host_services;
     to->runtime = op;
+    to->group = aw_host.group;
     k->code = f->code;
     k->object = f->object;
     k->name = l->name ? l->name : f->name;

@@ -302,7 +302,7 @@ struct outcome launch(const struct built *b, const uint32_t grid[3], const uint3
                       const void *kernarg)
 {
     struct device *d = calloc(1, sizeof *d);
-    struct aw_host_launch l = { .grid_id = 7, .kernarg = kernarg, .services = &services, .dynamic_shared = dynamic_shared };
+    struct aw_host_launch l = { .grid_id = 7, .kernarg = kernarg, .services = &services, .dynamic_shared = dynamic_shared, .group = 5 };
     memcpy(l.grid, grid, sizeof l.grid);
     memcpy(l.block, block, sizeof l.block);
     l.threads = block[0] * block[1] * block[2];
