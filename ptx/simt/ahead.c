@@ -1,6 +1,6 @@
-/* Asking for memory that is read soon, where the processor's own prefetchers, which stay in a page, do not follow.
+/* Asking for memory that is used soon, where the processor's own prefetchers, which stay in a page, do not follow.
  *
- * Grid-stride loops ask for the next rounds' memory: their rounds are a grid apart.  Not where warps take turns round by round (march.c), for
+ * Grid-stride loops ask for what the next rounds read and write: their rounds are a grid apart.  Not where warps take turns round by round (march.c), for
  * then memory is read in order.
  *
  * What a block with barriers reads before the first of them, it asks for on the next block's behalf: what comes after a barrier waits for
@@ -58,12 +58,12 @@ static bool add_change(struct simt_fn *f, struct advance *a, LLVMValueRef v, int
     }
 }
 
-/* Do the lanes read a row of global memory, `apart` bytes from one to the next? */
-static bool reads_row(struct simt_fn *f, LLVMValueRef load, const struct simt_val *ptr, int64_t apart)
+/* Is a row of global memory read or written, `apart` bytes from one to the next? */
+static bool is_row(struct simt_fn *f, LLVMValueRef access, const struct simt_val *ptr, int64_t apart)
 {
-    uint64_t size = LLVMStoreSizeOfType(f->u->in_layout, LLVMTypeOf(load));
-    unsigned space = simt_space(LLVMTypeOf(LLVMGetOperand(load, 0)));
-    if (f->u->march || space == SIMT_SPACE_SHARED || size < MIN_BYTES || !simt_access_plain(load, false) || !ptr || ptr->kind != SIMT_AFFINE ||
+    uint64_t size = LLVMStoreSizeOfType(f->u->in_layout, simt_access_type(access));
+    unsigned space = simt_space(LLVMTypeOf(simt_access_address(access)));
+    if (f->u->march || space == SIMT_SPACE_SHARED || size < MIN_BYTES || !simt_access_plain(access, LLVMIsAStoreInst(access)) || !ptr || ptr->kind != SIMT_AFFINE ||
         !ptr->off)
         return false;
     for (int i = 1; i < f->u->lanes; i++)
@@ -72,11 +72,11 @@ static bool reads_row(struct simt_fn *f, LLVMValueRef load, const struct simt_va
     return true;
 }
 
-/* To read, into the first-level cache, data. */
-static void ask(struct simt *u, LLVMValueRef at, int64_t bytes)
+/* Into the first-level cache, data. */
+static void ask(struct simt *u, LLVMValueRef at, int64_t bytes, bool write)
 {
     for (int64_t i = 0; i < bytes; i += LINE) {
-        LLVMValueRef args[4] = { simt_advance(u, at, i), simt_c32(u, 0), simt_c32(u, 3), simt_c32(u, 1) };
+        LLVMValueRef args[4] = { simt_advance(u, at, i), simt_c32(u, write), simt_c32(u, 3), simt_c32(u, 1) };
         simt_intrinsic(u, "llvm.prefetch", &u->ptr, 1, args, 4);
     }
 }
@@ -92,18 +92,18 @@ static int rounds_ahead(struct simt_fn *f, int loop)
     return 1;
 }
 
-static bool ask_next_round(struct simt_fn *f, LLVMValueRef load, int loop)
+static bool ask_next_round(struct simt_fn *f, LLVMValueRef access, int loop)
 {
     struct simt *u = f->u;
-    LLVMValueRef ptr = LLVMGetOperand(load, 0);
-    int64_t size = (int64_t)LLVMStoreSizeOfType(u->in_layout, LLVMTypeOf(load));
+    LLVMValueRef ptr = simt_access_address(access);
+    int64_t size = (int64_t)LLVMStoreSizeOfType(u->in_layout, simt_access_type(access));
     const struct simt_val *val = simt_get(f, ptr);
     struct advance a = { .loop = loop };
-    if (loop < 0 || !reads_row(f, load, val, size) || !simt_goes_by_blocks(f, loop) || !add_change(f, &a, ptr, 1, 0) || !a.step)
+    if (loop < 0 || !is_row(f, access, val, size) || !simt_goes_by_blocks(f, loop) || !add_change(f, &a, ptr, 1, 0) || !a.step)
         return false;
     LLVMValueRef by = LLVMBuildIntCast2(u->b, simt_scalar(f, a.step), u->i64, 1, "");
     by = LLVMBuildMul(u->b, by, simt_c64(u, a.scale * rounds_ahead(f, loop)), "");
-    ask(u, LLVMBuildGEP2(u->b, u->i8, val->s, &by, 1, "ahead"), size * u->lanes);
+    ask(u, LLVMBuildGEP2(u->b, u->i8, val->s, &by, 1, "ahead"), size * u->lanes, LLVMIsAStoreInst(access));
     return true;
 }
 
@@ -246,16 +246,16 @@ static void ask_next_block(struct simt_fn *f, LLVMValueRef load, int block)
     LLVMValueRef ptr = LLVMGetOperand(load, 0);
     const struct simt_val *val = simt_get(f, ptr);
     int64_t apart = val && val->kind == SIMT_AFFINE && val->off ? val->off[1] - val->off[0] : 0;
-    if (apart < MIN_BYTES || apart > LINE || !early(f, block) || !reads_row(f, load, val, apart) || asked(f, ptr))
+    if (apart < MIN_BYTES || apart > LINE || !early(f, block) || !is_row(f, load, val, apart) || asked(f, ptr))
         return;
     LLVMValueRef by = block_change(f, ptr, 0);
     if (by && by != simt_c64(u, 0))
-        ask(u, LLVMBuildGEP2(u->b, u->i8, val->s, &by, 1, "ahead"), apart * u->lanes);
+        ask(u, LLVMBuildGEP2(u->b, u->i8, val->s, &by, 1, "ahead"), apart * u->lanes, false);
 }
 
-void simt_ahead_emit(struct simt_fn *f, LLVMValueRef load)
+void simt_ahead_emit(struct simt_fn *f, LLVMValueRef access)
 {
-    int block = simt_block_of(f, LLVMGetInstructionParent(load));
-    if (!ask_next_round(f, load, block < 0 ? -1 : f->blocks[block].loop))
-        ask_next_block(f, load, block);
+    int block = simt_block_of(f, LLVMGetInstructionParent(access));
+    if (!ask_next_round(f, access, block < 0 ? -1 : f->blocks[block].loop) && !LLVMIsAStoreInst(access))
+        ask_next_block(f, access, block);
 }

@@ -114,22 +114,30 @@ static bool pays(struct simt_fn *f, const struct aw_ptrmap *own)
     size_t work = 0, loads = 0;
     for (int b = 0; b < f->n_blocks; b++) {
         loads += simt_loads_alike(f, own, b);
-        for (LLVMValueRef x = LLVMGetFirstInstruction(f->blocks[b].bb); x; x = LLVMGetNextInstruction(x)) {
-            if (!plain(f->u, x))
-                return false;
+        for (LLVMValueRef x = LLVMGetFirstInstruction(f->blocks[b].bb); x; x = LLVMGetNextInstruction(x))
             work += is_work(f, own, x) ? times(f, b) : 0;
-        }
     }
     return simt_jam_always || (loads >= SIMT_ALIKE && loads * SHARED >= work);
+}
+
+bool simt_warps_free(struct simt *u, enum simt_form form)
+{
+    const uint32_t *block = u->options->block;
+    if (form != SIMT_FORM_FIXED || u->options->plain || u->functions.n || u->singles.n || simt_instructions(u->kernel) > MAX_KERNEL ||
+        block[0] * block[1] * block[2] < 2 * (uint32_t)u->lanes)
+        return false;
+    for (LLVMBasicBlockRef b = LLVMGetFirstBasicBlock(u->kernel); b; b = LLVMGetNextBasicBlock(b))
+        for (LLVMValueRef x = LLVMGetFirstInstruction(b); x; x = LLVMGetNextInstruction(x))
+            if (!plain(u, x))
+                return false;
+    return true;
 }
 
 bool simt_warps_alike(struct simt *u, enum simt_form form)
 {
     struct simt_fn f = { .u = u, .form = form, .src = u->kernel };
     struct aw_ptrmap own = { 0 };
-    const uint32_t *block = u->options->block;
-    if (form != SIMT_FORM_FIXED || u->options->plain || u->functions.n || u->singles.n || simt_instructions(u->kernel) > MAX_KERNEL ||
-        block[0] * block[1] * block[2] < 2 * (uint32_t)u->lanes)
+    if (!simt_warps_free(u, form))
         return false;
     bool yes = simt_cfg_build(&f) && simt_shape_analyse(&f) && simt_find_own(&f, &own) && pays(&f, &own);
     aw_ptrmap_fini(&own);

@@ -728,6 +728,7 @@ void simt_store_emit(struct simt_fn *f, LLVMValueRef inst)
     LLVMValueRef value = LLVMGetOperand(inst, 0), ptr = LLVMGetOperand(inst, 1);
     struct access a = access_of(f, inst, ptr, LLVMTypeOf(value));
     const struct simt_val *p = simt_get(f, ptr);
+    simt_ahead_emit(f, inst);
     if (simt_struct_store(f, inst) || simt_pair_store(f, inst) || simt_pattern_store(f, inst))
         return;
     if (simt_uniform(f, ptr)) {

@@ -65,9 +65,27 @@ bool simt_streams(struct simt_fn *f, int loop)
         switch (LLVMGetInstructionOpcode(x)) {
         case LLVMPHI: carried += simt_varying(f, x); break;
         case LLVMLoad: reads += !simt_is_shared_ptr(LLVMTypeOf(LLVMGetOperand(x, 0))) && simt_offsets(f, LLVMGetOperand(x, 0)); break;
-        case LLVMCall: case LLVMAtomicRMW: case LLVMAtomicCmpXchg: case LLVMFence: return false;
+        case LLVMCall:
+            if (!LLVMGetIntrinsicID(LLVMGetCalledValue(x)) && !simt_is_lanewise(simt_call_id(f->u, x)))
+                return false;
+            break;
+        case LLVMAtomicRMW: case LLVMAtomicCmpXchg: case LLVMFence: return false;
         default: break;
         }
     }
     return reads && carried <= MAX_CARRIED && simt_goes_by_blocks(f, loop);
+}
+
+/* A block is one row, so that what its warps read is, too. */
+bool simt_abreast(struct simt *u, enum simt_form form)
+{
+    struct simt_fn f = { .u = u, .form = form, .src = u->kernel };
+    if (u->options->block[1] * u->options->block[2] != 1 || !simt_warps_free(u, form))
+        return false;
+    bool yes = simt_cfg_build(&f) && f.n_loops && simt_shape_analyse(&f), found = false;
+    for (int l = 0; yes && l < f.n_loops; l++)
+        found |= f.loops[l].parent < 0 && simt_streams(&f, l);
+    aw_ptrmap_fini(&f.vals);
+    simt_cfg_fini(&f);
+    return found;
 }

@@ -195,9 +195,10 @@ static bool module_emit(struct simt *u)
         return false;
     u->size = simt_instructions(u->kernel);
     u->alike = !u->grouped && simt_warps_alike(u, form);
+    u->abreast = !u->grouped && !u->alike && simt_abreast(u, form);
     if (!simt_version(u, u->kernel, form))
         return false;
-    u->march = block[0] && !u->grouped && !u->alike && !u->options->plain && simt_marches(u, form);
+    u->march = block[0] && !u->grouped && !u->alike && !u->abreast && !u->options->plain && simt_marches(u, form);
     u->grouped |= u->march && simt_rows_are_warps(u);
     if (form == SIMT_FORM_FIXED) {
         fixed = body_emit(u, "body.fixed", SIMT_FORM_FIXED, true);
@@ -211,13 +212,13 @@ static bool module_emit(struct simt *u)
         any = u->status ? NULL : body_emit(u, "body.any", SIMT_FORM_ANY, big);
     }
     bool whole = false;
-    if (!u->status && !u->stats.again && (u->meets || u->alike)) {
+    if (!u->status && !u->stats.again && (u->meets || u->alike || u->abreast)) {
         LLVMValueRef bodies[2] = { fixed ? fixed : rows ? rows : any, rows ? any : NULL };
         bool tidied = u->stats.barrier || !u->options->tidy || settle(u);
         whole = tidied && simt_regions(u, bodies, bodies[1] ? 2 : 1) && check(u, bodies[0]) && (!bodies[1] || check(u, bodies[1]));
     }
     simt_together_dissolve(u);
-    u->stats.again |= u->alike && !u->jammed; /* for nothing */
+    u->stats.again |= (u->alike && !u->jammed) || (u->abreast && !whole); /* for nothing */
     u->stats.again |= u->stats.barrier && u->lanes < SIMT_LANES; /* only a loop over all parts waits for them */
     bool ok = !u->status && (u->stats.again || simt_entries_emit(u, rows, any, fixed, whole));
     simt_lines_end(u);

@@ -322,7 +322,8 @@ static bool version_one(struct version *v)
             return v->ok;
         if (!header && fits && simt_only_updates(f, b, r.then))
             continue;
-        if (!v->u->options->versions && (header || !fits || !(reads_alike(v, &r) || is_bounds_check(v, &r))))
+        bool streams = v->meets && (header ? simt_streams(f, l) : fits && holds_stream(&r));
+        if (!v->u->options->versions && !streams && (header || !fits || !(reads_alike(v, &r) || is_bounds_check(v, &r))))
             continue;
         size_t size = fits ? worth(&r) : 0;
         if (!size || v->grown + size > MAX_GROWTH) {
@@ -330,10 +331,10 @@ static bool version_one(struct version *v)
             continue;
         }
         if (header) {
-            simt_copy_loop(v, &r, v->meets && simt_streams(f, l));
+            simt_copy_loop(v, &r, streams);
         } else {
             note(v, &v->cold, f->blocks[b].bb, v);
-            simt_copy_if(v, &r, (v->meets && holds_stream(&r)) || reads_alike(v, &r));
+            simt_copy_if(v, &r, streams || reads_alike(v, &r));
         }
         return v->ok;
     }
@@ -416,7 +417,7 @@ bool simt_version(struct simt *u, LLVMValueRef fn, enum simt_form form)
     struct version v = { .u = u, .fn = fn, .ok = true };
     bool whole = u->options->versions, more = simt_instructions(fn) <= MAX_FUNCTION;
     LLVMSetCurrentDebugLocation2(u->b, NULL);
-    v.meets = more && set_barriers_apart(u, fn);
+    v.meets = more && (set_barriers_apart(u, fn) || u->abreast);
     more = more && simt_runs(u, fn, form, &v.cold);
     for (int i = 0; i < MAX_ROUNDS && more && !u->status; i++) {
         v.f = (struct simt_fn){ .u = u, .form = form, .src = fn };

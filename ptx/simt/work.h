@@ -127,6 +127,7 @@ struct simt {
     bool march;                         /* the kernel's body is called for each iteration of a loop; see march.c */
     uint32_t frame_bytes, turn_bytes;   /* what it keeps between two calls, and about what a call reads and writes */
     bool alike, jammed;                 /* a kernel without barriers is to have several warps at once, see alike.c; and has them somewhere */
+    bool abreast;                       /* likewise its warps are to go through a loop side by side; see stride.c */
     bool grouped;                       /* neighbouring blocks take turns warp by warp; see block.c */
     int status;
 };
@@ -349,8 +350,8 @@ bool simt_pattern_load(struct simt_fn *f, LLVMValueRef inst);
 bool simt_pattern_store(struct simt_fn *f, LLVMValueRef inst);
 
 /* ---- ahead.c */
-/* Asks for what a load reads in a loop's next round, or in the next block, where that pays. */
-void simt_ahead_emit(struct simt_fn *f, LLVMValueRef load);
+/* Asks for what a load or store uses in a loop's next round, or a load in the next block, where that pays. */
+void simt_ahead_emit(struct simt_fn *f, LLVMValueRef access);
 
 /* ---- table.c */
 bool simt_table_find(struct simt_fn *f, LLVMValueRef load, struct simt_table *ret); /* false: it reads no small table */
@@ -381,6 +382,8 @@ bool simt_loop_spins(struct simt_fn *f, int loop);
 LLVMValueRef simt_loop_step(struct simt_fn *f, int loop, LLVMValueRef phi);
 bool simt_goes_by_blocks(struct simt_fn *f, int loop); /* with steps of the grid, as a rule, up to a bound */
 bool simt_streams(struct simt_fn *f, int loop);        /* and reads memory in rows, with few things carried round */
+/* Has a kernel without barriers such a loop, for which a block's warps had better go side by side? */
+bool simt_abreast(struct simt *u, enum simt_form form);
 
 /* ---- version.c */
 /* Adds copies of divergent regions for the case that all lanes take them, to a source function, as `form` would be analysed. */
@@ -411,6 +414,8 @@ void simt_first_emit(struct simt_fn *f, LLVMValueRef inst);
 
 /* ---- alike.c */
 enum { SIMT_ALIKE = 8 }; /* loads for all, those in loops counted more, from which on it is worth while that a block's warps go together */
+/* May the warps of a block go through the kernel in any order and by turns: it is small, of a known shape, and no warp or lane waits for another? */
+bool simt_warps_free(struct simt *u, enum simt_form form);
 /* Do the warps of a block read so much the same that a kernel without barriers had better run several at once? */
 bool simt_warps_alike(struct simt *u, enum simt_form form);
 uint32_t simt_row_vectors(const struct simt *u); /* that a row of the block consists of, if there are several rows; else 1 */

@@ -364,61 +364,85 @@ static bool fuzz_one(uint64_t seed)
     return cut;
 }
 
-/* ---- Loops in steps of the grid before a barrier, which warps go through side by side: whoever is done waits for nobody */
+/* ---- Loops in steps of the grid, which warps go through side by side: whoever is done waits for nobody */
 
+#define STRIDE(store, end)                                                                                                               \
+    "@aw.shared = internal addrspace(3) global [4096 x i8] undef\ndeclare void @aw.barrier(i32, i32)\ndeclare i32 @aw.tid.x()\n"           \
+    "declare i32 @aw.ntid.x()\ndeclare i32 @aw.ctaid.x()\ndeclare i32 @aw.nctaid.x()\n"                                                   \
+    "define void @k(ptr addrspace(4) byref([80 x i8]) align 16 %ka) \"aw-kernel\" {\nentry:\n"                                           \
+    "  %in = load i64, ptr addrspace(4) %ka\n  %out.p = getelementptr i8, ptr addrspace(4) %ka, i64 8\n"                                 \
+    "  %out = load i64, ptr addrspace(4) %out.p\n  %n.p = getelementptr i8, ptr addrspace(4) %ka, i64 16\n"                              \
+    "  %n = load i32, ptr addrspace(4) %n.p\n  %t = call i32 @aw.tid.x()\n  %size = call i32 @aw.ntid.x()\n"                             \
+    "  %block = call i32 @aw.ctaid.x()\n  %blocks = call i32 @aw.nctaid.x()\n  %before = mul i32 %block, %size\n"                        \
+    "  %g = add i32 %before, %t\n  %step = mul i32 %blocks, %size\n  %some = icmp slt i32 %g, %n\n"                                      \
+    "  br i1 %some, label %loop, label %done\n"                                                                                          \
+    "loop:\n  %i = phi i32 [ %g, %entry ], [ %next, %loop ]\n  %sum = phi i32 [ 0, %entry ], [ %sum1, %loop ]\n"                          \
+    "  %at = sext i32 %i to i64\n  %bytes = shl i64 %at, 2\n  %addr = add i64 %in, %bytes\n"                                             \
+    "  %p = inttoptr i64 %addr to ptr addrspace(1)\n  %x = load i32, ptr addrspace(1) %p\n  %y = mul i32 %x, 3\n" store                  \
+    "  %sum1 = add i32 %sum, %y\n  %next = add i32 %i, %step\n  %more = icmp slt i32 %next, %n\n"                                        \
+    "  br i1 %more, label %loop, label %done\n"                                                                                          \
+    "done:\n  %all = phi i32 [ 7, %entry ], [ %sum1, %loop ]\n" end                                                                       \
+    "  %r.at = zext i32 %g to i64\n  %r.bytes = shl i64 %r.at, 2\n  %r.addr = add i64 %out, %r.bytes\n"                                  \
+    "  %r = inttoptr i64 %r.addr to ptr addrspace(1)\n  store i32 %v, ptr addrspace(1) %r\n  ret void\n}\n"
+
+/* Sums before a barrier, behind which each thread has its neighbour's; and without barriers, where the loop writes as well. */
 static const char stride_text[] =
-    "@aw.shared = internal addrspace(3) global [4096 x i8] undef\ndeclare void @aw.barrier(i32, i32)\ndeclare i32 @aw.tid.x()\n"
-    "declare i32 @aw.ntid.x()\ndeclare i32 @aw.ctaid.x()\ndeclare i32 @aw.nctaid.x()\n"
-    "define void @k(ptr addrspace(4) byref([80 x i8]) align 16 %ka) \"aw-kernel\" {\nentry:\n"
-    "  %in = load i64, ptr addrspace(4) %ka\n  %out.p = getelementptr i8, ptr addrspace(4) %ka, i64 8\n"
-    "  %out = load i64, ptr addrspace(4) %out.p\n  %n.p = getelementptr i8, ptr addrspace(4) %ka, i64 16\n"
-    "  %n = load i32, ptr addrspace(4) %n.p\n  %t = call i32 @aw.tid.x()\n  %size = call i32 @aw.ntid.x()\n"
-    "  %block = call i32 @aw.ctaid.x()\n  %blocks = call i32 @aw.nctaid.x()\n  %before = mul i32 %block, %size\n"
-    "  %g = add i32 %before, %t\n  %step = mul i32 %blocks, %size\n  %some = icmp slt i32 %g, %n\n"
-    "  br i1 %some, label %loop, label %done\n"
-    "loop:\n  %i = phi i32 [ %g, %entry ], [ %next, %loop ]\n  %sum = phi i32 [ 0, %entry ], [ %sum1, %loop ]\n"
-    "  %at = sext i32 %i to i64\n  %bytes = shl i64 %at, 2\n  %addr = add i64 %in, %bytes\n"
-    "  %p = inttoptr i64 %addr to ptr addrspace(1)\n  %x = load i32, ptr addrspace(1) %p\n  %y = mul i32 %x, 3\n"
-    "  %sum1 = add i32 %sum, %y\n  %next = add i32 %i, %step\n  %more = icmp slt i32 %next, %n\n"
-    "  br i1 %more, label %loop, label %done\n"
-    "done:\n  %all = phi i32 [ 7, %entry ], [ %sum1, %loop ]\n  %own.at = shl i32 %t, 2\n"
-    "  %own = getelementptr i8, ptr addrspace(3) @aw.shared, i32 %own.at\n  store i32 %all, ptr addrspace(3) %own\n"
-    "  call void @aw.barrier(i32 0, i32 0)\n  %o = add i32 %t, 1\n  %other = urem i32 %o, %size\n  %other.at = shl i32 %other, 2\n"
-    "  %q = getelementptr i8, ptr addrspace(3) @aw.shared, i32 %other.at\n  %v = load i32, ptr addrspace(3) %q\n"
-    "  %r.at = zext i32 %g to i64\n  %r.bytes = shl i64 %r.at, 2\n  %r.addr = add i64 %out, %r.bytes\n"
-    "  %r = inttoptr i64 %r.addr to ptr addrspace(1)\n  store i32 %v, ptr addrspace(1) %r\n  ret void\n}\n";
+    STRIDE("", "  %own.at = shl i32 %t, 2\n  %own = getelementptr i8, ptr addrspace(3) @aw.shared, i32 %own.at\n"
+               "  store i32 %all, ptr addrspace(3) %own\n  call void @aw.barrier(i32 0, i32 0)\n  %o = add i32 %t, 1\n"
+               "  %other = urem i32 %o, %size\n  %other.at = shl i32 %other, 2\n"
+               "  %q = getelementptr i8, ptr addrspace(3) @aw.shared, i32 %other.at\n  %v = load i32, ptr addrspace(3) %q\n");
+static const char free_stride_text[] = STRIDE("  store i32 %y, ptr addrspace(1) %p\n", "  %v = xor i32 %all, 0\n");
 
-static void check_stride(const struct built *b, uint32_t size, int32_t n, const int32_t *in)
+enum { ELEMENTS = 5000 };
+
+static void check_stride(const struct built *b, uint32_t size, int32_t n, bool neighbours)
 {
     enum { BLOCKS = 3 };
-    static int32_t got[BLOCKS * THREADS];
+    static int32_t in[ELEMENTS], got[BLOCKS * THREADS];
     struct args a = { .in = in, .out = got, .knob = n };
+    for (int i = 0; i < ELEMENTS; i++)
+        in[i] = i * 77 % 1013;
     cr_assert_eq(launch(b, (uint32_t[3]){ BLOCKS, 1, 1 }, (uint32_t[3]){ size, 1, 1 }, 0, &a).status, 0);
+    for (int i = 0; i < ELEMENTS; i++) {
+        int32_t want = i * 77 % 1013 * (i < n && !neighbours ? 3 : 1);
+        cr_assert_eq(in[i], want, "%u threads, %d elements, element %d: %d, not %d", size, n, i, in[i], want);
+    }
     for (uint32_t g = 0; g < BLOCKS * size; g++) {
-        uint32_t first = g / size * size + (g % size + 1) % size;
+        uint32_t first = neighbours ? g / size * size + (g % size + 1) % size : g;
         int32_t want = (int32_t)first < n ? 0 : 7;
         for (uint32_t i = first; (int32_t)i < n; i += BLOCKS * size)
-            want += 3 * in[i];
+            want += 3 * (int32_t)(i * 77 % 1013);
         cr_assert_eq(got[g], want, "%u threads, %d elements, thread %u: %d, not %d", size, n, g, got[g], want);
     }
+}
+
+/* Of a kernel with or without barriers, for any shape or one: do its warps go together? */
+static bool strides(bool barriers, uint32_t size, bool fixed, const char *target)
+{
+    static const int32_t counts[] = { 0, 1, 5, 31, 33, 95, 100, 191, 192, 250, 257, 300, 777, 1000, ELEMENTS };
+    uint32_t shape[3] = { size, 1, 1 };
+    struct aw_buf diags = { 0 };
+    struct built b;
+    cr_assert(build_simt(barriers ? stride_text : free_stride_text, target, fixed ? shape : NULL, 4096, &b, &diags), "%s", diags.ptr);
+    cr_assert_not(b.object->flags & AW_HOST_BARRIER);
+    for (size_t k = 0; k < sizeof counts / sizeof *counts; k++)
+        check_stride(&b, size, counts[k], barriers);
+    bool together = b.object->warps_per_call > 1;
+    unload(&b);
+    return together;
 }
 
 Test(regions, steps_of_the_grid)
 {
     static const uint32_t sizes[] = { 64, 33, 256, 100, 31, 1024 };
-    static const int32_t counts[] = { 0, 1, 5, 31, 33, 95, 100, 191, 192, 250, 257, 300, 777, 1000, 5000 };
-    static int32_t in[5000];
-    struct aw_buf diags = { 0 };
-    for (int i = 0; i < 5000; i++)
-        in[i] = i * 77 % 1013;
-    for (size_t s = 0; s < 2 * sizeof sizes / sizeof *sizes; s++) {
-        uint32_t size = sizes[s / 2], shape[3] = { size, 1, 1 };
-        struct built b;
-        cr_assert(build_simt(stride_text, "host", s % 2 ? shape : NULL, 4096, &b, &diags), "%s", diags.ptr);
-        cr_assert_not(b.object->flags & AW_HOST_BARRIER);
-        for (size_t k = 0; k < sizeof counts / sizeof *counts; k++)
-            check_stride(&b, size, counts[k], in);
-        unload(&b);
+    static const char *const targets[] = { "host", "host:x86-64-v3", "host:x86-64" };
+    for (size_t s = 0; s < sizeof sizes / sizeof *sizes; s++) {
+        strides(true, sizes[s], false, "host");
+        strides(false, sizes[s], false, "host");
+        for (size_t t = 0; t < sizeof targets / sizeof *targets; t++) {
+            cr_assert_eq(strides(true, sizes[s], true, targets[t]), sizes[s] > 32, "%u threads, %s", sizes[s], targets[t]);
+            cr_assert_eq(strides(false, sizes[s], true, targets[t]), sizes[s] >= 64, "%u threads, %s, no barriers", sizes[s], targets[t]);
+        }
     }
 }
 
