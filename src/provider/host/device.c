@@ -15,7 +15,6 @@
 
 struct aw_host_device aw_host = {
     .lock = PTHREAD_ADAPTIVE_MUTEX_INITIALIZER_NP, /* held for tens of nanoseconds: sleeping at once would cost more */
-    .work = PTHREAD_COND_INITIALIZER,
     .callback_work = PTHREAD_COND_INITIALIZER,
     .value_work = PTHREAD_COND_INITIALIZER,
     .null_stream = { .refs = 1 },

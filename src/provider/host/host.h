@@ -181,6 +181,8 @@ struct aw_host_stream {
     uint64_t null_seen;                /* legacy order: how far the one has already waited for the other */
     uint64_t seen_null;
     uint64_t sync_mark;                /* a device_sync waits up to here */
+    uint32_t lookers;                  /* threads that wait for it and are awake; locked */
+    _Atomic bool wanted;               /* they shall help with what runs now */
     struct aw_host_dep *deps;
     struct aw_host_waiter *waiters;
     struct aw_host_stream *prev, *next;
@@ -247,6 +249,10 @@ struct aw_host_worker {
     uint32_t idle_rounds;
     struct aw_host_run *free_runs;
     struct aw_host_context *free_contexts[AW_HOST_STACK_CLASSES];
+    pthread_cond_t wake;               /* where it sleeps */
+    bool woken;                        /* it need not sleep on */
+    int cpu;                           /* where it ran last before it slept */
+    struct aw_host_worker *idle_next;  /* another that sleeps */
     void *abandoned;                   /* the workers of the process this one was forked from */
     /* Written by the signal handler, read after landing. */
     int fault_signal, fault_code;
@@ -259,7 +265,7 @@ struct aw_host_device {
     uint32_t n_workers;                /* how many there shall be; multiprocessors */
     uint32_t group;                    /* struct aw_host_launch has it */
     uint32_t n_started, n_idle, n_waking;
-    pthread_cond_t work;
+    struct aw_host_worker *idle_head;  /* those that sleep and were not told to wake; the last to fall asleep first */
     struct aw_host_worker *workers;    /* n_workers + AW_HOST_GUESTS */
     struct aw_host_op *active_head, *active_tail;
     _Atomic uint32_t n_active;
@@ -371,6 +377,7 @@ int aw_host_pool_launch(struct aw_host_stream *stream, struct aw_host_op *op);
 /* Locked, and unlocks meanwhile: runs some of the operation on the calling thread; false when there was nothing to do. */
 bool aw_host_pool_help(struct aw_host_op *op);
 void aw_host_pool_limit(struct aw_host_op *op, uint32_t limit); /* locked: from now on at most so many users, at least 1 */
+uint64_t aw_host_pool_patience(void);                     /* locked: nanoseconds that whoever waits had better look before it sleeps */
 void aw_host_pool_nudge(void);                            /* locked: sees that someone takes what the caller leaves */
 void aw_host_pool_forked(void);
 /* Kills the operation with `status`: the first cause becomes the device's sticky fault; true for the first. */

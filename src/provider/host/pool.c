@@ -3,7 +3,7 @@
  *
  * Workers are started one by one as work appears.  Waking goes in a chain: whoever finds more work than it takes wakes the
  * next, so a launch costs at most one wake-up, and what a worker makes ready by completing an operation it takes itself.  A
- * thread that waits for a stream may help as a guest while workers sleep.
+ * thread that waits for a stream may help as a guest while workers sleep, and counts as one of them.
  * An operation is divided into shares, one for each worker that has something to do.  A worker begins where it began in the
  * last operation, as what it reads may still be in its caches, and helps with the other shares when its own has none left.
  * Pieces shrink as a share nears its end, so that workers end together, but not below what claiming them is worth.  A kernel
@@ -19,8 +19,12 @@
 
 #include "base/log.h"
 
-/* A worker without work looks for some this long before it sleeps; a wake-up costs far more. */
+/* Who waits looks this long before it sleeps, or as long as waking somebody has taken of late, which is ten times that where an idle processor
+ * is first to be had from a hypervisor; but no longer than ... */
 #define SPIN_NS 3000
+#define MOST_SPIN_NS 50000
+/* One wake-up in so many counts for the next. */
+#define WAKES 8
 /* A guest looks up from its work this often. */
 #define GUEST_NS 100000
 /* Cycles of work that are worth waking a worker for: some microseconds. */
@@ -41,6 +45,9 @@
 #define PATIENT_ROUNDS 32
 
 static uint32_t n_spinning; /* locked */
+static uint32_t n_helping;  /* guests that serve an operation; locked */
+static uint64_t woken_at;   /* when a worker was last told to wake; locked */
+static uint64_t spin_ns = SPIN_NS; /* locked */
 
 int aw_host_pool_init(void)
 {
@@ -149,6 +156,12 @@ static bool may_take(const struct aw_host_worker *w, const struct aw_host_op *op
     if (!w->parked || op->kind != AW_HOST_OP_KERNEL || op->kernel.cooperative)
         return true;
     return w->parked_contexts < AW_HOST_RESIDENT_CONTEXTS;
+}
+
+/* May a thread that waits for the operation run pieces of it? */
+static bool may_help(const struct aw_host_op *op)
+{
+    return op->kind != AW_HOST_OP_KERNEL || !op->kernel.cooperative;
 }
 
 /* Where `w` begins in the operation: where it began in the last one, unless another worker has. */
@@ -431,13 +444,34 @@ static bool worker_start(void)
     return true;
 }
 
+/* The last to fall asleep, but rather one that did not do so on the caller's processor: it would wake there.  Linux takes an idle processor
+ * of a virtual machine for one that its host has taken away, and leaves both on the busy one until the load is balanced. */
+static struct aw_host_worker *idle_pop(void)
+{
+    struct aw_host_worker **at = &aw_host.idle_head;
+    int here = sched_getcpu();
+    for (struct aw_host_worker **i = at; *i; i = &(*i)->idle_next)
+        if ((*i)->cpu != here) {
+            at = i;
+            break;
+        }
+    struct aw_host_worker *w = *at;
+    if (w)
+        *at = w->idle_next;
+    return w;
+}
+
+/* Who helps is as good as a worker: one more would only take a processor from it in the middle of its piece. */
 static void wake(void)
 {
-    if (n_spinning)
+    if (n_spinning || aw_host.n_started - aw_host.n_idle + aw_host.n_waking + n_helping >= aw_host.n_workers)
         return;
-    if (aw_host.n_idle > aw_host.n_waking) {
+    struct aw_host_worker *w = idle_pop();
+    if (w) {
+        w->woken = true;
         aw_host.n_waking++;
-        pthread_cond_signal(&aw_host.work);
+        woken_at = aw_host_now_ns();
+        pthread_cond_signal(&w->wake);
     } else if (aw_host.n_idle == 0 && aw_host.n_started < aw_host.n_workers) {
         worker_start();
     }
@@ -487,12 +521,25 @@ void aw_host_pool_nudge(void)
     }
 }
 
+uint64_t aw_host_pool_patience(void)
+{
+    return spin_ns;
+}
+
+/* A worker has woken. */
+static void learn_to_wait(void)
+{
+    uint64_t took = aw_host_now_ns() - woken_at;
+    took = took < SPIN_NS ? SPIN_NS : took > MOST_SPIN_NS ? MOST_SPIN_NS : took;
+    spin_ns = (spin_ns * (WAKES - 1) + took) / WAKES;
+}
+
 /* Waits for work; locked, unlocks meanwhile. */
-static void worker_rest(void)
+static void worker_rest(struct aw_host_worker *w)
 {
     n_spinning++;
+    uint64_t until = aw_host_now_ns() + spin_ns;
     aw_host_unlock();
-    uint64_t until = aw_host_now_ns() + SPIN_NS;
     while (!atomic_load_explicit(&aw_host.n_active, memory_order_relaxed) && aw_host_now_ns() < until)
         __builtin_ia32_pause();
     aw_host_lock();
@@ -500,10 +547,15 @@ static void worker_rest(void)
     if (aw_host.active_head)
         return;
     aw_host.n_idle++;
-    pthread_cond_wait(&aw_host.work, &aw_host.lock);
+    w->cpu = sched_getcpu();
+    w->woken = false;
+    w->idle_next = aw_host.idle_head;
+    aw_host.idle_head = w;
+    while (!w->woken)
+        pthread_cond_wait(&w->wake, &aw_host.lock);
     aw_host.n_idle--;
-    if (aw_host.n_waking)
-        aw_host.n_waking--;
+    aw_host.n_waking--;
+    learn_to_wait();
 }
 
 /* Runs pieces until none is left, a block yields, there are too many in it, or it is others' turn (true). */
@@ -515,6 +567,15 @@ static bool serve(struct aw_host_worker *w, struct aw_host_op *op)
             return true;
     }
     return false;
+}
+
+/* One more for the operation, or for what else there is: a thread that waits for it and is awake, if that can do. */
+static void call_for_help(struct aw_host_op *op)
+{
+    if (op->stream->lookers && atomic_load_explicit(&aw_host.n_active, memory_order_relaxed) <= op->active && may_help(op))
+        atomic_store_explicit(&op->stream->wanted, true, memory_order_relaxed);
+    else
+        wake();
 }
 
 static void *worker_main(void *arg)
@@ -530,10 +591,12 @@ static void *worker_main(void *arg)
     for (;;) {
         struct aw_host_op *op = take(w);
         if (!op && !w->parked) {
-            worker_rest();
+            worker_rest(w);
             continue;
         }
-        if (op ? more_work(op) : aw_host.active_head != NULL)
+        if (op && more_work(op))
+            call_for_help(op);
+        else if (!op && aw_host.active_head)
             wake();
         aw_host_unlock();
         bool turn = op && serve(w, op);
@@ -564,6 +627,20 @@ static struct aw_host_worker *guest_get(void)
     return NULL;
 }
 
+/* Until all that is parked has ended.  The guest takes nothing more, though its blocks may wait for some that nobody has: so it is no help. */
+static void guest_stay(struct aw_host_worker *w)
+{
+    aw_host_lock();
+    n_helping--;
+    aw_host_pool_nudge();
+    aw_host_unlock();
+    while (w->parked)
+        parked_round(w);
+    aw_host_lock();
+    n_helping++;
+    aw_host_unlock();
+}
+
 static void guest_serve(struct aw_host_worker *w, struct aw_host_op *op)
 {
     struct aw_host_signals before;
@@ -573,14 +650,14 @@ static void guest_serve(struct aw_host_worker *w, struct aw_host_op *op)
     uint64_t until = aw_host_now_ns() + GUEST_NS;
     while (serve_piece(w, op) && !w->parked && users(op) <= limit(op) && aw_host_now_ns() < until)
         continue;
-    while (w->parked)
-        parked_round(w);
+    if (w->parked)
+        guest_stay(w);
     aw_host_fault_leave(&before);
 }
 
 bool aw_host_pool_help(struct aw_host_op *op)
 {
-    if (!op->active || exhausted(op) || (op->kind == AW_HOST_OP_KERNEL && op->kernel.cooperative))
+    if (!op->active || exhausted(op) || !may_help(op))
         return false;
     if (aw_host.n_started - aw_host.n_idle - n_spinning >= aw_host.n_workers)
         return false;
@@ -588,9 +665,13 @@ bool aw_host_pool_help(struct aw_host_op *op)
     if (!w)
         return false;
     join(w, op);
+    n_helping++;
+    if (more_work(op))
+        wake();
     aw_host_unlock();
     guest_serve(w, op);
     aw_host_lock();
+    n_helping--;
     w->busy = false;
     aw_host_thread.takes = true; /* the caller helps again, or nudges */
     op_leave(op);
@@ -656,8 +737,8 @@ void aw_host_pool_forked(void)
     else
         aw_host.opened = false;
     aw_host.n_started = aw_host.n_idle = aw_host.n_waking = 0;
-    n_spinning = 0;
+    n_spinning = n_helping = 0;
+    aw_host.idle_head = NULL;
     aw_host.active_head = aw_host.active_tail = NULL;
     atomic_store(&aw_host.n_active, 0);
-    pthread_cond_init(&aw_host.work, NULL);
 }

@@ -9,9 +9,6 @@
 
 #include "base/log.h"
 
-/* A waiting thread polls this long before it sleeps. */
-#define SPIN_NS 3000
-
 static struct aw_host_stream *as_stream(struct aw_stream *s)
 {
     return (struct aw_host_stream *)s;
@@ -359,14 +356,18 @@ static bool may_wait(void)
     return !aw_host_thread.is_callback && !aw_host_thread.is_worker;
 }
 
-static bool spin(struct aw_host_stream *s, uint64_t seq)
+/* Looks for a while whether `seq` completes or help is wanted; locked, unlocks meanwhile.  False: neither. */
+static bool look(struct aw_host_stream *s, uint64_t seq)
 {
-    aw_host_unlock();
-    uint64_t until = aw_host_now_ns() + SPIN_NS;
+    uint64_t until = aw_host_now_ns() + aw_host_pool_patience();
     bool done;
-    while (!(done = completed(s) >= seq) && aw_host_now_ns() < until)
+    s->lookers++;
+    aw_host_unlock();
+    while (!(done = completed(s) >= seq || atomic_load_explicit(&s->wanted, memory_order_relaxed)) && aw_host_now_ns() < until)
         __builtin_ia32_pause();
     aw_host_lock();
+    s->lookers--;
+    atomic_store_explicit(&s->wanted, false, memory_order_relaxed);
     return done;
 }
 
@@ -374,20 +375,23 @@ static bool spin(struct aw_host_stream *s, uint64_t seq)
 static void wait_for(struct aw_host_stream *s, uint64_t seq)
 {
     struct aw_host_waiter w = { .seq = seq };
-    bool waiting = false;
+    bool waiting = false, looked = false;
     s->refs++;
     while (completed(s) < seq) {
-        if (s->head && aw_host_pool_help(s->head))
+        if (s->head && aw_host_pool_help(s->head)) {
+            looked = false;
             continue;
+        }
         aw_host_pool_nudge();
+        if (!looked) {
+            looked = !look(s, seq);
+            continue;
+        }
         if (!waiting) {
-            if (spin(s, seq))
-                break;
             pthread_cond_init(&w.cond, NULL);
             w.next = s->waiters;
             s->waiters = &w;
             waiting = true;
-            continue;
         }
         pthread_cond_wait(&w.cond, &aw_host.lock);
     }
