@@ -8,7 +8,10 @@
  * goes faster is the usual number from then on.
  * A piece counts if nobody came or went while it ran, and by the processor's time: on a busy machine only what is slow, and not what has
  * to wait for a processor, is held against a crowd.  A trial has its price, as processors rest meanwhile: the next one waits until
- * many times that has passed, and longer after each that changed nothing. */
+ * many times that has passed, and longer after each that changed nothing.
+ *
+ * Launches too short for a trial are compared within: what a block takes where one worker is at it, as it is when others come late or are
+ * done, with what it takes where several are.  Several launches in a row must say the same. */
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "host.h"
 
@@ -19,13 +22,20 @@
 #define PHASE_PIECES 3
 /* A kernel's first trial: after and before so many pieces.  It takes about eight, half of them alone; it is likely to be worth it where there
  * are atomics. */
-#define FIRST_PIECES 300
+#define FIRST_PIECES 100
 #define FIRST_PIECES_ATOMIC 24
 /* No trial where less is left of the launch. */
 #define TRIAL_PIECES 8
 /* Later ones: one part in so many of the time at first, and at last. */
 #define PATIENCE_LEAST 100
 #define PATIENCE_MOST 4096
+
+/* Short launches: so many in a row must show that workers disturb each other, by blocks that take so many times as long of all workers'
+ * time; and one in so many is divided nevertheless from then on.  Pieces of fewer cycles say nothing. */
+#define SHORT_LAUNCHES 2
+#define SHORT_TIMES 2
+#define SHORT_HOLD 256
+#define SHORT_CYCLES 2000
 
 static uint32_t all_workers(void)
 {
@@ -195,4 +205,33 @@ void aw_host_crowd_end(struct aw_host_op *op)
 {
     if (op->trial.phase > AW_HOST_BEFORE)
         trial_end(op, op->kernel.pace->crowd.patience); /* no answer */
+}
+
+/* ---- short launches ---- */
+
+void aw_host_crowd_short_begin(struct aw_host_op *op)
+{
+    struct aw_host_crowd *c = &op->kernel.pace->crowd;
+    atomic_store_explicit(&op->trial.alone, 0, memory_order_relaxed);
+    atomic_store_explicit(&op->trial.together, 0, memory_order_relaxed);
+    if (c->disturbed >= SHORT_LAUNCHES && ++c->held % SHORT_HOLD)
+        aw_host_pool_limit(op, 1);
+}
+
+void aw_host_crowd_short_note(struct aw_host_op *op, uint32_t users, uint64_t cycles, uint64_t blocks)
+{
+    enum { PARTS = 16 }; /* of a cycle */
+    _Atomic uint32_t *least = users > 1 ? &op->trial.together : &op->trial.alone;
+    uint64_t each = cycles * PARTS / blocks / users + 1, known = atomic_load_explicit(least, memory_order_relaxed);
+    if (cycles >= SHORT_CYCLES && (!known || each < known))
+        atomic_store_explicit(least, each < UINT32_MAX ? (uint32_t)each : UINT32_MAX, memory_order_relaxed);
+}
+
+void aw_host_crowd_short_end(struct aw_host_op *op)
+{
+    struct aw_host_crowd *c = &op->kernel.pace->crowd;
+    uint64_t alone = atomic_load_explicit(&op->trial.alone, memory_order_relaxed);
+    uint64_t together = atomic_load_explicit(&op->trial.together, memory_order_relaxed);
+    if (alone && together)
+        c->disturbed = together < SHORT_TIMES * alone ? 0 : c->disturbed < SHORT_LAUNCHES ? c->disturbed + 1 : SHORT_LAUNCHES;
 }

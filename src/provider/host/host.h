@@ -56,6 +56,7 @@ struct aw_host_crowd {
     uint32_t turn;                     /* which other number is tried next */
     uint32_t patience;                 /* the next trial comes when so many times the last one's price have passed */
     uint64_t price, since;             /* cycles that the last trial took, and that have gone by since; a price of 0: there was none */
+    uint32_t disturbed, held;          /* launches too short for a trial: how many in a row showed a crowd, and since then were kept to one worker */
 };
 
 /* How a kernel's blocks have lately gone. */
@@ -114,6 +115,7 @@ struct aw_host_trial {
     double least;                      /* ns a block, of the piece with the fewest */
     uint64_t price;                    /* cycles since the trial began */
     double usual_cost, other_cost;     /* ns of processor time of each worker that go by for a block */
+    _Atomic uint32_t alone, together;  /* of a short launch: least time of all workers that went by for a block, with one and with more; 0: none */
 };
 struct aw_host_stay {                  /* a worker's, for a piece */
     uint64_t ns;
@@ -389,6 +391,10 @@ void aw_host_crowd_end(struct aw_host_op *op);
 /* Not locked: around a piece of a watched kernel, of `blocks` blocks that took `cycles`. */
 void aw_host_crowd_enter(const struct aw_host_op *op, struct aw_host_stay *ret_stay);
 void aw_host_crowd_leave(struct aw_host_op *op, const struct aw_host_stay *stay, uint64_t cycles, uint64_t blocks);
+/* Of a kernel's launch that is too short to be watched: it begins; a piece was run, with so many users all the time; it ends.  Begin and end locked. */
+void aw_host_crowd_short_begin(struct aw_host_op *op);
+void aw_host_crowd_short_note(struct aw_host_op *op, uint32_t users, uint64_t cycles, uint64_t blocks);
+void aw_host_crowd_short_end(struct aw_host_op *op);
 
 /* block.c */
 extern const struct aw_host_services aw_host_services;

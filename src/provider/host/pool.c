@@ -137,6 +137,12 @@ static void relist(struct aw_host_op *op)
         list(op, false);
 }
 
+/* A kernel's launch that is not watched, but might be disturbed by more than one worker. */
+static bool is_short(const struct aw_host_op *op)
+{
+    return op->kind == AW_HOST_OP_KERNEL && !op->watched && op->n_shares > 1;
+}
+
 /* One user less; the last one out of an exhausted operation completes it. */
 static void op_leave(struct aw_host_op *op)
 {
@@ -145,6 +151,8 @@ static void op_leave(struct aw_host_op *op)
         unlist(op);
         if (op->watched)
             aw_host_crowd_end(op);
+        else if (is_short(op))
+            aw_host_crowd_short_end(op);
         aw_host_op_complete(op);
     } else if (limit(op) != UINT32_MAX) {
         relist(op);
@@ -354,10 +362,13 @@ static void learn(struct aw_host_op *op, uint64_t cycles, uint64_t count)
 
 static inline uint64_t run_timed(struct aw_host_worker *w, struct aw_host_op *op, uint64_t first, uint64_t count)
 {
+    uint32_t comings = atomic_load_explicit(&op->comings, memory_order_relaxed), n = users(op);
     uint64_t begin = __builtin_ia32_rdtsc();
     run_piece(w, op, first, count);
     uint64_t cycles = __builtin_ia32_rdtsc() - begin;
     learn(op, cycles, count);
+    if (is_short(op) && n && comings == atomic_load_explicit(&op->comings, memory_order_relaxed))
+        aw_host_crowd_short_note(op, n, cycles, count);
     return cycles;
 }
 
@@ -482,10 +493,12 @@ bool aw_host_pool_ready(void)
     return aw_host.n_started || worker_start();
 }
 
-/* May its workers disturb each other, for long enough that it matters?  Those that wait for each other must all run. */
+/* May its workers disturb each other, for long enough that it matters, or are they known to?  One by itself may be done soon.  Those that wait
+ * for each other must all run. */
 static bool worth_watching(const struct aw_host_op *op)
 {
-    return op->kind == AW_HOST_OP_KERNEL && !op->ordered && aw_host.n_workers > 1 && !less_work(op, aw_host.n_workers * (uint64_t)SLICE_CYCLES);
+    return op->kind == AW_HOST_OP_KERNEL && !op->ordered && aw_host.n_workers > 1 &&
+           (op->kernel.pace->crowd.level || !less_work(op, aw_host.n_workers * (uint64_t)SLICE_CYCLES));
 }
 
 void aw_host_pool_limit(struct aw_host_op *op, uint32_t limit)
@@ -505,6 +518,8 @@ void aw_host_pool_activate(struct aw_host_op *op)
     atomic_store_explicit(&op->small, !op->ordered && less_work(op, SMALL_CYCLES), memory_order_relaxed);
     if (worth_watching(op))
         aw_host_crowd_begin(op);
+    else if (is_short(op))
+        aw_host_crowd_short_begin(op);
     /* Copies first: they are short, and others' kernels should not hold them up. */
     list(op, op->kind == AW_HOST_OP_MEMORY);
     if (!aw_host_thread.takes)
