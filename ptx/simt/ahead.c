@@ -4,7 +4,9 @@
  * then memory is read in order.
  *
  * What a block with barriers reads before the first of them, it asks for on the next block's behalf: what comes after a barrier waits for
- * all that comes before, and a processor that looks ahead does not get as far as the next block. */
+ * all that comes before, and a processor that looks ahead does not get as far as the next block.
+ *
+ * Lanes that write a column, a line each, ask for all of these before they write: stores wait for their lines one after the other. */
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "simt/work.h"
 #include <stdlib.h>
@@ -251,6 +253,54 @@ static void ask_next_block(struct simt_fn *f, LLVMValueRef load, int block)
     LLVMValueRef by = block_change(f, ptr, 0);
     if (by && by != simt_c64(u, 0))
         ask(u, LLVMBuildGEP2(u->b, u->i8, val->s, &by, 1, "ahead"), apart * u->lanes, false);
+}
+
+/* ---- Columns */
+
+/* How far lanes' values are from each other, as an i64, where that is a product of something the same for all and a constant, which only is known
+ * when the code runs; NULL: they are anywhere. */
+static LLVMValueRef lane_step(struct simt_fn *f, LLVMValueRef v, int depth)
+{
+    struct simt *u = f->u;
+    int64_t k;
+    if (!LLVMIsAInstruction(v) || depth == MAX_DEPTH)
+        return NULL;
+    LLVMValueRef x = LLVMGetNumOperands(v) ? LLVMGetOperand(v, 0) : NULL, y = LLVMGetNumOperands(v) == 2 ? LLVMGetOperand(v, 1) : NULL;
+    switch (LLVMGetInstructionOpcode(v)) {
+    case LLVMIntToPtr: case LLVMPtrToInt: case LLVMSExt: case LLVMZExt: case LLVMAddrSpaceCast:
+        return lane_step(f, x, depth + 1);
+    case LLVMAdd:
+        return simt_uniform(f, x) ? lane_step(f, y, depth + 1) : simt_uniform(f, y) ? lane_step(f, x, depth + 1) : NULL;
+    case LLVMShl:
+        x = simt_int_const(y, &k) && k >= 0 && k < 32 ? lane_step(f, x, depth + 1) : NULL;
+        return x ? LLVMBuildShl(u->b, x, simt_c64(u, k), "") : NULL;
+    case LLVMGetElementPtr:
+        k = (int64_t)LLVMABISizeOfType(f->u->in_layout, LLVMGetGEPSourceElementType(v));
+        x = y && simt_uniform(f, x) ? lane_step(f, y, depth + 1) : NULL;
+        return x ? LLVMBuildMul(u->b, x, simt_c64(u, k), "") : NULL;
+    case LLVMMul: {
+        LLVMValueRef by = simt_uniform(f, x) ? x : y, lanes = by == x ? y : x;
+        const int64_t *off = simt_uniform(f, by) && !simt_varying(f, lanes) ? simt_offsets(f, lanes) : NULL;
+        for (int i = 1; off && i < u->lanes; i++)
+            off = off[i] - off[i - 1] == off[1] ? off : NULL;
+        return off ? LLVMBuildMul(u->b, LLVMBuildIntCast2(u->b, simt_scalar(f, by), u->i64, 1, ""), simt_c64(u, off[1]), "") : NULL;
+    }
+    default:
+        return NULL;
+    }
+}
+
+void simt_ahead_column(struct simt_fn *f, LLVMValueRef store, LLVMValueRef ptrs)
+{
+    struct simt *u = f->u;
+    LLVMValueRef ptr = simt_access_address(store);
+    if (f->mask || simt_is_shared_ptr(LLVMTypeOf(ptr)) || !simt_access_plain(store, true))
+        return;
+    LLVMValueRef step = lane_step(f, ptr, 0), at = step ? LLVMBuildExtractElement(u->b, ptrs, simt_c32(u, 0), "") : NULL;
+    for (int i = 0; step && i < u->lanes; i++) {
+        ask(u, at, LINE, true);
+        at = LLVMBuildGEP2(u->b, u->i8, at, &step, 1, "");
+    }
 }
 
 void simt_ahead_emit(struct simt_fn *f, LLVMValueRef access)

@@ -737,7 +737,9 @@ void simt_store_emit(struct simt_fn *f, LLVMValueRef inst)
     }
     LLVMValueRef x = simt_vector(f, value);
     if (!p || p->kind != SIMT_AFFINE) {
-        scatter(f, &a, address(f, ptr, true), x);
+        LLVMValueRef ptrs = address(f, ptr, true);
+        simt_ahead_column(f, inst, ptrs);
+        scatter(f, &a, ptrs, x);
         return;
     }
     LLVMValueRef ok = simt_ok(f, ptr);

@@ -352,6 +352,8 @@ bool simt_pattern_store(struct simt_fn *f, LLVMValueRef inst);
 /* ---- ahead.c */
 /* Asks for what a load or store uses in a loop's next round, or a load in the next block, where that pays. */
 void simt_ahead_emit(struct simt_fn *f, LLVMValueRef access);
+/* Asks for what a store to the lanes' addresses `ptrs` writes, where that is a column. */
+void simt_ahead_column(struct simt_fn *f, LLVMValueRef store, LLVMValueRef ptrs);
 
 /* ---- table.c */
 bool simt_table_find(struct simt_fn *f, LLVMValueRef load, struct simt_table *ret); /* false: it reads no small table */
