@@ -1,7 +1,7 @@
 /* The loops around a kernel's vector body, over blocks and warps, and the object table the host device reads.
  *
  *   range(block, first, count, warp0, warps): for each block, for each warp, the body that fits the block's shape; or, where a warp is
- *     soon done and shares nothing with its block, for each group of neighbouring blocks, for each warp, for each block; or, where warps
+ *     soon done and shares nothing with its block, for each group of neighbouring blocks, for each row, for each block; or, where warps
  *     march (march.c), for each so many warps, of one block or of such a group: each one's beginning, then each one's next iteration until
  *     none has one
  *   blocks = range over all warps; warp = range over one warp of the block that is set, or where there are barriers and hence no
@@ -286,8 +286,38 @@ static LLVMValueRef group_size(struct range *r, LLVMValueRef linear, LLVMValueRe
     return LLVMBuildSelect(u->b, LLVMBuildICmp(u->b, LLVMIntULT, in_row, n, ""), in_row, n, "group");
 }
 
-/* The body of every block of a group, for one part: they read and write side by side, as the machine's caches like it. */
-static void group_emit(struct range *r, LLVMValueRef part, LLVMValueRef n)
+/* Parts that a block of a group does before the next block has its turn: a row, but those that march by themselves. */
+static uint32_t parts_in_turn(const struct simt *u)
+{
+    return u->grouped && !u->march ? simt_row_vectors(u) : 1;
+}
+
+/* Parts from `part` on that are one turn, but none from `end` on. */
+static void turn_emit(struct range *r, LLVMValueRef part, LLVMValueRef end)
+{
+    struct simt *u = r->u;
+    LLVMBuilderRef b = u->b;
+    if (parts_in_turn(u) == 1) {
+        part_emit(r, part);
+        return;
+    }
+    LLVMBasicBlockRef from = LLVMGetInsertBlock(b), each = LLVMAppendBasicBlockInContext(u->ctx, r->fn, "turn"),
+                      done = LLVMAppendBasicBlockInContext(u->ctx, r->fn, "turn.done");
+    LLVMValueRef row_end = LLVMBuildAdd(b, part, simt_c32(u, parts_in_turn(u)), "");
+    end = LLVMBuildSelect(b, LLVMBuildICmp(b, LLVMIntULT, row_end, end, ""), row_end, end, "");
+    LLVMBuildBr(b, each);
+    LLVMPositionBuilderAtEnd(b, each);
+    LLVMValueRef k = LLVMBuildPhi(b, u->i32, "part");
+    part_emit(r, k);
+    LLVMValueRef k1 = LLVMBuildAdd(b, k, simt_c32(u, 1), "");
+    simt_phi_add(k, part, from);
+    simt_phi_add(k, k1, LLVMGetInsertBlock(b));
+    LLVMBuildCondBr(b, LLVMBuildICmp(b, LLVMIntULT, k1, end, ""), each, done);
+    LLVMPositionBuilderAtEnd(b, done);
+}
+
+/* A turn of every block of a group, from `part` on: they read and write side by side, as the machine's caches like it. */
+static void group_emit(struct range *r, LLVMValueRef part, LLVMValueRef part_end, LLVMValueRef n)
 {
     struct simt *u = r->u;
     LLVMBuilderRef b = u->b;
@@ -303,7 +333,7 @@ static void group_emit(struct range *r, LLVMValueRef part, LLVMValueRef n)
     }
     r->ctaid[0] = LLVMBuildAdd(b, first, j, "ctaid");
     LLVMBuildStore(b, r->ctaid[0], simt_advance(u, r->block, (int64_t)offsetof(struct aw_host_block, ctaid)));
-    part_emit(r, part);
+    turn_emit(r, part, part_end);
     LLVMValueRef j1 = LLVMBuildAdd(b, j, simt_c32(u, 1), "");
     simt_phi_add(j, simt_c32(u, 0), from);
     simt_phi_add(j, j1, LLVMGetInsertBlock(b));
@@ -408,12 +438,12 @@ static LLVMValueRef range_emit(struct simt *u, LLVMValueRef rows, LLVMValueRef a
     LLVMValueRef w = LLVMBuildPhi(b, u->i32, "part");
     LLVMValueRef waiting_part = r.waiting = LLVMBuildPhi(b, u->i32, "waiting");
     if (u->grouped)
-        group_emit(&r, w, group);
+        group_emit(&r, w, part_end, group);
     else
         part_emit(&r, w);
     if (u->march)
         march_emit(&r, simt_march_most(u));
-    LLVMValueRef w1 = LLVMBuildAdd(b, w, simt_c32(u, 1), "");
+    LLVMValueRef w1 = LLVMBuildAdd(b, w, simt_c32(u, parts_in_turn(u)), "");
     simt_phi_add(w, part0, block);
     simt_phi_add(w, w1, LLVMGetInsertBlock(b));
     simt_phi_add(waiting_part, waiting, block);
@@ -543,15 +573,20 @@ static bool side_by_side(struct simt_fn *f, LLVMValueRef p, LLVMTypeRef type)
     return !simt_varying(f, p);
 }
 
-static bool suits_groups(struct simt_fn *f, LLVMValueRef x)
+/* False: neighbouring blocks' warps may not run in turn.  Counts accesses whose lanes are side by side in *rows, those that are here and there in
+ * *others. */
+static bool suits_groups(struct simt_fn *f, LLVMValueRef x, int *rows, int *others)
 {
+    LLVMValueRef p = LLVMIsALoadInst(x) ? LLVMGetOperand(x, 0) : NULL;
     switch (LLVMGetInstructionOpcode(x)) {
     case LLVMFence: case LLVMAtomicCmpXchg: case LLVMAtomicRMW:
         return false;
     case LLVMLoad:
-        return !LLVMGetVolatile(x) && LLVMGetOrdering(x) == LLVMAtomicOrderingNotAtomic &&
-               side_by_side(f, LLVMGetOperand(x, 0), LLVMTypeOf(x));
+        *rows += !simt_uniform(f, p) && side_by_side(f, p, LLVMTypeOf(x));
+        *others += !side_by_side(f, p, LLVMTypeOf(x));
+        return !LLVMGetVolatile(x) && LLVMGetOrdering(x) == LLVMAtomicOrderingNotAtomic;
     case LLVMStore:
+        ++*rows;
         return side_by_side(f, LLVMGetOperand(x, 1), LLVMTypeOf(LLVMGetOperand(x, 0)));
     case LLVMCall:
         return simt_call_id(f->u, x) != PTX_SIMT_BARRIER;
@@ -566,12 +601,15 @@ bool simt_rows_are_warps(const struct simt *u)
     return shape[0] == SIMT_LANES && shape[1] * shape[2] > 1;
 }
 
-/* May the warps of neighbouring blocks run in turn, and does it pay?  Not where warps share memory of their block, wait or call; nor in
- * loops, whose warps reuse what the ones before have fetched; nor where a block's warps lie side by side themselves. */
+/* May the warps of neighbouring blocks run in turn, row by row, and does it pay?  Not where warps share memory of their block, wait or call; nor in
+ * loops, whose warps reuse what the ones before have fetched; nor where a block is one row itself; nor where most of what is read lies here and
+ * there, beyond neighbours across an edge, as on a torus. */
 bool simt_groups(struct simt *u)
 {
     struct simt_fn f = { .u = u, .form = SIMT_FORM_FIXED, .src = u->kernel };
-    bool yes = simt_rows_are_warps(u) && !u->options->static_shared && !u->functions.n && !u->singles.n;
+    const uint32_t *shape = u->options->block;
+    int rows = 0, others = 0;
+    bool yes = shape[0] && shape[0] % SIMT_LANES == 0 && shape[1] * shape[2] > 1 && !u->options->static_shared && !u->functions.n && !u->singles.n;
     for (LLVMValueRef g = LLVMGetFirstGlobal(u->in); g && yes; g = LLVMGetNextGlobal(g))
         yes = !simt_is_shared_ptr(LLVMTypeOf(g));
     if (!yes)
@@ -579,10 +617,10 @@ bool simt_groups(struct simt *u)
     yes = simt_cfg_build(&f) && !f.n_loops && simt_shape_analyse(&f);
     for (int i = 0; i < f.n_blocks && yes; i++)
         for (LLVMValueRef x = LLVMGetFirstInstruction(f.blocks[i].bb); x && yes; x = LLVMGetNextInstruction(x))
-            yes = suits_groups(&f, x);
+            yes = suits_groups(&f, x, &rows, &others);
     aw_ptrmap_fini(&f.vals);
     simt_cfg_fini(&f);
-    return yes;
+    return yes && others <= rows;
 }
 
 bool simt_entries_emit(struct simt *u, LLVMValueRef rows, LLVMValueRef any, LLVMValueRef fixed, bool whole)

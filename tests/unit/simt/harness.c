@@ -298,6 +298,8 @@ static void run_block(struct device *d)
         munmap(d->stack[w], stack);
 }
 
+bool launch_by_warps;
+
 struct outcome launch(const struct built *b, const uint32_t grid[3], const uint32_t block[3], uint32_t dynamic_shared,
                       const void *kernarg)
 {
@@ -319,7 +321,7 @@ struct outcome launch(const struct built *b, const uint32_t grid[3], const uint3
         d->ands[i] = 1;
     uint64_t blocks = (uint64_t)grid[0] * grid[1] * grid[2];
     if (!setjmp(d->end)) {
-        if (!(b->object->flags & (AW_HOST_BARRIER | AW_HOST_YIELD))) {
+        if (!(b->object->flags & (AW_HOST_BARRIER | AW_HOST_YIELD)) && !launch_by_warps) {
             b->object->blocks(&d->block, 0, blocks / 2);
             b->object->blocks(&d->block, blocks / 2, blocks - blocks / 2);
         } else {
