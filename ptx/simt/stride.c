@@ -55,7 +55,8 @@ bool simt_goes_by_blocks(struct simt_fn *f, int loop)
     return false;
 }
 
-bool simt_streams(struct simt_fn *f, int loop)
+/* One block that reads rows of memory, a round of the grid after the other; does it also update memory by atomics? */
+static bool reads_rounds(struct simt_fn *f, int loop, bool *ret_updates)
 {
     int carried = 0, reads = 0;
     const struct simt_loop *l = &f->loops[loop];
@@ -69,11 +70,24 @@ bool simt_streams(struct simt_fn *f, int loop)
             if (!LLVMGetIntrinsicID(LLVMGetCalledValue(x)) && !simt_is_lanewise(simt_call_id(f->u, x)))
                 return false;
             break;
-        case LLVMAtomicRMW: case LLVMAtomicCmpXchg: case LLVMFence: return false;
+        case LLVMAtomicRMW: *ret_updates = true; break;
+        case LLVMAtomicCmpXchg: case LLVMFence: return false;
         default: break;
         }
     }
     return reads && carried <= MAX_CARRIED && simt_goes_by_blocks(f, loop);
+}
+
+bool simt_streams(struct simt_fn *f, int loop)
+{
+    bool updates = false;
+    return reads_rounds(f, loop, &updates) && !updates;
+}
+
+bool simt_counts(struct simt_fn *f, int loop)
+{
+    bool updates = false;
+    return reads_rounds(f, loop, &updates) && updates;
 }
 
 /* A block is one row, so that what its warps read is, too. */

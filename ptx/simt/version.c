@@ -120,10 +120,10 @@ static bool loop_region(struct simt_fn *f, int loop, struct region *ret)
 
 /* ---- Warps of a block that go side by side, a round of each in turn */
 
-static bool holds_stream(const struct region *r)
+static bool holds(const struct region *r, bool (*is)(struct simt_fn *f, int loop))
 {
     for (int l = 0; l < r->f->n_loops; l++)
-        if (inside(r, r->f->loops[l].header) && simt_streams(r->f, l))
+        if (inside(r, r->f->loops[l].header) && is(r->f, l))
             return true;
     return false;
 }
@@ -283,8 +283,9 @@ static bool goes_on(struct simt_fn *f, int b, int size)
     return (size == 1 && f->blocks[b].n_succ == 1) || simt_only_updates(f, f->blocks[b].idom, b);
 }
 
-/* Where masks are cheap a copy is, too, if a few scalar operations lead to it and there is something in it: regions that are little more than
- * an access have been slower; so have loops and branches, but between barriers, where warps do not take turns. */
+/* Where masks are cheap a copy is, too, of rounds of the grid between barriers, and if a few scalar operations lead to it and there is something
+ * in it: regions that are little more than an access have been slower; so have loops and branches, but between barriers, where warps do not
+ * take turns. */
 static bool is_bounds_check(struct version *v, const struct region *r)
 {
     struct simt_fn *f = &v->f;
@@ -322,8 +323,8 @@ static bool version_one(struct version *v)
             return v->ok;
         if (!header && fits && simt_only_updates(f, b, r.then))
             continue;
-        bool streams = v->meets && (header ? simt_streams(f, l) : fits && holds_stream(&r));
-        if (!v->u->options->versions && !streams && (header || !fits || !(reads_alike(v, &r) || is_bounds_check(v, &r))))
+        bool streams = v->meets && fits && holds(&r, simt_streams), counts = v->meets && fits && holds(&r, simt_counts);
+        if (!v->u->options->versions && !streams && !counts && (header || !fits || !(reads_alike(v, &r) || is_bounds_check(v, &r))))
             continue;
         size_t size = fits ? worth(&r) : 0;
         if (!size || v->grown + size > MAX_GROWTH) {

@@ -384,6 +384,7 @@ bool simt_loop_spins(struct simt_fn *f, int loop);
 LLVMValueRef simt_loop_step(struct simt_fn *f, int loop, LLVMValueRef phi);
 bool simt_goes_by_blocks(struct simt_fn *f, int loop); /* with steps of the grid, as a rule, up to a bound */
 bool simt_streams(struct simt_fn *f, int loop);        /* and reads memory in rows, with few things carried round */
+bool simt_counts(struct simt_fn *f, int loop);         /* likewise, and updates memory by what it reads: a histogram */
 /* Has a kernel without barriers such a loop, for which a block's warps had better go side by side? */
 bool simt_abreast(struct simt *u, enum simt_form form);
 
