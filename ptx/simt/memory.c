@@ -651,10 +651,12 @@ static LLVMValueRef gather_or_table(struct simt_fn *f, const struct access *a)
     from[0] = LLVMGetInsertBlock(u->b);
     LLVMBuildBr(u->b, done);
     LLVMPositionBuilderAtEnd(u->b, apart);
+    f->epoch++;
     x[1] = gather(f, a, address(f, a->ptr, true));
     from[1] = LLVMGetInsertBlock(u->b);
     LLVMBuildBr(u->b, done);
     LLVMPositionBuilderAtEnd(u->b, done);
+    f->epoch++; /* distances built in either block are of no use here */
     return simt_phi2(u, x, from);
 }
 
@@ -880,10 +882,12 @@ static LLVMValueRef rmw_together_or_loop(struct simt_fn *f, LLVMValueRef inst, c
     from[0] = LLVMGetInsertBlock(u->b);
     LLVMBuildBr(u->b, done);
     LLVMPositionBuilderAtEnd(u->b, some);
+    f->epoch++;
     x[1] = rmw_loop(f, inst);
     from[1] = LLVMGetInsertBlock(u->b);
     LLVMBuildBr(u->b, done);
     LLVMPositionBuilderAtEnd(u->b, done);
+    f->epoch++; /* distances built in either block are of no use here */
     return simt_phi2(u, x, from);
 }
 
