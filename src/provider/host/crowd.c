@@ -11,7 +11,8 @@
  * many times that has passed, and longer after each that changed nothing.
  *
  * Launches too short for a trial are compared within: what a block takes where one worker is at it, as it is when others come late or are
- * done, with what it takes where several are.  Several launches in a row must say the same. */
+ * done, with what it takes where several are.  When several launches in a row have said that one is better, the next has one; as blocks may
+ * differ, it must take less time than the last with all, or else many more launches in a row are asked for. */
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "host.h"
 
@@ -30,9 +31,10 @@
 #define PATIENCE_LEAST 100
 #define PATIENCE_MOST 4096
 
-/* Short launches: so many in a row must show that workers disturb each other, by blocks that take so many times as long of all workers'
- * time; and one in so many is divided nevertheless from then on.  Pieces of fewer cycles say nothing. */
+/* Short launches: so many in a row must show that workers disturb each other, at first and at last, by blocks that take so many times as long
+ * of all workers' time; and one in so many is divided nevertheless from then on.  Pieces of fewer cycles say nothing. */
 #define SHORT_LAUNCHES 2
+#define SHORT_LAUNCHES_MOST 2048
 #define SHORT_TIMES 2
 #define SHORT_HOLD 256
 #define SHORT_CYCLES 2000
@@ -209,18 +211,27 @@ void aw_host_crowd_end(struct aw_host_op *op)
 
 /* ---- short launches ---- */
 
+enum { PARTS = 16 }; /* of a cycle */
+
+static uint32_t short_needed(const struct aw_host_crowd *c)
+{
+    return c->needed ? c->needed : SHORT_LAUNCHES;
+}
+
 void aw_host_crowd_short_begin(struct aw_host_op *op)
 {
     struct aw_host_crowd *c = &op->kernel.pace->crowd;
-    atomic_store_explicit(&op->trial.alone, 0, memory_order_relaxed);
-    atomic_store_explicit(&op->trial.together, 0, memory_order_relaxed);
-    if (c->disturbed >= SHORT_LAUNCHES && ++c->held % SHORT_HOLD)
+    struct aw_host_trial *t = &op->trial;
+    atomic_store_explicit(&t->alone, 0, memory_order_relaxed);
+    atomic_store_explicit(&t->together, 0, memory_order_relaxed);
+    t->begun = __builtin_ia32_rdtsc();
+    t->level = c->disturbed >= short_needed(c) && ++c->held % SHORT_HOLD ? 1 : all_workers();
+    if (t->level == 1)
         aw_host_pool_limit(op, 1);
 }
 
 void aw_host_crowd_short_note(struct aw_host_op *op, uint32_t users, uint64_t cycles, uint64_t blocks)
 {
-    enum { PARTS = 16 }; /* of a cycle */
     _Atomic uint32_t *least = users > 1 ? &op->trial.together : &op->trial.alone;
     uint64_t each = cycles * PARTS / blocks / users + 1, known = atomic_load_explicit(least, memory_order_relaxed);
     if (cycles >= SHORT_CYCLES && (!known || each < known))
@@ -230,8 +241,15 @@ void aw_host_crowd_short_note(struct aw_host_op *op, uint32_t users, uint64_t cy
 void aw_host_crowd_short_end(struct aw_host_op *op)
 {
     struct aw_host_crowd *c = &op->kernel.pace->crowd;
-    uint64_t alone = atomic_load_explicit(&op->trial.alone, memory_order_relaxed);
-    uint64_t together = atomic_load_explicit(&op->trial.together, memory_order_relaxed);
-    if (alone && together)
-        c->disturbed = together < SHORT_TIMES * alone ? 0 : c->disturbed < SHORT_LAUNCHES ? c->disturbed + 1 : SHORT_LAUNCHES;
+    struct aw_host_trial *t = &op->trial;
+    uint64_t alone = atomic_load_explicit(&t->alone, memory_order_relaxed), together = atomic_load_explicit(&t->together, memory_order_relaxed);
+    uint64_t each = (__builtin_ia32_rdtsc() - t->begun) * PARTS / op->total;
+    if (t->level != 1) {
+        c->all_each = each;
+        if (alone && together)
+            c->disturbed = together < SHORT_TIMES * alone ? 0 : c->disturbed < short_needed(c) ? c->disturbed + 1 : c->disturbed;
+    } else if (each > c->all_each / 4 * 3) {
+        c->disturbed = 0;
+        c->needed = 4 * short_needed(c) < SHORT_LAUNCHES_MOST ? 4 * short_needed(c) : SHORT_LAUNCHES_MOST;
+    }
 }

@@ -56,7 +56,10 @@ struct aw_host_crowd {
     uint32_t turn;                     /* which other number is tried next */
     uint32_t patience;                 /* the next trial comes when so many times the last one's price have passed */
     uint64_t price, since;             /* cycles that the last trial took, and that have gone by since; a price of 0: there was none */
-    uint32_t disturbed, held;          /* launches too short for a trial: how many in a row showed a crowd, and since then were kept to one worker */
+    /* Launches too short for a trial: how many in a row have shown a crowd, and must (0: as at first); how many were kept to one worker since; what
+     * a block took, in parts of a cycle, of the last that all ran. */
+    uint32_t disturbed, needed, held;
+    uint64_t all_each;
 };
 
 /* How a kernel's blocks have lately gone. */
@@ -116,6 +119,7 @@ struct aw_host_trial {
     uint64_t price;                    /* cycles since the trial began */
     double usual_cost, other_cost;     /* ns of processor time of each worker that go by for a block */
     _Atomic uint32_t alone, together;  /* of a short launch: least time of all workers that went by for a block, with one and with more; 0: none */
+    uint64_t begun;                    /* when it became active */
 };
 struct aw_host_stay {                  /* a worker's, for a piece */
     uint64_t ns;
