@@ -1,7 +1,7 @@
 /* Branches around stores over what was just read, as `if (x < p[i]) p[i] = x`.  Where the processor has quick masked stores, lanes store under the
  * mask and nothing branches: which lanes improve on what is there is nothing that branches are foreseen by.  Memory that was read is there, so
  * that no masked store faults and is mended slowly.  Elsewhere one branch leads to the lanes that store, mostly few (store_few_or_registers of
- * memory.c): no copy for whole warps, which would ask once more.
+ * memory.c): no copy for whole warps, which would ask once more.  Where no two threads write the same, blend.c has a better way.
  *
  * Not for stores behind comparisons of indices: those go the same way again and again. */
 /* SPDX-License-Identifier: Apache-2.0 */

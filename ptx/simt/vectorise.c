@@ -196,7 +196,7 @@ static bool module_emit(struct simt *u)
     u->size = simt_instructions(u->kernel);
     u->alike = !u->grouped && simt_warps_alike(u, form);
     u->abreast = !u->grouped && !u->alike && simt_abreast(u, form);
-    if (!simt_version(u, u->kernel, form))
+    if (!simt_blend(u, form) || !simt_version(u, u->kernel, form))
         return false;
     u->march = block[0] && !u->grouped && !u->alike && !u->abreast && !u->options->plain && simt_marches(u, form);
     u->grouped |= u->march && simt_rows_are_warps(u);

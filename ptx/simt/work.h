@@ -335,6 +335,10 @@ void simt_alloca_emit(struct simt_fn *f, LLVMValueRef inst);
 /* Does block `then`, behind a branch of block `b`, only write over what that has read? */
 bool simt_only_updates(struct simt_fn *f, int b, int then);
 
+/* ---- blend.c */
+/* Makes plain stores of updates in place of the kernel, as `form` would be analysed, where masked ones are slow.  False: u->status says why. */
+bool simt_blend(struct simt *u, enum simt_form form);
+
 /* ---- structs.c.  False: not a part of a structure, or of one that is not accessed whole. */
 bool simt_struct_load(struct simt_fn *f, LLVMValueRef inst);
 bool simt_struct_store(struct simt_fn *f, LLVMValueRef inst);
