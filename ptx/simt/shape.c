@@ -70,8 +70,7 @@ bool simt_is_barrier(struct simt *u, LLVMValueRef inst)
 
 bool simt_is_lanewise(enum ptx_simt id)
 {
-    const struct ptx_simt_info *info = ptx_simt_info(id);
-    return info->traits == PTX_SIMT_PURE && *info->args;
+    return id != PTX_SIMT_NONE && ptx_simt_info(id)->traits == PTX_SIMT_PURE && *ptx_simt_info(id)->args;
 }
 
 struct simt_val *simt_get(struct simt_fn *f, LLVMValueRef v)
