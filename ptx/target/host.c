@@ -330,7 +330,7 @@ static int make_vector(struct host *h, const struct simt_options *options)
         ptx_host_products(h->out);
     if (status == AW_OK && h->machine.avx2)
         ptx_host_order(h->out, h->machine.avx512 ? (struct host_registers){ 32, 64 } : (struct host_registers){ 16, 32 });
-    if (status == AW_OK && !h->machine.avx2 && !ptx_host_flags(h->out))
+    if (status == AW_OK && ((!h->machine.avx2 && !ptx_host_flags(h->out)) || !ptx_host_blocks(h->out)))
         status = AW_ERR_OUT_OF_MEMORY;
     return status;
 }

@@ -92,6 +92,10 @@ struct host_registers {
 /* Orders straight-line code so that it needs the stack less.  Last. */
 void ptx_host_order(LLVMModuleRef module, struct host_registers file);
 
+/* ---- host_blocks.c */
+/* Cuts long blocks into pieces, which LLVM takes less time for.  Last; false: out of memory. */
+bool ptx_host_blocks(LLVMModuleRef module);
+
 /* ---- host_extract.c */
 /* Takes 32-bit indices out of vectors two at a time, for machines with BMI2.  After optimisation. */
 void ptx_host_extract(LLVMModuleRef module);
