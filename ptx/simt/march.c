@@ -130,6 +130,11 @@ static int loop_marches(struct simt_fn *f, int loop)
     return bytes;
 }
 
+bool simt_loop_marches(struct simt_fn *f, int loop)
+{
+    return loop_marches(f, loop) > 0;
+}
+
 /* Nothing that another warp could wait for, see, or find in the wrong place. */
 static bool instruction_suits(struct simt *u, LLVMValueRef x)
 {

@@ -200,6 +200,8 @@ struct simt_fn {
         int n;                          /* loads that asked */
         LLVMValueRef root[16];          /* each one's address ... */
         int64_t at[16];                 /* ... and how far from it */
+        LLVMBasicBlockRef turn;         /* the block last looked at: */
+        bool many;                      /* does it march in many places at once? */
     } ahead;                            /* see ahead.c */
     LLVMValueRef scratch[6];            /* stack areas of 32 x 16 bytes */
 };
@@ -459,6 +461,7 @@ void simt_lines_at(struct simt *u, LLVMValueRef inst); /* what is built now stan
  * made once it is. */
 bool simt_marches(struct simt *u, enum simt_form form);
 bool simt_march_split(struct simt_fn *f);
+bool simt_loop_marches(struct simt_fn *f, int loop); /* is it one that warps may take turns in? */
 /* Calls the body for a warp that begins, as number `i`, with `n` arguments and room for two more: the number for the next one, which is
  * the same when this one has ended. */
 LLVMValueRef simt_march_begin(struct simt *u, LLVMValueRef body, LLVMValueRef *args, unsigned n, LLVMValueRef frames, LLVMValueRef i);
