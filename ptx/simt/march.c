@@ -20,7 +20,8 @@ enum {
     FAR = 2048,              /* bytes: from here on a step is a stride */
     MAX_SLICE = 40,          /* instructions that lead to an address or are run again for each turn */
     CACHE = 48 << 10,        /* bytes of all frames and of what a round of turns touches, about: what neighbours read again is near ... */
-    ROWS_CACHE = 96 << 10,   /* ... and of blocks of several rows: longer rows are fetched ahead (stencil3d takes 5% longer with 48 KiB) */
+    ROWS_CACHE = 384 << 10,  /* ... and of blocks of several rows: rows at the edge of a round are read again by the next, from afar ... */
+    ROWS_CACHE_512 = 96 << 10, /* ... and with AVX-512, where more has not been measured (stencil3d takes 5% longer with 48 KiB) */
     MOST = 256,              /* warps, at most */
     MAX_POINTS = 4,          /* loops that are split at: copies of one for some masks and for all */
     MAX_KERNEL = 600,        /* instructions, copies for full masks (version.c) not counted; larger ones are left as they are ... */
@@ -632,7 +633,8 @@ uint32_t simt_march_stride(const struct simt *u)
 
 unsigned simt_march_most(const struct simt *u)
 {
-    unsigned n = (u->grouped ? ROWS_CACHE : CACHE) / (simt_march_stride(u) + u->turn_bytes);
+    unsigned rows = u->options->small_masks ? ROWS_CACHE_512 : ROWS_CACHE;
+    unsigned n = (u->grouped ? rows : CACHE) / (simt_march_stride(u) + u->turn_bytes);
     return n < 8 ? 8 : n > MOST ? MOST : n;
 }
 

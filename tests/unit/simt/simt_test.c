@@ -1275,7 +1275,7 @@ Test(simt, marching_in_columns)
         "  br label %done\ndone:\n  ret void\n";
     static const uint32_t blocks[][3] = { { 32, 4, 1 }, { 32, 3, 1 }, { 16, 4, 1 }, { 64, 2, 1 }, { 128, 1, 1 }, { 32, 1, 2 }, { 20, 3, 1 } };
     static const char *const targets[] = { "host", "host:haswell" };
-    enum { W = 200, H = 11, D = 9, PLANE = W * H };
+    enum { W = 200, H = 43, D = 9, PLANE = W * H }; /* more warps than go together */
     static uint32_t in[D * PLANE], out[D * PLANE], want[D * PLANE], last[PLANE], want_last[PLANE];
     for (int i = 0; i < D * PLANE; i++)
         in[i] = rnd(0x7fffffff);
