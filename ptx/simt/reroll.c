@@ -8,6 +8,13 @@
  * loop each round is a row of memory, and lanes that have fewer rounds are off in the last ones.  Every lane does what it did, in its
  * order.  `ok` says that no 32-bit index wraps on the way, which would part the addresses of the two loops.
  *
+ * Where `n` is the way from the index to a bound that is the same for all lanes, nothing need be counted, and the last lane's index says
+ * whether all are on:
+ *
+ *                                                         if (ok)
+ *                                             becomes         do B; while (i < end);
+ *                                                         else the two loops
+ *
  * Proved here: that the second loop's body is so often the first one's, its values and addresses going on where those end.  How often
  * it runs is computed from its own condition.  Before control flow is nested.  Loops that run equally often in all lanes are even.c's:
  * unrolled is better for those, so only bounds that are read from memory count. */
@@ -43,6 +50,7 @@ struct reroll {
     int times;                  /* rounds of the first loop in one of the second */
     int n_pairs, steps;
     struct pair pairs[MAX_PAIRS];
+    struct aw_ptrmap copy;      /* of a body: value -> its copy */
 };
 
 /* ---- The two loops */
@@ -170,6 +178,10 @@ static bool add_sum(struct sum *s, LLVMValueRef v, uint64_t by, LLVMValueRef ind
 {
     int64_t c;
     LLVMOpcode op = LLVMIsAInstruction(v) && v != index ? LLVMGetInstructionOpcode(v) : LLVMUnreachable;
+    if (op == LLVMXor && simt_int_const(LLVMGetOperand(v, 1), &c) && c == -1) { /* -v - 1 */
+        s->at -= by;
+        return add_sum(s, LLVMGetOperand(v, 0), -by, index);
+    }
     if (v == index || (op == LLVMSExt && LLVMGetOperand(v, 0) == index)) {
         s->index += by;
         return true;
@@ -193,6 +205,15 @@ static uint64_t low_bits(uint64_t x, LLVMTypeRef type)
     return w < 64 ? x & ((UINT64_C(1) << w) - 1) : x;
 }
 
+/* Is the sum, without an index, this constant? */
+static bool amounts_to(const struct sum *s, uint64_t at, LLVMTypeRef type)
+{
+    for (int i = 0; i < s->n; i++)
+        if (low_bits(s->by[i], type))
+            return false;
+    return !low_bits(s->at - at, type);
+}
+
 /* Does the second value begin where the first one ends, or at a constant distance, since its index does?  Both are sums that contain
  * the index times the same. */
 static bool goes_on(struct reroll *r, struct pair *p, LLVMValueRef main_begin)
@@ -205,11 +226,9 @@ static bool goes_on(struct reroll *r, struct pair *p, LLVMValueRef main_begin)
     for (int i = 0; i < b.n; i++)
         if (!add_term(&a, b.term[i], -b.by[i]))
             return false;
-    for (int i = 0; i < a.n; i++)
-        if (low_bits(a.by[i], type))
-            return false;
     p->ahead = (int64_t)(b.at - a.at);
-    return !low_bits(a.index - b.index, type) && !low_bits(a.index * (uint64_t)r->index->step - (uint64_t)p->step, type);
+    return amounts_to(&a, a.at, type) && !low_bits(a.index - b.index, type) &&
+           !low_bits(a.index * (uint64_t)r->index->step - (uint64_t)p->step, type);
 }
 
 /* Is `phi`, where the first loop and the way past it join, what a value of the first loop's header has become? */
@@ -414,6 +433,135 @@ static bool ends_alike(const struct reroll *r)
            joined_is_kept_apart(r);
 }
 
+/* ---- Rounds that need not be counted
+ *
+ * nvcc counts those of do .. while ((i += step) < end) before the first as way / step + 1, where way = max(end, i + step) - 1 - i. */
+
+static LLVMValueRef first_index(const struct reroll *r)
+{
+    return from_block(r, r->index->rest, r->enter);
+}
+
+static bool is_smax(LLVMValueRef v)
+{
+    static const char name[] = "llvm.smax";
+    LLVMValueRef fn = LLVMIsACallInst(v) ? LLVMGetCalledValue(v) : NULL;
+    return fn && LLVMIsAFunction(fn) && LLVMGetIntrinsicID(fn) == LLVMLookupIntrinsicID(name, sizeof name - 1);
+}
+
+/* Is it the greater of the bound and the index after a round? */
+static bool is_end(const struct reroll *r, LLVMValueRef v)
+{
+    if (!is_smax(v) || (LLVMGetOperand(v, 0) != r->bound && LLVMGetOperand(v, 1) != r->bound))
+        return false;
+    struct sum s = { 0 };
+    LLVMValueRef next = LLVMGetOperand(v, LLVMGetOperand(v, 0) == r->bound);
+    return add_sum(&s, next, 1, NULL) && add_sum(&s, first_index(r), (uint64_t)-1, NULL) &&
+           amounts_to(&s, (uint64_t)r->index->step, LLVMTypeOf(next));
+}
+
+static bool is_way(const struct reroll *r, LLVMValueRef v)
+{
+    struct sum s = { 0 };
+    if (!add_sum(&s, v, 1, NULL) || !add_sum(&s, first_index(r), 1, NULL))
+        return false;
+    for (int i = 0; i < s.n; i++)
+        if (low_bits(s.by[i], LLVMTypeOf(v)) == 1 && is_end(r, s.term[i])) {
+            s.by[i] = 0;
+            return amounts_to(&s, (uint64_t)-1, LLVMTypeOf(v));
+        }
+    return false;
+}
+
+/* What v is the rest of: way, where v = (way / step + 1) % times; or NULL. */
+static LLVMValueRef way_of(const struct reroll *r, LLVMValueRef count)
+{
+    int64_t c;
+    LLVMValueRef v = LLVMGetOperand(count, 0);
+    if (!LLVMIsAInstruction(v) || LLVMGetInstructionOpcode(v) != LLVMAdd || !simt_int_const(LLVMGetOperand(v, 1), &c) || c != 1)
+        return NULL;
+    v = LLVMGetOperand(v, 0);
+    if (r->index->step > 1) {
+        if (!LLVMIsAInstruction(v) || LLVMGetInstructionOpcode(v) != LLVMLShr || !simt_int_const(LLVMGetOperand(v, 1), &c) ||
+            c != __builtin_ctzll((uint64_t)r->index->step))
+            return NULL;
+        v = LLVMGetOperand(v, 0);
+    }
+    return is_way(r, v) ? v : NULL;
+}
+
+/* Does the first loop run unless its count is 0?  That is where all bits of the way that it is made of are set. */
+static bool enters_if_counted(const struct reroll *r, LLVMValueRef way)
+{
+    int64_t c, mask, bits = (int64_t)r->most * r->index->step;
+    LLVMValueRef cond = LLVMGetCondition(terminator(r, r->before));
+    if (!LLVMIsAICmpInst(cond) || !simt_int_const(LLVMGetOperand(cond, 1), &c) ||
+        LLVMGetICmpPredicate(cond) != (taken_if_true(r, r->before, r->enter) ? LLVMIntNE : LLVMIntEQ))
+        return false;
+    LLVMValueRef v = LLVMGetOperand(cond, 0);
+    if (v == r->count)
+        return c == 0;
+    return LLVMIsAInstruction(v) && LLVMGetInstructionOpcode(v) == LLVMAnd && LLVMGetOperand(v, 0) == way &&
+           simt_int_const(LLVMGetOperand(v, 1), &mask) && mask == bits && c == bits;
+}
+
+/* Does the second loop run if there are as many rounds as it has? */
+static bool goes_on_if_enough(const struct reroll *r, LLVMValueRef way)
+{
+    int64_t c;
+    LLVMValueRef cond = LLVMGetCondition(terminator(r, r->join));
+    bool leaves = taken_if_true(r, r->join, r->after);
+    return LLVMIsAICmpInst(cond) && LLVMGetOperand(cond, 0) == way && simt_int_const(LLVMGetOperand(cond, 1), &c) &&
+           LLVMGetICmpPredicate(cond) == (leaves ? LLVMIntULT : LLVMIntUGT) && c == (int64_t)r->most * r->index->step - !leaves;
+}
+
+/* Does it say that the index begins below the bound? */
+static bool says_below(const struct reroll *r, LLVMValueRef cond, bool holds)
+{
+    LLVMIntPredicate p = LLVMIsAICmpInst(cond) ? LLVMGetICmpPredicate(cond) : LLVMIntEQ;
+    LLVMValueRef first = first_index(r);
+    if (p == (holds ? LLVMIntSLT : LLVMIntSGE))
+        return LLVMGetOperand(cond, 0) == first && LLVMGetOperand(cond, 1) == r->bound;
+    return p == (holds ? LLVMIntSGT : LLVMIntSLE) && LLVMGetOperand(cond, 1) == first && LLVMGetOperand(cond, 0) == r->bound;
+}
+
+/* Has it been asked on the way here? */
+static bool begins_below(const struct reroll *r)
+{
+    int b = r->before;
+    for (; r->f.blocks[b].n_preds == 1; b = r->f.blocks[b].preds[0]) {
+        int from = r->f.blocks[b].preds[0], other = other_way(&r->f, from, b);
+        if (other >= 0 && other != b && says_below(r, LLVMGetCondition(terminator(r, from)), taken_if_true(r, from, b)))
+            return true;
+    }
+    return false;
+}
+
+/* Is nothing but what goes from loop to loop looked at that is computed between them? */
+static bool between_is_kept_apart(const struct reroll *r)
+{
+    for (LLVMValueRef x = LLVMGetFirstInstruction(r->f.blocks[r->join].bb); x; x = LLVMGetNextInstruction(x))
+        for (LLVMUseRef use = LLVMIsAPHINode(x) ? NULL : LLVMGetFirstUse(x); use; use = LLVMGetNextUse(use)) {
+            LLVMValueRef user = LLVMGetUser(use);
+            if (!in_block(r, r->join, user) && !in_block(r, r->main_enter, user) && !in_block(r, r->main, user))
+                return false;
+        }
+    for (LLVMValueRef x = LLVMGetFirstInstruction(r->f.blocks[r->after].bb); x && LLVMIsAPHINode(x); x = LLVMGetNextInstruction(x)) {
+        LLVMValueRef without = from_block(r, x, r->join);
+        if (!rest_of(r, without) && !simt_there_before(&r->f, r->before, without))
+            return false;
+    }
+    return true;
+}
+
+/* Do all rounds of both loops together go on while the index is below the bound, one for all lanes? */
+static bool index_decides(struct reroll *r)
+{
+    LLVMValueRef way = r->most + 1 == (uint64_t)r->times ? way_of(r, r->count) : NULL;
+    return way && enters_if_counted(r, way) && goes_on_if_enough(r, way) && simt_uniform(&r->f, r->bound) && begins_below(r) &&
+           between_is_kept_apart(r);
+}
+
 /* ---- What it is worth */
 
 static bool reads_memory(LLVMValueRef v, int *left)
@@ -510,6 +658,115 @@ static void reroll(struct reroll *r)
     set_branch(r, r->join, LLVMBuildOr(b, stay, LLVMBuildNot(b, none, ""), ""), r->after, r->main_enter);
 }
 
+/* ---- Doing that without counts */
+
+static LLVMValueRef copied(const struct reroll *r, LLVMValueRef x)
+{
+    LLVMValueRef c = aw_ptrmap_find(&r->copy, x);
+    return c ? c : x;
+}
+
+/* A block's own instructions and empty phis, at the end of `to`. */
+static bool copy_body(struct reroll *r, int from, LLVMBasicBlockRef to)
+{
+    LLVMPositionBuilderAtEnd(r->u->b, to);
+    for (LLVMValueRef x = LLVMGetFirstInstruction(r->f.blocks[from].bb); !LLVMIsATerminatorInst(x); x = LLVMGetNextInstruction(x)) {
+        LLVMValueRef c = LLVMIsAPHINode(x) ? LLVMBuildPhi(r->u->b, LLVMTypeOf(x), "") : LLVMInstructionClone(x);
+        for (unsigned i = 0; !LLVMIsAPHINode(x) && i < (unsigned)LLVMGetNumOperands(x); i++)
+            LLVMSetOperand(c, i, copied(r, LLVMGetOperand(x, i)));
+        if (!LLVMIsAPHINode(x))
+            LLVMInsertIntoBuilder(r->u->b, c);
+        if (!aw_ptrmap_put(&r->copy, x, c))
+            return simt_memory(r->u);
+    }
+    return true;
+}
+
+/* What comes to the copy's phis, and from it to those behind the loops. */
+static void join_copy(struct reroll *r, LLVMBasicBlockRef enter, LLVMBasicBlockRef loop)
+{
+    for (LLVMValueRef x = LLVMGetFirstInstruction(r->f.blocks[r->rest].bb); LLVMIsAPHINode(x); x = LLVMGetNextInstruction(x)) {
+        simt_phi_add(copied(r, x), copied(r, from_block(r, x, r->enter)), enter);
+        simt_phi_add(copied(r, x), copied(r, from_block(r, x, r->rest)), loop);
+    }
+    for (LLVMValueRef x = LLVMGetFirstInstruction(r->f.blocks[r->after].bb); LLVMIsAPHINode(x); x = LLVMGetNextInstruction(x)) {
+        LLVMValueRef without = from_block(r, x, r->join), rest = rest_of(r, without);
+        simt_phi_add(x, rest ? copied(r, from_block(r, rest, r->rest)) : without, loop);
+    }
+}
+
+/* Is a value used by nothing but the loops that are to stay? */
+static bool for_loops_only(const struct reroll *r, LLVMBasicBlockRef head, LLVMValueRef x)
+{
+    for (LLVMUseRef use = LLVMGetFirstUse(x); use; use = LLVMGetNextUse(use)) {
+        LLVMValueRef user = LLVMGetUser(use);
+        if (LLVMGetInstructionParent(user) != head && !in_block(r, r->enter, user) && !in_block(r, r->rest, user) &&
+            !in_block(r, r->join, user) && !in_block(r, r->main_enter, user) && !in_block(r, r->main, user))
+            return false;
+    }
+    return true;
+}
+
+/* Computes where the loops that are to stay begin what only they need. */
+static void sink(struct reroll *r, LLVMBasicBlockRef head)
+{
+    LLVMValueRef jump = LLVMGetBasicBlockTerminator(r->f.blocks[r->before].bb);
+    for (LLVMValueRef x = LLVMGetPreviousInstruction(jump), next; x; x = next) {
+        next = LLVMGetPreviousInstruction(x);
+        if ((!simt_arithmetic(x) && !is_smax(x)) || !for_loops_only(r, head, x))
+            continue;
+        LLVMInstructionRemoveFromParent(x);
+        LLVMPositionBuilderBefore(r->u->b, LLVMGetFirstInstruction(head));
+        LLVMInsertIntoBuilder(r->u->b, x);
+    }
+}
+
+static bool is_rare(const struct reroll *r, int b)
+{
+    for (int i = 0; i < r->u->n_rare; i++)
+        if (r->u->rare[i] == r->f.blocks[b].bb)
+            return true;
+    return false;
+}
+
+/* Goes to `enter` where no index can wrap, and else to the two loops. */
+static void choose_way(struct reroll *r, LLVMValueRef bound, LLVMBasicBlockRef enter)
+{
+    LLVMBuilderRef b = r->u->b;
+    simt_split_before(r->u, terminator(r, r->before));
+    LLVMValueRef jump = LLVMGetBasicBlockTerminator(r->f.blocks[r->before].bb);
+    LLVMBasicBlockRef head = LLVMGetSuccessor(jump, 0);
+    sink(r, head);
+    LLVMPositionBuilderBefore(b, jump);
+    LLVMValueRef ok = LLVMBuildICmp(b, LLVMIntSLE, bound, simt_c32(r->u, INT32_MAX - 2 * r->stride), "");
+    LLVMBuildCondBr(b, ok, enter, head);
+    LLVMInstructionEraseFromParent(jump);
+    r->u->rare[r->u->n_rare++] = head;
+}
+
+/* A copy of the first loop that goes on while its index is below the bound, and stands for both where no index wraps. */
+static void unite(struct reroll *r)
+{
+    LLVMBuilderRef b = r->u->b;
+    LLVMBasicBlockRef enter = LLVMAppendBasicBlockInContext(r->u->ctx, r->f.src, "united.enter"),
+                      loop = LLVMAppendBasicBlockInContext(r->u->ctx, r->f.src, "united");
+    LLVMPositionBuilderBefore(b, terminator(r, r->before));
+    LLVMValueRef bound = compute_before(r, r->bound);
+    if (copy_body(r, r->enter, enter)) {
+        LLVMBuildBr(b, loop);
+        if (copy_body(r, r->rest, loop)) {
+            LLVMValueRef term = LLVMInstructionClone(terminator(r, r->rest)); /* with what it says of unrolling */
+            LLVMSetCondition(term, LLVMBuildICmp(b, LLVMIntSLT, copied(r, r->index->rest_next), bound, ""));
+            LLVMSetSuccessor(term, 0, loop);
+            LLVMSetSuccessor(term, 1, r->f.blocks[r->after].bb);
+            LLVMInsertIntoBuilder(b, term);
+            join_copy(r, enter, loop);
+        }
+    }
+    choose_way(r, bound, enter);
+    aw_ptrmap_fini(&r->copy);
+}
+
 /* Is what both loops begin with known where the first block ends, or can it be computed there? */
 static bool begins_before(const struct reroll *r)
 {
@@ -524,8 +781,8 @@ static bool begins_before(const struct reroll *r)
 static bool can(struct reroll *r, int loop)
 {
     r->n_pairs = 0;
-    return find_blocks(r, loop) && find_count(r) && find_index(r) && enters_plainly(r) && bodies_match(r) && ends_alike(r) && pays(r) &&
-           begins_before(r);
+    return find_blocks(r, loop) && !is_rare(r, r->before) && find_count(r) && find_index(r) && enters_plainly(r) && bodies_match(r) &&
+           ends_alike(r) && pays(r) && begins_before(r);
 }
 
 bool simt_reroll(struct simt *u, LLVMValueRef fn, enum simt_form form)
@@ -540,7 +797,9 @@ bool simt_reroll(struct simt *u, LLVMValueRef fn, enum simt_form form)
         while (more && l < r.f.n_loops && !can(&r, l))
             l++;
         more = more && l < r.f.n_loops;
-        if (more)
+        if (more && r.u->n_rare < SIMT_RARE && index_decides(&r))
+            unite(&r);
+        else if (more)
             reroll(&r);
         aw_ptrmap_fini(&r.f.vals);
         simt_cfg_fini(&r.f);

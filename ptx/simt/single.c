@@ -522,6 +522,21 @@ static void widen(struct single *s, const struct cost *loop, bool *try)
     s->join = join;
 }
 
+/* What hardly any lane comes to need not be fast, but small: the next of the regions that were noted as such. */
+static bool choose_rare(struct single *s)
+{
+    while (s->u->n_rare) {
+        s->head = simt_block_of(&s->f, s->u->rare[--s->u->n_rare]);
+        if (s->head <= 0)
+            continue;
+        dominated_blocks(&s->f, s->head, s->in);
+        s->join = only_exit(&s->f, s->in);
+        if (s->join >= 0 && entered_at(&s->f, s->in, s->head) && cost_of(s, s->in).size && !any_spins(&s->f, s->in) && list_values(s))
+            return true;
+    }
+    return false;
+}
+
 static bool choose(struct single *s)
 {
     struct simt_fn *f = &s->f;
@@ -529,6 +544,8 @@ static bool choose(struct single *s)
     s->in = AW_NEW_ARRAY(&s->u->arena, bool, (size_t)f->n_blocks);
     if (!try || !s->in)
         return simt_memory(s->u);
+    if (choose_rare(s))
+        return true;
     for (int l = f->n_loops - 1; l >= 0; l--) { /* outer ones first */
         struct cost c;
         if (!f->loops[l].divergent && !simt_single_always)
@@ -819,7 +836,7 @@ static void move_regions(struct simt *u, LLVMValueRef fn, enum simt_form form)
 {
     struct single s = { .u = u, .fn = fn };
     bool more = simt_instructions(fn) <= MAX_FUNCTION;
-    for (int i = 0; i < MAX_REGIONS && more && !u->status; i++) {
+    for (int i = -u->n_rare; i < MAX_REGIONS && more && !u->status; i++) {
         s.f = (struct simt_fn){ .u = u, .form = form, .src = fn };
         /* Blocks that nothing leads to, as taking tangles apart leaves them, may still lead to a region. */
         more = simt_cfg_build(&s.f) && s.f.n_loops && (int)LLVMCountBasicBlocks(fn) == s.f.n_blocks && simt_shape_estimate(&s.f) &&

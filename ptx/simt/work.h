@@ -101,6 +101,7 @@ struct simt_lines {
     struct aw_ptrmap places;      /* of the function being emitted: place in the source -> here */
 };
 
+enum { SIMT_RARE = 4 };
 struct simt {
     const struct simt_options *options;
     struct aw_buf *diags;
@@ -129,6 +130,8 @@ struct simt {
     bool alike, jammed;                 /* a kernel without barriers is to have several warps at once, see alike.c; and has them somewhere */
     bool abreast;                       /* likewise its warps are to go through a loop side by side; see stride.c */
     bool grouped;                       /* neighbouring blocks take turns warp by warp; see block.c */
+    int n_rare;                         /* blocks of the kernel before which something is asked that all but never holds; see reroll.c */
+    LLVMBasicBlockRef rare[SIMT_RARE];
     int status;
 };
 

@@ -1860,29 +1860,43 @@ static const char *const machines[] = { "host", "host:x86-64-v3,+fast-gather", "
 
 /* ---- Loops unrolled with a loop for the remainder first, for lanes that run differently often: their rounds are one loop's */
 
-/* A word of p5 for each thread: rounds before (3 bits), and whether to go past the second loop (8). */
-enum { PAST = 8, UNROLLED_THREADS = 256 };
+/* A word of p5 for each thread: rounds before (3 bits), whether to go past the second loop (8) or past both (16). */
+enum { PAST = 8, PAST_BOTH = 16, UNROLLED_THREADS = 256 };
+
+/* Rounds are read from memory, and then where the row ends is computed before the loops or between them; or they are computed from the way to
+ * the row's end, as nvcc does. */
+enum unrolled_how { READ, READ_LATE, COUNTED };
 
 /* p0: where each warp's row begins and how long it is, p1, p2: the row's columns and values, p3: what columns are of, p4: results, p5: the rounds.
- * `late`: where the row ends is computed between the loops. */
-static char *unrolled_body(const char *type, int shift, int step, int times, int mistake, bool late)
+ * `slip`: is added to the way. */
+static char *unrolled_body(const char *type, int shift, int step, int times, int mistake, enum unrolled_how how, int slip)
 {
     static const char end[] = "  %to = add i32 %from, %length\n";
+    bool late = how == READ_LATE;
     struct aw_buf b = { 0 };
     aw_buf_printf(&b, "  %%w = lshr i32 %%g, 5\n  %%lane = and i32 %%t, 31\n  %%wl = zext i32 %%w to i64\n  %%wo = shl i64 %%wl, 3\n"
                   "  %%fp = getelementptr i8, ptr addrspace(1) %%p0, i64 %%wo\n  %%from = load i32, ptr addrspace(1) %%fp\n"
                   "  %%tp = getelementptr i8, ptr addrspace(1) %%fp, i64 4\n  %%length = load i32, ptr addrspace(1) %%tp\n%s"
                   "  %%c.base = ptrtoint ptr addrspace(1) %%p1 to i64\n  %%v.base = ptrtoint ptr addrspace(1) %%p2 to i64\n" FLOAD("word", "p5", "i32", "4")
-                  "  %%i0 = add i32 %%from, %%lane\n  %%few = and i32 %%word, %d\n  %%skip = icmp eq i32 %%few, 0\n"
-                  "  %%past.x = and i32 %%word, 8\n  %%past = icmp ne i32 %%past.x, 0\n  br i1 %%skip, label %%join, label %%enter\n"
+                  "  %%i0 = add i32 %%from, %%lane\n", late ? "" : end);
+    if (how == COUNTED)
+        aw_buf_printf(&b, "  %%below = icmp slt i32 %%i0, %%to\n  br i1 %%below, label %%count, label %%after\n"
+                      "count:\n  %%i1 = add i32 %%i0, %d\n  %%end = call i32 @llvm.smax.i32(i32 %%to, i32 %%i1)\n  %%not = xor i32 %%lane, -1\n"
+                      "  %%end.lane = add i32 %%end, %%not\n  %%exact = sub i32 %%end.lane, %%from\n  %%way = add i32 %%exact, %d\n"
+                      "  %%whole = lshr i32 %%way, %d\n  %%rounds = add i32 %%whole, 1\n  %%few = and i32 %%rounds, %d\n"
+                      "  %%past = icmp ult i32 %%way, %d\n", step, slip, __builtin_ctz((unsigned)step), times - 1, step * (times - 1));
+    else
+        aw_buf_printf(&b, "  br label %%count\ncount:\n  %%few = and i32 %%word, %d\n  %%past.x = and i32 %%word, 8\n"
+                      "  %%past = icmp ne i32 %%past.x, 0\n", times - 1);
+    aw_buf_printf(&b, "  %%skip = icmp eq i32 %%few, 0\n  br i1 %%skip, label %%join, label %%enter\n"
                   "enter:\n  %%il = sext i32 %%i0 to i64\n  %%io = shl i64 %%il, %d\n  %%c0 = add i64 %%c.base, %%io\n  %%v0 = add i64 %%v.base, %%io\n"
                   "  br label %%rest\nrest:\n  %%sum = phi i32 [ 7, %%enter ], [ %%rs.0, %%rest ]\n  %%i = phi i32 [ %%i0, %%enter ], [ %%i.next, %%rest ]\n"
                   "  %%rc = phi i64 [ %%c0, %%enter ], [ %%c.next, %%rest ]\n  %%rv = phi i64 [ %%v0, %%enter ], [ %%v.next, %%rest ]\n"
-                  "  %%left = phi i32 [ %%few, %%enter ], [ %%left.next, %%rest ]\n", late ? "" : end, times - 1, shift);
+                  "  %%left = phi i32 [ %%few, %%enter ], [ %%left.next, %%rest ]\n", shift);
     for (int loop = 0; loop < 2; loop++) {
         const char *l = loop ? "m" : "r";
         if (loop)
-            aw_buf_printf(&b, "join:\n  %%js = phi i32 [ 7, %%entry ], [ %%rs.0, %%rest ]\n  %%ji = phi i32 [ %%i0, %%entry ], [ %%i.next, %%rest ]\n"
+            aw_buf_printf(&b, "join:\n  %%js = phi i32 [ 7, %%count ], [ %%rs.0, %%rest ]\n  %%ji = phi i32 [ %%i0, %%count ], [ %%i.next, %%rest ]\n"
                           "%s  br i1 %%past, label %%after, label %%more\nmore:\n  %%jl = sext i32 %%ji to i64\n  %%jo = shl i64 %%jl, %d\n"
                           "  %%jo2 = add i64 %%jo, %d\n  %%c1 = add i64 %%c.base, %%jo2\n  %%v1 = add i64 %%v.base, %%jo2\n  br label %%main\n"
                           "main:\n  %%ms = phi i32 [ %%js, %%more ], [ %%ms.%d, %%main ]\n  %%mi = phi i32 [ %%ji, %%more ], [ %%mi.next, %%main ]\n"
@@ -1910,8 +1924,8 @@ static char *unrolled_body(const char *type, int shift, int step, int times, int
     }
     aw_buf_printf(&b, "  %%mi.next = add i32 %%mi, %d\n  %%mc.next = add i64 %%mc, %d\n  %%mv.next = add i64 %%mv, %d\n"
                   "  %%on = icmp slt i32 %%mi.next, %%to\n  br i1 %%on, label %%main, label %%after\n"
-                  "after:\n  %%r = phi i32 [ %%js, %%join ], [ %%ms.%d, %%main ]\n" FSTORE("r", "p4", "i32", "4") "  ret void",
-                  step * times, step * times << shift, step * times << shift, times - 1);
+                  "after:\n  %%r = phi i32 [ %%js, %%join ], [ %%ms.%d, %%main ]%s\n" FSTORE("r", "p4", "i32", "4") "  ret void",
+                  step * times, step * times << shift, step * times << shift, times - 1, how == COUNTED ? ", [ 7, %entry ]" : "");
     return b.ptr;
 }
 
@@ -1919,7 +1933,7 @@ struct unrolled {
     int32_t range[UNROLLED_THREADS / 32][2];
     uint32_t x[256], word[UNROLLED_THREADS], got[UNROLLED_THREADS];
     char *columns, *values; /* of index 0 */
-    int shift, step, times, mistake;
+    int shift, step, times, mistake, slip;
 };
 
 static uint32_t element(const char *base, int64_t i, int shift)
@@ -1938,6 +1952,8 @@ static uint32_t unrolled_reference(const struct unrolled *d, int thread)
 {
     uint32_t sum = 7, few = d->word[thread] & (uint32_t)(d->times - 1);
     int32_t i = (int32_t)((uint32_t)d->range[thread / 32][0] + (uint32_t)thread % 32);
+    if (d->word[thread] & PAST_BOTH)
+        return sum;
     for (uint32_t k = 0; k < few; k++)
         sum = unrolled_one(d, (int64_t)i + k * (uint32_t)d->step, sum, 31);
     i = (int32_t)((uint32_t)i + few * (uint32_t)d->step);
@@ -1952,7 +1968,17 @@ static uint32_t unrolled_reference(const struct unrolled *d, int thread)
     return sum;
 }
 
-static void check_unrolled(struct unrolled *d, const char *target, bool late)
+/* The word that says what the thread counts itself. */
+static uint32_t unrolled_counted(const struct unrolled *d, int thread)
+{
+    uint32_t lane = (uint32_t)thread % 32, from = (uint32_t)d->range[thread / 32][0];
+    int32_t to = d->range[thread / 32][1], first = (int32_t)(from + lane), next = (int32_t)(from + lane + (uint32_t)d->step);
+    uint32_t way = (uint32_t)(to > next ? to : next) - 1 - lane - from + (uint32_t)d->slip;
+    uint32_t few = (way / (uint32_t)d->step + 1) % (uint32_t)d->times;
+    return first >= to ? PAST_BOTH : few | (way < (uint32_t)(d->step * (d->times - 1)) ? PAST : 0);
+}
+
+static void check_unrolled(struct unrolled *d, const char *target, enum unrolled_how how)
 {
     const uint32_t block[3] = { UNROLLED_THREADS, 1, 1 };
     int32_t rows[UNROLLED_THREADS / 32][2];
@@ -1960,14 +1986,14 @@ static void check_unrolled(struct unrolled *d, const char *target, bool late)
         rows[w][0] = d->range[w][0];
         rows[w][1] = (int32_t)((uint32_t)d->range[w][1] - (uint32_t)d->range[w][0]);
     }
-    char *body = unrolled_body(d->shift ? "i32" : "i8", d->shift, d->step, d->times, d->mistake, late), *ir = kernel_text(body, "");
+    char *body = unrolled_body(d->shift ? "i32" : "i8", d->shift, d->step, d->times, d->mistake, how, d->slip), *ir = kernel_text(body, "");
     struct args a = { { rows, d->columns, d->values, d->x, d->got, d->word }, "" };
     struct built b = build_or_fail(ir, target, block, 0);
     memset(d->got, 0, sizeof d->got);
     cr_assert_eq(launch(&b, one, block, 0, &a).status, 0);
     for (int t = 0; t < UNROLLED_THREADS; t++)
-        cr_assert_eq(d->got[t], unrolled_reference(d, t), "%s, %d times %d of %d bytes, late %d, thread %d: %d to %d, word %u", target, d->times,
-                     d->step, 1 << d->shift, late, t, d->range[t / 32][0], d->range[t / 32][1], d->word[t]);
+        cr_assert_eq(d->got[t], unrolled_reference(d, t), "%s, %d times %d of %d bytes, how %d, slip %d, thread %d: %d to %d, word %u", target,
+                     d->times, d->step, 1 << d->shift, how, d->slip, t, d->range[t / 32][0], d->range[t / 32][1], d->word[t]);
     unload(&b);
     free(ir);
     free(body);
@@ -2000,8 +2026,34 @@ Test(simt, unrolled_unevenly)
                 rounds = rounds < 0 ? 0 : rounds;
                 d.word[t] = form & 1 ? rnd(16) : (uint32_t)(rounds % d.times) | (rounds < d.times ? PAST : 0);
             }
-            check_unrolled(&d, machines[m], false);
-            check_unrolled(&d, machines[m], true);
+            check_unrolled(&d, machines[m], READ);
+            check_unrolled(&d, machines[m], READ_LATE);
+        }
+}
+
+/* Counted from the way to the end, for which one loop may stand; and from ways that are not quite that. */
+Test(simt, unrolled_and_counted)
+{
+    static const int forms[][4] = { { 32, 4, -1, 0 }, { 32, 2, -1, 0 }, { 64, 8, -1, 0 }, { 1, 4, -1, 0 }, { 32, 4, 2, 0 }, { 32, 4, -1, 32 }, { 32, 4, -1, 1 } };
+    static uint32_t memory[2][1 << 14];
+    static struct unrolled d = { .shift = 2, .columns = (char *)memory[0], .values = (char *)memory[1] };
+    for (int i = 0; i < 256; i++)
+        d.x[i] = rnd(1u << 30);
+    for (int i = 0; i < 2 << 14; i++)
+        memory[i >> 14][i & 0x3fff] = rnd(1u << 30);
+    for (size_t m = 0; m < 3; m++)
+        for (size_t form = 0; form < sizeof forms / sizeof *forms; form++) {
+            d.step = forms[form][0];
+            d.times = forms[form][1];
+            d.mistake = forms[form][2];
+            d.slip = forms[form][3];
+            for (int w = 0; w < UNROLLED_THREADS / 32; w++) {
+                d.range[w][0] = (int32_t)rnd(1000);
+                d.range[w][1] = d.range[w][0] + (w < 2 ? 32 << w * 2 : (int32_t)rnd(700) - 50);
+            }
+            for (int t = 0; t < UNROLLED_THREADS; t++)
+                d.word[t] = unrolled_counted(&d, t);
+            check_unrolled(&d, machines[m], COUNTED);
         }
 }
 
@@ -2031,9 +2083,17 @@ Test(simt, unrolled_and_wrapping)
     for (int t = 0; t < UNROLLED_THREADS; t++)
         d.word[t] = rnd(4);
     for (size_t m = 0; m < 3; m++) {
-        check_unrolled(&d, machines[m], false);
-        check_unrolled(&d, machines[m], true);
+        check_unrolled(&d, machines[m], READ);
+        check_unrolled(&d, machines[m], READ_LATE);
     }
+    for (int w = 1; w < UNROLLED_THREADS / 32; w += 2) {
+        d.range[w][0] = INT32_MAX - 500 - (int32_t)rnd(200);
+        d.range[w][1] = INT32_MAX - 250 - (int32_t)rnd(12); /* about as far as it cannot wrap */
+    }
+    for (int t = 0; t < UNROLLED_THREADS; t++)
+        d.word[t] = unrolled_counted(&d, t);
+    for (size_t m = 0; m < 3; m++)
+        check_unrolled(&d, machines[m], COUNTED);
     munmap(memory[0], all);
     munmap(memory[1], all);
 }
