@@ -281,9 +281,121 @@ void simt_copy_if(struct version *v, const struct region *r, bool together)
     LLVMBuildCondBr(b, together ? build_together(v, all) : all, copied(v, then), some);
 }
 
+/* ---- Loops of one block that go on while an index is below a bound, in steps no shorter than from the first lane to the last: some lane
+ * is not to go on, so after one more round none is.  Unless an index wraps. */
+
+enum { MAX_LAST = 32 }; /* instructions of the loop: beside more, what a loop under a mask costs is little */
+
+struct last_round {
+    LLVMValueRef index, bound, most; /* no lane's wraps in the next round where all are `most` at most */
+    LLVMIntPredicate within;  /* how that is asked ... */
+    LLVMValueRef fits;        /* ... and the answer */
+    LLVMBasicBlockRef block;  /* the round, which is no loop; NULL: there is none */
+    struct aw_ptrmap made;    /* value of the loop -> what it is there */
+};
+
+/* Is it `index < bound` or `index <= bound`, or the opposite where that ends the loop?  Sets what is known of the index. */
+static bool asks_below(LLVMValueRef cond, bool negated, struct last_round *ret)
+{
+    int64_t k;
+    while (LLVMIsAInstruction(cond) && LLVMGetInstructionOpcode(cond) == LLVMXor && simt_int_const(LLVMGetOperand(cond, 1), &k) && k) {
+        cond = LLVMGetOperand(cond, 0);
+        negated = !negated;
+    }
+    LLVMIntPredicate p = LLVMIsAICmpInst(cond) ? LLVMGetICmpPredicate(cond) : LLVMIntEQ;
+    bool is_signed = p == (negated ? LLVMIntSGE : LLVMIntSLT) || p == (negated ? LLVMIntSGT : LLVMIntSLE);
+    bool is_unsigned = p == (negated ? LLVMIntUGE : LLVMIntULT) || p == (negated ? LLVMIntUGT : LLVMIntULE);
+    ret->index = is_signed || is_unsigned ? LLVMGetOperand(cond, 0) : NULL;
+    ret->bound = ret->index ? LLVMGetOperand(cond, 1) : NULL;
+    ret->within = is_signed ? LLVMIntSLE : LLVMIntULE;
+    return ret->index;
+}
+
+/* From the first lane to the last of an index whose lanes ascend from there; -1: it is none. */
+static int64_t span_of(struct simt_fn *f, LLVMValueRef x)
+{
+    const struct simt_val *val = simt_get(f, x);
+    int64_t span = 0;
+    if (!val || val->kind != SIMT_AFFINE || !val->off || val->check || LLVMGetTypeKind(LLVMTypeOf(x)) != LLVMIntegerTypeKind)
+        return -1;
+    for (int i = 0; i < f->u->lanes; i++) {
+        if (val->off[i] < 0)
+            return -1;
+        span = val->off[i] > span ? val->off[i] : span;
+    }
+    return span;
+}
+
+/* What a round adds to the index, which is looked at when that is done; 0: no constant. */
+static int64_t step_of(const struct region *r, LLVMValueRef x)
+{
+    int64_t step;
+    LLVMValueRef phi = inside_value(r, x) && LLVMGetInstructionOpcode(x) == LLVMAdd ? LLVMGetOperand(x, 0) : NULL;
+    if (!phi || !LLVMIsAPHINode(phi) || !inside_value(r, phi) || simt_loop_step(r->f, r->loop, phi) != LLVMGetOperand(x, 1))
+        return 0;
+    return simt_int_const(LLVMGetOperand(x, 1), &step) ? step : 0;
+}
+
+static int block_size(LLVMBasicBlockRef bb)
+{
+    int n = 0;
+    for (LLVMValueRef x = LLVMGetFirstInstruction(bb); x; x = LLVMGetNextInstruction(x))
+        n++;
+    return n;
+}
+
+static bool has_last_round(const struct region *r, LLVMValueRef cond, bool exit_if_true, struct last_round *ret)
+{
+    const struct simt_loop *l = &r->f->loops[r->loop];
+    if (l->header != l->latch || block_size(r->f->blocks[l->header].bb) > MAX_LAST || !asks_below(cond, exit_if_true, ret) ||
+        !simt_uniform(r->f, ret->bound) || inside_value(r, ret->bound))
+        return false;
+    int64_t step = step_of(r, ret->index), span = span_of(r->f, ret->index);
+    if (step <= 0 || span < 0 || step < span || LLVMTypeOf(ret->index) != r->f->u->i32)
+        return false;
+    int64_t max = ret->within == LLVMIntSLE ? INT32_MAX : UINT32_MAX;
+    ret->most = simt_c32(r->f->u, max - step);
+    return true;
+}
+
 struct loop_edges {
     LLVMBasicBlockRef preheader, latch, warm_exit, cold_preheader, cold_exit;
+    struct last_round last;
 };
+
+static LLVMValueRef made_last(const struct last_round *last, LLVMValueRef x)
+{
+    LLVMValueRef m = aw_ptrmap_find(&last->made, x);
+    return m ? m : x;
+}
+
+/* The original's block once more, behind the copy, for lanes of which none goes on; the loop is for indices that wrap. */
+static void build_last_round(struct version *v, struct loop_edges *e)
+{
+    LLVMBuilderRef b = v->u->b;
+    struct last_round *last = &e->last;
+    last->block = new_block(v, "some.last", true);
+    if (!v->ok)
+        return;
+    LLVMPositionBuilderAtEnd(b, last->block);
+    for (LLVMValueRef x = LLVMGetFirstInstruction(e->latch); !LLVMIsATerminatorInst(x); x = LLVMGetNextInstruction(x)) {
+        LLVMValueRef c = NULL;
+        for (unsigned i = 0; LLVMIsAPHINode(x) && i < LLVMCountIncoming(x); i++)
+            c = LLVMGetIncomingBlock(x, i) == e->latch ? copied(v, LLVMGetIncomingValue(x, i)) : c;
+        if (!c) {
+            c = LLVMInstructionClone(x);
+            for (unsigned i = 0; i < (unsigned)LLVMGetNumOperands(x); i++)
+                LLVMSetOperand(c, i, made_last(last, LLVMGetOperand(x, i)));
+            LLVMInsertIntoBuilder(b, c);
+        }
+        note(v, &last->made, x, c);
+    }
+    LLVMBuildBr(b, e->cold_exit);
+    LLVMBasicBlockRef wraps = new_block(v, "some.wraps", true);
+    LLVMPositionBuilderAtEnd(b, e->cold_preheader);
+    LLVMBuildCondBr(b, last->fits, last->block, wraps);
+    e->cold_preheader = wraps; /* of the loop */
+}
 
 /* The original loop begins where the copy ends. */
 static void header_edges(struct version *v, LLVMValueRef old, LLVMValueRef now, void *context)
@@ -308,6 +420,8 @@ static void exit_edges(struct version *v, LLVMValueRef old, LLVMValueRef now, vo
         LLVMPositionBuilderAtEnd(v->u->b, e->cold_exit);
     LLVMValueRef left = LLVMBuildPhi(v->u->b, LLVMTypeOf(old), "");
     simt_phi_add(left, x, e->latch);
+    if (e->last.block)
+        simt_phi_add(left, made_last(&e->last, x), e->last.block);
     simt_phi_add(now, left, e->cold_exit);
     simt_phi_add(now, copied(v, x), e->warm_exit);
 }
@@ -338,7 +452,12 @@ void simt_copy_loop(struct version *v, const struct region *r, bool together)
     LLVMBuildCondBr(b, together ? build_together(v, all) : all, warm_header, e.warm_exit);
     LLVMInstructionEraseFromParent(warm_term);
     LLVMPositionBuilderAtEnd(b, e.warm_exit);
+    bool ends = !together && has_last_round(r, LLVMGetCondition(term), exit_if_true, &e.last);
+    if (ends) /* asked of all lanes of the copy: those that do not go on may be where the others have wrapped */
+        e.last.fits = simt_all_build(v->u, LLVMBuildICmp(b, e.last.within, copied(v, e.last.index), e.last.most, ""));
     LLVMBuildCondBr(b, cond, exit_if_true ? exit : e.cold_preheader, exit_if_true ? e.cold_preheader : exit);
+    if (ends)
+        build_last_round(v, &e);
     LLVMPositionBuilderAtEnd(b, e.cold_preheader);
     LLVMBuildBr(b, header);
     LLVMPositionBuilderAtEnd(b, e.cold_exit);
@@ -346,6 +465,7 @@ void simt_copy_loop(struct version *v, const struct region *r, bool together)
     LLVMSetSuccessor(term, exit_if_true ? 0 : 1, e.cold_exit);
     rebuild_phis(v, exit, exit_edges, &e);
     rebuild_phis(v, header, header_edges, &e);
+    aw_ptrmap_fini(&e.last.made);
 }
 
 /* Uses of a block's value elsewhere get the phi that joins it and its copy. */

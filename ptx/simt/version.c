@@ -3,6 +3,7 @@
  *
  *   if (c) T        becomes   if (all(c)) T' else if (c) T
  *   do L while (c)  becomes   do L' while (all(c)); if (c) do L while (c)
+ *                             or, where one round is left unless an index wraps, do L' while (all(c)); if (c) { if (fits) L else do L while (c) }
  *
  *   loads, stores   becomes   if (nowrap(addresses)) loads', stores' else loads, stores
  *

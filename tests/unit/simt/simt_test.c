@@ -2098,6 +2098,86 @@ Test(simt, unrolled_and_wrapping)
     munmap(memory[1], all);
 }
 
+/* ---- Rounds below a bound, the last of which is no loop: not where an index wraps, or goes on in shorter steps than from lane to lane */
+
+enum { BELOW_THREADS = 128, BELOW_ROUNDS = 200 };
+
+static bool is_below(const char *how, uint32_t i, uint32_t to)
+{
+    bool equal = how[2] == 'e';
+    if (*how == 's')
+        return equal ? (int32_t)i <= (int32_t)to : (int32_t)i < (int32_t)to;
+    return equal ? i <= to : i < to;
+}
+
+static uint32_t below_reference(const char *how, const uint32_t range[2], uint32_t step, bool asked, const uint32_t *row, uint32_t lane, int *ret_rounds)
+{
+    uint32_t i = range[0] + lane, sum = 7;
+    *ret_rounds = 0;
+    if (asked && !is_below(how, i, range[1]))
+        return sum;
+    do
+        sum = sum * 31 + (row[32u * (uint32_t)*ret_rounds + lane] ^ i);
+    while (++*ret_rounds < BELOW_ROUNDS && is_below(how, i += step, range[1]));
+    return sum;
+}
+
+static void check_below(const char *target, const char *how, uint32_t step, bool asked)
+{
+    static uint32_t range[BELOW_THREADS / 32][2], row[32 * BELOW_ROUNDS], got[BELOW_THREADS];
+    static const uint32_t edges[] = { 0, INT32_MAX, UINT32_MAX, 0x1000 };
+    const uint32_t block[3] = { BELOW_THREADS, 1, 1 };
+    struct aw_buf body = { 0 };
+    aw_buf_printf(&body, "  %%w = lshr i32 %%t, 5\n  %%lane = and i32 %%t, 31\n  %%wl = zext i32 %%w to i64\n  %%wo = shl i64 %%wl, 3\n"
+                  "  %%fp = getelementptr i8, ptr addrspace(1) %%p0, i64 %%wo\n  %%from = load i32, ptr addrspace(1) %%fp\n"
+                  "  %%tp = getelementptr i8, ptr addrspace(1) %%fp, i64 4\n  %%to = load i32, ptr addrspace(1) %%tp\n"
+                  "  %%i0 = add i32 %%from, %%lane\n  %%ll = zext i32 %%lane to i64\n  %%lo = shl i64 %%ll, 2\n"
+                  "  %%at = getelementptr i8, ptr addrspace(1) %%p1, i64 %%lo\n  %%some = icmp %s i32 %%i0, %%to\n"
+                  "  br i1 %s, label %%loop, label %%end\nloop:\n  %%i = phi i32 [ %%i0, %%entry ], [ %%next, %%loop ]\n"
+                  "  %%a = phi ptr addrspace(1) [ %%at, %%entry ], [ %%a.next, %%loop ]\n  %%sum = phi i32 [ 7, %%entry ], [ %%sum.next, %%loop ]\n"
+                  "  %%v = load i32, ptr addrspace(1) %%a\n  %%x = xor i32 %%v, %%i\n  %%more = mul i32 %%sum, 31\n  %%sum.next = add i32 %%more, %%x\n"
+                  "  %%a.next = getelementptr i8, ptr addrspace(1) %%a, i64 128\n  %%next = add i32 %%i, %u\n  %%on = icmp %s i32 %%next, %%to\n"
+                  "  br i1 %%on, label %%loop, label %%end\nend:\n  %%r = phi i32 [ 7, %%entry ], [ %%sum.next, %%loop ]\n" FSTORE("r", "p2", "i32", "4")
+                  "  ret void", how, asked ? "%some" : "true", step, how);
+    char *ir = kernel_text(body.ptr, "");
+    struct args a = { { range, row, got }, "" };
+    struct built b = build_or_fail(ir, target, block, 0);
+    for (int i = 0; i < 32 * BELOW_ROUNDS; i++)
+        row[i] = rnd(1u << 30);
+    for (int times = 0; times < 20; times++) {
+        uint32_t want[BELOW_THREADS];
+        for (int t = 0, rounds; t < BELOW_THREADS; t++) {
+            uint32_t *at = range[t / 32];
+            if (t % 32 == 0) {
+                at[0] = edges[rnd(4)] + rnd(3000) - 1500;
+                uint32_t near[] = { at[0] + rnd(900), edges[rnd(4)] + rnd(300) - 150, at[0] + rnd(64) * step + rnd(40) };
+                at[1] = near[rnd(3)];
+            }
+            want[t] = below_reference(how, at, step, asked, row, (uint32_t)t % 32, &rounds);
+            if (rounds == BELOW_ROUNDS) /* all but endless: others */
+                t = t / 32 * 32 - 1;
+        }
+        memset(got, 0, sizeof got);
+        cr_assert_eq(launch(&b, one, block, 0, &a).status, 0);
+        for (int t = 0; t < BELOW_THREADS; t++)
+            cr_assert_eq(got[t], want[t], "%s, %s, steps of %u, asked %d, thread %d: %u to %u", target, how, step, asked, t, range[t / 32][0],
+                         range[t / 32][1]);
+    }
+    unload(&b);
+    free(ir);
+    free(body.ptr);
+}
+
+Test(simt, rounds_below_a_bound)
+{
+    static const char *const hows[] = { "slt", "sle", "ult", "ule" };
+    static const uint32_t steps[] = { 8, 30, 31, 32, 0x4100001, 0x30000001 };
+    for (size_t m = 0; m < 3; m++)
+        for (size_t how = 0; how < 4; how++)
+            for (size_t step = 0; step < sizeof steps / sizeof *steps; step++)
+                check_below(machines[m], hows[how], steps[step], (m + how + step) % 3 != 0);
+}
+
 /* ---- More values than registers: code in another order, but not past what writes the memory that it reads */
 
 static uint32_t sum_factor(int sum, int k)
