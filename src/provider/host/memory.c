@@ -1,8 +1,9 @@
 /* Memory of the host device, and the registry that knows which address belongs to what.
  *
  * Large allocations are mappings of their own between guards, placed against the upper one, so that running off the end
- * faults.  Small ones are slots of 1 MiB slabs, one slab per kind and size class, with all bookkeeping outside.  Regions
- * (mappings, slabs, registered ranges) lie in a treap ordered by address, under one read-write lock.
+ * faults; the largest begin at different distances into huge pages, and end less than a page before it.  Small ones are slots
+ * of 1 MiB slabs, one slab per kind and size class, with all bookkeeping outside.  Regions (mappings, slabs, registered
+ * ranges) lie in a treap ordered by address, under one read-write lock.
  * Not who may still use memory that is freed: mem_free waits for the device first. */
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "host.h"
@@ -128,14 +129,25 @@ static struct region *tree_find(uintptr_t address)
 
 /* ---- mappings ---- */
 
-/* A guarded mapping of at least `size` usable bytes that end (rounded to LARGE_ALIGN) at the upper guard. */
+/* How far into its first huge page the next large array begins, in bytes, a multiple of 512.  Were it 0, all arrays' elements of one index would
+ * compete for the same few lines of the caches, and kernels that walk through planes a power of two apart have several of each array's there
+ * already.  Steps of 1536 bytes come by all eighths of a page, those of 5 pages by all pages of a second-level cache's way. */
+static size_t colour_next(void)
+{
+    static _Atomic uint32_t arrays;
+    uint32_t n = atomic_fetch_add_explicit(&arrays, 1, memory_order_relaxed);
+    return n * 1536 % PAGE + n * 5 % 16 * PAGE;
+}
+
+/* A guarded mapping of at least `size` usable bytes that end (rounded to LARGE_ALIGN) at the upper guard; from HUGE_FROM on in the page before it. */
 static struct region *region_map(enum kind kind, size_t size)
 {
     struct region *r = calloc(1, sizeof *r);
     if (!r)
         return NULL;
     size_t align = size >= HUGE_FROM ? HUGE_BYTES : PAGE;
-    size_t body = (size + PAGE - 1) & ~(PAGE - 1);
+    size_t colour = align > PAGE && kind == KIND_DEVICE ? colour_next() : 0; /* the host may count on whole pages in the others */
+    size_t body = (colour + size + PAGE - 1) & ~(PAGE - 1);
     r->map_size = body + 2 * GUARD + (align > PAGE ? align : 0);
     r->map = mmap(NULL, r->map_size, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     if (r->map == MAP_FAILED)
@@ -148,7 +160,7 @@ static struct region *region_map(enum kind kind, size_t size)
     }
     if (align > PAGE) {
         madvise(begin, body, MADV_HUGEPAGE); /* only a wish */
-        r->base = (uintptr_t)begin;
+        r->base = (uintptr_t)begin + colour;
     } else {
         r->base = (uintptr_t)(begin + body) - ((size + LARGE_ALIGN - 1) & ~(LARGE_ALIGN - 1));
     }

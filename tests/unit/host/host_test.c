@@ -230,6 +230,22 @@ static void test_memory(void)
 }
 
 /* Random allocations and frees against a plain list; patterns catch overlap. */
+/* Elements of one index in large arrays do not compete for the same lines of a cache: none of them begin alike. */
+static void test_memory_apart(void)
+{
+    enum { N = 12, WAY = 64 << 10 };
+    const size_t size = (size_t)8 << 20;
+    char *p[N];
+    for (int i = 0; i < N; i++) {
+        p[i] = device_alloc(size);
+        EQ((uintptr_t)p[i] % 512, 0);
+        for (int k = 0; k < i; k++)
+            CHECK(((uintptr_t)p[i] ^ (uintptr_t)p[k]) % WAY != 0);
+    }
+    for (int i = 0; i < N; i++)
+        device_free(p[i]);
+}
+
 static void test_memory_random(void)
 {
     enum { N = 512 };
@@ -436,6 +452,7 @@ static void bench(void)
 
 static const struct test own_tests[] = {
     { "device", test_device },   { "memory", test_memory }, { "memory_random", test_memory_random },
+    { "memory_apart", test_memory_apart },
     { "objects", test_objects }, { "fork", test_fork },     { "exit", test_exit },
     { NULL, NULL },
 };
