@@ -8,7 +8,7 @@
  * loop each round is a row of memory, and lanes that have fewer rounds are off in the last ones.  Every lane does what it did, in its
  * order.  `ok` says that no 32-bit index wraps on the way, which would part the addresses of the two loops.
  *
- * Where `n` is the way from the index to a bound that is the same for all lanes, nothing need be counted, and the last lane's index says
+ * Where `n` is the way from the index to a bound, nothing need be counted; if the bound is the same for all lanes, the last lane's index says
  * whether all are on:
  *
  *                                                         if (ok)
@@ -51,6 +51,7 @@ struct reroll {
     int n_pairs, steps;
     struct pair pairs[MAX_PAIRS];
     struct aw_ptrmap copy;      /* of a body: value -> its copy */
+    bool lane_after_lane;       /* that is how it is likely to be done */
 };
 
 /* ---- The two loops */
@@ -435,7 +436,8 @@ static bool ends_alike(const struct reroll *r)
 
 /* ---- Rounds that need not be counted
  *
- * nvcc counts those of do .. while ((i += step) < end) before the first as way / step + 1, where way = max(end, i + step) - 1 - i. */
+ * nvcc counts those of do .. while ((i += step) < end) before the first as way / step + 1, where way = max(end, i + step) - 1 - i, or with a step of 1
+ * as max(end, i + 1) - i. */
 
 static LLVMValueRef first_index(const struct reroll *r)
 {
@@ -460,24 +462,34 @@ static bool is_end(const struct reroll *r, LLVMValueRef v)
            amounts_to(&s, (uint64_t)r->index->step, LLVMTypeOf(next));
 }
 
-static bool is_way(const struct reroll *r, LLVMValueRef v)
+/* Is it `by` (1 or -1) times what the end is beyond the index, plus `at`? */
+static bool is_way(const struct reroll *r, LLVMValueRef v, int by, int64_t at)
 {
     struct sum s = { 0 };
-    if (!add_sum(&s, v, 1, NULL) || !add_sum(&s, first_index(r), 1, NULL))
+    LLVMTypeRef type = LLVMTypeOf(v);
+    if (!add_sum(&s, v, 1, NULL) || !add_sum(&s, first_index(r), (uint64_t)by, NULL))
         return false;
     for (int i = 0; i < s.n; i++)
-        if (low_bits(s.by[i], LLVMTypeOf(v)) == 1 && is_end(r, s.term[i])) {
+        if (!low_bits(s.by[i] - (uint64_t)by, type) && is_end(r, s.term[i])) {
             s.by[i] = 0;
-            return amounts_to(&s, (uint64_t)-1, LLVMTypeOf(v));
+            return amounts_to(&s, (uint64_t)at, type);
         }
     return false;
 }
 
-/* What v is the rest of: way, where v = (way / step + 1) % times; or NULL. */
+/* With a step of 1, the way is the number of rounds less one, and mostly written as that. */
+static bool is_rounds(const struct reroll *r, LLVMValueRef v)
+{
+    return r->index->step == 1 && is_way(r, v, 1, 0);
+}
+
+/* What the count is the rest of: way, where it is (way / step + 1) % times; or the rounds themselves; or NULL. */
 static LLVMValueRef way_of(const struct reroll *r, LLVMValueRef count)
 {
     int64_t c;
     LLVMValueRef v = LLVMGetOperand(count, 0);
+    if (is_rounds(r, v))
+        return v;
     if (!LLVMIsAInstruction(v) || LLVMGetInstructionOpcode(v) != LLVMAdd || !simt_int_const(LLVMGetOperand(v, 1), &c) || c != 1)
         return NULL;
     v = LLVMGetOperand(v, 0);
@@ -487,7 +499,7 @@ static LLVMValueRef way_of(const struct reroll *r, LLVMValueRef count)
             return NULL;
         v = LLVMGetOperand(v, 0);
     }
-    return is_way(r, v) ? v : NULL;
+    return is_way(r, v, 1, -1) ? v : NULL;
 }
 
 /* Does the first loop run unless its count is 0?  That is where all bits of the way that it is made of are set. */
@@ -508,11 +520,14 @@ static bool enters_if_counted(const struct reroll *r, LLVMValueRef way)
 /* Does the second loop run if there are as many rounds as it has? */
 static bool goes_on_if_enough(const struct reroll *r, LLVMValueRef way)
 {
-    int64_t c;
+    int64_t c, limit = is_rounds(r, way) ? r->times : (int64_t)r->most * r->index->step;
     LLVMValueRef cond = LLVMGetCondition(terminator(r, r->join));
     bool leaves = taken_if_true(r, r->join, r->after);
-    return LLVMIsAICmpInst(cond) && LLVMGetOperand(cond, 0) == way && simt_int_const(LLVMGetOperand(cond, 1), &c) &&
-           LLVMGetICmpPredicate(cond) == (leaves ? LLVMIntULT : LLVMIntUGT) && c == (int64_t)r->most * r->index->step - !leaves;
+    if (!LLVMIsAICmpInst(cond) || !simt_int_const(LLVMGetOperand(cond, 1), &c))
+        return false;
+    if (is_rounds(r, way) && is_way(r, LLVMGetOperand(cond, 0), -1, 0))
+        return LLVMGetICmpPredicate(cond) == (leaves ? LLVMIntUGT : LLVMIntULT) && c == !leaves - limit;
+    return LLVMGetOperand(cond, 0) == way && LLVMGetICmpPredicate(cond) == (leaves ? LLVMIntULT : LLVMIntUGT) && c == limit - !leaves;
 }
 
 /* Does it say that the index begins below the bound? */
@@ -554,12 +569,11 @@ static bool between_is_kept_apart(const struct reroll *r)
     return true;
 }
 
-/* Do all rounds of both loops together go on while the index is below the bound, one for all lanes? */
+/* Do all rounds of both loops together go on while the index is below the bound? */
 static bool index_decides(struct reroll *r)
 {
     LLVMValueRef way = r->most + 1 == (uint64_t)r->times ? way_of(r, r->count) : NULL;
-    return way && enters_if_counted(r, way) && goes_on_if_enough(r, way) && simt_uniform(&r->f, r->bound) && begins_below(r) &&
-           between_is_kept_apart(r);
+    return way && enters_if_counted(r, way) && goes_on_if_enough(r, way) && begins_below(r) && between_is_kept_apart(r);
 }
 
 /* ---- What it is worth */
@@ -576,18 +590,21 @@ static bool reads_memory(LLVMValueRef v, int *left)
     return false;
 }
 
-/* Do lanes read side by side in the first loop, and would not in the second? */
+/* Do lanes read side by side in the first loop, and would not in the second?  Or anywhere, so that it is likely to be done lane after lane?  Then
+ * the end of one loop is mispredicted, not of two. */
 static bool pays(struct reroll *r)
 {
     int left = MAX_SLICE;
-    bool rows = false;
+    bool rows = false, anywhere = false;
     if (!simt_varying(&r->f, r->count) || !reads_memory(r->bound, &left))
         return false;
     for (LLVMValueRef x = LLVMGetFirstInstruction(r->f.blocks[r->rest].bb); x; x = LLVMGetNextInstruction(x)) {
         LLVMValueRef p = LLVMIsALoadInst(x) ? LLVMGetOperand(x, 0) : NULL;
         rows |= p && !simt_varying(&r->f, p) && simt_offsets(&r->f, p);
+        anywhere |= p && simt_varying(&r->f, p);
     }
-    return rows;
+    r->lane_after_lane = !rows && anywhere && !r->u->options->fast_gather;
+    return rows || (r->lane_after_lane && index_decides(r));
 }
 
 /* ---- Doing it */
@@ -797,7 +814,7 @@ bool simt_reroll(struct simt *u, LLVMValueRef fn, enum simt_form form)
         while (more && l < r.f.n_loops && !can(&r, l))
             l++;
         more = more && l < r.f.n_loops;
-        if (more && r.u->n_rare < SIMT_RARE && index_decides(&r))
+        if (more && r.u->n_rare < SIMT_RARE && (r.lane_after_lane || (simt_uniform(&r.f, r.bound) && index_decides(&r))))
             unite(&r);
         else if (more)
             reroll(&r);
