@@ -1999,19 +1999,25 @@ static void check_unrolled(struct unrolled *d, const char *target, enum unrolled
     free(body);
 }
 
+/* Columns and values of 4 bytes, at random. */
+static void unrolled_words(struct unrolled *d)
+{
+    static uint32_t memory[2][1 << 14];
+    d->columns = (char *)memory[0];
+    d->values = (char *)memory[1];
+    d->shift = 2;
+    for (int i = 0; i < 256; i++)
+        d->x[i] = rnd(1u << 30);
+    for (int i = 0; i < 2 << 14; i++)
+        memory[i >> 14][i & 0x3fff] = rnd(1u << 30);
+}
+
 /* Rounds as nvcc counts them, and at random; and bodies one of which is not as the others. */
 Test(simt, unrolled_unevenly)
 {
     static const int forms[][3] = { { 32, 4, -1 }, { 32, 4, 2 }, { 32, 2, -1 }, { 64, 8, -1 }, { 1, 4, -1 }, { 32, 4, 0 } };
-    static uint32_t memory[2][1 << 14];
     static struct unrolled d;
-    d.columns = (char *)memory[0];
-    d.values = (char *)memory[1];
-    d.shift = 2;
-    for (int i = 0; i < 256; i++)
-        d.x[i] = rnd(1u << 30);
-    for (int i = 0; i < 2 << 14; i++)
-        memory[i >> 14][i & 0x3fff] = rnd(1u << 30);
+    unrolled_words(&d);
     for (size_t m = 0; m < 3; m++)
         for (size_t form = 0; form < sizeof forms / sizeof *forms; form++) {
             d.step = forms[form][0];
@@ -2035,12 +2041,8 @@ Test(simt, unrolled_unevenly)
 Test(simt, unrolled_and_counted)
 {
     static const int forms[][4] = { { 32, 4, -1, 0 }, { 32, 2, -1, 0 }, { 64, 8, -1, 0 }, { 1, 4, -1, 0 }, { 32, 4, 2, 0 }, { 32, 4, -1, 32 }, { 32, 4, -1, 1 } };
-    static uint32_t memory[2][1 << 14];
-    static struct unrolled d = { .shift = 2, .columns = (char *)memory[0], .values = (char *)memory[1] };
-    for (int i = 0; i < 256; i++)
-        d.x[i] = rnd(1u << 30);
-    for (int i = 0; i < 2 << 14; i++)
-        memory[i >> 14][i & 0x3fff] = rnd(1u << 30);
+    static struct unrolled d;
+    unrolled_words(&d);
     for (size_t m = 0; m < 3; m++)
         for (size_t form = 0; form < sizeof forms / sizeof *forms; form++) {
             d.step = forms[form][0];
