@@ -27,7 +27,7 @@ static unsigned cost_of(LLVMTargetDataRef layout, LLVMValueRef x)
     return (unsigned)((LLVMABISizeOfType(layout, type) + REGISTER - 1) / REGISTER);
 }
 
-/* The last instruction of the block that uses `x`; `n` where other blocks do.  A number: its place in the block. */
+/* The last instruction of the block that uses `x`; `n` where other blocks do, 0 where nothing does.  A number: its place in the block. */
 static size_t last_use(const struct aw_ptrmap *places, LLVMValueRef x, size_t n)
 {
     size_t last = 0;
@@ -50,11 +50,11 @@ static bool find_costs(LLVMTargetDataRef layout, const LLVMValueRef *x, size_t n
         ok = aw_ptrmap_put(&places, x[i], (void *)(uintptr_t)(i + 1));
     }
     for (size_t i = 0; i < n && ok; i++) {
-        size_t last = LLVMGetFirstUse(x[i]) ? last_use(&places, x[i], n) : 0;
+        size_t last = last_use(&places, x[i], n);
         long cost = (long)cost_of(layout, x[i]);
-        if (last <= i)
+        if (last <= i) /* as of the last one, which is a branch */
             continue;
-        ret[i + 1] += i + 1 < n ? cost : 0;
+        ret[i + 1] += cost;
         if (last + 1 < n)
             ret[last + 1] -= cost;
     }
