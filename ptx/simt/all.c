@@ -14,21 +14,27 @@ struct compare {
     int64_t hi;   /* from the first lane to the highest */
 };
 
+int64_t simt_span(struct simt_fn *f, LLVMValueRef x)
+{
+    const struct simt_val *val = simt_get(f, x);
+    int64_t span = 0;
+    if (!val || val->kind != SIMT_AFFINE || !val->off || val->check || LLVMGetTypeKind(LLVMTypeOf(x)) != LLVMIntegerTypeKind)
+        return -1;
+    for (int i = 0; i < f->u->lanes; i++) {
+        if (val->off[i] < 0)
+            return -1;
+        span = val->off[i] > span ? val->off[i] : span;
+    }
+    return span;
+}
+
 static bool find_compare(struct simt_fn *f, LLVMValueRef c, struct compare *ret)
 {
     LLVMValueRef a = LLVMGetOperand(c, 0), b = LLVMGetOperand(c, 1);
     bool swapped = simt_uniform(f, a);
-    const struct simt_val *x = simt_get(f, swapped ? b : a);
-    *ret = (struct compare){ x, swapped ? a : b, LLVMTypeOf(a), swapped, 0 };
-    if (LLVMGetTypeKind(ret->type) != LLVMIntegerTypeKind || LLVMGetIntTypeWidth(ret->type) > 32 || !x || x->kind != SIMT_AFFINE || !x->off ||
-        x->check || !simt_uniform(f, ret->other))
-        return false;
-    for (int i = 0; i < f->u->lanes; i++) {
-        if (x->off[i] < 0)
-            return false;
-        ret->hi = x->off[i] > ret->hi ? x->off[i] : ret->hi;
-    }
-    return true;
+    LLVMValueRef x = swapped ? b : a;
+    *ret = (struct compare){ simt_get(f, x), swapped ? a : b, LLVMTypeOf(a), swapped, simt_span(f, x) };
+    return ret->hi >= 0 && LLVMGetIntTypeWidth(ret->type) <= 32 && simt_uniform(f, ret->other);
 }
 
 /* Such a comparison that may hold for every lane. */
@@ -43,8 +49,8 @@ bool simt_same_lanes(struct simt_fn *f, LLVMValueRef cond, bool negated, struct 
 {
     struct compare how;
     int64_t k;
-    if (LLVMIsAInstruction(cond) && LLVMGetInstructionOpcode(cond) == LLVMXor && simt_int_const(LLVMGetOperand(cond, 1), &k) && k)
-        return simt_same_lanes(f, LLVMGetOperand(cond, 0), !negated, ret);
+    if (simt_opposite(cond))
+        return simt_same_lanes(f, simt_opposite(cond), !negated, ret);
     if (!LLVMIsAICmpInst(cond) || !find_compare(f, cond, &how) || how.swapped || !simt_int_const(how.other, &k))
         return false;
     LLVMIntPredicate p = LLVMGetICmpPredicate(cond);
@@ -88,9 +94,9 @@ static int split(LLVMValueRef c, bool negated, LLVMValueRef ret[2], bool ret_neg
     int64_t k;
     LLVMOpcode op = LLVMIsAInstruction(c) ? LLVMGetInstructionOpcode(c) : LLVMRet;
     bool both = op == (negated ? LLVMOr : LLVMAnd);
-    ret[0] = op == LLVMXor || op == LLVMSelect || both ? LLVMGetOperand(c, 0) : NULL;
+    ret[0] = op == LLVMSelect || both ? LLVMGetOperand(c, 0) : simt_opposite(c);
     ret_negated[0] = ret_negated[1] = negated;
-    if (op == LLVMXor && simt_int_const(LLVMGetOperand(c, 1), &k) && k) {
+    if (simt_opposite(c)) {
         ret_negated[0] = !negated;
         return 1;
     }

@@ -249,9 +249,8 @@ static bool update_at(struct simt_fn *f, int b, struct update *ret)
 /* Does `condition`, being as `truth` says, tell that the column is below the width? */
 static bool bounds(LLVMValueRef condition, bool truth, const struct place *p)
 {
-    int64_t k;
-    if (is_op(condition, LLVMXor) && simt_int_const(LLVMGetOperand(condition, 1), &k) && k)
-        return bounds(LLVMGetOperand(condition, 0), !truth, p);
+    if (simt_opposite(condition))
+        return bounds(simt_opposite(condition), !truth, p);
     if (is_op(condition, truth ? LLVMAnd : LLVMOr))
         return bounds(LLVMGetOperand(condition, 0), truth, p) || bounds(LLVMGetOperand(condition, 1), truth, p);
     if (!LLVMIsAICmpInst(condition))
@@ -354,28 +353,6 @@ static void hoist(LLVMBuilderRef b, LLVMBasicBlockRef from)
     }
 }
 
-/* Where update and branch meet, a phi's values come from two more blocks: LLVM-C cannot rename an edge, so it is built anew. */
-static void join_phi(struct simt_fn *f, const struct update *p, LLVMValueRef phi, LLVMBasicBlockRef branch, LLVMBasicBlockRef blend,
-                     LLVMBasicBlockRef done, LLVMValueRef condition)
-{
-    LLVMBuilderRef b = f->u->b;
-    LLVMValueRef wrote = NULL, left = NULL;
-    LLVMPositionBuilderBefore(b, phi);
-    LLVMValueRef now = LLVMBuildPhi(b, LLVMTypeOf(phi), "");
-    for (unsigned i = 0; i < LLVMCountIncoming(phi); i++) {
-        LLVMValueRef x = LLVMGetIncomingValue(phi, i);
-        LLVMBasicBlockRef from = LLVMGetIncomingBlock(phi, i);
-        bool is_head = from == f->blocks[p->head].bb;
-        wrote = from == f->blocks[p->then].bb ? x : wrote;
-        left = is_head ? x : left;
-        simt_phi_add(now, x, is_head ? branch : from);
-    }
-    LLVMPositionBuilderBefore(b, LLVMGetBasicBlockTerminator(blend));
-    simt_phi_add(now, wrote == left ? wrote : LLVMBuildSelect(b, condition, wrote, left, ""), done);
-    LLVMReplaceAllUsesWith(phi, now);
-    LLVMInstructionEraseFromParent(phi);
-}
-
 static LLVMBasicBlockRef new_block(struct simt_fn *f, const char *name)
 {
     return LLVMAppendBasicBlockInContext(f->u->ctx, f->src, name);
@@ -406,9 +383,11 @@ static void rewrite(struct simt_fn *f, const struct update *p)
     LLVMBuildBr(u->b, done);
     LLVMPositionBuilderAtEnd(u->b, done);
     LLVMBuildBr(u->b, join);
-    for (LLVMValueRef phi = LLVMGetFirstInstruction(join), next; LLVMIsAPHINode(phi); phi = next) {
-        next = LLVMGetNextInstruction(phi);
-        join_phi(f, p, phi, branch, blend, done, condition);
+    simt_rename_edges(u, join, head, branch);
+    LLVMPositionBuilderBefore(u->b, LLVMGetBasicBlockTerminator(blend));
+    for (LLVMValueRef phi = LLVMGetFirstInstruction(join); LLVMIsAPHINode(phi); phi = LLVMGetNextInstruction(phi)) {
+        LLVMValueRef wrote = simt_phi_value(phi, f->blocks[p->then].bb), left = simt_phi_value(phi, branch);
+        simt_phi_add(phi, wrote == left ? wrote : LLVMBuildSelect(u->b, condition, wrote, left, ""), done);
     }
 }
 

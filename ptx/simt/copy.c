@@ -297,11 +297,8 @@ struct last_round {
 /* Is it `index < bound` or `index <= bound`, or the opposite where that ends the loop?  Sets what is known of the index. */
 static bool asks_below(LLVMValueRef cond, bool negated, struct last_round *ret)
 {
-    int64_t k;
-    while (LLVMIsAInstruction(cond) && LLVMGetInstructionOpcode(cond) == LLVMXor && simt_int_const(LLVMGetOperand(cond, 1), &k) && k) {
-        cond = LLVMGetOperand(cond, 0);
-        negated = !negated;
-    }
+    for (LLVMValueRef of; (of = simt_opposite(cond)) != NULL; negated = !negated)
+        cond = of;
     LLVMIntPredicate p = LLVMIsAICmpInst(cond) ? LLVMGetICmpPredicate(cond) : LLVMIntEQ;
     bool is_signed = p == (negated ? LLVMIntSGE : LLVMIntSLT) || p == (negated ? LLVMIntSGT : LLVMIntSLE);
     bool is_unsigned = p == (negated ? LLVMIntUGE : LLVMIntULT) || p == (negated ? LLVMIntUGT : LLVMIntULE);
@@ -309,21 +306,6 @@ static bool asks_below(LLVMValueRef cond, bool negated, struct last_round *ret)
     ret->bound = ret->index ? LLVMGetOperand(cond, 1) : NULL;
     ret->within = is_signed ? LLVMIntSLE : LLVMIntULE;
     return ret->index;
-}
-
-/* From the first lane to the last of an index whose lanes ascend from there; -1: it is none. */
-static int64_t span_of(struct simt_fn *f, LLVMValueRef x)
-{
-    const struct simt_val *val = simt_get(f, x);
-    int64_t span = 0;
-    if (!val || val->kind != SIMT_AFFINE || !val->off || val->check || LLVMGetTypeKind(LLVMTypeOf(x)) != LLVMIntegerTypeKind)
-        return -1;
-    for (int i = 0; i < f->u->lanes; i++) {
-        if (val->off[i] < 0)
-            return -1;
-        span = val->off[i] > span ? val->off[i] : span;
-    }
-    return span;
 }
 
 /* What a round adds to the index, which is looked at when that is done; 0: no constant. */
@@ -336,21 +318,13 @@ static int64_t step_of(const struct region *r, LLVMValueRef x)
     return simt_int_const(LLVMGetOperand(x, 1), &step) ? step : 0;
 }
 
-static int block_size(LLVMBasicBlockRef bb)
-{
-    int n = 0;
-    for (LLVMValueRef x = LLVMGetFirstInstruction(bb); x; x = LLVMGetNextInstruction(x))
-        n++;
-    return n;
-}
-
 static bool has_last_round(const struct region *r, LLVMValueRef cond, bool exit_if_true, struct last_round *ret)
 {
     const struct simt_loop *l = &r->f->loops[r->loop];
-    if (l->header != l->latch || block_size(r->f->blocks[l->header].bb) > MAX_LAST || !asks_below(cond, exit_if_true, ret) ||
+    if (l->header != l->latch || simt_block_size(r->f->blocks[l->header].bb) > MAX_LAST || !asks_below(cond, exit_if_true, ret) ||
         !simt_uniform(r->f, ret->bound) || inside_value(r, ret->bound))
         return false;
-    int64_t step = step_of(r, ret->index), span = span_of(r->f, ret->index);
+    int64_t step = step_of(r, ret->index), span = simt_span(r->f, ret->index);
     if (step <= 0 || span < 0 || step < span || LLVMTypeOf(ret->index) != r->f->u->i32)
         return false;
     int64_t max = ret->within == LLVMIntSLE ? INT32_MAX : UINT32_MAX;
@@ -379,9 +353,7 @@ static void build_last_round(struct version *v, struct loop_edges *e)
         return;
     LLVMPositionBuilderAtEnd(b, last->block);
     for (LLVMValueRef x = LLVMGetFirstInstruction(e->latch); !LLVMIsATerminatorInst(x); x = LLVMGetNextInstruction(x)) {
-        LLVMValueRef c = NULL;
-        for (unsigned i = 0; LLVMIsAPHINode(x) && i < LLVMCountIncoming(x); i++)
-            c = LLVMGetIncomingBlock(x, i) == e->latch ? copied(v, LLVMGetIncomingValue(x, i)) : c;
+        LLVMValueRef c = LLVMIsAPHINode(x) ? copied(v, simt_phi_value(x, e->latch)) : NULL;
         if (!c) {
             c = LLVMInstructionClone(x);
             for (unsigned i = 0; i < (unsigned)LLVMGetNumOperands(x); i++)

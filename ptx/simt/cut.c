@@ -356,10 +356,8 @@ static LLVMBasicBlockRef leave_create(struct regions *r, int p, struct region *t
 
 static LLVMValueRef incoming(LLVMValueRef phi, LLVMBasicBlockRef from)
 {
-    for (unsigned i = 0; i < LLVMCountIncoming(phi); i++)
-        if (LLVMGetIncomingBlock(phi, i) == from)
-            return LLVMGetIncomingValue(phi, i);
-    return LLVMGetPoison(LLVMTypeOf(phi));
+    LLVMValueRef x = simt_phi_value(phi, from);
+    return x ? x : LLVMGetPoison(LLVMTypeOf(phi));
 }
 
 /* The head's phis become slots that are written where it is gone to. */

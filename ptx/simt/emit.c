@@ -171,10 +171,8 @@ static void begin_phis(struct simt_fn *f, int b)
 
 static LLVMValueRef incoming_for(struct simt_fn *f, LLVMValueRef phi, int pred)
 {
-    for (unsigned i = 0; i < LLVMCountIncoming(phi); i++)
-        if (LLVMGetIncomingBlock(phi, i) == f->blocks[pred].bb)
-            return LLVMGetIncomingValue(phi, i);
-    return simt_fail(f->u, "internal: a phi lacks a predecessor");
+    LLVMValueRef x = simt_phi_value(phi, f->blocks[pred].bb);
+    return x ? x : simt_fail(f->u, "internal: a phi lacks a predecessor");
 }
 
 static bool has_successor(const struct simt_block *x, int b)

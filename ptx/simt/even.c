@@ -43,8 +43,8 @@ LLVMValueRef simt_even_count(struct simt_fn *f, int loop)
     if (!term || !LLVMIsABranchInst(term) || !LLVMIsConditional(term))
         return NULL;
     LLVMValueRef cond = LLVMGetCondition(term);
-    while (LLVMIsAInstruction(cond) && LLVMGetInstructionOpcode(cond) == LLVMXor && simt_int_const(LLVMGetOperand(cond, 1), &c))
-        cond = LLVMGetOperand(cond, 0);
+    for (LLVMValueRef of; (of = simt_opposite(cond)) != NULL;)
+        cond = of;
     if (!LLVMIsAICmpInst(cond) || (LLVMGetICmpPredicate(cond) != LLVMIntEQ && LLVMGetICmpPredicate(cond) != LLVMIntNE) ||
         LLVMGetTypeKind(LLVMTypeOf(LLVMGetOperand(cond, 0))) != LLVMIntegerTypeKind || !simt_int_const(LLVMGetOperand(cond, 1), &c))
         return NULL;

@@ -69,10 +69,7 @@ static bool in_block(const struct reroll *r, int b, LLVMValueRef v)
 /* What comes to a phi from a block, or NULL. */
 static LLVMValueRef from_block(const struct reroll *r, LLVMValueRef phi, int b)
 {
-    for (unsigned i = 0; i < LLVMCountIncoming(phi); i++)
-        if (LLVMGetIncomingBlock(phi, i) == r->f.blocks[b].bb)
-            return LLVMGetIncomingValue(phi, i);
-    return NULL;
+    return simt_phi_value(phi, r->f.blocks[b].bb);
 }
 
 static bool one_block_loop(const struct simt_fn *f, int l)
@@ -215,13 +212,18 @@ static bool amounts_to(const struct sum *s, uint64_t at, LLVMTypeRef type)
     return !low_bits(s->at - at, type);
 }
 
+static LLVMValueRef first_index(const struct reroll *r)
+{
+    return from_block(r, r->index->rest, r->enter);
+}
+
 /* Does the second value begin where the first one ends, or at a constant distance, since its index does?  Both are sums that contain
  * the index times the same. */
 static bool goes_on(struct reroll *r, struct pair *p, LLVMValueRef main_begin)
 {
     struct sum a = { 0 }, b = { 0 };
     LLVMTypeRef type = LLVMTypeOf(p->rest);
-    if (!add_sum(&a, from_block(r, p->rest, r->enter), 1, from_block(r, r->index->rest, r->enter)) ||
+    if (!add_sum(&a, from_block(r, p->rest, r->enter), 1, first_index(r)) ||
         !add_sum(&b, main_begin, 1, from_block(r, r->index->main, r->main_enter)))
         return false;
     for (int i = 0; i < b.n; i++)
@@ -438,11 +440,6 @@ static bool ends_alike(const struct reroll *r)
  *
  * nvcc counts those of do .. while ((i += step) < end) before the first as way / step + 1, where way = max(end, i + step) - 1 - i, or with a step of 1
  * as max(end, i + 1) - i. */
-
-static LLVMValueRef first_index(const struct reroll *r)
-{
-    return from_block(r, r->index->rest, r->enter);
-}
 
 static bool is_smax(LLVMValueRef v)
 {
@@ -666,7 +663,7 @@ static void reroll(struct reroll *r)
     LLVMBuilderRef b = r->u->b;
     LLVMPositionBuilderBefore(b, terminator(r, r->before));
     LLVMValueRef skip = negated_unless(b, LLVMGetCondition(terminator(r, r->before)), taken_if_true(r, r->before, r->join));
-    LLVMValueRef count = compute_before(r, r->count), begin = compute_before(r, from_block(r, r->index->rest, r->enter));
+    LLVMValueRef count = compute_before(r, r->count), begin = compute_before(r, first_index(r));
     LLVMValueRef more = build_more(r, skip, count, begin), zero = simt_c32(r->u, 0), none = LLVMBuildICmp(b, LLVMIntEQ, more, zero, "");
     set_from(r, r->left, r->enter, LLVMBuildAdd(b, LLVMBuildSelect(b, skip, zero, count, ""), more, ""));
     set_branch(r, r->before, LLVMBuildAnd(b, skip, none, ""), r->join, r->enter);
@@ -787,7 +784,7 @@ static void unite(struct reroll *r)
 /* Is what both loops begin with known where the first block ends, or can it be computed there? */
 static bool begins_before(const struct reroll *r)
 {
-    LLVMValueRef values[] = { r->count, LLVMGetCondition(terminator(r, r->join)), r->bound, from_block(r, r->index->rest, r->enter) };
+    LLVMValueRef values[] = { r->count, LLVMGetCondition(terminator(r, r->join)), r->bound, first_index(r) };
     int left = MAX_SLICE;
     for (size_t i = 0; i < sizeof values / sizeof *values; i++)
         if (!simt_known_before(&r->f, r->before, values[i], &left))

@@ -144,20 +144,12 @@ static LLVMValueRef copied(const struct run *r, LLVMValueRef x)
     return c ? c : x;
 }
 
-static LLVMValueRef value_from(LLVMValueRef phi, LLVMBasicBlockRef from)
-{
-    for (unsigned i = 0; i < LLVMCountIncoming(phi); i++)
-        if (LLVMGetIncomingBlock(phi, i) == from)
-            return LLVMGetIncomingValue(phi, i);
-    return NULL;
-}
-
 /* A block's instructions but its last, at the builder; its phis are what comes from `from`. */
 static void copy_block(struct run *r, LLVMBasicBlockRef bb, LLVMBasicBlockRef from)
 {
     for (LLVMValueRef x = LLVMGetFirstInstruction(bb); x && !LLVMIsATerminatorInst(x); x = LLVMGetNextInstruction(x)) {
         if (LLVMIsAPHINode(x)) {
-            note(r, x, copied(r, value_from(x, from)));
+            note(r, x, copied(r, simt_phi_value(x, from)));
             continue;
         }
         LLVMValueRef c = LLVMInstructionClone(x);
@@ -224,26 +216,10 @@ static void join_end(struct run *r, LLVMBasicBlockRef copy)
 {
     LLVMBasicBlockRef end = r->f.blocks[r->end].bb, last = r->f.blocks[r->then[r->n - 1]].bb;
     for (LLVMValueRef phi = LLVMGetFirstInstruction(end); LLVMIsAPHINode(phi); phi = LLVMGetNextInstruction(phi))
-        simt_phi_add(phi, copied(r, value_from(phi, last)), copy);
+        simt_phi_add(phi, copied(r, simt_phi_value(phi, last)), copy);
     for (int i = 1; i < r->n; i++)
         for (LLVMValueRef x = LLVMGetFirstInstruction(r->f.blocks[r->head[i]].bb); x; x = LLVMGetNextInstruction(x))
             join_value(r, x, copy);
-}
-
-/* LLVM-C cannot rename an edge: the phis of the first guard's blocks are built anew. */
-static void rename_edges(struct run *r, LLVMBasicBlockRef bb, LLVMBasicBlockRef from, LLVMBasicBlockRef to)
-{
-    for (LLVMValueRef phi = LLVMGetFirstInstruction(bb), next; LLVMIsAPHINode(phi); phi = next) {
-        next = LLVMGetNextInstruction(phi);
-        LLVMPositionBuilderBefore(r->u->b, phi);
-        LLVMValueRef now = LLVMBuildPhi(r->u->b, LLVMTypeOf(phi), "");
-        for (unsigned i = 0; i < LLVMCountIncoming(phi); i++) {
-            LLVMBasicBlockRef at = LLVMGetIncomingBlock(phi, i);
-            simt_phi_add(now, LLVMGetIncomingValue(phi, i), at == from ? to : at);
-        }
-        LLVMReplaceAllUsesWith(phi, now);
-        LLVMInstructionEraseFromParent(phi);
-    }
 }
 
 static LLVMValueRef hoist(struct run *r, LLVMValueRef x)
@@ -281,8 +257,8 @@ static void copy_run(struct run *r)
     LLVMBasicBlockRef head = blocks[r->head[0]].bb, from = LLVMAppendBasicBlockInContext(r->u->ctx, r->fn, "some");
     LLVMBasicBlockRef copy = LLVMAppendBasicBlockInContext(r->u->ctx, r->fn, "all");
     LLVMValueRef term = LLVMGetBasicBlockTerminator(head);
-    rename_edges(r, blocks[r->then[0]].bb, head, from);
-    rename_edges(r, blocks[r->head[1]].bb, head, from);
+    simt_rename_edges(r->u, blocks[r->then[0]].bb, head, from);
+    simt_rename_edges(r->u, blocks[r->head[1]].bb, head, from);
     LLVMPositionBuilderBefore(b, term);
     LLVMBuildCondBr(b, build_all(r), copy, from);
     LLVMInstructionRemoveFromParent(term);

@@ -175,6 +175,13 @@ bool simt_phi_joins_lanes(struct simt_fn *f, int block)
     return f->blocks[top].divergent;
 }
 
+LLVMValueRef simt_opposite(LLVMValueRef cond)
+{
+    int64_t k;
+    bool is = LLVMIsAInstruction(cond) && LLVMGetInstructionOpcode(cond) == LLVMXor && simt_int_const(LLVMGetOperand(cond, 1), &k) && k;
+    return is ? LLVMGetOperand(cond, 0) : NULL;
+}
+
 bool simt_arithmetic(LLVMValueRef x)
 {
     switch (LLVMGetInstructionOpcode(x)) {

@@ -40,7 +40,7 @@ bool simt_goes_by_blocks(struct simt_fn *f, int loop)
     if (!term || !LLVMIsABranchInst(term) || !LLVMIsConditional(term))
         return false;
     LLVMValueRef c = LLVMGetCondition(term);
-    while (asks_all(c) || (LLVMIsAInstruction(c) && LLVMGetInstructionOpcode(c) == LLVMXor && simt_int_const(LLVMGetOperand(c, 1), &k)))
+    while (asks_all(c) || simt_opposite(c))
         c = LLVMGetOperand(c, 0);
     if (!LLVMIsAICmpInst(c) || simt_uniform(f, LLVMGetOperand(c, 0)) == simt_uniform(f, LLVMGetOperand(c, 1)))
         return false;

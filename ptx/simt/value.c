@@ -397,6 +397,29 @@ void simt_phi_add(LLVMValueRef phi, LLVMValueRef x, LLVMBasicBlockRef from)
     LLVMAddIncoming(phi, &x, &from, 1);
 }
 
+LLVMValueRef simt_phi_value(LLVMValueRef phi, LLVMBasicBlockRef from)
+{
+    for (unsigned i = 0; i < LLVMCountIncoming(phi); i++)
+        if (LLVMGetIncomingBlock(phi, i) == from)
+            return LLVMGetIncomingValue(phi, i);
+    return NULL;
+}
+
+void simt_rename_edges(struct simt *u, LLVMBasicBlockRef bb, LLVMBasicBlockRef from, LLVMBasicBlockRef to)
+{
+    for (LLVMValueRef phi = LLVMGetFirstInstruction(bb), next; LLVMIsAPHINode(phi); phi = next) {
+        next = LLVMGetNextInstruction(phi);
+        LLVMPositionBuilderBefore(u->b, phi);
+        LLVMValueRef now = LLVMBuildPhi(u->b, LLVMTypeOf(phi), "");
+        for (unsigned i = 0; i < LLVMCountIncoming(phi); i++) {
+            LLVMBasicBlockRef at = LLVMGetIncomingBlock(phi, i);
+            simt_phi_add(now, LLVMGetIncomingValue(phi, i), at == from ? to : at);
+        }
+        LLVMReplaceAllUsesWith(phi, now);
+        LLVMInstructionEraseFromParent(phi);
+    }
+}
+
 /* Integers of odd widths are held in whole bytes: a vector of them would be packed bit by bit. */
 LLVMTypeRef simt_held_type(struct simt *u, LLVMTypeRef elem)
 {

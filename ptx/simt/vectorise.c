@@ -96,12 +96,19 @@ void simt_end(struct simt *u)
     aw_arena_fini(&u->arena);
 }
 
+size_t simt_block_size(LLVMBasicBlockRef bb)
+{
+    size_t n = 0;
+    for (LLVMValueRef x = LLVMGetFirstInstruction(bb); x; x = LLVMGetNextInstruction(x))
+        n++;
+    return n;
+}
+
 size_t simt_instructions(LLVMValueRef fn)
 {
     size_t n = 0;
     for (LLVMBasicBlockRef b = LLVMGetFirstBasicBlock(fn); b; b = LLVMGetNextBasicBlock(b))
-        for (LLVMValueRef x = LLVMGetFirstInstruction(b); x; x = LLVMGetNextInstruction(x))
-            n++;
+        n += simt_block_size(b);
     return n;
 }
 

@@ -76,10 +76,9 @@ static int only_exit(const struct region *r)
 /* Is the condition true for some lanes of a warp at most, so that all() never is? */
 static bool never_all(struct simt_fn *f, LLVMValueRef c, bool negated)
 {
-    int64_t k;
     struct simt_same same;
-    if (LLVMIsAInstruction(c) && LLVMGetInstructionOpcode(c) == LLVMXor && simt_int_const(LLVMGetOperand(c, 1), &k) && k)
-        return never_all(f, LLVMGetOperand(c, 0), !negated);
+    if (simt_opposite(c))
+        return never_all(f, simt_opposite(c), !negated);
     if (!LLVMIsAICmpInst(c))
         return false;
     LLVMValueRef a = LLVMGetOperand(c, 0), b = LLVMGetOperand(c, 1);

@@ -213,7 +213,8 @@ struct simt_fn {
 bool simt_begin(struct simt *u); /* with `in`, `options` and `diags` set; false when memory is out */
 void simt_end(struct simt *u);   /* in any case */
 bool simt_lanes_set(struct simt *u, int lanes); /* 8, 16 or 32, before anything is emitted */
-size_t simt_instructions(LLVMValueRef fn); /* how many */
+size_t simt_block_size(LLVMBasicBlockRef bb);  /* instructions */
+size_t simt_instructions(LLVMValueRef fn);     /* how many in all its blocks */
 /* Notes an error once; later calls are ignored.  Returns NULL. */
 void *simt_fail(struct simt *u, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 void *simt_memory(struct simt *u);  /* as simt_fail, for memory */
@@ -248,6 +249,7 @@ bool simt_is_barrier(struct simt *u, LLVMValueRef inst);
 /* Does each lane compute its result of its own arguments alone? */
 bool simt_is_lanewise(enum ptx_simt id);
 bool simt_int_const(LLVMValueRef v, int64_t *ret);
+LLVMValueRef simt_opposite(LLVMValueRef cond); /* of what it is the opposite; NULL: of nothing else */
 bool simt_arithmetic(LLVMValueRef x); /* what any lane may do at any time, and as often as one likes; no division */
 bool simt_known_const(struct simt_fn *f, LLVMValueRef v, int64_t *ret); /* addresses in the shared window, too: variables' places are known */
 unsigned simt_space(LLVMTypeRef type);                          /* address space of a pointer type, else 0 */
@@ -327,6 +329,9 @@ void simt_mark_own(struct simt *u, LLVMValueRef access); /* in neither: in what 
 
 LLVMValueRef simt_slice(struct simt *u, LLVMValueRef vec, int first, int n);
 void simt_phi_add(LLVMValueRef phi, LLVMValueRef x, LLVMBasicBlockRef from); /* one more way in */
+LLVMValueRef simt_phi_value(LLVMValueRef phi, LLVMBasicBlockRef from);       /* what comes from there; NULL: that is no way in */
+/* What came to a block's phis from one block comes from another.  LLVM-C cannot rename an edge: they are built anew; moves the builder. */
+void simt_rename_edges(struct simt *u, LLVMBasicBlockRef bb, LLVMBasicBlockRef from, LLVMBasicBlockRef to);
 LLVMValueRef simt_join(struct simt *u, LLVMValueRef *part, int n, int width); /* `n` vectors of `width`, overwritten */
 
 /* ---- pairs.c.  False: not one of two words that are accessed as one. */
@@ -441,6 +446,8 @@ size_t simt_loads_alike(struct simt_fn *f, const struct aw_ptrmap *own, int b); 
 void simt_all_emit(struct simt_fn *f, LLVMValueRef inst); /* a call of SIMT_ALL */
 /* Do a few scalar operations tell whether a condition, or its opposite, holds for all lanes? */
 bool simt_all_scalar(struct simt_fn *f, LLVMValueRef cond, bool negated);
+/* From the first lane to the highest of an integer none of whose lanes is below the first one's, at distances known without a check; -1: it is none. */
+int64_t simt_span(struct simt_fn *f, LLVMValueRef x);
 /* A condition that holds for `lanes`, as bits, where the affine `x` of the first lane is `base`, and else for none. */
 struct simt_same {
     LLVMValueRef x;
