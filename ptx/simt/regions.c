@@ -772,6 +772,19 @@ static bool split_at_meets(struct simt *u, LLVMValueRef fn)
 
 /* ---- All of it */
 
+/* What differs, and the heads.  Scratch areas that turn out to outlive a region are each warp's own from then on. */
+static bool divide(struct regions *r)
+{
+    do {
+        if (!find_differing(r))
+            return false;
+        dissolve_parted(r);
+        if (!find_heads(r))
+            return false;
+    } while (simt_scratch_hold(r));
+    return !r->u->status;
+}
+
 static bool plan(struct regions *r)
 {
     struct simt *u = r->u;
@@ -785,8 +798,8 @@ static bool plan(struct regions *r)
     r->region = AW_NEW_ARRAY(&u->arena, struct region *, n);
     if (!r->head || !r->parted || !r->joins || !r->owner || !r->region)
         return simt_memory(u);
-    return find_last(r) && allocas_fit(r) && find_postdominators(r) && find_differing(r) && (dissolve_parted(r), true) && find_heads(r) &&
-           find_stays(r) && describe(r) && bytes_across(r) * (r->warps ? r->warps : 32) <= MAX_BYTES;
+    return find_last(r) && allocas_fit(r) && find_postdominators(r) && divide(r) && find_stays(r) && describe(r) &&
+           bytes_across(r) * (r->warps ? r->warps : 32) <= MAX_BYTES;
 }
 
 /* In a block of one warp nobody waits. */

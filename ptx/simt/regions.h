@@ -60,6 +60,10 @@ int simt_meet_kind(LLVMValueRef x); /* 0: no meeting of warps, 1: one, 2: one th
 LLVMValueRef simt_meet_begin(struct simt *u, LLVMValueRef x); /* what its sum begins with */
 LLVMValueRef simt_meet_add(struct simt *u, LLVMValueRef x, LLVMValueRef old);
 
+/* ---- scratch.c */
+/* Makes scratch areas whose content a later region reads variables of each warp; false: there are none, or u->status is set. */
+bool simt_scratch_hold(struct regions *r);
+
 /* ---- cut.c */
 bool simt_regions_cut(struct regions *r); /* false: u->status is set */
 

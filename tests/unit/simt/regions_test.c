@@ -25,6 +25,7 @@ struct gen {
     int lanes;   /* of a vector, where the block's shape is known */
     bool stacks; /* barriers that cannot be proved to be the whole block's */
     bool free;   /* no barriers, nor arrays */
+    bool warps;  /* lanes ask each other */
 };
 
 #define P(g, ...) aw_buf_printf(&(g)->text, __VA_ARGS__)
@@ -193,6 +194,17 @@ static void reduce(struct gen *g)
     P(g, "  store i32 %%t%d, ptr addrspace(5) %%%c%u\n", t, rnd(g, 2) ? 'u' : 'v', rnd(g, COMMON));
 }
 
+/* Each takes what another lane of its warp has, one whose number has some of its own bits: that one is there.  Lanes are taken out of a vector
+ * in memory then, all at once. */
+static void shuffle(struct gen *g)
+{
+    int x = expr(g, 1), from = expr(g, 1), t = g->temp;
+    P(g, "  %%t%d = and i32 %%t, 31\n  %%t%d = and i32 %%t%d, %%t%d\n", t, t + 1, t, from);
+    P(g, "  %%t%d = call {i32,i1} @aw.shfl.idx(i32 %%t%d, i32 %%t%d, i32 31, i32 -1)\n", t + 2, x, t + 1);
+    P(g, "  %%t%d = extractvalue {i32,i1} %%t%d, 0\n  store i32 %%t%d, ptr addrspace(5) %%v%u\n", t + 3, t + 2, t + 3, rnd(g, VARS));
+    g->temp += 4;
+}
+
 static void together(struct gen *g, int depth);
 
 static void branch_together(struct gen *g, int depth)
@@ -236,6 +248,8 @@ static void loop_together(struct gen *g, int depth)
 
 static void statement(struct gen *g, int depth)
 {
+    if (g->warps && rnd(g, 4) == 0)
+        shuffle(g);
     uint32_t c = ++g->size > 25 || depth >= DEPTH || g->loops > 20 ? rnd(g, 7) : rnd(g, 11);
     if (c < 2)
         alone(g, 1);
@@ -267,6 +281,7 @@ static void beginning(struct gen *g)
     for (size_t i = 0; i < sizeof asks / sizeof *asks; i++)
         P(g, "declare i32 @aw.%s()\n", asks[i]);
     P(g, "declare void @aw.barrier(i32, i32)\ndeclare i32 @aw.barrier.reduce(i32, i32, i32, i1)\n"
+         "declare {i32,i1} @aw.shfl.idx(i32, i32, i32, i32)\n"
          "define void @k(ptr addrspace(4) byref([80 x i8]) align 16 %%ka) \"aw-kernel\" \"aw-lanes\"=\"%d\" {\nentry:\n", g->lanes);
     for (int i = 0; i < SLOTS; i++)
         P(g, "  %%%c%d = alloca i32, align 4, addrspace(5)\n", i < VARS ? 'v' : 'u', i < VARS ? i : i - VARS);
@@ -308,6 +323,7 @@ enum { N_SHAPES = sizeof shapes / sizeof *shapes };
 static struct built build(uint64_t seed, bool stacks, const char *target, const uint32_t *block)
 {
     struct gen g = { .state = seed * 0x9e3779b97f4a7c15u + 99, .lanes = 8 << seed / N_SHAPES % 3, .stacks = stacks };
+    g.warps = seed / N_SHAPES % 3 == 2;
     struct aw_buf diags = { 0 };
     struct built b = { 0 };
     beginning(&g);

@@ -1,0 +1,103 @@
+/* Scratch areas that outlive a region.
+ *
+ * An instruction of the kernel that takes lanes one by one stores a vector to a scratch area and reads it back at once.  LLVM, which
+ * sees one warp's body, may sink such a read to where its result is used: past the place where a region ends, and all of a block's warps
+ * take turns.  With one area for all of them the read would then find what the last warp has left.
+ *
+ * Here is the question which areas are read so; regions.c makes them variables of each warp. */
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "simt/regions.h"
+
+enum { READS = 1, WRITES = 2 };
+
+struct uses {
+    struct aw_ptrmap kinds; /* instruction -> the area, if it reads; the map itself, if it writes */
+    bool escapes;           /* it is not known who reads */
+};
+
+static bool note_use(struct uses *s, LLVMValueRef area, LLVMValueRef user, LLVMValueRef address)
+{
+    bool writes = LLVMIsAStoreInst(user) && LLVMGetOperand(user, 1) == address && LLVMGetOperand(user, 0) != address;
+    return aw_ptrmap_put(&s->kinds, user, writes ? (void *)s : (void *)area);
+}
+
+/* The instructions that use the area through the address `p`; false: no memory.  What is no store counts as a read.  A vector of addresses
+ * is put together for gathers and scatters only, whose lanes that are off go there for nothing. */
+static bool find_uses(struct uses *s, LLVMValueRef area, LLVMValueRef p)
+{
+    for (LLVMUseRef use = LLVMGetFirstUse(p); use && !s->escapes; use = LLVMGetNextUse(use)) {
+        LLVMValueRef user = LLVMGetUser(use);
+        bool vector = LLVMGetTypeKind(LLVMTypeOf(user)) == LLVMVectorTypeKind;
+        if (LLVMIsALoadInst(user) || LLVMIsAStoreInst(user) || LLVMIsACallInst(user)) {
+            if (!note_use(s, area, user, p))
+                return false;
+        } else if (LLVMIsAGetElementPtrInst(user) && !vector) {
+            if (!find_uses(s, area, user))
+                return false;
+        } else if (!LLVMIsAInsertElementInst(user)) {
+            s->escapes = true;
+        }
+    }
+    return true;
+}
+
+/* Goes through a block: is the area written at its end?  `*ret_exposed`: it is read in between before. */
+static bool through(const struct uses *s, LLVMBasicBlockRef bb, bool written, bool *ret_exposed)
+{
+    for (LLVMValueRef x = LLVMGetFirstInstruction(bb); x; x = LLVMGetNextInstruction(x)) {
+        const void *kind = aw_ptrmap_find(&s->kinds, x);
+        *ret_exposed |= kind && kind != s && !written;
+        written |= kind == s;
+    }
+    return written;
+}
+
+/* Is the area read on some way from the head of a region on which it was not written? */
+static bool is_exposed(struct regions *r, const struct uses *s)
+{
+    int n = r->f.n_blocks;
+    bool *written = AW_NEW_ARRAY(&r->u->arena, bool, (size_t)n), exposed = false;
+    if (!written)
+        return simt_memory(r->u);
+    for (int b = 0; b < n; b++)
+        written[b] = true;
+    for (bool changed = true; changed;) {
+        changed = false;
+        for (int b = 0; b < n; b++) {
+            bool in = !r->head[b], ignored = false;
+            for (int j = 0; in && j < r->f.blocks[b].n_preds; j++)
+                in = written[r->f.blocks[b].preds[j]];
+            bool out = through(s, r->f.blocks[b].bb, in, &ignored);
+            changed |= out != written[b];
+            written[b] = out;
+        }
+    }
+    for (int b = 0; b < n && !exposed; b++) {
+        bool in = !r->head[b];
+        for (int j = 0; in && j < r->f.blocks[b].n_preds; j++)
+            in = written[r->f.blocks[b].preds[j]];
+        through(s, r->f.blocks[b].bb, in, &exposed);
+    }
+    return exposed;
+}
+
+static bool outlives(struct regions *r, LLVMValueRef area)
+{
+    struct uses s = { 0 };
+    bool ok = find_uses(&s, area, area);
+    bool yes = ok && (s.escapes || is_exposed(r, &s));
+    aw_ptrmap_fini(&s.kinds);
+    return ok ? yes : simt_memory(r->u) != NULL;
+}
+
+bool simt_scratch_hold(struct regions *r)
+{
+    bool found = false;
+    for (LLVMValueRef x = LLVMGetFirstInstruction(r->f.blocks[0].bb); x; x = LLVMGetNextInstruction(x)) {
+        if (!LLVMIsAAllocaInst(x) || !simt_region_scratch(x) || !outlives(r, x))
+            continue;
+        LLVMSetValueName2(x, "held", 4);
+        found = true;
+    }
+    return found && !r->u->status;
+}
