@@ -221,6 +221,7 @@ static int run(struct amdgpu *a, const struct gfx *gfx, LLVMTargetMachineRef mac
     kernel_setup(a);
     status = optimise(a, machine);
     ptx_amdgpu_carries(a);
+    ptx_amdgpu_orders(a);
     struct ptx_result made = { 0 };
     if (status == AW_OK)
         status = emit(a, machine, &made);

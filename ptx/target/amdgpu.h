@@ -81,8 +81,10 @@ void ptx_amdgpu_malloc(struct amdgpu *a, LLVMValueRef *p);
 void ptx_amdgpu_free(struct amdgpu *a, LLVMValueRef *p);
 void ptx_amdgpu_swap_128(struct amdgpu *a, LLVMValueRef *p);
 
-/* Rewrites carries that LLVM's backend would get wrong (amdgpu_carry.c); the last thing before it. */
+/* Rewrites carries that LLVM's backend would get wrong (amdgpu_carry.c). */
 void ptx_amdgpu_carries(struct amdgpu *a);
+/* Keeps LLVM's backend from moving accesses past fences and barriers (amdgpu_order.c); the last thing before it. */
+void ptx_amdgpu_orders(struct amdgpu *a);
 
 /* Indices, for assertions. */
 LLVMValueRef ptx_amdgpu_thread(struct amdgpu *a, unsigned dim);
