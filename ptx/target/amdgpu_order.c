@@ -1,19 +1,26 @@
-/* What a barrier or fence orders, kept in that order by LLVM's AMDGPU backend.
+/* What a barrier, fence or atomic orders, kept in that order by LLVM's AMDGPU backend.
  *
- * To the backend a fence and a barrier are instructions with side effects that touch no memory.  Two of its passes take that at its word:
+ * To the backend a fence and a barrier are instructions with side effects that touch no memory, and how long a fence has to wait is found out
+ * at the very end.  Three of its passes get that wrong (docs/amd.md has the list of all that were looked at):
  *
  * - MachineSink (llvm/lib/CodeGen) moves a load from the end of a block into the successor that uses it, and what it looks at on the way are
  *   stores, calls and ordered accesses (MachineInstr::isSafeToMove).  So a load goes past the fences and the barrier behind it in its own
- *   block, and reads what another wave has written since.  LLVM 17 to 22 at least (seen in 22.1; llvm-project issue 181708).
+ *   block, and reads what another wave has written since.  Seen in LLVM 22.1; llvm-project issue 181708.
  * - AMDGPUAnnotateUniformValues lets a load at the same address for all lanes go through the scalar cache when nothing in the kernel can have
  *   written there before, and takes fences, barriers and atomics at other places for nothing (AMDGPU::isReallyAClobber).  That cache is
- *   invalidated by no fence; what another wave has written and published may not be in it.
+ *   invalidated by no fence; what another wave has written and published may not be in it.  Seen in LLVM 22.1; llvm-project request 219991.
+ * - SIInsertWaitcnts takes out a fence's wait for accesses under way where there are none, and does so when it comes by for the first time, when
+ *   those that a loop brings round are not known yet: a barrier at a loop's head does not wait for what its end has written.  Seen in LLVM 22.1.
  *
- * An empty piece of assembly that may read and write all of memory is what both of them respect, in IR and in machine code, and is no
- * instruction.  It goes before each run of fences and barriers, and after each atomic that acquires, once everything else is done: to LLVM's
- * optimiser fences are as strong.  tests/order/order.py proves the order in the code that comes out. */
+ * For the first two an empty piece of assembly that may read and write all of memory is what both respect, in IR and in machine code, and is
+ * no instruction.  It goes before each run of fences and barriers, and after each atomic that acquires, once everything else is done: to LLVM's
+ * optimiser fences are as strong.  For the third, waits in loops are said by name, which stay.  tests/order/order.py proves both for the code
+ * that comes out. */
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "target/amdgpu.h"
+
+#include "base/map.h"
+#include <stdlib.h>
 
 typedef LLVMValueRef V;
 
@@ -43,24 +50,117 @@ static bool is_acquiring_atomic(V i)
     return (LLVMIsAAtomicRMWInst(i) || LLVMIsALoadInst(i)) && acquires(LLVMGetOrdering(i));
 }
 
-static void clobber(struct amdgpu *a, V before)
+static bool is_releasing_atomic(V i)
+{
+    LLVMAtomicOrdering order = LLVMAtomicOrderingNotAtomic;
+    if (LLVMIsAAtomicCmpXchgInst(i))
+        order = LLVMGetCmpXchgSuccessOrdering(i);
+    else if (LLVMIsAAtomicRMWInst(i) || LLVMIsAStoreInst(i) || LLVMIsALoadInst(i))
+        order = LLVMGetOrdering(i);
+    return order == LLVMAtomicOrderingRelease || order == LLVMAtomicOrderingAcquireRelease ||
+           order == LLVMAtomicOrderingSequentiallyConsistent;
+}
+
+/* Assembly that may touch all of memory. */
+static void clobber(struct amdgpu *a, const char *text)
 {
     LLVMTypeRef type = LLVMFunctionType(LLVMVoidTypeInContext(a->b.context), NULL, 0, 0);
-    V nothing = LLVMGetInlineAsm(type, "", 0, "~{memory}", 9, 1, 0, LLVMInlineAsmDialectATT, 0);
-    LLVMPositionBuilderBefore(a->b.builder, before);
-    V call = LLVMBuildCall2(a->b.builder, type, nothing, NULL, 0, "");
-    ptx_amdgpu_call_attribute(a, call, "nounwind", 0);
+    V code = LLVMGetInlineAsm(type, text, strlen(text), "~{memory}", 9, 1, 0, LLVMInlineAsmDialectATT, 0);
+    ptx_amdgpu_call_attribute(a, LLVMBuildCall2(a->b.builder, type, code, NULL, 0, ""), "nounwind", 0);
+}
+
+/* ---- Waits */
+
+/* Can control come back to `block`?  Yes where memory is out: a wait too many. */
+static bool in_cycle(LLVMBasicBlockRef block)
+{
+    struct aw_ptrmap seen = { 0 };
+    LLVMBasicBlockRef *left = malloc(sizeof *left * ((size_t)LLVMCountBasicBlocks(LLVMGetBasicBlockParent(block)) + 1));
+    size_t n = 0;
+    bool found = !left;
+    if (left)
+        left[n++] = block;
+    while (n && !found) {
+        V end = LLVMGetBasicBlockTerminator(left[--n]);
+        for (unsigned i = 0; i < LLVMGetNumSuccessors(end) && !found; i++) {
+            LLVMBasicBlockRef to = LLVMGetSuccessor(end, i);
+            if (aw_ptrmap_find(&seen, to))
+                continue;
+            left[n++] = to;
+            found = to == block || !aw_ptrmap_put(&seen, to, to);
+        }
+    }
+    free(left);
+    aw_ptrmap_fini(&seen);
+    return found;
+}
+
+/* Until all of the wave's accesses to shared memory, and where `global` those to global memory, are done. */
+static void wait(struct amdgpu *a, bool global)
+{
+    static const unsigned none[] = { [9] = 0xcf7f, [10] = 0xff7f, [11] = 0xfff7 };   /* s_waitcnt's fields, each at its greatest */
+    static const unsigned shared[] = { [9] = 0x0f00, [10] = 0x3f00, [11] = 0x03f0 }, vector[] = { [9] = 0xc00f, [10] = 0xc00f, [11] = 0xfc00 };
+    struct ptx_lower *b = &a->b;
+    if (a->major >= 12) {
+        static const char *const names[] = { "llvm.amdgcn.s.wait.dscnt", "llvm.amdgcn.s.wait.loadcnt", "llvm.amdgcn.s.wait.storecnt" };
+        for (unsigned i = 0; i < (global ? 3u : 1u); i++)
+            b_intrinsic(b, names[i], NULL, 0, (V[]){ LLVMConstInt(LLVMInt16TypeInContext(b->context), 0, 0) }, 1);
+        return;
+    }
+    unsigned fields = none[a->major] & ~shared[a->major] & ~(global ? vector[a->major] : 0);
+    b_intrinsic(b, "llvm.amdgcn.s.waitcnt", NULL, 0, (V[]){ b_i32(b, fields) }, 1);
+    if (global && a->major >= 10) /* stores are counted apart, and LLVM has no name for that */
+        clobber(a, "s_waitcnt_vscnt null, 0x0");
+}
+
+static unsigned scope_of(V i)
+{
+    return LLVMGetAtomicSyncScopeID(i);
+}
+
+/* The wait that `order`, a run's first fence or barrier or an atomic, asks for.  In a block of gfx9 global memory is the CU's; later cards'
+ * blocks lie on two of them. */
+static void order_wait(struct amdgpu *a, V order, bool run)
+{
+    unsigned wavefront = LLVMGetSyncScopeID(a->b.context, "wavefront", 9), workgroup = LLVMGetSyncScopeID(a->b.context, "workgroup", 9);
+    unsigned thread = LLVMGetSyncScopeID(a->b.context, "singlethread", 12);
+    bool needed = false, global = false;
+    for (V i = order; i; i = run && is_order(LLVMGetNextInstruction(i)) ? LLVMGetNextInstruction(i) : NULL) {
+        if (is_barrier(i))
+            continue;
+        unsigned scope = scope_of(i);
+        bool wide = scope != wavefront && scope != thread;
+        needed = needed || wide;
+        global = global || (wide && (scope != workgroup || a->major >= 10));
+    }
+    if (needed)
+        wait(a, global);
+}
+
+static void block_order(struct amdgpu *a, LLVMBasicBlockRef bb)
+{
+    int cycle = -1;
+    for (V i = LLVMGetFirstInstruction(bb), next; i; i = next) {
+        next = LLVMGetNextInstruction(i);
+        bool run = is_order(i) && !is_order(LLVMGetPreviousInstruction(i)), release = is_releasing_atomic(i);
+        if (run || release) {
+            cycle = cycle >= 0 ? cycle : in_cycle(bb);
+            LLVMPositionBuilderBefore(a->b.builder, i);
+            if (run || cycle)
+                clobber(a, "");
+            if (cycle)
+                order_wait(a, i, run);
+        }
+        if (is_acquiring_atomic(i) && !is_order(next)) {
+            LLVMPositionBuilderBefore(a->b.builder, next);
+            clobber(a, "");
+        }
+    }
 }
 
 void ptx_amdgpu_orders(struct amdgpu *a)
 {
     for (V fn = LLVMGetFirstFunction(a->b.module); fn; fn = LLVMGetNextFunction(fn))
         for (LLVMBasicBlockRef bb = LLVMGetFirstBasicBlock(fn); bb; bb = LLVMGetNextBasicBlock(bb))
-            for (V i = LLVMGetFirstInstruction(bb), next; i; i = next) {
-                next = LLVMGetNextInstruction(i);
-                if (is_order(i) && !is_order(LLVMGetPreviousInstruction(i)))
-                    clobber(a, i);
-                else if (is_acquiring_atomic(i) && !is_order(next))
-                    clobber(a, next);
-            }
+            block_order(a, bb);
 }
