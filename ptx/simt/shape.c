@@ -532,7 +532,7 @@ static void shape_cast(struct simt_fn *f, struct simt_val *r, LLVMOpcode op)
     }
 }
 
-/* What the lanes of a shuffle's or election's parts hold. */
+/* Is a part of a shuffle's or election's result the same for all lanes?  Not where lanes read different ones of one value: some may be off. */
 static bool part_is_uniform(struct simt_fn *f, LLVMValueRef call, unsigned part)
 {
     LLVMValueRef lane = LLVMGetOperand(call, 1), clamp = LLVMGetOperand(call, 2);
@@ -540,10 +540,6 @@ static bool part_is_uniform(struct simt_fn *f, LLVMValueRef call, unsigned part)
     switch (simt_call_id(f->u, call)) {
     case PTX_SIMT_SHFL_IDX: /* every lane reads the same one */
         return simt_int_const(clamp, &c) && (c & 0x1f1f) == 0x1f && simt_uniform(f, lane);
-    case PTX_SIMT_SHFL_UP:
-    case PTX_SIMT_SHFL_DOWN:
-    case PTX_SIMT_SHFL_BFLY:
-        return part == 0 && simt_uniform(f, LLVMGetOperand(call, 0));
     case PTX_SIMT_ELECT:
         return part == 0 && simt_uniform(f, LLVMGetOperand(call, 0));
     default:

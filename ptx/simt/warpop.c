@@ -155,8 +155,9 @@ static void shuffle_emit(struct simt_fn *f, LLVMValueRef inst, enum ptx_simt id)
     int64_t b, c;
     int lanes[SIMT_LANES];
     LLVMValueRef lane = LLVMGetOperand(inst, 1), in_range;
-    /* What an inactive lane holds is undefined to a reader, but must not undo the reader's other values. */
     LLVMValueRef a = LLVMBuildFreeze(u->b, simt_vector(f, LLVMGetOperand(inst, 0)), "");
+    if (f->mask) /* who reads a lane that is not here gets 0, as on cards */
+        a = LLVMBuildSelect(u->b, f->mask, a, LLVMConstNull(u->i32v), "");
     bool fixed = simt_int_const(LLVMGetOperand(inst, 2), &c);
     if (fixed && lanes_known(f, lane, lanes)) {
         shuffle_const(f, inst, id, a, lanes, (int)(c & 0x1fff));
@@ -172,13 +173,9 @@ static void shuffle_emit(struct simt_fn *f, LLVMValueRef inst, enum ptx_simt id)
         simt_set_field(f, inst, 1, NULL, in_range);
     }
     struct simt_val *r = simt_get(f, inst);
-    if (!r->fields)
-        return;
-    if (fixed && id == PTX_SIMT_SHFL_IDX && (c & 0x1f1f) == 0x1f && simt_int_const(lane, &b)) {
+    if (r->fields && fixed && id == PTX_SIMT_SHFL_IDX && (c & 0x1f1f) == 0x1f && simt_int_const(lane, &b)) {
         r->fields[0].s = LLVMBuildExtractElement(u->b, a, simt_c32(u, b & 31), "");
         r->fields[1].s = LLVMConstInt(u->i1, 1, 0);
-    } else if (simt_uniform(f, LLVMGetOperand(inst, 0))) {
-        r->fields[0].s = simt_scalar(f, LLVMGetOperand(inst, 0));
     }
 }
 

@@ -2,10 +2,14 @@
  *
  * With constant operands, the usual case, a shuffle is a fixed permutation of a warp's 32 lanes.  It is taken apart here, at the call,
  * and becomes the cheapest instruction that does it: a lane of the wave by number, DPP within rows of 16 lanes, a permutation across the
- * two rows, or a swizzle.  Everything else goes through ds_bpermute with a computed index.  PTX leaves open what an inactive lane's
- * value is. */
+ * two rows, or a swizzle.  Everything else goes through ds_bpermute with a computed index.
+ *
+ * Who reads a lane that does not run gets 0, which PTX leaves open: what the machine's permutations give, where those that keep something
+ * for want of a source are not used.  These are shorter, and taken where all lanes of a warp are known to be here. */
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "target/amdgpu.h"
+
+#include "target/flow.h"
 
 typedef LLVMValueRef V;
 
@@ -38,7 +42,7 @@ static struct permutation permutation_of(enum ptx_simt id, unsigned b, unsigned 
     return p;
 }
 
-/* ---- The machine's permutations */
+/* ---- The machine's permutations.  `whole`: all lanes of the warp are here. */
 static V intrinsic(struct amdgpu *a, const char *name, V *args, unsigned n)
 {
     unsigned id = LLVMLookupIntrinsicID(name, strlen(name));
@@ -125,20 +129,29 @@ static V lanes_of(struct amdgpu *a, uint32_t mask)
         return b_ult(b, lane, b_i32(b, (uint32_t)__builtin_ctz(~mask)));
     if (!(~mask & (~mask + 1)))
         return b_icmp(b, LLVMIntUGE, lane, b_i32(b, (uint32_t)__builtin_ctz(mask)));
-    V bit = b_and(b, b_lshr(b, b_i32(b, mask), lane), b_i32(b, 1));
-    return b_ne(b, bit, b_i32(b, 0));
+    V bits = a->wave64 ? b_i64(b, (uint64_t)mask << 32 | mask) : b_i32(b, mask);
+    LLVMTypeRef type = LLVMTypeOf(bits);
+    return b_intrinsic(b, "llvm.amdgcn.inverse.ballot", &type, 1, &bits, 1);
+}
+
+/* A shift by `d` lanes, less than a row, within rows; lanes without a source there have their value of `others`. */
+static V row_shift(struct amdgpu *a, V others, V v, unsigned d, bool up, bool whole)
+{
+    unsigned control = (up ? DPP_ROW_SHR : DPP_ROW_SHL) | d;
+    uint32_t row = (up ? 0xffffu << d : 0xffffu >> d) & 0xffff;
+    return whole ? dpp(a, others, v, control) : b_select(&a->b, lanes_of(a, row | row << ROW), dpp(a, NULL, v, control), others);
 }
 
 /* A shift by `d` lanes over the whole warp, up or down: within rows by DPP, from the other row by a permutation; lanes without a
  * source keep their own value. */
-static V shift(struct amdgpu *a, V v, unsigned d, bool up)
+static V shift(struct amdgpu *a, V v, unsigned d, bool up, bool whole)
 {
     struct ptx_lower *b = &a->b;
     uint8_t pick[ROW];
     for (unsigned i = 0; i < ROW; i++)
         pick[i] = (uint8_t)(up ? i - d : i + d) & 15;
     V across = b_select(b, lanes_of(a, up ? 0xffff0000 : 0xffff), other_row(a, v, pick), v);
-    return d == ROW ? across : dpp(a, across, v, (up ? DPP_ROW_SHR : DPP_ROW_SHL) | d);
+    return d == ROW ? across : row_shift(a, across, v, d, up, whole);
 }
 
 V ptx_amdgpu_read_lane(struct amdgpu *a, V v, V from)
@@ -179,7 +192,18 @@ static V permute_any(struct amdgpu *a, V v, const struct permutation *p)
     return ptx_amdgpu_read_lane(a, v, from);
 }
 
-static V permute(struct amdgpu *a, enum ptx_simt id, V v, const struct permutation *p, unsigned by)
+/* On wave32: of one lane, which may not be here. */
+static V one_lane(struct amdgpu *a, V v, unsigned lane, bool whole)
+{
+    struct ptx_lower *b = &a->b;
+    V x = intrinsic(a, "llvm.amdgcn.readlane", (V[]){ v, b_i32(b, lane) }, 2);
+    if (whole)
+        return x;
+    V here = b_and(b, ptx_amdgpu_active(a), b_i32(b, UINT32_C(1) << lane));
+    return b_select(b, b_ne(b, here, b_i32(b, 0)), x, b_i32(b, 0));
+}
+
+static V permute(struct amdgpu *a, enum ptx_simt id, V v, const struct permutation *p, unsigned by, bool whole)
 {
     struct ptx_lower *b = &a->b;
     bool up = id == PTX_SIMT_SHFL_UP;
@@ -189,9 +213,9 @@ static V permute(struct amdgpu *a, enum ptx_simt id, V v, const struct permutati
     if (control >= 0)
         return dpp(a, NULL, v, (unsigned)control);
     if (by < ROW && is_shift(p, id, by, ROW))
-        return dpp(a, v, v, (up ? DPP_ROW_SHR : DPP_ROW_SHL) | by);
+        return row_shift(a, v, v, by, up, whole);
     if (by <= ROW && a->major >= 10 && is_shift(p, id, by, 0))
-        return shift(a, v, by, up);
+        return shift(a, v, by, up, whole);
     if (up || id == PTX_SIMT_SHFL_DOWN)
         return b_select(b, lanes_of(a, p->ok), bpermute_near(a, v, up ? -(int)by : (int)by), v);
     if (a->major >= 10 && is_xor(p->from, p->from[0])) { /* to the other row: DPP had done it otherwise */
@@ -201,7 +225,7 @@ static V permute(struct amdgpu *a, enum ptx_simt id, V v, const struct permutati
         return other_row(a, v, pick);
     }
     if (pattern == p->from[0] << 10 && !a->wave64)
-        return intrinsic(a, "llvm.amdgcn.readlane", (V[]){ v, b_i32(b, p->from[0]) }, 2);
+        return one_lane(a, v, p->from[0], whole);
     if (pattern >= 0)
         return intrinsic(a, "llvm.amdgcn.ds.swizzle", (V[]){ v, b_i32(b, (uint32_t)pattern) }, 2);
     return permute_any(a, v, p);
@@ -210,7 +234,7 @@ static V permute(struct amdgpu *a, enum ptx_simt id, V v, const struct permutati
 V ptx_amdgpu_exchange(struct amdgpu *a, V v, unsigned by)
 {
     struct permutation p = permutation_of(PTX_SIMT_SHFL_BFLY, by, 31);
-    return permute(a, PTX_SIMT_SHFL_BFLY, v, &p, by);
+    return permute(a, PTX_SIMT_SHFL_BFLY, v, &p, by, false);
 }
 
 /* ---- The calls */
@@ -233,7 +257,7 @@ static V indexed(struct amdgpu *a, enum ptx_simt id, V *p, V *ret_ok)
     return ptx_amdgpu_read_lane(a, p[0], b_select(b, *ret_ok, from, self));
 }
 
-static V shuffle(struct amdgpu *a, enum ptx_simt id, V call)
+static V shuffle(struct amdgpu *a, enum ptx_simt id, V call, bool whole)
 {
     struct ptx_lower *b = &a->b;
     V p[3], value, ok;
@@ -242,7 +266,7 @@ static V shuffle(struct amdgpu *a, enum ptx_simt id, V call)
     if (LLVMIsAConstantInt(p[1]) && LLVMIsAConstantInt(p[2])) {
         unsigned by = (unsigned)LLVMConstIntGetZExtValue(p[1]) & 31;
         struct permutation permutation = permutation_of(id, by, (unsigned)LLVMConstIntGetZExtValue(p[2]));
-        value = permute(a, id, p[0], &permutation, by);
+        value = permute(a, id, p[0], &permutation, by, whole);
         ok = lanes_of(a, permutation.ok);
     } else {
         value = indexed(a, id, p, &ok);
@@ -251,15 +275,29 @@ static V shuffle(struct amdgpu *a, enum ptx_simt id, V call)
     return LLVMBuildInsertValue(b->builder, r, ok, 1, "");
 }
 
+/* Are all lanes of the warp known to come to the call together?  Only in kernels, whose rows are whole warps. */
+static bool is_whole(const struct amdgpu *a, const struct flow *f, V call)
+{
+    LLVMBasicBlockRef bb = LLVMGetInstructionParent(call);
+    unsigned at = ptx_flow_block(f, bb);
+    return a->block[0] && a->block[0] % LANES == 0 && LLVMGetBasicBlockParent(bb) == a->kernel && at < f->n && !f->blocks[at].parted;
+}
+
 void ptx_amdgpu_shuffles(struct amdgpu *a)
 {
+    struct flow f = { 0 };
+    bool known = false, asked = false;
     for (enum ptx_simt id = PTX_SIMT_SHFL_UP; id <= PTX_SIMT_SHFL_IDX; id++) {
         V fn = LLVMGetNamedFunction(a->b.module, ptx_simt_info(id)->name);
         for (LLVMUseRef use; fn && (use = LLVMGetFirstUse(fn));) {
             V call = LLVMGetUser(use);
+            if (!asked)
+                known = ptx_flow_init(&f, a->kernel, true);
+            asked = true;
             LLVMPositionBuilderBefore(a->b.builder, call);
-            LLVMReplaceAllUsesWith(call, shuffle(a, id, call));
+            LLVMReplaceAllUsesWith(call, shuffle(a, id, call, known && is_whole(a, &f, call)));
             LLVMInstructionEraseFromParent(call);
         }
     }
+    ptx_flow_fini(&f);
 }

@@ -201,14 +201,14 @@ static V first_of(struct amdgpu *a, V mask)
 static V match_all(struct amdgpu *a, V mask, V v, bool wide)
 {
     struct ptx_lower *b = &a->b;
-    V from = first_of(a, b_and(b, ptx_amdgpu_active(a), mask)), word = wide ? b_trunc(b, v, b->i32) : v;
+    V here = b_and(b, ptx_amdgpu_active(a), mask), from = first_of(a, here), word = wide ? b_trunc(b, v, b->i32) : v;
     V same = b_eq(b, ptx_amdgpu_read_lane(a, word, from), word);
     if (wide) {
         V upper = b_trunc(b, b_lshr(b, v, b_i64(b, 32)), b->i32);
         same = b_and(b, same, b_eq(b, ptx_amdgpu_read_lane(a, upper, from), upper));
     }
     V all = vote(a, PTX_SIMT_VOTE_ALL, mask, same);
-    return pair(a, b_select(b, all, mask, b_i32(b, 0)), all);
+    return pair(a, b_select(b, all, here, b_i32(b, 0)), all);
 }
 
 static V combine(struct amdgpu *a, enum ptx_simt id, V x, V y)

@@ -282,12 +282,25 @@ static bool is_warp_number(V x)
     return LLVMIsAConstantInt(by) && LLVMConstIntGetZExtValue(by) >= 5;
 }
 
+/* Likewise whether it is below a number of whole warps; LLVM puts a constant last. */
+static bool is_warp_range(V x)
+{
+    if (!LLVMIsAICmpInst(x) || ptx_simt_called(LLVMGetOperand(x, 0)) != PTX_SIMT_TID_X || !LLVMIsAConstantInt(LLVMGetOperand(x, 1)))
+        return false;
+    uint64_t limit = LLVMConstIntGetZExtValue(LLVMGetOperand(x, 1));
+    switch (LLVMGetICmpPredicate(x)) {
+    case LLVMIntULT: case LLVMIntUGE: case LLVMIntSLT: case LLVMIntSGE: return limit % 32 == 0;
+    case LLVMIntUGT: case LLVMIntULE: case LLVMIntSGT: case LLVMIntSLE: return limit % 32 == 31;
+    default: return false;
+    }
+}
+
 static bool differs(const struct flow *f, V x, const struct flow_block *b)
 {
     bool phi = LLVMIsAPHINode(x) != NULL;
     if (ptx_simt_called(x) == PTX_SIMT_BARRIER_REDUCE) /* one answer for the block */
         return false;
-    if (f->host && (is_answer(f, x, 0) || is_warp_number(x)))
+    if (f->host && (is_answer(f, x, 0) || is_warp_number(x) || is_warp_range(x)))
         return false;
     if ((phi && (b->parted || b->joins)) || is_source(f, x))
         return true;
