@@ -14,7 +14,7 @@
 extern "C" {
 #endif
 
-#define AW_HOST_ABI 2u
+#define AW_HOST_ABI 3u
 #define AW_HOST_OBJECT_SYMBOL "aw_host_object"
 
 struct aw_host_block;
@@ -31,9 +31,10 @@ struct aw_host_services {
     void (*yield)(struct aw_host_block *block);
     /* Formats one lane's printf as CUDA does; returns the number of arguments, -1 on error.  `args` is the packed buffer. */
     int32_t (*vprintf)(struct aw_host_block *block, const char *format, const void *args);
-    /* Prints CUDA's assertion line and ends the kernel with AW_ERR_ASSERT.  No return. */
+    /* Prints one lane's assertion as CUDA does and ends the kernel with AW_ERR_ASSERT.  Returns while `more` is not 0: other lanes of
+     * the warp have failed at the same place, and are to be told as well. */
     void (*assert_fail)(struct aw_host_block *block, const char *message, const char *file, uint32_t line,
-                        const char *function, uint32_t thread_linear);
+                        const char *function, uint32_t thread_linear, uint32_t more);
     /* Ends the kernel with `status` (enum aw_status); `what` is a static string in the object ("trap", ...).  No return. */
     void (*trap)(struct aw_host_block *block, uint32_t status, const char *what);
     void *(*malloc)(struct aw_host_block *block, uint64_t size);

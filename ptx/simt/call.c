@@ -171,14 +171,24 @@ static LLVMValueRef first_value(struct simt_fn *f, LLVMValueRef v)
     return LLVMBuildExtractElement(f->u->b, simt_vector(f, v), simt_first_lane(f->u, f->mask, false), "");
 }
 
+/* Each lane's assertion is told; the last one's call does not return. */
 static void assert_emit(struct simt_fn *f, LLVMValueRef inst)
 {
     struct simt *u = f->u;
-    LLVMValueRef lane = LLVMBuildTrunc(u->b, simt_first_lane(u, f->mask, false), u->i32, "");
-    LLVMValueRef thread = LLVMBuildAdd(u->b, LLVMBuildMul(u->b, f->part, simt_c32(u, u->lanes), ""), lane, "");
-    LLVMValueRef args[6] = { f->block, first_value(f, LLVMGetOperand(inst, 0)), first_value(f, LLVMGetOperand(inst, 1)),
-                             first_value(f, LLVMGetOperand(inst, 2)), first_value(f, LLVMGetOperand(inst, 3)), thread };
-    SERVICE(f, assert_fail, u->v_void, args, 6);
+    struct simt_lanes it;
+    LLVMValueRef args[7] = { f->block };
+    for (unsigned i = 0; i < 4; i++)
+        if (!simt_uniform(f, LLVMGetOperand(inst, i)))
+            simt_spill(f, (int)i, simt_vector(f, LLVMGetOperand(inst, i)));
+    simt_lanes_begin(f, f->mask, &it);
+    for (unsigned i = 0; i < 4; i++) {
+        LLVMValueRef v = LLVMGetOperand(inst, i);
+        args[1 + i] = simt_uniform(f, v) ? simt_scalar(f, v) : simt_lane_get(f, (int)i, simt_type(u, LLVMTypeOf(v)), it.lane);
+    }
+    args[5] = LLVMBuildAdd(u->b, LLVMBuildMul(u->b, f->part, simt_c32(u, u->lanes), ""), LLVMBuildTrunc(u->b, it.lane, u->i32, ""), "");
+    args[6] = LLVMBuildAnd(u->b, it.left, LLVMBuildSub(u->b, it.left, simt_c32(u, 1), ""), "");
+    SERVICE(f, assert_fail, u->v_void, args, 7);
+    simt_lanes_end(f, &it);
 }
 
 /* printf, malloc, free, compressed blocks: for each active lane. */

@@ -1,5 +1,6 @@
-// A failed device assert: cudaErrorAssert, sticky, with CUDA's message on standard error; a true assert before it is silent.
-// expect-stderr: assert\.cu:\d+: .*check_value.*: block: \[2,0,0\], thread: \[5,0,0\] Assertion `v < 197` failed\.
+// A failed device assert: cudaErrorAssert, sticky, with CUDA's message on standard error for each of a warp's threads that fail; a true assert
+// before it is silent.
+// expect-stderr: (.*assert\.cu:\d+: .*check_value.*: block: \[2,0,0\], thread: \[[578],0,0\] Assertion `v < 197 \|\| v == 198` failed\.\n?){3}
 // SPDX-License-Identifier: Apache-2.0
 #undef NDEBUG
 #include "check.h"
@@ -9,14 +10,14 @@ __global__ void check_value(int limit)
 {
     int v = blockIdx.x * 96 + threadIdx.x;
     if (v < limit)
-        assert(v < 197);
+        assert(v < 197 || v == 198);
 }
 
 int main()
 {
     check_value<<<3, 96>>>(197);
     CHECK_LAUNCH();
-    check_value<<<3, 96>>>(198);
+    check_value<<<3, 96>>>(201);
     CHECK(cudaGetLastError());
     CHECK_ERR(cudaDeviceSynchronize(), cudaErrorAssert);
     void *p;

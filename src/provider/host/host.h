@@ -417,7 +417,7 @@ _Noreturn void aw_host_run_die(struct aw_host_run *run);
 /* service.c */
 int32_t aw_host_vprintf(struct aw_host_block *block, const char *format, const void *args);
 void aw_host_assert_fail(struct aw_host_block *block, const char *message, const char *file, uint32_t line,
-                         const char *function, uint32_t thread_linear);
+                         const char *function, uint32_t thread_linear, uint32_t more);
 void aw_host_trap(struct aw_host_block *block, uint32_t status, const char *what);
 void *aw_host_heap_malloc(struct aw_host_block *block, uint64_t size);
 void aw_host_heap_free(struct aw_host_block *block, void *ptr);

@@ -110,7 +110,7 @@ int32_t aw_host_vprintf(struct aw_host_block *block, const char *fmt, const void
 /* ---- assert, trap ---- */
 
 void aw_host_assert_fail(struct aw_host_block *block, const char *message, const char *file, uint32_t line,
-                         const char *function, uint32_t thread_linear)
+                         const char *function, uint32_t thread_linear, uint32_t more)
 {
     struct aw_host_run *run = run_of(block);
     const uint32_t *shape = block->launch->block;
@@ -128,7 +128,8 @@ void aw_host_assert_fail(struct aw_host_block *block, const char *message, const
     free(fu);
     aw_host_op_kill(run->op, AW_ERR_ASSERT);
     aw_host_thread.service--;
-    aw_host_run_die(run);
+    if (!more)
+        aw_host_run_die(run);
 }
 
 void aw_host_trap(struct aw_host_block *block, uint32_t status, const char *what)

@@ -11,8 +11,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-/* After a launch that fails: the status, sticky everywhere; the message; and that a reset heals it. */
-static void expect_fault(int status, const char *const words[])
+/* After a launch that fails: the status, sticky everywhere; the message of that many lines; and that a reset heals it. */
+static void expect_fault(int status, int lines, const char *const words[])
 {
     struct aw_event *e;
     void *p;
@@ -24,8 +24,9 @@ static void expect_fault(int status, const char *const words[])
             fprintf(stderr, "    no <%s> in <%s>\n", words[i], text);
         }
     }
-    const char *first = strchr(text, '\n');
-    CHECK(first && !strchr(first + 1, '\n')); /* one line */
+    for (const char *p = text; (p = strchr(p, '\n')); p++)
+        lines--;
+    EQ(lines, 0);
     free(text);
     EQ(P->device_fault(0), status);
     EQ(launch("empty", 1, 32, NULL, 0), status);
@@ -45,7 +46,7 @@ static void expect_fault(int status, const char *const words[])
     device_free(data);
 }
 
-#define EXPECT_FAULT(status, ...) expect_fault((status), (const char *const[]){ __VA_ARGS__, NULL })
+#define EXPECT_FAULT(status, ...) expect_fault((status), 1, (const char *const[]){ __VA_ARGS__, NULL })
 
 static void test_wild(void)
 {
@@ -214,8 +215,9 @@ static void test_trap(void)
     EXPECT_FAULT(AW_ERR_LAUNCH_FAILED, "kernel trap: trap");
     capture_begin(2);
     EQ(launch("assertion", 3, 64, NULL, 0), AW_OK);
-    EXPECT_FAULT(AW_ERR_ASSERT,
-                 "file.cu:12: void kernel(): block: [1,0,0], thread: [33,0,0] Assertion `x > 0` failed.");
+    expect_fault(AW_ERR_ASSERT, 2, (const char *const[]){
+        "file.cu:12: void kernel(): block: [1,0,0], thread: [33,0,0] Assertion `x > 0` failed.",
+        "file.cu:12: void kernel(): block: [1,0,0], thread: [35,0,0] Assertion `x > 0` failed.", NULL });
     capture_begin(2);
     EQ(launch("heap_bad", 1, 32, NULL, 0), AW_OK);
     EXPECT_FAULT(AW_ERR_LAUNCH_FAILED, "kernel heap_bad", "free()");

@@ -332,8 +332,10 @@ BLOCKS(trap)
 
 static void assertion(block *b, uint32_t warp)
 {
-    if (block_linear(b) == 1)
-        SERVICE->assert_fail(b, "x > 0", "file.cu", 12, "void kernel()", 33);
+    if (block_linear(b) == 1) {
+        SERVICE->assert_fail(b, "x > 0", "file.cu", 12, "void kernel()", 33, 1);
+        SERVICE->assert_fail(b, "x > 0", "file.cu", 12, "void kernel()", 35, 0);
+    }
 }
 BLOCKS(assertion)
 

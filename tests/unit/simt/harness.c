@@ -221,13 +221,14 @@ static int32_t s_vprintf(struct aw_host_block *b, const char *format, const void
 }
 
 static void s_assert(struct aw_host_block *b, const char *message, const char *file, uint32_t line, const char *function,
-                     uint32_t thread)
+                     uint32_t thread, uint32_t more)
 {
     struct device *d = device_of(b);
-    d->out.assert_thread = thread;
+    d->out.assert_threads |= UINT64_C(1) << thread % 64;
     snprintf(d->out.output, sizeof d->out.output, "%s %s %u %s", message, file, line, function);
     d->out.status = AW_ERR_ASSERT;
-    longjmp(d->end, 1);
+    if (!more)
+        longjmp(d->end, 1);
 }
 
 static void s_trap(struct aw_host_block *b, uint32_t status, const char *what)

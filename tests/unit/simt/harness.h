@@ -25,7 +25,7 @@ char *emit_simt(const char *ir, const char *target, int emit, struct aw_buf *dia
 struct outcome {
     uint32_t status;       /* of trap or assert, else 0 */
     uint32_t yields, arrivals;
-    uint32_t assert_thread;
+    uint64_t assert_threads; /* bit i: the assertion of thread i, or of i + 64 and so on, was told */
     uint32_t ctaid[3], warp; /* of the block and the warp that trapped, as the block says */
     char output[4096];     /* printf: format and first int of each call, "format:int;" */
 };
