@@ -204,18 +204,16 @@ static void instruction(struct emit *e, const struct oracle_plan *p)
     OUT(";\n");
 }
 
-/* The condition code is set and read by what is of its kind: what a borrow is to addc is not said. */
+/* The condition code before and after, whatever is between. */
 static void carry(struct emit *e, const struct oracle_plan *p, bool before)
 {
-    bool borrow = !strncmp(p->combo->form->mnemonic, "sub", 3);
-
     if (!p->carry_in)
         return;
     if (before) {
         OUT("ld.global.b32 %%c, [%%in4+%" PRIu64 "];\n", at_column(e, p->carry_in_column));
-        OUT(borrow ? "sub.cc.u32 %%c, 0, %%c;\n" : "add.cc.u32 %%c, %%c, 0xffffffff;\n");
+        OUT("add.cc.u32 %%c, %%c, 0xffffffff;\n");
     } else {
-        OUT(borrow ? "subc.u32 %%c, 0, 0;\nneg.s32 %%c, %%c;\n" : "addc.u32 %%c, 0, 0;\n");
+        OUT("addc.u32 %%c, 0, 0;\n");
         OUT("st.global.b32 [%%out4+%" PRIu64 "], %%c;\n", at_column(e, p->carry_out_column));
     }
 }

@@ -13,6 +13,7 @@ static const struct {
     { "add.sat.s32", "add.s32", false },
     { "add.cc.u32", "add.u32", false },            /* the carry is lost */
     { "addc.u32", "add.u32", false },
+    { "subc.u32", "sub.u32", false },
     { "mul.hi.u32", "mul.hi.s32", false },
     { "mul.hi.u64", "mul.hi.s64", false },
     { "mad.hi.sat.s32", "mad.hi.s32", false },

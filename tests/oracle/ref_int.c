@@ -48,7 +48,7 @@ static s128 clamp(s128 v, s128 least, s128 most)
         give(l, T, expression);  \
     }
 
-/* ---- add, sub, and the condition code, which is a carry or a borrow */
+/* ---- add, sub, and the condition code: the carry of a + b, or of a + ~b + 1 */
 SIMPLE(add_int, A + B)
 SIMPLE(sub_int, A - B)
 SIMPLE(add_sat, clamp(A + B, INT32_MIN, INT32_MAX))
@@ -63,17 +63,10 @@ static void sum(const struct ptx_instr *in, struct oracle_lane *l, u128 a, u128 
         l->carry = r >> bits_of(T) & 1;
 }
 
-static void difference(const struct ptx_instr *in, struct oracle_lane *l, bool borrow_in)
-{
-    u128 a = cut(l->src[0].u64[0], bits_of(T)), b = (u128)cut(l->src[1].u64[0], bits_of(T)) + (borrow_in ? l->carry : 0);
-    give(l, T, (s128)(a - b));
-    if (ptx_has(in, PTX_MOD_CC))
-        l->carry = a < b;
-}
-
 #define UA ((u128)cut(l->src[0].u64[0], bits_of(T)))
 #define UB ((u128)cut(l->src[1].u64[0], bits_of(T)))
 #define UC ((u128)cut(l->src[2].u64[0], bits_of(T)))
+#define NOT_B ((u128)cut(~l->src[1].u64[0], bits_of(T)))
 REF(add_cc)
 {
     sum(in, l, UA, UB, false);
@@ -84,11 +77,12 @@ REF(addc)
 }
 REF(sub_cc)
 {
-    difference(in, l, false);
+    l->carry = true; /* a + ~b + 1 */
+    sum(in, l, UA, NOT_B, true);
 }
 REF(subc)
 {
-    difference(in, l, true);
+    sum(in, l, UA, NOT_B, true);
 }
 
 static uint32_t halves(const struct oracle_lane *l, bool is_signed, s128 (*f)(s128, s128))
