@@ -16,6 +16,30 @@ static LLVMValueRef param_memory(const struct ptx_operand *op)
     return op->kind == PTX_OP_SYMBOL && op->var->space == PTX_SPACE_PARAM ? (LLVMValueRef)op->var->user : NULL;
 }
 
+/* A vector of registers that a function takes or gives is memory between the two. */
+static LLVMValueRef element_at(struct ptx_lower *l, const struct ptx_var *formal, LLVMValueRef memory, unsigned i)
+{
+    return b_gep(l, memory, b_i64(l, (uint64_t)i * (ptx_type_bits(formal->type) / 8)));
+}
+
+static LLVMValueRef vector_memory(struct ptx_lower *l, const struct ptx_var *formal)
+{
+    return ptx_entry_alloca(l, LLVMArrayType2(ptx_llvm_type(l, formal->type), formal->vec), 16, "");
+}
+
+static bool is_vector(const struct ptx_var *formal, const struct ptx_operand *op)
+{
+    return formal->space == PTX_SPACE_REG && formal->vec > 1 && op->kind == PTX_OP_VECTOR && op->n_items == formal->vec;
+}
+
+static LLVMValueRef vector_argument(struct ptx_lower *l, const struct ptx_var *formal, const struct ptx_operand *op)
+{
+    LLVMValueRef memory = vector_memory(l, formal);
+    for (uint32_t i = 0; i < op->n_items; i++)
+        LLVMBuildStore(l->builder, ptx_src(l, &op->items[i], formal->type), element_at(l, formal, memory, i));
+    return memory;
+}
+
 /* The value to pass for `formal`: bytes by address, scalars by value. */
 static LLVMValueRef argument(struct ptx_lower *l, const struct ptx_var *formal, const struct ptx_operand *op)
 {
@@ -23,6 +47,8 @@ static LLVMValueRef argument(struct ptx_lower *l, const struct ptx_var *formal, 
     if (ptx_param_is_array(formal)) {
         if (memory)
             return memory;
+        if (is_vector(formal, op))
+            return vector_argument(l, formal, op);
         ptx_lower_error(l, op->loc, "argument for '%.*s' must be a .param variable", AW_STR_ARG(formal->name));
         return LLVMGetPoison(l->ptr[AS_LOCAL]);
     }
@@ -63,9 +89,11 @@ static bool arguments_make(struct ptx_lower *l, const struct ptx_func *f, const 
         const struct ptx_var *formal = f->rets;
         for (uint32_t i = 0; i < n_rets; i++, formal = formal->next) {
             LLVMValueRef memory = param_memory(&call->rets->items[i]);
-            if (!memory && ptx_param_is_array(formal))
+            bool vector = is_vector(formal, &call->rets->items[i]);
+            if (!memory && !vector && ptx_param_is_array(formal))
                 return ptx_lower_error(l, call->rets->loc, "the result must be a .param variable");
-            ret->at[ret->n++] = memory ? memory : ptx_entry_alloca(l, ptx_llvm_type(l, formal->type), 16, "");
+            ret->at[ret->n++] = memory ? memory
+                                : vector ? vector_memory(l, formal) : ptx_entry_alloca(l, ptx_llvm_type(l, formal->type), 16, "");
         }
         ret->n_results = n_rets;
     }
@@ -80,10 +108,15 @@ static void result_store(struct ptx_lower *l, const struct ptx_func *f, const st
 {
     const struct ptx_var *formal = f->rets;
     for (unsigned i = 0; i < args->n_results; i++, formal = formal->next) {
-        if (param_memory(&call->rets->items[i]))
+        const struct ptx_operand *op = &call->rets->items[i];
+        if (param_memory(op))
             continue;
-        LLVMValueRef v = LLVMBuildLoad2(l->builder, ptx_llvm_type(l, formal->type), args->at[args->first_result + i], "");
-        ptx_dst(l, &call->rets->items[i], formal->type, v);
+        const struct ptx_operand *items = op;
+        unsigned n = is_vector(formal, op) ? ptx_elements(op, &items) : 1;
+        for (unsigned k = 0; k < n; k++) {
+            LLVMValueRef from = element_at(l, formal, args->at[args->first_result + i], k);
+            ptx_dst(l, &items[k], formal->type, LLVMBuildLoad2(l->builder, ptx_llvm_type(l, formal->type), from, ""));
+        }
     }
     if (!f->rets || ptx_results_in_memory(f))
         return;

@@ -31,14 +31,21 @@ bool ptx_lower_brx(struct ptx_lower *l, const struct ptx_instr *in)
     return true;
 }
 
+static void register_result(struct ptx_lower *l, const struct ptx_var *result)
+{
+    for (unsigned i = 0; i < result->vec; i++) {
+        LLVMValueRef v = LLVMBuildLoad2(l->builder, l->reg_types[result->index + i], l->regs[result->index + i], "");
+        LLVMBuildStore(l->builder, v, b_gep(l, (LLVMValueRef)result->user, b_i64(l, (uint64_t)i * (ptx_type_bits(result->type) / 8))));
+    }
+}
+
 bool ptx_lower_ret(struct ptx_lower *l, const struct ptx_instr *in)
 {
     struct ptx_var *result = l->func->rets;
     if (l->func->is_entry || !result || ptx_results_in_memory(l->func)) {
         for (; !l->func->is_entry && result; result = result->next)
             if (result->space == PTX_SPACE_REG) /* .param ones were stored there when they were written */
-                LLVMBuildStore(l->builder, LLVMBuildLoad2(l->builder, l->reg_types[result->index], l->regs[result->index], ""),
-                               (LLVMValueRef)result->user);
+                register_result(l, result);
         LLVMBuildRetVoid(l->builder);
         return true;
     }

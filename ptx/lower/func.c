@@ -170,7 +170,7 @@ static LLVMValueRef memory_for(struct ptx_lower *l, const struct ptx_var *var)
     return ptx_entry_alloca(l, LLVMArrayType2(l->i8, var->size ? var->size : 1), align, name);
 }
 
-/* Formal parameters become memory that ld.param and address arithmetic can reach; scalar .reg ones their register. */
+/* Formal parameters become memory that ld.param and address arithmetic can reach; .reg ones their registers. */
 static void params_make(struct ptx_lower *l, struct ptx_func *f)
 {
     unsigned index = 1;
@@ -184,7 +184,12 @@ static void params_make(struct ptx_lower *l, struct ptx_func *f)
     }
     for (struct ptx_var *p = f->params; p; p = p->next) {
         LLVMValueRef value = LLVMGetParam(l->fn, index++);
-        if (p->space == PTX_SPACE_REG) {
+        if (p->space == PTX_SPACE_REG && p->vec > 1) {
+            for (unsigned i = 0; i < p->vec; i++) {
+                LLVMValueRef at = b_gep(l, value, b_i64(l, (uint64_t)i * (ptx_type_bits(p->type) / 8)));
+                LLVMBuildStore(l->builder, LLVMBuildLoad2(l->builder, l->reg_types[p->index + i], at, ""), l->regs[p->index + i]);
+            }
+        } else if (p->space == PTX_SPACE_REG) {
             LLVMBuildStore(l->builder, ptx_from_bits(l, ptx_to_bits(l, value), l->reg_types[p->index]), l->regs[p->index]);
         } else if (ptx_param_is_array(p)) {
             p->user = value;

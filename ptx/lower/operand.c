@@ -124,6 +124,10 @@ LLVMValueRef ptx_src(struct ptx_lower *l, const struct ptx_operand *op, enum ptx
     switch (op->kind) {
     case PTX_OP_REG: {
         LLVMValueRef v = register_read(l, op, type);
+        if (op->offset) {
+            LLVMValueRef bits = ptx_to_bits(l, v);
+            return ptx_from_bits(l, b_add(l, bits, b_like(bits, (uint64_t)op->offset)), LLVMTypeOf(v));
+        }
         return op->negate ? negated(l, v, type) : v;
     }
     case PTX_OP_SREG: {
@@ -162,7 +166,7 @@ void ptx_dst(struct ptx_lower *l, const struct ptx_operand *op, enum ptx_type ty
         vector_unpack(l, op, type, value);
         return;
     }
-    if (op->kind != PTX_OP_REG) {
+    if (op->kind != PTX_OP_REG || op->offset) {
         ptx_lower_error(l, op->loc, "operand cannot be written");
         return;
     }

@@ -439,6 +439,13 @@ static bool bind_sreg_vector(struct ptx_binder *b, struct ptx_operand *op)
     return true;
 }
 
+/* "r + 4" is a sum where one integer register is read, as ptxas has it; not in a vector, and not where a part of it is meant. */
+static bool takes_offset(const struct ptx_operand *op)
+{
+    char class = ptx_type_class(op->var->type);
+    return class != 'F' && class != 'P' && op->var->vec == 1 && !op->suffix.len;
+}
+
 static void bind_name(struct ptx_binder *b, struct ptx_operand *op, bool is_callee)
 {
     struct found f;
@@ -461,8 +468,8 @@ static void bind_name(struct ptx_binder *b, struct ptx_operand *op, bool is_call
         op->kind = PTX_OP_REG;
         op->var = f.local->var;
         op->reg = op->var->index + f.element * op->var->vec;
-        if (op->offset)
-            body_error(b, op->loc, "a register cannot have an offset here");
+        if (op->offset && !op->indexed && (is_callee || !takes_offset(op)))
+            body_error(b, op->loc, "this register cannot have an offset");
         else if (op->var->vec > 1)
             bind_vector(b, op);
     } else {
@@ -481,8 +488,11 @@ static void bind_operand(struct ptx_binder *b, struct ptx_operand *op, bool is_c
         return;
     }
     struct ptx_operand written = op->n_items ? op->items[0] : (struct ptx_operand){ 0 };
-    for (uint32_t i = 0; i < op->n_items; i++)
+    for (uint32_t i = 0; i < op->n_items; i++) {
         bind_operand(b, &op->items[i], false);
+        if (op->items[i].kind == PTX_OP_REG && op->items[i].offset)
+            body_error(b, op->items[i].loc, "a register in a list cannot have an offset");
+    }
     if (op->kind != PTX_OP_ADDR || !op->n_items)
         return;
     struct ptx_operand *base = &op->items[0];

@@ -254,7 +254,7 @@ static bool fits_dest(struct match *m, uint32_t index, const struct ptx_operand 
 {
     if (op->kind == PTX_OP_SINK)
         return true;
-    if (op->kind != PTX_OP_REG || op->negate)
+    if (op->kind != PTX_OP_REG || op->negate || op->offset)
         return no(m, index, "must be a register");
     return fits_reg(m, index, op, type, wider);
 }

@@ -122,7 +122,7 @@ struct ptx_operand {
     struct aw_str name;      /* NAME, and what was written for REG, SYMBOL, FUNC, LABEL */
     struct aw_str suffix;    /* vector component of a register or sreg: "x"; .unified of an address; empty otherwise */
     uint64_t bits;
-    int64_t offset;          /* SYMBOL, ADDR */
+    int64_t offset;          /* SYMBOL, ADDR; REG: added to what is read */
     union {                  /* which one: kind says */
         struct ptx_operand *items; /* VECTOR, ADDR, PAIR, LIST: n_items of them */
         struct ptx_var *var;       /* REG, SYMBOL */

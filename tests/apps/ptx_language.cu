@@ -133,6 +133,16 @@ static const char divide[] = R"(
     mov.u32 r, 77;
     ret;
 }
+.func (.reg .v4 .u32 o, .reg .f32 last) spread(.reg .v2 .u32 a, .reg .u32 b)
+{
+    add.u32 o.x, a.x, b;
+    add.u32 o.y, a.y, b;
+    mov.u32 o.z, b + 7;
+    mov.u32 o.w, a.x;
+    mov.u32 a.x, 0;
+    cvt.rn.f32.u32 last, b;
+    ret;
+}
 )";
 static const std::string results = begin("results") + R"(
     add.u32 %r1, %r0, 100;
@@ -142,6 +152,27 @@ static const std::string results = begin("results") + R"(
     @%p0 call (%r2, %r4), divide, (%r1, 1);
     st.global.v2.u32 [%d0], {%r2, %r3};
     st.global.u32 [%d0+8], %r4;
+    .reg .v4 .u32 %v;
+    .reg .v2 .u32 %w;
+    .reg .f32 %f;
+    mov.v2.u32 %w, {%r1, %r0};
+    call (%v, %f), spread, (%w, %r1);
+    st.global.v4.u32 [%d0+16], %v;
+    cvt.rzi.u32.f32 %r5, %f;
+    add.u32 %r5, %r5, %w.x;
+    st.global.u32 [%d0+12], %r5;
+    /* Sums of a register and a constant, where one is read. */
+    st.global.u32 [%d0+32], %r0 + 5;
+    add.u32 %r6, %r0 + 0xfffffff0, %r1+-2;
+    st.global.u32 [%d0+36], %r6;
+    setp.lt.u32 %p0, %r0 + 3, 10;
+    selp.u32 %r7, %r0+1, %r0, %p0;
+    st.global.u32 [%d0+40], %r7;
+    mov.u64 %d1, %d0 + 0x100000008;
+    sub.u64 %d1, %d1, %d0;
+    st.global.u64 [%d0+48], %d1;
+    st.global.u32 [%d0+56], 0;
+    st.global.u16 [%d0+56], %r0 + 0xffff;
     ret;
 }
 )";
@@ -377,6 +408,17 @@ static void check_results(CUmodule module)
         AT(0, a / 7);
         AT(1, a % 7 ? a % 7 : 77);
         AT(2, a % 9 ? a % 9 : 77);
+        AT(3, a + a);
+        AT(4, a + a);
+        AT(5, t + a);
+        AT(6, a + 7);
+        AT(7, a);
+        AT(8, t + 5);
+        AT(9, t + a - 18);
+        AT(10, t < 7 ? t + 1 : t);
+        AT(12, 8);
+        AT(13, 1);
+        AT(14, (t + 0xffff) & 0xffff);
     }
 }
 
