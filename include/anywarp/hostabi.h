@@ -73,7 +73,13 @@ struct aw_host_block {
     uint32_t worker;             /* index of the worker thread: %smid */
     uint32_t warp;               /* index of the warp that runs now: set before each entry and each switch */
     uint32_t pad;
+    /* Where a function's part of its warp's local memory begins, downwards, when it is entered: set before each entry, and by generated code before
+     * calls; a multiple of AW_HOST_LOCAL_ALIGN.  Not kept over switches.  At an entry the area's `local_size` bytes end there. */
+    char *local;
+    uint64_t local_size;
 };
+
+#define AW_HOST_LOCAL_ALIGN 128
 
 enum {
     AW_HOST_BARRIER = 1,         /* must be started through `warp`, on contexts; else through `blocks` */
@@ -99,6 +105,8 @@ struct aw_host_object {
     aw_host_blocks_fn *blocks;   /* NULL when AW_HOST_BARRIER */
     aw_host_warp_fn *warp;
     const char *name;            /* kernel */
+    uint32_t local_stack;        /* bytes of local memory that a call of `blocks` or `warp` must have */
+    uint32_t pad;
 };
 
 #ifdef __cplusplus

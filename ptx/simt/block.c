@@ -70,10 +70,8 @@ static void range_entry(struct range *r)
     struct simt *u = r->u;
     r->block = LLVMGetParam(r->fn, 0);
     r->state = LLVMBuildAlloca(u->b, u->warp_state, "state");
-    /* Local memory lies in this frame, where the body was inlined, or below: the frame's end is that of the window that aw.is.local
-     * knows. */
-    LLVMValueRef level = simt_c32(u, 0);
-    LLVMBuildStore(u->b, simt_intrinsic(u, "llvm.frameaddress", &u->ptr, 1, &level, 1), r->state);
+    /* Before any function has taken its part: the end of the window that aw.is.local knows. */
+    LLVMBuildStore(u->b, simt_field(u, r->block, offsetof(struct aw_host_block, local), u->ptr, false), r->state);
     r->launch = simt_field(u, r->block, offsetof(struct aw_host_block, launch), u->ptr, true);
     r->kernarg = simt_field(u, r->launch, offsetof(struct aw_host_launch, kernarg), u->ptr, true);
     /* So that arguments are read once, and not by each warp that gets past a bounds check: where registers are many and the kernel is small. */
@@ -553,7 +551,7 @@ static void object_emit(struct simt *u, LLVMValueRef blocks, LLVMValueRef warp, 
     LLVMValueRef field[] = {
         simt_c32(u, AW_HOST_ABI), simt_c32(u, flags), simt_c32(u, o->static_shared),
         simt_c32(u, 0), simt_c32(u, o->kernarg_size), simt_c32(u, whole ? MAX_WARPS : 1), LLVMConstArray2(u->i32, shape, 3),
-        simt_c32(u, o->local_bytes), u->stats.barrier ? LLVMConstNull(u->ptr) : blocks, warp, name_var,
+        simt_c32(u, o->local_bytes), u->stats.barrier ? LLVMConstNull(u->ptr) : blocks, warp, name_var, simt_c32(u, 0), simt_c32(u, 0),
     };
     LLVMValueRef init = LLVMConstStructInContext(u->ctx, field, sizeof field / sizeof *field, 0);
     LLVMValueRef object = LLVMAddGlobal(u->out, LLVMTypeOf(init), AW_HOST_OBJECT_SYMBOL);

@@ -297,16 +297,13 @@ static void window_emit(struct simt_fn *f, LLVMValueRef inst, LLVMValueRef base,
         simt_set_scalar(f, inst, in);
 }
 
-#define RED_ZONE 128 /* bytes below the stack pointer that a function which calls nothing may use: System V ABI, AMD64, 3.2.2 */
-
-/* Local memory is this warp's stack, from here up to the frame that runs the blocks. */
+/* In this warp's area of local memory?  A variable that is still on the stack is none whose address anyone asks about. */
 static void is_local_emit(struct simt_fn *f, LLVMValueRef inst)
 {
     struct simt *u = f->u;
-    LLVMValueRef here = simt_intrinsic(u, "llvm.stacksave", &u->ptr, 1, NULL, 0);
-    LLVMValueRef low = LLVMBuildSub(u->b, LLVMBuildPtrToInt(u->b, here, u->i64, ""), LLVMConstInt(u->i64, RED_ZONE, 0), "");
     LLVMValueRef top = LLVMBuildPtrToInt(u->b, simt_field(u, f->state, 0, u->ptr, false), u->i64, "");
-    window_emit(f, inst, low, LLVMBuildSub(u->b, top, low, ""));
+    LLVMValueRef size = simt_field(u, f->block, offsetof(struct aw_host_block, local_size), u->i64, true);
+    window_emit(f, inst, LLVMBuildSub(u->b, top, size, ""), size);
 }
 
 /* What the machine does lane by lane: see `operation` in struct simt_options. */

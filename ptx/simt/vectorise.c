@@ -56,7 +56,7 @@ bool simt_begin(struct simt *u)
     u->i64 = LLVMInt64TypeInContext(c);
     u->ptr = LLVMPointerTypeInContext(c, 0);
     u->v_void = LLVMVoidTypeInContext(c);
-    u->warp_state = LLVMStructTypeInContext(c, &u->ptr, 1, 0); /* top of the stack window */
+    u->warp_state = LLVMStructTypeInContext(c, &u->ptr, 1, 0); /* top of local memory */
     scopes_create(u);
     return simt_lanes_set(u, SIMT_LANES);
 }

@@ -12,6 +12,8 @@
 #include <llvm-c/Core.h>
 #include <llvm-c/Target.h>
 
+#define SIMT_LOCAL "aw.local" /* metadata of stack variables in the vector form that the program may overrun, for whoever gives them a place */
+
 struct simt_options {
     const char *kernel;
     uint32_t block[3];      /* threads: this shape alone; x,0,0: rows of a multiple of x, in one form; 0,0,0: any, in the form that fits */
@@ -61,7 +63,7 @@ bool simt_irreducible(LLVMModuleRef module);
 int simt_make_reducible(LLVMModuleRef module, struct aw_buf *diags);
 
 /* Adds to `out` (empty, with the machine's data layout and triple) the vector form of `in`'s kernel and of the device functions it
- * calls, its loops over blocks and warps, and the object table `aw_host_object` whose stack_bytes is left 0.
+ * calls, its loops over blocks and warps, and the object table `aw_host_object` whose stack_bytes and local_stack are left 0.
  * AW_OK, AW_ERR_NOT_SUPPORTED (with a line in `diags`) or AW_ERR_OUT_OF_MEMORY. */
 int simt_vectorise(LLVMModuleRef in, LLVMModuleRef out, const struct simt_options *options, struct simt_stats *ret_stats,
                    struct aw_buf *diags);

@@ -340,6 +340,8 @@ bool simt_pair_store(struct simt_fn *f, LLVMValueRef inst);
 
 /* ---- alloca.c */
 void simt_alloca_emit(struct simt_fn *f, LLVMValueRef inst);
+bool simt_is_local(struct simt *u, LLVMValueRef variable);
+void simt_mark_local(struct simt *u, LLVMValueRef variable);
 
 /* ---- update.c */
 /* Does block `then`, behind a branch of block `b`, only write over what that has read? */

@@ -49,7 +49,7 @@ struct host {
     LLVMTargetMachineRef tm;
     LLVMModuleRef in, out;
     struct simt_stats stats;
-    uint64_t frames;                      /* bytes, sum over functions */
+    uint64_t frames, locals;              /* bytes, sum over functions: of the stack, of local memory */
     LLVMDiagnosticHandler next_handler;
     void *next_context;
 };
@@ -332,6 +332,8 @@ static int make_vector(struct host *h, const struct simt_options *options)
         ptx_host_order(h->out, h->machine.avx512 ? (struct host_registers){ 32, 64 } : (struct host_registers){ 16, 32 });
     if (status == AW_OK && ((!h->machine.avx2 && !ptx_host_flags(h->out)) || !ptx_host_blocks(h->out)))
         status = AW_ERR_OUT_OF_MEMORY;
+    if (status == AW_OK && !ptx_host_locals(h->out, &h->locals))
+        status = AW_ERR_OUT_OF_MEMORY;
     return status;
 }
 
@@ -372,11 +374,12 @@ static bool calls_itself(LLVMModuleRef in)
     return false;
 }
 
-static uint32_t stack_bytes(const struct host *h)
+/* What a warp has to have for frames of so many bytes, beside `more`. */
+static uint32_t depth_bytes(const struct host *h, uint64_t frames, uint64_t more)
 {
-    uint64_t n = h->frames + SERVICE_STACK;
-    if (calls_itself(h->in))
-        n += RECURSION_STACK > 256 * h->frames ? RECURSION_STACK : 256 * h->frames;
+    uint64_t n = frames + more;
+    if (frames && calls_itself(h->in))
+        n += RECURSION_STACK > 256 * frames ? RECURSION_STACK : 256 * frames;
     return n < UINT32_MAX ? (uint32_t)n : UINT32_MAX;
 }
 
@@ -395,7 +398,8 @@ static int make_code(struct host *h, struct ptx_result *ret)
     ptx_phase(AW_PHASE_LINK);
     bool soft = false;
     if (status == AW_OK && !text)
-        status = ptx_host_object_finish(object.bytes, object.size, stack_bytes(h), h->finish->kernel, &soft, h->diags);
+        status = ptx_host_object_finish(object.bytes, object.size, depth_bytes(h, h->frames, SERVICE_STACK), depth_bytes(h, h->locals, 0),
+                                        h->finish->kernel, &soft, h->diags);
     const struct ptx_bytes objects[2] = { { object.bytes, object.size }, ptx_host_soft() };
     if (status == AW_OK && h->finish->emit == AW_EMIT_CODE_OBJECT)
         status = ptx_link_shared("elf_x86_64", objects, soft ? 2 : 1, ret, h->diags);

@@ -96,6 +96,11 @@ void ptx_host_order(LLVMModuleRef module, struct host_registers file);
 /* Cuts long blocks into pieces, which LLVM takes less time for.  Last; false: out of memory. */
 bool ptx_host_blocks(LLVMModuleRef module);
 
+/* ---- host_local.c */
+/* Moves the variables that are marked SIMT_LOCAL from the stack to the warp's local memory; *ret_bytes is how many bytes they are in all functions.
+ * After everything else; false: out of memory. */
+bool ptx_host_locals(LLVMModuleRef module, uint64_t *ret_bytes);
+
 /* ---- host_extract.c */
 /* Takes 32-bit indices out of vectors two at a time, for machines with BMI2.  After optimisation. */
 void ptx_host_extract(LLVMModuleRef module);
@@ -120,8 +125,8 @@ void ptx_host_machine_fini(struct ptx_host_machine *machine);
 
 /* ---- host_object.c */
 /* Reads a relocatable x86-64 ELF object: *ret_soft tells whether it calls functions of ptx_host_soft(); any other undefined symbol is an
- * error that names it.  `stack_bytes` is written into the object table.  AW_OK or AW_ERR_NOT_SUPPORTED with a line. */
-int ptx_host_object_finish(char *bytes, size_t size, uint32_t stack_bytes, const char *kernel, bool *ret_soft, struct aw_buf *diags);
+ * error that names it.  `stack_bytes` and `local_stack` are written into the object table.  AW_OK or AW_ERR_NOT_SUPPORTED with a line. */
+int ptx_host_object_finish(char *bytes, size_t size, uint32_t stack_bytes, uint32_t local_stack, const char *kernel, bool *ret_soft, struct aw_buf *diags);
 
 /* ---- host_soft_object.c, host_soft.c */
 /* A relocatable object for any x86-64: what LLVM calls where the processor has no instruction (host_soft.c).  Static. */

@@ -59,7 +59,7 @@ static bool soft_defines(const char *name)
     return false;
 }
 
-int ptx_host_object_finish(char *bytes, size_t size, uint32_t stack_bytes, const char *kernel, bool *ret_soft, struct aw_buf *diags)
+int ptx_host_object_finish(char *bytes, size_t size, uint32_t stack_bytes, uint32_t local_stack, const char *kernel, bool *ret_soft, struct aw_buf *diags)
 {
     struct object o = { bytes, size, NULL, 0 };
     bool patched = false, missing = false;
@@ -83,6 +83,7 @@ int ptx_host_object_finish(char *bytes, size_t size, uint32_t stack_bytes, const
                 uint64_t at = o.sections[sym[i].st_shndx].sh_offset + sym[i].st_value;
                 if (at <= size && size - at >= sizeof(struct aw_host_object)) {
                     memcpy(bytes + at + offsetof(struct aw_host_object, stack_bytes), &stack_bytes, sizeof stack_bytes);
+                    memcpy(bytes + at + offsetof(struct aw_host_object, local_stack), &local_stack, sizeof local_stack);
                     patched = true;
                 }
             }

@@ -138,6 +138,11 @@ static struct aw_host_context *context_begin(struct aw_host_run *run)
         c = context_get(run->worker, run->op->kernel.stack_class);
         if (!c)
             return NULL;
+        if (!aw_host_context_local(c, run->op->kernel.code->local_stack)) {
+            c->next = run->worker->free_contexts[c->size_class];
+            run->worker->free_contexts[c->size_class] = c;
+            return NULL;
+        }
         c->run = run;
         c->all = run->contexts;
         run->contexts = c;
@@ -560,6 +565,13 @@ static bool next_block(struct aw_host_run *run, struct aw_host_context *c)
     return true;
 }
 
+/* Before each entry: where the kernel's variables lie that it may overrun. */
+static void local_set(struct aw_host_run *run, const struct aw_host_context *c)
+{
+    run->block.local = c->local;
+    run->block.local_size = c->local_size;
+}
+
 /* Entry of every context.  Never returns: its end is a switch to whatever goes on. */
 static void context_main(struct aw_host_context *c)
 {
@@ -567,12 +579,14 @@ static void context_main(struct aw_host_context *c)
     struct aw_host_run *run = c->run;
     const struct aw_host_object *code = run->op->kernel.code;
     if (!run->op->kernel.warps) {
+        local_set(run, c);
         code->blocks(&run->block, run->first, run->count);
         leave(run, c, AW_HOST_RUN_DONE, true);
         abort();
     }
     do {
         do {
+            local_set(run, c);
             code->warp(&run->block, c->warp);
         } while (warps_returned(run, c));
         if (killed(run))

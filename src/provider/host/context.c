@@ -12,6 +12,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "context.h"
 
+#include <anywarp/hostabi.h>
+
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdlib.h>
@@ -176,6 +178,63 @@ fail:
     return NULL;
 }
 
+/* ---- local memory */
+
+/* Such as an index can hardly step over: 16 million ints.  Where there is no room for so much, a little. */
+static const size_t local_guards[] = { (size_t)64 << 20, (size_t)1 << 20 };
+#define LOCAL_LEAST ((size_t)16 << 10)
+
+static void local_unmap(struct aw_host_context *c)
+{
+    if (c->local_map)
+        munmap(c->local_map, c->local_map_size);
+    c->local_map = c->local = NULL;
+    c->local_size = 0;
+}
+
+static bool local_map(struct aw_host_context *c, size_t size, size_t guard)
+{
+    size_t all = size + 2 * guard;
+    char *map = mmap(NULL, all, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    if (map == MAP_FAILED)
+        return false;
+    if (mprotect(map + guard, size, PROT_READ | PROT_WRITE) != 0) {
+        munmap(map, all);
+        return false;
+    }
+    c->local_map = map;
+    c->local_map_size = all;
+    c->local_guard = guard;
+    return true;
+}
+
+bool aw_host_context_local(struct aw_host_context *c, size_t bytes)
+{
+    if (bytes <= c->local_size)
+        return true;
+    /* Areas are aligned alike, and begin at different places of the caches as stacks do. */
+    size_t colour = c->colour / AW_HOST_LOCAL_ALIGN * AW_HOST_LOCAL_ALIGN, size = LOCAL_LEAST;
+    while (size < bytes + colour)
+        size *= 2;
+    local_unmap(c);
+    for (size_t i = 0; i < sizeof local_guards / sizeof *local_guards; i++) {
+        if (!local_map(c, size, local_guards[i]))
+            continue;
+        c->local = c->local_map + c->local_guard + size - colour;
+        c->local_size = size - colour;
+        return true;
+    }
+    return false;
+}
+
+int aw_host_context_guards_local(const struct aw_host_context *c, const void *address)
+{
+    uintptr_t low = (uintptr_t)c->local_map + c->local_guard, high = (uintptr_t)c->local_map + c->local_map_size - c->local_guard, a = (uintptr_t)address;
+    if (!c->local_map || a < (uintptr_t)c->local_map || a >= high + c->local_guard || (a >= low && a < high))
+        return 0;
+    return a < low ? -1 : 1;
+}
+
 void aw_host_context_destroy(struct aw_host_context *c)
 {
     if (!c)
@@ -186,6 +245,7 @@ void aw_host_context_destroy(struct aw_host_context *c)
 #endif
     if (c->map)
         munmap(c->map, c->map_size);
+    local_unmap(c);
     free(c);
 }
 

@@ -42,6 +42,10 @@ struct aw_host_context {
     void *fiber;                  /* thread sanitizer's */
     void *fake_stack;             /* address sanitizer's */
     unsigned colour;              /* bytes left unused at the top */
+    char *local;                  /* the end of its local memory, NULL: none; a multiple of AW_HOST_LOCAL_ALIGN */
+    size_t local_size;            /* bytes below it */
+    char *local_map;              /* guards included */
+    size_t local_map_size, local_guard;
 };
 
 enum { AW_HOST_STACK_MIN_SHIFT = 16, AW_HOST_STACK_MAX_SHIFT = 31 };
@@ -52,12 +56,17 @@ int aw_host_context_class(size_t bytes);
 /* A context with a stack of its class, guarded below; owned by the caller.  NULL when memory is out. */
 struct aw_host_context *aw_host_context_create(unsigned size_class);
 void aw_host_context_destroy(struct aw_host_context *context);
+/* Sees that the context has at least `bytes` of local memory, with guards at both ends; what it had is gone if that was less.  False: memory is
+ * out. */
+bool aw_host_context_local(struct aw_host_context *context, size_t bytes);
 /* Makes the context begin at entry(context) when next switched to.  `entry` must never return. */
 void aw_host_context_prepare(struct aw_host_context *context, void (*entry)(struct aw_host_context *));
 /* Describes the thread's own stack, to be switched away from and back to. */
 void aw_host_context_adopt(struct aw_host_context *context);
 /* Is `address` in the guard below the context's stack? */
 bool aw_host_context_guards(const struct aw_host_context *context, const void *address);
+/* Is it in one of those of its local memory?  -1: the lower, 1: the upper. */
+int aw_host_context_guards_local(const struct aw_host_context *context, const void *address);
 
 /* Leaves `from`, goes on in `to`, whose own switch then returns `value`.  `last`: `from` is not resumed but prepared again. */
 uint32_t aw_host_context_switch(struct aw_host_context *from, struct aw_host_context *to, uint32_t value, bool last);

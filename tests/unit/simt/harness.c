@@ -145,6 +145,7 @@ struct device {
     const struct built *built;
     ucontext_t main, warp[MAX_WARPS];
     void *stack[MAX_WARPS];
+    char *local; /* one warp's after the other's, block.local_size bytes each */
     bool done[MAX_WARPS], waiting[MAX_WARPS];
     uint32_t waits_for[MAX_WARPS], needs[16], arrived[16], popc[16], ands[16], ors[16], reduced[16];
     uint32_t warps;
@@ -264,6 +265,7 @@ static const struct aw_host_services services = {
 static void warp_main(unsigned hi, unsigned lo, unsigned w)
 {
     struct device *d = (struct device *)((uintptr_t)hi << 32 | lo);
+    d->block.local = d->local + (w + 1) * d->block.local_size;
     d->built->object->warp(&d->block, w);
     d->done[w] = true;
     swapcontext(&d->warp[w], &d->main);
@@ -321,9 +323,16 @@ struct outcome launch(const struct built *b, const uint32_t grid[3], const uint3
     for (int i = 0; i < 16; i++)
         d->ands[i] = 1;
     uint64_t blocks = (uint64_t)grid[0] * grid[1] * grid[2];
+    size_t local = ((size_t)b->object->local_stack + 4095) & ~(size_t)4095;
+    if (local) {
+        d->local = mmap(NULL, local * MAX_WARPS, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+        d->block.local_size = local;
+    }
     if (!setjmp(d->end)) {
         if (!(b->object->flags & (AW_HOST_BARRIER | AW_HOST_YIELD)) && !launch_by_warps) {
+            d->block.local = d->local + local;
             b->object->blocks(&d->block, 0, blocks / 2);
+            d->block.local = d->local + local;
             b->object->blocks(&d->block, blocks / 2, blocks - blocks / 2);
         } else {
             for (uint64_t i = 0; i < blocks; i++) {
@@ -336,6 +345,8 @@ struct outcome launch(const struct built *b, const uint32_t grid[3], const uint3
     }
     struct outcome out = d->out;
     free(d->block.shared);
+    if (local)
+        munmap(d->local, local * MAX_WARPS);
     free(d);
     return out;
 }
