@@ -18,10 +18,14 @@
 
 #include "base/log.h"
 
-/* Shared windows end at a guard, so that an index past the end faults; the other guard catches small negative offsets. */
-#define WINDOW_GUARD ((size_t)64 << 10)
-#define WINDOW_BYTES (((size_t)AW_HOST_SHARED_MAX + 4095) & ~(size_t)4095)
-#define WINDOW_MAP (WINDOW_BYTES + 2 * WINDOW_GUARD)
+/* A shared address is an offset of 32 bits, extended with its sign: guards of 2 GiB at both ends catch every one, and what a vector reads from
+ * there.  That is for the first few thousand windows, and where a process may have so much of its address space; others have small ones.
+ * Windows have as many pages as their blocks need: pooled by that number, so that there is a guard at the lower end as well. */
+#define WINDOW_FAR (((size_t)2 << 30) + ((size_t)64 << 10))
+#define WINDOW_NEAR ((size_t)64 << 10)
+enum { WINDOWS_FAR = 4096 };
+#define WINDOW_PAGE ((size_t)4096)
+_Static_assert(AW_HOST_WINDOW_PAGES * WINDOW_PAGE >= AW_HOST_SHARED_MAX + AW_HOST_SHARED_GRANULE + AW_HOST_SHARED_RESERVED, "no window for so much");
 
 static struct aw_host_run *run_of(struct aw_host_block *block)
 {
@@ -40,36 +44,59 @@ static struct aw_host_context *context_get(struct aw_host_worker *w, unsigned si
     return aw_host_context_create(size_class);
 }
 
-static char *window_create(void)
+static char *window_map(size_t bytes, size_t guard)
 {
-    char *map = mmap(NULL, WINDOW_MAP, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    size_t size = bytes + 2 * guard;
+    char *map = mmap(NULL, size, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     if (map == MAP_FAILED)
         return NULL;
-    if (mprotect(map + WINDOW_GUARD, WINDOW_BYTES, PROT_READ | PROT_WRITE) != 0) {
-        munmap(map, WINDOW_MAP);
+    if (mprotect(map + guard, bytes, PROT_READ | PROT_WRITE) != 0) {
+        munmap(map, size);
         return NULL;
     }
-    return map;
+    return map + guard;
 }
 
-static struct aw_host_run *run_get(struct aw_host_worker *w)
+static bool window_create(struct aw_host_run *run, unsigned pages)
 {
-    struct aw_host_run *run = w->free_runs;
+    run->window_bytes = pages * WINDOW_PAGE;
+    static _Atomic uint32_t far;
+    run->window_guard = aw_host_guard_bytes(WINDOW_FAR, WINDOW_NEAR);
+    if (run->window_guard > WINDOW_NEAR && atomic_fetch_add_explicit(&far, 1, memory_order_relaxed) >= WINDOWS_FAR) {
+        atomic_fetch_sub_explicit(&far, 1, memory_order_relaxed);
+        run->window_guard = WINDOW_NEAR;
+    }
+    run->window = window_map(run->window_bytes, run->window_guard);
+    if (!run->window && run->window_guard > WINDOW_NEAR)
+        run->window = window_map(run->window_bytes, run->window_guard = WINDOW_NEAR);
+    return run->window;
+}
+
+/* With a window of so many pages. */
+static struct aw_host_run *run_get(struct aw_host_worker *w, unsigned pages)
+{
+    struct aw_host_run *run = w->free_runs[pages];
     if (run) {
-        w->free_runs = run->next;
+        w->free_runs[pages] = run->next;
         return run;
     }
     run = aligned_alloc(64, sizeof *run);
     if (!run)
         return NULL;
     memset(run, 0, sizeof *run);
-    run->window = window_create();
-    if (!run->window) {
+    if (!window_create(run, pages)) {
         free(run);
         return NULL;
     }
     run->worker = w;
     return run;
+}
+
+static void run_put(struct aw_host_run *run)
+{
+    struct aw_host_run **list = &run->worker->free_runs[run->window_bytes / WINDOW_PAGE];
+    run->next = *list;
+    *list = run;
 }
 
 void aw_host_worker_trim(struct aw_host_worker *w)
@@ -81,11 +108,13 @@ void aw_host_worker_trim(struct aw_host_worker *w)
             aw_host_context_destroy(c);
         }
     }
-    while (w->free_runs) {
-        struct aw_host_run *run = w->free_runs;
-        w->free_runs = run->next;
-        munmap(run->window, WINDOW_MAP);
-        free(run);
+    for (unsigned pages = 0; pages <= AW_HOST_WINDOW_PAGES; pages++) {
+        while (w->free_runs[pages]) {
+            struct aw_host_run *run = w->free_runs[pages];
+            w->free_runs[pages] = run->next;
+            munmap(run->window - run->window_guard, run->window_bytes + 2 * run->window_guard);
+            free(run);
+        }
     }
 }
 
@@ -614,12 +643,22 @@ static void set_block_index(struct aw_host_run *run, uint64_t linear)
     run->block.ctaid[2] = (uint32_t)(linear / grid[0] / grid[1]);
 }
 
+/* From the block's first shared byte to the guard: as far as a card lets it go, or as near as the 64-byte alignment that the interface promises
+ * allows. */
+static size_t window_bytes(size_t total)
+{
+    if (aw_host.exact)
+        return (total + 63) & ~(size_t)63;
+    return ((total + AW_HOST_SHARED_GRANULE - 1) & ~(size_t)(AW_HOST_SHARED_GRANULE - 1)) + AW_HOST_SHARED_RESERVED;
+}
+
 struct aw_host_run *aw_host_run_start(struct aw_host_worker *w, struct aw_host_op *op, uint64_t first, uint64_t count)
 {
-    struct aw_host_run *run = run_get(w);
+    const struct aw_host_launch *launch = &op->kernel.launch;
+    size_t shared = window_bytes(launch->total_shared);
+    struct aw_host_run *run = run_get(w, (unsigned)((shared + WINDOW_PAGE - 1) / WINDOW_PAGE));
     if (!run)
         return NULL;
-    const struct aw_host_launch *launch = &op->kernel.launch;
     run->op = op;
     run->first = first;
     run->count = count;
@@ -637,14 +676,11 @@ struct aw_host_run *aw_host_run_start(struct aw_host_worker *w, struct aw_host_o
     run->block.launch = launch;
     run->block.worker = w->index;
     run->block.warp = 0;
-    /* The window ends at the guard; 64-byte alignment is what the interface promises. */
-    size_t bytes = ((size_t)launch->total_shared + 63) & ~(size_t)63;
-    run->block.shared = run->window + WINDOW_GUARD + WINDOW_BYTES - bytes;
+    run->block.shared = run->window + run->window_bytes - shared;
     set_block_index(run, first);
     struct aw_host_context *c = context_begin(run);
     if (!c) {
-        run->next = w->free_runs;
-        w->free_runs = run;
+        run_put(run);
         return NULL;
     }
     ready_push(run, c);
@@ -710,6 +746,5 @@ void aw_host_run_finish(struct aw_host_run *run)
         w->free_contexts[c->size_class] = c;
     }
     barriers_clear(run);
-    run->next = w->free_runs;
-    w->free_runs = run;
+    run_put(run);
 }

@@ -19,6 +19,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <ucontext.h>
 
 #if !defined(__x86_64__)
@@ -181,8 +182,15 @@ fail:
 /* ---- local memory */
 
 /* Such as an index can hardly step over: 16 million ints.  Where there is no room for so much, a little. */
-static const size_t local_guards[] = { (size_t)64 << 20, (size_t)1 << 20 };
+#define LOCAL_GUARD ((size_t)64 << 20)
+#define LOCAL_GUARD_LEAST ((size_t)1 << 20)
 #define LOCAL_LEAST ((size_t)16 << 10)
+
+size_t aw_host_guard_bytes(size_t wanted, size_t least)
+{
+    struct rlimit limit;
+    return getrlimit(RLIMIT_AS, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY ? least : wanted;
+}
 
 static void local_unmap(struct aw_host_context *c)
 {
@@ -217,14 +225,11 @@ bool aw_host_context_local(struct aw_host_context *c, size_t bytes)
     while (size < bytes + colour)
         size *= 2;
     local_unmap(c);
-    for (size_t i = 0; i < sizeof local_guards / sizeof *local_guards; i++) {
-        if (!local_map(c, size, local_guards[i]))
-            continue;
-        c->local = c->local_map + c->local_guard + size - colour;
-        c->local_size = size - colour;
-        return true;
-    }
-    return false;
+    if (!local_map(c, size, aw_host_guard_bytes(LOCAL_GUARD, LOCAL_GUARD_LEAST)) && !local_map(c, size, LOCAL_GUARD_LEAST))
+        return false;
+    c->local = c->local_map + c->local_guard + size - colour;
+    c->local_size = size - colour;
+    return true;
 }
 
 int aw_host_context_guards_local(const struct aw_host_context *c, const void *address)

@@ -85,6 +85,9 @@ void aw_host_context_landing(struct aw_host_context *to);
 /* After landing on `to` through the handler: the other sanitizer's part. */
 void aw_host_context_landed(struct aw_host_context *to);
 
+/* How large a guard to make: `wanted`, or `least` where the process may have only so much address space. */
+size_t aw_host_guard_bytes(size_t wanted, size_t least);
+
 /* Calls fn(arg).  Returns 0, or the value of a redirect to *ret_sp that cut the call short. */
 uint32_t aw_host_guard_call(void **ret_sp, void (*fn)(void *), void *arg);
 

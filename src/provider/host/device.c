@@ -366,6 +366,15 @@ static uint32_t worker_count(void)
     return n ? (uint32_t)n : aw_host_cpu_count();
 }
 
+static bool guards_exact(void)
+{
+    const char *text = getenv("ANYWARP_HOST_GUARD");
+    bool exact = text && !strcmp(text, "exact");
+    if (text && *text && !exact && strcmp(text, "card"))
+        aw_warn("ANYWARP_HOST_GUARD=%s is neither card nor exact; using card", text);
+    return exact;
+}
+
 /* The rows of so many blocks are read one after another.  Long ones are fetched ahead best; but where rows are a power of two apart they
  * fall on each other in a first-level cache, and short ones stay there if it has the ways for a block's height.  A stencil on rows of
  * 16 KiB: 8 blocks take .89 of the time of 256 on a Granite Rapids (12 ways), and 1.6 times it on a Milan (8 ways). */
@@ -383,6 +392,7 @@ int aw_host_open(const char **ret_why)
         goto out;
     aw_host.n_workers = worker_count();
     aw_host.group = group_blocks();
+    aw_host.exact = guards_exact();
     aw_host.memory_total = aw_host_memory_limit();
     name_init();
     status = aw_host_pool_init();

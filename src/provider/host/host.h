@@ -41,6 +41,8 @@ enum {
     AW_HOST_SHARED_MAX = 163 << 10,
     AW_HOST_SHARED_SM = 164 << 10,
     AW_HOST_SHARED_RESERVED = 1 << 10, /* per block, as occupancy counts it */
+    AW_HOST_SHARED_GRANULE = 1 << 10,  /* what a block gets is a multiple of */
+    AW_HOST_WINDOW_PAGES = 42,         /* for the most that a block may have */
 };
 
 /* ---- operations and streams (stream.c) ---- */
@@ -240,7 +242,8 @@ struct aw_host_run {
     uint32_t n_contexts, n_ended;
     bool met;                          /* some barrier of the block was complete */
     uint32_t used_barriers;            /* bit set */
-    char *window;                      /* shared memory's mapping */
+    char *window;                      /* shared memory, between guards */
+    size_t window_bytes, window_guard;
     struct aw_host_barrier barriers[AW_HOST_BARRIERS];
 };
 
@@ -253,7 +256,7 @@ struct aw_host_worker {
     struct aw_host_run *parked;        /* runs that yielded */
     uint32_t parked_contexts;
     uint32_t idle_rounds;
-    struct aw_host_run *free_runs;
+    struct aw_host_run *free_runs[AW_HOST_WINDOW_PAGES + 1]; /* by how many pages of shared memory they have */
     struct aw_host_context *free_contexts[AW_HOST_STACK_CLASSES];
     pthread_cond_t wake;               /* where it sleeps */
     bool woken;                        /* it need not sleep on */
@@ -290,6 +293,7 @@ struct aw_host_device {
     uint64_t grid_id;
     _Atomic int fault;
     size_t memory_total;
+    bool exact;                        /* memory ends at guards where it ends, and not where a card notices; set before anything is allocated */
     char name[128];
 };
 

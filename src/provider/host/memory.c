@@ -1,7 +1,8 @@
 /* Memory of the host device, and the registry that knows which address belongs to what.
  *
- * Large allocations are mappings of their own between guards, placed against the upper one, so that running off the end
- * faults; the largest begin at different distances into huge pages, and end less than a page before it.  Small ones are slots
+ * Large allocations are mappings of their own between guards.  Running off the end faults where it would on a card, at the end of a page of
+ * 2 MiB; or at once, where ANYWARP_HOST_GUARD asks for that: then they are placed against the upper guard, but for the largest, which begin at
+ * different distances into huge pages, and end less than a page before it.  Small ones are slots
  * of 1 MiB slabs, one slab per kind and size class, with all bookkeeping outside.  Regions (mappings, slabs, registered
  * ranges) lie in a treap ordered by address, under one read-write lock.
  * Not who may still use memory that is freed: mem_free waits for the device first. */
@@ -139,7 +140,15 @@ static size_t colour_next(void)
     return n * 1536 % PAGE + n * 5 % 16 * PAGE;
 }
 
-/* A guarded mapping of at least `size` usable bytes that end (rounded to LARGE_ALIGN) at the upper guard; from HUGE_FROM on in the page before it. */
+/* How many bytes past the `body` of an allocation may be used: up to where CUDA's page ends, counting from the allocation's begin, as programs
+ * that run on cards reach there; none where guards are to be exact. */
+static size_t tail_of(size_t body)
+{
+    return aw_host.exact ? 0 : -body & (HUGE_BYTES - 1);
+}
+
+/* A guarded mapping of at least `size` usable bytes.  It begins at the lower guard; or ends (rounded to LARGE_ALIGN) at the upper one, where guards are to
+ * be exact; from HUGE_FROM on it begins at a huge page, or near, and then ends in the page before the upper guard. */
 static struct region *region_map(enum kind kind, size_t size)
 {
     struct region *r = calloc(1, sizeof *r);
@@ -147,20 +156,24 @@ static struct region *region_map(enum kind kind, size_t size)
         return NULL;
     size_t align = size >= HUGE_FROM ? HUGE_BYTES : PAGE;
     size_t colour = align > PAGE && kind == KIND_DEVICE ? colour_next() : 0; /* the host may count on whole pages in the others */
-    size_t body = (colour + size + PAGE - 1) & ~(PAGE - 1);
-    r->map_size = body + 2 * GUARD + (align > PAGE ? align : 0);
+    size_t body = (colour + size + PAGE - 1) & ~(PAGE - 1), tail = tail_of(body);
+    r->map_size = body + tail + 2 * GUARD + (align > PAGE ? align : 0);
     r->map = mmap(NULL, r->map_size, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     if (r->map == MAP_FAILED)
         goto fail;
     char *begin = r->map + GUARD;
     begin += -(uintptr_t)begin & (align - 1);
-    if (mprotect(begin, body, PROT_READ | PROT_WRITE) != 0) {
+    if (mprotect(begin, body + tail, PROT_READ | PROT_WRITE) != 0) {
         munmap(r->map, r->map_size);
         goto fail;
     }
+    if (tail)
+        madvise(begin + body, tail, MADV_NOHUGEPAGE); /* nor does the last of the body get one, which would cost more than it holds */
     if (align > PAGE) {
         madvise(begin, body, MADV_HUGEPAGE); /* only a wish */
         r->base = (uintptr_t)begin + colour;
+    } else if (!aw_host.exact) {
+        r->base = (uintptr_t)begin;
     } else {
         r->base = (uintptr_t)(begin + body) - ((size + LARGE_ALIGN - 1) & ~(LARGE_ALIGN - 1));
     }

@@ -64,13 +64,26 @@ static void test_wild(void)
     EXPECT_FAULT(AW_ERR_ILLEGAL_ADDRESS, "kernel wild", "not canonical");
 }
 
-/* Just past an allocation, in the next page, and one that was freed. */
+static bool exact(void)
+{
+    const char *text = getenv("ANYWARP_HOST_GUARD");
+    return text && !strcmp(text, "exact");
+}
+
+/* Just past an allocation, in the next page, or past CUDA's page, below which a card notices nothing; and one that was freed. */
 static void test_wild_near(void)
 {
-    static const size_t sizes[] = { 100000, 8 << 20 };
-    for (size_t i = 0; i < 2; i++) {
+    static const size_t sizes[] = { 100000, 4000000, 8 << 20 }, cuda_page = 2 << 20;
+    for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
         char *p = device_alloc(sizes[i]);
-        uintptr_t past = ((uintptr_t)p + sizes[i] + 4095) & ~(uintptr_t)4095;
+        uintptr_t past = ((uintptr_t)p + sizes[i] + 4095) & ~(uintptr_t)4095, end = (uintptr_t)p + (sizes[i] + cuda_page - 1) / cuda_page * cuda_page;
+        if (!exact()) {
+            for (uintptr_t at = (uintptr_t)p + sizes[i]; at < end; at += 12345)
+                EQ(launch("wild", 1, 32, NULL, 1, at), AW_OK);
+            EQ(launch("wild", 1, 32, NULL, 1, end - 8), AW_OK);
+            EQ(P->device_sync(0), AW_OK);
+            past = end + (sizes[i] >= 4 << 20 ? cuda_page : 0); /* which may begin within a page */
+        }
         capture_begin(2);
         EQ(launch("wild", 1, 32, NULL, 1, past), AW_OK);
         EXPECT_FAULT(AW_ERR_ILLEGAL_ADDRESS, "kernel wild");
@@ -92,12 +105,15 @@ static void test_wild_barrier(void)
 
 static void test_wild_shared(void)
 {
+    /* 4100 bytes: a card gives 5 KiB, and has one of its own. */
+    uint64_t last = exact() ? 4159 : 6143;
     EQ(launch("wild_shared", 1, 32, NULL, 1, 4099ull), AW_OK);
+    EQ(launch("wild_shared", 1, 32, NULL, 1, last), AW_OK);
     EQ(P->device_sync(0), AW_OK);
-    static const int64_t offsets[] = { 4160, 20000, -170000 };
-    for (int i = 0; i < 3; i++) {
+    static const int64_t offsets[] = { 0, 20000, 400000, 100000000, INT32_MAX, -4096, -40000, -170000, -400000, -100000000, INT32_MIN };
+    for (size_t i = 0; i < sizeof offsets / sizeof *offsets; i++) {
         capture_begin(2);
-        EQ(launch("wild_shared", 1, 32, NULL, 1, (uint64_t)offsets[i]), AW_OK);
+        EQ(launch("wild_shared", 1, 32, NULL, 1, offsets[i] ? (uint64_t)offsets[i] : last + 1), AW_OK);
         EXPECT_FAULT(AW_ERR_ILLEGAL_ADDRESS, "kernel wild_shared");
     }
 }

@@ -1,0 +1,91 @@
+// What a card lets pass passes: a flag just past shared memory, or just past an array; what it notices, on the host device's guards, is an error:
+// shared addresses below the window and far from it, global ones past CUDA's pages.  Each case in a child of its own, as errors are sticky.
+// devices: host
+// On cards other memory lies there.
+// SPDX-License-Identifier: Apache-2.0
+#include "check.h"
+#include <sys/wait.h>
+#include <unistd.h>
+
+extern __shared__ int dynamic[];
+
+/* As a well-known training program does: the last warp done leaves a flag behind what was asked for. */
+__global__ void flag(int *out, int at)
+{
+    dynamic[threadIdx.x] = threadIdx.x;
+    if (threadIdx.x == 0)
+        dynamic[at] = 1;
+    __syncthreads();
+    out[threadIdx.x] = dynamic[31 - threadIdx.x] + dynamic[at];
+}
+
+__global__ void scattered(int *out, int at)
+{
+    __shared__ int s[64];
+    s[threadIdx.x] = threadIdx.x;
+    s[(threadIdx.x * 7 & 31) + at] = 1;
+    out[threadIdx.x] = s[threadIdx.x ^ 1];
+}
+
+__global__ void counted(int *out, int at)
+{
+    __shared__ int s[64];
+    s[threadIdx.x] = 0;
+    __syncthreads();
+    atomicAdd(&s[(threadIdx.x & 3) + at], 1);
+    __syncthreads();
+    out[threadIdx.x] = s[threadIdx.x];
+}
+
+__global__ void store(int *p, long at)
+{
+    p[at + threadIdx.x] = 3;
+}
+
+static cudaError_t shared(int which, int at)
+{
+    Dev<int> out(32);
+    if (which == 0)
+        flag<<<64, 32, 13312>>>(out, at);
+    else if (which == 1)
+        scattered<<<64, 32>>>(out, at);
+    else
+        counted<<<64, 32>>>(out, at);
+    return cudaDeviceSynchronize();
+}
+
+static cudaError_t global(size_t size, long at)
+{
+    Dev<int> p(size / sizeof(int));
+    store<<<1, 32>>>(p, at);
+    return cudaDeviceSynchronize();
+}
+
+struct attempt {
+    bool shared;
+    int which;  /* or bytes of the array */
+    long at;    /* in ints */
+    bool passes;
+};
+static const attempt attempts[] = {
+    { true, 0, 3327, true }, { true, 0, 3328, true }, { true, 0, 3328 + 255, true }, { true, 0, 3328 + 256, false },
+    { true, 0, -4096, false }, { true, 0, -40000, false }, { true, 0, 100000, false }, { true, 0, -100000, false }, { true, 0, 300000000, false },
+    { true, 0, -300000000, false }, { true, 1, 64, true }, { true, 1, -1100, false }, { true, 1, 100000, false }, { true, 1, -100000, false },
+    { true, 2, -40000, false }, { true, 2, 100000, false }, { true, 2, 500000000, false },
+    { false, 100000, 25000, true }, { false, 100000, (2 << 18) - 32, true }, { false, 100000, 2 << 18, false }, { false, 100000, -32, false },
+    { false, 1000, 250, true }, { false, 3 << 20, 3 << 18, true }, { false, 3 << 20, 4 << 18, false },
+};
+
+int main()
+{
+    for (const attempt &a : attempts) {
+        std::fflush(stdout);
+        pid_t pid = fork();
+        if (pid == 0)
+            _exit((a.shared ? shared(a.which, (int)a.at) : global(a.which, a.at)) & 1023 ? 1 : 0);
+        int status = 0;
+        waitpid(pid, &status, 0);
+        EXPECT(WIFEXITED(status) && WEXITSTATUS(status) == !a.passes, "%s %d at %ld: status %x", a.shared ? "shared" : "global", a.which, a.at, status);
+    }
+    return check_done();
+}
