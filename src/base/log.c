@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
+#include "base/env.h"
 #include "base/str.h"
 
 static const char *const level_names[] = { "err", "fixme", "warn", "info", "trace" };
@@ -46,7 +47,7 @@ static bool next_rule(const char **rest, struct aw_str *ret_level, struct aw_str
 
 static void log_read_environment(void)
 {
-    const char *env = getenv("ANYWARP_LOG");
+    const char *env = aw_env("ANYWARP_LOG");
 
     if (!env)
         return;

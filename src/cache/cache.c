@@ -13,6 +13,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/env.h"
 #include "base/file.h"
 #include "base/log.h"
 #include "cache/internal.h"
@@ -147,11 +148,11 @@ static uint64_t max_size_from(const char *text)
 
 static void default_init(void)
 {
-    const char *on = secure_getenv("ANYWARP_CACHE");
+    const char *on = aw_env("ANYWARP_CACHE");
     if (on && strcmp(on, "0") == 0)
         return;
-    const char *dir = secure_getenv("ANYWARP_CACHE_DIR"), *xdg = secure_getenv("XDG_CACHE_HOME");
-    const char *home = secure_getenv("HOME");
+    const char *dir = aw_env("ANYWARP_CACHE_DIR"), *xdg = aw_env("XDG_CACHE_HOME");
+    const char *home = aw_env("HOME");
     char path[4096];
     int n = -1;
     if (dir && *dir)
@@ -165,7 +166,7 @@ static void default_init(void)
         return;
     }
     struct aw_cache *cache = (size_t)n < sizeof path
-                                 ? aw_cache_create(path, max_size_from(secure_getenv("ANYWARP_CACHE_MAX_SIZE")))
+                                 ? aw_cache_create(path, max_size_from(aw_env("ANYWARP_CACHE_MAX_SIZE")))
                                  : NULL;
     if (!cache)
         return;

@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "base/env.h"
 #include "base/linetable.h"
 #include "base/log.h"
 #include "core/module.h"
@@ -133,7 +134,7 @@ static void shared_shapes(const uint32_t block[3], uint32_t ret[3])
 /* How many shapes get their own code.  ANYWARP_SHAPES is for those who know their program, and for tests. */
 static unsigned shapes_limit(const struct aw_func *func)
 {
-    const char *text = getenv("ANYWARP_SHAPES");
+    const char *text = aw_env("ANYWARP_SHAPES");
     unsigned limit = text && *text ? (unsigned)strtoul(text, NULL, 10) : SHAPES;
     for (const struct aw_code *code = func->code; code; code = code->next)
         if (code->size > LARGE_CODE && limit > SHAPES_LARGE)

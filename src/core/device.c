@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
+#include "base/env.h"
 #include "base/log.h"
 #include "core/context.h"
 
@@ -61,7 +62,7 @@ static const struct aw_provider *provider_choose(void)
 {
     if (test_provider)
         return provider_try(test_provider, true) ? test_provider : NULL;
-    const char *wish = getenv("ANYWARP_DEVICE");
+    const char *wish = aw_env_harmless("ANYWARP_DEVICE");
     if (wish && !*wish)
         wish = NULL;
     if (wish && strcmp(wish, "host") == 0)
@@ -84,7 +85,7 @@ static void device_read_cc(struct aw_device *device)
 {
     static bool warned;
     int major = 8, minor = 0, end = 0;
-    const char *text = getenv("ANYWARP_CC");
+    const char *text = aw_env("ANYWARP_CC");
     if (text && *text && (sscanf(text, "%d.%d%n", &major, &minor, &end) != 2 || text[end] || major < 1 || major > 99 ||
                           minor < 0 || minor > 9)) {
         if (!__atomic_test_and_set(&warned, __ATOMIC_RELAXED))
@@ -151,7 +152,7 @@ static int visible_native(const char *item, size_t len, int count)
 /* As CUDA does, the list ends at its first element that is no device. */
 static int devices_visible(int natives[AW_MAX_DEVICES], int count)
 {
-    const char *list = getenv("CUDA_VISIBLE_DEVICES");
+    const char *list = aw_env_harmless("CUDA_VISIBLE_DEVICES");
     int n = 0;
     if (!list) {
         while (n < count && n < AW_MAX_DEVICES)
@@ -194,7 +195,7 @@ static enum aw_status core_init_once(void)
         n_devices++;
     }
     if (!n_devices)
-        aw_warn("no device is visible (CUDA_VISIBLE_DEVICES=%s)", getenv("CUDA_VISIBLE_DEVICES") ?: "");
+        aw_warn("no device is visible (CUDA_VISIBLE_DEVICES=%s)", aw_env_harmless("CUDA_VISIBLE_DEVICES") ?: "");
     return n_devices ? AW_OK : AW_ERR_NO_DEVICE;
 }
 
@@ -358,7 +359,7 @@ int aw_driver_version(void)
     static int version; /* atomic; any thread computes the same */
     int v = __atomic_load_n(&version, __ATOMIC_RELAXED);
     if (!v) {
-        const char *text = getenv("ANYWARP_DRIVER_VERSION");
+        const char *text = aw_env("ANYWARP_DRIVER_VERSION");
         v = text ? atoi(text) : 0;
         if (v < 2000 || v > 99990)
             v = 13000;

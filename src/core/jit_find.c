@@ -5,6 +5,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/env.h"
 #include "base/file.h"
 #include "core/jit_process.h"
 
@@ -42,7 +43,7 @@ enum aw_status aw_jit_find_compiler(char *ret_path, size_t size, char **ret_why)
 {
     struct aw_buf why = { 0 };
     char dir[3500], path[4096];
-    const char *named = secure_getenv("ANYWARP_COMPILER");
+    const char *named = aw_env("ANYWARP_COMPILER");
     if (named && *named) {
         if (is_program(named) && strlen(named) < size) {
             strcpy(ret_path, named);

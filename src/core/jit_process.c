@@ -19,6 +19,7 @@
 
 #include <anywarp/compiler.h>
 
+#include "base/env.h"
 #include "base/file.h"
 #include "base/log.h"
 
@@ -242,7 +243,7 @@ static int64_t now_ms(void)
 /* Seconds a compile may take; 0 = for ever. */
 static unsigned timeout_seconds(void)
 {
-    const char *text = getenv("ANYWARP_COMPILE_TIMEOUT");
+    const char *text = aw_env("ANYWARP_COMPILE_TIMEOUT");
     char *end;
     if (!text || *text < '0' || *text > '9')
         return DEFAULT_TIMEOUT;

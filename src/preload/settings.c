@@ -6,9 +6,11 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/env.h"
+
 void aw_preload_settings(const void *inside, char *ret_lib_dir, size_t size, bool *ret_verbose)
 {
-    const char *env = secure_getenv(AW_PRELOAD_DIR_VARIABLE), *log = secure_getenv("ANYWARP_LOG");
+    const char *env = aw_env(AW_PRELOAD_DIR_VARIABLE), *log = aw_env("ANYWARP_LOG");
     Dl_info info;
     *ret_verbose = log && (strstr(log, "info") || strstr(log, "trace"));
     ret_lib_dir[0] = '\0';

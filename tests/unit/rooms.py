@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-# The include matrix of docs/architecture.md, checked against every #include; and each public header compiled alone, as C
-# and as C++.  Usage: rooms.py SOURCE_ROOT [CC [CXX]].
+# The include matrix of docs/architecture.md, checked against every #include; that only one header reads the environment; and each
+# public header compiled alone, as C and as C++.  Usage: rooms.py SOURCE_ROOT [CC [CXX]].
 # SPDX-License-Identifier: Apache-2.0
 import os
 import re
@@ -35,6 +35,10 @@ FOREIGN = {
     "cuda": re.compile(r"^cuda"),
 }
 INCLUDE = re.compile(r'^\s*#\s*include\s*([<"])([^>"]+)[>"]', re.M)
+# Privileged programs must not follow their caller's environment, so that one place decides what is read.
+GETENV = re.compile(r"\b(?:__)?(?:secure_)?getenv\b")
+GETENV_HOME = "src/base/env.h"
+COMMENT = re.compile(r"/\*.*?\*/|//[^\n]*", re.S)
 PTX_FOLDERS = ("tab/", "syntax/", "module/", "lower/", "simt/", "target/")
 
 
@@ -68,6 +72,16 @@ def check_room(root, room):
                     yield f"{os.path.relpath(path, root)}: room {room} may not include {header}"
 
 
+def check_environment(root):
+    for folder in ("src", "ptx", "tools", "tests/simgpu"):
+        for path in sources(root, folder):
+            name = os.path.relpath(path, root)
+            text = COMMENT.sub(lambda m: "\n" * m.group().count("\n"), open(path, encoding="utf-8").read())
+            for hit in GETENV.finditer(text) if name != GETENV_HOME else ():
+                line = text.count("\n", 0, hit.start()) + 1
+                yield f"{name}:{line}: the environment is read by aw_env of {GETENV_HOME} alone"
+
+
 def check_header(root, header, compiler, flags):
     with tempfile.TemporaryDirectory() as tmp:
         run = subprocess.run(
@@ -88,6 +102,13 @@ def self_test():
             f.write('#include "base/str.h"\n#include <anywarp/provider.h>\n')
         assert len(list(check_room(root, "base"))) == 2
         assert not list(check_room(root, "core"))
+        for folder in ("ptx", "tools", "tests/simgpu", "src/base"):
+            os.makedirs(os.path.join(root, folder), exist_ok=True)
+        for name in ("src/base/env.h", "ptx/b.cpp", "tools/b.c"):
+            with open(os.path.join(root, name), "w") as f:
+                f.write('/* not getenv */\nconst char *x = secure_getenv("X"), *y = std::getenv("Y");\n')
+        faults = list(check_environment(root))
+        assert len(faults) == 4 and faults[0].startswith("ptx/b.cpp:2:"), faults
 
 
 def main():
@@ -95,12 +116,12 @@ def main():
     cc = sys.argv[2].split() if len(sys.argv) > 2 else ["cc"]
     cxx = sys.argv[3].split() if len(sys.argv) > 3 else ["c++"]
     self_test()
-    faults = [fault for room in ROOMS for fault in check_room(root, room)]
+    faults = [fault for room in ROOMS for fault in check_room(root, room)] + list(check_environment(root))
     for header in sorted(os.listdir(os.path.join(root, "include/anywarp"))):
         for std in ("c11", "c17"):
             faults += check_header(root, header, cc, ["-xc", "-std=" + std, "-pedantic"])
         faults += check_header(root, header, cxx, ["-xc++", "-std=c++17"])
-    print("\n".join(faults) or "rooms: all includes allowed, all public headers compile alone")
+    print("\n".join(faults) or "rooms: all includes allowed, the environment read in one place, all public headers compile alone")
     return 1 if faults else 0
 
 

@@ -14,6 +14,7 @@
 
 #include "ask.h"
 #include "locate.h"
+#include "base/env.h"
 #include "cache/cache.h"
 #include "core/jit_process.h"
 #include "provider/hip/diagnose.h"
@@ -100,7 +101,7 @@ static enum grade check_hip(void)
 {
     static struct aw_hip_diagnosis d;
     char buffer[256];
-    const char *wish = getenv("ANYWARP_DEVICE"), *problem = aw_ask(aw_ask_hip, NULL, &d, sizeof d);
+    const char *wish = aw_env_harmless("ANYWARP_DEVICE"), *problem = aw_ask(aw_ask_hip, NULL, &d, sizeof d);
     bool wanted = wish && !strcmp(wish, "hip");
     if (problem)
         return find(wanted ? BAD : NOTE, "amd", "a driver that is half installed? `dmesg` may tell", "the HIP runtime %s", problem);

@@ -10,6 +10,7 @@
 
 #include "ask.h"
 #include "locate.h"
+#include "base/env.h"
 #include "cache/cache.h"
 #include "core/device.h"
 #include "core/jit_process.h"
@@ -65,7 +66,7 @@ static void aw_info_cache(void)
 static void aw_info_hip(void)
 {
     static struct aw_hip_diagnosis d;
-    const char *wish = getenv("ANYWARP_DEVICE"), *problem = aw_ask(aw_ask_hip, NULL, &d, sizeof d);
+    const char *wish = aw_env_harmless("ANYWARP_DEVICE"), *problem = aw_ask(aw_ask_hip, NULL, &d, sizeof d);
     if (problem)
         aw_info_line("hip", "not available: the HIP runtime %s", problem);
     else

@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 #include "locate.h"
+#include "base/env.h"
 #include "preload/preload.h"
 
 /* As env(1): the program was found but could not be run; it was not found. */
@@ -42,7 +43,7 @@ static int aw_run_usage(const char *fmt, ...)
 /* Puts `first` before what the user has in a list variable, unless it is there. */
 static bool aw_run_prepend(const char *variable, const char *first, char separator)
 {
-    const char *old = getenv(variable);
+    const char *old = aw_env(variable);
     size_t n = strlen(first);
     if (!old || !*old)
         return setenv(variable, first, 1) == 0;
@@ -63,7 +64,7 @@ static bool aw_run_prepend(const char *variable, const char *first, char separat
 static bool aw_run_tls_surplus(void)
 {
     static const char name[] = "glibc.rtld.optional_static_tls", wanted[] = "glibc.rtld.optional_static_tls=16384";
-    const char *old = getenv("GLIBC_TUNABLES");
+    const char *old = aw_env("GLIBC_TUNABLES");
     return (old && strstr(old, name)) || aw_run_prepend("GLIBC_TUNABLES", wanted, ':');
 }
 
@@ -142,7 +143,7 @@ static int aw_run_options(int argc, char **argv, struct aw_run_wish *ret_wish)
 /* The file that execvp would run, "" when there is none. */
 static void aw_run_find(const char *program, char ret_path[PATH_MAX])
 {
-    const char *path = strchr(program, '/') ? NULL : getenv("PATH");
+    const char *path = strchr(program, '/') ? NULL : aw_env("PATH");
     ret_path[0] = '\0';
     if (!path) {
         snprintf(ret_path, PATH_MAX, "%s", program);
@@ -206,7 +207,7 @@ static bool aw_run_environment(const struct aw_parts *parts)
 static bool aw_run_simulated(const struct aw_parts *parts, const char *cards)
 {
     /* Without this ROCr cuts small allocations from large ones, and a wild access may fall into one that is not its own. */
-    if (!getenv("HSA_DISABLE_FRAGMENT_ALLOCATOR") && setenv("HSA_DISABLE_FRAGMENT_ALLOCATOR", "1", 1) != 0)
+    if (!aw_env("HSA_DISABLE_FRAGMENT_ALLOCATOR") && setenv("HSA_DISABLE_FRAGMENT_ALLOCATOR", "1", 1) != 0)
         return false;
     return setenv("ANYWARP_SIM", cards, 1) == 0 && aw_run_prepend("LD_LIBRARY_PATH", parts->sim_dir, ':');
 }

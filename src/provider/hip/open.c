@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "base/dl.h"
+#include "base/env.h"
 #include "base/log.h"
 #include "provider/hip/internal.h"
 
@@ -69,7 +70,7 @@ static bool library_try_in(const char *folder)
  * handle is kept for the process. */
 bool aw_hip_library_open(void)
 {
-    const char *rocm = getenv("ROCM_PATH");
+    const char *rocm = aw_env("ROCM_PATH");
     char folder[480];
     if (aw_hip.library)
         return true;

@@ -10,6 +10,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/env.h"
 #include "base/hash.h"
 #include "base/log.h"
 
@@ -261,7 +262,7 @@ static char target_text[96];
 
 static void target_init(void)
 {
-    const char *wish = getenv("ANYWARP_HOST_CPU");
+    const char *wish = aw_env("ANYWARP_HOST_CPU");
     int own = cpu_level(), level = own;
     if (wish && *wish) {
         for (level = own; level >= 0 && strcmp(levels[level], wish) != 0; level--)
@@ -356,7 +357,7 @@ static void fork_child(void)
 
 static uint32_t worker_count(void)
 {
-    const char *text = getenv("ANYWARP_HOST_THREADS");
+    const char *text = aw_env("ANYWARP_HOST_THREADS");
     char *end;
     long n = text && *text ? strtol(text, &end, 10) : 0;
     if (text && *text && (*end || n < 1 || n > AW_HOST_WORKERS_MAX)) {

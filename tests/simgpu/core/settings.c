@@ -11,6 +11,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/env.h"
+
 static struct sim_settings settings;
 
 static void problem(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
@@ -38,7 +40,7 @@ static bool next_word(const char **list, char *word, size_t size)
 static void read_cards(void)
 {
     enum { MAX = sizeof settings.cards / sizeof *settings.cards };
-    const char *list = getenv("ANYWARP_SIM");
+    const char *list = aw_env("ANYWARP_SIM");
     char word[64];
     if (!list || !*list)
         list = "gfx1030";
@@ -61,7 +63,7 @@ static void read_cards(void)
 static uint64_t read_number(const char *name, uint64_t fallback, uint64_t least)
 {
     static const char suffixes[] = "KMG";
-    const char *text = getenv(name);
+    const char *text = aw_env(name);
     if (!text || !*text)
         return fallback;
     char *end;
@@ -87,7 +89,7 @@ static unsigned cores(void)
 
 static void read_trace(void)
 {
-    const char *list = getenv("ANYWARP_SIM_TRACE");
+    const char *list = aw_env("ANYWARP_SIM_TRACE");
     char word[64];
     while (next_word(&list, word, sizeof word)) {
         bool all = strcmp(word, "all") == 0, known = all;
@@ -101,7 +103,7 @@ static void read_trace(void)
 
 static void read_all(void)
 {
-    const char *stats = getenv("ANYWARP_SIM_STATS");
+    const char *stats = aw_env("ANYWARP_SIM_STATS");
     read_cards();
     settings.threads = (unsigned)read_number("ANYWARP_SIM_THREADS", cores(), 1);
     settings.vram = read_number("ANYWARP_SIM_MEMORY", 8ull << 30, 64ull << 20) & ~0xfffull;

@@ -11,6 +11,8 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/env.h"
+
 #define AMD_VENDOR 0x1002
 #define FIRST_RENDER_MINOR 128
 
@@ -122,7 +124,7 @@ static void host_properties(HsaNodeProperties *p)
  * and go on executing their own instructions.  False when it makes no sense. */
 static bool version_of(const struct sim_card *card, unsigned ret_version[3])
 {
-    const char *text = getenv("HSA_OVERRIDE_GFX_VERSION");
+    const char *text = aw_env("HSA_OVERRIDE_GFX_VERSION");
     int end = 0;
     ret_version[0] = card->major;
     ret_version[1] = card->minor;
