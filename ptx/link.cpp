@@ -6,16 +6,20 @@
 
 #include "llvm/Support/raw_ostream.h"
 
-#include <cstdio>
+#include <cerrno>
 #include <cstdlib>
 #include <cstring>
 #include <fcntl.h>
+#include <memory>
 #include <mutex>
 #include <string>
+#include <sys/mman.h>
+#include <thread>
 #include <unistd.h>
 #include <vector>
 
 extern "C" {
+#include "base/file.h"
 #include "target/target.h"
 }
 
@@ -27,71 +31,102 @@ std::mutex lock;
 bool broken;
 const char *const *kept_options;
 
-// A private directory with the files; removed with it.
-struct Files {
-    std::string dir, objects[2], output;
+// A file without a name, for lld to open by its descriptor: nothing lies anywhere when the process is killed, no folder has to be there.
+struct Input {
+    int fd;
+    std::string path;
 
-    Files()
+    Input(const char *bytes, size_t size) : fd(memfd_create("anywarp", MFD_CLOEXEC)), path("/proc/self/fd/" + std::to_string(fd))
     {
-        const char *tmp = getenv("TMPDIR");
-        std::string name = std::string(tmp && *tmp ? tmp : "/tmp") + "/anywarp-XXXXXX";
-        std::vector<char> path(name.begin(), name.end());
-        path.push_back(0);
-        if (!mkdtemp(path.data()))
+        if (fd < 0 || aw_fd_write_all(fd, bytes, size))
             return;
-        dir = path.data();
-        objects[0] = dir + "/kernel.o";
-        objects[1] = dir + "/soft.o";
-        output = dir + "/kernel.so";
+        int error = errno;
+        close(fd);
+        errno = error;
+        fd = -1;
     }
+    Input(const Input &) = delete;
 
-    ~Files()
+    ~Input()
     {
-        if (dir.empty())
-            return;
-        for (const std::string &object : objects)
-            unlink(object.c_str());
-        unlink(output.c_str());
-        rmdir(dir.c_str());
+        if (fd >= 0)
+            close(fd);
     }
 };
 
-bool write_file(const std::string &path, const char *bytes, size_t size)
-{
-    FILE *f = fopen(path.c_str(), "wb");
-    if (!f)
-        return false;
-    bool ok = fwrite(bytes, 1, size, f) == size;
-    return fclose(f) == 0 && ok;
-}
+// A pipe to write to.  lld gives a file that has a name to a fresh one beside it; only what is no file it writes to as it is.
+class Output {
+    int read_end = -1, write_end = -1, error = 0;
+    std::vector<char> bytes;
+    std::thread reader;
 
-bool read_file(const std::string &path, ptx_result *ret)
-{
-    FILE *f = fopen(path.c_str(), "rb");
-    if (!f)
-        return false;
-    bool ok = fseek(f, 0, SEEK_END) == 0;
-    long size = ok ? ftell(f) : -1;
-    char *bytes = size >= 0 ? static_cast<char *>(malloc(static_cast<size_t>(size) + 1)) : nullptr;
-    rewind(f);
-    ok = bytes && fread(bytes, 1, static_cast<size_t>(size), f) == static_cast<size_t>(size);
-    fclose(f);
-    if (!ok) {
-        free(bytes);
-        return false;
+    void read_all()
+    {
+        char some[65536];
+        for (;;) {
+            ssize_t n = read(read_end, some, sizeof some);
+            if (n > 0)
+                bytes.insert(bytes.end(), some, some + n);
+            else if (n == 0 || errno != EINTR) {
+                error = n < 0 ? errno : 0;
+                return;
+            }
+        }
     }
-    bytes[size] = 0;
-    ret->bytes = bytes;
-    ret->size = static_cast<size_t>(size);
-    return true;
-}
 
-int run_lld(const char *machine, const Files &files, unsigned n, aw_buf *diags)
+public:
+    Output()
+    {
+        int ends[2];
+        if (pipe2(ends, O_CLOEXEC) != 0)
+            return;
+        read_end = ends[0];
+        write_end = ends[1];
+        reader = std::thread([this] { read_all(); });
+    }
+    Output(const Output &) = delete;
+
+    ~Output()
+    {
+        finish();
+        if (read_end >= 0)
+            close(read_end);
+    }
+
+    bool opened() const { return write_end >= 0; }
+    std::string path() const { return "/proc/self/fd/" + std::to_string(write_end); }
+
+    // All that was written has been read.
+    void finish()
+    {
+        if (write_end >= 0)
+            close(write_end);
+        write_end = -1;
+        if (reader.joinable())
+            reader.join();
+    }
+
+    bool take(ptx_result *ret)
+    {
+        finish();
+        char *copy = error ? nullptr : static_cast<char *>(malloc(bytes.size() + 1));
+        if (!copy) {
+            errno = error ? error : ENOMEM;
+            return false;
+        }
+        memcpy(copy, bytes.data(), bytes.size());
+        copy[bytes.size()] = 0;
+        ret->bytes = copy;
+        ret->size = bytes.size();
+        return true;
+    }
+};
+
+int run_lld(const char *machine, const std::vector<std::unique_ptr<Input>> &inputs, const std::string &output, aw_buf *diags)
 {
-    std::vector<const char *> args = { "ld.lld", "-m", machine, "-shared", "--no-undefined", "--threads=1",
-                                       "-o", files.output.c_str() };
-    for (unsigned i = 0; i < n; i++)
-        args.push_back(files.objects[i].c_str());
+    std::vector<const char *> args = { "ld.lld", "-m", machine, "-shared", "--no-undefined", "--threads=1", "-o", output.c_str() };
+    for (const std::unique_ptr<Input> &input : inputs)
+        args.push_back(input->path.c_str());
     for (const char *const *option = kept_options; option && *option; option++)
         args.insert(args.end(), { "-mllvm", *option });
     std::string out, err;
@@ -127,18 +162,23 @@ extern "C" int ptx_link_shared(const char *machine, const struct ptx_bytes *obje
         aw_buf_printf(diags, "<link>:0:0: error: the linker failed before and cannot run again in this process\n");
         return AW_ERR_NOT_SUPPORTED;
     }
-    Files files;
-    bool written = !files.dir.empty();
-    for (unsigned i = 0; written && i < n; i++)
-        written = write_file(files.objects[i], objects[i].bytes, objects[i].size);
-    if (!written) {
-        aw_buf_printf(diags, "<link>:0:0: error: cannot write a temporary file: %s\n", strerror(errno));
+    std::vector<std::unique_ptr<Input>> inputs;
+    for (unsigned i = 0; i < n; i++) {
+        inputs.push_back(std::make_unique<Input>(objects[i].bytes, objects[i].size));
+        if (inputs.back()->fd < 0) {
+            aw_buf_printf(diags, "<link>:0:0: error: no memory for the linker's input: %s\n", strerror(errno));
+            return AW_ERR_OS;
+        }
+    }
+    Output output;
+    if (!output.opened()) {
+        aw_buf_printf(diags, "<link>:0:0: error: no pipe for the linker's output: %s\n", strerror(errno));
         return AW_ERR_OS;
     }
-    int status = run_lld(machine, files, n, diags);
+    int status = run_lld(machine, inputs, output.path(), diags);
     if (status != AW_OK)
         return status;
-    if (read_file(files.output, ret))
+    if (output.take(ret))
         return AW_OK;
     aw_buf_printf(diags, "<link>:0:0: error: cannot read the linked object: %s\n", strerror(errno));
     return AW_ERR_OS;

@@ -42,6 +42,8 @@ CASES = [
     ("compile good.ptx --target nonsense", 1, r"'nonsense' is not known; there are host, .*, gfx1100,", None),
     ("compile good.ptx two.ptx --target nonsense", 1, r"'k' was not compiled", "'k2'"),
     ("compile good.ptx --target gfx1100 --emit=asm", 0, r"s_endpgm", "error"),
+    ("TMPDIR=/nowhere compile good.ptx --target gfx1100 -o gfx.so", 0, r"^$", "error"),
+    ("TMPDIR=/nowhere compile good.ptx --target host -o host.so", 0, r"^$", "error"),
     ("compile - --emit=kernels", 0, r"^k$", None),
     ("cache", 0, r"directory +\S+/cache$", None),
     ("cache clear", 0, r"0 files", None),

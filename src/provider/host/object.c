@@ -5,6 +5,7 @@
 
 #include <dlfcn.h>
 #include <elf.h>
+#include <errno.h>
 #include <fcntl.h>
 #include <link.h>
 #include <stdio.h>
@@ -14,6 +15,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/env.h"
 #include "base/file.h"
 #include "base/log.h"
 
@@ -66,21 +68,33 @@ static bool elf_plausible(const unsigned char *bytes, size_t size)
     return load && dynamic;
 }
 
-/* A file descriptor with the bytes: anonymous memory, or an unlinked file where that may not be executed. */
+/* A file without a name in the first of the usual folders that takes one. */
+static int file_anonymous(void)
+{
+    const char *const folders[] = { aw_env("TMPDIR"), "/tmp", "/var/tmp", "/dev/shm" };
+    char path[4096];
+    int fd = -1;
+    for (size_t i = 0; i < sizeof folders / sizeof *folders && fd < 0; i++) {
+        if (!folders[i] || !*folders[i])
+            continue;
+        fd = open(folders[i], O_TMPFILE | O_RDWR | O_CLOEXEC, 0700);
+        /* Some file systems have only files with names. */
+        if (fd < 0 && (errno == EOPNOTSUPP || errno == EISDIR) &&
+            snprintf(path, sizeof path, "%s/anywarp-XXXXXX", folders[i]) < (int)sizeof path) {
+            fd = mkostemp(path, O_CLOEXEC);
+            if (fd >= 0)
+                unlink(path);
+        }
+    }
+    return fd;
+}
+
+/* A file descriptor with the bytes: anonymous memory, or a file where that may not be executed. */
 static int bytes_to_fd(const void *bytes, size_t size, bool on_disk)
 {
-    int fd;
-    if (on_disk) {
-        const char *dir = getenv("TMPDIR");
-        char path[4096];
-        if (snprintf(path, sizeof path, "%s/anywarp-XXXXXX", dir && *dir ? dir : "/tmp") >= (int)sizeof path)
-            return -1;
-        fd = mkostemp(path, O_CLOEXEC);
-        if (fd >= 0)
-            unlink(path);
-    } else {
-        fd = memfd_create("anywarp", MFD_CLOEXEC);
-    }
+    int fd = on_disk ? file_anonymous() : memfd_create("anywarp", MFD_CLOEXEC);
+    if (fd < 0)
+        aw_info("no file for host code%s: %s", on_disk ? "" : " in memory", strerror(errno));
     if (fd >= 0 && !aw_fd_write_all(fd, bytes, size)) {
         close(fd);
         fd = -1;
