@@ -136,6 +136,7 @@ struct aw_host_op {
     uint64_t seq;
     enum aw_host_op_kind kind;
     uint32_t pending;                  /* operations of other streams it still waits for */
+    struct aw_host_dep *dependents;    /* those that wait for it */
     bool started, active;
     bool here;                         /* the thread that launched the kernel runs it */
     /* Work that is claimed in pieces. */
@@ -168,10 +169,9 @@ struct aw_host_op {
     struct aw_host_share shares[];     /* aw_host_shares() */
 };
 
-struct aw_host_dep {                   /* op waits until its list's stream has completed seq */
+struct aw_host_dep {                   /* op waits until the operation that has it in its list is complete */
     struct aw_host_dep *next;
     struct aw_host_op *op;
-    uint64_t seq;
 };
 
 struct aw_host_waiter {                /* a thread that waits; on its own stack */
@@ -191,9 +191,9 @@ struct aw_host_stream {
     uint64_t sync_mark;                /* a device_sync waits up to here */
     uint32_t lookers;                  /* threads that wait for it and are awake; locked */
     _Atomic bool wanted;               /* they shall help with what runs now */
-    struct aw_host_dep *deps;
     struct aw_host_waiter *waiters;
     struct aw_host_stream *prev, *next;
+    bool fresh;                        /* in front of the list: it was given something since the default stream's last; locked */
     struct aw_host_stream *kick_next;
     bool kicked;
 };
@@ -203,6 +203,7 @@ struct aw_host_event {
     unsigned flags;
     struct aw_host_stream *stream;     /* of the latest record; NULL before */
     uint64_t seq;
+    struct aw_host_op *op;             /* the record, valid until the stream has completed seq */
     uint64_t time_ns;
 };
 
@@ -279,7 +280,7 @@ struct aw_host_device {
     struct aw_host_op *active_head, *active_tail;
     _Atomic uint32_t n_active;
     struct aw_host_stream null_stream;
-    struct aw_host_stream *streams;    /* all, the null stream not included */
+    struct aw_host_stream *streams;    /* all, the null stream not included; the fresh ones first */
     struct aw_host_stream *kick;
     struct aw_host_op *free_ops;
     struct aw_host_dep *free_deps;

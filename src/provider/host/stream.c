@@ -31,16 +31,32 @@ static uint64_t submitted(struct aw_host_stream *s)
 
 /* ---- lifetimes; locked ---- */
 
-static void stream_unref(struct aw_host_stream *s)
+static void list_remove(struct aw_host_stream *s)
 {
-    if (--s->refs || s == &aw_host.null_stream)
-        return;
     if (s->prev)
         s->prev->next = s->next;
     else
         aw_host.streams = s->next;
     if (s->next)
         s->next->prev = s->prev;
+}
+
+/* Those that were given something since the default stream last waited for all are in front, so that it need not look at the others. */
+static void list_push(struct aw_host_stream *s)
+{
+    s->fresh = true;
+    s->prev = NULL;
+    s->next = aw_host.streams;
+    if (s->next)
+        s->next->prev = s;
+    aw_host.streams = s;
+}
+
+static void stream_unref(struct aw_host_stream *s)
+{
+    if (--s->refs || s == &aw_host.null_stream)
+        return;
+    list_remove(s);
     free(s);
 }
 
@@ -158,17 +174,13 @@ static void op_finish(struct aw_host_op *op)
         s->tail = NULL;
     atomic_store_explicit(&s->completed, op->seq, memory_order_release);
     pending_add((uint64_t)-1);
-    for (struct aw_host_dep **at = &s->deps; *at;) {
-        struct aw_host_dep *d = *at;
-        if (d->seq > op->seq) {
-            at = &d->next;
-            continue;
-        }
-        *at = d->next;
+    for (struct aw_host_dep *d = op->dependents, *next; d; d = next) {
+        next = d->next;
         if (--d->op->pending == 0)
             kick(d->op->stream);
         dep_put(d);
     }
+    op->dependents = NULL;
     for (struct aw_host_waiter *w = s->waiters; w; w = w->next) {
         if (w->seq <= op->seq)
             pthread_cond_signal(&w->cond);
@@ -250,40 +262,35 @@ bool aw_host_stream_idle(struct aw_host_stream *stream)
         return false;
     if (stream != &aw_host.null_stream)
         return !is_blocking(stream) || !is_pending(&aw_host.null_stream);
-    for (struct aw_host_stream *s = aw_host.streams; s; s = s->next) {
+    /* What others have pending, the default stream's latest waits for. */
+    for (struct aw_host_stream *s = aw_host.streams; s && s->fresh; s = s->next) {
         if (is_blocking(s) && is_pending(s))
             return false;
     }
     return true;
 }
 
-/* Makes `op` wait for all that `on` has been given up to `seq`. */
-static bool dep_add(struct aw_host_op *op, struct aw_host_stream *on, uint64_t seq)
+/* Makes `op` wait for `on`, an operation that is not complete, and so for all that was given to its stream before. */
+static bool dep_add(struct aw_host_op *op, struct aw_host_op *on)
 {
-    if (completed(on) >= seq)
-        return true;
     struct aw_host_dep *d = dep_get();
     if (!d)
         return false;
     d->op = op;
-    d->seq = seq;
-    d->next = on->deps;
-    on->deps = d;
+    d->next = on->dependents;
+    on->dependents = d;
     op->pending++;
     return true;
 }
 
-static void deps_drop(struct aw_host_op *op, struct aw_host_stream *s)
+/* Takes back what deps_legacy did for `op`, the last that anything waits for, on this stream. */
+static void dep_drop(struct aw_host_op *op, struct aw_host_stream *s)
 {
-    for (struct aw_host_dep **at = &s->deps; *at;) {
-        struct aw_host_dep *d = *at;
-        if (d->op == op) {
-            *at = d->next;
-            dep_put(d);
-        } else {
-            at = &d->next;
-        }
-    }
+    struct aw_host_dep *d = s->tail ? s->tail->dependents : NULL;
+    if (!d || d->op != op)
+        return;
+    s->tail->dependents = d->next;
+    dep_put(d);
 }
 
 /* The legacy default stream and the blocking ones wait for each other. */
@@ -293,35 +300,42 @@ static bool deps_legacy(struct aw_host_stream *stream, struct aw_host_op *op)
     if (stream != null) {
         if (!is_blocking(stream) || stream->seen_null >= submitted(null))
             return true;
-        if (!dep_add(op, null, submitted(null)))
+        if (null->tail && !dep_add(op, null->tail))
             return false;
         stream->seen_null = submitted(null);
         return true;
     }
-    for (struct aw_host_stream *s = aw_host.streams; s; s = s->next) {
+    for (struct aw_host_stream *s = aw_host.streams; s && s->fresh; s = s->next) {
+        s->fresh = false;
         if (!is_blocking(s) || s->null_seen >= submitted(s))
             continue;
-        if (!dep_add(op, s, submitted(s)))
+        if (s->tail && !dep_add(op, s->tail))
             return false;
         s->null_seen = submitted(s);
     }
     return true;
 }
 
-static int submit_after(struct aw_host_stream *stream, struct aw_host_op *op, struct aw_host_stream *after, uint64_t seq)
+/* After what its own stream was given, and `after`, an operation that is not complete; NULL: none. */
+static int submit_after(struct aw_host_stream *stream, struct aw_host_op *op, struct aw_host_op *after)
 {
     op->stream = stream;
     if ((op->kind == AW_HOST_OP_KERNEL || op->kind == AW_HOST_OP_MEMORY) && !aw_host_pool_ready()) {
         aw_err("cannot start a worker thread");
         return AW_ERR_OS;
     }
-    if (!deps_legacy(stream, op) || (after && !dep_add(op, after, seq))) {
-        deps_drop(op, &aw_host.null_stream);
+    if (!deps_legacy(stream, op) || (after && !dep_add(op, after))) {
+        dep_drop(op, &aw_host.null_stream);
         for (struct aw_host_stream *s = aw_host.streams; s; s = s->next) {
-            deps_drop(op, s);
+            dep_drop(op, s);
+            s->fresh = true;
             s->null_seen = s->seen_null = 0; /* forget: waiting once more is harmless */
         }
         return AW_ERR_OUT_OF_MEMORY;
+    }
+    if (stream != &aw_host.null_stream && !stream->fresh) {
+        list_remove(stream);
+        list_push(stream);
     }
     op->seq = submitted(stream) + 1;
     atomic_store_explicit(&stream->submitted, op->seq, memory_order_release);
@@ -340,7 +354,7 @@ static int submit_after(struct aw_host_stream *stream, struct aw_host_op *op, st
 
 int aw_host_op_submit(struct aw_host_stream *stream, struct aw_host_op *op)
 {
-    int status = submit_after(stream, op, NULL, 0);
+    int status = submit_after(stream, op, NULL);
     if (status == AW_OK)
         pump();
     else
@@ -462,10 +476,7 @@ int aw_host_stream_create(int dev, unsigned flags, int priority, struct aw_strea
     s->flags = flags;
     s->refs = 1;
     aw_host_lock();
-    s->next = aw_host.streams;
-    if (s->next)
-        s->next->prev = s;
-    aw_host.streams = s;
+    list_push(s);
     aw_host_unlock();
     *ret_stream = (struct aw_stream *)s;
     return AW_OK;
@@ -532,7 +543,7 @@ int aw_host_stream_wait(int dev, struct aw_stream *stream, struct aw_event *even
         struct aw_host_op *op;
         status = aw_host_op_create(AW_HOST_OP_WAIT, &op);
         if (status == AW_OK) {
-            status = submit_after(aw_host_stream_of(stream), op, e->stream, e->seq);
+            status = submit_after(aw_host_stream_of(stream), op, e->op);
             if (status != AW_OK)
                 aw_host_op_discard(op);
             pump();
@@ -659,7 +670,7 @@ int aw_host_event_record(int dev, struct aw_event *event, struct aw_stream *stre
         goto out;
     op->event = e;
     e->refs++;
-    status = submit_after(s, op, NULL, 0);
+    status = submit_after(s, op, NULL);
     if (status != AW_OK) {
         e->refs--;
         aw_host_op_discard(op);
@@ -670,6 +681,7 @@ int aw_host_event_record(int dev, struct aw_event *event, struct aw_stream *stre
         stream_unref(e->stream);
     e->stream = s;
     e->seq = op->seq;
+    e->op = op;
     pump();
 out:
     aw_host_unlock();
@@ -729,11 +741,15 @@ static void stream_forget(struct aw_host_stream *s)
         s->head = op->next;
         if (op->kind == AW_HOST_OP_EVENT)
             event_unref(op->event);
+        while (op->dependents) {
+            struct aw_host_dep *d = op->dependents;
+            op->dependents = d->next;
+            dep_put(d);
+        }
         aw_host_op_discard(op);
         s->refs--;
     }
     s->tail = NULL;
-    s->deps = NULL;
     s->waiters = NULL;
     atomic_store(&s->completed, submitted(s));
 }
