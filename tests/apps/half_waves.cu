@@ -2,6 +2,7 @@
 // diverged warps, barriers at different places of the program, loops of different length, named barriers between neighbours, early exits, locks
 // and flags between neighbours.
 // bytes: vary, a shuffle from a lane that is not there gives anything
+// races: words of shared memory, volatile but not atomic, are flags
 // SPDX-License-Identifier: Apache-2.0
 #include "check.h"
 #include <vector>

@@ -33,6 +33,7 @@ static const char main_text[] = HEAD R"(
 
 .visible .entry run(.param .u64 out)
 {
+    .reg .pred %p<2>;
     .reg .b32 %r<14>;
     .reg .b64 %rd<10>;
     ld.param.u64 %rd1, [out];
@@ -71,7 +72,8 @@ static const char main_text[] = HEAD R"(
     add.u32 %r9, %r7, %r8;
     atom.global.add.u32 %r10, [counter], 1;
     mov.u64 %rd7, scratch;
-    st.global.u32 [%rd7+12], %r9;
+    setp.eq.u32 %p1, %r1, 0;
+    @%p1 st.global.u32 [%rd7+12], %r9;
     mul.wide.u32 %rd8, %r1, 4;
     add.u64 %rd9, %rd2, %rd8;
     st.global.u32 [%rd9], %r9;

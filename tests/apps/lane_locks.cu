@@ -1,5 +1,6 @@
 // Lanes of one warp that take a lock one after another and wait for each other's flags: each lane makes progress by itself.
 // bytes: vary, lanes take the lock in any order
+// races: words of shared memory, volatile but not atomic, are flags
 // SPDX-License-Identifier: Apache-2.0
 #include "check.h"
 #include <vector>

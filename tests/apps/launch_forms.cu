@@ -29,7 +29,8 @@ template <typename T, int N> __global__ void templated(T *out) { atomicAdd(out, 
 __global__ void __launch_bounds__(128, 2) attributed(int *out)
 {
     __shared__ int s[100];
-    s[threadIdx.x % 100] = threadIdx.x;
+    if (threadIdx.x < 100)
+        s[threadIdx.x] = threadIdx.x;
     __syncthreads();
     out[threadIdx.x] = s[0];
 }

@@ -12,6 +12,7 @@
 
 struct sim_inst;
 struct sim_wave;
+struct sim_watch;
 
 /* ---- Operands ---- */
 
@@ -151,6 +152,7 @@ struct sim_wave {
     struct sim_decoder *decoder;      /* core/decode.c's; NULL until its first instruction */
     uint64_t flat_scratch;            /* gfx10's register of that name, written and read by s_setreg and s_getreg */
     uint32_t hw_id;                   /* HW_REG_HW_ID, HW_REG_HW_ID1: where it runs, as the card encodes it */
+    struct sim_watch *watch;          /* core/race.c's; NULL: races are not looked for */
 };
 
 static inline uint64_t sim_exec(const struct sim_wave *w)
@@ -209,6 +211,20 @@ const struct sim_inst *sim_decode(struct sim_wave *w, uint64_t pc);
 /* Begins a new epoch: code may have changed since, so each instruction is compared with memory when next executed.  Every dispatch calls
  * it before its first wave runs.  Thread-safe. */
 void sim_decode_epoch(void);
+
+/* The race detector (core/race.c).  What accesses memory calls these when the wave is watched: vector memory whose lanes `live` have host
+ * addresses too, LDS, scalar memory.  Before it is done. */
+void sim_race_memory(struct sim_wave *w, const struct sim_inst *i, enum sim_access kind, unsigned size, uint64_t live,
+                     const uint64_t *address, char *const *at);
+void sim_race_lds(struct sim_wave *w, const struct sim_inst *i, enum sim_access kind, unsigned size, uint64_t live, const uint32_t *address);
+void sim_race_scalar(struct sim_wave *w, const struct sim_inst *i, enum sim_access kind, unsigned size, uint64_t address, const char *at);
+/* A wait until at most so many loads, LDS instructions and (gfx10) stores are under way; SIM_ANY: any number.  Watched or not. */
+#define SIM_ANY 1000u
+void sim_race_wait(struct sim_wave *w, unsigned vm, unsigned lgkm, unsigned vs);
+/* The caches of the compute unit forget what they hold, and those beyond it that other units do not share. */
+void sim_race_invalidate(struct sim_wave *w, bool beyond);
+/* The wave comes to a barrier. */
+void sim_race_at_barrier(struct sim_wave *w, const struct sim_inst *i);
 
 /* Runs up to `budget` instructions or until the wave waits, sleeps or ends.  core/wave.c. */
 void sim_wave_run(struct sim_wave *w, unsigned budget);

@@ -60,6 +60,7 @@ static const char help[] =
     "  --stats            prints statistics to standard error\n"
     "  --json             prints statistics and the kernel's shape to standard output, as one JSON object on one line\n"
     "  --time             prints instructions and processor time as --json does, without counting lines and bank conflicts (0 then)\n"
+    "  --check race       looks for races and prints them to standard error\n"
     "  --help             this\n"
     "\n"
     "ARGs fill the argument block in order, each at its natural alignment:\n"
@@ -71,7 +72,8 @@ static const char help[] =
     "  hidden:HEX         bytes as they are, without alignment\n"
     "Hidden arguments that the code object's metadata names (block counts and sizes, remainders, dimensions, apertures) are filled in.\n"
     "\n"
-    "Numbers: 10, 0x10, 4K, 16M, 1G.  Exit status: 0 the kernel ended, 1 bad usage or file, 2 it was stopped; one line says why.\n"
+    "Numbers: 10, 0x10, 4K, 16M, 1G.  Exit status: 0 the kernel ended, 1 bad usage or file, 2 it was stopped, one line\n"
+    "says why, 3 races were found.\n"
     "\n"
     "JSON keys: kernel, card, end (done, fault, illegal, trap, stuck, bad-packet, stopped); sums over all launches: launches, waves,\n"
     "instructions, executed {class: count}, vector_lanes, vector_slots, loaded, stored, lines, scalar_loaded, lds_accesses,\n"
@@ -399,7 +401,8 @@ static int run(struct job *j, const struct sim_card *card)
         sim_stats_print(2, false);
     if (j->json || j->time)
         print_json(j, card, &shape, &total, end, cpu);
-    return end == SIM_END_DONE ? 0 : 2;
+    sim_race_summary();
+    return end != SIM_END_DONE ? 2 : sim_race_count() ? 3 : 0;
 }
 
 static void add_dump(struct job *j, const char *text)
@@ -415,11 +418,12 @@ static void add_dump(struct job *j, const char *text)
 
 static void options(struct job *j, int argc, char **argv)
 {
-    enum { CARD = 256, GRID, BLOCK, LDS, REPEAT, KERNARG, NO_HIDDEN, DUMP, STATS, JSON, TIME, HELP };
+    enum { CARD = 256, GRID, BLOCK, LDS, REPEAT, KERNARG, NO_HIDDEN, DUMP, STATS, JSON, TIME, CHECK, HELP };
     static const struct option known[] = {
         { "card", 1, NULL, CARD }, { "grid", 1, NULL, GRID }, { "block", 1, NULL, BLOCK }, { "lds", 1, NULL, LDS },
         { "repeat", 1, NULL, REPEAT }, { "kernarg", 1, NULL, KERNARG }, { "no-hidden", 0, NULL, NO_HIDDEN }, { "dump", 1, NULL, DUMP },
-        { "stats", 0, NULL, STATS }, { "json", 0, NULL, JSON }, { "time", 0, NULL, TIME }, { "help", 0, NULL, HELP }, { 0 },
+        { "stats", 0, NULL, STATS }, { "json", 0, NULL, JSON }, { "time", 0, NULL, TIME },
+        { "check", 1, NULL, CHECK }, { "help", 0, NULL, HELP }, { 0 },
     };
     for (int c; (c = getopt_long(argc, argv, "", known, NULL)) != -1;) {
         switch (c) {
@@ -434,6 +438,7 @@ static void options(struct job *j, int argc, char **argv)
         case STATS: j->stats = true; break;
         case JSON: j->json = true; break;
         case TIME: j->time = true; break;
+        case CHECK: setenv("ANYWARP_SIM_CHECK", optarg, 1); break;
         case HELP: fputs(help, stdout); exit(0);
         default: fputs("simgpu-run: see --help\n", stderr); exit(1);
         }

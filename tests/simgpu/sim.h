@@ -163,6 +163,12 @@ void sim_stats_record(const char *kernel, const struct sim_stats *stats);
 /* Prints all entries, as text, or as JSON lines when `json`, and closes `fd`. */
 void sim_stats_print(int fd, bool json);
 
+/* ---- Races (core/race.c) ---- */
+
+/* How many were found so far, and one line that says so, when they are looked for. */
+unsigned sim_race_count(void);
+void sim_race_summary(void);
+
 /* ---- Settings (core/settings.c): the environment, read once ---- */
 
 struct sim_settings {
@@ -171,6 +177,7 @@ struct sim_settings {
     unsigned threads;                   /* ANYWARP_SIM_THREADS; default the cores this process may use */
     const char *stats;                  /* ANYWARP_SIM_STATS: "1" to standard error, else a file (.json: JSON lines); NULL: none */
     uint64_t vram;                      /* ANYWARP_SIM_MEMORY, bytes of each card; default 8 GiB */
+    bool check_race;                    /* ANYWARP_SIM_CHECK=race */
     bool trace_thunk, trace_packets, trace_instructions; /* ANYWARP_SIM_TRACE=thunk,packets,instructions */
     char problem[200];                  /* what was wrong with them, "" when nothing; the thunk refuses to open then */
 };

@@ -21,12 +21,13 @@
 enum { EXIT_CANNOT_RUN = 126, EXIT_NOT_FOUND = 127 };
 
 static const char run_usage[] =
-    "usage: anywarp run [--device=host[:LEVEL]|hip|sim:CARD[,CARD...]] [--stats[=FILE]] [--log=level[:room][,...]] [--] program [argument...]\n";
+    "usage: anywarp run [--device=host[:LEVEL]|hip|sim:CARD[,CARD...]] [--stats[=FILE]] [--check=race]\n"
+    "                   [--log=level[:room][,...]] [--] program [argument...]\n";
 
 /* What the options ask for beyond variables of the environment. */
 struct aw_run_wish {
     const char *sim; /* simulated cards, or NULL */
-    bool stats;
+    bool stats, check;
 };
 
 static int aw_run_usage(const char *fmt, ...)
@@ -122,6 +123,13 @@ static int aw_run_options(int argc, char **argv, struct aw_run_wish *ret_wish)
             /* "1" means standard error. */
             setenv("ANYWARP_SIM_STATS", argv[i][7] && argv[i][8] ? argv[i] + 8 : "1", 1);
             ret_wish->stats = true;
+        } else if ((value = aw_run_value("check", argc, argv, &i))) {
+            if (strcmp(value, "race") != 0) {
+                aw_run_usage("--check is race, not '%s'", value);
+                return -1;
+            }
+            setenv("ANYWARP_SIM_CHECK", value, 1);
+            ret_wish->check = true;
         } else if ((value = aw_run_value("log", argc, argv, &i))) {
             if (!*value) {
                 aw_run_usage("--log needs a level: err, fixme, warn, info or trace");
@@ -135,6 +143,10 @@ static int aw_run_options(int argc, char **argv, struct aw_run_wish *ret_wish)
     }
     if (ret_wish->stats && !ret_wish->sim) {
         aw_run_usage("--stats counts what a simulated card does: it needs --device=sim:gfx1030");
+        return -1;
+    }
+    if (ret_wish->check && !ret_wish->sim) {
+        aw_run_usage("--check watches what a simulated card does: it needs --device=sim:gfx1030");
         return -1;
     }
     return i;

@@ -322,6 +322,7 @@ static void wave_start(struct sim_wave *w, struct sim_block *b, struct sim_run *
     w->hw_id = hardware_id(w->card, block, index);
     w->code.node = w->data[0].node = w->data[1].node = w->data[2].node = run->node;
     w->state = SIM_RUNNING;
+    w->watch = NULL;
     w->counts = run->dispatch->counts || sim_settings()->stats;
     w->scc = 0;
     w->clock = 0;
@@ -356,6 +357,7 @@ void sim_block_start(struct sim_block *b, struct sim_run *run, uint64_t index)
     poison((uint32_t *)(void *)b->lds, (run->shape.lds_bytes + 3) / 4);
     for (unsigned i = 0; i < b->group.n_waves; i++)
         wave_start(&b->waves[i], b, run, index, i, size);
+    sim_race_block(&b->group, index);
 }
 
 /* Adds what the first `n_waves` waves of `b` executed since it was reserved. */
@@ -406,7 +408,10 @@ enum sim_end sim_dispatch_count(const struct sim_dispatch *dispatch, const _Atom
     }
     uint64_t begin = now();
     sim_decode_epoch();
+    if (!sim_race_begin(&run))
+        sim_say("no memory to look for races in this launch");
     sim_run_all(&run);
+    sim_race_end(&run);
     run.stats.launches = 1;
     run.stats.occupancy = run.shape.occupancy;
     run.stats.occupancy_of = run.shape.occupancy_of;

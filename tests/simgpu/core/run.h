@@ -51,6 +51,7 @@ struct sim_run {
     struct sim_report report;
     enum sim_end end;
 
+    struct race_run *race;      /* core/race.c's, NULL: races are not looked for */
     struct sim_run *next;       /* in the pool's list, the pool's lock */
     bool published;
 };
@@ -62,5 +63,15 @@ void sim_block_collect(struct sim_block *b, unsigned n_waves, struct sim_stats *
 
 /* core/schedule.c: runs all blocks; the run's end, report and stats say how it went. */
 void sim_run_all(struct sim_run *run);
+
+/* core/race.c: at a launch's begin (false: no memory for it) and end, when a block begins and has ended, when its waves leave a barrier, and
+ * around each instruction of a watched wave. */
+bool sim_race_begin(struct sim_run *run);
+void sim_race_end(struct sim_run *run);
+void sim_race_block(struct sim_group *g, uint64_t index);
+void sim_race_block_end(struct sim_group *g);
+void sim_race_barrier(struct sim_group *g);
+void sim_race_before(struct sim_wave *w, const struct sim_inst *i);
+void sim_race_after(struct sim_wave *w, const struct sim_inst *i);
 
 #endif

@@ -185,6 +185,7 @@ static enum slice_end block_slice(struct sim_block *b, struct sim_run *run, uint
             break;
         }
         if (t.at_barrier == t.live) {
+            sim_race_barrier(&b->group);
             for (unsigned i = 0; i < b->group.n_waves; i++)
                 if (b->waves[i].state == SIM_AT_BARRIER)
                     b->waves[i].state = SIM_RUNNING;
@@ -333,6 +334,8 @@ static bool run_slice(struct sim_run *run, struct labour *l)
     enum slice_end end = block_slice(b, run, &executed);
     pthread_mutex_lock(&run->lock);
     run->executing--;
+    if (end == SLICE_ENDED || end == SLICE_STOPPED)
+        sim_race_block_end(&b->group);
     if (end == SLICE_STOPPED)
         run_fail_block(run, b);
     run_put(run, b, end);

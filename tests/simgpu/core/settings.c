@@ -101,6 +101,18 @@ static void read_trace(void)
     }
 }
 
+static void read_check(void)
+{
+    const char *list = getenv("ANYWARP_SIM_CHECK");
+    char word[64];
+    while (next_word(&list, word, sizeof word)) {
+        bool known = strcmp(word, "race") == 0;
+        settings.check_race |= known;
+        if (!known)
+            problem("ANYWARP_SIM_CHECK: '%s' is not race", word);
+    }
+}
+
 static void read_all(void)
 {
     const char *stats = aw_env("ANYWARP_SIM_STATS");
@@ -109,6 +121,7 @@ static void read_all(void)
     settings.vram = read_number("ANYWARP_SIM_MEMORY", 8ull << 30, 64ull << 20) & ~0xfffull;
     settings.stats = stats && *stats && strcmp(stats, "0") != 0 ? stats : NULL;
     read_trace();
+    read_check();
     /* isa/ is compiled for these. */
     if (!__builtin_cpu_supports("avx2") || !__builtin_cpu_supports("fma") || !__builtin_cpu_supports("f16c"))
         problem("the simulated card needs a processor with AVX2, FMA and F16C");

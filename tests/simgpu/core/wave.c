@@ -136,7 +136,7 @@ static void follow(struct sim_wave *w, const struct sim_inst *i)
 void sim_wave_run(struct sim_wave *w, unsigned budget)
 {
     const uint32_t epoch = sim_decode_now();
-    const bool traced = sim_settings()->trace_instructions;
+    const bool traced = sim_settings()->trace_instructions, watched = w->watch;
     for (; budget && w->state == SIM_RUNNING; budget--) {
         const struct sim_inst *i = w->next;
         if (__builtin_expect(!i, 0) && !(i = sim_decode(w, w->pc)))
@@ -146,12 +146,16 @@ void sim_wave_run(struct sim_wave *w, unsigned budget)
             return;
         if (__builtin_expect(traced, 0))
             trace(w, i);
+        if (__builtin_expect(watched, 0))
+            sim_race_before(w, i);
         const struct sim_inst *next = __atomic_load_n(&i->follow, __ATOMIC_ACQUIRE);
         w->pc = i->pc;
         w->next = next ? next : &follower_unknown;
         w->clock++;
         count(w, i);
         i->run(w, i);
+        if (__builtin_expect(watched, 0))
+            sim_race_after(w, i);
         if (__builtin_expect(w->next == &follower_unknown, 0))
             follow(w, i);
     }

@@ -153,8 +153,11 @@ static void write_lds(struct sim_wave *w, const struct sim_inst *i, const uint32
     uint32_t base = (w->s[SIM_M0] & 0xffff) + (uint32_t)i->offset, room = w->group->lds_size;
     SIM_EACH_LANE(w, l) {
         uint64_t at = base + 4 * l;
-        if (at + 4 <= room)
+        if (at + 4 <= room) {
+            if (__builtin_expect(w->watch != NULL, 0))
+                sim_race_lds(w, i, SIM_STORE, 4, 1, &(uint32_t){ (uint32_t)at });
             memcpy(w->group->lds + at, &from[l], 4);
+        }
     }
 }
 
@@ -395,6 +398,17 @@ static void nothing(struct sim_wave *w, const struct sim_inst *i)
 {
 }
 
+/* There are no caches; the race detector takes note. */
+static void invalidate_unit(struct sim_wave *w, const struct sim_inst *i)
+{
+    sim_race_invalidate(w, false);
+}
+
+static void invalidate_beyond(struct sim_wave *w, const struct sim_inst *i)
+{
+    sim_race_invalidate(w, true);
+}
+
 /* ---- Table ---- */
 
 static const struct sim_op ops[] = {
@@ -422,10 +436,10 @@ static const struct sim_op ops[] = {
     MEMORY_FLOAT_ATOMICS(X)
     MEMORY_NOT_FLAT_ATOMICS(X)
 #undef X
-    { "buffer_gl0_inv", "", nothing, SIM_WAIT, SIM_GFX10 },
-    { "buffer_gl1_inv", "", nothing, SIM_WAIT, SIM_GFX10 },
-    { "buffer_wbinvl1", "", nothing, SIM_WAIT, SIM_GFX9 },
-    { "buffer_wbinvl1_vol", "", nothing, SIM_WAIT, SIM_GFX9 },
+    { "buffer_gl0_inv", "", invalidate_unit, SIM_WAIT, SIM_GFX10 },
+    { "buffer_gl1_inv", "", invalidate_beyond, SIM_WAIT, SIM_GFX10 },
+    { "buffer_wbinvl1", "", invalidate_beyond, SIM_WAIT, SIM_GFX9 },
+    { "buffer_wbinvl1_vol", "", invalidate_beyond, SIM_WAIT, SIM_GFX9 },
     { "buffer_wbl2", "", nothing, SIM_WAIT, SIM_GFX9 },
     { "buffer_invl2", "", nothing, SIM_WAIT, SIM_GFX9 },
 };

@@ -86,6 +86,7 @@ RUN(s_endpgm)
 
 RUN(s_barrier)
 {
+    sim_race_at_barrier(w, i);
     w->state = SIM_AT_BARRIER;
 }
 
@@ -113,6 +114,29 @@ RUN(unusual)
 RUN(hint)
 {
     (void)w, (void)i;
+}
+
+/* Memory operations are done when their instruction is, so nothing waits for them; the race detector takes note. */
+
+RUN(s_waitcnt)
+{
+    uint32_t bits = (uint32_t)i->simm;
+    sim_race_wait(w, (bits & 15) | (bits >> 10 & 0x30), bits >> 8 & (w->card->major >= 10 ? 63u : 15u), SIM_ANY);
+}
+
+RUN(s_waitcnt_vscnt)
+{
+    sim_race_wait(w, SIM_ANY, SIM_ANY, (uint32_t)i->simm & 63);
+}
+
+RUN(s_waitcnt_vmcnt)
+{
+    sim_race_wait(w, (uint32_t)i->simm & 63, SIM_ANY, SIM_ANY);
+}
+
+RUN(s_waitcnt_lgkmcnt)
+{
+    sim_race_wait(w, SIM_ANY, (uint32_t)i->simm & 63, SIM_ANY);
 }
 
 enum { MSG_INTERRUPT = 1 };
@@ -324,12 +348,11 @@ static const struct sim_op rows[] = {
     UNUSUAL(s_set_gpr_idx_off, "", SIM_GFX9)
     UNUSUAL(s_set_gpr_idx_mode, "", SIM_GFX9)
     UNUSUAL(s_set_gpr_idx_idx, "=s", SIM_GFX9)
-    /* Memory operations are done when their instruction is, so nothing waits for them. */
-    HINT(s_waitcnt, "", 0)
-    HINT(s_waitcnt_vscnt, "=s", SIM_GFX10)
-    HINT(s_waitcnt_vmcnt, "=s", SIM_GFX10)
+    ROW(s_waitcnt, "", WAIT, 0)
+    ROW(s_waitcnt_vscnt, "=s", WAIT, SIM_GFX10)
+    ROW(s_waitcnt_vmcnt, "=s", WAIT, SIM_GFX10)
     HINT(s_waitcnt_expcnt, "=s", SIM_GFX10)
-    HINT(s_waitcnt_lgkmcnt, "=s", SIM_GFX10)
+    ROW(s_waitcnt_lgkmcnt, "=s", WAIT, SIM_GFX10)
     HINT(s_waitcnt_depctr, "", SIM_GFX10)
     HINT(s_nop, "", 0)
     HINT(s_wakeup, "", 0)

@@ -184,6 +184,8 @@ static bool locate(struct sim_wave *w, const struct sim_inst *i, struct access *
     place(w, a, address);
     if (w->counts && (kind == SIM_ATOMIC || !(a->packed | a->same)))
         w->stats.lds_conflicts += count_conflicts(address, a->live, w->lanes, (size + 3) / 4, kind != SIM_ATOMIC);
+    if (__builtin_expect(w->watch != NULL, 0))
+        sim_race_lds(w, i, kind, size, a->live, address);
     return true;
 }
 
@@ -262,6 +264,8 @@ static bool locate_addtid(struct sim_wave *w, const struct sim_inst *i, struct a
     w->stats.lds_accesses++;
     if (a->exec)
         place(w, a, address);
+    if (__builtin_expect(w->watch != NULL, 0))
+        sim_race_lds(w, i, kind, 4, a->live, address);
     return a->exec != 0;
 }
 
@@ -392,6 +396,8 @@ static void append(struct sim_wave *w, const struct sim_inst *i, bool consume)
     }
     w->stats.lds_accesses++;
     if (exec && room >= 4 && address <= room - 4) {
+        if (__builtin_expect(w->watch != NULL, 0))
+            sim_race_lds(w, i, SIM_ATOMIC, 4, 1, &address);
         memcpy(&old, w->group->lds + address, sizeof old);
         uint32_t new = consume ? old - count : old + count;
         memcpy(w->group->lds + address, &new, sizeof new);

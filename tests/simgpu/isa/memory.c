@@ -189,7 +189,7 @@ static void point_packed(const struct sim_wave *w, struct access *a, char *host)
         _mm256_storeu_si256((__m256i *)(a->at + l), at);
 }
 
-bool memory_resolve(struct sim_wave *w, const struct sim_inst *i, struct access *a, bool flat)
+static bool resolve(struct sim_wave *w, const struct sim_inst *i, struct access *a, bool flat)
 {
     a->packed = a->same = false;
     if (!a->live) {
@@ -218,6 +218,14 @@ bool memory_resolve(struct sim_wave *w, const struct sim_inst *i, struct access 
     if (w->counts)
         w->stats.lines += count_lines(w, a);
     return true;
+}
+
+bool memory_resolve(struct sim_wave *w, const struct sim_inst *i, struct access *a, bool flat)
+{
+    bool there = resolve(w, i, a, flat);
+    if (__builtin_expect(w->watch != NULL, 0) && there && a->live)
+        sim_race_memory(w, i, a->kind, a->size, a->live, a->address, a->at);
+    return there;
 }
 
 static void fault_private(struct sim_wave *w, const struct sim_inst *i, const struct access *a)

@@ -32,6 +32,8 @@ static char *scalar_at(struct sim_wave *w, const struct sim_inst *i, uint64_t ad
     char *at = memory_at(w, i, address, size);
     if (!at)
         sim_fault(w, i, kind, address, size, -1);
+    else if (__builtin_expect(w->watch != NULL, 0))
+        sim_race_scalar(w, i, kind, size, address, at);
     return at;
 }
 
