@@ -1,4 +1,4 @@
-"""Random CUDA programs: kernels of loops, branches, rows, shared memory, shuffles, votes and atomics, each beside a version of itself for the host.
+"""Random CUDA programs: kernels of loops, branches, rows, shared memory, shuffles, votes, atomics and loops that run ahead (pipelines.py), each beside a version of itself for the host.
 
     generate.program(seed, kernels) is the source of a program that runs each kernel in some shapes and says PASS when the device
     left in memory what the host did.
@@ -9,6 +9,8 @@ shared memory between barriers, so that any order of threads gives the same."""
 # SPDX-License-Identifier: Apache-2.0
 import random
 import re
+
+import pipelines
 
 # Threads of a block: whole warps, parts of one, rows that are not a warp.
 SHAPES = ((32, 1), (64, 1), (128, 1), (256, 1), (16, 8), (8, 8), (32, 4), (64, 2), (48, 1), (100, 1), (20, 5), (1, 1), (33, 3))
@@ -27,7 +29,7 @@ INDICES = ('GID', 'GID + {c}', 'GID * {s}', 'GID * {s} + {c}', 'GID ? GID - 1 : 
 SIZE = 16384
 
 
-class Kernel:
+class Kernel(pipelines.Pipelines):
     """One kernel: the statements for both sides, as lines."""
 
     def __init__(self, rng, name, whole_warps):
@@ -36,6 +38,10 @@ class Kernel:
         self.n_own, self.n_masks, self.n_loops, self.n_shared = self.n_vars, 1, 0, 0
         self.device, self.host = [], []
         self.written = set()
+        # Who leaves before the end: whole warps, or any threads.  Shared memory is zeroed then.
+        self.exits, self.departed = rng.choice((None, None, None, 'warps', 'parts') if whole_warps else (None, None, 'parts')), False
+        self.declared, self.zeroed = [], []
+        self.room = 36 << 10 # bytes of shared memory for what takes much, in blocks of 256; one word a thread is there for each statement
         for v in range(self.n_vars):
             self.assign(f'v{v}', rng.choice(('GID', 'TX', 'BID', 'LANE', f'{rng.randint(0, 99)}u', 'words[GID & 16383]', 'bytes[GID & 16383]')), 'on0')
         for _ in range(rng.randint(4, 11)):
@@ -106,9 +112,13 @@ class Kernel:
         """At depth 0 all threads of the block are there, in one step."""
         forms = [self.set, self.set, self.set, self.choose, self.loop, self.count, self.walk_row, self.store]
         if depth == 0:
-            forms += [self.exchange, self.tally, self.grid_loop]
+            forms += [self.exchange, self.tally, self.grid_loop, self.pipeline, self.double_buffer, self.narrow_exchange, self.relay]
+            forms += [self.depart] if self.exits else []
             if self.whole_warps:
-                forms += [self.shuffle, self.vote, self.some_lanes, self.tree]
+                forms += [self.vote, self.some_lanes, self.tree]
+                # What a lane that left would have said is not defined.
+                forms += [self.shuffle] if self.exits != 'parts' or not self.departed else []
+                forms += [self.tensor, self.tensor] if not self.departed else []
         if depth > 2:
             forms = [self.set, self.count, self.store]
         self.rng.choice(forms)(mask, depth)
@@ -218,8 +228,8 @@ class Kernel:
         self.each(mask, text)
 
     def shared(self, n):
-        name = f"s{self.fresh('n_shared')}"
-        self.both(f'__shared__ u32 {name}[{n}];', f'static u32 {name}[{n}];')
+        name = self.aligned(n)
+        self.host.append(f'static u32 {name}[{n}];' + (f' memset({name}, 0, sizeof {name});' if self.exits else ''))
         return name
 
     def exchange(self, mask, depth):
@@ -314,9 +324,9 @@ class Kernel:
     def source(self):
         parameters = ', '.join(f'{t} *__restrict__ {n}' if r else f'{t} *{n}' for t, n, r in (
             ('const u32', 'words', self.rng.random() < .5), ('const u32', 'odd', False), ('const u64', 'doubles', False), ('const u16', 'halves', False), ('const u8', 'bytes', False),
-            ('const u32', 'rows', False), ('u32', 'out', False), ('u32', 'least', False), ('u64', 'wide', False), ('u8', 'small', False), ('u32', 'counters', False)))
+            ('const u32', 'rows', False), ('const u16', 'tiles', self.rng.random() < .5), ('u32', 'out', False), ('u32', 'least', False), ('u64', 'wide', False), ('u8', 'small', False), ('u32', 'counters', False)))
         variables = ', '.join(f'v{v} = 0' for v in range(self.n_own))
-        device = '\n    '.join(self.device)
+        device = '\n    '.join(self.declared + self.zeroed + (['__syncthreads();'] if self.zeroed else []) + self.device)
         arrays = ', '.join(f'v{v}[T] = {{ 0 }}' for v in range(self.n_own))
         masks = ', '.join(f'on{m}[T]' for m in range(self.n_masks))
         host = '\n        '.join(self.host).replace('TID', 't')
@@ -333,12 +343,12 @@ template <u32 T> static void {self.name}_host(const struct memory *m, u32 n_bloc
 {{
     const u32 *words = m->words, *odd = m->odd, *rows = m->rows;
     const u64 *doubles = m->doubles;
-    const u16 *halves = m->halves;
+    const u16 *halves = m->halves, *tiles = m->tiles;
     const u8 *bytes = m->bytes;
     u32 *out = m->out, *least = m->least, *counters = m->counters, ALL = n_blocks * T;
     u64 *wide = m->wide;
     u8 *small = m->small;
-    (void)words, (void)odd, (void)rows, (void)doubles, (void)halves, (void)bytes, (void)out, (void)least, (void)counters, (void)wide, (void)small, (void)ALL;
+    (void)words, (void)odd, (void)rows, (void)tiles, (void)doubles, (void)halves, (void)bytes, (void)out, (void)least, (void)counters, (void)wide, (void)small, (void)ALL;
     for (u32 BID = 0; BID < n_blocks; BID++) {{
         static bool {masks};
         u32 TX[T], TY[T], GID[T], LANE[T], WARP[T], {arrays};
@@ -352,7 +362,7 @@ template <u32 T> static void {self.name}_host(const struct memory *m, u32 n_bloc
 
 def launch(kernel, shape, blocks, n, seed):
     t = shape[0] * shape[1]
-    fields = 'words odd doubles halves bytes rows out least wide small counters'.split()
+    fields = 'words odd doubles halves bytes rows tiles out least wide small counters'.split()
     arguments = ', '.join(f'd.{f}' for f in fields)
     return f'''    {{
         struct memory m, d;

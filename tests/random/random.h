@@ -10,6 +10,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "pipeline.h"
+
 typedef uint8_t u8;
 typedef uint16_t u16;
 typedef uint32_t u32;
@@ -28,6 +30,7 @@ struct memory {
     u64 *doubles;
     u16 *halves;
     u8 *bytes;
+    u16 *tiles; /* halves that are small whole numbers */
     u32 *rows; /* where each thread's row of `words` begins, and one more */
     u32 *out, *least;
     u64 *wide;
@@ -190,7 +193,7 @@ static inline void host_sum(u32 n, const bool *on, u32 *to, const u32 *x)
 /* ---- memory ---- */
 
 #define MEMORY(DO) \
-    DO(words, WORDS) DO(odd, WORDS) DO(doubles, WORDS) DO(halves, WORDS) DO(bytes, WORDS) DO(rows, ROWS + 1) DO(out, ROWS * SLOTS) \
+    DO(words, WORDS) DO(odd, WORDS) DO(doubles, WORDS) DO(halves, WORDS) DO(bytes, WORDS) DO(rows, ROWS + 1) DO(tiles, WORDS) DO(out, ROWS * SLOTS) \
     DO(least, ROWS) DO(wide, ROWS) DO(small, ROWS) DO(counters, COUNTERS)
 
 static u64 random_state = 1;
@@ -221,7 +224,7 @@ static void memory_fill(struct memory *m, u64 seed)
     MEMORY(DO)
 #undef DO
     for (u32 i = 0; i < WORDS; i++)
-        m->odd[i] = (i * 2654435761u) % WORDS;
+        m->odd[i] = (i * 2654435761u) % WORDS, m->tiles[i] = small_half(m->words[i] ^ i >> 3);
     m->rows[0] = 0;
     for (u32 i = 0; i < ROWS; i++) {
         u32 n = random_word() % 8 ? random_word() % 4 : random_word() % 40;
