@@ -17,6 +17,7 @@ extern "C" {
 
 #define AW_ENV_SYMBOL "aw_uses_env"       /* the kernel reads its environment */
 #define AW_ENV_HEAP_SYMBOL "aw_uses_heap" /* and allocates: `heap` must be there */
+#define AW_STACK_SYMBOL "aw_uses_stack"   /* functions recurse: how much stack a thread needs is not known */
 
 struct aw_env {
     uint64_t buffer;    /* device address of the records, 8-aligned; 0: printf returns -1 */

@@ -61,8 +61,8 @@ struct aw_launch {
     const char *name;              /* for messages; borrowed until the kernel has run (the core keeps module names alive) */
 };
 
-/* Bytes of what a device keeps for kernels' own calls: printf's records, malloc's memory. */
-enum aw_limit { AW_LIMIT_PRINTF, AW_LIMIT_HEAP };
+/* Bytes of what a device keeps for kernels' own calls: printf's records, malloc's memory, each thread's stack where functions recurse. */
+enum aw_limit { AW_LIMIT_PRINTF, AW_LIMIT_HEAP, AW_LIMIT_STACK };
 
 /* Comparisons of stream_wait_value, numbered as CUDA's: (int)(*p - v) >= 0, *p == v, (*p & v) != 0, ~(*p | v) != 0. */
 enum aw_wait { AW_WAIT_GEQ, AW_WAIT_EQ, AW_WAIT_AND, AW_WAIT_NOR };
@@ -147,7 +147,8 @@ struct aw_provider {
     /* Optional, may be NULL. */
     int (*peer_access)(int dev, int peer, bool *ret_can);
     int (*peer_enable)(int dev, int peer, bool on);
-    /* Bytes for `limit`.  AW_ERR_INVALID_VALUE once kernels that need it have run (until the device's reset), as with CUDA. */
+    /* Bytes for `limit`.  AW_ERR_INVALID_VALUE once kernels that need it have run (until the device's reset), as with CUDA; the stack's
+     * may change at any time, for the launches that follow. */
     int (*limit_set)(int dev, enum aw_limit limit, size_t bytes);
     /* The range of stream_create's priority: *ret_least >= *ret_greatest.  NULL: any number is taken. */
     int (*stream_priorities)(int dev, int *ret_least, int *ret_greatest);

@@ -81,6 +81,9 @@ void ptx_amdgpu_malloc(struct amdgpu *a, LLVMValueRef *p);
 void ptx_amdgpu_free(struct amdgpu *a, LLVMValueRef *p);
 void ptx_amdgpu_swap_128(struct amdgpu *a, LLVMValueRef *p);
 
+/* Marks the object of a kernel whose need of stack is not known (amdgpu_stack.c).  False: out of memory. */
+bool ptx_amdgpu_stack(struct amdgpu *a);
+
 /* Rewrites carries that LLVM's backend would get wrong (amdgpu_carry.c). */
 void ptx_amdgpu_carries(struct amdgpu *a);
 /* Keeps LLVM's backend from moving accesses past fences and barriers (amdgpu_order.c); the last thing before it. */

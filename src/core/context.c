@@ -341,9 +341,11 @@ enum aw_status aw_ctx_limit_set(struct aw_ctx *ctx, int limit, size_t value)
         return AW_ERR_INVALID_VALUE;
     if (limit == LIMIT_L2_PERSISTING)
         value = 0; /* no set-aside: what is granted may be less than asked */
-    if ((limit == LIMIT_PRINTF || limit == LIMIT_HEAP) && aw_provider->limit_set &&
-        value != __atomic_load_n(&ctx->limits[limit], __ATOMIC_RELAXED)) {
-        int status = aw_provider->limit_set(ctx->device->native, limit == LIMIT_HEAP ? AW_LIMIT_HEAP : AW_LIMIT_PRINTF, value);
+    static const signed char provider_limit[LIMIT_COUNT_] = { /* one more than enum aw_limit; 0: none of the device's */
+        [LIMIT_STACK] = AW_LIMIT_STACK + 1, [LIMIT_PRINTF] = AW_LIMIT_PRINTF + 1, [LIMIT_HEAP] = AW_LIMIT_HEAP + 1,
+    };
+    if (provider_limit[limit] && aw_provider->limit_set && value != __atomic_load_n(&ctx->limits[limit], __ATOMIC_RELAXED)) {
+        int status = aw_provider->limit_set(ctx->device->native, (enum aw_limit)(provider_limit[limit] - 1), value);
         if (status)
             return aw_device_note(ctx->device, status);
     }

@@ -178,6 +178,7 @@ int aw_hip_device_reset(int dev)
     aw_hip_ranges_forget(dev);
     aw_hip.dev[dev].print_bytes = AW_HIP_PRINT_DEFAULT;
     aw_hip.dev[dev].heap_bytes = AW_HIP_HEAP_DEFAULT;
+    aw_hip_stack_reset(dev);
     atomic_store(&aw_hip.dev[dev].fault, AW_OK);
     return AW_OK;
 }

@@ -535,6 +535,10 @@ int aw_hip_limit_set(int dev, enum aw_limit limit, size_t bytes)
     struct aw_hip_device *d = &aw_hip.dev[dev];
     struct aw_hip_service *v = service_find(dev);
     int status = AW_OK;
+    if (limit == AW_LIMIT_STACK) {
+        aw_hip_stack_limit(dev, bytes);
+        return AW_OK;
+    }
     if (v)
         pthread_mutex_lock(&v->lock);
     if (limit == AW_LIMIT_PRINTF && !(v && v->env_made))

@@ -21,6 +21,7 @@
 
 enum { AW_HIP_MAX_DEVICES = 64, AW_HIP_LAUNCHES = 8 };
 enum { AW_HIP_PRINT_DEFAULT = 1 << 20, AW_HIP_HEAP_DEFAULT = 8 << 20 }; /* bytes, as CUDA's */
+enum { AW_HIP_STACK_DEFAULT = 1024 };                                   /* likewise */
 
 enum { HIP_SUCCESS = 0, HIP_NOT_READY = 600 };
 
@@ -44,15 +45,24 @@ struct aw_hip_event {
 
 struct aw_hip_object;
 
+/* What the file of a code object says (image.c). */
+struct aw_hip_image {
+    uint32_t uses;                     /* enum aw_hip_uses */
+    uint32_t private_bytes;            /* of each thread */
+    size_t descriptor, note;           /* the kernel's, in the file, 0: none; the same number in the object's note */
+    unsigned note_bytes;               /* that it has there; 0: too few to be written again */
+};
+
 struct aw_hip_function {
-    void *handle;
+    struct aw_hip_object *object;
+    _Atomic(void *) handle;            /* changes when the object gets a larger stack */
     int dev;
     const char *name;                  /* interned */
     uint32_t uses;                     /* enum aw_hip_uses */
     struct aw_hip_function *next;      /* of its object */
 };
 
-enum aw_hip_uses { AW_HIP_USES_ENV = 1, AW_HIP_USES_HEAP = 2 };
+enum aw_hip_uses { AW_HIP_USES_ENV = 1, AW_HIP_USES_HEAP = 2, AW_HIP_USES_STACK = 4 };
 
 struct aw_hip_device {
     int ordinal;                       /* HIP's number */
@@ -71,6 +81,8 @@ struct aw_hip_device {
     _Atomic uint32_t envs_dirty;       /* streams whose kernels may have written records since they were last read */
     struct aw_hip_service *service;    /* env.c */
     size_t print_bytes, heap_bytes;    /* limits */
+    _Atomic size_t stack_bytes;        /* likewise; the following under `lock` */
+    uint32_t stack_frame, stack_set;   /* the most private memory of a loaded kernel that recurses; what HIP was asked for */
 };
 
 struct aw_hip {
@@ -179,6 +191,21 @@ int aw_hip_function_attr(struct aw_function *function, enum aw_function_attr att
 int aw_hip_occupancy(struct aw_function *function, int block_threads, size_t dynamic_shared, int *ret_blocks);
 int aw_hip_function_set_shared(struct aw_function *function, size_t dynamic_shared);
 int aw_hip_launch(int dev, struct aw_function *function, const struct aw_launch *launch, struct aw_stream *stream);
+
+/* ---- image.c */
+/* False when the file is no complete ELF64. */
+bool aw_hip_image_read(const void *bytes, size_t size, struct aw_hip_image *ret_image);
+/* Writes another number of private bytes into the object, and the most that it has room for. */
+uint32_t aw_hip_image_stack_most(const struct aw_hip_image *image);
+void aw_hip_image_stack(const struct aw_hip_image *image, unsigned char *bytes, uint32_t private_bytes);
+
+/* ---- stack.c */
+/* The private bytes that the object's descriptor should ask for. */
+uint32_t aw_hip_stack_fixed(int dev, const struct aw_hip_image *image);
+/* An object was loaded; the limit was set; the device was reset. */
+void aw_hip_stack_loaded(int dev, const struct aw_hip_image *image);
+void aw_hip_stack_limit(int dev, size_t bytes);
+void aw_hip_stack_reset(int dev);
 
 /* ---- wait.c: waiting without ever hanging on a stuck queue */
 /* Waits until the stream's (all streams') work has ended or the device is stuck; reads kernels' output.  AW_OK or the fault. */

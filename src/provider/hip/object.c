@@ -1,6 +1,5 @@
 /* Code objects, their kernels, and launching them. */
 /* SPDX-License-Identifier: Apache-2.0 */
-#include <elf.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -12,101 +11,91 @@
 #define HIP_LAUNCH_SIZE ((void *)2)
 #define HIP_LAUNCH_END ((void *)3)
 
-struct aw_hip_object {
+/* A loaded image.  HIP may go on reading the bytes for as long as the module lives. */
+struct loaded {
+    struct loaded *before;      /* the same code with a smaller stack: kernels may still run it */
     void *module;
-    void *image;                /* HIP may go on reading it for as long as the module lives */
+    unsigned char bytes[];
+};
+
+struct aw_hip_object {
+    struct loaded *loaded;      /* the latest */
+    size_t size;
+    struct aw_hip_image image;  /* as it was handed in */
     int dev;
-    uint32_t uses;
-    pthread_mutex_t lock;
+    pthread_mutex_t lock;       /* over `loaded`, `functions` and their handles */
+    _Atomic uint32_t stack;     /* bytes of each thread's private memory that `loaded` asks for */
     struct aw_hip_function *functions;
 };
 
-/* ---- What the file says.  It comes from the cache on disk: nothing in it is trusted. */
-
-struct file {
-    const unsigned char *bytes;
-    size_t size;
-};
-
-static bool file_part(const struct file *f, uint64_t offset, uint64_t size, void *ret)
-{
-    if (offset > f->size || size > f->size - offset)
-        return false;
-    memcpy(ret, f->bytes + offset, size);
-    return true;
-}
-
-static bool name_is(const struct file *f, const Elf64_Shdr *strings, uint32_t at, const char *name)
-{
-    size_t len = strlen(name) + 1;
-    uint64_t offset = strings->sh_offset + at;
-    return at < strings->sh_size && len <= strings->sh_size - at && offset <= f->size && len <= f->size - offset &&
-           memcmp(f->bytes + offset, name, len) == 0;
-}
-
-/* The marks that the compiler leaves in a dynamic symbol table. */
-static uint32_t table_uses(const struct file *f, const Elf64_Shdr *table, const Elf64_Shdr *strings)
-{
-    uint32_t uses = 0;
-    for (uint64_t at = 0; table->sh_size - at >= sizeof(Elf64_Sym) && at < table->sh_size; at += sizeof(Elf64_Sym)) {
-        Elf64_Sym symbol;
-        if (!file_part(f, table->sh_offset + at, sizeof symbol, &symbol))
-            break;
-        uses |= name_is(f, strings, symbol.st_name, AW_ENV_SYMBOL) ? AW_HIP_USES_ENV : 0;
-        uses |= name_is(f, strings, symbol.st_name, AW_ENV_HEAP_SYMBOL) ? AW_HIP_USES_HEAP : 0;
-    }
-    return uses;
-}
-
-/* enum aw_hip_uses of the object's kernel; false when the file is no complete ELF64. */
-static bool file_uses(const struct file *f, uint32_t *ret_uses)
-{
-    Elf64_Ehdr head;
-    Elf64_Shdr table, strings;
-    *ret_uses = 0;
-    if (!file_part(f, 0, sizeof head, &head) || memcmp(head.e_ident, ELFMAG, SELFMAG) != 0 ||
-        head.e_ident[EI_CLASS] != ELFCLASS64 || (head.e_shnum && head.e_shentsize != sizeof table))
-        return false;
-    for (unsigned i = 0; i < head.e_shnum; i++) {
-        if (!file_part(f, head.e_shoff + (uint64_t)i * sizeof table, sizeof table, &table))
-            return false;
-        if (table.sh_type != SHT_DYNSYM || table.sh_link >= head.e_shnum ||
-            !file_part(f, head.e_shoff + (uint64_t)table.sh_link * sizeof strings, sizeof strings, &strings))
-            continue;
-        *ret_uses |= table_uses(f, &table, &strings);
-    }
-    return true;
-}
-
 /* ---- Objects */
+
+/* Loads a copy of `bytes` whose kernel asks for `stack` bytes of private memory. */
+static int image_load(int dev, const void *bytes, size_t size, const struct aw_hip_image *image, uint32_t stack, struct loaded **ret)
+{
+    struct loaded *l = malloc(sizeof *l + size);
+    if (!l)
+        return AW_ERR_OUT_OF_MEMORY;
+    l->before = NULL;
+    memcpy(l->bytes, bytes, size);
+    if (stack != image->private_bytes)
+        aw_hip_image_stack(image, l->bytes, stack);
+    int status = aw_hip_result(dev, aw_hip.api.hipModuleLoadData(&l->module, l->bytes));
+    if (status == AW_ERR_SHARED_INIT) /* what HIP says of code for another card */
+        status = AW_ERR_NO_BINARY;
+    if (status == AW_OK)
+        *ret = l;
+    else
+        free(l);
+    return status;
+}
 
 int aw_hip_object_load(int dev, const void *bytes, size_t size, struct aw_object **ret_object)
 {
-    uint32_t uses;
-    if (!bytes || !file_uses(&(struct file){ bytes, size }, &uses))
+    struct aw_hip_image image;
+    if (!bytes || !aw_hip_image_read(bytes, size, &image))
         return AW_ERR_INVALID_IMAGE;
     USE(dev);
     struct aw_hip_object *o = calloc(1, sizeof *o);
     if (!o)
         return AW_ERR_OUT_OF_MEMORY;
-    o->image = malloc(size);
-    int status = o->image ? AW_OK : AW_ERR_OUT_OF_MEMORY;
-    if (status == AW_OK) {
-        memcpy(o->image, bytes, size);
-        status = aw_hip_result(dev, aw_hip.api.hipModuleLoadData(&o->module, o->image));
-        if (status == AW_ERR_SHARED_INIT) /* what HIP says of code for another card */
-            status = AW_ERR_NO_BINARY;
-    }
+    uint32_t stack = aw_hip_stack_fixed(dev, &image);
+    int status = image_load(dev, bytes, size, &image, stack, &o->loaded);
     if (status != AW_OK) {
-        free(o->image);
         free(o);
         return status;
     }
+    aw_hip_stack_loaded(dev, &image);
     o->dev = dev;
-    o->uses = uses;
+    o->size = size;
+    o->image = image;
+    o->stack = stack;
     pthread_mutex_init(&o->lock, NULL);
     *ret_object = (struct aw_object *)(void *)o;
     return AW_OK;
+}
+
+/* The program raised the limit since: loads the code again, with that much. */
+static int object_grow(struct aw_hip_object *o, uint32_t stack)
+{
+    struct loaded *l = NULL;
+    int status = AW_OK;
+    pthread_mutex_lock(&o->lock);
+    if (o->stack < stack)
+        status = image_load(o->dev, o->loaded->bytes, o->size, &o->image, stack, &l);
+    for (struct aw_hip_function *f = o->functions; l && f && status == AW_OK; f = f->next) {
+        void *handle = NULL;
+        status = aw_hip_result(o->dev, aw_hip.api.hipModuleGetFunction(&handle, l->module, f->name));
+        if (status == AW_OK)
+            atomic_store_explicit(&f->handle, handle, memory_order_relaxed);
+    }
+    if (l) { /* kept even after a failure: some handle may be its */
+        l->before = o->loaded;
+        o->loaded = l;
+        atomic_store_explicit(&o->stack, status == AW_OK ? stack : o->stack, memory_order_release);
+    }
+    pthread_mutex_unlock(&o->lock);
+    return status;
 }
 
 /* HIP waits for the device when it unloads.  Code of a stuck device stays where it is. */
@@ -119,14 +108,20 @@ int aw_hip_object_unload(struct aw_object *object)
     (void)aw_hip_device_settle(o->dev);
     if (aw_hip_dead(o->dev))
         return aw_hip_fault_of(o->dev);
-    int status = aw_hip_result(o->dev, aw_hip.api.hipModuleUnload(o->module));
+    int status = AW_OK;
+    while (o->loaded) {
+        struct loaded *l = o->loaded;
+        int error = aw_hip_result(o->dev, aw_hip.api.hipModuleUnload(l->module));
+        status = status ? status : error;
+        o->loaded = l->before;
+        free(l);
+    }
     while (o->functions) {
         struct aw_hip_function *f = o->functions;
         o->functions = f->next;
         free(f);
     }
     pthread_mutex_destroy(&o->lock);
-    free(o->image);
     free(o);
     return status;
 }
@@ -144,17 +139,22 @@ int aw_hip_object_function(struct aw_object *object, const char *name, struct aw
         free(f);
         return AW_ERR_OUT_OF_MEMORY;
     }
-    int status = aw_hip_result(o->dev, aw_hip.api.hipModuleGetFunction(&f->handle, o->module, name));
+    void *handle = NULL;
+    f->object = o;
+    f->dev = o->dev;
+    f->uses = o->image.uses;
+    pthread_mutex_lock(&o->lock);
+    int status = aw_hip_result(o->dev, aw_hip.api.hipModuleGetFunction(&handle, o->loaded->module, name));
+    if (status == AW_OK) {
+        atomic_init(&f->handle, handle);
+        f->next = o->functions;
+        o->functions = f;
+    }
+    pthread_mutex_unlock(&o->lock);
     if (status != AW_OK) {
         free(f);
         return status;
     }
-    f->dev = o->dev;
-    f->uses = o->uses;
-    pthread_mutex_lock(&o->lock);
-    f->next = o->functions;
-    o->functions = f;
-    pthread_mutex_unlock(&o->lock);
     *ret_function = (struct aw_function *)(void *)f;
     return AW_OK;
 }
@@ -276,10 +276,16 @@ int aw_hip_launch(int dev, struct aw_function *function, const struct aw_launch 
         if (status != AW_OK)
             return status;
     }
+    uint32_t stack = f->uses & AW_HIP_USES_STACK ? aw_hip_stack_fixed(dev, &f->object->image) : 0;
+    if (stack > atomic_load_explicit(&f->object->stack, memory_order_acquire)) {
+        int status = object_grow(f->object, stack);
+        if (status != AW_OK)
+            return status;
+    }
     uint32_t n = atomic_load_explicit(&s->n_names, memory_order_relaxed);
     atomic_store_explicit(&s->names[n % AW_HIP_LAUNCHES], f->name, memory_order_relaxed);
     atomic_fetch_add_explicit(&s->n_names, 1, memory_order_release);
-    if (f->uses)
+    if (f->uses & (AW_HIP_USES_ENV | AW_HIP_USES_HEAP))
         return launch_with_env(f, l, s);
     return aw_hip_result(dev, launch_native(f, l, (void *)(uintptr_t)l->kernarg, s->handle));
 }

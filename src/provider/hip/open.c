@@ -188,7 +188,8 @@ bool aw_hip_arch_read(int ordinal, char ret_arch[64])
 static bool device_open(int ordinal)
 {
     struct aw_hip_device d = { .ordinal = ordinal, .lock = PTHREAD_MUTEX_INITIALIZER, .null_stream = { .dev = aw_hip.count },
-                               .print_bytes = AW_HIP_PRINT_DEFAULT, .heap_bytes = AW_HIP_HEAP_DEFAULT };
+                               .print_bytes = AW_HIP_PRINT_DEFAULT, .heap_bytes = AW_HIP_HEAP_DEFAULT,
+                               .stack_bytes = AW_HIP_STACK_DEFAULT };
     char why[160];
     if (aw_hip.api.hipDeviceGetName(d.name, sizeof d.name, ordinal) != 0)
         d.name[0] = '\0';

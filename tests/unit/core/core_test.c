@@ -286,6 +286,9 @@ Test(context, limits, .init = start_context)
     size_t value;
     ok(awcu_cuCtxGetLimit(&value, CU_LIMIT_STACK_SIZE));
     eq(value, 1024);
+    ok(awcu_cuCtxSetLimit(CU_LIMIT_STACK_SIZE, 65536));
+    ok(awcu_cuCtxGetLimit(&value, CU_LIMIT_STACK_SIZE));
+    eq(value, 65536);
     ok(awcu_cuCtxSetLimit(CU_LIMIT_MALLOC_HEAP_SIZE, 1 << 24));
     ok(awcu_cuCtxGetLimit(&value, CU_LIMIT_MALLOC_HEAP_SIZE));
     eq(value, 1 << 24);

@@ -4,12 +4,14 @@
 #include "provider/hip/hip.h"
 
 #include <dlfcn.h>
+#include <elf.h>
 #include <stdarg.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include <anywarp/env.h>
 #include <anywarp/provider.h>
 
 #include "base/status.h"
@@ -90,6 +92,11 @@ static int hipGetDevicePropertiesR0600(void *prop, int device) { return properti
 static int hipDeviceSynchronize(void) { return REC(" "); }
 static int hipDeviceReset(void) { return REC(" "); }
 static int hipGetLastError(void) { errors_cleared++; return 0; }
+static size_t limit_most = SIZE_MAX;
+static int hipDeviceSetLimit(int limit, size_t value)
+{
+    return REC("%d,%zu", limit, value) ? fail_error : value > limit_most ? 1 : 0;
+}
 static int hipMemGetInfo(size_t *left, size_t *total) { *left = 5; *total = 7; return REC(" "); }
 static int hipMalloc(void **p, size_t size) { *p = handle(); return REC("%zu", size); }
 static int hipFree(void *p) { return REC("%llx", U(p)); }
@@ -480,6 +487,57 @@ static void test_code(void)
     EXPECT("SetDevice(1) StreamQuery(0) ModuleUnload(2000) ");
 }
 
+/* An object whose kernel asks for `bytes` of private memory and recurses. */
+static struct recursive {
+    Elf64_Ehdr head;
+    Elf64_Phdr load;
+    Elf64_Shdr section[3];
+    Elf64_Sym symbol[3];
+    char names[24];
+    uint32_t descriptor[16];
+} recursive_image(uint32_t bytes)
+{
+    struct recursive r = { .head = { .e_ident = "\177ELF\2\1\1", .e_phoff = offsetof(struct recursive, load), .e_phentsize = sizeof r.load,
+                                     .e_phnum = 1, .e_shoff = offsetof(struct recursive, section), .e_shentsize = sizeof r.section[0], .e_shnum = 3 },
+                           .load = { .p_type = PT_LOAD, .p_vaddr = 0x1000, .p_filesz = sizeof r } };
+    r.section[1] = (Elf64_Shdr){ .sh_type = SHT_DYNSYM, .sh_offset = offsetof(struct recursive, symbol), .sh_size = sizeof r.symbol, .sh_link = 2 };
+    r.section[2] = (Elf64_Shdr){ .sh_type = SHT_STRTAB, .sh_offset = offsetof(struct recursive, names), .sh_size = sizeof r.names };
+    memcpy(r.names, "\0k.kd\0" AW_STACK_SYMBOL, sizeof "\0k.kd\0" AW_STACK_SYMBOL);
+    r.symbol[1] = (Elf64_Sym){ .st_name = 1, .st_value = 0x1000 + offsetof(struct recursive, descriptor), .st_size = 64 };
+    r.symbol[2] = (Elf64_Sym){ .st_name = 6 };
+    r.descriptor[1] = bytes;
+    return r;
+}
+
+/* Objects of version 5 and later: HIP is told how much stack there has to be, and their own sizes stay. */
+static void test_stack(void)
+{
+    struct aw_object *o[4];
+    struct recursive image[] = { recursive_image(96), recursive_image(2000), recursive_image(32), recursive_image(64) };
+    stand_version = 60342131;
+    open_stand_in();
+    EQ(P->limit_set(0, AW_LIMIT_STACK, 2048), AW_OK);
+    EXPECT("SetDevice(0) "); /* nobody recurses */
+    for (int i = 0; i < 3; i++)
+        EQ(P->object_load(0, &image[i], sizeof image[i], &o[i]), AW_OK);
+    EXPECT("SetDevice(0) ModuleLoadData(ELF) DeviceSetLimit(0,8288) SetDevice(0) ModuleLoadData(ELF) DeviceSetLimit(0,10192) "
+           "SetDevice(0) ModuleLoadData(ELF) ");
+    EQ(P->limit_set(0, AW_LIMIT_STACK, 1024), AW_OK);
+    EQ(P->limit_set(0, AW_LIMIT_STACK, 1 << 20), AW_OK);
+    EXPECT("SetDevice(0) DeviceSetLimit(0,6096) SetDevice(0) DeviceSetLimit(0,131056) ");
+    limit_most = 65536;
+    EQ(P->limit_set(0, AW_LIMIT_STACK, 32000), AW_OK);
+    EXPECT("SetDevice(0) DeviceSetLimit(0,130000) DeviceSetLimit(0,65008) ");
+    limit_most = SIZE_MAX;
+    EQ(P->device_reset(0), AW_OK); /* and HIP's is its own again */
+    record[0] = '\0';
+    EQ(P->object_load(0, &image[3], sizeof image[3], &o[3]), AW_OK);
+    EXPECT("SetDevice(0) ModuleLoadData(ELF) DeviceSetLimit(0,4160) ");
+    for (int i = 0; i < 4; i++)
+        EQ(P->object_unload(o[i]), AW_OK);
+    stand_version = 50221153;
+}
+
 static void test_faults(void)
 {
     void *p;
@@ -536,6 +594,7 @@ int main(int argc, char **argv)
     test_copies();
     test_streams();
     test_code();
+    test_stack();
     test_faults();
     aw_hip_inject(NULL);
     fprintf(stderr, failures ? "%d FAILED\n" : "all passed\n", failures);

@@ -385,6 +385,48 @@ static void test_order(void)
     EQ(P->mem_alloc(0, (size_t)1 << 46, &p), AW_ERR_OUT_OF_MEMORY);
 }
 
+/* Each level down has its number and 1 more, when none has another's memory. */
+static int descend(struct aw_function *f, void *p, uint32_t depth)
+{
+    enum { THREADS = 40 };
+    uint64_t args[4] = { (uint64_t)(uintptr_t)p, depth };
+    struct aw_launch launch = { .grid = { 1, 1, 1 }, .block = { THREADS, 1, 1 }, .kernarg = args, .kernarg_size = sizeof args };
+    uint32_t out[THREADS] = { 0 };
+    EQ(P->launch(0, f, &launch, NULL), AW_OK);
+    int status = P->device_sync(0);
+    if (status != AW_OK)
+        return status;
+    read_back(out, p, sizeof out);
+    for (unsigned t = 0; t < THREADS; t++)
+        EQ(out[t], depth * (depth + 1) / 2 + depth);
+    return status;
+}
+
+/* As deep as a larger limit allowed. */
+static int descend_too_far(void *what)
+{
+    const struct wrong *w = what;
+    return descend(w->function, w->out, 240);
+}
+
+static void test_stack(void)
+{
+    struct aw_function *f = function_load("descends");
+    void *p = memory(4096);
+    int before = 0, after = 0;
+    EQ(P->function_attr(f, AW_FN_LOCAL_BYTES, &before), AW_OK);
+    EQ(descend(f, p, 30), AW_OK); /* CUDA's default of 1 KiB reaches so far */
+    EQ(P->limit_set(0, AW_LIMIT_STACK, 12 << 10), AW_OK);
+    EQ(descend(f, p, 240), AW_OK); /* code that is loaded already */
+    EQ(P->function_attr(f, AW_FN_LOCAL_BYTES, &after), AW_OK);
+    CHECK(after > before);
+    EQ(P->limit_set(0, AW_LIMIT_STACK, 1 << 10), AW_OK);
+    EQ(P->device_reset(0), AW_OK);
+    arena_make();
+    struct wrong w = { function_load("descends"), 1, 1, memory(4096) };
+    EQ(catch(2, stderr, descend_too_far, &w), AW_ERR_ILLEGAL_ADDRESS); /* the limit is 1 KiB again */
+}
+
 static const struct {
     const char *name;
     void (*fn)(void);
@@ -400,6 +442,7 @@ static const struct {
     { "cooperative", test_cooperative },
     { "values", test_values },
     { "order", test_order },
+    { "stack", test_stack },
 };
 
 int main(int argc, char **argv)
