@@ -4,7 +4,8 @@
  *
  * All of it lies in device memory.  The provider allocates it, zeroes it before the first launch, and reads it by copies.  One
  * environment serves the launches of one stream, one heap all streams of a device.  Device code knows the offsets below; it touches
- * `used`, `dropped`, `status` and the heap by atomics of agent scope only. */
+ * `used`, `dropped` and `status` by atomics of system scope only, as the host reads them while kernels run, and the heap by those of
+ * agent scope. */
 /* SPDX-License-Identifier: Apache-2.0 */
 #ifndef ANYWARP_ENV_H
 #define ANYWARP_ENV_H
@@ -18,6 +19,13 @@ extern "C" {
 #define AW_ENV_SYMBOL "aw_uses_env"       /* the kernel reads its environment */
 #define AW_ENV_HEAP_SYMBOL "aw_uses_heap" /* and allocates: `heap` must be there */
 #define AW_STACK_SYMBOL "aw_uses_stack"   /* functions recurse: how much stack a thread needs is not known */
+/* A constant of the object's, for kernels that ask for time: what one tick of the card's steady counter is.  The compiler takes it to count
+ * 100 MHz; who loads the object may write in what the card really counts.  Parts are in 2^-64. */
+#define AW_CLOCK_SYMBOL "aw_clock_scale"
+struct aw_clock_scale {
+    uint64_t ns, ns_part;
+    uint64_t cycles, cycles_part; /* of the processors' clock, as the device's attribute has it */
+};
 
 struct aw_env {
     uint64_t buffer;    /* device address of the records, 8-aligned; 0: printf returns -1 */

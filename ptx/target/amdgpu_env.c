@@ -1,5 +1,8 @@
 /* printf, assert and trap on AMDGPU: the bodies that write to struct aw_env (include/anywarp/env.h).  malloc is in amdgpu_heap.c.
  *
+ * The host reads while the kernel may go on, by copies that need not pass through the cache that all of the card's waves share: what is told is
+ * told at system scope, and what went before is written back first, where LLVM knows that the card needs it.
+ *
  * Each takes the kernel's arguments as an added last parameter, where the environment's address lies. */
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "target/amdgpu.h"
@@ -59,15 +62,15 @@ static void store(struct amdgpu *a, V base, uint64_t offset, V value)
     LLVMBuildStore(a->b.builder, value, at(a, base, offset));
 }
 
-static unsigned agent(struct amdgpu *a)
+static unsigned everyone(struct amdgpu *a)
 {
-    return LLVMGetSyncScopeID(a->b.context, "agent", 5);
+    return LLVMGetSyncScopeID(a->b.context, "", 0);
 }
 
 static V atomic_add(struct amdgpu *a, V base, uint64_t offset, V amount)
 {
     return LLVMBuildAtomicRMWSyncScope(a->b.builder, LLVMAtomicRMWBinOpAdd, at(a, base, offset), amount,
-                                       LLVMAtomicOrderingMonotonic, agent(a));
+                                       LLVMAtomicOrderingMonotonic, everyone(a));
 }
 
 /* Branches: true goes on in a fresh block, which the builder enters; returns the block for false. */
@@ -87,7 +90,7 @@ static void record_finish(struct amdgpu *a, V record, V size)
     V word = LLVMBuildStore(a->b.builder, size, at(a, record, offsetof(struct aw_env_record, size)));
     LLVMSetAlignment(word, 4);
     LLVMSetOrdering(word, LLVMAtomicOrderingRelease);
-    LLVMSetAtomicSyncScopeID(word, agent(a));
+    LLVMSetAtomicSyncScopeID(word, everyone(a));
 }
 
 /* Room for `size` (i32) bytes, as an address; the builder goes on where there is room, *ret_full where not. */
@@ -207,10 +210,10 @@ void ptx_amdgpu_die(struct amdgpu *a, V env, V status)
     struct ptx_lower *b = &a->b;
     LLVMBasicBlockRef end = when(a, b_ne(b, env, b_i64(b, 0)));
     LLVMBuildAtomicCmpXchgSyncScope(b->builder, at(a, env, FIELD(status)), b_i32(b, 0), status, LLVMAtomicOrderingMonotonic,
-                                    LLVMAtomicOrderingMonotonic, agent(a));
+                                    LLVMAtomicOrderingMonotonic, everyone(a));
     LLVMBuildBr(b->builder, end);
     LLVMPositionBuilderAtEnd(b->builder, end);
-    LLVMBuildFenceSyncScope(b->builder, LLVMAtomicOrderingRelease, agent(a), "");
+    LLVMBuildFenceSyncScope(b->builder, LLVMAtomicOrderingRelease, everyone(a), "");
     b_intrinsic(b, "llvm.amdgcn.endpgm", NULL, 0, NULL, 0);
     LLVMBuildUnreachable(b->builder);
 }

@@ -6,7 +6,10 @@
 #include "target/amdgpu.h"
 
 #include <math.h>
+#include <stddef.h>
 #include <stdio.h>
+
+#include <anywarp/env.h>
 
 typedef LLVMValueRef V;
 
@@ -384,10 +387,33 @@ static V steady(struct amdgpu *a)
     return call0(a, "llvm.readsteadycounter");
 }
 
-/* From gfx11 on the cycle counter has 20 bits; the steady one of 100 MHz, scaled to about a core clock, never wraps. */
+/* The steady counter in other units: struct aw_clock_scale, from its field at `offset` on. */
+static V steady_scaled(struct amdgpu *a, uint64_t offset)
+{
+    struct ptx_lower *b = &a->b;
+    V scale = LLVMGetNamedGlobal(b->module, AW_CLOCK_SYMBOL), word[2], ticks = steady(a);
+    LLVMTypeRef wide = LLVMIntTypeInContext(b->context, 128);
+    if (!scale) {
+        V values[4] = { b_i64(b, 10), b_i64(b, 0), b_i64(b, 20), b_i64(b, 0) };
+        scale = LLVMAddGlobalInAddressSpace(b->module, LLVMArrayType2(b->i64, 4), AW_CLOCK_SYMBOL, AS_GLOBAL);
+        LLVMSetInitializer(scale, LLVMConstArray2(b->i64, values, 4));
+        LLVMSetGlobalConstant(scale, 1);
+        LLVMSetExternallyInitialized(scale, 1); /* no constant to the optimiser */
+        LLVMSetVisibility(scale, LLVMProtectedVisibility);
+        LLVMSetAlignment(scale, 8);
+    }
+    for (unsigned i = 0; i < 2; i++) {
+        word[i] = LLVMBuildLoad2(b->builder, b->i64, b_gep(b, scale, b_i64(b, offset + 8 * i)), "");
+        ptx_invariant(b, word[i]);
+    }
+    V parts = b_lshr(b, b_mul(b, b_zext(b, ticks, wide), b_zext(b, word[1], wide)), b_int(wide, 64));
+    return b_add(b, b_mul(b, ticks, word[0]), b_trunc(b, parts, b->i64));
+}
+
+/* From gfx11 on the cycle counter has 20 bits; the steady one, scaled to the processors' clock, never wraps. */
 static V clock_value(struct amdgpu *a)
 {
-    return a->major >= 11 ? b_mul(&a->b, steady(a), b_i64(&a->b, 20)) : call0(a, "llvm.readcyclecounter");
+    return a->major >= 11 ? steady_scaled(a, offsetof(struct aw_clock_scale, cycles)) : call0(a, "llvm.readcyclecounter");
 }
 
 /* ---- One body */
@@ -416,7 +442,7 @@ static V value_of(struct amdgpu *a, enum ptx_simt id, V *p)
     case PTX_SIMT_DYNAMIC_SHARED: return dynamic_shared(a);
     case PTX_SIMT_TOTAL_SHARED: return packet(a, PACKET_GROUP_SEGMENT, b->i32, 4, 0);
     case PTX_SIMT_CLOCK: return clock_value(a);
-    case PTX_SIMT_GLOBALTIMER: return b_mul(b, steady(a), b_i64(b, 10)); /* 100 MHz to nanoseconds */
+    case PTX_SIMT_GLOBALTIMER: return steady_scaled(a, offsetof(struct aw_clock_scale, ns));
     case PTX_SIMT_BALLOT: return b_and(b, ballot(a, p[1]), p[0]);
     case PTX_SIMT_VOTE_ANY: case PTX_SIMT_VOTE_ALL: case PTX_SIMT_VOTE_UNI: return vote(a, id, p[0], p[1]);
     case PTX_SIMT_ACTIVEMASK: return ptx_amdgpu_active(a);

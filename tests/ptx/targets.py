@@ -41,12 +41,37 @@ def check(compiler, readobj, path, kernel, target, version, out):
         fail('undefined symbols', text)
 
 
+# A kernel that traps tells the host, which may look before the kernel has ended: what the card's own cache holds is written back first.
+TRAP = """.version 7.0
+.target sm_50
+.address_size 64
+.visible .entry traps()
+{
+    trap;
+}
+"""
+WRITTEN_BACK = {'gfx90a': r'\n.*buffer_wbl2\n', 'gfx942': r' sc1\n.*buffer_wbl2 sc0 sc1\n', 'gfx1201': r'scope:SCOPE_SYS\n.*global_wb scope:SCOPE_SYS\n'}
+
+
+def check_trap(compiler, tmp):
+    path, out = os.path.join(tmp, 'traps.ptx'), os.path.join(tmp, 'traps.s')
+    with open(path, 'w', encoding='ascii') as f:
+        f.write(TRAP)
+    for target, wanted in WRITTEN_BACK.items():
+        done = run(compiler, 'compile', path, '--target', target, '--emit=asm', '-o', out)
+        with open(out, encoding='ascii') as f:
+            text = f.read()
+        if done.returncode or not re.search(r'cmpswap[^\n]*' + wanted, text, re.S):
+            sys.exit(f'trap for {target} is not told to the host\n{done.stderr}{text}')
+
+
 def main(argv):
     if len(argv) < 4:
         sys.exit(__doc__)
     compiler, readobj = argv[1], os.path.join(argv[2], 'llvm-readobj')
     n = 0
     with tempfile.TemporaryDirectory() as tmp:
+        check_trap(compiler, tmp)
         for path in argv[3:]:
             kernels = run(compiler, 'compile', path, '--emit=kernels').stdout.split()
             if not kernels:

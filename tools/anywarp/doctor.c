@@ -109,6 +109,9 @@ static enum grade check_hip(void)
     find(grade, "amd", advice_for(&d, buffer, sizeof buffer), "%s", d.text);
     if (d.library[0] && d.version)
         printf("      %-10s %s, HIP %d.%d\n", "", d.library, d.version / 10000000, d.version / 100000 % 100);
+    if (d.no_atomics > 0)
+        find(NOTE, "atomics", "another slot, processor or board; programs whose kernels do atomics on pinned or managed memory need it",
+             "%d card%s cannot do atomics on host memory: PCIe AtomicOps do not pass on the way", d.no_atomics, d.no_atomics == 1 ? "" : "s");
     for (int i = 0; i < d.n_devices && i < AW_HIP_DIAGNOSE_DEVICES; i++)
         printf("      %-10s %d: %s, %s%s%s%s%s\n", "", i, d.devices[i].name, d.devices[i].arch,
                d.devices[i].target[0] && strcmp(d.devices[i].target, d.devices[i].arch) ? ", compiled for " : "",

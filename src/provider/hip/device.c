@@ -3,6 +3,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include <anywarp/env.h>
+
 #include "base/log.h"
 #include "provider/hip/internal.h"
 
@@ -14,6 +16,7 @@ enum {
     HIP_ATTR_BUS_WIDTH = 59, HIP_ATTR_MEMORY_CLOCK = 60, HIP_ATTR_MULTIPROCESSORS = 63, HIP_ATTR_PAGEABLE = 65,
     HIP_ATTR_PCI_BUS = 67, HIP_ATTR_PCI_DEVICE = 68, HIP_ATTR_PCI_DOMAIN = 69, HIP_ATTR_REGS_PER_BLOCK = 71,
     HIP_ATTR_SHARED_PER_BLOCK = 74, HIP_ATTR_SHARED_PER_SM = 10002, HIP_ATTR_UNIFIED = 85, HIP_ATTR_WARP_SIZE = 87,
+    HIP_ATTR_WALL_CLOCK = 10017,
 };
 
 int aw_hip_device_name(int dev, char *ret_name, size_t size)
@@ -89,6 +92,29 @@ int aw_hip_device_attr(int dev, enum aw_device_attr attr, int *ret_value)
         value = 1; /* emulated where the card has none (memory.c) */
     *ret_value = value;
     return AW_OK;
+}
+
+/* a / b in 64 and 64 bits. */
+static void quotient(uint64_t a, uint64_t b, uint64_t ret[2])
+{
+    ret[0] = a / b;
+    ret[1] = (uint64_t)(((unsigned __int128)(a % b) << 64) / b);
+}
+
+void aw_hip_clock_write(int dev, unsigned char *scale)
+{
+    int steady = 0, clock = 0; /* kHz */
+    uint64_t words[4];
+    int ordinal = aw_hip.dev[dev].ordinal;
+    if (aw_hip.api.hipDeviceGetAttribute(&steady, HIP_ATTR_WALL_CLOCK, ordinal) != 0 ||
+        aw_hip.api.hipDeviceGetAttribute(&clock, HIP_ATTR_CLOCK, ordinal) != 0 || steady <= 0 || clock <= 0) {
+        aw_hip.api.hipGetLastError();
+        return;
+    }
+    quotient(1000000, (uint64_t)steady, words);
+    quotient((uint64_t)clock, (uint64_t)steady, words + 2);
+    _Static_assert(sizeof words == sizeof(struct aw_clock_scale), "nanoseconds, then cycles");
+    memcpy(scale, words, sizeof words);
 }
 
 int aw_hip_device_uuid(int dev, uint8_t ret_uuid[16])

@@ -86,6 +86,50 @@ static void files_look(struct aw_hip_diagnosis *d)
         closedir(dri);
 }
 
+/* ---- Atomics on host memory */
+
+/* The number behind `name ` in a file of such lines; -1: not there. */
+static long property(const char *path, const char *name)
+{
+    char line[160];
+    size_t n = strlen(name);
+    long value = -1;
+    FILE *f = fopen(path, "re");
+    while (f && value < 0 && fgets(line, sizeof line, f))
+        if (strncmp(line, name, n) == 0 && line[n] == ' ')
+            value = strtol(line + n, NULL, 10);
+    if (f)
+        fclose(f);
+    return value;
+}
+
+/* A card is a node with SIMDs.  Its links to nodes without say in their flags, as the driver numbers them (kfd_topology.h's
+ * CRAT_IOLINK_FLAGS), what does not pass. */
+int aw_hip_no_atomics(const char *nodes)
+{
+    enum { NODES = 64, NO_32 = 4, NO_64 = 8 };
+    int cards = 0, without = 0;
+    char path[400];
+    for (int n = 0; n < NODES; n++) {
+        snprintf(path, sizeof path, "%.300s/%d/properties", nodes, n);
+        if (property(path, "simd_count") <= 0)
+            continue;
+        cards++;
+        for (int link = 0; link < NODES; link++) {
+            snprintf(path, sizeof path, "%.300s/%d/io_links/%d/properties", nodes, n, link);
+            long to = property(path, "node_to"), flags = property(path, "flags");
+            if (to < 0)
+                break;
+            snprintf(path, sizeof path, "%.300s/%ld/properties", nodes, to);
+            if (property(path, "simd_count") == 0 && flags > 0 && flags & (NO_32 | NO_64)) {
+                without++;
+                break;
+            }
+        }
+    }
+    return cards ? without : -1;
+}
+
 /* ---- HIP */
 
 /* What HIP shows, through its own calls: the provider leaves out what it cannot serve.  Called once HIP was started. */
@@ -142,6 +186,7 @@ void aw_hip_diagnose(struct aw_hip_diagnosis *ret)
     struct aw_hip_diagnosis d = { .verdict = AW_HIP_USABLE };
     const char *why = NULL;
     files_look(&d);
+    d.no_atomics = aw_hip_no_atomics("/sys/class/kfd/kfd/topology/nodes");
     int status = aw_hip_open(&why);
     pthread_mutex_lock(&aw_hip.lock);
     snprintf(d.library, sizeof d.library, "%s", aw_hip.library_name);

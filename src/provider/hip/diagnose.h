@@ -40,6 +40,7 @@ struct aw_hip_diagnosis {
     char denied[64];          /* the first device file that may not be opened; "" */
     char group[64];           /* the group that file belongs to ("render"); "" */
     bool group_member;        /* this process has that group already (then a mode or a container's rule forbids it) */
+    int no_atomics;           /* cards that the kernel's driver shows without atomics on host memory (PCIe AtomicOps); -1: not known */
     int n_devices;            /* that HIP shows; the first AW_HIP_DIAGNOSE_DEVICES are described */
     struct aw_hip_device_facts devices[AW_HIP_DIAGNOSE_DEVICES];
 };
@@ -48,6 +49,10 @@ struct aw_hip_diagnosis {
  * A machine where the files are missing but HIP shows a device all the same (a simulated one) is AW_HIP_USABLE.
  * Thread-safe. */
 void aw_hip_diagnose(struct aw_hip_diagnosis *ret);
+
+/* Counts the cards without atomics on host memory in the driver's view of the machine, a folder of nodes (of
+ * /sys/class/kfd/kfd/topology/nodes); -1: it shows no card. */
+int aw_hip_no_atomics(const char *nodes);
 
 /* "usable", "library missing", ...: static, never NULL. */
 const char *aw_hip_verdict_text(enum aw_hip_verdict verdict);

@@ -50,6 +50,7 @@ struct aw_hip_image {
     uint32_t uses;                     /* enum aw_hip_uses */
     uint32_t private_bytes;            /* of each thread */
     size_t descriptor, note;           /* the kernel's, in the file, 0: none; the same number in the object's note */
+    size_t clock;                      /* struct aw_clock_scale in the file; 0: none */
     unsigned note_bytes;               /* that it has there; 0: too few to be written again */
 };
 
@@ -155,6 +156,8 @@ bool aw_hip_target_choose(const char *arch, int version, char *ret_target, size_
 int aw_hip_device_attr(int dev, enum aw_device_attr attr, int *ret_value);
 int aw_hip_device_name(int dev, char *ret_name, size_t size);
 const char *aw_hip_device_target(int dev);
+/* Writes what the card's clocks count into an object's struct aw_clock_scale, where HIP tells (from 5.3 on). */
+void aw_hip_clock_write(int dev, unsigned char *scale);
 int aw_hip_device_uuid(int dev, uint8_t ret_uuid[16]);
 int aw_hip_device_memory(int dev, size_t *ret_free, size_t *ret_total);
 int aw_hip_code_object_version(int dev);

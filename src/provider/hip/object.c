@@ -40,6 +40,8 @@ static int image_load(int dev, const void *bytes, size_t size, const struct aw_h
     memcpy(l->bytes, bytes, size);
     if (stack != image->private_bytes)
         aw_hip_image_stack(image, l->bytes, stack);
+    if (image->clock)
+        aw_hip_clock_write(dev, l->bytes + image->clock);
     int status = aw_hip_result(dev, aw_hip.api.hipModuleLoadData(&l->module, l->bytes));
     if (status == AW_ERR_SHARED_INIT) /* what HIP says of code for another card */
         status = AW_ERR_NO_BINARY;

@@ -6,6 +6,7 @@
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/stat.h>
 #include <string.h>
 #include <time.h>
 #include <unistd.h>
@@ -530,6 +531,44 @@ static void test_diagnose(void)
         CHECK(*aw_hip_verdict_text((enum aw_hip_verdict)i));
 }
 
+static void file_write(const char *folder, const char *name, const char *text)
+{
+    char path[300];
+    snprintf(path, sizeof path, "%s/%s", folder, name);
+    for (char *p = path + 1; (p = strchr(p, '/')) != NULL; *p++ = '/') {
+        *p = '\0';
+        mkdir(path, 0700);
+    }
+    FILE *f = fopen(path, "w");
+    CHECK(f && fputs(text, f) >= 0);
+    if (f)
+        fclose(f);
+}
+
+/* A machine of two processors and three cards, as the driver shows it. */
+static void test_atomics(void)
+{
+    char folder[] = "/tmp/aw-nodes-XXXXXX", remove[64];
+    CHECK(mkdtemp(folder) != NULL);
+    EQ(aw_hip_no_atomics(folder), -1);
+    file_write(folder, "0/properties", "cpu_cores_count 8\nsimd_count 0\n");
+    file_write(folder, "1/properties", "cpu_cores_count 8\nsimd_count 0\n");
+    file_write(folder, "0/io_links/0/properties", "type 2\nnode_from 0\nnode_to 2\nflags 13\n");
+    EQ(aw_hip_no_atomics(folder), -1);
+    file_write(folder, "2/properties", "cpu_cores_count 0\nsimd_count 240\n");
+    file_write(folder, "2/io_links/0/properties", "type 2\nnode_from 2\nnode_to 0\nflags 13\n");
+    EQ(aw_hip_no_atomics(folder), 1);
+    file_write(folder, "3/properties", "cpu_cores_count 0\nsimd_count 240\n");
+    file_write(folder, "3/io_links/0/properties", "type 2\nnode_from 3\nnode_to 2\nflags 13\n"); /* to another card */
+    file_write(folder, "3/io_links/1/properties", "type 2\nnode_from 3\nnode_to 1\nflags 1\n");
+    EQ(aw_hip_no_atomics(folder), 1);
+    file_write(folder, "4/properties", "cpu_cores_count 0\nsimd_count 240\n");
+    file_write(folder, "4/io_links/0/properties", "type 2\nnode_from 4\nnode_to 1\nflags 8\n");
+    EQ(aw_hip_no_atomics(folder), 2);
+    snprintf(remove, sizeof remove, "rm -r %s", folder);
+    EQ(system(remove), 0);
+}
+
 int main(void)
 {
     test_nothing();
@@ -540,6 +579,7 @@ int main(void)
     test_targets();
     test_fill_and_stage();
     test_diagnose();
+    test_atomics();
     test_trap(); /* last: a device that is stuck is left as it is */
     fprintf(stderr, failures ? "%d FAILED\n" : "all passed\n", failures);
     return failures != 0;

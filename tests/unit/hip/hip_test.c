@@ -5,6 +5,7 @@
 
 #include <dlfcn.h>
 #include <elf.h>
+#include <math.h>
 #include <stdarg.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -44,6 +45,7 @@ static int stand_count = 2, stand_version = 50221153, errors_cleared;
 static const char *stand_arch = "gfx90a:sramecc+:xnack-";
 static size_t arch_at = 396;
 static uint64_t next_handle = 0x1000;
+static size_t image_bytes; /* of what is loaded that are kept */
 
 __attribute__((format(printf, 2, 3))) static int rec(const char *name, const char *fmt, ...)
 {
@@ -143,7 +145,13 @@ static int hipEventRecord(void *e, void *s) { return REC("%llx,%llx", U(e), U(s)
 static int hipEventQuery(void *e) { return REC("%llx", U(e)); }
 static int hipEventSynchronize(void *e) { return REC("%llx", U(e)); }
 static int hipEventElapsedTime(float *ms, void *a, void *b) { *ms = 2.5f; return REC("%llx,%llx", U(a), U(b)); }
-static int hipModuleLoadData(void **m, const void *image) { *m = handle(); return REC("%.3s", (const char *)image + 1); }
+static unsigned char last_image[1024];
+static int hipModuleLoadData(void **m, const void *image)
+{
+    *m = handle();
+    memcpy(last_image, image, image_bytes);
+    return REC("%.3s", (const char *)image + 1);
+}
 static int hipModuleUnload(void *m) { return REC("%llx", U(m)); }
 static int hipModuleGetFunction(void **f, void *m, const char *name) { *f = handle(); return REC("%llx,%s", U(m), name); }
 static int hipFuncGetAttribute(int *value, int attr, void *f) { *value = 100 + attr; return REC("%d,%llx", attr, U(f)); }
@@ -487,14 +495,15 @@ static void test_code(void)
     EXPECT("SetDevice(1) StreamQuery(0) ModuleUnload(2000) ");
 }
 
-/* An object whose kernel asks for `bytes` of private memory and recurses. */
+/* An object whose kernel asks for `bytes` of private memory, recurses and asks for the time. */
 static struct recursive {
     Elf64_Ehdr head;
     Elf64_Phdr load;
     Elf64_Shdr section[3];
-    Elf64_Sym symbol[3];
-    char names[24];
+    Elf64_Sym symbol[4];
+    char names[40];
     uint32_t descriptor[16];
+    struct aw_clock_scale scale;
 } recursive_image(uint32_t bytes)
 {
     struct recursive r = { .head = { .e_ident = "\177ELF\2\1\1", .e_phoff = offsetof(struct recursive, load), .e_phentsize = sizeof r.load,
@@ -502,9 +511,11 @@ static struct recursive {
                            .load = { .p_type = PT_LOAD, .p_vaddr = 0x1000, .p_filesz = sizeof r } };
     r.section[1] = (Elf64_Shdr){ .sh_type = SHT_DYNSYM, .sh_offset = offsetof(struct recursive, symbol), .sh_size = sizeof r.symbol, .sh_link = 2 };
     r.section[2] = (Elf64_Shdr){ .sh_type = SHT_STRTAB, .sh_offset = offsetof(struct recursive, names), .sh_size = sizeof r.names };
-    memcpy(r.names, "\0k.kd\0" AW_STACK_SYMBOL, sizeof "\0k.kd\0" AW_STACK_SYMBOL);
+    memcpy(r.names, "\0k.kd\0" AW_CLOCK_SYMBOL "\0" AW_STACK_SYMBOL, sizeof "\0k.kd\0" AW_CLOCK_SYMBOL "\0" AW_STACK_SYMBOL);
     r.symbol[1] = (Elf64_Sym){ .st_name = 1, .st_value = 0x1000 + offsetof(struct recursive, descriptor), .st_size = 64 };
-    r.symbol[2] = (Elf64_Sym){ .st_name = 6 };
+    r.symbol[2] = (Elf64_Sym){ .st_name = 6, .st_value = 0x1000 + offsetof(struct recursive, scale), .st_size = sizeof r.scale };
+    r.symbol[3] = (Elf64_Sym){ .st_name = sizeof "\0k.kd\0" AW_CLOCK_SYMBOL };
+    r.scale.ns = 10;
     r.descriptor[1] = bytes;
     return r;
 }
@@ -520,8 +531,8 @@ static void test_stack(void)
     EXPECT("SetDevice(0) "); /* nobody recurses */
     for (int i = 0; i < 3; i++)
         EQ(P->object_load(0, &image[i], sizeof image[i], &o[i]), AW_OK);
-    EXPECT("SetDevice(0) ModuleLoadData(ELF) DeviceSetLimit(0,8288) SetDevice(0) ModuleLoadData(ELF) DeviceSetLimit(0,10192) "
-           "SetDevice(0) ModuleLoadData(ELF) ");
+    EXPECT("SetDevice(0) DeviceGetAttribute(10017,0) DeviceGetAttribute(5,0) ModuleLoadData(ELF) DeviceSetLimit(0,8288) SetDevice(0) DeviceGetAttribute(10017,0) DeviceGetAttribute(5,0) ModuleLoadData(ELF) DeviceSetLimit(0,10192) "
+           "SetDevice(0) DeviceGetAttribute(10017,0) DeviceGetAttribute(5,0) ModuleLoadData(ELF) ");
     EQ(P->limit_set(0, AW_LIMIT_STACK, 1024), AW_OK);
     EQ(P->limit_set(0, AW_LIMIT_STACK, 1 << 20), AW_OK);
     EXPECT("SetDevice(0) DeviceSetLimit(0,6096) SetDevice(0) DeviceSetLimit(0,131056) ");
@@ -532,10 +543,38 @@ static void test_stack(void)
     EQ(P->device_reset(0), AW_OK); /* and HIP's is its own again */
     record[0] = '\0';
     EQ(P->object_load(0, &image[3], sizeof image[3], &o[3]), AW_OK);
-    EXPECT("SetDevice(0) ModuleLoadData(ELF) DeviceSetLimit(0,4160) ");
+    EXPECT("SetDevice(0) DeviceGetAttribute(10017,0) DeviceGetAttribute(5,0) ModuleLoadData(ELF) DeviceSetLimit(0,4160) ");
     for (int i = 0; i < 4; i++)
         EQ(P->object_unload(o[i]), AW_OK);
     stand_version = 50221153;
+}
+
+/* The card's own clocks are written into what asks for the time; where HIP does not tell, the object's stay. */
+static void test_clock(void)
+{
+    struct recursive image = recursive_image(96);
+    struct aw_object *o;
+    struct aw_clock_scale scale;
+    for (int known = 0; known < 2; known++) {
+        open_stand_in();
+        fail_name = known ? NULL : "hipDeviceGetAttribute";
+        fail_error = 1;
+        image_bytes = sizeof image;
+        EQ(P->object_load(0, &image, sizeof image, &o), AW_OK);
+        image_bytes = 0;
+        fail_name = NULL;
+        memcpy(&scale, last_image + offsetof(struct recursive, scale), sizeof scale);
+        if (!known) {
+            EQ(scale.ns, 10);
+            continue;
+        }
+        /* The stand-in's clocks: 11017 kHz the steady one, 1005 kHz the processors'. */
+        EQ(scale.ns, 90);
+        CHECK(fabs((double)scale.ns_part * 0x1p-64 - (1e6 / 11017 - 90)) < 1e-12);
+        EQ(scale.cycles, 0);
+        CHECK(fabs((double)scale.cycles_part * 0x1p-64 - 1005.0 / 11017) < 1e-12);
+        EQ(P->object_unload(o), AW_OK);
+    }
 }
 
 static void test_faults(void)
@@ -595,6 +634,7 @@ int main(int argc, char **argv)
     test_streams();
     test_code();
     test_stack();
+    test_clock();
     test_faults();
     aw_hip_inject(NULL);
     fprintf(stderr, failures ? "%d FAILED\n" : "all passed\n", failures);
