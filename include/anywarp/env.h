@@ -18,6 +18,7 @@ extern "C" {
 
 #define AW_ENV_SYMBOL "aw_uses_env"       /* the kernel reads its environment */
 #define AW_ENV_HEAP_SYMBOL "aw_uses_heap" /* and allocates: `heap` must be there */
+#define AW_PARTS_SYMBOL "aw_takes_parts"  /* made for AW_BLOCK_PARTS: may be launched for some of a grid's blocks in x at a time */
 #define AW_STACK_SYMBOL "aw_uses_stack"   /* functions recurse: how much stack a thread needs is not known */
 /* A constant of the object's, for kernels that ask for time: what one tick of the card's steady counter is.  The compiler takes it to count
  * 100 MHz; who loads the object may write in what the card really counts.  Parts are in 2^-64. */
@@ -35,6 +36,8 @@ struct aw_env {
     uint32_t status;    /* enum aw_status of the first trap; 0 = none.  The wave that trapped has ended */
     uint64_t heap;      /* device address of struct aw_heap; 0: malloc returns NULL */
     uint32_t grid_workspace[2]; /* of cooperative kernels, which leave it fit for the next */
+    uint32_t grid_first;        /* of a launch in parts: the first block in x of this one */
+    uint32_t grid_blocks;       /* and how many the whole grid has in x */
 };
 /* Set in the hidden argument beside the address: the launch is cooperative. */
 #define AW_ENV_COOPERATIVE 1u

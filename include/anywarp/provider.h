@@ -166,6 +166,7 @@ struct aw_provider {
     int (*stream_wait_value)(int dev, struct aw_stream *stream, void *ptr, uint64_t value, unsigned bytes, enum aw_wait how);
     /* Says whom to ask where a fault in the object's code is; `user` must live until the object is unloaded.  Before it runs. */
     int (*object_locator)(struct aw_object *object, aw_locate_fn *locate, void *user);
+    bool grid_parts;     /* grids of more than 2^32 - 1 threads along x take code made for AW_BLOCK_PARTS */
     bool block_textures; /* kernels read compressed blocks (AW_TEXEL_BLOCK_SHIFT) */
 };
 

@@ -9,6 +9,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include <anywarp/env.h>
+
 /* ---- Targets: LLVM's CPU names; wave64 before gfx10.  `sramecc` and `xnack`: the machine has that setting. */
 struct gfx {
     const char *name;
@@ -96,6 +98,10 @@ enum { MAX_THREADS = 1024 };
 static void shape_find(struct amdgpu *a)
 {
     memcpy(a->block, a->finish->options->block, sizeof a->block);
+    a->parts = a->block[2] & AW_BLOCK_PARTS;
+    a->block[2] &= ~AW_BLOCK_PARTS;
+    if (a->parts)
+        ptx_amdgpu_env_mark(a, AW_PARTS_SYMBOL);
     if (!a->block[1]) /* rows: of no use here */
         memset(a->block, 0, sizeof a->block);
     if (!a->block[0] && !dims_of(a->kernel, "aw-reqntid", a->block))

@@ -13,6 +13,7 @@ struct amdgpu {
     unsigned major;              /* 9 .. 12 */
     bool wave64;
     bool flushing;               /* the kernel runs with f32 subnormals off */
+    bool parts;                  /* launches are of a part of the grid's blocks */
     uint32_t block[3];           /* known block shape; 0 = not known */
     uint32_t min_threads, max_threads; /* of a block */
 };
@@ -71,6 +72,8 @@ void ptx_amdgpu_trap(struct amdgpu *a, LLVMValueRef *p);
 /* Defines `symbol` in the object: the launch must provide what it stands for (AW_ENV_SYMBOL, AW_ENV_HEAP_SYMBOL). */
 void ptx_amdgpu_env_mark(struct amdgpu *a, const char *symbol);
 LLVMValueRef ptx_amdgpu_env(struct amdgpu *a, LLVMValueRef kernarg);
+/* A word of it that does not change while the kernel runs, as an i32. */
+LLVMValueRef ptx_amdgpu_env_constant(struct amdgpu *a, LLVMValueRef kernarg, uint64_t offset);
 /* aw.grid.workspace's result. */
 LLVMValueRef ptx_amdgpu_grid_workspace(struct amdgpu *a, LLVMValueRef kernarg);
 /* Records `status` (i32) in the environment unless its address is 0, and ends the wave; the builder's block is finished. */
@@ -91,6 +94,6 @@ void ptx_amdgpu_orders(struct amdgpu *a);
 
 /* Indices, for assertions. */
 LLVMValueRef ptx_amdgpu_thread(struct amdgpu *a, unsigned dim);
-LLVMValueRef ptx_amdgpu_block(struct amdgpu *a, unsigned dim);
+LLVMValueRef ptx_amdgpu_block(struct amdgpu *a, unsigned dim, LLVMValueRef kernarg); /* kernarg: only asked for where a->parts */
 
 #endif

@@ -39,6 +39,15 @@ V ptx_amdgpu_env(struct amdgpu *a, V kernarg)
     return b_and(&a->b, env_word(a, kernarg), b_i64(&a->b, ~(uint64_t)AW_ENV_COOPERATIVE));
 }
 
+V ptx_amdgpu_env_constant(struct amdgpu *a, V kernarg, uint64_t offset)
+{
+    V word = b_inttoptr(&a->b, b_add(&a->b, ptx_amdgpu_env(a, kernarg), b_i64(&a->b, offset)), a->b.ptr[AS_GLOBAL]);
+    V load = LLVMBuildLoad2(a->b.builder, a->b.i32, word, "");
+    LLVMSetAlignment(load, 4);
+    ptx_invariant(&a->b, load);
+    return load;
+}
+
 V ptx_amdgpu_grid_workspace(struct amdgpu *a, V kernarg)
 {
     struct ptx_lower *b = &a->b;
@@ -237,7 +246,7 @@ void ptx_amdgpu_assertfail(struct amdgpu *a, V *p)
     store(a, record, offsetof(struct aw_env_assert, function), b_ptrtoint(b, p[3], b->i64));
     store(a, record, offsetof(struct aw_env_assert, line), p[2]);
     for (unsigned i = 0; i < 3; i++) {
-        store(a, record, offsetof(struct aw_env_assert, block) + 4 * i, ptx_amdgpu_block(a, i));
+        store(a, record, offsetof(struct aw_env_assert, block) + 4 * i, ptx_amdgpu_block(a, i, p[4]));
         store(a, record, offsetof(struct aw_env_assert, thread) + 4 * i, ptx_amdgpu_thread(a, i));
     }
     record_finish(a, record, size);

@@ -41,11 +41,12 @@ V ptx_amdgpu_thread(struct amdgpu *a, unsigned dim)
     return extent(a, dim) == 1 ? b_i32(&a->b, 0) : below(a, call0(a, names[dim]), extent(a, dim));
 }
 
-V ptx_amdgpu_block(struct amdgpu *a, unsigned dim)
+V ptx_amdgpu_block(struct amdgpu *a, unsigned dim, V kernarg)
 {
     static const char *const names[] = { "llvm.amdgcn.workgroup.id.x", "llvm.amdgcn.workgroup.id.y",
                                          "llvm.amdgcn.workgroup.id.z" };
-    return call0(a, names[dim]);
+    V id = call0(a, names[dim]);
+    return a->parts && dim == 0 ? b_add(&a->b, id, ptx_amdgpu_env_constant(a, kernarg, offsetof(struct aw_env, grid_first))) : id;
 }
 
 /* Fields of the AQL dispatch packet: the same under code object versions 4 to 6. */
@@ -74,8 +75,10 @@ static V block_dim(struct amdgpu *a, unsigned dim)
 
 /* The packet counts threads; blocks are uniform, so that the division is exact: what is left of it becomes a multiplication
  * (ptx_amdgpu_divisions), and times the block's size it is the packet's number again. */
-static V grid_dim(struct amdgpu *a, unsigned dim)
+static V grid_dim(struct amdgpu *a, unsigned dim, V kernarg)
 {
+    if (a->parts && dim == 0)
+        return ptx_amdgpu_env_constant(a, kernarg, offsetof(struct aw_env, grid_blocks));
     return LLVMBuildExactUDiv(a->b.builder, packet(a, PACKET_GRID_SIZE + 4 * dim, a->b.i32, 4, 0), block_dim(a, dim), "");
 }
 
@@ -430,8 +433,8 @@ static V value_of(struct amdgpu *a, enum ptx_simt id, V *p)
     switch (id) {
     case PTX_SIMT_TID_X: case PTX_SIMT_TID_Y: case PTX_SIMT_TID_Z: return ptx_amdgpu_thread(a, id - PTX_SIMT_TID_X);
     case PTX_SIMT_NTID_X: case PTX_SIMT_NTID_Y: case PTX_SIMT_NTID_Z: return block_dim(a, id - PTX_SIMT_NTID_X);
-    case PTX_SIMT_CTAID_X: case PTX_SIMT_CTAID_Y: case PTX_SIMT_CTAID_Z: return ptx_amdgpu_block(a, id - PTX_SIMT_CTAID_X);
-    case PTX_SIMT_NCTAID_X: case PTX_SIMT_NCTAID_Y: case PTX_SIMT_NCTAID_Z: return grid_dim(a, id - PTX_SIMT_NCTAID_X);
+    case PTX_SIMT_CTAID_X: case PTX_SIMT_CTAID_Y: case PTX_SIMT_CTAID_Z: return ptx_amdgpu_block(a, id - PTX_SIMT_CTAID_X, p[0]);
+    case PTX_SIMT_NCTAID_X: case PTX_SIMT_NCTAID_Y: case PTX_SIMT_NCTAID_Z: return grid_dim(a, id - PTX_SIMT_NCTAID_X, p[0]);
     case PTX_SIMT_LANEID: return ptx_amdgpu_lane(a);
     case PTX_SIMT_WARPID: return b_lshr(b, thread_linear(a), b_i32(b, 5));
     case PTX_SIMT_NWARPID: return warp_count(a);
@@ -504,7 +507,7 @@ void ptx_amdgpu_call_attribute(struct amdgpu *a, LLVMValueRef call, const char *
 
 static void body_build(struct amdgpu *a, LLVMValueRef fn, enum ptx_simt id)
 {
-    V params[5];
+    V params[5] = { NULL };
     LLVMGetParams(fn, params);
     /* What simt.def says of the function need not hold of its body, which reads the dispatch packet, say. */
     attribute_remove(fn, "memory");
@@ -521,9 +524,9 @@ static void body_build(struct amdgpu *a, LLVMValueRef fn, enum ptx_simt id)
 
 /* Functions that reach struct aw_env take the caller's kernel arguments as one more parameter: every function of SIMT IR has
  * them as its first. */
-static bool needs_env(enum ptx_simt id)
+static bool needs_env(const struct amdgpu *a, enum ptx_simt id)
 {
-    return id == PTX_SIMT_VPRINTF || id == PTX_SIMT_ASSERTFAIL || id == PTX_SIMT_TRAP || id == PTX_SIMT_MALLOC ||
+    return (a->parts && (id == PTX_SIMT_CTAID_X || id == PTX_SIMT_NCTAID_X)) || id == PTX_SIMT_VPRINTF || id == PTX_SIMT_ASSERTFAIL || id == PTX_SIMT_TRAP || id == PTX_SIMT_MALLOC ||
            id == PTX_SIMT_FREE || id == PTX_SIMT_GRID_WORKSPACE || id == PTX_SIMT_SWAP_128;
 }
 
@@ -581,6 +584,6 @@ void ptx_amdgpu_simt(struct amdgpu *a)
         enum ptx_simt id = ptx_simt_of(fn);
         if (id == PTX_SIMT_NONE || !LLVMIsDeclaration(fn) || !LLVMGetFirstUse(fn))
             continue;
-        body_build(a, needs_env(id) ? with_kernarg(a, fn, id) : fn, id);
+        body_build(a, needs_env(a, id) ? with_kernarg(a, fn, id) : fn, id);
     }
 }

@@ -128,7 +128,8 @@ static void shared_shapes(const uint32_t block[3], uint32_t ret[3])
 {
     uint32_t row = aw_provider->row;
     ret[0] = !row ? 0 : !block || block[0] % row == 0 ? row : 1;
-    ret[1] = ret[2] = 0;
+    ret[1] = 0;
+    ret[2] = block ? block[2] & AW_BLOCK_PARTS : 0;
 }
 
 /* How many shapes get their own code.  ANYWARP_SHAPES is for those who know their program, and for tests. */
@@ -228,7 +229,7 @@ enum aw_status aw_func_code_threads(struct aw_func *func, int threads, const str
     const struct aw_code *code = __atomic_load_n(&func->code, __ATOMIC_ACQUIRE), *general = NULL;
     enum aw_status status = AW_OK;
     for (; code; code = code->next) {
-        if (code->block[1] && (uint64_t)code->block[0] * code->block[1] * code->block[2] == (uint64_t)threads)
+        if (code->block[1] && (uint64_t)code->block[0] * code->block[1] * (code->block[2] & ~AW_BLOCK_PARTS) == (uint64_t)threads)
             break;
         if (!code->block[1])
             general = code;

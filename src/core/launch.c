@@ -176,8 +176,10 @@ static __attribute__((noinline)) enum aw_status launch_small(struct aw_func *fun
 static enum aw_status launch_ready(struct aw_func *func, const struct aw_launch_args *args, const struct aw_code **ret_code)
 {
     enum aw_status status = config_check(func, args);
+    bool parts = aw_provider->grid_parts && (uint64_t)args->grid[0] * args->block[0] > UINT32_MAX;
+    uint32_t block[3] = { args->block[0], args->block[1], args->block[2] | (parts ? AW_BLOCK_PARTS : 0) };
     if (status == AW_OK)
-        status = aw_func_code(func, args->block, ret_code);
+        status = aw_func_code(func, block, ret_code);
     if (status == AW_OK)
         status = aw_module_arena(func->module);
     return status ? status : code_check(func, *ret_code, args);

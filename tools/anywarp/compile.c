@@ -14,10 +14,11 @@
 
 static const char usage[] =
     "usage: anywarp compile FILE.ptx|-... [--target gfx1100|host|...] [--emit=ptx|ir|ir-opt|asm|obj|hsaco|so|kernels]\n"
-    "                         [-o OUT] [--kernel NAME] [-O0..-O3] [--code-object 4|5|6] [--block X[,Y,Z]] [-g] [--time]\n"
+    "                         [-o OUT] [--kernel NAME] [-O0..-O3] [--code-object 4|5|6] [--block X[,Y,Z]] [--parts] [-g] [--time]\n"
     "Several files are linked as one module.  Without --kernel every kernel is compiled, in turn; with -o there must be one.\n"
     "Code objects and objects go to OUT; without -o nothing is written and errors are all there is to see.\n"
     "--block makes code for blocks of that shape alone; X by itself, for all whose rows are a multiple of X (32 or 1 is of use).\n"
+    "--parts, on AMD cards: for launches of some blocks of a grid at a time, as grids of 2^32 threads and more are.\n"
     "-g gives the lines of the PTX to functions without .loc.  --time shows the processor time of each step.\n";
 
 enum what { EMIT_PTX = 100, EMIT_KERNELS };
@@ -50,7 +51,9 @@ static bool emit_from(const char *name, int *ret)
 static bool block_from(const char *text, uint32_t ret[3])
 {
     char rest;
-    int n = sscanf(text, "%4u,%4u,%4u%c", &ret[0], &ret[1], &ret[2], &rest);
+    uint32_t z = 0;
+    int n = sscanf(text, "%4u,%4u,%4u%c", &ret[0], &ret[1], &z, &rest);
+    ret[2] |= z;
     return n == 3 || (n == 1 && !strchr(text, ','));
 }
 
@@ -82,6 +85,8 @@ static bool argument(struct command *c, int argc, char **argv, int *i)
         return block_from(v, c->options.block);
     else if (argv[*i][0] == '-' && argv[*i][1] == 'O' && argv[*i][2] >= '0' && argv[*i][2] <= '3' && !argv[*i][3])
         c->options.opt_level = (uint32_t)(argv[*i][2] - '0');
+    else if (strcmp(argv[*i], "--parts") == 0)
+        c->options.block[2] |= AW_BLOCK_PARTS;
     else if (strcmp(argv[*i], "-g") == 0)
         c->options.lines = AW_LINES_ALL;
     else if (strcmp(argv[*i], "--time") == 0)

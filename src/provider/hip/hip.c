@@ -9,7 +9,7 @@
 #include "base/log.h"
 #include "provider/hip/internal.h"
 
-struct aw_hip aw_hip = { .lock = PTHREAD_MUTEX_INITIALIZER };
+struct aw_hip aw_hip = { .lock = PTHREAD_MUTEX_INITIALIZER, .grid_most = UINT32_MAX };
 _Thread_local int aw_hip_current = -1;
 
 /* Errors after which a device does nothing any more until it is reset. */
@@ -131,6 +131,7 @@ const struct aw_provider aw_provider_hip = {
     .occupancy = aw_hip_occupancy,
     .function_set_shared = aw_hip_function_set_shared,
     .launch = aw_hip_launch,
+    .grid_parts = true,
     .peer_access = aw_hip_peer_access,
     .peer_enable = aw_hip_peer_enable,
     .limit_set = aw_hip_limit_set,

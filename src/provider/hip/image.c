@@ -71,6 +71,7 @@ static void table_read(const struct file *f, const Elf64_Shdr *table, const Elf6
             continue;
         ret->uses |= strcmp(name, AW_ENV_SYMBOL) == 0 ? AW_HIP_USES_ENV : 0;
         ret->uses |= strcmp(name, AW_ENV_HEAP_SYMBOL) == 0 ? AW_HIP_USES_HEAP : 0;
+        ret->uses |= strcmp(name, AW_PARTS_SYMBOL) == 0 ? AW_HIP_TAKES_PARTS : 0;
         ret->uses |= strcmp(name, AW_STACK_SYMBOL) == 0 ? AW_HIP_USES_STACK : 0;
         if (strcmp(name, AW_CLOCK_SYMBOL) == 0 && symbol.st_size == sizeof(struct aw_clock_scale))
             ret->clock = offset_of(f, symbol.st_value, sizeof(struct aw_clock_scale));

@@ -23,7 +23,7 @@ enum { AW_HIP_MAX_DEVICES = 64, AW_HIP_LAUNCHES = 8 };
 enum { AW_HIP_PRINT_DEFAULT = 1 << 20, AW_HIP_HEAP_DEFAULT = 8 << 20 }; /* bytes, as CUDA's */
 enum { AW_HIP_STACK_DEFAULT = 1024 };                                   /* likewise */
 
-enum { HIP_SUCCESS = 0, HIP_NOT_READY = 600 };
+enum { HIP_SUCCESS = 0, HIP_INVALID_CONFIGURATION = 9, HIP_NOT_READY = 600 };
 
 struct aw_hip_env; /* env.c */
 
@@ -63,7 +63,7 @@ struct aw_hip_function {
     struct aw_hip_function *next;      /* of its object */
 };
 
-enum aw_hip_uses { AW_HIP_USES_ENV = 1, AW_HIP_USES_HEAP = 2, AW_HIP_USES_STACK = 4 };
+enum aw_hip_uses { AW_HIP_USES_ENV = 1, AW_HIP_USES_HEAP = 2, AW_HIP_USES_STACK = 4, AW_HIP_TAKES_PARTS = 8 };
 
 struct aw_hip_device {
     int ordinal;                       /* HIP's number */
@@ -95,6 +95,7 @@ struct aw_hip {
     struct aw_hip_api api;
     char library_name[512];
     int version, major, count;
+    uint32_t grid_most;                /* threads along x of a launch: the packet has 32 bits for them.  Less in tests */
     bool library_found;                /* there is a file, loadable or not */
     char why[600];
     struct aw_hip_device dev[AW_HIP_MAX_DEVICES];

@@ -1,5 +1,6 @@
 /* Code objects, their kernels, and launching them. */
 /* SPDX-License-Identifier: Apache-2.0 */
+#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -243,6 +244,26 @@ static int launch_native(struct aw_hip_function *f, const struct aw_launch *l, v
                                             l->block[2], l->shared_bytes, stream, NULL, extra);
 }
 
+/* A grid of more threads along x than HIP takes, in parts that follow each other on the stream.  `env` is where the kernel looks for its
+ * part, 0: it does not ask. */
+static int launch_parts(struct aw_hip_function *f, const struct aw_launch *l, void *kernarg, void *stream, uint64_t env)
+{
+    struct aw_launch part = *l;
+    uint32_t most = aw_hip.grid_most / l->block[0];
+    if (!(f->uses & AW_HIP_TAKES_PARTS))
+        return (uint64_t)l->grid[0] * l->block[0] > aw_hip.grid_most ? HIP_INVALID_CONFIGURATION : launch_native(f, l, kernarg, stream);
+    char *words = (char *)(uintptr_t)(env & ~(uint64_t)AW_ENV_COOPERATIVE);
+    int error = env ? aw_hip.api.hipMemsetD32Async(words + offsetof(struct aw_env, grid_blocks), (int)l->grid[0], 1, stream) : 0;
+    for (uint32_t first = 0; first < l->grid[0] && !error; first += part.grid[0]) {
+        part.grid[0] = l->grid[0] - first < most ? l->grid[0] - first : most;
+        if (env)
+            error = aw_hip.api.hipMemsetD32Async(words + offsetof(struct aw_env, grid_first), (int)first, 1, stream);
+        if (!error)
+            error = launch_native(f, &part, kernarg, stream);
+    }
+    return error;
+}
+
 /* A kernel with an environment: its address is the last of the arguments. */
 static int launch_with_env(struct aw_hip_function *f, const struct aw_launch *l, struct aw_hip_stream *s)
 {
@@ -257,7 +278,7 @@ static int launch_with_env(struct aw_hip_function *f, const struct aw_launch *l,
     if (status == AW_OK) {
         env |= l->cooperative ? AW_ENV_COOPERATIVE : 0;
         memcpy(kernarg + l->kernarg_size - sizeof env, &env, sizeof env);
-        status = aw_hip_result(f->dev, launch_native(f, l, kernarg, s->handle));
+        status = aw_hip_result(f->dev, launch_parts(f, l, kernarg, s->handle, env));
         aw_hip_env_done(s);
     }
     free(kernarg);
@@ -271,6 +292,8 @@ int aw_hip_launch(int dev, struct aw_function *function, const struct aw_launch 
         return AW_ERR_INVALID_VALUE;
     if (f->dev != dev)
         return AW_ERR_INVALID_DEVFUNC;
+    if (!l->block[0])
+        return AW_ERR_INVALID_CONFIG;
     USE(dev);
     struct aw_hip_stream *s = aw_hip_stream_of(dev, stream);
     if (l->cooperative) {
@@ -289,5 +312,5 @@ int aw_hip_launch(int dev, struct aw_function *function, const struct aw_launch 
     atomic_fetch_add_explicit(&s->n_names, 1, memory_order_release);
     if (f->uses & (AW_HIP_USES_ENV | AW_HIP_USES_HEAP))
         return launch_with_env(f, l, s);
-    return aw_hip_result(dev, launch_native(f, l, (void *)(uintptr_t)l->kernarg, s->handle));
+    return aw_hip_result(dev, launch_parts(f, l, (void *)(uintptr_t)l->kernarg, s->handle, 0));
 }

@@ -427,6 +427,45 @@ static void test_stack(void)
     EQ(catch(2, stderr, descend_too_far, &w), AW_ERR_ILLEGAL_ADDRESS); /* the limit is 1 KiB again */
 }
 
+/* Every block ran once, and knows where it is, in as many launches as it takes. */
+static void places_check(struct aw_function *f, uint32_t *p, uint32_t blocks)
+{
+    enum { ROWS = 3, MOST = 100 };
+    uint64_t args[3] = { (uint64_t)(uintptr_t)p };
+    struct aw_launch launch = { .grid = { blocks, ROWS, 1 }, .block = { 40, 1, 1 }, .kernarg = args, .kernarg_size = sizeof args };
+    uint32_t out[ROWS * MOST];
+    EQ(P->fill(0, p, 0, 4, ROWS * MOST, NULL), AW_OK);
+    EQ(P->launch(0, f, &launch, NULL), AW_OK);
+    EQ(P->device_sync(0), AW_OK);
+    read_back(out, p, sizeof out);
+    for (uint32_t y = 0; y < ROWS; y++)
+        for (uint32_t x = 0; x < blocks; x++)
+            EQ(out[y * blocks + x], x + (y << 16) + (blocks << 20));
+}
+
+static void test_parts(void)
+{
+    struct aw_object *object = NULL;
+    struct aw_function *parts = NULL, *plain = function_load("places");
+    uint32_t *p = memory(4096);
+    EQ(P->object_load(0, code, file_read("parts"), &object), AW_OK);
+    EQ(P->object_function(object, "places", &parts), AW_OK);
+    places_check(plain, p, 100);
+    places_check(parts, p, 100);
+    aw_hip.grid_most = 1000; /* threads: 25 blocks */
+    places_check(parts, p, 100);
+    places_check(parts, p, 91);
+    places_check(parts, p, 25);
+    places_check(plain, p, 25);
+    aw_hip.grid_most = 40;
+    places_check(parts, p, 7);
+    struct aw_launch launch = { .grid = { 2, 1, 1 }, .block = { 40, 1, 1 }, .kernarg = "not looked at", .kernarg_size = 8 };
+    EQ(P->launch(0, plain, &launch, NULL), AW_ERR_INVALID_CONFIG);
+    launch.cooperative = true;
+    launch.grid[0] = 200000000;
+    EQ(P->launch(0, parts, &launch, NULL), AW_ERR_COOPERATIVE_TOO_LARGE);
+}
+
 static const struct {
     const char *name;
     void (*fn)(void);
@@ -443,6 +482,7 @@ static const struct {
     { "values", test_values },
     { "order", test_order },
     { "stack", test_stack },
+    { "parts", test_parts },
 };
 
 int main(int argc, char **argv)
