@@ -4,6 +4,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "lld/Common/Driver.h"
 
+#include "llvm/IR/Module.h"
 #include "llvm/Support/raw_ostream.h"
 
 #include <cerrno>
@@ -182,4 +183,12 @@ extern "C" int ptx_link_shared(const char *machine, const struct ptx_bytes *obje
         return AW_OK;
     aw_buf_printf(diags, "<link>:0:0: error: cannot read the linked object: %s\n", strerror(errno));
     return AW_ERR_OS;
+}
+
+extern "C" char *ptx_module_text(LLVMModuleRef module)
+{
+    std::string text;
+    llvm::raw_string_ostream out(text);
+    llvm::unwrap(module)->print(out, nullptr, true);
+    return strdup(out.str().c_str());
 }

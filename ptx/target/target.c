@@ -129,10 +129,14 @@ static int result_copy(const char *bytes, size_t size, struct ptx_result *ret, s
 
 int ptx_emit_ir(LLVMModuleRef module, struct ptx_result *ret, struct aw_buf *diags)
 {
-    char *text = LLVMPrintModuleToString(module);
-    int status = result_copy(text, strlen(text), ret, diags);
-    LLVMDisposeMessage(text);
-    return status;
+    char *text = ptx_module_text(module);
+    if (!text) {
+        aw_buf_printf(diags, "<ir>:0:0: error: out of memory\n");
+        return AW_ERR_OUT_OF_MEMORY;
+    }
+    ret->bytes = text;
+    ret->size = strlen(text);
+    return AW_OK;
 }
 
 int ptx_emit_machine(LLVMModuleRef module, LLVMTargetMachineRef machine, LLVMCodeGenFileType type, struct ptx_result *ret,

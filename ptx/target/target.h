@@ -106,4 +106,7 @@ int ptx_link_shared(const char *machine, const struct ptx_bytes *objects, unsign
  * Thread-safe. */
 void ptx_link_keep_options(const char *const *options);
 
+/* `module` as text that read again gives the same code: with the order of each value's uses, which LLVM's own printing to C leaves out.  Heap. */
+char *ptx_module_text(LLVMModuleRef module);
+
 #endif

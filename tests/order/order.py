@@ -2,7 +2,7 @@
 # The order of memory accesses in the machine code of AMD's cards: what a barrier, fence or acquiring or releasing atomic orders in the code
 # handed to LLVM's backend is so ordered in what comes out.
 # SPDX-License-Identifier: Apache-2.0
-"""usage: order.py ANYWARP LLVM_BINDIR [--target T]... [--kernel K]... [--apps DIR] [--nvcc-file FILE.cu]... [--unmended K,...] [-v] FILE.ptx...
+"""usage: order.py ANYWARP LLVM_BINDIR [--target T]... [--kernel K]... [--apps DIR] [--nvcc-file FILE.cu]... [--unmended WHAT]... FILE.ptx...
 
 Every kernel of the files, and with --apps of the programs there, is compiled for every target (default TARGETS).  The optimised IR as our
 compiler hands it to LLVM's backend gets a line table that numbers it: each run of fences and barriers, or atomic with an order, is an
@@ -22,11 +22,11 @@ end), are found on all paths of the control flow graph.  Of `ready` against `han
     - no load through the scalar cache may come after a point: no fence invalidates that cache.  (Loads of what no one writes may.)
     - no access may be without a line, so that nothing is known of it, where what it reads or writes does not tell.
 
-`final` must have the accesses, barriers and fences' instructions of `moved` in the same order; and at each of its barriers no access to
-shared memory may be on its way that has not been waited for.
+`final` must have the accesses and barriers of `moved` in the same order; and at each point that releases it must have waited for what is
+under way (in a block of gfx9 for shared memory alone: global memory is the CU's) before anything goes on, and so at each barrier for shared memory.
 
---unmended names kernels (FILE.ptx:KERNEL) from whose IR what keeps LLVM from moving accesses is taken out first: in each of them an error must be
-found for each target, or the test has not looked.  Prints what was compared, and what is wrong; exit status 1 then."""
+--unmended FILE.ptx:KERNEL:TARGET:KIND is a kernel from whose IR what keeps LLVM from such errors is taken out: it must have an error of the KIND
+(ERRORS) then, or the test has not looked.  Prints what was compared, and what is wrong; exit status 1 then."""
 import argparse
 import collections
 import concurrent.futures
@@ -42,6 +42,7 @@ TARGETS = ['gfx1030', 'gfx90a', 'gfx1100', 'gfx1201']
 REFUSED = {'wrong_count', 'recursive_exit', 'wrong'}    # kernels that are meant to be
 APPS_LEFT_OUT = {'rdc_multi.cu', 'rdc_multi_other.cu',  # parts of a module
                  'thrust_sort_reduce.cu'}               # minutes of compiling; the same forms are in cub_block_reduce
+ERRORS = {'moves': 'moved: comes', 'scalar': 'scalar cache', 'waits': 'not waited for'}
 POINT = 1000000   # lines from here on are ordering points
 BEGIN, END = 'begin', 'end'
 CLOBBER = re.compile(r'^\s*(?:tail )?call void asm sideeffect "", "~\{memory\}"\(\)')
@@ -61,6 +62,7 @@ IS_FENCE = re.compile(r'^\s*fence ')
 IS_BARRIER = re.compile(r'^\s*(?:tail )?call void @llvm\.amdgcn\.(?:s\.barrier|wave\.barrier)')
 IS_ACCESS = re.compile(r'^\s*(?:%\S+ = )?(?:load|store|atomicrmw|cmpxchg)\b')
 IS_ORDERED = re.compile(r'^\s*(?:%\S+ = (?:load atomic|atomicrmw|cmpxchg)|store atomic|atomicrmw|cmpxchg)\b.* ' + ORDERED)
+IS_WAIT = re.compile(r'^\s*(?:tail )?call void (?:@llvm\.amdgcn\.s\.wait|asm sideeffect "s_waitcnt_vscnt)')
 # Through another address space than memory's that waves share: a thread's own, and kernel arguments.
 IS_PRIVATE = re.compile(r'ptr addrspace\([45]\)')
 LABEL = re.compile(r'^("[^"]*"|[-\w.$]+):')
@@ -85,11 +87,14 @@ class Numbered:
     def __init__(self, text, unmended):
         text = re.sub(r',? !dbg !\d+', '', text)
         text = re.sub(r'(?m)^!llvm\.dbg\.cu = .*\n', '', text)
+        text = re.sub(r'(?m)^\s*uselistorder' + ('' if unmended else ' ptr asm') + r' .*\n', '', text)   # LLVM cannot read those of assembly
+        text = re.sub(r'(?m)^(attributes #.*)\bspeculatable ', r'\1', text)   # not read where a call of assembly has it
         self.lines, self.first_free = {}, 1 + max((int(n) for n in re.findall(r'(?m)^!(\d+) = ', text)), default=0)
         self.access, self.point, self.functions = 0, POINT - 1, 0
-        out, inside = [], False
+        self.releasing = {}   # point: the widest scope at which it releases, 'workgroup' or 'agent'
+        out, inside, mark = [], False, None
         for line in text.split('\n'):
-            if unmended and CLOBBER.match(line):
+            if unmended and (IS_WAIT.match(line) or (unmended != 'waits' and CLOBBER.match(line))):
                 continue
             if line.startswith('define '):
                 inside, self.after_run = True, False
@@ -100,6 +105,13 @@ class Numbered:
                 inside = False
             elif inside:
                 line = self.number(line)
+                if CLOBBER.match(line):
+                    mark = len(out)
+                elif mark is not None and self.after_run:   # what stands before a run shows where it was
+                    out[mark] = self.located(out[mark], self.point)
+                    mark = None
+                elif not IS_WAIT.match(line):
+                    mark = None
             out.append(line)
         self.text = self.metadata('\n'.join(out))
 
@@ -116,6 +128,9 @@ class Numbered:
             if not (self.after_run and is_run(line)):
                 self.point += 1
             self.after_run = is_run(line)
+            if re.search(r'\b(?:release|acq_rel|seq_cst)\b', line) and not re.search(r'"(?:wavefront|singlethread)', line):
+                wide = 'syncscope("workgroup")' not in line or self.releasing.get(self.point) == 'agent'
+                self.releasing[self.point] = 'agent' if wide else 'workgroup'
             self.access += 1
             self.lines.setdefault(self.point, line.strip())
             return self.located(line, self.point)
@@ -308,7 +323,7 @@ def compare(before, after, what, machine):
 FINAL_ONLY = re.compile(r'\b(S_BARRIER\w*)\b')
 
 
-def flat(graph, fences):
+def flat(graph):
     """Memory instructions and barriers as they stand; a fence's own instructions have its line and are no accesses."""
     out = []
     for events, _ in graph.values():
@@ -320,18 +335,54 @@ def flat(graph, fences):
     return out
 
 
-def waits_for_shared(text, major):
-    """Does this machine instruction wait for all of the wave's accesses to shared memory?"""
-    m = re.search(r'\bS_WAITCNT(?:_soft)? (\d+)', text)
+# A wave's accesses under way, as the card counts them: shared memory, loads (and atomics that answer), stores.
+def begun(code, major):
+    word = re.sub(r'^.*? = ', '', code).split()[0]
+    answers = ' = ' in code
+    if re.match(r'DS_(?!BPERMUTE|PERMUTE|SWIZZLE|NOP)', word):
+        return {'shared'}
+    if not re.match(r'(?:GLOBAL|FLAT)_(?:LOAD|STORE|ATOMIC)', word):
+        return set()
+    return ({'shared'} if word.startswith('FLAT') else set()) | {'load' if answers or major == 9 else 'store'}
+
+
+def waited(code, major):
+    """What this machine instruction waits for all of."""
+    m = re.search(r'\bS_WAITCNT (\d+)', code)
     if m:
-        simm = int(m[1])
-        return ((simm >> 4) & 63) == 0 if major == 11 else ((simm >> 8) & (15 if major == 9 else 63)) == 0
-    m = re.search(r'\bS_WAIT_(?:DSCNT|LOADCNT_DSCNT|STORECNT_DSCNT)(?:_soft)? (\d+)', text)
-    return bool(m) and int(m[1]) & 63 == 0
+        n = int(m[1])
+        shared = (n >> 4) & 63 if major == 11 else (n >> 8) & (15 if major == 9 else 63)
+        loads = n >> 10 if major == 11 else n & 15 | n >> 10 & 48
+        return ({'shared'} if shared == 0 else set()) | ({'load'} if loads == 0 else set())
+    if re.search(r'\bS_WAITCNT_VSCNT .*\b0$|INLINEASM &"s_waitcnt_vscnt null, 0x0"', code.split(', debug-location')[0]):
+        return {'store'}
+    m = re.search(r'\bS_WAIT_(LOADCNT_DSCNT|STORECNT_DSCNT|DSCNT|LOADCNT|STORECNT) (\d+)', code)
+    if not m:
+        return set()
+    n = int(m[2])
+    fields = {'DSCNT': n & 63, 'LOADCNT': n >> 8 if '_' in m[1] else n, 'STORECNT': n >> 8 if '_' in m[1] else n}
+    return {{'DSCNT': 'shared', 'LOADCNT': 'load', 'STORECNT': 'store'}[f] for f in m[1].split('_') if fields[f] == 0}
 
 
-def unwaited(text, major):
-    """Barriers of the final code with an access to shared memory still on its way."""
+def step(events, pending, wrong, asked):
+    """`pending` after a block's events: (kind, line) under way; kind '!...' where a point has asked for it.  Adds to `wrong`."""
+    for event, line, what in events:
+        if event == 'wait':
+            pending = {p for p in pending if p.lstrip('!') not in what}
+        elif event == 'mark':
+            pending = pending | {'!' + p for p in pending if not p.startswith('!') and p in asked(line)}
+        else:
+            late = {p for p in pending if p.startswith('!')}
+            if event == 'barrier' or late:
+                late |= {p for p in pending if event == 'barrier' and p == 'shared'}
+            if late and wrong is not None:
+                wrong.append(f"final: {sorted(p.lstrip('!') for p in late)} not waited for before: {what[1][:120]}")
+            pending = {p for p in pending if not p.startswith('!')} | (what[0] if event == 'begin' else set())
+    return pending
+
+
+def unwaited(text, major, releasing):
+    """Points of the final code behind which something goes on before what they release has been waited for."""
     graph, block = {}, None
     for line in text.split('\n'):
         if re.match(r'bb\.\d+', line):
@@ -339,30 +390,32 @@ def unwaited(text, major):
             graph[block] = ([], [])
         elif block and line.startswith('  successors:'):
             graph[block][1].extend(re.findall(r'%(bb\.\d+)', line.split(';')[0]))
-        elif block and re.match(r'\s+(?:renamable |early-clobber )*(?:\$.* = )?(?:DS_(?!BPERMUTE|PERMUTE|SWIZZLE|NOP)|FLAT_(?:LOAD|STORE|ATOMIC))', line):
-            graph[block][0].append(True)
-        elif block and waits_for_shared(line, major):
-            graph[block][0].append(False)
-        elif block and re.search(r'\bS_BARRIER(?:_SIGNAL\w*)?(?: |$)', line):
-            graph[block][0].append(line.strip())
-    coming, wrong = {name: False for name in graph}, []
-    for last in (False, True):
-        changed = True
-        while changed:
-            changed = False
-            for name, (events, successors) in graph.items():
-                now = coming[name]
-                for e in events:
-                    if isinstance(e, str):
-                        if last and now:
-                            wrong.append(f'final: a barrier does not wait for shared memory: {e}')
-                    else:
-                        now = e
-                for s in successors:
-                    if now and not coming[s]:
-                        coming[s] = changed = True
-            if last:
-                break
+        elif block and line.startswith('  ') and not line.startswith('  BUNDLE') and line.strip() not in ('', '}'):
+            code, place = re.sub(r'; t:.*$', '', line.split(' :: ')[0]).strip(), PLACE.search(line)
+            events, number = graph[block][0], int(place[1]) if place else 0
+            if waited(code, major):
+                events.append(('wait', number, waited(code, major)))
+            elif 'INLINEASM &""' in code:
+                events.append(('mark', number, None))
+            elif begun(code, major) or re.search(r'\bS_BARRIER(?:_SIGNAL\w*)?(?: |$)', code):
+                if number in releasing and ' :: ' in line and re.search(r'\b(?:release|acq_rel|seq_cst)\b', line.split(' :: ')[1]):
+                    events.append(('mark', number, None))
+                events.append(('begin' if begun(code, major) else 'barrier', number, (begun(code, major), line.strip())))
+
+    def asked(number):
+        scope = releasing.get(number)
+        return set() if not scope else {'shared'} if scope == 'workgroup' and major == 9 else {'shared', 'load', 'store'}
+    coming, wrong, changed = {name: set() for name in graph}, [], True
+    while changed:
+        changed = False
+        for name, (events, successors) in graph.items():
+            after = step(events, coming[name], None, asked)
+            for s in successors:
+                if not after <= coming[s]:
+                    coming[s] |= after
+                    changed = True
+    for name, (events, _) in graph.items():
+        step(events, coming[name], wrong, asked)
     return wrong
 
 
@@ -403,7 +456,7 @@ class Checker:
         return parts
 
     def check(self, path, kernel, target, unmended, base):
-        """What is wrong, as lines."""
+        """What is wrong, as lines.  unmended: a kind of error, or None."""
         self.compile(path, kernel, target, 'ir-opt', base + '.ll')
         with open(base + '.ll', encoding='utf-8', errors='replace') as f:
             numbered = Numbered(f.read(), unmended)
@@ -430,9 +483,9 @@ class Checker:
                 wrong += problems
                 self.accesses += n
             self.points += len({e[1] for e in selected if e[0] == 'point'})
-            if flat(moved, True) != flat(final, False):
+            if flat(moved) != flat(final):
                 wrong.append('final: not the accesses and barriers of before, in their order')
-            wrong += unwaited(texts[PASSES[4]], major)
+            wrong += unwaited(texts[PASSES[4]], major, numbered.releasing)
         if len(dumps) != numbered.functions:
             wrong.append(f'{len(dumps)} of {numbered.functions} functions were seen')
         return [self.explain(w, numbered) for w in wrong]
@@ -468,13 +521,13 @@ def main():
     parser.add_argument('--kernel', action='append')
     parser.add_argument('--apps')
     parser.add_argument('--nvcc-file', action='append', default=[])
-    parser.add_argument('--unmended', default='')
-    parser.add_argument('-v', action='store_true')
+    parser.add_argument('--unmended', action='append', default=[])
     parser.add_argument('files', nargs='*')
     args = parser.parse_intermixed_args()
-    planted = set(filter(None, args.unmended.split(',')))
-    failures, found = [], set()
+    planted = [tuple(p.split(':')) for p in args.unmended]
+    failures = []
     with tempfile.TemporaryDirectory() as tmp:
+        looked = set()
         checker = Checker(args.anywarp, args.bindir, tmp)
         sources = [p for p in sorted(glob.glob(args.apps + '/*.cu')) if os.path.basename(p) not in APPS_LEFT_OUT] if args.apps else []
         files = args.files + apps_ptx(sources + args.nvcc_file, tmp)
@@ -485,9 +538,11 @@ def main():
             i, (path, kernel, target) = job
             name, base = f'{os.path.basename(path)}:{kernel}', os.path.join(tmp, str(i))
             try:
-                wrong = checker.check(path, kernel, target, False, base)
-                if name in planted and checker.check(path, kernel, target, True, base):
-                    found.add((name, target))
+                wrong = checker.check(path, kernel, target, None, base)
+                for kind in (p[3] for p in planted if p[:3] == (os.path.basename(path), kernel, target)):
+                    if not any(ERRORS[kind] in w for w in checker.check(path, kernel, target, kind, base)):
+                        wrong.append(f'unmended, and no error of the kind {kind} was found')
+                    looked.add((os.path.basename(path), kernel, target, kind))
             except Wrong as error:
                 wrong = [str(error)]
             failures.extend(f'{name} for {target}: {w}' for w in wrong)
@@ -496,7 +551,7 @@ def main():
 
         with concurrent.futures.ThreadPoolExecutor(2) as pool:
             list(pool.map(one, enumerate(jobs)))
-    failures += [f'{n} for {t}: unmended, and nothing was found' for n in planted for t in args.target or TARGETS if (n, t) not in found]
+    failures += [f'{":".join(p)}: is not there' for p in planted if p not in looked]
     print(f'{len(jobs)} pieces of code, {checker.accesses} accesses compared, {checker.points} ordering points')
     for text in failures:
         print(text)
