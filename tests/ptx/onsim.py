@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # What the AMDGPU finisher does its own way, run on the simulated card against references computed here: shuffles with constant
 # operands, directed rounding by the machine's mode, flushing by mode, conversions that saturate, reductions, sizes of the grid, products
-# of matrices by warps that part.
+# of matrices by warps that part, loads before barriers.
 # SPDX-License-Identifier: Apache-2.0
 """usage: onsim.py ANYWARP SIMGPU_RUN [SEED]"""
 import os
@@ -340,6 +340,21 @@ def tiles(bench, card):
                 bench.same(have[r], want[r], f'{card}: product in warp {warp}, lane {lane}, word {r}')
 
 
+# ---- What is loaded before a barrier, and used on one way from it only, is loaded before others write.
+def ordered(bench, card):
+    threads, rounds = 256, 5
+    body = ['.shared .align 4 .b8 row[1028];', 'mov.u32 %r4, row;', 'shl.b32 %r5, %r2, 2;', 'add.s32 %r4, %r4, %r5;', 'mov.u32 %r8, 0;',
+            'ld.global.u32 %r6, [%rd3];', 'st.shared.u32 [%r4+4], %r6;', 'st.shared.u32 [row], %r8;', 'ld.global.u32 %r7, [%rd0+1024];',
+            'NEXT:', 'bar.sync 0;', 'ld.shared.u32 %r9, [%r4];', 'bar.sync 0;', 'setp.eq.s32 %p0, %r7, 0;', '@%p0 bra DONE;',
+            'add.s32 %r9, %r9, %r9;', 'st.shared.u32 [%r4+4], %r9;', 'add.s32 %r7, %r7, -1;', 'bra NEXT;',
+            'DONE:', 'ld.shared.u32 %r6, [%r4+4];', 'st.global.u32 [%rd5], %r6;']
+    values = [bench.rng.getrandbits(20) for _ in range(threads)]
+    bench.compile(entry('shift', 4, 4, body), 'shift', card)
+    out = bench.launch('shift', card, '1', str(threads), struct.pack('<257I', *values, rounds), 4 * threads)
+    for t, have in enumerate(struct.unpack(f'<{threads}I', out)):
+        bench.same(have, values[t - rounds] << rounds if t >= rounds else 0, f'{card}: a row shifted {rounds} times: {t}')
+
+
 def main(argv):
     if len(argv) < 3:
         sys.exit(__doc__)
@@ -356,6 +371,7 @@ def main(argv):
             reductions(bench, card)
             sizes(bench, card)
             tiles(bench, card)
+            ordered(bench, card)
     print(f'{bench.checked} results')
 
 
