@@ -17,7 +17,7 @@ extern "C" {
 
 /* Part of every cache key, beside a digest of the compiler's own sources.  Raise it when the manifest or an object's form
  * changes. */
-#define AW_COMPILER_ABI 2u
+#define AW_COMPILER_ABI 3u
 
 /* ---- Manifest: flat, position-independent bytes; little endian; offsets from its first byte; strings NUL-terminated.
  * The runtime checks it with aw_manifest_check before use, as it comes from disk or from another process. */
@@ -34,6 +34,7 @@ struct aw_manifest {
     uint32_t image, image_size;        /* initial bytes of the arena's head; the arena's rest is zero */
     uint64_t arena_size;               /* bytes; 256-aligned base is assumed */
     uint32_t strings, strings_size;
+    uint64_t const_size;               /* bytes of all .const variables, as if they were alone */
 };
 
 struct aw_manifest_kernel {

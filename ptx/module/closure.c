@@ -222,16 +222,42 @@ bool ptx_closure_errors(const struct ptx_closure *c, struct aw_buf *ret_text)
                       AW_STR_ARG(f->name));
         aw_buf_str(ret_text, f->errors);
     }
+    return ok;
+}
+
+/* The first call of a function in what the kernel reaches; NULL: only its address is taken. */
+static const struct ptx_instr *call_of(const struct ptx_closure *c, const struct ptx_func *callee, const struct ptx_func **ret_caller)
+{
+    for (uint32_t i = 0; i < c->n_funcs; i++)
+        for (const struct ptx_stmt *s = c->funcs[i]->body; s; s = s->next) {
+            const struct ptx_operand *op = s->kind == PTX_STMT_INSTR && aw_str_is(s->instr->mnemonic, "call")
+                                               ? ptx_call_parts(s->instr).callee : NULL;
+            if (op && op->kind == PTX_OP_FUNC && op->func == callee) {
+                *ret_caller = c->funcs[i];
+                return s->instr;
+            }
+        }
+    return NULL;
+}
+
+bool ptx_closure_missing(const struct ptx_closure *c, struct aw_buf *ret_text)
+{
+    bool missing = false;
+
     for (uint32_t i = 0; i < c->n_runtime; i++) {
-        const struct ptx_func *f = c->runtime[i];
+        const struct ptx_func *f = c->runtime[i], *caller = c->kernel;
         if (is_implemented(f->name))
             continue;
-        ok = false;
-        aw_buf_printf(ret_text, "%.*s:%u:%u: error: '%.*s' calls '%.*s' of the device-side runtime: not supported by anywarp\n",
-                      AW_STR_ARG(f->origin->name), c->kernel->loc.line, c->kernel->loc.column, AW_STR_ARG(c->kernel->name),
-                      AW_STR_ARG(f->name));
+        missing = true;
+        const struct ptx_instr *in = call_of(c, f, &caller);
+        struct ptx_loc at = in ? in->loc : caller->loc;
+        aw_buf_printf(ret_text, "%.*s:%u:%u: error: kernel '%.*s'", AW_STR_ARG(caller->origin->name), at.line, at.column,
+                      AW_STR_ARG(c->kernel->name));
+        if (caller != c->kernel)
+            aw_buf_printf(ret_text, ", in '%.*s'", AW_STR_ARG(caller->name));
+        aw_buf_printf(ret_text, " calls '%.*s' of the device-side runtime: not supported by anywarp\n", AW_STR_ARG(f->name));
     }
-    return ok;
+    return missing;
 }
 
 /* ---- Hashes */

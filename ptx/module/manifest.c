@@ -320,6 +320,19 @@ static uint32_t reserve(uint64_t *at, uint64_t size)
     return (uint32_t)start;
 }
 
+/* Those of functions, too: what a module's constant bank holds. */
+static uint64_t const_size(const struct ptx_state *state)
+{
+    uint64_t at = 0;
+
+    for (uint32_t i = 0; i < state->n_vars; i++) {
+        const struct ptx_var *v = state->vars[i];
+        if (v->space == PTX_SPACE_CONST)
+            at = ptx_align_up(at, v->align ? v->align : 1) + v->size;
+    }
+    return at;
+}
+
 static struct aw_manifest *assemble(struct builder *b)
 {
     struct ptx_module *m = b->module;
@@ -328,7 +341,7 @@ static struct aw_manifest *assemble(struct builder *b)
         .magic = AW_MANIFEST_MAGIC, .abi = AW_COMPILER_ABI, .ptx_major = m->major, .ptx_minor = m->minor, .sm = m->sm,
         .n_kernels = (uint32_t)b->kernels.n, .n_params = (uint32_t)b->params.n, .n_vars = (uint32_t)b->vars.n,
         .n_relocs = (uint32_t)b->relocs.n, .image_size = (uint32_t)b->image_size, .arena_size = m->state->arena_size,
-        .strings_size = (uint32_t)b->strings.len };
+        .strings_size = (uint32_t)b->strings.len, .const_size = const_size(m->state) };
 
     head.kernels = reserve(&at, b->kernels.n * sizeof *b->kernels.at);
     head.params = reserve(&at, b->params.n * sizeof *b->params.at);

@@ -13,6 +13,9 @@
  * they are in func->errors and func->n_errors, for ptx_closure_errors.  The module is owned by the caller: ptx_module_destroy. */
 enum aw_status ptx_open(const struct aw_text texts[], size_t n, struct ptx_diags *diags, struct ptx_module **ret_module);
 
+/* Appends a module of our own to modules[], which has room for it, where one of these declares what it defines and nobody else. */
+enum aw_status ptx_runtime_add(struct ptx_module *modules[], size_t *n, struct ptx_diags *diags);
+
 /* The two halves of it.  ptx_link moves everything into modules[0], which it returns; the others stay alive as its `absorbed`.
  * It takes ownership of all modules in any case: on error they are destroyed. */
 enum aw_status ptx_link(struct ptx_module *modules[], size_t n, struct ptx_diags *diags, struct ptx_module **ret_module);
@@ -57,9 +60,11 @@ struct ptx_closure {
 bool ptx_closure_of(const struct ptx_module *module, struct ptx_func *kernel, struct aw_arena *arena,
                     struct ptx_closure *ret_closure);
 
-/* Appends the messages of every function of the closure, and for runtime functions that nothing implements; true when there were
- * none, that is, when the kernel can be compiled as far as this room can tell. */
+/* Appends the messages of every function of the closure; true when there were none: the text is right as far as this room can tell. */
 bool ptx_closure_errors(const struct ptx_closure *closure, struct aw_buf *ret_text);
+
+/* Appends a message for each function of the device-side runtime that it calls and nothing implements; true when there are any. */
+bool ptx_closure_missing(const struct ptx_closure *closure, struct aw_buf *ret_text);
 
 /* Gives every .shared variable of the closure its offset (var->offset) in the kernel's @aw.shared; dynamic ones (extern, unsized)
  * all get the offset where dynamic memory begins: static_shared rounded up to 16.  The offsets hold until the next call for another

@@ -39,9 +39,6 @@ static enum aw_status func_code_attribute(struct aw_func *func, int cu_attr, int
     case FUNC_MAX_THREADS:
         *ret_value = func_max_threads(func, code);
         break;
-    case FUNC_CONST:
-        *ret_value = code->attr[AW_FN_CONST_BYTES];
-        break;
     case FUNC_LOCAL:
         *ret_value = code->attr[AW_FN_LOCAL_BYTES];
         break;
@@ -58,12 +55,14 @@ enum aw_status aw_func_attribute(struct aw_func *func, int cu_attr, int *ret_val
     const struct aw_device *device = func->module->ctx->device;
     switch (cu_attr) {
     case FUNC_MAX_THREADS:
-    case FUNC_CONST:
     case FUNC_LOCAL:
     case FUNC_REGS:
         return func_code_attribute(func, cu_attr, ret_value);
     case FUNC_SHARED:
         *ret_value = (int)func->kernel->static_shared;
+        return AW_OK;
+    case FUNC_CONST: /* of the whole module, as CUDA counts */
+        *ret_value = manifest->const_size < INT32_MAX ? (int)manifest->const_size : INT32_MAX;
         return AW_OK;
     case FUNC_PTX_VERSION:
         *ret_value = (int)manifest->sm;
