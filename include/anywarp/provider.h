@@ -101,6 +101,9 @@ struct aw_provider {
     /* The first asynchronous fault since the device (or its last reset) began, or AW_OK.  Sticky. */
     int (*device_fault)(int dev);
     int (*device_reset)(int dev);
+    /* Waits `grace_ns` for all work, then ends what still runs and drops what waits: the device is faulty then, until its reset.  AW_ERR_NOT_READY
+     * where something could not be ended.  NULL: the provider has no such means. */
+    int (*device_stop)(int dev, uint64_t grace_ns);
 
     /* Device memory is 256-byte aligned.  Freeing waits for work that may use it, as cudaFree does.  Size 0 is the caller's
      * affair and never reaches here. */

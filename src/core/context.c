@@ -133,19 +133,6 @@ static struct aw_ctx *ctx_new(struct aw_device *device, bool primary)
     return ctx;
 }
 
-/* Frees what is in the context.  Work still running is waited for, unless the device is past waiting. */
-static void ctx_drop(struct aw_ctx *ctx)
-{
-    aw_provider->device_sync(ctx->device->native);
-    aw_graph_execs_drop(ctx);
-    aw_modules_drop(ctx);
-    aw_texrefs_drop(ctx, 0, UINTPTR_MAX);
-    aw_textures_drop(ctx);
-    aw_arrays_drop(ctx);
-    aw_streams_drop(ctx);
-    aw_mem_drop(ctx);
-}
-
 struct count {
     const struct aw_device *device;
     const struct aw_ctx *except;
@@ -160,14 +147,38 @@ static void ctx_count(void *object, void *user)
         count->n++;
 }
 
+static int others_active(const struct aw_ctx *ctx)
+{
+    struct count count = { ctx->device, ctx, 0 };
+    aw_slab_each(&aw_ctx_slab, ctx_count, &count);
+    return count.n;
+}
+
+/* A context ends: for so long its work may go on.  What it prints is still wanted. */
+#define END_GRACE_NS UINT64_C(3000000000)
+
+/* Frees what is in the context.  Work still running is waited for, unless the device is past waiting, or nobody else
+ * uses it and the work takes so long that it may never end. */
+static void ctx_drop(struct aw_ctx *ctx)
+{
+    if (aw_provider->device_stop && !others_active(ctx))
+        aw_provider->device_stop(ctx->device->native, END_GRACE_NS);
+    aw_provider->device_sync(ctx->device->native);
+    aw_graph_execs_drop(ctx);
+    aw_modules_drop(ctx);
+    aw_texrefs_drop(ctx, 0, UINTPTR_MAX);
+    aw_textures_drop(ctx);
+    aw_arrays_drop(ctx);
+    aw_streams_drop(ctx);
+    aw_mem_drop(ctx);
+}
+
 /* Resets the device behind an ended context when it is faulty or nobody else uses it. */
 static void ctx_reset_device(struct aw_ctx *ctx, bool always)
 {
     struct aw_device *device = ctx->device;
-    struct count count = { device, ctx, 0 };
-    aw_slab_each(&aw_ctx_slab, ctx_count, &count);
     bool faulty = __atomic_load_n(&device->fault, __ATOMIC_ACQUIRE) || aw_provider->device_fault(device->native);
-    if (!faulty && (!always || count.n))
+    if (!faulty && (!always || others_active(ctx)))
         return;
     aw_provider->device_reset(device->native);
     /* A card whose queues are stuck stays faulty. */

@@ -244,6 +244,12 @@ struct aw_device *aw_device_find(int ordinal)
     return ordinal >= 0 && ordinal < aw_device_count() ? &devices[ordinal] : NULL;
 }
 
+void aw_devices_stop(uint64_t grace_ns)
+{
+    for (int i = 0; i < aw_device_count() && aw_provider->device_stop; i++)
+        aw_provider->device_stop(devices[i].native, grace_ns);
+}
+
 /* ---- Attributes. */
 
 static int attr_ordinal(const struct aw_device *d) { return d->ordinal; }

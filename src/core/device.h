@@ -41,6 +41,11 @@ enum aw_status aw_core_ready(void);
 /* True in the child of a fork whose parent had initialised: nothing works there, as with CUDA, and nothing is torn down. */
 bool aw_core_forked(void);
 
+/* Has the program's exit begun?  Known to those who have used a module. */
+bool aw_core_exiting(void);
+/* Gives the work of all devices so long to end, and ends it then, where the provider can. */
+void aw_devices_stop(uint64_t grace_ns);
+
 int aw_device_count(void);
 /* NULL when there is no such device. */
 struct aw_device *aw_device_find(int ordinal);

@@ -5,6 +5,7 @@
 
 #include <dlfcn.h>
 #include <link.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -372,8 +373,17 @@ enum aw_status aw_image_texts(struct aw_image *image, struct aw_image_texts *tex
     return texts->list.n ? AW_OK : texts->failed ? AW_ERR_INVALID_IMAGE : AW_ERR_NO_BINARY;
 }
 
+static _Atomic bool exiting;
+
+bool aw_core_exiting(void)
+{
+    return atomic_load_explicit(&exiting, memory_order_relaxed);
+}
+
+/* Registered at first use, so it comes before what was registered when the program was loaded. */
 static void compilers_end(void)
 {
+    atomic_store_explicit(&exiting, true, memory_order_relaxed);
     aw_jit_shutdown();
 }
 

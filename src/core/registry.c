@@ -229,6 +229,9 @@ void aw_registry_var(struct aw_registered_fatbin *fatbin, const void *host, cons
         fatbin->has_managed = true;
 }
 
+/* What a kernel has still to do when its program ends without waiting for it: CUDA does not wait either. */
+#define EXIT_GRACE_NS UINT64_C(200000000)
+
 void aw_registry_unregister(struct aw_registered_fatbin *fatbin)
 {
     if (aw_core_forked() || !aw_slab_valid(&fatbin_slab, fatbin) || !aw_slab_kill(&fatbin_slab, fatbin))
@@ -244,6 +247,8 @@ void aw_registry_unregister(struct aw_registered_fatbin *fatbin)
         for (int i = 0; i < block->n; i++)
             table_forget(&block->at[i]);
     pthread_mutex_unlock(&lock);
+    if (aw_core_exiting())
+        aw_devices_stop(EXIT_GRACE_NS);
     if (fatbin->library)
         (void)aw_library_destroy(fatbin->library);
     for (struct block *next; blocks; blocks = next) {

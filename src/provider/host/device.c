@@ -548,6 +548,7 @@ const struct aw_provider aw_provider_host = {
     .device_sync = aw_host_device_sync,
     .device_fault = device_fault,
     .device_reset = device_reset,
+    .device_stop = aw_host_device_stop,
     .mem_alloc = aw_host_mem_alloc,
     .mem_free = aw_host_mem_free,
     .host_alloc = aw_host_host_alloc,

@@ -46,24 +46,46 @@ static void chain(int sig, siginfo_t *info, void *context)
         raise(sig);
 }
 
+static bool asked_to_stop(const siginfo_t *info)
+{
+    return info->si_signo == AW_HOST_STOP_SIGNAL && info->si_code == SI_QUEUE && info->si_value.sival_ptr == &aw_host;
+}
+
+/* May the thread leave what it runs, right here? */
+static bool may_stop(const struct aw_host_thread *t, void *context)
+{
+    const struct aw_host_worker *w = t->worker;
+    const struct aw_host_op *op = w && !t->guard && !t->service && w->running ? w->running->op : NULL;
+    return op && atomic_load_explicit(&op->killed, memory_order_relaxed) && aw_host_object_has(&op->kernel, aw_host_context_pc(context));
+}
+
+/* Off to the worker's own stack, for good. */
+static void leave(struct aw_host_thread *t, int sig, const siginfo_t *info, void *context)
+{
+    struct aw_host_worker *w = t->worker;
+    w->fault_signal = sig;
+    w->fault_code = info->si_code;
+    w->fault_address = info->si_addr;
+    w->fault_pc = aw_host_context_pc(context);
+    t->worker = NULL;
+    aw_host_context_landing(&w->thread);
+    aw_host_context_redirect(context, w->thread.sp, AW_HOST_RUN_FAULT);
+}
+
 static void on_fault(int sig, siginfo_t *info, void *context)
 {
     int saved_errno = errno;
     struct aw_host_thread *t = &aw_host_thread;
     bool real = info->si_code > 0; /* not sent by kill() */
-    struct aw_host_worker *w = t->worker;
     if (real && t->guard) {
         void *sp = t->guard;
         t->guard = NULL;
         aw_host_context_redirect(context, sp, 1);
-    } else if (real && w && !t->service) {
-        w->fault_signal = sig;
-        w->fault_code = info->si_code;
-        w->fault_address = info->si_addr;
-        w->fault_pc = aw_host_context_pc(context);
-        t->worker = NULL;
-        aw_host_context_landing(&w->thread);
-        aw_host_context_redirect(context, w->thread.sp, AW_HOST_RUN_FAULT);
+    } else if (real && t->worker && !t->service) {
+        leave(t, sig, info, context);
+    } else if (asked_to_stop(info)) {
+        if (may_stop(t, context))
+            leave(t, sig, info, context);
     } else {
         chain(sig, info, context);
     }
@@ -75,7 +97,7 @@ static bool installed;
 
 static void install(void)
 {
-    struct sigaction act = { .sa_sigaction = on_fault, .sa_flags = SA_SIGINFO | SA_ONSTACK };
+    struct sigaction act = { .sa_sigaction = on_fault, .sa_flags = SA_SIGINFO | SA_ONSTACK | SA_RESTART };
     sigemptyset(&act.sa_mask);
     for (int i = 0; i < N_FAULT_SIGNALS; i++) {
         if (sigaction(fault_signals[i], &act, &previous[i]) != 0) {
@@ -85,6 +107,12 @@ static void install(void)
         }
     }
     installed = true;
+}
+
+bool aw_host_fault_ours(void)
+{
+    struct sigaction now;
+    return sigaction(AW_HOST_STOP_SIGNAL, NULL, &now) == 0 && now.sa_flags & SA_SIGINFO && now.sa_sigaction == on_fault;
 }
 
 int aw_host_fault_init(void)

@@ -263,6 +263,7 @@ struct aw_host_worker {
     bool woken;                        /* it need not sleep on */
     int cpu;                           /* where it ran last before it slept */
     struct aw_host_worker *idle_next;  /* another that sleeps */
+    _Atomic int thread_id;             /* of the thread that it is at present; 0: none */
     void *abandoned;                   /* the workers of the process this one was forked from */
     /* Written by the signal handler, read after landing. */
     int fault_signal, fault_code;
@@ -325,6 +326,7 @@ struct aw_host_thread {
     bool waited;                       /* since its last launch */
     struct aw_host_signal_stack *signal_stack; /* fault.c's, made when it first runs kernels; freed when the thread ends */
     bool keeps_stack;                  /* it is in place for good */
+    int id;                            /* the system's, once asked for; 0: not yet */
     uint64_t unblocked;                /* fault signals were, when last asked: by the time stamp counter; 0: they were not, or not asked */
 };
 extern __thread struct aw_host_thread aw_host_thread __attribute__((tls_model("initial-exec")));
@@ -391,6 +393,7 @@ void aw_host_pool_limit(struct aw_host_op *op, uint32_t limit); /* locked: from 
 uint64_t aw_host_pool_patience(void);                     /* locked: nanoseconds that whoever waits had better look before it sleeps */
 void aw_host_pool_nudge(void);                            /* locked: sees that someone takes what the caller leaves */
 void aw_host_pool_forked(void);
+void aw_host_pool_killed(struct aw_host_op *op);          /* locked: it was killed by no user of it, and may have none */
 /* Kills the operation with `status`: the first cause becomes the device's sticky fault; true for the first. */
 bool aw_host_op_kill(struct aw_host_op *op, int status);
 
@@ -445,9 +448,16 @@ int aw_host_fault_enter(struct aw_host_signals *ret_before);
 void aw_host_fault_leave(const struct aw_host_signals *before);
 /* Calls fn(arg); AW_ERR_ILLEGAL_ADDRESS when it touched memory that is not there. */
 int aw_host_guarded(void (*fn)(void *), void *arg);
+/* Told to stop by stop.c, with the address of aw_host as the signal's value, a thread leaves the killed kernel that it runs. */
+#define AW_HOST_STOP_SIGNAL SIGILL
+bool aw_host_fault_ours(void);         /* is the handler of that signal still ours? */
 /* Reads memory that may not be there: `size` bytes, or up to a NUL (or `size`); false or -1 when it is not. */
 bool aw_host_peek(void *dst, const void *src, size_t size);
 long aw_host_peek_string(char *dst, const char *src, size_t size);
+
+/* stop.c: waits so long, then ends all that is still running, and does not start what is not.  The device is faulty then until it is reset.
+ * AW_ERR_NOT_READY: something could not be ended. */
+int aw_host_device_stop(int dev, uint64_t grace_ns);
 
 /* memory.c: the provider's calls, and the device heap. */
 int aw_host_mem_alloc(int dev, size_t size, void **ret_ptr);
@@ -480,6 +490,7 @@ int aw_host_object_locator(struct aw_object *object, aw_locate_fn *locate, void 
 /* Where in the source `pc`, an instruction of the kernel's, comes from, as ", at FILE:LINE"; "" when nobody knows.  May take as long as
  * compiling the kernel does; not for signal handlers. */
 const char *aw_host_locate(const struct aw_host_kernel *kernel, const void *pc, char *ret_text, size_t size);
+bool aw_host_object_has(const struct aw_host_kernel *kernel, const void *pc); /* is that in its code?  For signal handlers */
 int aw_host_object_function(struct aw_object *object, const char *name, struct aw_function **ret_function);
 int aw_host_function_attr(struct aw_function *function, enum aw_function_attr attr, int *ret_value);
 int aw_host_function_set_shared(struct aw_function *function, size_t dynamic_shared);

@@ -31,6 +31,7 @@ struct aw_host_function {
 struct aw_host_loaded {
     void *handle;
     struct link_map *map;           /* the dynamic loader's */
+    uintptr_t code, code_size;      /* where it may be executed */
     aw_locate_fn *locate;           /* NULL: nobody knows places */
     void *locate_user;
     struct aw_host_function function;
@@ -154,6 +155,27 @@ static const char *object_complaint(const struct aw_host_object *o)
     return NULL;
 }
 
+/* Of an object whose headers are plausible; nothing is found where it has several such parts, or the loader does not say where it is. */
+static void code_find(struct aw_host_loaded *o, const unsigned char *bytes)
+{
+    Elf64_Ehdr eh;
+    unsigned n = 0;
+    memcpy(&eh, bytes, sizeof eh);
+    for (unsigned i = 0; i < eh.e_phnum && o->map; i++) {
+        Elf64_Phdr ph;
+        memcpy(&ph, bytes + eh.e_phoff + i * sizeof ph, sizeof ph);
+        if (ph.p_type != PT_LOAD || !(ph.p_flags & PF_X))
+            continue;
+        o->code = o->map->l_addr + ph.p_vaddr;
+        o->code_size = n++ ? 0 : ph.p_memsz;
+    }
+}
+
+bool aw_host_object_has(const struct aw_host_kernel *kernel, const void *pc)
+{
+    return kernel->object && (uintptr_t)pc - kernel->object->code < kernel->object->code_size;
+}
+
 int aw_host_object_load(int dev, const void *bytes, size_t size, struct aw_object **ret_object)
 {
     if (!aw_host_device_ok(dev))
@@ -176,6 +198,7 @@ int aw_host_object_load(int dev, const void *bytes, size_t size, struct aw_objec
     }
     if (dlinfo(object->handle, RTLD_DI_LINKMAP, &object->map) != 0)
         object->map = NULL;
+    code_find(object, bytes);
     object->function.code = code;
     object->function.object = object;
     object->function.stack_class = aw_host_context_class(code->stack_bytes);

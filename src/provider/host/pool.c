@@ -16,6 +16,8 @@
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 
 #include "base/log.h"
 
@@ -157,6 +159,14 @@ static void op_leave(struct aw_host_op *op)
     } else if (limit(op) != UINT32_MAX) {
         relist(op);
     }
+}
+
+void aw_host_pool_killed(struct aw_host_op *op)
+{
+    if (users(op))
+        return; /* the last completes it */
+    users_add(op, 1);
+    op_leave(op);
 }
 
 static bool may_take(const struct aw_host_worker *w, const struct aw_host_op *op)
@@ -593,6 +603,15 @@ static void call_for_help(struct aw_host_op *op)
         wake();
 }
 
+/* The calling thread is the worker from now on. */
+static void become(struct aw_host_worker *w)
+{
+    if (!aw_host_thread.id)
+        aw_host_thread.id = (int)syscall(SYS_gettid);
+    atomic_store_explicit(&w->thread_id, aw_host_thread.id, memory_order_relaxed);
+    aw_host_context_adopt(&w->thread);
+}
+
 static void *worker_main(void *arg)
 {
     struct aw_host_worker *w = arg;
@@ -601,7 +620,7 @@ static void *worker_main(void *arg)
     struct aw_host_signals before;
     if (aw_host_fault_enter(&before) != AW_OK)
         aw_warn("a worker has no signal stack: a kernel's stack overflow will end the process");
-    aw_host_context_adopt(&w->thread);
+    become(w);
     aw_host_lock();
     for (;;) {
         struct aw_host_op *op = take(w);
@@ -661,12 +680,13 @@ static void guest_serve(struct aw_host_worker *w, struct aw_host_op *op)
     struct aw_host_signals before;
     if (aw_host_fault_enter(&before) != AW_OK)
         return;
-    aw_host_context_adopt(&w->thread);
+    become(w);
     uint64_t until = aw_host_now_ns() + GUEST_NS;
     while (serve_piece(w, op) && !w->parked && users(op) <= limit(op) && aw_host_now_ns() < until)
         continue;
     if (w->parked)
         guest_stay(w);
+    atomic_store_explicit(&w->thread_id, 0, memory_order_relaxed);
     aw_host_fault_leave(&before);
 }
 
@@ -710,10 +730,11 @@ static bool caller_serve(struct aw_host_worker *w, struct aw_host_op *op)
     struct aw_host_signals before;
     if (aw_host_fault_enter(&before) != AW_OK)
         return false;
-    aw_host_context_adopt(&w->thread);
+    become(w);
     run_timed(w, op, 0, op->total);
     while (w->parked)
         parked_round(w);
+    atomic_store_explicit(&w->thread_id, 0, memory_order_relaxed);
     aw_host_fault_leave(&before);
     return true;
 }

@@ -1,0 +1,123 @@
+// Kernels that never end end with their program, and with their context: by a return from main, exit() in another thread than the one that waits,
+// cudaDeviceReset and cuCtxDestroy; spinning or computing.  After a reset the device works, and what a kernel that ends was to print is printed.
+// link: -lcuda
+// devices: host
+// A card that hangs is the driver's affair.
+// SPDX-License-Identifier: Apache-2.0
+#include "check.h"
+#include <cuda.h>
+#include <pthread.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+__global__ void spins(volatile unsigned *p)
+{
+    while (!*p)
+        ;
+}
+
+__global__ void meets(volatile unsigned *p)
+{
+    while (!*p)
+        __syncthreads();
+}
+
+__global__ void computes(volatile unsigned *p)
+{
+    unsigned x = threadIdx.x;
+    while (x != 2)
+        x = (x * 1664525u + 1013904223u) | 1;
+    p[0] = x;
+}
+
+__global__ void ends(unsigned *p)
+{
+    p[threadIdx.x] = threadIdx.x + 7;
+}
+
+static void (*const kernels[])(volatile unsigned *) = { spins, meets, computes };
+enum { KERNELS = sizeof kernels / sizeof *kernels, GOOD = 3 };
+
+static void *leaves(void *)
+{
+    usleep(200000);
+    std::exit(GOOD);
+}
+
+static unsigned *launched(int which)
+{
+    unsigned *p;
+    CHECK(cudaMalloc(&p, 4096));
+    CHECK(cudaMemset(p, 0, 4096));
+    kernels[which]<<<5, 64>>>(p);
+    ends<<<1, 32>>>(p);
+    usleep(20000);
+    return p;
+}
+
+static int works(void)
+{
+    unsigned *p, host[32];
+    CHECK(cudaMalloc(&p, sizeof host));
+    ends<<<1, 32>>>(p);
+    CHECK(cudaMemcpy(host, p, sizeof host, cudaMemcpyDeviceToHost));
+    return host[31] == 38 ? GOOD : 1;
+}
+
+static int in_context(int which)
+{
+    CUcontext ctx;
+    CUdevice dev;
+    if (cuInit(0) || cuDeviceGet(&dev, 0) || cuCtxCreate(&ctx, nullptr, 0, dev))
+        return 1;
+    launched(which);
+    if (cuCtxDestroy(ctx))
+        return 1;
+    return works();
+}
+
+static int child(int how, int which)
+{
+    pthread_t thread;
+    switch (how) {
+    case 0:
+        launched(which);
+        return GOOD;
+    case 1:
+        pthread_create(&thread, nullptr, leaves, nullptr);
+        launched(which);
+        cudaDeviceSynchronize();
+        return 1;
+    case 2:
+        launched(which);
+        CHECK(cudaDeviceReset());
+        return works();
+    default:
+        return in_context(which);
+    }
+}
+
+int main(int argc, char **argv)
+{
+    if (argc > 2)
+        return child(std::atoi(argv[1]), std::atoi(argv[2]));
+    pid_t pids[4][KERNELS];
+    for (int how = 0; how < 4; how++)
+        for (int which = 0; which < KERNELS; which++) {
+            char how_text[2] = { (char)('0' + how), 0 }, which_text[2] = { (char)('0' + which), 0 };
+            std::fflush(stdout);
+            pids[how][which] = fork();
+            if (pids[how][which] == 0) {
+                alarm(60);
+                execl("/proc/self/exe", argv[0], how_text, which_text, (char *)nullptr);
+                _exit(1);
+            }
+        }
+    for (int how = 0; how < 4; how++)
+        for (int which = 0; which < KERNELS; which++) {
+            int status = 0;
+            waitpid(pids[how][which], &status, 0);
+            EXPECT(WIFEXITED(status) && WEXITSTATUS(status) == GOOD, "way %d, kernel %d: status %x", how, which, status);
+        }
+    return check_done();
+}
