@@ -219,10 +219,26 @@ PAIR(locked)
     }
 }
 
+// A barrier begins each round, but for the racy one; what the last round stored is read after it.
+PAIR(loop_head)
+{
+    __shared__ int s[N];
+    int t = threadIdx.x, sum = 0;
+#pragma unroll 1
+    for (int round = 0; round < 3; round++) {
+        SYNC_IF(ORDERED);
+        if (round)
+            sum += s[(t + 32) % N];
+        __syncthreads();
+        s[t] = p[t] + round;
+    }
+    q[t] = sum;
+}
+
 static const struct { const char *name; void (*racy)(int *, int *), (*ordered)(int *, int *); } pairs[] = {
 #define X(name) { #name, name, name##_ordered },
     X(no_barrier) X(overwritten) X(barrier_misplaced) X(reused) X(flag) X(not_released) X(not_acquired) X(same_word) X(atomic_and_store)
-    X(reduction_tail) X(copied) X(added) X(named_barrier) X(last_block) X(locked)
+    X(reduction_tail) X(copied) X(added) X(named_barrier) X(last_block) X(locked) X(loop_head)
 };
 
 // The names of those to run, such as flag or flag_ordered; without any, all.

@@ -31,6 +31,7 @@ RACES = {
     'added': ('load', 'q[t] = s[t]', 'atomic', ''),
     'named_barrier': ('load', 'q[t] = s[', 'store', 's[t] = p[t]'),
     'last_block': ('load', '= q[threadIdx.x] + q[', 'store', '= p[threadIdx.x]'),
+    'loop_head': ('load', 'sum += s[', 'store', 's[t] = p[t]'),
     'locked': ('load', 'q[0] += 1', 'store', 'q[0] += 1'),
 }
 # With waves of 64, what is left without barriers is one wave's, and in order.
@@ -59,7 +60,7 @@ def parse(err):
     for m in re.finditer(r'race \d+ in kernel _Z\d+(\w+?)PiS_ on [^\n]*\n([^\n]*\n)([^\n]*\n)', err):
         places = []
         for line in (m[2], m[3]):
-            p = re.match(r'simgpu:   (\w[\w ]*): .* at \+\d+ of the kernel, block \d+,0,0 wave \d+ lane \d+, (.*):(\d+)$', line)
+            p = re.match(r'simgpu:   (\w[\w ]*): .* at \+\d+ of the kernel, block \d+,0,0 wave \d+(?: lane \d+)?, (.*):(\d+)$', line)
             if not p:
                 raise SystemExit('not a place: ' + line)
             places.append((p[1], source[int(p[3])] if p[2].endswith('races.cu') else ''))
