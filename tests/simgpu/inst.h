@@ -217,7 +217,7 @@ void sim_decode_epoch(void);
 void sim_race_memory(struct sim_wave *w, const struct sim_inst *i, enum sim_access kind, unsigned size, uint64_t live,
                      const uint64_t *address, char *const *at);
 void sim_race_lds(struct sim_wave *w, const struct sim_inst *i, enum sim_access kind, unsigned size, uint64_t live, const uint32_t *address);
-void sim_race_scalar(struct sim_wave *w, const struct sim_inst *i, enum sim_access kind, unsigned size, uint64_t address, const char *at);
+void sim_race_scalar(struct sim_wave *w, const struct sim_inst *i, enum sim_access kind, unsigned size, uint64_t address, char *at);
 /* A wait until at most so many loads, LDS instructions and (gfx10) stores are under way; SIM_ANY: any number.  Watched or not. */
 #define SIM_ANY 1000u
 void sim_race_wait(struct sim_wave *w, unsigned vm, unsigned lgkm, unsigned vs);

@@ -259,7 +259,7 @@ static bool touch_cell(const struct race_access *a, struct race_page *p, unsigne
     }
     if (a->kind == RACE_COHERENT)
         race_cell_share(p, cell, mask);
-    bool looks = race_cell_touch(a, &p->cells[cell], mask, s, a->lds && s && s->looked);
+    bool looks = race_cell_touch(a, &p->cells[cell], number * RACE_CELL, mask, s, a->lds && s && s->looked);
     bool returns = a->kind == RACE_ATOMIC && a->returns;
     if (a->kind == RACE_ATOMIC)
         race_sync_add(p, cell, a->w);
@@ -271,10 +271,10 @@ static bool touch_cell(const struct race_access *a, struct race_page *p, unsigne
     return returns || a->kind == RACE_COHERENT || (a->lds && a->kind == RACE_LOAD && now);
 }
 
-/* The cells of one lane's access; `held` is the page that the last one was in, or NULL. */
+/* The cells of an access; `held` is the page that the last one was in, or NULL. */
 static struct race_page *touch(const struct race_access *a, struct race_page *held)
 {
-    for (uint64_t at = a->address, end = at + a->size; at < end;) {
+    for (uint64_t at = a->address, end = at + (uint64_t)a->size * a->n; at < end;) {
         unsigned cell = at / RACE_CELL % RACE_CELLS, first = at % RACE_CELL;
         unsigned n = end - at < RACE_CELL - first ? (unsigned)(end - at) : RACE_CELL - first;
         if (a->lds || !held || held->number != at / RACE_PAGE) {
@@ -309,16 +309,28 @@ static enum race_kind kind_of(struct sim_wave *w, const struct sim_inst *i, enum
     return size <= 8 && (w->watch->waited || is_waited_for(w, i)) ? RACE_RELEASE : RACE_STORE;
 }
 
+/* How many lanes from `l` on are live and access bytes that follow each other. */
+static unsigned run_of(const uint64_t *address, unsigned size, uint64_t live, unsigned l)
+{
+    unsigned n = 1;
+    while (l + n < 64 && live >> (l + n) & 1 && address[l + n] == address[l] + (uint64_t)n * size)
+        n++;
+    return n;
+}
+
 void sim_race_memory(struct sim_wave *w, const struct sim_inst *i, enum sim_access kind, unsigned size, uint64_t live,
                      const uint64_t *address, char *const *at)
 {
     struct sim_watch *t = w->watch;
+    char *lds_at = (char *)w->group->lds;
     struct race_access a = { .w = t, .size = size, .kind = kind_of(w, i, kind, size), .returns = i->glc, .pc = (uint32_t)i->pc };
     struct race_page *held = NULL;
     if (kind == SIM_ATOMIC || (kind == SIM_STORE && size <= 8))
         race_give(t);
-    for (uint64_t left = live; left; left &= left - 1) {
-        unsigned l = (unsigned)__builtin_ctzll(left);
+    for (unsigned l = 0; l < w->lanes; l += a.n) {
+        a.n = 1;
+        if (!(live >> l & 1) || (l && live >> (l - 1) & 1 && address[l] == address[l - 1])) /* the same again says nothing new */
+            continue;
         uint64_t space = address[l] >> 48 << 48;
         bool lds = space == SIM_LDS_APERTURE;
         if (space == SIM_SCRATCH_APERTURE)
@@ -327,10 +339,11 @@ void sim_race_memory(struct sim_wave *w, const struct sim_inst *i, enum sim_acce
             leave(held, a.lds);
             held = NULL;
         }
+        a.n = run_of(address, size, live, l);
         a.lds = lds;
         a.address = lds ? address[l] - SIM_LDS_APERTURE : address[l];
         a.lane = (uint8_t)l;
-        a.at = at[l];
+        a.at = lds ? &lds_at : at + l;
         held = touch(&a, held);
     }
     if (held)
@@ -339,23 +352,27 @@ void sim_race_memory(struct sim_wave *w, const struct sim_inst *i, enum sim_acce
 
 void sim_race_lds(struct sim_wave *w, const struct sim_inst *i, enum sim_access kind, unsigned size, uint64_t live, const uint32_t *address)
 {
-    struct race_access a = { .w = w->watch, .size = size, .lds = true, .returns = i->n_results != 0, .pc = (uint32_t)i->pc,
-                             .kind = kind == SIM_ATOMIC ? RACE_ATOMIC : kind == SIM_LOAD ? RACE_LOAD : RACE_STORE };
+    char *lds_at = (char *)w->group->lds;
+    struct race_access a = { .w = w->watch, .size = size, .n = 1, .lds = true, .returns = i->n_results != 0, .pc = (uint32_t)i->pc,
+                             .at = &lds_at, .kind = kind == SIM_ATOMIC ? RACE_ATOMIC : kind == SIM_LOAD ? RACE_LOAD : RACE_STORE };
     if (kind == SIM_ATOMIC)
         race_give(w->watch);
-    for (uint64_t left = live; left; left &= left - 1) {
-        unsigned l = (unsigned)__builtin_ctzll(left);
+    for (unsigned l = 0; l < w->lanes; l += a.n) {
+        a.n = 1;
+        if (!(live >> l & 1) || (l && live >> (l - 1) & 1 && address[l] == address[l - 1]))
+            continue;
         a.address = address[l];
         a.lane = (uint8_t)l;
-        a.at = (const char *)w->group->lds + address[l];
+        while (l + a.n < w->lanes && live >> (l + a.n) & 1 && address[l + a.n] == address[l] + a.n * size)
+            a.n++;
         touch(&a, NULL);
     }
 }
 
-void sim_race_scalar(struct sim_wave *w, const struct sim_inst *i, enum sim_access kind, unsigned size, uint64_t address, const char *at)
+void sim_race_scalar(struct sim_wave *w, const struct sim_inst *i, enum sim_access kind, unsigned size, uint64_t address, char *at)
 {
-    struct race_access a = { .w = w->watch, .address = address, .size = size, .lane = NO_LANE, .returns = i->glc, .pc = (uint32_t)i->pc,
-                             .at = at,
+    struct race_access a = { .w = w->watch, .address = address, .size = size, .n = 1, .lane = NO_LANE, .returns = i->glc,
+                             .pc = (uint32_t)i->pc, .at = &at,
                              .kind = kind == SIM_ATOMIC ? RACE_ATOMIC : kind == SIM_LOAD ? RACE_LOAD : RACE_STORE };
     if (kind != SIM_LOAD)
         race_give(w->watch);

@@ -168,16 +168,16 @@ struct race_page {
     struct race_cell cells[RACE_CELLS];
 };
 
-/* One access of one lane or scalar. */
+/* An access of one lane, of several whose bytes follow each other, or a scalar one. */
 struct race_access {
     struct sim_watch *w;
     uint64_t address;         /* of the first byte, or offset in LDS */
-    unsigned size;
+    unsigned size, n;         /* bytes of a lane, and lanes */
     enum race_kind kind;
-    uint8_t lane;
+    uint8_t lane;             /* the first */
     bool lds, returns;        /* of an atomic: what was there before */
     uint32_t pc;
-    const char *at;
+    char *const *at;          /* the host's addresses, of each lane; of LDS only that of all of it */
 };
 
 /* Shadow of one launch's global memory. */
@@ -188,9 +188,9 @@ void race_shadow_free(struct race_shadow *s);
 struct race_page *race_page_enter(struct race_shadow *s, uint64_t number);
 void race_page_leave(struct race_page *p);
 void race_page_fini(struct race_page *p);
-/* Compares the bytes of `mask` of a cell with what was done to them, and notes the access. */
+/* Compares the bytes of `mask` of the cell for `address` with what was done to them, and notes the access. */
 /* `atomics`: some were done in it; `looked`: and waves are known to look at what they do.  True when this shows that they do. */
-bool race_cell_touch(const struct race_access *a, struct race_cell *c, uint8_t mask, bool atomics, bool looked);
+bool race_cell_touch(const struct race_access *a, struct race_cell *c, uint64_t address, uint8_t mask, bool atomics, bool looked);
 /* Of two in conflict, is one a load that may turn out to be a mere look at what others change by atomics? */
 bool race_may_be_look(enum race_kind a, enum race_kind b);
 /* Some load the bytes of `mask` past the caches: the cell's stores are atomic from now on, and those noted. */

@@ -49,16 +49,32 @@ static const struct race_entry *clock_find(const struct race_clock *c, uint32_t 
     return c && lo < c->n && c->e[lo].wave == wave ? &c->e[lo] : NULL;
 }
 
+/* Is there more in `n` ascending entries than in `c`? */
+static bool has_news(const struct race_clock *c, const struct race_entry *e, size_t n, const struct race_block *without)
+{
+    size_t at = 0, n_old = c ? c->n : 0;
+    for (size_t i = 0; i < n; i++) {
+        if (without && race_is_mate(without, e[i].wave))
+            continue;
+        const struct race_entry *have = NULL;
+        if (n < n_old / 16) { /* a few looked up are quicker than all gone through */
+            have = clock_find(c, e[i].wave);
+        } else {
+            while (at < n_old && c->e[at].wave < e[i].wave)
+                at++;
+            have = at < n_old && c->e[at].wave == e[i].wave ? &c->e[at] : NULL;
+        }
+        if (!have || have->upto.done < e[i].upto.done || have->upto.issued < e[i].upto.issued)
+            return true;
+    }
+    return false;
+}
+
 /* Adds `n` ascending entries to *c, leaving out the waves of `without`, which may be NULL.  What was there stays when memory is short. */
 static void clock_join(struct race_clock **c, const struct race_entry *e, size_t n, const struct race_block *without)
 {
     struct race_clock *old = *c;
-    bool news = false;
-    for (size_t i = 0; i < n && !news; i++) {
-        const struct race_entry *have = without && race_is_mate(without, e[i].wave) ? &e[i] : clock_find(old, e[i].wave);
-        news = !have || have->upto.done < e[i].upto.done || have->upto.issued < e[i].upto.issued;
-    }
-    struct race_clock *to = news ? clock_new((old ? old->n : 0) + n) : NULL;
+    struct race_clock *to = has_news(old, e, n, without) ? clock_new((old ? old->n : 0) + n) : NULL;
     if (!to)
         return;
     size_t a = 0, b = 0, n_old = old ? old->n : 0;

@@ -7,7 +7,7 @@
 
 #include "race.h"
 
-enum { SHARDS = 64, CACHED = 256 };
+enum { SHARDS = 64, CACHED = 256, SPARES = 16384 /* pages kept for later launches */ };
 
 struct shard {
     pthread_mutex_t lock;
@@ -21,6 +21,41 @@ struct race_shadow {
 };
 
 /* ---- Pages ---- */
+
+static pthread_mutex_t spare_lock = PTHREAD_MUTEX_INITIALIZER;
+static struct race_page *spares;
+static unsigned n_spares;
+
+/* Empty: fresh memory costs more than what is cleared. */
+static struct race_page *page_new(void)
+{
+    pthread_mutex_lock(&spare_lock);
+    struct race_page *p = spares;
+    if (p) {
+        spares = p->next;
+        n_spares--;
+    }
+    pthread_mutex_unlock(&spare_lock);
+    if (!p)
+        return calloc(1, sizeof *p);
+    memset(p, 0, sizeof *p);
+    return p;
+}
+
+static void page_free(struct race_page *p)
+{
+    race_page_fini(p);
+    pthread_mutex_lock(&spare_lock);
+    bool keep = n_spares < SPARES;
+    if (keep) {
+        p->next = spares;
+        spares = p;
+        n_spares++;
+    }
+    pthread_mutex_unlock(&spare_lock);
+    if (!keep)
+        free(p);
+}
 
 struct race_shadow *race_shadow_new(void)
 {
@@ -49,8 +84,7 @@ void race_shadow_free(struct race_shadow *s)
             while (shard->buckets[i]) {
                 struct race_page *p = shard->buckets[i];
                 shard->buckets[i] = p->next;
-                race_page_fini(p);
-                free(p);
+                page_free(p);
             }
         }
         free(shard->buckets);
@@ -94,7 +128,7 @@ static struct race_page *shard_find(struct shard *s, uint64_t number)
     struct race_page **at = &s->buckets[hash(number) / SHARDS % s->n_buckets], *p = *at;
     while (p && p->number != number)
         p = p->next;
-    if (!p && (p = calloc(1, sizeof *p))) {
+    if (!p && (p = page_new())) {
         p->number = number;
         p->next = *at;
         *at = p;
@@ -153,7 +187,14 @@ static bool conflict(enum race_kind a, enum race_kind b)
     return conflicts[a] >> b & 1;
 }
 
-static void suspect(const struct race_access *a, const struct race_record *r, bool unfinished)
+/* Which of its lanes accesses the lowest byte of `mask`, in the cell for `address`? */
+static unsigned lane_of(const struct race_access *a, uint64_t address, unsigned mask)
+{
+    uint64_t byte = address + (unsigned)__builtin_ctz(mask);
+    return a->n == 1 ? 0 : (unsigned)(byte - a->address) / a->size;
+}
+
+static void suspect(const struct race_access *a, const struct race_record *r, uint64_t address, unsigned mask, bool unfinished)
 {
     struct sim_watch *w = a->w;
     for (unsigned k = 0; k < w->n_suspects; k++)
@@ -161,11 +202,13 @@ static void suspect(const struct race_access *a, const struct race_record *r, bo
             return;
     if (w->n_suspects == RACE_SUSPECTS)
         return;
+    unsigned lane = lane_of(a, address, mask & r->mask);
     struct race_suspect *s = &w->suspects[w->n_suspects++];
-    *s = (struct race_suspect){ .before = *r, .kind = a->kind, .lane = a->lane, .size = (uint8_t)a->size, .lds = a->lds,
-                                .unfinished = unfinished, .address = a->address, .at = a->at };
-    if (a->at && a->size <= sizeof s->old)
-        memcpy(s->old, a->at, a->size);
+    *s = (struct race_suspect){ .before = *r, .kind = a->kind, .lane = (uint8_t)(a->lane + lane), .size = (uint8_t)a->size, .lds = a->lds,
+                                .unfinished = unfinished, .address = a->address + (uint64_t)lane * a->size };
+    s->at = a->lds ? *a->at + s->address : a->at[lane];
+    if (a->size <= sizeof s->old)
+        memcpy(s->old, s->at, a->size);
 }
 
 /* Whoever conflicts with the old one conflicts with the new one as well. */
@@ -200,7 +243,7 @@ bool race_may_be_look(enum race_kind a, enum race_kind b)
     return (a == RACE_LOAD && b == RACE_ATOMIC) || (a == RACE_ATOMIC && b == RACE_LOAD);
 }
 
-bool race_cell_touch(const struct race_access *a, struct race_cell *c, uint8_t mask, bool atomics, bool looked)
+bool race_cell_touch(const struct race_access *a, struct race_cell *c, uint64_t address, uint8_t mask, bool atomics, bool looked)
 {
     bool looks = false;
     struct sim_watch *w = a->w;
@@ -226,7 +269,7 @@ bool race_cell_touch(const struct race_access *a, struct race_cell *c, uint8_t m
         if (!before && looked && race_may_be_look(a->kind, r->kind))
             race_is_look(w->block->race, a->kind == RACE_LOAD ? a->pc : r->pc);
         else if (!before && conflict(a->kind, r->kind))
-            suspect(a, r, unfinished);
+            suspect(a, r, address, mask, unfinished);
         if (before && (r->mask & ~mask) == 0 && stands_for(a->kind, r->kind))
             r->number = 0;
     }
@@ -236,7 +279,7 @@ bool race_cell_touch(const struct race_access *a, struct race_cell *c, uint8_t m
         own->mask |= mask;
         return looks;
     }
-    *place(w, c) = (struct race_record){ w->wave, w->number, a->pc, mask, (uint8_t)a->kind, a->lane };
+    *place(w, c) = (struct race_record){ w->wave, w->number, a->pc, mask, (uint8_t)a->kind, (uint8_t)(a->lane + lane_of(a, address, mask)) };
     return looks;
 }
 
