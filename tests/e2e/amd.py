@@ -202,6 +202,30 @@ class Tests:
                        f"exit {done.returncode}:\n{done.stdout}{done.stderr}")
 
 
+    def report(self, name, option, env, status, ends, *lines):
+        """`anywarp doctor --report`: its last line, and some others.  Of what is right, all lines must say so."""
+        prefix = [self.anywarp, "run", option] if option else []
+        done = self.run([*prefix, self.anywarp, "doctor", "--report=report.txt"], **env)
+        with open(os.path.join(self.tmp, "report.txt")) as f:
+            text = f.read()
+        missing = [line for line in (*lines, ends) if not re.search("^" + line, text, re.M)]
+        secret = [word for word in (os.uname().nodename, self.tmp) if word in text]
+        self.check("report, " + name, done.returncode == status and not missing and not secret,
+                   f"exit {done.returncode} (want {status}), lacks {missing}, has {secret}:\n{text}{done.stderr}")
+
+    def reports(self):
+        self.build("crash", ["-shared", "-fPIC"], ".so")
+        right = r"24 tests, 0 wrong$"
+        self.report("host", None, {"ANYWARP_DEVICE": "host"}, 0, right, "device 0   anywarp host device", "ok +recursion .*12 KiB",
+                    "ok +fault .*CUDA error 700", r"ok +litmus passing .*fence.acq_rel.gpu 0, ", "left out peers")
+        self.report("two cards", SIM + ",gfx1030", {}, 0, right, r"hip +usable: HIP 5", r"device 1   Simulated Radeon \(gfx1030\)",
+                    "ok +assert .*CUDA error 710", "ok +peers .*stores into the other's memory", "ok +time .*globaltimer: ")
+        self.report("a test that crashes", None, {"ANYWARP_DEVICE": "host", "LD_PRELOAD": os.path.join(self.tmp, "crash.so")}, 1,
+                    "24 tests, 1 wrong$", r"NO END +arithmetic +; ended with signal 6 \(Aborted\)$", "ok +barriers")
+        self.report("no card", None, {"ANYWARP_DEVICE": "hip", "LD_AUDIT": "absent.so"}, 1, "24 tests, 25 wrong$",
+                    "hip +library missing: ", "WRONG +barriers .*cuInit: CUDA error 100$")
+
+
 def main():
     anywarp, lib = sys.argv[1], os.path.abspath(sys.argv[2])
     with tempfile.TemporaryDirectory() as tmp:
@@ -220,6 +244,7 @@ def main():
             if not any(word in case[0] for word in left_out):
                 tests.answers(*case)
         tests.shared()
+        tests.reports()
     for word in left_out:
         print(f"amd: cases left out on this machine: {word}")
     print(f"amd: {tests.passed} checks passed, {tests.failed} failed")

@@ -15,6 +15,7 @@
 #include "ask.h"
 #include "locate.h"
 #include "base/env.h"
+#include "report.h"
 #include "cache/cache.h"
 #include "core/jit_process.h"
 #include "provider/hip/diagnose.h"
@@ -190,12 +191,17 @@ static enum grade check_kernel(const struct aw_parts *parts)
 
 int aw_cmd_doctor(int argc, char **argv)
 {
-    if (argc > 1) {
+    struct aw_parts parts;
+    bool report = argc == 2 && !strncmp(argv[1], "--report", 8) && (!argv[1][8] || (argv[1][8] == '=' && argv[1][9]));
+    if (argc > 1 && !report) {
         bool help = !strcmp(argv[1], "--help") || !strcmp(argv[1], "-h");
-        fputs("usage: anywarp doctor\n", help ? stdout : stderr);
+        fputs("usage: anywarp doctor [--report[=FILE]]\n"
+              "--report runs some thirty kernels and writes down what came of each, for those who care for anywarp (docs/amd.md).\n",
+              help ? stdout : stderr);
         return help ? 0 : 2;
     }
-    struct aw_parts parts;
+    if (report && aw_parts_locate(&parts))
+        return aw_report(&parts, argv[1][8] ? argv[1] + 9 : NULL);
     enum grade worst = check_parts(&parts), one;
     bool libraries = worst != BAD;
 #define CHECK(call) worst = (one = (call)) > worst ? one : worst
