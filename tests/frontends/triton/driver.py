@@ -3,13 +3,17 @@
 import ctypes
 
 
+class TooLarge(Exception):
+    """The device has not what the kernel takes."""
+
+
 class Device:
     def __init__(self):
         self.cuda = ctypes.CDLL('libcuda.so.1')
-        device, context = ctypes.c_int(), ctypes.c_void_p()
+        self.device, context = ctypes.c_int(), ctypes.c_void_p()
         self.call('cuInit', 0)
-        self.call('cuDeviceGet', ctypes.byref(device), 0)
-        self.call('cuDevicePrimaryCtxRetain', ctypes.byref(context), device)
+        self.call('cuDeviceGet', ctypes.byref(self.device), 0)
+        self.call('cuDevicePrimaryCtxRetain', ctypes.byref(context), self.device)
         self.call('cuCtxSetCurrent', context)
 
     def call(self, name, *args):
@@ -22,6 +26,10 @@ class Device:
     def launch(self, ptx, name, grid, threads, shared, args):
         """Launches the kernel once.  An argument is a bytearray (memory, which comes back changed), an int, a float or None (a null address).
         Whole numbers are 32 bits if they fit, as in Triton."""
+        most = ctypes.c_int()
+        self.call('cuDeviceGetAttribute', ctypes.byref(most), 97, self.device) # CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN
+        if shared > most.value:
+            raise TooLarge(f'{shared} bytes of shared memory, of {most.value}')
         module, function = ctypes.c_void_p(), ctypes.c_void_p()
         self.call('cuModuleLoadData', ctypes.byref(module), ctypes.c_char_p(ptx.encode()))
         self.call('cuModuleGetFunction', ctypes.byref(function), module, name.encode())

@@ -625,8 +625,9 @@ def rest():
 
 def cases():
     """Every case, by name; stages and warps are part of it."""
+    import more # which needs what is above
     all_of = {}
-    for case in [*products(), *attentions(), *rows_cases(), *reductions(), *scans(), *rest()]:
+    for case in [*products(), *attentions(), *rows_cases(), *reductions(), *scans(), *rest(), *more.cases()]:
         case.name += f'-s{case.stages}-w{case.warps}' + (f'-sm{case.arch}' if case.arch != 80 else '')
         all_of[case.name] = case
     return all_of
