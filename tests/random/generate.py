@@ -32,8 +32,8 @@ SIZE = 16384
 class Kernel(pipelines.Pipelines):
     """One kernel: the statements for both sides, as lines."""
 
-    def __init__(self, rng, name, whole_warps):
-        self.rng, self.name, self.whole_warps = rng, name, whole_warps
+    def __init__(self, rng, name, whole_warps, forms=()):
+        self.rng, self.name, self.whole_warps, self.forms = rng, name, whole_warps, forms
         self.n_vars = rng.randint(3, 7)
         self.n_own, self.n_masks, self.n_loops, self.n_shared = self.n_vars, 1, 0, 0
         self.device, self.host = [], []
@@ -112,13 +112,15 @@ class Kernel(pipelines.Pipelines):
         """At depth 0 all threads of the block are there, in one step."""
         forms = [self.set, self.set, self.set, self.choose, self.loop, self.count, self.walk_row, self.store]
         if depth == 0:
-            forms += [self.exchange, self.tally, self.grid_loop, self.pipeline, self.double_buffer, self.narrow_exchange, self.relay]
+            forms += [self.exchange, self.tally, self.grid_loop, self.pipeline, self.double_buffer, self.narrow_exchange, self.relay, self.held]
             forms += [self.depart] if self.exits else []
             if self.whole_warps:
                 forms += [self.vote, self.some_lanes, self.tree]
                 # What a lane that left would have said is not defined.
                 forms += [self.shuffle] if self.exits != 'parts' or not self.departed else []
                 forms += [self.tensor, self.tensor] if not self.departed else []
+        if depth == 0 and self.forms:
+            forms = [f for f in forms if f.__name__ in self.forms] or [self.set]
         if depth > 2:
             forms = [self.set, self.count, self.store]
         self.rng.choice(forms)(mask, depth)
@@ -377,17 +379,18 @@ def launch(kernel, shape, blocks, n, seed):
 '''
 
 
-def program(seed, n_kernels=3, n_launches=3):
+def program(seed, n_kernels=3, n_launches=3, forms=()):
+    """`forms`: names of Kernel's methods, to have only such statements at the outermost level."""
     rng = random.Random(seed)
     sources, launches = [], []
     for k in range(n_kernels):
         whole = rng.random() < .6
-        kernel = Kernel(random.Random(rng.random()), f'kernel{k}', whole)
+        kernel = Kernel(random.Random(rng.random()), f'kernel{k}', whole, forms)
         sources.append(kernel.source())
         shapes = [s for s in SHAPES if not whole or s[0] * s[1] % 32 == 0 and (s[0] * s[1]) & (s[0] * s[1] - 1) == 0]
         for _ in range(n_launches):
             shape = rng.choice(shapes)
             most = MOST_THREADS // (shape[0] * shape[1])
-            launches.append(launch(f'kernel{k}', shape, rng.choice((1, 2, 7, most)) if most >= 7 else most, rng.choice((0, 1, 31, 100, 1000, 4096)), rng.randrange(1 << 30)))
+            launches.append(launch(f'kernel{k}', shape, rng.choice((1, 2, 7, most)) if most >= 7 else most, rng.choice((0, 1, 31, 100, 1000, 4095, 4096)), rng.randrange(1 << 30)))
     return (f'// Random program {seed}.\n#include "random.h"\n' + ''.join(sources) +
             '\nint main(void)\n{\n    u32 wrong = 0;\n' + ''.join(launches) + '    puts(wrong ? "FAIL" : "PASS");\n    return wrong != 0;\n}\n')

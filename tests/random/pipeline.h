@@ -61,6 +61,19 @@ template <int CHUNKS, int SHIFT, bool ROWS_ARE_K> static __device__ __forceinlin
                      : "r"(shared_address(tile + swizzled<CHUNKS, SHIFT>(column + (lane & 7), k / 8 + (lane >> 3 & 1)))) : "memory");
 }
 
+/* Fragments as twelve halves, and back. */
+static __device__ __forceinline__ void halve(uint16_t h[12], const uint32_t a[4], const uint32_t b[2])
+{
+    for (int i = 0; i < 6; i++)
+        unpack(i < 4 ? a[i] : b[i - 4], &h[2 * i], &h[2 * i + 1]);
+}
+
+static __device__ __forceinline__ void join(uint32_t a[4], uint32_t b[2], const uint16_t h[12])
+{
+    for (int i = 0; i < 6; i++)
+        (i < 4 ? a[i] : b[i - 4]) = pack(h[2 * i], h[2 * i + 1]);
+}
+
 /* c += a b; the sums are whole numbers that either type holds. */
 static __device__ __forceinline__ void multiply(float c[4], const uint32_t a[4], const uint32_t b[2])
 {

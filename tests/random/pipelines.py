@@ -7,8 +7,8 @@ class Pipelines:
     """Statements of a Kernel (generate.py) at depth 0."""
 
     def trips(self):
-        """How often a block goes round, which it does as one; at most 7."""
-        return self.rng.choice((f'{self.rng.randint(1, 7)}u', f'{self.rng.randint(2, 6)}u', '(N & 3) + 2', '((N + BID) & 3) + 1', '(N >> 1 & 7)'))
+        """How often a block goes round, which it does as one; at most 7, and perhaps not at all."""
+        return self.rng.choice((f'{self.rng.randint(1, 7)}u', '(N & 3) + 2', '((N + BID) & 3) + 1', '(N >> 1 & 7)', '((N + BID) & 3)', '(N / 33 & 7)'))
 
     def partner(self):
         """Another thread of the block, as a text of TID; a permutation, so that a thread that read a neighbour's place would be seen."""
@@ -126,14 +126,40 @@ class Pipelines:
             self.set(mask, depth)
             return
         n, v, to, other, more = self.trips(), self.var(), self.var(), self.partner(), self.rng.choice(('0', 'words[(GID + i * 7) & 16383]', 'i * 11'))
-        late = self.rng.random() < .5
-        use = f'{to} += own ^ far * 3;'
+        late = self.rng.random() < .7
+        use = self.by_some('own ^ far * 3', to)
         self.scope()
         a, b = self.aligned('T'), self.aligned('T')
         self.device.append(f'u32 *here = {a}, *next = {b}; const u32 n = {n}, other = {other}; here[TID] = {v}; __syncthreads(); for (u32 i = 0; i < n; i++) {{ const u32 own = here[TID], far = here[other]; '
                            f'{"" if late else use} next[TID] = own * 5 + far + {more}; __syncthreads(); {use if late else ""} u32 *const old = here; here = next; next = old; }} __syncthreads(); }}')
         self.host.append(f'u32 one[T], two[T], *here = one, *next = two; const u32 n = {n}; for (u32 t = 0; t < T; t++) one[t] = {mask}[t] ? {v}[t] : 0, two[t] = 0; for (u32 i = 0; i < n; i++) {{ '
-                         f'EACH({mask}) {{ const u32 own = here[t], far = here[{other.replace("TID", "t")}]; {to}[t] += own ^ far * 3; next[t] = own * 5 + far + {self.threads(more)}; }} u32 *const old = here; here = next; next = old; }} }}')
+                         f'EACH({mask}) {{ const u32 own = here[t], far = here[{other.replace("TID", "t")}]; {self.threads(use)} next[t] = own * 5 + far + {self.threads(more)}; }} u32 *const old = here; here = next; next = old; }} }}')
+
+    def by_some(self, value, to):
+        """Uses a value: all threads do, or some, in code that is too long to be computed for the others too."""
+        if self.rng.random() < .4:
+            return f'{to} = {to} * 3 + ({value});'
+        who = self.rng.choice((f'(LANE ^ i) & {self.rng.choice((1, 8))}', f'{to} & 1', 'i & 1', 'N > 50', '(WARP ^ i) & 1'))
+        return f'if ({who}) {{ const u32 z = {value}; for (u32 j = 0; j < (z & 3) + 1; j++) {to} = ({to} ^ z >> j) * 5; }}'
+
+    def held(self, mask, depth):
+        """What is read or asked before a barrier and used behind it only, by all threads or by some: nobody may read it later."""
+        if not self.fits(1 << 10):
+            self.set(mask, depth)
+            return
+        n, v, to, other, lanes = self.trips(), self.var(), self.var(), self.partner(), self.whole_warps and not (self.exits == 'parts' and self.departed)
+        early = self.rng.choice(['shuffle'] * 3 * lanes + ['words[({to} + i) & 16383]', '(u32)halves[({to} + i) & 16383]', 'bytes[(GID + i * 9) & 16383] * 3u', '{v} / 3'])
+        at, x = self.own(), self.own()
+        twice = self.rng.random() < .5 # a value behind two barriers, the other behind one
+        use = self.by_some(f'{x} ^ y', to)
+        self.scope()
+        s = self.aligned('T')
+        ask = f'{at} = ({to} + i) & 31; {x} = __shfl_sync(~0u, {v}, (int){at});' if early == 'shuffle' else f'{x} = {early.format(v=v, to=to)};'
+        self.device.append(f'const u32 n = {n}, other = {other}; for (u32 i = 0; i < n; i++) {{ {"" if twice else ask} {s}[TID] = {v} + i; {ask if twice else ""} __syncthreads(); const u32 y = {s}[other]; '
+                           f'{use if not twice else ""} __syncthreads(); {use if twice else ""} }} }}')
+        asked = f'EACH({mask}) {at}[t] = ({to}[t] + i) & 31; host_shuffle(T, {mask}, {x}, {v}, {at}, 32);' if early == 'shuffle' else f'EACH({mask}) {x}[t] = {self.threads(early.format(v=v, to=to))};'
+        self.host.append(f'u32 s[T]; memset(s, 0, sizeof s); const u32 n = {n}; for (u32 i = 0; i < n; i++) {{ {asked} EACH({mask}) s[t] = {v}[t] + i; '
+                         f'EACH({mask}) {{ const u32 y = s[{other.replace("TID", "t")}]; {self.threads(use)} }} }} }}')
 
     # ---- matrices ----
 
@@ -181,13 +207,24 @@ class Pipelines:
         wait = f'copy_wait<{stages - 2}>(); __syncthreads();'
         self.device.append(f'auto copy = [&](u32 i, u32 slot) {{ if (i < n) {{ {copies} }} copy_commit(); }};')
         self.device.append(f'for (u32 i = 0; i < {stages - 1}; i++) copy(i, i);')
-        ahead, steps = f'copy(i + {stages - 1}, (i + {stages - 1}) % {stages});', k // 16
-        if self.rng.random() < .5:
+        ahead = f'copy(i + {stages - 1}, (i + {stages - 1}) % {stages});'
+        form = self.rng.randrange(3)
+        if form == 0:
+            # All of a tile in registers before the barrier behind which the next one takes its place.
+            steps, ahead = k // 16, f'copy(i + {stages - 1}, (i + {stages - 1}) % {stages - 1});'
+            self.device.append(f'u32 ga[{steps}][4], gb[{steps}][2]; for (u32 i = 0; i < n; i++) {{ {wait} \n#pragma unroll\nfor (u32 j = 0; j < {steps}; j++) {{ {fragments(f"i % {stages - 1}", "j * 16").replace("(fa,", "(ga[j],").replace("(fb,", "(gb[j],")} }} '
+                               f'__syncthreads(); {ahead} \n#pragma unroll\nfor (u32 j = 0; j < {steps}; j++) multiply(sums, ga[j], gb[j]); }}')
+        elif form == 1:
             self.device.append(f'for (u32 i = 0; i < n; i++) {{ {wait} {ahead} #pragma unroll\nfor (u32 at = 0; at < {k}; at += 16) {{ {fragments(f"i % {stages}", "at")} multiply(sums, fa, fb); }} }}'.replace('#', '\n#'))
         else:
-            later = f'if (j + 1 < {steps}) {{ {fragments("slot", "(j + 1) * 16")} }}'
-            self.device.append(f'u32 slot = 0; {wait} if (n) {{ {fragments("0", "0")} }} for (u32 i = 0; i < n; i++) {{ {ahead} \n#pragma unroll\nfor (u32 j = 0; j < {steps}; j++) {{ '
-                               f'u32 ga[4] = {{ fa[0], fa[1], fa[2], fa[3] }}, gb[2] = {{ fb[0], fb[1] }}; {later} else {{ slot = slot + 1 < {stages} ? slot + 1 : 0; {wait} {fragments("slot", "0")} }} multiply(sums, ga, gb); }} }}')
+            # Between rounds fragments are words, or halves each in a register of its own.
+            narrow = self.rng.random() < .6
+            kept, keep, take = ('u16 h[12];', 'halve(h, fa, fb);', 'u32 ga[4], gb[2]; join(ga, gb, h);') if narrow else ('', '', 'u32 ga[4] = { fa[0], fa[1], fa[2], fa[3] }, gb[2] = { fb[0], fb[1] };')
+            first = f'{fragments("slot", "0")} {keep}'
+            rest = f'\n#pragma unroll\nfor (u32 at = 16; at < {k}; at += 16) {{ {fragments("slot", "at")} multiply(sums, fa, fb); }}'
+            using = self.rng.choice((f'{take} multiply(sums, ga, gb); {rest}', f'{take} {rest} multiply(sums, ga, gb);'))
+            again = '' if self.rng.random() < .5 else '__syncthreads();'
+            self.device.append(f'u32 slot = 0; {kept} {wait} {first} for (u32 i = 0; i < n; i++) {{ {again} {using} {again} {ahead} slot = slot + 1 < {stages} ? slot + 1 : 0; {wait} {first} }}')
         self.device.append('copy_wait<0>();')
 
     def tiles_in_registers(self, tiles, shift, k, fragments):
