@@ -12,6 +12,7 @@ struct amdgpu {
     LLVMValueRef kernel;
     unsigned major;              /* 9 .. 12 */
     bool wave64;
+    bool ends;                   /* it counts which warps have ended; see ptx_amdgpu_ends */
     bool flushing;               /* the kernel runs with f32 subnormals off */
     bool parts;                  /* launches are of a part of the grid's blocks */
     uint32_t block[3];           /* known block shape; 0 = not known */
@@ -52,6 +53,10 @@ LLVMValueRef ptx_amdgpu_barrier_reduce(struct amdgpu *a, LLVMValueRef *p, LLVMVa
 LLVMValueRef ptx_amdgpu_barrier_is_whole(struct amdgpu *a, LLVMValueRef id, LLVMValueRef threads);
 /* How often the counted barrier `id` was completed, modulo 2^32. */
 LLVMValueRef ptx_amdgpu_barrier_generation(struct amdgpu *a, LLVMValueRef id);
+/* While waiting at it: the rest may have ended. */
+void ptx_amdgpu_barrier_recheck(struct amdgpu *a, LLVMValueRef id, LLVMValueRef threads, LLVMValueRef warps);
+/* Before anything is replaced: where barriers of the whole block count arrivals, lanes say that they end.  False when memory is out. */
+bool ptx_amdgpu_ends(struct amdgpu *a);
 void ptx_amdgpu_hardware_barrier(struct amdgpu *a);
 void ptx_amdgpu_acquire(struct amdgpu *a); /* in the block */
 /* Before anything is replaced, on wave64: lets the halves of a wave wait at different barriers (wait.c).  AW_OK or an error. */

@@ -1,16 +1,20 @@
 /* Block barriers on AMDGPU.  Barrier 0 for the whole block is the hardware's; named ones, and those for some of the block's
  * threads, count arrivals in shared memory.
  *
- * A waiting warp spins, asleep between looks.  That two warps of a wave64 can wait at different barriers is wait.c's. */
+ * A waiting warp spins, asleep between looks.  Barriers of the whole block that count go on without warps that have ended.  That two warps of a wave64 can wait at different barriers is wait.c's. */
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "target/amdgpu.h"
 
+#include "base/vec.h"
+
 typedef LLVMValueRef V;
 
-enum { BARRIERS = 16 };
+enum { BARRIERS = 16, WARPS_MAX = 32 };
 
 /* Shared words: arrived threads, generation, and reduction value of each barrier. */
 enum { WORD_COUNT, WORD_GENERATION, WORD_VALUE, WORDS };
+/* Behind them, where warps that have ended matter: how many those are, and how many lanes of each warp. */
+enum { ENDED = BARRIERS * WORDS, ENDED_LANES };
 
 static V call0(struct amdgpu *a, const char *name)
 {
@@ -51,7 +55,7 @@ static V table(struct amdgpu *a)
     V cells = LLVMGetNamedGlobal(a->b.module, "aw.barriers");
     if (cells)
         return cells;
-    LLVMTypeRef type = LLVMArrayType2(a->b.i32, BARRIERS * WORDS);
+    LLVMTypeRef type = LLVMArrayType2(a->b.i32, a->ends ? ENDED_LANES + WARPS_MAX : BARRIERS * WORDS);
     cells = LLVMAddGlobalInAddressSpace(a->b.module, type, "aw.barriers", AS_SHARED);
     LLVMSetLinkage(cells, LLVMInternalLinkage);
     LLVMSetInitializer(cells, LLVMGetPoison(type));
@@ -94,11 +98,15 @@ static V is_leader(struct amdgpu *a)
     return b_eq(b, first, lane);
 }
 
-/* PTX counts whole warps. */
+/* PTX counts whole warps, and a barrier of the whole block does not wait for those that have ended. */
 static V expected(struct amdgpu *a, V threads, V warps)
 {
     struct ptx_lower *b = &a->b;
-    return b_select(b, b_eq(b, threads, b_i32(b, 0)), b_shl(b, warps, b_i32(b, 5)), threads);
+    V all = b_shl(b, warps, b_i32(b, 5)), whole = b_eq(b, threads, b_i32(b, 0));
+    if (!a->ends)
+        return b_select(b, whole, all, threads);
+    V ended = atomic_load(a, b_gep(b, table(a), b_i32(b, 4 * ENDED)));
+    return b_select(b, b_or(b, whole, b_icmp(b, LLVMIntUGE, threads, all)), b_sub(b, all, b_shl(b, ended, b_i32(b, 5))), threads);
 }
 
 /* This warp arrives; the last one begins the next generation. */
@@ -119,6 +127,26 @@ static void arrive(struct amdgpu *a, V id, V threads, V warps)
     LLVMPositionBuilderAtEnd(b->builder, done);
 }
 
+/* When the last warp to be waited for has ended, one of those that wait begins the next generation. */
+void ptx_amdgpu_barrier_recheck(struct amdgpu *a, V id, V threads, V warps)
+{
+    struct ptx_lower *b = &a->b;
+    if (!a->ends)
+        return;
+    LLVMBasicBlockRef come = ptx_block_new(b, "come"), next = ptx_block_new(b, "next"), done = ptx_block_new(b, "");
+    V count = atomic_load(a, word(a, id, WORD_COUNT));
+    V complete = b_icmp(b, LLVMIntUGE, count, expected(a, threads, warps));
+    LLVMBuildCondBr(b->builder, b_and(b, complete, b_ne(b, count, b_i32(b, 0))), come, done);
+    LLVMPositionBuilderAtEnd(b->builder, come);
+    V swap = LLVMBuildAtomicCmpXchgSyncScope(b->builder, word(a, id, WORD_COUNT), count, b_i32(b, 0), LLVMAtomicOrderingAcquireRelease,
+                                             LLVMAtomicOrderingMonotonic, scope_id(a, "workgroup"));
+    LLVMBuildCondBr(b->builder, b_field(b, swap, 1), next, done);
+    LLVMPositionBuilderAtEnd(b->builder, next);
+    atomic(a, LLVMAtomicRMWBinOpAdd, word(a, id, WORD_GENERATION), b_i32(b, 1), LLVMAtomicOrderingRelease);
+    LLVMBuildBr(b->builder, done);
+    LLVMPositionBuilderAtEnd(b->builder, done);
+}
+
 static void counted_barrier(struct amdgpu *a, V id, V threads, V warps)
 {
     struct ptx_lower *b = &a->b;
@@ -126,6 +154,7 @@ static void counted_barrier(struct amdgpu *a, V id, V threads, V warps)
     arrive(a, id, threads, warps);
     LLVMBasicBlockRef look = ptx_block_new(b, "look"), wait = ptx_block_new(b, ""), done = ptx_block_new(b, "");
     ptx_block_enter(b, look);
+    ptx_amdgpu_barrier_recheck(a, id, threads, warps);
     V now = ptx_amdgpu_barrier_generation(a, id);
     LLVMBuildCondBr(b->builder, b_eq(b, now, generation), wait, done);
     LLVMPositionBuilderAtEnd(b->builder, wait);
@@ -191,6 +220,74 @@ V ptx_amdgpu_barrier_reduce(struct amdgpu *a, V *p, V warps)
     return b_select(b, b_eq(b, op, zero), r, truth);
 }
 
+/* ---- Warps that end.  The machine's barrier knows of them. */
+
+/* May it be a barrier of the whole block that counts? */
+static bool counts_whole(struct amdgpu *a, V call)
+{
+    enum ptx_simt called = ptx_simt_called(call);
+    if (called != PTX_SIMT_BARRIER && called != PTX_SIMT_BARRIER_REDUCE)
+        return false;
+    V id = LLVMGetOperand(call, 0), threads = LLVMGetOperand(call, 1);
+    if (!LLVMIsAConstantInt(threads))
+        return true;
+    uint64_t n = LLVMConstIntGetZExtValue(threads), all = (uint64_t)a->block[0] * a->block[1] * a->block[2];
+    bool whole = !n || (all && n >= all);
+    return whole && !(LLVMIsNull(id) && (!n || n == all));
+}
+
+static bool any_counts_whole(struct amdgpu *a)
+{
+    for (V fn = LLVMGetFirstFunction(a->b.module); fn; fn = LLVMGetNextFunction(fn))
+        for (LLVMBasicBlockRef bb = LLVMGetFirstBasicBlock(fn); bb; bb = LLVMGetNextBasicBlock(bb))
+            for (V x = LLVMGetFirstInstruction(bb); x; x = LLVMGetNextInstruction(x))
+                if (counts_whole(a, x))
+                    return true;
+    return false;
+}
+
+/* The lanes of this warp that are at the builder's place end: the last ones make one more warp that has. */
+static void lanes_end(struct amdgpu *a)
+{
+    struct ptx_lower *b = &a->b;
+    LLVMBasicBlockRef lead = ptx_block_new(b, "ends"), last = ptx_block_new(b, ""), done = ptx_block_new(b, "");
+    V warp = b_simt(b, PTX_SIMT_WARPID, NULL), here = ptx_amdgpu_active(a), threads = b_simt(b, PTX_SIMT_NTID_X, NULL);
+    threads = b_mul(b, b_mul(b, threads, b_simt(b, PTX_SIMT_NTID_Y, NULL)), b_simt(b, PTX_SIMT_NTID_Z, NULL));
+    LLVMBuildCondBr(b->builder, is_leader(a), lead, done);
+    LLVMPositionBuilderAtEnd(b->builder, lead);
+    V n = b_intrinsic(b, "llvm.ctpop", &b->i32, 1, &here, 1), rest = b_sub(b, threads, b_shl(b, warp, b_i32(b, 5)));
+    V lanes = b_intrinsic(b, "llvm.umin", &b->i32, 1, (V[]){ rest, b_i32(b, 32) }, 2);
+    V cell = b_gep(b, table(a), b_add(b, b_shl(b, warp, b_i32(b, 2)), b_i32(b, 4 * ENDED_LANES)));
+    V before = atomic(a, LLVMAtomicRMWBinOpAdd, cell, n, LLVMAtomicOrderingMonotonic);
+    LLVMBuildCondBr(b->builder, b_eq(b, b_add(b, before, n), lanes), last, done);
+    LLVMPositionBuilderAtEnd(b->builder, last);
+    atomic(a, LLVMAtomicRMWBinOpAdd, b_gep(b, table(a), b_i32(b, 4 * ENDED)), b_i32(b, 1), LLVMAtomicOrderingRelease);
+    LLVMBuildBr(b->builder, done);
+    LLVMPositionBuilderAtEnd(b->builder, done);
+}
+
+bool ptx_amdgpu_ends(struct amdgpu *a)
+{
+    AW_VEC(V) ends = { 0 };
+    bool ok = true;
+    a->ends = a->max_threads > 32 && any_counts_whole(a);
+    for (LLVMBasicBlockRef bb = a->ends ? LLVMGetFirstBasicBlock(a->kernel) : NULL; bb && ok; bb = LLVMGetNextBasicBlock(bb)) {
+        V last = LLVMGetBasicBlockTerminator(bb);
+        if (last && LLVMIsAReturnInst(last))
+            ok = aw_vec_push(&ends, last);
+    }
+    a->b.fn = a->kernel;
+    for (size_t i = 0; i < ends.n && ok; i++) {
+        LLVMBasicBlockRef bb = LLVMGetInstructionParent(ends.at[i]);
+        LLVMInstructionEraseFromParent(ends.at[i]);
+        LLVMPositionBuilderAtEnd(a->b.builder, bb);
+        lanes_end(a);
+        LLVMBuildRetVoid(a->b.builder);
+    }
+    aw_vec_fini(&ends);
+    return ok;
+}
+
 void ptx_amdgpu_barriers_init(struct amdgpu *a)
 {
     struct ptx_lower *b = &a->b;
@@ -210,7 +307,7 @@ void ptx_amdgpu_barriers_init(struct amdgpu *a)
     LLVMBasicBlockRef clear = ptx_block_new(b, "clear"), ready = ptx_block_new(b, "ready");
     LLVMBuildCondBr(b->builder, b_eq(b, ids, b_i32(b, 0)), clear, ready);
     LLVMPositionBuilderAtEnd(b->builder, clear);
-    for (unsigned i = 0; i < BARRIERS * WORDS; i++)
+    for (unsigned i = 0; i < LLVMGetArrayLength2(LLVMGlobalGetValueType(cells)); i++)
         LLVMSetAlignment(LLVMBuildStore(b->builder, b_i32(b, 0), b_gep(b, cells, b_i32(b, 4 * i))), 4);
     LLVMBuildBr(b->builder, ready);
     LLVMPositionBuilderAtEnd(b->builder, ready);

@@ -21,6 +21,30 @@ bool ptx_flow_is_barrier(V instruction)
     return id == PTX_SIMT_BARRIER || id == PTX_SIMT_BARRIER_REDUCE || ptx_flow_is_unaligned(instruction);
 }
 
+bool ptx_flow_is_ordered(V load)
+{
+    return LLVMIsALoadInst(load) && (LLVMGetVolatile(load) || LLVMGetOrdering(load) != LLVMAtomicOrderingNotAtomic);
+}
+
+bool ptx_flow_is_whole(V call)
+{
+    enum ptx_simt id = ptx_simt_called(call);
+    bool shuffles = id >= PTX_SIMT_SHFL_UP && id <= PTX_SIMT_SHFL_IDX;
+    bool votes = id >= PTX_SIMT_BALLOT && id <= PTX_SIMT_ELECT && id != PTX_SIMT_ACTIVEMASK;
+    if (id != PTX_SIMT_WARPSYNC && !shuffles && !votes)
+        return false;
+    V mask = LLVMGetOperand(call, shuffles ? 3 : 0);
+    return LLVMIsAConstantInt(mask) && LLVMConstIntGetZExtValue(mask) == UINT32_MAX;
+}
+
+/* Of the whole warp: one answer for it. */
+static bool is_vote(V v)
+{
+    enum ptx_simt id = ptx_simt_called(v);
+    bool one = (id >= PTX_SIMT_BALLOT && id <= PTX_SIMT_VOTE_UNI) || (id >= PTX_SIMT_MATCH_ALL_32 && id <= PTX_SIMT_REDUX_XOR);
+    return one && ptx_flow_is_whole(v);
+}
+
 /* ---- Blocks and edges */
 unsigned ptx_flow_block(const struct flow *f, LLVMBasicBlockRef bb)
 {
@@ -114,7 +138,7 @@ static void coming_find(struct flow *f)
         changed = false;
         for (unsigned i = f->n; i--;) {
             struct flow_block *b = &f->blocks[i];
-            bool coming = b->waits || f->host;
+            bool coming = b->waits || f->of & PTX_FLOW_WAITS;
             for (unsigned j = 0; j < b->n_succ; j++)
                 coming |= f->blocks[b->succ[j]].coming;
             changed |= coming != b->coming;
@@ -194,7 +218,7 @@ static bool body_find(const struct flow *f, const struct sets *dom, unsigned h, 
     return ok;
 }
 
-bool ptx_flow_loops(struct flow *f, flow_test *test, const void *data, bool *ret)
+bool ptx_flow_loops(struct flow *f, flow_test *test, void *data, bool *ret)
 {
     struct sets dom;
     bool *in = AW_NEW_ARRAY(&f->arena, bool, f->n), ok = in && dominators_find(f, &dom);
@@ -208,15 +232,15 @@ bool ptx_flow_loops(struct flow *f, flow_test *test, const void *data, bool *ret
 
 /* ---- Values.  A wave executes an instruction once for all lanes that are here, so what it reads at one address is one value. */
 
-static bool is_source(const struct flow *f, V x)
+static bool is_source(const struct flow *f, V x, bool warp)
 {
     enum ptx_simt id = ptx_simt_called(x);
     switch (LLVMGetInstructionOpcode(x)) {
     case LLVMLoad: {
-        if (f->host && ptx_mbarrier_is_look(x))
+        if (warp && ptx_mbarrier_is_look(x))
             return false;
         unsigned space = LLVMGetPointerAddressSpace(LLVMTypeOf(LLVMGetOperand(x, 0)));
-        return space == AS_LOCAL || space == AS_GENERIC || LLVMGetVolatile(x) || LLVMGetOrdering(x) != LLVMAtomicOrderingNotAtomic;
+        return space == AS_LOCAL || space == AS_GENERIC || (!(f->of & PTX_FLOW_WAITS) && ptx_flow_is_ordered(x));
     }
     case LLVMAtomicRMW: case LLVMAtomicCmpXchg: return true;
     case LLVMCall: break;
@@ -226,7 +250,7 @@ static bool is_source(const struct flow *f, V x)
         V callee = LLVMGetCalledValue(x);
         return !LLVMIsAFunction(callee) || !LLVMGetIntrinsicID(callee);
     }
-    if (f->host && (id == PTX_SIMT_GLOBALTIMER || id == PTX_SIMT_CLOCK || id == PTX_SIMT_WARPID))
+    if (warp && (id == PTX_SIMT_GLOBALTIMER || id == PTX_SIMT_CLOCK || id == PTX_SIMT_WARPID))
         return false;
     if (id == PTX_SIMT_TILE_HERE)
         return false;
@@ -295,14 +319,68 @@ static bool is_warp_range(V x)
     }
 }
 
+/* With which outcome of `c` does only one warp of a block that is one row go on?  0: false, 1: true, -1: unknown. */
+static int selects_warp(V c)
+{
+    if (LLVMIsABinaryOperator(c) && LLVMGetInstructionOpcode(c) == LLVMXor && LLVMIsAConstantInt(LLVMGetOperand(c, 1))) {
+        int of = selects_warp(LLVMGetOperand(c, 0));
+        return of < 0 ? of : !of;
+    }
+    V x = LLVMIsAICmpInst(c) ? LLVMGetOperand(c, 0) : NULL, limit = x ? LLVMGetOperand(c, 1) : NULL;
+    if (!x || !LLVMIsAInstruction(x) || !LLVMIsAConstantInt(limit))
+        return -1;
+    bool thread = ptx_simt_called(x) == PTX_SIMT_TID_X, warp = is_warp_number(x) || ptx_simt_called(x) == PTX_SIMT_WARPID;
+    uint64_t most = thread ? 32 : warp ? 1 : 0, n = LLVMConstIntGetZExtValue(limit); /* what is below `most` is one warp's */
+    switch (LLVMGetICmpPredicate(c)) {
+    case LLVMIntEQ: return most ? 1 : -1;
+    case LLVMIntNE: return most ? 0 : -1;
+    case LLVMIntULT: case LLVMIntSLT: return n <= most ? 1 : -1;
+    case LLVMIntULE: case LLVMIntSLE: return n < most ? 1 : -1;
+    case LLVMIntUGT: case LLVMIntSGT: return n < most ? 0 : -1;
+    case LLVMIntUGE: case LLVMIntSGE: return n <= most ? 0 : -1;
+    default: return -1;
+    }
+}
+
+/* Marks what is only reached through one such branch. */
+static bool ones_find(struct flow *f)
+{
+    bool *seen = AW_NEW_ARRAY(&f->arena, bool, f->n), ok = seen != NULL;
+    AW_VEC(unsigned) work = { 0 };
+    for (unsigned p = 0; ok && p < f->n; p++) {
+        V end = LLVMGetBasicBlockTerminator(f->blocks[p].bb);
+        int side = LLVMIsABranchInst(end) && LLVMIsConditional(end) ? selects_warp(LLVMGetCondition(end)) : -1;
+        if (side < 0 || f->blocks[p].one || f->blocks[p].succ[0] == f->blocks[p].succ[1])
+            continue;
+        memset(seen, 0, f->n * sizeof *seen);
+        seen[0] = true;
+        ok = aw_vec_push(&work, 0);
+        while (ok && work.n) {
+            unsigned x = work.at[--work.n];
+            for (unsigned j = 0; ok && j < f->blocks[x].n_succ; j++) {
+                unsigned s = f->blocks[x].succ[j];
+                if (seen[s] || (x == p && j == (side ? 0 : 1)))
+                    continue;
+                seen[s] = true;
+                ok = aw_vec_push(&work, s);
+            }
+        }
+        for (unsigned i = 0; i < f->n; i++)
+            f->blocks[i].one |= !seen[i];
+    }
+    aw_vec_fini(&work);
+    return ok;
+}
+
 static bool differs(const struct flow *f, V x, const struct flow_block *b)
 {
     bool phi = LLVMIsAPHINode(x) != NULL;
     if (ptx_simt_called(x) == PTX_SIMT_BARRIER_REDUCE) /* one answer for the block */
         return false;
-    if (f->host && (is_answer(f, x, 0) || is_warp_number(x) || is_warp_range(x)))
+    bool warp = f->of & PTX_FLOW_WARP || b->one;
+    if (warp && (is_answer(f, x, 0) || is_warp_number(x) || is_warp_range(x) || is_vote(x)))
         return false;
-    if ((phi && (b->parted || b->joins)) || is_source(f, x))
+    if ((phi && (b->parted || b->joins)) || is_source(f, x, warp))
         return true;
     unsigned n = phi ? LLVMCountIncoming(x) : (unsigned)LLVMGetNumOperands(x);
     for (unsigned i = 0; i < n; i++)
@@ -393,12 +471,55 @@ static bool parts(const struct flow *f, const struct flow_block *b)
     return several && LLVMGetNumOperands(end) && operand_differs(f, LLVMGetOperand(end, 0), b->bb);
 }
 
+/* Can block `to` be reached from block `from`, the two in between the branch at the end of `at` and where its lanes meet again?
+ * Clears and fills seen[]. */
+static bool reaches(const struct flow *f, unsigned at, unsigned from, unsigned to, bool *seen, bool *ret)
+{
+    AW_VEC(unsigned) work = { 0 };
+    bool ok = true;
+    memset(seen, 0, f->n * sizeof *seen);
+    *ret = false;
+    if (from == at || !set_has(f->post, at, from)) {
+        seen[from] = true;
+        ok = aw_vec_push(&work, from);
+    }
+    while (ok && work.n && !*ret) {
+        unsigned x = work.at[--work.n];
+        *ret = x == to;
+        for (unsigned j = 0; ok && j < f->blocks[x].n_succ; j++) {
+            unsigned s = f->blocks[x].succ[j];
+            if (seen[s] || !f->blocks[s].coming || (s != at && set_has(f->post, at, s)))
+                continue;
+            seen[s] = true;
+            ok = aw_vec_push(&work, s);
+        }
+    }
+    aw_vec_fini(&work);
+    return ok;
+}
+
+bool ptx_flow_others(struct flow *f, unsigned at, const bool *within, bool *ret)
+{
+    bool *seen = AW_NEW_ARRAY(&f->arena, bool, f->n), ok = seen != NULL;
+    for (unsigned p = 0; ok && f->blocks[at].parted && p < f->n; p++) {
+        const struct flow_block *b = &f->blocks[p];
+        for (unsigned j = 0; ok && b->parts && (!within || within[p]) && j < b->n_succ; j++) {
+            bool come;
+            ok = reaches(f, p, b->succ[j], at, seen, &come);
+            for (unsigned k = 0; ok && come && k < b->n_succ; k++)
+                ret[b->succ[k]] |= b->succ[k] != b->succ[j];
+        }
+    }
+    return ok;
+}
+
 static bool divergence_find(struct flow *f)
 {
-    struct sets post;
+    struct sets *post = AW_NEW_ARRAY(&f->arena, struct sets, 1);
     bool *done = AW_NEW_ARRAY(&f->arena, bool, f->n), *seen = AW_NEW_ARRAY(&f->arena, bool, f->n);
-    if (!done || !seen || !postdominators_find(f, &post))
+    if (!done || !seen || !post || !postdominators_find(f, post))
         return false;
+    f->post = post;
     for (bool changed = true; changed;) {
         changed = false;
         for (unsigned i = 0; i < f->n; i++) {
@@ -411,22 +532,23 @@ static bool divergence_find(struct flow *f)
                 changed = true;
             }
             if (!done[i] && parts(f, b)) {
-                if (!part(f, &post, i, seen))
+                if (!part(f, post, i, seen))
                     return false;
-                done[i] = changed = true;
+                b->parts = done[i] = changed = true;
             }
         }
     }
     return true;
 }
 
-bool ptx_flow_init(struct flow *f, V fn, bool host)
+bool ptx_flow_init(struct flow *f, V fn, unsigned of)
 {
-    *f = (struct flow){ .host = host };
+    *f = (struct flow){ .of = of };
     if (!blocks_order(f, LLVMGetEntryBasicBlock(fn)) || !blocks_link(f))
         return false;
     coming_find(f);
-    return divergence_find(f);
+    bool alone = f->of & PTX_FLOW_ROW && f->of & PTX_FLOW_WAITS && !(f->of & PTX_FLOW_WARP);
+    return (!alone || ones_find(f)) && divergence_find(f);
 }
 
 void ptx_flow_fini(struct flow *f)

@@ -8,6 +8,14 @@
 #include "base/map.h"
 #include "target/amdgpu.h"
 
+/* What is looked at. */
+enum ptx_flow_of {
+    PTX_FLOW_WAITS = 1, /* not for barriers but for waits: a block is `parted` when lanes may be elsewhere at all, and what lanes together
+                         * read at one address to see what others write, is the same for them */
+    PTX_FLOW_ROW = 4,   /* a block has one row of threads */
+    PTX_FLOW_WARP = 2,  /* the wave is one warp: votes, looks at one mbarrier object and all that tells warps apart are the same for its lanes */
+};
+
 struct flow_block {
     LLVMBasicBlockRef bb;
     unsigned n_succ, n_preds, *succ, *preds;
@@ -15,13 +23,18 @@ struct flow_block {
     bool coming;     /* a barrier may still come, in it or after it; or any block, where lanes may wait for others anywhere */
     bool parted;     /* lanes of a wave may be elsewhere and a barrier may still come for them */
     bool joins;      /* ... and come back here */
+    bool parts;      /* ends in a branch where they part */
+    bool one;        /* only one warp of a block comes here, as far as is known */
 };
+
+struct sets;
 
 struct flow {
     struct aw_arena arena;
     struct aw_ptrmap index;      /* block -> 1 + number */
     struct aw_ptrmap divergent;  /* values that may differ between the lanes of a wave */
-    bool host;                   /* of the host's warps; see ptx_flow_init */
+    unsigned of;                 /* enum ptx_flow_of */
+    const struct sets *post;     /* postdominators */
     unsigned n;
     struct flow_block *blocks;   /* reverse postorder; 0 is the entry.  Unreachable ones are not here */
 };
@@ -31,17 +44,24 @@ bool ptx_flow_is_barrier(LLVMValueRef instruction);
 /* Is it one of these that the lanes of a warp may reach apart? */
 bool ptx_flow_is_unaligned(LLVMValueRef instruction);
 
-/* Reads `fn`, a kernel of SIMT IR.  With `host`, of the host's warps instead of waves, and not for barriers but for waits: a block is
- * `parted` when lanes of a warp may be elsewhere at all, and a look at one mbarrier object is the same for all lanes, with whatever token
- * of it.  False when memory is out.  ptx_flow_fini in any case. */
-bool ptx_flow_init(struct flow *f, LLVMValueRef fn, bool host);
+/* Is it a volatile or atomic load? */
+bool ptx_flow_is_ordered(LLVMValueRef v);
+/* Is it an operation of all the warp's lanes, by its mask? */
+bool ptx_flow_is_whole(LLVMValueRef v);
+
+/* Reads `fn`, a kernel of SIMT IR; `of`: enum ptx_flow_of, both for the host's warps.  False when memory is out.  ptx_flow_fini in any
+ * case. */
+bool ptx_flow_init(struct flow *f, LLVMValueRef fn, unsigned of);
 void ptx_flow_fini(struct flow *f);
 
 /* Sets ret[i] for the blocks that can be reached from block `from` by at least one edge.  `ret` has f->n elements, cleared. */
 bool ptx_flow_reach(struct flow *f, unsigned from, bool *ret);
 /* ret[i]: block i is the header of a natural loop for whose blocks, body[], `test` says yes. */
-typedef bool flow_test(const struct flow *f, const bool *body, const void *data);
-bool ptx_flow_loops(struct flow *f, flow_test *test, const void *data, bool *ret);
+typedef bool flow_test(const struct flow *f, const bool *body, void *data);
+bool ptx_flow_loops(struct flow *f, flow_test *test, void *data, bool *ret);
+/* Sets ret[] for the blocks where others may begin when lanes have come to block `at`: what those went to at branches where they parted
+ * and have not met again.  `ret` has f->n elements.  `within`, if not NULL: only branches in these blocks.  False when memory is out. */
+bool ptx_flow_others(struct flow *f, unsigned at, const bool *within, bool *ret);
 /* May the value differ between lanes that are at one place? */
 bool ptx_flow_differs(const struct flow *f, LLVMValueRef v);
 /* The number of a block; not below f->n: it is not reached. */

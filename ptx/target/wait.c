@@ -39,7 +39,7 @@ struct meeting {
     struct ptx_lower *b;
     V kernel;
     struct aw_buf *diags;
-    const struct flow *apart;   /* on the host: where lanes of a warp may have parted at all */
+    struct flow *apart;         /* where lanes may have parted at all; made when it is asked for */
     AW_VEC(V) operations;       /* stops: calls of warp operations */
     AW_VEC(V) barriers;         /* of aw.barrier, and of others that lanes may reach apart */
     AW_VEC(BB) headers;         /* and heads of loops */
@@ -50,6 +50,8 @@ struct meeting {
     V left;                     /* lanes of this warp that have not ended, in the head */
     BB head, wait, latch;
     AW_VEC(BB) places;          /* where lanes go on; 0 is the kernel's beginning */
+    bool pairs;                 /* a wave is two warps */
+    bool *known, refused;       /* headers of loops that spin, as far as is known; a loop was none for what is not */
     bool spins;                 /* there are loops that spin */
     bool ok;                    /* memory sufficed */
 };
@@ -131,35 +133,41 @@ static bool of_shared(V v, unsigned depth)
     }
 }
 
+/* How sure it is that a loop waits for other lanes: for those of its warp, too, if they could do anything meanwhile. */
+enum watched { NOT_WATCHED, IF_RELEASED, WATCHED };
+
 /* Reads what other lanes change: an exchange whose operands do not change (taking a lock, polling by adding 0; not a compare-and-swap that
- * retries with what it saw, which ends by itself), or a volatile load of shared memory.  Loads of global memory wait for other
- * blocks in nearly all programs, and those move. */
-static bool watches(const struct meeting *m, const struct flow *f, const bool *body, V x)
+ * retries with what it saw, which ends by itself), or an ordered load of one place.  Loads of global memory, and of mbarrier objects on the
+ * host, wait for other warps and blocks in nearly all programs, and those move. */
+static enum watched watches(const struct meeting *m, const struct flow *f, const bool *body, V x)
 {
     LLVMOpcode op = LLVMGetInstructionOpcode(x);
     if (op == LLVMLoad && !m->a && ptx_mbarrier_is_look(x))
-        return ptx_flow_differs(m->apart, x) || m->apart->blocks[ptx_flow_block(m->apart, LLVMGetInstructionParent(x))].parted;
+        return IF_RELEASED;
+    if (op == LLVMLoad && ptx_flow_is_ordered(x) && of_shared(LLVMGetOperand(x, 0), 0))
+        return WATCHED;
     if (op == LLVMLoad)
-        return (LLVMGetVolatile(x) || LLVMGetOrdering(x) != LLVMAtomicOrderingNotAtomic) && of_shared(LLVMGetOperand(x, 0), 0);
+        return ptx_flow_is_ordered(x) && invariant(f, body, LLVMGetOperand(x, 0), 0) ? IF_RELEASED : NOT_WATCHED;
     if (op != LLVMAtomicCmpXchg && (op != LLVMAtomicRMW || counts(x)))
-        return false;
+        return NOT_WATCHED;
     for (unsigned i = 0; i < (unsigned)LLVMGetNumOperands(x); i++)
         if (!invariant(f, body, LLVMGetOperand(x, i), 0))
-            return false;
-    return true;
+            return NOT_WATCHED;
+    return WATCHED;
 }
 
 enum { NODES_MAX = 96 };
 
 /* Does the condition of some way out depend on something watched?  What is beyond NODES_MAX steps is not seen. */
-static bool ends_by_watching(const struct meeting *m, const struct flow *f, const bool *body, V *seen, unsigned n)
+static enum watched ends_by_watching(const struct meeting *m, const struct flow *f, const bool *body, V *seen, unsigned n)
 {
-    for (unsigned at = 0; at < n; at++) {
+    enum watched ret = NOT_WATCHED;
+    for (unsigned at = 0; at < n && ret != WATCHED; at++) {
         V x = seen[at];
         if (!within(f, body, x))
             continue;
-        if (watches(m, f, body, x))
-            return true;
+        enum watched w = watches(m, f, body, x);
+        ret = w > ret ? w : ret;
         bool phi = LLVMIsAPHINode(x) != NULL;
         unsigned operands = phi ? LLVMCountIncoming(x) : (unsigned)LLVMGetNumOperands(x);
         for (unsigned i = 0; i < operands; i++) {
@@ -171,30 +179,150 @@ static bool ends_by_watching(const struct meeting *m, const struct flow *f, cons
                 seen[n++] = o;
         }
     }
-    return false;
+    return ret;
 }
 
-/* Warps that spin together, by operations in the loop, wait for others. */
-static bool is_spin(const struct flow *f, const bool *body, const void *data)
+/* ---- Can lanes do anything for those in a loop before they have to wait for them? */
+
+static const struct flow *apart(const struct meeting *m)
 {
-    const struct meeting *m = data;
+    unsigned row = m->a && m->a->block[0] && m->a->block[1] == 1 && m->a->block[2] == 1 ? PTX_FLOW_ROW : 0;
+    if (m->apart->blocks || ptx_flow_init(m->apart, m->kernel, PTX_FLOW_WAITS | row | (m->pairs ? 0 : PTX_FLOW_WARP)))
+        return m->apart;
+    ptx_flow_fini(m->apart);
+    *m->apart = (struct flow){ 0 };
+    return NULL;
+}
+
+/* Writes what other lanes may see. */
+static bool releases(V x)
+{
+    if (LLVMIsAAtomicRMWInst(x) || LLVMIsAAtomicCmpXchgInst(x))
+        return true;
+    if (LLVMIsAStoreInst(x))
+        return LLVMGetPointerAddressSpace(LLVMTypeOf(LLVMGetOperand(x, 1))) != AS_LOCAL;
+    if (!LLVMIsACallInst(x))
+        return false;
+    enum ptx_simt id = ptx_simt_called(x);
+    if (id != PTX_SIMT_NONE)
+        return id == PTX_SIMT_SWAP_128;
+    V callee = LLVMGetCalledValue(x);
+    return !LLVMIsAFunction(callee) || !LLVMGetIntrinsicID(callee) || LLVMIsAMemIntrinsic(x);
+}
+
+/* No lane of the wave passes it as long as others have not come there. */
+static bool holds(const struct meeting *m, V x)
+{
+    enum ptx_simt id = ptx_simt_called(x);
+    if (id != PTX_SIMT_BARRIER && id != PTX_SIMT_BARRIER_REDUCE && id != PTX_SIMT_BARRIER_ARRIVE)
+        return !m->pairs && ptx_flow_is_whole(x);
+    V which = LLVMGetOperand(x, 0), threads = LLVMGetOperand(x, 1);
+    return !m->pairs || (id != PTX_SIMT_BARRIER_ARRIVE && LLVMIsNull(which) && LLVMIsNull(threads));
+}
+
+/* Can lanes that go on at the blocks of at[] release others? */
+static bool may_release(const struct meeting *m, const struct flow *f, bool *at)
+{
+    AW_VEC(unsigned) work = { 0 };
+    bool ret = false;
+    for (unsigned i = 0; i < f->n; i++)
+        ret |= at[i] && !aw_vec_push(&work, i);
+    while (work.n && !ret) {
+        const struct flow_block *b = &f->blocks[work.at[--work.n]];
+        bool held = false;
+        for (V x = LLVMGetFirstInstruction(b->bb); x && !held && !ret; x = LLVMGetNextInstruction(x)) {
+            held = holds(m, x);
+            ret = !held && releases(x);
+        }
+        for (unsigned j = 0; j < b->n_succ && !held; j++) {
+            unsigned s = b->succ[j];
+            ret |= !at[s] && !aw_vec_push(&work, s);
+            at[s] = true;
+        }
+    }
+    aw_vec_fini(&work);
+    return ret;
+}
+
+/* Lanes that have come apart in a loop that spins are apart behind it. */
+static bool others_spin(const struct meeting *m, const struct flow *f, unsigned head, bool *ret)
+{
+    bool *ahead = AW_NEW_ARRAY(&m->apart->arena, bool, f->n), ok = ahead != NULL;
+    for (unsigned i = 0; ok && i < f->n; i++) {
+        if (!m->known[i])
+            continue;
+        memset(ahead, 0, f->n * sizeof *ahead);
+        ok = ptx_flow_reach(m->apart, i, ahead);
+        ret[i] |= ahead[head];
+    }
+    return ok;
+}
+
+/* Adds where lanes go on that leave the loop before others. */
+static bool others_leave(const struct meeting *m, const struct flow *f, const bool *body, bool *ret)
+{
+    bool *inside = AW_NEW_ARRAY(&m->apart->arena, bool, f->n), ok = inside != NULL;
+    for (unsigned i = 0; ok && i < f->n; i++) {
+        const struct flow_block *b = &f->blocks[i];
+        bool out = false, apart = b->parts;
+        for (unsigned j = 0; body[i] && j < b->n_succ; j++)
+            out |= !body[b->succ[j]];
+        if (!out)
+            continue;
+        memset(inside, 0, f->n * sizeof *inside);
+        ok = ptx_flow_others(m->apart, i, body, inside);
+        for (unsigned j = 0; j < f->n && !apart; j++)
+            apart = inside[j];
+        for (unsigned j = 0; j < b->n_succ && apart; j++)
+            ret[b->succ[j]] |= !body[b->succ[j]];
+    }
+    return ok;
+}
+
+/* The others are those that came elsewhere, and those that leave the loop sooner.  When memory is out, yes: that costs time alone. */
+static bool others_may_release(const struct meeting *m, const bool *body)
+{
+    const struct flow *f = apart(m);
+    bool *at = f ? AW_NEW_ARRAY(&m->apart->arena, bool, f->n) : NULL;
+    unsigned head = 0;
+    if (!at)
+        return true;
+    while (!body[head])
+        head++;
+    if (!ptx_flow_others(m->apart, head, NULL, at) || !others_spin(m, f, head, at) || !others_leave(m, f, body, at))
+        return true;
+    return may_release(m, f, at);
+}
+
+/* Warps that spin together, by operations in the loop, wait for others: for those of their wave at most. */
+static bool is_spin(const struct flow *f, const bool *body, void *data)
+{
+    struct meeting *m = data;
     V conditions[NODES_MAX];
     unsigned n = 0;
+    bool operations = false;
     for (unsigned i = 0; i < f->n; i++) {
         const struct flow_block *b = &f->blocks[i];
         bool out = false;
-        for (V x = body[i] ? LLVMGetFirstInstruction(b->bb) : NULL; x; x = LLVMGetNextInstruction(x))
-            if (is_operation(m, x) || ptx_flow_is_barrier(x))
+        for (V x = body[i] ? LLVMGetFirstInstruction(b->bb) : NULL; x; x = LLVMGetNextInstruction(x)) {
+            bool operation = is_operation(m, x);
+            if (ptx_flow_is_barrier(x) || is_whole_operation(m, x) || (operation && !m->pairs && ptx_flow_is_whole(x)))
                 return false;
+            operations |= operation;
+        }
         for (unsigned j = 0; body[i] && j < b->n_succ; j++)
             out |= !body[b->succ[j]];
         if (out && b->n_succ > 1 && n < NODES_MAX)
             conditions[n++] = LLVMGetOperand(LLVMGetBasicBlockTerminator(b->bb), 0);
     }
-    return ends_by_watching(m, f, body, conditions, n);
+    enum watched w = ends_by_watching(m, f, body, conditions, n);
+    if (w == NOT_WATCHED || (w == WATCHED && !operations) || others_may_release(m, body))
+        return w != NOT_WATCHED;
+    m->refused = true;
+    return false;
 }
 
-static bool has_stop(const struct flow *f, const bool *body, const void *stops)
+static bool has_stop(const struct flow *f, const bool *body, void *stops)
 {
     for (unsigned i = 0; i < f->n; i++)
         if (body[i] && ((const bool *)stops)[i])
@@ -224,16 +352,32 @@ static bool has_unaligned(BB bb)
     return false;
 }
 
-static bool stops_find(const struct meeting *m, struct flow *f, struct stops *s)
+/* What spins, until no loop is known to for which another one matters that was no spin. */
+static bool spins_find(struct meeting *m, struct flow *f, bool *spins)
 {
-    bool wave64 = m->a && m->a->wave64;
+    bool more = true, *found = AW_NEW_ARRAY(&f->arena, bool, f->n);
+    m->known = spins;
+    while (found && more) {
+        m->refused = more = false;
+        if (!ptx_flow_loops(f, is_spin, m, found))
+            return false;
+        for (unsigned i = 0; i < f->n; i++)
+            more |= found[i] && !spins[i];
+        memcpy(spins, found, f->n * sizeof *spins);
+        more &= m->refused;
+    }
+    return found;
+}
+
+static bool stops_find(struct meeting *m, struct flow *f, struct stops *s)
+{
     bool *after = AW_NEW_ARRAY(&f->arena, bool, f->n); /* a barrier reached apart, or a spin */
-    bool ok = after && stops_alloc(f, s) && ptx_flow_loops(f, is_spin, m, s->spins);
+    bool ok = after && stops_alloc(f, s) && spins_find(m, f, s->spins);
     for (unsigned i = 0; ok && i < f->n; i++)
         if (s->spins[i])
             ok = ptx_flow_reach(f, i, s->operations);
     for (unsigned i = 0; ok && i < f->n; i++) {
-        s->barriers[i] = f->blocks[i].waits && f->blocks[i].parted && (wave64 || has_unaligned(f->blocks[i].bb));
+        s->barriers[i] = f->blocks[i].waits && f->blocks[i].parted && (m->pairs || has_unaligned(f->blocks[i].bb));
         if (s->spins[i] || s->barriers[i])
             ok = ptx_flow_reach(f, i, after);
     }
@@ -521,6 +665,8 @@ static BB barriers_build(struct meeting *m, V state)
         return go;
     }
     V waits = b_ne(b, b_and(b, state, b_i32(b, AT_WHOLE | AT_COMING)), zero), counted = b_ne(b, b_and(b, state, b_i32(b, AT_COUNTED)), zero);
+    if (a->ends)
+        ptx_amdgpu_barrier_recheck(a, load(m, m->id), load(m, m->threads), b_simt(b, PTX_SIMT_NWARPID, NULL));
     V same = b_eq(b, ptx_amdgpu_barrier_generation(a, load(m, m->id)), load(m, m->generation));
     LLVMBuildCondBr(b->builder, b_or(b, waits, b_and(b, counted, same)), m->wait, go);
     return go;
@@ -649,22 +795,12 @@ static bool block_list(struct meeting *m, BB bb, bool barriers, bool operations)
     return ok;
 }
 
-static bool has_look(V fn)
-{
-    for (BB bb = LLVMGetFirstBasicBlock(fn); bb; bb = LLVMGetNextBasicBlock(bb))
-        for (V x = LLVMGetFirstInstruction(bb); x; x = LLVMGetNextInstruction(x))
-            if (LLVMIsALoadInst(x) && ptx_mbarrier_is_look(x))
-                return true;
-    return false;
-}
-
 static bool plan(struct meeting *m)
 {
     struct flow f, apart = { 0 };
     struct stops s;
-    bool ok = m->a || !has_look(m->kernel) || ptx_flow_init(&apart, m->kernel, true);
     m->apart = &apart;
-    ok = ptx_flow_init(&f, m->kernel, false) && ok && stops_find(m, &f, &s);
+    bool ok = ptx_flow_init(&f, m->kernel, 0) && stops_find(m, &f, &s);
     for (unsigned i = 0; ok && i < f.n; i++) {
         m->spins |= s.spins[i];
         ok = block_list(m, f.blocks[i].bb, s.barriers[i], s.operations[i]);
@@ -682,8 +818,7 @@ static bool may_wait(V fn)
     for (BB bb = LLVMGetFirstBasicBlock(fn); bb; bb = LLVMGetNextBasicBlock(bb))
         for (V x = LLVMGetFirstInstruction(bb); x; x = LLVMGetNextInstruction(x)) {
             LLVMOpcode op = LLVMGetInstructionOpcode(x);
-            bool ordered = op == LLVMLoad && (LLVMGetVolatile(x) || LLVMGetOrdering(x) != LLVMAtomicOrderingNotAtomic);
-            if (op == LLVMAtomicCmpXchg || (op == LLVMAtomicRMW && !counts(x)) || ordered || ptx_flow_is_unaligned(x))
+            if (op == LLVMAtomicCmpXchg || (op == LLVMAtomicRMW && !counts(x)) || ptx_flow_is_ordered(x) || ptx_flow_is_unaligned(x))
                 return true;
         }
     return false;
@@ -769,9 +904,10 @@ static int meet(struct meeting *m)
 int ptx_amdgpu_waits(struct amdgpu *a)
 {
     struct meeting m = { .a = a, .b = &a->b, .kernel = a->kernel, .diags = a->diags, .ok = true };
+    m.pairs = a->wave64 && a->max_threads > 32;
     V barriers[] = { function_of(a->b.module, PTX_SIMT_BARRIER), function_of(a->b.module, PTX_SIMT_BARRIER_REDUCE),
                      function_of(a->b.module, PTX_SIMT_BARRIER_ARRIVE) };
-    bool apart = a->wave64 && a->max_threads > 32 && (barriers[0] || barriers[1]);
+    bool apart = m.pairs && (barriers[0] || barriers[1]);
     int status = a->max_threads == 1 ? AW_OK : watchers_inline(a->b.module, a->kernel, a->diags);
     if (status != AW_OK || (!apart && !may_wait(a->kernel)) || a->max_threads == 1)
         return status;
