@@ -26,6 +26,18 @@ bool ptx_flow_is_ordered(V load)
     return LLVMIsALoadInst(load) && (LLVMGetVolatile(load) || LLVMGetOrdering(load) != LLVMAtomicOrderingNotAtomic);
 }
 
+bool ptx_flow_counts(V rmw)
+{
+    switch (LLVMGetAtomicRMWBinOp(rmw)) {
+    case LLVMAtomicRMWBinOpAdd: case LLVMAtomicRMWBinOpSub: {
+        V by = LLVMGetOperand(rmw, 1);
+        return !LLVMIsAConstantInt(by) || LLVMConstIntGetZExtValue(by) != 0;
+    }
+    case LLVMAtomicRMWBinOpFAdd: case LLVMAtomicRMWBinOpFSub: case LLVMAtomicRMWBinOpUIncWrap: case LLVMAtomicRMWBinOpUDecWrap: return true;
+    default: return false;
+    }
+}
+
 bool ptx_flow_is_whole(V call)
 {
     enum ptx_simt id = ptx_simt_called(call);

@@ -46,6 +46,8 @@ bool ptx_flow_is_unaligned(LLVMValueRef instruction);
 
 /* Is it a volatile or atomic load? */
 bool ptx_flow_is_ordered(LLVMValueRef v);
+/* Does an exchange add, and not 0?  Each time round a loop it sees something else by its own doing. */
+bool ptx_flow_counts(LLVMValueRef rmw);
 /* Is it an operation of all the warp's lanes, by its mask? */
 bool ptx_flow_is_whole(LLVMValueRef v);
 

@@ -242,7 +242,7 @@ static int make_scalar(struct host *h, const struct simt_options *options)
     if (status == AW_OK)
         status = ptx_passes_run(h->in, NULL, optimise, h->diags);
     if (status == AW_OK)
-        status = ptx_host_waits(h->in, kernel, h->diags);
+        status = ptx_host_waits(h->in, kernel, h->finish->options->block, h->diags);
     if (status == AW_OK) {
         ptx_host_split_vectors(h->in);
         status = ptx_passes_run(h->in, NULL, take_apart, h->diags);

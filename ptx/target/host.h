@@ -108,7 +108,7 @@ void ptx_host_extract(LLVMModuleRef module);
 /* ---- wait.c */
 /* On one lane's view: lets lanes of a warp wait for each other where they may have to.  Changes nothing in other kernels.  AW_OK,
  * AW_ERR_OUT_OF_MEMORY or ptx_passes_run's. */
-int ptx_host_waits(LLVMModuleRef module, const char *kernel, struct aw_buf *diags);
+int ptx_host_waits(LLVMModuleRef module, const char *kernel, const uint32_t *block, struct aw_buf *diags);
 
 /* ---- host_machine.c */
 struct ptx_host_machine {

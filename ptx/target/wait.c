@@ -25,6 +25,7 @@
 #include "base/vec.h"
 #include "lower/async.h"
 #include "target/host.h"
+#include "target/release.h"
 #include "target/target.h"
 
 typedef LLVMValueRef V;
@@ -50,6 +51,7 @@ struct meeting {
     V left;                     /* lanes of this warp that have not ended, in the head */
     BB head, wait, latch;
     AW_VEC(BB) places;          /* where lanes go on; 0 is the kernel's beginning */
+    uint32_t block[3];          /* on the host: its known shape, or 0 */
     bool pairs;                 /* a wave is two warps */
     bool *known, refused;       /* headers of loops that spin, as far as is known; a loop was none for what is not */
     bool spins;                 /* there are loops that spin */
@@ -103,19 +105,6 @@ static bool invariant(const struct flow *f, const bool *body, V v, unsigned dept
     return true;
 }
 
-/* Adding, but of 0: each time round it sees something else by its own doing. */
-static bool counts(V rmw)
-{
-    switch (LLVMGetAtomicRMWBinOp(rmw)) {
-    case LLVMAtomicRMWBinOpAdd: case LLVMAtomicRMWBinOpSub: {
-        V by = LLVMGetOperand(rmw, 1);
-        return !LLVMIsAConstantInt(by) || LLVMConstIntGetZExtValue(by) != 0;
-    }
-    case LLVMAtomicRMWBinOpFAdd: case LLVMAtomicRMWBinOpFSub: case LLVMAtomicRMWBinOpUIncWrap: case LLVMAtomicRMWBinOpUDecWrap: return true;
-    default: return false;
-    }
-}
-
 /* Made from an address in shared memory?  Unoptimised code makes them generic. */
 static bool of_shared(V v, unsigned depth)
 {
@@ -148,7 +137,7 @@ static enum watched watches(const struct meeting *m, const struct flow *f, const
         return WATCHED;
     if (op == LLVMLoad)
         return ptx_flow_is_ordered(x) && invariant(f, body, LLVMGetOperand(x, 0), 0) ? IF_RELEASED : NOT_WATCHED;
-    if (op != LLVMAtomicCmpXchg && (op != LLVMAtomicRMW || counts(x)))
+    if (op != LLVMAtomicCmpXchg && (op != LLVMAtomicRMW || ptx_flow_counts(x)))
         return NOT_WATCHED;
     for (unsigned i = 0; i < (unsigned)LLVMGetNumOperands(x); i++)
         if (!invariant(f, body, LLVMGetOperand(x, i), 0))
@@ -182,116 +171,15 @@ static enum watched ends_by_watching(const struct meeting *m, const struct flow 
     return ret;
 }
 
-/* ---- Can lanes do anything for those in a loop before they have to wait for them? */
-
-static const struct flow *apart(const struct meeting *m)
+static struct flow *apart(struct meeting *m)
 {
-    unsigned row = m->a && m->a->block[0] && m->a->block[1] == 1 && m->a->block[2] == 1 ? PTX_FLOW_ROW : 0;
+    const uint32_t *shape = m->a ? m->a->block : m->block;
+    unsigned row = shape[0] && shape[1] == 1 && shape[2] == 1 ? PTX_FLOW_ROW : 0;
     if (m->apart->blocks || ptx_flow_init(m->apart, m->kernel, PTX_FLOW_WAITS | row | (m->pairs ? 0 : PTX_FLOW_WARP)))
         return m->apart;
     ptx_flow_fini(m->apart);
     *m->apart = (struct flow){ 0 };
     return NULL;
-}
-
-/* Writes what other lanes may see. */
-static bool releases(V x)
-{
-    if (LLVMIsAAtomicRMWInst(x) || LLVMIsAAtomicCmpXchgInst(x))
-        return true;
-    if (LLVMIsAStoreInst(x))
-        return LLVMGetPointerAddressSpace(LLVMTypeOf(LLVMGetOperand(x, 1))) != AS_LOCAL;
-    if (!LLVMIsACallInst(x))
-        return false;
-    enum ptx_simt id = ptx_simt_called(x);
-    if (id != PTX_SIMT_NONE)
-        return id == PTX_SIMT_SWAP_128;
-    V callee = LLVMGetCalledValue(x);
-    return !LLVMIsAFunction(callee) || !LLVMGetIntrinsicID(callee) || LLVMIsAMemIntrinsic(x);
-}
-
-/* No lane of the wave passes it as long as others have not come there. */
-static bool holds(const struct meeting *m, V x)
-{
-    enum ptx_simt id = ptx_simt_called(x);
-    if (id != PTX_SIMT_BARRIER && id != PTX_SIMT_BARRIER_REDUCE && id != PTX_SIMT_BARRIER_ARRIVE)
-        return !m->pairs && ptx_flow_is_whole(x);
-    V which = LLVMGetOperand(x, 0), threads = LLVMGetOperand(x, 1);
-    return !m->pairs || (id != PTX_SIMT_BARRIER_ARRIVE && LLVMIsNull(which) && LLVMIsNull(threads));
-}
-
-/* Can lanes that go on at the blocks of at[] release others? */
-static bool may_release(const struct meeting *m, const struct flow *f, bool *at)
-{
-    AW_VEC(unsigned) work = { 0 };
-    bool ret = false;
-    for (unsigned i = 0; i < f->n; i++)
-        ret |= at[i] && !aw_vec_push(&work, i);
-    while (work.n && !ret) {
-        const struct flow_block *b = &f->blocks[work.at[--work.n]];
-        bool held = false;
-        for (V x = LLVMGetFirstInstruction(b->bb); x && !held && !ret; x = LLVMGetNextInstruction(x)) {
-            held = holds(m, x);
-            ret = !held && releases(x);
-        }
-        for (unsigned j = 0; j < b->n_succ && !held; j++) {
-            unsigned s = b->succ[j];
-            ret |= !at[s] && !aw_vec_push(&work, s);
-            at[s] = true;
-        }
-    }
-    aw_vec_fini(&work);
-    return ret;
-}
-
-/* Lanes that have come apart in a loop that spins are apart behind it. */
-static bool others_spin(const struct meeting *m, const struct flow *f, unsigned head, bool *ret)
-{
-    bool *ahead = AW_NEW_ARRAY(&m->apart->arena, bool, f->n), ok = ahead != NULL;
-    for (unsigned i = 0; ok && i < f->n; i++) {
-        if (!m->known[i])
-            continue;
-        memset(ahead, 0, f->n * sizeof *ahead);
-        ok = ptx_flow_reach(m->apart, i, ahead);
-        ret[i] |= ahead[head];
-    }
-    return ok;
-}
-
-/* Adds where lanes go on that leave the loop before others. */
-static bool others_leave(const struct meeting *m, const struct flow *f, const bool *body, bool *ret)
-{
-    bool *inside = AW_NEW_ARRAY(&m->apart->arena, bool, f->n), ok = inside != NULL;
-    for (unsigned i = 0; ok && i < f->n; i++) {
-        const struct flow_block *b = &f->blocks[i];
-        bool out = false, apart = b->parts;
-        for (unsigned j = 0; body[i] && j < b->n_succ; j++)
-            out |= !body[b->succ[j]];
-        if (!out)
-            continue;
-        memset(inside, 0, f->n * sizeof *inside);
-        ok = ptx_flow_others(m->apart, i, body, inside);
-        for (unsigned j = 0; j < f->n && !apart; j++)
-            apart = inside[j];
-        for (unsigned j = 0; j < b->n_succ && apart; j++)
-            ret[b->succ[j]] |= !body[b->succ[j]];
-    }
-    return ok;
-}
-
-/* The others are those that came elsewhere, and those that leave the loop sooner.  When memory is out, yes: that costs time alone. */
-static bool others_may_release(const struct meeting *m, const bool *body)
-{
-    const struct flow *f = apart(m);
-    bool *at = f ? AW_NEW_ARRAY(&m->apart->arena, bool, f->n) : NULL;
-    unsigned head = 0;
-    if (!at)
-        return true;
-    while (!body[head])
-        head++;
-    if (!ptx_flow_others(m->apart, head, NULL, at) || !others_spin(m, f, head, at) || !others_leave(m, f, body, at))
-        return true;
-    return may_release(m, f, at);
 }
 
 /* Warps that spin together, by operations in the loop, wait for others: for those of their wave at most. */
@@ -316,7 +204,7 @@ static bool is_spin(const struct flow *f, const bool *body, void *data)
             conditions[n++] = LLVMGetOperand(LLVMGetBasicBlockTerminator(b->bb), 0);
     }
     enum watched w = ends_by_watching(m, f, body, conditions, n);
-    if (w == NOT_WATCHED || (w == WATCHED && !operations) || others_may_release(m, body))
+    if (w == NOT_WATCHED || (w == WATCHED && !operations) || !apart(m) || ptx_release_possible(m->apart, m->known, body))
         return w != NOT_WATCHED;
     m->refused = true;
     return false;
@@ -818,7 +706,7 @@ static bool may_wait(V fn)
     for (BB bb = LLVMGetFirstBasicBlock(fn); bb; bb = LLVMGetNextBasicBlock(bb))
         for (V x = LLVMGetFirstInstruction(bb); x; x = LLVMGetNextInstruction(x)) {
             LLVMOpcode op = LLVMGetInstructionOpcode(x);
-            if (op == LLVMAtomicCmpXchg || (op == LLVMAtomicRMW && !counts(x)) || ptx_flow_is_ordered(x) || ptx_flow_is_unaligned(x))
+            if (op == LLVMAtomicCmpXchg || (op == LLVMAtomicRMW && !ptx_flow_counts(x)) || ptx_flow_is_ordered(x) || ptx_flow_is_unaligned(x))
                 return true;
         }
     return false;
@@ -915,12 +803,13 @@ int ptx_amdgpu_waits(struct amdgpu *a)
     return status == AW_OK ? meet(&m) : status;
 }
 
-int ptx_host_waits(LLVMModuleRef module, const char *kernel, struct aw_buf *diags)
+int ptx_host_waits(LLVMModuleRef module, const char *kernel, const uint32_t *block, struct aw_buf *diags)
 {
     struct ptx_lower b = { .context = LLVMGetModuleContext(module), .module = module };
     struct meeting m = { .b = &b, .kernel = LLVMGetNamedFunction(module, kernel), .diags = diags, .ok = true };
     if (!m.kernel || LLVMIsDeclaration(m.kernel))
         return AW_OK;
+    memcpy(m.block, block, sizeof m.block);
     V barriers[] = { function_of(module, PTX_SIMT_BARRIER), function_of(module, PTX_SIMT_BARRIER_REDUCE),
                      function_of(module, PTX_SIMT_BARRIER_ARRIVE) };
     int status = watchers_inline(module, m.kernel, diags);
