@@ -292,7 +292,7 @@ void ptx_amdgpu_shuffles(struct amdgpu *a)
         for (LLVMUseRef use; fn && (use = LLVMGetFirstUse(fn));) {
             V call = LLVMGetUser(use);
             if (!asked)
-                known = ptx_flow_init(&f, a->kernel, true);
+                known = ptx_flow_init(&f, a->kernel, PTX_FLOW_WAITS | PTX_FLOW_WARP);
             asked = true;
             LLVMPositionBuilderBefore(a->b.builder, call);
             LLVMReplaceAllUsesWith(call, shuffle(a, id, call, known && is_whole(a, &f, call)));

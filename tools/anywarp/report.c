@@ -3,6 +3,7 @@
  *
  * Each test has a process of its own with a time limit, so that what crashes or hangs is one line of the report. */
 /* SPDX-License-Identifier: Apache-2.0 */
+#include "base/env.h"
 #include "report.h"
 
 #include <dlfcn.h>
@@ -267,7 +268,7 @@ static void head_print(FILE *out)
         fprintf(out, "system     %s %s %s\n", u.sysname, u.release, u.machine);
     line_print(out, "processor", "/proc/cpuinfo", "model name");
     line_print(out, "amdgpu", "/sys/module/amdgpu/version", "");
-    const char *problem = aw_ask(aw_ask_hip, NULL, &d, sizeof d), *device = getenv("ANYWARP_DEVICE");
+    const char *problem = aw_ask(aw_ask_hip, NULL, &d, sizeof d), *device = aw_env("ANYWARP_DEVICE");
     fprintf(out, "asked for  %s\n", device ? device : "nothing (ANYWARP_DEVICE is not set)");
     if (problem) {
         fprintf(out, "hip        the HIP runtime %s\n", problem);

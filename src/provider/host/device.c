@@ -369,7 +369,7 @@ static uint32_t worker_count(void)
 
 static bool guards_exact(void)
 {
-    const char *text = getenv("ANYWARP_HOST_GUARD");
+    const char *text = aw_env("ANYWARP_HOST_GUARD");
     bool exact = text && !strcmp(text, "exact");
     if (text && *text && !exact && strcmp(text, "card"))
         aw_warn("ANYWARP_HOST_GUARD=%s is neither card nor exact; using card", text);

@@ -103,7 +103,7 @@ static void read_trace(void)
 
 static void read_check(void)
 {
-    const char *list = getenv("ANYWARP_SIM_CHECK");
+    const char *list = aw_env("ANYWARP_SIM_CHECK");
     char word[64];
     while (next_word(&list, word, sizeof word)) {
         bool known = strcmp(word, "race") == 0;
