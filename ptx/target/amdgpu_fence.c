@@ -1,6 +1,6 @@
-/* Waits that LLVM forgets.  A release (a fence, or an atomic that is one) waits for the memory operations before it.  LLVM 22 (SIInsertWaitcnts)
- * drops those waits that have nothing to wait for when it first comes to them; that operations of the loop's last round may be under
- * way it learns only later, at the loop's end.  So a barrier at a loop's head does not wait for the stores at its end:
+/* Waits that LLVM forgets.  A release (a fence, or an atomic that is one) waits for the memory operations before it.  LLVM 22
+ * (SIInsertWaitcnts) drops those waits that have nothing to wait for when it first comes to them; that operations of the loop's last
+ * round may be under way it learns only later, at the loop's end.  So a barrier at a loop's head does not wait for the stores at its end:
  *
  *     for (;;) { __syncthreads(); ... s[t] = x; }
  *

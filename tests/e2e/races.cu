@@ -1,5 +1,5 @@
-// Kernels with a race each, and the same kernel in order: what tests/e2e/races.py runs under the race detector of the simulated Radeon.  All
-// begin with blocks of 128 threads, four waves of it; names of those in order end in _ordered.
+// Kernels with a race each, and the same kernel in order: what tests/e2e/races.py runs under the race detector of the simulated
+// Radeon.  All have blocks of 128 threads, four waves of it; names of those in order end in _ordered.
 // SPDX-License-Identifier: Apache-2.0
 #include <cstdio>
 #include <cuda_pipeline.h>

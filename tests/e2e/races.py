@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""The race detector of the simulated Radeon: it reports the kernels of races.cu that have a race, by both lines, and none of those that are in order.
+"""The race detector of the simulated Radeon: it reports the kernels of races.cu that have a race, by both lines, and none of
+those that are in order.
 
 usage: races.py ANYWARP [CARD...]      (default gfx1030 and gfx906)
 """

@@ -212,11 +212,12 @@ const struct sim_inst *sim_decode(struct sim_wave *w, uint64_t pc);
  * it before its first wave runs.  Thread-safe. */
 void sim_decode_epoch(void);
 
-/* The race detector (core/race.c).  What accesses memory calls these when the wave is watched: vector memory whose lanes `live` have host
- * addresses too, LDS, scalar memory.  Before it is done. */
+/* The race detector (core/race.c).  What accesses memory calls these when the wave is watched: vector memory whose lanes `live`
+ * have host addresses too, LDS, scalar memory.  Before it is done. */
 void sim_race_memory(struct sim_wave *w, const struct sim_inst *i, enum sim_access kind, unsigned size, uint64_t live,
                      const uint64_t *address, char *const *at);
-void sim_race_lds(struct sim_wave *w, const struct sim_inst *i, enum sim_access kind, unsigned size, uint64_t live, const uint32_t *address);
+void sim_race_lds(struct sim_wave *w, const struct sim_inst *i, enum sim_access kind, unsigned size, uint64_t live,
+                  const uint32_t *address);
 void sim_race_scalar(struct sim_wave *w, const struct sim_inst *i, enum sim_access kind, unsigned size, uint64_t address, char *at);
 /* A wait until at most so many loads, LDS instructions and (gfx10) stores are under way; SIM_ANY: any number.  Watched or not. */
 #define SIM_ANY 1000u

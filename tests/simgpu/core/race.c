@@ -1,7 +1,8 @@
-/* The race detector's hooks: what instructions, waits and barriers do to what waves know of each other (race_clock.c), and which memory is
- * compared (race_shadow.c).  See race.h.
+/* The race detector's hooks: what instructions, waits and barriers do to what waves know of each other (race_clock.c), and
+ * which memory is compared (race_shadow.c).  See race.h.
  *
- * What was written must be noted before it can be seen, and what is seen looked up after it was read, as other blocks run meanwhile. */
+ * What was written must be noted before it can be seen, and what is seen looked up after it was read, as other blocks run
+ * meanwhile. */
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <stdlib.h>
 #include <string.h>
@@ -227,7 +228,7 @@ void sim_race_after(struct sim_wave *w, const struct sim_inst *i)
     for (unsigned k = 0; k < t->n_suspects; k++) {
         const struct race_suspect *s = &t->suspects[k];
         /* Several that store the same mean it: one of them wins. */
-        bool same = is_store(s->kind) && is_store(s->before.kind) && s->at && s->size <= sizeof s->old && !memcmp(s->at, s->old, s->size);
+        bool same = is_store(s->kind) && is_store(s->before.kind) && s->size <= sizeof s->old && !memcmp(s->at, s->old, s->size);
         if (!same)
             race_report(w, i, s);
     }
@@ -350,7 +351,8 @@ void sim_race_memory(struct sim_wave *w, const struct sim_inst *i, enum sim_acce
         leave(held, a.lds);
 }
 
-void sim_race_lds(struct sim_wave *w, const struct sim_inst *i, enum sim_access kind, unsigned size, uint64_t live, const uint32_t *address)
+void sim_race_lds(struct sim_wave *w, const struct sim_inst *i, enum sim_access kind, unsigned size, uint64_t live,
+                  const uint32_t *address)
 {
     char *lds_at = (char *)w->group->lds;
     struct race_access a = { .w = w->watch, .size = size, .n = 1, .lds = true, .returns = i->n_results != 0, .pc = (uint32_t)i->pc,

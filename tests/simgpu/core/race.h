@@ -18,9 +18,9 @@
 
 /* ---- What waves know ---- */
 
-/* How far another wave's instructions are known to be before what comes here.  `done` are those that memory has completed, as the wave had
- * waited for them: what a wave of another block may see.  `issued` are those that came before, which is enough where all goes one way: in LDS,
- * and in the memory pipeline of a compute unit. */
+/* How far another wave's instructions are known to be before what comes here.  `done` are those that memory has completed, as
+ * the wave had waited for them: what a wave of another block may see.  `issued` are those that came before, which is enough
+ * where all goes one way: in LDS, and in the memory pipeline of a compute unit. */
 struct race_stamp {
     uint32_t done, issued;
 };

@@ -70,7 +70,8 @@ static bool has_news(const struct race_clock *c, const struct race_entry *e, siz
     return false;
 }
 
-/* Adds `n` ascending entries to *c, leaving out the waves of `without`, which may be NULL.  What was there stays when memory is short. */
+/* Adds `n` ascending entries to *c, leaving out the waves of `without`, which may be NULL.  What was there stays when memory is
+ * short. */
 static void clock_join(struct race_clock **c, const struct race_entry *e, size_t n, const struct race_block *without)
 {
     struct race_clock *old = *c;

@@ -1,5 +1,5 @@
-/* The last accesses to each eight bytes of memory, four of them: those that came later are told from these.  When a fifth comes that says
- * nothing about one of them, one goes, a load if there is one. */
+/* The last accesses to each eight bytes of memory, four of them: those that came later are told from these.  When a fifth comes
+ * that says nothing about one of them, one goes, a load if there is one. */
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <sched.h>
 #include <stdlib.h>
@@ -230,8 +230,9 @@ static struct race_record *place(struct sim_watch *w, struct race_cell *c)
     return any;
 }
 
-/* The wave's own earlier access to the cell may show that a load is only a look at what others change by atomics: an atomic follows that returns
- * what it found (compare and swap begins so), or where there are atomics, it is done again without a barrier between. */
+/* The wave's own earlier access to the cell may show that a load is only a look at what others change by atomics: an atomic
+ * follows that returns what it found (compare and swap begins so), or where there are atomics, it is done again without a
+ * barrier between. */
 static bool is_look(const struct race_access *a, const struct race_record *r, bool atomics)
 {
     return r->kind == RACE_LOAD && ((a->kind == RACE_ATOMIC && a->returns) ||
@@ -279,7 +280,8 @@ bool race_cell_touch(const struct race_access *a, struct race_cell *c, uint64_t 
         own->mask |= mask;
         return looks;
     }
-    *place(w, c) = (struct race_record){ w->wave, w->number, a->pc, mask, (uint8_t)a->kind, (uint8_t)(a->lane + lane_of(a, address, mask)) };
+    uint8_t lane = (uint8_t)(a->lane + lane_of(a, address, mask));
+    *place(w, c) = (struct race_record){ w->wave, w->number, a->pc, mask, (uint8_t)a->kind, lane };
     return looks;
 }
 

@@ -64,8 +64,8 @@ void sim_block_collect(struct sim_block *b, unsigned n_waves, struct sim_stats *
 /* core/schedule.c: runs all blocks; the run's end, report and stats say how it went. */
 void sim_run_all(struct sim_run *run);
 
-/* core/race.c: at a launch's begin (false: no memory for it) and end, when a block begins and has ended, when its waves leave a barrier, and
- * around each instruction of a watched wave. */
+/* core/race.c: at a launch's begin (false: no memory for it) and end, when a block begins and has ended, when its waves leave a
+ * barrier, and around each instruction of a watched wave. */
 bool sim_race_begin(struct sim_run *run);
 void sim_race_end(struct sim_run *run);
 void sim_race_block(struct sim_group *g, uint64_t index);

@@ -220,6 +220,19 @@ class Statistics(Case):
         info = json.loads(r.stdout)
         self.assertEqual((info['occupancy'], info['resident']), (1, 8))
 
+    def test_check(self):
+        """--check race: two blocks that are told the same place store different values there, or one block does."""
+        for card in CARDS:
+            args = ['--card', card, self.object(card), 'ids', 'buf:256', 'i32:64', 'i32:1', 'i32:1', 'i32:0', 'i32:1']
+            r = run('--check', 'race', '--block', 64, *args)
+            self.assertEqual((r.returncode, r.stderr), (0, 'simgpu: no races\n'))
+            r = run('--check', 'race', '--block', 64, '--grid', '1,2', *args)
+            self.assertEqual(r.returncode, 3, r.stderr)
+            self.assertRegex(r.stderr, r'^simgpu: race 1 in kernel ids on %s: 4 bytes at 0x73\w+, byte \w+ of 0x100 allocated at '
+                             r'0x730000000000\nsimgpu:   store: \w+ .* at \+\d+ of the kernel, block 0,\d,0 wave \d lane \d+\n'
+                             r'simgpu:   store: .*, block 0,\d,0 wave \d lane \d+\nsimgpu: 1 race\n$' % card)
+        self.assertEqual(run('--check', 'lace', '--block', 64, *args).returncode, 1)
+
     def test_text(self):
         r = run('--stats', '--block', 64, self.object('gfx1030', 'thunk'), 'line', 'buf:256', 'i32:64')
         self.assertTrue(r.stderr.startswith('line: 1 launches, 2 waves, '), r.stderr)
