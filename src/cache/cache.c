@@ -57,28 +57,43 @@ static bool is_off(const struct aw_cache *cache)
     return __atomic_load_n(&cache->off, __ATOMIC_RELAXED);
 }
 
+/* mkdir -p, for the user alone.  `path` is changed for a moment. */
+static bool make_directories(char *path)
+{
+    if (mkdir(path, 0700) == 0 || errno == EEXIST)
+        return true;
+    char *slash = errno == ENOENT ? strrchr(path, '/') : NULL;
+    if (!slash || slash == path)
+        return false;
+    *slash = '\0';
+    bool made = make_directories(path);
+    *slash = '/';
+    return made && (mkdir(path, 0700) == 0 || errno == EEXIST);
+}
+
+/* For whoever asks later, and the log. */
+static void refuse(struct aw_cache *cache, const char *why)
+{
+    if (!__atomic_test_and_set(&cache->warned, __ATOMIC_RELAXED)) {
+        snprintf(cache->why, sizeof cache->why, "%s", why);
+        aw_warn("no cache: %s; mend that, or choose another with ANYWARP_CACHE_DIR", why);
+    }
+    turn_off(cache);
+}
+
 /* A missing directory is fine: storing makes it.  Turns the cache off when others could plant code in it. */
 static void check_directory(struct aw_cache *cache)
 {
-    struct stat st;
-    if (stat(cache->dir, &st) != 0) {
-        if (errno != ENOENT) {
-            warn_once(cache, "no cache: %s: %s", cache->dir, strerror(errno));
-            turn_off(cache);
-        }
+    char why[sizeof cache->why];
+    switch (aw_cache_trust(cache->dir, why, sizeof why)) {
+    case AW_CACHE_TRUSTED:
+        __atomic_store_n(&cache->found, true, __ATOMIC_RELEASE);
         return;
+    case AW_CACHE_MISSING:
+        return;
+    case AW_CACHE_REFUSED:
+        refuse(cache, why);
     }
-    const char *why = NULL;
-    if (!S_ISDIR(st.st_mode))
-        why = "is not a directory";
-    else if (st.st_uid != geteuid() && st.st_uid != 0)
-        why = "belongs to another user";
-    else if (st.st_mode & S_IWOTH)
-        why = "can be written by everybody";
-    if (!why)
-        return;
-    warn_once(cache, "no cache: %s %s; choose another with ANYWARP_CACHE_DIR", cache->dir, why);
-    turn_off(cache);
 }
 
 /* Absolute, as the program may change its directory.  Heap; NULL when memory is out. */
@@ -120,6 +135,17 @@ void aw_cache_destroy(struct aw_cache *cache)
 const char *aw_cache_dir(const struct aw_cache *cache)
 {
     return is_off(cache) ? NULL : cache->dir;
+}
+
+const char *aw_cache_prepare(struct aw_cache *cache)
+{
+    if (!is_off(cache) && !make_directories(cache->dir))
+        snprintf(cache->why, sizeof cache->why, "%.400s: %s", cache->dir, strerror(errno));
+    else if (!is_off(cache))
+        check_directory(cache);
+    if (!*cache->why && !is_off(cache) && access(cache->dir, R_OK | W_OK | X_OK) != 0)
+        snprintf(cache->why, sizeof cache->why, "%.400s: %s", cache->dir, strerror(errno));
+    return *cache->why ? cache->why : is_off(cache) ? "off" : NULL;
 }
 
 uint64_t aw_cache_max_size(const struct aw_cache *cache)
@@ -233,12 +259,38 @@ const char *aw_cache_read(int fd, const struct stat *st, struct aw_cache_header 
 {
     if (!S_ISREG(st->st_mode))
         return "is not a file";
-    if (st->st_uid != geteuid() && st->st_uid != 0)
-        return "belongs to another user";
+    const char *why = aw_cache_distrust(st);
+    if (why)
+        return why;
     if ((uint64_t)st->st_size < sizeof *ret_header || !aw_fd_read_all(fd, ret_header, sizeof *ret_header))
         return "is cut short";
-    const char *why = aw_cache_header_problem(ret_header, (uint64_t)st->st_size);
+    why = aw_cache_header_problem(ret_header, (uint64_t)st->st_size);
     return why ? why : read_payload(fd, ret_header, ret_bytes);
+}
+
+/* Opens the folder that `path` lies in; -1 with errno when it is not there or, EPERM and a warning, not ours alone. */
+static int open_folder(struct aw_cache *cache, const char *path)
+{
+    char folder[4400];
+    struct stat st;
+    if (!__atomic_load_n(&cache->found, __ATOMIC_ACQUIRE)) {
+        check_directory(cache); /* somebody may have made it */
+        if (!__atomic_load_n(&cache->found, __ATOMIC_ACQUIRE)) {
+            errno = is_off(cache) ? EPERM : ENOENT;
+            return -1;
+        }
+    }
+    snprintf(folder, sizeof folder, "%.*s", (int)(strrchr(path, '/') - path), path);
+    int fd = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
+    if (fd < 0)
+        return -1;
+    const char *why = fstat(fd, &st) != 0 ? strerror(errno) : aw_cache_distrust(&st);
+    if (!why)
+        return fd;
+    close(fd);
+    warn_once(cache, "%s %s; kernels that belong there are not kept", folder, why);
+    errno = EPERM;
+    return -1;
 }
 
 bool aw_cache_load(struct aw_cache *cache, enum aw_cache_kind kind, struct aw_hash128 key, char **ret_bytes,
@@ -247,7 +299,11 @@ bool aw_cache_load(struct aw_cache *cache, enum aw_cache_kind kind, struct aw_ha
     char path[4400];
     if (is_off(cache) || !entry_path(cache, kind, key, path, sizeof path))
         return false;
-    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
+    int folder = open_folder(cache, path);
+    if (folder < 0)
+        return false;
+    int fd = openat(folder, strrchr(path, '/') + 1, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
+    close(folder);
     if (fd < 0)
         return false;
     struct stat st;
@@ -275,20 +331,6 @@ bool aw_cache_load(struct aw_cache *cache, enum aw_cache_kind kind, struct aw_ha
 
 /* ---- Storing ---- */
 
-/* mkdir -p, for the user alone.  `path` is changed for a moment. */
-static bool make_directories(char *path)
-{
-    if (mkdir(path, 0700) == 0 || errno == EEXIST)
-        return true;
-    char *slash = errno == ENOENT ? strrchr(path, '/') : NULL;
-    if (!slash || slash == path)
-        return false;
-    *slash = '\0';
-    bool made = make_directories(path);
-    *slash = '/';
-    return made && (mkdir(path, 0700) == 0 || errno == EEXIST);
-}
-
 /* Opens a fresh file beside `path`; makes the directories when they are missing. */
 static int open_temporary(struct aw_cache *cache, const char *path, char *ret_temporary, size_t size)
 {
@@ -300,20 +342,19 @@ static int open_temporary(struct aw_cache *cache, const char *path, char *ret_te
         errno = ENAMETOOLONG;
         return -1;
     }
-    int flags = O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW;
-    int fd = open(ret_temporary, flags, 0600);
-    if (fd >= 0 || errno != ENOENT)
-        return fd;
-    char directory[4400];
-    snprintf(directory, sizeof directory, "%.*s", (int)(slash - path), path);
-    if (!make_directories(directory))
-        return -1;
-    check_directory(cache); /* perhaps somebody else was quicker to make it */
-    if (is_off(cache)) {
-        errno = EPERM;
-        return -1;
+    int folder = open_folder(cache, path);
+    if (folder < 0 && errno == ENOENT) {
+        char directory[4400];
+        snprintf(directory, sizeof directory, "%.*s", (int)(slash - path), path);
+        if (make_directories(directory))
+            folder = open_folder(cache, path); /* perhaps somebody else was quicker to make it */
     }
-    return open(ret_temporary, flags, 0600);
+    if (folder < 0)
+        return -1;
+    int fd = openat(folder, strrchr(ret_temporary, '/') + 1, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600), error = errno;
+    close(folder);
+    errno = error;
+    return fd;
 }
 
 /* Beyond the process's own limit on file sizes a write would raise SIGXFSZ in a program that is not ours. */

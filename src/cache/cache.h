@@ -3,7 +3,7 @@
  * Every entry is a file of its own, written aside and renamed, and checked on load by length, key and hash: a torn or
  * damaged file is removed and reads as a miss.  Nothing here fails a caller: a cache that cannot be used says so once
  * in the log and misses from then on.  Thread-safe, and safe with many processes on one directory.  It never trusts
- * files of other users (root excepted), since objects are executed. */
+ * what other users (root excepted) own or can write, from the root directory to the file, since objects are executed. */
 /* SPDX-License-Identifier: Apache-2.0 */
 #ifndef AW_CACHE_CACHE_H
 #define AW_CACHE_CACHE_H
@@ -36,6 +36,8 @@ void aw_cache_destroy(struct aw_cache *cache); /* NULL is fine */
 
 /* NULL when the cache is off.  Borrowed until destroy. */
 const char *aw_cache_dir(const struct aw_cache *cache);
+/* Makes the directory where it is missing and sees whether it can be written.  NULL, or why not: borrowed until destroy, or static. */
+const char *aw_cache_prepare(struct aw_cache *cache);
 uint64_t aw_cache_max_size(const struct aw_cache *cache);
 
 /* True on a hit: *ret_bytes is heap (caller frees), NUL-terminated beyond its size. */

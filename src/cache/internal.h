@@ -28,8 +28,16 @@ struct aw_cache {
     uint64_t max_size;
     uint64_t stored; /* bytes stored by this process since its last sweep; atomic */
     bool off;        /* atomic */
+    bool found;      /* the directory was there, and nobody else can write it; atomic */
     bool warned, warned_damage;
+    char why[512];   /* why it is off, for users */
 };
+
+/* What makes a file or a directory of ours unfit, as static text to follow its name, or NULL. */
+const char *aw_cache_distrust(const struct stat *st);
+/* The directory and all on the way to it, through links.  Where it is refused, *ret_why says what is wrong with what. */
+enum aw_cache_trust { AW_CACHE_TRUSTED, AW_CACHE_MISSING, AW_CACHE_REFUSED };
+enum aw_cache_trust aw_cache_trust(const char *dir, char *ret_why, size_t size);
 
 /* What is wrong with a header, as static text to follow the file's name, or NULL. */
 const char *aw_cache_header_problem(const struct aw_cache_header *header, uint64_t file_size);

@@ -55,7 +55,8 @@ CASES = [
     ("doctor --report extra", 2, r"usage: anywarp doctor", None),
     ("doctor --report=nowhere/report", 2, r"nowhere/report: No such file", None),
     ("info extra", 2, r"usage: anywarp info", None),
-    ("CACHE=text cache show", 1, r"text is not a directory; choose another", None),
+    ("CACHE=text cache show", 1, r"text is not a directory; mend that, or choose another", None),
+    ("CACHE=/proc/nope doctor", 1, r"(?s)FAIL +cache +/proc/nope: .*without the cache that was asked for", "cannot run here"),
     ("HOME= cache show", 1, r"names an absolute path", None),
 ]
 

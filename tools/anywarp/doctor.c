@@ -1,7 +1,7 @@
 /* `anywarp doctor`: checks, one line each, whether CUDA programs can run here and on what, and says what to do where not.
  *
  * Whatever may crash or hang in somebody else's library (AMD's runtime, a kernel's launch) happens in a child process with a time limit.
- * The result is 1 when CUDA programs could not run at all; a card that cannot be used is a finding, not a failure, as long as the host
+ * The result is 1 when CUDA programs could not run at all, or not with the cache that was asked for; a card that cannot be used is a finding, not a failure, as long as the host
  * device serves and nobody asked for the card. */
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "anywarp.h"
@@ -61,13 +61,16 @@ static enum grade check_compiler(void)
     return grade;
 }
 
+/* A directory that was asked for and cannot be used is an error, though programs run without. */
 static enum grade check_cache(void)
 {
-    const struct aw_cache *cache = aw_cache_default();
-    const char *dir = aw_cache_dir(cache);
-    if (!dir)
-        return find(NOTE, "cache", "every run compiles its kernels anew; set ANYWARP_CACHE_DIR to a directory that can be written", "off");
-    return find(GOOD, "cache", NULL, "%s", dir);
+    const char *wish = aw_env("ANYWARP_CACHE_DIR"), *off = aw_env("ANYWARP_CACHE");
+    struct aw_cache *cache = aw_cache_default();
+    const char *why = off && !strcmp(off, "0") ? "off (ANYWARP_CACHE=0)" : aw_cache_prepare(cache);
+    if (why)
+        return find(wish && *wish && !off ? BAD : NOTE, "cache",
+                    "every run compiles its kernels anew; set ANYWARP_CACHE_DIR to a directory that you, and nobody else, can write", "%s", why);
+    return find(GOOD, "cache", NULL, "%s", aw_cache_dir(cache));
 }
 
 /* What to do about each verdict.  docs/amd.md says it at length. */
@@ -206,13 +209,15 @@ int aw_cmd_doctor(int argc, char **argv)
     bool libraries = worst != BAD;
 #define CHECK(call) worst = (one = (call)) > worst ? one : worst
     CHECK(check_compiler());
-    CHECK(check_cache());
     CHECK(check_hip());
     if (libraries)
         CHECK(check_kernel(&parts));
 #undef CHECK
+    bool cache = check_cache() != BAD;
     if (parts.sim_dir[0])
         find(GOOD, "simulated", NULL, "`anywarp run --device=sim:gfx1030 PROGRAM` runs on a simulated Radeon");
-    puts(worst == BAD ? "CUDA programs cannot run here as things are." : "CUDA programs can run here.");
-    return worst == BAD;
+    puts(worst == BAD ? "CUDA programs cannot run here as things are."
+         : cache      ? "CUDA programs can run here."
+                      : "CUDA programs can run here, without the cache that was asked for.");
+    return worst == BAD || !cache;
 }

@@ -275,6 +275,82 @@ Test(cache, of_another_user)
     aw_cache_destroy(c);
 }
 
+/* Everything from the root directory to the file, and through links. */
+Test(cache, that_others_can_write)
+{
+    char folder[128], other[64], link[64];
+    struct aw_cache *c = aw_cache_create(dir, 0);
+    put(c, key(1), "one", 3);
+    cr_assert_eq(chmod(path_of(key(1), AW_CACHE_OBJECT), 0620), 0);
+    cr_assert(!holds(c, key(1), "one", 3), "a file that a group can write");
+    put(c, key(1), "one", 3);
+    snprintf(folder, sizeof folder, "%s", path_of(key(1), AW_CACHE_OBJECT));
+    *strrchr(folder, '/') = '\0';
+    const int bad[] = { 0770, 0702, 01777 };
+    for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
+        cr_assert_eq(chmod(folder, (mode_t)bad[i]), 0);
+        cr_assert(!holds(c, key(1), "one", 3), "a folder of mode %o", (unsigned)bad[i]);
+        cr_assert(!aw_cache_store(c, AW_CACHE_OBJECT, key(1), "two", 3));
+    }
+    cr_assert_eq(chmod(folder, 0755), 0);
+    cr_assert(holds(c, key(1), "one", 3));
+    aw_cache_destroy(c);
+
+    snprintf(other, sizeof other, "%s/a", top);
+    snprintf(link, sizeof link, "%s/link", top);
+    cr_assert_eq(symlink("a/./b/", link), 0);
+    for (int i = 0; i < 4; i++) { /* by name and by link: all's folder, then a sticky one */
+        cr_assert_eq(chmod(other, i & 2 ? 01777 : 0777), 0);
+        c = aw_cache_create(i & 1 ? link : dir, 0);
+        cr_assert_eq(aw_cache_dir(c) != NULL, (i & 2) != 0);
+        cr_assert_eq(holds(c, key(1), "one", 3), (i & 2) != 0);
+        cr_assert_eq(aw_cache_prepare(c) == NULL, (i & 2) != 0);
+        aw_cache_destroy(c);
+    }
+    cr_assert_eq(unlink(link), 0);
+    cr_assert_eq(symlink(link, link), 0);
+    c = aw_cache_create(link, 0);
+    expect_off(c);
+    aw_cache_destroy(c);
+}
+
+/* A link in a folder of everybody's that somebody else made; and a folder that they made first. */
+Test(cache, that_others_made)
+{
+    char link[64], late[64];
+    if (geteuid() != 0)
+        cr_skip_test("needs root");
+    struct aw_cache *c = aw_cache_create(dir, 0);
+    put(c, key(1), "one", 3);
+    aw_cache_destroy(c);
+    snprintf(link, sizeof link, "%s/link", top);
+    snprintf(late, sizeof late, "%s/late", top);
+    cr_assert_eq(chmod(top, 01777), 0);
+    cr_assert_eq(symlink(dir, link), 0);
+    cr_assert_eq(lchown(link, 65534, 65534), 0);
+    c = aw_cache_create(link, 0);
+    expect_off(c);
+    aw_cache_destroy(c);
+    c = aw_cache_create(late, 0);
+    cr_assert(aw_cache_dir(c));
+    cr_assert_eq(mkdir(late, 0755), 0);
+    cr_assert_eq(chown(late, 65534, 65534), 0);
+    expect_off(c);
+    aw_cache_destroy(c);
+}
+
+Test(cache, preparing)
+{
+    struct aw_cache *c = aw_cache_create(dir, 0);
+    cr_assert_null(aw_cache_prepare(c));
+    cr_assert_eq(access(dir, W_OK), 0);
+    aw_cache_destroy(c);
+    c = aw_cache_create("/proc/nope", 0);
+    cr_assert_not_null(aw_cache_prepare(c));
+    cr_assert_not_null(strstr(aw_cache_prepare(c), "/proc/nope"));
+    aw_cache_destroy(c);
+}
+
 /* RLIMIT_FSIZE would raise SIGXFSZ; a full disk gives ENOSPC. */
 Test(cache, file_size_limit_and_full_disk)
 {
