@@ -133,6 +133,26 @@ static size_t arena_vars(const struct ptx_module *m, struct ptx_var **ret_vars)
     return n;
 }
 
+/* As much as CUDA's cards hold of them.  False, and the variable named that is one too many. */
+static bool check_constants(struct ptx_var *const *vars, size_t n, struct ptx_diags *diags)
+{
+    enum { BANK = 65536 };
+    uint64_t at = 0;
+
+    for (size_t i = 0; i < n; i++) {
+        const struct ptx_var *v = vars[i];
+        if (v->space != PTX_SPACE_CONST || v->managed)
+            continue;
+        at = ptx_align_up(at, v->align ? v->align : 1) + v->size;
+        if (v->size <= BANK && at <= BANK)
+            continue;
+        ptx_error(diags, v->origin->name, v->loc, "no room for '%.*s' of %llu bytes: the .const variables of a module have %d together",
+                  AW_STR_ARG(v->name), (unsigned long long)v->size, BANK);
+        return false;
+    }
+    return true;
+}
+
 bool ptx_layout_arena(struct ptx_module *m, struct ptx_diags *diags)
 {
     struct ptx_state *state = m->state;
@@ -145,6 +165,8 @@ bool ptx_layout_arena(struct ptx_module *m, struct ptx_diags *diags)
     if (!state->vars || !vars || !class)
         return false;
     arena_vars(m, vars);
+    if (!check_constants(vars, n, diags))
+        return true;
     for (size_t i = 0; i < n; i++)
         class[i] = (unsigned char)arena_class(vars[i]);
     for (int c = DENSE; c <= ZERO; c++) {
