@@ -9,9 +9,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "host.h"
 
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <unistd.h>
 
 enum kind { KIND_DEVICE, KIND_MANAGED, KIND_HOST, KIND_HEAP, KIND_REGISTERED, N_SLAB_KINDS = KIND_REGISTERED };
 
@@ -451,13 +453,20 @@ void aw_host_limits_reset(void)
 
 /* ---- registered ranges and questions ---- */
 
+/* Is there memory at every page from one address to the other?  With MS_ASYNC Linux does nothing else than to look. */
+static bool is_mapped(uintptr_t first, uintptr_t last)
+{
+    uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE), from = first & ~(page - 1);
+    return msync((void *)from, last - from + 1, MS_ASYNC) == 0 || errno != ENOMEM;
+}
+
 int aw_host_host_register(int dev, void *ptr, size_t size, unsigned flags, void **ret_device_ptr)
 {
     uintptr_t base = (uintptr_t)ptr, end;
     (void)flags;
     if (!aw_host_device_ok(dev))
         return AW_ERR_INVALID_DEVICE;
-    if (!ptr || !size || __builtin_add_overflow(base, size - 1, &end))
+    if (!ptr || !size || __builtin_add_overflow(base, size - 1, &end) || !is_mapped(base, end))
         return AW_ERR_INVALID_VALUE;
     struct region *r = calloc(1, sizeof *r);
     if (!r)

@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -227,6 +228,14 @@ static void test_memory(void)
     EQ(P->host_unregister(own), AW_OK);
     EQ(P->host_unregister(own), AW_ERR_HOST_NOT_REGISTERED);
     free(own);
+    /* Only memory that is there can be registered: to the last page. */
+    char *pages = mmap(NULL, 3 << 16, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    EQ(munmap(pages + (2 << 16), 1 << 16), 0);
+    EQ(P->host_register(0, pages + 5, (2 << 16) - 4, 0, &q), AW_ERR_INVALID_VALUE);
+    EQ(P->host_register(0, (void *)16, 4096, 0, &q), AW_ERR_INVALID_VALUE);
+    EQ(P->host_register(0, pages + 5, (2 << 16) - 5, 0, &q), AW_OK);
+    EQ(P->host_unregister(pages + 5), AW_OK);
+    munmap(pages, 2 << 16);
 }
 
 /* Random allocations and frees against a plain list; patterns catch overlap. */
