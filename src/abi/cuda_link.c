@@ -111,7 +111,7 @@ CUresult awcu_cuLinkAddFile_v2(CUlinkState handle, CUjitInputType type, const ch
         return CUDA_ERROR_INVALID_VALUE;
     pthread_mutex_lock(&state->lock);
     aw_abi_jit_restart(&state->jit);
-    status = aw_file_read(path, &bytes, &size);
+    status = aw_file_read_regular(path, &bytes, &size);
     if (status && status != AW_ERR_OUT_OF_MEMORY) {
         status = AW_ERR_FILE_NOT_FOUND;
         aw_buf_printf(&log, "%s: cannot be read\n", path);

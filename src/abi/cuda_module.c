@@ -82,7 +82,7 @@ CUresult awcu_cuModuleLoad(CUmodule *module, const char *fname)
         return cu_result(status);
     if (!module || !fname)
         return CUDA_ERROR_INVALID_VALUE;
-    status = aw_file_read(fname, &bytes, &size);
+    status = aw_file_read_regular(fname, &bytes, &size);
     if (status)
         return cu_result(status == AW_ERR_OUT_OF_MEMORY ? status : AW_ERR_FILE_NOT_FOUND);
     (void)aw_abi_jit_read(0, NULL, NULL, &jit);
@@ -250,7 +250,7 @@ CUresult awcu_cuLibraryLoadFromFile(CUlibrary *library, const char *fileName, co
         status = aw_abi_jit_read(numJitOptions, jitOptions, jitOptionsValues, &jit);
     if (status)
         return cu_result(status);
-    status = aw_file_read(fileName, &bytes, &size);
+    status = aw_file_read_regular(fileName, &bytes, &size);
     if (status)
         return cu_result(status == AW_ERR_OUT_OF_MEMORY ? status : AW_ERR_FILE_NOT_FOUND);
     status = aw_image_create_sized(bytes, size, 0, fileName, &image);

@@ -63,7 +63,7 @@ cudaError_t awrt_cudaLibraryLoadFromFile(cudaLibrary_t *ret_library, const char 
     if (!status)
         status = aw_abi_jit_read(jit_count, (const CUjit_option *)jit_options, jit_values, &jit);
     if (!status)
-        status = aw_file_read(path, &bytes, &size);
+        status = aw_file_read_regular(path, &bytes, &size);
     if (status)
         return aw_rt_error(status);
     status = aw_image_create_sized(bytes, size, 0, path, &image);

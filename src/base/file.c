@@ -55,6 +55,21 @@ enum aw_status aw_file_read(const char *path, char **ret_bytes, size_t *ret_len)
     return status;
 }
 
+enum aw_status aw_file_read_regular(const char *path, char **ret_bytes, size_t *ret_len)
+{
+    /* A pipe would be waited for, and opening it alone would wait for its writer. */
+    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+    struct stat st;
+
+    if (fd < 0)
+        return errno == ENOENT ? AW_ERR_FILE_NOT_FOUND : AW_ERR_OS;
+    enum aw_status status = fstat(fd, &st) == 0 && (S_ISREG(st.st_mode) || S_ISDIR(st.st_mode)) ? AW_OK : AW_ERR_INVALID_IMAGE;
+    if (status == AW_OK)
+        status = fd_read_whole(fd, st.st_size < 64 ? 64 : (size_t)st.st_size, ret_bytes, ret_len);
+    close(fd);
+    return status;
+}
+
 bool aw_fd_read_all(int fd, void *bytes, size_t len)
 {
     for (char *p = bytes; len;) {

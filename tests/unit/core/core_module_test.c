@@ -81,6 +81,7 @@ Test(module, kinds_of_image, .init = start)
     eq(awcu_cuModuleLoadData(&m, NULL), CUDA_ERROR_INVALID_VALUE);
     eq(awcu_cuModuleLoadData(NULL, FAKE_PTX), CUDA_ERROR_INVALID_VALUE);
     eq(awcu_cuModuleLoad(&m, "/nonexistent/x.ptx"), CUDA_ERROR_FILE_NOT_FOUND);
+    eq(awcu_cuModuleLoad(&m, "/dev/zero"), CUDA_ERROR_FILE_NOT_FOUND); /* it has no end */
     free(fatbin);
 }
 
