@@ -190,7 +190,7 @@ enum aw_status aw_ctx_create(struct aw_device *device, unsigned flags, unsigned 
     struct aw_ctx *ctx = ctx_new(device, false);
     if (!ctx)
         return AW_ERR_OUT_OF_MEMORY;
-    ctx->flags = flags;
+    __atomic_store_n(&ctx->flags, flags, __ATOMIC_RELAXED);
     ctx->api_version = api_version;
     ctx->active = true;
     aw_slab_publish(&aw_ctx_slab, ctx);
@@ -259,7 +259,7 @@ enum aw_status aw_primary_retain(struct aw_device *device, struct aw_ctx **ret_c
 static void primary_end(struct aw_ctx *ctx, bool reset_device)
 {
     ctx->refs = 0;
-    ctx->runtime_held = false;
+    __atomic_store_n(&ctx->runtime_held, false, __ATOMIC_RELEASE);
     if (!ctx->active)
         return;
     __atomic_store_n(&ctx->active, false, __ATOMIC_RELEASE);
@@ -287,7 +287,7 @@ enum aw_status aw_primary_reset(struct aw_device *device)
         return AW_ERR_OUT_OF_MEMORY;
     pthread_mutex_lock(&ctx->lock);
     primary_end(ctx, true);
-    ctx->flags = 0;
+    __atomic_store_n(&ctx->flags, 0, __ATOMIC_RELAXED);
     pthread_mutex_unlock(&ctx->lock);
     return (enum aw_status)aw_provider->device_fault(device->native);
 }
@@ -298,7 +298,7 @@ enum aw_status aw_primary_set_flags(struct aw_device *device, unsigned flags)
     if (!ctx)
         return AW_ERR_OUT_OF_MEMORY;
     pthread_mutex_lock(&ctx->lock);
-    ctx->flags = flags;
+    __atomic_store_n(&ctx->flags, flags, __ATOMIC_RELAXED);
     pthread_mutex_unlock(&ctx->lock);
     return AW_OK;
 }
