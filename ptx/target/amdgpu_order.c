@@ -1,16 +1,16 @@
 /* What a barrier, fence or atomic orders, kept in that order by LLVM's AMDGPU backend.
  *
  * To the backend a fence and a barrier are instructions with side effects that touch no memory, and how long a fence has to wait is found out
- * at the very end.  Three of its passes get that wrong (docs/amd.md has the list of all that were looked at):
+ * at the very end.  Three of its passes get that wrong (docs/amd.md says which others were looked at):
  *
  * - MachineSink (llvm/lib/CodeGen) moves a load from the end of a block into the successor that uses it, and what it looks at on the way are
  *   stores, calls and ordered accesses (MachineInstr::isSafeToMove).  So a load goes past the fences and the barrier behind it in its own
- *   block, and reads what another wave has written since.  Seen in LLVM 22.1; llvm-project issue 181708.
+ *   block, and reads what another wave has written since.  Seen in LLVM 14.0 and 22.1; llvm-project issue 181708.
  * - AMDGPUAnnotateUniformValues lets a load at the same address for all lanes go through the scalar cache when nothing in the kernel can have
  *   written there before, and takes fences, barriers and atomics at other places for nothing (AMDGPU::isReallyAClobber).  That cache is
- *   invalidated by no fence; what another wave has written and published may not be in it.  Seen in LLVM 22.1; llvm-project request 219991.
+ *   invalidated by no fence; what another wave has written and published may not be in it.  Seen in LLVM 14.0 and 22.1; llvm-project request 219991.
  * - SIInsertWaitcnts takes out a fence's wait for accesses under way where there are none, and does so when it comes by for the first time, when
- *   those that a loop brings round are not known yet: a barrier at a loop's head does not wait for what its end has written.  Seen in LLVM 22.1.
+ *   those that a loop brings round are not known yet: a barrier at a loop's head does not wait for what its end has written.  Seen in LLVM 22.1, not in 14.0.
  *
  * For the first two an empty piece of assembly that may read and write all of memory is what both respect, in IR and in machine code, and is
  * no instruction.  It goes before each run of fences and barriers, and after each atomic that acquires, once everything else is done: to LLVM's
