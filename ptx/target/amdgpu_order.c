@@ -10,11 +10,12 @@
  *   written there before, and takes fences, barriers and atomics at other places for nothing (AMDGPU::isReallyAClobber).  That cache is
  *   invalidated by no fence; what another wave has written and published may not be in it.  Seen in LLVM 14.0 and 22.1; llvm-project request 219991.
  * - SIInsertWaitcnts takes out a fence's wait for accesses under way where there are none, and does so when it comes by for the first time, when
- *   those that a loop brings round are not known yet: a barrier at a loop's head does not wait for what its end has written.  Seen in LLVM 22.1, not in 14.0.
+ *   those that a loop brings round are not known yet: a barrier at a loop's head does not wait for what its end has written.  Nor would one
+ *   behind a loop that is left at its head, were there any.  Seen in LLVM 22.1, not in 14.0.
  *
  * For the first two an empty piece of assembly that may read and write all of memory is what both respect, in IR and in machine code, and is
  * no instruction.  It goes before each run of fences and barriers, and after each atomic that acquires, once everything else is done: to LLVM's
- * optimiser fences are as strong.  For the third, waits in loops are said by name, which stay.  tests/order/order.py proves both for the code
+ * optimiser fences are as strong.  For the third, waits in and behind loops are said by name, which stay.  tests/order/order.py proves both for the code
  * that comes out. */
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "target/amdgpu.h"
@@ -71,28 +72,38 @@ static void clobber(struct amdgpu *a, const char *text)
 
 /* ---- Waits */
 
-/* Can control come back to `block`?  Yes where memory is out: a wait too many. */
-static bool in_cycle(LLVMBasicBlockRef block)
+/* Blocks of `fn` that no loop is before, as keys: those in the order of which each comes after all its predecessors.  False where memory is out. */
+static bool before_loops(V fn, struct aw_ptrmap *ret)
 {
-    struct aw_ptrmap seen = { 0 };
-    LLVMBasicBlockRef *left = malloc(sizeof *left * ((size_t)LLVMCountBasicBlocks(LLVMGetBasicBlockParent(block)) + 1));
-    size_t n = 0;
-    bool found = !left;
-    if (left)
-        left[n++] = block;
-    while (n && !found) {
-        V end = LLVMGetBasicBlockTerminator(left[--n]);
-        for (unsigned i = 0; i < LLVMGetNumSuccessors(end) && !found; i++) {
+    size_t n = 0, at = 0;
+    struct aw_ptrmap left = { 0 }; /* predecessors of a block that have not been seen, and one */
+    LLVMBasicBlockRef *order = malloc(sizeof *order * LLVMCountBasicBlocks(fn));
+    bool ok = order != NULL;
+    for (LLVMBasicBlockRef bb = LLVMGetFirstBasicBlock(fn); bb && ok; bb = LLVMGetNextBasicBlock(bb)) {
+        V end = LLVMGetBasicBlockTerminator(bb);
+        for (unsigned i = 0; i < LLVMGetNumSuccessors(end) && ok; i++) {
             LLVMBasicBlockRef to = LLVMGetSuccessor(end, i);
-            if (aw_ptrmap_find(&seen, to))
-                continue;
-            left[n++] = to;
-            found = to == block || !aw_ptrmap_put(&seen, to, to);
+            uintptr_t have = (uintptr_t)aw_ptrmap_find(&left, to);
+            ok = aw_ptrmap_put(&left, to, (void *)(have ? have + 1 : 2));
         }
     }
-    free(left);
-    aw_ptrmap_fini(&seen);
-    return found;
+    if (ok)
+        order[n++] = LLVMGetEntryBasicBlock(fn);
+    while (at < n && ok) {
+        LLVMBasicBlockRef bb = order[at++];
+        V end = LLVMGetBasicBlockTerminator(bb);
+        ok = aw_ptrmap_put(ret, bb, bb);
+        for (unsigned i = 0; i < LLVMGetNumSuccessors(end) && ok; i++) {
+            LLVMBasicBlockRef to = LLVMGetSuccessor(end, i);
+            uintptr_t have = (uintptr_t)aw_ptrmap_find(&left, to) - 1;
+            ok = aw_ptrmap_put(&left, to, (void *)have);
+            if (have == 1)
+                order[n++] = to;
+        }
+    }
+    free(order);
+    aw_ptrmap_fini(&left);
+    return ok;
 }
 
 /* Until all of the wave's accesses to shared memory, and where `global` those to global memory, are done. */
@@ -137,20 +148,16 @@ static void order_wait(struct amdgpu *a, V order, bool run)
         wait(a, global);
 }
 
-static void block_order(struct amdgpu *a, LLVMBasicBlockRef bb)
+static void block_order(struct amdgpu *a, LLVMBasicBlockRef bb, bool looped)
 {
-    int cycle = -1;
     for (V i = LLVMGetFirstInstruction(bb), next; i; i = next) {
         next = LLVMGetNextInstruction(i);
-        bool run = is_order(i) && !is_order(LLVMGetPreviousInstruction(i)), release = is_releasing_atomic(i);
-        if (run || release) {
-            cycle = cycle >= 0 ? cycle : in_cycle(bb);
-            LLVMPositionBuilderBefore(a->b.builder, i);
-            if (run || cycle)
-                clobber(a, "");
-            if (cycle)
-                order_wait(a, i, run);
-        }
+        bool run = is_order(i) && !is_order(LLVMGetPreviousInstruction(i));
+        LLVMPositionBuilderBefore(a->b.builder, i);
+        if (run || (looped && is_releasing_atomic(i)))
+            clobber(a, "");
+        if (looped && (run || is_releasing_atomic(i)))
+            order_wait(a, i, run);
         if (is_acquiring_atomic(i) && !is_order(next)) {
             LLVMPositionBuilderBefore(a->b.builder, next);
             clobber(a, "");
@@ -160,7 +167,11 @@ static void block_order(struct amdgpu *a, LLVMBasicBlockRef bb)
 
 void ptx_amdgpu_orders(struct amdgpu *a)
 {
-    for (V fn = LLVMGetFirstFunction(a->b.module); fn; fn = LLVMGetNextFunction(fn))
+    for (V fn = LLVMGetFirstFunction(a->b.module); fn; fn = LLVMGetNextFunction(fn)) {
+        struct aw_ptrmap straight = { 0 };
+        bool known = !LLVMIsDeclaration(fn) && before_loops(fn, &straight);
         for (LLVMBasicBlockRef bb = LLVMGetFirstBasicBlock(fn); bb; bb = LLVMGetNextBasicBlock(bb))
-            block_order(a, bb);
+            block_order(a, bb, !known || !aw_ptrmap_find(&straight, bb)); /* where memory is out, waits too many */
+        aw_ptrmap_fini(&straight);
+    }
 }
