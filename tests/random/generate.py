@@ -1,4 +1,5 @@
-"""Random CUDA programs: kernels of loops, branches, rows, shared memory, shuffles, votes, atomics and loops that run ahead (pipelines.py), each beside a version of itself for the host.
+"""Random CUDA programs: kernels of loops, branches, rows, shared memory, shuffles, votes, atomics, 16-bit values, carries and loops that run
+ahead (pipelines.py), each beside a version of itself for the host.
 
     generate.program(seed, kernels) is the source of a program that runs each kernel in some shapes and says PASS when the device
     left in memory what the host did.
@@ -35,7 +36,7 @@ class Kernel(pipelines.Pipelines):
     def __init__(self, rng, name, whole_warps, forms=()):
         self.rng, self.name, self.whole_warps, self.forms = rng, name, whole_warps, forms
         self.n_vars = rng.randint(3, 7)
-        self.n_own, self.n_masks, self.n_loops, self.n_shared = self.n_vars, 1, 0, 0
+        self.n_own, self.n_masks, self.n_loops, self.n_shared, self.n_narrow = self.n_vars, 1, 0, 0, 0
         self.device, self.host = [], []
         self.written = set()
         # Who leaves before the end: whole warps, or any threads.  Shared memory is zeroed then.
@@ -53,7 +54,7 @@ class Kernel(pipelines.Pipelines):
     @staticmethod
     def threads(text):
         """As the host says it: what a thread has is an element of an array."""
-        return re.sub(r'\b(v\d+|TX|TY|GID|LANE|WARP)\b', r'\1[t]', text)
+        return re.sub(r'\b(v\d+|h\d+|TX|TY|GID|LANE|WARP)\b', r'\1[t]', text)
 
     def both(self, device, host=None):
         self.device.append(device)
@@ -110,12 +111,12 @@ class Kernel(pipelines.Pipelines):
 
     def statement(self, mask, depth):
         """At depth 0 all threads of the block are there, in one step."""
-        forms = [self.set, self.set, self.set, self.choose, self.loop, self.count, self.walk_row, self.store]
+        forms = [self.set, self.set, self.set, self.choose, self.loop, self.count, self.walk_row, self.store, self.carry]
         if depth == 0:
-            forms += [self.exchange, self.tally, self.grid_loop, self.pipeline, self.double_buffer, self.narrow_exchange, self.relay, self.held]
+            forms += [self.exchange, self.tally, self.grid_loop, self.narrow, self.pipeline, self.double_buffer, self.narrow_exchange, self.relay, self.held]
             forms += [self.depart] if self.exits else []
             if self.whole_warps:
-                forms += [self.vote, self.some_lanes, self.tree]
+                forms += [self.vote, self.some_lanes, self.some_lanes, self.tree]
                 # What a lane that left would have said is not defined.
                 forms += [self.shuffle] if self.exits != 'parts' or not self.departed else []
                 forms += [self.tensor, self.tensor] if not self.departed else []
@@ -274,6 +275,43 @@ class Kernel(pipelines.Pipelines):
         self.assign(self.var(), f'{s}[0]', mask)
         self.device.append('__syncthreads();')
 
+    # ---- values of 16 bits, carries ----
+
+    def narrow(self, mask, depth):
+        """Made before a barrier, used and changed after it."""
+        h = [f"h{self.fresh('n_narrow')}" for _ in range(self.rng.randint(1, 3))]
+        for x in h:
+            self.assign(x, f'(u16)({self.value()})', mask)
+        (self.tree if self.whole_warps and self.rng.random() < .5 else self.exchange)(mask, depth)
+        x, y = self.rng.choice(h), self.rng.choice(h)
+        inner = mask
+        if self.rng.random() < .5:
+            text = self.condition()
+            inner = self.branch(mask, text)
+            self.device.append(f'if ({text}) {{')
+        form = self.rng.choice(('(u16)({x} * 3 + {y})', '(u16)((int16_t){x} >> 3)', '(u16)({x} < {y} ? {x} - {y} : {y})', '(u16)({x} ^ {v})', '(u16)((u8){x} * (u8){y})'))
+        self.assign(x, form.format(x=x, y=y, v=self.var()), inner)
+        if inner != mask:
+            self.device.append('}')
+        to = self.var()
+        self.assign(to, f'{to} + ' + self.rng.choice(('{x}', '(u32)(int16_t){x}', '({x} << 16 | {y})', '(u32)((int16_t){x} * (int16_t){y})')).format(x=x, y=y), mask)
+
+    def carry(self, mask, depth):
+        """Additions, subtractions and products with carry in any order; host_carry says what a letter is."""
+        names = {'a': 'add.cc.u32', 'A': 'addc.cc.u32', 's': 'sub.cc.u32', 'S': 'subc.cc.u32', 'm': 'mad.lo.cc.u32', 'M': 'madc.hi.cc.u32'}
+        codes = self.rng.choice('asm') + ''.join(self.rng.choice('aAAsSSmM') for _ in range(self.rng.randint(1, 5)))
+        operands = [self.own() for _ in range(3)]
+        for x in operands:
+            self.assign(x, self.value(1), mask)
+        text = '{.reg .u32 x; mov.u32 x, %1; '
+        for i, c in enumerate(codes):
+            text += f'{names[c]} x, x, %{2 + i % 2}' + (f', %{1 + i % 3}' if c in 'mM' else '') + '; '
+        text += 'addc.u32 %0, x, x;}'
+        to, own = self.var(), self.own()
+        self.device.append(f'asm("{text}" : "=r"({own}) : ' + ', '.join(f'"r"({x})' for x in operands) + ');')
+        self.host.append(f'EACH({mask}) {own}[t] = host_carry("{codes}", ' + ', '.join(f'{x}[t]' for x in operands) + ');')
+        self.assign(to, f'{to} ^ {own}', mask)
+
     # ---- lanes ----
 
     def shuffle(self, mask, depth):
@@ -299,12 +337,17 @@ class Kernel(pipelines.Pipelines):
         self.both(f'{bits} = __ballot_sync(~0u, {x});', f'host_ballot(T, {mask}, {bits}, {x});')
         inner = self.branch(mask, x)
         self.device.append(f'if ({x}) {{')
-        form = self.rng.randrange(4)
-        if form == 0:
+        form = self.rng.randrange(8)
+        if form > 3: # of lanes that may not be here, which read as 0
+            kind, by, width = self.rng.randrange(3), self.rng.choice((1, 2, 3, 4, 8, 15, 16, 21)), self.rng.choice((32, 32, 16, 8))
+            name, own = ('__shfl_up_sync', '__shfl_down_sync', '__shfl_xor_sync')[kind], self.own()
+            self.both(f'{own} = {name}({self.rng.choice(("~0u", bits))}, {v}, {by}, {width});', f'host_shift(T, {inner}, {own}, {v}, {kind}, {by}, {width});')
+            self.assign(to, f'{to} + {own}', inner)
+        elif form == 0:
             self.both(f'{to} = __reduce_add_sync({bits}, {v});', f'host_sum(T, {inner}, {to}, {v});')
         elif form == 1:
             at = self.own()
-            self.assign(at, f'first_one({bits}) - 1', inner)
+            self.assign(at, self.rng.choice((f'first_one({bits}) - 1', f'({self.var()} & 31)')), inner)
             self.both(f'{to} = __shfl_sync({bits}, {v}, (int){at});', f'host_shuffle(T, {inner}, {to}, {v}, {at}, 32);')
         elif form == 2:
             self.assign(to, f'ones({bits} & ((1u << LANE) - 1))', inner)
@@ -329,6 +372,8 @@ class Kernel(pipelines.Pipelines):
             ('const u32', 'rows', False), ('const u16', 'tiles', self.rng.random() < .5), ('u32', 'out', False), ('u32', 'least', False), ('u64', 'wide', False), ('u8', 'small', False), ('u32', 'counters', False)))
         variables = ', '.join(f'v{v} = 0' for v in range(self.n_own))
         device = '\n    '.join(self.declared + self.zeroed + (['__syncthreads();'] if self.zeroed else []) + self.device)
+        narrow = 'u16 ' + ', '.join(f'h{v} = 0' for v in range(self.n_narrow)) + ';' if self.n_narrow else ''
+        narrow_host = 'u16 ' + ', '.join(f'h{v}[T] = {{ 0 }}' for v in range(self.n_narrow)) + ';' if self.n_narrow else ''
         arrays = ', '.join(f'v{v}[T] = {{ 0 }}' for v in range(self.n_own))
         masks = ', '.join(f'on{m}[T]' for m in range(self.n_masks))
         host = '\n        '.join(self.host).replace('TID', 't')
@@ -337,6 +382,7 @@ template <u32 T> __global__ void {self.name}({parameters}, u32 N)
 {{
     const u32 TX = threadIdx.x, TY = threadIdx.y, TID = TY * blockDim.x + TX, BID = blockIdx.x, GID = BID * T + TID, LANE = TID & 31, WARP = TID >> 5, ALL = gridDim.x * T;
     u32 {variables};
+    {narrow}
     (void)LANE, (void)WARP, (void)ALL, (void)TY;
     {device}
 }}
@@ -354,6 +400,7 @@ template <u32 T> static void {self.name}_host(const struct memory *m, u32 n_bloc
     for (u32 BID = 0; BID < n_blocks; BID++) {{
         static bool {masks};
         u32 TX[T], TY[T], GID[T], LANE[T], WARP[T], {arrays};
+        {narrow_host}
         for (u32 t = 0; t < T; t++)
             TX[t] = t % width, TY[t] = t / width, GID[t] = BID * T + t, LANE[t] = t & 31, WARP[t] = t >> 5, on0[t] = true;
         {host}

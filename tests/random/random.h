@@ -158,14 +158,47 @@ static inline void host_ballot(u32 n, const bool *on, u32 *to, const u32 *x)
             to[t] = warp_bits(on, x, t / 32);
 }
 
-/* Lane `from` (5 bits) of a segment of `width` lanes, as shfl.idx does. */
+/* Lane `from` (5 bits) of a segment of `width` lanes, as shfl.idx does; 0 from one that is not here. */
 static inline void host_shuffle(u32 n, const bool *on, u32 *to, const u32 *x, const u32 *from, u32 width)
 {
     static u32 old[1024];
     memcpy(old, x, n * sizeof *x);
     for (u32 t = 0; t < n; t++)
-        if (on[t])
-            to[t] = old[t / 32 * 32 + (t % 32 & ~(width - 1)) + (from[t] & (width - 1))];
+        if (on[t]) {
+            u32 at = t / 32 * 32 + (t % 32 & ~(width - 1)) + (from[t] & (width - 1));
+            to[t] = on[at] ? old[at] : 0;
+        }
+}
+
+/* As shfl.up, .down and .bfly (kind 0, 1, 2): who would read outside of his segment keeps his own. */
+static inline void host_shift(u32 n, const bool *on, u32 *to, const u32 *x, u32 kind, u32 by, u32 width)
+{
+    static u32 old[1024];
+    memcpy(old, x, n * sizeof *x);
+    for (u32 t = 0; t < n; t++)
+        if (on[t]) {
+            int lane = (int)(t % 32), first = lane & ~(int)(width - 1), last = first + (int)width - 1;
+            int from = kind == 0 ? lane - (int)by : kind == 1 ? lane + (int)by : (int)(t % 32 ^ by);
+            from = (kind == 0 && from < first) || (kind && from > last) ? lane : from;
+            u32 at = t / 32 * 32 + (u32)from;
+            to[t] = on[at] ? old[at] : 0;
+        }
+}
+
+/* a s m: add, sub, mad.lo, with carry out; A S M: addc, subc, madc.hi, with carry in and out.  The first operand is the result so far, the others
+ * take turns; the carry is doubled in at the end. */
+static inline u32 host_carry(const char *codes, u32 a, u32 b, u32 c)
+{
+    const u32 operand[3] = { a, b, c };
+    u64 x = a, carry = 0;
+    for (u32 i = 0; codes[i]; i++) {
+        u64 y = operand[1 + i % 2], z = operand[i % 3], in = codes[i] < 'a' ? carry : codes[i] == 's';
+        u64 sum = codes[i] == 'm' ? (u32)(x * y) + z : codes[i] == 'M' ? (x * y >> 32) + z : codes[i] == 's' || codes[i] == 'S' ? x + (u32)~y : x + y;
+        sum += codes[i] == 'm' || codes[i] == 'a' ? 0 : in;
+        x = (u32)sum;
+        carry = sum >> 32;
+    }
+    return (u32)(x + x + carry);
 }
 
 static inline void host_match(u32 n, const bool *on, u32 *to, const u32 *x)
