@@ -1,7 +1,7 @@
 // Shuffles that read lanes which are not there give 0: lanes that took another way, that have ended, or that the block does not have.
 // Every form by constants and by run-time operands, with masks of active lanes known only at run time and known when compiling; the same
 // for votes, matches and reductions whose member mask names such lanes.
-// variants: shared debug
+// variants: shared
 // needs: -gencode arch=compute_80,code=compute_80
 // SPDX-License-Identifier: Apache-2.0
 #include "check.h"
