@@ -293,7 +293,7 @@ bool ptx_lower_alloca(struct ptx_lower *l, const struct ptx_instr *in)
     top = b_and(l, b_add(l, top, b_i64(l, align - 1)), b_i64(l, ~(align - 1)));
     /* A mark restored from elsewhere may be anything. */
     LLVMValueRef fits = b_and(l, b_ult(l, top, b_i64(l, STACK_BYTES + 1)), b_not(l, b_ult(l, b_sub(l, room, top), size)));
-    ptx_trap_unless(l, fits);
+    ptx_trap_unless(l, fits, AW_ERR_LAUNCH_FAILED);
     LLVMBuildStore(l->builder, b_add(l, top, size), l->stack_top);
     ptx_dst(l, &in->ops[0], in->types[0], b_resize(l, stack_address(l, top), ptx_llvm_type(l, in->types[0])));
     return true;

@@ -78,12 +78,12 @@ void ptx_trap(struct ptx_lower *l, enum aw_status why)
     LLVMBuildUnreachable(l->builder);
 }
 
-void ptx_trap_unless(struct ptx_lower *l, LLVMValueRef ok)
+void ptx_trap_unless(struct ptx_lower *l, LLVMValueRef ok, enum aw_status why)
 {
     LLVMBasicBlockRef good = ptx_block_new(l, ""), bad = ptx_block_new(l, "trap");
     LLVMBuildCondBr(l->builder, ok, good, bad);
     LLVMPositionBuilderAtEnd(l->builder, bad);
-    ptx_trap(l, AW_ERR_LAUNCH_FAILED);
+    ptx_trap(l, why);
     LLVMPositionBuilderAtEnd(l->builder, good);
 }
 

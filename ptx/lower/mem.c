@@ -159,6 +159,22 @@ static bool by_element(unsigned n, unsigned each, struct ordering o)
     return n == 1 || o.access == ATOMIC || (o.access == VOLATILE && n * each > 16);
 }
 
+void ptx_access_check(struct ptx_lower *l, const struct ptx_instr *in, LLVMValueRef p, unsigned bytes)
+{
+    unsigned as = LLVMGetPointerAddressSpace(LLVMTypeOf(p));
+    if (!(l->target->features & PTX_TARGET_CHECKS) || in->space == PTX_SPACE_PARAM)
+        return;
+    if (as == AS_SHARED) {
+        LLVMValueRef at = b_ptrtoint(l, p, l->i32), size = b_simt(l, PTX_SIMT_TOTAL_SHARED, NULL);
+        LLVMValueRef end = b_add(l, b_zext(l, at, l->i64), b_i64(l, bytes));
+        ptx_trap_unless(l, b_not(l, b_ult(l, b_zext(l, size, l->i64), end)), AW_ERR_ILLEGAL_ADDRESS);
+    }
+    if (bytes > 1 && as != AS_LOCAL) {
+        LLVMValueRef low = b_and(l, b_ptrtoint(l, p, l->i64), b_i64(l, bytes - 1));
+        ptx_trap_unless(l, b_ult(l, low, b_i64(l, 1)), AW_ERR_MISALIGNED);
+    }
+}
+
 bool ptx_lower_ld(struct ptx_lower *l, const struct ptx_instr *in)
 {
     enum ptx_type t = in->types[in->n_types - 1];
@@ -171,6 +187,7 @@ bool ptx_lower_ld(struct ptx_lower *l, const struct ptx_instr *in)
     LLVMTypeRef type = memory_type(l, t);
     struct ordering o = ordering_of(l, in);
     LLVMValueRef p = ptx_address(l, &in->ops[1], in->space);
+    ptx_access_check(l, in, p, n * each);
     LLVMTypeRef whole = whole_type(l, in, n, each, o);
     if (whole) {
         load_whole(l, in, items, n, type, whole, p, o);
@@ -225,6 +242,7 @@ bool ptx_lower_st(struct ptx_lower *l, const struct ptx_instr *in)
     LLVMTypeRef type = memory_type(l, t);
     struct ordering o = ordering_of(l, in);
     LLVMValueRef p = ptx_address(l, &in->ops[0], in->space);
+    ptx_access_check(l, in, p, n * each);
     LLVMTypeRef whole = whole_type(l, in, n, each, o);
     if (whole) {
         store_whole(l, in, items, n, whole, p, o);

@@ -69,7 +69,7 @@ static bool access_begin(struct ptx_lower *l, const struct ptx_instr *in, const 
     a->pointer = b_inttoptr(l, where, l->ptr[AS_GLOBAL]);
     a->guarded = ptx_has(in, PTX_MOD_ZERO);
     if (ptx_has(in, PTX_MOD_TRAP))
-        ptx_trap_unless(l, a->inside);
+        ptx_trap_unless(l, a->inside, AW_ERR_LAUNCH_FAILED);
     else if (a->guarded)
         a->skip = ptx_if_begin(l, a->inside);
     return true;

@@ -54,23 +54,33 @@ struct host {
     void *next_context;
 };
 
-static bool match(const char *target, bool avx512)
+static bool match(const char *target, bool avx512, bool checks)
 {
     struct ptx_host_machine m;
     if (!ptx_host_machine_parse(target, &m))
         return false;
     ptx_host_machine_fini(&m);
-    return m.avx512 == avx512;
+    return m.avx512 == avx512 && m.checks == checks;
 }
 
 static bool match_any(const char *target)
 {
-    return match(target, false);
+    return match(target, false, false);
 }
 
 static bool match_avx512(const char *target)
 {
-    return match(target, true);
+    return match(target, true, false);
+}
+
+static bool match_checks(const char *target)
+{
+    return match(target, false, true);
+}
+
+static bool match_avx512_checks(const char *target)
+{
+    return match(target, true, true);
 }
 
 /* LLVM's schedulers, and instruction selection where it gathers what a store comes after, take quadratic time over runs of memory accesses,
@@ -485,10 +495,10 @@ static int finish(LLVMModuleRef module, const struct ptx_finish *f, struct ptx_r
 #define LAYOUT "e-m:e-p:64:64-p3:32:32-p5:64:64-i64:64-i128:128-f80:128-n8:16:32:64-S128-A5"
 #define FEATURES (PTX_TARGET_ATOMIC_128 | PTX_TARGET_CHEAP_SHUFFLE | PTX_TARGET_FTZ_APPROX | PTX_TARGET_BLOCKS)
 
-const struct ptx_target ptx_target_host = {
-    .name = "host", .match = match_any, .triple = TRIPLE, .data_layout = LAYOUT, .features = FEATURES | PTX_TARGET_ROUND_KNOWN, .finish = finish,
-};
+#define TARGET(matches, more) \
+    { .name = "host", .match = (matches), .triple = TRIPLE, .data_layout = LAYOUT, .features = FEATURES | (more), .finish = finish }
 
-const struct ptx_target ptx_target_host_avx512 = {
-    .name = "host", .match = match_avx512, .triple = TRIPLE, .data_layout = LAYOUT, .features = FEATURES | PTX_TARGET_ROUNDING, .finish = finish,
-};
+const struct ptx_target ptx_target_host = TARGET(match_any, PTX_TARGET_ROUND_KNOWN);
+const struct ptx_target ptx_target_host_avx512 = TARGET(match_avx512, PTX_TARGET_ROUNDING);
+const struct ptx_target ptx_target_host_checks = TARGET(match_checks, PTX_TARGET_ROUND_KNOWN | PTX_TARGET_CHECKS);
+const struct ptx_target ptx_target_host_avx512_checks = TARGET(match_avx512_checks, PTX_TARGET_ROUNDING | PTX_TARGET_CHECKS);

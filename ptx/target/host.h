@@ -118,8 +118,9 @@ struct ptx_host_machine {
     bool bmi2;         /* operations on bits of general registers */
     bool gathers;      /* of 32- and 64-bit elements are quicker by the machine's instructions */
     bool slow_masked_stores; /* AVX2's take many times as long as a plain one */
+    bool checks;       /* PTX_TARGET_CHECKS is asked for */
 };
-/* Reads "host" or "host:cpu[,+feature,-feature ...]", LLVM's features and slow-masked-stores.  False: not one of ours or an unknown CPU; *ret then untouched. */
+/* Reads "host" or "host:cpu[,+feature,-feature ...]", LLVM's features, slow-masked-stores and check-accesses.  False: not one of ours or an unknown CPU; *ret then untouched. */
 bool ptx_host_machine_parse(const char *target, struct ptx_host_machine *ret);
 void ptx_host_machine_fini(struct ptx_host_machine *machine);
 

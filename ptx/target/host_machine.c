@@ -6,6 +6,7 @@
 
 /* A word of ours among the features, of which LLVM 22 knows nothing: AVX2's masked stores are microcode, as on AMD's processors before Zen 4. */
 #define SLOW_MASKED_STORES "slow-masked-stores"
+#define CHECK_ACCESSES "check-accesses"
 
 /* LLVM's names; it has no C call to ask.  Level: of the x86-64 psABI, which says what vectors there are. */
 static const struct cpu {
@@ -62,11 +63,17 @@ static bool well_formed(const char *features)
     return true;
 }
 
+/* "+name" or "-name", `len` long? */
+static bool is_feature(const char *p, size_t len, const char *name)
+{
+    return len == strlen(name) + 1 && !memcmp(p + 1, name, len - 1);
+}
+
 static void print_for_llvm(struct aw_buf *out, const char *features)
 {
     for (const char *p = features; *p;) {
         size_t len = strcspn(p, ",");
-        if (len != strlen(SLOW_MASKED_STORES) + 1 || memcmp(p + 1, SLOW_MASKED_STORES, len - 1))
+        if (!is_feature(p, len, SLOW_MASKED_STORES) && !is_feature(p, len, CHECK_ACCESSES))
             aw_buf_printf(out, ",%.*s", (int)len, p);
         p += len + (p[len] == ',');
     }
@@ -81,6 +88,7 @@ static void finish(struct ptx_host_machine *m, const char *given, int level, boo
     m->bmi2 = has_feature(given, "bmi2", level >= 3);
     m->gathers = m->avx512 || (m->avx2 && has_feature(given, "fast-gather", false));
     m->slow_masked_stores = !m->avx512 && has_feature(given, SLOW_MASKED_STORES, slow_masked_stores);
+    m->checks = has_feature(given, CHECK_ACCESSES, false);
     /* A warp is two full registers; LLVM's caution about clock speed costs more than it saves here.  Every processor of the last
      * fifteen years compares and swaps 16 bytes, though the oldest name does not say so. */
     aw_buf_printf(&all, "+cx16");

@@ -11,7 +11,8 @@
 #include <stdlib.h>
 #include <time.h>
 
-static const struct ptx_target *const targets[] = { &ptx_target_amdgpu, &ptx_target_host, &ptx_target_host_avx512 };
+static const struct ptx_target *const targets[] = { &ptx_target_amdgpu, &ptx_target_host, &ptx_target_host_avx512,
+                                                   &ptx_target_host_checks, &ptx_target_host_avx512_checks };
 
 const struct ptx_target *ptx_target_find(const char *target)
 {

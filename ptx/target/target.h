@@ -23,6 +23,7 @@ enum ptx_target_feature {
     PTX_TARGET_FTZ_APPROX = 128,   /* aw.*.ftz.f32 */
     PTX_TARGET_ROUND_KNOWN = 256,  /* aw.round.fma.known.f32 */
     PTX_TARGET_BLOCKS = 512,       /* aw.block.texel */
+    PTX_TARGET_CHECKS = 1024,      /* accesses that the machine would let pass are checked: alignment, and the ends of shared memory */
 };
 
 /* One compilation as the finisher sees it. */
@@ -56,6 +57,7 @@ struct ptx_target {
 
 extern const struct ptx_target ptx_target_amdgpu;
 extern const struct ptx_target ptx_target_host, ptx_target_host_avx512; /* the second: for machines with AVX-512 */
+extern const struct ptx_target ptx_target_host_checks, ptx_target_host_avx512_checks;
 
 /* NULL when no target takes that name. */
 const struct ptx_target *ptx_target_find(const char *target);

@@ -693,7 +693,8 @@ static void report_fault(struct aw_host_run *run, const struct aw_host_context *
     const uint32_t *at = run->block.ctaid;
     bool memory = w->fault_signal == SIGSEGV || w->fault_signal == SIGBUS;
     bool overflow = memory && c && aw_host_context_guards(c, w->fault_address);
-    int status = memory && !overflow             ? AW_ERR_ILLEGAL_ADDRESS
+    int status = memory && w->fault_unaligned ? AW_ERR_MISALIGNED
+                 : memory && !overflow        ? AW_ERR_ILLEGAL_ADDRESS
                  : w->fault_signal == SIGILL ? AW_ERR_ILLEGAL_INSTRUCTION
                                              : AW_ERR_LAUNCH_FAILED;
     if (!aw_host_op_kill(run->op, status))
@@ -704,9 +705,11 @@ static void report_fault(struct aw_host_run *run, const struct aw_host_context *
     if (overflow)
         aw_err("kernel %s: stack overflow in block (%u,%u,%u), warp %u (%zu bytes of stack)%s", kernel, at[0], at[1], at[2],
                c->warp, c->stack_size, place);
+    else if (memory && w->fault_unaligned)
+        aw_err("kernel %s: access that is not aligned, in block (%u,%u,%u), warp %u%s", kernel, at[0], at[1], at[2], run->block.warp, place);
     else if (memory && w->fault_code == SI_KERNEL)
-        aw_err("kernel %s: access that is not aligned, or to an address that cannot exist (not canonical), in block (%u,%u,%u), warp %u%s", kernel,
-               at[0], at[1], at[2], run->block.warp, place);
+        aw_err("kernel %s: access to an address that cannot exist (not canonical), in block (%u,%u,%u), warp %u%s", kernel, at[0], at[1], at[2],
+               run->block.warp, place);
     else if (memory)
         aw_err("kernel %s: illegal access to address %p in block (%u,%u,%u), warp %u%s", kernel, w->fault_address, at[0],
                at[1], at[2], run->block.warp, place);

@@ -260,6 +260,12 @@ static bool masked_stores_slow(void)
 
 static char target_text[96];
 
+static bool guards_exact(void)
+{
+    const char *text = aw_env("ANYWARP_HOST_GUARD");
+    return text && !strcmp(text, "exact");
+}
+
 static void target_init(void)
 {
     const char *wish = aw_env("ANYWARP_HOST_CPU");
@@ -273,9 +279,9 @@ static void target_init(void)
     }
     level = level < 0 ? own : level;
     /* What matters of what the level does not say: with AVX-512 gathers and masked stores are quick, but bits are not counted in every one. */
-    snprintf(target_text, sizeof target_text, "host:%s%s%s%s", levels[level], level == 2 && gathers_fast() ? ",+fast-gather" : "",
+    snprintf(target_text, sizeof target_text, "host:%s%s%s%s%s", levels[level], level == 2 && gathers_fast() ? ",+fast-gather" : "",
              level == 2 && masked_stores_slow() ? ",+slow-masked-stores" : "",
-             level == 3 && __builtin_cpu_supports("avx512vpopcntdq") ? ",+avx512vpopcntdq" : "");
+             level == 3 && __builtin_cpu_supports("avx512vpopcntdq") ? ",+avx512vpopcntdq" : "", guards_exact() ? ",+check-accesses" : "");
 }
 
 const char *aw_host_target(void)
@@ -367,15 +373,6 @@ static uint32_t worker_count(void)
     return n ? (uint32_t)n : aw_host_cpu_count();
 }
 
-static bool guards_exact(void)
-{
-    const char *text = aw_env("ANYWARP_HOST_GUARD");
-    bool exact = text && !strcmp(text, "exact");
-    if (text && *text && !exact && strcmp(text, "card"))
-        aw_warn("ANYWARP_HOST_GUARD=%s is neither card nor exact; using card", text);
-    return exact;
-}
-
 /* The rows of so many blocks are read one after another.  Long ones are fetched ahead best; but where rows are a power of two apart they
  * fall on each other in a first-level cache, and short ones stay there if it has the ways for a block's height.  A stencil on rows of
  * 16 KiB: 8 blocks take .89 of the time of 256 on a Granite Rapids (12 ways), and 1.6 times it on a Milan (8 ways). */
@@ -394,6 +391,9 @@ int aw_host_open(const char **ret_why)
     aw_host.n_workers = worker_count();
     aw_host.group = group_blocks();
     aw_host.exact = guards_exact();
+    const char *guard = aw_env("ANYWARP_HOST_GUARD");
+    if (guard && *guard && !aw_host.exact && strcmp(guard, "card"))
+        aw_warn("ANYWARP_HOST_GUARD=%s is neither card nor exact; using card", guard);
     aw_host.memory_total = aw_host_memory_limit();
     name_init();
     status = aw_host_pool_init();

@@ -267,6 +267,7 @@ struct aw_host_worker {
     void *abandoned;                   /* the workers of the process this one was forked from */
     /* Written by the signal handler, read after landing. */
     int fault_signal, fault_code;
+    bool fault_unaligned;              /* it was no wrong address, but one that the instruction cannot take */
     void *fault_address, *fault_pc;
 };
 
@@ -458,6 +459,9 @@ long aw_host_peek_string(char *dst, const char *src, size_t size);
 /* stop.c: waits so long, then ends all that is still running, and does not start what is not.  The device is faulty then until it is reset.
  * AW_ERR_NOT_READY: something could not be ended. */
 int aw_host_device_stop(int dev, uint64_t grace_ns);
+
+/* operand.c: is there an address such as the memory operand's of the instruction that was interrupted?  False where it has none, or many. */
+bool aw_host_operand_exists(const void *ucontext);
 
 /* memory.c: the provider's calls, and the device heap. */
 int aw_host_mem_alloc(int dev, size_t size, void **ret_ptr);

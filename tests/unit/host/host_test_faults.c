@@ -118,6 +118,22 @@ static void test_wild_shared(void)
     }
 }
 
+static void test_unaligned(void)
+{
+    char *p = device_alloc(4096);
+    for (uint64_t form = 0; form < 5; form++) {
+        EQ(launch("unaligned", 1, 32, NULL, 2, p + 64, form), AW_OK);
+        EQ(P->device_sync(0), AW_OK);
+        capture_begin(2);
+        EQ(launch("unaligned", 1, 32, NULL, 2, p + 72, form), AW_OK);
+        EXPECT_FAULT(AW_ERR_MISALIGNED, "kernel unaligned", "not aligned");
+        capture_begin(2);
+        EQ(launch("unaligned", 1, 32, NULL, 2, 0x4242424242424240ull, form), AW_OK);
+        EXPECT_FAULT(AW_ERR_ILLEGAL_ADDRESS, "kernel unaligned", "not canonical");
+    }
+    device_free(p);
+}
+
 static void test_signals(void)
 {
     capture_begin(2);
@@ -354,6 +370,7 @@ const struct test fault_tests[] = {
     { "wild_near", test_wild_near },
     { "wild_barrier", test_wild_barrier },
     { "wild_shared", test_wild_shared },
+    { "unaligned", test_unaligned },
     { "signals", test_signals },
     { "overflow", test_overflow },
     { "waiting_threads", test_waiting_threads },

@@ -296,6 +296,20 @@ static void wild_shared(block *b, uint32_t warp)
 }
 BLOCKS(wild_shared)
 
+/* args: address, form.  Reads 16 bytes that must be aligned, by one form of operand or another. */
+static void unaligned(block *b, uint32_t warp)
+{
+    uint64_t p = ARG(uint64_t, 0);
+    switch (ARG(uint64_t, 1)) {
+    case 0: __asm__ volatile("movaps (%0), %%xmm0" : : "r"(p) : "xmm0"); break;
+    case 1: __asm__ volatile("mov %0, %%r13\n movaps 64(%%r13), %%xmm9" : : "r"(p - 64) : "r13", "xmm9"); break;
+    case 2: __asm__ volatile("mov %0, %%r12\n mov $3, %%r9d\n movapd -100000(%%r12,%%r9,8), %%xmm1" : : "r"(p + 100000 - 24) : "r12", "r9", "xmm1"); break;
+    case 3: __asm__ volatile("mov %0, %%rax\n paddd (,%%rax,1), %%xmm2" : : "r"(p) : "rax", "xmm2"); break;
+    default: __asm__ volatile("mov %0, %%r12\n pshufb (%%r12), %%xmm2" : : "r"(p) : "r12", "xmm2"); break;
+    }
+}
+BLOCKS(unaligned)
+
 static void divide(block *b, uint32_t warp)
 {
     volatile int zero = 0, one = 1;
