@@ -87,6 +87,8 @@ static int unaligned_child(int which, bool exact)
 static void unaligned_all(void)
 {
     for (int i = 0; i < 2 * UNALIGNED; i++) {
+        if (!(i & 1) && i / 2 % 3)
+            continue; /* without exact guards a few will do */
         std::fflush(stdout);
         pid_t pid = fork();
         if (pid == 0)

@@ -167,7 +167,8 @@ static struct aw_host_context *context_begin(struct aw_host_run *run)
         c = context_get(run->worker, run->op->kernel.stack_class);
         if (!c)
             return NULL;
-        if (!aw_host_context_local(c, run->op->kernel.code->local_stack)) {
+        uint32_t local = run->op->kernel.code->local_stack;
+        if (local > c->local_size && !aw_host_context_local(c, local)) {
             c->next = run->worker->free_contexts[c->size_class];
             run->worker->free_contexts[c->size_class] = c;
             return NULL;
