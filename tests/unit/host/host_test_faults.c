@@ -134,6 +134,42 @@ static void test_unaligned(void)
     device_free(p);
 }
 
+static void *waits_for_all(void *unused)
+{
+    EQ(P->device_sync(0), AW_ERR_LAUNCH_FAILED);
+    return unused;
+}
+
+/* Ends what never ends, at any moment, on workers and on a thread that waits; what waits behind it never starts. */
+static void test_stop(void)
+{
+    uint32_t *data = device_alloc(4096);
+    EQ(P->device_stop(0, 0), AW_OK);
+    for (int i = 0; i < 40; i++) {
+        pthread_t thread;
+        bool waits = i % 4 == 3;
+        P->fill(0, data, 0, 1, 4096, NULL);
+        EQ(P->device_sync(0), AW_OK);
+        EQ(launch("forever", 1 + i % 7, 64, NULL, 0), AW_OK);
+        EQ(launch("step", 32, 32, NULL, 2, data, 1024ull), AW_OK);
+        if (waits)
+            pthread_create(&thread, NULL, waits_for_all, NULL);
+        if (i % 3)
+            sleep_ms(i % 3);
+        EQ(P->device_stop(0, 0), AW_OK);
+        EQ(P->device_fault(0), AW_ERR_LAUNCH_FAILED);
+        if (waits)
+            pthread_join(thread, NULL);
+        EQ(data[5], 0);
+        EQ(P->device_reset(0), AW_OK);
+        EQ(launch("step", 32, 32, NULL, 2, data, 1024ull), AW_OK);
+        EQ(P->device_stop(0, 10000000000ull), AW_OK);
+        EQ(P->device_fault(0), AW_OK);
+        EQ(data[1023], 1);
+    }
+    device_free(data);
+}
+
 static void test_signals(void)
 {
     capture_begin(2);
@@ -371,6 +407,7 @@ const struct test fault_tests[] = {
     { "wild_barrier", test_wild_barrier },
     { "wild_shared", test_wild_shared },
     { "unaligned", test_unaligned },
+    { "stop", test_stop },
     { "signals", test_signals },
     { "overflow", test_overflow },
     { "waiting_threads", test_waiting_threads },

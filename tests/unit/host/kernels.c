@@ -310,6 +310,14 @@ static void unaligned(block *b, uint32_t warp)
 }
 BLOCKS(unaligned)
 
+/* Never ends, nor asks whether it should. */
+static void forever(block *b, uint32_t warp)
+{
+    for (volatile uint32_t i = 0;; i++)
+        continue;
+}
+BLOCKS(forever)
+
 static void divide(block *b, uint32_t warp)
 {
     volatile int zero = 0, one = 1;
