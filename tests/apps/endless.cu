@@ -68,7 +68,12 @@ static int in_context(int which)
 {
     CUcontext ctx;
     CUdevice dev;
-    if (cuInit(0) || cuDeviceGet(&dev, 0) || cuCtxCreate(&ctx, nullptr, 0, dev))
+#if CUDA_VERSION >= 13000
+#define CREATE(ret, flags, device) cuCtxCreate(ret, nullptr, flags, device)
+#else
+#define CREATE cuCtxCreate
+#endif
+    if (cuInit(0) || cuDeviceGet(&dev, 0) || CREATE(&ctx, 0, dev))
         return 1;
     launched(which);
     if (cuCtxDestroy(ctx))
