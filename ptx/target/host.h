@@ -127,7 +127,8 @@ void ptx_host_machine_fini(struct ptx_host_machine *machine);
 /* ---- host_object.c */
 /* Reads a relocatable x86-64 ELF object: *ret_soft tells whether it calls functions of ptx_host_soft(); any other undefined symbol is an
  * error that names it.  `stack_bytes` and `local_stack` are written into the object table.  AW_OK or AW_ERR_NOT_SUPPORTED with a line. */
-int ptx_host_object_finish(char *bytes, size_t size, uint32_t stack_bytes, uint32_t local_stack, const char *kernel, bool *ret_soft, struct aw_buf *diags);
+int ptx_host_object_finish(char *bytes, size_t size, uint32_t stack_bytes, uint32_t local_stack, const char *kernel, bool *ret_soft,
+                           struct aw_buf *diags);
 
 /* ---- host_soft_object.c, host_soft.c */
 /* A relocatable object for any x86-64: what LLVM calls where the processor has no instruction (host_soft.c).  Static. */

@@ -1,6 +1,6 @@
 // What a card lets pass passes: a flag just past shared memory, or just past an array; what it notices, on the host device's guards, is an error:
-// shared addresses below the window and far from it, global ones past CUDA's pages.  With exact guards, what is just past memory is an error, and what
-// is not aligned.  Each case in a child of its own, as errors are sticky.
+// shared addresses below the window and far from it, global ones past CUDA's pages.  With exact guards, what is just past memory is an error, and
+// what is not aligned.  Each case in a child of its own, as errors are sticky.
 // devices: host
 // On cards other memory lies there.
 // SPDX-License-Identifier: Apache-2.0
@@ -146,8 +146,8 @@ int main()
             _exit((a.shared ? shared(a.which, (int)a.at) : global(a.which, a.at)) & 1023 ? 1 : 0);
         int status = 0;
         waitpid(pid, &status, 0);
-        EXPECT(WIFEXITED(status) && WEXITSTATUS(status) == !a.passes, "%s %d at %ld%s: status %x", a.shared ? "shared" : "global", a.which, a.at, a.exact ? ", exact" : "",
-               status);
+        EXPECT(WIFEXITED(status) && WEXITSTATUS(status) == !a.passes, "%s %d at %ld%s: status %x", a.shared ? "shared" : "global", a.which, a.at,
+               a.exact ? ", exact" : "", status);
     }
     unaligned_all();
     return check_done();

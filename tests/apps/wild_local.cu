@@ -1,6 +1,6 @@
 // Arrays of a thread's own, indexed far beyond their ends: it ends the kernel with an error, or hits such arrays of the warp's alone; never the
-// process.  Each index in a child of its own, which survives, in time, and says what became of it.  With an argument (`wild_local all`): 100 indices, all
-// with all kernels.
+// process.  Each index in a child of its own, which survives, in time, and says what became of it.  With an argument (`wild_local all`): 100
+// indices, all with all kernels.
 // devices: host
 // Cards see local memory thread by thread, and let other indices pass.
 // expect-stderr: past the warp's local memory.* in block

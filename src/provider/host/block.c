@@ -719,8 +719,8 @@ static void report_fault(struct aw_host_run *run, const struct aw_host_context *
         aw_err("kernel %s: access to an address that cannot exist (not canonical), in block (%u,%u,%u), warp %u%s", kernel, at[0], at[1], at[2],
                run->block.warp, place);
     else if (memory)
-        aw_err("kernel %s: illegal access to address %p%s in block (%u,%u,%u), warp %u%s", kernel, w->fault_address, beyond_local(c, w->fault_address),
-               at[0], at[1], at[2], run->block.warp, place);
+        aw_err("kernel %s: illegal access to address %p%s in block (%u,%u,%u), warp %u%s", kernel, w->fault_address,
+               beyond_local(c, w->fault_address), at[0], at[1], at[2], run->block.warp, place);
     else
         aw_err("kernel %s: %s at %p in block (%u,%u,%u), warp %u%s", kernel,
                w->fault_signal == SIGFPE ? "arithmetic fault" : "illegal instruction", w->fault_pc, at[0], at[1], at[2],

@@ -234,10 +234,10 @@ bool aw_host_context_local(struct aw_host_context *c, size_t bytes)
 
 int aw_host_context_guards_local(const struct aw_host_context *c, const void *address)
 {
-    uintptr_t low = (uintptr_t)c->local_map + c->local_guard, high = (uintptr_t)c->local_map + c->local_map_size - c->local_guard, a = (uintptr_t)address;
-    if (!c->local_map || a < (uintptr_t)c->local_map || a >= high + c->local_guard || (a >= low && a < high))
+    size_t at = (uintptr_t)address - (uintptr_t)c->local_map;
+    if (!c->local_map || at >= c->local_map_size)
         return 0;
-    return a < low ? -1 : 1;
+    return at < c->local_guard ? -1 : at >= c->local_map_size - c->local_guard ? 1 : 0;
 }
 
 void aw_host_context_destroy(struct aw_host_context *c)

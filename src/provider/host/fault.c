@@ -66,7 +66,8 @@ static void leave(struct aw_host_thread *t, int sig, const siginfo_t *info, void
     w->fault_signal = sig;
     w->fault_code = info->si_code;
     w->fault_address = info->si_addr;
-    w->fault_unaligned = (sig == SIGBUS && info->si_code == BUS_ADRALN) || (sig == SIGSEGV && info->si_code == SI_KERNEL && aw_host_operand_exists(context));
+    w->fault_unaligned = (sig == SIGBUS && info->si_code == BUS_ADRALN) ||
+                         (sig == SIGSEGV && info->si_code == SI_KERNEL && aw_host_operand_exists(context));
     w->fault_pc = aw_host_context_pc(context);
     t->worker = NULL;
     aw_host_context_landing(&w->thread);

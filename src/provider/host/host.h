@@ -296,7 +296,7 @@ struct aw_host_device {
     uint64_t grid_id;
     _Atomic int fault;
     size_t memory_total;
-    bool exact;                        /* memory ends at guards where it ends, and not where a card notices; set before anything is allocated */
+    bool exact;                        /* guards lie where memory ends, not where a card notices; set before anything is allocated */
     char name[128];
 };
 

@@ -149,8 +149,8 @@ static size_t tail_of(size_t body)
     return aw_host.exact ? 0 : -body & (HUGE_BYTES - 1);
 }
 
-/* A guarded mapping of at least `size` usable bytes.  It begins at the lower guard; or ends (rounded to LARGE_ALIGN) at the upper one, where guards are to
- * be exact; from HUGE_FROM on it begins at a huge page, or near, and then ends in the page before the upper guard. */
+/* A guarded mapping of at least `size` usable bytes.  It begins at the lower guard; or ends (rounded to LARGE_ALIGN) at the upper one, where
+ * guards are to be exact; from HUGE_FROM on it begins at a huge page, or near, and then ends in the page before the upper guard. */
 static struct region *region_map(enum kind kind, size_t size)
 {
     struct region *r = calloc(1, sizeof *r);
