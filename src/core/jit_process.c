@@ -162,7 +162,23 @@ static int started(struct aw_jit_process *process)
     return event.kind == AW_JIT_EXEC_FAILED ? (int)event.value : 0;
 }
 
-enum aw_status aw_jit_process_start(const char *path, struct aw_jit_process **ret_process, char **ret_why)
+/* What a failed start means.  Only a program that is not there, or is none, was not found. */
+static enum aw_status start_status(int error)
+{
+    switch (error) {
+    case ENOENT:
+    case ENOTDIR:
+    case EACCES:
+    case ENOEXEC:
+        return AW_ERR_JIT_NOT_FOUND;
+    case ENOMEM:
+        return AW_ERR_OUT_OF_MEMORY;
+    default:
+        return AW_ERR_OS;
+    }
+}
+
+static enum aw_status start_once(const char *path, struct aw_jit_process **ret_process, int *ret_error, char **ret_why)
 {
     struct channels ch;
     struct aw_jit_process *process = calloc(1, sizeof *process);
@@ -170,6 +186,7 @@ enum aw_status aw_jit_process_start(const char *path, struct aw_jit_process **re
     if (!process)
         return AW_ERR_OUT_OF_MEMORY;
     if (!open_channels(&ch)) {
+        *ret_error = EMFILE;
         say(ret_why, "cannot start the compiler: no descriptors: %s", strerror(errno));
         free(process);
         return AW_ERR_OS;
@@ -184,9 +201,23 @@ enum aw_status aw_jit_process_start(const char *path, struct aw_jit_process **re
         *ret_process = process;
         return AW_OK;
     }
-    say(ret_why, "cannot start the compiler %s: %s", path, strerror(error));
+    *ret_error = error;
+    say(ret_why, "cannot start the compiler %s: %s%s", path, strerror(error), error == EAGAIN ? " (too many processes: ulimit -u)" : "");
     aw_jit_process_stop(process);
-    return spawned ? AW_ERR_JIT_NOT_FOUND : error == ENOMEM ? AW_ERR_OUT_OF_MEMORY : AW_ERR_OS;
+    return start_status(error);
+}
+
+/* No room for a process is often over in a moment. */
+enum aw_status aw_jit_process_start(const char *path, struct aw_jit_process **ret_process, char **ret_why)
+{
+    for (int pause = 10;; pause *= 3) { /* ms: 400 in all */
+        int error = 0;
+        enum aw_status status = start_once(path, ret_process, &error, ret_why);
+        if (status == AW_OK || error != EAGAIN || pause > 300)
+            return status;
+        free(*ret_why);
+        nanosleep(&(struct timespec){ .tv_nsec = pause * 1000000L }, NULL);
+    }
 }
 
 /* ---- Ending ---- */

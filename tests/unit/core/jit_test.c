@@ -363,6 +363,44 @@ static void count_signal(int sig)
     signals++;
 }
 
+/* Where there is room for no further process the compiler has been found, and what is wrong is said; after a moment there may be room. */
+static int start_without_room(enum aw_status *ret_status, char *ret_why, size_t size)
+{
+    struct aw_jit_process *process;
+    char *why = NULL;
+    if (setrlimit(RLIMIT_NPROC, &(struct rlimit){ 0, 0 }) != 0)
+        return 2;
+    *ret_status = aw_jit_process_start(getenv("AW_FAKE_COMPILER"), &process, &why);
+    snprintf(ret_why, size, "%s", why ? why : "");
+    free(why);
+    return 0;
+}
+
+Test(jit, too_many_processes)
+{
+    int ends[2];
+    struct {
+        enum aw_status status;
+        double took;
+        char why[500];
+    } said = { 0 };
+    cr_assert_eq(pipe(ends), 0);
+    pid_t child = fork();
+    if (child == 0) { /* root has no limit: become nobody */
+        double begin = now();
+        int failed = geteuid() == 0 && setuid(65534) != 0 ? 3 : start_without_room(&said.status, said.why, sizeof said.why);
+        said.took = now() - begin;
+        _exit(failed ? failed : write(ends[1], &said, sizeof said) == (ssize_t)sizeof said ? 0 : 4);
+    }
+    int status;
+    cr_assert_eq(waitpid(child, &status, 0), child);
+    cr_assert_eq(status, 0, "status %x", status);
+    cr_assert_eq(read(ends[0], &said, sizeof said), (ssize_t)sizeof said);
+    cr_assert_eq(said.status, AW_ERR_OS, "%s: %s", aw_status_name(said.status), said.why);
+    cr_assert(strstr(said.why, strerror(EAGAIN)), "%s", said.why);
+    cr_assert(said.took >= 0.3, "%g s: it was not tried again", said.took);
+}
+
 Test(jit, no_child_and_no_signal)
 {
     struct sigaction action = { .sa_handler = count_signal };
