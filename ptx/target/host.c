@@ -263,7 +263,8 @@ static int make_scalar(struct host *h, const struct simt_options *options)
     if (status == AW_OK)
         status = ptx_passes_run(h->in, NULL, "function(adce,mergereturn)", h->diags);
     if (status == AW_OK && simt_irreducible(h->in)) {
-        status = ptx_passes_run(h->in, NULL, "function(reg2mem)", h->diags);
+        /* Edges are split first, as reg2mem keeps the tree of dominators right after each: most of a minute for thousands of labels. */
+        status = ptx_passes_run(h->in, NULL, "function(break-crit-edges,reg2mem)", h->diags);
         if (status == AW_OK)
             status = simt_make_reducible(h->in, h->diags);
         if (status == AW_OK)

@@ -667,11 +667,11 @@ static int transform(struct meeting *m)
 {
     LLVMModuleRef module = m->b->module;
     m->b->fn = m->kernel;
-    int status = ptx_passes_run(module, NULL, "function(reg2mem)", m->diags);
+    int status = ptx_passes_run(module, NULL, "function(break-crit-edges,reg2mem)", m->diags);
     if (status == AW_OK && !cut_all(m))
         status = AW_ERR_OUT_OF_MEMORY;
     if (status == AW_OK)
-        status = ptx_passes_run(module, NULL, "function(reg2mem)", m->diags);
+        status = ptx_passes_run(module, NULL, "function(break-crit-edges,reg2mem)", m->diags);
     if (status != AW_OK)
         return status;
     return rebuild(m) ? ptx_passes_run(module, NULL, "function(sroa)", m->diags) : AW_ERR_OUT_OF_MEMORY;
