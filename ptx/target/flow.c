@@ -288,7 +288,7 @@ static bool operand_differs(const struct flow *f, V v, LLVMBasicBlockRef user)
         return false;
     LLVMBasicBlockRef bb = LLVMGetInstructionParent(v);
     unsigned at = ptx_flow_block(f, bb);
-    return is_divergent(f, v) || (bb != user && at < f->n && f->blocks[at].parted);
+    return is_divergent(f, v) || (bb != user && at < f->n && f->blocks[at].mixed);
 }
 
 enum { DEPTH_MAX = 8 };
@@ -354,6 +354,15 @@ static int selects_warp(V c)
     }
 }
 
+/* Is it the number of a thread that is asked for? */
+static bool selects_lane(V c)
+{
+    while (LLVMIsABinaryOperator(c))
+        c = LLVMGetOperand(c, 0);
+    return LLVMIsAICmpInst(c) && ptx_simt_called(LLVMGetOperand(c, 0)) == PTX_SIMT_TID_X &&
+           (LLVMGetICmpPredicate(c) == LLVMIntEQ || LLVMGetICmpPredicate(c) == LLVMIntNE);
+}
+
 /* Marks what is only reached through one such branch. */
 static bool ones_find(struct flow *f)
 {
@@ -377,8 +386,11 @@ static bool ones_find(struct flow *f)
                 ok = aw_vec_push(&work, s);
             }
         }
-        for (unsigned i = 0; i < f->n; i++)
+        f->blocks[p].selects = true;
+        for (unsigned i = 0; i < f->n; i++) {
             f->blocks[i].one |= !seen[i];
+            f->blocks[i].alone |= !seen[i] && selects_lane(LLVMGetCondition(end));
+        }
     }
     aw_vec_fini(&work);
     return ok;
@@ -387,12 +399,12 @@ static bool ones_find(struct flow *f)
 static bool differs(const struct flow *f, V x, const struct flow_block *b)
 {
     bool phi = LLVMIsAPHINode(x) != NULL;
-    if (ptx_simt_called(x) == PTX_SIMT_BARRIER_REDUCE) /* one answer for the block */
+    if (b->alone || ptx_simt_called(x) == PTX_SIMT_BARRIER_REDUCE) /* one answer for the block */
         return false;
     bool warp = f->of & PTX_FLOW_WARP || b->one;
     if (warp && (is_answer(f, x, 0) || is_warp_number(x) || is_warp_range(x) || is_vote(x)))
         return false;
-    if ((phi && (b->parted || b->joins)) || is_source(f, x, warp))
+    if ((phi && (b->mixed || b->joins)) || is_source(f, x, warp))
         return true;
     unsigned n = phi ? LLVMCountIncoming(x) : (unsigned)LLVMGetNumOperands(x);
     for (unsigned i = 0; i < n; i++)
@@ -461,6 +473,7 @@ static bool part(struct flow *f, const struct sets *post, unsigned at, bool *see
                 continue;
             }
             f->blocks[s].parted = true;
+            f->blocks[s].mixed |= !(f->blocks[at].selects && f->blocks[s].one);
             ok = aw_vec_push(&work, s);
         }
     }
@@ -480,7 +493,7 @@ static bool parts(const struct flow *f, const struct flow_block *b)
         first = b->succ[j];
     }
     V end = LLVMGetBasicBlockTerminator(b->bb);
-    return several && LLVMGetNumOperands(end) && operand_differs(f, LLVMGetOperand(end, 0), b->bb);
+    return several && !b->alone && LLVMGetNumOperands(end) && operand_differs(f, LLVMGetOperand(end, 0), b->bb);
 }
 
 /* Can block `to` be reached from block `from`, the two in between the branch at the end of `at` and where its lanes meet again?
@@ -559,8 +572,7 @@ bool ptx_flow_init(struct flow *f, V fn, unsigned of)
     if (!blocks_order(f, LLVMGetEntryBasicBlock(fn)) || !blocks_link(f))
         return false;
     coming_find(f);
-    bool alone = f->of & PTX_FLOW_ROW && f->of & PTX_FLOW_WAITS && !(f->of & PTX_FLOW_WARP);
-    return (!alone || ones_find(f)) && divergence_find(f);
+    return (!(f->of & PTX_FLOW_ROW && f->of & PTX_FLOW_WAITS) || ones_find(f)) && divergence_find(f);
 }
 
 void ptx_flow_fini(struct flow *f)
