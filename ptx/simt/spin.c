@@ -1,8 +1,8 @@
 /* Loops that wait: their end depends on memory that only someone else can change, so the warp must let others run.
  *
  * A volatile or atomic load counts, and an exchange whose operands do not change (taking a lock, polling by adding 0).
- * Not a compare-and-swap that retries with what it saw: it ends by itself.  Where control flow was nested, a loop's end may be a phi of
- * constants, so the branches that lead to it count as well. */
+ * Not a compare-and-swap that retries with what it saw: it ends by itself.  Where control flow was nested, a loop's end may be
+ * a phi of constants, so the branches that lead to it count as well. */
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "simt/work.h"
 

@@ -1,7 +1,8 @@
 /* Block barriers on AMDGPU.  Barrier 0 for the whole block is the hardware's; named ones, and those for some of the block's
  * threads, count arrivals in shared memory.
  *
- * A waiting warp spins, asleep between looks.  Barriers of the whole block that count go on without warps that have ended.  That two warps of a wave64 can wait at different barriers is wait.c's. */
+ * A waiting warp spins, asleep between looks.  Barriers of the whole block that count go on without warps that have ended.
+ * That two warps of a wave64 can wait at different barriers is wait.c's. */
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "target/amdgpu.h"
 
@@ -138,8 +139,9 @@ void ptx_amdgpu_barrier_recheck(struct amdgpu *a, V id, V threads, V warps)
     V complete = b_icmp(b, LLVMIntUGE, count, expected(a, threads, warps));
     LLVMBuildCondBr(b->builder, b_and(b, complete, b_ne(b, count, b_i32(b, 0))), come, done);
     LLVMPositionBuilderAtEnd(b->builder, come);
-    V swap = LLVMBuildAtomicCmpXchgSyncScope(b->builder, word(a, id, WORD_COUNT), count, b_i32(b, 0), LLVMAtomicOrderingAcquireRelease,
-                                             LLVMAtomicOrderingMonotonic, scope_id(a, "workgroup"));
+    LLVMAtomicOrdering order = LLVMAtomicOrderingAcquireRelease, failed = LLVMAtomicOrderingMonotonic;
+    unsigned scope = scope_id(a, "workgroup");
+    V swap = LLVMBuildAtomicCmpXchgSyncScope(b->builder, word(a, id, WORD_COUNT), count, b_i32(b, 0), order, failed, scope);
     LLVMBuildCondBr(b->builder, b_field(b, swap, 1), next, done);
     LLVMPositionBuilderAtEnd(b->builder, next);
     atomic(a, LLVMAtomicRMWBinOpAdd, word(a, id, WORD_GENERATION), b_i32(b, 1), LLVMAtomicOrderingRelease);
