@@ -106,6 +106,7 @@ struct sim_inst {
     uint32_t hwreg, hwreg_offset, hwreg_size; /* s_getreg, s_setreg */
     char text[160];                   /* as LLVM prints it */
     const struct sim_inst *target;    /* of a direct branch, NULL until it was taken */
+    struct sim_inst *dual[2];         /* of gfx11's v_dual_*: the two halves; NULL */
     const char *why;                  /* of text that is none of ours: what is wrong with it */
     const struct sim_inst *self;      /* where it lies: a row may be run on a changed copy (VGPR indexing), which caches nothing */
 };

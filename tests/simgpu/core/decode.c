@@ -289,6 +289,7 @@ static void decode_into(struct sim_decoder *d, struct sim_inst *i, uint64_t pc, 
     if (size > bytes)
         size = 0;
     free((char *)i->why);
+    sim_parse_free(i);
     memset(i, 0, sizeof *i);
     i->pc = pc;
     i->wave = (uint8_t)d->lanes;

@@ -290,6 +290,17 @@ static bool next_type(struct parse *c, char *ret)
     return true;
 }
 
+/* "v1.h" of gfx11 is the high half of a register, as op_sel says it elsewhere; "v1.l" the low one.  `i->n` is the operand's number. */
+static void half_register(struct parse *c, struct word *w)
+{
+    struct sim_inst *i = c->i;
+    if (w->end - w->p < 4 || *w->p != 'v' || !digit(w->p[1]) || chop(w, ".l") || !chop(w, ".h"))
+        return;
+    unsigned k = c->results ? 3 : i->n - i->n_results;
+    if (k < sizeof i->op_sel)
+        i->op_sel[k] = 1;
+}
+
 static bool operand(struct parse *c, struct word w)
 {
     struct sim_inst *i = c->i;
@@ -309,6 +320,7 @@ static bool operand(struct parse *c, struct word w)
         o->sext = true;
     if ((skip(&body, "|") && chop(&body, "|")) || (skip(&body, "abs(") && chop(&body, ")")))
         o->abs = true;
+    half_register(c, &body);
     if (!register_name(body, o) && !constant(c, body, o))
         return *c->why ? false : unknown(c, w);
     if (o->kind == SIM_NONE)
@@ -513,6 +525,8 @@ static enum family family_of(uint32_t word)
 /* Texts of immediates (hwreg(...), numbers) are not read: the bits are in the encoding.  True when `w` is one. */
 static bool coded(const struct sim_inst *i, enum family family, struct word w)
 {
+    if (strncmp(i->op->name, "s_sendmsg_rtn", 13) == 0)
+        return skip(&w, "sendmsg(");
     if (family == SOPK)
         return (digit(*w.p) || *w.p == '-') ? i->size == 4 : skip(&w, "hwreg(") || skip(&w, "UC_VERSION_");
     return family == SOPC && (skip(&w, "gpr_idx(") || (i->n == 1 && strcmp(i->op->name, "s_set_gpr_idx_on") == 0));
@@ -596,17 +610,92 @@ static bool is_packed(const char *name)
     return strncmp(name, "v_pk_", 5) == 0 || strncmp(name, "v_dot", 5) == 0;
 }
 
+/* The row for the mnemonic, by whatever name. */
+static const struct sim_op *row_of(struct word name, const struct sim_card *card)
+{
+    char other[64];
+    size_t n = base_length(name.p, (size_t)(name.end - name.p));
+    const struct sim_op *op = sim_op_find(name.p, n, card);
+    if (!op && card->major >= 11 && sim_rename(name.p, n, other, sizeof other))
+        op = sim_op_find(other, strlen(other), card);
+    return op;
+}
+
+/* ---- Two instructions in one: "v_dual_X ... :: v_dual_Y ..." (VOPD) */
+
+/* Both read before either writes.  Their results are different registers. */
+static void run_dual(struct sim_wave *w, const struct sim_inst *i)
+{
+    const struct sim_inst *x = i->dual[0], *y = i->dual[1];
+    uint32_t before[64], after[64], *result = w->v + (size_t)x->o[0].reg * w->lanes;
+    memcpy(before, result, w->lanes * sizeof *before);
+    x->run(w, x);
+    memcpy(after, result, w->lanes * sizeof *after);
+    memcpy(result, before, w->lanes * sizeof *before);
+    y->run(w, y);
+    memcpy(result, after, w->lanes * sizeof *after);
+}
+
+static const struct sim_op dual_row = { "v_dual", "*", run_dual, SIM_VALU, SIM_GFX11 | SIM_GFX12 };
+
+void sim_parse_free(struct sim_inst *i)
+{
+    free(i->dual[0]);
+    free(i->dual[1]);
+    i->dual[0] = i->dual[1] = NULL;
+}
+
+static bool parse_half(struct sim_inst *i, unsigned k, struct word w, const struct sim_card *card, char *ret_why, size_t size)
+{
+    static const char prefix[] = "v_dual_";
+    char text[sizeof i->text];
+    struct sim_inst *half = i->dual[k] = calloc(1, sizeof *half);
+    w = trim(w);
+    if (!half || !skip(&w, prefix)) {
+        snprintf(ret_why, size, "a half of it is not understood");
+        return false;
+    }
+    bool chooses = (size_t)(w.end - w.p) > 8 && memcmp(w.p, "cndmask_", 8) == 0; /* by vcc, unsaid */
+    snprintf(text, sizeof text, "v_%.*s%s", (int)(w.end - w.p), w.p, chooses ? ", vcc_lo" : "");
+    half->pc = i->pc;
+    half->wave = i->wave;
+    half->size = i->size;
+    if (!sim_parse(half, text, card, ret_why, size))
+        return false;
+    if (half->n_results != 1 || half->o[0].kind != SIM_VGPR || half->o[0].dwords != 1) {
+        snprintf(ret_why, size, "a half of it is no such instruction");
+        return false;
+    }
+    half->run = half->op->run;
+    half->cls = half->op->cls;
+    half->slots = half->wave;
+    i->vgprs = half->vgprs > i->vgprs ? half->vgprs : i->vgprs;
+    return true;
+}
+
+static bool parse_dual(struct sim_inst *i, const char *text, const char *between, const struct sim_card *card, char *ret_why, size_t size)
+{
+    struct word first = { text, between }, second = { between + 2, text + strlen(text) };
+    i->op = &dual_row;
+    i->self = i;
+    i->row_mask = i->bank_mask = 15;
+    return parse_half(i, 0, first, card, ret_why, size) && parse_half(i, 1, second, card, ret_why, size);
+}
+
 bool sim_parse(struct sim_inst *i, const char *text, const struct sim_card *card, char *ret_why, size_t size)
 {
+    const char *between = strstr(text, "::");
     struct parse c = { .i = i, .why = ret_why, .why_size = size };
     struct word rest = { text, text + strlen(text) }, name, piece;
     uint32_t word;
     memcpy(&word, i->bytes, sizeof word);
     enum family family = family_of(word);
     *ret_why = 0;
+    if (between && strncmp(text, "v_dual_", 7) == 0)
+        return parse_dual(i, text, between, card, ret_why, size);
     if (!cut(&rest, ' ', &name))
         return fail(&c, "no instruction");
-    i->op = sim_op_find(name.p, base_length(name.p, (size_t)(name.end - name.p)), card);
+    i->op = row_of(name, card);
     if (!i->op)
         return fail(&c, "the instruction is not simulated");
     c.sig = i->op->sig;

@@ -436,8 +436,8 @@ static const struct sim_op ops[] = {
     MEMORY_FLOAT_ATOMICS(X)
     MEMORY_NOT_FLAT_ATOMICS(X)
 #undef X
-    { "buffer_gl0_inv", "", invalidate_unit, SIM_WAIT, SIM_GFX10 },
-    { "buffer_gl1_inv", "", invalidate_beyond, SIM_WAIT, SIM_GFX10 },
+    { "buffer_gl0_inv", "", invalidate_unit, SIM_WAIT, SIM_GFX10 | SIM_GFX11 },
+    { "buffer_gl1_inv", "", invalidate_beyond, SIM_WAIT, SIM_GFX10 | SIM_GFX11 },
     { "buffer_wbinvl1", "", invalidate_beyond, SIM_WAIT, SIM_GFX9 },
     { "buffer_wbinvl1_vol", "", invalidate_beyond, SIM_WAIT, SIM_GFX9 },
     { "buffer_wbl2", "", nothing, SIM_WAIT, SIM_GFX9 },

@@ -121,7 +121,10 @@ RUN(hint)
 RUN(s_waitcnt)
 {
     uint32_t bits = (uint32_t)i->simm;
-    sim_race_wait(w, (bits & 15) | (bits >> 10 & 0x30), bits >> 8 & (w->card->major >= 10 ? 63u : 15u), SIM_ANY);
+    if (w->card->major >= 11)
+        sim_race_wait(w, bits >> 10 & 63, bits >> 4 & 63, SIM_ANY);
+    else
+        sim_race_wait(w, (bits & 15) | (bits >> 10 & 0x30), bits >> 8 & (w->card->major >= 10 ? 63u : 15u), SIM_ANY);
 }
 
 RUN(s_waitcnt_vscnt)
@@ -139,15 +142,25 @@ RUN(s_waitcnt_lgkmcnt)
     sim_race_wait(w, SIM_ANY, (uint32_t)i->simm & 63, SIM_ANY);
 }
 
-enum { MSG_INTERRUPT = 1 };
+enum { MSG_INTERRUPT = 1, MSG_DEALLOC_VGPRS = 3 /* gfx11: nothing that a program sees */, MSG_RTN_GET_REALTIME = 0x83 };
 
 RUN(s_sendmsg)
 {
     unsigned message = (unsigned)i->simm & (w->card->major >= 11 ? 255u : 15u);
+    if (message == MSG_DEALLOC_VGPRS && w->card->major >= 11)
+        return;
     if (message != MSG_INTERRUPT)
         sim_illegal(w, i, "only the interrupt message is simulated");
     else if (sim_interrupt)
         sim_interrupt(w->data[0].node, w->s[SIM_M0] & 0xffffff);
+}
+
+RUN(s_sendmsg_rtn_b64)
+{
+    if (i->bytes[0] != MSG_RTN_GET_REALTIME)
+        sim_illegal(w, i, "of the messages with an answer only that for the time is simulated");
+    else
+        sim_write_s64(w, &i->o[0], sim_realtime());
 }
 
 /* ---- Hardware registers ---- */
@@ -339,21 +352,22 @@ static const struct sim_op rows[] = {
     ROW(s_sleep, "", WAIT, 0)
     ROW(s_trap, "", OTHER, 0)
     ROW(s_sendmsg, "", OTHER, 0)
+    ROW(s_sendmsg_rtn_b64, "S=", OTHER, SIM_GFX11 | SIM_GFX12)
     ROW(s_getreg_b32, "s=", OTHER, 0)
     ROW(s_setreg_b32, "=s", OTHER, 0)
     { "s_setreg_imm32_b32", "=s", run_s_setreg_b32, SIM_OTHER, 0 },
-    ROW(s_round_mode, "", OTHER, SIM_GFX10)
-    ROW(s_denorm_mode, "", OTHER, SIM_GFX10)
+    ROW(s_round_mode, "", OTHER, SIM_GFX10 | SIM_GFX11 | SIM_GFX12)
+    ROW(s_denorm_mode, "", OTHER, SIM_GFX10 | SIM_GFX11 | SIM_GFX12)
     ROW(s_set_gpr_idx_on, "=s", OTHER, SIM_GFX9)
     UNUSUAL(s_set_gpr_idx_off, "", SIM_GFX9)
     UNUSUAL(s_set_gpr_idx_mode, "", SIM_GFX9)
     UNUSUAL(s_set_gpr_idx_idx, "=s", SIM_GFX9)
     ROW(s_waitcnt, "", WAIT, 0)
-    ROW(s_waitcnt_vscnt, "=s", WAIT, SIM_GFX10)
-    ROW(s_waitcnt_vmcnt, "=s", WAIT, SIM_GFX10)
-    HINT(s_waitcnt_expcnt, "=s", SIM_GFX10)
-    ROW(s_waitcnt_lgkmcnt, "=s", WAIT, SIM_GFX10)
-    HINT(s_waitcnt_depctr, "", SIM_GFX10)
+    ROW(s_waitcnt_vscnt, "=s", WAIT, SIM_GFX10 | SIM_GFX11)
+    ROW(s_waitcnt_vmcnt, "=s", WAIT, SIM_GFX10 | SIM_GFX11)
+    HINT(s_waitcnt_expcnt, "=s", SIM_GFX10 | SIM_GFX11)
+    ROW(s_waitcnt_lgkmcnt, "=s", WAIT, SIM_GFX10 | SIM_GFX11)
+    HINT(s_waitcnt_depctr, "", SIM_GFX10 | SIM_GFX11)
     HINT(s_nop, "", 0)
     HINT(s_wakeup, "", 0)
     HINT(s_setprio, "", 0)
@@ -362,14 +376,15 @@ static const struct sim_op rows[] = {
     HINT(s_decperflevel, "", 0)
     HINT(s_ttracedata, "", 0)
     HINT(s_ttracedata_imm, "", SIM_GFX10)
-    HINT(s_inst_prefetch, "", SIM_GFX10)
-    HINT(s_clause, "", SIM_GFX10)
+    HINT(s_inst_prefetch, "", SIM_GFX10 | SIM_GFX11)
+    HINT(s_clause, "", SIM_GFX10 | SIM_GFX11)
+    HINT(s_delay_alu, "", SIM_GFX11 | SIM_GFX12)
     HINT(s_version, "", 0)
-    HINT(s_wait_idle, "", SIM_GFX10)
+    HINT(s_wait_idle, "", SIM_GFX10 | SIM_GFX11)
     HINT(v_clrexcp, "", 0)
     HINT(v_pipeflush, "", SIM_GFX10)
     UNUSUAL(v_illegal, "", SIM_GFX10)
-    UNUSUAL(s_code_end, "", SIM_GFX10)
+    UNUSUAL(s_code_end, "", SIM_GFX10 | SIM_GFX11 | SIM_GFX12)
     UNUSUAL(s_sethalt, "", 0)
     UNUSUAL(s_setkill, "", 0)
     UNUSUAL(s_sendmsghalt, "", 0)

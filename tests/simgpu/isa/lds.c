@@ -324,6 +324,8 @@ ATOMIC_OWN(own_add_f64, uint64_t, int64_t, atomic_sum_f64(o, d))
     X(max, i32, smax_32, 4, DATA, 0) X(min, u32, umin_32, 4, DATA, 0) X(max, u32, umax_32, 4, DATA, 0)                  \
     X(and, b32, and_32, 4, DATA, 0) X(or, b32, or_32, 4, DATA, 0) X(xor, b32, xor_32, 4, DATA, 0)                       \
     X(mskor, b32, mskor_32, 4, DATA_COMPARE, 0) X(cmpst, b32, cmpswap_32, 4, COMPARE_DATA, 0)                           \
+    X(cmpstore, b32, cmpswap_32, 4, DATA_COMPARE, SIM_GFX11 | SIM_GFX12)                                                \
+    X(cmpstore, f32, fcmpswap_32, 4, DATA_COMPARE, SIM_GFX11 | SIM_GFX12)                                               \
     X(cmpst, f32, fcmpswap_32, 4, COMPARE_DATA, 0) X(min, f32, fmin_32, 4, DATA, 0) X(max, f32, fmax_32, 4, DATA, 0)    \
     X(add, f32, add_f32, 4, DATA, 0)                                                                                    \
     X(add, u64, add_64, 8, DATA, 0) X(sub, u64, sub_64, 8, DATA, 0) X(rsub, u64, rsub_64, 8, DATA, 0)                   \
@@ -331,6 +333,8 @@ ATOMIC_OWN(own_add_f64, uint64_t, int64_t, atomic_sum_f64(o, d))
     X(max, i64, smax_64, 8, DATA, 0) X(min, u64, umin_64, 8, DATA, 0) X(max, u64, umax_64, 8, DATA, 0)                  \
     X(and, b64, and_64, 8, DATA, 0) X(or, b64, or_64, 8, DATA, 0) X(xor, b64, xor_64, 8, DATA, 0)                       \
     X(mskor, b64, mskor_64, 8, DATA_COMPARE, 0) X(cmpst, b64, cmpswap_64, 8, COMPARE_DATA, 0)                           \
+    X(cmpstore, b64, cmpswap_64, 8, DATA_COMPARE, SIM_GFX11 | SIM_GFX12)                                                \
+    X(cmpstore, f64, fcmpswap_64, 8, DATA_COMPARE, SIM_GFX11 | SIM_GFX12)                                               \
     X(cmpst, f64, fcmpswap_64, 8, COMPARE_DATA, 0) X(min, f64, fmin_64, 8, DATA, 0) X(max, f64, fmax_64, 8, DATA, 0)    \
     X(add, f64, add_f64, 8, DATA, SIM_GFX9)
 /* Those that only return. */

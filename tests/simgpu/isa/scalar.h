@@ -31,4 +31,7 @@ static inline void scalar_out64(struct sim_wave *w, const struct sim_operand *o,
     }
 }
 
+/* The steady clock, which counts at 100 MHz. */
+uint64_t sim_realtime(void);
+
 #endif

@@ -4,6 +4,7 @@
 #include <time.h>
 
 #include "memory.h"
+#include "scalar.h"
 
 /* ---- Addresses ---- */
 
@@ -165,12 +166,16 @@ static void s_memtime(struct sim_wave *w, const struct sim_inst *i)
     sim_write_s64(w, &i->o[0], w->clock);
 }
 
-/* Counts at 100 MHz. */
-static void s_memrealtime(struct sim_wave *w, const struct sim_inst *i)
+uint64_t sim_realtime(void)
 {
     struct timespec now;
     clock_gettime(CLOCK_MONOTONIC, &now);
-    sim_write_s64(w, &i->o[0], (uint64_t)now.tv_sec * 100000000u + (uint64_t)now.tv_nsec / 10);
+    return (uint64_t)now.tv_sec * 100000000u + (uint64_t)now.tv_nsec / 10;
+}
+
+static void s_memrealtime(struct sim_wave *w, const struct sim_inst *i)
+{
+    sim_write_s64(w, &i->o[0], sim_realtime());
 }
 
 /* There are no caches. */

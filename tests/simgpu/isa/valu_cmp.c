@@ -180,7 +180,7 @@ static void give_mask(struct sim_wave *w, const struct sim_inst *i, uint64_t mas
 
 static void give_exec(struct sim_wave *w, const struct sim_inst *i, uint64_t mask)
 {
-    mask &= sim_exec(w);
+    mask &= lanes_mask(w, i); /* with DPP, which gfx11 has here: lanes that its masks leave out get 0 */
     give_mask(w, i, mask);
     sim_set_exec(w, mask);
 }

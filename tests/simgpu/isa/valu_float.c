@@ -65,6 +65,8 @@ FLOAT_RUN32(v_mullit_f32, mullit32, FLOAT_NATIVE | FLOAT_NANS)
 static FLOAT_BODY(min32, float_u32, float_u32, float_u32, float_u32, order_min32(a, b, float_ieee(w)))
 static FLOAT_BODY(max32, float_u32, float_u32, float_u32, float_u32, order_max32(a, b, float_ieee(w)))
 static FLOAT_BODY(min3_32, float_u32, float_u32, float_u32, float_u32, order_min32(order_min32(a, b, float_ieee(w)), c, float_ieee(w)))
+static FLOAT_BODY(maxmin_32, float_u32, float_u32, float_u32, float_u32, order_min32(order_max32(a, b, float_ieee(w)), c, float_ieee(w)))
+static FLOAT_BODY(minmax_32, float_u32, float_u32, float_u32, float_u32, order_max32(order_min32(a, b, float_ieee(w)), c, float_ieee(w)))
 static FLOAT_BODY(max3_32, float_u32, float_u32, float_u32, float_u32, order_max32(order_max32(a, b, float_ieee(w)), c, float_ieee(w)))
 
 /* The middle of the ordered bits, where there is neither a NaN nor zeros of both signs; any such lane has all done by the manual's cases. */
@@ -93,6 +95,8 @@ FLOAT_RUN32(v_min_f32, min32, 0)
 FLOAT_RUN32(v_max_f32, max32, 0)
 FLOAT_RUN32(v_min3_f32, min3_32, 0)
 FLOAT_RUN32(v_max3_f32, max3_32, 0)
+FLOAT_RUN32(v_maxmin_f32, maxmin_32, 0)
+FLOAT_RUN32(v_minmax_f32, minmax_32, 0)
 FLOAT_RUN32(v_med3_f32, med3_32, 0)
 FLOAT_RUN(v_min_f64, min64, 0)
 FLOAT_RUN(v_max_f64, max64, 0)
@@ -610,6 +614,7 @@ static const struct sim_op ops[] = {
     ROW(v_mul_legacy_f32, "f=ff", VALU), ROW(v_mad_legacy_f32, "f=fff", VALU), ROW(v_fma_legacy_f32, "f=fff", VALU),
     ROW(v_fmac_legacy_f32, "f=ff", VALU), ROW(v_mullit_f32, "f=fff", VALU),
     ROW(v_min_f32, "f=ff", VALU), ROW(v_max_f32, "f=ff", VALU), ROW(v_min3_f32, "f=fff", VALU), ROW(v_max3_f32, "f=fff", VALU),
+    ROW(v_maxmin_f32, "f=fff", VALU), ROW(v_minmax_f32, "f=fff", VALU),
     ROW(v_med3_f32, "f=fff", VALU), ROW(v_min_f64, "d=dd", F64), ROW(v_max_f64, "d=dd", F64),
     ROW(v_cubeid_f32, "f=fff", VALU), ROW(v_cubesc_f32, "f=fff", VALU), ROW(v_cubetc_f32, "f=fff", VALU), ROW(v_cubema_f32, "f=fff", VALU),
     ROW(v_floor_f32, "f=f", VALU), ROW(v_ceil_f32, "f=f", VALU), ROW(v_trunc_f32, "f=f", VALU), ROW(v_rndne_f32, "f=f", VALU),

@@ -183,6 +183,17 @@ static inline int64_t dot2_u16(uint32_t a, uint32_t b)
     return (int64_t)(a & 0xffff) * (b & 0xffff) + (int64_t)(a >> 16) * (b >> 16);
 }
 
+/* Each source's bytes are signed where neg_lo says so. */
+static inline int64_t dot4_iu8(uint32_t a, uint32_t b, const struct sim_inst *i)
+{
+    int64_t sum = 0;
+    for (unsigned k = 0; k < 32; k += 8) {
+        int64_t x = i->neg_lo[0] ? (int8_t)(a >> k) : (uint8_t)(a >> k), y = i->neg_lo[1] ? (int8_t)(b >> k) : (uint8_t)(b >> k);
+        sum += x * y;
+    }
+    return sum;
+}
+
 static inline int64_t dot4_i8(uint32_t a, uint32_t b)
 {
     return (int8_t)a * (int8_t)b + (int8_t)(a >> 8) * (int8_t)(b >> 8) + (int8_t)(a >> 16) * (int8_t)(b >> 16) +
@@ -273,7 +284,11 @@ static inline int64_t dot8_u4(uint32_t a, uint32_t b)
     X(3, u, v_med3_u32, "b=bbb", u_med(a, b, c))                                                                        \
     X(3, i, v_min3_i32, "b=bbb", i_min(i_min(a, b), c))                                                                 \
     X(3, i, v_max3_i32, "b=bbb", i_max(i_max(a, b), c))                                                                 \
-    X(3, i, v_med3_i32, "b=bbb", i_med(a, b, c))
+    X(3, i, v_med3_i32, "b=bbb", i_med(a, b, c))                                                                        \
+    X(3, u, v_maxmin_u32, "b=bbb", u_min(u_max(a, b), c))                                                               \
+    X(3, u, v_minmax_u32, "b=bbb", u_max(u_min(a, b), c))                                                               \
+    X(3, i, v_maxmin_i32, "b=bbb", i_min(i_max(a, b), c))                                                               \
+    X(3, i, v_minmax_i32, "b=bbb", i_max(i_min(a, b), c))
 
 #define DEFINE(n, t, name, sig, expr)                                                                                   \
     FN(name)                                                                                                            \
@@ -310,6 +325,7 @@ ROWS_32(DEFINE)
     X(3, u, v_msad_u8, "b=bbb", msad_u8((uint32_t)a, (uint32_t)b) + c)                                                  \
     X(3, i, v_dot4_i32_i8, "b=bbb", dot4_i8((uint32_t)a, (uint32_t)b) + c)                                              \
     X(3, u, v_dot4_u32_u8, "b=bbb", dot4_u8((uint32_t)a, (uint32_t)b) + c)                                              \
+    X(3, i, v_dot4_i32_iu8, "b=bbb", dot4_iu8((uint32_t)a, (uint32_t)b, i) + c)                                         \
     X(3, i, v_dot8_i32_i4, "b=bbb", dot8_i4((uint32_t)a, (uint32_t)b) + c)                                              \
     X(3, u, v_dot8_u32_u4, "b=bbb", dot8_u4((uint32_t)a, (uint32_t)b) + c)
 

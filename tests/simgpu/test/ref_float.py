@@ -308,6 +308,8 @@ def by_bits(fmt, function):
     return run
 
 
+REF["v_maxmin_f32"] = by_bits(F32, lambda m, f, a, b, c: lesser(m, f, greater(m, f, a, b), c))
+REF["v_minmax_f32"] = by_bits(F32, lambda m, f, a, b, c: greater(m, f, lesser(m, f, a, b), c))
 for fmt, n in ((F16, "f16"), (F32, "f32"), (F64, "f64")):
     REF[f"v_min_{n}"] = by_bits(fmt, lesser)
     REF[f"v_max_{n}"] = by_bits(fmt, greater)

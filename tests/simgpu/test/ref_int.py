@@ -109,8 +109,9 @@ for bits, b_names in ((32, ("v_lshlrev_b32", "v_lshrrev_b32", "v_ashrrev_i32")),
     REF[b_names[2]] = lambda m, a, b, n=bits: (signed(b, n) >> a % n) % 2**n
 
 CHOICES = {"min": min, "max": max, "min3": min, "max3": max, "med3": lambda *x: sorted(x)[1]}
-for bits in (16, 32):
-    for op, choose in CHOICES.items():
+CHOICES_32 = {**CHOICES, "maxmin": lambda a, b, c: min(max(a, b), c), "minmax": lambda a, b, c: max(min(a, b), c)}
+for bits, choices in ((16, CHOICES), (32, CHOICES_32)):
+    for op, choose in choices.items():
         REF[f"v_{op}_u{bits}"] = lambda m, *x, f=choose: f(*x)
         REF[f"v_{op}_i{bits}"] = lambda m, *x, f=choose, n=bits: f(*(signed(y, n) for y in x)) % 2**n
 
@@ -223,6 +224,7 @@ def dot(bits, is_signed):
 
 REF.update({
     "v_dot2_i32_i16": dot(16, True), "v_dot2_u32_u16": dot(16, False), "v_dot4_i32_i8": dot(8, True), "v_dot4_u32_u8": dot(8, False),
+    "v_dot4_i32_iu8": lambda m, a, b, c: fit(m, sum(x * y for x, y in zip(pieces(a, 8, 4, False), pieces(b, 8, 4, False))) + signed(c, 32), 32, True),
     "v_dot8_i32_i4": dot(4, True), "v_dot8_u32_u4": dot(4, False), "v_dot2c_i32_i16": dot(16, True), "v_dot4c_i32_i8": dot(8, True),
     "v_dot8c_i32_i4": dot(4, True),
 })

@@ -11,6 +11,7 @@ sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 import mem_format
 import mem_image
 import mem_model
+import test_gfx11
 from mem_model import M32, M64
 from ops import EXEC_ALL, MEMORY, Ops, binary, rows
 
@@ -735,7 +736,7 @@ def main():
     failures += statistics(program)
     failures += random_statistics(program)
     failures += format_names(program)
-    failures += ['no test of the row ' + name for name in sorted(set(table) - tested)]
+    failures += ['no test of the row ' + name for name in sorted(set(table) - tested - test_gfx11.OWN)]
     failures += ['test of a row that is not there: ' + name for name in sorted(tested - set(table) - {''})]
     for line in failures[:60]:
         print(line)

@@ -567,7 +567,9 @@ def elsewhere(card):
     gfx90a = {"v_fmac_f64", "v_pk_add_f32", "v_pk_mul_f32", "v_pk_fma_f32"}
     gfx10 = {"v_fma_legacy_f32", "v_fmac_legacy_f32", "v_mullit_f32", "v_fmac_f16", "v_fmaak_f16", "v_fmamk_f16", "v_fmaak_f32", "v_fmamk_f32"}
     later = {"v_fma_mix_f32", "v_fma_mixlo_f16", "v_fma_mixhi_f16", "v_fmac_f32", "v_dot2_f32_f16", "v_dot2c_f32_f16", "v_pk_fmac_f16"}
-    return {"gfx1030": gfx9 | gfx900 | gfx90a, "gfx900": gfx10 | later | gfx90a, "gfx90a": gfx10 | gfx900,
+    gfx11 = {"v_maxmin_f32", "v_minmax_f32"}
+    gfx9, gfx10 = gfx9 | (set() if card.startswith("gfx11") else gfx11), gfx10 | gfx11
+    return {"gfx1100": gfx9 | gfx900 | gfx90a, "gfx1030": gfx9 | gfx900 | gfx90a, "gfx900": gfx10 | later | gfx90a, "gfx90a": gfx10 | gfx900,
             "gfx906": gfx10 | gfx900 | gfx90a | {"v_dot2c_f32_f16", "v_pk_fmac_f16"}}.get(card, set())
 
 
