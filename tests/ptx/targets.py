@@ -33,6 +33,12 @@ def check(compiler, readobj, path, kernel, target, version, out):
                    f'.wavefront_size: {wave}', f'Name: {kernel}.kd', 'STV_PROTECTED', '.kernarg_segment_align: 16'):
         if wanted not in text:
             fail(f'"{wanted}" is missing', text)
+    # Nothing is asked of the runtime but the one argument: what version 5 calls hidden arguments are the packet's numbers here.
+    if 'hidden_' in text:
+        fail('hidden arguments', text)
+    # LLVM finds out for itself where the stack's size is not known.
+    if version >= 5 and ('.uses_dynamic_stack: true' in text) != ('Name: aw_uses_stack' in text):
+        fail('the mark of a stack of unknown size is not as LLVM has it', text)
     m = re.search(r'\.args:\s+-\s+\.name:\s+kernarg\s+\.offset:\s+0\s+\.size:\s+(\d+)\s+\.value_kind:\s+by_value', text)
     if not m or int(m[1]) % 8 or int(m[1]) < 16:
         fail('the one explicit argument is missing', text)
