@@ -228,7 +228,7 @@ static int run(struct amdgpu *a, const struct gfx *gfx, LLVMTargetMachineRef mac
     ptx_amdgpu_simt(a);
     kernel_setup(a);
     status = optimise(a, machine);
-    if (status == AW_OK && (!ptx_amdgpu_stack(a) || !ptx_amdgpu_releases(a)))
+    if (status == AW_OK && !ptx_amdgpu_stack(a))
         status = AW_ERR_OUT_OF_MEMORY;
     ptx_amdgpu_carries(a);
     ptx_amdgpu_orders(a);

@@ -92,8 +92,6 @@ void ptx_amdgpu_swap_128(struct amdgpu *a, LLVMValueRef *p);
 /* Marks the object of a kernel whose need of stack is not known (amdgpu_stack.c).  False: out of memory. */
 bool ptx_amdgpu_stack(struct amdgpu *a);
 
-/* Gives releases the waits that LLVM's backend would leave out (amdgpu_fence.c), after optimisation.  False when memory is out. */
-bool ptx_amdgpu_releases(struct amdgpu *a);
 /* Rewrites carries that LLVM's backend would get wrong (amdgpu_carry.c). */
 void ptx_amdgpu_carries(struct amdgpu *a);
 /* Keeps LLVM's backend from moving accesses past fences and barriers (amdgpu_order.c); the last thing before it. */

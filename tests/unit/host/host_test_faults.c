@@ -24,7 +24,7 @@ static void expect_fault(int status, int lines, const char *const words[])
             fprintf(stderr, "    no <%s> in <%s>\n", words[i], text);
         }
     }
-    for (const char *p = text; (p = strchr(p, '\n')); p++)
+    for (const char *end = text; (end = strchr(end, '\n')); end++)
         lines--;
     EQ(lines, 0);
     free(text);
