@@ -154,8 +154,8 @@ static int others_active(const struct aw_ctx *ctx)
     return count.n;
 }
 
-/* A context ends: for so long its work may go on.  What it prints is still wanted. */
-#define END_GRACE_NS UINT64_C(3000000000)
+/* A context ends: for so long its work may go on.  What it prints and leaves in host memory is still wanted, and a card would have been done. */
+#define END_GRACE_NS UINT64_C(10000000000)
 
 /* Frees what is in the context.  Work still running is waited for, unless the device is past waiting, or nobody else
  * uses it and the work takes so long that it may never end. */

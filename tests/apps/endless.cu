@@ -1,8 +1,9 @@
 // Kernels that never end end with their program, and with their context: by a return from main, exit() in another thread than the one that waits,
 // cudaDeviceReset and cuCtxDestroy; spinning or computing.  After a reset the device works, and what a kernel that ends was to print is printed.
 // link: -lcuda
+// variants: shared
 // devices: host
-// A card that hangs is the driver's affair.
+// A card that hangs is the driver's affair.  One variant: what is stopped has 10 seconds to end by itself.
 // SPDX-License-Identifier: Apache-2.0
 #include "check.h"
 #include <cuda.h>

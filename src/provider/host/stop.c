@@ -6,6 +6,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "host.h"
 
+#include "base/log.h"
+
 #include <signal.h>
 #include <string.h>
 #include <sys/syscall.h>
@@ -82,6 +84,7 @@ int aw_host_device_stop(int dev, uint64_t grace_ns)
         return AW_ERR_NOT_PERMITTED;
     if (wait_for_all(grace_ns))
         return AW_OK;
+    aw_warn("work that had not ended %.1f s after its context or program was stopped; what it was to write is not complete", (double)grace_ns / 1e9);
     uint64_t until = aw_host_now_ns() + STOP_NS;
     while (aw_host_any_pending() && aw_host_now_ns() < until) {
         aw_host_lock();
