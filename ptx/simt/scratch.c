@@ -8,8 +8,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "simt/regions.h"
 
-enum { READS = 1, WRITES = 2 };
-
 struct uses {
     struct aw_ptrmap kinds; /* instruction -> the area, if it reads; the map itself, if it writes */
     bool escapes;           /* it is not known who reads */
@@ -21,22 +19,45 @@ static bool note_use(struct uses *s, LLVMValueRef area, LLVMValueRef user, LLVMV
     return aw_ptrmap_put(&s->kinds, user, writes ? (void *)s : (void *)area);
 }
 
+static bool find_uses(struct regions *r, struct uses *s, LLVMValueRef area, LLVMValueRef p, int within);
+
+/* A phi that is the area's address on some ways in: read where these ways begin, if all that follows is in the same region. */
+static bool find_joined(struct regions *r, struct uses *s, LLVMValueRef area, LLVMValueRef phi, LLVMValueRef p)
+{
+    int b = simt_block_of(&r->f, LLVMGetInstructionParent(phi));
+    for (unsigned i = 0; i < LLVMCountIncoming(phi); i++) {
+        if (LLVMGetIncomingValue(phi, i) != p)
+            continue;
+        LLVMBasicBlockRef from = LLVMGetIncomingBlock(phi, i);
+        int f = simt_block_of(&r->f, from);
+        s->escapes |= b < 0 || f < 0 || r->head[b] || r->owner[f] != r->owner[b];
+        if (!aw_ptrmap_put(&s->kinds, LLVMGetBasicBlockTerminator(from), area))
+            return false;
+    }
+    return s->escapes || find_uses(r, s, area, phi, r->owner[b]);
+}
+
 /* The instructions that use the area through the address `p`; false: no memory.  What is no store counts as a read.  A vector of addresses
- * is put together for gathers and scatters only, whose lanes that are off go there for nothing. */
-static bool find_uses(struct uses *s, LLVMValueRef area, LLVMValueRef p)
+ * is put together for gathers and scatters only, whose lanes that are off go there for nothing.  `within`: the region in which `p`, a phi
+ * that may be another address, has to be used, and its reads are known; -1: `p` is the area. */
+static bool find_uses(struct regions *r, struct uses *s, LLVMValueRef area, LLVMValueRef p, int within)
 {
     for (LLVMUseRef use = LLVMGetFirstUse(p); use && !s->escapes; use = LLVMGetNextUse(use)) {
         LLVMValueRef user = LLVMGetUser(use);
-        bool vector = LLVMGetTypeKind(LLVMTypeOf(user)) == LLVMVectorTypeKind;
-        if (LLVMIsALoadInst(user) || LLVMIsAStoreInst(user) || LLVMIsACallInst(user)) {
-            if (!note_use(s, area, user, p))
-                return false;
-        } else if (LLVMIsAGetElementPtrInst(user) && !vector) {
-            if (!find_uses(s, area, user))
-                return false;
-        } else if (!LLVMIsAInsertElementInst(user)) {
+        bool vector = LLVMGetTypeKind(LLVMTypeOf(user)) == LLVMVectorTypeKind, ok = true;
+        int b = simt_block_of(&r->f, LLVMGetInstructionParent(user));
+        if (within >= 0 && (b < 0 || r->owner[b] != within))
             s->escapes = true;
-        }
+        else if (LLVMIsALoadInst(user) || LLVMIsAStoreInst(user) || LLVMIsACallInst(user))
+            ok = within >= 0 || note_use(s, area, user, p);
+        else if (LLVMIsAGetElementPtrInst(user) && !vector)
+            ok = find_uses(r, s, area, user, within);
+        else if (LLVMIsAPHINode(user) && within < 0)
+            ok = find_joined(r, s, area, user, p);
+        else if (!LLVMIsAInsertElementInst(user))
+            s->escapes = true;
+        if (!ok)
+            return false;
     }
     return true;
 }
@@ -84,7 +105,7 @@ static bool is_exposed(struct regions *r, const struct uses *s)
 static bool outlives(struct regions *r, LLVMValueRef area)
 {
     struct uses s = { 0 };
-    bool ok = find_uses(&s, area, area);
+    bool ok = find_uses(r, &s, area, area, -1);
     bool yes = ok && (s.escapes || is_exposed(r, &s));
     aw_ptrmap_fini(&s.kinds);
     return ok ? yes : simt_memory(r->u) != NULL;
