@@ -93,7 +93,8 @@ static int child(int how, int which)
         pthread_create(&thread, nullptr, leaves, nullptr);
         launched(which);
         cudaDeviceSynchronize();
-        return 1;
+        for (;;) /* the work was stopped as the other thread ends the program */
+            pause();
     case 2:
         launched(which);
         CHECK(cudaDeviceReset());

@@ -3,6 +3,8 @@
 // what is not aligned.  Each case in a child of its own, as errors are sticky.
 // devices: host
 // On cards other memory lies there.
+// variants: shared static rdc
+// Unoptimised code has generic addresses, which are not compared with shared memory's end.
 // SPDX-License-Identifier: Apache-2.0
 #include "check.h"
 #include <sys/wait.h>
