@@ -143,6 +143,36 @@ bool ptx_flow_reach(struct flow *f, unsigned from, bool *ret)
     return ok;
 }
 
+static bool is_shared(V address)
+{
+    unsigned space = LLVMGetPointerAddressSpace(LLVMTypeOf(address));
+    return space == AS_SHARED || space == AS_GENERIC;
+}
+
+/* May the block use shared memory?  Functions that are called may. */
+static bool uses_shared(LLVMBasicBlockRef bb)
+{
+    for (V x = LLVMGetFirstInstruction(bb); x; x = LLVMGetNextInstruction(x))
+        switch (LLVMGetInstructionOpcode(x)) {
+        case LLVMLoad: case LLVMAtomicRMW: case LLVMAtomicCmpXchg:
+            if (is_shared(LLVMGetOperand(x, 0)))
+                return true;
+            break;
+        case LLVMStore:
+            if (is_shared(LLVMGetOperand(x, 1)))
+                return true;
+            break;
+        case LLVMCall: {
+            V callee = LLVMGetCalledValue(x);
+            if (!LLVMIsAFunction(callee) || !LLVMIsDeclaration(callee) || LLVMIsAMemIntrinsic(x))
+                return true;
+            break;
+        }
+        default: break;
+        }
+    return false;
+}
+
 /* Lanes from whose place no barrier can be reached go their way, and nobody waits for them: only blocks with a barrier ahead count. */
 static void coming_find(struct flow *f)
 {
@@ -150,7 +180,7 @@ static void coming_find(struct flow *f)
         changed = false;
         for (unsigned i = f->n; i--;) {
             struct flow_block *b = &f->blocks[i];
-            bool coming = b->waits || f->of & PTX_FLOW_WAITS;
+            bool coming = b->coming || b->waits || f->of & PTX_FLOW_WAITS || (f->of & PTX_FLOW_ENDS && uses_shared(b->bb));
             for (unsigned j = 0; j < b->n_succ; j++)
                 coming |= f->blocks[b->succ[j]].coming;
             changed |= coming != b->coming;

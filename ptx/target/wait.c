@@ -12,7 +12,8 @@
  *   the header of a loop           at once; of loops that spin, and of those with a stop inside: none has a second entry then
  *   the kernel's end               at once
  *
- * Stops are the barriers that the warps of a wave may reach apart, those without .aligned that the lanes of a warp may reach apart, the
+ * Stops are the barriers that the warps of a wave may reach apart, those without .aligned that the lanes of a warp may reach apart, those that
+ * others do not reach any more but use shared memory before they end, the
  * loops that spin (see is_spin), and the barriers and warp operations that come after these.  PTX has a whole warp execute the same
  * barrier, but without .aligned at several places.  Kernels with nothing of the kind, nearly all, are left as they are.
  *
@@ -281,15 +282,36 @@ static bool spins_find(struct meeting *m, struct flow *f, bool *spins)
     return found;
 }
 
+/* Barriers that some lanes come to while others leave for good, and use shared memory before they end: what those read, and write, is
+ * before the barrier, which does not wait for lanes that have ended but for all others.  Without a stop they would be put off, as code
+ * behind a loop is until the last lane has left it.  ret[]: by block; *ret_any: there are some.  False: out of memory. */
+static bool left_find(const struct meeting *m, bool *ret, bool *ret_any)
+{
+    unsigned of = m->pairs ? 0 : PTX_FLOW_WARP;
+    struct flow all = { 0 }, others = { 0 };
+    bool ok = ptx_flow_init(&all, m->kernel, of | PTX_FLOW_ENDS) && ptx_flow_init(&others, m->kernel, of);
+    *ret_any = false;
+    for (unsigned i = 0; ok && i < all.n; i++) {
+        bool left = all.blocks[i].waits && all.blocks[i].parted && !others.blocks[i].parted;
+        if (ret)
+            ret[i] = left;
+        *ret_any |= left;
+    }
+    ptx_flow_fini(&all);
+    ptx_flow_fini(&others);
+    return ok;
+}
+
 static bool stops_find(struct meeting *m, struct flow *f, struct stops *s)
 {
     bool *after = AW_NEW_ARRAY(&f->arena, bool, f->n); /* a barrier reached apart, or a spin */
-    bool ok = after && stops_alloc(f, s) && spins_find(m, f, s->spins);
+    bool *left = AW_NEW_ARRAY(&f->arena, bool, f->n), any;
+    bool ok = after && left && stops_alloc(f, s) && spins_find(m, f, s->spins) && left_find(m, left, &any);
     for (unsigned i = 0; ok && i < f->n; i++)
         if (s->spins[i])
             ok = ptx_flow_reach(f, i, s->operations);
     for (unsigned i = 0; ok && i < f->n; i++) {
-        s->barriers[i] = f->blocks[i].waits && f->blocks[i].parted && (m->pairs || has_unaligned(f->blocks[i].bb));
+        s->barriers[i] = left[i] || (f->blocks[i].waits && f->blocks[i].parted && (m->pairs || has_unaligned(f->blocks[i].bb)));
         if (s->spins[i] || s->barriers[i])
             ok = ptx_flow_reach(f, i, after);
     }
@@ -821,7 +843,10 @@ int ptx_amdgpu_waits(struct amdgpu *a)
                      function_of(a->b.module, PTX_SIMT_BARRIER_ARRIVE) };
     bool apart = m.pairs && (barriers[0] || barriers[1]);
     int status = a->max_threads == 1 ? AW_OK : watchers_inline(a->b.module, a->kernel, a->diags);
-    if (status != AW_OK || (!apart && !may_wait(a->kernel)) || a->max_threads == 1)
+    bool left = false;
+    if (status == AW_OK && !apart && a->max_threads > 1 && (barriers[0] || barriers[1]) && !left_find(&m, NULL, &left))
+        return AW_ERR_OUT_OF_MEMORY;
+    if (status != AW_OK || (!apart && !left && !may_wait(a->kernel)) || a->max_threads == 1)
         return status;
     status = ptx_target_inline_callers(a->b.module, barriers, 3, a->diags);
     return status == AW_OK ? meet(&m) : status;
@@ -837,7 +862,10 @@ int ptx_host_waits(LLVMModuleRef module, const char *kernel, const uint32_t *blo
     V barriers[] = { function_of(module, PTX_SIMT_BARRIER), function_of(module, PTX_SIMT_BARRIER_REDUCE),
                      function_of(module, PTX_SIMT_BARRIER_ARRIVE) };
     int status = watchers_inline(module, m.kernel, diags);
-    if (status != AW_OK || !may_wait(m.kernel))
+    bool left = false;
+    if (status == AW_OK && (barriers[0] || barriers[1]) && !left_find(&m, NULL, &left))
+        return AW_ERR_OUT_OF_MEMORY;
+    if (status != AW_OK || (!left && !may_wait(m.kernel)))
         return status;
     status = ptx_target_inline_callers(module, barriers, 3, diags);
     if (status != AW_OK)
