@@ -50,7 +50,7 @@ void ptx_amdgpu_barrier_arrive(struct amdgpu *a, LLVMValueRef id, LLVMValueRef t
 /* p: id, threads, op, predicate.  `warps` NULL: its barriers are calls of aw.barrier. */
 LLVMValueRef ptx_amdgpu_barrier_reduce(struct amdgpu *a, LLVMValueRef *p, LLVMValueRef warps);
 /* Is it the machine's own, that of all the block's threads? */
-LLVMValueRef ptx_amdgpu_barrier_is_whole(struct amdgpu *a, LLVMValueRef id, LLVMValueRef threads);
+LLVMValueRef ptx_amdgpu_barrier_is_whole(struct amdgpu *a, LLVMValueRef id, LLVMValueRef threads, LLVMValueRef warps);
 /* How often the counted barrier `id` was completed, modulo 2^32. */
 LLVMValueRef ptx_amdgpu_barrier_generation(struct amdgpu *a, LLVMValueRef id);
 /* While waiting at it: the rest may have ended. */

@@ -166,13 +166,14 @@ static void counted_barrier(struct amdgpu *a, V id, V threads, V warps)
     ptx_amdgpu_acquire(a);
 }
 
-V ptx_amdgpu_barrier_is_whole(struct amdgpu *a, V id, V threads)
+/* Where the block's shape is not known, by the number of warps at run time: one barrier must not be the machine's here and counted there. */
+V ptx_amdgpu_barrier_is_whole(struct amdgpu *a, V id, V threads, V warps)
 {
     struct ptx_lower *b = &a->b;
-    V all = b_i32(b, a->block[0] * a->block[1] * a->block[2]);
+    V all = a->block[0] ? b_i32(b, a->block[0] * a->block[1] * a->block[2]) : b_shl(b, warps, b_i32(b, 5));
     V whole = b_eq(b, threads, b_i32(b, 0));
-    if (a->block[0])
-        whole = b_or(b, whole, b_eq(b, threads, all));
+    if (!LLVMIsAConstantInt(whole) || !LLVMConstIntGetZExtValue(whole))
+        whole = b_or(b, whole, b_icmp(b, LLVMIntUGE, threads, all));
     return b_and(b, b_eq(b, id, b_i32(b, 0)), whole);
 }
 
@@ -181,7 +182,7 @@ void ptx_amdgpu_barrier(struct amdgpu *a, V id, V threads, V warps)
 {
     struct ptx_lower *b = &a->b;
     LLVMBasicBlockRef hardware = ptx_block_new(b, "whole"), counted = ptx_block_new(b, "counted"), done = ptx_block_new(b, "");
-    LLVMBuildCondBr(b->builder, ptx_amdgpu_barrier_is_whole(a, id, threads), hardware, counted);
+    LLVMBuildCondBr(b->builder, ptx_amdgpu_barrier_is_whole(a, id, threads, warps), hardware, counted);
     LLVMPositionBuilderAtEnd(b->builder, hardware);
     ptx_amdgpu_hardware_barrier(a);
     LLVMBuildBr(b->builder, done);

@@ -411,7 +411,7 @@ static uint32_t kind_of(struct meeting *m, V call)
 static void stop_on_card(struct meeting *m, V id, V threads, uint32_t what)
 {
     struct ptx_lower *b = m->b;
-    V whole = ptx_amdgpu_barrier_is_whole(m->a, id, threads);
+    V whole = ptx_amdgpu_barrier_is_whole(m->a, id, threads, b_simt(b, PTX_SIMT_NWARPID, NULL));
     if (what & ARRIVES)
         whole = b_bool(b, false);
     if (LLVMIsAConstantInt(whole) && LLVMConstIntGetZExtValue(whole)) {

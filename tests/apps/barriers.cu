@@ -78,10 +78,31 @@ __global__ void thinned(int *out)
     out[threadIdx.x] = sum;
 }
 
+/* Barrier 0 with and without the number of the block's threads is one barrier, in blocks of whatever shape. */
+__global__ void with_and_without(int *out)
+{
+    __shared__ int cell[1024];
+    int t = threadIdx.x, n = blockDim.x;
+    cell[t] = t;
+    if (t < n / 2)
+        asm volatile("barrier.sync 0;" ::: "memory");
+    else
+        asm volatile("barrier.sync 0, %0;" :: "r"(n) : "memory");
+    out[t] = cell[(t + n / 2) % n];
+}
+
 int main()
 {
     Dev<int> out(2560);
     std::vector<int> got(out.n);
+    /* More shapes than a kernel has code of its own for. */
+    for (int n = 64; n <= 704; n += 64) {
+        with_and_without<<<1, n>>>(out);
+        CHECK_LAUNCH();
+        out.get(got.data());
+        for (int t = 0; t < n; t++)
+            EXPECT(got[t] == (t + n / 2) % n, "with and without, %d threads, thread %d: %d", n, t, got[t]);
+    }
     for (int n : { 64, 128, 256 }) {
         const int rounds = 5;
         handed<<<1, n>>>(out, rounds);
