@@ -57,6 +57,8 @@ LLVMValueRef ptx_amdgpu_barrier_generation(struct amdgpu *a, LLVMValueRef id);
 void ptx_amdgpu_barrier_recheck(struct amdgpu *a, LLVMValueRef id, LLVMValueRef threads, LLVMValueRef warps);
 /* Before anything is replaced: where barriers of the whole block count arrivals, lanes say that they end.  False when memory is out. */
 bool ptx_amdgpu_ends(struct amdgpu *a);
+/* Bytes of shared memory that barriers take, as a value; ptx_amdgpu_barriers_init says how many. */
+LLVMValueRef ptx_amdgpu_barrier_bytes(struct amdgpu *a);
 void ptx_amdgpu_hardware_barrier(struct amdgpu *a);
 void ptx_amdgpu_acquire(struct amdgpu *a); /* in the block */
 /* Before anything is replaced, on wave64: lets the halves of a wave wait at different barriers (wait.c).  AW_OK or an error. */

@@ -291,11 +291,37 @@ bool ptx_amdgpu_ends(struct amdgpu *a)
     return ok;
 }
 
+#define BYTES "aw.barrier.bytes"
+
+V ptx_amdgpu_barrier_bytes(struct amdgpu *a)
+{
+    LLVMTypeRef type = LLVMFunctionType(a->b.i32, NULL, 0, 0);
+    V fn = LLVMGetNamedFunction(a->b.module, BYTES);
+    fn = fn ? fn : LLVMAddFunction(a->b.module, BYTES, type);
+    return LLVMBuildCall2(a->b.builder, type, fn, NULL, 0, "");
+}
+
+/* Now it is known whether there is a table: dynamic shared memory, aligned to 16 bytes, lies behind it. */
+static void bytes_settle(struct amdgpu *a, V cells)
+{
+    V fn = LLVMGetNamedFunction(a->b.module, BYTES);
+    uint32_t bytes = cells ? 4 * LLVMGetArrayLength2(LLVMGlobalGetValueType(cells)) : 0;
+    for (LLVMUseRef use; fn && (use = LLVMGetFirstUse(fn));) {
+        V call = LLVMGetUser(use);
+        LLVMReplaceAllUsesWith(call, b_i32(&a->b, (bytes + 15) / 16 * 16));
+        LLVMInstructionEraseFromParent(call);
+    }
+    if (fn)
+        LLVMDeleteFunction(fn);
+}
+
 void ptx_amdgpu_barriers_init(struct amdgpu *a)
 {
     struct ptx_lower *b = &a->b;
     V cells = LLVMGetNamedGlobal(b->module, "aw.barriers");
-    if (!cells || !LLVMGetFirstUse(cells))
+    cells = cells && LLVMGetFirstUse(cells) ? cells : NULL;
+    bytes_settle(a, cells);
+    if (!cells)
         return;
     LLVMBasicBlockRef old = LLVMGetEntryBasicBlock(a->kernel);
     LLVMBasicBlockRef head = LLVMInsertBasicBlockInContext(b->context, old, "head");

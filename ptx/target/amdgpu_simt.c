@@ -420,11 +420,17 @@ static V clock_value(struct amdgpu *a)
 }
 
 /* ---- One body */
+/* Of the block, less what barriers take of it, which no program sees. */
+static V total_shared(struct amdgpu *a)
+{
+    return b_sub(&a->b, packet(a, PACKET_GROUP_SEGMENT, a->b.i32, 4, 0), ptx_amdgpu_barrier_bytes(a));
+}
+
 static V dynamic_shared(struct amdgpu *a)
 {
     struct ptx_lower *b = &a->b;
     uint32_t fixed = (a->finish->static_shared + 15) / 16 * 16;
-    return b_binary(b, "llvm.usub.sat", packet(a, PACKET_GROUP_SEGMENT, b->i32, 4, 0), b_i32(b, fixed));
+    return b_binary(b, "llvm.usub.sat", total_shared(a), b_i32(b, fixed));
 }
 
 static V value_of(struct amdgpu *a, enum ptx_simt id, V *p)
@@ -443,7 +449,7 @@ static V value_of(struct amdgpu *a, enum ptx_simt id, V *p)
     case PTX_SIMT_GRIDID: return call0(a, "llvm.amdgcn.dispatch.id");
     case PTX_SIMT_GRID_WORKSPACE: return ptx_amdgpu_grid_workspace(a, p[0]);
     case PTX_SIMT_DYNAMIC_SHARED: return dynamic_shared(a);
-    case PTX_SIMT_TOTAL_SHARED: return packet(a, PACKET_GROUP_SEGMENT, b->i32, 4, 0);
+    case PTX_SIMT_TOTAL_SHARED: return total_shared(a);
     case PTX_SIMT_CLOCK: return clock_value(a);
     case PTX_SIMT_GLOBALTIMER: return steady_scaled(a, offsetof(struct aw_clock_scale, ns));
     case PTX_SIMT_BALLOT: return b_and(b, ballot(a, p[1]), p[0]);

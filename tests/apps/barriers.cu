@@ -91,10 +91,33 @@ __global__ void with_and_without(int *out)
     out[t] = cell[(t + n / 2) % n];
 }
 
+/* What barriers take of shared memory is not seen. */
+__global__ void sized(int *out)
+{
+    extern __shared__ int dynamic[];
+    unsigned size, total;
+    asm("mov.u32 %0, %dynamic_smem_size;" : "=r"(size));
+    asm("mov.u32 %0, %total_smem_size;" : "=r"(total));
+    dynamic[threadIdx.x] = 1;
+    asm volatile("barrier.sync 3;" ::: "memory");
+    int sum = __syncthreads_count(dynamic[(threadIdx.x + 40) % blockDim.x]);
+    if (threadIdx.x == 0) {
+        out[0] = (int)size;
+        out[1] = total >= size;
+        out[2] = sum;
+    }
+}
+
 int main()
 {
     Dev<int> out(2560);
     std::vector<int> got(out.n);
+    for (int bytes : { 256, 1024, 8192 }) {
+        sized<<<1, 64, bytes>>>(out);
+        CHECK_LAUNCH();
+        out.get(got.data());
+        EXPECT(got[0] == bytes && got[1] && got[2] == 64, "%d bytes of dynamic shared memory: %d; %d", bytes, got[0], got[2]);
+    }
     /* More shapes than a kernel has code of its own for. */
     for (int n = 64; n <= 704; n += 64) {
         with_and_without<<<1, n>>>(out);
