@@ -237,5 +237,7 @@ bool simt_block_scope(struct simt *u, LLVMValueRef inst)
 
 bool simt_block_owned(struct simt *u, LLVMValueRef inst, LLVMValueRef ptr)
 {
-    return simt_is_shared_ptr(LLVMTypeOf(ptr)) || simt_block_scope(u, inst);
+    bool owned = simt_is_shared_ptr(LLVMTypeOf(ptr)) || simt_block_scope(u, inst);
+    u->plain_updates |= owned; /* who asks makes loads and stores of it */
+    return owned;
 }

@@ -76,6 +76,28 @@ static bool uses_scratch(LLVMValueRef x)
     return false;
 }
 
+static bool is_on_stack(LLVMValueRef p)
+{
+    while (LLVMIsAGetElementPtrInst(p))
+        p = LLVMGetOperand(p, 0);
+    return LLVMIsAAllocaInst(p);
+}
+
+/* May warps' stores to this address be mixed?  Where warps add to one place, as sums of barriers do, each must see what the one before has
+ * left; and so it must where atomics on shared memory are loads and stores, at whatever places. */
+static bool stores_mix(struct jam *j, LLVMValueRef p)
+{
+    return is_apart(j, p) && (!j->r->u->plain_updates || is_on_stack(p));
+}
+
+static bool call_suits(struct jam *j, LLVMValueRef x)
+{
+    size_t len;
+    const char *name = LLVMGetValueName2(LLVMGetCalledValue(x), &len);
+    bool writes = !strncmp(name, "llvm.masked.store", 17) || !strncmp(name, "llvm.masked.scatter", 19) || !strncmp(name, "llvm.masked.compressstore", 25);
+    return is_plain_call(x) && (!writes || stores_mix(j, LLVMGetOperand(x, 1)));
+}
+
 /* May the warps' instructions be mixed, once it is known what differs? */
 static bool suits(struct jam *j, LLVMValueRef x)
 {
@@ -87,11 +109,11 @@ static bool suits(struct jam *j, LLVMValueRef x)
         return false;
     case LLVMLoad:
         return !LLVMGetVolatile(x) && LLVMGetOrdering(x) == LLVMAtomicOrderingNotAtomic;
-    case LLVMStore: /* where warps add to one place, as sums of barriers do, each must see what the one before has left */
+    case LLVMStore:
         return !LLVMGetVolatile(x) && LLVMGetOrdering(x) == LLVMAtomicOrderingNotAtomic &&
-               (x == j->note || scratch || is_apart(j, LLVMGetOperand(x, 1)));
+               (x == j->note || scratch || stores_mix(j, LLVMGetOperand(x, 1)));
     case LLVMCall:
-        return is_plain_call(x);
+        return call_suits(j, x);
     case LLVMBr:
         return !LLVMIsConditional(x) || !is_apart(j, LLVMGetCondition(x));
     case LLVMRet: case LLVMSwitch: case LLVMUnreachable:

@@ -127,6 +127,7 @@ struct simt {
     bool meets;                         /* barriers are calls whose meaning simt_regions settles */
     bool march;                         /* the kernel's body is called for each iteration of a loop; see march.c */
     uint32_t frame_bytes, turn_bytes;   /* what it keeps between two calls, and about what a call reads and writes */
+    bool plain_updates; /* atomics on a block's own memory are loads and stores somewhere: no other warp may come in between */
     bool alike, jammed;                 /* a kernel without barriers is to have several warps at once, see alike.c; and has them somewhere */
     bool abreast;                       /* likewise its warps are to go through a loop side by side; see stride.c */
     bool grouped;                       /* neighbouring blocks take turns warp by warp; see block.c */
