@@ -73,31 +73,31 @@ static bool through(const struct uses *s, LLVMBasicBlockRef bb, bool written, bo
     return written;
 }
 
+/* Is the area written wherever the block is come to from within its region? */
+static bool written_before(const struct regions *r, const bool *written, int b)
+{
+    bool in = !r->head[b];
+    for (int j = 0; in && j < r->f.blocks[b].n_preds; j++)
+        in = written[r->f.blocks[b].preds[j]];
+    return in;
+}
+
 /* Is the area read on some way from the head of a region on which it was not written? */
 static bool is_exposed(struct regions *r, const struct uses *s)
 {
     int n = r->f.n_blocks;
-    bool *written = AW_NEW_ARRAY(&r->u->arena, bool, (size_t)n), exposed = false;
+    bool *written = AW_NEW_ARRAY(&r->u->arena, bool, (size_t)n), exposed = false; /* by block: at its end */
     if (!written)
         return simt_memory(r->u);
     for (int b = 0; b < n; b++)
         written[b] = true;
     for (bool changed = true; changed;) {
-        changed = false;
+        changed = exposed = false; /* what the last round says holds */
         for (int b = 0; b < n; b++) {
-            bool in = !r->head[b], ignored = false;
-            for (int j = 0; in && j < r->f.blocks[b].n_preds; j++)
-                in = written[r->f.blocks[b].preds[j]];
-            bool out = through(s, r->f.blocks[b].bb, in, &ignored);
+            bool out = through(s, r->f.blocks[b].bb, written_before(r, written, b), &exposed);
             changed |= out != written[b];
             written[b] = out;
         }
-    }
-    for (int b = 0; b < n && !exposed; b++) {
-        bool in = !r->head[b];
-        for (int j = 0; in && j < r->f.blocks[b].n_preds; j++)
-            in = written[r->f.blocks[b].preds[j]];
-        through(s, r->f.blocks[b].bb, in, &exposed);
     }
     return exposed;
 }
