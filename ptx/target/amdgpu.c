@@ -218,6 +218,8 @@ static int run(struct amdgpu *a, const struct gfx *gfx, LLVMTargetMachineRef mac
     version_flag(a, gfx->version > 5 ? gfx->version : version ? version : 5);
     ptx_amdgpu_tiles_absent(a);
     int status = ptx_target_prepare(a->b.module, a->diags);
+    if (status == AW_OK)
+        status = ptx_target_polls(a->b.module, a->diags);
     if (status == AW_OK && !ptx_amdgpu_ends(a))
         status = AW_ERR_OUT_OF_MEMORY;
     if (status == AW_OK)

@@ -243,6 +243,8 @@ static int make_scalar(struct host *h, const struct simt_options *options)
     ptx_phase(AW_PHASE_OPTIMISE);
     int status = ptx_target_exits(h->in, h->diags);
     if (status == AW_OK)
+        status = ptx_target_polls(h->in, h->diags);
+    if (status == AW_OK)
         status = ptx_host_round(h->in, h->diags);
     if (status == AW_OK)
         status = ptx_host_expand(h->in, h->machine.avx512, h->diags);

@@ -86,6 +86,9 @@ int ptx_passes_run(LLVMModuleRef module, LLVMTargetMachineRef machine, const cha
 int ptx_target_prepare(LLVMModuleRef module, struct aw_buf *diags);
 /* Only what it does about aw.exit; nothing where no function calls it. */
 int ptx_target_exits(LLVMModuleRef module, struct aw_buf *diags);
+/* Makes plain loads volatile that loops poll which wait for other threads, before anything moves them; see polls.c.  Registers become values
+ * where there may be some.  AW_ERR_OUT_OF_MEMORY. */
+int ptx_target_polls(LLVMModuleRef module, struct aw_buf *diags);
 
 /* Inlines every function that calls one of `callees` (NULL: none), and their callers, up to the kernel; recursive ones stay.  AW_OK,
  * AW_ERR_OUT_OF_MEMORY or ptx_passes_run's. */

@@ -21,7 +21,7 @@
  * others run each time round, and any barrier is executed when all lanes that are left stand at one.  Waits for an mbarrier object are
  * taken for spins there only as those for global memory are, see release.h: nearly always whole warps wait for others'. */
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "target/flow.h"
+#include "target/conditions.h"
 
 #include "base/vec.h"
 #include "lower/async.h"
@@ -85,47 +85,6 @@ static bool is_operation(const struct meeting *m, V x)
     return id != PTX_SIMT_NONE && ptx_simt_info(id)->traits == PTX_SIMT_CONVERGENT && id != PTX_SIMT_ACTIVEMASK;
 }
 
-static bool within(const struct flow *f, const bool *body, V v)
-{
-    unsigned at = LLVMIsAInstruction(v) ? ptx_flow_block(f, LLVMGetInstructionParent(v)) : f->n;
-    return at < f->n && body[at];
-}
-
-enum { DEPTH_MAX = 8 };
-
-/* Made from an address in memory of that kind?  Unoptimised code makes them generic. */
-static bool of_space(V v, unsigned space, unsigned depth)
-{
-    if (LLVMGetTypeKind(LLVMTypeOf(v)) == LLVMPointerTypeKind && LLVMGetPointerAddressSpace(LLVMTypeOf(v)) == space)
-        return true;
-    bool inst = LLVMIsAInstruction(v) != NULL;
-    if (depth == DEPTH_MAX || (!inst && !LLVMIsAConstantExpr(v)))
-        return false;
-    switch (inst ? LLVMGetInstructionOpcode(v) : LLVMGetConstOpcode(v)) {
-    case LLVMAddrSpaceCast: case LLVMIntToPtr: case LLVMPtrToInt: case LLVMGetElementPtr:
-        return of_space(LLVMGetOperand(v, 0), space, depth + 1);
-    case LLVMAdd: case LLVMSub: case LLVMOr:
-        return of_space(LLVMGetOperand(v, 0), space, depth + 1) || of_space(LLVMGetOperand(v, 1), space, depth + 1);
-    default: return false;
-    }
-}
-
-/* The same each time round: made outside, or computed from that alone.  In unoptimised code a
- * variable of the lane's own, too, and what a function says of such. */
-static bool invariant(const struct flow *f, const bool *body, V v, unsigned depth)
-{
-    if (!within(f, body, v))
-        return true;
-    bool own = LLVMIsALoadInst(v) && !ptx_flow_is_ordered(v) && of_space(LLVMGetOperand(v, 0), AS_LOCAL, 0);
-    bool called = LLVMIsACallInst(v) && ptx_simt_called(v) == PTX_SIMT_NONE;
-    if (depth == DEPTH_MAX || !(own || called || LLVMIsACastInst(v) || LLVMIsABinaryOperator(v) || LLVMIsAGetElementPtrInst(v) || LLVMIsASelectInst(v)))
-        return false;
-    for (unsigned i = 0; i < (unsigned)LLVMGetNumOperands(v); i++)
-        if (!invariant(f, body, LLVMGetOperand(v, i), depth + 1))
-            return false;
-    return true;
-}
-
 /* How sure it is that a loop waits for other lanes: for those of its warp, too, if they could do anything meanwhile. */
 enum watched { NOT_WATCHED, IF_RELEASED, WATCHED };
 
@@ -137,64 +96,16 @@ static enum watched watches(const struct meeting *m, const struct flow *f, const
     LLVMOpcode op = LLVMGetInstructionOpcode(x);
     if (op == LLVMLoad && !m->a && ptx_mbarrier_is_look(x))
         return IF_RELEASED;
-    if (op == LLVMLoad && ptx_flow_is_ordered(x) && of_space(LLVMGetOperand(x, 0), AS_SHARED, 0))
+    if (op == LLVMLoad && ptx_flow_is_ordered(x) && ptx_conditions_space(LLVMGetOperand(x, 0), AS_SHARED))
         return WATCHED;
     if (op == LLVMLoad)
-        return ptx_flow_is_ordered(x) && invariant(f, body, LLVMGetOperand(x, 0), 0) ? IF_RELEASED : NOT_WATCHED;
+        return ptx_flow_is_ordered(x) && ptx_conditions_invariant(f, body, LLVMGetOperand(x, 0)) ? IF_RELEASED : NOT_WATCHED;
     if (op != LLVMAtomicCmpXchg && (op != LLVMAtomicRMW || ptx_flow_counts(x)))
         return NOT_WATCHED;
     for (unsigned i = 0; i < (unsigned)LLVMGetNumOperands(x); i++)
-        if (!invariant(f, body, LLVMGetOperand(x, i), 0))
+        if (!ptx_conditions_invariant(f, body, LLVMGetOperand(x, i)))
             return NOT_WATCHED;
     return WATCHED;
-}
-
-enum { NODES_MAX = 96 };
-
-/* What the conditions of the ways out of a loop depend on, each once.  What is beyond NODES_MAX steps is not seen. */
-struct seen {
-    V at[NODES_MAX];
-    unsigned n;
-};
-
-static void note(struct seen *s, V v)
-{
-    bool known = false;
-    for (unsigned j = 0; j < s->n && !known; j++)
-        known = s->at[j] == v;
-    if (!known && s->n < NODES_MAX)
-        s->at[s->n++] = v;
-}
-
-/* What the loop writes to variables of the lane's own, as unoptimised code has them. */
-static void note_own(const struct flow *f, const bool *body, struct seen *s)
-{
-    for (unsigned i = 0; i < f->n; i++)
-        for (V x = body[i] ? LLVMGetFirstInstruction(f->blocks[i].bb) : NULL; x; x = LLVMGetNextInstruction(x))
-            if (LLVMIsAStoreInst(x) && of_space(LLVMGetOperand(x, 1), AS_LOCAL, 0) && within(f, body, LLVMGetOperand(x, 0)))
-                note(s, LLVMGetOperand(x, 0));
-}
-
-static enum watched ends_by_watching(const struct meeting *m, const struct flow *f, const bool *body, struct seen *s)
-{
-    enum watched ret = NOT_WATCHED;
-    bool own = false;
-    for (unsigned at = 0; at < s->n && ret != WATCHED; at++) {
-        V x = s->at[at];
-        if (!within(f, body, x))
-            continue;
-        enum watched w = watches(m, f, body, x);
-        ret = w > ret ? w : ret;
-        bool phi = LLVMIsAPHINode(x) != NULL;
-        unsigned operands = phi ? LLVMCountIncoming(x) : (unsigned)LLVMGetNumOperands(x);
-        for (unsigned i = 0; i < operands; i++)
-            note(s, phi ? LLVMGetIncomingValue(x, i) : LLVMGetOperand(x, i));
-        if (!own && LLVMIsALoadInst(x) && of_space(LLVMGetOperand(x, 0), AS_LOCAL, 0)) {
-            note_own(f, body, s);
-            own = true;
-        }
-    }
-    return ret;
 }
 
 static struct flow *apart(struct meeting *m)
@@ -208,27 +119,31 @@ static struct flow *apart(struct meeting *m)
     return NULL;
 }
 
+static enum watched ends_by_watching(const struct meeting *m, const struct flow *f, const bool *body)
+{
+    struct conditions c;
+    enum watched ret = NOT_WATCHED;
+    ptx_conditions(f, body, &c);
+    for (unsigned i = 0; i < c.n && ret != WATCHED; i++) {
+        enum watched w = watches(m, f, body, c.at[i]);
+        ret = w > ret ? w : ret;
+    }
+    return ret;
+}
+
 /* Warps that spin together, by operations in the loop, wait for others: for those of their wave at most. */
 static bool is_spin(const struct flow *f, const bool *body, void *data)
 {
     struct meeting *m = data;
-    struct seen conditions = { .n = 0 };
     bool operations = false;
-    for (unsigned i = 0; i < f->n; i++) {
-        const struct flow_block *b = &f->blocks[i];
-        bool out = false;
-        for (V x = body[i] ? LLVMGetFirstInstruction(b->bb) : NULL; x; x = LLVMGetNextInstruction(x)) {
+    for (unsigned i = 0; i < f->n; i++)
+        for (V x = body[i] ? LLVMGetFirstInstruction(f->blocks[i].bb) : NULL; x; x = LLVMGetNextInstruction(x)) {
             bool operation = is_operation(m, x);
             if (ptx_flow_is_barrier(x) || is_whole_operation(m, x) || (operation && !m->pairs && ptx_flow_is_whole(x)))
                 return false;
             operations |= operation;
         }
-        for (unsigned j = 0; body[i] && j < b->n_succ; j++)
-            out |= !body[b->succ[j]];
-        if (out && b->n_succ > 1)
-            note(&conditions, LLVMGetOperand(LLVMGetBasicBlockTerminator(b->bb), 0));
-    }
-    enum watched w = ends_by_watching(m, f, body, &conditions);
+    enum watched w = ends_by_watching(m, f, body);
     if (w == NOT_WATCHED || (w == WATCHED && !operations) || !apart(m) || ptx_release_possible(m->apart, m->known, body))
         return w != NOT_WATCHED;
     m->refused = true;

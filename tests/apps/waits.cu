@@ -208,6 +208,50 @@ __global__ void ping_pong_shared(int *, int *out)
 
 /* ---- Flags */
 
+/* Plain loads that nvcc leaves in the loop: with a clock and a volatile load, with a fence, with a nap. */
+__global__ void plain_clock(int *cells, int *out)
+{
+    volatile __shared__ int one;
+    one = 1;
+    __syncthreads();
+    long long t;
+    do {
+        t = clock64();
+    } while (one != cells[blockIdx.x] + (blockIdx.x == 0));
+    out[thread()] = t != 0;
+    __syncthreads();
+    if (!threadIdx.x && blockIdx.x + 1 < gridDim.x)
+        atomicAdd(&cells[blockIdx.x + 1], 1);
+}
+
+__global__ void plain_fence(int *cells, int *out)
+{
+    int *flag = cells + thread() / 32;
+    if ((threadIdx.x & 31) == 31) {
+        atomicExch(flag, 1);
+        out[thread()] = 1;
+    } else {
+        do {
+            __threadfence();
+        } while (!*flag);
+        out[thread()] = *flag;
+    }
+}
+
+__global__ void plain_nap(int *cells, int *out)
+{
+    int *flag = cells + thread() / 32;
+    if ((threadIdx.x & 31) == 0) {
+        atomicExch(flag, 1);
+        out[thread()] = 1;
+    } else {
+        do {
+            __nanosleep(20);
+        } while (!*flag);
+        out[thread()] = *flag;
+    }
+}
+
 __global__ void first_to_others(int *cells, int *out)
 {
     volatile int *flag = cells + thread() / 32;
@@ -728,7 +772,7 @@ static const pattern patterns[] = {
     P(two_locks, 2, 64),
 #endif
     P(readers_writer, 2, 64), P(ping_pong_volatile, 2, 96), P(ping_pong_acquire, 2, 96), P(ping_pong_shared, 1, 64),
-    P(first_to_others, 2, 128), P(last_to_first, 2, 128), P(chain, 3, 80), P(chain_back, 2, 96), P(back_off, 1, 64), P(then_together, 2, 64),
+    P(plain_clock, 20, 64), P(plain_fence, 2, 64), P(plain_nap, 2, 64), P(first_to_others, 2, 128), P(last_to_first, 2, 128), P(chain, 3, 80), P(chain_back, 2, 96), P(back_off, 1, 64), P(then_together, 2, 64),
     P(in_function, 1, 64), P(nested, 1, 64), P(rounds, 1, 96), P(half_warps, 1, 64), P(warps_volatile, 2, 64), P(warps_mbarrier, 2, 64),
     P(warps_named, 2, 64), P(producer_ends, 1, 160), P(after_ended, 2, 192), P(other_warp, 2, 128), P(other_warp_votes, 2, 128),
     P(other_warp_shared, 2, 128), P(block_chain, 20, 64), P(grid_barrier, 4, 64), P(look_back, 40, 64), P(queue, 2, 64), P(tasks, 2, 64),
