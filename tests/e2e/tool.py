@@ -24,6 +24,7 @@ CASES = [
     ("run --stats /bin/true", 2, r"--stats counts what a simulated card does: it needs --device=sim", None),
     ("run --check=race /bin/true", 2, r"--check watches what a simulated card does: it needs --device=sim", None),
     ("run --device=sim --check=lace /bin/true", 2, r"--check is race, not 'lace'", None),
+    ("run --device=host:nonsense /bin/true", 2, r"--device is host, host:x86-64-v2, hip or sim:gfx1030, not 'host:nonsense'", None),
     ("run --device=sim: /bin/true", 2, r"--device is host, host:x86-64-v2, hip or sim", None),
     ("run /bin/echo hi", 0, r"^hi$", "anywarp"),
     ("dump missing", 1, r"missing: No such file", None),

@@ -83,6 +83,16 @@ static const char *aw_run_value(const char *name, int argc, char **argv, int *i)
     return *i + 1 < argc ? argv[++*i] : "";
 }
 
+/* A level of x86-64; whether this machine has it, the host device says. */
+static bool aw_run_is_level(const char *text)
+{
+    static const char *const levels[] = { "x86-64", "x86-64-v2", "x86-64-v3", "x86-64-v4" };
+    for (size_t i = 0; i < sizeof levels / sizeof *levels; i++)
+        if (!strcmp(text, levels[i]))
+            return true;
+    return false;
+}
+
 static bool aw_run_device(const char *value, struct aw_run_wish *ret_wish)
 {
     ret_wish->sim = NULL;
@@ -90,7 +100,7 @@ static bool aw_run_device(const char *value, struct aw_run_wish *ret_wish)
         ret_wish->sim = value[3] ? value + 4 : "gfx1030";
         return setenv("ANYWARP_DEVICE", "hip", 1) == 0;
     }
-    if (!strncmp(value, "host:", 5) && value[5])
+    if (!strncmp(value, "host:", 5) && aw_run_is_level(value + 5))
         return setenv("ANYWARP_DEVICE", "host", 1) == 0 && setenv("ANYWARP_HOST_CPU", value + 5, 1) == 0;
     if (!strcmp(value, "host") || !strcmp(value, "hip"))
         return setenv("ANYWARP_DEVICE", value, 1) == 0;
