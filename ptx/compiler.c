@@ -15,6 +15,7 @@
 struct aw_compiler_module {
     struct ptx_module *ptx;
     struct aw_manifest *manifest;
+    struct ptx_pass_wishes wishes;
 };
 
 /* The buffer's text as a heap string that the caller frees; never NULL unless memory is out. */
@@ -78,6 +79,25 @@ bool aw_compiler_target_ok(const char *target)
     return target && ptx_target_find(target);
 }
 
+int aw_compiler_passes(struct aw_compiler_module *module, const char *words, char **ret_diags)
+{
+    struct aw_buf diags = { 0 };
+    int status = ptx_pass_wishes_parse(words, &module->wishes, &diags);
+    *ret_diags = text_take(&diags);
+    return status;
+}
+
+char *aw_compiler_pass_list(void)
+{
+    struct aw_buf list = { 0 };
+    ptx_pass_list(&list);
+    if (list.failed) {
+        aw_buf_fini(&list);
+        return NULL;
+    }
+    return text_take(&list);
+}
+
 /* ---- Compiling */
 struct diagnosed {
     struct aw_buf *diags;
@@ -119,7 +139,7 @@ static int compile_with(struct aw_compiler_module *module, struct ptx_func *kern
     int status = ptx_lower_kernel(module->ptx, kernel, target, context, options->lines == AW_LINES_ALL, &lowered, diags);
     if (status == AW_OK) {
         struct ptx_finish finish = { options, emit, name, lowered.static_shared, lowered.param_size, lowered.kernarg_size,
-                                     lowered.flags };
+                                     &module->wishes, lowered.flags };
         status = emit_lowered(target, &lowered, &finish, ret, diags);
         LLVMDisposeModule(lowered.module);
     }

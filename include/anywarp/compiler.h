@@ -130,6 +130,14 @@ int aw_compiler_compile(struct aw_compiler_module *module, const char *kernel, c
                         enum aw_emit emit, char **ret_bytes, size_t *ret_size, struct aw_kernel_info *ret_info,
                         char **ret_diags);
 
+/* What this module's next compilations do with the compiler's passes, for who hunts a fault of it: words separated by blanks of
+ * "print-after=NAME|all", "stop-after=NAME", "disable=NAME[,NAME]", "force=NAME", "verify-each", "times"; "" = nothing special.  What is printed comes
+ * with the diagnostics; stopped after a pass, a compilation returns IR.  AW_OK; AW_ERR_INVALID_VALUE with a line in *ret_diags (heap, caller
+ * frees, never NULL after return). */
+int aw_compiler_passes(struct aw_compiler_module *module, const char *words, char **ret_diags);
+/* The list of passes as text, a line each: heap, caller frees; NULL when memory is out. */
+char *aw_compiler_pass_list(void);
+
 /* Processor time, in ms, of the steps of this thread's last aw_compiler_compile. */
 enum aw_phase {
     AW_PHASE_LOWER, AW_PHASE_OPTIMISE, AW_PHASE_STRUCTURE, AW_PHASE_VECTORISE, AW_PHASE_CLEAN_UP, AW_PHASE_CODE, AW_PHASE_LINK, AW_PHASE_OTHER,

@@ -342,7 +342,7 @@ void simt_ahead_column(struct simt_fn *f, LLVMValueRef store, LLVMValueRef ptrs)
 {
     struct simt *u = f->u;
     LLVMValueRef ptr = simt_access_address(store);
-    if (f->mask || simt_is_shared_ptr(LLVMTypeOf(ptr)) || !simt_access_plain(store, true))
+    if (!simt_step(u, PTX_PASS_PREFETCH) || f->mask || simt_is_shared_ptr(LLVMTypeOf(ptr)) || !simt_access_plain(store, true))
         return;
     LLVMValueRef step = lane_step(f, ptr, 0), at = step ? LLVMBuildExtractElement(u->b, ptrs, simt_c32(u, 0), "") : NULL;
     for (int i = 0; step && i < u->lanes; i++) {
@@ -354,6 +354,8 @@ void simt_ahead_column(struct simt_fn *f, LLVMValueRef store, LLVMValueRef ptrs)
 void simt_ahead_emit(struct simt_fn *f, LLVMValueRef access)
 {
     int block = simt_block_of(f, LLVMGetInstructionParent(access));
+    if (!simt_step(f->u, PTX_PASS_PREFETCH))
+        return;
     if (f->u->march)
         ask_next_warps(f, access, block);
     else if (!ask_next_round(f, access, block < 0 ? -1 : f->blocks[block].loop) && !LLVMIsAStoreInst(access))

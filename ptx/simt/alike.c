@@ -117,7 +117,7 @@ static bool pays(struct simt_fn *f, const struct aw_ptrmap *own)
         for (LLVMValueRef x = LLVMGetFirstInstruction(f->blocks[b].bb); x; x = LLVMGetNextInstruction(x))
             work += is_work(f, own, x) ? times(f, b) : 0;
     }
-    return simt_jam_always || (loads >= SIMT_ALIKE && loads * SHARED >= work);
+    return simt_jams_always(f->u) || (loads >= SIMT_ALIKE && loads * SHARED >= work);
 }
 
 bool simt_warps_free(struct simt *u, enum simt_form form)

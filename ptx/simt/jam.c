@@ -253,6 +253,11 @@ static void measure(struct jam *j, struct pressure *p)
 
 bool simt_jam_always;
 
+bool simt_jams_always(const struct simt *u)
+{
+    return simt_jam_always || simt_forced(u, PTX_PASS_JAM);
+}
+
 static bool fits(struct jam *j, const struct pressure *p, unsigned n)
 {
     unsigned machine = j->r->u->options->small_masks ? 32 : 16;
@@ -265,7 +270,7 @@ static unsigned how_many(struct jam *j)
     struct pressure p = { 0 };
     measure(j, &p);
     for (unsigned n = MOST; n > 1; n--)
-        if (j->r->warps / j->apart_by % n == 0 && (simt_jam_always || (p.loads * SHARED >= p.work && fits(j, &p, n))))
+        if (j->r->warps / j->apart_by % n == 0 && (simt_jams_always(j->r->u) || (p.loads * SHARED >= p.work && fits(j, &p, n))))
             return n;
     return 1;
 }
@@ -393,6 +398,8 @@ static bool try(struct regions *r, struct region *g, uint32_t apart_by)
 void simt_region_jam(struct regions *r, struct region *g)
 {
     uint32_t row = simt_row_vectors(r->u);
+    if (!simt_step(r->u, PTX_PASS_JAM))
+        return;
     if (!try(r, g, row) && row > 1)
         try(r, g, 1);
 }

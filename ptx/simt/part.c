@@ -314,7 +314,7 @@ bool simt_lanes_choose(struct simt *u, enum simt_form form)
 {
     struct outlook whole;
     int lanes = SIMT_LANES, asked = lanes_asked(u);
-    if (asked == SIMT_LANES || simt_instructions(u->kernel) > MAX_KERNEL || !lanes_apart(u))
+    if (!simt_step(u, PTX_PASS_NARROW) || asked == SIMT_LANES || simt_instructions(u->kernel) > MAX_KERNEL || !lanes_apart(u))
         return true;
     bool shared = shares(u);
     if (shared && (form != SIMT_FORM_FIXED || u->options->plain || !shares_across_barriers(u)))

@@ -851,7 +851,7 @@ bool simt_regions(struct simt *u, LLVMValueRef *bodies, int n)
     const uint32_t *block = u->options->block;
     struct regions r[2] = { 0 };
     uint32_t lanes = (uint32_t)u->lanes, warps = block[1] ? (block[0] * block[1] * block[2] + lanes - 1) / lanes : 0;
-    bool cut = !u->stats.barrier && !u->stats.yield;
+    bool cut = simt_step(u, PTX_PASS_FISSION) && !u->stats.barrier && !u->stats.yield;
     LLVMSetCurrentDebugLocation2(u->b, NULL);
     if (cut && warps == 1) {
         each_meet(u, meet_alone);

@@ -40,6 +40,11 @@ struct single {
     LLVMValueRef ins[MAX_INS], outs[MAX_OUTS];
 };
 
+static bool always(const struct single *s)
+{
+    return simt_single_always || simt_forced(s->u, PTX_PASS_SERIALISE);
+}
+
 bool simt_is_single(LLVMValueRef fn)
 {
     size_t len;
@@ -310,7 +315,7 @@ static int lanes_at(struct simt_fn *f, int head)
 /* Lanes that are done wait for others when they go together. */
 static bool cheaper(struct single *s, const struct cost *c)
 {
-    return simt_single_always || lanes_at(&s->f, s->head) * c->lane / 2 < c->vector;
+    return always(s) || lanes_at(&s->f, s->head) * c->lane / 2 < c->vector;
 }
 
 /* Is the value computed from one of a loop outside of the region that runs equally often in all lanes, if they agree (even.c)?  Tells as far
@@ -347,7 +352,7 @@ static bool gains(struct single *s, int loop, struct cost *ret)
     *ret = cost_of(s, s->in);
     if (!ret->size || any_spins(&s->f, s->in))
         return false;
-    return simt_single_always ||
+    return always(s) ||
            (ret->scattered && !ret->side_by_side && !in_step(&s->f, loop) && cheaper(s, ret) && !neighbours_if_even(s));
 }
 
@@ -504,7 +509,7 @@ static void widen(struct single *s, const struct cost *loop, bool *try)
         s->join = only_exit(f, try);
         struct cost c = s->join >= 0 && entered_at(f, try, d) ? cost_of(s, try) : (struct cost){ 0 };
         bool fits = c.size && !any_spins(f, try) &&
-                    (simt_single_always || (!c.side_by_side && 32 * (c.lane - loop->lane * TRIPS) - (c.vector - loop->vector * TRIPS) <=
+                    (always(s) || (!c.side_by_side && 32 * (c.lane - loop->lane * TRIPS) - (c.vector - loop->vector * TRIPS) <=
                                                                    16 * loop->lane * TRIPS));
         if (found && !fits)
             break;
@@ -548,7 +553,7 @@ static bool choose(struct single *s)
         return true;
     for (int l = f->n_loops - 1; l >= 0; l--) { /* outer ones first */
         struct cost c;
-        if (!f->loops[l].divergent && !simt_single_always)
+        if (!f->loops[l].divergent && !always(s))
             continue;
         loop_blocks(f, l, s->in);
         s->head = f->loops[l].header;
@@ -859,7 +864,7 @@ int simt_single(LLVMModuleRef module, const struct simt_options *options, struct
     /* Where the shape is not known, rows of whole warps are what most blocks are. */
     bool fixed = options->block[0] && options->block[1];
     enum simt_form form = fixed ? SIMT_FORM_FIXED : SIMT_FORM_ROWS;
-    if (simt_begin(&u) && simt_reroll(&u, fn, form))
+    if (simt_begin(&u) && (!simt_step(&u, PTX_PASS_REROLL) || simt_reroll(&u, fn, form)))
         move_regions(&u, fn, form);
     simt_end(&u);
     return u.status;

@@ -45,6 +45,21 @@ static void scopes_create(struct simt *u)
     u->both_scopes = LLVMMetadataAsValue(u->ctx, LLVMMDNodeInContext2(u->ctx, scopes, 2));
 }
 
+bool simt_step(const struct simt *u, enum ptx_pass pass)
+{
+    return ptx_pass_enabled(u->options->pipeline, pass);
+}
+
+bool simt_forced(const struct simt *u, enum ptx_pass pass)
+{
+    return ptx_pass_forced(u->options->pipeline, pass);
+}
+
+void simt_stepped(const struct simt *u, enum ptx_pass pass, LLVMModuleRef changed)
+{
+    ptx_pass_done(u->options->pipeline, pass, changed);
+}
+
 bool simt_begin(struct simt *u)
 {
     LLVMContextRef c = u->ctx = LLVMGetModuleContext(u->in);
@@ -197,15 +212,20 @@ static bool module_emit(struct simt *u)
     enum simt_form form = block[0] && block[1] ? SIMT_FORM_FIXED : block[0] % SIMT_LANES ? SIMT_FORM_ANY : SIMT_FORM_ROWS;
     if (!simt_lanes_choose(u, form) || !simt_lines_begin(u) || !declare_devices(u) || !devices_emit(u) || !singles_emit(u))
         return false;
-    u->grouped = simt_groups(u);
-    if (!simt_table_split(u, u->kernel, form))
+    u->grouped = simt_step(u, PTX_PASS_BLOCK_ROWS) && simt_groups(u);
+    if (simt_step(u, PTX_PASS_TABLES) && !simt_table_split(u, u->kernel, form))
         return false;
+    simt_stepped(u, PTX_PASS_TABLES, u->in);
     u->size = simt_instructions(u->kernel);
-    u->alike = !u->grouped && simt_warps_alike(u, form);
-    u->abreast = !u->grouped && !u->alike && simt_abreast(u, form);
-    if (!simt_blend(u, form) || !simt_version(u, u->kernel, form))
+    u->alike = simt_step(u, PTX_PASS_INTERLEAVE) && !u->grouped && simt_warps_alike(u, form);
+    u->abreast = simt_step(u, PTX_PASS_ABREAST) && !u->grouped && !u->alike && simt_abreast(u, form);
+    if (simt_step(u, PTX_PASS_BLEND) && !simt_blend(u, form))
         return false;
-    u->march = block[0] && !u->grouped && !u->alike && !u->abreast && !u->options->plain && simt_marches(u, form);
+    simt_stepped(u, PTX_PASS_BLEND, u->in);
+    if (!simt_version(u, u->kernel, form))
+        return false;
+    simt_stepped(u, PTX_PASS_VERSIONS, u->in);
+    u->march = simt_step(u, PTX_PASS_MARCH) && block[0] && !u->grouped && !u->alike && !u->abreast && !u->options->plain && simt_marches(u, form);
     u->grouped |= u->march && simt_rows_are_warps(u);
     if (form == SIMT_FORM_FIXED) {
         fixed = body_emit(u, "body.fixed", SIMT_FORM_FIXED, true);
@@ -222,8 +242,10 @@ static bool module_emit(struct simt *u)
     if (!u->status && !u->stats.again && (u->meets || u->alike || u->abreast)) {
         LLVMValueRef bodies[2] = { fixed ? fixed : rows ? rows : any, rows ? any : NULL };
         bool tidied = u->stats.barrier || !u->options->tidy || settle(u);
+        simt_stepped(u, PTX_PASS_TIDY, u->out);
         whole = tidied && simt_regions(u, bodies, bodies[1] ? 2 : 1) && check(u, bodies[0]) && (!bodies[1] || check(u, bodies[1]));
     }
+    simt_stepped(u, PTX_PASS_FISSION, u->out);
     simt_together_dissolve(u);
     u->stats.again |= (u->alike && !u->jammed) || (u->abreast && !whole); /* for nothing */
     u->stats.again |= u->stats.barrier && u->lanes < SIMT_LANES; /* only a loop over all parts waits for them */

@@ -9,6 +9,7 @@
 
 #include "base/status.h"
 #include "lower/simt.h"
+#include "pass/pass.h"
 #include <llvm-c/Core.h>
 #include <llvm-c/Target.h>
 
@@ -36,6 +37,7 @@ struct simt_options {
     void *context;          /* tidy's */
     bool plain;             /* no form of which it is known only later whether it can be made: see `again` */
     bool verify;            /* check the IR after every function */
+    const struct ptx_pipeline *pipeline; /* says which of its steps (pass/pass.def: INNER) are taken; NULL: all */
 };
 
 struct simt_stats {

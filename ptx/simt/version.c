@@ -134,7 +134,7 @@ static bool reads_alike(struct version *v, const struct region *r)
     size_t n = 0;
     for (int b = 0; v->u->alike && b < r->f->n_blocks; b++)
         n += inside(r, b) ? simt_loads_alike(r->f, &v->own, b) : 0;
-    return v->u->alike && (simt_jam_always || n >= SIMT_ALIKE);
+    return v->u->alike && (simt_jams_always(v->u) || n >= SIMT_ALIKE);
 }
 
 /* ---- Choices of an index: in x ? x - 1 : w - 1 all lanes of most warps take their neighbour */
@@ -419,7 +419,9 @@ bool simt_version(struct simt *u, LLVMValueRef fn, enum simt_form form)
     bool whole = u->options->versions, more = simt_instructions(fn) <= MAX_FUNCTION;
     LLVMSetCurrentDebugLocation2(u->b, NULL);
     v.meets = more && (set_barriers_apart(u, fn) || u->abreast);
-    more = more && simt_runs(u, fn, form, &v.cold);
+    more = more && (!simt_step(u, PTX_PASS_RUNS) || simt_runs(u, fn, form, &v.cold));
+    simt_stepped(u, PTX_PASS_RUNS, u->in);
+    more = more && simt_step(u, PTX_PASS_VERSIONS);
     for (int i = 0; i < MAX_ROUNDS && more && !u->status; i++) {
         v.f = (struct simt_fn){ .u = u, .form = form, .src = fn };
         more = simt_cfg_build(&v.f) && simt_shape_analyse(&v.f) && (!u->alike || simt_find_own(&v.f, &v.own));

@@ -211,6 +211,10 @@ struct simt_fn {
 };
 
 /* ---- vectorise.c */
+bool simt_step(const struct simt *u, enum ptx_pass pass);   /* is this INNER pass to be done? */
+bool simt_forced(const struct simt *u, enum ptx_pass pass); /* wherever it can be? */
+bool simt_jams_always(const struct simt *u); /* jam.c */
+void simt_stepped(const struct simt *u, enum ptx_pass pass, LLVMModuleRef changed); /* it was */
 bool simt_begin(struct simt *u); /* with `in`, `options` and `diags` set; false when memory is out */
 void simt_end(struct simt *u);   /* in any case */
 bool simt_lanes_set(struct simt *u, int lanes); /* 8, 16 or 32, before anything is emitted */

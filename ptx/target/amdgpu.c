@@ -161,27 +161,101 @@ static LLVMTargetMachineRef machine_create(const struct gfx *gfx, const char *fe
     return LLVMCreateTargetMachine(target, "amdgcn-amd-amdhsa", gfx->name, features, opt, LLVMRelocPIC, LLVMCodeModelDefault);
 }
 
-static int optimise(struct amdgpu *a, LLVMTargetMachineRef machine)
+/* ---- Passes: a function for each of a card's own in pass/pass.def */
+
+static int pass_prepare(void *amdgpu)
 {
-    static const char *const levels[] = { "default<O0>", "default<O1>", "default<O2>", "default<O3>" };
-    unsigned level = a->finish->options->opt_level > 3 ? 3 : a->finish->options->opt_level;
+    struct amdgpu *a = amdgpu;
+    return ptx_target_prepare(a->b.module, a->diags);
+}
+
+static int pass_polls(void *amdgpu)
+{
+    struct amdgpu *a = amdgpu;
+    return ptx_target_polls(a->b.module, a->diags);
+}
+
+static int pass_ends(void *amdgpu)
+{
+    return ptx_amdgpu_ends(amdgpu) ? AW_OK : AW_ERR_OUT_OF_MEMORY;
+}
+
+static int pass_waits(void *amdgpu)
+{
+    return ptx_amdgpu_waits(amdgpu);
+}
+
+static int pass_inline(void *amdgpu)
+{
     /* Even without optimisation the bodies of aw.* functions go inline: some work only in the kernel itself. */
     static const char inlining[] = "always-inline,function(sroa,early-cse,instcombine<no-verify-fixpoint>,sccp,simplifycfg),globaldce";
     /* x + x becomes a shift: LLVM 22's instruction selection goes through both operands of a sum in an address, and so through each path. */
     static const char plain[] = "always-inline,globaldce,function(instcombine<no-verify-fixpoint>)";
-    int status = ptx_passes_run(a->b.module, machine, level ? inlining : plain, a->diags);
-    if (status != AW_OK)
-        return status;
-    ptx_amdgpu_barriers_init(a);
-    status = ptx_passes_run(a->b.module, machine, levels[level], a->diags);
-    if (status != AW_OK || !level)
-        return status;
-    ptx_amdgpu_arguments(a);
-    ptx_amdgpu_divisions(a);
-    ptx_amdgpu_conversions(a);
-    ptx_amdgpu_branches(a);
-    return AW_OK;
+    struct amdgpu *a = amdgpu;
+    return ptx_passes_run(a->b.module, a->machine, a->finish->options->opt_level ? inlining : plain, a->diags);
 }
+
+static int pass_optimise(void *amdgpu)
+{
+    static const char *const levels[] = { "default<O0>", "default<O1>", "default<O2>", "default<O3>" };
+    struct amdgpu *a = amdgpu;
+    unsigned level = a->finish->options->opt_level;
+    return ptx_passes_run(a->b.module, a->machine, levels[level > 3 ? 3 : level], a->diags);
+}
+
+static int pass_stack(void *amdgpu)
+{
+    return ptx_amdgpu_stack(amdgpu) ? AW_OK : AW_ERR_OUT_OF_MEMORY;
+}
+
+#define OF_MODULE(name, function)        \
+    static int pass_##name(void *amdgpu) \
+    {                                    \
+        function(amdgpu);                \
+        return AW_OK;                    \
+    }
+OF_MODULE(nans, ptx_amdgpu_nans)
+OF_MODULE(simt, ptx_amdgpu_simt)
+OF_MODULE(kernel, kernel_setup)
+OF_MODULE(barriers, ptx_amdgpu_barriers_init)
+OF_MODULE(carries, ptx_amdgpu_carries)
+OF_MODULE(orders, ptx_amdgpu_orders)
+#undef OF_MODULE
+
+/* Not without optimisation. */
+#define OPTIMISING(name)                               \
+    static int pass_##name(void *amdgpu)               \
+    {                                                  \
+        struct amdgpu *a = amdgpu;                     \
+        if (a->finish->options->opt_level)             \
+            ptx_amdgpu_##name(a);                      \
+        return AW_OK;                                  \
+    }
+OPTIMISING(arguments)
+OPTIMISING(divisions)
+OPTIMISING(conversions)
+OPTIMISING(branches)
+#undef OPTIMISING
+
+static int (*const bodies[PTX_PASS_COUNT])(void *amdgpu) = {
+    [PTX_PASS_PREPARE] = pass_prepare,
+    [PTX_PASS_POLLS] = pass_polls,
+    [PTX_PASS_ENDS] = pass_ends,
+    [PTX_PASS_AMD_WAITS] = pass_waits,
+    [PTX_PASS_NANS] = pass_nans,
+    [PTX_PASS_AMD_SIMT] = pass_simt,
+    [PTX_PASS_KERNEL] = pass_kernel,
+    [PTX_PASS_INLINE] = pass_inline,
+    [PTX_PASS_BARRIERS] = pass_barriers,
+    [PTX_PASS_AMD_OPTIMISE] = pass_optimise,
+    [PTX_PASS_ARGUMENTS] = pass_arguments,
+    [PTX_PASS_DIVISIONS] = pass_divisions,
+    [PTX_PASS_CONVERSIONS] = pass_conversions,
+    [PTX_PASS_BRANCHES] = pass_branches,
+    [PTX_PASS_STACK] = pass_stack,
+    [PTX_PASS_CARRIES] = pass_carries,
+    [PTX_PASS_ORDERS] = pass_orders,
+};
 
 /* Bytes per thread and block from the assembler's symbols would need a second run; the note in the object has them, and whoever
  * loads it reads that.  Here is what is known without. */
@@ -210,33 +284,19 @@ static int emit(struct amdgpu *a, LLVMTargetMachineRef machine, struct ptx_resul
     return status;
 }
 
-static int run(struct amdgpu *a, const struct gfx *gfx, LLVMTargetMachineRef machine, struct ptx_result *ret)
+static int run(struct amdgpu *a, const struct gfx *gfx, struct ptx_result *ret)
 {
     unsigned version = a->finish->options->code_object_version;
-    ptx_phase(AW_PHASE_OPTIMISE);
     shape_find(a);
     version_flag(a, gfx->version > 5 ? gfx->version : version ? version : 5);
     ptx_amdgpu_tiles_absent(a);
-    int status = ptx_target_prepare(a->b.module, a->diags);
-    if (status == AW_OK)
-        status = ptx_target_polls(a->b.module, a->diags);
-    if (status == AW_OK && !ptx_amdgpu_ends(a))
-        status = AW_ERR_OUT_OF_MEMORY;
-    if (status == AW_OK)
-        status = ptx_amdgpu_waits(a);
+    struct ptx_pipeline pipeline = { .on = PTX_PASS_AMD, .wishes = a->finish->wishes, .bodies = bodies, .finisher = a, .module = &a->b.module,
+                                     .machine = &a->machine, .kernel = a->finish->kernel, .diags = a->diags };
+    int status = ptx_pipeline_run(&pipeline);
     if (status != AW_OK)
         return status;
-    ptx_amdgpu_nans(a);
-    ptx_amdgpu_simt(a);
-    kernel_setup(a);
-    status = optimise(a, machine);
-    if (status == AW_OK && !ptx_amdgpu_stack(a))
-        status = AW_ERR_OUT_OF_MEMORY;
-    ptx_amdgpu_carries(a);
-    ptx_amdgpu_orders(a);
     struct ptx_result made = { 0 };
-    if (status == AW_OK)
-        status = emit(a, machine, &made);
+    status = pipeline.stopped ? ptx_emit_ir(a->b.module, &made, a->diags) : emit(a, a->machine, &made);
     if (status != AW_OK)
         return status;
     *ret = made;
@@ -259,16 +319,16 @@ static int finish(LLVMModuleRef module, const struct ptx_finish *finish_, struct
     a.b.module = module;
     a.kernel = kernel_find(module);
     a.flushing = a.kernel && LLVMGetStringAttributeAtIndex(a.kernel, LLVMAttributeFunctionIndex, "denormal-fp-math-f32", 20);
-    LLVMTargetMachineRef machine = machine_create(gfx, features, finish_->options->opt_level);
-    if (!machine || !a.kernel) {
+    a.machine = machine_create(gfx, features, finish_->options->opt_level);
+    if (!a.machine || !a.kernel) {
         aw_buf_printf(diags, "<options>:0:0: error: no machine for '%s'\n", finish_->options->target);
         return AW_ERR_INVALID_VALUE;
     }
     a.b.builder = LLVMCreateBuilderInContext(a.b.context);
     ptx_types_make(&a.b);
-    int status = run(&a, gfx, machine, ret);
+    int status = run(&a, gfx, ret);
     LLVMDisposeBuilder(a.b.builder);
-    LLVMDisposeTargetMachine(machine);
+    LLVMDisposeTargetMachine(a.machine);
     return status;
 }
 

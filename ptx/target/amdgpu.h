@@ -7,6 +7,7 @@
 
 struct amdgpu {
     struct ptx_lower b;          /* context, module, builder and types, for the b_* helpers; fn: the function being built */
+    LLVMTargetMachineRef machine;
     const struct ptx_finish *finish;
     struct aw_buf *diags;
     LLVMValueRef kernel;

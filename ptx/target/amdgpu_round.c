@@ -75,7 +75,7 @@ static V rounded(struct amdgpu *a, enum ptx_simt id, V call)
     LLVMTypeRef fn = LLVMFunctionType(type, types, inputs, 0);
     V body = LLVMGetInlineAsm(fn, text, (size_t)at, constraints, strlen(constraints), 0, 0, LLVMInlineAsmDialectATT, 0);
     V r = LLVMBuildCall2(a->b.builder, fn, body, args, inputs, "");
-    static const char *const pure[] = { "nounwind", "speculatable", "willreturn" };
+    static const char *const pure[] = { "nounwind", "willreturn" };
     for (size_t i = 0; i < sizeof pure / sizeof *pure; i++)
         ptx_amdgpu_call_attribute(a, r, pure[i], 0);
     ptx_amdgpu_call_attribute(a, r, "memory", 0);

@@ -26,28 +26,17 @@
 #define RECURSION_STACK (8u << 20)   /* for kernels whose depth is not known; touched pages only are paid for */
 #define MANY_INSTRUCTIONS 120000     /* in vector form: LLVM's faster instruction selection and allocation */
 
-/* instcombine can abort when it has not reached its fixed point in one round, hence the option. */
-#define IC "instcombine<no-verify-fixpoint>"
-static const char optimise[] =
-    "function(sroa,early-cse<memssa>,simplifycfg," IC "),always-inline,cgscc(inline),globaldce,"
-    "function(sroa,early-cse<memssa>,simplifycfg," IC ",loop-simplify,loop-mssa(loop-rotate,licm,loop-deletion),gvn,"
-    "adce,simplifycfg," IC ",early-cse)";
-/* No instcombine after the scalariser: it would make vectors again. */
-static const char take_apart[] = "function(scalarizer<load-store>,early-cse,adce,lower-switch)";
-static const char structure[] =
-    "function(unify-loop-exits,structurizecfg,loop-simplify,lcssa)";
-/* First what nobody uses: addresses of which only the index was asked for would be shared with their uses behind a branch, and spilled. */
-static const char clean_up[] =
-    "always-inline,globaldce,function(adce,sroa,early-cse<memssa>," IC ",simplifycfg,loop-mssa(loop-rotate,licm),gvn," IC
-    ",loop-mssa(licm),adce,simplifycfg)";
-
 /* One compilation. */
 struct host {
     const struct ptx_finish *finish;
     struct aw_buf *diags;
     struct ptx_host_machine machine;
     LLVMTargetMachineRef tm;
-    LLVMModuleRef in, out;
+    LLVMModuleRef in, out;                /* SIMT IR; the vector form.  Passes work on one of them: */
+    LLVMModuleRef *now;
+    struct ptx_pipeline pipeline;
+    struct simt_options simt;
+    uint32_t local;                       /* bytes of stack variables of one thread */
     struct simt_stats stats;
     uint64_t frames, locals;              /* bytes, sum over functions: of the stack, of local memory */
     LLVMDiagnosticHandler next_handler;
@@ -235,62 +224,12 @@ static void read_indices_once(struct host *h)
     }
 }
 
-static int make_scalar(struct host *h, const struct simt_options *options)
-{
-    /* Loops that copy or fill must stay loops. */
-    static const char *const attributes[][2] = { { "no-builtins", "" } };
-    const char *kernel = h->finish->kernel;
-    ptx_phase(AW_PHASE_OPTIMISE);
-    int status = ptx_target_exits(h->in, h->diags);
-    if (status == AW_OK)
-        status = ptx_target_polls(h->in, h->diags);
-    if (status == AW_OK)
-        status = ptx_host_round(h->in, h->diags);
-    if (status == AW_OK)
-        status = ptx_host_expand(h->in, h->machine.avx512, h->diags);
-    each_definition(h->in, attributes, 1);
-    know_indices(h);
-    read_indices_once(h);
-    if (status == AW_OK)
-        status = ptx_passes_run(h->in, NULL, optimise, h->diags);
-    if (status == AW_OK)
-        status = ptx_host_waits(h->in, kernel, h->finish->options->block, h->diags);
-    if (status == AW_OK) {
-        ptx_host_split_vectors(h->in);
-        status = ptx_passes_run(h->in, NULL, take_apart, h->diags);
-    }
-    ptx_phase(AW_PHASE_STRUCTURE);
-    if (status == AW_OK)
-        status = simt_prepare(h->in, h->diags);
-    if (status == AW_OK)
-        status = ptx_passes_run(h->in, NULL, "function(adce,mergereturn)", h->diags);
-    if (status == AW_OK && simt_irreducible(h->in)) {
-        /* Edges are split first, as reg2mem keeps the tree of dominators right after each: most of a minute for thousands of labels. */
-        status = ptx_passes_run(h->in, NULL, "function(break-crit-edges,reg2mem)", h->diags);
-        if (status == AW_OK)
-            status = simt_make_reducible(h->in, h->diags);
-        if (status == AW_OK)
-            status = verify(h->in, "giving loops one entry", kernel, h->diags);
-        if (status == AW_OK)
-            status = ptx_passes_run(h->in, NULL, "function(sroa,early-cse)", h->diags);
-    }
-    if (status == AW_OK)
-        status = verify(h->in, "preparation", kernel, h->diags);
-    if (status == AW_OK)
-        status = simt_single(h->in, options, h->diags);
-    if (status == AW_OK)
-        status = verify(h->in, "taking lanes apart", kernel, h->diags);
-    if (status == AW_OK)
-        status = ptx_passes_run(h->in, NULL, structure, h->diags);
-    return status;
-}
-
 /* No simplifycfg: it makes switches, which the vectoriser does not know. */
 static int tidy(LLVMModuleRef out, void *context)
 {
     struct host *h = context;
     enum aw_phase before = ptx_phase(AW_PHASE_CLEAN_UP);
-    int status = ptx_passes_run(out, h->tm, "function(sroa,early-cse," IC ",adce)", h->diags);
+    int status = ptx_passes_run(out, h->tm, "function(sroa,early-cse,instcombine<no-verify-fixpoint>,adce)", h->diags);
     ptx_phase(before);
     return status;
 }
@@ -304,50 +243,210 @@ static int vectorise(struct host *h, LLVMModuleRef in, const struct simt_options
     LLVMSetModuleDataLayout(h->out, layout);
     LLVMSetTarget(h->out, TRIPLE);
     LLVMDisposeTargetData(layout);
-    ptx_phase(AW_PHASE_VECTORISE);
     return simt_vectorise(in, h->out, options, &h->stats, h->diags);
 }
 
-static int make_vector(struct host *h, const struct simt_options *options)
+/* ---- Passes: a function for each of the host's own in pass/pass.def */
+
+static int pass_exits(void *host)
 {
-    struct simt_options plain = *options;
+    struct host *h = host;
+    return ptx_target_exits(h->in, h->diags);
+}
+
+static int pass_polls(void *host)
+{
+    struct host *h = host;
+    return ptx_target_polls(h->in, h->diags);
+}
+
+static int pass_round(void *host)
+{
+    struct host *h = host;
+    return ptx_host_round(h->in, h->diags);
+}
+
+static int pass_expand(void *host)
+{
+    /* Loops that copy or fill must stay loops. */
+    static const char *const attributes[][2] = { { "no-builtins", "" } };
+    struct host *h = host;
+    int status = ptx_host_expand(h->in, h->machine.avx512, h->diags);
+    each_definition(h->in, attributes, 1);
+    return status;
+}
+
+static int pass_indices(void *host)
+{
+    know_indices(host);
+    read_indices_once(host);
+    return AW_OK;
+}
+
+static int pass_waits(void *host)
+{
+    struct host *h = host;
+    return ptx_host_waits(h->in, h->finish->kernel, h->finish->options->block, h->diags);
+}
+
+static int pass_split(void *host)
+{
+    struct host *h = host;
+    ptx_host_split_vectors(h->in);
+    return AW_OK;
+}
+
+static int pass_one_way(void *host)
+{
+    struct host *h = host;
+    return simt_prepare(h->in, h->diags);
+}
+
+static int pass_reducible(void *host)
+{
+    struct host *h = host;
+    int status = AW_OK;
+    if (simt_irreducible(h->in)) {
+        /* Edges are split first, as reg2mem keeps the tree of dominators right after each: most of a minute for thousands of labels. */
+        status = ptx_passes_run(h->in, NULL, "function(break-crit-edges,reg2mem)", h->diags);
+        if (status == AW_OK)
+            status = simt_make_reducible(h->in, h->diags);
+        if (status == AW_OK)
+            status = verify(h->in, "giving loops one entry", h->finish->kernel, h->diags);
+        if (status == AW_OK)
+            status = ptx_passes_run(h->in, NULL, "function(sroa,early-cse)", h->diags);
+    }
+    return status == AW_OK ? verify(h->in, "preparation", h->finish->kernel, h->diags) : status;
+}
+
+static int pass_serialise(void *host)
+{
+    struct host *h = host;
+    int status = simt_single(h->in, &h->simt, h->diags);
+    return status == AW_OK ? verify(h->in, "taking lanes apart", h->finish->kernel, h->diags) : status;
+}
+
+static int pass_vectorise(void *host)
+{
+    struct host *h = host;
+    h->local = h->simt.local_bytes = (uint32_t)local_bytes(h->in);
+    struct simt_options plain = h->simt;
     LLVMModuleRef first = LLVMCloneModule(h->in);
-    int status = vectorise(h, first, options);
+    int status = vectorise(h, first, &h->simt);
     LLVMDisposeModule(first);
     plain.plain = true;
     if (status == AW_OK && h->stats.again)
         status = vectorise(h, h->in, &plain);
-    if (status == AW_OK)
-        status = verify(h->out, "vectorising", h->finish->kernel, h->diags);
-    ptx_phase(AW_PHASE_CLEAN_UP);
-    if (status == AW_OK)
-        status = ptx_passes_run(h->out, h->tm, clean_up, h->diags);
-    if (status == AW_OK && !h->machine.avx512)
-        ptx_host_gathers(h->out, h->machine.gathers);
-    if (status == AW_OK && h->machine.gathers) {
-        if (ptx_host_indices(h->out) || h->machine.avx512)
-            status = ptx_passes_run(h->out, NULL, "function(early-cse,adce)", h->diags);
-        if (h->machine.avx512)
-            ptx_host_quads(h->out);
-        ptx_host_sums_near(h->out);
+    h->now = &h->out;
+    h->pipeline.module = h->now;
+    return status == AW_OK ? verify(h->out, "vectorising", h->finish->kernel, h->diags) : status;
+}
+
+static int pass_gather_parts(void *host)
+{
+    struct host *h = host;
+    ptx_host_gathers(h->out, h->machine.gathers);
+    return AW_OK;
+}
+
+static int pass_gather_bases(void *host)
+{
+    struct host *h = host;
+    bool changed = ptx_host_indices(h->out);
+    return changed || h->machine.avx512 ? ptx_passes_run(h->out, NULL, "function(early-cse,adce)", h->diags) : AW_OK;
+}
+
+static int pass_minmax(void *host)
+{
+    struct host *h = host;
+    return ptx_host_minmax(h->out, h->machine.avx512, h->diags);
+}
+
+static int pass_masks(void *host)
+{
+    struct host *h = host;
+    ptx_host_masks(h->out, h->machine.avx512 ? 64 : 32);
+    return AW_OK;
+}
+
+static int pass_order(void *host)
+{
+    struct host *h = host;
+    ptx_host_order(h->out, h->machine.avx512 ? (struct host_registers){ 32, 64 } : (struct host_registers){ 16, 32 });
+    return AW_OK;
+}
+
+static int pass_flags(void *host)
+{
+    struct host *h = host;
+    return ptx_host_flags(h->out) ? AW_OK : AW_ERR_OUT_OF_MEMORY;
+}
+
+static int pass_cut_blocks(void *host)
+{
+    struct host *h = host;
+    return ptx_host_blocks(h->out) ? AW_OK : AW_ERR_OUT_OF_MEMORY;
+}
+
+static int pass_locals(void *host)
+{
+    struct host *h = host;
+    return ptx_host_locals(h->out, &h->locals) ? AW_OK : AW_ERR_OUT_OF_MEMORY;
+}
+
+/* Those that need nothing but the vector form. */
+#define OF_MODULE(name, function)    \
+    static int pass_##name(void *host) \
+    {                                  \
+        struct host *h = host;         \
+        function(h->out);              \
+        return AW_OK;                  \
     }
-    if (status == AW_OK && h->machine.avx512)
-        ptx_host_elements(h->out);
-    if (status == AW_OK && h->machine.avx2)
-        ptx_host_masks(h->out, h->machine.avx512 ? 64 : 32);
-    if (status == AW_OK)
-        status = ptx_host_minmax(h->out, h->machine.avx512, h->diags);
-    if (status == AW_OK && h->machine.bmi2)
-        ptx_host_extract(h->out);
-    if (status == AW_OK && h->machine.avx512)
-        ptx_host_products(h->out);
-    if (status == AW_OK && h->machine.avx2)
-        ptx_host_order(h->out, h->machine.avx512 ? (struct host_registers){ 32, 64 } : (struct host_registers){ 16, 32 });
-    if (status == AW_OK && ((!h->machine.avx2 && !ptx_host_flags(h->out)) || !ptx_host_blocks(h->out)))
-        status = AW_ERR_OUT_OF_MEMORY;
-    if (status == AW_OK && !ptx_host_locals(h->out, &h->locals))
-        status = AW_ERR_OUT_OF_MEMORY;
-    return status;
+OF_MODULE(gather_wide, ptx_host_quads)
+OF_MODULE(gather_sums, ptx_host_sums_near)
+OF_MODULE(elements, ptx_host_elements)
+OF_MODULE(extract, ptx_host_extract)
+OF_MODULE(products, ptx_host_products)
+#undef OF_MODULE
+
+static int (*const bodies[PTX_PASS_COUNT])(void *host) = {
+    [PTX_PASS_EXITS] = pass_exits,
+    [PTX_PASS_POLLS] = pass_polls,
+    [PTX_PASS_ROUND] = pass_round,
+    [PTX_PASS_EXPAND] = pass_expand,
+    [PTX_PASS_INDICES] = pass_indices,
+    [PTX_PASS_WAITS] = pass_waits,
+    [PTX_PASS_SPLIT] = pass_split,
+    [PTX_PASS_ONE_WAY] = pass_one_way,
+    [PTX_PASS_REDUCIBLE] = pass_reducible,
+    [PTX_PASS_SERIALISE] = pass_serialise,
+    [PTX_PASS_VECTORISE] = pass_vectorise,
+    [PTX_PASS_GATHER_PARTS] = pass_gather_parts,
+    [PTX_PASS_GATHER_BASES] = pass_gather_bases,
+    [PTX_PASS_GATHER_WIDE] = pass_gather_wide,
+    [PTX_PASS_GATHER_SUMS] = pass_gather_sums,
+    [PTX_PASS_ELEMENTS] = pass_elements,
+    [PTX_PASS_MASKS] = pass_masks,
+    [PTX_PASS_MINMAX] = pass_minmax,
+    [PTX_PASS_EXTRACT] = pass_extract,
+    [PTX_PASS_PRODUCTS] = pass_products,
+    [PTX_PASS_ORDER] = pass_order,
+    [PTX_PASS_FLAGS] = pass_flags,
+    [PTX_PASS_CUT_BLOCKS] = pass_cut_blocks,
+    [PTX_PASS_LOCALS] = pass_locals,
+};
+
+static uint32_t machine_on(const struct ptx_host_machine *m)
+{
+    return PTX_PASS_HOST | (m->avx2 ? PTX_PASS_AVX2 : PTX_PASS_NO_AVX2) | (m->avx512 ? PTX_PASS_AVX512 : PTX_PASS_NO_AVX512) |
+           (m->bmi2 ? PTX_PASS_BMI2 : 0) | (m->gathers ? PTX_PASS_GATHERS : 0);
+}
+
+static void pipeline_init(struct host *h)
+{
+    h->now = &h->in;
+    h->pipeline = (struct ptx_pipeline){ .on = machine_on(&h->machine), .wishes = h->finish->wishes, .bodies = bodies, .finisher = h, .module = h->now,
+                                         .machine = &h->tm, .kernel = h->finish->kernel, .diags = h->diags };
 }
 
 /* ---- Machine code */
@@ -424,10 +523,10 @@ static int make_code(struct host *h, struct ptx_result *ret)
     return status;
 }
 
-static int run(struct host *h, struct ptx_result *ret)
+static void simt_options_init(struct host *h)
 {
     const struct aw_compile_options *o = h->finish->options;
-    struct simt_options options = {
+    h->simt = (struct simt_options){
         .kernel = h->finish->kernel,
         .block = { o->block[0], o->block[1], o->block[2] },
         .static_shared = h->finish->static_shared,
@@ -441,32 +540,40 @@ static int run(struct host *h, struct ptx_result *ret)
         .permute = ptx_host_permute,
         .versions = !h->machine.avx512,
         .operation = h->machine.avx512 ? ptx_host_avx512 : NULL,
-        .tidy = tidy,
+        .tidy = ptx_pass_enabled(&h->pipeline, PTX_PASS_TIDY) ? tidy : NULL,
         .context = h,
         .verify = true,
+        .pipeline = &h->pipeline,
     };
-    int status = make_scalar(h, &options);
-    uint32_t local = status == AW_OK ? (uint32_t)local_bytes(h->in) : 0;
-    options.local_bytes = local;
-    if (status == AW_OK)
-        status = make_vector(h, &options);
-    if (status == AW_OK)
-        status = verify(h->out, "optimising", h->finish->kernel, h->diags);
-    if (status != AW_OK)
-        return status;
+}
+
+static int emit(struct host *h, struct ptx_result *ret)
+{
     if (count_instructions(h->out) > MANY_INSTRUCTIONS) {
         LLVMDisposeTargetMachine(h->tm);
         if (!open_machine(h, LLVMCodeGenLevelNone))
             return AW_ERR_NOT_SUPPORTED;
     }
     struct ptx_result r = { 0 };
-    status = h->finish->emit == AW_EMIT_IR_OPT ? ptx_emit_ir(h->out, &r, h->diags) : make_code(h, &r);
+    int status = h->finish->emit == AW_EMIT_IR_OPT ? ptx_emit_ir(h->out, &r, h->diags) : make_code(h, &r);
     if (status != AW_OK)
         return status;
-    r.info = (struct aw_kernel_info){ .shared_size = h->finish->static_shared, .local_size = local, .wave_size = 32,
+    r.info = (struct aw_kernel_info){ .shared_size = h->finish->static_shared, .local_size = h->local, .wave_size = 32,
                                       .kernarg_size = h->finish->kernarg_size, .flags = h->finish->manifest_flags };
     *ret = r;
     return AW_OK;
+}
+
+static int run(struct host *h, struct ptx_result *ret)
+{
+    pipeline_init(h);
+    simt_options_init(h);
+    int status = ptx_pipeline_run(&h->pipeline);
+    if (status == AW_OK)
+        status = verify(*h->now, "optimising", h->finish->kernel, h->diags);
+    if (status != AW_OK)
+        return status;
+    return h->pipeline.stopped ? ptx_emit_ir(*h->now, ret, h->diags) : emit(h, ret);
 }
 
 static int finish(LLVMModuleRef module, const struct ptx_finish *f, struct ptx_result *ret, struct aw_buf *diags)

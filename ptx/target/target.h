@@ -7,6 +7,7 @@
 #define AW_PTX_TARGET_TARGET_H
 
 #include "base/status.h"
+#include "pass/pass.h"
 #include <anywarp/compiler.h>
 #include <llvm-c/Core.h>
 #include <llvm-c/TargetMachine.h>
@@ -33,6 +34,7 @@ struct ptx_finish {
     const char *kernel;                       /* its one kernel */
     uint32_t static_shared;                   /* bytes */
     uint32_t param_size, kernarg_size;        /* bytes; kernarg with the two hidden ones */
+    const struct ptx_pass_wishes *wishes;     /* NULL = none */
     uint32_t manifest_flags;                  /* AW_KERNEL_DYNAMIC_SHARED, AW_KERNEL_BARRIER */
 };
 
@@ -68,17 +70,8 @@ void ptx_amdgpu_names(struct aw_buf *out);
 
 /* ---- Shared by the finishers (target.c) */
 
-/* From here on this thread's processor time counts for `phase`; returns the phase that it counted for. */
-enum aw_phase ptx_phase(enum aw_phase phase);
-/* Forgets all times, as a compilation begins. */
-void ptx_phases_begin(void);
-
 /* Registers the LLVM targets we build for, once per process, and the fatal error handler. */
 void ptx_llvm_init(void);
-
-/* Runs an LLVM pass pipeline, e.g. "sroa,instcombine<no-verify-fixpoint>".  `machine` may be NULL.  AW_OK, or
- * AW_ERR_NOT_SUPPORTED with LLVM's message in `diags`. */
-int ptx_passes_run(LLVMModuleRef module, LLVMTargetMachineRef machine, const char *passes, struct aw_buf *diags);
 
 /* Runs first on every module, whatever the target: registers become values, calls of aw.exit disappear (functions that
  * may end the lane are inlined into the kernel, whose call of it becomes a return), addresses of known objects become

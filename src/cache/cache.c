@@ -174,8 +174,8 @@ static uint64_t max_size_from(const char *text)
 
 static void default_init(void)
 {
-    const char *on = aw_env("ANYWARP_CACHE");
-    if (on && strcmp(on, "0") == 0)
+    const char *on = aw_env("ANYWARP_CACHE"), *passes = aw_env("ANYWARP_PASSES");
+    if ((on && strcmp(on, "0") == 0) || (passes && *passes)) /* what is asked of passes is no part of the key */
         return;
     const char *dir = aw_env("ANYWARP_CACHE_DIR"), *xdg = aw_env("XDG_CACHE_HOME");
     const char *home = aw_env("HOME");

@@ -39,7 +39,7 @@ INCLUDE = re.compile(r'^\s*#\s*include\s*([<"])([^>"]+)[>"]', re.M)
 GETENV = re.compile(r"\b(?:__)?(?:secure_)?getenv\b")
 GETENV_HOME = "src/base/env.h"
 COMMENT = re.compile(r"/\*.*?\*/|//[^\n]*", re.S)
-PTX_FOLDERS = ("tab/", "syntax/", "module/", "lower/", "simt/", "target/")
+PTX_FOLDERS = ("tab/", "syntax/", "module/", "pass/", "lower/", "simt/", "target/")
 
 
 def room_of(header):

@@ -5,6 +5,7 @@
 #include <anywarp/compiler.h>
 
 #include "base/file.h"
+#include "base/str.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -19,7 +20,9 @@ static const char usage[] =
     "Code objects and objects go to OUT; without -o nothing is written and errors are all there is to see.\n"
     "--block makes code for blocks of that shape alone; X by itself, for all whose rows are a multiple of X (32 or 1 is of use).\n"
     "--parts, on AMD cards: for launches of some blocks of a grid at a time, as grids of 2^32 threads and more are.\n"
-    "-g gives the lines of the PTX to functions without .loc.  --time shows the processor time of each step.\n";
+    "-g gives the lines of the PTX to functions without .loc.  --time shows the processor time of each step.\n"
+    "Passes (docs/passes.md): --passes lists them; --print-after NAME|all, --stop-after NAME, --disable NAME[,NAME], --force NAME, --verify-each,\n"
+    "--times (of each).\n";
 
 enum what { EMIT_PTX = 100, EMIT_KERNELS };
 struct command {
@@ -28,6 +31,7 @@ struct command {
     size_t n_files;
     int emit; /* enum aw_emit or enum what */
     bool time;
+    struct aw_buf passes; /* words for aw_compiler_passes */
 };
 
 static bool emit_from(const char *name, int *ret)
@@ -68,6 +72,23 @@ static const char *option(const char *name, int argc, char **argv, int *i)
     return argv[*i][n] == 0 && *i + 1 < argc ? argv[++*i] : NULL;
 }
 
+/* What goes to the passes as it is. */
+static bool pass_word(struct command *c, int argc, char **argv, int *i)
+{
+    static const char *const names[] = { "--print-after", "--stop-after", "--disable", "--force" };
+    for (size_t k = 0; k < sizeof names / sizeof *names; k++) {
+        const char *v = option(names[k], argc, argv, i);
+        if (v) {
+            aw_buf_printf(&c->passes, "%s=%s ", names[k] + 2, v);
+            return true;
+        }
+    }
+    bool flag = strcmp(argv[*i], "--verify-each") == 0 || strcmp(argv[*i], "--times") == 0;
+    if (flag)
+        aw_buf_printf(&c->passes, "%s ", argv[*i] + 2);
+    return flag;
+}
+
 static bool argument(struct command *c, int argc, char **argv, int *i)
 {
     const char *v;
@@ -79,6 +100,8 @@ static bool argument(struct command *c, int argc, char **argv, int *i)
         c->kernel = v;
     else if ((v = option("-o", argc, argv, i)))
         c->output = v;
+    else if (pass_word(c, argc, argv, i))
+        return true;
     else if ((v = option("--code-object", argc, argv, i)))
         c->options.code_object_version = (uint32_t)atoi(v);
     else if ((v = option("--block", argc, argv, i)))
@@ -187,6 +210,12 @@ static int run(const struct command *c, const struct aw_text *texts)
         fprintf(stderr, "anywarp: %s\n", aw_status_text((enum aw_status)status));
         return 1;
     }
+    if (c->passes.len && (status = aw_compiler_passes(module, c->passes.ptr, &diags)) != AW_OK) {
+        fputs(diags ? diags : "", stderr);
+        free(diags);
+        aw_compiler_close(module);
+        return 1;
+    }
     if (c->emit == EMIT_PTX) {
         char *text = aw_compiler_print(module);
         rc = text ? output_write(c->output, text, strlen(text)) : 1;
@@ -227,6 +256,12 @@ int aw_cmd_compile(int argc, char **argv)
             fputs(usage, stdout);
             return 0;
         }
+        if (!strcmp(argv[i], "--passes")) {
+            char *list = aw_compiler_pass_list();
+            fputs(list ? list : "", stdout);
+            free(list);
+            return list ? 0 : 1;
+        }
         if (!argument(&c, argc, argv, &i)) {
             fputs(usage, stderr);
             return 2;
@@ -244,5 +279,6 @@ int aw_cmd_compile(int argc, char **argv)
     rc = n == c.n_files ? run(&c, texts) : 1;
     while (n > 0)
         free((char *)texts[--n].ptr);
+    aw_buf_fini(&c.passes);
     return rc;
 }

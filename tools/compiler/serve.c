@@ -13,6 +13,7 @@
 
 #include "base/file.h"
 #include "base/status.h"
+#include "base/env.h"
 #include "core/jit_protocol.h"
 
 /* A program with more modules than this in turn pays for parsing again; parsed modules are large. */
@@ -126,6 +127,23 @@ static bool take_texts(struct cursor *cursor, uint32_t n, struct aw_text *texts,
     return cursor->left == 0;
 }
 
+/* What ANYWARP_PASSES asks of passes, for who hunts a fault of the compiler.  False: it is not understood; *diags says why. */
+static bool passes_ask(struct aw_compiler_module *module, char **diags)
+{
+    char *said = NULL;
+    const char *words = aw_env("ANYWARP_PASSES");
+    if (!words || !*words)
+        return true;
+    bool ok = aw_compiler_passes(module, words, &said) == AW_OK;
+    if (!ok) {
+        free(*diags);
+        *diags = said;
+        said = NULL;
+    }
+    free(said);
+    return ok;
+}
+
 static bool serve_open(struct server *server, const struct aw_jit_request *request, const char *bytes)
 {
     if (request->n_texts == 0 || request->n_texts > AW_JIT_MAX_TEXTS ||
@@ -147,6 +165,8 @@ static bool serve_open(struct server *server, const struct aw_jit_request *reque
         struct aw_compiler_module *module = NULL;
         char *diags = NULL;
         int status = aw_compiler_open(texts, request->n_texts, &module, &diags);
+        if (status == AW_OK && !passes_ask(module, &diags))
+            status = AW_ERR_INVALID_VALUE;
         const struct aw_manifest *manifest = status == AW_OK ? aw_compiler_manifest(module) : NULL;
         if (module && status == AW_OK)
             keep_module(server, request->module, module);

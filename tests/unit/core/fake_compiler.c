@@ -166,3 +166,12 @@ int aw_compiler_compile(struct aw_compiler_module *module, const char *kernel, c
     *ret_size = out.len;
     return AW_OK;
 }
+
+/* It has none. */
+int aw_compiler_passes(struct aw_compiler_module *module, const char *words, char **ret_diags)
+{
+    (void)module;
+    (void)words;
+    *ret_diags = strdup("");
+    return *ret_diags ? AW_OK : AW_ERR_OUT_OF_MEMORY;
+}

@@ -1,0 +1,99 @@
+/* The passes: which there are (pass.def), and the runner of both finishers.
+ *
+ * A finisher fills a struct ptx_pipeline, with a function for each of its OWN passes, and calls ptx_pipeline_run.  What a person asks of passes
+ * (print, stop, leave out, force) is one struct ptx_pass_wishes.  Knows nothing of machines and of what passes do.  Thread-safe: all state is in
+ * the arguments. */
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef AW_PTX_PASS_PASS_H
+#define AW_PTX_PASS_PASS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/status.h"
+#include "base/str.h"
+#include <anywarp/compiler.h>
+#include <llvm-c/Core.h>
+#include <llvm-c/TargetMachine.h>
+
+#define AW_PASS(ID, ...) PTX_PASS_##ID,
+enum ptx_pass {
+#include "pass/pass.def"
+    PTX_PASS_COUNT
+};
+#undef AW_PASS
+
+enum ptx_pass_stage { PTX_PASS_LANE, PTX_PASS_STRUCTURE, PTX_PASS_VECTOR, PTX_PASS_MACHINE };
+
+/* Where a pass runs: its finisher, and what the machine must have or not have. */
+enum ptx_pass_on {
+    PTX_PASS_HOST = 1, PTX_PASS_AMD = 2,
+    PTX_PASS_AVX2 = 4, PTX_PASS_AVX512 = 8, PTX_PASS_BMI2 = 16, PTX_PASS_GATHERS = 32,
+    PTX_PASS_NO_AVX2 = 64, PTX_PASS_NO_AVX512 = 128,
+};
+
+enum ptx_pass_how { PTX_PASS_LLVM, PTX_PASS_OWN, PTX_PASS_INNER };
+enum ptx_pass_may { PTX_PASS_NEEDED, PTX_PASS_DISABLE, PTX_PASS_FORCE };
+
+struct ptx_pass_info {
+    const char *name;
+    enum ptx_pass_stage stage;
+    uint32_t on;          /* enum ptx_pass_on */
+    enum ptx_pass_how how;
+    const char *pipeline; /* LLVM's, or NULL */
+    enum ptx_pass_may may;
+    const char *needs, *changes, *what, *test; /* "" = nothing */
+};
+
+/* Static; `pass` below PTX_PASS_COUNT. */
+const struct ptx_pass_info *ptx_pass_info(enum ptx_pass pass);
+
+/* What is asked of passes.  All zero: nothing. */
+struct ptx_pass_wishes {
+    bool print[PTX_PASS_COUNT], disabled[PTX_PASS_COUNT], forced[PTX_PASS_COUNT];
+    int stop;             /* 1 + enum ptx_pass; 0 = none */
+    bool verify, times;   /* check the IR after each; tell each one's processor time */
+};
+
+/* Reads words separated by blanks: "print-after=NAME|all", "stop-after=NAME", "disable=NAME[,NAME]", "force=NAME", "verify-each", "times".
+ * AW_OK; AW_ERR_INVALID_VALUE with a line in `diags`: a name that is not known, or of a pass that cannot be left out, forced or stopped after. */
+int ptx_pass_wishes_parse(const char *text, struct ptx_pass_wishes *ret, struct aw_buf *diags);
+
+struct ptx_pipeline {
+    uint32_t on;                           /* enum ptx_pass_on of this machine */
+    const struct ptx_pass_wishes *wishes;  /* NULL = none */
+    /* Of each OWN pass that runs on this machine: AW_OK, or an error with a line in `diags`. */
+    int (*const *bodies)(void *finisher);
+    void *finisher;
+    LLVMModuleRef *module;                 /* what passes change; may become another one */
+    LLVMTargetMachineRef *machine;         /* for LLVM's of stage MACHINE */
+    const char *kernel;
+    struct aw_buf *diags;
+    bool stopped;                          /* after the pass that was asked for */
+};
+
+/* Runs all passes of this machine, in order.  AW_OK; a body's error; AW_ERR_NOT_SUPPORTED with a line (LLVM's message, or malformed IR and after which
+ * pass that was found).  What is printed goes to `diags`, each module after a line "; NAME". */
+int ptx_pipeline_run(struct ptx_pipeline *p);
+
+/* Is the pass to be done?  For INNER ones and what the bodies leave open; `p` may be NULL: yes. */
+bool ptx_pass_enabled(const struct ptx_pipeline *p, enum ptx_pass pass);
+bool ptx_pass_forced(const struct ptx_pipeline *p, enum ptx_pass pass);
+/* An INNER pass has changed `module`: prints it, if that is asked for.  `p` may be NULL. */
+void ptx_pass_done(const struct ptx_pipeline *p, enum ptx_pass pass, LLVMModuleRef module);
+
+/* ---- run.c */
+
+/* From here on this thread's processor time counts for `phase`; returns the phase that it counted for. */
+enum aw_phase ptx_phase(enum aw_phase phase);
+/* Forgets all times, as a compilation begins. */
+void ptx_phases_begin(void);
+
+/* Runs an LLVM pass pipeline, e.g. "sroa,instcombine<no-verify-fixpoint>".  `machine` may be NULL.  AW_OK, or
+ * AW_ERR_NOT_SUPPORTED with LLVM's message in `diags`. */
+int ptx_passes_run(LLVMModuleRef module, LLVMTargetMachineRef machine, const char *passes, struct aw_buf *diags);
+
+/* The list of passes, a line each: name, stage, where, what. */
+void ptx_pass_list(struct aw_buf *out);
+
+#endif

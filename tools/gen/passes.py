@@ -1,0 +1,88 @@
+#!/usr/bin/env python3
+# The compiler's passes from ptx/pass/pass.def: docs/passes.md, and the rows for tests.
+# SPDX-License-Identifier: Apache-2.0
+"""usage: passes.py PASS_DEF PASSES_MD            writes the list into the page, between its marks
+       passes.py PASS_DEF PASSES_MD --check    says whether it is as written, and which golden tests are missing"""
+import os
+import re
+import sys
+
+FIELDS = ('id', 'name', 'stage', 'on', 'how', 'may', 'needs', 'changes', 'what', 'test')
+BEGIN, END = '<!-- passes: made by tools/gen/passes.py -->\n', '<!-- end of passes -->\n'
+STAGES = {'LANE': 'What one lane does', 'STRUCTURE': 'Its control flow', 'VECTOR': 'One warp as vectors', 'MACHINE': 'What a processor or a card is good at'}
+
+
+def split(text):
+    """The fields of a row, at commas outside of strings and parentheses."""
+    fields, depth, quoted, at = [''], 0, False, 0
+    while at < len(text):
+        c = text[at]
+        if c == '\\':
+            fields[-1] += text[at:at + 2]
+            at += 2
+            continue
+        quoted ^= c == '"'
+        depth += 0 if quoted else (c == '(') - (c == ')')
+        if c == ',' and not depth and not quoted:
+            fields.append('')
+        else:
+            fields[-1] += c
+        at += 1
+    return [f.strip() for f in fields]
+
+
+def rows(path):
+    text = re.sub(r'/\*.*?\*/', '', open(path, encoding='utf-8').read(), flags=re.S)
+    ret = []
+    for piece in re.split(r'^AW_PASS\(', text, flags=re.M)[1:]:
+        fields = split(piece.rstrip()[:-1])
+        if len(fields) != len(FIELDS):
+            sys.exit(f'{path}: the row of {fields[0]} has {len(fields)} fields, not {len(FIELDS)}')
+        row = dict(zip(FIELDS, fields))
+        for f in ('needs', 'changes', 'what'):
+            row[f] = row[f][1:-1]
+        row['on'] = [x.strip() for x in row['on'].split('|')]
+        ret.append(row)
+    return ret
+
+
+def where(row):
+    return ', '.join(x.lower().replace('no_', 'no ') for x in row['on'])
+
+
+def markdown(all_rows):
+    out = ''
+    for stage, title in STAGES.items():
+        out += f'\n## {title}\n\n| pass | where | what | needs | from there on | may | test |\n|---|---|---|---|---|---|---|\n'
+        for r in (r for r in all_rows if r['stage'] == stage):
+            name = ('&nbsp;&nbsp;' if r['how'] == 'INNER' else '') + f"`{r['name']}`"
+            may = {'NEEDED': '', 'DISABLE': 'disable', 'FORCE': 'disable, force'}[r['may']]
+            out += f"| {name} | {where(r)} | {r['what']} | {r['needs']} | {r['changes']} | {may} | {r['test']} |\n"
+    return out + '\n'
+
+
+def page(path, all_rows):
+    text = open(path, encoding='utf-8').read()
+    begin, end = text.index(BEGIN) + len(BEGIN), text.index(END)
+    return text, text[:begin] + markdown(all_rows) + text[end:]
+
+
+def main(argv):
+    if len(argv) not in (3, 4):
+        sys.exit(__doc__)
+    all_rows = rows(argv[1])
+    old, new = page(argv[2], all_rows)
+    if len(argv) == 3:
+        open(argv[2], 'w', encoding='utf-8').write(new)
+        return 0
+    golden = os.path.join(os.path.dirname(argv[1]), '../../tests/ptx/lower')
+    missing = [r['name'] for r in all_rows if not os.path.exists(os.path.join(golden, r['test'] + '.ptx'))]
+    for name in missing:
+        print(f'pass {name} names no golden test of tests/ptx/lower')
+    if old != new:
+        print(f'{argv[2]} is not what the table says: run tools/gen/passes.py')
+    return 1 if missing or old != new else 0
+
+
+if __name__ == '__main__':
+    sys.exit(main(sys.argv))
