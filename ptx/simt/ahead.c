@@ -356,7 +356,7 @@ void simt_ahead_emit(struct simt_fn *f, LLVMValueRef access)
     int block = simt_block_of(f, LLVMGetInstructionParent(access));
     if (!simt_step(f->u, PTX_PASS_PREFETCH))
         return;
-    if (f->u->march)
+    if (simt_is_marching(f->u))
         ask_next_warps(f, access, block);
     else if (!ask_next_round(f, access, block < 0 ? -1 : f->blocks[block].loop) && !LLVMIsAStoreInst(access))
         ask_next_block(f, access, block);

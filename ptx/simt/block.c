@@ -23,7 +23,7 @@ enum {
 LLVMTypeRef simt_body_type(struct simt *u)
 {
     LLVMTypeRef t[BODY_PARAMS + 2] = { u->ptr, u->ptr, u->i32, u->i32, u->ptr, u->i32, u->i32, u->i32, u->i32, u->i32, u->i32, u->ptr, u->i1 };
-    return u->march ? LLVMFunctionType(u->i1, t, BODY_PARAMS + 2, 0) : LLVMFunctionType(u->v_void, t, BODY_PARAMS, 0);
+    return simt_is_marching(u) ? LLVMFunctionType(u->i1, t, BODY_PARAMS + 2, 0) : LLVMFunctionType(u->v_void, t, BODY_PARAMS, 0);
 }
 
 /* result(block, state, part, lanes, kernarg, vectors ...) */
@@ -109,7 +109,7 @@ static void set_ctaid(struct range *r, LLVMValueRef linear)
  * indices behind, nor in blocks with barriers, which are long: their loops became slower (products of 16 by 16: 5%). */
 static bool counts_ctaid(const struct range *r)
 {
-    return !r->u->march && !r->whole;
+    return !simt_is_marching(r->u) && !r->whole;
 }
 
 static bool has_loops(struct simt *u)
@@ -211,7 +211,7 @@ static void call_body(struct range *r, LLVMValueRef body, LLVMValueRef part, LLV
         args[8 + d] = LLVMBuildPhi(u->b, u->i32, "tid");
         LLVMAddIncoming(args[8 + d], (LLVMValueRef[]){ tid[0][d], tid[1][d] }, from, 2);
     }
-    if (u->march)
+    if (simt_is_marching(u))
         r->waiting = simt_march_begin(u, body, args, BODY_PARAMS, r->frames, r->waiting);
     else
         LLVMBuildCall2(u->b, LLVMGlobalGetValueType(body), body, args, BODY_PARAMS, "");
@@ -271,7 +271,7 @@ static void part_emit(struct range *r, LLVMValueRef part)
 static LLVMValueRef group_most(struct range *r)
 {
     struct simt *u = r->u;
-    return u->march ? simt_c64(u, GROUP_IN_MARCH) : LLVMBuildZExt(u->b, launch_u32(r, offsetof(struct aw_host_launch, group)), u->i64, "");
+    return simt_is_marching(u) ? simt_c64(u, GROUP_IN_MARCH) : LLVMBuildZExt(u->b, launch_u32(r, offsetof(struct aw_host_launch, group)), u->i64, "");
 }
 
 /* Consecutive blocks that lie in one row of the grid, at most so many. */
@@ -287,7 +287,7 @@ static LLVMValueRef group_size(struct range *r, LLVMValueRef linear, LLVMValueRe
 /* Parts that a block of a group does before the next block has its turn: a row, but those that march by themselves. */
 static uint32_t parts_in_turn(const struct simt *u)
 {
-    return u->grouped && !u->march ? simt_row_vectors(u) : 1;
+    return simt_takes_block_rows(u) && !simt_is_marching(u) ? simt_row_vectors(u) : 1;
 }
 
 /* Parts from `part` on that are one turn, but none from `end` on. */
@@ -324,8 +324,8 @@ static void group_emit(struct range *r, LLVMValueRef part, LLVMValueRef part_end
     LLVMValueRef first = r->ctaid[0];
     LLVMBuildBr(b, each);
     LLVMPositionBuilderAtEnd(b, each);
-    LLVMValueRef j = LLVMBuildPhi(b, u->i32, "j"), waiting = u->march ? LLVMBuildPhi(b, u->i32, "waiting") : NULL;
-    if (u->march) {
+    LLVMValueRef j = LLVMBuildPhi(b, u->i32, "j"), waiting = simt_is_marching(u) ? LLVMBuildPhi(b, u->i32, "waiting") : NULL;
+    if (simt_is_marching(u)) {
         simt_phi_add(waiting, r->waiting, from);
         r->waiting = waiting;
     }
@@ -335,7 +335,7 @@ static void group_emit(struct range *r, LLVMValueRef part, LLVMValueRef part_end
     LLVMValueRef j1 = LLVMBuildAdd(b, j, simt_c32(u, 1), "");
     simt_phi_add(j, simt_c32(u, 0), from);
     simt_phi_add(j, j1, LLVMGetInsertBlock(b));
-    if (u->march)
+    if (simt_is_marching(u))
         simt_phi_add(waiting, r->waiting, LLVMGetInsertBlock(b));
     LLVMBuildCondBr(b, LLVMBuildICmp(b, LLVMIntULT, j1, LLVMBuildTrunc(b, n, u->i32, ""), ""), each, done);
     LLVMPositionBuilderAtEnd(b, done);
@@ -345,7 +345,7 @@ static void group_emit(struct range *r, LLVMValueRef part, LLVMValueRef part_end
 static void march_entry(struct range *r)
 {
     struct simt *u = r->u;
-    unsigned most = simt_march_most(u) + (u->grouped ? GROUP_IN_MARCH - 1 : 0);
+    unsigned most = simt_march_most(u) + (simt_takes_block_rows(u) ? GROUP_IN_MARCH - 1 : 0);
     r->frames = LLVMBuildAlloca(u->b, LLVMArrayType2(u->i8, (uint64_t)most * simt_march_stride(u)), "frames");
     LLVMSetAlignment(r->frames, 64);
     r->order = LLVMBuildAlloca(u->b, LLVMArrayType2(u->i32, most), "order");
@@ -399,7 +399,7 @@ static LLVMValueRef range_emit(struct simt *u, LLVMValueRef rows, LLVMValueRef a
     LLVMBuilderRef b = u->b;
     LLVMTypeRef t[5] = { u->ptr, u->i64, u->i64, u->i32, u->i32 };
     struct range r = { .u = u, .rows = rows, .any = any, .fixed = fixed, .whole = whole };
-    if (u->march)
+    if (simt_is_marching(u))
         r.turns = simt_march_turns(u, fixed ? fixed : rows ? rows : any);
     r.fn = LLVMAddFunction(u->out, "range", LLVMFunctionType(u->v_void, t, 5, 0));
     LLVMSetLinkage(r.fn, LLVMInternalLinkage);
@@ -420,7 +420,7 @@ static LLVMValueRef range_emit(struct simt *u, LLVMValueRef rows, LLVMValueRef a
     }
     if (!whole)
         split_warps(&r, &part0, &part_end);
-    if (u->march)
+    if (simt_is_marching(u))
         march_entry(&r);
     if (counts_ctaid(&r))
         set_ctaid(&r, first);
@@ -429,17 +429,17 @@ static LLVMValueRef range_emit(struct simt *u, LLVMValueRef rows, LLVMValueRef a
     LLVMPositionBuilderAtEnd(b, block);
     LLVMValueRef linear = LLVMBuildPhi(b, u->i64, "linear"), waiting = LLVMBuildPhi(b, u->i32, "waiting");
     ctaid_begin(&r, entry, linear);
-    LLVMValueRef group = u->grouped ? group_size(&r, linear, end) : simt_c64(u, 1);
+    LLVMValueRef group = simt_takes_block_rows(u) ? group_size(&r, linear, end) : simt_c64(u, 1);
     LLVMBuildBr(b, warp);
 
     LLVMPositionBuilderAtEnd(b, warp);
     LLVMValueRef w = LLVMBuildPhi(b, u->i32, "part");
     LLVMValueRef waiting_part = r.waiting = LLVMBuildPhi(b, u->i32, "waiting");
-    if (u->grouped)
+    if (simt_takes_block_rows(u))
         group_emit(&r, w, part_end, group);
     else
         part_emit(&r, w);
-    if (u->march)
+    if (simt_is_marching(u))
         march_emit(&r, simt_march_most(u));
     LLVMValueRef w1 = LLVMBuildAdd(b, w, simt_c32(u, parts_in_turn(u)), "");
     simt_phi_add(w, part0, block);
@@ -461,7 +461,7 @@ static LLVMValueRef range_emit(struct simt *u, LLVMValueRef rows, LLVMValueRef a
     simt_phi_add(waiting, r.waiting, LLVMGetInsertBlock(b));
     LLVMBuildBr(b, block);
     LLVMPositionBuilderAtEnd(b, done);
-    if (u->march)
+    if (simt_is_marching(u))
         march_rest(&r, entry, next);
     LLVMBuildRetVoid(b);
     return r.fn;

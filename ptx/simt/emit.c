@@ -440,7 +440,7 @@ static void terminator_emit(struct simt_fn *f, int b)
     case LLVMRet:
         if (LLVMGetNumOperands(term))
             return_emit(f, LLVMGetOperand(term, 0));
-        else if (u->march)
+        else if (simt_is_marching(u))
             LLVMBuildRet(u->b, LLVMConstInt(u->i1, 0, 0));
         else
             LLVMBuildRetVoid(u->b);
@@ -487,7 +487,7 @@ bool simt_function_emit(struct simt *u, LLVMValueRef src, LLVMValueRef out, enum
         emit_blocks(&f);
         if (!u->status)
             fill_phis(&f);
-        if (!u->status && u->march)
+        if (!u->status && simt_is_marching(u))
             simt_march_split(&f);
         u->stats.bodies++;
     }

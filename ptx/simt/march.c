@@ -634,7 +634,7 @@ uint32_t simt_march_stride(const struct simt *u)
 unsigned simt_march_most(const struct simt *u)
 {
     unsigned rows = u->options->small_masks ? ROWS_CACHE_512 : ROWS_CACHE;
-    unsigned n = (u->grouped ? rows : CACHE) / (simt_march_stride(u) + u->turn_bytes);
+    unsigned n = (simt_takes_block_rows(u) ? rows : CACHE) / (simt_march_stride(u) + u->turn_bytes);
     return n < 8 ? 8 : n > MOST ? MOST : n;
 }
 

@@ -426,7 +426,7 @@ static void dissolve_parted(struct regions *r)
 static bool goes_together(const struct regions *r, int b)
 {
     const struct simt_block *x = &r->f.blocks[b];
-    return (r->u->alike || r->u->abreast) && x->n_succ == 2 && simt_meet_kind(LLVMGetCondition(LLVMGetBasicBlockTerminator(x->bb))) == 3;
+    return (r->u->schedule == SIMT_INTERLEAVED || r->u->schedule == SIMT_ABREAST) && x->n_succ == 2 && simt_meet_kind(LLVMGetCondition(LLVMGetBasicBlockTerminator(x->bb))) == 3;
 }
 
 static bool find_heads(struct regions *r)

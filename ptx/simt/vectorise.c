@@ -212,21 +212,18 @@ static bool module_emit(struct simt *u)
     enum simt_form form = block[0] && block[1] ? SIMT_FORM_FIXED : block[0] % SIMT_LANES ? SIMT_FORM_ANY : SIMT_FORM_ROWS;
     if (!simt_lanes_choose(u, form) || !simt_lines_begin(u) || !declare_devices(u) || !devices_emit(u) || !singles_emit(u))
         return false;
-    u->grouped = simt_step(u, PTX_PASS_BLOCK_ROWS) && simt_groups(u);
     if (simt_step(u, PTX_PASS_TABLES) && !simt_table_split(u, u->kernel, form))
         return false;
     simt_stepped(u, PTX_PASS_TABLES, u->in);
     u->size = simt_instructions(u->kernel);
-    u->alike = simt_step(u, PTX_PASS_INTERLEAVE) && !u->grouped && simt_warps_alike(u, form);
-    u->abreast = simt_step(u, PTX_PASS_ABREAST) && !u->grouped && !u->alike && simt_abreast(u, form);
+    simt_schedule_choose(u, form);
     if (simt_step(u, PTX_PASS_BLEND) && !simt_blend(u, form))
         return false;
     simt_stepped(u, PTX_PASS_BLEND, u->in);
     if (!simt_version(u, u->kernel, form))
         return false;
     simt_stepped(u, PTX_PASS_VERSIONS, u->in);
-    u->march = simt_step(u, PTX_PASS_MARCH) && block[0] && !u->grouped && !u->alike && !u->abreast && !u->options->plain && simt_marches(u, form);
-    u->grouped |= u->march && simt_rows_are_warps(u);
+    simt_schedule_march(u, form);
     if (form == SIMT_FORM_FIXED) {
         fixed = body_emit(u, "body.fixed", SIMT_FORM_FIXED, true);
     } else if (block[0] && form == SIMT_FORM_ROWS) {
@@ -239,7 +236,7 @@ static bool module_emit(struct simt *u)
         any = u->status ? NULL : body_emit(u, "body.any", SIMT_FORM_ANY, big);
     }
     bool whole = false;
-    if (!u->status && !u->stats.again && (u->meets || u->alike || u->abreast)) {
+    if (!u->status && !u->stats.again && (u->meets || u->schedule == SIMT_INTERLEAVED || u->schedule == SIMT_ABREAST)) {
         LLVMValueRef bodies[2] = { fixed ? fixed : rows ? rows : any, rows ? any : NULL };
         bool tidied = u->stats.barrier || !u->options->tidy || settle(u);
         simt_stepped(u, PTX_PASS_TIDY, u->out);
@@ -247,7 +244,7 @@ static bool module_emit(struct simt *u)
     }
     simt_stepped(u, PTX_PASS_FISSION, u->out);
     simt_together_dissolve(u);
-    u->stats.again |= (u->alike && !u->jammed) || (u->abreast && !whole); /* for nothing */
+    u->stats.again |= simt_schedule_failed(u, whole);
     u->stats.again |= u->stats.barrier && u->lanes < SIMT_LANES; /* only a loop over all parts waits for them */
     bool ok = !u->status && (u->stats.again || simt_entries_emit(u, rows, any, fixed, whole));
     simt_lines_end(u);

@@ -132,9 +132,9 @@ static bool holds(const struct region *r, bool (*is)(struct simt_fn *f, int loop
 static bool reads_alike(struct version *v, const struct region *r)
 {
     size_t n = 0;
-    for (int b = 0; v->u->alike && b < r->f->n_blocks; b++)
+    for (int b = 0; v->u->schedule == SIMT_INTERLEAVED && b < r->f->n_blocks; b++)
         n += inside(r, b) ? simt_loads_alike(r->f, &v->own, b) : 0;
-    return v->u->alike && (simt_jams_always(v->u) || n >= SIMT_ALIKE);
+    return v->u->schedule == SIMT_INTERLEAVED && (simt_jams_always(v->u) || n >= SIMT_ALIKE);
 }
 
 /* ---- Choices of an index: in x ? x - 1 : w - 1 all lanes of most warps take their neighbour */
@@ -305,7 +305,7 @@ static bool is_bounds_check(struct version *v, const struct region *r)
 static bool parts_lanes(struct version *v, int b)
 {
     const struct simt_block *x = &v->f.blocks[b];
-    return x->divergent || (v->u->alike && x->n_succ == 2 && simt_own(&v->own, LLVMGetCondition(LLVMGetBasicBlockTerminator(x->bb))));
+    return x->divergent || (v->u->schedule == SIMT_INTERLEAVED && x->n_succ == 2 && simt_own(&v->own, LLVMGetCondition(LLVMGetBasicBlockTerminator(x->bb))));
 }
 
 /* One region, the first in reverse postorder and so an outermost one; false when none is left. */
@@ -363,7 +363,7 @@ static bool version_one_block(struct version *v)
 /* One block with choices, which all lanes that run come to without others; false when none is left. */
 static bool version_one_choice(struct version *v)
 {
-    for (int b = 0; b < v->f.n_blocks && v->ok && !v->meets && !v->u->alike; b++) {
+    for (int b = 0; b < v->f.n_blocks && v->ok && !v->meets && v->u->schedule != SIMT_INTERLEAVED; b++) {
         LLVMBasicBlockRef bb = v->f.blocks[b].bb;
         struct region r = { .f = &v->f, .head = b, .then = -1, .join = -1, .loop = REGION_BLOCK };
         struct choice choice[MAX_CHOICES];
@@ -418,13 +418,13 @@ bool simt_version(struct simt *u, LLVMValueRef fn, enum simt_form form)
     struct version v = { .u = u, .fn = fn, .ok = true };
     bool whole = u->options->versions, more = simt_instructions(fn) <= MAX_FUNCTION;
     LLVMSetCurrentDebugLocation2(u->b, NULL);
-    v.meets = more && (set_barriers_apart(u, fn) || u->abreast);
+    v.meets = more && (set_barriers_apart(u, fn) || u->schedule == SIMT_ABREAST);
     more = more && (!simt_step(u, PTX_PASS_RUNS) || simt_runs(u, fn, form, &v.cold));
     simt_stepped(u, PTX_PASS_RUNS, u->in);
     more = more && simt_step(u, PTX_PASS_VERSIONS);
     for (int i = 0; i < MAX_ROUNDS && more && !u->status; i++) {
         v.f = (struct simt_fn){ .u = u, .form = form, .src = fn };
-        more = simt_cfg_build(&v.f) && simt_shape_analyse(&v.f) && (!u->alike || simt_find_own(&v.f, &v.own));
+        more = simt_cfg_build(&v.f) && simt_shape_analyse(&v.f) && (u->schedule != SIMT_INTERLEAVED || simt_find_own(&v.f, &v.own));
         more = more && (v.even_at ? version_even(&v) : version_one(&v) || version_one_choice(&v) || (whole && version_one_block(&v)) ||
                                                        warm_uneven(&v));
         aw_ptrmap_fini(&v.own);

@@ -101,6 +101,16 @@ struct simt_lines {
     struct aw_ptrmap places;      /* of the function being emitted: place in the source -> here */
 };
 
+/* The order of warps that do not wait for each other; schedule.c chooses. */
+enum simt_schedule {
+    SIMT_IN_TURN,     /* a block's warps one after the other, then the next block */
+    SIMT_BLOCK_ROWS,  /* neighbouring blocks take turns warp by warp; see block.c */
+    SIMT_INTERLEAVED, /* several warps of a block at once; see alike.c */
+    SIMT_ABREAST,     /* a block's warps side by side through a loop; see stride.c */
+    SIMT_MARCH,       /* the body is called for each iteration of a loop, of one warp after the other; see march.c */
+    SIMT_MARCH_ROWS,  /* and neighbouring blocks, whose rows are warps, take turns as well */
+};
+
 enum { SIMT_RARE = 4 };
 struct simt {
     const struct simt_options *options;
@@ -125,12 +135,10 @@ struct simt {
     struct simt_stats stats;
     struct simt_lines lines;
     bool meets;                         /* barriers are calls whose meaning simt_regions settles */
-    bool march;                         /* the kernel's body is called for each iteration of a loop; see march.c */
+    enum simt_schedule schedule;
     uint32_t frame_bytes, turn_bytes;   /* what it keeps between two calls, and about what a call reads and writes */
     bool plain_updates; /* atomics on a block's own memory are loads and stores somewhere: no other warp may come in between */
-    bool alike, jammed;                 /* a kernel without barriers is to have several warps at once, see alike.c; and has them somewhere */
-    bool abreast;                       /* likewise its warps are to go through a loop side by side; see stride.c */
-    bool grouped;                       /* neighbouring blocks take turns warp by warp; see block.c */
+    bool jammed;                        /* several warps share instructions somewhere */
     int n_rare;                         /* blocks of the kernel before which something is asked that all but never holds; see reroll.c */
     LLVMBasicBlockRef rare[SIMT_RARE];
     int status;
@@ -213,6 +221,13 @@ struct simt_fn {
 /* ---- vectorise.c */
 bool simt_step(const struct simt *u, enum ptx_pass pass);   /* is this INNER pass to be done? */
 bool simt_forced(const struct simt *u, enum ptx_pass pass); /* wherever it can be? */
+/* ---- schedule.c */
+void simt_schedule_choose(struct simt *u, enum simt_form form); /* what the kernel as it is allows */
+void simt_schedule_march(struct simt *u, enum simt_form form);  /* once versions have been made: where nothing else was chosen */
+bool simt_schedule_failed(const struct simt *u, bool cut);      /* chosen for nothing: to be made anew, plain; `cut`: regions were made */
+bool simt_is_marching(const struct simt *u);
+bool simt_takes_block_rows(const struct simt *u);
+
 bool simt_jams_always(const struct simt *u); /* jam.c */
 void simt_stepped(const struct simt *u, enum ptx_pass pass, LLVMModuleRef changed); /* it was */
 bool simt_begin(struct simt *u); /* with `in`, `options` and `diags` set; false when memory is out */
