@@ -66,7 +66,10 @@ struct sim_table {
     size_t count;
 };
 extern const struct sim_table sim_salu, sim_control, sim_valu_int, sim_valu_float, sim_valu_half, sim_valu_cmp, sim_valu_lane, sim_valu_matrix,
-    sim_smem, sim_vmem, sim_buffer, sim_lds, sim_image;
+    sim_smem, sim_vmem, sim_buffer, sim_lds, sim_image, sim_salu_float;
+
+/* gfx12: whose caches an access goes past, in the encoding's order. */
+enum sim_scope { SIM_SCOPE_CU, SIM_SCOPE_SE, SIM_SCOPE_DEV, SIM_SCOPE_SYS };
 
 enum sim_dpp { SIM_DPP_NONE, SIM_DPP_QUAD_PERM, SIM_DPP_ROW_SHL, SIM_DPP_ROW_SHR, SIM_DPP_ROW_ROR, SIM_DPP_WAVE_SHL, SIM_DPP_WAVE_ROL,
                SIM_DPP_WAVE_SHR, SIM_DPP_WAVE_ROR, SIM_DPP_ROW_MIRROR, SIM_DPP_ROW_HALF_MIRROR, SIM_DPP_BCAST15, SIM_DPP_BCAST31,
@@ -92,7 +95,8 @@ struct sim_inst {
     int64_t offset;                   /* offset:N, or 0 */
     uint16_t offset0, offset1;        /* of LDS pairs */
     int32_t simm;                     /* SOPP and SOPK immediate (sign-extended 16 bits), branch distance in dwords, s_waitcnt's bits, ... */
-    uint8_t glc, slc, dlc;            /* cache bits; glc is "returns the old value" for atomics (also sc0 on gfx940) */
+    uint8_t glc, slc, dlc;            /* cache bits; glc is "returns the old value" for atomics (also sc0 on gfx940, th:TH_ATOMIC_RETURN on gfx12) */
+    uint8_t scope;                    /* gfx12: enum sim_scope */
     bool clamp, offen, idxen, lds, gds, tfe, unorm, a16, d16, da, lwe, r128;
     uint8_t omod;                     /* 0; 1 *2, 2 *4, 3 /2 */
     uint8_t dpp;                      /* enum sim_dpp */
@@ -114,6 +118,9 @@ struct sim_inst {
 /* ---- Waves ---- */
 
 enum sim_state { SIM_RUNNING, SIM_AT_BARRIER, SIM_ASLEEP /* yields its slice: s_sleep, spinning */, SIM_AT_GWS, SIM_ENDED, SIM_STOPPED /* fault, illegal, trap */ };
+
+/* gfx12's barrier in two instructions: what became of the wave's signal that it has not waited for yet. */
+enum sim_signal { SIM_NOT_SIGNALLED, SIM_SIGNALLED, SIM_ALL_SIGNALLED };
 
 /* One block being run. */
 struct sim_group {
@@ -137,6 +144,7 @@ struct sim_wave {
     uint32_t mode;                    /* MODE: [1:0] f32 round, [3:2] f64/f16 round (0 even, 1 +inf, 2 -inf, 3 zero), [5:4] f32 denormals,
                                        * [7:6] f64/f16 denormals (bit 0: inputs kept, bit 1: results kept), [8] dx10_clamp, [9] ieee */
     uint8_t state;                    /* enum sim_state */
+    uint8_t signal;                   /* gfx12: enum sim_signal */
     const struct sim_card *card;
     struct sim_group *group;
     unsigned index;                   /* of the wave in its block */
@@ -208,6 +216,9 @@ void sim_trap(struct sim_wave *w, const struct sim_inst *i, unsigned number);
 
 /* The decoded instruction at `pc`, NULL after sim_fault or when the text is none.  core/decode.c. */
 const struct sim_inst *sim_decode(struct sim_wave *w, uint64_t pc);
+
+/* The row of an instruction, by whatever name of it, for that card; NULL. */
+const struct sim_op *sim_row(const char *name, const struct sim_card *card);
 
 /* Begins a new epoch: code may have changed since, so each instruction is compared with memory when next executed.  Every dispatch calls
  * it before its first wave runs.  Thread-safe. */

@@ -1,4 +1,4 @@
-/* The cards that can be shown: those whose instructions isa/ has.  ROCr 5.2 knows them but gfx1100, which is for simgpu-run.  Figures are those of the smallest
+/* The cards that can be shown: those whose instructions isa/ has.  ROCr 5.2 knows them but gfx1100 and gfx1201, which are for simgpu-run.  Figures are those of the smallest
  * Radeon or Instinct of that kind, with fewer compute units: more of them would only make occupancy limits larger. */
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "../sim.h"
@@ -20,6 +20,8 @@ static const struct sim_card cards[] = {
       .packed_ids = true, .agprs = true, .cus = 8, .simds_per_cu = 4, .waves_per_simd = 8, .vgprs_per_simd_lane = 512,
       .lds_bytes = 64 * KIB },
     { .name = "gfx1100", .marketing = "Simulated Radeon (gfx1100)", .major = 11, .minor = 0, .stepping = 0, .pci_id = 0x744c,
+      .wave32 = true, .packed_ids = true, .cus = 8, .simds_per_cu = 2, .waves_per_simd = 16, .vgprs_per_simd_lane = 1536, .lds_bytes = 64 * KIB },
+    { .name = "gfx1201", .marketing = "Simulated Radeon (gfx1201)", .major = 12, .minor = 0, .stepping = 1, .pci_id = 0x7550,
       .wave32 = true, .packed_ids = true, .cus = 8, .simds_per_cu = 2, .waves_per_simd = 16, .vgprs_per_simd_lane = 1536, .lds_bytes = 64 * KIB },
 };
 

@@ -244,6 +244,7 @@ static void put_system_sgprs(struct sim_wave *w, const struct sim_run *run)
     if (card->major >= 12) { /* in ttmp9 and ttmp7 */
         w->s[SIM_TTMP + 9] = id[0];
         w->s[SIM_TTMP + 7] = (id[1] & 0xffff) | id[2] << 16;
+        w->s[SIM_TTMP + 8] = w->index << 25; /* bits 29:25: the wave's number in the block */
     } else {
         for (unsigned i = 0; i < 3; i++)
             if (rsrc2 >> (7 + i) & 1)
@@ -326,7 +327,12 @@ static void wave_start(struct sim_wave *w, struct sim_block *b, struct sim_run *
     w->counts = run->dispatch->counts || sim_settings()->stats;
     w->scc = 0;
     w->clock = 0;
-    w->mode = (k->rsrc1 >> 12 & 0xff) | (k->rsrc1 >> 21 & 1) << 8 | (k->rsrc1 >> 23 & 1) << 9;
+    w->mode = k->rsrc1 >> 12 & 0xff;
+    if (w->card->major >= 12) /* as if dx10_clamp were set and ieee not; the bits mean something else */
+        w->mode |= 1u << 8;
+    else
+        w->mode |= (k->rsrc1 >> 21 & 1) << 8 | (k->rsrc1 >> 23 & 1) << 9;
+    w->signal = SIM_NOT_SIGNALLED;
     poison(w->s, SIM_SGPRS);
     poison(w->v, registers);
     put64(&w->s[SIM_FLAT_SCRATCH], SCRATCH_BASE);

@@ -350,7 +350,7 @@ static bool operands(struct parse *c, struct word w)
 
 /* ---- Modifiers ---- */
 
-enum how { FLAG, U8, U16, I64, LIST, DPP, DPP_N, DPP_LIST, SEL, SEL_SRC, UNUSED, DIM, CODED };
+enum how { FLAG, U8, U16, I64, LIST, DPP, DPP_N, DPP_LIST, SEL, SEL_SRC, UNUSED, DIM, TEMPORAL, SCOPE, CODED };
 
 #define AT(field) offsetof(struct sim_inst, field)
 static const struct modifier {
@@ -381,6 +381,7 @@ static const struct modifier {
     { "row_newbcast:", DPP_N, 0, SIM_DPP_ROW_NEWBCAST },
     { "dst_sel:", SEL, AT(dst_sel), 0 }, { "src0_sel:", SEL_SRC, 0, 0 }, { "src1_sel:", SEL_SRC, 0, 1 },
     { "dst_unused:", UNUSED, AT(dst_unused), 0 },
+    { "th:", TEMPORAL, AT(glc), 0 }, { "scope:", SCOPE, AT(scope), 0 },
     { "format:", CODED, 0, 0 },       /* of tbuffer instructions: rows read it from the encoding */
 };
 
@@ -447,6 +448,7 @@ static bool store(struct parse *c, const struct modifier *m, struct word w)
     static const char *const unused[] = { "UNUSED_PAD", "UNUSED_SEXT", "UNUSED_PRESERVE" };
     static const char *const dims[] = { "SQ_RSRC_IMG_1D", "SQ_RSRC_IMG_2D", "SQ_RSRC_IMG_3D", "SQ_RSRC_IMG_CUBE", "SQ_RSRC_IMG_1D_ARRAY",
                                         "SQ_RSRC_IMG_2D_ARRAY", "SQ_RSRC_IMG_2D_MSAA", "SQ_RSRC_IMG_2D_MSAA_ARRAY" };
+    static const char *const scopes[] = { "SCOPE_CU", "SCOPE_SE", "SCOPE_DEV", "SCOPE_SYS" };
     uint8_t *at = (uint8_t *)c->i + m->at;
     int64_t value;
     int place;
@@ -481,6 +483,14 @@ static bool store(struct parse *c, const struct modifier *m, struct word w)
         return (place = which(w, unused, 3)) >= 0 && (*at = (uint8_t)place, true);
     case DIM:
         return (place = which(w, dims, 8)) >= 0 && (*at = (uint8_t)place, true);
+    case TEMPORAL: /* how long to keep it in caches: of no effect; of atomics, whether they return */
+        if (skip(&w, "TH_ATOMIC_"))
+            *at = chop(&w, "RETURN");
+        else if (!skip(&w, "TH_LOAD_") && !skip(&w, "TH_STORE_"))
+            return false;
+        return true;
+    case SCOPE:
+        return (place = which(w, scopes, 4)) >= 0 && (*at = (uint8_t)place, true);
     default:
         return true;
     }
@@ -619,6 +629,11 @@ static const struct sim_op *row_of(struct word name, const struct sim_card *card
     if (!op && card->major >= 11 && sim_rename(name.p, n, other, sizeof other))
         op = sim_op_find(other, strlen(other), card);
     return op;
+}
+
+const struct sim_op *sim_row(const char *name, const struct sim_card *card)
+{
+    return row_of((struct word){ name, name + strlen(name) }, card);
 }
 
 /* ---- Two instructions in one: "v_dual_X ... :: v_dual_Y ..." (VOPD) */

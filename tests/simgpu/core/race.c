@@ -290,12 +290,23 @@ static struct race_page *touch(const struct race_access *a, struct race_page *he
     return held;
 }
 
+/* Does the access go past the caches that other compute units do not share? */
+static bool is_coherent(const struct sim_wave *w, const struct sim_inst *i)
+{
+    if (w->card->major >= 12)
+        return i->scope >= SIM_SCOPE_DEV;
+    return i->glc && (i->dlc || w->card->major < 10);
+}
+
 /* Is the instruction behind `i` a wait for all stores? */
 static bool is_waited_for(struct sim_wave *w, const struct sim_inst *i)
 {
     const struct sim_inst *next = __atomic_load_n(&i->follow, __ATOMIC_ACQUIRE);
     if (!next && !(next = sim_decode(w, i->pc + i->size)))
         return false;
+    if (w->card->major >= 12)
+        return (!strcmp(next->op->name, "s_wait_storecnt") && !(next->simm & 63)) ||
+               (!strcmp(next->op->name, "s_wait_storecnt_dscnt") && !(next->simm >> 8 & 63));
     if (w->card->major >= 10)
         return !strcmp(next->op->name, "s_waitcnt_vscnt") && !next->simm;
     return !strcmp(next->op->name, "s_waitcnt") && !(next->simm & 0xc00f);
@@ -306,8 +317,8 @@ static enum race_kind kind_of(struct sim_wave *w, const struct sim_inst *i, enum
     if (kind == SIM_ATOMIC)
         return RACE_ATOMIC;
     if (kind == SIM_LOAD)
-        return i->glc && (i->dlc || w->card->major < 10) ? RACE_COHERENT : RACE_LOAD;
-    return size <= 8 && (w->watch->waited || is_waited_for(w, i)) ? RACE_RELEASE : RACE_STORE;
+        return is_coherent(w, i) ? RACE_COHERENT : RACE_LOAD;
+    return size <= 8 && ((w->card->major >= 12 && is_coherent(w, i)) || w->watch->waited || is_waited_for(w, i)) ? RACE_RELEASE : RACE_STORE;
 }
 
 /* How many lanes from `l` on are live and access bytes that follow each other. */

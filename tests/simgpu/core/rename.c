@@ -29,6 +29,13 @@ static const struct pair whole[] = {
     { "v_cmp_t_f16", "v_cmp_tru_f16" }, { "v_cmp_t_f32", "v_cmp_tru_f32" }, { "v_cmp_t_f64", "v_cmp_tru_f64" },
     { "v_cmpx_t_f16", "v_cmpx_tru_f16" }, { "v_cmpx_t_f32", "v_cmpx_tru_f32" }, { "v_cmpx_t_f64", "v_cmpx_tru_f64" },
     { "v_cvt_nearest_i32_f32", "v_cvt_rpi_i32_f32" },
+    /* gfx12 */
+    { "s_add_co_u32", "s_add_u32" }, { "s_sub_co_u32", "s_sub_u32" }, { "s_add_co_ci_u32", "s_addc_u32" }, { "s_sub_co_ci_u32", "s_subb_u32" },
+    { "s_add_co_i32", "s_add_i32" }, { "s_sub_co_i32", "s_sub_i32" }, { "s_addk_co_i32", "s_addk_i32" },
+    { "v_mad_co_u64_u32", "v_mad_u64_u32" }, { "v_mad_co_i64_i32", "v_mad_i64_i32" }, { "s_wait_alu", "s_waitcnt_depctr" },
+    { "ds_min_num_f32", "ds_min_f32" }, { "ds_max_num_f32", "ds_max_f32" }, { "ds_min_num_rtn_f32", "ds_min_rtn_f32" },
+    { "ds_max_num_rtn_f32", "ds_max_rtn_f32" }, { "ds_min_num_f64", "ds_min_f64" }, { "ds_max_num_f64", "ds_max_f64" },
+    { "ds_min_num_rtn_f64", "ds_min_rtn_f64" }, { "ds_max_num_rtn_f64", "ds_max_rtn_f64" },
 };
 
 static const struct pair loads[] = {
@@ -51,8 +58,8 @@ static const struct pair loads[] = {
 };
 
 static const struct pair scalar_loads[] = {
-    { "load_b32", "load_dword" }, { "load_b64", "load_dwordx2" }, { "load_b128", "load_dwordx4" }, { "load_b256", "load_dwordx8" },
-    { "load_b512", "load_dwordx16" },
+    { "load_b32", "load_dword" }, { "load_b64", "load_dwordx2" }, { "load_b96", "load_dwordx3" }, { "load_b128", "load_dwordx4" },
+    { "load_b256", "load_dwordx8" }, { "load_b512", "load_dwordx16" },
 };
 
 /* The beginnings of LDS instructions; what follows stays. */

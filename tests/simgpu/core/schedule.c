@@ -119,7 +119,7 @@ enum slice_end { SLICE_ENDED, SLICE_USED, SLICE_WAITS /* for others: asleep or a
                  SLICE_STOPPED };
 
 struct turn {
-    unsigned live, running, at_barrier, asleep, at_gws;
+    unsigned live, running, at_barrier, arrived /* and those that signalled */, asleep, at_gws;
 };
 
 /* Each wave of the block that can gets its budget; says how they stand after it.  False when one was stopped. */
@@ -151,6 +151,7 @@ static bool block_turn(struct sim_block *b, struct turn *t)
             t->running += gws_passed(w);
             break;
         }
+        t->arrived += w->state == SIM_AT_BARRIER || w->signal == SIM_SIGNALLED;
         t->live++;
     }
     return true;
@@ -169,6 +170,20 @@ static bool must_stop(const struct sim_run *run)
     return atomic_load_explicit(&run->failed, memory_order_relaxed) || (run->stop && *run->stop);
 }
 
+/* All have come to the barrier: those that wait go on, those that signalled will not wait. */
+static void release(struct sim_block *b)
+{
+    for (unsigned i = 0; i < b->group.n_waves; i++) {
+        struct sim_wave *w = &b->waves[i];
+        if (w->state == SIM_AT_BARRIER) {
+            w->state = SIM_RUNNING;
+            w->signal = SIM_NOT_SIGNALLED;
+        } else if (w->signal == SIM_SIGNALLED) {
+            w->signal = SIM_ALL_SIGNALLED;
+        }
+    }
+}
+
 static enum slice_end block_slice(struct sim_block *b, struct sim_run *run, uint64_t *ret_executed)
 {
     uint64_t begin = clock_of(b), executed = 0;
@@ -184,11 +199,9 @@ static enum slice_end block_slice(struct sim_block *b, struct sim_run *run, uint
             end = SLICE_ENDED;
             break;
         }
-        if (t.at_barrier == t.live) {
+        if (t.at_barrier && t.arrived == t.live) {
             sim_race_barrier(&b->group);
-            for (unsigned i = 0; i < b->group.n_waves; i++)
-                if (b->waves[i].state == SIM_AT_BARRIER)
-                    b->waves[i].state = SIM_RUNNING;
+            release(b);
         } else if (!t.running) {
             end = t.asleep ? SLICE_WAITS : SLICE_STUCK;
             break;

@@ -409,6 +409,11 @@ static void invalidate_beyond(struct sim_wave *w, const struct sim_inst *i)
     sim_race_invalidate(w, true);
 }
 
+static void invalidate_scope(struct sim_wave *w, const struct sim_inst *i)
+{
+    sim_race_invalidate(w, i->scope >= SIM_SCOPE_DEV);
+}
+
 /* ---- Table ---- */
 
 static const struct sim_op ops[] = {
@@ -438,6 +443,9 @@ static const struct sim_op ops[] = {
 #undef X
     { "buffer_gl0_inv", "", invalidate_unit, SIM_WAIT, SIM_GFX10 | SIM_GFX11 },
     { "buffer_gl1_inv", "", invalidate_beyond, SIM_WAIT, SIM_GFX10 | SIM_GFX11 },
+    { "global_inv", "", invalidate_scope, SIM_WAIT, SIM_GFX12 },
+    { "global_wb", "", nothing, SIM_WAIT, SIM_GFX12 },
+    { "global_wbinv", "", invalidate_scope, SIM_WAIT, SIM_GFX12 },
     { "buffer_wbinvl1", "", invalidate_beyond, SIM_WAIT, SIM_GFX9 },
     { "buffer_wbinvl1_vol", "", invalidate_beyond, SIM_WAIT, SIM_GFX9 },
     { "buffer_wbl2", "", nothing, SIM_WAIT, SIM_GFX9 },

@@ -90,6 +90,56 @@ RUN(s_barrier)
     w->state = SIM_AT_BARRIER;
 }
 
+/* gfx12: to come to the block's barrier (-1) and to wait for it are two instructions. */
+
+static bool is_block_barrier(struct sim_wave *w, const struct sim_inst *i, bool known)
+{
+    if (!known)
+        sim_illegal(w, i, "of barriers only that of the block (-1) is simulated");
+    return known;
+}
+
+static bool signal(struct sim_wave *w, const struct sim_inst *i)
+{
+    const struct sim_operand *o = &i->o[0];
+    if (!is_block_barrier(w, i, o->kind == SIM_IMM && (int32_t)o->imm == -1))
+        return false;
+    if (w->signal) {
+        sim_illegal(w, i, "the wave has signalled the barrier before and not waited for it");
+        return false;
+    }
+    sim_race_at_barrier(w, i);
+    w->signal = SIM_SIGNALLED;
+    return true;
+}
+
+RUN(s_barrier_signal)
+{
+    signal(w, i);
+}
+
+/* SCC: is it the first one? */
+RUN(s_barrier_signal_isfirst)
+{
+    if (!signal(w, i))
+        return;
+    w->scc = 1;
+    for (unsigned k = 0; k < w->group->n_waves; k++)
+        w->scc &= &w->group->waves[k] == w || w->group->waves[k].signal != SIM_SIGNALLED;
+}
+
+RUN(s_barrier_wait)
+{
+    if (!is_block_barrier(w, i, i->simm == -1))
+        return;
+    if (w->signal == SIM_NOT_SIGNALLED)
+        sim_illegal(w, i, "the wave waits for a barrier that it has not signalled");
+    else if (w->signal == SIM_ALL_SIGNALLED)
+        w->signal = SIM_NOT_SIGNALLED;
+    else
+        w->state = SIM_AT_BARRIER;
+}
+
 RUN(s_sleep)
 {
     w->state = SIM_ASLEEP;
@@ -142,6 +192,33 @@ RUN(s_waitcnt_lgkmcnt)
     sim_race_wait(w, SIM_ANY, (uint32_t)i->simm & 63, SIM_ANY);
 }
 
+/* gfx12: a counter for each kind of memory. */
+
+RUN(s_wait_loadcnt)
+{
+    sim_race_wait(w, (uint32_t)i->simm & 63, SIM_ANY, SIM_ANY);
+}
+
+RUN(s_wait_storecnt)
+{
+    sim_race_wait(w, SIM_ANY, SIM_ANY, (uint32_t)i->simm & 63);
+}
+
+RUN(s_wait_dscnt)
+{
+    sim_race_wait(w, SIM_ANY, (uint32_t)i->simm & 63, SIM_ANY);
+}
+
+RUN(s_wait_loadcnt_dscnt)
+{
+    sim_race_wait(w, (uint32_t)i->simm >> 8 & 63, (uint32_t)i->simm & 63, SIM_ANY);
+}
+
+RUN(s_wait_storecnt_dscnt)
+{
+    sim_race_wait(w, SIM_ANY, (uint32_t)i->simm & 63, (uint32_t)i->simm >> 8 & 63);
+}
+
 enum { MSG_INTERRUPT = 1, MSG_DEALLOC_VGPRS = 3 /* gfx11: nothing that a program sees */, MSG_RTN_GET_REALTIME = 0x83 };
 
 RUN(s_sendmsg)
@@ -166,7 +243,8 @@ RUN(s_sendmsg_rtn_b64)
 /* ---- Hardware registers ---- */
 
 enum { HW_MODE = 1, HW_STATUS = 2, HW_TRAPSTS = 3, HW_HW_ID = 4, HW_GPR_ALLOC = 5, HW_LDS_ALLOC = 6, HW_SH_MEM_BASES = 15,
-       HW_FLAT_SCR_LO = 20, HW_FLAT_SCR_HI = 21, HW_XNACK_MASK = 22, HW_HW_ID1 = 23, HW_HW_ID2 = 24, HW_SHADER_CYCLES = 29 };
+       HW_FLAT_SCR_LO = 20, HW_FLAT_SCR_HI = 21, HW_XNACK_MASK = 22, HW_HW_ID1 = 23, HW_HW_ID2 = 24, HW_SHADER_CYCLES = 29,
+       HW_SHADER_CYCLES_HI = 30 };
 
 /* SCC, EXECZ, VCCZ, "in a block", "valid". */
 static uint32_t status(const struct sim_wave *w)
@@ -204,8 +282,11 @@ static bool read_register(const struct sim_wave *w, unsigned id, uint32_t *ret)
         *ret = (uint32_t)(w->flat_scratch >> 32);
         return w->card->major >= 10;
     case HW_SHADER_CYCLES:
-        *ret = (uint32_t)w->clock & 0xfffff;
+        *ret = (uint32_t)w->clock & (w->card->major >= 12 ? ~0u : 0xfffffu);
         return w->card->major > 10 || (w->card->major == 10 && w->card->minor >= 3);
+    case HW_SHADER_CYCLES_HI:
+        *ret = (uint32_t)(w->clock >> 32);
+        return w->card->major >= 12;
     default:
         return false;
     }
@@ -349,6 +430,10 @@ static const struct sim_op rows[] = {
     { "s_endpgm_saved", "", run_s_endpgm, SIM_BRANCH, 0 },
     { "s_endpgm_ordered_ps_done", "", run_s_endpgm, SIM_BRANCH, 0 },
     ROW(s_barrier, "", BARRIER, 0)
+    ROW(s_barrier_signal, "=s", BARRIER, SIM_GFX12)
+    ROW(s_barrier_signal_isfirst, "=s", BARRIER, SIM_GFX12)
+    ROW(s_barrier_wait, "", BARRIER, SIM_GFX12)
+    { "s_sleep_var", "=s", run_s_sleep, SIM_WAIT, SIM_GFX12 },
     ROW(s_sleep, "", WAIT, 0)
     ROW(s_trap, "", OTHER, 0)
     ROW(s_sendmsg, "", OTHER, 0)
@@ -367,7 +452,17 @@ static const struct sim_op rows[] = {
     ROW(s_waitcnt_vmcnt, "=s", WAIT, SIM_GFX10 | SIM_GFX11)
     HINT(s_waitcnt_expcnt, "=s", SIM_GFX10 | SIM_GFX11)
     ROW(s_waitcnt_lgkmcnt, "=s", WAIT, SIM_GFX10 | SIM_GFX11)
-    HINT(s_waitcnt_depctr, "", SIM_GFX10 | SIM_GFX11)
+    HINT(s_waitcnt_depctr, "", SIM_GFX10 | SIM_GFX11 | SIM_GFX12)
+    ROW(s_wait_loadcnt, "", WAIT, SIM_GFX12)
+    ROW(s_wait_storecnt, "", WAIT, SIM_GFX12)
+    ROW(s_wait_dscnt, "", WAIT, SIM_GFX12)
+    ROW(s_wait_loadcnt_dscnt, "", WAIT, SIM_GFX12)
+    ROW(s_wait_storecnt_dscnt, "", WAIT, SIM_GFX12)
+    HINT(s_wait_kmcnt, "", SIM_GFX12)
+    HINT(s_wait_samplecnt, "", SIM_GFX12)
+    HINT(s_wait_bvhcnt, "", SIM_GFX12)
+    HINT(s_wait_expcnt, "", SIM_GFX12)
+    HINT(s_wait_event, "", SIM_GFX11 | SIM_GFX12)
     HINT(s_nop, "", 0)
     HINT(s_wakeup, "", 0)
     HINT(s_setprio, "", 0)
@@ -377,10 +472,10 @@ static const struct sim_op rows[] = {
     HINT(s_ttracedata, "", 0)
     HINT(s_ttracedata_imm, "", SIM_GFX10)
     HINT(s_inst_prefetch, "", SIM_GFX10 | SIM_GFX11)
-    HINT(s_clause, "", SIM_GFX10 | SIM_GFX11)
+    HINT(s_clause, "", SIM_GFX10 | SIM_GFX11 | SIM_GFX12)
     HINT(s_delay_alu, "", SIM_GFX11 | SIM_GFX12)
     HINT(s_version, "", 0)
-    HINT(s_wait_idle, "", SIM_GFX10 | SIM_GFX11)
+    HINT(s_wait_idle, "", SIM_GFX10 | SIM_GFX11 | SIM_GFX12)
     HINT(v_clrexcp, "", 0)
     HINT(v_pipeflush, "", SIM_GFX10)
     UNUSUAL(v_illegal, "", SIM_GFX10)

@@ -34,6 +34,32 @@
     {                                                                                                                   \
         return order_pick##name(a, b, order_key##name(a) > order_key##name(b) ? a : b, ieee);                           \
     }                                                                                                                   \
+    /* gfx12's: `num` prefers a number to any NaN, the others any NaN to a number. */                                   \
+    static inline U order_num##name(U a, U b, U picked)                                                                 \
+    {                                                                                                                   \
+        bool nan_a = order_nan##name(a), nan_b = order_nan##name(b);                                                    \
+        return nan_a & nan_b ? a | (quiet) : nan_a ? b : nan_b ? a : picked;                                            \
+    }                                                                                                                   \
+    static inline U order_nan_first##name(U a, U b, U picked)                                                           \
+    {                                                                                                                   \
+        return order_nan##name(a) ? a | (quiet) : order_nan##name(b) ? b | (quiet) : picked;                            \
+    }                                                                                                                   \
+    static inline U order_min_num##name(U a, U b)                                                                       \
+    {                                                                                                                   \
+        return order_num##name(a, b, order_key##name(a) < order_key##name(b) ? a : b);                                  \
+    }                                                                                                                   \
+    static inline U order_max_num##name(U a, U b)                                                                       \
+    {                                                                                                                   \
+        return order_num##name(a, b, order_key##name(a) > order_key##name(b) ? a : b);                                  \
+    }                                                                                                                   \
+    static inline U order_minimum##name(U a, U b)                                                                       \
+    {                                                                                                                   \
+        return order_nan_first##name(a, b, order_key##name(a) < order_key##name(b) ? a : b);                            \
+    }                                                                                                                   \
+    static inline U order_maximum##name(U a, U b)                                                                       \
+    {                                                                                                                   \
+        return order_nan_first##name(a, b, order_key##name(a) > order_key##name(b) ? a : b);                            \
+    }                                                                                                                   \
     static inline bool order_same##name(U a, U b)                                                                       \
     {                                                                                                                   \
         return (a == b) | ((U)((a | b) << 1) == 0);                                                                     \
@@ -45,6 +71,11 @@
         U r = order_same##name(most, b) ? order_max##name(a, c, ieee) : order_max##name(a, b, ieee);                    \
         r = order_same##name(most, a) ? order_max##name(b, c, ieee) : r;                                                \
         return order_nan##name(a) | order_nan##name(b) | order_nan##name(c) ? least : r;                                \
+    }                                                                                                                   \
+    static inline U order_med_num##name(U a, U b, U c)                                                                  \
+    {                                                                                                                   \
+        bool nan = order_nan##name(a) | order_nan##name(b) | order_nan##name(c);                                        \
+        return nan ? order_min_num##name(order_min_num##name(a, b), c) : order_med##name(a, b, c, false);               \
     }
 
 ORDER_FUNCTIONS(16, uint32_t, int32_t, 32, 0x7c000000, 0x02000000u)

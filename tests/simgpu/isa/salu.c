@@ -124,6 +124,10 @@ static inline uint64_t twice_each(uint32_t x)
     BIN32(s_pack_ll_b32_b16, (a & 0xffff) | b << 16)                                                                    \
     BIN32(s_pack_lh_b32_b16, (a & 0xffff) | (b & 0xffff0000))                                                           \
     BIN32(s_pack_hh_b32_b16, a >> 16 | (b & 0xffff0000))                                                                \
+    BIN32(s_pack_hl_b32_b16, a >> 16 | b << 16)                                                                         \
+    BIN64(s_add_nc_u64, a + b)                                                                                          \
+    BIN64(s_sub_nc_u64, a - b)                                                                                          \
+    BIN64(s_mul_u64, a * b)                                                                                             \
     /* SOP1 */                                                                                                          \
     UN32(s_mov_b32, a)                                                                                                  \
     UN64(s_mov_b64, a)                                                                                                  \

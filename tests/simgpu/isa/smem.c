@@ -100,7 +100,7 @@ static void buffer_store(struct sim_wave *w, const struct sim_inst *i, unsigned 
         memcpy(at, from, bytes);
 }
 
-#define LOADS(X) X(dword, 1) X(dwordx2, 2) X(dwordx4, 4) X(dwordx8, 8) X(dwordx16, 16)
+#define LOADS(X) X(dword, 1) X(dwordx2, 2) X(dwordx3, 3) X(dwordx4, 4) X(dwordx8, 8) X(dwordx16, 16)
 #define STORES(X) X(dword, 1) X(dwordx2, 2) X(dwordx4, 4)
 #define X(name, n)                                                                                                      \
     static void s_load_##name(struct sim_wave *w, const struct sim_inst *i)                                             \
@@ -123,6 +123,40 @@ LOADS(X)
         buffer_store(w, i, n);                                                                                          \
     }
 STORES(X)
+#undef X
+
+/* ---- Bytes and halves (gfx12): addresses of any alignment that is theirs, widened to a register ---- */
+
+#define SMALL_LOADS(X) X(u8, uint8_t) X(i8, int8_t) X(u16, uint16_t) X(i16, int16_t)
+
+static const char *small_at(struct sim_wave *w, const struct sim_inst *i, bool buffer, unsigned bytes)
+{
+    uint64_t size = UINT64_MAX, base = buffer ? buffer_of(w, &i->o[1], &size) : sim_read_s64(w, &i->o[1]);
+    uint64_t offset = offset_of(w, i, 2), address = (base + offset) & ~(uint64_t)(bytes - 1);
+    static const char zeros[2];
+    w->stats.scalar_loaded += bytes;
+    return buffer && (offset >= size || bytes > size - offset) ? zeros : scalar_at(w, i, address, bytes, SIM_LOAD);
+}
+
+#define X(name, type)                                                                                                   \
+    static void load_##name(struct sim_wave *w, const struct sim_inst *i, bool buffer)                                  \
+    {                                                                                                                   \
+        const char *at = small_at(w, i, buffer, sizeof(type));                                                          \
+        type value;                                                                                                     \
+        if (!at)                                                                                                        \
+            return;                                                                                                     \
+        memcpy(&value, at, sizeof value);                                                                               \
+        sim_write_s32(w, &i->o[0], (uint32_t)(int32_t)value);                                                           \
+    }                                                                                                                   \
+    static void s_load_##name(struct sim_wave *w, const struct sim_inst *i)                                             \
+    {                                                                                                                   \
+        load_##name(w, i, false);                                                                                       \
+    }                                                                                                                   \
+    static void s_buffer_load_##name(struct sim_wave *w, const struct sim_inst *i)                                      \
+    {                                                                                                                   \
+        load_##name(w, i, true);                                                                                        \
+    }
+SMALL_LOADS(X)
 #undef X
 
 /* ---- Atomics (gfx9): data registers, which get the old value when glc is set ---- */
@@ -190,6 +224,11 @@ static const struct sim_op ops[] = {
     { "s_load_" #name, "o=oo", s_load_##name, SIM_SMEM, 0 }, { "s_buffer_load_" #name, "o=oo", s_buffer_load_##name, SIM_SMEM, 0 },
     LOADS(X)
 #undef X
+#define X(name, type)                                                                                                   \
+    { "s_load_" #name, "o=oo", s_load_##name, SIM_SMEM, SIM_GFX12 },                                                    \
+    { "s_buffer_load_" #name, "o=oo", s_buffer_load_##name, SIM_SMEM, SIM_GFX12 },
+    SMALL_LOADS(X)
+#undef X
 #define X(name, n)                                                                                                      \
     { "s_store_" #name, "=ooo", s_store_##name, SIM_SMEM, SIM_GFX9 },                                                   \
     { "s_buffer_store_" #name, "=ooo", s_buffer_store_##name, SIM_SMEM, SIM_GFX9 },
@@ -206,6 +245,11 @@ static const struct sim_op ops[] = {
     { "s_dcache_wb", "", nothing, SIM_SMEM, SIM_GFX9 },
     { "s_dcache_inv_vol", "", nothing, SIM_SMEM, SIM_GFX9 },
     { "s_dcache_wb_vol", "", nothing, SIM_SMEM, SIM_GFX9 },
+    { "s_prefetch_inst", "=*", nothing, SIM_SMEM, SIM_GFX12 },
+    { "s_prefetch_inst_pc_rel", "=*", nothing, SIM_SMEM, SIM_GFX12 },
+    { "s_prefetch_data", "=*", nothing, SIM_SMEM, SIM_GFX12 },
+    { "s_prefetch_data_pc_rel", "=*", nothing, SIM_SMEM, SIM_GFX12 },
+    { "s_buffer_prefetch_data", "=*", nothing, SIM_SMEM, SIM_GFX12 },
     { "s_gl1_inv", "", nothing, SIM_SMEM, SIM_GFX10 },
     { "s_atc_probe", "=ooo", nothing, SIM_SMEM, 0 },
     { "s_atc_probe_buffer", "=ooo", nothing, SIM_SMEM, 0 },

@@ -101,6 +101,32 @@ FLOAT_RUN32(v_med3_f32, med3_32, 0)
 FLOAT_RUN(v_min_f64, min64, 0)
 FLOAT_RUN(v_max_f64, max64, 0)
 
+/* ---- gfx12's: by whether numbers or NaNs come first.  Rows: name, signature, class, type, what is computed. ---- */
+
+#define ROWS_ORDER(X)                                                                                                   \
+    X(v_min_num_f32, "f=ff", VALU, u32, order_min_num32(a, b))                                                          \
+    X(v_max_num_f32, "f=ff", VALU, u32, order_max_num32(a, b))                                                          \
+    X(v_minimum_f32, "f=ff", VALU, u32, order_minimum32(a, b))                                                          \
+    X(v_maximum_f32, "f=ff", VALU, u32, order_maximum32(a, b))                                                          \
+    X(v_min3_num_f32, "f=fff", VALU, u32, order_min_num32(order_min_num32(a, b), c))                                    \
+    X(v_max3_num_f32, "f=fff", VALU, u32, order_max_num32(order_max_num32(a, b), c))                                    \
+    X(v_med3_num_f32, "f=fff", VALU, u32, order_med_num32(a, b, c))                                                     \
+    X(v_minmax_num_f32, "f=fff", VALU, u32, order_max_num32(order_min_num32(a, b), c))                                  \
+    X(v_maxmin_num_f32, "f=fff", VALU, u32, order_min_num32(order_max_num32(a, b), c))                                  \
+    X(v_minimum3_f32, "f=fff", VALU, u32, order_minimum32(order_minimum32(a, b), c))                                    \
+    X(v_maximum3_f32, "f=fff", VALU, u32, order_maximum32(order_maximum32(a, b), c))                                    \
+    X(v_minimummaximum_f32, "f=fff", VALU, u32, order_maximum32(order_minimum32(a, b), c))                              \
+    X(v_maximumminimum_f32, "f=fff", VALU, u32, order_minimum32(order_maximum32(a, b), c))                              \
+    X(v_min_num_f64, "d=dd", F64, u64, order_min_num64(a, b))                                                           \
+    X(v_max_num_f64, "d=dd", F64, u64, order_max_num64(a, b))                                                           \
+    X(v_minimum_f64, "d=dd", F64, u64, order_minimum64(a, b))                                                           \
+    X(v_maximum_f64, "d=dd", F64, u64, order_maximum64(a, b))
+
+#define X(name, sig, cls, T, expr)                                                                                      \
+    static FLOAT_BODY(body_##name, float_##T, float_##T, float_##T, float_##T, expr) FLOAT_RUN(name, body_##name, 0)
+ROWS_ORDER(X)
+#undef X
+
 /* ---- Cube maps: a is x, b is y, c is z ---- */
 
 static inline bool z_major(float x, float y, float z)
@@ -636,6 +662,9 @@ static const struct sim_op ops[] = {
     ROW(v_cvt_f32_ubyte0, "f=b", VALU), ROW(v_cvt_f32_ubyte1, "f=b", VALU), ROW(v_cvt_f32_ubyte2, "f=b", VALU), ROW(v_cvt_f32_ubyte3, "f=b", VALU),
     ROW(v_cvt_off_f32_i4, "f=b", VALU), ROW(v_cvt_pk_u8_f32, "b=fbb", VALU), ROW(v_cvt_pkaccum_u8_f32, "b=fb", VALU),
     ROW(v_cvt_pknorm_i16_f32, "b=ff", VALU), ROW(v_cvt_pknorm_u16_f32, "b=ff", VALU),
+#define X(name, sig, cls, T, expr) { #name, sig, run_##name, SIM_##cls, SIM_GFX12 },
+    ROWS_ORDER(X)
+#undef X
     ROW(v_pk_add_f32, "F=FF", VALU), ROW(v_pk_mul_f32, "F=FF", VALU), ROW(v_pk_fma_f32, "F=FFF", VALU),
 };
 

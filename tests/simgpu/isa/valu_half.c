@@ -74,6 +74,45 @@ FLOAT_RUN(v_min3_f16, min3_16, FLOAT_RAW | FLOAT_KEEP)
 FLOAT_RUN(v_max3_f16, max3_16, FLOAT_RAW | FLOAT_KEEP)
 FLOAT_RUN(v_med3_f16, med3_16, FLOAT_RAW | FLOAT_KEEP)
 
+/* ---- gfx12's: by whether numbers or NaNs come first.  Rows: name, signature, what is computed. ---- */
+
+#define ROWS_ORDER(X)                                                                                                   \
+    X(v_min_num_f16, "h=hh", order_min_num16(a, b)) X(v_max_num_f16, "h=hh", order_max_num16(a, b))                     \
+    X(v_minimum_f16, "h=hh", order_minimum16(a, b)) X(v_maximum_f16, "h=hh", order_maximum16(a, b))                     \
+    X(v_pk_min_num_f16, "P=PP", order_min_num16(a, b)) X(v_pk_max_num_f16, "P=PP", order_max_num16(a, b))               \
+    X(v_pk_minimum_f16, "P=PP", order_minimum16(a, b)) X(v_pk_maximum_f16, "P=PP", order_maximum16(a, b))               \
+    X(v_min3_num_f16, "h=hhh", order_min_num16(order_min_num16(a, b), c))                                               \
+    X(v_max3_num_f16, "h=hhh", order_max_num16(order_max_num16(a, b), c))                                               \
+    X(v_med3_num_f16, "h=hhh", order_med_num16(a, b, c))                                                                \
+    X(v_minmax_num_f16, "h=hhh", order_max_num16(order_min_num16(a, b), c))                                             \
+    X(v_maxmin_num_f16, "h=hhh", order_min_num16(order_max_num16(a, b), c))                                             \
+    X(v_minimum3_f16, "h=hhh", order_minimum16(order_minimum16(a, b), c))                                               \
+    X(v_maximum3_f16, "h=hhh", order_maximum16(order_maximum16(a, b), c))                                               \
+    X(v_minimummaximum_f16, "h=hhh", order_maximum16(order_minimum16(a, b), c))                                         \
+    X(v_maximumminimum_f16, "h=hhh", order_minimum16(order_maximum16(a, b), c))
+
+/* The functions know f16 in the upper half. */
+static inline uint32_t upper(uint32_t a)
+{
+    return a << 16;
+}
+
+#define X(name, sig, expr)                                                                                              \
+    static void order_##name(const struct sim_wave *w, size_t lanes, void *restrict r_, const void *a_, const void *b_, \
+                             const void *c_)                                                                            \
+    {                                                                                                                   \
+        (void)w;                                                                                                        \
+        for (size_t l = 0; l < lanes; l++) {                                                                            \
+            uint32_t a = upper(((const float_u32 *)a_)[l]), b = upper(((const float_u32 *)b_)[l]);                      \
+            uint32_t c = upper(((const float_u32 *)c_)[l]);                                                             \
+            (void)c;                                                                                                    \
+            ((float_u32 *)r_)[l] = (expr) >> 16;                                                                        \
+        }                                                                                                               \
+    }                                                                                                                   \
+    FLOAT_RUN(name, order_##name, FLOAT_RAW)
+ROWS_ORDER(X)
+#undef X
+
 /* ---- To whole numbers, approximations, exponents ---- */
 
 /* Never rounded up to 1. */
@@ -325,6 +364,9 @@ static const struct sim_op ops[] = {
     ROW(v_cvt_pknorm_i16_f16, "b=hh", VALU), ROW(v_cvt_pknorm_u16_f16, "b=hh", VALU), ROW(v_cvt_pkrtz_f16_f32, "P=ff", VALU),
     ROW(v_pk_add_f16, "P=PP", VALU), ROW(v_pk_mul_f16, "P=PP", VALU), ROW(v_pk_fma_f16, "P=PPP", VALU), ROW(v_pk_fmac_f16, "P=PP", VALU),
     ROW(v_pk_min_f16, "P=PP", VALU), ROW(v_pk_max_f16, "P=PP", VALU),
+#define X(name, sig, expr) { #name, sig, run_##name, SIM_VALU, SIM_GFX12 },
+    ROWS_ORDER(X)
+#undef X
     ROW(v_dot2_f32_f16, "f=PPf", VALU), ROW(v_dot2c_f32_f16, "f=PP", VALU),
     ROW(v_fma_mix_f32, "f=fff", VALU), ROW(v_fma_mixlo_f16, "h=fff", VALU), ROW(v_fma_mixhi_f16, "h=fff", VALU),
     ROW(v_mad_mix_f32, "f=fff", VALU), ROW(v_mad_mixlo_f16, "h=fff", VALU), ROW(v_mad_mixhi_f16, "h=fff", VALU),

@@ -430,7 +430,12 @@ ROWS_ALIGN(DEFINE)
     X(3, u, v_med3_u16, "w=www", 0, i_med(a, b, c))                                                                     \
     X(3, i, v_min3_i16, "w=www", 0, i_min(i_min(a, b), c))                                                              \
     X(3, i, v_max3_i16, "w=www", 0, i_max(i_max(a, b), c))                                                              \
-    X(3, i, v_med3_i16, "w=www", 0, i_med(a, b, c))
+    X(3, i, v_med3_i16, "w=www", 0, i_med(a, b, c))                                                                     \
+    X(1, u, v_mov_b16, "w=w", 0, a)                                                                                     \
+    X(1, u, v_not_b16, "w=w", 0, (uint16_t)~a)                                                                          \
+    X(2, u, v_and_b16, "w=ww", 0, a & b)                                                                                \
+    X(2, u, v_or_b16, "w=ww", 0, a | b)                                                                                 \
+    X(2, u, v_xor_b16, "w=ww", 0, a ^ b)
 
 #define DEFINE(n, t, name, sig, zero, expr)                                                                             \
     FN(name)                                                                                                            \
@@ -653,6 +658,31 @@ FN(v_cndmask_b32)
     lanes_done32(w, i, out, buf[3]);
 }
 
+FN(v_cndmask_b16)
+{
+    SOURCES_2(lanes_read16);
+    uint64_t which = sim_read_mask(w, &i->o[3]);
+    LANES(w, l, uint32_t a = pa[l]; uint32_t b = pb[l]; buf[3][l] = (uint32_t)(which >> first_) >> k_ & 1 ? b : a;);
+    lanes_done16(w, i, buf[3], false);
+}
+
+/* A half widened: by its sign, and with zeros. */
+FN(v_cvt_i32_i16)
+{
+    SOURCES_1(lanes_read16);
+    uint32_t *out = lanes_out32(w, i, buf[3]);
+    LANES(w, l, out[l] = (uint32_t)(int32_t)(int16_t)pa[l];);
+    lanes_done32(w, i, out, buf[3]);
+}
+
+FN(v_cvt_u32_u16)
+{
+    SOURCES_1(lanes_read16);
+    uint32_t *out = lanes_out32(w, i, buf[3]);
+    LANES(w, l, out[l] = pa[l] & 0xffff;);
+    lanes_done32(w, i, out, buf[3]);
+}
+
 /* Two f16 side by side; denormals go the way of MODE's f16 bits. */
 FN(v_pack_b32_f16)
 {
@@ -761,6 +791,9 @@ FN(v_nop)
     X(v_mqsad_pk_u16_u8, "q=qbq")                                                                                       \
     X(v_mqsad_u32_u8, "o=qbo")                                                                                          \
     X(v_cndmask_b32, "b=bbm")                                                                                           \
+    X(v_cndmask_b16, "w=wwm")                                                                                           \
+    X(v_cvt_i32_i16, "b=w")                                                                                             \
+    X(v_cvt_u32_u16, "b=w")                                                                                             \
     X(v_pack_b32_f16, "b=hh")                                                                                           \
     X(v_sat_pk_u8_i16, "w=b")                                                                                           \
     X(v_swap_b32, "b=b")                                                                                                \

@@ -12,7 +12,9 @@
  *   run K               executes instruction K only        go K   from K to the end, a stop, a barrier or 100 million instructions
  *   get s|v|a REG       get lds|mem OFFSET COUNT       get state|text K|stats        answers one line; `text` is what K was decoded to
  *
- *   simgpu-ops --list   names all rows instead: name, signature, class, cards */
+ *   simgpu-ops --list   names all rows instead: name, signature, class, cards
+ *   simgpu-ops --card NAME --decode OBJECT...   decodes all instructions of code objects instead: a line "TEXT | WHY" for each kind that the
+ *                       card does not know, then how many instructions and kinds there were; exit status 1 when one was not known */
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <elf.h>
 #include <inttypes.h>
@@ -457,8 +459,88 @@ static int list(void)
     return sim_op_problem() ? 1 : 0;
 }
 
+/* ---- Whole objects ---- */
+
+/* The mnemonics that were decoded, each once. */
+static struct {
+    char name[48];
+    bool unknown;
+} kinds[4096];
+static size_t n_kinds, n_unknown, n_instructions;
+
+static void note(const struct sim_inst *i)
+{
+    size_t length = strcspn(i->text, " "), k = 0;
+    n_instructions++;
+    if (length >= sizeof kinds->name)
+        length = sizeof kinds->name - 1;
+    while (k < n_kinds && (strncmp(kinds[k].name, i->text, length) != 0 || kinds[k].name[length] || (i->why && !kinds[k].unknown)))
+        k++;
+    if (k < n_kinds)
+        return;
+    if (k == sizeof kinds / sizeof *kinds)
+        die("too many kinds of instructions");
+    memcpy(kinds[n_kinds].name, i->text, length);
+    kinds[n_kinds++].unknown = i->why != NULL;
+    if (i->why) {
+        n_unknown++;
+        printf("%s | %s\n", i->text, i->why);
+    }
+}
+
+/* The bytes of the section .text, NULL when the file is no object with one. */
+static const uint8_t *text_section(const uint8_t *data, size_t size, size_t *ret_size)
+{
+    const Elf64_Ehdr *header = (const void *)data;
+    if (size < sizeof *header || memcmp(data, ELFMAG, SELFMAG) != 0 || header->e_shstrndx >= header->e_shnum ||
+        header->e_shoff > size || header->e_shnum * sizeof(Elf64_Shdr) > size - header->e_shoff)
+        return NULL;
+    const Elf64_Shdr *section = (const void *)(data + header->e_shoff), *names = &section[header->e_shstrndx];
+    for (unsigned k = 0; k < header->e_shnum; k++) {
+        uint64_t name = names->sh_offset + section[k].sh_name;
+        if (name + 6 > size || memcmp(data + name, ".text", 6) != 0)
+            continue;
+        *ret_size = section[k].sh_size;
+        return section[k].sh_offset <= size && *ret_size <= size - section[k].sh_offset ? data + section[k].sh_offset : NULL;
+    }
+    return NULL;
+}
+
+static void decode_object(const char *file)
+{
+    static uint8_t data[CODE_BYTES];
+    FILE *f = fopen(file, "rb");
+    size_t n = f ? fread(data, 1, sizeof data, f) : 0, size = 0;
+    const uint8_t *text = text_section(data, n, &size);
+    if (f)
+        fclose(f);
+    if (!text || size + 64 > CODE_BYTES)
+        die("a file that is no code object");
+    memset(code + size, 0, 64);
+    memcpy(code, text, size);
+    sim_decode_epoch();
+    for (uint64_t pc = CODE_AT; pc < CODE_AT + size;) {
+        const struct sim_inst *i = sim_decode(&wave, pc);
+        if (!i)
+            die(wave.report.text);
+        /* Padding behind kernels. */
+        if (strcmp(i->text, "s_code_end") != 0)
+            note(i);
+        pc += i->size;
+    }
+}
+
+static int decode_objects(int count, char **files)
+{
+    for (int k = 0; k < count; k++)
+        decode_object(files[k]);
+    printf("%zu objects, %zu instructions of %zu kinds, %zu unknown\n", (size_t)count, n_instructions, n_kinds - n_unknown, n_unknown);
+    return n_unknown ? 1 : 0;
+}
+
 int main(int argc, char **argv)
 {
+    int objects = 0;
     const char *name = "gfx1030";
     unsigned lanes = 0;
     if (argc == 2 && strcmp(argv[1], "--list") == 0)
@@ -468,8 +550,10 @@ int main(int argc, char **argv)
             name = argv[++k];
         else if (k + 1 < argc && strcmp(argv[k], "--wave") == 0)
             lanes = (unsigned)strtoul(argv[++k], NULL, 10);
+        else if (k + 1 < argc && strcmp(argv[k], "--decode") == 0 && (objects = k + 1))
+            break;
         else
-            die("usage: simgpu-ops [--list] [--card NAME] [--wave 32|64]");
+            die("usage: simgpu-ops [--list] [--card NAME] [--wave 32|64] [--decode OBJECT...]");
     }
     const struct sim_card *wanted = sim_card_find(name);
     if (!lanes)
@@ -477,6 +561,8 @@ int main(int argc, char **argv)
     if (lanes != 64 && (lanes != 32 || !wanted || !wanted->wave32))
         die("the card has no waves of that size");
     start(name, lanes);
+    if (objects)
+        return decode_objects(argc - objects, argv + objects);
     char *line = NULL;
     size_t room = 0;
     while (getline(&line, &room, stdin) > 0) {
