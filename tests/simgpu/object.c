@@ -1,6 +1,7 @@
 /* Loading a code object without a runtime: see object.h.  Nothing is executed or mapped here. */
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "object.h"
+#include "sim.h"
 
 #include <elf.h>
 #include <stdarg.h>
@@ -381,15 +382,12 @@ static void find_metadata(struct object *o, const struct file *f, const char *ke
     }
 }
 
-bool object_load(struct object *o, const char *file, const char *kernel, uint64_t base, char *ret_problem, size_t size)
+/* Takes the file's bytes, in any case. */
+static bool load(struct object *o, struct file f, const char *kernel, uint64_t base, struct text problem)
 {
-    struct text problem = { ret_problem, size };
-    struct file f = { 0 };
     struct dynamic d = { 0 };
     *o = (struct object){ .base = base };
-    bool ok = read_file(file, &f, problem);
-    if (ok && !header(&f))
-        ok = fail(problem, "it is no AMD code object");
+    bool ok = header(&f) || fail(problem, "it is no AMD code object");
     ok = ok && load_segments(o, &f, problem) && read_dynamic(o, &f, &d, problem) && relocate(o, &d, problem) &&
          find_kernel(o, &d, kernel, problem);
     if (ok)
@@ -399,6 +397,63 @@ bool object_load(struct object *o, const char *file, const char *kernel, uint64_
     if (!ok)
         object_fini(o);
     return ok;
+}
+
+bool object_load(struct object *o, const char *file, const char *kernel, uint64_t base, char *ret_problem, size_t size)
+{
+    struct text problem = { ret_problem, size };
+    struct file f = { 0 };
+    if (read_file(file, &f, problem))
+        return load(o, f, kernel, base, problem);
+    *o = (struct object){ 0 };
+    free(f.bytes);
+    return false;
+}
+
+bool object_load_bytes(struct object *o, const void *bytes, size_t n, const char *kernel, uint64_t base, char *ret_problem, size_t size)
+{
+    struct text problem = { ret_problem, size };
+    struct file f = { malloc(n), n };
+    *o = (struct object){ 0 };
+    if (!f.bytes)
+        return fail(problem, "no memory for it");
+    memcpy(f.bytes, bytes, n);
+    return load(o, f, kernel, base, problem);
+}
+
+/* The value of a hidden argument; false when it is one that stays zero. */
+static bool hidden(const struct object_launch *l, const char *kind, uint64_t *ret_value)
+{
+    static const char *const axes[3] = { "_x", "_y", "_z" };
+    unsigned dims = l->grid[2] * l->block[2] > 1 ? 3 : l->grid[1] * l->block[1] > 1 ? 2 : 1;
+    for (int i = 0; i < 3; i++) {
+        char name[40];
+        snprintf(name, sizeof name, "hidden_block_count%s", axes[i]);
+        if (!strcmp(kind, name))
+            return *ret_value = l->grid[i], true;
+        snprintf(name, sizeof name, "hidden_group_size%s", axes[i]);
+        if (!strcmp(kind, name))
+            return *ret_value = l->block[i], true;
+    }
+    if (!strcmp(kind, "hidden_grid_dims"))
+        return *ret_value = dims, true;
+    if (!strcmp(kind, "hidden_shared_base"))
+        return *ret_value = SIM_LDS_APERTURE >> 32, true;
+    if (!strcmp(kind, "hidden_private_base"))
+        return *ret_value = SIM_SCRATCH_APERTURE >> 32, true;
+    if (!strcmp(kind, "hidden_dynamic_lds_size"))
+        return *ret_value = l->lds, true;
+    return false;
+}
+
+void object_fill_hidden(const struct object *o, const struct object_launch *l, uint8_t *kernarg, size_t room)
+{
+    for (unsigned i = 0; i < o->n_args; i++) {
+        const struct object_arg *a = &o->args[i];
+        uint64_t value;
+        if (a->size <= 8 && (uint64_t)a->offset + a->size <= room && hidden(l, a->kind, &value))
+            memcpy(kernarg + a->offset, &value, a->size);
+    }
 }
 
 void object_fini(struct object *o)

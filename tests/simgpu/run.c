@@ -264,39 +264,12 @@ static void read_kernarg(struct job *j)
     fclose(f);
 }
 
-/* The value of a hidden argument; false when it is one that stays zero. */
-static bool hidden(const struct job *j, const char *kind, uint64_t *ret_value)
-{
-    static const char *const axes[3] = { "_x", "_y", "_z" };
-    unsigned dims = j->grid[2] * j->block[2] > 1 ? 3 : j->grid[1] * j->block[1] > 1 ? 2 : 1;
-    for (int i = 0; i < 3; i++) {
-        char name[40];
-        snprintf(name, sizeof name, "hidden_block_count%s", axes[i]);
-        if (!strcmp(kind, name))
-            return *ret_value = j->grid[i], true;
-        snprintf(name, sizeof name, "hidden_group_size%s", axes[i]);
-        if (!strcmp(kind, name))
-            return *ret_value = j->block[i], true;
-    }
-    if (!strcmp(kind, "hidden_grid_dims"))
-        return *ret_value = dims, true;
-    if (!strcmp(kind, "hidden_shared_base"))
-        return *ret_value = SIM_LDS_APERTURE >> 32, true;
-    if (!strcmp(kind, "hidden_private_base"))
-        return *ret_value = SIM_SCRATCH_APERTURE >> 32, true;
-    if (!strcmp(kind, "hidden_dynamic_lds_size"))
-        return *ret_value = j->lds, true;
-    return false;
-}
-
 static void fill_hidden(struct job *j)
 {
-    for (unsigned i = 0; i < j->object.n_args; i++) {
-        const struct object_arg *a = &j->object.args[i];
-        uint64_t value;
-        if (a->size <= 8 && (uint64_t)a->offset + a->size <= MAX_KERNARG && hidden(j, a->kind, &value))
-            memcpy(j->kernarg + a->offset, &value, a->size);
-    }
+    struct object_launch l = { .lds = j->lds };
+    memcpy(l.grid, j->grid, sizeof l.grid);
+    memcpy(l.block, j->block, sizeof l.block);
+    object_fill_hidden(&j->object, &l, j->kernarg, MAX_KERNARG);
 }
 
 /* ---- Output ---- */

@@ -4,8 +4,9 @@
  *   core/    memory map, code decoding (LLVM's disassembler), waves, scheduling of a kernel's blocks, statistics
  *   isa/     one table row per instruction, and what each does
  *   run.c    simgpu-run: one kernel of one code object, without any runtime
+ *   hip/     stands for AMD's libamdhip64.so.6, for cards that ROCr 5.2 does not know
  *
- * Nothing here knows CUDA or anywarp.  thunk/ calls core/, core/ calls isa/, isa/ calls the services of core/ declared here and in inst.h. */
+ * Nothing here knows CUDA or anywarp.  thunk/ and hip/ call core/, core/ calls isa/, isa/ calls the services of core/ declared here and in inst.h. */
 /* SPDX-License-Identifier: Apache-2.0 */
 #ifndef SIM_H
 #define SIM_H
@@ -168,6 +169,11 @@ void sim_stats_print(int fd, bool json);
 /* How many were found so far, and one line that says so, when they are looked for. */
 unsigned sim_race_count(void);
 void sim_race_summary(void);
+
+/* ---- A program's end (core/exit.c): the statistics and races that were asked for ---- */
+
+void sim_exit_watch(void);  /* once, when the cards are opened: notes the program's status */
+void sim_exit_report(void); /* when the library ends; ends the process with another status where races were found */
 
 /* ---- Settings (core/settings.c): the environment, read once ---- */
 

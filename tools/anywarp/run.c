@@ -225,9 +225,19 @@ static bool aw_run_environment(const struct aw_parts *parts)
            setenv(AW_PRELOAD_DIR_VARIABLE, parts->lib_dir, 1) == 0;
 }
 
+/* ROCr 5.2, which the simulated driver is made for, knows no later cards: they come with a HIP of their own. */
+static bool aw_run_own_hip(const char *cards)
+{
+    return strstr(cards, "gfx11") || strstr(cards, "gfx12");
+}
+
 /* AMD's runtime takes the simulated card's driver library in place of its own because it comes first on the search path. */
 static bool aw_run_simulated(const struct aw_parts *parts, const char *cards)
 {
+    char own[sizeof parts->sim_dir + 8];
+    snprintf(own, sizeof own, "%s/hip", parts->sim_dir);
+    if (aw_run_own_hip(cards))
+        return setenv("ANYWARP_SIM", cards, 1) == 0 && aw_run_prepend("LD_LIBRARY_PATH", own, ':');
     /* Without this ROCr cuts small allocations from large ones, and a wild access may fall into one that is not its own. */
     if (!aw_env("HSA_DISABLE_FRAGMENT_ALLOCATOR") && setenv("HSA_DISABLE_FRAGMENT_ALLOCATOR", "1", 1) != 0)
         return false;

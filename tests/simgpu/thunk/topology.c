@@ -15,7 +15,6 @@
 
 #define AMD_VENDOR 0x1002
 #define FIRST_RENDER_MINOR 128
-#define RACES_STATUS 66 /* of a program in which races were found */
 
 uint64_t thunk_now(void)
 {
@@ -26,46 +25,9 @@ uint64_t thunk_now(void)
 
 /* ---- Opening, and statistics at the end ---- */
 
-static void print_stats(void)
-{
-    const char *where = sim_settings()->stats;
-    if (!where)
-        return;
-    if (strcmp(where, "1") == 0) {
-        int fd = dup(STDERR_FILENO);
-        if (fd >= 0)
-            sim_stats_print(fd, false);
-        return;
-    }
-    size_t n = strlen(where);
-    int fd = open(where, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0666);
-    if (fd < 0)
-        sim_say("%s cannot be opened: no statistics", where);
-    else
-        sim_stats_print(fd, n > 5 && strcmp(where + n - 5, ".json") == 0);
-}
-
-static int exit_status;
-
-static void note_status(int status, void *unused)
-{
-    exit_status = status;
-}
-
 __attribute__((destructor)) static void at_exit(void)
 {
-    print_stats();
-    sim_race_summary();
-    /* As of sanitizers: a program that would have succeeded fails.  All else that runs at its end has run, but for output. */
-    if (sim_race_count() && !exit_status) {
-        fflush(NULL);
-        _exit(RACES_STATUS);
-    }
-}
-
-static void watch_exit(void)
-{
-    on_exit(note_status, NULL);
+    sim_exit_report();
 }
 
 THUNK_EXPORT HSAKMT_STATUS hsaKmtOpenKFD(void)
@@ -74,7 +36,7 @@ THUNK_EXPORT HSAKMT_STATUS hsaKmtOpenKFD(void)
     static pthread_once_t once = PTHREAD_ONCE_INIT;
     THUNK_TRACE("OpenKFD");
     if (s->check_race)
-        pthread_once(&once, watch_exit);
+        pthread_once(&once, sim_exit_watch);
     if (s->problem[0]) {
         sim_say("%s", s->problem);
         return HSAKMT_STATUS_KERNEL_IO_CHANNEL_NOT_OPENED;
