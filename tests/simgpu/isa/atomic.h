@@ -73,9 +73,11 @@ static inline uint64_t atomic_sum_f64(uint64_t a, uint64_t b)
     return isnan(x) ? a | quiet : isnan(y) ? b | quiet : isnan(sum) ? 0x7ff8000000000000 : atomic_from_f64(sum);
 }
 
-/* Memory's f32 adder flushes denormals; that of LDS follows MODE.  The others keep them. */
-static inline uint32_t atomic_add_f32_flushed(uint32_t o, uint32_t d)
+/* Memory's f32 adder flushes denormals before gfx940 and gfx11; that of LDS follows MODE.  The others keep them. */
+static inline uint32_t atomic_add_f32_memory(const struct sim_wave *w, uint32_t o, uint32_t d)
 {
+    if (w->card->major >= 11 || (w->card->major == 9 && w->card->minor >= 4))
+        return atomic_sum_f32(o, d);
     return atomic_flush_f32(atomic_sum_f32(atomic_flush_f32(o), atomic_flush_f32(d)));
 }
 

@@ -261,6 +261,7 @@ static const void *take_result(struct sim_wave *w, const struct sim_inst *i, voi
 {
     const uint32_t *x = sim_vgpr(w, i->o[0].reg);
     uint64_t *wide = buf;
+    uint32_t *high = (uint32_t *)buf + 64; /* what is made of it comes before */
     switch (i->o[0].type) {
     case 'f':
         return keep ? x : flush32(x, buf, w->lanes);
@@ -269,6 +270,10 @@ static const void *take_result(struct sim_wave *w, const struct sim_inst *i, voi
             wide[l] = x[l] | (uint64_t)x[w->lanes + l] << 32;
         return keep ? buf : flush64(buf, buf, w->lanes);
     case 'h':
+        if (i->op_sel[3]) { /* the half that is written */
+            LANES(w, l, high[l] = x[l] >> 16;);
+            x = high;
+        }
         return take16(x, buf, w->lanes, flags & FLOAT_RAW, keep);
     case 'b':
         return x;

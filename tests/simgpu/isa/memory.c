@@ -425,7 +425,7 @@ ATOMIC_F32(X)
 #define X(name, expr) ATOMIC_SHARED(memory_##name##_64, uint64_t, int64_t, expr)
 ATOMIC_F64(X)
 #undef X
-ATOMIC_SHARED(memory_add_f32, uint32_t, int32_t, atomic_add_f32_flushed(o, d))
+ATOMIC_SHARED(memory_add_f32, uint32_t, int32_t, atomic_add_f32_memory(w, o, d))
 ATOMIC_SHARED(memory_pk_add_f16, uint32_t, int32_t, atomic_add_pk_f16(o, d))
 ATOMIC_SHARED(memory_add_f64, uint64_t, int64_t, atomic_sum_f64(o, d))
 

@@ -124,10 +124,6 @@ static inline uint64_t twice_each(uint32_t x)
     BIN32(s_pack_ll_b32_b16, (a & 0xffff) | b << 16)                                                                    \
     BIN32(s_pack_lh_b32_b16, (a & 0xffff) | (b & 0xffff0000))                                                           \
     BIN32(s_pack_hh_b32_b16, a >> 16 | (b & 0xffff0000))                                                                \
-    BIN32(s_pack_hl_b32_b16, a >> 16 | b << 16)                                                                         \
-    BIN64(s_add_nc_u64, a + b)                                                                                          \
-    BIN64(s_sub_nc_u64, a - b)                                                                                          \
-    BIN64(s_mul_u64, a * b)                                                                                             \
     /* SOP1 */                                                                                                          \
     UN32(s_mov_b32, a)                                                                                                  \
     UN64(s_mov_b64, a)                                                                                                  \
@@ -211,6 +207,9 @@ static inline uint64_t twice_each(uint32_t x)
     CMPK(s_cmpk_lt_u32, a < (uint16_t)k)                                                                                \
     CMPK(s_cmpk_le_u32, a <= (uint16_t)k)
 
+#define ROWS_GFX11 BIN32(s_pack_hl_b32_b16, a >> 16 | b << 16)
+#define ROWS_GFX12 BIN64(s_add_nc_u64, a + b) BIN64(s_sub_nc_u64, a - b) BIN64(s_mul_u64, a * b)
+
 /* ---- The functions ---- */
 
 #define RUN(name) static void run_##name(struct sim_wave *w, const struct sim_inst *i)
@@ -263,6 +262,8 @@ static inline void set_exec_pair(struct sim_wave *w, uint64_t mask)
 }
 
 ROWS
+ROWS_GFX11
+ROWS_GFX12
 
 /* ---- Registers by M0 ---- */
 
@@ -365,6 +366,12 @@ RUN(s_movrelsd_2_b32)
 static const struct sim_op rows[] = {
     ROWS
     ROW(s_movrels_b32, "s=s") ROW(s_movrels_b64, "S=S") ROW(s_movreld_b32, "s=s") ROW(s_movreld_b64, "S=S") ROW(s_movrelsd_2_b32, "s=s")
+#undef ROW
+#define ROW(name, sig) { #name, sig, run_##name, SIM_SALU, SIM_GFX11 | SIM_GFX12 },
+    ROWS_GFX11
+#undef ROW
+#define ROW(name, sig) { #name, sig, run_##name, SIM_SALU, SIM_GFX12 },
+    ROWS_GFX12
 };
 
 const struct sim_table sim_salu = { rows, sizeof rows / sizeof *rows };

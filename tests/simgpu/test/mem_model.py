@@ -100,7 +100,7 @@ def flush(x):
     return x if x & 0x7f800000 else x & 0x80000000
 
 
-def add_f32_flushed(o, d, c):
+def add_f32_flushed(o, d, c):   # later cards keep denormals: test_gfx11.py
     return flush(add_float(flush(o), flush(d), 4))
 
 

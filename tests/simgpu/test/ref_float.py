@@ -318,6 +318,43 @@ for fmt, n in ((F16, "f16"), (F32, "f32"), (F64, "f64")):
     REF[f"v_med3_{n}"] = by_bits(fmt, median)
 
 
+def by_order(fmt, a, b, greatest, numbers):
+    """gfx12: the lesser or greater, -0 below +0; `numbers`: a number rather than a NaN, else a NaN rather than a number."""
+    nan_a, nan_b = is_nan(fmt, a), is_nan(fmt, b)
+    if nan_a and (nan_b or not numbers):
+        return a | fmt.quiet
+    if nan_a or nan_b:
+        return (b if nan_a else a) if numbers else b | fmt.quiet
+    return (b if less(fmt, a, b) else a) if greatest else (a if less(fmt, a, b) else b)
+
+
+def order(greatest, numbers):
+    return lambda m, f, a, b: by_order(f, a, b, greatest, numbers)
+
+
+def order3(first, then):
+    return lambda m, f, a, b, c: then(m, f, first(m, f, a, b), c)
+
+
+def median_number(m, fmt, a, b, c):
+    if any(is_nan(fmt, x) for x in (a, b, c)):
+        return order3(order(False, True), order(False, True))(m, fmt, a, b, c)
+    return median(m, fmt, a, b, c)
+
+
+for fmt, n in ((F16, "f16"), (F32, "f32"), (F64, "f64")):
+    low, high, least, most = order(False, True), order(True, True), order(False, False), order(True, False)
+    for name, function in (("min_num", low), ("max_num", high), ("minimum", least), ("maximum", most)):
+        REF[f"v_{name}_{n}"] = by_bits(fmt, function)
+    if fmt is F64:
+        continue
+    for name, first, then in (("min3_num", low, low), ("max3_num", high, high), ("minmax_num", low, high), ("maxmin_num", high, low),
+                              ("minimum3", least, least), ("maximum3", most, most), ("minimummaximum", least, most),
+                              ("maximumminimum", most, least)):
+        REF[f"v_{name}_{n}"] = by_bits(fmt, order3(first, then))
+    REF[f"v_med3_num_{n}"] = by_bits(fmt, median_number)
+
+
 # ---- Cube maps ----
 
 
@@ -717,7 +754,7 @@ def packed(name, width=16):
     return run
 
 
-for name in ("add", "mul", "fma", "fmac", "min", "max"):
+for name in ("add", "mul", "fma", "fmac", "min", "max", "min_num", "max_num", "minimum", "maximum"):
     REF[f"v_pk_{name}_f16"] = packed(f"v_{name}_f16")
 for name in ("add", "mul", "fma"):
     REF[f"v_pk_{name}_f32"] = packed(f"v_{name}_f32", 32)

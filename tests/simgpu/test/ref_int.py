@@ -68,6 +68,14 @@ REF.update({
     "v_alignbit_b32": lambda m, a, b, c: (a * 2**32 + b) // 2 ** (c % 32) % 2**32,
     "v_alignbyte_b32": lambda m, a, b, c: (a * 2**32 + b) // 256 ** (c % 4) % 2**32,
     "v_cndmask_b32": lambda m, a, b, which: b if which else a,
+    "v_cndmask_b16": lambda m, a, b, which: b if which else a,
+    "v_mov_b16": lambda m, a: a,
+    "v_not_b16": lambda m, a: 0xFFFF - a,
+    "v_and_b16": lambda m, a, b: a & b,
+    "v_or_b16": lambda m, a, b: a | b,
+    "v_xor_b16": lambda m, a, b: a ^ b,
+    "v_cvt_i32_i16": lambda m, a: signed(a, 16) % 2**32,
+    "v_cvt_u32_u16": lambda m, a: a,
     "v_nop": lambda m: (),
 })
 

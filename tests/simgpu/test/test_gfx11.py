@@ -13,7 +13,8 @@ import ops
 
 # Rows that no earlier card has: each is tested here.
 OWN = {"s_sendmsg_rtn_b64", "s_delay_alu", "v_maxmin_u32", "v_minmax_u32", "v_maxmin_i32", "v_minmax_i32", "v_maxmin_f32", "v_minmax_f32",
-       "v_dot4_i32_iu8"} | {f"ds_cmpstore{rtn}_{type_}" for rtn in ("", "_rtn") for type_ in ("b32", "f32", "b64", "f64")}
+       "v_dot4_i32_iu8", "v_mov_b16", "v_not_b16", "v_and_b16", "v_or_b16", "v_xor_b16", "v_cndmask_b16", "v_cvt_i32_i16", "v_cvt_u32_u16",
+       "s_pack_hl_b32_b16", "s_wait_event", "flat_atomic_add_f32"} | {f"ds_cmpstore{rtn}_{type_}" for rtn in ("", "_rtn") for type_ in ("b32", "f32", "b64", "f64")}
 LANES = 32
 MASK = 2**32 - 1
 A = [(0x01234567 * (k + 3)) & MASK for k in range(LANES)]
@@ -28,6 +29,14 @@ def bytes_of(word, is_signed):
 
 def half(x):
     return int.from_bytes(struct.pack("<e", x), "little")
+
+
+def fma16(x, y, c):
+    """Of whole x and y; what f16 holds fits a double with a product of small numbers."""
+    value = struct.unpack("<e", c.to_bytes(2, "little"))[0]
+    if value != value:
+        return c | 0x200
+    return half(x * y + value)
 
 
 def word(x):
@@ -61,6 +70,19 @@ REGISTERS = [
     ("v_add_f16 v1.h, 1.0, 2.0", "v1", [a & 0xFFFF | 0x42000000 for a in A]),
     ("v_cvt_f16_u16 v6.l, v3.l", "v6", [c & 0xFFFF0000 | half(c) for c in C]),
     ("v_mul_lo_u16 v6.l, v1.h, v2.l", "v6", [c & 0xFFFF0000 | (a >> 16) * (b & 0xFFFF) & 0xFFFF for a, b, c in zip(A, B, C)]),
+    ("v_fmac_f16 v1.h, 1.0, 2.0", "v1", [a & 0xFFFF | fma16(1, 2, a >> 16) << 16 for a in A]),
+    ("v_fmac_f16 v1.l, 1.0, 2.0", "v1", [a & 0xFFFF0000 | fma16(1, 2, a & 0xFFFF) for a in A]),
+    ("v_mov_b16 v6.h, v1.l", "v6", [c & 0xFFFF | (a & 0xFFFF) << 16 for a, c in zip(A, C)]),
+    ("v_mov_b16 v6.l, 0x3c00", "v6", [c & 0xFFFF0000 | 0x3C00 for c in C]),
+    ("v_not_b16 v6.l, v1.h", "v6", [c & 0xFFFF0000 | ~a >> 16 & 0xFFFF for a, c in zip(A, C)]),
+    ("v_and_b16 v6.l, v1.h, v2.l", "v6", [c & 0xFFFF0000 | a >> 16 & b & 0xFFFF for a, b, c in zip(A, B, C)]),
+    ("v_or_b16 v6.h, v1.h, v2.l", "v6", [c & 0xFFFF | (a >> 16 | b & 0xFFFF) << 16 for a, b, c in zip(A, B, C)]),
+    ("v_xor_b16 v6.l, v1.l, v2.h", "v6", [c & 0xFFFF0000 | (a ^ b >> 16) & 0xFFFF for a, b, c in zip(A, B, C)]),
+    ("v_cndmask_b16 v6.h, v1.h, v2.l, vcc_lo", "v6",
+     [c & 0xFFFF | (b & 0xFFFF if 0xAAAA5555 >> k & 1 else a >> 16) << 16 for k, (a, b, c) in enumerate(zip(A, B, C))]),
+    ("v_cvt_i32_i16 v6, v1.h", "v6", [(a >> 16) - (a >> 31 << 16) & MASK for a in A]),
+    ("v_cvt_u32_u16 v6, v1.l", "v6", [a & 0xFFFF for a in A]),
+    ("s_pack_hl_b32_b16 s6, s4, s5", "s6", S4 >> 16 | (S5 & 0xFFFF) << 16),
     # Pairs: both halves read before either writes.
     ("v_dual_mov_b32 v1, v2 :: v_dual_mov_b32 v2, v1", "v1", B),
     ("v_dual_mov_b32 v1, v2 :: v_dual_mov_b32 v2, v1", "v2", A),
@@ -83,6 +105,9 @@ MEMORY = [
     ("global_atomic_swap_b64 v[10:11], v[15:16], off", [9, 1] + WORDS[2:], None),
     ("global_atomic_cmpswap_b32 v6, v[10:11], v[13:14], off glc", [7] + WORDS[1:], 2),
     ("flat_load_b32 v6, v[10:11]", WORDS, 2),
+    # Sums of denormals are kept: 2 and 7 of the least.
+    ("flat_atomic_add_f32 v6, v[10:11], v13 glc", [9] + WORDS[1:], 2),
+    ("global_atomic_add_f32 v[10:11], v13, off offset:24", WORDS, None),
 ]
 LOCAL = [
     ("ds_load_b32 v6, v12 offset:4", WORDS, 9),
@@ -108,7 +133,7 @@ def main():
     with ops.Ops("gfx1100", 32) as o:
         tests = [(text, "registers", what, want) for text, what, want in REGISTERS]
         tests += [(text, room, words, want) for room, list_ in (("mem", MEMORY), ("lds", LOCAL)) for text, words, want in list_]
-        hints = ["s_delay_alu instid0(VALU_DEP_1)", "s_waitcnt_vscnt null, 0x0", "s_sendmsg sendmsg(MSG_DEALLOC_VGPRS)", "s_set_inst_prefetch_distance 0x1"]
+        hints = ["s_wait_event 0x0", "s_delay_alu instid0(VALU_DEP_1)", "s_waitcnt_vscnt null, 0x0", "s_sendmsg sendmsg(MSG_DEALLOC_VGPRS)", "s_set_inst_prefetch_distance 0x1"]
         numbers = [o.asm(test[0]) for test in tests] + [o.asm(hint) for hint in hints]
         refused = o.asm("s_sendmsg_rtn_b32 s6, sendmsg(MSG_RTN_GET_DOORBELL)")
         time = o.asm("s_sendmsg_rtn_b64 s[6:7], sendmsg(MSG_RTN_GET_REALTIME)")

@@ -345,7 +345,7 @@ def check_moves(script, add, card, lanes, rng):
 def build(tool, card, lanes, seed):
     rng = seeded(f"{seed} {card} {lanes}")
     rows = rows_of(tool, card)
-    other = {"v_dot4_i32_i8", "v_dot8_i32_i4"} if card.startswith("gfx11") else set()  # to LLVM's assembler words for v_dot4_i32_iu8 and its like
+    other = {"v_dot4_i32_i8", "v_dot8_i32_i4"} if card.startswith(("gfx11", "gfx12")) else set()  # to LLVM's assembler words for v_dot4_i32_iu8 and its like
     cases = [case for row in rows if row[0] not in other for case in Forms(row, lanes, rng).all()]
     taken = assembles(card, lanes, [case.text for case in cases])
     kept = [case for case, ok in zip(cases, taken) if ok]
@@ -391,10 +391,15 @@ def elsewhere(name, card):
     dots = name.startswith("v_dot")
     gfx9_only = {"v_add_u32", "v_sub_u32", "v_subrev_u32", "v_add_i32", "v_sub_i32", "v_add_u16", "v_sub_u16", "v_subrev_u16", "v_add_i16", "v_sub_i16",
                  "v_addc_co_u32", "v_subb_co_u32", "v_subbrev_co_u32", "v_mad_legacy_u16", "v_mad_legacy_i16", "v_dot2c_i32_i16", "v_dot8c_i32_i4"}
-    gfx11_only = {"v_maxmin_i32", "v_maxmin_u32", "v_minmax_i32", "v_minmax_u32", "v_dot4_i32_iu8"}
+    gfx11_only = {"v_maxmin_i32", "v_maxmin_u32", "v_minmax_i32", "v_minmax_u32", "v_dot4_i32_iu8", "v_cvt_i32_i16", "v_cvt_u32_u16"}
+    halves = {"v_mov_b16", "v_not_b16", "v_and_b16", "v_or_b16", "v_xor_b16", "v_cndmask_b16"}   # test_gfx11.py
+    if name in halves:
+        return True
     if name in gfx11_only:
-        return not card.startswith("gfx11")
-    if card.startswith("gfx11") and name in ("v_dot2_i32_i16", "v_dot2_u32_u16", "v_dot4_i32_i8", "v_dot8_i32_i4", "v_dot4c_i32_i8"):
+        return not card.startswith(("gfx11", "gfx12"))
+    if card.startswith("gfx12") and name.startswith(("v_cmp_", "v_cmpx_")) and name.split("_")[2] in ("f", "t", "tru"):
+        return True
+    if card.startswith(("gfx11", "gfx12")) and name in ("v_dot2_i32_i16", "v_dot2_u32_u16", "v_dot4_i32_i8", "v_dot8_i32_i4", "v_dot4c_i32_i8"):
         return True
     if card.startswith("gfx9"):
         return dots or "_nc_" in name or "_co_ci_" in name or name in ("v_xor3_b32",) or (name == "v_xnor_b32" and card == "gfx900")
