@@ -147,3 +147,5 @@ for name in ("eq", "lg"):
 
 # By their own tests in test_salu.py: registers by M0 are not a function of values.
 BY_TEST = {"s_movrels_b32", "s_movrels_b64", "s_movreld_b32", "s_movreld_b64", "s_movrelsd_2_b32"}
+# Rows of gfx11 and later: test_gfx11.py, test_gfx12.py.
+LATER = {"s_pack_hl_b32_b16", "s_add_nc_u64", "s_sub_nc_u64", "s_mul_u64"}

@@ -375,8 +375,9 @@ def main():
     for card, wave in (("gfx1030", 32), ("gfx1030", 64), ("gfx900", 64), ("gfx90a", 64)):
         rows, lines = test_card(card, wave, random.Random(seed), failures)
         print(f"{card} wave{wave}: {rows} rows, {lines} forms")
-        if card == "gfx1030" and rows != len(ref_salu.REF):
-            failures.check("rows of gfx1030 with a reference", rows, len(ref_salu.REF))
+        old = [name for name in ref_salu.REF if name not in ref_salu.LATER]
+        if card == "gfx1030" and rows != len(old):
+            failures.check("rows of gfx1030 with a reference", rows, len(old))
     print(f"{failures.checks} checks, {failures.count} failures")
     return 1 if failures.count else 0
 
