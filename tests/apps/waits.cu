@@ -3,6 +3,7 @@
 // needs: -arch=sm_80
 // variants: shared debug
 // bytes: vary, lanes take locks in any order
+// races: words of shared memory, volatile but not atomic, are flags
 // SPDX-License-Identifier: Apache-2.0
 #include "check.h"
 #include <csignal>

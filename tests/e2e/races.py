@@ -2,7 +2,7 @@
 """The race detector of the simulated Radeon: it reports the kernels of races.cu that have a race, by both lines, and none of
 those that are in order.
 
-usage: races.py ANYWARP [CARD...]      (default gfx1030 and gfx906)
+usage: races.py ANYWARP [CARD...]      (default gfx1030, gfx906, gfx1100 and gfx1201)
 """
 # SPDX-License-Identifier: Apache-2.0
 import os
@@ -96,7 +96,7 @@ def judge(card, status, out, err):
 
 
 def main():
-    anywarp, cards = sys.argv[1], sys.argv[2:] or ['gfx1030', 'gfx906']
+    anywarp, cards = sys.argv[1], sys.argv[2:] or ['gfx1030', 'gfx906', 'gfx1100', 'gfx1201']
     compiler = nvcc.find()
     if not compiler:
         print('there is no nvcc: skipped')

@@ -295,7 +295,8 @@ static bool is_coherent(const struct sim_wave *w, const struct sim_inst *i)
 {
     if (w->card->major >= 12)
         return i->scope >= SIM_SCOPE_DEV;
-    return i->glc && (i->dlc || w->card->major < 10);
+    /* On gfx11 dlc says something else: glc goes past all caches that are not shared. */
+    return i->glc && (i->dlc || w->card->major != 10);
 }
 
 /* Is the instruction behind `i` a wait for all stores? */
