@@ -1,4 +1,4 @@
-/* The HIP of simulated cards: what its files share.  HIP's own functions are those of src/provider/hip/hip.def, with AMD's prototypes.
+/* The HIP of simulated cards: what its files share.  HIP's own functions are in api.h.
  *
  * Everything is done when its call returns: a launch runs on the caller's thread (and the simulator's pool) to its end, so streams and events
  * are but names.  A program whose kernel waits for the host, or for a kernel launched later, waits for ever here. */
