@@ -66,7 +66,7 @@ struct sim_table {
     size_t count;
 };
 extern const struct sim_table sim_salu, sim_control, sim_valu_int, sim_valu_float, sim_valu_half, sim_valu_cmp, sim_valu_lane, sim_valu_matrix,
-    sim_smem, sim_vmem, sim_buffer, sim_lds, sim_image, sim_salu_float;
+    sim_smem, sim_vmem, sim_buffer, sim_lds, sim_image, sim_salu_float, sim_valu_wmma;
 
 /* gfx12: whose caches an access goes past, in the encoding's order. */
 enum sim_scope { SIM_SCOPE_CU, SIM_SCOPE_SE, SIM_SCOPE_DEV, SIM_SCOPE_SYS };

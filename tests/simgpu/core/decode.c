@@ -21,7 +21,7 @@ enum { CHUNK_BYTES = 4096, BUCKETS = 4096, ROW_SLOTS = 1 << 14, SPLAT_SLOTS = 10
 
 static const struct sim_table *const tables[] = { &sim_salu, &sim_control, &sim_valu_int, &sim_valu_float, &sim_valu_half, &sim_valu_cmp,
                                                   &sim_valu_lane, &sim_valu_matrix, &sim_smem, &sim_vmem, &sim_buffer, &sim_lds, &sim_image,
-                                                  &sim_salu_float };
+                                                  &sim_salu_float, &sim_valu_wmma };
 static const struct sim_op *row_slots[ROW_SLOTS];
 static char row_problem[200];
 static pthread_once_t row_once = PTHREAD_ONCE_INIT;

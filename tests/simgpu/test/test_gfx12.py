@@ -140,6 +140,18 @@ def fixed(o, failures):
     return len(SCALARS) + len(MEMORY) + len(HINTS)
 
 
+def lanes_moved(o, failures):
+    """DPP beside a scalar register, which earlier cards do not have."""
+    swapped = o.asm("v_add_nc_u32_e64_dpp v6, v1, s8 quad_perm:[1,0,3,2] row_mask:0xf bank_mask:0xf")
+    reversed_ = o.asm("v_sub_nc_u32_e64_dpp v6, v1, s8 dpp8:[7,6,5,4,3,2,1,0]")
+    o.ready()
+    v1 = [1000 + 3 * k for k in range(LANES)]
+    for what, k, want in (("quad_perm", swapped, [v1[n ^ 1] + 5 for n in range(LANES)]), ("dpp8", reversed_, [v1[n ^ 7] - 5 for n in range(LANES)])):
+        if o.run(k, ["v6", "state"], v={1: v1, 6: 0}, s={8: 5}, exec=MASK) != [want, "running"]:
+            failures.append(f"{what} beside a scalar register")
+    return 2
+
+
 def barrier(o, failures):
     """One wave, so the barrier is reached by all as soon as it has signalled; the rest is in test_run.py."""
     wait, signal, first, other, sleep = (o.asm(text) for text in ("s_barrier_wait -1", "s_barrier_signal -1", "s_barrier_signal_isfirst -1",
@@ -168,7 +180,7 @@ def barrier(o, failures):
 def main():
     failures, rng = [], random.Random("gfx12")
     with ops.Ops("gfx1201", 32) as o:
-        count = floats(o, failures, rng) + fixed(o, failures) + barrier(o, failures)
+        count = floats(o, failures, rng) + fixed(o, failures) + lanes_moved(o, failures) + barrier(o, failures)
     tested = {t.split()[0] for t in HINTS} | {t[0].split()[0] for t in SCALARS + MEMORY} | {t[0].split()[0] for t in float_texts(rng)}
     renamed = {"s_load_dwordx3": "s_load_b96", "s_buffer_load_dwordx3": "s_buffer_load_b96"}
     elsewhere = ("s_barrier_", "s_sleep_var", "v_m", "v_pk_")
