@@ -228,7 +228,7 @@ static bool aw_run_environment(const struct aw_parts *parts)
 /* ROCr 5.2, which the simulated driver is made for, knows no later cards: they come with a HIP of their own. */
 static bool aw_run_own_hip(const char *cards)
 {
-    return strstr(cards, "gfx11") || strstr(cards, "gfx12");
+    return strstr(cards, "gfx11") || strstr(cards, "gfx12") || strstr(cards, "gfx94");
 }
 
 /* AMD's runtime takes the simulated card's driver library in place of its own because it comes first on the search path. */

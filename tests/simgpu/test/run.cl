@@ -39,6 +39,7 @@ kernel void sizes(global uint *out)
     }
 }
 
+#ifndef __GFX12__ /* which has no global sync */
 /* All blocks meet at a global sync of `waves` waves, thrice; fewer blocks than that never pass. */
 kernel void meet_gws(global volatile int *flag, global int *out, int waves)
 {
@@ -54,6 +55,7 @@ kernel void meet_gws(global volatile int *flag, global int *out, int waves)
     if (__builtin_amdgcn_workitem_id_x() == 0)
         out[block] = block + 1;
 }
+#endif
 
 /* Memory of a block beyond what it declares. */
 kernel void dynamic_lds(global int *out, local int *more)

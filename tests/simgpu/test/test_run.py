@@ -14,7 +14,7 @@ import tempfile
 import unittest
 
 RUN, FOLDER = sys.argv[1:3]
-CARDS = ['gfx1030', 'gfx900', 'gfx90a']
+CARDS = ['gfx1030', 'gfx900', 'gfx90a', 'gfx1100', 'gfx1201']
 
 
 def run(*args, env=None):
@@ -68,7 +68,7 @@ class Launch(Case):
                             for k in range(grid[2]) for j in range(grid[1]) for i in range(grid[0])
                             for z in range(block[2]) for y in range(block[1]) for x in range(block[0])]
                     self.assertEqual(out, want)
-                    lanes = 32 if card == 'gfx1030' else 64
+                    lanes = 32 if card.startswith('gfx1') else 64
                     waves = -(-block[0] * block[1] * block[2] // lanes)
                     self.assertEqual((info['wave'], info['waves_per_block'], info['blocks']), (lanes, waves, grid[0] * grid[1] * grid[2]))
                     self.assertEqual(info['waves'], waves * info['blocks'])
@@ -80,9 +80,11 @@ class Launch(Case):
                 self.assertEqual(out, [16, 4, 2, 96])
 
     def test_dynamic_lds(self):
-        out, info = self.dump('i', '--block', 256, '--lds', 1024, self.object('gfx1030'), 'dynamic_lds', 'buf:1024', 'i32:0')
-        self.assertEqual(out, [(255 - t) * 5 for t in range(256)])
-        self.assertEqual(info['lds_bytes'], 1024)
+        for card in CARDS:   # with a barrier between several waves
+            with self.subTest(card=card):
+                out, info = self.dump('i', '--card', card, '--block', 256, '--lds', 1024, self.object(card), 'dynamic_lds', 'buf:1024', 'i32:0')
+                self.assertEqual(out, [(255 - t) * 5 for t in range(256)])
+                self.assertEqual(info['lds_bytes'], 1024)
 
     def test_buffers(self):
         """Their initial contents, by a kernel that changes only its first words."""
