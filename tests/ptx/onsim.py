@@ -362,7 +362,7 @@ def main(argv):
     print(f'seed {seed}')
     with tempfile.TemporaryDirectory() as folder:
         bench = Bench(argv[1], argv[2], folder, seed)
-        for card in ('gfx1030', 'gfx1100', 'gfx90a'):   # waves of 32, twice, and of 64
+        for card in ('gfx1030', 'gfx1100', 'gfx90a', 'gfx942'):   # waves of 32, twice, and of 64, twice
             shuffles(bench, card)
             for form, ftz in (('f32', False), ('f64', False), ('f32', True)):
                 arithmetic(bench, card, form, ftz)

@@ -1,4 +1,4 @@
-/* The cards that can be shown: those whose instructions isa/ has.  ROCr 5.2 knows them but gfx1100 and gfx1201, which are for simgpu-run.  Figures are those of the smallest
+/* The cards that can be shown: those whose instructions isa/ has.  ROCr 5.2 does not know gfx942, gfx1100 and gfx1201.  Figures are those of the smallest
  * Radeon or Instinct of that kind, with fewer compute units: more of them would only make occupancy limits larger. */
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "../sim.h"
@@ -17,6 +17,9 @@ static const struct sim_card cards[] = {
     { .name = "gfx906", .marketing = "Simulated Radeon (gfx906)", .major = 9, .minor = 0, .stepping = 6, .pci_id = 0x66a1,
       .cus = 8, .simds_per_cu = 4, .waves_per_simd = 10, .vgprs_per_simd_lane = 256, .lds_bytes = 64 * KIB },
     { .name = "gfx90a", .marketing = "Simulated Instinct (gfx90a)", .major = 9, .minor = 0, .stepping = 10, .pci_id = 0x7408,
+      .packed_ids = true, .agprs = true, .cus = 8, .simds_per_cu = 4, .waves_per_simd = 8, .vgprs_per_simd_lane = 512,
+      .lds_bytes = 64 * KIB },
+    { .name = "gfx942", .marketing = "Simulated Instinct (gfx942)", .major = 9, .minor = 4, .stepping = 2, .pci_id = 0x74a1,
       .packed_ids = true, .agprs = true, .cus = 8, .simds_per_cu = 4, .waves_per_simd = 8, .vgprs_per_simd_lane = 512,
       .lds_bytes = 64 * KIB },
     { .name = "gfx1100", .marketing = "Simulated Radeon (gfx1100)", .major = 11, .minor = 0, .stepping = 0, .pci_id = 0x744c,

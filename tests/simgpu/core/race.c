@@ -295,6 +295,8 @@ static bool is_coherent(const struct sim_wave *w, const struct sim_inst *i)
 {
     if (w->card->major >= 12)
         return i->scope >= SIM_SCOPE_DEV;
+    if (w->card->major == 9 && w->card->minor == 4) /* gfx940's sc1, which is where dlc is, says so alone */
+        return i->dlc;
     /* On gfx11 dlc says something else: glc goes past all caches that are not shared. */
     return i->glc && (i->dlc || w->card->major != 10);
 }
@@ -313,13 +315,19 @@ static bool is_waited_for(struct sim_wave *w, const struct sim_inst *i)
     return !strcmp(next->op->name, "s_waitcnt") && !(next->simm & 0xc00f);
 }
 
+/* Do stores say whether they go past the caches? */
+static bool marks_stores(const struct sim_card *card)
+{
+    return card->major >= 12 || (card->major == 9 && card->minor == 4);
+}
+
 static enum race_kind kind_of(struct sim_wave *w, const struct sim_inst *i, enum sim_access kind, unsigned size)
 {
     if (kind == SIM_ATOMIC)
         return RACE_ATOMIC;
     if (kind == SIM_LOAD)
         return is_coherent(w, i) ? RACE_COHERENT : RACE_LOAD;
-    return size <= 8 && ((w->card->major >= 12 && is_coherent(w, i)) || w->watch->waited || is_waited_for(w, i)) ? RACE_RELEASE : RACE_STORE;
+    return size <= 8 && ((marks_stores(w->card) && is_coherent(w, i)) || w->watch->waited || is_waited_for(w, i)) ? RACE_RELEASE : RACE_STORE;
 }
 
 /* How many lanes from `l` on are live and access bytes that follow each other. */

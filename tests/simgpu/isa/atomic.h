@@ -105,6 +105,19 @@ static inline uint32_t atomic_add_pk_f16(uint32_t o, uint32_t d)
     return result;
 }
 
+/* Two bf16 sums, likewise. */
+static inline uint32_t atomic_add_pk_bf16(uint32_t o, uint32_t d)
+{
+    uint32_t result = 0;
+    for (unsigned shift = 0; shift < 32; shift += 16) {
+        uint32_t bits = atomic_sum_f32(o >> shift << 16, d >> shift << 16);
+        if (!isnan(atomic_f32(bits))) /* to nearest even */
+            bits += 0x7fff + (bits >> 16 & 1);
+        result |= bits >> 16 << shift;
+    }
+    return result;
+}
+
 /* Defines `name`, a function of type memory_atomic (memory.h), for memory that other threads use too. */
 #define ATOMIC_SHARED(name, type, stype, expr)                                                                          \
     uint64_t name(const struct sim_wave *w, char *at, uint64_t data, uint64_t compare)                                  \

@@ -404,6 +404,12 @@ static void invalidate_unit(struct sim_wave *w, const struct sim_inst *i)
     sim_race_invalidate(w, false);
 }
 
+/* gfx940: sc1 is a scope wider than the block's. */
+static void invalidate_by_scope(struct sim_wave *w, const struct sim_inst *i)
+{
+    sim_race_invalidate(w, i->dlc);
+}
+
 static void invalidate_beyond(struct sim_wave *w, const struct sim_inst *i)
 {
     sim_race_invalidate(w, true);
@@ -448,6 +454,7 @@ static const struct sim_op ops[] = {
     { "global_wbinv", "", invalidate_scope, SIM_WAIT, SIM_GFX12 },
     { "buffer_wbinvl1", "", invalidate_beyond, SIM_WAIT, SIM_GFX9 },
     { "buffer_wbinvl1_vol", "", invalidate_beyond, SIM_WAIT, SIM_GFX9 },
+    { "buffer_inv", "", invalidate_by_scope, SIM_WAIT, SIM_GFX9 },
     { "buffer_wbl2", "", nothing, SIM_WAIT, SIM_GFX9 },
     { "buffer_invl2", "", nothing, SIM_WAIT, SIM_GFX9 },
 };

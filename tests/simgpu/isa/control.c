@@ -243,7 +243,7 @@ RUN(s_sendmsg_rtn_b64)
 /* ---- Hardware registers ---- */
 
 enum { HW_MODE = 1, HW_STATUS = 2, HW_TRAPSTS = 3, HW_HW_ID = 4, HW_GPR_ALLOC = 5, HW_LDS_ALLOC = 6, HW_SH_MEM_BASES = 15,
-       HW_FLAT_SCR_LO = 20, HW_FLAT_SCR_HI = 21, HW_XNACK_MASK = 22, HW_HW_ID1 = 23, HW_HW_ID2 = 24, HW_SHADER_CYCLES = 29,
+       HW_FLAT_SCR_LO = 20 /* gfx940: HW_XCC_ID */, HW_FLAT_SCR_HI = 21, HW_XNACK_MASK = 22, HW_HW_ID1 = 23, HW_HW_ID2 = 24, HW_SHADER_CYCLES = 29,
        HW_SHADER_CYCLES_HI = 30 };
 
 /* SCC, EXECZ, VCCZ, "in a block", "valid". */
@@ -276,8 +276,8 @@ static bool read_register(const struct sim_wave *w, unsigned id, uint32_t *ret)
         *ret = (uint32_t)(SIM_LDS_APERTURE >> 48) << 16 | (uint32_t)(SIM_SCRATCH_APERTURE >> 48);
         return true;
     case HW_FLAT_SCR_LO:
-        *ret = (uint32_t)w->flat_scratch;
-        return w->card->major >= 10;
+        *ret = w->card->major >= 10 ? (uint32_t)w->flat_scratch : 0; /* a card of one XCC */
+        return w->card->major >= 10 || w->card->minor == 4;
     case HW_FLAT_SCR_HI:
         *ret = (uint32_t)(w->flat_scratch >> 32);
         return w->card->major >= 10;

@@ -315,6 +315,8 @@ ATOMIC_INTEGER(X)
 ATOMIC_F64(X)
 #undef X
 ATOMIC_OWN(own_add_f32, uint32_t, int32_t, atomic_add_f32_mode(w, o, d))
+ATOMIC_OWN(own_pk_add_f16, uint32_t, int32_t, atomic_add_pk_f16(o, d))
+ATOMIC_OWN(own_pk_add_bf16, uint32_t, int32_t, atomic_add_pk_bf16(o, d))
 ATOMIC_OWN(own_add_f64, uint64_t, int64_t, atomic_sum_f64(o, d))
 
 /* Rows: name, type in the name, function, bytes, operands, cards. */
@@ -336,7 +338,8 @@ ATOMIC_OWN(own_add_f64, uint64_t, int64_t, atomic_sum_f64(o, d))
     X(cmpstore, b64, cmpswap_64, 8, DATA_COMPARE, SIM_GFX11 | SIM_GFX12)                                                \
     X(cmpstore, f64, fcmpswap_64, 8, DATA_COMPARE, SIM_GFX11 | SIM_GFX12)                                               \
     X(cmpst, f64, fcmpswap_64, 8, COMPARE_DATA, 0) X(min, f64, fmin_64, 8, DATA, 0) X(max, f64, fmax_64, 8, DATA, 0)    \
-    X(add, f64, add_f64, 8, DATA, SIM_GFX9)
+    X(add, f64, add_f64, 8, DATA, SIM_GFX9) X(pk_add, f16, pk_add_f16, 4, DATA, SIM_GFX9)                               \
+    X(pk_add, bf16, pk_add_bf16, 4, DATA, SIM_GFX9)
 /* Those that only return. */
 #define ATOMICS_RTN(X)                                                                                                  \
     X(wrxchg, b32, swap_32, 4, DATA, 0) X(wrxchg, b64, swap_64, 8, DATA, 0) X(wrap, b32, wrap_32, 4, DATA_COMPARE, 0)

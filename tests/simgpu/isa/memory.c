@@ -427,6 +427,7 @@ ATOMIC_F64(X)
 #undef X
 ATOMIC_SHARED(memory_add_f32, uint32_t, int32_t, atomic_add_f32_memory(w, o, d))
 ATOMIC_SHARED(memory_pk_add_f16, uint32_t, int32_t, atomic_add_pk_f16(o, d))
+ATOMIC_SHARED(memory_pk_add_bf16, uint32_t, int32_t, atomic_add_pk_bf16(o, d))
 ATOMIC_SHARED(memory_add_f64, uint64_t, int64_t, atomic_sum_f64(o, d))
 
 bool memory_aligned(struct sim_wave *w, const struct sim_inst *i, const struct access *a)

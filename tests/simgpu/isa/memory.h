@@ -103,17 +103,17 @@ typedef uint64_t memory_atomic(const struct sim_wave *w, char *at, uint64_t data
     X(or_x2, or_64, 8, false, 0) X(xor_x2, xor_64, 8, false, 0) X(inc_x2, inc_64, 8, false, 0)                          \
     X(dec_x2, dec_64, 8, false, 0)
 #define MEMORY_FLOAT_ATOMICS(X)                                                                                         \
+    X(add_f32, add_f32, 4, false, SIM_GFX9 | SIM_GFX11 | SIM_GFX12) X(pk_add_f16, pk_add_f16, 4, false, SIM_GFX9)       \
     X(add_f64, add_f64, 8, false, SIM_GFX9)                                                                             \
-    X(min_f64, fmin_64, 8, false, SIM_GFX9) X(max_f64, fmax_64, 8, false, SIM_GFX9)                                     \
-    X(add_f32, add_f32, 4, false, SIM_GFX9 | SIM_GFX11 | SIM_GFX12)
+    X(min_f64, fmin_64, 8, false, SIM_GFX9) X(max_f64, fmax_64, 8, false, SIM_GFX9)
 /* Those that flat instructions lack. */
 #define MEMORY_NOT_FLAT_ATOMICS(X)                                                                                      \
     X(fcmpswap, fcmpswap_32, 4, true, SIM_GFX10) X(fmin, fmin_32, 4, false, SIM_GFX10) X(fmax, fmax_32, 4, false, SIM_GFX10) \
     X(fcmpswap_x2, fcmpswap_64, 8, true, SIM_GFX10) X(fmin_x2, fmin_64, 8, false, SIM_GFX10)                            \
     X(fmax_x2, fmax_64, 8, false, SIM_GFX10)                                                                            \
-    X(csub, csub_32, 4, false, SIM_GFX10) X(pk_add_f16, pk_add_f16, 4, false, SIM_GFX9)
+    X(csub, csub_32, 4, false, SIM_GFX10)
 
-memory_atomic memory_add_f32, memory_pk_add_f16, memory_add_f64;
+memory_atomic memory_add_f32, memory_pk_add_f16, memory_pk_add_bf16, memory_add_f64;
 #define X(name, expr) memory_atomic memory_##name##_32, memory_##name##_64;
 ATOMIC_INTEGER(X)
 ATOMIC_F32(X)

@@ -776,6 +776,24 @@ FN(v_pk_mov_b32)
     lanes_write64(w, i, out);
 }
 
+FN(v_mov_b64)
+{
+    uint64_t buf[64], out[64];
+    const uint64_t *pa = lanes_read64(w, i, 1, buf);
+    memcpy(out, pa, w->lanes * sizeof *out);
+    lanes_write64(w, i, out);
+}
+
+FN(v_lshl_add_u64)
+{
+    uint32_t buf[64];
+    uint64_t buf64[2][64], out[64];
+    const uint64_t *pa = lanes_read64(w, i, 1, buf64[0]), *pc = lanes_read64(w, i, 3, buf64[1]);
+    const uint32_t *pb = lanes_read32(w, i, 2, buf);
+    LANES(w, l, out[l] = (pa[l] << (pb[l] & 7)) + pc[l];);
+    lanes_write64(w, i, out);
+}
+
 FN(v_nop)
 {
     (void)w;
@@ -803,6 +821,8 @@ FN(v_nop)
     X(v_movrelsd_2_b32, "b=b")                                                                                          \
     X(v_swaprel_b32, "b=b")                                                                                             \
     X(v_pk_mov_b32, "F=FF")                                                                                             \
+    X(v_mov_b64, "q=q")                                                                                                 \
+    X(v_lshl_add_u64, "q=qbq")                                                                                          \
     X(v_nop, "=")
 
 static const struct sim_op ops[] = {

@@ -1,4 +1,4 @@
-/* Rows of matrix instructions (MFMA of gfx908 and gfx90a): D = A * B + C for blocks of small matrices spread over the lanes of a wave64.  Moves of
+/* Rows of matrix instructions (MFMA of gfx908, gfx90a and gfx942): D = A * B + C for blocks of small matrices spread over the lanes of a wave64.  Moves of
  * accumulation registers are valu_lane.c's.
  *
  * EXEC and MODE do not matter here: all lanes take part, rounding is to nearest.  The manuals do not give the order of additions; here the products,
@@ -7,7 +7,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "float.h"
 
-enum kind { FROM_F32, FROM_F16, FROM_BF16, FROM_I8, FROM_F64 };
+enum kind { FROM_F32, FROM_F16, FROM_BF16, FROM_I8, FROM_F64, FROM_XF32 /* the upper 19 bits of an f32 */ };
 
 struct shape {
     uint8_t side;      /* rows and columns of a matrix */
@@ -74,11 +74,11 @@ static const uint32_t *registers(struct sim_wave *w, const struct sim_operand *o
 }
 
 /* A source's values as doubles (all formats fit), by lane and which. */
-static bool unpack(struct sim_wave *w, const struct sim_inst *i, const struct shape *s, unsigned k, bool flush, double (*ret)[4])
+static bool unpack(struct sim_wave *w, const struct sim_inst *i, const struct shape *s, unsigned k, bool flush, double (*ret)[8])
 {
     uint32_t buf[LANE_COUNT];
     for (unsigned n = 0; n < s->each; n++) {
-        unsigned reg = s->kind == FROM_F32 || s->kind == FROM_I8 ? 0 : s->kind == FROM_F64 ? 0 : n / 2;
+        unsigned reg = s->kind == FROM_XF32 ? n : s->kind == FROM_I8 ? n / 4 : s->kind == FROM_F32 || s->kind == FROM_F64 ? 0 : n / 2;
         const uint32_t *x = registers(w, &i->o[k], reg, buf);
         if (!x)
             return false;
@@ -87,7 +87,8 @@ static bool unpack(struct sim_wave *w, const struct sim_inst *i, const struct sh
             float f;
             switch (s->kind) {
             case FROM_F32: ret[l][n] = (double)f32_of(x[l]); break;
-            case FROM_I8: ret[l][n] = (int8_t)(x[l] >> 8 * n); break;
+            case FROM_XF32: ret[l][n] = (double)f32_of(x[l] & 0xffffe000); break;
+            case FROM_I8: ret[l][n] = (int8_t)(x[l] >> 8 * (n & 3)); break;
             case FROM_F64: ret[l][n] = f64_of(x[l] | (uint64_t)x[l + w->lanes] << 32); break;
             case FROM_BF16:
                 ret[l][n] = (double)f32_of(flush ? float_flush32(half << 16) : half << 16);
@@ -135,7 +136,7 @@ static unsigned result_registers(const struct shape *s)
 
 static bool makes_sense(const struct sim_wave *w, const struct sim_inst *i, const struct shape *s)
 {
-    static const uint8_t bytes[] = { [FROM_F32] = 4, [FROM_F16] = 2, [FROM_BF16] = 2, [FROM_I8] = 1, [FROM_F64] = 8 };
+    static const uint8_t bytes[] = { [FROM_F32] = 4, [FROM_F16] = 2, [FROM_BF16] = 2, [FROM_I8] = 1, [FROM_F64] = 8, [FROM_XF32] = 4 };
     unsigned source = s->each * bytes[s->kind] / 4u;
     bool agprs = i->o[0].kind == SIM_AGPR || i->o[1].kind == SIM_AGPR || i->o[2].kind == SIM_AGPR || i->o[3].kind == SIM_AGPR;
     return w->lanes == LANE_COUNT && (w->a || !agprs) && (i->o[0].kind == SIM_VGPR || i->o[0].kind == SIM_AGPR) &&
@@ -146,7 +147,7 @@ static bool makes_sense(const struct sim_wave *w, const struct sim_inst *i, cons
 
 static void multiply(struct sim_wave *w, const struct sim_inst *i, const struct shape *s)
 {
-    double a[LANE_COUNT][4], b[LANE_COUNT][4], row[16], column[16];
+    double a[LANE_COUNT][8], b[LANE_COUNT][8], row[32], column[32];
     static const uint32_t zero[LANE_COUNT];
     uint32_t d[32][LANE_COUNT], constant[LANE_COUNT];
     unsigned wide = s->kind == FROM_F64, which;
@@ -193,7 +194,22 @@ static void multiply(struct sim_wave *w, const struct sim_inst *i, const struct 
     X(v_mfma_i32_32x32x4i8, 32, 4, 2, 4, FROM_I8) X(v_mfma_i32_16x16x4i8, 16, 4, 4, 4, FROM_I8)                        \
     X(v_mfma_i32_4x4x4i8, 4, 4, 16, 4, FROM_I8) X(v_mfma_i32_32x32x8i8, 32, 8, 1, 4, FROM_I8)                          \
     X(v_mfma_i32_16x16x16i8, 16, 16, 1, 4, FROM_I8)                                                                     \
-    X(v_mfma_f64_16x16x4f64, 16, 4, 1, 1, FROM_F64) X(v_mfma_f64_4x4x4f64, 4, 4, 4, 1, FROM_F64)
+    X(v_mfma_f64_16x16x4f64, 16, 4, 1, 1, FROM_F64) X(v_mfma_f64_4x4x4f64, 4, 4, 4, 1, FROM_F64)                       \
+    /* gfx942 names the number of blocks, and has deeper ones. */                                                      \
+    X(v_mfma_f32_32x32x1_2b_f32, 32, 1, 2, 1, FROM_F32) X(v_mfma_f32_16x16x1_4b_f32, 16, 1, 4, 1, FROM_F32)            \
+    X(v_mfma_f32_4x4x1_16b_f32, 4, 1, 16, 1, FROM_F32) X(v_mfma_f32_32x32x2_f32, 32, 2, 1, 1, FROM_F32)                \
+    X(v_mfma_f32_16x16x4_f32, 16, 4, 1, 1, FROM_F32)                                                                    \
+    X(v_mfma_f32_32x32x4_2b_f16, 32, 4, 2, 4, FROM_F16) X(v_mfma_f32_16x16x4_4b_f16, 16, 4, 4, 4, FROM_F16)            \
+    X(v_mfma_f32_4x4x4_16b_f16, 4, 4, 16, 4, FROM_F16) X(v_mfma_f32_32x32x8_f16, 32, 8, 1, 4, FROM_F16)                \
+    X(v_mfma_f32_16x16x16_f16, 16, 16, 1, 4, FROM_F16)                                                                  \
+    X(v_mfma_f32_32x32x4_2b_bf16, 32, 4, 2, 4, FROM_BF16) X(v_mfma_f32_16x16x4_4b_bf16, 16, 4, 4, 4, FROM_BF16)        \
+    X(v_mfma_f32_4x4x4_16b_bf16, 4, 4, 16, 4, FROM_BF16) X(v_mfma_f32_32x32x8_bf16, 32, 8, 1, 4, FROM_BF16)            \
+    X(v_mfma_f32_16x16x16_bf16, 16, 16, 1, 4, FROM_BF16)                                                                \
+    X(v_mfma_i32_32x32x4_2b_i8, 32, 4, 2, 4, FROM_I8) X(v_mfma_i32_16x16x4_4b_i8, 16, 4, 4, 4, FROM_I8)                \
+    X(v_mfma_i32_4x4x4_16b_i8, 4, 4, 16, 4, FROM_I8) X(v_mfma_i32_32x32x16_i8, 32, 16, 1, 8, FROM_I8)                  \
+    X(v_mfma_i32_16x16x32_i8, 16, 32, 1, 8, FROM_I8)                                                                    \
+    X(v_mfma_f64_16x16x4_f64, 16, 4, 1, 1, FROM_F64) X(v_mfma_f64_4x4x4_4b_f64, 4, 4, 4, 1, FROM_F64)                  \
+    X(v_mfma_f32_32x32x4_xf32, 32, 4, 1, 2, FROM_XF32) X(v_mfma_f32_16x16x8_xf32, 16, 8, 1, 2, FROM_XF32)
 
 #define X(name, side, depth, blocks, each, kind)                                                                        \
     static void run_##name(struct sim_wave *w, const struct sim_inst *i)                                                \

@@ -141,6 +141,7 @@ static void atomic(struct sim_wave *w, const struct sim_inst *i, bool flat, memo
 #define X(name, function, bytes, pair, cards) ATOMIC(global, name, function, bytes, pair) ATOMIC(flat, name, function, bytes, pair)
 MEMORY_ATOMICS(X)
 MEMORY_FLOAT_ATOMICS(X)
+X(pk_add_bf16, pk_add_bf16, 4, false, SIM_GFX9) /* buffers have none on the cards here */
 #undef X
 #define X(name, function, bytes, pair, cards) ATOMIC(global, name, function, bytes, pair)
 MEMORY_NOT_FLAT_ATOMICS(X)
@@ -170,6 +171,7 @@ static const struct sim_op ops[] = {
     { "flat_atomic_" #name, "*", flat_atomic_##name, SIM_VMEM_ATOMIC, cards },
     MEMORY_ATOMICS(X)
     MEMORY_FLOAT_ATOMICS(X)
+    X(pk_add_bf16, pk_add_bf16, 4, false, SIM_GFX9)
 #undef X
 #define X(name, function, bytes, pair, cards) { "global_atomic_" #name, "*", global_atomic_##name, SIM_VMEM_ATOMIC, cards },
     MEMORY_NOT_FLAT_ATOMICS(X)

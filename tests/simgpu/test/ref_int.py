@@ -62,6 +62,7 @@ REF.update({
     "v_xor3_b32": lambda m, a, b, c: a ^ b ^ c,
     "v_xad_u32": lambda m, a, b, c: ((a ^ b) + c) % 2**32,
     "v_add3_u32": lambda m, a, b, c: (a + b + c) % 2**32,
+    "v_lshl_add_u64": lambda m, a, b, c: (a * 2 ** (b % 8) + c) % 2**64,
     "v_lshl_add_u32": lambda m, a, b, c: (a * 2 ** (b % 32) + c) % 2**32,
     "v_add_lshl_u32": lambda m, a, b, c: (a + b) * 2 ** (c % 32) % 2**32,
     "v_lshl_or_b32": lambda m, a, b, c: (a * 2 ** (b % 32) % 2**32) | c,
@@ -305,4 +306,4 @@ WAVE["v_permlanex16_b32"] = permlane(True)
 # Tested as moves between registers in test_valu_int.py (check_moves): their operands are register numbers, which M0 changes, or accumulation
 # registers.
 BY_TEST = {"v_swap_b32", "v_swaprel_b32", "v_movreld_b32", "v_movrels_b32", "v_movrelsd_b32", "v_movrelsd_2_b32", "v_pk_mov_b32", "v_accvgpr_read_b32",
-         "v_accvgpr_write_b32", "v_accvgpr_mov_b32"}
+         "v_accvgpr_write_b32", "v_accvgpr_mov_b32", "v_mov_b64"}

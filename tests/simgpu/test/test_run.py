@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """simgpu-run: what a launch hands to a kernel, how a run ends, what is printed, and that broken files do no harm.
 
-usage: test_run.py SIMGPU-RUN FOLDER   (FOLDER has run-<card>.hsaco, run5-gfx1030.hsaco, run-preload-gfx90a.hsaco, thunk-<card>.hsaco)
+usage: test_run.py SIMGPU-RUN FOLDER   (FOLDER has run-<card>.hsaco, run5-gfx1030.hsaco, run-preload-<card>.hsaco, thunk-<card>.hsaco)
 """
 # SPDX-License-Identifier: Apache-2.0
 import json
@@ -14,7 +14,7 @@ import tempfile
 import unittest
 
 RUN, FOLDER = sys.argv[1:3]
-CARDS = ['gfx1030', 'gfx900', 'gfx90a', 'gfx1100', 'gfx1201']
+CARDS = ['gfx1030', 'gfx900', 'gfx90a', 'gfx942', 'gfx1100', 'gfx1201']
 
 
 def run(*args, env=None):
@@ -53,7 +53,8 @@ class Launch(Case):
                 self.params(card, self.object(card))
 
     def test_params_preloaded(self):
-        self.params('gfx90a', self.object('gfx90a', 'run-preload'))
+        for card in ('gfx90a', 'gfx942'):
+            self.params(card, self.object(card, 'run-preload'))
 
     def test_ids(self):
         for card in CARDS:

@@ -580,6 +580,7 @@ def elsewhere(card):
         return gfx9 | gfx900 | gfx90a | {"v_mullit_f32", "v_fmac_legacy_f32", "v_dot2c_f32_f16"}
     gfx9, gfx10 = gfx9 | gfx12 | (set() if card.startswith("gfx11") else gfx11), gfx10 | gfx11 | gfx12
     return {"gfx1100": gfx9 | gfx900 | gfx90a, "gfx1030": gfx9 | gfx900 | gfx90a, "gfx900": gfx10 | later | gfx90a, "gfx90a": gfx10 | gfx900,
+            "gfx942": gfx10 - {"v_fmaak_f32", "v_fmamk_f32"} | gfx900 | {"v_mac_f32", "v_mad_f32", "v_mad_legacy_f32", "v_madak_f32", "v_madmk_f32"},
             "gfx906": gfx10 | gfx900 | gfx90a | {"v_dot2c_f32_f16", "v_pk_fmac_f16"}}.get(card, set())
 
 

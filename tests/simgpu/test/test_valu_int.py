@@ -329,7 +329,9 @@ def check_moves(script, add, card, lanes, rng):
         run("v_swaprel_b32 v50, v51", 2 << 16 | 4, lambda v: [(2, v[5]), (5, v[2])])
         script.lines += ["s m0 1000", f"run {add('v_movrels_b32 v50, v51'):x}", "get state"]
         script.expected.append((None, "state", "v_movrels_b32 past the registers"))
-    if card == "gfx90a":
+    if card == "gfx942":
+        run("v_mov_b64 v[50:51], v[52:53]", 0, lambda v: [(0, v[2]), (1, v[3])])
+    if card in ("gfx90a", "gfx942"):
         run("v_pk_mov_b32 v[50:51], v[52:53], v[54:55]", 0, lambda v: [(0, v[2]), (1, v[4])])
         run("v_pk_mov_b32 v[50:51], v[52:53], v[54:55] op_sel:[1,0]", 0, lambda v: [(0, v[3]), (1, v[4])])
         run("v_pk_mov_b32 v[50:51], v[52:53], v[54:55] op_sel:[0,1]", 0, lambda v: [(0, v[2]), (1, v[5])])

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Matrix instructions (MFMA) on the simulated gfx90a against sums in exact numbers.
+"""Matrix instructions (MFMA) on the simulated gfx90a and gfx942 against sums in exact numbers.
 
     test_valu_matrix.py SIMGPU_OPS [SEED]
 
@@ -20,26 +20,31 @@ LANES, A, B, C, D = 64, 0, 8, 16, 48
 
 
 class Shape:
-    """v_mfma_RESULT_MxNxKxTYPE: as many blocks as fill the wave."""
+    """v_mfma_RESULT_MxNxKTYPE, or from gfx940 on v_mfma_RESULT_MxNxK_[BLOCKSb_]TYPE: as many blocks as fill the wave."""
 
     def __init__(self, name):
-        result, m, _, k, kind = re.fullmatch(r"v_mfma_(f32|i32|f64)_(\d+)x(\d+)x(\d+)(f32|f16|bf16|bf16_1k|i8|f64)", name).groups()
+        result, m, _, k, new, blocks, kind = re.fullmatch(r"v_mfma_(f32|i32|f64)_(\d+)x(\d+)x(\d+)(_(?:(\d+)b_)?)?(f32|f16|bf16|bf16_1k|i8|f64|xf32)",
+                                                          name).groups()
+        self.card = "gfx942" if new else "gfx90a"
+        kind = "bf16_1k" if new and kind == "bf16" else kind
         self.name, self.result, self.m, self.k, self.kind = name, result, int(m), int(k), kind
-        self.each = {"f32": 1, "f16": 4, "bf16": 2, "bf16_1k": 4, "i8": 4, "f64": 1}[kind]  # values of a lane
-        self.blocks = LANES * self.each // (self.m * self.k)
-        self.source_regs = {"f32": 1, "f16": 2, "bf16": 1, "bf16_1k": 2, "i8": 1, "f64": 2}[kind]
+        self.each = {"f32": 1, "f16": 4, "bf16": 2, "bf16_1k": 4, "i8": 8 if self.m * self.k == 512 and new else 4, "f64": 1, "xf32": 2}[kind]
+        self.blocks = LANES * self.each // (self.m * self.k)  # `each`: values of a lane
+        if new and self.blocks != int(blocks or 1):
+            raise ValueError(f"{name} has {self.blocks} blocks")
+        self.source_regs = {"f32": 1, "f16": 2, "bf16": 1, "bf16_1k": 2, "i8": self.each // 4, "f64": 2, "xf32": 2}[kind]
         self.result_regs = self.m * self.m * self.blocks // LANES * (2 if result == "f64" else 1)
 
     def source_place(self, block, i, k):
         """(lane, value) of an element of A; of B likewise with its column."""
-        if self.name == "v_mfma_f64_4x4x4f64":  # k, block, i from high to low
+        if self.kind == "f64" and self.m == 4:  # k, block, i from high to low
             return 16 * k + 4 * block + i, 0
         group, value = divmod(k, self.each)
         return self.m * (group + block) + i, value  # one of the two is always 0
 
     def result_place(self, block, i, j):
         """(lane, value) of an element of C and D."""
-        if self.name == "v_mfma_f64_4x4x4f64":
+        if self.kind == "f64" and self.m == 4:
             return 16 * i + 4 * block + j, 0
         if self.kind == "f64":  # rows go over the four groups of 16 lanes first
             return 16 * (i % 4) + j, i // 4
@@ -55,11 +60,11 @@ def bits_of(kind, x):
         return x & 0xFF
     if kind.startswith("bf16"):
         return encode(F32, number(x)) >> 16
-    return encode({"f32": F32, "f16": F16, "f64": F64}[kind], number(x))
+    return encode({"f32": F32, "xf32": F32, "f16": F16, "f64": F64}[kind], number(x))
 
 
 def width_of(kind):
-    return {"f32": 32, "f16": 16, "bf16": 16, "bf16_1k": 16, "i8": 8, "f64": 64}[kind]
+    return {"f32": 32, "f16": 16, "bf16": 16, "bf16_1k": 16, "i8": 8, "f64": 64, "xf32": 32}[kind]
 
 
 class Case:
@@ -168,7 +173,7 @@ def run(o, shape, rng, failures):
 
 def check_rounding(o, rng, failures):
     """Depth one: a * b + c rounded once, to nearest even, denormals kept."""
-    shape = Shape("v_mfma_f32_4x4x1f32")
+    shape = Shape("v_mfma_f32_4x4x1_16b_f32" if o.card == "gfx942" else "v_mfma_f32_4x4x1f32")
     k = o.asm(f"{shape.name} v[{D}:{D + 3}], v{A}, v{B}, v[{C}:{C + 3}]")
     o.ready()
     a, b = [[rng.choice([rng.getrandbits(30), 0x3F800001, 0x00800003, 5]) for _ in range(LANES)] for _ in range(2)]
@@ -183,14 +188,25 @@ def check_rounding(o, rng, failures):
 
 
 def check_flush(o, failures):
-    """f16 and bf16 sources and their results lose denormals on gfx90a; f32 keeps them (check_rounding)."""
-    for name, tiny, one in (("v_mfma_f32_4x4x4f16", 0x0001, 0x3C00), ("v_mfma_f32_4x4x2bf16", 0x0001, 0x3F80)):
+    """f16 and bf16 sources and their results lose denormals on gfx90a, not on gfx942; f32 keeps them (check_rounding)."""
+    new, half = o.card == "gfx942", 0x33800000  # f16's least denormal is 2^-24
+    for name, tiny, one, kept in (("v_mfma_f32_4x4x4_16b_f16" if new else "v_mfma_f32_4x4x4f16", 0x0001, 0x3C00, half),
+                                  ("v_mfma_f32_4x4x4_16b_bf16" if new else "v_mfma_f32_4x4x2bf16", 0x0001, 0x3F80, 0x00010001)):
         regs = Shape(name).source_regs
         k = o.asm(f"{name} v[{D}:{D + 3}], {span('v', A, regs)}, {span('v', B, regs)}, v[{C}:{C + 3}]")
         o.ready()
         got = o.run(k, read=[f"v{D}"], v={A: tiny, A + 1: 0, B: one, B + 1: 0, C: 1, C + 1: 1, C + 2: 1, C + 3: 1}, mode=0x3F0)[0]
-        if got != [0] * LANES:
-            failures.append(f"{name} of denormals is {got[0]:x}, not 0")
+        if got != [kept if new else 0] * LANES:
+            failures.append(f"{name} of denormals is {got[0]:x}, not {kept if new else 0:x}")
+
+
+def check_xf32(o, failures):
+    """The lower 13 bits of its sources do not count."""
+    k = o.asm(f"v_mfma_f32_16x16x8_xf32 v[{D}:{D + 3}], v[{A}:{A + 1}], v[{B}:{B + 1}], 0")
+    o.ready()
+    got = o.run(k, read=[f"v{D}"], v={A: 0x3F801FFF, A + 1: 0, B: 0x3F803FFF, B + 1: 0})[0]  # 1 and 1 + 2^-10, four times
+    if got != [0x40802000] * LANES:
+        failures.append(f"xf32: {got[0]:x}, not 4 + 2^-8")
 
 
 def main():
@@ -198,11 +214,14 @@ def main():
     seed = sys.argv[2] if len(sys.argv) > 2 else "1"
     rng, failures, forms = random.Random(f"{seed} matrix"), [], 0
     names = [row.name for row in rows(tool) if row.name.startswith("v_mfma_")]
-    with Ops("gfx90a", 64, tool) as o:
-        for name in names:
-            forms += run(o, Shape(name), rng, failures)
-        check_rounding(o, rng, failures)
-        check_flush(o, failures)
+    for card in ("gfx90a", "gfx942"):
+        with Ops(card, 64, tool) as o:
+            for shape in map(Shape, names):
+                forms += run(o, shape, rng, failures) if shape.card == card else 0
+            if card == "gfx942":
+                check_xf32(o, failures)
+            check_rounding(o, rng, failures)
+            check_flush(o, failures)
     print(f"{len(names)} matrix rows, {forms} forms, {len(failures)} failures (seed {seed})")
     for failure in failures[:30]:
         print(failure)
