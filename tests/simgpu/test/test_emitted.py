@@ -15,7 +15,7 @@ import subprocess
 import sys
 import tempfile
 
-CARDS = ("gfx1100", "gfx1201")
+CARDS = ("gfx942", "gfx1100", "gfx1201")
 APPS_LEFT_OUT = {"rdc_multi.cu", "rdc_multi_other.cu", "thrust_sort_reduce.cu"}   # parts of a module; minutes of compiling
 ORACLE = ["--sample", "100", "--blocks", "1"]
 
