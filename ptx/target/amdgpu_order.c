@@ -13,9 +13,15 @@
  *   those that a loop brings round are not known yet: a barrier at a loop's head does not wait for what its end has written.  Nor would one
  *   behind a loop that is left at its head, were there any.  Seen in LLVM 22.1, not in 14.0.
  *
+ * And LLVM's memory model of gfx9 has a block's release wait for shared memory alone, as global memory is the compute unit's, which all waves of
+ * the block see alike.  But a wave that knows of another's store by a barrier may publish it to other compute units, and waits for its own stores
+ * only: the other's may come after, by another channel to the L2.  Up to gfx908 LLVM waits for all before each s_barrier; from gfx90a on (its
+ * "back-off barrier") it does not.  LLVM's request 160501 mended the same for gfx10's mode of one compute unit.  So in a kernel that releases anything
+ * beyond its block, what releases within the block waits for global memory as well.
+ *
  * For the first two an empty piece of assembly that may read and write all of memory is what both respect, in IR and in machine code, and is
  * no instruction.  It goes before each run of fences and barriers, and after each atomic that acquires, once everything else is done: to LLVM's
- * optimiser fences are as strong.  For the third, waits in and behind loops are said by name, which stay.  tests/order/order.py proves both for the code
+ * optimiser fences are as strong.  For the third, waits in and behind loops are said by name, which stay; for gfx9's, all those of the block.  tests/order/order.py proves both for the code
  * that comes out. */
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "target/amdgpu.h"
@@ -124,40 +130,57 @@ static void wait(struct amdgpu *a, bool global)
         clobber(a, "s_waitcnt_vscnt null, 0x0");
 }
 
-static unsigned scope_of(V i)
-{
-    return LLVMGetAtomicSyncScopeID(i);
-}
+/* How far a fence or atomic reaches. */
+enum scope { WAVE, BLOCK, BEYOND };
 
-/* The wait that `order`, a run's first fence or barrier or an atomic, asks for.  In a block of gfx9 global memory is the CU's; later cards'
- * blocks lie on two of them. */
-static void order_wait(struct amdgpu *a, V order, bool run)
+static enum scope scope_of(const struct amdgpu *a, V i)
 {
     unsigned wavefront = LLVMGetSyncScopeID(a->b.context, "wavefront", 9), workgroup = LLVMGetSyncScopeID(a->b.context, "workgroup", 9);
-    unsigned thread = LLVMGetSyncScopeID(a->b.context, "singlethread", 12);
+    unsigned thread = LLVMGetSyncScopeID(a->b.context, "singlethread", 12), scope = LLVMGetAtomicSyncScopeID(i);
+    return scope == wavefront || scope == thread ? WAVE : scope == workgroup ? BLOCK : BEYOND;
+}
+
+/* Does the kernel release anything to other blocks? */
+static bool publishes(const struct amdgpu *a)
+{
+    for (V fn = LLVMGetFirstFunction(a->b.module); fn; fn = LLVMGetNextFunction(fn))
+        for (LLVMBasicBlockRef bb = LLVMGetFirstBasicBlock(fn); bb; bb = LLVMGetNextBasicBlock(bb))
+            for (V i = LLVMGetFirstInstruction(bb); i; i = LLVMGetNextInstruction(i)) {
+                bool release = LLVMIsAFenceInst(i) ? LLVMGetOrdering(i) != LLVMAtomicOrderingAcquire : is_releasing_atomic(i);
+                if (release && scope_of(a, i) == BEYOND)
+                    return true;
+            }
+    return false;
+}
+
+/* The wait that `order`, a run's first fence or barrier or an atomic, asks for.  Unless `all`, global memory in a block of gfx9 is the CU's; later
+ * cards' blocks lie on two of them. */
+static void order_wait(struct amdgpu *a, V order, bool run, bool all)
+{
     bool needed = false, global = false;
     for (V i = order; i; i = run && is_order(LLVMGetNextInstruction(i)) ? LLVMGetNextInstruction(i) : NULL) {
         if (is_barrier(i))
             continue;
-        unsigned scope = scope_of(i);
-        bool wide = scope != wavefront && scope != thread;
-        needed = needed || wide;
-        global = global || (wide && (scope != workgroup || a->major >= 10));
+        enum scope scope = scope_of(a, i);
+        needed = needed || scope != WAVE;
+        global = global || scope == BEYOND || (scope == BLOCK && (all || a->major >= 10));
     }
     if (needed)
         wait(a, global);
 }
 
-static void block_order(struct amdgpu *a, LLVMBasicBlockRef bb, bool looped)
+/* `looped`: a loop may come before; `all`: releases of the block wait for all memory. */
+static void block_order(struct amdgpu *a, LLVMBasicBlockRef bb, bool looped, bool all)
 {
     for (V i = LLVMGetFirstInstruction(bb), next; i; i = next) {
         next = LLVMGetNextInstruction(i);
         bool run = is_order(i) && !is_order(LLVMGetPreviousInstruction(i));
         LLVMPositionBuilderBefore(a->b.builder, i);
-        if (run || (looped && is_releasing_atomic(i)))
+        bool waits = (looped || all) && (run || is_releasing_atomic(i));
+        if (run || waits)
             clobber(a, "");
-        if (looped && (run || is_releasing_atomic(i)))
-            order_wait(a, i, run);
+        if (waits)
+            order_wait(a, i, run, all);
         if (is_acquiring_atomic(i) && !is_order(next)) {
             LLVMPositionBuilderBefore(a->b.builder, next);
             clobber(a, "");
@@ -167,11 +190,12 @@ static void block_order(struct amdgpu *a, LLVMBasicBlockRef bb, bool looped)
 
 void ptx_amdgpu_orders(struct amdgpu *a)
 {
+    bool all = a->major == 9 && publishes(a);
     for (V fn = LLVMGetFirstFunction(a->b.module); fn; fn = LLVMGetNextFunction(fn)) {
         struct aw_ptrmap straight = { 0 };
         bool known = !LLVMIsDeclaration(fn) && before_loops(fn, &straight);
         for (LLVMBasicBlockRef bb = LLVMGetFirstBasicBlock(fn); bb; bb = LLVMGetNextBasicBlock(bb))
-            block_order(a, bb, !known || !aw_ptrmap_find(&straight, bb)); /* where memory is out, waits too many */
+            block_order(a, bb, !known || !aw_ptrmap_find(&straight, bb), all); /* where memory is out, waits too many */
         aw_ptrmap_fini(&straight);
     }
 }

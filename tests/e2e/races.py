@@ -2,7 +2,7 @@
 """The race detector of the simulated Radeon: it reports the kernels of races.cu that have a race, by both lines, and none of
 those that are in order.
 
-usage: races.py ANYWARP [CARD...]      (default gfx1030, gfx906, gfx1100 and gfx1201)
+usage: races.py ANYWARP [CARD...]      (default gfx1030, gfx906, gfx942, gfx1100 and gfx1201)
 """
 # SPDX-License-Identifier: Apache-2.0
 import os
@@ -36,7 +36,7 @@ RACES = {
     'locked': ('load', 'q[0] += 1', 'store', 'q[0] += 1'),
 }
 # With waves of 64, what is left without barriers is one wave's, and in order.
-ONE_WAVE = {'gfx906': ('reduction_tail',)}
+ONE_WAVE = {card: ('reduction_tail',) for card in ('gfx906', 'gfx90a', 'gfx942')}
 
 
 def build(compiler, folder):
@@ -96,7 +96,7 @@ def judge(card, status, out, err):
 
 
 def main():
-    anywarp, cards = sys.argv[1], sys.argv[2:] or ['gfx1030', 'gfx906', 'gfx1100', 'gfx1201']
+    anywarp, cards = sys.argv[1], sys.argv[2:] or ['gfx1030', 'gfx906', 'gfx942', 'gfx1100', 'gfx1201']
     compiler = nvcc.find()
     if not compiler:
         print('there is no nvcc: skipped')
