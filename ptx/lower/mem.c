@@ -147,7 +147,7 @@ static bool is_fenced(struct ptx_lower *l, unsigned n, unsigned each, struct ord
 {
     if (o->access == VOLATILE) /* .mmio */
         return o->order != LLVMAtomicOrderingMonotonic;
-    if ((n == 1 && (l->target->features & PTX_TARGET_ATOMIC_128)) || o->access != ATOMIC || n * each != 16)
+    if ((each == 16 && (l->target->features & PTX_TARGET_ATOMIC_128)) || o->access != ATOMIC || (each != 16 && n * each != 16))
         return false;
     o->access = VOLATILE;
     return o->order != LLVMAtomicOrderingMonotonic;
@@ -248,9 +248,10 @@ bool ptx_lower_st(struct ptx_lower *l, const struct ptx_instr *in)
         store_whole(l, in, items, n, whole, p, o);
         return true;
     }
-    bool wide = n == 1 && each == 16 && o.access == ATOMIC && !(l->target->features & PTX_TARGET_ATOMIC_128);
+    bool wide = each == 16 && o.access == ATOMIC && !(l->target->features & PTX_TARGET_ATOMIC_128);
     if (wide && !ptx_has(in, PTX_MOD_SYS)) { /* an atom.cas.b128 of another lane must not miss it */
-        ptx_swap_128(l, p, NULL, stored(l, &items[0], t));
+        for (unsigned i = 0; i < n; i++)
+            ptx_swap_128(l, b_gep(l, p, b_i64(l, i * each)), NULL, stored(l, &items[i], t));
         return true;
     }
     if (is_fenced(l, n, each, &o))
@@ -259,7 +260,7 @@ bool ptx_lower_st(struct ptx_lower *l, const struct ptx_instr *in)
         for (unsigned i = 0; i < n; i++) {
             LLVMValueRef v = stored(l, &items[i], t);
             if (as_pair(type, o) && !(l->target->features & PTX_TARGET_ATOMIC_128)) {
-                store_pair(l, v, p, access_align(in, each), o);
+                store_pair(l, v, b_gep(l, p, b_i64(l, i * each)), access_align(in, each), o);
                 continue;
             }
             access_mark(l, LLVMBuildStore(l->builder, v, b_gep(l, p, b_i64(l, i * each))), o, access_align(in, each));
