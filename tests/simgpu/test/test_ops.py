@@ -144,6 +144,7 @@ REFUSED = {"s_setvskip", "s_rfe_restore_b64", "s_cbranch_g_fork", "s_cbranch_i_f
            "v_clrexcp", "v_pipeflush", "s_set_gpr_idx_mode"}
 REFUSALS = {"gfx900": ["s_setvskip s0, s1", "s_cbranch_g_fork s[0:1], s[2:3]", "s_cbranch_i_fork s[0:1], 4", "s_cbranch_join s0", "s_set_gpr_idx_off",
                        "s_set_gpr_idx_mode gpr_idx(SRC0)", "s_set_gpr_idx_idx s0", "s_rfe_restore_b64 s[0:1], s2"],
+            "gfx942": ["v_cvt_f32_fp8 v0, v1", "global_load_lds_dword v[0:1], off"],
             "gfx1030": [".long 0", "exp mrt0 v0, v1, v2, v3 done", "v_mov_b32 v0, src_lds_direct", ".long 0xffffffff"]}
 
 
