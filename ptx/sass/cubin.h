@@ -1,0 +1,120 @@
+/* A cubin's sections, taken apart once and checked: code, attributes, constants, symbols, relocations.  Nothing here reads outside the image,
+ * whatever its bytes are.  Inside the room; sass.h is for others. */
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef AW_PTX_SASS_CUBIN_H
+#define AW_PTX_SASS_CUBIN_H
+
+#include "base/arena.h"
+#include "base/map.h"
+#include "sass/sass.h"
+
+/* A run of the image's bytes; {NULL, 0} when there is none. */
+struct sass_bytes {
+    const uint8_t *ptr;
+    uint32_t size;
+};
+
+enum sass_symbol_kind {
+    SASS_SYMBOL_NONE,     /* undefined: defined in another image, or by the driver (vprintf, __assertfail) */
+    SASS_SYMBOL_KERNEL,
+    SASS_SYMBOL_FUNCTION, /* a device function: code of its own section, or inside a kernel's */
+    SASS_SYMBOL_GLOBAL,   /* .nv.global, .nv.global.init */
+    SASS_SYMBOL_CONSTANT, /* bank 3 */
+    SASS_SYMBOL_SHARED,
+    SASS_SYMBOL_SECTION,
+    SASS_SYMBOL_OTHER,
+};
+
+struct sass_symbol {
+    struct aw_str name;         /* of a SECTION: the section's */
+    uint8_t kind;               /* enum sass_symbol_kind */
+    uint8_t info, other;        /* st_info, st_other */
+    uint16_t section;           /* index in the file; 0 = undefined */
+    uint64_t value, size;       /* offset in the section, bytes */
+};
+
+/* Relocations of code (12.x) and of constants and data (all versions).  R_CUDA_ names are NVIDIA's. */
+enum sass_reloc_kind {
+    SASS_RELOC_OTHER,
+    SASS_RELOC_ABS64,       /* the symbol's address, 8 bytes */
+    SASS_RELOC_ABS32,       /* its low half, 4 bytes */
+    SASS_RELOC_ABS32_LO,    /* in an instruction's 32-bit immediate (bits 32 to 63): low half */
+    SASS_RELOC_ABS32_HI,    /* high half */
+    SASS_RELOC_FUNC_LO,     /* a function's address as a number, low half: R_CUDA_FUNC_DESC32_LO_32 and its kin */
+    SASS_RELOC_FUNC_HI,
+    SASS_RELOC_FUNC64,      /* 8 bytes of data: a function's address */
+    SASS_RELOC_CODE_REL,    /* a branch or call to a symbol */
+};
+
+struct sass_reloc {
+    uint32_t offset;        /* in the section that is relocated, bytes */
+    uint8_t kind;           /* enum sass_reloc_kind */
+    uint32_t type;          /* as in the file, for messages */
+    uint32_t symbol;        /* index in sass_cubin.symbols */
+    int64_t addend;
+};
+
+struct sass_relocs {
+    const struct sass_reloc *at; /* sorted by offset; in the cubin's arena */
+    uint32_t n;
+};
+
+struct sass_param {
+    uint32_t ordinal, offset, size; /* bytes in the packed buffer */
+};
+
+/* Code with its tables: a kernel, or a device function that has a section of its own. */
+struct sass_code {
+    struct aw_str name;
+    struct sass_bytes text;         /* whole 16-byte instructions */
+    uint32_t symbol;                /* index in symbols; UINT32_MAX: none names it */
+    uint16_t section;
+    struct sass_relocs relocs;      /* of the code */
+    /* Constant banks of this kernel, as in the file: 0 parameters (the driver fills it; in the file are zeros), 2 literals and jump tables, 4
+     * addresses of symbols, each an ABS64 relocation. */
+    struct sass_bytes bank0, bank2, bank4;
+    struct sass_relocs bank2_relocs, bank4_relocs;
+    struct sass_param *params;      /* sorted by offset */
+    uint32_t n_params;
+    uint32_t param_base;            /* where parameters begin in bank 0: 0x160, 0x210 or 0x1a80 */
+    uint32_t param_size;            /* bytes of the packed buffer */
+    uint32_t registers, frame_size, min_stack_size, n_barriers, shared_size;
+    uint32_t max_ntid[3], req_ntid[3]; /* 0 = not stated */
+    /* Attributes that name places in the code: byte offsets, sorted as in the file. */
+    const uint32_t *exits, *syscalls, *coop_groups;
+    uint32_t n_exits, n_syscalls, n_coop_groups;
+    /* INDIRECT_BRANCH_TARGETS: words as in the file: of each BRX its offset, two of flags and count, then its targets' offsets. */
+    const uint32_t *indirect;
+    uint32_t n_indirect;
+};
+
+struct sass_section {
+    struct aw_str name;
+    uint32_t type;
+    uint32_t info, link;
+    uint64_t flags, align;
+    uint64_t size;              /* also of those without bytes in the file (.nv.global, .nv.shared) */
+    struct sass_bytes bytes;
+    struct sass_relocs relocs;  /* of data: .nv.global.init, .nv.constant3, .nv.constant4 */
+};
+
+struct sass_cubin {
+    struct aw_arena arena;      /* of all that follows */
+    struct sass_bytes image;
+    unsigned arch;              /* 75, 80, … */
+    unsigned abi;               /* EI_ABIVERSION; OSABI is 0x33 up to 12.x, 0x41 from 13.0 on */
+    struct sass_section *sections;
+    uint32_t n_sections;
+    struct sass_symbol *symbols;
+    uint32_t n_symbols;
+    struct sass_code *kernels;  /* in the order of their symbols */
+    uint32_t n_kernels;
+    struct sass_code *functions; /* device functions with a section of their own (-rdc) */
+    uint32_t n_functions;
+    struct sass_section *bank3;  /* .nv.constant3, or NULL */
+};
+
+/* The relocation at this offset, or NULL. */
+const struct sass_reloc *sass_reloc_at(const struct sass_relocs *relocs, uint32_t offset);
+
+#endif
