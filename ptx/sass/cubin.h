@@ -40,10 +40,7 @@ enum sass_reloc_kind {
     SASS_RELOC_ABS32,       /* its low half, 4 bytes */
     SASS_RELOC_ABS32_LO,    /* in an instruction's 32-bit immediate (bits 32 to 63): low half */
     SASS_RELOC_ABS32_HI,    /* high half */
-    SASS_RELOC_FUNC_LO,     /* a function's address as a number, low half: R_CUDA_FUNC_DESC32_LO_32 and its kin */
-    SASS_RELOC_FUNC_HI,
-    SASS_RELOC_FUNC64,      /* 8 bytes of data: a function's address */
-    SASS_RELOC_CODE_REL,    /* a branch or call to a symbol */
+    SASS_RELOC_CODE,        /* the target of a CALL.ABS or JMP: R_CUDA_ABS47_34 */
 };
 
 struct sass_reloc {
@@ -67,7 +64,7 @@ struct sass_param {
 struct sass_code {
     struct aw_str name;
     struct sass_bytes text;         /* whole 16-byte instructions */
-    uint32_t symbol;                /* index in symbols; UINT32_MAX: none names it */
+    uint32_t symbol;                /* index in symbols */
     uint16_t section;
     struct sass_relocs relocs;      /* of the code */
     /* Constant banks of this kernel, as in the file: 0 parameters (the driver fills it; in the file are zeros), 2 literals and jump tables, 4
@@ -90,6 +87,7 @@ struct sass_code {
 
 struct sass_section {
     struct aw_str name;
+    uint32_t name_at;           /* offset in the file's names */
     uint32_t type;
     uint32_t info, link;
     uint64_t flags, align;
@@ -100,7 +98,8 @@ struct sass_section {
 
 struct sass_cubin {
     struct aw_arena arena;      /* of all that follows */
-    struct sass_bytes image;
+    const uint8_t *image;
+    size_t image_size;
     unsigned arch;              /* 75, 80, … */
     unsigned abi;               /* EI_ABIVERSION; OSABI is 0x33 up to 12.x, 0x41 from 13.0 on */
     struct sass_section *sections;

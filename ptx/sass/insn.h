@@ -8,8 +8,8 @@
 
 #include "base/str.h"
 
-/* enum sass_op (SASS_IADD3 …: a mnemonic each), enum sass_field (SASS_CMP …) and for each field the enum of its values (SASS_CMP_GE …), made from
- * ptx/tab/sass.def by tools/gen/sass.py. */
+/* Made from ptx/tab/sass.def by tools/gen/sass.py: enum sass_op (SASS_IADD3 …: a mnemonic each), enum sass_field (SASS_F_CMP, SASS_F_X …: modifiers),
+ * for each field that is no flag the enum of its values, from 1 (SASS_CMP_GE, SASS_SIZE_64 …), and enum sass_sreg (SASS_SR_TID_X …). */
 #include "tab/sass.inc"
 
 #define SASS_INSN_SIZE 16u /* bytes */
@@ -21,14 +21,16 @@ enum sass_kind {
     SASS_PRED,   /* P`reg`; SASS_PT reads as true and drops what is written.  `inv`: negated */
     SASS_UPRED,  /* UP`reg` */
     SASS_IMM,    /* `value`: the field's bits, zero-extended; signed fields (the table's `simm`) sign-extended; of f64 the whole double */
-    SASS_CONST,  /* c[`bank`][`value`], in bytes; with `reg` (LDC) + R`reg`; with `ureg` (not SASS_RZ) cx[UR`ureg`][`value`], bank unused */
-    SASS_MEM,    /* [R`reg` (+ UR`ureg`) + `value`], signed bytes; `reg` and `ureg` may be SASS_RZ; `regs` 2: 64-bit base; `uregs` likewise */
+    SASS_CONST,  /* c[`bank`][`value` + R`reg` + UR`ureg`], in bytes; `handle`: cx[UR`ureg`][`value`] */
+    SASS_MEM,    /* [R`reg` (+ UR`ureg`) + `value`], signed bytes; `reg` and `ureg` may be SASS_RZ; `regs` 2: 64-bit base, 1: 32 bits, zero-extended
+                  * where `uregs` is 2; of shared memory mod[SASS_F_SCALE] says that the register counts elements of 4, 8 or 16 bytes */
     SASS_TARGET, /* `value`: byte offset from the code's begin (of CALL.ABS and JMP absolute: as it stands) */
-    SASS_SREG,   /* special register `value`: enum sass_sreg */
-    SASS_BARRIER,/* convergence barrier B`reg` */
+    SASS_SREG,   /* special register `value`: enum sass_sreg (others may occur) */
+    SASS_BARRIER, /* convergence barrier B`reg`; SASS_MACTIVE: the active lanes */
+    SASS_SCOREBOARD, /* SB`reg` */
 };
 
-enum { SASS_RZ = 255, SASS_PT = 7 }; /* URZ is read as SASS_RZ, UPT as SASS_PT */
+enum { SASS_RZ = 255, SASS_PT = 7, SASS_MACTIVE = 26 }; /* URZ is read as SASS_RZ, UPT as SASS_PT */
 
 struct sass_operand {
     uint8_t kind;        /* enum sass_kind */
@@ -38,6 +40,7 @@ struct sass_operand {
     uint8_t bank;        /* CONST */
     uint8_t half;        /* of packed f16 (and I2F, F2F): enum sass_half */
     bool neg : 1, abs : 1, inv : 1; /* -x; |x| (taken before neg); ~x or !p */
+    bool handle : 1;     /* CONST: `ureg` holds the bank's handle */
     int64_t value;
 };
 
@@ -56,8 +59,11 @@ enum sass_slot {
     SASS_T, /* second predicate read: bits 77 to 80 */
     SASS_U, /* third predicate read: bits 68 to 71 */
     SASS_M, /* memory address */
+    SASS_M2, /* LDGSTS: where in shared memory */
+    SASS_UN, /* uniform register that names lanes (BRA.DIV, BRA.CONV) */
     SASS_J, /* code target */
     SASS_K, /* convergence barrier */
+    SASS_K2,
     SASS_L, /* immediate that is no source: logic table, lane mask, scoreboard, … (the row's meaning says) */
     SASS_L2,
     SASS_SLOTS
@@ -70,7 +76,7 @@ struct sass_insn {
     uint8_t guard;            /* predicate; SASS_PT = always */
     bool guard_inv;           /* @!P */
     bool guard_uniform;       /* the guard is UP`guard`: instructions of the uniform datapath */
-    uint8_t mod[SASS_FIELDS]; /* enum sass_field -> its value; 0 = the form has no such modifier, or a flag that is not set */
+    uint8_t mod[SASS_FIELDS]; /* enum sass_field -> its value; the enum's value, 1 for a flag that is set; 0 = a flag that is not, or no such modifier */
     struct sass_operand opnd[SASS_SLOTS];
 };
 

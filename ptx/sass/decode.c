@@ -1,0 +1,211 @@
+/* Bits to struct sass_insn, by the table alone.  Knows what fields there are, not what an instruction means. */
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "sass/insn.h"
+
+#include <stddef.h>
+#include <string.h>
+
+#include "sass/form.h"
+
+struct word {
+    uint64_t low, high;
+};
+
+static uint64_t field(const struct word *w, unsigned at, unsigned n)
+{
+    uint64_t bits = at >= 64 ? w->high >> (at - 64) : at ? w->low >> at | w->high << (64 - at) : w->low;
+    return n < 64 ? bits & ((1ull << n) - 1) : bits;
+}
+
+static bool bit(const struct word *w, unsigned at)
+{
+    return at && field(w, at, 1);
+}
+
+static uint64_t runs(const struct word *w, const uint8_t at[2], const uint8_t n[2])
+{
+    return field(w, at[0], n[0]) | (n[1] ? field(w, at[1], n[1]) << n[0] : 0);
+}
+
+static int64_t sign_extend(uint64_t value, unsigned bits)
+{
+    uint64_t sign = 1ull << (bits - 1);
+    return bits >= 64 ? (int64_t)value : (int64_t)((value ^ sign) - sign);
+}
+
+/* ---- Finding the form.  A key's forms lie side by side. */
+
+static bool holds(const struct sass_form *form, const struct word *w, unsigned arch)
+{
+    if (arch < form->first || arch > form->last)
+        return false;
+    for (unsigned i = 0; i < form->n_conds; i++)
+        if (field(w, form->conds[i].at, form->conds[i].n) != form->conds[i].value)
+            return false;
+    return true;
+}
+
+static const struct sass_form *find(const struct word *w, unsigned arch)
+{
+    unsigned key = (unsigned)(field(w, 0, 12) | field(w, 91, 1) << 12), low = 0, high = sass_forms_n;
+    while (low < high) {
+        unsigned middle = (low + high) / 2;
+        if (sass_forms[middle].key < key)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    for (; low < sass_forms_n && sass_forms[low].key == key; low++)
+        if (holds(&sass_forms[low], w, arch))
+            return &sass_forms[low];
+    return NULL;
+}
+
+/* ---- Modifiers */
+
+static bool decode_modifiers(const struct sass_form *form, const struct word *w, struct sass_insn *insn)
+{
+    bool known = true;
+    for (unsigned i = 0; i < form->n_modifiers; i++) {
+        const struct sass_modifier_desc *m = &form->modifiers[i];
+        if (m->text)
+            continue;
+        uint64_t bits = runs(w, m->at, m->n);
+        uint8_t value = m->values ? m->values[bits] & 127 : (uint8_t)bits;
+        if (m->values && !value)
+            known = false;
+        insn->mod[m->field] = value;
+    }
+    return known;
+}
+
+/* How many registers a size or a type takes: what its name says of bits. */
+static uint8_t registers_of(const struct sass_operand_desc *d, const struct sass_insn *insn)
+{
+    if (d->regs < SASS_REGS_OF)
+        return d->regs;
+    unsigned of = d->regs - SASS_REGS_OF, value = insn->mod[of];
+    if (!sass_value_names[of])
+        return value ? 2 : 1;
+    const char *name = sass_value_names[of][value];
+    return strstr(name, "128") || !strcmp(name, "4") ? 4 : strstr(name, "64") || !strcmp(name, "2") ? 2 : 1;
+}
+
+/* ---- Operands */
+
+/* The register without a value has the highest number: 255, of uniform ones 63. */
+static uint8_t uniform(uint64_t reg)
+{
+    return (reg & 63) == 63 ? SASS_RZ : (uint8_t)(reg & 63);
+}
+
+static void decode_memory(const struct sass_operand_desc *d, const struct word *w, const struct sass_insn *insn, struct sass_operand *o)
+{
+    o->reg = (uint8_t)field(w, d->at[0], d->n[0]);
+    o->ureg = SASS_RZ;
+    o->value = sign_extend(field(w, 40, 24), 24);
+    o->regs = insn->mod[SASS_F_E] ? 2 : 1;
+    if (!d->ureg_n)
+        return;
+    if (d->wide)
+        o->regs = bit(w, d->wide) ? 2 : 1;
+    if (!d->desc || !bit(w, d->desc))
+        o->ureg = uniform(field(w, d->ureg_at, d->ureg_n));
+    o->uregs = d->wide ? 2 : 1;
+}
+
+/* LDGSTS has two addresses in one instruction: 12 bits of offset for global memory, 20 for shared. */
+static void decode_copy(struct sass_insn *insn, const struct word *w)
+{
+    if (insn->op != SASS_LDGSTS)
+        return;
+    insn->opnd[SASS_M].value = sign_extend(field(w, 32, 12), 12);
+    insn->opnd[SASS_M2].value = sign_extend(field(w, 44, 20), 20);
+    insn->opnd[SASS_M2].regs = 1;
+}
+
+static void decode_constant(const struct sass_operand_desc *d, const struct word *w, struct sass_operand *o)
+{
+    o->value = (int64_t)field(w, 38, 16);
+    o->bank = (uint8_t)field(w, 54, 5);
+    o->reg = o->ureg = SASS_RZ;
+    if (d->flags & SASS_INDEX_REG)
+        o->reg = (uint8_t)field(w, 24, 8);
+    if (d->flags & SASS_INDEX_UREG)
+        o->ureg = uniform(field(w, 24, 6));
+    if (d->flags & SASS_HANDLE) {
+        o->ureg = uniform(field(w, 32, 6));
+        o->handle = true;
+    }
+}
+
+static void decode_immediate(const struct sass_operand_desc *d, uint64_t bits, struct sass_operand *o)
+{
+    o->value = d->flags & SASS_SIGNED ? sign_extend(bits, d->n[0] + d->n[1]) : (int64_t)bits;
+    if (d->flags & SASS_HIGH)
+        o->value = (int64_t)(bits << 32);
+}
+
+static void decode_operand(const struct sass_operand_desc *d, const struct word *w, struct sass_insn *insn)
+{
+    struct sass_operand *o = &insn->opnd[d->slot];
+    uint64_t bits = runs(w, d->at, d->n);
+    bool negated = bit(w, d->neg);
+
+    o->kind = d->kind;
+    o->regs = registers_of(d, insn);
+    o->abs = bit(w, d->abs);
+    o->half = d->half ? (uint8_t)field(w, d->half, 2) : SASS_HALF_BOTH;
+    if (d->flags & SASS_INVERT || (d->flags & SASS_INVERT_X && insn->mod[SASS_F_X]))
+        o->inv = negated;
+    else
+        o->neg = negated;
+    switch (d->kind) {
+    case SASS_UREG:
+        o->reg = uniform(bits);
+        break;
+    case SASS_IMM:
+        decode_immediate(d, bits, o);
+        break;
+    case SASS_CONST:
+        decode_constant(d, w, o);
+        break;
+    case SASS_MEM:
+        decode_memory(d, w, insn, o);
+        break;
+    case SASS_TARGET: /* counted in words of 4 bytes from the instruction behind */
+        o->value = (int64_t)insn->offset + SASS_INSN_SIZE + sign_extend(bits, d->n[0]) * 4;
+        break;
+    case SASS_SREG:
+        o->value = (int64_t)bits;
+        break;
+    default:
+        o->reg = (uint8_t)bits;
+    }
+}
+
+enum sass_decoded sass_decode(const uint8_t bytes[SASS_INSN_SIZE], uint32_t offset, unsigned arch, struct sass_insn *ret_insn)
+{
+    struct word w = { 0 };
+    for (unsigned i = 0; i < 8; i++) {
+        w.low |= (uint64_t)bytes[i] << 8 * i;
+        w.high |= (uint64_t)bytes[i + 8] << 8 * i;
+    }
+    const struct sass_form *form = find(&w, arch);
+
+    memset(ret_insn, 0, sizeof *ret_insn);
+    ret_insn->offset = offset;
+    ret_insn->guard = (uint8_t)field(&w, 12, 3);
+    ret_insn->guard_inv = bit(&w, 15);
+    if (!form)
+        return SASS_UNKNOWN_OPCODE;
+    ret_insn->op = form->op;
+    ret_insn->form = (uint16_t)(form - sass_forms);
+    bool known = decode_modifiers(form, &w, ret_insn);
+    for (unsigned i = 0; i < form->n_operands; i++)
+        if (!form->operands[i].text)
+            decode_operand(&form->operands[i], &w, ret_insn);
+    ret_insn->guard_uniform = sass_op_names[form->op][0] == 'U' && ret_insn->opnd[SASS_D].kind == SASS_UREG;
+    decode_copy(ret_insn, &w);
+    return known ? SASS_DECODED : SASS_UNKNOWN_MODIFIER;
+}
