@@ -1,0 +1,126 @@
+"""Two listings of the same machine code in one spelling: ours, and that of NVIDIA's disassembler where the machine has one."""
+# SPDX-License-Identifier: Apache-2.0
+import math
+import re
+import struct
+
+# Other spellings of IMAD where operands are constants.
+IMAD_ALIAS = re.compile(r'^IMAD\.(MOV|IADD|SHL)\b')
+HALVES = ('HADD2', 'HMUL2', 'HFMA2', 'HSET2', 'HSETP2', 'HMNMX2')
+DOUBLES = ('DADD', 'DMUL', 'DFMA', 'DSETP')
+FLOATS = ('FADD', 'FMUL', 'FFMA', 'FMNMX', 'FSETP', 'FSET', 'FSEL', 'MUFU', 'FCHK', 'F2F', 'F2I', 'FRND', 'F2FP', 'FSWZADD')
+NUMBER = re.compile(r'^[-+]?(\d+\.?\d*(e[-+]?\d+)?|INF|QNAN|SNAN|NAN)$', re.I)
+
+
+def rounded(value, kind):
+    """The bits of a float as `kind` holds it; NaNs are all alike, as a listing drops their bits."""
+    if math.isnan(value):
+        return 'NAN'
+    try:
+        if kind == 'd':  # an immediate is the high half of a double
+            return hex(struct.unpack('<Q', struct.pack('<d', value))[0] >> 32)
+        if kind == 'b':
+            return hex(struct.unpack('<I', struct.pack('<f', value))[0] >> 16)
+        return hex(struct.unpack('<I' if kind == 'f' else '<H', struct.pack('<' + kind, value))[0])
+    except OverflowError:
+        return hex({'f': 0x7f800000, 'e': 0x7c00}[kind] | (0x80000000 if kind == 'f' else 0x8000) * (value < 0))
+
+
+def number(text, kind):
+    text = text.strip()
+    if kind and NUMBER.match(text):
+        sign = -1.0 if text.startswith('-') else 1.0
+        body = text.lstrip('+-').upper()
+        value = math.inf if body == 'INF' else math.nan if 'NAN' in body else float(body)
+        return rounded(sign * value, kind)
+    m = re.fullmatch(r'(-?)0x([0-9a-f]+)', text)
+    if not m:
+        return text
+    value = int(m[2], 16)
+    if kind in ('f', 'd') and value & 0x7fffffff > (0x7f800000 if kind == 'f' else 0x7ff00000):
+        return 'NAN'
+    if kind in ('e', 'b') and value & 0x7fff > (0x7c00 if kind == 'e' else 0x7f80):
+        return 'NAN'
+    if kind == 'd' and value > 0xffffffff:  # one that is not finite, whole
+        return number(hex(value >> 32), kind)
+    return hex(-value & 0xffffffff) if m[1] else hex(value)
+
+
+def normal(text):
+    """One instruction without guard-independent differences of spelling."""
+    text = re.sub(r'\(\*.*?\*\)', '', text)
+    text = re.sub(r'\.reuse\b', '', text).strip().rstrip(';').strip()
+    m = re.match(r'(@!?U?P\w+ )?(\S+)\s*(.*)', text)
+    guard, name, rest = m[1] or '', m[2], m[3]
+    name = IMAD_ALIAS.sub('IMAD', name)
+    base = name.split('.')[0]
+    kind = 'd' if base in DOUBLES else 'f' if base in FLOATS else ('b' if 'BF16' in name else 'e') if base in HALVES else ''
+    if base in ('MUFU', 'F2F', 'F2I', 'FRND') and 'F64' in name.split('.')[1:]:
+        kind = 'd'
+    operands = []
+    if base in ('BRX', 'BRXU', 'RET', 'CALL'):
+        rest = re.sub(r'^(U?R\d+),? (-?0x)', r'\1, \2', rest)
+    if base == 'FSWZADD':
+        rest = rest[:rest.rindex(',')]  # letters for each lane against bits
+    for part in rest.split(', ') if rest else ():
+        part = part.strip()
+        part = re.sub(r'\.(ROW|COL)\b', '', part)
+        part = hex(sum(1 << int(n) for n in part[1:-1].split(','))) if re.fullmatch(r'\{[\d,]+\}', part) else part
+        part = re.sub(r'\[U?RZ\]', '[0x0]', part)
+        part = re.sub(r'\[(.*)\]', lambda b: '[' + b[1].replace('+-', '-').replace('URZ+', '').replace('+URZ', '') + ']', part)
+        operands.append(number(part, kind))
+    return f'{guard}{name} {", ".join(operands)}'.strip()
+
+
+LINE = re.compile(r'\s*/\*([0-9a-f]{4,})\*/\s+(.*?)\s*;?\s*/\* 0x([0-9a-f]{16}) \*/')
+MORE = re.compile(r'\s*/\* 0x([0-9a-f]{16}) \*/')
+SECTION = re.compile(r'\s*\.section\s+"?\.text\.([^,"\s]+)')
+LABEL = re.compile(r'^"?([.$\w]+)"?:$')
+
+
+def theirs(listing):
+    """{kernel: {offset: (text, low half, high half)}} of `nvdisasm -c -hex`, with labels as offsets."""
+    kernels, labels, pending, code, current = {}, {}, [], None, None
+    for line in listing.split('\n'):
+        m = SECTION.match(line)
+        if m:
+            code = kernels.setdefault(m[1], {})
+            labels[m[1]] = 0
+            continue
+        m = LABEL.match(line.strip())
+        if m:
+            pending.append(m[1])
+            continue
+        m = LINE.match(line)
+        if m and code is not None:
+            current = (int(m[1], 16), m[2], int(m[3], 16))
+            for label in pending:
+                labels[label] = current[0]
+            pending = []
+            continue
+        m = MORE.match(line)
+        if m and current:
+            code[current[0]] = (current[1], current[2], int(m[1], 16))
+            current = None
+    for code in kernels.values():
+        for at, (text, low, high) in code.items():
+            named = re.sub(r'`\(([^)]*)\)', lambda b: hex(labels[b[1]]) if b[1] in labels else b[0], text)
+            m = re.match(r'(.*\bBRXU? U?R\d+) (-?)(0x[0-9a-f]+)', named)  # relative, ours is not
+            if m:
+                named = f'{m[1]}, {hex(at + 16 + int(m[2] + m[3], 16))}'
+            code[at] = (named, low, high)
+    return kernels
+
+
+def ours(listing):
+    """{file: {kernel: {offset: text}}} of sass_list's output."""
+    files, code = {}, None
+    for line in listing.split('\n'):
+        if line.startswith('file '):
+            kernels = files.setdefault(line.split()[1], {})
+        elif line.startswith('kernel '):
+            code = kernels.setdefault(line[7:].split(':')[0], {})
+        elif line.startswith('  0x'):
+            at, text = line.split(None, 1)
+            code[int(at, 16)] = text
+    return files
