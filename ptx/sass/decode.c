@@ -103,7 +103,7 @@ static void decode_memory(const struct sass_operand_desc *d, const struct word *
 {
     o->reg = (uint8_t)field(w, d->at[0], d->n[0]);
     o->ureg = SASS_RZ;
-    o->value = sign_extend(field(w, 40, 24), 24);
+    o->value = d->flags & SASS_FAR ? sign_extend(field(w, 32, 32), 32) : sign_extend(field(w, 40, 24), 24);
     o->regs = insn->mod[SASS_F_E] ? 2 : 1;
     if (!d->ureg_n)
         return;

@@ -21,6 +21,7 @@ enum {
     SASS_INDEX_UREG = 512,
     SASS_HANDLE = 2048,    /* of constants: found through a uniform register */
     SASS_FLOAT = 4096,     /* an immediate is a float */
+    SASS_FAR = 8192,       /* of memory: the offset is 32 to 63 */
 };
 
 struct sass_operand_desc {

@@ -19,7 +19,8 @@ ROOMS = {
     "core": ("src/core", {"include", "base", "cache"}, set()),
     "abi": ("src/abi", {"include", "base", "core"}, set()),
     "preload": ("src/preload", {"include", "base"}, {"elf"}),
-    "ptx": ("ptx", {"include", "base"}, {"llvm", "lld"}),
+    "ptx": ("ptx", {"include", "base", "sass"}, {"llvm", "lld"}),
+    "sass": ("ptx/sass", {"base"}, set()),
     "tools": ("tools", None, {"elf"}),
     "simgpu": ("tests/simgpu", {"base"}, {"llvm", "elf", "hsa", "hip"}),
 }
@@ -39,6 +40,7 @@ INCLUDE = re.compile(r'^\s*#\s*include\s*([<"])([^>"]+)[>"]', re.M)
 GETENV = re.compile(r"\b(?:__)?(?:secure_)?getenv\b")
 GETENV_HOME = "src/base/env.h"
 COMMENT = re.compile(r"/\*.*?\*/|//[^\n]*", re.S)
+SASS_HEADER = "sass/sass.h"
 PTX_FOLDERS = ("tab/", "syntax/", "module/", "pass/", "lower/", "simt/", "target/")
 
 
@@ -46,6 +48,8 @@ def room_of(header):
     """The room that a quoted or <anywarp/> include belongs to, or None for libc and generated files."""
     if header.startswith("anywarp/"):
         return "include"
+    if header.startswith("sass/") or header == "tab/sass.inc":
+        return "sass"
     if header.startswith(PTX_FOLDERS):
         return "ptx"
     head = header.split("/")[0]
@@ -65,6 +69,8 @@ def check_room(root, room):
         text = open(path, encoding="utf-8").read()
         for style, header in INCLUDE.findall(text):
             other = room_of(header)
+            if other == "sass" and room == "ptx" and header != SASS_HEADER and not path.startswith(os.path.join(root, ROOMS["sass"][0])):
+                yield f"{os.path.relpath(path, root)}: of room sass only {SASS_HEADER} is for others"
             if other and other != room and may is not None and other not in may:
                 yield f"{os.path.relpath(path, root)}: room {room} may not include {other}'s {header}"
             for family, pattern in FOREIGN.items():

@@ -37,6 +37,7 @@ INDEX_UREG = 512
 DESC = 1024      # of memory: the uniform register may be a descriptor, which is no part of the address
 HANDLE = 2048    # of constants: found through a uniform register
 FLOAT = 4096     # an immediate is a float
+FAR = 8192       # of memory: the offset is 32 to 63
 
 
 class Bad(Exception):
@@ -240,8 +241,12 @@ class Table:
 
     @staticmethod
     def read_memory(o, memory):
-        """m: the base is as wide as .E says.  "/", "/64", "/a64", "/r64": with a uniform register; bits that say more lie in three places."""
+        """m: the base is as wide as .E says.  "/w": an offset of 32 bits.  Others: with a uniform register, each with its place, with the bit that
+        says that the base has 64 bits, and with the one that says that the uniform register is a descriptor."""
         if memory is None:
+            return
+        if memory == '/w':
+            o.flags |= FAR
             return
         places = {'/': ((32, 8), 90, 76), '/64': ((64, 8), 90, 76), '/a64': ((64, 6), 70, 71), '/r64': ((64, 6), 90, 71), '/s64': ((64, 8), 0, 0),
                   '/s': ((32, 8), 0, 0), '/t64': ((64, 6), 0, 0), '/g': ((64, 6), 70, 76)}
