@@ -142,7 +142,7 @@ static void decode_constant(const struct sass_operand_desc *d, const struct word
 static void decode_immediate(const struct sass_operand_desc *d, uint64_t bits, struct sass_operand *o)
 {
     o->value = d->flags & SASS_SIGNED ? sign_extend(bits, d->n[0] + d->n[1]) : (int64_t)bits;
-    if (d->flags & SASS_HIGH)
+    if (d->flags & SASS_HIGH || (d->flags & SASS_FLOAT && o->regs == 2)) /* of a double */
         o->value = (int64_t)(bits << 32);
 }
 

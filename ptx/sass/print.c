@@ -77,10 +77,12 @@ static void print_immediate(const struct sass_insn *insn, const struct sass_oper
     float single;
     double value;
 
-    if (d->flags & SASS_HIGH) {
+    if (insn->op == SASS_MUFU && (insn->mod[SASS_F_FN] == SASS_FN_RCP64H || insn->mod[SASS_F_FN] == SASS_FN_RSQ64H))
+        bits <<= 32; /* the high half of a double, without the low one */
+    if (d->flags & SASS_HIGH || bits >> 32) {
         memcpy(&value, &bits, sizeof value);
         print_float(value, 17, bits, out);
-    } else if (d->flags & SASS_FP16) {
+    } else if (d->flags & SASS_FP16 && insn->op != SASS_F2F && insn->op != SASS_F2I && insn->op != SASS_FRND) {
         for (int i = 1; i >= 0; i--) {
             uint32_t half = (uint32_t)(bits >> 16 * i) & 0xffff, wide = half << 16;
             memcpy(&single, &wide, sizeof single);

@@ -1,8 +1,11 @@
-/* Lists the kernels of cubins in our own notation, for check.py: "sass_list FILE...".  Prints a line "NAME: N unknown" for each file's kernel. */
+/* Lists machine code in our own notation, for check.py: "sass_list CUBIN..." all kernels, "sass_list --raw ARCH FILE" a file of bare instructions. */
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <stdio.h>
 #include <stdlib.h>
 
+#include <string.h>
+
+#include "sass/insn.h"
 #include "sass/sass.h"
 
 static char *read_file(const char *path, size_t *ret_size)
@@ -46,8 +49,26 @@ static bool list(const char *path)
     return true;
 }
 
+static bool list_raw(unsigned arch, const char *path)
+{
+    size_t size = 0;
+    char *bytes = read_file(path, &size);
+    for (size_t at = 0; bytes && at + SASS_INSN_SIZE <= size; at += SASS_INSN_SIZE) {
+        struct sass_insn insn;
+        struct aw_buf text = { 0 };
+        enum sass_decoded decoded = sass_decode((const uint8_t *)bytes + at, (uint32_t)at, arch, &insn);
+        sass_print(&insn, &text);
+        printf("  0x%04zx  %s%.*s\n", at, decoded == SASS_DECODED ? "" : "bytes ", AW_STR_ARG(aw_buf_view(&text)));
+        aw_buf_fini(&text);
+    }
+    free(bytes);
+    return bytes != NULL;
+}
+
 int main(int argc, char **argv)
 {
+    if (argc == 4 && !strcmp(argv[1], "--raw"))
+        return list_raw((unsigned)atoi(argv[2]), argv[3]) ? 0 : 1;
     bool done = argc > 1;
     for (int i = 1; i < argc; i++)
         done = list(argv[i]) && done;
