@@ -46,6 +46,8 @@ struct sass_operand {
 
 /* Which halves of a packed f16 operand are read; SASS_HALF_BOTH for all others. */
 enum sass_half { SASS_HALF_BOTH /* .H1_H0 */, SASS_HALF_F32 /* .F32 */, SASS_HALF_LOW /* .H0_H0 */, SASS_HALF_HIGH /* .H1_H1 */ };
+/* The same of F2F, F2I, FRND and MUFU, which take one f16. */
+enum { SASS_ONE_LOW = 0, SASS_ONE_HIGH = 1 /* .H1 */ };
 
 /* The places of operands: the same for every instruction, so that insn->op[SASS_A] is the first source. */
 enum sass_slot {

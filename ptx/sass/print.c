@@ -82,7 +82,7 @@ static void print_immediate(const struct sass_insn *insn, const struct sass_oper
     if (d->flags & SASS_HIGH || bits >> 32) {
         memcpy(&value, &bits, sizeof value);
         print_float(value, 17, bits, out);
-    } else if (d->flags & SASS_FP16 && insn->op != SASS_F2F && insn->op != SASS_F2I && insn->op != SASS_FRND) {
+    } else if (d->flags & SASS_FP16 && sass_op_names[insn->op][0] == 'H') {
         for (int i = 1; i >= 0; i--) {
             uint32_t half = (uint32_t)(bits >> 16 * i) & 0xffff, wide = half << 16;
             memcpy(&single, &wide, sizeof single);
@@ -206,7 +206,7 @@ static void print_operand(const struct sass_insn *insn, const struct sass_operan
     if (o->abs)
         aw_buf_printf(out, "|");
     if (d->half && o->half)
-        aw_buf_printf(out, "%s", halves[o->half & 3]);
+        aw_buf_printf(out, "%s", sass_op_names[insn->op][0] == 'H' ? halves[o->half & 3] : ".H1");
     if (insn->mod[SASS_F_BYTE] > SASS_BYTE_B0 && (d->slot == SASS_A || (d->slot == SASS_B && insn->op == SASS_I2F)) && o->kind == SASS_REG)
         aw_buf_printf(out, "%s", bytes[insn->mod[SASS_F_BYTE] & 7]);
 }

@@ -53,6 +53,8 @@ def normal(text):
     m = re.match(r'(@!?U?P\w+ )?(\S+)\s*(.*)', text)
     guard, name, rest = m[1] or '', m[2], m[3]
     name = IMAD_ALIAS.sub('IMAD', name).replace('PLOP3R', 'PLOP3').replace('.SHIFT', '')
+    if name.startswith('F2FP'):
+        name = re.sub(r'(\.F16)?\.F32\b', '', name)  # said from sm_86 on
     base = name.split('.')[0]
     kind = 'd' if base in DOUBLES else 'f' if base in FLOATS else ('b' if 'BF16' in name else 'e') if base in HALVES else ''
     if base in ('MUFU', 'F2F', 'F2I', 'FRND') and (re.search(r'^F2F.*F64\b.*\bF64|^F2F\.(FTZ\.)?F(16|32)\.F64|^(F2I|FRND)\..*F64|64H', name)):
@@ -64,7 +66,7 @@ def normal(text):
         rest = rest[:rest.rindex(',')]  # letters for each lane against bits
     for part in rest.split(', ') if rest else ():
         part = part.strip()
-        part = re.sub(r'\.(ROW|COL|SIGN|24)\b', '', part)
+        part = re.sub(r'\.(ROW|COL|SIGN|24|28)\b', '', part)
         part = re.sub(r'desc\[UR\d+\]\[', '[', part).replace('] [', '][')
         part = hex(sum(1 << int(n) for n in part[1:-1].split(','))) if re.fullmatch(r'\{[\d,]+\}', part) else part
         part = re.sub(r'\[U?RZ\]', '[0x0]', part)
