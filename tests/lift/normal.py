@@ -76,54 +76,9 @@ def normal(text):
 
 
 LINE = re.compile(r'\s*/\*([0-9a-f]{4,})\*/\s+(.*?)\s*;?\s*/\* 0x([0-9a-f]{16}) \*/')
-MORE = re.compile(r'\s*/\* 0x([0-9a-f]{16}) \*/')
-SECTION = re.compile(r'\s*\.section\s+"?\.text\.([^,"\s]+)')
-LABEL = re.compile(r'^"?([.$\w]+)"?:$')
 
 
-def theirs(listing):
-    """{kernel: {offset: (text, low half, high half)}} of `nvdisasm -c -hex`, with labels as offsets."""
-    kernels, labels, pending, code, current = {}, {}, [], None, None
-    for line in listing.split('\n'):
-        m = SECTION.match(line)
-        if m:
-            code = kernels.setdefault(m[1], {})
-            labels[m[1]] = 0
-            continue
-        m = LABEL.match(line.strip())
-        if m:
-            pending.append(m[1])
-            continue
-        m = LINE.match(line)
-        if m and code is not None:
-            current = (int(m[1], 16), m[2], int(m[3], 16))
-            for label in pending:
-                labels[label] = current[0]
-            pending = []
-            continue
-        m = MORE.match(line)
-        if m and current:
-            code[current[0]] = (current[1], current[2], int(m[1], 16))
-            current = None
-    for code in kernels.values():
-        for at, (text, low, high) in code.items():
-            named = re.sub(r'`\(([^)]*)\)', lambda b: hex(labels[b[1]]) if b[1] in labels else b[0], text)
-            m = re.match(r'(.*\bBRXU? U?R\d+) (-?)(0x[0-9a-f]+)', named)  # relative, ours is not
-            if m:
-                named = f'{m[1]}, {hex(at + 16 + int(m[2] + m[3], 16))}'
-            code[at] = (named, low, high)
-    return kernels
-
-
-def ours(listing):
-    """{file: {kernel: {offset: text}}} of sass_list's output."""
-    files, code = {}, None
-    for line in listing.split('\n'):
-        if line.startswith('file '):
-            kernels = files.setdefault(line.split()[1], {})
-        elif line.startswith('kernel '):
-            code = kernels.setdefault(line[7:].split(':')[0], {})
-        elif line.startswith('  0x'):
-            at, text = line.split(None, 1)
-            code[int(at, 16)] = text
-    return files
+def absolute(text, at):
+    """An indirect branch's distance as a place, as we list it."""
+    m = re.match(r'(.*\bBRXU? U?R\d+) (-?)(0x[0-9a-f]+)', text)
+    return f'{m[1]}, {hex(at + 16 + int(m[2] + m[3], 16))}' if m else text
