@@ -134,7 +134,7 @@ static void print_memory(const struct sass_insn *insn, const struct sass_operand
         plus = "+";
     }
     if (o->value || !plus[0]) {
-        aw_buf_printf(out, "%s", plus);
+        aw_buf_printf(out, "%s", o->value < 0 ? "" : plus);
         print_signed(o->value, out);
     }
     aw_buf_printf(out, "]");
