@@ -126,7 +126,7 @@ static void decode_copy(struct sass_insn *insn, const struct word *w)
 
 static void decode_constant(const struct sass_operand_desc *d, const struct word *w, struct sass_operand *o)
 {
-    o->value = (int64_t)field(w, 38, 16);
+    o->value = (int64_t)(d->slot == SASS_H ? field(w, 40, 14) << 2 : field(w, 38, 16)); /* a handle's place is in words */
     o->bank = (uint8_t)field(w, 54, 5);
     o->reg = o->ureg = SASS_RZ;
     if (d->flags & SASS_INDEX_REG)

@@ -68,6 +68,8 @@ enum sass_slot {
     SASS_K2,
     SASS_L, /* immediate that is no source: logic table, lane mask, scoreboard, … (the row's meaning says) */
     SASS_L2,
+    SASS_D2, /* second destination of textures: registers of the third and fourth component */
+    SASS_H, /* a texture's or surface's handle in a constant bank, 8 bytes */
     SASS_SLOTS
 };
 

@@ -9,6 +9,8 @@ IMAD_ALIAS = re.compile(r'^IMAD\.(MOV|IADD|SHL)\b')
 HALVES = ('HADD2', 'HMUL2', 'HFMA2', 'HSET2', 'HSETP2', 'HMNMX2')
 DOUBLES = ('DADD', 'DMUL', 'DFMA', 'DSETP')
 FLOATS = ('FADD', 'FMUL', 'FFMA', 'FMNMX', 'FSETP', 'FSET', 'FSEL', 'MUFU', 'FCHK', 'F2F', 'F2I', 'FRND', 'F2FP', 'FSWZADD')
+TEXTURES = ('TEX', 'TLD', 'TLD4', 'TXD', 'TXQ', 'SULD', 'SUST', 'SURED')
+DIMENSION = re.compile(r'(, |\.)((?:ARRAY_)?(?:[123]D|CUBE)|TEX_HEADER_[A-Z_]+)\b(?!_)')
 NUMBER = re.compile(r'^[-+]?(\d+\.?\d*(e[-+]?\d+)?|INF|QNAN|SNAN|NAN)$', re.I)
 
 
@@ -46,6 +48,17 @@ def number(text, kind):
     return hex(-value & 0xffffffff) if m[1] else hex(value)
 
 
+def texture(name, rest):
+    """Their handle is two numbers, a bank and words, and the dimension an operand."""
+    rest = re.sub(r'(0x[0-9a-f]+), (0x[0-9a-f]+)', lambda m: f'c[{m[1]}][{hex(4 * int(m[2], 16))}]', rest, count=1).replace('[R', 'R')
+    rest = re.sub(r'(R\w+)\]', r'\1', rest)
+    if name.startswith('T'):
+        m = DIMENSION.search(', ' + rest)
+        if m:
+            name, rest = f'{name}.{m[2]}', (', ' + rest).replace(m[0], '', 1)[2:]
+    return name, rest
+
+
 def normal(text):
     """One instruction without guard-independent differences of spelling."""
     text = re.sub(r'\(\*.*?\*\)', '', text)
@@ -64,6 +77,8 @@ def normal(text):
         rest = re.sub(r'^(U?R\d+),? (-?0x)', r'\1, \2', rest)
     if base == 'FSWZADD':
         rest = rest[:rest.rindex(',')]  # letters for each lane against bits
+    if base in TEXTURES:
+        name, rest = texture(name, rest)
     for part in rest.split(', ') if rest else ():
         part = part.strip()
         part = re.sub(r'\.(ROW|COL|SIGN|24|28)\b', '', part)

@@ -93,9 +93,35 @@ def bodies():
     for op in ('all', 'any', 'uni'):
         yield 75, f'setp.gt.s32 %p1, %r0, 3;\nvote.sync.{op}.pred %p2, %p1, %r1;\nselp.u32 %r40, 1, 0, %p2;'
     yield 75, 'setp.gt.s32 %p1, %r0, 3;\nvote.sync.ballot.b32 %r40, %p1, -1;\nactivemask.b32 %r41;'
+    yield from textures()
     for size in ('f16x2', 'bf16x2', 'f16', 'bf16', 'f32', 'f64'):
         kind = {'f64': '%d10, [%l1+512], %d0'}.get(size, '%h1, [%l1], %h0' if size in ('f16', 'bf16') else '%r40, [%l1], %r0')
         yield 90 if size in ('bf16', 'bf16x2') else 75, f'cvt.u16.u32 %h0, %r0;\natom.global.add{".noftz" if "16" in size else ""}.{size} {kind};'
+
+
+def textures():
+    """Each way with a handle that is a parameter and with one that is loaded."""
+    for handle in ('%l0', '%l5'):
+        load = 'ld.global.u64 %l5, [%l0+888];\n'
+        four = '{%r40, %r41, %r42, %r43}'
+        for mode in ('', '.level', '.grad'):
+            for dim, at in (('1d', '{%r1}'), ('2d', '{%r1, %r2}'), ('3d', '{%r1, %r2, %r3, %r4}'), ('a1d', '{%r0, %r1}'),
+                            ('a2d', '{%r0, %r1, %r2, %r3}'), ('cube', '{%r1, %r2, %r3, %r4}'), ('acube', '{%r0, %r1, %r2, %r3}')):
+                if mode == '.grad' and 'cube' in dim:
+                    continue
+                n = {'1d': 1, 'a1d': 1, '3d': 4}.get(dim, 2)
+                more = {'': '', '.level': ', %r5', '.grad': f', {regs(6, n)}, {regs(10, n)}'}[mode]
+                yield 75, load + f'tex{mode}.{dim}.v4.f32.f32 {four}, [{handle}, {at}]{more};'
+        for comp in 'rgba':
+            yield 75, load + f'tld4.{comp}.2d.v4.u32.f32 {four}, [{handle}, {{%r1, %r2}}];'
+        yield 75, load + f'tex.2d.v4.u32.s32 {four}, [{handle}, {{%r1, %r2}}];\ntex.1d.v4.u32.s32 {{%r44, %r45, %r46, %r47}}, [{handle}, {{%r1}}];'
+        yield 75, load + f'txq.width.b32 %r40, [{handle}];\ntxq.height.b32 %r41, [{handle}];'
+        for clamp in ('trap', 'clamp', 'zero'):
+            for dim, at in (('1d', '{%r1}'), ('2d', '{%r1, %r2}'), ('3d', '{%r1, %r2, %r3, %r4}'), ('a1d', '{%r0, %r1}'), ('a2d', '{%r0, %r1, %r2, %r3}')):
+                yield 75, load + f'suld.b.{dim}.v4.b32.{clamp} {four}, [{handle}, {at}];\nsust.b.{dim}.v2.b32.{clamp} [{handle}, {at}], {{%r7, %r8}};'
+            yield 75, load + f'suld.b.2d.b8.{clamp} %h1, [{handle}, {{%r1, %r2}}];\nsust.p.2d.v4.b32.{clamp} [{handle}, {{%r1, %r2}}], {four};\n' \
+                f'sured.b.add.2d.u32.{clamp} [{handle}, {{%r1, %r2}}], %r3;\nsured.b.max.1d.s32.{clamp} [{handle}, {{%r1}}], %r3;\n' \
+                f'sured.b.or.1d.b32.{clamp} [{handle}, {{%r1}}], %r3;\nsured.p.min.1d.b32.{clamp} [{handle}, {{%r1}}], %r3;'
 
 
 def module(arch, body):
