@@ -58,9 +58,8 @@ def kind_of(low, high):
 
 
 def gather(args, folder):
-    """PTX files and texts to assemble: (name, path, text)."""
-    for i, (first, body) in enumerate(probes.bodies()):
-        yield f'probe {i}', None, (first, body)
+    """PTX files to assemble, and None for the probes."""
+    yield None
     paths = []
     for path in args.paths:
         if os.path.isdir(path):
@@ -70,28 +69,28 @@ def gather(args, folder):
     if args.oracle:
         subprocess.run([args.oracle, '--emit', folder], stdout=subprocess.DEVNULL, check=False)
         paths += [os.path.join(folder, n) for n in os.listdir(folder)]
-    for path in sorted(paths)[::args.every]:
-        yield os.path.basename(path), path, None
+    yield from sorted(paths)[::args.every]
 
 
-def assemble(job, arch, folder, number):
+def assemble(path, arch, folder, number):
     """The cubin's bytes, or None when this assembler refuses the source for this architecture."""
-    name, path, probe = job
     out = os.path.join(folder, f'{arch}_{number}.cubin')
     if path and path.endswith('.cu'):
         command = ['nvcc', '-std=c++17', '-cubin', f'-arch=sm_{arch}', path, '-o', out]
     else:
-        if probe and probe[0] > int(arch):
-            return None
-        text = probes.module(arch, probe[1]) if probe else open(path, encoding='utf-8').read()
+        if path:
+            with open(path, encoding='utf-8') as f:
+                text = f.read()
+        else:
+            text = probes.module(arch)
         source = os.path.join(folder, f'{arch}_{number}.ptx')
         with open(source, 'w', encoding='utf-8') as f:
             f.write(re.sub(r'^(\s*\.target\s+)sm_\w+', r'\g<1>sm_' + arch, text, flags=re.M))
         command = ['ptxas', f'-arch=sm_{arch}', source, '-o', out]
     r = subprocess.run(command, capture_output=True, text=True, check=False)
     if r.returncode:
-        if probe:
-            sys.exit(f'{name} for sm_{arch} is refused: {r.stderr}\n{probe[1]}')
+        if not path:
+            sys.exit(f'the probes for sm_{arch} are refused: {r.stderr}')
         return None
     with open(out, 'rb') as f:
         image = f.read()

@@ -1,10 +1,7 @@
 """PTX of our own that makes an assembler use the instructions which programs seldom have: matrices, asynchronous copies, state spaces."""
 # SPDX-License-Identifier: Apache-2.0
 
-HEAD = '''.version 8.0
-.target sm_{arch}
-.address_size 64
-.visible .entry k(.param .u64 p, .param .u64 q)
+KERNEL = '''.visible .entry k{number}(.param .u64 p, .param .u64 q)
 {{
 .reg .b32 %r<80>; .reg .b64 %l<20>; .reg .f64 %d<20>; .reg .pred %p<8>; .reg .b16 %h<8>;
 .shared .align 16 .b8 s[1024];
@@ -124,5 +121,8 @@ def textures():
                 f'sured.b.or.1d.b32.{clamp} [{handle}, {{%r1}}], %r3;\nsured.p.min.1d.b32.{clamp} [{handle}, {{%r1}}], %r3;'
 
 
-def module(arch, body):
-    return HEAD.format(arch=arch, loads=LOADS, body=body, stores=STORES)
+def module(arch):
+    """All probes for this architecture, a kernel each."""
+    kernels = [body for first, body in bodies() if first <= int(arch)]
+    return f'.version 8.0\n.target sm_{arch}\n.address_size 64\n' + ''.join(
+        KERNEL.format(number=i, loads=LOADS, body=body, stores=STORES) for i, body in enumerate(kernels))
