@@ -1,5 +1,5 @@
-/* `anywarp dump`: what CUDA code is inside a file: containers, entries, and in PTX the kernels and variables; extracts
- * PTX. It reads ELF files, static libraries, bare fatbins and PTX.  It disassembles nothing. */
+/* `anywarp dump`: what CUDA code is inside a file: containers, entries, and in PTX and cubins the kernels; extracts PTX, lists machine code.  It
+ * reads ELF files, static libraries, bare fatbins, cubins and PTX. */
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <errno.h>
 #include <fcntl.h>
@@ -15,16 +15,18 @@
 
 #include "anywarp.h"
 #include "base/file.h"
+#include "sass/sass.h"
 #include "syntax/syntax.h"
 #include "tab/form.h"
 
 struct dump {
     bool extract;        /* PTX instead of a listing */
+    bool code;           /* list machine code, too */
     uint32_t arch;       /* only this one; 0 = all */
     const char *out_dir; /* NULL = standard output */
     const char *file;    /* as named by the user */
     const void *base;    /* its bytes */
-    unsigned n_containers, n_ptx;
+    unsigned n_containers, n_ptx, n_cubins;
     bool failed;
 };
 
@@ -119,6 +121,52 @@ static void write_ptx(struct dump *dump, const char *text, size_t len, const cha
         complain(dump, "cannot write %s: %s", path, strerror(errno));
 }
 
+/* ---- Cubins ---- */
+
+static void list_machine_kernel(const struct dump *dump, const struct sass_cubin *cubin, uint32_t index)
+{
+    struct sass_kernel_info info;
+    sass_kernel_info(cubin, index, &info);
+    printf("       kernel    %.*s  (%u parameter%s, %u instructions, %u registers", AW_STR_ARG(info.name), info.n_params,
+           info.n_params == 1 ? "" : "s", info.code_size / 16, info.registers);
+    if (info.shared_size)
+        printf(", %u bytes of shared memory", info.shared_size);
+    if (info.local_size)
+        printf(", %u bytes of local memory", info.local_size);
+    if (info.req_ntid[0])
+        printf(", reqntid %ux%ux%u", info.req_ntid[0], info.req_ntid[1], info.req_ntid[2]);
+    if (info.max_ntid[0])
+        printf(", maxntid %ux%ux%u", info.max_ntid[0], info.max_ntid[1], info.max_ntid[2]);
+    puts(")");
+    if (!dump->code)
+        return;
+    struct aw_buf text = { 0 };
+    uint32_t unknown = sass_list(cubin, index, &text);
+    fwrite(text.ptr, 1, text.len, stdout);
+    if (unknown)
+        printf("       %u instruction%s of it not known\n", unknown, unknown == 1 ? " is" : "s are");
+    aw_buf_fini(&text);
+}
+
+static void list_cubin(struct dump *dump, const void *bytes, size_t size)
+{
+    struct sass_cubin *cubin;
+    const char *why;
+    dump->n_cubins++;
+    enum aw_status status = sass_open(bytes, size, &cubin, &why);
+    if (status == AW_ERR_NO_BINARY) { /* no damage: of another generation */
+        printf("       %s\n", why);
+        return;
+    }
+    if (status != AW_OK) {
+        complain(dump, "cubin: %s", why);
+        return;
+    }
+    for (uint32_t i = 0; i < sass_kernel_count(cubin); i++)
+        list_machine_kernel(dump, cubin, i);
+    sass_close(cubin);
+}
+
 /* ---- Containers ---- */
 
 static void list_entry(const struct aw_fatbin_entry *e, unsigned number)
@@ -149,13 +197,19 @@ static void dump_entry(struct dump *dump, const struct aw_fatbin_entry *entry, u
         return;
     if (!dump->extract)
         list_entry(entry, number);
-    if (entry->kind != AW_FATBIN_PTX)
+    bool cubin = entry->kind == AW_FATBIN_ELF && !dump->extract;
+    if (entry->kind != AW_FATBIN_PTX && !cubin)
         return;
     char *text;
     size_t len;
     int error = aw_fatbin_extract(entry, &text, &len);
     if (error != AW_FATBIN_OK) {
         complain(dump, "fatbin %u, entry %u: %s", dump->n_containers, number, aw_fatbin_error_text(error));
+        return;
+    }
+    if (cubin) {
+        list_cubin(dump, text, len);
+        free(text);
         return;
     }
     if (dump->extract) {
@@ -221,7 +275,10 @@ static void dump_elf(struct dump *dump, const char *bytes, size_t size)
 {
     enum { EM_CUDA_MACHINE = 190 };
     if (size >= 20 && (unsigned char)bytes[18] == EM_CUDA_MACHINE && bytes[19] == 0) {
-        complain(dump, "is a cubin: code for one NVIDIA architecture, with no PTX in it");
+        if (dump->extract)
+            complain(dump, "is a cubin: code for one NVIDIA architecture, with no PTX in it");
+        else
+            list_cubin(dump, bytes, size);
         return;
     }
     int error = aw_fatbin_each_in_elf(bytes, size, dump_container, dump);
@@ -276,15 +333,31 @@ static void dump_bytes(struct dump *dump, const char *bytes, size_t size)
     }
     if (dump->failed)
         return;
-    if (dump->n_containers == 0)
+    if (dump->n_containers == 0 && dump->n_cubins == 0)
         complain(dump, "holds no CUDA code");
     else if (dump->extract && dump->n_ptx == 0)
         complain(dump, "holds no PTX%s", dump->arch ? " for this architecture" : "");
 }
 
+/* NVIDIA's libraries may not be disassembled, by their licence. */
+static bool is_nvidias(const char *file)
+{
+    static const char *const names[] = { "libcublas", "libcudnn", "libcufft", "libcurand", "libcusolver", "libcusparse", "libcutensor", "libnpp",
+                                         "libnccl", "libnvjpeg", "libnvrtc", "libnvJitLink", "libnvinfer", "libcuda.", "libcudart", "libcupti" };
+    const char *slash = strrchr(file, '/'), *name = slash ? slash + 1 : file;
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+        if (strncmp(name, names[i], strlen(names[i])) == 0)
+            return true;
+    return false;
+}
+
 static int dump_file(struct dump *dump)
 {
     struct stat st;
+    if (dump->code && is_nvidias(dump->file)) {
+        complain(dump, "is a library of NVIDIA's, whose machine code its licence does not let us list");
+        return 1;
+    }
     int fd = open(dump->file, O_RDONLY | O_CLOEXEC);
     if (fd < 0 || fstat(fd, &st) != 0) {
         complain(dump, "%s", strerror(errno));
@@ -318,8 +391,9 @@ static int dump_file(struct dump *dump)
 static int usage(FILE *out)
 {
     fputs("usage: anywarp dump [options] FILE...\n\n"
-          "Shows what CUDA code is inside programs, libraries, fatbins and PTX files.\n\n"
+          "Shows what CUDA code is inside programs, libraries, fatbins, cubins and PTX files.\n\n"
           "  --ptx        write the PTX instead of a listing\n"
+          "  --code       list the machine code of cubins, too\n"
           "  --arch N     only what is for this architecture: 80, sm_80 or compute_80\n"
           "  -o DIR       with --ptx: one file per PTX into DIR\n",
           out);
@@ -344,12 +418,14 @@ int aw_cmd_dump(int argc, char **argv)
 {
     static const struct option options[] = {
         { "ptx", no_argument, NULL, 'p' }, { "arch", required_argument, NULL, 'a' },
-        { "output", required_argument, NULL, 'o' }, { "help", no_argument, NULL, 'h' }, { 0 },
+        { "output", required_argument, NULL, 'o' }, { "code", no_argument, NULL, 'c' }, { "help", no_argument, NULL, 'h' }, { 0 },
     };
     struct dump all = { 0 };
     for (int c; (c = getopt_long(argc, argv, "ho:", options, NULL)) != -1;) {
         if (c == 'p')
             all.extract = true;
+        else if (c == 'c')
+            all.code = true;
         else if (c == 'o')
             all.out_dir = optarg;
         else if (c == 'h')
@@ -361,7 +437,7 @@ int aw_cmd_dump(int argc, char **argv)
             return 2;
         }
     }
-    if (optind >= argc || (all.out_dir && !all.extract))
+    if (optind >= argc || (all.out_dir && !all.extract) || (all.code && all.extract))
         return usage(stderr);
     if (all.out_dir && mkdir(all.out_dir, 0777) != 0 && errno != EEXIST) {
         fprintf(stderr, "anywarp: cannot make %s: %s\n", all.out_dir, strerror(errno));

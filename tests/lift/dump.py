@@ -1,0 +1,66 @@
+#!/usr/bin/env python3
+# `anywarp dump` of a cubin: its kernels with what they need, their code with --code, and what it refuses.
+# SPDX-License-Identifier: Apache-2.0
+"""usage: dump.py ANYWARP"""
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+
+PTX = '''.version 8.0
+.target sm_80
+.address_size 64
+.visible .entry scaled(.param .u64 p, .param .f32 by) .maxntid 128, 1, 1
+{
+.shared .align 4 .b8 s[512];
+.reg .b64 %l<2>; .reg .f32 %f<3>; .reg .b32 %r<3>;
+ld.param.u64 %l0, [p];
+ld.param.f32 %f0, [by];
+mov.u32 %r0, %tid.x;
+mov.u32 %r1, s;
+ld.global.f32 %f1, [%l0];
+mul.f32 %f1, %f1, %f0;
+st.shared.f32 [%r1+508], %f1;
+bar.sync 0;
+ld.shared.f32 %f2, [%r1+508];
+st.global.f32 [%l0], %f2;
+ret;
+}
+'''
+
+
+def main(anywarp):
+    if not shutil.which('ptxas'):
+        print('dump: no ptxas')
+        return 77
+    failed = 0
+    with tempfile.TemporaryDirectory() as folder:
+        cubin, library, damaged = (os.path.join(folder, n) for n in ('k.cubin', 'libcublas.so.12', 'damaged.cubin'))
+        with open(os.path.join(folder, 'k.ptx'), 'w', encoding='utf-8') as f:
+            f.write(PTX)
+        subprocess.run(['ptxas', '-arch=sm_80', os.path.join(folder, 'k.ptx'), '-o', cubin], check=True)
+        with open(cubin, 'rb') as f:
+            image = f.read()
+        for path, data in ((library, image), (damaged, image[:len(image) // 2])):
+            with open(path, 'wb') as f:
+                f.write(data)
+        # arguments, exit status, what is said
+        for args, status, said in (
+                ([cubin], 0, r'kernel    scaled  \(2 parameters, \d+ instructions, \d+ registers, 512 bytes of shared memory, maxntid 128x1x1\)\n$'),
+                (['--code', cubin], 0, r'(?s)  0x0000  .*FMUL R\d+, R\d+, c\[0x0\]\[0x168\]\n.*BAR\.SYNC\.DEFER_BLOCKING 0x0\n.*EXIT\n'),
+                (['--code', library], 1, 'licence does not let us'),
+                ([damaged], 1, 'cubin: '),
+                (['--ptx', cubin], 1, 'no PTX in it'),
+                (['--code', '--ptx', cubin], 2, 'usage')):
+            r = subprocess.run([anywarp, 'dump'] + args, capture_output=True, text=True, check=False)
+            if r.returncode != status or not re.search(said, r.stdout + r.stderr) or 'not known' in r.stdout:
+                print(f'dump {args}: {r.returncode}, not {status} with {said}:\n{r.stdout}{r.stderr}')
+                failed += 1
+    print(f'{failed} failed')
+    return 1 if failed else 0
+
+
+if __name__ == '__main__':
+    sys.exit(main(sys.argv[1]))
