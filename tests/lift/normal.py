@@ -8,7 +8,7 @@ import struct
 IMAD_ALIAS = re.compile(r'^IMAD\.(MOV|IADD|SHL)\b')
 HALVES = ('HADD2', 'HMUL2', 'HFMA2', 'HSET2', 'HSETP2', 'HMNMX2')
 DOUBLES = ('DADD', 'DMUL', 'DFMA', 'DSETP')
-FLOATS = ('FADD', 'FMUL', 'FFMA', 'FMNMX', 'FSETP', 'FSET', 'FSEL', 'MUFU', 'FCHK', 'F2F', 'F2I', 'FRND', 'F2FP', 'FSWZADD')
+FLOATS = ('FADD', 'FMUL', 'FFMA', 'FMNMX', 'FSETP', 'FSET', 'FSEL', 'MUFU', 'FCHK', 'F2F', 'F2I', 'FRND', 'F2FP', 'F2IP', 'FSWZADD')
 TEXTURES = ('TEX', 'TLD', 'TLD4', 'TXD', 'TXQ', 'SULD', 'SUST', 'SURED')
 DIMENSION = re.compile(r'(, |\.)((?:ARRAY_)?(?:[123]D|CUBE)|TEX_HEADER_[A-Z_]+)\b(?!_)')
 NUMBER = re.compile(r'^[-+]?(\d+\.?\d*(e[-+]?\d+)?|INF|QNAN|SNAN|NAN)$', re.I)
