@@ -88,7 +88,9 @@ static uint8_t registers_of(const struct sass_operand_desc *d, const struct sass
     if (!sass_value_names[of])
         return value ? 2 : 1;
     const char *name = sass_value_names[of][value];
-    return strstr(name, "128") || !strcmp(name, "4") ? 4 : strstr(name, "64") || !strcmp(name, "2") ? 2 : 1;
+    if (strstr(name, "128") || strstr(name, "32x4") || strstr(name, "16x8") || !strcmp(name, "4"))
+        return 4;
+    return strstr(name, "64") || strstr(name, "32x2") || strstr(name, "16x4") || !strcmp(name, "2") ? 2 : 1;
 }
 
 /* ---- Operands */
@@ -174,7 +176,7 @@ static void decode_operand(const struct sass_operand_desc *d, const struct word 
         decode_memory(d, w, insn, o);
         break;
     case SASS_TARGET: /* counted in words of 4 bytes from the instruction behind */
-        o->value = (int64_t)insn->offset + SASS_INSN_SIZE + sign_extend(bits, d->n[0]) * 4;
+        o->value = (int64_t)insn->offset + SASS_INSN_SIZE + sign_extend(bits, d->n[0] + d->n[1]) * 4;
         break;
     case SASS_SREG:
         o->value = (int64_t)bits;

@@ -66,6 +66,9 @@ def normal(text):
     m = re.match(r'(@!?U?P\w+ )?(\S+)\s*(.*)', text)
     guard, name, rest = m[1] or '', m[2], m[3]
     name = IMAD_ALIAS.sub('IMAD', name).replace('PLOP3R', 'PLOP3').replace('.SHIFT', '')
+    name = name.replace('DMMA.8x8x4', 'DMMA.884').replace('REDG', 'RED')
+    if name.startswith('WARPSYNC.COLLECTIVE'):
+        rest = re.sub(r',? ?0x[0-9a-f]+$', '', rest)
     if name.startswith('F2FP'):
         name = re.sub(r'(\.F16)?\.F32\b', '', name)  # said from sm_86 on
     base = name.split('.')[0]
