@@ -320,14 +320,15 @@ static void read_ntid(const struct attr *attr, uint32_t ret[3])
         ret[i] = load32(attr->value + 4 * i);
 }
 
-/* KPARAM_INFO: index, ordinal and offset of 16 bits, and a word with the size above bit 18.  V2, of parameters beyond 4 KiB, has a size of its own. */
+/* KPARAM_INFO: index, ordinal and offset of 16 bits, and a word with the size above bit 18.  V2, of kernels
+ * with more than 4 KiB of parameters, has the size alone there. */
 static void read_param(struct sass_code *code, const struct attr *attr)
 {
     const uint8_t *p = attr->value;
     if (attr->id == ATTR_KPARAM_INFO && attr->size >= 12)
         code->params[code->n_params++] = (struct sass_param){ load16(p + 4), load16(p + 6), load32(p + 8) >> 18 };
     else if (attr->id == ATTR_KPARAM_INFO_V2 && attr->size >= 12)
-        code->params[code->n_params++] = (struct sass_param){ load16(p + 4), load16(p + 6), load32(p + 8) >> 16 & 0xffff };
+        code->params[code->n_params++] = (struct sass_param){ load16(p + 4), load16(p + 6), load32(p + 8) };
 }
 
 static int by_param(const void *a, const void *b)

@@ -19,8 +19,8 @@ static const unsigned char info[] = {
 };
 static const unsigned char info_k[] = {
     4, 0x0a, 8, 0, 1, 0, 0, 0, 0x60, 1, 12, 0,                /* PARAM_CBANK: at 0x160, 12 bytes */
-    4, 0x17, 12, 0, 0, 0, 0, 0, 1, 0, 8, 0, 0, 0xf0, 0x11, 0, /* KPARAM_INFO: second, at 8, 4 bytes */
-    4, 0x17, 12, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xf0, 0x21, 0, /* first, at 0, 8 bytes */
+    4, 0x45, 12, 0, 0, 0, 0, 0, 1, 0, 8, 0, 4, 0, 0, 0,       /* KPARAM_INFO_V2: second, at 8, 4 bytes */
+    4, 0x17, 12, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xf0, 0x21, 0, /* KPARAM_INFO: first, at 0, 8 bytes */
     3, 0x1b, 0xff, 0,                                         /* MAXREG_COUNT, which nobody asks for */
     4, 0x05, 12, 0, 0, 1, 0, 0, 1, 0, 0, 0, 1, 0, 0, 0,       /* MAX_THREADS */
     2, 0x4c, 2, 0,                                            /* NUM_BARRIERS */
