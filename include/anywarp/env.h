@@ -28,6 +28,15 @@ struct aw_clock_scale {
     uint64_t cycles, cycles_part; /* of the processors' clock, as the device's attribute has it */
 };
 
+/* Likewise, for kernels that ask where they run: memory of the device's that all its kernels share.  `numbers` is the address of `count`
+ * words, 0 at first: 1 + the machine's number of the compute unit whose %smid is the word's place.  0: units are not told apart. */
+#define AW_UNITS_SYMBOL "aw_units"
+struct aw_units {
+    uint64_t numbers;
+    uint32_t count; /* %nsmid: cudaDeviceProp.multiProcessorCount */
+    uint32_t pad;
+};
+
 struct aw_env {
     uint64_t buffer;    /* device address of the records, 8-aligned; 0: printf returns -1 */
     uint32_t capacity;  /* its bytes, below 2^31 */

@@ -87,6 +87,13 @@ LLVMValueRef ptx_amdgpu_grid_workspace(struct amdgpu *a, LLVMValueRef kernarg);
 /* Records `status` (i32) in the environment unless its address is 0, and ends the wave; the builder's block is finished. */
 void ptx_amdgpu_die(struct amdgpu *a, LLVMValueRef env, LLVMValueRef status);
 
+/* A constant of the object's, of `n` words of 64 bits, into which who loads it writes; until then it has `values`. */
+LLVMValueRef ptx_amdgpu_variable(struct amdgpu *a, const char *symbol, LLVMValueRef *values, unsigned n);
+
+/* Which compute unit the wave is on, and below which number that is (amdgpu_unit.c). */
+LLVMValueRef ptx_amdgpu_unit(struct amdgpu *a);
+LLVMValueRef ptx_amdgpu_units(struct amdgpu *a);
+
 /* The device heap (amdgpu_heap.c). */
 void ptx_amdgpu_malloc(struct amdgpu *a, LLVMValueRef *p);
 void ptx_amdgpu_free(struct amdgpu *a, LLVMValueRef *p);

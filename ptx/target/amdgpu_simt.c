@@ -390,21 +390,26 @@ static V steady(struct amdgpu *a)
     return call0(a, "llvm.readsteadycounter");
 }
 
+V ptx_amdgpu_variable(struct amdgpu *a, const char *symbol, V *values, unsigned n)
+{
+    LLVMTypeRef i64 = a->b.i64;
+    V object = LLVMAddGlobalInAddressSpace(a->b.module, LLVMArrayType2(i64, n), symbol, AS_GLOBAL);
+    LLVMSetInitializer(object, LLVMConstArray2(i64, values, n));
+    LLVMSetGlobalConstant(object, 1);
+    LLVMSetExternallyInitialized(object, 1); /* no constant to the optimiser */
+    LLVMSetVisibility(object, LLVMProtectedVisibility);
+    LLVMSetAlignment(object, 8);
+    return object;
+}
+
 /* The steady counter in other units: struct aw_clock_scale, from its field at `offset` on. */
 static V steady_scaled(struct amdgpu *a, uint64_t offset)
 {
     struct ptx_lower *b = &a->b;
     V scale = LLVMGetNamedGlobal(b->module, AW_CLOCK_SYMBOL), word[2], ticks = steady(a);
     LLVMTypeRef wide = LLVMIntTypeInContext(b->context, 128);
-    if (!scale) {
-        V values[4] = { b_i64(b, 10), b_i64(b, 0), b_i64(b, 20), b_i64(b, 0) };
-        scale = LLVMAddGlobalInAddressSpace(b->module, LLVMArrayType2(b->i64, 4), AW_CLOCK_SYMBOL, AS_GLOBAL);
-        LLVMSetInitializer(scale, LLVMConstArray2(b->i64, values, 4));
-        LLVMSetGlobalConstant(scale, 1);
-        LLVMSetExternallyInitialized(scale, 1); /* no constant to the optimiser */
-        LLVMSetVisibility(scale, LLVMProtectedVisibility);
-        LLVMSetAlignment(scale, 8);
-    }
+    if (!scale)
+        scale = ptx_amdgpu_variable(a, AW_CLOCK_SYMBOL, (V[]){ b_i64(b, 10), b_i64(b, 0), b_i64(b, 20), b_i64(b, 0) }, 4);
     for (unsigned i = 0; i < 2; i++) {
         word[i] = LLVMBuildLoad2(b->builder, b->i64, b_gep(b, scale, b_i64(b, offset + 8 * i)), "");
         ptx_invariant(b, word[i]);
@@ -444,8 +449,8 @@ static V value_of(struct amdgpu *a, enum ptx_simt id, V *p)
     case PTX_SIMT_LANEID: return ptx_amdgpu_lane(a);
     case PTX_SIMT_WARPID: return b_lshr(b, thread_linear(a), b_i32(b, 5));
     case PTX_SIMT_NWARPID: return warp_count(a);
-    case PTX_SIMT_SMID: return b_i32(b, 0);   /* one multiprocessor, as far as a kernel can tell: */
-    case PTX_SIMT_NSMID: return b_i32(b, 1);  /* PTX promises no more than smid < nsmid */
+    case PTX_SIMT_SMID: return ptx_amdgpu_unit(a);
+    case PTX_SIMT_NSMID: return ptx_amdgpu_units(a);
     case PTX_SIMT_GRIDID: return call0(a, "llvm.amdgcn.dispatch.id");
     case PTX_SIMT_GRID_WORKSPACE: return ptx_amdgpu_grid_workspace(a, p[0]);
     case PTX_SIMT_DYNAMIC_SHARED: return dynamic_shared(a);

@@ -26,6 +26,7 @@ struct aw_hip_service {
     char *pinned;             /* CHUNK bytes */
     void *heap_memory;        /* NULL: none yet */
     uint64_t heap;            /* device address of its struct aw_heap */
+    void *units;              /* what struct aw_units points to; NULL: no object has asked yet */
     bool env_made;
     bool drop_told;
 };
@@ -185,6 +186,32 @@ static int heap_make(int dev, struct aw_hip_service *v)
     v->heap_memory = p;
     v->heap = base;
     return AW_OK;
+}
+
+int aw_hip_units_write(int dev, unsigned char *ret_units)
+{
+    struct aw_hip_service *v;
+    int count = 0, status = aw_hip_device_attr(dev, AW_DEV_MULTIPROCESSORS, &count);
+    if (status == AW_OK)
+        status = service_get(dev, &v);
+    if (status != AW_OK)
+        return status;
+    count = count > 0 ? count : 1;
+    pthread_mutex_lock(&v->lock);
+    void *p = NULL;
+    if (!v->units)
+        status = aw_hip_result(dev, aw_hip.api.hipMalloc(&p, 4 * (size_t)count));
+    if (p && status == AW_OK)
+        status = device_fill(dev, v, (uint64_t)(uintptr_t)p, 0, 4 * (size_t)count);
+    if (p && status != AW_OK)
+        aw_hip.api.hipFree(p);
+    else if (p)
+        v->units = p;
+    struct aw_units units = { .numbers = (uint64_t)(uintptr_t)v->units, .count = (uint32_t)count };
+    pthread_mutex_unlock(&v->lock);
+    if (status == AW_OK)
+        memcpy(ret_units, &units, sizeof units);
+    return status;
 }
 
 static int env_write(int dev, struct aw_hip_service *v, struct aw_hip_env *e)
@@ -521,6 +548,8 @@ void aw_hip_env_fini(int dev)
     d->service = NULL;
     if (v->heap_memory)
         aw_hip.api.hipFree(v->heap_memory);
+    if (v->units)
+        aw_hip.api.hipFree(v->units);
     aw_hip.api.hipStreamDestroy(v->stream.handle);
     aw_hip.api.hipHostFree(v->pinned);
     pthread_mutex_destroy(&v->lock);

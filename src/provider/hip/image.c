@@ -75,6 +75,8 @@ static void table_read(const struct file *f, const Elf64_Shdr *table, const Elf6
         ret->uses |= strcmp(name, AW_STACK_SYMBOL) == 0 ? AW_HIP_USES_STACK : 0;
         if (strcmp(name, AW_CLOCK_SYMBOL) == 0 && symbol.st_size == sizeof(struct aw_clock_scale))
             ret->clock = offset_of(f, symbol.st_value, sizeof(struct aw_clock_scale));
+        if (strcmp(name, AW_UNITS_SYMBOL) == 0 && symbol.st_size == sizeof(struct aw_units))
+            ret->units = offset_of(f, symbol.st_value, sizeof(struct aw_units));
         if (n > 3 && strcmp(name + n - 3, ".kd") == 0 && symbol.st_size == DESCRIPTOR)
             ret->descriptor = offset_of(f, symbol.st_value, DESCRIPTOR);
     }

@@ -43,7 +43,9 @@ static int image_load(int dev, const void *bytes, size_t size, const struct aw_h
         aw_hip_image_stack(image, l->bytes, stack);
     if (image->clock)
         aw_hip_clock_write(dev, l->bytes + image->clock);
-    int status = aw_hip_result(dev, aw_hip.api.hipModuleLoadData(&l->module, l->bytes));
+    int status = image->units ? aw_hip_units_write(dev, l->bytes + image->units) : AW_OK;
+    if (status == AW_OK)
+        status = aw_hip_result(dev, aw_hip.api.hipModuleLoadData(&l->module, l->bytes));
     if (status == AW_ERR_SHARED_INIT) /* what HIP says of code for another card */
         status = AW_ERR_NO_BINARY;
     if (status == AW_OK)
