@@ -81,13 +81,16 @@ bool aw_manifest_check(const void *bytes, size_t size);
 /* ---- Targets: "gfx1030" and so on, or "host:" and an LLVM CPU name, e.g. "host:sapphirerapids"; "host" is the running
  * machine.  Features follow a comma: "host:haswell,+avx2". */
 #define AW_BLOCK_PARTS 0x80000000u
+#define AW_BLOCK_FULL 0x40000000u
+#define AW_BLOCK_FLAGS (AW_BLOCK_PARTS | AW_BLOCK_FULL)
 struct aw_compile_options {
     const char *target;
     uint32_t opt_level;          /* 0..3; 3 is usual, 0 for PTX marked debug */
     uint32_t code_object_version; /* AMDGPU: 4 or 5; 0 = 5 */
     /* Threads of the blocks that the code is for: x,y,z this shape alone; x,0,0 all whose rows are a multiple of x (at most 1024), which
      * takes less code than 0,0,0, any.  A target may make code for more than what is asked.  With AW_BLOCK_PARTS in the third, the launch
-     * is of a part of a grid's blocks (AMDGPU; struct aw_env says which). */
+     * is of a part of a grid's blocks (AMDGPU; struct aw_env says which); with AW_BLOCK_FULL, blocks take so much shared memory that nothing
+     * of the compiler's own fits beside it (AMDGPU; struct aw_counters has what is elsewhere then). */
     uint32_t block[3];
     uint32_t warps_per_vector;   /* host: 0 = choose */
     uint32_t lines;              /* enum aw_lines */

@@ -37,6 +37,17 @@ struct aw_units {
     uint32_t pad;
 };
 
+/* Likewise, for kernels made for AW_BLOCK_FULL that have barriers: `count` sets of AW_COUNTERS_BYTES, 0 at first, one of which a block has
+ * from its beginning to its end. */
+#define AW_COUNTERS_SYMBOL "aw_counters"
+struct aw_counters {
+    uint64_t sets;
+    uint32_t count;
+    uint32_t pad;
+};
+/* Words of a set: some block has it; threads of that block that have ended; and what counts. */
+enum { AW_COUNTERS_TAKEN, AW_COUNTERS_ENDED, AW_COUNTERS_WORDS, AW_COUNTERS_BYTES = 512 };
+
 struct aw_env {
     uint64_t buffer;    /* device address of the records, 8-aligned; 0: printf returns -1 */
     uint32_t capacity;  /* its bytes, below 2^31 */

@@ -170,6 +170,7 @@ struct aw_provider {
     /* Says whom to ask where a fault in the object's code is; `user` must live until the object is unloaded.  Before it runs. */
     int (*object_locator)(struct aw_object *object, aw_locate_fn *locate, void *user);
     bool grid_parts;     /* grids of more than 2^32 - 1 threads along x take code made for AW_BLOCK_PARTS */
+    bool shared_full;    /* launches that leave no room in shared memory beside the program's take code made for AW_BLOCK_FULL */
     bool block_textures; /* kernels read compressed blocks (AW_TEXEL_BLOCK_SHIFT) */
 };
 

@@ -99,7 +99,8 @@ static void shape_find(struct amdgpu *a)
 {
     memcpy(a->block, a->finish->options->block, sizeof a->block);
     a->parts = a->block[2] & AW_BLOCK_PARTS;
-    a->block[2] &= ~AW_BLOCK_PARTS;
+    a->full = a->block[2] & AW_BLOCK_FULL;
+    a->block[2] &= ~AW_BLOCK_FLAGS;
     if (a->parts)
         ptx_amdgpu_env_mark(a, AW_PARTS_SYMBOL);
     if (!a->block[1]) /* rows: of no use here */
@@ -185,6 +186,17 @@ static int pass_waits(void *amdgpu)
     return ptx_amdgpu_waits(amdgpu);
 }
 
+static int pass_barrier_calls(void *amdgpu)
+{
+    struct amdgpu *a = amdgpu;
+    return a->full ? ptx_amdgpu_barriers_inline(a) : AW_OK;
+}
+
+static int pass_barriers(void *amdgpu)
+{
+    return ptx_amdgpu_barriers_init(amdgpu);
+}
+
 static int pass_inline(void *amdgpu)
 {
     /* Even without optimisation the bodies of aw.* functions go inline: some work only in the kernel itself. */
@@ -217,7 +229,6 @@ static int pass_stack(void *amdgpu)
 OF_MODULE(nans, ptx_amdgpu_nans)
 OF_MODULE(simt, ptx_amdgpu_simt)
 OF_MODULE(kernel, kernel_setup)
-OF_MODULE(barriers, ptx_amdgpu_barriers_init)
 OF_MODULE(carries, ptx_amdgpu_carries)
 OF_MODULE(orders, ptx_amdgpu_orders)
 #undef OF_MODULE
@@ -240,6 +251,7 @@ OPTIMISING(branches)
 static int (*const bodies[PTX_PASS_COUNT])(void *amdgpu) = {
     [PTX_PASS_PREPARE] = pass_prepare,
     [PTX_PASS_POLLS] = pass_polls,
+    [PTX_PASS_BARRIER_CALLS] = pass_barrier_calls,
     [PTX_PASS_ENDS] = pass_ends,
     [PTX_PASS_AMD_WAITS] = pass_waits,
     [PTX_PASS_NANS] = pass_nans,

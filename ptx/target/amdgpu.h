@@ -15,6 +15,7 @@ struct amdgpu {
     bool wave64;
     bool ends;                   /* it counts which warps have ended; see ptx_amdgpu_ends */
     bool flushing;               /* the kernel runs with f32 subnormals off */
+    bool full;                   /* barriers have no room in shared memory; see amdgpu_counters.c */
     bool parts;                  /* launches are of a part of the grid's blocks */
     uint32_t block[3];           /* known block shape; 0 = not known */
     uint32_t min_threads, max_threads; /* of a block */
@@ -65,8 +66,16 @@ void ptx_amdgpu_acquire(struct amdgpu *a); /* in the block */
 /* Before anything is replaced, on wave64: lets the halves of a wave wait at different barriers (wait.c).  AW_OK or an error. */
 int ptx_amdgpu_waits(struct amdgpu *a);
 void ptx_amdgpu_warpsync(struct amdgpu *a);
-/* Once all is inlined and folded: clears the named barriers' counters at the kernel's head if any are left. */
-void ptx_amdgpu_barriers_init(struct amdgpu *a);
+/* Once all is inlined and folded: clears the named barriers' counters at the kernel's head if any are left.  AW_OK or an error. */
+int ptx_amdgpu_barriers_init(struct amdgpu *a);
+/* A block at the kernel's head, in which the builder goes on; what was the first block is returned, and must be branched to. */
+LLVMBasicBlockRef ptx_amdgpu_head(struct amdgpu *a);
+/* With a->full: the block's counters in device memory (amdgpu_counters.c), `n` threads of it end; and what barriers_init does. */
+LLVMValueRef ptx_amdgpu_counters(struct amdgpu *a);
+void ptx_amdgpu_counters_end(struct amdgpu *a, LLVMValueRef n, LLVMValueRef threads, LLVMValueRef *words, unsigned n_words);
+int ptx_amdgpu_counters_settle(struct amdgpu *a);
+/* Brings all barriers into the kernel itself, as far as functions do not recurse. */
+int ptx_amdgpu_barriers_inline(struct amdgpu *a);
 
 /* Lanes of this wave (0..63 or 0..31) and of this warp, and the mask of those of this warp that are here. */
 LLVMValueRef ptx_amdgpu_lane(struct amdgpu *a);

@@ -1,10 +1,12 @@
 /* Block barriers on AMDGPU.  Barrier 0 for the whole block is the hardware's; named ones, and those for some of the block's
- * threads, count arrivals in shared memory.
+ * threads, count arrivals in shared memory, or where the launch leaves no room there in device memory (amdgpu_counters.c).
  *
  * A waiting warp spins, asleep between looks.  Barriers of the whole block that count go on without warps that have ended.
  * That two warps of a wave64 can wait at different barriers is wait.c's. */
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "target/amdgpu.h"
+
+#include <anywarp/env.h>
 
 #include "base/vec.h"
 
@@ -16,6 +18,7 @@ enum { BARRIERS = 16, WARPS_MAX = 32 };
 enum { WORD_COUNT, WORD_GENERATION, WORD_VALUE, WORDS };
 /* Behind them, where warps that have ended matter: how many those are, and how many lanes of each warp. */
 enum { ENDED = BARRIERS * WORDS, ENDED_LANES };
+_Static_assert(4 * (AW_COUNTERS_WORDS + ENDED_LANES + WARPS_MAX) <= AW_COUNTERS_BYTES, "a set in device memory has as many");
 
 static V call0(struct amdgpu *a, const char *name)
 {
@@ -53,6 +56,8 @@ void ptx_amdgpu_hardware_barrier(struct amdgpu *a)
 
 static V table(struct amdgpu *a)
 {
+    if (a->full)
+        return b_gep(&a->b, ptx_amdgpu_counters(a), b_i32(&a->b, 4 * AW_COUNTERS_WORDS));
     V cells = LLVMGetNamedGlobal(a->b.module, "aw.barriers");
     if (cells)
         return cells;
@@ -71,9 +76,15 @@ static V word(struct amdgpu *a, V id, unsigned which)
     return b_gep(b, table(a), index);
 }
 
+/* Of the table: a set in device memory has been another block's. */
+static unsigned table_scope(struct amdgpu *a)
+{
+    return scope_id(a, a->full ? "agent" : "workgroup");
+}
+
 static V atomic(struct amdgpu *a, LLVMAtomicRMWBinOp op, V p, V v, LLVMAtomicOrdering order)
 {
-    return LLVMBuildAtomicRMWSyncScope(a->b.builder, op, p, v, order, scope_id(a, "workgroup"));
+    return LLVMBuildAtomicRMWSyncScope(a->b.builder, op, p, v, order, table_scope(a));
 }
 
 static V atomic_load(struct amdgpu *a, V p)
@@ -81,7 +92,7 @@ static V atomic_load(struct amdgpu *a, V p)
     V v = LLVMBuildLoad2(a->b.builder, a->b.i32, p, "");
     LLVMSetAlignment(v, 4);
     LLVMSetOrdering(v, LLVMAtomicOrderingMonotonic);
-    LLVMSetAtomicSyncScopeID(v, scope_id(a, "workgroup"));
+    LLVMSetAtomicSyncScopeID(v, table_scope(a));
     return v;
 }
 
@@ -140,8 +151,7 @@ void ptx_amdgpu_barrier_recheck(struct amdgpu *a, V id, V threads, V warps)
     LLVMBuildCondBr(b->builder, b_and(b, complete, b_ne(b, count, b_i32(b, 0))), come, done);
     LLVMPositionBuilderAtEnd(b->builder, come);
     LLVMAtomicOrdering order = LLVMAtomicOrderingAcquireRelease, failed = LLVMAtomicOrderingMonotonic;
-    unsigned scope = scope_id(a, "workgroup");
-    V swap = LLVMBuildAtomicCmpXchgSyncScope(b->builder, word(a, id, WORD_COUNT), count, b_i32(b, 0), order, failed, scope);
+    V swap = LLVMBuildAtomicCmpXchgSyncScope(b->builder, word(a, id, WORD_COUNT), count, b_i32(b, 0), order, failed, table_scope(a));
     LLVMBuildCondBr(b->builder, b_field(b, swap, 1), next, done);
     LLVMPositionBuilderAtEnd(b->builder, next);
     atomic(a, LLVMAtomicRMWBinOpAdd, word(a, id, WORD_GENERATION), b_i32(b, 1), LLVMAtomicOrderingRelease);
@@ -249,16 +259,12 @@ static bool any_counts_whole(struct amdgpu *a)
     return false;
 }
 
-/* The lanes of this warp that are at the builder's place end: the last ones make one more warp that has. */
-static void lanes_end(struct amdgpu *a)
+/* `n` lanes of this warp end: the last ones make one more warp that has.  `threads` of the block. */
+static void warp_ends(struct amdgpu *a, V n, V threads)
 {
     struct ptx_lower *b = &a->b;
-    LLVMBasicBlockRef lead = ptx_block_new(b, "ends"), last = ptx_block_new(b, ""), done = ptx_block_new(b, "");
-    V warp = b_simt(b, PTX_SIMT_WARPID, NULL), here = ptx_amdgpu_active(a), threads = b_simt(b, PTX_SIMT_NTID_X, NULL);
-    threads = b_mul(b, b_mul(b, threads, b_simt(b, PTX_SIMT_NTID_Y, NULL)), b_simt(b, PTX_SIMT_NTID_Z, NULL));
-    LLVMBuildCondBr(b->builder, is_leader(a), lead, done);
-    LLVMPositionBuilderAtEnd(b->builder, lead);
-    V n = b_intrinsic(b, "llvm.ctpop", &b->i32, 1, &here, 1), rest = b_sub(b, threads, b_shl(b, warp, b_i32(b, 5)));
+    LLVMBasicBlockRef last = ptx_block_new(b, ""), done = ptx_block_new(b, "");
+    V warp = b_simt(b, PTX_SIMT_WARPID, NULL), rest = b_sub(b, threads, b_shl(b, warp, b_i32(b, 5)));
     V lanes = b_intrinsic(b, "llvm.umin", &b->i32, 1, (V[]){ rest, b_i32(b, 32) }, 2);
     V cell = b_gep(b, table(a), b_add(b, b_shl(b, warp, b_i32(b, 2)), b_i32(b, 4 * ENDED_LANES)));
     V before = atomic(a, LLVMAtomicRMWBinOpAdd, cell, n, LLVMAtomicOrderingMonotonic);
@@ -269,12 +275,55 @@ static void lanes_end(struct amdgpu *a)
     LLVMPositionBuilderAtEnd(b->builder, done);
 }
 
+/* The same lanes end for the block's set in device memory, the next user of which finds nothing counted: warps may have arrived where no
+ * one came.  Generations only ever differ, and a reduction sets its value. */
+static void set_ends(struct amdgpu *a, V n, V threads)
+{
+    struct ptx_lower *b = &a->b;
+    V words[BARRIERS + 1 + WARPS_MAX];
+    unsigned n_words = 0;
+    for (uint32_t id = 0; id < BARRIERS; id++)
+        words[n_words++] = word(a, b_i32(b, id), WORD_COUNT);
+    for (unsigned i = ENDED; a->ends && i < ENDED_LANES + WARPS_MAX; i++)
+        words[n_words++] = b_gep(b, table(a), b_i32(b, 4 * i));
+    ptx_amdgpu_counters_end(a, n, threads, words, n_words);
+}
+
+/* The lanes of this warp that are at the builder's place end. */
+static void lanes_end(struct amdgpu *a)
+{
+    struct ptx_lower *b = &a->b;
+    LLVMBasicBlockRef lead = ptx_block_new(b, "ends"), done = ptx_block_new(b, "");
+    V here = ptx_amdgpu_active(a), threads = b_simt(b, PTX_SIMT_NTID_X, NULL);
+    threads = b_mul(b, b_mul(b, threads, b_simt(b, PTX_SIMT_NTID_Y, NULL)), b_simt(b, PTX_SIMT_NTID_Z, NULL));
+    LLVMBuildCondBr(b->builder, is_leader(a), lead, done);
+    LLVMPositionBuilderAtEnd(b->builder, lead);
+    V n = b_intrinsic(b, "llvm.ctpop", &b->i32, 1, &here, 1);
+    if (a->ends)
+        warp_ends(a, n, threads);
+    if (a->full)
+        set_ends(a, n, threads);
+    LLVMBuildBr(b->builder, done);
+    LLVMPositionBuilderAtEnd(b->builder, done);
+}
+
+int ptx_amdgpu_barriers_inline(struct amdgpu *a)
+{
+    static const enum ptx_simt ids[] = { PTX_SIMT_BARRIER, PTX_SIMT_BARRIER_REDUCE, PTX_SIMT_BARRIER_ARRIVE };
+    V barriers[3];
+    for (unsigned i = 0; i < 3; i++) {
+        V fn = LLVMGetNamedFunction(a->b.module, ptx_simt_info(ids[i])->name);
+        barriers[i] = fn && LLVMGetFirstUse(fn) ? fn : NULL;
+    }
+    return ptx_target_inline_callers(a->b.module, barriers, 3, a->diags);
+}
+
 bool ptx_amdgpu_ends(struct amdgpu *a)
 {
     AW_VEC(V) ends = { 0 };
     bool ok = true;
     a->ends = a->max_threads > 32 && any_counts_whole(a);
-    for (LLVMBasicBlockRef bb = a->ends ? LLVMGetFirstBasicBlock(a->kernel) : NULL; bb && ok; bb = LLVMGetNextBasicBlock(bb)) {
+    for (LLVMBasicBlockRef bb = a->ends || a->full ? LLVMGetFirstBasicBlock(a->kernel) : NULL; bb && ok; bb = LLVMGetNextBasicBlock(bb)) {
         V last = LLVMGetBasicBlockTerminator(bb);
         if (last && LLVMIsAReturnInst(last))
             ok = aw_vec_push(&ends, last);
@@ -315,14 +364,9 @@ static void bytes_settle(struct amdgpu *a, V cells)
         LLVMDeleteFunction(fn);
 }
 
-void ptx_amdgpu_barriers_init(struct amdgpu *a)
+LLVMBasicBlockRef ptx_amdgpu_head(struct amdgpu *a)
 {
     struct ptx_lower *b = &a->b;
-    V cells = LLVMGetNamedGlobal(b->module, "aw.barriers");
-    cells = cells && LLVMGetFirstUse(cells) ? cells : NULL;
-    bytes_settle(a, cells);
-    if (!cells)
-        return;
     LLVMBasicBlockRef old = LLVMGetEntryBasicBlock(a->kernel);
     LLVMBasicBlockRef head = LLVMInsertBasicBlockInContext(b->context, old, "head");
     b->fn = a->kernel;
@@ -332,6 +376,18 @@ void ptx_amdgpu_barriers_init(struct amdgpu *a)
         LLVMInstructionRemoveFromParent(i);
         LLVMInsertIntoBuilder(b->builder, i);
     }
+    return old;
+}
+
+int ptx_amdgpu_barriers_init(struct amdgpu *a)
+{
+    struct ptx_lower *b = &a->b;
+    V cells = LLVMGetNamedGlobal(b->module, "aw.barriers");
+    cells = cells && LLVMGetFirstUse(cells) ? cells : NULL;
+    bytes_settle(a, cells);
+    if (!cells)
+        return ptx_amdgpu_counters_settle(a);
+    LLVMBasicBlockRef old = ptx_amdgpu_head(a);
     V ids = b_or(b, b_or(b, ptx_amdgpu_thread(a, 0), ptx_amdgpu_thread(a, 1)), ptx_amdgpu_thread(a, 2));
     LLVMBasicBlockRef clear = ptx_block_new(b, "clear"), ready = ptx_block_new(b, "ready");
     LLVMBuildCondBr(b->builder, b_eq(b, ids, b_i32(b, 0)), clear, ready);
@@ -342,4 +398,5 @@ void ptx_amdgpu_barriers_init(struct amdgpu *a)
     LLVMPositionBuilderAtEnd(b->builder, ready);
     ptx_amdgpu_hardware_barrier(a);
     LLVMBuildBr(b->builder, old);
+    return AW_OK;
 }

@@ -129,7 +129,7 @@ static void shared_shapes(const uint32_t block[3], uint32_t ret[3])
     uint32_t row = aw_provider->row;
     ret[0] = !row ? 0 : !block || block[0] % row == 0 ? row : 1;
     ret[1] = 0;
-    ret[2] = block ? block[2] & AW_BLOCK_PARTS : 0;
+    ret[2] = block ? block[2] & AW_BLOCK_FLAGS : 0;
 }
 
 /* How many shapes get their own code.  ANYWARP_SHAPES is for those who know their program, and for tests. */
@@ -187,6 +187,16 @@ enum aw_status aw_func_code(struct aw_func *func, const uint32_t block[3], const
     return status;
 }
 
+enum aw_status aw_func_code_shared(struct aw_func *func, const struct aw_code *code, size_t dynamic_shared, const struct aw_code **ret_code)
+{
+    size_t limit = (size_t)func->module->ctx->device->attr[AW_DEV_SHARED_PER_BLOCK], own = (size_t)code->attr[AW_FN_SHARED_BYTES];
+    uint32_t block[3] = { code->block[0], code->block[1], code->block[2] | AW_BLOCK_FULL };
+    *ret_code = code;
+    if (!aw_provider->shared_full || dynamic_shared > limit || own + dynamic_shared <= limit || own <= func->kernel->static_shared)
+        return AW_OK;
+    return func->kernel->static_shared + dynamic_shared <= limit ? aw_func_code(func, block, ret_code) : AW_OK;
+}
+
 /* Code for many shapes, or else the newest. */
 static struct aw_code *code_general(const struct aw_func *func)
 {
@@ -229,7 +239,7 @@ enum aw_status aw_func_code_threads(struct aw_func *func, int threads, const str
     const struct aw_code *code = __atomic_load_n(&func->code, __ATOMIC_ACQUIRE), *general = NULL;
     enum aw_status status = AW_OK;
     for (; code; code = code->next) {
-        if (code->block[1] && (uint64_t)code->block[0] * code->block[1] * (code->block[2] & ~AW_BLOCK_PARTS) == (uint64_t)threads)
+        if (code->block[1] && (uint64_t)code->block[0] * code->block[1] * (code->block[2] & ~AW_BLOCK_FLAGS) == (uint64_t)threads)
             break;
         if (!code->block[1])
             general = code;

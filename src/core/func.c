@@ -106,7 +106,8 @@ static enum aw_status func_set_shared(struct aw_func *func, int value)
     pthread_mutex_lock(&func->lock);
     int status = AW_OK;
     for (struct aw_code *code = func->code; code && status == AW_OK && aw_provider->function_set_shared; code = code->next)
-        status = aw_provider->function_set_shared(code->function, (size_t)value);
+        if (!aw_provider->shared_full || code->attr[AW_FN_SHARED_BYTES] + (int64_t)value <= limit) /* else a launch takes other code */
+            status = aw_provider->function_set_shared(code->function, (size_t)value);
     if (status == AW_OK)
         __atomic_store_n(&func->max_dynamic_shared, value, __ATOMIC_RELAXED);
     pthread_mutex_unlock(&func->lock);
@@ -173,6 +174,8 @@ enum aw_status aw_func_occupancy(struct aw_func *func, int block_threads, size_t
     if (block_threads <= 0)
         return AW_ERR_INVALID_VALUE;
     enum aw_status status = aw_func_code_threads(func, block_threads, &code);
+    if (status == AW_OK)
+        status = aw_func_code_shared(func, code, dynamic_shared, &code);
     return status ? status : aw_code_occupancy(code, block_threads, dynamic_shared, ret_blocks);
 }
 

@@ -181,6 +181,8 @@ static enum aw_status launch_ready(struct aw_func *func, const struct aw_launch_
     if (status == AW_OK)
         status = aw_func_code(func, block, ret_code);
     if (status == AW_OK)
+        status = aw_func_code_shared(func, *ret_code, args->shared_bytes, ret_code);
+    if (status == AW_OK)
         status = aw_module_arena(func->module);
     return status ? status : code_check(func, *ret_code, args);
 }

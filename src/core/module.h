@@ -178,6 +178,9 @@ enum aw_status aw_kernel_func(struct aw_kernel *kernel, struct aw_ctx *ctx, stru
 /* Code that blocks of this shape (threads, each at least 1) can be launched with; compiled and loaded unless that was done, without a
  * lock when it was.  Borrowed while the function lives; or why it cannot be had (the message has been logged once). */
 enum aw_status aw_func_code(struct aw_func *func, const uint32_t block[3], const struct aw_code **ret_code);
+/* What to take instead of `code` where blocks have so much dynamic shared memory, in bytes, that what `code` takes of it for itself does not
+ * fit: code that takes nothing.  Else `code`. */
+enum aw_status aw_func_code_shared(struct aw_func *func, const struct aw_code *code, size_t dynamic_shared, const struct aw_code **ret_code);
 /* The same for questions: some code, whatever it is for; and code that can speak for blocks of `threads` threads. */
 enum aw_status aw_func_code_any(struct aw_func *func, const struct aw_code **ret_code);
 enum aw_status aw_func_code_threads(struct aw_func *func, int threads, const struct aw_code **ret_code);

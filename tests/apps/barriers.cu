@@ -108,9 +108,69 @@ __global__ void sized(int *out)
     }
 }
 
+/* All the shared memory that there is, and every kind of barrier beside it. */
+__global__ void filled(int *out, int words)
+{
+    extern __shared__ int dynamic[];
+    int t = threadIdx.x, n = blockDim.x, seed = blockIdx.x * 7919, warp = t / 32, wrong = 0;
+    for (int i = t; i < words; i += n)
+        dynamic[i] = seed + i;
+    int odd = __syncthreads_count(dynamic[t] & 1);
+    wrong += odd != n / 2;
+    wrong += !__syncthreads_or(t == n - 1) + !__syncthreads_and(dynamic[words - 1 - t] == seed + words - 1 - t) + __syncthreads_and(t != 5);
+    for (int i = 0; i < 3; i++) {
+        if (warp < 2) {
+            dynamic[t] += 1;
+            asm volatile("bar.arrive 3, 128;" ::: "memory");
+            asm volatile("bar.sync 4, 128;" ::: "memory");
+        } else if (warp < 4) {
+            asm volatile("bar.sync 3, 128;" ::: "memory");
+            wrong += dynamic[t - 64] != seed + t - 64 + i + 1;
+            asm volatile("barrier.sync 4, 128;" ::: "memory");
+        }
+    }
+    if (warp == 2) { /* ends: the barriers of the whole block go on without it */
+        atomicAdd(&out[2 * blockIdx.x], wrong);
+        return;
+    }
+    asm volatile("barrier.sync 5;" ::: "memory");
+    wrong += __syncthreads_count(1) != n - 32;
+    for (int i = t; i < words; i += n)
+        wrong += dynamic[i] != seed + i + (i < 64 ? 3 : 0);
+    atomicAdd(&out[2 * blockIdx.x], wrong);
+    if (t == 0)
+        out[2 * blockIdx.x + 1] = odd;
+}
+
+static void check_filled()
+{
+    const int bytes = 65536, blocks = 24, n = 256;
+    int most, fit = -1;
+    CHECK(cudaDeviceGetAttribute(&most, cudaDevAttrMaxSharedMemoryPerBlockOptin, 0));
+    EXPECT(most >= bytes, "%d bytes of shared memory", most);
+    CHECK(cudaFuncSetAttribute(filled, cudaFuncAttributeMaxDynamicSharedMemorySize, bytes));
+    CHECK(cudaOccupancyMaxActiveBlocksPerMultiprocessor(&fit, filled, n, bytes));
+    EXPECT(fit >= 1, "%d blocks fit", fit);
+    cudaFuncAttributes attributes;
+    CHECK(cudaFuncGetAttributes(&attributes, filled));
+    EXPECT(attributes.sharedSizeBytes == 0 && attributes.maxDynamicSharedSizeBytes == bytes, "%zu and %d bytes", attributes.sharedSizeBytes,
+           attributes.maxDynamicSharedSizeBytes);
+    Dev<int> out(2 * blocks);
+    std::vector<int> got(out.n);
+    for (int less : { 0, 64, 4096 }) {
+        out.fill(0);
+        filled<<<blocks, n, bytes - less>>>(out, (bytes - less) / 4);
+        CHECK_LAUNCH();
+        out.get(got.data());
+        for (int i = 0; i < blocks; i++)
+            EXPECT(got[2 * i] == 0 && got[2 * i + 1] == n / 2, "filled less %d, block %d: %d wrong, %d odd", less, i, got[2 * i], got[2 * i + 1]);
+    }
+}
+
 int main()
 {
     Dev<int> out(2560);
+    check_filled();
     std::vector<int> got(out.n);
     for (int bytes : { 256, 1024, 8192 }) {
         sized<<<1, 64, bytes>>>(out);

@@ -26,7 +26,7 @@ struct aw_hip_service {
     char *pinned;             /* CHUNK bytes */
     void *heap_memory;        /* NULL: none yet */
     uint64_t heap;            /* device address of its struct aw_heap */
-    void *units;              /* what struct aw_units points to; NULL: no object has asked yet */
+    void *units, *counters;   /* what struct aw_units and aw_counters point to; NULL: no object has asked yet */
     bool env_made;
     bool drop_told;
 };
@@ -188,7 +188,8 @@ static int heap_make(int dev, struct aw_hip_service *v)
     return AW_OK;
 }
 
-int aw_hip_units_write(int dev, unsigned char *ret_units)
+/* Memory that objects of the device share: `each` bytes for each multiprocessor, zero at first, which is kept in *memory of the service. */
+static int shared_memory(int dev, size_t each, size_t field, void **ret_memory, int *ret_count)
 {
     struct aw_hip_service *v;
     int count = 0, status = aw_hip_device_attr(dev, AW_DEV_MULTIPROCESSORS, &count);
@@ -197,20 +198,41 @@ int aw_hip_units_write(int dev, unsigned char *ret_units)
     if (status != AW_OK)
         return status;
     count = count > 0 ? count : 1;
+    void **memory = (void **)(void *)((char *)v + field), *p = NULL;
     pthread_mutex_lock(&v->lock);
-    void *p = NULL;
-    if (!v->units)
-        status = aw_hip_result(dev, aw_hip.api.hipMalloc(&p, 4 * (size_t)count));
+    if (!*memory)
+        status = aw_hip_result(dev, aw_hip.api.hipMalloc(&p, each * (size_t)count));
     if (p && status == AW_OK)
-        status = device_fill(dev, v, (uint64_t)(uintptr_t)p, 0, 4 * (size_t)count);
+        status = device_fill(dev, v, (uint64_t)(uintptr_t)p, 0, each * (size_t)count);
     if (p && status != AW_OK)
         aw_hip.api.hipFree(p);
     else if (p)
-        v->units = p;
-    struct aw_units units = { .numbers = (uint64_t)(uintptr_t)v->units, .count = (uint32_t)count };
+        *memory = p;
+    *ret_memory = *memory;
     pthread_mutex_unlock(&v->lock);
+    *ret_count = count;
+    return status;
+}
+
+int aw_hip_units_write(int dev, unsigned char *units)
+{
+    void *memory = NULL;
+    int count = 0, status = shared_memory(dev, 4, offsetof(struct aw_hip_service, units), &memory, &count);
+    struct aw_units u = { .numbers = (uint64_t)(uintptr_t)memory, .count = (uint32_t)count };
     if (status == AW_OK)
-        memcpy(ret_units, &units, sizeof units);
+        memcpy(units, &u, sizeof u);
+    return status;
+}
+
+/* Blocks that take all shared memory are alone on a compute unit, or two on a pair; and as many again. */
+int aw_hip_counters_write(int dev, unsigned char *counters)
+{
+    enum { SETS = 4 };
+    void *memory = NULL;
+    int count = 0, status = shared_memory(dev, (size_t)SETS * AW_COUNTERS_BYTES, offsetof(struct aw_hip_service, counters), &memory, &count);
+    struct aw_counters c = { .sets = (uint64_t)(uintptr_t)memory, .count = SETS * (uint32_t)count };
+    if (status == AW_OK)
+        memcpy(counters, &c, sizeof c);
     return status;
 }
 
@@ -550,6 +572,8 @@ void aw_hip_env_fini(int dev)
         aw_hip.api.hipFree(v->heap_memory);
     if (v->units)
         aw_hip.api.hipFree(v->units);
+    if (v->counters)
+        aw_hip.api.hipFree(v->counters);
     aw_hip.api.hipStreamDestroy(v->stream.handle);
     aw_hip.api.hipHostFree(v->pinned);
     pthread_mutex_destroy(&v->lock);

@@ -132,6 +132,7 @@ const struct aw_provider aw_provider_hip = {
     .function_set_shared = aw_hip_function_set_shared,
     .launch = aw_hip_launch,
     .grid_parts = true,
+    .shared_full = true,
     .peer_access = aw_hip_peer_access,
     .peer_enable = aw_hip_peer_enable,
     .limit_set = aw_hip_limit_set,

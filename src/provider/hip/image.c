@@ -77,6 +77,8 @@ static void table_read(const struct file *f, const Elf64_Shdr *table, const Elf6
             ret->clock = offset_of(f, symbol.st_value, sizeof(struct aw_clock_scale));
         if (strcmp(name, AW_UNITS_SYMBOL) == 0 && symbol.st_size == sizeof(struct aw_units))
             ret->units = offset_of(f, symbol.st_value, sizeof(struct aw_units));
+        if (strcmp(name, AW_COUNTERS_SYMBOL) == 0 && symbol.st_size == sizeof(struct aw_counters))
+            ret->counters = offset_of(f, symbol.st_value, sizeof(struct aw_counters));
         if (n > 3 && strcmp(name + n - 3, ".kd") == 0 && symbol.st_size == DESCRIPTOR)
             ret->descriptor = offset_of(f, symbol.st_value, DESCRIPTOR);
     }

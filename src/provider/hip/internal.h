@@ -50,7 +50,7 @@ struct aw_hip_image {
     uint32_t uses;                     /* enum aw_hip_uses */
     uint32_t private_bytes;            /* of each thread */
     size_t descriptor, note;           /* the kernel's, in the file, 0: none; the same number in the object's note */
-    size_t clock, units;               /* struct aw_clock_scale and aw_units in the file; 0: none */
+    size_t clock, units, counters;     /* struct aw_clock_scale, aw_units and aw_counters in the file; 0: none */
     unsigned note_bytes;               /* that it has there; 0: too few to be written again */
 };
 
@@ -252,8 +252,9 @@ void aw_hip_env_done(struct aw_hip_stream *stream);
 void aw_hip_env_drain(int dev);
 /* While waiting for long: did a wave of a running kernel trap, so that the others may wait for it for ever?  Sets the fault. */
 bool aw_hip_env_trapped(int dev);
-/* Writes the device's table of compute units into an object's struct aw_units. */
+/* Writes where the device's table of compute units is, and its counters for barriers, into an object's struct aw_units, aw_counters. */
 int aw_hip_units_write(int dev, unsigned char *units);
+int aw_hip_counters_write(int dev, unsigned char *counters);
 /* Frees the stream's; it is idle. */
 void aw_hip_env_drop(struct aw_hip_stream *stream);
 /* Frees all of the device's: its heap, its service stream. */

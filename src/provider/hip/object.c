@@ -44,6 +44,8 @@ static int image_load(int dev, const void *bytes, size_t size, const struct aw_h
     if (image->clock)
         aw_hip_clock_write(dev, l->bytes + image->clock);
     int status = image->units ? aw_hip_units_write(dev, l->bytes + image->units) : AW_OK;
+    if (status == AW_OK && image->counters)
+        status = aw_hip_counters_write(dev, l->bytes + image->counters);
     if (status == AW_OK)
         status = aw_hip_result(dev, aw_hip.api.hipModuleLoadData(&l->module, l->bytes));
     if (status == AW_ERR_SHARED_INIT) /* what HIP says of code for another card */

@@ -182,7 +182,7 @@ static struct race_given given_at(struct sim_watch *from, uint32_t number)
     }
     if (lo) {
         g = from->given[lo - 1];
-        g.done = g.done == RACE_ALL ? number - 1 : g.done;
+        g.done = g.done == RACE_ALL ? number : g.done; /* what is heard of has been done itself */
         clock_get(g.others);
     }
     pthread_mutex_unlock(&from->block->lock);
