@@ -28,6 +28,9 @@ __global__ void handed(int *out, int rounds)
     out[t] = sum;
 }
 
+#define COUNTED(ret, p, text, ...) \
+    asm volatile("{ .reg .pred a; setp.ne.s32 a, %1, 0; " text " }" : "=r"(ret) : "r"((int)(p)), ##__VA_ARGS__ : "memory")
+
 /* Every reduction, of the whole block and of the first two warps. */
 __global__ void reduced(int *out, int limit)
 {
@@ -167,10 +170,58 @@ static void check_filled()
     }
 }
 
+/* Lanes end in every warp, and one warp wholly: a warp's other lanes count for all of it, and barriers of all threads, by whatever number,
+ * go on without those that have ended. */
+__global__ void thinned_lanes(int *out, int gone)
+{
+    __shared__ int cell[256];
+    int t = threadIdx.x, n = blockDim.x, warp = t / 32, lane = t % 32, pair = warp / 2, r = 0, p;
+    cell[t] = 0;
+    __syncthreads();
+    if (lane >= 8 + warp || warp == gone) {
+        cell[t] = 1;
+        return;
+    }
+    for (int i = 0; i < 3 && pair != gone / 2; i++) {
+        asm volatile("barrier.sync %0, 64;" :: "r"(1 + pair) : "memory");
+        COUNTED(p, lane < 4, "bar.red.popc.u32 %0, %2, 64, a;", "r"(5 + pair));
+        r = r * 16 + p;
+    }
+    asm volatile("barrier.sync 9;" ::: "memory");
+    COUNTED(p, lane < 2, "bar.red.popc.u32 %0, 0, a;");
+    r += 100000 * p;
+    COUNTED(p, lane < 3, "barrier.red.popc.u32 %0, 10, a;");
+    r += 10000000 * p;
+    for (int i = 0; i < n; i++)
+        r += cell[i];
+    out[t] = r;
+}
+
+static void check_thinned_lanes()
+{
+    Dev<int> out(256);
+    std::vector<int> got(out.n);
+    for (int gone : { 3, 99 })
+        for (int n : { 128, 256 }) {
+            int warps = n / 32, left = warps - (gone < warps), ended = gone < warps ? 8 + gone : 0;
+            for (int w = 0; w < warps; w++)
+                ended += 32 - (8 + w);
+            thinned_lanes<<<1, n>>>(out, gone);
+            CHECK_LAUNCH();
+            out.get(got.data());
+            for (int t = 0; t < n; t++) {
+                int w = t / 32, want = (w / 2 == gone / 2 ? 0 : 8 * 273) + 100000 * 2 * left + 10000000 * 3 * left + ended;
+                if (t % 32 < 8 + w && w != gone)
+                    EXPECT(got[t] == want, "thinned lanes, %d threads, less warp %d, thread %d: %d, expected %d", n, gone, t, got[t], want);
+            }
+        }
+}
+
 int main()
 {
     Dev<int> out(2560);
     check_filled();
+    check_thinned_lanes();
     std::vector<int> got(out.n);
     for (int bytes : { 256, 1024, 8192 }) {
         sized<<<1, 64, bytes>>>(out);
