@@ -222,6 +222,8 @@ static bool set_meet(struct sets *s, unsigned row, const unsigned *others, unsig
     return changed;
 }
 
+enum { ALL_EDGES = UINT32_MAX };
+
 static bool dominators_find(struct flow *f, struct sets *dom)
 {
     if (!sets_make(f, dom))
@@ -236,16 +238,17 @@ static bool dominators_find(struct flow *f, struct sets *dom)
     return true;
 }
 
-/* Marks the body of the loop with header `h`, backwards from the edges that return there; *ret_any: there is such a loop. */
-static bool body_find(const struct flow *f, const struct sets *dom, unsigned h, bool *in, bool *ret_any)
+/* Marks the body of the loop with header `h`, backwards from the edges that return there, or where `only` is below their number from that one
+ * alone; *ret_edges: how many there are. */
+static bool body_find(const struct flow *f, const struct sets *dom, unsigned h, unsigned only, bool *in, unsigned *ret_edges)
 {
     AW_VEC(unsigned) work = { 0 };
     bool ok = true;
+    *ret_edges = 0;
     for (unsigned j = 0; j < f->blocks[h].n_preds; j++)
-        if (set_has(dom, f->blocks[h].preds[j], h))
+        if (set_has(dom, f->blocks[h].preds[j], h) && ((*ret_edges)++ == only || only == ALL_EDGES))
             ok = ok && aw_vec_push(&work, f->blocks[h].preds[j]);
-    *ret_any = work.n != 0;
-    if (*ret_any)
+    if (work.n)
         memset(in, 0, f->n * sizeof *in);
     in[h] = true;
     while (ok && work.n) {
@@ -265,9 +268,13 @@ bool ptx_flow_loops(struct flow *f, flow_test *test, void *data, bool *ret)
     struct sets dom;
     bool *in = AW_NEW_ARRAY(&f->arena, bool, f->n), ok = in && dominators_find(f, &dom);
     for (unsigned h = 0; ok && h < f->n; h++) {
-        bool any;
-        ok = body_find(f, &dom, h, in, &any);
-        ret[h] = ok && any && test(f, in, data);
+        unsigned edges, more;
+        ok = body_find(f, &dom, h, ALL_EDGES, in, &edges);
+        ret[h] = ok && edges && test(f, in, data);
+        for (unsigned j = 0; ok && edges > 1 && !ret[h] && j < edges; j++) { /* loops that have become one, as their heads were the same */
+            ok = body_find(f, &dom, h, j, in, &more);
+            ret[h] = ok && test(f, in, data);
+        }
     }
     return ok;
 }

@@ -62,7 +62,7 @@ void ptx_flow_fini(struct flow *f);
 
 /* Sets ret[i] for the blocks that can be reached from block `from` by at least one edge.  `ret` has f->n elements, cleared. */
 bool ptx_flow_reach(struct flow *f, unsigned from, bool *ret);
-/* ret[i]: block i is the header of a natural loop for whose blocks, body[], `test` says yes. */
+/* ret[i]: block i is the header of a natural loop for whose blocks, body[], `test` says yes: of the loop of all edges back to it, or of one's. */
 typedef bool flow_test(const struct flow *f, const bool *body, void *data);
 bool ptx_flow_loops(struct flow *f, flow_test *test, void *data, bool *ret);
 /* Sets ret[] for the blocks where others may begin when lanes have come to block `at`: what those went to at branches where they parted
