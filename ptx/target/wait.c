@@ -74,6 +74,12 @@ static bool is_whole_operation(const struct meeting *m, V x)
     return !m->a && (id == PTX_SIMT_BARRIER_ARRIVE || id == PTX_SIMT_BARRIER_REDUCE) && !ptx_flow_is_unaligned(x);
 }
 
+/* On a card a warp must not arrive more than once, by its lanes one after the other, either. */
+static bool is_arrival(const struct meeting *m, V x)
+{
+    return m->a && ptx_simt_called(x) == PTX_SIMT_BARRIER_ARRIVE;
+}
+
 /* A warp operation with a member mask. */
 static bool is_operation(const struct meeting *m, V x)
 {
@@ -234,7 +240,7 @@ static bool stops_find(struct meeting *m, struct flow *f, struct stops *s)
         s->barriers[i] |= f->blocks[i].waits && after[i];
         bool operations = false;
         for (V x = s->operations[i] ? LLVMGetFirstInstruction(f->blocks[i].bb) : NULL; x; x = LLVMGetNextInstruction(x))
-            operations |= is_operation(m, x);
+            operations |= is_operation(m, x) || is_arrival(m, x);
         s->operations[i] &= operations || f->blocks[i].waits;
         s->any[i] = s->barriers[i] || s->operations[i] || s->spins[i];
     }
@@ -636,7 +642,7 @@ static bool block_list(struct meeting *m, BB bb, bool barriers, bool operations)
             reduction_expand(m->a, x);
     }
     for (V x = LLVMGetFirstInstruction(bb); ok && x; x = LLVMGetNextInstruction(x)) {
-        if (barriers && (ptx_simt_called(x) == PTX_SIMT_BARRIER || ptx_flow_is_unaligned(x)))
+        if ((barriers && (ptx_simt_called(x) == PTX_SIMT_BARRIER || ptx_flow_is_unaligned(x))) || (operations && is_arrival(m, x)))
             ok = aw_vec_push(&m->barriers, x);
         if ((operations && is_operation(m, x)) || (barriers && is_whole_operation(m, x)))
             ok = ok && aw_vec_push(&m->operations, x);
