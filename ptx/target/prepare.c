@@ -163,7 +163,7 @@ static void inttoptr_rewrite(struct rewrite *r, LLVMValueRef cast)
     LLVMInstructionEraseFromParent(cast);
 }
 
-static void addresses_rewrite(LLVMModuleRef module)
+void ptx_target_addresses(LLVMModuleRef module)
 {
     LLVMContextRef context = LLVMGetModuleContext(module);
     struct rewrite r = { LLVMCreateBuilderInContext(context), LLVMInt8TypeInContext(context), context, 0, 0 };
@@ -195,6 +195,6 @@ int ptx_target_prepare(LLVMModuleRef module, struct aw_buf *diags)
         status = exit_remove(module, diags);
     if (status != AW_OK)
         return status;
-    addresses_rewrite(module);
+    ptx_target_addresses(module);
     return ptx_passes_run(module, NULL, "globaldce,function(adce,sroa,early-cse,simplifycfg)", diags);
 }

@@ -77,6 +77,8 @@ void ptx_llvm_init(void);
  * may end the lane are inlined into the kernel, whose call of it becomes a return), addresses of known objects become
  * getelementptr, unreachable functions go.  AW_ERR_NOT_SUPPORTED when exit is reached through recursion. */
 int ptx_target_prepare(LLVMModuleRef module, struct aw_buf *diags);
+/* A part of it: accesses to sums of known objects' addresses become accesses to these objects. */
+void ptx_target_addresses(LLVMModuleRef module);
 /* Only what it does about aw.exit; nothing where no function calls it. */
 int ptx_target_exits(LLVMModuleRef module, struct aw_buf *diags);
 /* Makes plain loads volatile that loops poll which wait for other threads, before anything moves them; see polls.c.  Registers become values

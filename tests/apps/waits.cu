@@ -48,6 +48,42 @@ __global__ void ticket_lock_shared(int *, int *out)
     now.store(mine + 1, cuda::memory_order_release);
 }
 
+/* As often as the lane says: the loop of the tries and that of the times have one head. */
+__global__ void lock_again(int *cells, int *out)
+{
+    volatile int *count = cells + 1;
+    int times = threadIdx.x % 3;
+    for (int i = 0; i < times; i++)
+        for (bool done = false; !done;)
+            if (atomicCAS(cells, 0, 1) == 0) {
+                __threadfence();
+                *count = *count + 1;
+                __threadfence();
+                *(volatile int *)cells = 0;
+                done = true;
+            }
+    out[thread()] = *count >= times;
+}
+
+/* libcu++'s, by references through many layers in code that is not optimised. */
+__global__ void lock_layers(int *cells, int *out)
+{
+    cuda::atomic_ref<int, cuda::thread_scope_device> lock(cells[0]), other(cells[1]);
+    volatile int *count = cells + 2;
+    while (lock.exchange(1, cuda::memory_order_acquire))
+        ;
+    int before = *count;
+    *count = before + 1;
+    lock.store(0, cuda::memory_order_release);
+    int free;
+    do
+        free = 0;
+    while (!other.compare_exchange_weak(free, 1, cuda::memory_order_acquire));
+    count[1] = count[1] + 1;
+    other.store(0, cuda::memory_order_release);
+    out[thread()] = before >= 0 && before < gridDim.x * blockDim.x;
+}
+
 /* Looks before it tries. */
 __global__ void test_and_set(int *cells, int *out)
 {
@@ -492,6 +528,38 @@ template <int ID> __device__ void bar_arrive(int n)
     asm volatile("bar.arrive %0, %1;" :: "n"(ID), "r"(n) : "memory");
 }
 
+/* Lanes come one by one out of a lock to barriers at which their warp arrives once. */
+__global__ void lock_then_named(int *cells, int *out)
+{
+    __shared__ int slot[128];
+    int t = threadIdx.x, warp = t / 32, sum = 0;
+    while (atomicExch(cells, 1))
+        ;
+    atomicExch(cells, 0);
+    for (int i = 0; i < 3; i++)
+        if (warp & 1) {
+            if (warp < 2)
+                bar_sync<1>(64);
+            else
+                bar_sync<2>(64);
+            sum += slot[t - 32];
+            if (warp < 2)
+                bar_arrive<3>(64);
+            else
+                bar_arrive<4>(64);
+        } else {
+            slot[t] = t + i;
+            if (warp < 2) {
+                bar_arrive<1>(64);
+                bar_sync<3>(64);
+            } else {
+                bar_arrive<2>(64);
+                bar_sync<4>(64);
+            }
+        }
+    out[thread()] = sum == (warp & 1 ? 3 * (t - 32) + 3 : 0);
+}
+
 __global__ void warps_named(int *, int *out)
 {
     __shared__ int slot[32];
@@ -769,9 +837,7 @@ struct pattern {
 static const pattern patterns[] = {
 #define P(name, blocks, threads) { #name, name, blocks, threads }
     P(ticket_lock, 3, 64), P(ticket_lock_shared, 2, 96), P(test_and_set, 2, 64), P(test_and_set_shared, 2, 64),
-#ifndef __CUDACC_DEBUG__ /* its lock is many functions deep there */
-    P(two_locks, 2, 64),
-#endif
+    P(two_locks, 2, 64), P(lock_again, 2, 64), P(lock_layers, 2, 64), P(lock_then_named, 2, 128),
     P(readers_writer, 2, 64), P(ping_pong_volatile, 2, 96), P(ping_pong_acquire, 2, 96), P(ping_pong_shared, 1, 64),
     P(plain_clock, 20, 64), P(plain_fence, 2, 64), P(plain_nap, 2, 64), P(first_to_others, 2, 128), P(last_to_first, 2, 128), P(chain, 3, 80), P(chain_back, 2, 96), P(back_off, 1, 64), P(then_together, 2, 64),
     P(in_function, 1, 64), P(nested, 1, 64), P(rounds, 1, 96), P(half_warps, 1, 64), P(warps_volatile, 2, 64), P(warps_mbarrier, 2, 64),
