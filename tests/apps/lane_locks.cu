@@ -3,6 +3,7 @@
 // races: words of shared memory, volatile but not atomic, are flags
 // SPDX-License-Identifier: Apache-2.0
 #include "check.h"
+#include <cuda/atomic>
 #include <vector>
 
 __global__ void in_turn(int *lock, volatile int *count, int *place, int *sums)
@@ -86,6 +87,22 @@ __global__ void backwards(int *out)
     out[t] = flag[t];
 }
 
+/* libcu++'s exchange and compare-and-swap: many functions deep, by references, where code is not optimised. */
+__global__ void layers(int *lock, volatile int *count)
+{
+    cuda::atomic_ref<int, cuda::thread_scope_device> one(*lock);
+    while (one.exchange(1, cuda::memory_order_acquire))
+        ;
+    *count = *count + 1;
+    one.store(0, cuda::memory_order_release);
+    int free;
+    do
+        free = 0;
+    while (!one.compare_exchange_weak(free, 1, cuda::memory_order_acquire));
+    *count = *count + 1;
+    one.store(0, cuda::memory_order_release);
+}
+
 int main()
 {
     const int n = 192;
@@ -114,6 +131,11 @@ int main()
     EXPECT(total == n / 32 * 171, "%d turns, expected %d", total, n / 32 * 171); /* 31 + 30 + ... + 26 */
     for (int t = 0; t < n; t++)
         EXPECT(s[t] == 171, "rounds, thread %d: %d", t, s[t]);
+    count.fill(0);
+    layers<<<1, n>>>(lock, count);
+    CHECK_LAUNCH();
+    count.get(&total);
+    EXPECT(total == 2 * n, "layers: %d, expected %d", total, 2 * n);
     count.fill(0);
     told<<<1, n>>>(lock, count, sums);
     CHECK_LAUNCH();
