@@ -98,12 +98,22 @@ void ptx_function_attributes(struct ptx_lower *l, LLVMValueRef fn)
     attribute_text(l, fn, "no-builtins", "");
 }
 
+/* .pragma "anywarp dispatch": the form that tangled functions get (ptx/target/tangle.h), for tests. */
+static void form_attribute(struct ptx_lower *l, LLVMValueRef fn, const struct ptx_func *f)
+{
+    static const char word[] = "\"anywarp dispatch\"";
+    for (uint32_t i = 0; i < f->n_pragmas; i++)
+        if (f->pragmas[i].len >= sizeof word - 1 && memmem(f->pragmas[i].ptr, f->pragmas[i].len, word, sizeof word - 1))
+            attribute_text(l, fn, "aw-tangled", "");
+}
+
 static LLVMValueRef declare_device(struct ptx_lower *l, struct ptx_func *f)
 {
     struct aw_str name = aw_arena_printf(l->arena, "f.%.*s", AW_STR_ARG(f->name));
     LLVMValueRef fn = LLVMAddFunction(l->module, name.ptr ? name.ptr : "f", ptx_func_type(l, f));
     LLVMSetLinkage(fn, LLVMInternalLinkage);
     ptx_function_attributes(l, fn);
+    form_attribute(l, fn, f);
     return fn;
 }
 
@@ -123,6 +133,7 @@ static LLVMValueRef declare_kernel(struct ptx_lower *l, struct ptx_func *f)
     LLVMValueRef fn = LLVMAddFunction(l->module, name.ptr ? name.ptr : "kernel", type);
     ptx_function_attributes(l, fn);
     attribute_text(l, fn, "aw-kernel", "");
+    form_attribute(l, fn, f);
     char bytes[24];
     snprintf(bytes, sizeof bytes, "%u", l->static_shared);
     attribute_text(l, fn, "aw-static-shared", bytes);

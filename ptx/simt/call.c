@@ -217,7 +217,7 @@ static void barrier_emit(struct simt_fn *f, LLVMValueRef inst, enum ptx_simt id)
     struct simt *u = f->u;
     LLVMValueRef which = LLVMGetOperand(inst, 0), threads = LLVMGetOperand(inst, 1);
     LLVMValueRef args[6] = { f->block, first_value(f, which), first_value(f, threads) };
-    bool meets = id != PTX_SIMT_BARRIER_ARRIVE && simt_meet_fits(f, which, threads) &&
+    bool meets = id != PTX_SIMT_BARRIER_ARRIVE && !u->options->dispatched && simt_meet_fits(f, which, threads) &&
                  (id == PTX_SIMT_BARRIER || LLVMIsAConstantInt(LLVMGetOperand(inst, 2)));
     u->stats.barrier |= !meets;
     if (id == PTX_SIMT_BARRIER_REDUCE) {

@@ -482,6 +482,7 @@ static void emit_blocks(struct simt_fn *f)
 bool simt_function_emit(struct simt *u, LLVMValueRef src, LLVMValueRef out, enum simt_form form)
 {
     struct simt_fn f = { .u = u, .form = form, .src = src, .out = out };
+    f.dispatched = LLVMGetStringAttributeAtIndex(src, (LLVMAttributeIndex)LLVMAttributeFunctionIndex, SIMT_DISPATCHED, sizeof SIMT_DISPATCHED - 1);
     if (simt_cfg_build(&f) && simt_shape_analyse(&f)) {
         build_entry(&f);
         emit_blocks(&f);

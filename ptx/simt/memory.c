@@ -724,10 +724,32 @@ static LLVMValueRef last_lane_value(struct simt_fn *f, LLVMValueRef v)
     return LLVMBuildExtractElement(f->u->b, simt_vector(f, v), lane, "");
 }
 
+/* What a function that is a loop over its blocks keeps in memory is written in each of them: lanes that are elsewhere write what was there,
+ * where parts of a masked store would be thousands of branches. */
+static bool slot_store(struct simt_fn *f, LLVMValueRef slot, LLVMValueRef value)
+{
+    struct simt *u = f->u;
+    LLVMTypeRef t = LLVMTypeOf(value);
+    LLVMTypeKind kind = LLVMGetTypeKind(t);
+    bool plain = kind == LLVMFloatTypeKind || kind == LLVMDoubleTypeKind ||
+                 (kind == LLVMIntegerTypeKind && (simt_width(t) == 8 || simt_width(t) == 16 || simt_width(t) == 32 || simt_width(t) == 64));
+    if (!f->dispatched || !f->mask || !plain || !LLVMIsAAllocaInst(slot) || LLVMGetAllocatedType(slot) != t ||
+        !LLVMIsAConstantInt(LLVMGetOperand(slot, 0)))
+        return false;
+    LLVMValueRef area = simt_scalar(f, slot), x = simt_vector(f, value);
+    LLVMValueRef old = LLVMBuildLoad2(u->b, LLVMTypeOf(x), area, "");
+    unsigned align = (unsigned)LLVMABISizeOfType(u->in_layout, t);
+    LLVMSetAlignment(old, align);
+    LLVMSetAlignment(LLVMBuildStore(u->b, LLVMBuildSelect(u->b, f->mask, x, old, ""), area), align);
+    return true;
+}
+
 void simt_store_emit(struct simt_fn *f, LLVMValueRef inst)
 {
     struct simt *u = f->u;
     LLVMValueRef value = LLVMGetOperand(inst, 0), ptr = LLVMGetOperand(inst, 1);
+    if (slot_store(f, ptr, value))
+        return;
     struct access a = access_of(f, inst, ptr, LLVMTypeOf(value));
     const struct simt_val *p = simt_get(f, ptr);
     simt_ahead_emit(f, inst);

@@ -202,16 +202,9 @@ static bool settle(struct simt *u)
     return !u->status;
 }
 
-static bool module_emit(struct simt *u)
+/* How warps and blocks go together. */
+static bool form_choose(struct simt *u, enum simt_form form)
 {
-    u->kernel = LLVMGetNamedFunction(u->in, u->options->kernel);
-    if (!u->kernel || LLVMIsDeclaration(u->kernel) || LLVMCountParams(u->kernel) > 1)
-        return simt_fail(u, "no such kernel");
-    LLVMValueRef rows = NULL, any = NULL, fixed = NULL;
-    const uint32_t *block = u->options->block;
-    enum simt_form form = block[0] && block[1] ? SIMT_FORM_FIXED : block[0] % SIMT_LANES ? SIMT_FORM_ANY : SIMT_FORM_ROWS;
-    if (!simt_lanes_choose(u, form) || !simt_lines_begin(u) || !declare_devices(u) || !devices_emit(u) || !singles_emit(u))
-        return false;
     if (simt_step(u, PTX_PASS_TABLES) && !simt_table_split(u, u->kernel, form))
         return false;
     simt_stepped(u, PTX_PASS_TABLES, u->in);
@@ -224,6 +217,21 @@ static bool module_emit(struct simt *u)
         return false;
     simt_stepped(u, PTX_PASS_VERSIONS, u->in);
     simt_schedule_march(u, form);
+    return true;
+}
+
+static bool module_emit(struct simt *u)
+{
+    u->kernel = LLVMGetNamedFunction(u->in, u->options->kernel);
+    if (!u->kernel || LLVMIsDeclaration(u->kernel) || LLVMCountParams(u->kernel) > 1)
+        return simt_fail(u, "no such kernel");
+    LLVMValueRef rows = NULL, any = NULL, fixed = NULL;
+    const uint32_t *block = u->options->block;
+    enum simt_form form = block[0] && block[1] ? SIMT_FORM_FIXED : block[0] % SIMT_LANES ? SIMT_FORM_ANY : SIMT_FORM_ROWS;
+    if ((!u->options->dispatched && !simt_lanes_choose(u, form)) || !simt_lines_begin(u) || !declare_devices(u) || !devices_emit(u) || !singles_emit(u))
+        return false;
+    if (!u->options->dispatched && !form_choose(u, form))
+        return false;
     if (form == SIMT_FORM_FIXED) {
         fixed = body_emit(u, "body.fixed", SIMT_FORM_FIXED, true);
     } else if (block[0] && form == SIMT_FORM_ROWS) {
@@ -231,7 +239,7 @@ static bool module_emit(struct simt *u)
     } else if (block[0]) {
         any = body_emit(u, "body.any", SIMT_FORM_ANY, true);
     } else {
-        bool big = simt_instructions(u->kernel) > BIG_KERNEL;
+        bool big = u->options->dispatched || simt_instructions(u->kernel) > BIG_KERNEL;
         rows = big ? NULL : body_emit(u, "body.rows", SIMT_FORM_ROWS, true);
         any = u->status ? NULL : body_emit(u, "body.any", SIMT_FORM_ANY, big);
     }

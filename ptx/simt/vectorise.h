@@ -15,6 +15,8 @@
 
 #define SIMT_LOCAL "aw.local" /* metadata of stack variables in the vector form that the program may overrun, for whoever gives them a place */
 
+#define SIMT_DISPATCHED "aw-tangled" /* attribute of functions that are a loop over their blocks (ptx/target/tangle.h) */
+
 struct simt_options {
     const char *kernel;
     uint32_t block[3];      /* threads: this shape alone; x,0,0: rows of a multiple of x, in one form; 0,0,0: any, in the form that fits */
@@ -35,6 +37,7 @@ struct simt_options {
     LLVMValueRef (*operation)(LLVMBuilderRef b, enum ptx_simt id, LLVMValueRef *args);
     int (*tidy)(LLVMModuleRef out, void *context); /* cleans up bodies before they are cut at barriers; enum aw_status.  NULL: nothing does */
     void *context;          /* tidy's */
+    bool dispatched;        /* the kernel is a loop over its blocks, which only look like nested ones: no other form of it is of use */
     bool plain;             /* no form of which it is known only later whether it can be made: see `again` */
     bool verify;            /* check the IR after every function */
     const struct ptx_pipeline *pipeline; /* says which of its steps (pass/pass.def: INNER) are taken; NULL: all */

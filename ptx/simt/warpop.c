@@ -267,6 +267,15 @@ static void elect_emit(struct simt_fn *f, LLVMValueRef inst)
     simt_set_field(f, inst, 1, NULL, LLVMBuildICmp(u->b, LLVMIntEQ, leader, lane_ids(u), ""));
 }
 
+static void lowest_emit(struct simt_fn *f, LLVMValueRef inst)
+{
+    struct simt *u = f->u;
+    LLVMValueRef x = LLVMBuildFreeze(u->b, simt_vector(f, LLVMGetOperand(inst, 0)), "");
+    if (f->mask)
+        x = LLVMBuildSelect(u->b, f->mask, x, LLVMConstAllOnes(u->i32v), "");
+    set_either(f, inst, simt_intrinsic(u, "llvm.vector.reduce.umin", &u->i32v, 1, &x, 1));
+}
+
 bool simt_warpop_emit(struct simt_fn *f, LLVMValueRef inst, enum ptx_simt id)
 {
     switch (id) {
@@ -288,6 +297,9 @@ bool simt_warpop_emit(struct simt_fn *f, LLVMValueRef inst, enum ptx_simt id)
     case PTX_SIMT_REDUX_ADD: case PTX_SIMT_REDUX_MIN: case PTX_SIMT_REDUX_MAX: case PTX_SIMT_REDUX_UMIN:
     case PTX_SIMT_REDUX_UMAX: case PTX_SIMT_REDUX_AND: case PTX_SIMT_REDUX_OR: case PTX_SIMT_REDUX_XOR:
         redux_emit(f, inst, id);
+        return true;
+    case PTX_SIMT_LOWEST:
+        lowest_emit(f, inst);
         return true;
     case PTX_SIMT_ELECT:
         elect_emit(f, inst);

@@ -180,6 +180,7 @@ struct simt_table {
 };
 
 struct simt_fn {
+    bool dispatched;             /* see SIMT_DISPATCHED */
     struct simt *u;
     enum simt_form form;
     LLVMValueRef src, out;

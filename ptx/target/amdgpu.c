@@ -3,6 +3,7 @@
  * What the aw.* functions mean here is in amdgpu_simt.c and amdgpu_env.c. */
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "target/amdgpu.h"
+#include "target/tangle.h"
 
 #include <llvm-c/Analysis.h>
 #include <llvm-c/TargetMachine.h>
@@ -164,6 +165,26 @@ static LLVMTargetMachineRef machine_create(const struct gfx *gfx, const char *fe
 
 /* ---- Passes: a function for each of a card's own in pass/pass.def */
 
+static int pass_tangles(void *amdgpu)
+{
+    /* LLVM 22's fix-irreducible loses values where loops with several entries nest (ptx/simt/irreducible.c), and kernels then never end. */
+    struct amdgpu *a = amdgpu;
+    return ptx_tangle_find(a->b.module, true, &a->tangled, a->diags);
+}
+
+static int pass_dispatch(void *amdgpu)
+{
+    struct amdgpu *a = amdgpu;
+    return a->tangled ? ptx_tangle_take_apart(a->b.module, a->diags) : AW_OK;
+}
+
+static int pass_tidy_dispatch(void *amdgpu)
+{
+    struct amdgpu *a = amdgpu;
+    ptx_tangle_hold(a->b.module, false);
+    return a->tangled ? ptx_passes_run(a->b.module, a->machine, "function(early-cse,instcombine<no-verify-fixpoint>,adce)", a->diags) : AW_OK;
+}
+
 static int pass_prepare(void *amdgpu)
 {
     struct amdgpu *a = amdgpu;
@@ -249,11 +270,13 @@ OPTIMISING(branches)
 #undef OPTIMISING
 
 static int (*const bodies[PTX_PASS_COUNT])(void *amdgpu) = {
+    [PTX_PASS_TANGLES] = pass_tangles,
     [PTX_PASS_PREPARE] = pass_prepare,
     [PTX_PASS_POLLS] = pass_polls,
     [PTX_PASS_BARRIER_CALLS] = pass_barrier_calls,
     [PTX_PASS_ENDS] = pass_ends,
     [PTX_PASS_AMD_WAITS] = pass_waits,
+    [PTX_PASS_DISPATCH] = pass_dispatch,
     [PTX_PASS_NANS] = pass_nans,
     [PTX_PASS_AMD_SIMT] = pass_simt,
     [PTX_PASS_KERNEL] = pass_kernel,
@@ -264,6 +287,7 @@ static int (*const bodies[PTX_PASS_COUNT])(void *amdgpu) = {
     [PTX_PASS_DIVISIONS] = pass_divisions,
     [PTX_PASS_CONVERSIONS] = pass_conversions,
     [PTX_PASS_BRANCHES] = pass_branches,
+    [PTX_PASS_TIDY_DISPATCH] = pass_tidy_dispatch,
     [PTX_PASS_STACK] = pass_stack,
     [PTX_PASS_CARRIES] = pass_carries,
     [PTX_PASS_ORDERS] = pass_orders,

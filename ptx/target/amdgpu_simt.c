@@ -465,6 +465,7 @@ static V value_of(struct amdgpu *a, enum ptx_simt id, V *p)
     case PTX_SIMT_REDUX_ADD: case PTX_SIMT_REDUX_MIN: case PTX_SIMT_REDUX_MAX: case PTX_SIMT_REDUX_UMIN:
     case PTX_SIMT_REDUX_UMAX: case PTX_SIMT_REDUX_AND: case PTX_SIMT_REDUX_OR: case PTX_SIMT_REDUX_XOR:
         return reduce(a, id, p[0], p[1]);
+    case PTX_SIMT_LOWEST: return b_intrinsic(b, "llvm.amdgcn.wave.reduce.umin", &b->i32, 1, (V[]){ p[0], b_i32(b, 0) }, 2);
     case PTX_SIMT_ELECT: {
         V leader = first_of(a, b_and(b, ptx_amdgpu_active(a), p[0]));
         return pair(a, leader, b_eq(b, leader, ptx_amdgpu_lane(a)));

@@ -12,6 +12,7 @@
 #include "lower/simt.h"
 #include "target/host.h"
 #include "simt/vectorise.h"
+#include "target/tangle.h"
 #include "target/target.h"
 #include <llvm-c/Analysis.h>
 #include <llvm-c/Support.h>
@@ -24,7 +25,11 @@
 #define TRIPLE "x86_64-pc-linux-gnu"
 #define SERVICE_STACK (32u << 10)    /* what the runtime's services may take on a warp's stack */
 #define RECURSION_STACK (8u << 20)   /* for kernels whose depth is not known; touched pages only are paid for */
+#define MANY_IN_TANGLES 15000        /* likewise where they are in one loop of thousands of blocks, over which optimising passes go again and again */
 #define MANY_INSTRUCTIONS 120000     /* in vector form: LLVM's faster instruction selection and allocation */
+
+/* instcombine can abort when it has not reached its fixed point in one round, hence the option. */
+#define IC "instcombine<no-verify-fixpoint>"
 
 /* One compilation. */
 struct host {
@@ -38,6 +43,7 @@ struct host {
     struct simt_options simt;
     uint32_t local;                       /* bytes of stack variables of one thread */
     struct simt_stats stats;
+    bool tangled;                         /* there are functions that are loops over their blocks (tangle.h) */
     uint64_t frames, locals;              /* bytes, sum over functions: of the stack, of local memory */
     LLVMDiagnosticHandler next_handler;
     void *next_context;
@@ -229,7 +235,7 @@ static int tidy(LLVMModuleRef out, void *context)
 {
     struct host *h = context;
     enum aw_phase before = ptx_phase(AW_PHASE_CLEAN_UP);
-    int status = ptx_passes_run(out, h->tm, "function(sroa,early-cse,instcombine<no-verify-fixpoint>,adce)", h->diags);
+    int status = ptx_passes_run(out, h->tm, "function(sroa,early-cse," IC ",adce)", h->diags);
     ptx_phase(before);
     return status;
 }
@@ -246,7 +252,31 @@ static int vectorise(struct host *h, LLVMModuleRef in, const struct simt_options
     return simt_vectorise(in, h->out, options, &h->stats, h->diags);
 }
 
+static size_t count_instructions(LLVMModuleRef m)
+{
+    size_t n = 0;
+    for (LLVMValueRef f = LLVMGetFirstFunction(m); f; f = LLVMGetNextFunction(f))
+        for (LLVMBasicBlockRef b = LLVMGetFirstBasicBlock(f); b; b = LLVMGetNextBasicBlock(b))
+            for (LLVMValueRef x = LLVMGetFirstInstruction(b); x; x = LLVMGetNextInstruction(x))
+                n++;
+    return n;
+}
+
+/* First what nobody uses: addresses of which only the index was asked for would be shared with their uses behind a branch, and spilled. */
+static const char clean_up[] =
+    "always-inline,globaldce,function(adce,sroa,early-cse<memssa>," IC ",simplifycfg,loop-mssa(loop-rotate,licm),gvn," IC
+    ",loop-mssa(licm),adce,simplifycfg)";
+/* For functions that are a loop over their blocks: nothing that looks at more than a block at a time, or puts memory into registers. */
+static const char clean_up_tangled[] = "always-inline,globaldce,function(early-cse," IC ",adce)";
+static const char clean_up_large_tangled[] = "always-inline,globaldce,function(early-cse,instsimplify,adce)";
+
 /* ---- Passes: a function for each of the host's own in pass/pass.def */
+
+static int pass_tangles(void *host)
+{
+    struct host *h = host;
+    return ptx_tangle_find(h->in, false, &h->tangled, h->diags);
+}
 
 static int pass_exits(void *host)
 {
@@ -289,16 +319,24 @@ static int pass_waits(void *host)
     return ptx_host_waits(h->in, h->finish->kernel, h->finish->options->block, h->diags);
 }
 
+static int pass_dispatch(void *host)
+{
+    struct host *h = host;
+    return h->tangled ? ptx_tangle_take_apart(h->in, h->diags) : AW_OK;
+}
+
 static int pass_split(void *host)
 {
     struct host *h = host;
     ptx_host_split_vectors(h->in);
+    ptx_tangle_hold(h->in, false); /* the scalariser is for all */
     return AW_OK;
 }
 
 static int pass_one_way(void *host)
 {
     struct host *h = host;
+    ptx_tangle_hold(h->in, true);
     return simt_prepare(h->in, h->diags);
 }
 
@@ -316,19 +354,21 @@ static int pass_reducible(void *host)
         if (status == AW_OK)
             status = ptx_passes_run(h->in, NULL, "function(sroa,early-cse)", h->diags);
     }
+    h->simt.dispatched = ptx_tangle_is(LLVMGetNamedFunction(h->in, h->finish->kernel));
     return status == AW_OK ? verify(h->in, "preparation", h->finish->kernel, h->diags) : status;
 }
 
 static int pass_serialise(void *host)
 {
     struct host *h = host;
-    int status = simt_single(h->in, &h->simt, h->diags);
+    int status = h->simt.dispatched ? AW_OK : simt_single(h->in, &h->simt, h->diags);
     return status == AW_OK ? verify(h->in, "taking lanes apart", h->finish->kernel, h->diags) : status;
 }
 
 static int pass_vectorise(void *host)
 {
     struct host *h = host;
+    ptx_tangle_hold(h->in, false);
     h->local = h->simt.local_bytes = (uint32_t)local_bytes(h->in);
     struct simt_options plain = h->simt;
     LLVMModuleRef first = LLVMCloneModule(h->in);
@@ -340,6 +380,15 @@ static int pass_vectorise(void *host)
     h->now = &h->out;
     h->pipeline.module = h->now;
     return status == AW_OK ? verify(h->out, "vectorising", h->finish->kernel, h->diags) : status;
+}
+
+static int pass_clean_up(void *host)
+{
+    struct host *h = host;
+    const char *passes = clean_up;
+    if (h->tangled)
+        passes = count_instructions(h->out) > MANY_IN_TANGLES ? clean_up_large_tangled : clean_up_tangled;
+    return ptx_passes_run(h->out, h->tm, passes, h->diags);
 }
 
 static int pass_gather_parts(void *host)
@@ -410,17 +459,20 @@ OF_MODULE(products, ptx_host_products)
 #undef OF_MODULE
 
 static int (*const bodies[PTX_PASS_COUNT])(void *host) = {
+    [PTX_PASS_TANGLES] = pass_tangles,
     [PTX_PASS_EXITS] = pass_exits,
     [PTX_PASS_POLLS] = pass_polls,
     [PTX_PASS_ROUND] = pass_round,
     [PTX_PASS_EXPAND] = pass_expand,
     [PTX_PASS_INDICES] = pass_indices,
     [PTX_PASS_WAITS] = pass_waits,
+    [PTX_PASS_DISPATCH] = pass_dispatch,
     [PTX_PASS_SPLIT] = pass_split,
     [PTX_PASS_ONE_WAY] = pass_one_way,
     [PTX_PASS_REDUCIBLE] = pass_reducible,
     [PTX_PASS_SERIALISE] = pass_serialise,
     [PTX_PASS_VECTORISE] = pass_vectorise,
+    [PTX_PASS_CLEAN_UP] = pass_clean_up,
     [PTX_PASS_GATHER_PARTS] = pass_gather_parts,
     [PTX_PASS_GATHER_BASES] = pass_gather_bases,
     [PTX_PASS_GATHER_WIDE] = pass_gather_wide,
@@ -462,16 +514,6 @@ static void on_diagnostic(LLVMDiagnosticInfoRef info, void *context)
     else if (h->next_handler)
         h->next_handler(info, h->next_context);
     LLVMDisposeMessage(text);
-}
-
-static size_t count_instructions(LLVMModuleRef m)
-{
-    size_t n = 0;
-    for (LLVMValueRef f = LLVMGetFirstFunction(m); f; f = LLVMGetNextFunction(f))
-        for (LLVMBasicBlockRef b = LLVMGetFirstBasicBlock(f); b; b = LLVMGetNextBasicBlock(b))
-            for (LLVMValueRef x = LLVMGetFirstInstruction(b); x; x = LLVMGetNextInstruction(x))
-                n++;
-    return n;
 }
 
 static bool calls_itself(LLVMModuleRef in)
@@ -549,7 +591,7 @@ static void simt_options_init(struct host *h)
 
 static int emit(struct host *h, struct ptx_result *ret)
 {
-    if (count_instructions(h->out) > MANY_INSTRUCTIONS) {
+    if (count_instructions(h->out) > (h->tangled ? MANY_IN_TANGLES : MANY_INSTRUCTIONS)) {
         LLVMDisposeTargetMachine(h->tm);
         if (!open_machine(h, LLVMCodeGenLevelNone))
             return AW_ERR_NOT_SUPPORTED;

@@ -2,6 +2,7 @@
  * getelementptr.  No optimisation for speed and nothing about machines. */
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "lower/simt.h"
+#include "target/tangle.h"
 #include "target/target.h"
 
 #include "base/map.h"
@@ -32,6 +33,7 @@ static bool mark_callers(LLVMValueRef callee, struct aw_ptrmap *seen)
             continue;
         if (!aw_ptrmap_put(seen, fn, fn))
             return false;
+        ptx_tangle_inline(fn);
         attribute_add(fn, "alwaysinline");
         if (!mark_callers(fn, seen))
             return false;

@@ -27,6 +27,7 @@
 #include "lower/async.h"
 #include "target/host.h"
 #include "target/release.h"
+#include "target/tangle.h"
 #include "target/target.h"
 
 typedef LLVMValueRef V;
@@ -610,11 +611,17 @@ static int transform(struct meeting *m)
 {
     LLVMModuleRef module = m->b->module;
     m->b->fn = m->kernel;
-    int status = ptx_passes_run(module, NULL, "function(break-crit-edges,reg2mem)", m->diags);
+    /* What is tangled has its registers in memory from here on. */
+    bool tangled = ptx_tangle_is(m->kernel);
+    int status = tangled ? ptx_tangle_demote(m->kernel) : AW_OK;
+    ptx_tangle_hold(module, false);
+    if (status == AW_OK)
+        status = ptx_passes_run(module, NULL, "function(break-crit-edges,reg2mem)", m->diags);
     if (status == AW_OK && !cut_all(m))
         status = AW_ERR_OUT_OF_MEMORY;
     if (status == AW_OK)
         status = ptx_passes_run(module, NULL, "function(break-crit-edges,reg2mem)", m->diags);
+    ptx_tangle_hold(module, true);
     if (status != AW_OK)
         return status;
     return rebuild(m) ? ptx_passes_run(module, NULL, "function(sroa)", m->diags) : AW_ERR_OUT_OF_MEMORY;
@@ -744,10 +751,12 @@ static bool tiny_mark(LLVMModuleRef module, V kernel, unsigned kind, unsigned ne
     return ok;
 }
 
+enum { STEPS_MAX = 8 }; /* from a generic address back to its variable */
+
 /* The address of a local variable for a generic one that was made of it, at the builder's place, or NULL. */
 static V local_of(LLVMBuilderRef b, V p, unsigned depth)
 {
-    if (depth == DEPTH_MAX || !LLVMIsAInstruction(p))
+    if (depth == STEPS_MAX || !LLVMIsAInstruction(p))
         return NULL;
     if (LLVMIsAAddrSpaceCastInst(p)) {
         V from = LLVMGetOperand(p, 0);
