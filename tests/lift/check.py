@@ -19,6 +19,7 @@ import tempfile
 import normal
 import probes
 
+BENCH = os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), 'bench', 'host')
 SKIPPED = 77  # meson's code for a test that cannot run here
 SCHEDULE = 1 << 105 - 64 | 7 << 110 - 64 | 7 << 113 - 64  # a word that waits for nothing
 
@@ -76,7 +77,7 @@ def assemble(path, arch, folder, number):
     """The cubin's bytes, or None when this assembler refuses the source for this architecture."""
     out = os.path.join(folder, f'{arch}_{number}.cubin')
     if path and path.endswith('.cu'):
-        command = ['nvcc', '-std=c++17', '-cubin', f'-arch=sm_{arch}', path, '-o', out]
+        command = ['nvcc', '-std=c++17', '-cubin', f'-arch=sm_{arch}', '-DROW=""', '-I', BENCH, path, '-o', out]
     else:
         if path:
             with open(path, encoding='utf-8') as f:
@@ -159,7 +160,7 @@ def main():
             report('unknown', unknown, args.show)
             report('different', different, args.show)
             told = f'{len(different)} listed otherwise' if disassembler() else 'no disassembler to compare with'
-            print(f'sm_{arch}: {len(images)} cubins, {n} instructions, {len(kinds)} kinds, {len(unknown)} unknown, {told}')
+            print(f'sm_{arch}: {len(images)} cubins of {len(jobs)} sources, {n} instructions, {len(kinds)} kinds, {len(unknown)} unknown, {told}')
             failed = failed or bool(unknown or different or not n)
     return 1 if failed else 0
 
