@@ -8,8 +8,8 @@
 
 #include "base/str.h"
 
-/* Made from ptx/tab/sass.def by tools/gen/sass.py: enum sass_op (SASS_IADD3 …: a mnemonic each), enum sass_field (SASS_F_CMP, SASS_F_X …: modifiers),
- * for each field that is no flag the enum of its values, from 1 (SASS_CMP_GE, SASS_SIZE_64 …), and enum sass_sreg (SASS_SR_TID_X …). */
+/* Made from ptx/tab/sass.def by tools/gen/sass.py: enum sass_op (SASS_IADD3 …: a mnemonic each), enum sass_field (SASS_F_CMP,
+ * SASS_F_X …: modifiers), for each field that is no flag the enum of its values, from 1 (SASS_CMP_GE, SASS_SIZE_64 …), and enum sass_sreg (SASS_SR_TID_X …). */
 #include "tab/sass.inc"
 
 #define SASS_INSN_SIZE 16u /* bytes */
@@ -80,7 +80,7 @@ struct sass_insn {
     uint8_t guard;            /* predicate; SASS_PT = always */
     bool guard_inv;           /* @!P */
     bool guard_uniform;       /* the guard is UP`guard`: instructions of the uniform datapath */
-    uint8_t mod[SASS_FIELDS]; /* enum sass_field -> its value; the enum's value, 1 for a flag that is set; 0 = a flag that is not, or no such modifier */
+    uint8_t mod[SASS_FIELDS]; /* by enum sass_field: the value's enum, 1 for a flag that is set; 0 = one that is not, or none */
     struct sass_operand opnd[SASS_SLOTS];
 };
 

@@ -80,7 +80,8 @@ def bodies():
         yield 75, f'ld.global.{op}.u32 %r40, [%l0+8];\nld.global.{op}.v4.u32 {regs(44, 4)}, [%l0+32];'
     for op in ('wb', 'cg', 'cs', 'wt'):
         yield 75, f'st.global.{op}.u32 [%l1+128], %r0;\nst.global.{op}.v2.u32 [%l1+136], {regs(1, 2)};'
-    for f in ('prefetch.global.L1 [%l0+128]', 'prefetch.global.L2 [%l0+256]', 'prefetch.L1 [%l0]', 'prefetchu.L1 [%l0]', 'nanosleep.u32 %r0', 'pmevent 3', 'brkpt', 'trap', 'membar.cta', 'membar.gl', 'membar.sys', 'fence.acq_rel.cta', 'fence.sc.gpu'):
+    for f in ('prefetch.global.L1 [%l0+128]', 'prefetch.global.L2 [%l0+256]', 'prefetch.L1 [%l0]', 'prefetchu.L1 [%l0]',
+              'nanosleep.u32 %r0', 'pmevent 3', 'brkpt', 'trap', 'membar.cta', 'membar.gl', 'membar.sys', 'fence.acq_rel.cta', 'fence.sc.gpu'):
         yield 75, f + ';'
     for sreg in ('laneid', 'warpid', 'nwarpid', 'smid', 'nsmid', 'gridid', 'clock', 'clock_hi', 'lanemask_eq', 'lanemask_le', 'lanemask_lt',
                  'lanemask_ge', 'lanemask_gt', 'globaltimer_lo', 'globaltimer_hi', 'dynamic_smem_size', 'total_smem_size', 'nctaid.x', 'ntid.y'):
@@ -98,12 +99,12 @@ def bodies():
 
 def textures():
     """Each way with a handle that is a parameter and with one that is loaded."""
+    flat = (('1d', '{%r1}'), ('2d', '{%r1, %r2}'), ('3d', '{%r1, %r2, %r3, %r4}'), ('a1d', '{%r0, %r1}'), ('a2d', '{%r0, %r1, %r2, %r3}'))
     for handle in ('%l0', '%l5'):
         load = 'ld.global.u64 %l5, [%l0+888];\n'
         four = '{%r40, %r41, %r42, %r43}'
         for mode in ('', '.level', '.grad'):
-            for dim, at in (('1d', '{%r1}'), ('2d', '{%r1, %r2}'), ('3d', '{%r1, %r2, %r3, %r4}'), ('a1d', '{%r0, %r1}'),
-                            ('a2d', '{%r0, %r1, %r2, %r3}'), ('cube', '{%r1, %r2, %r3, %r4}'), ('acube', '{%r0, %r1, %r2, %r3}')):
+            for dim, at in flat + (('cube', '{%r1, %r2, %r3, %r4}'), ('acube', '{%r0, %r1, %r2, %r3}')):
                 if mode == '.grad' and 'cube' in dim:
                     continue
                 n = {'1d': 1, 'a1d': 1, '3d': 4}.get(dim, 2)
@@ -114,7 +115,7 @@ def textures():
         yield 75, load + f'tex.2d.v4.u32.s32 {four}, [{handle}, {{%r1, %r2}}];\ntex.1d.v4.u32.s32 {{%r44, %r45, %r46, %r47}}, [{handle}, {{%r1}}];'
         yield 75, load + f'txq.width.b32 %r40, [{handle}];\ntxq.height.b32 %r41, [{handle}];'
         for clamp in ('trap', 'clamp', 'zero'):
-            for dim, at in (('1d', '{%r1}'), ('2d', '{%r1, %r2}'), ('3d', '{%r1, %r2, %r3, %r4}'), ('a1d', '{%r0, %r1}'), ('a2d', '{%r0, %r1, %r2, %r3}')):
+            for dim, at in flat:
                 yield 75, load + f'suld.b.{dim}.v4.b32.{clamp} {four}, [{handle}, {at}];\nsust.b.{dim}.v2.b32.{clamp} [{handle}, {at}], {{%r7, %r8}};'
             yield 75, load + f'suld.b.2d.b8.{clamp} %h1, [{handle}, {{%r1, %r2}}];\nsust.p.2d.v4.b32.{clamp} [{handle}, {{%r1, %r2}}], {four};\n' \
                 f'sured.b.add.2d.u32.{clamp} [{handle}, {{%r1, %r2}}], %r3;\nsured.b.max.1d.s32.{clamp} [{handle}, {{%r1}}], %r3;\n' \
