@@ -397,6 +397,8 @@ def elsewhere(name, card):
     halves = {"v_mov_b16", "v_not_b16", "v_and_b16", "v_or_b16", "v_xor_b16", "v_cndmask_b16"}   # test_gfx11.py
     if name in halves:
         return True
+    if name == "v_lshl_add_u64":
+        return card != "gfx942"
     if name in gfx11_only:
         return not card.startswith(("gfx11", "gfx12"))
     if card.startswith("gfx12") and name.startswith(("v_cmp_", "v_cmpx_")) and name.split("_")[2] in ("f", "t", "tru"):
