@@ -1,0 +1,117 @@
+/* Calls of functions of CUDA's device runtime: arguments lie in R4 and on, each 64-bit one in an even pair, and so does the result.
+ * The address that is called comes out of bank 4, where each symbol has a number; which it is the compiler finds out. */
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <inttypes.h>
+
+#include "sass/lift.h"
+
+static const struct function {
+    const char *name;
+    const char *params; /* 'p' a generic address, 'w' 64 bits, 't' 32 bits */
+    char result;        /* or 0 */
+    bool ends;          /* does not return */
+} functions[] = {
+    { "vprintf", "pp", 't', false },
+    { "__assertfail", "pptpw", 0, true },
+    { "malloc", "w", 'w', false },
+    { "free", "p", 0, false },
+};
+
+static void call_function(struct sass_lift *l, const struct function *f, uint32_t symbol)
+{
+    unsigned reg = 4, n = 0;
+    struct sass_text args[8];
+    for (const char *p = f->params; *p; p++, n++) {
+        bool wide = *p != 't';
+        reg += wide && reg % 2;
+        struct sass_operand o = { .kind = SASS_REG, .reg = (uint8_t)reg, .regs = wide ? 2 : 1 };
+        args[n] = wide ? sass_raw64(l, &o) : sass_raw(l, &o);
+        if (*p == 'p')
+            args[n] = sass_generic(l, args[n].s, NULL);
+        reg += wide ? 2 : 1;
+    }
+    l->symbols[symbol] = 1;
+    aw_buf_printf(&l->body, "\t{\n");
+    for (unsigned k = 0; k < n; k++) {
+        unsigned bits = f->params[k] == 't' ? 32 : 64;
+        sass_step(l, ".param .b%u a%u", bits, k);
+        sass_step(l, "st.param.b%u [a%u], %s", bits, k, args[k].s);
+    }
+    if (f->result)
+        sass_step(l, ".param .b%d r", f->result == 'w' ? 64 : 32);
+    aw_buf_printf(&l->body, "\tcall.uni %s%s, (", f->result ? "(r), " : "", f->name);
+    for (unsigned k = 0; k < n; k++)
+        aw_buf_printf(&l->body, "%sa%u", k ? ", " : "", k);
+    aw_buf_printf(&l->body, ");\n");
+    struct sass_operand result = { .kind = SASS_REG, .reg = 4, .regs = 1 }, next = { .kind = SASS_REG, .reg = 5, .regs = 1 };
+    if (f->result == 'w') {
+        struct sass_text w = sass_temp(l, 'w');
+        sass_step(l, "ld.param.b64 %s, [r]", w.s);
+        sass_step(l, "mov.b64 {%s, %s}, %s", sass_dest(l, &result, 0).s, sass_dest(l, &next, 0).s, w.s);
+    } else if (f->result) {
+        sass_step(l, "ld.param.b32 %s, [r]", sass_dest(l, &result, 0).s);
+    }
+    aw_buf_printf(&l->body, "\t}\n");
+    if (f->ends)
+        sass_step(l, "trap");
+}
+
+/* The declaration that a kernel's text needs for a symbol; false when it is no function that we know. */
+bool sass_declare_function(struct aw_str name, struct aw_buf *out)
+{
+    for (size_t k = 0; k < sizeof functions / sizeof *functions; k++) {
+        const struct function *f = &functions[k];
+        if (!aw_str_is(name, f->name))
+            continue;
+        aw_buf_printf(out, ".extern .func ");
+        if (f->result)
+            aw_buf_printf(out, "(.param .b%d r) ", f->result == 'w' ? 64 : 32);
+        aw_buf_printf(out, "%s(", f->name);
+        for (unsigned p = 0; f->params[p]; p++)
+            aw_buf_printf(out, "%s.param .b%d a%u", p ? ", " : "", f->params[p] == 't' ? 32 : 64, p);
+        aw_buf_printf(out, ")%s;\n", f->ends ? " .noreturn" : "");
+        return true;
+    }
+    return false;
+}
+
+static const struct function *function_of(const struct sass_symbol *s)
+{
+    for (size_t k = 0; k < sizeof functions / sizeof *functions; k++)
+        if (aw_str_is(s->name, functions[k].name))
+            return &functions[k];
+    return NULL;
+}
+
+void sass_call(struct sass_lift *l, const struct sass_insn *i)
+{
+    const struct sass_relocs *r = &l->code->bank4_relocs;
+    uint32_t label = l->n_calls++;
+    struct sass_text condition = sass_condition(l, i), to;
+    if (i->opnd[SASS_A].kind == SASS_NONE) {
+        sass_fail(l, "a call of what is not known");
+        return;
+    }
+    to = sass_raw(l, &i->opnd[SASS_A]);
+    if (condition.s[0] == '!')
+        sass_step(l, "@%s bra $E%" PRIu32, condition.s + 1, label);
+    else if (condition.s[0])
+        sass_step(l, "@!%s bra $E%" PRIu32, condition.s, label);
+    unsigned known = 0;
+    for (uint32_t k = 0; k < r->n; k++) {
+        const struct sass_symbol *s = &l->cubin->symbols[r->at[k].symbol];
+        const struct function *f = s->kind == SASS_SYMBOL_NONE ? function_of(s) : NULL;
+        if (!f)
+            continue;
+        struct sass_text q = sass_temp(l, 'q');
+        sass_step(l, "setp.ne.u32 %s, %s, %" PRIu32, q.s, to.s, r->at[k].symbol + 1);
+        sass_step(l, "@%s bra $C%" PRIu32 "_%u", q.s, label, known);
+        call_function(l, f, r->at[k].symbol);
+        sass_step(l, "bra $E%" PRIu32, label);
+        aw_buf_printf(&l->body, "$C%" PRIu32 "_%u:\n", label, known++);
+    }
+    if (!known)
+        sass_fail(l, "a call of what is not known");
+    sass_step(l, "trap");
+    aw_buf_printf(&l->body, "$E%" PRIu32 ":\n", label);
+}

@@ -1,0 +1,405 @@
+/* Floats of 32 and 64 bits, conversions, approximations. */
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "sass/lift.h"
+
+static const char *rounding(const struct sass_insn *i)
+{
+    switch (i->mod[SASS_F_RND]) {
+    case SASS_RND_RM: return ".rm";
+    case SASS_RND_RP: return ".rp";
+    case SASS_RND_RZ: return ".rz";
+    default: return ".rn";
+    }
+}
+
+static const char *rounding_to_int(const struct sass_insn *i)
+{
+    switch (i->mod[SASS_F_RNDI]) {
+    case SASS_RNDI_FLOOR: return ".rmi";
+    case SASS_RNDI_CEIL: return ".rpi";
+    case SASS_RNDI_TRUNC: return ".rzi";
+    default: return ".rni";
+    }
+}
+
+static const char *ftz(const struct sass_insn *i)
+{
+    return i->mod[SASS_F_FTZ] ? ".ftz" : "";
+}
+
+static const char *sat(const struct sass_insn *i)
+{
+    return i->mod[SASS_F_SAT] ? ".sat" : "";
+}
+
+/* ---- Arithmetic */
+
+void sass_emit_fadd(struct sass_lift *l, const struct sass_insn *i)
+{
+    const struct sass_operand *o = i->opnd;
+    struct sass_text a = sass_f32(l, &o[SASS_A]), b = sass_f32(l, &o[SASS_B]);
+    sass_do(l, "add%s%s%s.f32 %s, %s, %s", rounding(i), ftz(i), sat(i), sass_dest(l, &o[SASS_D], 0).s, a.s, b.s);
+}
+
+void sass_emit_fmul(struct sass_lift *l, const struct sass_insn *i)
+{
+    const struct sass_operand *o = i->opnd;
+    if (i->mod[SASS_F_FMZ] || (i->mod[SASS_F_PSCALE] && i->mod[SASS_F_PSCALE] != SASS_PSCALE_M1))
+        sass_fail(l, "a scaled product, or one in which 0 wins");
+    struct sass_text a = sass_f32(l, &o[SASS_A]), b = sass_f32(l, &o[SASS_B]);
+    sass_do(l, "mul%s%s%s.f32 %s, %s, %s", rounding(i), ftz(i), sat(i), sass_dest(l, &o[SASS_D], 0).s, a.s, b.s);
+}
+
+void sass_emit_ffma(struct sass_lift *l, const struct sass_insn *i)
+{
+    const struct sass_operand *o = i->opnd;
+    if (i->mod[SASS_F_FMZ])
+        sass_fail(l, "a product in which 0 wins");
+    struct sass_text a = sass_f32(l, &o[SASS_A]), b = sass_f32(l, &o[SASS_B]), c = sass_f32(l, &o[SASS_C]);
+    sass_do(l, "fma%s%s%s.f32 %s, %s, %s, %s", rounding(i), ftz(i), sat(i), sass_dest(l, &o[SASS_D], 0).s, a.s, b.s, c.s);
+}
+
+void sass_emit_fmnmx(struct sass_lift *l, const struct sass_insn *i)
+{
+    const struct sass_operand *o = i->opnd;
+    struct sass_text a = sass_f32(l, &o[SASS_A]), b = sass_f32(l, &o[SASS_B]), d = sass_dest(l, &o[SASS_D], 0);
+    if (i->mod[SASS_F_XORSIGN])
+        sass_fail(l, ".XORSIGN");
+    const char *nan = i->mod[SASS_F_NAN] ? ".NaN" : "";
+    if (sass_is_true(&o[SASS_S]) || sass_is_false(&o[SASS_S])) {
+        sass_do(l, "%s%s%s.f32 %s, %s, %s", sass_is_true(&o[SASS_S]) ? "min" : "max", ftz(i), nan, d.s, a.s, b.s);
+        return;
+    }
+    struct sass_text low = sass_temp(l, 't'), high = sass_temp(l, 't'), p = sass_pred(l, &o[SASS_S]);
+    sass_step(l, "min%s%s.f32 %s, %s, %s", ftz(i), nan, low.s, a.s, b.s);
+    sass_step(l, "max%s%s.f32 %s, %s, %s", ftz(i), nan, high.s, a.s, b.s);
+    sass_do(l, "selp.b32 %s, %s, %s, %s", d.s, low.s, high.s, p.s);
+}
+
+static struct sass_text compare_f32(struct sass_lift *l, const struct sass_insn *i)
+{
+    bool constant;
+    if (sass_cmp_constant(i->mod[SASS_F_CMP], &constant)) {
+        l->true_pred = true;
+        return sass_format("%s", constant ? "%always" : "%never");
+    }
+    struct sass_text a = sass_f32(l, &i->opnd[SASS_A]), b = sass_f32(l, &i->opnd[SASS_B]), q = sass_temp(l, 'q');
+    sass_step(l, "setp.%s%s.f32 %s, %s, %s", sass_cmp_name(i->mod[SASS_F_CMP]), ftz(i), q.s, a.s, b.s);
+    return q;
+}
+
+void sass_emit_fsetp(struct sass_lift *l, const struct sass_insn *i)
+{
+    sass_put_compared(l, i, compare_f32(l, i).s);
+}
+
+void sass_emit_fset(struct sass_lift *l, const struct sass_insn *i)
+{
+    const struct sass_operand *s = &i->opnd[SASS_S];
+    struct sass_text q = compare_f32(l, i);
+    unsigned op = i->mod[SASS_F_BOOL];
+    if (!(op == SASS_BOOL_OR || op == SASS_BOOL_XOR ? sass_is_false(s) : sass_is_true(s))) {
+        struct sass_text both = sass_temp(l, 'q'), p = sass_pred(l, s);
+        sass_step(l, "%s.pred %s, %s, %s", op == SASS_BOOL_OR ? "or" : op == SASS_BOOL_XOR ? "xor" : "and", both.s, q.s, p.s);
+        q = both;
+    }
+    sass_do(l, "selp.b32 %s, %s, 0, %s", sass_dest(l, &i->opnd[SASS_D], 0).s, i->mod[SASS_F_BF] ? "1065353216" : "-1", q.s);
+}
+
+/* A float operand as bits: immediates of floats are not taken by operations on bits. */
+static struct sass_text f32_bits(struct sass_lift *l, const struct sass_operand *o)
+{
+    struct sass_text v = sass_f32(l, o);
+    if (v.s[0] != '0' || v.s[1] != 'f')
+        return v;
+    struct sass_text t = sass_temp(l, 't');
+    sass_step(l, "mov.b32 %s, %s", t.s, v.s);
+    return t;
+}
+
+void sass_emit_fsel(struct sass_lift *l, const struct sass_insn *i)
+{
+    const struct sass_operand *o = i->opnd;
+    struct sass_operand s = o[SASS_S];
+    bool swap = s.inv && s.reg != SASS_PT;
+    s.inv = swap ? false : s.inv;
+    if (i->mod[SASS_F_FTZ])
+        sass_fail(l, ".FTZ");
+    struct sass_text a = f32_bits(l, &o[SASS_A]), b = f32_bits(l, &o[SASS_B]), p = sass_pred(l, &s);
+    sass_do(l, "selp.b32 %s, %s, %s, %s", sass_dest(l, &o[SASS_D], 0).s, swap ? b.s : a.s, swap ? a.s : b.s, p.s);
+}
+
+/* ---- Approximations */
+
+/* Of a double: its high word in, the result's high word out. */
+static void mufu_f64(struct sass_lift *l, const struct sass_insn *i, const char *what)
+{
+    struct sass_text x = sass_temp(l, 'w'), y = sass_temp(l, 'w'), lo, hi;
+    sass_step(l, "mov.b64 %s, {0, %s}", x.s, f32_bits(l, &i->opnd[SASS_B]).s);
+    sass_step(l, "%s.approx.ftz.f64 %s, %s", what, y.s, x.s);
+    sass_split(l, y.s, &lo, &hi);
+    sass_put(l, SASS_D, hi.s);
+}
+
+/* The argument of sine and cosine is in turns: brought to half a turn either way, which is exact, then to radians. */
+static struct sass_text radians(struct sass_lift *l, struct sass_text turns)
+{
+    struct sass_text whole = sass_temp(l, 't'), part = sass_temp(l, 't'), angle = sass_temp(l, 't');
+    sass_step(l, "cvt.rni.ftz.f32.f32 %s, %s", whole.s, turns.s);
+    sass_step(l, "sub.rn.ftz.f32 %s, %s, %s", part.s, turns.s, whole.s);
+    sass_step(l, "mul.rn.ftz.f32 %s, %s, 0f40C90FDB", angle.s, part.s);
+    return angle;
+}
+
+void sass_emit_mufu(struct sass_lift *l, const struct sass_insn *i)
+{
+    static const char *const names[] = {
+        [SASS_FN_COS] = "cos.approx.ftz", [SASS_FN_SIN] = "sin.approx.ftz", [SASS_FN_EX2] = "ex2.approx.ftz", [SASS_FN_LG2] = "lg2.approx.ftz",
+        [SASS_FN_RCP] = "rcp.approx.ftz", [SASS_FN_RSQ] = "rsqrt.approx.ftz", [SASS_FN_SQRT] = "sqrt.approx.ftz", [SASS_FN_TANH] = "tanh.approx",
+    };
+    unsigned fn = i->mod[SASS_F_FN];
+    if (fn == SASS_FN_RCP64H || fn == SASS_FN_RSQ64H) {
+        mufu_f64(l, i, fn == SASS_FN_RCP64H ? "rcp" : "rsqrt");
+        return;
+    }
+    if (fn >= sizeof names / sizeof *names || !names[fn]) {
+        sass_fail(l, "function %u", fn);
+        return;
+    }
+    struct sass_text x = sass_f32(l, &i->opnd[SASS_B]);
+    if (fn == SASS_FN_COS || fn == SASS_FN_SIN)
+        x = radians(l, x);
+    sass_do(l, "%s.f32 %s, %s", names[fn], sass_dest(l, &i->opnd[SASS_D], 0).s, x.s);
+}
+
+/* The slow way is right for all operands; the quick one for those whose exponents are far from both ends, which is all that is asked here. */
+void sass_emit_fchk(struct sass_lift *l, const struct sass_insn *i)
+{
+    struct sass_text in[2] = { f32_bits(l, &i->opnd[SASS_A]), f32_bits(l, &i->opnd[SASS_B]) }, far[2], q = sass_temp(l, 'q');
+    for (int k = 0; k < 2; k++) {
+        struct sass_text e = sass_temp(l, 't'), off = sass_temp(l, 't');
+        far[k] = sass_temp(l, 'q');
+        sass_step(l, "bfe.u32 %s, %s, 23, 8", e.s, in[k].s);
+        sass_step(l, "sub.s32 %s, %s, 77", off.s, e.s);
+        sass_step(l, "setp.gt.u32 %s, %s, 100", far[k].s, off.s);
+    }
+    sass_step(l, "or.pred %s, %s, %s", q.s, far[0].s, far[1].s);
+    sass_put_pred(l, SASS_P, q.s);
+}
+
+void sass_emit_fswzadd(struct sass_lift *l, const struct sass_insn *i)
+{
+    (void)i;
+    sass_fail(l, "no meaning yet");
+}
+
+/* ---- Conversions */
+
+struct type {
+    const char *name;
+    unsigned bits;
+};
+
+static struct type type_of(unsigned field)
+{
+    switch (field) {
+    case SASS_TYPE_U8: return (struct type){ "u8", 8 };
+    case SASS_TYPE_S8: return (struct type){ "s8", 8 };
+    case SASS_TYPE_U16: return (struct type){ "u16", 16 };
+    case SASS_TYPE_S16: return (struct type){ "s16", 16 };
+    case SASS_TYPE_U32: return (struct type){ "u32", 32 };
+    case SASS_TYPE_S32: return (struct type){ "s32", 32 };
+    case SASS_TYPE_U64: return (struct type){ "u64", 64 };
+    case SASS_TYPE_S64: return (struct type){ "s64", 64 };
+    case SASS_TYPE_F16: return (struct type){ "f16", 16 };
+    case SASS_TYPE_BF16: return (struct type){ "bf16", 16 };
+    case SASS_TYPE_F64: return (struct type){ "f64", 64 };
+    default: return (struct type){ "f32", 32 };
+    }
+}
+
+/* enum sass_from has the same types in an order of its own. */
+static struct type from_of(unsigned field)
+{
+    static const uint8_t types[] = {
+        [SASS_FROM_F16] = SASS_TYPE_F16, [SASS_FROM_F32] = SASS_TYPE_F32, [SASS_FROM_F64] = SASS_TYPE_F64, [SASS_FROM_U8] = SASS_TYPE_U8,
+        [SASS_FROM_S8] = SASS_TYPE_S8, [SASS_FROM_U16] = SASS_TYPE_U16, [SASS_FROM_S16] = SASS_TYPE_S16, [SASS_FROM_U32] = SASS_TYPE_U32,
+        [SASS_FROM_S32] = SASS_TYPE_S32, [SASS_FROM_U64] = SASS_TYPE_U64, [SASS_FROM_S64] = SASS_TYPE_S64,
+    };
+    return type_of(field < sizeof types ? types[field] : 0);
+}
+
+/* Half a register: the low 16 bits, or the high ones. */
+static struct sass_text half_of(struct sass_lift *l, const struct sass_operand *o)
+{
+    struct sass_text lo = sass_temp(l, 'h'), hi = sass_temp(l, 'h'), v = sass_raw(l, o);
+    if (v.s[0] != '%') {
+        struct sass_text t = sass_temp(l, 't');
+        sass_step(l, "mov.b32 %s, %s", t.s, v.s);
+        v = t;
+    }
+    sass_step(l, "mov.b32 {%s, %s}, %s", lo.s, hi.s, v.s);
+    struct sass_text h = o->half == SASS_HALF_HIGH ? hi : lo;
+    for (int k = 0; k < 2; k++)
+        if (k ? o->neg : o->abs) {
+            struct sass_text t = sass_temp(l, 'h');
+            sass_step(l, "%s.b16 %s, %s, %s", k ? "xor" : "and", t.s, h.s, k ? "-32768" : "32767");
+            h = t;
+        }
+    return h;
+}
+
+static struct sass_text float_in(struct sass_lift *l, const struct sass_operand *o, struct type t)
+{
+    if (t.bits == 64)
+        return sass_f64(l, o);
+    return t.bits == 16 ? half_of(l, o) : sass_f32(l, o);
+}
+
+/* A float of a type to its register: a half fills its word with zeros. */
+static void put_float(struct sass_lift *l, const struct sass_insn *i, struct type t, const char *op, const char *in)
+{
+    struct sass_text d;
+    if (t.bits == 32) {
+        sass_do(l, "%s %s, %s", op, sass_dest(l, &i->opnd[SASS_D], 0).s, in);
+        return;
+    }
+    d = sass_temp(l, t.bits == 64 ? 'w' : 'h');
+    sass_step(l, "%s %s, %s", op, d.s, in);
+    if (t.bits == 64)
+        sass_put64(l, SASS_D, d.s);
+    else
+        sass_do(l, "cvt.u32.u16 %s, %s", sass_dest(l, &i->opnd[SASS_D], 0).s, d.s);
+}
+
+void sass_emit_f2f(struct sass_lift *l, const struct sass_insn *i)
+{
+    struct type to = type_of(i->mod[SASS_F_TYPE]), from = from_of(i->mod[SASS_F_FROM]);
+    struct sass_text x = float_in(l, &i->opnd[SASS_B], from);
+    bool f32 = to.bits == 32 || from.bits == 32;
+    const char *round = to.bits < from.bits ? rounding(i) : "";
+    if (to.bits == from.bits) {
+        sass_fail(l, "conversion of a type to itself");
+        return;
+    }
+    struct sass_text op = sass_format("cvt%s%s.%s.%s", round, f32 ? ftz(i) : "", to.name, from.name);
+    put_float(l, i, to, op.s, x.s);
+}
+
+void sass_emit_frnd(struct sass_lift *l, const struct sass_insn *i)
+{
+    struct type t = type_of(i->mod[SASS_F_TYPE]);
+    struct sass_text x = float_in(l, &i->opnd[SASS_B], t);
+    put_float(l, i, t, sass_format("cvt%s%s.%s.%s", rounding_to_int(i), t.bits == 32 ? ftz(i) : "", t.name, t.name).s, x.s);
+}
+
+void sass_emit_f2i(struct sass_lift *l, const struct sass_insn *i)
+{
+    struct type to = type_of(i->mod[SASS_F_TYPE] ? i->mod[SASS_F_TYPE] : SASS_TYPE_S32), from = from_of(i->mod[SASS_F_FROM]);
+    struct sass_text x = float_in(l, &i->opnd[SASS_B], from), v = sass_temp(l, to.bits == 64 ? 'w' : 't');
+    sass_step(l, "cvt%s%s.%s.%s %s, %s", rounding_to_int(i), from.bits == 32 ? ftz(i) : "", to.name, from.name, v.s, x.s);
+    /* Of NaN PTX makes 0 where neither type has 64 bits, else the type's highest bit; .NTZ says that it is 0. */
+    bool zero = to.bits < 64 && from.bits < 64, wanted = i->mod[SASS_F_NTZ];
+    if (zero != wanted) {
+        struct sass_text q = sass_temp(l, 'q'), fixed = sass_temp(l, to.bits == 64 ? 'w' : 't');
+        if (to.bits < 32) {
+            sass_fail(l, "NaN to an integer of %u bits", to.bits);
+            return;
+        }
+        const char *other = wanted ? "0" : to.bits == 64 ? "-9223372036854775808" : "-2147483648";
+        sass_step(l, "setp.nan.%s %s, %s, %s", from.name, q.s, x.s, x.s);
+        sass_step(l, "selp.b%u %s, %s, %s, %s", to.bits, fixed.s, other, v.s, q.s);
+        v = fixed;
+    }
+    if (to.bits == 64)
+        sass_put64(l, SASS_D, v.s);
+    else
+        sass_put(l, SASS_D, v.s);
+}
+
+void sass_emit_i2f(struct sass_lift *l, const struct sass_insn *i)
+{
+    const struct sass_operand *b = &i->opnd[SASS_B];
+    struct type to = type_of(i->mod[SASS_F_TYPE]), from = from_of(i->mod[SASS_F_FROM] ? i->mod[SASS_F_FROM] : SASS_FROM_S32);
+    struct sass_text x = from.bits == 64 ? sass_int64(l, b) : sass_int(l, b);
+    unsigned shift = i->mod[SASS_F_BYTE] ? 8 * (i->mod[SASS_F_BYTE] - SASS_BYTE_B0) : 0;
+    if (from.bits < 32) {
+        struct sass_text part = sass_temp(l, 't');
+        sass_step(l, "bfe.%s %s, %s, %u, %u", from.name[0] == 's' ? "s32" : "u32", part.s, x.s, shift, from.bits);
+        x = part;
+        from.name = from.name[0] == 's' ? "s32" : "u32";
+    }
+    put_float(l, i, to, sass_format("cvt%s.%s.%s", rounding(i), to.name, from.name).s, x.s);
+}
+
+void sass_emit_f2fp(struct sass_lift *l, const struct sass_insn *i)
+{
+    const struct sass_operand *o = i->opnd;
+    bool bf16 = i->mod[SASS_F_TYPE] == SASS_TYPE_BF16;
+    struct sass_text a = sass_f32(l, &o[SASS_A]), b = sass_f32(l, &o[SASS_B]);
+    sass_do(l, "cvt%s%s.%s.f32 %s, %s, %s", rounding(i), i->mod[SASS_F_RELU] ? ".relu" : "", bf16 ? "bf16x2" : "f16x2",
+            sass_dest(l, &o[SASS_D], 0).s, a.s, b.s);
+}
+
+/* ---- Doubles */
+
+static void put_f64(struct sass_lift *l, const struct sass_insn *i, const char *op, const struct sass_operand *const in[], unsigned n)
+{
+    struct sass_text x[3] = { 0 }, w = sass_temp(l, 'w');
+    for (unsigned k = 0; k < n; k++)
+        x[k] = sass_f64(l, in[k]);
+    sass_step(l, "%s%s.f64 %s, %s, %s%s%s", op, rounding(i), w.s, x[0].s, x[1].s, n > 2 ? ", " : "", x[2].s);
+    sass_put64(l, SASS_D, w.s);
+}
+
+void sass_emit_dadd(struct sass_lift *l, const struct sass_insn *i)
+{
+    put_f64(l, i, "add", (const struct sass_operand *const[]){ &i->opnd[SASS_A], &i->opnd[SASS_C] }, 2);
+}
+
+void sass_emit_dmul(struct sass_lift *l, const struct sass_insn *i)
+{
+    put_f64(l, i, "mul", (const struct sass_operand *const[]){ &i->opnd[SASS_A], &i->opnd[SASS_B] }, 2);
+}
+
+void sass_emit_dfma(struct sass_lift *l, const struct sass_insn *i)
+{
+    put_f64(l, i, "fma", (const struct sass_operand *const[]){ &i->opnd[SASS_A], &i->opnd[SASS_B], &i->opnd[SASS_C] }, 3);
+}
+
+/* .MIN and .MAX say which operand it is (a zero's sign counts, a NaN loses) and whether both are NaN. */
+static void dsetp_minmax(struct sass_lift *l, const struct sass_insn *i, bool min)
+{
+    struct sass_text a = sass_f64(l, &i->opnd[SASS_A]), b = sass_f64(l, &i->opnd[SASS_B]), q[6];
+    struct sass_text sign = sass_temp(l, 'w'), other = sass_temp(l, 'w');
+    if (!sass_is_true(&i->opnd[SASS_S]) || (i->mod[SASS_F_BOOL] && i->mod[SASS_F_BOOL] != SASS_BOOL_AND))
+        sass_fail(l, "least or greatest with a predicate");
+    for (int k = 0; k < 6; k++)
+        q[k] = sass_temp(l, 'q');
+    sass_step(l, "setp.%s.f64 %s, %s, %s", min ? "lt" : "gt", q[0].s, a.s, b.s);
+    sass_step(l, "setp.eq.f64 %s, %s, %s", q[1].s, a.s, b.s);
+    sass_step(l, "mov.b64 %s, %s", sign.s, min ? a.s : b.s);
+    sass_step(l, "mov.b64 %s, %s", other.s, min ? b.s : a.s);
+    struct sass_text below = sass_temp(l, 'q'), tie = sass_temp(l, 'q'), picked = sass_temp(l, 'q'), both = sass_temp(l, 'q');
+    sass_step(l, "setp.lt.s64 %s, %s, %s", below.s, sign.s, other.s);
+    sass_step(l, "and.pred %s, %s, %s", tie.s, q[1].s, below.s);
+    sass_step(l, "or.pred %s, %s, %s", picked.s, q[0].s, tie.s);
+    sass_step(l, "setp.nan.f64 %s, %s, %s", q[2].s, a.s, a.s);
+    sass_step(l, "setp.nan.f64 %s, %s, %s", q[3].s, b.s, b.s);
+    sass_step(l, "or.pred %s, %s, %s", q[4].s, picked.s, q[3].s);
+    sass_step(l, "and.pred %s, %s, %s", both.s, q[2].s, q[3].s);
+    sass_put_pred(l, SASS_P, q[4].s);
+    sass_put_pred(l, SASS_Q, both.s);
+}
+
+void sass_emit_dsetp(struct sass_lift *l, const struct sass_insn *i)
+{
+    unsigned cmp = i->mod[SASS_F_CMP];
+    if (cmp == SASS_CMP_MIN || cmp == SASS_CMP_MAX) {
+        dsetp_minmax(l, i, cmp == SASS_CMP_MIN);
+        return;
+    }
+    struct sass_text a = sass_f64(l, &i->opnd[SASS_A]), b = sass_f64(l, &i->opnd[SASS_B]), q = sass_temp(l, 'q');
+    sass_step(l, "setp.%s.f64 %s, %s, %s", sass_cmp_name(cmp), q.s, a.s, b.s);
+    sass_put_compared(l, i, q.s);
+}

@@ -1,0 +1,173 @@
+/* Packed halves: f16 and bf16 in both halves of a register. */
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "sass/lift.h"
+
+static const char *type2(const struct sass_insn *i)
+{
+    return i->mod[SASS_F_BF16_V2] ? "bf16x2" : "f16x2";
+}
+
+/* An operand with the halves that it names in both places, negated and made absolute; .F32 ones are rounded to a half first. */
+static struct sass_text packed(struct sass_lift *l, const struct sass_operand *o)
+{
+    struct sass_operand plain = *o;
+    plain.neg = plain.abs = false;
+    struct sass_text v = sass_raw(l, &plain);
+    if (o->half == SASS_HALF_F32)
+        sass_fail(l, "a float among halves");
+    if (o->half == SASS_HALF_LOW || o->half == SASS_HALF_HIGH) {
+        struct sass_text t = sass_temp(l, 't');
+        sass_step(l, "prmt.b32 %s, %s, 0, %u", t.s, v.s, o->half == SASS_HALF_LOW ? 0x1010u : 0x3232u);
+        v = t;
+    }
+    for (int k = 0; k < 2; k++)
+        if (k ? o->neg : o->abs) {
+            struct sass_text t = sass_temp(l, 't');
+            sass_step(l, "%s.b32 %s, %s, %s", k ? "xor" : "and", t.s, v.s, k ? "-2147450880" : "2147450879");
+            v = t;
+        }
+    if (v.s[0] == '%')
+        return v;
+    struct sass_text t = sass_temp(l, 't');
+    sass_step(l, "mov.b32 %s, %s", t.s, v.s);
+    return t;
+}
+
+/* One half of an operand, as a float of 32 bits. */
+static struct sass_text widened(struct sass_lift *l, const struct sass_insn *i, const struct sass_operand *o, bool high)
+{
+    struct sass_text v = packed(l, o), lo = sass_temp(l, 'h'), hi = sass_temp(l, 'h'), f = sass_temp(l, 't');
+    sass_step(l, "mov.b32 {%s, %s}, %s", lo.s, hi.s, v.s);
+    sass_step(l, "cvt.f32.%s %s, %s", i->mod[SASS_F_BF16_V2] ? "bf16" : "f16", f.s, high ? hi.s : lo.s);
+    return f;
+}
+
+static bool float_result(struct sass_lift *l, const struct sass_insn *i, const char *op, unsigned b)
+{
+    if (!i->mod[SASS_F_F32])
+        return false;
+    struct sass_text x = widened(l, i, &i->opnd[SASS_A], false), y = widened(l, i, &i->opnd[b], false);
+    sass_do(l, "%s.rn%s%s.f32 %s, %s, %s", op, i->mod[SASS_F_FTZ] ? ".ftz" : "", i->mod[SASS_F_SAT] ? ".sat" : "",
+            sass_dest(l, &i->opnd[SASS_D], 0).s, x.s, y.s);
+    return true;
+}
+
+static void modifiers_known(struct sass_lift *l, const struct sass_insn *i)
+{
+    if (i->mod[SASS_F_FMZ])
+        sass_fail(l, "a product in which 0 wins");
+    if (i->mod[SASS_F_BF16_V2] && (i->mod[SASS_F_FTZ] || i->mod[SASS_F_SAT]))
+        sass_fail(l, ".FTZ or .SAT of bf16");
+}
+
+static const char *ftz_sat(const struct sass_insn *i)
+{
+    return i->mod[SASS_F_FTZ] ? i->mod[SASS_F_SAT] ? ".ftz.sat" : ".ftz" : i->mod[SASS_F_SAT] ? ".sat" : "";
+}
+
+void sass_emit_hadd2(struct sass_lift *l, const struct sass_insn *i)
+{
+    const struct sass_operand *o = i->opnd;
+    modifiers_known(l, i);
+    if (float_result(l, i, "add", SASS_B))
+        return;
+    struct sass_text a = packed(l, &o[SASS_A]), b = packed(l, &o[SASS_B]);
+    sass_do(l, "add.rn%s.%s %s, %s, %s", ftz_sat(i), type2(i), sass_dest(l, &o[SASS_D], 0).s, a.s, b.s);
+}
+
+void sass_emit_hmul2(struct sass_lift *l, const struct sass_insn *i)
+{
+    const struct sass_operand *o = i->opnd;
+    modifiers_known(l, i);
+    if (i->mod[SASS_F_RELU])
+        sass_fail(l, ".RELU");
+    if (float_result(l, i, "mul", SASS_B))
+        return;
+    struct sass_text a = packed(l, &o[SASS_A]), b = packed(l, &o[SASS_B]);
+    sass_do(l, "mul.rn%s.%s %s, %s, %s", ftz_sat(i), type2(i), sass_dest(l, &o[SASS_D], 0).s, a.s, b.s);
+}
+
+static bool is_number(const struct sass_operand *o)
+{
+    return o->kind == SASS_IMM && o->half == SASS_HALF_BOTH && !o->neg && !o->abs;
+}
+
+void sass_emit_hfma2(struct sass_lift *l, const struct sass_insn *i)
+{
+    const struct sass_operand *o = i->opnd;
+    modifiers_known(l, i);
+    if (i->mod[SASS_F_F32])
+        sass_fail(l, ".F32");
+    /* -0 * 0 + c is c: how numbers get into registers. */
+    if (o[SASS_A].kind == SASS_REG && o[SASS_A].reg == SASS_RZ && o[SASS_B].kind == SASS_REG && o[SASS_B].reg == SASS_RZ &&
+        o[SASS_A].neg != o[SASS_B].neg && is_number(&o[SASS_C]) && !ftz_sat(i)[0] && !i->mod[SASS_F_RELU]) {
+        sass_put(l, SASS_D, sass_raw(l, &o[SASS_C]).s);
+        return;
+    }
+    struct sass_text a = packed(l, &o[SASS_A]), b = packed(l, &o[SASS_B]), c = packed(l, &o[SASS_C]);
+    sass_do(l, "fma.rn%s%s.%s %s, %s, %s, %s", ftz_sat(i), i->mod[SASS_F_RELU] ? ".relu" : "", type2(i), sass_dest(l, &o[SASS_D], 0).s, a.s, b.s, c.s);
+}
+
+void sass_emit_hmnmx2(struct sass_lift *l, const struct sass_insn *i)
+{
+    const struct sass_operand *o = i->opnd;
+    if (i->mod[SASS_F_F32] || !(sass_is_true(&o[SASS_S]) || sass_is_false(&o[SASS_S])))
+        sass_fail(l, ".F32, or a predicate that chooses");
+    struct sass_text a = packed(l, &o[SASS_A]), b = packed(l, &o[SASS_B]);
+    sass_do(l, "%s%s%s%s.%s %s, %s, %s", sass_is_true(&o[SASS_S]) ? "min" : "max", i->mod[SASS_F_FTZ] ? ".ftz" : "", i->mod[SASS_F_NAN] ? ".NaN" : "",
+            i->mod[SASS_F_XORSIGN] ? ".xorsign.abs" : "", type2(i), sass_dest(l, &o[SASS_D], 0).s, a.s, b.s);
+}
+
+/* The comparison of one half; bool not applied. */
+static struct sass_text compare(struct sass_lift *l, const struct sass_insn *i, bool high)
+{
+    bool constant;
+    if (sass_cmp_constant(i->mod[SASS_F_CMP], &constant)) {
+        l->true_pred = true;
+        return sass_format("%s", constant ? "%always" : "%never");
+    }
+    /* Exact in 32 bits, where nothing that is normal in 16 is flushed. */
+    if (i->mod[SASS_F_FTZ])
+        sass_fail(l, ".FTZ");
+    struct sass_text a = widened(l, i, &i->opnd[SASS_A], high), b = widened(l, i, &i->opnd[SASS_B], high), q = sass_temp(l, 'q');
+    sass_step(l, "setp.%s.f32 %s, %s, %s", sass_cmp_name(i->mod[SASS_F_CMP]), q.s, a.s, b.s);
+    return q;
+}
+
+static struct sass_text with_bool(struct sass_lift *l, const struct sass_insn *i, struct sass_text q)
+{
+    const struct sass_operand *s = &i->opnd[SASS_S];
+    unsigned op = i->mod[SASS_F_BOOL];
+    bool other = op == SASS_BOOL_OR || op == SASS_BOOL_XOR;
+    if (s->kind == SASS_NONE || (other ? sass_is_false(s) : sass_is_true(s)))
+        return q;
+    struct sass_text p = sass_pred(l, s), both = sass_temp(l, 'q');
+    sass_step(l, "%s.pred %s, %s, %s", op == SASS_BOOL_OR ? "or" : op == SASS_BOOL_XOR ? "xor" : "and", both.s, q.s, p.s);
+    return both;
+}
+
+void sass_emit_hsetp2(struct sass_lift *l, const struct sass_insn *i)
+{
+    struct sass_text low = compare(l, i, false), high = compare(l, i, true);
+    if (i->mod[SASS_F_H_AND]) {
+        struct sass_text both = sass_temp(l, 'q'), no = sass_temp(l, 'q');
+        sass_step(l, "and.pred %s, %s, %s", both.s, low.s, high.s);
+        sass_step(l, "not.pred %s, %s", no.s, both.s);
+        low = both;
+        high = no;
+    }
+    low = with_bool(l, i, low);
+    high = with_bool(l, i, high);
+    sass_put_pred(l, SASS_P, low.s);
+    sass_put_pred(l, SASS_Q, high.s);
+}
+
+void sass_emit_hset2(struct sass_lift *l, const struct sass_insn *i)
+{
+    struct sass_text low = with_bool(l, i, compare(l, i, false)), high = with_bool(l, i, compare(l, i, true));
+    struct sass_text a = sass_temp(l, 't'), b = sass_temp(l, 't');
+    uint32_t one = !i->mod[SASS_F_BF] ? 0xffff : i->mod[SASS_F_BF16_V2] ? 0x3f80 : 0x3c00;
+    sass_step(l, "selp.b32 %s, %u, 0, %s", a.s, one, low.s);
+    sass_step(l, "selp.b32 %s, %u, 0, %s", b.s, one << 16, high.s);
+    sass_do(l, "or.b32 %s, %s, %s", sass_dest(l, &i->opnd[SASS_D], 0).s, a.s, b.s);
+}

@@ -1,0 +1,555 @@
+/* Loads, stores, constants, atomics, fences.  Order and scope come from the modifiers; hints of caches are dropped. */
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <inttypes.h>
+#include <stdio.h>
+
+#include "sass/lift.h"
+
+/* ---- Addresses */
+
+/* [base + register + immediate] of 64 bits; *ret_offset is what stays for the access to add. */
+static struct sass_text address64(struct sass_lift *l, const struct sass_operand *m, int64_t *ret_offset)
+{
+    struct sass_operand base = { .kind = SASS_REG, .reg = m->reg, .regs = m->regs };
+    struct sass_operand more = { .kind = SASS_UREG, .reg = m->ureg, .regs = m->uregs };
+    struct sass_text a = { "0" };
+    *ret_offset = m->value;
+    if (m->reg != SASS_RZ)
+        a = m->regs == 2 ? sass_raw64(l, &base) : sass_widen(l, sass_raw(l, &base).s);
+    if (m->ureg != SASS_RZ) {
+        struct sass_text u = m->uregs == 2 ? sass_raw64(l, &more) : sass_widen(l, sass_raw(l, &more).s);
+        if (m->reg == SASS_RZ)
+            return u;
+        struct sass_text sum = sass_temp(l, 'w');
+        sass_step(l, "add.s64 %s, %s, %s", sum.s, a.s, u.s);
+        return sum;
+    }
+    if (a.s[0] != '%') {
+        struct sass_text w = sass_temp(l, 'w');
+        sass_step(l, "mov.u64 %s, 0", w.s);
+        return w;
+    }
+    return a;
+}
+
+/* Of shared and local memory: 32 bits. */
+static struct sass_text address32(struct sass_lift *l, const struct sass_insn *i, const struct sass_operand *m)
+{
+    static const unsigned shifts[] = { [SASS_SCALE_X4] = 2, [SASS_SCALE_X8] = 3, [SASS_SCALE_X16] = 4 };
+    unsigned scale = i->mod[SASS_F_SCALE], shift = scale < sizeof shifts / sizeof *shifts ? shifts[scale] : 0;
+    struct sass_operand base = { .kind = SASS_REG, .reg = m->reg, .regs = 1 }, more = { .kind = SASS_UREG, .reg = m->ureg, .regs = 1 };
+    struct sass_text a = { "0" };
+    if (m->reg != SASS_RZ)
+        a = sass_raw(l, &base);
+    if (shift && m->reg != SASS_RZ) {
+        struct sass_text t = sass_temp(l, 't');
+        sass_step(l, "shl.b32 %s, %s, %u", t.s, a.s, shift);
+        a = t;
+    }
+    if (m->ureg != SASS_RZ) {
+        struct sass_text u = sass_raw(l, &more), t = sass_temp(l, 't');
+        sass_step(l, "add.s32 %s, %s, %s", t.s, a.s, u.s);
+        a = t;
+    }
+    if (a.s[0] != '%') {
+        struct sass_text t = sass_temp(l, 't');
+        sass_step(l, "mov.u32 %s, 0", t.s);
+        a = t;
+    }
+    return a;
+}
+
+/* Local memory is an array; its offsets are what machine code has as addresses. */
+static struct sass_text local_address(struct sass_lift *l, const char *offset)
+{
+    struct sass_text base = sass_temp(l, 'w'), sum = sass_temp(l, 'w');
+    l->local = true;
+    sass_step(l, "mov.u64 %s, frame", base.s);
+    sass_step(l, "add.s64 %s, %s, %s", sum.s, base.s, sass_widen(l, offset).s);
+    return sum;
+}
+
+struct sass_text sass_generic(struct sass_lift *l, const char *address, struct sass_text *ret_shared)
+{
+    struct sass_text lo, hi, result = sass_format("%s", address);
+    if (ret_shared)
+        *ret_shared = (struct sass_text){ "" };
+    if (!l->shared_window && !l->local_window)
+        return result;
+    sass_split(l, address, &lo, &hi);
+    if (l->shared_window) {
+        struct sass_text q = sass_temp(l, 'q'), there = sass_temp(l, 'w'), picked = sass_temp(l, 'w');
+        sass_step(l, "setp.eq.u32 %s, %s, %u", q.s, hi.s, SASS_SHARED_WINDOW);
+        sass_step(l, "cvta.shared.u64 %s, %s", there.s, sass_widen(l, lo.s).s);
+        sass_step(l, "selp.b64 %s, %s, %s, %s", picked.s, there.s, result.s, q.s);
+        result = picked;
+        if (ret_shared)
+            *ret_shared = q;
+    }
+    if (l->local_window) {
+        struct sass_text q = sass_temp(l, 'q'), there = sass_temp(l, 'w'), picked = sass_temp(l, 'w'), at = local_address(l, lo.s);
+        sass_step(l, "setp.eq.u32 %s, %s, %u", q.s, hi.s, SASS_LOCAL_WINDOW);
+        sass_step(l, "cvta.local.u64 %s, %s", there.s, at.s);
+        sass_step(l, "selp.b64 %s, %s, %s, %s", picked.s, there.s, result.s, q.s);
+        result = picked;
+    }
+    return result;
+}
+
+static const char *generic_space(const struct sass_lift *l)
+{
+    return l->shared_window || l->local_window ? "" : ".global";
+}
+
+enum space { GENERIC, GLOBAL, SHARED, LOCAL };
+
+static enum space space_of(unsigned op)
+{
+    switch (op) {
+    case SASS_LD: case SASS_ST: case SASS_ATOM: case SASS_RED: return GENERIC;
+    case SASS_LDS: case SASS_STS: case SASS_ATOMS: return SHARED;
+    case SASS_LDL: case SASS_STL: return LOCAL;
+    default: return GLOBAL;
+    }
+}
+
+static struct sass_text plus(const char *base, int64_t offset)
+{
+    return offset ? sass_format("%s+%" PRId64, base, offset) : sass_format("%s", base);
+}
+
+/* "[...]" without brackets, and the name of its state space with the dot. */
+static struct sass_text access_address(struct sass_lift *l, const struct sass_insn *i, enum space space, const char **ret_space)
+{
+    const struct sass_operand *m = &i->opnd[SASS_M];
+    int64_t offset = m->value;
+    struct sass_text a;
+    switch (space) {
+    case SHARED:
+        l->shared = true;
+        *ret_space = ".shared";
+        return plus(address32(l, i, m).s, offset);
+    case LOCAL: {
+        *ret_space = ".local";
+        struct sass_text at = address32(l, i, m);
+        if (offset) {
+            struct sass_text t = sass_temp(l, 't');
+            sass_step(l, "add.s32 %s, %s, %" PRId64, t.s, at.s, offset);
+            at = t;
+        }
+        return local_address(l, at.s);
+    }
+    case GENERIC:
+        a = address64(l, m, &offset);
+        *ret_space = generic_space(l);
+        if (**ret_space)
+            return plus(a.s, offset);
+        if (offset) {
+            struct sass_text sum = sass_temp(l, 'w');
+            sass_step(l, "add.s64 %s, %s, %" PRId64, sum.s, a.s, offset);
+            a = sum;
+        }
+        return sass_generic(l, a.s, NULL);
+    default:
+        *ret_space = ".global";
+        a = address64(l, m, &offset);
+        return plus(a.s, offset);
+    }
+}
+
+/* ---- Order */
+
+static const char *scope_name(unsigned order)
+{
+    switch (order) {
+    case SASS_ORDER_STRONG_CTA: case SASS_ORDER_STRONG_SM: case SASS_ORDER_MMIO_CTA: case SASS_ORDER_MMIO_SM: return ".relaxed.cta";
+    case SASS_ORDER_STRONG_GPU: case SASS_ORDER_MMIO_GPU: return ".relaxed.gpu";
+    case SASS_ORDER_STRONG_SYS: case SASS_ORDER_MMIO_SYS: return ".relaxed.sys";
+    default: return "";
+    }
+}
+
+static bool is_constant(unsigned order)
+{
+    return order == SASS_ORDER_CONSTANT || (order >= SASS_ORDER_CONSTANT_CTA && order <= SASS_ORDER_CONSTANT_SYS);
+}
+
+/* ---- Loads and stores */
+
+static unsigned words_of(unsigned size)
+{
+    return size == SASS_SIZE_64 ? 2 : size == SASS_SIZE_128 || size == SASS_SIZE_U_128 ? 4 : 1;
+}
+
+static const char *type_of(unsigned size)
+{
+    switch (size) {
+    case SASS_SIZE_U8: return "u8";
+    case SASS_SIZE_S8: return "s8";
+    case SASS_SIZE_U16: return "u16";
+    case SASS_SIZE_S16: return "s16";
+    case SASS_SIZE_64: return "v2.b32";
+    case SASS_SIZE_128: case SASS_SIZE_U_128: return "v4.b32";
+    default: return "b32";
+    }
+}
+
+/* "{%r4, %r5}", or one register. */
+static void vector(char *text, size_t size, const struct sass_text *at, unsigned n)
+{
+    if (n == 1)
+        snprintf(text, size, "%s", at[0].s);
+    else if (n == 2)
+        snprintf(text, size, "{%s, %s}", at[0].s, at[1].s);
+    else
+        snprintf(text, size, "{%s, %s, %s, %s}", at[0].s, at[1].s, at[2].s, at[3].s);
+}
+
+static void load_from(struct sass_lift *l, const struct sass_insn *i, const char *op, const char *address)
+{
+    unsigned size = i->mod[SASS_F_SIZE], n = words_of(size);
+    struct sass_text d[4];
+    char text[4 * sizeof d[0].s + 8];
+    for (unsigned k = 0; k < n; k++)
+        d[k] = sass_dest(l, &i->opnd[SASS_D], k);
+    vector(text, sizeof text, d, n);
+    sass_do(l, "%s.%s %s, [%s]", op, type_of(size), text, address);
+}
+
+void sass_emit_load(struct sass_lift *l, const struct sass_insn *i)
+{
+    const char *space;
+    struct sass_text a = access_address(l, i, space_of(i->op), &space);
+    unsigned order = i->mod[SASS_F_ORDER];
+    bool constant = is_constant(order) && !strcmp(space, ".global");
+    load_from(l, i, sass_format("ld%s%s%s", scope_name(order), space, constant ? ".nc" : "").s, a.s);
+}
+
+void sass_emit_store(struct sass_lift *l, const struct sass_insn *i)
+{
+    unsigned size = i->mod[SASS_F_SIZE], n = words_of(size);
+    const struct sass_operand *b = &i->opnd[SASS_B];
+    const char *space;
+    struct sass_text v[4], a = access_address(l, i, space_of(i->op), &space);
+    char text[4 * sizeof v[0].s + 8];
+    for (unsigned k = 0; k < n; k++) {
+        struct sass_operand word = *b;
+        word.reg = (uint8_t)(b->reg == SASS_RZ ? SASS_RZ : b->reg + k);
+        v[k] = sass_raw(l, &word);
+        if (v[k].s[0] != '%') {
+            struct sass_text t = sass_temp(l, 't');
+            sass_step(l, "mov.b32 %s, %s", t.s, v[k].s);
+            v[k] = t;
+        }
+    }
+    vector(text, sizeof text, v, n);
+    const char *type = size == SASS_SIZE_S8 ? "u8" : size == SASS_SIZE_S16 ? "u16" : type_of(size);
+    sass_do(l, "st%s%s.%s [%s], %s", scope_name(i->mod[SASS_F_ORDER]), space, type, a.s, text);
+}
+
+/* ---- Constants with an index */
+
+/* Addresses of symbols, by an index: bank 4 is as short as a kernel has symbols. */
+static void load_symbol(struct sass_lift *l, const struct sass_insn *i, struct sass_text index)
+{
+    const struct sass_relocs *r = &l->code->bank4_relocs;
+    struct sass_text value = { "0" };
+    if (i->mod[SASS_F_SIZE] != SASS_SIZE_64 || r->n > 256) {
+        sass_fail(l, "an index into %u addresses", r->n);
+        return;
+    }
+    for (uint32_t k = 0; k < r->n; k++) {
+        struct sass_text q = sass_temp(l, 'q'), next = sass_temp(l, 'w'), a = sass_symbol_address(l, r->at[k].symbol, r->at[k].addend);
+        sass_step(l, "setp.eq.u32 %s, %s, %" PRIu32, q.s, index.s, r->at[k].offset - (uint32_t)i->opnd[SASS_A].value);
+        sass_step(l, "selp.b64 %s, %s, %s, %s", next.s, a.s, value.s, q.s);
+        value = next;
+    }
+    sass_put64(l, SASS_D, value.s);
+}
+
+/* The parameter that `at` (bytes from the first one's begin) lies in, or the last before it; UINT32_MAX: none. */
+static uint32_t param_at(const struct sass_code *code, int64_t at)
+{
+    uint32_t best = UINT32_MAX;
+    for (uint32_t k = 0; k < code->n_params; k++)
+        if ((int64_t)code->params[k].offset <= at || k == 0)
+            best = k;
+    return best;
+}
+
+static uint32_t symbol_at(const struct sass_lift *l, int64_t at)
+{
+    uint32_t best = UINT32_MAX;
+    for (uint32_t k = 0; k < l->cubin->n_symbols; k++) {
+        const struct sass_symbol *s = &l->cubin->symbols[k];
+        if (s->kind == SASS_SYMBOL_CONSTANT && ((int64_t)s->value <= at || s->value == 0) &&
+            (best == UINT32_MAX || s->value >= l->cubin->symbols[best].value))
+            best = k;
+    }
+    return best;
+}
+
+void sass_emit_ldc(struct sass_lift *l, const struct sass_insn *i)
+{
+    const struct sass_operand *c = &i->opnd[SASS_A];
+    struct sass_operand reg = { .kind = c->ureg != SASS_RZ ? SASS_UREG : SASS_REG, .reg = c->ureg != SASS_RZ ? c->ureg : c->reg, .regs = 1 };
+    bool indexed = reg.reg != SASS_RZ;
+    int64_t at = indexed && c->value >= 0x8000 ? c->value - 0x10000 : c->value;
+    unsigned mode = i->mod[SASS_F_MODE], size = i->mod[SASS_F_SIZE];
+    if (c->handle || (mode && mode != SASS_MODE_IDX)) {
+        sass_fail(l, "a constant bank that a register names");
+        return;
+    }
+    if (!indexed && size == SASS_SIZE_32) {
+        sass_put(l, SASS_D, sass_raw(l, c).s);
+        return;
+    }
+    if (!indexed && size == SASS_SIZE_64) {
+        struct sass_operand pair = *c;
+        pair.regs = 2;
+        sass_put64(l, SASS_D, sass_raw64(l, &pair).s);
+        return;
+    }
+    struct sass_text index = sass_raw(l, &reg), base, sum;
+    if (c->bank == 4) {
+        load_symbol(l, i, index);
+        return;
+    }
+    const char *space = "const";
+    if (c->bank == 0) {
+        uint32_t k = param_at(l->code, at - l->code->param_base);
+        if (k == UINT32_MAX || at < (int64_t)l->code->param_base) {
+            sass_fail(l, "an index into bank 0 at 0x%" PRIx64, (uint64_t)at);
+            return;
+        }
+        base = sass_format("p%u", k);
+        at -= l->code->param_base + (int64_t)l->code->params[k].offset;
+        space = "param";
+    } else if (c->bank == 2) {
+        l->bank2 = true;
+        base = sass_format("bank2");
+    } else if (c->bank == 3 && symbol_at(l, at) != UINT32_MAX) {
+        uint32_t symbol = symbol_at(l, at);
+        struct sass_text w = sass_temp(l, 'w');
+        l->symbols[symbol] = 1;
+        sass_step(l, "mov.u64 %s, %.*s", w.s, AW_STR_ARG(l->cubin->symbols[symbol].name));
+        base = w;
+        at -= (int64_t)l->cubin->symbols[symbol].value;
+    } else {
+        sass_fail(l, "an index into bank %u", c->bank);
+        return;
+    }
+    if (base.s[0] != '%') {
+        struct sass_text w = sass_temp(l, 'w');
+        sass_step(l, "mov.u64 %s, %s", w.s, base.s);
+        base = w;
+    }
+    sum = base;
+    if (indexed) {
+        struct sass_text wide = sass_temp(l, 'w');
+        sum = sass_temp(l, 'w');
+        sass_step(l, "cvt.s64.s32 %s, %s", wide.s, index.s);
+        sass_step(l, "add.s64 %s, %s, %s", sum.s, base.s, wide.s);
+    }
+    load_from(l, i, sass_format("ld.%s", space).s, plus(sum.s, at).s);
+}
+
+/* ---- Atomics */
+
+static const char *atomic_op(struct sass_lift *l, const struct sass_insn *i)
+{
+    static const char *const integer[8] = { [SASS_ATYPE_U32 - 1] = "u32", [SASS_ATYPE_S32 - 1] = "s32", [SASS_ATYPE_64 - 1] = "u64",
+                                            [SASS_ATYPE_S64 - 1] = "s64" };
+    unsigned fn = i->mod[SASS_F_FN], type = i->mod[SASS_F_ATYPE];
+    bool wide = type == SASS_ATYPE_64 || type == SASS_ATYPE_S64;
+    const char *name = type && type <= 8 ? integer[type - 1] : NULL;
+    if (!name) {
+        if (fn != SASS_FN_ADD) {
+            sass_fail(l, "operation %u of floats", fn);
+            return "add.u32";
+        }
+        switch (type) {
+        case SASS_ATYPE_F32_FTZ_RN: return "add.f32";
+        case SASS_ATYPE_F16X2_RN: return "add.noftz.f16x2";
+        case SASS_ATYPE_F64_RN: return "add.f64";
+        case SASS_ATYPE_BF16X2_RN: return "add.noftz.bf16x2";
+        default: sass_fail(l, "type %u", type); return "add.u32";
+        }
+    }
+    bool sign = name[0] == 's';
+    switch (fn) {
+    case SASS_FN_ADD: return wide ? "add.u64" : "add.u32";
+    case SASS_FN_MIN: return wide ? sign ? "min.s64" : "min.u64" : sign ? "min.s32" : "min.u32";
+    case SASS_FN_MAX: return wide ? sign ? "max.s64" : "max.u64" : sign ? "max.s32" : "max.u32";
+    case SASS_FN_INC: return "inc.u32";
+    case SASS_FN_DEC: return "dec.u32";
+    case SASS_FN_AND: return wide ? "and.b64" : "and.b32";
+    case SASS_FN_OR: return wide ? "or.b64" : "or.b32";
+    case SASS_FN_XOR: return wide ? "xor.b64" : "xor.b32";
+    case SASS_FN_EXCH: return wide ? "exch.b64" : "exch.b32";
+    default: sass_fail(l, "operation %u", fn); return "add.u32";
+    }
+}
+
+static bool is_wide(const struct sass_insn *i)
+{
+    unsigned t = i->mod[SASS_F_ATYPE];
+    return t == SASS_ATYPE_64 || t == SASS_ATYPE_S64 || t == SASS_ATYPE_F64_RN;
+}
+
+static const char *atomic_scope(const struct sass_insn *i)
+{
+    const char *scope = scope_name(i->mod[SASS_F_ORDER]);
+    return *scope ? scope : space_of(i->op) == SHARED ? ".relaxed.cta" : ".relaxed.gpu";
+}
+
+/* A register operand, never an immediate. */
+static struct sass_text atomic_value(struct sass_lift *l, const struct sass_insn *i, enum sass_slot slot)
+{
+    struct sass_text v = is_wide(i) ? sass_raw64(l, &i->opnd[slot]) : sass_raw(l, &i->opnd[slot]);
+    if (v.s[0] == '%')
+        return v;
+    struct sass_text t = sass_temp(l, is_wide(i) ? 'w' : 't');
+    sass_step(l, "mov.b%u %s, %s", is_wide(i) ? 64u : 32u, t.s, v.s);
+    return t;
+}
+
+static void atomic(struct sass_lift *l, const struct sass_insn *i, const char *op, const char *values)
+{
+    const char *space;
+    enum space where = space_of(i->op);
+    struct sass_text a, other = { "" };
+    bool wide = is_wide(i), told = where == GENERIC && sass_writes(&i->opnd[SASS_P]);
+    if (told) {
+        /* The operation is done unless the address is in shared memory: then P says so, and code that can do it there follows. */
+        int64_t offset;
+        struct sass_text sum = sass_temp(l, 'w'), base = address64(l, &i->opnd[SASS_M], &offset);
+        sass_step(l, "add.s64 %s, %s, %" PRId64, sum.s, base.s, offset);
+        space = generic_space(l);
+        a = sass_generic(l, sum.s, &other);
+    } else {
+        a = access_address(l, i, where, &space);
+    }
+    struct sass_text d = wide ? sass_temp(l, 'w') : sass_dest(l, &i->opnd[SASS_D], 0);
+    if (other.s[0]) {
+        struct sass_operand none = { 0 };
+        struct sass_insn alone = *i;
+        alone.opnd[SASS_S] = none;
+        struct sass_text guard = sass_condition(l, &alone), q = sass_temp(l, 'q');
+        sass_step(l, "not.pred %s, %s", q.s, other.s);
+        if (guard.s[0]) {
+            struct sass_operand g = { .kind = i->guard_uniform ? SASS_UPRED : SASS_PRED, .reg = i->guard, .inv = i->guard_inv };
+            struct sass_text p = sass_pred(l, &g), both = sass_temp(l, 'q');
+            sass_step(l, "and.pred %s, %s, %s", both.s, q.s, p.s);
+            q = both;
+        }
+        sass_step(l, "@%s atom%s%s.%s %s, [%s], %s", q.s, atomic_scope(i), space, op, d.s, a.s, values);
+    } else {
+        sass_do(l, "atom%s%s.%s %s, [%s], %s", atomic_scope(i), space, op, d.s, a.s, values);
+    }
+    if (wide)
+        sass_put64(l, SASS_D, d.s);
+    if (told) {
+        if (!other.s[0])
+            l->true_pred = true;
+        sass_put_pred(l, SASS_P, other.s[0] ? other.s : "%never");
+    }
+}
+
+void sass_emit_atom_cas(struct sass_lift *l, const struct sass_insn *i)
+{
+    struct sass_text b = atomic_value(l, i, SASS_B), c = atomic_value(l, i, SASS_C);
+    char values[sizeof b.s + sizeof c.s + 4];
+    snprintf(values, sizeof values, "%s, %s", b.s, c.s);
+    if (i->mod[SASS_F_ATYPE] > SASS_ATYPE_64 && i->mod[SASS_F_ATYPE] != SASS_ATYPE_S64)
+        sass_fail(l, "type %u", i->mod[SASS_F_ATYPE]);
+    atomic(l, i, is_wide(i) ? "cas.b64" : "cas.b32", values);
+}
+
+static bool is_cas(const struct sass_insn *i)
+{
+    return i->opnd[SASS_C].kind != SASS_NONE;
+}
+
+void sass_emit_atom(struct sass_lift *l, const struct sass_insn *i)
+{
+    if (is_cas(i)) {
+        sass_emit_atom_cas(l, i);
+        return;
+    }
+    if (i->mod[SASS_F_FN] == SASS_FN_POPC_INC || i->mod[SASS_F_FN] == SASS_FN_ARRIVE) {
+        if (i->mod[SASS_F_FN] == SASS_FN_ARRIVE || i->mod[SASS_F_WIDTH] == SASS_WIDTH_64) {
+            sass_fail(l, "an mbarrier object");
+            return;
+        }
+        const char *space;
+        struct sass_text a = access_address(l, i, SHARED, &space), d = sass_dest(l, &i->opnd[SASS_D], 0);
+        sass_do(l, "atom.relaxed.cta.shared.add.u32 %s, [%s], 1", d.s, a.s);
+        return;
+    }
+    atomic(l, i, atomic_op(l, i), atomic_value(l, i, SASS_B).s);
+}
+
+void sass_emit_red(struct sass_lift *l, const struct sass_insn *i)
+{
+    const char *space, *op = atomic_op(l, i);
+    struct sass_text a = access_address(l, i, GENERIC, &space);
+    sass_do(l, "red%s%s.%s [%s], %s", atomic_scope(i), space, op, a.s, atomic_value(l, i, SASS_B).s);
+}
+
+/* ---- Fences, queries */
+
+void sass_emit_membar(struct sass_lift *l, const struct sass_insn *i)
+{
+    unsigned scope = i->mod[SASS_F_SCOPE];
+    sass_do(l, "fence.%s.%s", i->mod[SASS_F_SC] == SASS_SC_ALL ? "acq_rel" : "sc",
+            scope == SASS_SCOPE_SYS ? "sys" : scope == SASS_SCOPE_GPU ? "gpu" : "cta");
+}
+
+/* Who throws the first-level cache away means to see what others have written: the acquiring half of a fence. */
+void sass_emit_cctl(struct sass_lift *l, const struct sass_insn *i)
+{
+    if (i->mod[SASS_F_CCTL] == SASS_CCTL_IVALL || i->mod[SASS_F_CCTL] == SASS_CCTL_IVALLP)
+        sass_do(l, "fence.acq_rel.sys");
+}
+
+void sass_emit_qspc(struct sass_lift *l, const struct sass_insn *i)
+{
+    int64_t offset;
+    struct sass_text a = address64(l, &i->opnd[SASS_M], &offset), sum = sass_temp(l, 'w'), lo, hi, q = sass_temp(l, 'q');
+    if (sass_writes(&i->opnd[SASS_D]) || i->mod[SASS_F_SPACE] != SASS_SPACE_S)
+        sass_fail(l, "a question that is not for shared memory");
+    sass_step(l, "add.s64 %s, %s, %" PRId64, sum.s, a.s, offset);
+    sass_split(l, sum.s, &lo, &hi);
+    sass_step(l, "setp.eq.u32 %s, %s, %u", q.s, hi.s, SASS_SHARED_WINDOW);
+    sass_put_pred(l, SASS_P, q.s);
+}
+
+/* ---- Asynchronous copies */
+
+void sass_emit_ldgsts(struct sass_lift *l, const struct sass_insn *i)
+{
+    const struct sass_operand *o = i->opnd;
+    int64_t offset;
+    unsigned bytes = 4 * words_of(i->mod[SASS_F_SIZE]);
+    struct sass_text from = address64(l, &o[SASS_M], &offset), to = address32(l, i, &o[SASS_M2]), count = { "" };
+    l->shared = true;
+    if (o[SASS_S].kind != SASS_NONE && !sass_is_true(&o[SASS_S])) {
+        count = sass_temp(l, 't');
+        sass_step(l, "selp.b32 %s, %u, 0, %s", count.s, bytes, sass_pred(l, &o[SASS_S]).s);
+    }
+    sass_do(l, "cp.async.%s.shared.global [%s], [%s], %u%s%s", bytes == 16 ? "cg" : "ca", plus(to.s, o[SASS_M2].value).s, plus(from.s, offset).s,
+            bytes, count.s[0] ? ", " : "", count.s);
+}
+
+void sass_emit_ldgdepbar(struct sass_lift *l, const struct sass_insn *i)
+{
+    (void)i;
+    sass_do(l, "cp.async.commit_group");
+}
+
+void sass_emit_depbar(struct sass_lift *l, const struct sass_insn *i)
+{
+    if (i->opnd[SASS_K].reg == 0)
+        sass_do(l, "cp.async.wait_group %u", (unsigned)i->opnd[SASS_L].value);
+}

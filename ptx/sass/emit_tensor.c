@@ -1,0 +1,122 @@
+/* Products of small matrices, held in fragments as PTX's mma has them, and the loads of such. */
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <inttypes.h>
+#include <stdio.h>
+
+#include "sass/lift.h"
+
+struct list {
+    char s[160];
+};
+
+/* Registers of an operand as "{%r4, %r5}"; RZ is zeros. */
+static struct list registers(struct sass_lift *l, const struct sass_operand *o, unsigned n, bool written)
+{
+    struct list t = { "{" };
+    size_t at = 1;
+    for (unsigned k = 0; k < n; k++) {
+        struct sass_operand word = *o;
+        struct sass_text v;
+        if (written) {
+            v = sass_dest(l, o, k);
+        } else {
+            word.reg = (uint8_t)(o->reg == SASS_RZ ? SASS_RZ : o->reg + k);
+            v = sass_raw(l, &word);
+            if (v.s[0] != '%') {
+                struct sass_text zero = sass_temp(l, 't');
+                sass_step(l, "mov.b32 %s, %s", zero.s, v.s);
+                v = zero;
+            }
+        }
+        at += (size_t)snprintf(t.s + at, sizeof t.s - at, "%s%s", k ? ", " : "", v.s);
+    }
+    snprintf(t.s + at, sizeof t.s - at, "}");
+    return t;
+}
+
+static void product(struct sass_lift *l, const struct sass_insn *i, const char *what, unsigned a, unsigned b, unsigned c)
+{
+    const struct sass_operand *o = i->opnd;
+    for (int k = SASS_A; k <= SASS_C; k++)
+        if (o[k].neg || o[k].abs || o[k].inv)
+            sass_fail(l, "a changed operand");
+    if (sass_guarded(i))
+        sass_fail(l, "a guard");
+    struct list x = registers(l, &o[SASS_A], a, false), y = registers(l, &o[SASS_B], b, false), z = registers(l, &o[SASS_C], c, false);
+    struct list d = registers(l, &o[SASS_D], c, true);
+    sass_do(l, "mma.sync.aligned.%s %s, %s, %s, %s", what, d.s, x.s, y.s, z.s);
+}
+
+void sass_emit_hmma(struct sass_lift *l, const struct sass_insn *i)
+{
+    unsigned shape = i->mod[SASS_F_SHAPE], type = i->mod[SASS_F_TYPE];
+    bool f32 = i->mod[SASS_F_ACC] == SASS_ACC_F32;
+    unsigned acc = f32 ? 4 : 2;
+    if (type == SASS_TYPE_TF32 && f32 && shape != SASS_SHAPE_16816) {
+        bool deep = shape == SASS_SHAPE_1688;
+        product(l, i, deep ? "m16n8k8.row.col.f32.tf32.tf32.f32" : "m16n8k4.row.col.f32.tf32.tf32.f32", deep ? 4 : 2, deep ? 2 : 1, 4);
+    } else if ((shape == SASS_SHAPE_1688 || shape == SASS_SHAPE_16816) && (f32 || type != SASS_TYPE_BF16) && type != SASS_TYPE_TF32) {
+        bool deep = shape == SASS_SHAPE_16816;
+        const char *in = type == SASS_TYPE_BF16 ? "bf16.bf16" : "f16.f16", *out = f32 ? "f32" : "f16";
+        char what[64];
+        snprintf(what, sizeof what, "m16n8k%u.row.col.%s.%s.%s", deep ? 16u : 8u, out, in, out);
+        product(l, i, what, deep ? 4 : 2, deep ? 2 : 1, acc);
+    } else {
+        sass_fail(l, "shape %u of type %u", shape, type);
+    }
+}
+
+void sass_emit_imma(struct sass_lift *l, const struct sass_insn *i)
+{
+    unsigned shape = i->mod[SASS_F_SHAPE];
+    const char *a = i->mod[SASS_F_TYPEA] == SASS_TYPEA_S8 ? "s8" : "u8", *b = i->mod[SASS_F_TYPEB] == SASS_TYPEB_S8 ? "s8" : "u8";
+    char what[64];
+    snprintf(what, sizeof what, "%s.row.col%s.s32.%s.%s.s32", shape == SASS_SHAPE_8816 ? "m8n8k16" : "m16n8k16", i->mod[SASS_F_SAT] ? ".satfinite" : "", a,
+             b);
+    if (shape == SASS_SHAPE_8816)
+        product(l, i, what, 1, 1, 2);
+    else if (shape == SASS_SHAPE_16816)
+        product(l, i, what, 2, 1, 4);
+    else
+        sass_fail(l, "shape %u", shape);
+}
+
+void sass_emit_dmma(struct sass_lift *l, const struct sass_insn *i)
+{
+    const struct sass_operand *o = i->opnd;
+    if (sass_guarded(i))
+        sass_fail(l, "a guard");
+    struct sass_operand low = o[SASS_C], high = o[SASS_C];
+    high.reg = (uint8_t)(high.reg == SASS_RZ ? SASS_RZ : high.reg + 2);
+    struct sass_text a = sass_f64(l, &o[SASS_A]), b = sass_f64(l, &o[SASS_B]), x = sass_temp(l, 'w'), y = sass_temp(l, 'w');
+    struct sass_text c0 = sass_raw64(l, &low), c1 = sass_raw64(l, &high), zero = { "" };
+    if (c0.s[0] != '%') {
+        zero = sass_temp(l, 'w');
+        sass_step(l, "mov.b64 %s, 0", zero.s);
+        c0 = c1 = zero;
+    }
+    sass_do(l, "mma.sync.aligned.m8n8k4.row.col.f64.f64.f64.f64 {%s, %s}, {%s}, {%s}, {%s, %s}", x.s, y.s, a.s, b.s, c0.s, c1.s);
+    struct sass_text d[4];
+    for (unsigned k = 0; k < 4; k++)
+        d[k] = sass_dest(l, &o[SASS_D], k);
+    sass_do(l, "mov.b64 {%s, %s}, %s", d[0].s, d[1].s, x.s);
+    sass_do(l, "mov.b64 {%s, %s}, %s", d[2].s, d[3].s, y.s);
+}
+
+void sass_emit_ldsm(struct sass_lift *l, const struct sass_insn *i)
+{
+    const struct sass_operand *m = &i->opnd[SASS_M];
+    unsigned n = i->mod[SASS_F_NUM] == SASS_NUM_4 ? 4 : i->mod[SASS_F_NUM] == SASS_NUM_2 ? 2 : 1;
+    struct sass_operand reg = { .kind = SASS_REG, .reg = m->reg, .regs = 1 }, more = { .kind = SASS_UREG, .reg = m->ureg, .regs = 1 };
+    struct sass_text a = sass_temp(l, 't');
+    l->shared = true;
+    sass_step(l, "add.s32 %s, %s, %s", a.s, sass_raw(l, &reg).s, m->ureg == SASS_RZ ? "0" : sass_raw(l, &more).s);
+    struct list d = registers(l, &i->opnd[SASS_D], n, true);
+    sass_do(l, "ldmatrix.sync.aligned.m8n8.x%u%s.shared.b16 %s, [%s+%" PRId64 "]", n, i->mod[SASS_F_LAYOUT] == SASS_LAYOUT_MT88 ? ".trans" : "", d.s, a.s,
+            m->value);
+}
+
+void sass_emit_movm(struct sass_lift *l, const struct sass_insn *i)
+{
+    sass_do(l, "movmatrix.sync.aligned.m8n8.trans.b16 %s, %s", sass_dest(l, &i->opnd[SASS_D], 0).s, sass_raw(l, &i->opnd[SASS_A]).s);
+}

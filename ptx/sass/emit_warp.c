@@ -1,0 +1,217 @@
+/* Warps, barriers, special registers, and what has no effect here.  Operations of a warp are those of the lanes that run them together. */
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "sass/lift.h"
+
+#define ALL_LANES "-1"
+
+void sass_emit_vote(struct sass_lift *l, const struct sass_insn *i)
+{
+    struct sass_text s = sass_pred(l, &i->opnd[SASS_S]);
+    if (sass_writes(&i->opnd[SASS_P])) {
+        unsigned fn = i->mod[SASS_F_FN];
+        struct sass_text q = sass_temp(l, 'q');
+        sass_do(l, "vote.sync.%s.pred %s, %s, " ALL_LANES, fn == SASS_FN_ALL ? "all" : fn == SASS_FN_EQ ? "uni" : "any", q.s, s.s);
+        if (sass_writes(&i->opnd[SASS_D]))
+            sass_do(l, "vote.sync.ballot.b32 %s, %s, " ALL_LANES, sass_dest(l, &i->opnd[SASS_D], 0).s, s.s);
+        sass_put_pred(l, SASS_P, q.s);
+    } else if (sass_writes(&i->opnd[SASS_D])) {
+        if (sass_is_true(&i->opnd[SASS_S]))
+            sass_do(l, "activemask.b32 %s", sass_dest(l, &i->opnd[SASS_D], 0).s);
+        else
+            sass_do(l, "vote.sync.ballot.b32 %s, %s, " ALL_LANES, sass_dest(l, &i->opnd[SASS_D], 0).s, s.s);
+    }
+}
+
+void sass_emit_shfl(struct sass_lift *l, const struct sass_insn *i)
+{
+    static const char *const modes[] = { [SASS_MODE_IDX] = "idx", [SASS_MODE_UP] = "up", [SASS_MODE_DOWN] = "down", [SASS_MODE_BFLY] = "bfly" };
+    const struct sass_operand *o = i->opnd;
+    unsigned mode = i->mod[SASS_F_MODE];
+    if (mode >= sizeof modes / sizeof *modes || !modes[mode]) {
+        sass_fail(l, "mode %u", mode);
+        return;
+    }
+    struct sass_text a = sass_raw(l, &o[SASS_A]), b = sass_raw(l, &o[SASS_B]), c = sass_raw(l, &o[SASS_C]), d = sass_dest(l, &o[SASS_D], 0);
+    if (a.s[0] != '%') {
+        struct sass_text t = sass_temp(l, 't');
+        sass_step(l, "mov.b32 %s, %s", t.s, a.s);
+        a = t;
+    }
+    if (sass_writes(&o[SASS_P]))
+        sass_do(l, "shfl.sync.%s.b32 %s|%s, %s, %s, %s, " ALL_LANES, modes[mode], d.s, sass_dest(l, &o[SASS_P], 0).s, a.s, b.s, c.s);
+    else
+        sass_do(l, "shfl.sync.%s.b32 %s, %s, %s, %s, " ALL_LANES, modes[mode], d.s, a.s, b.s, c.s);
+}
+
+void sass_emit_match(struct sass_lift *l, const struct sass_insn *i)
+{
+    const struct sass_operand *o = i->opnd;
+    bool wide = i->mod[SASS_F_U64], all = i->mod[SASS_F_FN] == SASS_FN_ALL;
+    struct sass_text a = wide ? sass_raw64(l, &o[SASS_A]) : sass_raw(l, &o[SASS_A]), d = sass_dest(l, &o[SASS_D], 0);
+    if (all && sass_writes(&o[SASS_P]))
+        sass_do(l, "match.all.sync.b%u %s|%s, %s, " ALL_LANES, wide ? 64u : 32u, d.s, sass_dest(l, &o[SASS_P], 0).s, a.s);
+    else
+        sass_do(l, "match.%s.sync.b%u %s, %s, " ALL_LANES, all ? "all" : "any", wide ? 64u : 32u, d.s, a.s);
+}
+
+void sass_emit_redux(struct sass_lift *l, const struct sass_insn *i)
+{
+    const struct sass_operand *o = i->opnd;
+    bool sign = i->mod[SASS_F_TYPE] == SASS_TYPE_S32;
+    const char *op;
+    switch (i->mod[SASS_F_FN]) {
+    case SASS_FN_OR: op = "or.b32"; break;
+    case SASS_FN_XOR: op = "xor.b32"; break;
+    case SASS_FN_SUM: op = sign ? "add.s32" : "add.u32"; break;
+    case SASS_FN_MIN: op = sign ? "min.s32" : "min.u32"; break;
+    case SASS_FN_MAX: op = sign ? "max.s32" : "max.u32"; break;
+    default: op = "and.b32"; break;
+    }
+    sass_do(l, "redux.sync.%s %s, %s, " ALL_LANES, op, sass_dest(l, &o[SASS_D], 0).s, sass_raw(l, &o[SASS_A]).s);
+}
+
+void sass_emit_warpsync(struct sass_lift *l, const struct sass_insn *i)
+{
+    sass_do(l, "bar.warp.sync %s", sass_raw(l, &i->opnd[SASS_B]).s);
+}
+
+/* ptxas leaves a nop where lanes that are together wait for each other, and says so in a table: memory is ordered there. */
+void sass_emit_nop(struct sass_lift *l, const struct sass_insn *i)
+{
+    for (uint32_t k = 0; k < l->code->n_coop_groups; k++)
+        if (l->code->coop_groups[k] == i->offset)
+            sass_do(l, "bar.warp.sync " ALL_LANES);
+}
+
+void sass_emit_nothing(struct sass_lift *l, const struct sass_insn *i)
+{
+    (void)l;
+    (void)i;
+}
+
+void sass_emit_nanosleep(struct sass_lift *l, const struct sass_insn *i)
+{
+    sass_do(l, "nanosleep.u32 %s", sass_raw(l, &i->opnd[SASS_B]).s);
+}
+
+/* Convergence barriers hold no values here: what is saved of them is only ever put back. */
+void sass_emit_bmov(struct sass_lift *l, const struct sass_insn *i)
+{
+    if (i->opnd[SASS_D].kind == SASS_REG)
+        sass_put(l, SASS_D, "0");
+}
+
+void sass_emit_r2ur(struct sass_lift *l, const struct sass_insn *i)
+{
+    if (sass_writes(&i->opnd[SASS_P]))
+        sass_fail(l, "predicate result");
+    sass_put(l, SASS_D, sass_raw(l, &i->opnd[SASS_A]).s);
+}
+
+void sass_emit_bpt(struct sass_lift *l, const struct sass_insn *i)
+{
+    if (i->mod[SASS_F_MODE] != SASS_MODE_TRAP)
+        sass_fail(l, "a stop that is no trap");
+    sass_do(l, "trap");
+}
+
+/* The address of an instruction is its offset: returns compare with that. */
+void sass_emit_lepc(struct sass_lift *l, const struct sass_insn *i)
+{
+    sass_put64(l, SASS_D, sass_format("%u", i->offset).s);
+}
+
+/* ---- Barriers */
+
+void sass_emit_bar(struct sass_lift *l, const struct sass_insn *i)
+{
+    const struct sass_operand *o = i->opnd;
+    struct sass_text a = sass_raw(l, &o[SASS_A]), b = sass_raw(l, &o[SASS_B]);
+    bool counted = o[SASS_B].kind != SASS_NONE && !sass_is_zero(&o[SASS_B]);
+    if (o[SASS_A].kind == SASS_REG && o[SASS_B].kind == SASS_REG && o[SASS_A].reg == o[SASS_B].reg) {
+        sass_fail(l, "number of the barrier and of its threads in one register");
+        return;
+    }
+    const char *comma = counted ? ", " : "", *n = counted ? b.s : "";
+    unsigned red = i->mod[SASS_F_RED];
+    if (red) {
+        struct sass_text s = sass_pred(l, &o[SASS_S]);
+        l->calls = true;
+        if (red == SASS_RED_POPC) {
+            sass_do(l, "barrier.red.popc.u32 %%barrier_count, %s%s%s, %s", a.s, comma, n, s.s);
+        } else {
+            sass_do(l, "barrier.red.%s.pred %%barrier_pred, %s%s%s, %s", red == SASS_RED_AND ? "and" : "or", a.s, comma, n, s.s);
+        }
+        return;
+    }
+    if (i->mod[SASS_F_FN] == SASS_FN_SCAN)
+        sass_fail(l, ".SCAN");
+
+    sass_do(l, "barrier.%s %s%s%s", i->mod[SASS_F_FN] == SASS_FN_ARV ? "arrive" : "sync", a.s, comma, n);
+}
+
+void sass_emit_b2r(struct sass_lift *l, const struct sass_insn *i)
+{
+    l->calls = true;
+    if (sass_writes(&i->opnd[SASS_D]))
+        sass_put(l, SASS_D, "%barrier_count");
+    if (sass_writes(&i->opnd[SASS_P]))
+        sass_put_pred(l, SASS_P, "%barrier_pred");
+}
+
+/* ---- Special registers */
+
+static const char *sreg_name(unsigned sreg)
+{
+    switch (sreg) {
+    case SASS_SR_LANEID: return "%laneid";
+    case SASS_SR_TID_X: return "%tid.x";
+    case SASS_SR_TID_Y: return "%tid.y";
+    case SASS_SR_TID_Z: return "%tid.z";
+    case SASS_SR_CTAID_X: return "%ctaid.x";
+    case SASS_SR_CTAID_Y: return "%ctaid.y";
+    case SASS_SR_CTAID_Z: return "%ctaid.z";
+    case SASS_SR_EQMASK: return "%lanemask_eq";
+    case SASS_SR_LTMASK: return "%lanemask_lt";
+    case SASS_SR_LEMASK: return "%lanemask_le";
+    case SASS_SR_GTMASK: return "%lanemask_gt";
+    case SASS_SR_GEMASK: return "%lanemask_ge";
+    case SASS_SR_VIRTUALSMID: return "%smid";
+    case SASS_SR_CLOCKLO: return "%clock";
+    case SASS_SR_CLOCKHI: return "%clock_hi";
+    case SASS_SR_GLOBALTIMERLO: return "%globaltimer_lo";
+    case SASS_SR_GLOBALTIMERHI: return "%globaltimer_hi";
+    default: return NULL;
+    }
+}
+
+void sass_emit_s2r(struct sass_lift *l, const struct sass_insn *i)
+{
+    unsigned sreg = (unsigned)i->opnd[SASS_A].value;
+    const char *name = sreg_name(sreg);
+    if (sreg == SASS_SRZ)
+        sass_put(l, SASS_D, "0");
+    else if (name)
+        sass_do(l, "mov.u32 %s, %s", sass_dest(l, &i->opnd[SASS_D], 0).s, name);
+    else
+        sass_fail(l, "special register 0x%x", sreg);
+}
+
+void sass_emit_cs2r(struct sass_lift *l, const struct sass_insn *i)
+{
+    unsigned sreg = (unsigned)i->opnd[SASS_A].value;
+    if (i->opnd[SASS_D].regs == 1) {
+        sass_emit_s2r(l, i);
+        return;
+    }
+    const char *name = sreg == SASS_SR_CLOCKLO ? "%clock64" : sreg == SASS_SR_GLOBALTIMERLO ? "%globaltimer" : NULL;
+    if (sreg == SASS_SRZ) {
+        sass_put64(l, SASS_D, "0");
+    } else if (name) {
+        struct sass_text w = sass_temp(l, 'w');
+        sass_step(l, "mov.u64 %s, %s", w.s, name);
+        sass_put64(l, SASS_D, w.s);
+    } else {
+        sass_fail(l, "special register 0x%x", sreg);
+    }
+}

@@ -1,0 +1,234 @@
+/* A kernel's machine code to a PTX module. */
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <inttypes.h>
+
+#include "sass/lift.h"
+
+/* ---- Before the text */
+
+static bool decode(struct sass_lift *l)
+{
+    const struct sass_bytes *text = &l->code->text;
+    l->n = text->size / SASS_INSN_SIZE;
+    l->insns = AW_NEW_ARRAY(&l->arena, struct sass_insn, l->n + 1);
+    l->leader = AW_NEW_ARRAY(&l->arena, uint8_t, l->n + 1);
+    l->n_words = l->code->param_size / 4 + 2;
+    l->words = AW_NEW_ARRAY(&l->arena, uint8_t, l->n_words);
+    l->pairs = AW_NEW_ARRAY(&l->arena, uint8_t, l->n_words);
+    l->symbols = AW_NEW_ARRAY(&l->arena, uint8_t, l->cubin->n_symbols + 1);
+    if (l->arena.failed) {
+        l->status = AW_ERR_OUT_OF_MEMORY;
+        return false;
+    }
+    if (!l->n) {
+        sass_fail(l, "no code");
+        return false;
+    }
+    for (uint32_t k = 0; k < l->n; k++) {
+        enum sass_decoded d = sass_decode(text->ptr + k * SASS_INSN_SIZE, k * SASS_INSN_SIZE, l->cubin->arch, &l->insns[k]);
+        if (d == SASS_DECODED)
+            continue;
+        l->at = &l->insns[k];
+        l->insns[k].offset = k * SASS_INSN_SIZE;
+        if (d == SASS_UNKNOWN_OPCODE)
+            l->insns[k].op = SASS_NO_OP;
+        sass_fail(l, d == SASS_UNKNOWN_OPCODE ? "opcode that is not known" : "modifier that is not known");
+        return false;
+    }
+    return true;
+}
+
+/* Whether the code builds generic addresses of shared or local memory: all others are then global. */
+static void find_windows(struct sass_lift *l)
+{
+    for (uint32_t k = 0; k < l->n; k++)
+        for (int s = 0; s < SASS_SLOTS; s++) {
+            const struct sass_operand *o = &l->insns[k].opnd[s];
+            if (o->kind != SASS_CONST || o->bank || o->handle)
+                continue;
+            int64_t end = o->value + 4 * (o->regs ? o->regs : 1);
+            l->shared_window |= o->value < SASS_BANK0_SHARED_WINDOW + 8 && end > SASS_BANK0_SHARED_WINDOW;
+            l->local_window |= o->value < SASS_BANK0_LOCAL_WINDOW + 8 && end > SASS_BANK0_LOCAL_WINDOW;
+        }
+}
+
+/* ---- The module around the body */
+
+/* How a parameter is declared so that it lies where the machine code has it. */
+static void declare_params(const struct sass_lift *l, struct aw_buf *out)
+{
+    const struct sass_code *code = l->code;
+    uint32_t end = 0;
+    for (uint32_t k = 0; k < code->n_params; k++) {
+        const struct sass_param *p = &code->params[k];
+        uint32_t align = 16;
+        bool scalar = (p->size == 1 || p->size == 2 || p->size == 4 || p->size == 8) && p->offset % p->size == 0 &&
+                      (end + p->size - 1) / p->size * p->size == p->offset;
+        while (align > 1 && (end + align - 1) / align * align != p->offset)
+            align /= 2;
+        aw_buf_printf(out, "%s\n\t", k ? "," : "");
+        if (scalar)
+            aw_buf_printf(out, ".param .b%" PRIu32 " p%" PRIu32, 8 * p->size, k);
+        else
+            aw_buf_printf(out, ".param .align %" PRIu32 " .b8 p%" PRIu32 "[%" PRIu32 "]", align, k, p->size);
+        end = p->offset + p->size;
+    }
+}
+
+/* The parameter that has all of `size` bytes from `at` on; UINT32_MAX: none has. */
+static uint32_t param_of(const struct sass_code *code, uint32_t at, uint32_t size)
+{
+    for (uint32_t k = 0; k < code->n_params; k++)
+        if (code->params[k].offset <= at && at + size <= code->params[k].offset + code->params[k].size)
+            return k;
+    return UINT32_MAX;
+}
+
+/* A word that several small parameters share. */
+static void load_parts(const struct sass_lift *l, struct aw_buf *out, uint32_t at)
+{
+    aw_buf_printf(out, "\tmov.b32 %%c%" PRIu32 ", 0;\n", at);
+    for (uint32_t byte = 0; byte < 4; byte++) {
+        uint32_t k = param_of(l->code, at + byte, 1);
+        if (k == UINT32_MAX)
+            continue;
+        aw_buf_printf(out, "\tld.param.u8 %%part, [p%" PRIu32 "+%" PRIu32 "];\n", k, at + byte - l->code->params[k].offset);
+        aw_buf_printf(out, "\tshl.b32 %%part, %%part, %" PRIu32 ";\n\tor.b32 %%c%" PRIu32 ", %%c%" PRIu32 ", %%part;\n", 8 * byte, at, at);
+    }
+}
+
+static void load_params(const struct sass_lift *l, struct aw_buf *out)
+{
+    const struct sass_code *code = l->code;
+    bool parts = false;
+    for (uint32_t w = 0; w < l->n_words; w++) {
+        uint32_t at = 4 * w, k = param_of(code, at, 4);
+        if (l->pairs[w]) {
+            uint32_t pair = param_of(code, at, 8);
+            aw_buf_printf(out, "\t.reg .b64 %%cd%" PRIu32 ";\n\tld.param.b64 %%cd%" PRIu32 ", [p%" PRIu32 "+%" PRIu32 "];\n", at, at, pair,
+                          at - code->params[pair].offset);
+        }
+        if (!l->words[w])
+            continue;
+        aw_buf_printf(out, "\t.reg .b32 %%c%" PRIu32 ";\n", at);
+        if (k != UINT32_MAX) {
+            aw_buf_printf(out, "\tld.param.b32 %%c%" PRIu32 ", [p%" PRIu32 "+%" PRIu32 "];\n", at, k, at - code->params[k].offset);
+            continue;
+        }
+        if (!parts)
+            aw_buf_printf(out, "\t.reg .b32 %%part;\n");
+        parts = true;
+        load_parts(l, out, at);
+    }
+}
+
+static void declare_registers(const struct sass_lift *l, struct aw_buf *out)
+{
+    static const struct { char name[3]; char bits[5]; } temps[4] = { { "t", "b32" }, { "w", "b64" }, { "h", "b16" }, { "q", "pred" } };
+    for (unsigned k = 0; k < 256; k++) {
+        if (l->regs[k])
+            aw_buf_printf(out, "\t.reg .b32 %%r%u;\n", k);
+        if (l->uregs[k])
+            aw_buf_printf(out, "\t.reg .b32 %%u%u;\n", k);
+    }
+    for (unsigned k = 0; k < 4; k++)
+        if (l->temps[k])
+            aw_buf_printf(out, "\t.reg .%s %%%s<%" PRIu32 ">;\n", temps[k].bits, temps[k].name, l->temps[k]);
+    /* Code may read predicates on ways where nothing has written them, and not care. */
+    for (unsigned k = 0; k < 7; k++) {
+        if (l->preds[k])
+            aw_buf_printf(out, "\t.reg .pred %%p%u;\n\tsetp.ne.u32 %%p%u, 0, 0;\n", k, k);
+        if (l->upreds[k])
+            aw_buf_printf(out, "\t.reg .pred %%up%u;\n\tsetp.ne.u32 %%up%u, 0, 0;\n", k, k);
+    }
+    if (l->true_pred)
+        aw_buf_printf(out, "\t.reg .pred %%always, %%never;\n\tsetp.eq.u32 %%always, 0, 0;\n\tsetp.ne.u32 %%never, 0, 0;\n");
+    if (l->copied_guard)
+        aw_buf_printf(out, "\t.reg .pred %%guard;\n");
+    if (l->calls)
+        aw_buf_printf(out, "\t.reg .b32 %%barrier_count;\n\t.reg .pred %%barrier_pred;\n");
+}
+
+static void declare_symbols(struct sass_lift *l, struct aw_buf *out)
+{
+    for (uint32_t k = 0; k < l->cubin->n_symbols; k++) {
+        const struct sass_symbol *s = &l->cubin->symbols[k];
+        if (!l->symbols[k])
+            continue;
+        if (s->kind == SASS_SYMBOL_GLOBAL || s->kind == SASS_SYMBOL_CONSTANT)
+            aw_buf_printf(out, ".extern .%s .align %u .b8 %.*s[%" PRIu64 "];\n", s->kind == SASS_SYMBOL_GLOBAL ? "global" : "const",
+                          sass_symbol_align(l->cubin, s), AW_STR_ARG(s->name), s->size ? s->size : 1);
+        else if (!sass_declare_function(s->name, out))
+            sass_fail(l, "%.*s, which is no function that is known", AW_STR_ARG(s->name));
+    }
+    if (!l->bank2)
+        return;
+    aw_buf_printf(out, ".const .align 16 .b8 bank2[%" PRIu32 "] = {", l->code->bank2.size);
+    for (uint32_t k = 0; k < l->code->bank2.size; k++)
+        aw_buf_printf(out, "%s%u", k ? "," : "", l->code->bank2.ptr[k]);
+    aw_buf_printf(out, "};\n");
+}
+
+static void limits(const struct sass_lift *l, struct aw_buf *out)
+{
+    const uint32_t *max = l->code->max_ntid, *req = l->code->req_ntid;
+    if (req[0])
+        aw_buf_printf(out, "\n.reqntid %" PRIu32 ", %" PRIu32 ", %" PRIu32, req[0], req[1] ? req[1] : 1, req[2] ? req[2] : 1);
+    else if (max[0])
+        aw_buf_printf(out, "\n.maxntid %" PRIu32 ", %" PRIu32 ", %" PRIu32, max[0], max[1] ? max[1] : 1, max[2] ? max[2] : 1);
+}
+
+static void finish(struct sass_lift *l, struct aw_buf *out)
+{
+    aw_buf_printf(out, ".version 8.6\n.target sm_90\n.address_size 64\n\n");
+    declare_symbols(l, out);
+    if (l->shared)
+        aw_buf_printf(out, ".extern .shared .align 16 .b8 dynamic[];\n");
+    aw_buf_printf(out, "\n.visible .entry %.*s(", AW_STR_ARG(l->code->name));
+    declare_params(l, out);
+    aw_buf_printf(out, "\n)");
+    limits(l, out);
+    aw_buf_printf(out, "\n{\n");
+    /* Shared addresses are offsets: the kernel's own memory begins at 0, and what a launch adds is behind it. */
+    if (l->code->shared_size)
+        aw_buf_printf(out, "\t.shared .align 16 .b8 shared[%" PRIu32 "];\n", l->code->shared_size);
+    if (l->local)
+        aw_buf_printf(out, "\t.local .align 16 .b8 frame[%" PRIu32 "];\n", l->frame ? l->frame : 16);
+    declare_registers(l, out);
+    load_params(l, out);
+    if (l->code->shared_size)
+        aw_buf_printf(out, "\t.reg .b32 %%shared;\n\tmov.u32 %%shared, shared;\n");
+    if (l->shared)
+        aw_buf_printf(out, "\t.reg .b32 %%dynamic;\n\tmov.u32 %%dynamic, dynamic;\n");
+    aw_buf_add(out, l->body.ptr, l->body.len);
+    aw_buf_printf(out, "}\n");
+}
+
+enum aw_status sass_lift(const struct sass_cubin *cubin, uint32_t index, struct aw_buf *ret_ptx, struct aw_buf *ret_error)
+{
+    const struct sass_code *code = &cubin->kernels[index];
+    struct sass_lift l = { .cubin = cubin, .code = code };
+    uint32_t frame = code->frame_size > code->min_stack_size ? code->frame_size : code->min_stack_size;
+    size_t before = ret_ptx->len;
+    l.frame = (frame + 15) / 16 * 16;
+    if (decode(&l)) {
+        find_windows(&l);
+        if (sass_flow(&l))
+            finish(&l, ret_ptx);
+    }
+    if (l.status == AW_OK && (l.body.failed || ret_ptx->failed || l.arena.failed))
+        l.status = AW_ERR_OUT_OF_MEMORY;
+    if (l.status != AW_OK) {
+        if (ret_ptx->len > before) {
+            ret_ptx->len = before;
+            ret_ptx->ptr[before] = 0;
+        }
+        if (l.error[0])
+            aw_buf_printf(ret_error, "%s", l.error);
+    }
+    enum aw_status status = l.status;
+    aw_buf_fini(&l.body);
+    aw_ptrmap_fini(&l.block_of);
+    aw_arena_fini(&l.arena);
+    return status;
+}

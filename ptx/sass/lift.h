@@ -1,0 +1,155 @@
+/* One kernel being lifted: what the emitters share.  Inside the room; sass.h is for others.
+ *
+ * Text is made an instruction at a time.  A 32-bit register R4 is %r4, UR4 %u4, P0 %p0, UP0 %up0; what an instruction needs beside them are
+ * temporaries, each written once: %t (32 bits), %w (64), %h (16), %q (predicates).  An instruction's guard lies on the step that changes
+ * registers or memory, never on those before it. */
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef AW_PTX_SASS_LIFT_H
+#define AW_PTX_SASS_LIFT_H
+
+#include "base/arena.h"
+#include "base/map.h"
+#include "sass/cubin.h"
+#include "sass/insn.h"
+
+/* High words of generic addresses that lie in the shared and in the local window: no address of memory has them.  Machine code builds such
+ * addresses from words of bank 0; an access asks (sass_generic). */
+#define SASS_SHARED_WINDOW 0x5a5a0001u
+#define SASS_LOCAL_WINDOW 0x5a5a0002u
+/* Addresses of functions, as bank 4 has them: this and the symbol's number. */
+#define SASS_FUNCTION_ADDRESS 0x5a000000u
+
+/* Places of bank 0 before the parameters. */
+enum {
+    SASS_BANK0_NTID = 0x0, SASS_BANK0_NCTAID = 0xc, SASS_BANK0_SHARED_WINDOW = 0x18, SASS_BANK0_LOCAL_WINDOW = 0x20, SASS_BANK0_STACK = 0x28,
+    SASS_BANK0_DESCRIPTOR = 0x118
+};
+
+/* An operand as PTX writes it. */
+struct sass_text {
+    char s[40];
+};
+
+/* Where a call came from; the code behind it is lifted once for each. */
+struct sass_context {
+    uint32_t parent, return_to; /* number of the context around; index of the instruction that the callee returns to */
+    uint32_t depth;
+};
+
+/* A run of instructions in one context. */
+struct sass_block {
+    uint32_t first, context;
+    bool emitted;
+};
+
+struct sass_lift {
+    const struct sass_cubin *cubin;
+    const struct sass_code *code;
+    struct aw_arena arena;
+    struct aw_buf body;
+    struct sass_insn *insns;
+    uint32_t n;
+    const struct sass_insn *at;  /* the instruction that text is made of */
+
+    /* Control flow (flow.c). */
+    uint8_t *leader;             /* a block begins at this instruction */
+    struct sass_context *contexts;
+    uint32_t n_contexts, cap_contexts;
+    struct sass_block *blocks;
+    uint32_t n_blocks, cap_blocks;
+    struct aw_ptrmap block_of;
+    uint32_t *pending;           /* blocks that text goes to and that have none yet */
+    uint32_t n_pending, cap_pending;
+
+    uint32_t temps[4];           /* used of %t, %w, %h, %q */
+    uint8_t regs[256], uregs[256], preds[8], upreds[8]; /* registers that occur */
+    uint8_t *words, *pairs;      /* of bank 0, an entry for each 4 bytes: loaded as %c, as %cd */
+    uint32_t n_words, n_calls;
+    uint8_t *symbols;            /* an entry a symbol: the text names it */
+    uint32_t frame;              /* bytes of local memory */
+    bool copied_guard, guard_copy; /* %guard occurs; it stands for the instruction's guard */
+    bool local, shared, local_window, shared_window, true_pred, bank2, calls, emulated;
+
+    enum aw_status status;
+    char error[256];
+};
+
+/* ---- Text (text.c) */
+
+/* A line of text; with the instruction's guard in front (sass_do). */
+void sass_step(struct sass_lift *l, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+void sass_do(struct sass_lift *l, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+struct sass_text sass_format(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
+/* A new temporary: 't', 'w', 'h' or 'q'. */
+struct sass_text sass_temp(struct sass_lift *l, char kind);
+/* What is not known: the kernel cannot be lifted.  The first failure is kept. */
+void sass_fail(struct sass_lift *l, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+bool sass_guarded(const struct sass_insn *insn);
+/* The guard as a predicate, with the instruction's own condition (S) where it has one; "" when both are always true.  May add lines. */
+struct sass_text sass_condition(struct sass_lift *l, const struct sass_insn *insn);
+
+/* ---- Operands (operand.c).  Each may add lines. */
+
+/* 32 bits as they are, without negation or inversion. */
+struct sass_text sass_raw(struct sass_lift *l, const struct sass_operand *o);
+/* With negation and inversion as an integer. */
+struct sass_text sass_int(struct sass_lift *l, const struct sass_operand *o);
+/* 64 bits: a pair of registers, a constant's two words. */
+struct sass_text sass_raw64(struct sass_lift *l, const struct sass_operand *o);
+struct sass_text sass_int64(struct sass_lift *l, const struct sass_operand *o);
+struct sass_text sass_f32(struct sass_lift *l, const struct sass_operand *o);
+struct sass_text sass_f64(struct sass_lift *l, const struct sass_operand *o);
+/* A predicate that is read.  sass_is_true, sass_is_false: known without asking. */
+struct sass_text sass_pred(struct sass_lift *l, const struct sass_operand *o);
+bool sass_is_true(const struct sass_operand *o);
+bool sass_is_false(const struct sass_operand *o);
+/* 0 or 1. */
+struct sass_text sass_bit(struct sass_lift *l, const struct sass_operand *o);
+bool sass_is_zero(const struct sass_operand *o); /* RZ, URZ, 0, or no such operand */
+/* A register that is written; RZ is a temporary.  Word 1 is the register after it, and so on. */
+struct sass_text sass_dest(struct sass_lift *l, const struct sass_operand *o, unsigned word);
+bool sass_writes(const struct sass_operand *o);  /* not RZ, PT or nothing */
+void sass_put(struct sass_lift *l, enum sass_slot slot, const char *value);    /* mov.b32 */
+void sass_put64(struct sass_lift *l, enum sass_slot slot, const char *value);  /* to a pair */
+void sass_put_pred(struct sass_lift *l, enum sass_slot slot, const char *value);
+/* Splits and joins. */
+struct sass_text sass_join(struct sass_lift *l, const char *lo, const char *hi);
+void sass_split(struct sass_lift *l, const char *value, struct sass_text *ret_lo, struct sass_text *ret_hi);
+struct sass_text sass_widen(struct sass_lift *l, const char *value); /* zero-extended to 64 bits */
+/* The word of bank 4, or of data, that holds a symbol's address. */
+struct sass_text sass_symbol_address(struct sass_lift *l, uint32_t symbol, int64_t addend);
+
+unsigned sass_symbol_align(const struct sass_cubin *cubin, const struct sass_symbol *s); /* bytes */
+
+/* ---- Emitters, by family */
+typedef void sass_emit(struct sass_lift *l, const struct sass_insn *i);
+sass_emit *sass_emitter(unsigned op); /* NULL: no meaning yet */
+
+#define SASS_EMITTERS(X) \
+    X(iadd3) X(imad) X(imad_wide) X(imad_hi) X(isetp) X(imnmx) X(lop3) X(shf) X(lea) X(mov) X(sel) X(prmt) X(sgxt) X(bmsk) X(iabs) X(vabsdiff) \
+    X(vabsdiff4) X(flo) X(popc) X(brev) X(idp) X(plop3) X(p2r) X(r2p) \
+    X(fadd) X(fmul) X(ffma) X(fmnmx) X(fsetp) X(fset) X(fsel) X(mufu) X(fchk) X(fswzadd) X(f2f) X(f2i) X(i2f) X(frnd) X(f2fp) \
+    X(dadd) X(dmul) X(dfma) X(dsetp) X(hadd2) X(hmul2) X(hfma2) X(hsetp2) X(hset2) X(hmnmx2) \
+    X(s2r) X(cs2r) X(ldc) X(load) X(store) X(atom) X(atom_cas) X(red) X(membar) X(cctl) X(qspc) X(ldgsts) X(ldgdepbar) X(depbar) \
+    X(vote) X(shfl) X(match) X(redux) X(hmma) X(imma) X(dmma) X(ldsm) X(movm) \
+    X(nothing) X(nop) X(warpsync) X(nanosleep) X(lepc) X(bar) X(b2r) X(bmov) X(r2ur) X(bpt)
+#define SASS_DECLARE(name) sass_emit sass_emit_##name;
+SASS_EMITTERS(SASS_DECLARE)
+#undef SASS_DECLARE
+
+/* A generic address in PTX's sense, of a 64-bit one in the machine code's.  *ret_shared, when asked: a predicate, or "" when none can be. */
+struct sass_text sass_generic(struct sass_lift *l, const char *address, struct sass_text *ret_shared);
+/* A comparison of enum sass_cmp as setp writes it ("lt", "equ"). */
+const char *sass_cmp_name(unsigned cmp);
+/* p = value bool s, q = !value bool s. */
+void sass_put_compared(struct sass_lift *l, const struct sass_insn *i, const char *value);
+/* Where a comparison always has the same result: true. */
+bool sass_cmp_constant(unsigned cmp, bool *ret_value);
+
+/* ---- Control flow (flow.c) */
+bool sass_flow(struct sass_lift *l); /* makes all of the body */
+/* A call of a function of CUDA's device runtime (call.c), whose name is `name`; registers hold its arguments. */
+bool sass_declare_function(struct aw_str name, struct aw_buf *out);
+void sass_call(struct sass_lift *l, const struct sass_insn *i);
+
+#endif

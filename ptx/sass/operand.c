@@ -1,0 +1,381 @@
+/* Operands: what an instruction reads, as PTX operands, and where it writes. */
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <inttypes.h>
+
+#include "sass/lift.h"
+
+bool sass_is_true(const struct sass_operand *o)
+{
+    return (o->kind == SASS_PRED || o->kind == SASS_UPRED) && o->reg == SASS_PT && !o->inv;
+}
+
+bool sass_is_false(const struct sass_operand *o)
+{
+    return (o->kind == SASS_PRED || o->kind == SASS_UPRED) && o->reg == SASS_PT && o->inv;
+}
+
+bool sass_is_zero(const struct sass_operand *o)
+{
+    if (o->inv)
+        return false;
+    return o->kind == SASS_NONE || ((o->kind == SASS_REG || o->kind == SASS_UREG) && o->reg == SASS_RZ) || (o->kind == SASS_IMM && o->value == 0);
+}
+
+bool sass_writes(const struct sass_operand *o)
+{
+    switch (o->kind) {
+    case SASS_REG: case SASS_UREG: return o->reg != SASS_RZ;
+    case SASS_PRED: case SASS_UPRED: return o->reg != SASS_PT;
+    default: return false;
+    }
+}
+
+static struct sass_text reg_name(struct sass_lift *l, const struct sass_operand *o, unsigned word)
+{
+    unsigned r = o->reg + word;
+    if (o->kind == SASS_UREG) {
+        l->uregs[r & 255] = 1;
+        return sass_format("%%u%u", r);
+    }
+    l->regs[r & 255] = 1;
+    return sass_format("%%r%u", r);
+}
+
+/* ---- Constants */
+
+struct sass_text sass_symbol_address(struct sass_lift *l, uint32_t symbol, int64_t addend)
+{
+    const struct sass_symbol *s = &l->cubin->symbols[symbol];
+    if (s->kind == SASS_SYMBOL_FUNCTION || s->kind == SASS_SYMBOL_NONE || s->kind == SASS_SYMBOL_KERNEL)
+        return sass_format("%" PRIu64, ((uint64_t)SASS_FUNCTION_ADDRESS << 32) + symbol + 1);
+    if (s->kind != SASS_SYMBOL_GLOBAL && s->kind != SASS_SYMBOL_CONSTANT) {
+        sass_fail(l, "address of %.*s, which is no variable", AW_STR_ARG(s->name));
+        return (struct sass_text){ "0" };
+    }
+    l->symbols[symbol] = 1;
+    struct sass_text w = sass_temp(l, 'w');
+    sass_step(l, "mov.u64 %s, %.*s", w.s, AW_STR_ARG(s->name));
+    if (s->kind == SASS_SYMBOL_CONSTANT) {
+        struct sass_text g = sass_temp(l, 'w');
+        sass_step(l, "cvta.const.u64 %s, %s", g.s, w.s);
+        w = g;
+    }
+    if (addend) {
+        struct sass_text sum = sass_temp(l, 'w');
+        sass_step(l, "add.s64 %s, %s, %" PRId64, sum.s, w.s, addend);
+        return sum;
+    }
+    return w;
+}
+
+static uint32_t word_of(const struct sass_bytes *bytes, uint64_t at)
+{
+    uint32_t v = 0;
+    if (at <= bytes->size && bytes->size - at >= 4)
+        memcpy(&v, bytes->ptr + at, 4);
+    return v;
+}
+
+/* A word of bank 0, which the driver fills. */
+static struct sass_text bank0(struct sass_lift *l, uint32_t at)
+{
+    static const char *const dims[] = { "%ntid.x", "%ntid.y", "%ntid.z", "%nctaid.x", "%nctaid.y", "%nctaid.z" };
+    const struct sass_code *code = l->code;
+    if (at >= code->param_base && at < code->param_base + code->param_size) {
+        uint32_t word = (at - code->param_base) / 4;
+        if (at % 4)
+            sass_fail(l, "unaligned constant 0x%x", at);
+        l->words[word] = 1;
+        return sass_format("%%c%u", word * 4);
+    }
+    switch (at) {
+    case SASS_BANK0_SHARED_WINDOW: case SASS_BANK0_LOCAL_WINDOW: return (struct sass_text){ "0" };
+    case SASS_BANK0_SHARED_WINDOW + 4: l->shared = l->shared_window = true; return sass_format("%u", SASS_SHARED_WINDOW);
+    case SASS_BANK0_LOCAL_WINDOW + 4: l->local = l->local_window = true; return sass_format("%u", SASS_LOCAL_WINDOW);
+    case SASS_BANK0_STACK: return sass_format("%u", l->frame);
+    case SASS_BANK0_DESCRIPTOR: case SASS_BANK0_DESCRIPTOR + 4: return (struct sass_text){ "0" };
+    default: break;
+    }
+    if (at < SASS_BANK0_SHARED_WINDOW && at % 4 == 0) {
+        struct sass_text t = sass_temp(l, 't');
+        sass_step(l, "mov.u32 %s, %s", t.s, dims[at / 4]);
+        return t;
+    }
+    sass_fail(l, "constant c[0x0][0x%x], whose meaning is not known", at);
+    return (struct sass_text){ "0" };
+}
+
+/* The symbol of bank 3 that `at` lies in; UINT32_MAX: none. */
+static uint32_t constant_symbol(const struct sass_lift *l, uint64_t at)
+{
+    uint32_t best = UINT32_MAX;
+    for (uint32_t i = 0; i < l->cubin->n_symbols; i++) {
+        const struct sass_symbol *s = &l->cubin->symbols[i];
+        if (s->kind == SASS_SYMBOL_CONSTANT && s->value <= at && (best == UINT32_MAX || s->value >= l->cubin->symbols[best].value))
+            best = i;
+    }
+    return best;
+}
+
+static struct sass_text bank3(struct sass_lift *l, uint32_t at)
+{
+    uint32_t symbol = constant_symbol(l, at);
+    if (symbol == UINT32_MAX) {
+        sass_fail(l, "constant c[0x3][0x%x], which no symbol names", at);
+        return (struct sass_text){ "0" };
+    }
+    const struct sass_symbol *s = &l->cubin->symbols[symbol];
+    l->symbols[symbol] = 1;
+    struct sass_text t = sass_temp(l, 't');
+    sass_step(l, "ld.const.b32 %s, [%.*s+%" PRIu64 "]", t.s, AW_STR_ARG(s->name), at - s->value);
+    return t;
+}
+
+static struct sass_text bank4(struct sass_lift *l, uint32_t at)
+{
+    const struct sass_reloc *r = sass_reloc_at(&l->code->bank4_relocs, at & ~7u);
+    if (!r || r->kind != SASS_RELOC_ABS64) {
+        sass_fail(l, "constant c[0x4][0x%x], which no symbol is for", at);
+        return (struct sass_text){ "0" };
+    }
+    struct sass_text w = sass_symbol_address(l, r->symbol, r->addend), lo, hi;
+    sass_split(l, w.s, &lo, &hi);
+    return at & 4 ? hi : lo;
+}
+
+static struct sass_text constant(struct sass_lift *l, const struct sass_operand *o, unsigned word)
+{
+    uint32_t at = (uint32_t)o->value + 4 * word;
+    if (o->handle) {
+        sass_fail(l, "a constant found through a handle");
+        return (struct sass_text){ "0" };
+    }
+    switch (o->bank) {
+    case 0: return bank0(l, at);
+    case 2: {
+        const struct sass_reloc *r = sass_reloc_at(&l->code->bank2_relocs, at);
+        if (r)
+            sass_fail(l, "constant c[0x2][0x%x], which is relocated", at);
+        return sass_format("%u", word_of(&l->code->bank2, at));
+    }
+    case 3: return bank3(l, at);
+    case 4: return bank4(l, at);
+    default: sass_fail(l, "constant bank %u", o->bank); return (struct sass_text){ "0" };
+    }
+}
+
+/* ---- Integers */
+
+static struct sass_text raw_word(struct sass_lift *l, const struct sass_operand *o, unsigned word)
+{
+    switch (o->kind) {
+    case SASS_REG: case SASS_UREG:
+        return o->reg == SASS_RZ ? (struct sass_text){ "0" } : reg_name(l, o, word);
+    case SASS_IMM: return sass_format("%" PRIu32, (uint32_t)((uint64_t)o->value >> (32 * word)));
+    case SASS_CONST: return constant(l, o, word);
+    case SASS_NONE: return (struct sass_text){ "0" };
+    default: sass_fail(l, "operand of kind %u", o->kind); return (struct sass_text){ "0" };
+    }
+}
+
+struct sass_text sass_raw(struct sass_lift *l, const struct sass_operand *o)
+{
+    return raw_word(l, o, 0);
+}
+
+struct sass_text sass_int(struct sass_lift *l, const struct sass_operand *o)
+{
+    struct sass_text v = sass_raw(l, o);
+    if (o->abs)
+        sass_fail(l, "absolute value of an integer operand");
+    if (!o->neg && !o->inv)
+        return v;
+    struct sass_text t = sass_temp(l, 't');
+    sass_step(l, "%s %s, %s", o->neg ? "neg.s32" : "not.b32", t.s, v.s);
+    return t;
+}
+
+struct sass_text sass_join(struct sass_lift *l, const char *lo, const char *hi)
+{
+    struct sass_text w = sass_temp(l, 'w');
+    sass_step(l, "mov.b64 %s, {%s, %s}", w.s, lo, hi);
+    return w;
+}
+
+void sass_split(struct sass_lift *l, const char *value, struct sass_text *ret_lo, struct sass_text *ret_hi)
+{
+    *ret_lo = sass_temp(l, 't');
+    *ret_hi = sass_temp(l, 't');
+    if (value[0] != '%') {
+        struct sass_text w = sass_temp(l, 'w');
+        sass_step(l, "mov.b64 %s, %s", w.s, value);
+        sass_step(l, "mov.b64 {%s, %s}, %s", ret_lo->s, ret_hi->s, w.s);
+        return;
+    }
+    sass_step(l, "mov.b64 {%s, %s}, %s", ret_lo->s, ret_hi->s, value);
+}
+
+struct sass_text sass_widen(struct sass_lift *l, const char *value)
+{
+    struct sass_text w = sass_temp(l, 'w');
+    sass_step(l, "cvt.u64.u32 %s, %s", w.s, value);
+    return w;
+}
+
+struct sass_text sass_raw64(struct sass_lift *l, const struct sass_operand *o)
+{
+    const struct sass_code *code = l->code;
+    if (o->kind == SASS_CONST && o->bank == 0 && o->value % 8 == 0 && (uint32_t)o->value >= code->param_base &&
+        (uint32_t)o->value + 8 <= code->param_base + code->param_size) {
+        uint32_t at = (uint32_t)o->value - code->param_base;
+        for (uint32_t i = 0; i < code->n_params; i++)
+            if (code->params[i].offset <= at && at + 8 <= code->params[i].offset + code->params[i].size && at % 8 == 0) {
+                l->pairs[at / 4] = 1;
+                return sass_format("%%cd%u", at);
+            }
+    }
+    if (o->kind == SASS_CONST && o->bank == 4) {
+        const struct sass_reloc *r = sass_reloc_at(&code->bank4_relocs, (uint32_t)o->value);
+        if (r && r->kind == SASS_RELOC_ABS64)
+            return sass_symbol_address(l, r->symbol, r->addend);
+    }
+    if (o->kind == SASS_IMM)
+        return sass_format("%" PRIu64, (uint64_t)o->value);
+    if (sass_is_zero(o))
+        return (struct sass_text){ "0" };
+    struct sass_text lo = raw_word(l, o, 0), hi = raw_word(l, o, 1);
+    return sass_join(l, lo.s, hi.s);
+}
+
+struct sass_text sass_int64(struct sass_lift *l, const struct sass_operand *o)
+{
+    struct sass_text v = sass_raw64(l, o);
+    if (o->abs)
+        sass_fail(l, "absolute value of an integer operand");
+    if (!o->neg && !o->inv)
+        return v;
+    struct sass_text t = sass_temp(l, 'w');
+    sass_step(l, "%s %s, %s", o->neg ? "neg.s64" : "not.b64", t.s, v.s);
+    return t;
+}
+
+/* ---- Floats */
+
+struct sass_text sass_f32(struct sass_lift *l, const struct sass_operand *o)
+{
+    if (o->kind == SASS_IMM || sass_is_zero(o) || (o->kind == SASS_CONST && o->bank == 2)) {
+        uint32_t bits = o->kind == SASS_IMM ? (uint32_t)o->value : o->kind == SASS_CONST ? word_of(&l->code->bank2, (uint64_t)o->value) : 0;
+        bits = o->abs ? bits & 0x7fffffffu : bits;
+        return sass_format("0f%08" PRIX32, o->neg ? bits ^ 0x80000000u : bits);
+    }
+    struct sass_text v = sass_raw(l, o);
+    if (o->abs) {
+        struct sass_text t = sass_temp(l, 't');
+        sass_step(l, "and.b32 %s, %s, 2147483647", t.s, v.s);
+        v = t;
+    }
+    if (o->neg) {
+        struct sass_text t = sass_temp(l, 't');
+        sass_step(l, "xor.b32 %s, %s, -2147483648", t.s, v.s);
+        v = t;
+    }
+    return v;
+}
+
+struct sass_text sass_f64(struct sass_lift *l, const struct sass_operand *o)
+{
+    bool literal = o->kind == SASS_CONST && o->bank == 2;
+    if (o->kind == SASS_IMM || sass_is_zero(o) || literal) {
+        uint64_t bits = o->kind == SASS_IMM ? (uint64_t)o->value : 0;
+        if (literal)
+            bits = word_of(&l->code->bank2, (uint64_t)o->value) | (uint64_t)word_of(&l->code->bank2, (uint64_t)o->value + 4) << 32;
+        bits = o->abs ? bits & INT64_MAX : bits;
+        return sass_format("0d%016" PRIX64, o->neg ? bits ^ (uint64_t)INT64_MIN : bits);
+    }
+    struct sass_text v = sass_raw64(l, o);
+    if (o->abs) {
+        struct sass_text t = sass_temp(l, 'w');
+        sass_step(l, "and.b64 %s, %s, 9223372036854775807", t.s, v.s);
+        v = t;
+    }
+    if (o->neg) {
+        struct sass_text t = sass_temp(l, 'w');
+        sass_step(l, "xor.b64 %s, %s, -9223372036854775808", t.s, v.s);
+        v = t;
+    }
+    return v;
+}
+
+/* ---- Predicates */
+
+struct sass_text sass_pred(struct sass_lift *l, const struct sass_operand *o)
+{
+    if (o->kind == SASS_NONE || o->reg == SASS_PT) {
+        l->true_pred = true;
+        return sass_format("%s", o->inv ? "%never" : "%always");
+    }
+    if (o->kind != SASS_PRED && o->kind != SASS_UPRED)
+        sass_fail(l, "predicate of kind %u", o->kind);
+    (o->kind == SASS_UPRED ? l->upreds : l->preds)[o->reg & 7] = 1;
+    struct sass_text p = sass_format(o->kind == SASS_UPRED ? "%%up%u" : "%%p%u", o->reg & 7u);
+    if (!o->inv)
+        return p;
+    struct sass_text q = sass_temp(l, 'q');
+    sass_step(l, "not.pred %s, %s", q.s, p.s);
+    return q;
+}
+
+struct sass_text sass_bit(struct sass_lift *l, const struct sass_operand *o)
+{
+    if (o->kind == SASS_NONE || o->reg == SASS_PT)
+        return sass_format("%d", !(o->kind == SASS_NONE || o->inv));
+    struct sass_operand plain = *o;
+    plain.inv = false;
+    struct sass_text p = sass_pred(l, &plain), t = sass_temp(l, 't');
+    sass_step(l, "selp.b32 %s, %d, %d, %s", t.s, !o->inv, o->inv, p.s);
+    return t;
+}
+
+/* ---- Results */
+
+struct sass_text sass_dest(struct sass_lift *l, const struct sass_operand *o, unsigned word)
+{
+    if (o->kind == SASS_PRED || o->kind == SASS_UPRED) {
+        if (o->reg == SASS_PT)
+            return sass_temp(l, 'q');
+        (o->kind == SASS_UPRED ? l->upreds : l->preds)[o->reg & 7] = 1;
+        return sass_format(o->kind == SASS_UPRED ? "%%up%u" : "%%p%u", o->reg & 7u);
+    }
+    if (!sass_writes(o))
+        return sass_temp(l, 't');
+    return reg_name(l, o, word);
+}
+
+void sass_put(struct sass_lift *l, enum sass_slot slot, const char *value)
+{
+    const struct sass_operand *o = &l->at->opnd[slot];
+    if (sass_writes(o))
+        sass_do(l, "mov.b32 %s, %s", sass_dest(l, o, 0).s, value);
+}
+
+void sass_put64(struct sass_lift *l, enum sass_slot slot, const char *value)
+{
+    const struct sass_operand *o = &l->at->opnd[slot];
+    if (!sass_writes(o))
+        return;
+    struct sass_text lo = sass_dest(l, o, 0), hi = sass_dest(l, o, 1);
+    if (value[0] != '%') {
+        struct sass_text w = sass_temp(l, 'w');
+        sass_step(l, "mov.b64 %s, %s", w.s, value);
+        sass_do(l, "mov.b64 {%s, %s}, %s", lo.s, hi.s, w.s);
+        return;
+    }
+    sass_do(l, "mov.b64 {%s, %s}, %s", lo.s, hi.s, value);
+}
+
+void sass_put_pred(struct sass_lift *l, enum sass_slot slot, const char *value)
+{
+    const struct sass_operand *o = &l->at->opnd[slot];
+    if (sass_writes(o))
+        sass_do(l, "mov.pred %s, %s", sass_dest(l, o, 0).s, value);
+}

@@ -1,0 +1,100 @@
+/* A cubin's variables as a PTX module: bytes and addresses as in the file. */
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <inttypes.h>
+
+#include "sass/lift.h"
+
+unsigned sass_symbol_align(const struct sass_cubin *cubin, const struct sass_symbol *s)
+{
+    uint64_t align = s->section < cubin->n_sections ? cubin->sections[s->section].align : 1;
+    align = align ? align : 1;
+    align = align > 128 ? 128 : align;
+    while (align > 1 && s->value % align)
+        align /= 2;
+    return (unsigned)align;
+}
+
+static bool all_zero(const uint8_t *at, uint64_t n)
+{
+    for (uint64_t k = 0; k < n; k++)
+        if (at[k])
+            return false;
+    return true;
+}
+
+/* Whether an address lies in these bytes. */
+static bool has_address(const struct sass_section *section, uint64_t from, uint64_t to)
+{
+    for (uint32_t k = 0; k < section->relocs.n; k++)
+        if (section->relocs.at[k].offset >= from && section->relocs.at[k].offset < to)
+            return true;
+    return false;
+}
+
+/* Words of 8 bytes where addresses are among them. */
+static bool words(const struct sass_cubin *cubin, const struct sass_section *section, const struct sass_symbol *s, struct aw_buf *out,
+                  struct aw_buf *error)
+{
+    for (uint64_t at = s->value; at < s->value + s->size; at += 8) {
+        const struct sass_reloc *r = sass_reloc_at(&section->relocs, (uint32_t)at);
+        uint64_t v = 0;
+        memcpy(&v, section->bytes.ptr + at, 8);
+        aw_buf_printf(out, "%s", at == s->value ? "" : ", ");
+        if (!r) {
+            aw_buf_printf(out, "%" PRIu64, v);
+            continue;
+        }
+        const struct sass_symbol *to = &cubin->symbols[r->symbol];
+        if (r->kind != SASS_RELOC_ABS64 || (to->kind != SASS_SYMBOL_GLOBAL && to->kind != SASS_SYMBOL_CONSTANT)) {
+            aw_buf_printf(error, "%.*s+0x%" PRIx64 ": address of %.*s, relocation %" PRIu32, AW_STR_ARG(s->name), at - s->value, AW_STR_ARG(to->name),
+                          r->type);
+            return false;
+        }
+        aw_buf_printf(out, "generic(%.*s)+%" PRId64, AW_STR_ARG(to->name), r->addend + (int64_t)v);
+    }
+    return true;
+}
+
+static bool variable(const struct sass_cubin *cubin, const struct sass_symbol *s, struct aw_buf *out, struct aw_buf *error)
+{
+    const struct sass_section *section = &cubin->sections[s->section];
+    const char *space = s->kind == SASS_SYMBOL_GLOBAL ? "global" : "const";
+    bool bytes = section->bytes.ptr && s->value <= section->bytes.size && s->size <= section->bytes.size - s->value;
+    bool addresses = bytes && has_address(section, s->value, s->value + s->size);
+    uint64_t size = s->size ? s->size : 1;
+    if (addresses && (s->size % 8 || s->value % 8)) {
+        aw_buf_printf(error, "%.*s: addresses in a variable of odd size", AW_STR_ARG(s->name));
+        return false;
+    }
+    aw_buf_printf(out, ".visible .%s .align %u .b%u %.*s[%" PRIu64 "]", space, sass_symbol_align(cubin, s), addresses ? 64u : 8u, AW_STR_ARG(s->name),
+                  addresses ? size / 8 : size);
+    if (bytes && s->size && (addresses || !all_zero(section->bytes.ptr + s->value, s->size))) {
+        aw_buf_printf(out, " = {");
+        if (addresses) {
+            if (!words(cubin, section, s, out, error))
+                return false;
+        } else {
+            for (uint64_t k = 0; k < s->size; k++)
+                aw_buf_printf(out, "%s%u", k ? "," : "", section->bytes.ptr[s->value + k]);
+        }
+        aw_buf_printf(out, "}");
+    }
+    aw_buf_printf(out, ";\n");
+    return true;
+}
+
+enum aw_status sass_lift_variables(const struct sass_cubin *cubin, struct aw_buf *ret_ptx, struct aw_buf *ret_error)
+{
+    size_t before = ret_ptx->len;
+    aw_buf_printf(ret_ptx, ".version 8.6\n.target sm_90\n.address_size 64\n\n");
+    /* Addresses in initial bytes are of variables that may come later. */
+    for (uint32_t k = 0; k < cubin->n_symbols; k++) {
+        const struct sass_symbol *s = &cubin->symbols[k];
+        if ((s->kind == SASS_SYMBOL_GLOBAL || s->kind == SASS_SYMBOL_CONSTANT) && !variable(cubin, s, ret_ptx, ret_error)) {
+            ret_ptx->len = before;
+            ret_ptx->ptr[before] = 0;
+            return AW_ERR_NOT_SUPPORTED;
+        }
+    }
+    return ret_ptx->failed ? AW_ERR_OUT_OF_MEMORY : AW_OK;
+}
