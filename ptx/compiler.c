@@ -5,6 +5,7 @@
 #include <anywarp/compiler.h>
 
 #include "lower/lower.h"
+#include "machine.h"
 #include "module/module.h"
 #include "target/target.h"
 
@@ -30,7 +31,11 @@ int aw_compiler_open(const struct aw_text texts[], size_t n, struct aw_compiler_
 {
     struct ptx_diags diags = { 0 };
     struct aw_compiler_module *module = calloc(1, sizeof *module);
-    int status = module ? (int)ptx_open(texts, n, &diags, &module->ptx) : AW_ERR_OUT_OF_MEMORY;
+    struct ptx_machine_texts lifted = { 0 };
+    int status = module ? (int)ptx_machine_texts(texts, n, &lifted, &diags.text) : AW_ERR_OUT_OF_MEMORY;
+    if (status == AW_OK)
+        status = (int)ptx_open(lifted.at, lifted.n, &diags, &module->ptx);
+    ptx_machine_texts_fini(&lifted);
     if (status == AW_OK) {
         module->manifest = ptx_manifest_build(module->ptx);
         if (!module->manifest) {

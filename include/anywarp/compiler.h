@@ -110,7 +110,8 @@ struct aw_kernel_info {
 
 struct aw_compiler_module;
 
-/* Parses, links and checks `n` PTX texts as one module (n > 1: -rdc).  A text need not be NUL-terminated.
+/* Parses, links and checks `n` PTX texts as one module (n > 1: -rdc).  A text need not be NUL-terminated.  One that begins as an ELF file is
+ * a cubin: its machine code is lifted to PTX (docs/lifting.md); then also AW_ERR_INVALID_IMAGE, AW_ERR_NO_BINARY, AW_ERR_NOT_SUPPORTED.
  * Returns AW_OK, AW_ERR_INVALID_PTX (nothing usable), AW_ERR_UNSUPPORTED_PTX, AW_ERR_NOT_FOUND (an extern nobody defines),
  * or AW_ERR_OUT_OF_MEMORY.  Errors inside one function body do not fail the module: that function's kernels fail to compile.
  * *ret_diags (heap, caller frees, never NULL after return) holds every message, also warnings on success.

@@ -79,6 +79,13 @@ int aw_fatbin_extract(const struct aw_fatbin_entry *entry, char **ret_bytes, siz
 bool aw_fatbin_choose_ptx(const void *container, size_t size, uint32_t max_sm, struct aw_fatbin_entry *ret_entry,
                           int *ret_error);
 
+/* Picks the machine code of one container for compute capability `sm`: of architectures from 70 to 90 without a suffix the highest that is
+ * not above.  True and *ret_entry, or false; *ret_error as with aw_fatbin_choose_ptx. */
+bool aw_fatbin_choose_cubin(const void *container, size_t size, uint32_t sm, struct aw_fatbin_entry *ret_entry, int *ret_error);
+
+/* Bytes of an ELF file by its own headers, none beyond `available` (SIZE_MAX: trust them); 0 when it is none. */
+size_t aw_fatbin_cubin_size(const void *elf, size_t available);
+
 /* Writes the architectures present, such as "sm_75 sm_80 (cubin), compute_90 (PTX)", cut to `size`.  For messages. */
 void aw_fatbin_describe(const void *container, size_t size, char *ret_text, size_t text_size);
 

@@ -82,7 +82,12 @@ void sass_emit_iadd3(struct sass_lift *l, const struct sass_insn *i)
 {
     const struct sass_operand *o = i->opnd;
     if (has_carry_out(i)) {
-        struct sass_text sum = add64(l, add64(l, addend(l, &o[SASS_A]), addend(l, &o[SASS_B])), addend(l, &o[SASS_C]));
+        struct sass_text sum = { "" };
+        for (int k = SASS_A; k <= SASS_C; k++)
+            if (!sass_is_zero(&o[k]) || o[k].neg) /* -0 carries */
+                sum = sum.s[0] ? add64(l, sum, addend(l, &o[k])) : addend(l, &o[k]);
+        if (!sum.s[0])
+            sum = sass_widen(l, "0");
         if (i->mod[SASS_F_X])
             sum = add64(l, sum, sass_widen(l, carry_in(l, i).s));
         put_sum(l, i, sum);

@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "base/env.h"
 #include "base/log.h"
 #include "base/vec.h"
 #include "core/memory.h"
@@ -239,32 +240,114 @@ static const char *entry_name(struct aw_image *image, struct aw_image_texts *tex
     return image_origin(image);
 }
 
+/* Adds what one entry holds. */
+static enum aw_status entry_add(struct aw_image *image, struct aw_image_texts *texts, const struct aw_fatbin_entry *entry)
+{
+    char *bytes;
+    size_t length;
+    int error = aw_fatbin_extract(entry, &bytes, &length);
+    if (error) {
+        aw_buf_printf(&image->log, "%s: %s_%u: %s\n", image_origin(image), entry->kind == AW_FATBIN_ELF ? "machine code for sm" : "PTX for compute",
+                      entry->sm, aw_fatbin_error_text(error));
+        texts->failed = true;
+        return error == AW_FATBIN_NO_MEMORY ? AW_ERR_OUT_OF_MEMORY : AW_OK;
+    }
+    texts->debug |= entry->kind == AW_FATBIN_PTX && (entry->flags & AW_FATBIN_DEBUG) != 0;
+    if (aw_vec_push(&texts->list, (struct aw_text){ bytes, length, entry_name(image, texts, entry) }))
+        return AW_OK;
+    free(bytes);
+    return AW_ERR_OUT_OF_MEMORY;
+}
+
+static uint32_t reported_sm(void)
+{
+    struct aw_device *device = aw_device_find(0);
+    return device ? (uint32_t)(device->cc_major * 10 + device->cc_minor) : 0;
+}
+
 /* Adds the PTX of one container that suits the compute capability we report.  A container without PTX adds nothing. */
 static enum aw_status texts_add(struct aw_image *image, struct aw_image_texts *texts, const void *container, size_t size)
 {
     struct aw_fatbin_entry entry;
-    struct aw_device *device = aw_device_find(0);
-    uint32_t sm = device ? (uint32_t)(device->cc_major * 10 + device->cc_minor) : 0;
     int error = 0;
-    char *bytes;
-    size_t length;
-    bool found = aw_fatbin_choose_ptx(container, size, sm, &entry, &error);
+    bool found = aw_fatbin_choose_ptx(container, size, reported_sm(), &entry, &error);
     if (error) {
         aw_buf_printf(&image->log, "%s: %s\n", image_origin(image), aw_fatbin_error_text(error));
         texts->failed = true;
     }
-    if (!found)
+    return found ? entry_add(image, texts, &entry) : AW_OK;
+}
+
+/* ---- Machine code: what the compiler lifts to PTX where a program has none (docs/lifting.md). */
+
+/* ANYWARP_LIFT: 0 never; "always" before PTX, for tests; else where there is no PTX. */
+static bool lift_is(const char *how)
+{
+    const char *set = aw_env("ANYWARP_LIFT");
+    return set && strcmp(set, how) == 0;
+}
+
+/* NVIDIA's own libraries are replaced, never lifted: told by the name of the file that holds the image. */
+static bool is_nvidias(struct aw_image *image)
+{
+    static const char *const names[] = { "libcublas", "libcudnn", "libcufft", "libcusparse", "libcusolver", "libcurand", "libnccl", "libnpp",
+                                         "libnvjpeg", "libnvrtc", "libcutensor", "libcufile", "libnvshmem", "libcupti", "libcudart", "libcuda.",
+                                         "libnvinfer", "libnvToolsExt", "libnvfatbin", "libcudss" };
+    const char *path = image_origin(image), *slash = strrchr(path, '/'), *name = slash ? slash + 1 : path;
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+        if (strncmp(name, names[i], strlen(names[i])) == 0)
+            return true;
+    return false;
+}
+
+/* Whether an image may be lifted at all; says why not where that is worth a word. */
+static bool may_lift(struct aw_image *image)
+{
+    if (lift_is("0"))
+        return false;
+    if (!is_nvidias(image))
+        return true;
+    aw_buf_printf(&image->log, "%s: a library of NVIDIA's, whose machine code is never used\n", image_origin(image));
+    return false;
+}
+
+/* Adds the machine code of one container that suits the compute capability we report, or nothing. */
+static enum aw_status cubin_add(struct aw_image *image, struct aw_image_texts *texts, const void *container, size_t size)
+{
+    struct aw_fatbin_entry entry;
+    int error = 0;
+    return aw_fatbin_choose_cubin(container, size, reported_sm(), &entry, &error) ? entry_add(image, texts, &entry) : AW_OK;
+}
+
+/* The machine code of an image of containers.  In a linked program's wrapper the first one has it; what follows was its input. */
+static enum aw_status lifted_texts(struct aw_image *image, struct aw_image_texts *texts)
+{
+    struct aw_fatbin_wrapper_iter iter = { 0 };
+    const void *container;
+    size_t size = image->size;
+    int error = 0;
+    enum aw_status status = AW_OK;
+    if (!may_lift(image))
         return AW_OK;
-    error = aw_fatbin_extract(&entry, &bytes, &length);
-    if (error) {
-        aw_buf_printf(&image->log, "%s: PTX for compute_%u: %s\n", image_origin(image), entry.sm, aw_fatbin_error_text(error));
-        texts->failed = true;
-        return error == AW_FATBIN_NO_MEMORY ? AW_ERR_OUT_OF_MEMORY : AW_OK;
-    }
-    texts->debug |= (entry.flags & AW_FATBIN_DEBUG) != 0;
-    if (aw_vec_push(&texts->list, (struct aw_text){ bytes, length, entry_name(image, texts, &entry) }))
+    if (image->kind == IMAGE_CONTAINER)
+        return cubin_add(image, texts, image->bytes, size == SIZE_MAX ? aw_fatbin_mapped(image->bytes) : size);
+    while (status == AW_OK && !texts->list.n && aw_fatbin_wrapper_next(image->bytes, &iter, &container, &size, &error))
+        status = cubin_add(image, texts, container, size);
+    return status;
+}
+
+/* A cubin that was handed in as it is. */
+static enum aw_status lifted_elf(struct aw_image *image, struct aw_image_texts *texts)
+{
+    size_t size = image->size == SIZE_MAX ? aw_fatbin_cubin_size(image->bytes, aw_fatbin_mapped(image->bytes)) : image->size;
+    char *copy = size && may_lift(image) ? malloc(size + 1) : NULL;
+    if (!copy)
         return AW_OK;
-    free(bytes);
+    memcpy(copy, image->bytes, size);
+    copy[size] = 0;
+    if (aw_vec_push(&texts->list, (struct aw_text){ copy, size, image_origin(image) }))
+        return AW_OK;
+    free(copy);
     return AW_ERR_OUT_OF_MEMORY;
 }
 
@@ -294,6 +377,9 @@ static enum aw_status wrapper_texts(struct aw_image *image, struct aw_image_text
     }
     if (texts->list.n || texts->failed)
         return AW_OK;
+    enum aw_status status = lifted_texts(image, texts);
+    if (status || texts->list.n)
+        return status;
     iter = (struct aw_fatbin_wrapper_iter){ 0 };
     while (aw_fatbin_wrapper_next(image->bytes, &iter, &container, &size, &error))
         image_no_ptx(image, container, size);
@@ -325,6 +411,8 @@ static enum aw_status elf_texts(struct aw_image *image, struct aw_image_texts *t
         aw_buf_printf(&image->log, "%s: %s\n", image_origin(image), aw_fatbin_error_text(error));
         texts->failed = true;
     }
+    if (walk.status == AW_OK && !texts->list.n && !texts->failed && !size && !(image->flags & AW_IMAGE_OBJECT))
+        walk.status = lifted_elf(image, texts);
     if (walk.status == AW_OK && !texts->list.n && !texts->failed)
         aw_buf_printf(&image->log, image->flags & AW_IMAGE_OBJECT
                       ? "%s: no PTX in this ELF file (machine code for one NVIDIA architecture cannot be used)\n"
@@ -352,12 +440,19 @@ enum aw_status aw_image_texts(struct aw_image *image, struct aw_image_texts *tex
     enum aw_status status = AW_OK;
     size_t size = image->size;
     *texts = (struct aw_image_texts){ 0 };
+    if (lift_is("always") && (image->kind == IMAGE_CONTAINER || image->kind == IMAGE_WRAPPER)) {
+        status = lifted_texts(image, texts);
+        if (status || texts->list.n)
+            return status;
+    }
     switch (image->kind) {
     case IMAGE_PTX:
         status = ptx_text(image, texts);
         break;
     case IMAGE_CONTAINER:
         status = texts_add(image, texts, image->bytes, size == SIZE_MAX ? aw_fatbin_mapped(image->bytes) : size);
+        if (status == AW_OK && !texts->list.n && !texts->failed)
+            status = lifted_texts(image, texts);
         if (status == AW_OK && !texts->list.n && !texts->failed)
             image_no_ptx(image, image->bytes, size);
         break;

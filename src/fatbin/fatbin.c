@@ -3,6 +3,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <anywarp/fatbin.h>
 
+#include <elf.h>
 #include <link.h>
 #include <stdio.h>
 #include <string.h>
@@ -242,6 +243,38 @@ bool aw_fatbin_choose_ptx(const void *container, size_t size, uint32_t max_sm, s
     else if (skipped && *ret_error == AW_FATBIN_OK)
         *ret_error = AW_FATBIN_UNSUPPORTED;
     return found;
+}
+
+bool aw_fatbin_choose_cubin(const void *container, size_t size, uint32_t sm, struct aw_fatbin_entry *ret_entry, int *ret_error)
+{
+    enum { FIRST_SM = 70, LAST_SM = 90 };
+    struct aw_fatbin_iter iter = { 0 };
+    struct aw_fatbin_entry entry;
+    bool found = false;
+    while (aw_fatbin_next(container, size, &iter, &entry, ret_error)) {
+        if (entry.kind != AW_FATBIN_ELF || entry.compression == AW_FATBIN_OTHER || entry.sm_suffix || entry.sm < FIRST_SM || entry.sm > LAST_SM ||
+            entry.sm > sm || (found && entry.sm <= ret_entry->sm))
+            continue;
+        *ret_entry = entry;
+        found = true;
+    }
+    return found;
+}
+
+size_t aw_fatbin_cubin_size(const void *elf, size_t available)
+{
+    Elf64_Ehdr head;
+    if (available < sizeof head)
+        return 0;
+    memcpy(&head, elf, sizeof head);
+    if (memcmp(head.e_ident, ELFMAG, SELFMAG) != 0 || head.e_ident[EI_CLASS] != ELFCLASS64)
+        return 0;
+    uint64_t sections = head.e_shoff + (uint64_t)head.e_shnum * head.e_shentsize;
+    uint64_t segments = head.e_phoff + (uint64_t)head.e_phnum * head.e_phentsize;
+    uint64_t end = sections > segments ? sections : segments;
+    if (head.e_shoff > INT64_MAX || head.e_phoff > INT64_MAX || end > available)
+        return 0;
+    return end > sizeof head ? (size_t)end : sizeof head;
 }
 
 /* Appends to a text of fixed size; what does not fit is cut. */

@@ -1,0 +1,113 @@
+/* Machine code among the texts that a module is made of: lifted to PTX before anything else is done. */
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "machine.h"
+
+#include <stdlib.h>
+
+#include "sass/sass.h"
+
+static bool is_machine_code(const struct aw_text *text)
+{
+    return text->len > 4 && memcmp(text->ptr, "\177ELF", 4) == 0;
+}
+
+void ptx_machine_texts_fini(struct ptx_machine_texts *texts)
+{
+    for (size_t k = 0; k < texts->n_owned; k++)
+        free(texts->owned[k]);
+    free(texts->owned);
+    free(texts->at);
+    *texts = (struct ptx_machine_texts){ 0 };
+}
+
+/* Room for `more` texts and as many owned ones. */
+static bool reserve(struct ptx_machine_texts *t, size_t more)
+{
+    void *at = realloc(t->at, (t->n + more) * sizeof *t->at);
+    if (!at)
+        return false;
+    t->at = at;
+    void *owned = realloc(t->owned, (t->n_owned + more) * sizeof *t->owned);
+    if (!owned)
+        return false;
+    t->owned = owned;
+    return true;
+}
+
+static enum aw_status add(struct ptx_machine_texts *t, struct aw_buf *ptx, const char *name)
+{
+    if (ptx->failed || !ptx->ptr) {
+        aw_buf_fini(ptx);
+        return AW_ERR_OUT_OF_MEMORY;
+    }
+    t->owned[t->n_owned++] = ptx->ptr;
+    t->at[t->n++] = (struct aw_text){ ptx->ptr, ptx->len, name };
+    return AW_OK;
+}
+
+/* What stands for a kernel that cannot be lifted: a statement that is an error when the kernel is used. */
+static void refused(const struct sass_kernel_info *info, const struct aw_buf *why, struct aw_buf *ptx)
+{
+    aw_buf_printf(ptx, ".version 8.6\n.target sm_90\n.address_size 64\n.visible .entry %.*s()\n{\n\tcannot_be_lifted \"%s\";\n}\n",
+                  AW_STR_ARG(info->name), why->ptr ? why->ptr : "");
+}
+
+static enum aw_status lift(const struct sass_cubin *cubin, const char *name, struct ptx_machine_texts *t, struct aw_buf *diags)
+{
+    uint32_t n = sass_kernel_count(cubin);
+    struct aw_buf ptx = { 0 }, error = { 0 };
+    if (!reserve(t, (size_t)n + 1))
+        return AW_ERR_OUT_OF_MEMORY;
+    enum aw_status status = sass_lift_variables(cubin, &ptx, &error);
+    if (status != AW_OK) {
+        aw_buf_printf(diags, "%s:0:0: error: %s\n", name ? name : "<cubin>", error.ptr ? error.ptr : "its variables cannot be lifted");
+        aw_buf_fini(&ptx);
+        aw_buf_fini(&error);
+        return status;
+    }
+    status = add(t, &ptx, name);
+    for (uint32_t k = 0; k < n && status == AW_OK; k++) {
+        struct sass_kernel_info info;
+        struct aw_buf text = { 0 }, why = { 0 };
+        sass_kernel_info(cubin, k, &info);
+        status = sass_lift(cubin, k, &text, &why);
+        if (status == AW_ERR_NOT_SUPPORTED || status == AW_ERR_INVALID_IMAGE) {
+            refused(&info, &why, &text);
+            status = AW_OK;
+        }
+        if (status == AW_OK)
+            status = add(t, &text, name);
+        else
+            aw_buf_fini(&text);
+        aw_buf_fini(&why);
+    }
+    aw_buf_fini(&error);
+    return status;
+}
+
+enum aw_status ptx_machine_texts(const struct aw_text texts[], size_t n, struct ptx_machine_texts *ret, struct aw_buf *diags)
+{
+    enum aw_status status = AW_OK;
+    *ret = (struct ptx_machine_texts){ 0 };
+    for (size_t k = 0; k < n && status == AW_OK; k++) {
+        struct sass_cubin *cubin;
+        const char *why = "";
+        if (!is_machine_code(&texts[k])) {
+            if (!reserve(ret, 1))
+                status = AW_ERR_OUT_OF_MEMORY;
+            else
+                ret->at[ret->n++] = texts[k];
+            continue;
+        }
+        status = sass_open(texts[k].ptr, texts[k].len, &cubin, &why);
+        if (status == AW_OK) {
+            status = lift(cubin, texts[k].name, ret, diags);
+            sass_close(cubin);
+        } else {
+            aw_buf_printf(diags, "%s:0:0: error: %s\n", texts[k].name ? texts[k].name : "<cubin>", why);
+        }
+    }
+    if (status != AW_OK)
+        ptx_machine_texts_fini(ret);
+    return status;
+}
