@@ -48,8 +48,9 @@ static enum aw_status add(struct ptx_machine_texts *t, struct aw_buf *ptx, const
 /* What stands for a kernel that cannot be lifted: a statement that is an error when the kernel is used. */
 static void refused(const struct sass_kernel_info *info, const struct aw_buf *why, struct aw_buf *ptx)
 {
+    const char *text = why->ptr ? why->ptr : "";
     aw_buf_printf(ptx, ".version 8.6\n.target sm_90\n.address_size 64\n.visible .entry %.*s()\n{\n\tcannot_be_lifted \"%s\";\n}\n",
-                  AW_STR_ARG(info->name), why->ptr ? why->ptr : "");
+                  AW_STR_ARG(info->name), strstr(text, "+0x") ? strstr(text, "+0x") + 1 : text);
 }
 
 static enum aw_status lift(const struct sass_cubin *cubin, const char *name, struct ptx_machine_texts *t, struct aw_buf *diags)

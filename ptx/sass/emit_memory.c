@@ -216,13 +216,21 @@ static void load_from(struct sass_lift *l, const struct sass_insn *i, const char
     sass_do(l, "%s.%s %s, [%s]", op, type_of(size), text, address);
 }
 
+/* Accesses to shared memory do not say whether they were volatile: where some loop waits they may have been. */
+static const char *how(const struct sass_lift *l, const struct sass_insn *i, unsigned order)
+{
+    enum space space = space_of(i->op);
+    const char *scope = scope_name(order);
+    return !*scope && l->spins && (space == SHARED || (space == GENERIC && l->shared_window)) ? ".volatile" : scope;
+}
+
 void sass_emit_load(struct sass_lift *l, const struct sass_insn *i)
 {
     const char *space;
     struct sass_text a = access_address(l, i, space_of(i->op), &space);
     unsigned order = i->mod[SASS_F_ORDER];
     bool constant = is_constant(order) && !strcmp(space, ".global");
-    load_from(l, i, sass_format("ld%s%s%s", scope_name(order), space, constant ? ".nc" : "").s, a.s);
+    load_from(l, i, sass_format("ld%s%s%s", how(l, i, order), space, constant ? ".nc" : "").s, a.s);
 }
 
 void sass_emit_store(struct sass_lift *l, const struct sass_insn *i)
@@ -244,7 +252,7 @@ void sass_emit_store(struct sass_lift *l, const struct sass_insn *i)
     }
     vector(text, sizeof text, v, n);
     const char *type = size == SASS_SIZE_S8 ? "u8" : size == SASS_SIZE_S16 ? "u16" : type_of(size);
-    sass_do(l, "st%s%s.%s [%s], %s", scope_name(i->mod[SASS_F_ORDER]), space, type, a.s, text);
+    sass_do(l, "st%s%s.%s [%s], %s", how(l, i, i->mod[SASS_F_ORDER]), space, type, a.s, text);
 }
 
 /* ---- Constants with an index */
@@ -414,6 +422,19 @@ static struct sass_text atomic_value(struct sass_lift *l, const struct sass_insn
     return t;
 }
 
+/* .CAST.SPIN answers 1 where it has written, else 0. */
+static void put_success(struct sass_lift *l, const struct sass_insn *i, const char *old)
+{
+    bool wide = is_wide(i);
+    struct sass_text q = sass_temp(l, 'q'), one = sass_temp(l, 't'), b = atomic_value(l, i, SASS_B);
+    sass_step(l, "setp.eq.b%u %s, %s, %s", wide ? 64u : 32u, q.s, old, b.s);
+    sass_step(l, "selp.b32 %s, 1, 0, %s", one.s, q.s);
+    if (wide)
+        sass_put64(l, SASS_D, sass_widen(l, one.s).s);
+    else
+        sass_put(l, SASS_D, one.s);
+}
+
 static void atomic(struct sass_lift *l, const struct sass_insn *i, const char *op, const char *values)
 {
     const char *space;
@@ -430,7 +451,9 @@ static void atomic(struct sass_lift *l, const struct sass_insn *i, const char *o
     } else {
         a = access_address(l, i, where, &space);
     }
-    struct sass_text d = wide ? sass_temp(l, 'w') : sass_dest(l, &i->opnd[SASS_D], 0);
+    /* The old value, compared below with what B held before: D may be B. */
+    bool success = i->mod[SASS_F_CAS] == SASS_CAS_CAST_SPIN;
+    struct sass_text d = wide || success ? sass_temp(l, wide ? 'w' : 't') : sass_dest(l, &i->opnd[SASS_D], 0);
     if (other.s[0]) {
         struct sass_operand none = { 0 };
         struct sass_insn alone = *i;
@@ -446,6 +469,10 @@ static void atomic(struct sass_lift *l, const struct sass_insn *i, const char *o
         sass_step(l, "@%s atom%s%s.%s %s, [%s], %s", q.s, atomic_scope(i), space, op, d.s, a.s, values);
     } else {
         sass_do(l, "atom%s%s.%s %s, [%s], %s", atomic_scope(i), space, op, d.s, a.s, values);
+    }
+    if (i->mod[SASS_F_CAS] == SASS_CAS_CAST_SPIN) {
+        put_success(l, i, d.s);
+        return;
     }
     if (wide)
         sass_put64(l, SASS_D, d.s);

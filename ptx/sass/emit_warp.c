@@ -4,21 +4,29 @@
 
 #define ALL_LANES "-1"
 
+/* Its member mask. */
+static struct sass_text lanes(const struct sass_lift *l, const struct sass_insn *i)
+{
+    uint32_t mask = l->mask_of[i->offset / SASS_INSN_SIZE];
+    return mask ? sass_format("%%mask%u", mask - 1) : sass_format(ALL_LANES);
+}
+
 void sass_emit_vote(struct sass_lift *l, const struct sass_insn *i)
 {
     struct sass_text s = sass_pred(l, &i->opnd[SASS_S]);
     if (sass_writes(&i->opnd[SASS_P])) {
         unsigned fn = i->mod[SASS_F_FN];
         struct sass_text q = sass_temp(l, 'q');
-        sass_do(l, "vote.sync.%s.pred %s, %s, " ALL_LANES, fn == SASS_FN_ALL ? "all" : fn == SASS_FN_EQ ? "uni" : "any", q.s, s.s);
+        sass_do(l, "vote.sync.%s.pred %s, %s, %s", fn == SASS_FN_ALL ? "all" : fn == SASS_FN_EQ ? "uni" : "any", q.s, s.s,
+                lanes(l, i).s);
         if (sass_writes(&i->opnd[SASS_D]))
-            sass_do(l, "vote.sync.ballot.b32 %s, %s, " ALL_LANES, sass_dest(l, &i->opnd[SASS_D], 0).s, s.s);
+            sass_do(l, "vote.sync.ballot.b32 %s, %s, %s", sass_dest(l, &i->opnd[SASS_D], 0).s, s.s, lanes(l, i).s);
         sass_put_pred(l, SASS_P, q.s);
     } else if (sass_writes(&i->opnd[SASS_D])) {
-        if (sass_is_true(&i->opnd[SASS_S]))
+        if (sass_is_true(&i->opnd[SASS_S]) && !l->mask_of[i->offset / SASS_INSN_SIZE])
             sass_do(l, "activemask.b32 %s", sass_dest(l, &i->opnd[SASS_D], 0).s);
         else
-            sass_do(l, "vote.sync.ballot.b32 %s, %s, " ALL_LANES, sass_dest(l, &i->opnd[SASS_D], 0).s, s.s);
+            sass_do(l, "vote.sync.ballot.b32 %s, %s, %s", sass_dest(l, &i->opnd[SASS_D], 0).s, s.s, lanes(l, i).s);
     }
 }
 
@@ -38,9 +46,9 @@ void sass_emit_shfl(struct sass_lift *l, const struct sass_insn *i)
         a = t;
     }
     if (sass_writes(&o[SASS_P]))
-        sass_do(l, "shfl.sync.%s.b32 %s|%s, %s, %s, %s, " ALL_LANES, modes[mode], d.s, sass_dest(l, &o[SASS_P], 0).s, a.s, b.s, c.s);
+        sass_do(l, "shfl.sync.%s.b32 %s|%s, %s, %s, %s, %s", modes[mode], d.s, sass_dest(l, &o[SASS_P], 0).s, a.s, b.s, c.s, lanes(l, i).s);
     else
-        sass_do(l, "shfl.sync.%s.b32 %s, %s, %s, %s, " ALL_LANES, modes[mode], d.s, a.s, b.s, c.s);
+        sass_do(l, "shfl.sync.%s.b32 %s, %s, %s, %s, %s", modes[mode], d.s, a.s, b.s, c.s, lanes(l, i).s);
 }
 
 void sass_emit_match(struct sass_lift *l, const struct sass_insn *i)
@@ -49,9 +57,9 @@ void sass_emit_match(struct sass_lift *l, const struct sass_insn *i)
     bool wide = i->mod[SASS_F_U64], all = i->mod[SASS_F_FN] == SASS_FN_ALL;
     struct sass_text a = wide ? sass_raw64(l, &o[SASS_A]) : sass_raw(l, &o[SASS_A]), d = sass_dest(l, &o[SASS_D], 0);
     if (all && sass_writes(&o[SASS_P]))
-        sass_do(l, "match.all.sync.b%u %s|%s, %s, " ALL_LANES, wide ? 64u : 32u, d.s, sass_dest(l, &o[SASS_P], 0).s, a.s);
+        sass_do(l, "match.all.sync.b%u %s|%s, %s, %s", wide ? 64u : 32u, d.s, sass_dest(l, &o[SASS_P], 0).s, a.s, lanes(l, i).s);
     else
-        sass_do(l, "match.%s.sync.b%u %s, %s, " ALL_LANES, all ? "all" : "any", wide ? 64u : 32u, d.s, a.s);
+        sass_do(l, "match.%s.sync.b%u %s, %s, %s", all ? "all" : "any", wide ? 64u : 32u, d.s, a.s, lanes(l, i).s);
 }
 
 void sass_emit_redux(struct sass_lift *l, const struct sass_insn *i)
@@ -67,7 +75,7 @@ void sass_emit_redux(struct sass_lift *l, const struct sass_insn *i)
     case SASS_FN_MAX: op = sign ? "max.s32" : "max.u32"; break;
     default: op = "and.b32"; break;
     }
-    sass_do(l, "redux.sync.%s %s, %s, " ALL_LANES, op, sass_dest(l, &o[SASS_D], 0).s, sass_raw(l, &o[SASS_A]).s);
+    sass_do(l, "redux.sync.%s %s, %s, %s", op, sass_dest(l, &o[SASS_D], 0).s, sass_raw(l, &o[SASS_A]).s, lanes(l, i).s);
 }
 
 void sass_emit_warpsync(struct sass_lift *l, const struct sass_insn *i)
@@ -103,8 +111,13 @@ void sass_emit_bmov(struct sass_lift *l, const struct sass_insn *i)
 
 void sass_emit_r2ur(struct sass_lift *l, const struct sass_insn *i)
 {
-    if (sass_writes(&i->opnd[SASS_P]))
-        sass_fail(l, "predicate result");
+    if (sass_writes(&i->opnd[SASS_P])) {
+        /* Whether lanes differ, which only a branch that we do not take asks (flow.c, member masks). */
+        if (!l->is_mask[i->offset / SASS_INSN_SIZE])
+            sass_fail(l, "predicate result");
+        l->true_pred = true;
+        sass_put_pred(l, SASS_P, "%never");
+    }
     sass_put(l, SASS_D, sass_raw(l, &i->opnd[SASS_A]).s);
 }
 
@@ -176,6 +189,7 @@ static const char *sreg_name(unsigned sreg)
     case SASS_SR_LEMASK: return "%lanemask_le";
     case SASS_SR_GTMASK: return "%lanemask_gt";
     case SASS_SR_GEMASK: return "%lanemask_ge";
+    case SASS_SR_SMEMSZ: return "%total_smem_size";
     case SASS_SR_VIRTUALSMID: return "%smid";
     case SASS_SR_CLOCKLO: return "%clock";
     case SASS_SR_CLOCKHI: return "%clock_hi";

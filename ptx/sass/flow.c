@@ -129,6 +129,58 @@ static void find_leaders(struct sass_lift *l)
     }
 }
 
+/* ---- Member masks
+ *
+ * Operations of a warp have no masks: lanes wait for each other before, and a branch (BRA.DIV, BRA.CONV) goes to code that serves the lanes of
+ * each mask apart where their masks differ.  Here all lanes stay together, and the operation gets the mask that the branch asked about. */
+
+enum { BRANCH_DIV = 2, BRANCH_CONV = 3 };
+
+static unsigned branch_kind(const struct sass_lift *l, const struct sass_insn *i)
+{
+    return l->code->text.ptr[i->offset + 4] & 3;
+}
+
+static bool is_warp_operation(unsigned op)
+{
+    return op == SASS_VOTE || op == SASS_VOTEU || op == SASS_SHFL || op == SASS_MATCH || op == SASS_REDUX;
+}
+
+/* What wrote the branch's guard, if that asks whether lanes have one mask. */
+static bool asks_for_mask(const struct sass_insn *i, unsigned guard)
+{
+    if (i->opnd[SASS_P].kind != SASS_PRED || i->opnd[SASS_P].reg != guard)
+        return false;
+    return i->op == SASS_R2UR || (i->op == SASS_LOP3 && i->opnd[SASS_L].value == 0x40 && !sass_writes(&i->opnd[SASS_D]));
+}
+
+static void find_masks(struct sass_lift *l)
+{
+    enum { NEAR = 64 };
+    for (uint32_t k = 0; k < l->n; k++) {
+        const struct sass_insn *i = &l->insns[k];
+        if (i->op != SASS_BRA || branch_kind(l, i) < BRANCH_DIV || !sass_guarded(i))
+            continue;
+        uint32_t to = k + 1, from = k;
+        if (branch_kind(l, i) == BRANCH_CONV && !target_index(l, i->opnd[SASS_J].value, &to))
+            continue;
+        for (uint32_t n = 0; n < NEAR && to < l->n && !is_warp_operation(l->insns[to].op); n++)
+            to++;
+        while (from > 0 && k - from < NEAR && !asks_for_mask(&l->insns[from], i->guard))
+            from--;
+        if (to >= l->n || !is_warp_operation(l->insns[to].op))
+            continue;
+        l->at = i;
+        if (!asks_for_mask(&l->insns[from], i->guard)) {
+            if (l->insns[to].op != SASS_SHFL)
+                sass_fail(l, "lanes of which masks");
+            continue;
+        }
+        l->is_mask[from] = 1;
+        l->mask_of[to] = from + 1;
+    }
+}
+
 /* ---- Ends of blocks */
 
 static void jump(struct sass_lift *l, uint32_t block, const char *condition)
@@ -145,8 +197,7 @@ static bool branch(struct sass_lift *l, const struct sass_insn *i, uint32_t cont
     uint32_t index;
     /* .DIV leads to code for lanes that have not come together: here they have. */
     const struct sass_operand *j = &i->opnd[SASS_J];
-    unsigned kind = l->code->text.ptr[i->offset + 4] & 3;
-    if (kind == 2)
+    if (branch_kind(l, i) == BRANCH_DIV)
         return false;
     if (!target_index(l, j->value, &index)) {
         sass_fail(l, "a target outside the code");
@@ -272,6 +323,8 @@ static bool instruction(struct sass_lift *l, const struct sass_insn *i, uint32_t
         l->at = &copy;
         i = &copy;
     }
+    if (l->is_mask[i->offset / SASS_INSN_SIZE])
+        sass_step(l, "mov.b32 %%mask%" PRIu32 ", %s", i->offset / SASS_INSN_SIZE, sass_raw(l, &i->opnd[SASS_A]).s);
     emit(l, i);
     l->guard_copy = false;
     return false;
@@ -309,6 +362,7 @@ bool sass_flow(struct sass_lift *l)
     l->n_contexts = 1;
     l->contexts[0] = (struct sass_context){ 0 };
     find_leaders(l);
+    find_masks(l);
     block_at(l, 0, 0);
     while (l->n_pending && l->status == AW_OK) {
         uint32_t b = l->pending[--l->n_pending];

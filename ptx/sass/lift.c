@@ -12,6 +12,8 @@ static bool decode(struct sass_lift *l)
     l->n = text->size / SASS_INSN_SIZE;
     l->insns = AW_NEW_ARRAY(&l->arena, struct sass_insn, l->n + 1);
     l->leader = AW_NEW_ARRAY(&l->arena, uint8_t, l->n + 1);
+    l->mask_of = AW_NEW_ARRAY(&l->arena, uint32_t, l->n + 1);
+    l->is_mask = AW_NEW_ARRAY(&l->arena, uint8_t, l->n + 1);
     l->n_words = l->code->param_size / 4 + 2;
     l->words = AW_NEW_ARRAY(&l->arena, uint8_t, l->n_words);
     l->pairs = AW_NEW_ARRAY(&l->arena, uint8_t, l->n_words);
@@ -41,7 +43,8 @@ static bool decode(struct sass_lift *l)
 /* Whether the code builds generic addresses of shared or local memory: all others are then global. */
 static void find_windows(struct sass_lift *l)
 {
-    for (uint32_t k = 0; k < l->n; k++)
+    for (uint32_t k = 0; k < l->n; k++) {
+        l->spins |= l->insns[k].op == SASS_YIELD;
         for (int s = 0; s < SASS_SLOTS; s++) {
             const struct sass_operand *o = &l->insns[k].opnd[s];
             if (o->kind != SASS_CONST || o->bank || o->handle)
@@ -50,6 +53,7 @@ static void find_windows(struct sass_lift *l)
             l->shared_window |= o->value < SASS_BANK0_SHARED_WINDOW + 8 && end > SASS_BANK0_SHARED_WINDOW;
             l->local_window |= o->value < SASS_BANK0_LOCAL_WINDOW + 8 && end > SASS_BANK0_LOCAL_WINDOW;
         }
+    }
 }
 
 /* ---- The module around the body */
@@ -143,6 +147,9 @@ static void declare_registers(const struct sass_lift *l, struct aw_buf *out)
     }
     if (l->true_pred)
         aw_buf_printf(out, "\t.reg .pred %%always, %%never;\n\tsetp.eq.u32 %%always, 0, 0;\n\tsetp.ne.u32 %%never, 0, 0;\n");
+    for (uint32_t k = 0; k < l->n; k++)
+        if (l->is_mask[k])
+            aw_buf_printf(out, "\t.reg .b32 %%mask%" PRIu32 ";\n\tmov.b32 %%mask%" PRIu32 ", -1;\n", k, k);
     if (l->copied_guard)
         aw_buf_printf(out, "\t.reg .pred %%guard;\n");
     if (l->calls)

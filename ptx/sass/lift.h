@@ -22,7 +22,7 @@
 /* Places of bank 0 before the parameters. */
 enum {
     SASS_BANK0_NTID = 0x0, SASS_BANK0_NCTAID = 0xc, SASS_BANK0_SHARED_WINDOW = 0x18, SASS_BANK0_LOCAL_WINDOW = 0x20, SASS_BANK0_STACK = 0x28,
-    SASS_BANK0_DESCRIPTOR = 0x118
+    SASS_BANK0_DYNAMIC = 0x2c, SASS_BANK0_ENVIRONMENT = 0x88, SASS_BANK0_RESERVED = 0x114, SASS_BANK0_DESCRIPTOR = 0x118
 };
 
 /* An operand as PTX writes it. */
@@ -53,6 +53,9 @@ struct sass_lift {
 
     /* Control flow (flow.c). */
     uint8_t *leader;             /* a block begins at this instruction */
+    uint32_t *mask_of;           /* of a warp operation: 1 + the instruction whose A operand is its member mask; 0: all lanes */
+    uint8_t *is_mask;            /* such an instruction */
+    bool spins;                  /* some loop waits for what other lanes write */
     struct sass_context *contexts;
     uint32_t n_contexts, cap_contexts;
     struct sass_block *blocks;

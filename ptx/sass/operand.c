@@ -76,6 +76,13 @@ static uint32_t word_of(const struct sass_bytes *bytes, uint64_t at)
     return v;
 }
 
+static struct sass_text special(struct sass_lift *l, const char *name)
+{
+    struct sass_text t = sass_temp(l, 't');
+    sass_step(l, "mov.u32 %s, %s", t.s, name);
+    return t;
+}
+
 /* A word of bank 0, which the driver fills. */
 static struct sass_text bank0(struct sass_lift *l, uint32_t at)
 {
@@ -93,14 +100,15 @@ static struct sass_text bank0(struct sass_lift *l, uint32_t at)
     case SASS_BANK0_SHARED_WINDOW + 4: l->shared = l->shared_window = true; return sass_format("%u", SASS_SHARED_WINDOW);
     case SASS_BANK0_LOCAL_WINDOW + 4: l->local = l->local_window = true; return sass_format("%u", SASS_LOCAL_WINDOW);
     case SASS_BANK0_STACK: return sass_format("%u", l->frame);
+    case SASS_BANK0_DYNAMIC: return special(l, "%dynamic_smem_size");
+    case SASS_BANK0_RESERVED: return (struct sass_text){ "0" };
     case SASS_BANK0_DESCRIPTOR: case SASS_BANK0_DESCRIPTOR + 4: return (struct sass_text){ "0" };
     default: break;
     }
-    if (at < SASS_BANK0_SHARED_WINDOW && at % 4 == 0) {
-        struct sass_text t = sass_temp(l, 't');
-        sass_step(l, "mov.u32 %s, %s", t.s, dims[at / 4]);
-        return t;
-    }
+    if (at < SASS_BANK0_SHARED_WINDOW && at % 4 == 0)
+        return special(l, dims[at / 4]);
+    if (at >= SASS_BANK0_ENVIRONMENT && at < SASS_BANK0_ENVIRONMENT + 32 * 4 && at % 4 == 0)
+        return special(l, sass_format("%%envreg%u", (at - SASS_BANK0_ENVIRONMENT) / 4).s);
     sass_fail(l, "constant c[0x0][0x%x], whose meaning is not known", at);
     return (struct sass_text){ "0" };
 }
