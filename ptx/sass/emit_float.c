@@ -103,7 +103,7 @@ void sass_emit_fset(struct sass_lift *l, const struct sass_insn *i)
         sass_step(l, "%s.pred %s, %s, %s", op == SASS_BOOL_OR ? "or" : op == SASS_BOOL_XOR ? "xor" : "and", both.s, q.s, p.s);
         q = both;
     }
-    sass_do(l, "selp.b32 %s, %s, 0, %s", sass_dest(l, &i->opnd[SASS_D], 0).s, i->mod[SASS_F_BF] ? "1065353216" : "-1", q.s);
+    sass_do(l, "selp.b32 %s, %s, 0, %s", sass_dest(l, &i->opnd[SASS_D], 0).s, "1065353216", q.s);
 }
 
 /* A float operand as bits: immediates of floats are not taken by operations on bits. */
@@ -129,6 +129,26 @@ void sass_emit_fsel(struct sass_lift *l, const struct sass_insn *i)
     sass_do(l, "selp.b32 %s, %s, %s, %s", sass_dest(l, &o[SASS_D], 0).s, swap ? b.s : a.s, swap ? a.s : b.s, p.s);
 }
 
+/* Half a register: the low 16 bits, or the high ones. */
+static struct sass_text half_of(struct sass_lift *l, const struct sass_operand *o)
+{
+    struct sass_text lo = sass_temp(l, 'h'), hi = sass_temp(l, 'h'), v = sass_raw(l, o);
+    if (v.s[0] != '%') {
+        struct sass_text t = sass_temp(l, 't');
+        sass_step(l, "mov.b32 %s, %s", t.s, v.s);
+        v = t;
+    }
+    sass_step(l, "mov.b32 {%s, %s}, %s", lo.s, hi.s, v.s);
+    struct sass_text h = o->half == SASS_HALF_HIGH ? hi : lo;
+    for (int k = 0; k < 2; k++)
+        if (k ? o->neg : o->abs) {
+            struct sass_text t = sass_temp(l, 'h');
+            sass_step(l, "%s.b16 %s, %s, %s", k ? "xor" : "and", t.s, h.s, k ? "-32768" : "32767");
+            h = t;
+        }
+    return h;
+}
+
 /* ---- Approximations */
 
 /* Of a double: its high word in, the result's high word out. */
@@ -151,6 +171,17 @@ static struct sass_text radians(struct sass_lift *l, struct sass_text turns)
     return angle;
 }
 
+static void mufu_f16(struct sass_lift *l, const struct sass_insn *i, unsigned fn)
+{
+    if (fn != SASS_FN_EX2 && fn != SASS_FN_TANH) {
+        sass_fail(l, "function %u of halves", fn);
+        return;
+    }
+    struct sass_text x = half_of(l, &i->opnd[SASS_B]), y = sass_temp(l, 'h');
+    sass_step(l, "%s.approx.f16 %s, %s", fn == SASS_FN_EX2 ? "ex2" : "tanh", y.s, x.s);
+    sass_do(l, "cvt.u32.u16 %s, %s", sass_dest(l, &i->opnd[SASS_D], 0).s, y.s);
+}
+
 void sass_emit_mufu(struct sass_lift *l, const struct sass_insn *i)
 {
     static const char *const names[] = {
@@ -164,6 +195,10 @@ void sass_emit_mufu(struct sass_lift *l, const struct sass_insn *i)
     }
     if (fn >= sizeof names / sizeof *names || !names[fn]) {
         sass_fail(l, "function %u", fn);
+        return;
+    }
+    if (i->mod[SASS_F_F16]) {
+        mufu_f16(l, i, fn);
         return;
     }
     struct sass_text x = sass_f32(l, &i->opnd[SASS_B]);
@@ -227,26 +262,6 @@ static struct type from_of(unsigned field)
         [SASS_FROM_S32] = SASS_TYPE_S32, [SASS_FROM_U64] = SASS_TYPE_U64, [SASS_FROM_S64] = SASS_TYPE_S64,
     };
     return type_of(field < sizeof types ? types[field] : 0);
-}
-
-/* Half a register: the low 16 bits, or the high ones. */
-static struct sass_text half_of(struct sass_lift *l, const struct sass_operand *o)
-{
-    struct sass_text lo = sass_temp(l, 'h'), hi = sass_temp(l, 'h'), v = sass_raw(l, o);
-    if (v.s[0] != '%') {
-        struct sass_text t = sass_temp(l, 't');
-        sass_step(l, "mov.b32 %s, %s", t.s, v.s);
-        v = t;
-    }
-    sass_step(l, "mov.b32 {%s, %s}, %s", lo.s, hi.s, v.s);
-    struct sass_text h = o->half == SASS_HALF_HIGH ? hi : lo;
-    for (int k = 0; k < 2; k++)
-        if (k ? o->neg : o->abs) {
-            struct sass_text t = sass_temp(l, 'h');
-            sass_step(l, "%s.b16 %s, %s, %s", k ? "xor" : "and", t.s, h.s, k ? "-32768" : "32767");
-            h = t;
-        }
-    return h;
 }
 
 static struct sass_text float_in(struct sass_lift *l, const struct sass_operand *o, struct type t)
@@ -335,10 +350,19 @@ void sass_emit_i2f(struct sass_lift *l, const struct sass_insn *i)
 void sass_emit_f2fp(struct sass_lift *l, const struct sass_insn *i)
 {
     const struct sass_operand *o = i->opnd;
-    bool bf16 = i->mod[SASS_F_TYPE] == SASS_TYPE_BF16;
-    struct sass_text a = sass_f32(l, &o[SASS_A]), b = sass_f32(l, &o[SASS_B]);
-    sass_do(l, "cvt%s%s.%s.f32 %s, %s, %s", rounding(i), i->mod[SASS_F_RELU] ? ".relu" : "", bf16 ? "bf16x2" : "f16x2",
-            sass_dest(l, &o[SASS_D], 0).s, a.s, b.s);
+    const char *relu = i->mod[SASS_F_RELU] ? ".relu" : "", *type = i->mod[SASS_F_TYPE] == SASS_TYPE_BF16 ? "bf16" : "f16";
+    struct sass_text b = sass_f32(l, &o[SASS_B]);
+    if (i->mod[SASS_F_SATFINITE])
+        sass_fail(l, ".SATFINITE");
+    if (o[SASS_A].kind != SASS_NONE) {
+        sass_do(l, "cvt%s%s.%sx2.f32 %s, %s, %s", rounding(i), relu, type, sass_dest(l, &o[SASS_D], 0).s, sass_f32(l, &o[SASS_A]).s, b.s);
+        return;
+    }
+    /* .MERGE_C: b in the low half, a half of c in the high one. */
+    struct sass_text low = sass_temp(l, 'h'), wide = sass_temp(l, 't');
+    sass_step(l, "cvt%s%s.%s.f32 %s, %s", rounding(i), relu, type, low.s, b.s);
+    sass_step(l, "cvt.u32.u16 %s, %s", wide.s, low.s);
+    sass_do(l, "prmt.b32 %s, %s, %s, %u", sass_dest(l, &o[SASS_D], 0).s, wide.s, sass_raw(l, &o[SASS_C]).s, i->mod[SASS_F_H1] ? 0x7610u : 0x5410u);
 }
 
 /* ---- Doubles */

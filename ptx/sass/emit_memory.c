@@ -544,11 +544,12 @@ void sass_emit_qspc(struct sass_lift *l, const struct sass_insn *i)
 {
     int64_t offset;
     struct sass_text a = address64(l, &i->opnd[SASS_M], &offset), sum = sass_temp(l, 'w'), lo, hi, q = sass_temp(l, 'q');
-    if (sass_writes(&i->opnd[SASS_D]) || i->mod[SASS_F_SPACE] != SASS_SPACE_S)
-        sass_fail(l, "a question that is not for shared memory");
+    unsigned space = i->mod[SASS_F_SPACE];
+    if (sass_writes(&i->opnd[SASS_D]) || (space != SASS_SPACE_S && space != SASS_SPACE_L))
+        sass_fail(l, "a question that is not for shared or local memory");
     sass_step(l, "add.s64 %s, %s, %" PRId64, sum.s, a.s, offset);
     sass_split(l, sum.s, &lo, &hi);
-    sass_step(l, "setp.eq.u32 %s, %s, %u", q.s, hi.s, SASS_SHARED_WINDOW);
+    sass_step(l, "setp.eq.u32 %s, %s, %u", q.s, hi.s, space == SASS_SPACE_S ? SASS_SHARED_WINDOW : SASS_LOCAL_WINDOW);
     sass_put_pred(l, SASS_P, q.s);
 }
 
@@ -561,12 +562,19 @@ void sass_emit_ldgsts(struct sass_lift *l, const struct sass_insn *i)
     unsigned bytes = 4 * words_of(i->mod[SASS_F_SIZE]);
     struct sass_text from = address64(l, &o[SASS_M], &offset), to = address32(l, i, &o[SASS_M2]), count = { "" };
     l->shared = true;
-    if (o[SASS_S].kind != SASS_NONE && !sass_is_true(&o[SASS_S])) {
+    const char *how = bytes == 16 ? "cg" : "ca";
+    struct sass_text dst = plus(to.s, o[SASS_M2].value), src = plus(from.s, offset);
+    bool asked = o[SASS_S].kind != SASS_NONE && !sass_is_true(&o[SASS_S]);
+    if (asked && i->mod[SASS_F_ZFILL]) {
         count = sass_temp(l, 't');
         sass_step(l, "selp.b32 %s, %u, 0, %s", count.s, bytes, sass_pred(l, &o[SASS_S]).s);
+        sass_do(l, "cp.async.%s.shared.global [%s], [%s], %u, %s", how, dst.s, src.s, bytes, count.s);
+    } else if (asked) {
+        struct sass_text where = sass_condition(l, i);
+        sass_step(l, "@%s cp.async.%s.shared.global [%s], [%s], %u", where.s, how, dst.s, src.s, bytes);
+    } else {
+        sass_do(l, "cp.async.%s.shared.global [%s], [%s], %u", how, dst.s, src.s, bytes);
     }
-    sass_do(l, "cp.async.%s.shared.global [%s], [%s], %u%s%s", bytes == 16 ? "cg" : "ca", plus(to.s, o[SASS_M2].value).s, plus(from.s, offset).s,
-            bytes, count.s[0] ? ", " : "", count.s);
 }
 
 void sass_emit_ldgdepbar(struct sass_lift *l, const struct sass_insn *i)

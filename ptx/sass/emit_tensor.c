@@ -66,19 +66,32 @@ void sass_emit_hmma(struct sass_lift *l, const struct sass_insn *i)
     }
 }
 
+/* "s8" and so on, of enum sass_typea; enum sass_typeb has the same order. */
+static const char *integer_type(unsigned type, unsigned *ret_bits)
+{
+    static const char *const names[] = { [SASS_TYPEA_U8] = "u8", [SASS_TYPEA_S8] = "s8", [SASS_TYPEA_U4] = "u4", [SASS_TYPEA_S4] = "s4" };
+    const char *name = type < sizeof names / sizeof *names ? names[type] : NULL;
+    *ret_bits = name && name[1] == '4' ? 4 : 8;
+    return name;
+}
+
 void sass_emit_imma(struct sass_lift *l, const struct sass_insn *i)
 {
-    unsigned shape = i->mod[SASS_F_SHAPE];
-    const char *a = i->mod[SASS_F_TYPEA] == SASS_TYPEA_S8 ? "s8" : "u8", *b = i->mod[SASS_F_TYPEB] == SASS_TYPEB_S8 ? "s8" : "u8";
+    static const struct { const char *name; unsigned bits, a, b, c; } shapes[] = {
+        [SASS_SHAPE_8816] = { "m8n8k16", 8, 1, 1, 2 }, [SASS_SHAPE_8832] = { "m8n8k32", 4, 1, 1, 2 }, [SASS_SHAPE_16816] = { "m16n8k16", 8, 2, 1, 4 },
+        [SASS_SHAPE_16832] = { "m16n8k32", 0, 0, 0, 4 }, [SASS_SHAPE_16864] = { "m16n8k64", 4, 4, 2, 4 },
+    };
+    unsigned shape = i->mod[SASS_F_SHAPE], bits_a, bits_b;
+    const char *a = integer_type(i->mod[SASS_F_TYPEA], &bits_a), *b = integer_type(i->mod[SASS_F_TYPEB], &bits_b);
+    if (shape >= sizeof shapes / sizeof *shapes || !shapes[shape].name || !a || !b || bits_a != bits_b ||
+        (shapes[shape].bits && shapes[shape].bits != bits_a)) {
+        sass_fail(l, "shape %u of these types", shape);
+        return;
+    }
     char what[64];
-    snprintf(what, sizeof what, "%s.row.col%s.s32.%s.%s.s32", shape == SASS_SHAPE_8816 ? "m8n8k16" : "m16n8k16", i->mod[SASS_F_SAT] ? ".satfinite" : "", a,
-             b);
-    if (shape == SASS_SHAPE_8816)
-        product(l, i, what, 1, 1, 2);
-    else if (shape == SASS_SHAPE_16816)
-        product(l, i, what, 2, 1, 4);
-    else
-        sass_fail(l, "shape %u", shape);
+    bool deep = shape == SASS_SHAPE_16832; /* of 8 bits 4 and 2 registers, of 4 bits half as many */
+    snprintf(what, sizeof what, "%s.row.col%s.s32.%s.%s.s32", shapes[shape].name, i->mod[SASS_F_SAT] ? ".satfinite" : "", a, b);
+    product(l, i, what, deep ? bits_a / 2 : shapes[shape].a, deep ? bits_a / 4 : shapes[shape].b, shapes[shape].c);
 }
 
 void sass_emit_dmma(struct sass_lift *l, const struct sass_insn *i)

@@ -54,7 +54,7 @@ void sass_emit_shfl(struct sass_lift *l, const struct sass_insn *i)
 void sass_emit_match(struct sass_lift *l, const struct sass_insn *i)
 {
     const struct sass_operand *o = i->opnd;
-    bool wide = i->mod[SASS_F_U64], all = i->mod[SASS_F_FN] == SASS_FN_ALL;
+    bool wide = i->mod[SASS_F_U64], all = o[SASS_P].kind != SASS_NONE;
     struct sass_text a = wide ? sass_raw64(l, &o[SASS_A]) : sass_raw(l, &o[SASS_A]), d = sass_dest(l, &o[SASS_D], 0);
     if (all && sass_writes(&o[SASS_P]))
         sass_do(l, "match.all.sync.b%u %s|%s, %s, %s", wide ? 64u : 32u, d.s, sass_dest(l, &o[SASS_P], 0).s, a.s, lanes(l, i).s);
