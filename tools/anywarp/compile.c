@@ -242,7 +242,9 @@ static bool input_read(const char *path, struct aw_text *ret)
         return false;
     }
     size_t text = len > 1 && bytes[len - 1] == 0 ? len - 1 : len; /* one NUL ends what a fatbin held */
-    if (memchr(bytes, 0, text)) {
+    bool cubin = len > 4 && memcmp(bytes, "\177ELF", 4) == 0;
+    text = cubin ? len : text;
+    if (!cubin && memchr(bytes, 0, text)) {
         fprintf(stderr, "anywarp: %s is not PTX text; `anywarp dump --ptx` takes the PTX out of programs and fatbins\n", path);
         free(bytes);
         return false;
