@@ -81,6 +81,9 @@ static struct sass_text carry_in(struct sass_lift *l, const struct sass_insn *i)
 void sass_emit_iadd3(struct sass_lift *l, const struct sass_insn *i)
 {
     const struct sass_operand *o = i->opnd;
+    if (sass_carry_add_high(l, i))
+        return;
+    sass_carry_add(l, i);
     if (has_carry_out(i)) {
         struct sass_text sum = { "" };
         for (int k = SASS_A; k <= SASS_C; k++)
@@ -116,6 +119,9 @@ void sass_emit_lea(struct sass_lift *l, const struct sass_insn *i)
 {
     const struct sass_operand *o = i->opnd;
     unsigned shift = (unsigned)o[SASS_L].value & 31;
+    if (sass_carry_lea_high(l, i))
+        return;
+    sass_carry_lea(l, i);
     struct sass_operand plain = o[SASS_A];
     bool negated = plain.neg, inverted = plain.inv;
     plain.neg = plain.inv = false;
@@ -167,6 +173,8 @@ void sass_emit_imad(struct sass_lift *l, const struct sass_insn *i)
         sass_fail(l, "carry");
         return;
     }
+    if (sass_carry_mad_high(l, i))
+        return;
     struct sass_text c = add32(l, sass_int(l, &o[SASS_C]), carry_in(l, i));
     if (sass_is_zero(&o[SASS_A]) || sass_is_zero(&o[SASS_B])) {
         sass_put(l, SASS_D, c.s);

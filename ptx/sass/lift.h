@@ -42,6 +42,18 @@ struct sass_block {
     bool emitted;
 };
 
+/* The first instruction of a 64-bit sum (values.c). */
+struct sass_carry {
+    bool valid;
+    uint32_t offset;
+    struct sass_operand low;      /* what it writes */
+    struct sass_text term[3];     /* the low words, inverted where they are negated */
+    unsigned ones;                /* how many are negated: that much is added */
+    struct sass_operand shifted;  /* LEA: the register, in `source`, and by how much it is shifted; kind 0: no LEA */
+    struct sass_text source;
+    uint32_t shift;
+};
+
 struct sass_lift {
     const struct sass_cubin *cubin;
     const struct sass_code *code;
@@ -64,6 +76,7 @@ struct sass_lift {
     uint32_t *pending;           /* blocks that text goes to and that have none yet */
     uint32_t n_pending, cap_pending;
 
+    struct sass_carry carries[2][8]; /* by predicate: P, UP */
     uint32_t temps[4];           /* used of %t, %w, %h, %q */
     uint8_t regs[256], uregs[256], preds[8], upreds[8]; /* registers that occur */
     uint8_t *words, *pairs;      /* of bank 0, an entry for each 4 bytes: loaded as %c, as %cd */
@@ -123,6 +136,16 @@ struct sass_text sass_widen(struct sass_lift *l, const char *value); /* zero-ext
 struct sass_text sass_symbol_address(struct sass_lift *l, uint32_t symbol, int64_t addend);
 
 unsigned sass_symbol_align(const struct sass_cubin *cubin, const struct sass_symbol *s); /* bytes */
+
+/* ---- Sums of 64 bits (values.c).  The first ones are called after the low words' instruction has been looked at and before it writes; the
+ * last three for that of the high words: true when they have made its text. */
+void sass_carry_forget(struct sass_lift *l);
+void sass_carry_after(struct sass_lift *l, const struct sass_insn *i);
+void sass_carry_add(struct sass_lift *l, const struct sass_insn *i);
+void sass_carry_lea(struct sass_lift *l, const struct sass_insn *i);
+bool sass_carry_add_high(struct sass_lift *l, const struct sass_insn *i);
+bool sass_carry_mad_high(struct sass_lift *l, const struct sass_insn *i);
+bool sass_carry_lea_high(struct sass_lift *l, const struct sass_insn *i);
 
 /* ---- Emitters, by family */
 typedef void sass_emit(struct sass_lift *l, const struct sass_insn *i);

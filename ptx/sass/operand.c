@@ -1,6 +1,7 @@
 /* Operands: what an instruction reads, as PTX operands, and where it writes. */
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <inttypes.h>
+#include <stdio.h>
 
 #include "sass/lift.h"
 
@@ -203,8 +204,25 @@ struct sass_text sass_int(struct sass_lift *l, const struct sass_operand *o)
     return t;
 }
 
+/* Whether both words of a parameter are loaded as one. */
+static bool is_param_pair(struct sass_lift *l, const char *lo, const char *hi, struct sass_text *ret)
+{
+    unsigned at, next;
+    if (sscanf(lo, "%%c%u", &at) != 1 || sscanf(hi, "%%c%u", &next) != 1 || next != at + 4 || at % 8)
+        return false;
+    struct sass_operand pair = { .kind = SASS_CONST, .regs = 2, .value = l->code->param_base + at };
+    struct sass_text t = sass_raw64(l, &pair);
+    bool yes = t.s[1] == 'c' && t.s[2] == 'd';
+    if (yes)
+        *ret = t;
+    return yes;
+}
+
 struct sass_text sass_join(struct sass_lift *l, const char *lo, const char *hi)
 {
+    struct sass_text pair;
+    if (is_param_pair(l, lo, hi, &pair))
+        return pair;
     struct sass_text w = sass_temp(l, 'w');
     sass_step(l, "mov.b64 %s, {%s, %s}", w.s, lo, hi);
     return w;
@@ -251,8 +269,9 @@ struct sass_text sass_raw64(struct sass_lift *l, const struct sass_operand *o)
         return sass_format("%" PRIu64, (uint64_t)o->value);
     if (sass_is_zero(o))
         return (struct sass_text){ "0" };
-    struct sass_text lo = raw_word(l, o, 0), hi = raw_word(l, o, 1);
-    return sass_join(l, lo.s, hi.s);
+    struct sass_text lo = raw_word(l, o, 0), hi = raw_word(l, o, 1), w = sass_temp(l, 'w');
+    sass_step(l, "mov.b64 %s, {%s, %s}", w.s, lo.s, hi.s);
+    return w;
 }
 
 struct sass_text sass_int64(struct sass_lift *l, const struct sass_operand *o)

@@ -1,0 +1,203 @@
+/* Numbers of 64 bits that code holds in two registers: a sum whose carry a second instruction takes becomes one sum.
+ *
+ * The first instruction is lifted as it stands and remembered under the predicate that has its carry.  When a second one adds the high words with
+ * that carry, while neither the predicate nor the low result has changed, both words are written again from one 64-bit sum: the low word gets the
+ * value that it has.  What then has no use the compiler drops.  Within a block only, and without guards. */
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <stdio.h>
+
+#include "sass/lift.h"
+
+static struct sass_carry *carry_of(struct sass_lift *l, const struct sass_operand *p)
+{
+    return &l->carries[p->kind == SASS_UPRED][p->reg & 7];
+}
+
+void sass_carry_forget(struct sass_lift *l)
+{
+    memset(l->carries, 0, sizeof l->carries);
+}
+
+static bool touches(const struct sass_operand *written, uint8_t kind, unsigned reg)
+{
+    unsigned n = written->regs ? written->regs : 1;
+    return written->kind == kind && sass_writes(written) && reg >= written->reg && reg < written->reg + n;
+}
+
+void sass_carry_after(struct sass_lift *l, const struct sass_insn *i)
+{
+    if (i->op == SASS_CALL || i->op == SASS_R2P) {
+        sass_carry_forget(l);
+        return;
+    }
+    for (int k = 0; k < 16; k++) {
+        struct sass_carry *c = &l->carries[k / 8][k % 8];
+        if (!c->valid || c->offset == i->offset)
+            continue;
+        uint8_t pred = k / 8 ? SASS_UPRED : SASS_PRED;
+        for (int s = SASS_P; s <= SASS_Q; s++)
+            if (i->opnd[s].kind == pred && i->opnd[s].reg == k % 8)
+                c->valid = false;
+        if (touches(&i->opnd[SASS_D], c->low.kind, c->low.reg) || (c->shifted.kind && touches(&i->opnd[SASS_D], c->shifted.kind, c->shifted.reg)))
+            c->valid = false;
+    }
+}
+
+/* A term of the low words' sum, in a temporary of its own: registers may change before the high words come. */
+static struct sass_text low_term(struct sass_lift *l, const struct sass_operand *o)
+{
+    struct sass_operand plain = *o;
+    plain.neg = plain.inv = false;
+    struct sass_text v = sass_raw(l, &plain), t;
+    if (o->neg || o->inv || o->kind == SASS_REG || o->kind == SASS_UREG) {
+        t = sass_temp(l, 't');
+        sass_step(l, "%s %s, %s", o->neg || o->inv ? "not.b32" : "mov.b32", t.s, v.s);
+        return t;
+    }
+    return v;
+}
+
+static bool starts_chain(const struct sass_insn *i)
+{
+    const struct sass_operand *o = i->opnd;
+    return !sass_guarded(i) && !i->mod[SASS_F_X] && sass_writes(&o[SASS_P]) && !sass_writes(&o[SASS_Q]) && sass_writes(&o[SASS_D]);
+}
+
+static void remember(struct sass_lift *l, const struct sass_insn *i, struct sass_carry *c)
+{
+    c->valid = true;
+    c->offset = i->offset;
+    c->low = i->opnd[SASS_D];
+    *carry_of(l, &i->opnd[SASS_P]) = *c;
+}
+
+void sass_carry_add(struct sass_lift *l, const struct sass_insn *i)
+{
+    struct sass_carry c = { 0 };
+    unsigned terms = 0;
+    if (!starts_chain(i))
+        return;
+    for (int k = 0; k < 3; k++) {
+        const struct sass_operand *o = &i->opnd[SASS_A + k];
+        bool none = sass_is_zero(o) && !o->neg;
+        c.term[k] = none ? (struct sass_text){ "0" } : low_term(l, o);
+        terms += !none;
+        c.ones += o->neg;
+    }
+    /* With more the sum may carry twice. */
+    if (terms <= 2 && c.ones <= 1)
+        remember(l, i, &c);
+}
+
+void sass_carry_lea(struct sass_lift *l, const struct sass_insn *i)
+{
+    const struct sass_operand *a = &i->opnd[SASS_A];
+    struct sass_carry c = { .shift = (uint32_t)i->opnd[SASS_L].value & 31 };
+    if (!starts_chain(i) || i->mod[SASS_F_HI] || a->neg || a->inv || (a->kind != SASS_REG && a->kind != SASS_UREG))
+        return;
+    c.shifted = *a;
+    c.source = low_term(l, a);
+    c.term[0] = sass_temp(l, 't');
+    sass_step(l, "shl.b32 %s, %s, %u", c.term[0].s, c.source.s, c.shift);
+    c.term[1] = low_term(l, &i->opnd[SASS_B]);
+    c.term[2] = (struct sass_text){ "0" };
+    c.ones = i->opnd[SASS_B].neg;
+    if (!(a->kind == i->opnd[SASS_D].kind && a->reg == i->opnd[SASS_D].reg))
+        remember(l, i, &c);
+}
+
+/* The chain that the instruction's carry belongs to; NULL. */
+static struct sass_carry *chain(struct sass_lift *l, const struct sass_insn *i)
+{
+    const struct sass_operand *o = i->opnd, *s = &o[SASS_S];
+    if (!i->mod[SASS_F_X] || sass_guarded(i) || (s->kind != SASS_PRED && s->kind != SASS_UPRED) || s->reg == SASS_PT || s->inv ||
+        !sass_writes(&o[SASS_D]) || sass_writes(&o[SASS_P]) || sass_writes(&o[SASS_Q]) || !(o[SASS_T].kind == SASS_NONE || sass_is_false(&o[SASS_T])))
+        return NULL;
+    struct sass_carry *c = carry_of(l, s);
+    return c->valid && c->low.kind == o[SASS_D].kind && c->low.reg != o[SASS_D].reg ? c : NULL;
+}
+
+static struct sass_text sum_of(struct sass_lift *l, struct sass_text a, struct sass_text b)
+{
+    if (!strcmp(a.s, "0"))
+        return b;
+    if (!strcmp(b.s, "0"))
+        return a;
+    struct sass_text w = sass_temp(l, 'w');
+    sass_step(l, "add.s64 %s, %s, %s", w.s, a.s, b.s);
+    return w;
+}
+
+static struct sass_text joined(struct sass_lift *l, struct sass_text lo, struct sass_text hi)
+{
+    if (!strcmp(hi.s, "0"))
+        return !strcmp(lo.s, "0") ? lo : lo.s[0] == '%' ? sass_widen(l, lo.s) : lo;
+    return sass_join(l, lo.s, hi.s);
+}
+
+static void put_both(struct sass_lift *l, const struct sass_insn *i, struct sass_carry *c, struct sass_text sum)
+{
+    if (c->ones)
+        sum = sum_of(l, sum, (struct sass_text){ "1" });
+    struct sass_text lo = sass_dest(l, &c->low, 0), hi = sass_dest(l, &i->opnd[SASS_D], 0);
+    if (sum.s[0] != '%') {
+        struct sass_text w = sass_temp(l, 'w');
+        sass_step(l, "mov.u64 %s, %s", w.s, sum.s);
+        sum = w;
+    }
+    sass_step(l, "mov.b64 {%s, %s}, %s", lo.s, hi.s, sum.s);
+}
+
+bool sass_carry_add_high(struct sass_lift *l, const struct sass_insn *i)
+{
+    struct sass_carry *c = chain(l, i);
+    if (!c)
+        return false;
+    struct sass_text high[3], sum = { "0" };
+    for (int k = 0; k < 3; k++)
+        high[k] = sass_int(l, &i->opnd[SASS_A + k]);
+    for (int k = 0; k < 3; k++)
+        sum = sum_of(l, sum, joined(l, c->term[k], high[k]));
+    put_both(l, i, c, sum);
+    return true;
+}
+
+/* c + carry, as IMAD.X has it: the addend goes with the low term that is of its kind. */
+bool sass_carry_mad_high(struct sass_lift *l, const struct sass_insn *i)
+{
+    struct sass_carry *c = chain(l, i);
+    const struct sass_operand *o = i->opnd;
+    if (!c || !(sass_is_zero(&o[SASS_A]) || sass_is_zero(&o[SASS_B])))
+        return false;
+    struct sass_text high = sass_int(l, &o[SASS_C]), sum = { "0" }, zero = { "0" };
+    int with = -1;
+    for (int k = 0; k < 3; k++) {
+        bool constant = c->term[k].s[0] == '%' && c->term[k].s[1] == 'c', wanted = high.s[0] == '%' && high.s[1] == 'c';
+        if (strcmp(c->term[k].s, "0") && (with < 0 || constant == wanted))
+            with = k;
+    }
+    with = with < 0 ? 0 : with;
+    for (int k = 0; k < 3; k++)
+        sum = sum_of(l, sum, joined(l, c->term[k], k == with ? high : zero));
+    put_both(l, i, c, sum);
+    return true;
+}
+
+bool sass_carry_lea_high(struct sass_lift *l, const struct sass_insn *i)
+{
+    struct sass_carry *c = chain(l, i);
+    const struct sass_operand *o = i->opnd;
+    if (!c || !i->mod[SASS_F_HI] || !c->shifted.kind || o[SASS_A].kind != c->shifted.kind || o[SASS_A].reg != c->shifted.reg || o[SASS_A].neg ||
+        o[SASS_A].inv || ((uint32_t)o[SASS_L].value & 31) != c->shift)
+        return false;
+    struct sass_text w, shifted = sass_temp(l, 'w');
+    if (i->mod[SASS_F_SX32]) {
+        w = sass_temp(l, 'w');
+        sass_step(l, "cvt.s64.s32 %s, %s", w.s, c->source.s);
+    } else {
+        w = sass_join(l, c->source.s, sass_raw(l, &o[SASS_C]).s);
+    }
+    sass_step(l, "shl.b64 %s, %s, %u", shifted.s, w.s, c->shift);
+    put_both(l, i, c, sum_of(l, shifted, joined(l, c->term[1], sass_int(l, &o[SASS_B]))));
+    return true;
+}
