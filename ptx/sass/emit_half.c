@@ -70,9 +70,9 @@ void sass_emit_hadd2(struct sass_lift *l, const struct sass_insn *i)
     const struct sass_operand *o = i->opnd;
     modifiers_known(l, i);
     if (o[SASS_A].half == SASS_HALF_F32 && sass_is_zero(&o[SASS_B]) && o[SASS_B].neg && !ftz_sat(i)[0] && !i->mod[SASS_F_F32]) {
-        /* How a float becomes a half where there is nothing shorter: x + -0. */
+        /* How a float becomes a half that is rounded toward zero: x + -0. */
         struct sass_text x = sass_f32(l, &o[SASS_A]);
-        sass_do(l, "cvt.rn.%s.f32 %s, %s, %s", type2(i), sass_dest(l, &o[SASS_D], 0).s, x.s, x.s);
+        sass_do(l, "cvt.rz.%s.f32 %s, %s, %s", type2(i), sass_dest(l, &o[SASS_D], 0).s, x.s, x.s);
         return;
     }
     if (float_result(l, i, "add", SASS_B))

@@ -148,38 +148,55 @@ static void put_both(struct sass_lift *l, const struct sass_insn *i, struct sass
     sass_step(l, "mov.b64 {%s, %s}, %s", lo.s, hi.s, sum.s);
 }
 
+/* What an operand's text is: nothing, a number, a parameter, a register. */
+static unsigned kind_of(struct sass_text t)
+{
+    return !strcmp(t.s, "0") ? 0 : t.s[0] != '%' ? 1 : t.s[1] == 'c' ? 2 : 3;
+}
+
+/* The sum of the chain's low words and these high ones.  Which goes with which is all the same for the sum; those of one kind are likely to be
+ * halves of one number. */
+static struct sass_text sum_with(struct sass_lift *l, struct sass_carry *c, const struct sass_text high[3])
+{
+    struct sass_text of[3] = { { "0" }, { "0" }, { "0" } }, sum = { "0" };
+    bool used[3] = { false, false, false }, placed[3];
+    for (int k = 0; k < 3; k++)
+        placed[k] = !kind_of(high[k]);
+    for (int strict = 2; strict >= 0; strict--)
+        for (int k = 0; k < 3; k++)
+            for (int low = 0; low < 3 && !placed[k]; low++) {
+                bool fits = strict == 2 ? kind_of(high[k]) == kind_of(c->term[low]) : strict == 1 ? kind_of(c->term[low]) == 3 : true;
+                if (used[low] || !fits)
+                    continue;
+                of[low] = high[k];
+                used[low] = placed[k] = true;
+            }
+    for (int k = 0; k < 3; k++)
+        sum = sum_of(l, sum, joined(l, c->term[k], of[k]));
+    return sum;
+}
+
 bool sass_carry_add_high(struct sass_lift *l, const struct sass_insn *i)
 {
     struct sass_carry *c = chain(l, i);
     if (!c)
         return false;
-    struct sass_text high[3], sum = { "0" };
+    struct sass_text high[3];
     for (int k = 0; k < 3; k++)
         high[k] = sass_int(l, &i->opnd[SASS_A + k]);
-    for (int k = 0; k < 3; k++)
-        sum = sum_of(l, sum, joined(l, c->term[k], high[k]));
-    put_both(l, i, c, sum);
+    put_both(l, i, c, sum_with(l, c, high));
     return true;
 }
 
-/* c + carry, as IMAD.X has it: the addend goes with the low term that is of its kind. */
+/* c + carry, as IMAD.X has it. */
 bool sass_carry_mad_high(struct sass_lift *l, const struct sass_insn *i)
 {
     struct sass_carry *c = chain(l, i);
     const struct sass_operand *o = i->opnd;
     if (!c || !(sass_is_zero(&o[SASS_A]) || sass_is_zero(&o[SASS_B])))
         return false;
-    struct sass_text high = sass_int(l, &o[SASS_C]), sum = { "0" }, zero = { "0" };
-    int with = -1;
-    for (int k = 0; k < 3; k++) {
-        bool constant = c->term[k].s[0] == '%' && c->term[k].s[1] == 'c', wanted = high.s[0] == '%' && high.s[1] == 'c';
-        if (strcmp(c->term[k].s, "0") && (with < 0 || constant == wanted))
-            with = k;
-    }
-    with = with < 0 ? 0 : with;
-    for (int k = 0; k < 3; k++)
-        sum = sum_of(l, sum, joined(l, c->term[k], k == with ? high : zero));
-    put_both(l, i, c, sum);
+    struct sass_text high[3] = { sass_int(l, &o[SASS_C]), { "0" }, { "0" } };
+    put_both(l, i, c, sum_with(l, c, high));
     return true;
 }
 
