@@ -152,13 +152,28 @@ static void function(struct pairs *p, LLVMValueRef fn)
         }
 }
 
-int ptx_target_pairs(LLVMModuleRef module)
+/* Whether some number's high word comes from elsewhere than its low one; before anything is simplified joins have other forms. */
+static bool has_any(struct pairs *p, LLVMModuleRef module)
+{
+    for (LLVMValueRef fn = LLVMGetFirstFunction(module); fn; fn = LLVMGetNextFunction(fn))
+        for (LLVMBasicBlockRef b = LLVMGetFirstBasicBlock(fn); b; b = LLVMGetNextBasicBlock(b))
+            for (LLVMValueRef i = LLVMGetFirstInstruction(b); i; i = LLVMGetNextInstruction(i))
+                if (is_op(i, LLVMShl) && LLVMTypeOf(i) == p->i64 && is_number(operand(i, 1), 32))
+                    return true;
+    return false;
+}
+
+int ptx_target_pairs(LLVMModuleRef module, struct aw_buf *diags)
 {
     LLVMContextRef context = LLVMGetModuleContext(module);
     struct pairs p = { .builder = LLVMCreateBuilderInContext(context), .i32 = LLVMInt32TypeInContext(context), .i64 = LLVMInt64TypeInContext(context) };
-    for (LLVMValueRef fn = LLVMGetFirstFunction(module); fn; fn = LLVMGetNextFunction(fn))
-        function(&p, fn);
+    int status = AW_OK;
+    if (has_any(&p, module)) {
+        status = ptx_passes_run(module, NULL, "function(sroa,early-cse)", diags);
+        for (LLVMValueRef fn = LLVMGetFirstFunction(module); fn && status == AW_OK; fn = LLVMGetNextFunction(fn))
+            function(&p, fn);
+    }
     aw_vec_fini(&p.known);
     LLVMDisposeBuilder(p.builder);
-    return p.failed ? AW_ERR_OUT_OF_MEMORY : AW_OK;
+    return p.failed ? AW_ERR_OUT_OF_MEMORY : status;
 }

@@ -196,7 +196,7 @@ int ptx_target_prepare(LLVMModuleRef module, struct aw_buf *diags)
     if (status == AW_OK)
         status = exit_remove(module, diags);
     if (status == AW_OK)
-        status = ptx_target_pairs(module);
+        status = ptx_target_pairs(module, diags);
     if (status != AW_OK)
         return status;
     ptx_target_addresses(module);

@@ -79,8 +79,8 @@ void ptx_llvm_init(void);
 int ptx_target_prepare(LLVMModuleRef module, struct aw_buf *diags);
 /* A part of it: accesses to sums of known objects' addresses become accesses to these objects. */
 void ptx_target_addresses(LLVMModuleRef module);
-/* Phis of 64 bits for those of two halves (pairs.c).  AW_OK or AW_ERR_OUT_OF_MEMORY. */
-int ptx_target_pairs(LLVMModuleRef module);
+/* Phis of 64 bits for those of two halves (pairs.c); nothing where no number is joined of two.  AW_OK or AW_ERR_OUT_OF_MEMORY. */
+int ptx_target_pairs(LLVMModuleRef module, struct aw_buf *diags);
 /* Only what it does about aw.exit; nothing where no function calls it. */
 int ptx_target_exits(LLVMModuleRef module, struct aw_buf *diags);
 /* Makes plain loads volatile that loops poll which wait for other threads, before anything moves them; see polls.c.  Registers become values
