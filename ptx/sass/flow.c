@@ -301,7 +301,7 @@ static bool instruction(struct sass_lift *l, const struct sass_insn *i, uint32_t
     switch (i->op) {
     case SASS_BRA: return branch(l, i, context);
     case SASS_BRX: case SASS_BRXU: return indirect(l, i, context);
-    case SASS_CALL: sass_carry_forget(l); return call(l, i, context);
+    case SASS_CALL: sass_carry_forget(l); sass_known_forget(l); return call(l, i, context);
     case SASS_RET: return ret(l, i, context);
     case SASS_EXIT: case SASS_KILL: return end(l, i);
     default: break;
@@ -325,7 +325,12 @@ static bool instruction(struct sass_lift *l, const struct sass_insn *i, uint32_t
     }
     if (l->is_mask[i->offset / SASS_INSN_SIZE])
         sass_step(l, "mov.b32 %%mask%" PRIu32 ", %s", i->offset / SASS_INSN_SIZE, sass_raw(l, &i->opnd[SASS_A]).s);
+    sass_defer_begin(l, i);
     emit(l, i);
+    if (l->deferring)
+        sass_defer_end(l, i);
+    else
+        sass_known_after(l, i);
     sass_carry_after(l, i);
     l->guard_copy = false;
     return false;
@@ -338,6 +343,7 @@ static void block(struct sass_lift *l, uint32_t b)
         l->blocks[b].emitted = true;
         aw_buf_printf(&l->body, "$B%" PRIu32 ":\n", b);
         sass_carry_forget(l);
+        sass_known_forget(l);
         uint32_t k = l->blocks[b].first;
         bool ended = false;
         do {

@@ -54,6 +54,15 @@ struct sass_carry {
     uint32_t shift;
 };
 
+/* Of an instruction with a guard that only computes: what it makes is put into its registers by moves at its end, which alone are guarded; and
+ * until one of these changes, code under the same guard reads the temporary. */
+struct sass_late {
+    struct sass_operand to;  /* one register */
+    struct sass_text value;
+    uint8_t guard;
+    bool guard_inv, guard_uniform;
+};
+
 struct sass_lift {
     const struct sass_cubin *cubin;
     const struct sass_code *code;
@@ -76,6 +85,10 @@ struct sass_lift {
     uint32_t *pending;           /* blocks that text goes to and that have none yet */
     uint32_t n_pending, cap_pending;
 
+    bool deferring;                  /* the instruction's results go to temporaries first */
+    struct sass_late late[24];       /* of it: n_late; then what is known from before */
+    unsigned n_late, n_known;
+    struct sass_late known[24];
     struct sass_carry carries[2][8]; /* by predicate: P, UP */
     uint32_t temps[4];           /* used of %t, %w, %h, %q */
     uint8_t regs[256], uregs[256], preds[8], upreds[8]; /* registers that occur */
@@ -146,6 +159,15 @@ void sass_carry_lea(struct sass_lift *l, const struct sass_insn *i);
 bool sass_carry_add_high(struct sass_lift *l, const struct sass_insn *i);
 bool sass_carry_mad_high(struct sass_lift *l, const struct sass_insn *i);
 bool sass_carry_lea_high(struct sass_lift *l, const struct sass_insn *i);
+
+/* ---- Guards (text.c) */
+bool sass_defers(const struct sass_insn *i);
+void sass_defer_begin(struct sass_lift *l, const struct sass_insn *i);
+void sass_defer_end(struct sass_lift *l, const struct sass_insn *i);
+void sass_known_forget(struct sass_lift *l);
+void sass_known_after(struct sass_lift *l, const struct sass_insn *i);
+/* The temporary that holds a register under the instruction's guard; NULL. */
+const char *sass_known(const struct sass_lift *l, const struct sass_operand *o, unsigned word);
 
 /* ---- Emitters, by family */
 typedef void sass_emit(struct sass_lift *l, const struct sass_insn *i);

@@ -179,7 +179,9 @@ static struct sass_text raw_word(struct sass_lift *l, const struct sass_operand 
 {
     switch (o->kind) {
     case SASS_REG: case SASS_UREG:
-        return o->reg == SASS_RZ ? (struct sass_text){ "0" } : reg_name(l, o, word);
+        if (o->reg == SASS_RZ)
+            return (struct sass_text){ "0" };
+        return sass_known(l, o, word) ? sass_format("%s", sass_known(l, o, word)) : reg_name(l, o, word);
     case SASS_IMM: return sass_format("%" PRIu32, (uint32_t)((uint64_t)o->value >> (32 * word)));
     case SASS_CONST: return constant(l, o, word);
     case SASS_NONE: return (struct sass_text){ "0" };
@@ -365,8 +367,29 @@ struct sass_text sass_bit(struct sass_lift *l, const struct sass_operand *o)
 
 /* ---- Results */
 
+/* A temporary in the place of a register that is written at the instruction's end. */
+static struct sass_text late(struct sass_lift *l, const struct sass_operand *o, unsigned word)
+{
+    for (unsigned k = 0; k < l->n_late; k++)
+        if (l->late[k].to.kind == o->kind && l->late[k].to.reg == o->reg + word)
+            return l->late[k].value;
+    bool pred = o->kind == SASS_PRED || o->kind == SASS_UPRED;
+    struct sass_text t = sass_temp(l, pred ? 'q' : 't');
+    if (l->n_late >= sizeof l->late / sizeof *l->late) {
+        sass_fail(l, "too many results");
+        return t;
+    }
+    struct sass_operand to = *o;
+    to.reg = (uint8_t)(to.reg + word);
+    to.regs = 1;
+    l->late[l->n_late++] = (struct sass_late){ .to = to, .value = t };
+    return t;
+}
+
 struct sass_text sass_dest(struct sass_lift *l, const struct sass_operand *o, unsigned word)
 {
+    if (l->deferring && sass_writes(o))
+        return late(l, o, word);
     if (o->kind == SASS_PRED || o->kind == SASS_UPRED) {
         if (o->reg == SASS_PT)
             return sass_temp(l, 'q');

@@ -35,7 +35,7 @@ void sass_do(struct sass_lift *l, const char *fmt, ...)
 {
     va_list ap;
     va_start(ap, fmt);
-    if (sass_guarded(l->at))
+    if (sass_guarded(l->at) && !l->deferring)
         aw_buf_printf(&l->body, "\t@%s%s ", l->at->guard_inv ? "!" : "", guard_name(l, l->at));
     else
         aw_buf_add(&l->body, "\t", 1);
@@ -86,4 +86,94 @@ struct sass_text sass_condition(struct sass_lift *l, const struct sass_insn *ins
     struct sass_text a = sass_pred(l, &guard), b = sass_pred(l, s), q = sass_temp(l, 'q');
     sass_step(l, "and.pred %s, %s, %s", q.s, a.s, b.s);
     return q;
+}
+
+/* ---- Instructions with guards that only compute */
+
+bool sass_defers(const struct sass_insn *i)
+{
+    switch (i->op) {
+    case SASS_IADD3: case SASS_IMAD: case SASS_IMAD_WIDE: case SASS_IMAD_HI: case SASS_LOP3: case SASS_SHF: case SASS_LEA: case SASS_MOV: case SASS_SEL:
+    case SASS_PRMT: case SASS_IMNMX: case SASS_SGXT: case SASS_BMSK: case SASS_IABS: case SASS_POPC: case SASS_FLO: case SASS_FADD: case SASS_FMUL:
+    case SASS_FFMA: case SASS_FMNMX: case SASS_FSEL: case SASS_MUFU: case SASS_DADD: case SASS_DMUL: case SASS_DFMA: case SASS_I2F: case SASS_F2I:
+    case SASS_F2F: case SASS_HADD2: case SASS_HMUL2: case SASS_HFMA2: case SASS_S2R: case SASS_CS2R:
+        return sass_guarded(i);
+    default:
+        return false;
+    }
+}
+
+void sass_defer_begin(struct sass_lift *l, const struct sass_insn *i)
+{
+    l->deferring = sass_defers(i);
+    l->n_late = 0;
+}
+
+void sass_defer_end(struct sass_lift *l, const struct sass_insn *i)
+{
+    if (!l->deferring)
+        return;
+    l->deferring = false;
+    for (unsigned k = 0; k < l->n_late; k++) {
+        const struct sass_operand *o = &l->late[k].to;
+        bool pred = o->kind == SASS_PRED || o->kind == SASS_UPRED;
+        sass_do(l, "mov.%s %s, %s", pred ? "pred" : "b32", sass_dest(l, o, 0).s, l->late[k].value.s);
+    }
+    sass_known_after(l, i);
+    for (unsigned k = 0; k < l->n_late && !l->guard_copy; k++)
+        if (l->n_known < sizeof l->known / sizeof *l->known && (l->late[k].to.kind == SASS_REG || l->late[k].to.kind == SASS_UREG)) {
+            l->known[l->n_known] = l->late[k];
+            l->known[l->n_known].guard = i->guard;
+            l->known[l->n_known].guard_inv = i->guard_inv;
+            l->known[l->n_known++].guard_uniform = i->guard_uniform;
+        }
+    l->n_late = 0;
+}
+
+void sass_known_forget(struct sass_lift *l)
+{
+    l->n_known = 0;
+}
+
+static bool changes(const struct sass_insn *i, const struct sass_late *k)
+{
+    uint8_t pred = k->guard_uniform ? SASS_UPRED : SASS_PRED;
+    for (int s = SASS_P; s <= SASS_Q; s++)
+        if (i->opnd[s].kind == pred && i->opnd[s].reg == k->guard)
+            return true;
+    for (int s = 0; s < SASS_SLOTS; s++) {
+        const struct sass_operand *d = &i->opnd[s];
+        unsigned n = d->regs ? d->regs : 1;
+        bool written = s == SASS_D || s == SASS_D2;
+        if (written && d->kind == k->to.kind && k->to.reg >= d->reg && k->to.reg < d->reg + n)
+            return true;
+    }
+    return false;
+}
+
+void sass_known_after(struct sass_lift *l, const struct sass_insn *i)
+{
+    unsigned n = 0;
+    if (i->op == SASS_CALL || i->op == SASS_R2P) {
+        l->n_known = 0;
+        return;
+    }
+    for (unsigned k = 0; k < l->n_known; k++)
+        if (!changes(i, &l->known[k]))
+            l->known[n++] = l->known[k];
+    l->n_known = n;
+}
+
+const char *sass_known(const struct sass_lift *l, const struct sass_operand *o, unsigned word)
+{
+    const struct sass_insn *i = l->at;
+    if (!sass_guarded(i) || l->guard_copy)
+        return NULL;
+    for (unsigned k = 0; k < l->n_known; k++) {
+        const struct sass_late *known = &l->known[k];
+        if (known->to.kind == o->kind && known->to.reg == o->reg + word && known->guard == i->guard && known->guard_inv == i->guard_inv &&
+            known->guard_uniform == i->guard_uniform)
+            return known->value.s;
+    }
+    return NULL;
 }
