@@ -160,7 +160,9 @@ void sass_emit_bar(struct sass_lift *l, const struct sass_insn *i)
     if (i->mod[SASS_F_FN] == SASS_FN_SCAN)
         sass_fail(l, ".SCAN");
 
-    sass_do(l, "barrier.%s %s%s%s", i->mod[SASS_F_FN] == SASS_FN_ARV ? "arrive" : "sync", a.s, comma, n);
+    /* ptxas marks barriers that all lanes of a warp come to together, from sm_80 on. */
+    const char *aligned = i->mod[SASS_F_DEFER_BLOCKING] ? ".aligned" : "";
+    sass_do(l, "barrier.%s%s %s%s%s", i->mod[SASS_F_FN] == SASS_FN_ARV ? "arrive" : "sync", aligned, a.s, comma, n);
 }
 
 void sass_emit_b2r(struct sass_lift *l, const struct sass_insn *i)
