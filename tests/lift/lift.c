@@ -1,4 +1,4 @@
-/* Prints a cubin's kernel, or all of them, as PTX: sass-lift CUBIN [KERNEL | --variables | --check].  With --check nothing is printed but what
+/* Prints a cubin's kernel, or all of them, as PTX: sass-lift CUBIN [KERNEL | --variables | --check | --names].  With --check nothing is printed but what
  * cannot be lifted, a line each. */
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <stdio.h>
@@ -39,6 +39,10 @@ int main(int argc, char **argv)
         for (uint32_t k = 0; k < sass_kernel_count(cubin); k++) {
             struct sass_kernel_info info;
             sass_kernel_info(cubin, k, &info);
+            if (what && !strcmp(what, "--names")) {
+                printf("kernel %.*s\n", AW_STR_ARG(info.name));
+                continue;
+            }
             if (what && strcmp(what, "--check") && !aw_str_is(info.name, what))
                 continue;
             size_t before = error.len;
