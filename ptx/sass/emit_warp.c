@@ -78,8 +78,16 @@ void sass_emit_redux(struct sass_lift *l, const struct sass_insn *i)
     sass_do(l, "redux.sync.%s %s, %s, %s", op, sass_dest(l, &o[SASS_D], 0).s, sass_raw(l, &o[SASS_A]).s, lanes(l, i).s);
 }
 
+/* Their own condition beside the guard: never seen. */
+static void no_condition(struct sass_lift *l, const struct sass_insn *i)
+{
+    if (i->opnd[SASS_S].kind != SASS_NONE && !sass_is_true(&i->opnd[SASS_S]))
+        sass_fail(l, "a condition beside the guard");
+}
+
 void sass_emit_warpsync(struct sass_lift *l, const struct sass_insn *i)
 {
+    no_condition(l, i);
     sass_do(l, "bar.warp.sync %s", sass_raw(l, &i->opnd[SASS_B]).s);
 }
 
@@ -99,6 +107,7 @@ void sass_emit_nothing(struct sass_lift *l, const struct sass_insn *i)
 
 void sass_emit_nanosleep(struct sass_lift *l, const struct sass_insn *i)
 {
+    no_condition(l, i);
     sass_do(l, "nanosleep.u32 %s", sass_raw(l, &i->opnd[SASS_B]).s);
 }
 
