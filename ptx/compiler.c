@@ -17,6 +17,7 @@ struct aw_compiler_module {
     struct ptx_module *ptx;
     struct aw_manifest *manifest;
     struct ptx_pass_wishes wishes;
+    bool lifted;  /* some of it was machine code */
 };
 
 /* The buffer's text as a heap string that the caller frees; never NULL unless memory is out. */
@@ -35,6 +36,8 @@ int aw_compiler_open(const struct aw_text texts[], size_t n, struct aw_compiler_
     int status = module ? (int)ptx_machine_texts(texts, n, &lifted, &diags.text) : AW_ERR_OUT_OF_MEMORY;
     if (status == AW_OK)
         status = (int)ptx_open(lifted.at, lifted.n, &diags, &module->ptx);
+    if (status == AW_OK)
+        module->lifted = lifted.n_owned != 0;
     ptx_machine_texts_fini(&lifted);
     if (status == AW_OK) {
         module->manifest = ptx_manifest_build(module->ptx);
@@ -144,7 +147,7 @@ static int compile_with(struct aw_compiler_module *module, struct ptx_func *kern
     int status = ptx_lower_kernel(module->ptx, kernel, target, context, options->lines == AW_LINES_ALL, &lowered, diags);
     if (status == AW_OK) {
         struct ptx_finish finish = { options, emit, name, lowered.static_shared, lowered.param_size, lowered.kernarg_size,
-                                     &module->wishes, lowered.flags };
+                                     &module->wishes, module->lifted, lowered.flags };
         status = emit_lowered(target, &lowered, &finish, ret, diags);
         LLVMDisposeModule(lowered.module);
     }

@@ -197,6 +197,13 @@ static int pass_polls(void *amdgpu)
     return ptx_target_polls(a->b.module, a->diags);
 }
 
+static int pass_pairs(void *amdgpu)
+{
+    struct amdgpu *a = amdgpu;
+    bool forced = a->finish->wishes && a->finish->wishes->forced[PTX_PASS_PAIRS];
+    return a->finish->lifted || forced ? ptx_target_pairs(a->b.module, a->diags) : AW_OK;
+}
+
 static int pass_ends(void *amdgpu)
 {
     return ptx_amdgpu_ends(amdgpu) ? AW_OK : AW_ERR_OUT_OF_MEMORY;
@@ -274,6 +281,7 @@ static int (*const bodies[PTX_PASS_COUNT])(void *amdgpu) = {
     [PTX_PASS_PREPARE] = pass_prepare,
     [PTX_PASS_POLLS] = pass_polls,
     [PTX_PASS_BARRIER_CALLS] = pass_barrier_calls,
+    [PTX_PASS_PAIRS] = pass_pairs,
     [PTX_PASS_ENDS] = pass_ends,
     [PTX_PASS_AMD_WAITS] = pass_waits,
     [PTX_PASS_DISPATCH] = pass_dispatch,

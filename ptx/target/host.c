@@ -290,6 +290,12 @@ static int pass_polls(void *host)
     return ptx_target_polls(h->in, h->diags);
 }
 
+static int pass_pairs(void *host)
+{
+    struct host *h = host;
+    return h->finish->lifted || ptx_pass_forced(&h->pipeline, PTX_PASS_PAIRS) ? ptx_target_pairs(h->in, h->diags) : AW_OK;
+}
+
 static int pass_round(void *host)
 {
     struct host *h = host;
@@ -462,6 +468,7 @@ static int (*const bodies[PTX_PASS_COUNT])(void *host) = {
     [PTX_PASS_TANGLES] = pass_tangles,
     [PTX_PASS_EXITS] = pass_exits,
     [PTX_PASS_POLLS] = pass_polls,
+    [PTX_PASS_PAIRS] = pass_pairs,
     [PTX_PASS_ROUND] = pass_round,
     [PTX_PASS_EXPAND] = pass_expand,
     [PTX_PASS_INDICES] = pass_indices,

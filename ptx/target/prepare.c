@@ -195,8 +195,6 @@ int ptx_target_prepare(LLVMModuleRef module, struct aw_buf *diags)
     int status = ptx_passes_run(module, NULL, "function(sroa,early-cse,simplifycfg)", diags);
     if (status == AW_OK)
         status = exit_remove(module, diags);
-    if (status == AW_OK)
-        status = ptx_target_pairs(module, diags);
     if (status != AW_OK)
         return status;
     ptx_target_addresses(module);

@@ -35,6 +35,7 @@ struct ptx_finish {
     uint32_t static_shared;                   /* bytes */
     uint32_t param_size, kernarg_size;        /* bytes; kernarg with the two hidden ones */
     const struct ptx_pass_wishes *wishes;     /* NULL = none */
+    bool lifted;                              /* some of the module was machine code */
     uint32_t manifest_flags;                  /* AW_KERNEL_DYNAMIC_SHARED, AW_KERNEL_BARRIER */
 };
 

@@ -280,7 +280,7 @@ static enum aw_status texts_add(struct aw_image *image, struct aw_image_texts *t
 
 /* ---- Machine code: what the compiler lifts to PTX where a program has none (docs/lifting.md). */
 
-/* ANYWARP_LIFT: 0 never; "always" before PTX, for tests; else where there is no PTX. */
+/* ANYWARP_LIFT: "1" where there is no PTX; "always" before PTX, for tests; else never, as long as lifted programs are not tested as others are. */
 static bool lift_is(const char *how)
 {
     const char *set = aw_env("ANYWARP_LIFT");
@@ -303,7 +303,7 @@ static bool is_nvidias(struct aw_image *image)
 /* Whether an image may be lifted at all; says why not where that is worth a word. */
 static bool may_lift(struct aw_image *image)
 {
-    if (lift_is("0"))
+    if (!lift_is("1") && !lift_is("always"))
         return false;
     if (!is_nvidias(image))
         return true;
@@ -356,7 +356,7 @@ static void image_no_ptx(struct aw_image *image, const void *container, size_t s
 {
     char text[512] = "";
     aw_fatbin_describe(container, size, text, sizeof text);
-    aw_buf_printf(&image->log, "%s: no PTX in the fat binary, only %s; build with PTX (nvcc -gencode arch=compute_80,code=compute_80)\n",
+    aw_buf_printf(&image->log, "%s: no PTX in the fat binary, only %s; build with PTX (nvcc -gencode arch=compute_80,code=compute_80), or try ANYWARP_LIFT=1\n",
                   image_origin(image), *text ? text : "nothing");
 }
 

@@ -49,6 +49,9 @@ def check(compiler, root, row):
             code, plain, _ = compiled(compiler, path, args, '--emit=asm')
             _, without, _ = compiled(compiler, path, args, '--emit=asm', '--disable=' + name)
             ran |= code == 0 and plain != without
+            if row['may'] == 'FORCE':
+                code, forced, _ = compiled(compiler, path, args, '--emit=asm', '--force=' + name)
+                ran |= code == 0 and forced != without
         if ran:
             break
     if not ran:
