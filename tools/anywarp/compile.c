@@ -7,6 +7,7 @@
 #include "base/file.h"
 #include "base/str.h"
 
+#include <elf.h>
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -242,7 +243,7 @@ static bool input_read(const char *path, struct aw_text *ret)
         return false;
     }
     size_t text = len > 1 && bytes[len - 1] == 0 ? len - 1 : len; /* one NUL ends what a fatbin held */
-    bool cubin = len > 4 && memcmp(bytes, "\177ELF", 4) == 0;
+    bool cubin = len > 20 && memcmp(bytes, "\177ELF", 4) == 0 && bytes[18] == (char)EM_CUDA && bytes[19] == 0;
     text = cubin ? len : text;
     if (!cubin && memchr(bytes, 0, text)) {
         fprintf(stderr, "anywarp: %s is not PTX text; `anywarp dump --ptx` takes the PTX out of programs and fatbins\n", path);
