@@ -82,7 +82,17 @@ static void note_ways_out(const struct flow *f, const bool *body, struct conditi
     }
 }
 
-void ptx_conditions(const struct flow *f, const bool *body, struct conditions *ret)
+/* The branch that decides whether block `b` is come to, as far as it ends that block or the only one before it. */
+static void note_branch(const struct flow *f, const bool *body, struct conditions *c, LLVMBasicBlockRef bb)
+{
+    unsigned b = ptx_flow_block(f, bb);
+    if (b < f->n && f->blocks[b].n_succ == 1 && f->blocks[b].n_preds == 1)
+        b = f->blocks[b].preds[0];
+    if (b < f->n && body[b] && f->blocks[b].n_succ == 2)
+        note(f, body, c, LLVMGetOperand(LLVMGetBasicBlockTerminator(f->blocks[b].bb), 0));
+}
+
+void ptx_conditions(const struct flow *f, const bool *body, bool branches, struct conditions *ret)
 {
     bool own = false;
     ret->n = 0;
@@ -93,6 +103,8 @@ void ptx_conditions(const struct flow *f, const bool *body, struct conditions *r
         unsigned operands = phi ? LLVMCountIncoming(x) : (unsigned)LLVMGetNumOperands(x);
         for (unsigned i = 0; i < operands; i++)
             note(f, body, ret, phi ? LLVMGetIncomingValue(x, i) : LLVMGetOperand(x, i));
+        for (unsigned i = 0; branches && phi && i < operands; i++)
+            note_branch(f, body, ret, LLVMGetIncomingBlock(x, i));
         if (!own && LLVMIsALoadInst(x) && of_space(LLVMGetOperand(x, 0), AS_LOCAL, 0)) {
             note_own(f, body, ret);
             own = true;

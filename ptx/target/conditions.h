@@ -13,8 +13,9 @@ struct conditions {
     unsigned n;
 };
 
-/* All that the conditions of the ways out of the loop are made of within it; `body`: its blocks, f->n of them. */
-void ptx_conditions(const struct flow *f, const bool *body, struct conditions *ret);
+/* All that the conditions of the ways out of the loop are made of within it; `body`: its blocks, f->n of them.  `branches`: and the conditions of
+ * the branches on which it hangs what a phi becomes. */
+void ptx_conditions(const struct flow *f, const bool *body, bool branches, struct conditions *ret);
 
 /* Is the value the same each time round: made outside, or computed from that alone?  In unoptimised code also a variable of the lane's own,
  * and what a function says of such. */

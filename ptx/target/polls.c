@@ -78,7 +78,7 @@ static bool mark(const struct flow *f, const bool *body, void *unused)
     struct conditions c;
     for (unsigned i = 0; i < f->n; i++)
         signs |= body[i] ? signs_in(f->blocks[i].bb, 0) : 0;
-    ptx_conditions(f, body, &c);
+    ptx_conditions(f, body, false, &c);
     for (unsigned i = 0; waits(&c, signs) && i < c.n; i++)
         if (is_plain_load(c.at[i]) && ptx_conditions_invariant(f, body, LLVMGetOperand(c.at[i], 0)))
             LLVMSetVolatile(c.at[i], true);

@@ -96,7 +96,7 @@ static bool is_operation(const struct meeting *m, V x)
 enum watched { NOT_WATCHED, IF_RELEASED, WATCHED };
 
 /* Reads what other lanes change: an exchange whose operands do not change (taking a lock, polling by adding 0; not a compare-and-swap that
- * retries with what it saw, which ends by itself), or an ordered load of one place.  Loads of global memory, and of mbarrier objects on the
+ * retries with what it saw, which ends by itself), or an ordered load.  Loads of global memory, and of mbarrier objects on the
  * host, wait for other warps and blocks in nearly all programs, and those move. */
 static enum watched watches(const struct meeting *m, const struct flow *f, const bool *body, V x)
 {
@@ -106,7 +106,7 @@ static enum watched watches(const struct meeting *m, const struct flow *f, const
     if (op == LLVMLoad && ptx_flow_is_ordered(x) && ptx_conditions_space(LLVMGetOperand(x, 0), AS_SHARED))
         return WATCHED;
     if (op == LLVMLoad)
-        return ptx_flow_is_ordered(x) && ptx_conditions_invariant(f, body, LLVMGetOperand(x, 0)) ? IF_RELEASED : NOT_WATCHED;
+        return ptx_flow_is_ordered(x) ? IF_RELEASED : NOT_WATCHED;
     if (op != LLVMAtomicCmpXchg && (op != LLVMAtomicRMW || ptx_flow_counts(x)))
         return NOT_WATCHED;
     for (unsigned i = 0; i < (unsigned)LLVMGetNumOperands(x); i++)
@@ -130,7 +130,7 @@ static enum watched ends_by_watching(const struct meeting *m, const struct flow 
 {
     struct conditions c;
     enum watched ret = NOT_WATCHED;
-    ptx_conditions(f, body, &c);
+    ptx_conditions(f, body, true, &c);
     for (unsigned i = 0; i < c.n && ret != WATCHED; i++) {
         enum watched w = watches(m, f, body, c.at[i]);
         ret = w > ret ? w : ret;

@@ -245,6 +245,34 @@ __global__ void ping_pong_shared(int *, int *out)
 
 /* ---- Flags */
 
+/* As sparse triangular solvers without levels: row r needs the flags of rows 0, 3, 6, ..., one after the other.  In each pair of warps the first has a row for
+ * each lane, the second one row for all of its lanes, which is the next. */
+__global__ void solver(int *cells, int *out)
+{
+    volatile int *flag = cells;
+    int warp = thread() / 32, lane = threadIdx.x & 31, row = warp / 2 * 33 + (warp % 2 ? 32 : lane), sum = 0;
+    if (warp % 2) {
+        for (int j = 3 * lane; j < row;)
+            if (flag[j] == 1) {
+                __threadfence();
+                sum++;
+                j += 96;
+            }
+        sum = __reduce_add_sync(~0u, sum);
+    } else {
+        for (int j = 0; j < row;)
+            if (flag[j] == 1) {
+                __threadfence();
+                sum++;
+                j += 3;
+            }
+    }
+    out[thread()] = sum == (row + 2) / 3;
+    __threadfence();
+    if (warp % 2 == 0 || lane == 0)
+        flag[row] = 1;
+}
+
 /* Plain loads that nvcc leaves in the loop: with a clock and a volatile load, with a fence, with a nap. */
 __global__ void plain_clock(int *cells, int *out)
 {
@@ -839,7 +867,7 @@ static const pattern patterns[] = {
     P(ticket_lock, 3, 64), P(ticket_lock_shared, 2, 96), P(test_and_set, 2, 64), P(test_and_set_shared, 2, 64),
     P(two_locks, 2, 64), P(lock_again, 2, 64), P(lock_layers, 2, 64), P(lock_then_named, 2, 128),
     P(readers_writer, 2, 64), P(ping_pong_volatile, 2, 96), P(ping_pong_acquire, 2, 96), P(ping_pong_shared, 1, 64),
-    P(plain_clock, 20, 64), P(plain_fence, 2, 64), P(plain_nap, 2, 64), P(first_to_others, 2, 128), P(last_to_first, 2, 128), P(chain, 3, 80), P(chain_back, 2, 96), P(back_off, 1, 64), P(then_together, 2, 64),
+    P(solver, 2, 128), P(plain_clock, 20, 64), P(plain_fence, 2, 64), P(plain_nap, 2, 64), P(first_to_others, 2, 128), P(last_to_first, 2, 128), P(chain, 3, 80), P(chain_back, 2, 96), P(back_off, 1, 64), P(then_together, 2, 64),
     P(in_function, 1, 64), P(nested, 1, 64), P(rounds, 1, 96), P(half_warps, 1, 64), P(warps_volatile, 2, 64), P(warps_mbarrier, 2, 64),
     P(warps_named, 2, 64), P(producer_ends, 1, 160), P(after_ended, 2, 192), P(other_warp, 2, 128), P(other_warp_votes, 2, 128),
     P(other_warp_shared, 2, 128), P(block_chain, 20, 64), P(grid_barrier, 4, 64), P(look_back, 40, 64), P(queue, 2, 64), P(tasks, 2, 64),
