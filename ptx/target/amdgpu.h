@@ -8,6 +8,7 @@
 struct amdgpu {
     struct ptx_lower b;          /* context, module, builder and types, for the b_* helpers; fn: the function being built */
     LLVMTargetMachineRef machine;
+    struct ptx_pipeline pipeline;
     const struct ptx_finish *finish;
     struct aw_buf *diags;
     LLVMValueRef kernel;
@@ -97,8 +98,8 @@ LLVMValueRef ptx_amdgpu_grid_workspace(struct amdgpu *a, LLVMValueRef kernarg);
 /* Records `status` (i32) in the environment unless its address is 0, and ends the wave; the builder's block is finished. */
 void ptx_amdgpu_die(struct amdgpu *a, LLVMValueRef env, LLVMValueRef status);
 
-/* A constant of the object's, of `n` words of 64 bits, into which who loads it writes; until then it has `values`. */
-LLVMValueRef ptx_amdgpu_variable(struct amdgpu *a, const char *symbol, LLVMValueRef *values, unsigned n);
+/* What is `offset` bytes into a constant of the object's, of `n` words of 64 bits, into which who loads it writes; until then it has `values`. */
+LLVMValueRef ptx_amdgpu_variable_field(struct amdgpu *a, const char *symbol, LLVMValueRef *values, unsigned n, LLVMTypeRef type, uint64_t offset);
 
 /* Which compute unit the wave is on, and below which number that is (amdgpu_unit.c). */
 LLVMValueRef ptx_amdgpu_unit(struct amdgpu *a);

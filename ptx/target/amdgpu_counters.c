@@ -61,12 +61,7 @@ void ptx_amdgpu_counters_end(struct amdgpu *a, V n, V threads, V *words, unsigne
 static V counters(struct amdgpu *a, LLVMTypeRef type, uint64_t offset)
 {
     struct ptx_lower *b = &a->b;
-    V object = LLVMGetNamedGlobal(b->module, AW_COUNTERS_SYMBOL);
-    if (!object)
-        object = ptx_amdgpu_variable(a, AW_COUNTERS_SYMBOL, (V[]){ b_i64(b, 0), b_i64(b, 0) }, 2);
-    V load = LLVMBuildLoad2(b->builder, type, b_gep(b, object, b_i64(b, offset)), "");
-    ptx_invariant(b, load);
-    return load;
+    return ptx_amdgpu_variable_field(a, AW_COUNTERS_SYMBOL, (V[]){ b_i64(b, 0), b_i64(b, 0) }, 2, type, offset);
 }
 
 static V set_at(struct amdgpu *a, V index)

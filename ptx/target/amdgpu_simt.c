@@ -390,7 +390,7 @@ static V steady(struct amdgpu *a)
     return call0(a, "llvm.readsteadycounter");
 }
 
-V ptx_amdgpu_variable(struct amdgpu *a, const char *symbol, V *values, unsigned n)
+static V variable_make(struct amdgpu *a, const char *symbol, V *values, unsigned n)
 {
     LLVMTypeRef i64 = a->b.i64;
     V object = LLVMAddGlobalInAddressSpace(a->b.module, LLVMArrayType2(i64, n), symbol, AS_GLOBAL);
@@ -402,18 +402,25 @@ V ptx_amdgpu_variable(struct amdgpu *a, const char *symbol, V *values, unsigned 
     return object;
 }
 
+V ptx_amdgpu_variable_field(struct amdgpu *a, const char *symbol, V *values, unsigned n, LLVMTypeRef type, uint64_t offset)
+{
+    struct ptx_lower *b = &a->b;
+    V object = LLVMGetNamedGlobal(b->module, symbol);
+    if (!object)
+        object = variable_make(a, symbol, values, n);
+    V load = LLVMBuildLoad2(b->builder, type, b_gep(b, object, b_i64(b, offset)), "");
+    ptx_invariant(b, load);
+    return load;
+}
+
 /* The steady counter in other units: struct aw_clock_scale, from its field at `offset` on. */
 static V steady_scaled(struct amdgpu *a, uint64_t offset)
 {
     struct ptx_lower *b = &a->b;
-    V scale = LLVMGetNamedGlobal(b->module, AW_CLOCK_SYMBOL), word[2], ticks = steady(a);
+    V first[] = { b_i64(b, 10), b_i64(b, 0), b_i64(b, 20), b_i64(b, 0) }, word[2], ticks = steady(a);
     LLVMTypeRef wide = LLVMIntTypeInContext(b->context, 128);
-    if (!scale)
-        scale = ptx_amdgpu_variable(a, AW_CLOCK_SYMBOL, (V[]){ b_i64(b, 10), b_i64(b, 0), b_i64(b, 20), b_i64(b, 0) }, 4);
-    for (unsigned i = 0; i < 2; i++) {
-        word[i] = LLVMBuildLoad2(b->builder, b->i64, b_gep(b, scale, b_i64(b, offset + 8 * i)), "");
-        ptx_invariant(b, word[i]);
-    }
+    for (unsigned i = 0; i < 2; i++)
+        word[i] = ptx_amdgpu_variable_field(a, AW_CLOCK_SYMBOL, first, 4, b->i64, offset + 8 * i);
     V parts = b_lshr(b, b_mul(b, b_zext(b, ticks, wide), b_zext(b, word[1], wide)), b_int(wide, 64));
     return b_add(b, b_mul(b, ticks, word[0]), b_trunc(b, parts, b->i64));
 }

@@ -58,12 +58,7 @@ static V hardware_number(struct amdgpu *a)
 static V units(struct amdgpu *a, LLVMTypeRef type, uint64_t offset)
 {
     struct ptx_lower *b = &a->b;
-    V object = LLVMGetNamedGlobal(b->module, AW_UNITS_SYMBOL);
-    if (!object)
-        object = ptx_amdgpu_variable(a, AW_UNITS_SYMBOL, (V[]){ b_i64(b, 0), b_i64(b, 1) }, 2);
-    V load = LLVMBuildLoad2(b->builder, type, b_gep(b, object, b_i64(b, offset)), "");
-    ptx_invariant(b, load);
-    return load;
+    return ptx_amdgpu_variable_field(a, AW_UNITS_SYMBOL, (V[]){ b_i64(b, 0), b_i64(b, 1) }, 2, type, offset);
 }
 
 V ptx_amdgpu_units(struct amdgpu *a)
