@@ -1,9 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "pass/pass.h"
 
-#include <llvm-c/Analysis.h>
 #include <string.h>
-#include <time.h>
 
 /* instcombine can abort when it has not reached its fixed point in one round, hence the option. */
 #define IC "instcombine<no-verify-fixpoint>"
@@ -138,13 +136,6 @@ bool ptx_pass_forced(const struct ptx_pipeline *p, enum ptx_pass pass)
     return p && p->wishes && p->wishes->forced[pass];
 }
 
-static double now_ms(void)
-{
-    struct timespec t;
-    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
-    return (double)t.tv_sec * 1e3 + (double)t.tv_nsec / 1e6;
-}
-
 void ptx_pass_done(const struct ptx_pipeline *p, enum ptx_pass pass, LLVMModuleRef module)
 {
     if (!p || !p->wishes || !p->wishes->print[pass])
@@ -161,18 +152,6 @@ static bool runs_on(const struct ptx_pass_info *pass, uint32_t machine)
     return pass->how != PTX_PASS_INNER && pass->on & machine & finisher && !(pass->on & ~machine & ~finisher);
 }
 
-static int verify(const struct ptx_pipeline *p, const char *after)
-{
-    char *text = NULL;
-    int status = AW_OK;
-    if (LLVMVerifyModule(*p->module, LLVMReturnStatusAction, &text)) {
-        aw_buf_printf(p->diags, "<ir>:0:0: error: internal: in '%s': malformed after pass '%s': %s\n", p->kernel, after, text);
-        status = AW_ERR_NOT_SUPPORTED;
-    }
-    LLVMDisposeMessage(text);
-    return status;
-}
-
 static enum aw_phase phase_of(const struct ptx_pass_info *pass)
 {
     static const enum aw_phase of[] = { [PTX_PASS_LANE] = AW_PHASE_OPTIMISE, [PTX_PASS_STRUCTURE] = AW_PHASE_STRUCTURE, [PTX_PASS_VECTOR] = AW_PHASE_VECTORISE,
@@ -183,15 +162,15 @@ static enum aw_phase phase_of(const struct ptx_pass_info *pass)
 static int pass_run(struct ptx_pipeline *p, enum ptx_pass id)
 {
     const struct ptx_pass_info *pass = &passes[id];
-    double begin = now_ms();
+    double begin = ptx_thread_ms();
     ptx_phase(phase_of(pass));
     LLVMTargetMachineRef machine = pass->stage == PTX_PASS_MACHINE ? *p->machine : NULL;
     int status = pass->how == PTX_PASS_LLVM ? ptx_passes_run(*p->module, machine, pass->pipeline, p->diags) : p->bodies[id](p->finisher);
     if (p->wishes && p->wishes->times)
-        aw_buf_printf(p->diags, "%10.2f ms %s\n", now_ms() - begin, pass->name);
+        aw_buf_printf(p->diags, "%10.2f ms %s\n", ptx_thread_ms() - begin, pass->name);
     if (status == AW_OK)
         ptx_pass_done(p, id, *p->module);
-    return status == AW_OK && p->wishes && p->wishes->verify ? verify(p, pass->name) : status;
+    return status == AW_OK && p->wishes && p->wishes->verify ? ptx_verify(*p->module, pass->name, p->kernel, p->diags) : status;
 }
 
 int ptx_pipeline_run(struct ptx_pipeline *p)

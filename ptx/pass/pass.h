@@ -89,6 +89,11 @@ enum aw_phase ptx_phase(enum aw_phase phase);
 /* Forgets all times, as a compilation begins. */
 void ptx_phases_begin(void);
 
+/* Processor time of this thread, in ms. */
+double ptx_thread_ms(void);
+/* Is the IR well formed, after what `phase` names?  AW_OK, or AW_ERR_NOT_SUPPORTED with a line. */
+int ptx_verify(LLVMModuleRef m, const char *phase, const char *kernel, struct aw_buf *diags);
+
 /* Runs an LLVM pass pipeline, e.g. "sroa,instcombine<no-verify-fixpoint>".  `machine` may be NULL.  AW_OK, or
  * AW_ERR_NOT_SUPPORTED with LLVM's message in `diags`. */
 int ptx_passes_run(LLVMModuleRef module, LLVMTargetMachineRef machine, const char *passes, struct aw_buf *diags);

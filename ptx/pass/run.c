@@ -2,6 +2,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "pass/pass.h"
 
+#include <llvm-c/Analysis.h>
 #include <llvm-c/Error.h>
 #include <llvm-c/Transforms/PassBuilder.h>
 #include <string.h>
@@ -13,7 +14,7 @@ static _Thread_local struct {
     enum aw_phase now;
 } phases;
 
-static double now_ms(void)
+double ptx_thread_ms(void)
 {
     struct timespec t;
     clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
@@ -23,7 +24,7 @@ static double now_ms(void)
 enum aw_phase ptx_phase(enum aw_phase phase)
 {
     enum aw_phase before = phases.now;
-    double now = now_ms();
+    double now = ptx_thread_ms();
     phases.ms[before] += now - phases.since;
     phases.since = now;
     phases.now = phase;
@@ -33,7 +34,7 @@ enum aw_phase ptx_phase(enum aw_phase phase)
 void ptx_phases_begin(void)
 {
     memset(&phases, 0, sizeof phases);
-    phases.since = now_ms();
+    phases.since = ptx_thread_ms();
     phases.now = AW_PHASE_OTHER;
 }
 
@@ -63,4 +64,14 @@ int ptx_passes_run(LLVMModuleRef module, LLVMTargetMachineRef machine, const cha
     aw_buf_printf(diags, "<ir>:0:0: error: passes '%s': %s\n", passes, message);
     LLVMDisposeErrorMessage(message);
     return AW_ERR_NOT_SUPPORTED;
+}
+
+int ptx_verify(LLVMModuleRef m, const char *phase, const char *kernel, struct aw_buf *diags)
+{
+    char *message = NULL;
+    bool bad = LLVMVerifyModule(m, LLVMReturnStatusAction, &message);
+    if (bad)
+        aw_buf_printf(diags, "%s: error: internal: malformed IR after %s: %s\n", kernel, phase, message);
+    LLVMDisposeMessage(message);
+    return bad ? AW_ERR_NOT_SUPPORTED : AW_OK;
 }

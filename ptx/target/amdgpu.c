@@ -200,8 +200,7 @@ static int pass_polls(void *amdgpu)
 static int pass_pairs(void *amdgpu)
 {
     struct amdgpu *a = amdgpu;
-    bool forced = a->finish->wishes && a->finish->wishes->forced[PTX_PASS_PAIRS];
-    return a->finish->lifted || forced ? ptx_target_pairs(a->b.module, a->diags) : AW_OK;
+    return a->finish->lifted || ptx_pass_forced(&a->pipeline, PTX_PASS_PAIRS) ? ptx_target_pairs(a->b.module, a->diags) : AW_OK;
 }
 
 static int pass_ends(void *amdgpu)
@@ -339,13 +338,13 @@ static int run(struct amdgpu *a, const struct gfx *gfx, struct ptx_result *ret)
     shape_find(a);
     version_flag(a, gfx->version > 5 ? gfx->version : version ? version : 5);
     ptx_amdgpu_tiles_absent(a);
-    struct ptx_pipeline pipeline = { .on = PTX_PASS_AMD, .wishes = a->finish->wishes, .bodies = bodies, .finisher = a, .module = &a->b.module,
+    a->pipeline = (struct ptx_pipeline){ .on = PTX_PASS_AMD, .wishes = a->finish->wishes, .bodies = bodies, .finisher = a, .module = &a->b.module,
                                      .machine = &a->machine, .kernel = a->finish->kernel, .diags = a->diags };
-    int status = ptx_pipeline_run(&pipeline);
+    int status = ptx_pipeline_run(&a->pipeline);
     if (status != AW_OK)
         return status;
     struct ptx_result made = { 0 };
-    status = pipeline.stopped ? ptx_emit_ir(a->b.module, &made, a->diags) : emit(a, a->machine, &made);
+    status = a->pipeline.stopped ? ptx_emit_ir(a->b.module, &made, a->diags) : emit(a, a->machine, &made);
     if (status != AW_OK)
         return status;
     *ret = made;

@@ -14,7 +14,6 @@
 #include "simt/vectorise.h"
 #include "target/tangle.h"
 #include "target/target.h"
-#include <llvm-c/Analysis.h>
 #include <llvm-c/Support.h>
 #include <llvm-c/Target.h>
 #include <pthread.h>
@@ -37,9 +36,8 @@ struct host {
     struct aw_buf *diags;
     struct ptx_host_machine machine;
     LLVMTargetMachineRef tm;
-    LLVMModuleRef in, out;                /* SIMT IR; the vector form.  Passes work on one of them: */
-    LLVMModuleRef *now;
-    struct ptx_pipeline pipeline;
+    LLVMModuleRef in, out;                /* SIMT IR; the vector form */
+    struct ptx_pipeline pipeline;         /* works on one of them */
     struct simt_options simt;
     uint32_t local;                       /* bytes of stack variables of one thread */
     struct simt_stats stats;
@@ -139,16 +137,6 @@ static uint64_t local_bytes(LLVMModuleRef m)
                 if (LLVMIsAAllocaInst(x) && LLVMIsAConstantInt(LLVMGetOperand(x, 0)))
                     sum += LLVMABISizeOfType(layout, LLVMGetAllocatedType(x)) * LLVMConstIntGetZExtValue(LLVMGetOperand(x, 0));
     return sum;
-}
-
-static int verify(LLVMModuleRef m, const char *phase, const char *kernel, struct aw_buf *diags)
-{
-    char *message = NULL;
-    bool bad = LLVMVerifyModule(m, LLVMReturnStatusAction, &message);
-    if (bad)
-        aw_buf_printf(diags, "%s: error: internal: malformed IR after %s: %s\n", kernel, phase, message);
-    LLVMDisposeMessage(message);
-    return bad ? AW_ERR_NOT_SUPPORTED : AW_OK;
 }
 
 /* What the optimiser is told of an index: a constant where `hi` is `lo` + 1, else its range. */
@@ -356,19 +344,19 @@ static int pass_reducible(void *host)
         if (status == AW_OK)
             status = simt_make_reducible(h->in, h->diags);
         if (status == AW_OK)
-            status = verify(h->in, "giving loops one entry", h->finish->kernel, h->diags);
+            status = ptx_verify(h->in, "giving loops one entry", h->finish->kernel, h->diags);
         if (status == AW_OK)
             status = ptx_passes_run(h->in, NULL, "function(sroa,early-cse)", h->diags);
     }
     h->simt.dispatched = ptx_tangle_is(LLVMGetNamedFunction(h->in, h->finish->kernel));
-    return status == AW_OK ? verify(h->in, "preparation", h->finish->kernel, h->diags) : status;
+    return status == AW_OK ? ptx_verify(h->in, "preparation", h->finish->kernel, h->diags) : status;
 }
 
 static int pass_serialise(void *host)
 {
     struct host *h = host;
     int status = h->simt.dispatched ? AW_OK : simt_single(h->in, &h->simt, h->diags);
-    return status == AW_OK ? verify(h->in, "taking lanes apart", h->finish->kernel, h->diags) : status;
+    return status == AW_OK ? ptx_verify(h->in, "taking lanes apart", h->finish->kernel, h->diags) : status;
 }
 
 static int pass_vectorise(void *host)
@@ -383,9 +371,8 @@ static int pass_vectorise(void *host)
     plain.plain = true;
     if (status == AW_OK && h->stats.again)
         status = vectorise(h, h->in, &plain);
-    h->now = &h->out;
-    h->pipeline.module = h->now;
-    return status == AW_OK ? verify(h->out, "vectorising", h->finish->kernel, h->diags) : status;
+    h->pipeline.module = &h->out;
+    return status == AW_OK ? ptx_verify(h->out, "vectorising", h->finish->kernel, h->diags) : status;
 }
 
 static int pass_clean_up(void *host)
@@ -503,8 +490,7 @@ static uint32_t machine_on(const struct ptx_host_machine *m)
 
 static void pipeline_init(struct host *h)
 {
-    h->now = &h->in;
-    h->pipeline = (struct ptx_pipeline){ .on = machine_on(&h->machine), .wishes = h->finish->wishes, .bodies = bodies, .finisher = h, .module = h->now,
+    h->pipeline = (struct ptx_pipeline){ .on = machine_on(&h->machine), .wishes = h->finish->wishes, .bodies = bodies, .finisher = h, .module = &h->in,
                                          .machine = &h->tm, .kernel = h->finish->kernel, .diags = h->diags };
 }
 
@@ -619,10 +605,10 @@ static int run(struct host *h, struct ptx_result *ret)
     simt_options_init(h);
     int status = ptx_pipeline_run(&h->pipeline);
     if (status == AW_OK)
-        status = verify(*h->now, "optimising", h->finish->kernel, h->diags);
+        status = ptx_verify(*h->pipeline.module, "optimising", h->finish->kernel, h->diags);
     if (status != AW_OK)
         return status;
-    return h->pipeline.stopped ? ptx_emit_ir(*h->now, ret, h->diags) : emit(h, ret);
+    return h->pipeline.stopped ? ptx_emit_ir(*h->pipeline.module, ret, h->diags) : emit(h, ret);
 }
 
 static int finish(LLVMModuleRef module, const struct ptx_finish *f, struct ptx_result *ret, struct aw_buf *diags)
