@@ -37,17 +37,6 @@ static struct sass_text add64(struct sass_lift *l, struct sass_text a, struct sa
     return w;
 }
 
-static struct sass_text add32(struct sass_lift *l, struct sass_text a, struct sass_text b)
-{
-    if (!strcmp(b.s, "0"))
-        return a;
-    if (!strcmp(a.s, "0"))
-        return b;
-    struct sass_text t = sass_temp(l, 't');
-    sass_step(l, "add.s32 %s, %s, %s", t.s, a.s, b.s);
-    return t;
-}
-
 /* d = the low word of a sum below 2^34, p and q: that it is at least 2^32, 2^33. */
 static void put_sum(struct sass_lift *l, const struct sass_insn *i, struct sass_text sum)
 {
@@ -75,7 +64,7 @@ static struct sass_text carry_in(struct sass_lift *l, const struct sass_insn *i)
 {
     if (!i->mod[SASS_F_X])
         return (struct sass_text){ "0" };
-    return add32(l, sass_bit(l, &i->opnd[SASS_S]), sass_bit(l, &i->opnd[SASS_T]));
+    return sass_sum(l, false, sass_bit(l, &i->opnd[SASS_S]), sass_bit(l, &i->opnd[SASS_T]));
 }
 
 void sass_emit_iadd3(struct sass_lift *l, const struct sass_insn *i)
@@ -104,14 +93,14 @@ void sass_emit_iadd3(struct sass_lift *l, const struct sass_insn *i)
             plain.neg = o[k].neg && !minus;
             struct sass_text v = sass_int(l, &plain);
             if (!minus) {
-                sum = add32(l, sum, v);
+                sum = sass_sum(l, false, sum, v);
                 continue;
             }
             struct sass_text t = sass_temp(l, 't');
             sass_step(l, "sub.s32 %s, %s, %s", t.s, sum.s, v.s);
             sum = t;
         }
-    sum = add32(l, sum, carry_in(l, i));
+    sum = sass_sum(l, false, sum, carry_in(l, i));
     sass_put(l, SASS_D, sum.s);
 }
 
@@ -161,7 +150,7 @@ void sass_emit_lea(struct sass_lift *l, const struct sass_insn *i)
         put_sum(l, i, i->mod[SASS_F_X] ? add64(l, sum, sass_widen(l, carry_in(l, i).s)) : sum);
         return;
     }
-    sass_put(l, SASS_D, add32(l, add32(l, t, sass_int(l, &o[SASS_B])), carry_in(l, i)).s);
+    sass_put(l, SASS_D, sass_sum(l, false, sass_sum(l, false, t, sass_int(l, &o[SASS_B])), carry_in(l, i)).s);
 }
 
 /* ---- Products */
@@ -175,14 +164,14 @@ void sass_emit_imad(struct sass_lift *l, const struct sass_insn *i)
     }
     if (sass_carry_mad_high(l, i))
         return;
-    struct sass_text c = add32(l, sass_int(l, &o[SASS_C]), carry_in(l, i));
+    struct sass_text c = sass_sum(l, false, sass_int(l, &o[SASS_C]), carry_in(l, i));
     if (sass_is_zero(&o[SASS_A]) || sass_is_zero(&o[SASS_B])) {
         sass_put(l, SASS_D, c.s);
         return;
     }
     struct sass_text a = sass_int(l, &o[SASS_A]), b = sass_int(l, &o[SASS_B]), d = sass_dest(l, &o[SASS_D], 0);
     if (!strcmp(b.s, "1"))
-        sass_put(l, SASS_D, add32(l, a, c).s);
+        sass_put(l, SASS_D, sass_sum(l, false, a, c).s);
     else if (!strcmp(c.s, "0"))
         sass_do(l, "mul.lo.s32 %s, %s, %s", d.s, a.s, b.s);
     else

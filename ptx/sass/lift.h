@@ -144,6 +144,7 @@ void sass_put_pred(struct sass_lift *l, enum sass_slot slot, const char *value);
 /* Splits and joins. */
 struct sass_text sass_join(struct sass_lift *l, const char *lo, const char *hi);
 void sass_split(struct sass_lift *l, const char *value, struct sass_text *ret_lo, struct sass_text *ret_hi);
+struct sass_text sass_sum(struct sass_lift *l, bool wide, struct sass_text a, struct sass_text b); /* of 32 bits or 64; nothing for + 0 */
 struct sass_text sass_widen(struct sass_lift *l, const char *value); /* zero-extended to 64 bits */
 /* The word of bank 4, or of data, that holds a symbol's address. */
 struct sass_text sass_symbol_address(struct sass_lift *l, uint32_t symbol, int64_t addend);

@@ -243,6 +243,17 @@ void sass_split(struct sass_lift *l, const char *value, struct sass_text *ret_lo
     sass_step(l, "mov.b64 {%s, %s}, %s", ret_lo->s, ret_hi->s, value);
 }
 
+struct sass_text sass_sum(struct sass_lift *l, bool wide, struct sass_text a, struct sass_text b)
+{
+    if (!strcmp(a.s, "0"))
+        return b;
+    if (!strcmp(b.s, "0"))
+        return a;
+    struct sass_text t = sass_temp(l, wide ? 'w' : 't');
+    sass_step(l, wide ? "add.s64 %s, %s, %s" : "add.s32 %s, %s, %s", t.s, a.s, b.s);
+    return t;
+}
+
 struct sass_text sass_widen(struct sass_lift *l, const char *value)
 {
     struct sass_text w = sass_temp(l, 'w');
@@ -290,6 +301,22 @@ struct sass_text sass_int64(struct sass_lift *l, const struct sass_operand *o)
 
 /* ---- Floats */
 
+/* The operand's |x| and -x, by bits: PTX's own would change a NaN. */
+static struct sass_text signs_put(struct sass_lift *l, const struct sass_operand *o, struct sass_text v, bool wide)
+{
+    if (o->abs) {
+        struct sass_text t = sass_temp(l, wide ? 'w' : 't');
+        sass_step(l, wide ? "and.b64 %s, %s, 9223372036854775807" : "and.b32 %s, %s, 2147483647", t.s, v.s);
+        v = t;
+    }
+    if (o->neg) {
+        struct sass_text t = sass_temp(l, wide ? 'w' : 't');
+        sass_step(l, wide ? "xor.b64 %s, %s, -9223372036854775808" : "xor.b32 %s, %s, -2147483648", t.s, v.s);
+        v = t;
+    }
+    return v;
+}
+
 struct sass_text sass_f32(struct sass_lift *l, const struct sass_operand *o)
 {
     if (o->kind == SASS_IMM || sass_is_zero(o) || (o->kind == SASS_CONST && o->bank == 2)) {
@@ -297,18 +324,7 @@ struct sass_text sass_f32(struct sass_lift *l, const struct sass_operand *o)
         bits = o->abs ? bits & 0x7fffffffu : bits;
         return sass_format("0f%08" PRIX32, o->neg ? bits ^ 0x80000000u : bits);
     }
-    struct sass_text v = sass_raw(l, o);
-    if (o->abs) {
-        struct sass_text t = sass_temp(l, 't');
-        sass_step(l, "and.b32 %s, %s, 2147483647", t.s, v.s);
-        v = t;
-    }
-    if (o->neg) {
-        struct sass_text t = sass_temp(l, 't');
-        sass_step(l, "xor.b32 %s, %s, -2147483648", t.s, v.s);
-        v = t;
-    }
-    return v;
+    return signs_put(l, o, sass_raw(l, o), false);
 }
 
 struct sass_text sass_f64(struct sass_lift *l, const struct sass_operand *o)
@@ -321,18 +337,7 @@ struct sass_text sass_f64(struct sass_lift *l, const struct sass_operand *o)
         bits = o->abs ? bits & INT64_MAX : bits;
         return sass_format("0d%016" PRIX64, o->neg ? bits ^ (uint64_t)INT64_MIN : bits);
     }
-    struct sass_text v = sass_raw64(l, o);
-    if (o->abs) {
-        struct sass_text t = sass_temp(l, 'w');
-        sass_step(l, "and.b64 %s, %s, 9223372036854775807", t.s, v.s);
-        v = t;
-    }
-    if (o->neg) {
-        struct sass_text t = sass_temp(l, 'w');
-        sass_step(l, "xor.b64 %s, %s, -9223372036854775808", t.s, v.s);
-        v = t;
-    }
-    return v;
+    return signs_put(l, o, sass_raw64(l, o), true);
 }
 
 /* ---- Predicates */

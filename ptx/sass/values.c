@@ -117,17 +117,6 @@ static struct sass_carry *chain(struct sass_lift *l, const struct sass_insn *i)
     return c->valid && c->low.kind == o[SASS_D].kind && c->low.reg != o[SASS_D].reg ? c : NULL;
 }
 
-static struct sass_text sum_of(struct sass_lift *l, struct sass_text a, struct sass_text b)
-{
-    if (!strcmp(a.s, "0"))
-        return b;
-    if (!strcmp(b.s, "0"))
-        return a;
-    struct sass_text w = sass_temp(l, 'w');
-    sass_step(l, "add.s64 %s, %s, %s", w.s, a.s, b.s);
-    return w;
-}
-
 static struct sass_text joined(struct sass_lift *l, struct sass_text lo, struct sass_text hi)
 {
     if (!strcmp(hi.s, "0"))
@@ -138,7 +127,7 @@ static struct sass_text joined(struct sass_lift *l, struct sass_text lo, struct 
 static void put_both(struct sass_lift *l, const struct sass_insn *i, struct sass_carry *c, struct sass_text sum)
 {
     if (c->ones)
-        sum = sum_of(l, sum, (struct sass_text){ "1" });
+        sum = sass_sum(l, true, sum, (struct sass_text){ "1" });
     struct sass_text lo = sass_dest(l, &c->low, 0), hi = sass_dest(l, &i->opnd[SASS_D], 0);
     if (sum.s[0] != '%') {
         struct sass_text w = sass_temp(l, 'w');
@@ -172,7 +161,7 @@ static struct sass_text sum_with(struct sass_lift *l, struct sass_carry *c, cons
                 used[low] = placed[k] = true;
             }
     for (int k = 0; k < 3; k++)
-        sum = sum_of(l, sum, joined(l, c->term[k], of[k]));
+        sum = sass_sum(l, true, sum, joined(l, c->term[k], of[k]));
     return sum;
 }
 
@@ -215,6 +204,6 @@ bool sass_carry_lea_high(struct sass_lift *l, const struct sass_insn *i)
         w = sass_join(l, c->source.s, sass_raw(l, &o[SASS_C]).s);
     }
     sass_step(l, "shl.b64 %s, %s, %u", shifted.s, w.s, c->shift);
-    put_both(l, i, c, sum_of(l, shifted, joined(l, c->term[1], sass_int(l, &o[SASS_B]))));
+    put_both(l, i, c, sass_sum(l, true, shifted, joined(l, c->term[1], sass_int(l, &o[SASS_B]))));
     return true;
 }
