@@ -32,6 +32,17 @@ static const struct ptx_pass_info passes[PTX_PASS_COUNT] = {
 };
 #undef AW_PASS
 
+/* The functions of the OWN ones. */
+#define AW_PASS(ID, name, stage, on, how, ...) [PTX_PASS_##ID] = BODY_##how(name),
+#define BODY_OWN(name) ptx_run_##name
+#define BODY_INNER(name) NULL
+#define BODY_NOTHING(name) NULL
+#define BODY_LLVM(pipeline) BODY_NOTHING
+static int (*const bodies[PTX_PASS_COUNT])(struct ptx_pipeline *pipe) = {
+#include "pass/pass.def"
+};
+#undef AW_PASS
+
 const struct ptx_pass_info *ptx_pass_info(enum ptx_pass pass)
 {
     return &passes[pass];
@@ -165,7 +176,7 @@ static int pass_run(struct ptx_pipeline *p, enum ptx_pass id)
     double begin = ptx_thread_ms();
     ptx_phase(phase_of(pass));
     LLVMTargetMachineRef machine = pass->stage == PTX_PASS_MACHINE ? *p->machine : NULL;
-    int status = pass->how == PTX_PASS_LLVM ? ptx_passes_run(*p->module, machine, pass->pipeline, p->diags) : p->bodies[id](p->finisher);
+    int status = pass->how == PTX_PASS_LLVM ? ptx_passes_run(*p->module, machine, pass->pipeline, p->diags) : bodies[id](p);
     if (p->wishes && p->wishes->times)
         aw_buf_printf(p->diags, "%10.2f ms %s\n", ptx_thread_ms() - begin, pass->name);
     if (status == AW_OK)

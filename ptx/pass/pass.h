@@ -1,8 +1,8 @@
 /* The passes: which there are (pass.def), and the runner of both finishers.
  *
- * A finisher fills a struct ptx_pipeline, with a function for each of its OWN passes, and calls ptx_pipeline_run.  What a person asks of passes
- * (print, stop, leave out, force) is one struct ptx_pass_wishes.  Knows nothing of machines and of what passes do.  Thread-safe: all state is in
- * the arguments. */
+ * A finisher fills a struct ptx_pipeline and calls ptx_pipeline_run.  An OWN pass is a function ptx_run_NAME, declared here of the table, in a
+ * file of the finishers' or of the vectoriser's.  What a person asks of passes (print, stop, leave out, force) is one struct ptx_pass_wishes.
+ * Knows nothing of machines and of what passes do.  Thread-safe: all state is in the arguments. */
 /* SPDX-License-Identifier: Apache-2.0 */
 #ifndef AW_PTX_PASS_PASS_H
 #define AW_PTX_PASS_PASS_H
@@ -62,15 +62,24 @@ int ptx_pass_wishes_parse(const char *text, struct ptx_pass_wishes *ret, struct 
 struct ptx_pipeline {
     uint32_t on;                           /* enum ptx_pass_on of this machine */
     const struct ptx_pass_wishes *wishes;  /* NULL = none */
-    /* Of each OWN pass that runs on this machine: AW_OK, or an error with a line in `diags`. */
-    int (*const *bodies)(void *finisher);
-    void *finisher;
+    void *finisher;                        /* the compilation, for passes that are written in the finisher's own file */
     LLVMModuleRef *module;                 /* what passes change; may become another one */
     LLVMTargetMachineRef *machine;         /* for LLVM's of stage MACHINE */
     const char *kernel;
     struct aw_buf *diags;
+    bool lifted;                           /* some of the module was machine code */
+    bool tangled;                          /* set by `tangles`: there are functions that are loops over their blocks (finish/tangle.h) */
     bool stopped;                          /* after the pass that was asked for */
 };
+
+/* The OWN passes, wherever they are written: AW_OK, or an error with a line in `diags`. */
+#define AW_PASS(ID, name, stage, on, how, ...) AW_DECLARE_##how(name)
+#define AW_DECLARE_OWN(name) int ptx_run_##name(struct ptx_pipeline *pipe);
+#define AW_DECLARE_INNER(name)
+#define AW_DECLARE_NOTHING(name)
+#define AW_DECLARE_LLVM(pipeline) AW_DECLARE_NOTHING
+#include "pass/pass.def"
+#undef AW_PASS
 
 /* Runs all passes of this machine, in order.  AW_OK; a body's error; AW_ERR_NOT_SUPPORTED with a line (LLVM's message, or malformed IR and after which
  * pass that was found).  What is printed goes to `diags`, each module after a line "; NAME". */

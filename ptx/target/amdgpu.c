@@ -163,142 +163,92 @@ static LLVMTargetMachineRef machine_create(const struct gfx *gfx, const char *fe
     return LLVMCreateTargetMachine(target, "amdgcn-amd-amdhsa", gfx->name, features, opt, LLVMRelocPIC, LLVMCodeModelDefault);
 }
 
-/* ---- Passes: a function for each of a card's own in pass/pass.def */
+/* ---- Passes of pass/pass.def that need the compilation */
 
-static int pass_tangles(void *amdgpu)
+int ptx_run_tidy_dispatch(struct ptx_pipeline *pipe)
 {
-    /* LLVM 22's fix-irreducible loses values where loops with several entries nest (ptx/simt/irreducible.c), and kernels then never end. */
-    struct amdgpu *a = amdgpu;
-    return ptx_tangle_find(a->b.module, true, &a->tangled, a->diags);
-}
-
-static int pass_dispatch(void *amdgpu)
-{
-    struct amdgpu *a = amdgpu;
-    return a->tangled ? ptx_tangle_take_apart(a->b.module, a->diags) : AW_OK;
-}
-
-static int pass_tidy_dispatch(void *amdgpu)
-{
-    struct amdgpu *a = amdgpu;
+    struct amdgpu *a = pipe->finisher;
     ptx_tangle_hold(a->b.module, false);
-    return a->tangled ? ptx_passes_run(a->b.module, a->machine, "function(early-cse,instcombine<no-verify-fixpoint>,adce)", a->diags) : AW_OK;
+    return pipe->tangled ? ptx_passes_run(a->b.module, a->machine, "function(early-cse,instcombine<no-verify-fixpoint>,adce)", a->diags) : AW_OK;
 }
 
-static int pass_prepare(void *amdgpu)
+int ptx_run_prepare(struct ptx_pipeline *pipe)
 {
-    struct amdgpu *a = amdgpu;
+    struct amdgpu *a = pipe->finisher;
     return ptx_target_prepare(a->b.module, a->diags);
 }
 
-static int pass_polls(void *amdgpu)
+int ptx_run_ends(struct ptx_pipeline *pipe)
 {
-    struct amdgpu *a = amdgpu;
-    return ptx_target_polls(a->b.module, a->diags);
+    return ptx_amdgpu_ends(pipe->finisher) ? AW_OK : AW_ERR_OUT_OF_MEMORY;
 }
 
-static int pass_pairs(void *amdgpu)
+int ptx_run_amd_waits(struct ptx_pipeline *pipe)
 {
-    struct amdgpu *a = amdgpu;
-    return a->finish->lifted || ptx_pass_forced(&a->pipeline, PTX_PASS_PAIRS) ? ptx_target_pairs(a->b.module, a->diags) : AW_OK;
+    return ptx_amdgpu_waits(pipe->finisher);
 }
 
-static int pass_ends(void *amdgpu)
+int ptx_run_barrier_calls(struct ptx_pipeline *pipe)
 {
-    return ptx_amdgpu_ends(amdgpu) ? AW_OK : AW_ERR_OUT_OF_MEMORY;
-}
-
-static int pass_waits(void *amdgpu)
-{
-    return ptx_amdgpu_waits(amdgpu);
-}
-
-static int pass_barrier_calls(void *amdgpu)
-{
-    struct amdgpu *a = amdgpu;
+    struct amdgpu *a = pipe->finisher;
     return a->full ? ptx_amdgpu_barriers_inline(a) : AW_OK;
 }
 
-static int pass_barriers(void *amdgpu)
+int ptx_run_barriers(struct ptx_pipeline *pipe)
 {
-    return ptx_amdgpu_barriers_init(amdgpu);
+    return ptx_amdgpu_barriers_init(pipe->finisher);
 }
 
-static int pass_inline(void *amdgpu)
+int ptx_run_inline(struct ptx_pipeline *pipe)
 {
     /* Even without optimisation the bodies of aw.* functions go inline: some work only in the kernel itself. */
     static const char inlining[] = "always-inline,function(sroa,early-cse,instcombine<no-verify-fixpoint>,sccp,simplifycfg),globaldce";
     /* x + x becomes a shift: LLVM 22's instruction selection goes through both operands of a sum in an address, and so through each path. */
     static const char plain[] = "always-inline,globaldce,function(instcombine<no-verify-fixpoint>)";
-    struct amdgpu *a = amdgpu;
+    struct amdgpu *a = pipe->finisher;
     return ptx_passes_run(a->b.module, a->machine, a->finish->options->opt_level ? inlining : plain, a->diags);
 }
 
-static int pass_optimise(void *amdgpu)
+int ptx_run_amd_optimise(struct ptx_pipeline *pipe)
 {
     static const char *const levels[] = { "default<O0>", "default<O1>", "default<O2>", "default<O3>" };
-    struct amdgpu *a = amdgpu;
+    struct amdgpu *a = pipe->finisher;
     unsigned level = a->finish->options->opt_level;
     return ptx_passes_run(a->b.module, a->machine, levels[level > 3 ? 3 : level], a->diags);
 }
 
-static int pass_stack(void *amdgpu)
+int ptx_run_stack(struct ptx_pipeline *pipe)
 {
-    return ptx_amdgpu_stack(amdgpu) ? AW_OK : AW_ERR_OUT_OF_MEMORY;
+    return ptx_amdgpu_stack(pipe->finisher) ? AW_OK : AW_ERR_OUT_OF_MEMORY;
 }
 
-#define OF_MODULE(name, function)        \
-    static int pass_##name(void *amdgpu) \
-    {                                    \
-        function(amdgpu);                \
-        return AW_OK;                    \
+#define OF_MODULE(name, function)                 \
+    int ptx_run_##name(struct ptx_pipeline *pipe) \
+    {                                             \
+        function(pipe->finisher);                 \
+        return AW_OK;                             \
     }
 OF_MODULE(nans, ptx_amdgpu_nans)
-OF_MODULE(simt, ptx_amdgpu_simt)
+OF_MODULE(amd_simt, ptx_amdgpu_simt)
 OF_MODULE(kernel, kernel_setup)
 OF_MODULE(carries, ptx_amdgpu_carries)
 OF_MODULE(orders, ptx_amdgpu_orders)
 #undef OF_MODULE
 
 /* Not without optimisation. */
-#define OPTIMISING(name)                               \
-    static int pass_##name(void *amdgpu)               \
-    {                                                  \
-        struct amdgpu *a = amdgpu;                     \
-        if (a->finish->options->opt_level)             \
-            ptx_amdgpu_##name(a);                      \
-        return AW_OK;                                  \
+#define OPTIMISING(name)                          \
+    int ptx_run_##name(struct ptx_pipeline *pipe) \
+    {                                             \
+        struct amdgpu *a = pipe->finisher;        \
+        if (a->finish->options->opt_level)        \
+            ptx_amdgpu_##name(a);                 \
+        return AW_OK;                             \
     }
 OPTIMISING(arguments)
 OPTIMISING(divisions)
 OPTIMISING(conversions)
 OPTIMISING(branches)
 #undef OPTIMISING
-
-static int (*const bodies[PTX_PASS_COUNT])(void *amdgpu) = {
-    [PTX_PASS_TANGLES] = pass_tangles,
-    [PTX_PASS_PREPARE] = pass_prepare,
-    [PTX_PASS_POLLS] = pass_polls,
-    [PTX_PASS_BARRIER_CALLS] = pass_barrier_calls,
-    [PTX_PASS_PAIRS] = pass_pairs,
-    [PTX_PASS_ENDS] = pass_ends,
-    [PTX_PASS_AMD_WAITS] = pass_waits,
-    [PTX_PASS_DISPATCH] = pass_dispatch,
-    [PTX_PASS_NANS] = pass_nans,
-    [PTX_PASS_AMD_SIMT] = pass_simt,
-    [PTX_PASS_KERNEL] = pass_kernel,
-    [PTX_PASS_INLINE] = pass_inline,
-    [PTX_PASS_BARRIERS] = pass_barriers,
-    [PTX_PASS_AMD_OPTIMISE] = pass_optimise,
-    [PTX_PASS_ARGUMENTS] = pass_arguments,
-    [PTX_PASS_DIVISIONS] = pass_divisions,
-    [PTX_PASS_CONVERSIONS] = pass_conversions,
-    [PTX_PASS_BRANCHES] = pass_branches,
-    [PTX_PASS_TIDY_DISPATCH] = pass_tidy_dispatch,
-    [PTX_PASS_STACK] = pass_stack,
-    [PTX_PASS_CARRIES] = pass_carries,
-    [PTX_PASS_ORDERS] = pass_orders,
-};
 
 /* Bytes per thread and block from the assembler's symbols would need a second run; the note in the object has them, and whoever
  * loads it reads that.  Here is what is known without. */
@@ -338,7 +288,7 @@ static int run(struct amdgpu *a, const struct gfx *gfx, struct ptx_result *ret)
     shape_find(a);
     version_flag(a, gfx->version > 5 ? gfx->version : version ? version : 5);
     ptx_amdgpu_tiles_absent(a);
-    a->pipeline = (struct ptx_pipeline){ .on = PTX_PASS_AMD, .wishes = a->finish->wishes, .bodies = bodies, .finisher = a, .module = &a->b.module,
+    a->pipeline = (struct ptx_pipeline){ .on = PTX_PASS_AMD, .wishes = a->finish->wishes, .lifted = a->finish->lifted, .finisher = a, .module = &a->b.module,
                                      .machine = &a->machine, .kernel = a->finish->kernel, .diags = a->diags };
     int status = ptx_pipeline_run(&a->pipeline);
     if (status != AW_OK)

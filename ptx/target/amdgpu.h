@@ -14,7 +14,6 @@ struct amdgpu {
     LLVMValueRef kernel;
     unsigned major;              /* 9 .. 12 */
     bool wave64;
-    bool tangled;                /* there are functions that are loops over their blocks (tangle.h) */
     bool ends;                   /* it counts which warps have ended; see ptx_amdgpu_ends */
     bool flushing;               /* the kernel runs with f32 subnormals off */
     bool full;                   /* barriers have no room in shared memory; see amdgpu_counters.c */

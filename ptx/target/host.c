@@ -41,7 +41,6 @@ struct host {
     struct simt_options simt;
     uint32_t local;                       /* bytes of stack variables of one thread */
     struct simt_stats stats;
-    bool tangled;                         /* there are functions that are loops over their blocks (tangle.h) */
     uint64_t frames, locals;              /* bytes, sum over functions: of the stack, of local memory */
     LLVMDiagnosticHandler next_handler;
     void *next_context;
@@ -258,85 +257,61 @@ static const char clean_up[] =
 static const char clean_up_tangled[] = "always-inline,globaldce,function(early-cse," IC ",adce)";
 static const char clean_up_large_tangled[] = "always-inline,globaldce,function(early-cse,instsimplify,adce)";
 
-/* ---- Passes: a function for each of the host's own in pass/pass.def */
+/* ---- Passes of pass/pass.def that need more than the pipeline */
 
-static int pass_tangles(void *host)
+int ptx_run_exits(struct ptx_pipeline *pipe)
 {
-    struct host *h = host;
-    return ptx_tangle_find(h->in, false, &h->tangled, h->diags);
-}
-
-static int pass_exits(void *host)
-{
-    struct host *h = host;
+    struct host *h = pipe->finisher;
     return ptx_target_exits(h->in, h->diags);
 }
 
-static int pass_polls(void *host)
+int ptx_run_round(struct ptx_pipeline *pipe)
 {
-    struct host *h = host;
-    return ptx_target_polls(h->in, h->diags);
-}
-
-static int pass_pairs(void *host)
-{
-    struct host *h = host;
-    return h->finish->lifted || ptx_pass_forced(&h->pipeline, PTX_PASS_PAIRS) ? ptx_target_pairs(h->in, h->diags) : AW_OK;
-}
-
-static int pass_round(void *host)
-{
-    struct host *h = host;
+    struct host *h = pipe->finisher;
     return ptx_host_round(h->in, h->diags);
 }
 
-static int pass_expand(void *host)
+int ptx_run_expand(struct ptx_pipeline *pipe)
 {
     /* Loops that copy or fill must stay loops. */
     static const char *const attributes[][2] = { { "no-builtins", "" } };
-    struct host *h = host;
+    struct host *h = pipe->finisher;
     int status = ptx_host_expand(h->in, h->machine.avx512, h->diags);
     each_definition(h->in, attributes, 1);
     return status;
 }
 
-static int pass_indices(void *host)
+int ptx_run_indices(struct ptx_pipeline *pipe)
 {
-    know_indices(host);
-    read_indices_once(host);
+    know_indices(pipe->finisher);
+    read_indices_once(pipe->finisher);
     return AW_OK;
 }
 
-static int pass_waits(void *host)
+int ptx_run_waits(struct ptx_pipeline *pipe)
 {
-    struct host *h = host;
+    struct host *h = pipe->finisher;
     return ptx_host_waits(h->in, h->finish->kernel, h->finish->options->block, h->diags);
 }
 
-static int pass_dispatch(void *host)
+int ptx_run_split(struct ptx_pipeline *pipe)
 {
-    struct host *h = host;
-    return h->tangled ? ptx_tangle_take_apart(h->in, h->diags) : AW_OK;
-}
-
-static int pass_split(void *host)
-{
-    struct host *h = host;
+    struct host *h = pipe->finisher;
     ptx_host_split_vectors(h->in);
     ptx_tangle_hold(h->in, false); /* the scalariser is for all */
     return AW_OK;
 }
 
-static int pass_one_way(void *host)
+int ptx_run_one_way(struct ptx_pipeline *pipe)
 {
-    struct host *h = host;
+    struct host *h = pipe->finisher;
     ptx_tangle_hold(h->in, true);
     return simt_prepare(h->in, h->diags);
 }
 
-static int pass_reducible(void *host)
+int ptx_run_reducible(struct ptx_pipeline *pipe)
 {
-    struct host *h = host;
+    struct host *h = pipe->finisher;
     int status = AW_OK;
     if (simt_irreducible(h->in)) {
         /* Edges are split first, as reg2mem keeps the tree of dominators right after each: most of a minute for thousands of labels. */
@@ -352,16 +327,16 @@ static int pass_reducible(void *host)
     return status == AW_OK ? ptx_verify(h->in, "preparation", h->finish->kernel, h->diags) : status;
 }
 
-static int pass_serialise(void *host)
+int ptx_run_serialise(struct ptx_pipeline *pipe)
 {
-    struct host *h = host;
+    struct host *h = pipe->finisher;
     int status = h->simt.dispatched ? AW_OK : simt_single(h->in, &h->simt, h->diags);
     return status == AW_OK ? ptx_verify(h->in, "taking lanes apart", h->finish->kernel, h->diags) : status;
 }
 
-static int pass_vectorise(void *host)
+int ptx_run_vectorise(struct ptx_pipeline *pipe)
 {
-    struct host *h = host;
+    struct host *h = pipe->finisher;
     ptx_tangle_hold(h->in, false);
     h->local = h->simt.local_bytes = (uint32_t)local_bytes(h->in);
     struct simt_options plain = h->simt;
@@ -375,112 +350,20 @@ static int pass_vectorise(void *host)
     return status == AW_OK ? ptx_verify(h->out, "vectorising", h->finish->kernel, h->diags) : status;
 }
 
-static int pass_clean_up(void *host)
+int ptx_run_clean_up(struct ptx_pipeline *pipe)
 {
-    struct host *h = host;
+    struct host *h = pipe->finisher;
     const char *passes = clean_up;
-    if (h->tangled)
+    if (h->pipeline.tangled)
         passes = count_instructions(h->out) > MANY_IN_TANGLES ? clean_up_large_tangled : clean_up_tangled;
     return ptx_passes_run(h->out, h->tm, passes, h->diags);
 }
 
-static int pass_gather_parts(void *host)
+int ptx_run_locals(struct ptx_pipeline *pipe)
 {
-    struct host *h = host;
-    ptx_host_gathers(h->out, h->machine.gathers);
-    return AW_OK;
-}
-
-static int pass_gather_bases(void *host)
-{
-    struct host *h = host;
-    bool changed = ptx_host_indices(h->out);
-    return changed || h->machine.avx512 ? ptx_passes_run(h->out, NULL, "function(early-cse,adce)", h->diags) : AW_OK;
-}
-
-static int pass_minmax(void *host)
-{
-    struct host *h = host;
-    return ptx_host_minmax(h->out, h->machine.avx512, h->diags);
-}
-
-static int pass_masks(void *host)
-{
-    struct host *h = host;
-    ptx_host_masks(h->out, h->machine.avx512 ? 64 : 32);
-    return AW_OK;
-}
-
-static int pass_order(void *host)
-{
-    struct host *h = host;
-    ptx_host_order(h->out, h->machine.avx512 ? (struct host_registers){ 32, 64 } : (struct host_registers){ 16, 32 });
-    return AW_OK;
-}
-
-static int pass_flags(void *host)
-{
-    struct host *h = host;
-    return ptx_host_flags(h->out) ? AW_OK : AW_ERR_OUT_OF_MEMORY;
-}
-
-static int pass_cut_blocks(void *host)
-{
-    struct host *h = host;
-    return ptx_host_blocks(h->out) ? AW_OK : AW_ERR_OUT_OF_MEMORY;
-}
-
-static int pass_locals(void *host)
-{
-    struct host *h = host;
+    struct host *h = pipe->finisher;
     return ptx_host_locals(h->out, &h->locals) ? AW_OK : AW_ERR_OUT_OF_MEMORY;
 }
-
-/* Those that need nothing but the vector form. */
-#define OF_MODULE(name, function)    \
-    static int pass_##name(void *host) \
-    {                                  \
-        struct host *h = host;         \
-        function(h->out);              \
-        return AW_OK;                  \
-    }
-OF_MODULE(gather_wide, ptx_host_quads)
-OF_MODULE(gather_sums, ptx_host_sums_near)
-OF_MODULE(elements, ptx_host_elements)
-OF_MODULE(extract, ptx_host_extract)
-OF_MODULE(products, ptx_host_products)
-#undef OF_MODULE
-
-static int (*const bodies[PTX_PASS_COUNT])(void *host) = {
-    [PTX_PASS_TANGLES] = pass_tangles,
-    [PTX_PASS_EXITS] = pass_exits,
-    [PTX_PASS_POLLS] = pass_polls,
-    [PTX_PASS_PAIRS] = pass_pairs,
-    [PTX_PASS_ROUND] = pass_round,
-    [PTX_PASS_EXPAND] = pass_expand,
-    [PTX_PASS_INDICES] = pass_indices,
-    [PTX_PASS_WAITS] = pass_waits,
-    [PTX_PASS_DISPATCH] = pass_dispatch,
-    [PTX_PASS_SPLIT] = pass_split,
-    [PTX_PASS_ONE_WAY] = pass_one_way,
-    [PTX_PASS_REDUCIBLE] = pass_reducible,
-    [PTX_PASS_SERIALISE] = pass_serialise,
-    [PTX_PASS_VECTORISE] = pass_vectorise,
-    [PTX_PASS_CLEAN_UP] = pass_clean_up,
-    [PTX_PASS_GATHER_PARTS] = pass_gather_parts,
-    [PTX_PASS_GATHER_BASES] = pass_gather_bases,
-    [PTX_PASS_GATHER_WIDE] = pass_gather_wide,
-    [PTX_PASS_GATHER_SUMS] = pass_gather_sums,
-    [PTX_PASS_ELEMENTS] = pass_elements,
-    [PTX_PASS_MASKS] = pass_masks,
-    [PTX_PASS_MINMAX] = pass_minmax,
-    [PTX_PASS_EXTRACT] = pass_extract,
-    [PTX_PASS_PRODUCTS] = pass_products,
-    [PTX_PASS_ORDER] = pass_order,
-    [PTX_PASS_FLAGS] = pass_flags,
-    [PTX_PASS_CUT_BLOCKS] = pass_cut_blocks,
-    [PTX_PASS_LOCALS] = pass_locals,
-};
 
 static uint32_t machine_on(const struct ptx_host_machine *m)
 {
@@ -490,7 +373,7 @@ static uint32_t machine_on(const struct ptx_host_machine *m)
 
 static void pipeline_init(struct host *h)
 {
-    h->pipeline = (struct ptx_pipeline){ .on = machine_on(&h->machine), .wishes = h->finish->wishes, .bodies = bodies, .finisher = h, .module = &h->in,
+    h->pipeline = (struct ptx_pipeline){ .on = machine_on(&h->machine), .wishes = h->finish->wishes, .lifted = h->finish->lifted, .finisher = h, .module = &h->in,
                                          .machine = &h->tm, .kernel = h->finish->kernel, .diags = h->diags };
 }
 
@@ -584,7 +467,7 @@ static void simt_options_init(struct host *h)
 
 static int emit(struct host *h, struct ptx_result *ret)
 {
-    if (count_instructions(h->out) > (h->tangled ? MANY_IN_TANGLES : MANY_INSTRUCTIONS)) {
+    if (count_instructions(h->out) > (h->pipeline.tangled ? MANY_IN_TANGLES : MANY_INSTRUCTIONS)) {
         LLVMDisposeTargetMachine(h->tm);
         if (!open_machine(h, LLVMCodeGenLevelNone))
             return AW_ERR_NOT_SUPPORTED;

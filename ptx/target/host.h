@@ -30,12 +30,6 @@ LLVMValueRef ptx_host_in_pieces(LLVMBuilderRef b, const char *intrinsic, LLVMVal
 /* ---- host_permute.c */
 /* `permute` in struct simt_options: by AVX-512's instructions for vectors of 16, AVX2's for vectors of 8. */
 LLVMValueRef ptx_host_permute(LLVMBuilderRef b, LLVMValueRef *registers, int n, LLVMValueRef at);
-/* After optimisation, with AVX-512: single elements of 32 bits whose number is no constant. */
-void ptx_host_elements(LLVMModuleRef module);
-
-/* ---- host_minmax.c */
-/* After optimisation: minima and maxima without what is not needed, and by AVX-512's instruction.  AW_OK or ptx_passes_run's. */
-int ptx_host_minmax(LLVMModuleRef module, bool avx512, struct aw_buf *diags);
 
 /* ---- host_round.c */
 /* Replaces each aw.round.fma.known.f32 by the short way where its operands are known to allow that, else by the result it was given.
@@ -45,9 +39,6 @@ int ptx_host_round(LLVMModuleRef module, struct aw_buf *diags);
 LLVMValueRef ptx_host_fma(LLVMBuilderRef b, LLVMValueRef x, LLVMValueRef y, LLVMValueRef z);
 
 /* ---- host_gather.c */
-/* Takes the vectoriser's gathers apart, for machines whose own are slow; with `gathers`, those of elements that have no instruction.  After
- * optimisation. */
-void ptx_host_gathers(LLVMModuleRef module, bool gathers);
 /* What all elements of a vector are, if they are plainly the same; else NULL. */
 LLVMValueRef ptx_host_splatted(LLVMValueRef vector);
 /* Is it an integer constant of at most 64 bits?  Then *ret is its value, sign-extended.  `v` may be NULL. */
@@ -63,47 +54,10 @@ bool ptx_host_writes(LLVMValueRef instruction);
 /* Is a mask plainly all ones? */
 bool ptx_host_all_on(LLVMValueRef mask);
 
-/* ---- host_index.c */
-/* Makes gathers and scatters ones by a scalar base and 32-bit indices where they can be, for machines whose own are fast.  After
- * optimisation.  True: some were changed. */
-bool ptx_host_indices(LLVMModuleRef module);
-void ptx_host_sums_near(LLVMModuleRef m); /* a scalar base plus indices beside the gather or scatter that uses it; last */
-
-/* ---- host_quads.c */
-/* Makes four gathers of neighbouring elements one load of all four for each lane.  After ptx_host_indices. */
-void ptx_host_quads(LLVMModuleRef module);
-
-/* ---- host_masks.c */
-/* Splits masked accesses into registers where their masks can be made so.  After optimisation. */
-void ptx_host_masks(LLVMModuleRef module, uint64_t register_bytes);
-
-/* ---- host_flags.c */
-/* Masks in pieces of 16 lanes where they cross blocks, for machines whose registers are 16 bytes.  Last; false: out of memory. */
-bool ptx_host_flags(LLVMModuleRef module);
-
-/* ---- host_product.c */
-/* Makes low and high halves of the same 32-bit products together.  After optimisation. */
-void ptx_host_products(LLVMModuleRef module);
-
-/* ---- host_order.c */
-struct host_registers {
-    unsigned n, bytes; /* how many, of so many bytes: those of vectors */
-};
-/* Orders straight-line code so that it needs the stack less.  Last. */
-void ptx_host_order(LLVMModuleRef module, struct host_registers file);
-
-/* ---- host_blocks.c */
-/* Cuts long blocks into pieces, which LLVM takes less time for.  Last; false: out of memory. */
-bool ptx_host_blocks(LLVMModuleRef module);
-
 /* ---- host_local.c */
 /* Moves the variables that are marked SIMT_LOCAL from the stack to the warp's local memory; *ret_bytes is how many bytes they are in all functions.
  * After everything else; false: out of memory. */
 bool ptx_host_locals(LLVMModuleRef module, uint64_t *ret_bytes);
-
-/* ---- host_extract.c */
-/* Takes 32-bit indices out of vectors two at a time, for machines with BMI2.  After optimisation. */
-void ptx_host_extract(LLVMModuleRef module);
 
 /* ---- wait.c */
 /* On one lane's view: lets lanes of a warp wait for each other where they may have to.  Changes nothing in other kernels.  AW_OK,

@@ -128,7 +128,7 @@ static bool cut(LLVMTargetDataRef layout, LLVMBuilderRef b, LLVMBasicBlockRef bb
     return ok;
 }
 
-bool ptx_host_blocks(LLVMModuleRef module)
+static bool in_module(LLVMModuleRef module)
 {
     bool ok = true;
     LLVMBuilderRef b = LLVMCreateBuilderInContext(LLVMGetModuleContext(module));
@@ -141,4 +141,9 @@ bool ptx_host_blocks(LLVMModuleRef module)
         }
     LLVMDisposeBuilder(b);
     return ok;
+}
+
+int ptx_run_cut_blocks(struct ptx_pipeline *pipe)
+{
+    return in_module(*pipe->module) ? AW_OK : AW_ERR_OUT_OF_MEMORY;
 }

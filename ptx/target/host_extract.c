@@ -92,7 +92,7 @@ static bool is_lane(LLVMValueRef x)
     return lanes <= MAX_LANES && !(lanes & 1);
 }
 
-void ptx_host_extract(LLVMModuleRef m)
+static void in_module(LLVMModuleRef m)
 {
     LLVMContextRef c = LLVMGetModuleContext(m);
     struct pairs p = { .b = LLVMCreateBuilderInContext(c), .i32 = LLVMInt32TypeInContext(c), .i64 = LLVMInt64TypeInContext(c) };
@@ -104,4 +104,10 @@ void ptx_host_extract(LLVMModuleRef m)
                 if (is_lane(x))
                     x = pair(&p, x);
     LLVMDisposeBuilder(p.b);
+}
+
+int ptx_run_extract(struct ptx_pipeline *pipe)
+{
+    in_module(*pipe->module);
+    return AW_OK;
 }

@@ -156,10 +156,15 @@ static bool in_function(LLVMContextRef c, LLVMValueRef fn)
     return f.ok;
 }
 
-bool ptx_host_flags(LLVMModuleRef m)
+static bool in_module(LLVMModuleRef m)
 {
     bool ok = true;
     for (LLVMValueRef fn = LLVMGetFirstFunction(m); fn && ok; fn = LLVMGetNextFunction(fn))
         ok = in_function(LLVMGetModuleContext(m), fn);
     return ok;
+}
+
+int ptx_run_flags(struct ptx_pipeline *pipe)
+{
+    return in_module(*pipe->module) ? AW_OK : AW_ERR_OUT_OF_MEMORY;
 }

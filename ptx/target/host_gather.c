@@ -300,7 +300,8 @@ static void expand_one(struct gather *g, LLVMValueRef x)
     LLVMInstructionEraseFromParent(x);
 }
 
-void ptx_host_gathers(LLVMModuleRef m, bool gathers)
+/* With `gathers`, those of elements that have no instruction. */
+static void in_module(LLVMModuleRef m, bool gathers)
 {
     LLVMContextRef c = LLVMGetModuleContext(m);
     struct gather g = { .c = c, .b = LLVMCreateBuilderInContext(c), .i8 = LLVMInt8TypeInContext(c), .i32 = LLVMInt32TypeInContext(c),
@@ -318,4 +319,10 @@ void ptx_host_gathers(LLVMModuleRef m, bool gathers)
             }
     }
     LLVMDisposeBuilder(g.b);
+}
+
+int ptx_run_gather_parts(struct ptx_pipeline *pipe)
+{
+    in_module(*pipe->module, pipe->on & PTX_PASS_GATHERS);
+    return AW_OK;
 }

@@ -212,7 +212,8 @@ static int addresses(LLVMValueRef x)
     return at >= 0 && LLVMGetVectorSize(LLVMTypeOf(LLVMGetOperand(x, (unsigned)at))) <= 32 ? at : -1;
 }
 
-bool ptx_host_indices(LLVMModuleRef m)
+/* True: some were changed. */
+static bool indices(LLVMModuleRef m)
 {
     bool any = false;
     LLVMContextRef c = LLVMGetModuleContext(m);
@@ -230,8 +231,14 @@ bool ptx_host_indices(LLVMModuleRef m)
     return any;
 }
 
+int ptx_run_gather_bases(struct ptx_pipeline *pipe)
+{
+    bool changed = indices(*pipe->module);
+    return changed || pipe->on & PTX_PASS_AVX512 ? ptx_passes_run(*pipe->module, NULL, "function(early-cse,adce)", pipe->diags) : AW_OK;
+}
+
 /* LLVM chooses instructions block by block: a sum that was moved out of a loop would be vectors of 64-bit addresses. */
-void ptx_host_sums_near(LLVMModuleRef m)
+static void sums_near(LLVMModuleRef m)
 {
     LLVMBuilderRef b = LLVMCreateBuilderInContext(LLVMGetModuleContext(m));
     for (LLVMValueRef fn = LLVMGetFirstFunction(m); fn; fn = LLVMGetNextFunction(fn))
@@ -247,4 +254,10 @@ void ptx_host_sums_near(LLVMModuleRef m)
                 LLVMSetOperand(x, (unsigned)at, near);
             }
     LLVMDisposeBuilder(b);
+}
+
+int ptx_run_gather_sums(struct ptx_pipeline *pipe)
+{
+    sums_near(*pipe->module);
+    return AW_OK;
 }

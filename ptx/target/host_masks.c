@@ -108,7 +108,7 @@ static void take(struct masks *k, LLVMValueRef x)
         split(k, x, store, type, (unsigned)(lanes * size / k->bytes));
 }
 
-void ptx_host_masks(LLVMModuleRef m, uint64_t register_bytes)
+static void in_module(LLVMModuleRef m, uint64_t register_bytes)
 {
     LLVMContextRef c = LLVMGetModuleContext(m);
     struct masks k = { .m = m, .b = LLVMCreateBuilderInContext(c), .i8 = LLVMInt8TypeInContext(c), .i64 = LLVMInt64TypeInContext(c),
@@ -120,4 +120,10 @@ void ptx_host_masks(LLVMModuleRef m, uint64_t register_bytes)
                 take(&k, x);
             }
     LLVMDisposeBuilder(k.b);
+}
+
+int ptx_run_masks(struct ptx_pipeline *pipe)
+{
+    in_module(*pipe->module, pipe->on & PTX_PASS_AVX512 ? 64 : 32);
+    return AW_OK;
 }

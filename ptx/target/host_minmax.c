@@ -208,7 +208,7 @@ static bool by_instruction(LLVMBuilderRef b, V call)
     return true;
 }
 
-int ptx_host_minmax(LLVMModuleRef m, bool avx512, struct aw_buf *diags)
+static int in_module(LLVMModuleRef m, bool avx512, struct aw_buf *diags)
 {
     static const char fold[] = "function(early-cse,adce)";
     bool changed = drop_questions(m);
@@ -225,4 +225,9 @@ int ptx_host_minmax(LLVMModuleRef m, bool avx512, struct aw_buf *diags)
             }
     LLVMDisposeBuilder(b);
     return changed ? ptx_passes_run(m, NULL, fold, diags) : AW_OK; /* a value made quiet for two operations is made so once */
+}
+
+int ptx_run_minmax(struct ptx_pipeline *pipe)
+{
+    return in_module(*pipe->module, pipe->on & PTX_PASS_AVX512, pipe->diags);
 }

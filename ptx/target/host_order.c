@@ -13,6 +13,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+struct host_registers {
+    unsigned n, bytes; /* how many, of so many bytes: those of vectors */
+};
+
 enum {
     MAX_SEGMENT = 6000, /* instructions; of a longer one, so many are looked at */
     MAX_HELD = 64,      /* values in registers: as many as those, at most */
@@ -246,7 +250,7 @@ static void improve(struct order *o, LLVMValueRef after)
         apply(o, after);
 }
 
-void ptx_host_order(LLVMModuleRef m, struct host_registers file)
+static void in_module(LLVMModuleRef m, struct host_registers file)
 {
     enum { MAX_VALUES = 4 * MAX_SEGMENT };
     struct order o = { .file = file, .b = LLVMCreateBuilderInContext(LLVMGetModuleContext(m)), .max_values = MAX_VALUES };
@@ -266,4 +270,10 @@ void ptx_host_order(LLVMModuleRef m, struct host_registers file)
     free(o.values);
     free(o.places);
     LLVMDisposeBuilder(o.b);
+}
+
+int ptx_run_order(struct ptx_pipeline *pipe)
+{
+    in_module(*pipe->module, pipe->on & PTX_PASS_AVX512 ? (struct host_registers){ 32, 64 } : (struct host_registers){ 16, 32 });
+    return AW_OK;
 }

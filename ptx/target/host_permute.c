@@ -93,7 +93,7 @@ static LLVMValueRef element(LLVMBuilderRef b, LLVMValueRef vector, LLVMValueRef 
     return LLVMBuildBitCast(b, x, elem, "");
 }
 
-void ptx_host_elements(LLVMModuleRef m)
+static void in_module(LLVMModuleRef m)
 {
     LLVMBuilderRef b = LLVMCreateBuilderInContext(LLVMGetModuleContext(m));
     for (LLVMValueRef fn = LLVMGetFirstFunction(m); fn; fn = LLVMGetNextFunction(fn))
@@ -108,4 +108,10 @@ void ptx_host_elements(LLVMModuleRef m)
                 LLVMInstructionEraseFromParent(x);
             }
     LLVMDisposeBuilder(b);
+}
+
+int ptx_run_elements(struct ptx_pipeline *pipe)
+{
+    in_module(*pipe->module);
+    return AW_OK;
 }

@@ -103,7 +103,7 @@ static void replace(struct product *p, LLVMValueRef high, LLVMValueRef low)
     LLVMInstructionEraseFromParent(low);
 }
 
-void ptx_host_products(LLVMModuleRef m)
+static void in_module(LLVMModuleRef m)
 {
     LLVMContextRef c = LLVMGetModuleContext(m);
     struct product p = { .b = LLVMCreateBuilderInContext(c), .i32 = LLVMInt32TypeInContext(c), .i64 = LLVMInt64TypeInContext(c) };
@@ -118,4 +118,10 @@ void ptx_host_products(LLVMModuleRef m)
                     LLVMInstructionEraseFromParent(x);
             }
     LLVMDisposeBuilder(p.b);
+}
+
+int ptx_run_products(struct ptx_pipeline *pipe)
+{
+    in_module(*pipe->module);
+    return AW_OK;
 }

@@ -210,7 +210,7 @@ static void replace(struct quads *q, const struct access *a, LLVMValueRef gather
         LLVMInstructionEraseFromParent(gathers[k]);
 }
 
-void ptx_host_quads(LLVMModuleRef m)
+static void in_module(LLVMModuleRef m)
 {
     LLVMContextRef c = LLVMGetModuleContext(m);
     struct quads q = { .c = c, .b = LLVMCreateBuilderInContext(c), .i32 = LLVMInt32TypeInContext(c), .i64 = LLVMInt64TypeInContext(c),
@@ -231,4 +231,10 @@ void ptx_host_quads(LLVMModuleRef m)
             }
     }
     LLVMDisposeBuilder(q.b);
+}
+
+int ptx_run_gather_wide(struct ptx_pipeline *pipe)
+{
+    in_module(*pipe->module);
+    return AW_OK;
 }

@@ -1,5 +1,6 @@
 /* What every target needs of LLVM: initialisation, finding a target, running passes, emitting.  Preparation is prepare.c's. */
 /* SPDX-License-Identifier: Apache-2.0 */
+#include "target/tangle.h"
 #include "target/target.h"
 
 #include <llvm-c/ErrorHandling.h>
@@ -97,4 +98,28 @@ int ptx_emit_machine(LLVMModuleRef module, LLVMTargetMachineRef machine, LLVMCod
                      : result_copy(LLVMGetBufferStart(buffer), LLVMGetBufferSize(buffer), ret, diags);
     LLVMDisposeMemoryBuffer(buffer);
     return status;
+}
+
+/* ---- Passes of both finishers */
+
+int ptx_run_tangles(struct ptx_pipeline *pipe)
+{
+    /* On cards those with a loop of several entries, too: LLVM 22's fix-irreducible loses values where such loops nest (ptx/simt/irreducible.c),
+     * and kernels then never end. */
+    return ptx_tangle_find(*pipe->module, pipe->on & PTX_PASS_AMD, &pipe->tangled, pipe->diags);
+}
+
+int ptx_run_polls(struct ptx_pipeline *pipe)
+{
+    return ptx_target_polls(*pipe->module, pipe->diags);
+}
+
+int ptx_run_pairs(struct ptx_pipeline *pipe)
+{
+    return pipe->lifted || ptx_pass_forced(pipe, PTX_PASS_PAIRS) ? ptx_target_pairs(*pipe->module, pipe->diags) : AW_OK;
+}
+
+int ptx_run_dispatch(struct ptx_pipeline *pipe)
+{
+    return pipe->tangled ? ptx_tangle_take_apart(*pipe->module, pipe->diags) : AW_OK;
 }
