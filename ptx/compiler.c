@@ -7,7 +7,7 @@
 #include "lower/lower.h"
 #include "machine.h"
 #include "module/module.h"
-#include "target/target.h"
+#include "finish/target.h"
 
 #include <errno.h>
 #include <stdio.h>

@@ -21,7 +21,7 @@
 
 extern "C" {
 #include "base/file.h"
-#include "target/target.h"
+#include "finish/target.h"
 }
 
 LLD_HAS_DRIVER(elf)

@@ -2,7 +2,7 @@
  *
  * A host code object is an x86-64 shared object without dependencies: it reaches the runtime only through the tables
  * here, so that it can be loaded with no symbol resolution.  Each exports `aw_host_object` (struct aw_host_object).
- * Generated code knows the offsets below (ptx/target/host.c reads them with offsetof from this header). */
+ * Generated code knows the offsets below (ptx/finish/host/host.c reads them with offsetof from this header). */
 /* SPDX-License-Identifier: Apache-2.0 */
 #ifndef ANYWARP_HOSTABI_H
 #define ANYWARP_HOSTABI_H

@@ -98,7 +98,7 @@ void ptx_function_attributes(struct ptx_lower *l, LLVMValueRef fn)
     attribute_text(l, fn, "no-builtins", "");
 }
 
-/* .pragma "anywarp dispatch": the form that tangled functions get (ptx/target/tangle.h), for tests. */
+/* .pragma "anywarp dispatch": the form that tangled functions get (ptx/finish/tangle.h), for tests. */
 static void form_attribute(struct ptx_lower *l, LLVMValueRef fn, const struct ptx_func *f)
 {
     static const char word[] = "\"anywarp dispatch\"";

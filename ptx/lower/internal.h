@@ -7,7 +7,7 @@
 #define AW_PTX_LOWER_INTERNAL_H
 
 #include "base/map.h"
-#include "lower/lines.h"
+#include "lower/line_table.h"
 #include "lower/lower.h"
 #include "lower/simt.h"
 #include "tab/form.h"

@@ -1,11 +1,11 @@
 /* PTX to SIMT IR (docs/architecture.md, "SIMT IR"): one kernel with all it reaches becomes one LLVM module that says what
- * one lane does.  Not the choice of instructions (tab/instr.def) nor anything about machines (target/). */
+ * one lane does.  Not the choice of instructions (tab/instr.def) nor anything about machines (finish/). */
 /* SPDX-License-Identifier: Apache-2.0 */
 #ifndef AW_PTX_LOWER_LOWER_H
 #define AW_PTX_LOWER_LOWER_H
 
 #include "module/module.h"
-#include "target/target.h"
+#include "finish/target.h"
 #include <llvm-c/Core.h>
 
 /* What the lowering knows about the kernel, beside the module. */

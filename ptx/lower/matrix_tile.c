@@ -3,7 +3,7 @@
  * A tile takes the registers of A and B as mma has them and gives the lane's four elements of the product, so that every dense shape
  * is a number of tiles.  They may be asked for only where aw.tile.here says so.
  *
- * Not here: what the machine makes of a tile (target/amdgpu_matrix.c).  Sparse A and mma.m8n8k4 on f16 have no tiles. */
+ * Not here: what the machine makes of a tile (finish/amdgpu/matrix.c).  Sparse A and mma.m8n8k4 on f16 have no tiles. */
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "lower/matrix.h"
 

@@ -1,6 +1,6 @@
 /* The vectoriser's driver: which functions become vector functions, in which versions, and what is said when it fails. */
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "simt/work.h"
+#include "simt/ir.h"
 #include <llvm-c/Analysis.h>
 #include <string.h>
 

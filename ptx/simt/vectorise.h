@@ -1,6 +1,6 @@
 /* The warp vectoriser: SIMT IR that says what one lane does in, IR that runs 32 lanes as vectors out.
  *
- * It takes structurised control flow (ptx/target/host.c runs LLVM's passes for that) and knows of machines what its
+ * It takes structurised control flow (ptx/finish/host/host.c runs LLVM's passes for that) and knows of machines what its
  * options say.  Not an optimiser: what it emits is cleaned up by LLVM afterwards.  Thread-safe: all state is in the
  * arguments; the two modules share one LLVM context. */
 /* SPDX-License-Identifier: Apache-2.0 */
@@ -15,7 +15,7 @@
 
 #define SIMT_LOCAL "aw.local" /* metadata of stack variables in the vector form that the program may overrun, for whoever gives them a place */
 
-#define SIMT_DISPATCHED "aw-tangled" /* attribute of functions that are a loop over their blocks (ptx/target/tangle.h) */
+#define SIMT_DISPATCHED "aw-tangled" /* attribute of functions that are a loop over their blocks (ptx/finish/tangle.h) */
 
 struct simt_options {
     const char *kernel;
@@ -58,7 +58,7 @@ int simt_prepare(LLVMModuleRef module, struct aw_buf *diags);
 /* Moves regions of the kernel that are better run lane by lane to functions of their own; before control flow is nested, whose passes must
  * not touch those (they have `optnone`).  AW_OK, AW_ERR_NOT_SUPPORTED or AW_ERR_OUT_OF_MEMORY with a line in `diags`. */
 int simt_single(LLVMModuleRef module, const struct simt_options *options, struct aw_buf *diags);
-extern bool simt_jam_always;    /* tests: warps share instructions of a region wherever they can (jam.c) */
+extern bool simt_jam_always;    /* tests: warps share instructions of a region wherever they can (unroll_jam.c) */
 extern bool simt_single_always; /* tests: wherever it can be done, whatever it costs; set before anything is compiled */
 
 /* Does some function have a loop with several entries? */

@@ -41,7 +41,7 @@ GETENV = re.compile(r"\b(?:__)?(?:secure_)?getenv\b")
 GETENV_HOME = "src/base/env.h"
 COMMENT = re.compile(r"/\*.*?\*/|//[^\n]*", re.S)
 SASS_HEADER = "sass/sass.h"
-PTX_FOLDERS = ("tab/", "syntax/", "module/", "pass/", "lower/", "simt/", "target/")
+PTX_FOLDERS = ("tab/", "syntax/", "module/", "pass/", "lower/", "simt/", "finish/")
 
 
 def room_of(header):

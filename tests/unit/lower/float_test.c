@@ -46,7 +46,7 @@ Test(lower_float, f32_rounding)
     RUN(rows);
 }
 
-/* Factors known to be small against the third operand go a short way (ptx/target/host_round.c). */
+/* Factors known to be small against the third operand go a short way (ptx/finish/host/round.c). */
 #define SATURATED(x) (!((x) > 0) ? 0.0f : (x) > 1 ? 1.0f : (x))
 #define CLAMPED(x) (!((x) > -2) ? -2.0f : (x) < 3 ? (x) : 3.0f)
 #define SETSAT (a32 = SATURATED(F32(0)))

@@ -5,8 +5,8 @@
 #include "base/status.h"
 #include "lower/lower.h"
 #include "module/module.h"
-#include "target/host.h"
-#include "target/target.h"
+#include "finish/host/host.h"
+#include "finish/target.h"
 
 #include <criterion/criterion.h>
 #include <llvm-c/LLJIT.h>

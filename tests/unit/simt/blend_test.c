@@ -1,4 +1,4 @@
-/* Updates in place whose branch goes (ptx/simt/blend.c): what threads leave stays as it is, and where threads might share an element, or there is
+/* Updates in place whose branch goes (ptx/simt/rewrite/blend.c): what threads leave stays as it is, and where threads might share an element, or there is
  * more than caches hold, nothing is stored that no thread writes: memory that may only be read tells. */
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "harness.h"

@@ -1,4 +1,4 @@
-/* Long straight-line code, which is cut into pieces (ptx/target/host_blocks.c): what lives from piece to piece, masks among it, comes through; also in
+/* Long straight-line code, which is cut into pieces (ptx/finish/host/cut_blocks.c): what lives from piece to piece, masks among it, comes through; also in
  * a loop of one block, whose values come back to its first piece. */
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "harness.h"

@@ -1,4 +1,4 @@
-/* Blocks of several rows, of which neighbouring ones run in turn, row by row (ptx/simt/block.c): every thread runs once, in whatever order. */
+/* Blocks of several rows, of which neighbouring ones run in turn, row by row (ptx/simt/schedule/entries.c): every thread runs once, in whatever order. */
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "harness.h"
 #include <criterion/criterion.h>

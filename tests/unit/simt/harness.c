@@ -2,7 +2,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "harness.h"
 #include "lower/simt.h"
-#include "target/target.h"
+#include "finish/target.h"
 #include <assert.h>
 #include <dlfcn.h>
 #include <fcntl.h>

@@ -514,7 +514,7 @@ Test(regions, needed_when_next_is_known)
     unload(&k);
 }
 
-/* ---- Kernels without barriers whose warps go together all the same, where all lanes of a block take a branch (ptx/simt/alike.c) */
+/* ---- Kernels without barriers whose warps go together all the same, where all lanes of a block take a branch (ptx/simt/analysis/warp_uniform.c) */
 
 /* All of it under a condition on which the lanes, or the blocks, may differ. */
 static struct built build_free(uint64_t seed, const char *target, const uint32_t *block)

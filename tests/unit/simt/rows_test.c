@@ -1,5 +1,5 @@
 /* Rows of uneven length, a thread each, in loops that were unrolled with one for the remainder first: one loop stands for both where they are counted
- * as nvcc counts them and no index wraps (ptx/simt/reroll.c), and lanes take their turns. */
+ * as nvcc counts them and no index wraps (ptx/simt/rewrite/reroll.c), and lanes take their turns. */
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "harness.h"
 #include <anywarp/compiler.h>

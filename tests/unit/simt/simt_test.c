@@ -1198,7 +1198,7 @@ static void march_by_hand(const uint32_t *in, int count, int threads, uint32_t *
     }
 }
 
-/* Warps that go through an array together, an iteration each (ptx/simt/march.c): of blocks that are whole warps and that are not, for one
+/* Warps that go through an array together, an iteration each (ptx/simt/schedule/march.c): of blocks that are whole warps and that are not, for one
  * shape and for several, some of which end before the others, with values that live through the loop and after it. */
 Test(simt, marching)
 {
@@ -1486,7 +1486,7 @@ Test(simt, approximations_of_special_values)
     unload(&b);
 }
 
-/* ---- Minima and maxima as lower/round.c writes them, around a loop (ptx/target/host_minmax.c) */
+/* ---- Minima and maxima as lower/round.c writes them, around a loop (ptx/finish/host/minmax.c) */
 
 static uint32_t bits_of(float x)
 {
@@ -1567,7 +1567,7 @@ Test(simt, extremes_around_loops)
         check_extremes(machines[i % 2], i & 2, i & 4, i & 8);
 }
 
-/* ---- Pairs of words that lanes read and write anywhere (ptx/simt/pairs.c): pairs that lanes have in common are the last lane's */
+/* ---- Pairs of words that lanes read and write anywhere (ptx/simt/emit/pair_access.c): pairs that lanes have in common are the last lane's */
 
 static void check_pairs(const char *target, bool high_first, bool some, bool aligned)
 {
@@ -2671,7 +2671,7 @@ Test(simt, quads)
 }
 
 /* Elements at indices of few bits, of which some are known to be set, of a warp's registers and of memory: the indices leave vectors in pairs
- * (ptx/target/host_extract.c). */
+ * (ptx/finish/host/extract.c). */
 Test(simt, elements_at_known_bits)
 {
     static const char *const targets[] = { "host", "host:x86-64-v3", "host:x86-64-v2" };
@@ -2787,7 +2787,7 @@ Test(simt, lanes_below_a_constant)
     }
 }
 
-/* Indices that all lanes of most warps take from the same side of a choice (ptx/simt/version.c): neighbours in rows whose ends meet, and
+/* Indices that all lanes of most warps take from the same side of a choice (ptx/simt/rewrite/versions.c): neighbours in rows whose ends meet, and
  * those of lanes that choose by what they read. */
 Test(simt, choices)
 {

@@ -17,7 +17,7 @@
 #define __truncdfhf2 soft_truncdfhf2
 #define __truncsfhf2 soft_truncsfhf2
 #define __extendhfsf2 soft_extendhfsf2
-#include "target/host_soft.c"
+#include "finish/host/soft/soft.c"
 #undef fma
 #undef fmaf
 #undef roundeven

@@ -1,0 +1,183 @@
+/* Last touches on optimised IR before LLVM's AMDGPU backend: what LLVM's passes undo or do not know. */
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "finish/amdgpu/amdgpu.h"
+
+typedef LLVMValueRef V;
+
+/* ---- Kernel arguments.  Optimisation moves each load to where it is used; together at the kernel's head they are one or two scalar
+ * loads of several words. */
+
+static bool is_plain_load(V v, V pointer)
+{
+    return LLVMIsALoadInst(v) && LLVMGetOperand(v, 0) == pointer && !LLVMGetVolatile(v) &&
+           LLVMGetOrdering(v) == LLVMAtomicOrderingNotAtomic;
+}
+
+/* Reads of `pointer`, kernarg + offset, that lie within the arguments. */
+static void loads_hoist(struct amdgpu *a, V pointer, uint64_t offset, V before)
+{
+    LLVMTargetDataRef layout = LLVMGetModuleDataLayout(a->b.module);
+    for (LLVMUseRef use = LLVMGetFirstUse(pointer); use; use = LLVMGetNextUse(use)) {
+        V load = LLVMGetUser(use);
+        if (!is_plain_load(load, pointer) || offset + LLVMABISizeOfType(layout, LLVMTypeOf(load)) > a->finish->kernarg_size)
+            continue;
+        LLVMInstructionRemoveFromParent(load);
+        LLVMPositionBuilderBefore(a->b.builder, before);
+        LLVMInsertIntoBuilder(a->b.builder, load);
+    }
+}
+
+/* kernarg + a constant, as LLVM writes it when all is folded. */
+static bool offset_of(V gep, V kernarg, uint64_t *ret)
+{
+    if (!LLVMIsAGetElementPtrInst(gep) || LLVMGetOperand(gep, 0) != kernarg || LLVMGetNumOperands(gep) != 2 ||
+        !LLVMIsAConstantInt(LLVMGetOperand(gep, 1)))
+        return false;
+    LLVMTypeRef type = LLVMGetGEPSourceElementType(gep);
+    if (LLVMGetTypeKind(type) != LLVMIntegerTypeKind || LLVMGetIntTypeWidth(type) != 8)
+        return false;
+    *ret = LLVMConstIntGetZExtValue(LLVMGetOperand(gep, 1));
+    return *ret < UINT32_MAX;
+}
+
+void ptx_amdgpu_arguments(struct amdgpu *a)
+{
+    V kernarg = LLVMGetParam(a->kernel, 0), before = LLVMGetFirstInstruction(LLVMGetEntryBasicBlock(a->kernel));
+    while (LLVMIsAAllocaInst(before))
+        before = LLVMGetNextInstruction(before);
+    LLVMPositionBuilderBefore(a->b.builder, before); /* a place of our own: what stands there may be moved itself */
+    V mark = LLVMBuildFreeze(a->b.builder, b_i32(&a->b, 0), "");
+    loads_hoist(a, kernarg, 0, mark);
+    for (LLVMUseRef use = LLVMGetFirstUse(kernarg), next; use; use = next) {
+        V gep = LLVMGetUser(use);
+        uint64_t offset;
+        next = LLVMGetNextUse(use);
+        if (!offset_of(gep, kernarg, &offset))
+            continue;
+        LLVMInstructionRemoveFromParent(gep);
+        LLVMPositionBuilderBefore(a->b.builder, mark);
+        LLVMInsertIntoBuilder(a->b.builder, gep);
+        loads_hoist(a, gep, offset, mark);
+    }
+    LLVMReplaceAllUsesWith(mark, b_i32(&a->b, 0));
+    if (LLVMIsAInstruction(mark))
+        LLVMInstructionEraseFromParent(mark);
+}
+
+/* ---- Exact division by something only known at run time: n = q * d.  With d = o * 2^k, o odd, q = (n >> k) * (1 / o) modulo 2^32;
+ * three steps of Newton's method make the 5 good bits of 3o ^ 2 into 40. */
+static V exact_quotient(struct amdgpu *a, V n, V d)
+{
+    struct ptx_lower *b = &a->b;
+    V k = b_intrinsic(b, "llvm.cttz", &b->i32, 1, (V[]){ d, b_bool(b, true) }, 2);
+    V odd = b_lshr(b, d, k), x = b_xor(b, b_mul(b, odd, b_i32(b, 3)), b_i32(b, 2));
+    for (int i = 0; i < 3; i++)
+        x = b_mul(b, x, b_sub(b, b_i32(b, 2), b_mul(b, odd, x)));
+    return b_mul(b, b_lshr(b, n, k), x);
+}
+
+void ptx_amdgpu_divisions(struct amdgpu *a)
+{
+    for (V fn = LLVMGetFirstFunction(a->b.module); fn; fn = LLVMGetNextFunction(fn))
+        for (LLVMBasicBlockRef bb = LLVMGetFirstBasicBlock(fn); bb; bb = LLVMGetNextBasicBlock(bb))
+            for (V i = LLVMGetFirstInstruction(bb), next; i; i = next) {
+                next = LLVMGetNextInstruction(i);
+                if (!LLVMIsAInstruction(i) || LLVMGetInstructionOpcode(i) != LLVMUDiv || !LLVMGetExact(i) ||
+                    LLVMTypeOf(i) != a->b.i32 || LLVMIsAConstant(LLVMGetOperand(i, 1)))
+                    continue;
+                LLVMPositionBuilderBefore(a->b.builder, i);
+                LLVMReplaceAllUsesWith(i, exact_quotient(a, LLVMGetOperand(i, 0), LLVMGetOperand(i, 1)));
+                LLVMInstructionEraseFromParent(i);
+            }
+}
+
+/* ---- Conversions to integers.  The machine's saturate and make a NaN zero, which is what PTX asks; LLVM takes their result for
+ * undefined out of range, and surrounds llvm.fptosi.sat with comparisons.  Only here, where nothing looks at that any more, it becomes
+ * the plain conversion. */
+static V conversion(struct amdgpu *a, V call)
+{
+    struct ptx_lower *b = &a->b;
+    V callee = LLVMIsACallInst(call) ? LLVMGetCalledValue(call) : NULL;
+    size_t len;
+    const char *name = callee && LLVMIsAFunction(callee) ? LLVMGetValueName2(callee, &len) : "";
+    bool is_signed = !strncmp(name, "llvm.fptosi.sat.i32.f", 21);
+    if (!is_signed && strncmp(name, "llvm.fptoui.sat.i32.f", 21) != 0)
+        return NULL;
+    LLVMPositionBuilderBefore(b->builder, call);
+    V x = LLVMGetOperand(call, 0);
+    V r = is_signed ? LLVMBuildFPToSI(b->builder, x, b->i32, "") : LLVMBuildFPToUI(b->builder, x, b->i32, "");
+    return LLVMIsAInstruction(r) ? LLVMBuildFreeze(b->builder, r, "") : NULL; /* not what LLVM folds by its own rules */
+}
+
+void ptx_amdgpu_conversions(struct amdgpu *a)
+{
+    for (V fn = LLVMGetFirstFunction(a->b.module); fn; fn = LLVMGetNextFunction(fn))
+        for (LLVMBasicBlockRef bb = LLVMGetFirstBasicBlock(fn); bb; bb = LLVMGetNextBasicBlock(bb))
+            for (V i = LLVMGetFirstInstruction(bb), next; i; i = next) {
+                next = LLVMGetNextInstruction(i);
+                V r = conversion(a, i);
+                if (r) {
+                    LLVMReplaceAllUsesWith(i, r);
+                    LLVMInstructionEraseFromParent(i);
+                }
+            }
+}
+
+/* ---- Branches around a block, `br (x ^ cmp), join, block`.  Lanes are masked by the condition under which the block runs; the backend
+ * turns a plain comparison round, but spends an instruction on the rest. */
+
+/* The comparison, used once, that is an operand of `v`; NULL when there is none. */
+static V comparison_in(V v, unsigned *ret_index)
+{
+    for (unsigned i = 0; i < 2; i++) {
+        V x = LLVMGetOperand(v, i);
+        LLVMUseRef use = LLVMIsAICmpInst(x) || LLVMIsAFCmpInst(x) ? LLVMGetFirstUse(x) : NULL;
+        *ret_index = i;
+        if (use && !LLVMGetNextUse(use))
+            return x;
+    }
+    return NULL;
+}
+
+static V inverse(struct amdgpu *a, V cmp)
+{
+    static const LLVMIntPredicate ints[] = {
+        [LLVMIntEQ] = LLVMIntNE,   [LLVMIntNE] = LLVMIntEQ,   [LLVMIntUGT] = LLVMIntULE, [LLVMIntUGE] = LLVMIntULT,
+        [LLVMIntULT] = LLVMIntUGE, [LLVMIntULE] = LLVMIntUGT, [LLVMIntSGT] = LLVMIntSLE, [LLVMIntSGE] = LLVMIntSLT,
+        [LLVMIntSLT] = LLVMIntSGE, [LLVMIntSLE] = LLVMIntSGT,
+    };
+    V x = LLVMGetOperand(cmp, 0), y = LLVMGetOperand(cmp, 1);
+    LLVMPositionBuilderBefore(a->b.builder, cmp);
+    if (LLVMIsAICmpInst(cmp))
+        return b_icmp(&a->b, ints[LLVMGetICmpPredicate(cmp)], x, y);
+    return b_fcmp(&a->b, LLVMRealPredicateTrue - LLVMGetFCmpPredicate(cmp), x, y); /* four bits, one for each outcome */
+}
+
+static void branch_turn(struct amdgpu *a, V branch)
+{
+    V condition = LLVMGetCondition(branch);
+    LLVMUseRef use = LLVMIsAInstruction(condition) ? LLVMGetFirstUse(condition) : NULL;
+    LLVMBasicBlockRef join = LLVMGetSuccessor(branch, 0), block = LLVMGetSuccessor(branch, 1);
+    V end = LLVMGetBasicBlockTerminator(block);
+    unsigned index;
+    if (!use || LLVMGetNextUse(use) || LLVMGetInstructionOpcode(condition) != LLVMXor || LLVMGetNumSuccessors(end) != 1 ||
+        LLVMGetSuccessor(end, 0) != join)
+        return;
+    V cmp = comparison_in(condition, &index);
+    if (!cmp)
+        return;
+    LLVMSetOperand(condition, index, inverse(a, cmp));
+    LLVMInstructionEraseFromParent(cmp);
+    LLVMSetSuccessor(branch, 0, block);
+    LLVMSetSuccessor(branch, 1, join);
+}
+
+void ptx_amdgpu_branches(struct amdgpu *a)
+{
+    for (V fn = LLVMGetFirstFunction(a->b.module); fn; fn = LLVMGetNextFunction(fn))
+        for (LLVMBasicBlockRef bb = LLVMGetFirstBasicBlock(fn); bb; bb = LLVMGetNextBasicBlock(bb)) {
+            V end = LLVMGetBasicBlockTerminator(bb);
+            if (LLVMIsABranchInst(end) && LLVMIsConditional(end))
+                branch_turn(a, end);
+        }
+}

@@ -1,0 +1,620 @@
+/* Where the lanes of a wave may have parted (flow.h): blocks, dominators and postdominators as sets, and the values on which
+ * lanes of different warps may disagree.  It errs to the safe side: what is called parted may be together. */
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "finish/flow.h"
+
+#include "base/vec.h"
+#include "lower/async.h"
+
+typedef LLVMValueRef V;
+
+bool ptx_flow_is_unaligned(V x)
+{
+    enum ptx_simt id = ptx_simt_called(x);
+    return (id == PTX_SIMT_BARRIER || id == PTX_SIMT_BARRIER_REDUCE || id == PTX_SIMT_BARRIER_ARRIVE) &&
+           LLVMGetCallSiteStringAttribute(x, (LLVMAttributeIndex)LLVMAttributeFunctionIndex, PTX_UNALIGNED, sizeof PTX_UNALIGNED - 1);
+}
+
+bool ptx_flow_is_barrier(V instruction)
+{
+    enum ptx_simt id = ptx_simt_called(instruction);
+    return id == PTX_SIMT_BARRIER || id == PTX_SIMT_BARRIER_REDUCE || ptx_flow_is_unaligned(instruction);
+}
+
+bool ptx_flow_is_ordered(V load)
+{
+    return LLVMIsALoadInst(load) && (LLVMGetVolatile(load) || LLVMGetOrdering(load) != LLVMAtomicOrderingNotAtomic);
+}
+
+bool ptx_flow_counts(V rmw)
+{
+    switch (LLVMGetAtomicRMWBinOp(rmw)) {
+    case LLVMAtomicRMWBinOpAdd: case LLVMAtomicRMWBinOpSub: {
+        V by = LLVMGetOperand(rmw, 1);
+        return !LLVMIsAConstantInt(by) || LLVMConstIntGetZExtValue(by) != 0;
+    }
+    case LLVMAtomicRMWBinOpFAdd: case LLVMAtomicRMWBinOpFSub: case LLVMAtomicRMWBinOpUIncWrap: case LLVMAtomicRMWBinOpUDecWrap: return true;
+    default: return false;
+    }
+}
+
+bool ptx_flow_is_whole(V call)
+{
+    enum ptx_simt id = ptx_simt_called(call);
+    bool shuffles = id >= PTX_SIMT_SHFL_UP && id <= PTX_SIMT_SHFL_IDX;
+    bool votes = id >= PTX_SIMT_BALLOT && id <= PTX_SIMT_ELECT && id != PTX_SIMT_ACTIVEMASK;
+    if (id != PTX_SIMT_WARPSYNC && !shuffles && !votes)
+        return false;
+    V mask = LLVMGetOperand(call, shuffles ? 3 : 0);
+    return LLVMIsAConstantInt(mask) && LLVMConstIntGetZExtValue(mask) == UINT32_MAX;
+}
+
+/* Of the whole warp: one answer for it. */
+static bool is_vote(V v)
+{
+    enum ptx_simt id = ptx_simt_called(v);
+    bool one = (id >= PTX_SIMT_BALLOT && id <= PTX_SIMT_VOTE_UNI) || (id >= PTX_SIMT_MATCH_ALL_32 && id <= PTX_SIMT_REDUX_XOR);
+    return one && ptx_flow_is_whole(v);
+}
+
+/* ---- Blocks and edges */
+unsigned ptx_flow_block(const struct flow *f, LLVMBasicBlockRef bb)
+{
+    return (unsigned)(uintptr_t)aw_ptrmap_find(&f->index, bb) - 1;
+}
+
+/* Depth-first without recursion: a graph may be tens of thousands of blocks deep. */
+static bool blocks_order(struct flow *f, LLVMBasicBlockRef entry)
+{
+    struct frame {
+        LLVMBasicBlockRef bb;
+        unsigned next;
+    };
+    AW_VEC(struct frame) stack = { 0 };
+    AW_VEC(LLVMBasicBlockRef) post = { 0 };
+    bool ok = aw_vec_push(&stack, (struct frame){ entry, 0 }) && aw_ptrmap_put(&f->index, entry, (void *)1);
+    while (ok && stack.n) {
+        struct frame *top = &stack.at[stack.n - 1];
+        V end = LLVMGetBasicBlockTerminator(top->bb);
+        if (top->next == LLVMGetNumSuccessors(end)) {
+            ok = aw_vec_push(&post, top->bb);
+            stack.n--;
+            continue;
+        }
+        LLVMBasicBlockRef next = LLVMGetSuccessor(end, top->next++);
+        if (!aw_ptrmap_find(&f->index, next))
+            ok = aw_ptrmap_put(&f->index, next, (void *)1) && aw_vec_push(&stack, (struct frame){ next, 0 });
+    }
+    f->n = (unsigned)post.n;
+    f->blocks = ok ? AW_NEW_ARRAY(&f->arena, struct flow_block, post.n) : NULL;
+    ok = ok && f->blocks;
+    for (unsigned i = 0; ok && i < f->n; i++) {
+        f->blocks[i].bb = post.at[f->n - 1 - i];
+        ok = aw_ptrmap_put(&f->index, f->blocks[i].bb, (void *)(uintptr_t)(i + 1));
+    }
+    aw_vec_fini(&stack);
+    aw_vec_fini(&post);
+    return ok;
+}
+
+static bool blocks_link(struct flow *f)
+{
+    for (unsigned i = 0; i < f->n; i++) {
+        struct flow_block *b = &f->blocks[i];
+        V end = LLVMGetBasicBlockTerminator(b->bb);
+        b->n_succ = LLVMGetNumSuccessors(end);
+        b->succ = AW_NEW_ARRAY(&f->arena, unsigned, b->n_succ + 1);
+        if (!b->succ)
+            return false;
+        for (unsigned j = 0; j < b->n_succ; j++) {
+            b->succ[j] = ptx_flow_block(f, LLVMGetSuccessor(end, j));
+            f->blocks[b->succ[j]].n_preds++;
+        }
+        for (V x = LLVMGetFirstInstruction(b->bb); x; x = LLVMGetNextInstruction(x))
+            b->waits |= ptx_flow_is_barrier(x);
+    }
+    for (unsigned i = 0; i < f->n; i++) {
+        f->blocks[i].preds = AW_NEW_ARRAY(&f->arena, unsigned, f->blocks[i].n_preds + 1);
+        if (!f->blocks[i].preds)
+            return false;
+        f->blocks[i].n_preds = 0;
+    }
+    for (unsigned i = 0; i < f->n; i++)
+        for (unsigned j = 0; j < f->blocks[i].n_succ; j++) {
+            struct flow_block *s = &f->blocks[f->blocks[i].succ[j]];
+            s->preds[s->n_preds++] = i;
+        }
+    return true;
+}
+
+bool ptx_flow_reach(struct flow *f, unsigned from, bool *ret)
+{
+    AW_VEC(unsigned) work = { 0 };
+    bool ok = aw_vec_push(&work, from);
+    while (ok && work.n) {
+        const struct flow_block *b = &f->blocks[work.at[--work.n]];
+        for (unsigned j = 0; ok && j < b->n_succ; j++)
+            if (!ret[b->succ[j]]) {
+                ret[b->succ[j]] = true;
+                ok = aw_vec_push(&work, b->succ[j]);
+            }
+    }
+    aw_vec_fini(&work);
+    return ok;
+}
+
+static bool is_shared(V address)
+{
+    unsigned space = LLVMGetPointerAddressSpace(LLVMTypeOf(address));
+    return space == AS_SHARED || space == AS_GENERIC;
+}
+
+/* May the block use shared memory?  Functions that are called may. */
+static bool uses_shared(LLVMBasicBlockRef bb)
+{
+    for (V x = LLVMGetFirstInstruction(bb); x; x = LLVMGetNextInstruction(x))
+        switch (LLVMGetInstructionOpcode(x)) {
+        case LLVMLoad: case LLVMAtomicRMW: case LLVMAtomicCmpXchg:
+            if (is_shared(LLVMGetOperand(x, 0)))
+                return true;
+            break;
+        case LLVMStore:
+            if (is_shared(LLVMGetOperand(x, 1)))
+                return true;
+            break;
+        case LLVMCall: {
+            V callee = LLVMGetCalledValue(x);
+            if (!LLVMIsAFunction(callee) || !LLVMIsDeclaration(callee) || LLVMIsAMemIntrinsic(x))
+                return true;
+            break;
+        }
+        default: break;
+        }
+    return false;
+}
+
+/* Lanes from whose place no barrier can be reached go their way, and nobody waits for them: only blocks with a barrier ahead count. */
+static void coming_find(struct flow *f)
+{
+    for (bool changed = true; changed;) {
+        changed = false;
+        for (unsigned i = f->n; i--;) {
+            struct flow_block *b = &f->blocks[i];
+            bool coming = b->coming || b->waits || f->of & PTX_FLOW_WAITS || (f->of & PTX_FLOW_ENDS && uses_shared(b->bb));
+            for (unsigned j = 0; j < b->n_succ; j++)
+                coming |= f->blocks[b->succ[j]].coming;
+            changed |= coming != b->coming;
+            b->coming = coming;
+        }
+    }
+}
+
+/* ---- Sets of blocks, one row of bits each */
+struct sets {
+    size_t words;
+    uint64_t *bits;
+};
+
+static bool sets_make(struct flow *f, struct sets *s)
+{
+    s->words = (f->n + 63) / 64;
+    s->bits = AW_NEW_ARRAY(&f->arena, uint64_t, s->words * f->n);
+    return s->bits != NULL;
+}
+
+static bool set_has(const struct sets *s, unsigned row, unsigned i)
+{
+    return s->bits[row * s->words + i / 64] >> i % 64 & 1;
+}
+
+/* row := all blocks, or those that are in each of rows others[]; and row itself.  True when that changed it. */
+static bool set_meet(struct sets *s, unsigned row, const unsigned *others, unsigned n)
+{
+    bool changed = false;
+    for (size_t w = 0; w < s->words; w++) {
+        uint64_t all = n ? UINT64_MAX : 0;
+        for (unsigned j = 0; j < n; j++)
+            all &= s->bits[others[j] * s->words + w];
+        all |= row / 64 == w ? UINT64_C(1) << row % 64 : 0;
+        changed |= all != s->bits[row * s->words + w];
+        s->bits[row * s->words + w] = all;
+    }
+    return changed;
+}
+
+enum { ALL_EDGES = UINT32_MAX };
+
+static bool dominators_find(struct flow *f, struct sets *dom)
+{
+    if (!sets_make(f, dom))
+        return false;
+    memset(dom->bits + dom->words, 0xff, (f->n - 1) * dom->words * sizeof *dom->bits);
+    set_meet(dom, 0, NULL, 0);
+    for (bool changed = true; changed;) {
+        changed = false;
+        for (unsigned i = 1; i < f->n; i++)
+            changed |= set_meet(dom, i, f->blocks[i].preds, f->blocks[i].n_preds);
+    }
+    return true;
+}
+
+/* Marks the body of the loop with header `h`, backwards from the edges that return there, or where `only` is below their number from that one
+ * alone; *ret_edges: how many there are. */
+static bool body_find(const struct flow *f, const struct sets *dom, unsigned h, unsigned only, bool *in, unsigned *ret_edges)
+{
+    AW_VEC(unsigned) work = { 0 };
+    bool ok = true;
+    *ret_edges = 0;
+    for (unsigned j = 0; j < f->blocks[h].n_preds; j++)
+        if (set_has(dom, f->blocks[h].preds[j], h) && ((*ret_edges)++ == only || only == ALL_EDGES))
+            ok = ok && aw_vec_push(&work, f->blocks[h].preds[j]);
+    if (work.n)
+        memset(in, 0, f->n * sizeof *in);
+    in[h] = true;
+    while (ok && work.n) {
+        unsigned x = work.at[--work.n];
+        if (in[x])
+            continue;
+        in[x] = true;
+        for (unsigned j = 0; j < f->blocks[x].n_preds; j++)
+            ok = ok && aw_vec_push(&work, f->blocks[x].preds[j]);
+    }
+    aw_vec_fini(&work);
+    return ok;
+}
+
+bool ptx_flow_loops(struct flow *f, flow_test *test, void *data, bool *ret)
+{
+    struct sets dom;
+    bool *in = AW_NEW_ARRAY(&f->arena, bool, f->n), ok = in && dominators_find(f, &dom);
+    for (unsigned h = 0; ok && h < f->n; h++) {
+        unsigned edges, more;
+        ok = body_find(f, &dom, h, ALL_EDGES, in, &edges);
+        ret[h] = ok && edges && test(f, in, data);
+        for (unsigned j = 0; ok && edges > 1 && !ret[h] && j < edges; j++) { /* loops that have become one, as their heads were the same */
+            ok = body_find(f, &dom, h, j, in, &more);
+            ret[h] = ok && test(f, in, data);
+        }
+    }
+    return ok;
+}
+
+/* ---- Values.  A wave executes an instruction once for all lanes that are here, so what it reads at one address is one value. */
+
+static bool is_source(const struct flow *f, V x, bool warp)
+{
+    enum ptx_simt id = ptx_simt_called(x);
+    switch (LLVMGetInstructionOpcode(x)) {
+    case LLVMLoad: {
+        if (warp && ptx_mbarrier_is_look(x))
+            return false;
+        unsigned space = LLVMGetPointerAddressSpace(LLVMTypeOf(LLVMGetOperand(x, 0)));
+        return space == AS_LOCAL || space == AS_GENERIC || (!(f->of & PTX_FLOW_WAITS) && ptx_flow_is_ordered(x));
+    }
+    case LLVMAtomicRMW: case LLVMAtomicCmpXchg: return true;
+    case LLVMCall: break;
+    default: return false;
+    }
+    if (id == PTX_SIMT_NONE) {
+        V callee = LLVMGetCalledValue(x);
+        return !LLVMIsAFunction(callee) || !LLVMGetIntrinsicID(callee);
+    }
+    if (warp && (id == PTX_SIMT_GLOBALTIMER || id == PTX_SIMT_CLOCK || id == PTX_SIMT_WARPID))
+        return false;
+    if (id == PTX_SIMT_TILE_HERE)
+        return false;
+    if (id == PTX_SIMT_TID_X || id == PTX_SIMT_TID_Y || id == PTX_SIMT_TID_Z || id == PTX_SIMT_LANEID || id == PTX_SIMT_WARPID)
+        return true;
+    return ptx_simt_info(id)->traits != PTX_SIMT_PURE;
+}
+
+static bool is_divergent(const struct flow *f, V v)
+{
+    return aw_ptrmap_find(&f->divergent, v) != NULL;
+}
+
+bool ptx_flow_differs(const struct flow *f, V v)
+{
+    return is_divergent(f, v);
+}
+
+/* A value made where lanes have parted may be of another time for each of them when it is used elsewhere. */
+static bool operand_differs(const struct flow *f, V v, LLVMBasicBlockRef user)
+{
+    if (!LLVMIsAInstruction(v))
+        return false;
+    LLVMBasicBlockRef bb = LLVMGetInstructionParent(v);
+    unsigned at = ptx_flow_block(f, bb);
+    return is_divergent(f, v) || (bb != user && at < f->n && f->blocks[at].mixed);
+}
+
+enum { DEPTH_MAX = 8 };
+
+/* Computed from a look at one object with tokens: those of one warp's lanes, which arrived together, are of one phase. */
+static bool is_answer(const struct flow *f, V v, unsigned depth)
+{
+    if (depth == DEPTH_MAX || !LLVMIsAInstruction(v))
+        return false;
+    if (LLVMIsALoadInst(v))
+        return ptx_mbarrier_is_token_look(v) && !operand_differs(f, LLVMGetOperand(v, 0), LLVMGetInstructionParent(v));
+    if (!LLVMIsACastInst(v) && !LLVMIsABinaryOperator(v) && !LLVMIsAICmpInst(v))
+        return false;
+    for (unsigned i = 0; i < (unsigned)LLVMGetNumOperands(v); i++)
+        if (is_answer(f, LLVMGetOperand(v, i), depth + 1))
+            return true;
+    return false;
+}
+
+/* The number of a warp in a row of threads.  (Not so where rows are longer than a warp and of a broken number of them: who hands over between
+ * the lanes of such a warp by their number is not seen.) */
+static bool is_warp_number(V x)
+{
+    if (LLVMGetInstructionOpcode(x) != LLVMLShr || ptx_simt_called(LLVMGetOperand(x, 0)) != PTX_SIMT_TID_X)
+        return false;
+    V by = LLVMGetOperand(x, 1);
+    return LLVMIsAConstantInt(by) && LLVMConstIntGetZExtValue(by) >= 5;
+}
+
+/* Likewise whether it is below a number of whole warps; LLVM puts a constant last. */
+static bool is_warp_range(V x)
+{
+    if (!LLVMIsAICmpInst(x) || ptx_simt_called(LLVMGetOperand(x, 0)) != PTX_SIMT_TID_X || !LLVMIsAConstantInt(LLVMGetOperand(x, 1)))
+        return false;
+    uint64_t limit = LLVMConstIntGetZExtValue(LLVMGetOperand(x, 1));
+    switch (LLVMGetICmpPredicate(x)) {
+    case LLVMIntULT: case LLVMIntUGE: case LLVMIntSLT: case LLVMIntSGE: return limit % 32 == 0;
+    case LLVMIntUGT: case LLVMIntULE: case LLVMIntSGT: case LLVMIntSLE: return limit % 32 == 31;
+    default: return false;
+    }
+}
+
+/* With which outcome of `c` does only one warp of a block that is one row go on?  0: false, 1: true, -1: unknown. */
+static int selects_warp(V c)
+{
+    if (LLVMIsABinaryOperator(c) && LLVMGetInstructionOpcode(c) == LLVMXor && LLVMIsAConstantInt(LLVMGetOperand(c, 1))) {
+        int of = selects_warp(LLVMGetOperand(c, 0));
+        return of < 0 ? of : !of;
+    }
+    V x = LLVMIsAICmpInst(c) ? LLVMGetOperand(c, 0) : NULL, limit = x ? LLVMGetOperand(c, 1) : NULL;
+    if (!x || !LLVMIsAInstruction(x) || !LLVMIsAConstantInt(limit))
+        return -1;
+    bool thread = ptx_simt_called(x) == PTX_SIMT_TID_X, warp = is_warp_number(x) || ptx_simt_called(x) == PTX_SIMT_WARPID;
+    uint64_t most = thread ? 32 : warp ? 1 : 0, n = LLVMConstIntGetZExtValue(limit); /* what is below `most` is one warp's */
+    switch (LLVMGetICmpPredicate(c)) {
+    case LLVMIntEQ: return most ? 1 : -1;
+    case LLVMIntNE: return most ? 0 : -1;
+    case LLVMIntULT: case LLVMIntSLT: return n <= most ? 1 : -1;
+    case LLVMIntULE: case LLVMIntSLE: return n < most ? 1 : -1;
+    case LLVMIntUGT: case LLVMIntSGT: return n < most ? 0 : -1;
+    case LLVMIntUGE: case LLVMIntSGE: return n <= most ? 0 : -1;
+    default: return -1;
+    }
+}
+
+/* Is it the number of a thread that is asked for? */
+static bool selects_lane(V c)
+{
+    while (LLVMIsABinaryOperator(c))
+        c = LLVMGetOperand(c, 0);
+    return LLVMIsAICmpInst(c) && ptx_simt_called(LLVMGetOperand(c, 0)) == PTX_SIMT_TID_X &&
+           (LLVMGetICmpPredicate(c) == LLVMIntEQ || LLVMGetICmpPredicate(c) == LLVMIntNE);
+}
+
+/* Marks what is only reached through one such branch. */
+static bool ones_find(struct flow *f)
+{
+    bool *seen = AW_NEW_ARRAY(&f->arena, bool, f->n), ok = seen != NULL;
+    AW_VEC(unsigned) work = { 0 };
+    for (unsigned p = 0; ok && p < f->n; p++) {
+        V end = LLVMGetBasicBlockTerminator(f->blocks[p].bb);
+        int side = LLVMIsABranchInst(end) && LLVMIsConditional(end) ? selects_warp(LLVMGetCondition(end)) : -1;
+        if (side < 0 || f->blocks[p].one || f->blocks[p].succ[0] == f->blocks[p].succ[1])
+            continue;
+        memset(seen, 0, f->n * sizeof *seen);
+        seen[0] = true;
+        ok = aw_vec_push(&work, 0);
+        while (ok && work.n) {
+            unsigned x = work.at[--work.n];
+            for (unsigned j = 0; ok && j < f->blocks[x].n_succ; j++) {
+                unsigned s = f->blocks[x].succ[j];
+                if (seen[s] || (x == p && j == (side ? 0 : 1)))
+                    continue;
+                seen[s] = true;
+                ok = aw_vec_push(&work, s);
+            }
+        }
+        f->blocks[p].selects = true;
+        for (unsigned i = 0; i < f->n; i++) {
+            f->blocks[i].one |= !seen[i];
+            f->blocks[i].alone |= !seen[i] && selects_lane(LLVMGetCondition(end));
+        }
+    }
+    aw_vec_fini(&work);
+    return ok;
+}
+
+static bool differs(const struct flow *f, V x, const struct flow_block *b)
+{
+    bool phi = LLVMIsAPHINode(x) != NULL;
+    if (b->alone || ptx_simt_called(x) == PTX_SIMT_BARRIER_REDUCE) /* one answer for the block */
+        return false;
+    bool warp = f->of & PTX_FLOW_WARP || b->one;
+    if (warp && (is_answer(f, x, 0) || is_warp_number(x) || is_warp_range(x) || is_vote(x)))
+        return false;
+    if ((phi && (b->mixed || b->joins)) || is_source(f, x, warp))
+        return true;
+    unsigned n = phi ? LLVMCountIncoming(x) : (unsigned)LLVMGetNumOperands(x);
+    for (unsigned i = 0; i < n; i++)
+        if (operand_differs(f, phi ? LLVMGetIncomingValue(x, i) : LLVMGetOperand(x, i), b->bb))
+            return true;
+    return false;
+}
+
+/* ---- Places.  Lanes that part at a branch meet again at the first block that all of them come to. */
+
+/* Only among blocks that have a barrier ahead.  Where such a path has no end, it ends where it may leave for good. */
+static bool postdominators_find(struct flow *f, struct sets *post)
+{
+    bool *ends = AW_NEW_ARRAY(&f->arena, bool, f->n), *leaves = AW_NEW_ARRAY(&f->arena, bool, f->n);
+    if (!ends || !leaves || !sets_make(f, post))
+        return false;
+    for (unsigned i = f->n; i--;) {
+        const struct flow_block *b = &f->blocks[i];
+        unsigned on = 0;
+        for (unsigned j = 0; j < b->n_succ; j++)
+            on += f->blocks[b->succ[j]].coming;
+        leaves[i] = on < b->n_succ || !b->n_succ;
+        ends[i] = !on;
+    }
+    for (bool changed = true; changed;) {
+        changed = false;
+        for (unsigned i = f->n; i--;)
+            for (unsigned j = 0; j < f->blocks[i].n_succ && !ends[i]; j++)
+                if (f->blocks[i].coming && ends[f->blocks[i].succ[j]] && f->blocks[f->blocks[i].succ[j]].coming)
+                    changed = ends[i] = true;
+    }
+    memset(post->bits, 0xff, f->n * post->words * sizeof *post->bits);
+    unsigned *next = AW_NEW_ARRAY(&f->arena, unsigned, f->n + 1);
+    if (!next)
+        return false;
+    for (bool changed = true; changed;) {
+        changed = false;
+        for (unsigned i = f->n; i--;) {
+            const struct flow_block *b = &f->blocks[i];
+            unsigned n = 0;
+            for (unsigned j = 0; j < b->n_succ && !(leaves[i] && !ends[i]) && n < f->n; j++)
+                if (f->blocks[b->succ[j]].coming)
+                    next[n++] = b->succ[j];
+            if (b->coming)
+                changed |= set_meet(post, i, next, n);
+        }
+    }
+    return true;
+}
+
+/* Marks what lies between the branch that ends block `at` and where its lanes meet again. */
+static bool part(struct flow *f, const struct sets *post, unsigned at, bool *seen)
+{
+    AW_VEC(unsigned) work = { 0 };
+    bool ok = aw_vec_push(&work, at);
+    memset(seen, 0, f->n * sizeof *seen);
+    while (ok && work.n) {
+        unsigned x = work.at[--work.n];
+        for (unsigned j = 0; ok && j < f->blocks[x].n_succ; j++) {
+            unsigned s = f->blocks[x].succ[j];
+            if (!f->blocks[s].coming || seen[s])
+                continue;
+            seen[s] = true;
+            if (s != at && set_has(post, at, s)) {
+                f->blocks[s].joins = true;
+                continue;
+            }
+            f->blocks[s].parted = true;
+            f->blocks[s].mixed |= !(f->blocks[at].selects && f->blocks[s].one);
+            ok = aw_vec_push(&work, s);
+        }
+    }
+    aw_vec_fini(&work);
+    return ok;
+}
+
+/* Does the branch at the end of `b` send lanes to different places that all have a barrier ahead? */
+static bool parts(const struct flow *f, const struct flow_block *b)
+{
+    unsigned first = f->n;
+    bool several = false;
+    for (unsigned j = 0; j < b->n_succ; j++) {
+        if (!f->blocks[b->succ[j]].coming)
+            continue;
+        several |= first != f->n && first != b->succ[j];
+        first = b->succ[j];
+    }
+    V end = LLVMGetBasicBlockTerminator(b->bb);
+    return several && !b->alone && LLVMGetNumOperands(end) && operand_differs(f, LLVMGetOperand(end, 0), b->bb);
+}
+
+/* Can block `to` be reached from block `from`, the two in between the branch at the end of `at` and where its lanes meet again?
+ * Clears and fills seen[]. */
+static bool reaches(const struct flow *f, unsigned at, unsigned from, unsigned to, bool *seen, bool *ret)
+{
+    AW_VEC(unsigned) work = { 0 };
+    bool ok = true;
+    memset(seen, 0, f->n * sizeof *seen);
+    *ret = false;
+    if (from == at || !set_has(f->post, at, from)) {
+        seen[from] = true;
+        ok = aw_vec_push(&work, from);
+    }
+    while (ok && work.n && !*ret) {
+        unsigned x = work.at[--work.n];
+        *ret = x == to;
+        for (unsigned j = 0; ok && j < f->blocks[x].n_succ; j++) {
+            unsigned s = f->blocks[x].succ[j];
+            if (seen[s] || !f->blocks[s].coming || (s != at && set_has(f->post, at, s)))
+                continue;
+            seen[s] = true;
+            ok = aw_vec_push(&work, s);
+        }
+    }
+    aw_vec_fini(&work);
+    return ok;
+}
+
+bool ptx_flow_others(struct flow *f, unsigned at, const bool *within, bool *ret)
+{
+    bool *seen = AW_NEW_ARRAY(&f->arena, bool, f->n), ok = seen != NULL;
+    for (unsigned p = 0; ok && f->blocks[at].parted && p < f->n; p++) {
+        const struct flow_block *b = &f->blocks[p];
+        for (unsigned j = 0; ok && b->parts && (!within || within[p]) && j < b->n_succ; j++) {
+            bool come;
+            ok = reaches(f, p, b->succ[j], at, seen, &come);
+            for (unsigned k = 0; ok && come && k < b->n_succ; k++)
+                ret[b->succ[k]] |= b->succ[k] != b->succ[j];
+        }
+    }
+    return ok;
+}
+
+static bool divergence_find(struct flow *f)
+{
+    struct sets *post = AW_NEW_ARRAY(&f->arena, struct sets, 1);
+    bool *done = AW_NEW_ARRAY(&f->arena, bool, f->n), *seen = AW_NEW_ARRAY(&f->arena, bool, f->n);
+    if (!done || !seen || !post || !postdominators_find(f, post))
+        return false;
+    f->post = post;
+    for (bool changed = true; changed;) {
+        changed = false;
+        for (unsigned i = 0; i < f->n; i++) {
+            struct flow_block *b = &f->blocks[i];
+            for (V x = LLVMGetFirstInstruction(b->bb); x; x = LLVMGetNextInstruction(x)) {
+                if (is_divergent(f, x) || !differs(f, x, b))
+                    continue;
+                if (!aw_ptrmap_put(&f->divergent, x, x))
+                    return false;
+                changed = true;
+            }
+            if (!done[i] && parts(f, b)) {
+                if (!part(f, post, i, seen))
+                    return false;
+                b->parts = done[i] = changed = true;
+            }
+        }
+    }
+    return true;
+}
+
+bool ptx_flow_init(struct flow *f, V fn, unsigned of)
+{
+    *f = (struct flow){ .of = of };
+    if (!blocks_order(f, LLVMGetEntryBasicBlock(fn)) || !blocks_link(f))
+        return false;
+    coming_find(f);
+    return (!(f->of & PTX_FLOW_ROW && f->of & PTX_FLOW_WAITS) || ones_find(f)) && divergence_find(f);
+}
+
+void ptx_flow_fini(struct flow *f)
+{
+    aw_ptrmap_fini(&f->index);
+    aw_ptrmap_fini(&f->divergent);
+    aw_arena_fini(&f->arena);
+}

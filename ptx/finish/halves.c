@@ -1,0 +1,179 @@
+/* Numbers of 64 bits that a program holds in two registers of 32: machine code that was lifted does so with all of them.
+ *
+ * Where two phis (or selects) are only halves of one number, it gets a phi of its own: loops over addresses and sums of doubles then look as
+ * they do where a program has registers of 64 bits.  What no longer has a use is left for others to remove. */
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "finish/target.h"
+
+#include "base/vec.h"
+
+struct pair {
+    LLVMValueRef lo, hi, wide;
+};
+
+struct pairs {
+    LLVMBuilderRef builder;
+    LLVMTypeRef i32, i64;
+    AW_VEC(struct pair) known; /* phis that were made */
+    bool failed;
+};
+
+enum { MAX_PHIS = 4096, MAX_DEPTH = 12 };
+
+static bool is_op(LLVMValueRef v, LLVMOpcode op)
+{
+    return LLVMIsAInstruction(v) && LLVMGetInstructionOpcode(v) == op;
+}
+
+static bool is_number(LLVMValueRef v, unsigned long long n)
+{
+    return LLVMIsAConstantInt(v) && LLVMConstIntGetZExtValue(v) == n;
+}
+
+static LLVMValueRef operand(LLVMValueRef v, unsigned k)
+{
+    return LLVMGetOperand(v, k);
+}
+
+/* The halves of (zext hi << 32) | zext lo. */
+static bool is_join(struct pairs *p, LLVMValueRef v, LLVMValueRef *ret_lo, LLVMValueRef *ret_hi)
+{
+    if (!is_op(v, LLVMOr) || LLVMTypeOf(v) != p->i64)
+        return false;
+    for (unsigned k = 0; k < 2; k++) {
+        LLVMValueRef low = operand(v, k), high = operand(v, 1 - k);
+        if (!is_op(low, LLVMZExt) || !is_op(high, LLVMShl) || !is_number(operand(high, 1), 32) || !is_op(operand(high, 0), LLVMZExt))
+            continue;
+        *ret_lo = operand(low, 0);
+        *ret_hi = operand(operand(high, 0), 0);
+        if (LLVMTypeOf(*ret_lo) == p->i32 && LLVMTypeOf(*ret_hi) == p->i32)
+            return true;
+    }
+    return false;
+}
+
+/* The number whose halves these are, where there is one; NULL. */
+static LLVMValueRef whole(struct pairs *p, LLVMValueRef lo, LLVMValueRef hi)
+{
+    if (LLVMIsAConstantInt(lo) && LLVMIsAConstantInt(hi))
+        return LLVMConstInt(p->i64, LLVMConstIntGetZExtValue(hi) << 32 | LLVMConstIntGetZExtValue(lo), 0);
+    if (!is_op(lo, LLVMTrunc) || !is_op(hi, LLVMTrunc))
+        return NULL;
+    LLVMValueRef w = operand(lo, 0), high = operand(hi, 0);
+    bool same = LLVMTypeOf(w) == p->i64 && (is_op(high, LLVMLShr) || is_op(high, LLVMAShr)) && operand(high, 0) == w && is_number(operand(high, 1), 32);
+    return same ? w : NULL;
+}
+
+/* Two elements of a vector that lie beside each other: they are loaded so. */
+static LLVMValueRef of_vector(struct pairs *p, LLVMValueRef lo, LLVMValueRef hi)
+{
+    if (!is_op(lo, LLVMExtractElement) || !is_op(hi, LLVMExtractElement) || operand(lo, 0) != operand(hi, 0))
+        return NULL;
+    LLVMValueRef v = operand(lo, 0), at = operand(lo, 1);
+    unsigned n = LLVMGetVectorSize(LLVMTypeOf(v));
+    if (!LLVMIsAConstantInt(at) || n % 2)
+        return NULL;
+    unsigned long long k = LLVMConstIntGetZExtValue(at);
+    if (k % 2 || !is_number(operand(hi, 1), k + 1))
+        return NULL;
+    LLVMValueRef wide = LLVMBuildBitCast(p->builder, v, LLVMVectorType(p->i64, n / 2), "");
+    return LLVMBuildExtractElement(p->builder, wide, LLVMConstInt(p->i32, k / 2, 0), "");
+}
+
+static LLVMValueRef join(struct pairs *p, LLVMValueRef lo, LLVMValueRef hi, unsigned depth);
+
+static LLVMValueRef phi_of(struct pairs *p, LLVMValueRef lo, LLVMValueRef hi, unsigned depth)
+{
+    for (size_t k = 0; k < p->known.n; k++)
+        if (p->known.at[k].lo == lo && p->known.at[k].hi == hi)
+            return p->known.at[k].wide;
+    if (p->known.n >= MAX_PHIS || depth > MAX_DEPTH)
+        return NULL;
+    LLVMBasicBlockRef here = LLVMGetInsertBlock(p->builder);
+    LLVMPositionBuilderBefore(p->builder, LLVMGetFirstInstruction(LLVMGetInstructionParent(lo)));
+    LLVMValueRef phi = LLVMBuildPhi(p->builder, p->i64, "");
+    if (!aw_vec_push(&p->known, (struct pair){ lo, hi, phi }))
+        p->failed = true;
+    unsigned n = LLVMCountIncoming(lo);
+    for (unsigned k = 0; k < n; k++) {
+        LLVMBasicBlockRef from = LLVMGetIncomingBlock(lo, k);
+        LLVMValueRef in = NULL, high = NULL;
+        for (unsigned j = 0; j < k; j++) /* an edge that is there twice has one value */
+            if (LLVMGetIncomingBlock(phi, j) == from)
+                in = LLVMGetIncomingValue(phi, j);
+        for (unsigned j = 0; j < n; j++)
+            if (LLVMGetIncomingBlock(hi, j) == from)
+                high = LLVMGetIncomingValue(hi, j);
+        LLVMPositionBuilderBefore(p->builder, LLVMGetBasicBlockTerminator(from));
+        if (!in)
+            in = join(p, LLVMGetIncomingValue(lo, k), high, depth + 1);
+        LLVMAddIncoming(phi, &in, &from, 1);
+    }
+    LLVMPositionBuilderAtEnd(p->builder, here);
+    return phi;
+}
+
+/* The number, made at the builder's place where there is none. */
+static LLVMValueRef join(struct pairs *p, LLVMValueRef lo, LLVMValueRef hi, unsigned depth)
+{
+    LLVMValueRef w = whole(p, lo, hi);
+    if (w)
+        return w;
+    if (is_op(lo, LLVMPHI) && is_op(hi, LLVMPHI) && LLVMGetInstructionParent(lo) == LLVMGetInstructionParent(hi)) {
+        LLVMBasicBlockRef here = LLVMGetInsertBlock(p->builder);
+        LLVMValueRef end = LLVMGetBasicBlockTerminator(here);
+        w = phi_of(p, lo, hi, depth);
+        LLVMPositionBuilderBefore(p->builder, end);
+        if (w)
+            return w;
+    }
+    w = of_vector(p, lo, hi);
+    if (w)
+        return w;
+    LLVMValueRef high = LLVMBuildShl(p->builder, LLVMBuildZExt(p->builder, hi, p->i64, ""), LLVMConstInt(p->i64, 32, 0), "");
+    return LLVMBuildOr(p->builder, high, LLVMBuildZExt(p->builder, lo, p->i64, ""), "");
+}
+
+static void function(struct pairs *p, LLVMValueRef fn)
+{
+    p->known.n = 0;
+    for (LLVMBasicBlockRef b = LLVMGetFirstBasicBlock(fn); b; b = LLVMGetNextBasicBlock(b))
+        for (LLVMValueRef i = LLVMGetFirstInstruction(b); i; i = LLVMGetNextInstruction(i)) {
+            LLVMValueRef lo, hi, w = NULL;
+            if (!is_join(p, i, &lo, &hi))
+                continue;
+            LLVMPositionBuilderBefore(p->builder, i);
+            w = whole(p, lo, hi);
+            w = w ? w : of_vector(p, lo, hi);
+            if (!w && is_op(lo, LLVMPHI) && is_op(hi, LLVMPHI) && LLVMGetInstructionParent(lo) == LLVMGetInstructionParent(hi))
+                w = phi_of(p, lo, hi, 0);
+            if (w && w != i)
+                LLVMReplaceAllUsesWith(i, w);
+        }
+}
+
+/* Whether some number's high word comes from elsewhere than its low one; before anything is simplified joins have other forms. */
+static bool has_any(struct pairs *p, LLVMModuleRef module)
+{
+    for (LLVMValueRef fn = LLVMGetFirstFunction(module); fn; fn = LLVMGetNextFunction(fn))
+        for (LLVMBasicBlockRef b = LLVMGetFirstBasicBlock(fn); b; b = LLVMGetNextBasicBlock(b))
+            for (LLVMValueRef i = LLVMGetFirstInstruction(b); i; i = LLVMGetNextInstruction(i))
+                if (is_op(i, LLVMShl) && LLVMTypeOf(i) == p->i64 && is_number(operand(i, 1), 32))
+                    return true;
+    return false;
+}
+
+int ptx_target_pairs(LLVMModuleRef module, struct aw_buf *diags)
+{
+    LLVMContextRef context = LLVMGetModuleContext(module);
+    struct pairs p = { .builder = LLVMCreateBuilderInContext(context), .i32 = LLVMInt32TypeInContext(context), .i64 = LLVMInt64TypeInContext(context) };
+    int status = AW_OK;
+    if (has_any(&p, module)) {
+        status = ptx_passes_run(module, NULL, "function(sroa,early-cse)", diags);
+        for (LLVMValueRef fn = LLVMGetFirstFunction(module); fn && status == AW_OK; fn = LLVMGetNextFunction(fn))
+            function(&p, fn);
+    }
+    aw_vec_fini(&p.known);
+    LLVMDisposeBuilder(p.builder);
+    return p.failed ? AW_ERR_OUT_OF_MEMORY : status;
+}

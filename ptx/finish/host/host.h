@@ -1,0 +1,91 @@
+/* Inside the host finisher: what its files share. */
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef AW_PTX_TARGET_HOST_H
+#define AW_PTX_TARGET_HOST_H
+
+#include "base/status.h"
+#include <llvm-c/Core.h>
+#include "lower/simt.h"
+#include "finish/target.h"
+
+/* ---- host/math.c */
+/* Gives every approximation, memory intrinsic and awkward conversion a body in SIMT IR, but for what ptx_host_avx512 has where that is to be used.
+ * AW_OK, or an error with a line. */
+int ptx_host_expand(LLVMModuleRef module, bool avx512, struct aw_buf *diags);
+/* Bit casts of small vectors become shifts, so that the scalariser can take all vectors apart. */
+void ptx_host_split_vectors(LLVMModuleRef module);
+
+/* ---- host/avx512.c */
+enum { PTX_HOST_AS_SET = 4 }; /* rounding argument of intrinsics: as the control register says, which is to nearest */
+/* `operation` in struct simt_options, for machines with AVX-512. */
+LLVMValueRef ptx_host_avx512(LLVMBuilderRef b, enum ptx_simt id, LLVMValueRef *args);
+/* `width` lanes of `vector`, at most 32, from `at` on; those that it does not have are poison.  A scalar has one. */
+LLVMValueRef ptx_host_piece(LLVMBuilderRef b, LLVMValueRef vector, unsigned at, unsigned width);
+/* The inverse: n pieces, a power of two, one after the other; `pieces` is written over. */
+LLVMValueRef ptx_host_join(LLVMBuilderRef b, LLVMValueRef *pieces, unsigned n);
+/* One of LLVM's intrinsics on 64 bytes, for all lanes of scalars or vectors of a power of two of lanes; n <= 6 arguments, of which all integers
+ * and vectors of 64 bytes go to every call as they are. */
+LLVMValueRef ptx_host_in_pieces(LLVMBuilderRef b, const char *intrinsic, LLVMValueRef *args, unsigned n);
+
+/* ---- host/permute.c */
+/* `permute` in struct simt_options: by AVX-512's instructions for vectors of 16, AVX2's for vectors of 8. */
+LLVMValueRef ptx_host_permute(LLVMBuilderRef b, LLVMValueRef *registers, int n, LLVMValueRef at);
+
+/* ---- host/round.c */
+/* Replaces each aw.round.fma.known.f32 by the short way where its operands are known to allow that, else by the result it was given.
+ * AW_OK or ptx_passes_run's. */
+int ptx_host_round(LLVMModuleRef module, struct aw_buf *diags);
+/* x * y + z, rounded once: scalars or vectors. */
+LLVMValueRef ptx_host_fma(LLVMBuilderRef b, LLVMValueRef x, LLVMValueRef y, LLVMValueRef z);
+
+/* ---- host/gather.c */
+/* What all elements of a vector are, if they are plainly the same; else NULL. */
+LLVMValueRef ptx_host_splatted(LLVMValueRef vector);
+/* Is it an integer constant of at most 64 bits?  Then *ret is its value, sign-extended.  `v` may be NULL. */
+bool ptx_host_constant(LLVMValueRef v, int64_t *ret);
+bool ptx_host_is_op(LLVMValueRef v, LLVMOpcode op);
+/* Is `y` the instruction `x`, or in the same block and not far behind it? */
+bool ptx_host_soon_after(LLVMValueRef x, LLVMValueRef y);
+enum { PTX_HOST_READS = 0x55555555, PTX_HOST_WRITES = 0xaaaaaaaa }; /* bits of LLVM's memory attribute: two for each place */
+/* May a call do such things to memory?  Of other functions than LLVM's intrinsics nothing is known. */
+bool ptx_host_touches(LLVMValueRef call, uint64_t how);
+/* May an instruction write memory, or order what others write? */
+bool ptx_host_writes(LLVMValueRef instruction);
+/* Is a mask plainly all ones? */
+bool ptx_host_all_on(LLVMValueRef mask);
+
+/* ---- host/local.c */
+/* Moves the variables that are marked SIMT_LOCAL from the stack to the warp's local memory; *ret_bytes is how many bytes they are in all functions.
+ * After everything else; false: out of memory. */
+bool ptx_host_locals(LLVMModuleRef module, uint64_t *ret_bytes);
+
+/* ---- wait.c */
+/* On one lane's view: lets lanes of a warp wait for each other where they may have to.  Changes nothing in other kernels.  AW_OK,
+ * AW_ERR_OUT_OF_MEMORY or ptx_passes_run's. */
+int ptx_host_waits(LLVMModuleRef module, const char *kernel, const uint32_t *block, struct aw_buf *diags);
+
+/* ---- host/machine.c */
+struct ptx_host_machine {
+    char cpu[64];
+    char *features;    /* LLVM's form; owned, LLVMDisposeMessage */
+    bool avx2, avx512; /* avx512: F, BW, DQ and VL */
+    bool bmi2;         /* operations on bits of general registers */
+    bool gathers;      /* of 32- and 64-bit elements are quicker by the machine's instructions */
+    bool slow_masked_stores; /* AVX2's take many times as long as a plain one */
+    bool checks;       /* PTX_TARGET_CHECKS is asked for */
+};
+/* Reads "host" or "host:cpu[,+feature,-feature ...]", LLVM's features, slow-masked-stores and check-accesses.  False: not one of ours or an unknown CPU; *ret then untouched. */
+bool ptx_host_machine_parse(const char *target, struct ptx_host_machine *ret);
+void ptx_host_machine_fini(struct ptx_host_machine *machine);
+
+/* ---- host/object.c */
+/* Reads a relocatable x86-64 ELF object: *ret_soft tells whether it calls functions of ptx_host_soft(); any other undefined symbol is an
+ * error that names it.  `stack_bytes` and `local_stack` are written into the object table.  AW_OK or AW_ERR_NOT_SUPPORTED with a line. */
+int ptx_host_object_finish(char *bytes, size_t size, uint32_t stack_bytes, uint32_t local_stack, const char *kernel, bool *ret_soft,
+                           struct aw_buf *diags);
+
+/* ---- host/soft/object.c, host/soft/soft.c */
+/* A relocatable object for any x86-64: what LLVM calls where the processor has no instruction (host/soft/soft.c).  Static. */
+struct ptx_bytes ptx_host_soft(void);
+
+#endif

@@ -1,0 +1,129 @@
+/* Masked loads and stores of several registers, register by register, where their mask is made beside them: masks of one register come from
+ * comparisons of one and are what such an access takes.  LLVM would put the comparisons' results together, for all lanes, and take them apart again.
+ * After optimisation, which would do so, too. */
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "finish/host/host.h"
+#include <llvm-c/DebugInfo.h>
+#include <string.h>
+
+enum { MOST_LANES = 32, DEPTH = 4 /* a comparison, its opposite, and a mask or two around */ };
+
+struct masks {
+    LLVMModuleRef m;
+    LLVMBuilderRef b;
+    LLVMTypeRef i8, i64;
+    uint64_t bytes;       /* of a register */
+    LLVMBasicBlockRef at; /* where the access at hand is */
+};
+
+static bool is_mask(LLVMValueRef x)
+{
+    LLVMTypeRef t = LLVMTypeOf(x);
+    return LLVMGetTypeKind(t) == LLVMVectorTypeKind && LLVMGetTypeKind(LLVMGetElementType(t)) == LLVMIntegerTypeKind &&
+           LLVMGetIntTypeWidth(LLVMGetElementType(t)) == 1;
+}
+
+/* Is it a mask that can be made register by register from its operands? */
+static bool comes_apart(const struct masks *k, LLVMValueRef x)
+{
+    if (!LLVMIsAInstruction(x) || LLVMGetInstructionParent(x) != k->at || !is_mask(x))
+        return false;
+    switch (LLVMGetInstructionOpcode(x)) {
+    case LLVMICmp: case LLVMFCmp: case LLVMAnd: case LLVMOr: case LLVMXor: return true;
+    case LLVMSelect: return is_mask(LLVMGetOperand(x, 0));
+    default: return false;
+    }
+}
+
+static LLVMValueRef slice(struct masks *k, LLVMValueRef x, unsigned first, unsigned n, int depth)
+{
+    LLVMValueRef part[3] = { NULL };
+    if (!depth || !comes_apart(k, x))
+        return ptx_host_piece(k->b, x, first, n);
+    for (unsigned i = 0; i < (unsigned)LLVMGetNumOperands(x); i++)
+        part[i] = slice(k, LLVMGetOperand(x, i), first, n, depth - 1);
+    switch (LLVMGetInstructionOpcode(x)) {
+    case LLVMICmp: return LLVMBuildICmp(k->b, LLVMGetICmpPredicate(x), part[0], part[1], "");
+    case LLVMFCmp: return LLVMBuildFCmp(k->b, LLVMGetFCmpPredicate(x), part[0], part[1], "");
+    case LLVMSelect: return LLVMBuildSelect(k->b, part[0], part[1], part[2], "");
+    default: return LLVMBuildBinOp(k->b, LLVMGetInstructionOpcode(x), part[0], part[1], "");
+    }
+}
+
+/* What is known of the access: how its address is aligned, and which memory it is. */
+static void copy_facts(struct masks *k, LLVMValueRef from, LLVMValueRef to, unsigned address)
+{
+    static const char *const kinds[] = { "alias.scope", "noalias", "invariant.load" };
+    LLVMContextRef c = LLVMGetModuleContext(k->m);
+    unsigned align = LLVMGetEnumAttributeKindForName("align", 5);
+    LLVMAttributeRef a = LLVMGetCallSiteEnumAttribute(from, address + 1, align);
+    uint64_t bytes = a ? LLVMGetEnumAttributeValue(a) : 1;
+    LLVMAddCallSiteAttribute(to, address + 1, LLVMCreateEnumAttribute(c, align, bytes < k->bytes ? bytes : k->bytes));
+    for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++) {
+        unsigned id = LLVMGetMDKindIDInContext(c, kinds[i], (unsigned)strlen(kinds[i]));
+        LLVMValueRef node = LLVMGetMetadata(from, id);
+        if (node)
+            LLVMSetMetadata(to, id, node);
+    }
+}
+
+/* Operands are (pointer, mask, what lanes that are off hold) of a load, (value, pointer, mask) of a store. */
+static void split(struct masks *k, LLVMValueRef x, bool store, LLVMTypeRef type, unsigned n)
+{
+    unsigned lanes = LLVMGetVectorSize(type), address = store, width = lanes / n;
+    LLVMValueRef part[MOST_LANES], vector = LLVMGetOperand(x, store ? 0 : 2), mask = LLVMGetOperand(x, store ? 2 : 1);
+    LLVMTypeRef types[2] = { LLVMVectorType(LLVMGetElementType(type), width), LLVMTypeOf(LLVMGetOperand(x, address)) };
+    const char *name = store ? "llvm.masked.store" : "llvm.masked.load";
+    LLVMValueRef fn = LLVMGetIntrinsicDeclaration(k->m, LLVMLookupIntrinsicID(name, strlen(name)), types, 2);
+    LLVMPositionBuilderBefore(k->b, x);
+    LLVMSetCurrentDebugLocation2(k->b, LLVMInstructionGetDebugLoc(x));
+    for (unsigned i = 0; i < n; i++) {
+        LLVMValueRef by = LLVMConstInt(k->i64, i * k->bytes, 0), v = ptx_host_piece(k->b, vector, i * width, width);
+        LLVMValueRef p = LLVMBuildGEP2(k->b, k->i8, LLVMGetOperand(x, address), &by, 1, ""), m = slice(k, mask, i * width, width, DEPTH);
+        LLVMValueRef load[3] = { p, m, v }, stored[3] = { v, p, m };
+        part[i] = LLVMBuildCall2(k->b, LLVMGlobalGetValueType(fn), fn, store ? stored : load, 3, "");
+        copy_facts(k, x, part[i], address);
+    }
+    if (!store)
+        LLVMReplaceAllUsesWith(x, ptx_host_join(k->b, part, n));
+    LLVMInstructionEraseFromParent(x);
+}
+
+static bool is_call_of(LLVMValueRef x, const char *name)
+{
+    LLVMValueRef fn = LLVMIsACallInst(x) ? LLVMGetCalledValue(x) : NULL;
+    return fn && LLVMIsAFunction(fn) && LLVMGetIntrinsicID(fn) == LLVMLookupIntrinsicID(name, strlen(name));
+}
+
+static void take(struct masks *k, LLVMValueRef x)
+{
+    bool store = is_call_of(x, "llvm.masked.store");
+    if (!store && !is_call_of(x, "llvm.masked.load"))
+        return;
+    LLVMTypeRef type = store ? LLVMTypeOf(LLVMGetOperand(x, 0)) : LLVMTypeOf(x);
+    unsigned lanes = LLVMGetVectorSize(type);
+    uint64_t size = LLVMABISizeOfType(LLVMGetModuleDataLayout(k->m), LLVMGetElementType(type));
+    k->at = LLVMGetInstructionParent(x);
+    if ((size == 4 || size == 8) && lanes <= MOST_LANES && lanes * size > k->bytes && comes_apart(k, LLVMGetOperand(x, store ? 2 : 1)))
+        split(k, x, store, type, (unsigned)(lanes * size / k->bytes));
+}
+
+static void in_module(LLVMModuleRef m, uint64_t register_bytes)
+{
+    LLVMContextRef c = LLVMGetModuleContext(m);
+    struct masks k = { .m = m, .b = LLVMCreateBuilderInContext(c), .i8 = LLVMInt8TypeInContext(c), .i64 = LLVMInt64TypeInContext(c),
+                       .bytes = register_bytes };
+    for (LLVMValueRef fn = LLVMGetFirstFunction(m); fn; fn = LLVMGetNextFunction(fn))
+        for (LLVMBasicBlockRef bb = LLVMGetFirstBasicBlock(fn); bb; bb = LLVMGetNextBasicBlock(bb))
+            for (LLVMValueRef x = LLVMGetFirstInstruction(bb), next; x; x = next) {
+                next = LLVMGetNextInstruction(x);
+                take(&k, x);
+            }
+    LLVMDisposeBuilder(k.b);
+}
+
+int ptx_run_masks(struct ptx_pipeline *pipe)
+{
+    in_module(*pipe->module, pipe->on & PTX_PASS_AVX512 ? 64 : 32);
+    return AW_OK;
+}

@@ -1,0 +1,233 @@
+/* Minima and maxima, after optimisation: no look for a NaN where there can be none, and AVX-512's instruction for them.
+ *
+ * PTX's max is the other operand where one is a NaN, its own NaN where both are (lower/round.c asks for that with a comparison and a selection), and
+ * +0 of two zeros; without an instruction each takes ten.  What runs around a loop is taken for no NaN until something says otherwise, which
+ * LLVM does not do. */
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "finish/host/host.h"
+#include <llvm-c/DebugInfo.h>
+#include <math.h>
+#include <string.h>
+
+typedef LLVMValueRef V;
+
+enum { MAX_STEPS = 200, MAX_PHIS = 16 };
+
+/* A search through what a value is made of. */
+struct search {
+    bool signalling; /* is it no signalling NaN? else: is it no NaN? */
+    int steps;
+    V phis[MAX_PHIS]; /* taken for granted while what comes into them is looked at */
+    int n_phis;
+};
+
+static bool holds(struct search *s, V v);
+
+static const char *called(V v)
+{
+    size_t len;
+    V callee = LLVMIsACallInst(v) ? LLVMGetCalledValue(v) : NULL;
+    return callee && LLVMIsAFunction(callee) ? LLVMGetValueName2(callee, &len) : "";
+}
+
+static bool begins(const char *name, const char *with)
+{
+    return !strncmp(name, with, strlen(with));
+}
+
+static bool is_minmax(V v)
+{
+    const char *name = called(v);
+    return begins(name, "llvm.maximumnum.") || begins(name, "llvm.minimumnum.");
+}
+
+/* `x is a NaN`, as fcmp uno x, 0 or x, x; else NULL. */
+static V asked(V v)
+{
+    if (!LLVMIsAFCmpInst(v) || LLVMGetFCmpPredicate(v) != LLVMRealUNO)
+        return NULL;
+    V x = LLVMGetOperand(v, 0), y = LLVMGetOperand(v, 1);
+    return x == y || (LLVMIsConstant(y) && LLVMIsNull(y)) ? x : NULL;
+}
+
+static bool scalar_holds(V v, bool signalling)
+{
+    bool wide = LLVMGetTypeKind(LLVMTypeOf(v)) == LLVMDoubleTypeKind;
+    LLVMContextRef c = LLVMGetTypeContext(LLVMTypeOf(v));
+    LLVMBool lossy;
+    if (!isnan(LLVMConstRealGetDouble(v, &lossy)))
+        return true;
+    V bits = LLVMConstBitCast(v, wide ? LLVMInt64TypeInContext(c) : LLVMInt32TypeInContext(c));
+    return signalling && LLVMIsAConstantInt(bits) && (LLVMConstIntGetZExtValue(bits) >> (wide ? 51 : 22) & 1);
+}
+
+static bool constant_holds(V v, bool signalling)
+{
+    LLVMTypeKind kind = LLVMGetTypeKind(LLVMTypeOf(v));
+    if (LLVMIsPoison(v) || LLVMIsNull(v))
+        return true;
+    if (kind == LLVMFloatTypeKind || kind == LLVMDoubleTypeKind)
+        return LLVMIsAConstantFP(v) && scalar_holds(v, signalling);
+    if (kind != LLVMVectorTypeKind || LLVMIsAConstantExpr(v))
+        return false;
+    for (unsigned i = 0; i < LLVMGetVectorSize(LLVMTypeOf(v)); i++) {
+        V e = LLVMGetAggregateElement(v, i);
+        if (!e || !constant_holds(e, signalling))
+            return false;
+    }
+    return true;
+}
+
+/* When one turns out wrong, what was found by its help is forgotten with it. */
+static bool phi_holds(struct search *s, V phi)
+{
+    int at = s->n_phis;
+    for (int i = 0; i < at; i++)
+        if (s->phis[i] == phi)
+            return true;
+    if (at == MAX_PHIS)
+        return false;
+    s->phis[s->n_phis++] = phi;
+    for (unsigned i = 0; i < LLVMCountIncoming(phi); i++)
+        if (!holds(s, LLVMGetIncomingValue(phi, i))) {
+            s->n_phis = at;
+            return false;
+        }
+    return true;
+}
+
+static bool call_holds(struct search *s, V call)
+{
+    const char *name = called(call);
+    if (is_minmax(call))
+        return s->signalling || holds(s, LLVMGetOperand(call, 0)) || holds(s, LLVMGetOperand(call, 1));
+    if (s->signalling && (begins(name, "llvm.fma.") || begins(name, "llvm.sqrt.") || begins(name, "llvm.x86.avx512.mask.range.")))
+        return true;
+    return begins(name, "llvm.fabs.") && holds(s, LLVMGetOperand(call, 0));
+}
+
+/* Of a selection by a question whose answer is no, or was replaced by that, only the second counts. */
+static bool select_holds(struct search *s, V select)
+{
+    V cond = LLVMGetOperand(select, 0), x = s->signalling ? NULL : asked(cond);
+    if (!holds(s, LLVMGetOperand(select, 2)))
+        return false;
+    return (LLVMIsConstant(cond) && LLVMIsNull(cond)) || (x && holds(s, x)) || holds(s, LLVMGetOperand(select, 1));
+}
+
+static bool holds(struct search *s, V v)
+{
+    if (s->steps++ == MAX_STEPS)
+        return false;
+    if (LLVMIsConstant(v))
+        return constant_holds(v, s->signalling);
+    if (LLVMIsAPHINode(v))
+        return phi_holds(s, v);
+    if (LLVMIsACallInst(v))
+        return call_holds(s, v);
+    if (!LLVMIsAInstruction(v))
+        return false;
+    switch (LLVMGetInstructionOpcode(v)) {
+    case LLVMSelect:
+        return select_holds(s, v);
+    case LLVMShuffleVector: case LLVMInsertElement:
+        return holds(s, LLVMGetOperand(v, 0)) && holds(s, LLVMGetOperand(v, 1));
+    case LLVMFreeze: case LLVMFNeg: case LLVMExtractElement: /* a frozen lane that was poison may be anything, here as before */
+        return holds(s, LLVMGetOperand(v, 0));
+    case LLVMSIToFP: case LLVMUIToFP:
+        return true;
+    case LLVMFAdd: case LLVMFSub: case LLVMFMul: case LLVMFDiv: case LLVMFPExt: case LLVMFPTrunc:
+        return s->signalling;
+    default:
+        return false;
+    }
+}
+
+static bool never_nan(V v)
+{
+    struct search s = { 0 };
+    return holds(&s, v);
+}
+
+static bool never_signalling(V v)
+{
+    struct search s = { .signalling = true };
+    return holds(&s, v);
+}
+
+/* ---- Rewriting */
+
+static bool drop_questions(LLVMModuleRef m)
+{
+    bool changed = false;
+    for (V fn = LLVMGetFirstFunction(m); fn; fn = LLVMGetNextFunction(fn))
+        for (LLVMBasicBlockRef bb = LLVMGetFirstBasicBlock(fn); bb; bb = LLVMGetNextBasicBlock(bb))
+            for (V x = LLVMGetFirstInstruction(bb); x; x = LLVMGetNextInstruction(x)) {
+                V of = asked(x);
+                if (!of || !LLVMGetFirstUse(x) || !never_nan(of))
+                    continue;
+                LLVMReplaceAllUsesWith(x, LLVMConstNull(LLVMTypeOf(x)));
+                changed = true;
+            }
+    return changed;
+}
+
+/* VRANGE gives the other operand for a quiet NaN, but a NaN for a signalling one: VFIXUPIMM makes those quiet. */
+static V quiet(LLVMBuilderRef b, V v, unsigned bits)
+{
+    LLVMContextRef c = LLVMGetBuilderContext(b);
+    LLVMTypeRef i32 = LLVMInt32TypeInContext(c);
+    unsigned width = 512 / bits;
+    V table[16], mask = LLVMConstInt(LLVMIntTypeInContext(c, width), (1u << width) - 1, 0);
+    if (never_signalling(v))
+        return v;
+    for (unsigned i = 0; i < width; i++) /* of the tokens only the second, a signalling NaN: 2, the source made quiet */
+        table[i] = LLVMConstInt(LLVMIntTypeInContext(c, bits), 0x20, 0);
+    V args[] = { v, v, LLVMConstVector(table, width), LLVMConstInt(i32, 0, 0), mask, LLVMConstInt(i32, PTX_HOST_AS_SET, 0) };
+    return ptx_host_in_pieces(b, bits == 64 ? "llvm.x86.avx512.mask.fixupimm.pd.512" : "llvm.x86.avx512.mask.fixupimm.ps.512", args, 6);
+}
+
+static bool by_instruction(LLVMBuilderRef b, V call)
+{
+    enum { MIN = 4, MAX = 5 }; /* of two, with the sign of what was found */
+    LLVMTypeRef t = LLVMTypeOf(call), scalar = LLVMGetTypeKind(t) == LLVMVectorTypeKind ? LLVMGetElementType(t) : t;
+    unsigned bits = LLVMGetTypeKind(scalar) == LLVMDoubleTypeKind ? 64 : LLVMGetTypeKind(scalar) == LLVMFloatTypeKind ? 32 : 0;
+    if (scalar == t || !bits || LLVMGetVectorSize(t) * bits < 512)
+        return false;
+    LLVMContextRef c = LLVMGetBuilderContext(b);
+    LLVMTypeRef i32 = LLVMInt32TypeInContext(c);
+    unsigned width = 512 / bits;
+    LLVMPositionBuilderBefore(b, call);
+    LLVMSetCurrentDebugLocation2(b, LLVMInstructionGetDebugLoc(call));
+    V x = quiet(b, LLVMGetOperand(call, 0), bits), y = quiet(b, LLVMGetOperand(call, 1), bits);
+    V args[] = { x, y, LLVMConstInt(i32, begins(called(call), "llvm.maximumnum.") ? MAX : MIN, 0), x,
+                 LLVMConstInt(LLVMIntTypeInContext(c, width), (1u << width) - 1, 0), LLVMConstInt(i32, PTX_HOST_AS_SET, 0) };
+    V r = ptx_host_in_pieces(b, bits == 64 ? "llvm.x86.avx512.mask.range.pd.512" : "llvm.x86.avx512.mask.range.ps.512", args, 6);
+    LLVMReplaceAllUsesWith(call, r);
+    LLVMInstructionEraseFromParent(call);
+    return true;
+}
+
+static int in_module(LLVMModuleRef m, bool avx512, struct aw_buf *diags)
+{
+    static const char fold[] = "function(early-cse,adce)";
+    bool changed = drop_questions(m);
+    int status = changed ? ptx_passes_run(m, NULL, fold, diags) : AW_OK;
+    if (!avx512 || status != AW_OK)
+        return status;
+    LLVMBuilderRef b = LLVMCreateBuilderInContext(LLVMGetModuleContext(m));
+    changed = false;
+    for (V fn = LLVMGetFirstFunction(m); fn; fn = LLVMGetNextFunction(fn))
+        for (LLVMBasicBlockRef bb = LLVMGetFirstBasicBlock(fn); bb; bb = LLVMGetNextBasicBlock(bb))
+            for (V x = LLVMGetFirstInstruction(bb), next; x; x = next) {
+                next = LLVMGetNextInstruction(x);
+                changed |= is_minmax(x) && by_instruction(b, x);
+            }
+    LLVMDisposeBuilder(b);
+    return changed ? ptx_passes_run(m, NULL, fold, diags) : AW_OK; /* a value made quiet for two operations is made so once */
+}
+
+int ptx_run_minmax(struct ptx_pipeline *pipe)
+{
+    return in_module(*pipe->module, pipe->on & PTX_PASS_AVX512, pipe->diags);
+}

@@ -1,0 +1,364 @@
+/* Tangled and overlarge functions (tangle.h): found before anything else looks at them, so that no pass of LLVM takes hours over them, and
+ * turned into a loop over their blocks when all that matters to other lanes is decided.
+ *
+ * Each lane has a number, the place where it is to go on.  The loop takes the lowest of the warp's and runs the block there, for the lanes
+ * that are at it; they leave it with another number.  Nothing has to be nested for that, and nothing lives in registers from block to block,
+ * as what is alive everywhere would have a value to choose at each end.  Lanes meet again as they would: whoever is behind goes first. */
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "finish/tangle.h"
+
+#include "base/map.h"
+#include "base/status.h"
+#include "base/vec.h"
+#include "lower/simt.h"
+#include "simt/vectorise.h"
+#include "finish/target.h"
+#include <string.h>
+
+#define TANGLED SIMT_DISPATCHED
+
+/* See tangle_cost.  Kernels of the tests and benchmarks have at most some ten thousands; at twice this LLVM takes a minute. */
+enum { COST_MAX = 1500000 };
+
+/* ---- Which */
+
+static void enum_attribute(LLVMValueRef fn, const char *name, bool set)
+{
+    unsigned kind = LLVMGetEnumAttributeKindForName(name, strlen(name));
+    LLVMRemoveEnumAttributeAtIndex(fn, (LLVMAttributeIndex)LLVMAttributeFunctionIndex, kind);
+    if (set)
+        LLVMAddAttributeAtIndex(fn, (LLVMAttributeIndex)LLVMAttributeFunctionIndex,
+                                LLVMCreateEnumAttribute(LLVMGetModuleContext(LLVMGetGlobalParent(fn)), kind, 0));
+}
+
+bool ptx_tangle_is(LLVMValueRef fn)
+{
+    return LLVMGetStringAttributeAtIndex(fn, (LLVMAttributeIndex)LLVMAttributeFunctionIndex, TANGLED, sizeof TANGLED - 1);
+}
+
+void ptx_tangle_hold(LLVMModuleRef module, bool hold)
+{
+    for (LLVMValueRef fn = LLVMGetFirstFunction(module); fn; fn = LLVMGetNextFunction(fn))
+        if (!LLVMIsDeclaration(fn) && ptx_tangle_is(fn)) {
+            enum_attribute(fn, "optnone", hold);
+            enum_attribute(fn, "noinline", hold);
+        }
+}
+
+void ptx_tangle_inline(LLVMValueRef fn)
+{
+    LLVMModuleRef module = LLVMGetGlobalParent(fn);
+    LLVMAttributeIndex at = (LLVMAttributeIndex)LLVMAttributeFunctionIndex;
+    if (!ptx_tangle_is(fn))
+        return;
+    enum_attribute(fn, "optnone", false);
+    enum_attribute(fn, "noinline", false);
+    LLVMRemoveStringAttributeAtIndex(fn, at, TANGLED, sizeof TANGLED - 1);
+    for (LLVMValueRef kernel = LLVMGetFirstFunction(module); kernel; kernel = LLVMGetNextFunction(kernel))
+        if (LLVMGetStringAttributeAtIndex(kernel, at, "aw-kernel", 9))
+            LLVMAddAttributeAtIndex(kernel, at, LLVMCreateStringAttribute(LLVMGetModuleContext(module), TANGLED, sizeof TANGLED - 1, "", 0));
+    ptx_tangle_hold(module, true);
+}
+
+static bool is_tangled(LLVMValueRef fn, bool entries, bool *ret_ok)
+{
+    struct tangle_graph g;
+    bool several = false;
+    *ret_ok = tangle_graph_make(&g, fn);
+    uint64_t cost = *ret_ok ? tangle_cost(&g, &several, ret_ok) : 0;
+    tangle_graph_fini(&g);
+    return cost > COST_MAX || (entries && several);
+}
+
+static unsigned mark_kind(LLVMValueRef fn)
+{
+    return LLVMGetMDKindIDInContext(LLVMGetModuleContext(LLVMGetGlobalParent(fn)), "aw.register", 11);
+}
+
+static void mark(LLVMValueRef x, unsigned kind)
+{
+    LLVMContextRef c = LLVMGetTypeContext(LLVMTypeOf(x));
+    LLVMSetMetadata(x, kind, LLVMMetadataAsValue(c, LLVMMDNodeInContext2(c, NULL, 0)));
+}
+
+/* Is it a variable that is only read and written as a whole? */
+static bool is_register(LLVMValueRef x)
+{
+    bool plain = LLVMIsAAllocaInst(x) && LLVMIsAConstantInt(LLVMGetOperand(x, 0));
+    for (LLVMUseRef use = plain ? LLVMGetFirstUse(x) : NULL; use && plain; use = LLVMGetNextUse(use)) {
+        LLVMValueRef user = LLVMGetUser(use);
+        plain = (LLVMIsALoadInst(user) && LLVMTypeOf(user) == LLVMGetAllocatedType(x)) ||
+                (LLVMIsAStoreInst(user) && LLVMGetOperand(user, 0) != x && LLVMTypeOf(LLVMGetOperand(user, 0)) == LLVMGetAllocatedType(x));
+    }
+    return plain;
+}
+
+/* What is written to a register gets a value of its own.  Otherwise a value that is in two registers would join them for all time. */
+static void values_name(LLVMValueRef fn)
+{
+    unsigned kind = mark_kind(fn);
+    LLVMBuilderRef b = LLVMCreateBuilderInContext(LLVMGetModuleContext(LLVMGetGlobalParent(fn)));
+    LLVMBasicBlockRef entry = LLVMGetEntryBasicBlock(fn);
+    for (LLVMValueRef x = LLVMGetFirstInstruction(entry); x; x = LLVMGetNextInstruction(x))
+        for (LLVMUseRef use = is_register(x) ? LLVMGetFirstUse(x) : NULL; use; use = LLVMGetNextUse(use)) {
+            LLVMValueRef store = LLVMGetUser(use);
+            if (!LLVMIsAStoreInst(store) || (LLVMGetInstructionParent(store) == entry && LLVMIsConstant(LLVMGetOperand(store, 0))))
+                continue; /* one that says how it begins */
+            LLVMPositionBuilderBefore(b, store);
+            LLVMValueRef named = LLVMBuildFreeze(b, LLVMGetOperand(store, 0), "");
+            mark(named, kind);
+            LLVMSetOperand(store, 0, named);
+        }
+    LLVMDisposeBuilder(b);
+}
+
+static void phis_mark(LLVMValueRef fn)
+{
+    unsigned kind = mark_kind(fn);
+    for (LLVMBasicBlockRef bb = LLVMGetFirstBasicBlock(fn); bb; bb = LLVMGetNextBasicBlock(bb))
+        for (LLVMValueRef x = LLVMGetFirstInstruction(bb); x && LLVMIsAPHINode(x); x = LLVMGetNextInstruction(x))
+            mark(x, kind);
+}
+
+typedef void each_function(LLVMValueRef fn);
+
+static void each_tangled(LLVMModuleRef module, each_function *f)
+{
+    for (LLVMValueRef fn = LLVMGetFirstFunction(module); fn; fn = LLVMGetNextFunction(fn))
+        if (!LLVMIsDeclaration(fn) && ptx_tangle_is(fn))
+            f(fn);
+}
+
+int ptx_tangle_find(LLVMModuleRef module, bool entries, bool *ret_any, struct aw_buf *diags)
+{
+    LLVMContextRef c = LLVMGetModuleContext(module);
+    *ret_any = false;
+    for (LLVMValueRef fn = LLVMGetFirstFunction(module); fn; fn = LLVMGetNextFunction(fn)) {
+        bool ok = true;
+        if (LLVMIsDeclaration(fn) || !(ptx_tangle_is(fn) || is_tangled(fn, entries, &ok)))
+            continue;
+        if (!ok)
+            return AW_ERR_OUT_OF_MEMORY;
+        LLVMAddAttributeAtIndex(fn, (LLVMAttributeIndex)LLVMAttributeFunctionIndex, LLVMCreateStringAttribute(c, TANGLED, sizeof TANGLED - 1, "", 0));
+        *ret_any = true;
+    }
+    if (!*ret_any)
+        return AW_OK;
+    /* Joins that lowering has made are no register's: they go to memory first, to come back as such. */
+    int status = ptx_passes_run(module, NULL, "function(break-crit-edges,reg2mem)", diags);
+    if (status != AW_OK)
+        return status;
+    each_tangled(module, values_name);
+    status = ptx_passes_run(module, NULL, "function(sroa)", diags);
+    each_tangled(module, phis_mark);
+    ptx_tangle_hold(module, true);
+    return status;
+}
+
+/* ---- To memory again */
+
+struct web {
+    LLVMValueRef value; /* a phi, or one of what was written */
+    int parent;
+    LLVMValueRef slot;  /* of the root */
+    LLVMValueRef first; /* of the root: what it begins with, or NULL */
+    bool needed;        /* of the root: it lives in memory */
+};
+
+struct demotion {
+    LLVMValueRef fn;
+    LLVMBuilderRef b;
+    AW_VEC(struct web) webs;
+    struct aw_ptrmap number; /* of a value, from 1 */
+};
+
+static int root_of(struct demotion *d, int i)
+{
+    while (d->webs.at[i].parent != i)
+        i = d->webs.at[i].parent = d->webs.at[d->webs.at[i].parent].parent;
+    return i;
+}
+
+static int number_of(const struct demotion *d, LLVMValueRef v)
+{
+    return (int)(intptr_t)aw_ptrmap_find(&d->number, v) - 1;
+}
+
+/* Is it a value, no register's, that other blocks use? */
+static bool crosses(LLVMValueRef x)
+{
+    LLVMTypeKind kind = LLVMGetTypeKind(LLVMTypeOf(x));
+    if (LLVMIsAPHINode(x) || LLVMIsAAllocaInst(x) || kind == LLVMVoidTypeKind || kind == LLVMStructTypeKind)
+        return false;
+    for (LLVMUseRef use = LLVMGetFirstUse(x); use; use = LLVMGetNextUse(use))
+        if (LLVMGetInstructionParent(LLVMGetUser(use)) != LLVMGetInstructionParent(x) || LLVMIsAPHINode(LLVMGetUser(use)))
+            return true;
+    return false;
+}
+
+static bool webs_find(struct demotion *d)
+{
+    unsigned kind = mark_kind(d->fn);
+    bool ok = true;
+    for (LLVMBasicBlockRef bb = LLVMGetFirstBasicBlock(d->fn); bb; bb = LLVMGetNextBasicBlock(bb))
+        for (LLVMValueRef x = LLVMGetFirstInstruction(bb); ok && x; x = LLVMGetNextInstruction(x))
+            if (((LLVMIsAPHINode(x) || LLVMIsAFreezeInst(x)) && LLVMGetMetadata(x, kind)) || crosses(x)) {
+                int i = (int)d->webs.n;
+                ok = aw_vec_push(&d->webs, (struct web){ .value = x, .parent = i });
+                ok = ok && aw_ptrmap_put(&d->number, x, (void *)(intptr_t)d->webs.n);
+            }
+    for (size_t i = 0; ok && i < d->webs.n; i++) {
+        LLVMValueRef x = d->webs.at[i].value;
+        for (unsigned j = 0; LLVMIsAPHINode(x) && j < LLVMCountIncoming(x); j++) {
+            int other = number_of(d, LLVMGetIncomingValue(x, j));
+            if (other >= 0)
+                d->webs.at[root_of(d, other)].parent = root_of(d, (int)i);
+        }
+    }
+    return ok;
+}
+
+/* Who needs a place: what several values come to, and what is used in other blocks. */
+static void webs_need(struct demotion *d)
+{
+    for (size_t i = 0; i < d->webs.n; i++) {
+        LLVMValueRef x = d->webs.at[i].value;
+        struct web *root = &d->webs.at[root_of(d, (int)i)];
+        root->needed |= LLVMIsAPHINode(x) != NULL;
+        for (LLVMUseRef use = LLVMGetFirstUse(x); use && !root->needed; use = LLVMGetNextUse(use))
+            root->needed = LLVMIsAPHINode(LLVMGetUser(use)) || LLVMGetInstructionParent(LLVMGetUser(use)) != LLVMGetInstructionParent(x);
+        for (unsigned j = 0; LLVMIsAPHINode(x) && j < LLVMCountIncoming(x); j++)
+            if (LLVMIsConstant(LLVMGetIncomingValue(x, j)) && !LLVMIsUndef(LLVMGetIncomingValue(x, j)))
+                root->first = LLVMGetIncomingValue(x, j);
+    }
+}
+
+/* A truth value is a byte in memory. */
+static LLVMTypeRef held_type(LLVMTypeRef t)
+{
+    bool truth = LLVMGetTypeKind(t) == LLVMIntegerTypeKind && LLVMGetIntTypeWidth(t) == 1;
+    return truth ? LLVMInt8TypeInContext(LLVMGetTypeContext(t)) : t;
+}
+
+static void put(LLVMBuilderRef b, LLVMValueRef x, LLVMValueRef slot)
+{
+    LLVMTypeRef held = LLVMGetAllocatedType(slot);
+    LLVMBuildStore(b, held == LLVMTypeOf(x) ? x : LLVMBuildZExt(b, x, held, ""), slot);
+}
+
+static LLVMValueRef get(LLVMBuilderRef b, LLVMTypeRef type, LLVMValueRef slot)
+{
+    LLVMTypeRef held = LLVMGetAllocatedType(slot);
+    LLVMValueRef x = LLVMBuildLoad2(b, held, slot, "");
+    return held == type ? x : LLVMBuildTrunc(b, x, type, "");
+}
+
+static void slots_make(struct demotion *d)
+{
+    LLVMValueRef before = LLVMGetFirstInstruction(LLVMGetEntryBasicBlock(d->fn));
+    while (LLVMIsAAllocaInst(before))
+        before = LLVMGetNextInstruction(before);
+    LLVMPositionBuilderBefore(d->b, before);
+    for (size_t i = 0; i < d->webs.n; i++)
+        if (d->webs.at[i].parent == (int)i && d->webs.at[i].needed) {
+            LLVMValueRef first = LLVMGetFirstInstruction(LLVMGetEntryBasicBlock(d->fn));
+            LLVMPositionBuilderBefore(d->b, first);
+            d->webs.at[i].slot = LLVMBuildAlloca(d->b, held_type(LLVMTypeOf(d->webs.at[i].value)), "");
+            LLVMPositionBuilderBefore(d->b, before);
+            if (d->webs.at[i].first)
+                put(d->b, d->webs.at[i].first, d->webs.at[i].slot);
+        }
+}
+
+/* A use elsewhere reads what the register then holds, right before it. */
+static void use_rewrite(struct demotion *d, LLVMValueRef user, LLVMValueRef x, LLVMValueRef slot)
+{
+    for (unsigned i = 0; i < (unsigned)LLVMGetNumOperands(user); i++) {
+        if (LLVMGetOperand(user, i) != x)
+            continue;
+        LLVMPositionBuilderBefore(d->b, LLVMIsAPHINode(user) ? LLVMGetBasicBlockTerminator(LLVMGetIncomingBlock(user, i)) : user);
+        LLVMSetOperand(user, i, get(d->b, LLVMTypeOf(x), slot));
+    }
+}
+
+static bool value_rewrite(struct demotion *d, LLVMValueRef x, LLVMValueRef slot)
+{
+    bool written = !LLVMIsAPHINode(x), ok = true;
+    AW_VEC(LLVMValueRef) users = { 0 };
+    for (LLVMUseRef use = LLVMGetFirstUse(x); use && ok; use = LLVMGetNextUse(use)) {
+        LLVMValueRef user = LLVMGetUser(use);
+        bool joins = LLVMIsAPHINode(user);
+        if (!(joins && number_of(d, user) >= 0) && !(written && !joins && LLVMGetInstructionParent(user) == LLVMGetInstructionParent(x)))
+            ok = aw_vec_push(&users, user);
+    }
+    for (size_t i = 0; i < users.n; i++)
+        use_rewrite(d, users.at[i], x, slot);
+    aw_vec_fini(&users);
+    if (written) {
+        LLVMPositionBuilderBefore(d->b, LLVMGetNextInstruction(x));
+        put(d->b, x, slot);
+    }
+    return ok;
+}
+
+static bool webs_rewrite(struct demotion *d)
+{
+    bool ok = true;
+    for (size_t i = 0; i < d->webs.n; i++) {
+        LLVMValueRef slot = d->webs.at[root_of(d, (int)i)].slot;
+        if (slot)
+            ok = ok && value_rewrite(d, d->webs.at[i].value, slot);
+    }
+    for (size_t i = 0; i < d->webs.n; i++)
+        if (LLVMIsAPHINode(d->webs.at[i].value)) {
+            LLVMReplaceAllUsesWith(d->webs.at[i].value, LLVMGetPoison(LLVMTypeOf(d->webs.at[i].value))); /* others' that go, too */
+            LLVMInstructionEraseFromParent(d->webs.at[i].value);
+        }
+    return ok;
+}
+
+int ptx_tangle_demote(LLVMValueRef fn)
+{
+    struct demotion d = { .fn = fn, .b = LLVMCreateBuilderInContext(LLVMGetModuleContext(LLVMGetGlobalParent(fn))) };
+    bool ok = webs_find(&d);
+    if (ok) {
+        webs_need(&d);
+        slots_make(&d);
+        ok = webs_rewrite(&d);
+    }
+    LLVMDisposeBuilder(d.b);
+    aw_vec_fini(&d.webs);
+    aw_ptrmap_fini(&d.number);
+    return ok ? AW_OK : AW_ERR_OUT_OF_MEMORY;
+}
+
+static bool joins(LLVMModuleRef module)
+{
+    for (LLVMValueRef fn = LLVMGetFirstFunction(module); fn; fn = LLVMGetNextFunction(fn))
+        for (LLVMBasicBlockRef bb = ptx_tangle_is(fn) ? LLVMGetFirstBasicBlock(fn) : NULL; bb; bb = LLVMGetNextBasicBlock(bb))
+            if (LLVMIsAPHINode(LLVMGetFirstInstruction(bb)))
+                return true;
+    return false;
+}
+
+int ptx_tangle_take_apart(LLVMModuleRef module, struct aw_buf *diags)
+{
+    int status = AW_OK;
+    for (LLVMValueRef fn = LLVMGetFirstFunction(module); fn && status == AW_OK; fn = LLVMGetNextFunction(fn))
+        if (!LLVMIsDeclaration(fn) && ptx_tangle_is(fn))
+            status = ptx_tangle_demote(fn);
+    if (status != AW_OK)
+        return status;
+    ptx_tangle_hold(module, false);
+    status = ptx_passes_run(module, NULL, "function(simplifycfg,lower-switch)", diags);
+    /* Others' joins, of functions inlined, say; reg2mem splits edges, which makes many more blocks. */
+    if (status == AW_OK && joins(module))
+        status = ptx_passes_run(module, NULL, "function(break-crit-edges,reg2mem)", diags);
+    for (LLVMValueRef fn = LLVMGetFirstFunction(module); fn && status == AW_OK; fn = LLVMGetNextFunction(fn))
+        if (!LLVMIsDeclaration(fn) && ptx_tangle_is(fn))
+            status = ptx_tangle_demote(fn);
+    if (status == AW_OK)
+        status = ptx_tangle_dispatch(module);
+    ptx_tangle_hold(module, true);
+    return status;
+}

@@ -1,0 +1,909 @@
+/* Lanes of one wave, or of one warp of the host's, that wait for each other.
+ *
+ * A wave has one program counter.  Where the two CUDA warps of a wave64 part and each comes to a barrier of its own, the machine
+ * would run one to its barrier with the other still before its own, and count the wave twice.  And lanes that spin for what other
+ * lanes of the wave have yet to do, a lock to be given back, spin for ever: those others wait for them to leave the loop.  So in
+ * kernels where that can happen there are stops: a lane notes where it stands and goes to one block, the meeting, from where it goes
+ * on when it can.
+ *
+ *   a barrier of the whole block   when all lanes of the wave that are left stand at such barriers: the wave executes the machine's, once
+ *   a counted barrier              when all lanes of the warp that are left stand at it, the warp arrives; when it is complete, they go on
+ *   a warp operation               when all its lanes that are left stand there
+ *   the header of a loop           at once; of loops that spin, and of those with a stop inside: none has a second entry then
+ *   the kernel's end               at once
+ *
+ * Stops are the barriers that the warps of a wave may reach apart, those without .aligned that the lanes of a warp may reach apart, those that
+ * others do not reach any more but use shared memory before they end, the
+ * loops that spin (see is_spin), and the barriers and warp operations that come after these.  PTX has a whole warp execute the same
+ * barrier, but without .aligned at several places.  Kernels with nothing of the kind, nearly all, are left as they are.
+ *
+ * On the host a warp is one vector, and it is the same with its lanes.  A block's warps take turns there: a lane that spins lets the
+ * others run each time round, and any barrier is executed when all lanes that are left stand at one.  Waits for an mbarrier object are
+ * taken for spins there only as those for global memory are, see release.h: nearly always whole warps wait for others'. */
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "finish/conditions.h"
+
+#include "base/vec.h"
+#include "lower/async.h"
+#include "finish/host/host.h"
+#include "finish/release.h"
+#include "finish/tangle.h"
+#include "finish/target.h"
+
+typedef LLVMValueRef V;
+typedef LLVMBasicBlockRef BB;
+
+/* What a lane stands at, above the number of its place: a barrier of the block's, or on the host any; a counted one, before and after its
+ * warp has arrived.  And of which kind it is, if it does not only wait. */
+enum { AT_WHOLE = 1 << 30, AT_COUNTED = 1 << 29, AT_COMING = 1 << 28, ARRIVES = 1 << 27, REDUCES = 1 << 26, PLACE = REDUCES - 1 };
+
+struct meeting {
+    struct amdgpu *a;           /* NULL: the host */
+    struct ptx_lower *b;
+    V kernel;
+    struct aw_buf *diags;
+    struct flow *apart;         /* where lanes may have parted at all; made when it is asked for */
+    AW_VEC(V) operations;       /* stops: calls of warp operations */
+    AW_VEC(V) barriers;         /* of aw.barrier, and of others that lanes may reach apart */
+    AW_VEC(BB) headers;         /* and heads of loops */
+    V state, id, threads;       /* allocas: where this lane stands; the barrier that it stands at, and how many that is for */
+    V generation;               /* alloca: the counted barrier's round before the warp arrived */
+    V op, value;                /* allocas: of a reduction on the host; `value` is what goes in, then the result */
+    bool counted, arrives, reduces; /* there are stops at counted barriers on a card, and of these kinds */
+    V left;                     /* lanes of this warp that have not ended, in the head */
+    BB head, wait, latch;
+    AW_VEC(BB) places;          /* where lanes go on; 0 is the kernel's beginning */
+    uint32_t block[3];          /* on the host: its known shape, or 0 */
+    bool pairs;                 /* a wave is two warps */
+    bool *known, refused;       /* headers of loops that spin, as far as is known; a loop was none for what is not */
+    bool spins;                 /* there are loops that spin */
+    bool ok;                    /* memory sufficed */
+};
+
+/* ---- Which */
+
+static LLVMValueRef function_of(LLVMModuleRef module, enum ptx_simt id)
+{
+    V fn = LLVMGetNamedFunction(module, ptx_simt_info(id)->name);
+    return fn && LLVMGetFirstUse(fn) ? fn : NULL;
+}
+
+/* On the host these are operations of the whole warp, as those with a member mask are. */
+static bool is_whole_operation(const struct meeting *m, V x)
+{
+    enum ptx_simt id = ptx_simt_called(x);
+    return !m->a && (id == PTX_SIMT_BARRIER_ARRIVE || id == PTX_SIMT_BARRIER_REDUCE) && !ptx_flow_is_unaligned(x);
+}
+
+/* On a card a warp must not arrive more than once, by its lanes one after the other, either. */
+static bool is_arrival(const struct meeting *m, V x)
+{
+    return m->a && ptx_simt_called(x) == PTX_SIMT_BARRIER_ARRIVE;
+}
+
+/* A warp operation with a member mask. */
+static bool is_operation(const struct meeting *m, V x)
+{
+    enum ptx_simt id = ptx_simt_called(x);
+    if (id == PTX_SIMT_WARPSYNC || is_whole_operation(m, x))
+        return true;
+    if (id == PTX_SIMT_TILE_HERE || id == PTX_SIMT_TILE || id == PTX_SIMT_TILE_F64)
+        return false;
+    return id != PTX_SIMT_NONE && ptx_simt_info(id)->traits == PTX_SIMT_CONVERGENT && id != PTX_SIMT_ACTIVEMASK;
+}
+
+/* How sure it is that a loop waits for other lanes: for those of its warp, too, if they could do anything meanwhile. */
+enum watched { NOT_WATCHED, IF_RELEASED, WATCHED };
+
+/* Reads what other lanes change: an exchange whose operands do not change (taking a lock, polling by adding 0; not a compare-and-swap that
+ * retries with what it saw, which ends by itself), or an ordered load.  Loads of global memory, and of mbarrier objects on the
+ * host, wait for other warps and blocks in nearly all programs, and those move. */
+static enum watched watches(const struct meeting *m, const struct flow *f, const bool *body, V x)
+{
+    LLVMOpcode op = LLVMGetInstructionOpcode(x);
+    if (op == LLVMLoad && !m->a && ptx_mbarrier_is_look(x))
+        return IF_RELEASED;
+    if (op == LLVMLoad && ptx_flow_is_ordered(x) && ptx_conditions_space(LLVMGetOperand(x, 0), AS_SHARED))
+        return WATCHED;
+    if (op == LLVMLoad)
+        return ptx_flow_is_ordered(x) ? IF_RELEASED : NOT_WATCHED;
+    if (op != LLVMAtomicCmpXchg && (op != LLVMAtomicRMW || ptx_flow_counts(x)))
+        return NOT_WATCHED;
+    for (unsigned i = 0; i < (unsigned)LLVMGetNumOperands(x); i++)
+        if (!ptx_conditions_invariant(f, body, LLVMGetOperand(x, i)))
+            return NOT_WATCHED;
+    return WATCHED;
+}
+
+static struct flow *apart(struct meeting *m)
+{
+    const uint32_t *shape = m->a ? m->a->block : m->block;
+    unsigned row = shape[0] && shape[1] == 1 && shape[2] == 1 ? PTX_FLOW_ROW : 0;
+    if (m->apart->blocks || ptx_flow_init(m->apart, m->kernel, PTX_FLOW_WAITS | row | (m->pairs ? 0 : PTX_FLOW_WARP)))
+        return m->apart;
+    ptx_flow_fini(m->apart);
+    *m->apart = (struct flow){ 0 };
+    return NULL;
+}
+
+static enum watched ends_by_watching(const struct meeting *m, const struct flow *f, const bool *body)
+{
+    struct conditions c;
+    enum watched ret = NOT_WATCHED;
+    ptx_conditions(f, body, true, &c);
+    for (unsigned i = 0; i < c.n && ret != WATCHED; i++) {
+        enum watched w = watches(m, f, body, c.at[i]);
+        ret = w > ret ? w : ret;
+    }
+    return ret;
+}
+
+/* Warps that spin together, by operations in the loop, wait for others: for those of their wave at most. */
+static bool is_spin(const struct flow *f, const bool *body, void *data)
+{
+    struct meeting *m = data;
+    bool operations = false;
+    for (unsigned i = 0; i < f->n; i++)
+        for (V x = body[i] ? LLVMGetFirstInstruction(f->blocks[i].bb) : NULL; x; x = LLVMGetNextInstruction(x)) {
+            bool operation = is_operation(m, x);
+            if (ptx_flow_is_barrier(x) || is_whole_operation(m, x) || (operation && !m->pairs && ptx_flow_is_whole(x)))
+                return false;
+            operations |= operation;
+        }
+    enum watched w = ends_by_watching(m, f, body);
+    if (w == NOT_WATCHED || (w == WATCHED && !operations) || !apart(m) || ptx_release_possible(m->apart, m->known, body))
+        return w != NOT_WATCHED;
+    m->refused = true;
+    return false;
+}
+
+static bool has_stop(const struct flow *f, const bool *body, void *stops)
+{
+    for (unsigned i = 0; i < f->n; i++)
+        if (body[i] && ((const bool *)stops)[i])
+            return true;
+    return false;
+}
+
+/* Which blocks have stops: barriers, and operations. */
+struct stops {
+    bool *spins, *barriers, *operations, *any, *headers;
+};
+
+static bool stops_alloc(struct flow *f, struct stops *s)
+{
+    bool **all[] = { &s->spins, &s->barriers, &s->operations, &s->any, &s->headers };
+    for (size_t i = 0; i < sizeof all / sizeof *all; i++)
+        if (!(*all[i] = AW_NEW_ARRAY(&f->arena, bool, f->n)))
+            return false;
+    return true;
+}
+
+static bool has_unaligned(BB bb)
+{
+    for (V x = LLVMGetFirstInstruction(bb); x; x = LLVMGetNextInstruction(x))
+        if (ptx_flow_is_unaligned(x))
+            return true;
+    return false;
+}
+
+/* What spins, until no loop is known to for which another one matters that was no spin. */
+static bool spins_find(struct meeting *m, struct flow *f, bool *spins)
+{
+    bool more = true, *found = AW_NEW_ARRAY(&f->arena, bool, f->n);
+    m->known = spins;
+    while (found && more) {
+        m->refused = more = false;
+        if (!ptx_flow_loops(f, is_spin, m, found))
+            return false;
+        for (unsigned i = 0; i < f->n; i++)
+            more |= found[i] && !spins[i];
+        memcpy(spins, found, f->n * sizeof *spins);
+        more &= m->refused;
+    }
+    return found;
+}
+
+/* Barriers that some lanes come to while others leave for good, and use shared memory before they end: what those read, and write, is
+ * before the barrier, which does not wait for lanes that have ended but for all others.  Without a stop they would be put off, as code
+ * behind a loop is until the last lane has left it.  ret[]: by block; *ret_any: there are some.  False: out of memory. */
+static bool left_find(const struct meeting *m, bool *ret, bool *ret_any)
+{
+    unsigned of = m->pairs ? 0 : PTX_FLOW_WARP;
+    struct flow all = { 0 }, others = { 0 };
+    bool ok = ptx_flow_init(&all, m->kernel, of | PTX_FLOW_ENDS) && ptx_flow_init(&others, m->kernel, of);
+    *ret_any = false;
+    for (unsigned i = 0; ok && i < all.n; i++) {
+        bool left = all.blocks[i].waits && all.blocks[i].parted && !others.blocks[i].parted;
+        if (ret)
+            ret[i] = left;
+        *ret_any |= left;
+    }
+    ptx_flow_fini(&all);
+    ptx_flow_fini(&others);
+    return ok;
+}
+
+static bool stops_find(struct meeting *m, struct flow *f, struct stops *s)
+{
+    bool *after = AW_NEW_ARRAY(&f->arena, bool, f->n); /* a barrier reached apart, or a spin */
+    bool *left = AW_NEW_ARRAY(&f->arena, bool, f->n), any;
+    bool ok = after && left && stops_alloc(f, s) && spins_find(m, f, s->spins) && left_find(m, left, &any);
+    for (unsigned i = 0; ok && i < f->n; i++)
+        if (s->spins[i])
+            ok = ptx_flow_reach(f, i, s->operations);
+    for (unsigned i = 0; ok && i < f->n; i++) {
+        s->barriers[i] = left[i] || (f->blocks[i].waits && f->blocks[i].parted && (m->pairs || has_unaligned(f->blocks[i].bb)));
+        if (s->spins[i] || s->barriers[i])
+            ok = ptx_flow_reach(f, i, after);
+    }
+    for (unsigned i = 0; ok && i < f->n; i++) {
+        s->barriers[i] |= f->blocks[i].waits && after[i];
+        bool operations = false;
+        for (V x = s->operations[i] ? LLVMGetFirstInstruction(f->blocks[i].bb) : NULL; x; x = LLVMGetNextInstruction(x))
+            operations |= is_operation(m, x) || is_arrival(m, x);
+        s->operations[i] &= operations || f->blocks[i].waits;
+        s->any[i] = s->barriers[i] || s->operations[i] || s->spins[i];
+    }
+    return ok && ptx_flow_loops(f, has_stop, s->any, s->headers);
+}
+
+/* ---- Cutting.  Values live in allocas between blocks, so that edges can be moved. */
+
+/* Ends the block before `at`; what follows is a new block, a place. */
+static void cut(struct meeting *m, V at)
+{
+    struct ptx_lower *b = m->b;
+    BB before = LLVMGetInstructionParent(at), rest = ptx_block_new(b, "place");
+    LLVMMoveBasicBlockAfter(rest, before);
+    for (V x = at, next; x; x = next) {
+        next = LLVMGetNextInstruction(x);
+        LLVMInstructionRemoveFromParent(x);
+        LLVMPositionBuilderAtEnd(b->builder, rest);
+        LLVMInsertIntoBuilder(b->builder, x);
+    }
+    LLVMPositionBuilderAtEnd(b->builder, before);
+    LLVMBuildBr(b->builder, rest);
+    m->ok = m->ok && aw_vec_push(&m->places, rest);
+}
+
+/* What ends where the place was cut off: alone in leading there. */
+static BB cut_from(BB place)
+{
+    return LLVMGetInstructionParent(LLVMGetUser(LLVMGetFirstUse(LLVMBasicBlockAsValue(place))));
+}
+
+/* The kernel's entry keeps its allocas; its code becomes place 0.  The others: one for each header, operation and barrier, in this
+ * order: what is behind a header's cut may be cut again. */
+static bool cut_all(struct meeting *m)
+{
+    V first = LLVMGetFirstInstruction(LLVMGetEntryBasicBlock(m->kernel));
+    while (LLVMIsAAllocaInst(first))
+        first = LLVMGetNextInstruction(first);
+    cut(m, first);
+    for (size_t i = 0; i < m->headers.n; i++)
+        cut(m, LLVMGetFirstInstruction(m->headers.at[i]));
+    for (size_t i = 0; i < m->operations.n; i++)
+        cut(m, m->operations.at[i]);
+    for (size_t i = 0; i < m->barriers.n; i++)
+        cut(m, LLVMGetNextInstruction(m->barriers.at[i]));
+    return m->ok;
+}
+
+/* ---- Stops */
+
+static V load(struct meeting *m, V p)
+{
+    return LLVMBuildLoad2(m->b->builder, m->b->i32, p, "");
+}
+
+/* The builder's block ends: its lanes stand at a place. */
+static void stand(struct meeting *m, uint32_t kind_and_place)
+{
+    struct ptx_lower *b = m->b;
+    LLVMBuildStore(b->builder, b_i32(b, kind_and_place), m->state);
+    LLVMBuildBr(b->builder, m->latch);
+}
+
+/* The builder's block ends at a barrier: which, is remembered. */
+static void stop_at(struct meeting *m, V id, V threads, uint32_t what)
+{
+    LLVMBuildStore(m->b->builder, id, m->id);
+    LLVMBuildStore(m->b->builder, threads, m->threads);
+    stand(m, what);
+}
+
+/* On a card reductions have been expanded.  On the host the result will be where the value was. */
+static uint32_t kind_of(struct meeting *m, V call)
+{
+    struct ptx_lower *b = m->b;
+    enum ptx_simt id = ptx_simt_called(call);
+    if (id == PTX_SIMT_BARRIER_ARRIVE) {
+        m->arrives = true;
+        return ARRIVES;
+    }
+    if (id != PTX_SIMT_BARRIER_REDUCE)
+        return 0;
+    m->reduces = true;
+    LLVMBuildStore(b->builder, LLVMGetOperand(call, 2), m->op);
+    LLVMBuildStore(b->builder, b_zext(b, LLVMGetOperand(call, 3), b->i32), m->value);
+    return REDUCES;
+}
+
+static void stop_on_card(struct meeting *m, V id, V threads, uint32_t what)
+{
+    struct ptx_lower *b = m->b;
+    V whole = ptx_amdgpu_barrier_is_whole(m->a, id, threads, b_simt(b, PTX_SIMT_NWARPID, NULL));
+    if (what & ARRIVES)
+        whole = b_bool(b, false);
+    if (LLVMIsAConstantInt(whole) && LLVMConstIntGetZExtValue(whole)) {
+        stand(m, AT_WHOLE | what);
+        return;
+    }
+    m->counted = true;
+    if (!LLVMIsAConstantInt(whole)) {
+        BB all = ptx_block_new(b, "whole"), some = ptx_block_new(b, "counted");
+        LLVMBuildCondBr(b->builder, whole, all, some);
+        LLVMPositionBuilderAtEnd(b->builder, all);
+        stand(m, AT_WHOLE | what);
+        LLVMPositionBuilderAtEnd(b->builder, some);
+    }
+    stop_at(m, id, threads, AT_COMING | what);
+}
+
+/* What becomes of a reduction's result, that reg2mem stores it, becomes of the result as the meeting leaves it, at the builder's place. */
+static void result_move(struct meeting *m, V call)
+{
+    V result = load(m, m->value);
+    LLVMReplaceAllUsesWith(call, result);
+    for (V x = LLVMGetNextInstruction(call), next; !LLVMIsATerminatorInst(x); x = next) {
+        next = LLVMGetNextInstruction(x);
+        LLVMInstructionRemoveFromParent(x);
+        LLVMInsertIntoBuilder(m->b->builder, x);
+    }
+}
+
+/* The block is cut behind `call`. */
+static void stop_at_barrier(struct meeting *m, V call, uint32_t place)
+{
+    struct ptx_lower *b = m->b;
+    V id = LLVMGetOperand(call, 0), threads = LLVMGetOperand(call, 1);
+    BB before = LLVMGetInstructionParent(call);
+    LLVMPositionBuilderBefore(b->builder, call);
+    uint32_t what = place | kind_of(m, call);
+    LLVMPositionBuilderBefore(b->builder, LLVMGetFirstInstruction(m->places.at[place]));
+    if (m->a)
+        ptx_amdgpu_acquire(m->a);
+    if (what & REDUCES)
+        result_move(m, call);
+    LLVMInstructionEraseFromParent(LLVMGetBasicBlockTerminator(before));
+    LLVMInstructionEraseFromParent(call);
+    LLVMPositionBuilderAtEnd(b->builder, before);
+    if (m->a)
+        stop_on_card(m, id, threads, what);
+    else
+        stop_at(m, id, threads, AT_WHOLE | what);
+}
+
+/* The block ends where it was cut, and its lanes stand at what follows. */
+static void stop_at_end(struct meeting *m, BB bb, uint32_t place)
+{
+    V end = LLVMGetBasicBlockTerminator(bb);
+    LLVMPositionBuilderBefore(m->b->builder, end);
+    stand(m, place);
+    LLVMInstructionEraseFromParent(end);
+}
+
+/* The lanes of this warp that are here. */
+static V active(struct meeting *m)
+{
+    return m->a ? ptx_amdgpu_active(m->a) : b_simt(m->b, PTX_SIMT_ACTIVEMASK, NULL);
+}
+
+static unsigned operation_mask(enum ptx_simt id)
+{
+    return id >= PTX_SIMT_SHFL_UP && id <= PTX_SIMT_SHFL_IDX ? 3 : 0;
+}
+
+/* The place gets a head of its own, at which all lanes come together that stand there; the mask is a value of the place. */
+static void stop_at_operation(struct meeting *m, V call, uint32_t place)
+{
+    struct ptx_lower *b = m->b;
+    BB rest = m->places.at[place], check = ptx_block_new(b, "check");
+    V mask = is_whole_operation(m, call) ? m->left : LLVMGetOperand(call, operation_mask(ptx_simt_called(call)));
+    for (V x = LLVMGetFirstInstruction(rest), next; x != call; x = next) { /* what the mask is made of */
+        next = LLVMGetNextInstruction(x);
+        LLVMInstructionRemoveFromParent(x);
+        LLVMPositionBuilderAtEnd(b->builder, check);
+        LLVMInsertIntoBuilder(b->builder, x);
+    }
+    LLVMPositionBuilderAtEnd(b->builder, check);
+    V missing = b_and(b, b_and(b, mask, m->left), b_not(b, active(m)));
+    LLVMBuildCondBr(b->builder, b_eq(b, missing, b_i32(b, 0)), rest, m->wait);
+    m->places.at[place] = check;
+}
+
+/* ---- The meeting */
+
+/* The lanes of the wave, or of the host's warp, that are here and for which `p` holds. */
+static V here(struct meeting *m, V p)
+{
+    struct ptx_lower *b = m->b;
+    if (!m->a)
+        return b_simt(b, PTX_SIMT_BALLOT, (V[]){ b_i32(b, UINT32_MAX), p });
+    return b_intrinsic(b, "llvm.amdgcn.ballot", m->a->wave64 ? &b->i64 : &b->i32, 1, &p, 1);
+}
+
+/* The loop has one edge back, through a block that nothing removes: with several, LLVM would make the lanes that wait a loop of their
+ * own within it, which those that go on would wait for. */
+static void latch_build(struct meeting *m)
+{
+    struct ptx_lower *b = m->b;
+    LLVMPositionBuilderAtEnd(b->builder, m->latch);
+    if (m->a)
+        b_intrinsic(b, "llvm.amdgcn.wave.barrier", NULL, 0, NULL, 0);
+    else
+        b_simt(b, PTX_SIMT_WARPSYNC, (V[]){ b_i32(b, UINT32_MAX) }); /* nothing, but no pass knows */
+    LLVMBuildBr(b->builder, m->head);
+}
+
+/* On a card: a warp all of which that is left has come to one counted barrier arrives there.  The builder goes on behind it. */
+static void arrivals_build(struct meeting *m)
+{
+    struct amdgpu *a = m->a;
+    struct ptx_lower *b = m->b;
+    BB arrive = ptx_block_new(b, "arrive"), next = ptx_block_new(b, "arrived");
+    V zero = b_i32(b, 0), state = load(m, m->state), id = load(m, m->id);
+    V first = b_intrinsic(b, "llvm.cttz", &b->i32, 1, (V[]){ m->left, b_bool(b, false) }, 2);
+    V one = b_field(b, b_simt(b, PTX_SIMT_SHFL_IDX, (V[]){ id, first, b_i32(b, 31), m->left }), 0);
+    V come = b_and(b, b_ne(b, b_and(b, state, b_i32(b, AT_COMING)), zero), b_eq(b, id, one));
+    LLVMBuildCondBr(b->builder, b_eq(b, b_simt(b, PTX_SIMT_BALLOT, (V[]){ m->left, come }), m->left), arrive, next);
+
+    LLVMPositionBuilderAtEnd(b->builder, arrive);
+    LLVMBuildStore(b->builder, ptx_amdgpu_barrier_generation(a, id), m->generation);
+    ptx_amdgpu_barrier_arrive(a, id, load(m, m->threads), b_simt(b, PTX_SIMT_NWARPID, NULL));
+    V place = b_and(b, state, b_i32(b, PLACE)), goes = b_ne(b, b_and(b, state, b_i32(b, ARRIVES)), zero);
+    LLVMBuildStore(b->builder, b_select(b, goes, place, b_or(b, place, b_i32(b, AT_COUNTED))), m->state);
+    LLVMBuildBr(b->builder, next);
+    LLVMPositionBuilderAtEnd(b->builder, next);
+}
+
+/* On the host all lanes stand at barriers: the builder's block executes the one they stand at.  Of those that only arrive and those that
+ * wait at it together, the warp does the latter. */
+static void host_barrier_build(struct meeting *m, V state)
+{
+    struct ptx_lower *b = m->b;
+    V id = load(m, m->id), threads = load(m, m->threads), zero = b_i32(b, 0);
+    BB done = ptx_block_new(b, "");
+    if (m->reduces) {
+        BB reduce = ptx_block_new(b, "reduce"), other = ptx_block_new(b, "");
+        V reduces = b_ne(b, b_and(b, state, b_i32(b, REDUCES)), zero);
+        LLVMBuildCondBr(b->builder, b_ne(b, here(m, reduces), zero), reduce, other);
+        LLVMPositionBuilderAtEnd(b->builder, reduce);
+        V p = b_ne(b, load(m, m->value), zero);
+        LLVMBuildStore(b->builder, b_simt(b, PTX_SIMT_BARRIER_REDUCE, (V[]){ id, threads, load(m, m->op), p }), m->value);
+        LLVMBuildBr(b->builder, done);
+        LLVMPositionBuilderAtEnd(b->builder, other);
+    }
+    if (m->arrives) {
+        BB arrive = ptx_block_new(b, "arrive"), other = ptx_block_new(b, "");
+        V waits = b_eq(b, b_and(b, state, b_i32(b, ARRIVES)), zero);
+        LLVMBuildCondBr(b->builder, b_eq(b, here(m, waits), zero), arrive, other);
+        LLVMPositionBuilderAtEnd(b->builder, arrive);
+        b_simt(b, PTX_SIMT_BARRIER_ARRIVE, (V[]){ id, threads });
+        LLVMBuildBr(b->builder, done);
+        LLVMPositionBuilderAtEnd(b->builder, other);
+    }
+    b_simt(b, PTX_SIMT_BARRIER, (V[]){ id, threads });
+    LLVMBuildBr(b->builder, done);
+    LLVMPositionBuilderAtEnd(b->builder, done);
+}
+
+/* Barriers: those of the whole block are executed when all lanes of the wave stand at them.  Returns where lanes go that need not wait. */
+static BB barriers_build(struct meeting *m, V state)
+{
+    struct amdgpu *a = m->a;
+    struct ptx_lower *b = m->b;
+    BB sync = ptx_block_new(b, "sync"), look = ptx_block_new(b, "look"), go = ptx_block_new(b, "go");
+    V zero = b_i32(b, 0), whole = b_ne(b, b_and(b, state, b_i32(b, AT_WHOLE)), zero);
+    LLVMBuildCondBr(b->builder, b_eq(b, here(m, whole), here(m, b_bool(b, true))), sync, look);
+
+    LLVMPositionBuilderAtEnd(b->builder, sync);
+    if (a)
+        ptx_amdgpu_hardware_barrier(a);
+    else
+        host_barrier_build(m, state);
+    LLVMBuildBr(b->builder, go);
+
+    LLVMPositionBuilderAtEnd(b->builder, look);
+    if (!m->counted) {
+        LLVMBuildCondBr(b->builder, whole, m->wait, go);
+        return go;
+    }
+    V waits = b_ne(b, b_and(b, state, b_i32(b, AT_WHOLE | AT_COMING)), zero), counted = b_ne(b, b_and(b, state, b_i32(b, AT_COUNTED)), zero);
+    if (a->ends)
+        ptx_amdgpu_barrier_recheck(a, load(m, m->id), load(m, m->threads), b_simt(b, PTX_SIMT_NWARPID, NULL));
+    V same = b_eq(b, ptx_amdgpu_barrier_generation(a, load(m, m->id)), load(m, m->generation));
+    LLVMBuildCondBr(b->builder, b_or(b, waits, b_and(b, counted, same)), m->wait, go);
+    return go;
+}
+
+static void head_build(struct meeting *m)
+{
+    struct ptx_lower *b = m->b;
+    LLVMPositionBuilderAtEnd(b->builder, m->head);
+    if (m->counted)
+        arrivals_build(m);
+    V state = load(m, m->state);
+    BB go = m->a || m->barriers.n ? barriers_build(m, state) : m->head;
+
+    LLVMPositionBuilderAtEnd(b->builder, m->wait);
+    if (m->a)
+        b_intrinsic(b, "llvm.amdgcn.s.sleep", NULL, 0, (V[]){ b_i32(b, 1) }, 1);
+    LLVMBuildBr(b->builder, m->latch);
+
+    LLVMPositionBuilderAtEnd(b->builder, go);
+    V place = b_and(b, state, b_i32(b, PLACE));
+    V pick = LLVMBuildSwitch(b->builder, place, m->places.at[0], (unsigned)m->places.n);
+    for (size_t i = 1; i < m->places.n; i++)
+        LLVMAddCase(pick, b_i32(b, (uint32_t)i), m->places.at[i]);
+}
+
+/* The kernel's ends become one, and a stop: what a lane does last is then within the loop, and not something for which it would wait
+ * until the others have left the loop. */
+static bool ends_gather(struct meeting *m)
+{
+    struct ptx_lower *b = m->b;
+    BB end = ptx_block_new(b, "end");
+    for (BB bb = LLVMGetFirstBasicBlock(m->kernel); bb != end; bb = LLVMGetNextBasicBlock(bb)) {
+        V last = LLVMGetBasicBlockTerminator(bb);
+        if (!last || !LLVMIsAReturnInst(last))
+            continue;
+        LLVMPositionBuilderBefore(b->builder, last);
+        stand(m, (uint32_t)m->places.n);
+        LLVMInstructionEraseFromParent(last);
+    }
+    LLVMPositionBuilderAtEnd(b->builder, end);
+    LLVMBuildRetVoid(b->builder);
+    return aw_vec_push(&m->places, end);
+}
+
+static bool rebuild(struct meeting *m)
+{
+    struct ptx_lower *b = m->b;
+    BB entry = LLVMGetEntryBasicBlock(m->kernel);
+    V *variables[] = { &m->state, &m->id, &m->threads, &m->generation, &m->op, &m->value };
+    m->head = ptx_block_new(b, "meeting");
+    m->wait = ptx_block_new(b, "wait");
+    m->latch = ptx_block_new(b, "");
+    LLVMInstructionEraseFromParent(LLVMGetBasicBlockTerminator(entry));
+    LLVMPositionBuilderAtEnd(b->builder, entry);
+    for (size_t i = 0; i < sizeof variables / sizeof *variables; i++) {
+        *variables[i] = LLVMBuildAlloca(b->builder, b->i32, "");
+        LLVMBuildStore(b->builder, b_i32(b, 0), *variables[i]);
+    }
+    LLVMBuildBr(b->builder, m->head);
+    LLVMPositionBuilderAtEnd(b->builder, m->head);
+    m->left = active(m);
+    uint32_t place = 1;
+    for (size_t i = 0; i < m->headers.n; i++) {
+        if (!m->a) {
+            LLVMPositionBuilderBefore(b->builder, LLVMGetBasicBlockTerminator(m->headers.at[i]));
+            b_simt(b, PTX_SIMT_NANOSLEEP, (V[]){ b_i32(b, 0) });
+        }
+        stop_at_end(m, m->headers.at[i], place++);
+    }
+    for (size_t i = 0; i < m->operations.n; i++, place++) {
+        stop_at_end(m, cut_from(m->places.at[place]), place);
+        stop_at_operation(m, m->operations.at[i], place);
+    }
+    for (size_t i = 0; i < m->barriers.n; i++)
+        stop_at_barrier(m, m->barriers.at[i], place++);
+    if (!ends_gather(m))
+        return false;
+    latch_build(m);
+    head_build(m);
+    return true;
+}
+
+/* Cutting makes values of one block values of two. */
+static int transform(struct meeting *m)
+{
+    LLVMModuleRef module = m->b->module;
+    m->b->fn = m->kernel;
+    /* What is tangled has its registers in memory from here on. */
+    bool tangled = ptx_tangle_is(m->kernel);
+    int status = tangled ? ptx_tangle_demote(m->kernel) : AW_OK;
+    ptx_tangle_hold(module, false);
+    if (status == AW_OK)
+        status = ptx_passes_run(module, NULL, "function(break-crit-edges,reg2mem)", m->diags);
+    if (status == AW_OK && !cut_all(m))
+        status = AW_ERR_OUT_OF_MEMORY;
+    if (status == AW_OK)
+        status = ptx_passes_run(module, NULL, "function(break-crit-edges,reg2mem)", m->diags);
+    ptx_tangle_hold(module, true);
+    if (status != AW_OK)
+        return status;
+    return rebuild(m) ? ptx_passes_run(module, NULL, "function(sroa)", m->diags) : AW_ERR_OUT_OF_MEMORY;
+}
+
+/* ---- The plan, made while values are still values */
+
+/* A reduction is barriers around atomics on a word in shared memory; the barriers are stops of their own. */
+static void reduction_expand(struct amdgpu *a, V call)
+{
+    V p[4];
+    for (unsigned i = 0; i < 4; i++)
+        p[i] = LLVMGetOperand(call, i);
+    LLVMPositionBuilderBefore(a->b.builder, call);
+    LLVMReplaceAllUsesWith(call, ptx_amdgpu_barrier_reduce(a, p, NULL));
+    LLVMInstructionEraseFromParent(call);
+}
+
+static bool block_list(struct meeting *m, BB bb, bool barriers, bool operations)
+{
+    bool ok = true;
+    for (V x = LLVMGetFirstInstruction(bb), next; x && barriers; x = next) {
+        next = LLVMGetNextInstruction(x);
+        if (m->a && ptx_simt_called(x) == PTX_SIMT_BARRIER_REDUCE)
+            reduction_expand(m->a, x);
+    }
+    for (V x = LLVMGetFirstInstruction(bb); ok && x; x = LLVMGetNextInstruction(x)) {
+        if ((barriers && (ptx_simt_called(x) == PTX_SIMT_BARRIER || ptx_flow_is_unaligned(x))) || (operations && is_arrival(m, x)))
+            ok = aw_vec_push(&m->barriers, x);
+        if ((operations && is_operation(m, x)) || (barriers && is_whole_operation(m, x)))
+            ok = ok && aw_vec_push(&m->operations, x);
+    }
+    return ok;
+}
+
+static bool plan(struct meeting *m)
+{
+    struct flow f, apart = { 0 };
+    struct stops s;
+    m->apart = &apart;
+    bool ok = ptx_flow_init(&f, m->kernel, 0) && stops_find(m, &f, &s);
+    for (unsigned i = 0; ok && i < f.n; i++) {
+        m->spins |= s.spins[i];
+        ok = block_list(m, f.blocks[i].bb, s.barriers[i], s.operations[i]);
+        if (ok && s.headers[i])
+            ok = aw_vec_push(&m->headers, f.blocks[i].bb);
+    }
+    ptx_flow_fini(&f);
+    ptx_flow_fini(&apart);
+    return ok;
+}
+
+/* Is there an exchange, or an ordered load, to spin on?  Or a barrier that lanes may reach apart? */
+static bool may_wait(V fn)
+{
+    for (BB bb = LLVMGetFirstBasicBlock(fn); bb; bb = LLVMGetNextBasicBlock(bb))
+        for (V x = LLVMGetFirstInstruction(bb); x; x = LLVMGetNextInstruction(x)) {
+            LLVMOpcode op = LLVMGetInstructionOpcode(x);
+            if (op == LLVMAtomicCmpXchg || (op == LLVMAtomicRMW && !ptx_flow_counts(x)) || ptx_flow_is_ordered(x) || ptx_flow_is_unaligned(x))
+                return true;
+        }
+    return false;
+}
+
+/* ---- Functions.  What a loop spins on may be in a small one that it calls, as unoptimised code has its atomics. */
+enum { SMALL = 150 }; /* instructions */
+
+static bool is_small(V fn)
+{
+    unsigned n = 0;
+    for (BB bb = LLVMGetFirstBasicBlock(fn); bb; bb = LLVMGetNextBasicBlock(bb))
+        for (V x = LLVMGetFirstInstruction(bb); x && n <= SMALL; x = LLVMGetNextInstruction(x))
+            n++;
+    return n <= SMALL;
+}
+
+static bool calls_marked(V fn, unsigned kind)
+{
+    for (BB bb = LLVMGetFirstBasicBlock(fn); bb; bb = LLVMGetNextBasicBlock(bb))
+        for (V x = LLVMGetFirstInstruction(bb); x; x = LLVMGetNextInstruction(x)) {
+            V callee = LLVMIsACallInst(x) ? LLVMGetCalledValue(x) : NULL;
+            if (callee && LLVMIsAFunction(callee) && !LLVMIsDeclaration(callee) &&
+                LLVMGetEnumAttributeAtIndex(callee, (LLVMAttributeIndex)LLVMAttributeFunctionIndex, kind))
+                return true;
+        }
+    return false;
+}
+
+enum { TINY = 60, LAYERS = 4 };
+
+/* How many instructions the function has once those that it calls are inlined; beyond TINY when one of them would not be. */
+static unsigned size_inlined(V fn, unsigned kind, const struct aw_ptrmap *sizes)
+{
+    unsigned n = 0;
+    for (BB bb = LLVMGetFirstBasicBlock(fn); bb; bb = LLVMGetNextBasicBlock(bb))
+        for (V x = LLVMGetFirstInstruction(bb); x && n <= TINY; x = LLVMGetNextInstruction(x)) {
+            V callee = LLVMIsACallInst(x) ? LLVMGetCalledValue(x) : NULL;
+            bool defined = callee && LLVMIsAFunction(callee) && !LLVMIsDeclaration(callee);
+            bool known = !defined || LLVMGetEnumAttributeAtIndex(callee, (LLVMAttributeIndex)LLVMAttributeFunctionIndex, kind);
+            n += !known ? TINY + 1 : defined ? (unsigned)(uintptr_t)aw_ptrmap_find(sizes, callee) : 1;
+        }
+    return n;
+}
+
+/* Where there are such functions, tiny ones as well, and those that are when these are in them: unoptimised code has constructors and accessors that
+ * take the addresses of what a spin depends on. */
+static bool tiny_mark(LLVMModuleRef module, V kernel, unsigned kind, unsigned never)
+{
+    struct aw_ptrmap sizes = { 0 };
+    bool ok = true, changed = true;
+    LLVMAttributeIndex at = (LLVMAttributeIndex)LLVMAttributeFunctionIndex;
+    while (ok && changed) {
+        changed = false;
+        for (V fn = LLVMGetFirstFunction(module); ok && fn; fn = LLVMGetNextFunction(fn)) {
+            if (LLVMIsDeclaration(fn) || fn == kernel || LLVMGetEnumAttributeAtIndex(fn, at, kind))
+                continue;
+            unsigned size = size_inlined(fn, kind, &sizes);
+            if (size > TINY)
+                continue;
+            LLVMRemoveEnumAttributeAtIndex(fn, at, never);
+            LLVMAddAttributeAtIndex(fn, at, LLVMCreateEnumAttribute(LLVMGetModuleContext(module), kind, 0));
+            ok = aw_ptrmap_put(&sizes, fn, (void *)(uintptr_t)(size + 1));
+            changed = true;
+        }
+    }
+    aw_ptrmap_fini(&sizes);
+    return ok;
+}
+
+enum { STEPS_MAX = 8 }; /* from a generic address back to its variable */
+
+/* The address of a local variable for a generic one that was made of it, at the builder's place, or NULL. */
+static V local_of(LLVMBuilderRef b, V p, unsigned depth)
+{
+    if (depth == STEPS_MAX || !LLVMIsAInstruction(p))
+        return NULL;
+    if (LLVMIsAAddrSpaceCastInst(p)) {
+        V from = LLVMGetOperand(p, 0);
+        return LLVMGetPointerAddressSpace(LLVMTypeOf(from)) == AS_LOCAL ? from : NULL;
+    }
+    V base = LLVMIsAGetElementPtrInst(p) && LLVMGetNumOperands(p) == 2 ? local_of(b, LLVMGetOperand(p, 0), depth + 1) : NULL;
+    V index = base ? LLVMGetOperand(p, 1) : NULL;
+    return base ? LLVMBuildGEP2(b, LLVMGetGEPSourceElementType(p), base, &index, 1, "") : NULL;
+}
+
+/* Loads and stores of local variables through generic addresses become such of the variables, which LLVM can follow.  True: there were some. */
+static bool locals_rewrite(LLVMModuleRef module, V kernel)
+{
+    bool any = false;
+    LLVMBuilderRef b = LLVMCreateBuilderInContext(LLVMGetModuleContext(module));
+    for (BB bb = LLVMGetFirstBasicBlock(kernel); bb; bb = LLVMGetNextBasicBlock(bb))
+        for (V x = LLVMGetFirstInstruction(bb); x; x = LLVMGetNextInstruction(x)) {
+            unsigned at = LLVMIsAStoreInst(x) ? 1 : 0;
+            if ((!at && !LLVMIsALoadInst(x)) || LLVMGetPointerAddressSpace(LLVMTypeOf(LLVMGetOperand(x, at))) != AS_GENERIC)
+                continue;
+            LLVMPositionBuilderBefore(b, x);
+            V local = local_of(b, LLVMGetOperand(x, at), 0);
+            if (local)
+                LLVMSetOperand(x, at, local);
+            any |= local != NULL;
+        }
+    LLVMDisposeBuilder(b);
+    return any;
+}
+
+static bool has_references(V kernel)
+{
+    for (BB bb = LLVMGetFirstBasicBlock(kernel); bb; bb = LLVMGetNextBasicBlock(bb))
+        for (V x = LLVMGetFirstInstruction(bb); x; x = LLVMGetNextInstruction(x))
+            if (LLVMIsAAddrSpaceCastInst(x) && LLVMGetPointerAddressSpace(LLVMTypeOf(LLVMGetOperand(x, 0))) == AS_LOCAL)
+                return true;
+    return false;
+}
+
+/* Unoptimised code hands references to variables on through variables; layer by layer, LLVM finds what they refer to. */
+static int references_follow(LLVMModuleRef module, V kernel, struct aw_buf *diags)
+{
+    int status = AW_OK;
+    if (!has_references(kernel))
+        return AW_OK;
+    ptx_target_addresses(module);
+    for (unsigned i = 0; i < LAYERS && status == AW_OK && locals_rewrite(module, kernel); i++) {
+        status = ptx_passes_run(module, NULL, "function(adce,sroa,gvn,simplifycfg)", diags);
+        ptx_target_addresses(module);
+    }
+    return status;
+}
+
+/* Inlines small functions that have something to spin on, and small ones that call them.  Recursive ones stay. */
+static int watchers_inline(LLVMModuleRef module, V kernel, struct aw_buf *diags)
+{
+    unsigned kind = LLVMGetEnumAttributeKindForName("alwaysinline", strlen("alwaysinline"));
+    unsigned never = LLVMGetEnumAttributeKindForName("noinline", strlen("noinline"));
+    bool any = false, changed = true;
+    while (changed) {
+        changed = false;
+        for (V fn = LLVMGetFirstFunction(module); fn; fn = LLVMGetNextFunction(fn)) {
+            LLVMAttributeIndex at = (LLVMAttributeIndex)LLVMAttributeFunctionIndex;
+            if (LLVMIsDeclaration(fn) || fn == kernel || LLVMGetEnumAttributeAtIndex(fn, at, kind) || !is_small(fn) ||
+                !(may_wait(fn) || calls_marked(fn, kind)))
+                continue;
+            LLVMRemoveEnumAttributeAtIndex(fn, at, never);
+            LLVMAddAttributeAtIndex(fn, at, LLVMCreateEnumAttribute(LLVMGetModuleContext(module), kind, 0));
+            any = changed = true;
+        }
+    }
+    if (any && !tiny_mark(module, kernel, kind, never))
+        return AW_ERR_OUT_OF_MEMORY;
+    int status = any ? ptx_passes_run(module, NULL, "always-inline,function(sroa,early-cse)", diags) : AW_OK;
+    return status == AW_OK && may_wait(kernel) ? references_follow(module, kernel, diags) : status;
+}
+
+/* Lanes that have come apart by spinning come together for a warp operation only where the kernel has it itself. */
+static int operations_inline(struct meeting *m)
+{
+    V operations[PTX_SIMT_COUNT];
+    size_t n = 0;
+    for (int id = 0; id < PTX_SIMT_COUNT; id++)
+        if (ptx_simt_info((enum ptx_simt)id)->traits == PTX_SIMT_CONVERGENT && id != PTX_SIMT_ACTIVEMASK)
+            operations[n++] = function_of(m->b->module, (enum ptx_simt)id);
+    return ptx_target_inline_callers(m->b->module, operations, n, m->diags);
+}
+
+static int meet(struct meeting *m)
+{
+    int status = plan(m) ? AW_OK : AW_ERR_OUT_OF_MEMORY;
+    if (status == AW_OK && m->spins) {
+        m->operations.n = m->barriers.n = m->headers.n = 0;
+        status = operations_inline(m);
+        if (status == AW_OK && !plan(m))
+            status = AW_ERR_OUT_OF_MEMORY;
+    }
+    if (status == AW_OK && m->barriers.n + m->operations.n + m->headers.n) {
+        if (m->a) /* a wave's lanes may come back from the meeting without the others */
+            ptx_amdgpu_tiles_never(m->a);
+        status = transform(m);
+    }
+    aw_vec_fini(&m->operations);
+    aw_vec_fini(&m->barriers);
+    aw_vec_fini(&m->headers);
+    aw_vec_fini(&m->places);
+    return status;
+}
+
+int ptx_amdgpu_waits(struct amdgpu *a)
+{
+    struct meeting m = { .a = a, .b = &a->b, .kernel = a->kernel, .diags = a->diags, .ok = true };
+    m.pairs = a->wave64 && a->max_threads > 32;
+    V barriers[] = { function_of(a->b.module, PTX_SIMT_BARRIER), function_of(a->b.module, PTX_SIMT_BARRIER_REDUCE),
+                     function_of(a->b.module, PTX_SIMT_BARRIER_ARRIVE) };
+    bool apart = m.pairs && (barriers[0] || barriers[1]);
+    int status = a->max_threads == 1 ? AW_OK : watchers_inline(a->b.module, a->kernel, a->diags);
+    bool left = false;
+    if (status == AW_OK && !apart && a->max_threads > 1 && (barriers[0] || barriers[1]) && !left_find(&m, NULL, &left))
+        return AW_ERR_OUT_OF_MEMORY;
+    if (status != AW_OK || (!apart && !left && !may_wait(a->kernel)) || a->max_threads == 1)
+        return status;
+    status = ptx_target_inline_callers(a->b.module, barriers, 3, a->diags);
+    return status == AW_OK ? meet(&m) : status;
+}
+
+int ptx_host_waits(LLVMModuleRef module, const char *kernel, const uint32_t *block, struct aw_buf *diags)
+{
+    struct ptx_lower b = { .context = LLVMGetModuleContext(module), .module = module };
+    struct meeting m = { .b = &b, .kernel = LLVMGetNamedFunction(module, kernel), .diags = diags, .ok = true };
+    if (!m.kernel || LLVMIsDeclaration(m.kernel))
+        return AW_OK;
+    memcpy(m.block, block, sizeof m.block);
+    V barriers[] = { function_of(module, PTX_SIMT_BARRIER), function_of(module, PTX_SIMT_BARRIER_REDUCE),
+                     function_of(module, PTX_SIMT_BARRIER_ARRIVE) };
+    int status = watchers_inline(module, m.kernel, diags);
+    bool left = false;
+    if (status == AW_OK && (barriers[0] || barriers[1]) && !left_find(&m, NULL, &left))
+        return AW_ERR_OUT_OF_MEMORY;
+    if (status != AW_OK || (!left && !may_wait(m.kernel)))
+        return status;
+    status = ptx_target_inline_callers(module, barriers, 3, diags);
+    if (status != AW_OK)
+        return status;
+    ptx_types_make(&b);
+    b.builder = LLVMCreateBuilderInContext(b.context);
+    status = meet(&m);
+    LLVMDisposeBuilder(b.builder);
+    return status;
+}

@@ -1,0 +1,298 @@
+/* .loc and .file to LLVM's line information.
+ *
+ * A .loc holds for the statements that follow it.  With inlined_at, its function is one whose name stands in the text's .debug_str
+ * section, and the place it was inlined at is that of an earlier .loc, which may have been inlined itself. */
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "lower/line_table.h"
+#include "lower/internal.h"
+
+#include "base/map.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+struct place {
+    uint32_t file, line, column;
+};
+
+/* What a .loc that has been met became. */
+struct known {
+    LLVMMetadataRef loc;
+    unsigned depth; /* of inlining */
+};
+
+enum { DEPTH_MAX = 64 }; /* texts may go round in circles, and LLVM recurses */
+
+struct ptx_lines {
+    struct ptx_unit unit;
+    bool all;
+    struct aw_ptrmap files;      /* struct ptx_file or struct ptx_module -> its metadata */
+    struct aw_map scopes;        /* inlined functions by text, file and name */
+    const struct ptx_func *func;
+    LLVMMetadataRef scope, current;
+    bool has_loc;                /* the function */
+    struct aw_map places;        /* of the function: struct place's numbers -> the latest such location */
+};
+
+/* ---- Units. */
+
+LLVMMetadataRef ptx_unit_file(struct ptx_unit *unit, struct aw_str path)
+{
+    size_t cut = path.len;
+    while (cut > 0 && path.ptr[cut - 1] != '/')
+        cut--;
+    return LLVMDIBuilderCreateFile(unit->builder, path.ptr + cut, path.len - cut, path.ptr, cut > 1 ? cut - 1 : cut);
+}
+
+void ptx_unit_begin(struct ptx_unit *unit, LLVMModuleRef module, struct aw_str file)
+{
+    static const char producer[] = "anywarp";
+    unit->context = LLVMGetModuleContext(module);
+    LLVMTypeRef i32 = LLVMInt32TypeInContext(unit->context);
+    LLVMMetadataRef version = LLVMValueAsMetadata(LLVMConstInt(i32, LLVMDebugMetadataVersion(), 0));
+    LLVMMetadataRef dwarf = LLVMValueAsMetadata(LLVMConstInt(i32, 4, 0)); /* what debuggers of ROCm 5 read, too */
+    LLVMAddModuleFlag(module, LLVMModuleFlagBehaviorWarning, "Debug Info Version", 18, version);
+    LLVMAddModuleFlag(module, LLVMModuleFlagBehaviorWarning, "Dwarf Version", 13, dwarf);
+    unit->builder = LLVMCreateDIBuilder(module);
+    /* Without a directory of the unit's own, the table names every file's in full. */
+    LLVMMetadataRef main_file = LLVMDIBuilderCreateFile(unit->builder, file.ptr, file.len, "", 0);
+    LLVMDIBuilderCreateCompileUnit(unit->builder, LLVMDWARFSourceLanguageC_plus_plus, main_file, producer, sizeof producer - 1,
+                                   1, "", 0, 0, "", 0, LLVMDWARFEmissionLineTablesOnly, 0, 0, 0, "", 0, "", 0);
+    unit->type = LLVMDIBuilderCreateSubroutineType(unit->builder, NULL, NULL, 0, LLVMDIFlagZero);
+}
+
+void ptx_unit_end(struct ptx_unit *unit)
+{
+    LLVMDIBuilderFinalize(unit->builder);
+    LLVMDisposeDIBuilder(unit->builder);
+}
+
+LLVMMetadataRef ptx_unit_scope(struct ptx_unit *unit, struct aw_str name, LLVMMetadataRef file, unsigned line)
+{
+    return LLVMDIBuilderCreateFunction(unit->builder, file, name.ptr, name.len, name.ptr, name.len, file, line, unit->type, 1, 1,
+                                       line, LLVMDIFlagZero, 1);
+}
+
+/* ---- Files. */
+
+/* A text that is no file of its own is called by what it lies in. */
+static LLVMMetadataRef text_file(struct ptx_lower *l, const struct ptx_module *text)
+{
+    struct ptx_lines *lines = l->lines;
+    LLVMMetadataRef file = aw_ptrmap_find(&lines->files, text);
+    if (file)
+        return file;
+    struct aw_str name = text->name.len ? text->name : AW_STR("<ptx>");
+    bool is_ptx = name.len > 4 && memcmp(name.ptr + name.len - 4, ".ptx", 4) == 0;
+    if (!is_ptx)
+        name = aw_arena_printf(l->arena, "%.*s (PTX)", AW_STR_ARG(name));
+    file = ptx_unit_file(&lines->unit, name.ptr ? name : AW_STR("<ptx>"));
+    l->out_of_memory |= !aw_ptrmap_put(&lines->files, text, file);
+    return file;
+}
+
+static LLVMMetadataRef source_file(struct ptx_lower *l, const struct ptx_module *text, uint32_t index)
+{
+    for (const struct ptx_file *f = text->files; f; f = f->next) {
+        if (f->index != index)
+            continue;
+        LLVMMetadataRef file = aw_ptrmap_find(&l->lines->files, f);
+        if (!file) {
+            file = ptx_unit_file(&l->lines->unit, f->name);
+            l->out_of_memory |= !aw_ptrmap_put(&l->lines->files, f, file);
+        }
+        return file;
+    }
+    return text_file(l, text);
+}
+
+/* ---- Inlined functions. */
+
+/* Bytes written as numbers, up to a zero: ".b8 102, 111, 0".  What stands right behind a letter is no byte. */
+static void bytes_read(const char *p, const char *end, struct aw_buf *ret)
+{
+    while (p < end) {
+        bool is_byte = p[-1] != 'b';
+        unsigned byte = 0;
+        if (*p < '0' || *p > '9') {
+            p++;
+            continue;
+        }
+        for (; p < end && *p >= '0' && *p <= '9'; p++)
+            byte = (byte * 10 + (unsigned)(*p - '0')) & 0xffff;
+        if (!is_byte)
+            continue;
+        if (!byte)
+            return;
+        aw_buf_add(ret, &(char){ (char)byte }, 1);
+    }
+}
+
+/* The string behind `label` in the text's .debug_str section; the label itself where there is none. */
+static struct aw_str debug_string(struct ptx_lower *l, const struct ptx_module *text, struct aw_str label)
+{
+    struct aw_buf name = { 0 };
+    for (const struct ptx_section *s = text->sections; s; s = s->next) {
+        if (!aw_str_is(s->name, ".debug_str"))
+            continue;
+        const char *at = s->text.ptr, *end = at + s->text.len;
+        while (!name.len && (at = memmem(at, (size_t)(end - at), label.ptr, label.len))) {
+            at += label.len;
+            if (at < end && *at == ':')
+                bytes_read(at + 1, end, &name);
+        }
+    }
+    struct aw_str copy = aw_arena_str(l->arena, name.len ? aw_buf_view(&name) : label);
+    aw_buf_fini(&name);
+    return copy.ptr ? copy : AW_STR("inlined");
+}
+
+/* " function_name LABEL [+ n], inlined_at FILE LINE COLUMN": false when it is something else. */
+static bool parse_inlined(struct aw_str text, struct aw_str *ret_label, struct place *ret_at)
+{
+    char copy[512], label[256];
+    if (text.len >= sizeof copy)
+        return false;
+    memcpy(copy, text.ptr, text.len);
+    copy[text.len] = 0;
+    const char *name = strstr(copy, "function_name"), *at = strstr(copy, "inlined_at");
+    *ret_at = (struct place){ 0 };
+    if (!name || !at || sscanf(name, "function_name %255[^,+ \t]", label) != 1 ||
+        sscanf(at, "inlined_at %u %u %u", &ret_at->file, &ret_at->line, &ret_at->column) != 3)
+        return false;
+    const char *in_text = memmem(text.ptr, text.len, label, strlen(label));
+    *ret_label = (struct aw_str){ in_text, strlen(label) };
+    return in_text != NULL;
+}
+
+/* One scope per inlined function of a text, wherever it is inlined. */
+static LLVMMetadataRef inlined_scope(struct ptx_lower *l, const struct ptx_stmt *s, struct aw_str label)
+{
+    const struct ptx_module *text = l->lines->func->origin;
+    struct aw_str key = aw_arena_printf(l->arena, "%p %u %.*s", (const void *)text, s->file, AW_STR_ARG(label));
+    LLVMMetadataRef scope = key.ptr ? aw_map_find(&l->lines->scopes, key) : NULL;
+    if (!scope) {
+        scope = ptx_unit_scope(&l->lines->unit, debug_string(l, text, label), source_file(l, text, s->file), s->line);
+        l->out_of_memory |= !key.ptr || !aw_map_put(&l->lines->scopes, key, scope);
+    }
+    return scope;
+}
+
+/* The latest .loc with these numbers: where it was inlined, so is what is inlined there. */
+static struct known known_place(struct ptx_lines *lines, const struct place *at)
+{
+    const struct known *known = aw_map_find(&lines->places, (struct aw_str){ (const char *)at, sizeof *at });
+    if (known && known->depth < DEPTH_MAX)
+        return *known;
+    return (struct known){ ptx_unit_place(&lines->unit, at->line, at->column, lines->scope, NULL), 0 };
+}
+
+/* ---- Statements. */
+
+static bool has_loc(const struct ptx_func *f)
+{
+    for (const struct ptx_stmt *s = f->body; s; s = s->next)
+        if (s->kind == PTX_STMT_LOC)
+            return true;
+    return false;
+}
+
+static void set_place(struct ptx_lower *l, LLVMMetadataRef place)
+{
+    l->lines->current = place;
+    LLVMSetCurrentDebugLocation2(l->builder, place);
+}
+
+/* A file that is not the function's own, as of an included header, is a scope of its own within it. */
+static LLVMMetadataRef plain_scope(struct ptx_lower *l, const struct ptx_stmt *s)
+{
+    LLVMMetadataRef file = source_file(l, l->lines->func->origin, s->file);
+    if (file == LLVMDIScopeGetFile(l->lines->scope))
+        return l->lines->scope;
+    return LLVMDIBuilderCreateLexicalBlockFile(l->lines->unit.builder, l->lines->scope, file, 0);
+}
+
+static void loc_stmt(struct ptx_lower *l, const struct ptx_stmt *s)
+{
+    struct ptx_lines *lines = l->lines;
+    struct place here = { s->file, s->line, s->column }, at;
+    struct aw_str label, key = aw_arena_str(l->arena, (struct aw_str){ (const char *)&here, sizeof here });
+    struct known *known = AW_NEW(l->arena, struct known);
+    if (!key.ptr || !known) {
+        l->out_of_memory = true;
+        return;
+    }
+    if (s->text.len && parse_inlined(s->text, &label, &at)) {
+        struct known outer = known_place(lines, &at);
+        known->loc = ptx_unit_place(&lines->unit, s->line, s->column, inlined_scope(l, s, label), outer.loc);
+        known->depth = outer.depth + 1;
+    } else {
+        known->loc = ptx_unit_place(&lines->unit, s->line, s->column, plain_scope(l, s), NULL);
+    }
+    l->out_of_memory |= !aw_map_put(&lines->places, key, known);
+    set_place(l, known->loc);
+}
+
+void ptx_lines_stmt(struct ptx_lower *l, const struct ptx_stmt *s)
+{
+    if (!l->lines || !l->lines->scope)
+        return;
+    if (s->kind == PTX_STMT_LOC)
+        loc_stmt(l, s);
+    else if (s->kind == PTX_STMT_INSTR && !l->lines->has_loc)
+        set_place(l, ptx_unit_place(&l->lines->unit, s->loc.line, s->loc.column, l->lines->scope, NULL));
+    else
+        set_place(l, l->lines->current); /* the builder may have been elsewhere */
+}
+
+/* The first .loc says which file the function is of. */
+void ptx_lines_func(struct ptx_lower *l, const struct ptx_func *f)
+{
+    struct ptx_lines *lines = l->lines;
+    if (!lines)
+        return;
+    const struct ptx_stmt *first = f->body;
+    while (first && first->kind != PTX_STMT_LOC)
+        first = first->next;
+    lines->func = f;
+    aw_map_fini(&lines->places);
+    lines->has_loc = first != NULL;
+    lines->scope = NULL;
+    LLVMSetCurrentDebugLocation2(l->builder, NULL);
+    if (!first && !lines->all)
+        return;
+    LLVMMetadataRef file = first ? source_file(l, f->origin, first->file) : text_file(l, f->origin);
+    unsigned line = first ? first->line : f->loc.line;
+    lines->scope = ptx_unit_scope(&lines->unit, f->name, file, line);
+    LLVMSetSubprogram(l->fn, lines->scope);
+    set_place(l, ptx_unit_place(&lines->unit, line, 0, lines->scope, NULL));
+}
+
+/* ---- A lowering. */
+
+bool ptx_lines_begin(struct ptx_lower *l, bool all)
+{
+    bool any = all;
+    for (uint32_t i = 0; i < l->closure->n_funcs && !any; i++)
+        any = has_loc(l->closure->funcs[i]);
+    l->lines = NULL;
+    if (!any)
+        return true;
+    l->lines = AW_NEW(l->arena, struct ptx_lines);
+    if (!l->lines)
+        return false;
+    l->lines->all = all;
+    ptx_unit_begin(&l->lines->unit, l->module, l->ptx->name.len ? l->ptx->name : AW_STR("<ptx>"));
+    return true;
+}
+
+void ptx_lines_end(struct ptx_lower *l)
+{
+    if (!l->lines)
+        return;
+    ptx_unit_end(&l->lines->unit);
+    aw_ptrmap_fini(&l->lines->files);
+    aw_map_fini(&l->lines->scopes);
+    aw_map_fini(&l->lines->places);
+    l->lines = NULL;
+}

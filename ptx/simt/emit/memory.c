@@ -1,0 +1,976 @@
+/* Memory: loads, stores and atomics of a warp.
+ *
+ * Uniform addresses are one scalar access (a block runs only when some lane is active).  Affine ones are vector accesses,
+ * masked unless every lane runs, with an exact gather beside them where an index might have wrapped.  Everything else goes
+ * lane by lane: by the machine's gather, by straight-line code in which inactive lanes use a dummy address, or by a loop. */
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "simt/ir.h"
+#include <string.h>
+
+/* One access being emitted. */
+struct access {
+    LLVMValueRef inst, ptr;   /* source instruction and address */
+    LLVMTypeRef elem;         /* in the out module */
+    uint64_t size;            /* bytes */
+    unsigned align;
+    bool constant;            /* memory that no one writes while the kernel runs */
+    bool rare;                /* an index has wrapped: small code */
+    bool ordered;             /* volatile or atomic: one scalar access per lane, in order */
+};
+
+static struct access access_of(struct simt_fn *f, LLVMValueRef inst, LLVMValueRef ptr, LLVMTypeRef type)
+{
+    struct access a = { .inst = inst, .ptr = ptr, .elem = simt_type(f->u, type) };
+    a.size = LLVMStoreSizeOfType(f->u->in_layout, type);
+    a.align = LLVMGetAlignment(inst);
+    a.constant = simt_space(LLVMTypeOf(ptr)) == SIMT_SPACE_CONST;
+    size_t len;
+    a.rare = LLVMIsACallInst(ptr) && !strncmp(LLVMGetValueName2(LLVMGetCalledValue(ptr), &len), SIMT_APART, strlen(SIMT_APART));
+    a.ordered = LLVMGetVolatile(inst) || LLVMGetOrdering(inst) != LLVMAtomicOrderingNotAtomic;
+    return a;
+}
+
+/* Types whose vectors lie in memory as the lanes' values do. */
+static bool packs(LLVMTypeRef t)
+{
+    switch (LLVMGetTypeKind(t)) {
+    case LLVMHalfTypeKind: case LLVMBFloatTypeKind: case LLVMFloatTypeKind: case LLVMDoubleTypeKind: case LLVMPointerTypeKind:
+        return true;
+    case LLVMIntegerTypeKind: {
+        unsigned w = LLVMGetIntTypeWidth(t);
+        return w == 8 || w == 16 || w == 32 || w == 64;
+    }
+    default:
+        return false;
+    }
+}
+
+/* The address as a plain pointer or vector of them. */
+static LLVMValueRef plain(struct simt_fn *f, LLVMValueRef x, bool shared, bool vec)
+{
+    struct simt *u = f->u;
+    if (!shared)
+        return x;
+    LLVMValueRef at = LLVMBuildSExt(u->b, x, vec ? u->i64v : u->i64, "");
+    return LLVMBuildGEP2(u->b, u->i8, f->shared, &at, 1, "");
+}
+
+LLVMValueRef simt_address(struct simt_fn *f, LLVMValueRef ptr)
+{
+    return plain(f, simt_scalar(f, ptr), simt_is_shared_ptr(LLVMTypeOf(ptr)), false);
+}
+
+static LLVMValueRef address(struct simt_fn *f, LLVMValueRef ptr, bool vec)
+{
+    return plain(f, vec ? simt_vector(f, ptr) : simt_scalar(f, ptr), simt_is_shared_ptr(LLVMTypeOf(ptr)), vec);
+}
+
+static void copy_order(LLVMValueRef from, LLVMValueRef to)
+{
+    LLVMSetVolatile(to, LLVMGetVolatile(from));
+    if (LLVMGetOrdering(from) != LLVMAtomicOrderingNotAtomic)
+        LLVMSetOrdering(to, LLVMGetOrdering(from));
+    LLVMSetAlignment(to, LLVMGetAlignment(from));
+}
+
+/* Global and shared memory are apart by PTX's definition, which plain pointers do not tell: loads from the one may then leave a loop over
+ * warps that stores to the other. */
+void simt_mark_space(struct simt *u, LLVMValueRef access, LLVMValueRef ptr)
+{
+    unsigned space = simt_space(LLVMTypeOf(ptr));
+    if (space != SIMT_SPACE_GLOBAL && space != SIMT_SPACE_SHARED)
+        return;
+    bool shared = space == SIMT_SPACE_SHARED;
+    LLVMSetMetadata(access, LLVMGetMDKindIDInContext(u->ctx, "alias.scope", 11), u->scopes[shared]);
+    LLVMSetMetadata(access, LLVMGetMDKindIDInContext(u->ctx, "noalias", 7), u->scopes[!shared]);
+}
+
+void simt_mark_own(struct simt *u, LLVMValueRef access)
+{
+    LLVMSetMetadata(access, LLVMGetMDKindIDInContext(u->ctx, "noalias", 7), u->both_scopes);
+}
+
+static void mark(struct simt_fn *f, const struct access *a, LLVMValueRef x)
+{
+    if (!a->ordered)
+        simt_mark_space(f->u, x, a->ptr);
+}
+
+static LLVMValueRef scalar_load(struct simt_fn *f, const struct access *a, LLVMValueRef p)
+{
+    struct simt *u = f->u;
+    LLVMValueRef x = LLVMBuildLoad2(u->b, a->elem, p, "");
+    copy_order(a->inst, x);
+    mark(f, a, x);
+    if (a->constant && !a->ordered)
+        LLVMSetMetadata(x, LLVMGetMDKindIDInContext(u->ctx, "invariant.load", 14),
+                        LLVMMetadataAsValue(u->ctx, LLVMMDNodeInContext2(u->ctx, NULL, 0)));
+    return x;
+}
+
+static void scalar_store(struct simt_fn *f, const struct access *a, LLVMValueRef x, LLVMValueRef p)
+{
+    LLVMValueRef store = LLVMBuildStore(f->u->b, x, p);
+    copy_order(a->inst, store);
+    mark(f, a, store);
+}
+
+void simt_access_align(struct simt *u, LLVMValueRef call, unsigned arg, unsigned align)
+{
+    unsigned kind = LLVMGetEnumAttributeKindForName("align", 5);
+    LLVMAddCallSiteAttribute(call, arg + 1, LLVMCreateEnumAttribute(u->ctx, kind, align));
+}
+
+static LLVMValueRef lane_of(struct simt *u, LLVMValueRef vec, int lane)
+{
+    return LLVMBuildExtractElement(u->b, vec, simt_c32(u, lane), "");
+}
+
+/* ---- Lane by lane */
+
+/* Inactive lanes read and write a stack slot, which spares a branch per lane. */
+static LLVMValueRef divert_inactive(struct simt_fn *f, LLVMValueRef ptrs)
+{
+    if (!f->mask)
+        return ptrs;
+    return LLVMBuildSelect(f->u->b, f->mask, ptrs, simt_splat(f->u, simt_scratch(f, 5)), "");
+}
+
+/* Straight-line code is quicker than a loop over lanes, but the machine schedulers take quadratic time over it. */
+enum { MAX_GATHERS = 40, MAX_SCATTERS = 16 };
+
+static bool loop_lanes(const struct access *a, int *count, int most)
+{
+    return a->ordered || a->rare || (*count)++ >= most;
+}
+
+static LLVMValueRef gather_loop(struct simt_fn *f, const struct access *a, LLVMValueRef ptrs)
+{
+    struct simt_lanes it;
+    simt_spill(f, 0, ptrs);
+    simt_lanes_begin(f, f->mask, &it);
+    simt_lane_put(f, 3, scalar_load(f, a, simt_lane_get(f, 0, f->u->ptr, it.lane)), it.lane);
+    simt_lanes_end(f, &it);
+    return simt_reload(f, 3, simt_vec_type(f->u, a->elem));
+}
+
+static void scatter_loop(struct simt_fn *f, const struct access *a, LLVMValueRef ptrs, LLVMValueRef x)
+{
+    struct simt_lanes it;
+    simt_spill(f, 0, ptrs);
+    simt_spill(f, 1, x);
+    simt_lanes_begin(f, f->mask, &it);
+    scalar_store(f, a, simt_lane_get(f, 1, a->elem, it.lane), simt_lane_get(f, 0, f->u->ptr, it.lane));
+    simt_lanes_end(f, &it);
+}
+
+/* The lanes that run, or those of `mask`, one after another, of a row from `base` on: small code for machines that have no quick masks. */
+static LLVMValueRef load_row_loop(struct simt_fn *f, const struct access *a, LLVMValueRef base)
+{
+    struct simt_lanes it;
+    simt_lanes_begin(f, f->mask, &it);
+    simt_lane_put(f, 3, scalar_load(f, a, LLVMBuildGEP2(f->u->b, a->elem, base, &it.lane, 1, "")), it.lane);
+    simt_lanes_end(f, &it);
+    return simt_reload(f, 3, simt_vec_type(f->u, a->elem));
+}
+
+static void store_row_loop(struct simt_fn *f, const struct access *a, LLVMValueRef base, LLVMValueRef mask, LLVMValueRef x)
+{
+    struct simt_lanes it;
+    simt_spill(f, 1, x);
+    simt_lanes_begin(f, mask, &it);
+    scalar_store(f, a, simt_lane_get(f, 1, a->elem, it.lane), LLVMBuildGEP2(f->u->b, a->elem, base, &it.lane, 1, ""));
+    simt_lanes_end(f, &it);
+}
+
+/* Has the machine gathers and scatters for it that are worth it? */
+static bool fast_lanes(struct simt_fn *f, const struct access *a)
+{
+    return f->u->options->fast_gather && a->size >= 4 && packs(a->elem) && !a->ordered;
+}
+
+static LLVMValueRef gather(struct simt_fn *f, const struct access *a, LLVMValueRef ptrs)
+{
+    struct simt *u = f->u;
+    LLVMTypeRef vt = simt_vec_type(u, a->elem);
+    bool fast = fast_lanes(f, a);
+    if (!fast && loop_lanes(a, &f->gathers, MAX_GATHERS))
+        return gather_loop(f, a, ptrs);
+    if (fast || (!u->options->fast_gather && packs(a->elem))) { /* finish/host/gather.c takes slow ones apart */
+        LLVMTypeRef types[2] = { vt, LLVMTypeOf(ptrs) };
+        LLVMValueRef args[3] = { ptrs, simt_full(u, f->mask), LLVMGetPoison(vt) };
+        LLVMValueRef call = simt_intrinsic(u, "llvm.masked.gather", types, 2, args, 3);
+        simt_access_align(u, call, 0, a->align);
+        mark(f, a, call);
+        return call;
+    }
+    ptrs = divert_inactive(f, ptrs);
+    LLVMValueRef r = LLVMGetPoison(vt);
+    for (int i = 0; i < u->lanes; i++)
+        r = LLVMBuildInsertElement(u->b, r, scalar_load(f, a, lane_of(u, ptrs, i)), simt_c32(u, i), "");
+    return r;
+}
+
+/* In lane order, so the last lane's value stays where addresses meet. */
+static void scatter(struct simt_fn *f, const struct access *a, LLVMValueRef ptrs, LLVMValueRef x)
+{
+    struct simt *u = f->u;
+    if (fast_lanes(f, a)) {
+        LLVMTypeRef types[2] = { LLVMTypeOf(x), LLVMTypeOf(ptrs) };
+        LLVMValueRef args[3] = { x, ptrs, simt_full(u, f->mask) };
+        LLVMValueRef call = simt_intrinsic(u, "llvm.masked.scatter", types, 2, args, 3);
+        simt_access_align(u, call, 1, a->align);
+        mark(f, a, call);
+        return;
+    }
+    if (loop_lanes(a, &f->scatters, MAX_SCATTERS)) {
+        scatter_loop(f, a, ptrs, x);
+        return;
+    }
+    ptrs = divert_inactive(f, ptrs);
+    for (int i = 0; i < f->u->lanes; i++)
+        scalar_store(f, a, lane_of(u, x, i), lane_of(u, ptrs, i));
+}
+
+LLVMValueRef simt_gather(struct simt_fn *f, LLVMValueRef inst, LLVMTypeRef type, int64_t by)
+{
+    LLVMValueRef ptr = simt_access_address(inst), ptrs = address(f, ptr, true), at = simt_c64(f->u, by);
+    struct access a = access_of(f, inst, ptr, type);
+    return gather(f, &a, by ? LLVMBuildGEP2(f->u->b, f->u->i8, ptrs, &at, 1, "") : ptrs);
+}
+
+void simt_scatter(struct simt_fn *f, LLVMValueRef inst, LLVMValueRef x)
+{
+    struct access a = access_of(f, inst, simt_access_address(inst), LLVMGetElementType(LLVMTypeOf(x)));
+    scatter(f, &a, address(f, a.ptr, true), x);
+}
+
+/* ---- Affine */
+
+/* Length of the runs of neighbouring elements, a power of two: all lanes when contiguous, 0 when under 4. */
+static int run_length(int lanes, const int64_t *off, uint64_t size)
+{
+    for (int w = lanes; w >= 4; w /= 2) {
+        bool all = true;
+        for (int i = 0; i < lanes; i++)
+            all &= i % w == 0 || off[i] == off[i - 1] + (int64_t)size;
+        if (all)
+            return w;
+    }
+    return 0;
+}
+
+LLVMValueRef simt_slice(struct simt *u, LLVMValueRef vec, int first, int n)
+{
+    int at[SIMT_LANES];
+    if (n == u->lanes)
+        return vec;
+    for (int i = 0; i < n; i++)
+        at[i] = first + i;
+    return LLVMBuildShuffleVector(u->b, vec, LLVMGetPoison(LLVMTypeOf(vec)), simt_const_i32v(u, at, n), "");
+}
+
+LLVMValueRef simt_join(struct simt *u, LLVMValueRef *part, int n, int width)
+{
+    for (; n > 1; n /= 2, width *= 2) {
+        int at[SIMT_LANES];
+        for (int i = 0; i < 2 * width; i++)
+            at[i] = i;
+        for (int i = 0; i < n / 2; i++)
+            part[i] = LLVMBuildShuffleVector(u->b, part[2 * i], part[2 * i + 1], simt_const_i32v(u, at, 2 * width), "");
+    }
+    return part[0];
+}
+
+static LLVMValueRef run_load(struct simt_fn *f, const struct access *a, LLVMValueRef base, const int64_t *off, int width,
+                             LLVMValueRef mask)
+{
+    struct simt *u = f->u;
+    LLVMValueRef part[SIMT_LANES];
+    LLVMTypeRef vt = LLVMVectorType(a->elem, (unsigned)width);
+    for (int i = 0; i < u->lanes / width; i++) {
+        LLVMValueRef p = simt_advance(u, base, off[i * width]);
+        if (!mask) {
+            part[i] = LLVMBuildLoad2(u->b, vt, p, "");
+            LLVMSetAlignment(part[i], a->align);
+            mark(f, a, part[i]);
+            continue;
+        }
+        LLVMTypeRef types[2] = { vt, u->ptr };
+        LLVMValueRef args[3] = { p, simt_slice(u, mask, i * width, width), LLVMGetPoison(vt) };
+        part[i] = simt_intrinsic(u, "llvm.masked.load", types, 2, args, 3);
+        simt_access_align(u, part[i], 0, a->align);
+        mark(f, a, part[i]);
+    }
+    return simt_join(u, part, u->lanes / width, width);
+}
+
+static void plain_store(struct simt_fn *f, const struct access *a, LLVMValueRef p, LLVMValueRef v)
+{
+    LLVMValueRef store = LLVMBuildStore(f->u->b, v, p);
+    LLVMSetAlignment(store, a->align);
+    mark(f, a, store);
+}
+
+static void masked_store(struct simt_fn *f, const struct access *a, LLVMValueRef p, LLVMValueRef mask, LLVMValueRef v)
+{
+    struct simt *u = f->u;
+    LLVMTypeRef types[2] = { LLVMTypeOf(v), u->ptr };
+    LLVMValueRef args[3] = { v, p, mask };
+    LLVMValueRef call = simt_intrinsic(u, "llvm.masked.store", types, 2, args, 3);
+    simt_access_align(u, call, 1, a->align);
+    mark(f, a, call);
+}
+
+/* Without mask registers a masked store takes a multiple of the time of a plain one, and most registers' worth of lanes are all on or
+ * all off. */
+static void store_by_registers(struct simt_fn *f, const struct access *a, LLVMValueRef base, const int64_t *off, LLVMValueRef mask,
+                               LLVMValueRef x)
+{
+    struct simt *u = f->u;
+    int n = 32 / (int)a->size;
+    LLVMValueRef bits = simt_bits(u, mask), all = simt_c32(u, (INT64_C(1) << n) - 1);
+    for (int i = 0; i < u->lanes; i += n) {
+        LLVMValueRef p = simt_advance(u, base, off[i]), v = simt_slice(u, x, i, n), m = simt_slice(u, mask, i, n);
+        LLVMValueRef on = LLVMBuildAnd(u->b, LLVMBuildLShr(u->b, bits, simt_c32(u, i), ""), all, "");
+        LLVMBasicBlockRef full = simt_new_block(f, "part.full"), not_full = simt_new_block(f, "part"), some = simt_new_block(f, "part.some"),
+                          done = simt_new_block(f, "part.done");
+        LLVMBuildCondBr(u->b, LLVMBuildICmp(u->b, LLVMIntEQ, on, all, ""), full, not_full);
+        LLVMPositionBuilderAtEnd(u->b, full);
+        plain_store(f, a, p, v);
+        LLVMBuildBr(u->b, done);
+        LLVMPositionBuilderAtEnd(u->b, not_full);
+        LLVMBuildCondBr(u->b, LLVMBuildICmp(u->b, LLVMIntEQ, on, simt_c32(u, 0), ""), done, some);
+        LLVMPositionBuilderAtEnd(u->b, some);
+        masked_store(f, a, p, m, v);
+        LLVMBuildBr(u->b, done);
+        LLVMPositionBuilderAtEnd(u->b, done);
+    }
+}
+
+/* Lanes that nothing foretells (update.c), mostly few, where a masked store takes as long as FEW plain ones. */
+static void store_few_or_registers(struct simt_fn *f, const struct access *a, LLVMValueRef base, const int64_t *off, LLVMValueRef mask,
+                                   LLVMValueRef x)
+{
+    enum { FEW = 8 };
+    struct simt *u = f->u;
+    LLVMValueRef bits = simt_bits(u, mask), n = simt_intrinsic(u, "llvm.ctpop", &u->i32, 1, &bits, 1);
+    LLVMBasicBlockRef few = simt_new_block(f, "few"), more = simt_new_block(f, "more"), done = simt_new_block(f, "few.done");
+    LLVMBuildCondBr(u->b, LLVMBuildICmp(u->b, LLVMIntULE, n, simt_c32(u, FEW), ""), few, more);
+    LLVMPositionBuilderAtEnd(u->b, few);
+    store_row_loop(f, a, simt_advance(u, base, off[0]), mask, x);
+    LLVMBuildBr(u->b, done);
+    LLVMPositionBuilderAtEnd(u->b, more);
+    store_by_registers(f, a, base, off, mask, x);
+    LLVMBuildBr(u->b, done);
+    LLVMPositionBuilderAtEnd(u->b, done);
+}
+
+static void run_store(struct simt_fn *f, const struct access *a, LLVMValueRef base, const int64_t *off, int width,
+                      LLVMValueRef mask, LLVMValueRef x)
+{
+    struct simt *u = f->u;
+    if (mask && width == u->lanes && a->size >= 4 && u->options->versions && !(f->updates && u->options->masked_stores)) {
+        (f->updates ? store_few_or_registers : store_by_registers)(f, a, base, off, mask, x);
+        return;
+    }
+    for (int i = 0; i < u->lanes / width; i++) {
+        LLVMValueRef p = simt_advance(u, base, off[i * width]), v = simt_slice(u, x, i * width, width);
+        if (!mask) {
+            plain_store(f, a, p, v);
+            continue;
+        }
+        masked_store(f, a, p, simt_slice(u, mask, i * width, width), v);
+    }
+}
+
+/* Addresses base + off, with no check left to do. */
+static LLVMValueRef lane_ptrs(struct simt_fn *f, LLVMValueRef base, const int64_t *off)
+{
+    LLVMValueRef at = simt_offset_vec(f->u, off, f->u->i64);
+    return LLVMBuildGEP2(f->u->b, f->u->i8, base, &at, 1, "");
+}
+
+/* Few distinct addresses and every lane active: a scalar load for each, then one permutation. */
+static LLVMValueRef few_loads(struct simt_fn *f, const struct access *a, LLVMValueRef base, const int64_t *off)
+{
+    struct simt *u = f->u;
+    int64_t seen[4];
+    int n = 0, at[SIMT_LANES];
+    for (int i = 0; i < u->lanes; i++) {
+        int j = 0;
+        while (j < n && seen[j] != off[i])
+            j++;
+        if (j == 4)
+            return NULL;
+        if (j == n)
+            seen[n++] = off[i];
+        at[i] = j;
+    }
+    LLVMTypeRef vt = simt_vec_type(u, a->elem);
+    LLVMValueRef x = LLVMGetPoison(vt);
+    for (int j = 0; j < n; j++)
+        x = LLVMBuildInsertElement(u->b, x, scalar_load(f, a, simt_advance(u, base, seen[j])), simt_c32(u, j), "");
+    return LLVMBuildShuffleVector(u->b, x, LLVMGetPoison(vt), simt_const_i32v(u, at, u->lanes), "");
+}
+
+/* ---- Every so many elements: rows of memory, each a register, of which each lane takes its own.  With AVX-512 a permutation of two
+ * registers is one instruction, and a gather takes as long as one load for each lane. */
+
+enum { ROW_BYTES = 64, MAX_STRIDE = 4 };
+
+/* Elements from each lane to the next, 2 to MAX_STRIDE; 0: not so, or not worth rows. */
+static int row_stride(struct simt_fn *f, const struct access *a, const int64_t *off)
+{
+    struct simt *u = f->u;
+    if (!u->options->fast_gather || a->size < 4 || !packs(a->elem) || a->ordered || u->lanes * (int)a->size % ROW_BYTES)
+        return 0;
+    int64_t s = off[1] / (int64_t)a->size;
+    for (int i = 0; i < u->lanes; i++)
+        if (off[i] != off[0] + i * s * (int64_t)a->size)
+            return 0;
+    return s >= 2 && s <= MAX_STRIDE ? (int)s : 0;
+}
+
+/* A register's worth of lanes from `first` on, all of which run: between two of them there is nothing but the pages they are in.  The last
+ * row ends with the last lane's element, as what follows may be no memory. */
+static LLVMValueRef load_from_rows(struct simt_fn *f, const struct access *a, LLVMValueRef base, const int64_t *off, int first, int stride)
+{
+    struct simt *u = f->u;
+    int n = ROW_BYTES / (int)a->size, at[SIMT_LANES];
+    LLVMTypeRef vt = LLVMVectorType(a->elem, (unsigned)n);
+    LLVMValueRef r = LLVMGetPoison(vt);
+    for (int row = 0; row < stride; row++) {
+        int back = row == stride - 1 ? stride - 1 : 0;
+        LLVMValueRef p = simt_advance(u, base, off[first] + (int64_t)(row * n - back) * (int64_t)a->size);
+        LLVMValueRef x = LLVMBuildLoad2(u->b, vt, p, "");
+        LLVMSetAlignment(x, a->align);
+        for (int i = 0; i < n; i++)
+            at[i] = i * stride / n == row ? n + i * stride % n + back : i;
+        r = LLVMBuildShuffleVector(u->b, r, x, simt_const_i32v(u, at, n), "");
+    }
+    return r;
+}
+
+static LLVMValueRef load_rows(struct simt_fn *f, const struct access *a, LLVMValueRef base, const int64_t *off, int stride)
+{
+    LLVMValueRef part[SIMT_LANES];
+    int n = ROW_BYTES / (int)a->size, parts = f->u->lanes / n;
+    for (int i = 0; i < parts; i++)
+        part[i] = load_from_rows(f, a, base, off, i * n, stride);
+    return simt_join(f->u, part, parts, n);
+}
+
+static void store_rows(struct simt_fn *f, const struct access *a, LLVMValueRef base, const int64_t *off, int stride, LLVMValueRef x)
+{
+    struct simt *u = f->u;
+    int n = ROW_BYTES / (int)a->size, at[SIMT_LANES];
+    LLVMValueRef on[SIMT_LANES];
+    for (int row = 0; row < u->lanes / n * stride; row++) {
+        for (int i = 0; i < n; i++) {
+            int element = row * n + i;
+            on[i] = LLVMConstInt(u->i1, element % stride == 0, 0);
+            at[i] = element / stride; /* of others, whatever is there */
+        }
+        LLVMValueRef v = LLVMBuildShuffleVector(u->b, x, LLVMGetPoison(LLVMTypeOf(x)), simt_const_i32v(u, at, n), "");
+        masked_store(f, a, simt_advance(u, base, off[0] + (int64_t)(row * n) * (int64_t)a->size), LLVMConstVector(on, (unsigned)n), v);
+    }
+}
+
+/* Has no good masked form: on most machines narrow elements, on old ones any, elements apart from each other where gathers are slow.  Such
+ * an access is unmasked when all lanes run, else lane by lane. */
+static bool needs_all(struct simt_fn *f, const struct access *a, int width, const int64_t *off)
+{
+    if (!width && f->mask && row_stride(f, a, off))
+        return true;
+    bool fast = width ? (a->size >= 4 ? f->u->options->masks : f->u->options->small_masks) : a->size >= 4 && f->u->options->fast_gather;
+    return f->mask && !a->ordered && !fast;
+}
+
+/* One lane at a time at known distances: the addresses are plainly apart, or plainly the same. */
+static LLVMValueRef spread_load(struct simt_fn *f, const struct access *a, LLVMValueRef base, const int64_t *off)
+{
+    struct simt *u = f->u;
+    LLVMTypeRef vt = simt_vec_type(u, a->elem);
+    LLVMValueRef r = LLVMGetPoison(vt);
+    for (int i = 0; i < u->lanes; i++)
+        r = LLVMBuildInsertElement(u->b, r, scalar_load(f, a, simt_advance(u, base, off[i])), simt_c32(u, i), "");
+    return r;
+}
+
+static void spread_store(struct simt_fn *f, const struct access *a, LLVMValueRef base, const int64_t *off, LLVMValueRef x)
+{
+    for (int i = 0; i < f->u->lanes; i++)
+        scalar_store(f, a, lane_of(f->u, x, i), simt_advance(f->u, base, off[i]));
+}
+
+/* Every lane of the warp runs. */
+static LLVMValueRef full_load(struct simt_fn *f, const struct access *a, LLVMValueRef base, const int64_t *off, int width)
+{
+    LLVMValueRef few = width ? NULL : few_loads(f, a, base, off);
+    int stride = width || few ? 0 : row_stride(f, a, off);
+    if (stride)
+        return load_rows(f, a, base, off, stride);
+    return width ? run_load(f, a, base, off, width, NULL) : few ? few : spread_load(f, a, base, off);
+}
+
+static void full_store(struct simt_fn *f, const struct access *a, LLVMValueRef base, const int64_t *off, int width, LLVMValueRef x)
+{
+    int stride = width ? 0 : row_stride(f, a, off);
+    if (width)
+        run_store(f, a, base, off, width, NULL, x);
+    else if (stride)
+        store_rows(f, a, base, off, stride, x);
+    else
+        spread_store(f, a, base, off, x);
+}
+
+/* For the warps of which some lanes are off: the machine's own, else small code. */
+static LLVMValueRef load_some(struct simt_fn *f, const struct access *a, LLVMValueRef base, const int64_t *off, int width)
+{
+    if (width == f->u->lanes && !f->u->options->masks)
+        return load_row_loop(f, a, simt_advance(f->u, base, off[0]));
+    LLVMValueRef ptrs = lane_ptrs(f, base, off);
+    return fast_lanes(f, a) ? gather(f, a, ptrs) : gather_loop(f, a, ptrs);
+}
+
+static void store_some(struct simt_fn *f, const struct access *a, LLVMValueRef base, const int64_t *off, int width, LLVMValueRef x)
+{
+    if (width == f->u->lanes && !f->u->options->masks) {
+        store_row_loop(f, a, simt_advance(f->u, base, off[0]), f->mask, x);
+        return;
+    }
+    LLVMValueRef ptrs = lane_ptrs(f, base, off);
+    if (fast_lanes(f, a))
+        scatter(f, a, ptrs, x);
+    else
+        scatter_loop(f, a, ptrs, x);
+}
+
+/* May lanes that are off be read as well?  If all are on, or if all addresses lie in one page: some lane that is on reads that page. */
+static LLVMValueRef may_read_all(struct simt_fn *f, const struct access *a, LLVMValueRef base, const int64_t *off)
+{
+    enum { PAGE = 4096 };
+    struct simt *u = f->u;
+    int64_t lo = 0, hi = 0;
+    for (int i = 0; i < u->lanes; i++) {
+        lo = off[i] < lo ? off[i] : lo;
+        hi = off[i] > hi ? off[i] : hi;
+    }
+    LLVMValueRef all = simt_all_on(u, f->mask);
+    if (hi - lo > PAGE - (int64_t)a->size)
+        return all;
+    LLVMValueRef at = LLVMBuildAnd(u->b, LLVMBuildPtrToInt(u->b, simt_advance(u, base, lo), u->i64, ""), simt_c64(u, PAGE - 1), "");
+    LLVMValueRef one = LLVMBuildICmp(u->b, LLVMIntULE, at, simt_c64(u, PAGE - (hi - lo) - (int64_t)a->size), "");
+    return LLVMBuildOr(u->b, all, one, "");
+}
+
+static LLVMValueRef affine_load(struct simt_fn *f, const struct access *a, LLVMValueRef base, const int64_t *off)
+{
+    struct simt *u = f->u;
+    int width = packs(a->elem) && !a->ordered ? run_length(u->lanes, off, a->size) : 0;
+    if (a->ordered)
+        return gather(f, a, lane_ptrs(f, base, off));
+    if (!f->mask)
+        return full_load(f, a, base, off, width);
+    if (!needs_all(f, a, width, off))
+        return width ? run_load(f, a, base, off, width, f->mask) : gather(f, a, lane_ptrs(f, base, off));
+    LLVMBasicBlockRef all = simt_new_block(f, "load.all"), some = simt_new_block(f, "load.some"),
+                      done = simt_new_block(f, "load.done");
+    LLVMBuildCondBr(u->b, may_read_all(f, a, base, off), all, some);
+    LLVMPositionBuilderAtEnd(u->b, all);
+    LLVMValueRef x[2] = { full_load(f, a, base, off, width) };
+    LLVMBasicBlockRef from[2] = { LLVMGetInsertBlock(u->b) };
+    LLVMBuildBr(u->b, done);
+    LLVMPositionBuilderAtEnd(u->b, some);
+    x[1] = load_some(f, a, base, off, width);
+    from[1] = LLVMGetInsertBlock(u->b);
+    LLVMBuildBr(u->b, done);
+    LLVMPositionBuilderAtEnd(u->b, done);
+    return simt_phi2(u, x, from);
+}
+
+static void affine_store(struct simt_fn *f, const struct access *a, LLVMValueRef base, const int64_t *off, LLVMValueRef x)
+{
+    struct simt *u = f->u;
+    int width = packs(a->elem) && !a->ordered ? run_length(u->lanes, off, a->size) : 0;
+    if (a->ordered) {
+        scatter(f, a, lane_ptrs(f, base, off), x);
+    } else if (!f->mask) {
+        full_store(f, a, base, off, width, x);
+    } else if (!needs_all(f, a, width, off)) {
+        if (width)
+            run_store(f, a, base, off, width, f->mask, x);
+        else
+            scatter(f, a, lane_ptrs(f, base, off), x);
+    } else {
+        LLVMBasicBlockRef all = simt_new_block(f, "store.all"), some = simt_new_block(f, "store.some"),
+                          done = simt_new_block(f, "store.done");
+        LLVMBuildCondBr(u->b, simt_all_on(u, f->mask), all, some);
+        LLVMPositionBuilderAtEnd(u->b, all);
+        full_store(f, a, base, off, width, x);
+        LLVMBuildBr(u->b, done);
+        LLVMPositionBuilderAtEnd(u->b, some);
+        store_some(f, a, base, off, width, x);
+        LLVMBuildBr(u->b, done);
+        LLVMPositionBuilderAtEnd(u->b, done);
+    }
+}
+
+/* ---- Loads and stores */
+
+static LLVMValueRef affine_base(struct simt_fn *f, LLVMValueRef ptr)
+{
+    return plain(f, simt_get(f, ptr)->s, simt_is_shared_ptr(LLVMTypeOf(ptr)), false);
+}
+
+/* Splits into a likely block for the affine form and a cold one; returns the block where they meet. */
+static LLVMBasicBlockRef split_on_ok(struct simt_fn *f, LLVMValueRef ok, LLVMBasicBlockRef *ret_cold)
+{
+    struct simt *u = f->u;
+    LLVMBasicBlockRef hot = simt_new_block(f, "affine"), cold = simt_new_block(f, "wrapped");
+    simt_mark_likely(u, LLVMBuildCondBr(u->b, ok, hot, cold));
+    *ret_cold = cold;
+    LLVMPositionBuilderAtEnd(u->b, hot);
+    return simt_new_block(f, "access.done");
+}
+
+static LLVMValueRef gather_or_table(struct simt_fn *f, const struct access *a)
+{
+    struct simt *u = f->u;
+    struct simt_table t;
+    if (!simt_table_find(f, a->inst, &t))
+        return gather(f, a, address(f, a->ptr, true));
+    if (!t.ok)
+        return simt_table_read(f, a->inst, &t);
+    LLVMBasicBlockRef from[2], whole = simt_new_block(f, "table"), apart = simt_new_block(f, "table.apart"), done = simt_new_block(f, "table.done");
+    LLVMValueRef x[2];
+    simt_mark_likely(u, LLVMBuildCondBr(u->b, t.ok, whole, apart));
+    LLVMPositionBuilderAtEnd(u->b, whole);
+    x[0] = simt_table_read(f, a->inst, &t);
+    from[0] = LLVMGetInsertBlock(u->b);
+    LLVMBuildBr(u->b, done);
+    LLVMPositionBuilderAtEnd(u->b, apart);
+    f->epoch++;
+    x[1] = gather(f, a, address(f, a->ptr, true));
+    from[1] = LLVMGetInsertBlock(u->b);
+    LLVMBuildBr(u->b, done);
+    LLVMPositionBuilderAtEnd(u->b, done);
+    f->epoch++; /* distances built in either block are of no use here */
+    return simt_phi2(u, x, from);
+}
+
+enum { DEPTH = 8 /* operations from an index to an address */ };
+
+/* Does the checked value come from a ring (shape.c), whose lanes go round often enough? */
+static bool on_ring(struct simt_fn *f, LLVMValueRef x, int depth)
+{
+    const struct simt_val *val = simt_get(f, x);
+    if (!depth || !val || !val->check || !LLVMIsAInstruction(x) || LLVMIsAPHINode(x))
+        return false;
+    if (LLVMGetInstructionOpcode(x) == LLVMAnd)
+        return true;
+    for (unsigned i = 0; i < (unsigned)LLVMGetNumOperands(x); i++)
+        if (on_ring(f, LLVMGetOperand(x, i), depth - 1))
+            return true;
+    return false;
+}
+
+static LLVMValueRef lanes_load(struct simt_fn *f, const struct access *a)
+{
+    struct simt *u = f->u;
+    const struct simt_val *p = simt_get(f, a->ptr);
+    if (p && p->kind == SIMT_AFFINE && p->off) {
+        LLVMValueRef ok = simt_ok(f, a->ptr);
+        if (!ok)
+            return affine_load(f, a, affine_base(f, a->ptr), p->off);
+        LLVMBasicBlockRef cold, done = split_on_ok(f, ok, &cold), from[2];
+        LLVMValueRef x[2];
+        x[0] = affine_load(f, a, affine_base(f, a->ptr), p->off);
+        from[0] = LLVMGetInsertBlock(u->b);
+        LLVMBuildBr(u->b, done);
+        LLVMPositionBuilderAtEnd(u->b, cold);
+        f->epoch++;
+        struct access wrapped = *a;
+        wrapped.rare = !on_ring(f, a->ptr, DEPTH);
+        x[1] = gather(f, &wrapped, address(f, a->ptr, true));
+        from[1] = LLVMGetInsertBlock(u->b);
+        LLVMBuildBr(u->b, done);
+        LLVMPositionBuilderAtEnd(u->b, done);
+        f->epoch++; /* distances built in the cold block are of no use here */
+        return simt_phi2(u, x, from);
+    }
+    return gather_or_table(f, a);
+}
+
+void simt_load_emit(struct simt_fn *f, LLVMValueRef inst)
+{
+    LLVMValueRef ptr = LLVMGetOperand(inst, 0);
+    struct access a = access_of(f, inst, ptr, LLVMTypeOf(inst));
+    simt_ahead_emit(f, inst);
+    if (simt_varying(f, inst) && (simt_struct_load(f, inst) || simt_pair_load(f, inst) || simt_pattern_load(f, inst)))
+        return;
+    if (simt_varying(f, inst))
+        simt_set_vector(f, inst, lanes_load(f, &a));
+    else
+        simt_set_scalar(f, inst, scalar_load(f, &a, address(f, ptr, false)));
+}
+
+static LLVMValueRef last_lane_value(struct simt_fn *f, LLVMValueRef v)
+{
+    if (simt_uniform(f, v))
+        return simt_scalar(f, v);
+    LLVMValueRef lane = simt_first_lane(f->u, f->mask, true);
+    return LLVMBuildExtractElement(f->u->b, simt_vector(f, v), lane, "");
+}
+
+/* What a function that is a loop over its blocks keeps in memory is written in each of them: lanes that are elsewhere write what was there,
+ * where parts of a masked store would be thousands of branches. */
+static bool slot_store(struct simt_fn *f, LLVMValueRef slot, LLVMValueRef value)
+{
+    struct simt *u = f->u;
+    LLVMTypeRef t = LLVMTypeOf(value);
+    LLVMTypeKind kind = LLVMGetTypeKind(t);
+    bool plain = kind == LLVMFloatTypeKind || kind == LLVMDoubleTypeKind ||
+                 (kind == LLVMIntegerTypeKind && (simt_width(t) == 8 || simt_width(t) == 16 || simt_width(t) == 32 || simt_width(t) == 64));
+    if (!f->dispatched || !f->mask || !plain || !LLVMIsAAllocaInst(slot) || LLVMGetAllocatedType(slot) != t ||
+        !LLVMIsAConstantInt(LLVMGetOperand(slot, 0)))
+        return false;
+    LLVMValueRef area = simt_scalar(f, slot), x = simt_vector(f, value);
+    LLVMValueRef old = LLVMBuildLoad2(u->b, LLVMTypeOf(x), area, "");
+    unsigned align = (unsigned)LLVMABISizeOfType(u->in_layout, t);
+    LLVMSetAlignment(old, align);
+    LLVMSetAlignment(LLVMBuildStore(u->b, LLVMBuildSelect(u->b, f->mask, x, old, ""), area), align);
+    return true;
+}
+
+void simt_store_emit(struct simt_fn *f, LLVMValueRef inst)
+{
+    struct simt *u = f->u;
+    LLVMValueRef value = LLVMGetOperand(inst, 0), ptr = LLVMGetOperand(inst, 1);
+    if (slot_store(f, ptr, value))
+        return;
+    struct access a = access_of(f, inst, ptr, LLVMTypeOf(value));
+    const struct simt_val *p = simt_get(f, ptr);
+    simt_ahead_emit(f, inst);
+    if (simt_struct_store(f, inst) || simt_pair_store(f, inst) || simt_pattern_store(f, inst))
+        return;
+    if (simt_uniform(f, ptr)) {
+        scalar_store(f, &a, last_lane_value(f, value), address(f, ptr, false));
+        return;
+    }
+    LLVMValueRef x = simt_vector(f, value);
+    if (!p || p->kind != SIMT_AFFINE) {
+        LLVMValueRef ptrs = address(f, ptr, true);
+        simt_ahead_column(f, inst, ptrs);
+        scatter(f, &a, ptrs, x);
+        return;
+    }
+    LLVMValueRef ok = simt_ok(f, ptr);
+    if (!ok) {
+        affine_store(f, &a, affine_base(f, ptr), p->off, x);
+        return;
+    }
+    LLVMBasicBlockRef cold, done = split_on_ok(f, ok, &cold);
+    affine_store(f, &a, affine_base(f, ptr), p->off, x);
+    LLVMBuildBr(u->b, done);
+    LLVMPositionBuilderAtEnd(u->b, cold);
+    f->epoch++;
+    a.rare = true;
+    scatter(f, &a, address(f, ptr, true), x);
+    LLVMBuildBr(u->b, done);
+    LLVMPositionBuilderAtEnd(u->b, done);
+    f->epoch++;
+}
+
+/* ---- Atomics: active lanes one after another.  A block's shared memory belongs to one thread, so there plain
+ * operations suffice; the optimiser then sees them, too. */
+
+static LLVMValueRef pick(struct simt *u, LLVMIntPredicate pred, LLVMValueRef a, LLVMValueRef b)
+{
+    return LLVMBuildSelect(u->b, LLVMBuildICmp(u->b, pred, a, b, ""), a, b, "");
+}
+
+LLVMValueRef simt_rmw_value(struct simt *u, LLVMAtomicRMWBinOp op, LLVMValueRef old, LLVMValueRef x)
+{
+    LLVMTypeRef t = LLVMTypeOf(old);
+    LLVMValueRef args[2] = { old, x };
+    switch (op) {
+    case LLVMAtomicRMWBinOpXchg: return x;
+    case LLVMAtomicRMWBinOpAdd: return LLVMBuildAdd(u->b, old, x, "");
+    case LLVMAtomicRMWBinOpSub: return LLVMBuildSub(u->b, old, x, "");
+    case LLVMAtomicRMWBinOpAnd: return LLVMBuildAnd(u->b, old, x, "");
+    case LLVMAtomicRMWBinOpNand: return LLVMBuildNot(u->b, LLVMBuildAnd(u->b, old, x, ""), "");
+    case LLVMAtomicRMWBinOpOr: return LLVMBuildOr(u->b, old, x, "");
+    case LLVMAtomicRMWBinOpXor: return LLVMBuildXor(u->b, old, x, "");
+    case LLVMAtomicRMWBinOpMax: return pick(u, LLVMIntSGT, old, x);
+    case LLVMAtomicRMWBinOpMin: return pick(u, LLVMIntSLT, old, x);
+    case LLVMAtomicRMWBinOpUMax: return pick(u, LLVMIntUGT, old, x);
+    case LLVMAtomicRMWBinOpUMin: return pick(u, LLVMIntULT, old, x);
+    case LLVMAtomicRMWBinOpFAdd: return LLVMBuildFAdd(u->b, old, x, "");
+    case LLVMAtomicRMWBinOpFSub: return LLVMBuildFSub(u->b, old, x, "");
+    case LLVMAtomicRMWBinOpFMax: return simt_intrinsic(u, "llvm.maxnum", &t, 1, args, 2);
+    case LLVMAtomicRMWBinOpFMin: return simt_intrinsic(u, "llvm.minnum", &t, 1, args, 2);
+    case LLVMAtomicRMWBinOpUIncWrap:
+        return LLVMBuildSelect(u->b, LLVMBuildICmp(u->b, LLVMIntUGE, old, x, ""), LLVMConstNull(t),
+                               LLVMBuildAdd(u->b, old, LLVMConstInt(t, 1, 0), ""), "");
+    case LLVMAtomicRMWBinOpUDecWrap: {
+        LLVMValueRef wrap = LLVMBuildOr(u->b, LLVMBuildICmp(u->b, LLVMIntEQ, old, LLVMConstNull(t), ""),
+                                        LLVMBuildICmp(u->b, LLVMIntUGT, old, x, ""), "");
+        return LLVMBuildSelect(u->b, wrap, x, LLVMBuildSub(u->b, old, LLVMConstInt(t, 1, 0), ""), "");
+    }
+    default: return NULL;
+    }
+}
+
+LLVMValueRef simt_rmw_lane(struct simt_fn *f, LLVMValueRef inst, LLVMValueRef p, LLVMValueRef x)
+{
+    struct simt *u = f->u;
+    LLVMAtomicRMWBinOp op = LLVMGetAtomicRMWBinOp(inst);
+    if (simt_block_owned(u, inst, LLVMGetOperand(inst, 0)) && LLVMGetTypeKind(LLVMTypeOf(x)) != LLVMVectorTypeKind) {
+        LLVMValueRef old = LLVMBuildLoad2(u->b, LLVMTypeOf(x), p, "");
+        LLVMValueRef now = simt_rmw_value(u, op, old, x);
+        if (now) {
+            LLVMBuildStore(u->b, now, p);
+            return old;
+        }
+    }
+    return LLVMBuildAtomicRMW(u->b, op, p, x, LLVMGetOrdering(inst), 0);
+}
+
+/* Every lane runs and memory is the block's own: straight-line code, as for scattered accesses. */
+static LLVMValueRef rmw_straight(struct simt_fn *f, LLVMValueRef inst)
+{
+    struct simt *u = f->u;
+    LLVMValueRef ptr = LLVMGetOperand(inst, 0), value = LLVMGetOperand(inst, 1);
+    LLVMValueRef p = simt_vector(f, ptr), x = simt_uniform(f, value) ? NULL : simt_vector(f, value);
+    LLVMValueRef one = x ? NULL : simt_scalar(f, value), r = LLVMGetPoison(simt_vec_type(u, simt_type(u, LLVMTypeOf(value))));
+    for (int i = 0; i < u->lanes; i++) {
+        LLVMValueRef at = plain(f, lane_of(u, p, i), true, false);
+        r = LLVMBuildInsertElement(u->b, r, simt_rmw_lane(f, inst, at, x ? lane_of(u, x, i) : one), simt_c32(u, i), "");
+    }
+    return r;
+}
+
+/* The active lanes one after another. */
+static LLVMValueRef rmw_loop(struct simt_fn *f, LLVMValueRef inst)
+{
+    struct simt *u = f->u;
+    LLVMValueRef ptr = LLVMGetOperand(inst, 0), value = LLVMGetOperand(inst, 1);
+    LLVMTypeRef elem = simt_type(u, LLVMTypeOf(value));
+    bool one_ptr = simt_uniform(f, ptr), one_value = simt_uniform(f, value), used = LLVMGetFirstUse(inst) != NULL;
+    LLVMValueRef p = one_ptr ? address(f, ptr, false) : NULL, x = one_value ? simt_scalar(f, value) : NULL;
+    if (!one_ptr)
+        simt_spill(f, 0, address(f, ptr, true));
+    if (!one_value)
+        simt_spill(f, 1, simt_vector(f, value));
+    struct simt_lanes it;
+    simt_lanes_begin(f, f->mask, &it);
+    LLVMValueRef old = simt_rmw_lane(f, inst, one_ptr ? p : simt_lane_get(f, 0, u->ptr, it.lane),
+                                one_value ? x : simt_lane_get(f, 1, elem, it.lane));
+    if (used)
+        simt_lane_put(f, 3, old, it.lane);
+    simt_lanes_end(f, &it);
+    return used ? simt_reload(f, 3, simt_vec_type(u, elem)) : LLVMGetPoison(simt_vec_type(u, elem));
+}
+
+/* At least as many active lanes as make counting in a table as quick as one after the other: about 45 instructions to 6 each. */
+static LLVMValueRef many_on(struct simt_fn *f)
+{
+    enum { MANY = 8 };
+    struct simt *u = f->u;
+    LLVMValueRef bits = simt_bits(u, f->mask);
+    return LLVMBuildICmp(u->b, LLVMIntUGE, simt_intrinsic(u, "llvm.ctpop", &u->i32, 1, &bits, 1), simt_c32(u, MANY), "");
+}
+
+static LLVMValueRef rmw_together(struct simt_fn *f, LLVMValueRef inst, const struct simt_table *table)
+{
+    if (!table)
+        return rmw_straight(f, inst);
+    simt_table_count(f, inst, table);
+    return LLVMGetPoison(simt_vec_type(f->u, simt_type(f->u, LLVMTypeOf(inst))));
+}
+
+/* Where divergent code has no copies for whole warps, which would have straight-line updates, each update asks. */
+static LLVMValueRef rmw_together_or_loop(struct simt_fn *f, LLVMValueRef inst, const struct simt_table *table)
+{
+    struct simt *u = f->u;
+    LLVMBasicBlockRef all = simt_new_block(f, "update.all"), some = simt_new_block(f, "update.some"),
+                      done = simt_new_block(f, "update.done"), from[2];
+    LLVMValueRef x[2];
+    LLVMBuildCondBr(u->b, table ? many_on(f) : simt_all_on(u, f->mask), all, some);
+    LLVMPositionBuilderAtEnd(u->b, all);
+    x[0] = rmw_together(f, inst, table);
+    from[0] = LLVMGetInsertBlock(u->b);
+    LLVMBuildBr(u->b, done);
+    LLVMPositionBuilderAtEnd(u->b, some);
+    f->epoch++;
+    x[1] = rmw_loop(f, inst);
+    from[1] = LLVMGetInsertBlock(u->b);
+    LLVMBuildBr(u->b, done);
+    LLVMPositionBuilderAtEnd(u->b, done);
+    f->epoch++; /* distances built in either block are of no use here */
+    return simt_phi2(u, x, from);
+}
+
+/* May an update be straight-line code where every lane runs? */
+static bool rmw_unrolls(struct simt_fn *f, LLVMValueRef inst)
+{
+    enum { MAX_UNROLLED = 8 };
+    LLVMValueRef ptr = LLVMGetOperand(inst, 0);
+    return simt_is_shared_ptr(LLVMTypeOf(ptr)) && !simt_uniform(f, ptr) && !(f->mask && f->u->options->versions) && f->rmws++ < MAX_UNROLLED;
+}
+
+void simt_rmw_emit(struct simt_fn *f, LLVMValueRef inst)
+{
+    if (f->form == SIMT_FORM_SINGLE) {
+        LLVMValueRef p = address(f, LLVMGetOperand(inst, 0), false);
+        simt_set_scalar(f, inst, simt_rmw_lane(f, inst, p, simt_scalar(f, LLVMGetOperand(inst, 1))));
+        return;
+    }
+    struct simt_table t, *table = simt_table_counts(f, inst, &t) ? &t : NULL;
+    if (table || rmw_unrolls(f, inst))
+        simt_set_vector(f, inst, f->mask ? rmw_together_or_loop(f, inst, table) : rmw_together(f, inst, table));
+    else if (!simt_rmw_at_once(f, inst))
+        simt_set_vector(f, inst, rmw_loop(f, inst));
+}
+
+/* The old value, and whether it was as expected. */
+static void cmpxchg_lane(struct simt_fn *f, LLVMValueRef inst, LLVMValueRef p, LLVMValueRef want, LLVMValueRef x, LLVMValueRef ret[2])
+{
+    struct simt *u = f->u;
+    if (simt_block_owned(u, inst, LLVMGetOperand(inst, 0)) && LLVMGetTypeKind(LLVMTypeOf(x)) == LLVMIntegerTypeKind) {
+        ret[0] = LLVMBuildLoad2(u->b, LLVMTypeOf(x), p, "");
+        ret[1] = LLVMBuildICmp(u->b, LLVMIntEQ, ret[0], want, "");
+        LLVMBuildStore(u->b, LLVMBuildSelect(u->b, ret[1], x, ret[0], ""), p);
+        return;
+    }
+    LLVMValueRef pair = LLVMBuildAtomicCmpXchg(u->b, p, want, x, LLVMGetCmpXchgSuccessOrdering(inst), LLVMGetCmpXchgFailureOrdering(inst), 0);
+    ret[0] = LLVMBuildExtractValue(u->b, pair, 0, "");
+    ret[1] = LLVMBuildExtractValue(u->b, pair, 1, "");
+}
+
+void simt_cmpxchg_emit(struct simt_fn *f, LLVMValueRef inst)
+{
+    struct simt *u = f->u;
+    LLVMValueRef ptr = LLVMGetOperand(inst, 0), want = LLVMGetOperand(inst, 1), value = LLVMGetOperand(inst, 2), pair[2];
+    LLVMTypeRef elem = simt_type(u, LLVMTypeOf(value));
+    if (f->form == SIMT_FORM_SINGLE) {
+        cmpxchg_lane(f, inst, address(f, ptr, false), simt_scalar(f, want), simt_scalar(f, value), pair);
+        simt_set_field(f, inst, 0, pair[0], NULL);
+        simt_set_field(f, inst, 1, pair[1], NULL);
+        return;
+    }
+    simt_spill(f, 0, address(f, ptr, true));
+    simt_spill(f, 1, simt_vector(f, want));
+    simt_spill(f, 2, simt_vector(f, value));
+    struct simt_lanes it;
+    simt_lanes_begin(f, f->mask, &it);
+    LLVMValueRef p = simt_lane_get(f, 0, u->ptr, it.lane), w = simt_lane_get(f, 1, elem, it.lane);
+    cmpxchg_lane(f, inst, p, w, simt_lane_get(f, 2, elem, it.lane), pair);
+    simt_lane_put(f, 3, pair[0], it.lane);
+    simt_lane_put(f, 4, pair[1], it.lane);
+    simt_lanes_end(f, &it);
+    simt_set_field(f, inst, 0, NULL, simt_reload(f, 3, simt_vec_type(u, elem)));
+    simt_set_field(f, inst, 1, NULL, simt_reload(f, 4, simt_vec_type(u, u->i1)));
+}

@@ -1,0 +1,262 @@
+/* Scalar rewrites before structurising: every path of a function gets to its end.
+ *
+ * A path that ends in `unreachable` (after a trap or an assertion, which end the kernel) goes to a return instead, and a
+ * loop without an exit gets one that is never taken: structurising and reconvergence need a post-dominator.  The
+ * condition is a call that only the vectoriser knows to be true.  Loops that only watch memory let other blocks run.
+ *
+ * Besides, what the vectoriser does not know is put otherwise: aggregates are taken apart, and sums that LLVM has written as `or`
+ * become sums. */
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "simt/ir.h"
+
+#include "base/vec.h"
+#include <string.h>
+
+struct prepare {
+    LLVMModuleRef module;
+    LLVMContextRef ctx;
+    LLVMBuilderRef b;
+    LLVMValueRef fn;
+    LLVMBasicBlockRef ret; /* a block that returns; NULL until needed */
+    bool failed;
+};
+
+static LLVMBasicBlockRef return_block(struct prepare *p)
+{
+    if (p->ret)
+        return p->ret;
+    p->ret = LLVMAppendBasicBlockInContext(p->ctx, p->fn, "never");
+    LLVMPositionBuilderAtEnd(p->b, p->ret);
+    LLVMTypeRef t = LLVMGetReturnType(LLVMGlobalGetValueType(p->fn));
+    if (LLVMGetTypeKind(t) == LLVMVoidTypeKind)
+        LLVMBuildRetVoid(p->b);
+    else
+        LLVMBuildRet(p->b, LLVMConstNull(t));
+    return p->ret;
+}
+
+static void end_unreachable(struct prepare *p)
+{
+    for (LLVMBasicBlockRef bb = LLVMGetFirstBasicBlock(p->fn); bb; bb = LLVMGetNextBasicBlock(bb)) {
+        LLVMValueRef t = LLVMGetBasicBlockTerminator(bb);
+        if (!t || LLVMGetInstructionOpcode(t) != LLVMUnreachable)
+            continue;
+        LLVMBasicBlockRef to = return_block(p);
+        LLVMInstructionEraseFromParent(t);
+        LLVMPositionBuilderAtEnd(p->b, bb);
+        LLVMBuildBr(p->b, to);
+    }
+}
+
+static LLVMValueRef always(struct prepare *p)
+{
+    LLVMTypeRef t = LLVMFunctionType(LLVMInt1TypeInContext(p->ctx), NULL, 0, 0);
+    LLVMValueRef fn = LLVMGetNamedFunction(p->module, SIMT_ALWAYS);
+    if (!fn)
+        fn = LLVMAddFunction(p->module, SIMT_ALWAYS, t);
+    return LLVMBuildCall2(p->b, t, fn, NULL, 0, "");
+}
+
+/* Puts a block on the edge from `bb` to its successor number `i`, with a way out to the return. */
+static void split_edge(struct prepare *p, LLVMBasicBlockRef bb, unsigned i)
+{
+    LLVMValueRef t = LLVMGetBasicBlockTerminator(bb);
+    LLVMBasicBlockRef to = LLVMGetSuccessor(t, i), out = return_block(p);
+    LLVMBasicBlockRef mid = LLVMAppendBasicBlockInContext(p->ctx, p->fn, "endless");
+    LLVMPositionBuilderAtEnd(p->b, mid);
+    LLVMBuildCondBr(p->b, always(p), to, out);
+    LLVMSetSuccessor(t, i, mid);
+    /* LLVM-C cannot rename a phi's incoming block, so phis are rebuilt; one edge moves, others from `bb` stay. */
+    for (LLVMValueRef phi = LLVMGetFirstInstruction(to), next; phi && LLVMIsAPHINode(phi); phi = next) {
+        next = LLVMGetNextInstruction(phi);
+        LLVMPositionBuilderBefore(p->b, phi);
+        LLVMValueRef copy = LLVMBuildPhi(p->b, LLVMTypeOf(phi), "");
+        bool moved = false;
+        for (unsigned j = 0; j < LLVMCountIncoming(phi); j++) {
+            LLVMValueRef v = LLVMGetIncomingValue(phi, j);
+            LLVMBasicBlockRef from = LLVMGetIncomingBlock(phi, j);
+            if (from == bb && !moved) {
+                from = mid;
+                moved = true;
+            }
+            LLVMAddIncoming(copy, &v, &from, 1);
+        }
+        LLVMReplaceAllUsesWith(phi, copy);
+        LLVMInstructionEraseFromParent(phi);
+    }
+}
+
+struct reach {
+    struct simt_fn f; /* only its graph is used */
+    bool *ends;       /* a return can be reached from the block */
+    int *work;
+};
+
+/* Marks all blocks from which `from` can be reached. */
+static void mark_reaching(struct reach *r, int from)
+{
+    int n = 0;
+    if (!r->ends[from]) {
+        r->ends[from] = true;
+        r->work[n++] = from;
+    }
+    while (n) {
+        const struct simt_block *x = &r->f.blocks[r->work[--n]];
+        for (int j = 0; j < x->n_preds; j++)
+            if (!r->ends[x->preds[j]]) {
+                r->ends[x->preds[j]] = true;
+                r->work[n++] = x->preds[j];
+            }
+    }
+}
+
+/* The last block in reverse postorder that never gets out has only edges backwards: cut one of them. */
+static bool cut_endless_loops(struct prepare *p, struct simt *u)
+{
+    struct reach r = { .f = { .u = u, .src = p->fn } };
+    bool ok = simt_cfg_order(&r.f);
+    r.ends = AW_NEW_ARRAY(&u->arena, bool, (size_t)r.f.n_blocks + 1);
+    r.work = AW_NEW_ARRAY(&u->arena, int, (size_t)r.f.n_blocks + 1);
+    ok = ok && r.ends && r.work;
+    for (int i = 0; ok && i < r.f.n_blocks; i++)
+        if (r.f.blocks[i].n_succ == 0)
+            mark_reaching(&r, i);
+    for (int i = r.f.n_blocks - 1; ok && i >= 0; i--)
+        if (!r.ends[i]) {
+            split_edge(p, r.f.blocks[i].bb, 0);
+            mark_reaching(&r, i);
+        }
+    simt_cfg_fini(&r.f);
+    return ok;
+}
+
+enum { FIELDS = 4 }; /* of an aggregate, at most */
+
+/* Extractions of x's fields become `parts`. */
+static void use_parts(LLVMValueRef x, LLVMValueRef *parts)
+{
+    for (LLVMUseRef use = LLVMGetFirstUse(x), after; use; use = after) {
+        LLVMValueRef user = LLVMGetUser(use);
+        after = LLVMGetNextUse(use);
+        if (!LLVMIsAExtractValueInst(user) || LLVMGetNumIndices(user) != 1)
+            continue;
+        unsigned at = LLVMGetIndices(user)[0];
+        if (at >= FIELDS || user == parts[at])
+            continue;
+        LLVMReplaceAllUsesWith(user, parts[at]);
+        LLVMInstructionEraseFromParent(user); /* it may be in another block */
+    }
+}
+
+static bool is_aggregate(LLVMValueRef x)
+{
+    LLVMTypeRef type = LLVMTypeOf(x);
+    return LLVMGetTypeKind(type) == LLVMStructTypeKind && LLVMCountStructElementTypes(type) <= FIELDS;
+}
+
+/* Phis of the fields, right before `phi`, of what is extracted at the ends of the blocks it comes from. */
+static void fields_join(struct prepare *p, LLVMValueRef phi)
+{
+    LLVMTypeRef type = LLVMTypeOf(phi);
+    for (unsigned i = 0; i < LLVMCountStructElementTypes(type); i++) {
+        LLVMPositionBuilderBefore(p->b, phi);
+        LLVMValueRef part = LLVMBuildPhi(p->b, LLVMStructGetTypeAtIndex(type, i), "");
+        for (unsigned j = 0; j < LLVMCountIncoming(phi); j++) {
+            LLVMBasicBlockRef from = LLVMGetIncomingBlock(phi, j);
+            LLVMPositionBuilderBefore(p->b, LLVMGetBasicBlockTerminator(from));
+            LLVMValueRef v = LLVMBuildExtractValue(p->b, LLVMGetIncomingValue(phi, j), i, "");
+            LLVMAddIncoming(part, &v, &from, 1);
+        }
+    }
+}
+
+/* The first instruction of a phi's block that is none. */
+static LLVMValueRef first_of(LLVMValueRef phi)
+{
+    while (LLVMIsAPHINode(phi))
+        phi = LLVMGetNextInstruction(phi);
+    return phi;
+}
+
+/* A phi of aggregates, as LLVM makes where two ways extract the same field, becomes phis of their fields. */
+static bool split_phis(struct prepare *p)
+{
+    AW_VEC(LLVMValueRef) phis = { 0 };
+    bool ok = true;
+    for (LLVMBasicBlockRef bb = LLVMGetFirstBasicBlock(p->fn); bb; bb = LLVMGetNextBasicBlock(bb))
+        for (LLVMValueRef x = LLVMGetFirstInstruction(bb); x && LLVMIsAPHINode(x); x = LLVMGetNextInstruction(x))
+            ok = ok && (!is_aggregate(x) || aw_vec_push(&phis, x));
+    for (size_t i = 0; i < phis.n; i++)
+        fields_join(p, phis.at[i]);
+    for (size_t i = 0; i < phis.n; i++) { /* not before all have their fields: one may come from another */
+        LLVMValueRef parts[FIELDS] = { NULL }, phi = phis.at[i], part = phi, whole = LLVMGetPoison(LLVMTypeOf(phi));
+        unsigned n = LLVMCountStructElementTypes(LLVMTypeOf(phi));
+        for (unsigned k = n; k--;)
+            parts[k] = part = LLVMGetPreviousInstruction(part);
+        use_parts(phi, parts);
+        LLVMPositionBuilderBefore(p->b, first_of(phi));
+        for (unsigned k = 0; k < n && LLVMGetFirstUse(phi); k++)
+            whole = LLVMBuildInsertValue(p->b, whole, parts[k], k, "");
+        LLVMReplaceAllUsesWith(phi, whole);
+        LLVMInstructionEraseFromParent(phi);
+    }
+    aw_vec_fini(&phis);
+    return ok;
+}
+
+/* Takes every aggregate apart where it is made, so that no aggregate crosses a block and gets a phi. */
+static void split_aggregates(struct prepare *p)
+{
+    for (LLVMBasicBlockRef bb = LLVMGetFirstBasicBlock(p->fn); bb; bb = LLVMGetNextBasicBlock(bb))
+        for (LLVMValueRef x = LLVMGetFirstInstruction(bb), next; x; x = next) {
+            next = LLVMGetNextInstruction(x);
+            if (LLVMGetTypeKind(LLVMTypeOf(x)) != LLVMStructTypeKind || LLVMIsAPHINode(x) || !next)
+                continue;
+            LLVMValueRef parts[FIELDS] = { NULL };
+            unsigned n = LLVMCountStructElementTypes(LLVMTypeOf(x));
+            LLVMPositionBuilderBefore(p->b, next);
+            for (unsigned i = 0; i < n && i < FIELDS; i++)
+                parts[i] = LLVMBuildExtractValue(p->b, x, i, "");
+            use_parts(x, parts);
+            next = LLVMGetNextInstruction(x);
+        }
+}
+
+/* LLVM writes a sum as `or disjoint` where no bit is in both.  Of lanes where that does not hold nothing is asked, so it is the sum in all
+ * lanes; the analysis of shapes, which believes no flags, would have to prove it of lanes that are off as well. */
+static void restore_sums(struct prepare *p)
+{
+    for (LLVMBasicBlockRef bb = LLVMGetFirstBasicBlock(p->fn); bb; bb = LLVMGetNextBasicBlock(bb))
+        for (LLVMValueRef x = LLVMGetFirstInstruction(bb), next; x; x = next) {
+            next = LLVMGetNextInstruction(x);
+            if (LLVMGetInstructionOpcode(x) != LLVMOr || !LLVMGetIsDisjoint(x))
+                continue;
+            LLVMPositionBuilderBefore(p->b, x);
+            LLVMReplaceAllUsesWith(x, LLVMBuildAdd(p->b, LLVMGetOperand(x, 0), LLVMGetOperand(x, 1), ""));
+            LLVMInstructionEraseFromParent(x);
+        }
+}
+
+int simt_prepare(LLVMModuleRef module, struct aw_buf *diags)
+{
+    struct simt_options options = { .kernel = "kernel" };
+    struct simt u = { .options = &options, .diags = diags, .in = module, .ctx = LLVMGetModuleContext(module) };
+    struct prepare p = { .module = module, .ctx = u.ctx, .b = LLVMCreateBuilderInContext(u.ctx) };
+    for (LLVMValueRef fn = LLVMGetFirstFunction(module); fn && !u.status; fn = LLVMGetNextFunction(fn)) {
+        if (LLVMIsDeclaration(fn))
+            continue;
+        p.fn = fn;
+        p.ret = NULL;
+        LLVMSetCurrentDebugLocation2(p.b, NULL); /* the builder's last one is another function's */
+        if (!split_phis(&p))
+            simt_memory(&u);
+        split_aggregates(&p);
+        restore_sums(&p);
+        end_unreachable(&p);
+        if (!cut_endless_loops(&p, &u) && !u.status)
+            simt_memory(&u);
+    }
+    LLVMDisposeBuilder(p.b);
+    aw_arena_fini(&u.arena);
+    return u.status;
+}

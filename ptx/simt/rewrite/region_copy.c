@@ -1,0 +1,596 @@
+/* Copies of regions for versions.c: blocks once more, with what comes in, goes out and stands for what, and a question before them.
+ *
+ * Not which regions, nor whether it is worth it. */
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "simt/rewrite/versions.h"
+#include <stdio.h>
+#include <string.h>
+
+/* ---- Addresses whose lanes are at known distances unless an index wraps: asked for once, before the region */
+
+static bool reads_argument(struct simt_fn *f, LLVMValueRef load)
+{
+    LLVMValueRef p = LLVMGetOperand(load, 0);
+    int64_t c;
+    if (LLVMGetVolatile(load))
+        return false;
+    if (LLVMIsAGetElementPtrInst(p) && LLVMGetNumOperands(p) == 2 && simt_int_const(LLVMGetOperand(p, 1), &c))
+        p = LLVMGetOperand(p, 0);
+    return f->form != SIMT_FORM_DEVICE && LLVMIsAArgument(p);
+}
+
+static bool is_minmax(LLVMValueRef call)
+{
+    static const char *const names[] = { "llvm.smax.", "llvm.smin.", "llvm.umax.", "llvm.umin." };
+    LLVMValueRef fn = LLVMGetCalledValue(call);
+    size_t len;
+    for (size_t i = 0; LLVMIsAFunction(fn) && i < sizeof names / sizeof *names; i++)
+        if (!strncmp(LLVMGetValueName2(fn, &len), names[i], strlen(names[i])))
+            return true;
+    return false;
+}
+
+bool simt_copy_hoists(struct version *v, const struct region *r, LLVMValueRef x, int *left)
+{
+    if (!inside_value(r, x) || (r->loop == REGION_BLOCK && LLVMIsAPHINode(x)))
+        return true;
+    if (--*left < 0)
+        return false;
+    if (!(LLVMIsALoadInst(x) ? reads_argument(r->f, x) : LLVMIsACallInst(x) ? is_minmax(x) : simt_arithmetic(x)))
+        return false;
+    for (unsigned i = 0; i < (unsigned)LLVMGetNumOperands(x); i++)
+        if (!simt_copy_hoists(v, r, LLVMGetOperand(x, i), left))
+            return false;
+    return true;
+}
+
+static LLVMValueRef checked_pointer(const struct region *r, LLVMValueRef x)
+{
+    LLVMOpcode op = LLVMGetInstructionOpcode(x);
+    if ((op != LLVMLoad && op != LLVMStore) || LLVMGetVolatile(x) || LLVMGetOrdering(x) != LLVMAtomicOrderingNotAtomic)
+        return NULL;
+    LLVMValueRef p = LLVMGetOperand(x, op == LLVMStore);
+    const struct simt_val *val = simt_get(r->f, p);
+    return val && val->kind == SIMT_AFFINE && val->off && val->check ? p : NULL;
+}
+
+static bool listed(const struct version *v, LLVMValueRef p)
+{
+    for (int i = 0; i < v->n_ptrs; i++)
+        if (v->ptrs[i] == p)
+            return true;
+    return false;
+}
+
+void simt_copy_find_pointers(struct version *v, const struct region *r)
+{
+    v->n_ptrs = 0;
+    for (int b = 0; b < r->f->n_blocks; b++)
+        for (LLVMValueRef x = inside(r, b) ? LLVMGetFirstInstruction(r->f->blocks[b].bb) : NULL; x; x = LLVMGetNextInstruction(x)) {
+            LLVMValueRef p = checked_pointer(r, x);
+            int left = MAX_SLICE;
+            if (p && v->n_ptrs < MAX_POINTERS && !listed(v, p) && simt_copy_hoists(v, r, p, &left))
+                v->ptrs[v->n_ptrs++] = p;
+        }
+}
+
+static LLVMValueRef hoist(struct version *v, const struct region *r, struct aw_ptrmap *made, LLVMValueRef x)
+{
+    LLVMValueRef old = aw_ptrmap_find(made, x);
+    if (old || !inside_value(r, x) || LLVMIsAPHINode(x))
+        return old ? old : x;
+    LLVMValueRef c = LLVMInstructionClone(x);
+    for (unsigned i = 0; i < (unsigned)LLVMGetNumOperands(x); i++)
+        LLVMSetOperand(c, i, hoist(v, r, made, LLVMGetOperand(x, i)));
+    LLVMInsertIntoBuilder(v->u->b, c);
+    v->ok = v->ok && aw_ptrmap_put(made, x, c);
+    return c;
+}
+
+static LLVMValueRef pointer_call(struct version *v, const char *prefix, LLVMValueRef p, LLVMTypeRef result)
+{
+    char name[64];
+    LLVMTypeRef type = LLVMTypeOf(p);
+    snprintf(name, sizeof name, "%s.%u", prefix, simt_space(type));
+    LLVMTypeRef t = LLVMFunctionType(result, &type, 1, 0);
+    LLVMValueRef fn = LLVMGetNamedFunction(v->u->in, name);
+    fn = fn ? fn : LLVMAddFunction(v->u->in, name, t);
+    return LLVMBuildCall2(v->u->b, t, fn, &p, 1, "");
+}
+
+/* `cond` and that no listed address wraps, at the builder; `cond` may be NULL. */
+static LLVMValueRef build_nowrap(struct version *v, const struct region *r, LLVMValueRef cond)
+{
+    struct aw_ptrmap made = { 0 };
+    for (int i = 0; i < v->n_ptrs; i++) {
+        LLVMValueRef ok = pointer_call(v, SIMT_NOWRAP, hoist(v, r, &made, v->ptrs[i]), v->u->i1);
+        cond = cond ? LLVMBuildAnd(v->u->b, cond, ok, "") : ok;
+    }
+    aw_ptrmap_fini(&made);
+    return cond;
+}
+
+/* ---- Copying */
+
+static void *copied(struct version *v, const void *x)
+{
+    void *c = aw_ptrmap_find(&v->copy, x);
+    return c ? c : (void *)x;
+}
+
+static void copy_block(struct version *v, LLVMBasicBlockRef from, LLVMBasicBlockRef to)
+{
+    LLVMBuilderRef b = v->u->b;
+    LLVMPositionBuilderAtEnd(b, to);
+    for (LLVMValueRef x = LLVMGetFirstInstruction(from); x; x = LLVMGetNextInstruction(x)) {
+        LLVMValueRef c;
+        if (LLVMIsAPHINode(x)) {
+            c = LLVMBuildPhi(b, LLVMTypeOf(x), "");
+        } else {
+            c = LLVMInstructionClone(x);
+            LLVMInsertIntoBuilder(b, c);
+        }
+        note(v, &v->copy, x, c);
+        v->grown++;
+    }
+}
+
+static void settle_pointer(struct version *v, LLVMValueRef access, const char *how)
+{
+    unsigned at = LLVMGetInstructionOpcode(access) == LLVMStore;
+    LLVMPositionBuilderBefore(v->u->b, access);
+    LLVMValueRef p = LLVMGetOperand(access, at);
+    LLVMSetOperand(access, at, pointer_call(v, how, p, LLVMTypeOf(p)));
+}
+
+static bool accesses_listed(const struct version *v, LLVMValueRef x)
+{
+    LLVMOpcode op = LLVMGetInstructionOpcode(x);
+    return v->n_ptrs && (op == LLVMLoad || op == LLVMStore) && listed(v, LLVMGetOperand(x, op == LLVMStore));
+}
+
+/* Operands and edges of a copied block; phis keep edges from outside the region as they are. */
+static void connect_block(struct version *v, LLVMBasicBlockRef from)
+{
+    for (LLVMValueRef x = LLVMGetFirstInstruction(from); x; x = LLVMGetNextInstruction(x)) {
+        LLVMValueRef c = copied(v, x);
+        if (LLVMIsAPHINode(x)) {
+            for (unsigned i = 0; i < LLVMCountIncoming(x); i++)
+                simt_phi_add(c, copied(v, LLVMGetIncomingValue(x, i)), copied(v, LLVMGetIncomingBlock(x, i)));
+            continue;
+        }
+        for (unsigned i = 0; i < (unsigned)LLVMGetNumOperands(x); i++) {
+            LLVMValueRef o = LLVMGetOperand(x, i), n = copied(v, o);
+            if (n != o && !LLVMValueIsBasicBlock(o))
+                LLVMSetOperand(c, i, n);
+        }
+        if (accesses_listed(v, x))
+            settle_pointer(v, c, SIMT_EXACT);
+        if (LLVMIsATerminatorInst(x))
+            for (unsigned i = 0; i < LLVMGetNumSuccessors(x); i++)
+                LLVMSetSuccessor(c, i, copied(v, LLVMGetSuccessor(x, i)));
+    }
+}
+
+/* In the copy first[i] stands for even[i], i < n. */
+static void copy_region(struct version *v, const struct region *r, const LLVMValueRef *even, const LLVMValueRef *first, int n)
+{
+    aw_ptrmap_fini(&v->copy);
+    for (int b = 0; b < r->f->n_blocks; b++)
+        if (inside(r, b))
+            note(v, &v->copy, r->f->blocks[b].bb, LLVMAppendBasicBlockInContext(v->u->ctx, v->fn, "all"));
+    for (int b = 0; v->ok && b < r->f->n_blocks; b++)
+        if (inside(r, b))
+            copy_block(v, r->f->blocks[b].bb, copied(v, r->f->blocks[b].bb));
+    for (int i = 0; i < n; i++)
+        if (!inside_value(r, even[i]))
+            note(v, &v->copy, even[i], first[i]);
+    for (int b = 0; v->ok && b < r->f->n_blocks; b++)
+        if (inside(r, b))
+            connect_block(v, r->f->blocks[b].bb);
+    for (int i = 0; v->ok && i < n; i++)
+        if (inside_value(r, even[i]))
+            LLVMReplaceAllUsesWith(copied(v, even[i]), first[i]);
+}
+
+/* The originals may be run by some lanes only. */
+static void chill(struct version *v, const struct region *r)
+{
+    for (int b = 0; b < r->f->n_blocks; b++)
+        if (inside(r, b))
+            note(v, &v->cold, r->f->blocks[b].bb, v);
+}
+
+/* Builds each phi of `bb` anew: LLVM-C can neither rename nor drop an edge.  `edges` fills the new one from the old. */
+static void rebuild_phis(struct version *v, LLVMBasicBlockRef bb, void (*edges)(struct version *, LLVMValueRef, LLVMValueRef, void *), void *context)
+{
+    for (LLVMValueRef phi = LLVMGetFirstInstruction(bb), next; phi && LLVMIsAPHINode(phi); phi = next) {
+        next = LLVMGetNextInstruction(phi);
+        LLVMPositionBuilderBefore(v->u->b, phi);
+        LLVMValueRef now = LLVMBuildPhi(v->u->b, LLVMTypeOf(phi), "");
+        edges(v, phi, now, context);
+        void *copy = aw_ptrmap_remove(&v->copy, phi); /* its address may come back as another's */
+        if (copy)
+            note(v, &v->copy, now, copy);
+        LLVMReplaceAllUsesWith(phi, now);
+        LLVMInstructionEraseFromParent(phi);
+    }
+}
+
+LLVMValueRef simt_all_build(struct simt *u, LLVMValueRef cond)
+{
+    LLVMTypeRef i1 = u->i1, t = LLVMFunctionType(i1, &i1, 1, 0);
+    LLVMValueRef fn = LLVMGetNamedFunction(u->in, SIMT_ALL);
+    fn = fn ? fn : LLVMAddFunction(u->in, SIMT_ALL, t);
+    return LLVMBuildCall2(u->b, t, fn, &cond, 1, "");
+}
+
+static LLVMValueRef build_together(struct version *v, LLVMValueRef cond)
+{
+    LLVMTypeRef i1 = v->u->i1, t = LLVMFunctionType(i1, &i1, 1, 0);
+    LLVMValueRef fn = LLVMGetNamedFunction(v->u->in, SIMT_TOGETHER);
+    fn = fn ? fn : LLVMAddFunction(v->u->in, SIMT_TOGETHER, t);
+    return LLVMBuildCall2(v->u->b, t, fn, &cond, 1, "");
+}
+
+static LLVMBasicBlockRef new_block(struct version *v, const char *name, bool cold)
+{
+    LLVMBasicBlockRef bb = LLVMAppendBasicBlockInContext(v->u->ctx, v->fn, name);
+    if (cold)
+        note(v, &v->cold, bb, v);
+    return bb;
+}
+
+struct rename {
+    LLVMBasicBlockRef from, to;
+    bool more; /* edges from copied blocks, besides */
+};
+
+static void renamed_edges(struct version *v, LLVMValueRef old, LLVMValueRef now, void *context)
+{
+    const struct rename *r = context;
+    for (unsigned i = 0; i < LLVMCountIncoming(old); i++) {
+        LLVMBasicBlockRef from = LLVMGetIncomingBlock(old, i);
+        LLVMValueRef x = LLVMGetIncomingValue(old, i);
+        simt_phi_add(now, x, from == r->from ? r->to : from);
+        if (r->more && copied(v, from) != from)
+            simt_phi_add(now, copied(v, x), copied(v, from));
+    }
+}
+
+void simt_copy_if(struct version *v, const struct region *r, bool together)
+{
+    LLVMBuilderRef b = v->u->b;
+    LLVMBasicBlockRef head = r->f->blocks[r->head].bb, then = r->f->blocks[r->then].bb, join = r->f->blocks[r->join].bb;
+    LLVMValueRef term = LLVMGetBasicBlockTerminator(head), cond = LLVMGetCondition(term);
+    bool on_false = LLVMGetSuccessor(term, 1) == then;
+    simt_copy_find_pointers(v, r);
+    copy_region(v, r, NULL, NULL, 0);
+    chill(v, r);
+    if (!v->ok)
+        return;
+    LLVMBasicBlockRef some = new_block(v, "some", true);
+    rebuild_phis(v, join, renamed_edges, &(struct rename){ head, some, true });
+    rebuild_phis(v, then, renamed_edges, &(struct rename){ head, some, false });
+    LLVMInstructionRemoveFromParent(term);
+    LLVMPositionBuilderAtEnd(b, some);
+    LLVMInsertIntoBuilder(b, term);
+    LLVMPositionBuilderAtEnd(b, head);
+    LLVMValueRef want = on_false ? LLVMBuildNot(b, cond, "") : cond;
+    LLVMValueRef all = build_nowrap(v, r, simt_all_build(v->u, want));
+    LLVMBuildCondBr(b, together ? build_together(v, all) : all, copied(v, then), some);
+}
+
+/* ---- Loops of one block that go on while an index is below a bound, in steps no shorter than from the first lane to the last: some lane
+ * is not to go on, so after one more round none is.  Unless an index wraps. */
+
+enum { MAX_LAST = 32 }; /* instructions of the loop: beside more, what a loop under a mask costs is little */
+
+struct last_round {
+    LLVMValueRef index, bound, most; /* no lane's wraps in the next round where all are `most` at most */
+    LLVMIntPredicate within;  /* how that is asked ... */
+    LLVMValueRef fits;        /* ... and the answer */
+    LLVMBasicBlockRef block;  /* the round, which is no loop; NULL: there is none */
+    struct aw_ptrmap made;    /* value of the loop -> what it is there */
+};
+
+/* Is it `index < bound` or `index <= bound`, or the opposite where that ends the loop?  Sets what is known of the index. */
+static bool asks_below(LLVMValueRef cond, bool negated, struct last_round *ret)
+{
+    for (LLVMValueRef of; (of = simt_opposite(cond)) != NULL; negated = !negated)
+        cond = of;
+    LLVMIntPredicate p = LLVMIsAICmpInst(cond) ? LLVMGetICmpPredicate(cond) : LLVMIntEQ;
+    bool is_signed = p == (negated ? LLVMIntSGE : LLVMIntSLT) || p == (negated ? LLVMIntSGT : LLVMIntSLE);
+    bool is_unsigned = p == (negated ? LLVMIntUGE : LLVMIntULT) || p == (negated ? LLVMIntUGT : LLVMIntULE);
+    ret->index = is_signed || is_unsigned ? LLVMGetOperand(cond, 0) : NULL;
+    ret->bound = ret->index ? LLVMGetOperand(cond, 1) : NULL;
+    ret->within = is_signed ? LLVMIntSLE : LLVMIntULE;
+    return ret->index;
+}
+
+/* What a round adds to the index, which is looked at when that is done; 0: no constant. */
+static int64_t step_of(const struct region *r, LLVMValueRef x)
+{
+    int64_t step;
+    LLVMValueRef phi = inside_value(r, x) && LLVMGetInstructionOpcode(x) == LLVMAdd ? LLVMGetOperand(x, 0) : NULL;
+    if (!phi || !LLVMIsAPHINode(phi) || !inside_value(r, phi) || simt_loop_step(r->f, r->loop, phi) != LLVMGetOperand(x, 1))
+        return 0;
+    return simt_int_const(LLVMGetOperand(x, 1), &step) ? step : 0;
+}
+
+static bool has_last_round(const struct region *r, LLVMValueRef cond, bool exit_if_true, struct last_round *ret)
+{
+    const struct simt_loop *l = &r->f->loops[r->loop];
+    if (l->header != l->latch || simt_block_size(r->f->blocks[l->header].bb) > MAX_LAST || !asks_below(cond, exit_if_true, ret) ||
+        !simt_uniform(r->f, ret->bound) || inside_value(r, ret->bound))
+        return false;
+    int64_t step = step_of(r, ret->index), span = simt_span(r->f, ret->index);
+    if (step <= 0 || span < 0 || step < span || LLVMTypeOf(ret->index) != r->f->u->i32)
+        return false;
+    int64_t max = ret->within == LLVMIntSLE ? INT32_MAX : UINT32_MAX;
+    ret->most = simt_c32(r->f->u, max - step);
+    return true;
+}
+
+struct loop_edges {
+    LLVMBasicBlockRef preheader, latch, warm_exit, cold_preheader, cold_exit;
+    struct last_round last;
+};
+
+static LLVMValueRef made_last(const struct last_round *last, LLVMValueRef x)
+{
+    LLVMValueRef m = aw_ptrmap_find(&last->made, x);
+    return m ? m : x;
+}
+
+/* The original's block once more, behind the copy, for lanes of which none goes on; the loop is for indices that wrap. */
+static void build_last_round(struct version *v, struct loop_edges *e)
+{
+    LLVMBuilderRef b = v->u->b;
+    struct last_round *last = &e->last;
+    last->block = new_block(v, "some.last", true);
+    if (!v->ok)
+        return;
+    LLVMPositionBuilderAtEnd(b, last->block);
+    for (LLVMValueRef x = LLVMGetFirstInstruction(e->latch); !LLVMIsATerminatorInst(x); x = LLVMGetNextInstruction(x)) {
+        LLVMValueRef c = LLVMIsAPHINode(x) ? copied(v, simt_phi_value(x, e->latch)) : NULL;
+        if (!c) {
+            c = LLVMInstructionClone(x);
+            for (unsigned i = 0; i < (unsigned)LLVMGetNumOperands(x); i++)
+                LLVMSetOperand(c, i, made_last(last, LLVMGetOperand(x, i)));
+            LLVMInsertIntoBuilder(b, c);
+        }
+        note(v, &last->made, x, c);
+    }
+    LLVMBuildBr(b, e->cold_exit);
+    LLVMBasicBlockRef wraps = new_block(v, "some.wraps", true);
+    LLVMPositionBuilderAtEnd(b, e->cold_preheader);
+    LLVMBuildCondBr(b, last->fits, last->block, wraps);
+    e->cold_preheader = wraps; /* of the loop */
+}
+
+/* The original loop begins where the copy ends. */
+static void header_edges(struct version *v, LLVMValueRef old, LLVMValueRef now, void *context)
+{
+    const struct loop_edges *e = context;
+    for (unsigned i = 0; i < LLVMCountIncoming(old); i++) {
+        LLVMValueRef x = LLVMGetIncomingValue(old, i);
+        if (LLVMGetIncomingBlock(old, i) != e->latch)
+            continue;
+        simt_phi_add(now, copied(v, x), e->cold_preheader);
+        simt_phi_add(now, x, e->latch);
+    }
+}
+
+static void exit_edges(struct version *v, LLVMValueRef old, LLVMValueRef now, void *context)
+{
+    const struct loop_edges *e = context;
+    LLVMValueRef x = LLVMGetIncomingValue(old, 0), place = LLVMGetFirstInstruction(e->cold_exit);
+    if (place)
+        LLVMPositionBuilderBefore(v->u->b, place);
+    else
+        LLVMPositionBuilderAtEnd(v->u->b, e->cold_exit);
+    LLVMValueRef left = LLVMBuildPhi(v->u->b, LLVMTypeOf(old), "");
+    simt_phi_add(left, x, e->latch);
+    if (e->last.block)
+        simt_phi_add(left, made_last(&e->last, x), e->last.block);
+    simt_phi_add(now, left, e->cold_exit);
+    simt_phi_add(now, copied(v, x), e->warm_exit);
+}
+
+void simt_copy_loop(struct version *v, const struct region *r, bool together)
+{
+    LLVMBuilderRef b = v->u->b;
+    const struct simt_loop *l = &r->f->loops[r->loop];
+    LLVMBasicBlockRef header = r->f->blocks[l->header].bb, exit = r->f->blocks[l->exit].bb;
+    v->n_ptrs = 0;
+    struct loop_edges e = { .preheader = r->f->blocks[l->preheader].bb, .latch = r->f->blocks[l->latch].bb };
+    copy_region(v, r, NULL, NULL, 0);
+    chill(v, r);
+    e.warm_exit = new_block(v, "some", true);
+    e.cold_preheader = new_block(v, "some.loop", true);
+    e.cold_exit = new_block(v, "some.exit", true);
+    if (!v->ok)
+        return;
+    LLVMValueRef term = LLVMGetBasicBlockTerminator(e.latch), enter = LLVMGetBasicBlockTerminator(e.preheader);
+    LLVMBasicBlockRef warm_latch = copied(v, e.latch), warm_header = copied(v, header);
+    LLVMValueRef warm_term = LLVMGetBasicBlockTerminator(warm_latch), cond = LLVMGetCondition(warm_term);
+    bool exit_if_true = LLVMGetSuccessor(term, 0) == exit;
+    for (unsigned i = 0; i < LLVMGetNumSuccessors(enter); i++)
+        if (LLVMGetSuccessor(enter, i) == header)
+            LLVMSetSuccessor(enter, i, warm_header);
+    LLVMPositionBuilderBefore(b, warm_term);
+    LLVMValueRef all = simt_all_build(v->u, exit_if_true ? LLVMBuildNot(b, cond, "") : cond);
+    LLVMBuildCondBr(b, together ? build_together(v, all) : all, warm_header, e.warm_exit);
+    LLVMInstructionEraseFromParent(warm_term);
+    LLVMPositionBuilderAtEnd(b, e.warm_exit);
+    bool ends = !together && has_last_round(r, LLVMGetCondition(term), exit_if_true, &e.last);
+    if (ends) /* asked of all lanes of the copy: those that do not go on may be where the others have wrapped */
+        e.last.fits = simt_all_build(v->u, LLVMBuildICmp(b, e.last.within, copied(v, e.last.index), e.last.most, ""));
+    LLVMBuildCondBr(b, cond, exit_if_true ? exit : e.cold_preheader, exit_if_true ? e.cold_preheader : exit);
+    if (ends)
+        build_last_round(v, &e);
+    LLVMPositionBuilderAtEnd(b, e.cold_preheader);
+    LLVMBuildBr(b, header);
+    LLVMPositionBuilderAtEnd(b, e.cold_exit);
+    LLVMBuildBr(b, exit);
+    LLVMSetSuccessor(term, exit_if_true ? 0 : 1, e.cold_exit);
+    rebuild_phis(v, exit, exit_edges, &e);
+    rebuild_phis(v, header, header_edges, &e);
+    aw_ptrmap_fini(&e.last.made);
+}
+
+/* Uses of a block's value elsewhere get the phi that joins it and its copy. */
+static void join_value(struct version *v, LLVMValueRef x, LLVMBasicBlockRef checked, LLVMBasicBlockRef exact, LLVMBasicBlockRef join)
+{
+    LLVMValueRef phi = NULL, copy = copied(v, x);
+    for (LLVMUseRef use = LLVMGetFirstUse(x), next; use; use = next) {
+        LLVMValueRef user = LLVMGetUser(use);
+        next = LLVMGetNextUse(use);
+        if (LLVMGetInstructionParent(user) == checked || user == phi)
+            continue;
+        if (!phi) {
+            LLVMValueRef first = LLVMGetFirstInstruction(join);
+            LLVMPositionBuilderBefore(v->u->b, first);
+            phi = LLVMBuildPhi(v->u->b, LLVMTypeOf(x), "");
+            simt_phi_add(phi, x, checked);
+            simt_phi_add(phi, copy, exact);
+            next = LLVMGetFirstUse(x); /* the list has changed */
+            continue;
+        }
+        for (unsigned i = 0; i < (unsigned)LLVMGetNumOperands(user); i++)
+            if (LLVMGetOperand(user, i) == x)
+                LLVMSetOperand(user, i, phi);
+        next = LLVMGetFirstUse(x);
+    }
+}
+
+LLVMValueRef simt_copy_behind_phis(LLVMBasicBlockRef bb)
+{
+    LLVMValueRef first = LLVMGetFirstInstruction(bb);
+    while (LLVMIsAPHINode(first))
+        first = LLVMGetNextInstruction(first);
+    return first;
+}
+
+struct twins {
+    LLVMBasicBlockRef checked, exact, join;
+};
+
+/* From `first` on the block is there twice: in a copy if `cond`, which has been built before it. */
+static struct twins copy_rest(struct version *v, LLVMBasicBlockRef bb, LLVMValueRef first, LLVMValueRef cond)
+{
+    LLVMBuilderRef b = v->u->b;
+    bool cold = aw_ptrmap_find(&v->cold, bb) != NULL;
+    struct twins t = { new_block(v, "wraps", true), new_block(v, "exact", cold), new_block(v, "joined", cold) };
+    LLVMValueRef term = LLVMGetBasicBlockTerminator(bb);
+    aw_ptrmap_fini(&v->copy);
+    LLVMPositionBuilderBefore(b, first);
+    LLVMBuildCondBr(b, cond, t.exact, t.checked);
+    for (unsigned i = 0; i < LLVMGetNumSuccessors(term); i++)
+        rebuild_phis(v, LLVMGetSuccessor(term, i), renamed_edges, &(struct rename){ bb, t.join, false });
+    LLVMInstructionRemoveFromParent(term);
+    LLVMPositionBuilderAtEnd(b, t.join);
+    LLVMInsertIntoBuilder(b, term);
+    for (LLVMValueRef next; first && first != term; first = next) {
+        next = LLVMGetNextInstruction(first);
+        LLVMInstructionRemoveFromParent(first);
+        LLVMPositionBuilderAtEnd(b, t.checked);
+        LLVMInsertIntoBuilder(b, first);
+    }
+    copy_block(v, t.checked, t.exact);
+    connect_block(v, t.checked);
+    for (LLVMValueRef x = LLVMGetFirstInstruction(t.checked); x; x = LLVMGetNextInstruction(x)) {
+        join_value(v, x, t.checked, t.exact, t.join);
+        if (accesses_listed(v, x))
+            settle_pointer(v, x, SIMT_APART);
+    }
+    LLVMPositionBuilderAtEnd(b, t.checked);
+    LLVMBuildBr(b, t.join);
+    LLVMPositionBuilderAtEnd(b, t.exact);
+    LLVMBuildBr(b, t.join);
+    return t;
+}
+
+void simt_copy_block(struct version *v, const struct region *r)
+{
+    LLVMBasicBlockRef bb = r->f->blocks[r->head].bb;
+    LLVMValueRef first = simt_copy_behind_phis(bb);
+    LLVMPositionBuilderBefore(v->u->b, first);
+    struct twins t = copy_rest(v, bb, first, build_nowrap(v, r, NULL));
+    note(v, &v->plain, t.exact, v);
+    note(v, &v->plain, t.checked, v);
+    note(v, &v->plain, t.join, v);
+}
+
+void simt_copy_choices(struct version *v, const struct region *r, const struct choice *choice, int n)
+{
+    LLVMBasicBlockRef bb = r->f->blocks[r->head].bb;
+    LLVMValueRef first = simt_copy_behind_phis(bb), cond = NULL;
+    struct aw_ptrmap made = { 0 };
+    LLVMPositionBuilderBefore(v->u->b, first);
+    for (int i = 0; i < n; i++) {
+        LLVMValueRef c = hoist(v, r, &made, LLVMGetOperand(choice[i].x, 0));
+        c = choice[i].arm == 1 ? c : LLVMBuildNot(v->u->b, c, "");
+        cond = cond ? LLVMBuildAnd(v->u->b, cond, c, "") : c;
+    }
+    aw_ptrmap_fini(&made);
+    v->n_ptrs = 0;
+    struct twins t = copy_rest(v, bb, first, simt_all_build(v->u, cond));
+    for (int i = 0; i < n && v->ok; i++) {
+        LLVMValueRef c = copied(v, choice[i].x);
+        LLVMReplaceAllUsesWith(c, LLVMGetOperand(c, choice[i].arm));
+    }
+    note(v, &v->plain, t.checked, v); /* rare, and large as it is */
+    note(v, &v->chosen, t.checked, v);
+    note(v, &v->chosen, t.exact, v);
+    note(v, &v->chosen, t.join, v);
+}
+
+void simt_copy_set_branch_apart(struct version *v, LLVMBasicBlockRef bb)
+{
+    LLVMValueRef term = LLVMGetBasicBlockTerminator(bb);
+    LLVMBasicBlockRef branch = new_block(v, "counted", false);
+    aw_ptrmap_fini(&v->copy);
+    for (unsigned i = 0; i < LLVMGetNumSuccessors(term); i++)
+        rebuild_phis(v, LLVMGetSuccessor(term, i), renamed_edges, &(struct rename){ bb, branch, false });
+    LLVMInstructionRemoveFromParent(term);
+    LLVMPositionBuilderAtEnd(v->u->b, branch);
+    LLVMInsertIntoBuilder(v->u->b, term);
+    LLVMPositionBuilderAtEnd(v->u->b, bb);
+    LLVMBuildBr(v->u->b, branch);
+}
+
+static LLVMValueRef build_same(struct version *v, LLVMValueRef x, LLVMValueRef first)
+{
+    return LLVMBuildICmp(v->u->b, LLVMIntEQ, x, first, "");
+}
+
+void simt_copy_even(struct version *v, const struct region *r, LLVMBasicBlockRef at)
+{
+    LLVMBuilderRef b = v->u->b;
+    LLVMBasicBlockRef then = v->f.blocks[r->then].bb;
+    LLVMValueRef term = LLVMGetBasicBlockTerminator(at);
+    struct aw_ptrmap made = { 0 };
+    size_t before = v->grown;
+    v->n_ptrs = 0;
+    LLVMPositionBuilderBefore(b, term);
+    LLVMValueRef count = hoist(v, r, &made, v->count), even[2] = { v->count, v->cond };
+    LLVMValueRef first[2] = { simt_first_build(v->u, count), simt_first_build(v->u, v->cond) };
+    LLVMValueRef same = LLVMBuildAnd(b, build_same(v, count, first[0]), build_same(v, v->cond, first[1]), "");
+    same = simt_all_build(v->u, same);
+    aw_ptrmap_fini(&made);
+    copy_region(v, r, even, first, 2);
+    chill(v, r);
+    for (int i = 0; i < r->f->n_blocks; i++)
+        if (v->u->options->versions && !v->u->options->gathers && inside(r, i))
+            note(v, &v->uneven, r->f->blocks[i].bb, v);
+    v->even += v->grown - before;
+    v->grown = before;
+    if (!v->ok)
+        return;
+    rebuild_phis(v, v->f.blocks[r->join].bb, renamed_edges, &(struct rename){ NULL, NULL, true });
+    LLVMInstructionEraseFromParent(term);
+    LLVMPositionBuilderAtEnd(b, at);
+    LLVMBuildCondBr(b, same, copied(v, then), then);
+}

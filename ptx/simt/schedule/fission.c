@@ -1,0 +1,877 @@
+/* Barriers as loops over warps: where all warps of a block come to every barrier of a kernel together, the body of one warp becomes that
+ * of a block.
+ *
+ *   A; barrier; B    becomes   for each warp: A;  for each warp: B
+ *
+ * What lies between barriers is a region.  It begins at a head: a barrier, a block that is reached from several regions (so that none is
+ * copied: heads of loops with barriers inside), or either side of a branch on which it depends what barrier comes next.  All warps take
+ * such branches alike, which is proved here: the condition depends on nothing but arguments, the block's index, constants and counters of
+ * loops left alike.  Bodies for which that cannot be proved keep their calls of the runtime, and their warps' stacks.
+ *
+ * Here is the question whether and where; fission_cut.c does it. */
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "simt/schedule/fission.h"
+#include <anywarp/hostabi.h>
+#include <string.h>
+
+enum {
+    MAX_INSTRUCTIONS = 60000,
+    MAX_BYTES = 512 << 10, /* of a block's values that live across regions */
+    CHEAP = 24, CHEAP_SCALAR = 1, CHEAP_VECTOR = 3, /* of computing a value again */
+    MANY_USES = 8,
+};
+
+#define MEET "aw.host.meet"               /* void(i32 id, i32 threads) */
+#define MEET_REDUCE "aw.host.meet.reduce" /* i32(i32 id, i32 threads, i32 op, i32 active, i32 predicate) */
+
+#define MEET_TOGETHER "aw.host.meet.together" /* i1(i1) */
+
+/* ---- Barriers before it is known what becomes of them */
+
+static LLVMValueRef meet_function(struct simt *u, const char *name, LLVMTypeRef result, unsigned n)
+{
+    LLVMTypeRef t[5] = { u->i32, u->i32, u->i32, u->i32, u->i32 };
+    LLVMValueRef fn = LLVMGetNamedFunction(u->out, name);
+    return fn ? fn : LLVMAddFunction(u->out, name, LLVMFunctionType(result, t, n, 0));
+}
+
+bool simt_meet_fits(struct simt_fn *f, LLVMValueRef id, LLVMValueRef threads)
+{
+    const uint32_t *block = f->u->options->block;
+    uint32_t warps = block[1] ? (block[0] * block[1] * block[2] + SIMT_LANES - 1) / SIMT_LANES : UINT32_MAX;
+    int64_t which, n;
+    return f->form != SIMT_FORM_DEVICE && simt_int_const(id, &which) && which >= 0 && which < 16 && simt_int_const(threads, &n) && n >= 0 &&
+           (n == 0 || (n + SIMT_LANES - 1) / SIMT_LANES >= warps);
+}
+
+LLVMValueRef simt_meet_emit(struct simt *u, LLVMValueRef *args, unsigned n)
+{
+    LLVMValueRef fn = meet_function(u, n == 2 ? MEET : MEET_REDUCE, n == 2 ? u->v_void : u->i32, n);
+    u->meets = true;
+    return LLVMBuildCall2(u->b, LLVMGlobalGetValueType(fn), fn, args, n, "");
+}
+
+LLVMValueRef simt_together_emit(struct simt *u, LLVMValueRef cond)
+{
+    LLVMTypeRef t = LLVMFunctionType(u->i1, &u->i1, 1, 0);
+    LLVMValueRef fn = LLVMGetNamedFunction(u->out, MEET_TOGETHER);
+    fn = fn ? fn : LLVMAddFunction(u->out, MEET_TOGETHER, t);
+    return LLVMBuildCall2(u->b, t, fn, &cond, 1, "");
+}
+
+int simt_meet_kind(LLVMValueRef x)
+{
+    size_t len;
+    LLVMValueRef callee = LLVMIsACallInst(x) ? LLVMGetCalledValue(x) : NULL;
+    if (!callee || !LLVMIsAFunction(callee))
+        return 0;
+    const char *name = LLVMGetValueName2(callee, &len);
+    return !strcmp(name, MEET) ? 1 : !strcmp(name, MEET_REDUCE) ? 2 : !strcmp(name, MEET_TOGETHER) ? 3 : 0;
+}
+
+/* As a call of the runtime. */
+static void meet_lower(struct simt *u, LLVMValueRef x)
+{
+    LLVMValueRef fn = LLVMGetBasicBlockParent(LLVMGetInstructionParent(x)), args[6] = { LLVMGetParam(fn, BODY_BLOCK) };
+    LLVMTypeRef types[6] = { u->ptr, u->i32, u->i32, u->i32, u->i32, u->i32 };
+    unsigned n = LLVMGetNumArgOperands(x);
+    for (unsigned i = 0; i < n; i++)
+        args[1 + i] = LLVMGetOperand(x, i);
+    LLVMPositionBuilderBefore(u->b, x);
+    LLVMSetCurrentDebugLocation2(u->b, LLVMInstructionGetDebugLoc(x));
+    LLVMValueRef launch = simt_field(u, args[0], offsetof(struct aw_host_block, launch), u->ptr, true);
+    LLVMValueRef table = simt_field(u, launch, offsetof(struct aw_host_launch, services), u->ptr, true);
+    bool reduces = simt_meet_kind(x) == 2;
+    size_t at = reduces ? offsetof(struct aw_host_services, barrier_reduce) : offsetof(struct aw_host_services, barrier);
+    LLVMTypeRef type = LLVMFunctionType(reduces ? u->i32 : u->v_void, types, n + 1, 0);
+    LLVMValueRef r = LLVMBuildCall2(u->b, type, simt_field(u, table, at, u->ptr, true), args, n + 1, "");
+    if (reduces)
+        LLVMReplaceAllUsesWith(x, r);
+    LLVMInstructionEraseFromParent(x);
+    u->stats.barrier = true;
+}
+
+static void together_erase(LLVMValueRef x)
+{
+    LLVMReplaceAllUsesWith(x, LLVMGetOperand(x, 0));
+    LLVMInstructionEraseFromParent(x);
+}
+
+void simt_together_dissolve(struct simt *u)
+{
+    LLVMValueRef fn = LLVMGetNamedFunction(u->out, MEET_TOGETHER);
+    for (LLVMUseRef use; fn && (use = LLVMGetFirstUse(fn)) != NULL;)
+        together_erase(LLVMGetUser(use));
+    if (fn)
+        LLVMDeleteFunction(fn);
+}
+
+static void each_meet(struct simt *u, void (*act)(struct simt *, LLVMValueRef))
+{
+    static const char *const names[] = { MEET, MEET_REDUCE };
+    for (int i = 0; i < 2; i++) {
+        LLVMValueRef fn = LLVMGetNamedFunction(u->out, names[i]);
+        if (!fn)
+            continue;
+        for (LLVMUseRef use; (use = LLVMGetFirstUse(fn)) != NULL;)
+            act(u, LLVMGetUser(use));
+        LLVMDeleteFunction(fn);
+    }
+}
+
+/* ---- Values that are the same for all warps */
+
+bool simt_region_differs(const struct regions *r, LLVMValueRef v)
+{
+    return (LLVMIsAInstruction(v) || LLVMIsAArgument(v)) && aw_ptrmap_find(&r->differs, v);
+}
+
+/* Does the address lead, by constant steps, to what no kernel writes: its arguments, or the runtime's tables? */
+static bool reads_known(LLVMValueRef p)
+{
+    for (int depth = 0; depth < 8; depth++) {
+        if (LLVMIsAGetElementPtrInst(p))
+            p = LLVMGetOperand(p, 0);
+        else if (LLVMIsALoadInst(p))
+            p = LLVMGetOperand(p, 0);
+        else
+            break;
+    }
+    if (!LLVMIsAArgument(p))
+        return false;
+    LLVMValueRef fn = LLVMGetParamParent(p);
+    return p == LLVMGetParam(fn, BODY_KERNARG) || p == LLVMGetParam(fn, BODY_BLOCK);
+}
+
+static bool invariant_load(LLVMValueRef x)
+{
+    return !LLVMGetVolatile(x) && LLVMGetMetadata(x, LLVMGetMDKindIDInContext(LLVMGetTypeContext(LLVMTypeOf(x)), "invariant.load", 14));
+}
+
+static bool has_attribute(LLVMValueRef fn, const char *name, uint64_t value)
+{
+    unsigned kind = LLVMGetEnumAttributeKindForName(name, strlen(name));
+    LLVMAttributeRef a = LLVMGetEnumAttributeAtIndex(fn, (LLVMAttributeIndex)LLVMAttributeFunctionIndex, kind);
+    return a && LLVMGetEnumAttributeValue(a) == value;
+}
+
+/* Of an intrinsic: its result depends on its operands alone. */
+static bool pure_call(LLVMValueRef x)
+{
+    LLVMValueRef callee = LLVMGetCalledValue(x);
+    return LLVMIsAFunction(callee) && LLVMGetIntrinsicID(callee) && has_attribute(callee, "memory", 0) &&
+           has_attribute(callee, "speculatable", 0);
+}
+
+static bool operands_differ(const struct regions *r, LLVMValueRef x)
+{
+    for (unsigned i = 0; i < (unsigned)LLVMGetNumOperands(x); i++)
+        if (simt_region_differs(r, LLVMGetOperand(x, i)))
+            return true;
+    return false;
+}
+
+bool simt_region_scratch(LLVMValueRef alloca)
+{
+    size_t len;
+    return !strncmp(LLVMGetValueName2(alloca, &len), SIMT_SCRATCH, strlen(SIMT_SCRATCH));
+}
+
+static bool begins_to_differ(const struct regions *r, int b, LLVMValueRef x)
+{
+    switch (LLVMGetInstructionOpcode(x)) {
+    case LLVMPHI:
+        return r->parted[b] || r->joins[b] || operands_differ(r, x);
+    case LLVMAlloca:
+        return !simt_region_scratch(x);
+    case LLVMLoad:
+        return !invariant_load(x) || operands_differ(r, x);
+    case LLVMCall:
+        return simt_meet_kind(x) ? simt_meet_kind(x) == 3 && r->parted[b] : !pure_call(x) || operands_differ(r, x);
+    case LLVMAtomicRMW: case LLVMAtomicCmpXchg: case LLVMVAArg:
+        return true;
+    default:
+        return operands_differ(r, x);
+    }
+}
+
+/* All blocks on the way from the branch of `b` to where its sides meet again. */
+static bool part(struct regions *r, int b)
+{
+    AW_VEC(int) work = { 0 };
+    const struct simt_block *x = &r->f.blocks[b];
+    bool *seen = AW_NEW_ARRAY(&r->u->arena, bool, (size_t)r->f.n_blocks), ok = seen != NULL;
+    for (int j = 0; ok && j < x->n_succ; j++)
+        ok = aw_vec_push(&work, x->succ[j]);
+    while (ok && work.n) {
+        int at = work.at[--work.n];
+        if (at == r->pdom[b] || seen[at])
+            continue;
+        seen[at] = r->parted[at] = true;
+        for (int j = 0; ok && j < r->f.blocks[at].n_succ; j++)
+            ok = aw_vec_push(&work, r->f.blocks[at].succ[j]);
+    }
+    if (r->pdom[b] >= 0)
+        r->joins[r->pdom[b]] = true;
+    aw_vec_fini(&work);
+    return ok;
+}
+
+static bool branch_differs(const struct regions *r, int b)
+{
+    return r->f.blocks[b].n_succ == 2 && simt_region_differs(r, LLVMGetCondition(LLVMGetBasicBlockTerminator(r->f.blocks[b].bb)));
+}
+
+static bool find_differing(struct regions *r)
+{
+    bool *seen = AW_NEW_ARRAY(&r->u->arena, bool, (size_t)r->f.n_blocks), changed = true, ok = seen != NULL;
+    static const int params[] = { BODY_WARP, BODY_LANES, BODY_TID, BODY_TID + 1, BODY_TID + 2 };
+    for (size_t i = 0; i < sizeof params / sizeof *params; i++)
+        ok = ok && aw_ptrmap_put(&r->differs, LLVMGetParam(r->fn, (unsigned)params[i]), r);
+    while (ok && changed) {
+        changed = false;
+        for (int b = 0; ok && b < r->f.n_blocks; b++) {
+            for (LLVMValueRef x = LLVMGetFirstInstruction(r->f.blocks[b].bb); ok && x; x = LLVMGetNextInstruction(x)) {
+                if (LLVMIsATerminatorInst(x) || aw_ptrmap_find(&r->differs, x) || !begins_to_differ(r, b, x))
+                    continue;
+                ok = aw_ptrmap_put(&r->differs, x, r);
+                changed = true;
+            }
+            if (!seen[b] && branch_differs(r, b)) {
+                seen[b] = changed = true;
+                ok = ok && part(r, b);
+            }
+        }
+    }
+    return ok ? true : (simt_memory(r->u), false);
+}
+
+/* ---- The graph */
+
+/* Numbers blocks in reverse postorder of the graph with its edges turned round; false: some block does not lead to the last one. */
+static bool order_backwards(const struct regions *r, int *order, int *number)
+{
+    const struct simt_fn *f = &r->f;
+    int n = f->n_blocks, top = 0, at = n;
+    int *stack = AW_NEW_ARRAY(&r->u->arena, int, (size_t)n), *next = AW_NEW_ARRAY(&r->u->arena, int, (size_t)n);
+    if (!stack || !next)
+        return simt_memory(r->u);
+    for (int b = 0; b < n; b++)
+        number[b] = -1;
+    stack[top++] = r->last;
+    number[r->last] = n;
+    while (top) {
+        int b = stack[top - 1];
+        if (next[b] == f->blocks[b].n_preds) {
+            order[--at] = b;
+            top--;
+            continue;
+        }
+        int p = f->blocks[b].preds[next[b]++];
+        if (number[p] < 0) {
+            number[p] = n;
+            stack[top++] = p;
+        }
+    }
+    for (int i = at; i < n; i++)
+        number[order[i]] = i;
+    return at == 0;
+}
+
+static bool find_postdominators(struct regions *r)
+{
+    const struct simt_fn *f = &r->f;
+    int n = f->n_blocks;
+    int *order = AW_NEW_ARRAY(&r->u->arena, int, (size_t)n), *number = AW_NEW_ARRAY(&r->u->arena, int, (size_t)n);
+    r->pdom = AW_NEW_ARRAY(&r->u->arena, int, (size_t)n);
+    if (!order || !number || !r->pdom)
+        return simt_memory(r->u);
+    if (!order_backwards(r, order, number))
+        return false;
+    for (int b = 0; b < n; b++)
+        r->pdom[b] = b == r->last ? b : -1;
+    for (bool changed = true; changed;) {
+        changed = false;
+        for (int i = 1; i < n; i++) {
+            int b = order[i], to = -1;
+            for (int j = 0; j < f->blocks[b].n_succ; j++) {
+                int s = f->blocks[b].succ[j];
+                if (r->pdom[s] < 0)
+                    continue;
+                while (to >= 0 && to != s) {
+                    if (number[to] > number[s])
+                        to = r->pdom[to];
+                    else
+                        s = r->pdom[s];
+                }
+                to = s;
+            }
+            changed |= r->pdom[b] != to;
+            r->pdom[b] = to;
+        }
+    }
+    r->pdom[r->last] = -1;
+    return true;
+}
+
+/* Has the body only ends of blocks that the graph knows?  What LLVM's passes put there in place of others is no error. */
+static bool branches_only(LLVMValueRef fn)
+{
+    for (LLVMBasicBlockRef bb = LLVMGetFirstBasicBlock(fn); bb; bb = LLVMGetNextBasicBlock(bb)) {
+        LLVMOpcode op = LLVMGetInstructionOpcode(LLVMGetBasicBlockTerminator(bb));
+        if (op != LLVMBr && op != LLVMRet)
+            return false;
+    }
+    return true;
+}
+
+/* One return, and no other end. */
+static bool find_last(struct regions *r)
+{
+    r->last = -1;
+    for (int b = 0; b < r->f.n_blocks; b++) {
+        LLVMOpcode op = LLVMGetInstructionOpcode(LLVMGetBasicBlockTerminator(r->f.blocks[b].bb));
+        if (op == LLVMRet && r->last < 0)
+            r->last = b;
+        else if (op != LLVMBr)
+            return false;
+    }
+    return r->last >= 0;
+}
+
+/* ---- Heads */
+
+/* The region of a block that is no head, by edges forwards; -2: there are several. */
+static int owner_forwards(const struct regions *r, int b)
+{
+    int owner = -1;
+    for (int j = 0; j < r->f.blocks[b].n_preds; j++) {
+        int p = r->f.blocks[b].preds[j];
+        if (p >= b)
+            continue;
+        if (owner >= 0 && r->owner[p] != owner)
+            return -2;
+        owner = r->owner[p];
+    }
+    return owner;
+}
+
+/* Blocks that are reached from several regions become heads; false when there are none. */
+static bool join_heads(struct regions *r)
+{
+    bool changed = false;
+    for (int b = 0; b < r->f.n_blocks; b++) {
+        int owner = r->head[b] ? b : owner_forwards(r, b);
+        if (owner == -2)
+            r->head[b] = changed = true;
+        r->owner[b] = owner == -2 ? b : owner;
+    }
+    for (int b = 0; b < r->f.n_blocks; b++)
+        for (int j = 0; j < r->f.blocks[b].n_preds && !r->head[b]; j++)
+            if (r->owner[r->f.blocks[b].preds[j]] != r->owner[b])
+                r->head[b] = changed = true;
+    return changed;
+}
+
+/* Does it depend on the branch of `b` which head comes next?  Not where its sides meet before. */
+static bool chooses(struct regions *r, int b, int *work, int *seen)
+{
+    int n = 0, target = -1;
+    bool many = false;
+    const int stamp = ++r->stamp;
+    for (int j = 0; j < 2; j++)
+        work[n++] = r->f.blocks[b].succ[j];
+    while (n && !many) {
+        int at = work[--n], to = r->head[at] || at == r->last || at == r->pdom[b] ? at : -1;
+        if (to >= 0) {
+            many = target >= 0 && target != to;
+            target = to;
+        } else if (seen[at] != stamp) {
+            seen[at] = stamp;
+            for (int j = 0; j < r->f.blocks[at].n_succ; j++)
+                work[n++] = r->f.blocks[at].succ[j];
+        }
+    }
+    return many;
+}
+
+static bool branch_heads(struct regions *r, int *work, int *seen)
+{
+    bool changed = false;
+    for (int b = 0; b < r->f.n_blocks; b++) {
+        const struct simt_block *x = &r->f.blocks[b];
+        if (x->n_succ != 2 || (r->head[x->succ[0]] && r->head[x->succ[1]]))
+            continue;
+        if (chooses(r, b, work, seen))
+            r->head[x->succ[0]] = r->head[x->succ[1]] = changed = true;
+    }
+    return changed;
+}
+
+/* Warps that are not together do not stay so. */
+static void dissolve_parted(struct regions *r)
+{
+    for (int b = 0; b < r->f.n_blocks; b++)
+        for (LLVMValueRef x = LLVMGetFirstInstruction(r->f.blocks[b].bb), next; x; x = next) {
+            next = LLVMGetNextInstruction(x);
+            if (simt_meet_kind(x) != 3 || !r->parted[b])
+                continue;
+            aw_ptrmap_remove(&r->differs, x);
+            together_erase(x);
+        }
+}
+
+/* Ends the block in a branch that all warps take only if it is for all?  Of a kernel without barriers, where nothing else parts what they do
+ * together from what they do alone. */
+static bool goes_together(const struct regions *r, int b)
+{
+    const struct simt_block *x = &r->f.blocks[b];
+    return (r->u->schedule == SIMT_INTERLEAVED || r->u->schedule == SIMT_ABREAST) && x->n_succ == 2 && simt_meet_kind(LLVMGetCondition(LLVMGetBasicBlockTerminator(x->bb))) == 3;
+}
+
+static bool find_heads(struct regions *r)
+{
+    size_t n = (size_t)r->f.n_blocks;
+    int *work = AW_NEW_ARRAY(&r->u->arena, int, 2 * n + 4);
+    int *seen = AW_NEW_ARRAY(&r->u->arena, int, n);
+    if (!work || !seen)
+        return simt_memory(r->u);
+    for (size_t b = 0; b < n; b++) {
+        r->head[b] = b == 0 || simt_meet_kind(LLVMGetFirstInstruction(r->f.blocks[b].bb));
+        r->owner[b] = -1;
+    }
+    for (size_t b = 0; b < n; b++)
+        for (int j = 0; j < 2 && goes_together(r, (int)b); j++)
+            r->head[r->f.blocks[b].succ[j]] = true;
+    do {
+        while (join_heads(r))
+            ;
+    } while (branch_heads(r, work, seen));
+    for (size_t b = 0; b < n; b++)
+        if (r->head[b] && r->parted[b])
+            return false;
+    return true;
+}
+
+static bool is_common(const struct regions *r, const struct region *g);
+
+static bool add_target(struct region *g, int head)
+{
+    for (int i = 0; i < g->n_to; i++)
+        if (g->to[i] == head)
+            return true;
+    if (g->n_to == 2)
+        return false;
+    g->to[g->n_to++] = head;
+    return true;
+}
+
+/* What follows each region; false: something that fission_cut.c does not do. */
+static bool describe(struct regions *r)
+{
+    for (int b = 0; b < r->f.n_blocks; b++) {
+        if (r->head[b] && !r->region[b])
+            r->region[b] = AW_NEW(&r->u->arena, struct region);
+        if (r->head[b] && !r->region[b])
+            return simt_memory(r->u);
+        if (r->head[b])
+            *r->region[b] = (struct region){ .head = b, .chooser = -1 };
+    }
+    for (int b = 0; b < r->f.n_blocks; b++) {
+        const struct simt_block *x = &r->f.blocks[b];
+        struct region *g = r->region[r->owner[b]];
+        int out = 0;
+        for (int j = 0; j < x->n_succ; j++)
+            if (r->head[x->succ[j]]) {
+                out++;
+                if (!add_target(g, x->succ[j]))
+                    return false;
+            }
+        if (out == 2)
+            g->chooser = b;
+        g->ends |= b == r->last;
+    }
+    for (int b = 0; b < r->f.n_blocks; b++) {
+        struct region *g = r->region[b];
+        if (!g)
+            continue;
+        if (g->n_to == 2 && (g->chooser < 0 || g->ends))
+            return false;
+        if (g->n_to == 2)
+            for (int j = 0; j < 2; j++)
+                g->to[j] = r->f.blocks[g->chooser].succ[j];
+        if (g->ends && g->n_to)
+            return false;
+        g->common = is_common(r, g);
+    }
+    return true;
+}
+
+/* Is a use of the head's phi in block `b` done with before `x` is there, or in the head's own region, which holds the phi in a register?  Only
+ * blocks of the very loop that the head begins run once in a round. */
+static bool used_before(const struct regions *r, int head, int b, bool leaves, LLVMValueRef x)
+{
+    int at = simt_block_of(&r->f, LLVMGetInstructionParent(x)), loop = r->f.blocks[head].loop;
+    if (b < 0 || r->owner[b] == head)
+        return b >= 0;
+    return loop >= 0 && r->f.loops[loop].header == head && r->f.blocks[b].loop == loop && simt_dominates(&r->f, b, at) &&
+           !(leaves && b == at);
+}
+
+/* Does nothing need the phi from where `x` is defined on? */
+static bool done_with(const struct regions *r, LLVMValueRef phi, int head, LLVMValueRef x)
+{
+    for (LLVMUseRef use = LLVMGetFirstUse(phi); use; use = LLVMGetNextUse(use)) {
+        LLVMValueRef user = LLVMGetUser(use);
+        if (!LLVMIsAPHINode(user)) {
+            if (!used_before(r, head, simt_block_of(&r->f, LLVMGetInstructionParent(user)), false, x))
+                return false;
+            continue;
+        }
+        for (unsigned i = 0; i < LLVMCountIncoming(user); i++)
+            if (LLVMGetIncomingValue(user, i) == phi && !used_before(r, head, simt_block_of(&r->f, LLVMGetIncomingBlock(user, i)), true, x))
+                return false;
+    }
+    return true;
+}
+
+static bool is_head_phi(const struct regions *r, LLVMValueRef x)
+{
+    int b = simt_block_of(&r->f, LLVMGetInstructionParent(x));
+    return LLVMIsAPHINode(x) && b >= 0 && r->head[b];
+}
+
+/* A sum that goes round a loop with barriers stays in one place: no copies where the loop is closed. */
+static bool find_stays(struct regions *r)
+{
+    bool ok = true;
+    for (int b = 0; b < r->f.n_blocks && ok; b++)
+        for (LLVMValueRef phi = LLVMGetFirstInstruction(r->f.blocks[b].bb); r->head[b] && phi && LLVMIsAPHINode(phi) && ok;
+             phi = LLVMGetNextInstruction(phi)) {
+            if (!simt_region_differs(r, phi))
+                continue;
+            for (unsigned i = 0; i < LLVMCountIncoming(phi) && ok; i++) {
+                LLVMValueRef x = LLVMGetIncomingValue(phi, i);
+                if (!LLVMIsAInstruction(x) || LLVMIsAAllocaInst(x) || !simt_region_differs(r, x) || is_head_phi(r, x) ||
+                    aw_ptrmap_find(&r->stayed, x) || aw_ptrmap_find(&r->stays, phi) ||
+                    !simt_dominates(&r->f, b, simt_block_of(&r->f, LLVMGetInstructionParent(x))) || !done_with(r, phi, b, x))
+                    continue;
+                ok = aw_ptrmap_put(&r->stays, phi, x) && aw_ptrmap_put(&r->stayed, x, phi);
+            }
+        }
+    return ok ? true : (simt_memory(r->u), false);
+}
+
+/* Must each warp by itself note something for the phis of `head` when it goes there from `from`? */
+static bool phis_differ(const struct regions *r, int head, int from)
+{
+    for (LLVMValueRef x = LLVMGetFirstInstruction(r->f.blocks[head].bb); LLVMIsAPHINode(x); x = LLVMGetNextInstruction(x))
+        for (unsigned i = 0; i < LLVMCountIncoming(x) && simt_region_differs(r, x); i++) {
+            LLVMValueRef v = LLVMGetIncomingValue(x, i);
+            if (LLVMGetIncomingBlock(x, i) == r->f.blocks[from].bb && !simt_undef(v) && aw_ptrmap_find(&r->stays, x) != v)
+                return true;
+        }
+    return false;
+}
+
+/* Has it phis that each warp has by itself? */
+static bool begins_apart(const struct regions *r, int head)
+{
+    for (LLVMValueRef x = LLVMGetFirstInstruction(r->f.blocks[head].bb); LLVMIsAPHINode(x); x = LLVMGetNextInstruction(x))
+        if (simt_region_differs(r, x))
+            return true;
+    return false;
+}
+
+static bool sums_up(const struct regions *r, int head)
+{
+    LLVMValueRef x = LLVMGetFirstInstruction(r->f.blocks[head].bb);
+    return simt_meet_kind(x) >= 2;
+}
+
+/* Is there nothing in the region that each warp must do by itself? */
+static bool is_common(const struct regions *r, const struct region *g)
+{
+    const struct simt_block *x = &r->f.blocks[g->head];
+    if (g->head == 0 || begins_apart(r, g->head) || (x->n_succ == 0 && !g->ends))
+        return false;
+    for (int j = 0; j < x->n_succ; j++)
+        if (!r->head[x->succ[j]] || phis_differ(r, x->succ[j], g->head) || sums_up(r, x->succ[j]))
+            return false;
+    LLVMValueRef i = LLVMGetFirstInstruction(x->bb), term = LLVMGetBasicBlockTerminator(x->bb);
+    for (; i != term; i = LLVMGetNextInstruction(i))
+        if (!LLVMIsAPHINode(i) && !simt_meet_kind(i) && (simt_region_differs(r, i) || !simt_region_hoists(i)))
+            return false;
+    return true;
+}
+
+/* ---- What lives across regions */
+
+bool simt_region_hoists(LLVMValueRef x)
+{
+    int64_t c;
+    switch (LLVMGetInstructionOpcode(x)) {
+    case LLVMUDiv: case LLVMURem: case LLVMSDiv: case LLVMSRem:
+        return simt_int_const(LLVMGetOperand(x, 1), &c) && c != 0 && c != -1;
+    case LLVMLoad:
+        return invariant_load(x) && reads_known(LLVMGetOperand(x, 0));
+    case LLVMCall:
+        return !simt_meet_kind(x) && pure_call(x);
+    case LLVMPHI: case LLVMAlloca: case LLVMStore: case LLVMFence: case LLVMAtomicRMW: case LLVMAtomicCmpXchg: case LLVMBr: case LLVMRet:
+    case LLVMVAArg: case LLVMUnreachable: case LLVMSwitch:
+        return false;
+    default:
+        return true;
+    }
+}
+
+/* The cost of computing `x` again from arguments, values that are the same for all warps and one other value, the leaf: where the budget
+ * ends, or something that cannot be done twice. */
+static bool derives(const struct regions *r, LLVMValueRef x, bool top, int *budget, LLVMValueRef *leaf)
+{
+    LLVMValueRef origin = LLVMIsAInstruction(x) ? aw_ptrmap_find(&r->origin, x) : NULL;
+    if (origin && aw_ptrmap_find(&r->stays, origin))
+        return false; /* elsewhere it may be another by then */
+    if (!LLVMIsAInstruction(x) || !simt_region_differs(r, x) || LLVMIsAAllocaInst(x))
+        return true;
+    bool vector = LLVMGetTypeKind(LLVMTypeOf(x)) == LLVMVectorTypeKind && !LLVMIsAInsertElementInst(x);
+    int cost = vector ? CHEAP_VECTOR : CHEAP_SCALAR;
+    if (*budget < cost || LLVMIsALoadInst(x) || LLVMIsACallInst(x) || !simt_region_hoists(x)) {
+        if (top || (*leaf && *leaf != x) || aw_ptrmap_find(&r->stays, x))
+            return false;
+        *leaf = x;
+        return true;
+    }
+    *budget -= cost;
+    for (unsigned i = 0; i < (unsigned)LLVMGetNumOperands(x); i++)
+        if (!derives(r, LLVMGetOperand(x, i), false, budget, leaf))
+            return false;
+    return true;
+}
+
+static bool many_uses(LLVMValueRef x)
+{
+    int n = 0;
+    for (LLVMUseRef use = LLVMGetFirstUse(x); use && n < MANY_USES; use = LLVMGetNextUse(use))
+        n++;
+    return n == MANY_USES;
+}
+
+bool simt_region_cheap(const struct regions *r, LLVMValueRef x)
+{
+    int budget = CHEAP;
+    LLVMValueRef leaf = NULL;
+    LLVMTargetDataRef layout = LLVMGetModuleDataLayout(r->u->out);
+    if (aw_ptrmap_find(&r->stayed, x) || !derives(r, x, true, &budget, &leaf))
+        return false;
+    /* Many scalars are taken out of one vector: it is kept in their place. */
+    return !leaf || LLVMABISizeOfType(layout, LLVMTypeOf(leaf)) <= LLVMABISizeOfType(layout, LLVMTypeOf(x)) || many_uses(leaf);
+}
+
+/* Bytes of stack that values which differ will take for one warp, about. */
+static uint64_t bytes_across(struct regions *r)
+{
+    uint64_t sum = 0;
+    LLVMTargetDataRef layout = LLVMGetModuleDataLayout(r->u->out);
+    for (int b = 0; b < r->f.n_blocks; b++)
+        for (LLVMValueRef x = LLVMGetFirstInstruction(r->f.blocks[b].bb); x; x = LLVMGetNextInstruction(x)) {
+            bool across = LLVMIsAPHINode(x) && r->head[b];
+            if (LLVMIsAAllocaInst(x) && !simt_region_scratch(x))
+                sum += LLVMABISizeOfType(layout, LLVMGetAllocatedType(x));
+            for (LLVMUseRef use = LLVMGetFirstUse(x); use && !across; use = LLVMGetNextUse(use)) {
+                int at = simt_block_of(&r->f, LLVMGetInstructionParent(LLVMGetUser(use)));
+                across = at >= 0 && r->owner[at] != r->owner[b];
+            }
+            if (across && simt_region_differs(r, x) && !LLVMIsAAllocaInst(x) && (LLVMIsAPHINode(x) || !simt_region_cheap(r, x)))
+                sum += LLVMABISizeOfType(layout, LLVMTypeOf(x));
+        }
+    return sum;
+}
+
+static bool allocas_fit(const struct regions *r)
+{
+    for (int b = 0; b < r->f.n_blocks; b++)
+        for (LLVMValueRef x = LLVMGetFirstInstruction(r->f.blocks[b].bb); x; x = LLVMGetNextInstruction(x))
+            if (LLVMIsAAllocaInst(x) && (b > 0 || !LLVMIsAConstantInt(LLVMGetOperand(x, 0))))
+                return false;
+    return true;
+}
+
+/* ---- Cutting blocks at barriers */
+
+static void phis_from(struct simt *u, LLVMBasicBlockRef bb, LLVMBasicBlockRef from, LLVMBasicBlockRef to)
+{
+    for (LLVMValueRef phi = LLVMGetFirstInstruction(bb), next; phi && LLVMIsAPHINode(phi); phi = next) {
+        next = LLVMGetNextInstruction(phi);
+        LLVMPositionBuilderBefore(u->b, phi);
+        LLVMValueRef now = LLVMBuildPhi(u->b, LLVMTypeOf(phi), "");
+        for (unsigned i = 0; i < LLVMCountIncoming(phi); i++) {
+            LLVMValueRef x = LLVMGetIncomingValue(phi, i);
+            LLVMBasicBlockRef at = LLVMGetIncomingBlock(phi, i);
+            at = at == from ? to : at;
+            LLVMAddIncoming(now, x == phi ? &now : &x, &at, 1);
+        }
+        LLVMReplaceAllUsesWith(phi, now);
+        LLVMInstructionEraseFromParent(phi);
+    }
+}
+
+/* What a meeting that reduces makes of `old` and a warp's part. */
+LLVMValueRef simt_meet_add(struct simt *u, LLVMValueRef x, LLVMValueRef old)
+{
+    LLVMBuilderRef b = u->b;
+    if (simt_meet_kind(x) == 3)
+        return LLVMBuildAnd(b, old, LLVMBuildZExt(b, LLVMGetOperand(x, 0), u->i32, ""), "");
+    LLVMValueRef active = LLVMGetOperand(x, 3), yes = LLVMBuildAnd(b, active, LLVMGetOperand(x, 4), "");
+    switch (LLVMConstIntGetZExtValue(LLVMGetOperand(x, 2))) {
+    case 0:
+        return LLVMBuildAdd(b, old, simt_intrinsic(u, "llvm.ctpop", &u->i32, 1, &yes, 1), "");
+    case 1:
+        return LLVMBuildAnd(b, old, LLVMBuildZExt(b, LLVMBuildICmp(b, LLVMIntEQ, yes, active, ""), u->i32, ""), "");
+    default:
+        return LLVMBuildOr(b, old, LLVMBuildZExt(b, LLVMBuildICmp(b, LLVMIntNE, yes, simt_c32(u, 0), ""), u->i32, ""), "");
+    }
+}
+
+LLVMValueRef simt_meet_begin(struct simt *u, LLVMValueRef x)
+{
+    return simt_c32(u, simt_meet_kind(x) == 3 || LLVMConstIntGetZExtValue(LLVMGetOperand(x, 2)) == 1);
+}
+
+void simt_split_before(struct simt *u, LLVMValueRef x)
+{
+    LLVMBasicBlockRef from = LLVMGetInstructionParent(x);
+    LLVMValueRef term = LLVMGetBasicBlockTerminator(from);
+    LLVMBasicBlockRef to = LLVMAppendBasicBlockInContext(u->ctx, LLVMGetBasicBlockParent(from), "meet");
+    LLVMMoveBasicBlockAfter(to, from);
+    for (unsigned i = 0; i < LLVMGetNumSuccessors(term); i++)
+        phis_from(u, LLVMGetSuccessor(term, i), from, to);
+    for (LLVMValueRef next; x; x = next) {
+        next = LLVMGetNextInstruction(x);
+        LLVMInstructionRemoveFromParent(x);
+        LLVMPositionBuilderAtEnd(u->b, to);
+        LLVMInsertIntoBuilder(u->b, x);
+    }
+    LLVMPositionBuilderAtEnd(u->b, from);
+    LLVMBuildBr(u->b, to);
+}
+
+static bool split_at_meets(struct simt *u, LLVMValueRef fn)
+{
+    AW_VEC(LLVMValueRef) meets = { 0 };
+    bool ok = true;
+    for (LLVMBasicBlockRef bb = LLVMGetFirstBasicBlock(fn); bb; bb = LLVMGetNextBasicBlock(bb))
+        for (LLVMValueRef x = LLVMGetFirstInstruction(bb); x && ok; x = LLVMGetNextInstruction(x))
+            if (simt_meet_kind(x))
+                ok = aw_vec_push(&meets, x);
+    for (size_t i = 0; ok && i < meets.n; i++)
+        simt_split_before(u, meets.at[i]);
+    aw_vec_fini(&meets);
+    return ok ? true : (simt_memory(u), false);
+}
+
+/* ---- All of it */
+
+/* What differs, and the heads.  Scratch areas that turn out to outlive a region are each warp's own from then on. */
+static bool divide(struct regions *r)
+{
+    do {
+        if (!find_differing(r))
+            return false;
+        dissolve_parted(r);
+        if (!find_heads(r))
+            return false;
+    } while (simt_scratch_hold(r));
+    return !r->u->status;
+}
+
+static bool plan(struct regions *r)
+{
+    struct simt *u = r->u;
+    if (simt_instructions(r->fn) > MAX_INSTRUCTIONS || !branches_only(r->fn) || !split_at_meets(u, r->fn) || !simt_cfg_build(&r->f))
+        return false;
+    size_t n = (size_t)r->f.n_blocks;
+    r->head = AW_NEW_ARRAY(&u->arena, bool, n);
+    r->parted = AW_NEW_ARRAY(&u->arena, bool, n);
+    r->joins = AW_NEW_ARRAY(&u->arena, bool, n);
+    r->owner = AW_NEW_ARRAY(&u->arena, int, n);
+    r->region = AW_NEW_ARRAY(&u->arena, struct region *, n);
+    if (!r->head || !r->parted || !r->joins || !r->owner || !r->region)
+        return simt_memory(u);
+    return find_last(r) && allocas_fit(r) && find_postdominators(r) && divide(r) && find_stays(r) && describe(r) &&
+           bytes_across(r) * (r->warps ? r->warps : 32) <= MAX_BYTES;
+}
+
+/* In a block of one warp nobody waits. */
+static void meet_alone(struct simt *u, LLVMValueRef x)
+{
+    LLVMPositionBuilderBefore(u->b, x);
+    if (simt_meet_kind(x) == 2)
+        LLVMReplaceAllUsesWith(x, simt_meet_add(u, x, simt_meet_begin(u, x)));
+    LLVMInstructionEraseFromParent(x);
+}
+
+static void fini(struct regions *r)
+{
+    simt_cfg_fini(&r->f);
+    aw_ptrmap_fini(&r->differs);
+    aw_ptrmap_fini(&r->places);
+    aw_ptrmap_fini(&r->anchors);
+    aw_ptrmap_fini(&r->slots);
+    aw_ptrmap_fini(&r->origin);
+    aw_ptrmap_fini(&r->stays);
+    aw_ptrmap_fini(&r->stayed);
+    aw_map_fini(&r->here);
+}
+
+static bool plan_again(struct regions *r)
+{
+    struct regions fresh = { .u = r->u, .fn = r->fn, .warps = r->warps, .f = { .u = r->u, .src = r->fn } };
+    fini(r);
+    *r = fresh;
+    simt_together_dissolve(r->u);
+    return plan(r);
+}
+
+/* Where every part begins at the same place of a row (or column), that index of its first thread is no longer each one's own. */
+static void know_indices(struct simt *u, LLVMValueRef fn, uint32_t parts)
+{
+    const uint32_t *block = u->options->block;
+    for (uint32_t d = 0, before = 1; d < 3; before *= block[d++]) {
+        bool first = true;
+        for (uint32_t i = 0; i < parts && first; i++)
+            first = i * (uint32_t)u->lanes / before % block[d] == 0;
+        if (first)
+            LLVMReplaceAllUsesWith(LLVMGetParam(fn, BODY_TID + d), simt_c32(u, 0));
+    }
+}
+
+bool simt_regions(struct simt *u, LLVMValueRef *bodies, int n)
+{
+    const uint32_t *block = u->options->block;
+    struct regions r[2] = { 0 };
+    uint32_t lanes = (uint32_t)u->lanes, warps = block[1] ? (block[0] * block[1] * block[2] + lanes - 1) / lanes : 0;
+    bool cut = simt_step(u, PTX_PASS_FISSION) && !u->stats.barrier && !u->stats.yield;
+    LLVMSetCurrentDebugLocation2(u->b, NULL);
+    if (cut && warps == 1) {
+        each_meet(u, meet_alone);
+        simt_together_dissolve(u);
+        return false;
+    }
+    for (int i = 0; i < n && cut; i++) {
+        if (warps)
+            know_indices(u, bodies[i], warps);
+        r[i] = (struct regions){ .u = u, .fn = bodies[i], .warps = warps, .f = { .u = u, .src = bodies[i] } };
+        cut = plan(&r[i]) || (!u->status && LLVMGetNamedFunction(u->out, MEET_TOGETHER) && plan_again(&r[i]));
+    }
+    for (int i = 0; i < n && cut && !u->status; i++)
+        cut = simt_regions_cut(&r[i]);
+    for (int i = 0; i < n; i++)
+        fini(&r[i]);
+    if (!u->status) {
+        each_meet(u, meet_lower);
+        simt_together_dissolve(u);
+    }
+    LLVMSetCurrentDebugLocation2(u->b, NULL);
+    return cut && !u->status;
+}
