@@ -1,11 +1,11 @@
-/* The vectoriser's own state, shared by the files of this room and by nobody else.
+/* The vectoriser's own state and what all of its floors use (ir.c), shared by the files of this room and by nobody else.
  *
  * One `struct simt` lives for one module, one `struct simt_fn` for one function in one version.  A function is read from the
  * `in` module and written to the `out` module, whose pointers are all plain 64-bit ones: an address in the shared window is
  * an i32 there, until a load or store adds the window's base. */
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef AW_PTX_SIMT_WORK_H
-#define AW_PTX_SIMT_WORK_H
+#ifndef AW_PTX_SIMT_IR_H
+#define AW_PTX_SIMT_IR_H
 
 #include "base/arena.h"
 #include "base/map.h"
@@ -112,6 +112,7 @@ enum simt_schedule {
 };
 
 enum { SIMT_RARE = 4 };
+enum { SIMT_SINGLE_INS = 24, SIMT_SINGLE_OUTS = 12 }; /* values that a function for one lane takes and makes, at most */
 struct simt {
     const struct simt_options *options;
     struct aw_buf *diags;
@@ -219,16 +220,11 @@ struct simt_fn {
     LLVMValueRef scratch[6];            /* stack areas of 32 x 16 bytes */
 };
 
-/* ---- vectorise.c */
+/* ---- ir.c */
 bool simt_step(const struct simt *u, enum ptx_pass pass);   /* is this INNER pass to be done? */
 bool simt_forced(const struct simt *u, enum ptx_pass pass); /* wherever it can be? */
-/* ---- schedule.c */
-void simt_schedule_choose(struct simt *u, enum simt_form form); /* what the kernel as it is allows */
-void simt_schedule_march(struct simt *u, enum simt_form form);  /* once versions have been made: where nothing else was chosen */
-bool simt_schedule_failed(const struct simt *u, bool cut);      /* chosen for nothing: to be made anew, plain; `cut`: regions were made */
 bool simt_is_marching(const struct simt *u);
 bool simt_takes_block_rows(const struct simt *u);
-
 bool simt_jams_always(const struct simt *u); /* unroll_jam.c */
 void simt_stepped(const struct simt *u, enum ptx_pass pass, LLVMModuleRef changed); /* it was */
 bool simt_begin(struct simt *u); /* with `in`, `options` and `diags` set; false when memory is out */
@@ -239,30 +235,6 @@ size_t simt_instructions(LLVMValueRef fn);     /* how many in all its blocks */
 /* Notes an error once; later calls are ignored.  Returns NULL. */
 void *simt_fail(struct simt *u, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 void *simt_memory(struct simt *u);  /* as simt_fail, for memory */
-
-/* ---- cfg.c */
-bool simt_cfg_order(struct simt_fn *f); /* blocks and edges alone; the graph may be irreducible */
-bool simt_cfg_build(struct simt_fn *f);
-void simt_cfg_fini(struct simt_fn *f);
-int simt_block_of(const struct simt_fn *f, LLVMBasicBlockRef bb); /* -1: unreachable */
-bool simt_dominates(const struct simt_fn *f, int a, int b);
-bool simt_loop_has(const struct simt_fn *f, int loop, int block);
-int simt_loop_headed(const struct simt_fn *f, int b); /* the loop that begins with block `b`, or -1 */
-bool simt_there_before(const struct simt_fn *f, int b, LLVMValueRef x); /* is the value known in blocks that block `b` dominates? */
-/* Is it, or can it be computed where block `b` ends, from what is, in `left` operations?  Those are counted down. */
-bool simt_known_before(const struct simt_fn *f, int b, LLVMValueRef x, int *left);
-
-/* ---- shape.c */
-bool simt_shape_analyse(struct simt_fn *f);
-bool simt_shape_estimate(struct simt_fn *f); /* where control flow is not nested: nearly right */
-struct simt_val *simt_get(struct simt_fn *f, LLVMValueRef v); /* instructions and parameters; NULL for constants */
-bool simt_uniform(struct simt_fn *f, LLVMValueRef v);
-bool simt_varying(struct simt_fn *f, LLVMValueRef v);
-const int64_t *simt_offsets(struct simt_fn *f, LLVMValueRef v); /* of an affine value; NULL = zero */
-bool simt_ext_exact(const struct simt_val *operand);            /* sext and zext keep the shape without a check */
-bool simt_phi_joins_lanes(struct simt_fn *f, int block);        /* predecessors differ by lane */
-int simt_loop_left(struct simt_fn *f, int block);               /* outermost divergent loop left on entry, or -1 */
-bool simt_defined_in(struct simt_fn *f, int loop, LLVMValueRef v);
 bool simt_undef(LLVMValueRef v);
 enum ptx_simt simt_call_id(struct simt *u, LLVMValueRef call);
 /* Do a block's warps wait for each other there? */
@@ -276,256 +248,25 @@ bool simt_known_const(struct simt_fn *f, LLVMValueRef v, int64_t *ret); /* addre
 unsigned simt_space(LLVMTypeRef type);                          /* address space of a pointer type, else 0 */
 bool simt_is_shared_ptr(LLVMTypeRef type);
 unsigned simt_width(LLVMTypeRef type);                          /* bits, where offsets are taken modulo 2^bits */
-
-/* ---- value.c: scalars, vectors and masks */
 LLVMTypeRef simt_type(struct simt *u, LLVMTypeRef type);        /* its form in the out module */
 LLVMTypeRef simt_vec_type(struct simt *u, LLVMTypeRef out_type); /* as many elements as a vector has lanes */
-LLVMValueRef simt_scalar(struct simt_fn *f, LLVMValueRef v);
-LLVMValueRef simt_vector(struct simt_fn *f, LLVMValueRef v);
-LLVMValueRef simt_delta(struct simt_fn *f, LLVMValueRef v);     /* lanes' distances from the base; NULL = zero */
-LLVMValueRef simt_ok(struct simt_fn *f, LLVMValueRef v);        /* NULL = true */
 LLVMValueRef simt_and(struct simt *u, LLVMValueRef a, LLVMValueRef b); /* NULL = true */
-LLVMValueRef simt_splat(struct simt *u, LLVMValueRef s);
-LLVMValueRef simt_offset_vec(struct simt *u, const int64_t *off, LLVMTypeRef int_type);
-LLVMValueRef simt_const_i32v(struct simt *u, const int *at, int n);
 LLVMValueRef simt_c32(struct simt *u, int64_t x);
 LLVMValueRef simt_c64(struct simt *u, int64_t x);
 LLVMValueRef simt_advance(struct simt *u, LLVMValueRef ptr, int64_t bytes);
-LLVMValueRef simt_bits(struct simt *u, LLVMValueRef mask);      /* i32; 0 above the vector's lanes */
-LLVMValueRef simt_all_on(struct simt *u, LLVMValueRef mask);    /* i1: every lane */
-LLVMValueRef simt_full(struct simt *u, LLVMValueRef mask);      /* never NULL */
-LLVMValueRef simt_mask_and(struct simt *u, LLVMValueRef mask, LLVMValueRef cond); /* inactive lanes' poison stops here */
-LLVMValueRef simt_any(struct simt *u, LLVMValueRef mask);
 LLVMValueRef simt_intrinsic(struct simt *u, const char *name, LLVMTypeRef *types, unsigned n_types, LLVMValueRef *args,
                             unsigned n);
-LLVMBasicBlockRef simt_new_block(struct simt_fn *f, const char *name);
-void simt_mark_likely(struct simt *u, LLVMValueRef branch);
-LLVMValueRef simt_phi2(struct simt *u, LLVMValueRef x[2], LLVMBasicBlockRef from[2]);
-LLVMValueRef simt_variable(struct simt_fn *f, LLVMTypeRef type); /* in the entry block, so that it is a fixed part of the frame */
-LLVMValueRef simt_scratch(struct simt_fn *f, int slot);         /* ptr to 512 bytes that no one holds on to */
-LLVMValueRef simt_field(struct simt *u, LLVMValueRef base, size_t offset, LLVMTypeRef type, bool constant);
-LLVMValueRef simt_first_lane(struct simt *u, LLVMValueRef mask, bool last); /* i64 */
-
-/* A loop over the active lanes, in order: begin, body at the builder, end. */
-struct simt_lanes {
-    LLVMBasicBlockRef from, head;
-    LLVMValueRef bits, left, lane; /* lane: i64 */
-};
-void simt_lanes_begin(struct simt_fn *f, LLVMValueRef mask, struct simt_lanes *it);
-void simt_lanes_end(struct simt_fn *f, struct simt_lanes *it);
-/* Vectors in scratch memory, read or written one lane at a time. */
-void simt_spill(struct simt_fn *f, int slot, LLVMValueRef vec);
-LLVMValueRef simt_lane_get(struct simt_fn *f, int slot, LLVMTypeRef elem, LLVMValueRef lane);
-LLVMTypeRef simt_held_type(struct simt *u, LLVMTypeRef elem);   /* in memory */
-void simt_lane_put(struct simt_fn *f, int slot, LLVMValueRef value, LLVMValueRef lane);
-LLVMValueRef simt_reload(struct simt_fn *f, int slot, LLVMTypeRef vec_type);
-
-/* ---- op.c: arithmetic, of scalars and of vectors alike */
-void simt_op_emit(struct simt_fn *f, LLVMValueRef inst);
-/* Builds the operation of `inst` (an instruction or constant expression) on bases or on vectors. */
-LLVMValueRef simt_op_build(struct simt_fn *f, LLVMValueRef inst, bool vec);
-
-/* ---- memory.c */
-void simt_load_emit(struct simt_fn *f, LLVMValueRef inst);
-void simt_store_emit(struct simt_fn *f, LLVMValueRef inst);
-void simt_rmw_emit(struct simt_fn *f, LLVMValueRef inst);
-void simt_cmpxchg_emit(struct simt_fn *f, LLVMValueRef inst);
-LLVMValueRef simt_address(struct simt_fn *f, LLVMValueRef ptr);  /* of a uniform pointer */
-/* What an atomic operation makes of `old`, which may be a vector; NULL: it has no plain form. */
-LLVMValueRef simt_rmw_value(struct simt *u, LLVMAtomicRMWBinOp op, LLVMValueRef old, LLVMValueRef x);
-/* What the lanes read as `type` at a load's address and `by` bytes; and writes x to a store's. */
-LLVMValueRef simt_gather(struct simt_fn *f, LLVMValueRef inst, LLVMTypeRef type, int64_t by);
-void simt_scatter(struct simt_fn *f, LLVMValueRef inst, LLVMValueRef x);
-LLVMValueRef simt_rmw_lane(struct simt_fn *f, LLVMValueRef inst, LLVMValueRef p, LLVMValueRef x); /* one update, as `inst` is */
-
-/* ---- atomic.c */
-bool simt_rmw_at_once(struct simt_fn *f, LLVMValueRef inst);     /* false: not emitted, as the lanes' addresses may differ */
-bool simt_block_scope(struct simt *u, LLVMValueRef inst);        /* of an atomic operation or a fence */
-bool simt_block_owned(struct simt *u, LLVMValueRef inst, LLVMValueRef ptr); /* no other block's business: may be plain operations */
-
-/* Tells LLVM in which state space a load or store is, whose source address is `ptr`. */
-void simt_mark_space(struct simt *u, LLVMValueRef access, LLVMValueRef ptr);
-void simt_access_align(struct simt *u, LLVMValueRef call, unsigned arg, unsigned align); /* of a masked load, store, gather or scatter */
-void simt_mark_own(struct simt *u, LLVMValueRef access); /* in neither: in what the runtime says of the block */
-
-LLVMValueRef simt_slice(struct simt *u, LLVMValueRef vec, int first, int n);
 void simt_phi_add(LLVMValueRef phi, LLVMValueRef x, LLVMBasicBlockRef from); /* one more way in */
 LLVMValueRef simt_phi_value(LLVMValueRef phi, LLVMBasicBlockRef from);       /* what comes from there; NULL: that is no way in */
 /* What came to a block's phis from one block comes from another.  LLVM-C cannot rename an edge: they are built anew; moves the builder. */
 void simt_rename_edges(struct simt *u, LLVMBasicBlockRef bb, LLVMBasicBlockRef from, LLVMBasicBlockRef to);
-LLVMValueRef simt_join(struct simt *u, LLVMValueRef *part, int n, int width); /* `n` vectors of `width`, overwritten */
-
-/* ---- pair_access.c.  False: not one of two words that are accessed as one. */
-bool simt_pair_load(struct simt_fn *f, LLVMValueRef inst);
-bool simt_pair_store(struct simt_fn *f, LLVMValueRef inst);
-
-/* ---- alloca.c */
-void simt_alloca_emit(struct simt_fn *f, LLVMValueRef inst);
-bool simt_is_local(struct simt *u, LLVMValueRef variable);
-void simt_mark_local(struct simt *u, LLVMValueRef variable);
-
-/* ---- update.c */
-/* Does block `then`, behind a branch of block `b`, only write over what that has read? */
-bool simt_only_updates(struct simt_fn *f, int b, int then);
-
-/* ---- blend.c */
-/* Makes plain stores of updates in place of the kernel, as `form` would be analysed, where masked ones are slow.  False: u->status says why. */
-bool simt_blend(struct simt *u, enum simt_form form);
-
-/* ---- interleaved_access.c.  False: not a part of a structure, or of one that is not accessed whole. */
-bool simt_struct_load(struct simt_fn *f, LLVMValueRef inst);
-bool simt_struct_store(struct simt_fn *f, LLVMValueRef inst);
 LLVMValueRef simt_access_address(LLVMValueRef inst); /* of a load or store */
 LLVMTypeRef simt_access_type(LLVMValueRef inst);
 LLVMValueRef simt_access_root(struct simt_fn *f, LLVMValueRef p, int64_t *ret_at); /* an address as another one, or a number, plus a constant */
 bool simt_access_plain(LLVMValueRef x, bool store);
-int simt_access_parts(struct simt_fn *f, LLVMValueRef x); /* how many accesses like this one make a structure, or 0 */
 bool simt_touches_memory(LLVMValueRef x);
-
-/* ---- permuted_access.c.  False: the lanes are not where that is known, or there are cheaper ways. */
-bool simt_pattern_load(struct simt_fn *f, LLVMValueRef inst);
-bool simt_pattern_store(struct simt_fn *f, LLVMValueRef inst);
-
-/* ---- prefetch.c */
-/* Asks for what a load or store uses in a loop's next round, or a load in the next block, where that pays. */
-void simt_ahead_emit(struct simt_fn *f, LLVMValueRef access);
-/* Asks for what a store to the lanes' addresses `ptrs` writes, where that is a column. */
-void simt_ahead_column(struct simt_fn *f, LLVMValueRef store, LLVMValueRef ptrs);
-
-/* ---- lookup_table.c */
-bool simt_table_find(struct simt_fn *f, LLVMValueRef load, struct simt_table *ret); /* false: it reads no small table */
-LLVMValueRef simt_table_read(struct simt_fn *f, LLVMValueRef load, const struct simt_table *t); /* all lanes' elements */
-/* Of an atomic operation: do lanes only count in a small table of the block?  Then simt_table_count emits it. */
-bool simt_table_counts(struct simt_fn *f, LLVMValueRef inst, struct simt_table *ret);
-void simt_table_count(struct simt_fn *f, LLVMValueRef inst, const struct simt_table *t);
-/* Takes addresses in tables that advance in a loop of a source function apart, as `form` would be analysed.  False: u->status says why. */
-bool simt_table_split(struct simt *u, LLVMValueRef fn, enum simt_form form);
-
-/* ---- warp_op.c */
-bool simt_warpop_emit(struct simt_fn *f, LLVMValueRef inst, enum ptx_simt id); /* false: not a warp operation */
-
-/* ---- call.c */
-void simt_call_emit(struct simt_fn *f, LLVMValueRef inst);
-void simt_set_scalar(struct simt_fn *f, LLVMValueRef inst, LLVMValueRef s);
-void simt_set_vector(struct simt_fn *f, LLVMValueRef inst, LLVMValueRef v);
-void simt_set_field(struct simt_fn *f, LLVMValueRef inst, unsigned at, LLVMValueRef s, LLVMValueRef v);
-
-void simt_yield_emit(struct simt_fn *f);
-
-/* ---- spin.c */
-/* Does the loop only wait for memory that someone else writes? */
-bool simt_loop_spins(struct simt_fn *f, int loop);
-
-/* ---- grid_stride.c */
-/* What is added to a phi of the loop's header in each round, if it is the same for all lanes; else NULL. */
-LLVMValueRef simt_loop_step(struct simt_fn *f, int loop, LLVMValueRef phi);
-bool simt_goes_by_blocks(struct simt_fn *f, int loop); /* with steps of the grid, as a rule, up to a bound */
-bool simt_streams(struct simt_fn *f, int loop);        /* and reads memory in rows, with few things carried round */
-bool simt_counts(struct simt_fn *f, int loop);         /* likewise, and updates memory by what it reads: a histogram */
-/* Has a kernel without barriers such a loop, for which a block's warps had better go side by side? */
-bool simt_abreast(struct simt *u, enum simt_form form);
-
-/* ---- versions.c */
-/* Adds copies of divergent regions for the case that all lanes take them, to a source function, as `form` would be analysed. */
-bool simt_version(struct simt *u, LLVMValueRef fn, enum simt_form form);
-
-/* ---- region_copy.c */
-LLVMValueRef simt_all_build(struct simt *u, LLVMValueRef cond); /* a call of SIMT_ALL, at the builder */
-
-/* ---- merge_guards.c */
-/* Adds copies of guards that follow each other, for warps all of whose lanes pass all of them; what is left for others is noted in `cold`. */
-bool simt_runs(struct simt *u, LLVMValueRef fn, enum simt_form form, struct aw_ptrmap *cold);
-
-/* ---- reroll.c */
-/* Joins loops of a source function that were unrolled with the loop for their remainder, where lanes run differently often. */
-bool simt_reroll(struct simt *u, LLVMValueRef fn, enum simt_form form);
-
-/* ---- serialise.c */
 bool simt_is_single(LLVMValueRef fn);
-LLVMTypeRef simt_single_type(struct simt *u, LLVMValueRef src);
-void simt_single_emit(struct simt_fn *f, LLVMValueRef inst, LLVMValueRef out); /* a call of what became `out` */
-
-/* ---- trip_count.c */
-/* How often a divergent loop runs is often the same for all lanes, though not known to be: the value that says so, if the loop does
- * no more than count it, and an instruction; else NULL. */
-LLVMValueRef simt_even_count(struct simt_fn *f, int loop);
-LLVMValueRef simt_first_build(struct simt *u, LLVMValueRef x); /* a call of SIMT_FIRST, at the builder */
-void simt_first_emit(struct simt_fn *f, LLVMValueRef inst);
-
-/* ---- warp_uniform.c */
-enum { SIMT_ALIKE = 8 }; /* loads for all, those in loops counted more, from which on it is worth while that a block's warps go together */
-/* May the warps of a block go through the kernel in any order and by turns: it is small, of a known shape, and no warp or lane waits for another? */
-bool simt_warps_free(struct simt *u, enum simt_form form);
-/* Do the warps of a block read so much the same that a kernel without barriers had better run several at once? */
-bool simt_warps_alike(struct simt *u, enum simt_form form);
-uint32_t simt_row_vectors(const struct simt *u); /* that a row of the block consists of, if there are several rows; else 1 */
-bool simt_index_alike(const struct simt *u, unsigned d, uint32_t m); /* of vectors `m` apart: is the first thread's along axis `d` one? */
-/* Adds to the set the values that differ among warps whose place in their rows is the same; false: u->status is set. */
-bool simt_find_own(struct simt_fn *f, struct aw_ptrmap *own);
-bool simt_own(const struct aw_ptrmap *own, LLVMValueRef v);
-size_t simt_loads_alike(struct simt_fn *f, const struct aw_ptrmap *own, int b); /* vectors that such warps read alike in a block */
-
-/* ---- all_lanes.c */
-void simt_all_emit(struct simt_fn *f, LLVMValueRef inst); /* a call of SIMT_ALL */
-/* Do a few scalar operations tell whether a condition, or its opposite, holds for all lanes? */
-bool simt_all_scalar(struct simt_fn *f, LLVMValueRef cond, bool negated);
-/* From the first lane to the highest of an integer none of whose lanes is below the first one's, at distances known without a check; -1: it is none. */
-int64_t simt_span(struct simt_fn *f, LLVMValueRef x);
-/* A condition that holds for `lanes`, as bits, where the affine `x` of the first lane is `base`, and else for none. */
-struct simt_same {
-    LLVMValueRef x;
-    uint64_t base;
-    uint32_t lanes;
-};
-bool simt_same_lanes(struct simt_fn *f, LLVMValueRef cond, bool negated, struct simt_same *ret);
-bool simt_pointer_emit(struct simt_fn *f, LLVMValueRef inst, const char *name);
-
-/* ---- function.c */
-bool simt_function_emit(struct simt *u, LLVMValueRef src, LLVMValueRef out, enum simt_form form);
-
-/* ---- line_table.c: nothing happens where the source has no line table */
-bool simt_lines_begin(struct simt *u);
-void simt_lines_end(struct simt *u);
-void simt_lines_function(struct simt *u, LLVMValueRef src, LLVMValueRef out); /* src NULL: none; before `out` has code */
-void simt_lines_at(struct simt *u, LLVMValueRef inst); /* what is built now stands for this instruction */
-
-/* ---- march.c */
-/* Is there a loop through which warps had better go together?  Decided before emission; the body is split after it, and its turns are
- * made once it is. */
-bool simt_marches(struct simt *u, enum simt_form form);
-bool simt_march_split(struct simt_fn *f);
-bool simt_loop_marches(struct simt_fn *f, int loop); /* is it one that warps may take turns in? */
-/* Calls the body for a warp that begins, as number `i`, with `n` arguments and room for two more: the number for the next one, which is
- * the same when this one has ended. */
-LLVMValueRef simt_march_begin(struct simt *u, LLVMValueRef body, LLVMValueRef *args, unsigned n, LLVMValueRef frames, LLVMValueRef i);
-LLVMValueRef simt_march_turns(struct simt *u, LLVMValueRef body);
-unsigned simt_march_most(const struct simt *u);     /* warps at once */
-uint32_t simt_march_stride(const struct simt *u);   /* bytes from frame to frame, a multiple of 64 */
-
-/* ---- vector_width.c */
-/* Sets how many lanes a vector of the kernel has, as it will be emitted in `form`.  False: u->status says why. */
-bool simt_lanes_choose(struct simt *u, enum simt_form form);
-
-/* ---- fission.c */
-/* May a barrier of these operands become an end of a loop over the block's warps? */
-bool simt_meet_fits(struct simt_fn *f, LLVMValueRef id, LLVMValueRef threads);
 /* Puts an instruction that was in the middle of a block first in one; the graph must be found anew. */
 void simt_split_before(struct simt *u, LLVMValueRef x);
-/* Stands for a barrier (2 arguments: id, threads) or one that reduces (5: op, active, predicate besides), until all bodies are there. */
-LLVMValueRef simt_meet_emit(struct simt *u, LLVMValueRef *args, unsigned n);
-/* Stands for `cond`, or for whether it is true for all warps of the block. */
-LLVMValueRef simt_together_emit(struct simt *u, LLVMValueRef cond);
-void simt_together_dissolve(struct simt *u); /* it is `cond` */
-/* Settles them.  True: each body now runs all warps of a block.  False: a body runs a warp, and calls the runtime where it has to wait. */
-bool simt_regions(struct simt *u, LLVMValueRef *bodies, int n);
-
-/* ---- entries.c */
-LLVMTypeRef simt_body_type(struct simt *u);                               /* of a kernel's vector body */
-LLVMTypeRef simt_device_type(struct simt *u, LLVMValueRef src);           /* of a device function's */
-bool simt_rows_are_warps(const struct simt *u); /* has a block several rows, each of which is a warp? */
-bool simt_groups(struct simt *u); /* do warps of neighbouring blocks run in turn? */
-LLVMValueRef simt_warp_of_part(struct simt *u, LLVMValueRef part);        /* the warp that a vector is of */
-/* `whole`: a body runs all warps of a block. */
-bool simt_entries_emit(struct simt *u, LLVMValueRef rows, LLVMValueRef any, LLVMValueRef fixed, bool whole);
 
 #endif

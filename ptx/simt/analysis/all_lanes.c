@@ -2,17 +2,8 @@
  * indices with limits, else a vector of which every element is looked at.  The answer may be no though every lane agrees.  And which lanes
  * a comparison holds for, where they are always the same. */
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "simt/ir.h"
+#include "simt/analysis/analysis.h"
 #include <string.h>
-
-/* A comparison of an affine value with a uniform one, which one of the lanes decides. */
-struct compare {
-    const struct simt_val *x;
-    LLVMValueRef other;
-    LLVMTypeRef type;
-    bool swapped; /* the affine value is the second */
-    int64_t hi;   /* from the first lane to the highest */
-};
 
 int64_t simt_span(struct simt_fn *f, LLVMValueRef x)
 {
@@ -28,17 +19,16 @@ int64_t simt_span(struct simt_fn *f, LLVMValueRef x)
     return span;
 }
 
-static bool find_compare(struct simt_fn *f, LLVMValueRef c, struct compare *ret)
+static bool find_compare(struct simt_fn *f, LLVMValueRef c, struct simt_compare *ret)
 {
     LLVMValueRef a = LLVMGetOperand(c, 0), b = LLVMGetOperand(c, 1);
     bool swapped = simt_uniform(f, a);
     LLVMValueRef x = swapped ? b : a;
-    *ret = (struct compare){ simt_get(f, x), swapped ? a : b, LLVMTypeOf(a), swapped, simt_span(f, x) };
+    *ret = (struct simt_compare){ simt_get(f, x), swapped ? a : b, LLVMTypeOf(a), swapped, simt_span(f, x) };
     return ret->hi >= 0 && LLVMGetIntTypeWidth(ret->type) <= 32 && simt_uniform(f, ret->other);
 }
 
-/* Such a comparison that may hold for every lane. */
-static bool one_decides(struct simt_fn *f, LLVMValueRef c, bool negated, struct compare *ret)
+bool simt_one_decides(struct simt_fn *f, LLVMValueRef c, bool negated, struct simt_compare *ret)
 {
     return LLVMIsAICmpInst(c) && find_compare(f, c, ret) && LLVMGetICmpPredicate(c) != (negated ? LLVMIntNE : LLVMIntEQ);
 }
@@ -47,7 +37,7 @@ static bool one_decides(struct simt_fn *f, LLVMValueRef c, bool negated, struct 
  * it takes any: those of one multiple.  So with one number. */
 bool simt_same_lanes(struct simt_fn *f, LLVMValueRef cond, bool negated, struct simt_same *ret)
 {
-    struct compare how;
+    struct simt_compare how;
     int64_t k;
     if (simt_opposite(cond))
         return simt_same_lanes(f, simt_opposite(cond), !negated, ret);
@@ -66,30 +56,7 @@ bool simt_same_lanes(struct simt_fn *f, LLVMValueRef cond, bool negated, struct 
     return ret->lanes != 0;
 }
 
-static LLVMValueRef compare_build(struct simt_fn *f, LLVMIntPredicate p, bool negated, const struct compare *c)
-{
-    LLVMBuilderRef b = f->u->b;
-    LLVMTypeRef i64 = f->u->i64;
-    if (p == LLVMIntEQ || p == LLVMIntNE) { /* no lane has it, if it is not between the first and the last */
-        LLVMValueRef from = LLVMBuildSub(b, simt_scalar(f, c->other), c->x->s, "");
-        return LLVMBuildICmp(b, LLVMIntUGT, from, LLVMConstInt(c->type, (uint64_t)c->hi, 0), "");
-    }
-    bool sign = p >= LLVMIntSGT, less = p == LLVMIntSLT || p == LLVMIntSLE || p == LLVMIntULT || p == LLVMIntULE;
-    bool upper = (less != c->swapped) != negated;
-    /* In 64 bits the last lane's value is what it would be without wrapping.  Bounded from above, no lane has wrapped where it is in
-     * bounds; from below, that is asked besides. */
-    LLVMValueRef first = LLVMBuildIntCast2(b, c->x->s, i64, sign, "");
-    LLVMValueRef last = LLVMBuildAdd(b, first, simt_c64(f->u, c->hi), "last");
-    LLVMValueRef other = LLVMBuildIntCast2(b, simt_scalar(f, c->other), i64, sign, ""), decides = upper ? last : first;
-    LLVMValueRef r = LLVMBuildICmp(b, p, c->swapped ? other : decides, c->swapped ? decides : other, "");
-    if (negated)
-        r = LLVMBuildNot(b, r, "");
-    int64_t max = (INT64_C(1) << (LLVMGetIntTypeWidth(c->type) - sign)) - 1;
-    return upper ? r : LLVMBuildAnd(b, r, LLVMBuildICmp(b, LLVMIntSLE, last, simt_c64(f->u, max), ""), "");
-}
-
-/* Conditions that must all hold for `c` (or its opposite) to; each may be meant as its opposite.  0: it is none but itself. */
-static int split(LLVMValueRef c, bool negated, LLVMValueRef ret[2], bool ret_negated[2])
+int simt_split_condition(LLVMValueRef c, bool negated, LLVMValueRef ret[2], bool ret_negated[2])
 {
     int64_t k;
     LLVMOpcode op = LLVMIsAInstruction(c) ? LLVMGetInstructionOpcode(c) : LLVMRet;
@@ -111,61 +78,15 @@ static int split(LLVMValueRef c, bool negated, LLVMValueRef ret[2], bool ret_neg
 
 bool simt_all_scalar(struct simt_fn *f, LLVMValueRef c, bool negated)
 {
-    struct compare how;
+    struct simt_compare how;
     LLVMValueRef part[2];
     bool opposite[2];
     if (simt_uniform(f, c))
         return true;
-    int n = split(c, negated, part, opposite);
+    int n = simt_split_condition(c, negated, part, opposite);
     for (int i = 0; i < n; i++)
         if (!simt_all_scalar(f, part[i], opposite[i]))
             return false;
-    return n || one_decides(f, c, negated, &how);
+    return n || simt_one_decides(f, c, negated, &how);
 }
 
-/* True only if the condition (or its opposite) holds for every active lane. */
-static LLVMValueRef all_of(struct simt_fn *f, LLVMValueRef c, bool negated)
-{
-    struct simt *u = f->u;
-    struct compare how;
-    LLVMValueRef part[2];
-    bool opposite[2];
-    if (simt_uniform(f, c))
-        return negated ? LLVMBuildNot(u->b, simt_scalar(f, c), "") : simt_scalar(f, c);
-    int n = split(c, negated, part, opposite);
-    if (n) {
-        LLVMValueRef first = all_of(f, part[0], opposite[0]);
-        return n == 1 ? first : LLVMBuildAnd(u->b, first, all_of(f, part[1], opposite[1]), "");
-    }
-    if (one_decides(f, c, negated, &how))
-        return compare_build(f, LLVMGetICmpPredicate(c), negated, &how);
-    LLVMValueRef vec = simt_vector(f, c);
-    if (negated)
-        vec = LLVMBuildNot(u->b, vec, "");
-    if (f->mask)
-        vec = LLVMBuildSelect(u->b, f->mask, vec, u->all_lanes, "");
-    return simt_all_on(u, vec);
-}
-
-void simt_all_emit(struct simt_fn *f, LLVMValueRef inst)
-{
-    simt_set_scalar(f, inst, all_of(f, LLVMGetOperand(inst, 0), false));
-}
-
-/* Calls on addresses; true if `name` is one's. */
-bool simt_pointer_emit(struct simt_fn *f, LLVMValueRef inst, const char *name)
-{
-    LLVMValueRef p = LLVMGetOperand(inst, 0);
-    if (!strncmp(name, SIMT_NOWRAP, strlen(SIMT_NOWRAP))) {
-        LLVMValueRef ok = simt_ok(f, p);
-        simt_set_scalar(f, inst, ok ? ok : LLVMConstInt(f->u->i1, 1, 0));
-    } else if (!strncmp(name, SIMT_EXACT, strlen(SIMT_EXACT)) || !strncmp(name, SIMT_APART, strlen(SIMT_APART))) {
-        if (simt_varying(f, inst))
-            simt_set_vector(f, inst, simt_vector(f, p));
-        else
-            simt_set_scalar(f, inst, simt_scalar(f, p));
-    } else {
-        return false;
-    }
-    return true;
-}

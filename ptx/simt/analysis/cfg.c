@@ -2,7 +2,7 @@
  *
  * LLVM's C interface has none of these.  Not a transformation: the graph must be reducible and free of switches. */
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "simt/ir.h"
+#include "simt/analysis/analysis.h"
 
 int simt_block_of(const struct simt_fn *f, LLVMBasicBlockRef bb)
 {

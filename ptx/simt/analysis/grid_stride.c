@@ -1,7 +1,7 @@
 /* Loops in steps of the grid: how far they go in a round, and whether the warps of a block should go through one side by side, a round of
  * each in turn, as what they read lies side by side.  Questions; prefetch.c and versions.c do something about it. */
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "simt/ir.h"
+#include "simt/analysis/analysis.h"
 #include <string.h>
 
 enum { MAX_CARRIED = 4 }; /* vectors from round to round of a loop that warps go through side by side */

@@ -3,7 +3,7 @@
  * An optimistic fixed point over the structurised graph.  Flags of the source (nsw, inbounds, disjoint) are never believed:
  * they hold for lanes that run, and the base belongs to lane 0, which may not.  Not emission. */
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "simt/ir.h"
+#include "simt/analysis/analysis.h"
 #include <string.h>
 
 /* A value's shape at one moment of the analysis. */
@@ -16,98 +16,9 @@ struct shape {
 
 /* ---- Small questions about source values */
 
-bool simt_undef(LLVMValueRef v)
-{
-    return LLVMIsUndef(v); /* true for poison, too */
-}
-
-bool simt_int_const(LLVMValueRef v, int64_t *ret)
-{
-    if (!LLVMIsAConstantInt(v) || LLVMGetIntTypeWidth(LLVMTypeOf(v)) > 64)
-        return false;
-    *ret = LLVMConstIntGetSExtValue(v);
-    return true;
-}
-
-unsigned simt_space(LLVMTypeRef type)
-{
-    return LLVMGetTypeKind(type) == LLVMPointerTypeKind ? LLVMGetPointerAddressSpace(type) : 0;
-}
-
-bool simt_is_shared_ptr(LLVMTypeRef type)
-{
-    return simt_space(type) == SIMT_SPACE_SHARED;
-}
-
-unsigned simt_width(LLVMTypeRef type)
-{
-    switch (LLVMGetTypeKind(type)) {
-    case LLVMIntegerTypeKind:
-        return LLVMGetIntTypeWidth(type);
-    case LLVMPointerTypeKind:
-        return simt_is_shared_ptr(type) ? 32 : 64;
-    default:
-        return 0;
-    }
-}
-
-enum ptx_simt simt_call_id(struct simt *u, LLVMValueRef call)
-{
-    LLVMValueRef callee = LLVMGetCalledValue(call);
-    intptr_t known = (intptr_t)aw_ptrmap_find(&u->called, callee);
-    if (!known) {
-        known = 1 + (intptr_t)ptx_simt_of(callee);
-        aw_ptrmap_put(&u->called, callee, (void *)known);
-    }
-    return (enum ptx_simt)(known - 1);
-}
-
-bool simt_is_barrier(struct simt *u, LLVMValueRef inst)
-{
-    enum ptx_simt id = LLVMIsACallInst(inst) ? simt_call_id(u, inst) : PTX_SIMT_NONE;
-    return id == PTX_SIMT_BARRIER || id == PTX_SIMT_BARRIER_REDUCE;
-}
-
-bool simt_is_lanewise(enum ptx_simt id)
-{
-    return id != PTX_SIMT_NONE && ptx_simt_info(id)->traits == PTX_SIMT_PURE && *ptx_simt_info(id)->args;
-}
-
 struct simt_val *simt_get(struct simt_fn *f, LLVMValueRef v)
 {
     return aw_ptrmap_find(&f->vals, v);
-}
-
-bool simt_known_const(struct simt_fn *f, LLVMValueRef v, int64_t *ret)
-{
-    size_t len;
-    int64_t by;
-    if (simt_int_const(v, ret))
-        return true;
-    if (LLVMIsAGlobalVariable(v) && simt_is_shared_ptr(LLVMTypeOf(v))) {
-        *ret = strcmp(LLVMGetValueName2(v, &len), "aw.shared") ? (int64_t)((f->u->options->static_shared + 15) & ~15u) : 0;
-        return true;
-    }
-    if (!LLVMIsAConstantExpr(v) || !simt_known_const(f, LLVMGetOperand(v, 0), ret))
-        return false;
-    switch (LLVMGetConstOpcode(v)) {
-    case LLVMPtrToInt:
-        return true;
-    case LLVMIntToPtr:
-        return simt_width(LLVMTypeOf(v)) == simt_width(LLVMTypeOf(LLVMGetOperand(v, 0)));
-    case LLVMAdd:
-        if (!simt_known_const(f, LLVMGetOperand(v, 1), &by))
-            return false;
-        *ret += by;
-        return true;
-    case LLVMGetElementPtr:
-        if (LLVMGetNumOperands(v) != 2 || !simt_int_const(LLVMGetOperand(v, 1), &by))
-            return false;
-        *ret += by * (int64_t)LLVMABISizeOfType(f->u->in_layout, LLVMGetGEPSourceElementType(v));
-        return true;
-    default:
-        return false;
-    }
 }
 
 static struct shape look(struct simt_fn *f, LLVMValueRef v)
@@ -173,25 +84,6 @@ bool simt_phi_joins_lanes(struct simt_fn *f, int block)
         if (f->blocks[f->blocks[block].preds[j]].divergent)
             return true;
     return f->blocks[top].divergent;
-}
-
-LLVMValueRef simt_opposite(LLVMValueRef cond)
-{
-    int64_t k;
-    bool is = LLVMIsAInstruction(cond) && LLVMGetInstructionOpcode(cond) == LLVMXor && simt_int_const(LLVMGetOperand(cond, 1), &k) && k;
-    return is ? LLVMGetOperand(cond, 0) : NULL;
-}
-
-bool simt_arithmetic(LLVMValueRef x)
-{
-    switch (LLVMGetInstructionOpcode(x)) {
-    case LLVMAdd: case LLVMSub: case LLVMMul: case LLVMShl: case LLVMLShr: case LLVMAShr: case LLVMAnd: case LLVMOr: case LLVMXor:
-    case LLVMICmp: case LLVMSelect: case LLVMSExt: case LLVMZExt: case LLVMTrunc: case LLVMIntToPtr: case LLVMPtrToInt: case LLVMGetElementPtr:
-    case LLVMAddrSpaceCast:
-        return true;
-    default:
-        return false;
-    }
 }
 
 /* ---- The lattice */

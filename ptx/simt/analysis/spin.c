@@ -4,7 +4,7 @@
  * Not a compare-and-swap that retries with what it saw: it ends by itself.  Where control flow was nested, a loop's end may be
  * a phi of constants, so the branches that lead to it count as well. */
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "simt/ir.h"
+#include "simt/analysis/analysis.h"
 
 enum { MAX_NODES = 96 };
 

@@ -4,7 +4,7 @@
  *
  * Here: recognising such a loop, and lane 0's value.  Counts are compared when the code runs; nothing is assumed. */
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "simt/ir.h"
+#include "simt/analysis/analysis.h"
 #include <stdio.h>
 
 /* A phi of the loop's header plus a constant, or itself; NULL: something else. */
@@ -55,22 +55,3 @@ LLVMValueRef simt_even_count(struct simt_fn *f, int loop)
     return val && val->kind == SIMT_VARYING ? begin : NULL; /* known distances are not equal */
 }
 
-LLVMValueRef simt_first_build(struct simt *u, LLVMValueRef x)
-{
-    char name[64];
-    LLVMTypeRef type = LLVMTypeOf(x), t = LLVMFunctionType(type, &type, 1, 0);
-    snprintf(name, sizeof name, "%s.%u", SIMT_FIRST, LLVMGetIntTypeWidth(type));
-    LLVMValueRef fn = LLVMGetNamedFunction(u->in, name);
-    fn = fn ? fn : LLVMAddFunction(u->in, name, t);
-    return LLVMBuildCall2(u->b, t, fn, &x, 1, "");
-}
-
-void simt_first_emit(struct simt_fn *f, LLVMValueRef inst)
-{
-    struct simt *u = f->u;
-    LLVMValueRef x = LLVMGetOperand(inst, 0);
-    if (simt_uniform(f, x))
-        simt_set_scalar(f, inst, simt_scalar(f, x));
-    else /* lane 0 may be off and hold poison */
-        simt_set_scalar(f, inst, LLVMBuildFreeze(u->b, LLVMBuildExtractElement(u->b, simt_vector(f, x), simt_c32(u, 0), ""), ""));
-}

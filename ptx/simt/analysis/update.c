@@ -5,7 +5,7 @@
  *
  * Not for stores behind comparisons of indices: those go the same way again and again. */
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "simt/ir.h"
+#include "simt/analysis/analysis.h"
 
 /* Is the address, whose lanes lie side by side, that of a load in block `b`? */
 static bool just_read(struct simt_fn *f, int b, LLVMValueRef ptr, uint64_t size)

@@ -7,7 +7,7 @@
  *
  * Not emission: that reads `lanes` of struct simt. */
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "simt/ir.h"
+#include "simt/analysis/analysis.h"
 #include <stdlib.h>
 #include <string.h>
 

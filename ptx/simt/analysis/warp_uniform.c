@@ -5,7 +5,7 @@
  * An estimate on the one-lane form, before emission.  That nothing parts the warps is proved on the vector form (fission.c, unroll_jam.c); should it
  * turn out otherwise, the kernel is vectorised again, warp by warp. */
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "simt/ir.h"
+#include "simt/analysis/analysis.h"
 
 enum {
     LOOP = 16,         /* times that an instruction in a loop counts */

@@ -3,7 +3,8 @@
  * One that an access may overrun is marked, so that it is placed where only such variables lie (ptx/finish/host/local.c): accesses at places that are
  * not known, and addresses that are handed on. */
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "simt/ir.h"
+#include "simt/analysis/analysis.h"
+#include "simt/emit/emit.h"
 #include <string.h>
 
 static bool inside(struct simt *u, LLVMTypeRef type, int64_t at, uint64_t size)

@@ -5,7 +5,8 @@
  * operations are joined by a reduction.  Others (of floating point, whose sums depend on the order, and those that wrap) go lane by
  * lane in registers, between one load and one compare-and-swap.  Not updates of several addresses: those are memory.c's. */
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "simt/ir.h"
+#include "simt/analysis/analysis.h"
+#include "simt/emit/emit.h"
 
 /* How the lanes' operands are joined.  `op` joins two of them; the value that changes nothing is `zero` or its complement, or for
  * signed comparisons the sign bit or its complement. */

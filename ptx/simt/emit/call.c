@@ -3,7 +3,8 @@
  * A device function is called once for the warp, with the mask of the lanes that call; the call is never reached with an
  * empty mask, so recursion ends when the last lane's does.  Services are called for each active lane in order. */
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "simt/ir.h"
+#include "simt/analysis/analysis.h"
+#include "simt/emit/emit.h"
 #include <anywarp/hostabi.h>
 #include <stdlib.h>
 #include <string.h>

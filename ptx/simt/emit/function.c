@@ -4,7 +4,8 @@
  * runs while any lane is live, and each lane keeps what it had when it left.  Every block runs with a mask that is not
  * empty, so uniform accesses and calls in it need no guard. */
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "simt/ir.h"
+#include "simt/analysis/analysis.h"
+#include "simt/emit/emit.h"
 #include <anywarp/hostabi.h>
 
 /* ---- Function entry */
@@ -479,7 +480,7 @@ static void emit_blocks(struct simt_fn *f)
     }
 }
 
-bool simt_function_emit(struct simt *u, LLVMValueRef src, LLVMValueRef out, enum simt_form form)
+bool simt_function_emit(struct simt *u, LLVMValueRef src, LLVMValueRef out, enum simt_form form, bool (*finish)(struct simt_fn *f))
 {
     struct simt_fn f = { .u = u, .form = form, .src = src, .out = out };
     f.dispatched = LLVMGetStringAttributeAtIndex(src, (LLVMAttributeIndex)LLVMAttributeFunctionIndex, SIMT_DISPATCHED, sizeof SIMT_DISPATCHED - 1);
@@ -488,8 +489,8 @@ bool simt_function_emit(struct simt *u, LLVMValueRef src, LLVMValueRef out, enum
         emit_blocks(&f);
         if (!u->status)
             fill_phis(&f);
-        if (!u->status && simt_is_marching(u))
-            simt_march_split(&f);
+        if (!u->status && finish)
+            finish(&f);
         u->stats.bodies++;
     }
     aw_ptrmap_fini(&f.vals);

@@ -6,152 +6,11 @@
  *
  * Only where every lane runs and the distances are certain; anything else is left to memory.c. */
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "simt/ir.h"
+#include "simt/analysis/analysis.h"
+#include "simt/emit/emit.h"
 #include <string.h>
 
 enum { MAX_PARTS = SIMT_PARTS, NEAR = 40 /* instructions between parts */ };
-
-LLVMValueRef simt_access_address(LLVMValueRef inst)
-{
-    return LLVMGetOperand(inst, LLVMIsAStoreInst(inst) ? 1 : 0);
-}
-
-LLVMTypeRef simt_access_type(LLVMValueRef inst)
-{
-    return LLVMTypeOf(LLVMIsAStoreInst(inst) ? LLVMGetOperand(inst, 0) : inst);
-}
-
-/* One step from an address, or a number that is as wide, to what it is a constant away from; NULL: there is none. */
-static LLVMValueRef step_back(struct simt_fn *f, LLVMValueRef p, int64_t *at)
-{
-    size_t len;
-    int64_t c;
-    if (LLVMIsACallInst(p))
-        return strncmp(LLVMGetValueName2(LLVMGetCalledValue(p), &len), SIMT_EXACT, strlen(SIMT_EXACT)) ? NULL : LLVMGetOperand(p, 0);
-    if (LLVMIsAIntToPtrInst(p)) /* PTX computes with numbers */
-        return simt_width(LLVMTypeOf(LLVMGetOperand(p, 0))) == simt_width(LLVMTypeOf(p)) ? LLVMGetOperand(p, 0) : NULL;
-    if (LLVMIsAGetElementPtrInst(p) && LLVMGetNumOperands(p) == 2 && simt_int_const(LLVMGetOperand(p, 1), &c)) {
-        *at += c * (int64_t)LLVMABISizeOfType(f->u->in_layout, LLVMGetGEPSourceElementType(p));
-        return LLVMGetOperand(p, 0);
-    }
-    if (LLVMIsAGetElementPtrInst(p) && LLVMGetNumOperands(p) == 2 && simt_known_const(f, LLVMGetOperand(p, 0), &c)) {
-        LLVMValueRef index = LLVMGetOperand(p, 1);
-        bool bytes = LLVMABISizeOfType(f->u->in_layout, LLVMGetGEPSourceElementType(p)) == 1 &&
-                     simt_width(LLVMTypeOf(index)) == simt_width(LLVMTypeOf(p));
-        *at += bytes ? c : 0;
-        return bytes ? index : NULL;
-    }
-    if (!LLVMIsAInstruction(p) || LLVMGetInstructionOpcode(p) != LLVMAdd || !simt_known_const(f, LLVMGetOperand(p, 1), &c))
-        return NULL;
-    *at += c;
-    return LLVMGetOperand(p, 0);
-}
-
-LLVMValueRef simt_access_root(struct simt_fn *f, LLVMValueRef p, int64_t *ret_at)
-{
-    *ret_at = 0;
-    for (LLVMValueRef from; (from = step_back(f, p, ret_at)) != NULL;)
-        p = from;
-    return p;
-}
-
-bool simt_access_plain(LLVMValueRef x, bool store)
-{
-    return (store ? LLVMIsAStoreInst(x) : LLVMIsALoadInst(x)) && !LLVMGetVolatile(x) && LLVMGetOrdering(x) == LLVMAtomicOrderingNotAtomic;
-}
-
-bool simt_touches_memory(LLVMValueRef x)
-{
-    size_t len;
-    switch (LLVMGetInstructionOpcode(x)) {
-    case LLVMLoad: case LLVMStore: case LLVMFence: case LLVMAtomicCmpXchg: case LLVMAtomicRMW: case LLVMAlloca:
-        return true;
-    case LLVMCall: {
-        const char *name = LLVMGetValueName2(LLVMGetCalledValue(x), &len);
-        return strncmp(name, SIMT_EXACT, strlen(SIMT_EXACT)) && !LLVMGetIntrinsicID(LLVMGetCalledValue(x));
-    }
-    default:
-        return false;
-    }
-}
-
-/* Elements between one lane and the next, or 0. */
-static int64_t stride(struct simt_fn *f, LLVMValueRef p, unsigned size)
-{
-    const struct simt_val *val = simt_get(f, p);
-    if (!val || val->kind != SIMT_AFFINE || !val->off || val->check)
-        return 0;
-    int64_t by = val->off[1] / (int64_t)size;
-    for (int i = 0; i < f->u->lanes; i++)
-        if (val->off[i] != i * by * (int64_t)size)
-            return 0;
-    return by;
-}
-
-/* How many parts there are to find in lanes so many elements apart. */
-static int parts_of(int64_t by, unsigned size, bool store, unsigned lanes)
-{
-    if (by == 2 || by == 4)
-        return (int)by;
-    return !store && size == 4 && lanes % 8 == 0 && (by > 4 || by < -4) ? 4 : 0;
-}
-
-static bool part_type(struct simt_fn *f, LLVMTypeRef type)
-{
-    LLVMTypeKind kind = LLVMGetTypeKind(type);
-    if (kind != LLVMIntegerTypeKind && kind != LLVMFloatTypeKind && kind != LLVMDoubleTypeKind)
-        return false;
-    uint64_t size = LLVMStoreSizeOfType(f->u->in_layout, type);
-    return size >= 4 && size <= 8;
-}
-
-int simt_access_parts(struct simt_fn *f, LLVMValueRef x)
-{
-    bool store = LLVMIsAStoreInst(x);
-    if (!simt_access_plain(x, store) || !part_type(f, simt_access_type(x)))
-        return 0;
-    unsigned size = (unsigned)LLVMStoreSizeOfType(f->u->in_layout, simt_access_type(x));
-    return parts_of(stride(f, simt_access_address(x), size), size, store, (unsigned)f->u->lanes);
-}
-
-/* All parts, the first in the block being `inst`; loads may have loads between them. */
-static bool find_parts(struct simt_fn *f, LLVMValueRef inst, struct simt_parts *ret)
-{
-    bool store = LLVMIsAStoreInst(inst);
-    LLVMTypeRef type = simt_access_type(inst);
-    *ret = (struct simt_parts){ .size = (unsigned)LLVMStoreSizeOfType(f->u->in_layout, type), .elem = simt_type(f->u, type) };
-    if (f->mask || !simt_access_plain(inst, store) || !part_type(f, type))
-        return false;
-    ret->by = stride(f, simt_access_address(inst), ret->size);
-    ret->n = parts_of(ret->by, ret->size, store, LLVMGetVectorSize(f->u->i32v));
-    int64_t first, at, seen = 0;
-    LLVMValueRef root = simt_access_root(f, simt_access_address(inst), &first), places[MAX_PARTS * 2 - 1] = { NULL };
-    ret->align = ret->size;
-    ret->base = simt_access_address(inst);
-    int left = NEAR;
-    for (LLVMValueRef x = inst; ret->n && x && seen < ret->n && left--; x = LLVMGetNextInstruction(x)) {
-        int64_t k = 0;
-        bool part = simt_access_plain(x, store) && simt_access_type(x) == type && simt_access_root(f, simt_access_address(x), &at) == root &&
-                    stride(f, simt_access_address(x), ret->size) == ret->by && (at - first) % (int64_t)ret->size == 0;
-        k = part ? (at - first) / (int64_t)ret->size + ret->n - 1 : 0;
-        if (part && k >= 0 && k < 2 * ret->n - 1 && !places[k]) {
-            places[k] = x;
-            ret->last = x;
-            ret->align = LLVMGetAlignment(x) < ret->align ? LLVMGetAlignment(x) : ret->align;
-            seen++;
-        } else if (part || (simt_touches_memory(x) && (store || !simt_access_plain(x, false)))) {
-            return false;
-        }
-    }
-    int from = 0;
-    while (from < ret->n && !places[from])
-        from++;
-    for (int i = 0; i < ret->n; i++)
-        if (!ret->n || from + i >= 2 * ret->n - 1 || !(ret->inst[i] = places[from + i]))
-            return false;
-    ret->base_at = (int64_t)(ret->n - 1 - from) * (int64_t)ret->size;
-    return ret->n > 0;
-}
 
 /* Elements in a register: permutations of two of them are one instruction, or two. */
 static int in_register(const struct simt *u, const struct simt_parts *p)
@@ -249,7 +108,7 @@ bool simt_struct_load(struct simt_fn *f, LLVMValueRef inst)
     struct simt_parts p;
     if (simt_get(f, inst)->v)
         return true; /* with another part */
-    if (!find_parts(f, inst, &p))
+    if (!simt_parts_find(f, inst, &p))
         return false;
     if (p.by != p.n) {
         rows_load(f, &p);
@@ -272,7 +131,7 @@ bool simt_struct_store(struct simt_fn *f, LLVMValueRef inst)
 {
     struct simt *u = f->u;
     struct simt_parts *p = &f->storing;
-    if (!p->n && !find_parts(f, inst, p)) {
+    if (!p->n && !simt_parts_find(f, inst, p)) {
         p->n = 0;
         return false;
     }

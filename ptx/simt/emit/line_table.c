@@ -3,7 +3,8 @@
  * A scalar function may become several vector functions, and a scope belongs to one function only: so every function of the out
  * module gets a scope of its own, and places are made anew under it. */
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "simt/ir.h"
+#include "simt/analysis/analysis.h"
+#include "simt/emit/emit.h"
 
 #include <stdio.h>
 #include <stdlib.h>

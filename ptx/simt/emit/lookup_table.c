@@ -11,7 +11,8 @@
  * Atomic additions to a table of the block's own memory, whose lanes all add the same, are counted by votes: one for each bit of the
  * element's number. */
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "simt/ir.h"
+#include "simt/analysis/analysis.h"
+#include "simt/emit/emit.h"
 
 enum { MAX_DEPTH = 12, MAX_REGISTERS = 2, PAGE = 4096, COUNT_BYTES = 64 };
 

@@ -4,7 +4,8 @@
  * masked unless every lane runs, with an exact gather beside them where an index might have wrapped.  Everything else goes
  * lane by lane: by the machine's gather, by straight-line code in which inactive lanes use a dummy address, or by a loop. */
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "simt/ir.h"
+#include "simt/analysis/analysis.h"
+#include "simt/emit/emit.h"
 #include <string.h>
 
 /* One access being emitted. */

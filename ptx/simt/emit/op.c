@@ -3,7 +3,8 @@
  * The source's flags (nsw, inbounds, fast) are dropped: they hold for lanes that run only.  Integer division is guarded
  * here, since a lane that is off must not trap. */
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "simt/ir.h"
+#include "simt/analysis/analysis.h"
+#include "simt/emit/emit.h"
 
 static LLVMOpcode opcode_of(LLVMValueRef v)
 {

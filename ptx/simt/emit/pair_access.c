@@ -3,7 +3,8 @@
  *
  * Only of addresses that follow no rule; lanes side by side are interleaved_access.c's. */
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "simt/ir.h"
+#include "simt/analysis/analysis.h"
+#include "simt/emit/emit.h"
 
 enum { NEAR = 40 /* instructions between the two */, WORD = 4 /* bytes */ };
 

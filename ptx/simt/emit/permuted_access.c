@@ -4,7 +4,8 @@
  * Accesses near each other from one address are taken together: what one of them leaves out another may need, and stores need all of a
  * register.  Only where every lane runs; rows of structures are interleaved_access.c's, and anything else is left to memory.c. */
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "simt/ir.h"
+#include "simt/analysis/analysis.h"
+#include "simt/emit/emit.h"
 
 enum {
     NEAR = 40,       /* instructions to look ahead */

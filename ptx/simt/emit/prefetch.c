@@ -8,7 +8,8 @@
  *
  * Lanes that write a column, a line each, ask for all of these before they write: stores wait for their lines one after the other. */
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "simt/ir.h"
+#include "simt/analysis/analysis.h"
+#include "simt/emit/emit.h"
 #include <stdlib.h>
 
 enum { MAX_DEPTH = 12, LINE = 64, MIN_BYTES = 4 };

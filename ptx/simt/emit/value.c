@@ -2,32 +2,11 @@
  *
  * Vectors of uniform and affine values are built where they are used; LLVM merges and hoists them later. */
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "simt/ir.h"
+#include "simt/analysis/analysis.h"
+#include "simt/emit/emit.h"
 #include <string.h>
 
 /* ---- Types and constants */
-
-LLVMTypeRef simt_type(struct simt *u, LLVMTypeRef type)
-{
-    if (LLVMGetTypeKind(type) != LLVMPointerTypeKind)
-        return type;
-    return simt_is_shared_ptr(type) ? u->i32 : u->ptr;
-}
-
-LLVMTypeRef simt_vec_type(struct simt *u, LLVMTypeRef out_type)
-{
-    return LLVMVectorType(out_type, (unsigned)u->lanes);
-}
-
-LLVMValueRef simt_c32(struct simt *u, int64_t x)
-{
-    return LLVMConstInt(u->i32, (uint64_t)x & 0xffffffffu, 0);
-}
-
-LLVMValueRef simt_c64(struct simt *u, int64_t x)
-{
-    return LLVMConstInt(u->i64, (uint64_t)x, 0);
-}
 
 LLVMValueRef simt_const_i32v(struct simt *u, const int *at, int n)
 {
@@ -63,12 +42,6 @@ LLVMValueRef simt_splat(struct simt *u, LLVMValueRef s)
     }
     LLVMValueRef x = LLVMBuildInsertElement(u->b, LLVMGetPoison(vt), s, simt_c32(u, 0), "");
     return LLVMBuildShuffleVector(u->b, x, LLVMGetPoison(vt), LLVMConstNull(u->i32v), "");
-}
-
-LLVMValueRef simt_advance(struct simt *u, LLVMValueRef ptr, int64_t bytes)
-{
-    LLVMValueRef at = simt_c64(u, bytes);
-    return bytes ? LLVMBuildGEP2(u->b, u->i8, ptr, &at, 1, "") : ptr;
 }
 
 /* ---- Source values */
@@ -285,11 +258,6 @@ LLVMValueRef simt_ok(struct simt_fn *f, LLVMValueRef v)
     return val && val->check ? val->ok : NULL;
 }
 
-LLVMValueRef simt_and(struct simt *u, LLVMValueRef a, LLVMValueRef b)
-{
-    return !a ? b : !b ? a : LLVMBuildAnd(u->b, a, b, "");
-}
-
 /* ---- Masks */
 
 LLVMValueRef simt_full(struct simt *u, LLVMValueRef mask)
@@ -332,14 +300,6 @@ LLVMValueRef simt_first_lane(struct simt *u, LLVMValueRef mask, bool last)
 }
 
 /* ---- Builders */
-
-LLVMValueRef simt_intrinsic(struct simt *u, const char *name, LLVMTypeRef *types, unsigned n_types, LLVMValueRef *args,
-                            unsigned n)
-{
-    unsigned id = LLVMLookupIntrinsicID(name, strlen(name));
-    LLVMValueRef fn = LLVMGetIntrinsicDeclaration(u->out, id, types, n_types);
-    return LLVMBuildCall2(u->b, LLVMIntrinsicGetType(u->ctx, id, types, n_types), fn, args, n, "");
-}
 
 LLVMBasicBlockRef simt_new_block(struct simt_fn *f, const char *name)
 {
@@ -390,34 +350,6 @@ LLVMValueRef simt_scratch(struct simt_fn *f, int slot)
     LLVMSetAlignment(f->scratch[slot], 64);
     LLVMSetValueName2(f->scratch[slot], SIMT_SCRATCH, strlen(SIMT_SCRATCH));
     return f->scratch[slot];
-}
-
-void simt_phi_add(LLVMValueRef phi, LLVMValueRef x, LLVMBasicBlockRef from)
-{
-    LLVMAddIncoming(phi, &x, &from, 1);
-}
-
-LLVMValueRef simt_phi_value(LLVMValueRef phi, LLVMBasicBlockRef from)
-{
-    for (unsigned i = 0; i < LLVMCountIncoming(phi); i++)
-        if (LLVMGetIncomingBlock(phi, i) == from)
-            return LLVMGetIncomingValue(phi, i);
-    return NULL;
-}
-
-void simt_rename_edges(struct simt *u, LLVMBasicBlockRef bb, LLVMBasicBlockRef from, LLVMBasicBlockRef to)
-{
-    for (LLVMValueRef phi = LLVMGetFirstInstruction(bb), next; LLVMIsAPHINode(phi); phi = next) {
-        next = LLVMGetNextInstruction(phi);
-        LLVMPositionBuilderBefore(u->b, phi);
-        LLVMValueRef now = LLVMBuildPhi(u->b, LLVMTypeOf(phi), "");
-        for (unsigned i = 0; i < LLVMCountIncoming(phi); i++) {
-            LLVMBasicBlockRef at = LLVMGetIncomingBlock(phi, i);
-            simt_phi_add(now, LLVMGetIncomingValue(phi, i), at == from ? to : at);
-        }
-        LLVMReplaceAllUsesWith(phi, now);
-        LLVMInstructionEraseFromParent(phi);
-    }
 }
 
 /* Integers of odd widths are held in whole bytes: a vector of them would be packed bit by bit. */

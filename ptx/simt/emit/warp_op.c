@@ -3,7 +3,8 @@
  * A member mask may differ by lane (each group of lanes passes its own), so every operation is defined per lane and only
  * becomes one scalar where mask and operands allow.  PTX ISA 9.0 §9.7.13 (vote, match, activemask, redux), §9.7.9 (shfl). */
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "simt/ir.h"
+#include "simt/analysis/analysis.h"
+#include "simt/emit/emit.h"
 
 static LLVMValueRef splat32(struct simt *u, int64_t x)
 {

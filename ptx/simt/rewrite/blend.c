@@ -12,7 +12,8 @@
  *
  * Works on the structured one-lane form, before emission and before copies are made. */
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "simt/ir.h"
+#include "simt/analysis/analysis.h"
+#include "simt/rewrite/rewrite.h"
 
 enum {
     MOST = 4,          /* updates of a kernel; the analyses run once for each */

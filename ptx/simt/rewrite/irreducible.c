@@ -4,7 +4,8 @@
  * still read in the inner loop), so this is our own.  It works on code whose values live in stack slots between blocks
  * (LLVM's reg2mem before, sroa after), where edges can be moved without touching a phi. */
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "simt/ir.h"
+#include "simt/analysis/analysis.h"
+#include "simt/rewrite/rewrite.h"
 
 struct graph {
     struct simt *u;

@@ -7,7 +7,8 @@
  *
  * Works on the structured one-lane form, before emission.  Copies for other reasons are versions.c's. */
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "simt/ir.h"
+#include "simt/analysis/analysis.h"
+#include "simt/rewrite/rewrite.h"
 
 enum {
     MOST = 16,        /* guards of one run */

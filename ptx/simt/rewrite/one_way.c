@@ -7,7 +7,8 @@
  * Besides, what the vectoriser does not know is put otherwise: aggregates are taken apart, and sums that LLVM has written as `or`
  * become sums. */
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "simt/ir.h"
+#include "simt/analysis/analysis.h"
+#include "simt/rewrite/rewrite.h"
 
 #include "base/vec.h"
 #include <string.h>

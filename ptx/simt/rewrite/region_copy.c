@@ -2,6 +2,8 @@
  *
  * Not which regions, nor whether it is worth it. */
 /* SPDX-License-Identifier: Apache-2.0 */
+#include "simt/analysis/analysis.h"
+#include "simt/rewrite/rewrite.h"
 #include "simt/rewrite/versions.h"
 #include <stdio.h>
 #include <string.h>
@@ -215,6 +217,17 @@ static void rebuild_phis(struct version *v, LLVMBasicBlockRef bb, void (*edges)(
         LLVMReplaceAllUsesWith(phi, now);
         LLVMInstructionEraseFromParent(phi);
     }
+}
+
+/* A call of SIMT_FIRST. */
+static LLVMValueRef first_build(struct simt *u, LLVMValueRef x)
+{
+    char name[64];
+    LLVMTypeRef type = LLVMTypeOf(x), t = LLVMFunctionType(type, &type, 1, 0);
+    snprintf(name, sizeof name, "%s.%u", SIMT_FIRST, LLVMGetIntTypeWidth(type));
+    LLVMValueRef fn = LLVMGetNamedFunction(u->in, name);
+    fn = fn ? fn : LLVMAddFunction(u->in, name, t);
+    return LLVMBuildCall2(u->b, t, fn, &x, 1, "");
 }
 
 LLVMValueRef simt_all_build(struct simt *u, LLVMValueRef cond)
@@ -576,7 +589,7 @@ void simt_copy_even(struct version *v, const struct region *r, LLVMBasicBlockRef
     v->n_ptrs = 0;
     LLVMPositionBuilderBefore(b, term);
     LLVMValueRef count = hoist(v, r, &made, v->count), even[2] = { v->count, v->cond };
-    LLVMValueRef first[2] = { simt_first_build(v->u, count), simt_first_build(v->u, v->cond) };
+    LLVMValueRef first[2] = { first_build(v->u, count), first_build(v->u, v->cond) };
     LLVMValueRef same = LLVMBuildAnd(b, build_same(v, count, first[0]), build_same(v, v->cond, first[1]), "");
     same = simt_all_build(v->u, same);
     aw_ptrmap_fini(&made);

@@ -19,7 +19,8 @@
  * it runs is computed from its own condition.  Before control flow is nested.  Loops that run equally often in all lanes are trip_count.c's:
  * unrolled is better for those, so only bounds that are read from memory count. */
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "simt/ir.h"
+#include "simt/analysis/analysis.h"
+#include "simt/rewrite/rewrite.h"
 
 enum {
     MAX_LOOPS = 8,     /* of a function; the analyses run once for each */

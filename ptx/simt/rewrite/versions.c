@@ -18,6 +18,8 @@
  *
  * What is copied and when; region_copy.c does it. */
 /* SPDX-License-Identifier: Apache-2.0 */
+#include "simt/analysis/analysis.h"
+#include "simt/rewrite/rewrite.h"
 #include "simt/rewrite/versions.h"
 
 enum {

@@ -9,7 +9,9 @@
  *
  * Not scheduling: that is the host device's. */
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "simt/ir.h"
+#include "simt/analysis/analysis.h"
+#include "simt/emit/emit.h"
+#include "simt/schedule/schedule.h"
 #include <anywarp/hostabi.h>
 #include <string.h>
 

@@ -10,6 +10,9 @@
  *
  * Here is the question whether and where; fission_cut.c does it. */
 /* SPDX-License-Identifier: Apache-2.0 */
+#include "simt/analysis/analysis.h"
+#include "simt/emit/emit.h"
+#include "simt/schedule/schedule.h"
 #include "simt/schedule/fission.h"
 #include <anywarp/hostabi.h>
 #include <string.h>
@@ -21,53 +24,7 @@ enum {
     MANY_USES = 8,
 };
 
-#define MEET "aw.host.meet"               /* void(i32 id, i32 threads) */
-#define MEET_REDUCE "aw.host.meet.reduce" /* i32(i32 id, i32 threads, i32 op, i32 active, i32 predicate) */
-
-#define MEET_TOGETHER "aw.host.meet.together" /* i1(i1) */
-
 /* ---- Barriers before it is known what becomes of them */
-
-static LLVMValueRef meet_function(struct simt *u, const char *name, LLVMTypeRef result, unsigned n)
-{
-    LLVMTypeRef t[5] = { u->i32, u->i32, u->i32, u->i32, u->i32 };
-    LLVMValueRef fn = LLVMGetNamedFunction(u->out, name);
-    return fn ? fn : LLVMAddFunction(u->out, name, LLVMFunctionType(result, t, n, 0));
-}
-
-bool simt_meet_fits(struct simt_fn *f, LLVMValueRef id, LLVMValueRef threads)
-{
-    const uint32_t *block = f->u->options->block;
-    uint32_t warps = block[1] ? (block[0] * block[1] * block[2] + SIMT_LANES - 1) / SIMT_LANES : UINT32_MAX;
-    int64_t which, n;
-    return f->form != SIMT_FORM_DEVICE && simt_int_const(id, &which) && which >= 0 && which < 16 && simt_int_const(threads, &n) && n >= 0 &&
-           (n == 0 || (n + SIMT_LANES - 1) / SIMT_LANES >= warps);
-}
-
-LLVMValueRef simt_meet_emit(struct simt *u, LLVMValueRef *args, unsigned n)
-{
-    LLVMValueRef fn = meet_function(u, n == 2 ? MEET : MEET_REDUCE, n == 2 ? u->v_void : u->i32, n);
-    u->meets = true;
-    return LLVMBuildCall2(u->b, LLVMGlobalGetValueType(fn), fn, args, n, "");
-}
-
-LLVMValueRef simt_together_emit(struct simt *u, LLVMValueRef cond)
-{
-    LLVMTypeRef t = LLVMFunctionType(u->i1, &u->i1, 1, 0);
-    LLVMValueRef fn = LLVMGetNamedFunction(u->out, MEET_TOGETHER);
-    fn = fn ? fn : LLVMAddFunction(u->out, MEET_TOGETHER, t);
-    return LLVMBuildCall2(u->b, t, fn, &cond, 1, "");
-}
-
-int simt_meet_kind(LLVMValueRef x)
-{
-    size_t len;
-    LLVMValueRef callee = LLVMIsACallInst(x) ? LLVMGetCalledValue(x) : NULL;
-    if (!callee || !LLVMIsAFunction(callee))
-        return 0;
-    const char *name = LLVMGetValueName2(callee, &len);
-    return !strcmp(name, MEET) ? 1 : !strcmp(name, MEET_REDUCE) ? 2 : !strcmp(name, MEET_TOGETHER) ? 3 : 0;
-}
 
 /* As a call of the runtime. */
 static void meet_lower(struct simt *u, LLVMValueRef x)
@@ -99,7 +56,7 @@ static void together_erase(LLVMValueRef x)
 
 void simt_together_dissolve(struct simt *u)
 {
-    LLVMValueRef fn = LLVMGetNamedFunction(u->out, MEET_TOGETHER);
+    LLVMValueRef fn = LLVMGetNamedFunction(u->out, SIMT_MEET_TOGETHER);
     for (LLVMUseRef use; fn && (use = LLVMGetFirstUse(fn)) != NULL;)
         together_erase(LLVMGetUser(use));
     if (fn)
@@ -108,7 +65,7 @@ void simt_together_dissolve(struct simt *u)
 
 static void each_meet(struct simt *u, void (*act)(struct simt *, LLVMValueRef))
 {
-    static const char *const names[] = { MEET, MEET_REDUCE };
+    static const char *const names[] = { SIMT_MEET, SIMT_MEET_REDUCE };
     for (int i = 0; i < 2; i++) {
         LLVMValueRef fn = LLVMGetNamedFunction(u->out, names[i]);
         if (!fn)
@@ -699,23 +656,6 @@ static bool allocas_fit(const struct regions *r)
 
 /* ---- Cutting blocks at barriers */
 
-static void phis_from(struct simt *u, LLVMBasicBlockRef bb, LLVMBasicBlockRef from, LLVMBasicBlockRef to)
-{
-    for (LLVMValueRef phi = LLVMGetFirstInstruction(bb), next; phi && LLVMIsAPHINode(phi); phi = next) {
-        next = LLVMGetNextInstruction(phi);
-        LLVMPositionBuilderBefore(u->b, phi);
-        LLVMValueRef now = LLVMBuildPhi(u->b, LLVMTypeOf(phi), "");
-        for (unsigned i = 0; i < LLVMCountIncoming(phi); i++) {
-            LLVMValueRef x = LLVMGetIncomingValue(phi, i);
-            LLVMBasicBlockRef at = LLVMGetIncomingBlock(phi, i);
-            at = at == from ? to : at;
-            LLVMAddIncoming(now, x == phi ? &now : &x, &at, 1);
-        }
-        LLVMReplaceAllUsesWith(phi, now);
-        LLVMInstructionEraseFromParent(phi);
-    }
-}
-
 /* What a meeting that reduces makes of `old` and a warp's part. */
 LLVMValueRef simt_meet_add(struct simt *u, LLVMValueRef x, LLVMValueRef old)
 {
@@ -736,24 +676,6 @@ LLVMValueRef simt_meet_add(struct simt *u, LLVMValueRef x, LLVMValueRef old)
 LLVMValueRef simt_meet_begin(struct simt *u, LLVMValueRef x)
 {
     return simt_c32(u, simt_meet_kind(x) == 3 || LLVMConstIntGetZExtValue(LLVMGetOperand(x, 2)) == 1);
-}
-
-void simt_split_before(struct simt *u, LLVMValueRef x)
-{
-    LLVMBasicBlockRef from = LLVMGetInstructionParent(x);
-    LLVMValueRef term = LLVMGetBasicBlockTerminator(from);
-    LLVMBasicBlockRef to = LLVMAppendBasicBlockInContext(u->ctx, LLVMGetBasicBlockParent(from), "meet");
-    LLVMMoveBasicBlockAfter(to, from);
-    for (unsigned i = 0; i < LLVMGetNumSuccessors(term); i++)
-        phis_from(u, LLVMGetSuccessor(term, i), from, to);
-    for (LLVMValueRef next; x; x = next) {
-        next = LLVMGetNextInstruction(x);
-        LLVMInstructionRemoveFromParent(x);
-        LLVMPositionBuilderAtEnd(u->b, to);
-        LLVMInsertIntoBuilder(u->b, x);
-    }
-    LLVMPositionBuilderAtEnd(u->b, from);
-    LLVMBuildBr(u->b, to);
 }
 
 static bool split_at_meets(struct simt *u, LLVMValueRef fn)
@@ -862,7 +784,7 @@ bool simt_regions(struct simt *u, LLVMValueRef *bodies, int n)
         if (warps)
             know_indices(u, bodies[i], warps);
         r[i] = (struct regions){ .u = u, .fn = bodies[i], .warps = warps, .f = { .u = u, .src = bodies[i] } };
-        cut = plan(&r[i]) || (!u->status && LLVMGetNamedFunction(u->out, MEET_TOGETHER) && plan_again(&r[i]));
+        cut = plan(&r[i]) || (!u->status && LLVMGetNamedFunction(u->out, SIMT_MEET_TOGETHER) && plan_again(&r[i]));
     }
     for (int i = 0; i < n && cut && !u->status; i++)
         cut = simt_regions_cut(&r[i]);

@@ -56,7 +56,6 @@ bool simt_region_hoists(LLVMValueRef x);
 /* Cheaper to compute again for each region than to keep? */
 bool simt_region_cheap(const struct regions *r, LLVMValueRef x);
 bool simt_region_scratch(LLVMValueRef alloca);
-int simt_meet_kind(LLVMValueRef x); /* 0: no meeting of warps, 1: one, 2: one that reduces, 3: one that is no barrier of the kernel's */
 LLVMValueRef simt_meet_begin(struct simt *u, LLVMValueRef x); /* what its sum begins with */
 LLVMValueRef simt_meet_add(struct simt *u, LLVMValueRef x, LLVMValueRef old);
 

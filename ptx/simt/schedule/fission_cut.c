@@ -6,6 +6,9 @@
  * array over the warps where it is not, unless it is cheaply computed again.  Phis of heads become slots, too.  Nothing is decided here:
  * that is fission.c's. */
 /* SPDX-License-Identifier: Apache-2.0 */
+#include "simt/analysis/analysis.h"
+#include "simt/emit/emit.h"
+#include "simt/schedule/schedule.h"
 #include "simt/schedule/fission.h"
 #include <anywarp/hostabi.h>
 

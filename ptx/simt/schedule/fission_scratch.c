@@ -6,6 +6,9 @@
  *
  * Here is the question which areas are read so; fission.c makes them variables of each warp. */
 /* SPDX-License-Identifier: Apache-2.0 */
+#include "simt/analysis/analysis.h"
+#include "simt/emit/emit.h"
+#include "simt/schedule/schedule.h"
 #include "simt/schedule/fission.h"
 
 struct uses {

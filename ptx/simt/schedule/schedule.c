@@ -1,16 +1,8 @@
 /* In what order the warps of a launch run, where they need not wait for each other: chosen here once, with what is done when it comes to nothing. */
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "simt/ir.h"
-
-bool simt_is_marching(const struct simt *u)
-{
-    return u->schedule == SIMT_MARCH || u->schedule == SIMT_MARCH_ROWS;
-}
-
-bool simt_takes_block_rows(const struct simt *u)
-{
-    return u->schedule == SIMT_BLOCK_ROWS || u->schedule == SIMT_MARCH_ROWS;
-}
+#include "simt/analysis/analysis.h"
+#include "simt/emit/emit.h"
+#include "simt/schedule/schedule.h"
 
 void simt_schedule_choose(struct simt *u, enum simt_form form)
 {

@@ -6,6 +6,9 @@
  * warps between barriers, any order of their accesses is right; that of each warp's own is kept.  Not for regions whose branches may part
  * the warps.  Whether it pays is decided here, too. */
 /* SPDX-License-Identifier: Apache-2.0 */
+#include "simt/analysis/analysis.h"
+#include "simt/emit/emit.h"
+#include "simt/schedule/schedule.h"
 #include "simt/schedule/fission.h"
 #include <string.h>
 
@@ -249,13 +252,6 @@ static void measure(struct jam *j, struct pressure *p)
     find_lives(j);
     for (size_t b = 0; b < j->blocks.n && !j->r->u->status; b++)
         measure_block(j, j->blocks.at[b], p);
-}
-
-bool simt_jam_always;
-
-bool simt_jams_always(const struct simt *u)
-{
-    return simt_jam_always || simt_forced(u, PTX_PASS_JAM);
 }
 
 static bool fits(struct jam *j, const struct pressure *p, unsigned n)

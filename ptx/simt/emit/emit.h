@@ -1,0 +1,145 @@
+/* Vector code of one function: values, operations, accesses, calls. */
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef AW_PTX_SIMT_EMIT_EMIT_H
+#define AW_PTX_SIMT_EMIT_EMIT_H
+
+#include "simt/ir.h"
+
+#define SIMT_MEET "aw.host.meet"               /* void(i32 id, i32 threads) */
+#define SIMT_MEET_REDUCE "aw.host.meet.reduce" /* i32(i32 id, i32 threads, i32 op, i32 active, i32 predicate) */
+#define SIMT_MEET_TOGETHER "aw.host.meet.together" /* i1(i1) */
+
+/* ---- value.c */
+LLVMValueRef simt_scalar(struct simt_fn *f, LLVMValueRef v);
+LLVMValueRef simt_vector(struct simt_fn *f, LLVMValueRef v);
+LLVMValueRef simt_delta(struct simt_fn *f, LLVMValueRef v);     /* lanes' distances from the base; NULL = zero */
+LLVMValueRef simt_ok(struct simt_fn *f, LLVMValueRef v);        /* NULL = true */
+LLVMValueRef simt_splat(struct simt *u, LLVMValueRef s);
+LLVMValueRef simt_offset_vec(struct simt *u, const int64_t *off, LLVMTypeRef int_type);
+LLVMValueRef simt_const_i32v(struct simt *u, const int *at, int n);
+LLVMValueRef simt_bits(struct simt *u, LLVMValueRef mask);      /* i32; 0 above the vector's lanes */
+LLVMValueRef simt_all_on(struct simt *u, LLVMValueRef mask);    /* i1: every lane */
+LLVMValueRef simt_full(struct simt *u, LLVMValueRef mask);      /* never NULL */
+LLVMValueRef simt_mask_and(struct simt *u, LLVMValueRef mask, LLVMValueRef cond); /* inactive lanes' poison stops here */
+LLVMValueRef simt_any(struct simt *u, LLVMValueRef mask);
+LLVMBasicBlockRef simt_new_block(struct simt_fn *f, const char *name);
+void simt_mark_likely(struct simt *u, LLVMValueRef branch);
+LLVMValueRef simt_phi2(struct simt *u, LLVMValueRef x[2], LLVMBasicBlockRef from[2]);
+LLVMValueRef simt_variable(struct simt_fn *f, LLVMTypeRef type); /* in the entry block, so that it is a fixed part of the frame */
+LLVMValueRef simt_scratch(struct simt_fn *f, int slot);         /* ptr to 512 bytes that no one holds on to */
+LLVMValueRef simt_field(struct simt *u, LLVMValueRef base, size_t offset, LLVMTypeRef type, bool constant);
+LLVMValueRef simt_first_lane(struct simt *u, LLVMValueRef mask, bool last); /* i64 */
+/* A loop over the active lanes, in order: begin, body at the builder, end. */
+struct simt_lanes {
+    LLVMBasicBlockRef from, head;
+    LLVMValueRef bits, left, lane; /* lane: i64 */
+};
+void simt_lanes_begin(struct simt_fn *f, LLVMValueRef mask, struct simt_lanes *it);
+void simt_lanes_end(struct simt_fn *f, struct simt_lanes *it);
+/* Vectors in scratch memory, read or written one lane at a time. */
+void simt_spill(struct simt_fn *f, int slot, LLVMValueRef vec);
+LLVMValueRef simt_lane_get(struct simt_fn *f, int slot, LLVMTypeRef elem, LLVMValueRef lane);
+LLVMTypeRef simt_held_type(struct simt *u, LLVMTypeRef elem);   /* in memory */
+void simt_lane_put(struct simt_fn *f, int slot, LLVMValueRef value, LLVMValueRef lane);
+LLVMValueRef simt_reload(struct simt_fn *f, int slot, LLVMTypeRef vec_type);
+
+/* ---- op.c */
+void simt_op_emit(struct simt_fn *f, LLVMValueRef inst);
+/* Builds the operation of `inst` (an instruction or constant expression) on bases or on vectors. */
+LLVMValueRef simt_op_build(struct simt_fn *f, LLVMValueRef inst, bool vec);
+
+/* ---- memory.c */
+void simt_load_emit(struct simt_fn *f, LLVMValueRef inst);
+void simt_store_emit(struct simt_fn *f, LLVMValueRef inst);
+void simt_rmw_emit(struct simt_fn *f, LLVMValueRef inst);
+void simt_cmpxchg_emit(struct simt_fn *f, LLVMValueRef inst);
+LLVMValueRef simt_address(struct simt_fn *f, LLVMValueRef ptr);  /* of a uniform pointer */
+/* What an atomic operation makes of `old`, which may be a vector; NULL: it has no plain form. */
+LLVMValueRef simt_rmw_value(struct simt *u, LLVMAtomicRMWBinOp op, LLVMValueRef old, LLVMValueRef x);
+/* What the lanes read as `type` at a load's address and `by` bytes; and writes x to a store's. */
+LLVMValueRef simt_gather(struct simt_fn *f, LLVMValueRef inst, LLVMTypeRef type, int64_t by);
+void simt_scatter(struct simt_fn *f, LLVMValueRef inst, LLVMValueRef x);
+LLVMValueRef simt_rmw_lane(struct simt_fn *f, LLVMValueRef inst, LLVMValueRef p, LLVMValueRef x); /* one update, as `inst` is */
+/* Tells LLVM in which state space a load or store is, whose source address is `ptr`. */
+void simt_mark_space(struct simt *u, LLVMValueRef access, LLVMValueRef ptr);
+void simt_access_align(struct simt *u, LLVMValueRef call, unsigned arg, unsigned align); /* of a masked load, store, gather or scatter */
+void simt_mark_own(struct simt *u, LLVMValueRef access); /* in neither: in what the runtime says of the block */
+LLVMValueRef simt_slice(struct simt *u, LLVMValueRef vec, int first, int n);
+LLVMValueRef simt_join(struct simt *u, LLVMValueRef *part, int n, int width); /* `n` vectors of `width`, overwritten */
+
+/* ---- atomic.c */
+bool simt_rmw_at_once(struct simt_fn *f, LLVMValueRef inst);     /* false: not emitted, as the lanes' addresses may differ */
+bool simt_block_scope(struct simt *u, LLVMValueRef inst);        /* of an atomic operation or a fence */
+bool simt_block_owned(struct simt *u, LLVMValueRef inst, LLVMValueRef ptr); /* no other block's business: may be plain operations */
+
+/* ---- pair_access.c */
+bool simt_pair_load(struct simt_fn *f, LLVMValueRef inst);
+bool simt_pair_store(struct simt_fn *f, LLVMValueRef inst);
+
+/* ---- alloca.c */
+void simt_alloca_emit(struct simt_fn *f, LLVMValueRef inst);
+bool simt_is_local(struct simt *u, LLVMValueRef variable);
+void simt_mark_local(struct simt *u, LLVMValueRef variable);
+
+/* ---- interleaved_access.c */
+bool simt_struct_load(struct simt_fn *f, LLVMValueRef inst);
+bool simt_struct_store(struct simt_fn *f, LLVMValueRef inst);
+
+/* ---- permuted_access.c */
+bool simt_pattern_load(struct simt_fn *f, LLVMValueRef inst);
+bool simt_pattern_store(struct simt_fn *f, LLVMValueRef inst);
+
+/* ---- prefetch.c */
+/* Asks for what a load or store uses in a loop's next round, or a load in the next block, where that pays. */
+void simt_ahead_emit(struct simt_fn *f, LLVMValueRef access);
+/* Asks for what a store to the lanes' addresses `ptrs` writes, where that is a column. */
+void simt_ahead_column(struct simt_fn *f, LLVMValueRef store, LLVMValueRef ptrs);
+
+/* ---- lookup_table.c */
+bool simt_table_find(struct simt_fn *f, LLVMValueRef load, struct simt_table *ret); /* false: it reads no small table */
+LLVMValueRef simt_table_read(struct simt_fn *f, LLVMValueRef load, const struct simt_table *t); /* all lanes' elements */
+/* Of an atomic operation: do lanes only count in a small table of the block?  Then simt_table_count emits it. */
+bool simt_table_counts(struct simt_fn *f, LLVMValueRef inst, struct simt_table *ret);
+void simt_table_count(struct simt_fn *f, LLVMValueRef inst, const struct simt_table *t);
+/* Takes addresses in tables that advance in a loop of a source function apart, as `form` would be analysed.  False: u->status says why. */
+bool simt_table_split(struct simt *u, LLVMValueRef fn, enum simt_form form);
+
+/* ---- warp_op.c */
+bool simt_warpop_emit(struct simt_fn *f, LLVMValueRef inst, enum ptx_simt id); /* false: not a warp operation */
+
+/* ---- call.c */
+void simt_call_emit(struct simt_fn *f, LLVMValueRef inst);
+void simt_set_scalar(struct simt_fn *f, LLVMValueRef inst, LLVMValueRef s);
+void simt_set_vector(struct simt_fn *f, LLVMValueRef inst, LLVMValueRef v);
+void simt_set_field(struct simt_fn *f, LLVMValueRef inst, unsigned at, LLVMValueRef s, LLVMValueRef v);
+void simt_yield_emit(struct simt_fn *f);
+
+/* ---- serialised.c */
+LLVMTypeRef simt_single_type(struct simt *u, LLVMValueRef src);
+void simt_single_emit(struct simt_fn *f, LLVMValueRef inst, LLVMValueRef out); /* a call of what became `out` */
+
+/* ---- host_call.c */
+void simt_first_emit(struct simt_fn *f, LLVMValueRef inst);
+void simt_all_emit(struct simt_fn *f, LLVMValueRef inst); /* a call of SIMT_ALL */
+bool simt_pointer_emit(struct simt_fn *f, LLVMValueRef inst, const char *name);
+
+/* ---- function.c */
+/* `finish`, where it is not NULL, has a look at the function once it is whole. */
+bool simt_function_emit(struct simt *u, LLVMValueRef src, LLVMValueRef out, enum simt_form form, bool (*finish)(struct simt_fn *f));
+
+/* ---- line_table.c */
+bool simt_lines_begin(struct simt *u);
+void simt_lines_end(struct simt *u);
+void simt_lines_function(struct simt *u, LLVMValueRef src, LLVMValueRef out); /* src NULL: none; before `out` has code */
+void simt_lines_at(struct simt *u, LLVMValueRef inst); /* what is built now stands for this instruction */
+
+/* ---- meet.c */
+/* May a barrier of these operands become an end of a loop over the block's warps? */
+bool simt_meet_fits(struct simt_fn *f, LLVMValueRef id, LLVMValueRef threads);
+/* Stands for a barrier (2 arguments: id, threads) or one that reduces (5: op, active, predicate besides), until all bodies are there. */
+LLVMValueRef simt_meet_emit(struct simt *u, LLVMValueRef *args, unsigned n);
+/* Stands for `cond`, or for whether it is true for all warps of the block. */
+LLVMValueRef simt_together_emit(struct simt *u, LLVMValueRef cond);
+int simt_meet_kind(LLVMValueRef x); /* 0: no meeting of warps, 1: one, 2: one that reduces, 3: one that is no barrier of the kernel's */
+
+#endif
