@@ -4,14 +4,35 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <anywarp/compiler.h>
 
+#include "finish/amdgpu/amdgpu.h"
+#include "finish/host/host.h"
+#include "finish/target.h"
 #include "lower/lower.h"
 #include "machine.h"
 #include "module/module.h"
-#include "finish/target.h"
 
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
+
+static const struct ptx_target *const targets[] = { &ptx_target_amdgpu, &ptx_target_host, &ptx_target_host_avx512,
+                                                   &ptx_target_host_checks, &ptx_target_host_avx512_checks };
+
+/* NULL when no target takes that name. */
+static const struct ptx_target *target_find(const char *target)
+{
+    for (size_t i = 0; i < sizeof targets / sizeof *targets; i++)
+        if (targets[i]->match(target))
+            return targets[i];
+    return NULL;
+}
+
+/* Every name there is, for messages: "host, host:CPU[,+FEATURE], gfx900, ...". */
+static void target_names(struct aw_buf *out)
+{
+    aw_buf_printf(out, "host, host:CPU[,+FEATURE,-FEATURE...]");
+    ptx_amdgpu_names(out);
+}
 
 struct aw_compiler_module {
     struct ptx_module *ptx;
@@ -84,7 +105,7 @@ char *aw_compiler_print(const struct aw_compiler_module *module)
 bool aw_compiler_target_ok(const char *target)
 {
     ptx_llvm_init();
-    return target && ptx_target_find(target);
+    return target && target_find(target);
 }
 
 int aw_compiler_passes(struct aw_compiler_module *module, const char *words, char **ret_diags)
@@ -144,7 +165,7 @@ static int compile_with(struct aw_compiler_module *module, struct ptx_func *kern
     LLVMContextSetDiagnosticHandler(context, diagnostic, &d);
     struct ptx_lowered lowered;
     ptx_phase(AW_PHASE_LOWER);
-    int status = ptx_lower_kernel(module->ptx, kernel, target, context, options->lines == AW_LINES_ALL, &lowered, diags);
+    int status = ptx_lower_kernel(module->ptx, kernel, &target->lower, context, options->lines == AW_LINES_ALL, &lowered, diags);
     if (status == AW_OK) {
         struct ptx_finish finish = { options, emit, name, lowered.static_shared, lowered.param_size, lowered.kernarg_size,
                                      &module->wishes, module->lifted, lowered.flags };
@@ -165,12 +186,12 @@ int aw_compiler_compile(struct aw_compiler_module *module, const char *kernel, c
     struct ptx_result result = { 0 };
     ptx_phases_begin();
     ptx_llvm_init();
-    const struct ptx_target *target = options->target ? ptx_target_find(options->target) : NULL;
+    const struct ptx_target *target = options->target ? target_find(options->target) : NULL;
     struct ptx_func *func = ptx_find_kernel(module->ptx, aw_str_from(kernel));
     int status;
     if (!target) {
         aw_buf_printf(&diags, "<options>:0:0: error: target '%s' is not known; there are ", options->target ? options->target : "");
-        ptx_target_names(&diags);
+        target_names(&diags);
         aw_buf_printf(&diags, "\n");
         status = AW_ERR_INVALID_VALUE;
     } else if (!func) {

@@ -1,7 +1,7 @@
 /* What the end of a loop depends on: which values its conditions are made of, and which of these stay the same each time round. */
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef AW_PTX_TARGET_CONDITIONS_H
-#define AW_PTX_TARGET_CONDITIONS_H
+#ifndef AW_PTX_FINISH_CONDITIONS_H
+#define AW_PTX_FINISH_CONDITIONS_H
 
 #include "finish/flow.h"
 

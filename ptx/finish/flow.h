@@ -1,12 +1,12 @@
 /* What the finishers know of a kernel's control flow where lanes may wait for each other (wait.c): its blocks and natural loops, and where
  * the lanes of a wave, two CUDA warps on some machines, or of the host's warp may have parted.  Not the vectoriser's analysis (ptx/simt). */
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef AW_PTX_TARGET_FLOW_H
-#define AW_PTX_TARGET_FLOW_H
+#ifndef AW_PTX_FINISH_FLOW_H
+#define AW_PTX_FINISH_FLOW_H
 
 #include "base/arena.h"
 #include "base/map.h"
-#include "finish/amdgpu/amdgpu.h"
+#include "lower/internal.h"
 
 /* What is looked at. */
 enum ptx_flow_of {

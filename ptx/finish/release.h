@@ -1,8 +1,8 @@
 /* Whether lanes that wait in a loop may do so for lanes of their own wave (wait.c): for what those could do before they have to wait
  * for the former. */
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef AW_PTX_TARGET_RELEASE_H
-#define AW_PTX_TARGET_RELEASE_H
+#ifndef AW_PTX_FINISH_RELEASE_H
+#define AW_PTX_FINISH_RELEASE_H
 
 #include "finish/flow.h"
 

@@ -1,8 +1,8 @@
 /* Functions whose control flow is too tangled, or which are too large, to be nested and kept in registers in bounded time: which they
  * are, and the form that they get instead (docs/architecture.md, "Compile time").  For every target, on SIMT IR. */
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef AW_PTX_TARGET_TANGLE_H
-#define AW_PTX_TARGET_TANGLE_H
+#ifndef AW_PTX_FINISH_TANGLE_H
+#define AW_PTX_FINISH_TANGLE_H
 
 #include "base/arena.h"
 #include "base/str.h"

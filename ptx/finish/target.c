@@ -1,4 +1,4 @@
-/* What every target needs of LLVM: initialisation, finding a target, running passes, emitting.  Preparation is prepare.c's. */
+/* What every target needs of LLVM: initialisation, running passes, emitting.  Preparation is prepare.c's. */
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "finish/tangle.h"
 #include "finish/target.h"
@@ -9,23 +9,6 @@
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
-
-static const struct ptx_target *const targets[] = { &ptx_target_amdgpu, &ptx_target_host, &ptx_target_host_avx512,
-                                                   &ptx_target_host_checks, &ptx_target_host_avx512_checks };
-
-const struct ptx_target *ptx_target_find(const char *target)
-{
-    for (size_t i = 0; i < sizeof targets / sizeof *targets; i++)
-        if (targets[i]->match(target))
-            return targets[i];
-    return NULL;
-}
-
-void ptx_target_names(struct aw_buf *out)
-{
-    aw_buf_printf(out, "host, host:CPU[,+FEATURE,-FEATURE...]");
-    ptx_amdgpu_names(out);
-}
 
 /* LLVM ends the process after a fatal error; the compiler process exists so that this costs one kernel only. */
 static void fatal_error(const char *reason)

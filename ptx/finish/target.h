@@ -1,31 +1,17 @@
 /* Targets: what turns SIMT IR (docs/architecture.md, "SIMT IR") into bytes for one kind of machine.
  *
- * A target is one static table; the driver (compiler.c) picks it by name, lowers for its triple and data layout, and calls
+ * A target is one static table; the driver (compiler.c) picks it by name, lowers for what it says of itself (lower/features.h), and calls
  * its finisher.  Not the lowering, which is the same for every target.  Thread-safe: all state is in the arguments. */
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef AW_PTX_TARGET_TARGET_H
-#define AW_PTX_TARGET_TARGET_H
+#ifndef AW_PTX_FINISH_TARGET_H
+#define AW_PTX_FINISH_TARGET_H
 
 #include "base/status.h"
+#include "lower/features.h"
 #include "pass/pass.h"
 #include <anywarp/compiler.h>
 #include <llvm-c/Core.h>
 #include <llvm-c/TargetMachine.h>
-
-/* What the lowering may use directly. */
-enum ptx_target_feature {
-    PTX_TARGET_NATIVE_F16 = 1, /* half arithmetic incl. fma without library calls or double rounding */
-    PTX_TARGET_ATOMIC_128 = 2, /* loads and stores of 16 aligned bytes in one piece */
-    PTX_TARGET_ROUNDING = 4,   /* aw.round.*: directed rounding in one operation */
-    PTX_TARGET_FTZ = 8,        /* a mode in which all f32 arithmetic of a kernel flushes subnormals */
-    PTX_TARGET_CHEAP_SHUFFLE = 16, /* aw.shfl.idx of lanes known when compiling costs no more than arithmetic */
-    PTX_TARGET_DOT4 = 32,          /* aw.dot4.* */
-    PTX_TARGET_TILES = 64,         /* aw.tile.* may be asked for */
-    PTX_TARGET_FTZ_APPROX = 128,   /* aw.*.ftz.f32 */
-    PTX_TARGET_ROUND_KNOWN = 256,  /* aw.round.fma.known.f32 */
-    PTX_TARGET_BLOCKS = 512,       /* aw.block.texel */
-    PTX_TARGET_CHECKS = 1024,      /* accesses that the machine would let pass are checked: alignment, and the ends of shared memory */
-};
 
 /* One compilation as the finisher sees it. */
 struct ptx_finish {
@@ -47,27 +33,13 @@ struct ptx_result {
 };
 
 struct ptx_target {
-    const char *name;                       /* "amdgpu", "host" */
+    struct ptx_lower_target lower;          /* what lowering asks of it */
     bool (*match)(const char *target);      /* is the string (never NULL) one of this target's, CPU and features known? */
-    const char *triple;                     /* of the SIMT IR; static */
-    const char *data_layout;                /* of the SIMT IR; sizes of ptr addrspace(0, 3, 5), alloca space 5 */
-    uint32_t features;                      /* enum ptx_target_feature */
     /* Consumes nothing: `module` stays the caller's, changed beyond use.  Its context has a diagnostic handler that writes to
      * `diags` (lines as aw_compiler_compile's).  AW_OK, AW_ERR_NOT_SUPPORTED, AW_ERR_INVALID_VALUE (options) or
      * AW_ERR_OUT_OF_MEMORY, each but the first with a line in `diags`; *ret then untouched. */
     int (*finish)(LLVMModuleRef module, const struct ptx_finish *finish, struct ptx_result *ret, struct aw_buf *diags);
 };
-
-extern const struct ptx_target ptx_target_amdgpu;
-extern const struct ptx_target ptx_target_host, ptx_target_host_avx512; /* the second: for machines with AVX-512 */
-extern const struct ptx_target ptx_target_host_checks, ptx_target_host_avx512_checks;
-
-/* NULL when no target takes that name. */
-const struct ptx_target *ptx_target_find(const char *target);
-/* Every name there is, for messages: "host, host:CPU[,+FEATURE], gfx900, ...". */
-void ptx_target_names(struct aw_buf *out);
-/* gfx names alone (amdgpu/amdgpu.c), each after a comma. */
-void ptx_amdgpu_names(struct aw_buf *out);
 
 /* ---- Shared by the finishers (target.c) */
 

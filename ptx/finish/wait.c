@@ -25,10 +25,10 @@
 
 #include "base/vec.h"
 #include "lower/async.h"
-#include "finish/host/host.h"
 #include "finish/release.h"
 #include "finish/tangle.h"
 #include "finish/target.h"
+#include "finish/wait.h"
 
 typedef LLVMValueRef V;
 typedef LLVMBasicBlockRef BB;
@@ -38,7 +38,7 @@ typedef LLVMBasicBlockRef BB;
 enum { AT_WHOLE = 1 << 30, AT_COUNTED = 1 << 29, AT_COMING = 1 << 28, ARRIVES = 1 << 27, REDUCES = 1 << 26, PLACE = REDUCES - 1 };
 
 struct meeting {
-    struct amdgpu *a;           /* NULL: the host */
+    const struct ptx_wait_card *card; /* NULL: the host */
     struct ptx_lower *b;
     V kernel;
     struct aw_buf *diags;
@@ -72,13 +72,13 @@ static LLVMValueRef function_of(LLVMModuleRef module, enum ptx_simt id)
 static bool is_whole_operation(const struct meeting *m, V x)
 {
     enum ptx_simt id = ptx_simt_called(x);
-    return !m->a && (id == PTX_SIMT_BARRIER_ARRIVE || id == PTX_SIMT_BARRIER_REDUCE) && !ptx_flow_is_unaligned(x);
+    return !m->card && (id == PTX_SIMT_BARRIER_ARRIVE || id == PTX_SIMT_BARRIER_REDUCE) && !ptx_flow_is_unaligned(x);
 }
 
 /* On a card a warp must not arrive more than once, by its lanes one after the other, either. */
 static bool is_arrival(const struct meeting *m, V x)
 {
-    return m->a && ptx_simt_called(x) == PTX_SIMT_BARRIER_ARRIVE;
+    return m->card && ptx_simt_called(x) == PTX_SIMT_BARRIER_ARRIVE;
 }
 
 /* A warp operation with a member mask. */
@@ -101,7 +101,7 @@ enum watched { NOT_WATCHED, IF_RELEASED, WATCHED };
 static enum watched watches(const struct meeting *m, const struct flow *f, const bool *body, V x)
 {
     LLVMOpcode op = LLVMGetInstructionOpcode(x);
-    if (op == LLVMLoad && !m->a && ptx_mbarrier_is_look(x))
+    if (op == LLVMLoad && !m->card && ptx_mbarrier_is_look(x))
         return IF_RELEASED;
     if (op == LLVMLoad && ptx_flow_is_ordered(x) && ptx_conditions_space(LLVMGetOperand(x, 0), AS_SHARED))
         return WATCHED;
@@ -117,7 +117,7 @@ static enum watched watches(const struct meeting *m, const struct flow *f, const
 
 static struct flow *apart(struct meeting *m)
 {
-    const uint32_t *shape = m->a ? m->a->block : m->block;
+    const uint32_t *shape = m->card ? m->card->block : m->block;
     unsigned row = shape[0] && shape[1] == 1 && shape[2] == 1 ? PTX_FLOW_ROW : 0;
     if (m->apart->blocks || ptx_flow_init(m->apart, m->kernel, PTX_FLOW_WAITS | row | (m->pairs ? 0 : PTX_FLOW_WARP)))
         return m->apart;
@@ -333,7 +333,7 @@ static uint32_t kind_of(struct meeting *m, V call)
 static void stop_on_card(struct meeting *m, V id, V threads, uint32_t what)
 {
     struct ptx_lower *b = m->b;
-    V whole = ptx_amdgpu_barrier_is_whole(m->a, id, threads, b_simt(b, PTX_SIMT_NWARPID, NULL));
+    V whole = m->card->barrier_is_whole(m->card->a, id, threads, b_simt(b, PTX_SIMT_NWARPID, NULL));
     if (what & ARRIVES)
         whole = b_bool(b, false);
     if (LLVMIsAConstantInt(whole) && LLVMConstIntGetZExtValue(whole)) {
@@ -372,14 +372,14 @@ static void stop_at_barrier(struct meeting *m, V call, uint32_t place)
     LLVMPositionBuilderBefore(b->builder, call);
     uint32_t what = place | kind_of(m, call);
     LLVMPositionBuilderBefore(b->builder, LLVMGetFirstInstruction(m->places.at[place]));
-    if (m->a)
-        ptx_amdgpu_acquire(m->a);
+    if (m->card)
+        m->card->acquire(m->card->a);
     if (what & REDUCES)
         result_move(m, call);
     LLVMInstructionEraseFromParent(LLVMGetBasicBlockTerminator(before));
     LLVMInstructionEraseFromParent(call);
     LLVMPositionBuilderAtEnd(b->builder, before);
-    if (m->a)
+    if (m->card)
         stop_on_card(m, id, threads, what);
     else
         stop_at(m, id, threads, AT_WHOLE | what);
@@ -397,7 +397,7 @@ static void stop_at_end(struct meeting *m, BB bb, uint32_t place)
 /* The lanes of this warp that are here. */
 static V active(struct meeting *m)
 {
-    return m->a ? ptx_amdgpu_active(m->a) : b_simt(m->b, PTX_SIMT_ACTIVEMASK, NULL);
+    return m->card ? m->card->active(m->card->a) : b_simt(m->b, PTX_SIMT_ACTIVEMASK, NULL);
 }
 
 static unsigned operation_mask(enum ptx_simt id)
@@ -429,9 +429,9 @@ static void stop_at_operation(struct meeting *m, V call, uint32_t place)
 static V here(struct meeting *m, V p)
 {
     struct ptx_lower *b = m->b;
-    if (!m->a)
+    if (!m->card)
         return b_simt(b, PTX_SIMT_BALLOT, (V[]){ b_i32(b, UINT32_MAX), p });
-    return b_intrinsic(b, "llvm.amdgcn.ballot", m->a->wave64 ? &b->i64 : &b->i32, 1, &p, 1);
+    return b_intrinsic(b, "llvm.amdgcn.ballot", m->card->wave64 ? &b->i64 : &b->i32, 1, &p, 1);
 }
 
 /* The loop has one edge back, through a block that nothing removes: with several, LLVM would make the lanes that wait a loop of their
@@ -440,7 +440,7 @@ static void latch_build(struct meeting *m)
 {
     struct ptx_lower *b = m->b;
     LLVMPositionBuilderAtEnd(b->builder, m->latch);
-    if (m->a)
+    if (m->card)
         b_intrinsic(b, "llvm.amdgcn.wave.barrier", NULL, 0, NULL, 0);
     else
         b_simt(b, PTX_SIMT_WARPSYNC, (V[]){ b_i32(b, UINT32_MAX) }); /* nothing, but no pass knows */
@@ -450,7 +450,7 @@ static void latch_build(struct meeting *m)
 /* On a card: a warp all of which that is left has come to one counted barrier arrives there.  The builder goes on behind it. */
 static void arrivals_build(struct meeting *m)
 {
-    struct amdgpu *a = m->a;
+    const struct ptx_wait_card *card = m->card;
     struct ptx_lower *b = m->b;
     BB arrive = ptx_block_new(b, "arrive"), next = ptx_block_new(b, "arrived");
     V zero = b_i32(b, 0), state = load(m, m->state), id = load(m, m->id);
@@ -460,8 +460,8 @@ static void arrivals_build(struct meeting *m)
     LLVMBuildCondBr(b->builder, b_eq(b, b_simt(b, PTX_SIMT_BALLOT, (V[]){ m->left, come }), m->left), arrive, next);
 
     LLVMPositionBuilderAtEnd(b->builder, arrive);
-    LLVMBuildStore(b->builder, ptx_amdgpu_barrier_generation(a, id), m->generation);
-    ptx_amdgpu_barrier_arrive(a, id, load(m, m->threads), b_simt(b, PTX_SIMT_NWARPID, NULL));
+    LLVMBuildStore(b->builder, card->barrier_generation(card->a, id), m->generation);
+    card->barrier_arrive(card->a, id, load(m, m->threads), b_simt(b, PTX_SIMT_NWARPID, NULL));
     V place = b_and(b, state, b_i32(b, PLACE)), goes = b_ne(b, b_and(b, state, b_i32(b, ARRIVES)), zero);
     LLVMBuildStore(b->builder, b_select(b, goes, place, b_or(b, place, b_i32(b, AT_COUNTED))), m->state);
     LLVMBuildBr(b->builder, next);
@@ -502,15 +502,15 @@ static void host_barrier_build(struct meeting *m, V state)
 /* Barriers: those of the whole block are executed when all lanes of the wave stand at them.  Returns where lanes go that need not wait. */
 static BB barriers_build(struct meeting *m, V state)
 {
-    struct amdgpu *a = m->a;
+    const struct ptx_wait_card *card = m->card;
     struct ptx_lower *b = m->b;
     BB sync = ptx_block_new(b, "sync"), look = ptx_block_new(b, "look"), go = ptx_block_new(b, "go");
     V zero = b_i32(b, 0), whole = b_ne(b, b_and(b, state, b_i32(b, AT_WHOLE)), zero);
     LLVMBuildCondBr(b->builder, b_eq(b, here(m, whole), here(m, b_bool(b, true))), sync, look);
 
     LLVMPositionBuilderAtEnd(b->builder, sync);
-    if (a)
-        ptx_amdgpu_hardware_barrier(a);
+    if (card)
+        card->hardware_barrier(card->a);
     else
         host_barrier_build(m, state);
     LLVMBuildBr(b->builder, go);
@@ -521,9 +521,9 @@ static BB barriers_build(struct meeting *m, V state)
         return go;
     }
     V waits = b_ne(b, b_and(b, state, b_i32(b, AT_WHOLE | AT_COMING)), zero), counted = b_ne(b, b_and(b, state, b_i32(b, AT_COUNTED)), zero);
-    if (a->ends)
-        ptx_amdgpu_barrier_recheck(a, load(m, m->id), load(m, m->threads), b_simt(b, PTX_SIMT_NWARPID, NULL));
-    V same = b_eq(b, ptx_amdgpu_barrier_generation(a, load(m, m->id)), load(m, m->generation));
+    if (card->ends)
+        card->barrier_recheck(card->a, load(m, m->id), load(m, m->threads), b_simt(b, PTX_SIMT_NWARPID, NULL));
+    V same = b_eq(b, card->barrier_generation(card->a, load(m, m->id)), load(m, m->generation));
     LLVMBuildCondBr(b->builder, b_or(b, waits, b_and(b, counted, same)), m->wait, go);
     return go;
 }
@@ -535,10 +535,10 @@ static void head_build(struct meeting *m)
     if (m->counted)
         arrivals_build(m);
     V state = load(m, m->state);
-    BB go = m->a || m->barriers.n ? barriers_build(m, state) : m->head;
+    BB go = m->card || m->barriers.n ? barriers_build(m, state) : m->head;
 
     LLVMPositionBuilderAtEnd(b->builder, m->wait);
-    if (m->a)
+    if (m->card)
         b_intrinsic(b, "llvm.amdgcn.s.sleep", NULL, 0, (V[]){ b_i32(b, 1) }, 1);
     LLVMBuildBr(b->builder, m->latch);
 
@@ -587,7 +587,7 @@ static bool rebuild(struct meeting *m)
     m->left = active(m);
     uint32_t place = 1;
     for (size_t i = 0; i < m->headers.n; i++) {
-        if (!m->a) {
+        if (!m->card) {
             LLVMPositionBuilderBefore(b->builder, LLVMGetBasicBlockTerminator(m->headers.at[i]));
             b_simt(b, PTX_SIMT_NANOSLEEP, (V[]){ b_i32(b, 0) });
         }
@@ -630,13 +630,13 @@ static int transform(struct meeting *m)
 /* ---- The plan, made while values are still values */
 
 /* A reduction is barriers around atomics on a word in shared memory; the barriers are stops of their own. */
-static void reduction_expand(struct amdgpu *a, V call)
+static void reduction_expand(struct meeting *m, V call)
 {
     V p[4];
     for (unsigned i = 0; i < 4; i++)
         p[i] = LLVMGetOperand(call, i);
-    LLVMPositionBuilderBefore(a->b.builder, call);
-    LLVMReplaceAllUsesWith(call, ptx_amdgpu_barrier_reduce(a, p, NULL));
+    LLVMPositionBuilderBefore(m->b->builder, call);
+    LLVMReplaceAllUsesWith(call, m->card->barrier_reduce(m->card->a, p, NULL));
     LLVMInstructionEraseFromParent(call);
 }
 
@@ -645,8 +645,8 @@ static bool block_list(struct meeting *m, BB bb, bool barriers, bool operations)
     bool ok = true;
     for (V x = LLVMGetFirstInstruction(bb), next; x && barriers; x = next) {
         next = LLVMGetNextInstruction(x);
-        if (m->a && ptx_simt_called(x) == PTX_SIMT_BARRIER_REDUCE)
-            reduction_expand(m->a, x);
+        if (m->card && ptx_simt_called(x) == PTX_SIMT_BARRIER_REDUCE)
+            reduction_expand(m, x);
     }
     for (V x = LLVMGetFirstInstruction(bb); ok && x; x = LLVMGetNextInstruction(x)) {
         if ((barriers && (ptx_simt_called(x) == PTX_SIMT_BARRIER || ptx_flow_is_unaligned(x))) || (operations && is_arrival(m, x)))
@@ -855,8 +855,8 @@ static int meet(struct meeting *m)
             status = AW_ERR_OUT_OF_MEMORY;
     }
     if (status == AW_OK && m->barriers.n + m->operations.n + m->headers.n) {
-        if (m->a) /* a wave's lanes may come back from the meeting without the others */
-            ptx_amdgpu_tiles_never(m->a);
+        if (m->card) /* a wave's lanes may come back from the meeting without the others */
+            m->card->tiles_never(m->card->a);
         status = transform(m);
     }
     aw_vec_fini(&m->operations);
@@ -866,20 +866,20 @@ static int meet(struct meeting *m)
     return status;
 }
 
-int ptx_amdgpu_waits(struct amdgpu *a)
+int ptx_card_waits(const struct ptx_wait_card *card, struct ptx_lower *b, LLVMValueRef kernel, struct aw_buf *diags)
 {
-    struct meeting m = { .a = a, .b = &a->b, .kernel = a->kernel, .diags = a->diags, .ok = true };
-    m.pairs = a->wave64 && a->max_threads > 32;
-    V barriers[] = { function_of(a->b.module, PTX_SIMT_BARRIER), function_of(a->b.module, PTX_SIMT_BARRIER_REDUCE),
-                     function_of(a->b.module, PTX_SIMT_BARRIER_ARRIVE) };
+    struct meeting m = { .card = card, .b = b, .kernel = kernel, .diags = diags, .ok = true };
+    m.pairs = card->wave64 && card->max_threads > 32;
+    V barriers[] = { function_of(b->module, PTX_SIMT_BARRIER), function_of(b->module, PTX_SIMT_BARRIER_REDUCE),
+                     function_of(b->module, PTX_SIMT_BARRIER_ARRIVE) };
     bool apart = m.pairs && (barriers[0] || barriers[1]);
-    int status = a->max_threads == 1 ? AW_OK : watchers_inline(a->b.module, a->kernel, a->diags);
+    int status = card->max_threads == 1 ? AW_OK : watchers_inline(b->module, kernel, diags);
     bool left = false;
-    if (status == AW_OK && !apart && a->max_threads > 1 && (barriers[0] || barriers[1]) && !left_find(&m, NULL, &left))
+    if (status == AW_OK && !apart && card->max_threads > 1 && (barriers[0] || barriers[1]) && !left_find(&m, NULL, &left))
         return AW_ERR_OUT_OF_MEMORY;
-    if (status != AW_OK || (!apart && !left && !may_wait(a->kernel)) || a->max_threads == 1)
+    if (status != AW_OK || (!apart && !left && !may_wait(kernel)) || card->max_threads == 1)
         return status;
-    status = ptx_target_inline_callers(a->b.module, barriers, 3, a->diags);
+    status = ptx_target_inline_callers(b->module, barriers, 3, diags);
     return status == AW_OK ? meet(&m) : status;
 }
 

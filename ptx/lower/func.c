@@ -447,7 +447,7 @@ static int lower_with(struct ptx_lower *l, struct ptx_func *kernel, bool all_lin
     return AW_OK;
 }
 
-int ptx_lower_kernel(struct ptx_module *module, struct ptx_func *kernel, const struct ptx_target *target,
+int ptx_lower_kernel(struct ptx_module *module, struct ptx_func *kernel, const struct ptx_lower_target *target,
                      LLVMContextRef context, bool all_lines, struct ptx_lowered *ret_lowered, struct aw_buf *diags)
 {
     struct aw_arena arena = { 0 };

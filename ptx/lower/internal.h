@@ -23,7 +23,7 @@ struct ptx_lower {
     LLVMContextRef context;
     LLVMModuleRef module;
     LLVMBuilderRef builder;
-    const struct ptx_target *target;
+    const struct ptx_lower_target *target;
     struct ptx_module *ptx;
     const struct ptx_closure *closure;
     struct aw_arena *arena;       /* scratch until the end of this lowering */

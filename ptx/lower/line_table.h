@@ -2,8 +2,8 @@
  *
  * Needs nothing of the rest of the lowering, so that the vectoriser, too, can make scopes.  Changes no code. */
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef AW_PTX_LOWER_LINES_H
-#define AW_PTX_LOWER_LINES_H
+#ifndef AW_PTX_LOWER_LINE_TABLE_H
+#define AW_PTX_LOWER_LINE_TABLE_H
 
 #include "base/str.h"
 

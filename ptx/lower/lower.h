@@ -4,8 +4,8 @@
 #ifndef AW_PTX_LOWER_LOWER_H
 #define AW_PTX_LOWER_LOWER_H
 
+#include "lower/features.h"
 #include "module/module.h"
-#include "finish/target.h"
 #include <llvm-c/Core.h>
 
 /* What the lowering knows about the kernel, beside the module. */
@@ -20,7 +20,7 @@ struct ptx_lowered {
  * body), AW_ERR_NOT_SUPPORTED (an instruction that is not lowered, on a line of `diags`), AW_ERR_OUT_OF_MEMORY.  Uses the
  * `user` fields of the tree: one lowering of a module at a time.  What has .loc directives gets a line table; with `all_lines`, functions
  * without them get one of the PTX text's lines.  It changes no code. */
-int ptx_lower_kernel(struct ptx_module *module, struct ptx_func *kernel, const struct ptx_target *target,
+int ptx_lower_kernel(struct ptx_module *module, struct ptx_func *kernel, const struct ptx_lower_target *target,
                      LLVMContextRef context, bool all_lines, struct ptx_lowered *ret_lowered, struct aw_buf *diags);
 
 #endif

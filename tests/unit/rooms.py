@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-# The include matrix of docs/architecture.md, checked against every #include; that only one header reads the environment; and each
-# public header compiled alone, as C and as C++.  Usage: rooms.py SOURCE_ROOT [CC [CXX]].
+# The include matrix of docs/architecture.md, and the floors of ptx/, checked against every #include; that only one header reads the
+# environment; and each public header compiled alone, as C and as C++.  Usage: rooms.py SOURCE_ROOT [CC [CXX]].
 # SPDX-License-Identifier: Apache-2.0
 import os
 import re
@@ -42,6 +42,47 @@ GETENV_HOME = "src/base/env.h"
 COMMENT = re.compile(r"/\*.*?\*/|//[^\n]*", re.S)
 SASS_HEADER = "sass/sass.h"
 PTX_FOLDERS = ("tab/", "syntax/", "module/", "pass/", "lower/", "simt/", "finish/")
+
+
+# Floors inside ptx/, from below: (folder or file, floors whose headers it may include).  The longest that fits a file is its floor; arrows
+# go down only.  The tables of the language and its tree are one floor in two folders.
+FLOORS = {
+    "tab": ("syntax",),
+    "syntax": ("tab",),
+    "module": ("tab", "syntax"),
+    "pass": (),
+    "lower": ("tab", "syntax", "module"),
+    "simt": ("lower", "pass"),
+    "simt/analysis": ("simt", "lower", "pass"),
+    "simt/rewrite": ("simt/analysis", "simt", "lower", "pass"),
+    "simt/emit": ("simt/analysis", "simt", "lower", "pass"),
+    "simt/schedule": ("simt/emit", "simt/analysis", "simt", "lower", "pass"),
+    "simt/vectorise.c": ("simt/schedule", "simt/emit", "simt/rewrite", "simt/analysis", "simt", "lower", "pass"),
+    "finish": ("simt/vectorise.h", "lower", "pass"),
+    "finish/host": ("finish", "simt/vectorise.h", "lower", "pass"),
+    "finish/amdgpu": ("finish", "lower", "pass"),
+}
+PRIVATE = {"simt/vectorise.h"}  # a header that is a floor of its own: what the others of its folder are not
+
+
+def floor_of(path):
+    """The floor of a file or header by its path from ptx/, or None for what stands above all."""
+    if path in PRIVATE:
+        return path
+    fit = [floor for floor in FLOORS if path == floor or path.startswith(floor + "/")]
+    return max(fit, key=len) if fit else None
+
+
+def check_floors(root):
+    for path in sources(root, "ptx"):
+        name = os.path.relpath(path, os.path.join(root, "ptx"))
+        mine = "simt" if name in PRIVATE else floor_of(name)
+        for _, header in INCLUDE.findall(open(path, encoding="utf-8").read()) if mine else ():
+            other = floor_of(header) if "/" in header and header.startswith(PTX_FOLDERS) else None
+            if other in PRIVATE and mine.startswith("simt"):
+                continue
+            if other and other != mine and other not in FLOORS[mine]:
+                yield f"ptx/{name}: floor {mine} may not include {other}'s {header}"
 
 
 def room_of(header):
@@ -113,6 +154,14 @@ def self_test():
         for name in ("src/base/env.h", "ptx/b.cpp", "tools/b.c"):
             with open(os.path.join(root, name), "w") as f:
                 f.write('/* not getenv */\nconst char *x = secure_getenv("X"), *y = std::getenv("Y");\n')
+        for folder in ("lower", "simt/analysis", "finish/host"):
+            os.makedirs(os.path.join(root, "ptx", folder))
+        for name, text in (("lower/a.c", '#include "finish/target.h"\n#include "tab/form.h"\n'),
+                           ("simt/analysis/a.c", '#include "simt/emit/emit.h"\n#include "simt/ir.h"\n'),
+                           ("finish/host/a.c", '#include "simt/ir.h"\n#include "simt/vectorise.h"\n')):
+            with open(os.path.join(root, "ptx", name), "w") as f:
+                f.write(text)
+        assert len(list(check_floors(root))) == 3, list(check_floors(root))
         faults = list(check_environment(root))
         assert len(faults) == 4 and faults[0].startswith("ptx/b.cpp:2:"), faults
 
@@ -122,11 +171,14 @@ def main():
     cc = sys.argv[2].split() if len(sys.argv) > 2 else ["cc"]
     cxx = sys.argv[3].split() if len(sys.argv) > 3 else ["c++"]
     self_test()
-    faults = [fault for room in ROOMS for fault in check_room(root, room)] + list(check_environment(root))
+    faults = [fault for room in ROOMS for fault in check_room(root, room)]
+    floors = list(check_floors(root))
+    faults += floors + list(check_environment(root))
     for header in sorted(os.listdir(os.path.join(root, "include/anywarp"))):
         for std in ("c11", "c17"):
             faults += check_header(root, header, cc, ["-xc", "-std=" + std, "-pedantic"])
         faults += check_header(root, header, cxx, ["-xc++", "-std=c++17"])
+    print(f"rooms: {len(floors)} includes against the floors of ptx/")
     print("\n".join(faults) or "rooms: all includes allowed, the environment read in one place, all public headers compile alone")
     return 1 if faults else 0
 

@@ -1,9 +1,14 @@
 /* What the files of the AMDGPU finisher share. */
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef AW_PTX_TARGET_AMDGPU_H
-#define AW_PTX_TARGET_AMDGPU_H
+#ifndef AW_PTX_FINISH_AMDGPU_AMDGPU_H
+#define AW_PTX_FINISH_AMDGPU_AMDGPU_H
 
+#include "finish/target.h"
 #include "lower/internal.h"
+
+extern const struct ptx_target ptx_target_amdgpu;
+/* gfx names, each after a comma. */
+void ptx_amdgpu_names(struct aw_buf *out);
 
 struct amdgpu {
     struct ptx_lower b;          /* context, module, builder and types, for the b_* helpers; fn: the function being built */
@@ -64,7 +69,7 @@ bool ptx_amdgpu_ends(struct amdgpu *a);
 LLVMValueRef ptx_amdgpu_barrier_bytes(struct amdgpu *a);
 void ptx_amdgpu_hardware_barrier(struct amdgpu *a);
 void ptx_amdgpu_acquire(struct amdgpu *a); /* in the block */
-/* Before anything is replaced, on wave64: lets the halves of a wave wait at different barriers (wait.c).  AW_OK or an error. */
+/* Before anything is replaced, on wave64: lets the halves of a wave wait at different barriers (finish/wait.c).  AW_OK or an error. */
 int ptx_amdgpu_waits(struct amdgpu *a);
 void ptx_amdgpu_warpsync(struct amdgpu *a);
 /* Once all is inlined and folded: clears the named barriers' counters at the kernel's head if any are left.  AW_OK or an error. */

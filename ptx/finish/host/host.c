@@ -14,6 +14,7 @@
 #include "simt/vectorise.h"
 #include "finish/tangle.h"
 #include "finish/target.h"
+#include "finish/wait.h"
 #include <llvm-c/Support.h>
 #include <llvm-c/Target.h>
 #include <pthread.h>
@@ -524,7 +525,7 @@ static int finish(LLVMModuleRef module, const struct ptx_finish *f, struct ptx_r
 #define FEATURES (PTX_TARGET_ATOMIC_128 | PTX_TARGET_CHEAP_SHUFFLE | PTX_TARGET_FTZ_APPROX | PTX_TARGET_BLOCKS)
 
 #define TARGET(matches, more) \
-    { .name = "host", .match = (matches), .triple = TRIPLE, .data_layout = LAYOUT, .features = FEATURES | (more), .finish = finish }
+    { .lower = { "host", TRIPLE, LAYOUT, FEATURES | (more) }, .match = (matches), .finish = finish }
 
 const struct ptx_target ptx_target_host = TARGET(match_any, PTX_TARGET_ROUND_KNOWN);
 const struct ptx_target ptx_target_host_avx512 = TARGET(match_avx512, PTX_TARGET_ROUNDING);

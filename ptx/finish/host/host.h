@@ -1,12 +1,15 @@
 /* Inside the host finisher: what its files share. */
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef AW_PTX_TARGET_HOST_H
-#define AW_PTX_TARGET_HOST_H
+#ifndef AW_PTX_FINISH_HOST_HOST_H
+#define AW_PTX_FINISH_HOST_HOST_H
 
 #include "base/status.h"
 #include <llvm-c/Core.h>
 #include "lower/simt.h"
 #include "finish/target.h"
+
+extern const struct ptx_target ptx_target_host, ptx_target_host_avx512; /* the second: for machines with AVX-512 */
+extern const struct ptx_target ptx_target_host_checks, ptx_target_host_avx512_checks;
 
 /* ---- host/math.c */
 /* Gives every approximation, memory intrinsic and awkward conversion a body in SIMT IR, but for what ptx_host_avx512 has where that is to be used.
@@ -58,11 +61,6 @@ bool ptx_host_all_on(LLVMValueRef mask);
 /* Moves the variables that are marked SIMT_LOCAL from the stack to the warp's local memory; *ret_bytes is how many bytes they are in all functions.
  * After everything else; false: out of memory. */
 bool ptx_host_locals(LLVMModuleRef module, uint64_t *ret_bytes);
-
-/* ---- wait.c */
-/* On one lane's view: lets lanes of a warp wait for each other where they may have to.  Changes nothing in other kernels.  AW_OK,
- * AW_ERR_OUT_OF_MEMORY or ptx_passes_run's. */
-int ptx_host_waits(LLVMModuleRef module, const char *kernel, const uint32_t *block, struct aw_buf *diags);
 
 /* ---- host/machine.c */
 struct ptx_host_machine {

@@ -1,7 +1,7 @@
 /* Shared by versions.c, which chooses what to copy, and region_copy.c, which does it; for nobody else. */
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef AW_PTX_SIMT_VERSION_H
-#define AW_PTX_SIMT_VERSION_H
+#ifndef AW_PTX_SIMT_REWRITE_VERSIONS_H
+#define AW_PTX_SIMT_REWRITE_VERSIONS_H
 
 #include "simt/ir.h"
 

@@ -1,7 +1,7 @@
 /* Shared by fission.c, which says how a body can be cut at its barriers, fission_cut.c, which does it, and unroll_jam.c, which joins warps afterwards; for nobody else. */
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef AW_PTX_SIMT_REGIONS_H
-#define AW_PTX_SIMT_REGIONS_H
+#ifndef AW_PTX_SIMT_SCHEDULE_FISSION_H
+#define AW_PTX_SIMT_SCHEDULE_FISSION_H
 
 #include "simt/ir.h"
 

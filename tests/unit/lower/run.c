@@ -16,16 +16,9 @@
 
 enum { MAX_OPERANDS = 4, SEED = 20240611, RANDOM = 6000 };
 
-static bool no_match(const char *target)
-{
-    (void)target;
-    return false;
-}
-
 /* Plain x86-64 code of one lane: no finisher. */
-static const struct ptx_target scalar = {
+static const struct ptx_lower_target scalar = {
     .name = "scalar",
-    .match = no_match,
     .triple = "x86_64-unknown-linux-gnu",
     .data_layout = "e-m:e-p270:32:32-p271:32:32-p272:64:64-i64:64-i128:128-f80:128-n8:16:32:64-S128-A5",
     .features = PTX_TARGET_ROUND_KNOWN,

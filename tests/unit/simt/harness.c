@@ -2,6 +2,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "harness.h"
 #include "lower/simt.h"
+#include "finish/host/host.h"
 #include "finish/target.h"
 #include <assert.h>
 #include <dlfcn.h>
@@ -29,8 +30,8 @@ static LLVMModuleRef parse(LLVMContextRef c, const char *ir, struct aw_buf *diag
         LLVMDisposeMessage(message);
         return NULL;
     }
-    LLVMSetTarget(m, ptx_target_host.triple);
-    LLVMSetDataLayout(m, ptx_target_host.data_layout);
+    LLVMSetTarget(m, ptx_target_host.lower.triple);
+    LLVMSetDataLayout(m, ptx_target_host.lower.data_layout);
     return m;
 }
 
@@ -385,11 +386,11 @@ bool build_scalar(const char *ir, struct scalar *ret, struct aw_buf *diags)
     if (ok) {
         LLVMValueRef k = LLVMGetNamedFunction(m, "k");
         LLVMRemoveEnumAttributeAtIndex(k, 1, LLVMGetEnumAttributeKindForName("byref", 5));
-        ok = !LLVMLinkModules2(m, lib) && !LLVMGetTargetFromTriple(ptx_target_host.triple, &target, &message);
+        ok = !LLVMLinkModules2(m, lib) && !LLVMGetTargetFromTriple(ptx_target_host.lower.triple, &target, &message);
     }
     struct ptx_result object = { 0 }, so = { 0 };
     if (ok) {
-        LLVMTargetMachineRef tm = LLVMCreateTargetMachine(target, ptx_target_host.triple, "haswell", "", LLVMCodeGenLevelLess,
+        LLVMTargetMachineRef tm = LLVMCreateTargetMachine(target, ptx_target_host.lower.triple, "haswell", "", LLVMCodeGenLevelLess,
                                                           LLVMRelocPIC, LLVMCodeModelDefault);
         ok = ptx_emit_machine(m, tm, LLVMObjectFile, &object, diags) == 0 &&
              ptx_link_shared("elf_x86_64", &(struct ptx_bytes){ object.bytes, object.size }, 1, &so, diags) == 0;
