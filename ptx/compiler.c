@@ -8,7 +8,7 @@
 #include "finish/host/host.h"
 #include "finish/target.h"
 #include "lower/lower.h"
-#include "machine.h"
+#include "machine_code.h"
 #include "module/module.h"
 
 #include <errno.h>

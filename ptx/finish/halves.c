@@ -7,14 +7,14 @@
 
 #include "base/vec.h"
 
-struct pair {
+struct half_pair {
     LLVMValueRef lo, hi, wide;
 };
 
-struct pairs {
+struct halves {
     LLVMBuilderRef builder;
     LLVMTypeRef i32, i64;
-    AW_VEC(struct pair) known; /* phis that were made */
+    AW_VEC(struct half_pair) known; /* phis that were made */
     bool failed;
 };
 
@@ -36,7 +36,7 @@ static LLVMValueRef operand(LLVMValueRef v, unsigned k)
 }
 
 /* The halves of (zext hi << 32) | zext lo. */
-static bool is_join(struct pairs *p, LLVMValueRef v, LLVMValueRef *ret_lo, LLVMValueRef *ret_hi)
+static bool is_join(struct halves *p, LLVMValueRef v, LLVMValueRef *ret_lo, LLVMValueRef *ret_hi)
 {
     if (!is_op(v, LLVMOr) || LLVMTypeOf(v) != p->i64)
         return false;
@@ -53,7 +53,7 @@ static bool is_join(struct pairs *p, LLVMValueRef v, LLVMValueRef *ret_lo, LLVMV
 }
 
 /* The number whose halves these are, where there is one; NULL. */
-static LLVMValueRef whole(struct pairs *p, LLVMValueRef lo, LLVMValueRef hi)
+static LLVMValueRef whole(struct halves *p, LLVMValueRef lo, LLVMValueRef hi)
 {
     if (LLVMIsAConstantInt(lo) && LLVMIsAConstantInt(hi))
         return LLVMConstInt(p->i64, LLVMConstIntGetZExtValue(hi) << 32 | LLVMConstIntGetZExtValue(lo), 0);
@@ -65,7 +65,7 @@ static LLVMValueRef whole(struct pairs *p, LLVMValueRef lo, LLVMValueRef hi)
 }
 
 /* Two elements of a vector that lie beside each other: they are loaded so. */
-static LLVMValueRef of_vector(struct pairs *p, LLVMValueRef lo, LLVMValueRef hi)
+static LLVMValueRef of_vector(struct halves *p, LLVMValueRef lo, LLVMValueRef hi)
 {
     if (!is_op(lo, LLVMExtractElement) || !is_op(hi, LLVMExtractElement) || operand(lo, 0) != operand(hi, 0))
         return NULL;
@@ -80,9 +80,9 @@ static LLVMValueRef of_vector(struct pairs *p, LLVMValueRef lo, LLVMValueRef hi)
     return LLVMBuildExtractElement(p->builder, wide, LLVMConstInt(p->i32, k / 2, 0), "");
 }
 
-static LLVMValueRef join(struct pairs *p, LLVMValueRef lo, LLVMValueRef hi, unsigned depth);
+static LLVMValueRef join(struct halves *p, LLVMValueRef lo, LLVMValueRef hi, unsigned depth);
 
-static LLVMValueRef phi_of(struct pairs *p, LLVMValueRef lo, LLVMValueRef hi, unsigned depth)
+static LLVMValueRef phi_of(struct halves *p, LLVMValueRef lo, LLVMValueRef hi, unsigned depth)
 {
     for (size_t k = 0; k < p->known.n; k++)
         if (p->known.at[k].lo == lo && p->known.at[k].hi == hi)
@@ -92,7 +92,7 @@ static LLVMValueRef phi_of(struct pairs *p, LLVMValueRef lo, LLVMValueRef hi, un
     LLVMBasicBlockRef here = LLVMGetInsertBlock(p->builder);
     LLVMPositionBuilderBefore(p->builder, LLVMGetFirstInstruction(LLVMGetInstructionParent(lo)));
     LLVMValueRef phi = LLVMBuildPhi(p->builder, p->i64, "");
-    if (!aw_vec_push(&p->known, (struct pair){ lo, hi, phi }))
+    if (!aw_vec_push(&p->known, (struct half_pair){ lo, hi, phi }))
         p->failed = true;
     unsigned n = LLVMCountIncoming(lo);
     for (unsigned k = 0; k < n; k++) {
@@ -114,7 +114,7 @@ static LLVMValueRef phi_of(struct pairs *p, LLVMValueRef lo, LLVMValueRef hi, un
 }
 
 /* The number, made at the builder's place where there is none. */
-static LLVMValueRef join(struct pairs *p, LLVMValueRef lo, LLVMValueRef hi, unsigned depth)
+static LLVMValueRef join(struct halves *p, LLVMValueRef lo, LLVMValueRef hi, unsigned depth)
 {
     LLVMValueRef w = whole(p, lo, hi);
     if (w)
@@ -134,7 +134,7 @@ static LLVMValueRef join(struct pairs *p, LLVMValueRef lo, LLVMValueRef hi, unsi
     return LLVMBuildOr(p->builder, high, LLVMBuildZExt(p->builder, lo, p->i64, ""), "");
 }
 
-static void function(struct pairs *p, LLVMValueRef fn)
+static void function(struct halves *p, LLVMValueRef fn)
 {
     p->known.n = 0;
     for (LLVMBasicBlockRef b = LLVMGetFirstBasicBlock(fn); b; b = LLVMGetNextBasicBlock(b))
@@ -153,7 +153,7 @@ static void function(struct pairs *p, LLVMValueRef fn)
 }
 
 /* Whether some number's high word comes from elsewhere than its low one; before anything is simplified joins have other forms. */
-static bool has_any(struct pairs *p, LLVMModuleRef module)
+static bool has_any(struct halves *p, LLVMModuleRef module)
 {
     for (LLVMValueRef fn = LLVMGetFirstFunction(module); fn; fn = LLVMGetNextFunction(fn))
         for (LLVMBasicBlockRef b = LLVMGetFirstBasicBlock(fn); b; b = LLVMGetNextBasicBlock(b))
@@ -166,7 +166,7 @@ static bool has_any(struct pairs *p, LLVMModuleRef module)
 int ptx_target_pairs(LLVMModuleRef module, struct aw_buf *diags)
 {
     LLVMContextRef context = LLVMGetModuleContext(module);
-    struct pairs p = { .builder = LLVMCreateBuilderInContext(context), .i32 = LLVMInt32TypeInContext(context), .i64 = LLVMInt64TypeInContext(context) };
+    struct halves p = { .builder = LLVMCreateBuilderInContext(context), .i32 = LLVMInt32TypeInContext(context), .i64 = LLVMInt64TypeInContext(context) };
     int status = AW_OK;
     if (has_any(&p, module)) {
         status = ptx_passes_run(module, NULL, "function(sroa,early-cse)", diags);

@@ -11,7 +11,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-struct place {
+struct line_place {
     uint32_t file, line, column;
 };
 
@@ -31,7 +31,7 @@ struct ptx_lines {
     const struct ptx_func *func;
     LLVMMetadataRef scope, current;
     bool has_loc;                /* the function */
-    struct aw_map places;        /* of the function: struct place's numbers -> the latest such location */
+    struct aw_map places;        /* of the function: struct line_place's numbers -> the latest such location */
 };
 
 /* ---- Units. */
@@ -148,7 +148,7 @@ static struct aw_str debug_string(struct ptx_lower *l, const struct ptx_module *
 }
 
 /* " function_name LABEL [+ n], inlined_at FILE LINE COLUMN": false when it is something else. */
-static bool parse_inlined(struct aw_str text, struct aw_str *ret_label, struct place *ret_at)
+static bool parse_inlined(struct aw_str text, struct aw_str *ret_label, struct line_place *ret_at)
 {
     char copy[512], label[256];
     if (text.len >= sizeof copy)
@@ -156,7 +156,7 @@ static bool parse_inlined(struct aw_str text, struct aw_str *ret_label, struct p
     memcpy(copy, text.ptr, text.len);
     copy[text.len] = 0;
     const char *name = strstr(copy, "function_name"), *at = strstr(copy, "inlined_at");
-    *ret_at = (struct place){ 0 };
+    *ret_at = (struct line_place){ 0 };
     if (!name || !at || sscanf(name, "function_name %255[^,+ \t]", label) != 1 ||
         sscanf(at, "inlined_at %u %u %u", &ret_at->file, &ret_at->line, &ret_at->column) != 3)
         return false;
@@ -179,7 +179,7 @@ static LLVMMetadataRef inlined_scope(struct ptx_lower *l, const struct ptx_stmt 
 }
 
 /* The latest .loc with these numbers: where it was inlined, so is what is inlined there. */
-static struct known known_place(struct ptx_lines *lines, const struct place *at)
+static struct known known_place(struct ptx_lines *lines, const struct line_place *at)
 {
     const struct known *known = aw_map_find(&lines->places, (struct aw_str){ (const char *)at, sizeof *at });
     if (known && known->depth < DEPTH_MAX)
@@ -215,7 +215,7 @@ static LLVMMetadataRef plain_scope(struct ptx_lower *l, const struct ptx_stmt *s
 static void loc_stmt(struct ptx_lower *l, const struct ptx_stmt *s)
 {
     struct ptx_lines *lines = l->lines;
-    struct place here = { s->file, s->line, s->column }, at;
+    struct line_place here = { s->file, s->line, s->column }, at;
     struct aw_str label, key = aw_arena_str(l->arena, (struct aw_str){ (const char *)&here, sizeof here });
     struct known *known = AW_NEW(l->arena, struct known);
     if (!key.ptr || !known) {

@@ -5,7 +5,7 @@
 #include <stddef.h>
 
 /* One access: its address, and whether it lies inside. */
-struct access {
+struct surface_access {
     LLVMValueRef desc, pointer;    /* ptr addrspace(1); inside the surface wherever the access is done */
     LLVMValueRef inside;           /* i1 */
     struct ptx_if skip;            /* .zero: open branch */
@@ -39,7 +39,7 @@ static bool coordinates(struct ptx_lower *l, const struct ptx_instr *in, const s
 /* Where `bytes` (i32, a power of two) at the operand's coordinates lie, as the instruction's word for places outside says.  Bytes are
  * counted by x in unformatted accesses, elements in formatted ones.  Code up to access_end is skipped outside where that is .zero. */
 static bool access_begin(struct ptx_lower *l, const struct ptx_instr *in, const struct ptx_operand *address, LLVMValueRef bytes,
-                         struct access *a)
+                         struct surface_access *a)
 {
     LLVMValueRef at[3];
     if (!coordinates(l, in, address, at))
@@ -75,7 +75,7 @@ static bool access_begin(struct ptx_lower *l, const struct ptx_instr *in, const 
     return true;
 }
 
-static void access_end(struct ptx_lower *l, struct access *a)
+static void access_end(struct ptx_lower *l, struct surface_access *a)
 {
     if (!a->guarded)
         return;
@@ -95,7 +95,7 @@ bool ptx_lower_suld(struct ptx_lower *l, const struct ptx_instr *in)
     enum ptx_type type = in->types[0];
     unsigned n = elements_of(in, &in->ops[0], &items), each = ptx_type_bits(type) / 8;
     LLVMTypeRef part = ptx_int_type(l, 8 * each);
-    struct access a;
+    struct surface_access a;
     if (n * each > 16)
         return ptx_lower_error(l, in->loc, "an access of %u bytes is too wide", n * each);
     if (!access_begin(l, in, &in->ops[1], b_i32(l, n * each), &a))
@@ -121,7 +121,7 @@ bool ptx_lower_sust(struct ptx_lower *l, const struct ptx_instr *in)
     enum ptx_type type = in->types[0];
     unsigned n = elements_of(in, &in->ops[1], &items), each = ptx_type_bits(type) / 8;
     LLVMTypeRef part = ptx_int_type(l, 8 * each);
-    struct access a;
+    struct surface_access a;
     if (n * each > 16)
         return ptx_lower_error(l, in->loc, "an access of %u bytes is too wide", n * each);
     LLVMValueRef v = n > 1 ? LLVMGetPoison(LLVMVectorType(part, n)) : NULL; /* every element is inserted */
@@ -182,7 +182,7 @@ bool ptx_lower_sust_format(struct ptx_lower *l, const struct ptx_instr *in)
     const struct ptx_operand *items;
     unsigned n = elements_of(in, &in->ops[1], &items);
     LLVMValueRef words[4];
-    struct access a;
+    struct surface_access a;
     for (unsigned i = 0; i < 4; i++)
         words[i] = i < n ? ptx_src(l, &items[i], PTX_B32) : b_i32(l, 0);
     if (!access_begin(l, in, &in->ops[0], NULL, &a))
@@ -210,7 +210,7 @@ bool ptx_lower_sured(struct ptx_lower *l, const struct ptx_instr *in)
     enum ptx_type type = in->types[0];
     bool ordered = ptx_has(in, PTX_MOD_MIN) || ptx_has(in, PTX_MOD_MAX), by_format = ptx_has(in, PTX_MOD_P) && ordered;
     LLVMValueRef v = ptx_src(l, &in->ops[1], type);
-    struct access a;
+    struct surface_access a;
     if (!access_begin(l, in, &in->ops[0], b_i32(l, ptx_type_bits(type) / 8), &a))
         return false;
     if (by_format) { /* the surface's format says whether its integers have a sign */

@@ -5,20 +5,20 @@
 #include <string.h>
 
 /* A run of bits of a register; a whole one where no selector stands. */
-struct part {
+struct video_part {
     unsigned shift, bits;
 };
 
-static bool part_of(struct ptx_lower *l, const struct ptx_operand *op, struct part *ret)
+static bool part_of(struct ptx_lower *l, const struct ptx_operand *op, struct video_part *ret)
 {
     struct aw_str s = op->suffix;
-    *ret = (struct part){ 0, 32 };
+    *ret = (struct video_part){ 0, 32 };
     if (!s.len || op->kind != PTX_OP_REG)
         return true;
     unsigned each = s.ptr[0] == 'b' ? 8 : 16, index = s.len == 2 ? (unsigned)(s.ptr[1] - '0') : 32;
     if ((s.ptr[0] != 'b' && s.ptr[0] != 'h') || index >= 32 / each)
         return ptx_lower_error(l, op->loc, "'.%.*s' selects no byte (.b0 to .b3) nor half (.h0, .h1)", AW_STR_ARG(s));
-    *ret = (struct part){ index * each, each };
+    *ret = (struct video_part){ index * each, each };
     return true;
 }
 
@@ -31,7 +31,7 @@ static LLVMValueRef plain(struct ptx_lower *l, const struct ptx_operand *op)
 }
 
 /* Widened to 64 bits: PTX counts with 33 and 34, none of whose values is lost. */
-static LLVMValueRef widened(struct ptx_lower *l, LLVMValueRef v, struct part part, bool is_signed)
+static LLVMValueRef widened(struct ptx_lower *l, LLVMValueRef v, struct video_part part, bool is_signed)
 {
     v = b_trunc(l, b_lshr(l, v, b_i32(l, part.shift)), ptx_int_type(l, part.bits));
     return is_signed ? b_sext(l, v, l->i64) : b_zext(l, v, l->i64);
@@ -126,7 +126,7 @@ static LLVMValueRef second_operation(struct ptx_lower *l, const struct ptx_instr
 }
 
 /* `t` in the place of one part of `c`. */
-static LLVMValueRef merge(struct ptx_lower *l, struct part part, LLVMValueRef t, LLVMValueRef c)
+static LLVMValueRef merge(struct ptx_lower *l, struct video_part part, LLVMValueRef t, LLVMValueRef c)
 {
     uint32_t mask = part.bits == 32 ? UINT32_MAX : ((1u << part.bits) - 1) << part.shift;
     return b_or(l, b_and(l, b_shl(l, t, b_i32(l, part.shift)), b_i32(l, mask)), b_and(l, c, b_i32(l, ~mask)));
@@ -134,7 +134,7 @@ static LLVMValueRef merge(struct ptx_lower *l, struct part part, LLVMValueRef t,
 
 bool ptx_lower_video(struct ptx_lower *l, const struct ptx_instr *in)
 {
-    struct part d, a, b;
+    struct video_part d, a, b;
     if (!part_of(l, &in->ops[0], &d) || !part_of(l, &in->ops[1], &a) || !part_of(l, &in->ops[2], &b))
         return false;
     if (d.bits < 32 && in->n_ops < 4)
@@ -160,7 +160,7 @@ bool ptx_lower_video(struct ptx_lower *l, const struct ptx_instr *in)
 bool ptx_lower_vmad(struct ptx_lower *l, const struct ptx_instr *in)
 {
     const struct ptx_operand *ops = in->ops;
-    struct part a, b;
+    struct video_part a, b;
     if (!part_of(l, &ops[1], &a) || !part_of(l, &ops[2], &b))
         return false;
     bool sa = ptx_is_signed(in->types[1]), sb = ptx_is_signed(in->types[2]), minus = ops[1].negate != ops[2].negate;
@@ -237,14 +237,14 @@ bool ptx_lower_video_simd(struct ptx_lower *l, const struct ptx_instr *in)
             continue;
         LLVMValueRef v[2];
         for (unsigned k = 0; k < 2; k++) {
-            struct part part = { from[k][i] % n * bits, bits };
+            struct video_part part = { from[k][i] % n * bits, bits };
             v[k] = widened(l, pair[from[k][i] / n], part, ptx_is_signed(in->types[first + k]));
         }
         LLVMValueRef t = operate(l, in, name, v[0], v[1]);
         if (ptx_has(in, PTX_MOD_SAT))
             t = clamp(l, t, bits, result_is_signed(in));
         t = b_trunc(l, t, l->i32);
-        r = ptx_has(in, PTX_MOD_ADD) ? b_add(l, r, t) : merge(l, (struct part){ i * bits, bits }, t, r);
+        r = ptx_has(in, PTX_MOD_ADD) ? b_add(l, r, t) : merge(l, (struct video_part){ i * bits, bits }, t, r);
     }
     ptx_dst(l, &in->ops[0], PTX_B32, r);
     return true;

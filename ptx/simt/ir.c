@@ -351,7 +351,7 @@ bool simt_is_lanewise(enum ptx_simt id)
     return id != PTX_SIMT_NONE && ptx_simt_info(id)->traits == PTX_SIMT_PURE && *ptx_simt_info(id)->args;
 }
 
-bool simt_is_single(LLVMValueRef fn)
+bool simt_is_serialised(LLVMValueRef fn)
 {
     size_t len;
     return fn && LLVMIsAFunction(fn) && !strncmp(LLVMGetValueName2(fn, &len), SIMT_SINGLE, strlen(SIMT_SINGLE));

@@ -92,7 +92,7 @@ enum simt_form {
 };
 
 /* Line tables; see line_table.c. */
-struct simt_lines {
+struct simt_line_tables {
     bool on;
     struct ptx_unit unit;         /* of the out module */
     LLVMMetadataRef file;         /* of what has no place */
@@ -134,8 +134,8 @@ struct simt {
     struct aw_ptrmap singles;           /* likewise of functions for one lane */
     struct aw_ptrmap called;            /* source function -> 1 + enum ptx_simt */
     struct simt_stats stats;
-    struct simt_lines lines;
-    bool meets;                         /* barriers are calls whose meaning simt_regions settles */
+    struct simt_line_tables lines;
+    bool meets;                         /* barriers are calls whose meaning simt_fission settles */
     enum simt_schedule schedule;
     uint32_t frame_bytes, turn_bytes;   /* what it keeps between two calls, and about what a call reads and writes */
     bool plain_updates; /* atomics on a block's own memory are loads and stores somewhere: no other warp may come in between */
@@ -146,32 +146,32 @@ struct simt {
 };
 
 /* The elements of small structures that neighbouring instructions read or write; see interleaved_access.c. */
-enum { SIMT_PARTS = 4 };
-struct simt_parts {
+enum { SIMT_INTERLEAVED_PARTS = 4 };
+struct simt_interleaved {
     int n;                            /* 0: none */
     int64_t by;                       /* elements from one lane to the next */
     unsigned size, align;             /* bytes, of one element */
     LLVMTypeRef elem;                 /* in the out module */
-    LLVMValueRef inst[SIMT_PARTS];    /* loads or stores, by place */
+    LLVMValueRef inst[SIMT_INTERLEAVED_PARTS];    /* loads or stores, by place */
     LLVMValueRef base;                /* source address of one part */
     int64_t base_at;                  /* and its distance from the first, in bytes */
     LLVMValueRef last;                /* the last in the block */
 };
 
 /* Neighbouring accesses from one address, whose lanes lie anywhere but at distances that are known; see permuted_access.c. */
-enum { SIMT_PATTERN = 8 };
-struct simt_pattern {
+enum { SIMT_PERMUTED = 8 };
+struct simt_permuted {
     int n;                            /* accesses; 0: none */
     unsigned size, align;             /* bytes, of one element */
     LLVMTypeRef elem;                 /* in the out module */
-    LLVMValueRef inst[SIMT_PATTERN];  /* in the order of the block */
-    int64_t at[SIMT_PATTERN];         /* distance of each from the first one, in bytes */
+    LLVMValueRef inst[SIMT_PERMUTED];  /* in the order of the block */
+    int64_t at[SIMT_PERMUTED];         /* distance of each from the first one, in bytes */
     const int64_t *off;               /* of the lanes */
 };
 
 /* A load from memory that is the same for all lanes plus a few bytes of each lane's own; see lookup_table.c. */
 enum { SIMT_TABLE_TERMS = 4 };
-struct simt_table {
+struct simt_lookup_table {
     LLVMValueRef terms[SIMT_TABLE_TERMS]; /* source values, the same for all lanes, that add up to the table's address */
     int n;
     LLVMValueRef own;   /* what a lane adds to it, in bytes: a source integer */
@@ -205,9 +205,9 @@ struct simt_fn {
         const int64_t *off;
     } tid[3];
     LLVMValueRef launch, shared;        /* loaded in the entry block */
-    struct simt_parts storing;          /* stores that wait for the last one */
+    struct simt_interleaved storing;          /* stores that wait for the last one */
     LLVMValueRef waiting, awaited;      /* the first store of a pair, and the one it waits for; see pair_access.c */
-    struct simt_pattern spreading;      /* likewise */
+    struct simt_permuted spreading;      /* likewise */
     LLVMBasicBlockRef entry;
     struct {
         bool barriers, *late;           /* are there any, and which blocks are behind them; NULL: not looked at yet */
@@ -265,7 +265,7 @@ LLVMTypeRef simt_access_type(LLVMValueRef inst);
 LLVMValueRef simt_access_root(struct simt_fn *f, LLVMValueRef p, int64_t *ret_at); /* an address as another one, or a number, plus a constant */
 bool simt_access_plain(LLVMValueRef x, bool store);
 bool simt_touches_memory(LLVMValueRef x);
-bool simt_is_single(LLVMValueRef fn);
+bool simt_is_serialised(LLVMValueRef fn);
 /* Puts an instruction that was in the middle of a block first in one; the graph must be found anew. */
 void simt_split_before(struct simt *u, LLVMValueRef x);
 

@@ -40,7 +40,7 @@ static bool declare_devices(struct simt *u)
 {
     for (LLVMValueRef fn = LLVMGetFirstFunction(u->in); fn; fn = LLVMGetNextFunction(fn)) {
         size_t len;
-        if (LLVMIsDeclaration(fn) || fn == u->kernel || simt_is_single(fn))
+        if (LLVMIsDeclaration(fn) || fn == u->kernel || simt_is_serialised(fn))
             continue;
         LLVMTypeRef t = simt_device_type(u, fn);
         LLVMValueRef out = t ? LLVMAddFunction(u->out, LLVMGetValueName2(fn, &len), t) : NULL;
@@ -65,9 +65,9 @@ static bool singles_emit(struct simt *u)
 {
     for (LLVMValueRef fn = LLVMGetFirstFunction(u->in); fn; fn = LLVMGetNextFunction(fn)) {
         size_t len;
-        if (!simt_is_single(fn))
+        if (!simt_is_serialised(fn))
             continue;
-        LLVMValueRef out = LLVMAddFunction(u->out, LLVMGetValueName2(fn, &len), simt_single_type(u, fn));
+        LLVMValueRef out = LLVMAddFunction(u->out, LLVMGetValueName2(fn, &len), simt_serialised_type(u, fn));
         if (!aw_ptrmap_put(&u->singles, fn, out))
             return simt_memory(u);
         LLVMSetLinkage(out, LLVMInternalLinkage);
@@ -97,7 +97,7 @@ static bool form_choose(struct simt *u, enum simt_form form)
     if (simt_step(u, PTX_PASS_BLEND) && !simt_blend(u, form))
         return false;
     simt_stepped(u, PTX_PASS_BLEND, u->in);
-    if (!simt_version(u, u->kernel, form))
+    if (!simt_all_lanes_versions(u, u->kernel, form))
         return false;
     simt_stepped(u, PTX_PASS_VERSIONS, u->in);
     simt_schedule_march(u, form);
@@ -112,7 +112,7 @@ static bool module_emit(struct simt *u)
     LLVMValueRef rows = NULL, any = NULL, fixed = NULL;
     const uint32_t *block = u->options->block;
     enum simt_form form = block[0] && block[1] ? SIMT_FORM_FIXED : block[0] % SIMT_LANES ? SIMT_FORM_ANY : SIMT_FORM_ROWS;
-    if ((!u->options->dispatched && !simt_lanes_choose(u, form)) || !simt_lines_begin(u) || !declare_devices(u) || !devices_emit(u) || !singles_emit(u))
+    if ((!u->options->dispatched && !simt_vector_width_choose(u, form)) || !simt_line_tables_begin(u) || !declare_devices(u) || !devices_emit(u) || !singles_emit(u))
         return false;
     if (!u->options->dispatched && !form_choose(u, form))
         return false;
@@ -132,14 +132,14 @@ static bool module_emit(struct simt *u)
         LLVMValueRef bodies[2] = { fixed ? fixed : rows ? rows : any, rows ? any : NULL };
         bool tidied = u->stats.barrier || !u->options->tidy || settle(u);
         simt_stepped(u, PTX_PASS_TIDY, u->out);
-        whole = tidied && simt_regions(u, bodies, bodies[1] ? 2 : 1) && check(u, bodies[0]) && (!bodies[1] || check(u, bodies[1]));
+        whole = tidied && simt_fission(u, bodies, bodies[1] ? 2 : 1) && check(u, bodies[0]) && (!bodies[1] || check(u, bodies[1]));
     }
     simt_stepped(u, PTX_PASS_FISSION, u->out);
     simt_together_dissolve(u);
     u->stats.again |= simt_schedule_failed(u, whole);
     u->stats.again |= u->stats.barrier && u->lanes < SIMT_LANES; /* only a loop over all parts waits for them */
     bool ok = !u->status && (u->stats.again || simt_entries_emit(u, rows, any, fixed, whole));
-    simt_lines_end(u);
+    simt_line_tables_end(u);
     return ok;
 }
 
@@ -150,7 +150,7 @@ int simt_vectorise(LLVMModuleRef in, LLVMModuleRef out, const struct simt_option
     if (simt_begin(&u))
         module_emit(&u);
     *ret_stats = u.stats;
-    simt_lines_end(&u);
+    simt_line_tables_end(&u);
     simt_end(&u);
     return u.status;
 }

@@ -53,13 +53,13 @@ struct simt_stats {
 /* Scalar rewrites that must precede structurising, on a module still in SIMT form and free of switches: aggregates are taken
  * apart where they are made, no path ends in `unreachable`, no loop is endless.  AW_OK, or AW_ERR_NOT_SUPPORTED or
  * AW_ERR_OUT_OF_MEMORY with a line in `diags`. */
-int simt_prepare(LLVMModuleRef module, struct aw_buf *diags);
+int simt_one_way(LLVMModuleRef module, struct aw_buf *diags);
 
 /* Moves regions of the kernel that are better run lane by lane to functions of their own; before control flow is nested, whose passes must
  * not touch those (they have `optnone`).  AW_OK, AW_ERR_NOT_SUPPORTED or AW_ERR_OUT_OF_MEMORY with a line in `diags`. */
-int simt_single(LLVMModuleRef module, const struct simt_options *options, struct aw_buf *diags);
+int simt_serialise(LLVMModuleRef module, const struct simt_options *options, struct aw_buf *diags);
 extern bool simt_jam_always;    /* tests: warps share instructions of a region wherever they can (unroll_jam.c) */
-extern bool simt_single_always; /* tests: wherever it can be done, whatever it costs; set before anything is compiled */
+extern bool simt_serialise_always; /* tests: wherever it can be done, whatever it costs; set before anything is compiled */
 
 /* Does some function have a loop with several entries? */
 bool simt_irreducible(LLVMModuleRef module);

@@ -85,6 +85,19 @@ def check_floors(root):
                 yield f"ptx/{name}: floor {mine} may not include {other}'s {header}"
 
 
+STRUCT = re.compile(r"^(?:typedef |static |const )*struct (\w+) \{", re.M)
+
+
+def check_structs(root):
+    """No two struct types of the compiler have one name: who searches for it finds what was meant."""
+    seen = {}
+    for path in sources(root, "ptx"):
+        name = os.path.relpath(path, root)
+        for struct in set(STRUCT.findall(open(path, encoding="utf-8").read())):
+            if seen.setdefault(struct, name) != name:
+                yield f"{name}: struct {struct} is {seen[struct]}'s, too"
+
+
 def room_of(header):
     """The room that a quoted or <anywarp/> include belongs to, or None for libc and generated files."""
     if header.startswith("anywarp/"):
@@ -173,7 +186,7 @@ def main():
     self_test()
     faults = [fault for room in ROOMS for fault in check_room(root, room)]
     floors = list(check_floors(root))
-    faults += floors + list(check_environment(root))
+    faults += floors + list(check_structs(root)) + list(check_environment(root))
     for header in sorted(os.listdir(os.path.join(root, "include/anywarp"))):
         for std in ("c11", "c17"):
             faults += check_header(root, header, cc, ["-xc", "-std=" + std, "-pedantic"])

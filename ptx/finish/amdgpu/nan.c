@@ -9,12 +9,12 @@ typedef LLVMValueRef V;
 
 enum { MAX_LOOKED_AT = 200 }; /* values: past that the answer is no */
 
-struct search {
+struct nan_search {
     struct aw_ptrmap seen;
     unsigned n;
 };
 
-static bool indifferent(struct search *s, V v);
+static bool indifferent(struct nan_search *s, V v);
 
 static bool is_named(V call, const char *prefix)
 {
@@ -29,7 +29,7 @@ static bool is_shuffle(enum ptx_simt id)
 }
 
 /* Only the value of a shuffle, and only as a float again. */
-static bool fields_indifferent(struct search *s, V pair)
+static bool fields_indifferent(struct nan_search *s, V pair)
 {
     for (LLVMUseRef use = LLVMGetFirstUse(pair); use; use = LLVMGetNextUse(use)) {
         V field = LLVMGetUser(use);
@@ -39,7 +39,7 @@ static bool fields_indifferent(struct search *s, V pair)
     return true;
 }
 
-static bool call_indifferent(struct search *s, V call, V operand)
+static bool call_indifferent(struct nan_search *s, V call, V operand)
 {
     static const char *const arithmetic[] = { "llvm.fma.", "llvm.sqrt.", "llvm.maximumnum.", "llvm.minimumnum.", "llvm.exp2.",
                                               "llvm.log2.", "llvm.fptosi.sat.", "llvm.fptoui.sat." };
@@ -53,7 +53,7 @@ static bool call_indifferent(struct search *s, V call, V operand)
 }
 
 /* Does `user` ask of its operand `v`, where it is a NaN, no more than that? */
-static bool use_indifferent(struct search *s, V user, V v)
+static bool use_indifferent(struct nan_search *s, V user, V v)
 {
     if (!LLVMIsAInstruction(user))
         return false;
@@ -67,7 +67,7 @@ static bool use_indifferent(struct search *s, V user, V v)
     }
 }
 
-static bool indifferent(struct search *s, V v)
+static bool indifferent(struct nan_search *s, V v)
 {
     if (aw_ptrmap_find(&s->seen, v))
         return true; /* answered elsewhere, or being asked */
@@ -99,7 +99,7 @@ void ptx_amdgpu_nans(struct amdgpu *a)
     for (V fn = LLVMGetFirstFunction(a->b.module); fn; fn = LLVMGetNextFunction(fn))
         for (LLVMBasicBlockRef bb = LLVMGetFirstBasicBlock(fn); bb; bb = LLVMGetNextBasicBlock(bb))
             for (V i = LLVMGetFirstInstruction(bb), next; i; i = next) {
-                struct search s = { 0 };
+                struct nan_search s = { 0 };
                 V r = canonicalised(i);
                 next = LLVMGetNextInstruction(i);
                 if (r && indifferent(&s, i)) {

@@ -10,17 +10,17 @@
 
 typedef LLVMValueRef V;
 
-struct node {
+struct call_node {
     V fn;
     unsigned calls; /* of functions that may still lie on a circle */
 };
 
-struct graph {
-    struct node *nodes;
+struct call_graph {
+    struct call_node *nodes;
     size_t n;
 };
 
-static struct node *node_of(const struct graph *g, V fn)
+static struct call_node *node_of(const struct call_graph *g, V fn)
 {
     for (size_t i = 0; i < g->n; i++)
         if (g->nodes[i].fn == fn)
@@ -29,7 +29,7 @@ static struct node *node_of(const struct graph *g, V fn)
 }
 
 /* The function in which `use` is a call of `callee`, or NULL. */
-static struct node *caller_of(const struct graph *g, LLVMUseRef use, V callee)
+static struct call_node *caller_of(const struct call_graph *g, LLVMUseRef use, V callee)
 {
     V user = LLVMGetUser(use);
     if (!LLVMIsACallInst(user) || LLVMGetCalledValue(user) != callee)
@@ -38,9 +38,9 @@ static struct node *caller_of(const struct graph *g, LLVMUseRef use, V callee)
 }
 
 /* Takes away functions that call none that is left; what remains lies on a circle, or leads to one. */
-static bool has_circle(const struct graph *g)
+static bool has_circle(const struct call_graph *g)
 {
-    struct node *caller;
+    struct call_node *caller;
     size_t left = g->n, before;
     for (size_t i = 0; i < g->n; i++)
         for (LLVMUseRef use = LLVMGetFirstUse(g->nodes[i].fn); use; use = LLVMGetNextUse(use))
@@ -74,7 +74,7 @@ static bool takes_by_size(V fn)
 
 bool ptx_amdgpu_stack(struct amdgpu *a)
 {
-    struct graph g = { 0 };
+    struct call_graph g = { 0 };
     bool open = false;
     for (V fn = LLVMGetFirstFunction(a->b.module); fn; fn = LLVMGetNextFunction(fn))
         g.n += !LLVMIsDeclaration(fn);

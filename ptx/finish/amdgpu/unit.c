@@ -19,14 +19,14 @@ typedef LLVMValueRef V;
 enum { HW_ID = 4, XCC_ID = 20, HW_ID1 = 23 };
 
 /* `bits` bits from `offset` on of a hardware register. */
-struct field {
+struct unit_field {
     uint8_t hwreg, offset, bits;
 };
 
 /* The fields that make up a unit's number on the cards whose names begin so, most significant first. */
 static const struct {
     const char *cards;
-    struct field fields[3];
+    struct unit_field fields[3];
 } layouts[] = {
     { "gfx94", { { XCC_ID, 0, 4 }, { HW_ID, 8, 7 } } }, /* HW_ID: unit, array, engine from bit 8 on */
     { "gfx95", { { XCC_ID, 0, 4 }, { HW_ID, 8, 7 } } },
@@ -41,7 +41,7 @@ static const struct {
 static V hardware_number(struct amdgpu *a)
 {
     struct ptx_lower *b = &a->b;
-    const struct field *f = NULL;
+    const struct unit_field *f = NULL;
     V number = NULL;
     for (size_t i = 0; !f; i++)
         if (strncmp(a->finish->options->target, layouts[i].cards, strlen(layouts[i].cards)) == 0)

@@ -10,7 +10,7 @@
 
 enum { MAX_LANES = 32 };
 
-struct pairs {
+struct lane_pairs {
     LLVMBuilderRef b;
     LLVMTypeRef i32, i64;
     LLVMValueRef low_bits;       /* i64(i64 x, i64 n): the low n bits of x */
@@ -18,14 +18,14 @@ struct pairs {
 };
 
 /* What a value is widened to, where nothing else uses it; else NULL. */
-static LLVMValueRef widened(struct pairs *p, LLVMValueRef x)
+static LLVMValueRef widened(struct lane_pairs *p, LLVMValueRef x)
 {
     LLVMUseRef use = LLVMGetFirstUse(x);
     LLVMValueRef user = use && !LLVMGetNextUse(use) ? LLVMGetUser(use) : NULL;
     return user && (LLVMIsAZExtInst(user) || LLVMIsASExtInst(user)) && LLVMTypeOf(user) == p->i64 ? user : NULL;
 }
 
-static void find(struct pairs *p, LLVMValueRef vector, LLVMBasicBlockRef bb)
+static void find(struct lane_pairs *p, LLVMValueRef vector, LLVMBasicBlockRef bb)
 {
     int64_t at;
     for (int i = 0; i < MAX_LANES; i++)
@@ -38,20 +38,20 @@ static void find(struct pairs *p, LLVMValueRef vector, LLVMBasicBlockRef bb)
     }
 }
 
-static LLVMValueRef low_half(struct pairs *p, LLVMValueRef both, bool is_signed)
+static LLVMValueRef low_half(struct lane_pairs *p, LLVMValueRef both, bool is_signed)
 {
     LLVMValueRef args[2] = { both, LLVMConstInt(p->i64, 32, 0) };
     LLVMValueRef low = LLVMBuildCall2(p->b, LLVMGlobalGetValueType(p->low_bits), p->low_bits, args, 2, "");
     return is_signed ? LLVMBuildSExt(p->b, LLVMBuildTrunc(p->b, low, p->i32, ""), p->i64, "") : low;
 }
 
-static LLVMValueRef high_half(struct pairs *p, LLVMValueRef both, bool is_signed)
+static LLVMValueRef high_half(struct lane_pairs *p, LLVMValueRef both, bool is_signed)
 {
     LLVMValueRef by = LLVMConstInt(p->i64, 32, 0);
     return is_signed ? LLVMBuildAShr(p->b, both, by, "") : LLVMBuildLShr(p->b, both, by, "");
 }
 
-static void replace(struct pairs *p, LLVMValueRef x, LLVMValueRef both, bool high)
+static void replace(struct lane_pairs *p, LLVMValueRef x, LLVMValueRef both, bool high)
 {
     LLVMValueRef wide = widened(p, x);
     bool is_signed = LLVMIsASExtInst(wide);
@@ -63,7 +63,7 @@ static void replace(struct pairs *p, LLVMValueRef x, LLVMValueRef both, bool hig
 }
 
 /* Takes the element `x` out together with its neighbour.  Returns the instruction to go on after. */
-static LLVMValueRef pair(struct pairs *p, LLVMValueRef x)
+static LLVMValueRef pair(struct lane_pairs *p, LLVMValueRef x)
 {
     int64_t at;
     LLVMValueRef vector = LLVMGetOperand(x, 0);
@@ -95,7 +95,7 @@ static bool is_lane(LLVMValueRef x)
 static void in_module(LLVMModuleRef m)
 {
     LLVMContextRef c = LLVMGetModuleContext(m);
-    struct pairs p = { .b = LLVMCreateBuilderInContext(c), .i32 = LLVMInt32TypeInContext(c), .i64 = LLVMInt64TypeInContext(c) };
+    struct lane_pairs p = { .b = LLVMCreateBuilderInContext(c), .i32 = LLVMInt32TypeInContext(c), .i64 = LLVMInt64TypeInContext(c) };
     static const char name[] = "llvm.x86.bmi.bzhi.64";
     p.low_bits = LLVMGetIntrinsicDeclaration(m, LLVMLookupIntrinsicID(name, sizeof name - 1), NULL, 0);
     for (LLVMValueRef fn = LLVMGetFirstFunction(m); fn; fn = LLVMGetNextFunction(fn))

@@ -21,7 +21,7 @@ struct rewriter {
 };
 
 /* An address as a sum: all terms but one are the same for the lanes. */
-struct sum {
+struct address_sum {
     struct term {
         LLVMValueRef x; /* i64 or pointer */
         int shift;
@@ -77,7 +77,7 @@ static LLVMValueRef scalar_phi(struct rewriter *r, LLVMValueRef phi, int outside
     return s;
 }
 
-static bool add_term(struct sum *s, LLVMValueRef x, int shift)
+static bool add_term(struct address_sum *s, LLVMValueRef x, int shift)
 {
     int64_t c;
     if (ptx_host_constant(x, &c)) {
@@ -90,7 +90,7 @@ static bool add_term(struct sum *s, LLVMValueRef x, int shift)
     return true;
 }
 
-static bool set_index(struct sum *s, LLVMValueRef x, bool is_signed, int shift)
+static bool set_index(struct address_sum *s, LLVMValueRef x, bool is_signed, int shift)
 {
     if (s->index || LLVMGetIntTypeWidth(LLVMGetElementType(LLVMTypeOf(x))) != 32)
         return false;
@@ -114,7 +114,7 @@ static int element_shift(LLVMTypeRef type)
 }
 
 /* Adds v << shift to the sum.  False: it has no such form. */
-static bool collect(struct rewriter *r, struct sum *s, LLVMValueRef v, int shift, int depth)
+static bool collect(struct rewriter *r, struct address_sum *s, LLVMValueRef v, int shift, int depth)
 {
     int64_t by;
     LLVMValueRef same = is_vector(v) ? ptx_host_splatted(v) : v, step;
@@ -160,7 +160,7 @@ static LLVMValueRef scalar_of(struct rewriter *r, LLVMValueRef at, struct term t
 }
 
 /* The sum of all that is the same for the lanes: a pointer. */
-static LLVMValueRef build_base(struct rewriter *r, LLVMValueRef at, const struct sum *s)
+static LLVMValueRef build_base(struct rewriter *r, LLVMValueRef at, const struct address_sum *s)
 {
     LLVMValueRef base = NULL, sum = NULL;
     LLVMTypeRef i8 = LLVMInt8TypeInContext(r->c);
@@ -181,7 +181,7 @@ static LLVMValueRef build_base(struct rewriter *r, LLVMValueRef at, const struct
 
 static bool rewrite(struct rewriter *r, LLVMValueRef x, unsigned operand)
 {
-    struct sum s = { 0 };
+    struct address_sum s = { 0 };
     if (!collect(r, &s, LLVMGetOperand(x, operand), 0, 0) || !s.index)
         return false;
     LLVMTypeRef elem = LLVMIntTypeInContext(r->c, 8u << s.shift);

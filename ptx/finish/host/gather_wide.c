@@ -19,7 +19,7 @@ struct quads {
 };
 
 /* A gather, as far as quads go. */
-struct access {
+struct wide_access {
     LLVMValueRef call, address, mask;
     LLVMValueRef index; /* NULL: addresses are whole */
     LLVMValueRef root;  /* of the base, or of the addresses: integers or pointers */
@@ -32,7 +32,7 @@ static bool bytes(LLVMTypeRef type)
 }
 
 /* A scalar base, which is a root and a constant, and an index of each lane's. */
-static bool match_index(struct access *a)
+static bool match_index(struct wide_access *a)
 {
     if (!ptx_host_is_op(a->address, LLVMGetElementPtr) || LLVMGetNumOperands(a->address) != 2)
         return false;
@@ -48,7 +48,7 @@ static bool match_index(struct access *a)
 }
 
 /* Whole addresses of the lanes' own, which are roots and a constant. */
-static void match_lanes(struct access *a)
+static void match_lanes(struct wide_access *a)
 {
     LLVMValueRef v = ptx_host_is_op(a->address, LLVMIntToPtr) ? LLVMGetOperand(a->address, 0) : a->address;
     bool sum = ptx_host_is_op(v, LLVMAdd);
@@ -62,7 +62,7 @@ static void match_lanes(struct access *a)
         a->root = LLVMGetOperand(a->root, 0);
 }
 
-static bool match(LLVMValueRef x, struct access *ret)
+static bool match(LLVMValueRef x, struct wide_access *ret)
 {
     static const char name[] = "llvm.masked.gather.";
     size_t len;
@@ -72,7 +72,7 @@ static bool match(LLVMValueRef x, struct access *ret)
     LLVMTypeRef elem = LLVMGetElementType(LLVMTypeOf(x));
     LLVMTypeKind kind = LLVMGetTypeKind(elem);
     unsigned lanes = LLVMGetVectorSize(LLVMTypeOf(x));
-    *ret = (struct access){ .call = x, .address = LLVMGetOperand(x, 0), .mask = LLVMGetOperand(x, 1) };
+    *ret = (struct wide_access){ .call = x, .address = LLVMGetOperand(x, 0), .mask = LLVMGetOperand(x, 1) };
     if (kind != LLVMFloatTypeKind && (kind != LLVMIntegerTypeKind || LLVMGetIntTypeWidth(elem) != 8 * BYTES))
         return false;
     if ((lanes != ROW && lanes != MAX_LANES) || !LLVMIsUndef(LLVMGetOperand(x, 2)))
@@ -83,10 +83,10 @@ static bool match(LLVMValueRef x, struct access *ret)
 }
 
 /* The three that follow `first`. */
-static bool find(const struct access *first, LLVMValueRef ret[QUAD])
+static bool find(const struct wide_access *first, LLVMValueRef ret[QUAD])
 {
     int left = NEAR, found = 1;
-    struct access a;
+    struct wide_access a;
     memset(ret, 0, QUAD * sizeof *ret);
     ret[0] = first->call;
     for (LLVMValueRef x = LLVMGetNextInstruction(first->call); x && left-- && found < QUAD && !ptx_host_writes(x); x = LLVMGetNextInstruction(x)) {
@@ -131,7 +131,7 @@ static LLVMValueRef weave(struct quads *q, LLVMValueRef x, LLVMValueRef y, int f
 }
 
 /* Lanes that are off get the index, or address, of the first one that is on.  Where none is it is the stack's. */
-static LLVMValueRef divert(struct quads *q, const struct access *a, LLVMValueRef index, LLVMValueRef *base)
+static LLVMValueRef divert(struct quads *q, const struct wide_access *a, LLVMValueRef index, LLVMValueRef *base)
 {
     LLVMBuilderRef b = q->b;
     LLVMTypeRef vt = LLVMTypeOf(index), each = LLVMIntTypeInContext(q->c, LLVMGetVectorSize(vt));
@@ -150,7 +150,7 @@ static LLVMValueRef divert(struct quads *q, const struct access *a, LLVMValueRef
     return LLVMBuildSelect(b, a->mask, index, all, "");
 }
 
-static LLVMValueRef lane_pointer(struct quads *q, const struct access *a, LLVMValueRef base, LLVMValueRef index, int lane)
+static LLVMValueRef lane_pointer(struct quads *q, const struct wide_access *a, LLVMValueRef base, LLVMValueRef index, int lane)
 {
     LLVMValueRef at = LLVMBuildExtractElement(q->b, index, LLVMConstInt(q->i64, (unsigned)lane, 0), "");
     if (!base)
@@ -161,7 +161,7 @@ static LLVMValueRef lane_pointer(struct quads *q, const struct access *a, LLVMVa
 }
 
 /* The four elements of sixteen lanes. */
-static void read_lanes(struct quads *q, const struct access *a, LLVMValueRef base, LLVMValueRef index, int from, LLVMValueRef ret[QUAD])
+static void read_lanes(struct quads *q, const struct wide_access *a, LLVMValueRef base, LLVMValueRef index, int from, LLVMValueRef ret[QUAD])
 {
     LLVMValueRef row[ROW], z[QUAD], low[2], high[2];
     LLVMTypeRef type = LLVMVectorType(LLVMGetElementType(LLVMTypeOf(a->call)), QUAD);
@@ -192,7 +192,7 @@ static void make_area(struct quads *q, LLVMValueRef fn)
     q->area = LLVMBuildAlloca(q->b, LLVMVectorType(q->i32, QUAD), "off");
 }
 
-static void replace(struct quads *q, const struct access *a, LLVMValueRef gathers[QUAD])
+static void replace(struct quads *q, const struct wide_access *a, LLVMValueRef gathers[QUAD])
 {
     LLVMValueRef base = a->index ? LLVMGetOperand(a->address, 0) : NULL, index = a->index, part[2][QUAD];
     int parts = (int)LLVMGetVectorSize(LLVMTypeOf(a->call)) / ROW;
@@ -219,7 +219,7 @@ static void in_module(LLVMModuleRef m)
         q.area = NULL;
         for (LLVMBasicBlockRef bb = LLVMGetFirstBasicBlock(fn); bb; bb = LLVMGetNextBasicBlock(bb))
             for (LLVMValueRef x = LLVMGetFirstInstruction(bb), before; x; x = LLVMGetNextInstruction(x)) {
-                struct access a;
+                struct wide_access a;
                 LLVMValueRef gathers[QUAD];
                 if (!match(x, &a) || !find(&a, gathers))
                     continue;

@@ -307,7 +307,7 @@ int ptx_run_one_way(struct ptx_pipeline *pipe)
 {
     struct host *h = pipe->finisher;
     ptx_tangle_hold(h->in, true);
-    return simt_prepare(h->in, h->diags);
+    return simt_one_way(h->in, h->diags);
 }
 
 int ptx_run_reducible(struct ptx_pipeline *pipe)
@@ -331,7 +331,7 @@ int ptx_run_reducible(struct ptx_pipeline *pipe)
 int ptx_run_serialise(struct ptx_pipeline *pipe)
 {
     struct host *h = pipe->finisher;
-    int status = h->simt.dispatched ? AW_OK : simt_single(h->in, &h->simt, h->diags);
+    int status = h->simt.dispatched ? AW_OK : simt_serialise(h->in, &h->simt, h->diags);
     return status == AW_OK ? ptx_verify(h->in, "taking lanes apart", h->finish->kernel, h->diags) : status;
 }
 

@@ -82,7 +82,7 @@ void ptx_host_machine_fini(struct ptx_host_machine *machine);
 int ptx_host_object_finish(char *bytes, size_t size, uint32_t stack_bytes, uint32_t local_stack, const char *kernel, bool *ret_soft,
                            struct aw_buf *diags);
 
-/* ---- host/soft/object.c, host/soft/soft.c */
+/* ---- host/soft/bytes.c, host/soft/soft.c */
 /* A relocatable object for any x86-64: what LLVM calls where the processor has no instruction (host/soft/soft.c).  Static. */
 struct ptx_bytes ptx_host_soft(void);
 

@@ -14,14 +14,14 @@ typedef LLVMValueRef V;
 enum { MAX_STEPS = 200, MAX_PHIS = 16 };
 
 /* A search through what a value is made of. */
-struct search {
+struct minmax_search {
     bool signalling; /* is it no signalling NaN? else: is it no NaN? */
     int steps;
     V phis[MAX_PHIS]; /* taken for granted while what comes into them is looked at */
     int n_phis;
 };
 
-static bool holds(struct search *s, V v);
+static bool holds(struct minmax_search *s, V v);
 
 static const char *called(V v)
 {
@@ -79,7 +79,7 @@ static bool constant_holds(V v, bool signalling)
 }
 
 /* When one turns out wrong, what was found by its help is forgotten with it. */
-static bool phi_holds(struct search *s, V phi)
+static bool phi_holds(struct minmax_search *s, V phi)
 {
     int at = s->n_phis;
     for (int i = 0; i < at; i++)
@@ -96,7 +96,7 @@ static bool phi_holds(struct search *s, V phi)
     return true;
 }
 
-static bool call_holds(struct search *s, V call)
+static bool call_holds(struct minmax_search *s, V call)
 {
     const char *name = called(call);
     if (is_minmax(call))
@@ -107,7 +107,7 @@ static bool call_holds(struct search *s, V call)
 }
 
 /* Of a selection by a question whose answer is no, or was replaced by that, only the second counts. */
-static bool select_holds(struct search *s, V select)
+static bool select_holds(struct minmax_search *s, V select)
 {
     V cond = LLVMGetOperand(select, 0), x = s->signalling ? NULL : asked(cond);
     if (!holds(s, LLVMGetOperand(select, 2)))
@@ -115,7 +115,7 @@ static bool select_holds(struct search *s, V select)
     return (LLVMIsConstant(cond) && LLVMIsNull(cond)) || (x && holds(s, x)) || holds(s, LLVMGetOperand(select, 1));
 }
 
-static bool holds(struct search *s, V v)
+static bool holds(struct minmax_search *s, V v)
 {
     if (s->steps++ == MAX_STEPS)
         return false;
@@ -145,13 +145,13 @@ static bool holds(struct search *s, V v)
 
 static bool never_nan(V v)
 {
-    struct search s = { 0 };
+    struct minmax_search s = { 0 };
     return holds(&s, v);
 }
 
 static bool never_signalling(V v)
 {
-    struct search s = { .signalling = true };
+    struct minmax_search s = { .signalling = true };
     return holds(&s, v);
 }
 

@@ -8,7 +8,7 @@
 #include <math.h>
 
 /* Numbers from lo to hi, and no NaN. */
-struct range {
+struct value_range {
     double lo, hi;
     bool known;
 };
@@ -25,29 +25,29 @@ static bool constant_of(LLVMValueRef v, double *ret)
 }
 
 /* `x > k ? x : k` and `x < k ? x : k`, as .sat and clamping by hand make them; a NaN becomes k. */
-static struct range clamped(LLVMValueRef select, int depth);
+static struct value_range clamped(LLVMValueRef select, int depth);
 
-static struct range range_of(LLVMValueRef v, int depth)
+static struct value_range range_of(LLVMValueRef v, int depth)
 {
     double k;
     if (constant_of(v, &k))
-        return (struct range){ k, k, true };
+        return (struct value_range){ k, k, true };
     if (depth && LLVMIsASelectInst(v))
         return clamped(v, depth - 1);
-    return (struct range){ -INFINITY, INFINITY, false };
+    return (struct value_range){ -INFINITY, INFINITY, false };
 }
 
-static struct range clamped(LLVMValueRef select, int depth)
+static struct value_range clamped(LLVMValueRef select, int depth)
 {
-    struct range none = { -INFINITY, INFINITY, false };
+    struct value_range none = { -INFINITY, INFINITY, false };
     LLVMValueRef cond = LLVMGetOperand(select, 0), x = LLVMGetOperand(select, 1), other = LLVMGetOperand(select, 2);
     double k;
     if (!LLVMIsAFCmpInst(cond) || LLVMGetOperand(cond, 0) != x || LLVMGetOperand(cond, 1) != other || !constant_of(other, &k))
         return none;
-    struct range r = range_of(x, depth);
+    struct value_range r = range_of(x, depth);
     switch (LLVMGetFCmpPredicate(cond)) { /* ordered: false for a NaN */
-    case LLVMRealOGT: case LLVMRealOGE: return (struct range){ fmax(r.lo, k), fmax(r.hi, k), true };
-    case LLVMRealOLT: case LLVMRealOLE: return (struct range){ fmin(r.lo, k), fmin(r.hi, k), true };
+    case LLVMRealOGT: case LLVMRealOGE: return (struct value_range){ fmax(r.lo, k), fmax(r.hi, k), true };
+    case LLVMRealOLT: case LLVMRealOLE: return (struct value_range){ fmin(r.lo, k), fmin(r.hi, k), true };
     default: return none;
     }
 }
@@ -57,7 +57,7 @@ static struct range clamped(LLVMValueRef select, int depth)
 static bool fits(LLVMValueRef a, LLVMValueRef b, LLVMValueRef c)
 {
     double kb, kc;
-    struct range r = range_of(a, DEPTH);
+    struct value_range r = range_of(a, DEPTH);
     if (!r.known || !constant_of(b, &kb) || !constant_of(c, &kc) || kb != rint(kb) || fabs(kc) < 0x1p-100 || fabs(kc) > 0x1p100)
         return false;
     return fmax(fabs(r.lo), fabs(r.hi)) * fabs(kb) <= fabs(kc) / 2;

@@ -2,7 +2,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "simt/analysis/analysis.h"
 
-enum { MAX_PARTS = SIMT_PARTS, NEAR = 40 /* instructions between parts */ };
+enum { MAX_PARTS = SIMT_INTERLEAVED_PARTS, NEAR = 40 /* instructions between parts */ };
 
 /* Elements between one lane and the next, or 0. */
 static int64_t stride(struct simt_fn *f, LLVMValueRef p, unsigned size)
@@ -43,11 +43,11 @@ int simt_access_parts(struct simt_fn *f, LLVMValueRef x)
     return parts_of(stride(f, simt_access_address(x), size), size, store, (unsigned)f->u->lanes);
 }
 
-bool simt_parts_find(struct simt_fn *f, LLVMValueRef inst, struct simt_parts *ret)
+bool simt_interleaved_find(struct simt_fn *f, LLVMValueRef inst, struct simt_interleaved *ret)
 {
     bool store = LLVMIsAStoreInst(inst);
     LLVMTypeRef type = simt_access_type(inst);
-    *ret = (struct simt_parts){ .size = (unsigned)LLVMStoreSizeOfType(f->u->in_layout, type), .elem = simt_type(f->u, type) };
+    *ret = (struct simt_interleaved){ .size = (unsigned)LLVMStoreSizeOfType(f->u->in_layout, type), .elem = simt_type(f->u, type) };
     if (f->mask || !simt_access_plain(inst, store) || !part_type(f, type))
         return false;
     ret->by = stride(f, simt_access_address(inst), ret->size);

@@ -37,7 +37,7 @@ bool simt_only_updates(struct simt_fn *f, int b, int then);
 /* ---- access.c */
 int simt_access_parts(struct simt_fn *f, LLVMValueRef x); /* how many accesses like this one make a structure, or 0 */
 /* All parts of a structure or row, the first in the block being `inst`; loads may have loads between them. */
-bool simt_parts_find(struct simt_fn *f, LLVMValueRef inst, struct simt_parts *ret);
+bool simt_interleaved_find(struct simt_fn *f, LLVMValueRef inst, struct simt_interleaved *ret);
 
 /* ---- spin.c */
 /* Does the loop only wait for memory that someone else writes? */
@@ -55,7 +55,7 @@ bool simt_abreast(struct simt *u, enum simt_form form);
 /* ---- trip_count.c */
 /* How often a divergent loop runs is often the same for all lanes, though not known to be: the value that says so, if the loop does
  * no more than count it, and an instruction; else NULL. */
-LLVMValueRef simt_even_count(struct simt_fn *f, int loop);
+LLVMValueRef simt_trip_count(struct simt_fn *f, int loop);
 
 /* ---- warp_uniform.c */
 enum { SIMT_ALIKE = 8 }; /* loads for all, those in loops counted more, from which on it is worth while that a block's warps go together */
@@ -104,6 +104,6 @@ int simt_loop_bytes(struct simt_fn *f, int loop); /* how many bytes an iteration
 
 /* ---- vector_width.c */
 /* Sets how many lanes a vector of the kernel has, as it will be emitted in `form`.  False: u->status says why. */
-bool simt_lanes_choose(struct simt *u, enum simt_form form);
+bool simt_vector_width_choose(struct simt *u, enum simt_form form);
 
 #endif

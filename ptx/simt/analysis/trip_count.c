@@ -35,7 +35,7 @@ static bool counts(struct simt_fn *f, int loop, LLVMValueRef phi, LLVMValueRef *
     return begin != NULL;
 }
 
-LLVMValueRef simt_even_count(struct simt_fn *f, int loop)
+LLVMValueRef simt_trip_count(struct simt_fn *f, int loop)
 {
     const struct simt_loop *l = &f->loops[loop];
     LLVMValueRef begin, term = l->latch >= 0 ? LLVMGetBasicBlockTerminator(f->blocks[l->latch].bb) : NULL;

@@ -116,7 +116,7 @@ static bool shares_across_barriers(struct simt *u)
 
 /* ---- What a number of lanes means for the kernel */
 
-struct lives {
+struct width_lives {
     struct simt_fn *f;
     struct aw_ptrmap index;  /* varying value -> 1 + its number */
     unsigned *size;          /* of each, in registers of 32 bytes when there are 32 lanes */
@@ -136,7 +136,7 @@ static unsigned registers(struct simt *u, LLVMValueRef v)
     return (unsigned)(size ? size : 1);
 }
 
-static void set_live(struct lives *l, LLVMValueRef v, bool yes)
+static void set_live(struct width_lives *l, LLVMValueRef v, bool yes)
 {
     intptr_t i = (intptr_t)aw_ptrmap_find(&l->index, v) - 1;
     if (i < 0)
@@ -148,7 +148,7 @@ static void set_live(struct lives *l, LLVMValueRef v, bool yes)
     }
 }
 
-static void begin_at_end(struct lives *l, int b)
+static void begin_at_end(struct width_lives *l, int b)
 {
     memcpy(l->now, l->out + (size_t)b * l->words, l->words * sizeof *l->now);
     l->held = 0;
@@ -158,7 +158,7 @@ static void begin_at_end(struct lives *l, int b)
 }
 
 /* Backwards over a block from what is live at its end; the most registers at once. */
-static unsigned walk_block(struct lives *l, int b)
+static unsigned walk_block(struct width_lives *l, int b)
 {
     const struct simt_block *block = &l->f->blocks[b];
     unsigned most = 0;
@@ -173,7 +173,7 @@ static unsigned walk_block(struct lives *l, int b)
 }
 
 /* Adds what is live at the block's beginning to its predecessors' ends. */
-static bool spread(struct lives *l, int b)
+static bool spread(struct width_lives *l, int b)
 {
     const struct simt_block *block = &l->f->blocks[b];
     bool changed = false;
@@ -198,7 +198,7 @@ static bool spread(struct lives *l, int b)
     return changed;
 }
 
-static bool number_values(struct lives *l)
+static bool number_values(struct width_lives *l)
 {
     for (int b = 0; b < l->f->n_blocks; b++)
         for (LLVMValueRef x = LLVMGetFirstInstruction(l->f->blocks[b].bb); x; x = LLVMGetNextInstruction(x)) {
@@ -216,7 +216,7 @@ static bool number_values(struct lives *l)
 static unsigned pressure(struct simt_fn *f)
 {
     struct simt *u = f->u;
-    struct lives l = { .f = f, .size = AW_NEW_ARRAY(&u->arena, unsigned, MAX_VALUES) };
+    struct width_lives l = { .f = f, .size = AW_NEW_ARRAY(&u->arena, unsigned, MAX_VALUES) };
     unsigned most = 0;
     if (!l.size || !number_values(&l) || l.n == MAX_VALUES)
         goto done;
@@ -310,7 +310,7 @@ static bool goes_in_halves(struct simt *u, enum simt_form form)
     return !u->options->small_masks && simt_lanes_set(u, SIMT_LANES) && simt_warps_alike(u, form);
 }
 
-bool simt_lanes_choose(struct simt *u, enum simt_form form)
+bool simt_vector_width_choose(struct simt *u, enum simt_form form)
 {
     struct outlook whole;
     int lanes = SIMT_LANES, asked = lanes_asked(u);

@@ -44,7 +44,7 @@ static LLVMValueRef neutral(const struct joint *j, LLVMTypeRef t)
 }
 
 /* One update being emitted. */
-struct update {
+struct atomic_update {
     struct simt_fn *f;
     LLVMValueRef inst, p;  /* the source instruction; its address, a scalar */
     LLVMValueRef x;        /* the operand, where it is uniform; else NULL and */
@@ -53,13 +53,13 @@ struct update {
     const struct joint *j;
 };
 
-static bool is_sum(const struct update *a)
+static bool is_sum(const struct atomic_update *a)
 {
     return a->j->op == LLVMAtomicRMWBinOpAdd;
 }
 
 /* The active lanes' operands; the others' change nothing. */
-static LLVMValueRef operands(const struct update *a)
+static LLVMValueRef operands(const struct atomic_update *a)
 {
     struct simt *u = a->f->u;
     LLVMValueRef xs = a->x ? simt_splat(u, a->x) : a->xs;
@@ -67,7 +67,7 @@ static LLVMValueRef operands(const struct update *a)
 }
 
 /* What the lanes add up to. */
-static LLVMValueRef together(const struct update *a)
+static LLVMValueRef together(const struct atomic_update *a)
 {
     struct simt *u = a->f->u;
     if (a->x && is_sum(a)) {
@@ -105,7 +105,7 @@ static LLVMValueRef ranks(struct simt_fn *f)
 }
 
 /* For each lane, what the active ones below it have together. */
-static LLVMValueRef before(const struct update *a)
+static LLVMValueRef before(const struct atomic_update *a)
 {
     struct simt *u = a->f->u;
     if (a->x && is_sum(a)) {
@@ -119,7 +119,7 @@ static LLVMValueRef before(const struct update *a)
 }
 
 /* The old values when several lanes take part. */
-static LLVMValueRef joined(const struct update *a)
+static LLVMValueRef joined(const struct atomic_update *a)
 {
     struct simt *u = a->f->u;
     LLVMValueRef old = simt_rmw_lane(a->f, a->inst, a->p, together(a));
@@ -127,7 +127,7 @@ static LLVMValueRef joined(const struct update *a)
 }
 
 /* Before a lane of its own is chosen to update for all, as programs do, joining would be wasted. */
-static LLVMValueRef joined_or_single(const struct update *a)
+static LLVMValueRef joined_or_single(const struct atomic_update *a)
 {
     struct simt_fn *f = a->f;
     struct simt *u = f->u;
@@ -153,7 +153,7 @@ static LLVMValueRef joined_or_single(const struct update *a)
 
 /* ---- Lane by lane between a load and a compare-and-swap */
 
-static void swapped(const struct update *a, bool used)
+static void swapped(const struct atomic_update *a, bool used)
 {
     struct simt_fn *f = a->f;
     struct simt *u = f->u;
@@ -190,7 +190,7 @@ static void swapped(const struct update *a, bool used)
 }
 
 /* Does lane by lane in registers spare anything?  A block's own memory has no locked operations to spare. */
-static bool worth_swapping(const struct update *a)
+static bool worth_swapping(const struct atomic_update *a)
 {
     switch (LLVMGetAtomicRMWBinOp(a->inst)) {
     case LLVMAtomicRMWBinOpFAdd: case LLVMAtomicRMWBinOpFSub: case LLVMAtomicRMWBinOpFMax: case LLVMAtomicRMWBinOpFMin:
@@ -205,7 +205,7 @@ bool simt_rmw_at_once(struct simt_fn *f, LLVMValueRef inst)
 {
     struct simt *u = f->u;
     LLVMValueRef ptr = LLVMGetOperand(inst, 0), value = LLVMGetOperand(inst, 1);
-    struct update a = { .f = f, .inst = inst, .elem = simt_type(u, LLVMTypeOf(value)) };
+    struct atomic_update a = { .f = f, .inst = inst, .elem = simt_type(u, LLVMTypeOf(value)) };
     bool used = LLVMGetFirstUse(inst) != NULL;
     if (!simt_uniform(f, ptr) || LLVMGetVolatile(inst))
         return false;

@@ -420,8 +420,8 @@ void simt_call_emit(struct simt_fn *f, LLVMValueRef inst)
         return;
     else if (LLVMGetIntrinsicID(callee))
         intrinsic_emit(f, inst, name);
-    else if (simt_is_single(callee))
-        simt_single_emit(f, inst, aw_ptrmap_find(&u->singles, callee));
+    else if (simt_is_serialised(callee))
+        simt_serialised_emit(f, inst, aw_ptrmap_find(&u->singles, callee));
     else if (out)
         device_emit(f, inst, callee, out);
     else

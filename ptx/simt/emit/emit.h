@@ -82,25 +82,25 @@ bool simt_is_local(struct simt *u, LLVMValueRef variable);
 void simt_mark_local(struct simt *u, LLVMValueRef variable);
 
 /* ---- interleaved_access.c */
-bool simt_struct_load(struct simt_fn *f, LLVMValueRef inst);
-bool simt_struct_store(struct simt_fn *f, LLVMValueRef inst);
+bool simt_interleaved_load(struct simt_fn *f, LLVMValueRef inst);
+bool simt_interleaved_store(struct simt_fn *f, LLVMValueRef inst);
 
 /* ---- permuted_access.c */
-bool simt_pattern_load(struct simt_fn *f, LLVMValueRef inst);
-bool simt_pattern_store(struct simt_fn *f, LLVMValueRef inst);
+bool simt_permuted_load(struct simt_fn *f, LLVMValueRef inst);
+bool simt_permuted_store(struct simt_fn *f, LLVMValueRef inst);
 
 /* ---- prefetch.c */
 /* Asks for what a load or store uses in a loop's next round, or a load in the next block, where that pays. */
-void simt_ahead_emit(struct simt_fn *f, LLVMValueRef access);
+void simt_prefetch_emit(struct simt_fn *f, LLVMValueRef access);
 /* Asks for what a store to the lanes' addresses `ptrs` writes, where that is a column. */
-void simt_ahead_column(struct simt_fn *f, LLVMValueRef store, LLVMValueRef ptrs);
+void simt_prefetch_column(struct simt_fn *f, LLVMValueRef store, LLVMValueRef ptrs);
 
 /* ---- lookup_table.c */
-bool simt_table_find(struct simt_fn *f, LLVMValueRef load, struct simt_table *ret); /* false: it reads no small table */
-LLVMValueRef simt_table_read(struct simt_fn *f, LLVMValueRef load, const struct simt_table *t); /* all lanes' elements */
+bool simt_table_find(struct simt_fn *f, LLVMValueRef load, struct simt_lookup_table *ret); /* false: it reads no small table */
+LLVMValueRef simt_table_read(struct simt_fn *f, LLVMValueRef load, const struct simt_lookup_table *t); /* all lanes' elements */
 /* Of an atomic operation: do lanes only count in a small table of the block?  Then simt_table_count emits it. */
-bool simt_table_counts(struct simt_fn *f, LLVMValueRef inst, struct simt_table *ret);
-void simt_table_count(struct simt_fn *f, LLVMValueRef inst, const struct simt_table *t);
+bool simt_table_counts(struct simt_fn *f, LLVMValueRef inst, struct simt_lookup_table *ret);
+void simt_table_count(struct simt_fn *f, LLVMValueRef inst, const struct simt_lookup_table *t);
 /* Takes addresses in tables that advance in a loop of a source function apart, as `form` would be analysed.  False: u->status says why. */
 bool simt_table_split(struct simt *u, LLVMValueRef fn, enum simt_form form);
 
@@ -115,8 +115,8 @@ void simt_set_field(struct simt_fn *f, LLVMValueRef inst, unsigned at, LLVMValue
 void simt_yield_emit(struct simt_fn *f);
 
 /* ---- serialised.c */
-LLVMTypeRef simt_single_type(struct simt *u, LLVMValueRef src);
-void simt_single_emit(struct simt_fn *f, LLVMValueRef inst, LLVMValueRef out); /* a call of what became `out` */
+LLVMTypeRef simt_serialised_type(struct simt *u, LLVMValueRef src);
+void simt_serialised_emit(struct simt_fn *f, LLVMValueRef inst, LLVMValueRef out); /* a call of what became `out` */
 
 /* ---- host_call.c */
 void simt_first_emit(struct simt_fn *f, LLVMValueRef inst);
@@ -128,10 +128,10 @@ bool simt_pointer_emit(struct simt_fn *f, LLVMValueRef inst, const char *name);
 bool simt_function_emit(struct simt *u, LLVMValueRef src, LLVMValueRef out, enum simt_form form, bool (*finish)(struct simt_fn *f));
 
 /* ---- line_table.c */
-bool simt_lines_begin(struct simt *u);
-void simt_lines_end(struct simt *u);
-void simt_lines_function(struct simt *u, LLVMValueRef src, LLVMValueRef out); /* src NULL: none; before `out` has code */
-void simt_lines_at(struct simt *u, LLVMValueRef inst); /* what is built now stands for this instruction */
+bool simt_line_tables_begin(struct simt *u);
+void simt_line_tables_end(struct simt *u);
+void simt_line_tables_function(struct simt *u, LLVMValueRef src, LLVMValueRef out); /* src NULL: none; before `out` has code */
+void simt_line_tables_at(struct simt *u, LLVMValueRef inst); /* what is built now stands for this instruction */
 
 /* ---- meet.c */
 /* May a barrier of these operands become an end of a loop over the block's warps? */

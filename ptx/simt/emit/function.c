@@ -55,7 +55,7 @@ static void build_entry(struct simt_fn *f)
     struct simt *u = f->u;
     f->entry = simt_new_block(f, "entry");
     LLVMPositionBuilderAtEnd(u->b, f->entry);
-    simt_lines_function(u, f->form == SIMT_FORM_SINGLE ? u->kernel : f->src, f->out);
+    simt_line_tables_function(u, f->form == SIMT_FORM_SINGLE ? u->kernel : f->src, f->out);
     f->block = LLVMGetParam(f->out, 0);
     f->state = LLVMGetParam(f->out, 1);
     f->part = f->warp = LLVMGetParam(f->out, 2);
@@ -473,8 +473,8 @@ static void emit_blocks(struct simt_fn *f)
             simt_yield_emit(f);
         LLVMValueRef term = LLVMGetBasicBlockTerminator(f->blocks[b].bb);
         for (LLVMValueRef x = LLVMGetFirstInstruction(f->blocks[b].bb); x != term && !u->status; x = LLVMGetNextInstruction(x))
-            simt_lines_at(u, x), instruction_emit(f, x);
-        simt_lines_at(u, term);
+            simt_line_tables_at(u, x), instruction_emit(f, x);
+        simt_line_tables_at(u, term);
         terminator_emit(f, b);
         f->blocks[b].end = LLVMGetInsertBlock(u->b);
     }

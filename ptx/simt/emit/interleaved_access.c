@@ -10,10 +10,10 @@
 #include "simt/emit/emit.h"
 #include <string.h>
 
-enum { MAX_PARTS = SIMT_PARTS, NEAR = 40 /* instructions between parts */ };
+enum { MAX_PARTS = SIMT_INTERLEAVED_PARTS, NEAR = 40 /* instructions between parts */ };
 
 /* Elements in a register: permutations of two of them are one instruction, or two. */
-static int in_register(const struct simt *u, const struct simt_parts *p)
+static int in_register(const struct simt *u, const struct simt_interleaved *p)
 {
     return (u->options->small_masks && u->lanes * p->size >= 64 ? 64 : 32) / (int)p->size;
 }
@@ -35,7 +35,7 @@ static LLVMValueRef in_turn(struct simt *u, LLVMValueRef a, LLVMValueRef b, int 
     return LLVMBuildShuffleVector(u->b, a, b, simt_const_i32v(u, at, n), "");
 }
 
-static LLVMValueRef base_pointer(struct simt_fn *f, const struct simt_parts *p)
+static LLVMValueRef base_pointer(struct simt_fn *f, const struct simt_interleaved *p)
 {
     LLVMValueRef at = simt_scalar(f, p->base);
     if (simt_is_shared_ptr(LLVMTypeOf(p->base))) {
@@ -46,7 +46,7 @@ static LLVMValueRef base_pointer(struct simt_fn *f, const struct simt_parts *p)
 }
 
 /* `row`: registers of memory in order, `count` of them; splits them into the parts `first`, `first` + `step`, .. */
-static void take_parts(struct simt *u, LLVMValueRef *row, int count, int n, const struct simt_parts *p, int first, int step, LLVMValueRef *ret)
+static void take_parts(struct simt *u, LLVMValueRef *row, int count, int n, const struct simt_interleaved *p, int first, int step, LLVMValueRef *ret)
 {
     if (step == p->n) {
         ret[first] = simt_join(u, row, count, n);
@@ -68,7 +68,7 @@ static LLVMValueRef mix(struct simt *u, LLVMValueRef x, LLVMValueRef y, int a, i
 }
 
 /* Eight lanes' four elements: loads of four, lanes i and i + 4 in one register, transposed. */
-static void eight_rows(struct simt *u, const struct simt_parts *p, LLVMValueRef base, LLVMValueRef ret[4])
+static void eight_rows(struct simt *u, const struct simt_interleaved *p, LLVMValueRef base, LLVMValueRef ret[4])
 {
     static const int both[8] = { 0, 1, 2, 3, 4, 5, 6, 7 };
     LLVMValueRef row[4], half[2];
@@ -88,7 +88,7 @@ static void eight_rows(struct simt *u, const struct simt_parts *p, LLVMValueRef 
     ret[3] = mix(u, high01, high23, 2, 3, 10, 11);
 }
 
-static void rows_load(struct simt_fn *f, const struct simt_parts *p)
+static void rows_load(struct simt_fn *f, const struct simt_interleaved *p)
 {
     struct simt *u = f->u;
     LLVMValueRef base = base_pointer(f, p), eight[4], column[4][SIMT_LANES / 8];
@@ -102,13 +102,13 @@ static void rows_load(struct simt_fn *f, const struct simt_parts *p)
         simt_set_vector(f, p->inst[k], simt_join(u, column[k], eights, 8));
 }
 
-bool simt_struct_load(struct simt_fn *f, LLVMValueRef inst)
+bool simt_interleaved_load(struct simt_fn *f, LLVMValueRef inst)
 {
     struct simt *u = f->u;
-    struct simt_parts p;
+    struct simt_interleaved p;
     if (simt_get(f, inst)->v)
         return true; /* with another part */
-    if (!simt_parts_find(f, inst, &p))
+    if (!simt_interleaved_find(f, inst, &p))
         return false;
     if (p.by != p.n) {
         rows_load(f, &p);
@@ -127,11 +127,11 @@ bool simt_struct_load(struct simt_fn *f, LLVMValueRef inst)
     return true;
 }
 
-bool simt_struct_store(struct simt_fn *f, LLVMValueRef inst)
+bool simt_interleaved_store(struct simt_fn *f, LLVMValueRef inst)
 {
     struct simt *u = f->u;
-    struct simt_parts *p = &f->storing;
-    if (!p->n && !simt_parts_find(f, inst, p)) {
+    struct simt_interleaved *p = &f->storing;
+    if (!p->n && !simt_interleaved_find(f, inst, p)) {
         p->n = 0;
         return false;
     }

@@ -45,9 +45,9 @@ static LLVMMetadataRef scope_function(struct simt *u, LLVMMetadataRef scope)
     return scope;
 }
 
-bool simt_lines_begin(struct simt *u)
+bool simt_line_tables_begin(struct simt *u)
 {
-    struct simt_lines *lines = &u->lines;
+    struct simt_line_tables *lines = &u->lines;
     LLVMMetadataRef scope = NULL;
     for (LLVMValueRef fn = LLVMGetFirstFunction(u->in); fn && !scope; fn = LLVMGetNextFunction(fn))
         scope = LLVMGetSubprogram(fn);
@@ -64,7 +64,7 @@ bool simt_lines_begin(struct simt *u)
     return true;
 }
 
-void simt_lines_end(struct simt *u)
+void simt_line_tables_end(struct simt *u)
 {
     if (u->lines.on)
         ptx_unit_end(&u->lines.unit);
@@ -73,9 +73,9 @@ void simt_lines_end(struct simt *u)
     u->lines.on = false;
 }
 
-void simt_lines_function(struct simt *u, LLVMValueRef src, LLVMValueRef out)
+void simt_line_tables_function(struct simt *u, LLVMValueRef src, LLVMValueRef out)
 {
-    struct simt_lines *lines = &u->lines;
+    struct simt_line_tables *lines = &u->lines;
     size_t len;
     if (!lines->on)
         return;
@@ -93,7 +93,7 @@ void simt_lines_function(struct simt *u, LLVMValueRef src, LLVMValueRef out)
 /* A function that was inlined: one scope for all places. */
 static LLVMMetadataRef inlined_scope(struct simt *u, LLVMMetadataRef function)
 {
-    struct simt_lines *lines = &u->lines;
+    struct simt_line_tables *lines = &u->lines;
     LLVMMetadataRef scope = aw_ptrmap_find(&lines->scopes, function);
     if (!scope) {
         scope = ptx_unit_scope(&lines->unit, scope_name(u, function), LLVMDIScopeGetFile(function),
@@ -106,7 +106,7 @@ static LLVMMetadataRef inlined_scope(struct simt *u, LLVMMetadataRef function)
 
 static LLVMMetadataRef map_scope(struct simt *u, LLVMMetadataRef scope, bool outermost)
 {
-    struct simt_lines *lines = &u->lines;
+    struct simt_line_tables *lines = &u->lines;
     LLVMMetadataRef function = scope_function(u, scope);
     if (!function || (outermost && function != lines->from))
         return lines->own;
@@ -118,7 +118,7 @@ static LLVMMetadataRef map_scope(struct simt *u, LLVMMetadataRef scope, bool out
 
 static LLVMMetadataRef map_place(struct simt *u, LLVMMetadataRef place)
 {
-    struct simt_lines *lines = &u->lines;
+    struct simt_line_tables *lines = &u->lines;
     LLVMMetadataRef to = aw_ptrmap_find(&lines->places, place);
     if (to)
         return to;
@@ -131,7 +131,7 @@ static LLVMMetadataRef map_place(struct simt *u, LLVMMetadataRef place)
     return to;
 }
 
-void simt_lines_at(struct simt *u, LLVMValueRef inst)
+void simt_line_tables_at(struct simt *u, LLVMValueRef inst)
 {
     if (!u->lines.on)
         return;

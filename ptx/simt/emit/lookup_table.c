@@ -90,7 +90,7 @@ static bool multiple(LLVMValueRef v, int k, int depth)
 /* ---- Finding one */
 
 /* Takes an address apart.  False: it is no such sum. */
-static bool collect(struct simt_fn *f, struct simt_table *t, LLVMValueRef v, int depth)
+static bool collect(struct simt_fn *f, struct simt_lookup_table *t, LLVMValueRef v, int depth)
 {
     if (simt_uniform(f, v)) {
         if (t->n == SIMT_TABLE_TERMS)
@@ -124,13 +124,13 @@ static bool fits(struct simt_fn *f, LLVMValueRef load)
 }
 
 /* A whole number of registers, as it is read. */
-static uint64_t bytes_of(struct simt_fn *f, const struct simt_table *t)
+static uint64_t bytes_of(struct simt_fn *f, const struct simt_lookup_table *t)
 {
     uint64_t bytes = all_below(t->most | 3) + 1;
     return bytes < f->u->options->permute_bytes ? f->u->options->permute_bytes : bytes;
 }
 
-static bool small(struct simt_fn *f, const struct simt_table *t)
+static bool small(struct simt_fn *f, const struct simt_lookup_table *t)
 {
     return t->own && t->most < PAGE && bytes_of(f, t) <= (uint64_t)MAX_REGISTERS * f->u->options->permute_bytes && multiple(t->own, 2, 0);
 }
@@ -138,7 +138,7 @@ static bool small(struct simt_fn *f, const struct simt_table *t)
 /* ---- Reading it */
 
 /* Known trailing zeros of the table's address.  The window of shared memory begins at a multiple of 64. */
-static unsigned known_zeros(struct simt_fn *f, const struct simt_table *t, bool shared)
+static unsigned known_zeros(struct simt_fn *f, const struct simt_lookup_table *t, bool shared)
 {
     unsigned zeros = shared ? 6 : 64;
     for (int i = 0; i < t->n; i++) {
@@ -150,7 +150,7 @@ static unsigned known_zeros(struct simt_fn *f, const struct simt_table *t, bool 
     return zeros;
 }
 
-static LLVMValueRef table_address(struct simt_fn *f, const struct simt_table *t, bool shared)
+static LLVMValueRef table_address(struct simt_fn *f, const struct simt_lookup_table *t, bool shared)
 {
     struct simt *u = f->u;
     LLVMTypeRef type = shared ? u->i32 : u->i64;
@@ -167,16 +167,16 @@ static LLVMValueRef table_address(struct simt_fn *f, const struct simt_table *t,
     return LLVMBuildGEP2(u->b, u->i8, f->shared, &sum, 1, "table");
 }
 
-static bool find(struct simt_fn *f, LLVMValueRef ptr, struct simt_table *ret)
+static bool find(struct simt_fn *f, LLVMValueRef ptr, struct simt_lookup_table *ret)
 {
-    *ret = (struct simt_table){ 0 };
+    *ret = (struct simt_lookup_table){ 0 };
     if (!collect(f, ret, ptr, 0) || !small(f, ret))
         return false;
     ret->base = table_address(f, ret, simt_is_shared_ptr(LLVMTypeOf(ptr)));
     return true;
 }
 
-bool simt_table_find(struct simt_fn *f, LLVMValueRef load, struct simt_table *ret)
+bool simt_table_find(struct simt_fn *f, LLVMValueRef load, struct simt_lookup_table *ret)
 {
     struct simt *u = f->u;
     LLVMValueRef ptr = LLVMGetOperand(load, 0);
@@ -192,14 +192,14 @@ bool simt_table_find(struct simt_fn *f, LLVMValueRef load, struct simt_table *re
 }
 
 /* Which element each lane takes.  The freeze keeps lanes that are off from undoing the others. */
-static LLVMValueRef elements(struct simt_fn *f, const struct simt_table *t)
+static LLVMValueRef elements(struct simt_fn *f, const struct simt_lookup_table *t)
 {
     struct simt *u = f->u;
     LLVMValueRef own = LLVMBuildFreeze(u->b, LLVMBuildIntCast2(u->b, simt_vector(f, t->own), u->i32v, 0, ""), "");
     return LLVMBuildLShr(u->b, own, simt_splat(u, simt_c32(u, 2)), "");
 }
 
-LLVMValueRef simt_table_read(struct simt_fn *f, LLVMValueRef load, const struct simt_table *t)
+LLVMValueRef simt_table_read(struct simt_fn *f, LLVMValueRef load, const struct simt_lookup_table *t)
 {
     struct simt *u = f->u;
     int width = (int)u->options->permute_bytes / 4, rows = (int)(bytes_of(f, t) / u->options->permute_bytes);
@@ -219,7 +219,7 @@ LLVMValueRef simt_table_read(struct simt_fn *f, LLVMValueRef load, const struct 
 /* ---- Counting in it: a block's own table, of which each lane adds the same to an element.  How many lanes add to an element are those that
  * agree with its number in every bit. */
 
-bool simt_table_counts(struct simt_fn *f, LLVMValueRef inst, struct simt_table *ret)
+bool simt_table_counts(struct simt_fn *f, LLVMValueRef inst, struct simt_lookup_table *ret)
 {
     LLVMAtomicRMWBinOp op = LLVMGetAtomicRMWBinOp(inst);
     LLVMValueRef ptr = LLVMGetOperand(inst, 0), by = LLVMGetOperand(inst, 1);
@@ -248,12 +248,12 @@ static LLVMValueRef takers(struct simt_fn *f, LLVMValueRef at, int n)
 
 /* May elements that no lane takes be written with what they hold?  In the block's own memory, and in rows that lie in one page, in which some lane's
  * element is.  Else they may be another's.  What was stored under a mask is loaded late, as processors forward plain stores only. */
-static bool owns_row(struct simt_fn *f, LLVMValueRef ptr, const struct simt_table *t)
+static bool owns_row(struct simt_fn *f, LLVMValueRef ptr, const struct simt_lookup_table *t)
 {
     return simt_is_shared_ptr(LLVMTypeOf(ptr)) && known_zeros(f, t, true) >= (unsigned)__builtin_ctzll(bytes_of(f, t));
 }
 
-void simt_table_count(struct simt_fn *f, LLVMValueRef inst, const struct simt_table *t)
+void simt_table_count(struct simt_fn *f, LLVMValueRef inst, const struct simt_lookup_table *t)
 {
     struct simt *u = f->u;
     int n = (int)bytes_of(f, t) / 4;
@@ -296,7 +296,7 @@ static LLVMValueRef advanced(struct simt_fn *f, const struct simt_loop *l, LLVMV
 /* Is it an address from which small tables would be read, if it did not advance? */
 static bool reads_table(struct simt_fn *f, LLVMValueRef phi, LLVMValueRef begin)
 {
-    struct simt_table t = { 0 };
+    struct simt_lookup_table t = { 0 };
     if (!collect(f, &t, begin, 0) || !small(f, &t))
         return false;
     for (LLVMUseRef use = LLVMGetFirstUse(phi); use; use = LLVMGetNextUse(use)) {

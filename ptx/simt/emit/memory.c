@@ -639,7 +639,7 @@ static LLVMBasicBlockRef split_on_ok(struct simt_fn *f, LLVMValueRef ok, LLVMBas
 static LLVMValueRef gather_or_table(struct simt_fn *f, const struct access *a)
 {
     struct simt *u = f->u;
-    struct simt_table t;
+    struct simt_lookup_table t;
     if (!simt_table_find(f, a->inst, &t))
         return gather(f, a, address(f, a->ptr, true));
     if (!t.ok)
@@ -708,8 +708,8 @@ void simt_load_emit(struct simt_fn *f, LLVMValueRef inst)
 {
     LLVMValueRef ptr = LLVMGetOperand(inst, 0);
     struct access a = access_of(f, inst, ptr, LLVMTypeOf(inst));
-    simt_ahead_emit(f, inst);
-    if (simt_varying(f, inst) && (simt_struct_load(f, inst) || simt_pair_load(f, inst) || simt_pattern_load(f, inst)))
+    simt_prefetch_emit(f, inst);
+    if (simt_varying(f, inst) && (simt_interleaved_load(f, inst) || simt_pair_load(f, inst) || simt_permuted_load(f, inst)))
         return;
     if (simt_varying(f, inst))
         simt_set_vector(f, inst, lanes_load(f, &a));
@@ -753,8 +753,8 @@ void simt_store_emit(struct simt_fn *f, LLVMValueRef inst)
         return;
     struct access a = access_of(f, inst, ptr, LLVMTypeOf(value));
     const struct simt_val *p = simt_get(f, ptr);
-    simt_ahead_emit(f, inst);
-    if (simt_struct_store(f, inst) || simt_pair_store(f, inst) || simt_pattern_store(f, inst))
+    simt_prefetch_emit(f, inst);
+    if (simt_interleaved_store(f, inst) || simt_pair_store(f, inst) || simt_permuted_store(f, inst))
         return;
     if (simt_uniform(f, ptr)) {
         scalar_store(f, &a, last_lane_value(f, value), address(f, ptr, false));
@@ -763,7 +763,7 @@ void simt_store_emit(struct simt_fn *f, LLVMValueRef inst)
     LLVMValueRef x = simt_vector(f, value);
     if (!p || p->kind != SIMT_AFFINE) {
         LLVMValueRef ptrs = address(f, ptr, true);
-        simt_ahead_column(f, inst, ptrs);
+        simt_prefetch_column(f, inst, ptrs);
         scatter(f, &a, ptrs, x);
         return;
     }
@@ -884,7 +884,7 @@ static LLVMValueRef many_on(struct simt_fn *f)
     return LLVMBuildICmp(u->b, LLVMIntUGE, simt_intrinsic(u, "llvm.ctpop", &u->i32, 1, &bits, 1), simt_c32(u, MANY), "");
 }
 
-static LLVMValueRef rmw_together(struct simt_fn *f, LLVMValueRef inst, const struct simt_table *table)
+static LLVMValueRef rmw_together(struct simt_fn *f, LLVMValueRef inst, const struct simt_lookup_table *table)
 {
     if (!table)
         return rmw_straight(f, inst);
@@ -893,7 +893,7 @@ static LLVMValueRef rmw_together(struct simt_fn *f, LLVMValueRef inst, const str
 }
 
 /* Where divergent code has no copies for whole warps, which would have straight-line updates, each update asks. */
-static LLVMValueRef rmw_together_or_loop(struct simt_fn *f, LLVMValueRef inst, const struct simt_table *table)
+static LLVMValueRef rmw_together_or_loop(struct simt_fn *f, LLVMValueRef inst, const struct simt_lookup_table *table)
 {
     struct simt *u = f->u;
     LLVMBasicBlockRef all = simt_new_block(f, "update.all"), some = simt_new_block(f, "update.some"),
@@ -929,7 +929,7 @@ void simt_rmw_emit(struct simt_fn *f, LLVMValueRef inst)
         simt_set_scalar(f, inst, simt_rmw_lane(f, inst, p, simt_scalar(f, LLVMGetOperand(inst, 1))));
         return;
     }
-    struct simt_table t, *table = simt_table_counts(f, inst, &t) ? &t : NULL;
+    struct simt_lookup_table t, *table = simt_table_counts(f, inst, &t) ? &t : NULL;
     if (table || rmw_unrolls(f, inst))
         simt_set_vector(f, inst, f->mask ? rmw_together_or_loop(f, inst, table) : rmw_together(f, inst, table));
     else if (!simt_rmw_at_once(f, inst))

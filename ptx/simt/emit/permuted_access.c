@@ -32,7 +32,7 @@ struct cover {
     } reg[MAX_SOURCES];
 };
 
-static int place(const struct cover *c, const struct simt_pattern *p, int k, int lane)
+static int place(const struct cover *c, const struct simt_permuted *p, int k, int lane)
 {
     return (int)((p->at[k] + (p->off ? p->off[lane] : 0)) / (int64_t)p->size) + c->first;
 }
@@ -46,7 +46,7 @@ static const int64_t *distances(struct simt_fn *f, LLVMValueRef ptr)
 }
 
 /* `inst` and others near it, at most `most`; false: it has no pattern. */
-static bool find(struct simt_fn *f, LLVMValueRef inst, int most, struct simt_pattern *ret)
+static bool find(struct simt_fn *f, LLVMValueRef inst, int most, struct simt_permuted *ret)
 {
     bool store = LLVMIsAStoreInst(inst);
     LLVMTypeRef type = simt_access_type(inst);
@@ -54,7 +54,7 @@ static bool find(struct simt_fn *f, LLVMValueRef inst, int most, struct simt_pat
     int64_t first, at;
     LLVMValueRef root = simt_access_root(f, simt_access_address(inst), &first);
     unsigned size = (unsigned)LLVMStoreSizeOfType(f->u->in_layout, type);
-    *ret = (struct simt_pattern){ .size = size, .align = size, .elem = simt_type(f->u, type), .off = distances(f, simt_access_address(inst)) };
+    *ret = (struct simt_permuted){ .size = size, .align = size, .elem = simt_type(f->u, type), .off = distances(f, simt_access_address(inst)) };
     if (f->mask || !ret->off || !simt_access_plain(inst, store) || (size != 4 && size != 8) ||
         (kind != LLVMIntegerTypeKind && kind != LLVMFloatTypeKind && kind != LLVMDoubleTypeKind))
         return false;
@@ -73,7 +73,7 @@ static bool find(struct simt_fn *f, LLVMValueRef inst, int most, struct simt_pat
 }
 
 /* Gives each element its place; false: they lie too far apart, or not at multiples of their size. */
-static bool arrange(struct simt_fn *f, const struct simt_pattern *p, struct cover *c)
+static bool arrange(struct simt_fn *f, const struct simt_permuted *p, struct cover *c)
 {
     int64_t lo = 0, hi = 0;
     for (int k = 0; k < p->n; k++)
@@ -147,7 +147,7 @@ static LLVMValueRef picks_build(struct simt *u, const struct pick *p, int n, LLV
     return r;
 }
 
-static LLVMValueRef base_pointer(struct simt_fn *f, const struct simt_pattern *p, const struct cover *c)
+static LLVMValueRef base_pointer(struct simt_fn *f, const struct simt_permuted *p, const struct cover *c)
 {
     return simt_advance(f->u, simt_address(f, simt_access_address(p->inst[0])), -c->first * (int64_t)p->size);
 }
@@ -171,7 +171,7 @@ static void cover_loads(struct cover *c, int width)
 }
 
 /* Where the register of lanes `first` and on of access `k` comes from. */
-static void load_picks(const struct simt_pattern *p, const struct cover *c, int k, int first, int n, struct pick *ret)
+static void load_picks(const struct simt_permuted *p, const struct cover *c, int k, int first, int n, struct pick *ret)
 {
     for (int i = 0; i < n; i++) {
         int at = place(c, p, k, first + i), from = c->source[at];
@@ -180,7 +180,7 @@ static void load_picks(const struct simt_pattern *p, const struct cover *c, int 
 }
 
 /* Against a load and an insertion for each lane, or for each address where there are few. */
-static bool load_pays(struct simt_fn *f, const struct simt_pattern *p, const struct cover *c)
+static bool load_pays(struct simt_fn *f, const struct simt_permuted *p, const struct cover *c)
 {
     int cost = c->n, others = 0, n = register_width(f->u, p->size);
     struct pick pick[SIMT_LANES];
@@ -210,7 +210,7 @@ static LLVMValueRef widen(struct simt *u, LLVMValueRef x, int from, int to)
     return LLVMBuildShuffleVector(u->b, x, LLVMGetPoison(LLVMTypeOf(x)), simt_const_i32v(u, at, to), "");
 }
 
-static void loads_build(struct simt_fn *f, const struct simt_pattern *p, const struct cover *c)
+static void loads_build(struct simt_fn *f, const struct simt_permuted *p, const struct cover *c)
 {
     struct simt *u = f->u;
     int n = register_width(u, p->size);
@@ -233,7 +233,7 @@ static void loads_build(struct simt_fn *f, const struct simt_pattern *p, const s
 }
 
 /* Neighbours in whole vectors are the better for a plain load. */
-static bool in_row(struct simt_fn *f, const struct simt_pattern *p)
+static bool in_row(struct simt_fn *f, const struct simt_permuted *p)
 {
     for (int i = 1; i < f->u->lanes; i++)
         if (i % 4 && p->off[i] != p->off[i - 1] + (int64_t)p->size)
@@ -241,11 +241,11 @@ static bool in_row(struct simt_fn *f, const struct simt_pattern *p)
     return true;
 }
 
-bool simt_pattern_load(struct simt_fn *f, LLVMValueRef inst)
+bool simt_permuted_load(struct simt_fn *f, LLVMValueRef inst)
 {
-    struct simt_pattern p;
+    struct simt_permuted p;
     struct cover c;
-    for (int most = SIMT_PATTERN; most; most = most > 1 ? 1 : 0) {
+    for (int most = SIMT_PERMUTED; most; most = most > 1 ? 1 : 0) {
         if (!find(f, inst, most, &p) || in_row(f, &p))
             return false;
         if (!arrange(f, &p, &c))
@@ -290,7 +290,7 @@ static void store_picks(const struct cover *c, int reg, int width, int registers
 }
 
 /* Against taking out and storing each lane's. */
-static bool store_pays(struct simt_fn *f, const struct simt_pattern *p, const struct cover *c)
+static bool store_pays(struct simt_fn *f, const struct simt_permuted *p, const struct cover *c)
 {
     int cost = 0, n = c->width;
     struct pick pick[SIMT_LANES];
@@ -301,16 +301,16 @@ static bool store_pays(struct simt_fn *f, const struct simt_pattern *p, const st
     return cost < p->n * f->u->lanes;
 }
 
-static bool stores_find(struct simt_fn *f, LLVMValueRef inst, int most, struct simt_pattern *p, struct cover *c)
+static bool stores_find(struct simt_fn *f, LLVMValueRef inst, int most, struct simt_permuted *p, struct cover *c)
 {
     return find(f, inst, most, p) && !in_row(f, p) && arrange(f, p, c) && cover_stores(c, register_width(f->u, p->size)) && store_pays(f, p, c);
 }
 
-static void stores_build(struct simt_fn *f, const struct simt_pattern *p, const struct cover *c)
+static void stores_build(struct simt_fn *f, const struct simt_permuted *p, const struct cover *c)
 {
     struct simt *u = f->u;
     int n = c->width, registers = u->lanes / n;
-    LLVMValueRef source[SIMT_PATTERN * SIMT_LANES], base = base_pointer(f, p, c);
+    LLVMValueRef source[SIMT_PERMUTED * SIMT_LANES], base = base_pointer(f, p, c);
     struct pick pick[SIMT_LANES];
     for (int k = 0; k < p->n; k++) {
         LLVMValueRef x = simt_vector(f, LLVMGetOperand(p->inst[k], 0));
@@ -326,12 +326,12 @@ static void stores_build(struct simt_fn *f, const struct simt_pattern *p, const 
     }
 }
 
-bool simt_pattern_store(struct simt_fn *f, LLVMValueRef inst)
+bool simt_permuted_store(struct simt_fn *f, LLVMValueRef inst)
 {
-    struct simt_pattern *p = &f->spreading;
+    struct simt_permuted *p = &f->spreading;
     struct cover c;
     if (!p->n) {
-        int most = SIMT_PATTERN;
+        int most = SIMT_PERMUTED;
         while (most && !stores_find(f, inst, most, p, &c))
             most = most > 1 ? most / 2 : 0;
         if (!most) {

@@ -339,7 +339,7 @@ static LLVMValueRef lane_step(struct simt_fn *f, LLVMValueRef v, int depth)
     }
 }
 
-void simt_ahead_column(struct simt_fn *f, LLVMValueRef store, LLVMValueRef ptrs)
+void simt_prefetch_column(struct simt_fn *f, LLVMValueRef store, LLVMValueRef ptrs)
 {
     struct simt *u = f->u;
     LLVMValueRef ptr = simt_access_address(store);
@@ -352,7 +352,7 @@ void simt_ahead_column(struct simt_fn *f, LLVMValueRef store, LLVMValueRef ptrs)
     }
 }
 
-void simt_ahead_emit(struct simt_fn *f, LLVMValueRef access)
+void simt_prefetch_emit(struct simt_fn *f, LLVMValueRef access)
 {
     int block = simt_block_of(f, LLVMGetInstructionParent(access));
     if (!simt_step(f->u, PTX_PASS_PREFETCH))

@@ -53,7 +53,7 @@ static LLVMValueRef results(struct simt_fn *f, LLVMValueRef area, LLVMTypeRef el
 }
 
 /* result(block, state, part, lanes, scalars ...) */
-LLVMTypeRef simt_single_type(struct simt *u, LLVMValueRef src)
+LLVMTypeRef simt_serialised_type(struct simt *u, LLVMValueRef src)
 {
     LLVMTypeRef t[MAX_INS + 4] = { u->ptr, u->ptr, u->i32, u->i32 }, parts[MAX_OUTS];
     LLVMTypeRef result = LLVMGetReturnType(LLVMGlobalGetValueType(src));
@@ -69,7 +69,7 @@ LLVMTypeRef simt_single_type(struct simt *u, LLVMValueRef src)
     return LLVMFunctionType(result, t, n + 4, 0);
 }
 
-void simt_single_emit(struct simt_fn *f, LLVMValueRef inst, LLVMValueRef out)
+void simt_serialised_emit(struct simt_fn *f, LLVMValueRef inst, LLVMValueRef out)
 {
     struct simt *u = f->u;
     LLVMTypeRef type = LLVMGlobalGetValueType(out), result = LLVMGetReturnType(type);

@@ -291,7 +291,7 @@ static bool copy_one(struct run *r, struct aw_ptrmap *cold)
     return false;
 }
 
-bool simt_runs(struct simt *u, LLVMValueRef fn, enum simt_form form, struct aw_ptrmap *cold)
+bool simt_merge_guards(struct simt *u, LLVMValueRef fn, enum simt_form form, struct aw_ptrmap *cold)
 {
     struct run r = { .u = u, .fn = fn, .ok = true };
     bool more = true;

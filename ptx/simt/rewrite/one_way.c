@@ -238,7 +238,7 @@ static void restore_sums(struct prepare *p)
         }
 }
 
-int simt_prepare(LLVMModuleRef module, struct aw_buf *diags)
+int simt_one_way(LLVMModuleRef module, struct aw_buf *diags)
 {
     struct simt_options options = { .kernel = "kernel" };
     struct simt u = { .options = &options, .diags = diags, .in = module, .ctx = LLVMGetModuleContext(module) };

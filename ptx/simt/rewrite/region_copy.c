@@ -32,7 +32,7 @@ static bool is_minmax(LLVMValueRef call)
     return false;
 }
 
-bool simt_copy_hoists(struct version *v, const struct region *r, LLVMValueRef x, int *left)
+bool simt_copy_hoists(struct version *v, const struct copied_region *r, LLVMValueRef x, int *left)
 {
     if (!inside_value(r, x) || (r->loop == REGION_BLOCK && LLVMIsAPHINode(x)))
         return true;
@@ -46,7 +46,7 @@ bool simt_copy_hoists(struct version *v, const struct region *r, LLVMValueRef x,
     return true;
 }
 
-static LLVMValueRef checked_pointer(const struct region *r, LLVMValueRef x)
+static LLVMValueRef checked_pointer(const struct copied_region *r, LLVMValueRef x)
 {
     LLVMOpcode op = LLVMGetInstructionOpcode(x);
     if ((op != LLVMLoad && op != LLVMStore) || LLVMGetVolatile(x) || LLVMGetOrdering(x) != LLVMAtomicOrderingNotAtomic)
@@ -64,7 +64,7 @@ static bool listed(const struct version *v, LLVMValueRef p)
     return false;
 }
 
-void simt_copy_find_pointers(struct version *v, const struct region *r)
+void simt_copy_find_pointers(struct version *v, const struct copied_region *r)
 {
     v->n_ptrs = 0;
     for (int b = 0; b < r->f->n_blocks; b++)
@@ -76,7 +76,7 @@ void simt_copy_find_pointers(struct version *v, const struct region *r)
         }
 }
 
-static LLVMValueRef hoist(struct version *v, const struct region *r, struct aw_ptrmap *made, LLVMValueRef x)
+static LLVMValueRef hoist(struct version *v, const struct copied_region *r, struct aw_ptrmap *made, LLVMValueRef x)
 {
     LLVMValueRef old = aw_ptrmap_find(made, x);
     if (old || !inside_value(r, x) || LLVMIsAPHINode(x))
@@ -101,7 +101,7 @@ static LLVMValueRef pointer_call(struct version *v, const char *prefix, LLVMValu
 }
 
 /* `cond` and that no listed address wraps, at the builder; `cond` may be NULL. */
-static LLVMValueRef build_nowrap(struct version *v, const struct region *r, LLVMValueRef cond)
+static LLVMValueRef build_nowrap(struct version *v, const struct copied_region *r, LLVMValueRef cond)
 {
     struct aw_ptrmap made = { 0 };
     for (int i = 0; i < v->n_ptrs; i++) {
@@ -175,7 +175,7 @@ static void connect_block(struct version *v, LLVMBasicBlockRef from)
 }
 
 /* In the copy first[i] stands for even[i], i < n. */
-static void copy_region(struct version *v, const struct region *r, const LLVMValueRef *even, const LLVMValueRef *first, int n)
+static void copy_region(struct version *v, const struct copied_region *r, const LLVMValueRef *even, const LLVMValueRef *first, int n)
 {
     aw_ptrmap_fini(&v->copy);
     for (int b = 0; b < r->f->n_blocks; b++)
@@ -196,7 +196,7 @@ static void copy_region(struct version *v, const struct region *r, const LLVMVal
 }
 
 /* The originals may be run by some lanes only. */
-static void chill(struct version *v, const struct region *r)
+static void chill(struct version *v, const struct copied_region *r)
 {
     for (int b = 0; b < r->f->n_blocks; b++)
         if (inside(r, b))
@@ -271,7 +271,7 @@ static void renamed_edges(struct version *v, LLVMValueRef old, LLVMValueRef now,
     }
 }
 
-void simt_copy_if(struct version *v, const struct region *r, bool together)
+void simt_copy_if(struct version *v, const struct copied_region *r, bool together)
 {
     LLVMBuilderRef b = v->u->b;
     LLVMBasicBlockRef head = r->f->blocks[r->head].bb, then = r->f->blocks[r->then].bb, join = r->f->blocks[r->join].bb;
@@ -322,7 +322,7 @@ static bool asks_below(LLVMValueRef cond, bool negated, struct last_round *ret)
 }
 
 /* What a round adds to the index, which is looked at when that is done; 0: no constant. */
-static int64_t step_of(const struct region *r, LLVMValueRef x)
+static int64_t step_of(const struct copied_region *r, LLVMValueRef x)
 {
     int64_t step;
     LLVMValueRef phi = inside_value(r, x) && LLVMGetInstructionOpcode(x) == LLVMAdd ? LLVMGetOperand(x, 0) : NULL;
@@ -331,7 +331,7 @@ static int64_t step_of(const struct region *r, LLVMValueRef x)
     return simt_int_const(LLVMGetOperand(x, 1), &step) ? step : 0;
 }
 
-static bool has_last_round(const struct region *r, LLVMValueRef cond, bool exit_if_true, struct last_round *ret)
+static bool has_last_round(const struct copied_region *r, LLVMValueRef cond, bool exit_if_true, struct last_round *ret)
 {
     const struct simt_loop *l = &r->f->loops[r->loop];
     if (l->header != l->latch || simt_block_size(r->f->blocks[l->header].bb) > MAX_LAST || !asks_below(cond, exit_if_true, ret) ||
@@ -411,7 +411,7 @@ static void exit_edges(struct version *v, LLVMValueRef old, LLVMValueRef now, vo
     simt_phi_add(now, copied(v, x), e->warm_exit);
 }
 
-void simt_copy_loop(struct version *v, const struct region *r, bool together)
+void simt_copy_loop(struct version *v, const struct copied_region *r, bool together)
 {
     LLVMBuilderRef b = v->u->b;
     const struct simt_loop *l = &r->f->loops[r->loop];
@@ -525,7 +525,7 @@ static struct twins copy_rest(struct version *v, LLVMBasicBlockRef bb, LLVMValue
     return t;
 }
 
-void simt_copy_block(struct version *v, const struct region *r)
+void simt_copy_block(struct version *v, const struct copied_region *r)
 {
     LLVMBasicBlockRef bb = r->f->blocks[r->head].bb;
     LLVMValueRef first = simt_copy_behind_phis(bb);
@@ -536,7 +536,7 @@ void simt_copy_block(struct version *v, const struct region *r)
     note(v, &v->plain, t.join, v);
 }
 
-void simt_copy_choices(struct version *v, const struct region *r, const struct choice *choice, int n)
+void simt_copy_choices(struct version *v, const struct copied_region *r, const struct choice *choice, int n)
 {
     LLVMBasicBlockRef bb = r->f->blocks[r->head].bb;
     LLVMValueRef first = simt_copy_behind_phis(bb), cond = NULL;
@@ -579,7 +579,7 @@ static LLVMValueRef build_same(struct version *v, LLVMValueRef x, LLVMValueRef f
     return LLVMBuildICmp(v->u->b, LLVMIntEQ, x, first, "");
 }
 
-void simt_copy_even(struct version *v, const struct region *r, LLVMBasicBlockRef at)
+void simt_copy_even(struct version *v, const struct copied_region *r, LLVMBasicBlockRef at)
 {
     LLVMBuilderRef b = v->u->b;
     LLVMBasicBlockRef then = v->f.blocks[r->then].bb;

@@ -32,7 +32,7 @@ enum {
 };
 
 /* A value of the first loop's header and the one of the second's that goes on from it. */
-struct pair {
+struct loop_pair {
     LLVMValueRef rest, main;
     LLVMValueRef rest_next, main_next;
     bool linear;           /* they advance by constants: `step` a round of the first loop, ... */
@@ -45,12 +45,12 @@ struct reroll {
     int before, enter, rest, join, main_enter, main, after; /* blocks: if (..) { enter; rest } join; if (..) { main_enter; main } after */
     LLVMValueRef left, count;   /* the first loop's counter; with what it begins */
     uint64_t most;              /* the count at most */
-    struct pair *index;         /* the second loop goes on while it is below `bound` */
+    struct loop_pair *index;         /* the second loop goes on while it is below `bound` */
     LLVMValueRef bound;
     int64_t stride;             /* of the index in a round of the second loop */
     int times;                  /* rounds of the first loop in one of the second */
     int n_pairs, steps;
-    struct pair pairs[MAX_PAIRS];
+    struct loop_pair pairs[MAX_PAIRS];
     struct aw_ptrmap copy;      /* of a body: value -> its copy */
     bool lane_after_lane;       /* that is how it is likely to be done */
 };
@@ -152,13 +152,13 @@ static bool find_count(struct reroll *r)
 /* ---- Values that go from the first loop to the second */
 
 /* A sum: multiples of values and of an index, which may have been widened, and a constant. */
-struct sum {
+struct reroll_sum {
     int n;
     LLVMValueRef term[MAX_TERMS];
     uint64_t by[MAX_TERMS], index, at;
 };
 
-static bool add_term(struct sum *s, LLVMValueRef v, uint64_t by)
+static bool add_term(struct reroll_sum *s, LLVMValueRef v, uint64_t by)
 {
     int i = 0;
     while (i < s->n && s->term[i] != v)
@@ -173,7 +173,7 @@ static bool add_term(struct sum *s, LLVMValueRef v, uint64_t by)
     return true;
 }
 
-static bool add_sum(struct sum *s, LLVMValueRef v, uint64_t by, LLVMValueRef index)
+static bool add_sum(struct reroll_sum *s, LLVMValueRef v, uint64_t by, LLVMValueRef index)
 {
     int64_t c;
     LLVMOpcode op = LLVMIsAInstruction(v) && v != index ? LLVMGetInstructionOpcode(v) : LLVMUnreachable;
@@ -205,7 +205,7 @@ static uint64_t low_bits(uint64_t x, LLVMTypeRef type)
 }
 
 /* Is the sum, without an index, this constant? */
-static bool amounts_to(const struct sum *s, uint64_t at, LLVMTypeRef type)
+static bool amounts_to(const struct reroll_sum *s, uint64_t at, LLVMTypeRef type)
 {
     for (int i = 0; i < s->n; i++)
         if (low_bits(s->by[i], type))
@@ -220,9 +220,9 @@ static LLVMValueRef first_index(const struct reroll *r)
 
 /* Does the second value begin where the first one ends, or at a constant distance, since its index does?  Both are sums that contain
  * the index times the same. */
-static bool goes_on(struct reroll *r, struct pair *p, LLVMValueRef main_begin)
+static bool goes_on(struct reroll *r, struct loop_pair *p, LLVMValueRef main_begin)
 {
-    struct sum a = { 0 }, b = { 0 };
+    struct reroll_sum a = { 0 }, b = { 0 };
     LLVMTypeRef type = LLVMTypeOf(p->rest);
     if (!add_sum(&a, from_block(r, p->rest, r->enter), 1, first_index(r)) ||
         !add_sum(&b, main_begin, 1, from_block(r, r->index->main, r->main_enter)))
@@ -250,13 +250,13 @@ static LLVMValueRef rest_of(const struct reroll *r, LLVMValueRef joined)
     return NULL;
 }
 
-static struct pair *pair_up(struct reroll *r, LLVMValueRef rest, LLVMValueRef main)
+static struct loop_pair *pair_up(struct reroll *r, LLVMValueRef rest, LLVMValueRef main)
 {
     if (r->n_pairs == MAX_PAIRS)
         return NULL;
-    struct pair *p = &r->pairs[r->n_pairs];
+    struct loop_pair *p = &r->pairs[r->n_pairs];
     int64_t by;
-    *p = (struct pair){ .rest = rest, .main = main };
+    *p = (struct loop_pair){ .rest = rest, .main = main };
     p->rest_next = from_block(r, rest, r->rest);
     p->main_next = from_block(r, main, r->main);
     p->linear = steps_by(rest, p->rest_next, &p->step);
@@ -296,7 +296,7 @@ static bool find_pair(struct reroll *r, LLVMValueRef main)
     if (rest)
         return pair_up(r, rest, main) != NULL;
     for (LLVMValueRef x = LLVMGetFirstInstruction(r->f.blocks[r->rest].bb); LLVMIsAPHINode(x); x = LLVMGetNextInstruction(x)) {
-        struct pair *p = LLVMTypeOf(x) == LLVMTypeOf(main) && simt_width(LLVMTypeOf(x)) ? pair_up(r, x, main) : NULL;
+        struct loop_pair *p = LLVMTypeOf(x) == LLVMTypeOf(main) && simt_width(LLVMTypeOf(x)) ? pair_up(r, x, main) : NULL;
         if (p && p->linear && goes_on(r, p, begin))
             return true;
         r->n_pairs -= p != NULL;
@@ -306,7 +306,7 @@ static bool find_pair(struct reroll *r, LLVMValueRef main)
 
 /* ---- The two bodies */
 
-static const struct pair *pair_of(const struct reroll *r, LLVMValueRef rest)
+static const struct loop_pair *pair_of(const struct reroll *r, LLVMValueRef rest)
 {
     for (int i = 0; i < r->n_pairs; i++)
         if (r->pairs[i].rest == rest)
@@ -343,7 +343,7 @@ static bool matches(struct reroll *r, int copy, LLVMValueRef x, LLVMValueRef y)
 {
     int64_t a, b;
     LLVMValueRef from = simt_access_root(&r->f, x, &a), to = simt_access_root(&r->f, y, &b);
-    const struct pair *p = pair_of(r, from);
+    const struct loop_pair *p = pair_of(r, from);
     if (++r->steps > MAX_STEPS || LLVMTypeOf(x) != LLVMTypeOf(y))
         return false;
     if (p && p->linear)
@@ -429,7 +429,7 @@ static bool ends_alike(const struct reroll *r)
 {
     for (LLVMValueRef x = LLVMGetFirstInstruction(r->f.blocks[r->after].bb); x && LLVMIsAPHINode(x); x = LLVMGetNextInstruction(x)) {
         LLVMValueRef without = from_block(r, x, r->join), with = from_block(r, x, r->main), rest = rest_of(r, without);
-        const struct pair *p = rest ? pair_of(r, rest) : NULL;
+        const struct loop_pair *p = rest ? pair_of(r, rest) : NULL;
         if (rest ? !p || p->ahead || p->main_next != with : without != with)
             return false;
     }
@@ -454,7 +454,7 @@ static bool is_end(const struct reroll *r, LLVMValueRef v)
 {
     if (!is_smax(v) || (LLVMGetOperand(v, 0) != r->bound && LLVMGetOperand(v, 1) != r->bound))
         return false;
-    struct sum s = { 0 };
+    struct reroll_sum s = { 0 };
     LLVMValueRef next = LLVMGetOperand(v, LLVMGetOperand(v, 0) == r->bound);
     return add_sum(&s, next, 1, NULL) && add_sum(&s, first_index(r), (uint64_t)-1, NULL) &&
            amounts_to(&s, (uint64_t)r->index->step, LLVMTypeOf(next));
@@ -463,7 +463,7 @@ static bool is_end(const struct reroll *r, LLVMValueRef v)
 /* Is it `by` (1 or -1) times what the end is beyond the index, plus `at`? */
 static bool is_way(const struct reroll *r, LLVMValueRef v, int by, int64_t at)
 {
-    struct sum s = { 0 };
+    struct reroll_sum s = { 0 };
     LLVMTypeRef type = LLVMTypeOf(v);
     if (!add_sum(&s, v, 1, NULL) || !add_sum(&s, first_index(r), (uint64_t)by, NULL))
         return false;

@@ -11,14 +11,14 @@ bool simt_blend(struct simt *u, enum simt_form form);
 
 /* ---- versions.c */
 /* Adds copies of divergent regions for the case that all lanes take them, to a source function, as `form` would be analysed. */
-bool simt_version(struct simt *u, LLVMValueRef fn, enum simt_form form);
+bool simt_all_lanes_versions(struct simt *u, LLVMValueRef fn, enum simt_form form);
 
 /* ---- region_copy.c */
 LLVMValueRef simt_all_build(struct simt *u, LLVMValueRef cond); /* a call of SIMT_ALL, at the builder */
 
 /* ---- merge_guards.c */
 /* Adds copies of guards that follow each other, for warps all of whose lanes pass all of them; what is left for others is noted in `cold`. */
-bool simt_runs(struct simt *u, LLVMValueRef fn, enum simt_form form, struct aw_ptrmap *cold);
+bool simt_merge_guards(struct simt *u, LLVMValueRef fn, enum simt_form form, struct aw_ptrmap *cold);
 
 /* ---- reroll.c */
 /* Joins loops of a source function that were unrolled with the loop for their remainder, where lanes run differently often. */

@@ -24,7 +24,7 @@ enum {
     MISPREDICTED = 160,   /* 20 cycles of 4 instructions, as costs are counted: the end of a loop that is nowhere the same */
 };
 
-bool simt_single_always;
+bool simt_serialise_always;
 
 struct single {
     struct simt *u;
@@ -42,7 +42,7 @@ struct single {
 
 static bool always(const struct single *s)
 {
-    return simt_single_always || simt_forced(s->u, PTX_PASS_SERIALISE);
+    return simt_serialise_always || simt_forced(s->u, PTX_PASS_SERIALISE);
 }
 
 /* ---- What may be moved */
@@ -318,7 +318,7 @@ static bool follows_count(struct single *s, LLVMValueRef v, int *left)
 {
     int b = LLVMIsAInstruction(v) && !LLVMIsALoadInst(v) && --*left > 0 ? simt_block_of(&s->f, LLVMGetInstructionParent(v)) : -1;
     for (int l = b < 0 ? -1 : s->f.blocks[b].loop; l >= 0; l = s->f.loops[l].parent)
-        if (!s->in[s->f.loops[l].header] && s->f.loops[l].divergent && simt_even_count(&s->f, l))
+        if (!s->in[s->f.loops[l].header] && s->f.loops[l].divergent && simt_trip_count(&s->f, l))
             return true;
     for (unsigned i = 0; b >= 0 && i < (unsigned)LLVMGetNumOperands(v); i++)
         if (follows_count(s, LLVMGetOperand(v, i), left))
@@ -758,7 +758,7 @@ static void move_regions(struct simt *u, LLVMValueRef fn, enum simt_form form)
     }
 }
 
-int simt_single(LLVMModuleRef module, const struct simt_options *options, struct aw_buf *diags)
+int simt_serialise(LLVMModuleRef module, const struct simt_options *options, struct aw_buf *diags)
 {
     struct simt u = { .options = options, .diags = diags, .in = module };
     LLVMValueRef fn = LLVMGetNamedFunction(module, options->kernel);

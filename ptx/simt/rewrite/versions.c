@@ -34,7 +34,7 @@ enum {
 /* ---- Looking at a region */
 
 /* Instructions, or 0 when nothing in it would gain from a copy or something cannot be copied. */
-static size_t worth(const struct region *r)
+static size_t worth(const struct copied_region *r)
 {
     size_t n = 0;
     bool gain = false;
@@ -60,7 +60,7 @@ static size_t worth(const struct region *r)
 }
 
 /* The only block outside that the region's edges lead to, or -1. */
-static int only_exit(const struct region *r)
+static int only_exit(const struct copied_region *r)
 {
     int to = -1;
     for (int b = 0; b < r->f->n_blocks; b++)
@@ -91,7 +91,7 @@ static bool never_all(struct simt_fn *f, LLVMValueRef c, bool negated)
 }
 
 /* Values that leave a loop do so through phis of its exit. */
-static bool leaves_by_phis(const struct region *r, int exit)
+static bool leaves_by_phis(const struct copied_region *r, int exit)
 {
     LLVMBasicBlockRef to = r->f->blocks[exit].bb;
     for (int b = 0; b < r->f->n_blocks; b++)
@@ -104,25 +104,25 @@ static bool leaves_by_phis(const struct region *r, int exit)
     return true;
 }
 
-static bool if_region(struct simt_fn *f, int head, struct region *ret)
+static bool if_region(struct simt_fn *f, int head, struct copied_region *ret)
 {
     const struct simt_block *h = &f->blocks[head];
     int then = f->blocks[h->succ[0]].n_preds == 1 ? 0 : 1;
-    *ret = (struct region){ .f = f, .head = head, .then = h->succ[then], .join = h->succ[1 - then], .loop = REGION_IF };
+    *ret = (struct copied_region){ .f = f, .head = head, .then = h->succ[then], .join = h->succ[1 - then], .loop = REGION_IF };
     return only_exit(ret) == ret->join && !never_all(f, LLVMGetCondition(LLVMGetBasicBlockTerminator(h->bb)), then == 1);
 }
 
-static bool loop_region(struct simt_fn *f, int loop, struct region *ret)
+static bool loop_region(struct simt_fn *f, int loop, struct copied_region *ret)
 {
     const struct simt_loop *l = &f->loops[loop];
-    *ret = (struct region){ .f = f, .head = l->header, .then = -1, .join = l->exit, .loop = loop };
+    *ret = (struct copied_region){ .f = f, .head = l->header, .then = -1, .join = l->exit, .loop = loop };
     return l->latch >= 0 && l->exit >= 0 && l->preheader >= 0 && f->blocks[l->exit].n_preds == 1 && only_exit(ret) == l->exit &&
            !simt_loop_spins(f, loop) && leaves_by_phis(ret, l->exit);
 }
 
 /* ---- Warps of a block that go side by side, a round of each in turn */
 
-static bool holds(const struct region *r, bool (*is)(struct simt_fn *f, int loop))
+static bool holds(const struct copied_region *r, bool (*is)(struct simt_fn *f, int loop))
 {
     for (int l = 0; l < r->f->n_loops; l++)
         if (inside(r, r->f->loops[l].header) && is(r->f, l))
@@ -131,7 +131,7 @@ static bool holds(const struct region *r, bool (*is)(struct simt_fn *f, int loop
 }
 
 /* Is it worth while that all warps of the block are in the copy at once? */
-static bool reads_alike(struct version *v, const struct region *r)
+static bool reads_alike(struct version *v, const struct copied_region *r)
 {
     size_t n = 0;
     for (int b = 0; v->u->schedule == SIMT_INTERLEAVED && b < r->f->n_blocks; b++)
@@ -155,7 +155,7 @@ static unsigned usual_arm(struct simt_fn *f, LLVMValueRef x)
 }
 
 /* Does an access depend on it whose lanes lie here and there? */
-static bool leads_astray(const struct region *r, LLVMValueRef x, int *left)
+static bool leads_astray(const struct copied_region *r, LLVMValueRef x, int *left)
 {
     for (LLVMUseRef use = LLVMGetFirstUse(x); use && --*left >= 0; use = LLVMGetNextUse(use)) {
         LLVMValueRef user = LLVMGetUser(use);
@@ -180,7 +180,7 @@ static bool leads_astray(const struct region *r, LLVMValueRef x, int *left)
     return false;
 }
 
-static int find_choices(struct version *v, const struct region *r, struct choice ret_choice[MAX_CHOICES])
+static int find_choices(struct version *v, const struct copied_region *r, struct choice ret_choice[MAX_CHOICES])
 {
     int n = 0;
     for (LLVMValueRef x = LLVMGetFirstInstruction(r->f->blocks[r->head].bb); x; x = LLVMGetNextInstruction(x)) {
@@ -194,10 +194,10 @@ static int find_choices(struct version *v, const struct region *r, struct choice
 /* ---- Loops that run equally often */
 
 /* How often some loop of the region runs, if that can be known before; or NULL. */
-static LLVMValueRef count_in(struct version *v, const struct region *r)
+static LLVMValueRef count_in(struct version *v, const struct copied_region *r)
 {
     for (int l = 0; l < r->f->n_loops; l++) {
-        LLVMValueRef count = r->f->loops[l].divergent && inside(r, r->f->loops[l].header) ? simt_even_count(r->f, l) : NULL;
+        LLVMValueRef count = r->f->loops[l].divergent && inside(r, r->f->loops[l].header) ? simt_trip_count(r->f, l) : NULL;
         int left = MAX_SLICE;
         if (count && simt_copy_hoists(v, r, count, &left))
             return count;
@@ -206,7 +206,7 @@ static LLVMValueRef count_in(struct version *v, const struct region *r)
 }
 
 /* The branch before such a loop becomes a block of its own; what that dominates is looked at when it has been analysed. */
-static bool begin_even(struct version *v, const struct region *r)
+static bool begin_even(struct version *v, const struct copied_region *r)
 {
     LLVMBasicBlockRef bb = r->f->blocks[r->head].bb;
     LLVMValueRef cond = LLVMGetCondition(LLVMGetBasicBlockTerminator(bb));
@@ -222,7 +222,7 @@ static bool begin_even(struct version *v, const struct region *r)
 }
 
 /* Warps of a block wait at the same barrier, and regions between barriers are better off with one of each. */
-static bool has_barrier(const struct region *r)
+static bool has_barrier(const struct copied_region *r)
 {
     for (int b = 0; b < r->f->n_blocks; b++)
         for (LLVMValueRef x = inside(r, b) ? LLVMGetFirstInstruction(r->f->blocks[b].bb) : NULL; x; x = LLVMGetNextInstruction(x)) {
@@ -234,12 +234,12 @@ static bool has_barrier(const struct region *r)
 }
 
 /* What the even block dominates, up to where others join; false: nothing to copy. */
-static bool even_region(struct version *v, struct region *ret)
+static bool even_region(struct version *v, struct copied_region *ret)
 {
     int head = simt_block_of(&v->f, v->even_at);
     if (head < 0 || v->f.blocks[head].n_succ != 1 || v->f.blocks[v->f.blocks[head].succ[0]].n_preds != 1)
         return false;
-    *ret = (struct region){ .f = &v->f, .head = head, .then = v->f.blocks[head].succ[0], .loop = REGION_IF };
+    *ret = (struct copied_region){ .f = &v->f, .head = head, .then = v->f.blocks[head].succ[0], .loop = REGION_IF };
     ret->join = only_exit(ret);
     /* A region that ends where its loop begins anew would give that two ends. */
     if (ret->join < 0 || simt_dominates(&v->f, ret->join, head) || !leaves_by_phis(ret, ret->join) || has_barrier(ret))
@@ -252,7 +252,7 @@ static bool even_region(struct version *v, struct region *ret)
 static bool version_even(struct version *v)
 {
     LLVMBasicBlockRef at = v->even_at;
-    struct region r;
+    struct copied_region r;
     bool fits = even_region(v, &r);
     v->even_at = NULL;
     if (fits)
@@ -262,7 +262,7 @@ static bool version_even(struct version *v)
 
 /* ---- Choosing */
 
-static void reject(struct version *v, const struct region *r, bool whole)
+static void reject(struct version *v, const struct copied_region *r, bool whole)
 {
     for (int b = 0; b < r->f->n_blocks; b++)
         if (b == r->head || (whole && inside(r, b)))
@@ -288,7 +288,7 @@ static bool goes_on(struct simt_fn *f, int b, int size)
 /* Where masks are cheap a copy is, too, of rounds of the grid between barriers, and if a few scalar operations lead to it and there is something
  * in it: regions that are little more than an access have been slower; so have loops and branches, but between barriers, where warps do not
  * take turns. */
-static bool is_bounds_check(struct version *v, const struct region *r)
+static bool is_bounds_check(struct version *v, const struct copied_region *r)
 {
     struct simt_fn *f = &v->f;
     LLVMBasicBlockRef then = f->blocks[r->then].bb;
@@ -319,7 +319,7 @@ static bool version_one(struct version *v)
         bool header = l >= 0 && f->loops[l].header == b && f->loops[l].divergent;
         if (aw_ptrmap_find(&v->cold, f->blocks[b].bb) || (!header && !parts_lanes(v, b)))
             continue;
-        struct region r;
+        struct copied_region r;
         bool fits = header ? loop_region(f, l, &r) : if_region(f, b, &r);
         if (!header && fits && begin_even(v, &r))
             return v->ok;
@@ -348,7 +348,7 @@ static bool version_one(struct version *v)
 static bool version_one_block(struct version *v)
 {
     for (int b = 0; b < v->f.n_blocks && v->ok; b++) {
-        struct region r = { .f = &v->f, .head = b, .then = -1, .join = -1, .loop = REGION_BLOCK };
+        struct copied_region r = { .f = &v->f, .head = b, .then = -1, .join = -1, .loop = REGION_BLOCK };
         if (aw_ptrmap_find(&v->plain, v->f.blocks[b].bb))
             continue;
         simt_copy_find_pointers(v, &r);
@@ -367,7 +367,7 @@ static bool version_one_choice(struct version *v)
 {
     for (int b = 0; b < v->f.n_blocks && v->ok && !v->meets && v->u->schedule != SIMT_INTERLEAVED; b++) {
         LLVMBasicBlockRef bb = v->f.blocks[b].bb;
-        struct region r = { .f = &v->f, .head = b, .then = -1, .join = -1, .loop = REGION_BLOCK };
+        struct copied_region r = { .f = &v->f, .head = b, .then = -1, .join = -1, .loop = REGION_BLOCK };
         struct choice choice[MAX_CHOICES];
         if (aw_ptrmap_find(&v->chosen, bb) || aw_ptrmap_find(&v->cold, bb))
             continue;
@@ -415,13 +415,13 @@ static bool set_barriers_apart(struct simt *u, LLVMValueRef fn)
     return any;
 }
 
-bool simt_version(struct simt *u, LLVMValueRef fn, enum simt_form form)
+bool simt_all_lanes_versions(struct simt *u, LLVMValueRef fn, enum simt_form form)
 {
     struct version v = { .u = u, .fn = fn, .ok = true };
     bool whole = u->options->versions, more = simt_instructions(fn) <= MAX_FUNCTION;
     LLVMSetCurrentDebugLocation2(u->b, NULL);
     v.meets = more && (set_barriers_apart(u, fn) || u->schedule == SIMT_ABREAST);
-    more = more && (!simt_step(u, PTX_PASS_RUNS) || simt_runs(u, fn, form, &v.cold));
+    more = more && (!simt_step(u, PTX_PASS_RUNS) || simt_merge_guards(u, fn, form, &v.cold));
     simt_stepped(u, PTX_PASS_RUNS, u->in);
     more = more && simt_step(u, PTX_PASS_VERSIONS);
     for (int i = 0; i < MAX_ROUNDS && more && !u->status; i++) {

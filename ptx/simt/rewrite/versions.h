@@ -32,7 +32,7 @@ struct version {
 };
 
 /* Blocks of `f` for which inside() says yes. */
-struct region {
+struct copied_region {
     struct simt_fn *f;
     int head, then, join; /* if: `then` dominates the region, `join` is where it and the branch of `head` go */
     int loop;             /* >= 0: the region is this loop; REGION_BLOCK: it is the block `head` */
@@ -40,12 +40,12 @@ struct region {
 
 enum { REGION_IF = -1, REGION_BLOCK = -2 };
 
-static inline bool inside(const struct region *r, int b)
+static inline bool inside(const struct copied_region *r, int b)
 {
     return r->loop >= 0 ? simt_loop_has(r->f, r->loop, b) : r->loop == REGION_IF ? simt_dominates(r->f, r->then, b) : b == r->head;
 }
 
-static inline bool inside_value(const struct region *r, LLVMValueRef v)
+static inline bool inside_value(const struct copied_region *r, LLVMValueRef v)
 {
     if (!LLVMIsAInstruction(v))
         return false;
@@ -66,21 +66,21 @@ struct choice {
 
 /* ---- region_copy.c */
 /* Lists the addresses of a region that are asked for before it. */
-void simt_copy_find_pointers(struct version *v, const struct region *r);
+void simt_copy_find_pointers(struct version *v, const struct copied_region *r);
 /* Can the value be computed where the region begins, by no more than `left` instructions, which count down? */
-bool simt_copy_hoists(struct version *v, const struct region *r, LLVMValueRef x, int *left);
+bool simt_copy_hoists(struct version *v, const struct copied_region *r, LLVMValueRef x, int *left);
 /* Where a block's own instructions begin. */
 LLVMValueRef simt_copy_behind_phis(LLVMBasicBlockRef bb);
 /* A region behind a branch; `together`: the copy is for all warps of the block at once. */
-void simt_copy_if(struct version *v, const struct region *r, bool together);
-void simt_copy_loop(struct version *v, const struct region *r, bool together);
+void simt_copy_if(struct version *v, const struct copied_region *r, bool together);
+void simt_copy_loop(struct version *v, const struct copied_region *r, bool together);
 /* A block's accesses under one question: where no index wraps, a copy of the block without any. */
-void simt_copy_block(struct version *v, const struct region *r);
+void simt_copy_block(struct version *v, const struct copied_region *r);
 /* Where all lanes take the usual arms, a copy of the block, which begins with the first choice, with these. */
-void simt_copy_choices(struct version *v, const struct region *r, const struct choice *choice, int n);
+void simt_copy_choices(struct version *v, const struct copied_region *r, const struct choice *choice, int n);
 /* Gives a block's branch a block of its own. */
 void simt_copy_set_branch_apart(struct version *v, LLVMBasicBlockRef bb);
 /* All that `at`'s only successor dominates, for warps in which v->count and v->cond are the same for all lanes. */
-void simt_copy_even(struct version *v, const struct region *r, LLVMBasicBlockRef at);
+void simt_copy_even(struct version *v, const struct copied_region *r, LLVMBasicBlockRef at);
 
 #endif

@@ -45,7 +45,7 @@ LLVMTypeRef simt_device_type(struct simt *u, LLVMValueRef src)
     return LLVMFunctionType(result, t, n + 4, 0);
 }
 
-struct range {
+struct entry_range {
     struct simt *u;
     LLVMValueRef fn, block, launch, state, kernarg, grid[2], shape[3], threads, ctaid[3];
     LLVMValueRef x;                /* of the block, or the first of a group, where it is carried in a register; else NULL */
@@ -54,7 +54,7 @@ struct range {
     LLVMValueRef frames, order, turns, waiting; /* of a body that marches: see march.c; how many warps wait for their turns, now */
 };
 
-static LLVMValueRef launch_u32(struct range *r, size_t offset)
+static LLVMValueRef launch_u32(struct entry_range *r, size_t offset)
 {
     return simt_field(r->u, r->launch, offset, r->u->i32, true);
 }
@@ -67,7 +67,7 @@ static void note_pointer(struct simt *u, LLVMValueRef load, const char *what, ui
     LLVMSetMetadata(load, LLVMGetMDKindIDInContext(u->ctx, what, (unsigned)strlen(what)), node);
 }
 
-static void range_entry(struct range *r)
+static void range_entry(struct entry_range *r)
 {
     struct simt *u = r->u;
     r->block = LLVMGetParam(r->fn, 0);
@@ -89,13 +89,13 @@ static void range_entry(struct range *r)
     r->threads = LLVMBuildMul(u->b, LLVMBuildMul(u->b, r->shape[0], r->shape[1], ""), r->shape[2], "");
 }
 
-static LLVMValueRef ctaid_at(struct range *r, unsigned d)
+static LLVMValueRef ctaid_at(struct entry_range *r, unsigned d)
 {
     return simt_advance(r->u, r->block, (int64_t)(offsetof(struct aw_host_block, ctaid) + 4 * d));
 }
 
 /* Sets the block's indices from its linear number. */
-static void set_ctaid(struct range *r, LLVMValueRef linear)
+static void set_ctaid(struct entry_range *r, LLVMValueRef linear)
 {
     struct simt *u = r->u;
     for (unsigned d = 0; d < 3; d++) {
@@ -109,7 +109,7 @@ static void set_ctaid(struct range *r, LLVMValueRef linear)
 
 /* Are indices counted from block to block?  Two divisions take as long as a short block.  Not where warps march, as they leave others'
  * indices behind, nor in blocks with barriers, which are long: their loops became slower (products of 16 by 16: 5%). */
-static bool counts_ctaid(const struct range *r)
+static bool counts_ctaid(const struct entry_range *r)
 {
     return !simt_is_marching(r->u) && !r->whole;
 }
@@ -124,13 +124,13 @@ static bool has_loops(struct simt *u)
 
 /* Is the block's x carried in a register?  Through memory it takes a store and a load of it from block to block, one after the other, which
  * is longer than a short block takes; but in blocks that are not short registers are the body's. */
-static bool carries_x(const struct range *r)
+static bool carries_x(const struct entry_range *r)
 {
     return counts_ctaid(r) && simt_instructions(r->u->kernel) <= SMALL_KERNEL && !has_loops(r->u);
 }
 
 /* A round of the loop over blocks begins; `entry` sets out for the first. */
-static void ctaid_begin(struct range *r, LLVMBasicBlockRef entry, LLVMValueRef linear)
+static void ctaid_begin(struct entry_range *r, LLVMBasicBlockRef entry, LLVMValueRef linear)
 {
     struct simt *u = r->u;
     LLVMValueRef first = r->ctaid[0];
@@ -147,7 +147,7 @@ static void ctaid_begin(struct range *r, LLVMBasicBlockRef entry, LLVMValueRef l
 }
 
 /* From block to block in memory, from dimension `d` on. */
-static void ctaid_count(struct range *r, unsigned d)
+static void ctaid_count(struct entry_range *r, unsigned d)
 {
     struct simt *u = r->u;
     LLVMValueRef more = simt_c32(u, 1);
@@ -163,7 +163,7 @@ static void ctaid_count(struct range *r, unsigned d)
 }
 
 /* Another one follows, `blocks` further on, in the same row or at the next one's begin: from the last block's indices to its own. */
-static void ctaid_next(struct range *r, LLVMValueRef blocks)
+static void ctaid_next(struct entry_range *r, LLVMValueRef blocks)
 {
     struct simt *u = r->u;
     if (!r->x) {
@@ -186,7 +186,7 @@ static void ctaid_next(struct range *r, LLVMValueRef blocks)
     simt_phi_add(r->x, next, on);
 }
 
-static void call_body(struct range *r, LLVMValueRef body, LLVMValueRef part, LLVMValueRef first, LLVMValueRef lanes)
+static void call_body(struct entry_range *r, LLVMValueRef body, LLVMValueRef part, LLVMValueRef first, LLVMValueRef lanes)
 {
     struct simt *u = r->u;
     LLVMValueRef args[BODY_PARAMS + 2] = { r->block, r->state, part, lanes, r->kernarg, r->ctaid[0], r->ctaid[1], r->ctaid[2] };
@@ -231,14 +231,14 @@ static bool one_warp(const struct simt *u)
     return shape[1] && shape[0] * shape[1] * shape[2] <= SIMT_LANES;
 }
 
-static void set_warp(struct range *r, LLVMValueRef warp)
+static void set_warp(struct entry_range *r, LLVMValueRef warp)
 {
     LLVMBuildStore(r->u->b, warp, simt_advance(r->u, r->block, (int64_t)offsetof(struct aw_host_block, warp)));
 }
 
 /* One warp, or the part of it that a vector holds: its active lanes, then the body for the block's shape.  Of the bodies there is one, or
  * `rows` and `any`. */
-static void part_emit(struct range *r, LLVMValueRef part)
+static void part_emit(struct entry_range *r, LLVMValueRef part)
 {
     struct simt *u = r->u;
     LLVMValueRef rows = r->rows, any = r->any, fixed = r->fixed;
@@ -270,14 +270,14 @@ static void part_emit(struct range *r, LLVMValueRef part)
 }
 
 /* What one row of such blocks has read, the next one finds in a cache; others are the machine's affair. */
-static LLVMValueRef group_most(struct range *r)
+static LLVMValueRef group_most(struct entry_range *r)
 {
     struct simt *u = r->u;
     return simt_is_marching(u) ? simt_c64(u, GROUP_IN_MARCH) : LLVMBuildZExt(u->b, launch_u32(r, offsetof(struct aw_host_launch, group)), u->i64, "");
 }
 
 /* Consecutive blocks that lie in one row of the grid, at most so many. */
-static LLVMValueRef group_size(struct range *r, LLVMValueRef linear, LLVMValueRef end)
+static LLVMValueRef group_size(struct entry_range *r, LLVMValueRef linear, LLVMValueRef end)
 {
     struct simt *u = r->u;
     LLVMValueRef left = LLVMBuildSub(u->b, end, linear, ""), n = group_most(r);
@@ -293,7 +293,7 @@ static uint32_t parts_in_turn(const struct simt *u)
 }
 
 /* Parts from `part` on that are one turn, but none from `end` on. */
-static void turn_emit(struct range *r, LLVMValueRef part, LLVMValueRef end)
+static void turn_emit(struct entry_range *r, LLVMValueRef part, LLVMValueRef end)
 {
     struct simt *u = r->u;
     LLVMBuilderRef b = u->b;
@@ -317,7 +317,7 @@ static void turn_emit(struct range *r, LLVMValueRef part, LLVMValueRef end)
 }
 
 /* A turn of every block of a group, from `part` on: they read and write side by side, as the machine's caches like it. */
-static void group_emit(struct range *r, LLVMValueRef part, LLVMValueRef part_end, LLVMValueRef n)
+static void group_emit(struct entry_range *r, LLVMValueRef part, LLVMValueRef part_end, LLVMValueRef n)
 {
     struct simt *u = r->u;
     LLVMBuilderRef b = u->b;
@@ -344,7 +344,7 @@ static void group_emit(struct range *r, LLVMValueRef part, LLVMValueRef part_end
     r->ctaid[0] = first;
 }
 
-static void march_entry(struct range *r)
+static void march_entry(struct entry_range *r)
 {
     struct simt *u = r->u;
     unsigned most = simt_march_most(u) + (simt_takes_block_rows(u) ? GROUP_IN_MARCH - 1 : 0);
@@ -354,7 +354,7 @@ static void march_entry(struct range *r)
 }
 
 /* When `enough` wait they have their turns, to the end. */
-static void march_emit(struct range *r, unsigned enough)
+static void march_emit(struct entry_range *r, unsigned enough)
 {
     struct simt *u = r->u;
     LLVMBasicBlockRef from = LLVMGetInsertBlock(u->b), go = LLVMAppendBasicBlockInContext(u->ctx, r->fn, "march"),
@@ -372,7 +372,7 @@ static void march_emit(struct range *r, unsigned enough)
 }
 
 /* After the last block, from `next`, or if there was none, from `entry`: those that still wait. */
-static void march_rest(struct range *r, LLVMBasicBlockRef entry, LLVMBasicBlockRef next)
+static void march_rest(struct entry_range *r, LLVMBasicBlockRef entry, LLVMBasicBlockRef next)
 {
     LLVMValueRef left = r->waiting;
     r->waiting = LLVMBuildPhi(r->u->b, r->u->i32, "waiting");
@@ -382,7 +382,7 @@ static void march_rest(struct range *r, LLVMBasicBlockRef entry, LLVMBasicBlockR
 }
 
 /* From warps to the parts that vectors hold; a block's last warp may have fewer. */
-static void split_warps(struct range *r, LLVMValueRef *first, LLVMValueRef *end)
+static void split_warps(struct entry_range *r, LLVMValueRef *first, LLVMValueRef *end)
 {
     struct simt *u = r->u;
     int parts = SIMT_LANES / u->lanes;
@@ -400,7 +400,7 @@ static LLVMValueRef range_emit(struct simt *u, LLVMValueRef rows, LLVMValueRef a
 {
     LLVMBuilderRef b = u->b;
     LLVMTypeRef t[5] = { u->ptr, u->i64, u->i64, u->i32, u->i32 };
-    struct range r = { .u = u, .rows = rows, .any = any, .fixed = fixed, .whole = whole };
+    struct entry_range r = { .u = u, .rows = rows, .any = any, .fixed = fixed, .whole = whole };
     if (simt_is_marching(u))
         r.turns = simt_march_turns(u, fixed ? fixed : rows ? rows : any);
     r.fn = LLVMAddFunction(u->out, "range", LLVMFunctionType(u->v_void, t, 5, 0));
@@ -411,7 +411,7 @@ static LLVMValueRef range_emit(struct simt *u, LLVMValueRef rows, LLVMValueRef a
                       next = LLVMAppendBasicBlockInContext(u->ctx, r.fn, "next"),
                       done = LLVMAppendBasicBlockInContext(u->ctx, r.fn, "done");
     LLVMPositionBuilderAtEnd(b, entry);
-    simt_lines_function(u, NULL, r.fn);
+    simt_line_tables_function(u, NULL, r.fn);
     range_entry(&r);
     LLVMValueRef first = LLVMGetParam(r.fn, 1), end = LLVMBuildAdd(b, first, LLVMGetParam(r.fn, 2), "end");
     LLVMValueRef part0 = LLVMGetParam(r.fn, 3), part_end = LLVMBuildAdd(b, part0, LLVMGetParam(r.fn, 4), "");
@@ -477,7 +477,7 @@ static LLVMValueRef blocks_emit(struct simt *u, LLVMValueRef range, bool whole)
     LLVMValueRef fn = LLVMAddFunction(u->out, "blocks", LLVMFunctionType(u->v_void, t, 3, 0));
     LLVMSetLinkage(fn, LLVMInternalLinkage);
     LLVMPositionBuilderAtEnd(u->b, LLVMAppendBasicBlockInContext(u->ctx, fn, "entry"));
-    simt_lines_function(u, NULL, fn);
+    simt_line_tables_function(u, NULL, fn);
     LLVMValueRef launch = simt_field(u, LLVMGetParam(fn, 0), offsetof(struct aw_host_block, launch), u->ptr, true);
     LLVMValueRef warps = threads ? simt_c32(u, (threads + SIMT_LANES - 1) / SIMT_LANES)
                                  : simt_field(u, launch, offsetof(struct aw_host_launch, warps), u->i32, true);
@@ -493,7 +493,7 @@ static LLVMValueRef warp_entry_emit(struct simt *u, LLVMValueRef range)
     LLVMValueRef fn = LLVMAddFunction(u->out, "warp", LLVMFunctionType(u->v_void, t, 2, 0));
     LLVMSetLinkage(fn, LLVMInternalLinkage);
     LLVMPositionBuilderAtEnd(u->b, LLVMAppendBasicBlockInContext(u->ctx, fn, "entry"));
-    simt_lines_function(u, NULL, fn);
+    simt_line_tables_function(u, NULL, fn);
     LLVMValueRef block = LLVMGetParam(fn, 0), linear = NULL;
     LLVMValueRef launch = simt_field(u, block, offsetof(struct aw_host_block, launch), u->ptr, true);
     for (int d = 2; d >= 0; d--) {
@@ -514,11 +514,11 @@ static LLVMValueRef warp_entry_emit(struct simt *u, LLVMValueRef range)
 static LLVMValueRef warp_alone_emit(struct simt *u, LLVMValueRef rows, LLVMValueRef any, LLVMValueRef fixed)
 {
     LLVMTypeRef t[2] = { u->ptr, u->i32 };
-    struct range r = { .u = u, .rows = rows, .any = any, .fixed = fixed };
+    struct entry_range r = { .u = u, .rows = rows, .any = any, .fixed = fixed };
     r.fn = LLVMAddFunction(u->out, "warp", LLVMFunctionType(u->v_void, t, 2, 0));
     LLVMSetLinkage(r.fn, LLVMInternalLinkage);
     LLVMPositionBuilderAtEnd(u->b, LLVMAppendBasicBlockInContext(u->ctx, r.fn, "entry"));
-    simt_lines_function(u, NULL, r.fn);
+    simt_line_tables_function(u, NULL, r.fn);
     range_entry(&r);
     for (size_t d = 0; d < 3; d++)
         r.ctaid[d] = simt_field(u, r.block, offsetof(struct aw_host_block, ctaid) + 4 * d, u->i32, false);
@@ -604,7 +604,7 @@ bool simt_rows_are_warps(const struct simt *u)
 /* May the warps of neighbouring blocks run in turn, row by row, and does it pay?  Not where warps share memory of their block, wait or call; nor in
  * loops, whose warps reuse what the ones before have fetched; nor where a block is one row itself; nor where most of what is read lies here and
  * there, beyond neighbours across an edge, as on a torus. */
-bool simt_groups(struct simt *u)
+bool simt_block_rows(struct simt *u)
 {
     struct simt_fn f = { .u = u, .form = SIMT_FORM_FIXED, .src = u->kernel };
     const uint32_t *shape = u->options->block;

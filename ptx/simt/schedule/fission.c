@@ -768,7 +768,7 @@ static void know_indices(struct simt *u, LLVMValueRef fn, uint32_t parts)
     }
 }
 
-bool simt_regions(struct simt *u, LLVMValueRef *bodies, int n)
+bool simt_fission(struct simt *u, LLVMValueRef *bodies, int n)
 {
     const uint32_t *block = u->options->block;
     struct regions r[2] = { 0 };
@@ -787,7 +787,7 @@ bool simt_regions(struct simt *u, LLVMValueRef *bodies, int n)
         cut = plan(&r[i]) || (!u->status && LLVMGetNamedFunction(u->out, SIMT_MEET_TOGETHER) && plan_again(&r[i]));
     }
     for (int i = 0; i < n && cut && !u->status; i++)
-        cut = simt_regions_cut(&r[i]);
+        cut = simt_fission_cut(&r[i]);
     for (int i = 0; i < n; i++)
         fini(&r[i]);
     if (!u->status) {

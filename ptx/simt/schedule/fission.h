@@ -64,9 +64,9 @@ LLVMValueRef simt_meet_add(struct simt *u, LLVMValueRef x, LLVMValueRef old);
 bool simt_scratch_hold(struct regions *r);
 
 /* ---- fission_cut.c */
-bool simt_regions_cut(struct regions *r); /* false: u->status is set */
+bool simt_fission_cut(struct regions *r); /* false: u->status is set */
 
 /* ---- unroll_jam.c */
-void simt_region_jam(struct regions *r, struct region *g); /* several warps at once in the region's loop, where it pays; of a block with so many */
+void simt_unroll_jam(struct regions *r, struct region *g); /* several warps at once in the region's loop, where it pays; of a block with so many */
 
 #endif

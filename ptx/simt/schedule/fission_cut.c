@@ -535,7 +535,7 @@ static bool snapshot(struct regions *r, LLVMValueRef **ret, size_t *ret_n)
     return ok ? true : (simt_memory(r->u), false);
 }
 
-bool simt_regions_cut(struct regions *r)
+bool simt_fission_cut(struct regions *r)
 {
     struct simt *u = r->u;
     LLVMValueRef *all = NULL;
@@ -568,7 +568,7 @@ bool simt_regions_cut(struct regions *r)
             LLVMInstructionEraseFromParent(all[i]);
     for (int b = 0; b < r->f.n_blocks && r->warps && !u->status; b++)
         if (r->region[b] && !r->region[b]->common)
-            simt_region_jam(r, r->region[b]);
+            simt_unroll_jam(r, r->region[b]);
     free(all);
     return !u->status;
 }

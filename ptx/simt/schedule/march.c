@@ -554,7 +554,7 @@ LLVMValueRef simt_march_turns(struct simt *u, LLVMValueRef body)
                       round = LLVMAppendBasicBlockInContext(u->ctx, fn, "round"), each = LLVMAppendBasicBlockInContext(u->ctx, fn, "each"),
                       next = LLVMAppendBasicBlockInContext(u->ctx, fn, "next"), done = LLVMAppendBasicBlockInContext(u->ctx, fn, "done");
     LLVMPositionBuilderAtEnd(b, entry);
-    simt_lines_function(u, NULL, fn);
+    simt_line_tables_function(u, NULL, fn);
     LLVMValueRef order = LLVMGetParam(fn, 4), all = LLVMGetParam(fn, 5);
     LLVMBuildBr(b, number);
     LLVMPositionBuilderAtEnd(b, number);

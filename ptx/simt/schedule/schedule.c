@@ -6,7 +6,7 @@
 
 void simt_schedule_choose(struct simt *u, enum simt_form form)
 {
-    if (simt_step(u, PTX_PASS_BLOCK_ROWS) && simt_groups(u))
+    if (simt_step(u, PTX_PASS_BLOCK_ROWS) && simt_block_rows(u))
         u->schedule = SIMT_BLOCK_ROWS;
     else if (simt_step(u, PTX_PASS_INTERLEAVE) && simt_warps_alike(u, form))
         u->schedule = SIMT_INTERLEAVED;

@@ -22,13 +22,13 @@ uint32_t simt_march_stride(const struct simt *u);   /* bytes from frame to frame
 /* ---- fission.c */
 void simt_together_dissolve(struct simt *u); /* it is `cond` */
 /* Settles them.  True: each body now runs all warps of a block.  False: a body runs a warp, and calls the runtime where it has to wait. */
-bool simt_regions(struct simt *u, LLVMValueRef *bodies, int n);
+bool simt_fission(struct simt *u, LLVMValueRef *bodies, int n);
 
 /* ---- entries.c */
 LLVMTypeRef simt_body_type(struct simt *u);                               /* of a kernel's vector body */
 LLVMTypeRef simt_device_type(struct simt *u, LLVMValueRef src);           /* of a device function's */
 bool simt_rows_are_warps(const struct simt *u); /* has a block several rows, each of which is a warp? */
-bool simt_groups(struct simt *u); /* do warps of neighbouring blocks run in turn? */
+bool simt_block_rows(struct simt *u); /* do warps of neighbouring blocks run in turn? */
 LLVMValueRef simt_warp_of_part(struct simt *u, LLVMValueRef part);        /* the warp that a vector is of */
 /* `whole`: a body runs all warps of a block. */
 bool simt_entries_emit(struct simt *u, LLVMValueRef rows, LLVMValueRef any, LLVMValueRef fixed, bool whole);

@@ -391,7 +391,7 @@ static bool try(struct regions *r, struct region *g, uint32_t apart_by)
     return n > 1;
 }
 
-void simt_region_jam(struct regions *r, struct region *g)
+void simt_unroll_jam(struct regions *r, struct region *g)
 {
     uint32_t row = simt_row_vectors(r->u);
     if (!simt_step(r->u, PTX_PASS_JAM))

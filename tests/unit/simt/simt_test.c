@@ -1702,10 +1702,10 @@ Test(simt, random_control_flow_lane_by_lane)
 {
     unsigned long first = 7000, count = 60;
     seeds_wanted(&first, &count);
-    simt_single_always = true;
+    simt_serialise_always = true;
     for (unsigned long s = first; s < first + count; s++)
         fuzz_one(s);
-    simt_single_always = false;
+    simt_serialise_always = false;
 }
 
 /* ---- Lane by lane: values of all kinds go in and come out, memory of all kinds is updated */
@@ -1842,12 +1842,12 @@ Test(simt, lane_by_lane)
         for (int form = 0; form < 3; form++) {
             const uint32_t shape[3] = { sizes[s], 1, 1 }, grid[3] = { ROWS / sizes[s], 1, 1 };
             int rows = (int)(grid[0] * sizes[s]) - 3 > 0 ? (int)(grid[0] * sizes[s]) - 3 : 1;
-            simt_single_always = form != 2; /* at last as the estimate has it */
+            simt_serialise_always = form != 2; /* at last as the estimate has it */
             lane_by_lane_input(&got);
             want = got;
             struct args a = { { got.start, got.column, got.value, got.sums, got.other, got.counts, got.first, (void *)(intptr_t)rows }, "" };
             run_form(lane_by_lane_body, globals, grid, shape, form ? shape : any_rows, 32, &a);
-            simt_single_always = false;
+            simt_serialise_always = false;
             lane_by_lane_reference(&want, rows);
             cr_assert_arr_eq(got.sums, want.sums, sizeof got.sums, "%u threads, form %d", sizes[s], form);
             cr_assert_arr_eq(got.other, want.other, sizeof got.other, "%u threads, form %d", sizes[s], form);

@@ -1,7 +1,7 @@
 /* Arithmetic that older x86-64 processors have no instruction for, under the names that LLVM calls it by: fused multiply-add (FMA),
  * half precision (F16C) and rounding to whole numbers (SSE4.1).
  *
- * Not part of the compiler: built alone for any x86-64, carried as bytes (host/soft/object.c), and linked into those kernels that need it.  So
+ * Not part of the compiler: built alone for any x86-64, carried as bytes (host/soft/bytes.c), and linked into those kernels that need it.  So
  * nothing here may call anything.  IEEE 754-2019, round to nearest even, subnormals kept; NaNs come out quiet. */
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <stdint.h>

@@ -1,6 +1,6 @@
 /* Machine code among the texts that a module is made of: lifted to PTX before anything else is done. */
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "machine.h"
+#include "machine_code.h"
 
 #include <stdlib.h>
 
