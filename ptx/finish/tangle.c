@@ -20,6 +20,9 @@
 /* See tangle_cost.  Kernels of the tests and benchmarks have at most some ten thousands; at twice this LLVM takes a minute. */
 enum { COST_MAX = 1500000 };
 
+/* Of LLVM 22's AMDGPU backend: nested or not, it takes 66 s for 5,000 branches in a row, and has no stack left at 10,000. */
+enum { CARD_BLOCKS_MAX = 8000 };
+
 /* ---- Which */
 
 static void enum_attribute(LLVMValueRef fn, const char *name, bool set)
@@ -41,7 +44,7 @@ void ptx_tangle_hold(LLVMModuleRef module, bool hold)
     for (LLVMValueRef fn = LLVMGetFirstFunction(module); fn; fn = LLVMGetNextFunction(fn))
         if (!LLVMIsDeclaration(fn) && ptx_tangle_is(fn)) {
             enum_attribute(fn, "optnone", hold);
-            enum_attribute(fn, "noinline", hold);
+            enum_attribute(fn, "noinline", hold || tangle_outline_is(fn));
         }
 }
 
@@ -60,14 +63,15 @@ void ptx_tangle_inline(LLVMValueRef fn)
     ptx_tangle_hold(module, true);
 }
 
-static bool is_tangled(LLVMValueRef fn, bool entries, bool *ret_ok)
+static bool is_tangled(LLVMValueRef fn, bool card, bool *ret_ok)
 {
     struct tangle_graph g;
     bool several = false;
     *ret_ok = tangle_graph_make(&g, fn);
     uint64_t cost = *ret_ok ? tangle_cost(&g, &several, ret_ok) : 0;
+    bool large = card && g.n > CARD_BLOCKS_MAX;
     tangle_graph_fini(&g);
-    return cost > COST_MAX || (entries && several);
+    return cost > COST_MAX || large || (card && several);
 }
 
 static unsigned mark_kind(LLVMValueRef fn)
@@ -120,6 +124,88 @@ static void phis_mark(LLVMValueRef fn)
             mark(x, kind);
 }
 
+/* ---- Where registers are many and blocks as well, LLVM takes time with their product to find the values that live from block to block, which go back
+ * to memory soon.  Such registers stay there: a call that takes their addresses keeps LLVM from them. */
+enum { PRODUCT_MAX = 4000000 };
+
+struct held_register {
+    LLVMValueRef variable;
+    LLVMBasicBlockRef last; /* block that was seen to access it */
+    bool exposed;           /* some block reads what another has left in it */
+};
+
+typedef AW_VEC(struct held_register) register_list;
+
+static bool registers_find(LLVMValueRef fn, register_list *list, struct aw_ptrmap *number)
+{
+    bool ok = true;
+    for (LLVMValueRef x = LLVMGetFirstInstruction(LLVMGetEntryBasicBlock(fn)); x && ok; x = LLVMGetNextInstruction(x))
+        if (is_register(x))
+            ok = aw_vec_push(list, (struct held_register){ .variable = x }) && aw_ptrmap_put(number, x, (void *)(intptr_t)list->n);
+    return ok;
+}
+
+/* How many of them are exposed. */
+static size_t registers_look(LLVMValueRef fn, const register_list *list, const struct aw_ptrmap *number)
+{
+    size_t n = 0;
+    for (LLVMBasicBlockRef bb = LLVMGetFirstBasicBlock(fn); bb; bb = LLVMGetNextBasicBlock(bb))
+        for (LLVMValueRef x = LLVMGetFirstInstruction(bb); x; x = LLVMGetNextInstruction(x)) {
+            LLVMValueRef address = LLVMIsALoadInst(x) ? LLVMGetOperand(x, 0) : LLVMIsAStoreInst(x) ? LLVMGetOperand(x, 1) : NULL;
+            intptr_t i = address ? (intptr_t)aw_ptrmap_find(number, address) : 0;
+            struct held_register *r = i ? &list->at[i - 1] : NULL;
+            if (!r || r->last == bb)
+                continue;
+            n += LLVMIsALoadInst(x) && !r->exposed;
+            r->exposed |= LLVMIsALoadInst(x) != NULL;
+            r->last = bb;
+        }
+    return n;
+}
+
+static LLVMValueRef holder_get(LLVMModuleRef module, LLVMTypeRef pointer)
+{
+    static const char name[] = "aw.held";
+    LLVMTypeRef type = LLVMFunctionType(LLVMVoidTypeInContext(LLVMGetModuleContext(module)), &pointer, 1, false);
+    LLVMValueRef fn = LLVMGetNamedFunction(module, name);
+    return fn ? fn : LLVMAddFunction(module, name, type);
+}
+
+static void registers_hold(LLVMValueRef fn, const register_list *list)
+{
+    LLVMModuleRef module = LLVMGetGlobalParent(fn);
+    LLVMBuilderRef b = LLVMCreateBuilderInContext(LLVMGetModuleContext(module));
+    LLVMPositionBuilderBefore(b, LLVMGetBasicBlockTerminator(LLVMGetEntryBasicBlock(fn)));
+    LLVMSetCurrentDebugLocation2(b, NULL);
+    for (size_t i = 0; i < list->n; i++)
+        if (list->at[i].exposed) {
+            LLVMValueRef variable = list->at[i].variable, holder = holder_get(module, LLVMTypeOf(variable));
+            LLVMBuildCall2(b, LLVMGlobalGetValueType(holder), holder, &variable, 1, "");
+        }
+    LLVMDisposeBuilder(b);
+}
+
+static bool too_many_hold(LLVMValueRef fn)
+{
+    register_list list = { 0 };
+    struct aw_ptrmap number = { 0 };
+    bool ok = registers_find(fn, &list, &number);
+    if (ok && registers_look(fn, &list, &number) * (uint64_t)LLVMCountBasicBlocks(fn) > PRODUCT_MAX)
+        registers_hold(fn, &list);
+    aw_vec_fini(&list);
+    aw_ptrmap_fini(&number);
+    return ok;
+}
+
+static void holder_drop(LLVMModuleRef module)
+{
+    LLVMValueRef holder = LLVMGetNamedFunction(module, "aw.held");
+    while (holder && LLVMGetFirstUse(holder))
+        LLVMInstructionEraseFromParent(LLVMGetUser(LLVMGetFirstUse(holder)));
+    if (holder)
+        LLVMDeleteFunction(holder);
+}
+
 typedef void each_function(LLVMValueRef fn);
 
 static void each_tangled(LLVMModuleRef module, each_function *f)
@@ -129,13 +215,13 @@ static void each_tangled(LLVMModuleRef module, each_function *f)
             f(fn);
 }
 
-int ptx_tangle_find(LLVMModuleRef module, bool entries, bool *ret_any, struct aw_buf *diags)
+int ptx_tangle_find(LLVMModuleRef module, bool card, bool *ret_any, struct aw_buf *diags)
 {
     LLVMContextRef c = LLVMGetModuleContext(module);
     *ret_any = false;
     for (LLVMValueRef fn = LLVMGetFirstFunction(module); fn; fn = LLVMGetNextFunction(fn)) {
         bool ok = true;
-        if (LLVMIsDeclaration(fn) || !(ptx_tangle_is(fn) || is_tangled(fn, entries, &ok)))
+        if (LLVMIsDeclaration(fn) || !(ptx_tangle_is(fn) || is_tangled(fn, card, &ok)))
             continue;
         if (!ok)
             return AW_ERR_OUT_OF_MEMORY;
@@ -149,7 +235,12 @@ int ptx_tangle_find(LLVMModuleRef module, bool entries, bool *ret_any, struct aw
     if (status != AW_OK)
         return status;
     each_tangled(module, values_name);
-    status = ptx_passes_run(module, NULL, "function(sroa)", diags);
+    for (LLVMValueRef fn = LLVMGetFirstFunction(module); fn && status == AW_OK; fn = LLVMGetNextFunction(fn))
+        if (!LLVMIsDeclaration(fn) && ptx_tangle_is(fn) && !too_many_hold(fn))
+            status = AW_ERR_OUT_OF_MEMORY;
+    if (status == AW_OK)
+        status = ptx_passes_run(module, NULL, "function(sroa)", diags);
+    holder_drop(module);
     each_tangled(module, phis_mark);
     ptx_tangle_hold(module, true);
     return status;
@@ -341,7 +432,7 @@ static bool joins(LLVMModuleRef module)
     return false;
 }
 
-int ptx_tangle_take_apart(LLVMModuleRef module, struct aw_buf *diags)
+int ptx_tangle_take_apart(LLVMModuleRef module, int size, struct aw_buf *diags)
 {
     int status = AW_OK;
     for (LLVMValueRef fn = LLVMGetFirstFunction(module); fn && status == AW_OK; fn = LLVMGetNextFunction(fn))
@@ -358,7 +449,7 @@ int ptx_tangle_take_apart(LLVMModuleRef module, struct aw_buf *diags)
         if (!LLVMIsDeclaration(fn) && ptx_tangle_is(fn))
             status = ptx_tangle_demote(fn);
     if (status == AW_OK)
-        status = ptx_tangle_dispatch(module);
+        status = ptx_tangle_dispatch(module, size);
     ptx_tangle_hold(module, true);
     return status;
 }

@@ -5,12 +5,15 @@
 #define AW_PTX_FINISH_TANGLE_H
 
 #include "base/arena.h"
+#include "base/map.h"
 #include "base/str.h"
+#include "base/vec.h"
 #include <llvm-c/Core.h>
 
 /* Finds them in a module as lowering leaves it, registers in memory, and takes them from LLVM's passes (`optnone`) with each register's
- * values marked as such.  `entries`: those with a loop that has several entries, too, however small.  AW_OK, with *ret_any set where there are some, or what ptx_passes_run answers. */
-int ptx_tangle_find(LLVMModuleRef module, bool entries, bool *ret_any, struct aw_buf *diags);
+ * values marked as such.  `card`: what LLVM's AMDGPU backend gets wrong or cannot do, too: those with a loop that has several entries, however small,
+ * and those of many thousands of blocks, however neat.  AW_OK, with *ret_any set where there are some, or what ptx_passes_run answers. */
+int ptx_tangle_find(LLVMModuleRef module, bool card, bool *ret_any, struct aw_buf *diags);
 bool ptx_tangle_is(LLVMValueRef fn);
 /* LLVM's passes may (not) work on those functions again. */
 void ptx_tangle_hold(LLVMModuleRef module, bool hold);
@@ -18,11 +21,41 @@ void ptx_tangle_hold(LLVMModuleRef module, bool hold);
 void ptx_tangle_inline(LLVMValueRef fn);
 /* Values of registers that more than one block uses go to memory, those of one register to one place.  AW_OK or AW_ERR_OUT_OF_MEMORY. */
 int ptx_tangle_demote(LLVMValueRef fn);
-/* Puts all their values in memory and gives them their form: a loop that runs one block at a time, for the lanes that are there.  AW_OK,
- * AW_ERR_OUT_OF_MEMORY or what ptx_passes_run answers. */
-int ptx_tangle_take_apart(LLVMModuleRef module, struct aw_buf *diags);
+/* Puts all their values in memory and gives them their form: a loop that runs one block at a time, for the lanes that are there.  `size`: those of
+ * more blocks are taken apart into functions of so many each, where that can be; 0: none is.  AW_OK, AW_ERR_OUT_OF_MEMORY or what ptx_passes_run
+ * answers. */
+int ptx_tangle_take_apart(LLVMModuleRef module, int size, struct aw_buf *diags);
 /* The last step of that (dispatch.c): values are in memory, and there are no switches. */
-int ptx_tangle_dispatch(LLVMModuleRef module);
+int ptx_tangle_dispatch(LLVMModuleRef module, int size);
+
+/* ---- Parts of theirs as functions (outline.c) */
+struct tangle_variable {
+    LLVMValueRef variable;
+    uint64_t offset;
+    LLVMValueRef part, here; /* the part that was looked at last, and the variable's address there */
+};
+
+struct tangle_outline {
+    struct aw_arena arena;
+    bool ok;
+    LLVMValueRef fn;
+    LLVMTypeRef type;        /* of parts: the function's parameters and its variables' address */
+    LLVMValueRef *params;    /* what they are called with */
+    unsigned n_params, align;
+    AW_VEC(struct tangle_variable) variables;
+    struct aw_ptrmap number; /* of a variable, from 1 */
+    AW_VEC(LLVMValueRef) parts;
+};
+
+bool tangle_outline_is(LLVMValueRef fn);  /* a part? */
+bool tangle_outline_can(LLVMValueRef fn); /* no variable is made while it runs */
+/* Before any block of `fn` goes to a part, with all its variables there.  False: memory.  tangle_outline_fini in any case. */
+bool tangle_outline_begin(struct tangle_outline *o, LLVMValueRef fn);
+LLVMValueRef tangle_outline_part(struct tangle_outline *o); /* a new part, without blocks */
+void tangle_outline_call(struct tangle_outline *o, LLVMBuilderRef b, LLVMValueRef part);
+/* With all blocks where they belong: variables and parameters become those of the part that uses them.  False: memory. */
+bool tangle_outline_end(struct tangle_outline *o);
+void tangle_outline_fini(struct tangle_outline *o);
 
 /* ---- Their graphs (tangle_order.c) */
 struct tangle_graph {

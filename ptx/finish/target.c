@@ -102,7 +102,11 @@ int ptx_run_pairs(struct ptx_pipeline *pipe)
     return pipe->lifted || ptx_pass_forced(pipe, PTX_PASS_PAIRS) ? ptx_target_pairs(*pipe->module, pipe->diags) : AW_OK;
 }
 
+/* Blocks of a tangled function's part on cards: the AMDGPU backend's passes over a loop take time with the square of its blocks. */
+enum { CARD_PART_BLOCKS = 100 };
+
 int ptx_run_dispatch(struct ptx_pipeline *pipe)
 {
-    return pipe->tangled ? ptx_tangle_take_apart(*pipe->module, pipe->diags) : AW_OK;
+    int size = pipe->on & PTX_PASS_AMD ? CARD_PART_BLOCKS : 0;
+    return pipe->tangled ? ptx_tangle_take_apart(*pipe->module, size, pipe->diags) : AW_OK;
 }
