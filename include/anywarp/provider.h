@@ -59,6 +59,7 @@ struct aw_launch {
     const void *kernarg;           /* packed parameters followed by the hidden ones; copied before the call returns */
     size_t kernarg_size;
     const char *name;              /* for messages; borrowed until the kernel has run (the core keeps module names alive) */
+    const void *owner;             /* for device_stop */
 };
 
 /* Bytes of what a device keeps for kernels' own calls: printf's records, malloc's memory, each thread's stack where functions recurse. */
@@ -101,9 +102,10 @@ struct aw_provider {
     /* The first asynchronous fault since the device (or its last reset) began, or AW_OK.  Sticky. */
     int (*device_fault)(int dev);
     int (*device_reset)(int dev);
-    /* Waits `grace_ns` for all work, then ends what still runs and drops what waits: the device is faulty then, until its reset.  AW_ERR_NOT_READY
+    /* Waits `grace_ns` for all work, then ends what still runs and drops what waits: the device is faulty then, until its reset.  With an `owner`
+     * other than NULL only for its launches and waits for values; the device is not faulty then, and goes on with the others'.  AW_ERR_NOT_READY
      * where something could not be ended.  NULL: the provider has no such means. */
-    int (*device_stop)(int dev, uint64_t grace_ns);
+    int (*device_stop)(int dev, const void *owner, uint64_t grace_ns);
 
     /* Device memory is 256-byte aligned.  Freeing waits for work that may use it, as cudaFree does.  Size 0 is the caller's
      * affair and never reaches here. */
@@ -164,9 +166,10 @@ struct aw_provider {
     int (*ipc_mem_close)(int dev, void *ptr);
     int (*ipc_event_get)(struct aw_event *event, struct aw_ipc_handle *ret_handle);
     int (*ipc_event_open)(int dev, const struct aw_ipc_handle *handle, struct aw_event **ret_event);
-    /* Writes `value`, or waits for one, in stream order; `bytes` 4 or 8, `ptr` aligned so. */
+    /* Writes `value`, or waits for one, in stream order; `bytes` 4 or 8, `ptr` aligned so.  `owner` as a launch's. */
     int (*stream_write_value)(int dev, struct aw_stream *stream, void *ptr, uint64_t value, unsigned bytes);
-    int (*stream_wait_value)(int dev, struct aw_stream *stream, void *ptr, uint64_t value, unsigned bytes, enum aw_wait how);
+    int (*stream_wait_value)(int dev, struct aw_stream *stream, void *ptr, uint64_t value, unsigned bytes, enum aw_wait how,
+                             const void *owner);
     /* Says whom to ask where a fault in the object's code is; `user` must live until the object is unloaded.  Before it runs. */
     int (*object_locator)(struct aw_object *object, aw_locate_fn *locate, void *user);
     bool grid_parts;     /* grids of more than 2^32 - 1 threads along x take code made for AW_BLOCK_PARTS */

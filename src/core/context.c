@@ -157,12 +157,12 @@ static int others_active(const struct aw_ctx *ctx)
 /* A context ends: for so long its work may go on.  What it prints and leaves in host memory is still wanted, and a card would have been done. */
 #define END_GRACE_NS UINT64_C(10000000000)
 
-/* Frees what is in the context.  Work still running is waited for, unless the device is past waiting, or nobody else
- * uses it and the work takes so long that it may never end. */
+/* Frees what is in the context.  Work still running is waited for, unless the device is past waiting, or the context's takes so long that
+ * it may never end. */
 static void ctx_drop(struct aw_ctx *ctx)
 {
-    if (aw_provider->device_stop && !others_active(ctx))
-        aw_provider->device_stop(ctx->device->native, END_GRACE_NS);
+    if (aw_provider->device_stop)
+        aw_provider->device_stop(ctx->device->native, others_active(ctx) ? ctx : NULL, END_GRACE_NS);
     aw_provider->device_sync(ctx->device->native);
     aw_graph_execs_drop(ctx);
     aw_modules_drop(ctx);

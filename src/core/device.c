@@ -247,7 +247,7 @@ struct aw_device *aw_device_find(int ordinal)
 void aw_devices_stop(uint64_t grace_ns)
 {
     for (int i = 0; i < aw_device_count() && aw_provider->device_stop; i++)
-        aw_provider->device_stop(devices[i].native, grace_ns);
+        aw_provider->device_stop(devices[i].native, NULL, grace_ns);
 }
 
 /* ---- Attributes. */

@@ -101,5 +101,5 @@ enum aw_status aw_stream_wait_value(struct aw_cstream *stream, uintptr_t address
     if (!aw_provider->stream_wait_value)
         return AW_ERR_NOT_SUPPORTED;
     return aw_device_note(device, aw_provider->stream_wait_value(device->native, stream->native, (void *)address, value, bytes,
-                                                                 (enum aw_wait)how));
+                                                                 (enum aw_wait)how, stream->ctx));
 }

@@ -152,6 +152,7 @@ static enum aw_status launch_with(struct aw_func *func, const struct aw_code *co
         .kernarg = buffer,
         .kernarg_size = func->kernarg_size,
         .name = func->name,
+        .owner = func->module->ctx,
     };
     int code_status = aw_provider->launch(device->native, code->function, &launch, stream->native);
     return code_status ? aw_device_note(device, code_status) : AW_OK;

@@ -1,5 +1,5 @@
 // Kernels that never end end with their program, and with their context: by a return from main, exit() in another thread than the one that waits,
-// cudaDeviceReset and cuCtxDestroy; spinning or computing.  After a reset the device works, and what a kernel that ends was to print is printed.
+// cudaDeviceReset and cuCtxDestroy, also beside another context; spinning or computing.  After a reset the device works, and what a kernel that ends was to print is printed.
 // link: -lcuda
 // variants: shared
 // devices: host
@@ -37,7 +37,7 @@ __global__ void ends(unsigned *p)
 }
 
 static void (*const kernels[])(volatile unsigned *) = { spins, meets, computes };
-enum { KERNELS = sizeof kernels / sizeof *kernels, GOOD = 3 };
+enum { KERNELS = sizeof kernels / sizeof *kernels, GOOD = 3, WAYS = 6 };
 
 static void *leaves(void *)
 {
@@ -65,21 +65,51 @@ static int works(void)
     return host[31] == 38 ? GOOD : 1;
 }
 
-static int in_context(int which)
-{
-    CUcontext ctx;
-    CUdevice dev;
 #if CUDA_VERSION >= 13000
 #define CREATE(ret, flags, device) cuCtxCreate(ret, nullptr, flags, device)
 #else
 #define CREATE cuCtxCreate
 #endif
+static int in_context(int which)
+{
+    CUcontext ctx;
+    CUdevice dev;
     if (cuInit(0) || cuDeviceGet(&dev, 0) || CREATE(&ctx, 0, dev))
         return 1;
     launched(which);
     if (cuCtxDestroy(ctx))
         return 1;
     return works();
+}
+
+// The other's memory is as it was, and what it has in the stream that both share runs when the endless kernel has been ended.
+static int beside(int which, bool reset)
+{
+    CUcontext ctx;
+    CUdevice dev;
+    unsigned *p, host[32];
+    CHECK(cudaMalloc(&p, sizeof host));
+    CHECK(cudaMemset(p, 0, sizeof host));
+    if (cuInit(0) || cuDeviceGet(&dev, 0) || CREATE(&ctx, 0, dev))
+        return 1;
+    if (reset) {
+        CUdeviceptr mine, got = 0;
+        if (cuMemAlloc(&mine, 4) || cuMemsetD32(mine, 5, 1) || cuCtxPopCurrent(&ctx))
+            return 1;
+        CHECK(cudaSetDevice(0));
+        launched(which);
+        CHECK(cudaDeviceReset());
+        if (cuCtxPushCurrent(ctx) || cuMemcpyDtoH(&got, mine, 4) || got != 5)
+            return 1;
+        return works();
+    }
+    launched(which);
+    CHECK(cudaSetDevice(0));
+    ends<<<1, 32>>>(p);
+    if (cuCtxDestroy(ctx))
+        return 1;
+    CHECK(cudaMemcpy(host, p, sizeof host, cudaMemcpyDeviceToHost));
+    return host[31] == 38 ? works() : 1;
 }
 
 static int child(int how, int which)
@@ -99,8 +129,10 @@ static int child(int how, int which)
         launched(which);
         CHECK(cudaDeviceReset());
         return works();
-    default:
+    case 3:
         return in_context(which);
+    default:
+        return beside(which, how == 5);
     }
 }
 
@@ -108,8 +140,8 @@ int main(int argc, char **argv)
 {
     if (argc > 2)
         return child(std::atoi(argv[1]), std::atoi(argv[2]));
-    pid_t pids[4][KERNELS];
-    for (int how = 0; how < 4; how++)
+    pid_t pids[WAYS][KERNELS];
+    for (int how = 0; how < WAYS; how++)
         for (int which = 0; which < KERNELS; which++) {
             char how_text[2] = { (char)('0' + how), 0 }, which_text[2] = { (char)('0' + which), 0 };
             std::fflush(stdout);
@@ -120,7 +152,7 @@ int main(int argc, char **argv)
                 _exit(1);
             }
         }
-    for (int how = 0; how < 4; how++)
+    for (int how = 0; how < WAYS; how++)
         for (int which = 0; which < KERNELS; which++) {
             int status = 0;
             waitpid(pids[how][which], &status, 0);

@@ -135,6 +135,7 @@ struct aw_host_op {
     struct aw_host_stream *stream;
     uint64_t seq;
     enum aw_host_op_kind kind;
+    const void *owner;                 /* whose end may end it; NULL: all's */
     uint32_t pending;                  /* operations of other streams it still waits for */
     struct aw_host_dep *dependents;    /* those that wait for it */
     bool started, active;
@@ -379,7 +380,7 @@ void aw_host_streams_forked(void);     /* in a child: forgets work that no threa
 void aw_host_value_start(struct aw_host_op *op);         /* locked: its turn has come */
 void aw_host_values_forked(void);
 int aw_host_stream_write_value(int dev, struct aw_stream *stream, void *ptr, uint64_t value, unsigned bytes);
-int aw_host_stream_wait_value(int dev, struct aw_stream *stream, void *ptr, uint64_t value, unsigned bytes, enum aw_wait how);
+int aw_host_stream_wait_value(int dev, struct aw_stream *stream, void *ptr, uint64_t value, unsigned bytes, enum aw_wait how, const void *owner);
 
 /* pool.c */
 int aw_host_pool_init(void);
@@ -395,7 +396,8 @@ uint64_t aw_host_pool_patience(void);                     /* locked: nanoseconds
 void aw_host_pool_nudge(void);                            /* locked: sees that someone takes what the caller leaves */
 void aw_host_pool_forked(void);
 void aw_host_pool_killed(struct aw_host_op *op);          /* locked: it was killed by no user of it, and may have none */
-/* Kills the operation with `status`: the first cause becomes the device's sticky fault; true for the first. */
+/* Kills the operation with `status`: the first cause becomes the device's sticky fault; true for the first.  One that is killed already, as its
+ * owner ends, is no fault. */
 bool aw_host_op_kill(struct aw_host_op *op, int status);
 
 /* crowd.c: watched kernels, from where they are activated (locked) to where they complete (locked). */
@@ -456,9 +458,9 @@ bool aw_host_fault_ours(void);         /* is the handler of that signal still ou
 bool aw_host_peek(void *dst, const void *src, size_t size);
 long aw_host_peek_string(char *dst, const char *src, size_t size);
 
-/* stop.c: waits so long, then ends all that is still running, and does not start what is not.  The device is faulty then until it is reset.
- * AW_ERR_NOT_READY: something could not be ended. */
-int aw_host_device_stop(int dev, uint64_t grace_ns);
+/* stop.c: waits so long, then ends all that is still running, and does not start what is not.  The device is faulty then until it is reset,
+ * unless that is an owner's work alone.  AW_ERR_NOT_READY: something could not be ended. */
+int aw_host_device_stop(int dev, const void *owner, uint64_t grace_ns);
 
 /* operand.c: is there an address such as the memory operand's of the instruction that was interrupted?  False where it has none, or many. */
 bool aw_host_operand_exists(const void *ucontext);

@@ -68,10 +68,11 @@ int aw_host_pool_init(void)
 bool aw_host_op_kill(struct aw_host_op *op, int status)
 {
     int none = 0;
-    bool first = atomic_compare_exchange_strong(&op->killed, &none, status);
+    if (atomic_load(&op->killed))
+        return false;
+    atomic_compare_exchange_strong(&aw_host.fault, &none, status); /* before anyone can see the operation complete */
     none = 0;
-    atomic_compare_exchange_strong(&aw_host.fault, &none, status);
-    return first;
+    return atomic_compare_exchange_strong(&op->killed, &none, status);
 }
 
 /* ---- the list of active operations; locked ---- */

@@ -26,38 +26,85 @@ static void doze(uint64_t *ns)
     *ns = *ns * 2 < POLL_MOST_NS ? *ns * 2 : POLL_MOST_NS;
 }
 
-/* Waits that long for all work; false when there is some still.  Does not help, as it would not come back from a kernel that never ends. */
-static bool wait_for_all(uint64_t ns)
+/* Locked. */
+static bool owned_in(const struct aw_host_stream *s, const void *owner)
+{
+    for (const struct aw_host_op *op = s->head; op; op = op->next)
+        if (op->owner == owner)
+            return true;
+    return false;
+}
+
+/* Is any work of the owner's left, NULL: of anyone's? */
+static bool any_pending(const void *owner)
+{
+    if (!owner || !aw_host_any_pending())
+        return aw_host_any_pending();
+    aw_host_lock();
+    bool any = owned_in(&aw_host.null_stream, owner);
+    for (struct aw_host_stream *s = aw_host.streams; s && !any; s = s->next)
+        any = owned_in(s, owner);
+    aw_host_unlock();
+    return any;
+}
+
+/* Waits that long for the work; false when there is some still.  Does not help, as it would not come back from a kernel that never ends. */
+static bool wait_for_work(const void *owner, uint64_t ns)
 {
     uint64_t until = aw_host_now_ns() + ns, pause = POLL_NS;
-    if (!aw_host_any_pending())
+    if (!any_pending(owner))
         return true;
     aw_host_lock();
     aw_host_pool_nudge();
     aw_host_unlock();
-    while (aw_host_any_pending() && aw_host_now_ns() < until)
+    while (any_pending(owner) && aw_host_now_ns() < until)
         doze(&pause);
-    return !aw_host_any_pending();
+    return !any_pending(owner);
+}
+
+static bool is_work(const struct aw_host_op *op)
+{
+    return op->kind == AW_HOST_OP_KERNEL || op->kind == AW_HOST_OP_MEMORY;
+}
+
+/* Locked: what the stream has of the owner's, or of anyone's what has begun. */
+static void mark(struct aw_host_stream *s, const void *owner)
+{
+    for (struct aw_host_op *op = s->head; op; op = op->next) {
+        int none = AW_OK;
+        if (owner ? op->owner == owner : op->started && is_work(op))
+            atomic_compare_exchange_strong(&op->killed, &none, AW_ERR_LAUNCH_FAILED);
+    }
+}
+
+/* Killed, and nobody is there to complete it? */
+static bool is_left(const struct aw_host_op *op)
+{
+    return op && op->started && is_work(op) && atomic_load(&op->killed) && !atomic_load(&op->users);
 }
 
 /* Locked. */
-static void kill_head(struct aw_host_stream *s)
+static struct aw_host_op *find_left(void)
 {
-    struct aw_host_op *op = s->head;
-    if (op && op->started && (op->kind == AW_HOST_OP_KERNEL || op->kind == AW_HOST_OP_MEMORY) && aw_host_op_kill(op, AW_ERR_LAUNCH_FAILED))
-        aw_host_pool_killed(op);
+    if (is_left(aw_host.null_stream.head))
+        return aw_host.null_stream.head;
+    for (struct aw_host_stream *s = aw_host.streams; s; s = s->next)
+        if (is_left(s->head))
+            return s->head;
+    return NULL;
 }
 
-/* Locked: whatever is to start from now on does not, as after a fault. */
-static void kill_all(void)
+/* Locked: of an owner's work nothing starts any more, and the device has no fault; of everyone's, as after a fault. */
+static void kill_all(const void *owner)
 {
     int none = AW_OK;
-    atomic_compare_exchange_strong(&aw_host.fault, &none, AW_ERR_LAUNCH_FAILED);
-    kill_head(&aw_host.null_stream);
-    for (struct aw_host_stream *s = aw_host.streams, *next; s; s = next) {
-        next = s->next;
-        kill_head(s);
-    }
+    if (!owner)
+        atomic_compare_exchange_strong(&aw_host.fault, &none, AW_ERR_LAUNCH_FAILED);
+    mark(&aw_host.null_stream, owner);
+    for (struct aw_host_stream *s = aw_host.streams; s; s = s->next)
+        mark(s, owner);
+    for (struct aw_host_op *op; (op = find_left());)
+        aw_host_pool_killed(op);
 }
 
 static void interrupt(const struct aw_host_worker *w)
@@ -75,24 +122,24 @@ static void interrupt(const struct aw_host_worker *w)
     syscall(SYS_rt_tgsigqueueinfo, getpid(), thread, AW_HOST_STOP_SIGNAL, &info);
 }
 
-int aw_host_device_stop(int dev, uint64_t grace_ns)
+int aw_host_device_stop(int dev, const void *owner, uint64_t grace_ns)
 {
     uint64_t pause = POLL_NS;
     if (!aw_host_device_ok(dev))
         return AW_ERR_INVALID_DEVICE;
     if (aw_host_thread.is_callback || aw_host_thread.is_worker)
         return AW_ERR_NOT_PERMITTED;
-    if (wait_for_all(grace_ns))
+    if (wait_for_work(owner, grace_ns))
         return AW_OK;
     aw_warn("work that had not ended %.1f s after its context or program was stopped; what it was to write is not complete", (double)grace_ns / 1e9);
     uint64_t until = aw_host_now_ns() + STOP_NS;
-    while (aw_host_any_pending() && aw_host_now_ns() < until) {
+    while (any_pending(owner) && aw_host_now_ns() < until) {
         aw_host_lock();
-        kill_all();
+        kill_all(owner);
         aw_host_unlock();
         for (uint32_t i = 0; aw_host_fault_ours() && i < aw_host.n_workers + AW_HOST_GUESTS; i++)
             interrupt(&aw_host.workers[i]);
         doze(&pause);
     }
-    return aw_host_any_pending() ? AW_ERR_NOT_READY : AW_OK;
+    return any_pending(owner) ? AW_ERR_NOT_READY : AW_OK;
 }

@@ -89,6 +89,7 @@ int aw_host_op_create(enum aw_host_op_kind kind, struct aw_host_op **ret_op)
     op->next = NULL;
     op->kind = kind;
     op->pending = 0;
+    op->owner = NULL;
     op->started = op->active = op->here = false;
     atomic_store_explicit(&op->users, 0, memory_order_relaxed);
     atomic_store_explicit(&op->limit, UINT32_MAX, memory_order_relaxed);
@@ -201,7 +202,7 @@ static void op_start(struct aw_host_op *op)
     case AW_HOST_OP_MEMORY:
         if (op->here)
             return;
-        if (aw_host_fault()) /* after a fault nothing runs any more; every call says so */
+        if (aw_host_fault() || atomic_load_explicit(&op->killed, memory_order_relaxed)) /* after a fault nothing runs any more; every call says so */
             op_finish(op);
         else
             aw_host_pool_activate(op);

@@ -70,10 +70,11 @@ static uint64_t values_serve(void)
         struct aw_host_op *op = *at;
         bool done = false;
         /* After a fault nothing runs any more, and who would set the value may be among what does not. */
-        int status = aw_host_fault() ? AW_OK : look(&op->value, &done);
+        bool dropped = aw_host_fault() || atomic_load_explicit(&op->killed, memory_order_relaxed);
+        int status = dropped ? AW_OK : look(&op->value, &done);
         if (status != AW_OK && aw_host_op_kill(op, status))
             aw_err("a stream %s a value at %p, where there is no memory", op->value.write ? "writes" : "waits for", op->value.ptr);
-        if (!done && !aw_host_fault()) {
+        if (!done && !dropped && status == AW_OK) {
             youngest = op->value.since > youngest ? op->value.since : youngest;
             at = &op->active_next;
             continue;
@@ -154,7 +155,7 @@ static bool try_now(struct aw_host_stream *stream, const struct aw_host_value *v
     return done || status != AW_OK;
 }
 
-static int submit(int dev, struct aw_stream *stream, const struct aw_host_value *v)
+static int submit(int dev, struct aw_stream *stream, const struct aw_host_value *v, const void *owner)
 {
     struct aw_host_stream *s = aw_host_stream_of(stream);
     struct aw_host_op *op;
@@ -177,6 +178,7 @@ static int submit(int dev, struct aw_stream *stream, const struct aw_host_value 
     if (status != AW_OK)
         goto out;
     op->value = *v;
+    op->owner = owner;
     status = aw_host_op_submit(s, op);
 out:
     aw_host_unlock();
@@ -185,14 +187,14 @@ out:
 
 int aw_host_stream_write_value(int dev, struct aw_stream *stream, void *ptr, uint64_t value, unsigned bytes)
 {
-    return submit(dev, stream, &(struct aw_host_value){ .ptr = ptr, .value = value, .bytes = bytes, .write = true });
+    return submit(dev, stream, &(struct aw_host_value){ .ptr = ptr, .value = value, .bytes = bytes, .write = true }, NULL);
 }
 
-int aw_host_stream_wait_value(int dev, struct aw_stream *stream, void *ptr, uint64_t value, unsigned bytes, enum aw_wait how)
+int aw_host_stream_wait_value(int dev, struct aw_stream *stream, void *ptr, uint64_t value, unsigned bytes, enum aw_wait how, const void *owner)
 {
     if ((unsigned)how > AW_WAIT_NOR)
         return AW_ERR_INVALID_VALUE;
     if (bytes == 4)
         value = (uint32_t)value;
-    return submit(dev, stream, &(struct aw_host_value){ .ptr = ptr, .value = value, .bytes = bytes, .how = how });
+    return submit(dev, stream, &(struct aw_host_value){ .ptr = ptr, .value = value, .bytes = bytes, .how = how }, owner);
 }

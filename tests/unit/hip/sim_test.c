@@ -323,7 +323,7 @@ static void test_values(void)
     EQ(P->host_alloc(0, 4096, AW_HOST_MAPPED, &h), AW_OK);
     host = h;
     memset(host, 0, 4096);
-    int status = P->stream_wait_value(0, b, host, 5, 4, AW_WAIT_GEQ);
+    int status = P->stream_wait_value(0, b, host, 5, 4, AW_WAIT_GEQ, NULL);
     if (status == AW_ERR_NOT_SUPPORTED || status == AW_ERR_INVALID_VALUE)
         return; /* this HIP waits on memory of its own kind only */
     EQ(status, AW_OK);

@@ -77,6 +77,8 @@ struct aw_function *kernel(const char *name)
     return function;
 }
 
+const void *launch_owner;
+
 static int launch_args(const char *name, uint32_t grid, uint32_t threads, struct aw_stream *stream, bool cooperative,
                        unsigned n_args, va_list ap)
 {
@@ -84,7 +86,7 @@ static int launch_args(const char *name, uint32_t grid, uint32_t threads, struct
     for (unsigned i = 0; i < n_args; i++)
         args[i] = va_arg(ap, uint64_t);
     struct aw_launch l = { .grid = { grid, 1, 1 }, .block = { threads, 1, 1 }, .kernarg = args, .kernarg_size = n_args * 8,
-                           .name = name, .cooperative = cooperative };
+                           .name = name, .cooperative = cooperative, .owner = launch_owner };
     return P->launch(0, kernel(name), &l, stream);
 }
 

@@ -36,6 +36,7 @@ struct aw_function *kernel(const char *name);
 unsigned char *kernel_bytes(const char *name, size_t *ret_size);
 
 /* Launches grid x 1 x 1 blocks of `threads` threads with 64-bit arguments. */
+extern const void *launch_owner; /* whose the launches are */
 int launch(const char *name, uint32_t grid, uint32_t threads, struct aw_stream *stream, unsigned n_args, ...);
 int launch_cooperative(const char *name, uint32_t grid, uint32_t threads, struct aw_stream *stream, unsigned n_args, ...);
 

@@ -144,7 +144,7 @@ static void *waits_for_all(void *unused)
 static void test_stop(void)
 {
     uint32_t *data = device_alloc(4096);
-    EQ(P->device_stop(0, 0), AW_OK);
+    EQ(P->device_stop(0, NULL, 0), AW_OK);
     for (int i = 0; i < 40; i++) {
         pthread_t thread;
         bool waits = i % 4 == 3;
@@ -156,17 +156,53 @@ static void test_stop(void)
             pthread_create(&thread, NULL, waits_for_all, NULL);
         if (i % 3)
             sleep_ms(i % 3);
-        EQ(P->device_stop(0, 0), AW_OK);
+        EQ(P->device_stop(0, NULL, 0), AW_OK);
         EQ(P->device_fault(0), AW_ERR_LAUNCH_FAILED);
         if (waits)
             pthread_join(thread, NULL);
         EQ(data[5], 0);
         EQ(P->device_reset(0), AW_OK);
         EQ(launch("step", 32, 32, NULL, 2, data, 1024ull), AW_OK);
-        EQ(P->device_stop(0, 10000000000ull), AW_OK);
+        EQ(P->device_stop(0, NULL, 10000000000ull), AW_OK);
         EQ(P->device_fault(0), AW_OK);
         EQ(data[1023], 1);
     }
+    device_free(data);
+}
+
+/* Of one owner only: what never ends, what waits behind it, and a wait for a value.  The others' work goes on, before and after. */
+static void test_stop_owned(void)
+{
+    uint32_t *data = device_alloc(4096);
+    struct aw_stream *streams[2];
+    for (int i = 0; i < 2; i++)
+        EQ(P->stream_create(0, AW_STREAM_NON_BLOCKING, 0, &streams[i]), AW_OK);
+    for (int i = 0; i < 20; i++) {
+        struct aw_stream *s = i & 1 ? streams[0] : NULL;
+        memset(data, 0, 4096);
+        launch_owner = data;
+        EQ(launch("forever", 1 + i % 7, 64, s, 0), AW_OK);
+        EQ(launch("step", 1, 32, s, 2, data, 32ull), AW_OK);
+        EQ(P->stream_wait_value(0, streams[0], data + 512, 1, 4, AW_WAIT_EQ, data), AW_OK);
+        launch_owner = NULL;
+        EQ(P->stream_wait_value(0, streams[1], data + 512, 2, 4, AW_WAIT_EQ, streams), AW_OK);
+        EQ(launch("step", 1, 32, s, 2, data + 64, 32ull), AW_OK);
+        EQ(launch("step", 1, 32, streams[1], 2, data + 128, 32ull), AW_OK);
+        if (i % 3)
+            sleep_ms(i % 3);
+        EQ(P->device_stop(0, &streams[1], 0), AW_OK); /* has no work */
+        EQ(P->device_stop(0, data, 0), AW_OK);
+        EQ(P->device_fault(0), AW_OK);
+        EQ(P->stream_sync(0, s), AW_OK);
+        EQ(P->stream_query(0, streams[1]), AW_ERR_NOT_READY);
+        data[512] = 2;
+        EQ(P->device_sync(0), AW_OK);
+        EQ(data[0], 0);
+        EQ(data[64], 1);
+        EQ(data[128], 1);
+    }
+    for (int i = 0; i < 2; i++)
+        P->stream_destroy(streams[i]);
     device_free(data);
 }
 
@@ -309,14 +345,14 @@ static void test_values_fault(void)
     void *gone = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     EQ(P->stream_create(0, AW_STREAM_NON_BLOCKING, 0, &s), AW_OK);
     capture_begin(2);
-    EQ(P->stream_wait_value(0, s, gone, 1, 4, AW_WAIT_EQ), AW_OK);
+    EQ(P->stream_wait_value(0, s, gone, 1, 4, AW_WAIT_EQ, NULL), AW_OK);
     sleep_ms(3);
     munmap(gone, 4096);
     EXPECT_FAULT(AW_ERR_ILLEGAL_ADDRESS, "waits for a value at 0x");
     EQ(P->stream_write_value(0, s, gone, 1, 4), AW_ERR_INVALID_VALUE); /* told to the caller: no fault of the device */
     EQ(P->device_fault(0), AW_OK);
     capture_begin(2);
-    EQ(P->stream_wait_value(0, s, value, 1, 4, AW_WAIT_EQ), AW_OK);
+    EQ(P->stream_wait_value(0, s, value, 1, 4, AW_WAIT_EQ, NULL), AW_OK);
     EQ(launch("wild", 1, 32, NULL, 1, 0ull), AW_OK);
     EXPECT_FAULT(AW_ERR_ILLEGAL_ADDRESS, "kernel wild");
     P->stream_destroy(s);
@@ -407,7 +443,7 @@ const struct test fault_tests[] = {
     { "wild_barrier", test_wild_barrier },
     { "wild_shared", test_wild_shared },
     { "unaligned", test_unaligned },
-    { "stop", test_stop },
+    { "stop", test_stop }, { "stop_owned", test_stop_owned },
     { "signals", test_signals },
     { "overflow", test_overflow },
     { "waiting_threads", test_waiting_threads },

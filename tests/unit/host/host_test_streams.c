@@ -219,18 +219,18 @@ static void test_value_waits(void)
     EQ(P->stream_create(0, 0, 0, &s), AW_OK);
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         __atomic_store_n(flag, cases[i].before, __ATOMIC_RELEASE);
-        EQ(P->stream_wait_value(0, s, flag, cases[i].value, cases[i].bytes, cases[i].how), AW_OK);
+        EQ(P->stream_wait_value(0, s, flag, cases[i].value, cases[i].bytes, cases[i].how, NULL), AW_OK);
         sleep_ms(3);
         EQ(P->stream_query(0, s), AW_ERR_NOT_READY);
         __atomic_store_n(flag, cases[i].after, __ATOMIC_RELEASE);
         EQ(P->stream_sync(0, s), AW_OK);
-        EQ(P->stream_wait_value(0, s, flag, cases[i].value, cases[i].bytes, cases[i].how), AW_OK); /* it is there already */
+        EQ(P->stream_wait_value(0, s, flag, cases[i].value, cases[i].bytes, cases[i].how, NULL), AW_OK); /* it is there already */
         EQ(P->stream_query(0, s), AW_OK);
     }
-    EQ(P->stream_wait_value(0, s, flag, 0, 2, AW_WAIT_EQ), AW_ERR_INVALID_VALUE);
-    EQ(P->stream_wait_value(0, s, (char *)flag + 2, 0, 4, AW_WAIT_EQ), AW_ERR_INVALID_VALUE);
-    EQ(P->stream_wait_value(0, s, flag, 0, 4, (enum aw_wait)4), AW_ERR_INVALID_VALUE);
-    EQ(P->stream_wait_value(0, s, NULL, 0, 4, AW_WAIT_EQ), AW_ERR_INVALID_VALUE);
+    EQ(P->stream_wait_value(0, s, flag, 0, 2, AW_WAIT_EQ, NULL), AW_ERR_INVALID_VALUE);
+    EQ(P->stream_wait_value(0, s, (char *)flag + 2, 0, 4, AW_WAIT_EQ, NULL), AW_ERR_INVALID_VALUE);
+    EQ(P->stream_wait_value(0, s, flag, 0, 4, (enum aw_wait)4, NULL), AW_ERR_INVALID_VALUE);
+    EQ(P->stream_wait_value(0, s, NULL, 0, 4, AW_WAIT_EQ, NULL), AW_ERR_INVALID_VALUE);
     EQ(P->stream_write_value(0, s, (char *)flag + 4, 0, 8), AW_ERR_INVALID_VALUE);
     EQ(P->stream_write_value(1, s, flag, 0, 8), AW_ERR_INVALID_DEVICE);
     P->stream_destroy(s);
@@ -256,7 +256,7 @@ static void test_value_order(void)
     EQ(launch("gate", 1, 32, a, 1, flag), AW_OK);
     append(&log, 0, a);
     EQ(P->stream_write_value(0, a, values, 1, 4), AW_OK);
-    EQ(P->stream_wait_value(0, b, values, 1, 4, AW_WAIT_EQ), AW_OK);
+    EQ(P->stream_wait_value(0, b, values, 1, 4, AW_WAIT_EQ, NULL), AW_OK);
     append(&log, 1, b);
     append(&log, 100, c); /* runs, though both others wait */
     EQ(P->stream_sync(0, c), AW_OK);
@@ -270,12 +270,12 @@ static void test_value_order(void)
     /* Two streams hand on to each other, and streams may go while they wait. */
     *log.n = 0;
     for (uint32_t i = 0; i < ROUNDS; i++) {
-        EQ(P->stream_wait_value(0, b, &values[2], i + 1, 4, AW_WAIT_GEQ), AW_OK);
+        EQ(P->stream_wait_value(0, b, &values[2], i + 1, 4, AW_WAIT_GEQ, NULL), AW_OK);
         append(&log, 2 * i + 1, b);
         EQ(P->stream_write_value(0, b, &values[3], i + 1, 4), AW_OK);
     }
     for (uint32_t i = 0; i < ROUNDS; i++) {
-        EQ(P->stream_wait_value(0, a, &values[3], i, 4, AW_WAIT_GEQ), AW_OK);
+        EQ(P->stream_wait_value(0, a, &values[3], i, 4, AW_WAIT_GEQ, NULL), AW_OK);
         append(&log, 2 * i, a);
         EQ(P->stream_write_value(0, a, &values[2], i + 1, 4), AW_OK);
     }
@@ -298,7 +298,7 @@ static void test_value_idle(void)
 {
     uint32_t *value = device_alloc(4);
     struct timespec a, b;
-    EQ(P->stream_wait_value(0, NULL, value, 1, 4, AW_WAIT_EQ), AW_OK);
+    EQ(P->stream_wait_value(0, NULL, value, 1, 4, AW_WAIT_EQ, NULL), AW_OK);
     sleep_ms(20);
     clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &a);
     sleep_ms(200);
