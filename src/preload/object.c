@@ -39,12 +39,15 @@ static void aw_elf_read_sections(struct aw_elf *elf)
     if (h->e_shoff == 0 || h->e_shentsize != sizeof(Elf64_Shdr))
         return;
     const Elf64_Shdr *sections = aw_elf_at(elf, h->e_shoff, 1, sizeof *sections, _Alignof(Elf64_Shdr));
-    if (!sections)
+    elf->cut = !sections;
+    if (elf->cut)
         return;
     /* 0xff00 sections and more: the true numbers are in section 0. */
     uint64_t n = h->e_shnum ? h->e_shnum : sections[0].sh_size;
     uint64_t names_index = h->e_shstrndx == SHN_XINDEX ? sections[0].sh_link : h->e_shstrndx;
-    if (!aw_elf_at(elf, h->e_shoff, n, sizeof *sections, _Alignof(Elf64_Shdr)) || names_index >= n)
+    elf->has_sections = aw_elf_at(elf, h->e_shoff, n, sizeof *sections, _Alignof(Elf64_Shdr)) != NULL;
+    elf->cut = !elf->has_sections;
+    if (elf->cut || names_index >= n)
         return;
     uint64_t names_size = sections[names_index].sh_size;
     const char *names = aw_elf_at(elf, sections[names_index].sh_offset, names_size, 1, 1);
@@ -58,6 +61,65 @@ static void aw_elf_read_sections(struct aw_elf *elf)
             elf->dynsym = aw_elf_symbols(elf, sections, n, &sections[i]);
         else if (!strcmp(name, ".nv_fatbin") || !strcmp(name, ".nvFatBinSegment") || !strcmp(name, "__nv_relfatbin"))
             elf->has_fatbin = true;
+    }
+}
+
+/* ---- Where section headers are missing */
+
+/* What a segment has of the file, of which it may be cut off; its first byte, NULL when there is none. */
+static const unsigned char *aw_elf_segment(const struct aw_elf *elf, const Elf64_Phdr *p, uint64_t *ret_size)
+{
+    uint64_t left = p->p_offset < elf->size ? elf->size - p->p_offset : 0;
+    *ret_size = p->p_filesz < left ? p->p_filesz : left;
+    return *ret_size ? elf->bytes + p->p_offset : NULL;
+}
+
+/* `size` bytes that are loaded at `address`, or NULL when the file does not have them all. */
+static const void *aw_elf_loaded(const struct aw_elf *elf, uint64_t address, uint64_t size, size_t align)
+{
+    for (size_t i = 0; i < elf->n_segments; i++) {
+        const Elf64_Phdr *p = &elf->segments[i];
+        if (p->p_type == PT_LOAD && address >= p->p_vaddr && address - p->p_vaddr < p->p_filesz && size <= p->p_filesz - (address - p->p_vaddr))
+            return aw_elf_at(elf, p->p_offset + (address - p->p_vaddr), 1, size, align);
+    }
+    return NULL;
+}
+
+/* The dynamic symbols.  How many they are is said nowhere; every linker puts their names behind them. */
+static void aw_elf_read_dynamic(struct aw_elf *elf, const Elf64_Phdr *segment)
+{
+    const Elf64_Dyn *d = aw_elf_at(elf, segment->p_offset, segment->p_filesz / sizeof *d, sizeof *d, _Alignof(Elf64_Dyn));
+    uint64_t syms = 0, strings = 0, size = 0;
+    for (size_t i = 0; d && i < segment->p_filesz / sizeof *d && d[i].d_tag != DT_NULL; i++) {
+        syms = d[i].d_tag == DT_SYMTAB ? d[i].d_un.d_ptr : syms;
+        strings = d[i].d_tag == DT_STRTAB ? d[i].d_un.d_ptr : strings;
+        size = d[i].d_tag == DT_STRSZ ? d[i].d_un.d_val : size;
+    }
+    struct aw_elf_symbols table = { .n = strings > syms ? (strings - syms) / sizeof(Elf64_Sym) : 0, .strings_size = size };
+    table.syms = table.n ? aw_elf_loaded(elf, syms, table.n * sizeof(Elf64_Sym), _Alignof(Elf64_Sym)) : NULL;
+    table.strings = size ? aw_elf_loaded(elf, strings, size, 1) : NULL;
+    if (table.syms && table.strings && table.strings[size - 1] == '\0')
+        elf->dynsym = table;
+}
+
+static bool aw_elf_has_container(const struct aw_elf *elf, const Elf64_Phdr *segment)
+{
+    static const unsigned char head[8] = { 0x50, 0xed, 0x55, 0xba, 1, 0, 16, 0 }; /* include/anywarp/fatbin.h: the magic, version 1, its size */
+    uint64_t size;
+    const unsigned char *p = aw_elf_segment(elf, segment, &size);
+    for (uint64_t at = (8 - segment->p_offset % 8) % 8; p && at < size && size - at >= sizeof head; at += 8)
+        if (!memcmp(p + at, head, sizeof head))
+            return true;
+    return false;
+}
+
+static void aw_elf_read_segments(struct aw_elf *elf)
+{
+    for (size_t i = 0; i < elf->n_segments; i++) {
+        if (elf->segments[i].p_type == PT_DYNAMIC)
+            aw_elf_read_dynamic(elf, &elf->segments[i]);
+        if (elf->segments[i].p_type == PT_LOAD && !elf->has_fatbin)
+            elf->has_fatbin = aw_elf_has_container(elf, &elf->segments[i]);
     }
 }
 
@@ -84,6 +146,8 @@ bool aw_elf_open(struct aw_elf *elf, const char *path)
     elf->segments = aw_elf_at(elf, h->e_phoff, h->e_phnum, sizeof(Elf64_Phdr), _Alignof(Elf64_Phdr));
     elf->n_segments = elf->segments ? h->e_phnum : 0;
     aw_elf_read_sections(elf);
+    if (!elf->has_sections)
+        aw_elf_read_segments(elf);
     return true;
 }
 

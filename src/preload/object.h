@@ -25,7 +25,9 @@ struct aw_elf {
     const Elf64_Phdr *segments;
     size_t n_segments;
     struct aw_elf_symbols symtab, dynsym; /* n is 0 where there is none */
-    bool has_fatbin;                      /* a section that nvcc makes for device code */
+    bool has_fatbin;                      /* a section that nvcc makes for device code, or what such a one begins with */
+    bool has_sections;                    /* there are section headers, all of them in the file */
+    bool cut;                             /* there were, but the file ends before them or in them */
 };
 
 /* False, with nothing to undo, when the file cannot be read or is no 64-bit x86 ELF executable or shared object. */

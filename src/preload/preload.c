@@ -122,10 +122,8 @@ static void aw_preload_scan(const char *path, uintptr_t base)
         aw_redirect_plan(&elf, &plan);
         if (plan.kind == AW_REDIRECT_STATIC)
             aw_preload_redirect(shown, &elf, &plan, base);
-        else if (plan.kind == AW_REDIRECT_STRIPPED)
-            aw_preload_say("%s has the CUDA runtime linked into it and no symbol table (it was stripped), so its calls cannot be "
-                           "led to anywarp. Link it with `nvcc -cudart shared`, or keep its symbol table (no `-s`, no `strip`).",
-                           shown);
+        else if (aw_redirect_hindrance(plan.kind))
+            aw_preload_say("%s %s", shown, aw_redirect_hindrance(plan.kind));
     }
     aw_elf_close(&elf);
 }

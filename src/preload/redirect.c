@@ -1,13 +1,8 @@
-/* Redirection of a statically linked runtime: see redirect.h.
- *
- * Every redirected function begins with a jump to a stub of ours (stubs.S).  The stub jumps through a slot, which at first leads to
- * the resolver: our libcudart is opened at the first call, not while the loader is at work on the object. */
+/* Which functions of a statically linked runtime are to be redirected: see redirect.h.  Not how (patch.c). */
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "preload/redirect.h"
 
 #include <string.h>
-#include <sys/mman.h>
-#include <unistd.h>
 
 static const struct aw_redirect_row {
     const char *name;
@@ -17,13 +12,8 @@ static const struct aw_redirect_row {
 #include "redirect_names.inc"
 #undef AW_REDIRECT
 };
-enum { ROWS = sizeof aw_redirect_rows / sizeof aw_redirect_rows[0], RUNTIMES = 3, PATCH = 14, STUB = 16, STUB_LAZY = 6 };
+enum { ROWS = sizeof aw_redirect_rows / sizeof aw_redirect_rows[0], RUNTIMES = AW_REDIRECT_RUNTIMES };
 _Static_assert(ROWS <= AW_REDIRECT_MAX, "AW_REDIRECT_MAX holds every row");
-
-/* stubs.S: RUNTIMES * ROWS stubs of STUB bytes, and the slots they jump through. */
-extern const unsigned char aw_redirect_stubs[] __attribute__((visibility("hidden")));
-extern void *aw_redirect_slots[] __attribute__((visibility("hidden")));
-extern const uint32_t aw_redirect_stub_count __attribute__((visibility("hidden")));
 
 const char *aw_redirect_soname(int runtime)
 {
@@ -34,6 +24,25 @@ const char *aw_redirect_soname(int runtime)
 const char *aw_redirect_name(uint32_t index)
 {
     return aw_redirect_rows[index].name;
+}
+
+const char *aw_redirect_hindrance(enum aw_redirect_kind kind)
+{
+    switch (kind) {
+    case AW_REDIRECT_STRIPPED:
+        return "has the CUDA runtime linked into it and no symbol table (it was stripped), so its calls cannot be led to anywarp. "
+               "Link it with `nvcc -cudart shared`, or keep its symbol table (no `-s`, no `strip`).";
+    case AW_REDIRECT_CUT:
+        return "has the CUDA runtime linked into it and is cut off: the end of the file is missing, with its section headers and symbol table, so "
+               "its calls cannot be led to anywarp. Build or copy it again.";
+    case AW_REDIRECT_NONE: case AW_REDIRECT_STATIC: break;
+    }
+    return NULL;
+}
+
+bool aw_redirect_has(uint32_t index, int runtime)
+{
+    return aw_redirect_rows[index].mask >> runtime & 1;
 }
 
 /* Row of a name, or -1.  Rows are sorted. */
@@ -68,7 +77,7 @@ static void aw_redirect_collect(const struct aw_elf *elf, const struct aw_elf_sy
             continue;
         if (!strcmp(name, "__cudaRegisterFatBinary"))
             *ret_registers = true;
-        if (sym->st_size >= PATCH && aw_elf_code_segment(elf, sym->st_value, sym->st_size))
+        if (sym->st_size >= AW_REDIRECT_PATCH && aw_elf_code_segment(elf, sym->st_value, sym->st_size))
             plan->targets[plan->n++] = (struct aw_redirect_target){ (uint32_t)row, sym->st_value, sym->st_size };
     }
 }
@@ -111,59 +120,6 @@ void aw_redirect_plan(const struct aw_elf *elf, struct aw_redirect_plan *ret_pla
         ret_plan->kind = AW_REDIRECT_STATIC;
         ret_plan->runtime = aw_redirect_choose(ret_plan);
     } else if (elf->has_fatbin && !elf->symtab.n && !aw_redirect_imports(&elf->dynsym)) {
-        ret_plan->kind = AW_REDIRECT_STRIPPED;
+        ret_plan->kind = elf->cut ? AW_REDIRECT_CUT : AW_REDIRECT_STRIPPED;
     }
-}
-
-/* Slots of one runtime start out at the second half of their stub. */
-static void aw_redirect_init_slots(int runtime)
-{
-    for (uint32_t i = (uint32_t)runtime * ROWS; i < (uint32_t)(runtime + 1) * ROWS; i++)
-        if (!aw_redirect_slots[i])
-            aw_redirect_slots[i] = (void *)(aw_redirect_stubs + (size_t)i * STUB + STUB_LAZY);
-}
-
-static int aw_redirect_protection(const Elf64_Phdr *segment)
-{
-    return (segment->p_flags & PF_R ? PROT_READ : 0) | (segment->p_flags & PF_W ? PROT_WRITE : 0) | PROT_EXEC;
-}
-
-/* jmp *0(%rip), then the address. */
-static void aw_redirect_write(unsigned char *code, uint32_t slot)
-{
-    const void *stub = aw_redirect_stubs + (size_t)slot * STUB;
-    static const unsigned char jump[6] = { 0xff, 0x25, 0, 0, 0, 0 };
-    memcpy(code, jump, sizeof jump);
-    memcpy(code + sizeof jump, &stub, sizeof stub);
-}
-
-int aw_redirect_apply(const struct aw_elf *elf, const struct aw_redirect_plan *plan, uintptr_t base)
-{
-    uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE) - 1;
-    int done = 0;
-    if (aw_redirect_stub_count != RUNTIMES * ROWS)
-        return -1;
-    aw_redirect_init_slots(plan->runtime);
-    for (size_t i = 0; i < elf->n_segments; i++) {
-        const Elf64_Phdr *segment = &elf->segments[i];
-        if (segment->p_type != PT_LOAD || !(segment->p_flags & PF_X))
-            continue;
-        uintptr_t from = (base + segment->p_vaddr) & ~page, to = (base + segment->p_vaddr + segment->p_filesz + page) & ~page;
-        bool open = false;
-        for (size_t k = 0; k < plan->n; k++) {
-            const struct aw_redirect_target *t = &plan->targets[k];
-            if (aw_elf_code_segment(elf, t->address, t->size) != segment ||
-                !(aw_redirect_rows[t->index].mask >> plan->runtime & 1))
-                continue;
-            if (!open && mprotect((void *)from, to - from, PROT_READ | PROT_WRITE | PROT_EXEC) != 0 &&
-                mprotect((void *)from, to - from, PROT_READ | PROT_WRITE) != 0)
-                return -1;
-            open = true;
-            aw_redirect_write((unsigned char *)(base + t->address), (uint32_t)plan->runtime * ROWS + t->index);
-            done++;
-        }
-        if (open && mprotect((void *)from, to - from, aw_redirect_protection(segment)) != 0)
-            return -1;
-    }
-    return done;
 }

@@ -10,6 +10,7 @@ enum aw_redirect_kind {
     AW_REDIRECT_NONE,     /* no runtime inside; it may use a shared one */
     AW_REDIRECT_STATIC,   /* a runtime inside, with a symbol table */
     AW_REDIRECT_STRIPPED, /* device code, and a runtime inside that no symbol table shows */
+    AW_REDIRECT_CUT,      /* the same, as the file's end is missing and its symbol table with it */
 };
 
 struct aw_redirect_target {
@@ -20,6 +21,8 @@ struct aw_redirect_target {
 
 /* Room for every row of the table of names. */
 #define AW_REDIRECT_MAX 1024
+enum { AW_REDIRECT_RUNTIMES = 3 };
+enum { AW_REDIRECT_PATCH = 14 }; /* bytes of code that are written over */
 
 struct aw_redirect_plan {
     enum aw_redirect_kind kind;
@@ -34,6 +37,11 @@ void aw_redirect_plan(const struct aw_elf *elf, struct aw_redirect_plan *ret_pla
 /* "libcudart.so.13" and so on. */
 const char *aw_redirect_soname(int runtime);
 const char *aw_redirect_name(uint32_t index);
+/* Does the runtime have that function? */
+bool aw_redirect_has(uint32_t index, int runtime);
+
+/* Why calls of such an object cannot be led to us, and what to do: a sentence for STRIPPED and CUT, NULL for the others.  Static. */
+const char *aw_redirect_hindrance(enum aw_redirect_kind kind);
 
 /* Patches the planned functions of the object loaded at `base`; returns how many are redirected now, or -1 when its code could
  * not be made writable (errno says why; functions patched before that stay patched). */

@@ -1,10 +1,11 @@
 #!/usr/bin/env python3
 # The `anywarp` program in the hands of a new user: what it answers to files that are missing, folders or nonsense, to unknown names,
 # and where the cache cannot be.  Each case is a command, its exit status, and what its output must say.  Runs no CUDA program.
-# Usage: tool.py ANYWARP
+# Usage: tool.py ANYWARP FIXTURES (FIXTURES: where static_pie and static_stripped of tests/unit/preload are)
 # SPDX-License-Identifier: Apache-2.0
 import os
 import re
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -32,6 +33,9 @@ CASES = [
     ("dump empty", 1, r"empty: is empty", None),
     ("dump text", 1, r"neither an ELF file", None),
     ("dump binary", 1, r"binary: ", None),
+    ("dump static_pie", 0, r"^fatbin 1 ", "note"),
+    ("dump static_stripped", 0, r"note: `anywarp run` will fail: static_stripped .*it was stripped", None),
+    ("dump cut", 0, r"note: `anywarp run` will fail: cut .* is cut off", None),
     ("dump good.ptx", 0, r"\bk\b", None),
     ("compile --help", 0, r"usage: anywarp compile", None),
     ("compile", 2, r"usage: anywarp compile", None),
@@ -82,6 +86,10 @@ def main():
         for name, content in FILES.items():
             with open(os.path.join(tmp, name), "wb") as f:
                 f.write(content)
+        for name in ("static_pie", "static_stripped"):
+            shutil.copy(os.path.join(sys.argv[2], name), tmp)
+        shutil.copy(os.path.join(tmp, "static_pie"), os.path.join(tmp, "cut"))
+        os.truncate(os.path.join(tmp, "cut"), os.path.getsize(os.path.join(tmp, "cut")) - 64)
         for line, status, wanted, unwanted in CASES:
             env, words = environment(line.split(), tmp)
             done = subprocess.run([anywarp, *words], cwd=tmp, env=env, input=PTX, stdout=subprocess.PIPE,

@@ -15,6 +15,7 @@
 
 #include "anywarp.h"
 #include "base/file.h"
+#include "preload/redirect.h"
 #include "sass/sass.h"
 #include "syntax/syntax.h"
 #include "tab/form.h"
@@ -246,6 +247,19 @@ static bool dump_container(void *user, const void *container, size_t size)
 
 /* ---- Files ---- */
 
+/* Says what would keep a program from running. */
+static void foresee(struct dump *dump)
+{
+    static struct aw_redirect_plan plan;
+    struct aw_elf elf;
+    if (dump->extract || !aw_elf_open(&elf, dump->file))
+        return;
+    aw_redirect_plan(&elf, &plan);
+    if (aw_redirect_hindrance(plan.kind))
+        printf("note: `anywarp run` will fail: %s %s\n", dump->file, aw_redirect_hindrance(plan.kind));
+    aw_elf_close(&elf);
+}
+
 static bool starts(const char *bytes, size_t size, const char *magic, size_t len)
 {
     return size >= len && memcmp(bytes, magic, len) == 0;
@@ -316,6 +330,7 @@ static void dump_bytes(struct dump *dump, const char *bytes, size_t size)
         memcpy(&magic, bytes, 4);
     if (starts(bytes, size, "\177ELF", 4)) {
         dump_elf(dump, bytes, size);
+        foresee(dump);
     } else if (magic == AW_FATBIN_MAGIC) {
         dump_container(dump, bytes, size);
     } else if (starts(bytes, size, "!<arch>\n", 8)) {

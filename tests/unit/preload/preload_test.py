@@ -67,6 +67,12 @@ def main():
 
     c.run('stripped', [c.path('static_stripped')], INNER.format('program'), stderr='static_stripped has the CUDA runtime linked')
     c.run('stripped: advice', [c.path('static_stripped')], INNER.format('program'), stderr='-cudart shared')
+    for name in ('static_pie', 'links_part', 'uses_runtime'):
+        shutil.copy(c.path(name), c.path(name + '.cut'))
+        os.truncate(c.path(name + '.cut'), os.path.getsize(c.path(name)) - 64)
+    c.run('cut off', [c.path('static_pie.cut')], INNER.format('program'), stderr='linked into it and is cut off')
+    c.run('cut off, no runtime inside', [c.path('links_part.cut')], REPORT.format('linked', 'ours13'))
+    c.run('cut off, shared runtime', [c.path('uses_runtime.cut')], 'shared: ours13\n')
     c.run('our library is missing', [c.path('static_pie')], INNER.format('program'), lib_dir='empty', stderr='is not there')
 
     # Shared runtimes: by the loader's path, by DT_RPATH, by absolute path, under a wheel's name, by the development link, by the
