@@ -16,6 +16,7 @@
 #include "base/env.h"
 #include "base/file.h"
 #include "base/log.h"
+#include "base/setting.h"
 #include "cache/internal.h"
 
 #define AW_ROOM "cache"
@@ -174,8 +175,9 @@ static uint64_t max_size_from(const char *text)
 
 static void default_init(void)
 {
-    const char *on = aw_env("ANYWARP_CACHE"), *passes = aw_env("ANYWARP_PASSES");
-    if ((on && strcmp(on, "0") == 0) || (passes && *passes)) /* what is asked of passes is no part of the key */
+    static const char *const words[] = { "0", "1", NULL };
+    const char *passes = aw_env("ANYWARP_PASSES");
+    if (!aw_setting_word("ANYWARP_CACHE", words, 1) || (passes && *passes)) /* what is asked of passes is no part of the key */
         return;
     const char *dir = aw_env("ANYWARP_CACHE_DIR"), *xdg = aw_env("XDG_CACHE_HOME");
     const char *home = aw_env("HOME");

@@ -9,9 +9,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "base/env.h"
 #include "base/linetable.h"
 #include "base/log.h"
+#include "base/setting.h"
 #include "core/module.h"
 
 #define AW_ROOM "core"
@@ -135,8 +135,7 @@ static void shared_shapes(const uint32_t block[3], uint32_t ret[3])
 /* How many shapes get their own code.  ANYWARP_SHAPES is for those who know their program, and for tests. */
 static unsigned shapes_limit(const struct aw_func *func)
 {
-    const char *text = aw_env("ANYWARP_SHAPES");
-    unsigned limit = text && *text ? (unsigned)strtoul(text, NULL, 10) : SHAPES;
+    unsigned limit = (unsigned)aw_setting_number("ANYWARP_SHAPES", 0, UINT32_MAX, SHAPES);
     for (const struct aw_code *code = func->code; code; code = code->next)
         if (code->size > LARGE_CODE && limit > SHAPES_LARGE)
             limit = SHAPES_LARGE;

@@ -9,6 +9,7 @@
 
 #include "base/env.h"
 #include "base/log.h"
+#include "base/setting.h"
 #include "core/context.h"
 
 #define AW_ROOM "core"
@@ -365,10 +366,7 @@ int aw_driver_version(void)
     static int version; /* atomic; any thread computes the same */
     int v = __atomic_load_n(&version, __ATOMIC_RELAXED);
     if (!v) {
-        const char *text = aw_env("ANYWARP_DRIVER_VERSION");
-        v = text ? atoi(text) : 0;
-        if (v < 2000 || v > 99990)
-            v = 13000;
+        v = (int)aw_setting_number("ANYWARP_DRIVER_VERSION", 2000, 99990, 13000);
         __atomic_store_n(&version, v, __ATOMIC_RELAXED);
     }
     return v;

@@ -9,8 +9,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "base/env.h"
 #include "base/log.h"
+#include "base/setting.h"
 #include "base/vec.h"
 #include "core/memory.h"
 #include "core/module.h"
@@ -280,11 +280,13 @@ static enum aw_status texts_add(struct aw_image *image, struct aw_image_texts *t
 
 /* ---- Machine code: what the compiler lifts to PTX where a program has none (docs/lifting.md). */
 
-/* ANYWARP_LIFT: "1" where there is no PTX; "always" before PTX, for tests; else never, as long as lifted programs are not tested as others are. */
-static bool lift_is(const char *how)
+/* ANYWARP_LIFT: "1" where there is no PTX; "always" before PTX, for tests; never where nothing is said, as long as lifted programs are not tested as others are. */
+enum lift { LIFT_NEVER, LIFT_WITHOUT_PTX, LIFT_ALWAYS };
+
+static enum lift lift(void)
 {
-    const char *set = aw_env("ANYWARP_LIFT");
-    return set && strcmp(set, how) == 0;
+    static const char *const words[] = { "0", "1", "always", NULL };
+    return (enum lift)aw_setting_word("ANYWARP_LIFT", words, LIFT_NEVER);
 }
 
 /* NVIDIA's own libraries are replaced, never lifted: told by the name of the file that holds the image. */
@@ -303,7 +305,7 @@ static bool is_nvidias(struct aw_image *image)
 /* Whether an image may be lifted at all; says why not where that is worth a word. */
 static bool may_lift(struct aw_image *image)
 {
-    if (!lift_is("1") && !lift_is("always"))
+    if (lift() == LIFT_NEVER)
         return false;
     if (!is_nvidias(image))
         return true;
@@ -440,7 +442,7 @@ enum aw_status aw_image_texts(struct aw_image *image, struct aw_image_texts *tex
     enum aw_status status = AW_OK;
     size_t size = image->size;
     *texts = (struct aw_image_texts){ 0 };
-    if (lift_is("always") && (image->kind == IMAGE_CONTAINER || image->kind == IMAGE_WRAPPER)) {
+    if (lift() == LIFT_ALWAYS && (image->kind == IMAGE_CONTAINER || image->kind == IMAGE_WRAPPER)) {
         status = lifted_texts(image, texts);
         if (status || texts->list.n)
             return status;

@@ -19,9 +19,9 @@
 
 #include <anywarp/compiler.h>
 
-#include "base/env.h"
 #include "base/file.h"
 #include "base/log.h"
+#include "base/setting.h"
 
 #define AW_ROOM "jit"
 
@@ -274,12 +274,7 @@ static int64_t now_ms(void)
 /* Seconds a compile may take; 0 = for ever. */
 static unsigned timeout_seconds(void)
 {
-    const char *text = aw_env("ANYWARP_COMPILE_TIMEOUT");
-    char *end;
-    if (!text || *text < '0' || *text > '9')
-        return DEFAULT_TIMEOUT;
-    unsigned long value = strtoul(text, &end, 10);
-    return *end || value > 1000000 ? DEFAULT_TIMEOUT : (unsigned)value;
+    return (unsigned)aw_setting_number("ANYWARP_COMPILE_TIMEOUT", 0, 1000000, DEFAULT_TIMEOUT);
 }
 
 /* What is under way: bytes to send, bytes to receive. */

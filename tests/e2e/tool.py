@@ -62,6 +62,7 @@ CASES = [
     ("info extra", 2, r"usage: anywarp info", None),
     ("CACHE=text cache show", 1, r"text is not a directory; mend that, or choose another", None),
     ("CACHE=/proc/nope doctor", 1, r"(?s)FAIL +cache +/proc/nope: .*without the cache that was asked for", "cannot run here"),
+    ("ANYWARP_CACHE=off doctor", 0, r"warn: base: ANYWARP_CACHE=off is not known; known are 0 and 1; using 1", None),
     ("HOME= cache show", 1, r"names an absolute path", None),
 ]
 
@@ -70,13 +71,14 @@ def environment(words, tmp):
     """Leading NAME=value words, and the rest."""
     env = {k: v for k, v in os.environ.items() if not k.startswith(("ANYWARP_", "XDG_CACHE"))}
     env["ANYWARP_CACHE_DIR"] = os.path.join(tmp, "cache")
-    while words and re.match(r"[A-Z]+=", words[0]):
+    while words and re.match(r"[A-Z_]+=", words[0]):
         name, value = words.pop(0).split("=", 1)
         if name == "CACHE":
             env["ANYWARP_CACHE_DIR"] = os.path.join(tmp, value)
         else:
-            del env["ANYWARP_CACHE_DIR"]
             env[name] = value
+            if name == "HOME":
+                del env["ANYWARP_CACHE_DIR"]
     return env, words
 
 

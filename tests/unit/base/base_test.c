@@ -3,12 +3,14 @@
 #include <criterion/criterion.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <unistd.h>
 
 #include "base/arena.h"
 #include "base/dl.h"
 #include "base/file.h"
 #include "base/hash.h"
 #include "base/map.h"
+#include "base/setting.h"
 #include "base/status.h"
 #include "base/vec.h"
 
@@ -188,6 +190,36 @@ Test(dl, opens_and_explains)
     cr_assert_null(table.absent);
     cr_assert_null(aw_dl_open(names, required, &table, why, sizeof why));
     cr_assert_not_null(strstr(why, "no_such_symbol_here"));
+}
+
+Test(setting, unknown_is_said_once)
+{
+    static const char *const words[] = { "0", "1", "always", NULL };
+    char said[512] = "";
+    FILE *file = tmpfile();
+    cr_assert_not_null(file);
+    cr_assert_geq(dup2(fileno(file), STDERR_FILENO), 0);
+    cr_assert_eq(aw_setting_word("AW_TEST_WORD", words, 1), 1);
+    setenv("AW_TEST_WORD", "", 1);
+    cr_assert_eq(aw_setting_word("AW_TEST_WORD", words, 1), 1);
+    setenv("AW_TEST_WORD", "always", 1);
+    cr_assert_eq(aw_setting_word("AW_TEST_WORD", words, 1), 2);
+    setenv("AW_TEST_WORD", "maybe", 1);
+    const char *name = "AW_TEST_WORD", *number = "AW_TEST_NUMBER";
+    for (int i = 0; i < 3; i++)
+        cr_assert_eq(aw_setting_word(name, words, 0), 0);
+    setenv("AW_TEST_NUMBER", "12", 1);
+    cr_assert_eq(aw_setting_number(number, 3, 12, 7), 12);
+    cr_assert_eq(aw_setting_number("AW_TEST_NO_NUMBER", 3, 12, 7), 7);
+    for (const char *const *text = (const char *const[]){ "13", "2", "-5", "5x", "x", " 5", NULL }; *text; text++) {
+        setenv("AW_TEST_NUMBER", *text, 1);
+        cr_assert_eq(aw_setting_number(number, 3, 12, 7), 7);
+    }
+    rewind(file);
+    cr_assert_gt(fread(said, 1, sizeof said - 1, file), 0);
+    cr_assert_str_eq(said, "anywarp: warn: base: AW_TEST_WORD=maybe is not known; known are 0, 1 and always; using 0\n"
+                           "anywarp: warn: base: AW_TEST_NUMBER=13 is not a number from 3 to 12; using 7\n");
+    fclose(file);
 }
 
 Test(file, reads_whole)

@@ -7,6 +7,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/log.h"
 #include "../fatbin/make_fatbin.h"
 #include "abi/cuda_util.h"
 #include "fake.h"
@@ -110,6 +111,23 @@ Test(module, cubins_alone_are_no_binary, .init = start)
     eq(awcu_cuModuleLoadData(&m, empty), CUDA_ERROR_NO_BINARY_FOR_GPU);
     free(fatbin);
     free(empty);
+}
+
+Test(module, unknown_words_for_lifting_are_said)
+{
+    CUmodule m;
+    char *fatbin = container(2, "not really an ELF file", 0), said[2000] = "";
+    aw_log_on(AW_LOG_WARN, "core"); /* reads how much is to be said before start() silences it */
+    start();
+    FILE *file = tmpfile();
+    cr_assert_geq(dup2(fileno(file), STDERR_FILENO), 0);
+    setenv("ANYWARP_LIFT", "maybe", 1);
+    eq(awcu_cuModuleLoadData(&m, fatbin), CUDA_ERROR_NO_BINARY_FOR_GPU);
+    rewind(file);
+    cr_assert_gt(fread(said, 1, sizeof said - 1, file), 0);
+    cr_assert_not_null(strstr(said, "ANYWARP_LIFT=maybe is not known; known are 0, 1 and always; using 0"), "%s", said);
+    fclose(file);
+    free(fatbin);
 }
 
 Test(module, logs, .init = start)
