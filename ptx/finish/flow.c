@@ -5,6 +5,7 @@
 
 #include "base/vec.h"
 #include "lower/async.h"
+#include "finish/release.h"
 
 typedef LLVMValueRef V;
 
@@ -174,19 +175,33 @@ static bool uses_shared(LLVMBasicBlockRef bb)
 }
 
 /* Lanes from whose place no barrier can be reached go their way, and nobody waits for them: only blocks with a barrier ahead count. */
-static void coming_find(struct flow *f)
+static void coming_spread(struct flow *f)
 {
     for (bool changed = true; changed;) {
         changed = false;
         for (unsigned i = f->n; i--;) {
             struct flow_block *b = &f->blocks[i];
-            bool coming = b->coming || b->waits || f->of & PTX_FLOW_WAITS || (f->of & PTX_FLOW_ENDS && uses_shared(b->bb));
+            bool coming = b->coming || b->waits || f->of & PTX_FLOW_WAITS;
             for (unsigned j = 0; j < b->n_succ; j++)
                 coming |= f->blocks[b->succ[j]].coming;
             changed |= coming != b->coming;
             b->coming = coming;
         }
     }
+}
+
+static bool coming_find(struct flow *f)
+{
+    coming_spread(f);
+    if (!(f->of & PTX_FLOW_ENDS))
+        return true;
+    bool *disputed = AW_NEW_ARRAY(&f->arena, bool, f->n);
+    if (!disputed || !ptx_ends_disputed(f, disputed))
+        return false;
+    for (unsigned i = 0; i < f->n; i++)
+        f->blocks[i].coming |= disputed[i] || uses_shared(f->blocks[i].bb);
+    coming_spread(f);
+    return true;
 }
 
 /* ---- Sets of blocks, one row of bits each */
@@ -606,9 +621,8 @@ static bool divergence_find(struct flow *f)
 bool ptx_flow_init(struct flow *f, V fn, unsigned of)
 {
     *f = (struct flow){ .of = of };
-    if (!blocks_order(f, LLVMGetEntryBasicBlock(fn)) || !blocks_link(f))
+    if (!blocks_order(f, LLVMGetEntryBasicBlock(fn)) || !blocks_link(f) || !coming_find(f))
         return false;
-    coming_find(f);
     return (!(f->of & PTX_FLOW_ROW && f->of & PTX_FLOW_WAITS) || ones_find(f)) && divergence_find(f);
 }
 

@@ -123,6 +123,44 @@ static int64_t argument_under(V address)
     return ret;
 }
 
+int64_t ptx_release_argument(V address)
+{
+    return argument_under(address);
+}
+
+/* Computed from what is one value for a block, and where `thread` by sums and products from the thread's indices, too: *thread says then whether
+ * there are any. */
+static bool is_index(V v, bool *thread, unsigned depth)
+{
+    enum ptx_simt id = ptx_simt_called(v);
+    if (id >= PTX_SIMT_TID_X && id <= PTX_SIMT_TID_Z && thread)
+        return *thread = true;
+    if (id != PTX_SIMT_NONE)
+        return id >= PTX_SIMT_NTID_X && id <= PTX_SIMT_NCTAID_Z;
+    if (LLVMIsAConstantInt(v) || argument_of(v) >= 0)
+        return true;
+    if (depth == DEPTH_MAX || !(LLVMIsACastInst(v) || LLVMIsABinaryOperator(v)))
+        return false;
+    LLVMOpcode op = LLVMGetInstructionOpcode(v);
+    bool sum = LLVMIsACastInst(v) || op == LLVMAdd || op == LLVMSub || op == LLVMMul || op == LLVMShl || (op == LLVMOr && LLVMGetIsDisjoint(v));
+    for (unsigned i = 0; i < (unsigned)LLVMGetNumOperands(v); i++)
+        if (!is_index(LLVMGetOperand(v, i), sum ? thread : NULL, depth + 1))
+            return false;
+    return true;
+}
+
+bool ptx_release_own(V a, V b)
+{
+    struct sum p = { 0 }, q = { 0 };
+    bool thread = false;
+    if (!sum_add(&p, a, 1, 0) || !sum_add(&q, b, 1, 0) || p.constant != q.constant || p.n != q.n)
+        return false;
+    for (unsigned i = 0; i < p.n; i++)
+        if (factor(&q, p.of[i]) != p.by[i] || !is_index(p.of[i], &thread, 0))
+            return false;
+    return thread;
+}
+
 /* ---- Columns */
 
 /* The same for all lanes of the wave, at any time. */

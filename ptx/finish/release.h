@@ -10,4 +10,13 @@
  * is out: that costs time alone. */
 bool ptx_release_possible(struct flow *f, const bool *known, const bool *body);
 
+/* The offset of the one kernel argument that an address is made from, or -1. */
+int64_t ptx_release_argument(LLVMValueRef address);
+/* Is it the same address for one thread, made by sums and products from its indices: as a rule of no two threads? */
+bool ptx_release_own(LLVMValueRef a, LLVMValueRef b);
+
+/* ends.c: ret[i]: lanes that come to block i come to no barrier any more, and access what others do behind one.  `f`: its blocks' `coming` says so
+ * of barriers alone.  `ret` has f->n elements, cleared.  False when memory is out. */
+bool ptx_ends_disputed(struct flow *f, bool *ret);
+
 #endif

@@ -13,7 +13,7 @@
  *   the kernel's end               at once
  *
  * Stops are the barriers that the warps of a wave may reach apart, those without .aligned that the lanes of a warp may reach apart, those that
- * others do not reach any more but use shared memory before they end, the
+ * others do not reach any more but use memory before they end where that shows (ends.c), the
  * loops that spin (see is_spin), and the barriers and warp operations that come after these.  PTX has a whole warp execute the same
  * barrier, but without .aligned at several places.  Kernels with nothing of the kind, nearly all, are left as they are.
  *
@@ -204,7 +204,7 @@ static bool spins_find(struct meeting *m, struct flow *f, bool *spins)
     return found;
 }
 
-/* Barriers that some lanes come to while others leave for good, and use shared memory before they end: what those read, and write, is
+/* Barriers that some lanes come to while others leave for good, and use memory that shows it (flow.h) before they end: what those read, and write, is
  * before the barrier, which does not wait for lanes that have ended but for all others.  Without a stop they would be put off, as code
  * behind a loop is until the last lane has left it.  ret[]: by block; *ret_any: there are some.  False: out of memory. */
 static bool left_find(const struct meeting *m, bool *ret, bool *ret_any)

@@ -1,15 +1,28 @@
 // Threads that end while others go on to barriers: what they read and write before they end is before these barriers, which no longer wait for
-// them.  Single lanes of a warp, whole warps, from loops and on the way.
+// them.  Single lanes of a warp, whole warps, from loops and on the way; in shared and in global memory.
 // SPDX-License-Identifier: Apache-2.0
 #include "check.h"
 #include <vector>
 
 enum { MOST = 256 };
 
+/* A kernel for each kind of memory: `s` has an element for each thread, and one more. */
+#define TWICE(name)                                   \
+    __device__ __forceinline__ void name##_in(int *s, int *out); \
+    __global__ void name(int *, int *out)             \
+    {                                                 \
+        __shared__ int s[MOST + 1];                   \
+        name##_in(s, out);                            \
+    }                                                 \
+    __global__ void name##_global(int *s, int *out)   \
+    {                                                 \
+        name##_in(s, out);                            \
+    }                                                 \
+    __device__ __forceinline__ void name##_in(int *s, int *out)
+
 /* Each round all write, and some read what another has written, for the last time, and end. */
-__global__ void lanes_end(int *out)
+TWICE(lanes_end)
 {
-    __shared__ int s[MOST];
     int t = threadIdx.x, n = blockDim.x;
     for (int round = 1;; round++) {
         s[t] = t + round * 1000;
@@ -22,9 +35,8 @@ __global__ void lanes_end(int *out)
     }
 }
 
-__global__ void warps_end(int *out)
+TWICE(warps_end)
 {
-    __shared__ int s[MOST];
     int t = threadIdx.x, n = blockDim.x;
     for (int round = 1;; round++) {
         s[t] = t + round * 1000;
@@ -38,9 +50,8 @@ __global__ void warps_end(int *out)
 }
 
 /* Both sides of a branch: odd threads read and end, even ones meet and write. */
-__global__ void odd_end(int *out)
+TWICE(odd_end)
 {
-    __shared__ int s[MOST];
     int t = threadIdx.x;
     s[t] = t + 1000;
     __syncthreads();
@@ -53,9 +64,8 @@ __global__ void odd_end(int *out)
     out[t] = 7;
 }
 
-__global__ void even_go_on(int *out)
+TWICE(even_go_on)
 {
-    __shared__ int s[MOST];
     int t = threadIdx.x;
     s[t] = t + 1000;
     __syncthreads();
@@ -69,10 +79,9 @@ __global__ void even_go_on(int *out)
 }
 
 /* Who ends leaves something for those who are at the barrier. */
-__global__ void last_words(int *out)
+TWICE(last_words)
 {
-    __shared__ int s[MOST], sum;
-    int t = threadIdx.x, n = blockDim.x;
+    int t = threadIdx.x, n = blockDim.x, &sum = s[MOST];
     s[t] = 0;
     if (t == 0)
         sum = 0;
@@ -124,14 +133,14 @@ static int want_words(int t, int n)
     return sum;
 }
 
-static void check(const char *name, void (*kernel)(int *), int (*want)(int, int))
+static void check(const char *name, void (*kernel)(int *, int *), int (*want)(int, int))
 {
     static const int sizes[] = { 32, 64, 96, 128, 256 };
     for (int n : sizes) {
-        Dev<int> d(n);
+        Dev<int> d(n), s(MOST + 1);
         std::vector<int> out(n, 0);
         d.put(out.data());
-        kernel<<<1, n>>>(d);
+        kernel<<<1, n>>>(s, d);
         CHECK_LAUNCH();
         d.get(out.data());
         for (int t = 0; t < n; t++)
@@ -141,10 +150,11 @@ static void check(const char *name, void (*kernel)(int *), int (*want)(int, int)
 
 int main()
 {
-    check("lanes_end", lanes_end, want_lanes);
-    check("warps_end", warps_end, want_warps);
-    check("odd_end", odd_end, want_odd);
-    check("even_go_on", even_go_on, want_odd);
-    check("last_words", last_words, want_words);
+#define CHECK_BOTH(name, want) check(#name, name, want), check(#name "_global", name##_global, want)
+    CHECK_BOTH(lanes_end, want_lanes);
+    CHECK_BOTH(warps_end, want_warps);
+    CHECK_BOTH(odd_end, want_odd);
+    CHECK_BOTH(even_go_on, want_odd);
+    CHECK_BOTH(last_words, want_words);
     return check_done();
 }
