@@ -840,7 +840,7 @@ static int operations_inline(struct meeting *m)
     V operations[PTX_SIMT_COUNT];
     size_t n = 0;
     for (int id = 0; id < PTX_SIMT_COUNT; id++)
-        if (ptx_simt_info((enum ptx_simt)id)->traits == PTX_SIMT_CONVERGENT && id != PTX_SIMT_ACTIVEMASK)
+        if (id == PTX_SIMT_WARPSYNC || (ptx_simt_info((enum ptx_simt)id)->traits == PTX_SIMT_CONVERGENT && id != PTX_SIMT_ACTIVEMASK))
             operations[n++] = function_of(m->b->module, (enum ptx_simt)id);
     return ptx_target_inline_callers(m->b->module, operations, n, m->diags);
 }
