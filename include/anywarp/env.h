@@ -45,8 +45,9 @@ struct aw_counters {
     uint32_t count;
     uint32_t pad;
 };
-/* Words of a set: some block has it; threads of that block that have ended; and what counts. */
-enum { AW_COUNTERS_TAKEN, AW_COUNTERS_ENDED, AW_COUNTERS_WORDS, AW_COUNTERS_BYTES = 512 };
+/* Words of a set: some block has it; threads of that block that have ended; five that say which block, the first 0 where nobody asks; and what
+ * counts. */
+enum { AW_COUNTERS_TAKEN, AW_COUNTERS_ENDED, AW_COUNTERS_OWNER, AW_COUNTERS_WORDS = AW_COUNTERS_OWNER + 5, AW_COUNTERS_BYTES = 512 };
 
 struct aw_env {
     uint64_t buffer;    /* device address of the records, 8-aligned; 0: printf returns -1 */

@@ -145,6 +145,52 @@ __global__ void filled(int *out, int words)
         out[2 * blockIdx.x + 1] = odd;
 }
 
+/* The same inside a function that calls itself. */
+__device__ __noinline__ int descend(int depth)
+{
+    if (depth < 1)
+        return 1;
+    int n = __syncthreads_count(threadIdx.x % (depth + 1) == 0);
+    asm volatile("barrier.sync 3;" ::: "memory");
+    return n + 2 * descend(depth - 1) + descend(depth - 2);
+}
+
+static int descended(int depth, int n)
+{
+    return depth < 1 ? 1 : (n + depth) / (depth + 1) + 2 * descended(depth - 1, n) + descended(depth - 2, n);
+}
+
+__global__ void filled_deep(int *out, int words, int depth)
+{
+    extern __shared__ int dynamic[];
+    int t = threadIdx.x, n = blockDim.x, seed = blockIdx.x * 7919, wrong = 0;
+    for (int i = t; i < words; i += n)
+        dynamic[i] = seed + i;
+    int sum = descend(depth);
+    asm volatile("barrier.sync 5;" ::: "memory");
+    for (int i = t; i < words; i += n)
+        wrong += dynamic[i] != seed + i;
+    atomicAdd(&out[2 * blockIdx.x], wrong);
+    atomicMax(&out[2 * blockIdx.x + 1], sum);
+}
+
+static void check_filled_deep()
+{
+    const int bytes = 65536, blocks = 8, n = 256, depth = 3;
+    CHECK(cudaFuncSetAttribute(filled_deep, cudaFuncAttributeMaxDynamicSharedMemorySize, bytes));
+    Dev<int> out(2 * blocks);
+    std::vector<int> got(out.n);
+    for (int less : { 0, 4096 }) {
+        out.fill(0);
+        filled_deep<<<blocks, n, bytes - less>>>(out, (bytes - less) / 4, depth);
+        CHECK_LAUNCH();
+        out.get(got.data());
+        for (int i = 0; i < blocks; i++)
+            EXPECT(got[2 * i] == 0 && got[2 * i + 1] == descended(depth, n), "filled deep, less %d, block %d: %d wrong, %d, expected %d", less, i,
+                   got[2 * i], got[2 * i + 1], descended(depth, n));
+    }
+}
+
 static void check_filled()
 {
     const int bytes = 65536, blocks = 24, n = 256;
@@ -221,6 +267,7 @@ int main()
 {
     Dev<int> out(2560);
     check_filled();
+    check_filled_deep();
     check_thinned_lanes();
     std::vector<int> got(out.n);
     for (int bytes : { 256, 1024, 8192 }) {

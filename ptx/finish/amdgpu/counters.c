@@ -3,7 +3,10 @@
  * The device has sets of words, of which a block takes a free one when it begins, and gives it back, cleared, when its last thread ends.
  * Which one it is, its warps tell each other through the first word of shared memory, in which nothing is yet.  There are more sets than
  * such blocks that can run at once; should there be none, a block waits for others to end.  A block that traps keeps its own: the device
- * runs nothing more then. */
+ * runs nothing more then.
+ *
+ * A function that calls itself, and so is not inlined, cannot be told: it looks for the set that has its block's name in it, from where the block
+ * began to look for a free one. */
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "finish/amdgpu/amdgpu.h"
 
@@ -32,12 +35,17 @@ static V word(struct amdgpu *a, V set, unsigned which)
     return b_gep(&a->b, set, b_i32(&a->b, 4 * which));
 }
 
+static V in_device(struct amdgpu *a, V access, LLVMAtomicOrdering order)
+{
+    LLVMSetAlignment(access, 4);
+    LLVMSetOrdering(access, order);
+    LLVMSetAtomicSyncScopeID(access, device_scope(a));
+    return access;
+}
+
 static void clear(struct amdgpu *a, V p, LLVMAtomicOrdering order)
 {
-    V store = LLVMBuildStore(a->b.builder, b_i32(&a->b, 0), p);
-    LLVMSetAlignment(store, 4);
-    LLVMSetOrdering(store, order);
-    LLVMSetAtomicSyncScopeID(store, device_scope(a));
+    in_device(a, LLVMBuildStore(a->b.builder, b_i32(&a->b, 0), p), order);
 }
 
 /* The `n` (i32) threads for which the builder stands here end; the block's last ones clear words[] and give the set back. */
@@ -52,6 +60,7 @@ void ptx_amdgpu_counters_end(struct amdgpu *a, V n, V threads, V *words, unsigne
     clear(a, ended, LLVMAtomicOrderingMonotonic);
     for (unsigned i = 0; i < n_words; i++)
         clear(a, words[i], LLVMAtomicOrderingMonotonic);
+    clear(a, word(a, set, AW_COUNTERS_OWNER), LLVMAtomicOrderingMonotonic);
     clear(a, word(a, set, AW_COUNTERS_TAKEN), LLVMAtomicOrderingRelease);
     LLVMBuildBr(b->builder, done);
     LLVMPositionBuilderAtEnd(b->builder, done);
@@ -72,27 +81,115 @@ static V set_at(struct amdgpu *a, V index)
     return b_inttoptr(b, at, b->ptr[AS_GLOBAL]);
 }
 
-/* Takes a free set, looking from one on that depends on the block; the builder goes on with its number. */
-static V take(struct amdgpu *a)
+/* The block's name: the launch, of those that run at a time, by where its arguments are, and the block's indices.  The first is not 0. */
+enum { NAME = AW_COUNTERS_WORDS - AW_COUNTERS_OWNER };
+
+static void name_of(struct amdgpu *a, V kernarg, V ret[NAME])
 {
     struct ptx_lower *b = &a->b;
-    BB begin = LLVMGetInsertBlock(b->builder), look = ptx_block_new(b, "look"), next = ptx_block_new(b, "next"), taken = ptx_block_new(b, "taken");
+    V at = LLVMBuildPtrToInt(b->builder, kernarg, b->i64, "");
+    ret[0] = b_or(b, b_trunc(b, at, b->i32), b_i32(b, 1));
+    ret[1] = b_trunc(b, LLVMBuildLShr(b->builder, at, b_i64(b, 32), ""), b->i32);
+    ret[2] = b_intrinsic(b, "llvm.amdgcn.workgroup.id.x", NULL, 0, NULL, 0);
+    ret[3] = b_intrinsic(b, "llvm.amdgcn.workgroup.id.y", NULL, 0, NULL, 0);
+    ret[4] = b_intrinsic(b, "llvm.amdgcn.workgroup.id.z", NULL, 0, NULL, 0);
+}
+
+typedef V set_test(struct amdgpu *a, V set, const V *name);
+
+/* Looks at each set in turn, from one on that depends on the block, until `test` says yes; the builder goes on with its number. */
+static V find(struct amdgpu *a, set_test *test, const V *name, bool rests)
+{
+    struct ptx_lower *b = &a->b;
+    BB begin = LLVMGetInsertBlock(b->builder), look = ptx_block_new(b, "look"), next = ptx_block_new(b, "next"), found = ptx_block_new(b, "found");
     V n = counters(a, b->i32, offsetof(struct aw_counters, count)), zero = b_i32(b, 0);
     V first = LLVMBuildURem(b->builder, b_intrinsic(b, "llvm.amdgcn.workgroup.id.x", NULL, 0, NULL, 0), n, "");
     LLVMBuildBr(b->builder, look);
     LLVMPositionBuilderAtEnd(b->builder, look);
     V i = LLVMBuildPhi(b->builder, b->i32, "");
-    V swap = LLVMBuildAtomicCmpXchgSyncScope(b->builder, word(a, set_at(a, i), AW_COUNTERS_TAKEN), zero, b_i32(b, 1), LLVMAtomicOrderingAcquire,
-                                             LLVMAtomicOrderingMonotonic, device_scope(a));
-    LLVMBuildCondBr(b->builder, b_field(b, swap, 1), taken, next);
+    LLVMBuildCondBr(b->builder, test(a, set_at(a, i), name), found, next);
     LLVMPositionBuilderAtEnd(b->builder, next);
-    b_intrinsic(b, "llvm.amdgcn.s.sleep", NULL, 0, (V[]){ b_i32(b, 1) }, 1);
+    if (rests)
+        b_intrinsic(b, "llvm.amdgcn.s.sleep", NULL, 0, (V[]){ b_i32(b, 1) }, 1);
     V after = b_add(b, i, b_i32(b, 1));
     after = b_select(b, b_icmp(b, LLVMIntUGE, after, n), zero, after);
     LLVMBuildBr(b->builder, look);
     LLVMAddIncoming(i, (V[]){ first, after }, (BB[]){ begin, next }, 2);
-    LLVMPositionBuilderAtEnd(b->builder, taken);
+    LLVMPositionBuilderAtEnd(b->builder, found);
     return i;
+}
+
+static V takes(struct amdgpu *a, V set, const V *name)
+{
+    (void)name;
+    V swap = LLVMBuildAtomicCmpXchgSyncScope(a->b.builder, word(a, set, AW_COUNTERS_TAKEN), b_i32(&a->b, 0), b_i32(&a->b, 1), LLVMAtomicOrderingAcquire,
+                                             LLVMAtomicOrderingMonotonic, device_scope(a));
+    return b_field(&a->b, swap, 1);
+}
+
+static V has_name(struct amdgpu *a, V set, const V *name)
+{
+    struct ptx_lower *b = &a->b;
+    V ret = b_bool(b, true);
+    for (unsigned i = 0; i < NAME; i++) {
+        V p = word(a, set, AW_COUNTERS_OWNER + i);
+        ret = b_and(b, ret, b_eq(b, in_device(a, LLVMBuildLoad2(b->builder, b->i32, p, ""), LLVMAtomicOrderingMonotonic), name[i]));
+    }
+    return ret;
+}
+
+/* Takes a free set, and where functions look for it writes the block's name into it, the word last that is 0 in sets without; returns its number. */
+static V take(struct amdgpu *a, bool named)
+{
+    struct ptx_lower *b = &a->b;
+    V index = find(a, takes, NULL, true), name[NAME];
+    if (!named)
+        return index;
+    name_of(a, LLVMGetParam(a->kernel, 0), name);
+    for (unsigned i = NAME; i--;) {
+        V store = LLVMBuildStore(b->builder, name[i], word(a, set_at(a, index), AW_COUNTERS_OWNER + i));
+        in_device(a, store, i ? LLVMAtomicOrderingMonotonic : LLVMAtomicOrderingRelease);
+    }
+    LLVMBuildFenceSyncScope(b->builder, LLVMAtomicOrderingRelease, device_scope(a), "");
+    return index;
+}
+
+/* What a function that is not the kernel calls in place of PLACE, with its kernarg. */
+static V finder(struct amdgpu *a, LLVMTypeRef *ret_type)
+{
+    struct ptx_lower *b = &a->b;
+    V name[NAME], fn = LLVMGetNamedFunction(b->module, "aw.barrier.find");
+    *ret_type = LLVMFunctionType(b->ptr[AS_GLOBAL], (LLVMTypeRef[]){ b->ptr[AS_CONST] }, 1, 0);
+    if (fn)
+        return fn;
+    fn = LLVMAddFunction(b->module, "aw.barrier.find", *ret_type);
+    LLVMSetLinkage(fn, LLVMInternalLinkage);
+    b->fn = fn;
+    LLVMPositionBuilderAtEnd(b->builder, ptx_block_new(b, "entry"));
+    name_of(a, LLVMGetParam(fn, 0), name);
+    LLVMBuildRet(b->builder, set_at(a, find(a, has_name, name, false)));
+    return fn;
+}
+
+static V function_of(V instruction)
+{
+    return LLVMGetBasicBlockParent(LLVMGetInstructionParent(instruction));
+}
+
+/* Once, where the function begins. */
+static void find_in_function(struct amdgpu *a, V call)
+{
+    LLVMTypeRef type;
+    V fn = finder(a, &type), first = LLVMGetFirstInstruction(LLVMGetEntryBasicBlock(function_of(call)));
+    while (LLVMIsAAllocaInst(first))
+        first = LLVMGetNextInstruction(first);
+    if (!LLVMIsACallInst(first) || LLVMGetCalledValue(first) != fn) {
+        V kernarg = LLVMGetParam(function_of(call), 0);
+        LLVMPositionBuilderBefore(a->b.builder, first);
+        first = LLVMBuildCall2(a->b.builder, type, fn, &kernarg, 1, "");
+    }
+    LLVMReplaceAllUsesWith(call, first);
+    LLVMInstructionEraseFromParent(call);
 }
 
 /* The first word of shared memory, which all threads leave alone between two barriers. */
@@ -114,16 +211,20 @@ int ptx_amdgpu_counters_settle(struct amdgpu *a)
     V fn = LLVMGetNamedFunction(b->module, PLACE);
     if (!fn)
         return AW_OK;
-    for (LLVMUseRef use = LLVMGetFirstUse(fn); use; use = LLVMGetNextUse(use))
-        if (LLVMGetBasicBlockParent(LLVMGetInstructionParent(LLVMGetUser(use))) != a->kernel) {
-            aw_buf_printf(a->diags, "<ptx>:0:0: error: with all shared memory in use, barriers inside a recursive function are not supported\n");
-            return AW_ERR_NOT_SUPPORTED;
-        }
+    bool named = false;
+    for (LLVMUseRef use = LLVMGetFirstUse(fn), next; use; use = next) {
+        V call = LLVMGetUser(use);
+        next = LLVMGetNextUse(use);
+        if (function_of(call) == a->kernel)
+            continue;
+        find_in_function(a, call);
+        named = true;
+    }
     BB old = ptx_amdgpu_head(a), found = ptx_block_new(b, "found"), none = ptx_block_new(b, "take");
     V ids = b_or(b, b_or(b, ptx_amdgpu_thread(a, 0), ptx_amdgpu_thread(a, 1)), ptx_amdgpu_thread(a, 2));
     LLVMBuildCondBr(b->builder, b_eq(b, ids, b_i32(b, 0)), none, found);
     LLVMPositionBuilderAtEnd(b->builder, none);
-    in_block(a, LLVMBuildStore(b->builder, take(a), first_word(a)));
+    in_block(a, LLVMBuildStore(b->builder, take(a, named), first_word(a)));
     LLVMBuildBr(b->builder, found);
     LLVMPositionBuilderAtEnd(b->builder, found);
     ptx_amdgpu_hardware_barrier(a);
