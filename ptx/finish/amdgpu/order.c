@@ -15,8 +15,10 @@
  *
  * And LLVM's memory model of gfx9 has a block's release wait for shared memory alone, as global memory is the compute unit's, which all waves of
  * the block see alike.  But a wave that knows of another's store by a barrier may publish it to other compute units, and waits for its own stores
- * only: the other's may come after, by another channel to the L2.  Up to gfx908 LLVM waits for all before each s_barrier; from gfx90a on (its
- * "back-off barrier") it does not.  LLVM's request 160501 mended the same for gfx10's mode of one compute unit.  So in a kernel that releases anything
+ * only: the other's may come after, by another channel to the L2.  Up to gfx908 LLVM waits for all before each s_barrier, and what is said by name
+ * there is the same wait; from gfx90a on (its "back-off barrier") it does not.  Where waves hand over without a barrier, by a flag in shared memory, it
+ * is alike on all of gfx9: LLVM's documentation (AMDGPUUsage, memory models of gfx6 to gfx9 and of gfx90a) gives each compute unit a queue for each of
+ * the L2's channels, and has a block's release wait for shared memory alone.  LLVM's request 160501 mended the same for gfx10's mode of one compute unit.  So in a kernel that releases anything
  * beyond its block, what releases within the block waits for global memory as well.
  *
  * For the first two an empty piece of assembly that may read and write all of memory is what both respect, in IR and in machine code, and is
