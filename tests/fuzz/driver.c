@@ -255,9 +255,9 @@ static int run(unsigned seconds, uint64_t seed, const char *keep_path)
             const struct aw_fuzz_seed *s = &seeds[rnd() % n];
             size_t len = s->len < LARGEST ? s->len : LARGEST;
             memcpy(bytes, s->bytes, len);
-            bool text = is_text(bytes, len) && rnd() % 8 != 0;
+            bool whole = is_text(bytes, len), text = whole && rnd() % 8 != 0;
             for (uint64_t k = runs < n ? 0 : 1 + rnd() % 6; k > 0; k--)
-                if (text && len && LLVMFuzzerCustomMutator && rnd() % 4)
+                if ((text || !whole) && len && LLVMFuzzerCustomMutator && rnd() % 4)
                     len = mutate_grammar(bytes, len, &seeds[rnd() % n]);
                 else
                     len = text ? mutate_text(bytes, len) : mutate_once(bytes, len);

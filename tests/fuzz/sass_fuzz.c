@@ -1,10 +1,18 @@
-/* Any bytes as a cubin: the reader hands out nothing that lies outside, and every kernel can be listed. */
+/* Any bytes as a cubin: the reader hands out nothing that lies outside, every kernel can be listed, and lifting one gives PTX, or says in one
+ * line why it gives none.
+ *
+ * Seeds are the *.cubin files of the folder $AW_FUZZ_SEEDS, by default two made by hand. */
 /* SPDX-License-Identifier: Apache-2.0 */
+#include <glob.h>
+#include <limits.h>
+#include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "fuzz.h"
 #include "sass/cubin.h"
 #include "sass/insn.h"
+#include "sass/sass.h"
 #include "unit/sass/make_cubin.h"
 
 static void inside(const struct sass_bytes *bytes, const uint8_t *data, size_t size)
@@ -45,6 +53,18 @@ static unsigned look_at(const struct sass_cubin *cubin, const struct sass_code *
     return seen;
 }
 
+/* What is lifted is text, and what is not leaves none: then one line says why. */
+static void lift(const struct sass_cubin *cubin, uint32_t index, bool variables)
+{
+    struct aw_buf ptx = { 0 }, error = { 0 };
+    enum aw_status status = variables ? sass_lift_variables(cubin, &ptx, &error) : sass_lift(cubin, index, &ptx, &error);
+    if (status == AW_OK ? !ptx.len || error.len || memchr(ptx.ptr, 0, ptx.len) != NULL
+                        : ptx.len || !error.len || memchr(error.ptr, '\n', error.len) != NULL)
+        abort();
+    aw_buf_fini(&ptx);
+    aw_buf_fini(&error);
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     struct sass_cubin *cubin;
@@ -66,11 +86,84 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
             abort();
         seen += sass_list(cubin, i, &text);
         aw_buf_fini(&text);
+        lift(cubin, i, false);
     }
+    lift(cubin, 0, true);
     for (uint32_t i = 0; i < cubin->n_functions; i++)
         seen += look_at(cubin, &cubin->functions[i], data, size);
     sass_close(cubin);
     return 0;
+}
+
+/* ---- What is changed is mostly code: bits of an instruction, or another one in its place.  Changes anywhere are mutate_once's. ---- */
+
+static uint64_t next(uint64_t *state)
+{
+    *state = *state * 6364136223846793005u + 1442695040888963407u;
+    return *state >> 33;
+}
+
+/* A random instruction of a section that looks like code; NULL where there is none.  `data` may be damaged already. */
+static uint8_t *some_insn(uint8_t *data, size_t size, uint64_t *state)
+{
+    struct sass_cubin *cubin;
+    const char *why;
+    uint8_t *found = NULL;
+    if (sass_open(data, size, &cubin, &why) != AW_OK)
+        return NULL;
+    uint32_t n = sass_kernel_count(cubin) + cubin->n_functions, i = n ? (uint32_t)(next(state) % n) : 0;
+    if (n) {
+        const struct sass_code *code = i < cubin->n_functions ? &cubin->functions[i] : &cubin->kernels[i - cubin->n_functions];
+        if (code->text.size)
+            found = data + (code->text.ptr - data) + next(state) % (code->text.size / SASS_INSN_SIZE) * SASS_INSN_SIZE;
+    }
+    sass_close(cubin);
+    return found;
+}
+
+size_t LLVMFuzzerCustomMutator(uint8_t *data, size_t size, size_t max, unsigned seed)
+{
+    uint64_t state = seed;
+    uint8_t *to = next(&state) % 8 ? some_insn(data, size, &state) : NULL, *from;
+    if (!to)
+        return LLVMFuzzerMutate(data, size, max);
+    switch (next(&state) % 4) {
+    case 0:
+        if ((from = some_insn(data, size, &state)))
+            memmove(to, from, SASS_INSN_SIZE);
+        break;
+    case 1: /* an opcode with others' operands */
+        if ((from = some_insn(data, size, &state)))
+            memmove(to, from, 2);
+        break;
+    case 2:
+        to[next(&state) % SASS_INSN_SIZE] = (uint8_t)next(&state);
+        break;
+    default:
+        to[next(&state) % SASS_INSN_SIZE] ^= (uint8_t)(1u << next(&state) % 8);
+    }
+    return size;
+}
+
+/* Of whole files, those that the folder named has. */
+static unsigned seeds_of(const char *dir, struct aw_fuzz_seed *ret_seeds, unsigned max)
+{
+    char pattern[PATH_MAX];
+    glob_t found;
+    unsigned n = 0;
+    snprintf(pattern, sizeof pattern, "%s/*.cubin", dir);
+    if (glob(pattern, 0, NULL, &found))
+        return 0;
+    for (size_t i = 0; i < found.gl_pathc && n < max; i++) {
+        FILE *f = fopen(found.gl_pathv[i], "rb");
+        char *bytes = f ? malloc(1 << 20) : NULL;
+        if (bytes)
+            ret_seeds[n++] = (struct aw_fuzz_seed){ bytes, fread(bytes, 1, 1 << 20, f) };
+        if (f)
+            fclose(f);
+    }
+    globfree(&found);
+    return n;
 }
 
 unsigned aw_fuzz_seeds(struct aw_fuzz_seed *ret_seeds, unsigned max)
@@ -78,6 +171,9 @@ unsigned aw_fuzz_seeds(struct aw_fuzz_seed *ret_seeds, unsigned max)
     static const uint64_t code[] = { 0x00000a00ff017624, 0x000fe400078e00ff, 0x0000000402027981, 0x000ea2000c1e1900,
                                      0x000000000000794d, 0x000fea0003800000, 0xfffffff000007947, 0x000fc0000383ffff };
     unsigned n = 0;
+    const char *dir = getenv("AW_FUZZ_SEEDS");
+    if (dir)
+        return seeds_of(dir, ret_seeds, max);
     for (; n < 2 && n < max; n++) {
         struct aw_buf out = { 0 };
         make_cubin(&out, &(struct make_cubin){ .arch = n ? 75 : 80, .old = n, .code = code, .n = 4 });
