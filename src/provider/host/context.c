@@ -170,9 +170,6 @@ struct aw_host_context *aw_host_context_create(unsigned size_class)
         munmap(c->map, c->map_size);
         goto fail;
     }
-#if AW_HOST_TSAN
-    c->fiber = __tsan_create_fiber(0);
-#endif
     return c;
 fail:
     free(c);
@@ -266,6 +263,14 @@ void aw_host_context_prepare(struct aw_host_context *c, void (*entry)(struct aw_
     frame[FRAME_PC] = (uint64_t)(uintptr_t)aw_host_enter_;
     c->sp = frame;
     c->fake_stack = NULL;
+#if AW_HOST_TSAN
+    /* Entries are never returned from, so a fiber keeps the frames of each, and has room for those of some 20,000. */
+    if (c->entries++ % 1000 == 0) {
+        if (c->fiber)
+            __tsan_destroy_fiber(c->fiber);
+        c->fiber = __tsan_create_fiber(0);
+    }
+#endif
 }
 
 void aw_host_context_adopt(struct aw_host_context *c)

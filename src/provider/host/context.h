@@ -40,6 +40,7 @@ struct aw_host_context {
     char *map;                    /* whole mapping, guard included; NULL: a thread's own stack */
     size_t map_size;
     void *fiber;                  /* thread sanitizer's */
+    unsigned entries;             /* since it was made, for that sanitizer */
     void *fake_stack;             /* address sanitizer's */
     unsigned colour;              /* bytes left unused at the top */
     char *local;                  /* the end of its local memory, NULL: none; a multiple of AW_HOST_LOCAL_ALIGN */
