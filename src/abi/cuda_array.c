@@ -232,96 +232,74 @@ static enum aw_status row_at(CUarray handle, size_t offset, size_t size, void **
     return status;
 }
 
-static CUresult copy_in(CUarray dst, size_t offset, uintptr_t src, enum end end, size_t size, CUstream handle, bool per_thread,
-                        bool async)
+static CUresult copy_in(CUarray dst, size_t offset, uintptr_t src, enum end end, size_t size, CUstream handle, bool async)
 {
     struct aw_ctx *ctx;
     struct aw_cstream *stream;
     void *at;
-    enum aw_status status = cu_stream(handle, per_thread, &ctx, &stream);
+    enum aw_status status = cu_stream(handle, &ctx, &stream);
     if (status == AW_OK)
         status = row_at(dst, offset, size, &at);
     return cu_result(status ? status : aw_mem_copy(ctx, at, (const void *)src, size, end == END_HOST ? AW_COPY_H2D : AW_COPY_D2D,
                                                    stream, async));
 }
 
-static CUresult copy_out(uintptr_t dst, enum end end, CUarray src, size_t offset, size_t size, CUstream handle, bool per_thread,
-                         bool async)
+static CUresult copy_out(uintptr_t dst, enum end end, CUarray src, size_t offset, size_t size, CUstream handle, bool async)
 {
     struct aw_ctx *ctx;
     struct aw_cstream *stream;
     void *at;
-    enum aw_status status = cu_stream(handle, per_thread, &ctx, &stream);
+    enum aw_status status = cu_stream(handle, &ctx, &stream);
     if (status == AW_OK)
         status = row_at(src, offset, size, &at);
     return cu_result(status ? status : aw_mem_copy(ctx, (void *)dst, at, size, end == END_HOST ? AW_COPY_D2H : AW_COPY_D2D,
                                                    stream, async));
 }
 
-static CUresult copy_across(CUarray dst, size_t dst_offset, CUarray src, size_t src_offset, size_t size, bool per_thread)
+static CUresult copy_across(CUarray dst, size_t dst_offset, CUarray src, size_t src_offset, size_t size, CUstream handle)
 {
     void *from;
     enum aw_status status = row_at(src, src_offset, size, &from);
     return status ? cu_result(status)
-                  : copy_in(dst, dst_offset, (uintptr_t)from, END_DEVICE, size, NULL, per_thread, false);
+                  : copy_in(dst, dst_offset, (uintptr_t)from, END_DEVICE, size, handle, false);
 }
 
-CUresult awcu_cuMemcpyDtoA_v2(CUarray dstArray, size_t dstOffset, CUdeviceptr srcDevice, size_t ByteCount)
+CUresult awcu_cuMemcpyDtoA_v2_on(CUarray dstArray, size_t dstOffset, CUdeviceptr srcDevice, size_t ByteCount,
+                                 CUstream default_stream)
 {
-    return copy_in(dstArray, dstOffset, srcDevice, END_DEVICE, ByteCount, NULL, false, false);
+    return copy_in(dstArray, dstOffset, srcDevice, END_DEVICE, ByteCount, default_stream, false);
 }
 
-CUresult awcu_cuMemcpyDtoA_v2_ptds(CUarray dstArray, size_t dstOffset, CUdeviceptr srcDevice, size_t ByteCount)
+CUresult awcu_cuMemcpyAtoD_v2_on(CUdeviceptr dstDevice, CUarray srcArray, size_t srcOffset, size_t ByteCount,
+                                 CUstream default_stream)
 {
-    return copy_in(dstArray, dstOffset, srcDevice, END_DEVICE, ByteCount, NULL, true, false);
+    return copy_out(dstDevice, END_DEVICE, srcArray, srcOffset, ByteCount, default_stream, false);
 }
 
-CUresult awcu_cuMemcpyAtoD_v2(CUdeviceptr dstDevice, CUarray srcArray, size_t srcOffset, size_t ByteCount)
+CUresult awcu_cuMemcpyHtoA_v2_on(CUarray dstArray, size_t dstOffset, const void *srcHost, size_t ByteCount,
+                                 CUstream default_stream)
 {
-    return copy_out(dstDevice, END_DEVICE, srcArray, srcOffset, ByteCount, NULL, false, false);
-}
-
-CUresult awcu_cuMemcpyAtoD_v2_ptds(CUdeviceptr dstDevice, CUarray srcArray, size_t srcOffset, size_t ByteCount)
-{
-    return copy_out(dstDevice, END_DEVICE, srcArray, srcOffset, ByteCount, NULL, true, false);
-}
-
-CUresult awcu_cuMemcpyHtoA_v2(CUarray dstArray, size_t dstOffset, const void *srcHost, size_t ByteCount)
-{
-    return copy_in(dstArray, dstOffset, (uintptr_t)srcHost, END_HOST, ByteCount, NULL, false, false);
-}
-
-CUresult awcu_cuMemcpyHtoA_v2_ptds(CUarray dstArray, size_t dstOffset, const void *srcHost, size_t ByteCount)
-{
-    return copy_in(dstArray, dstOffset, (uintptr_t)srcHost, END_HOST, ByteCount, NULL, true, false);
+    return copy_in(dstArray, dstOffset, (uintptr_t)srcHost, END_HOST, ByteCount, default_stream, false);
 }
 
 CUresult awcu_cuMemcpyHtoAAsync_v2(CUarray dstArray, size_t dstOffset, const void *srcHost, size_t ByteCount, CUstream hStream)
 {
-    return copy_in(dstArray, dstOffset, (uintptr_t)srcHost, END_HOST, ByteCount, hStream, false, true);
+    return copy_in(dstArray, dstOffset, (uintptr_t)srcHost, END_HOST, ByteCount, hStream, true);
 }
 
-CUresult awcu_cuMemcpyAtoH_v2(void *dstHost, CUarray srcArray, size_t srcOffset, size_t ByteCount)
+CUresult awcu_cuMemcpyAtoH_v2_on(void *dstHost, CUarray srcArray, size_t srcOffset, size_t ByteCount, CUstream default_stream)
 {
-    return copy_out((uintptr_t)dstHost, END_HOST, srcArray, srcOffset, ByteCount, NULL, false, false);
-}
-
-CUresult awcu_cuMemcpyAtoH_v2_ptds(void *dstHost, CUarray srcArray, size_t srcOffset, size_t ByteCount)
-{
-    return copy_out((uintptr_t)dstHost, END_HOST, srcArray, srcOffset, ByteCount, NULL, true, false);
+    return copy_out((uintptr_t)dstHost, END_HOST, srcArray, srcOffset, ByteCount, default_stream, false);
 }
 
 CUresult awcu_cuMemcpyAtoHAsync_v2(void *dstHost, CUarray srcArray, size_t srcOffset, size_t ByteCount, CUstream hStream)
 {
-    return copy_out((uintptr_t)dstHost, END_HOST, srcArray, srcOffset, ByteCount, hStream, false, true);
+    return copy_out((uintptr_t)dstHost, END_HOST, srcArray, srcOffset, ByteCount, hStream, true);
 }
 
-CUresult awcu_cuMemcpyAtoA_v2(CUarray dstArray, size_t dstOffset, CUarray srcArray, size_t srcOffset, size_t ByteCount)
+CUresult awcu_cuMemcpyAtoA_v2_on(CUarray dstArray, size_t dstOffset, CUarray srcArray, size_t srcOffset, size_t ByteCount,
+                                 CUstream default_stream)
 {
     return copy_across(dstArray, dstOffset, srcArray, srcOffset, ByteCount, false);
 }
 
-CUresult awcu_cuMemcpyAtoA_v2_ptds(CUarray dstArray, size_t dstOffset, CUarray srcArray, size_t srcOffset, size_t ByteCount)
-{
-    return copy_across(dstArray, dstOffset, srcArray, srcOffset, ByteCount, true);
-}

@@ -9,7 +9,7 @@ CUresult awcu_cuStreamBeginCapture_v2(CUstream hStream, CUstreamCaptureMode mode
 {
     struct aw_ctx *ctx;
     struct aw_cstream *stream;
-    enum aw_status status = cu_stream(hStream, false, &ctx, &stream);
+    enum aw_status status = cu_stream(hStream, &ctx, &stream);
     return cu_result(status ? status : aw_capture_begin(stream, (enum aw_capture_mode)mode, NULL, NULL, 0));
 }
 
@@ -25,7 +25,7 @@ CUresult awcu_cuStreamBeginCaptureToGraph(CUstream hStream, CUgraph hGraph, cons
     struct aw_cstream *stream;
     struct aw_graph *graph;
     struct aw_graph_edge *deps = NULL;
-    enum aw_status status = cu_stream(hStream, false, &ctx, &stream);
+    enum aw_status status = cu_stream(hStream, &ctx, &stream);
     if (status == AW_OK)
         status = aw_abi_graph(hGraph, &graph);
     if (status == AW_OK)
@@ -41,7 +41,7 @@ CUresult awcu_cuStreamEndCapture(CUstream hStream, CUgraph *phGraph)
 {
     struct aw_ctx *ctx;
     struct aw_cstream *stream;
-    enum aw_status status = cu_stream(hStream, false, &ctx, &stream);
+    enum aw_status status = cu_stream(hStream, &ctx, &stream);
     if (status)
         return cu_result(status);
     if (!phGraph)
@@ -56,7 +56,7 @@ static enum aw_status info_of(CUstream handle, struct aw_capture_info *ret_info)
 {
     struct aw_ctx *ctx;
     struct aw_cstream *stream;
-    enum aw_status status = cu_stream(handle, false, &ctx, &stream);
+    enum aw_status status = cu_stream(handle, &ctx, &stream);
     return status ? status : aw_capture_info(stream, ret_info);
 }
 
@@ -126,7 +126,7 @@ CUresult awcu_cuStreamUpdateCaptureDependencies_v2(CUstream hStream, const CUgra
     struct aw_graph_edge *deps = NULL;
     if (flags > CU_STREAM_SET_CAPTURE_DEPENDENCIES)
         return CUDA_ERROR_INVALID_VALUE;
-    enum aw_status status = cu_stream(hStream, false, &ctx, &stream);
+    enum aw_status status = cu_stream(hStream, &ctx, &stream);
     if (status == AW_OK)
         status = aw_abi_graph_edges(dependencies, dependencyData, numDependencies, &deps);
     if (status == AW_OK)

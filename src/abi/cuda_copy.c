@@ -1,77 +1,56 @@
-/* The driver API: copies and fills.  The forms that end in _ptds are for programs whose default stream is the thread's own. */
+/* The driver API: copies and fills. */
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "abi/cuda_util.h"
 #include "abi/graph.h"
 
 /* ---- Linear copies. */
 
-static CUresult copy_linear(uintptr_t dst, uintptr_t src, size_t size, enum aw_copy_kind kind, CUstream handle, bool per_thread,
-                            bool async)
+static CUresult copy_linear(uintptr_t dst, uintptr_t src, size_t size, enum aw_copy_kind kind, CUstream handle, bool async)
 {
     struct aw_ctx *ctx;
     struct aw_cstream *stream;
-    enum aw_status status = cu_stream(handle, per_thread, &ctx, &stream);
+    enum aw_status status = cu_stream(handle, &ctx, &stream);
     return cu_result(status ? status : aw_mem_copy(ctx, (void *)dst, (const void *)src, size, kind, stream, async));
 }
 
-CUresult awcu_cuMemcpy(CUdeviceptr dst, CUdeviceptr src, size_t ByteCount)
+CUresult awcu_cuMemcpy_on(CUdeviceptr dst, CUdeviceptr src, size_t ByteCount, CUstream default_stream)
 {
-    return copy_linear(dst, src, ByteCount, AW_COPY_DEFAULT, NULL, false, false);
+    return copy_linear(dst, src, ByteCount, AW_COPY_DEFAULT, default_stream, false);
 }
 
-CUresult awcu_cuMemcpy_ptds(CUdeviceptr dst, CUdeviceptr src, size_t ByteCount)
+CUresult awcu_cuMemcpyHtoD_v2_on(CUdeviceptr dstDevice, const void *srcHost, size_t ByteCount, CUstream default_stream)
 {
-    return copy_linear(dst, src, ByteCount, AW_COPY_DEFAULT, NULL, true, false);
+    return copy_linear(dstDevice, (uintptr_t)srcHost, ByteCount, AW_COPY_H2D, default_stream, false);
 }
 
-CUresult awcu_cuMemcpyHtoD_v2(CUdeviceptr dstDevice, const void *srcHost, size_t ByteCount)
+CUresult awcu_cuMemcpyDtoH_v2_on(void *dstHost, CUdeviceptr srcDevice, size_t ByteCount, CUstream default_stream)
 {
-    return copy_linear(dstDevice, (uintptr_t)srcHost, ByteCount, AW_COPY_H2D, NULL, false, false);
+    return copy_linear((uintptr_t)dstHost, srcDevice, ByteCount, AW_COPY_D2H, default_stream, false);
 }
 
-CUresult awcu_cuMemcpyHtoD_v2_ptds(CUdeviceptr dstDevice, const void *srcHost, size_t ByteCount)
+CUresult awcu_cuMemcpyDtoD_v2_on(CUdeviceptr dstDevice, CUdeviceptr srcDevice, size_t ByteCount, CUstream default_stream)
 {
-    return copy_linear(dstDevice, (uintptr_t)srcHost, ByteCount, AW_COPY_H2D, NULL, true, false);
-}
-
-CUresult awcu_cuMemcpyDtoH_v2(void *dstHost, CUdeviceptr srcDevice, size_t ByteCount)
-{
-    return copy_linear((uintptr_t)dstHost, srcDevice, ByteCount, AW_COPY_D2H, NULL, false, false);
-}
-
-CUresult awcu_cuMemcpyDtoH_v2_ptds(void *dstHost, CUdeviceptr srcDevice, size_t ByteCount)
-{
-    return copy_linear((uintptr_t)dstHost, srcDevice, ByteCount, AW_COPY_D2H, NULL, true, false);
-}
-
-CUresult awcu_cuMemcpyDtoD_v2(CUdeviceptr dstDevice, CUdeviceptr srcDevice, size_t ByteCount)
-{
-    return copy_linear(dstDevice, srcDevice, ByteCount, AW_COPY_D2D, NULL, false, false);
-}
-
-CUresult awcu_cuMemcpyDtoD_v2_ptds(CUdeviceptr dstDevice, CUdeviceptr srcDevice, size_t ByteCount)
-{
-    return copy_linear(dstDevice, srcDevice, ByteCount, AW_COPY_D2D, NULL, true, false);
+    return copy_linear(dstDevice, srcDevice, ByteCount, AW_COPY_D2D, default_stream, false);
 }
 
 CUresult awcu_cuMemcpyAsync(CUdeviceptr dst, CUdeviceptr src, size_t ByteCount, CUstream hStream)
 {
-    return copy_linear(dst, src, ByteCount, AW_COPY_DEFAULT, hStream, false, true);
+    return copy_linear(dst, src, ByteCount, AW_COPY_DEFAULT, hStream, true);
 }
 
 CUresult awcu_cuMemcpyHtoDAsync_v2(CUdeviceptr dstDevice, const void *srcHost, size_t ByteCount, CUstream hStream)
 {
-    return copy_linear(dstDevice, (uintptr_t)srcHost, ByteCount, AW_COPY_H2D, hStream, false, true);
+    return copy_linear(dstDevice, (uintptr_t)srcHost, ByteCount, AW_COPY_H2D, hStream, true);
 }
 
 CUresult awcu_cuMemcpyDtoHAsync_v2(void *dstHost, CUdeviceptr srcDevice, size_t ByteCount, CUstream hStream)
 {
-    return copy_linear((uintptr_t)dstHost, srcDevice, ByteCount, AW_COPY_D2H, hStream, false, true);
+    return copy_linear((uintptr_t)dstHost, srcDevice, ByteCount, AW_COPY_D2H, hStream, true);
 }
 
 CUresult awcu_cuMemcpyDtoDAsync_v2(CUdeviceptr dstDevice, CUdeviceptr srcDevice, size_t ByteCount, CUstream hStream)
 {
-    return copy_linear(dstDevice, srcDevice, ByteCount, AW_COPY_D2D, hStream, false, true);
+    return copy_linear(dstDevice, srcDevice, ByteCount, AW_COPY_D2D, hStream, true);
 }
 
 /* ---- Several copies in one call. */
@@ -85,7 +64,7 @@ static enum aw_status copy_batch(const CUdeviceptr *dsts, const CUdeviceptr *src
     struct aw_cstream *stream;
     size_t attr = 0;
     *ret_fail = SIZE_MAX; /* no copy in particular */
-    enum aw_status status = cu_stream(hStream, false, &ctx, &stream);
+    enum aw_status status = cu_stream(hStream, &ctx, &stream);
     if (status)
         return status;
     if (!count || !dsts || !srcs || !sizes || !numAttrs || numAttrs > count || !attrs || !attrsIdxs || attrsIdxs[0] != 0)
@@ -126,17 +105,17 @@ CUresult awcu_cuMemcpyWithAttributesAsync(CUdeviceptr dst, CUdeviceptr src, size
 {
     if (!attr)
         return CUDA_ERROR_INVALID_VALUE;
-    return copy_linear(dst, src, size, AW_COPY_DEFAULT, hStream, false, attr->srcAccessOrder != 2);
+    return copy_linear(dst, src, size, AW_COPY_DEFAULT, hStream, attr->srcAccessOrder != 2);
 }
 
 /* ---- Between contexts. */
 
 static CUresult copy_peer(CUdeviceptr dst, CUcontext dst_handle, CUdeviceptr src, CUcontext src_handle, size_t size,
-                          CUstream handle, bool per_thread, bool async)
+                          CUstream handle, bool async)
 {
     struct aw_ctx *ctx, *dst_ctx, *src_ctx;
     struct aw_cstream *stream;
-    enum aw_status status = cu_stream(handle, per_thread, &ctx, &stream);
+    enum aw_status status = cu_stream(handle, &ctx, &stream);
     if (status == AW_OK)
         status = cu_context(dst_handle, true, &dst_ctx);
     if (status == AW_OK)
@@ -146,22 +125,16 @@ static CUresult copy_peer(CUdeviceptr dst, CUcontext dst_handle, CUdeviceptr src
     return cu_result(aw_mem_copy_peer(dst_ctx, (void *)(uintptr_t)dst, src_ctx, (const void *)(uintptr_t)src, size, stream, async));
 }
 
-CUresult awcu_cuMemcpyPeer(CUdeviceptr dstDevice, CUcontext dstContext, CUdeviceptr srcDevice, CUcontext srcContext,
-                           size_t ByteCount)
+CUresult awcu_cuMemcpyPeer_on(CUdeviceptr dstDevice, CUcontext dstContext, CUdeviceptr srcDevice, CUcontext srcContext,
+                              size_t ByteCount, CUstream default_stream)
 {
-    return copy_peer(dstDevice, dstContext, srcDevice, srcContext, ByteCount, NULL, false, false);
-}
-
-CUresult awcu_cuMemcpyPeer_ptds(CUdeviceptr dstDevice, CUcontext dstContext, CUdeviceptr srcDevice, CUcontext srcContext,
-                                size_t ByteCount)
-{
-    return copy_peer(dstDevice, dstContext, srcDevice, srcContext, ByteCount, NULL, true, false);
+    return copy_peer(dstDevice, dstContext, srcDevice, srcContext, ByteCount, default_stream, false);
 }
 
 CUresult awcu_cuMemcpyPeerAsync(CUdeviceptr dstDevice, CUcontext dstContext, CUdeviceptr srcDevice, CUcontext srcContext,
                                 size_t ByteCount, CUstream hStream)
 {
-    return copy_peer(dstDevice, dstContext, srcDevice, srcContext, ByteCount, hStream, false, true);
+    return copy_peer(dstDevice, dstContext, srcDevice, srcContext, ByteCount, hStream, true);
 }
 
 /* ---- Rectangles. */
@@ -263,12 +236,12 @@ static enum aw_status rect_resolve(const struct side *src, const struct side *ds
 }
 
 static CUresult copy_rect(const struct side *src, const struct side *dst, size_t width, size_t height, size_t depth,
-                          CUstream handle, bool per_thread, bool async)
+                          CUstream handle, bool async)
 {
     struct aw_ctx *ctx;
     struct aw_cstream *stream;
     struct aw_copy3d copy;
-    enum aw_status status = cu_stream(handle, per_thread, &ctx, &stream);
+    enum aw_status status = cu_stream(handle, &ctx, &stream);
     if (status)
         return cu_result(status);
     if (!width || !height || !depth)
@@ -277,7 +250,7 @@ static CUresult copy_rect(const struct side *src, const struct side *dst, size_t
     return cu_result(status ? status : aw_mem_copy3d(ctx, &copy, stream, async));
 }
 
-static CUresult copy_2d(const CUDA_MEMCPY2D *copy, CUstream handle, bool per_thread, bool async)
+static CUresult copy_2d(const CUDA_MEMCPY2D *copy, CUstream handle, bool async)
 {
     if (!copy)
         return CUDA_ERROR_INVALID_VALUE;
@@ -285,7 +258,7 @@ static CUresult copy_2d(const CUDA_MEMCPY2D *copy, CUstream handle, bool per_thr
                         copy->srcPitch, 0 };
     struct side dst = { copy->dstMemoryType, copy->dstHost, copy->dstDevice, copy->dstArray, copy->dstXInBytes, copy->dstY, 0, 0,
                         copy->dstPitch, 0 };
-    return copy_rect(&src, &dst, copy->WidthInBytes, copy->Height, 1, handle, per_thread, async);
+    return copy_rect(&src, &dst, copy->WidthInBytes, copy->Height, 1, handle, async);
 }
 
 /* A copy without extent reads as one that moves nothing, whatever else it says. */
@@ -302,7 +275,7 @@ enum aw_status aw_abi_copy3d_read(const CUDA_MEMCPY3D *copy, struct aw_copy3d *r
     return rect_resolve(&src, &dst, copy->WidthInBytes, copy->Height, copy->Depth, ret_copy);
 }
 
-static CUresult copy_3d(const CUDA_MEMCPY3D *copy, CUstream handle, bool per_thread, bool async)
+static CUresult copy_3d(const CUDA_MEMCPY3D *copy, CUstream handle, bool async)
 {
     if (!copy)
         return CUDA_ERROR_INVALID_VALUE;
@@ -310,11 +283,11 @@ static CUresult copy_3d(const CUDA_MEMCPY3D *copy, CUstream handle, bool per_thr
                         copy->srcLOD, copy->srcPitch, copy->srcHeight };
     struct side dst = { copy->dstMemoryType, copy->dstHost, copy->dstDevice, copy->dstArray, copy->dstXInBytes, copy->dstY, copy->dstZ,
                         copy->dstLOD, copy->dstPitch, copy->dstHeight };
-    return copy_rect(&src, &dst, copy->WidthInBytes, copy->Height, copy->Depth, handle, per_thread, async);
+    return copy_rect(&src, &dst, copy->WidthInBytes, copy->Height, copy->Depth, handle, async);
 }
 
 /* Addresses are unified, so the contexts only have to be ones. */
-static CUresult copy_3d_peer(const CUDA_MEMCPY3D_PEER *copy, CUstream handle, bool per_thread, bool async)
+static CUresult copy_3d_peer(const CUDA_MEMCPY3D_PEER *copy, CUstream handle, bool async)
 {
     struct aw_ctx *ctx;
     if (!copy)
@@ -328,161 +301,114 @@ static CUresult copy_3d_peer(const CUDA_MEMCPY3D_PEER *copy, CUstream handle, bo
                         copy->srcLOD, copy->srcPitch, copy->srcHeight };
     struct side dst = { copy->dstMemoryType, copy->dstHost, copy->dstDevice, copy->dstArray, copy->dstXInBytes, copy->dstY, copy->dstZ,
                         copy->dstLOD, copy->dstPitch, copy->dstHeight };
-    return copy_rect(&src, &dst, copy->WidthInBytes, copy->Height, copy->Depth, handle, per_thread, async);
+    return copy_rect(&src, &dst, copy->WidthInBytes, copy->Height, copy->Depth, handle, async);
 }
 
-CUresult awcu_cuMemcpy2D_v2(const CUDA_MEMCPY2D *pCopy)
+CUresult awcu_cuMemcpy2D_v2_on(const CUDA_MEMCPY2D *pCopy, CUstream default_stream)
 {
-    return copy_2d(pCopy, NULL, false, false);
+    return copy_2d(pCopy, default_stream, false);
 }
 
-CUresult awcu_cuMemcpy2D_v2_ptds(const CUDA_MEMCPY2D *pCopy)
+CUresult awcu_cuMemcpy2DUnaligned_v2_on(const CUDA_MEMCPY2D *pCopy, CUstream default_stream)
 {
-    return copy_2d(pCopy, NULL, true, false);
-}
-
-CUresult awcu_cuMemcpy2DUnaligned_v2(const CUDA_MEMCPY2D *pCopy)
-{
-    return copy_2d(pCopy, NULL, false, false);
-}
-
-CUresult awcu_cuMemcpy2DUnaligned_v2_ptds(const CUDA_MEMCPY2D *pCopy)
-{
-    return copy_2d(pCopy, NULL, true, false);
+    return copy_2d(pCopy, default_stream, false);
 }
 
 CUresult awcu_cuMemcpy2DAsync_v2(const CUDA_MEMCPY2D *pCopy, CUstream hStream)
 {
-    return copy_2d(pCopy, hStream, false, true);
+    return copy_2d(pCopy, hStream, true);
 }
 
-CUresult awcu_cuMemcpy3D_v2(const CUDA_MEMCPY3D *pCopy)
+CUresult awcu_cuMemcpy3D_v2_on(const CUDA_MEMCPY3D *pCopy, CUstream default_stream)
 {
-    return copy_3d(pCopy, NULL, false, false);
-}
-
-CUresult awcu_cuMemcpy3D_v2_ptds(const CUDA_MEMCPY3D *pCopy)
-{
-    return copy_3d(pCopy, NULL, true, false);
+    return copy_3d(pCopy, default_stream, false);
 }
 
 CUresult awcu_cuMemcpy3DAsync_v2(const CUDA_MEMCPY3D *pCopy, CUstream hStream)
 {
-    return copy_3d(pCopy, hStream, false, true);
+    return copy_3d(pCopy, hStream, true);
 }
 
-CUresult awcu_cuMemcpy3DPeer(const CUDA_MEMCPY3D_PEER *pCopy)
+CUresult awcu_cuMemcpy3DPeer_on(const CUDA_MEMCPY3D_PEER *pCopy, CUstream default_stream)
 {
-    return copy_3d_peer(pCopy, NULL, false, false);
-}
-
-CUresult awcu_cuMemcpy3DPeer_ptds(const CUDA_MEMCPY3D_PEER *pCopy)
-{
-    return copy_3d_peer(pCopy, NULL, true, false);
+    return copy_3d_peer(pCopy, default_stream, false);
 }
 
 CUresult awcu_cuMemcpy3DPeerAsync(const CUDA_MEMCPY3D_PEER *pCopy, CUstream hStream)
 {
-    return copy_3d_peer(pCopy, hStream, false, true);
+    return copy_3d_peer(pCopy, hStream, true);
 }
 
 /* ---- Fills. */
 
 static CUresult fill(uintptr_t dst, size_t pitch, uint32_t value, unsigned element_bytes, size_t count, size_t height,
-                     CUstream handle, bool per_thread, bool async)
+                     CUstream handle, bool async)
 {
     struct aw_ctx *ctx;
     struct aw_cstream *stream;
-    enum aw_status status = cu_stream(handle, per_thread, &ctx, &stream);
+    enum aw_status status = cu_stream(handle, &ctx, &stream);
     return cu_result(status ? status : aw_mem_fill2d(ctx, dst, pitch, value, element_bytes, count, height, stream, async));
 }
 
-CUresult awcu_cuMemsetD8_v2(CUdeviceptr dstDevice, unsigned char uc, size_t N)
+CUresult awcu_cuMemsetD8_v2_on(CUdeviceptr dstDevice, unsigned char uc, size_t N, CUstream default_stream)
 {
-    return fill(dstDevice, 0, uc, 1, N, 1, NULL, false, false);
-}
-
-CUresult awcu_cuMemsetD8_v2_ptds(CUdeviceptr dstDevice, unsigned char uc, size_t N)
-{
-    return fill(dstDevice, 0, uc, 1, N, 1, NULL, true, false);
+    return fill(dstDevice, 0, uc, 1, N, 1, default_stream, false);
 }
 
 CUresult awcu_cuMemsetD8Async(CUdeviceptr dstDevice, unsigned char uc, size_t N, CUstream hStream)
 {
-    return fill(dstDevice, 0, uc, 1, N, 1, hStream, false, true);
+    return fill(dstDevice, 0, uc, 1, N, 1, hStream, true);
 }
 
-CUresult awcu_cuMemsetD16_v2(CUdeviceptr dstDevice, unsigned short us, size_t N)
+CUresult awcu_cuMemsetD16_v2_on(CUdeviceptr dstDevice, unsigned short us, size_t N, CUstream default_stream)
 {
-    return fill(dstDevice, 0, us, 2, N, 1, NULL, false, false);
-}
-
-CUresult awcu_cuMemsetD16_v2_ptds(CUdeviceptr dstDevice, unsigned short us, size_t N)
-{
-    return fill(dstDevice, 0, us, 2, N, 1, NULL, true, false);
+    return fill(dstDevice, 0, us, 2, N, 1, default_stream, false);
 }
 
 CUresult awcu_cuMemsetD16Async(CUdeviceptr dstDevice, unsigned short us, size_t N, CUstream hStream)
 {
-    return fill(dstDevice, 0, us, 2, N, 1, hStream, false, true);
+    return fill(dstDevice, 0, us, 2, N, 1, hStream, true);
 }
 
-CUresult awcu_cuMemsetD32_v2(CUdeviceptr dstDevice, unsigned int ui, size_t N)
+CUresult awcu_cuMemsetD32_v2_on(CUdeviceptr dstDevice, unsigned int ui, size_t N, CUstream default_stream)
 {
-    return fill(dstDevice, 0, ui, 4, N, 1, NULL, false, false);
-}
-
-CUresult awcu_cuMemsetD32_v2_ptds(CUdeviceptr dstDevice, unsigned int ui, size_t N)
-{
-    return fill(dstDevice, 0, ui, 4, N, 1, NULL, true, false);
+    return fill(dstDevice, 0, ui, 4, N, 1, default_stream, false);
 }
 
 CUresult awcu_cuMemsetD32Async(CUdeviceptr dstDevice, unsigned int ui, size_t N, CUstream hStream)
 {
-    return fill(dstDevice, 0, ui, 4, N, 1, hStream, false, true);
+    return fill(dstDevice, 0, ui, 4, N, 1, hStream, true);
 }
 
-CUresult awcu_cuMemsetD2D8_v2(CUdeviceptr dstDevice, size_t dstPitch, unsigned char uc, size_t Width, size_t Height)
+CUresult awcu_cuMemsetD2D8_v2_on(CUdeviceptr dstDevice, size_t dstPitch, unsigned char uc, size_t Width, size_t Height,
+                                 CUstream default_stream)
 {
-    return fill(dstDevice, dstPitch, uc, 1, Width, Height, NULL, false, false);
-}
-
-CUresult awcu_cuMemsetD2D8_v2_ptds(CUdeviceptr dstDevice, size_t dstPitch, unsigned char uc, size_t Width, size_t Height)
-{
-    return fill(dstDevice, dstPitch, uc, 1, Width, Height, NULL, true, false);
+    return fill(dstDevice, dstPitch, uc, 1, Width, Height, default_stream, false);
 }
 
 CUresult awcu_cuMemsetD2D8Async(CUdeviceptr dstDevice, size_t dstPitch, unsigned char uc, size_t Width, size_t Height, CUstream hStream)
 {
-    return fill(dstDevice, dstPitch, uc, 1, Width, Height, hStream, false, true);
+    return fill(dstDevice, dstPitch, uc, 1, Width, Height, hStream, true);
 }
 
-CUresult awcu_cuMemsetD2D16_v2(CUdeviceptr dstDevice, size_t dstPitch, unsigned short us, size_t Width, size_t Height)
+CUresult awcu_cuMemsetD2D16_v2_on(CUdeviceptr dstDevice, size_t dstPitch, unsigned short us, size_t Width, size_t Height,
+                                  CUstream default_stream)
 {
-    return fill(dstDevice, dstPitch, us, 2, Width, Height, NULL, false, false);
-}
-
-CUresult awcu_cuMemsetD2D16_v2_ptds(CUdeviceptr dstDevice, size_t dstPitch, unsigned short us, size_t Width, size_t Height)
-{
-    return fill(dstDevice, dstPitch, us, 2, Width, Height, NULL, true, false);
+    return fill(dstDevice, dstPitch, us, 2, Width, Height, default_stream, false);
 }
 
 CUresult awcu_cuMemsetD2D16Async(CUdeviceptr dstDevice, size_t dstPitch, unsigned short us, size_t Width, size_t Height, CUstream hStream)
 {
-    return fill(dstDevice, dstPitch, us, 2, Width, Height, hStream, false, true);
+    return fill(dstDevice, dstPitch, us, 2, Width, Height, hStream, true);
 }
 
-CUresult awcu_cuMemsetD2D32_v2(CUdeviceptr dstDevice, size_t dstPitch, unsigned int ui, size_t Width, size_t Height)
+CUresult awcu_cuMemsetD2D32_v2_on(CUdeviceptr dstDevice, size_t dstPitch, unsigned int ui, size_t Width, size_t Height,
+                                  CUstream default_stream)
 {
-    return fill(dstDevice, dstPitch, ui, 4, Width, Height, NULL, false, false);
-}
-
-CUresult awcu_cuMemsetD2D32_v2_ptds(CUdeviceptr dstDevice, size_t dstPitch, unsigned int ui, size_t Width, size_t Height)
-{
-    return fill(dstDevice, dstPitch, ui, 4, Width, Height, NULL, true, false);
+    return fill(dstDevice, dstPitch, ui, 4, Width, Height, default_stream, false);
 }
 
 CUresult awcu_cuMemsetD2D32Async(CUdeviceptr dstDevice, size_t dstPitch, unsigned int ui, size_t Width, size_t Height, CUstream hStream)
 {
-    return fill(dstDevice, dstPitch, ui, 4, Width, Height, hStream, false, true);
+    return fill(dstDevice, dstPitch, ui, 4, Width, Height, hStream, true);
 }

@@ -202,13 +202,6 @@ CUresult awcu_cuDeviceGetByPCIBusId(CUdevice *dev, const char *pciBusId)
 
 /* ---- Peers. */
 
-static bool peer_can(const struct aw_device *device, const struct aw_device *peer)
-{
-    bool can = false;
-    return device != peer && aw_provider->peer_access &&
-           aw_provider->peer_access(device->native, peer->native, &can) == AW_OK && can;
-}
-
 CUresult awcu_cuDeviceCanAccessPeer(int *canAccessPeer, CUdevice dev, CUdevice peerDev)
 {
     struct aw_device *device, *peer;
@@ -219,7 +212,7 @@ CUresult awcu_cuDeviceCanAccessPeer(int *canAccessPeer, CUdevice dev, CUdevice p
         return cu_result(status);
     if (!canAccessPeer)
         return CUDA_ERROR_INVALID_VALUE;
-    *canAccessPeer = peer_can(device, peer);
+    *canAccessPeer = aw_device_peer_can(device, peer);
     return CUDA_SUCCESS;
 }
 
@@ -229,56 +222,31 @@ CUresult awcu_cuDeviceGetP2PAttribute(int *value, CUdevice_P2PAttribute attrib, 
     enum aw_status status = cu_device(srcDevice, &src);
     if (status == AW_OK)
         status = cu_device(dstDevice, &dst);
-    if (status == AW_OK && src == dst)
-        status = AW_ERR_INVALID_DEVICE;
     if (status)
         return cu_result(status);
-    if (!value || attrib < CU_DEVICE_P2P_ATTRIBUTE_PERFORMANCE_RANK ||
-        attrib > CU_DEVICE_P2P_ATTRIBUTE_ONLY_PARTIAL_NATIVE_ATOMIC_SUPPORTED)
-        return CUDA_ERROR_INVALID_VALUE;
-    *value = attrib == CU_DEVICE_P2P_ATTRIBUTE_ACCESS_SUPPORTED ? peer_can(src, dst) : 0;
-    return CUDA_SUCCESS;
+    return value ? cu_result(aw_device_peer_attribute(src, dst, (int)attrib, value)) : CUDA_ERROR_INVALID_VALUE;
 }
 
-static enum aw_status peer_switch(CUcontext peer_handle, bool on)
+static CUresult peer_switch(CUcontext peer_handle, bool on)
 {
     struct aw_ctx *ctx, *peer;
     enum aw_status status = aw_ctx_current(&ctx);
     if (status == AW_OK)
         status = cu_context(peer_handle, false, &peer);
     if (status)
-        return status;
-    if (ctx->device == peer->device)
-        return AW_ERR_INVALID_DEVICE;
-    uint64_t bit = (uint64_t)1 << peer->device->ordinal;
-    bool was = (__atomic_load_n(&ctx->device->peers, __ATOMIC_ACQUIRE) & bit) != 0;
-    if (was == on)
-        return on ? AW_ERR_PEER_ENABLED : AW_ERR_PEER_NOT_ENABLED;
-    if (on && !peer_can(ctx->device, peer->device))
-        return AW_ERR_NOT_SUPPORTED;
-    if (aw_provider->peer_enable) {
-        int code = aw_provider->peer_enable(ctx->device->native, peer->device->native, on);
-        if (code)
-            return aw_device_note(ctx->device, code);
-    }
-    if (on)
-        __atomic_or_fetch(&ctx->device->peers, bit, __ATOMIC_ACQ_REL);
-    else
-        __atomic_and_fetch(&ctx->device->peers, ~bit, __ATOMIC_ACQ_REL);
-    return AW_OK;
+        return cu_result(status);
+    status = aw_device_peer_set(ctx->device, peer->device, on);
+    return status == AW_ERR_NOT_SUPPORTED ? CUDA_ERROR_PEER_ACCESS_UNSUPPORTED : cu_result(status);
 }
 
 CUresult awcu_cuCtxEnablePeerAccess(CUcontext peerContext, unsigned int Flags)
 {
-    if (Flags)
-        return CUDA_ERROR_INVALID_VALUE;
-    enum aw_status status = peer_switch(peerContext, true);
-    return status == AW_ERR_NOT_SUPPORTED ? CUDA_ERROR_PEER_ACCESS_UNSUPPORTED : cu_result(status);
+    return Flags ? CUDA_ERROR_INVALID_VALUE : peer_switch(peerContext, true);
 }
 
 CUresult awcu_cuCtxDisablePeerAccess(CUcontext peerContext)
 {
-    return cu_result(peer_switch(peerContext, false));
+    return peer_switch(peerContext, false);
 }
 
 /* ---- Entry points by name. */

@@ -45,7 +45,8 @@ CUresult awcu_cuGraphInstantiate(CUgraphExec *phGraphExec, CUgraph hGraph, CUgra
     return awcu_cuGraphInstantiate_v2(phGraphExec, hGraph, phErrorNode, logBuffer, bufferSize);
 }
 
-static CUresult instantiate_params(CUgraphExec *ret_exec, CUgraph graph, CUDA_GRAPH_INSTANTIATE_PARAMS *params, bool per_thread)
+static CUresult instantiate_params(CUgraphExec *ret_exec, CUgraph graph, CUDA_GRAPH_INSTANTIATE_PARAMS *params,
+                                   CUstream default_stream)
 {
     struct aw_ctx *ctx;
     struct aw_cstream *stream;
@@ -54,7 +55,7 @@ static CUresult instantiate_params(CUgraphExec *ret_exec, CUgraph graph, CUDA_GR
         return CUDA_ERROR_INVALID_VALUE;
     enum aw_status status = AW_OK;
     if (params->flags & CUDA_GRAPH_INSTANTIATE_FLAG_UPLOAD)
-        status = cu_stream(params->hUploadStream, per_thread, &ctx, &stream);
+        status = cu_stream(params->hUploadStream ? params->hUploadStream : default_stream, &ctx, &stream);
     if (status == AW_OK)
         status = instantiate(ret_exec, graph, params->flags, &error);
     params->hErrNode_out = (CUgraphNode)error;
@@ -65,16 +66,10 @@ static CUresult instantiate_params(CUgraphExec *ret_exec, CUgraph graph, CUDA_GR
     return cu_result(status);
 }
 
-CUresult awcu_cuGraphInstantiateWithParams(CUgraphExec *phGraphExec, CUgraph hGraph,
-                                           CUDA_GRAPH_INSTANTIATE_PARAMS *instantiateParams)
+CUresult awcu_cuGraphInstantiateWithParams_on(CUgraphExec *phGraphExec, CUgraph hGraph,
+                                              CUDA_GRAPH_INSTANTIATE_PARAMS *instantiateParams, CUstream default_stream)
 {
-    return instantiate_params(phGraphExec, hGraph, instantiateParams, false);
-}
-
-CUresult awcu_cuGraphInstantiateWithParams_ptsz(CUgraphExec *phGraphExec, CUgraph hGraph,
-                                                CUDA_GRAPH_INSTANTIATE_PARAMS *instantiateParams)
-{
-    return instantiate_params(phGraphExec, hGraph, instantiateParams, true);
+    return instantiate_params(phGraphExec, hGraph, instantiateParams, default_stream);
 }
 
 CUresult awcu_cuGraphExecDestroy(CUgraphExec hGraphExec)
@@ -110,7 +105,7 @@ CUresult awcu_cuGraphUpload(CUgraphExec hGraph, CUstream hStream)
     struct aw_ctx *ctx;
     struct aw_cstream *stream;
     struct aw_graph_exec *exec;
-    enum aw_status status = cu_stream(hStream, false, &ctx, &stream);
+    enum aw_status status = cu_stream(hStream, &ctx, &stream);
     if (status == AW_OK)
         status = aw_abi_graph_exec(hGraph, &exec);
     if (status == AW_OK && aw_capture_any() && aw_capture_refuse(stream, &status))
@@ -123,7 +118,7 @@ CUresult awcu_cuGraphLaunch(CUgraphExec hGraph, CUstream hStream)
     struct aw_ctx *ctx;
     struct aw_cstream *stream;
     struct aw_graph_exec *exec;
-    enum aw_status status = cu_stream(hStream, false, &ctx, &stream);
+    enum aw_status status = cu_stream(hStream, &ctx, &stream);
     if (status == AW_OK)
         status = aw_abi_graph_exec(hGraph, &exec);
     return cu_result(status ? status : aw_graph_launch(exec, stream));

@@ -94,7 +94,7 @@ static CUresult value_write(CUstream handle, CUdeviceptr address, uint64_t value
 {
     struct aw_ctx *ctx;
     struct aw_cstream *stream;
-    enum aw_status status = cu_stream(handle, false, &ctx, &stream);
+    enum aw_status status = cu_stream(handle, &ctx, &stream);
     if (status == AW_OK && flags & ~(unsigned)WRITE_NO_BARRIER)
         status = AW_ERR_INVALID_VALUE;
     return cu_result(status ? status : aw_stream_write_value(stream, address, value, bytes));
@@ -104,7 +104,7 @@ static CUresult value_wait(CUstream handle, CUdeviceptr address, uint64_t value,
 {
     struct aw_ctx *ctx;
     struct aw_cstream *stream;
-    enum aw_status status = cu_stream(handle, false, &ctx, &stream);
+    enum aw_status status = cu_stream(handle, &ctx, &stream);
     if (status == AW_OK && flags & ~(unsigned)(WAIT_HOW | WAIT_FLUSH))
         status = AW_ERR_INVALID_VALUE;
     return cu_result(status ? status : aw_stream_wait_value(stream, address, value, bytes, flags & WAIT_HOW));

@@ -110,13 +110,12 @@ CUresult awcu_cuFuncLoad(CUfunction function)
 
 /* ---- Launching. */
 
-static enum aw_status launch(CUfunction f, struct aw_launch_args *args, const struct aw_abi_wishes *wishes, CUstream handle,
-                             bool per_thread)
+static enum aw_status launch(CUfunction f, struct aw_launch_args *args, const struct aw_abi_wishes *wishes, CUstream handle)
 {
     struct aw_ctx *ctx;
     struct aw_cstream *stream;
     struct aw_func *func;
-    enum aw_status status = cu_stream(handle, per_thread, &ctx, &stream);
+    enum aw_status status = cu_stream(handle, &ctx, &stream);
     if (status == AW_OK)
         status = aw_func_find(ctx, f, &func);
     return status ? status : aw_abi_launch(func, args, wishes, stream);
@@ -128,7 +127,7 @@ CUresult awcu_cuLaunchKernel(CUfunction f, unsigned int gridDimX, unsigned int g
 {
     struct aw_launch_args args = { { gridDimX, gridDimY, gridDimZ }, { blockDimX, blockDimY, blockDimZ }, sharedMemBytes, false,
                                    kernelParams, extra };
-    return cu_result(launch(f, &args, &(struct aw_abi_wishes){ 0 }, hStream, false));
+    return cu_result(launch(f, &args, &(struct aw_abi_wishes){ 0 }, hStream));
 }
 
 CUresult awcu_cuLaunchCooperativeKernel(CUfunction f, unsigned int gridDimX, unsigned int gridDimY, unsigned int gridDimZ,
@@ -137,10 +136,10 @@ CUresult awcu_cuLaunchCooperativeKernel(CUfunction f, unsigned int gridDimX, uns
 {
     struct aw_launch_args args = { { gridDimX, gridDimY, gridDimZ }, { blockDimX, blockDimY, blockDimZ }, sharedMemBytes, false,
                                    kernelParams, NULL };
-    return cu_result(launch(f, &args, &(struct aw_abi_wishes){ .cooperative = true }, hStream, false));
+    return cu_result(launch(f, &args, &(struct aw_abi_wishes){ .cooperative = true }, hStream));
 }
 
-static CUresult launch_ex(const CUlaunchConfig *config, CUfunction f, void **kernelParams, void **extra, bool per_thread)
+static CUresult launch_ex(const CUlaunchConfig *config, CUfunction f, void **kernelParams, void **extra, CUstream default_stream)
 {
     struct aw_abi_wishes wishes;
     if (!config)
@@ -149,17 +148,13 @@ static CUresult launch_ex(const CUlaunchConfig *config, CUfunction f, void **ker
     struct aw_launch_args args = { { config->gridDimX, config->gridDimY, config->gridDimZ },
                                    { config->blockDimX, config->blockDimY, config->blockDimZ },
                                    config->sharedMemBytes, false, kernelParams, extra };
-    return cu_result(status ? status : launch(f, &args, &wishes, config->hStream, per_thread));
+    return cu_result(status ? status : launch(f, &args, &wishes, config->hStream ? config->hStream : default_stream));
 }
 
-CUresult awcu_cuLaunchKernelEx(const CUlaunchConfig *config, CUfunction f, void **kernelParams, void **extra)
+CUresult awcu_cuLaunchKernelEx_on(const CUlaunchConfig *config, CUfunction f, void **kernelParams, void **extra,
+                                  CUstream default_stream)
 {
-    return launch_ex(config, f, kernelParams, extra, false);
-}
-
-CUresult awcu_cuLaunchKernelEx_ptsz(const CUlaunchConfig *config, CUfunction f, void **kernelParams, void **extra)
-{
-    return launch_ex(config, f, kernelParams, extra, true);
+    return launch_ex(config, f, kernelParams, extra, default_stream);
 }
 
 /* ---- Occupancy. */

@@ -1,6 +1,7 @@
 /* The driver API: allocation, pinned and managed memory, what is known of an address, memory pools. */
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "abi/cuda_util.h"
+#include "core/managed.h"
 #include "core/pool.h"
 
 #include <limits.h>
@@ -128,28 +129,23 @@ CUresult awcu_cuMemFreeHost(void *p)
 
 CUresult awcu_cuMemHostGetDevicePointer_v2(CUdeviceptr *pdptr, void *p, unsigned int Flags)
 {
-    struct aw_mem mem;
+    uintptr_t address;
     struct aw_ctx *ctx;
     enum aw_status status = aw_ctx_current(&ctx);
-    if (status)
-        return cu_result(status);
-    if (!pdptr || Flags || !aw_mem_find((uintptr_t)p, &mem) || (mem.kind != AW_MEM_HOST && mem.kind != AW_MEM_REGISTERED))
-        return CUDA_ERROR_INVALID_VALUE;
-    *pdptr = mem.device_address + ((uintptr_t)p - mem.base);
-    return CUDA_SUCCESS;
+    if (status == AW_OK)
+        status = pdptr && !Flags ? aw_mem_host_address(p, &address) : AW_ERR_INVALID_VALUE;
+    if (status == AW_OK)
+        *pdptr = address;
+    return cu_result(status);
 }
 
 CUresult awcu_cuMemHostGetFlags(unsigned int *pFlags, void *p)
 {
-    struct aw_mem mem;
     struct aw_ctx *ctx;
     enum aw_status status = aw_ctx_current(&ctx);
     if (status)
         return cu_result(status);
-    if (!pFlags || !aw_mem_find((uintptr_t)p, &mem) || mem.kind != AW_MEM_HOST)
-        return CUDA_ERROR_INVALID_VALUE;
-    *pFlags = mem.flags | CU_MEMHOSTALLOC_DEVICEMAP; /* with unified addressing all of it is mapped */
-    return CUDA_SUCCESS;
+    return pFlags ? cu_result(aw_mem_host_flags(p, pFlags)) : CUDA_ERROR_INVALID_VALUE;
 }
 
 CUresult awcu_cuMemHostRegister_v2(void *p, size_t bytesize, unsigned int Flags)
@@ -207,8 +203,7 @@ static size_t attribute_size(CUpointer_attribute attribute)
 /* The value for an address inside `mem`; false when there is none for this kind of memory. */
 static bool attribute_value(const struct aw_mem *mem, CUpointer_attribute attribute, uintptr_t address, uint64_t *ret_value)
 {
-    bool host = mem->kind == AW_MEM_HOST || mem->kind == AW_MEM_REGISTERED;
-    bool managed = mem->kind == AW_MEM_MANAGED || mem->kind == AW_MEM_MODULE_MANAGED;
+    bool host = aw_mem_is_host(mem), managed = aw_mem_is_managed(mem);
     switch (attribute) {
     case CU_POINTER_ATTRIBUTE_CONTEXT:
         *ret_value = (uintptr_t)mem->ctx;
@@ -306,68 +301,51 @@ CUresult awcu_cuPointerSetAttribute(const void *value, CUpointer_attribute attri
     return aw_mem_set_sync_memops(ptr, *(const unsigned *)value != 0) ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
 }
 
-/* ---- Hints about managed memory: checked, and of no effect. */
+/* ---- Hints about managed memory. */
 
-static enum aw_status managed_check(CUdeviceptr ptr, size_t count)
+static struct aw_place place_of(CUmemLocation location)
 {
-    struct aw_mem mem;
-    if (!count || !aw_mem_find(ptr, &mem) || (mem.kind != AW_MEM_MANAGED && mem.kind != AW_MEM_MODULE_MANAGED) ||
-        count > mem.size - (ptr - mem.base))
-        return AW_ERR_INVALID_VALUE;
-    return AW_OK;
+    return (struct aw_place){ (enum aw_place_type)location.type, location.id };
 }
 
-static enum aw_status location_check(const CUmemLocation *location)
+static struct aw_place place_of_device(CUdevice device)
 {
-    switch (location->type) {
-    case CU_MEM_LOCATION_TYPE_DEVICE:
-        return aw_device_find(location->id) ? AW_OK : AW_ERR_INVALID_DEVICE;
-    case CU_MEM_LOCATION_TYPE_HOST:
-    case CU_MEM_LOCATION_TYPE_HOST_NUMA:
-    case CU_MEM_LOCATION_TYPE_HOST_NUMA_CURRENT:
-        return AW_OK;
-    default:
-        return AW_ERR_INVALID_VALUE;
-    }
+    return (struct aw_place){ device == CU_DEVICE_CPU ? AW_PLACE_HOST : AW_PLACE_DEVICE, device };
 }
 
-static CUmemLocation location_of(CUdevice device)
-{
-    return (CUmemLocation){ device == CU_DEVICE_CPU ? CU_MEM_LOCATION_TYPE_HOST : CU_MEM_LOCATION_TYPE_DEVICE, device };
-}
-
-CUresult awcu_cuMemPrefetchAsync_v2(CUdeviceptr devPtr, size_t count, CUmemLocation location, unsigned int flags,
-                                    CUstream hStream)
+static CUresult prefetch(CUdeviceptr address, size_t size, struct aw_place place, unsigned flags, CUstream handle)
 {
     struct aw_ctx *ctx;
     struct aw_cstream *stream;
-    enum aw_status status = cu_stream(hStream, false, &ctx, &stream);
-    if (status == AW_OK)
-        status = flags ? AW_ERR_INVALID_VALUE : managed_check(devPtr, count);
-    return cu_result(status ? status : location_check(&location));
+    enum aw_status status = cu_stream(handle, &ctx, &stream);
+    return cu_result(status ? status : aw_managed_prefetch(address, size, place, flags));
+}
+
+CUresult awcu_cuMemPrefetchAsync_v2(CUdeviceptr devPtr, size_t count, CUmemLocation location, unsigned int flags, CUstream hStream)
+{
+    return prefetch(devPtr, count, place_of(location), flags, hStream);
 }
 
 CUresult awcu_cuMemPrefetchAsync(CUdeviceptr devPtr, size_t count, CUdevice dstDevice, CUstream hStream)
 {
-    return awcu_cuMemPrefetchAsync_v2(devPtr, count, location_of(dstDevice), 0, hStream);
+    return prefetch(devPtr, count, place_of_device(dstDevice), 0, hStream);
+}
+
+static CUresult advise(CUdeviceptr address, size_t size, CUmem_advise advice, struct aw_place place)
+{
+    struct aw_ctx *ctx;
+    enum aw_status status = aw_ctx_current(&ctx);
+    return cu_result(status ? status : aw_managed_advise(address, size, (int)advice, place));
 }
 
 CUresult awcu_cuMemAdvise_v2(CUdeviceptr devPtr, size_t count, CUmem_advise advice, CUmemLocation location)
 {
-    struct aw_ctx *ctx;
-    enum aw_status status = aw_ctx_current(&ctx);
-    if (status == AW_OK && (advice < CU_MEM_ADVISE_SET_READ_MOSTLY || advice > CU_MEM_ADVISE_UNSET_ACCESSED_BY))
-        status = AW_ERR_INVALID_VALUE;
-    if (status == AW_OK)
-        status = managed_check(devPtr, count);
-    if (status == AW_OK && (advice == CU_MEM_ADVISE_SET_PREFERRED_LOCATION || advice >= CU_MEM_ADVISE_SET_ACCESSED_BY))
-        status = location_check(&location);
-    return cu_result(status);
+    return advise(devPtr, count, advice, place_of(location));
 }
 
 CUresult awcu_cuMemAdvise(CUdeviceptr devPtr, size_t count, CUmem_advise advice, CUdevice device)
 {
-    return awcu_cuMemAdvise_v2(devPtr, count, advice, location_of(device));
+    return advise(devPtr, count, advice, place_of_device(device));
 }
 
 /* ---- Stream-ordered allocation. */
@@ -377,7 +355,7 @@ CUresult awcu_cuMemAllocFromPoolAsync(CUdeviceptr *dptr, size_t bytesize, CUmemo
     struct aw_ctx *ctx;
     struct aw_cstream *stream;
     uintptr_t address;
-    enum aw_status status = cu_stream(hStream, false, &ctx, &stream);
+    enum aw_status status = cu_stream(hStream, &ctx, &stream);
     if (status)
         return cu_result(status);
     struct aw_pool *found = aw_pool_from(pool);
@@ -394,7 +372,7 @@ CUresult awcu_cuMemAllocAsync(CUdeviceptr *dptr, size_t bytesize, CUstream hStre
     struct aw_ctx *ctx;
     struct aw_cstream *stream;
     uintptr_t address;
-    enum aw_status status = cu_stream(hStream, false, &ctx, &stream);
+    enum aw_status status = cu_stream(hStream, &ctx, &stream);
     if (status)
         return cu_result(status);
     if (!dptr)
@@ -409,7 +387,7 @@ CUresult awcu_cuMemFreeAsync(CUdeviceptr dptr, CUstream hStream)
 {
     struct aw_ctx *ctx;
     struct aw_cstream *stream;
-    enum aw_status status = cu_stream(hStream, false, &ctx, &stream);
+    enum aw_status status = cu_stream(hStream, &ctx, &stream);
     return cu_result(status ? status : aw_mem_free_async(dptr, stream));
 }
 

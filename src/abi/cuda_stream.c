@@ -1,7 +1,7 @@
 /* The driver API: streams, host functions, events.  Capture is cuda_capture.c. */
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "abi/cuda_util.h"
-#include "core/capture.h"
+#include "core/managed.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -47,7 +47,7 @@ CUresult awcu_cuStreamQuery(CUstream hStream)
 {
     struct aw_ctx *ctx;
     struct aw_cstream *stream;
-    enum aw_status status = cu_stream(hStream, false, &ctx, &stream);
+    enum aw_status status = cu_stream(hStream, &ctx, &stream);
     return cu_result(status ? status : aw_stream_query(stream));
 }
 
@@ -55,7 +55,7 @@ CUresult awcu_cuStreamSynchronize(CUstream hStream)
 {
     struct aw_ctx *ctx;
     struct aw_cstream *stream;
-    enum aw_status status = cu_stream(hStream, false, &ctx, &stream);
+    enum aw_status status = cu_stream(hStream, &ctx, &stream);
     return cu_result(status ? status : aw_stream_sync(stream));
 }
 
@@ -63,7 +63,7 @@ CUresult awcu_cuStreamWaitEvent(CUstream hStream, CUevent hEvent, unsigned int F
 {
     struct aw_ctx *ctx;
     struct aw_cstream *stream;
-    enum aw_status status = cu_stream(hStream, false, &ctx, &stream);
+    enum aw_status status = cu_stream(hStream, &ctx, &stream);
     if (status)
         return cu_result(status);
     if (Flags & ~(unsigned)CU_EVENT_WAIT_EXTERNAL)
@@ -78,7 +78,7 @@ CUresult awcu_cuStreamGetPriority(CUstream hStream, int *priority)
 {
     struct aw_ctx *ctx;
     struct aw_cstream *stream;
-    enum aw_status status = cu_stream(hStream, false, &ctx, &stream);
+    enum aw_status status = cu_stream(hStream, &ctx, &stream);
     if (status)
         return cu_result(status);
     if (!priority)
@@ -91,7 +91,7 @@ CUresult awcu_cuStreamGetFlags(CUstream hStream, unsigned int *flags)
 {
     struct aw_ctx *ctx;
     struct aw_cstream *stream;
-    enum aw_status status = cu_stream(hStream, false, &ctx, &stream);
+    enum aw_status status = cu_stream(hStream, &ctx, &stream);
     if (status)
         return cu_result(status);
     if (!flags)
@@ -104,7 +104,7 @@ CUresult awcu_cuStreamGetId(CUstream hStream, unsigned long long *streamId)
 {
     struct aw_ctx *ctx;
     struct aw_cstream *stream;
-    enum aw_status status = cu_stream(hStream, false, &ctx, &stream);
+    enum aw_status status = cu_stream(hStream, &ctx, &stream);
     if (status)
         return cu_result(status);
     if (!streamId)
@@ -117,7 +117,7 @@ CUresult awcu_cuStreamGetCtx(CUstream hStream, CUcontext *pctx)
 {
     struct aw_ctx *ctx;
     struct aw_cstream *stream;
-    enum aw_status status = cu_stream(hStream, false, &ctx, &stream);
+    enum aw_status status = cu_stream(hStream, &ctx, &stream);
     if (status)
         return cu_result(status);
     if (!pctx)
@@ -138,7 +138,7 @@ CUresult awcu_cuStreamGetDevice(CUstream hStream, CUdevice *device)
 {
     struct aw_ctx *ctx;
     struct aw_cstream *stream;
-    enum aw_status status = cu_stream(hStream, false, &ctx, &stream);
+    enum aw_status status = cu_stream(hStream, &ctx, &stream);
     if (status)
         return cu_result(status);
     if (!device)
@@ -159,7 +159,7 @@ CUresult awcu_cuStreamGetAttribute(CUstream hStream, CUstreamAttrID attr, CUstre
 {
     struct aw_ctx *ctx;
     struct aw_cstream *stream;
-    enum aw_status status = cu_stream(hStream, false, &ctx, &stream);
+    enum aw_status status = cu_stream(hStream, &ctx, &stream);
     if (status)
         return cu_result(status);
     if (!value || !(attribute_is_hint(attr) || attr == CU_LAUNCH_ATTRIBUTE_PRIORITY))
@@ -178,7 +178,7 @@ CUresult awcu_cuStreamSetAttribute(CUstream hStream, CUstreamAttrID attr, const 
 {
     struct aw_ctx *ctx;
     struct aw_cstream *stream;
-    enum aw_status status = cu_stream(hStream, false, &ctx, &stream);
+    enum aw_status status = cu_stream(hStream, &ctx, &stream);
     if (status)
         return cu_result(status);
     return param && attribute_is_hint(attr) ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
@@ -188,7 +188,7 @@ CUresult awcu_cuStreamCopyAttributes(CUstream dstStream, CUstream srcStream)
 {
     struct aw_ctx *ctx;
     struct aw_cstream *dst, *src;
-    enum aw_status status = cu_stream(dstStream, false, &ctx, &dst);
+    enum aw_status status = cu_stream(dstStream, &ctx, &dst);
     return cu_result(status ? status : aw_stream_find(ctx, srcStream, false, &src));
 }
 
@@ -196,19 +196,8 @@ CUresult awcu_cuStreamAttachMemAsync(CUstream hStream, CUdeviceptr dptr, size_t 
 {
     struct aw_ctx *ctx;
     struct aw_cstream *stream;
-    struct aw_mem mem;
-    enum aw_status status = cu_stream(hStream, false, &ctx, &stream);
-    if (status)
-        return cu_result(status);
-    if (flags != CU_MEM_ATTACH_GLOBAL && flags != CU_MEM_ATTACH_HOST && flags != CU_MEM_ATTACH_SINGLE)
-        return CUDA_ERROR_INVALID_VALUE;
-    if (!aw_mem_find(dptr, &mem) || (mem.kind != AW_MEM_MANAGED && mem.kind != AW_MEM_MODULE_MANAGED))
-        return CUDA_ERROR_INVALID_VALUE;
-    if (length && (dptr != mem.base || length != mem.size))
-        return CUDA_ERROR_INVALID_VALUE;
-    if (aw_capture_any() && aw_capture_refuse(stream, &status))
-        return cu_result(status);
-    return CUDA_SUCCESS; /* it restricts who may use the memory; ours may be used by all */
+    enum aw_status status = cu_stream(hStream, &ctx, &stream);
+    return cu_result(status ? status : aw_managed_attach(stream, dptr, length, flags));
 }
 
 /* ---- Host functions. */
@@ -217,7 +206,7 @@ CUresult awcu_cuLaunchHostFunc(CUstream hStream, CUhostFn fn, void *userData)
 {
     struct aw_ctx *ctx;
     struct aw_cstream *stream;
-    enum aw_status status = cu_stream(hStream, false, &ctx, &stream);
+    enum aw_status status = cu_stream(hStream, &ctx, &stream);
     if (status)
         return cu_result(status);
     return fn ? cu_result(aw_stream_host_func(stream, fn, userData)) : CUDA_ERROR_INVALID_VALUE;
@@ -239,7 +228,7 @@ CUresult awcu_cuStreamAddCallback(CUstream hStream, CUstreamCallback callback, v
 {
     struct aw_ctx *ctx;
     struct aw_cstream *stream;
-    enum aw_status status = cu_stream(hStream, false, &ctx, &stream);
+    enum aw_status status = cu_stream(hStream, &ctx, &stream);
     if (status)
         return cu_result(status);
     if (!callback || flags)
@@ -289,7 +278,7 @@ CUresult awcu_cuEventRecordWithFlags(CUevent hEvent, CUstream hStream, unsigned 
 {
     struct aw_ctx *ctx;
     struct aw_cstream *stream;
-    enum aw_status status = cu_stream(hStream, false, &ctx, &stream);
+    enum aw_status status = cu_stream(hStream, &ctx, &stream);
     if (status)
         return cu_result(status);
     if (flags & ~(unsigned)CU_EVENT_RECORD_EXTERNAL)

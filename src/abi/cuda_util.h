@@ -41,10 +41,10 @@ static inline enum aw_status cu_context(CUcontext handle, bool or_current, struc
 }
 
 /* The current context and a stream of it. */
-static inline enum aw_status cu_stream(CUstream handle, bool per_thread, struct aw_ctx **ret_ctx, struct aw_cstream **ret_stream)
+static inline enum aw_status cu_stream(CUstream handle, struct aw_ctx **ret_ctx, struct aw_cstream **ret_stream)
 {
     enum aw_status status = aw_ctx_current(ret_ctx);
-    return status ? status : aw_stream_find(*ret_ctx, handle, per_thread, ret_stream);
+    return status ? status : aw_stream_find(*ret_ctx, handle, false, ret_stream);
 }
 
 /* A CUfunction or CUkernel handle and the current context. */

@@ -115,11 +115,6 @@ cudaError_t awrt_cudaFreeMipmappedArray(cudaMipmappedArray_t mipmappedArray)
     return aw_rt_error(found ? aw_mipmap_destroy(found) : AW_ERR_INVALID_HANDLE);
 }
 
-cudaError_t awrt_cudaGetMipmappedArrayLevel(cudaArray_t *levelArray, cudaMipmappedArray_const_t mipmappedArray, unsigned int level)
-{
-    AW_RT_AS_DRIVER(awcu_cuMipmappedArrayGetLevel((CUarray *)levelArray, (CUmipmappedArray)(uintptr_t)mipmappedArray, level));
-}
-
 cudaError_t awrt_cudaArrayGetInfo(cudaChannelFormatDesc *desc, cudaExtent *extent, unsigned int *flags, cudaArray_t array)
 {
     const struct aw_array *found = aw_array_from(array);
@@ -147,34 +142,6 @@ cudaError_t awrt_cudaGetChannelDesc(cudaChannelFormatDesc *desc, cudaArray_const
 }
 
 /* ---- What they take: structures and numbers are the driver's */
-
-cudaError_t awrt_cudaArrayGetMemoryRequirements(cudaArrayMemoryRequirements *memoryRequirements, cudaArray_t array, int device)
-{
-    AW_RT_AS_DRIVER(awcu_cuArrayGetMemoryRequirements((CUDA_ARRAY_MEMORY_REQUIREMENTS *)memoryRequirements, (CUarray)array, device));
-}
-
-cudaError_t awrt_cudaMipmappedArrayGetMemoryRequirements(cudaArrayMemoryRequirements *memoryRequirements, cudaMipmappedArray_t mipmap,
-                                                         int device)
-{
-    AW_RT_AS_DRIVER(awcu_cuMipmappedArrayGetMemoryRequirements((CUDA_ARRAY_MEMORY_REQUIREMENTS *)memoryRequirements,
-                                                               (CUmipmappedArray)mipmap, device));
-}
-
-cudaError_t awrt_cudaArrayGetPlane(cudaArray_t *pPlaneArray, cudaArray_t hArray, unsigned int planeIdx)
-{
-    AW_RT_AS_DRIVER(awcu_cuArrayGetPlane((CUarray *)pPlaneArray, (CUarray)hArray, planeIdx));
-}
-
-cudaError_t awrt_cudaArrayGetSparseProperties(cudaArraySparseProperties *sparseProperties, cudaArray_t array)
-{
-    AW_RT_AS_DRIVER(awcu_cuArrayGetSparseProperties((CUDA_ARRAY_SPARSE_PROPERTIES *)sparseProperties, (CUarray)array));
-}
-
-cudaError_t awrt_cudaMipmappedArrayGetSparseProperties(cudaArraySparseProperties *sparseProperties, cudaMipmappedArray_t mipmap)
-{
-    AW_RT_AS_DRIVER(awcu_cuMipmappedArrayGetSparseProperties((CUDA_ARRAY_SPARSE_PROPERTIES *)sparseProperties,
-                                                             (CUmipmappedArray)mipmap));
-}
 
 /* ---- Copies of rectangles */
 
@@ -317,16 +284,10 @@ static cudaError_t across(cudaArray_t dst, size_t dst_x, size_t dst_y, cudaArray
     return error;
 }
 
-cudaError_t awrt_cudaMemcpyToArray(cudaArray_t dst, size_t wOffset, size_t hOffset, const void *src, size_t count,
-                                   cudaMemcpyKind kind)
+cudaError_t awrt_cudaMemcpyToArray_on(cudaArray_t dst, size_t wOffset, size_t hOffset, const void *src, size_t count,
+                                      cudaMemcpyKind kind, CUstream default_stream)
 {
-    return to_array(dst, wOffset, hOffset, src, count, kind, CU_STREAM_LEGACY, false);
-}
-
-cudaError_t awrt_cudaMemcpyToArray_ptds(cudaArray_t dst, size_t wOffset, size_t hOffset, const void *src, size_t count,
-                                        cudaMemcpyKind kind)
-{
-    return to_array(dst, wOffset, hOffset, src, count, kind, CU_STREAM_PER_THREAD, false);
+    return to_array(dst, wOffset, hOffset, src, count, kind, default_stream, false);
 }
 
 cudaError_t awrt_cudaMemcpyToArrayAsync(cudaArray_t dst, size_t wOffset, size_t hOffset, const void *src, size_t count,
@@ -335,16 +296,10 @@ cudaError_t awrt_cudaMemcpyToArrayAsync(cudaArray_t dst, size_t wOffset, size_t 
     return to_array(dst, wOffset, hOffset, src, count, kind, stream, true);
 }
 
-cudaError_t awrt_cudaMemcpyFromArray(void *dst, cudaArray_const_t src, size_t wOffset, size_t hOffset, size_t count,
-                                     cudaMemcpyKind kind)
+cudaError_t awrt_cudaMemcpyFromArray_on(void *dst, cudaArray_const_t src, size_t wOffset, size_t hOffset, size_t count,
+                                        cudaMemcpyKind kind, CUstream default_stream)
 {
-    return from_array(dst, src, wOffset, hOffset, count, kind, CU_STREAM_LEGACY, false);
-}
-
-cudaError_t awrt_cudaMemcpyFromArray_ptds(void *dst, cudaArray_const_t src, size_t wOffset, size_t hOffset, size_t count,
-                                          cudaMemcpyKind kind)
-{
-    return from_array(dst, src, wOffset, hOffset, count, kind, CU_STREAM_PER_THREAD, false);
+    return from_array(dst, src, wOffset, hOffset, count, kind, default_stream, false);
 }
 
 cudaError_t awrt_cudaMemcpyFromArrayAsync(void *dst, cudaArray_const_t src, size_t wOffset, size_t hOffset, size_t count,
@@ -353,16 +308,10 @@ cudaError_t awrt_cudaMemcpyFromArrayAsync(void *dst, cudaArray_const_t src, size
     return from_array(dst, src, wOffset, hOffset, count, kind, stream, true);
 }
 
-cudaError_t awrt_cudaMemcpy2DToArray(cudaArray_t dst, size_t wOffset, size_t hOffset, const void *src, size_t spitch,
-                                     size_t width, size_t height, cudaMemcpyKind kind)
+cudaError_t awrt_cudaMemcpy2DToArray_on(cudaArray_t dst, size_t wOffset, size_t hOffset, const void *src, size_t spitch,
+                                        size_t width, size_t height, cudaMemcpyKind kind, CUstream default_stream)
 {
-    return to_array_2d(dst, wOffset, hOffset, src, spitch, width, height, kind, CU_STREAM_LEGACY, false);
-}
-
-cudaError_t awrt_cudaMemcpy2DToArray_ptds(cudaArray_t dst, size_t wOffset, size_t hOffset, const void *src, size_t spitch,
-                                          size_t width, size_t height, cudaMemcpyKind kind)
-{
-    return to_array_2d(dst, wOffset, hOffset, src, spitch, width, height, kind, CU_STREAM_PER_THREAD, false);
+    return to_array_2d(dst, wOffset, hOffset, src, spitch, width, height, kind, default_stream, false);
 }
 
 cudaError_t awrt_cudaMemcpy2DToArrayAsync(cudaArray_t dst, size_t wOffset, size_t hOffset, const void *src, size_t spitch,
@@ -371,16 +320,10 @@ cudaError_t awrt_cudaMemcpy2DToArrayAsync(cudaArray_t dst, size_t wOffset, size_
     return to_array_2d(dst, wOffset, hOffset, src, spitch, width, height, kind, stream, true);
 }
 
-cudaError_t awrt_cudaMemcpy2DFromArray(void *dst, size_t dpitch, cudaArray_const_t src, size_t wOffset, size_t hOffset,
-                                       size_t width, size_t height, cudaMemcpyKind kind)
+cudaError_t awrt_cudaMemcpy2DFromArray_on(void *dst, size_t dpitch, cudaArray_const_t src, size_t wOffset, size_t hOffset,
+                                          size_t width, size_t height, cudaMemcpyKind kind, CUstream default_stream)
 {
-    return from_array_2d(dst, dpitch, src, wOffset, hOffset, width, height, kind, CU_STREAM_LEGACY, false);
-}
-
-cudaError_t awrt_cudaMemcpy2DFromArray_ptds(void *dst, size_t dpitch, cudaArray_const_t src, size_t wOffset, size_t hOffset,
-                                            size_t width, size_t height, cudaMemcpyKind kind)
-{
-    return from_array_2d(dst, dpitch, src, wOffset, hOffset, width, height, kind, CU_STREAM_PER_THREAD, false);
+    return from_array_2d(dst, dpitch, src, wOffset, hOffset, width, height, kind, default_stream, false);
 }
 
 cudaError_t awrt_cudaMemcpy2DFromArrayAsync(void *dst, size_t dpitch, cudaArray_const_t src, size_t wOffset, size_t hOffset,
@@ -389,27 +332,17 @@ cudaError_t awrt_cudaMemcpy2DFromArrayAsync(void *dst, size_t dpitch, cudaArray_
     return from_array_2d(dst, dpitch, src, wOffset, hOffset, width, height, kind, stream, true);
 }
 
-cudaError_t awrt_cudaMemcpyArrayToArray(cudaArray_t dst, size_t wOffsetDst, size_t hOffsetDst, cudaArray_const_t src,
-                                        size_t wOffsetSrc, size_t hOffsetSrc, size_t count, cudaMemcpyKind kind)
+cudaError_t awrt_cudaMemcpyArrayToArray_on(cudaArray_t dst, size_t wOffsetDst, size_t hOffsetDst, cudaArray_const_t src,
+                                           size_t wOffsetSrc, size_t hOffsetSrc, size_t count, cudaMemcpyKind kind,
+                                           CUstream default_stream)
 {
-    return across(dst, wOffsetDst, hOffsetDst, src, wOffsetSrc, hOffsetSrc, count, kind, CU_STREAM_LEGACY);
+    return across(dst, wOffsetDst, hOffsetDst, src, wOffsetSrc, hOffsetSrc, count, kind, default_stream);
 }
 
-cudaError_t awrt_cudaMemcpyArrayToArray_ptds(cudaArray_t dst, size_t wOffsetDst, size_t hOffsetDst, cudaArray_const_t src,
-                                             size_t wOffsetSrc, size_t hOffsetSrc, size_t count, cudaMemcpyKind kind)
+cudaError_t awrt_cudaMemcpy2DArrayToArray_on(cudaArray_t dst, size_t wOffsetDst, size_t hOffsetDst, cudaArray_const_t src,
+                                             size_t wOffsetSrc, size_t hOffsetSrc, size_t width, size_t height,
+                                             cudaMemcpyKind kind, CUstream default_stream)
 {
-    return across(dst, wOffsetDst, hOffsetDst, src, wOffsetSrc, hOffsetSrc, count, kind, CU_STREAM_PER_THREAD);
+    return across_2d(dst, wOffsetDst, hOffsetDst, src, wOffsetSrc, hOffsetSrc, width, height, kind, default_stream);
 }
 
-cudaError_t awrt_cudaMemcpy2DArrayToArray(cudaArray_t dst, size_t wOffsetDst, size_t hOffsetDst, cudaArray_const_t src,
-                                          size_t wOffsetSrc, size_t hOffsetSrc, size_t width, size_t height, cudaMemcpyKind kind)
-{
-    return across_2d(dst, wOffsetDst, hOffsetDst, src, wOffsetSrc, hOffsetSrc, width, height, kind, CU_STREAM_LEGACY);
-}
-
-cudaError_t awrt_cudaMemcpy2DArrayToArray_ptds(cudaArray_t dst, size_t wOffsetDst, size_t hOffsetDst, cudaArray_const_t src,
-                                               size_t wOffsetSrc, size_t hOffsetSrc, size_t width, size_t height,
-                                               cudaMemcpyKind kind)
-{
-    return across_2d(dst, wOffsetDst, hOffsetDst, src, wOffsetSrc, hOffsetSrc, width, height, kind, CU_STREAM_PER_THREAD);
-}

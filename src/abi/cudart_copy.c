@@ -34,26 +34,14 @@ static cudaError_t copy(void *dst, const void *src, size_t size, cudaMemcpyKind 
     return aw_rt_error(aw_mem_copy(ctx, dst, src, size, kind, stream, async));
 }
 
-cudaError_t awrt_cudaMemcpy(void *dst, const void *src, size_t size, cudaMemcpyKind kind)
+cudaError_t awrt_cudaMemcpy_on(void *dst, const void *src, size_t size, cudaMemcpyKind kind, CUstream default_stream)
 {
-    return copy(dst, src, size, kind, CU_STREAM_LEGACY, false);
-}
-
-cudaError_t awrt_cudaMemcpy_ptds(void *dst, const void *src, size_t size, cudaMemcpyKind kind)
-{
-    return copy(dst, src, size, kind, CU_STREAM_PER_THREAD, false);
+    return copy(dst, src, size, kind, default_stream, false);
 }
 
 cudaError_t awrt_cudaMemcpyAsync(void *dst, const void *src, size_t size, cudaMemcpyKind kind, cudaStream_t stream)
 {
     return copy(dst, src, size, kind, stream, true);
-}
-
-/* Access order and locations are hints: a source is read in stream order or, when pageable, before this returns. */
-cudaError_t awrt_cudaMemcpyWithAttributesAsync(void *dst, const void *src, size_t size, const cudaMemcpyAttributes *attributes,
-                                               cudaStream_t stream)
-{
-    return attributes ? copy(dst, src, size, cudaMemcpyDefault, stream, true) : cudaErrorInvalidValue;
 }
 
 /* ---- Symbols */
@@ -94,14 +82,10 @@ static cudaError_t copy_from_symbol(void *dst, const void *symbol, size_t size, 
     return error ? error : copy(dst, src, size, kind, stream, async);
 }
 
-cudaError_t awrt_cudaMemcpyToSymbol(const void *symbol, const void *src, size_t size, size_t offset, cudaMemcpyKind kind)
+cudaError_t awrt_cudaMemcpyToSymbol_on(const void *symbol, const void *src, size_t size, size_t offset, cudaMemcpyKind kind,
+                                       CUstream default_stream)
 {
-    return copy_to_symbol(symbol, src, size, offset, kind, CU_STREAM_LEGACY, false);
-}
-
-cudaError_t awrt_cudaMemcpyToSymbol_ptds(const void *symbol, const void *src, size_t size, size_t offset, cudaMemcpyKind kind)
-{
-    return copy_to_symbol(symbol, src, size, offset, kind, CU_STREAM_PER_THREAD, false);
+    return copy_to_symbol(symbol, src, size, offset, kind, default_stream, false);
 }
 
 cudaError_t awrt_cudaMemcpyToSymbolAsync(const void *symbol, const void *src, size_t size, size_t offset, cudaMemcpyKind kind,
@@ -110,14 +94,10 @@ cudaError_t awrt_cudaMemcpyToSymbolAsync(const void *symbol, const void *src, si
     return copy_to_symbol(symbol, src, size, offset, kind, stream, true);
 }
 
-cudaError_t awrt_cudaMemcpyFromSymbol(void *dst, const void *symbol, size_t size, size_t offset, cudaMemcpyKind kind)
+cudaError_t awrt_cudaMemcpyFromSymbol_on(void *dst, const void *symbol, size_t size, size_t offset, cudaMemcpyKind kind,
+                                         CUstream default_stream)
 {
-    return copy_from_symbol(dst, symbol, size, offset, kind, CU_STREAM_LEGACY, false);
-}
-
-cudaError_t awrt_cudaMemcpyFromSymbol_ptds(void *dst, const void *symbol, size_t size, size_t offset, cudaMemcpyKind kind)
-{
-    return copy_from_symbol(dst, symbol, size, offset, kind, CU_STREAM_PER_THREAD, false);
+    return copy_from_symbol(dst, symbol, size, offset, kind, default_stream, false);
 }
 
 cudaError_t awrt_cudaMemcpyFromSymbolAsync(void *dst, const void *symbol, size_t size, size_t offset, cudaMemcpyKind kind,
@@ -156,16 +136,10 @@ static cudaError_t copy2d(void *dst, size_t dst_pitch, const void *src, size_t s
     return copy3d(&what, stream, async);
 }
 
-cudaError_t awrt_cudaMemcpy2D(void *dst, size_t dst_pitch, const void *src, size_t src_pitch, size_t width, size_t height,
-                              cudaMemcpyKind kind)
+cudaError_t awrt_cudaMemcpy2D_on(void *dst, size_t dst_pitch, const void *src, size_t src_pitch, size_t width, size_t height,
+                                 cudaMemcpyKind kind, CUstream default_stream)
 {
-    return copy2d(dst, dst_pitch, src, src_pitch, width, height, kind, CU_STREAM_LEGACY, false);
-}
-
-cudaError_t awrt_cudaMemcpy2D_ptds(void *dst, size_t dst_pitch, const void *src, size_t src_pitch, size_t width, size_t height,
-                                   cudaMemcpyKind kind)
-{
-    return copy2d(dst, dst_pitch, src, src_pitch, width, height, kind, CU_STREAM_PER_THREAD, false);
+    return copy2d(dst, dst_pitch, src, src_pitch, width, height, kind, default_stream, false);
 }
 
 cudaError_t awrt_cudaMemcpy2DAsync(void *dst, size_t dst_pitch, const void *src, size_t src_pitch, size_t width, size_t height,
@@ -250,14 +224,9 @@ static cudaError_t copy3d_params(const cudaMemcpy3DParms *p, cudaStream_t stream
     return box_copy(&dst, &src, &p->extent, kind, stream, async);
 }
 
-cudaError_t awrt_cudaMemcpy3D(const cudaMemcpy3DParms *p)
+cudaError_t awrt_cudaMemcpy3D_on(const cudaMemcpy3DParms *p, CUstream default_stream)
 {
-    return copy3d_params(p, CU_STREAM_LEGACY, false);
-}
-
-cudaError_t awrt_cudaMemcpy3D_ptds(const cudaMemcpy3DParms *p)
-{
-    return copy3d_params(p, CU_STREAM_PER_THREAD, false);
+    return copy3d_params(p, default_stream, false);
 }
 
 cudaError_t awrt_cudaMemcpy3DAsync(const cudaMemcpy3DParms *p, cudaStream_t stream)
@@ -327,14 +296,9 @@ static cudaError_t copy3d_peer(const cudaMemcpy3DPeerParms *p, cudaStream_t stre
     return box_copy(&dst, &src, &p->extent, AW_COPY_D2D, stream, async);
 }
 
-cudaError_t awrt_cudaMemcpy3DPeer(const cudaMemcpy3DPeerParms *p)
+cudaError_t awrt_cudaMemcpy3DPeer_on(const cudaMemcpy3DPeerParms *p, CUstream default_stream)
 {
-    return copy3d_peer(p, CU_STREAM_LEGACY, false);
-}
-
-cudaError_t awrt_cudaMemcpy3DPeer_ptds(const cudaMemcpy3DPeerParms *p)
-{
-    return copy3d_peer(p, CU_STREAM_PER_THREAD, false);
+    return copy3d_peer(p, default_stream, false);
 }
 
 cudaError_t awrt_cudaMemcpy3DPeerAsync(const cudaMemcpy3DPeerParms *p, cudaStream_t stream)
@@ -383,14 +347,9 @@ static cudaError_t fill3d(cudaPitchedPtr dst, int value, cudaExtent extent, cuda
     return error;
 }
 
-cudaError_t awrt_cudaMemset(void *dst, int value, size_t size)
+cudaError_t awrt_cudaMemset_on(void *dst, int value, size_t size, CUstream default_stream)
 {
-    return fill(dst, value, size, CU_STREAM_LEGACY, false);
-}
-
-cudaError_t awrt_cudaMemset_ptds(void *dst, int value, size_t size)
-{
-    return fill(dst, value, size, CU_STREAM_PER_THREAD, false);
+    return fill(dst, value, size, default_stream, false);
 }
 
 cudaError_t awrt_cudaMemsetAsync(void *dst, int value, size_t size, cudaStream_t stream)
@@ -398,14 +357,9 @@ cudaError_t awrt_cudaMemsetAsync(void *dst, int value, size_t size, cudaStream_t
     return fill(dst, value, size, stream, true);
 }
 
-cudaError_t awrt_cudaMemset2D(void *dst, size_t pitch, int value, size_t width, size_t height)
+cudaError_t awrt_cudaMemset2D_on(void *dst, size_t pitch, int value, size_t width, size_t height, CUstream default_stream)
 {
-    return fill2d(dst, pitch, value, width, height, CU_STREAM_LEGACY, false);
-}
-
-cudaError_t awrt_cudaMemset2D_ptds(void *dst, size_t pitch, int value, size_t width, size_t height)
-{
-    return fill2d(dst, pitch, value, width, height, CU_STREAM_PER_THREAD, false);
+    return fill2d(dst, pitch, value, width, height, default_stream, false);
 }
 
 cudaError_t awrt_cudaMemset2DAsync(void *dst, size_t pitch, int value, size_t width, size_t height, cudaStream_t stream)
@@ -413,14 +367,9 @@ cudaError_t awrt_cudaMemset2DAsync(void *dst, size_t pitch, int value, size_t wi
     return fill2d(dst, pitch, value, width, height, stream, true);
 }
 
-cudaError_t awrt_cudaMemset3D(cudaPitchedPtr dst, int value, cudaExtent extent)
+cudaError_t awrt_cudaMemset3D_on(cudaPitchedPtr dst, int value, cudaExtent extent, CUstream default_stream)
 {
-    return fill3d(dst, value, extent, CU_STREAM_LEGACY, false);
-}
-
-cudaError_t awrt_cudaMemset3D_ptds(cudaPitchedPtr dst, int value, cudaExtent extent)
-{
-    return fill3d(dst, value, extent, CU_STREAM_PER_THREAD, false);
+    return fill3d(dst, value, extent, default_stream, false);
 }
 
 cudaError_t awrt_cudaMemset3DAsync(cudaPitchedPtr dst, int value, cudaExtent extent, cudaStream_t stream)

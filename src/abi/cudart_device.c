@@ -11,15 +11,6 @@ cudaError_t awrt_cudaGetDeviceCount(int *count)
     return aw_rt_error(status);
 }
 
-cudaError_t awrt_cudaDeviceGetAttribute(int *value, cudaDeviceAttr attr, int ordinal)
-{
-    struct aw_device *device;
-    if (!value)
-        return cudaErrorInvalidValue;
-    enum aw_status status = aw_rt_device_at(ordinal, &device);
-    return aw_rt_error(status ? status : aw_device_attribute(device, attr, value));
-}
-
 /* ---- Properties */
 
 static int attribute(const struct aw_device *device, int attr)
@@ -142,185 +133,31 @@ cudaError_t awrt_cudaDeviceGetPCIBusId(char *text, int len, int ordinal)
     return aw_rt_error(status);
 }
 
-cudaError_t awrt_cudaDeviceGetByPCIBusId(int *ret_device, const char *text)
-{
-    if (!ret_device || !text)
-        return cudaErrorInvalidValue;
-    enum aw_status status = aw_core_init();
-    if (status)
-        return aw_rt_error(status);
-    struct aw_device *device = aw_device_by_pci(text);
-    if (!device)
-        return cudaErrorInvalidDevice;
-    *ret_device = device->ordinal;
-    return cudaSuccess;
-}
-
 /* ---- Limits and preferences */
-
-cudaError_t awrt_cudaDeviceGetLimit(size_t *value, cudaLimit limit)
-{
-    struct aw_ctx *ctx;
-    if (!value)
-        return cudaErrorInvalidValue;
-    enum aw_status status = aw_rt_ctx(&ctx);
-    return aw_rt_error(status ? status : aw_ctx_limit_get(ctx, (int)limit, value));
-}
-
-cudaError_t awrt_cudaDeviceSetLimit(cudaLimit limit, size_t value)
-{
-    struct aw_ctx *ctx;
-    enum aw_status status = aw_rt_ctx(&ctx);
-    return aw_rt_error(status ? status : aw_ctx_limit_set(ctx, (int)limit, value));
-}
-
-cudaError_t awrt_cudaDeviceGetCacheConfig(cudaFuncCache *config)
-{
-    struct aw_ctx *ctx;
-    if (!config)
-        return cudaErrorInvalidValue;
-    enum aw_status status = aw_rt_ctx(&ctx);
-    if (!status)
-        *config = (cudaFuncCache)ctx->cache_config;
-    return aw_rt_error(status);
-}
-
-cudaError_t awrt_cudaDeviceSetCacheConfig(cudaFuncCache config)
-{
-    struct aw_ctx *ctx;
-    if ((unsigned)config > cudaFuncCachePreferEqual)
-        return cudaErrorInvalidValue;
-    enum aw_status status = aw_rt_ctx(&ctx);
-    if (!status)
-        ctx->cache_config = (int)config;
-    return aw_rt_error(status);
-}
-
-cudaError_t awrt_cudaDeviceGetSharedMemConfig(cudaSharedMemConfig *config)
-{
-    struct aw_ctx *ctx;
-    if (!config)
-        return cudaErrorInvalidValue;
-    enum aw_status status = aw_rt_ctx(&ctx);
-    if (!status)
-        *config = (cudaSharedMemConfig)ctx->shared_config;
-    return aw_rt_error(status);
-}
-
-cudaError_t awrt_cudaDeviceSetSharedMemConfig(cudaSharedMemConfig config)
-{
-    struct aw_ctx *ctx;
-    if ((unsigned)config > cudaSharedMemBankSizeEightByte)
-        return cudaErrorInvalidValue;
-    enum aw_status status = aw_rt_ctx(&ctx);
-    if (!status)
-        ctx->shared_config = (int)config;
-    return aw_rt_error(status);
-}
-
-cudaError_t awrt_cudaDeviceGetStreamPriorityRange(int *least, int *greatest)
-{
-    int low, high;
-    struct aw_ctx *ctx;
-    enum aw_status status = aw_rt_ctx(&ctx);
-    if (status)
-        return aw_rt_error(status);
-    aw_stream_priorities(&low, &high);
-    if (least)
-        *least = low;
-    if (greatest)
-        *greatest = high;
-    return cudaSuccess;
-}
-
-/* No device has a persisting L2 cache here (attribute 108 is 0), so there is nothing to reset. */
-cudaError_t awrt_cudaCtxResetPersistingL2Cache(void)
-{
-    struct aw_ctx *ctx;
-    return aw_rt_error(aw_rt_ctx(&ctx));
-}
 
 /* ---- Peers */
 
-static bool peer_possible(const struct aw_device *device, const struct aw_device *peer)
+static cudaError_t peer_switch(int ordinal, bool on)
 {
-    bool can = false;
-    return device != peer && aw_provider->peer_access &&
-           aw_provider->peer_access(device->native, peer->native, &can) == AW_OK && can;
-}
-
-cudaError_t awrt_cudaDeviceCanAccessPeer(int *can, int ordinal, int peer_ordinal)
-{
-    struct aw_device *device, *peer;
-    if (!can)
-        return cudaErrorInvalidValue;
-    enum aw_status status = aw_rt_device_at(ordinal, &device);
+    struct aw_ctx *ctx;
+    struct aw_device *peer;
+    enum aw_status status = aw_rt_ctx(&ctx);
     if (!status)
-        status = aw_rt_device_at(peer_ordinal, &peer);
-    if (!status)
-        *can = peer_possible(device, peer);
-    return aw_rt_error(status);
-}
-
-cudaError_t awrt_cudaDeviceGetP2PAttribute(int *value, cudaDeviceP2PAttr attr, int from, int to)
-{
-    struct aw_device *device, *peer;
-    if (!value)
-        return cudaErrorInvalidValue;
-    enum aw_status status = aw_rt_device_at(from, &device);
-    if (!status)
-        status = aw_rt_device_at(to, &peer);
-    if (!status && device == peer)
-        status = AW_ERR_INVALID_DEVICE;
+        status = aw_rt_device_at(ordinal, &peer);
     if (status)
         return aw_rt_error(status);
-    switch (attr) {
-    case cudaDevP2PAttrAccessSupported: *value = peer_possible(device, peer); return cudaSuccess;
-    case cudaDevP2PAttrPerformanceRank:
-    case cudaDevP2PAttrNativeAtomicSupported:
-    case cudaDevP2PAttrCudaArrayAccessSupported: *value = 0; return cudaSuccess;
-    default: return cudaErrorInvalidValue;
-    }
+    status = aw_device_peer_set(ctx->device, peer, on);
+    return status == AW_ERR_NOT_SUPPORTED ? cudaErrorPeerAccessUnsupported : aw_rt_error(status);
 }
 
 cudaError_t awrt_cudaDeviceEnablePeerAccess(int peer_ordinal, unsigned int flags)
 {
-    struct aw_ctx *ctx;
-    struct aw_device *peer;
-    if (flags)
-        return cudaErrorInvalidValue;
-    enum aw_status status = aw_rt_ctx(&ctx);
-    if (!status)
-        status = aw_rt_device_at(peer_ordinal, &peer);
-    if (status)
-        return aw_rt_error(status);
-    if (!peer_possible(ctx->device, peer))
-        return ctx->device == peer ? cudaErrorInvalidDevice : cudaErrorPeerAccessUnsupported;
-    uint64_t bit = (uint64_t)1 << peer->ordinal;
-    if (__atomic_fetch_or(&ctx->device->peers, bit, __ATOMIC_RELAXED) & bit)
-        return cudaErrorPeerAccessAlreadyEnabled;
-    if (aw_provider->peer_enable)
-        status = (enum aw_status)aw_provider->peer_enable(ctx->device->native, peer->native, true);
-    if (status && status != AW_ERR_PEER_ENABLED)
-        __atomic_fetch_and(&ctx->device->peers, ~bit, __ATOMIC_RELAXED);
-    return aw_rt_error(status == AW_ERR_PEER_ENABLED ? AW_OK : status);
+    return flags ? cudaErrorInvalidValue : peer_switch(peer_ordinal, true);
 }
 
 cudaError_t awrt_cudaDeviceDisablePeerAccess(int peer_ordinal)
 {
-    struct aw_ctx *ctx;
-    struct aw_device *peer;
-    enum aw_status status = aw_rt_ctx(&ctx);
-    if (!status)
-        status = aw_rt_device_at(peer_ordinal, &peer);
-    if (status)
-        return aw_rt_error(status);
-    uint64_t bit = (uint64_t)1 << peer->ordinal;
-    if (!(__atomic_fetch_and(&ctx->device->peers, ~bit, __ATOMIC_RELAXED) & bit))
-        return cudaErrorPeerAccessNotEnabled;
-    if (aw_provider->peer_enable)
-        status = (enum aw_status)aw_provider->peer_enable(ctx->device->native, peer->native, false);
-    return aw_rt_error(status);
+    return peer_switch(peer_ordinal, false);
 }
 
 /* ---- Versions: each libcudart tells its own. */

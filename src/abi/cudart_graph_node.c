@@ -9,31 +9,6 @@
 
 /* ---- Any node */
 
-cudaError_t awrt_cudaGraphDestroyNode(cudaGraphNode_t node)
-{
-    AW_RT_AS_DRIVER(awcu_cuGraphDestroyNode(node));
-}
-
-cudaError_t awrt_cudaGraphNodeGetType(cudaGraphNode_t node, cudaGraphNodeType *type)
-{
-    AW_RT_AS_DRIVER(awcu_cuGraphNodeGetType(node, type));
-}
-
-cudaError_t awrt_cudaGraphNodeGetContainingGraph(cudaGraphNode_t node, cudaGraph_t *graph)
-{
-    AW_RT_AS_DRIVER(awcu_cuGraphNodeGetContainingGraph(node, graph));
-}
-
-cudaError_t awrt_cudaGraphNodeGetLocalId(cudaGraphNode_t node, unsigned int *id)
-{
-    AW_RT_AS_DRIVER(awcu_cuGraphNodeGetLocalId(node, id));
-}
-
-cudaError_t awrt_cudaGraphNodeGetToolsId(cudaGraphNode_t node, unsigned long long *id)
-{
-    AW_RT_AS_DRIVER(awcu_cuGraphNodeGetToolsId(node, id));
-}
-
 /* ---- Kernels */
 
 static enum aw_status kernel_params(const cudaKernelNodeParams *from, struct aw_node_params *ret_params)
@@ -95,22 +70,6 @@ cudaError_t awrt_cudaGraphExecKernelNodeSetParams(cudaGraphExec_t exec, cudaGrap
     struct aw_node_params params;
     enum aw_status status = kernel_params(from, &params);
     return aw_rt_error(status ? status : aw_abi_graph_exec_set(exec, node, &params));
-}
-
-cudaError_t awrt_cudaGraphKernelNodeCopyAttributes(cudaGraphNode_t dst, cudaGraphNode_t src)
-{
-    AW_RT_AS_DRIVER(awcu_cuGraphKernelNodeCopyAttributes(dst, src));
-}
-
-cudaError_t awrt_cudaGraphKernelNodeGetAttribute(cudaGraphNode_t node, cudaLaunchAttributeID attr, cudaLaunchAttributeValue *value)
-{
-    AW_RT_AS_DRIVER(awcu_cuGraphKernelNodeGetAttribute(node, (CUkernelNodeAttrID)attr, value));
-}
-
-cudaError_t awrt_cudaGraphKernelNodeSetAttribute(cudaGraphNode_t node, cudaLaunchAttributeID attr,
-                                                 const cudaLaunchAttributeValue *value)
-{
-    AW_RT_AS_DRIVER(awcu_cuGraphKernelNodeSetAttribute(node, (CUkernelNodeAttrID)attr, value));
 }
 
 /* ---- Copies */
@@ -327,133 +286,6 @@ cudaError_t awrt_cudaGraphExecMemcpyNodeSetParamsFromSymbol(cudaGraphExec_t exec
 }
 
 /* ---- Fills, host functions, child graphs, events, allocations */
-
-cudaError_t awrt_cudaGraphAddMemsetNode(cudaGraphNode_t *node, cudaGraph_t graph, const cudaGraphNode_t *deps, size_t n,
-                                        const cudaMemsetParams *params)
-{
-    AW_RT_AS_DRIVER(awcu_cuGraphAddMemsetNode(node, graph, deps, n, params, NULL));
-}
-
-cudaError_t awrt_cudaGraphMemsetNodeGetParams(cudaGraphNode_t node, cudaMemsetParams *params)
-{
-    AW_RT_AS_DRIVER(awcu_cuGraphMemsetNodeGetParams(node, params));
-}
-
-cudaError_t awrt_cudaGraphMemsetNodeSetParams(cudaGraphNode_t node, const cudaMemsetParams *params)
-{
-    AW_RT_AS_DRIVER(awcu_cuGraphMemsetNodeSetParams(node, params));
-}
-
-cudaError_t awrt_cudaGraphExecMemsetNodeSetParams(cudaGraphExec_t exec, cudaGraphNode_t node, const cudaMemsetParams *params)
-{
-    AW_RT_AS_DRIVER(awcu_cuGraphExecMemsetNodeSetParams(exec, node, params, NULL));
-}
-
-cudaError_t awrt_cudaGraphAddHostNode(cudaGraphNode_t *node, cudaGraph_t graph, const cudaGraphNode_t *deps, size_t n,
-                                      const cudaHostNodeParams *params)
-{
-    AW_RT_AS_DRIVER(awcu_cuGraphAddHostNode(node, graph, deps, n, params));
-}
-
-cudaError_t awrt_cudaGraphHostNodeGetParams(cudaGraphNode_t node, cudaHostNodeParams *params)
-{
-    AW_RT_AS_DRIVER(awcu_cuGraphHostNodeGetParams(node, params));
-}
-
-cudaError_t awrt_cudaGraphHostNodeSetParams(cudaGraphNode_t node, const cudaHostNodeParams *params)
-{
-    AW_RT_AS_DRIVER(awcu_cuGraphHostNodeSetParams(node, params));
-}
-
-cudaError_t awrt_cudaGraphExecHostNodeSetParams(cudaGraphExec_t exec, cudaGraphNode_t node, const cudaHostNodeParams *params)
-{
-    AW_RT_AS_DRIVER(awcu_cuGraphExecHostNodeSetParams(exec, node, params));
-}
-
-cudaError_t awrt_cudaGraphAddChildGraphNode(cudaGraphNode_t *node, cudaGraph_t graph, const cudaGraphNode_t *deps, size_t n,
-                                            cudaGraph_t child)
-{
-    AW_RT_AS_DRIVER(awcu_cuGraphAddChildGraphNode(node, graph, deps, n, child));
-}
-
-cudaError_t awrt_cudaGraphChildGraphNodeGetGraph(cudaGraphNode_t node, cudaGraph_t *graph)
-{
-    AW_RT_AS_DRIVER(awcu_cuGraphChildGraphNodeGetGraph(node, graph));
-}
-
-cudaError_t awrt_cudaGraphExecChildGraphNodeSetParams(cudaGraphExec_t exec, cudaGraphNode_t node, cudaGraph_t child)
-{
-    AW_RT_AS_DRIVER(awcu_cuGraphExecChildGraphNodeSetParams(exec, node, child));
-}
-
-cudaError_t awrt_cudaGraphAddEmptyNode(cudaGraphNode_t *node, cudaGraph_t graph, const cudaGraphNode_t *deps, size_t n)
-{
-    AW_RT_AS_DRIVER(awcu_cuGraphAddEmptyNode(node, graph, deps, n));
-}
-
-cudaError_t awrt_cudaGraphAddEventRecordNode(cudaGraphNode_t *node, cudaGraph_t graph, const cudaGraphNode_t *deps, size_t n,
-                                             cudaEvent_t event)
-{
-    AW_RT_AS_DRIVER(awcu_cuGraphAddEventRecordNode(node, graph, deps, n, event));
-}
-
-cudaError_t awrt_cudaGraphEventRecordNodeGetEvent(cudaGraphNode_t node, cudaEvent_t *event)
-{
-    AW_RT_AS_DRIVER(awcu_cuGraphEventRecordNodeGetEvent(node, event));
-}
-
-cudaError_t awrt_cudaGraphEventRecordNodeSetEvent(cudaGraphNode_t node, cudaEvent_t event)
-{
-    AW_RT_AS_DRIVER(awcu_cuGraphEventRecordNodeSetEvent(node, event));
-}
-
-cudaError_t awrt_cudaGraphExecEventRecordNodeSetEvent(cudaGraphExec_t exec, cudaGraphNode_t node, cudaEvent_t event)
-{
-    AW_RT_AS_DRIVER(awcu_cuGraphExecEventRecordNodeSetEvent(exec, node, event));
-}
-
-cudaError_t awrt_cudaGraphAddEventWaitNode(cudaGraphNode_t *node, cudaGraph_t graph, const cudaGraphNode_t *deps, size_t n,
-                                           cudaEvent_t event)
-{
-    AW_RT_AS_DRIVER(awcu_cuGraphAddEventWaitNode(node, graph, deps, n, event));
-}
-
-cudaError_t awrt_cudaGraphEventWaitNodeGetEvent(cudaGraphNode_t node, cudaEvent_t *event)
-{
-    AW_RT_AS_DRIVER(awcu_cuGraphEventWaitNodeGetEvent(node, event));
-}
-
-cudaError_t awrt_cudaGraphEventWaitNodeSetEvent(cudaGraphNode_t node, cudaEvent_t event)
-{
-    AW_RT_AS_DRIVER(awcu_cuGraphEventWaitNodeSetEvent(node, event));
-}
-
-cudaError_t awrt_cudaGraphExecEventWaitNodeSetEvent(cudaGraphExec_t exec, cudaGraphNode_t node, cudaEvent_t event)
-{
-    AW_RT_AS_DRIVER(awcu_cuGraphExecEventWaitNodeSetEvent(exec, node, event));
-}
-
-cudaError_t awrt_cudaGraphAddMemAllocNode(cudaGraphNode_t *node, cudaGraph_t graph, const cudaGraphNode_t *deps, size_t n,
-                                          cudaMemAllocNodeParams *params)
-{
-    AW_RT_AS_DRIVER(awcu_cuGraphAddMemAllocNode(node, graph, deps, n, params));
-}
-
-cudaError_t awrt_cudaGraphMemAllocNodeGetParams(cudaGraphNode_t node, cudaMemAllocNodeParams *params)
-{
-    AW_RT_AS_DRIVER(awcu_cuGraphMemAllocNodeGetParams(node, params));
-}
-
-cudaError_t awrt_cudaGraphAddMemFreeNode(cudaGraphNode_t *node, cudaGraph_t graph, const cudaGraphNode_t *deps, size_t n, void *dptr)
-{
-    AW_RT_AS_DRIVER(awcu_cuGraphAddMemFreeNode(node, graph, deps, n, (CUdeviceptr)(uintptr_t)dptr));
-}
-
-/* `ret_pointer` is a pointer to a pointer. */
-cudaError_t awrt_cudaGraphMemFreeNodeGetParams(cudaGraphNode_t node, void *ret_pointer)
-{
-    AW_RT_AS_DRIVER(awcu_cuGraphMemFreeNodeGetParams(node, ret_pointer));
-}
 
 /* ---- Any type, in one structure */
 

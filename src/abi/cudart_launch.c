@@ -174,25 +174,20 @@ cudaError_t awrt_cudaLaunchCooperativeKernel(const void *func, dim3 grid, dim3 b
     return launch(func, grid, block, args, shared, stream, &(struct aw_abi_wishes){ .cooperative = true });
 }
 
-static cudaError_t launch_config(const cudaLaunchConfig_t *config, const void *func, void **args, bool per_thread)
+static cudaError_t launch_config(const cudaLaunchConfig_t *config, const void *func, void **args, cudaStream_t default_stream)
 {
     struct aw_abi_wishes wishes;
     if (!config)
         return cudaErrorInvalidValue;
     enum aw_status status = aw_abi_wishes_read(config->attrs, config->numAttrs, &wishes);
-    cudaStream_t stream = config->stream || !per_thread ? config->stream : CU_STREAM_PER_THREAD;
+    cudaStream_t stream = config->stream ? config->stream : default_stream;
     return status ? aw_rt_error(status)
                   : launch(func, config->gridDim, config->blockDim, args, config->dynamicSmemBytes, stream, &wishes);
 }
 
-cudaError_t awrt_cudaLaunchKernelExC(const cudaLaunchConfig_t *config, const void *func, void **args)
+cudaError_t awrt_cudaLaunchKernelExC_on(const cudaLaunchConfig_t *config, const void *func, void **args, CUstream default_stream)
 {
-    return launch_config(config, func, args, false);
-}
-
-cudaError_t awrt_cudaLaunchKernelExC_ptsz(const cudaLaunchConfig_t *config, const void *func, void **args)
-{
-    return launch_config(config, func, args, true);
+    return launch_config(config, func, args, default_stream);
 }
 
 /* ---- The <<<>>> configuration, between evaluating it and the kernel's host stub.  A launch's arguments may hold launches. */

@@ -71,93 +71,6 @@ cudaError_t awrt_cudaLibraryLoadFromFile(cudaLibrary_t *ret_library, const char 
     return library_of(status, image, &jit, ret_library);
 }
 
-cudaError_t awrt_cudaLibraryUnload(cudaLibrary_t handle)
-{
-    struct aw_library *library = aw_library_from(handle);
-    return library ? aw_rt_error(aw_library_destroy(library)) : cudaErrorInvalidResourceHandle;
-}
-
-cudaError_t awrt_cudaLibraryGetKernel(cudaKernel_t *ret_kernel, cudaLibrary_t handle, const char *name)
-{
-    struct aw_library *library = aw_library_from(handle);
-    struct aw_kernel *kernel;
-    if (!ret_kernel || !name)
-        return cudaErrorInvalidValue;
-    enum aw_status status = library ? aw_library_kernel(library, name, &kernel) : AW_ERR_INVALID_HANDLE;
-    if (!status)
-        *ret_kernel = (cudaKernel_t)kernel;
-    return aw_rt_error(status);
-}
-
-cudaError_t awrt_cudaLibraryGetGlobal(void **ret_pointer, size_t *ret_size, cudaLibrary_t handle, const char *name)
-{
-    struct aw_library *library = aw_library_from(handle);
-    struct aw_module *module;
-    struct aw_ctx *ctx;
-    uintptr_t address;
-    size_t size;
-    if (!name || (!ret_pointer && !ret_size))
-        return cudaErrorInvalidValue;
-    enum aw_status status = library ? aw_rt_ctx(&ctx) : AW_ERR_INVALID_HANDLE;
-    if (!status)
-        status = aw_library_module(library, ctx, &module);
-    if (!status)
-        status = aw_module_global(module, name, &address, &size);
-    if (!status && ret_pointer)
-        *ret_pointer = (void *)address;
-    if (!status && ret_size)
-        *ret_size = size;
-    return aw_rt_error(status);
-}
-
-cudaError_t awrt_cudaLibraryGetManaged(void **ret_pointer, size_t *ret_size, cudaLibrary_t handle, const char *name)
-{
-    struct aw_library *library = aw_library_from(handle);
-    struct aw_ctx *ctx;
-    uintptr_t address;
-    size_t size;
-    if (!name || (!ret_pointer && !ret_size))
-        return cudaErrorInvalidValue;
-    enum aw_status status = library ? aw_rt_ctx(&ctx) : AW_ERR_INVALID_HANDLE;
-    if (!status)
-        status = aw_library_managed(library, name, &address, &size);
-    if (!status && ret_pointer)
-        *ret_pointer = (void *)address;
-    if (!status && ret_size)
-        *ret_size = size;
-    return aw_rt_error(status);
-}
-
-cudaError_t awrt_cudaLibraryGetKernelCount(unsigned int *ret_count, cudaLibrary_t handle)
-{
-    struct aw_library *library = aw_library_from(handle);
-    const struct aw_manifest *manifest;
-    if (!ret_count)
-        return cudaErrorInvalidValue;
-    enum aw_status status = library ? aw_library_manifest(library, &manifest) : AW_ERR_INVALID_HANDLE;
-    if (!status)
-        *ret_count = manifest->n_kernels;
-    return aw_rt_error(status);
-}
-
-cudaError_t awrt_cudaLibraryEnumerateKernels(cudaKernel_t *ret_kernels, unsigned int count, cudaLibrary_t handle)
-{
-    struct aw_library *library = aw_library_from(handle);
-    const struct aw_manifest *manifest;
-    if (!ret_kernels || !count)
-        return cudaErrorInvalidValue;
-    enum aw_status status = library ? aw_library_manifest(library, &manifest) : AW_ERR_INVALID_HANDLE;
-    for (unsigned i = 0; !status && i < count && i < manifest->n_kernels; i++) {
-        const char *base = (const char *)manifest;
-        const struct aw_manifest_kernel *row = (const struct aw_manifest_kernel *)(base + manifest->kernels) + i;
-        struct aw_kernel *kernel;
-        status = aw_library_kernel(library, base + manifest->strings + row->name, &kernel);
-        if (!status)
-            ret_kernels[i] = (cudaKernel_t)kernel;
-    }
-    return aw_rt_error(status);
-}
-
 cudaError_t awrt_cudaKernelSetAttributeForDevice(cudaKernel_t handle, cudaFuncAttribute attr, int value, int ordinal)
 {
     struct aw_kernel *kernel;
@@ -175,13 +88,13 @@ cudaError_t awrt_cudaKernelSetAttributeForDevice(cudaKernel_t handle, cudaFuncAt
 
 /* ---- Driver functions by name.  A name that is not there is no error when the caller asked for the reason. */
 
-static cudaError_t entry_point(const char *name, void **ret_function, unsigned version, unsigned long long flags, bool per_thread,
+static cudaError_t entry_point(const char *name, void **ret_function, unsigned version, unsigned long long flags, cudaStream_t default_stream,
                                cudaDriverEntryPointQueryResult *ret_result)
 {
     int result;
     if (!name || !ret_function || flags > cudaEnablePerThreadDefaultStream)
         return cudaErrorInvalidValue;
-    if (flags == cudaEnableDefault && per_thread)
+    if (flags == cudaEnableDefault && default_stream == CU_STREAM_PER_THREAD)
         flags = cudaEnablePerThreadDefaultStream;
     const void *function = aw_abi_proc_find(name, (int)version, flags, &result);
     if (!function && !ret_result)
@@ -192,50 +105,28 @@ static cudaError_t entry_point(const char *name, void **ret_function, unsigned v
     return cudaSuccess;
 }
 
-cudaError_t awrt_cudaGetDriverEntryPoint(const char *name, void **function, unsigned long long flags)
+cudaError_t awrt_cudaGetDriverEntryPoint_on(const char *name, void **function, unsigned long long flags, CUstream default_stream)
 {
-    return entry_point(name, function, 11080, flags, false, NULL);
+    return entry_point(name, function, 11080, flags, default_stream, NULL);
 }
 
-cudaError_t awrt_cudaGetDriverEntryPoint_ptsz(const char *name, void **function, unsigned long long flags)
+cudaError_t awrt_cudaGetDriverEntryPoint_v12_on(const char *name, void **function, unsigned long long flags,
+                                                cudaDriverEntryPointQueryResult *result, CUstream default_stream)
 {
-    return entry_point(name, function, 11080, flags, true, NULL);
+    return entry_point(name, function, 12090, flags, default_stream, result);
 }
 
-cudaError_t awrt_cudaGetDriverEntryPoint_v12(const char *name, void **function, unsigned long long flags,
-                                             cudaDriverEntryPointQueryResult *result)
+cudaError_t awrt_cudaGetDriverEntryPoint_v13_on(const char *name, void **function, unsigned long long flags,
+                                                cudaDriverEntryPointQueryResult *result, CUstream default_stream)
 {
-    return entry_point(name, function, 12090, flags, false, result);
+    return entry_point(name, function, 13000, flags, default_stream, result);
 }
 
-cudaError_t awrt_cudaGetDriverEntryPoint_v12_ptsz(const char *name, void **function, unsigned long long flags,
-                                                  cudaDriverEntryPointQueryResult *result)
+cudaError_t awrt_cudaGetDriverEntryPointByVersion_on(const char *name, void **function, unsigned int version,
+                                                     unsigned long long flags, cudaDriverEntryPointQueryResult *result,
+                                                     CUstream default_stream)
 {
-    return entry_point(name, function, 12090, flags, true, result);
-}
-
-cudaError_t awrt_cudaGetDriverEntryPoint_v13(const char *name, void **function, unsigned long long flags,
-                                             cudaDriverEntryPointQueryResult *result)
-{
-    return entry_point(name, function, 13000, flags, false, result);
-}
-
-cudaError_t awrt_cudaGetDriverEntryPoint_v13_ptsz(const char *name, void **function, unsigned long long flags,
-                                                  cudaDriverEntryPointQueryResult *result)
-{
-    return entry_point(name, function, 13000, flags, true, result);
-}
-
-cudaError_t awrt_cudaGetDriverEntryPointByVersion(const char *name, void **function, unsigned int version,
-                                                  unsigned long long flags, cudaDriverEntryPointQueryResult *result)
-{
-    return entry_point(name, function, version, flags, false, result);
-}
-
-cudaError_t awrt_cudaGetDriverEntryPointByVersion_ptsz(const char *name, void **function, unsigned int version,
-                                                       unsigned long long flags, cudaDriverEntryPointQueryResult *result)
-{
-    return entry_point(name, function, version, flags, true, result);
+    return entry_point(name, function, version, flags, default_stream, result);
 }
 
 /* The runtime's own functions by name: how CUDA 13's bindings look them up. */

@@ -18,13 +18,6 @@ cudaError_t awrt_cudaMalloc(void **ret_pointer, size_t size)
     return aw_rt_error(status);
 }
 
-cudaError_t awrt_cudaFree(void *pointer)
-{
-    struct aw_ctx *ctx;
-    enum aw_status status = aw_rt_ctx(&ctx); /* cudaFree(0) is the customary way to start a context */
-    return aw_rt_error(status || !pointer ? status : aw_mem_free((uintptr_t)pointer));
-}
-
 static cudaError_t pitch_alloc(size_t width, size_t rows, void **ret_pointer, size_t *ret_pitch)
 {
     struct aw_ctx *ctx;
@@ -86,21 +79,13 @@ cudaError_t awrt_cudaMallocAsync(void **ret_pointer, size_t size, cudaStream_t h
     return aw_rt_error(status);
 }
 
-cudaError_t awrt_cudaFreeAsync(void *pointer, cudaStream_t handle)
-{
-    struct aw_ctx *ctx;
-    struct aw_cstream *stream;
-    enum aw_status status = aw_rt_stream(handle, &ctx, &stream);
-    return aw_rt_error(status || !pointer ? status : aw_mem_free_async((uintptr_t)pointer, stream));
-}
-
 /* ---- Host memory */
 
 static cudaError_t host_alloc(void **ret_pointer, size_t size, unsigned flags)
 {
     struct aw_ctx *ctx;
     void *pointer = NULL;
-    if (!ret_pointer || (flags & ~(unsigned)(cudaHostAllocPortable | cudaHostAllocMapped | cudaHostAllocWriteCombined)))
+    if (!ret_pointer)
         return cudaErrorInvalidValue;
     enum aw_status status = aw_rt_ctx(&ctx);
     if (!status && size)
@@ -127,143 +112,6 @@ cudaError_t awrt_cudaFreeHost(void *pointer)
     return aw_rt_error(status || !pointer ? status : aw_mem_host_free(pointer));
 }
 
-cudaError_t awrt_cudaHostRegister(void *pointer, size_t size, unsigned int flags)
-{
-    struct aw_ctx *ctx;
-    const unsigned known = cudaHostRegisterPortable | cudaHostRegisterMapped | cudaHostRegisterIoMemory |
-                           cudaHostRegisterReadOnly;
-    if (!pointer || !size || (flags & ~known))
-        return cudaErrorInvalidValue;
-    enum aw_status status = aw_rt_ctx(&ctx);
-    return aw_rt_error(status ? status : aw_mem_host_register(ctx, pointer, size, flags));
-}
-
-cudaError_t awrt_cudaHostUnregister(void *pointer)
-{
-    struct aw_ctx *ctx;
-    if (!pointer)
-        return cudaErrorInvalidValue;
-    enum aw_status status = aw_rt_ctx_any(&ctx);
-    return aw_rt_error(status ? status : aw_mem_host_unregister(pointer));
-}
-
-static bool host_find(const void *pointer, struct aw_mem *ret_mem)
-{
-    return aw_mem_find((uintptr_t)pointer, ret_mem) && (ret_mem->kind == AW_MEM_HOST || ret_mem->kind == AW_MEM_REGISTERED);
-}
-
-cudaError_t awrt_cudaHostGetDevicePointer(void **ret_pointer, void *pointer, unsigned int flags)
-{
-    struct aw_ctx *ctx;
-    struct aw_mem mem;
-    if (!ret_pointer || flags)
-        return cudaErrorInvalidValue;
-    enum aw_status status = aw_rt_ctx(&ctx);
-    if (status)
-        return aw_rt_error(status);
-    if (!host_find(pointer, &mem))
-        return cudaErrorInvalidValue;
-    *ret_pointer = (void *)(mem.device_address + ((uintptr_t)pointer - mem.base));
-    return cudaSuccess;
-}
-
-cudaError_t awrt_cudaHostGetFlags(unsigned int *flags, void *pointer)
-{
-    struct aw_ctx *ctx;
-    struct aw_mem mem;
-    if (!flags)
-        return cudaErrorInvalidValue;
-    enum aw_status status = aw_rt_ctx(&ctx);
-    if (status)
-        return aw_rt_error(status);
-    if (!host_find(pointer, &mem))
-        return cudaErrorInvalidValue;
-    *flags = mem.flags;
-    return cudaSuccess;
-}
-
-/* ---- Managed memory.  Advice and prefetching are hints: checked, and without effect. */
-
-cudaError_t awrt_cudaMallocManaged(void **ret_pointer, size_t size, unsigned int flags)
-{
-    struct aw_ctx *ctx;
-    uintptr_t address;
-    if (!ret_pointer || !size || (flags != cudaMemAttachGlobal && flags != cudaMemAttachHost))
-        return cudaErrorInvalidValue;
-    enum aw_status status = aw_rt_ctx(&ctx);
-    if (!status)
-        status = aw_mem_alloc_managed(ctx, size, flags, &address);
-    if (!status)
-        *ret_pointer = (void *)address;
-    return aw_rt_error(status);
-}
-
-/* Whether hints may be given about the range: it lies in one managed allocation. */
-static cudaError_t managed_range(const void *pointer, size_t size)
-{
-    struct aw_ctx *ctx;
-    struct aw_mem mem;
-    enum aw_status status = aw_rt_ctx(&ctx);
-    if (status)
-        return aw_rt_error(status);
-    if (!size || !aw_mem_find((uintptr_t)pointer, &mem) || (mem.kind != AW_MEM_MANAGED && mem.kind != AW_MEM_MODULE_MANAGED) ||
-        size > mem.size - ((uintptr_t)pointer - mem.base))
-        return cudaErrorInvalidValue;
-    return cudaSuccess;
-}
-
-static cudaError_t location_check(cudaMemLocation location)
-{
-    struct aw_device *device;
-    switch (location.type) {
-    case CU_MEM_LOCATION_TYPE_DEVICE: return aw_rt_error(aw_rt_device_at(location.id, &device));
-    case CU_MEM_LOCATION_TYPE_HOST:
-    case CU_MEM_LOCATION_TYPE_HOST_NUMA:
-    case CU_MEM_LOCATION_TYPE_HOST_NUMA_CURRENT: return cudaSuccess;
-    default: return cudaErrorInvalidValue;
-    }
-}
-
-/* How CUDA 11 and 12 name a place: a device number, or cudaCpuDeviceId. */
-static cudaMemLocation location_of_device(int device)
-{
-    return device == cudaCpuDeviceId ? (cudaMemLocation){ CU_MEM_LOCATION_TYPE_HOST, 0 }
-                                     : (cudaMemLocation){ CU_MEM_LOCATION_TYPE_DEVICE, device };
-}
-
-cudaError_t awrt_cudaMemAdvise_v2(const void *pointer, size_t size, cudaMemoryAdvise advice, cudaMemLocation location)
-{
-    if ((int)advice < cudaMemAdviseSetReadMostly || advice > cudaMemAdviseUnsetAccessedBy)
-        return cudaErrorInvalidValue;
-    /* The place matters only to the advices that name one. */
-    bool placed = advice == cudaMemAdviseSetPreferredLocation || advice == cudaMemAdviseSetAccessedBy ||
-                  advice == cudaMemAdviseUnsetAccessedBy;
-    cudaError_t error = placed ? location_check(location) : cudaSuccess;
-    return error ? error : managed_range(pointer, size);
-}
-
-cudaError_t awrt_cudaMemAdvise(const void *pointer, size_t size, cudaMemoryAdvise advice, int device)
-{
-    return awrt_cudaMemAdvise_v2(pointer, size, advice, location_of_device(device));
-}
-
-cudaError_t awrt_cudaMemPrefetchAsync_v2(const void *pointer, size_t size, cudaMemLocation location, unsigned int flags,
-                                         cudaStream_t handle)
-{
-    struct aw_ctx *ctx;
-    struct aw_cstream *stream;
-    if (flags)
-        return cudaErrorInvalidValue;
-    enum aw_status status = aw_rt_stream(handle, &ctx, &stream);
-    cudaError_t error = status ? aw_rt_error(status) : location_check(location);
-    return error ? error : managed_range(pointer, size);
-}
-
-cudaError_t awrt_cudaMemPrefetchAsync(const void *pointer, size_t size, int device, cudaStream_t stream)
-{
-    return awrt_cudaMemPrefetchAsync_v2(pointer, size, location_of_device(device), 0, stream);
-}
-
 /* ---- What an address is */
 
 static cudaError_t pointer_attributes(const void *pointer, cudaPointerAttributes_v11 *ret_attributes)
@@ -279,18 +127,13 @@ static cudaError_t pointer_attributes(const void *pointer, cudaPointerAttributes
         return cudaSuccess;
     }
     int device = mem.ctx->device->ordinal;
-    switch (mem.kind) {
-    case AW_MEM_HOST:
-    case AW_MEM_REGISTERED:
+    if (aw_mem_is_host(&mem))
         *ret_attributes = (cudaPointerAttributes_v11){ cudaMemoryTypeHost, device,
                                                        (void *)(mem.device_address + ((uintptr_t)pointer - mem.base)), self };
-        break;
-    case AW_MEM_MANAGED:
-    case AW_MEM_MODULE_MANAGED:
+    else if (aw_mem_is_managed(&mem))
         *ret_attributes = (cudaPointerAttributes_v11){ cudaMemoryTypeManaged, device, self, self };
-        break;
-    default: *ret_attributes = (cudaPointerAttributes_v11){ cudaMemoryTypeDevice, device, self, NULL }; break;
-    }
+    else
+        *ret_attributes = (cudaPointerAttributes_v11){ cudaMemoryTypeDevice, device, self, NULL };
     return cudaSuccess;
 }
 

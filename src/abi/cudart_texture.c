@@ -159,11 +159,6 @@ cudaError_t awrt_cudaCreateTextureObject_v11(cudaTextureObject_t *pTexObject, co
     return awrt_cudaCreateTextureObject(pTexObject, pResDesc, &desc, pResViewDesc);
 }
 
-cudaError_t awrt_cudaDestroyTextureObject(cudaTextureObject_t texObject)
-{
-    AW_RT_AS_DRIVER(awcu_cuTexObjectDestroy(texObject));
-}
-
 static cudaError_t object_find(enum aw_texture_kind kind, uint64_t handle, const void *out, struct aw_tex_info *ret_info)
 {
     return out ? aw_rt_error(aw_texture_find(kind, handle, ret_info)) : cudaErrorInvalidValue;
@@ -234,11 +229,6 @@ cudaError_t awrt_cudaCreateSurfaceObject(cudaSurfaceObject_t *pSurfObject, const
         return cudaErrorInvalidValue;
     cudaError_t error = resource_read(pResDesc, &info.resource);
     return error ? error : object_create(pSurfObject, &info);
-}
-
-cudaError_t awrt_cudaDestroySurfaceObject(cudaSurfaceObject_t surfObject)
-{
-    AW_RT_AS_DRIVER(awcu_cuSurfObjectDestroy(surfObject));
 }
 
 cudaError_t awrt_cudaGetSurfaceObjectResourceDesc(cudaResourceDesc *pResDesc, cudaSurfaceObject_t surfObject)

@@ -180,13 +180,6 @@ cudaError_t awrt_cudaInitDevice(int ordinal, unsigned int device_flags, unsigned
     return aw_rt_error(status ? status : aw_registry_init_all_managed(device->primary));
 }
 
-cudaError_t awrt_cudaDeviceSynchronize(void)
-{
-    struct aw_ctx *ctx;
-    enum aw_status status = aw_rt_ctx(&ctx);
-    return aw_rt_error(status ? status : aw_ctx_sync(ctx));
-}
-
 cudaError_t awrt_cudaDeviceReset(void)
 {
     struct aw_device *device;

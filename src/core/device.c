@@ -308,6 +308,47 @@ enum aw_status aw_device_attribute(const struct aw_device *device, int cu_attr, 
     return AW_OK;
 }
 
+/* ---- Peers. */
+
+enum { PEER_RANK = 1, PEER_ACCESS = 2, PEER_LAST = 5 }; /* CUdevice_P2PAttribute */
+
+bool aw_device_peer_can(const struct aw_device *device, const struct aw_device *peer)
+{
+    bool can = false;
+    return device != peer && aw_provider->peer_access &&
+           aw_provider->peer_access(device->native, peer->native, &can) == AW_OK && can;
+}
+
+enum aw_status aw_device_peer_attribute(const struct aw_device *device, const struct aw_device *peer, int attr, int *ret_value)
+{
+    if (device == peer)
+        return AW_ERR_INVALID_DEVICE;
+    if (attr < PEER_RANK || attr > PEER_LAST)
+        return AW_ERR_INVALID_VALUE;
+    *ret_value = attr == PEER_ACCESS && aw_device_peer_can(device, peer);
+    return AW_OK;
+}
+
+enum aw_status aw_device_peer_set(struct aw_device *device, const struct aw_device *peer, bool on)
+{
+    if (device == peer)
+        return AW_ERR_INVALID_DEVICE;
+    uint64_t bit = (uint64_t)1 << peer->ordinal;
+    bool was = (__atomic_load_n(&device->peers, __ATOMIC_ACQUIRE) & bit) != 0;
+    if (was == on)
+        return on ? AW_ERR_PEER_ENABLED : AW_ERR_PEER_NOT_ENABLED;
+    if (on && !aw_device_peer_can(device, peer))
+        return AW_ERR_NOT_SUPPORTED;
+    int code = aw_provider->peer_enable ? aw_provider->peer_enable(device->native, peer->native, on) : AW_OK;
+    if (code && code != AW_ERR_PEER_ENABLED) /* by somebody who shares the card with us */
+        return aw_device_note(device, code);
+    if (on)
+        __atomic_or_fetch(&device->peers, bit, __ATOMIC_ACQ_REL);
+    else
+        __atomic_and_fetch(&device->peers, ~bit, __ATOMIC_ACQ_REL);
+    return AW_OK;
+}
+
 /* ---- PCI names. */
 
 void aw_device_pci_id(const struct aw_device *device, char *ret_text, size_t size)

@@ -59,6 +59,14 @@ void aw_device_pci_id(const struct aw_device *device, char *ret_text, size_t siz
 /* Parses "[domain:]bus:device[.function]", hexadecimal; NULL when it names no visible device. */
 struct aw_device *aw_device_by_pci(const char *text);
 
+/* Can kernels and copies on `device` reach `peer`'s memory?  Never its own, as CUDA has it. */
+bool aw_device_peer_can(const struct aw_device *device, const struct aw_device *peer);
+/* A CUdevice_P2PAttribute by its number.  AW_ERR_INVALID_VALUE; AW_ERR_INVALID_DEVICE for a device and itself. */
+enum aw_status aw_device_peer_attribute(const struct aw_device *device, const struct aw_device *peer, int attr, int *ret_value);
+/* Begins or ends access.  AW_ERR_INVALID_DEVICE for a device and itself, AW_ERR_NOT_SUPPORTED where it cannot be,
+ * AW_ERR_PEER_ENABLED, AW_ERR_PEER_NOT_ENABLED. */
+enum aw_status aw_device_peer_set(struct aw_device *device, const struct aw_device *peer, bool on);
+
 /* Records a status a provider call gave: when it is one of CUDA's sticky faults the device stays faulty until its reset.
  * Returns the status to report, unchanged or, for a device already faulty, the first fault. */
 enum aw_status aw_device_note(struct aw_device *device, int status);

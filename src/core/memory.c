@@ -452,6 +452,24 @@ enum aw_status aw_mem_host_unregister(void *pointer)
     return status;
 }
 
+enum aw_status aw_mem_host_address(const void *pointer, uintptr_t *ret_address)
+{
+    struct aw_mem mem;
+    if (!aw_mem_find((uintptr_t)pointer, &mem) || !aw_mem_is_host(&mem))
+        return AW_ERR_INVALID_VALUE;
+    *ret_address = mem.device_address + ((uintptr_t)pointer - mem.base);
+    return AW_OK;
+}
+
+enum aw_status aw_mem_host_flags(const void *pointer, unsigned *ret_flags)
+{
+    struct aw_mem mem;
+    if (!aw_mem_find((uintptr_t)pointer, &mem) || mem.kind != AW_MEM_HOST)
+        return AW_ERR_INVALID_VALUE;
+    *ret_flags = mem.flags | HOST_DEVICEMAP; /* with unified addressing all of it is mapped */
+    return AW_OK;
+}
+
 enum aw_status aw_mem_info(struct aw_ctx *ctx, size_t *ret_free, size_t *ret_total)
 {
     size_t free_bytes, total;

@@ -37,6 +37,16 @@ struct aw_mem {
     bool sync_memops;        /* CU_POINTER_ATTRIBUTE_SYNC_MEMOPS */
 };
 
+static inline bool aw_mem_is_host(const struct aw_mem *mem)
+{
+    return mem->kind == AW_MEM_HOST || mem->kind == AW_MEM_REGISTERED;
+}
+
+static inline bool aw_mem_is_managed(const struct aw_mem *mem)
+{
+    return mem->kind == AW_MEM_MANAGED || mem->kind == AW_MEM_MODULE_MANAGED;
+}
+
 /* While streams are captured, the calls here fail that CUDA calls unsafe then, and asynchronous ones on a capturing stream become
  * nodes of its graph.
  * ---- Allocation.  Size 0 is AW_ERR_INVALID_VALUE for the driver API; the runtime's zero-size rules are its bodies'. */
@@ -54,6 +64,10 @@ enum aw_status aw_mem_host_alloc(struct aw_ctx *ctx, size_t size, unsigned flags
 enum aw_status aw_mem_host_free(void *pointer); /* AW_ERR_INVALID_VALUE when not from aw_mem_host_alloc; NULL likewise */
 enum aw_status aw_mem_host_register(struct aw_ctx *ctx, void *pointer, size_t size, unsigned flags);
 enum aw_status aw_mem_host_unregister(void *pointer); /* AW_ERR_HOST_NOT_REGISTERED */
+/* Where a device finds what lies at a pinned address; AW_ERR_INVALID_VALUE for any other. */
+enum aw_status aw_mem_host_address(const void *pointer, uintptr_t *ret_address);
+/* CU_MEMHOSTALLOC_* of memory from aw_mem_host_alloc, which is always mapped; AW_ERR_INVALID_VALUE for any other. */
+enum aw_status aw_mem_host_flags(const void *pointer, unsigned *ret_flags);
 enum aw_status aw_mem_info(struct aw_ctx *ctx, size_t *ret_free, size_t *ret_total);
 
 /* The allocation that `address` lies in: true and a copy in *ret_mem. */

@@ -4,7 +4,7 @@ wrappers and call tracing, the thin libraries' trampolines and version scripts, 
 explained at the head of cuda.api and cudart.api.  Not a C parser: a type is a word or several with stars.
 
     api.py proto    cuda|cudart TABLE OUT.h          prototypes of awcu_* or awrt_*
-    api.py dispatch cuda|cudart TABLE OUT.c          stubs, wrappers, tables
+    api.py dispatch cuda|cudart TABLE OUT.c [CUDA_TABLE]   stubs, wrappers, forwards, tables (cudart's forwards need cuda's table)
     api.py thin     cuda|cudart TABLE MAJOR OUT.S    trampolines (MAJOR is 0 for cuda)
     api.py map      cuda|cudart TABLE MAJOR OUT.map  version script
     api.py exports  cuda|cudart TABLE MAJOR          prints the exported names with their version node, for tests
@@ -21,6 +21,8 @@ import sys
 MAJORS = ('11', '12', '13')
 NODES = {'11': 'libcudart.so.11.0', '12': 'libcudart.so.12', '13': 'libcudart.so.13'}
 PRIVATE_NODE = 'ANYWARP_PRIVATE_0'
+NEEDS = {'ctx': 'aw_rt_ctx', 'any': 'aw_rt_ctx_any', 'device': None}
+DEFAULT_STREAM = {'': 'CU_STREAM_LEGACY', 'ptsz': 'CU_STREAM_PER_THREAD', 'ptds': 'CU_STREAM_PER_THREAD'}
 RESULTS = {'CUresult': 'e', 'cudaError_t': 'E'}
 STREAMS = ('CUstream', 'cudaStream_t')
 KINDS = {'int': 'i', 'unsigned int': 'u', 'cuuint32_t': 'u', 'char': 'c', 'unsigned char': 'u', 'unsigned short': 'u',
@@ -82,6 +84,7 @@ class Function:
         self.args = [Arg(a, kinds) for a in m.group(3).split(',')] if m.group(3).strip() else []
         self.section, self.number, self.api = section, number, api
         self.versions, self.flags, self.variants, self.body = [], set(), {}, self.name
+        self.forward, self.needs = None, 'ctx'
         for word in where.split():
             if word[0].isdigit():
                 self.versions.append(word)
@@ -90,6 +93,9 @@ class Function:
                 self.variants[kind] = since
             elif word.startswith('body='):
                 self.body = word[5:]
+            elif word.startswith('as='):
+                self.forward, _, needs = word[3:].partition(':')
+                self.needs = needs or 'ctx'
             elif word in ('nolast', 'noproc'):
                 self.flags.add(word)
             else:
@@ -99,6 +105,8 @@ class Function:
         m = re.match(r'^(full|stub|partial)(?:\s+"([^"]+)")?$', status)
         if not m or (m.group(1) == 'partial') != bool(m.group(2)):
             raise TableError('%s: status %r' % (self.name, status))
+        if self.forward and (api != 'cudart' or m.group(1) == 'stub' or self.needs not in NEEDS):
+            raise TableError('%s: as= is for bodies of the runtime API' % self.name)
         self.status, self.why = m.group(1), m.group(2)
         self.ret_kind = 'v' if self.ret == 'void' else 'p' if self.ret.endswith('*') else kinds.get(self.ret, 'i')
         if self.status == 'stub' and self.ret not in RESULTS:
@@ -115,9 +123,9 @@ class Function:
     def call(self, function, args=None):
         return '%s(%s)' % (function, ', '.join(args if args is not None else [a.name for a in self.args]))
 
-    def c_proto(self, name):
+    def c_proto(self, name, args=None):
         r = self.c_ret()
-        return '%s%s%s(%s)' % (r, '' if r.endswith('*') else ' ', name, self.c_args())
+        return '%s%s%s(%s)' % (r, '' if r.endswith('*') else ' ', name, args or self.c_args())
 
     def entries(self):
         """(exported name, variant or '') of this line."""
@@ -130,9 +138,16 @@ class Function:
         """Whether the per-thread variants come from the body by mapping its stream arguments."""
         return bool(self.stream_args())
 
-    def bodies(self):
-        """Names of the bodies that must exist, without prefix."""
-        return [self.body] + ([] if self.mapped() else ['%s_%s' % (self.body, v) for v in sorted(self.variants)])
+    def on_stream(self):
+        """Whether one body, NAME_on, serves both default streams, which is its last argument."""
+        return bool(self.variants) and not self.mapped()
+
+    def written(self):
+        """The name of the body that a C file must have, without prefix."""
+        return self.body + ('_on' if self.on_stream() and not self.forward else '')
+
+    def c_args_on(self):
+        return ', '.join([a.c_decl() for a in self.args] + ['CUstream default_stream'])
 
     def version_number(self, text=None):
         major, minor = (text or self.versions[0]).split('.')
@@ -194,6 +209,9 @@ def write_proto(api, functions, out):
             if body not in done:
                 done.add(body)
                 out.write(f.c_proto(f.prefix + body) + ';\n')
+        if f.on_stream() and f.written() not in done:
+            done.add(f.written())
+            out.write(f.c_proto(f.prefix + f.written(), f.c_args_on()) + ';\n')
 
 
 # ---- Dispatch
@@ -206,10 +224,9 @@ def write_entry(f, name, variant, out):
         out.write('static %s\n{\n    %s\n}\n' % (f.c_proto(symbol), code))
         return symbol
     lasting = f.ret == 'cudaError_t' and 'nolast' not in f.flags
-    own = variant and not f.mapped()
-    body = f.prefix + f.body + ('_' + variant if own else '')
+    body = f.prefix + (f.body if not f.on_stream() else '%s_%s' % (f.body, variant) if variant else f.body)
     args = [a.name for a in f.args]
-    if variant and not own:
+    if variant and f.mapped():
         streams = {a.name for a in f.stream_args()}
         args = ['%s ? %s : CU_STREAM_PER_THREAD' % (a, a) if a in streams else a for a in args]
     elif not lasting:
@@ -294,10 +311,13 @@ def write_proc(functions, out):
     out.write('};\nconst struct aw_abi_procs aw_abi_procs = { proc_names, procs, sizeof(procs) / sizeof(procs[0]) };\n')
 
 
-def write_dispatch(api, functions, out):
+def write_dispatch(api, functions, drivers, out):
     out.write('/* Generated from %s.api by tools/gen/api.py: what stands behind each exported name. */\n' % api)
-    out.write('#include "abi/abi.h"\n#include "abi/%s_proto.h"\n\n' % api)
-    out.write('static unsigned char once[%d];\n\n' % len(functions))
+    out.write('#include "abi/abi.h"\n#include "abi/%s_proto.h"\n' % api)
+    if drivers:
+        out.write('#include "abi/cuda_proto.h"\n#include "abi/cudart.h"\n')
+    out.write('\nstatic unsigned char once[%d];\n\n' % len(functions))
+    write_bodies(functions, drivers, out)
     entry, trace = {}, {}
     for f in functions:
         for name, v in f.entries():
@@ -324,6 +344,59 @@ def write_dispatch(api, functions, out):
         for i, (name, f, v) in enumerate(slots(api, functions, major)):
             out.write('    %s[%d] = (void *)%s;\n' % (table, i, trace[f.number, v]))
     out.write('}\n')
+
+
+# ---- Bodies that the tables write
+
+def write_on(f, out, done):
+    """Both default streams' functions around the one body."""
+    for name, variant in [(f.body, '')] + [('%s_%s' % (f.body, v), v) for v in sorted(f.variants)]:
+        if name not in done:
+            done.add(name)
+            out.write('%s\n{\n    return %s;\n}\n' % (f.c_proto(f.prefix + name),
+                                                   f.call(f.prefix + f.written(), [a.name for a in f.args] + [DEFAULT_STREAM[variant]])))
+
+
+def convert(f, ours, theirs):
+    """An argument of the runtime API as the driver's: numbers and structures are the same, handles have other names."""
+    have, want = ours.c_type(), theirs.c_type()
+    pointers = have.endswith('*'), want.endswith('*')
+    if have == want or theirs.trace[1] == 'S' and not theirs.dir:
+        return ours.name
+    if (ours.trace[1] in 'ps') != (theirs.trace[1] in 'ps') or (pointers[0] != pointers[1] and 'p' not in (ours.trace[1], theirs.trace[1])):
+        raise TableError('%s: %s cannot be handed on as %s %s' % (f.name, have, want, theirs.name))
+    return '(%s)(uintptr_t)%s' % (want, ours.name) if pointers[0] or ours.trace[1] == 'p' else '(%s)%s' % (want, ours.name)
+
+
+def write_forward(f, driver, variant, out):
+    """The body of a function that is the driver's under another name.  Arguments that only the driver's has are 0."""
+    name = f.body + ('_' + variant if variant else '')
+    target = driver.prefix + driver.body + ('_' + variant if variant else '')
+    args = [convert(f, ours, theirs) for ours, theirs in zip(f.args, driver.args)] + ['0'] * (len(driver.args) - len(f.args))
+    if len(f.args) > len(driver.args):
+        raise TableError('%s: %s takes fewer arguments' % (f.name, driver.name))
+    out.write('%s\n{\n' % f.c_proto(f.prefix + name))
+    if NEEDS[f.needs]:
+        out.write('    struct aw_ctx *ctx_;\n    enum aw_status status_ = %s(&ctx_);\n' % NEEDS[f.needs])
+    else:
+        out.write('    enum aw_status status_ = aw_core_init();\n')
+    out.write('    return status_ ? aw_rt_error(status_) : (cudaError_t)%s;\n}\n' % f.call(target, args))
+
+
+def write_bodies(functions, drivers, out):
+    done = set()
+    for f in functions:
+        if f.status == 'stub':
+            continue
+        if f.forward:
+            if f.forward not in drivers or drivers[f.forward].status == 'stub':
+                raise TableError('%s: %s has no body' % (f.name, f.forward))
+            for variant in [''] + (sorted(f.variants) if f.on_stream() else []):
+                if (f.body, variant) not in done:
+                    done.add((f.body, variant))
+                    write_forward(f, drivers[f.forward], variant, out)
+        elif f.on_stream():
+            write_on(f, out, done)
 
 
 # ---- Thin libraries
@@ -385,13 +458,20 @@ def check_bodies(tables, folder):
             with open(os.path.join(folder, name), encoding='utf-8') as f:
                 text += f.read()
     found = set(re.findall(r'^[A-Za-z_][\w \*]*?\b(aw(?:cu|rt)_\w+)\([^;]*?\)\s*\n\{', text, re.M))
-    wanted, known, bad = set(), set(), 0
+    wanted, known, forwards, bad = set(), set(), set(), 0
     for functions in tables:
         for f in functions:
-            bodies = {f.prefix + b for b in f.bodies()}
-            known |= bodies | {f.prefix + '%s_%s' % (f.body, v) for v in f.variants}
-            if f.status != 'stub':
-                wanted |= bodies
+            body = f.prefix + f.written()
+            known |= {body} | {f.prefix + '%s_%s' % (f.body, v) for v in f.variants}
+            if f.status != 'stub' and not f.forward:
+                wanted.add(body)
+            elif f.forward:
+                forwards.add(body)
+    wanted -= forwards # a line without as= may name the body of one with it
+    for body in sorted(found & forwards):
+        bad += 1
+        print('%s: has a body, but the table forwards it' % body)
+    found -= forwards
     for body in sorted(wanted - found):
         bad += 1
         print('%s: the table promises it, no file has it' % body)
@@ -423,8 +503,14 @@ def main(argv):
                     write_coverage(title, functions, out, name == 'runtime')
         return 0
     api, functions = args[0], load(args[0], args[1])
-    if command in ('proto', 'dispatch'):
-        write_to(args[2], {'proto': write_proto, 'dispatch': write_dispatch}[command], api, functions)
+    if command == 'proto':
+        write_to(args[2], write_proto, api, functions)
+    elif command == 'dispatch':
+        try:
+            drivers = {f.name: f for f in load('cuda', args[3])} if len(args) > 3 else {}
+            write_to(args[2], write_dispatch, api, functions, drivers)
+        except TableError as e:
+            sys.exit('%s: %s' % (args[1], e))
     elif command in ('thin', 'map'):
         write_to(args[3], {'thin': write_thin, 'map': write_map}[command], api, functions, args[2])
     elif command == 'exports':
