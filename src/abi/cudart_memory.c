@@ -1,6 +1,7 @@
 /* Runtime API: allocation, pinned and managed memory, what an address is, symbols.  Copies are in cudart_copy.c. */
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "abi/cudart.h"
+#include "core/pool.h"
 
 /* ---- Device memory */
 

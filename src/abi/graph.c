@@ -174,7 +174,7 @@ enum aw_status aw_abi_memcpy_params(struct aw_ctx *ctx, const CUDA_MEMCPY3D *fro
 
 enum aw_status aw_abi_memset_params(struct aw_ctx *ctx, const CUDA_MEMSET_NODE_PARAMS *from, struct aw_node_params *ret_params)
 {
-    struct aw_node_fill fill = { from->dst, from->pitch, from->value, from->elementSize, from->width, from->height };
+    struct aw_work_fill fill = { from->dst, from->pitch, from->value, from->elementSize, from->width, from->height };
     return aw_node_fill_make(ctx, &fill, ret_params);
 }
 
@@ -243,7 +243,7 @@ void aw_abi_memcpy_tell(const struct aw_node_copy *copy, CUDA_MEMCPY3D *ret)
     };
 }
 
-void aw_abi_memset_tell(const struct aw_node_fill *fill, CUDA_MEMSET_NODE_PARAMS *ret)
+void aw_abi_memset_tell(const struct aw_work_fill *fill, CUDA_MEMSET_NODE_PARAMS *ret)
 {
     *ret = (CUDA_MEMSET_NODE_PARAMS){ fill->dst, fill->pitch, fill->value, fill->element_bytes, fill->count, fill->height };
 }

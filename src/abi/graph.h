@@ -35,7 +35,7 @@ enum aw_status aw_abi_alloc_params(struct aw_ctx *ctx, CUDA_MEM_ALLOC_NODE_PARAM
 /* And back. */
 void aw_abi_kernel_tell(const struct aw_node_kernel *kernel, CUDA_KERNEL_NODE_PARAMS *ret);
 void aw_abi_memcpy_tell(const struct aw_node_copy *copy, CUDA_MEMCPY3D *ret);
-void aw_abi_memset_tell(const struct aw_node_fill *fill, CUDA_MEMSET_NODE_PARAMS *ret);
+void aw_abi_memset_tell(const struct aw_work_fill *fill, CUDA_MEMSET_NODE_PARAMS *ret);
 void aw_abi_alloc_tell(const struct aw_node_params *params, CUDA_MEM_ALLOC_NODE_PARAMS *ret);
 /* In cuda_copy.c: what a 3D copy comes to. */
 enum aw_status aw_abi_copy3d_read(const CUDA_MEMCPY3D *from, struct aw_copy3d *ret_copy);

@@ -272,8 +272,10 @@ static void mipmap_drop(void *object, void *ctx)
         (void)aw_mipmap_destroy(mipmap);
 }
 
-void aw_arrays_drop(struct aw_ctx *ctx)
+static void arrays_drop(struct aw_ctx *ctx)
 {
     aw_slab_each(&aw_mipmap_slab, mipmap_drop, ctx);
     aw_slab_each(&aw_array_slab, array_drop, ctx);
 }
+
+AW_CTX_DROP(AW_DROP_ARRAYS, arrays_drop)

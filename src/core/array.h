@@ -93,7 +93,4 @@ size_t aw_array_bytes(const struct aw_array *array);
 enum aw_status aw_array_box(const struct aw_array *array, size_t x, size_t y, size_t z, size_t width, size_t height,
                             size_t depth, uintptr_t *ret_at);
 
-/* Ends all arrays of a context; at its end. */
-void aw_arrays_drop(struct aw_ctx *ctx);
-
 #endif

@@ -18,8 +18,6 @@ struct aw_capture {
     aw_edge_vec loose;              /* last nodes of streams that were destroyed: to be joined all the same */
 };
 
-int aw_capture_count;
-_Thread_local int aw_capture_paused;
 static _Thread_local enum aw_capture_mode thread_mode;
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static struct aw_capture *captures;
@@ -144,8 +142,38 @@ static enum aw_status place_add(struct aw_capture_stream *place, struct aw_node_
     return AW_OK;
 }
 
-bool aw_capture_add(struct aw_cstream *stream, enum aw_status (*make)(const void *arg, struct aw_node_params *ret_params),
-                    const void *arg, enum aw_status *ret_status)
+static enum aw_status alloc_make(const struct aw_work *work, struct aw_node_params *ret_params)
+{
+    enum aw_status status = aw_node_alloc_make(work->ctx, work->alloc.size, ret_params);
+    if (status == AW_OK)
+        *work->alloc.ret_address = ret_params->alloc.address;
+    return status;
+}
+
+/* The work as a node's parameters, checked as it would be when it is done. */
+static enum aw_status work_make(const struct aw_work *work, struct aw_node_params *ret_params)
+{
+    switch (work->type) {
+    case AW_WORK_KERNEL:
+        return aw_node_kernel_make(work->kernel.func, work->kernel.args, ret_params);
+    case AW_WORK_COPY:
+        return aw_node_copy_make(work->ctx, work->copy, NULL, NULL, ret_params);
+    case AW_WORK_FILL:
+        return aw_node_fill_make(work->ctx, &work->fill, ret_params);
+    case AW_WORK_ALLOC:
+        return alloc_make(work, ret_params);
+    case AW_WORK_FREE:
+        return aw_node_free_make(work->free, ret_params);
+    case AW_WORK_GRAPH:
+        return aw_node_child_make(work->graph, ret_params);
+    case AW_WORK_HOST:
+        *ret_params = (struct aw_node_params){ .type = AW_NODE_HOST, .host = work->host };
+        return AW_OK;
+    }
+    return AW_ERR_NOT_SUPPORTED;
+}
+
+static bool capture_add(struct aw_cstream *stream, const struct aw_work *work, enum aw_status *ret_status)
 {
     struct aw_node_params params;
     uint64_t id = 0;
@@ -157,7 +185,7 @@ bool aw_capture_add(struct aw_cstream *stream, enum aw_status (*make)(const void
     if (status == AW_OK && !id)
         return false;
     if (status == AW_OK)
-        status = make(arg, &params); /* without the lock: it may compile a kernel */
+        status = work_make(work, &params); /* without the lock: it may compile a kernel */
     if (status) {
         *ret_status = status;
         return true;
@@ -176,7 +204,7 @@ bool aw_capture_add(struct aw_cstream *stream, enum aw_status (*make)(const void
     return true;
 }
 
-bool aw_capture_refuse(struct aw_cstream *stream, enum aw_status *ret_status)
+static bool capture_refuse(struct aw_cstream *stream, enum aw_status *ret_status)
 {
     pthread_mutex_lock(&lock);
     enum aw_status status = stream_check(stream);
@@ -218,7 +246,7 @@ static enum aw_status event_node(struct aw_capture_stream *place, enum aw_node_t
     return status ? status : place_add(place, &params);
 }
 
-bool aw_capture_record(struct aw_cevent *event, struct aw_cstream *stream, bool external, enum aw_status *ret_status)
+static bool capture_record(struct aw_cevent *event, struct aw_cstream *stream, bool external, enum aw_status *ret_status)
 {
     pthread_mutex_lock(&lock);
     struct aw_capture_stream *place = stream->capture;
@@ -253,7 +281,7 @@ static enum aw_status wait_captured(struct aw_cstream *stream, struct aw_cevent 
     return ok ? AW_OK : AW_ERR_OUT_OF_MEMORY;
 }
 
-bool aw_capture_wait(struct aw_cstream *stream, struct aw_cevent *event, bool external, enum aw_status *ret_status)
+static bool capture_wait(struct aw_cstream *stream, struct aw_cevent *event, bool external, enum aw_status *ret_status)
 {
     pthread_mutex_lock(&lock);
     struct aw_capture_stream *place = stream->capture;
@@ -270,7 +298,7 @@ bool aw_capture_wait(struct aw_cstream *stream, struct aw_cevent *event, bool ex
     return taken;
 }
 
-bool aw_capture_refuse_event(struct aw_cevent *event, enum aw_status *ret_status)
+static bool capture_refuse_event(struct aw_cevent *event, enum aw_status *ret_status)
 {
     pthread_mutex_lock(&lock);
     bool refused = event->mark != NULL;
@@ -284,7 +312,7 @@ bool aw_capture_refuse_event(struct aw_cevent *event, enum aw_status *ret_status
 
 /* ---- Calls that are no operation of a stream. */
 
-bool aw_capture_refuse_unsafe(enum aw_status *ret_status)
+static bool capture_refuse_unsafe(enum aw_status *ret_status)
 {
     bool refused = false;
     if (thread_mode == AW_CAPTURE_RELAXED)
@@ -303,7 +331,7 @@ bool aw_capture_refuse_unsafe(enum aw_status *ret_status)
     return refused;
 }
 
-bool aw_capture_refuse_ctx(struct aw_ctx *ctx, enum aw_status *ret_status)
+static bool capture_refuse_ctx(struct aw_ctx *ctx, enum aw_status *ret_status)
 {
     bool refused = false;
     pthread_mutex_lock(&lock);
@@ -487,7 +515,7 @@ enum aw_status aw_capture_update(struct aw_cstream *stream, const struct aw_grap
 
 /* ---- Ends of streams and events. */
 
-void aw_capture_forget_stream(struct aw_cstream *stream)
+static void capture_forget_stream(struct aw_cstream *stream)
 {
     struct aw_graph *failed = NULL;
     pthread_mutex_lock(&lock);
@@ -508,9 +536,20 @@ void aw_capture_forget_stream(struct aw_cstream *stream)
         aw_graph_free(failed);
 }
 
-void aw_capture_forget_event(struct aw_cevent *event)
+static void capture_forget_event(struct aw_cevent *event)
 {
     pthread_mutex_lock(&lock);
     event_unmark(event);
     pthread_mutex_unlock(&lock);
+}
+
+static const struct aw_recorder recorder = {
+    .add = capture_add, .refuse = capture_refuse, .record = capture_record, .wait = capture_wait,
+    .refuse_event = capture_refuse_event, .refuse_unsafe = capture_refuse_unsafe, .refuse_ctx = capture_refuse_ctx,
+    .forget_stream = capture_forget_stream, .forget_event = capture_forget_event,
+};
+
+__attribute__((constructor)) static void capture_register(void)
+{
+    aw_recorder = &recorder;
 }

@@ -3,12 +3,13 @@
  * One sequence begins on one stream and may spread to others through events.  The calls that a capture forbids come here, too, with
  * CUDA's codes: most of them also invalidate the sequence, which stays until its end is asked for, and fails then.
  *
- * Every operation of a stream asks first whether anything is captured at all, which is one load.  All functions are thread-safe. */
+ * What operations of streams call is recorder.h.  All functions are thread-safe. */
 /* SPDX-License-Identifier: Apache-2.0 */
 #ifndef AW_CORE_CAPTURE_H
 #define AW_CORE_CAPTURE_H
 
 #include "core/graph.h"
+#include "core/recorder.h"
 
 /* CU_STREAM_CAPTURE_MODE_* and _STATUS_*. */
 enum aw_capture_mode { AW_CAPTURE_GLOBAL, AW_CAPTURE_THREAD_LOCAL, AW_CAPTURE_RELAXED };
@@ -27,35 +28,6 @@ struct aw_capture_mark {
     uint64_t capture; /* id of the sequence */
     aw_edge_vec deps;
 };
-
-extern int aw_capture_count; /* sequences going on, atomic */
-extern _Thread_local int aw_capture_paused;
-
-static inline bool aw_capture_any(void)
-{
-    return __builtin_expect(__atomic_load_n(&aw_capture_count, __ATOMIC_RELAXED) != 0, 0) && !aw_capture_paused;
-}
-
-/* Between the two, this thread's work is the core's own (filling a module's variables, say) and none of a capture's business. */
-static inline void aw_capture_pause(void) { aw_capture_paused++; }
-static inline void aw_capture_resume(void) { aw_capture_paused--; }
-
-/* ---- What operations of streams call first.  True: the call has been dealt with and returns *ret_status.  False: go on. */
-
-/* Adds a node when the stream is capturing.  `make` fills the parameters, and is called only then. */
-bool aw_capture_add(struct aw_cstream *stream, enum aw_status (*make)(const void *arg, struct aw_node_params *ret_params),
-                    const void *arg, enum aw_status *ret_status);
-/* For what no stream may do while it captures: synchronous copies, queries, waits on the host, callbacks of the old kind. */
-bool aw_capture_refuse(struct aw_cstream *stream, enum aw_status *ret_status);
-/* With `external` a node is made; else the event stands for the stream's place, and who waits for it joins the capture. */
-bool aw_capture_record(struct aw_cevent *event, struct aw_cstream *stream, bool external, enum aw_status *ret_status);
-bool aw_capture_wait(struct aw_cstream *stream, struct aw_cevent *event, bool external, enum aw_status *ret_status);
-/* Asking or waiting for an event that was last recorded in a capturing stream. */
-bool aw_capture_refuse_event(struct aw_cevent *event, enum aw_status *ret_status);
-/* For calls that a replay would not repeat, such as allocating: as cuThreadExchangeStreamCaptureMode says. */
-bool aw_capture_refuse_unsafe(enum aw_status *ret_status);
-/* For waiting for all work of a context. */
-bool aw_capture_refuse_ctx(struct aw_ctx *ctx, enum aw_status *ret_status);
 
 /* ---- The calls themselves. */
 
@@ -82,9 +54,5 @@ enum aw_status aw_capture_info(struct aw_cstream *stream, struct aw_capture_info
 enum aw_status aw_capture_update(struct aw_cstream *stream, const struct aw_graph_edge *deps, size_t n, bool replace);
 /* Sets the thread's mode and returns the old one. */
 enum aw_capture_mode aw_capture_exchange_mode(enum aw_capture_mode mode);
-
-/* A stream or an event is about to be freed. */
-void aw_capture_forget_stream(struct aw_cstream *stream);
-void aw_capture_forget_event(struct aw_cevent *event);
 
 #endif

@@ -2,13 +2,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "core/context.h"
 
-#include "core/array.h"
-#include "core/capture.h"
-#include "core/graph_exec.h"
-#include "core/memory.h"
-#include "core/module.h"
-#include "core/texref.h"
-#include "core/texture.h"
+#include "core/recorder.h"
 
 /* CUlimit numbers. */
 enum { LIMIT_STACK, LIMIT_PRINTF, LIMIT_HEAP, LIMIT_SYNC_DEPTH, LIMIT_PENDING, LIMIT_L2_FETCH, LIMIT_L2_PERSISTING,
@@ -21,12 +15,18 @@ static _Thread_local __attribute__((tls_model("initial-exec"))) struct {
     int n;
 } stack;
 
+static void (*drops[AW_DROP_COUNT_])(struct aw_ctx *ctx); /* written before main */
 static pthread_mutex_t primary_lock = PTHREAD_MUTEX_INITIALIZER; /* over making a device's primary context */
 
 uint64_t aw_next_id(void)
 {
     static uint64_t last;
     return __atomic_add_fetch(&last, 1, __ATOMIC_RELAXED);
+}
+
+void aw_ctx_drop_set(enum aw_ctx_drop kind, void (*drop)(struct aw_ctx *ctx))
+{
+    drops[kind] = drop;
 }
 
 /* ---- The stack. */
@@ -164,13 +164,9 @@ static void ctx_drop(struct aw_ctx *ctx)
     if (aw_provider->device_stop)
         aw_provider->device_stop(ctx->device->native, others_active(ctx) ? ctx : NULL, END_GRACE_NS);
     aw_provider->device_sync(ctx->device->native);
-    aw_graph_execs_drop(ctx);
-    aw_modules_drop(ctx);
-    aw_texrefs_drop(ctx, 0, UINTPTR_MAX);
-    aw_textures_drop(ctx);
-    aw_arrays_drop(ctx);
-    aw_streams_drop(ctx);
-    aw_mem_drop(ctx);
+    for (int i = 0; i < AW_DROP_COUNT_; i++)
+        if (drops[i])
+            drops[i](ctx);
 }
 
 /* Resets the device behind an ended context when it is faulty or nobody else uses it. */
@@ -362,4 +358,12 @@ enum aw_status aw_ctx_limit_set(struct aw_ctx *ctx, int limit, size_t value)
     }
     __atomic_store_n(&ctx->limits[limit], value, __ATOMIC_RELAXED);
     return AW_OK;
+}
+
+void aw_core_test_provider(const struct aw_provider *provider)
+{
+    for (int i = 0; i < aw_device_count(); i++)
+        if (aw_device_find(i)->primary)
+            aw_primary_reset(aw_device_find(i));
+    aw_devices_test_provider(provider);
 }

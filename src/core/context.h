@@ -8,7 +8,21 @@
 
 #include "core/device.h"
 #include "core/handle.h"
-#include "core/stream.h"
+
+struct aw_ctx;
+struct aw_stream;
+
+/* A stream; what is done with one is stream.h. */
+struct aw_cstream {
+    struct aw_handle handle;
+    struct aw_ctx *ctx;
+    struct aw_stream *native; /* NULL: the legacy stream */
+    unsigned flags;           /* CU_STREAM_*: 1 = non-blocking */
+    int priority;
+    uint64_t id;              /* unique per process */
+    bool per_thread;          /* made for handle 2; not destroyed by the user */
+    struct aw_capture_stream *capture; /* capture.h's, under its lock; NULL: not capturing */
+};
 
 enum { AW_CTX_LIMITS = 16, AW_CTX_STACK = 16 /* in thread storage, which must fit when we are loaded late */ };
 
@@ -47,6 +61,17 @@ enum aw_status aw_ctx_current(struct aw_ctx **ret_ctx);
 /* The same, but a faulty device is no error: for freeing, destroying and asking. */
 enum aw_status aw_ctx_current_any(struct aw_ctx **ret_ctx);
 
+/* What a context frees when it ends, in this order. */
+enum aw_ctx_drop { AW_DROP_GRAPHS, AW_DROP_MODULES, AW_DROP_TEXREFS, AW_DROP_TEXTURES, AW_DROP_ARRAYS, AW_DROP_STREAMS, AW_DROP_POOLS,
+                   AW_DROP_MEMORY, AW_DROP_COUNT_ };
+/* Registers how one kind of it goes; the context's work has ended by then.  Before main: see AW_CTX_DROP. */
+void aw_ctx_drop_set(enum aw_ctx_drop kind, void (*drop)(struct aw_ctx *ctx));
+#define AW_CTX_DROP(kind, drop)                                    \
+    __attribute__((constructor)) static void drop##_register(void) \
+    {                                                              \
+        aw_ctx_drop_set((kind), (drop));                           \
+    }
+
 /* ---- Created contexts. */
 enum aw_status aw_ctx_create(struct aw_device *device, unsigned flags, unsigned api_version, struct aw_ctx **ret_ctx);
 /* Frees everything in it; pops it when it is the caller's top.  AW_ERR_INVALID_CONTEXT for a primary context. */
@@ -70,6 +95,8 @@ enum aw_status aw_ctx_limit_set(struct aw_ctx *ctx, int limit, size_t value);
 enum aw_status aw_ctx_sync(struct aw_ctx *ctx);
 /* The status to report after waiting: `status` or a fault that the waiting brought to light. */
 enum aw_status aw_ctx_settle(struct aw_ctx *ctx, int status);
+/* For tests: serve this table instead of choosing, before aw_core_init.  NULL returns to choosing.  Forgets all state. */
+void aw_core_test_provider(const struct aw_provider *provider);
 /* Unique numbers for contexts, streams and allocations, from 1. */
 uint64_t aw_next_id(void);
 

@@ -3,9 +3,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/capture.h"
-#include "core/context.h"
 #include "core/memory.h"
+#include "core/recorder.h"
+#include "core/stream.h"
 
 enum { STAGE_MAX = 64 * 1024 }; /* bytes: a pageable source up to this is copied aside, a larger one waited for */
 
@@ -89,22 +89,11 @@ static bool copy_may_run_on(enum side src, enum side dst, bool async)
     return src == SIDE_DEVICE && dst == SIDE_DEVICE;
 }
 
-struct captured_copy {
-    struct aw_ctx *ctx;
-    const struct aw_copy3d *copy;
-};
-
-static enum aw_status captured_copy_make(const void *arg, struct aw_node_params *ret_params)
-{
-    const struct captured_copy *copy = arg;
-    return aw_node_copy_make(copy->ctx, copy->copy, NULL, NULL, ret_params);
-}
-
 /* Whether a capture deals with the copy: a node, or a refusal when the caller would wait for it. */
 static bool copy_captured(struct aw_ctx *ctx, const struct aw_copy3d *copy, struct aw_cstream *stream, bool async,
                           enum aw_status *ret_status)
 {
-    return async ? aw_capture_add(stream, captured_copy_make, &(struct captured_copy){ ctx, copy }, ret_status)
+    return async ? aw_capture_add(stream, &(struct aw_work){ .type = AW_WORK_COPY, .ctx = ctx, .copy = copy }, ret_status)
                  : aw_capture_refuse(stream, ret_status);
 }
 
@@ -237,17 +226,6 @@ enum aw_status aw_mem_fill_check(uintptr_t dst, size_t pitch, unsigned element_b
     return count && height ? fill_check(dst, pitch, element_bytes, count, height, &side) : AW_OK;
 }
 
-struct captured_fill {
-    struct aw_ctx *ctx;
-    struct aw_node_fill fill;
-};
-
-static enum aw_status captured_fill_make(const void *arg, struct aw_node_params *ret_params)
-{
-    const struct captured_fill *fill = arg;
-    return aw_node_fill_make(fill->ctx, &fill->fill, ret_params);
-}
-
 enum aw_status aw_mem_fill2d(struct aw_ctx *ctx, uintptr_t dst, size_t pitch, uint32_t value, unsigned element_bytes,
                              size_t count, size_t height, struct aw_cstream *stream, bool async)
 {
@@ -256,8 +234,8 @@ enum aw_status aw_mem_fill2d(struct aw_ctx *ctx, uintptr_t dst, size_t pitch, ui
     if (!count || !height)
         return AW_OK;
     if (aw_capture_any()) {
-        struct captured_fill fill = { ctx, { dst, pitch, value, element_bytes, count, height } };
-        if (async ? aw_capture_add(stream, captured_fill_make, &fill, &status) : aw_capture_refuse(stream, &status))
+        struct aw_work fill = { .type = AW_WORK_FILL, .ctx = ctx, .fill = { dst, pitch, value, element_bytes, count, height } };
+        if (async ? aw_capture_add(stream, &fill, &status) : aw_capture_refuse(stream, &status))
             return status;
     }
     status = fill_check(dst, pitch, element_bytes, count, height, &side);

@@ -10,7 +10,6 @@
 #include "base/env.h"
 #include "base/log.h"
 #include "base/setting.h"
-#include "core/context.h"
 
 #define AW_ROOM "core"
 
@@ -223,12 +222,9 @@ enum aw_status aw_core_ready(void)
     return status == NOT_YET ? AW_ERR_NOT_INITIALIZED : (enum aw_status)status;
 }
 
-void aw_core_test_provider(const struct aw_provider *provider)
+void aw_devices_test_provider(const struct aw_provider *provider)
 {
     pthread_mutex_lock(&init_lock);
-    for (int i = 0; i < n_devices; i++)
-        if (devices[i].primary)
-            aw_primary_reset(&devices[i]);
     test_provider = provider;
     n_devices = 0;
     __atomic_store_n(&init_status, NOT_YET, __ATOMIC_RELEASE);

@@ -75,7 +75,7 @@ bool aw_status_is_sticky(int status);
 /* The CUDA version we are: 13000 unless ANYWARP_DRIVER_VERSION says otherwise (major * 1000 + minor * 10). */
 int aw_driver_version(void);
 
-/* For tests: serve this table instead of choosing, before aw_core_init.  NULL returns to choosing.  Forgets all state. */
-void aw_core_test_provider(const struct aw_provider *provider);
+/* For aw_core_test_provider: nothing of the devices is in use any more. */
+void aw_devices_test_provider(const struct aw_provider *provider);
 
 #endif

@@ -11,6 +11,8 @@
 #include "core/context.h"
 #include "core/launch.h"
 #include "core/memory.h"
+#include "core/recorder.h"
+#include "core/stream.h"
 
 struct aw_capture;
 struct aw_graph;
@@ -56,19 +58,6 @@ struct aw_node_copy {
     struct aw_node_side src, dst;
 };
 
-struct aw_node_fill {
-    uintptr_t dst;
-    size_t pitch;               /* bytes; of no matter when height is 1 */
-    uint32_t value;
-    unsigned element_bytes;     /* 1, 2 or 4 */
-    size_t count, height;       /* elements in a row, rows */
-};
-
-struct aw_node_host {
-    void (*fn)(void *user);
-    void *user;
-};
-
 struct aw_node_alloc {
     struct aw_graph_mem *mem;   /* counted; of a free node it may be NULL: memory of an ordinary allocation */
     uintptr_t address;
@@ -82,8 +71,8 @@ struct aw_node_params {
     union {
         struct aw_node_kernel kernel;
         struct aw_node_copy copy;
-        struct aw_node_fill fill;
-        struct aw_node_host host;
+        struct aw_work_fill fill;
+        struct aw_work_host host;
         struct aw_graph *child;     /* owned */
         struct aw_cevent *event;    /* record and wait; borrowed, checked when used */
         struct aw_node_alloc alloc; /* alloc and free */
@@ -96,7 +85,7 @@ enum aw_status aw_node_kernel_make(struct aw_func *func, const struct aw_launch_
 /* `src` and `dst` may be NULL: described by `copy` itself. */
 enum aw_status aw_node_copy_make(struct aw_ctx *ctx, const struct aw_copy3d *copy, const struct aw_node_side *src,
                                  const struct aw_node_side *dst, struct aw_node_params *ret_params);
-enum aw_status aw_node_fill_make(struct aw_ctx *ctx, const struct aw_node_fill *fill, struct aw_node_params *ret_params);
+enum aw_status aw_node_fill_make(struct aw_ctx *ctx, const struct aw_work_fill *fill, struct aw_node_params *ret_params);
 /* A deep copy of the graph, which must hold no allocation. */
 enum aw_status aw_node_child_make(const struct aw_graph *child, struct aw_node_params *ret_params);
 enum aw_status aw_node_event_make(enum aw_node_type type, struct aw_cevent *event, struct aw_node_params *ret_params);
@@ -208,9 +197,6 @@ enum aw_status aw_graph_mem_use(struct aw_graph_mem *mem);
 enum aw_status aw_graph_mem_unuse(struct aw_graph_mem *mem);
 void aw_graph_mem_ref(struct aw_graph_mem *mem);
 void aw_graph_mem_unref(struct aw_graph_mem *mem);
-/* What cuMemFree and cuMemFreeAsync do with an address that is not an ordinary allocation's: AW_ERR_INVALID_VALUE unless it is the
- * first byte of a graph's allocated block. */
-enum aw_status aw_graph_mem_free_at(uintptr_t address);
 /* CU_GRAPH_MEM_ATTR_* 0 to 3 of a device, bytes: used now, most used, reserved now, most reserved.  Setting resets a high mark to the
  * present value. */
 enum aw_status aw_graph_mem_get(const struct aw_device *device, int attr, uint64_t *ret_bytes);

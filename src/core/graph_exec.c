@@ -7,7 +7,6 @@
 #include <string.h>
 
 #include "base/log.h"
-#include "core/capture.h"
 
 struct aw_slab aw_graph_exec_slab = AW_SLAB_INIT("executable graph", struct aw_graph_exec);
 
@@ -185,7 +184,8 @@ static void exec_drop(void *object, void *user)
     pthread_mutex_unlock(&exec->lock);
 }
 
-void aw_graph_execs_drop(struct aw_ctx *ctx)
+/* Lets go of what executables hold in a context that ends. */
+static void execs_drop(struct aw_ctx *ctx)
 {
     aw_slab_each(&aw_graph_exec_slab, exec_drop, ctx);
 }
@@ -451,18 +451,15 @@ static enum aw_status exec_run(struct aw_graph_exec *exec, struct aw_cstream *st
     return status ? status : marked;
 }
 
-static enum aw_status child_make(const void *exec, struct aw_node_params *ret_params)
-{
-    return aw_node_child_make(((const struct aw_graph_exec *)exec)->graph, ret_params);
-}
-
 enum aw_status aw_graph_launch(struct aw_graph_exec *exec, struct aw_cstream *stream)
 {
     enum aw_status status;
-    if (aw_capture_any() && aw_capture_add(stream, child_make, exec, &status))
+    if (aw_capture_any() && aw_capture_add(stream, &(struct aw_work){ .type = AW_WORK_GRAPH, .graph = exec->graph }, &status))
         return status;
     pthread_mutex_lock(&exec->lock);
     status = exec_run(exec, stream);
     pthread_mutex_unlock(&exec->lock);
     return status;
 }
+
+AW_CTX_DROP(AW_DROP_GRAPHS, execs_drop)

@@ -64,7 +64,5 @@ enum aw_update_result aw_graph_params_fit(const struct aw_node_params *old, cons
 /* Pairs the nodes of two graphs by their sinks and the order of their edges: pair[i] is the node of `a` that nodes[i] of `b` stands
  * for.  `pair` has b->nodes.n entries. */
 struct aw_update_info aw_graph_pair(const struct aw_graph *a, const struct aw_graph *b, struct aw_graph_node **pair);
-/* Lets go of what executables hold in a context that ends. */
-void aw_graph_execs_drop(struct aw_ctx *ctx);
 
 #endif

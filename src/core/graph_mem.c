@@ -157,7 +157,7 @@ enum aw_status aw_graph_mem_unuse(struct aw_graph_mem *mem)
     return was ? AW_OK : AW_ERR_INVALID_VALUE;
 }
 
-enum aw_status aw_graph_mem_free_at(uintptr_t address)
+static enum aw_status graph_mem_free_at(uintptr_t address)
 {
     pthread_mutex_lock(&lock);
     struct aw_graph_mem *mem = block_at(address);
@@ -193,4 +193,9 @@ enum aw_status aw_graph_mem_reset(const struct aw_device *device, int attr)
         at->reserved_high = at->reserved;
     pthread_mutex_unlock(&lock);
     return AW_OK;
+}
+
+__attribute__((constructor)) static void graph_mem_register(void)
+{
+    aw_mem_owners.free_other = graph_mem_free_at;
 }

@@ -121,7 +121,7 @@ enum aw_status aw_node_copy_make(struct aw_ctx *ctx, const struct aw_copy3d *cop
     return AW_OK;
 }
 
-enum aw_status aw_node_fill_make(struct aw_ctx *ctx, const struct aw_node_fill *fill, struct aw_node_params *ret_params)
+enum aw_status aw_node_fill_make(struct aw_ctx *ctx, const struct aw_work_fill *fill, struct aw_node_params *ret_params)
 {
     if (fill->element_bytes != 1 && fill->element_bytes != 2 && fill->element_bytes != 4)
         return AW_ERR_INVALID_VALUE;

@@ -20,7 +20,7 @@ static enum aw_update_result copy_fit(const struct aw_node_copy *old, const stru
     return old->src.type == new->src.type && old->dst.type == new->dst.type ? AW_UPDATE_OK : AW_UPDATE_PARAMETERS;
 }
 
-static enum aw_update_result fill_fit(const struct aw_node_fill *old, const struct aw_node_fill *new)
+static enum aw_update_result fill_fit(const struct aw_work_fill *old, const struct aw_work_fill *new)
 {
     if (old->height <= 1 && new->height <= 1)
         return AW_UPDATE_OK;

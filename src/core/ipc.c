@@ -2,7 +2,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "core/ipc.h"
 
-#include "core/capture.h"
+#include "core/recorder.h"
 #include "core/memory.h"
 
 enum { EVENT_IPC = 4 };

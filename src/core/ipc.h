@@ -6,7 +6,7 @@
 
 #include <anywarp/provider.h>
 
-#include "core/context.h"
+#include "core/stream.h"
 
 /* A handle for the allocation that `address` lies in.  AW_ERR_INVALID_VALUE: no device memory of cuMemAlloc. */
 enum aw_status aw_ipc_mem_get(struct aw_ctx *ctx, uintptr_t address, struct aw_ipc_handle *ret_handle);

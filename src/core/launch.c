@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "base/log.h"
-#include "core/capture.h"
+#include "core/recorder.h"
 
 #define AW_ROOM "core"
 
@@ -194,24 +194,13 @@ enum aw_status aw_launch_check(struct aw_func *func, const struct aw_launch_args
     return launch_ready(func, args, &code);
 }
 
-struct captured {
-    struct aw_func *func;
-    const struct aw_launch_args *args;
-};
-
-static enum aw_status captured_make(const void *arg, struct aw_node_params *ret_params)
-{
-    const struct captured *launch = arg;
-    return aw_node_kernel_make(launch->func, launch->args, ret_params);
-}
-
 enum aw_status aw_launch_kernel(struct aw_func *func, const struct aw_launch_args *args, struct aw_cstream *stream)
 {
     const struct aw_code *code = NULL;
     enum aw_status status;
     if (func->module->ctx != stream->ctx)
         return AW_ERR_INVALID_HANDLE;
-    if (aw_capture_any() && aw_capture_add(stream, captured_make, &(struct captured){ func, args }, &status))
+    if (aw_capture_any() && aw_capture_add(stream, &(struct aw_work){ .type = AW_WORK_KERNEL, .kernel = { func, args } }, &status))
         return status;
     status = launch_ready(func, args, &code);
     if (status)

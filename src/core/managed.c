@@ -2,7 +2,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "core/managed.h"
 
-#include "core/capture.h"
+#include "core/recorder.h"
 #include "core/memory.h"
 
 enum { ADVISE_PREFERRED = 3, ADVISE_ACCESSED = 5, ADVISE_FIRST = 1, ADVISE_LAST = 6 }; /* CU_MEM_ADVISE_* */

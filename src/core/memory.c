@@ -7,9 +7,8 @@
 #include <string.h>
 
 #include "base/vec.h"
-#include "core/capture.h"
+#include "core/recorder.h"
 #include "core/context.h"
-#include "core/pool.h"
 
 enum { PITCH_ALIGN = 512 };
 enum { HOST_PORTABLE = 1, HOST_DEVICEMAP = 2, HOST_WRITECOMBINED = 4 };            /* CU_MEMHOSTALLOC_* */
@@ -25,6 +24,8 @@ static AW_VEC(struct entry) table;
 static pthread_rwlock_t table_lock = PTHREAD_RWLOCK_INITIALIZER;
 /* How often the table has changed: what a thread has found holds until the next time.  Written locked, after the change. */
 static _Atomic uint64_t table_changes;
+
+struct aw_mem_owners aw_mem_owners;
 
 /* ---- The table.  The lock is held. */
 
@@ -188,10 +189,8 @@ static enum aw_status mem_get(struct aw_ctx *ctx, size_t size, bool managed, uin
                              : aw_provider->mem_alloc(ctx->device->native, size, &ptr);
         if (status == AW_OK)
             break;
-        if (status != AW_ERR_OUT_OF_MEMORY || round || !aw_pool_kept(ctx->device))
+        if (status != AW_ERR_OUT_OF_MEMORY || round || !aw_mem_owners.reclaim || !aw_mem_owners.reclaim(ctx->device))
             return aw_device_note(ctx->device, status);
-        aw_provider->device_sync(ctx->device->native);
-        aw_pool_trim(ctx->device, 0);
     }
     *ret_address = (uintptr_t)ptr;
     return AW_OK;
@@ -253,6 +252,20 @@ enum aw_status aw_mem_alloc_managed(struct aw_ctx *ctx, size_t size, unsigned fl
     return mem_make(ctx, size, AW_MEM_MANAGED, flags, ret_address);
 }
 
+enum aw_status aw_mem_take(uintptr_t address, struct aw_mem *ret_mem)
+{
+    struct aw_mem *mem = mem_take(address, 1u << AW_MEM_DEVICE | 1u << AW_MEM_MANAGED);
+    if (!mem) {
+        ret_mem->base = 0;
+        return aw_mem_owners.free_other ? aw_mem_owners.free_other(address) : AW_ERR_INVALID_VALUE;
+    }
+    if (mem->pool)
+        aw_mem_owners.returned(mem->pool, mem->size);
+    *ret_mem = *mem;
+    free(mem);
+    return AW_OK;
+}
+
 enum aw_status aw_mem_free(uintptr_t address)
 {
     enum aw_status refused;
@@ -260,14 +273,9 @@ enum aw_status aw_mem_free(uintptr_t address)
         return AW_OK;
     if (aw_capture_any() && aw_capture_refuse_unsafe(&refused))
         return refused;
-    struct aw_mem *mem = mem_take(address, 1u << AW_MEM_DEVICE | 1u << AW_MEM_MANAGED);
-    if (!mem)
-        return aw_graph_mem_free_at(address);
-    if (mem->pool)
-        aw_pool_returned(mem->pool, mem->size);
-    enum aw_status status = mem_release(mem->ctx, address, mem->kind);
-    free(mem);
-    return status;
+    struct aw_mem mem;
+    enum aw_status status = aw_mem_take(address, &mem);
+    return status || !mem.base ? status : mem_release(mem.ctx, address, mem.kind);
 }
 
 enum aw_status aw_mem_module_alloc(struct aw_ctx *ctx, size_t size, bool managed, uintptr_t *ret_address)
@@ -296,40 +304,7 @@ void aw_mem_graph_free(uintptr_t address)
     free(mem);
 }
 
-/* ---- Stream-ordered. */
-
-struct captured_alloc {
-    struct aw_ctx *ctx;
-    size_t size;
-    uintptr_t *ret_address;
-};
-
-static enum aw_status captured_alloc_make(const void *arg, struct aw_node_params *ret_params)
-{
-    const struct captured_alloc *alloc = arg;
-    enum aw_status status = aw_node_alloc_make(alloc->ctx, alloc->size, ret_params);
-    if (status == AW_OK)
-        *alloc->ret_address = ret_params->alloc.address;
-    return status;
-}
-
-bool aw_mem_capture_alloc(struct aw_ctx *ctx, size_t size, struct aw_cstream *stream, uintptr_t *ret_address,
-                          enum aw_status *ret_status)
-{
-    uintptr_t address;
-    struct captured_alloc alloc = { ctx, size, &address };
-    if (!aw_capture_any() || !aw_capture_add(stream, captured_alloc_make, &alloc, ret_status))
-        return false;
-    if (*ret_status == AW_OK)
-        *ret_address = address;
-    return true;
-}
-
-enum aw_status aw_mem_alloc_async(struct aw_ctx *ctx, size_t size, struct aw_cstream *stream, uintptr_t *ret_address)
-{
-    struct aw_pool *pool = aw_pool_current(ctx->device);
-    return pool ? aw_pool_alloc(pool, ctx, size, stream, ret_address) : AW_ERR_OUT_OF_MEMORY;
-}
+/* ---- For pools. */
 
 enum aw_status aw_mem_pool_add(struct aw_ctx *ctx, uintptr_t address, size_t size, struct aw_pool *pool)
 {
@@ -344,33 +319,6 @@ enum aw_status aw_mem_pool_get(struct aw_ctx *ctx, size_t size, uintptr_t *ret_a
 void aw_mem_pool_release(struct aw_ctx *ctx, uintptr_t address)
 {
     (void)mem_release(ctx, address, AW_MEM_DEVICE);
-}
-
-static enum aw_status captured_free_make(const void *arg, struct aw_node_params *ret_params)
-{
-    return aw_node_free_make(*(const uintptr_t *)arg, ret_params);
-}
-
-enum aw_status aw_mem_free_async(uintptr_t address, struct aw_cstream *stream)
-{
-    enum aw_status status;
-    if (!address)
-        return AW_OK;
-    if (aw_capture_any() && aw_capture_add(stream, captured_free_make, &address, &status))
-        return status;
-    struct aw_mem *mem = mem_take(address, 1u << AW_MEM_DEVICE | 1u << AW_MEM_MANAGED);
-    if (!mem)
-        return aw_graph_mem_free_at(address);
-    if (mem->pool)
-        aw_pool_returned(mem->pool, mem->size);
-    if (mem->kind == AW_MEM_DEVICE && mem->ctx->device == stream->ctx->device) {
-        status = aw_pool_keep(mem->ctx, address, mem->size, stream);
-    } else {
-        status = aw_stream_sync(stream);
-        (void)mem_release(mem->ctx, address, mem->kind);
-    }
-    free(mem);
-    return status;
 }
 
 /* ---- Host memory. */
@@ -500,9 +448,8 @@ enum aw_status aw_mem_ipc_close(uintptr_t address)
 
 /* ---- The context's end. */
 
-void aw_mem_drop(struct aw_ctx *ctx)
+static void mem_drop(struct aw_ctx *ctx)
 {
-    aw_pool_drop(ctx);
     for (;;) {
         struct aw_mem *mem = NULL;
         pthread_rwlock_wrlock(&table_lock);
@@ -518,3 +465,5 @@ void aw_mem_drop(struct aw_ctx *ctx)
         free(mem);
     }
 }
+
+AW_CTX_DROP(AW_DROP_MEMORY, mem_drop)

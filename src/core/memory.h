@@ -12,6 +12,7 @@
 
 struct aw_ctx;
 struct aw_cstream;
+struct aw_device;
 struct aw_pool;
 
 enum aw_mem_kind {
@@ -57,9 +58,6 @@ enum aw_status aw_mem_alloc_pitch(struct aw_ctx *ctx, size_t width, size_t heigh
 enum aw_status aw_mem_alloc_managed(struct aw_ctx *ctx, size_t size, unsigned flags, uintptr_t *ret_address);
 /* Frees device or managed memory; 0 is AW_OK; anything else than an allocation's first byte is AW_ERR_INVALID_VALUE. */
 enum aw_status aw_mem_free(uintptr_t address);
-enum aw_status aw_mem_alloc_async(struct aw_ctx *ctx, size_t size, struct aw_cstream *stream, uintptr_t *ret_address);
-/* Freed once the stream's earlier work has ended. */
-enum aw_status aw_mem_free_async(uintptr_t address, struct aw_cstream *stream);
 enum aw_status aw_mem_host_alloc(struct aw_ctx *ctx, size_t size, unsigned flags, void **ret_pointer);
 enum aw_status aw_mem_host_free(void *pointer); /* AW_ERR_INVALID_VALUE when not from aw_mem_host_alloc; NULL likewise */
 enum aw_status aw_mem_host_register(struct aw_ctx *ctx, void *pointer, size_t size, unsigned flags);
@@ -92,16 +90,19 @@ void aw_mem_graph_free(uintptr_t address);
 enum aw_status aw_mem_pool_get(struct aw_ctx *ctx, size_t size, uintptr_t *ret_address);
 enum aw_status aw_mem_pool_add(struct aw_ctx *ctx, uintptr_t address, size_t size, struct aw_pool *pool);
 void aw_mem_pool_release(struct aw_ctx *ctx, uintptr_t address);
-/* A stream-ordered allocation on a capturing stream: true when it was dealt with. */
-bool aw_mem_capture_alloc(struct aw_ctx *ctx, size_t size, struct aw_cstream *stream, uintptr_t *ret_address,
-                          enum aw_status *ret_status);
+/* Takes device or managed memory out of the table, to be given back; base 0: it was a graph's, and is freed already. */
+enum aw_status aw_mem_take(uintptr_t address, struct aw_mem *ret_mem);
 
 /* What ipc.c needs: an entry for mapped memory, and its unmapping. */
 enum aw_status aw_mem_ipc_add(struct aw_ctx *ctx, uintptr_t address, size_t size);
 enum aw_status aw_mem_ipc_close(uintptr_t address);
 
-/* Frees everything of `ctx`; at its end. */
-void aw_mem_drop(struct aw_ctx *ctx);
+/* What is asked of those who own memory and lie above: pool.c and graph_mem.c store it before main.  NULL in a program without them. */
+extern struct aw_mem_owners {
+    bool (*reclaim)(struct aw_device *device);                /* gives kept blocks back; false: there were none */
+    void (*returned)(struct aw_pool *pool, size_t size);      /* memory taken from the pool was freed */
+    enum aw_status (*free_other)(uintptr_t address);          /* an address of no allocation here: AW_ERR_INVALID_VALUE or freed */
+} aw_mem_owners;
 
 /* ---- Copies.  `kind` says what the caller claims about the two sides; AW_COPY_DEFAULT looks them up.  A device-side range must
  * lie inside one allocation, else AW_ERR_INVALID_VALUE.  async false: returned when done, but for device to device, which

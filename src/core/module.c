@@ -5,7 +5,8 @@
 #include <stdlib.h>
 
 #include "base/log.h"
-#include "core/capture.h"
+#include "core/recorder.h"
+#include "core/stream.h"
 #include "core/memory.h"
 #include "core/texref.h"
 
@@ -111,7 +112,7 @@ static void module_drop(void *object, void *ctx)
         (void)aw_module_destroy(module);
 }
 
-void aw_modules_drop(struct aw_ctx *ctx)
+static void modules_drop(struct aw_ctx *ctx)
 {
     aw_slab_each(&aw_module_slab, module_drop, ctx);
 }
@@ -411,3 +412,5 @@ enum aw_status aw_module_global(struct aw_module *module, const char *name, uint
         *ret_size = var->size;
     return AW_OK;
 }
+
+AW_CTX_DROP(AW_DROP_MODULES, modules_drop)

@@ -131,8 +131,6 @@ enum aw_status aw_module_global(struct aw_module *module, const char *name, uint
 uint32_t aw_module_sampler(const struct aw_module *module, const char *name);
 /* Makes sure the arena is there. */
 enum aw_status aw_module_arena(struct aw_module *module);
-/* Destroys all modules of `ctx`; at its end. */
-void aw_modules_drop(struct aw_ctx *ctx);
 
 /* ---- Libraries and kernels. */
 struct aw_kernel {

@@ -4,6 +4,9 @@
 
 #include <stdlib.h>
 
+#include "core/recorder.h"
+#include "core/stream.h"
+
 enum { ROUND = 512 };
 static const uint64_t keep_always = (uint64_t)256 << 20; /* bytes kept whatever the threshold: giving back waits */
 
@@ -131,7 +134,7 @@ static void pool_taken(struct aw_pool *pool, size_t size)
     pthread_mutex_unlock(&store_lock);
 }
 
-void aw_pool_returned(struct aw_pool *pool, size_t size)
+static void pool_returned(struct aw_pool *pool, size_t size)
 {
     pthread_mutex_lock(&store_lock);
     if (aw_pool_from(pool))
@@ -148,8 +151,11 @@ enum aw_status aw_pool_alloc(struct aw_pool *pool, struct aw_ctx *ctx, size_t si
         return AW_ERR_INVALID_VALUE;
     if (size > SIZE_MAX / 2)
         return AW_ERR_OUT_OF_MEMORY;
-    if (aw_mem_capture_alloc(ctx, size, stream, ret_address, &status))
+    if (aw_capture_any() && aw_capture_add(stream, &(struct aw_work){ .type = AW_WORK_ALLOC, .ctx = ctx, .alloc = { size, &address } }, &status)) {
+        if (status == AW_OK)
+            *ret_address = address;
         return status;
+    }
     size = (size + ROUND - 1) / ROUND * ROUND;
     struct block *block = block_find(ctx, size, stream);
     if (block) {
@@ -171,7 +177,8 @@ enum aw_status aw_pool_alloc(struct aw_pool *pool, struct aw_ctx *ctx, size_t si
     return AW_OK;
 }
 
-enum aw_status aw_pool_keep(struct aw_ctx *ctx, uintptr_t address, size_t size, struct aw_cstream *stream)
+/* Takes over an allocation that has left the table of live ones. */
+static enum aw_status pool_keep(struct aw_ctx *ctx, uintptr_t address, size_t size, struct aw_cstream *stream)
 {
     struct aw_device *device = ctx->device;
     struct aw_event *event = NULL;
@@ -238,7 +245,8 @@ void aw_pool_trim(struct aw_device *device, uint64_t keep)
     blocks_release(store_take(device, NULL, keep, false));
 }
 
-void aw_pool_drop(struct aw_ctx *ctx)
+/* Gives back all blocks of `ctx`, whose work has ended. */
+static void pool_drop(struct aw_ctx *ctx)
 {
     blocks_release(store_take(ctx->device, ctx, 0, true));
 }
@@ -249,4 +257,47 @@ uint64_t aw_pool_kept(struct aw_device *device)
     uint64_t bytes = store[device->ordinal].bytes;
     pthread_mutex_unlock(&store_lock);
     return bytes;
+}
+
+static bool pool_reclaim(struct aw_device *device)
+{
+    if (!aw_pool_kept(device))
+        return false;
+    aw_provider->device_sync(device->native);
+    aw_pool_trim(device, 0);
+    return true;
+}
+
+AW_CTX_DROP(AW_DROP_POOLS, pool_drop)
+
+__attribute__((constructor)) static void pool_register(void)
+{
+    aw_mem_owners.reclaim = pool_reclaim;
+    aw_mem_owners.returned = pool_returned;
+}
+
+/* ---- Stream-ordered allocation as the user calls it. */
+
+enum aw_status aw_mem_alloc_async(struct aw_ctx *ctx, size_t size, struct aw_cstream *stream, uintptr_t *ret_address)
+{
+    struct aw_pool *pool = aw_pool_current(ctx->device);
+    return pool ? aw_pool_alloc(pool, ctx, size, stream, ret_address) : AW_ERR_OUT_OF_MEMORY;
+}
+
+enum aw_status aw_mem_free_async(uintptr_t address, struct aw_cstream *stream)
+{
+    struct aw_mem mem;
+    enum aw_status status;
+    if (!address)
+        return AW_OK;
+    if (aw_capture_any() && aw_capture_add(stream, &(struct aw_work){ .type = AW_WORK_FREE, .free = address }, &status))
+        return status;
+    status = aw_mem_take(address, &mem);
+    if (status || !mem.base)
+        return status;
+    if (mem.kind == AW_MEM_DEVICE && mem.ctx->device == stream->ctx->device)
+        return pool_keep(mem.ctx, address, mem.size, stream);
+    status = aw_stream_sync(stream);
+    aw_mem_pool_release(mem.ctx, address);
+    return status;
 }

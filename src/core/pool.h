@@ -35,15 +35,13 @@ enum aw_status aw_pool_destroy(struct aw_pool *pool); /* AW_ERR_INVALID_VALUE fo
 
 enum aw_status aw_pool_alloc(struct aw_pool *pool, struct aw_ctx *ctx, size_t size, struct aw_cstream *stream,
                              uintptr_t *ret_address);
-/* Notes that `size` bytes taken from the pool were freed; the pool may be gone by now. */
-void aw_pool_returned(struct aw_pool *pool, size_t size);
-/* Takes over an allocation that has left the table of live ones. */
-enum aw_status aw_pool_keep(struct aw_ctx *ctx, uintptr_t address, size_t size, struct aw_cstream *stream);
+/* From the device's current pool. */
+enum aw_status aw_mem_alloc_async(struct aw_ctx *ctx, size_t size, struct aw_cstream *stream, uintptr_t *ret_address);
+/* Freed once the stream's earlier work has ended; whether it came from a pool or not. */
+enum aw_status aw_mem_free_async(uintptr_t address, struct aw_cstream *stream);
 /* Gives kept blocks whose place in their stream has passed back to the device until at most `keep` bytes are kept. */
 void aw_pool_trim(struct aw_device *device, uint64_t keep);
 /* Bytes kept for the device. */
 uint64_t aw_pool_kept(struct aw_device *device);
-/* Gives back all blocks of `ctx`, whose work has ended. */
-void aw_pool_drop(struct aw_ctx *ctx);
 
 #endif

@@ -4,8 +4,7 @@
 
 #include <stdlib.h>
 
-#include "core/capture.h"
-#include "core/context.h"
+#include "core/recorder.h"
 
 enum { PRIORITY_LEAST = 0, PRIORITY_GREATEST = -5 };
 enum { STREAM_LEGACY = 1, STREAM_PER_THREAD = 2 };        /* CUDA's special handles */
@@ -195,16 +194,10 @@ enum aw_status aw_stream_wait_external(struct aw_cstream *stream, struct aw_ceve
     return stream_wait(stream, event, true);
 }
 
-static enum aw_status host_func_make(const void *arg, struct aw_node_params *ret_params)
-{
-    *ret_params = (struct aw_node_params){ .type = AW_NODE_HOST, .host = *(const struct aw_node_host *)arg };
-    return AW_OK;
-}
-
 enum aw_status aw_stream_host_func(struct aw_cstream *stream, void (*fn)(void *user), void *user)
 {
     enum aw_status taken;
-    if (aw_capture_any() && aw_capture_add(stream, host_func_make, &(struct aw_node_host){ fn, user }, &taken))
+    if (aw_capture_any() && aw_capture_add(stream, &(struct aw_work){ .type = AW_WORK_HOST, .host = { fn, user } }, &taken))
         return taken;
     struct aw_device *device = stream->ctx->device;
     return aw_device_note(device, aw_provider->stream_callback(device->native, stream->native, fn, user));
@@ -364,8 +357,10 @@ static void event_drop(void *object, void *ctx)
         (void)aw_event_destroy(event);
 }
 
-void aw_streams_drop(struct aw_ctx *ctx)
+static void streams_drop(struct aw_ctx *ctx)
 {
     aw_slab_each(&aw_stream_slab, stream_drop, ctx);
     aw_slab_each(&aw_event_slab, event_drop, ctx);
 }
+
+AW_CTX_DROP(AW_DROP_STREAMS, streams_drop)

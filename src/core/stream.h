@@ -9,21 +9,7 @@
 
 #include <anywarp/provider.h>
 
-#include "base/status.h"
-#include "core/handle.h"
-
-struct aw_ctx;
-
-struct aw_cstream {
-    struct aw_handle handle;
-    struct aw_ctx *ctx;
-    struct aw_stream *native; /* NULL: the legacy stream */
-    unsigned flags;           /* CU_STREAM_*: 1 = non-blocking */
-    int priority;
-    uint64_t id;              /* unique per process */
-    bool per_thread;          /* made for handle 2; not destroyed by the user */
-    struct aw_capture_stream *capture; /* capture.h's, under its lock; NULL: not capturing */
-};
+#include "core/context.h"
 
 struct aw_cevent {
     struct aw_handle handle;
@@ -75,8 +61,5 @@ enum aw_status aw_event_query(struct aw_cevent *event); /* AW_OK when never reco
 enum aw_status aw_event_sync(struct aw_cevent *event);
 /* Milliseconds.  AW_ERR_INVALID_HANDLE when either was not recorded or has no timing; AW_ERR_NOT_READY. */
 enum aw_status aw_event_elapsed(struct aw_cevent *begin, struct aw_cevent *end, float *ret_ms);
-
-/* Destroys everything of `ctx`; at its end. */
-void aw_streams_drop(struct aw_ctx *ctx);
 
 #endif

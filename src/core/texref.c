@@ -2,7 +2,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "core/texref.h"
 
-#include "core/capture.h"
+#include "core/recorder.h"
 #include "core/memory.h"
 
 struct aw_slab aw_texref_slab = AW_SLAB_INIT("texture reference", struct aw_texref);
@@ -119,3 +119,10 @@ void aw_texrefs_drop(struct aw_ctx *ctx, uintptr_t begin, uintptr_t end)
     while ((ref = ref_find(ctx, begin, end)))
         aw_texref_destroy(ref);
 }
+
+static void texrefs_drop(struct aw_ctx *ctx)
+{
+    aw_texrefs_drop(ctx, 0, UINTPTR_MAX);
+}
+
+AW_CTX_DROP(AW_DROP_TEXREFS, texrefs_drop)

@@ -32,7 +32,7 @@ enum aw_status aw_texref_get(struct aw_ctx *ctx, enum aw_texture_kind kind, uint
  * failure everything stays as it was.  Statuses are aw_texture_describe's. */
 enum aw_status aw_texref_set(struct aw_texref *ref, const struct aw_tex_info *info, bool bound);
 void aw_texref_destroy(struct aw_texref *ref);
-/* Ends the references with cells in [begin, end) of a context: at its module's end, or its own with 0 and UINTPTR_MAX. */
+/* Ends the references with cells in [begin, end) of a context: at its module's end. */
 void aw_texrefs_drop(struct aw_ctx *ctx, uintptr_t begin, uintptr_t end);
 
 #endif

@@ -8,7 +8,7 @@
 
 #include "base/log.h"
 #include "base/map.h"
-#include "core/capture.h"
+#include "core/recorder.h"
 #include "core/memory.h"
 
 #define AW_ROOM "core"
@@ -396,7 +396,7 @@ enum aw_status aw_texture_find(enum aw_texture_kind kind, uint64_t handle, struc
     return found ? AW_OK : AW_ERR_INVALID_VALUE;
 }
 
-void aw_textures_drop(struct aw_ctx *ctx)
+static void textures_drop(struct aw_ctx *ctx)
 {
     pthread_mutex_lock(&lock);
     for (struct object *next, *object = all; object; object = next) {
@@ -409,3 +409,5 @@ void aw_textures_drop(struct aw_ctx *ctx)
     }
     pthread_mutex_unlock(&lock);
 }
+
+AW_CTX_DROP(AW_DROP_TEXTURES, textures_drop)

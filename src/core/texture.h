@@ -70,7 +70,5 @@ enum aw_status aw_texture_create(struct aw_ctx *ctx, const struct aw_tex_info *i
 /* Waits for kernels that may use it.  AW_ERR_INVALID_VALUE when it is no live object of that kind. */
 enum aw_status aw_texture_destroy(enum aw_texture_kind kind, uint64_t handle);
 enum aw_status aw_texture_find(enum aw_texture_kind kind, uint64_t handle, struct aw_tex_info *ret_info);
-/* Ends all objects of a context; at its end. */
-void aw_textures_drop(struct aw_ctx *ctx);
 
 #endif

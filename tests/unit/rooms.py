@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-# The include matrix of docs/architecture.md, and the floors of ptx/, checked against every #include; that only one header reads the
-# environment; and each public header compiled alone, as C and as C++.  Usage: rooms.py SOURCE_ROOT [CC [CXX]].
+# The include matrix of docs/architecture.md, and the floors of ptx/, checked against every #include; that src/core includes in one direction; that
+# only one header reads the environment; and each public header compiled alone, as C and as C++.  Usage: rooms.py SOURCE_ROOT [CC [CXX]].
 # SPDX-License-Identifier: Apache-2.0
 import os
 import re
@@ -132,6 +132,43 @@ def check_room(root, room):
                     yield f"{os.path.relpath(path, root)}: room {room} may not include {header}"
 
 
+def circles(arrows):
+    """The sets of more than one file that include each other, from {file: files it includes}; Tarjan's algorithm."""
+    index, low, stack, found = {}, {}, [], []
+
+    def visit(at):
+        index[at] = low[at] = len(index)
+        stack.append(at)
+        for other in sorted(arrows.get(at, ())):
+            if other not in index:
+                visit(other)
+                low[at] = min(low[at], low[other])
+            elif other in stack:
+                low[at] = min(low[at], index[other])
+        if low[at] == index[at]:
+            found.append([])
+            while not found[-1] or found[-1][-1] != at:
+                found[-1].append(stack.pop())
+
+    for at in sorted(arrows):
+        if at not in index:
+            visit(at)
+    return [sorted(files) for files in found if len(files) > 1]
+
+
+def check_circles(root, room):
+    """Inside the room a file and the header of its name are one thing, and such things include each other in one direction only."""
+    arrows = {}
+    for path in sources(root, ROOMS[room][0]):
+        name = os.path.splitext(os.path.basename(path))[0]
+        for _, header in INCLUDE.findall(open(path, encoding="utf-8").read()):
+            other = os.path.splitext(os.path.basename(header))[0]
+            if room_of(header) == room and other != name:
+                arrows.setdefault(name, set()).add(other)
+    for files in circles(arrows):
+        yield f"{ROOMS[room][0]}: a circle of includes: {', '.join(files)}"
+
+
 def check_environment(root):
     for folder in ("src", "ptx", "tools", "tests/simgpu"):
         for path in sources(root, folder):
@@ -162,6 +199,11 @@ def self_test():
             f.write('#include "base/str.h"\n#include <anywarp/provider.h>\n')
         assert len(list(check_room(root, "base"))) == 2
         assert not list(check_room(root, "core"))
+        assert not list(check_circles(root, "core"))
+        for name, other in (("b.h", "c"), ("c.c", "d"), ("d.h", "b"), ("d.c", "a")):
+            with open(os.path.join(root, "src/core", name), "w") as f:
+                f.write(f'#include "core/{other}.h"\n')
+        assert list(check_circles(root, "core")) == ["src/core: a circle of includes: b, c, d"]
         for folder in ("ptx", "tools", "tests/simgpu", "src/base"):
             os.makedirs(os.path.join(root, folder), exist_ok=True)
         for name in ("src/base/env.h", "ptx/b.cpp", "tools/b.c"):
@@ -186,13 +228,13 @@ def main():
     self_test()
     faults = [fault for room in ROOMS for fault in check_room(root, room)]
     floors = list(check_floors(root))
-    faults += floors + list(check_structs(root)) + list(check_environment(root))
+    faults += floors + list(check_structs(root)) + list(check_environment(root)) + list(check_circles(root, "core"))
     for header in sorted(os.listdir(os.path.join(root, "include/anywarp"))):
         for std in ("c11", "c17"):
             faults += check_header(root, header, cc, ["-xc", "-std=" + std, "-pedantic"])
         faults += check_header(root, header, cxx, ["-xc++", "-std=c++17"])
     print(f"rooms: {len(floors)} includes against the floors of ptx/")
-    print("\n".join(faults) or "rooms: all includes allowed, the environment read in one place, all public headers compile alone")
+    print("\n".join(faults) or "rooms: all includes allowed and without circles in core, the environment read in one place, all public headers compile alone")
     return 1 if faults else 0
 
 
