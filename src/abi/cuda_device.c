@@ -143,13 +143,20 @@ CUresult awcu_cuDeviceGetProperties(CUdevprop *prop, CUdevice dev)
         int attr;
         size_t offset;
     } fields[] = {
-        { 1, offsetof(CUdevprop, maxThreadsPerBlock) }, { 2, offsetof(CUdevprop, maxThreadsDim[0]) },
-        { 3, offsetof(CUdevprop, maxThreadsDim[1]) },   { 4, offsetof(CUdevprop, maxThreadsDim[2]) },
-        { 5, offsetof(CUdevprop, maxGridSize[0]) },     { 6, offsetof(CUdevprop, maxGridSize[1]) },
-        { 7, offsetof(CUdevprop, maxGridSize[2]) },     { 8, offsetof(CUdevprop, sharedMemPerBlock) },
-        { 9, offsetof(CUdevprop, totalConstantMemory) }, { 10, offsetof(CUdevprop, SIMDWidth) },
-        { 11, offsetof(CUdevprop, memPitch) },          { 12, offsetof(CUdevprop, regsPerBlock) },
-        { 13, offsetof(CUdevprop, clockRate) },         { 14, offsetof(CUdevprop, textureAlign) },
+        { CU_DEVICE_ATTRIBUTE_MAX_THREADS_PER_BLOCK, offsetof(CUdevprop, maxThreadsPerBlock) },
+        { CU_DEVICE_ATTRIBUTE_MAX_BLOCK_DIM_X, offsetof(CUdevprop, maxThreadsDim[0]) },
+        { CU_DEVICE_ATTRIBUTE_MAX_BLOCK_DIM_Y, offsetof(CUdevprop, maxThreadsDim[1]) },
+        { CU_DEVICE_ATTRIBUTE_MAX_BLOCK_DIM_Z, offsetof(CUdevprop, maxThreadsDim[2]) },
+        { CU_DEVICE_ATTRIBUTE_MAX_GRID_DIM_X, offsetof(CUdevprop, maxGridSize[0]) },
+        { CU_DEVICE_ATTRIBUTE_MAX_GRID_DIM_Y, offsetof(CUdevprop, maxGridSize[1]) },
+        { CU_DEVICE_ATTRIBUTE_MAX_GRID_DIM_Z, offsetof(CUdevprop, maxGridSize[2]) },
+        { CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK, offsetof(CUdevprop, sharedMemPerBlock) },
+        { CU_DEVICE_ATTRIBUTE_TOTAL_CONSTANT_MEMORY, offsetof(CUdevprop, totalConstantMemory) },
+        { CU_DEVICE_ATTRIBUTE_WARP_SIZE, offsetof(CUdevprop, SIMDWidth) },
+        { CU_DEVICE_ATTRIBUTE_MAX_PITCH, offsetof(CUdevprop, memPitch) },
+        { CU_DEVICE_ATTRIBUTE_MAX_REGISTERS_PER_BLOCK, offsetof(CUdevprop, regsPerBlock) },
+        { CU_DEVICE_ATTRIBUTE_CLOCK_RATE, offsetof(CUdevprop, clockRate) },
+        { CU_DEVICE_ATTRIBUTE_TEXTURE_ALIGNMENT, offsetof(CUdevprop, textureAlign) },
     };
     struct aw_device *device;
     enum aw_status status = cu_device(dev, &device);

@@ -29,7 +29,7 @@ static int attribute(const struct aw_device *device, int attr)
 
 #define PROP_FILL(type, field, n, attr)                          \
     for (int i = 0; i < (n); i++)                                \
-        ((type *)&prop->field)[i] = (type)attribute(device, (attr) + i);
+        ((type *)&prop->field)[i] = (type)attribute(device, CU_DEVICE_ATTRIBUTE_##attr + i);
 
 static void prop_fill_v12(const struct aw_device *device, cudaDeviceProp_v12 *prop)
 {

@@ -289,7 +289,7 @@ struct attr_row {
 #define ROW_Z(arg) { 'C', 0, NULL }
 #define ROW_P(arg) { 'P', arg, NULL }
 #define ROW_F(arg) { 'F', 0, attr_##arg }
-#define DEV_ATTR(number, source, arg) [number] = ROW_##source(arg),
+#define DEV_ATTR(name, number, source, arg) [number] = ROW_##source(arg),
 static const struct attr_row attr_rows[] = {
 #include "core/device_attr.def"
 };
