@@ -139,151 +139,32 @@ CUresult awcu_cuMemcpyPeerAsync(CUdeviceptr dstDevice, CUcontext dstContext, CUd
 
 /* ---- Rectangles. */
 
-/* One side of a 2D or 3D copy, as its structure describes it. */
-struct side {
-    CUmemorytype type;
-    const void *host;
-    CUdeviceptr device;
-    CUarray array;
-    size_t x, y, z, lod; /* x in bytes */
-    size_t pitch, rows;  /* bytes per row; rows per slice */
-};
-
-static enum aw_status side_resolve_array(const struct side *side, size_t width, size_t height, size_t depth,
-                                         const void **ret_first, size_t *ret_pitch, size_t *ret_slice)
-{
-    uintptr_t at;
-    const struct aw_array *array = aw_array_from(side->array);
-    if (!array)
-        return AW_ERR_INVALID_HANDLE;
-    enum aw_status status = side->lod ? AW_ERR_INVALID_VALUE
-                                      : aw_array_box(array, side->x, side->y, side->z, width, height, depth, &at);
-    if (status)
-        return status;
-    *ret_first = (const void *)at;
-    *ret_pitch = array->pitch;
-    *ret_slice = array->slice;
-    return AW_OK;
-}
-
-/* The first byte, and the distances, of a side.  A pitch or height of 0 is allowed where nothing is multiplied by it. */
-static enum aw_status side_resolve(const struct side *side, size_t width, size_t height, size_t depth, const void **ret_first,
-                                   size_t *ret_pitch, size_t *ret_slice)
-{
-    uintptr_t base;
-    size_t need, slice, offset, part;
-    switch (side->type) {
-    case CU_MEMORYTYPE_HOST:
-        base = (uintptr_t)side->host;
-        break;
-    case CU_MEMORYTYPE_DEVICE:
-    case CU_MEMORYTYPE_UNIFIED:
-        base = side->device;
-        break;
-    case CU_MEMORYTYPE_ARRAY:
-        return side_resolve_array(side, width, height, depth, ret_first, ret_pitch, ret_slice);
-    default:
-        return AW_ERR_INVALID_VALUE;
-    }
-    size_t pitch = side->pitch, rows = side->rows;
-    if (__builtin_add_overflow(side->x, width, &need))
-        return AW_ERR_INVALID_VALUE;
-    if (!pitch && height <= 1 && depth <= 1 && !side->y && !side->z)
-        pitch = need;
-    if (!rows && depth <= 1 && !side->z)
-        rows = side->y + height;
-    if (!base || side->lod || pitch < need || ((depth > 1 || side->z) && (side->y > rows || rows - side->y < height)))
-        return AW_ERR_INVALID_VALUE;
-    if (__builtin_mul_overflow(pitch, rows, &slice) || __builtin_mul_overflow(side->z, slice, &offset) ||
-        __builtin_mul_overflow(side->y, pitch, &part) || __builtin_add_overflow(offset, part, &offset) ||
-        __builtin_add_overflow(offset, side->x, &offset) || __builtin_add_overflow(base, offset, &base))
-        return AW_ERR_INVALID_VALUE;
-    *ret_first = (const void *)base;
-    *ret_pitch = pitch;
-    *ret_slice = slice;
-    return AW_OK;
-}
-
-static bool side_is_host(const struct side *side)
-{
-    return side->type == CU_MEMORYTYPE_HOST;
-}
-
-static bool side_is_device(const struct side *side)
-{
-    return side->type == CU_MEMORYTYPE_DEVICE || side->type == CU_MEMORYTYPE_ARRAY;
-}
-
-static enum aw_status rect_resolve(const struct side *src, const struct side *dst, size_t width, size_t height, size_t depth,
-                                   struct aw_copy3d *ret_copy)
-{
-    struct aw_copy3d copy = { .width = width, .height = height, .depth = depth, .kind = AW_COPY_DEFAULT };
-    const void *dst_first;
-    enum aw_status status = side_resolve(src, width, height, depth, &copy.src, &copy.src_pitch, &copy.src_slice);
-    if (status == AW_OK)
-        status = side_resolve(dst, width, height, depth, &dst_first, &copy.dst_pitch, &copy.dst_slice);
-    if (status)
-        return status;
-    copy.dst = (void *)(uintptr_t)dst_first;
-    if (side_is_device(src) && side_is_device(dst))
-        copy.kind = AW_COPY_D2D;
-    else if (side_is_device(src) && side_is_host(dst))
-        copy.kind = AW_COPY_D2H;
-    else if (side_is_host(src) && side_is_device(dst))
-        copy.kind = AW_COPY_H2D;
-    *ret_copy = copy;
-    return AW_OK;
-}
-
-static CUresult copy_rect(const struct side *src, const struct side *dst, size_t width, size_t height, size_t depth,
-                          CUstream handle, bool async)
+static CUresult copy_3d(const CUDA_MEMCPY3D *copy, CUstream handle, bool async)
 {
     struct aw_ctx *ctx;
     struct aw_cstream *stream;
-    struct aw_copy3d copy;
+    struct aw_copy_box box;
+    if (!copy)
+        return CUDA_ERROR_INVALID_VALUE;
     enum aw_status status = cu_stream(handle, &ctx, &stream);
     if (status)
         return cu_result(status);
-    if (!width || !height || !depth)
-        return CUDA_SUCCESS;
-    status = rect_resolve(src, dst, width, height, depth, &copy);
-    return cu_result(status ? status : aw_mem_copy3d(ctx, &copy, stream, async));
+    aw_abi_box_read(copy, &box);
+    return cu_result(aw_copy_box_run(ctx, &box, stream, async));
 }
 
 static CUresult copy_2d(const CUDA_MEMCPY2D *copy, CUstream handle, bool async)
 {
     if (!copy)
         return CUDA_ERROR_INVALID_VALUE;
-    struct side src = { copy->srcMemoryType, copy->srcHost, copy->srcDevice, copy->srcArray, copy->srcXInBytes, copy->srcY, 0, 0,
-                        copy->srcPitch, 0 };
-    struct side dst = { copy->dstMemoryType, copy->dstHost, copy->dstDevice, copy->dstArray, copy->dstXInBytes, copy->dstY, 0, 0,
-                        copy->dstPitch, 0 };
-    return copy_rect(&src, &dst, copy->WidthInBytes, copy->Height, 1, handle, async);
-}
-
-/* A copy without extent reads as one that moves nothing, whatever else it says. */
-enum aw_status aw_abi_copy3d_read(const CUDA_MEMCPY3D *copy, struct aw_copy3d *ret_copy)
-{
-    struct side src = { copy->srcMemoryType, copy->srcHost, copy->srcDevice, copy->srcArray, copy->srcXInBytes, copy->srcY, copy->srcZ,
-                        copy->srcLOD, copy->srcPitch, copy->srcHeight };
-    struct side dst = { copy->dstMemoryType, copy->dstHost, copy->dstDevice, copy->dstArray, copy->dstXInBytes, copy->dstY, copy->dstZ,
-                        copy->dstLOD, copy->dstPitch, copy->dstHeight };
-    if (!copy->WidthInBytes || !copy->Height || !copy->Depth) {
-        *ret_copy = (struct aw_copy3d){ .kind = AW_COPY_DEFAULT };
-        return AW_OK;
-    }
-    return rect_resolve(&src, &dst, copy->WidthInBytes, copy->Height, copy->Depth, ret_copy);
-}
-
-static CUresult copy_3d(const CUDA_MEMCPY3D *copy, CUstream handle, bool async)
-{
-    if (!copy)
-        return CUDA_ERROR_INVALID_VALUE;
-    struct side src = { copy->srcMemoryType, copy->srcHost, copy->srcDevice, copy->srcArray, copy->srcXInBytes, copy->srcY, copy->srcZ,
-                        copy->srcLOD, copy->srcPitch, copy->srcHeight };
-    struct side dst = { copy->dstMemoryType, copy->dstHost, copy->dstDevice, copy->dstArray, copy->dstXInBytes, copy->dstY, copy->dstZ,
-                        copy->dstLOD, copy->dstPitch, copy->dstHeight };
-    return copy_rect(&src, &dst, copy->WidthInBytes, copy->Height, copy->Depth, handle, async);
+    CUDA_MEMCPY3D box = {
+        .srcXInBytes = copy->srcXInBytes, .srcY = copy->srcY, .srcMemoryType = copy->srcMemoryType, .srcHost = copy->srcHost,
+        .srcDevice = copy->srcDevice, .srcArray = copy->srcArray, .srcPitch = copy->srcPitch,
+        .dstXInBytes = copy->dstXInBytes, .dstY = copy->dstY, .dstMemoryType = copy->dstMemoryType, .dstHost = copy->dstHost,
+        .dstDevice = copy->dstDevice, .dstArray = copy->dstArray, .dstPitch = copy->dstPitch,
+        .WidthInBytes = copy->WidthInBytes, .Height = copy->Height, .Depth = 1,
+    };
+    return copy_3d(&box, handle, async);
 }
 
 /* Addresses are unified, so the contexts only have to be ones. */
@@ -297,11 +178,16 @@ static CUresult copy_3d_peer(const CUDA_MEMCPY3D_PEER *copy, CUstream handle, bo
         status = cu_context(copy->dstContext, true, &ctx);
     if (status)
         return cu_result(status);
-    struct side src = { copy->srcMemoryType, copy->srcHost, copy->srcDevice, copy->srcArray, copy->srcXInBytes, copy->srcY, copy->srcZ,
-                        copy->srcLOD, copy->srcPitch, copy->srcHeight };
-    struct side dst = { copy->dstMemoryType, copy->dstHost, copy->dstDevice, copy->dstArray, copy->dstXInBytes, copy->dstY, copy->dstZ,
-                        copy->dstLOD, copy->dstPitch, copy->dstHeight };
-    return copy_rect(&src, &dst, copy->WidthInBytes, copy->Height, copy->Depth, handle, async);
+    CUDA_MEMCPY3D box = {
+        .srcXInBytes = copy->srcXInBytes, .srcY = copy->srcY, .srcZ = copy->srcZ, .srcLOD = copy->srcLOD,
+        .srcMemoryType = copy->srcMemoryType, .srcHost = copy->srcHost, .srcDevice = copy->srcDevice, .srcArray = copy->srcArray,
+        .srcPitch = copy->srcPitch, .srcHeight = copy->srcHeight,
+        .dstXInBytes = copy->dstXInBytes, .dstY = copy->dstY, .dstZ = copy->dstZ, .dstLOD = copy->dstLOD,
+        .dstMemoryType = copy->dstMemoryType, .dstHost = copy->dstHost, .dstDevice = copy->dstDevice, .dstArray = copy->dstArray,
+        .dstPitch = copy->dstPitch, .dstHeight = copy->dstHeight,
+        .WidthInBytes = copy->WidthInBytes, .Height = copy->Height, .Depth = copy->Depth,
+    };
+    return copy_3d(&box, handle, async);
 }
 
 CUresult awcu_cuMemcpy2D_v2_on(const CUDA_MEMCPY2D *pCopy, CUstream default_stream)

@@ -6,6 +6,7 @@
 
 #include "abi/abi.h"
 #include "abi/cudart_proto.h"
+#include "core/copy_box.h"
 #include "core/core.h"
 
 static inline cudaError_t aw_rt_error(enum aw_status status)
@@ -29,6 +30,13 @@ enum aw_status aw_rt_stream(cudaStream_t handle, struct aw_ctx **ret_ctx, struct
 enum aw_status aw_rt_kernel(const void *func, struct aw_kernel **ret_kernel);
 /* Its function in `ctx`; also takes a cudaFunction_t. */
 enum aw_status aw_rt_func(struct aw_ctx *ctx, const void *func, struct aw_func **ret_func);
+
+/* Sets the types of a box's sides as `kind` says, those of arrays excepted.  AW_ERR_INVALID_DIRECTION. */
+enum aw_status aw_rt_copy_types(cudaMemcpyKind kind, struct aw_copy_box *box);
+/* The runtime's description of a copy as the core's. */
+enum aw_status aw_rt_copy_box(const cudaMemcpy3DParms *p, struct aw_copy_box *ret_box);
+/* Bytes of what positions in an array count; 1 without one, 0 for a dead handle. */
+size_t aw_rt_element_bytes(cudaArray_const_t handle);
 
 /* The address `offset` bytes into a symbol, when `size` bytes from there lie inside it. */
 cudaError_t aw_rt_symbol_at(const void *symbol, size_t offset, size_t size, void **ret_pointer);

@@ -145,60 +145,27 @@ cudaError_t awrt_cudaGetChannelDesc(cudaChannelFormatDesc *desc, cudaArray_const
 
 /* ---- Copies of rectangles */
 
-/* One side: an array's rectangle at x (bytes) and y, or memory with a pitch. */
-struct end {
-    cudaArray_const_t array;
-    size_t x, y;
-    const void *pointer;
-    size_t pitch;
-};
-
-static cudaError_t end_at(const struct end *end, size_t width, size_t height, const void **ret_at, size_t *ret_pitch)
-{
-    uintptr_t at;
-    if (!end->array) {
-        *ret_at = end->pointer;
-        *ret_pitch = end->pitch;
-        return !end->pointer ? cudaErrorInvalidValue : width > end->pitch ? cudaErrorInvalidPitchValue : cudaSuccess;
-    }
-    const struct aw_array *array = aw_array_from(end->array);
-    if (!array)
-        return cudaErrorInvalidResourceHandle;
-    if (aw_array_box(array, end->x, end->y, 0, width, height, 1, &at))
-        return cudaErrorInvalidValue;
-    *ret_at = (const void *)at;
-    *ret_pitch = array->pitch;
-    return cudaSuccess;
-}
-
-static cudaError_t copy_rect(const struct end *dst, const struct end *src, size_t width, size_t height, cudaMemcpyKind kind,
-                             cudaStream_t handle, bool async)
+/* Memory and arrays as sides; `kind` may not say the contrary of what an array is. */
+static cudaError_t copy_rect(const struct aw_copy_side *dst, const struct aw_copy_side *src, size_t width, size_t height,
+                             cudaMemcpyKind kind, cudaStream_t handle, bool async)
 {
     struct aw_ctx *ctx;
     struct aw_cstream *stream;
-    struct aw_copy3d what = { .width = width, .height = height, .depth = 1 };
-    const void *to;
-    if ((unsigned)kind > cudaMemcpyDefault || kind == cudaMemcpyHostToHost || (kind == cudaMemcpyHostToDevice && src->array) ||
+    struct aw_copy_box box = { *src, *dst, width, height, 1 };
+    enum aw_status status = aw_rt_copy_types(kind, &box);
+    if (status || kind == cudaMemcpyHostToHost || (kind == cudaMemcpyHostToDevice && src->array) ||
         (kind == cudaMemcpyDeviceToHost && dst->array))
         return cudaErrorInvalidMemcpyDirection;
-    enum aw_status status = aw_rt_stream(handle, &ctx, &stream);
-    if (status || !width || !height)
-        return aw_rt_error(status);
-    cudaError_t error = end_at(src, width, height, &what.src, &what.src_pitch);
-    if (!error)
-        error = end_at(dst, width, height, &to, &what.dst_pitch);
-    if (error)
-        return error;
-    what.dst = (void *)(uintptr_t)to;
-    what.kind = kind == cudaMemcpyHostToDevice ? AW_COPY_H2D : kind == cudaMemcpyDeviceToHost ? AW_COPY_D2H
-                : kind == cudaMemcpyDeviceToDevice ? AW_COPY_D2D : AW_COPY_DEFAULT;
-    return aw_rt_error(aw_mem_copy3d(ctx, &what, stream, async));
+    if ((src->array && !aw_array_from(src->array)) || (dst->array && !aw_array_from(dst->array)))
+        return cudaErrorInvalidResourceHandle;
+    status = aw_rt_stream(handle, &ctx, &stream);
+    return aw_rt_error(status ? status : aw_copy_box_run(ctx, &box, stream, async));
 }
 
 /* `count` bytes in a row on one side, and in the array's rows from (x, y) on: the rest of a row, whole rows, the head of a row. */
-static cudaError_t copy_rows(struct end *dst, struct end *src, size_t count, cudaMemcpyKind kind, cudaStream_t stream, bool async)
+static cudaError_t copy_rows(struct aw_copy_side *dst, struct aw_copy_side *src, size_t count, cudaMemcpyKind kind, cudaStream_t stream, bool async)
 {
-    struct end *rows = dst->array ? dst : src, *line = dst->array ? src : dst;
+    struct aw_copy_side *rows = dst->array ? dst : src, *line = dst->array ? src : dst;
     const struct aw_array *array = aw_array_from(rows->array);
     if (!array)
         return cudaErrorInvalidResourceHandle;
@@ -210,7 +177,7 @@ static cudaError_t copy_rows(struct end *dst, struct end *src, size_t count, cud
         size_t width = row - rows->x < count ? row - rows->x : count, height = width == row ? count / row : 1;
         line->pitch = width;
         error = copy_rect(dst, src, width, height, kind, stream, async);
-        line->pointer = line->pointer ? (const char *)line->pointer + width * height : NULL;
+        line->base = line->base ? line->base + width * height : 0;
         count -= width * height;
         rows->x = 0;
         rows->y += height;
@@ -218,41 +185,41 @@ static cudaError_t copy_rows(struct end *dst, struct end *src, size_t count, cud
     return error;
 }
 
-#define IN_ARRAY(array, x, y) { (array), (x), (y), NULL, 0 }
-#define IN_MEMORY(pointer, pitch) { NULL, 0, 0, (pointer), (pitch) }
+#define IN_ARRAY(handle, at_x, at_y) { .array = (handle), .x = (at_x), .y = (at_y) }
+#define IN_MEMORY(pointer, row_pitch) { .base = (uintptr_t)(pointer), .pitch = (row_pitch) }
 
 static cudaError_t to_array(cudaArray_t dst, size_t x, size_t y, const void *src, size_t count, cudaMemcpyKind kind,
                             cudaStream_t stream, bool async)
 {
-    struct end to = IN_ARRAY(dst, x, y), from = IN_MEMORY(src, count);
+    struct aw_copy_side to = IN_ARRAY(dst, x, y), from = IN_MEMORY(src, count);
     return copy_rows(&to, &from, count, kind, stream, async);
 }
 
 static cudaError_t from_array(void *dst, cudaArray_const_t src, size_t x, size_t y, size_t count, cudaMemcpyKind kind,
                               cudaStream_t stream, bool async)
 {
-    struct end to = IN_MEMORY(dst, count), from = IN_ARRAY(src, x, y);
+    struct aw_copy_side to = IN_MEMORY(dst, count), from = IN_ARRAY(src, x, y);
     return src ? copy_rows(&to, &from, count, kind, stream, async) : cudaErrorInvalidResourceHandle;
 }
 
 static cudaError_t to_array_2d(cudaArray_t dst, size_t x, size_t y, const void *src, size_t pitch, size_t width, size_t height,
                                cudaMemcpyKind kind, cudaStream_t stream, bool async)
 {
-    struct end to = IN_ARRAY(dst, x, y), from = IN_MEMORY(src, pitch);
+    struct aw_copy_side to = IN_ARRAY(dst, x, y), from = IN_MEMORY(src, pitch);
     return dst ? copy_rect(&to, &from, width, height, kind, stream, async) : cudaErrorInvalidResourceHandle;
 }
 
 static cudaError_t from_array_2d(void *dst, size_t pitch, cudaArray_const_t src, size_t x, size_t y, size_t width, size_t height,
                                  cudaMemcpyKind kind, cudaStream_t stream, bool async)
 {
-    struct end to = IN_MEMORY(dst, pitch), from = IN_ARRAY(src, x, y);
+    struct aw_copy_side to = IN_MEMORY(dst, pitch), from = IN_ARRAY(src, x, y);
     return src ? copy_rect(&to, &from, width, height, kind, stream, async) : cudaErrorInvalidResourceHandle;
 }
 
 static cudaError_t across_2d(cudaArray_t dst, size_t dst_x, size_t dst_y, cudaArray_const_t src, size_t src_x, size_t src_y,
                              size_t width, size_t height, cudaMemcpyKind kind, cudaStream_t stream)
 {
-    struct end to = IN_ARRAY(dst, dst_x, dst_y), from = IN_ARRAY(src, src_x, src_y);
+    struct aw_copy_side to = IN_ARRAY(dst, dst_x, dst_y), from = IN_ARRAY(src, src_x, src_y);
     return dst && src ? copy_rect(&to, &from, width, height, kind, stream, false) : cudaErrorInvalidResourceHandle;
 }
 

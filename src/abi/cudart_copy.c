@@ -7,31 +7,17 @@
 
 #include "base/log.h"
 
-static cudaError_t kind_check(cudaMemcpyKind kind, enum aw_copy_kind *ret_kind)
-{
-    static const enum aw_copy_kind kinds[] = { AW_COPY_H2H, AW_COPY_H2D, AW_COPY_D2H, AW_COPY_D2D, AW_COPY_DEFAULT };
-    if ((unsigned)kind > cudaMemcpyDefault)
-        return cudaErrorInvalidMemcpyDirection;
-    *ret_kind = kinds[kind];
-    return cudaSuccess;
-}
-
 /* ---- One dimension */
 
 static cudaError_t copy(void *dst, const void *src, size_t size, cudaMemcpyKind cuda_kind, cudaStream_t handle, bool async)
 {
+    static const enum aw_copy_kind kinds[] = { AW_COPY_H2H, AW_COPY_H2D, AW_COPY_D2H, AW_COPY_D2D, AW_COPY_DEFAULT };
     struct aw_ctx *ctx;
     struct aw_cstream *stream;
-    enum aw_copy_kind kind;
-    cudaError_t error = kind_check(cuda_kind, &kind);
-    if (error)
-        return error;
+    if ((unsigned)cuda_kind > cudaMemcpyDefault)
+        return cudaErrorInvalidMemcpyDirection;
     enum aw_status status = aw_rt_stream(handle, &ctx, &stream);
-    if (status || !size)
-        return aw_rt_error(status);
-    if (!dst || !src)
-        return cudaErrorInvalidValue;
-    return aw_rt_error(aw_mem_copy(ctx, dst, src, size, kind, stream, async));
+    return aw_rt_error(status ? status : aw_mem_copy(ctx, dst, src, size, kinds[cuda_kind], stream, async));
 }
 
 cudaError_t awrt_cudaMemcpy_on(void *dst, const void *src, size_t size, cudaMemcpyKind kind, CUstream default_stream)
@@ -108,32 +94,67 @@ cudaError_t awrt_cudaMemcpyFromSymbolAsync(void *dst, const void *symbol, size_t
 
 /* ---- Two and three dimensions */
 
-static cudaError_t copy3d(const struct aw_copy3d *what, cudaStream_t handle, bool async)
+enum aw_status aw_rt_copy_types(cudaMemcpyKind kind, struct aw_copy_box *box)
+{
+    if ((unsigned)kind > cudaMemcpyDefault)
+        return AW_ERR_INVALID_DIRECTION;
+    enum aw_side_type src = kind == cudaMemcpyHostToHost || kind == cudaMemcpyHostToDevice ? AW_SIDE_HOST : AW_SIDE_DEVICE;
+    enum aw_side_type dst = kind == cudaMemcpyHostToHost || kind == cudaMemcpyDeviceToHost ? AW_SIDE_HOST : AW_SIDE_DEVICE;
+    box->src.type = box->src.array ? AW_SIDE_ARRAY : kind == cudaMemcpyDefault ? AW_SIDE_ANY : src;
+    box->dst.type = box->dst.array ? AW_SIDE_ARRAY : kind == cudaMemcpyDefault ? AW_SIDE_ANY : dst;
+    return AW_OK;
+}
+
+size_t aw_rt_element_bytes(cudaArray_const_t handle)
+{
+    const struct aw_array *array = handle ? aw_array_from(handle) : NULL;
+    return array ? aw_shape_element_bytes(&array->shape) : handle ? 0 : 1;
+}
+
+/* One side.  Positions in an array, and the extent where there is one, count elements. */
+static enum aw_status side_read(cudaArray_const_t array, const cudaPitchedPtr *p, const cudaPos *pos, struct aw_copy_side *ret_side)
+{
+    size_t each = aw_rt_element_bytes(array);
+    if (array && p->ptr)
+        return AW_ERR_INVALID_VALUE;
+    *ret_side = (struct aw_copy_side){ .base = (uintptr_t)p->ptr, .y = pos->y, .z = pos->z, .pitch = p->pitch, .rows = p->ysize,
+                                       .array = array };
+    if (!each)
+        return AW_ERR_INVALID_HANDLE;
+    return __builtin_mul_overflow(pos->x, each, &ret_side->x) ? AW_ERR_INVALID_VALUE : AW_OK;
+}
+
+enum aw_status aw_rt_copy_box(const cudaMemcpy3DParms *p, struct aw_copy_box *ret_box)
+{
+    if (!p)
+        return AW_ERR_INVALID_VALUE;
+    *ret_box = (struct aw_copy_box){ .height = p->extent.height, .depth = p->extent.depth };
+    enum aw_status status = side_read(p->srcArray, &p->srcPtr, &p->srcPos, &ret_box->src);
+    if (!status)
+        status = side_read(p->dstArray, &p->dstPtr, &p->dstPos, &ret_box->dst);
+    if (!status && __builtin_mul_overflow(p->extent.width, aw_rt_element_bytes(p->srcArray ? p->srcArray : p->dstArray), &ret_box->width))
+        status = AW_ERR_INVALID_VALUE;
+    return status ? status : aw_rt_copy_types(p->kind, ret_box);
+}
+
+static cudaError_t copy_box(const struct aw_copy_box *box, cudaStream_t handle, bool async)
 {
     struct aw_ctx *ctx;
     struct aw_cstream *stream;
     enum aw_status status = aw_rt_stream(handle, &ctx, &stream);
-    if (status || !what->width || !what->height || !what->depth)
-        return aw_rt_error(status);
-    if (!what->dst || !what->src)
-        return cudaErrorInvalidValue;
-    return aw_rt_error(aw_mem_copy3d(ctx, what, stream, async));
+    return aw_rt_error(status ? status : aw_copy_box_run(ctx, box, stream, async));
 }
 
 static cudaError_t copy2d(void *dst, size_t dst_pitch, const void *src, size_t src_pitch, size_t width, size_t height,
-                          cudaMemcpyKind cuda_kind, cudaStream_t stream, bool async)
+                          cudaMemcpyKind kind, cudaStream_t stream, bool async)
 {
-    struct aw_copy3d what = { .src = src, .dst = dst, .src_pitch = src_pitch, .dst_pitch = dst_pitch, .width = width,
-                              .height = height, .depth = 1 };
-    cudaError_t error = kind_check(cuda_kind, &what.kind);
-    if (error)
-        return error;
-    if (width > src_pitch || width > dst_pitch)
-        return cudaErrorInvalidPitchValue;
-    if (__builtin_mul_overflow(src_pitch, height, &what.src_slice) ||
-        __builtin_mul_overflow(dst_pitch, height, &what.dst_slice))
-        return cudaErrorInvalidValue;
-    return copy3d(&what, stream, async);
+    struct aw_copy_box box = { .src = { .base = (uintptr_t)src, .pitch = src_pitch, .rows = height },
+                               .dst = { .base = (uintptr_t)dst, .pitch = dst_pitch, .rows = height },
+                               .width = width, .height = height, .depth = 1 };
+    enum aw_status status = aw_rt_copy_types(kind, &box);
+    if (!status && (width > src_pitch || width > dst_pitch)) /* also where there is one row or none, as CUDA has it */
+        status = AW_ERR_INVALID_PITCH;
+    return status ? aw_rt_error(status) : copy_box(&box, stream, async);
 }
 
 cudaError_t awrt_cudaMemcpy2D_on(void *dst, size_t dst_pitch, const void *src, size_t src_pitch, size_t width, size_t height,
@@ -148,80 +169,11 @@ cudaError_t awrt_cudaMemcpy2DAsync(void *dst, size_t dst_pitch, const void *src,
     return copy2d(dst, dst_pitch, src, src_pitch, width, height, kind, stream, true);
 }
 
-/* One side of a copied box. */
-struct end {
-    const struct aw_array *array; /* or NULL: */
-    const cudaPitchedPtr *pitched;
-    const cudaPos *pos; /* x in elements of the array, else in bytes */
-};
-
-/* The first byte of an end's box, and the distances; NULL for a pitched pointer that is NULL. */
-static cudaError_t end_at(const struct end *end, const struct aw_copy3d *what, char **ret_at, size_t *ret_pitch, size_t *ret_slice)
-{
-    const cudaPos *pos = end->pos;
-    size_t z, y, at;
-    if (end->array) {
-        const struct aw_array_shape *shape = &end->array->shape;
-        uintptr_t first;
-        if (__builtin_mul_overflow(pos->x, (size_t)aw_shape_element_bytes(shape), &at) ||
-            aw_array_box(end->array, at, pos->y, pos->z, what->width, what->height, what->depth, &first))
-            return cudaErrorInvalidValue;
-        *ret_at = (char *)first;
-        *ret_pitch = end->array->pitch;
-        *ret_slice = end->array->slice;
-        return cudaSuccess;
-    }
-    const cudaPitchedPtr *p = end->pitched;
-    if (__builtin_mul_overflow(p->pitch, p->ysize, ret_slice) || __builtin_mul_overflow(*ret_slice, pos->z, &z) ||
-        __builtin_mul_overflow(p->pitch, pos->y, &y) || __builtin_add_overflow(z, y, &at) ||
-        __builtin_add_overflow(at, pos->x, &at))
-        return cudaErrorInvalidValue;
-    *ret_at = p->ptr ? (char *)p->ptr + at : NULL;
-    *ret_pitch = p->pitch;
-    return cudaSuccess;
-}
-
-static cudaError_t box_copy(const struct end *dst_end, const struct end *src_end, const cudaExtent *extent,
-                            enum aw_copy_kind kind, cudaStream_t stream, bool async)
-{
-    struct aw_copy3d what = { .width = extent->width, .height = extent->height, .depth = extent->depth, .kind = kind };
-    char *src, *dst;
-    const struct aw_array *counted = src_end->array ? src_end->array : dst_end->array; /* whose elements the extent counts */
-    if (counted && __builtin_mul_overflow(what.width, (size_t)aw_shape_element_bytes(&counted->shape),
-                                          &what.width))
-        return cudaErrorInvalidValue;
-    cudaError_t error = end_at(src_end, &what, &src, &what.src_pitch, &what.src_slice);
-    if (!error)
-        error = end_at(dst_end, &what, &dst, &what.dst_pitch, &what.dst_slice);
-    if (error)
-        return error;
-    what.src = src;
-    what.dst = dst;
-    if (what.height > 1 || what.depth > 1)
-        if (what.width > what.src_pitch || what.width > what.dst_pitch)
-            return cudaErrorInvalidPitchValue;
-    return copy3d(&what, stream, async);
-}
-
-/* An array handle that may be absent: false when it is there and dead. */
-static bool end_array(cudaArray_const_t handle, struct end *end)
-{
-    end->array = handle ? aw_array_from(handle) : NULL;
-    return !handle || end->array;
-}
-
 static cudaError_t copy3d_params(const cudaMemcpy3DParms *p, cudaStream_t stream, bool async)
 {
-    enum aw_copy_kind kind;
-    if (!p || (p->srcArray && p->srcPtr.ptr) || (p->dstArray && p->dstPtr.ptr))
-        return cudaErrorInvalidValue;
-    struct end src = { NULL, &p->srcPtr, &p->srcPos }, dst = { NULL, &p->dstPtr, &p->dstPos };
-    cudaError_t error = kind_check(p->kind, &kind);
-    if (error)
-        return error;
-    if (!end_array(p->srcArray, &src) || !end_array(p->dstArray, &dst))
-        return cudaErrorInvalidResourceHandle;
-    return box_copy(&dst, &src, &p->extent, kind, stream, async);
+    struct aw_copy_box box;
+    enum aw_status status = aw_rt_copy_box(p, &box);
+    return status ? aw_rt_error(status) : copy_box(&box, stream, async);
 }
 
 cudaError_t awrt_cudaMemcpy3D_on(const cudaMemcpy3DParms *p, CUstream default_stream)
@@ -258,10 +210,8 @@ static cudaError_t copy_peer(void *dst, int dst_device, const void *src, int src
         status = peer_ctx(dst_device, &dst_ctx);
     if (!status)
         status = peer_ctx(src_device, &src_ctx);
-    if (status || !size)
+    if (status)
         return aw_rt_error(status);
-    if (!dst || !src)
-        return cudaErrorInvalidValue;
     return aw_rt_error(aw_mem_copy_peer(dst_ctx, dst, src_ctx, src, size, stream, async));
 }
 
@@ -279,7 +229,7 @@ cudaError_t awrt_cudaMemcpyPeerAsync(void *dst, int dst_device, const void *src,
 static cudaError_t copy3d_peer(const cudaMemcpy3DPeerParms *p, cudaStream_t stream, bool async)
 {
     struct aw_ctx *ctx;
-    if (!p || (p->srcArray && p->srcPtr.ptr) || (p->dstArray && p->dstPtr.ptr))
+    if (!p)
         return cudaErrorInvalidValue;
     enum aw_status status = peer_ctx(p->srcDevice, &ctx);
     if (!status)
@@ -290,10 +240,9 @@ static cudaError_t copy3d_peer(const cudaMemcpy3DPeerParms *p, cudaStream_t stre
         aw_fixme("cudaMemcpy3DPeer between two devices is not implemented");
         return cudaErrorNotSupported;
     }
-    struct end src = { NULL, &p->srcPtr, &p->srcPos }, dst = { NULL, &p->dstPtr, &p->dstPos };
-    if (!end_array(p->srcArray, &src) || !end_array(p->dstArray, &dst))
-        return cudaErrorInvalidResourceHandle;
-    return box_copy(&dst, &src, &p->extent, AW_COPY_D2D, stream, async);
+    cudaMemcpy3DParms params = { p->srcArray, p->srcPos, p->srcPtr, p->dstArray, p->dstPos, p->dstPtr, p->extent,
+                                 cudaMemcpyDeviceToDevice };
+    return copy3d_params(&params, stream, async);
 }
 
 cudaError_t awrt_cudaMemcpy3DPeer_on(const cudaMemcpy3DPeerParms *p, CUstream default_stream)
@@ -313,10 +262,8 @@ static cudaError_t fill(void *dst, int value, size_t size, cudaStream_t handle, 
     struct aw_ctx *ctx;
     struct aw_cstream *stream;
     enum aw_status status = aw_rt_stream(handle, &ctx, &stream);
-    if (status || !size)
+    if (status)
         return aw_rt_error(status);
-    if (!dst)
-        return cudaErrorInvalidValue;
     return aw_rt_error(aw_mem_fill(ctx, (uintptr_t)dst, (uint8_t)value, 1, size, stream, async));
 }
 
@@ -324,13 +271,9 @@ static cudaError_t fill2d(void *dst, size_t pitch, int value, size_t width, size
 {
     struct aw_ctx *ctx;
     struct aw_cstream *stream;
-    if (height > 1 && width > pitch)
-        return cudaErrorInvalidValue;
     enum aw_status status = aw_rt_stream(handle, &ctx, &stream);
-    if (status || !width || !height)
+    if (status)
         return aw_rt_error(status);
-    if (!dst)
-        return cudaErrorInvalidValue;
     return aw_rt_error(aw_mem_fill2d(ctx, (uintptr_t)dst, pitch, (uint8_t)value, 1, width, height, stream, async));
 }
 

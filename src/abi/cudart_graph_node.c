@@ -74,42 +74,6 @@ cudaError_t awrt_cudaGraphExecKernelNodeSetParams(cudaGraphExec_t exec, cudaGrap
 
 /* ---- Copies */
 
-/* Bytes of what an array's positions count; 1 without one, 0 for a dead handle. */
-static size_t element_of(cudaArray_const_t handle)
-{
-    const struct aw_array *array = handle ? aw_array_from(handle) : NULL;
-    return array ? aw_shape_element_bytes(&array->shape) : handle ? 0 : 1;
-}
-
-/* The runtime's description as the driver's. */
-static cudaError_t copy_read(const cudaMemcpy3DParms *p, CUDA_MEMCPY3D *ret_copy)
-{
-    if (!p || (p->srcArray && p->srcPtr.ptr) || (p->dstArray && p->dstPtr.ptr))
-        return cudaErrorInvalidValue;
-    if ((unsigned)p->kind > cudaMemcpyDefault)
-        return cudaErrorInvalidMemcpyDirection;
-    size_t src_each = element_of(p->srcArray), dst_each = element_of(p->dstArray), each = p->srcArray ? src_each : dst_each;
-    if (!src_each || !dst_each)
-        return cudaErrorInvalidResourceHandle;
-    if (p->extent.width > SIZE_MAX / each || p->srcPos.x > SIZE_MAX / src_each || p->dstPos.x > SIZE_MAX / dst_each)
-        return cudaErrorInvalidValue;
-    bool open = p->kind == cudaMemcpyDefault;
-    bool from_host = p->kind == cudaMemcpyHostToHost || p->kind == cudaMemcpyHostToDevice;
-    bool to_host = p->kind == cudaMemcpyHostToHost || p->kind == cudaMemcpyDeviceToHost;
-    CUmemorytype src = from_host ? CU_MEMORYTYPE_HOST : CU_MEMORYTYPE_DEVICE, dst = to_host ? CU_MEMORYTYPE_HOST : CU_MEMORYTYPE_DEVICE;
-    *ret_copy = (CUDA_MEMCPY3D){
-        .srcMemoryType = p->srcArray ? CU_MEMORYTYPE_ARRAY : open ? CU_MEMORYTYPE_UNIFIED : src,
-        .srcArray = (CUarray)p->srcArray, .dstArray = (CUarray)p->dstArray,
-        .srcXInBytes = p->srcPos.x * src_each, .srcY = p->srcPos.y, .srcZ = p->srcPos.z, .srcHost = p->srcPtr.ptr,
-        .srcDevice = (CUdeviceptr)(uintptr_t)p->srcPtr.ptr, .srcPitch = p->srcPtr.pitch, .srcHeight = p->srcPtr.ysize,
-        .dstMemoryType = p->dstArray ? CU_MEMORYTYPE_ARRAY : open ? CU_MEMORYTYPE_UNIFIED : dst,
-        .dstXInBytes = p->dstPos.x * dst_each, .dstY = p->dstPos.y, .dstZ = p->dstPos.z, .dstHost = p->dstPtr.ptr,
-        .dstDevice = (CUdeviceptr)(uintptr_t)p->dstPtr.ptr, .dstPitch = p->dstPtr.pitch, .dstHeight = p->dstPtr.ysize,
-        .WidthInBytes = p->extent.width * each, .Height = p->extent.height, .Depth = p->extent.depth,
-    };
-    return cudaSuccess;
-}
-
 /* Bytes in a row as a box. */
 static cudaMemcpy3DParms line(void *dst, const void *src, size_t size, cudaMemcpyKind kind)
 {
@@ -120,12 +84,11 @@ static cudaMemcpy3DParms line(void *dst, const void *src, size_t size, cudaMemcp
 static cudaError_t copy_params(const cudaMemcpy3DParms *p, struct aw_node_params *ret_params)
 {
     struct aw_ctx *ctx;
-    CUDA_MEMCPY3D copy;
-    cudaError_t error = copy_read(p, &copy);
-    if (error)
-        return error;
-    enum aw_status status = aw_rt_ctx(&ctx);
-    return aw_rt_error(status ? status : aw_abi_memcpy_params(ctx, &copy, ret_params));
+    struct aw_copy_box box;
+    enum aw_status status = aw_rt_copy_box(p, &box);
+    if (!status)
+        status = aw_rt_ctx(&ctx);
+    return aw_rt_error(status ? status : aw_node_box_make(ctx, &box, ret_params));
 }
 
 static cudaError_t copy_add(cudaGraphNode_t *node, cudaGraph_t graph, const cudaGraphNode_t *deps, size_t n,
@@ -166,19 +129,31 @@ cudaError_t awrt_cudaGraphExecMemcpyNodeSetParams(cudaGraphExec_t exec, cudaGrap
     return copy_exec_set(exec, node, p);
 }
 
+/* Bytes of what a side's positions count; 1 also where its array is gone. */
+static size_t element_of(const struct aw_copy_side *side)
+{
+    size_t each = aw_rt_element_bytes(side->array);
+    return each ? each : 1;
+}
+
 static void copy_tell(const struct aw_node_copy *copy, cudaMemcpy3DParms *ret)
 {
-    const struct aw_node_side *src = &copy->src, *dst = &copy->dst;
-    bool open = src->type == CU_MEMORYTYPE_UNIFIED || dst->type == CU_MEMORYTYPE_UNIFIED;
-    bool from_host = src->type == CU_MEMORYTYPE_HOST, to_host = dst->type == CU_MEMORYTYPE_HOST;
+    const struct aw_copy_side *src = &copy->src, *dst = &copy->dst;
+    size_t width = copy->work.width, src_each = element_of(src), dst_each = element_of(dst);
+    bool open = src->type == AW_SIDE_ANY || dst->type == AW_SIDE_ANY;
+    bool from_host = src->type == AW_SIDE_HOST, to_host = dst->type == AW_SIDE_HOST;
     *ret = (cudaMemcpy3DParms){
-        .srcPos = { src->x, src->y, src->z }, .srcPtr = { (void *)src->base, src->pitch, copy->work.width, src->rows },
-        .dstPos = { dst->x, dst->y, dst->z }, .dstPtr = { (void *)dst->base, dst->pitch, copy->work.width, dst->rows },
-        .extent = { copy->work.width, copy->work.height, copy->work.depth },
+        .srcArray = (cudaArray_t)(uintptr_t)src->array, .srcPos = { src->x / src_each, src->y, src->z },
+        .dstArray = (cudaArray_t)(uintptr_t)dst->array, .dstPos = { dst->x / dst_each, dst->y, dst->z },
+        .extent = { width / (src->array ? src_each : dst_each), copy->work.height, copy->work.depth },
         .kind = open        ? cudaMemcpyDefault
                 : from_host ? (to_host ? cudaMemcpyHostToHost : cudaMemcpyHostToDevice)
                             : (to_host ? cudaMemcpyDeviceToHost : cudaMemcpyDeviceToDevice),
     };
+    if (!src->array)
+        ret->srcPtr = (cudaPitchedPtr){ (void *)src->base, src->pitch, width, src->rows };
+    if (!dst->array)
+        ret->dstPtr = (cudaPitchedPtr){ (void *)dst->base, dst->pitch, width, dst->rows };
 }
 
 cudaError_t awrt_cudaGraphMemcpyNodeGetParams(cudaGraphNode_t handle, cudaMemcpy3DParms *ret_params)
@@ -285,42 +260,46 @@ cudaError_t awrt_cudaGraphExecMemcpyNodeSetParamsFromSymbol(cudaGraphExec_t exec
     return error ? error : copy_exec_set(exec, node, &p);
 }
 
-/* ---- Fills, host functions, child graphs, events, allocations */
-
 /* ---- Any type, in one structure */
 
-/* The runtime's structure as the driver's, for all types but kernels. */
-static cudaError_t any_read(const cudaGraphNodeParams *from, CUgraphNodeParams *ret_params)
+/* Kernels and copies are described in the runtime's own way, all else in the driver's. */
+static bool is_own(const cudaGraphNodeParams *from)
 {
-    _Static_assert(sizeof *from == sizeof *ret_params, "both are 256 bytes");
-    memcpy(ret_params, from, sizeof *ret_params);
-    if (from->type != CU_GRAPH_NODE_TYPE_MEMCPY) {
-        if (from->type == CU_GRAPH_NODE_TYPE_MEMSET)
-            ret_params->memset.ctx = NULL; /* the current one */
-        return cudaSuccess;
-    }
-    memset(&ret_params->memcpy, 0, sizeof ret_params->memcpy);
-    if (from->memcpy.flags)
-        return cudaErrorInvalidValue;
-    return copy_read(&from->memcpy.copyParams, &ret_params->memcpy.copyParams);
+    return from->type == CU_GRAPH_NODE_TYPE_KERNEL || from->type == CU_GRAPH_NODE_TYPE_MEMCPY;
+}
+
+static cudaError_t own_params(const cudaGraphNodeParams *from, struct aw_node_params *ret_params)
+{
+    if (from->type == CU_GRAPH_NODE_TYPE_KERNEL)
+        return aw_rt_error(kernel_params(&from->kernel, ret_params));
+    return from->memcpy.flags ? cudaErrorInvalidValue : copy_params(&from->memcpy.copyParams, ret_params);
+}
+
+static CUgraphNodeParams driver_params(const cudaGraphNodeParams *from)
+{
+    CUgraphNodeParams params;
+    _Static_assert(sizeof *from == sizeof params, "both are 256 bytes");
+    memcpy(&params, from, sizeof params);
+    if (from->type == CU_GRAPH_NODE_TYPE_MEMSET)
+        params.memset.ctx = NULL; /* the current one */
+    return params;
 }
 
 cudaError_t awrt_cudaGraphAddNode_v2(cudaGraphNode_t *node, cudaGraph_t graph, const cudaGraphNode_t *deps,
                                      const cudaGraphEdgeData *data, size_t n, cudaGraphNodeParams *from)
 {
     struct aw_ctx *ctx;
-    struct aw_node_params kernel;
-    CUgraphNodeParams params;
+    struct aw_node_params own;
     if (!from)
         return cudaErrorInvalidValue;
-    enum aw_status status = aw_rt_ctx(&ctx);
-    if (!status && from->type == CU_GRAPH_NODE_TYPE_KERNEL) {
-        status = kernel_params(&from->kernel, &kernel);
-        return aw_rt_error(status ? status : aw_abi_graph_add(node, graph, deps, data, n, &kernel));
+    if (is_own(from)) {
+        cudaError_t error = own_params(from, &own);
+        return error ? error : aw_rt_error(aw_abi_graph_add(node, graph, deps, data, n, &own));
     }
-    cudaError_t error = status ? aw_rt_error(status) : any_read(from, &params);
-    if (error)
-        return error;
+    enum aw_status status = aw_rt_ctx(&ctx);
+    if (status)
+        return aw_rt_error(status);
+    CUgraphNodeParams params = driver_params(from);
     CUresult result = awcu_cuGraphAddNode_v2(node, graph, deps, data, n, &params);
     if (!result && (from->type == CU_GRAPH_NODE_TYPE_GRAPH || from->type == CU_GRAPH_NODE_TYPE_MEM_ALLOC))
         memcpy(from, &params, sizeof *from); /* the node's own graph, the address */
@@ -335,27 +314,27 @@ cudaError_t awrt_cudaGraphAddNode(cudaGraphNode_t *node, cudaGraph_t graph, cons
 
 cudaError_t awrt_cudaGraphNodeSetParams(cudaGraphNode_t node, const cudaGraphNodeParams *from)
 {
-    CUgraphNodeParams params;
+    struct aw_node_params own;
     if (!from)
         return cudaErrorInvalidValue;
-    if (from->type == CU_GRAPH_NODE_TYPE_KERNEL)
-        return awrt_cudaGraphKernelNodeSetParams(node, &from->kernel);
-    cudaError_t error = any_read(from, &params);
-    if (error)
-        return error;
+    if (is_own(from)) {
+        cudaError_t error = own_params(from, &own);
+        return error ? error : aw_rt_error(aw_abi_graph_node_set(node, &own));
+    }
+    CUgraphNodeParams params = driver_params(from);
     AW_RT_AS_DRIVER(awcu_cuGraphNodeSetParams(node, &params));
 }
 
 cudaError_t awrt_cudaGraphExecNodeSetParams(cudaGraphExec_t exec, cudaGraphNode_t node, const cudaGraphNodeParams *from)
 {
-    CUgraphNodeParams params;
+    struct aw_node_params own;
     if (!from)
         return cudaErrorInvalidValue;
-    if (from->type == CU_GRAPH_NODE_TYPE_KERNEL)
-        return awrt_cudaGraphExecKernelNodeSetParams(exec, node, &from->kernel);
-    cudaError_t error = any_read(from, &params);
-    if (error)
-        return error;
+    if (is_own(from)) {
+        cudaError_t error = own_params(from, &own);
+        return error ? error : aw_rt_error(aw_abi_graph_exec_set(exec, node, &own));
+    }
+    CUgraphNodeParams params = driver_params(from);
     AW_RT_AS_DRIVER(awcu_cuGraphExecNodeSetParams(exec, node, &params));
 }
 

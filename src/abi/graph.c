@@ -147,29 +147,29 @@ enum aw_status aw_abi_kernel_params(const CUDA_KERNEL_NODE_PARAMS *from, struct 
     return aw_node_kernel_make(func, &args, ret_params);
 }
 
-static struct aw_node_side side_read(CUmemorytype type, const void *host, CUdeviceptr device, size_t x, size_t y, size_t z,
-                                     size_t pitch, size_t rows)
+static struct aw_copy_side side_read(CUmemorytype type, const void *host, CUdeviceptr device, CUarray array, size_t x, size_t y,
+                                     size_t z, size_t pitch, size_t rows, size_t lod)
 {
-    return (struct aw_node_side){ type == CU_MEMORYTYPE_HOST ? (uintptr_t)host : (uintptr_t)device, x, y, z, pitch, rows, (int)type };
+    uintptr_t base = type == CU_MEMORYTYPE_HOST ? (uintptr_t)host : (uintptr_t)device;
+    return (struct aw_copy_side){ (enum aw_side_type)type, base, x, y, z, pitch, rows, array, lod };
+}
+
+void aw_abi_box_read(const CUDA_MEMCPY3D *from, struct aw_copy_box *ret_box)
+{
+    *ret_box = (struct aw_copy_box){
+        side_read(from->srcMemoryType, from->srcHost, from->srcDevice, from->srcArray, from->srcXInBytes, from->srcY, from->srcZ,
+                  from->srcPitch, from->srcHeight, from->srcLOD),
+        side_read(from->dstMemoryType, from->dstHost, from->dstDevice, from->dstArray, from->dstXInBytes, from->dstY, from->dstZ,
+                  from->dstPitch, from->dstHeight, from->dstLOD),
+        from->WidthInBytes, from->Height, from->Depth,
+    };
 }
 
 enum aw_status aw_abi_memcpy_params(struct aw_ctx *ctx, const CUDA_MEMCPY3D *from, struct aw_node_params *ret_params)
 {
-    struct aw_copy3d copy;
-    enum aw_status status = aw_abi_copy3d_read(from, &copy);
-    if (status)
-        return status;
-    struct aw_node_side src = side_read(from->srcMemoryType, from->srcHost, from->srcDevice, from->srcXInBytes, from->srcY,
-                                        from->srcZ, from->srcPitch, from->srcHeight);
-    struct aw_node_side dst = side_read(from->dstMemoryType, from->dstHost, from->dstDevice, from->dstXInBytes, from->dstY,
-                                        from->dstZ, from->dstPitch, from->dstHeight);
-    status = aw_node_copy_make(ctx, &copy, &src, &dst, ret_params);
-    if (status == AW_OK) { /* an empty copy keeps its numbers, for asking */
-        ret_params->copy.work.width = from->WidthInBytes;
-        ret_params->copy.work.height = from->Height;
-        ret_params->copy.work.depth = from->Depth;
-    }
-    return status;
+    struct aw_copy_box box;
+    aw_abi_box_read(from, &box);
+    return aw_node_box_make(ctx, &box, ret_params);
 }
 
 enum aw_status aw_abi_memset_params(struct aw_ctx *ctx, const CUDA_MEMSET_NODE_PARAMS *from, struct aw_node_params *ret_params)
@@ -230,15 +230,15 @@ void aw_abi_kernel_tell(const struct aw_node_kernel *kernel, CUDA_KERNEL_NODE_PA
 
 void aw_abi_memcpy_tell(const struct aw_node_copy *copy, CUDA_MEMCPY3D *ret)
 {
-    const struct aw_node_side *src = &copy->src, *dst = &copy->dst;
-    bool from_host = src->type == CU_MEMORYTYPE_HOST, to_host = dst->type == CU_MEMORYTYPE_HOST;
+    const struct aw_copy_side *src = &copy->src, *dst = &copy->dst;
+    bool from_host = src->type == AW_SIDE_HOST, to_host = dst->type == AW_SIDE_HOST;
     *ret = (CUDA_MEMCPY3D){
         .srcXInBytes = src->x, .srcY = src->y, .srcZ = src->z, .srcMemoryType = (CUmemorytype)src->type,
         .srcHost = from_host ? (const void *)src->base : NULL, .srcDevice = from_host ? 0 : src->base,
-        .srcPitch = src->pitch, .srcHeight = src->rows,
+        .srcPitch = src->pitch, .srcHeight = src->rows, .srcArray = (CUarray)(uintptr_t)src->array,
         .dstXInBytes = dst->x, .dstY = dst->y, .dstZ = dst->z, .dstMemoryType = (CUmemorytype)dst->type,
         .dstHost = to_host ? (void *)dst->base : NULL, .dstDevice = to_host ? 0 : dst->base,
-        .dstPitch = dst->pitch, .dstHeight = dst->rows,
+        .dstPitch = dst->pitch, .dstHeight = dst->rows, .dstArray = (CUarray)(uintptr_t)dst->array,
         .WidthInBytes = copy->work.width, .Height = copy->work.height, .Depth = copy->work.depth,
     };
 }

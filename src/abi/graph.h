@@ -37,7 +37,7 @@ void aw_abi_kernel_tell(const struct aw_node_kernel *kernel, CUDA_KERNEL_NODE_PA
 void aw_abi_memcpy_tell(const struct aw_node_copy *copy, CUDA_MEMCPY3D *ret);
 void aw_abi_memset_tell(const struct aw_work_fill *fill, CUDA_MEMSET_NODE_PARAMS *ret);
 void aw_abi_alloc_tell(const struct aw_node_params *params, CUDA_MEM_ALLOC_NODE_PARAMS *ret);
-/* In cuda_copy.c: what a 3D copy comes to. */
-enum aw_status aw_abi_copy3d_read(const CUDA_MEMCPY3D *from, struct aw_copy3d *ret_copy);
+/* The driver's description of a copy as the core's. */
+void aw_abi_box_read(const CUDA_MEMCPY3D *from, struct aw_copy_box *ret_box);
 
 #endif

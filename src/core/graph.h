@@ -9,6 +9,7 @@
 
 #include "base/vec.h"
 #include "core/context.h"
+#include "core/copy_box.h"
 #include "core/launch.h"
 #include "core/memory.h"
 #include "core/recorder.h"
@@ -45,17 +46,9 @@ struct aw_node_kernel {
     char (*attrs)[AW_NODE_ATTR_BYTES]; /* AW_NODE_ATTRS values, owned; NULL when none was given */
 };
 
-/* One side of a copy as the user described it, for asking later. */
-struct aw_node_side {
-    uintptr_t base;
-    size_t x, y, z;     /* bytes, rows, slices */
-    size_t pitch, rows; /* bytes per row, rows per slice */
-    int type;           /* CU_MEMORYTYPE_*: 1 host, 2 device, 4 either */
-};
-
 struct aw_node_copy {
     struct aw_copy3d work;      /* what is done */
-    struct aw_node_side src, dst;
+    struct aw_copy_side src, dst; /* as the user described it, for asking later */
 };
 
 struct aw_node_alloc {
@@ -83,8 +76,10 @@ struct aw_node_params {
  * checked as for a launch and its code is compiled; `symbol` may be NULL. */
 enum aw_status aw_node_kernel_make(struct aw_func *func, const struct aw_launch_args *args, struct aw_node_params *ret_params);
 /* `src` and `dst` may be NULL: described by `copy` itself. */
-enum aw_status aw_node_copy_make(struct aw_ctx *ctx, const struct aw_copy3d *copy, const struct aw_node_side *src,
-                                 const struct aw_node_side *dst, struct aw_node_params *ret_params);
+enum aw_status aw_node_copy_make(struct aw_ctx *ctx, const struct aw_copy3d *copy, const struct aw_copy_side *src,
+                                 const struct aw_copy_side *dst, struct aw_node_params *ret_params);
+/* The same from a description; an empty box keeps its numbers, too. */
+enum aw_status aw_node_box_make(struct aw_ctx *ctx, const struct aw_copy_box *box, struct aw_node_params *ret_params);
 enum aw_status aw_node_fill_make(struct aw_ctx *ctx, const struct aw_work_fill *fill, struct aw_node_params *ret_params);
 /* A deep copy of the graph, which must hold no allocation. */
 enum aw_status aw_node_child_make(const struct aw_graph *child, struct aw_node_params *ret_params);

@@ -91,15 +91,13 @@ bool aw_node_cooperative(const struct aw_node_kernel *kernel)
 
 /* ---- Copies and fills. */
 
-enum { MEMORY_HOST = 1, MEMORY_DEVICE = 2, MEMORY_EITHER = 4 }; /* CU_MEMORYTYPE_* */
-
-static struct aw_node_side side_of(const void *at, size_t pitch, size_t slice, int type)
+static struct aw_copy_side side_of(const void *at, size_t pitch, size_t slice, enum aw_side_type type)
 {
-    return (struct aw_node_side){ .base = (uintptr_t)at, .pitch = pitch, .rows = pitch ? slice / pitch : 0, .type = type };
+    return (struct aw_copy_side){ .base = (uintptr_t)at, .pitch = pitch, .rows = pitch ? slice / pitch : 0, .type = type };
 }
 
-enum aw_status aw_node_copy_make(struct aw_ctx *ctx, const struct aw_copy3d *copy, const struct aw_node_side *src,
-                                 const struct aw_node_side *dst, struct aw_node_params *ret_params)
+enum aw_status aw_node_copy_make(struct aw_ctx *ctx, const struct aw_copy3d *copy, const struct aw_copy_side *src,
+                                 const struct aw_copy_side *dst, struct aw_node_params *ret_params)
 {
     bool from_device = copy->kind == AW_COPY_D2H || copy->kind == AW_COPY_D2D;
     bool to_device = copy->kind == AW_COPY_H2D || copy->kind == AW_COPY_D2D;
@@ -113,12 +111,26 @@ enum aw_status aw_node_copy_make(struct aw_ctx *ctx, const struct aw_copy3d *cop
         .copy = {
             .work = *copy,
             .src = src ? *src : side_of(copy->src, copy->src_pitch, copy->src_slice,
-                                        open ? MEMORY_EITHER : from_device ? MEMORY_DEVICE : MEMORY_HOST),
+                                        open ? AW_SIDE_ANY : from_device ? AW_SIDE_DEVICE : AW_SIDE_HOST),
             .dst = dst ? *dst : side_of(copy->dst, copy->dst_pitch, copy->dst_slice,
-                                        open ? MEMORY_EITHER : to_device ? MEMORY_DEVICE : MEMORY_HOST),
+                                        open ? AW_SIDE_ANY : to_device ? AW_SIDE_DEVICE : AW_SIDE_HOST),
         },
     };
     return AW_OK;
+}
+
+enum aw_status aw_node_box_make(struct aw_ctx *ctx, const struct aw_copy_box *box, struct aw_node_params *ret_params)
+{
+    struct aw_copy3d copy;
+    enum aw_status status = aw_copy_box_resolve(box, &copy);
+    if (status == AW_OK)
+        status = aw_node_copy_make(ctx, &copy, &box->src, &box->dst, ret_params);
+    if (status == AW_OK) {
+        ret_params->copy.work.width = box->width;
+        ret_params->copy.work.height = box->height;
+        ret_params->copy.work.depth = box->depth;
+    }
+    return status;
 }
 
 enum aw_status aw_node_fill_make(struct aw_ctx *ctx, const struct aw_work_fill *fill, struct aw_node_params *ret_params)

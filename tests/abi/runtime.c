@@ -57,6 +57,7 @@ cudaError_t cudaSetDoubleForHost(double *value);
 #endif
 cudaError_t cudaMemcpy2D(void *dst, size_t dpitch, const void *src, size_t spitch, size_t width, size_t height, int kind);
 cudaError_t cudaMemcpy3D(const cudaMemcpy3DParms *p);
+cudaError_t cudaHostGetFlags(unsigned *flags, void *pointer);
 cudaError_t cudaMemset(void *dst, int value, size_t size);
 cudaError_t cudaMemset3D(cudaPitchedPtr dst, int value, cudaExtent extent);
 cudaError_t cudaMalloc3D(cudaPitchedPtr *pitched, cudaExtent extent);
@@ -237,6 +238,7 @@ static void memory(void)
     enum { N = 1000 };
     unsigned char host[N], *pinned, *managed;
     void *device, *none = (void *)1;
+    unsigned flags;
     pointer_attributes attributes;
     EQUAL(cudaMalloc(&none, 0), cudaSuccess);
     CHECK(none == NULL);
@@ -271,6 +273,9 @@ static void memory(void)
     EQUAL(cudaMemcpy2D(host, 10, device, 5, 10, 2, cudaMemcpyDeviceToHost), cudaErrorInvalidPitchValue);
     EQUAL(cudaPointerGetAttributes(&attributes, (char *)device + 3), cudaSuccess);
     CHECK(attributes.type == cudaMemoryTypeDevice && attributes.devicePointer == (char *)device + 3 && !attributes.hostPointer);
+    EQUAL(cudaHostGetFlags(&flags, pinned + 3), cudaSuccess);
+    EQUAL(flags, cudaHostAllocMapped); /* all pinned memory is */
+    EQUAL(cudaHostGetFlags(&flags, host), cudaErrorInvalidValue);
     EQUAL(cudaPointerGetAttributes(&attributes, pinned + 3), cudaSuccess);
     CHECK(attributes.type == cudaMemoryTypeHost && attributes.hostPointer == pinned + 3);
     EQUAL(cudaPointerGetAttributes(&attributes, host), cudaSuccess);
@@ -312,6 +317,11 @@ static void boxes(void)
                 }
             }
     EQUAL(cudaFree(box.ptr), cudaSuccess);
+    p.dstPtr.pitch = W - 2;
+    EQUAL(cudaMemcpy3D(&p), cudaErrorInvalidPitchValue);
+    p.dstPtr = (cudaPitchedPtr){ host, W, W, H - 1 };
+    EQUAL(cudaMemcpy3D(&p), cudaErrorInvalidValue); /* slices of fewer rows than the box has */
+    EQUAL(cudaGetLastError(), cudaErrorInvalidValue);
 }
 
 static void set_flag(void *flag)

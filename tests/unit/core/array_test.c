@@ -119,6 +119,20 @@ Test(array, boxes, .init = start)
     cr_assert_arr_eq(out, &in[0][5][2], 6);
     plane.Height = 2;
     eq(awcu_cuMemcpy2D_v2(&plane), CUDA_ERROR_INVALID_VALUE);
+    /* A node tells its copy as it was described, arrays too. */
+    CUgraph graph;
+    CUgraphNode node;
+    CUDA_MEMCPY3D told;
+    over.srcLOD = 0;
+    ok(awcu_cuGraphCreate(&graph, 0));
+    ok(awcu_cuGraphAddMemcpyNode(&node, graph, NULL, 0, &over, context));
+    ok(awcu_cuGraphMemcpyNodeGetParams(node, &told));
+    eq(told.srcMemoryType, CU_MEMORYTYPE_ARRAY);
+    eq((uintptr_t)told.srcArray, (uintptr_t)a);
+    eq((uintptr_t)told.dstArray, (uintptr_t)b);
+    eq(told.srcXInBytes, 2);
+    eq(told.Depth, 3);
+    ok(awcu_cuGraphDestroy(graph));
 }
 
 Test(array, mipmaps, .init = start)
