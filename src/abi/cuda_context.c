@@ -43,19 +43,11 @@ CUresult awcu_cuDevicePrimaryCtxReset(CUdevice dev)
     return awcu_cuDevicePrimaryCtxReset_v2(dev);
 }
 
-static bool flags_ok(unsigned flags)
-{
-    unsigned schedule = flags & CU_CTX_SCHED_MASK;
-    return !(flags & ~(unsigned)CU_CTX_FLAGS_MASK) && (schedule <= 2 || schedule == CU_CTX_SCHED_BLOCKING_SYNC);
-}
-
 CUresult awcu_cuDevicePrimaryCtxSetFlags_v2(CUdevice dev, unsigned int flags)
 {
     struct aw_device *device;
     enum aw_status status = cu_device(dev, &device);
-    if (status)
-        return cu_result(status);
-    return flags_ok(flags) ? cu_result(aw_primary_set_flags(device, flags)) : CUDA_ERROR_INVALID_VALUE;
+    return cu_result(status ? status : aw_primary_set_flags(device, flags));
 }
 
 CUresult awcu_cuDevicePrimaryCtxSetFlags(CUdevice dev, unsigned int flags)
@@ -86,7 +78,7 @@ static CUresult context_create(CUcontext *pctx, unsigned flags, CUdevice dev, un
     enum aw_status status = cu_device(dev, &device);
     if (status)
         return cu_result(status);
-    if (!pctx || !flags_ok(flags))
+    if (!pctx)
         return CUDA_ERROR_INVALID_VALUE;
     status = aw_ctx_create(device, flags, version, &ctx);
     if (status)
@@ -234,12 +226,7 @@ CUresult awcu_cuCtxSetFlags(unsigned int flags)
 {
     struct aw_ctx *ctx;
     enum aw_status status = aw_ctx_current(&ctx);
-    if (status)
-        return cu_result(status);
-    if (!flags_ok(flags))
-        return CUDA_ERROR_INVALID_VALUE;
-    ctx->flags = flags;
-    return CUDA_SUCCESS;
+    return cu_result(status ? status : aw_ctx_set_flags(ctx, flags));
 }
 
 CUresult awcu_cuCtxGetId(CUcontext ctx, unsigned long long *ctxId)
@@ -294,17 +281,11 @@ CUresult awcu_cuCtxGetCacheConfig(CUfunc_cache *pconfig)
     return CUDA_SUCCESS;
 }
 
-/* A preference, and no device of ours has the choice: kept to be told again. */
 CUresult awcu_cuCtxSetCacheConfig(CUfunc_cache config)
 {
     struct aw_ctx *ctx;
     enum aw_status status = aw_ctx_current(&ctx);
-    if (status)
-        return cu_result(status);
-    if ((unsigned)config > CU_FUNC_CACHE_PREFER_EQUAL)
-        return CUDA_ERROR_INVALID_VALUE;
-    ctx->cache_config = (int)config;
-    return CUDA_SUCCESS;
+    return cu_result(status ? status : aw_cache_config_set(&ctx->cache_config, (int)config));
 }
 
 CUresult awcu_cuCtxGetSharedMemConfig(CUsharedconfig *pConfig)

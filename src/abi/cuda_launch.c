@@ -25,12 +25,7 @@ CUresult awcu_cuFuncSetCacheConfig(CUfunction hfunc, CUfunc_cache config)
 {
     struct aw_func *func;
     enum aw_status status = cu_function(hfunc, &func);
-    if (status)
-        return cu_result(status);
-    if ((unsigned)config > CU_FUNC_CACHE_PREFER_EQUAL)
-        return CUDA_ERROR_INVALID_VALUE;
-    func->cache_config = (int)config;
-    return CUDA_SUCCESS;
+    return cu_result(status ? status : aw_cache_config_set(&func->cache_config, (int)config));
 }
 
 CUresult awcu_cuFuncSetSharedMemConfig(CUfunction hfunc, CUsharedconfig config)
@@ -246,20 +241,11 @@ CUresult awcu_cuOccupancyMaxPotentialClusterSize(int *size, CUfunction func, con
 CUresult awcu_cuOccupancyMaxActiveClusters(int *numClusters, CUfunction func, const CUlaunchConfig *config)
 {
     struct aw_func *found;
-    struct aw_abi_wishes wishes;
-    int blocks;
     enum aw_status status = cu_function(func, &found);
     if (status)
         return cu_result(status);
     if (!numClusters || !config)
         return CUDA_ERROR_INVALID_VALUE;
-    status = aw_abi_wishes_read(config->attrs, config->numAttrs, &wishes);
-    uint64_t threads = (uint64_t)config->blockDimX * config->blockDimY * config->blockDimZ;
-    if (status == AW_OK && (!threads || threads > 1024))
-        status = AW_ERR_INVALID_VALUE;
-    if (status == AW_OK)
-        status = aw_func_occupancy(found, (int)threads, config->sharedMemBytes, &blocks);
-    if (status == AW_OK)
-        *numClusters = blocks * found->module->ctx->device->attr[AW_DEV_MULTIPROCESSORS];
-    return cu_result(status);
+    const uint32_t block[3] = { config->blockDimX, config->blockDimY, config->blockDimZ };
+    return cu_result(aw_abi_clusters(found, block, config->sharedMemBytes, config->attrs, config->numAttrs, numClusters));
 }

@@ -438,12 +438,7 @@ CUresult awcu_cuKernelSetCacheConfig(CUkernel kernel, CUfunc_cache config, CUdev
 {
     struct aw_func *func;
     enum aw_status status = kernel_on(kernel, dev, &func);
-    if (status)
-        return cu_result(status);
-    if ((unsigned)config > CU_FUNC_CACHE_PREFER_EQUAL)
-        return CUDA_ERROR_INVALID_VALUE;
-    func->cache_config = (int)config;
-    return CUDA_SUCCESS;
+    return cu_result(status ? status : aw_cache_config_set(&func->cache_config, (int)config));
 }
 
 /* The kernel's row in the manifest: for what needs no context. */

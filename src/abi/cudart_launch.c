@@ -283,12 +283,8 @@ cudaError_t awrt_cudaFuncSetCacheConfig(const void *symbol, cudaFuncCache config
 {
     struct aw_ctx *ctx;
     struct aw_func *func;
-    if ((unsigned)config > cudaFuncCachePreferEqual)
-        return cudaErrorInvalidValue;
     enum aw_status status = func_of(symbol, &ctx, &func);
-    if (!status)
-        func->cache_config = (int)config;
-    return aw_rt_error(status);
+    return aw_rt_error(status ? status : aw_cache_config_set(&func->cache_config, (int)config));
 }
 
 /* A hint about banks that no device of ours has a choice in. */
@@ -363,38 +359,26 @@ cudaError_t awrt_cudaOccupancyMaxActiveBlocksPerMultiprocessor(int *ret_blocks, 
                                                                        cudaOccupancyDefault);
 }
 
-/* A cluster has one block. */
-static cudaError_t clusters(const void *symbol, const cudaLaunchConfig_t *config, int *ret_size, int *ret_clusters)
+cudaError_t awrt_cudaOccupancyMaxActiveClusters(int *ret_clusters, const void *symbol, const cudaLaunchConfig_t *config)
 {
     struct aw_ctx *ctx;
     struct aw_func *func;
-    struct aw_abi_wishes wishes;
-    if (!config || !(ret_size ?: ret_clusters))
+    if (!config || !ret_clusters)
         return cudaErrorInvalidValue;
     enum aw_status status = func_of(symbol, &ctx, &func);
-    uint64_t threads = (uint64_t)config->blockDim.x * config->blockDim.y * config->blockDim.z;
-    if (!status)
-        status = aw_abi_wishes_read(config->attrs, config->numAttrs, &wishes);
-    if (!status && (!threads || threads > 1024))
-        status = AW_ERR_INVALID_VALUE;
-    int blocks;
-    if (!status)
-        status = aw_func_occupancy(func, (int)threads, config->dynamicSmemBytes, &blocks);
-    if (!status && ret_size)
-        *ret_size = 1;
-    if (!status && ret_clusters)
-        *ret_clusters = blocks * ctx->device->attr[AW_DEV_MULTIPROCESSORS];
-    return aw_rt_error(status);
+    const uint32_t block[3] = { config->blockDim.x, config->blockDim.y, config->blockDim.z };
+    return aw_rt_error(status ? status : aw_abi_clusters(func, block, config->dynamicSmemBytes, config->attrs, config->numAttrs,
+                                                         ret_clusters));
 }
 
+/* A cluster has one block. */
 cudaError_t awrt_cudaOccupancyMaxPotentialClusterSize(int *ret_blocks, const void *symbol, const cudaLaunchConfig_t *config)
 {
-    return clusters(symbol, config, ret_blocks, NULL);
-}
-
-cudaError_t awrt_cudaOccupancyMaxActiveClusters(int *ret_clusters, const void *symbol, const cudaLaunchConfig_t *config)
-{
-    return clusters(symbol, config, NULL, ret_clusters);
+    int clusters;
+    cudaError_t error = ret_blocks ? awrt_cudaOccupancyMaxActiveClusters(&clusters, symbol, config) : cudaErrorInvalidValue;
+    if (!error)
+        *ret_blocks = 1;
+    return error;
 }
 
 cudaError_t awrt_cudaOccupancyAvailableDynamicSMemPerBlock(size_t *ret_bytes, const void *symbol, int blocks, int block_threads)

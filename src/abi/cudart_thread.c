@@ -191,9 +191,6 @@ cudaError_t awrt_cudaDeviceReset(void)
 cudaError_t awrt_cudaSetDeviceFlags(unsigned int flags)
 {
     struct aw_device *device;
-    unsigned schedule = flags & cudaDeviceScheduleMask;
-    if ((flags & ~(unsigned)cudaDeviceMask) || (schedule & (schedule - 1)))
-        return cudaErrorInvalidValue;
     enum aw_status status = aw_rt_device(&device);
     return aw_rt_error(status ? status : aw_primary_set_flags(device, flags));
 }

@@ -67,3 +67,17 @@ enum aw_status aw_abi_launch(struct aw_func *func, struct aw_launch_args *args, 
     }
     return status;
 }
+
+enum aw_status aw_abi_clusters(struct aw_func *func, const uint32_t block[3], size_t shared_bytes, const CUlaunchAttribute *attrs,
+                               unsigned n, int *ret_clusters)
+{
+    int blocks;
+    struct aw_abi_wishes wishes;
+    uint64_t threads = (uint64_t)block[0] * block[1] * block[2];
+    enum aw_status status = aw_abi_wishes_read(attrs, n, &wishes);
+    if (status == AW_OK)
+        status = threads && threads <= 1024 ? aw_func_occupancy(func, (int)threads, shared_bytes, &blocks) : AW_ERR_INVALID_VALUE;
+    if (status == AW_OK)
+        *ret_clusters = blocks * func->module->ctx->device->attr[AW_DEV_MULTIPROCESSORS];
+    return status;
+}

@@ -181,8 +181,33 @@ static void ctx_reset_device(struct aw_ctx *ctx, bool always)
     __atomic_store_n(&device->fault, aw_provider->device_fault(device->native), __ATOMIC_RELEASE);
 }
 
+static bool flags_known(unsigned flags)
+{
+    enum { SCHEDULE = 7, BLOCKING = 4, KNOWN = 0xff }; /* CU_CTX_SCHED_MASK, _BLOCKING_SYNC, CU_CTX_FLAGS_MASK */
+    unsigned schedule = flags & SCHEDULE;
+    return !(flags & ~(unsigned)KNOWN) && (schedule <= 2 || schedule == BLOCKING);
+}
+
+enum aw_status aw_ctx_set_flags(struct aw_ctx *ctx, unsigned flags)
+{
+    if (!flags_known(flags))
+        return AW_ERR_INVALID_VALUE;
+    __atomic_store_n(&ctx->flags, flags, __ATOMIC_RELAXED);
+    return AW_OK;
+}
+
+enum aw_status aw_cache_config_set(int *ret_kept, int config)
+{
+    if (config < 0 || config > 3)
+        return AW_ERR_INVALID_VALUE;
+    *ret_kept = config;
+    return AW_OK;
+}
+
 enum aw_status aw_ctx_create(struct aw_device *device, unsigned flags, unsigned api_version, struct aw_ctx **ret_ctx)
 {
+    if (!flags_known(flags))
+        return AW_ERR_INVALID_VALUE;
     struct aw_ctx *ctx = ctx_new(device, false);
     if (!ctx)
         return AW_ERR_OUT_OF_MEMORY;
@@ -294,9 +319,9 @@ enum aw_status aw_primary_set_flags(struct aw_device *device, unsigned flags)
     if (!ctx)
         return AW_ERR_OUT_OF_MEMORY;
     pthread_mutex_lock(&ctx->lock);
-    __atomic_store_n(&ctx->flags, flags, __ATOMIC_RELAXED);
+    enum aw_status status = aw_ctx_set_flags(ctx, flags);
     pthread_mutex_unlock(&ctx->lock);
-    return AW_OK;
+    return status;
 }
 
 void aw_primary_state(struct aw_device *device, unsigned *ret_flags, bool *ret_active)

@@ -72,7 +72,7 @@ void aw_ctx_drop_set(enum aw_ctx_drop kind, void (*drop)(struct aw_ctx *ctx));
         aw_ctx_drop_set((kind), (drop));                           \
     }
 
-/* ---- Created contexts. */
+/* ---- Created contexts.  `flags` as aw_primary_set_flags takes them. */
 enum aw_status aw_ctx_create(struct aw_device *device, unsigned flags, unsigned api_version, struct aw_ctx **ret_ctx);
 /* Frees everything in it; pops it when it is the caller's top.  AW_ERR_INVALID_CONTEXT for a primary context. */
 enum aw_status aw_ctx_destroy(struct aw_ctx *ctx);
@@ -83,7 +83,12 @@ enum aw_status aw_primary_retain(struct aw_device *device, struct aw_ctx **ret_c
 enum aw_status aw_primary_release(struct aw_device *device);
 /* Frees everything in it, clears the device's fault; the handle stays valid for a later retain. */
 enum aw_status aw_primary_reset(struct aw_device *device);
+/* CU_CTX_*; AW_ERR_INVALID_VALUE for others, and for more than one way to schedule. */
 enum aw_status aw_primary_set_flags(struct aw_device *device, unsigned flags);
+enum aw_status aw_ctx_set_flags(struct aw_ctx *ctx, unsigned flags);
+/* CUfunc_cache's number, of a context or a function: a preference, and no device of ours has the choice, so it is kept to be told again.
+ * AW_ERR_INVALID_VALUE. */
+enum aw_status aw_cache_config_set(int *ret_kept, int config);
 void aw_primary_state(struct aw_device *device, unsigned *ret_flags, bool *ret_active);
 /* What the runtime API does before its first real call: retains once per process (per activation) and makes it the thread's
  * current context when the thread has none.  Cheap when already done. */
