@@ -170,6 +170,11 @@ struct aw_provider {
     int (*stream_write_value)(int dev, struct aw_stream *stream, void *ptr, uint64_t value, unsigned bytes);
     int (*stream_wait_value)(int dev, struct aw_stream *stream, void *ptr, uint64_t value, unsigned bytes, enum aw_wait how,
                              const void *owner);
+    /* Calls fn(user) now, in this thread, as the stream's work; AW_ERR_NOT_READY, and nothing is done, unless the stream is idle.  NULL
+     * where device memory is not the host's own. */
+    int (*stream_inline)(int dev, struct aw_stream *stream, void (*fn)(void *user), void *user);
+    /* The platform's own stream, borrowed: a hipStream_t.  NULL where there is none. */
+    int (*stream_native)(int dev, struct aw_stream *stream, void **ret_native);
     /* Says whom to ask where a fault in the object's code is; `user` must live until the object is unloaded.  Before it runs. */
     int (*object_locator)(struct aw_object *object, aw_locate_fn *locate, void *user);
     bool grid_parts;     /* grids of more than 2^32 - 1 threads along x take code made for AW_BLOCK_PARTS */

@@ -22,6 +22,12 @@ __attribute__((visibility("default"))) void *aw_abi_cuda_find(const char *name);
 /* The function behind an exported name of libcudart.so.`major` (11, 12 or 13), or NULL: for programs with cudart linked in. */
 __attribute__((visibility("default"))) void *aw_abi_cudart_find(int major, const char *name);
 
+/* ---- What the driver API cannot say, for libs/ (libs/common/driver.h). */
+
+/* See aw_stream_inline and aw_stream_native of core/stream.h; AW_ERR_NOT_READY is CUDA_ERROR_NOT_READY. */
+__attribute__((visibility("default"))) CUresult aw_abi_stream_inline(CUstream stream, void (*fn)(void *user), void *user);
+__attribute__((visibility("default"))) CUresult aw_abi_stream_native(CUstream stream, void **ret_native);
+
 /* ---- Errors.  NULL for a number that API does not know.  Static. */
 const char *aw_abi_error_name(int code, bool driver);
 const char *aw_abi_error_text(int code, bool driver);
@@ -62,9 +68,7 @@ int aw_abi_stub(const char *name, unsigned char *once, bool runtime);
 void aw_abi_cuda_trace_on(void);
 void aw_abi_cudart_trace_on(void);
 
-/* Prints one finished call.  `text` is result kind and name, then for each argument '|', direction (- by value, i in, o out), kind
- * and name; kinds are those of tools/gen/api.py.  `values` has one word per argument: its bits, or the address of what it
- * points to. */
+/* Prints one finished call: see base/calltrace.h. */
 void aw_abi_trace(const char *text, uint64_t result, const uint64_t values[]);
 
 static inline uint64_t aw_abi_bits(double value)

@@ -1,5 +1,6 @@
 /* The driver API: streams, host functions, events.  Capture is cuda_capture.c. */
 /* SPDX-License-Identifier: Apache-2.0 */
+#include "abi/abi.h"
 #include "abi/cuda_util.h"
 #include "core/managed.h"
 
@@ -210,6 +211,24 @@ CUresult awcu_cuLaunchHostFunc(CUstream hStream, CUhostFn fn, void *userData)
     if (status)
         return cu_result(status);
     return fn ? cu_result(aw_stream_host_func(stream, fn, userData)) : CUDA_ERROR_INVALID_VALUE;
+}
+
+/* ---- Private: for libs/. */
+
+CUresult aw_abi_stream_inline(CUstream handle, void (*fn)(void *user), void *user)
+{
+    struct aw_ctx *ctx;
+    struct aw_cstream *stream;
+    enum aw_status status = cu_stream(handle, false, &ctx, &stream);
+    return cu_result(status ? status : aw_stream_inline(stream, fn, user));
+}
+
+CUresult aw_abi_stream_native(CUstream handle, void **ret_native)
+{
+    struct aw_ctx *ctx;
+    struct aw_cstream *stream;
+    enum aw_status status = cu_stream(handle, false, &ctx, &stream);
+    return cu_result(status ? status : aw_stream_native(stream, ret_native));
 }
 
 struct callback {

@@ -203,6 +203,27 @@ enum aw_status aw_stream_host_func(struct aw_cstream *stream, void (*fn)(void *u
     return aw_device_note(device, aw_provider->stream_callback(device->native, stream->native, fn, user));
 }
 
+enum aw_status aw_stream_inline(struct aw_cstream *stream, void (*fn)(void *user), void *user)
+{
+    struct aw_device *device = stream->ctx->device;
+    if (!aw_provider->stream_inline)
+        return AW_ERR_NOT_SUPPORTED;
+    if (aw_capture_any())
+        return AW_ERR_NOT_READY;
+    int status = aw_provider->stream_inline(device->native, stream->native, fn, user);
+    return status == AW_ERR_NOT_READY ? AW_ERR_NOT_READY : aw_device_note(device, status);
+}
+
+enum aw_status aw_stream_native(struct aw_cstream *stream, void **ret_native)
+{
+    struct aw_capture_info capture;
+    if (!aw_provider->stream_native)
+        return AW_ERR_NOT_SUPPORTED;
+    if (aw_capture_any() && (aw_capture_info(stream, &capture) || capture.status != AW_CAPTURE_NONE))
+        return AW_ERR_NOT_READY;
+    return (enum aw_status)aw_provider->stream_native(stream->ctx->device->native, stream->native, ret_native);
+}
+
 struct callback {
     void (*fn)(void *user_handle, enum aw_status status, void *user);
     void *user_handle, *user;

@@ -29,6 +29,9 @@ static const struct aw_audit_library {
 
 static struct aw_audit_library libraries[] = {
     { "libcudart.so.11.0", "" }, { "libcudart.so.12", "" }, { "libcudart.so.13", "" }, { "libcuda.so.1", "" },
+#define AW_LIBRARY(soname) { soname, "" },
+#include "library_names.inc" /* those of libs/ */
+#undef AW_LIBRARY
 };
 enum { LIBRARIES = sizeof libraries / sizeof libraries[0] };
 
@@ -53,18 +56,26 @@ static bool aw_audit_names(const char *asked, const char *soname)
     return tail && aw_audit_version(tail, ext) && n >= stem && !memcmp(asked, soname, stem) && (n == stem || asked[stem] == '-');
 }
 
+/* Is it the development link of one of ours, "libcudart.so" say? */
+static bool aw_audit_stem(const char *name)
+{
+    for (size_t i = 0; i < LIBRARIES; i++)
+        if (!strncmp(libraries[i].soname, name, strlen(name)))
+            return true;
+    return false;
+}
+
 /* Which of our libraries stands for the file asked for, or NULL. */
 static const struct aw_audit_library *aw_audit_find(const char *asked)
 {
     const char *name = aw_audit_basename(asked);
     char real[PATH_MAX];
-    if (strncmp(name, "libcuda", 7) != 0)
-        return NULL;
+    size_t n = strlen(name);
     /* The driver's file is named by the driver's version: libcuda.so.580.65.06. */
     if (!strncmp(name, "libcuda.so", 10) && (name[10] == '\0' || name[10] == '.'))
         name = "libcuda.so.1";
     /* The development link says nothing of its version; what it leads to does. */
-    if (!strcmp(name, "libcudart.so") && strchr(asked, '/') && realpath(asked, real))
+    if (n > 3 && !strcmp(name + n - 3, ".so") && aw_audit_stem(name) && strchr(asked, '/') && realpath(asked, real))
         name = aw_audit_basename(real);
     for (size_t i = 0; i < LIBRARIES; i++)
         if (aw_audit_names(name, libraries[i].soname))
@@ -72,13 +83,19 @@ static const struct aw_audit_library *aw_audit_find(const char *asked)
     return NULL;
 }
 
+static bool aw_audit_path(struct aw_audit_library *l, const char *below)
+{
+    int n = snprintf(l->path, sizeof l->path, "%s%s/%s", lib_dir, below, l->soname);
+    return n > 0 && n < (int)sizeof l->path && access(l->path, R_OK) == 0;
+}
+
 static void aw_audit_find_dir(void)
 {
     aw_preload_settings((void *)aw_audit_find_dir, lib_dir, sizeof lib_dir, &verbose);
     for (size_t i = 0; i < LIBRARIES; i++) {
         struct aw_audit_library *l = &libraries[i];
-        int n = snprintf(l->path, sizeof l->path, "%s/%s", lib_dir, l->soname);
-        if (n < 0 || n >= (int)sizeof l->path || access(l->path, R_OK) != 0)
+        /* All in one directory, or the rooms of a build tree. */
+        if (!aw_audit_path(l, "") && !aw_audit_path(l, "/../../libs"))
             l->path[0] = '\0';
     }
 }

@@ -8,6 +8,7 @@ import subprocess
 import sys
 import tempfile
 
+LIBRARIES = ("cublas",)
 # room: (folder, other rooms whose headers it may include, foreign header families it may include).  Every room may include
 # libc and itself.  src/abi's and tools' headers belong to nobody else.
 ROOMS = {
@@ -21,6 +22,9 @@ ROOMS = {
     "preload": ("src/preload", {"include", "base"}, {"elf"}),
     "ptx": ("ptx", {"include", "base", "sass"}, {"llvm", "lld"}),
     "sass": ("ptx/sass", {"base"}, set()),
+    # Of libs/, each folder is a room: what they share, and a library each.
+    "common": ("libs/common", {"base"}, set()),
+    **{"libs/" + name: ("libs/" + name, {"base", "common"}, set()) for name in LIBRARIES},
     "tools": ("tools", None, {"elf"}),
     "simgpu": ("tests/simgpu", {"base"}, {"llvm", "elf", "hsa", "hip"}),
 }
@@ -170,7 +174,7 @@ def check_circles(root, room):
 
 
 def check_environment(root):
-    for folder in ("src", "ptx", "tools", "tests/simgpu"):
+    for folder in ("src", "libs", "ptx", "tools", "tests/simgpu"):
         for path in sources(root, folder):
             name = os.path.relpath(path, root)
             text = COMMENT.sub(lambda m: "\n" * m.group().count("\n"), open(path, encoding="utf-8").read())
@@ -204,7 +208,7 @@ def self_test():
             with open(os.path.join(root, "src/core", name), "w") as f:
                 f.write(f'#include "core/{other}.h"\n')
         assert list(check_circles(root, "core")) == ["src/core: a circle of includes: b, c, d"]
-        for folder in ("ptx", "tools", "tests/simgpu", "src/base"):
+        for folder in ("libs", "ptx", "tools", "tests/simgpu", "src/base"):
             os.makedirs(os.path.join(root, folder), exist_ok=True)
         for name in ("src/base/env.h", "ptx/b.cpp", "tools/b.c"):
             with open(os.path.join(root, name), "w") as f:

@@ -118,6 +118,7 @@ const struct aw_provider aw_provider_hip = {
     .stream_sync = aw_hip_stream_sync,
     .stream_wait = aw_hip_stream_wait,
     .stream_callback = aw_hip_stream_callback,
+    .stream_native = aw_hip_stream_native,
     .event_create = aw_hip_event_create,
     .event_destroy = aw_hip_event_destroy,
     .event_record = aw_hip_event_record,

@@ -107,6 +107,13 @@ static void on_callback(void *stream, int error, void *user)
     c.fn(c.user);
 }
 
+int aw_hip_stream_native(int dev, struct aw_stream *stream, void **ret_native)
+{
+    USE(dev);
+    *ret_native = stream ? ((struct aw_hip_stream *)(void *)stream)->handle : NULL;
+    return AW_OK;
+}
+
 int aw_hip_stream_callback(int dev, struct aw_stream *stream, void (*fn)(void *user), void *user)
 {
     if (!fn)

@@ -568,6 +568,7 @@ const struct aw_provider aw_provider_host = {
     .stream_sync = aw_host_stream_sync,
     .stream_wait = aw_host_stream_wait,
     .stream_callback = aw_host_stream_callback,
+    .stream_inline = aw_host_stream_inline,
     .event_create = aw_host_event_create,
     .event_destroy = aw_host_event_destroy,
     .event_record = aw_host_event_record,

@@ -368,6 +368,7 @@ int aw_host_stream_query(int dev, struct aw_stream *stream);
 int aw_host_stream_sync(int dev, struct aw_stream *stream);
 int aw_host_stream_wait(int dev, struct aw_stream *stream, struct aw_event *event);
 int aw_host_stream_callback(int dev, struct aw_stream *stream, void (*fn)(void *user), void *user);
+int aw_host_stream_inline(int dev, struct aw_stream *stream, void (*fn)(void *user), void *user);
 int aw_host_event_create(int dev, unsigned flags, struct aw_event **ret_event);
 int aw_host_event_destroy(struct aw_event *event);
 int aw_host_event_record(int dev, struct aw_event *event, struct aw_stream *stream);

@@ -629,6 +629,29 @@ int aw_host_stream_callback(int dev, struct aw_stream *stream, void (*fn)(void *
     return status;
 }
 
+/* The operation holds its place in the stream while the caller does it, so what others give the stream meanwhile waits. */
+int aw_host_stream_inline(int dev, struct aw_stream *stream, void (*fn)(void *user), void *user)
+{
+    struct aw_host_stream *s = aw_host_stream_of(stream);
+    struct aw_host_op *op;
+    if (!aw_host_device_ok(dev))
+        return AW_ERR_INVALID_DEVICE;
+    if (aw_host_fault())
+        return aw_host_fault();
+    aw_host_lock();
+    int status = aw_host_stream_idle(s) ? aw_host_op_create(AW_HOST_OP_INLINE, &op) : AW_ERR_NOT_READY;
+    if (status == AW_OK)
+        status = aw_host_op_submit(s, op);
+    aw_host_unlock();
+    if (status != AW_OK)
+        return status;
+    fn(user);
+    aw_host_lock();
+    aw_host_op_complete(op);
+    aw_host_unlock();
+    return AW_OK;
+}
+
 /* ---- events ---- */
 
 int aw_host_event_create(int dev, unsigned flags, struct aw_event **ret_event)

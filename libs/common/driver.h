@@ -1,0 +1,67 @@
+/* The part of the driver API that libraries use: what anywarp's libcuda.so.1 exports, and a few private entries of libanywarp for what
+ * that API cannot say. */
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef AW_LIBS_COMMON_DRIVER_H
+#define AW_LIBS_COMMON_DRIVER_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+typedef int CUresult, CUdevice;
+typedef struct CUctx_st *CUcontext;
+typedef struct CUstream_st *CUstream;
+typedef struct CUgraph_st *CUgraph;
+typedef struct CUuserObject_st *CUuserObject;
+typedef unsigned long long CUdeviceptr;
+
+enum { CUDA_SUCCESS = 0, CUDA_ERROR_INVALID_CONTEXT = 201, CUDA_ERROR_NOT_READY = 600, CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED = 900 };
+enum { CU_STREAM_CAPTURE_STATUS_NONE = 0, CU_STREAM_CAPTURE_STATUS_ACTIVE = 1 };
+enum { CU_USER_OBJECT_NO_DESTRUCTOR_SYNC = 1, CU_GRAPH_USER_OBJECT_MOVE = 1 };
+enum { CU_MEMORYTYPE_UNIFIED = 4 };
+
+typedef struct {
+    size_t srcXInBytes, srcY;
+    unsigned srcMemoryType;
+    const void *srcHost;
+    CUdeviceptr srcDevice;
+    void *srcArray;
+    size_t srcPitch;
+    size_t dstXInBytes, dstY;
+    unsigned dstMemoryType;
+    void *dstHost;
+    CUdeviceptr dstDevice;
+    void *dstArray;
+    size_t dstPitch;
+    size_t WidthInBytes, Height;
+} CUDA_MEMCPY2D;
+
+CUresult cuInit(unsigned flags);
+CUresult cuDeviceGetName(char *name, int size, CUdevice device);
+CUresult cuDevicePrimaryCtxRetain(CUcontext *ctx, CUdevice device);
+CUresult cuCtxGetCurrent(CUcontext *ctx);
+CUresult cuCtxSetCurrent(CUcontext ctx);
+CUresult cuCtxGetDevice(CUdevice *device);
+CUresult cuMemAlloc_v2(CUdeviceptr *ptr, size_t size);
+CUresult cuMemFree_v2(CUdeviceptr ptr);
+CUresult cuMemHostAlloc(void **ptr, size_t size, unsigned flags);
+CUresult cuMemFreeHost(void *ptr);
+CUresult cuMemcpyAsync(CUdeviceptr dst, CUdeviceptr src, size_t size, CUstream stream);
+CUresult cuMemcpy2DAsync_v2(const CUDA_MEMCPY2D *copy, CUstream stream);
+CUresult cuMemcpy2DUnaligned_v2(const CUDA_MEMCPY2D *copy);
+CUresult cuMemcpy(CUdeviceptr dst, CUdeviceptr src, size_t size);
+CUresult cuStreamSynchronize(CUstream stream);
+CUresult cuStreamQuery(CUstream stream);
+CUresult cuLaunchHostFunc(CUstream stream, void (*fn)(void *user), void *user);
+CUresult cuStreamGetCaptureInfo_v2(CUstream stream, int *status, uint64_t *id, CUgraph *graph, const void **dependencies, size_t *n);
+CUresult cuUserObjectCreate(CUuserObject *object, void *ptr, void (*destroy)(void *ptr), unsigned refs, unsigned flags);
+CUresult cuUserObjectRelease(CUuserObject object, unsigned refs);
+CUresult cuGraphRetainUserObject(CUgraph graph, CUuserObject object, unsigned refs, unsigned flags);
+
+/* Private: runs fn(user) now, in this thread, as the stream's work, where the stream is idle and does not capture: what others give it
+ * meanwhile waits for it.  CUDA_ERROR_NOT_READY: not so, nothing was done. */
+CUresult aw_abi_stream_inline(CUstream stream, void (*fn)(void *user), void *user);
+/* Private: the hipStream_t behind a stream of an AMD card; CUDA_ERROR_NOT_READY while it captures: what AMD's libraries launch there
+ * would not become part of the graph. */
+CUresult aw_abi_stream_native(CUstream stream, void **ret_native);
+
+#endif

@@ -1,0 +1,267 @@
+#!/usr/bin/env python3
+"""Reads libs/*/*.api, the tables of CUDA's libraries, and writes what the build derives from them: prototypes of the bodies, dispatch
+tables with stubs and call tracing, the exporting libraries' trampolines and version scripts, and the coverage pages.
+
+    lib.py libraries TABLE                        prints SONAME lines: MAJOR FILE
+    lib.py proto     TABLE OUT.h                  prototypes of the bodies
+    lib.py dispatch  TABLE OUT.c                  stubs, wrappers, tables
+    lib.py thin      TABLE MAJOR OUT.S            trampolines
+    lib.py map       TABLE MAJOR OUT.map          version script
+    lib.py exports   TABLE MAJOR                  prints the exported names with their version node, for tests
+    lib.py private   OUT.map TABLE...             version script of libanywarp-ROOM.so.0, which holds the bodies
+    lib.py coverage  TABLE OUT.md
+    lib.py tables    DIR                          prints the tables in the rooms of DIR, one a line
+    lib.py names     OUT.inc TABLE...             AW_LIBRARY("SONAME") for each library
+    lib.py share     TABLE                        prints the counts: full, partial, stub
+
+A table is named for its library (cublas.api).  A line is one function and prototype:
+
+    RESULT NAME(ARGUMENTS) | VERSIONS [wide[@MAJOR]] [body=NAME] | STATUS
+
+RESULT, ARGUMENTS and STATUS are those of src/abi/cuda.api, and so are lines with !handle, !struct, !u64 and !u32.  What may point into
+device memory has a type with stars and no direction: the trace must not read it.
+
+    VERSIONS         majors of the libraries that export it
+    wide             NAME_64 is exported too (wide@12: only from 12 on).  The type `idx` is int in NAME and int64_t in NAME_64 and in
+                     the body, which is one for both
+    body=NAME        the body is awLIBRARY_NAME, else awLIBRARY_ and the function's own name
+    !library MAJOR FILE [NODE]    the file and SONAME that exports version MAJOR, and its version node: FILE where none is given; -: none
+    !status TYPE VALUE            the result of a stub whose result is a TYPE: the library's own not-supported
+"""
+# SPDX-License-Identifier: Apache-2.0
+import glob
+import hashlib
+import os
+import re
+import sys
+
+import api
+
+STRUCT_KINDS = {'handle': 'p', 'struct': 'S', 'u64': 'U', 'u32': 'u'}
+
+
+class Function(api.Function):
+    """One line.  The forms of arguments are api.Function's; what a name comes in (plain and _64) is not."""
+
+    def __init__(self, decl, where, status, section, table):
+        m = re.match(r'^(.*?[\s*])(\w+)\((.*)\)$', decl)
+        if not m:
+            raise api.TableError('declaration not understood: %r' % decl)
+        self.ret, self.name = m.group(1).strip(), m.group(2)
+        self.args = [api.Arg(a, table.kinds) for a in m.group(3).split(',')] if m.group(3).strip() else []
+        self.section, self.number, self.table = section, len(table.functions), table
+        self.versions, self.wide, self.body = [], None, self.name
+        for word in where.split():
+            if word in table.libraries:
+                self.versions.append(word)
+            elif word.split('@')[0] == 'wide':
+                self.wide = word.partition('@')[2] or '0'
+            elif word.startswith('body='):
+                self.body = word[5:]
+            else:
+                raise api.TableError('%s: unknown word %r' % (self.name, word))
+        m = re.match(r'^(full|stub|partial)(?:\s+"([^"]+)")?$', status)
+        if not self.versions or not m or (m.group(1) == 'partial') != bool(m.group(2)):
+            raise api.TableError('%s: versions %r, status %r' % (self.name, where, status))
+        self.status, self.why = m.group(1), m.group(2)
+        self.ret_kind = 'v' if self.ret == 'void' else 'e' if self.ret in table.status else \
+            'p' if self.ret.endswith('*') else table.kinds.get(self.ret, 'i')
+        if self.status == 'stub' and self.ret != 'void' and self.ret not in table.status:
+            raise api.TableError('%s: a stub must return a status' % self.name)
+        if self.wide is None and any(a.type == 'idx' for a in self.args):
+            raise api.TableError('%s: idx without wide' % self.name)
+
+    prefix = property(lambda self: 'aw%s_' % self.table.name.lower())
+
+    def entries(self, major=None):
+        """(exported name, is it the form with 64-bit integers) of this line."""
+        rows = [(self.name, False)]
+        if self.wide is not None and (major is None or int(major) >= int(self.wide)):
+            rows.append((self.name + '_64', True))
+        return rows
+
+    def c_proto(self, name, wide=True):
+        text = super().c_proto(name)
+        return re.sub(r'\bidx\b', 'int64_t' if wide else 'int', text)
+
+
+class Table:
+    def __init__(self, path):
+        self.name = os.path.basename(path)[:-len('.api')]
+        self.kinds, self.libraries, self.status, self.functions = dict(api.KINDS), {}, {}, []
+        self.kinds.update({'idx': 'U', 'int64_t': 'U', 'uint64_t': 'U', 'long long int': 'U', 'long long': 'U'})
+        section = None
+        with open(path, encoding='utf-8') as f:
+            for n, line in enumerate(f, 1):
+                line = line.strip()
+                try:
+                    if line.startswith('## '):
+                        section = line[3:]
+                    elif line.startswith('!'):
+                        self.directive(line[1:].split())
+                    elif line and not line.startswith('#'):
+                        parts = [p.strip() for p in line.split(' | ')]
+                        if len(parts) != 3:
+                            raise api.TableError('a line has three columns')
+                        self.functions.append(Function(*parts, section, self))
+                except (api.TableError, KeyError, ValueError) as e:
+                    sys.exit('%s:%d: %s' % (path, n, e))
+        for major in self.libraries:
+            names = [name for name, _, _ in self.slots(major)]
+            for name in sorted({n for n in names if names.count(n) > 1} if len(set(names)) != len(names) else ()):
+                sys.exit('%s: %s appears twice for %s' % (path, name, major))
+
+    def directive(self, words):
+        if words[0] == 'library':
+            node = words[3] if len(words) > 3 else words[2]
+            self.libraries[words[1]] = (words[2], None if node == '-' else node)
+        elif words[0] == 'status':
+            self.status[words[1]] = int(words[2])
+        else:
+            self.kinds.update({w: STRUCT_KINDS[words[0]] for w in words[1:]})
+
+    def slots(self, major):
+        """Exported names of one library in byte order: (name, function, wide)."""
+        return sorted(((name, f, wide) for f in self.functions if major in f.versions for name, wide in f.entries(major)),
+                      key=lambda r: r[0])
+
+    def symbol(self, major):
+        """Named after its contents, as in api.py: a library of another build fails to link."""
+        digest = hashlib.sha256('\n'.join(name for name, _, _ in self.slots(major)).encode()).hexdigest()[:12]
+        return 'aw_lib_%s%s_%s' % (self.name, major, digest)
+
+
+def write_proto(table, out):
+    done = set()
+    out.write('/* Generated from %s.api by tools/gen/lib.py: prototypes of the bodies. */\n#pragma once\n' % table.name)
+    out.write('#include "%s_types.h"\n\n' % table.name)
+    for f in table.functions:
+        if f.status != 'stub' and f.body not in done:
+            done.add(f.body)
+            out.write(f.c_proto(f.prefix + f.body) + ';\n')
+
+
+def write_entry(f, name, wide, out):
+    symbol = 'e%d%s' % (f.number, 'w' if wide else '')
+    proto = f.c_proto(symbol, wide)
+    if f.status == 'stub':
+        out.write('static %s\n{\n    aw_lib_stub("%s", "%s", &once[%d]);\n' % (proto, f.table.name, name, f.number))
+        out.write('%s}\n' % ('' if f.ret == 'void' else '    return (%s)%d;\n' % (f.ret, f.table.status[f.ret])))
+        return symbol
+    if wide or not any(a.type == 'idx' for a in f.args):
+        return f.prefix + f.body
+    out.write('static %s\n{\n    %s%s;\n}\n' % (proto, '' if f.ret == 'void' else 'return ', f.call(f.prefix + f.body)))
+    return symbol
+
+
+def write_trace(f, name, wide, entry, out):
+    symbol = 't%d%s' % (f.number, 'w' if wide else '')
+    text = '|'.join([f.ret_kind + name] + [('-i' if a.type == 'idx' and not wide else a.trace) + a.name for a in f.args])
+    values = ', '.join(a.as_u64() for a in f.args) or '0'
+    out.write('static %s\n{\n' % f.c_proto(symbol, wide))
+    if f.ret == 'void':
+        out.write('    %s;\n' % f.call(entry))
+        result = '0'
+    else:
+        out.write('    %s ret_ = %s;\n' % (f.c_ret(), f.call(entry)))
+        result = {'S': '0', 'f': 'aw_lib_bits(ret_)', 'd': 'aw_lib_bits(ret_)', 'p': '(uint64_t)(uintptr_t)ret_',
+                  's': '(uint64_t)(uintptr_t)ret_'}.get(f.ret_kind, '(uint64_t)ret_')
+    out.write('    aw_lib_trace("%s", "%s", %s, (const uint64_t[]){ %s });\n' % (f.table.name, text, result,
+                                                                            values.replace('aw_abi_bits', 'aw_lib_bits')))
+    out.write('%s}\n' % ('' if f.ret == 'void' else '    return ret_;\n'))
+    return symbol
+
+
+def write_dispatch(table, out):
+    out.write('/* Generated from %s.api by tools/gen/lib.py: what stands behind each exported name. */\n' % table.name)
+    out.write('#include "common/lib.h"\n#include "%s_proto.h"\n\n' % table.name)
+    if any(f.status == 'stub' for f in table.functions):
+        out.write('static unsigned char once[%d];\n\n' % len(table.functions))
+    entry, trace = {}, {}
+    for f in table.functions:
+        for name, wide in f.entries():
+            entry[f.number, wide] = write_entry(f, name, wide, out)
+            trace[f.number, wide] = write_trace(f, name, wide, entry[f.number, wide], out)
+    for major in table.libraries:
+        symbol = table.symbol(major)
+        out.write('\n__attribute__((visibility("default"))) extern void *%s[];\nvoid *%s[] = {\n' % (symbol, symbol))
+        for _, f, wide in table.slots(major):
+            out.write('    (void *)%s,\n' % entry[f.number, wide])
+        out.write('};\n')
+    out.write('\n/* Before a function can be called: the exporting libraries depend on this one. */\n'
+              '__attribute__((constructor)) static void trace_start(void)\n{\n'
+              '    if (!aw_lib_traced("%s"))\n        return;\n' % table.name)
+    for major in table.libraries:
+        for i, (_, f, wide) in enumerate(table.slots(major)):
+            out.write('    %s[%d] = (void *)%s;\n' % (table.symbol(major), i, trace[f.number, wide]))
+    out.write('}\n')
+
+
+def write_thin(table, major, out):
+    symbol = table.symbol(major)
+    out.write(api.THIN % (table.name, symbol, symbol, symbol))
+    for i, (name, _, _) in enumerate(table.slots(major)):
+        out.write('ENTRY(%s, %d)\n' % (name, i))
+    out.write('    .section .note.GNU-stack, "", %progbits\n')
+
+
+def write_map(table, major, out):
+    node = table.libraries[major][1]
+    names = ''.join('        %s;\n' % name for name, _, _ in table.slots(major))
+    out.write('%s{\n    global:\n%s    local:\n        *;\n};\n' % (node + ' ' if node else '', names))
+
+
+def write_private(tables, out):
+    names = ''.join('        %s;\n' % t.symbol(major) for t in tables for major in t.libraries)
+    out.write('%s {\n    global:\n%s    local:\n        *;\n};\n' % (api.PRIVATE_NODE, names))
+
+
+def write_coverage(table, out):
+    n = {s: sum(f.status == s for f in table.functions) for s in ('full', 'partial', 'stub')}
+    out.write('# %s coverage\n\nGenerated from the table by tools/gen/lib.py; do not edit.\n\n' % table.name)
+    out.write('%d functions: %d full, %d partial, %d stub.  A stub returns the library\'s not-supported status and logs once.\n' %
+              (len(table.functions), n['full'], n['partial'], n['stub']))
+    section = None
+    for f in sorted(table.functions, key=lambda f: (f.section, f.number)):
+        if f.section != section:
+            section = f.section
+            out.write('\n## %s\n\n| function | library | status |\n|---|---|---|\n' % section)
+        out.write('| %s%s | %s | %s |\n' % (f.name, ', _64' if f.wide is not None else '', ' '.join(f.versions),
+                                           f.status + (': ' + f.why if f.why else '')))
+
+
+def main(argv):
+    if len(argv) < 3:
+        sys.exit(__doc__)
+    command, args = argv[1], argv[2:]
+    if command == 'private':
+        api.write_to(args[0], write_private, [Table(path) for path in args[1:]])
+        return 0
+    if command == 'tables':
+        print('\n'.join(sorted(glob.glob(os.path.join(args[0], '*', '*.api')))))
+        return 0
+    if command == 'names':
+        with open(args[0], 'w', encoding='utf-8') as out:
+            out.writelines('AW_LIBRARY("%s")\n' % name for path in args[1:] for name, _ in Table(path).libraries.values())
+        return 0
+    table = Table(args[0])
+    if command == 'libraries':
+        for major, (name, _) in table.libraries.items():
+            print(major, name)
+    elif command == 'exports':
+        node = table.libraries[args[1]][1]
+        for name, _, _ in table.slots(args[1]):
+            print(name + ('@@' + node if node else ''))
+    elif command == 'share':
+        print(*(sum(f.status == s for f in table.functions) for s in ('full', 'partial', 'stub')))
+    elif command in ('proto', 'dispatch', 'coverage'):
+        api.write_to(args[1], {'proto': write_proto, 'dispatch': write_dispatch, 'coverage': write_coverage}[command], table)
+    elif command in ('thin', 'map'):
+        api.write_to(args[2], {'thin': write_thin, 'map': write_map}[command], table, args[1])
+    else:
+        sys.exit(__doc__)
+    return 0
+
+
+if __name__ == '__main__':
+    sys.exit(main(sys.argv))
