@@ -12,6 +12,7 @@ tables with stubs and call tracing, the exporting libraries' trampolines and ver
     lib.py coverage  TABLE OUT.md
     lib.py tables    DIR                          prints the tables in the rooms of DIR, one a line
     lib.py names     OUT.inc TABLE...             AW_LIBRARY("SONAME") for each library
+    lib.py header    TABLE MAJOR OUT.h            prototypes of what it exports, for tests
     lib.py share     TABLE                        prints the counts: full, partial, stub
 
 A table is named for its library (cublas.api).  A line is one function and prototype:
@@ -141,6 +142,13 @@ def write_proto(table, out):
             out.write(f.c_proto(f.prefix + f.body) + ';\n')
 
 
+def write_header(table, major, out):
+    out.write('/* Generated from %s.api by tools/gen/lib.py: what version %s exports. */\n#pragma once\n' % (table.name, major))
+    out.write('#include "%s_types.h"\n\n' % table.name)
+    for name, f, wide in table.slots(major):
+        out.write(f.c_proto(name, wide) + ';\n')
+
+
 def write_entry(f, name, wide, out):
     symbol = 'e%d%s' % (f.number, 'w' if wide else '')
     proto = f.c_proto(symbol, wide)
@@ -256,8 +264,8 @@ def main(argv):
         print(*(sum(f.status == s for f in table.functions) for s in ('full', 'partial', 'stub')))
     elif command in ('proto', 'dispatch', 'coverage'):
         api.write_to(args[1], {'proto': write_proto, 'dispatch': write_dispatch, 'coverage': write_coverage}[command], table)
-    elif command in ('thin', 'map'):
-        api.write_to(args[2], {'thin': write_thin, 'map': write_map}[command], table, args[1])
+    elif command in ('thin', 'map', 'header'):
+        api.write_to(args[2], {'thin': write_thin, 'map': write_map, 'header': write_header}[command], table, args[1])
     else:
         sys.exit(__doc__)
     return 0
