@@ -3,7 +3,6 @@
 #define AW_ROOM "cublas"
 #include "call.h"
 
-#include <complex.h>
 #include <limits.h>
 #include <stdlib.h>
 
@@ -35,10 +34,8 @@ typedef void (*fortran)(void *, void *, void *, void *, void *, void *, void *, 
 typedef int (*fortran_int)(void *, void *, void *, void *, void *);
 typedef float (*fortran_float)(void *, void *, void *, void *, void *);
 typedef double (*fortran_double)(void *, void *, void *, void *, void *);
-typedef float _Complex (*fortran_complex)(void *, void *, void *, void *, void *);
-typedef double _Complex (*fortran_double_complex)(void *, void *, void *, void *, void *);
 
-/* A function of at most five arguments and its result; what it does not take is not looked at. */
+/* A function of at most five arguments and its result, an integer or real; what it does not take is not looked at. */
 static void invoke_function(const struct aw_blas_call *c, void *p[], void *result)
 {
     const struct aw_blas_arg *last = &c->f->row->args[c->f->row->n_args - 1];
@@ -49,15 +46,10 @@ static void invoke_function(const struct aw_blas_call *c, void *p[], void *resul
             *(int *)result = value;
         else
             *(int64_t *)result = value;
-    } else if (last->type == 'R' || !is_complex(c->f->type)) {
-        if (c->f->type == 's' || c->f->type == 'c')
-            *(float *)result = ((fortran_float)at)(p[0], p[1], p[2], p[3], p[4]);
-        else
-            *(double *)result = ((fortran_double)at)(p[0], p[1], p[2], p[3], p[4]);
-    } else if (c->f->type == 'c') {
-        *(float _Complex *)result = ((fortran_complex)at)(p[0], p[1], p[2], p[3], p[4]);
+    } else if (c->f->type == 's' || c->f->type == 'c') {
+        *(float *)result = ((fortran_float)at)(p[0], p[1], p[2], p[3], p[4]);
     } else {
-        *(double _Complex *)result = ((fortran_double_complex)at)(p[0], p[1], p[2], p[3], p[4]);
+        *(double *)result = ((fortran_double)at)(p[0], p[1], p[2], p[3], p[4]);
     }
 }
 
@@ -219,6 +211,7 @@ struct outline {
     int64_t elements; /* of all memory, about */
     bool writes;      /* is there memory to be written, or a result? */
     bool waits;       /* does the host want a result? */
+    bool missing;     /* is there a NULL where memory should be? */
 };
 
 /* Scalars and spans.  False: an argument is wrong. */
@@ -247,8 +240,9 @@ static bool outline(struct aw_blas_call *c, const struct aw_blas_extent *e, stru
             }
         } else if (a->kind > AW_BLAS_SCALAR) {
             int64_t items = e->rows * e->cols;
-            if (!span_set(c, a, e, s) || (items && c->batch && !c->v[i].p))
+            if (!span_set(c, a, e, s))
                 return false;
+            ret->missing |= items && !c->v[i].p;
             s->at = c->v[i].p;
             s->dir = a->dir & (AW_LIB_IN | AW_LIB_OUT);
             if (a->dir & AW_BLAS_BETA && beta_zero)
@@ -331,6 +325,8 @@ cublasStatus_t aw_blas_call(struct aw_blas_function *f, cublasHandle_t handle, c
         return CUBLAS_STATUS_INVALID_VALUE;
     if (!o.writes || c.batch == 0)
         return CUBLAS_STATUS_SUCCESS;
+    if (o.missing)
+        return CUBLAS_STATUS_INVALID_VALUE;
     if (handle->queue.place == AW_LIB_CARD && f->amd && aw_amd_blas_call(f, handle, c.v, &status))
         return status;
     if (too_large(&c)) {

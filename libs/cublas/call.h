@@ -75,6 +75,9 @@ struct aw_blas_call {
 cublasStatus_t aw_blas_call(struct aw_blas_function *f, cublasHandle_t handle, const union aw_blas_value v[]);
 
 /* What the processor computes itself: `v` as in the table, with scalars and memory as addresses. */
+void aw_blas_own_scasum(const struct aw_blas_call *call, const union aw_blas_value *v);
+void aw_blas_own_dotu(const struct aw_blas_call *call, const union aw_blas_value *v);
+void aw_blas_own_dotc(const struct aw_blas_call *call, const union aw_blas_value *v);
 void aw_blas_own_geam(const struct aw_blas_call *call, const union aw_blas_value *v);
 void aw_blas_own_dgmm(const struct aw_blas_call *call, const union aw_blas_value *v);
 void aw_blas_own_syr2(const struct aw_blas_call *call, const union aw_blas_value *v);

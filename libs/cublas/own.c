@@ -1,6 +1,8 @@
 /* What no BLAS has, computed here on the processor: sums and products by a diagonal, packed triangles, and BLAS's own in cuBLAS's forms. */
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <complex.h>
+#include <limits.h>
+#include <math.h>
 #include <stdlib.h>
 
 #include "call.h"
@@ -25,6 +27,58 @@ typedef double _Complex double_complex;
         default: name##_z(call, v); break;                                                                   \
         }                                                                                                    \
     }
+
+/* n x incx y incy result.  OpenBLAS 0.3.21 reads one element beyond a strided complex vector, which may be where nothing is mapped: only
+ * dense ones are its. */
+#define DOT(name, T, CONJ, blas)                                                                             \
+    static void name(const union aw_blas_value *v)                                                           \
+    {                                                                                                        \
+        static void *cell;                                                                                   \
+        const int n = (int)v[0].i, one = 1;                                                                  \
+        int64_t incx = v[2].i, incy = v[4].i;                                                                \
+        const T *x = (const T *)v[1].p + (incx < 0 ? (1 - v[0].i) * incx : 0);                               \
+        const T *y = (const T *)v[3].p + (incy < 0 ? (1 - v[0].i) * incy : 0);                               \
+        T sum = 0, (*dot)(const int *, const T *, const int *, const T *, const int *) = NULL;               \
+        if (incx == 1 && incy == 1 && n > 0)                                                                 \
+            dot = (T (*)(const int *, const T *, const int *, const T *, const int *))aw_cpu_blas_cell(&cell, blas); \
+        if (dot)                                                                                             \
+            sum = dot(&n, x, &one, y, &one);                                                                 \
+        for (int64_t i = 0; i < n && !dot; i++)                                                              \
+            sum += CONJ(x[i * incx]) * y[i * incy];                                                          \
+        *(T *)v[5].p = sum;                                                                                  \
+    }
+DOT(dotu_c, float_complex, SAME, "cdotu_")
+DOT(dotu_z, double_complex, SAME, "zdotu_")
+DOT(dotc_c, float_complex, conjf, "cdotc_")
+DOT(dotc_z, double_complex, conj, "zdotc_")
+
+void aw_blas_own_dotu(const struct aw_blas_call *call, const union aw_blas_value *v)
+{
+    (call->f->type == 'c' ? dotu_c : dotu_z)(v);
+}
+
+void aw_blas_own_dotc(const struct aw_blas_call *call, const union aw_blas_value *v)
+{
+    (call->f->type == 'c' ? dotc_c : dotc_z)(v);
+}
+
+/* n x incx result.  OpenBLAS 0.3.21's own is wrong from nine elements on where the processor is a Cooper Lake to it; that of twice as many
+ * reals is right. */
+void aw_blas_own_scasum(const struct aw_blas_call *call, const union aw_blas_value *v)
+{
+    static void *cell;
+    float (*sasum)(const int *, const float *, const int *) = NULL;
+    const float *x = v[1].p;
+    const int n = v[0].i <= INT_MAX / 2 ? (int)v[0].i * 2 : 0, one = 1;
+    double sum = 0;
+    if (v[2].i == 1 && n)
+        sasum = (float (*)(const int *, const float *, const int *))aw_cpu_blas_cell(&cell, "sasum_");
+    if (sasum)
+        sum = sasum(&n, x, &one);
+    for (int64_t i = 0; i < v[0].i && !sasum && v[2].i > 0; i++)
+        sum += fabsf(x[2 * i * v[2].i]) + fabsf(x[2 * i * v[2].i + 1]);
+    *(float *)v[3].p = (float)sum;
+}
 
 /* Element (i, j) of op(X). */
 #define ELEMENT(x, ld, op, CONJ, i, j) ((op) == CUBLAS_OP_N ? (x)[(i) + (j) * (ld)] : (op) == CUBLAS_OP_T ? (x)[(j) + (i) * (ld)] : CONJ((x)[(j) + (i) * (ld)]))
