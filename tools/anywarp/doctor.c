@@ -11,6 +11,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "ask.h"
 #include "locate.h"
@@ -124,6 +125,48 @@ static enum grade check_hip(void)
     return grade;
 }
 
+/* ---- CUDA's libraries (libs/), and what they compute with */
+
+static void open_blas(void *ret, const void *arg)
+{
+    static const char *const names[] = { "libopenblas.so.0", "libopenblas.so", "libblas.so.3" };
+    const char *wish = aw_env("ANYWARP_BLAS");
+    *(char *)ret = '\0';
+    if (wish && *wish) {
+        snprintf(ret, PATH_MAX, "%s", dlopen(wish, RTLD_LAZY) ? wish : "");
+        return;
+    }
+    for (size_t i = 0; i < sizeof names / sizeof *names && !*(char *)ret; i++)
+        if (dlopen(names[i], RTLD_LAZY))
+            snprintf(ret, PATH_MAX, "%s", names[i]);
+}
+
+static enum grade check_libraries(const struct aw_parts *parts)
+{
+    static const char *const sonames[] = {
+#define AW_LIBRARY(soname) soname,
+#include "library_names.inc"
+#undef AW_LIBRARY
+    };
+    char path[2 * PATH_MAX], blas[PATH_MAX] = "", list[1024] = "";
+    size_t n = 0;
+    for (size_t i = 0; i < sizeof sonames / sizeof *sonames; i++) {
+        snprintf(path, sizeof path, "%s/%s", parts->lib_dir, sonames[i]);
+        if (access(path, R_OK) != 0)
+            snprintf(path, sizeof path, "%s/../../libs/%s", parts->lib_dir, sonames[i]); /* a build tree */
+        if (access(path, R_OK) == 0 && n < sizeof list)
+            n += (size_t)snprintf(list + n, sizeof list - n, "%s%s", n ? " " : "", sonames[i]);
+    }
+    if (!n)
+        return find(NOTE, "cuda libs", NULL, "none of CUDA's libraries is installed with anywarp");
+    const char *problem = aw_ask(open_blas, NULL, blas, sizeof blas);
+    find(GOOD, "cuda libs", NULL, "%s", list);
+    if (problem || !blas[0])
+        return find(NOTE, "blas", "for cuBLAS install OpenBLAS (Debian and Ubuntu: apt install libopenblas0-pthread)", "the processor's BLAS %s",
+                    problem ? problem : "is not installed");
+    return find(GOOD, "blas", NULL, "%s", blas);
+}
+
 /* ---- A kernel, through the driver library as a program would call it ---- */
 
 static const char smoke_ptx[] =
@@ -212,6 +255,8 @@ int aw_cmd_doctor(int argc, char **argv)
     CHECK(check_hip());
     if (libraries)
         CHECK(check_kernel(&parts));
+    if (libraries)
+        CHECK(check_libraries(&parts));
 #undef CHECK
     bool cache = check_cache() != BAD;
     if (parts.sim_dir[0])

@@ -188,7 +188,7 @@ static void rotations(char t)
     check(cabs(cv * b0 - conj(sv) * a0) < 1e-5, "rotg: %c does not annihilate", t);
     if (is_complex(t))
         return;
-    double d1[1], d2[1], x1[1], y1[1], param[5];
+    double d1[2], d2[2], x1[2], y1[2], param[10];
     put(t, d1, 0, 2), put(t, d2, 0, 3), put(t, x1, 0, 1.5), put(t, y1, 0, 0.5);
     check(((cublasStatus_t(*)(cublasHandle_t, void *, void *, void *, void *, void *))function("?rotmg_v2", t))(handle, d1, d2, x1, y1, param) == 0,
           "rotmg");

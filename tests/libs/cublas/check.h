@@ -4,7 +4,6 @@
 #ifndef AW_TEST_CUBLAS_CHECK_H
 #define AW_TEST_CUBLAS_CHECK_H
 
-#define _GNU_SOURCE
 #include <complex.h>
 #include <dlfcn.h>
 #include <math.h>
