@@ -150,6 +150,13 @@ static CUresult host_submit(const struct aw_lib_queue *queue, struct aw_lib_job 
 
 static CUresult copy_rows(void *dst, const void *src, const struct aw_lib_span *s, CUstream stream)
 {
+    /* HSA's copies of rectangles want words, and say so on standard error where HIP asks for others. */
+    if (((uintptr_t)src | (uintptr_t)dst | s->pitch | s->width) % 4) {
+        CUresult result = CUDA_SUCCESS;
+        for (size_t r = 0; r < s->rows && result == CUDA_SUCCESS; r++)
+            result = cuMemcpyAsync((CUdeviceptr)(uintptr_t)dst + r * s->pitch, (CUdeviceptr)(uintptr_t)src + r * s->pitch, s->width, stream);
+        return result;
+    }
     CUDA_MEMCPY2D copy = { .srcMemoryType = CU_MEMORYTYPE_UNIFIED, .srcDevice = (CUdeviceptr)(uintptr_t)src, .srcPitch = s->pitch,
                            .dstMemoryType = CU_MEMORYTYPE_UNIFIED, .dstDevice = (CUdeviceptr)(uintptr_t)dst, .dstPitch = s->pitch,
                            .WidthInBytes = s->width, .Height = s->rows };

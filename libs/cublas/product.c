@@ -1,0 +1,523 @@
+/* Products on the processor: operands become float where BLAS has no such type, a product of BLAS, and what follows in one pass over the
+ * result.  See product.h. */
+/* SPDX-License-Identifier: Apache-2.0 */
+#define AW_ROOM "cublas"
+#include "product.h"
+
+#include <complex.h>
+#include <limits.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/log.h"
+#include "convert.h"
+#include "cpu.h"
+#include "handle.h"
+
+typedef void (*gemm_fn)(const char *, const char *, const int *, const int *, const int *, const void *, const void *, const int *,
+                        const void *, const int *, const void *, void *, const int *);
+
+static void *gemm_cells[4];
+
+static gemm_fn gemm_of(char calc)
+{
+    static const char *const names[] = { "sgemm_", "dgemm_", "cgemm_", "zgemm_" };
+    int i = calc == 'd' ? 1 : calc == 'c' ? 2 : calc == 'z' ? 3 : 0;
+    return (gemm_fn)aw_cpu_blas_cell(&gemm_cells[i], names[i]);
+}
+
+static cudaDataType calc_type(char calc)
+{
+    return calc == 'd' ? CUDA_R_64F : calc == 'c' ? CUDA_C_32F : calc == 'z' ? CUDA_C_64F : CUDA_R_32F;
+}
+
+/* ---- Types */
+
+static bool is_fp8(cudaDataType t)
+{
+    return t == CUDA_R_8F_E4M3 || t == CUDA_R_8F_E5M2;
+}
+
+static bool all(const struct aw_product *p, cudaDataType t)
+{
+    return p->a.type == t && p->b.type == t && p->c.type == t && p->d.type == t;
+}
+
+static bool types_float(struct aw_product *p)
+{
+    cudaDataType a = p->a.type, b = p->b.type;
+    if (all(p, CUDA_C_32F)) {
+        p->calc = 'c';
+        p->scale = CUDA_C_32F;
+        return true;
+    }
+    p->calc = 's';
+    p->scale = CUDA_R_32F;
+    bool in = a == CUDA_R_32F || a == CUDA_R_16F || a == CUDA_R_16BF || a == CUDA_R_8I || is_fp8(a);
+    if (!in || (a != b && !(is_fp8(a) && is_fp8(b))))
+        return false;
+    for (int i = 0; i < 2; i++) {
+        cudaDataType t = i ? p->d.type : p->c.type;
+        if (t == CUDA_R_32F || ((t == CUDA_R_16F || t == CUDA_R_16BF) && a != CUDA_R_32F) || (is_fp8(t) && is_fp8(a)))
+            continue;
+        return false;
+    }
+    return true;
+}
+
+cublasStatus_t aw_product_types(struct aw_product *p, cublasComputeType_t compute)
+{
+    cudaDataType asked = p->scale;
+    bool known = false;
+    switch (compute) {
+    case CUBLAS_COMPUTE_16F:
+    case CUBLAS_COMPUTE_16F_PEDANTIC:
+        p->calc = 's';
+        p->scale = CUDA_R_16F;
+        known = all(p, CUDA_R_16F);
+        break;
+    case CUBLAS_COMPUTE_32F:
+    case CUBLAS_COMPUTE_32F_PEDANTIC:
+    case CUBLAS_COMPUTE_32F_FAST_16F:
+    case CUBLAS_COMPUTE_32F_FAST_16BF:
+    case CUBLAS_COMPUTE_32F_FAST_TF32:
+    case CUBLAS_COMPUTE_32F_EMULATED_16BFX9: known = types_float(p); break;
+    case CUBLAS_COMPUTE_64F:
+    case CUBLAS_COMPUTE_64F_PEDANTIC:
+    case CUBLAS_COMPUTE_64F_EMULATED_FIXEDPOINT:
+        p->calc = p->a.type == CUDA_C_64F ? 'z' : 'd';
+        p->scale = calc_type(p->calc);
+        known = all(p, p->scale);
+        break;
+    case CUBLAS_COMPUTE_32I:
+    case CUBLAS_COMPUTE_32I_PEDANTIC:
+        p->calc = 'i';
+        p->scale = asked == CUDA_R_32F ? CUDA_R_32F : CUDA_R_32I;
+        known = p->a.type == CUDA_R_8I && p->b.type == CUDA_R_8I && p->c.type == p->d.type &&
+                (p->c.type == CUDA_R_32I || (p->c.type == CUDA_R_8I && p->scale == CUDA_R_32F));
+        break;
+    }
+    return known ? CUBLAS_STATUS_SUCCESS : CUBLAS_STATUS_NOT_SUPPORTED;
+}
+
+void aw_product_scalar(struct aw_product *p, int which, const void *value)
+{
+    if (p->device || (which == AW_PRODUCT_SCALARS && p->alpha_vector))
+        p->job.spans[which].at = (void *)(uintptr_t)value;
+    else
+        memcpy(which == AW_PRODUCT_SCALARS ? p->alpha : p->beta, value, aw_type_size(p->scale));
+}
+
+/* ---- Operands */
+
+static int64_t run_length(const struct aw_product_matrix *m)
+{
+    return m->by_rows ? m->cols : m->rows;
+}
+
+static int64_t runs(const struct aw_product_matrix *m)
+{
+    return m->by_rows ? m->rows : m->cols;
+}
+
+/* What BLAS reads: in the type it computes in. */
+struct operand {
+    const void *at;
+    void *made; /* to be freed, or NULL */
+    int ld;
+    char letter;
+};
+
+static bool operand_make(const struct aw_product_matrix *m, const void *at, cublasOperation_t op, bool turned, char calc, struct operand *ret)
+{
+    bool transposed = (op != CUBLAS_OP_N) ^ m->by_rows ^ turned, conjugated = op == CUBLAS_OP_C && (calc == 'c' || calc == 'z');
+    *ret = (struct operand){ at, NULL, (int)m->ld, conjugated ? transposed ? 'C' : 'R' : transposed ? 'T' : 'N' };
+    if (m->type == calc_type(calc))
+        return true;
+    int64_t n = run_length(m), count = runs(m);
+    float *made = malloc((size_t)(n * count) * sizeof *made + 1);
+    if (!made)
+        return false;
+    for (int64_t r = 0; r < count; r++)
+        aw_type_to_float(m->type, (const char *)at + (size_t)(r * m->ld) * aw_type_size(m->type), n, made + r * n);
+    ret->at = ret->made = made;
+    ret->ld = (int)(n > 0 ? n : 1);
+    return true;
+}
+
+static void multiply(gemm_fn gemm, const struct operand *x, const struct operand *y, int m, int n, int k, const void *alpha, const void *beta,
+                     void *out, int ld)
+{
+    gemm(&x->letter, &y->letter, &m, &n, &k, alpha, x->at, &x->ld, y->at, &y->ld, beta, out, &ld);
+}
+
+/* Sums of products of bytes are exact in float up to 1,024 of them: so many at a time, and the sum of those in integers. */
+static bool multiply_exactly(gemm_fn gemm, const struct operand *x, const struct operand *y, int m, int n, int k, int32_t *out)
+{
+    enum { EXACT = 1024 };
+    const float one = 1, zero = 0;
+    size_t count = (size_t)m * (size_t)n;
+    float *part = malloc(count * sizeof *part);
+    if (!part)
+        return false;
+    memset(out, 0, count * sizeof *out);
+    for (int at = 0; at < k; at += EXACT) {
+        struct operand xs = *x, ys = *y;
+        xs.at = (const float *)x->at + (x->letter == 'N' ? (int64_t)at * x->ld : at);
+        ys.at = (const float *)y->at + (y->letter == 'N' ? at : (int64_t)at * y->ld);
+        multiply(gemm, &xs, &ys, m, n, k - at < EXACT ? k - at : EXACT, &one, &zero, part, m);
+        for (size_t i = 0; i < count; i++)
+            out[i] = (int32_t)((uint32_t)out[i] + (uint32_t)(int32_t)part[i]);
+    }
+    free(part);
+    return true;
+}
+
+/* ---- Behind the sum */
+
+struct finish {
+    const struct aw_product *p;
+    int64_t item;          /* of the batch */
+    const char *c;
+    char *d, *aux;
+    void *bias;
+    double _Complex alpha, beta;
+    const void *alphas;    /* an element for each row, or NULL */
+    double in_scale, c_scale, d_scale, aux_scale; /* in: A's times B's */
+    float amax;
+    double *row_sums;      /* for the gradient of a bias, or NULL */
+};
+
+static float gelu(float x)
+{
+    return 0.5f * x * (1 + tanhf(0.7978845608f * (x + 0.044715f * x * x * x)));
+}
+
+static float gelu_gradient(float x)
+{
+    float t = tanhf(0.7978845608f * (x + 0.044715f * x * x * x));
+    return 0.5f * (1 + t) + 0.5f * x * (1 - t * t) * 0.7978845608f * (1 + 3 * 0.044715f * x * x);
+}
+
+static float activate(struct finish *f, float v, int64_t i, int64_t j)
+{
+    const struct aw_product *p = f->p;
+    int64_t at = i + j * p->aux_ld;
+    if (p->epilogue & AW_PRODUCT_RELU) {
+        if (p->epilogue & AW_PRODUCT_AUX) {
+            uint8_t *byte = (uint8_t *)&f->aux[at / 8], bit = (uint8_t)(1u << at % 8);
+            *byte = (uint8_t)(v > 0 ? *byte | bit : *byte & ~bit);
+        }
+        v = v > 0 || isnan(v) ? v : 0;
+    } else if (p->epilogue & AW_PRODUCT_GELU) {
+        if (p->epilogue & AW_PRODUCT_AUX)
+            aw_type_store(p->aux_type, f->aux, at, v * f->aux_scale);
+        v = gelu(v);
+    } else if (p->epilogue & AW_PRODUCT_DRELU) {
+        v = f->aux[at / 8] >> at % 8 & 1 ? v : 0;
+    } else if (p->epilogue & AW_PRODUCT_DGELU) {
+        v *= gelu_gradient((float)creal(aw_type_load(p->aux_type, f->aux, at)));
+    }
+    return v;
+}
+
+/* A run of the result in float: column j, or row j where D is stored by rows.  `sum` becomes the result. */
+static void finish_run(struct finish *f, float *sum, float *other, int64_t n, int64_t r)
+{
+    const struct aw_product *p = f->p;
+    const float alpha = (float)(creal(f->alpha) * f->in_scale), beta = (float)(creal(f->beta) * f->c_scale);
+    if (f->beta != 0)
+        aw_type_to_float(p->c.type, f->c + (size_t)(r * p->c.ld) * aw_type_size(p->c.type), n, other);
+    for (int64_t e = 0; e < n; e++) {
+        int64_t i = p->d.by_rows ? r : e, j = p->d.by_rows ? e : r;
+        float v = (f->alphas ? (float)(creal(aw_type_load(p->scale, f->alphas, i)) * f->in_scale) : alpha) * sum[e];
+        if (f->beta != 0)
+            v += beta * other[e];
+        if (p->epilogue & AW_PRODUCT_BIAS)
+            v += (float)creal(aw_type_load(p->bias_type, f->bias, i + f->item * p->bias_stride));
+        if (p->epilogue)
+            v = activate(f, v, i, j);
+        if (f->row_sums)
+            f->row_sums[i] += v;
+        f->amax = fabsf(v) > f->amax ? fabsf(v) : f->amax;
+        sum[e] = v * (float)f->d_scale;
+    }
+    aw_type_from_float(p->d.type, sum, n, f->d + (size_t)(r * p->d.ld) * aw_type_size(p->d.type));
+}
+
+/* The same where sums are integers, or in double or complex: nothing but alpha and beta. */
+static void finish_plain(struct finish *f, const void *sum, int64_t n, int64_t r)
+{
+    const struct aw_product *p = f->p;
+    cudaDataType type = p->calc == 'i' ? CUDA_R_32I : calc_type(p->calc);
+    for (int64_t e = 0; e < n; e++) {
+        double _Complex v = f->alpha * aw_type_load(type, sum, e);
+        if (f->beta != 0)
+            v += f->beta * aw_type_load(p->c.type, f->c, r * p->c.ld + e);
+        if (p->calc == 'i' && p->d.type == CUDA_R_32I) /* as integers wrap */
+            ((int32_t *)(void *)f->d)[r * p->d.ld + e] = (int32_t)(uint32_t)(uint64_t)(int64_t)creal(v);
+        else
+            aw_type_store(p->d.type, f->d, r * p->d.ld + e, v);
+    }
+}
+
+/* Sums over k of A's rows or B's columns. */
+static void input_gradient(const struct finish *f, const struct aw_product_matrix *m, cublasOperation_t op, const void *at, bool of_a)
+{
+    const struct aw_product *p = f->p;
+    for (int64_t i = 0; i < (of_a ? p->m : p->n); i++) {
+        double sum = 0;
+        for (int64_t l = 0; l < p->k; l++) {
+            int64_t row = of_a ? i : l, col = of_a ? l : i;
+            if (op != CUBLAS_OP_N) {
+                int64_t swap = row;
+                row = col, col = swap;
+            }
+            sum += creal(aw_type_load(m->type, at, m->by_rows ? row * m->ld + col : row + col * m->ld));
+        }
+        aw_type_store(p->bias_type, f->bias, i + f->item * p->bias_stride, sum);
+    }
+}
+
+static double scale_at(const struct aw_product *p, int span)
+{
+    return p->job.spans[span].at ? *(const float *)p->job.spans[span].at : 1;
+}
+
+/* ---- One of the batch */
+
+struct item {
+    const void *a, *b, *c;
+    void *d;
+};
+
+/* All in the type of BLAS, and nothing but the product: at once into D. */
+static bool is_plain(const struct aw_product *p)
+{
+    if (p->calc == 'i' || p->epilogue || p->alpha_vector || p->c.type != calc_type(p->calc) || p->d.type != p->c.type ||
+        p->scale != calc_type(p->calc))
+        return false;
+    for (int i = AW_PRODUCT_SCALE_A; i <= AW_PRODUCT_AMAX_D; i++)
+        if (p->job.spans[i].at)
+            return false;
+    return true;
+}
+
+static void copy_matrix(const struct aw_product *p, const struct item *x)
+{
+    size_t size = aw_type_size(p->d.type);
+    for (int64_t r = 0; r < runs(&p->d); r++)
+        memcpy((char *)x->d + (size_t)(r * p->d.ld) * size, (const char *)x->c + (size_t)(r * p->c.ld) * size, (size_t)run_length(&p->d) * size);
+}
+
+static bool sum_and_finish(struct finish *f, gemm_fn gemm, const struct operand *x, const struct operand *y, int m, int n)
+{
+    const struct aw_product *p = f->p;
+    const double _Complex one_z = 1;
+    const float _Complex one_c = 1;
+    const double one_d = 1, zero[2] = { 0, 0 };
+    const float one_s = 1;
+    const void *one = p->calc == 'd' ? (const void *)&one_d : p->calc == 'c' ? (const void *)&one_c : p->calc == 'z' ? (const void *)&one_z : &one_s;
+    size_t size = p->calc == 'i' ? sizeof(int32_t) : aw_type_size(calc_type(p->calc));
+    char *sum = malloc((size_t)m * (size_t)n * size + 1);
+    float *other = malloc(2 * (size_t)m * sizeof *other + 1);
+    bool good = sum && other;
+    if (good && p->k == 0)
+        memset(sum, 0, (size_t)m * (size_t)n * size);
+    else if (good && p->calc == 'i')
+        good = multiply_exactly(gemm, x, y, m, n, (int)p->k, (int32_t *)(void *)sum);
+    else if (good)
+        multiply(gemm, x, y, m, n, (int)p->k, one, zero, sum, m);
+    for (int64_t r = 0; r < n && good; r++) {
+        char *run = sum + (size_t)r * (size_t)m * size;
+        if (p->calc == 's')
+            finish_run(f, (float *)(void *)run, other, m, r);
+        else if (p->calc == 'i' && p->scale == CUDA_R_32F) {
+            for (int e = 0; e < m; e++)
+                other[m + e] = (float)((int32_t *)(void *)run)[e];
+            finish_run(f, other + m, other, m, r);
+        } else
+            finish_plain(f, run, m, r);
+    }
+    free(sum);
+    free(other);
+    return good;
+}
+
+static double _Complex scalar_of(const struct aw_product *p, int span, const double *value)
+{
+    return aw_type_load(p->scale, p->device || (span == AW_PRODUCT_SCALARS && p->alpha_vector) ? p->job.spans[span].at : value, 0);
+}
+
+static cublasStatus_t compute(struct aw_product *p, const struct item *x, int64_t item)
+{
+    bool turned = p->d.by_rows;
+    struct operand a, b = { 0 };
+    gemm_fn gemm = gemm_of(p->calc);
+    cublasStatus_t status = CUBLAS_STATUS_ALLOC_FAILED;
+    struct finish f = { .p = p, .item = item, .c = x->c, .d = x->d, .alpha = scalar_of(p, AW_PRODUCT_SCALARS, p->alpha), .bias = p->job.spans[AW_PRODUCT_BIAS_AT].at,
+                        .beta = p->beta_zero ? 0 : scalar_of(p, AW_PRODUCT_BETA, p->beta) };
+    if (!gemm)
+        return CUBLAS_STATUS_NOT_SUPPORTED;
+    f.alphas = p->alpha_vector ? p->job.spans[AW_PRODUCT_SCALARS].at : NULL;
+    f.in_scale = scale_at(p, AW_PRODUCT_SCALE_A) * scale_at(p, AW_PRODUCT_SCALE_B);
+    f.c_scale = scale_at(p, AW_PRODUCT_SCALE_C), f.d_scale = scale_at(p, AW_PRODUCT_SCALE_D), f.aux_scale = scale_at(p, AW_PRODUCT_SCALE_AUX);
+    if (p->job.spans[AW_PRODUCT_AUX_AT].at)
+        f.aux = (char *)p->job.spans[AW_PRODUCT_AUX_AT].at + (size_t)item * p->job.spans[AW_PRODUCT_AUX_AT].stride;
+    if (p->epilogue & AW_PRODUCT_BIAS_GRAD && !(f.row_sums = calloc((size_t)p->m, sizeof *f.row_sums)))
+        return status;
+    if (operand_make(&p->a, x->a, p->opa, turned, p->calc, &a) && operand_make(&p->b, x->b, p->opb, turned, p->calc, &b)) {
+        const struct operand *left = turned ? &b : &a, *right = turned ? &a : &b;
+        int m = (int)(turned ? p->n : p->m), n = (int)(turned ? p->m : p->n);
+        double scalars[2][2];
+        if (is_plain(p)) {
+            if (x->c != x->d && f.beta != 0)
+                copy_matrix(p, x);
+            aw_type_store(p->scale, scalars[0], 0, f.alpha);
+            aw_type_store(p->scale, scalars[1], 0, f.beta);
+            multiply(gemm, left, right, m, n, (int)p->k, scalars[0], scalars[1], x->d, (int)p->d.ld);
+            status = CUBLAS_STATUS_SUCCESS;
+        } else if (sum_and_finish(&f, gemm, left, right, m, n)) {
+            status = CUBLAS_STATUS_SUCCESS;
+        }
+    }
+    for (int64_t i = 0; f.row_sums && i < p->m; i++)
+        aw_type_store(p->bias_type, f.bias, i + item * p->bias_stride, f.row_sums[i]);
+    if (p->epilogue & (AW_PRODUCT_BIAS_GRAD_A | AW_PRODUCT_BIAS_GRAD_B)) {
+        bool of_a = p->epilogue & AW_PRODUCT_BIAS_GRAD_A;
+        input_gradient(&f, of_a ? &p->a : &p->b, of_a ? p->opa : p->opb, of_a ? x->a : x->b, of_a);
+    }
+    float *amax = p->job.spans[AW_PRODUCT_AMAX_D].at;
+    if (amax)
+        *amax = item && *amax > f.amax ? *amax : f.amax;
+    free(f.row_sums);
+    free(a.made);
+    free(b.made);
+    return status;
+}
+
+static void run(struct aw_lib_job *job)
+{
+    struct aw_product *p = (struct aw_product *)job;
+    for (int64_t i = 0; i < p->batch && job->status == 0; i++) {
+        struct item x;
+        const void *at[4];
+        const struct aw_product_matrix *m[] = { &p->a, &p->b, &p->c, &p->d };
+        for (int k = 0; k < 4; k++)
+            at[k] = p->pointers ? ((void **)job->spans[k].at)[i] : (char *)job->spans[k].at + (size_t)(i * m[k]->stride) * aw_type_size(m[k]->type);
+        x = (struct item){ at[0], at[1], at[2], (void *)(uintptr_t)at[3] };
+        job->status = compute(p, &x, i);
+    }
+    if (job->status)
+        aw_err("a matrix product failed: %s", job->status == CUBLAS_STATUS_ALLOC_FAILED ? "memory is out" : "there is no BLAS");
+}
+
+/* ---- To the queue */
+
+static bool matrix_valid(const struct aw_product_matrix *m, int64_t rows, int64_t cols)
+{
+    return m->rows == rows && m->cols == cols && m->ld >= run_length(m) && m->ld >= 1 && m->ld <= INT_MAX && aw_type_size(m->type);
+}
+
+static void span_matrix(struct aw_lib_span *s, const struct aw_product_matrix *m, int64_t batch, unsigned dir)
+{
+    size_t size = aw_type_size(m->type);
+    s->width = (size_t)run_length(m) * size;
+    s->rows = (size_t)runs(m);
+    s->pitch = (size_t)m->ld * size;
+    s->count = (size_t)batch;
+    s->stride = (size_t)m->stride * size;
+    s->dir = dir;
+}
+
+static void span_plain(struct aw_lib_span *s, size_t bytes, int64_t count, size_t stride, unsigned dir)
+{
+    if (!s->at)
+        bytes = 0;
+    *s = (struct aw_lib_span){ s->at, bytes, 1, bytes, (size_t)count, stride, dir };
+}
+
+static void spans_set(struct aw_product *p)
+{
+    struct aw_lib_span *s = p->job.spans;
+    bool in_place = s[AW_PRODUCT_C].at == s[AW_PRODUCT_D].at;
+    size_t bias = aw_type_size(p->bias_type), aux = aw_type_size(p->aux_type), scale = aw_type_size(p->scale);
+    span_matrix(&s[AW_PRODUCT_A], &p->a, p->batch, AW_LIB_IN);
+    span_matrix(&s[AW_PRODUCT_B], &p->b, p->batch, AW_LIB_IN);
+    span_matrix(&s[AW_PRODUCT_C], &p->c, p->batch, AW_LIB_IN);
+    span_matrix(&s[AW_PRODUCT_D], &p->d, p->batch, in_place && !p->beta_zero ? AW_LIB_IN | AW_LIB_OUT : AW_LIB_OUT);
+    if (p->beta_zero)
+        s[AW_PRODUCT_C].count = 0;
+    span_plain(&s[AW_PRODUCT_SCALARS], p->alpha_vector ? (size_t)p->m * scale : scale, 1, 0, AW_LIB_IN);
+    span_plain(&s[AW_PRODUCT_BETA], scale, 1, 0, AW_LIB_IN);
+    span_plain(&s[AW_PRODUCT_BIAS_AT], (size_t)(p->epilogue & AW_PRODUCT_BIAS_GRAD_B ? p->n : p->m) * bias, p->bias_stride ? p->batch : 1,
+               (size_t)p->bias_stride * bias, p->epilogue & AW_PRODUCT_BIAS ? AW_LIB_IN : AW_LIB_OUT);
+    bool mask = p->epilogue & (AW_PRODUCT_RELU | AW_PRODUCT_DRELU);
+    size_t pitch = mask ? (size_t)p->aux_ld / 8 : (size_t)p->aux_ld * aux, stride = mask ? (size_t)p->aux_stride / 8 : (size_t)p->aux_stride * aux;
+    struct aw_lib_span *x = &s[AW_PRODUCT_AUX_AT];
+    *x = (struct aw_lib_span){ x->at, mask ? (size_t)(p->m + 7) / 8 : (size_t)p->m * aux, (size_t)p->n, pitch, (size_t)p->batch, stride,
+                               p->epilogue & AW_PRODUCT_AUX ? AW_LIB_IN | AW_LIB_OUT : AW_LIB_IN };
+    if (!x->at)
+        x->width = 0;
+    for (int i = AW_PRODUCT_SCALE_A; i <= AW_PRODUCT_AMAX_D; i++)
+        span_plain(&s[i], sizeof(float), 1, 0, i == AW_PRODUCT_AMAX_D ? AW_LIB_OUT : AW_LIB_IN);
+    p->job.n_spans = AW_PRODUCT_SPANS;
+}
+
+/* On a card each of the batch is a product of its own, once the pointers are read. */
+static cublasStatus_t each_of_batch(struct aw_product *p, const struct aw_lib_queue *queue)
+{
+    size_t size = (size_t)p->batch * sizeof(void *);
+    void **pointers = malloc(4 * size);
+    CUresult result = pointers ? CUDA_SUCCESS : AW_LIB_NO_MEMORY;
+    for (int i = 0; i < 4 && result == CUDA_SUCCESS; i++)
+        result = aw_lib_read(queue, pointers + (int64_t)i * p->batch, p->job.spans[i].at, size);
+    cublasStatus_t status = aw_blas_status(result);
+    struct aw_product one = *p;
+    one.pointers = false;
+    one.batch = 1;
+    for (int64_t b = 0; b < p->batch && status == CUBLAS_STATUS_SUCCESS; b++) {
+        for (int i = 0; i < 4; i++)
+            one.job.spans[i].at = pointers[i * p->batch + b];
+        status = aw_product_submit(&one, queue);
+    }
+    free(pointers);
+    return status;
+}
+
+cublasStatus_t aw_product_submit(struct aw_product *p, const struct aw_lib_queue *queue)
+{
+    enum { SMALL = 3 * 48 * 48 };
+    bool na = p->opa == CUBLAS_OP_N, nb = p->opb == CUBLAS_OP_N;
+    int status;
+    if (p->m < 0 || p->n < 0 || p->k < 0 || p->batch < 0 || (unsigned)p->opa > CUBLAS_OP_C || (unsigned)p->opb > CUBLAS_OP_C)
+        return CUBLAS_STATUS_INVALID_VALUE;
+    if (!matrix_valid(&p->a, na ? p->m : p->k, na ? p->k : p->m) || !matrix_valid(&p->b, nb ? p->k : p->n, nb ? p->n : p->k) ||
+        !matrix_valid(&p->c, p->m, p->n) || !matrix_valid(&p->d, p->m, p->n) || p->c.by_rows != p->d.by_rows)
+        return CUBLAS_STATUS_INVALID_VALUE;
+    if (p->m > INT_MAX || p->n > INT_MAX || p->k > INT_MAX) {
+        aw_fixme("a matrix product with a size of 2^31 or more is not implemented");
+        return CUBLAS_STATUS_NOT_SUPPORTED;
+    }
+    if (p->m == 0 || p->n == 0 || p->batch == 0)
+        return CUBLAS_STATUS_SUCCESS;
+    struct aw_lib_span *s = p->job.spans;
+    if (!s[AW_PRODUCT_D].at || (p->k && (!s[AW_PRODUCT_A].at || !s[AW_PRODUCT_B].at)))
+        return CUBLAS_STATUS_INVALID_VALUE;
+    if (!p->device && !p->beta_zero)
+        p->beta_zero = aw_type_load(p->scale, p->beta, 0) == 0;
+    if (!p->beta_zero && !s[AW_PRODUCT_C].at)
+        return CUBLAS_STATUS_INVALID_VALUE;
+    if (!gemm_of(p->calc))
+        return CUBLAS_STATUS_NOT_SUPPORTED;
+    p->job.run = run;
+    p->job.forget = NULL;
+    p->job.size = sizeof *p;
+    if (p->pointers && queue->place == AW_LIB_CARD)
+        return each_of_batch(p, queue);
+    spans_set(p);
+    int64_t items = (p->m * p->k + p->k * p->n + p->m * p->n) * p->batch;
+    CUresult result = aw_lib_submit(queue, &p->job, items <= SMALL ? AW_LIB_SMALL : AW_LIB_QUEUED, &status);
+    return result == CUDA_SUCCESS ? (cublasStatus_t)status : aw_blas_status(result);
+}
