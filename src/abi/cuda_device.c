@@ -6,6 +6,7 @@
 #include "base/log.h"
 #include "core/pool.h"
 
+#include <dlfcn.h>
 #include <limits.h>
 #include <stdio.h>
 
@@ -283,12 +284,26 @@ CUresult awcu_cuGetProcAddress_v2_ptsz(const char *symbol, void **pfn, int cudaV
     return awcu_cuGetProcAddress_v2(symbol, pfn, cudaVersion, flags ? flags : 2, symbolStatus);
 }
 
-/* Private tables are what NVIDIA's own libraries ask the driver for, to make sure that it is NVIDIA's. There are none here. */
+/* The file name of the object that an address of code lies in. */
+static const char *object_of(const void *code)
+{
+    Dl_info info;
+    const char *path = dladdr(code, &info) && info.dli_fname ? info.dli_fname : "a library", *slash = strrchr(path, '/');
+    return slash ? slash + 1 : path;
+}
+
+/* Private tables are what NVIDIA's own libraries ask the driver for, to make sure that it is NVIDIA's. There are none here.  Compilers ask and go on
+ * without. */
 CUresult awcu_cuGetExportTable(const void **ppExportTable, const CUuuid *pExportTableId)
 {
     if (!ppExportTable || !pExportTableId)
         return CUDA_ERROR_INVALID_VALUE;
-    aw_fixme("cuGetExportTable: a library asks for a private table of NVIDIA's driver, which does not exist here");
+    const char *caller = object_of(__builtin_return_address(0));
+    if (!strncmp(caller, "libnvrtc", 8) || !strncmp(caller, "libnvJitLink", 12) || !strncmp(caller, "libnvvm", 7))
+        aw_info("cuGetExportTable: %s asks for a private table, and does without", caller);
+    else
+        aw_fixme("cuGetExportTable: %s asks for a private table of NVIDIA's driver, which does not exist here; what it wants of it will not work",
+                 caller);
     *ppExportTable = NULL;
     return CUDA_ERROR_INVALID_VALUE;
 }

@@ -418,8 +418,8 @@ static enum aw_status elf_texts(struct aw_image *image, struct aw_image_texts *t
     if (walk.status == AW_OK && !texts->list.n && !texts->failed)
         aw_buf_printf(&image->log, image->flags & AW_IMAGE_OBJECT
                       ? "%s: no PTX in this ELF file (machine code for one NVIDIA architecture cannot be used)\n"
-                      : "%s: a cubin holds machine code for one NVIDIA architecture and no PTX; whoever made it must be asked for PTX "
-                        "(NVRTC: --gpu-architecture=compute_80, CuPy: CUPY_COMPILE_WITH_PTX=1)\n", image_origin(image));
+                      : "%s: a cubin holds machine code for one NVIDIA architecture and no PTX; under `anywarp run` whoever "
+                        "makes code at run time makes PTX instead (docs/jit.md); what a cache has kept from a run with NVIDIA's driver must be deleted\n", image_origin(image));
     return walk.status;
 }
 

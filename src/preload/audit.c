@@ -22,15 +22,17 @@ static const struct link_map *preload_map;
 static char lib_dir[PATH_MAX];
 static bool verbose;
 
-static const struct aw_audit_library {
+static struct aw_audit_library {
     const char *soname;
     char path[PATH_MAX]; /* of ours; "" when it is not there */
+    char asked[PATH_MAX]; /* what it took the place of when it was first asked for by path; "": nothing */
 } *aw_audit_find(const char *asked);
 
 static struct aw_audit_library libraries[] = {
-    { "libcudart.so.11.0", "" }, { "libcudart.so.12", "" }, { "libcudart.so.13", "" }, { "libcuda.so.1", "" },
-#define AW_LIBRARY(soname) { soname, "" },
+    { .soname = "libcudart.so.11.0" }, { .soname = "libcudart.so.12" }, { .soname = "libcudart.so.13" }, { .soname = "libcuda.so.1" },
+#define AW_LIBRARY(name) { .soname = name },
 #include "library_names.inc" /* those of libs/ */
+#include "front_names.inc"   /* those of libs/ in front of NVIDIA's own */
 #undef AW_LIBRARY
 };
 enum { LIBRARIES = sizeof libraries / sizeof libraries[0] };
@@ -41,19 +43,27 @@ static const char *aw_audit_basename(const char *path)
     return slash ? slash + 1 : path;
 }
 
-/* Does a name's end from ".so" on say the SONAME's version, or a file's full one (.so.12.9.79)?  CUDA 11 keeps .11.0 throughout. */
+/* Does a name's end from ".so" on say the SONAME's version, or a file's full one (.so.12.9.79)?  CUDA 11's runtime keeps .11.0 throughout; its
+ * NVRTC has .11.2 from that version on, and .11.0 and .11.1 are others. */
 static bool aw_audit_version(const char *tail, const char *ext)
 {
+    int minor, patch;
+    if (!strcmp(ext, ".so.11.2") && sscanf(tail, ".so.11.%d.%d", &minor, &patch) == 2)
+        return minor >= 2;
     size_t n = !strcmp(ext, ".so.11.0") ? strlen(".so.11") : strlen(ext);
     return !strncmp(tail, ext, n) && (tail[n] == '\0' || tail[n] == '.');
 }
 
-/* Python wheels rename a library to libcudart-0123abcd.so.11.0: take the part from ".so" on. */
+/* Python wheels rename a library to libcudart-0123abcd.so.11.0, or libcudart.0123abcd.so.13: take the part from ".so" on.  What stands between
+ * is a digest, not another library's name such as libnvrtc-builtins. */
 static bool aw_audit_names(const char *asked, const char *soname)
 {
     const char *ext = strstr(soname, ".so"), *tail = strstr(asked, ".so");
     size_t stem = (size_t)(ext - soname), n = tail ? (size_t)(tail - asked) : 0;
-    return tail && aw_audit_version(tail, ext) && n >= stem && !memcmp(asked, soname, stem) && (n == stem || asked[stem] == '-');
+    if (!tail || !aw_audit_version(tail, ext) || n < stem || memcmp(asked, soname, stem) != 0)
+        return false;
+    return n == stem || ((asked[stem] == '-' || asked[stem] == '.') && n > stem + 1 &&
+                         strspn(asked + stem + 1, "0123456789abcdef") == n - stem - 1);
 }
 
 /* Is it the development link of one of ours, "libcudart.so" say? */
@@ -66,7 +76,7 @@ static bool aw_audit_stem(const char *name)
 }
 
 /* Which of our libraries stands for the file asked for, or NULL. */
-static const struct aw_audit_library *aw_audit_find(const char *asked)
+static struct aw_audit_library *aw_audit_find(const char *asked)
 {
     const char *name = aw_audit_basename(asked);
     char real[PATH_MAX];
@@ -107,10 +117,23 @@ EXPORT unsigned int la_version(unsigned int version)
     return version < LAV_CURRENT ? version : LAV_CURRENT;
 }
 
+/* Is it one of our libraries that asks, for the one that it stands in front of? */
+static bool aw_audit_is_ours(const struct link_map *asker)
+{
+    for (size_t i = 0; i < LIBRARIES; i++)
+        if (asker && asker->l_name && libraries[i].path[0] && !strcmp(asker->l_name, libraries[i].path))
+            return true;
+    return false;
+}
+
 EXPORT char *la_objsearch(const char *name, uintptr_t *cookie, unsigned int flag)
 {
-    const struct aw_audit_library *l = aw_audit_find(name);
-    return (char *)(l && l->path[0] ? l->path : name);
+    struct aw_audit_library *l = aw_audit_find(name);
+    if (!l || !l->path[0] || aw_audit_is_ours((const struct link_map *)*cookie))
+        return (char *)name;
+    if (!l->asked[0] && strchr(name, '/') && strlen(name) < sizeof l->asked && access(name, R_OK) == 0)
+        strcpy(l->asked, name);
+    return l->path;
 }
 
 EXPORT unsigned int la_objopen(struct link_map *map, Lmid_t lmid, uintptr_t *cookie)
@@ -165,9 +188,12 @@ static void aw_audit_look(void)
     if (!hook)
         return;
     hook->configure(lib_dir, verbose);
+    for (size_t i = 0; i < LIBRARIES; i++)
+        if (libraries[i].asked[0])
+            hook->asked(libraries[i].soname, libraries[i].asked);
     for (size_t i = 0; i < n_pending; i++) {
         const char *name = pending[i]->l_name;
-        const struct aw_audit_library *l = name ? aw_audit_find(name) : NULL;
+        struct aw_audit_library *l = name ? aw_audit_find(name) : NULL;
         /* The vDSO has a name without a file.  What a search along directories found keeps the name found, though the loader opened
          * the file we sent it to: that is ours, and nothing to look at. */
         if (name && (name[0] == '\0' || strchr(name, '/')) && !(l && l->path[0]))

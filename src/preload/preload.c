@@ -135,8 +135,41 @@ static void aw_preload_configure(const char *dir, bool report)
     configured = true;
 }
 
+/* What our libraries took the place of: for those that stand in front of NVIDIA's own and go on to it. */
+static struct aw_preload_replaced {
+    const char *soname, *path;
+} replaced[64];
+
+static void aw_preload_replace(const char *soname, const char *path)
+{
+    for (size_t i = 0; i < sizeof replaced / sizeof *replaced; i++) {
+        const char *known = __atomic_load_n(&replaced[i].soname, __ATOMIC_ACQUIRE);
+        if (known && !strcmp(known, soname))
+            return;
+        if (!known) {
+            replaced[i].path = path;
+            __atomic_store_n(&replaced[i].soname, soname, __ATOMIC_RELEASE);
+            return;
+        }
+    }
+}
+
+/* Called by libs/front/original.c, which looks it up by name.  The path, or NULL where it was not asked for by path. */
+__attribute__((visibility("default"))) const char *aw_preload_asked(const char *soname);
+const char *aw_preload_asked(const char *soname)
+{
+    for (size_t i = 0; i < sizeof replaced / sizeof *replaced; i++) {
+        const char *known = __atomic_load_n(&replaced[i].soname, __ATOMIC_ACQUIRE);
+        if (!known)
+            return NULL;
+        if (!strcmp(known, soname))
+            return replaced[i].path;
+    }
+    return NULL;
+}
+
 __attribute__((visibility("default"))) extern const struct aw_preload_hook aw_preload_hook;
-const struct aw_preload_hook aw_preload_hook = { &aw_preload_hook, aw_preload_configure, aw_preload_scan };
+const struct aw_preload_hook aw_preload_hook = { &aw_preload_hook, aw_preload_configure, aw_preload_scan, aw_preload_replace };
 
 static int aw_preload_each(struct dl_phdr_info *info, size_t size, void *arg)
 {

@@ -29,6 +29,8 @@ struct aw_preload_hook {
     /* Looks at one loaded object and redirects what it finds.  `path` is its file ("" for the program itself), `base` its load
      * address as in link_map.  Not thread-safe: the loader's lock is held. */
     void (*scan)(const char *path, uintptr_t base);
+    /* Our library of that SONAME took the place of `path`.  Neither is copied; both stay.  As with `scan`. */
+    void (*asked)(const char *soname, const char *path);
 };
 
 #endif

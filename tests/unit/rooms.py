@@ -9,6 +9,8 @@ import sys
 import tempfile
 
 LIBRARIES = ("cublas",)
+# Those in front of NVIDIA's own.
+FRONTS = ("nvrtc",)
 # room: (folder, other rooms whose headers it may include, foreign header families it may include).  Every room may include
 # libc and itself.  src/abi's and tools' headers belong to nobody else.
 ROOMS = {
@@ -25,6 +27,8 @@ ROOMS = {
     # Of libs/, each folder is a room: what they share, and a library each.
     "common": ("libs/common", {"base"}, set()),
     **{"libs/" + name: ("libs/" + name, {"base", "common"}, set()) for name in LIBRARIES},
+    "front": ("libs/front", {"base"}, set()),
+    **{"libs/" + name: ("libs/" + name, {"base", "front"}, set()) for name in FRONTS},
     "tools": ("tools", None, {"elf"}),
     "simgpu": ("tests/simgpu", {"base"}, {"llvm", "elf", "hsa", "hip"}),
 }

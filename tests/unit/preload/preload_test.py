@@ -97,6 +97,9 @@ def main():
             full = os.path.join(tmp, name)
             shutil.copy(theirs, full)
             c.run('full version: ' + name, [c.path('opener'), full], 'opened: %s\n' % want * 2)
+        dotted = os.path.join(tmp, 'libcudart.0f1e2d3c.so.12')
+        shutil.copy(theirs, dotted)
+        c.run("a wheel's name with a dot", [c.path('opener'), dotted], 'opened: ours12\n' * 2)
         c.run('a runtime under a name of its own', [c.path('opener'), other], 'opened: ours13\n' * 2)
     c.run("NVIDIA's own is mapped", [c.path('uses_runtime')], 'shared: ours99\n', audit=False, stderr="which is not anywarp's")
 
