@@ -9,7 +9,7 @@
 
 #include "base/env.h"
 #include "base/log.h"
-#include "base/setting.h"
+#include "base/ptxas.h"
 
 #define AW_ROOM "core"
 
@@ -402,9 +402,7 @@ int aw_driver_version(void)
 {
     static int version; /* atomic; any thread computes the same */
     int v = __atomic_load_n(&version, __ATOMIC_RELAXED);
-    if (!v) {
-        v = (int)aw_setting_number("ANYWARP_DRIVER_VERSION", 2000, 99990, 13000);
-        __atomic_store_n(&version, v, __ATOMIC_RELAXED);
-    }
+    if (!v)
+        __atomic_store_n(&version, v = aw_cuda_version(), __ATOMIC_RELAXED);
     return v;
 }

@@ -288,7 +288,9 @@ static bool is_ptx(const char *p, size_t size)
 static void dump_elf(struct dump *dump, const char *bytes, size_t size)
 {
     enum { EM_CUDA_MACHINE = 190 };
-    if (size >= 20 && (unsigned char)bytes[18] == EM_CUDA_MACHINE && bytes[19] == 0) {
+    /* What a linker of ours made is PTX under a cubin's name. */
+    bool ours = aw_fatbin_elf_size(bytes, size) != 0;
+    if (!ours && size >= 20 && (unsigned char)bytes[18] == EM_CUDA_MACHINE && bytes[19] == 0) {
         if (dump->extract)
             complain(dump, "is a cubin: code for one NVIDIA architecture, with no PTX in it");
         else

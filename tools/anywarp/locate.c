@@ -22,6 +22,10 @@ static const char *const sim_places[] = {
     "../lib/anywarp/simgpu", "../lib/x86_64-linux-gnu/anywarp/simgpu", "../lib64/anywarp/simgpu", "../../tests/simgpu",
 };
 
+static const char *const toolkit_places[] = {
+    "../libexec/anywarp/toolkit", "../standins",
+};
+
 /* Absolute path of the directory, among `places`, that holds `file`. */
 static bool aw_parts_find(const char *from, const char *const places[], size_t n, const char *file, char ret_dir[PATH_MAX])
 {
@@ -60,6 +64,7 @@ bool aw_parts_locate(struct aw_parts *ret_parts)
     bool libs = aw_parts_find(ret_parts->program_dir, lib_places, sizeof lib_places / sizeof *lib_places, "libcudart.so.13",
                               ret_parts->lib_dir);
     aw_parts_find(ret_parts->program_dir, sim_places, sizeof sim_places / sizeof *sim_places, "libhsakmt.so.1", ret_parts->sim_dir);
+    aw_parts_find(ret_parts->program_dir, toolkit_places, sizeof toolkit_places / sizeof *toolkit_places, "ptxas", ret_parts->toolkit);
     if (!aw_parts_find(ret_parts->program_dir, preload_places, sizeof preload_places / sizeof *preload_places,
                        AW_PRELOAD_SONAME, dir))
         return false;

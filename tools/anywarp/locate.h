@@ -11,10 +11,11 @@ struct aw_parts {
     char preload[PATH_MAX];     /* libanywarp-preload.so; "" when not found */
     char audit[PATH_MAX];       /* libanywarp-audit.so; "" when not found */
     char program_dir[PATH_MAX]; /* of the anywarp program itself */
+    char toolkit[PATH_MAX];     /* holds the stand-ins for NVIDIA's ptxas and its kin; "" when they are not installed */
     char sim_dir[PATH_MAX];     /* holds the simulated card's libhsakmt.so.1; "" when it is not installed */
 };
 
-/* Looks for every part; true when all are there but perhaps the simulated card. */
+/* Looks for every part; true when all are there but perhaps the simulated card and the stand-ins. */
 bool aw_parts_locate(struct aw_parts *ret_parts);
 
 #endif

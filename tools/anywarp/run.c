@@ -218,11 +218,31 @@ static void aw_run_warn(const char *program)
                 path);
 }
 
+/* Programs that start NVIDIA's assembler look for it here before PATH.  What the user has set stays. */
+static const struct aw_run_tool {
+    const char *variable, *program;
+} run_tools[] = {
+    { "TRITON_PTXAS_PATH", "ptxas" },
+    { "TRITON_PTXAS_BLACKWELL_PATH", "ptxas" },
+    { "TRITON_CUOBJDUMP_PATH", "cuobjdump" },
+};
+
+static bool aw_run_toolkit(const char *dir)
+{
+    char path[PATH_MAX + 16];
+    for (size_t i = 0; i < sizeof run_tools / sizeof *run_tools; i++) {
+        snprintf(path, sizeof path, "%s/%s", dir, run_tools[i].program);
+        if (setenv(run_tools[i].variable, path, 0) != 0)
+            return false;
+    }
+    return aw_run_prepend("PATH", dir, ':');
+}
+
 static bool aw_run_environment(const struct aw_parts *parts)
 {
     return aw_run_prepend("LD_PRELOAD", parts->preload, ':') && aw_run_prepend("LD_AUDIT", parts->audit, ':') &&
            aw_run_prepend("LD_LIBRARY_PATH", parts->lib_dir, ':') && aw_run_tls_surplus() &&
-           setenv(AW_PRELOAD_DIR_VARIABLE, parts->lib_dir, 1) == 0;
+           setenv(AW_PRELOAD_DIR_VARIABLE, parts->lib_dir, 1) == 0 && (!parts->toolkit[0] || aw_run_toolkit(parts->toolkit));
 }
 
 /* ROCr 5.2, which the simulated driver is made for, knows no later cards: they come with a HIP of their own. */
