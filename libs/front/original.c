@@ -151,8 +151,6 @@ static void original_open(void)
         return;
     if (!search_named(&s) && !search_asked(&s) && !search_objects(&s, search_along) && !search_toolkits(&s) &&
         !search_objects(&s, search_wheels)) {
-        aw_err("NVIDIA's %s, which compiles what this program makes at run time, was not found: %s, or set %s to its path", aw_front_soname,
-               aw_front_advice, aw_front_variable);
         return;
     }
     unasked(s.found);
@@ -176,7 +174,12 @@ bool aw_original_there(void)
 void *aw_original_function(void **cache, const char *name)
 {
     void *function = __atomic_load_n(cache, __ATOMIC_ACQUIRE);
-    if (!function && aw_original_there()) {
+    if (!function && !aw_original_there()) {
+        static bool said;
+        if (!__atomic_test_and_set(&said, __ATOMIC_RELAXED))
+            aw_err("NVIDIA's %s, which compiles what this program makes at run time, was not found: %s, or set %s to its path", aw_front_soname,
+                   aw_front_advice, aw_front_variable);
+    } else if (!function) {
         function = dlsym(original, name);
         if (!function)
             aw_err("NVIDIA's %s has no %s", aw_front_soname, name);

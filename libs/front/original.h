@@ -13,9 +13,10 @@ extern const char aw_front_soname[] __attribute__((visibility("hidden")));
 /* The environment variable that names the original's file or its folder, and what to tell who has none. */
 extern const char aw_front_variable[], aw_front_advice[];
 
-/* Is there an original?  Opens it at the first call, and says once where none is.  Thread-safe. */
+/* Is there an original?  Opens it at the first call.  Thread-safe. */
 bool aw_original_there(void);
-/* The original's function; NULL where it has none of the name, or there is no original.  `*cache` keeps it.  Thread-safe. */
+/* The original's function; NULL where it has none of the name, or there is no original, which is
+ * said once.  `*cache` keeps it.  Thread-safe. */
 void *aw_original_function(void **cache, const char *name);
 
 #endif

@@ -35,7 +35,8 @@ size_t aw_ptxas_words(const char *diags, const char *file, struct aw_buf *out)
         size_t n = strcspn(line, "\n");
         const char *error = memmem(line, n, ": error: ", 9), *warning = memmem(line, n, ": warning: ", 11), *mark = error ? error : warning;
         if (!mark) {
-            aw_buf_printf(out, "ptxas info    : %.*s\n", (int)n, line);
+            if (!memmem(line, n, ": note: ", 8)) /* names the kernel of the error behind it, as ptxas does not */
+                aw_buf_printf(out, "ptxas info    : %.*s\n", (int)n, line);
             continue;
         }
         const char *text = mark + (error ? 9 : 11), *kind = error ? "error   " : "warning ";

@@ -15,6 +15,7 @@ static const char *const places[] = {
     "../../libexec/anywarp/anywarp-compiler", /* prefix/lib/x86_64-linux-gnu, prefix/lib/anywarp */
     "anywarp-compiler",                       /* all in one directory */
     "../../tools/compiler/anywarp-compiler",  /* build tree: src/core, src/abi, tools/anywarp */
+    "../tools/compiler/anywarp-compiler",     /* build tree: libs */
     "../../../tools/compiler/anywarp-compiler", /* build tree: src/provider/host, tests/unit/core */
 };
 

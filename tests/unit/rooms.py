@@ -10,7 +10,7 @@ import tempfile
 
 LIBRARIES = ("cublas",)
 # Those in front of NVIDIA's own.
-FRONTS = ("nvrtc",)
+FRONTS = ("nvjitlink", "nvrtc")
 # room: (folder, other rooms whose headers it may include, foreign header families it may include).  Every room may include
 # libc and itself.  src/abi's and tools' headers belong to nobody else.
 ROOMS = {
@@ -28,7 +28,7 @@ ROOMS = {
     "common": ("libs/common", {"base"}, set()),
     **{"libs/" + name: ("libs/" + name, {"base", "common"}, set()) for name in LIBRARIES},
     "front": ("libs/front", {"base"}, set()),
-    **{"libs/" + name: ("libs/" + name, {"base", "front"}, set()) for name in FRONTS},
+    **{"libs/" + name: ("libs/" + name, {"include", "base", "core", "front"}, set()) for name in FRONTS},
     "tools": ("tools", None, {"elf"}),
     "simgpu": ("tests/simgpu", {"base"}, {"llvm", "elf", "hsa", "hip"}),
 }
