@@ -219,7 +219,7 @@ CUresult aw_abi_stream_inline(CUstream handle, void (*fn)(void *user), void *use
 {
     struct aw_ctx *ctx;
     struct aw_cstream *stream;
-    enum aw_status status = cu_stream(handle, false, &ctx, &stream);
+    enum aw_status status = cu_stream(handle, &ctx, &stream);
     return cu_result(status ? status : aw_stream_inline(stream, fn, user));
 }
 
@@ -227,7 +227,7 @@ CUresult aw_abi_stream_native(CUstream handle, void **ret_native)
 {
     struct aw_ctx *ctx;
     struct aw_cstream *stream;
-    enum aw_status status = cu_stream(handle, false, &ctx, &stream);
+    enum aw_status status = cu_stream(handle, &ctx, &stream);
     return cu_result(status ? status : aw_stream_native(stream, ret_native));
 }
 

@@ -215,6 +215,14 @@ static bool capture_refuse(struct aw_cstream *stream, enum aw_status *ret_status
     return status != AW_OK;
 }
 
+static bool capture_has(struct aw_cstream *stream)
+{
+    pthread_mutex_lock(&lock);
+    bool has = stream->capture;
+    pthread_mutex_unlock(&lock);
+    return has;
+}
+
 /* ---- Events. */
 
 /* Makes the event stand for the stream's place. */
@@ -546,7 +554,7 @@ static void capture_forget_event(struct aw_cevent *event)
 static const struct aw_recorder recorder = {
     .add = capture_add, .refuse = capture_refuse, .record = capture_record, .wait = capture_wait,
     .refuse_event = capture_refuse_event, .refuse_unsafe = capture_refuse_unsafe, .refuse_ctx = capture_refuse_ctx,
-    .forget_stream = capture_forget_stream, .forget_event = capture_forget_event,
+    .has = capture_has, .forget_stream = capture_forget_stream, .forget_event = capture_forget_event,
 };
 
 __attribute__((constructor)) static void capture_register(void)

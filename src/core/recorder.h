@@ -63,6 +63,7 @@ struct aw_recorder {
     bool (*refuse_event)(struct aw_cevent *event, enum aw_status *ret_status);
     bool (*refuse_unsafe)(enum aw_status *ret_status);
     bool (*refuse_ctx)(struct aw_ctx *ctx, enum aw_status *ret_status);
+    bool (*has)(struct aw_cstream *stream);
     void (*forget_stream)(struct aw_cstream *stream);
     void (*forget_event)(struct aw_cevent *event);
 };
@@ -123,6 +124,12 @@ static inline bool aw_capture_refuse_unsafe(enum aw_status *ret_status)
 static inline bool aw_capture_refuse_ctx(struct aw_ctx *ctx, enum aw_status *ret_status)
 {
     return aw_recorder->refuse_ctx(ctx, ret_status);
+}
+
+/* Does the stream belong to a capture, whatever has become of that? */
+static inline bool aw_capture_has(struct aw_cstream *stream)
+{
+    return aw_recorder->has(stream);
 }
 
 /* A stream or an event is about to be freed. */

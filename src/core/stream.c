@@ -216,10 +216,9 @@ enum aw_status aw_stream_inline(struct aw_cstream *stream, void (*fn)(void *user
 
 enum aw_status aw_stream_native(struct aw_cstream *stream, void **ret_native)
 {
-    struct aw_capture_info capture;
     if (!aw_provider->stream_native)
         return AW_ERR_NOT_SUPPORTED;
-    if (aw_capture_any() && (aw_capture_info(stream, &capture) || capture.status != AW_CAPTURE_NONE))
+    if (aw_capture_any() && aw_capture_has(stream))
         return AW_ERR_NOT_READY;
     return (enum aw_status)aw_provider->stream_native(stream->ctx->device->native, stream->native, ret_native);
 }
