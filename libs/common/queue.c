@@ -2,6 +2,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "common/queue.h"
 
+#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -204,7 +205,10 @@ static CUresult stage_buffer(struct kept *k)
     return k->buffer ? CUDA_SUCCESS : AW_LIB_NO_MEMORY;
 }
 
-static CUresult stage(const struct aw_lib_queue *queue, struct kept *k, CUstream stream, bool *ret_begun)
+/* The copies in, the call and the copies out: nothing of another thread's call may come between, as its result would be lost. */
+static pthread_mutex_t stage_lock = PTHREAD_MUTEX_INITIALIZER;
+
+static CUresult stage_locked(struct kept *k, CUstream stream, bool *ret_begun)
 {
     CUresult result = CUDA_SUCCESS;
     char *device[AW_LIB_SPANS], *at = k->buffer;
@@ -228,6 +232,14 @@ static CUresult stage(const struct aw_lib_queue *queue, struct kept *k, CUstream
     return result;
 }
 
+static CUresult stage(struct kept *k, CUstream stream, bool *ret_begun)
+{
+    pthread_mutex_lock(&stage_lock);
+    CUresult result = stage_locked(k, stream, ret_begun);
+    pthread_mutex_unlock(&stage_lock);
+    return result;
+}
+
 static CUresult card_submit(const struct aw_lib_queue *queue, struct aw_lib_job *job, enum aw_lib_when when, int *ret_status)
 {
     struct kept *k = kept_create(job);
@@ -240,7 +252,7 @@ static CUresult card_submit(const struct aw_lib_queue *queue, struct aw_lib_job 
     if (result == CUDA_SUCCESS)
         result = stage_buffer(k);
     if (result == CUDA_SUCCESS)
-        result = stage(queue, k, queue->stream, &begun);
+        result = stage(k, queue->stream, &begun);
     if (k->repeats)
         return result; /* the graph's */
     if (result == CUDA_SUCCESS && when != AW_LIB_DONE)
