@@ -30,7 +30,7 @@ struct dispatch {
 };
 
 /* What a tree of branches leads to: `n` places or parts, the first of which begins at place `first` and each of which has `size` places. */
-struct choice {
+struct dispatch_choice {
     int first, size;
     struct part (*leaf)(struct dispatch *d, int i);
 };
@@ -107,7 +107,7 @@ static struct part place_build(struct dispatch *d, int place)
 }
 
 /* A tree of branches to the `to - from` from the one numbered `from`, each branch with a join of its own. */
-static struct part tree_build(struct dispatch *d, const struct choice *c, int from, int to)
+static struct part tree_build(struct dispatch *d, const struct dispatch_choice *c, int from, int to)
 {
     if (to - from == 1)
         return c->leaf(d, from);
@@ -140,7 +140,7 @@ static LLVMBasicBlockRef loop_build(struct dispatch *d, int from, int to)
     LLVMBasicBlockRef head = block_new(d, "dispatch"), mine = block_new(d, "mine"), latch = block_new(d, "next"), exit = block_new(d, "done");
     LLVMBuildBr(d->b, head);
     LLVMValueRef at = head_build(d, head, from, to, mine, exit);
-    struct part all = tree_build(d, &(struct choice){ 0, 1, place_build }, from, to);
+    struct part all = tree_build(d, &(struct dispatch_choice){ 0, 1, place_build }, from, to);
     LLVMPositionBuilderAtEnd(d->b, mine);
     LLVMBuildCondBr(d->b, LLVMBuildICmp(d->b, LLVMIntEQ, at, d->now, ""), all.first, latch);
     LLVMPositionBuilderAtEnd(d->b, all.last);
@@ -176,7 +176,7 @@ static LLVMBasicBlockRef parts_build(struct dispatch *d)
     struct part all = { 0 };
     LLVMBasicBlockRef mine = block_new(d, "mine");
     head_build(d, head, 1, d->o.n, mine, exit);
-    all = tree_build(d, &(struct choice){ 1, d->size, outline_build }, 0, (d->o.n - 2) / d->size + 1);
+    all = tree_build(d, &(struct dispatch_choice){ 1, d->size, outline_build }, 0, (d->o.n - 2) / d->size + 1);
     LLVMPositionBuilderAtEnd(d->b, mine);
     LLVMBuildBr(d->b, all.first);
     LLVMPositionBuilderAtEnd(d->b, all.last);

@@ -10,7 +10,7 @@
 
 typedef LLVMValueRef V;
 
-struct access {
+struct global_access {
     V address;
     int64_t argument; /* that it is made from, or -1 */
     unsigned block;
@@ -19,7 +19,7 @@ struct access {
 
 enum { PAIRS_MAX = 1 << 20 }; /* beyond that all are taken to meet */
 
-static bool access_of(V x, struct access *ret)
+static bool access_of(V x, struct global_access *ret)
 {
     bool store = LLVMIsAStoreInst(x) != NULL, atomic = LLVMIsAAtomicRMWInst(x) || LLVMIsAAtomicCmpXchgInst(x);
     if (!store && !atomic && !LLVMIsALoadInst(x))
@@ -27,12 +27,12 @@ static bool access_of(V x, struct access *ret)
     V address = LLVMGetOperand(x, store);
     if (LLVMGetPointerAddressSpace(LLVMTypeOf(address)) != AS_GLOBAL)
         return false;
-    *ret = (struct access){ .address = address, .argument = ptx_release_argument(address), .writes = store || atomic, .atomic = atomic };
+    *ret = (struct global_access){ .address = address, .argument = ptx_release_argument(address), .writes = store || atomic, .atomic = atomic };
     return true;
 }
 
 /* By lanes of one block at different places. */
-static bool may_meet(const struct access *a, const struct access *b)
+static bool may_meet(const struct global_access *a, const struct global_access *b)
 {
     if ((!a->writes && !b->writes) || (a->atomic && b->atomic))
         return false;
@@ -43,7 +43,7 @@ static bool may_meet(const struct access *a, const struct access *b)
 
 bool ptx_ends_disputed(struct flow *f, bool *ret)
 {
-    AW_VEC(struct access) last = { 0 }, later = { 0 };
+    AW_VEC(struct global_access) last = { 0 }, later = { 0 };
     bool *behind = AW_NEW_ARRAY(&f->arena, bool, f->n), ok = behind != NULL;
     for (unsigned i = 0; ok && i < f->n; i++)
         if (f->blocks[i].waits && !behind[i]) { /* what is behind a barrier behind another has been marked */
@@ -52,7 +52,7 @@ bool ptx_ends_disputed(struct flow *f, bool *ret)
         }
     for (unsigned i = 0; ok && i < f->n; i++)
         for (V x = LLVMGetFirstInstruction(f->blocks[i].bb); ok && x; x = LLVMGetNextInstruction(x)) {
-            struct access a;
+            struct global_access a;
             if ((f->blocks[i].coming && !behind[i]) || !access_of(x, &a))
                 continue;
             a.block = i;
