@@ -1,4 +1,5 @@
-/* The driver API: arrays, mipmapped arrays, and copies between one-dimensional arrays and memory.  Rectangles are cuda_copy.c's. */
+/* The driver API: arrays, mipmapped arrays, and copies between one-dimensional arrays and memory.  Rectangles are
+ * cuda_copy.c's. */
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "abi/cuda_util.h"
 

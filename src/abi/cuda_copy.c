@@ -122,7 +122,8 @@ static CUresult copy_peer(CUdeviceptr dst, CUcontext dst_handle, CUdeviceptr src
         status = cu_context(src_handle, true, &src_ctx);
     if (status)
         return cu_result(status);
-    return cu_result(aw_mem_copy_peer(dst_ctx, (void *)(uintptr_t)dst, src_ctx, (const void *)(uintptr_t)src, size, stream, async));
+    return cu_result(
+        aw_mem_copy_peer(dst_ctx, (void *)(uintptr_t)dst, src_ctx, (const void *)(uintptr_t)src, size, stream, async));
 }
 
 CUresult awcu_cuMemcpyPeer_on(CUdeviceptr dstDevice, CUcontext dstContext, CUdeviceptr srcDevice, CUcontext srcContext,
@@ -272,7 +273,8 @@ CUresult awcu_cuMemsetD2D8_v2_on(CUdeviceptr dstDevice, size_t dstPitch, unsigne
     return fill(dstDevice, dstPitch, uc, 1, Width, Height, default_stream, false);
 }
 
-CUresult awcu_cuMemsetD2D8Async(CUdeviceptr dstDevice, size_t dstPitch, unsigned char uc, size_t Width, size_t Height, CUstream hStream)
+CUresult awcu_cuMemsetD2D8Async(CUdeviceptr dstDevice, size_t dstPitch, unsigned char uc, size_t Width, size_t Height,
+                                CUstream hStream)
 {
     return fill(dstDevice, dstPitch, uc, 1, Width, Height, hStream, true);
 }
@@ -283,7 +285,8 @@ CUresult awcu_cuMemsetD2D16_v2_on(CUdeviceptr dstDevice, size_t dstPitch, unsign
     return fill(dstDevice, dstPitch, us, 2, Width, Height, default_stream, false);
 }
 
-CUresult awcu_cuMemsetD2D16Async(CUdeviceptr dstDevice, size_t dstPitch, unsigned short us, size_t Width, size_t Height, CUstream hStream)
+CUresult awcu_cuMemsetD2D16Async(CUdeviceptr dstDevice, size_t dstPitch, unsigned short us, size_t Width, size_t Height,
+                                 CUstream hStream)
 {
     return fill(dstDevice, dstPitch, us, 2, Width, Height, hStream, true);
 }
@@ -294,7 +297,8 @@ CUresult awcu_cuMemsetD2D32_v2_on(CUdeviceptr dstDevice, size_t dstPitch, unsign
     return fill(dstDevice, dstPitch, ui, 4, Width, Height, default_stream, false);
 }
 
-CUresult awcu_cuMemsetD2D32Async(CUdeviceptr dstDevice, size_t dstPitch, unsigned int ui, size_t Width, size_t Height, CUstream hStream)
+CUresult awcu_cuMemsetD2D32Async(CUdeviceptr dstDevice, size_t dstPitch, unsigned int ui, size_t Width, size_t Height,
+                                 CUstream hStream)
 {
     return fill(dstDevice, dstPitch, ui, 4, Width, Height, hStream, true);
 }

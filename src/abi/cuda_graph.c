@@ -220,7 +220,8 @@ CUresult awcu_cuGraphNodeGetDependentNodes(CUgraphNode hNode, CUgraphNode *depen
 
 /* ---- Changing edges. */
 
-static CUresult edges_change(CUgraph handle, const CUgraphNode *from, const CUgraphNode *to, const CUgraphEdgeData *data, size_t n,
+static CUresult edges_change(CUgraph handle, const CUgraphNode *from, const CUgraphNode *to, const CUgraphEdgeData *data,
+                             size_t n,
                              enum aw_status (*change)(struct aw_graph *graph, struct aw_graph_node *const *from,
                                                       struct aw_graph_node *const *to, const struct aw_edge_data *data, size_t n))
 {
@@ -239,8 +240,8 @@ static CUresult edges_change(CUgraph handle, const CUgraphNode *from, const CUgr
     if (status)
         return cu_result(status);
     /* Handles are the nodes' addresses, and both kinds of edge data the same bytes. */
-    return cu_result(change(graph, (struct aw_graph_node *const *)(const void *)from, (struct aw_graph_node *const *)(const void *)to,
-                            (const struct aw_edge_data *)(const void *)data, n));
+    return cu_result(change(graph, (struct aw_graph_node *const *)(const void *)from,
+                            (struct aw_graph_node *const *)(const void *)to, (const struct aw_edge_data *)(const void *)data, n));
 }
 
 CUresult awcu_cuGraphAddDependencies_v2(CUgraph hGraph, const CUgraphNode *from, const CUgraphNode *to,

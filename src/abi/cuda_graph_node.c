@@ -69,14 +69,16 @@ CUresult awcu_cuGraphKernelNodeSetParams(CUgraphNode hNode, const CUDA_KERNEL_NO
     return awcu_cuGraphKernelNodeSetParams_v2(hNode, &params);
 }
 
-CUresult awcu_cuGraphExecKernelNodeSetParams_v2(CUgraphExec hGraphExec, CUgraphNode hNode, const CUDA_KERNEL_NODE_PARAMS *nodeParams)
+CUresult awcu_cuGraphExecKernelNodeSetParams_v2(CUgraphExec hGraphExec, CUgraphNode hNode,
+                                                const CUDA_KERNEL_NODE_PARAMS *nodeParams)
 {
     struct aw_node_params params;
     enum aw_status status = nodeParams ? aw_abi_kernel_params(nodeParams, &params) : AW_ERR_INVALID_VALUE;
     return cu_result(status ? status : aw_abi_graph_exec_set(hGraphExec, hNode, &params));
 }
 
-CUresult awcu_cuGraphExecKernelNodeSetParams(CUgraphExec hGraphExec, CUgraphNode hNode, const CUDA_KERNEL_NODE_PARAMS_v1 *nodeParams)
+CUresult awcu_cuGraphExecKernelNodeSetParams(CUgraphExec hGraphExec, CUgraphNode hNode,
+                                             const CUDA_KERNEL_NODE_PARAMS_v1 *nodeParams)
 {
     if (!nodeParams)
         return CUDA_ERROR_INVALID_VALUE;
@@ -155,8 +157,8 @@ static enum aw_status memcpy_params(CUcontext ctx_handle, const CUDA_MEMCPY3D *f
     return status ? status : aw_abi_memcpy_params(ctx, from, ret_params);
 }
 
-CUresult awcu_cuGraphAddMemcpyNode(CUgraphNode *phGraphNode, CUgraph hGraph, const CUgraphNode *dependencies, size_t numDependencies,
-                                   const CUDA_MEMCPY3D *copyParams, CUcontext ctx)
+CUresult awcu_cuGraphAddMemcpyNode(CUgraphNode *phGraphNode, CUgraph hGraph, const CUgraphNode *dependencies,
+                                   size_t numDependencies, const CUDA_MEMCPY3D *copyParams, CUcontext ctx)
 {
     struct aw_node_params params;
     enum aw_status status = memcpy_params(ctx, copyParams, &params);
@@ -200,8 +202,8 @@ static enum aw_status memset_params(CUcontext ctx_handle, const CUDA_MEMSET_NODE
     return status ? status : aw_abi_memset_params(ctx, from, ret_params);
 }
 
-CUresult awcu_cuGraphAddMemsetNode(CUgraphNode *phGraphNode, CUgraph hGraph, const CUgraphNode *dependencies, size_t numDependencies,
-                                   const CUDA_MEMSET_NODE_PARAMS *memsetParams, CUcontext ctx)
+CUresult awcu_cuGraphAddMemsetNode(CUgraphNode *phGraphNode, CUgraph hGraph, const CUgraphNode *dependencies,
+                                   size_t numDependencies, const CUDA_MEMSET_NODE_PARAMS *memsetParams, CUcontext ctx)
 {
     struct aw_node_params params;
     enum aw_status status = memset_params(ctx, memsetParams, &params);
@@ -227,8 +229,8 @@ CUresult awcu_cuGraphMemsetNodeSetParams(CUgraphNode hNode, const CUDA_MEMSET_NO
     return cu_result(status ? status : aw_abi_graph_node_set(hNode, &params));
 }
 
-CUresult awcu_cuGraphExecMemsetNodeSetParams(CUgraphExec hGraphExec, CUgraphNode hNode, const CUDA_MEMSET_NODE_PARAMS *memsetParams,
-                                             CUcontext ctx)
+CUresult awcu_cuGraphExecMemsetNodeSetParams(CUgraphExec hGraphExec, CUgraphNode hNode,
+                                             const CUDA_MEMSET_NODE_PARAMS *memsetParams, CUcontext ctx)
 {
     struct aw_node_params params;
     enum aw_status status = memset_params(ctx, memsetParams, &params);
@@ -237,8 +239,8 @@ CUresult awcu_cuGraphExecMemsetNodeSetParams(CUgraphExec hGraphExec, CUgraphNode
 
 /* ---- Host functions. */
 
-CUresult awcu_cuGraphAddHostNode(CUgraphNode *phGraphNode, CUgraph hGraph, const CUgraphNode *dependencies, size_t numDependencies,
-                                 const CUDA_HOST_NODE_PARAMS *nodeParams)
+CUresult awcu_cuGraphAddHostNode(CUgraphNode *phGraphNode, CUgraph hGraph, const CUgraphNode *dependencies,
+                                 size_t numDependencies, const CUDA_HOST_NODE_PARAMS *nodeParams)
 {
     struct aw_node_params params;
     enum aw_status status = nodeParams ? aw_abi_host_params(nodeParams, &params) : AW_ERR_INVALID_VALUE;
@@ -294,7 +296,8 @@ CUresult awcu_cuGraphExecChildGraphNodeSetParams(CUgraphExec hGraphExec, CUgraph
     return cu_result(status ? status : aw_abi_graph_exec_set(hGraphExec, hNode, &params));
 }
 
-CUresult awcu_cuGraphAddEmptyNode(CUgraphNode *phGraphNode, CUgraph hGraph, const CUgraphNode *dependencies, size_t numDependencies)
+CUresult awcu_cuGraphAddEmptyNode(CUgraphNode *phGraphNode, CUgraph hGraph, const CUgraphNode *dependencies,
+                                  size_t numDependencies)
 {
     struct aw_node_params params = { .type = AW_NODE_EMPTY };
     return cu_result(aw_abi_graph_add(phGraphNode, hGraph, dependencies, NULL, numDependencies, &params));
@@ -397,8 +400,8 @@ CUresult awcu_cuGraphMemAllocNodeGetParams(CUgraphNode hNode, CUDA_MEM_ALLOC_NOD
     return cu_result(status);
 }
 
-CUresult awcu_cuGraphAddMemFreeNode(CUgraphNode *phGraphNode, CUgraph hGraph, const CUgraphNode *dependencies, size_t numDependencies,
-                                    CUdeviceptr dptr)
+CUresult awcu_cuGraphAddMemFreeNode(CUgraphNode *phGraphNode, CUgraph hGraph, const CUgraphNode *dependencies,
+                                    size_t numDependencies, CUdeviceptr dptr)
 {
     struct aw_node_params params;
     enum aw_status status = aw_core_ready();
@@ -446,7 +449,8 @@ static enum aw_status any_params(CUgraphNodeParams *from, struct aw_node_params 
     case CU_GRAPH_NODE_TYPE_KERNEL:
         return aw_abi_kernel_params(&from->kernel, ret_params);
     case CU_GRAPH_NODE_TYPE_MEMCPY:
-        return from->memcpy.flags ? AW_ERR_INVALID_VALUE : memcpy_params(from->memcpy.copyCtx, &from->memcpy.copyParams, ret_params);
+        return from->memcpy.flags ? AW_ERR_INVALID_VALUE
+                                  : memcpy_params(from->memcpy.copyCtx, &from->memcpy.copyParams, ret_params);
     case CU_GRAPH_NODE_TYPE_MEMSET:
         return memset_params(from->memset.ctx, &from->memset.set, ret_params);
     case CU_GRAPH_NODE_TYPE_HOST:

@@ -169,7 +169,8 @@ static CUresult batch_one(CUstream stream, const CUstreamBatchMemOpParams *op)
     }
 }
 
-CUresult awcu_cuStreamBatchMemOp(CUstream stream, unsigned int count, const CUstreamBatchMemOpParams *paramArray, unsigned int flags)
+CUresult awcu_cuStreamBatchMemOp(CUstream stream, unsigned int count, const CUstreamBatchMemOpParams *paramArray,
+                                 unsigned int flags)
 {
     if (flags || count > 256 || (count && !paramArray))
         return CUDA_ERROR_INVALID_VALUE;

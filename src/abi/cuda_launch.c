@@ -91,7 +91,8 @@ CUresult awcu_cuFuncIsLoaded(CUfunctionLoadingState *state, CUfunction function)
         return cu_result(status);
     if (!state)
         return CUDA_ERROR_INVALID_VALUE;
-    *state = __atomic_load_n(&func->code, __ATOMIC_ACQUIRE) ? CU_FUNCTION_LOADING_STATE_LOADED : CU_FUNCTION_LOADING_STATE_UNLOADED;
+    *state = __atomic_load_n(&func->code, __ATOMIC_ACQUIRE) ? CU_FUNCTION_LOADING_STATE_LOADED
+                                                            : CU_FUNCTION_LOADING_STATE_UNLOADED;
     return CUDA_SUCCESS;
 }
 

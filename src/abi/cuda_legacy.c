@@ -1,4 +1,5 @@
-/* The driver API: launches as CUDA had them before 4.0, where a function holds its block's shape and its parameters between calls. */
+/* The driver API: launches as CUDA had them before 4.0, where a function holds its block's shape and its parameters between
+ * calls. */
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "abi/cuda_util.h"
 

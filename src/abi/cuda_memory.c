@@ -321,7 +321,8 @@ static CUresult prefetch(CUdeviceptr address, size_t size, struct aw_place place
     return cu_result(status ? status : aw_managed_prefetch(address, size, place, flags));
 }
 
-CUresult awcu_cuMemPrefetchAsync_v2(CUdeviceptr devPtr, size_t count, CUmemLocation location, unsigned int flags, CUstream hStream)
+CUresult awcu_cuMemPrefetchAsync_v2(CUdeviceptr devPtr, size_t count, CUmemLocation location, unsigned int flags,
+                                    CUstream hStream)
 {
     return prefetch(devPtr, count, place_of(location), flags, hStream);
 }

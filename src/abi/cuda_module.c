@@ -12,7 +12,8 @@
 /* ---- Modules. */
 
 /* Makes a module of an image whose bytes are needed during this call only.  Drops the image. */
-static enum aw_status module_load(struct aw_ctx *ctx, struct aw_image *image, struct aw_jit_options *options, CUmodule *ret_module)
+static enum aw_status module_load(struct aw_ctx *ctx, struct aw_image *image, struct aw_jit_options *options,
+                                  CUmodule *ret_module)
 {
     struct aw_module *module;
     enum aw_status status = aw_module_create(ctx, image, options->opt_level, &module);

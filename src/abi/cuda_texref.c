@@ -39,7 +39,8 @@ CUresult awcu_cuTexRefCreate(CUtexref *pTexRef)
     enum aw_status status = aw_ctx_current(&ctx);
     if (status)
         return cu_result(status);
-    return pTexRef ? cu_result(aw_texref_get(ctx, AW_TEXTURE, 0, AW_SAMPLER_OF_REFERENCE, (struct aw_texref **)pTexRef)) : CUDA_ERROR_INVALID_VALUE;
+    return pTexRef ? cu_result(aw_texref_get(ctx, AW_TEXTURE, 0, AW_SAMPLER_OF_REFERENCE, (struct aw_texref **)pTexRef))
+                   : CUDA_ERROR_INVALID_VALUE;
 }
 
 CUresult awcu_cuTexRefDestroy(CUtexref hTexRef)
@@ -136,7 +137,8 @@ CUresult awcu_cuTexRefSetFormat(CUtexref hTexRef, CUarray_format fmt, int NumPac
 {
     struct aw_texref *ref;
     struct aw_tex_info info;
-    if (!ref_open(hTexRef, AW_TEXTURE, &ref, &info) || NumPackedComponents < 1 || !aw_element_bytes(fmt, (unsigned)NumPackedComponents))
+    if (!ref_open(hTexRef, AW_TEXTURE, &ref, &info) || NumPackedComponents < 1 ||
+        !aw_element_bytes(fmt, (unsigned)NumPackedComponents))
         return CUDA_ERROR_INVALID_VALUE;
     info.resource.format = fmt;
     info.resource.channels = (unsigned)NumPackedComponents;

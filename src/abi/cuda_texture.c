@@ -85,8 +85,8 @@ static void sampler_write(const struct aw_tex_sampler *s, CUDA_TEXTURE_DESC *ret
 
 static struct aw_tex_view view_read(const CUDA_RESOURCE_VIEW_DESC *desc)
 {
-    return (struct aw_tex_view){ desc->format, desc->width, desc->height, desc->depth, desc->firstMipmapLevel, desc->lastMipmapLevel,
-                                 desc->firstLayer, desc->lastLayer };
+    return (struct aw_tex_view){ desc->format,           desc->width,           desc->height,     desc->depth,
+                                 desc->firstMipmapLevel, desc->lastMipmapLevel, desc->firstLayer, desc->lastLayer };
 }
 
 /* ---- Texture objects */

@@ -41,8 +41,8 @@ size_t aw_rt_element_bytes(cudaArray_const_t handle);
 /* The address `offset` bytes into a symbol, when `size` bytes from there lie inside it. */
 cudaError_t aw_rt_symbol_at(const void *symbol, size_t offset, size_t size, void **ret_pointer);
 
-/* The body of a function that is the driver's under another name: calls that once the thread has a context.  Error numbers and structures
- * are the same. */
+/* The body of a function that is the driver's under another name: calls that once the thread has a context.  Error numbers and
+ * structures are the same. */
 #define AW_RT_AS_DRIVER(call)                                                       \
     do {                                                                            \
         struct aw_ctx *ctx_;                                                        \

@@ -13,7 +13,9 @@ bool aw_rt_format(const cudaChannelFormatDesc *desc, unsigned *ret_format, unsig
         { AW_FORMAT_S8, AW_FORMAT_S16, AW_FORMAT_S32 }, { AW_FORMAT_U8, AW_FORMAT_U16, AW_FORMAT_U32 },
         { 0, AW_FORMAT_HALF, AW_FORMAT_FLOAT } };
     unsigned channels = desc->w ? 4 : desc->z ? 3 : desc->y ? 2 : 1;
-    const struct aw_block_format *block = (unsigned)desc->f >= BLOCKS ? aw_block_format((unsigned)desc->f - BLOCKS + AW_FORMAT_BLOCK) : NULL;
+    const struct aw_block_format *block = (unsigned)desc->f >= BLOCKS
+                                              ? aw_block_format((unsigned)desc->f - BLOCKS + AW_FORMAT_BLOCK)
+                                              : NULL;
     int bits[4] = { desc->x, desc->y, desc->z, desc->w };
     for (unsigned i = 1; i < channels; i++)
         if (bits[i] != desc->x)
@@ -42,7 +44,8 @@ cudaChannelFormatDesc aw_rt_channel_desc(unsigned format, unsigned channels)
 
 /* ---- Arrays */
 
-static cudaError_t shape_of(const cudaChannelFormatDesc *desc, cudaExtent extent, unsigned flags, struct aw_array_shape *ret_shape)
+static cudaError_t shape_of(const cudaChannelFormatDesc *desc, cudaExtent extent, unsigned flags,
+                            struct aw_array_shape *ret_shape)
 {
     *ret_shape = (struct aw_array_shape){ .width = extent.width, .height = extent.height, .depth = extent.depth, .flags = flags };
     if (!desc)
@@ -162,8 +165,10 @@ static cudaError_t copy_rect(const struct aw_copy_side *dst, const struct aw_cop
     return aw_rt_error(status ? status : aw_copy_box_run(ctx, &box, stream, async));
 }
 
-/* `count` bytes in a row on one side, and in the array's rows from (x, y) on: the rest of a row, whole rows, the head of a row. */
-static cudaError_t copy_rows(struct aw_copy_side *dst, struct aw_copy_side *src, size_t count, cudaMemcpyKind kind, cudaStream_t stream, bool async)
+/* `count` bytes in a row on one side, and in the array's rows from (x, y) on: the rest of a row, whole rows, the head of a
+ * row. */
+static cudaError_t copy_rows(struct aw_copy_side *dst, struct aw_copy_side *src, size_t count, cudaMemcpyKind kind,
+                             cudaStream_t stream, bool async)
 {
     struct aw_copy_side *rows = dst->array ? dst : src, *line = dst->array ? src : dst;
     const struct aw_array *array = aw_array_from(rows->array);

@@ -112,7 +112,8 @@ size_t aw_rt_element_bytes(cudaArray_const_t handle)
 }
 
 /* One side.  Positions in an array, and the extent where there is one, count elements. */
-static enum aw_status side_read(cudaArray_const_t array, const cudaPitchedPtr *p, const cudaPos *pos, struct aw_copy_side *ret_side)
+static enum aw_status side_read(cudaArray_const_t array, const cudaPitchedPtr *p, const cudaPos *pos,
+                                struct aw_copy_side *ret_side)
 {
     size_t each = aw_rt_element_bytes(array);
     if (array && p->ptr)
@@ -132,7 +133,8 @@ enum aw_status aw_rt_copy_box(const cudaMemcpy3DParms *p, struct aw_copy_box *re
     enum aw_status status = side_read(p->srcArray, &p->srcPtr, &p->srcPos, &ret_box->src);
     if (!status)
         status = side_read(p->dstArray, &p->dstPtr, &p->dstPos, &ret_box->dst);
-    if (!status && __builtin_mul_overflow(p->extent.width, aw_rt_element_bytes(p->srcArray ? p->srcArray : p->dstArray), &ret_box->width))
+    if (!status &&
+        __builtin_mul_overflow(p->extent.width, aw_rt_element_bytes(p->srcArray ? p->srcArray : p->dstArray), &ret_box->width))
         status = AW_ERR_INVALID_VALUE;
     return status ? status : aw_rt_copy_types(p->kind, ret_box);
 }

@@ -1,5 +1,5 @@
-/* Runtime API: graph nodes.  Kernels are named by host functions and copies described by the runtime's structures; all else is the
- * driver API's. */
+/* Runtime API: graph nodes.  Kernels are named by host functions and copies described by the runtime's structures; all else is
+ * the driver API's. */
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <string.h>
 
@@ -25,8 +25,11 @@ static enum aw_status kernel_params(const cudaKernelNodeParams *from, struct aw_
     struct aw_kernel *kernel = aw_kernel_from(from->func);
     const void *host = kernel ? __atomic_load_n(&kernel->host, __ATOMIC_RELAXED) : NULL;
     struct aw_launch_args args = {
-        .grid = { from->gridDimX, from->gridDimY, from->gridDimZ }, .block = { from->blockDimX, from->blockDimY, from->blockDimZ },
-        .shared_bytes = from->sharedMemBytes, .params = from->kernelParams, .extra = from->extra,
+        .grid = { from->gridDimX, from->gridDimY, from->gridDimZ },
+        .block = { from->blockDimX, from->blockDimY, from->blockDimZ },
+        .shared_bytes = from->sharedMemBytes,
+        .params = from->kernelParams,
+        .extra = from->extra,
         .symbol = host ?: (const void *)from->func,
     };
     return aw_node_kernel_make(func, &args, ret_params);
@@ -165,14 +168,15 @@ cudaError_t awrt_cudaGraphMemcpyNodeGetParams(cudaGraphNode_t handle, cudaMemcpy
     return aw_rt_error(status);
 }
 
-cudaError_t awrt_cudaGraphAddMemcpyNode1D(cudaGraphNode_t *node, cudaGraph_t graph, const cudaGraphNode_t *deps, size_t n, void *dst,
-                                          const void *src, size_t count, cudaMemcpyKind kind)
+cudaError_t awrt_cudaGraphAddMemcpyNode1D(cudaGraphNode_t *node, cudaGraph_t graph, const cudaGraphNode_t *deps, size_t n,
+                                          void *dst, const void *src, size_t count, cudaMemcpyKind kind)
 {
     cudaMemcpy3DParms p = line(dst, src, count, kind);
     return copy_add(node, graph, deps, n, &p);
 }
 
-cudaError_t awrt_cudaGraphMemcpyNodeSetParams1D(cudaGraphNode_t node, void *dst, const void *src, size_t count, cudaMemcpyKind kind)
+cudaError_t awrt_cudaGraphMemcpyNodeSetParams1D(cudaGraphNode_t node, void *dst, const void *src, size_t count,
+                                                cudaMemcpyKind kind)
 {
     cudaMemcpy3DParms p = line(dst, src, count, kind);
     return copy_set(node, &p);

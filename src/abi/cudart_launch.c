@@ -25,8 +25,8 @@ void awrt___cudaUnregisterFatBinary(void **fatbin)
         aw_registry_unregister((struct aw_registered_fatbin *)fatbin);
 }
 
-void awrt___cudaRegisterFunction(void **fatbin, const char *host, char *device_name, const char *name, int thread_limit, void *tid,
-                                 void *bid, void *block, void *grid, int *warp_size)
+void awrt___cudaRegisterFunction(void **fatbin, const char *host, char *device_name, const char *name, int thread_limit,
+                                 void *tid, void *bid, void *block, void *grid, int *warp_size)
 {
     if (fatbin && name)
         aw_registry_function((struct aw_registered_fatbin *)fatbin, host, name);

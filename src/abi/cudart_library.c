@@ -13,7 +13,8 @@
 /* ---- Libraries */
 
 /* Both enumerations of options have the same numbers. */
-static cudaError_t library_of(enum aw_status status, struct aw_image *image, struct aw_jit_options *jit, cudaLibrary_t *ret_library)
+static cudaError_t library_of(enum aw_status status, struct aw_image *image, struct aw_jit_options *jit,
+                              cudaLibrary_t *ret_library)
 {
     CUlibrary library;
     if (status)
@@ -88,8 +89,8 @@ cudaError_t awrt_cudaKernelSetAttributeForDevice(cudaKernel_t handle, cudaFuncAt
 
 /* ---- Driver functions by name.  A name that is not there is no error when the caller asked for the reason. */
 
-static cudaError_t entry_point(const char *name, void **ret_function, unsigned version, unsigned long long flags, cudaStream_t default_stream,
-                               cudaDriverEntryPointQueryResult *ret_result)
+static cudaError_t entry_point(const char *name, void **ret_function, unsigned version, unsigned long long flags,
+                               cudaStream_t default_stream, cudaDriverEntryPointQueryResult *ret_result)
 {
     int result;
     if (!name || !ret_function || flags > cudaEnablePerThreadDefaultStream)

@@ -1,5 +1,5 @@
-/* Runtime API of CUDA 11: texture and surface references.  A reference is a structure of the program, registered beside the module's
- * variable of the same name; what it says is read when something is bound to it. */
+/* Runtime API of CUDA 11: texture and surface references.  A reference is a structure of the program, registered beside the
+ * module's variable of the same name; what it says is read when something is bound to it. */
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "abi/cudart_array.h"
 
@@ -11,7 +11,8 @@ static cudaError_t ref_find(const void *host, enum aw_texture_kind kind, struct 
     enum aw_status status = aw_rt_ctx(&ctx);
     if (status)
         return aw_rt_error(status);
-    if (aw_registry_reference(ctx, host, kind == AW_TEXTURE ? AW_REGISTERED_TEXTURE : AW_REGISTERED_SURFACE, &cell, ret_normalized))
+    if (aw_registry_reference(ctx, host, kind == AW_TEXTURE ? AW_REGISTERED_TEXTURE : AW_REGISTERED_SURFACE, &cell,
+                              ret_normalized))
         return kind == AW_TEXTURE ? cudaErrorInvalidTexture : cudaErrorInvalidSurface;
     return aw_rt_error(aw_texref_get(ctx, kind, cell, AW_SAMPLER_OF_REFERENCE, ret_ref));
 }
@@ -23,8 +24,8 @@ static struct aw_tex_sampler sampler_read(const textureReference *t, bool normal
                                 .lod_max = t->maxMipmapLevelClamp };
     for (int i = 0; i < 3; i++)
         s.address[i] = t->addressMode[i];
-    s.flags = (normalized_read ? 0u : AW_TEX_READ_INTEGER) | (t->normalized ? AW_TEX_NORMALIZED : 0u) | (t->sRGB ? AW_TEX_SRGB : 0u) |
-              (t->disableTrilinearOptimization ? AW_TEX_NO_TRILINEAR : 0u);
+    s.flags = (normalized_read ? 0u : AW_TEX_READ_INTEGER) | (t->normalized ? AW_TEX_NORMALIZED : 0u) |
+              (t->sRGB ? AW_TEX_SRGB : 0u) | (t->disableTrilinearOptimization ? AW_TEX_NO_TRILINEAR : 0u);
     return s;
 }
 
@@ -47,8 +48,8 @@ static cudaError_t bind(const textureReference *texref, struct aw_tex_resource *
 }
 
 /* Any element may be the first one: the offset to apply is always 0. */
-cudaError_t awrt_cudaBindTexture(size_t *offset, const textureReference *texref, const void *devPtr, const cudaChannelFormatDesc *desc,
-                                 size_t size)
+cudaError_t awrt_cudaBindTexture(size_t *offset, const textureReference *texref, const void *devPtr,
+                                 const cudaChannelFormatDesc *desc, size_t size)
 {
     struct aw_tex_resource resource = { .type = AW_RESOURCE_LINEAR, .address = (uintptr_t)devPtr, .bytes = size };
     struct aw_mem mem;
@@ -63,15 +64,17 @@ cudaError_t awrt_cudaBindTexture(size_t *offset, const textureReference *texref,
 cudaError_t awrt_cudaBindTexture2D(size_t *offset, const textureReference *texref, const void *devPtr,
                                    const cudaChannelFormatDesc *desc, size_t width, size_t height, size_t pitch)
 {
-    struct aw_tex_resource resource = { .type = AW_RESOURCE_PITCH2D, .address = (uintptr_t)devPtr, .width = width, .height = height,
-                                        .pitch = pitch };
+    struct aw_tex_resource resource = {
+        .type = AW_RESOURCE_PITCH2D, .address = (uintptr_t)devPtr, .width = width, .height = height, .pitch = pitch
+    };
     cudaError_t error = bind(texref, &resource, desc);
     if (!error && offset)
         *offset = 0;
     return error;
 }
 
-cudaError_t awrt_cudaBindTextureToArray(const textureReference *texref, cudaArray_const_t array, const cudaChannelFormatDesc *desc)
+cudaError_t awrt_cudaBindTextureToArray(const textureReference *texref, cudaArray_const_t array,
+                                        const cudaChannelFormatDesc *desc)
 {
     struct aw_tex_resource resource = { .type = AW_RESOURCE_ARRAY, .array = (struct aw_array *)(uintptr_t)array };
     return bind(texref, &resource, desc);
@@ -118,7 +121,8 @@ cudaError_t awrt_cudaGetTextureReference(const textureReference **texref, const 
     return error;
 }
 
-cudaError_t awrt_cudaBindSurfaceToArray(const surfaceReference *surfref, cudaArray_const_t array, const cudaChannelFormatDesc *desc)
+cudaError_t awrt_cudaBindSurfaceToArray(const surfaceReference *surfref, cudaArray_const_t array,
+                                        const cudaChannelFormatDesc *desc)
 {
     struct aw_texref *ref;
     bool normalized;

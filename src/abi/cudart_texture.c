@@ -104,7 +104,8 @@ static cudaError_t reading_check(const struct aw_tex_info *info)
                                    : r->type == AW_RESOURCE_MIPMAP && aw_mipmap_from(r->mipmap) ? r->mipmap->levels[0] : NULL;
     unsigned format = array ? array->shape.format : r->format;
     bool is_float = format == AW_FORMAT_HALF || format == AW_FORMAT_FLOAT, integer = info->sampler.flags & AW_TEX_READ_INTEGER;
-    if (is_float || aw_block_format(format) || r->type == AW_RESOURCE_LINEAR || (info->has_view && aw_view_is_block(info->view.format)))
+    if (is_float || aw_block_format(format) || r->type == AW_RESOURCE_LINEAR ||
+        (info->has_view && aw_view_is_block(info->view.format)))
         return cudaSuccess;
     if (!integer && aw_format_bytes(format) == 4)
         return cudaErrorInvalidNormSetting;
@@ -247,7 +248,8 @@ cudaError_t awrt_cudaGetSurfaceObjectResourceDesc_v13(cudaResourceDesc_v13 *pRes
     return awrt_cudaGetSurfaceObjectResourceDesc((cudaResourceDesc *)pResDesc, surfObject);
 }
 
-cudaError_t awrt_cudaDeviceGetTexture1DLinearMaxWidth(size_t *maxWidthInElements, const cudaChannelFormatDesc *fmtDesc, int device)
+cudaError_t awrt_cudaDeviceGetTexture1DLinearMaxWidth(size_t *maxWidthInElements, const cudaChannelFormatDesc *fmtDesc,
+                                                      int device)
 {
     unsigned format, channels;
     if (!fmtDesc || !aw_rt_format(fmtDesc, &format, &channels))

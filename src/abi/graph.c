@@ -59,7 +59,8 @@ enum aw_status aw_abi_graph_exec(CUgraphExec handle, struct aw_graph_exec **ret_
     return AW_OK;
 }
 
-enum aw_status aw_abi_graph_edges(const CUgraphNode *nodes, const CUgraphEdgeData *data, size_t n, struct aw_graph_edge **ret_edges)
+enum aw_status aw_abi_graph_edges(const CUgraphNode *nodes, const CUgraphEdgeData *data, size_t n,
+                                  struct aw_graph_edge **ret_edges)
 {
     struct aw_graph_edge *edges = NULL;
     if (n && !nodes)
@@ -133,8 +134,11 @@ enum aw_status aw_abi_kernel_params(const CUDA_KERNEL_NODE_PARAMS *from, struct 
 {
     struct aw_func *func = (struct aw_func *)from->func;
     struct aw_launch_args args = {
-        .grid = { from->gridDimX, from->gridDimY, from->gridDimZ }, .block = { from->blockDimX, from->blockDimY, from->blockDimZ },
-        .shared_bytes = from->sharedMemBytes, .params = from->kernelParams, .extra = from->extra,
+        .grid = { from->gridDimX, from->gridDimY, from->gridDimZ },
+        .block = { from->blockDimX, from->blockDimY, from->blockDimZ },
+        .shared_bytes = from->sharedMemBytes,
+        .params = from->kernelParams,
+        .extra = from->extra,
     };
     if (!aw_slab_valid(&aw_func_slab, func)) { /* a kernel of a library: in the context that is named, or the current one */
         struct aw_ctx *ctx = from->func ? NULL : aw_ctx_from(from->ctx);

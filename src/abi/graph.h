@@ -1,6 +1,7 @@
 /* What the graph bodies of both APIs share: handles to core objects, the driver's structures to node parameters.
  *
- * Functions that take `params` take what it holds over in any case.  AW_ERR_INVALID_VALUE where a handle is none, as CUDA has it. */
+ * Functions that take `params` take what it holds over in any case.  AW_ERR_INVALID_VALUE where a handle is none, as CUDA has
+ * it. */
 /* SPDX-License-Identifier: Apache-2.0 */
 #ifndef AW_ABI_GRAPH_H
 #define AW_ABI_GRAPH_H
@@ -15,7 +16,8 @@ enum aw_status aw_abi_graph_exec(CUgraphExec handle, struct aw_graph_exec **ret_
 /* A node of one type. */
 enum aw_status aw_abi_graph_node_of(CUgraphNode handle, enum aw_node_type type, struct aw_graph_node **ret_node);
 /* `n` handles as edges from those nodes; data may be NULL.  The caller frees *ret_edges, NULL when n is 0. */
-enum aw_status aw_abi_graph_edges(const CUgraphNode *nodes, const CUgraphEdgeData *data, size_t n, struct aw_graph_edge **ret_edges);
+enum aw_status aw_abi_graph_edges(const CUgraphNode *nodes, const CUgraphEdgeData *data, size_t n,
+                                  struct aw_graph_edge **ret_edges);
 
 /* Adds a node; gives it to a node; gives it to an executable graph. */
 enum aw_status aw_abi_graph_add(CUgraphNode *ret_handle, CUgraph graph, const CUgraphNode *deps, const CUgraphEdgeData *data,

@@ -77,7 +77,8 @@ void aw_abi_jit_write(struct aw_jit_options *options, enum aw_status status, con
     if (options->wall_time) {
         struct timespec end;
         clock_gettime(CLOCK_MONOTONIC, &end);
-        options->spent += (float)(end.tv_sec - options->start.tv_sec) * 1e3f + (float)(end.tv_nsec - options->start.tv_nsec) / 1e6f;
+        options->spent += (float)(end.tv_sec - options->start.tv_sec) * 1e3f +
+                          (float)(end.tv_nsec - options->start.tv_nsec) / 1e6f;
         memcpy(options->wall_time, &options->spent, sizeof options->spent);
     }
 }

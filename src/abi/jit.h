@@ -30,8 +30,8 @@ struct aw_jit_options {
 enum aw_status aw_abi_jit_read(unsigned n, const CUjit_option *options, void **values, struct aw_jit_options *ret);
 /* Starts the clock again: for a link, whose options serve several calls. */
 void aw_abi_jit_restart(struct aw_jit_options *options);
-/* Writes `text` to the log it belongs in: errors when `status` says so (then "" is the status's own text), else information; and the
- * time spent. */
+/* Writes `text` to the log it belongs in: errors when `status` says so (then "" is the status's own text), else information;
+ * and the time spent. */
 void aw_abi_jit_write(struct aw_jit_options *options, enum aw_status status, const char *text);
 /* Whether anybody reads a log. */
 bool aw_abi_jit_listens(const struct aw_jit_options *options);

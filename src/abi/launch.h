@@ -17,8 +17,8 @@ struct aw_abi_wishes {
  * event, or a third one; AW_ERR_NOT_SUPPORTED: clusters of several blocks, nodes that the device updates. */
 enum aw_status aw_abi_wishes_read(const CUlaunchAttribute *attrs, unsigned n, struct aw_abi_wishes *ret_wishes);
 
-/* The blocks of the whole device that run at once, each of which is a cluster.  AW_ERR_INVALID_VALUE: a block of no or too many threads;
- * else what aw_abi_wishes_read and aw_func_occupancy say. */
+/* The blocks of the whole device that run at once, each of which is a cluster.  AW_ERR_INVALID_VALUE: a block of no or too
+ * many threads; else what aw_abi_wishes_read and aw_func_occupancy say. */
 enum aw_status aw_abi_clusters(struct aw_func *func, const uint32_t block[3], size_t shared_bytes, const CUlaunchAttribute *attrs,
                                unsigned n, int *ret_clusters);
 

@@ -1,5 +1,5 @@
-/* Arena allocation over chunks that double in size: from malloc, and large ones straight from the system in huge pages.  Not a general
- * allocator: nothing is freed singly. */
+/* Arena allocation over chunks that double in size: from malloc, and large ones straight from the system in huge pages.  Not a
+ * general allocator: nothing is freed singly. */
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "base/arena.h"
 
@@ -11,7 +11,8 @@
 #define LARGEST_CHUNK ((size_t)32 << 20)
 #define HUGE_PAGE ((size_t)2 << 20)
 
-/* A tree of a large module is written once from start to end: with small pages a quarter of the time to make it is page faults. */
+/* A tree of a large module is written once from start to end: with small pages a quarter of the time to make it is page
+ * faults. */
 struct aw_arena_chunk {
     struct aw_arena_chunk *next;
     size_t size;

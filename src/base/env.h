@@ -1,8 +1,8 @@
 /* Reading the environment: the only place that does.
  *
- * A program may run with more rights than who started it (setuid, setgid, file capabilities; the kernel says so by AT_SECURE).  Then the
- * environment is the caller's and must choose neither what is loaded or executed nor where is written.  tests/unit/rooms.py sees that
- * nothing else calls getenv. */
+ * A program may run with more rights than who started it (setuid, setgid, file capabilities; the kernel says so by AT_SECURE).
+ * Then the environment is the caller's and must choose neither what is loaded or executed nor where is written.
+ * tests/unit/rooms.py sees that nothing else calls getenv. */
 /* SPDX-License-Identifier: Apache-2.0 */
 #ifndef AW_BASE_ENV_H
 #define AW_BASE_ENV_H

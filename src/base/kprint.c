@@ -1,5 +1,5 @@
-/* Formatting a kernel's printf.  The C library formats each directive; what is a directive, and how many bytes its argument has, is
- * decided here. */
+/* Formatting a kernel's printf.  The C library formats each directive; what is a directive, and how many bytes its argument
+ * has, is decided here. */
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "base/kprint.h"
 
@@ -109,9 +109,10 @@ static void directive_spec(const struct directive *d, const char *length, char c
     snprintf(spec + n, 48 - (size_t)n, "%s%c", length, conversion);
 }
 
-/* Appends the string at `address`, at most `limit` bytes of it.  False when it leaves the memory that is there; *ret_end is then the
- * first address that is not. */
-static bool string_add(struct aw_buf *out, uint64_t address, size_t limit, const struct aw_kprint_memory *memory, uint64_t *ret_end)
+/* Appends the string at `address`, at most `limit` bytes of it.  False when it leaves the memory that is there; *ret_end is
+ * then the first address that is not. */
+static bool string_add(struct aw_buf *out, uint64_t address, size_t limit, const struct aw_kprint_memory *memory,
+                       uint64_t *ret_end)
 {
     char part[512];
     while (limit) {

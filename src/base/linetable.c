@@ -145,7 +145,8 @@ static void row_reset(struct row *r)
     *r = (struct row){ .file = 1, .line = 1 };
 }
 
-/* A row says where the code from its address to the next row's comes from.  Code of no line is said to be where the code before it is. */
+/* A row says where the code from its address to the next row's comes from.  Code of no line is said to be where the code
+ * before it is. */
 static bool row_add(struct machine *m, bool end)
 {
     bool hit = m->last.valid && m->target >= m->last.address && m->target < m->now.address;
@@ -269,9 +270,9 @@ static bool section_find(const char *elf, size_t size, const char *name, Elf64_S
     if (size < sizeof head)
         return false;
     memcpy(&head, elf, sizeof head);
-    if (memcmp(head.e_ident, ELFMAG, SELFMAG) != 0 || head.e_ident[EI_CLASS] != ELFCLASS64 || head.e_ident[EI_DATA] != ELFDATA2LSB ||
-        head.e_shentsize != sizeof(Elf64_Shdr) || head.e_shstrndx >= head.e_shnum || head.e_shoff > size ||
-        (size - head.e_shoff) / sizeof(Elf64_Shdr) < head.e_shnum)
+    if (memcmp(head.e_ident, ELFMAG, SELFMAG) != 0 || head.e_ident[EI_CLASS] != ELFCLASS64 ||
+        head.e_ident[EI_DATA] != ELFDATA2LSB || head.e_shentsize != sizeof(Elf64_Shdr) || head.e_shstrndx >= head.e_shnum ||
+        head.e_shoff > size || (size - head.e_shoff) / sizeof(Elf64_Shdr) < head.e_shnum)
         return false;
     memcpy(&names, elf + head.e_shoff + head.e_shstrndx * sizeof names, sizeof names);
     if (names.sh_offset > size || names.sh_size > size - names.sh_offset)

@@ -71,7 +71,8 @@ bool aw_manifest_check(const void *bytes, size_t size)
         !table_ok(m, m->relocs, m->n_relocs, sizeof(struct aw_manifest_reloc)) || !table_ok(m, m->image, m->image_size, 1) ||
         !table_ok(m, m->strings, m->strings_size, 1))
         return false;
-    if (m->image_size > m->arena_size || m->const_size > m->arena_size || !m->strings_size || ((const char *)m)[m->strings + m->strings_size - 1])
+    if (m->image_size > m->arena_size || m->const_size > m->arena_size || !m->strings_size ||
+        ((const char *)m)[m->strings + m->strings_size - 1])
         return false;
     return kernels_ok(m) && vars_ok(m) && relocs_ok(m);
 }

@@ -353,7 +353,8 @@ static int open_temporary(struct aw_cache *cache, const char *path, char *ret_te
     }
     if (folder < 0)
         return -1;
-    int fd = openat(folder, strrchr(ret_temporary, '/') + 1, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600), error = errno;
+    int fd = openat(folder, strrchr(ret_temporary, '/') + 1, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600),
+        error = errno;
     close(folder);
     errno = error;
     return fd;

@@ -36,7 +36,8 @@ void aw_cache_destroy(struct aw_cache *cache); /* NULL is fine */
 
 /* NULL when the cache is off.  Borrowed until destroy. */
 const char *aw_cache_dir(const struct aw_cache *cache);
-/* Makes the directory where it is missing and sees whether it can be written.  NULL, or why not: borrowed until destroy, or static. */
+/* Makes the directory where it is missing and sees whether it can be written.  NULL, or why not: borrowed until destroy, or
+ * static. */
 const char *aw_cache_prepare(struct aw_cache *cache);
 uint64_t aw_cache_max_size(const struct aw_cache *cache);
 

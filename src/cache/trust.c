@@ -1,5 +1,5 @@
-/* Who can change what the store holds.  Its objects are executed, and their hashes keep out damage, not other users: so everything from
- * the root directory to the file must be ours or root's, and nobody else's to write. */
+/* Who can change what the store holds.  Its objects are executed, and their hashes keep out damage, not other users: so
+ * everything from the root directory to the file must be ours or root's, and nobody else's to write. */
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <errno.h>
 #include <stdio.h>
@@ -21,8 +21,8 @@ const char *aw_cache_distrust(const struct stat *st)
     return NULL;
 }
 
-/* A directory on the way.  Whoever owns the root directory owns the machine: in a user namespace without root that is nobody's number.
- * In a sticky one (/tmp) everybody may write, but touch only their own: what comes next decides. */
+/* A directory on the way.  Whoever owns the root directory owns the machine: in a user namespace without root that is nobody's
+ * number. In a sticky one (/tmp) everybody may write, but touch only their own: what comes next decides. */
 static const char *distrust_ancestor(const struct stat *st, uid_t machine)
 {
     struct stat as_ours = *st;
@@ -87,7 +87,8 @@ enum aw_cache_trust aw_cache_trust(const char *dir, char *ret_why, size_t size)
         if (error)
             why = strerror(error);
         else if (S_ISLNK(st.st_mode) && !(why = distrust_ancestor(&st, machine)))
-            why = links++ < LINKS && follow(path, sizeof path, end) ? NULL : "is a link that cannot be followed", at = why ? end : 0;
+            why = links++ < LINKS && follow(path, sizeof path, end) ? NULL : "is a link that cannot be followed",
+            at = why ? end : 0;
         else if (!why && !S_ISDIR(st.st_mode))
             why = "is not a directory";
         else if (!why)

@@ -35,9 +35,10 @@ unsigned aw_element_bytes(unsigned format, unsigned channels)
 const struct aw_block_format *aw_block_format(unsigned format)
 {
     static const struct aw_block_format formats[] = {
-        { 1, 4, 8, false, false }, { 1, 4, 8, false, true }, { 2, 4, 16, false, false }, { 2, 4, 16, false, true }, { 3, 4, 16, false, false },
-        { 3, 4, 16, false, true }, { 4, 1, 8, false, false }, { 4, 1, 8, true, false }, { 5, 2, 16, false, false }, { 5, 2, 16, true, false },
-        { 6, 3, 16, false, false }, { 6, 3, 16, true, false }, { 7, 4, 16, false, false }, { 7, 4, 16, false, true },
+        { 1, 4, 8, false, false },  { 1, 4, 8, false, true },  { 2, 4, 16, false, false }, { 2, 4, 16, false, true },
+        { 3, 4, 16, false, false }, { 3, 4, 16, false, true }, { 4, 1, 8, false, false },  { 4, 1, 8, true, false },
+        { 5, 2, 16, false, false }, { 5, 2, 16, true, false }, { 6, 3, 16, false, false }, { 6, 3, 16, true, false },
+        { 7, 4, 16, false, false }, { 7, 4, 16, false, true },
     };
     return format >= AW_FORMAT_BLOCK && format <= AW_FORMAT_BLOCK_LAST ? &formats[format - AW_FORMAT_BLOCK] : NULL;
 }
@@ -88,7 +89,8 @@ static enum aw_status shape_check(const struct aw_array_shape *s)
     if (aw_block_format(s->format) && (!s->height || (s->flags & AW_ARRAY_SURFACE)))
         return AW_ERR_INVALID_VALUE;
     if (aw_block_format(s->format) && !aw_provider->block_textures) {
-        aw_fixme("an array of compressed blocks (BC%u): cards' code for textures does not decode them", aw_block_format(s->format)->kind);
+        aw_fixme("an array of compressed blocks (BC%u): cards' code for textures does not decode them",
+                 aw_block_format(s->format)->kind);
         return AW_ERR_NOT_SUPPORTED;
     }
     bool flat = s->height && !s->depth && !(s->flags & (AW_ARRAY_LAYERED | AW_ARRAY_CUBE));

@@ -88,8 +88,8 @@ enum aw_status aw_mipmap_destroy(struct aw_mipmap *mipmap);
 /* Bytes the array's memory takes. */
 size_t aw_array_bytes(const struct aw_array *array);
 
-/* The box of `width` bytes, `height` rows (of elements) and `depth` slices at x (bytes), y, z: its first byte.  AW_ERR_INVALID_VALUE when it leaves
- * the array. */
+/* The box of `width` bytes, `height` rows (of elements) and `depth` slices at x (bytes), y, z: its first byte.
+ * AW_ERR_INVALID_VALUE when it leaves the array. */
 enum aw_status aw_array_box(const struct aw_array *array, size_t x, size_t y, size_t z, size_t width, size_t height,
                             size_t depth, uintptr_t *ret_at);
 

@@ -1,7 +1,7 @@
 /* Stream capture: work that streams are given becomes nodes of a graph instead of being done.
  *
- * One sequence begins on one stream and may spread to others through events.  The calls that a capture forbids come here, too, with
- * CUDA's codes: most of them also invalidate the sequence, which stays until its end is asked for, and fails then.
+ * One sequence begins on one stream and may spread to others through events.  The calls that a capture forbids come here, too,
+ * with CUDA's codes: most of them also invalidate the sequence, which stays until its end is asked for, and fails then.
  *
  * What operations of streams call is recorder.h.  All functions are thread-safe. */
 /* SPDX-License-Identifier: Apache-2.0 */

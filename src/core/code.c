@@ -1,8 +1,8 @@
 /* A function's code: compiled and loaded when it is first needed, for the shapes of blocks that it is launched with.
  *
- * Code for one shape is faster to make and to run than code for any (docs/architecture.md, "Block shapes"), so the first few shapes of a
- * kernel get their own.  Later ones share what is for all whose rows are whole warps, or for any: a program that tries every shape
- * compiles a handful of times.  Questions that need code but name no shape take whatever there is.
+ * Code for one shape is faster to make and to run than code for any (docs/architecture.md, "Block shapes"), so the first few
+ * shapes of a kernel get their own.  Later ones share what is for all whose rows are whole warps, or for any: a program that
+ * tries every shape compiles a handful of times.  Questions that need code but name no shape take whatever there is.
  *
  * Code stays until its module goes, so that lists only grow and are read without a lock. */
 /* SPDX-License-Identifier: Apache-2.0 */
@@ -25,8 +25,8 @@ enum {
 
 /* ---- Making it. */
 
-/* Compiles the kernel again, with a line table of everything: tables cost time and space that only a fault is worth.  They change no
- * code, but what is not the same code has no say here. */
+/* Compiles the kernel again, with a line table of everything: tables cost time and space that only a fault is worth.  They
+ * change no code, but what is not the same code has no say here. */
 static bool code_locate(void *user, const void *base, uint64_t offset, char *ret_text, size_t size)
 {
     struct aw_code *code = user;
@@ -186,12 +186,14 @@ enum aw_status aw_func_code(struct aw_func *func, const uint32_t block[3], const
     return status;
 }
 
-enum aw_status aw_func_code_shared(struct aw_func *func, const struct aw_code *code, size_t dynamic_shared, const struct aw_code **ret_code)
+enum aw_status aw_func_code_shared(struct aw_func *func, const struct aw_code *code, size_t dynamic_shared,
+                                   const struct aw_code **ret_code)
 {
     size_t limit = (size_t)func->module->ctx->device->attr[AW_DEV_SHARED_PER_BLOCK], own = (size_t)code->attr[AW_FN_SHARED_BYTES];
     uint32_t block[3] = { code->block[0], code->block[1], code->block[2] | AW_BLOCK_FULL };
     *ret_code = code;
-    if (!aw_provider->shared_full || dynamic_shared > limit || own + dynamic_shared <= limit || own <= func->kernel->static_shared)
+    if (!aw_provider->shared_full || dynamic_shared > limit || own + dynamic_shared <= limit ||
+        own <= func->kernel->static_shared)
         return AW_OK;
     return func->kernel->static_shared + dynamic_shared <= limit ? aw_func_code(func, block, ret_code) : AW_OK;
 }

@@ -154,7 +154,8 @@ static int others_active(const struct aw_ctx *ctx)
     return count.n;
 }
 
-/* A context ends: for so long its work may go on.  What it prints and leaves in host memory is still wanted, and a card would have been done. */
+/* A context ends: for so long its work may go on.  What it prints and leaves in host memory is still wanted, and a card would
+ * have been done. */
 #define END_GRACE_NS UINT64_C(10000000000)
 
 /* Frees what is in the context.  Work still running is waited for, unless the device is past waiting, or the context's takes so long that

@@ -62,8 +62,10 @@ enum aw_status aw_ctx_current(struct aw_ctx **ret_ctx);
 enum aw_status aw_ctx_current_any(struct aw_ctx **ret_ctx);
 
 /* What a context frees when it ends, in this order. */
-enum aw_ctx_drop { AW_DROP_GRAPHS, AW_DROP_MODULES, AW_DROP_TEXREFS, AW_DROP_TEXTURES, AW_DROP_ARRAYS, AW_DROP_STREAMS, AW_DROP_POOLS,
-                   AW_DROP_MEMORY, AW_DROP_COUNT_ };
+enum aw_ctx_drop {
+    AW_DROP_GRAPHS, AW_DROP_MODULES, AW_DROP_TEXREFS, AW_DROP_TEXTURES, AW_DROP_ARRAYS, AW_DROP_STREAMS, AW_DROP_POOLS, AW_DROP_MEMORY,
+    AW_DROP_COUNT_
+};
 /* Registers how one kind of it goes; the context's work has ended by then.  Before main: see AW_CTX_DROP. */
 void aw_ctx_drop_set(enum aw_ctx_drop kind, void (*drop)(struct aw_ctx *ctx));
 #define AW_CTX_DROP(kind, drop)                                    \
@@ -86,8 +88,8 @@ enum aw_status aw_primary_reset(struct aw_device *device);
 /* CU_CTX_*; AW_ERR_INVALID_VALUE for others, and for more than one way to schedule. */
 enum aw_status aw_primary_set_flags(struct aw_device *device, unsigned flags);
 enum aw_status aw_ctx_set_flags(struct aw_ctx *ctx, unsigned flags);
-/* CUfunc_cache's number, of a context or a function: a preference, and no device of ours has the choice, so it is kept to be told again.
- * AW_ERR_INVALID_VALUE. */
+/* CUfunc_cache's number, of a context or a function: a preference, and no device of ours has the choice, so it is kept to be
+ * told again. AW_ERR_INVALID_VALUE. */
 enum aw_status aw_cache_config_set(int *ret_kept, int config);
 void aw_primary_state(struct aw_device *device, unsigned *ret_flags, bool *ret_active);
 /* What the runtime API does before its first real call: retains once per process (per activation) and makes it the thread's

@@ -138,7 +138,8 @@ static bool extent_span(const struct aw_copy3d *copy, size_t pitch, size_t slice
 }
 
 /* Both sides of a rectangular copy that is not empty. */
-static enum aw_status sides_find(const struct aw_copy3d *copy, enum side *ret_from, enum side *ret_to, enum aw_copy_kind *ret_kind)
+static enum aw_status sides_find(const struct aw_copy3d *copy, enum side *ret_from, enum side *ret_to,
+                                 enum aw_copy_kind *ret_kind)
 {
     size_t src_span, dst_span;
     if (!copy->src || !copy->dst || !extent_span(copy, copy->src_pitch, copy->src_slice, &src_span) ||

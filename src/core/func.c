@@ -106,7 +106,8 @@ static enum aw_status func_set_shared(struct aw_func *func, int value)
     pthread_mutex_lock(&func->lock);
     int status = AW_OK;
     for (struct aw_code *code = func->code; code && status == AW_OK && aw_provider->function_set_shared; code = code->next)
-        if (!aw_provider->shared_full || code->attr[AW_FN_SHARED_BYTES] + (int64_t)value <= limit) /* else a launch takes other code */
+        if (!aw_provider->shared_full ||
+            code->attr[AW_FN_SHARED_BYTES] + (int64_t)value <= limit) /* else a launch takes other code */
             status = aw_provider->function_set_shared(code->function, (size_t)value);
     if (status == AW_OK)
         __atomic_store_n(&func->max_dynamic_shared, value, __ATOMIC_RELAXED);

@@ -1,4 +1,5 @@
-/* Graphs as a structure: nodes, edges, clones.  Parameters are graph_params.c, memory of graphs graph_mem.c, running graph_exec.c. */
+/* Graphs as a structure: nodes, edges, clones.  Parameters are graph_params.c, memory of graphs graph_mem.c, running
+ * graph_exec.c. */
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "core/graph.h"
 
@@ -119,7 +120,8 @@ enum aw_status aw_edge_check(const struct aw_graph_node *from, enum aw_node_type
     if (data->type == 0)
         return data->from_port ? AW_ERR_INVALID_VALUE : AW_OK;
     bool kernels = from->params.type == AW_NODE_KERNEL && to == AW_NODE_KERNEL;
-    return data->type == PROGRAMMATIC && data->from_port && data->from_port <= LAST_PORT && kernels ? AW_OK : AW_ERR_INVALID_VALUE;
+    return data->type == PROGRAMMATIC && data->from_port && data->from_port <= LAST_PORT && kernels ? AW_OK
+                                                                                                    : AW_ERR_INVALID_VALUE;
 }
 
 static const struct aw_edge_data plain_edge;

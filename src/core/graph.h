@@ -72,8 +72,8 @@ struct aw_node_params {
     };
 };
 
-/* Each makes parameters that aw_node_params_fini frees; AW_ERR_INVALID_VALUE or the checks' own status.  A kernel's configuration is
- * checked as for a launch and its code is compiled; `symbol` may be NULL. */
+/* Each makes parameters that aw_node_params_fini frees; AW_ERR_INVALID_VALUE or the checks' own status.  A kernel's
+ * configuration is checked as for a launch and its code is compiled; `symbol` may be NULL. */
 enum aw_status aw_node_kernel_make(struct aw_func *func, const struct aw_launch_args *args, struct aw_node_params *ret_params);
 /* `src` and `dst` may be NULL: described by `copy` itself. */
 enum aw_status aw_node_copy_make(struct aw_ctx *ctx, const struct aw_copy3d *copy, const struct aw_copy_side *src,
@@ -97,7 +97,8 @@ bool aw_node_cooperative(const struct aw_node_kernel *kernel);
 
 /* ---- Nodes and edges. */
 
-/* CUgraphEdgeData's bytes: which port, and whether the later kernel may begin early.  Here it never does, which keeps the promise. */
+/* CUgraphEdgeData's bytes: which port, and whether the later kernel may begin early.  Here it never does, which keeps the
+ * promise. */
 struct aw_edge_data {
     unsigned char from_port, to_port, type, reserved[5];
 };
@@ -158,7 +159,8 @@ bool aw_graph_allocates(const struct aw_graph *graph);
 /* The copy of `node` in `clone`, also among its children; NULL: none. */
 struct aw_graph_node *aw_graph_find_clone(const struct aw_graph *clone, const struct aw_graph_node *node);
 
-/* Takes *params over on success, not on failure.  Dependencies are nodes of the graph, without repeats, else AW_ERR_INVALID_VALUE. */
+/* Takes *params over on success, not on failure.  Dependencies are nodes of the graph, without repeats, else
+ * AW_ERR_INVALID_VALUE. */
 enum aw_status aw_graph_add(struct aw_graph *graph, const struct aw_graph_edge *deps, size_t n, struct aw_node_params *params,
                             struct aw_graph_node **ret_node);
 enum aw_status aw_graph_node_destroy(struct aw_graph_node *node);
@@ -183,8 +185,8 @@ uint32_t aw_graph_next_mark(void); /* a mark that no node has */
 /* Writes the graph in the language of Graphviz.  flags: CU_GRAPH_DEBUG_DOT_FLAGS_*.  AW_ERR_OS. */
 enum aw_status aw_graph_dot(const struct aw_graph *graph, const char *path, unsigned flags);
 
-/* ---- Memory of graphs: a block per allocating node, which keeps its address until graph and executable graphs are gone and it is
- * free.  Whether it is allocated is settled when a graph is launched or a free is called, in that order. */
+/* ---- Memory of graphs: a block per allocating node, which keeps its address until graph and executable graphs are gone and
+ * it is free.  Whether it is allocated is settled when a graph is launched or a free is called, in that order. */
 bool aw_graph_mem_live(const struct aw_graph_mem *mem);
 /* AW_ERR_INVALID_VALUE: allocated already. */
 enum aw_status aw_graph_mem_use(struct aw_graph_mem *mem);
@@ -192,8 +194,8 @@ enum aw_status aw_graph_mem_use(struct aw_graph_mem *mem);
 enum aw_status aw_graph_mem_unuse(struct aw_graph_mem *mem);
 void aw_graph_mem_ref(struct aw_graph_mem *mem);
 void aw_graph_mem_unref(struct aw_graph_mem *mem);
-/* CU_GRAPH_MEM_ATTR_* 0 to 3 of a device, bytes: used now, most used, reserved now, most reserved.  Setting resets a high mark to the
- * present value. */
+/* CU_GRAPH_MEM_ATTR_* 0 to 3 of a device, bytes: used now, most used, reserved now, most reserved.  Setting resets a high mark
+ * to the present value. */
 enum aw_status aw_graph_mem_get(const struct aw_device *device, int attr, uint64_t *ret_bytes);
 enum aw_status aw_graph_mem_reset(const struct aw_device *device, int attr);
 

@@ -36,7 +36,8 @@ static void put_text(FILE *out, const char *text)
 static void put_kernel(FILE *out, const struct aw_node_kernel *kernel, unsigned flags)
 {
     fputs("\\n", out);
-    put_text(out, aw_slab_valid(&aw_func_slab, kernel->func) && kernel->func->kernel == kernel->desc ? kernel->func->name : "(gone)");
+    put_text(out,
+             aw_slab_valid(&aw_func_slab, kernel->func) && kernel->func->kernel == kernel->desc ? kernel->func->name : "(gone)");
     if (flags & (DOT_VERBOSE | DOT_KERNEL))
         fprintf(out, "\\n<<<(%u,%u,%u), (%u,%u,%u), %zu>>>", kernel->grid[0], kernel->grid[1], kernel->grid[2], kernel->block[0],
                 kernel->block[1], kernel->block[2], kernel->shared_bytes);
@@ -55,8 +56,8 @@ static void put_params(FILE *out, const struct aw_node_params *params, unsigned 
         break;
     case AW_NODE_MEMSET:
         if (flags & (DOT_VERBOSE | DOT_FILL))
-            fprintf(out, "\\n0x%zx = 0x%x, %zu x %zu of %u bytes", (size_t)params->fill.dst, params->fill.value, params->fill.count,
-                    params->fill.height, params->fill.element_bytes);
+            fprintf(out, "\\n0x%zx = 0x%x, %zu x %zu of %u bytes", (size_t)params->fill.dst, params->fill.value,
+                    params->fill.count, params->fill.height, params->fill.element_bytes);
         break;
     case AW_NODE_HOST:
         if (flags & (DOT_VERBOSE | DOT_HOST))

@@ -19,7 +19,8 @@ struct aw_graph_lane {
 
 /* ---- Order. */
 
-/* Sorts the nodes so that every edge points forwards, keeping the order of adding where it may.  *ret_error: a node on a cycle. */
+/* Sorts the nodes so that every edge points forwards, keeping the order of adding where it may.  *ret_error: a node on a
+ * cycle. */
 static enum aw_status graph_sort(struct aw_graph *graph, struct aw_graph_node **ret_error)
 {
     size_t n = graph->nodes.n, done = 0;

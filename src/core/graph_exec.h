@@ -1,7 +1,8 @@
 /* Executable graphs: a private copy of a graph in the order in which it runs, launched any number of times.
  *
- * A launch hands the nodes to the launching stream one after another, in an order that keeps every edge; nodes of other contexts
- * run on a stream of that context between two events.  Branches that could overlap do not: the order is right, the width is not used. */
+ * A launch hands the nodes to the launching stream one after another, in an order that keeps every edge; nodes of other
+ * contexts run on a stream of that context between two events.  Branches that could overlap do not: the order is right, the
+ * width is not used. */
 /* SPDX-License-Identifier: Apache-2.0 */
 #ifndef AW_CORE_GRAPH_EXEC_H
 #define AW_CORE_GRAPH_EXEC_H
@@ -35,8 +36,8 @@ static inline struct aw_graph_exec *aw_graph_exec_from(const void *handle)
     return aw_slab_valid(&aw_graph_exec_slab, handle) ? (struct aw_graph_exec *)(uintptr_t)handle : NULL;
 }
 
-/* AW_ERR_INVALID_VALUE: a flag that does not exist, a graph being captured, a cycle (then *ret_error is a node of it), or a second
- * executable of a graph that allocates; AW_ERR_NOT_SUPPORTED: launching from the device.  ret_error may be NULL. */
+/* AW_ERR_INVALID_VALUE: a flag that does not exist, a graph being captured, a cycle (then *ret_error is a node of it), or a
+ * second executable of a graph that allocates; AW_ERR_NOT_SUPPORTED: launching from the device.  ret_error may be NULL. */
 enum aw_status aw_graph_instantiate(struct aw_graph *graph, uint64_t flags, struct aw_graph_node **ret_error,
                                     struct aw_graph_exec **ret_exec);
 /* Waits for the last launch where something of the executable's is in use by it. */
@@ -47,8 +48,8 @@ enum aw_status aw_graph_exec_destroy(struct aw_graph_exec *exec);
 enum aw_status aw_graph_launch(struct aw_graph_exec *exec, struct aw_cstream *stream);
 /* The node of the executable that was made from `node`; NULL: none. */
 struct aw_graph_node *aw_graph_exec_node(struct aw_graph_exec *exec, const struct aw_graph_node *node);
-/* Replaces parameters for later launches; *params is taken over on success.  AW_ERR_INVALID_VALUE when a type, a context or a child's
- * structure would change. */
+/* Replaces parameters for later launches; *params is taken over on success.  AW_ERR_INVALID_VALUE when a type, a context or a
+ * child's structure would change. */
 enum aw_status aw_graph_exec_set(struct aw_graph_exec *exec, struct aw_graph_node *node, struct aw_node_params *params);
 /* Kernels, copies and fills can be switched off, else AW_ERR_INVALID_VALUE. */
 enum aw_status aw_graph_exec_enable(struct aw_graph_exec *exec, struct aw_graph_node *node, bool on);
@@ -61,8 +62,8 @@ struct aw_update_info {
 enum aw_status aw_graph_exec_update(struct aw_graph_exec *exec, struct aw_graph *graph, struct aw_update_info *ret_info);
 /* For update and set: whether parameters may replace others in an executable graph. */
 enum aw_update_result aw_graph_params_fit(const struct aw_node_params *old, const struct aw_node_params *new);
-/* Pairs the nodes of two graphs by their sinks and the order of their edges: pair[i] is the node of `a` that nodes[i] of `b` stands
- * for.  `pair` has b->nodes.n entries. */
+/* Pairs the nodes of two graphs by their sinks and the order of their edges: pair[i] is the node of `a` that nodes[i] of `b`
+ * stands for.  `pair` has b->nodes.n entries. */
 struct aw_update_info aw_graph_pair(const struct aw_graph *a, const struct aw_graph *b, struct aw_graph_node **pair);
 
 #endif

@@ -1,5 +1,5 @@
-/* Memory that graphs allocate: one block of device memory per allocating node.  CUDA lays such blocks over each other where their lives
- * do not meet; here each has its own, which costs memory and nothing else. */
+/* Memory that graphs allocate: one block of device memory per allocating node.  CUDA lays such blocks over each other where
+ * their lives do not meet; here each has its own, which costs memory and nothing else. */
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <stdlib.h>
 

@@ -18,8 +18,12 @@ static void **kernel_pointers(const struct aw_func *func, char *packed)
 
 enum aw_status aw_node_kernel_make(struct aw_func *func, const struct aw_launch_args *args, struct aw_node_params *ret_params)
 {
-    struct aw_node_kernel kernel = { .func = func, .desc = func->kernel, .symbol = args->symbol, .shared_bytes = args->shared_bytes,
-                                     .packed_size = func->kernel->param_size, .n_params = func->kernel->n_params };
+    struct aw_node_kernel kernel = { .func = func,
+                                     .desc = func->kernel,
+                                     .symbol = args->symbol,
+                                     .shared_bytes = args->shared_bytes,
+                                     .packed_size = func->kernel->param_size,
+                                     .n_params = func->kernel->n_params };
     enum aw_status status = aw_launch_check(func, args);
     if (status)
         return status;

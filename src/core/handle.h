@@ -29,8 +29,11 @@ struct aw_slab {
 };
 
 #define AW_SLAB_OBJECT(type) ((sizeof(type) + 15) / 16 * 16)
-#define AW_SLAB_INIT(text, type) \
-    { .what = (text), .size = AW_SLAB_OBJECT(type), .inverse = UINT64_MAX / AW_SLAB_OBJECT(type) + 1, .lock = PTHREAD_MUTEX_INITIALIZER }
+#define AW_SLAB_INIT(text, type)                                                                        \
+    {                                                                                                   \
+        .what = (text), .size = AW_SLAB_OBJECT(type), .inverse = UINT64_MAX / AW_SLAB_OBJECT(type) + 1, \
+        .lock = PTHREAD_MUTEX_INITIALIZER                                                               \
+    }
 
 /* A zeroed object that is not alive yet, or NULL when memory is out.  Thread-safe, as everything here. */
 void *aw_slab_take(struct aw_slab *slab);
@@ -41,8 +44,9 @@ bool aw_slab_kill(struct aw_slab *slab, void *object);
 /* Returns a dead object's memory for reuse. */
 void aw_slab_give(struct aw_slab *slab, void *object);
 
-/* Is `offset` into the slab a multiple of its objects' size?  Without a division, which would be half of what a check takes: exact where both
- * are below 2^32 (Lemire, Kaser and Kurz, Faster remainder by direct computation, 2019), and a slab has at most 512 MiB. */
+/* Is `offset` into the slab a multiple of its objects' size?  Without a division, which would be half of what a check takes:
+ * exact where both are below 2^32 (Lemire, Kaser and Kurz, Faster remainder by direct computation, 2019), and a slab has at
+ * most 512 MiB. */
 static inline bool aw_slab_aligned(const struct aw_slab *slab, uintptr_t offset)
 {
     return offset * slab->inverse < slab->inverse;

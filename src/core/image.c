@@ -1,5 +1,5 @@
-/* Images: from the bytes a user hands in to PTX texts and a manifest.  Which bytes are what is decided here; what is in them is the
- * fatbin reader's and the compiler's affair. */
+/* Images: from the bytes a user hands in to PTX texts and a manifest.  Which bytes are what is decided here; what is in them
+ * is the fatbin reader's and the compiler's affair. */
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <anywarp/fatbin.h>
 
@@ -247,8 +247,9 @@ static enum aw_status entry_add(struct aw_image *image, struct aw_image_texts *t
     size_t length;
     int error = aw_fatbin_extract(entry, &bytes, &length);
     if (error) {
-        aw_buf_printf(&image->log, "%s: %s_%u: %s\n", image_origin(image), entry->kind == AW_FATBIN_ELF ? "machine code for sm" : "PTX for compute",
-                      entry->sm, aw_fatbin_error_text(error));
+        aw_buf_printf(&image->log, "%s: %s_%u: %s\n", image_origin(image),
+                      entry->kind == AW_FATBIN_ELF ? "machine code for sm" : "PTX for compute", entry->sm,
+                      aw_fatbin_error_text(error));
         texts->failed = true;
         return error == AW_FATBIN_NO_MEMORY ? AW_ERR_OUT_OF_MEMORY : AW_OK;
     }
@@ -292,9 +293,10 @@ static enum lift lift(void)
 /* NVIDIA's own libraries are replaced, never lifted: told by the name of the file that holds the image. */
 static bool is_nvidias(struct aw_image *image)
 {
-    static const char *const names[] = { "libcublas", "libcudnn", "libcufft", "libcusparse", "libcusolver", "libcurand", "libnccl", "libnpp",
-                                         "libnvjpeg", "libnvrtc", "libcutensor", "libcufile", "libnvshmem", "libcupti", "libcudart", "libcuda.",
-                                         "libnvinfer", "libnvToolsExt", "libnvfatbin", "libcudss" };
+    static const char *const names[] = { "libcublas",   "libcudnn",   "libcufft",      "libcusparse", "libcusolver",
+                                         "libcurand",   "libnccl",    "libnpp",        "libnvjpeg",   "libnvrtc",
+                                         "libcutensor", "libcufile",  "libnvshmem",    "libcupti",    "libcudart",
+                                         "libcuda.",    "libnvinfer", "libnvToolsExt", "libnvfatbin", "libcudss" };
     const char *path = image_origin(image), *slash = strrchr(path, '/'), *name = slash ? slash + 1 : path;
     for (size_t i = 0; i < sizeof names / sizeof *names; i++)
         if (strncmp(name, names[i], strlen(names[i])) == 0)
@@ -358,7 +360,9 @@ static void image_no_ptx(struct aw_image *image, const void *container, size_t s
 {
     char text[512] = "";
     aw_fatbin_describe(container, size, text, sizeof text);
-    aw_buf_printf(&image->log, "%s: no PTX in the fat binary, only %s; build with PTX (nvcc -gencode arch=compute_80,code=compute_80), or try ANYWARP_LIFT=1\n",
+    aw_buf_printf(&image->log,
+                  "%s: no PTX in the fat binary, only %s; build with PTX (nvcc -gencode arch=compute_80,code=compute_80), or try "
+                  "ANYWARP_LIFT=1\n",
                   image_origin(image), *text ? text : "nothing");
 }
 

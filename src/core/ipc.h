@@ -18,8 +18,8 @@ enum aw_status aw_ipc_mem_close(uintptr_t address); /* AW_ERR_INVALID_VALUE when
 enum aw_status aw_ipc_event_get(struct aw_cevent *event, struct aw_ipc_handle *ret_handle);
 enum aw_status aw_ipc_event_open(struct aw_ctx *ctx, const struct aw_ipc_handle *handle, struct aw_cevent **ret_event);
 
-/* Writes `value`, or waits until the value satisfies `how` (CUDA's numbers), in stream order.  `bytes` is 4 or 8; the address lies
- * aligned in memory that CUDA knows, else AW_ERR_INVALID_VALUE. */
+/* Writes `value`, or waits until the value satisfies `how` (CUDA's numbers), in stream order.  `bytes` is 4 or 8; the address
+ * lies aligned in memory that CUDA knows, else AW_ERR_INVALID_VALUE. */
 enum aw_status aw_stream_write_value(struct aw_cstream *stream, uintptr_t address, uint64_t value, unsigned bytes);
 enum aw_status aw_stream_wait_value(struct aw_cstream *stream, uintptr_t address, uint64_t value, unsigned bytes, unsigned how);
 

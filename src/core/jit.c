@@ -265,7 +265,9 @@ static bool call_compile(struct aw_jit_process *process, const struct work *work
     memcpy(head.more, o->reserved, sizeof head.more);
     struct aw_jit_request request = { AW_JIT_MAGIC, AW_JIT_COMPILE, { m->hash.lo, m->hash.hi }, 0, 0, 0 };
     request.size = sizeof head + head.target_len + head.kernel_len;
-    struct iovec parts[3] = { { &head, sizeof head }, { (char *)(uintptr_t)o->target, head.target_len }, { name, head.kernel_len } };
+    struct iovec parts[3] = { { &head, sizeof head },
+                              { (char *)(uintptr_t)o->target, head.target_len },
+                              { name, head.kernel_len } };
     struct aw_jit_reply reply;
     bool sound = call(process, work, &request, parts, 3, &reply, ret);
     *ret_unknown = sound && ret->status != AW_OK && (reply.flags & AW_JIT_UNKNOWN_MODULE);

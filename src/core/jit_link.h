@@ -14,9 +14,9 @@ enum aw_link_input { AW_LINK_CUBIN, AW_LINK_PTX, AW_LINK_FATBIN, AW_LINK_OBJECT,
 
 /* A link for `ctx`'s device, owned by the caller.  One thread at a time. */
 enum aw_status aw_link_create(struct aw_ctx *ctx, unsigned opt_level, struct aw_link **ret_link);
-/* Adds one input; the bytes are copied where they are needed later.  PTX is parsed at once.  What is wrong, and warnings, are appended to
- * `log`.  AW_ERR_INVALID_PTX, AW_ERR_UNSUPPORTED_PTX; AW_ERR_INVALID_IMAGE: not what `kind` says; AW_ERR_NO_BINARY: no PTX in it;
- * AW_ERR_NOT_SUPPORTED: NVVM; AW_ERR_INVALID_VALUE; AW_ERR_ILLEGAL_STATE: completed already. */
+/* Adds one input; the bytes are copied where they are needed later.  PTX is parsed at once.  What is wrong, and warnings, are
+ * appended to `log`.  AW_ERR_INVALID_PTX, AW_ERR_UNSUPPORTED_PTX; AW_ERR_INVALID_IMAGE: not what `kind` says;
+ * AW_ERR_NO_BINARY: no PTX in it; AW_ERR_NOT_SUPPORTED: NVVM; AW_ERR_INVALID_VALUE; AW_ERR_ILLEGAL_STATE: completed already. */
 enum aw_status aw_link_add(struct aw_link *link, enum aw_link_input kind, const void *bytes, size_t size, const char *name,
                            struct aw_buf *log);
 /* Links.  The result is the link's until it is destroyed; cuModuleLoadData and aw_link_add (as a cubin) take it.

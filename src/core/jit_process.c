@@ -202,7 +202,8 @@ static enum aw_status start_once(const char *path, struct aw_jit_process **ret_p
         return AW_OK;
     }
     *ret_error = error;
-    say(ret_why, "cannot start the compiler %s: %s%s", path, strerror(error), error == EAGAIN ? " (too many processes: ulimit -u)" : "");
+    say(ret_why, "cannot start the compiler %s: %s%s", path, strerror(error),
+        error == EAGAIN ? " (too many processes: ulimit -u)" : "");
     aw_jit_process_stop(process);
     return start_status(error);
 }

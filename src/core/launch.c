@@ -200,7 +200,8 @@ enum aw_status aw_launch_kernel(struct aw_func *func, const struct aw_launch_arg
     enum aw_status status;
     if (func->module->ctx != stream->ctx)
         return AW_ERR_INVALID_HANDLE;
-    if (aw_capture_any() && aw_capture_add(stream, &(struct aw_work){ .type = AW_WORK_KERNEL, .kernel = { func, args } }, &status))
+    if (aw_capture_any() &&
+        aw_capture_add(stream, &(struct aw_work){ .type = AW_WORK_KERNEL, .kernel = { func, args } }, &status))
         return status;
     status = launch_ready(func, args, &code);
     if (status)

@@ -14,15 +14,15 @@ struct aw_launch_args {
     const void *symbol;     /* the runtime API's name for the function, for graph nodes; NULL: none */
 };
 
-/* On a capturing stream a node of the graph is made instead.  Thread-safe; takes no lock and allocates nothing once the function has been compiled.
- * AW_OK: the launch is queued.  AW_ERR_INVALID_VALUE: arguments.  AW_ERR_INVALID_CONFIG: the grid, the block or the shared
- * memory (CUDA's driver says invalid value, its runtime invalid configuration: the status table does).
- * AW_ERR_OUT_OF_RESOURCES: the block is larger than the kernel allows.  AW_ERR_COOPERATIVE_TOO_LARGE.  AW_ERR_INVALID_CLUSTER: more than one block.  Or why the kernel
- * cannot be compiled, or the device's fault. */
+/* On a capturing stream a node of the graph is made instead.  Thread-safe; takes no lock and allocates nothing once the
+ * function has been compiled. AW_OK: the launch is queued.  AW_ERR_INVALID_VALUE: arguments.  AW_ERR_INVALID_CONFIG: the grid,
+ * the block or the shared memory (CUDA's driver says invalid value, its runtime invalid configuration: the status table does).
+ * AW_ERR_OUT_OF_RESOURCES: the block is larger than the kernel allows.  AW_ERR_COOPERATIVE_TOO_LARGE.  AW_ERR_INVALID_CLUSTER:
+ * more than one block.  Or why the kernel cannot be compiled, or the device's fault. */
 enum aw_status aw_launch_kernel(struct aw_func *func, const struct aw_launch_args *args, struct aw_cstream *stream);
 
-/* The same in parts, for graph nodes: everything that is checked before a launch, compiling included; and the parameters packed as
- * PTX lays them out, func->kernel->param_size bytes, without the hidden ones. */
+/* The same in parts, for graph nodes: everything that is checked before a launch, compiling included; and the parameters
+ * packed as PTX lays them out, func->kernel->param_size bytes, without the hidden ones. */
 enum aw_status aw_launch_check(struct aw_func *func, const struct aw_launch_args *args);
 enum aw_status aw_launch_pack(const struct aw_func *func, const struct aw_launch_args *args, char *ret_params);
 

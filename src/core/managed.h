@@ -16,13 +16,13 @@ struct aw_place {
     int id;
 };
 
-/* `size` bytes at `address`, not 0, must lie in one managed allocation.  AW_ERR_INVALID_VALUE; AW_ERR_INVALID_DEVICE for a place on a
- * device there is not. */
+/* `size` bytes at `address`, not 0, must lie in one managed allocation.  AW_ERR_INVALID_VALUE; AW_ERR_INVALID_DEVICE for a
+ * place on a device there is not. */
 enum aw_status aw_managed_prefetch(uintptr_t address, size_t size, struct aw_place place, unsigned flags);
 /* `advice` is CUmem_advise's number; the place counts for those that name one. */
 enum aw_status aw_managed_advise(uintptr_t address, size_t size, int advice, struct aw_place place);
-/* The whole allocation at `address`, or size 0 for that which `address` lies in.  `flags`: one of CU_MEM_ATTACH_*.  While the stream
- * captures: AW_ERR_CAPTURE_*. */
+/* The whole allocation at `address`, or size 0 for that which `address` lies in.  `flags`: one of CU_MEM_ATTACH_*.  While the
+ * stream captures: AW_ERR_CAPTURE_*. */
 enum aw_status aw_managed_attach(struct aw_cstream *stream, uintptr_t address, size_t size, unsigned flags);
 
 #endif

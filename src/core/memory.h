@@ -97,11 +97,13 @@ enum aw_status aw_mem_take(uintptr_t address, struct aw_mem *ret_mem);
 enum aw_status aw_mem_ipc_add(struct aw_ctx *ctx, uintptr_t address, size_t size);
 enum aw_status aw_mem_ipc_close(uintptr_t address);
 
-/* What is asked of those who own memory and lie above: pool.c and graph_mem.c store it before main.  NULL in a program without them. */
+/* What is asked of those who own memory and lie above: pool.c and graph_mem.c store it before main.  NULL in a program without
+ * them. */
 extern struct aw_mem_owners {
     bool (*reclaim)(struct aw_device *device);                /* gives kept blocks back; false: there were none */
     void (*returned)(struct aw_pool *pool, size_t size);      /* memory taken from the pool was freed */
-    enum aw_status (*free_other)(uintptr_t address);          /* an address of no allocation here: AW_ERR_INVALID_VALUE or freed */
+    /* an address of no allocation here: AW_ERR_INVALID_VALUE or freed */
+    enum aw_status (*free_other)(uintptr_t address);
 } aw_mem_owners;
 
 /* ---- Copies.  `kind` says what the caller claims about the two sides; AW_COPY_DEFAULT looks them up.  A device-side range must
@@ -121,7 +123,8 @@ struct aw_copy_sides {
 };
 enum aw_status aw_mem_copy_check(const struct aw_copy3d *copy, struct aw_copy_sides *ret_sides);
 
-/* Sets `count` elements of 1, 2 or 4 bytes (AW_ERR_INVALID_VALUE when misaligned); in 2D `height` rows of `count`, `pitch` bytes apart. */
+/* Sets `count` elements of 1, 2 or 4 bytes (AW_ERR_INVALID_VALUE when misaligned); in 2D `height` rows of `count`, `pitch`
+ * bytes apart. */
 enum aw_status aw_mem_fill(struct aw_ctx *ctx, uintptr_t dst, uint32_t value, unsigned element_bytes, size_t count,
                            struct aw_cstream *stream, bool async);
 enum aw_status aw_mem_fill2d(struct aw_ctx *ctx, uintptr_t dst, size_t pitch, uint32_t value, unsigned element_bytes,

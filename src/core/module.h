@@ -2,8 +2,8 @@
  *
  *   aw_image    what was handed in, made into PTX texts and a manifest at first need; knows no device; shared, counted
  *   aw_module   an image in one context (CUmodule): the arena with its variables, and its functions
- *   aw_func     a kernel of a module (CUfunction): compiled at its first use, once for each shape of block that gets code of its own
- *   aw_library  an image with no context (CUlibrary, and each fatbin the program registers): a module per context on demand
+ *   aw_func     a kernel of a module (CUfunction): compiled at its first use, once for each shape of block that gets code of its
+ * own aw_library  an image with no context (CUlibrary, and each fatbin the program registers): a module per context on demand
  *   aw_kernel   a name in a library (CUkernel, cudaKernel_t): a function per context on demand; accepted wherever aw_func is
  *
  * Everything is lazy: loading a library stores the image and nothing else.  All functions are thread-safe. */
@@ -28,9 +28,9 @@ struct aw_image; /* opaque */
 enum { AW_IMAGE_BORROWED = 1 /* bytes outlive the image */, AW_IMAGE_FATBIN = 2 /* nothing else is accepted */,
        AW_IMAGE_OBJECT = 4 /* an ELF file may be any: all its fat binaries count */ };
 
-/* Wraps what a user handed in: PTX text (NUL-terminated), a fatbin wrapper or container, or an ELF file of aw_fatbin_write.  Nothing is
- * parsed but the first bytes.  `origin` names it in messages (borrowed for the call), NULL: derived from the address.
- * AW_ERR_INVALID_IMAGE when it is none of these; AW_ERR_NO_BINARY for a bare cubin (logged). */
+/* Wraps what a user handed in: PTX text (NUL-terminated), a fatbin wrapper or container, or an ELF file of aw_fatbin_write.
+ * Nothing is parsed but the first bytes.  `origin` names it in messages (borrowed for the call), NULL: derived from the
+ * address. AW_ERR_INVALID_IMAGE when it is none of these; AW_ERR_NO_BINARY for a bare cubin (logged). */
 enum aw_status aw_image_create(const void *bytes, unsigned flags, const char *origin, struct aw_image **ret_image);
 /* The same of `size` bytes, NUL-terminated one past them: a file's contents. */
 enum aw_status aw_image_create_sized(const void *bytes, size_t size, unsigned flags, const char *origin,
@@ -45,8 +45,8 @@ const char *aw_image_log(struct aw_image *image);
 /* Once open: the compiler's view of it (borrowed), and whether its PTX was made for debugging (nvcc -G). */
 struct aw_jit_module *aw_image_jit(struct aw_image *image);
 bool aw_image_debug(const struct aw_image *image);
-/* The PTX texts of an image, each owned by `ret_texts` (aw_image_texts_fini, also after a failure); names live as long as it and the
- * image.  As aw_image_open where there are none.  Not while another thread opens the image. */
+/* The PTX texts of an image, each owned by `ret_texts` (aw_image_texts_fini, also after a failure); names live as long as it
+ * and the image.  As aw_image_open where there are none.  Not while another thread opens the image. */
 struct aw_image_texts {
     AW_VEC(struct aw_text) list;
     AW_VEC(char *) names;
@@ -127,7 +127,8 @@ enum aw_status aw_module_function(struct aw_module *module, const char *name, st
 enum aw_status aw_module_function_at(struct aw_module *module, uint32_t index, struct aw_func **ret_func);
 /* A variable's address and size; for a managed one its storage.  AW_ERR_NOT_FOUND. Outputs may be NULL. */
 enum aw_status aw_module_global(struct aw_module *module, const char *name, uintptr_t *ret_address, size_t *ret_size);
-/* The settings that a variable of the module, a texture reference, begins with: of enum aw_sampler.  0 when there is none of the name. */
+/* The settings that a variable of the module, a texture reference, begins with: of enum aw_sampler.  0 when there is none of
+ * the name. */
 uint32_t aw_module_sampler(const struct aw_module *module, const char *name);
 /* Makes sure the arena is there. */
 enum aw_status aw_module_arena(struct aw_module *module);
@@ -173,12 +174,13 @@ void aw_library_forget(struct aw_library *library, struct aw_module *module);
  * of another context. */
 enum aw_status aw_func_find(struct aw_ctx *ctx, const void *handle, struct aw_func **ret_func);
 enum aw_status aw_kernel_func(struct aw_kernel *kernel, struct aw_ctx *ctx, struct aw_func **ret_func);
-/* Code that blocks of this shape (threads, each at least 1) can be launched with; compiled and loaded unless that was done, without a
- * lock when it was.  Borrowed while the function lives; or why it cannot be had (the message has been logged once). */
+/* Code that blocks of this shape (threads, each at least 1) can be launched with; compiled and loaded unless that was done,
+ * without a lock when it was.  Borrowed while the function lives; or why it cannot be had (the message has been logged once). */
 enum aw_status aw_func_code(struct aw_func *func, const uint32_t block[3], const struct aw_code **ret_code);
-/* What to take instead of `code` where blocks have so much dynamic shared memory, in bytes, that what `code` takes of it for itself does not
- * fit: code that takes nothing.  Else `code`. */
-enum aw_status aw_func_code_shared(struct aw_func *func, const struct aw_code *code, size_t dynamic_shared, const struct aw_code **ret_code);
+/* What to take instead of `code` where blocks have so much dynamic shared memory, in bytes, that what `code` takes of it for
+ * itself does not fit: code that takes nothing.  Else `code`. */
+enum aw_status aw_func_code_shared(struct aw_func *func, const struct aw_code *code, size_t dynamic_shared,
+                                   const struct aw_code **ret_code);
 /* The same for questions: some code, whatever it is for; and code that can speak for blocks of `threads` threads. */
 enum aw_status aw_func_code_any(struct aw_func *func, const struct aw_code **ret_code);
 enum aw_status aw_func_code_threads(struct aw_func *func, int threads, const struct aw_code **ret_code);

@@ -151,7 +151,8 @@ enum aw_status aw_pool_alloc(struct aw_pool *pool, struct aw_ctx *ctx, size_t si
         return AW_ERR_INVALID_VALUE;
     if (size > SIZE_MAX / 2)
         return AW_ERR_OUT_OF_MEMORY;
-    if (aw_capture_any() && aw_capture_add(stream, &(struct aw_work){ .type = AW_WORK_ALLOC, .ctx = ctx, .alloc = { size, &address } }, &status)) {
+    if (aw_capture_any() &&
+        aw_capture_add(stream, &(struct aw_work){ .type = AW_WORK_ALLOC, .ctx = ctx, .alloc = { size, &address } }, &status)) {
         if (status == AW_OK)
             *ret_address = address;
         return status;

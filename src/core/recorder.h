@@ -1,6 +1,7 @@
 /* What operations of streams ask of stream capture, for the files that lie below graphs: capture.c registers how it is done.
  *
- * Every operation of a stream asks first whether anything is captured at all, which is one load.  All functions are thread-safe. */
+ * Every operation of a stream asks first whether anything is captured at all, which is one load.  All functions are
+ * thread-safe. */
 /* SPDX-License-Identifier: Apache-2.0 */
 #ifndef AW_CORE_RECORDER_H
 #define AW_CORE_RECORDER_H
@@ -82,8 +83,8 @@ static inline bool aw_capture_any(void)
 static inline void aw_capture_pause(void) { aw_capture_paused++; }
 static inline void aw_capture_resume(void) { aw_capture_paused--; }
 
-/* ---- What operations of streams call first, when anything is captured or the event is marked.  True: the call has been dealt with and
- * returns *ret_status.  False: go on. */
+/* ---- What operations of streams call first, when anything is captured or the event is marked.  True: the call has been dealt
+ * with and returns *ret_status.  False: go on. */
 
 /* Adds a node when the stream is capturing. */
 static inline bool aw_capture_add(struct aw_cstream *stream, const struct aw_work *work, enum aw_status *ret_status)
@@ -98,7 +99,8 @@ static inline bool aw_capture_refuse(struct aw_cstream *stream, enum aw_status *
 }
 
 /* With `external` a node is made; else the event stands for the stream's place, and who waits for it joins the capture. */
-static inline bool aw_capture_record(struct aw_cevent *event, struct aw_cstream *stream, bool external, enum aw_status *ret_status)
+static inline bool aw_capture_record(struct aw_cevent *event, struct aw_cstream *stream, bool external,
+                                     enum aw_status *ret_status)
 {
     return aw_recorder->record(event, stream, external, ret_status);
 }

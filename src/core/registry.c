@@ -1,4 +1,5 @@
-/* The registry.  Entries live in blocks of their fat binary; a table by host address is filled with them when something is looked for.
+/* The registry.  Entries live in blocks of their fat binary; a table by host address is filled with them when something is
+ * looked for.
  *
  * The table is read without a lock.  Slots are only ever filled; a forgotten key keeps its slot with no entry. */
 /* SPDX-License-Identifier: Apache-2.0 */

@@ -1,7 +1,7 @@
 /* What a program registers through __cudaRegister*: fat binaries, kernels by host address, variables by host address.
  *
- * Registering appends to arrays and does nothing else: tens of thousands of calls precede main in large programs.  Tables by address
- * are built when first asked, and a fat binary is opened at the first use of something in it.  All functions are
+ * Registering appends to arrays and does nothing else: tens of thousands of calls precede main in large programs.  Tables by
+ * address are built when first asked, and a fat binary is opened at the first use of something in it.  All functions are
  * thread-safe; finding a kernel takes no lock once it was found before. */
 /* SPDX-License-Identifier: Apache-2.0 */
 #ifndef AW_CORE_REGISTRY_H
@@ -22,8 +22,8 @@ void aw_registry_unregister(struct aw_registered_fatbin *fatbin);
 void aw_registry_function(struct aw_registered_fatbin *fatbin, const void *host, const char *name);
 enum aw_registered_var_kind { AW_REGISTERED_VAR, AW_REGISTERED_CONST, AW_REGISTERED_MANAGED, AW_REGISTERED_TEXTURE,
                               AW_REGISTERED_SURFACE };
-/* For a managed variable `host` is the pointer that receives the storage's address (void **).  For a texture reference `size` says
- * whether integers are read as fractions: 0 or 1. */
+/* For a managed variable `host` is the pointer that receives the storage's address (void **).  For a texture reference `size`
+ * says whether integers are read as fractions: 0 or 1. */
 void aw_registry_var(struct aw_registered_fatbin *fatbin, const void *host, const char *name, size_t size,
                      enum aw_registered_var_kind kind);
 

@@ -30,7 +30,8 @@ static struct aw_texref *ref_find(struct aw_ctx *ctx, uintptr_t begin, uintptr_t
     return search.found;
 }
 
-enum aw_status aw_texref_get(struct aw_ctx *ctx, enum aw_texture_kind kind, uintptr_t cell, uint32_t sampler, struct aw_texref **ret_ref)
+enum aw_status aw_texref_get(struct aw_ctx *ctx, enum aw_texture_kind kind, uintptr_t cell, uint32_t sampler,
+                             struct aw_texref **ret_ref)
 {
     enum aw_status status = AW_OK;
     pthread_mutex_lock(&lock);

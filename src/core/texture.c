@@ -72,8 +72,8 @@ static void set_format(struct aw_texture *desc, const struct aw_tex_info *info, 
 static const struct {
     uint8_t kind, channels;
     bool is_signed;
-} block_views[] = { { 1, 4, false }, { 2, 4, false }, { 3, 4, false }, { 4, 1, false }, { 4, 1, true }, { 5, 2, false }, { 5, 2, true }, { 6, 3, false },
-                    { 6, 3, true }, { 7, 4, false } };
+} block_views[] = { { 1, 4, false }, { 2, 4, false }, { 3, 4, false }, { 4, 1, false }, { 4, 1, true },
+                    { 5, 2, false }, { 5, 2, true },  { 6, 3, false }, { 6, 3, true },  { 7, 4, false } };
 enum { BLOCK_VIEW = 0x19, BLOCK_VIEWS = sizeof block_views / sizeof *block_views };
 
 bool aw_view_is_block(unsigned number)
@@ -85,8 +85,9 @@ bool aw_view_is_block(unsigned number)
 static void set_block(struct aw_texture *desc, unsigned kind, unsigned channels, bool is_signed, bool srgb)
 {
     unsigned bytes = kind == 1 || kind == 4 ? 8 : 16;
-    desc->format = log2_of(bytes) | 2u << AW_TEXEL_CHANNEL_SHIFT | channels << AW_TEXEL_CHANNELS_SHIFT | kind << AW_TEXEL_BLOCK_SHIFT |
-                   (kind == 6 ? AW_TEXEL_FLOAT : AW_TEXEL_NORMALIZED) | (is_signed ? AW_TEXEL_SIGNED : 0u) | (srgb ? AW_TEXEL_SRGB : 0u);
+    desc->format = log2_of(bytes) | 2u << AW_TEXEL_CHANNEL_SHIFT | channels << AW_TEXEL_CHANNELS_SHIFT |
+                   kind << AW_TEXEL_BLOCK_SHIFT | (kind == 6 ? AW_TEXEL_FLOAT : AW_TEXEL_NORMALIZED) |
+                   (is_signed ? AW_TEXEL_SIGNED : 0u) | (srgb ? AW_TEXEL_SRGB : 0u);
     desc->channels = channels;
 }
 
@@ -101,7 +102,8 @@ static enum aw_status view_blocks(struct aw_texture *desc, const struct aw_tex_v
     }
     if (desc->data_type != AW_FORMAT_U32 || 1u << (desc->format & AW_TEXEL_BYTES_LOG2) != bytes)
         return AW_ERR_INVALID_VALUE;
-    if (v->width > 4ull * first->width || v->height > 4ull * first->height || (v->width + 3) / 4 != first->width || (v->height + 3) / 4 != first->height)
+    if (v->width > 4ull * first->width || v->height > 4ull * first->height || (v->width + 3) / 4 != first->width ||
+        (v->height + 3) / 4 != first->height)
         return AW_ERR_INVALID_VALUE;
     for (uint32_t i = 0; i < desc->levels; i++) {
         uint64_t width = v->width >> i, height = v->height >> i;
@@ -111,7 +113,8 @@ static enum aw_status view_blocks(struct aw_texture *desc, const struct aw_tex_v
         level->width = width ? (uint32_t)width : 1;
         level->height = height ? (uint32_t)height : 1;
     }
-    set_block(desc, kind, block_views[index].channels, block_views[index].is_signed, (flags & AW_TEX_SRGB) && block_views[index].channels == 4);
+    set_block(desc, kind, block_views[index].channels, block_views[index].is_signed,
+              (flags & AW_TEX_SRGB) && block_views[index].channels == 4);
     return AW_OK;
 }
 
@@ -120,8 +123,12 @@ static enum aw_status view_blocks(struct aw_texture *desc, const struct aw_tex_v
 static struct aw_texture_level level_of(const struct aw_array *array)
 {
     const struct aw_array_shape *s = &array->shape;
-    return (struct aw_texture_level){ .base = array->base, .pitch = array->pitch, .slice = array->slice, .width = (uint32_t)s->width,
-                                      .height = s->height ? (uint32_t)s->height : 1, .depth = s->depth ? (uint32_t)s->depth : 1 };
+    return (struct aw_texture_level){ .base = array->base,
+                                      .pitch = array->pitch,
+                                      .slice = array->slice,
+                                      .width = (uint32_t)s->width,
+                                      .height = s->height ? (uint32_t)s->height : 1,
+                                      .depth = s->depth ? (uint32_t)s->depth : 1 };
 }
 
 static void set_array(struct aw_texture *desc, const struct aw_tex_info *info, const struct aw_array *array)
@@ -130,7 +137,8 @@ static void set_array(struct aw_texture *desc, const struct aw_tex_info *info, c
     bool cube = s->flags & AW_ARRAY_CUBE;
     const struct aw_block_format *block = aw_block_format(s->format);
     if (block) {
-        set_block(desc, block->kind, block->channels, block->is_signed, block->srgb || (info->sampler.flags & AW_TEX_SRGB && block->channels == 4));
+        set_block(desc, block->kind, block->channels, block->is_signed,
+                  block->srgb || (info->sampler.flags & AW_TEX_SRGB && block->channels == 4));
         desc->data_type = s->format;
     } else {
         set_format(desc, info, s->format, s->channels);
@@ -272,8 +280,8 @@ enum aw_status aw_texture_describe(const struct aw_tex_info *info, struct aw_tex
 
 /* ---- Objects */
 
-/* x to the power of 0.4: the fifth root of its square, by Newton's method from above.  Not libm's, which every program would load at its
- * start for this table alone. */
+/* x to the power of 0.4: the fifth root of its square, by Newton's method from above.  Not libm's, which every program would
+ * load at its start for this table alone. */
 static double power_two_fifths(double x)
 {
     double a = x * x, y = 1;

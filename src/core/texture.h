@@ -1,5 +1,5 @@
-/* Texture and surface objects: what a user describes, checked and written as a descriptor (include/anywarp/texture.h) that kernels
- * read.  A handle is the descriptor's device address.  All functions are thread-safe. */
+/* Texture and surface objects: what a user describes, checked and written as a descriptor (include/anywarp/texture.h) that
+ * kernels read.  A handle is the descriptor's device address.  All functions are thread-safe. */
 /* SPDX-License-Identifier: Apache-2.0 */
 #ifndef AW_CORE_TEXTURE_H
 #define AW_CORE_TEXTURE_H
@@ -55,8 +55,8 @@ struct aw_tex_info {
  * AW_ERR_NOT_SUPPORTED (block-compressed views, where the provider has none). */
 enum aw_status aw_texture_describe(const struct aw_tex_info *info, struct aw_texture *ret_desc);
 
-/* What lies in device memory: the descriptor, and the sRGB curve where it is used.  Bytes of `image` that were filled for being at
- * `address`. */
+/* What lies in device memory: the descriptor, and the sRGB curve where it is used.  Bytes of `image` that were filled for
+ * being at `address`. */
 struct aw_texture_image {
     struct aw_texture desc;
     float curve[256];

@@ -252,8 +252,8 @@ bool aw_fatbin_choose_cubin(const void *container, size_t size, uint32_t sm, str
     struct aw_fatbin_entry entry;
     bool found = false;
     while (aw_fatbin_next(container, size, &iter, &entry, ret_error)) {
-        if (entry.kind != AW_FATBIN_ELF || entry.compression == AW_FATBIN_OTHER || entry.sm_suffix || entry.sm < FIRST_SM || entry.sm > LAST_SM ||
-            entry.sm > sm || (found && entry.sm <= ret_entry->sm))
+        if (entry.kind != AW_FATBIN_ELF || entry.compression == AW_FATBIN_OTHER || entry.sm_suffix || entry.sm < FIRST_SM ||
+            entry.sm > LAST_SM || entry.sm > sm || (found && entry.sm <= ret_entry->sm))
             continue;
         *ret_entry = entry;
         found = true;

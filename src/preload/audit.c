@@ -1,7 +1,8 @@
-/* The LD_AUDIT object: sends the loader to our libcudart and libcuda whatever path it was asked for, and has the preload object look
- * at each object that is loaded, before its constructors run.
+/* The LD_AUDIT object: sends the loader to our libcudart and libcuda whatever path it was asked for, and has the preload
+ * object look at each object that is loaded, before its constructors run.
  *
- * It lives in a namespace of its own with its own libc; the loader calls it with its lock held.  It never opens anything itself. */
+ * It lives in a namespace of its own with its own libc; the loader calls it with its lock held.  It never opens anything
+ * itself. */
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <limits.h>
 #include <link.h>

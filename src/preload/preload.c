@@ -1,7 +1,7 @@
 /* The LD_PRELOAD object: redirects a statically linked runtime and says what it cannot help with.
  *
- * It has no constructor of consequence when the audit object is there: that one calls `scan` for the program and everything loaded
- * with it before the first constructor, and for what dlopen brings later.  Alone, it looks at what is loaded at start. */
+ * It has no constructor of consequence when the audit object is there: that one calls `scan` for the program and everything
+ * loaded with it before the first constructor, and for what dlopen brings later.  Alone, it looks at what is loaded at start. */
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "preload/preload.h"
 

@@ -1,9 +1,9 @@
 /* What the two objects of this room share: the name by which the audit object finds the preload object's hook, and where our
  * libraries lie.
  *
- * libanywarp-preload.so is in the program's own namespace (LD_PRELOAD): it redirects the functions of a statically linked runtime.
- * libanywarp-audit.so is in a namespace of its own (LD_AUDIT): it sends the loader to our libraries and tells the preload object of
- * each object loaded, before that object's constructors run. */
+ * libanywarp-preload.so is in the program's own namespace (LD_PRELOAD): it redirects the functions of a statically linked
+ * runtime. libanywarp-audit.so is in a namespace of its own (LD_AUDIT): it sends the loader to our libraries and tells the
+ * preload object of each object loaded, before that object's constructors run. */
 /* SPDX-License-Identifier: Apache-2.0 */
 #ifndef AW_PRELOAD_PRELOAD_H
 #define AW_PRELOAD_PRELOAD_H

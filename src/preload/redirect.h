@@ -1,5 +1,5 @@
-/* Redirection of a statically linked CUDA runtime: which functions an object defines, which runtime they are, and the patches that
- * send them to our libcudart. */
+/* Redirection of a statically linked CUDA runtime: which functions an object defines, which runtime they are, and the patches
+ * that send them to our libcudart. */
 /* SPDX-License-Identifier: Apache-2.0 */
 #ifndef AW_PRELOAD_REDIRECT_H
 #define AW_PRELOAD_REDIRECT_H

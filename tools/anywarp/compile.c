@@ -16,14 +16,17 @@
 
 static const char usage[] =
     "usage: anywarp compile FILE.ptx|-... [--target gfx1100|host|...] [--emit=ptx|ir|ir-opt|asm|obj|hsaco|so|kernels]\n"
-    "                         [-o OUT] [--kernel NAME] [-O0..-O3] [--code-object 4|5|6] [--block X[,Y,Z]] [--parts] [--full] [-g] [--time]\n"
+    "                         [-o OUT] [--kernel NAME] [-O0..-O3] [--code-object 4|5|6] [--block X[,Y,Z]] [--parts] [--full] "
+    "[-g] [--time]\n"
     "Several files are linked as one module.  Without --kernel every kernel is compiled, in turn; with -o there must be one.\n"
     "Code objects and objects go to OUT; without -o nothing is written and errors are all there is to see.\n"
-    "--block makes code for blocks of that shape alone; X by itself, for all whose rows are a multiple of X (32 or 1 is of use).\n"
+    "--block makes code for blocks of that shape alone; X by itself, for all whose rows are a multiple of X (32 or 1 is of "
+    "use).\n"
     "--parts, on AMD cards: for launches of some blocks of a grid at a time, as grids of 2^32 threads and more are.\n"
     "--full, likewise: for blocks that take all shared memory, beside which barriers have no room there.\n"
     "-g gives the lines of the PTX to functions without .loc.  --time shows the processor time of each step.\n"
-    "Passes (docs/passes.md): --passes lists them; --print-after NAME|all, --stop-after NAME, --disable NAME[,NAME], --force NAME, --verify-each,\n"
+    "Passes (docs/passes.md): --passes lists them; --print-after NAME|all, --stop-after NAME, --disable NAME[,NAME], --force "
+    "NAME, --verify-each,\n"
     "--times (of each).\n";
 
 enum what { EMIT_PTX = 100, EMIT_KERNELS };

@@ -1,8 +1,8 @@
 /* `anywarp doctor`: checks, one line each, whether CUDA programs can run here and on what, and says what to do where not.
  *
- * Whatever may crash or hang in somebody else's library (AMD's runtime, a kernel's launch) happens in a child process with a time limit.
- * The result is 1 when CUDA programs could not run at all, or not with the cache that was asked for; a card that cannot be used is a finding, not a failure, as long as the host
- * device serves and nobody asked for the card. */
+ * Whatever may crash or hang in somebody else's library (AMD's runtime, a kernel's launch) happens in a child process with a
+ * time limit. The result is 1 when CUDA programs could not run at all, or not with the cache that was asked for; a card that
+ * cannot be used is a finding, not a failure, as long as the host device serves and nobody asked for the card. */
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "anywarp.h"
 
@@ -49,7 +49,9 @@ static enum grade check_parts(struct aw_parts *ret_parts)
     if (complete)
         return find(GOOD, "libraries", NULL, "%s", ret_parts->lib_dir);
     return find(BAD, "libraries", advice, "seen from %s, %s is missing", ret_parts->program_dir,
-                !ret_parts->lib_dir[0] ? "libcudart.so.13" : !ret_parts->preload[0] ? "libanywarp-preload.so" : "libanywarp-audit.so");
+                !ret_parts->lib_dir[0]   ? "libcudart.so.13"
+                : !ret_parts->preload[0] ? "libanywarp-preload.so"
+                                         : "libanywarp-audit.so");
 }
 
 static enum grade check_compiler(void)
@@ -57,7 +59,8 @@ static enum grade check_compiler(void)
     char path[PATH_MAX], *why = NULL;
     bool found = aw_jit_find_compiler(path, sizeof path, &why) == AW_OK;
     enum grade grade = found ? find(GOOD, "compiler", NULL, "%s", path)
-                             : find(BAD, "compiler", "only kernels that are in the cache already can run", "%s", why ? why : "not found");
+                             : find(BAD, "compiler", "only kernels that are in the cache already can run", "%s",
+                                    why ? why : "not found");
     free(why);
     return grade;
 }
@@ -69,8 +72,10 @@ static enum grade check_cache(void)
     struct aw_cache *cache = aw_cache_default();
     const char *why = off && !strcmp(off, "0") ? "off (ANYWARP_CACHE=0)" : aw_cache_prepare(cache);
     if (why)
-        return find(wish && *wish && !off ? BAD : NOTE, "cache",
-                    "every run compiles its kernels anew; set ANYWARP_CACHE_DIR to a directory that you, and nobody else, can write", "%s", why);
+        return find(
+            wish && *wish && !off ? BAD : NOTE, "cache",
+            "every run compiles its kernels anew; set ANYWARP_CACHE_DIR to a directory that you, and nobody else, can write",
+            "%s", why);
     return find(GOOD, "cache", NULL, "%s", aw_cache_dir(cache));
 }
 
@@ -88,12 +93,15 @@ static const char *advice_for(const struct aw_hip_diagnosis *d, char *buffer, si
         return "with a card in the machine: modprobe amdgpu; in a container: --device=/dev/kfd --device=/dev/dri";
     case AW_HIP_KFD_DENIED:
         if (d->group_member)
-            snprintf(buffer, size, "this process is in group %s already: the file's mode or the container's device rule forbids it", d->group);
+            snprintf(buffer, size,
+                     "this process is in group %s already: the file's mode or the container's device rule forbids it", d->group);
         else
-            snprintf(buffer, size, "usermod -aG %s USER and log in again; in a container: --group-add %s (or its number)", d->group, d->group);
+            snprintf(buffer, size, "usermod -aG %s USER and log in again; in a container: --group-add %s (or its number)",
+                     d->group, d->group);
         return buffer;
     case AW_HIP_NO_DEVICE:
-        return "HIP_VISIBLE_DEVICES or ROCR_VISIBLE_DEVICES may hide the card; else this ROCm does not know it: `rocminfo`, `dmesg`";
+        return "HIP_VISIBLE_DEVICES or ROCR_VISIBLE_DEVICES may hide the card; else this ROCm does not know it: `rocminfo`, "
+               "`dmesg`";
     case AW_HIP_UNSUPPORTED:
         return "`anywarp compile --target help X.ptx` names the targets; docs/amd.md lists the cards";
     case AW_HIP_FAILED:
@@ -109,14 +117,17 @@ static enum grade check_hip(void)
     const char *wish = aw_env_harmless("ANYWARP_DEVICE"), *problem = aw_ask(aw_ask_hip, NULL, &d, sizeof d);
     bool wanted = wish && !strcmp(wish, "hip");
     if (problem)
-        return find(wanted ? BAD : NOTE, "amd", "a driver that is half installed? `dmesg` may tell", "the HIP runtime %s", problem);
+        return find(wanted ? BAD : NOTE, "amd", "a driver that is half installed? `dmesg` may tell", "the HIP runtime %s",
+                    problem);
     enum grade grade = d.verdict == AW_HIP_USABLE ? GOOD : wanted ? BAD : NOTE;
     find(grade, "amd", advice_for(&d, buffer, sizeof buffer), "%s", d.text);
     if (d.library[0] && d.version)
         printf("      %-10s %s, HIP %d.%d\n", "", d.library, d.version / 10000000, d.version / 100000 % 100);
     if (d.no_atomics > 0)
-        find(NOTE, "atomics", "another slot, processor or board; programs whose kernels do atomics on pinned or managed memory need it",
-             "%d card%s cannot do atomics on host memory: PCIe AtomicOps do not pass on the way", d.no_atomics, d.no_atomics == 1 ? "" : "s");
+        find(NOTE, "atomics",
+             "another slot, processor or board; programs whose kernels do atomics on pinned or managed memory need it",
+             "%d card%s cannot do atomics on host memory: PCIe AtomicOps do not pass on the way", d.no_atomics,
+             d.no_atomics == 1 ? "" : "s");
     for (int i = 0; i < d.n_devices && i < AW_HIP_DIAGNOSE_DEVICES; i++)
         printf("      %-10s %d: %s, %s%s%s%s%s\n", "", i, d.devices[i].name, d.devices[i].arch,
                d.devices[i].target[0] && strcmp(d.devices[i].target, d.devices[i].arch) ? ", compiled for " : "",
@@ -231,7 +242,8 @@ static enum grade check_kernel(const struct aw_parts *parts)
     if (problem)
         return find(BAD, "kernel", NULL, "a process that runs a small kernel %s", problem);
     if (s.step[0])
-        return find(BAD, "kernel", "ANYWARP_LOG=info tells more", "%s%s%s: CUDA error %d", s.device, s.device[0] ? ": " : "", s.step, s.error);
+        return find(BAD, "kernel", "ANYWARP_LOG=info tells more", "%s%s%s: CUDA error %d", s.device, s.device[0] ? ": " : "",
+                    s.step, s.error);
     return find(GOOD, "kernel", NULL, "compiled and ran on %s", s.device);
 }
 
@@ -242,7 +254,8 @@ int aw_cmd_doctor(int argc, char **argv)
     if (argc > 1 && !report) {
         bool help = !strcmp(argv[1], "--help") || !strcmp(argv[1], "-h");
         fputs("usage: anywarp doctor [--report[=FILE]]\n"
-              "--report runs some thirty kernels and writes down what came of each, for those who care for anywarp (docs/amd.md).\n",
+              "--report runs some thirty kernels and writes down what came of each, for those who care for anywarp "
+              "(docs/amd.md).\n",
               help ? stdout : stderr);
         return help ? 0 : 2;
     }

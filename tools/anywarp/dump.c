@@ -1,5 +1,5 @@
-/* `anywarp dump`: what CUDA code is inside a file: containers, entries, and in PTX and cubins the kernels; extracts PTX, lists machine code.  It
- * reads ELF files, static libraries, bare fatbins, cubins and PTX. */
+/* `anywarp dump`: what CUDA code is inside a file: containers, entries, and in PTX and cubins the kernels; extracts PTX, lists
+ * machine code.  It reads ELF files, static libraries, bare fatbins, cubins and PTX. */
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <errno.h>
 #include <fcntl.h>
@@ -359,8 +359,9 @@ static void dump_bytes(struct dump *dump, const char *bytes, size_t size)
 /* NVIDIA's libraries may not be disassembled, by their licence. */
 static bool is_nvidias(const char *file)
 {
-    static const char *const names[] = { "libcublas", "libcudnn", "libcufft", "libcurand", "libcusolver", "libcusparse", "libcutensor", "libnpp",
-                                         "libnccl", "libnvjpeg", "libnvrtc", "libnvJitLink", "libnvinfer", "libcuda.", "libcudart", "libcupti" };
+    static const char *const names[] = { "libcublas",   "libcudnn", "libcufft",  "libcurand", "libcusolver", "libcusparse",
+                                         "libcutensor", "libnpp",   "libnccl",   "libnvjpeg", "libnvrtc",    "libnvJitLink",
+                                         "libnvinfer",  "libcuda.", "libcudart", "libcupti" };
     const char *slash = strrchr(file, '/'), *name = slash ? slash + 1 : file;
     for (size_t i = 0; i < sizeof names / sizeof *names; i++)
         if (strncmp(name, names[i], strlen(names[i])) == 0)

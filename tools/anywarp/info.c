@@ -74,9 +74,13 @@ static void aw_info_hip(void)
     if (d.library[0] && d.version)
         aw_info_line("", "%s, HIP %d.%d", d.library, d.version / 10000000, d.version / 100000 % 100);
     for (int i = 0; i < d.n_devices && i < AW_HIP_DIAGNOSE_DEVICES; i++)
-        aw_info_line("", "%d: %s, %s%s%s", i, d.devices[i].name, d.devices[i].arch, d.devices[i].why[0] ? ": " : "", d.devices[i].why);
+        aw_info_line("", "%d: %s, %s%s%s", i, d.devices[i].name, d.devices[i].arch, d.devices[i].why[0] ? ": " : "",
+                     d.devices[i].why);
     if (d.kfd_present || d.render_present)
-        aw_info_line("", "/dev/kfd %s, %d of %d render nodes can be opened", !d.kfd_present ? "is missing" : d.kfd_allowed ? "can be opened" : "cannot be opened",
+        aw_info_line("", "/dev/kfd %s, %d of %d render nodes can be opened",
+                     !d.kfd_present  ? "is missing"
+                     : d.kfd_allowed ? "can be opened"
+                                     : "cannot be opened",
                      d.render_allowed, d.render_present);
     if (wish && *wish)
         aw_info_line("", "ANYWARP_DEVICE=%s is set", wish);

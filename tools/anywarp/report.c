@@ -1,5 +1,6 @@
-/* `anywarp doctor --report[=FILE]`: one text for whoever has a card that no test has seen yet, to send: what is installed, what the devices
- * are, and what a few dozen kernels of ours make of them.  It names no user, no machine and no path outside anywarp's and the driver's libraries.
+/* `anywarp doctor --report[=FILE]`: one text for whoever has a card that no test has seen yet, to send: what is installed,
+ * what the devices are, and what a few dozen kernels of ours make of them.  It names no user, no machine and no path outside
+ * anywarp's and the driver's libraries.
  *
  * Each test has a process of its own with a time limit, so that what crashes or hangs is one line of the report. */
 /* SPDX-License-Identifier: Apache-2.0 */
@@ -59,7 +60,8 @@ bool report_load(struct report_test *t, const char *text)
     return true;
 }
 
-bool report_launch_error(struct report_test *t, const char *kernel, unsigned blocks, unsigned threads, const uint64_t *args, int *ret_error)
+bool report_launch_error(struct report_test *t, const char *kernel, unsigned blocks, unsigned threads, const uint64_t *args,
+                         int *ret_error)
 {
     void *function = NULL, *params[] = { (void *)(uintptr_t)args, (void *)(uintptr_t)(args ? args + 1 : NULL) };
     double begin = report_now();
@@ -113,9 +115,12 @@ static bool devices_print(struct report_test *t)
     static const struct {
         const char *name;
         int attr;
-    } attrs[] = { { "multiprocessors", 16 }, { "kHz", 13 }, { "memory kHz", 36 }, { "bus bits", 37 }, { "L2 bytes", 38 }, { "warp", 10 },
-                  { "shared bytes", 97 }, { "threads per multiprocessor", 39 }, { "integrated", 18 }, { "managed", 83 }, { "concurrent managed", 89 },
-                  { "pageable", 88 }, { "cooperative", 95 }, { "host atomics", 86 } };
+    } attrs[] = {
+        { "multiprocessors", 16 }, { "kHz", 13 },         { "memory kHz", 36 },         { "bus bits", 37 },
+        { "L2 bytes", 38 },        { "warp", 10 },        { "shared bytes", 97 },       { "threads per multiprocessor", 39 },
+        { "integrated", 18 },      { "managed", 83 },     { "concurrent managed", 89 }, { "pageable", 88 },
+        { "cooperative", 95 },     { "host atomics", 86 }
+    };
     int count = 0, version = 0;
     TRY(t, cuDriverGetVersion, &version);
     TRY(t, cuDeviceGetCount, &count);
@@ -168,7 +173,8 @@ static void output_read(FILE *file, struct ended *e)
 /* A process that does not even die when it is killed (a card's driver may hold it) is left behind. */
 static bool wait_until(pid_t pid, int *ret_status, int seconds)
 {
-    for (double end = report_now() + seconds * 1e3; report_now() < end; nanosleep(&(struct timespec){ .tv_nsec = 2000000 }, NULL)) {
+    for (double end = report_now() + seconds * 1e3; report_now() < end;
+         nanosleep(&(struct timespec){ .tv_nsec = 2000000 }, NULL)) {
         pid_t got = waitpid(pid, ret_status, WNOHANG);
         if (got == pid || (got < 0 && errno != EINTR))
             return true;
@@ -280,7 +286,8 @@ static void head_print(FILE *out)
     if (d.no_atomics >= 0)
         fprintf(out, "hip        %d without atomics to the host\n", d.no_atomics);
     for (int i = 0; i < d.n_devices && i < AW_HIP_DIAGNOSE_DEVICES; i++)
-        fprintf(out, "card %d     %s, %s, compiled for %s%s\n", i, d.devices[i].name, d.devices[i].arch, d.devices[i].target, d.devices[i].why);
+        fprintf(out, "card %d     %s, %s, compiled for %s%s\n", i, d.devices[i].name, d.devices[i].arch, d.devices[i].target,
+                d.devices[i].why);
 }
 
 static int tests_run(FILE *out, const char *library)

@@ -1,9 +1,10 @@
-/* Litmus tests of PTX's memory model: two threads, two places in memory, and an outcome that fences or release and acquire forbid.
+/* Litmus tests of PTX's memory model: two threads, two places in memory, and an outcome that fences or release and acquire
+ * forbid.
  *
- * Many such pairs run at once, each on lines of its own.  The two threads of a pair are in blocks that follow each other (or in two warps of
- * a block), meet at a counter first, without waiting for ever, and then do their two accesses.  How often the weak outcome comes without
- * fences is told as well, and with the first thread's accesses the other way round, where it only takes that the two meet: where neither
- * ever does, the tests with fences prove little. */
+ * Many such pairs run at once, each on lines of its own.  The two threads of a pair are in blocks that follow each other (or
+ * in two warps of a block), meet at a counter first, without waiting for ever, and then do their two accesses.  How often the
+ * weak outcome comes without fences is told as well, and with the first thread's accesses the other way round, where it only
+ * takes that the two meet: where neither ever does, the tests with fences prove little. */
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "report.h"
 
@@ -11,17 +12,20 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* THREADS: a power of two; a pair's bytes: the first word, the counter and the second word, 256 bytes apart from the next of their kind. */
+/* THREADS: a power of two; a pair's bytes: the first word, the counter and the second word, 256 bytes apart from the next of
+ * their kind. */
 enum { THREADS = 256, STRIDE = 512 };
 
-/* Which thread is which: `pair` and `role`, from ctaid c and tid t.  The second thread of a pair has another lane and warp than the first. */
-static const char across_blocks[] =
-    "shr.u32 pair, c, 1;\nand.b32 role, c, 1;\n"
-    "mad.lo.u32 at, t, 37, 11;\nand.b32 at, at, 255;\nsetp.eq.u32 second, role, 1;\nselp.u32 at, at, t, second;\nmad.lo.u32 pair, pair, 256, at;\n";
+/* Which thread is which: `pair` and `role`, from ctaid c and tid t.  The second thread of a pair has another lane and warp
+ * than the first. */
+static const char across_blocks[] = "shr.u32 pair, c, 1;\nand.b32 role, c, 1;\n"
+                                    "mad.lo.u32 at, t, 37, 11;\nand.b32 at, at, 255;\nsetp.eq.u32 second, role, 1;\nselp.u32 at, "
+                                    "at, t, second;\nmad.lo.u32 pair, pair, 256, at;\n";
 static const char in_a_block[] =
     "shr.u32 role, t, 7;\nand.b32 at, t, 127;\nmad.lo.u32 pair, c, 128, at;\nsetp.eq.u32 second, role, 1;\n";
 
-/* %1$s to %4$s: which thread is which, the scope of the meeting, the first thread's accesses, the second's.  What they find is in u and v, 9: nothing. */
+/* %1$s to %4$s: which thread is which, the scope of the meeting, the first thread's accesses, the second's.  What they find is
+ * in u and v, 9: nothing. */
 static const char shell[] =
     ".version 7.0\n.target sm_80\n.address_size 64\n"
     ".visible .entry litmus(.param .u64 mem, .param .u64 out)\n{\n"
@@ -30,7 +34,8 @@ static const char shell[] =
     "mul.wide.u32 m, pair, 512;\nadd.u64 x, x, m;\nadd.u64 y, x, 256;\nadd.u64 m, x, 128;\n"
     "mul.wide.u32 o, pair, 8;\nmov.u32 u, 9;\nmov.u32 v, 9;\nmov.u32 n, 0;\n"
     "atom.add.relaxed.%2$s.global.u32 w, [m], 1;\n"
-    "meet:\nld.relaxed.%2$s.global.u32 w, [m];\nadd.u32 n, n, 1;\nsetp.lt.u32 p, w, 2;\nsetp.lt.u32 q, n, 1000;\nand.pred p, p, q;\n@p bra meet;\n"
+    "meet:\nld.relaxed.%2$s.global.u32 w, [m];\nadd.u32 n, n, 1;\nsetp.lt.u32 p, w, 2;\nsetp.lt.u32 q, n, 1000;\nand.pred p, p, "
+    "q;\n@p bra meet;\n"
     "@second bra other;\n%3$sbra done;\nother:\n%4$sdone:\n"
     "ld.param.u64 m, [out];\nadd.u64 o, o, m;\n"
     "setp.ne.u32 p, u, 9;\n@p st.global.u32 [o], u;\nsetp.ne.u32 p, v, 9;\n@p st.global.u32 [o+4], v;\nret;\n}\n";
@@ -44,7 +49,8 @@ struct litmus {
 typedef bool weak_fn(uint32_t u, uint32_t v);
 
 /* Runs one; counts the weak outcomes. */
-static bool count(struct report_test *t, const struct litmus *l, bool blocks, weak_fn *weak, uint64_t *ret_weak, uint64_t *ret_all)
+static bool count(struct report_test *t, const struct litmus *l, bool blocks, weak_fn *weak, uint64_t *ret_weak,
+                  uint64_t *ret_all)
 {
     unsigned pairs = blocks ? 32 : 64, rounds = t->simulated ? 2 : 50, n = pairs * (blocks ? THREADS : THREADS / 2);
     static char text[4096];
@@ -56,7 +62,8 @@ static bool count(struct report_test *t, const struct litmus *l, bool blocks, we
     snprintf(text, sizeof text, shell, which, scope, l->first, l->second);
     bool done = report_load(t, text) && report_memory(t, (size_t)n * STRIDE, &mem) && report_memory(t, (size_t)n * 8, &out);
     for (unsigned round = 0; done && round < rounds; round++) {
-        done = !t->cu.cuMemsetD32_v2(mem, 0, (size_t)n * STRIDE / 4) && report_launch(t, "litmus", blocks ? 2 * pairs : pairs, THREADS, (uint64_t[]){ mem, out }) &&
+        done = !t->cu.cuMemsetD32_v2(mem, 0, (size_t)n * STRIDE / 4) &&
+               report_launch(t, "litmus", blocks ? 2 * pairs : pairs, THREADS, (uint64_t[]){ mem, out }) &&
                !t->cu.cuMemcpyDtoH_v2(have, out, (size_t)n * 8);
         for (unsigned i = 0; done && i < n; i++)
             *ret_weak += weak(have[2 * i], have[2 * i + 1]);
@@ -76,7 +83,8 @@ static bool run(struct report_test *t, const struct litmus *tests, size_t n, boo
             return false;
         size_t used = strlen(line);
         bool wrong = tests[i].forbidden && seen;
-        snprintf(line + used, sizeof line - used, "%s%s %s%llu", used ? ", " : "", tests[i].name, wrong ? "FORBIDDEN " : "", (unsigned long long)seen);
+        snprintf(line + used, sizeof line - used, "%s%s %s%llu", used ? ", " : "", tests[i].name, wrong ? "FORBIDDEN " : "",
+                 (unsigned long long)seen);
         if (i == n - 1)
             snprintf(line + strlen(line), sizeof line - strlen(line), " of %llu", (unsigned long long)all);
         right = right && !wrong;
@@ -108,21 +116,26 @@ bool report_litmus_passing(struct report_test *t)
         PASSING("gpu", "fence.sc.gpu", "fence.sc.gpu;\n", true),
         PASSING("gpu", "membar.gl", "membar.gl;\n", true),
         PASSING("sys", "membar.sys", "membar.sys;\n", true),
-        { "release, acquire", X1("gpu") "st.release.gpu.global.u32 [y], 1;\n", "ld.acquire.gpu.global.u32 u, [y];\n" VX("gpu"), true },
+        { "release, acquire", X1("gpu") "st.release.gpu.global.u32 [y], 1;\n", "ld.acquire.gpu.global.u32 u, [y];\n" VX("gpu"),
+          true },
     };
     return run(t, tests, COUNT(tests), true, new_then_old);
 }
 
 /* Four plain words instead of one. */
 #define WORDS4 "mov.u32 w, 1;\nst.global.v4.u32 [x], { w, w, w, w };\nst.global.u32 [x+60], w;\n"
-#define READ4 "ld.global.v4.u32 { v, w, n, at }, [x];\nand.b32 v, v, w;\nand.b32 v, v, n;\nand.b32 v, v, at;\nld.global.u32 w, [x+60];\nand.b32 v, v, w;\n"
+#define READ4                                                                                                          \
+    "ld.global.v4.u32 { v, w, n, at }, [x];\nand.b32 v, v, w;\nand.b32 v, v, n;\nand.b32 v, v, at;\nld.global.u32 w, " \
+    "[x+60];\nand.b32 v, v, w;\n"
 
 bool report_litmus_passing_words(struct report_test *t)
 {
     static const struct litmus tests[] = {
         { "release, acquire", WORDS4 "st.release.gpu.global.u32 [y], 1;\n", "ld.acquire.gpu.global.u32 u, [y];\n" READ4, true },
-        { "__threadfence", WORDS4 "membar.gl;\nst.volatile.global.u32 [y], 1;\n", "ld.volatile.global.u32 u, [y];\nmembar.gl;\n" READ4, true },
-        { "atomics", WORDS4 "atom.release.gpu.global.exch.b32 w, [y], 1;\n", "atom.acquire.gpu.global.add.u32 u, [y], 0;\n" READ4, true },
+        { "__threadfence", WORDS4 "membar.gl;\nst.volatile.global.u32 [y], 1;\n",
+          "ld.volatile.global.u32 u, [y];\nmembar.gl;\n" READ4, true },
+        { "atomics", WORDS4 "atom.release.gpu.global.exch.b32 w, [y], 1;\n", "atom.acquire.gpu.global.add.u32 u, [y], 0;\n" READ4,
+          true },
     };
     return run(t, tests, COUNT(tests), true, new_then_old);
 }
@@ -174,7 +187,8 @@ bool report_litmus_block(struct report_test *t)
         PASSING("cta", "no fence", "", false),
         PASSING("cta", "fence.acq_rel.cta", "fence.acq_rel.cta;\n", true),
         PASSING("cta", "membar.cta", "membar.cta;\n", true),
-        { "release, acquire", X1("cta") "st.release.cta.global.u32 [y], 1;\n", "ld.acquire.cta.global.u32 u, [y];\n" VX("cta"), true },
+        { "release, acquire", X1("cta") "st.release.cta.global.u32 [y], 1;\n", "ld.acquire.cta.global.u32 u, [y];\n" VX("cta"),
+          true },
     };
     return run(t, tests, COUNT(tests), false, new_then_old);
 }

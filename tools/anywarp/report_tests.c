@@ -1,4 +1,5 @@
-/* The tests of `anywarp doctor --report` but those of the memory model.  Each compares what its kernels leave with what is computed here. */
+/* The tests of `anywarp doctor --report` but those of the memory model.  Each compares what its kernels leave with what is
+ * computed here. */
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "report.h"
 
@@ -261,7 +262,8 @@ static bool test_copies(struct report_test *t)
     double down = report_now();
     bool right = memcmp(from, to, size) == 0;
     double gb = (double)size * 1e-6; /* per ms */
-    report_say(t, "%zu MiB: %.2f GB/s up, %.2f across, %.2f down", size >> 20, gb / (up - begin), gb / (across - up), gb / (down - across));
+    report_say(t, "%zu MiB: %.2f GB/s up, %.2f across, %.2f down", size >> 20, gb / (up - begin), gb / (across - up),
+               gb / (down - across));
     free(from);
     free(to);
     return right || report_fail(t, "what came back is not what was sent");
@@ -294,7 +296,8 @@ static bool test_peers(struct report_test *t)
         want[i] = 3 * i + 1;
     if (!report_launch(t, "stores", 1, 64, (uint64_t[]){ can ? there : here, 64 }))
         return false;
-    TRY(t, cuMemcpyPeer, can ? here : there, can ? t->context : context, can ? there : here, can ? context : t->context, sizeof want);
+    TRY(t, cuMemcpyPeer, can ? here : there, can ? t->context : context, can ? there : here, can ? context : t->context,
+        sizeof want);
     report_say(t, "%s", can ? "stores into the other's memory, and a copy back" : "a copy; no access to the other's memory");
     return same(t, can ? here : there, want, 64);
 }
@@ -314,8 +317,8 @@ static bool test_time(struct report_test *t)
             return false;
         TRY(t, cuMemcpyDtoH_v2, have, out, sizeof have);
         double ms = t->result->ms, counted = (double)have[0] * 1e-6;
-        report_say(t, "%%globaltimer: %.3f ms in %.3f by the host's clock; %%clock64: %.1f MHz, %.1f by the attribute", counted, ms,
-                   (double)have[1] / counted * 1e-3, khz * 1e-3);
+        report_say(t, "%%globaltimer: %.3f ms in %.3f by the host's clock; %%clock64: %.1f MHz, %.1f by the attribute", counted,
+                   ms, (double)have[1] / counted * 1e-3, khz * 1e-3);
         right = counted > ms / 2 && counted < ms * 1.1;
     }
     return right;

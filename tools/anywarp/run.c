@@ -285,8 +285,10 @@ int aw_cmd_run(int argc, char **argv)
         return EXIT_CANNOT_RUN;
     }
     if (wish.sim && !parts.sim_dir[0]) {
-        fprintf(stderr, "anywarp run: the simulated card is not in this installation (simgpu/libhsakmt.so.1; building it needs libhsakmt-dev "
-                        "and libhsa-runtime-dev)\n");
+        fprintf(
+            stderr,
+            "anywarp run: the simulated card is not in this installation (simgpu/libhsakmt.so.1; building it needs libhsakmt-dev "
+            "and libhsa-runtime-dev)\n");
         return EXIT_CANNOT_RUN;
     }
     if (!aw_run_environment(&parts) || (wish.sim && !aw_run_simulated(&parts, wish.sim))) {

@@ -1,5 +1,5 @@
-/* Copies and fills.  Memory that is not pinned goes to the card through pinned blocks of ours when it is small; otherwise HIP pins or
- * stages it, and waits in doing so: then the stream is waited for first, where no stuck queue can hold us up. */
+/* Copies and fills.  Memory that is not pinned goes to the card through pinned blocks of ours when it is small; otherwise HIP
+ * pins or stages it, and waits in doing so: then the stream is waited for first, where no stuck queue can hold us up. */
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <string.h>
 

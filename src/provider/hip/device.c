@@ -8,7 +8,8 @@
 #include "base/log.h"
 #include "provider/hip/internal.h"
 
-/* hipDeviceAttribute_t: numbers that CUDA has too lie below 10000, in HIP 5 as in later versions; those of AMD's own from 10000. */
+/* hipDeviceAttribute_t: numbers that CUDA has too lie below 10000, in HIP 5 as in later versions; those of AMD's own from
+ * 10000. */
 enum {
     HIP_ATTR_ASYNC_ENGINES = 2, HIP_ATTR_CLOCK = 5, HIP_ATTR_CONCURRENT_MANAGED = 9, HIP_ATTR_COOPERATIVE = 10,
     HIP_ATTR_HOST_NATIVE_ATOMICS = 15, HIP_ATTR_INTEGRATED = 16, HIP_ATTR_L2 = 19, HIP_ATTR_MANAGED = 24,

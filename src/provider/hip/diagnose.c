@@ -155,8 +155,9 @@ static void devices_look(struct aw_hip_diagnosis *d)
 static void denied_text(struct aw_hip_diagnosis *d)
 {
     if (d->group_member)
-        snprintf(d->text, sizeof d->text, "%s may not be opened though this process is in group %s (its mode, or a container's rules)",
-                 d->denied, d->group);
+        snprintf(d->text, sizeof d->text,
+                 "%s may not be opened though this process is in group %s (its mode, or a container's rules)", d->denied,
+                 d->group);
     else
         snprintf(d->text, sizeof d->text, "%s may not be opened: this process is not in group %s", d->denied, d->group);
 }
@@ -194,8 +195,8 @@ void aw_hip_diagnose(struct aw_hip_diagnosis *ret)
     if (aw_hip.api.hipInit)
         devices_look(&d);
     if (status == AW_OK) {
-        snprintf(d.text, sizeof d.text, "HIP %d.%d with %d device%s", d.version / 10000000, d.version / 100000 % 100, aw_hip.count,
-                 aw_hip.count == 1 ? "" : "s");
+        snprintf(d.text, sizeof d.text, "HIP %d.%d with %d device%s", d.version / 10000000, d.version / 100000 % 100,
+                 aw_hip.count, aw_hip.count == 1 ? "" : "s");
     } else if (!aw_hip.api.hipInit) {
         d.verdict = aw_hip.library_found ? AW_HIP_LIBRARY_BROKEN : AW_HIP_LIBRARY_MISSING;
         snprintf(d.text, sizeof d.text, "%s", why);

@@ -40,7 +40,8 @@ struct aw_hip_diagnosis {
     char denied[64];          /* the first device file that may not be opened; "" */
     char group[64];           /* the group that file belongs to ("render"); "" */
     bool group_member;        /* this process has that group already (then a mode or a container's rule forbids it) */
-    int no_atomics;           /* cards that the kernel's driver shows without atomics on host memory (PCIe AtomicOps); -1: not known */
+    /* cards that the kernel's driver shows without atomics on host memory (PCIe AtomicOps); -1: not known */
+    int no_atomics;
     int n_devices;            /* that HIP shows; the first AW_HIP_DIAGNOSE_DEVICES are described */
     struct aw_hip_device_facts devices[AW_HIP_DIAGNOSE_DEVICES];
 };

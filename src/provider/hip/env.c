@@ -1,8 +1,9 @@
 /* What kernels print, assert and allocate on a card: the host's side of struct aw_env (include/anywarp/env.h).
  *
- * Each stream that runs kernels which need it has an environment in device memory, and each device a heap, both made at first need.
- * They are read through a stream of our own, the service stream, which waits for nobody: after the waiting calls of wait.c, or when
- * a further kernel is started and the buffer's stream is idle.  Formatting is base/kprint's, as on the host device. */
+ * Each stream that runs kernels which need it has an environment in device memory, and each device a heap, both made at first
+ * need. They are read through a stream of our own, the service stream, which waits for nobody: after the waiting calls of
+ * wait.c, or when a further kernel is started and the buffer's stream is idle.  Formatting is base/kprint's, as on the host
+ * device. */
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <stdio.h>
 #include <stdlib.h>
@@ -188,7 +189,8 @@ static int heap_make(int dev, struct aw_hip_service *v)
     return AW_OK;
 }
 
-/* Memory that objects of the device share: `each` bytes for each multiprocessor, zero at first, which is kept in *memory of the service. */
+/* Memory that objects of the device share: `each` bytes for each multiprocessor, zero at first, which is kept in *memory of
+ * the service. */
 static int shared_memory(int dev, size_t each, size_t field, void **ret_memory, int *ret_count)
 {
     struct aw_hip_service *v;
@@ -229,7 +231,8 @@ int aw_hip_counters_write(int dev, unsigned char *counters)
 {
     enum { SETS = 4 };
     void *memory = NULL;
-    int count = 0, status = shared_memory(dev, (size_t)SETS * AW_COUNTERS_BYTES, offsetof(struct aw_hip_service, counters), &memory, &count);
+    int count = 0,
+        status = shared_memory(dev, (size_t)SETS * AW_COUNTERS_BYTES, offsetof(struct aw_hip_service, counters), &memory, &count);
     struct aw_counters c = { .sets = (uint64_t)(uintptr_t)memory, .count = SETS * (uint32_t)count };
     if (status == AW_OK)
         memcpy(counters, &c, sizeof c);
@@ -296,8 +299,8 @@ static bool args_read(void *user, void *ret, uint64_t address, size_t size)
     return true;
 }
 
-/* A string in an allocation of ours: a variable of a module, or memory of the program's.  What lies elsewhere (the kernel's local or
- * shared memory is gone by now) is not there. */
+/* A string in an allocation of ours: a variable of a module, or memory of the program's.  What lies elsewhere (the kernel's
+ * local or shared memory is gone by now) is not there. */
 static long string_read(void *user, char *ret, uint64_t address, size_t size)
 {
     const struct reader *r = user;

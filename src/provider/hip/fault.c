@@ -6,12 +6,13 @@
  *   queue errors   (illegal instruction, aperture violation, a packet that is none) HIP hands ROCr a callback for each queue that
  *                  aborts; libamdhip64's own import of hsa_queue_create is pointed to a function here that passes ours instead.
  *
- * In both cases the work on the queue never completes.  The device is then "dead": it takes no more work (USE), what is freed is left to
- * the end of the process, and the process leaves by _exit, once its own exit handlers have run, because HIP's teardown would wait.
- * A reset does not bring such a device back.
+ * In both cases the work on the queue never completes.  The device is then "dead": it takes no more work (USE), what is freed
+ * is left to the end of the process, and the process leaves by _exit, once its own exit handlers have run, because HIP's
+ * teardown would wait. A reset does not bring such a device back.
  *
- * A thread may be inside a call of HIP's that waits when that happens: for a copy of pageable memory, or for room in a full queue.
- * So the imports through which HIP waits are taken over as well: on a dead device they say that what is waited for has come. */
+ * A thread may be inside a call of HIP's that waits when that happens: for a copy of pageable memory, or for room in a full
+ * queue. So the imports through which HIP waits are taken over as well: on a dead device they say that what is waited for has
+ * come. */
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <dlfcn.h>
 #include <elf.h>
@@ -360,8 +361,9 @@ void aw_hip_faults_early(void *library)
 
 /* ---- The end of the process */
 
-/* Registered after HIP has registered its own handlers, so it runs before them, and after those that the program adds later.  Those from
- * before HIP was opened, the program's own fat binaries' among them, run when HIP is gone: they get AW_ERR_DEINITIALIZED. */
+/* Registered after HIP has registered its own handlers, so it runs before them, and after those that the program adds later.
+ * Those from before HIP was opened, the program's own fat binaries' among them, run when HIP is gone: they get
+ * AW_ERR_DEINITIALIZED. */
 static void on_process_exit(int status, void *data)
 {
     (void)data;

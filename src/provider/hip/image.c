@@ -1,5 +1,5 @@
-/* What a code object's file says of its kernel: the marks that the compiler leaves, and how much private memory it asks for.  The file
- * comes from the cache on disk: nothing in it is trusted. */
+/* What a code object's file says of its kernel: the marks that the compiler leaves, and how much private memory it asks for.
+ * The file comes from the cache on disk: nothing in it is trusted. */
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <elf.h>
 #include <string.h>
@@ -51,7 +51,8 @@ static size_t offset_of(const struct file *f, uint64_t address, uint64_t size)
     for (unsigned i = 0; i < f->head.e_phnum && f->head.e_phentsize == sizeof p; i++) {
         if (!file_part(f, f->head.e_phoff + (uint64_t)i * sizeof p, sizeof p, &p))
             return 0;
-        if (p.p_type != PT_LOAD || address < p.p_vaddr || address - p.p_vaddr > p.p_filesz || size > p.p_filesz - (address - p.p_vaddr))
+        if (p.p_type != PT_LOAD || address < p.p_vaddr || address - p.p_vaddr > p.p_filesz ||
+            size > p.p_filesz - (address - p.p_vaddr))
             continue;
         uint64_t offset = p.p_offset + (address - p.p_vaddr);
         return offset >= p.p_offset && offset <= f->size && size <= f->size - offset ? (size_t)offset : 0;

@@ -253,7 +253,8 @@ void aw_hip_env_done(struct aw_hip_stream *stream);
 void aw_hip_env_drain(int dev);
 /* While waiting for long: did a wave of a running kernel trap, so that the others may wait for it for ever?  Sets the fault. */
 bool aw_hip_env_trapped(int dev);
-/* Writes where the device's table of compute units is, and its counters for barriers, into an object's struct aw_units, aw_counters. */
+/* Writes where the device's table of compute units is, and its counters for barriers, into an object's struct aw_units,
+ * aw_counters. */
 int aw_hip_units_write(int dev, unsigned char *units);
 int aw_hip_counters_write(int dev, unsigned char *counters);
 /* Frees the stream's; it is idle. */

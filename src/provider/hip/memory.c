@@ -149,8 +149,8 @@ int aw_hip_mem_alloc(int dev, size_t size, void **ret_ptr)
     return AW_OK;
 }
 
-/* Where the card or its driver has no managed memory, pinned memory of the host serves: both sides reach it at the same address, and
- * neither needs to know where it is. */
+/* Where the card or its driver has no managed memory, pinned memory of the host serves: both sides reach it at the same
+ * address, and neither needs to know where it is. */
 int aw_hip_managed_alloc(int dev, size_t size, void **ret_ptr)
 {
     void *p = NULL;

@@ -32,7 +32,8 @@ struct aw_hip_object {
 /* ---- Objects */
 
 /* Loads a copy of `bytes` whose kernel asks for `stack` bytes of private memory. */
-static int image_load(int dev, const void *bytes, size_t size, const struct aw_hip_image *image, uint32_t stack, struct loaded **ret)
+static int image_load(int dev, const void *bytes, size_t size, const struct aw_hip_image *image, uint32_t stack,
+                      struct loaded **ret)
 {
     struct loaded *l = malloc(sizeof *l + size);
     if (!l)
@@ -217,8 +218,8 @@ int aw_hip_function_set_shared(struct aw_function *function, size_t dynamic_shar
 
 /* ---- Launching */
 
-/* All that a cooperative launch adds is that every block is resident.  HIP before 6 has no such call for functions of modules: there
- * it is checked here that they fit, and what fits is all started, because kernels of other streams end by themselves. */
+/* All that a cooperative launch adds is that every block is resident.  HIP before 6 has no such call for functions of modules:
+ * there it is checked here that they fit, and what fits is all started, because kernels of other streams end by themselves. */
 static int cooperative_check(struct aw_hip_function *f, const struct aw_launch *l)
 {
     int per_sm = 0, sms = 0;
@@ -248,14 +249,15 @@ static int launch_native(struct aw_hip_function *f, const struct aw_launch *l, v
                                             l->block[2], l->shared_bytes, stream, NULL, extra);
 }
 
-/* A grid of more threads along x than HIP takes, in parts that follow each other on the stream.  `env` is where the kernel looks for its
- * part, 0: it does not ask. */
+/* A grid of more threads along x than HIP takes, in parts that follow each other on the stream.  `env` is where the kernel
+ * looks for its part, 0: it does not ask. */
 static int launch_parts(struct aw_hip_function *f, const struct aw_launch *l, void *kernarg, void *stream, uint64_t env)
 {
     struct aw_launch part = *l;
     uint32_t most = aw_hip.grid_most / l->block[0];
     if (!(f->uses & AW_HIP_TAKES_PARTS))
-        return (uint64_t)l->grid[0] * l->block[0] > aw_hip.grid_most ? HIP_INVALID_CONFIGURATION : launch_native(f, l, kernarg, stream);
+        return (uint64_t)l->grid[0] * l->block[0] > aw_hip.grid_most ? HIP_INVALID_CONFIGURATION
+                                                                     : launch_native(f, l, kernarg, stream);
     char *words = (char *)(uintptr_t)(env & ~(uint64_t)AW_ENV_COOPERATIVE);
     int error = env ? aw_hip.api.hipMemsetD32Async(words + offsetof(struct aw_env, grid_blocks), (int)l->grid[0], 1, stream) : 0;
     for (uint32_t first = 0; first < l->grid[0] && !error; first += part.grid[0]) {

@@ -1,5 +1,6 @@
 /* Finding and opening AMD's HIP runtime, and choosing which of its devices we serve and with what code.
- * Structures whose layout changed between HIP's versions are not used, with one exception that is read by searching (aw_hip_arch_read). */
+ * Structures whose layout changed between HIP's versions are not used, with one exception that is read by searching
+ * (aw_hip_arch_read). */
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <ctype.h>
 #include <stdio.h>

@@ -1,12 +1,13 @@
 /* The stack of kernels that recurse: how much a thread gets.
  *
- * What a kernel without recursion needs, its object says exactly.  For one that recurses the compiler counts each function once, and the
- * rest is a guess that CUDA leaves to cudaLimitStackSize.  A frame here takes several times what it takes on NVIDIA's cards (every saved
- * vector register is 4 bytes of each lane, and there is no sharing of spilled scalars), so the limit counts FACTOR times.
+ * What a kernel without recursion needs, its object says exactly.  For one that recurses the compiler counts each function
+ * once, and the rest is a guess that CUDA leaves to cudaLimitStackSize.  A frame here takes several times what it takes on
+ * NVIDIA's cards (every saved vector register is 4 bytes of each lane, and there is no sharing of spilled scalars), so the
+ * limit counts FACTOR times.
  *
- * Objects of version 5 say that they recurse, and HIP gives them the larger of its own limit and what they ask for: the limit is set to
- * the largest frame loaded so far and the guess.  Those of version 4 are given what they ask for, in which LLVM has put ASSUMED for the
- * guess: a larger one is written into the object as it is loaded, of up to 64 KiB. */
+ * Objects of version 5 say that they recurse, and HIP gives them the larger of its own limit and what they ask for: the limit
+ * is set to the largest frame loaded so far and the guess.  Those of version 4 are given what they ask for, in which LLVM has
+ * put ASSUMED for the guess: a larger one is written into the object as it is loaded, of up to 64 KiB. */
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "base/log.h"
 #include "provider/hip/internal.h"

@@ -2,12 +2,12 @@
  * Not who runs which block (pool.c), not the stack switch (context.c), not printing (service.c).
  *
  * A run lives on one worker thread from start to end, so nothing here is atomic except the look at op->killed.  A context
- * stands for the warps of one call of generated code.  When a warp has to wait, its context hands the processor straight to the
- * next: a warp not yet started, else the oldest ready one; only when none is left does it go back to the worker.
+ * stands for the warps of one call of generated code.  When a warp has to wait, its context hands the processor straight to
+ * the next: a warp not yet started, else the oldest ready one; only when none is left does it go back to the worker.
  *
- * When all that live have met at barrier 0, they are linked into a ring in the order in which they go on.  For as long as they do
- * nothing but meet there again, whoever arrives counts itself and hands over to the next in the ring: no list is touched.  Anything
- * else (another barrier, a yield, a return) first dissolves the ring into the lists. */
+ * When all that live have met at barrier 0, they are linked into a ring in the order in which they go on.  For as long as they
+ * do nothing but meet there again, whoever arrives counts itself and hands over to the next in the ring: no list is touched.
+ * Anything else (another barrier, a yield, a return) first dissolves the ring into the lists. */
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "host.h"
 
@@ -18,14 +18,16 @@
 
 #include "base/log.h"
 
-/* A shared address is an offset of 32 bits, extended with its sign: guards of 2 GiB at both ends catch every one, and what a vector reads from
- * there.  That is for the first few thousand windows, and where a process may have so much of its address space; others have small ones.
- * Windows have as many pages as their blocks need: pooled by that number, so that there is a guard at the lower end as well. */
+/* A shared address is an offset of 32 bits, extended with its sign: guards of 2 GiB at both ends catch every one, and what a
+ * vector reads from there.  That is for the first few thousand windows, and where a process may have so much of its address
+ * space; others have small ones. Windows have as many pages as their blocks need: pooled by that number, so that there is a
+ * guard at the lower end as well. */
 #define WINDOW_FAR (((size_t)2 << 30) + ((size_t)64 << 10))
 #define WINDOW_NEAR ((size_t)64 << 10)
 enum { WINDOWS_FAR = 4096 };
 #define WINDOW_PAGE ((size_t)4096)
-_Static_assert(AW_HOST_WINDOW_PAGES * WINDOW_PAGE >= AW_HOST_SHARED_MAX + AW_HOST_SHARED_GRANULE + AW_HOST_SHARED_RESERVED, "no window for so much");
+_Static_assert(AW_HOST_WINDOW_PAGES * WINDOW_PAGE >= AW_HOST_SHARED_MAX + AW_HOST_SHARED_GRANULE + AW_HOST_SHARED_RESERVED,
+               "no window for so much");
 
 static struct aw_host_run *run_of(struct aw_host_block *block)
 {
@@ -274,8 +276,8 @@ static inline uint32_t barrier_release(struct aw_host_run *run, struct aw_host_b
     return result;
 }
 
-/* The warp that runs completes barrier 0: links it and those who wait, if they are all that live.  Not the first time: blocks with one
- * barrier would only have a ring to dissolve. */
+/* The warp that runs completes barrier 0: links it and those who wait, if they are all that live.  Not the first time: blocks
+ * with one barrier would only have a ring to dissolve. */
 static __attribute__((noinline)) bool ring_form(struct aw_host_run *run, struct aw_host_barrier *b)
 {
     struct aw_host_context *self = run->current;
@@ -356,8 +358,8 @@ static _Noreturn __attribute__((noinline, cold)) void die_at_barrier(struct aw_h
     aw_host_run_die(run);
 }
 
-/* Counts the warp in, where there is no ring; does not return when the call cannot be served, or when the kernel was killed: a look at
- * its first warp's arrival is enough, as no warp gets past a barrier before all have come. */
+/* Counts the warp in, where there is no ring; does not return when the call cannot be served, or when the kernel was killed: a
+ * look at its first warp's arrival is enough, as no warp gets past a barrier before all have come. */
 static inline struct aw_host_barrier *barrier_arrive(struct aw_host_run *run, uint32_t id, uint32_t threads)
 {
     if (id >= AW_HOST_BARRIERS || !run->n_warps)
@@ -644,8 +646,8 @@ static void set_block_index(struct aw_host_run *run, uint64_t linear)
     run->block.ctaid[2] = (uint32_t)(linear / grid[0] / grid[1]);
 }
 
-/* From the block's first shared byte to the guard: as far as a card lets it go, or as near as the 64-byte alignment that the interface promises
- * allows. */
+/* From the block's first shared byte to the guard: as far as a card lets it go, or as near as the 64-byte alignment that the
+ * interface promises allows. */
 static size_t window_bytes(size_t total)
 {
     if (aw_host.exact)
@@ -714,10 +716,11 @@ static void report_fault(struct aw_host_run *run, const struct aw_host_context *
         aw_err("kernel %s: stack overflow in block (%u,%u,%u), warp %u (%zu bytes of stack)%s", kernel, at[0], at[1], at[2],
                c->warp, c->stack_size, place);
     else if (memory && w->fault_unaligned)
-        aw_err("kernel %s: access that is not aligned, in block (%u,%u,%u), warp %u%s", kernel, at[0], at[1], at[2], run->block.warp, place);
-    else if (memory && w->fault_code == SI_KERNEL)
-        aw_err("kernel %s: access to an address that cannot exist (not canonical), in block (%u,%u,%u), warp %u%s", kernel, at[0], at[1], at[2],
+        aw_err("kernel %s: access that is not aligned, in block (%u,%u,%u), warp %u%s", kernel, at[0], at[1], at[2],
                run->block.warp, place);
+    else if (memory && w->fault_code == SI_KERNEL)
+        aw_err("kernel %s: access to an address that cannot exist (not canonical), in block (%u,%u,%u), warp %u%s", kernel, at[0],
+               at[1], at[2], run->block.warp, place);
     else if (memory)
         aw_err("kernel %s: illegal access to address %p%s in block (%u,%u,%u), warp %u%s", kernel, w->fault_address,
                beyond_local(c, w->fault_address), at[0], at[1], at[2], run->block.warp, place);

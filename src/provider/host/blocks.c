@@ -1,7 +1,8 @@
-/* Texels of compressed blocks, BC1 to BC7: a service of generated code (include/anywarp/hostabi.h), for each lane that samples such a texture.
+/* Texels of compressed blocks, BC1 to BC7: a service of generated code (include/anywarp/hostabi.h), for each lane that samples
+ * such a texture.
  *
- * BC1 to BC3 have their colors in 8 bits, rounded to nearest where they lie between two; alpha of BC3, BC4 and BC5 are quotients, rounded once;
- * BC6H and BC7 are what their definitions say, to the bit.  Blocks without meaning are zero. */
+ * BC1 to BC3 have their colors in 8 bits, rounded to nearest where they lie between two; alpha of BC3, BC4 and BC5 are
+ * quotients, rounded once; BC6H and BC7 are what their definitions say, to the bit.  Blocks without meaning are zero. */
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <anywarp/texture.h>
 
@@ -36,7 +37,8 @@ static void color_read(const struct block *b, unsigned from, unsigned at, bool o
 
     ret[3] = 255;
     for (unsigned i = 0; i < 3; i++) {
-        unsigned n = widths[i], mask = (1u << n) - 1, v0 = widened(c0 >> shifts[i] & mask, n), v1 = widened(c1 >> shifts[i] & mask, n);
+        unsigned n = widths[i], mask = (1u << n) - 1, v0 = widened(c0 >> shifts[i] & mask, n),
+                 v1 = widened(c1 >> shifts[i] & mask, n);
         switch (index) {
         case 0: ret[i] = v0; break;
         case 1: ret[i] = v1; break;
@@ -67,22 +69,24 @@ static float between(const struct block *b, unsigned from, unsigned at, bool is_
 /* ---- Subsets: which texels share endpoints, and which of each subset has an index one bit shorter */
 
 static const uint16_t two[64] = {
-    0xcccc, 0x8888, 0xeeee, 0xecc8, 0xc880, 0xfeec, 0xfec8, 0xec80, 0xc800, 0xffec, 0xfe80, 0xe800, 0xffe8, 0xff00, 0xfff0, 0xf000,
-    0xf710, 0x008e, 0x7100, 0x08ce, 0x008c, 0x7310, 0x3100, 0x8cce, 0x088c, 0x3110, 0x6666, 0x366c, 0x17e8, 0x0ff0, 0x718e, 0x399c,
-    0xaaaa, 0xf0f0, 0x5a5a, 0x33cc, 0x3c3c, 0x55aa, 0x9696, 0xa55a, 0x73ce, 0x13c8, 0x324c, 0x3bdc, 0x6996, 0xc33c, 0x9966, 0x0660,
-    0x0272, 0x04e4, 0x4e40, 0x2720, 0xc936, 0x936c, 0x39c6, 0x639c, 0x9336, 0x9cc6, 0x817e, 0xe718, 0xccf0, 0x0fcc, 0x7744, 0xee22,
+    0xcccc, 0x8888, 0xeeee, 0xecc8, 0xc880, 0xfeec, 0xfec8, 0xec80, 0xc800, 0xffec, 0xfe80, 0xe800, 0xffe8,
+    0xff00, 0xfff0, 0xf000, 0xf710, 0x008e, 0x7100, 0x08ce, 0x008c, 0x7310, 0x3100, 0x8cce, 0x088c, 0x3110,
+    0x6666, 0x366c, 0x17e8, 0x0ff0, 0x718e, 0x399c, 0xaaaa, 0xf0f0, 0x5a5a, 0x33cc, 0x3c3c, 0x55aa, 0x9696,
+    0xa55a, 0x73ce, 0x13c8, 0x324c, 0x3bdc, 0x6996, 0xc33c, 0x9966, 0x0660, 0x0272, 0x04e4, 0x4e40, 0x2720,
+    0xc936, 0x936c, 0x39c6, 0x639c, 0x9336, 0x9cc6, 0x817e, 0xe718, 0xccf0, 0x0fcc, 0x7744, 0xee22,
 };
 static const uint8_t anchor_of_two[64] = {
     15, 15, 15, 15, 15, 15, 15, 15, 15, 15, 15, 15, 15, 15, 15, 15, 15, 2, 8, 2, 2, 8, 8, 15, 2, 8, 2, 2, 8, 8, 2, 2,
     15, 15, 6, 8, 2, 8, 15, 15, 2, 8, 2, 2, 2, 15, 15, 6, 6, 2, 6, 8, 15, 15, 2, 2, 15, 15, 15, 15, 15, 2, 2, 15,
 };
 static const uint32_t three[64] = {
-    0xaa685050, 0x6a5a5040, 0x5a5a4200, 0x5450a0a8, 0xa5a50000, 0xa0a05050, 0x5555a0a0, 0x5a5a5050, 0xaa550000, 0xaa555500, 0xaaaa5500,
-    0x90909090, 0x94949494, 0xa4a4a4a4, 0xa9a59450, 0x2a0a4250, 0xa5945040, 0x0a425054, 0xa5a5a500, 0x55a0a0a0, 0xa8a85454, 0x6a6a4040,
-    0xa4a45000, 0x1a1a0500, 0x0050a4a4, 0xaaa59090, 0x14696914, 0x69691400, 0xa08585a0, 0xaa821414, 0x50a4a450, 0x6a5a0200, 0xa9a58000,
-    0x5090a0a8, 0xa8a09050, 0x24242424, 0x00aa5500, 0x24924924, 0x24499224, 0x50a50a50, 0x500aa550, 0xaaaa4444, 0x66660000, 0xa5a0a5a0,
-    0x50a050a0, 0x69286928, 0x44aaaa44, 0x66666600, 0xaa444444, 0x54a854a8, 0x95809580, 0x96969600, 0xa85454a8, 0x80959580, 0xaa141414,
-    0x96960000, 0xaaaa1414, 0xa05050a0, 0xa0a5a5a0, 0x96000000, 0x40804080, 0xa9a8a9a8, 0xaaaaaa44, 0x2a4a5254,
+    0xaa685050, 0x6a5a5040, 0x5a5a4200, 0x5450a0a8, 0xa5a50000, 0xa0a05050, 0x5555a0a0, 0x5a5a5050, 0xaa550000, 0xaa555500,
+    0xaaaa5500, 0x90909090, 0x94949494, 0xa4a4a4a4, 0xa9a59450, 0x2a0a4250, 0xa5945040, 0x0a425054, 0xa5a5a500, 0x55a0a0a0,
+    0xa8a85454, 0x6a6a4040, 0xa4a45000, 0x1a1a0500, 0x0050a4a4, 0xaaa59090, 0x14696914, 0x69691400, 0xa08585a0, 0xaa821414,
+    0x50a4a450, 0x6a5a0200, 0xa9a58000, 0x5090a0a8, 0xa8a09050, 0x24242424, 0x00aa5500, 0x24924924, 0x24499224, 0x50a50a50,
+    0x500aa550, 0xaaaa4444, 0x66660000, 0xa5a0a5a0, 0x50a050a0, 0x69286928, 0x44aaaa44, 0x66666600, 0xaa444444, 0x54a854a8,
+    0x95809580, 0x96969600, 0xa85454a8, 0x80959580, 0xaa141414, 0x96960000, 0xaaaa1414, 0xa05050a0, 0xa0a5a5a0, 0x96000000,
+    0x40804080, 0xa9a8a9a8, 0xaaaaaa44, 0x2a4a5254,
 };
 static const uint8_t anchors_of_three[2][64] = {
     { 3, 3, 15, 15, 8, 3, 15, 15, 8, 8, 6, 6, 6, 5, 3, 3, 3, 3, 8, 15, 3, 3, 6, 10, 5, 8, 8, 6, 8, 5, 15, 15,
@@ -100,7 +104,9 @@ static struct subset subset_of(unsigned subsets, unsigned partition, unsigned at
 {
     switch (subsets) {
     case 2: return (struct subset){ two[partition] >> at & 1, { 0, anchor_of_two[partition] }, 2 };
-    case 3: return (struct subset){ three[partition] >> 2 * at & 3, { 0, anchors_of_three[0][partition], anchors_of_three[1][partition] }, 3 };
+    case 3:
+        return (struct subset){ three[partition] >> 2 * at & 3,
+                                { 0, anchors_of_three[0][partition], anchors_of_three[1][partition] }, 3 };
     default: return (struct subset){ 0, { 0 }, 1 };
     }
 }
@@ -144,8 +150,9 @@ static unsigned seven_end(const struct block *b, const struct seven *m, unsigned
 static void seven_read(const struct block *b, unsigned at, unsigned ret[4])
 {
     static const struct seven modes[8] = {
-        { 3, 4, 0, 0, 4, 0, 1, 0, 3, 0 }, { 2, 6, 0, 0, 6, 0, 0, 1, 3, 0 }, { 3, 6, 0, 0, 5, 0, 0, 0, 2, 0 }, { 2, 6, 0, 0, 7, 0, 1, 0, 2, 0 },
-        { 1, 0, 2, 1, 5, 6, 0, 0, 2, 3 }, { 1, 0, 2, 0, 7, 8, 0, 0, 2, 2 }, { 1, 0, 0, 0, 7, 7, 1, 0, 4, 0 }, { 2, 6, 0, 0, 5, 5, 1, 0, 2, 0 },
+        { 3, 4, 0, 0, 4, 0, 1, 0, 3, 0 }, { 2, 6, 0, 0, 6, 0, 0, 1, 3, 0 }, { 3, 6, 0, 0, 5, 0, 0, 0, 2, 0 },
+        { 2, 6, 0, 0, 7, 0, 1, 0, 2, 0 }, { 1, 0, 2, 1, 5, 6, 0, 0, 2, 3 }, { 1, 0, 2, 0, 7, 8, 0, 0, 2, 2 },
+        { 1, 0, 0, 0, 7, 7, 1, 0, 4, 0 }, { 2, 6, 0, 0, 5, 5, 1, 0, 2, 0 },
     };
     if (!bits(b, 0, 8)) {
         memset(ret, 0, 4 * sizeof *ret);
@@ -171,25 +178,36 @@ static void seven_read(const struct block *b, unsigned at, unsigned ret[4])
     }
 }
 
-/* ---- BC6H: where the bits of its endpoints lie.  Each mode's fields in order, behind the mode itself: r, g, b of endpoints w, x, y, z, and
- * which bits; ascending, or descending where the first is the higher. */
+/* ---- BC6H: where the bits of its endpoints lie.  Each mode's fields in order, behind the mode itself: r, g, b of endpoints
+ * w, x, y, z, and which bits; ascending, or descending where the first is the higher. */
 
 struct six {
-    uint8_t code, bits, delta[3]; /* as it is written; bits of w; of the others in r, g, b, which are differences where they are fewer */
+    /* as it is written; bits of w; of the others in r, g, b, which are differences where they are fewer */
+    uint8_t code, bits, delta[3];
     bool two;                     /* subsets */
     const char *fields;
 };
 static const struct six sixes[14] = {
-    { 0x00, 10, { 5, 5, 5 }, true, "gy4 by4 bz4 rw0:9 gw0:9 bw0:9 rx0:4 gz4 gy0:3 gx0:4 bz0 gz0:3 bx0:4 bz1 by0:3 ry0:4 bz2 rz0:4 bz3" },
-    { 0x01, 7, { 6, 6, 6 }, true, "gy5 gz4 gz5 rw0:6 bz0:1 by4 gw0:6 by5 bz2 gy4 bw0:6 bz3 bz5 bz4 rx0:5 gy0:3 gx0:5 gz0:3 bx0:5 by0:3 ry0:5 rz0:5" },
-    { 0x02, 11, { 5, 4, 4 }, true, "rw0:9 gw0:9 bw0:9 rx0:4 rw10 gy0:3 gx0:3 gw10 bz0 gz0:3 bx0:3 bw10 bz1 by0:3 ry0:4 bz2 rz0:4 bz3" },
-    { 0x06, 11, { 4, 5, 4 }, true, "rw0:9 gw0:9 bw0:9 rx0:3 rw10 gz4 gy0:3 gx0:4 gw10 gz0:3 bx0:3 bw10 bz1 by0:3 ry0:3 bz0 bz2 rz0:3 gy4 bz3" },
-    { 0x0a, 11, { 4, 4, 5 }, true, "rw0:9 gw0:9 bw0:9 rx0:3 rw10 by4 gy0:3 gx0:3 gw10 bz0 gz0:3 bx0:4 bw10 by0:3 ry0:3 bz1 bz2 rz0:3 bz4 bz3" },
-    { 0x0e, 9, { 5, 5, 5 }, true, "rw0:8 by4 gw0:8 gy4 bw0:8 bz4 rx0:4 gz4 gy0:3 gx0:4 bz0 gz0:3 bx0:4 bz1 by0:3 ry0:4 bz2 rz0:4 bz3" },
-    { 0x12, 8, { 6, 5, 5 }, true, "rw0:7 gz4 by4 gw0:7 bz2 gy4 bw0:7 bz3 bz4 rx0:5 gy0:3 gx0:4 bz0 gz0:3 bx0:4 bz1 by0:3 ry0:5 rz0:5" },
-    { 0x16, 8, { 5, 6, 5 }, true, "rw0:7 bz0 by4 gw0:7 gy5 gy4 bw0:7 gz5 bz4 rx0:4 gz4 gy0:3 gx0:5 gz0:3 bx0:4 bz1 by0:3 ry0:4 bz2 rz0:4 bz3" },
-    { 0x1a, 8, { 5, 5, 6 }, true, "rw0:7 bz1 by4 gw0:7 by5 gy4 bw0:7 bz5 bz4 rx0:4 gz4 gy0:3 gx0:4 bz0 gz0:3 bx0:5 by0:3 ry0:4 bz2 rz0:4 bz3" },
-    { 0x1e, 6, { 6, 6, 6 }, true, "rw0:5 gz4 bz0:1 by4 gw0:5 gy5 by5 bz2 gy4 bw0:5 gz5 bz3 bz5 bz4 rx0:5 gy0:3 gx0:5 gz0:3 bx0:5 by0:3 ry0:5 rz0:5" },
+    { 0x00, 10, { 5, 5, 5 }, true,
+      "gy4 by4 bz4 rw0:9 gw0:9 bw0:9 rx0:4 gz4 gy0:3 gx0:4 bz0 gz0:3 bx0:4 bz1 by0:3 ry0:4 bz2 rz0:4 bz3" },
+    { 0x01, 7, { 6, 6, 6 }, true,
+      "gy5 gz4 gz5 rw0:6 bz0:1 by4 gw0:6 by5 bz2 gy4 bw0:6 bz3 bz5 bz4 rx0:5 gy0:3 gx0:5 gz0:3 bx0:5 by0:3 ry0:5 rz0:5" },
+    { 0x02, 11, { 5, 4, 4 }, true,
+      "rw0:9 gw0:9 bw0:9 rx0:4 rw10 gy0:3 gx0:3 gw10 bz0 gz0:3 bx0:3 bw10 bz1 by0:3 ry0:4 bz2 rz0:4 bz3" },
+    { 0x06, 11, { 4, 5, 4 }, true,
+      "rw0:9 gw0:9 bw0:9 rx0:3 rw10 gz4 gy0:3 gx0:4 gw10 gz0:3 bx0:3 bw10 bz1 by0:3 ry0:3 bz0 bz2 rz0:3 gy4 bz3" },
+    { 0x0a, 11, { 4, 4, 5 }, true,
+      "rw0:9 gw0:9 bw0:9 rx0:3 rw10 by4 gy0:3 gx0:3 gw10 bz0 gz0:3 bx0:4 bw10 by0:3 ry0:3 bz1 bz2 rz0:3 bz4 bz3" },
+    { 0x0e, 9, { 5, 5, 5 }, true,
+      "rw0:8 by4 gw0:8 gy4 bw0:8 bz4 rx0:4 gz4 gy0:3 gx0:4 bz0 gz0:3 bx0:4 bz1 by0:3 ry0:4 bz2 rz0:4 bz3" },
+    { 0x12, 8, { 6, 5, 5 }, true,
+      "rw0:7 gz4 by4 gw0:7 bz2 gy4 bw0:7 bz3 bz4 rx0:5 gy0:3 gx0:4 bz0 gz0:3 bx0:4 bz1 by0:3 ry0:5 rz0:5" },
+    { 0x16, 8, { 5, 6, 5 }, true,
+      "rw0:7 bz0 by4 gw0:7 gy5 gy4 bw0:7 gz5 bz4 rx0:4 gz4 gy0:3 gx0:5 gz0:3 bx0:4 bz1 by0:3 ry0:4 bz2 rz0:4 bz3" },
+    { 0x1a, 8, { 5, 5, 6 }, true,
+      "rw0:7 bz1 by4 gw0:7 by5 gy4 bw0:7 bz5 bz4 rx0:4 gz4 gy0:3 gx0:4 bz0 gz0:3 bx0:5 by0:3 ry0:4 bz2 rz0:4 bz3" },
+    { 0x1e, 6, { 6, 6, 6 }, true,
+      "rw0:5 gz4 bz0:1 by4 gw0:5 gy5 by5 bz2 gy4 bw0:5 gz5 bz3 bz5 bz4 rx0:5 gy0:3 gx0:5 gz0:3 bx0:5 by0:3 ry0:5 rz0:5" },
     { 0x03, 10, { 10, 10, 10 }, false, "rw0:9 gw0:9 bw0:9 rx0:9 gx0:9 bx0:9" },
     { 0x07, 11, { 9, 9, 9 }, false, "rw0:9 gw0:9 bw0:9 rx0:8 rw10 gx0:8 gw10 bx0:8 bw10" },
     { 0x0b, 12, { 8, 8, 8 }, false, "rw0:9 gw0:9 bw0:9 rx0:7 rw11:10 gx0:7 gw11:10 bx0:7 bw11:10" },
@@ -281,7 +299,9 @@ static void six_read(const struct block *b, unsigned at, bool is_signed, float r
             e[i] = unquantized(v, m->bits, is_signed);
         }
         int v = blend(e[0], e[1], w);
-        ret[c] = half_as_float(!is_signed ? (unsigned)(v * 31 >> 6) : v < 0 ? (unsigned)(-v * 31 >> 5) | 0x8000 : (unsigned)(v * 31 >> 5));
+        ret[c] = half_as_float(!is_signed ? (unsigned)(v * 31 >> 6)
+                               : v < 0    ? (unsigned)(-v * 31 >> 5) | 0x8000
+                                          : (unsigned)(v * 31 >> 5));
     }
 }
 

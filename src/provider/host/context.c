@@ -3,12 +3,11 @@
  *
  * The switch is called from one place only and ends in ret: so the return predictor, which holds the leaving context's calls,
  * is right for the context that is entered, as that one left through the same calls.
- * A barrier is entered by generated code at whichever barrier the warp is at, so there a ret would miss whenever a warp that leaves
- * at one barrier enters a warp that waits at another, as in every loop with two: its entry goes back by an indirect jump, right into
- * generated code with no return in between.  It saves no control words: generated code changes neither, and every context of a
- * run has the same.
- * A saved frame is, from low to high: MXCSR and x87 control word, r15, r14, r13, r12, rbx, rbp, where to go on.  A guarded
- * call saves the same frame, so one landing serves both. */
+ * A barrier is entered by generated code at whichever barrier the warp is at, so there a ret would miss whenever a warp that
+ * leaves at one barrier enters a warp that waits at another, as in every loop with two: its entry goes back by an indirect
+ * jump, right into generated code with no return in between.  It saves no control words: generated code changes neither, and
+ * every context of a run has the same. A saved frame is, from low to high: MXCSR and x87 control word, r15, r14, r13, r12,
+ * rbx, rbp, where to go on.  A guarded call saves the same frame, so one landing serves both. */
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "context.h"
 
@@ -67,7 +66,8 @@ __asm__(
     "    .cfi_endproc\n"
     ".size aw_host_switch_, . - aw_host_switch_\n"
 
-    /* block, id, threads: saves, asks aw_host_barrier_next (block.c) for the stack pointer to go on with; NULL: goes on itself. */
+    /* block, id, threads: saves, asks aw_host_barrier_next (block.c) for the stack pointer to go on with; NULL: goes on
+     * itself. */
     ".p2align 4\n"
     ".hidden aw_host_barrier_\n.globl aw_host_barrier_\n.type aw_host_barrier_,@function\n"
     "aw_host_barrier_:\n"

@@ -57,8 +57,8 @@ int aw_host_context_class(size_t bytes);
 /* A context with a stack of its class, guarded below; owned by the caller.  NULL when memory is out. */
 struct aw_host_context *aw_host_context_create(unsigned size_class);
 void aw_host_context_destroy(struct aw_host_context *context);
-/* Sees that the context has at least `bytes` of local memory, with guards at both ends; what it had is gone if that was less.  False: memory is
- * out. */
+/* Sees that the context has at least `bytes` of local memory, with guards at both ends; what it had is gone if that was less.
+ * False: memory is out. */
 bool aw_host_context_local(struct aw_host_context *context, size_t bytes);
 /* Makes the context begin at entry(context) when next switched to.  `entry` must never return. */
 void aw_host_context_prepare(struct aw_host_context *context, void (*entry)(struct aw_host_context *));
@@ -71,7 +71,8 @@ int aw_host_context_guards_local(const struct aw_host_context *context, const vo
 
 /* Leaves `from`, goes on in `to`, whose own switch then returns `value`.  `last`: `from` is not resumed but prepared again. */
 uint32_t aw_host_context_switch(struct aw_host_context *from, struct aw_host_context *to, uint32_t value, bool last);
-/* The service `barrier` where no sanitizer has to hear of the switch: generated code calls it, block.c's aw_host_barrier_next decides. */
+/* The service `barrier` where no sanitizer has to hear of the switch: generated code calls it, block.c's aw_host_barrier_next
+ * decides. */
 void aw_host_barrier_(struct aw_host_block *block, uint32_t id, uint32_t threads);
 /* First thing in a context's entry. */
 void aw_host_context_entered(struct aw_host_context *context);

@@ -1,18 +1,19 @@
 /* How many workers a kernel goes fastest with.
  * Not who runs which of its blocks (pool.c).
  *
- * Processors that write the same lines take turns, and a line on its way between two costs more than a write: kernels with atomics on
- * few places, or with flags that all threads set, are done sooner by fewer workers, often by one.  Only running them tells, as it depends on
- * the data.  So kernels are watched where they take long enough: now and then another number of workers is tried amid a launch, for a piece
- * of each, between two measurements of the usual number, so that blocks that differ do not pass for workers that disturb each other.  What
- * goes faster is the usual number from then on.
- * A piece counts if nobody came or went while it ran, and by the processor's time: on a busy machine only what is slow, and not what has
- * to wait for a processor, is held against a crowd.  A trial has its price, as processors rest meanwhile: the next one waits until
- * many times that has passed, and longer after each that changed nothing.
+ * Processors that write the same lines take turns, and a line on its way between two costs more than a write: kernels with
+ * atomics on few places, or with flags that all threads set, are done sooner by fewer workers, often by one.  Only running
+ * them tells, as it depends on the data.  So kernels are watched where they take long enough: now and then another number of
+ * workers is tried amid a launch, for a piece of each, between two measurements of the usual number, so that blocks that
+ * differ do not pass for workers that disturb each other.  What goes faster is the usual number from then on. A piece counts
+ * if nobody came or went while it ran, and by the processor's time: on a busy machine only what is slow, and not what has to
+ * wait for a processor, is held against a crowd.  A trial has its price, as processors rest meanwhile: the next one waits
+ * until many times that has passed, and longer after each that changed nothing.
  *
- * Launches too short for a trial are compared within: what a block takes where one worker is at it, as it is when others come late or are
- * done, with what it takes where several are.  When several launches in a row have said that one is better, the next has one; as blocks may
- * differ, it must take less time than the last with all, or else many more launches in a row are asked for. */
+ * Launches too short for a trial are compared within: what a block takes where one worker is at it, as it is when others come
+ * late or are done, with what it takes where several are.  When several launches in a row have said that one is better, the
+ * next has one; as blocks may differ, it must take less time than the last with all, or else many more launches in a row are
+ * asked for. */
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "host.h"
 
@@ -21,8 +22,8 @@
 
 /* Measured in each phase of a trial, or one of each worker. */
 #define PHASE_PIECES 3
-/* A kernel's first trial: after and before so many pieces.  It takes about eight, half of them alone; it is likely to be worth it where there
- * are atomics. */
+/* A kernel's first trial: after and before so many pieces.  It takes about eight, half of them alone; it is likely to be worth
+ * it where there are atomics. */
 #define FIRST_PIECES 100
 #define FIRST_PIECES_ATOMIC 24
 /* No trial where less is left of the launch. */
@@ -31,8 +32,9 @@
 #define PATIENCE_LEAST 100
 #define PATIENCE_MOST 4096
 
-/* Short launches: so many in a row must show that workers disturb each other, at first and at last, by blocks that take so many times as long
- * of all workers' time; and one in so many is divided nevertheless from then on.  Pieces of fewer cycles say nothing. */
+/* Short launches: so many in a row must show that workers disturb each other, at first and at last, by blocks that take so
+ * many times as long of all workers' time; and one in so many is divided nevertheless from then on.  Pieces of fewer cycles
+ * say nothing. */
 #define SHORT_LAUNCHES 2
 #define SHORT_LAUNCHES_MOST 2048
 #define SHORT_TIMES 2
@@ -117,8 +119,8 @@ static void trial_decide(struct aw_host_op *op, bool better)
     trial_end(op, better ? PATIENCE_LEAST : 2 * c->patience);
 }
 
-/* What a block takes of the workers' time, by the mean of the fewer workers' pieces and the least of the more: it takes all of a crowd's
- * pieces, not a few that are long whoever runs them, to say that workers disturb each other. */
+/* What a block takes of the workers' time, by the mean of the fewer workers' pieces and the least of the more: it takes all of
+ * a crowd's pieces, not a few that are long whoever runs them, to say that workers disturb each other. */
 static double phase_cost(const struct aw_host_op *op)
 {
     const struct aw_host_trial *t = &op->trial;
@@ -242,7 +244,8 @@ void aw_host_crowd_short_end(struct aw_host_op *op)
 {
     struct aw_host_crowd *c = &op->kernel.pace->crowd;
     struct aw_host_trial *t = &op->trial;
-    uint64_t alone = atomic_load_explicit(&t->alone, memory_order_relaxed), together = atomic_load_explicit(&t->together, memory_order_relaxed);
+    uint64_t alone = atomic_load_explicit(&t->alone, memory_order_relaxed),
+             together = atomic_load_explicit(&t->together, memory_order_relaxed);
     uint64_t each = (__builtin_ia32_rdtsc() - t->begun) * PARTS / op->total;
     if (t->level != 1) {
         c->all_each = each;

@@ -66,8 +66,8 @@ static bool list_has(const char *list, const char *word)
     return false;
 }
 
-/* This process's directory in the tree of a version 1 controller, or for "" in version 2's, as mounted; "" in the root or without one.
- * Lines are "number:controllers:directory"; version 2's has number 0 and no controllers. */
+/* This process's directory in the tree of a version 1 controller, or for "" in version 2's, as mounted; "" in the root or
+ * without one. Lines are "number:controllers:directory"; version 2's has number 0 and no controllers. */
 static void cgroup_dir(const char *controller, char ret_dir[512])
 {
     char text[4096];
@@ -88,8 +88,8 @@ static void cgroup_dir(const char *controller, char ret_dir[512])
     }
 }
 
-/* Calls visit(directory's file text) for the cgroup and each of its ancestors: any of them may set the limit.  In a container the tree
- * may begin at the process's own group, while the directory is the host's: what is not there is passed over. */
+/* Calls visit(directory's file text) for the cgroup and each of its ancestors: any of them may set the limit.  In a container
+ * the tree may begin at the process's own group, while the directory is the host's: what is not there is passed over. */
 static void cgroup_visit(const char *controller, const char *file, void (*visit)(const char *text, void *user), void *user)
 {
     char dir[512], path[1100], text[256];
@@ -238,18 +238,19 @@ static int cpu_level(void)
     return v4 ? 3 : v3 ? 2 : v2 ? 1 : 0;
 }
 
-/* Is a gather of AVX2 quicker than a load for each element?  1.4 ns and 2.7 ns for eight floats in the first cache, on a Sapphire Rapids.  Not
- * where microcode holds gathers up for safety, which takes several times as long; nor on processors of AMD's, where it is a long
- * sequence. */
+/* Is a gather of AVX2 quicker than a load for each element?  1.4 ns and 2.7 ns for eight floats in the first cache, on a
+ * Sapphire Rapids.  Not where microcode holds gathers up for safety, which takes several times as long; nor on processors of
+ * AMD's, where it is a long sequence. */
 static bool gathers_fast(void)
 {
     char text[64];
-    return __builtin_cpu_is("intel") && text_read("/sys/devices/system/cpu/vulnerabilities/gather_data_sampling", text, sizeof text) &&
+    return __builtin_cpu_is("intel") &&
+           text_read("/sys/devices/system/cpu/vulnerabilities/gather_data_sampling", text, sizeof text) &&
            !strncmp(text, "Not affected", strlen("Not affected"));
 }
 
-/* Are AVX2's masked stores microcode?  So on AMD's and Hygon's processors before Zen 4, which is the first with AVX-512 (LLVM's pull request
- * 214187).  On a Milan one of eight floats takes 4.6 ns, whatever the mask, and a plain store 0.6 ns. */
+/* Are AVX2's masked stores microcode?  So on AMD's and Hygon's processors before Zen 4, which is the first with AVX-512
+ * (LLVM's pull request 214187).  On a Milan one of eight floats takes 4.6 ns, whatever the mask, and a plain store 0.6 ns. */
 static bool masked_stores_slow(void)
 {
     unsigned most, id[3];
@@ -278,10 +279,13 @@ static void target_init(void)
                     levels[own], levels[own]);
     }
     level = level < 0 ? own : level;
-    /* What matters of what the level does not say: with AVX-512 gathers and masked stores are quick, but bits are not counted in every one. */
-    snprintf(target_text, sizeof target_text, "host:%s%s%s%s%s", levels[level], level == 2 && gathers_fast() ? ",+fast-gather" : "",
+    /* What matters of what the level does not say: with AVX-512 gathers and masked stores are quick, but bits are not counted
+     * in every one. */
+    snprintf(target_text, sizeof target_text, "host:%s%s%s%s%s", levels[level],
+             level == 2 && gathers_fast() ? ",+fast-gather" : "",
              level == 2 && masked_stores_slow() ? ",+slow-masked-stores" : "",
-             level == 3 && __builtin_cpu_supports("avx512vpopcntdq") ? ",+avx512vpopcntdq" : "", guards_exact() ? ",+check-accesses" : "");
+             level == 3 && __builtin_cpu_supports("avx512vpopcntdq") ? ",+avx512vpopcntdq" : "",
+             guards_exact() ? ",+check-accesses" : "");
 }
 
 const char *aw_host_target(void)
@@ -373,9 +377,10 @@ static uint32_t worker_count(void)
     return n ? (uint32_t)n : aw_host_cpu_count();
 }
 
-/* The rows of so many blocks are read one after another.  Long ones are fetched ahead best; but where rows are a power of two apart they
- * fall on each other in a first-level cache, and short ones stay there if it has the ways for a block's height.  A stencil on rows of
- * 16 KiB: 8 blocks take .89 of the time of 256 on a Granite Rapids (12 ways), and 1.6 times it on a Milan (8 ways). */
+/* The rows of so many blocks are read one after another.  Long ones are fetched ahead best; but where rows are a power of two
+ * apart they fall on each other in a first-level cache, and short ones stay there if it has the ways for a block's height.  A
+ * stencil on rows of 16 KiB: 8 blocks take .89 of the time of 256 on a Granite Rapids (12 ways), and 1.6 times it on a Milan
+ * (8 ways). */
 static uint32_t group_blocks(void)
 {
     return sysconf(_SC_LEVEL1_DCACHE_ASSOC) > 8 ? 8 : 256;

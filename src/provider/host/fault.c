@@ -56,7 +56,8 @@ static bool may_stop(const struct aw_host_thread *t, void *context)
 {
     const struct aw_host_worker *w = t->worker;
     const struct aw_host_op *op = w && !t->guard && !t->service && w->running ? w->running->op : NULL;
-    return op && atomic_load_explicit(&op->killed, memory_order_relaxed) && aw_host_object_has(&op->kernel, aw_host_context_pc(context));
+    return op && atomic_load_explicit(&op->killed, memory_order_relaxed) &&
+           aw_host_object_has(&op->kernel, aw_host_context_pc(context));
 }
 
 /* Off to the worker's own stack, for good. */
@@ -189,8 +190,8 @@ static void stack_leave(const struct aw_host_signals *before)
         sigaltstack(&before->stack, NULL);
 }
 
-/* Launches that the caller runs itself take less time than asking the system what the thread has blocked: an answer holds for a millisecond,
- * about.  Threads that block faults do so when they begin, or around what they do themselves. */
+/* Launches that the caller runs itself take less time than asking the system what the thread has blocked: an answer holds for
+ * a millisecond, about.  Threads that block faults do so when they begin, or around what they do themselves. */
 #define UNBLOCKED_CYCLES 2500000
 
 static bool known_unblocked(const struct aw_host_thread *t)

@@ -57,9 +57,10 @@ struct aw_host_crowd {
     uint32_t level;                    /* 0: all, as nothing else is known */
     uint32_t turn;                     /* which other number is tried next */
     uint32_t patience;                 /* the next trial comes when so many times the last one's price have passed */
-    uint64_t price, since;             /* cycles that the last trial took, and that have gone by since; a price of 0: there was none */
-    /* Launches too short for a trial: how many in a row have shown a crowd, and must (0: as at first); how many were kept to one worker since; what
-     * a block took, in parts of a cycle, of the last that all ran. */
+    /* cycles that the last trial took, and that have gone by since; a price of 0: there was none */
+    uint64_t price, since;
+    /* Launches too short for a trial: how many in a row have shown a crowd, and must (0: as at first); how many were kept to
+     * one worker since; what a block took, in parts of a cycle, of the last that all ran. */
     uint32_t disturbed, needed, held;
     uint64_t all_each;
 };
@@ -120,7 +121,8 @@ struct aw_host_trial {
     double least;                      /* ns a block, of the piece with the fewest */
     uint64_t price;                    /* cycles since the trial began */
     double usual_cost, other_cost;     /* ns of processor time of each worker that go by for a block */
-    _Atomic uint32_t alone, together;  /* of a short launch: least time of all workers that went by for a block, with one and with more; 0: none */
+    /* of a short launch: least time of all workers that went by for a block, with one and with more; 0: none */
+    _Atomic uint32_t alone, together;
     uint64_t begun;                    /* when it became active */
 };
 struct aw_host_stay {                  /* a worker's, for a piece */
@@ -148,8 +150,8 @@ struct aw_host_op {
     _Atomic bool small;                /* not worth a second worker, by what is known */
     _Atomic uint32_t users;            /* threads and parked blocks inside; written locked */
     _Atomic int killed;                /* a status: no further piece starts, running ones end when they can */
-    /* How often `users` has changed, and the most there may be: at the limit it takes no more, and is not among the active; above it, users
-     * leave.  Written locked. */
+    /* How often `users` has changed, and the most there may be: at the limit it takes no more, and is not among the active;
+     * above it, users leave.  Written locked. */
     _Atomic uint32_t comings, limit;
     bool watched;                      /* crowd.c sees to the limit */
     union {
@@ -297,7 +299,8 @@ struct aw_host_device {
     uint64_t grid_id;
     _Atomic int fault;
     size_t memory_total;
-    bool exact;                        /* guards lie where memory ends, not where a card notices; set before anything is allocated */
+    /* guards lie where memory ends, not where a card notices; set before anything is allocated */
+    bool exact;
     char name[128];
 };
 
@@ -329,7 +332,8 @@ struct aw_host_thread {
     struct aw_host_signal_stack *signal_stack; /* fault.c's, made when it first runs kernels; freed when the thread ends */
     bool keeps_stack;                  /* it is in place for good */
     int id;                            /* the system's, once asked for; 0: not yet */
-    uint64_t unblocked;                /* fault signals were, when last asked: by the time stamp counter; 0: they were not, or not asked */
+    /* fault signals were, when last asked: by the time stamp counter; 0: they were not, or not asked */
+    uint64_t unblocked;
 };
 extern __thread struct aw_host_thread aw_host_thread __attribute__((tls_model("initial-exec")));
 
@@ -356,7 +360,8 @@ char *aw_host_op_buffer(struct aw_host_op *op, size_t size);
 int aw_host_op_submit(struct aw_host_stream *stream, struct aw_host_op *op); /* on failure the operation is discarded */
 void aw_host_op_complete(struct aw_host_op *op);         /* the head of its stream; starts what now can start */
 bool aw_host_stream_idle(struct aw_host_stream *stream); /* a new operation would start at once */
-bool aw_host_any_pending(void);                          /* not locked: what this thread has submitted is seen, and what has ended */
+/* not locked: what this thread has submitted is seen, and what has ended */
+bool aw_host_any_pending(void);
 int aw_host_wait_all(void);                              /* unlocked; no printing */
 struct aw_host_stream *aw_host_stream_of(struct aw_stream *stream);
 bool aw_host_helper_start(void *(*fn)(void *));          /* a thread without the program's signals; any lock */
@@ -387,13 +392,15 @@ int aw_host_stream_wait_value(int dev, struct aw_stream *stream, void *ptr, uint
 int aw_host_pool_init(void);
 bool aw_host_pool_ready(void);                            /* locked: is there a worker, or could one be started? */
 uint32_t aw_host_shares(void);                            /* how many an operation has at most */
-void aw_host_pool_activate(struct aw_host_op *op);        /* locked: hands the operation, total, piece and order set, to the workers */
+/* locked: hands the operation, total, piece and order set, to the workers */
+void aw_host_pool_activate(struct aw_host_op *op);
 /* Locked, and may unlock meanwhile: gives a kernel to its stream, or runs it.  On failure the operation is discarded. */
 int aw_host_pool_launch(struct aw_host_stream *stream, struct aw_host_op *op);
 /* Locked, and unlocks meanwhile: runs some of the operation on the calling thread; false when there was nothing to do. */
 bool aw_host_pool_help(struct aw_host_op *op);
 void aw_host_pool_limit(struct aw_host_op *op, uint32_t limit); /* locked: from now on at most so many users, at least 1 */
-uint64_t aw_host_pool_patience(void);                     /* locked: nanoseconds that whoever waits had better look before it sleeps */
+/* locked: nanoseconds that whoever waits had better look before it sleeps */
+uint64_t aw_host_pool_patience(void);
 void aw_host_pool_nudge(void);                            /* locked: sees that someone takes what the caller leaves */
 void aw_host_pool_forked(void);
 void aw_host_pool_killed(struct aw_host_op *op);          /* locked: it was killed by no user of it, and may have none */
@@ -407,15 +414,16 @@ void aw_host_crowd_end(struct aw_host_op *op);
 /* Not locked: around a piece of a watched kernel, of `blocks` blocks that took `cycles`. */
 void aw_host_crowd_enter(const struct aw_host_op *op, struct aw_host_stay *ret_stay);
 void aw_host_crowd_leave(struct aw_host_op *op, const struct aw_host_stay *stay, uint64_t cycles, uint64_t blocks);
-/* Of a kernel's launch that is too short to be watched: it begins; a piece was run, with so many users all the time; it ends.  Begin and end locked. */
+/* Of a kernel's launch that is too short to be watched: it begins; a piece was run, with so many users all the time; it ends.
+ * Begin and end locked. */
 void aw_host_crowd_short_begin(struct aw_host_op *op);
 void aw_host_crowd_short_note(struct aw_host_op *op, uint32_t users, uint64_t cycles, uint64_t blocks);
 void aw_host_crowd_short_end(struct aw_host_op *op);
 
 /* block.c */
 extern const struct aw_host_services aw_host_services;
-/* The warp that runs has arrived at barrier `id` with its registers saved at `sp`: whose registers to go on with, or NULL when they
- * are its own.  Called by aw_host_barrier_; does not return when the block is given up. */
+/* The warp that runs has arrived at barrier `id` with its registers saved at `sp`: whose registers to go on with, or NULL when
+ * they are its own.  Called by aw_host_barrier_; does not return when the block is given up. */
 void *aw_host_barrier_next(struct aw_host_block *block, uint32_t id, uint32_t threads, void *sp);
 /* A run for the range; NULL when memory is out. */
 struct aw_host_run *aw_host_run_start(struct aw_host_worker *worker, struct aw_host_op *op, uint64_t first, uint64_t count);
@@ -440,8 +448,8 @@ void aw_host_print_fork(int phase);    /* 0 prepare, 1 parent, 2 child */
 
 /* fault.c */
 int aw_host_fault_init(void);          /* installs the handlers, once */
-/* The calling thread will run kernels: gives it a signal stack and unblocks what must be deliverable.  What was before is put out for
- * aw_host_fault_leave, which gives back what the program's threads had. */
+/* The calling thread will run kernels: gives it a signal stack and unblocks what must be deliverable.  What was before is put
+ * out for aw_host_fault_leave, which gives back what the program's threads had. */
 struct aw_host_signals {
     stack_t stack;
     sigset_t mask;
@@ -463,7 +471,8 @@ long aw_host_peek_string(char *dst, const char *src, size_t size);
  * unless that is an owner's work alone.  AW_ERR_NOT_READY: something could not be ended. */
 int aw_host_device_stop(int dev, const void *owner, uint64_t grace_ns);
 
-/* operand.c: is there an address such as the memory operand's of the instruction that was interrupted?  False where it has none, or many. */
+/* operand.c: is there an address such as the memory operand's of the instruction that was interrupted?  False where it has
+ * none, or many. */
 bool aw_host_operand_exists(const void *ucontext);
 
 /* memory.c: the provider's calls, and the device heap. */
@@ -494,8 +503,8 @@ int aw_host_copy_peer(int dst_dev, void *dst, int src_dev, const void *src, size
 int aw_host_object_load(int dev, const void *bytes, size_t size, struct aw_object **ret_object);
 int aw_host_object_unload(struct aw_object *object);
 int aw_host_object_locator(struct aw_object *object, aw_locate_fn *locate, void *user);
-/* Where in the source `pc`, an instruction of the kernel's, comes from, as ", at FILE:LINE"; "" when nobody knows.  May take as long as
- * compiling the kernel does; not for signal handlers. */
+/* Where in the source `pc`, an instruction of the kernel's, comes from, as ", at FILE:LINE"; "" when nobody knows.  May take
+ * as long as compiling the kernel does; not for signal handlers. */
 const char *aw_host_locate(const struct aw_host_kernel *kernel, const void *pc, char *ret_text, size_t size);
 bool aw_host_object_has(const struct aw_host_kernel *kernel, const void *pc); /* is that in its code?  For signal handlers */
 int aw_host_object_function(struct aw_object *object, const char *name, struct aw_function **ret_function);

@@ -1,11 +1,11 @@
 /* Memory of the host device, and the registry that knows which address belongs to what.
  *
- * Large allocations are mappings of their own between guards.  Running off the end faults where it would on a card, at the end of a page of
- * 2 MiB; or at once, where ANYWARP_HOST_GUARD asks for that: then they are placed against the upper guard, but for the largest, which begin at
- * different distances into huge pages, and end less than a page before it.  Small ones are slots
- * of 1 MiB slabs, one slab per kind and size class, with all bookkeeping outside.  Regions (mappings, slabs, registered
- * ranges) lie in a treap ordered by address, under one read-write lock.
- * Not who may still use memory that is freed: mem_free waits for the device first. */
+ * Large allocations are mappings of their own between guards.  Running off the end faults where it would on a card, at the end
+ * of a page of 2 MiB; or at once, where ANYWARP_HOST_GUARD asks for that: then they are placed against the upper guard, but
+ * for the largest, which begin at different distances into huge pages, and end less than a page before it.  Small ones are
+ * slots of 1 MiB slabs, one slab per kind and size class, with all bookkeeping outside.  Regions (mappings, slabs, registered
+ * ranges) lie in a treap ordered by address, under one read-write lock. Not who may still use memory that is freed: mem_free
+ * waits for the device first. */
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "host.h"
 
@@ -132,9 +132,10 @@ static struct region *tree_find(uintptr_t address)
 
 /* ---- mappings ---- */
 
-/* How far into its first huge page the next large array begins, in bytes, a multiple of 512.  Were it 0, all arrays' elements of one index would
- * compete for the same few lines of the caches, and kernels that walk through planes a power of two apart have several of each array's there
- * already.  Steps of 1536 bytes come by all eighths of a page, those of 5 pages by all pages of a second-level cache's way. */
+/* How far into its first huge page the next large array begins, in bytes, a multiple of 512.  Were it 0, all arrays' elements
+ * of one index would compete for the same few lines of the caches, and kernels that walk through planes a power of two apart
+ * have several of each array's there already.  Steps of 1536 bytes come by all eighths of a page, those of 5 pages by all
+ * pages of a second-level cache's way. */
 static size_t colour_next(void)
 {
     static _Atomic uint32_t arrays;
@@ -142,15 +143,16 @@ static size_t colour_next(void)
     return n * 1536 % PAGE + n * 5 % 16 * PAGE;
 }
 
-/* How many bytes past the `body` of an allocation may be used: up to where CUDA's page ends, counting from the allocation's begin, as programs
- * that run on cards reach there; none where guards are to be exact. */
+/* How many bytes past the `body` of an allocation may be used: up to where CUDA's page ends, counting from the allocation's
+ * begin, as programs that run on cards reach there; none where guards are to be exact. */
 static size_t tail_of(size_t body)
 {
     return aw_host.exact ? 0 : -body & (HUGE_BYTES - 1);
 }
 
-/* A guarded mapping of at least `size` usable bytes.  It begins at the lower guard; or ends (rounded to LARGE_ALIGN) at the upper one, where
- * guards are to be exact; from HUGE_FROM on it begins at a huge page, or near, and then ends in the page before the upper guard. */
+/* A guarded mapping of at least `size` usable bytes.  It begins at the lower guard; or ends (rounded to LARGE_ALIGN) at the
+ * upper one, where guards are to be exact; from HUGE_FROM on it begins at a huge page, or near, and then ends in the page
+ * before the upper guard. */
 static struct region *region_map(enum kind kind, size_t size)
 {
     struct region *r = calloc(1, sizeof *r);
@@ -170,7 +172,8 @@ static struct region *region_map(enum kind kind, size_t size)
         goto fail;
     }
     if (tail)
-        madvise(begin + body, tail, MADV_NOHUGEPAGE); /* nor does the last of the body get one, which would cost more than it holds */
+        /* nor does the last of the body get one, which would cost more than it holds */
+        madvise(begin + body, tail, MADV_NOHUGEPAGE);
     if (align > PAGE) {
         madvise(begin, body, MADV_HUGEPAGE); /* only a wish */
         r->base = (uintptr_t)begin + colour;

@@ -155,7 +155,8 @@ static const char *object_complaint(const struct aw_host_object *o)
     return NULL;
 }
 
-/* Of an object whose headers are plausible; nothing is found where it has several such parts, or the loader does not say where it is. */
+/* Of an object whose headers are plausible; nothing is found where it has several such parts, or the loader does not say where
+ * it is. */
 static void code_find(struct aw_host_loaded *o, const unsigned char *bytes)
 {
     Elf64_Ehdr eh;

@@ -1,6 +1,7 @@
-/* Where an instruction's memory operand lies.  The processor says only that something was wrong (a general protection fault) both of an address that
- * is not aligned for the instruction and of one that cannot exist; CUDA has an error for each.
- * Not a disassembler: of an instruction only what leads to its operand is read.  For a signal handler: nothing here allocates or locks. */
+/* Where an instruction's memory operand lies.  The processor says only that something was wrong (a general protection fault)
+ * both of an address that is not aligned for the instruction and of one that cannot exist; CUDA has an error for each. Not a
+ * disassembler: of an instruction only what leads to its operand is read.  For a signal handler: nothing here allocates or
+ * locks. */
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "host.h"
 
@@ -67,7 +68,8 @@ static int64_t displacement(const uint8_t *at, unsigned mode)
 {
     int32_t wide;
     memcpy(&wide, at, mode == 2 ? sizeof wide : 0);
-    return mode == 2 ? wide : mode == 1 ? (int8_t)*at : 0; /* EVEX has the short one in units of the operand, which make no difference here */
+    /* EVEX has the short one in units of the operand, which make no difference here */
+    return mode == 2 ? wide : mode == 1 ? (int8_t)*at : 0;
 }
 
 bool aw_host_operand_exists(const void *ucontext)

@@ -21,8 +21,8 @@
 
 #include "base/log.h"
 
-/* Who waits looks this long before it sleeps, or as long as waking somebody has taken of late, which is ten times that where an idle processor
- * is first to be had from a hypervisor; but no longer than ... */
+/* Who waits looks this long before it sleeps, or as long as waking somebody has taken of late, which is ten times that where
+ * an idle processor is first to be had from a hypervisor; but no longer than ... */
 #define SPIN_NS 3000
 #define MOST_SPIN_NS 50000
 /* One wake-up in so many counts for the next. */
@@ -35,7 +35,8 @@
 #define PIECE_CYCLES 4000
 /* An operation that takes less is not divided. */
 #define UNDIVIDED_CYCLES (2 * PIECE_CYCLES)
-/* What a block takes is news when it differs by one part in so many: all workers read it, and each write takes the line from them. */
+/* What a block takes is news when it differs by one part in so many: all workers read it, and each write takes the line from
+ * them. */
 #define NEWS 4
 /* This many pieces in a row must have had short blocks before the caller of a launch trusts that the next are short, too. */
 #define BRIEF_PIECES 8
@@ -299,7 +300,8 @@ static uint64_t share_claim(struct aw_host_op *op, struct aw_host_share *share, 
         if (first >= share->end)
             return 0;
         count = piece_of(op, share->end - first);
-    } while (!atomic_compare_exchange_weak_explicit(&share->claimed, &first, first + count, memory_order_relaxed, memory_order_relaxed));
+    } while (!atomic_compare_exchange_weak_explicit(&share->claimed, &first, first + count, memory_order_relaxed,
+                                                    memory_order_relaxed));
     if (first + count == share->end)
         atomic_fetch_sub_explicit(&op->open, 1, memory_order_relaxed);
     *ret_first = first;
@@ -358,7 +360,11 @@ static void learn(struct aw_host_op *op, uint64_t cycles, uint64_t count)
     uint64_t each = cycles / count, known = block_cycles(op);
     uint32_t brief = atomic_load_explicit(&pace->brief, memory_order_relaxed);
     if (each < known - known / NEWS || each > known + known / NEWS || !known)
-        atomic_store_explicit(&pace->block_cycles, each < 1 ? 1 : each > UINT32_MAX ? UINT32_MAX : (uint32_t)each, memory_order_relaxed);
+        atomic_store_explicit(&pace->block_cycles,
+                              each < 1            ? 1
+                              : each > UINT32_MAX ? UINT32_MAX
+                                                  : (uint32_t)each,
+                              memory_order_relaxed);
     if (each > UNDIVIDED_CYCLES)
         atomic_store_explicit(&pace->brief, 0, memory_order_relaxed);
     else if (brief < BRIEF_PIECES)
@@ -466,8 +472,9 @@ static bool worker_start(void)
     return true;
 }
 
-/* The last to fall asleep, but rather one that did not do so on the caller's processor: it would wake there.  Linux takes an idle processor
- * of a virtual machine for one that its host has taken away, and leaves both on the busy one until the load is balanced. */
+/* The last to fall asleep, but rather one that did not do so on the caller's processor: it would wake there.  Linux takes an
+ * idle processor of a virtual machine for one that its host has taken away, and leaves both on the busy one until the load is
+ * balanced. */
 static struct aw_host_worker *idle_pop(void)
 {
     struct aw_host_worker **at = &aw_host.idle_head;
@@ -504,8 +511,8 @@ bool aw_host_pool_ready(void)
     return aw_host.n_started || worker_start();
 }
 
-/* May its workers disturb each other, for long enough that it matters, or are they known to?  One by itself may be done soon.  Those that wait
- * for each other must all run. */
+/* May its workers disturb each other, for long enough that it matters, or are they known to?  One by itself may be done soon.
+ * Those that wait for each other must all run. */
 static bool worth_watching(const struct aw_host_op *op)
 {
     return op->kind == AW_HOST_OP_KERNEL && !op->ordered && aw_host.n_workers > 1 &&
@@ -662,7 +669,8 @@ static struct aw_host_worker *guest_get(void)
     return NULL;
 }
 
-/* Until all that is parked has ended.  The guest takes nothing more, though its blocks may wait for some that nobody has: so it is no help. */
+/* Until all that is parked has ended.  The guest takes nothing more, though its blocks may wait for some that nobody has: so
+ * it is no help. */
 static void guest_stay(struct aw_host_worker *w)
 {
     aw_host_lock();
@@ -717,11 +725,12 @@ bool aw_host_pool_help(struct aw_host_op *op)
     return true;
 }
 
-/* A thread that waits for what it launches gets there sooner by running it than by having it run, where one worker would do all of
- * it; the worker sleeps on.  A thread that launches without waiting goes on with its own work, as it would on a card. */
+/* A thread that waits for what it launches gets there sooner by running it than by having it run, where one worker would do
+ * all of it; the worker sleeps on.  A thread that launches without waiting goes on with its own work, as it would on a card. */
 static bool caller_runs(struct aw_host_stream *stream, const struct aw_host_op *op)
 {
-    return aw_host_thread.waited && !op->ordered && atomic_load_explicit(&op->kernel.pace->brief, memory_order_relaxed) >= BRIEF_PIECES &&
+    return aw_host_thread.waited && !op->ordered &&
+           atomic_load_explicit(&op->kernel.pace->brief, memory_order_relaxed) >= BRIEF_PIECES &&
            less_work(op, UNDIVIDED_CYCLES) && aw_host_stream_idle(stream);
 }
 

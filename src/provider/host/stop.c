@@ -1,8 +1,9 @@
 /* Ending work that does not end by itself: a context or the program ends, and kernels of it may run forever.
- * Not faults of generated code (fault.c), though what is stopped is left in the same way: a signal makes the thread land on its own stack.
+ * Not faults of generated code (fault.c), though what is stopped is left in the same way: a signal makes the thread land on
+ * its own stack.
  *
- * A worker may be left in the middle of generated code only, which holds nothing of ours: in a service it might be in the middle of the pools, or
- * hold a lock.  So who asks does so again and again until the signal finds it there. */
+ * A worker may be left in the middle of generated code only, which holds nothing of ours: in a service it might be in the
+ * middle of the pools, or hold a lock.  So who asks does so again and again until the signal finds it there. */
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "host.h"
 
@@ -131,7 +132,8 @@ int aw_host_device_stop(int dev, const void *owner, uint64_t grace_ns)
         return AW_ERR_NOT_PERMITTED;
     if (wait_for_work(owner, grace_ns))
         return AW_OK;
-    aw_warn("work that had not ended %.1f s after its context or program was stopped; what it was to write is not complete", (double)grace_ns / 1e9);
+    aw_warn("work that had not ended %.1f s after its context or program was stopped; what it was to write is not complete",
+            (double)grace_ns / 1e9);
     uint64_t until = aw_host_now_ns() + STOP_NS;
     while (any_pending(owner) && aw_host_now_ns() < until) {
         aw_host_lock();

@@ -41,7 +41,8 @@ static void list_remove(struct aw_host_stream *s)
         s->next->prev = s->prev;
 }
 
-/* Those that were given something since the default stream last waited for all are in front, so that it need not look at the others. */
+/* Those that were given something since the default stream last waited for all are in front, so that it need not look at the
+ * others. */
 static void list_push(struct aw_host_stream *s)
 {
     s->fresh = true;
@@ -158,7 +159,8 @@ static void kick(struct aw_host_stream *s)
 
 static void pending_add(uint64_t n)
 {
-    atomic_store_explicit(&aw_host.n_pending, atomic_load_explicit(&aw_host.n_pending, memory_order_relaxed) + n, memory_order_release);
+    atomic_store_explicit(&aw_host.n_pending, atomic_load_explicit(&aw_host.n_pending, memory_order_relaxed) + n,
+                          memory_order_release);
 }
 
 bool aw_host_any_pending(void)
