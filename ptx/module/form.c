@@ -235,9 +235,8 @@ static bool fits_source(struct match *m, uint32_t index, const struct ptx_operan
     case PTX_OP_SREG:
         return fits_reg(m, index, op, type, wider);
     case PTX_OP_INT:
-        if (class == 'P' || class == 'F')
-            return no(m, index, class == 'P' ? "must be a predicate" : "is an integer constant where a float is needed");
-        return true;
+        /* As a predicate it is false where it is 0 (PTX ISA §4.5.3): xor.pred %p1, %p1, -1 */
+        return class != 'F' || no(m, index, "is an integer constant where a float is needed");
     case PTX_OP_FLOAT:
         return class == 'F' || class == 'B' || type == PTX_NONE || no(m, index, "is a float constant where an integer is needed");
     case PTX_OP_SYMBOL:

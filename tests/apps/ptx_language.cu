@@ -217,6 +217,26 @@ LOOP:
     bra LOOP;
 }
 )";
+/* Integers for predicates: false where they are 0. */
+static const std::string predicates = begin("predicates") + R"(
+    setp.lt.u32 %p0, %r0, 40;
+    xor.pred %p1, %p0, -1;
+    xor.pred %p2, 2, %p0;
+    xor.pred %p3, %p0, 0;
+    and.pred %p4, %p0, 256;
+    or.pred %p5, 0, %p0;
+    or.pred %p6, %p0, 4;
+    mov.u32 %r1, 0;
+    @%p1 add.u32 %r1, %r1, 1;
+    @%p2 add.u32 %r1, %r1, 2;
+    @%p3 add.u32 %r1, %r1, 4;
+    @%p4 add.u32 %r1, %r1, 8;
+    @%p5 add.u32 %r1, %r1, 16;
+    @%p6 add.u32 %r1, %r1, 32;
+    st.global.u32 [%d0], %r1;
+    ret;
+}
+)";
 static const std::string spaces = begin("spaces") + R"(
     .shared .align 16 .b8 tile[2048];
     .local .align 8 .b8 own[16];
@@ -517,10 +537,19 @@ static void check_sixteen(CUmodule module)
     }
 }
 
+static void check_predicates(CUmodule module)
+{
+    std::vector<uint32_t> all = run(module, "predicates");
+    for (uint32_t t = 0; t < LANES; t++) {
+        const uint32_t *o = &all[t * SLOTS];
+        AT(0, t < 40 ? 4 + 8 + 16 + 32 : 1 + 2 + 32);
+    }
+}
+
 int main()
 {
     CHECK(cudaFree(0));
-    std::string text = std::string(version) + head + functions + stack + spaces + wide + sixteen + overflow;
+    std::string text = std::string(version) + head + functions + stack + spaces + wide + sixteen + predicates + overflow;
     std::string other = std::string(version) + divide + results;
     CUmodule module, second;
     DRV(cuModuleLoadData(&module, text.c_str()));
@@ -531,6 +560,7 @@ int main()
     check_spaces(module);
     check_wide(module);
     check_sixteen(module);
+    check_predicates(module);
     Dev<uint32_t> out(LANES * SLOTS);
     CUdeviceptr ptr = (CUdeviceptr)out.ptr;
     void *params[] = { &ptr };
