@@ -77,6 +77,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     }
     for (uint32_t i = 0; i < cubin->n_sections; i++)
         inside(&cubin->sections[i].bytes, data, size);
+    uint64_t digest = aw_fuzz_digest(data, size);
     for (uint32_t i = 0; i < sass_kernel_count(cubin); i++) {
         struct sass_kernel_info info;
         struct aw_buf text = { 0 };
@@ -84,7 +85,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         seen += look_at(cubin, &cubin->kernels[i], data, size);
         if (sass_kernel_find(cubin, info.name) > i)
             abort();
-        seen += sass_list(cubin, i, &text);
+        if (digest % sass_kernel_count(cubin) == i) /* of one: listing costs more than all else */
+            seen += sass_list(cubin, i, &text);
         aw_buf_fini(&text);
         lift(cubin, i, false);
     }
