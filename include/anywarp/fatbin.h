@@ -83,7 +83,7 @@ bool aw_fatbin_choose_ptx(const void *container, size_t size, uint32_t max_sm, s
  * not above.  True and *ret_entry, or false; *ret_error as with aw_fatbin_choose_ptx. */
 bool aw_fatbin_choose_cubin(const void *container, size_t size, uint32_t sm, struct aw_fatbin_entry *ret_entry, int *ret_error);
 
-/* Bytes of an ELF file by its own headers, none beyond `available` (SIZE_MAX: trust them); 0 when it is none. */
+/* Bytes of a cubin by its own headers, none beyond `available` (SIZE_MAX: trust them); 0 when it is none. */
 size_t aw_fatbin_cubin_size(const void *elf, size_t available);
 
 /* Writes the architectures present, such as "sm_75 sm_80 (cubin), compute_90 (PTX)", cut to `size`.  For messages. */

@@ -261,14 +261,23 @@ bool aw_fatbin_choose_cubin(const void *container, size_t size, uint32_t sm, str
     return found;
 }
 
+/* Byte by byte, as far as it looks like one: a shorter image says no size and may end anywhere. */
+static bool is_cubin(const unsigned char *ident)
+{
+    enum { OSABI_12 = 0x33, OSABI_13 = 0x41 };
+    static const unsigned char want[] = { ELFMAG0, ELFMAG1, ELFMAG2, ELFMAG3, ELFCLASS64, ELFDATA2LSB, EV_CURRENT };
+    for (size_t i = 0; i < sizeof want; i++)
+        if (ident[i] != want[i])
+            return false;
+    return ident[EI_OSABI] == OSABI_12 || ident[EI_OSABI] == OSABI_13;
+}
+
 size_t aw_fatbin_cubin_size(const void *elf, size_t available)
 {
     Elf64_Ehdr head;
-    if (available < sizeof head)
+    if (available < sizeof head || !is_cubin(elf))
         return 0;
     memcpy(&head, elf, sizeof head);
-    if (memcmp(head.e_ident, ELFMAG, SELFMAG) != 0 || head.e_ident[EI_CLASS] != ELFCLASS64)
-        return 0;
     uint64_t sections = head.e_shoff + (uint64_t)head.e_shnum * head.e_shentsize;
     uint64_t segments = head.e_phoff + (uint64_t)head.e_phnum * head.e_phentsize;
     uint64_t end = sections > segments ? sections : segments;
