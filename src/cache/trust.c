@@ -75,7 +75,8 @@ enum aw_cache_trust aw_cache_trust(const char *dir, char *ret_why, size_t size)
     uid_t machine = st.st_uid;
     const char *why = distrust_ancestor(&st, machine);
     size_t at = why ? 1 : 0;
-    for (size_t end = at; !why && (end = next_name(path, at)) != 0;) {
+    size_t end;
+    while (!why && (end = next_name(path, at)) != 0) {
         char kept = path[end];
         bool last = next_name(path, end) == 0;
         path[end] = '\0';

@@ -397,7 +397,7 @@ int aw_host_open(const char **ret_why)
     aw_host.group = group_blocks();
     aw_host.exact = guards_exact();
     const char *guard = aw_env("ANYWARP_HOST_GUARD");
-    if (guard && *guard && !aw_host.exact && strcmp(guard, "card"))
+    if (guard && *guard && !aw_host.exact && strcmp(guard, "card") != 0)
         aw_warn("ANYWARP_HOST_GUARD=%s is neither card nor exact; using card", guard);
     aw_host.memory_total = aw_host_memory_limit();
     name_init();
