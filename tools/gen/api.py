@@ -353,19 +353,19 @@ def write_on(f, out, done):
     for name, variant in [(f.body, '')] + [('%s_%s' % (f.body, v), v) for v in sorted(f.variants)]:
         if name not in done:
             done.add(name)
-            out.write('%s\n{\n    return %s;\n}\n' % (f.c_proto(f.prefix + name),
-                                                   f.call(f.prefix + f.written(), [a.name for a in f.args] + [DEFAULT_STREAM[variant]])))
+            call = f.call(f.prefix + f.written(), [a.name for a in f.args] + [DEFAULT_STREAM[variant]])
+            out.write('%s\n{\n    return %s;\n}\n' % (f.c_proto(f.prefix + name), call))
 
 
 def convert(f, ours, theirs):
     """An argument of the runtime API as the driver's: numbers and structures are the same, handles have other names."""
     have, want = ours.c_type(), theirs.c_type()
-    pointers = have.endswith('*'), want.endswith('*')
     if have == want or theirs.trace[1] == 'S' and not theirs.dir:
         return ours.name
-    if (ours.trace[1] in 'ps') != (theirs.trace[1] in 'ps') or (pointers[0] != pointers[1] and 'p' not in (ours.trace[1], theirs.trace[1])):
+    address = [c_type.endswith('*') or arg.trace[1] == 'p' for c_type, arg in ((have, ours), (want, theirs))]
+    if address[0] != address[1]:
         raise TableError('%s: %s cannot be handed on as %s %s' % (f.name, have, want, theirs.name))
-    return '(%s)(uintptr_t)%s' % (want, ours.name) if pointers[0] or ours.trace[1] == 'p' else '(%s)%s' % (want, ours.name)
+    return '(%s)%s%s' % (want, '(uintptr_t)' if address[0] else '', ours.name)
 
 
 def write_forward(f, driver, variant, out):
