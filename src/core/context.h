@@ -63,8 +63,8 @@ enum aw_status aw_ctx_current_any(struct aw_ctx **ret_ctx);
 
 /* What a context frees when it ends, in this order. */
 enum aw_ctx_drop {
-    AW_DROP_GRAPHS, AW_DROP_MODULES, AW_DROP_TEXREFS, AW_DROP_TEXTURES, AW_DROP_ARRAYS, AW_DROP_STREAMS, AW_DROP_POOLS, AW_DROP_MEMORY,
-    AW_DROP_COUNT_
+    AW_DROP_GRAPHS, AW_DROP_MODULES, AW_DROP_TEXREFS, AW_DROP_TEXTURES, AW_DROP_ARRAYS, AW_DROP_STREAMS, AW_DROP_POOLS,
+    AW_DROP_MEMORY, AW_DROP_COUNT_
 };
 /* Registers how one kind of it goes; the context's work has ended by then.  Before main: see AW_CTX_DROP. */
 void aw_ctx_drop_set(enum aw_ctx_drop kind, void (*drop)(struct aw_ctx *ctx));

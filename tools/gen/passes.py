@@ -9,7 +9,8 @@ import sys
 
 FIELDS = ('id', 'name', 'stage', 'on', 'how', 'may', 'needs', 'changes', 'what', 'test')
 BEGIN, END = '<!-- passes: made by tools/gen/passes.py -->\n', '<!-- end of passes -->\n'
-STAGES = {'LANE': 'What one lane does', 'STRUCTURE': 'Its control flow', 'VECTOR': 'One warp as vectors', 'MACHINE': 'What a processor or a card is good at'}
+STAGES = {'LANE': 'What one lane does', 'STRUCTURE': 'Its control flow', 'VECTOR': 'One warp as vectors',
+          'MACHINE': 'What a processor or a card is good at'}
 
 
 def split(text):

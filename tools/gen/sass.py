@@ -208,8 +208,9 @@ class Table:
             raise Bad(f'operand "{token}" has no known name')
         if slot:
             o.slot = slot.upper()
-        o.flags |= (SIGNED if signed or o.kind == 'TARGET' else 0) | (INVERT_X if '^' in marks else 0) | (INVERT if '~' in marks else 0)
-        o.flags |= {None: 0, '?': HIDE, '?.X': ONLY_X, '?.EX': ONLY_EX}[hide] | (HIGH if high else 0) | (FP16 if '*' in marks else 0)
+        o.flags |= (SIGNED if signed or o.kind == 'TARGET' else 0) | (INVERT_X if '^' in marks else 0)
+        o.flags |= (INVERT if '~' in marks else 0) | (HIGH if high else 0) | (FP16 if '*' in marks else 0)
+        o.flags |= {None: 0, '?': HIDE, '?.X': ONLY_X, '?.EX': ONLY_EX}[hide]
         if o.kind in ('PRED', 'UPRED'):
             o.flags |= INVERT
         elif not set('-~^') & set(marks) or o.kind == 'IMM':
@@ -243,15 +244,15 @@ class Table:
 
     @staticmethod
     def read_memory(o, memory):
-        """m: the base is as wide as .E says.  "/w": an offset of 32 bits.  Others: with a uniform register, each with its place, with the bit that
-        says that the base has 64 bits, and with the one that says that the uniform register is a descriptor."""
+        """m: the base is as wide as .E says.  "/w": an offset of 32 bits.  Others: with a uniform register, each with its place,
+        with the bit that says that the base has 64 bits, and with the one that says that the uniform register is a descriptor."""
         if memory is None:
             return
         if memory == '/w':
             o.flags |= FAR
             return
-        places = {'/': ((32, 8), 90, 76), '/64': ((64, 8), 90, 76), '/a64': ((64, 6), 70, 71), '/r64': ((64, 6), 90, 71), '/s64': ((64, 8), 0, 0),
-                  '/s': ((32, 8), 0, 0), '/t64': ((64, 6), 0, 0), '/g': ((64, 6), 70, 76)}
+        places = {'/': ((32, 8), 90, 76), '/64': ((64, 8), 90, 76), '/a64': ((64, 6), 70, 71), '/r64': ((64, 6), 90, 71),
+                  '/s64': ((64, 8), 0, 0), '/s': ((32, 8), 0, 0), '/t64': ((64, 6), 0, 0), '/g': ((64, 6), 70, 76)}
         if memory not in places:
             raise Bad(f'memory "{memory}"')
         o.uruns, o.wide, o.desc = places[memory]
@@ -292,15 +293,17 @@ class Table:
             if o.text:
                 rows.append(f'{{ .text = "{o.text}" }}')
                 continue
-            rows.append(f'{{ SASS_{o.slot}, SASS_{o.kind}, {{ {runs[0][0]}, {runs[1][0]} }}, {{ {runs[0][1]}, {runs[1][1]} }}, {o.neg}, {o.abs}, '
-                        f'{o.half}, {self.regs_rule(o.regs)}, {o.uruns[0]}, {o.uruns[1]}, {o.wide}, {o.desc}, {o.flags}, NULL }}')
+            rows.append(f'{{ SASS_{o.slot}, SASS_{o.kind}, {{ {runs[0][0]}, {runs[1][0]} }}, {{ {runs[0][1]}, {runs[1][1]} }}, '
+                        f'{o.neg}, {o.abs}, {o.half}, {self.regs_rule(o.regs)}, {o.uruns[0]}, {o.uruns[1]}, '
+                        f'{o.wide}, {o.desc}, {o.flags}, NULL }}')
         if rows:
             out.write(f'static const struct sass_operand_desc operands_{number}[] = {{\n    ' + ',\n    '.join(rows) + '\n};\n')
 
     def value_map(self, m):
         """Bits to values of the enum; 128 is added to what is not printed, 0 is no value."""
         names = self.fields[m.field]
-        return ', '.join('0' if v == '?' else str(names.index(v.lstrip('~')) + 1 + (128 if v.startswith('~') else 0)) for v in m.values)
+        return ', '.join('0' if v == '?' else str(names.index(v.lstrip('~')) + 1 + (128 if v.startswith('~') else 0))
+                         for v in m.values)
 
     def write_modifiers(self, out, number, form):
         rows = []
@@ -313,7 +316,8 @@ class Table:
             if m.values:
                 values = f'values_{number}_{i}'
                 out.write(f'static const uint8_t {values}[] = {{ {self.value_map(m)} }};\n')
-            rows.append(f'{{ SASS_F_{m.field}, {{ {runs[0][0]}, {runs[1][0]} }}, {{ {runs[0][1]}, {runs[1][1]} }}, {values}, NULL }}')
+            rows.append(f'{{ SASS_F_{m.field}, {{ {runs[0][0]}, {runs[1][0]} }}, {{ {runs[0][1]}, {runs[1][1]} }}, '
+                        f'{values}, NULL }}')
         if rows:
             out.write(f'static const struct sass_modifier_desc modifiers_{number}[] = {{\n    ' + ',\n    '.join(rows) + '\n};\n')
 
@@ -332,8 +336,8 @@ class Table:
             conds = ', '.join(f'{{ {at}, {n}, {value} }}' for at, n, value in form.conds)
             operands = f'operands_{i}' if form.operands else 'NULL'
             modifiers = f'modifiers_{form.mods_of}' if form.modifiers else 'NULL'
-            out.write(f'    {{ {form.number:#x}, SASS_{form.op}, {form.first}, {form.last}, {len(form.operands)}, {len(form.modifiers)}, '
-                      f'{len(form.conds)}, {{ {conds or "{ 0 }"} }}, {operands}, {modifiers} }},\n')
+            out.write(f'    {{ {form.number:#x}, SASS_{form.op}, {form.first}, {form.last}, {len(form.operands)}, '
+                      f'{len(form.modifiers)}, {len(form.conds)}, {{ {conds or "{ 0 }"} }}, {operands}, {modifiers} }},\n')
         out.write(f'}};\nconst unsigned sass_forms_n = {len(self.forms)};\n\n')
         out.write('const char *const sass_op_names[] = {\n    "?",\n')
         for op in self.ops:
