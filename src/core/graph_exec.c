@@ -43,7 +43,8 @@ static enum aw_status graph_sort(struct aw_graph *graph, struct aw_graph_node **
         free(order);
         return AW_ERR_INVALID_VALUE;
     }
-    memcpy(graph->nodes.at, order, n * sizeof *order);
+    if (n) /* without nodes there is no list of them */
+        memcpy(graph->nodes.at, order, n * sizeof *order);
     free(order);
     enum aw_status status = AW_OK;
     for (size_t i = 0; i < n && status == AW_OK; i++)
