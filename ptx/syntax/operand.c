@@ -179,7 +179,9 @@ static bool parse_negated(struct ptx_parser *p, struct ptx_operand *op)
     ptx_lex_next(&p->lx);
     if (ptx_at(p, PTX_T_IDENT) && !aw_str_is(p->lx.tok.text, "WARP_SZ")) {
         op->negate = before.tok.kind == '!' ? PTX_NOT : PTX_MINUS;
-        return parse_name(p, op);
+        if (!parse_name(p, op))
+            return false;
+        return op->kind != PTX_OP_SINK || ptx_fail(p, "'_' has no negative");
     }
     p->lx = before;
     return parse_constant(p, op);

@@ -81,6 +81,19 @@ Test(parse, declaration_modifiers_in_any_order)
     ptx_module_destroy(m);
 }
 
+Test(parse, what_is_dropped_has_no_negative)
+{
+    static const char text[] = KERNEL("vote.sync.any.pred %p1|!_, %p2, 1;\nmov.u32 -_, %r1;\nret;");
+    struct ptx_diags diags = { 0 };
+    struct ptx_module *m;
+
+    cr_assert_eq(ptx_parse(text, sizeof text - 1, "x.ptx", &diags, &m), AW_ERR_INVALID_PTX);
+    cr_assert_str_eq(diags.text.ptr, "x.ptx:6:26: error: '_' has no negative\n"
+                                     "x.ptx:7:11: error: '_' has no negative\n");
+    ptx_module_destroy(m);
+    ptx_diags_fini(&diags);
+}
+
 Test(parse, errors_recover_within_their_statement)
 {
     static const char text[] = KERNEL("add.s32 %r1 %r2;\nmov.u32 %r3, ;\nret;") ".entry good() { ret; }\n";
