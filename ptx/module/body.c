@@ -134,6 +134,39 @@ static void clear_slot(struct ptx_binder *b, uint32_t hole)
     }
 }
 
+static struct local *find_range(const struct ptx_binder *b, struct aw_str name, uint32_t *ret_element);
+
+/* Is `name` one of prefix0, prefix1 … prefix(count - 1)? */
+static bool in_range(struct aw_str name, struct aw_str prefix, uint32_t count)
+{
+    uint64_t number = 0;
+    size_t n = name.len - prefix.len;
+    if (name.len <= prefix.len || n > 10 || memcmp(name.ptr, prefix.ptr, prefix.len) != 0 || (n > 1 && name.ptr[prefix.len] == '0'))
+        return false;
+    for (size_t i = prefix.len; i < name.len; i++) {
+        if (!ptx_is(name.ptr[i], PTX_CH_DIGIT))
+            return false;
+        number = number * 10 + (uint64_t)(name.ptr[i] - '0');
+    }
+    return number < count;
+}
+
+/* Does this block have a range of registers with that name in it, or for a range a name that is in it? */
+static bool range_clashes(const struct ptx_binder *b, struct aw_str name, enum name_kind kind, const struct ptx_var *var)
+{
+    uint32_t element;
+    if (kind == NAME_PLAIN) {
+        const struct local *l = find_range(b, name, &element);
+        return l && l->depth == b->depth;
+    }
+    for (size_t i = b->bound.n; i-- > 0;) {
+        const struct local *l = b->bound.at[i];
+        if (l->kind == NAME_PLAIN && l->depth == b->depth && in_range(l->name, name, var->range))
+            return true;
+    }
+    return false;
+}
+
 static void bind_local(struct ptx_binder *b, struct aw_str name, enum name_kind kind, struct ptx_var *var,
                        struct ptx_stmt *label, struct ptx_loc loc)
 {
@@ -142,7 +175,7 @@ static void bind_local(struct ptx_binder *b, struct aw_str name, enum name_kind 
 
     if (name.len == 1 && name.ptr[0] == '_') /* parameters nobody reads */
         return;
-    if (outer && outer->depth == b->depth) {
+    if ((outer && outer->depth == b->depth) || range_clashes(b, name, kind, var)) {
         body_error(b, loc, "'%.*s' is already declared in this block", SHOWN(name));
         return;
     }
@@ -649,7 +682,7 @@ static void walk(struct ptx_binder *b)
 {
     struct ptx_func *f = b->func;
 
-    b->depth = b->next_block = 0;
+    b->depth = b->next_block = 0; /* parameters and what the body declares outside of inner blocks are in one */
     for (int list = 0; list < 2; list++) {
         for (struct ptx_var *v = list ? f->params : f->rets; v; v = v->next) {
             if (v->space == PTX_SPACE_REG)
@@ -658,7 +691,6 @@ static void walk(struct ptx_binder *b)
                 bind_local(b, v->name, NAME_PLAIN, v, NULL, v->loc);
         }
     }
-    b->depth = 1;
     bind_labels(b, 0);
     for (uint32_t i = 0; i < b->pending.n; i++)
         if (b->pending.at[i].stmt->kind == PTX_STMT_CALLTARGETS)
