@@ -53,6 +53,12 @@ static uint64_t text_number(const char *text, const char *key)
     return at ? strtoull(at + strlen(key) + strspn(at + strlen(key), ": \t"), NULL, 10) : 0;
 }
 
+bool aw_host_is_traced(void)
+{
+    char text[4096];
+    return text_read("/proc/self/status", text, sizeof text) && text_number(text, "TracerPid") != 0;
+}
+
 /* Does the comma-separated list, which ends at a colon, have the word? */
 static bool list_has(const char *list, const char *word)
 {

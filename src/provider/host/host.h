@@ -343,6 +343,7 @@ uint64_t aw_host_now_ns(void);         /* monotonic */
 const char *aw_host_target(void);      /* "host:x86-64-v3": what the compiler is asked for; static */
 extern const char *aw_host_root;       /* what /proc and /sys lie under: "" but in tests */
 uint32_t aw_host_cpu_count(void);      /* processors this process may use: affinity and cgroup quota */
+bool aw_host_is_traced(void);          /* does a debugger watch this process? */
 size_t aw_host_memory_limit(void);     /* bytes the process may have in all */
 size_t aw_host_memory_available(void);
 int aw_host_device_name(int dev, char *ret_name, size_t size);

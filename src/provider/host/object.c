@@ -30,6 +30,7 @@ struct aw_host_function {
 
 struct aw_host_loaded {
     void *handle;
+    int file;                       /* its descriptor while a debugger may read it by that, else -1 */
     struct link_map *map;           /* the dynamic loader's */
     uintptr_t code, code_size;      /* where it may be executed */
     aw_locate_fn *locate;           /* NULL: nobody knows places */
@@ -104,30 +105,40 @@ static int bytes_to_fd(const void *bytes, size_t size, bool on_disk)
 }
 
 /* The loader takes a path it has seen for the same library, and descriptors are used again: so each path is spelt
- * differently, the load's number written with "./" and ".//". */
+ * differently, the load's number written with "./" and ".//".  The folder is named by the process's number where /proc knows it
+ * under that, as "self" would be the debugger to a debugger that opens the file. */
 static void *open_fd(int fd)
 {
     static _Atomic uint32_t counter;
-    char path[256] = "/proc/self/fd/";
-    size_t n = strlen(path);
+    char path[256];
+    struct stat own, named;
+    int n = snprintf(path, sizeof path, "/proc/%ld/fd/", (long)getpid());
+    if (stat("/proc/self/fd", &own) != 0 || stat(path, &named) != 0 || own.st_ino != named.st_ino || own.st_dev != named.st_dev)
+        n = snprintf(path, sizeof path, "/proc/self/fd/");
     for (uint32_t id = atomic_fetch_add(&counter, 1) + 1; id; id >>= 1)
-        n += (size_t)snprintf(path + n, sizeof path - n, "%s", id & 1 ? ".//" : "./");
-    snprintf(path + n, sizeof path - n, "%d", fd);
+        n += snprintf(path + n, sizeof path - (size_t)n, "%s", id & 1 ? ".//" : "./");
+    snprintf(path + n, sizeof path - (size_t)n, "%d", fd);
     return dlopen(path, RTLD_NOW | RTLD_LOCAL);
 }
 
-static void *load_bytes(const void *bytes, size_t size)
+/* The handle, and the file where a debugger is there to read it. */
+static void *load_bytes(const void *bytes, size_t size, int *ret_file)
 {
     for (int on_disk = 0; on_disk < 2; on_disk++) {
         int fd = bytes_to_fd(bytes, size, on_disk);
         if (fd < 0)
             continue;
         void *handle = open_fd(fd);
+        if (handle && aw_host_is_traced()) {
+            *ret_file = fd;
+            return handle;
+        }
         close(fd);
         if (handle)
             return handle;
         if (on_disk)
-            aw_err("cannot load host code: %s", dlerror());
+            aw_err("cannot load host code: %s%s", dlerror(),
+                   access("/proc/self/fd", X_OK) != 0 ? " (/proc is not mounted: the host device needs it)" : "");
         else
             aw_info("cannot load host code from memory: %s", dlerror());
     }
@@ -177,6 +188,15 @@ bool aw_host_object_has(const struct aw_host_kernel *kernel, const void *pc)
     return kernel->object && (uintptr_t)pc - kernel->object->code < kernel->object->code_size;
 }
 
+static void object_free(struct aw_host_loaded *object)
+{
+    if (object->handle)
+        dlclose(object->handle);
+    if (object->file >= 0)
+        close(object->file);
+    free(object);
+}
+
 int aw_host_object_load(int dev, const void *bytes, size_t size, struct aw_object **ret_object)
 {
     if (!aw_host_device_ok(dev))
@@ -188,7 +208,8 @@ int aw_host_object_load(int dev, const void *bytes, size_t size, struct aw_objec
     struct aw_host_loaded *object = calloc(1, sizeof *object);
     if (!object)
         return AW_ERR_OUT_OF_MEMORY;
-    object->handle = load_bytes(bytes, size);
+    object->file = -1;
+    object->handle = load_bytes(bytes, size, &object->file);
     if (!object->handle)
         goto fail;
     const struct aw_host_object *code = dlsym(object->handle, AW_HOST_OBJECT_SYMBOL);
@@ -207,9 +228,7 @@ int aw_host_object_load(int dev, const void *bytes, size_t size, struct aw_objec
     *ret_object = (struct aw_object *)object;
     return AW_OK;
 fail:
-    if (object->handle)
-        dlclose(object->handle);
-    free(object);
+    object_free(object);
     return AW_ERR_INVALID_IMAGE;
 }
 
@@ -221,8 +240,7 @@ int aw_host_object_unload(struct aw_object *object)
     int status = aw_host_wait_all(); /* its code may be running */
     if (status != AW_OK)
         return status;
-    dlclose(o->handle);
-    free(o);
+    object_free(o);
     return AW_OK;
 }
 
