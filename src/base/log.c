@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
+#include "base/demangle.h"
 #include "base/env.h"
 #include "base/str.h"
 
@@ -91,8 +92,12 @@ void aw_log(enum aw_log_level level, const char *room, const char *fmt, ...)
     if (line.ptr && line.ptr[line.len - 1] != '\n')
         aw_buf_add(&line, "\n", 1);
     if (!line.failed) {
-        ssize_t ignored = write(STDERR_FILENO, line.ptr, line.len);
+        /* A call's arguments are traced as they are. */
+        char *plain = level < AW_LOG_TRACE ? aw_demangle_text(line.ptr) : NULL;
+        const char *text = plain ? plain : line.ptr;
+        ssize_t ignored = write(STDERR_FILENO, text, strlen(text));
         (void)ignored; /* nowhere to report it */
+        free(plain);
     }
     aw_buf_fini(&line);
 }

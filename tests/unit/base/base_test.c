@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include "base/arena.h"
+#include "base/demangle.h"
 #include "base/dl.h"
 #include "base/file.h"
 #include "base/hash.h"
@@ -190,6 +191,28 @@ Test(dl, opens_and_explains)
     cr_assert_null(table.absent);
     cr_assert_null(aw_dl_open(names, required, &table, why, sizeof why));
     cr_assert_not_null(strstr(why, "no_such_symbol_here"));
+}
+
+Test(demangle, names_in_a_text)
+{
+    static const struct {
+        const char *text, *plain; /* NULL: nothing to do */
+    } cases[] = {
+        { "kernel _Z5scaleILi3EEvPf: out of memory", "kernel void scale<3>(float*): out of memory" },
+        { "_Z1fv, _Z1gi.", "f(), g(int)." },
+        { "kernel scale: no", NULL },
+        { "a_Z1fv and Z1fv and _Z", NULL },
+        { "_Z5scal: cut", "_Z5scal: cut" },
+        { "", NULL },
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        char *plain = aw_demangle_text(cases[i].text);
+        if (cases[i].plain)
+            cr_expect_str_eq(plain ? plain : "nothing", cases[i].plain);
+        else
+            cr_expect_null(plain, "%s", cases[i].text);
+        free(plain);
+    }
 }
 
 Test(setting, unknown_is_said_once)
