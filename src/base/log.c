@@ -10,6 +10,7 @@
 
 #include "base/demangle.h"
 #include "base/env.h"
+#include "base/progress.h"
 #include "base/str.h"
 
 static const char *const level_names[] = { "err", "fixme", "warn", "info", "trace" };
@@ -95,6 +96,7 @@ void aw_log(enum aw_log_level level, const char *room, const char *fmt, ...)
         /* A call's arguments are traced as they are. */
         char *plain = level < AW_LOG_TRACE ? aw_demangle_text(line.ptr) : NULL;
         const char *text = plain ? plain : line.ptr;
+        aw_progress_hide();
         ssize_t ignored = write(STDERR_FILENO, text, strlen(text));
         (void)ignored; /* nowhere to report it */
         free(plain);

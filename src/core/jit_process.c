@@ -21,6 +21,7 @@
 
 #include "base/file.h"
 #include "base/log.h"
+#include "base/progress.h"
 #include "base/setting.h"
 
 #define AW_ROOM "jit"
@@ -352,7 +353,8 @@ static enum outcome transfer(struct aw_jit_process *process, struct transfer *t)
             return TIMED_OUT;
         short want = (short)((t->in_left > 0 ? POLLIN : 0) | (t->n_out > 0 ? POLLOUT : 0));
         struct pollfd fds[2] = { { process->socket.fd, want, 0 }, { process->err.fd, POLLIN, 0 } };
-        int n = poll(fds, 2, left > 1000000 ? 1000000 : (int)left);
+        int pause = left > 1000000 ? 1000000 : (int)left, tick = aw_progress_tick();
+        int n = poll(fds, 2, tick >= 0 && (pause < 0 || tick < pause) ? tick : pause);
         if (n < 0 && errno != EINTR)
             return DIED;
         if (n <= 0)
@@ -536,8 +538,10 @@ enum aw_status aw_jit_process_call(struct aw_jit_process *process, const struct 
     unsigned timeout = timeout_seconds();
     int64_t deadline = timeout ? now_ms() + (int64_t)timeout * 1000 : 0;
     const char *bad = NULL;
+    aw_progress_begin(what);
     enum outcome outcome =
         exchange(process, request, parts, n_parts, deadline, ret_reply, ret_bytes, ret_diags, &bad);
+    aw_progress_end();
     if (outcome == DONE) {
         pass_on(process);
         return AW_OK;

@@ -15,9 +15,12 @@ FILES = {"good.ptx": PTX, "text": b"int main;\n", "empty": b"", "two.ptx": PTX.r
          "binary": b"\x7fELF\2\1\1" + bytes(99)}
 # arguments, exit status, regular expression for all output, and what must not be in it
 CASES = [
-    ("", 2, r"usage: anywarp COMMAND", None),
+    ("", 2, r"(?s)usage: anywarp \./PROGRAM.*anywarp COMMAND", None),
     ("rnu", 2, r"no command 'rnu'; did you mean 'run'", None),
-    ("./good.ptx", 2, r"to run a program: anywarp run ./good.ptx", None),
+    ("good.ptx", 2, r"to run a program: anywarp run good.ptx", None),
+    ("./good.ptx", 126, r"\./good\.ptx: Permission denied", None),
+    ("/bin/echo hi", 0, r"^hi$", "anywarp"),
+    ("run --quiet /bin/sh -c env", 0, r"(?m)^ANYWARP_QUIET=1$", None),
     ("run", 2, r"no program given", None),
     ("run ./missing", 127, r"./missing: No such file", None),
     ("run .", 126, r"\.: ", None),

@@ -22,7 +22,8 @@ static const struct {
 
 static int usage(FILE *out)
 {
-    fputs("usage: anywarp COMMAND [arguments]\n"
+    fputs("usage: anywarp ./PROGRAM [arguments]        the same as anywarp run\n"
+          "       anywarp COMMAND [arguments]\n"
           "       anywarp --help | --version\n\n"
           "Runs unmodified CUDA programs on AMD cards, and on machines with no GPU.\n\n"
           "commands:\n",
@@ -68,7 +69,7 @@ static int unknown(const char *name)
     fprintf(stderr, "anywarp: there is no command '%s'", name);
     if (near)
         fprintf(stderr, "; did you mean '%s'?\n", near);
-    else if (strchr(name, '/') || strchr(name, '.'))
+    else if (strchr(name, '.'))
         fprintf(stderr, "; to run a program: anywarp run %s\n", name);
     else
         fputs("; `anywarp --help` lists them\n", stderr);
@@ -95,5 +96,6 @@ int main(int argc, char **argv)
     for (size_t i = 0; i < N_COMMANDS; i++)
         if (strcmp(name, commands[i].name) == 0)
             return commands[i].run(argc - 1, argv + 1);
-    return unknown(name);
+    /* A path: no command has a slash. */
+    return strchr(name, '/') ? aw_cmd_run(argc, argv) : unknown(name);
 }
