@@ -212,7 +212,7 @@ LLVMValueRef ptx_shared_base(struct ptx_lower *l)
 {
     if (!l->shared) {
         LLVMTypeRef type = LLVMArrayType2(l->i8, l->static_shared);
-        l->shared = LLVMAddGlobalInAddressSpace(l->module, type, "aw.shared", AS_SHARED);
+        l->shared = LLVMAddGlobalInAddressSpace(l->module, type, PTX_SHARED, AS_SHARED);
         LLVMSetLinkage(l->shared, LLVMInternalLinkage);
         LLVMSetInitializer(l->shared, LLVMGetPoison(type));
         LLVMSetAlignment(l->shared, 128); /* no PTX variable asks for more */
@@ -225,7 +225,7 @@ static LLVMValueRef shared_pointer(struct ptx_lower *l, const struct ptx_var *va
     bool dynamic = var->size == 0 && var->linkage == PTX_EXTERN;
     if (dynamic) {
         if (!l->dynamic) {
-            l->dynamic = LLVMAddGlobalInAddressSpace(l->module, LLVMArrayType2(l->i8, 0), "aw.shared.dynamic", AS_SHARED);
+            l->dynamic = LLVMAddGlobalInAddressSpace(l->module, LLVMArrayType2(l->i8, 0), PTX_SHARED_DYNAMIC, AS_SHARED);
             LLVMSetAlignment(l->dynamic, 16);
         }
         return b_gep(l, l->dynamic, b_i32(l, (uint32_t)offset));

@@ -276,16 +276,22 @@ unsigned simt_width(LLVMTypeRef type)
     }
 }
 
+bool simt_shared_place(const struct simt *u, LLVMValueRef variable, int64_t *ret)
+{
+    if (variable == LLVMGetNamedGlobal(u->in, PTX_SHARED))
+        *ret = 0;
+    else if (variable == LLVMGetNamedGlobal(u->in, PTX_SHARED_DYNAMIC))
+        *ret = (u->options->static_shared + 15) & ~15u;
+    else
+        return false;
+    return true;
+}
+
 bool simt_known_const(struct simt_fn *f, LLVMValueRef v, int64_t *ret)
 {
-    size_t len;
     int64_t by;
-    if (simt_int_const(v, ret))
+    if (simt_int_const(v, ret) || (LLVMIsAGlobalVariable(v) && simt_shared_place(f->u, v, ret)))
         return true;
-    if (LLVMIsAGlobalVariable(v) && simt_is_shared_ptr(LLVMTypeOf(v))) {
-        *ret = strcmp(LLVMGetValueName2(v, &len), "aw.shared") ? (int64_t)((f->u->options->static_shared + 15) & ~15u) : 0;
-        return true;
-    }
     if (!LLVMIsAConstantExpr(v) || !simt_known_const(f, LLVMGetOperand(v, 0), ret))
         return false;
     switch (LLVMGetConstOpcode(v)) {
@@ -353,8 +359,7 @@ bool simt_is_lanewise(enum ptx_simt id)
 
 bool simt_is_serialised(LLVMValueRef fn)
 {
-    size_t len;
-    return fn && LLVMIsAFunction(fn) && !strncmp(LLVMGetValueName2(fn, &len), SIMT_SINGLE, strlen(SIMT_SINGLE));
+    return simt_private_of(fn) == SIMT_PRIVATE_SINGLE;
 }
 
 /* ---- Accesses to memory */
@@ -372,10 +377,9 @@ LLVMTypeRef simt_access_type(LLVMValueRef inst)
 /* One step from an address, or a number that is as wide, to what it is a constant away from; NULL: there is none. */
 static LLVMValueRef step_back(struct simt_fn *f, LLVMValueRef p, int64_t *at)
 {
-    size_t len;
     int64_t c;
     if (LLVMIsACallInst(p))
-        return strncmp(LLVMGetValueName2(LLVMGetCalledValue(p), &len), SIMT_EXACT, strlen(SIMT_EXACT)) ? NULL : LLVMGetOperand(p, 0);
+        return simt_private_called(p) == SIMT_PRIVATE_EXACT ? LLVMGetOperand(p, 0) : NULL;
     if (LLVMIsAIntToPtrInst(p)) /* PTX computes with numbers */
         return simt_width(LLVMTypeOf(LLVMGetOperand(p, 0))) == simt_width(LLVMTypeOf(p)) ? LLVMGetOperand(p, 0) : NULL;
     if (LLVMIsAGetElementPtrInst(p) && LLVMGetNumOperands(p) == 2 && simt_int_const(LLVMGetOperand(p, 1), &c)) {
@@ -410,14 +414,11 @@ bool simt_access_plain(LLVMValueRef x, bool store)
 
 bool simt_touches_memory(LLVMValueRef x)
 {
-    size_t len;
     switch (LLVMGetInstructionOpcode(x)) {
     case LLVMLoad: case LLVMStore: case LLVMFence: case LLVMAtomicCmpXchg: case LLVMAtomicRMW: case LLVMAlloca:
         return true;
-    case LLVMCall: {
-        const char *name = LLVMGetValueName2(LLVMGetCalledValue(x), &len);
-        return strncmp(name, SIMT_EXACT, strlen(SIMT_EXACT)) && !LLVMGetIntrinsicID(LLVMGetCalledValue(x));
-    }
+    case LLVMCall:
+        return simt_private_called(x) != SIMT_PRIVATE_EXACT && !LLVMGetIntrinsicID(LLVMGetCalledValue(x));
     default:
         return false;
     }

@@ -10,24 +10,18 @@
 #include "base/arena.h"
 #include "base/map.h"
 #include "base/vec.h"
+#include "lower/intrinsic.h"
 #include "lower/line_table.h"
 #include "lower/simt.h"
+#include "simt/private.h"
 #include "simt/vectorise.h"
 
 #define SIMT_LANES 32 /* of a warp, and the most a vector has: struct simt says how many */
 #define SIMT_SPACE_GLOBAL 1
 #define SIMT_SPACE_SHARED 3
 #define SIMT_SPACE_CONST 4
-#define SIMT_ALWAYS "aw.host.always" /* i1(), true: the exit of an endless loop hangs on it */
-#define SIMT_ALL "aw.host.all"       /* i1(i1), the same for the warp: true only if it is for all active lanes; may say false nevertheless */
-#define SIMT_SINGLE "aw.host.single." /* and a number: a function for one lane; see serialise.c */
-#define SIMT_FIRST "aw.host.first"   /* iN(iN), N appended, the same for the warp: lane 0's value, if that runs, else anything */
-#define SIMT_TOGETHER "aw.host.together" /* i1(i1), the same for the warp; where the block's warps can wait for each other, true only if it is for all */
-/* On addresses, with the address space appended; see region_copy.c. */
-#define SIMT_NOWRAP "aw.host.nowrap" /* i1(ptr), the same for the warp: the lanes are where their distances from the base say */
-#define SIMT_EXACT "aw.host.exact"   /* ptr(ptr): the same address, where that is known */
-#define SIMT_APART "aw.host.apart"   /* ptr(ptr): the same address, where it does not hold */
-#define SIMT_SCRATCH "scratch" /* begins the names of stack areas whose content no one holds on to */
+/* Begins the names of stack areas whose content no one holds on to: what SROA splits keeps its name, not its metadata. */
+#define SIMT_SCRATCH "scratch"
 
 /* What is known of a value over the lanes.  AFFINE: lane i holds base + off[i] modulo the type's width, the base being one
  * scalar.  VARYING: a vector.  TOP: not reached yet by the analysis. */
@@ -244,6 +238,8 @@ bool simt_is_lanewise(enum ptx_simt id);
 bool simt_int_const(LLVMValueRef v, int64_t *ret);
 LLVMValueRef simt_opposite(LLVMValueRef cond); /* of what it is the opposite; NULL: of nothing else */
 bool simt_arithmetic(LLVMValueRef x); /* what any lane may do at any time, and as often as one likes; no division */
+/* Where a variable lies in the shared window; false: it is none of it. */
+bool simt_shared_place(const struct simt *u, LLVMValueRef variable, int64_t *ret);
 bool simt_known_const(struct simt_fn *f, LLVMValueRef v, int64_t *ret); /* addresses in the shared window, too: variables' places are known */
 unsigned simt_space(LLVMTypeRef type);                          /* address space of a pointer type, else 0 */
 bool simt_is_shared_ptr(LLVMTypeRef type);

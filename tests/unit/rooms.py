@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 # The include matrix of docs/architecture.md, and the floors of ptx/, checked against every #include; that src/core includes in one direction; that
-# only one header reads the environment; and each public header compiled alone, as C and as C++.  Usage: rooms.py SOURCE_ROOT [CC [CXX]].
+# calls in the compiler are told by number; that only one header reads the environment; and each public header compiled alone, as
+# C and as C++.  Usage: rooms.py SOURCE_ROOT [CC [CXX]].
 # SPDX-License-Identifier: Apache-2.0
 import os
 import re
@@ -91,6 +92,23 @@ def check_floors(root):
                 continue
             if other and other != mine and other not in FLOORS[mine]:
                 yield f"ptx/{name}: floor {mine} may not include {other}'s {header}"
+
+
+# What a call calls is a number of a table, and these tables alone read names.
+NAMED_IN = ("lower/simt.c", "lower/intrinsic.c", "simt/private.c")
+MARK = "SIMT_SCRATCH"  # of variables, which LLVM's SROA splits: a name is all that the parts keep
+COMPARED = re.compile(r'\b(?:str(?:n?cmp|str)|mem(?:cmp|mem))\s*\([^;{]*?(?:LLVMGetValueName|"llvm\.|"aw\.)')
+
+
+def check_names(root):
+    for folder in ("lower", "simt", "finish"):
+        for path in sources(root, os.path.join("ptx", folder)):
+            name = os.path.relpath(path, os.path.join(root, "ptx"))
+            text = open(path, encoding="utf-8").read()
+            for hit in COMPARED.finditer(text) if name not in NAMED_IN else ():
+                line = text.count("\n", 0, hit.start()) + 1
+                if MARK not in text.splitlines()[line - 1]:
+                    yield f"ptx/{name}:{line}: calls are told by number (lower/intrinsic.def, lower/simt.def, simt/private.def)"
 
 
 STRUCT = re.compile(r"^(?:typedef |static |const )*struct (\w+) \{", re.M)
@@ -225,6 +243,10 @@ def self_test():
             with open(os.path.join(root, "ptx", name), "w") as f:
                 f.write(text)
         assert len(list(check_floors(root))) == 3, list(check_floors(root))
+        with open(os.path.join(root, "ptx/simt/analysis/b.c"), "w") as f:
+            f.write('bool b = !strncmp(name, "llvm.lifetime.", 14);\nbool c = !strcmp(name,\n    "aw.host.all");\n'
+                    'strcmp(LLVMGetValueName2(v, &n), name);\n')
+        assert len(list(check_names(root))) == 3, list(check_names(root))
         faults = list(check_environment(root))
         assert len(faults) == 4 and faults[0].startswith("ptx/b.cpp:2:"), faults
 
@@ -236,7 +258,8 @@ def main():
     self_test()
     faults = [fault for room in ROOMS for fault in check_room(root, room)]
     floors = list(check_floors(root))
-    faults += floors + list(check_structs(root)) + list(check_environment(root)) + list(check_circles(root, "core"))
+    faults += floors + list(check_structs(root)) + list(check_names(root)) + list(check_environment(root))
+    faults += list(check_circles(root, "core"))
     for header in sorted(os.listdir(os.path.join(root, "include/anywarp"))):
         for std in ("c11", "c17"):
             faults += check_header(root, header, cc, ["-xc", "-std=" + std, "-pedantic"])

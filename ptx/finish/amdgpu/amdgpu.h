@@ -5,6 +5,7 @@
 
 #include "finish/target.h"
 #include "lower/internal.h"
+#include "lower/intrinsic.h"
 
 extern const struct ptx_target ptx_target_amdgpu;
 /* gfx names, each after a comma. */

@@ -104,11 +104,10 @@ static V comparison_mend(struct ptx_lower *b, V compare)
 
 static void instruction_mend(struct ptx_lower *b, V i)
 {
-    V callee = LLVMIsACallInst(i) ? LLVMGetCalledValue(i) : NULL;
-    size_t len;
-    const char *name = callee && LLVMIsAFunction(callee) ? LLVMGetValueName2(callee, &len) : "";
-    if (!strncmp(name, "llvm.uadd.with.overflow.i", 25) || !strncmp(name, "llvm.usub.with.overflow.i", 25)) {
-        overflow_mend(b, i, name[6] == 's');
+    enum ptx_intrinsic id = ptx_intrinsic_called(i);
+    bool overflows = id == PTX_INTRINSIC_UADD_OVERFLOW || id == PTX_INTRINSIC_USUB_OVERFLOW;
+    if (overflows && LLVMGetTypeKind(LLVMTypeOf(LLVMGetOperand(i, 0))) == LLVMIntegerTypeKind) {
+        overflow_mend(b, i, id == PTX_INTRINSIC_USUB_OVERFLOW);
     } else if (LLVMIsAICmpInst(i)) {
         V carry = comparison_mend(b, i);
         if (carry) {

@@ -91,17 +91,22 @@ void ptx_amdgpu_divisions(struct amdgpu *a)
             }
 }
 
+static bool is_float(LLVMTypeRef type)
+{
+    LLVMTypeKind kind = LLVMGetTypeKind(type);
+    return kind == LLVMHalfTypeKind || kind == LLVMFloatTypeKind || kind == LLVMDoubleTypeKind;
+}
+
 /* ---- Conversions to integers.  The machine's saturate and make a NaN zero, which is what PTX asks; LLVM takes their result for
  * undefined out of range, and surrounds llvm.fptosi.sat with comparisons.  Only here, where nothing looks at that any more, it becomes
  * the plain conversion. */
 static V conversion(struct amdgpu *a, V call)
 {
     struct ptx_lower *b = &a->b;
-    V callee = LLVMIsACallInst(call) ? LLVMGetCalledValue(call) : NULL;
-    size_t len;
-    const char *name = callee && LLVMIsAFunction(callee) ? LLVMGetValueName2(callee, &len) : "";
-    bool is_signed = !strncmp(name, "llvm.fptosi.sat.i32.f", 21);
-    if (!is_signed && strncmp(name, "llvm.fptoui.sat.i32.f", 21) != 0)
+    enum ptx_intrinsic id = ptx_intrinsic_called(call);
+    bool is_signed = id == PTX_INTRINSIC_FPTOSI_SAT;
+    if ((!is_signed && id != PTX_INTRINSIC_FPTOUI_SAT) || LLVMTypeOf(call) != b->i32 ||
+        !is_float(LLVMTypeOf(LLVMGetOperand(call, 0))))
         return NULL;
     LLVMPositionBuilderBefore(b->builder, call);
     V x = LLVMGetOperand(call, 0);

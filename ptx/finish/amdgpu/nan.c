@@ -16,13 +16,6 @@ struct nan_search {
 
 static bool indifferent(struct nan_search *s, V v);
 
-static bool is_named(V call, const char *prefix)
-{
-    V callee = LLVMGetCalledValue(call);
-    size_t len;
-    return callee && LLVMIsAFunction(callee) && !strncmp(LLVMGetValueName2(callee, &len), prefix, strlen(prefix));
-}
-
 static bool is_shuffle(enum ptx_simt id)
 {
     return id >= PTX_SIMT_SHFL_UP && id <= PTX_SIMT_SHFL_IDX;
@@ -41,15 +34,11 @@ static bool fields_indifferent(struct nan_search *s, V pair)
 
 static bool call_indifferent(struct nan_search *s, V call, V operand)
 {
-    static const char *const arithmetic[] = { "llvm.fma.", "llvm.sqrt.", "llvm.maximumnum.", "llvm.minimumnum.", "llvm.exp2.",
-                                              "llvm.log2.", "llvm.fptosi.sat.", "llvm.fptoui.sat." };
     if (is_shuffle(ptx_simt_called(call)))
         return LLVMGetOperand(call, 0) == operand && LLVMGetOperand(call, 1) != operand && LLVMGetOperand(call, 2) != operand &&
                LLVMGetOperand(call, 3) != operand && fields_indifferent(s, call);
-    for (size_t i = 0; i < sizeof arithmetic / sizeof *arithmetic; i++)
-        if (is_named(call, arithmetic[i]))
-            return true;
-    return is_named(call, "llvm.fabs.") && indifferent(s, call);
+    return ptx_intrinsic_has(call, PTX_INTRINSIC_ANY_NAN) ||
+           (ptx_intrinsic_called(call) == PTX_INTRINSIC_FABS && indifferent(s, call));
 }
 
 /* Does `user` ask of its operand `v`, where it is a NaN, no more than that? */

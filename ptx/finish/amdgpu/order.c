@@ -35,10 +35,13 @@ typedef LLVMValueRef V;
 
 static bool is_barrier(V i)
 {
-    V callee = LLVMIsACallInst(i) ? LLVMGetCalledValue(i) : NULL;
-    size_t len;
-    const char *name = callee && LLVMIsAFunction(callee) ? LLVMGetValueName2(callee, &len) : "";
-    return !strncmp(name, "llvm.amdgcn.s.barrier", 21) || !strcmp(name, "llvm.amdgcn.wave.barrier");
+    switch (ptx_intrinsic_called(i)) {
+    case PTX_INTRINSIC_S_BARRIER: case PTX_INTRINSIC_S_BARRIER_SIGNAL: case PTX_INTRINSIC_S_BARRIER_WAIT:
+    case PTX_INTRINSIC_WAVE_BARRIER:
+        return true;
+    default:
+        return false;
+    }
 }
 
 static bool is_order(V i)

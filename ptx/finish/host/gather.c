@@ -270,11 +270,8 @@ static bool has_instruction(LLVMTypeRef elem)
 /* A gather of a warp or a part of it, as the vectoriser makes them, for which the machine has no instruction; `gathers`: it has some. */
 static bool is_gather(LLVMValueRef x, bool gathers)
 {
-    static const char name[] = "llvm.masked.gather.";
-    size_t len;
-    LLVMValueRef callee = LLVMIsACallInst(x) ? LLVMGetCalledValue(x) : NULL;
-    return callee && LLVMIsAFunction(callee) && !strncmp(LLVMGetValueName2(callee, &len), name, sizeof name - 1) &&
-           LLVMGetVectorSize(LLVMTypeOf(x)) <= MAX_LANES && !(gathers && has_instruction(LLVMGetElementType(LLVMTypeOf(x))));
+    return ptx_intrinsic_called(x) == PTX_INTRINSIC_MASKED_GATHER && LLVMGetVectorSize(LLVMTypeOf(x)) <= MAX_LANES &&
+           !(gathers && has_instruction(LLVMGetElementType(LLVMTypeOf(x))));
 }
 
 static void expand_one(struct gather *g, LLVMValueRef x)

@@ -9,7 +9,6 @@
 #include "base/map.h"
 #include "finish/host/host.h"
 #include <llvm-c/DebugInfo.h>
-#include <string.h>
 
 enum { MAX_TERMS = 6, MAX_DEPTH = 12 };
 
@@ -204,11 +203,8 @@ static bool rewrite(struct rewriter *r, LLVMValueRef x, unsigned operand)
 /* Which operand is a vector of addresses, or -1. */
 static int addresses(LLVMValueRef x)
 {
-    size_t len;
-    LLVMValueRef callee = LLVMIsACallInst(x) ? LLVMGetCalledValue(x) : NULL;
-    const char *name = callee && LLVMIsAFunction(callee) ? LLVMGetValueName2(callee, &len) : "";
-    bool gather = !strncmp(name, "llvm.masked.gather.", 19), scatter = !strncmp(name, "llvm.masked.scatter.", 20);
-    int at = gather ? 0 : scatter ? 1 : -1;
+    enum ptx_intrinsic id = ptx_intrinsic_called(x);
+    int at = id == PTX_INTRINSIC_MASKED_GATHER ? 0 : id == PTX_INTRINSIC_MASKED_SCATTER ? 1 : -1;
     return at >= 0 && LLVMGetVectorSize(LLVMTypeOf(LLVMGetOperand(x, (unsigned)at))) <= 32 ? at : -1;
 }
 

@@ -64,10 +64,7 @@ static void match_lanes(struct wide_access *a)
 
 static bool match(LLVMValueRef x, struct wide_access *ret)
 {
-    static const char name[] = "llvm.masked.gather.";
-    size_t len;
-    LLVMValueRef callee = LLVMIsACallInst(x) ? LLVMGetCalledValue(x) : NULL;
-    if (!callee || !LLVMIsAFunction(callee) || strncmp(LLVMGetValueName2(callee, &len), name, sizeof name - 1))
+    if (ptx_intrinsic_called(x) != PTX_INTRINSIC_MASKED_GATHER)
         return false;
     LLVMTypeRef elem = LLVMGetElementType(LLVMTypeOf(x));
     LLVMTypeKind kind = LLVMGetTypeKind(elem);

@@ -5,6 +5,7 @@
 
 #include "base/status.h"
 #include <llvm-c/Core.h>
+#include "lower/intrinsic.h"
 #include "lower/simt.h"
 #include "finish/target.h"
 

@@ -88,10 +88,8 @@ static void lifetimes_drop(LLVMValueRef variable)
 {
     for (LLVMUseRef use = LLVMGetFirstUse(variable), next; use; use = next) {
         LLVMValueRef x = LLVMGetUser(use);
-        size_t len;
         next = LLVMGetNextUse(use);
-        if (LLVMIsACallInst(x) && LLVMIsAFunction(LLVMGetCalledValue(x)) &&
-            !strncmp(LLVMGetValueName2(LLVMGetCalledValue(x), &len), "llvm.lifetime.", strlen("llvm.lifetime.")))
+        if (ptx_intrinsic_has(x, PTX_INTRINSIC_LIFETIME))
             LLVMInstructionEraseFromParent(x);
     }
 }

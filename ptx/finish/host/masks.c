@@ -73,8 +73,8 @@ static void split(struct masks *k, LLVMValueRef x, bool store, LLVMTypeRef type,
     unsigned lanes = LLVMGetVectorSize(type), address = store, width = lanes / n;
     LLVMValueRef part[MOST_LANES], vector = LLVMGetOperand(x, store ? 0 : 2), mask = LLVMGetOperand(x, store ? 2 : 1);
     LLVMTypeRef types[2] = { LLVMVectorType(LLVMGetElementType(type), width), LLVMTypeOf(LLVMGetOperand(x, address)) };
-    const char *name = store ? "llvm.masked.store" : "llvm.masked.load";
-    LLVMValueRef fn = LLVMGetIntrinsicDeclaration(k->m, LLVMLookupIntrinsicID(name, strlen(name)), types, 2);
+    unsigned id = ptx_intrinsic_llvm_id(store ? PTX_INTRINSIC_MASKED_STORE : PTX_INTRINSIC_MASKED_LOAD);
+    LLVMValueRef fn = LLVMGetIntrinsicDeclaration(k->m, id, types, 2);
     LLVMPositionBuilderBefore(k->b, x);
     LLVMSetCurrentDebugLocation2(k->b, LLVMInstructionGetDebugLoc(x));
     for (unsigned i = 0; i < n; i++) {
@@ -89,16 +89,11 @@ static void split(struct masks *k, LLVMValueRef x, bool store, LLVMTypeRef type,
     LLVMInstructionEraseFromParent(x);
 }
 
-static bool is_call_of(LLVMValueRef x, const char *name)
-{
-    LLVMValueRef fn = LLVMIsACallInst(x) ? LLVMGetCalledValue(x) : NULL;
-    return fn && LLVMIsAFunction(fn) && LLVMGetIntrinsicID(fn) == LLVMLookupIntrinsicID(name, strlen(name));
-}
-
 static void take(struct masks *k, LLVMValueRef x)
 {
-    bool store = is_call_of(x, "llvm.masked.store");
-    if (!store && !is_call_of(x, "llvm.masked.load"))
+    enum ptx_intrinsic id = ptx_intrinsic_called(x);
+    bool store = id == PTX_INTRINSIC_MASKED_STORE;
+    if (!store && id != PTX_INTRINSIC_MASKED_LOAD)
         return;
     LLVMTypeRef type = store ? LLVMTypeOf(LLVMGetOperand(x, 0)) : LLVMTypeOf(x);
     unsigned lanes = LLVMGetVectorSize(type);

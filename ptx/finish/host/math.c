@@ -388,28 +388,35 @@ static LLVMValueRef generic(LLVMBuilderRef b, LLVMValueRef p)
     return LLVMGetPointerAddressSpace(LLVMTypeOf(p)) ? LLVMBuildAddrSpaceCast(b, p, ptr, "") : p;
 }
 
-static bool expand_memory(LLVMBuilderRef b, LLVMModuleRef m, LLVMValueRef inst, const char *name)
+/* What stands for a call that copies or fills memory; NULL: it is none. */
+static const char *soft_memory(enum ptx_intrinsic id)
 {
-    static const struct {
-        const char *prefix, *soft;
-    } table[] = { { "llvm.memcpy.", "aw.soft.memcpy" }, { "llvm.memmove.", "aw.soft.memmove" }, { "llvm.memset.", "aw.soft.memset" } };
-    for (size_t i = 0; i < sizeof table / sizeof *table; i++) {
-        if (strncmp(name, table[i].prefix, strlen(table[i].prefix)))
-            continue;
-        LLVMTypeRef i64 = LLVMInt64TypeInContext(LLVMGetTypeContext(LLVMTypeOf(inst)));
-        LLVMValueRef from = LLVMGetOperand(inst, 1);
-        LLVMValueRef args[3] = { generic(b, LLVMGetOperand(inst, 0)), i == 2 ? from : generic(b, from),
-                                 LLVMBuildIntCast2(b, LLVMGetOperand(inst, 2), i64, 0, "") };
-        soft_call(b, m, table[i].soft, LLVMTypeOf(inst), args, 3);
-        return true;
+    switch (id) {
+    case PTX_INTRINSIC_MEMCPY: case PTX_INTRINSIC_MEMCPY_INLINE: return "aw.soft.memcpy";
+    case PTX_INTRINSIC_MEMMOVE: return "aw.soft.memmove";
+    case PTX_INTRINSIC_MEMSET: case PTX_INTRINSIC_MEMSET_INLINE: return "aw.soft.memset";
+    default: return NULL;
     }
-    return false;
+}
+
+static bool expand_memory(LLVMBuilderRef b, LLVMModuleRef m, LLVMValueRef inst)
+{
+    enum ptx_intrinsic id = ptx_intrinsic_called(inst);
+    const char *soft = soft_memory(id);
+    if (!soft)
+        return false;
+    bool fills = id == PTX_INTRINSIC_MEMSET || id == PTX_INTRINSIC_MEMSET_INLINE;
+    LLVMTypeRef i64 = LLVMInt64TypeInContext(LLVMGetTypeContext(LLVMTypeOf(inst)));
+    LLVMValueRef from = LLVMGetOperand(inst, 1);
+    LLVMValueRef args[3] = { generic(b, LLVMGetOperand(inst, 0)), fills ? from : generic(b, from),
+                             LLVMBuildIntCast2(b, LLVMGetOperand(inst, 2), i64, 0, "") };
+    soft_call(b, m, soft, LLVMTypeOf(inst), args, 3);
+    return true;
 }
 
 static void expand_instruction(LLVMBuilderRef b, LLVMModuleRef m, LLVMValueRef inst)
 {
     LLVMValueRef r = NULL;
-    size_t len;
     if (LLVMIsAFPTruncInst(inst)) {
         LLVMPositionBuilderBefore(b, inst);
         r = expand_fptrunc(b, m, inst);
@@ -419,7 +426,7 @@ static void expand_instruction(LLVMBuilderRef b, LLVMModuleRef m, LLVMValueRef i
         LLVMInstructionEraseFromParent(inst);
     } else if (LLVMIsACallInst(inst) && LLVMIsAFunction(LLVMGetCalledValue(inst))) {
         LLVMPositionBuilderBefore(b, inst);
-        if (expand_memory(b, m, inst, LLVMGetValueName2(LLVMGetCalledValue(inst), &len)))
+        if (expand_memory(b, m, inst))
             LLVMInstructionEraseFromParent(inst);
     }
 }

@@ -7,7 +7,6 @@
 #include "finish/host/host.h"
 #include <llvm-c/DebugInfo.h>
 #include <math.h>
-#include <string.h>
 
 typedef LLVMValueRef V;
 
@@ -23,22 +22,10 @@ struct minmax_search {
 
 static bool holds(struct minmax_search *s, V v);
 
-static const char *called(V v)
-{
-    size_t len;
-    V callee = LLVMIsACallInst(v) ? LLVMGetCalledValue(v) : NULL;
-    return callee && LLVMIsAFunction(callee) ? LLVMGetValueName2(callee, &len) : "";
-}
-
-static bool begins(const char *name, const char *with)
-{
-    return !strncmp(name, with, strlen(with));
-}
-
 static bool is_minmax(V v)
 {
-    const char *name = called(v);
-    return begins(name, "llvm.maximumnum.") || begins(name, "llvm.minimumnum.");
+    enum ptx_intrinsic id = ptx_intrinsic_called(v);
+    return id == PTX_INTRINSIC_MAXIMUMNUM || id == PTX_INTRINSIC_MINIMUMNUM;
 }
 
 /* `x is a NaN`, as fcmp uno x, 0 or x, x; else NULL. */
@@ -98,12 +85,16 @@ static bool phi_holds(struct minmax_search *s, V phi)
 
 static bool call_holds(struct minmax_search *s, V call)
 {
-    const char *name = called(call);
-    if (is_minmax(call))
+    switch (ptx_intrinsic_called(call)) {
+    case PTX_INTRINSIC_MAXIMUMNUM: case PTX_INTRINSIC_MINIMUMNUM:
         return s->signalling || holds(s, LLVMGetOperand(call, 0)) || holds(s, LLVMGetOperand(call, 1));
-    if (s->signalling && (begins(name, "llvm.fma.") || begins(name, "llvm.sqrt.") || begins(name, "llvm.x86.avx512.mask.range.")))
-        return true;
-    return begins(name, "llvm.fabs.") && holds(s, LLVMGetOperand(call, 0));
+    case PTX_INTRINSIC_FMA: case PTX_INTRINSIC_SQRT: case PTX_INTRINSIC_RANGE_PS: case PTX_INTRINSIC_RANGE_PD:
+        return s->signalling;
+    case PTX_INTRINSIC_FABS:
+        return holds(s, LLVMGetOperand(call, 0));
+    default:
+        return false;
+    }
 }
 
 /* Of a selection by a question whose answer is no, or was replaced by that, only the second counts. */
@@ -200,7 +191,7 @@ static bool by_instruction(LLVMBuilderRef b, V call)
     LLVMPositionBuilderBefore(b, call);
     LLVMSetCurrentDebugLocation2(b, LLVMInstructionGetDebugLoc(call));
     V x = quiet(b, LLVMGetOperand(call, 0), bits), y = quiet(b, LLVMGetOperand(call, 1), bits);
-    V args[] = { x, y, LLVMConstInt(i32, begins(called(call), "llvm.maximumnum.") ? MAX : MIN, 0), x,
+    V args[] = { x, y, LLVMConstInt(i32, ptx_intrinsic_called(call) == PTX_INTRINSIC_MAXIMUMNUM ? MAX : MIN, 0), x,
                  LLVMConstInt(LLVMIntTypeInContext(c, width), (1u << width) - 1, 0), LLVMConstInt(i32, PTX_HOST_AS_SET, 0) };
     V r = ptx_host_in_pieces(b, bits == 64 ? "llvm.x86.avx512.mask.range.pd.512" : "llvm.x86.avx512.mask.range.ps.512", args, 6);
     LLVMReplaceAllUsesWith(call, r);

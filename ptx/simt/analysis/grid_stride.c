@@ -2,7 +2,6 @@
  * each in turn, as what they read lies side by side.  Questions; prefetch.c and versions.c do something about it. */
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "simt/analysis/analysis.h"
-#include <string.h>
 
 enum { MAX_CARRIED = 4 }; /* vectors from round to round of a loop that warps go through side by side */
 
@@ -25,9 +24,7 @@ LLVMValueRef simt_loop_step(struct simt_fn *f, int loop, LLVMValueRef phi)
 /* Is it what a copy of a loop asks, whether all lanes, or all warps, go on? */
 static bool asks_all(LLVMValueRef c)
 {
-    size_t len;
-    const char *name = LLVMIsACallInst(c) ? LLVMGetValueName2(LLVMGetCalledValue(c), &len) : "";
-    return !strcmp(name, SIMT_ALL) || !strcmp(name, SIMT_TOGETHER);
+    return simt_private_has(simt_private_called(c), SIMT_PRIVATE_VOTE);
 }
 
 /* Does the loop go on while an index is below the same bound for all threads, with steps of a length that is known at launch: the grid's,

@@ -73,8 +73,7 @@ static bool suits(struct simt_fn *f, int loop, LLVMValueRef x, int *bytes)
 {
     LLVMValueRef p = LLVMIsALoadInst(x) ? LLVMGetOperand(x, 0) : LLVMIsAStoreInst(x) ? LLVMGetOperand(x, 1) : NULL;
     int left = MAX_SLICE;
-    size_t len;
-    if (!p || (LLVMIsACallInst(p) && !strncmp(LLVMGetValueName2(LLVMGetCalledValue(p), &len), SIMT_APART, strlen(SIMT_APART))))
+    if (!p || simt_private_called(p) == SIMT_PRIVATE_APART)
         return true; /* the latter is for when an index has wrapped */
     LLVMTypeRef type = LLVMTypeOf(LLVMIsALoadInst(x) ? x : LLVMGetOperand(x, 0));
     int64_t size = (int64_t)LLVMABISizeOfType(f->u->in_layout, type);
@@ -117,7 +116,6 @@ bool simt_loop_marches(struct simt_fn *f, int loop)
 /* Nothing that another warp could wait for, see, or find in the wrong place. */
 static bool instruction_suits(struct simt *u, LLVMValueRef x)
 {
-    size_t len;
     switch (LLVMGetInstructionOpcode(x)) {
     case LLVMAlloca: case LLVMFence: case LLVMAtomicCmpXchg: case LLVMAtomicRMW:
         return false;
@@ -128,8 +126,8 @@ static bool instruction_suits(struct simt *u, LLVMValueRef x)
         enum ptx_simt id = simt_call_id(u, x);
         if (id != PTX_SIMT_NONE)
             return ptx_simt_info(id)->traits == PTX_SIMT_PURE;
-        const char *name = LLVMGetValueName2(LLVMGetCalledValue(x), &len);
-        return LLVMGetIntrinsicID(LLVMGetCalledValue(x)) ? strncmp(name, "llvm.stack", 10) && strcmp(name, "llvm.trap") : !strncmp(name, "aw.host.", 8);
+        return LLVMGetIntrinsicID(LLVMGetCalledValue(x)) ? !ptx_intrinsic_has(x, PTX_INTRINSIC_STAYS) :
+                                                           simt_private_called(x) != SIMT_PRIVATE_NONE;
     }
     default:
         return true;

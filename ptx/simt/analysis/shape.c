@@ -497,23 +497,21 @@ static void shape_aw(struct simt_fn *f, struct simt_val *r, enum ptx_simt id)
     }
 }
 
-/* The vectoriser's own calls; see versions.c. */
-static bool shape_own(struct simt_fn *f, struct simt_val *r, const char *name)
+/* The vectoriser's private intrinsics; false: it is none of those. */
+static bool shape_private(struct simt_fn *f, struct simt_val *r)
 {
-    if (!strcmp(name, SIMT_ALWAYS) || !strcmp(name, SIMT_ALL) || !strcmp(name, SIMT_TOGETHER) ||
-        !strncmp(name, SIMT_FIRST, strlen(SIMT_FIRST)) || !strncmp(name, SIMT_NOWRAP, strlen(SIMT_NOWRAP))) {
+    enum simt_private id = simt_private_called(r->src);
+    if (simt_private_has(id, SIMT_PRIVATE_UNIFORM)) {
         set_affine(f, r, NULL, false, 0);
-    } else if (!strncmp(name, SIMT_EXACT, strlen(SIMT_EXACT))) {
-        struct shape a = look(f, LLVMGetOperand(r->src, 0));
-        if (a.kind == SIMT_AFFINE)
-            set_affine(f, r, a.off, false, a.tz);
-        else
-            set_varying(r);
-    } else if (!strncmp(name, SIMT_APART, strlen(SIMT_APART))) {
-        set_varying(r);
-    } else {
-        return false;
+        return true;
     }
+    if (!simt_private_has(id, SIMT_PRIVATE_ADDRESS))
+        return false;
+    struct shape a = look(f, LLVMGetOperand(r->src, 0));
+    if (id == SIMT_PRIVATE_EXACT && a.kind == SIMT_AFFINE)
+        set_affine(f, r, a.off, false, a.tz);
+    else
+        set_varying(r);
     return true;
 }
 
@@ -521,10 +519,9 @@ static void shape_call(struct simt_fn *f, struct simt_val *r)
 {
     LLVMValueRef callee = LLVMGetCalledValue(r->src);
     enum ptx_simt id = simt_call_id(f->u, r->src);
-    size_t len;
     if (id != PTX_SIMT_NONE)
         shape_aw(f, r, id);
-    else if (shape_own(f, r, LLVMGetValueName2(callee, &len)))
+    else if (shape_private(f, r))
         return;
     else if (LLVMIsAFunction(callee) && LLVMGetIntrinsicID(callee))
         set_uniform_if(f, r, all_uniform(f, r->src, LLVMGetNumArgOperands(r->src)));

@@ -19,8 +19,6 @@ static bool stays_inside(struct simt *u, LLVMValueRef p, int64_t at, uint64_t si
 static bool use_stays_inside(struct simt *u, LLVMValueRef x, LLVMValueRef p, int64_t at, uint64_t size)
 {
     int64_t add;
-    const char *name;
-    size_t len;
     switch (LLVMGetInstructionOpcode(x)) {
     case LLVMLoad:
         return inside(u, LLVMTypeOf(x), at, size);
@@ -33,9 +31,8 @@ static bool use_stays_inside(struct simt *u, LLVMValueRef x, LLVMValueRef p, int
                !__builtin_mul_overflow(add, (int64_t)LLVMABISizeOfType(u->in_layout, LLVMGetGEPSourceElementType(x)), &add) &&
                !__builtin_add_overflow(at, add, &at) && stays_inside(u, x, at, size);
     case LLVMCall:
-        name = LLVMIsAFunction(LLVMGetCalledValue(x)) ? LLVMGetValueName2(LLVMGetCalledValue(x), &len) : "";
         /* The arguments of a printf: lowering has made them as long as the format says, or the runtime reads what it should not. */
-        return !strncmp(name, "llvm.lifetime.", strlen("llvm.lifetime.")) || simt_call_id(u, x) == PTX_SIMT_VPRINTF;
+        return ptx_intrinsic_has(x, PTX_INTRINSIC_LIFETIME) || simt_call_id(u, x) == PTX_SIMT_VPRINTF;
     default:
         return false;
     }

@@ -42,80 +42,38 @@ void simt_set_field(struct simt_fn *f, LLVMValueRef inst, unsigned at, LLVMValue
 
 /* ---- Intrinsics */
 
-/* Which types an overloaded intrinsic is named by: its result, its first operand, or both. */
-static const struct overload {
-    const char *name;
-    const char *types; /* r, 0 */
-} overloads[] = {
-    { "llvm.abs", "r" }, { "llvm.bitreverse", "r" }, { "llvm.bswap", "r" }, { "llvm.canonicalize", "r" }, { "llvm.ceil", "r" },
-    { "llvm.copysign", "r" }, { "llvm.ctlz", "r" }, { "llvm.ctpop", "r" }, { "llvm.cttz", "r" }, { "llvm.fabs", "r" },
-    { "llvm.floor", "r" }, { "llvm.fma", "r" }, { "llvm.fmuladd", "r" }, { "llvm.fptosi.sat", "r0" },
-    { "llvm.fptoui.sat", "r0" }, { "llvm.fshl", "r" }, { "llvm.fshr", "r" }, { "llvm.is.fpclass", "0" },
-    { "llvm.maximum", "r" }, { "llvm.maximumnum", "r" }, { "llvm.maxnum", "r" }, { "llvm.minimum", "r" },
-    { "llvm.minimumnum", "r" }, { "llvm.minnum", "r" }, { "llvm.nearbyint", "r" }, { "llvm.rint", "r" },
-    { "llvm.roundeven", "r" }, { "llvm.sadd.sat", "r" }, { "llvm.sadd.with.overflow", "0" }, { "llvm.scmp", "r0" },
-    { "llvm.smax", "r" }, { "llvm.smin", "r" }, { "llvm.smul.with.overflow", "0" }, { "llvm.sqrt", "r" },
-    { "llvm.sshl.sat", "r" }, { "llvm.ssub.sat", "r" }, { "llvm.ssub.with.overflow", "0" }, { "llvm.trunc", "r" },
-    { "llvm.uadd.sat", "r" }, { "llvm.uadd.with.overflow", "0" }, { "llvm.ucmp", "r0" }, { "llvm.umax", "r" },
-    { "llvm.umin", "r" }, { "llvm.umul.with.overflow", "0" }, { "llvm.ushl.sat", "r" }, { "llvm.usub.sat", "r" },
-    { "llvm.usub.with.overflow", "0" },
-};
-
-static const struct overload *find_overload(const char *name)
-{
-    for (size_t i = 0; i < sizeof overloads / sizeof *overloads; i++) {
-        size_t n = strlen(overloads[i].name);
-        if (!strncmp(name, overloads[i].name, n) && name[n] == '.' &&
-            LLVMLookupIntrinsicID(name, strlen(name)) == LLVMLookupIntrinsicID(overloads[i].name, n))
-            return &overloads[i];
-    }
-    return NULL;
-}
-
-/* Says nothing a warp must do. */
-static bool is_hint(const char *name)
-{
-    static const char *const hints[] = { "llvm.assume", "llvm.lifetime.", "llvm.dbg.", "llvm.experimental.noalias.scope.decl",
-                                         "llvm.donothing", "llvm.sideeffect", "llvm.invariant.", "llvm.prefetch",
-                                         "llvm.var.annotation", "llvm.pseudoprobe" };
-    for (size_t i = 0; i < sizeof hints / sizeof *hints; i++)
-        if (!strncmp(name, hints[i], strlen(hints[i])))
-            return true;
-    return false;
-}
-
 static void trap_emit(struct simt_fn *f, LLVMValueRef status);
 
 static void intrinsic_emit(struct simt_fn *f, LLVMValueRef inst, const char *name)
 {
     struct simt *u = f->u;
-    if (is_hint(name))
+    enum ptx_intrinsic id = ptx_intrinsic_called(inst);
+    const struct ptx_intrinsic_info *info = id == PTX_INTRINSIC_NONE ? NULL : ptx_intrinsic_info(id);
+    if (info && info->traits & PTX_INTRINSIC_HINT)
         return;
-    if (!strcmp(name, "llvm.trap")) {
+    if (id == PTX_INTRINSIC_TRAP) {
         trap_emit(f, simt_c32(u, AW_ERR_LAUNCH_FAILED));
         return;
     }
-    const struct overload *o = find_overload(name);
     unsigned n = LLVMGetNumArgOperands(inst);
     bool vec = simt_varying(f, inst);
     LLVMTypeRef result = LLVMTypeOf(inst), types[2];
     unsigned n_types = 0;
-    if (!o || n > 4) {
+    if (!info || !info->types || n > 4) {
         simt_fail(u, "the host target does not know the operation %s", name);
         return;
     }
-    for (const char *t = o->types; *t; t++) {
+    for (const char *t = info->types; *t; t++) {
         LLVMTypeRef type = simt_type(u, *t == 'r' ? result : LLVMTypeOf(LLVMGetOperand(inst, 0)));
         types[n_types++] = vec ? simt_vec_type(u, type) : type;
     }
     LLVMValueRef args[4];
     for (unsigned i = 0; i < n; i++) {
         LLVMValueRef a = LLVMGetOperand(inst, i);
-        bool immediate = i > 0 && LLVMIsAConstantInt(a) && i == n - 1 &&
-                         (strstr(name, "llvm.ct") == name || strstr(name, "llvm.abs") == name || strstr(name, "llvm.is.fp") == name);
+        bool immediate = i > 0 && LLVMIsAConstantInt(a) && i == n - 1 && info->traits & PTX_INTRINSIC_IMMEDIATE;
         args[i] = immediate || !vec ? simt_scalar(f, a) : simt_vector(f, a);
     }
-    LLVMValueRef r = simt_intrinsic(u, o->name, types, n_types, args, n);
+    LLVMValueRef r = simt_intrinsic(u, info->name, types, n_types, args, n);
     if (LLVMGetTypeKind(result) == LLVMStructTypeKind) {
         for (unsigned i = 0; i < LLVMCountStructElementTypes(result); i++) {
             LLVMValueRef part = LLVMBuildExtractValue(u->b, r, i, "");
@@ -392,6 +350,37 @@ static void device_emit(struct simt_fn *f, LLVMValueRef inst, LLVMValueRef calle
         simt_set_vector(f, inst, r);
 }
 
+/* One of the vectoriser's own; false: it is none that is left here. */
+static bool private_emit(struct simt_fn *f, LLVMValueRef inst)
+{
+    switch (simt_private_called(inst)) {
+    case SIMT_PRIVATE_ALWAYS:
+        simt_set_scalar(f, inst, LLVMConstInt(f->u->i1, 1, 0));
+        return true;
+    case SIMT_PRIVATE_ALL:
+        simt_all_emit(f, inst);
+        return true;
+    case SIMT_PRIVATE_FIRST:
+        simt_first_emit(f, inst);
+        return true;
+    case SIMT_PRIVATE_TOGETHER:
+        simt_set_scalar(f, inst, simt_together_emit(f->u, simt_scalar(f, LLVMGetOperand(inst, 0))));
+        return true;
+    case SIMT_PRIVATE_NOWRAP:
+        simt_nowrap_emit(f, inst);
+        return true;
+    case SIMT_PRIVATE_EXACT:
+    case SIMT_PRIVATE_APART:
+        simt_same_emit(f, inst);
+        return true;
+    case SIMT_PRIVATE_SINGLE:
+        simt_serialised_emit(f, inst, aw_ptrmap_find(&f->u->singles, LLVMGetCalledValue(inst)));
+        return true;
+    default:
+        return false;
+    }
+}
+
 void simt_call_emit(struct simt_fn *f, LLVMValueRef inst)
 {
     struct simt *u = f->u;
@@ -408,20 +397,10 @@ void simt_call_emit(struct simt_fn *f, LLVMValueRef inst)
     }
     const char *name = LLVMGetValueName2(callee, &len);
     LLVMValueRef out = aw_ptrmap_find(&u->functions, callee);
-    if (!strcmp(name, SIMT_ALWAYS))
-        simt_set_scalar(f, inst, LLVMConstInt(u->i1, 1, 0));
-    else if (!strcmp(name, SIMT_ALL))
-        simt_all_emit(f, inst);
-    else if (!strncmp(name, SIMT_FIRST, strlen(SIMT_FIRST)))
-        simt_first_emit(f, inst);
-    else if (!strcmp(name, SIMT_TOGETHER))
-        simt_set_scalar(f, inst, simt_together_emit(u, simt_scalar(f, LLVMGetOperand(inst, 0))));
-    else if (simt_pointer_emit(f, inst, name))
+    if (private_emit(f, inst))
         return;
-    else if (LLVMGetIntrinsicID(callee))
+    if (LLVMGetIntrinsicID(callee))
         intrinsic_emit(f, inst, name);
-    else if (simt_is_serialised(callee))
-        simt_serialised_emit(f, inst, aw_ptrmap_find(&u->singles, callee));
     else if (out)
         device_emit(f, inst, callee, out);
     else

@@ -5,10 +5,6 @@
 
 #include "simt/ir.h"
 
-#define SIMT_MEET "aw.host.meet"               /* void(i32 id, i32 threads) */
-#define SIMT_MEET_REDUCE "aw.host.meet.reduce" /* i32(i32 id, i32 threads, i32 op, i32 active, i32 predicate) */
-#define SIMT_MEET_TOGETHER "aw.host.meet.together" /* i1(i1) */
-
 /* ---- value.c */
 LLVMValueRef simt_scalar(struct simt_fn *f, LLVMValueRef v);
 LLVMValueRef simt_vector(struct simt_fn *f, LLVMValueRef v);
@@ -120,8 +116,9 @@ void simt_serialised_emit(struct simt_fn *f, LLVMValueRef inst, LLVMValueRef out
 
 /* ---- host_call.c */
 void simt_first_emit(struct simt_fn *f, LLVMValueRef inst);
-void simt_all_emit(struct simt_fn *f, LLVMValueRef inst); /* a call of SIMT_ALL */
-bool simt_pointer_emit(struct simt_fn *f, LLVMValueRef inst, const char *name);
+void simt_all_emit(struct simt_fn *f, LLVMValueRef inst);
+void simt_nowrap_emit(struct simt_fn *f, LLVMValueRef inst);
+void simt_same_emit(struct simt_fn *f, LLVMValueRef inst); /* what is its argument */
 
 /* ---- function.c */
 /* `finish`, where it is not NULL, has a look at the function once it is whole. */
@@ -140,6 +137,6 @@ bool simt_meet_fits(struct simt_fn *f, LLVMValueRef id, LLVMValueRef threads);
 LLVMValueRef simt_meet_emit(struct simt *u, LLVMValueRef *args, unsigned n);
 /* Stands for `cond`, or for whether it is true for all warps of the block. */
 LLVMValueRef simt_together_emit(struct simt *u, LLVMValueRef cond);
-int simt_meet_kind(LLVMValueRef x); /* 0: no meeting of warps, 1: one, 2: one that reduces, 3: one that is no barrier of the kernel's */
+enum simt_private simt_meet_kind(LLVMValueRef x); /* one that is a MEET; NONE (0): no meeting of warps */
 
 #endif

@@ -1,8 +1,8 @@
-/* Calls of the vectoriser's own functions, which its rewrites leave: what holds for all lanes, addresses that are settled, lane 0's value. */
+/* Calls of the vectoriser's private intrinsics (private.def), which its rewrites leave: what holds for all lanes,
+ * addresses that are settled, lane 0's value. */
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "simt/analysis/analysis.h"
 #include "simt/emit/emit.h"
-#include <string.h>
 
 static LLVMValueRef compare_build(struct simt_fn *f, LLVMIntPredicate p, bool negated, const struct simt_compare *c)
 {
@@ -55,22 +55,19 @@ void simt_all_emit(struct simt_fn *f, LLVMValueRef inst)
     simt_set_scalar(f, inst, all_of(f, LLVMGetOperand(inst, 0), false));
 }
 
-/* Calls on addresses; true if `name` is one's. */
-bool simt_pointer_emit(struct simt_fn *f, LLVMValueRef inst, const char *name)
+void simt_nowrap_emit(struct simt_fn *f, LLVMValueRef inst)
+{
+    LLVMValueRef ok = simt_ok(f, LLVMGetOperand(inst, 0));
+    simt_set_scalar(f, inst, ok ? ok : LLVMConstInt(f->u->i1, 1, 0));
+}
+
+void simt_same_emit(struct simt_fn *f, LLVMValueRef inst)
 {
     LLVMValueRef p = LLVMGetOperand(inst, 0);
-    if (!strncmp(name, SIMT_NOWRAP, strlen(SIMT_NOWRAP))) {
-        LLVMValueRef ok = simt_ok(f, p);
-        simt_set_scalar(f, inst, ok ? ok : LLVMConstInt(f->u->i1, 1, 0));
-    } else if (!strncmp(name, SIMT_EXACT, strlen(SIMT_EXACT)) || !strncmp(name, SIMT_APART, strlen(SIMT_APART))) {
-        if (simt_varying(f, inst))
-            simt_set_vector(f, inst, simt_vector(f, p));
-        else
-            simt_set_scalar(f, inst, simt_scalar(f, p));
-    } else {
-        return false;
-    }
-    return true;
+    if (simt_varying(f, inst))
+        simt_set_vector(f, inst, simt_vector(f, p));
+    else
+        simt_set_scalar(f, inst, simt_scalar(f, p));
 }
 
 void simt_first_emit(struct simt_fn *f, LLVMValueRef inst)

@@ -6,7 +6,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "simt/analysis/analysis.h"
 #include "simt/emit/emit.h"
-#include <string.h>
 
 /* One access being emitted. */
 struct access {
@@ -25,8 +24,7 @@ static struct access access_of(struct simt_fn *f, LLVMValueRef inst, LLVMValueRe
     a.size = LLVMStoreSizeOfType(f->u->in_layout, type);
     a.align = LLVMGetAlignment(inst);
     a.constant = simt_space(LLVMTypeOf(ptr)) == SIMT_SPACE_CONST;
-    size_t len;
-    a.rare = LLVMIsACallInst(ptr) && !strncmp(LLVMGetValueName2(LLVMGetCalledValue(ptr), &len), SIMT_APART, strlen(SIMT_APART));
+    a.rare = simt_private_called(ptr) == SIMT_PRIVATE_APART;
     a.ordered = LLVMGetVolatile(inst) || LLVMGetOrdering(inst) != LLVMAtomicOrderingNotAtomic;
     return a;
 }

@@ -48,13 +48,12 @@ LLVMValueRef simt_splat(struct simt *u, LLVMValueRef s)
 
 static LLVMValueRef global_of(struct simt *u, LLVMValueRef g)
 {
+    int64_t place;
     size_t len;
     const char *name = LLVMGetValueName2(g, &len);
     if (simt_is_shared_ptr(LLVMTypeOf(g))) {
-        if (!strcmp(name, "aw.shared"))
-            return simt_c32(u, 0);
-        if (!strcmp(name, "aw.shared.dynamic"))
-            return simt_c32(u, (u->options->static_shared + 15) & ~15u);
+        if (simt_shared_place(u, g, &place))
+            return simt_c32(u, place);
         simt_fail(u, "unknown shared variable %s", name);
         return LLVMGetUndef(u->i32);
     }

@@ -11,7 +11,6 @@
 #include "simt/rewrite/rewrite.h"
 
 #include "base/vec.h"
-#include <string.h>
 
 struct prepare {
     LLVMModuleRef module;
@@ -51,11 +50,7 @@ static void end_unreachable(struct prepare *p)
 
 static LLVMValueRef always(struct prepare *p)
 {
-    LLVMTypeRef t = LLVMFunctionType(LLVMInt1TypeInContext(p->ctx), NULL, 0, 0);
-    LLVMValueRef fn = LLVMGetNamedFunction(p->module, SIMT_ALWAYS);
-    if (!fn)
-        fn = LLVMAddFunction(p->module, SIMT_ALWAYS, t);
-    return LLVMBuildCall2(p->b, t, fn, NULL, 0, "");
+    return simt_private_call(p->b, p->module, SIMT_PRIVATE_ALWAYS, NULL, 0);
 }
 
 /* Puts a block on the edge from `bb` to its successor number `i`, with a way out to the return. */

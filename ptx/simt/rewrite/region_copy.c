@@ -5,8 +5,6 @@
 #include "simt/analysis/analysis.h"
 #include "simt/rewrite/rewrite.h"
 #include "simt/rewrite/versions.h"
-#include <stdio.h>
-#include <string.h>
 
 /* ---- Addresses whose lanes are at known distances unless an index wraps: asked for once, before the region */
 
@@ -21,24 +19,14 @@ static bool reads_argument(struct simt_fn *f, LLVMValueRef load)
     return f->form != SIMT_FORM_DEVICE && LLVMIsAArgument(p);
 }
 
-static bool is_minmax(LLVMValueRef call)
-{
-    static const char *const names[] = { "llvm.smax.", "llvm.smin.", "llvm.umax.", "llvm.umin." };
-    LLVMValueRef fn = LLVMGetCalledValue(call);
-    size_t len;
-    for (size_t i = 0; LLVMIsAFunction(fn) && i < sizeof names / sizeof *names; i++)
-        if (!strncmp(LLVMGetValueName2(fn, &len), names[i], strlen(names[i])))
-            return true;
-    return false;
-}
-
 bool simt_copy_hoists(struct version *v, const struct copied_region *r, LLVMValueRef x, int *left)
 {
     if (!inside_value(r, x) || (r->loop == REGION_BLOCK && LLVMIsAPHINode(x)))
         return true;
     if (--*left < 0)
         return false;
-    if (!(LLVMIsALoadInst(x) ? reads_argument(r->f, x) : LLVMIsACallInst(x) ? is_minmax(x) : simt_arithmetic(x)))
+    if (!(LLVMIsALoadInst(x) ? reads_argument(r->f, x) :
+          LLVMIsACallInst(x) ? ptx_intrinsic_has(x, PTX_INTRINSIC_INT_MINMAX) : simt_arithmetic(x)))
         return false;
     for (unsigned i = 0; i < (unsigned)LLVMGetNumOperands(x); i++)
         if (!simt_copy_hoists(v, r, LLVMGetOperand(x, i), left))
@@ -89,15 +77,10 @@ static LLVMValueRef hoist(struct version *v, const struct copied_region *r, stru
     return c;
 }
 
-static LLVMValueRef pointer_call(struct version *v, const char *prefix, LLVMValueRef p, LLVMTypeRef result)
+/* Asks or says something of the lanes' values of `x`. */
+static LLVMValueRef private_build(struct simt *u, enum simt_private what, LLVMValueRef x)
 {
-    char name[64];
-    LLVMTypeRef type = LLVMTypeOf(p);
-    snprintf(name, sizeof name, "%s.%u", prefix, simt_space(type));
-    LLVMTypeRef t = LLVMFunctionType(result, &type, 1, 0);
-    LLVMValueRef fn = LLVMGetNamedFunction(v->u->in, name);
-    fn = fn ? fn : LLVMAddFunction(v->u->in, name, t);
-    return LLVMBuildCall2(v->u->b, t, fn, &p, 1, "");
+    return simt_private_call(u->b, u->in, what, &x, 1);
 }
 
 /* `cond` and that no listed address wraps, at the builder; `cond` may be NULL. */
@@ -105,7 +88,7 @@ static LLVMValueRef build_nowrap(struct version *v, const struct copied_region *
 {
     struct aw_ptrmap made = { 0 };
     for (int i = 0; i < v->n_ptrs; i++) {
-        LLVMValueRef ok = pointer_call(v, SIMT_NOWRAP, hoist(v, r, &made, v->ptrs[i]), v->u->i1);
+        LLVMValueRef ok = private_build(v->u, SIMT_PRIVATE_NOWRAP, hoist(v, r, &made, v->ptrs[i]));
         cond = cond ? LLVMBuildAnd(v->u->b, cond, ok, "") : ok;
     }
     aw_ptrmap_fini(&made);
@@ -137,12 +120,11 @@ static void copy_block(struct version *v, LLVMBasicBlockRef from, LLVMBasicBlock
     }
 }
 
-static void settle_pointer(struct version *v, LLVMValueRef access, const char *how)
+static void settle_pointer(struct version *v, LLVMValueRef access, enum simt_private how)
 {
     unsigned at = LLVMGetInstructionOpcode(access) == LLVMStore;
     LLVMPositionBuilderBefore(v->u->b, access);
-    LLVMValueRef p = LLVMGetOperand(access, at);
-    LLVMSetOperand(access, at, pointer_call(v, how, p, LLVMTypeOf(p)));
+    LLVMSetOperand(access, at, private_build(v->u, how, LLVMGetOperand(access, at)));
 }
 
 static bool accesses_listed(const struct version *v, LLVMValueRef x)
@@ -167,7 +149,7 @@ static void connect_block(struct version *v, LLVMBasicBlockRef from)
                 LLVMSetOperand(c, i, n);
         }
         if (accesses_listed(v, x))
-            settle_pointer(v, c, SIMT_EXACT);
+            settle_pointer(v, c, SIMT_PRIVATE_EXACT);
         if (LLVMIsATerminatorInst(x))
             for (unsigned i = 0; i < LLVMGetNumSuccessors(x); i++)
                 LLVMSetSuccessor(c, i, copied(v, LLVMGetSuccessor(x, i)));
@@ -219,31 +201,9 @@ static void rebuild_phis(struct version *v, LLVMBasicBlockRef bb, void (*edges)(
     }
 }
 
-/* A call of SIMT_FIRST. */
-static LLVMValueRef first_build(struct simt *u, LLVMValueRef x)
-{
-    char name[64];
-    LLVMTypeRef type = LLVMTypeOf(x), t = LLVMFunctionType(type, &type, 1, 0);
-    snprintf(name, sizeof name, "%s.%u", SIMT_FIRST, LLVMGetIntTypeWidth(type));
-    LLVMValueRef fn = LLVMGetNamedFunction(u->in, name);
-    fn = fn ? fn : LLVMAddFunction(u->in, name, t);
-    return LLVMBuildCall2(u->b, t, fn, &x, 1, "");
-}
-
 LLVMValueRef simt_all_build(struct simt *u, LLVMValueRef cond)
 {
-    LLVMTypeRef i1 = u->i1, t = LLVMFunctionType(i1, &i1, 1, 0);
-    LLVMValueRef fn = LLVMGetNamedFunction(u->in, SIMT_ALL);
-    fn = fn ? fn : LLVMAddFunction(u->in, SIMT_ALL, t);
-    return LLVMBuildCall2(u->b, t, fn, &cond, 1, "");
-}
-
-static LLVMValueRef build_together(struct version *v, LLVMValueRef cond)
-{
-    LLVMTypeRef i1 = v->u->i1, t = LLVMFunctionType(i1, &i1, 1, 0);
-    LLVMValueRef fn = LLVMGetNamedFunction(v->u->in, SIMT_TOGETHER);
-    fn = fn ? fn : LLVMAddFunction(v->u->in, SIMT_TOGETHER, t);
-    return LLVMBuildCall2(v->u->b, t, fn, &cond, 1, "");
+    return private_build(u, SIMT_PRIVATE_ALL, cond);
 }
 
 static LLVMBasicBlockRef new_block(struct version *v, const char *name, bool cold)
@@ -291,7 +251,7 @@ void simt_copy_if(struct version *v, const struct copied_region *r, bool togethe
     LLVMPositionBuilderAtEnd(b, head);
     LLVMValueRef want = on_false ? LLVMBuildNot(b, cond, "") : cond;
     LLVMValueRef all = build_nowrap(v, r, simt_all_build(v->u, want));
-    LLVMBuildCondBr(b, together ? build_together(v, all) : all, copied(v, then), some);
+    LLVMBuildCondBr(b, together ? private_build(v->u, SIMT_PRIVATE_TOGETHER, all) : all, copied(v, then), some);
 }
 
 /* ---- Loops of one block that go on while an index is below a bound, in steps no shorter than from the first lane to the last: some lane
@@ -434,7 +394,7 @@ void simt_copy_loop(struct version *v, const struct copied_region *r, bool toget
             LLVMSetSuccessor(enter, i, warm_header);
     LLVMPositionBuilderBefore(b, warm_term);
     LLVMValueRef all = simt_all_build(v->u, exit_if_true ? LLVMBuildNot(b, cond, "") : cond);
-    LLVMBuildCondBr(b, together ? build_together(v, all) : all, warm_header, e.warm_exit);
+    LLVMBuildCondBr(b, together ? private_build(v->u, SIMT_PRIVATE_TOGETHER, all) : all, warm_header, e.warm_exit);
     LLVMInstructionEraseFromParent(warm_term);
     LLVMPositionBuilderAtEnd(b, e.warm_exit);
     bool ends = !together && has_last_round(r, LLVMGetCondition(term), exit_if_true, &e.last);
@@ -516,7 +476,7 @@ static struct twins copy_rest(struct version *v, LLVMBasicBlockRef bb, LLVMValue
     for (LLVMValueRef x = LLVMGetFirstInstruction(t.checked); x; x = LLVMGetNextInstruction(x)) {
         join_value(v, x, t.checked, t.exact, t.join);
         if (accesses_listed(v, x))
-            settle_pointer(v, x, SIMT_APART);
+            settle_pointer(v, x, SIMT_PRIVATE_APART);
     }
     LLVMPositionBuilderAtEnd(b, t.checked);
     LLVMBuildBr(b, t.join);
@@ -589,7 +549,7 @@ void simt_copy_even(struct version *v, const struct copied_region *r, LLVMBasicB
     v->n_ptrs = 0;
     LLVMPositionBuilderBefore(b, term);
     LLVMValueRef count = hoist(v, r, &made, v->count), even[2] = { v->count, v->cond };
-    LLVMValueRef first[2] = { first_build(v->u, count), first_build(v->u, v->cond) };
+    LLVMValueRef first[2] = { private_build(v->u, SIMT_PRIVATE_FIRST, count), private_build(v->u, SIMT_PRIVATE_FIRST, v->cond) };
     LLVMValueRef same = LLVMBuildAnd(b, build_same(v, count, first[0]), build_same(v, v->cond, first[1]), "");
     same = simt_all_build(v->u, same);
     aw_ptrmap_fini(&made);

@@ -14,7 +14,7 @@ bool simt_blend(struct simt *u, enum simt_form form);
 bool simt_all_lanes_versions(struct simt *u, LLVMValueRef fn, enum simt_form form);
 
 /* ---- region_copy.c */
-LLVMValueRef simt_all_build(struct simt *u, LLVMValueRef cond); /* a call of SIMT_ALL, at the builder */
+LLVMValueRef simt_all_build(struct simt *u, LLVMValueRef cond); /* a call of the private ALL, at the builder */
 
 /* ---- merge_guards.c */
 /* Adds copies of guards that follow each other, for warps all of whose lanes pass all of them; what is left for others is noted in `cold`. */

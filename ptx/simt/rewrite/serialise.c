@@ -12,7 +12,6 @@
 #include "simt/analysis/analysis.h"
 #include "simt/rewrite/rewrite.h"
 #include <limits.h>
-#include <stdio.h>
 #include <string.h>
 
 enum {
@@ -62,10 +61,9 @@ static bool movable_call(struct simt *u, LLVMValueRef x)
 {
     LLVMValueRef callee = LLVMGetCalledValue(x);
     enum ptx_simt id = simt_call_id(u, x);
-    size_t len;
     if (id != PTX_SIMT_NONE)
         return ptx_simt_info(id)->traits == PTX_SIMT_PURE && !*ptx_simt_info(id)->args; /* goes before the region */
-    return LLVMIsAFunction(callee) && LLVMGetIntrinsicID(callee) && strcmp(LLVMGetValueName2(callee, &len), "llvm.trap");
+    return LLVMIsAFunction(callee) && LLVMGetIntrinsicID(callee) && ptx_intrinsic_called(x) != PTX_INTRINSIC_TRAP;
 }
 
 static bool movable(struct simt *u, LLVMValueRef x)
@@ -391,14 +389,6 @@ static bool note_out(struct single *s, LLVMValueRef v)
     return true;
 }
 
-static bool is_lifetime(LLVMValueRef call)
-{
-    static const char name[] = "llvm.lifetime.";
-    size_t len;
-    LLVMValueRef callee = LLVMGetCalledValue(call);
-    return LLVMIsAFunction(callee) && !strncmp(LLVMGetValueName2(callee, &len), name, sizeof name - 1);
-}
-
 /* Indices of the thread are the same wherever they are read: before the region, once for the warp.  A variable's lifetime may be said in its
  * own function only. */
 static void take_calls_out(struct single *s)
@@ -409,7 +399,7 @@ static void take_calls_out(struct single *s)
             next = LLVMGetNextInstruction(x);
             if (!LLVMIsACallInst(x))
                 continue;
-            if (is_lifetime(x)) {
+            if (ptx_intrinsic_has(x, PTX_INTRINSIC_LIFETIME)) {
                 LLVMInstructionEraseFromParent(x);
             } else if (simt_call_id(s->u, x) != PTX_SIMT_NONE) {
                 LLVMInstructionRemoveFromParent(x);
@@ -641,11 +631,10 @@ static void set_attribute(struct simt *u, LLVMValueRef fn, const char *name)
 static void declare(struct single *s, LLVMTypeRef result)
 {
     LLVMTypeRef types[MAX_INS];
-    char name[64];
     for (int i = 0; i < s->n_ins; i++)
         types[i] = LLVMTypeOf(s->ins[i]);
-    snprintf(name, sizeof name, SIMT_SINGLE "%d", s->n_regions);
-    s->single = LLVMAddFunction(s->u->in, name, LLVMFunctionType(result, types, (unsigned)s->n_ins, 0));
+    LLVMTypeRef type = LLVMFunctionType(result, types, (unsigned)s->n_ins, 0);
+    s->single = simt_private_declare(s->u->in, SIMT_PRIVATE_SINGLE, s->n_regions, type);
     LLVMSetLinkage(s->single, LLVMInternalLinkage);
     set_attribute(s->u, s->single, "noinline");
     set_attribute(s->u, s->single, "optnone");

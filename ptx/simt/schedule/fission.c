@@ -38,7 +38,7 @@ static void meet_lower(struct simt *u, LLVMValueRef x)
     LLVMSetCurrentDebugLocation2(u->b, LLVMInstructionGetDebugLoc(x));
     LLVMValueRef launch = simt_field(u, args[0], offsetof(struct aw_host_block, launch), u->ptr, true);
     LLVMValueRef table = simt_field(u, launch, offsetof(struct aw_host_launch, services), u->ptr, true);
-    bool reduces = simt_meet_kind(x) == 2;
+    bool reduces = simt_meet_kind(x) == SIMT_PRIVATE_MEET_REDUCE;
     size_t at = reduces ? offsetof(struct aw_host_services, barrier_reduce) : offsetof(struct aw_host_services, barrier);
     LLVMTypeRef type = LLVMFunctionType(reduces ? u->i32 : u->v_void, types, n + 1, 0);
     LLVMValueRef r = LLVMBuildCall2(u->b, type, simt_field(u, table, at, u->ptr, true), args, n + 1, "");
@@ -56,7 +56,7 @@ static void together_erase(LLVMValueRef x)
 
 void simt_together_dissolve(struct simt *u)
 {
-    LLVMValueRef fn = LLVMGetNamedFunction(u->out, SIMT_MEET_TOGETHER);
+    LLVMValueRef fn = simt_private_find(u->out, SIMT_PRIVATE_MEET_TOGETHER);
     for (LLVMUseRef use; fn && (use = LLVMGetFirstUse(fn)) != NULL;)
         together_erase(LLVMGetUser(use));
     if (fn)
@@ -65,9 +65,9 @@ void simt_together_dissolve(struct simt *u)
 
 static void each_meet(struct simt *u, void (*act)(struct simt *, LLVMValueRef))
 {
-    static const char *const names[] = { SIMT_MEET, SIMT_MEET_REDUCE };
+    static const enum simt_private barriers[] = { SIMT_PRIVATE_MEET, SIMT_PRIVATE_MEET_REDUCE };
     for (int i = 0; i < 2; i++) {
-        LLVMValueRef fn = LLVMGetNamedFunction(u->out, names[i]);
+        LLVMValueRef fn = simt_private_find(u->out, barriers[i]);
         if (!fn)
             continue;
         for (LLVMUseRef use; (use = LLVMGetFirstUse(fn)) != NULL;)
@@ -144,7 +144,9 @@ static bool begins_to_differ(const struct regions *r, int b, LLVMValueRef x)
     case LLVMLoad:
         return !invariant_load(x) || operands_differ(r, x);
     case LLVMCall:
-        return simt_meet_kind(x) ? simt_meet_kind(x) == 3 && r->parted[b] : !pure_call(x) || operands_differ(r, x);
+        if (simt_meet_kind(x))
+            return simt_meet_kind(x) == SIMT_PRIVATE_MEET_TOGETHER && r->parted[b];
+        return !pure_call(x) || operands_differ(r, x);
     case LLVMAtomicRMW: case LLVMAtomicCmpXchg: case LLVMVAArg:
         return true;
     default:
@@ -371,7 +373,7 @@ static void dissolve_parted(struct regions *r)
     for (int b = 0; b < r->f.n_blocks; b++)
         for (LLVMValueRef x = LLVMGetFirstInstruction(r->f.blocks[b].bb), next; x; x = next) {
             next = LLVMGetNextInstruction(x);
-            if (simt_meet_kind(x) != 3 || !r->parted[b])
+            if (simt_meet_kind(x) != SIMT_PRIVATE_MEET_TOGETHER || !r->parted[b])
                 continue;
             aw_ptrmap_remove(&r->differs, x);
             together_erase(x);
@@ -383,7 +385,8 @@ static void dissolve_parted(struct regions *r)
 static bool goes_together(const struct regions *r, int b)
 {
     const struct simt_block *x = &r->f.blocks[b];
-    return (r->u->schedule == SIMT_INTERLEAVED || r->u->schedule == SIMT_ABREAST) && x->n_succ == 2 && simt_meet_kind(LLVMGetCondition(LLVMGetBasicBlockTerminator(x->bb))) == 3;
+    return (r->u->schedule == SIMT_INTERLEAVED || r->u->schedule == SIMT_ABREAST) && x->n_succ == 2 &&
+           simt_meet_kind(LLVMGetCondition(LLVMGetBasicBlockTerminator(x->bb))) == SIMT_PRIVATE_MEET_TOGETHER;
 }
 
 static bool find_heads(struct regions *r)
@@ -543,7 +546,7 @@ static bool begins_apart(const struct regions *r, int head)
 static bool sums_up(const struct regions *r, int head)
 {
     LLVMValueRef x = LLVMGetFirstInstruction(r->f.blocks[head].bb);
-    return simt_meet_kind(x) >= 2;
+    return simt_meet_kind(x) == SIMT_PRIVATE_MEET_REDUCE || simt_meet_kind(x) == SIMT_PRIVATE_MEET_TOGETHER;
 }
 
 /* Is there nothing in the region that each warp must do by itself? */
@@ -660,7 +663,7 @@ static bool allocas_fit(const struct regions *r)
 LLVMValueRef simt_meet_add(struct simt *u, LLVMValueRef x, LLVMValueRef old)
 {
     LLVMBuilderRef b = u->b;
-    if (simt_meet_kind(x) == 3)
+    if (simt_meet_kind(x) == SIMT_PRIVATE_MEET_TOGETHER)
         return LLVMBuildAnd(b, old, LLVMBuildZExt(b, LLVMGetOperand(x, 0), u->i32, ""), "");
     LLVMValueRef active = LLVMGetOperand(x, 3), yes = LLVMBuildAnd(b, active, LLVMGetOperand(x, 4), "");
     switch (LLVMConstIntGetZExtValue(LLVMGetOperand(x, 2))) {
@@ -675,7 +678,7 @@ LLVMValueRef simt_meet_add(struct simt *u, LLVMValueRef x, LLVMValueRef old)
 
 LLVMValueRef simt_meet_begin(struct simt *u, LLVMValueRef x)
 {
-    return simt_c32(u, simt_meet_kind(x) == 3 || LLVMConstIntGetZExtValue(LLVMGetOperand(x, 2)) == 1);
+    return simt_c32(u, simt_meet_kind(x) == SIMT_PRIVATE_MEET_TOGETHER || LLVMConstIntGetZExtValue(LLVMGetOperand(x, 2)) == 1);
 }
 
 static bool split_at_meets(struct simt *u, LLVMValueRef fn)
@@ -728,7 +731,7 @@ static bool plan(struct regions *r)
 static void meet_alone(struct simt *u, LLVMValueRef x)
 {
     LLVMPositionBuilderBefore(u->b, x);
-    if (simt_meet_kind(x) == 2)
+    if (simt_meet_kind(x) == SIMT_PRIVATE_MEET_REDUCE)
         LLVMReplaceAllUsesWith(x, simt_meet_add(u, x, simt_meet_begin(u, x)));
     LLVMInstructionEraseFromParent(x);
 }
@@ -784,7 +787,7 @@ bool simt_fission(struct simt *u, LLVMValueRef *bodies, int n)
         if (warps)
             know_indices(u, bodies[i], warps);
         r[i] = (struct regions){ .u = u, .fn = bodies[i], .warps = warps, .f = { .u = u, .src = bodies[i] } };
-        cut = plan(&r[i]) || (!u->status && LLVMGetNamedFunction(u->out, SIMT_MEET_TOGETHER) && plan_again(&r[i]));
+        cut = plan(&r[i]) || (!u->status && simt_private_find(u->out, SIMT_PRIVATE_MEET_TOGETHER) && plan_again(&r[i]));
     }
     for (int i = 0; i < n && cut && !u->status; i++)
         cut = simt_fission_cut(&r[i]);

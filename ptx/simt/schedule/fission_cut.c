@@ -415,8 +415,8 @@ static void meet_cut(struct regions *r, struct region *g)
     LLVMValueRef x = LLVMGetFirstInstruction(g->first);
     while (x && !LLVMIsATerminatorInst(x) && !simt_meet_kind(x))
         x = LLVMGetNextInstruction(x);
-    int kind = x ? simt_meet_kind(x) : 0;
-    if (kind >= 2) {
+    enum simt_private kind = x ? simt_meet_kind(x) : SIMT_PRIVATE_NONE;
+    if (kind == SIMT_PRIVATE_MEET_REDUCE || kind == SIMT_PRIVATE_MEET_TOGETHER) {
         LLVMPositionBuilderBefore(u->b, LLVMGetFirstInstruction(r->entry));
         LLVMValueRef sum = LLVMBuildAlloca(u->b, u->i32, "");
         at_end(r, r->entry);
@@ -425,7 +425,8 @@ static void meet_cut(struct regions *r, struct region *g)
         LLVMBuildStore(u->b, simt_meet_add(u, x, LLVMBuildLoad2(u->b, u->i32, sum, "")), sum);
         at_end(r, g->before);
         LLVMValueRef all = LLVMBuildLoad2(u->b, u->i32, sum, "");
-        LLVMReplaceAllUsesWith(x, kind == 2 ? all : LLVMBuildICmp(u->b, LLVMIntNE, all, simt_c32(u, 0), ""));
+        bool reduces = kind == SIMT_PRIVATE_MEET_REDUCE;
+        LLVMReplaceAllUsesWith(x, reduces ? all : LLVMBuildICmp(u->b, LLVMIntNE, all, simt_c32(u, 0), ""));
         LLVMBuildStore(u->b, simt_meet_begin(u, x), sum);
     }
     if (kind)

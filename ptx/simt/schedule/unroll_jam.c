@@ -10,7 +10,6 @@
 #include "simt/emit/emit.h"
 #include "simt/schedule/schedule.h"
 #include "simt/schedule/fission.h"
-#include <string.h>
 
 enum {
     MOST = 8,                  /* warps */
@@ -61,9 +60,7 @@ static bool operands_apart(struct jam *j, LLVMValueRef x)
 
 static bool is_plain_call(LLVMValueRef x)
 {
-    size_t len;
-    const char *name = LLVMGetValueName2(LLVMGetCalledValue(x), &len);
-    return simt_region_hoists(x) || (LLVMIsAFunction(LLVMGetCalledValue(x)) && !strncmp(name, "llvm.masked.", 12));
+    return simt_region_hoists(x) || ptx_intrinsic_has(x, PTX_INTRINSIC_MASKED);
 }
 
 /* Does it read, write or lead to a place that an instruction of the kernel uses in between, and nothing else? */
@@ -95,10 +92,7 @@ static bool stores_mix(struct jam *j, LLVMValueRef p)
 
 static bool call_suits(struct jam *j, LLVMValueRef x)
 {
-    size_t len;
-    const char *name = LLVMGetValueName2(LLVMGetCalledValue(x), &len);
-    bool writes = !strncmp(name, "llvm.masked.store", 17) || !strncmp(name, "llvm.masked.scatter", 19) || !strncmp(name, "llvm.masked.compressstore", 25);
-    return is_plain_call(x) && (!writes || stores_mix(j, LLVMGetOperand(x, 1)));
+    return is_plain_call(x) && (!ptx_intrinsic_has(x, PTX_INTRINSIC_WRITES) || stores_mix(j, LLVMGetOperand(x, 1)));
 }
 
 /* May the warps' instructions be mixed, once it is known what differs? */
