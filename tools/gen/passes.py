@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-# The compiler's passes from ptx/pass/pass.def: docs/passes.md, and the rows for tests.
+# The compiler's passes from ptx/pass/pass.def, and the ways to make a memory access from ptx/simt/emit/access_way.def: docs/passes.md, and
+# the rows for tests.
 # SPDX-License-Identifier: Apache-2.0
 """usage: passes.py PASS_DEF PASSES_MD            writes the list into the page, between its marks
        passes.py PASS_DEF PASSES_MD --check    says whether it is as written, and which golden tests are missing"""
@@ -8,6 +9,7 @@ import re
 import sys
 
 FIELDS = ('id', 'name', 'stage', 'on', 'how', 'may', 'needs', 'changes', 'what', 'test')
+WAY_FIELDS = ('name', 'load', 'store', 'update', 'pass', 'what')
 BEGIN, END = '<!-- passes: made by tools/gen/passes.py -->\n', '<!-- end of passes -->\n'
 STAGES = {'LANE': 'What one lane does', 'STRUCTURE': 'Its control flow', 'VECTOR': 'One warp as vectors',
           'MACHINE': 'What a processor or a card is good at'}
@@ -32,14 +34,19 @@ def split(text):
     return [f.strip() for f in fields]
 
 
-def rows(path):
+def table(path, macro, names):
+    """The rows of a .def file, {field: text}."""
     text = re.sub(r'/\*.*?\*/', '', open(path, encoding='utf-8').read(), flags=re.S)
-    ret = []
-    for piece in re.split(r'^AW_PASS\(', text, flags=re.M)[1:]:
+    for piece in re.split(rf'^{macro}\(', text, flags=re.M)[1:]:
         fields = split(piece.rstrip()[:-1])
-        if len(fields) != len(FIELDS):
-            sys.exit(f'{path}: the row of {fields[0]} has {len(fields)} fields, not {len(FIELDS)}')
-        row = dict(zip(FIELDS, fields))
+        if len(fields) != len(names):
+            sys.exit(f'{path}: the row of {fields[0]} has {len(fields)} fields, not {len(names)}')
+        yield dict(zip(names, fields))
+
+
+def rows(path):
+    ret = []
+    for row in table(path, 'AW_PASS', FIELDS):
         for f in ('needs', 'changes', 'what'):
             row[f] = row[f][1:-1]
         row['on'] = [x.strip() for x in row['on'].split('|')]
@@ -51,7 +58,7 @@ def where(row):
     return ', '.join(x.lower().replace('no_', 'no ') for x in row['on'])
 
 
-def markdown(all_rows):
+def markdown(all_rows, ways):
     out = ''
     for stage, title in STAGES.items():
         out += f'\n## {title}\n\n| pass | where | what | needs | from there on | may | test |\n|---|---|---|---|---|---|---|\n'
@@ -59,20 +66,28 @@ def markdown(all_rows):
             name = ('&nbsp;&nbsp;' if r['how'] == 'INNER' else '') + f"`{r['name']}`"
             may = {'NEEDED': '', 'DISABLE': 'disable', 'FORCE': 'disable, force'}[r['may']]
             out += f"| {name} | {where(r)} | {r['what']} | {r['needs']} | {r['changes']} | {may} | {r['test']} |\n"
+    out += '\n## One memory access\n\nThe vectoriser tries these in order; the first that fits makes the access'
+    out += ' (`ptx/simt/emit/access_way.def`).\n\n'
+    out += '| way | load | store | update | what | pass |\n|---|---|---|---|---|---|\n'
+    names = {r['id']: r['name'] for r in all_rows}
+    for w in ways:
+        kinds = ' | '.join('yes' if w[kind] == 'OWN' else '' for kind in ('load', 'store', 'update'))
+        out += f"| {w['name']} | {kinds} | {w['what'][1:-1]} | {names.get(w['pass'], '')} |\n"
     return out + '\n'
 
 
-def page(path, all_rows):
+def page(path, all_rows, ways):
     text = open(path, encoding='utf-8').read()
     begin, end = text.index(BEGIN) + len(BEGIN), text.index(END)
-    return text, text[:begin] + markdown(all_rows) + text[end:]
+    return text, text[:begin] + markdown(all_rows, ways) + text[end:]
 
 
 def main(argv):
     if len(argv) not in (3, 4):
         sys.exit(__doc__)
     all_rows = rows(argv[1])
-    old, new = page(argv[2], all_rows)
+    ways = list(table(os.path.join(os.path.dirname(argv[1]), '../simt/emit/access_way.def'), 'AW_ACCESS', WAY_FIELDS))
+    old, new = page(argv[2], all_rows, ways)
     if len(argv) == 3:
         open(argv[2], 'w', encoding='utf-8').write(new)
         return 0

@@ -201,7 +201,7 @@ static bool worth_swapping(const struct atomic_update *a)
     }
 }
 
-bool simt_rmw_at_once(struct simt_fn *f, LLVMValueRef inst)
+bool simt_joined_update(struct simt_fn *f, LLVMValueRef inst)
 {
     struct simt *u = f->u;
     LLVMValueRef ptr = LLVMGetOperand(inst, 0), value = LLVMGetOperand(inst, 1);

@@ -44,18 +44,34 @@ void simt_op_emit(struct simt_fn *f, LLVMValueRef inst);
 /* Builds the operation of `inst` (an instruction or constant expression) on bases or on vectors. */
 LLVMValueRef simt_op_build(struct simt_fn *f, LLVMValueRef inst, bool vec);
 
-/* ---- memory.c */
+/* ---- access_way.c */
 void simt_load_emit(struct simt_fn *f, LLVMValueRef inst);
 void simt_store_emit(struct simt_fn *f, LLVMValueRef inst);
-void simt_rmw_emit(struct simt_fn *f, LLVMValueRef inst);
+void simt_update_emit(struct simt_fn *f, LLVMValueRef inst); /* an atomicrmw */
+
+/* The ways of access_way.def, wherever they are written; false: it does not fit, and nothing was emitted. */
+#define AW_WAY_NONE(name)
+#define AW_WAY_OWN(name) bool simt_##name(struct simt_fn *f, LLVMValueRef inst);
+#define AW_ACCESS(name, load, store, update, pass, what) \
+    AW_WAY_##load(name##_load) AW_WAY_##store(name##_store) AW_WAY_##update(name##_update)
+#include "simt/emit/access_way.def"
+#undef AW_ACCESS
+#undef AW_WAY_NONE
+#undef AW_WAY_OWN
+
+/* ---- rmw.c */
 void simt_cmpxchg_emit(struct simt_fn *f, LLVMValueRef inst);
-LLVMValueRef simt_address(struct simt_fn *f, LLVMValueRef ptr);  /* of a uniform pointer */
 /* What an atomic operation makes of `old`, which may be a vector; NULL: it has no plain form. */
 LLVMValueRef simt_rmw_value(struct simt *u, LLVMAtomicRMWBinOp op, LLVMValueRef old, LLVMValueRef x);
+LLVMValueRef simt_rmw_lane(struct simt_fn *f, LLVMValueRef inst, LLVMValueRef p, LLVMValueRef x); /* one update, as `inst` is */
+
+/* ---- memory.c */
+LLVMValueRef simt_address(struct simt_fn *f, LLVMValueRef ptr);   /* of a uniform pointer */
+LLVMValueRef simt_addresses(struct simt_fn *f, LLVMValueRef ptr); /* the lanes', a vector */
+LLVMValueRef simt_window(struct simt_fn *f, LLVMValueRef at);     /* `at` bytes (i32) into the shared window */
 /* What the lanes read as `type` at a load's address and `by` bytes; and writes x to a store's. */
 LLVMValueRef simt_gather(struct simt_fn *f, LLVMValueRef inst, LLVMTypeRef type, int64_t by);
 void simt_scatter(struct simt_fn *f, LLVMValueRef inst, LLVMValueRef x);
-LLVMValueRef simt_rmw_lane(struct simt_fn *f, LLVMValueRef inst, LLVMValueRef p, LLVMValueRef x); /* one update, as `inst` is */
 /* Tells LLVM in which state space a load or store is, whose source address is `ptr`. */
 void simt_mark_space(struct simt *u, LLVMValueRef access, LLVMValueRef ptr);
 void simt_access_align(struct simt *u, LLVMValueRef call, unsigned arg, unsigned align); /* of a masked load, store, gather or scatter */
@@ -64,26 +80,13 @@ LLVMValueRef simt_slice(struct simt *u, LLVMValueRef vec, int first, int n);
 LLVMValueRef simt_join(struct simt *u, LLVMValueRef *part, int n, int width); /* `n` vectors of `width`, overwritten */
 
 /* ---- atomic.c */
-bool simt_rmw_at_once(struct simt_fn *f, LLVMValueRef inst);     /* false: not emitted, as the lanes' addresses may differ */
 bool simt_block_scope(struct simt *u, LLVMValueRef inst);        /* of an atomic operation or a fence */
 bool simt_block_owned(struct simt *u, LLVMValueRef inst, LLVMValueRef ptr); /* no other block's business: may be plain operations */
-
-/* ---- pair_access.c */
-bool simt_pair_load(struct simt_fn *f, LLVMValueRef inst);
-bool simt_pair_store(struct simt_fn *f, LLVMValueRef inst);
 
 /* ---- alloca.c */
 void simt_alloca_emit(struct simt_fn *f, LLVMValueRef inst);
 bool simt_is_local(struct simt *u, LLVMValueRef variable);
 void simt_mark_local(struct simt *u, LLVMValueRef variable);
-
-/* ---- interleaved_access.c */
-bool simt_interleaved_load(struct simt_fn *f, LLVMValueRef inst);
-bool simt_interleaved_store(struct simt_fn *f, LLVMValueRef inst);
-
-/* ---- permuted_access.c */
-bool simt_permuted_load(struct simt_fn *f, LLVMValueRef inst);
-bool simt_permuted_store(struct simt_fn *f, LLVMValueRef inst);
 
 /* ---- prefetch.c */
 /* Asks for what a load or store uses in a loop's next round, or a load in the next block, where that pays. */
@@ -92,8 +95,6 @@ void simt_prefetch_emit(struct simt_fn *f, LLVMValueRef access);
 void simt_prefetch_column(struct simt_fn *f, LLVMValueRef store, LLVMValueRef ptrs);
 
 /* ---- lookup_table.c */
-bool simt_table_find(struct simt_fn *f, LLVMValueRef load, struct simt_lookup_table *ret); /* false: it reads no small table */
-LLVMValueRef simt_table_read(struct simt_fn *f, LLVMValueRef load, const struct simt_lookup_table *t); /* all lanes' elements */
 /* Of an atomic operation: do lanes only count in a small table of the block?  Then simt_table_count emits it. */
 bool simt_table_counts(struct simt_fn *f, LLVMValueRef inst, struct simt_lookup_table *ret);
 void simt_table_count(struct simt_fn *f, LLVMValueRef inst, const struct simt_lookup_table *t);

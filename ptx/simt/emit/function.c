@@ -330,7 +330,7 @@ static void instruction_emit(struct simt_fn *f, LLVMValueRef inst)
     case LLVMPHI: break;
     case LLVMLoad: simt_load_emit(f, inst); break;
     case LLVMStore: simt_store_emit(f, inst); break;
-    case LLVMAtomicRMW: simt_rmw_emit(f, inst); break;
+    case LLVMAtomicRMW: simt_update_emit(f, inst); break;
     case LLVMAtomicCmpXchg: simt_cmpxchg_emit(f, inst); break;
     case LLVMAlloca: simt_alloca_emit(f, inst); break;
     case LLVMFence: LLVMBuildFence(u->b, LLVMGetOrdering(inst), simt_block_scope(u, inst), ""); break;

@@ -106,8 +106,6 @@ bool simt_interleaved_load(struct simt_fn *f, LLVMValueRef inst)
 {
     struct simt *u = f->u;
     struct simt_interleaved p;
-    if (simt_get(f, inst)->v)
-        return true; /* with another part */
     if (!simt_interleaved_find(f, inst, &p))
         return false;
     if (p.by != p.n) {

@@ -176,7 +176,8 @@ static bool find(struct simt_fn *f, LLVMValueRef ptr, struct simt_lookup_table *
     return true;
 }
 
-bool simt_table_find(struct simt_fn *f, LLVMValueRef load, struct simt_lookup_table *ret)
+/* False: it reads no small table. */
+static bool table_find(struct simt_fn *f, LLVMValueRef load, struct simt_lookup_table *ret)
 {
     struct simt *u = f->u;
     LLVMValueRef ptr = LLVMGetOperand(load, 0);
@@ -199,7 +200,8 @@ static LLVMValueRef elements(struct simt_fn *f, const struct simt_lookup_table *
     return LLVMBuildLShr(u->b, own, simt_splat(u, simt_c32(u, 2)), "");
 }
 
-LLVMValueRef simt_table_read(struct simt_fn *f, LLVMValueRef load, const struct simt_lookup_table *t)
+/* All lanes' elements. */
+static LLVMValueRef table_read(struct simt_fn *f, LLVMValueRef load, const struct simt_lookup_table *t)
 {
     struct simt *u = f->u;
     int width = (int)u->options->permute_bytes / 4, rows = (int)(bytes_of(f, t) / u->options->permute_bytes);
@@ -214,6 +216,35 @@ LLVMValueRef simt_table_read(struct simt_fn *f, LLVMValueRef load, const struct 
         part[i] = u->options->permute(u->b, row, rows, simt_slice(u, at, i * width, width));
     LLVMValueRef r = simt_join(u, part, u->lanes / width, width);
     return LLVMBuildBitCast(u->b, r, simt_vec_type(u, simt_type(u, LLVMTypeOf(load))), "");
+}
+
+bool simt_table_load(struct simt_fn *f, LLVMValueRef inst)
+{
+    struct simt *u = f->u;
+    struct simt_lookup_table t;
+    if (!table_find(f, inst, &t))
+        return false;
+    if (!t.ok) {
+        simt_set_vector(f, inst, table_read(f, inst, &t));
+        return true;
+    }
+    LLVMBasicBlockRef from[2], whole = simt_new_block(f, "table"), apart = simt_new_block(f, "table.apart"),
+                      done = simt_new_block(f, "table.done");
+    LLVMValueRef x[2];
+    simt_mark_likely(u, LLVMBuildCondBr(u->b, t.ok, whole, apart));
+    LLVMPositionBuilderAtEnd(u->b, whole);
+    x[0] = table_read(f, inst, &t);
+    from[0] = LLVMGetInsertBlock(u->b);
+    LLVMBuildBr(u->b, done);
+    LLVMPositionBuilderAtEnd(u->b, apart);
+    f->epoch++;
+    x[1] = simt_gather(f, inst, LLVMTypeOf(inst), 0);
+    from[1] = LLVMGetInsertBlock(u->b);
+    LLVMBuildBr(u->b, done);
+    LLVMPositionBuilderAtEnd(u->b, done);
+    f->epoch++; /* distances built in either block are of no use here */
+    simt_set_vector(f, inst, simt_phi2(u, x, from));
+    return true;
 }
 
 /* ---- Counting in it: a block's own table, of which each lane adds the same to an element.  How many lanes add to an element are those that

@@ -1,4 +1,4 @@
-/* Memory: loads, stores and atomics of a warp.
+/* Memory: loads and stores of a warp, each by itself; access_way.def says what else there is.
  *
  * Uniform addresses are one scalar access (a block runs only when some lane is active).  Affine ones are vector accesses,
  * masked unless every lane runs, with an exact gather beside them where an index might have wrapped.  Everything else goes
@@ -54,14 +54,19 @@ static LLVMValueRef plain(struct simt_fn *f, LLVMValueRef x, bool shared, bool v
     return LLVMBuildGEP2(u->b, u->i8, f->shared, &at, 1, "");
 }
 
+LLVMValueRef simt_window(struct simt_fn *f, LLVMValueRef at)
+{
+    return plain(f, at, true, false);
+}
+
 LLVMValueRef simt_address(struct simt_fn *f, LLVMValueRef ptr)
 {
     return plain(f, simt_scalar(f, ptr), simt_is_shared_ptr(LLVMTypeOf(ptr)), false);
 }
 
-static LLVMValueRef address(struct simt_fn *f, LLVMValueRef ptr, bool vec)
+LLVMValueRef simt_addresses(struct simt_fn *f, LLVMValueRef ptr)
 {
-    return plain(f, vec ? simt_vector(f, ptr) : simt_scalar(f, ptr), simt_is_shared_ptr(LLVMTypeOf(ptr)), vec);
+    return plain(f, simt_vector(f, ptr), simt_is_shared_ptr(LLVMTypeOf(ptr)), true);
 }
 
 static void copy_order(LLVMValueRef from, LLVMValueRef to)
@@ -233,7 +238,7 @@ static void scatter(struct simt_fn *f, const struct access *a, LLVMValueRef ptrs
 
 LLVMValueRef simt_gather(struct simt_fn *f, LLVMValueRef inst, LLVMTypeRef type, int64_t by)
 {
-    LLVMValueRef ptr = simt_access_address(inst), ptrs = address(f, ptr, true), at = simt_c64(f->u, by);
+    LLVMValueRef ptr = simt_access_address(inst), ptrs = simt_addresses(f, ptr), at = simt_c64(f->u, by);
     struct access a = access_of(f, inst, ptr, type);
     return gather(f, &a, by ? LLVMBuildGEP2(f->u->b, f->u->i8, ptrs, &at, 1, "") : ptrs);
 }
@@ -241,7 +246,7 @@ LLVMValueRef simt_gather(struct simt_fn *f, LLVMValueRef inst, LLVMTypeRef type,
 void simt_scatter(struct simt_fn *f, LLVMValueRef inst, LLVMValueRef x)
 {
     struct access a = access_of(f, inst, simt_access_address(inst), LLVMGetElementType(LLVMTypeOf(x)));
-    scatter(f, &a, address(f, a.ptr, true), x);
+    scatter(f, &a, simt_addresses(f, a.ptr), x);
 }
 
 /* ---- Affine */
@@ -634,31 +639,6 @@ static LLVMBasicBlockRef split_on_ok(struct simt_fn *f, LLVMValueRef ok, LLVMBas
     return simt_new_block(f, "access.done");
 }
 
-static LLVMValueRef gather_or_table(struct simt_fn *f, const struct access *a)
-{
-    struct simt *u = f->u;
-    struct simt_lookup_table t;
-    if (!simt_table_find(f, a->inst, &t))
-        return gather(f, a, address(f, a->ptr, true));
-    if (!t.ok)
-        return simt_table_read(f, a->inst, &t);
-    LLVMBasicBlockRef from[2], whole = simt_new_block(f, "table"), apart = simt_new_block(f, "table.apart"), done = simt_new_block(f, "table.done");
-    LLVMValueRef x[2];
-    simt_mark_likely(u, LLVMBuildCondBr(u->b, t.ok, whole, apart));
-    LLVMPositionBuilderAtEnd(u->b, whole);
-    x[0] = simt_table_read(f, a->inst, &t);
-    from[0] = LLVMGetInsertBlock(u->b);
-    LLVMBuildBr(u->b, done);
-    LLVMPositionBuilderAtEnd(u->b, apart);
-    f->epoch++;
-    x[1] = gather(f, a, address(f, a->ptr, true));
-    from[1] = LLVMGetInsertBlock(u->b);
-    LLVMBuildBr(u->b, done);
-    LLVMPositionBuilderAtEnd(u->b, done);
-    f->epoch++; /* distances built in either block are of no use here */
-    return simt_phi2(u, x, from);
-}
-
 enum { DEPTH = 8 /* operations from an index to an address */ };
 
 /* Does the checked value come from a ring (shape.c), whose lanes go round often enough? */
@@ -675,44 +655,52 @@ static bool on_ring(struct simt_fn *f, LLVMValueRef x, int depth)
     return false;
 }
 
-static LLVMValueRef lanes_load(struct simt_fn *f, const struct access *a)
+/* Beside lanes that are where their distances say, an exact form for those that have wrapped. */
+static LLVMValueRef checked_load(struct simt_fn *f, const struct access *a, const int64_t *off, LLVMValueRef ok)
 {
     struct simt *u = f->u;
-    const struct simt_val *p = simt_get(f, a->ptr);
-    if (p && p->kind == SIMT_AFFINE && p->off) {
-        LLVMValueRef ok = simt_ok(f, a->ptr);
-        if (!ok)
-            return affine_load(f, a, affine_base(f, a->ptr), p->off);
-        LLVMBasicBlockRef cold, done = split_on_ok(f, ok, &cold), from[2];
-        LLVMValueRef x[2];
-        x[0] = affine_load(f, a, affine_base(f, a->ptr), p->off);
-        from[0] = LLVMGetInsertBlock(u->b);
-        LLVMBuildBr(u->b, done);
-        LLVMPositionBuilderAtEnd(u->b, cold);
-        f->epoch++;
-        struct access wrapped = *a;
-        wrapped.rare = !on_ring(f, a->ptr, DEPTH);
-        x[1] = gather(f, &wrapped, address(f, a->ptr, true));
-        from[1] = LLVMGetInsertBlock(u->b);
-        LLVMBuildBr(u->b, done);
-        LLVMPositionBuilderAtEnd(u->b, done);
-        f->epoch++; /* distances built in the cold block are of no use here */
-        return simt_phi2(u, x, from);
-    }
-    return gather_or_table(f, a);
+    LLVMBasicBlockRef cold, done = split_on_ok(f, ok, &cold), from[2];
+    LLVMValueRef x[2];
+    x[0] = affine_load(f, a, affine_base(f, a->ptr), off);
+    from[0] = LLVMGetInsertBlock(u->b);
+    LLVMBuildBr(u->b, done);
+    LLVMPositionBuilderAtEnd(u->b, cold);
+    f->epoch++;
+    struct access wrapped = *a;
+    wrapped.rare = !on_ring(f, a->ptr, DEPTH);
+    x[1] = gather(f, &wrapped, simt_addresses(f, a->ptr));
+    from[1] = LLVMGetInsertBlock(u->b);
+    LLVMBuildBr(u->b, done);
+    LLVMPositionBuilderAtEnd(u->b, done);
+    f->epoch++; /* distances built in the cold block are of no use here */
+    return simt_phi2(u, x, from);
 }
 
-void simt_load_emit(struct simt_fn *f, LLVMValueRef inst)
+bool simt_affine_load(struct simt_fn *f, LLVMValueRef inst)
+{
+    struct access a = access_of(f, inst, LLVMGetOperand(inst, 0), LLVMTypeOf(inst));
+    const struct simt_val *p = simt_get(f, a.ptr);
+    if (!p || p->kind != SIMT_AFFINE || !p->off)
+        return false;
+    LLVMValueRef ok = simt_ok(f, a.ptr);
+    simt_set_vector(f, inst, ok ? checked_load(f, &a, p->off, ok) : affine_load(f, &a, affine_base(f, a.ptr), p->off));
+    return true;
+}
+
+bool simt_each_load(struct simt_fn *f, LLVMValueRef inst)
+{
+    simt_set_vector(f, inst, simt_gather(f, inst, LLVMTypeOf(inst), 0));
+    return true;
+}
+
+bool simt_uniform_load(struct simt_fn *f, LLVMValueRef inst)
 {
     LLVMValueRef ptr = LLVMGetOperand(inst, 0);
     struct access a = access_of(f, inst, ptr, LLVMTypeOf(inst));
-    simt_prefetch_emit(f, inst);
-    if (simt_varying(f, inst) && (simt_interleaved_load(f, inst) || simt_pair_load(f, inst) || simt_permuted_load(f, inst)))
-        return;
     if (simt_varying(f, inst))
-        simt_set_vector(f, inst, lanes_load(f, &a));
-    else
-        simt_set_scalar(f, inst, scalar_load(f, &a, address(f, ptr, false)));
+        return false;
+    simt_set_scalar(f, inst, scalar_load(f, &a, simt_address(f, ptr)));
+    return true;
 }
 
 static LLVMValueRef last_lane_value(struct simt_fn *f, LLVMValueRef v)
@@ -725,9 +713,10 @@ static LLVMValueRef last_lane_value(struct simt_fn *f, LLVMValueRef v)
 
 /* What a function that is a loop over its blocks keeps in memory is written in each of them: lanes that are elsewhere write what was there,
  * where parts of a masked store would be thousands of branches. */
-static bool slot_store(struct simt_fn *f, LLVMValueRef slot, LLVMValueRef value)
+bool simt_slot_store(struct simt_fn *f, LLVMValueRef inst)
 {
     struct simt *u = f->u;
+    LLVMValueRef value = LLVMGetOperand(inst, 0), slot = LLVMGetOperand(inst, 1);
     LLVMTypeRef t = LLVMTypeOf(value);
     LLVMTypeKind kind = LLVMGetTypeKind(t);
     bool plain = kind == LLVMFloatTypeKind || kind == LLVMDoubleTypeKind ||
@@ -743,32 +732,28 @@ static bool slot_store(struct simt_fn *f, LLVMValueRef slot, LLVMValueRef value)
     return true;
 }
 
-void simt_store_emit(struct simt_fn *f, LLVMValueRef inst)
+bool simt_uniform_store(struct simt_fn *f, LLVMValueRef inst)
+{
+    LLVMValueRef value = LLVMGetOperand(inst, 0), ptr = LLVMGetOperand(inst, 1);
+    struct access a = access_of(f, inst, ptr, LLVMTypeOf(value));
+    if (!simt_uniform(f, ptr))
+        return false;
+    scalar_store(f, &a, last_lane_value(f, value), simt_address(f, ptr));
+    return true;
+}
+
+bool simt_affine_store(struct simt_fn *f, LLVMValueRef inst)
 {
     struct simt *u = f->u;
     LLVMValueRef value = LLVMGetOperand(inst, 0), ptr = LLVMGetOperand(inst, 1);
-    if (slot_store(f, ptr, value))
-        return;
-    struct access a = access_of(f, inst, ptr, LLVMTypeOf(value));
     const struct simt_val *p = simt_get(f, ptr);
-    simt_prefetch_emit(f, inst);
-    if (simt_interleaved_store(f, inst) || simt_pair_store(f, inst) || simt_permuted_store(f, inst))
-        return;
-    if (simt_uniform(f, ptr)) {
-        scalar_store(f, &a, last_lane_value(f, value), address(f, ptr, false));
-        return;
-    }
-    LLVMValueRef x = simt_vector(f, value);
-    if (!p || p->kind != SIMT_AFFINE) {
-        LLVMValueRef ptrs = address(f, ptr, true);
-        simt_prefetch_column(f, inst, ptrs);
-        scatter(f, &a, ptrs, x);
-        return;
-    }
-    LLVMValueRef ok = simt_ok(f, ptr);
+    if (!p || p->kind != SIMT_AFFINE)
+        return false;
+    struct access a = access_of(f, inst, ptr, LLVMTypeOf(value));
+    LLVMValueRef x = simt_vector(f, value), ok = simt_ok(f, ptr);
     if (!ok) {
         affine_store(f, &a, affine_base(f, ptr), p->off, x);
-        return;
+        return true;
     }
     LLVMBasicBlockRef cold, done = split_on_ok(f, ok, &cold);
     affine_store(f, &a, affine_base(f, ptr), p->off, x);
@@ -776,200 +761,19 @@ void simt_store_emit(struct simt_fn *f, LLVMValueRef inst)
     LLVMPositionBuilderAtEnd(u->b, cold);
     f->epoch++;
     a.rare = true;
-    scatter(f, &a, address(f, ptr, true), x);
+    scatter(f, &a, simt_addresses(f, ptr), x);
     LLVMBuildBr(u->b, done);
     LLVMPositionBuilderAtEnd(u->b, done);
     f->epoch++;
+    return true;
 }
 
-/* ---- Atomics: active lanes one after another.  A block's shared memory belongs to one thread, so there plain
- * operations suffice; the optimiser then sees them, too. */
-
-static LLVMValueRef pick(struct simt *u, LLVMIntPredicate pred, LLVMValueRef a, LLVMValueRef b)
+bool simt_each_store(struct simt_fn *f, LLVMValueRef inst)
 {
-    return LLVMBuildSelect(u->b, LLVMBuildICmp(u->b, pred, a, b, ""), a, b, "");
-}
-
-LLVMValueRef simt_rmw_value(struct simt *u, LLVMAtomicRMWBinOp op, LLVMValueRef old, LLVMValueRef x)
-{
-    LLVMTypeRef t = LLVMTypeOf(old);
-    LLVMValueRef args[2] = { old, x };
-    switch (op) {
-    case LLVMAtomicRMWBinOpXchg: return x;
-    case LLVMAtomicRMWBinOpAdd: return LLVMBuildAdd(u->b, old, x, "");
-    case LLVMAtomicRMWBinOpSub: return LLVMBuildSub(u->b, old, x, "");
-    case LLVMAtomicRMWBinOpAnd: return LLVMBuildAnd(u->b, old, x, "");
-    case LLVMAtomicRMWBinOpNand: return LLVMBuildNot(u->b, LLVMBuildAnd(u->b, old, x, ""), "");
-    case LLVMAtomicRMWBinOpOr: return LLVMBuildOr(u->b, old, x, "");
-    case LLVMAtomicRMWBinOpXor: return LLVMBuildXor(u->b, old, x, "");
-    case LLVMAtomicRMWBinOpMax: return pick(u, LLVMIntSGT, old, x);
-    case LLVMAtomicRMWBinOpMin: return pick(u, LLVMIntSLT, old, x);
-    case LLVMAtomicRMWBinOpUMax: return pick(u, LLVMIntUGT, old, x);
-    case LLVMAtomicRMWBinOpUMin: return pick(u, LLVMIntULT, old, x);
-    case LLVMAtomicRMWBinOpFAdd: return LLVMBuildFAdd(u->b, old, x, "");
-    case LLVMAtomicRMWBinOpFSub: return LLVMBuildFSub(u->b, old, x, "");
-    case LLVMAtomicRMWBinOpFMax: return simt_intrinsic(u, "llvm.maxnum", &t, 1, args, 2);
-    case LLVMAtomicRMWBinOpFMin: return simt_intrinsic(u, "llvm.minnum", &t, 1, args, 2);
-    case LLVMAtomicRMWBinOpUIncWrap:
-        return LLVMBuildSelect(u->b, LLVMBuildICmp(u->b, LLVMIntUGE, old, x, ""), LLVMConstNull(t),
-                               LLVMBuildAdd(u->b, old, LLVMConstInt(t, 1, 0), ""), "");
-    case LLVMAtomicRMWBinOpUDecWrap: {
-        LLVMValueRef wrap = LLVMBuildOr(u->b, LLVMBuildICmp(u->b, LLVMIntEQ, old, LLVMConstNull(t), ""),
-                                        LLVMBuildICmp(u->b, LLVMIntUGT, old, x, ""), "");
-        return LLVMBuildSelect(u->b, wrap, x, LLVMBuildSub(u->b, old, LLVMConstInt(t, 1, 0), ""), "");
-    }
-    default: return NULL;
-    }
-}
-
-LLVMValueRef simt_rmw_lane(struct simt_fn *f, LLVMValueRef inst, LLVMValueRef p, LLVMValueRef x)
-{
-    struct simt *u = f->u;
-    LLVMAtomicRMWBinOp op = LLVMGetAtomicRMWBinOp(inst);
-    if (simt_block_owned(u, inst, LLVMGetOperand(inst, 0)) && LLVMGetTypeKind(LLVMTypeOf(x)) != LLVMVectorTypeKind) {
-        LLVMValueRef old = LLVMBuildLoad2(u->b, LLVMTypeOf(x), p, "");
-        LLVMValueRef now = simt_rmw_value(u, op, old, x);
-        if (now) {
-            LLVMBuildStore(u->b, now, p);
-            return old;
-        }
-    }
-    return LLVMBuildAtomicRMW(u->b, op, p, x, LLVMGetOrdering(inst), 0);
-}
-
-/* Every lane runs and memory is the block's own: straight-line code, as for scattered accesses. */
-static LLVMValueRef rmw_straight(struct simt_fn *f, LLVMValueRef inst)
-{
-    struct simt *u = f->u;
-    LLVMValueRef ptr = LLVMGetOperand(inst, 0), value = LLVMGetOperand(inst, 1);
-    LLVMValueRef p = simt_vector(f, ptr), x = simt_uniform(f, value) ? NULL : simt_vector(f, value);
-    LLVMValueRef one = x ? NULL : simt_scalar(f, value), r = LLVMGetPoison(simt_vec_type(u, simt_type(u, LLVMTypeOf(value))));
-    for (int i = 0; i < u->lanes; i++) {
-        LLVMValueRef at = plain(f, lane_of(u, p, i), true, false);
-        r = LLVMBuildInsertElement(u->b, r, simt_rmw_lane(f, inst, at, x ? lane_of(u, x, i) : one), simt_c32(u, i), "");
-    }
-    return r;
-}
-
-/* The active lanes one after another. */
-static LLVMValueRef rmw_loop(struct simt_fn *f, LLVMValueRef inst)
-{
-    struct simt *u = f->u;
-    LLVMValueRef ptr = LLVMGetOperand(inst, 0), value = LLVMGetOperand(inst, 1);
-    LLVMTypeRef elem = simt_type(u, LLVMTypeOf(value));
-    bool one_ptr = simt_uniform(f, ptr), one_value = simt_uniform(f, value), used = LLVMGetFirstUse(inst) != NULL;
-    LLVMValueRef p = one_ptr ? address(f, ptr, false) : NULL, x = one_value ? simt_scalar(f, value) : NULL;
-    if (!one_ptr)
-        simt_spill(f, 0, address(f, ptr, true));
-    if (!one_value)
-        simt_spill(f, 1, simt_vector(f, value));
-    struct simt_lanes it;
-    simt_lanes_begin(f, f->mask, &it);
-    LLVMValueRef old = simt_rmw_lane(f, inst, one_ptr ? p : simt_lane_get(f, 0, u->ptr, it.lane),
-                                one_value ? x : simt_lane_get(f, 1, elem, it.lane));
-    if (used)
-        simt_lane_put(f, 3, old, it.lane);
-    simt_lanes_end(f, &it);
-    return used ? simt_reload(f, 3, simt_vec_type(u, elem)) : LLVMGetPoison(simt_vec_type(u, elem));
-}
-
-/* At least as many active lanes as make counting in a table as quick as one after the other: about 45 instructions to 6 each. */
-static LLVMValueRef many_on(struct simt_fn *f)
-{
-    enum { MANY = 8 };
-    struct simt *u = f->u;
-    LLVMValueRef bits = simt_bits(u, f->mask);
-    return LLVMBuildICmp(u->b, LLVMIntUGE, simt_intrinsic(u, "llvm.ctpop", &u->i32, 1, &bits, 1), simt_c32(u, MANY), "");
-}
-
-static LLVMValueRef rmw_together(struct simt_fn *f, LLVMValueRef inst, const struct simt_lookup_table *table)
-{
-    if (!table)
-        return rmw_straight(f, inst);
-    simt_table_count(f, inst, table);
-    return LLVMGetPoison(simt_vec_type(f->u, simt_type(f->u, LLVMTypeOf(inst))));
-}
-
-/* Where divergent code has no copies for whole warps, which would have straight-line updates, each update asks. */
-static LLVMValueRef rmw_together_or_loop(struct simt_fn *f, LLVMValueRef inst, const struct simt_lookup_table *table)
-{
-    struct simt *u = f->u;
-    LLVMBasicBlockRef all = simt_new_block(f, "update.all"), some = simt_new_block(f, "update.some"),
-                      done = simt_new_block(f, "update.done"), from[2];
-    LLVMValueRef x[2];
-    LLVMBuildCondBr(u->b, table ? many_on(f) : simt_all_on(u, f->mask), all, some);
-    LLVMPositionBuilderAtEnd(u->b, all);
-    x[0] = rmw_together(f, inst, table);
-    from[0] = LLVMGetInsertBlock(u->b);
-    LLVMBuildBr(u->b, done);
-    LLVMPositionBuilderAtEnd(u->b, some);
-    f->epoch++;
-    x[1] = rmw_loop(f, inst);
-    from[1] = LLVMGetInsertBlock(u->b);
-    LLVMBuildBr(u->b, done);
-    LLVMPositionBuilderAtEnd(u->b, done);
-    f->epoch++; /* distances built in either block are of no use here */
-    return simt_phi2(u, x, from);
-}
-
-/* May an update be straight-line code where every lane runs? */
-static bool rmw_unrolls(struct simt_fn *f, LLVMValueRef inst)
-{
-    enum { MAX_UNROLLED = 8 };
-    LLVMValueRef ptr = LLVMGetOperand(inst, 0);
-    return simt_is_shared_ptr(LLVMTypeOf(ptr)) && !simt_uniform(f, ptr) && !(f->mask && f->u->options->versions) && f->rmws++ < MAX_UNROLLED;
-}
-
-void simt_rmw_emit(struct simt_fn *f, LLVMValueRef inst)
-{
-    if (f->form == SIMT_FORM_SINGLE) {
-        LLVMValueRef p = address(f, LLVMGetOperand(inst, 0), false);
-        simt_set_scalar(f, inst, simt_rmw_lane(f, inst, p, simt_scalar(f, LLVMGetOperand(inst, 1))));
-        return;
-    }
-    struct simt_lookup_table t, *table = simt_table_counts(f, inst, &t) ? &t : NULL;
-    if (table || rmw_unrolls(f, inst))
-        simt_set_vector(f, inst, f->mask ? rmw_together_or_loop(f, inst, table) : rmw_together(f, inst, table));
-    else if (!simt_rmw_at_once(f, inst))
-        simt_set_vector(f, inst, rmw_loop(f, inst));
-}
-
-/* The old value, and whether it was as expected. */
-static void cmpxchg_lane(struct simt_fn *f, LLVMValueRef inst, LLVMValueRef p, LLVMValueRef want, LLVMValueRef x, LLVMValueRef ret[2])
-{
-    struct simt *u = f->u;
-    if (simt_block_owned(u, inst, LLVMGetOperand(inst, 0)) && LLVMGetTypeKind(LLVMTypeOf(x)) == LLVMIntegerTypeKind) {
-        ret[0] = LLVMBuildLoad2(u->b, LLVMTypeOf(x), p, "");
-        ret[1] = LLVMBuildICmp(u->b, LLVMIntEQ, ret[0], want, "");
-        LLVMBuildStore(u->b, LLVMBuildSelect(u->b, ret[1], x, ret[0], ""), p);
-        return;
-    }
-    LLVMValueRef pair = LLVMBuildAtomicCmpXchg(u->b, p, want, x, LLVMGetCmpXchgSuccessOrdering(inst), LLVMGetCmpXchgFailureOrdering(inst), 0);
-    ret[0] = LLVMBuildExtractValue(u->b, pair, 0, "");
-    ret[1] = LLVMBuildExtractValue(u->b, pair, 1, "");
-}
-
-void simt_cmpxchg_emit(struct simt_fn *f, LLVMValueRef inst)
-{
-    struct simt *u = f->u;
-    LLVMValueRef ptr = LLVMGetOperand(inst, 0), want = LLVMGetOperand(inst, 1), value = LLVMGetOperand(inst, 2), pair[2];
-    LLVMTypeRef elem = simt_type(u, LLVMTypeOf(value));
-    if (f->form == SIMT_FORM_SINGLE) {
-        cmpxchg_lane(f, inst, address(f, ptr, false), simt_scalar(f, want), simt_scalar(f, value), pair);
-        simt_set_field(f, inst, 0, pair[0], NULL);
-        simt_set_field(f, inst, 1, pair[1], NULL);
-        return;
-    }
-    simt_spill(f, 0, address(f, ptr, true));
-    simt_spill(f, 1, simt_vector(f, want));
-    simt_spill(f, 2, simt_vector(f, value));
-    struct simt_lanes it;
-    simt_lanes_begin(f, f->mask, &it);
-    LLVMValueRef p = simt_lane_get(f, 0, u->ptr, it.lane), w = simt_lane_get(f, 1, elem, it.lane);
-    cmpxchg_lane(f, inst, p, w, simt_lane_get(f, 2, elem, it.lane), pair);
-    simt_lane_put(f, 3, pair[0], it.lane);
-    simt_lane_put(f, 4, pair[1], it.lane);
-    simt_lanes_end(f, &it);
-    simt_set_field(f, inst, 0, NULL, simt_reload(f, 3, simt_vec_type(u, elem)));
-    simt_set_field(f, inst, 1, NULL, simt_reload(f, 4, simt_vec_type(u, u->i1)));
+    LLVMValueRef value = LLVMGetOperand(inst, 0), ptr = LLVMGetOperand(inst, 1);
+    struct access a = access_of(f, inst, ptr, LLVMTypeOf(value));
+    LLVMValueRef x = simt_vector(f, value), ptrs = simt_addresses(f, ptr);
+    simt_prefetch_column(f, inst, ptrs);
+    scatter(f, &a, ptrs, x);
+    return true;
 }
