@@ -244,12 +244,22 @@ static void body_end(struct ptx_lower *l, struct ptx_func *f)
         ptx_trap(l, AW_ERR_LAUNCH_FAILED);
 }
 
+/* .pragma "anywarp in step" between statements: what the lanes of a warp do to memory before it comes before what they do behind it, as long as they go
+ * in step.  Of text lifted from machine code, which says no more of code that counts on it. */
+static void pragma_lower(struct ptx_lower *l, struct aw_str text)
+{
+    if (aw_str_is(text, "\"anywarp in step\"") && ptx_block_open(l))
+        LLVMBuildFenceSyncScope(l->builder, LLVMAtomicOrderingAcquireRelease, ptx_scope(l, "singlethread"), "");
+}
+
 static bool stmt_lower(struct ptx_lower *l, const struct ptx_stmt *s)
 {
     ptx_lines_stmt(l, s);
     ptx_loop_statement(l, s);
     if (s->kind == PTX_STMT_LABEL)
         ptx_block_enter(l, (LLVMBasicBlockRef)s->user);
+    if (s->kind == PTX_STMT_PRAGMA)
+        pragma_lower(l, s->text);
     if (s->kind != PTX_STMT_INSTR)
         return true;
     if (!ptx_block_open(l)) /* no label leads here */

@@ -155,6 +155,7 @@ static void decode_operand(const struct sass_operand_desc *d, const struct word 
     bool negated = bit(w, d->neg);
 
     o->kind = d->kind;
+    o->slot = d->slot;
     o->regs = registers_of(d, insn);
     o->abs = bit(w, d->abs);
     o->half = d->half ? (uint8_t)field(w, d->half, 2) : SASS_HALF_BOTH;
@@ -186,6 +187,59 @@ static void decode_operand(const struct sass_operand_desc *d, const struct word 
     }
 }
 
+/* ---- What nobody looked at */
+
+/* One value of the field is the one when nothing is meant, and this is it. */
+static bool is_usual(const struct sass_modifier_desc *m, const struct sass_insn *insn)
+{
+    unsigned n = 1u << (m->n[0] + m->n[1]), usual = 0, value = insn->mod[m->field];
+    if (!m->values)
+        return value == 0;
+    for (unsigned k = 0; k < n; k++)
+        usual += m->values[k] >> 7;
+    for (unsigned k = 0; k < n; k++)
+        if (usual == 1 && m->values[k] == (value | 128))
+            return true;
+    return false;
+}
+
+static bool is_nothing(const struct sass_operand_desc *d, const struct sass_insn *insn)
+{
+    const struct sass_operand *o = &insn->opnd[d->slot];
+    if ((d->flags & SASS_ONLY_X && !insn->mod[SASS_F_X]) || (d->flags & SASS_ONLY_EX && !insn->mod[SASS_F_EX]))
+        return o->reg == SASS_PT;
+    if (o->neg || o->abs || o->inv || o->half)
+        return false;
+    switch (o->kind) {
+    case SASS_REG: case SASS_UREG: return o->reg == SASS_RZ;
+    case SASS_PRED: case SASS_UPRED: return o->reg == SASS_PT;
+    case SASS_IMM: return o->value == (d->flags & SASS_HIDE && d->n[0] == 4 ? 15 : 0);
+    default: return false;
+    }
+}
+
+const char *sass_overlooked(const struct sass_insn *insn, const bool fields[SASS_FIELDS], uint32_t slots)
+{
+    static const char *const names[SASS_SLOTS] = {
+        [SASS_D] = "operand D", [SASS_P] = "operand P", [SASS_Q] = "operand Q", [SASS_A] = "operand A", [SASS_B] = "operand B",
+        [SASS_C] = "operand C", [SASS_S] = "operand S", [SASS_T] = "operand T", [SASS_U] = "operand U", [SASS_M] = "operand M",
+        [SASS_M2] = "operand M2", [SASS_UN] = "operand UN", [SASS_J] = "operand J", [SASS_K] = "operand K", [SASS_K2] = "operand K2",
+        [SASS_L] = "operand L", [SASS_L2] = "operand L2", [SASS_D2] = "operand D2", [SASS_H] = "operand H",
+    };
+    const struct sass_form *form = &sass_forms[insn->form];
+    for (unsigned k = 0; k < form->n_modifiers; k++) {
+        const struct sass_modifier_desc *m = &form->modifiers[k];
+        if (!m->text && !fields[m->field] && !is_usual(m, insn))
+            return sass_field_names[m->field];
+    }
+    for (unsigned k = 0; k < form->n_operands; k++) {
+        const struct sass_operand_desc *d = &form->operands[k];
+        if (!d->text && !(slots >> d->slot & 1) && !is_nothing(d, insn))
+            return names[d->slot];
+    }
+    return NULL;
+}
+
 enum sass_decoded sass_decode(const uint8_t bytes[SASS_INSN_SIZE], uint32_t offset, unsigned arch, struct sass_insn *ret_insn)
 {
     struct word w = { 0 };
@@ -209,5 +263,8 @@ enum sass_decoded sass_decode(const uint8_t bytes[SASS_INSN_SIZE], uint32_t offs
             decode_operand(&form->operands[i], &w, ret_insn);
     ret_insn->guard_uniform = sass_op_names[form->op][0] == 'U' && ret_insn->opnd[SASS_D].kind == SASS_UREG;
     decode_copy(ret_insn, &w);
-    return known ? SASS_DECODED : SASS_UNKNOWN_MODIFIER;
+    if (!known)
+        return SASS_UNKNOWN_MODIFIER;
+    bool usual = (w.low & form->rest[0]) == form->usual[0] && (w.high & form->rest[1]) == form->usual[1];
+    return usual ? SASS_DECODED : SASS_UNKNOWN_BITS;
 }

@@ -2,9 +2,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "sass/lift.h"
 
-static const char *rounding(const struct sass_insn *i)
+static const char *rounding(struct sass_lift *l)
 {
-    switch (i->mod[SASS_F_RND]) {
+    switch (sass_mod(l, SASS_F_RND)) {
     case SASS_RND_RM: return ".rm";
     case SASS_RND_RP: return ".rp";
     case SASS_RND_RZ: return ".rz";
@@ -12,9 +12,9 @@ static const char *rounding(const struct sass_insn *i)
     }
 }
 
-static const char *rounding_to_int(const struct sass_insn *i)
+static const char *rounding_to_int(struct sass_lift *l)
 {
-    switch (i->mod[SASS_F_RNDI]) {
+    switch (sass_mod(l, SASS_F_RNDI)) {
     case SASS_RNDI_FLOOR: return ".rmi";
     case SASS_RNDI_CEIL: return ".rpi";
     case SASS_RNDI_TRUNC: return ".rzi";
@@ -22,14 +22,14 @@ static const char *rounding_to_int(const struct sass_insn *i)
     }
 }
 
-static const char *ftz(const struct sass_insn *i)
+static const char *ftz(struct sass_lift *l)
 {
-    return i->mod[SASS_F_FTZ] ? ".ftz" : "";
+    return sass_mod(l, SASS_F_FTZ) ? ".ftz" : "";
 }
 
-static const char *sat(const struct sass_insn *i)
+static const char *sat(struct sass_lift *l)
 {
-    return i->mod[SASS_F_SAT] ? ".sat" : "";
+    return sass_mod(l, SASS_F_SAT) ? ".sat" : "";
 }
 
 /* ---- Arithmetic */
@@ -38,53 +38,54 @@ void sass_emit_fadd(struct sass_lift *l, const struct sass_insn *i)
 {
     const struct sass_operand *o = i->opnd;
     struct sass_text a = sass_f32(l, &o[SASS_A]), b = sass_f32(l, &o[SASS_B]);
-    sass_do(l, "add%s%s%s.f32 %s, %s, %s", rounding(i), ftz(i), sat(i), sass_dest(l, &o[SASS_D], 0).s, a.s, b.s);
+    sass_do(l, "add%s%s%s.f32 %s, %s, %s", rounding(l), ftz(l), sat(l), sass_dest(l, &o[SASS_D], 0).s, a.s, b.s);
 }
 
 void sass_emit_fmul(struct sass_lift *l, const struct sass_insn *i)
 {
     const struct sass_operand *o = i->opnd;
-    if (i->mod[SASS_F_FMZ] || (i->mod[SASS_F_PSCALE] && i->mod[SASS_F_PSCALE] != SASS_PSCALE_M1))
+    if (sass_mod(l, SASS_F_FMZ) || (sass_mod(l, SASS_F_PSCALE) && sass_mod(l, SASS_F_PSCALE) != SASS_PSCALE_M1))
         sass_fail(l, "a scaled product, or one in which 0 wins");
     struct sass_text a = sass_f32(l, &o[SASS_A]), b = sass_f32(l, &o[SASS_B]);
-    sass_do(l, "mul%s%s%s.f32 %s, %s, %s", rounding(i), ftz(i), sat(i), sass_dest(l, &o[SASS_D], 0).s, a.s, b.s);
+    sass_do(l, "mul%s%s%s.f32 %s, %s, %s", rounding(l), ftz(l), sat(l), sass_dest(l, &o[SASS_D], 0).s, a.s, b.s);
 }
 
 void sass_emit_ffma(struct sass_lift *l, const struct sass_insn *i)
 {
     const struct sass_operand *o = i->opnd;
-    if (i->mod[SASS_F_FMZ])
+    if (sass_mod(l, SASS_F_FMZ))
         sass_fail(l, "a product in which 0 wins");
     struct sass_text a = sass_f32(l, &o[SASS_A]), b = sass_f32(l, &o[SASS_B]), c = sass_f32(l, &o[SASS_C]);
-    sass_do(l, "fma%s%s%s.f32 %s, %s, %s, %s", rounding(i), ftz(i), sat(i), sass_dest(l, &o[SASS_D], 0).s, a.s, b.s, c.s);
+    sass_do(l, "fma%s%s%s.f32 %s, %s, %s, %s", rounding(l), ftz(l), sat(l), sass_dest(l, &o[SASS_D], 0).s, a.s, b.s, c.s);
 }
 
 void sass_emit_fmnmx(struct sass_lift *l, const struct sass_insn *i)
 {
     const struct sass_operand *o = i->opnd;
     struct sass_text a = sass_f32(l, &o[SASS_A]), b = sass_f32(l, &o[SASS_B]), d = sass_dest(l, &o[SASS_D], 0);
-    if (i->mod[SASS_F_XORSIGN])
+    if (sass_mod(l, SASS_F_XORSIGN))
         sass_fail(l, ".XORSIGN");
-    const char *nan = i->mod[SASS_F_NAN] ? ".NaN" : "";
+    const char *nan = sass_mod(l, SASS_F_NAN) ? ".NaN" : "";
+    (void)sass_look(l, SASS_S);
     if (sass_is_true(&o[SASS_S]) || sass_is_false(&o[SASS_S])) {
-        sass_do(l, "%s%s%s.f32 %s, %s, %s", sass_is_true(&o[SASS_S]) ? "min" : "max", ftz(i), nan, d.s, a.s, b.s);
+        sass_do(l, "%s%s%s.f32 %s, %s, %s", sass_is_true(&o[SASS_S]) ? "min" : "max", ftz(l), nan, d.s, a.s, b.s);
         return;
     }
     struct sass_text low = sass_temp(l, 't'), high = sass_temp(l, 't'), p = sass_pred(l, &o[SASS_S]);
-    sass_step(l, "min%s%s.f32 %s, %s, %s", ftz(i), nan, low.s, a.s, b.s);
-    sass_step(l, "max%s%s.f32 %s, %s, %s", ftz(i), nan, high.s, a.s, b.s);
+    sass_step(l, "min%s%s.f32 %s, %s, %s", ftz(l), nan, low.s, a.s, b.s);
+    sass_step(l, "max%s%s.f32 %s, %s, %s", ftz(l), nan, high.s, a.s, b.s);
     sass_do(l, "selp.b32 %s, %s, %s, %s", d.s, low.s, high.s, p.s);
 }
 
 static struct sass_text compare_f32(struct sass_lift *l, const struct sass_insn *i)
 {
     bool constant;
-    if (sass_cmp_constant(i->mod[SASS_F_CMP], &constant)) {
+    if (sass_cmp_constant(sass_mod(l, SASS_F_CMP), &constant)) {
         l->true_pred = true;
         return sass_format("%s", constant ? "%always" : "%never");
     }
     struct sass_text a = sass_f32(l, &i->opnd[SASS_A]), b = sass_f32(l, &i->opnd[SASS_B]), q = sass_temp(l, 'q');
-    sass_step(l, "setp.%s%s.f32 %s, %s, %s", sass_cmp_name(i->mod[SASS_F_CMP]), ftz(i), q.s, a.s, b.s);
+    sass_step(l, "setp.%s%s.f32 %s, %s, %s", sass_cmp_name(sass_mod(l, SASS_F_CMP)), ftz(l), q.s, a.s, b.s);
     return q;
 }
 
@@ -95,9 +96,9 @@ void sass_emit_fsetp(struct sass_lift *l, const struct sass_insn *i)
 
 void sass_emit_fset(struct sass_lift *l, const struct sass_insn *i)
 {
-    const struct sass_operand *s = &i->opnd[SASS_S];
+    const struct sass_operand *s = sass_look(l, SASS_S);
     struct sass_text q = compare_f32(l, i);
-    unsigned op = i->mod[SASS_F_BOOL];
+    unsigned op = sass_mod(l, SASS_F_BOOL);
     if (!(op == SASS_BOOL_OR || op == SASS_BOOL_XOR ? sass_is_false(s) : sass_is_true(s))) {
         struct sass_text both = sass_temp(l, 'q'), p = sass_pred(l, s);
         sass_step(l, "%s.pred %s, %s, %s", op == SASS_BOOL_OR ? "or" : op == SASS_BOOL_XOR ? "xor" : "and", both.s, q.s, p.s);
@@ -123,7 +124,7 @@ void sass_emit_fsel(struct sass_lift *l, const struct sass_insn *i)
     struct sass_operand s = o[SASS_S];
     bool swap = s.inv && s.reg != SASS_PT;
     s.inv = swap ? false : s.inv;
-    if (i->mod[SASS_F_FTZ])
+    if (sass_mod(l, SASS_F_FTZ))
         sass_fail(l, ".FTZ");
     struct sass_text a = f32_bits(l, &o[SASS_A]), b = f32_bits(l, &o[SASS_B]), p = sass_pred(l, &s);
     sass_do(l, "selp.b32 %s, %s, %s, %s", sass_dest(l, &o[SASS_D], 0).s, swap ? b.s : a.s, swap ? a.s : b.s, p.s);
@@ -132,7 +133,10 @@ void sass_emit_fsel(struct sass_lift *l, const struct sass_insn *i)
 /* Half a register: the low 16 bits, or the high ones. */
 static struct sass_text half_of(struct sass_lift *l, const struct sass_operand *o)
 {
-    struct sass_text lo = sass_temp(l, 'h'), hi = sass_temp(l, 'h'), v = sass_raw(l, o);
+    struct sass_operand plain = *o;
+    plain.neg = plain.abs = false;
+    plain.half = SASS_HALF_BOTH;
+    struct sass_text lo = sass_temp(l, 'h'), hi = sass_temp(l, 'h'), v = sass_raw(l, &plain);
     if (v.s[0] != '%') {
         struct sass_text t = sass_temp(l, 't');
         sass_step(l, "mov.b32 %s, %s", t.s, v.s);
@@ -188,7 +192,7 @@ void sass_emit_mufu(struct sass_lift *l, const struct sass_insn *i)
         [SASS_FN_COS] = "cos.approx.ftz", [SASS_FN_SIN] = "sin.approx.ftz", [SASS_FN_EX2] = "ex2.approx.ftz", [SASS_FN_LG2] = "lg2.approx.ftz",
         [SASS_FN_RCP] = "rcp.approx.ftz", [SASS_FN_RSQ] = "rsqrt.approx.ftz", [SASS_FN_SQRT] = "sqrt.approx.ftz", [SASS_FN_TANH] = "tanh.approx",
     };
-    unsigned fn = i->mod[SASS_F_FN];
+    unsigned fn = sass_mod(l, SASS_F_FN);
     if (fn == SASS_FN_RCP64H || fn == SASS_FN_RSQ64H) {
         mufu_f64(l, i, fn == SASS_FN_RCP64H ? "rcp" : "rsqrt");
         return;
@@ -197,7 +201,7 @@ void sass_emit_mufu(struct sass_lift *l, const struct sass_insn *i)
         sass_fail(l, "function %u", fn);
         return;
     }
-    if (i->mod[SASS_F_F16]) {
+    if (sass_mod(l, SASS_F_F16)) {
         mufu_f16(l, i, fn);
         return;
     }
@@ -289,32 +293,32 @@ static void put_float(struct sass_lift *l, const struct sass_insn *i, struct typ
 
 void sass_emit_f2f(struct sass_lift *l, const struct sass_insn *i)
 {
-    struct type to = type_of(i->mod[SASS_F_TYPE]), from = from_of(i->mod[SASS_F_FROM]);
+    struct type to = type_of(sass_mod(l, SASS_F_TYPE)), from = from_of(sass_mod(l, SASS_F_FROM));
     struct sass_text x = float_in(l, &i->opnd[SASS_B], from);
     bool f32 = to.bits == 32 || from.bits == 32;
-    const char *round = to.bits < from.bits ? rounding(i) : "";
+    const char *round = to.bits < from.bits ? rounding(l) : "";
     if (to.bits == from.bits) {
         sass_fail(l, "conversion of a type to itself");
         return;
     }
-    struct sass_text op = sass_format("cvt%s%s.%s.%s", round, f32 ? ftz(i) : "", to.name, from.name);
+    struct sass_text op = sass_format("cvt%s%s.%s.%s", round, f32 ? ftz(l) : "", to.name, from.name);
     put_float(l, i, to, op.s, x.s);
 }
 
 void sass_emit_frnd(struct sass_lift *l, const struct sass_insn *i)
 {
-    struct type t = type_of(i->mod[SASS_F_TYPE]);
+    struct type t = type_of(sass_mod(l, SASS_F_TYPE));
     struct sass_text x = float_in(l, &i->opnd[SASS_B], t);
-    put_float(l, i, t, sass_format("cvt%s%s.%s.%s", rounding_to_int(i), t.bits == 32 ? ftz(i) : "", t.name, t.name).s, x.s);
+    put_float(l, i, t, sass_format("cvt%s%s.%s.%s", rounding_to_int(l), t.bits == 32 ? ftz(l) : "", t.name, t.name).s, x.s);
 }
 
 void sass_emit_f2i(struct sass_lift *l, const struct sass_insn *i)
 {
-    struct type to = type_of(i->mod[SASS_F_TYPE] ? i->mod[SASS_F_TYPE] : SASS_TYPE_S32), from = from_of(i->mod[SASS_F_FROM]);
+    struct type to = type_of(sass_mod(l, SASS_F_TYPE) ? sass_mod(l, SASS_F_TYPE) : SASS_TYPE_S32), from = from_of(sass_mod(l, SASS_F_FROM));
     struct sass_text x = float_in(l, &i->opnd[SASS_B], from), v = sass_temp(l, to.bits == 64 ? 'w' : 't');
-    sass_step(l, "cvt%s%s.%s.%s %s, %s", rounding_to_int(i), from.bits == 32 ? ftz(i) : "", to.name, from.name, v.s, x.s);
+    sass_step(l, "cvt%s%s.%s.%s %s, %s", rounding_to_int(l), from.bits == 32 ? ftz(l) : "", to.name, from.name, v.s, x.s);
     /* Of NaN PTX makes 0 where neither type has 64 bits, else the type's highest bit; .NTZ says that it is 0. */
-    bool zero = to.bits < 64 && from.bits < 64, wanted = i->mod[SASS_F_NTZ];
+    bool zero = to.bits < 64 && from.bits < 64, wanted = sass_mod(l, SASS_F_NTZ);
     if (zero != wanted) {
         struct sass_text q = sass_temp(l, 'q'), fixed = sass_temp(l, to.bits == 64 ? 'w' : 't');
         if (to.bits < 32) {
@@ -335,34 +339,34 @@ void sass_emit_f2i(struct sass_lift *l, const struct sass_insn *i)
 void sass_emit_i2f(struct sass_lift *l, const struct sass_insn *i)
 {
     const struct sass_operand *b = &i->opnd[SASS_B];
-    struct type to = type_of(i->mod[SASS_F_TYPE]), from = from_of(i->mod[SASS_F_FROM] ? i->mod[SASS_F_FROM] : SASS_FROM_S32);
+    struct type to = type_of(sass_mod(l, SASS_F_TYPE)), from = from_of(sass_mod(l, SASS_F_FROM) ? sass_mod(l, SASS_F_FROM) : SASS_FROM_S32);
     struct sass_text x = from.bits == 64 ? sass_int64(l, b) : sass_int(l, b);
-    unsigned shift = i->mod[SASS_F_BYTE] ? 8 * (i->mod[SASS_F_BYTE] - SASS_BYTE_B0) : 0;
+    unsigned shift = sass_mod(l, SASS_F_BYTE) ? 8 * (sass_mod(l, SASS_F_BYTE) - SASS_BYTE_B0) : 0;
     if (from.bits < 32) {
         struct sass_text part = sass_temp(l, 't');
         sass_step(l, "bfe.%s %s, %s, %u, %u", from.name[0] == 's' ? "s32" : "u32", part.s, x.s, shift, from.bits);
         x = part;
         from.name = from.name[0] == 's' ? "s32" : "u32";
     }
-    put_float(l, i, to, sass_format("cvt%s.%s.%s", rounding(i), to.name, from.name).s, x.s);
+    put_float(l, i, to, sass_format("cvt%s.%s.%s", rounding(l), to.name, from.name).s, x.s);
 }
 
 void sass_emit_f2fp(struct sass_lift *l, const struct sass_insn *i)
 {
     const struct sass_operand *o = i->opnd;
-    const char *relu = i->mod[SASS_F_RELU] ? ".relu" : "", *type = i->mod[SASS_F_TYPE] == SASS_TYPE_BF16 ? "bf16" : "f16";
+    const char *relu = sass_mod(l, SASS_F_RELU) ? ".relu" : "", *type = sass_mod(l, SASS_F_TYPE) == SASS_TYPE_BF16 ? "bf16" : "f16";
     struct sass_text b = sass_f32(l, &o[SASS_B]);
-    if (i->mod[SASS_F_SATFINITE])
+    if (sass_mod(l, SASS_F_SATFINITE))
         sass_fail(l, ".SATFINITE");
     if (o[SASS_A].kind != SASS_NONE) {
-        sass_do(l, "cvt%s%s.%sx2.f32 %s, %s, %s", rounding(i), relu, type, sass_dest(l, &o[SASS_D], 0).s, sass_f32(l, &o[SASS_A]).s, b.s);
+        sass_do(l, "cvt%s%s.%sx2.f32 %s, %s, %s", rounding(l), relu, type, sass_dest(l, &o[SASS_D], 0).s, sass_f32(l, &o[SASS_A]).s, b.s);
         return;
     }
     /* .MERGE_C: b in the low half, a half of c in the high one. */
     struct sass_text low = sass_temp(l, 'h'), wide = sass_temp(l, 't');
-    sass_step(l, "cvt%s%s.%s.f32 %s, %s", rounding(i), relu, type, low.s, b.s);
+    sass_step(l, "cvt%s%s.%s.f32 %s, %s", rounding(l), relu, type, low.s, b.s);
     sass_step(l, "cvt.u32.u16 %s, %s", wide.s, low.s);
-    sass_do(l, "prmt.b32 %s, %s, %s, %u", sass_dest(l, &o[SASS_D], 0).s, wide.s, sass_raw(l, &o[SASS_C]).s, i->mod[SASS_F_H1] ? 0x7610u : 0x5410u);
+    sass_do(l, "prmt.b32 %s, %s, %s, %u", sass_dest(l, &o[SASS_D], 0).s, wide.s, sass_raw(l, &o[SASS_C]).s, sass_mod(l, SASS_F_H1) ? 0x7610u : 0x5410u);
 }
 
 /* ---- Doubles */
@@ -372,7 +376,7 @@ static void put_f64(struct sass_lift *l, const struct sass_insn *i, const char *
     struct sass_text x[3] = { 0 }, w = sass_temp(l, 'w');
     for (unsigned k = 0; k < n; k++)
         x[k] = sass_f64(l, in[k]);
-    sass_step(l, "%s%s.f64 %s, %s, %s%s%s", op, rounding(i), w.s, x[0].s, x[1].s, n > 2 ? ", " : "", x[2].s);
+    sass_step(l, "%s%s.f64 %s, %s, %s%s%s", op, rounding(l), w.s, x[0].s, x[1].s, n > 2 ? ", " : "", x[2].s);
     sass_put64(l, SASS_D, w.s);
 }
 
@@ -396,7 +400,7 @@ static void dsetp_minmax(struct sass_lift *l, const struct sass_insn *i, bool mi
 {
     struct sass_text a = sass_f64(l, &i->opnd[SASS_A]), b = sass_f64(l, &i->opnd[SASS_B]), q[6];
     struct sass_text sign = sass_temp(l, 'w'), other = sass_temp(l, 'w');
-    if (!sass_is_true(&i->opnd[SASS_S]) || (i->mod[SASS_F_BOOL] && i->mod[SASS_F_BOOL] != SASS_BOOL_AND))
+    if (!sass_is_true(sass_look(l, SASS_S)) || (sass_mod(l, SASS_F_BOOL) && sass_mod(l, SASS_F_BOOL) != SASS_BOOL_AND))
         sass_fail(l, "least or greatest with a predicate");
     for (int k = 0; k < 6; k++)
         q[k] = sass_temp(l, 'q');
@@ -418,7 +422,7 @@ static void dsetp_minmax(struct sass_lift *l, const struct sass_insn *i, bool mi
 
 void sass_emit_dsetp(struct sass_lift *l, const struct sass_insn *i)
 {
-    unsigned cmp = i->mod[SASS_F_CMP];
+    unsigned cmp = sass_mod(l, SASS_F_CMP);
     if (cmp == SASS_CMP_MIN || cmp == SASS_CMP_MAX) {
         dsetp_minmax(l, i, cmp == SASS_CMP_MIN);
         return;

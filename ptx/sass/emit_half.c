@@ -2,9 +2,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "sass/lift.h"
 
-static const char *type2(const struct sass_insn *i)
+static const char *type2(struct sass_lift *l)
 {
-    return i->mod[SASS_F_BF16_V2] ? "bf16x2" : "f16x2";
+    return sass_mod(l, SASS_F_BF16_V2) ? "bf16x2" : "f16x2";
 }
 
 /* An operand with the halves that it names in both places, negated and made absolute; .F32 ones are rounded to a half first. */
@@ -12,6 +12,7 @@ static struct sass_text packed(struct sass_lift *l, const struct sass_operand *o
 {
     struct sass_operand plain = *o;
     plain.neg = plain.abs = false;
+    plain.half = SASS_HALF_BOTH;
     struct sass_text v = sass_raw(l, &plain);
     if (o->half == SASS_HALF_F32)
         sass_fail(l, "a float among halves");
@@ -38,59 +39,62 @@ static struct sass_text widened(struct sass_lift *l, const struct sass_insn *i, 
 {
     struct sass_text v = packed(l, o), lo = sass_temp(l, 'h'), hi = sass_temp(l, 'h'), f = sass_temp(l, 't');
     sass_step(l, "mov.b32 {%s, %s}, %s", lo.s, hi.s, v.s);
-    sass_step(l, "cvt.f32.%s %s, %s", i->mod[SASS_F_BF16_V2] ? "bf16" : "f16", f.s, high ? hi.s : lo.s);
+    sass_step(l, "cvt.f32.%s %s, %s", sass_mod(l, SASS_F_BF16_V2) ? "bf16" : "f16", f.s, high ? hi.s : lo.s);
     return f;
 }
 
 static bool float_result(struct sass_lift *l, const struct sass_insn *i, const char *op, unsigned b)
 {
-    if (!i->mod[SASS_F_F32])
+    if (!sass_mod(l, SASS_F_F32))
         return false;
     struct sass_text x = widened(l, i, &i->opnd[SASS_A], false), y = widened(l, i, &i->opnd[b], false);
-    sass_do(l, "%s.rn%s%s.f32 %s, %s, %s", op, i->mod[SASS_F_FTZ] ? ".ftz" : "", i->mod[SASS_F_SAT] ? ".sat" : "",
+    sass_do(l, "%s.rn%s%s.f32 %s, %s, %s", op, sass_mod(l, SASS_F_FTZ) ? ".ftz" : "", sass_mod(l, SASS_F_SAT) ? ".sat" : "",
             sass_dest(l, &i->opnd[SASS_D], 0).s, x.s, y.s);
     return true;
 }
 
 static void modifiers_known(struct sass_lift *l, const struct sass_insn *i)
 {
-    if (i->mod[SASS_F_FMZ])
+    if (sass_mod(l, SASS_F_FMZ))
         sass_fail(l, "a product in which 0 wins");
-    if (i->mod[SASS_F_BF16_V2] && (i->mod[SASS_F_FTZ] || i->mod[SASS_F_SAT]))
+    if (sass_mod(l, SASS_F_BF16_V2) && (sass_mod(l, SASS_F_FTZ) || sass_mod(l, SASS_F_SAT)))
         sass_fail(l, ".FTZ or .SAT of bf16");
 }
 
-static const char *ftz_sat(const struct sass_insn *i)
+static const char *ftz_sat(struct sass_lift *l)
 {
-    return i->mod[SASS_F_FTZ] ? i->mod[SASS_F_SAT] ? ".ftz.sat" : ".ftz" : i->mod[SASS_F_SAT] ? ".sat" : "";
+    return sass_mod(l, SASS_F_FTZ) ? sass_mod(l, SASS_F_SAT) ? ".ftz.sat" : ".ftz" : sass_mod(l, SASS_F_SAT) ? ".sat" : "";
 }
 
 void sass_emit_hadd2(struct sass_lift *l, const struct sass_insn *i)
 {
     const struct sass_operand *o = i->opnd;
     modifiers_known(l, i);
-    if (o[SASS_A].half == SASS_HALF_F32 && sass_is_zero(&o[SASS_B]) && o[SASS_B].neg && !ftz_sat(i)[0] && !i->mod[SASS_F_F32]) {
+    if (o[SASS_A].half == SASS_HALF_F32 && sass_is_zero(&o[SASS_B]) && o[SASS_B].neg && !ftz_sat(l)[0] && !sass_mod(l, SASS_F_F32)) {
         /* How a float becomes a half that is rounded toward zero: x + -0. */
-        struct sass_text x = sass_f32(l, &o[SASS_A]);
-        sass_do(l, "cvt.rz.%s.f32 %s, %s, %s", type2(i), sass_dest(l, &o[SASS_D], 0).s, x.s, x.s);
+        struct sass_operand whole = o[SASS_A];
+        whole.half = SASS_HALF_BOTH;
+        (void)sass_look(l, SASS_B);
+        struct sass_text x = sass_f32(l, &whole);
+        sass_do(l, "cvt.rz.%s.f32 %s, %s, %s", type2(l), sass_dest(l, &o[SASS_D], 0).s, x.s, x.s);
         return;
     }
     if (float_result(l, i, "add", SASS_B))
         return;
     struct sass_text a = packed(l, &o[SASS_A]), b = packed(l, &o[SASS_B]);
-    sass_do(l, "add.rn%s.%s %s, %s, %s", ftz_sat(i), type2(i), sass_dest(l, &o[SASS_D], 0).s, a.s, b.s);
+    sass_do(l, "add.rn%s.%s %s, %s, %s", ftz_sat(l), type2(l), sass_dest(l, &o[SASS_D], 0).s, a.s, b.s);
 }
 
 void sass_emit_hmul2(struct sass_lift *l, const struct sass_insn *i)
 {
     const struct sass_operand *o = i->opnd;
     modifiers_known(l, i);
-    if (i->mod[SASS_F_RELU])
+    if (sass_mod(l, SASS_F_RELU))
         sass_fail(l, ".RELU");
     if (float_result(l, i, "mul", SASS_B))
         return;
     struct sass_text a = packed(l, &o[SASS_A]), b = packed(l, &o[SASS_B]);
-    sass_do(l, "mul.rn%s.%s %s, %s, %s", ftz_sat(i), type2(i), sass_dest(l, &o[SASS_D], 0).s, a.s, b.s);
+    sass_do(l, "mul.rn%s.%s %s, %s, %s", ftz_sat(l), type2(l), sass_dest(l, &o[SASS_D], 0).s, a.s, b.s);
 }
 
 static bool is_number(const struct sass_operand *o)
@@ -102,48 +106,51 @@ void sass_emit_hfma2(struct sass_lift *l, const struct sass_insn *i)
 {
     const struct sass_operand *o = i->opnd;
     modifiers_known(l, i);
-    if (i->mod[SASS_F_F32])
+    if (sass_mod(l, SASS_F_F32))
         sass_fail(l, ".F32");
     /* -0 * 0 + c is c: how numbers get into registers. */
     if (o[SASS_A].kind == SASS_REG && o[SASS_A].reg == SASS_RZ && o[SASS_B].kind == SASS_REG && o[SASS_B].reg == SASS_RZ &&
-        o[SASS_A].neg != o[SASS_B].neg && is_number(&o[SASS_C]) && !ftz_sat(i)[0] && !i->mod[SASS_F_RELU]) {
+        o[SASS_A].neg != o[SASS_B].neg && is_number(&o[SASS_C]) && !ftz_sat(l)[0] && !sass_mod(l, SASS_F_RELU)) {
+        (void)sass_look(l, SASS_A);
+        (void)sass_look(l, SASS_B);
         sass_put(l, SASS_D, sass_raw(l, &o[SASS_C]).s);
         return;
     }
     struct sass_text a = packed(l, &o[SASS_A]), b = packed(l, &o[SASS_B]), c = packed(l, &o[SASS_C]);
-    sass_do(l, "fma.rn%s%s.%s %s, %s, %s, %s", ftz_sat(i), i->mod[SASS_F_RELU] ? ".relu" : "", type2(i), sass_dest(l, &o[SASS_D], 0).s, a.s, b.s, c.s);
+    sass_do(l, "fma.rn%s%s.%s %s, %s, %s, %s", ftz_sat(l), sass_mod(l, SASS_F_RELU) ? ".relu" : "", type2(l), sass_dest(l, &o[SASS_D], 0).s, a.s, b.s, c.s);
 }
 
 void sass_emit_hmnmx2(struct sass_lift *l, const struct sass_insn *i)
 {
     const struct sass_operand *o = i->opnd;
-    if (i->mod[SASS_F_F32] || !(sass_is_true(&o[SASS_S]) || sass_is_false(&o[SASS_S])))
+    (void)sass_look(l, SASS_S);
+    if (sass_mod(l, SASS_F_F32) || !(sass_is_true(&o[SASS_S]) || sass_is_false(&o[SASS_S])))
         sass_fail(l, ".F32, or a predicate that chooses");
     struct sass_text a = packed(l, &o[SASS_A]), b = packed(l, &o[SASS_B]);
-    sass_do(l, "%s%s%s%s.%s %s, %s, %s", sass_is_true(&o[SASS_S]) ? "min" : "max", i->mod[SASS_F_FTZ] ? ".ftz" : "", i->mod[SASS_F_NAN] ? ".NaN" : "",
-            i->mod[SASS_F_XORSIGN] ? ".xorsign.abs" : "", type2(i), sass_dest(l, &o[SASS_D], 0).s, a.s, b.s);
+    sass_do(l, "%s%s%s%s.%s %s, %s, %s", sass_is_true(&o[SASS_S]) ? "min" : "max", sass_mod(l, SASS_F_FTZ) ? ".ftz" : "", sass_mod(l, SASS_F_NAN) ? ".NaN" : "",
+            sass_mod(l, SASS_F_XORSIGN) ? ".xorsign.abs" : "", type2(l), sass_dest(l, &o[SASS_D], 0).s, a.s, b.s);
 }
 
 /* The comparison of one half; bool not applied. */
 static struct sass_text compare(struct sass_lift *l, const struct sass_insn *i, bool high)
 {
     bool constant;
-    if (sass_cmp_constant(i->mod[SASS_F_CMP], &constant)) {
+    if (sass_cmp_constant(sass_mod(l, SASS_F_CMP), &constant)) {
         l->true_pred = true;
         return sass_format("%s", constant ? "%always" : "%never");
     }
     /* Exact in 32 bits, where nothing that is normal in 16 is flushed. */
-    if (i->mod[SASS_F_FTZ])
+    if (sass_mod(l, SASS_F_FTZ))
         sass_fail(l, ".FTZ");
     struct sass_text a = widened(l, i, &i->opnd[SASS_A], high), b = widened(l, i, &i->opnd[SASS_B], high), q = sass_temp(l, 'q');
-    sass_step(l, "setp.%s.f32 %s, %s, %s", sass_cmp_name(i->mod[SASS_F_CMP]), q.s, a.s, b.s);
+    sass_step(l, "setp.%s.f32 %s, %s, %s", sass_cmp_name(sass_mod(l, SASS_F_CMP)), q.s, a.s, b.s);
     return q;
 }
 
 static struct sass_text with_bool(struct sass_lift *l, const struct sass_insn *i, struct sass_text q)
 {
-    const struct sass_operand *s = &i->opnd[SASS_S];
-    unsigned op = i->mod[SASS_F_BOOL];
+    const struct sass_operand *s = sass_look(l, SASS_S);
+    unsigned op = sass_mod(l, SASS_F_BOOL);
     bool other = op == SASS_BOOL_OR || op == SASS_BOOL_XOR;
     if (s->kind == SASS_NONE || (other ? sass_is_false(s) : sass_is_true(s)))
         return q;
@@ -155,7 +162,7 @@ static struct sass_text with_bool(struct sass_lift *l, const struct sass_insn *i
 void sass_emit_hsetp2(struct sass_lift *l, const struct sass_insn *i)
 {
     struct sass_text low = compare(l, i, false), high = compare(l, i, true);
-    if (i->mod[SASS_F_H_AND]) {
+    if (sass_mod(l, SASS_F_H_AND)) {
         struct sass_text both = sass_temp(l, 'q'), no = sass_temp(l, 'q');
         sass_step(l, "and.pred %s, %s, %s", both.s, low.s, high.s);
         sass_step(l, "not.pred %s, %s", no.s, both.s);
@@ -172,7 +179,7 @@ void sass_emit_hset2(struct sass_lift *l, const struct sass_insn *i)
 {
     struct sass_text low = with_bool(l, i, compare(l, i, false)), high = with_bool(l, i, compare(l, i, true));
     struct sass_text a = sass_temp(l, 't'), b = sass_temp(l, 't');
-    uint32_t one = !i->mod[SASS_F_BF] ? 0xffff : i->mod[SASS_F_BF16_V2] ? 0x3f80 : 0x3c00;
+    uint32_t one = !sass_mod(l, SASS_F_BF) ? 0xffff : sass_mod(l, SASS_F_BF16_V2) ? 0x3f80 : 0x3c00;
     sass_step(l, "selp.b32 %s, %u, 0, %s", a.s, one, low.s);
     sass_step(l, "selp.b32 %s, %u, 0, %s", b.s, one << 16, high.s);
     sass_do(l, "or.b32 %s, %s, %s", sass_dest(l, &i->opnd[SASS_D], 0).s, a.s, b.s);

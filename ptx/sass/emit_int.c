@@ -4,30 +4,36 @@
 
 #include "sass/lift.h"
 
-static bool is_signed(const struct sass_insn *i)
+static bool is_signed(struct sass_lift *l)
 {
-    return i->mod[SASS_F_TYPE] == SASS_TYPE_S32 || i->mod[SASS_F_TYPE] == SASS_TYPE_S64;
+    return sass_mod(l, SASS_F_TYPE) == SASS_TYPE_S32 || sass_mod(l, SASS_F_TYPE) == SASS_TYPE_S64;
 }
 
 /* ---- Sums */
 
-/* An addend of a sum that has a carry out, in 64 bits: what is negated counts as ~x + 1, so that subtracting carries unless it borrows. */
+/* What is negated counts in a sum that has a carry out as ~x + 1, in 64 bits, so that subtracting carries unless it borrows. */
+static struct sass_text minus64(struct sass_lift *l, const char *x)
+{
+    struct sass_text t = sass_temp(l, 't'), one = sass_temp(l, 'w');
+    sass_step(l, "not.b32 %s, %s", t.s, x);
+    sass_step(l, "add.u64 %s, %s, 1", one.s, sass_widen(l, t.s).s);
+    return one;
+}
+
+/* An addend of such a sum. */
 static struct sass_text addend(struct sass_lift *l, const struct sass_operand *o)
 {
     struct sass_operand plain = *o;
     plain.neg = plain.inv = false;
     struct sass_text v = sass_raw(l, &plain);
-    if (o->neg || o->inv) {
+    if (o->neg)
+        return minus64(l, v.s);
+    if (o->inv) {
         struct sass_text t = sass_temp(l, 't');
         sass_step(l, "not.b32 %s, %s", t.s, v.s);
         v = t;
     }
-    struct sass_text w = sass_widen(l, v.s);
-    if (!o->neg)
-        return w;
-    struct sass_text one = sass_temp(l, 'w');
-    sass_step(l, "add.u64 %s, %s, 1", one.s, w.s);
-    return one;
+    return sass_widen(l, v.s);
 }
 
 static struct sass_text add64(struct sass_lift *l, struct sass_text a, struct sass_text b)
@@ -62,7 +68,7 @@ static bool has_carry_out(const struct sass_insn *i)
 /* The carry that comes in, 0 or 1 or 2. */
 static struct sass_text carry_in(struct sass_lift *l, const struct sass_insn *i)
 {
-    if (!i->mod[SASS_F_X])
+    if (!sass_mod(l, SASS_F_X))
         return (struct sass_text){ "0" };
     return sass_sum(l, false, sass_bit(l, &i->opnd[SASS_S]), sass_bit(l, &i->opnd[SASS_T]));
 }
@@ -80,7 +86,7 @@ void sass_emit_iadd3(struct sass_lift *l, const struct sass_insn *i)
                 sum = sum.s[0] ? add64(l, sum, addend(l, &o[k])) : addend(l, &o[k]);
         if (!sum.s[0])
             sum = sass_widen(l, "0");
-        if (i->mod[SASS_F_X])
+        if (sass_mod(l, SASS_F_X))
             sum = add64(l, sum, sass_widen(l, carry_in(l, i).s));
         put_sum(l, i, sum);
         return;
@@ -107,17 +113,17 @@ void sass_emit_iadd3(struct sass_lift *l, const struct sass_insn *i)
 void sass_emit_lea(struct sass_lift *l, const struct sass_insn *i)
 {
     const struct sass_operand *o = i->opnd;
-    unsigned shift = (unsigned)o[SASS_L].value & 31;
+    unsigned shift = (unsigned)sass_look(l, SASS_L)->value & 31;
     if (sass_carry_lea_high(l, i))
         return;
     sass_carry_lea(l, i);
     struct sass_operand plain = o[SASS_A];
-    bool negated = plain.neg, inverted = plain.inv;
+    bool negated = plain.neg, inverted = plain.inv, minus_carries = false;
     plain.neg = plain.inv = false;
     struct sass_text a = sass_raw(l, &plain), t = sass_temp(l, 't');
-    if (i->mod[SASS_F_HI]) {
+    if (sass_mod(l, SASS_F_HI)) {
         struct sass_text w, high = sass_temp(l, 'w');
-        if (i->mod[SASS_F_SX32]) {
+        if (sass_mod(l, SASS_F_SX32)) {
             w = sass_temp(l, 'w');
             sass_step(l, "cvt.s64.s32 %s, %s", w.s, a.s);
         } else {
@@ -132,9 +138,8 @@ void sass_emit_lea(struct sass_lift *l, const struct sass_insn *i)
         sass_step(l, "cvt.u32.u64 %s, %s", t.s, high.s);
     } else {
         sass_step(l, "shl.b32 %s, %s, %u", t.s, a.s, shift);
-        if (negated && has_carry_out(i))
-            sass_fail(l, "carry of a negated shift");
-        if (negated) {
+        minus_carries = negated && has_carry_out(i);
+        if (negated && !minus_carries) {
             struct sass_text minus = sass_temp(l, 't');
             sass_step(l, "neg.s32 %s, %s", minus.s, t.s);
             t = minus;
@@ -146,8 +151,8 @@ void sass_emit_lea(struct sass_lift *l, const struct sass_insn *i)
         t = other;
     }
     if (has_carry_out(i)) {
-        struct sass_text sum = add64(l, sass_widen(l, t.s), addend(l, &o[SASS_B]));
-        put_sum(l, i, i->mod[SASS_F_X] ? add64(l, sum, sass_widen(l, carry_in(l, i).s)) : sum);
+        struct sass_text shifted = minus_carries ? minus64(l, t.s) : sass_widen(l, t.s), sum = add64(l, shifted, addend(l, &o[SASS_B]));
+        put_sum(l, i, sass_mod(l, SASS_F_X) ? add64(l, sum, sass_widen(l, carry_in(l, i).s)) : sum);
         return;
     }
     sass_put(l, SASS_D, sass_sum(l, false, sass_sum(l, false, t, sass_int(l, &o[SASS_B])), carry_in(l, i)).s);
@@ -158,6 +163,7 @@ void sass_emit_lea(struct sass_lift *l, const struct sass_insn *i)
 void sass_emit_imad(struct sass_lift *l, const struct sass_insn *i)
 {
     const struct sass_operand *o = i->opnd;
+    (void)sass_mod(l, SASS_F_TYPE); /* the low word is the same */
     if (has_carry_out(i)) {
         sass_fail(l, "carry");
         return;
@@ -165,6 +171,8 @@ void sass_emit_imad(struct sass_lift *l, const struct sass_insn *i)
     if (sass_carry_mad_high(l, i))
         return;
     struct sass_text c = sass_sum(l, false, sass_int(l, &o[SASS_C]), carry_in(l, i));
+    (void)sass_look(l, SASS_A);
+    (void)sass_look(l, SASS_B);
     if (sass_is_zero(&o[SASS_A]) || sass_is_zero(&o[SASS_B])) {
         sass_put(l, SASS_D, c.s);
         return;
@@ -181,7 +189,9 @@ void sass_emit_imad(struct sass_lift *l, const struct sass_insn *i)
 static struct sass_text product64(struct sass_lift *l, const struct sass_insn *i)
 {
     const struct sass_operand *o = i->opnd;
-    bool sign = is_signed(i);
+    bool sign = is_signed(l);
+    (void)sass_look(l, SASS_A);
+    (void)sass_look(l, SASS_B);
     if (sass_is_zero(&o[SASS_A]) || sass_is_zero(&o[SASS_B]))
         return (struct sass_text){ "0" };
     struct sass_text w = sass_temp(l, 'w');
@@ -247,8 +257,8 @@ void sass_emit_imad_hi(struct sass_lift *l, const struct sass_insn *i)
 {
     const struct sass_operand *o = i->opnd;
     struct sass_text d = sass_dest(l, &o[SASS_D], 0);
-    if (sass_is_zero(&o[SASS_C]) && !i->mod[SASS_F_X] && !o[SASS_B].neg && !has_carry_out(i)) {
-        sass_do(l, "mul.hi.%s %s, %s, %s", is_signed(i) ? "s32" : "u32", d.s, sass_int(l, &o[SASS_A]).s, sass_int(l, &o[SASS_B]).s);
+    if (sass_is_zero(&o[SASS_C]) && !sass_mod(l, SASS_F_X) && !o[SASS_B].neg && !has_carry_out(i)) {
+        sass_do(l, "mul.hi.%s %s, %s, %s", is_signed(l) ? "s32" : "u32", d.s, sass_int(l, &o[SASS_A]).s, sass_int(l, &o[SASS_B]).s);
         return;
     }
     struct sass_text carry, sum = mad64(l, i, &carry), lo, hi;
@@ -260,9 +270,9 @@ void sass_emit_imad_hi(struct sass_lift *l, const struct sass_insn *i)
 void sass_emit_idp(struct sass_lift *l, const struct sass_insn *i)
 {
     const struct sass_operand *o = i->opnd;
-    bool a = i->mod[SASS_F_TYPE] == SASS_TYPE_S8 || i->mod[SASS_F_TYPE] == SASS_TYPE_S16, b = i->mod[SASS_F_TYPEB] == SASS_TYPEB_S8;
-    bool two = i->mod[SASS_F_TYPE] == SASS_TYPE_U16 || i->mod[SASS_F_TYPE] == SASS_TYPE_S16;
-    const char *part = !two ? "" : i->mod[SASS_F_PART] == SASS_PART_HI ? ".hi" : ".lo";
+    bool a = sass_mod(l, SASS_F_TYPE) == SASS_TYPE_S8 || sass_mod(l, SASS_F_TYPE) == SASS_TYPE_S16, b = sass_mod(l, SASS_F_TYPEB) == SASS_TYPEB_S8;
+    bool two = sass_mod(l, SASS_F_TYPE) == SASS_TYPE_U16 || sass_mod(l, SASS_F_TYPE) == SASS_TYPE_S16;
+    const char *part = !two ? "" : sass_mod(l, SASS_F_PART) == SASS_PART_HI ? ".hi" : ".lo";
     sass_do(l, "dp%ca%s.%s.%s %s, %s, %s, %s", two ? '2' : '4', part, a ? "s32" : "u32", b ? "s32" : "u32", sass_dest(l, &o[SASS_D], 0).s,
             sass_raw(l, &o[SASS_A]).s, sass_raw(l, &o[SASS_B]).s, sass_int(l, &o[SASS_C]).s);
 }
@@ -286,15 +296,15 @@ bool sass_cmp_constant(unsigned cmp, bool *ret_value)
 }
 
 /* How PTX writes the operator that joins comparison and predicate; the default is "and". */
-static const char *bool_name(const struct sass_insn *i)
+static const char *bool_name(struct sass_lift *l)
 {
-    return i->mod[SASS_F_BOOL] == SASS_BOOL_OR ? "or" : i->mod[SASS_F_BOOL] == SASS_BOOL_XOR ? "xor" : "and";
+    return sass_mod(l, SASS_F_BOOL) == SASS_BOOL_OR ? "or" : sass_mod(l, SASS_F_BOOL) == SASS_BOOL_XOR ? "xor" : "and";
 }
 
 void sass_put_compared(struct sass_lift *l, const struct sass_insn *i, const char *value)
 {
-    const struct sass_operand *s = &i->opnd[SASS_S];
-    bool is_and = !strcmp(bool_name(i), "and"), none = s->kind == SASS_NONE || (is_and ? sass_is_true(s) : sass_is_false(s));
+    const struct sass_operand *s = sass_look(l, SASS_S);
+    bool is_and = !strcmp(bool_name(l), "and"), none = s->kind == SASS_NONE || (is_and ? sass_is_true(s) : sass_is_false(s));
     struct sass_text p = none ? (struct sass_text){ "" } : sass_pred(l, s), out[2];
     for (int k = 0; k < 2; k++) {
         if (!sass_writes(&i->opnd[SASS_P + k]))
@@ -306,7 +316,7 @@ void sass_put_compared(struct sass_lift *l, const struct sass_insn *i, const cha
         }
         if (!none) {
             struct sass_text both = sass_temp(l, 'q');
-            sass_step(l, "%s.pred %s, %s, %s", bool_name(i), both.s, out[k].s, p.s);
+            sass_step(l, "%s.pred %s, %s, %s", bool_name(l), both.s, out[k].s, p.s);
             out[k] = both;
         }
     }
@@ -318,7 +328,7 @@ void sass_put_compared(struct sass_lift *l, const struct sass_insn *i, const cha
 void sass_emit_isetp(struct sass_lift *l, const struct sass_insn *i)
 {
     const struct sass_operand *o = i->opnd;
-    unsigned cmp = i->mod[SASS_F_CMP];
+    unsigned cmp = sass_mod(l, SASS_F_CMP);
     struct sass_text q = sass_temp(l, 'q');
     bool constant;
     if (sass_cmp_constant(cmp, &constant)) {
@@ -326,10 +336,10 @@ void sass_emit_isetp(struct sass_lift *l, const struct sass_insn *i)
         sass_put_compared(l, i, constant ? "%always" : "%never");
         return;
     }
-    const char *type = is_signed(i) ? "s32" : "u32";
+    const char *type = is_signed(l) ? "s32" : "u32";
     struct sass_text a = sass_int(l, &o[SASS_A]), b = sass_int(l, &o[SASS_B]);
     sass_step(l, "setp.%s.%s %s, %s, %s", sass_cmp_name(cmp), type, q.s, a.s, b.s);
-    if (i->mod[SASS_F_EX]) {
+    if (sass_mod(l, SASS_F_EX)) {
         /* The high words decide; where they are equal, the low ones' result does. */
         struct sass_text low = sass_pred(l, &o[SASS_U]), equal = sass_temp(l, 'q'), tie = sass_temp(l, 'q'), all = sass_temp(l, 'q');
         if (cmp == SASS_CMP_EQ || cmp == SASS_CMP_NE) {
@@ -349,8 +359,11 @@ void sass_emit_isetp(struct sass_lift *l, const struct sass_insn *i)
 void sass_emit_imnmx(struct sass_lift *l, const struct sass_insn *i)
 {
     const struct sass_operand *o = i->opnd;
-    const char *type = is_signed(i) ? "s32" : "u32";
+    const char *type = is_signed(l) ? "s32" : "u32";
+    if (i->mod[SASS_F_TYPE] == SASS_TYPE_U16X2 || i->mod[SASS_F_TYPE] == SASS_TYPE_S16X2)
+        sass_fail(l, "two halves of 16 bits");
     struct sass_text a = sass_int(l, &o[SASS_A]), b = sass_int(l, &o[SASS_B]), d = sass_dest(l, &o[SASS_D], 0);
+    (void)sass_look(l, SASS_S);
     if (sass_is_true(&o[SASS_S]) || sass_is_false(&o[SASS_S])) {
         sass_do(l, "%s.%s %s, %s, %s", sass_is_true(&o[SASS_S]) ? "min" : "max", type, d.s, a.s, b.s);
         return;
@@ -366,9 +379,10 @@ void sass_emit_imnmx(struct sass_lift *l, const struct sass_insn *i)
 void sass_emit_lop3(struct sass_lift *l, const struct sass_insn *i)
 {
     const struct sass_operand *o = i->opnd;
-    unsigned table = (unsigned)o[SASS_L].value & 255;
+    unsigned table = (unsigned)sass_look(l, SASS_L)->value & 255;
     struct sass_text a = sass_int(l, &o[SASS_A]), b = sass_int(l, &o[SASS_B]), c = sass_int(l, &o[SASS_C]);
     bool pred = sass_writes(&o[SASS_P]);
+    (void)sass_look(l, SASS_S);
     struct sass_text d = pred ? sass_temp(l, 't') : sass_dest(l, &o[SASS_D], 0);
     const char *simple = !sass_is_zero(&o[SASS_C]) ? NULL : table == 0xc0 ? "and" : table == 0xfc ? "or" : table == 0x3c ? "xor" : NULL;
     if (!pred && !sass_writes(&o[SASS_D]))
@@ -385,7 +399,7 @@ void sass_emit_lop3(struct sass_lift *l, const struct sass_insn *i)
         return;
     struct sass_text q = sass_temp(l, 'q');
     sass_step(l, "setp.ne.u32 %s, %s, 0", q.s, d.s);
-    bool both = i->mod[SASS_F_PAND];
+    bool both = sass_mod(l, SASS_F_PAND);
     if (!(both ? sass_is_true(&o[SASS_S]) : sass_is_false(&o[SASS_S])) && o[SASS_S].kind != SASS_NONE) {
         struct sass_text s = sass_pred(l, &o[SASS_S]), joined = sass_temp(l, 'q');
         sass_step(l, "%s.pred %s, %s, %s", both ? "and" : "or", joined.s, q.s, s.s);
@@ -398,13 +412,13 @@ void sass_emit_lop3(struct sass_lift *l, const struct sass_insn *i)
 /* A shift amount: modulo the width with .W; else PTX's own shifts stop at the width, too. */
 static struct sass_text amount(struct sass_lift *l, const struct sass_insn *i, unsigned width)
 {
-    const struct sass_operand *b = &i->opnd[SASS_B];
+    const struct sass_operand *b = sass_look(l, SASS_B);
     if (b->kind == SASS_IMM && !b->inv && !b->neg) {
         uint32_t n = (uint32_t)b->value;
-        return sass_format("%u", i->mod[SASS_F_W] ? n & (width - 1) : n < width ? n : width);
+        return sass_format("%u", sass_mod(l, SASS_F_W) ? n & (width - 1) : n < width ? n : width);
     }
     struct sass_text v = sass_int(l, b), t = sass_temp(l, 't');
-    if (i->mod[SASS_F_W])
+    if (sass_mod(l, SASS_F_W))
         sass_step(l, "and.b32 %s, %s, %u", t.s, v.s, width - 1);
     else
         sass_step(l, "min.u32 %s, %s, %u", t.s, v.s, width);
@@ -414,8 +428,8 @@ static struct sass_text amount(struct sass_lift *l, const struct sass_insn *i, u
 void sass_emit_shf(struct sass_lift *l, const struct sass_insn *i)
 {
     const struct sass_operand *o = i->opnd;
-    bool right = i->mod[SASS_F_DIR] == SASS_DIR_R, high = i->mod[SASS_F_HI], sign = is_signed(i);
-    bool wide = i->mod[SASS_F_TYPE] == SASS_TYPE_S64 || i->mod[SASS_F_TYPE] == SASS_TYPE_U64;
+    bool right = sass_mod(l, SASS_F_DIR) == SASS_DIR_R, high = sass_mod(l, SASS_F_HI), sign = is_signed(l);
+    bool wide = sass_mod(l, SASS_F_TYPE) == SASS_TYPE_S64 || sass_mod(l, SASS_F_TYPE) == SASS_TYPE_U64;
     struct sass_text n = amount(l, i, wide ? 64 : 32), d = sass_dest(l, &o[SASS_D], 0);
     bool below_32 = !wide || (n.s[0] != '%' && strtoul(n.s, NULL, 10) <= 32);
     if (below_32 && !right && !high) {
@@ -434,7 +448,7 @@ void sass_emit_shf(struct sass_lift *l, const struct sass_insn *i)
 
 void sass_emit_mov(struct sass_lift *l, const struct sass_insn *i)
 {
-    const struct sass_operand *lanes = &i->opnd[SASS_L];
+    const struct sass_operand *lanes = sass_look(l, SASS_L);
     if (lanes->kind == SASS_IMM && (lanes->value & 15) != 15) {
         sass_fail(l, "a move in some lanes of each quad");
         return;
@@ -457,7 +471,7 @@ void sass_emit_prmt(struct sass_lift *l, const struct sass_insn *i)
     static const char *const modes[] = { [SASS_MODE_F4E] = ".f4e", [SASS_MODE_B4E] = ".b4e", [SASS_MODE_RC8] = ".rc8", [SASS_MODE_ECL] = ".ecl",
                                          [SASS_MODE_ECR] = ".ecr", [SASS_MODE_RC16] = ".rc16" };
     const struct sass_operand *o = i->opnd;
-    unsigned mode = i->mod[SASS_F_MODE];
+    unsigned mode = sass_mod(l, SASS_F_MODE);
     const char *name = mode < sizeof modes / sizeof *modes && modes[mode] ? modes[mode] : "";
     sass_do(l, "prmt.b32%s %s, %s, %s, %s", name, sass_dest(l, &o[SASS_D], 0).s, sass_int(l, &o[SASS_A]).s, sass_int(l, &o[SASS_C]).s,
             sass_int(l, &o[SASS_B]).s);
@@ -466,14 +480,14 @@ void sass_emit_prmt(struct sass_lift *l, const struct sass_insn *i)
 void sass_emit_sgxt(struct sass_lift *l, const struct sass_insn *i)
 {
     const struct sass_operand *o = i->opnd;
-    sass_do(l, "szext.%s.%s %s, %s, %s", i->mod[SASS_F_W] ? "wrap" : "clamp", is_signed(i) ? "s32" : "u32", sass_dest(l, &o[SASS_D], 0).s,
+    sass_do(l, "szext.%s.%s %s, %s, %s", sass_mod(l, SASS_F_W) ? "wrap" : "clamp", is_signed(l) ? "s32" : "u32", sass_dest(l, &o[SASS_D], 0).s,
             sass_int(l, &o[SASS_A]).s, sass_int(l, &o[SASS_B]).s);
 }
 
 void sass_emit_bmsk(struct sass_lift *l, const struct sass_insn *i)
 {
     const struct sass_operand *o = i->opnd;
-    sass_do(l, "bmsk.%s.b32 %s, %s, %s", i->mod[SASS_F_W] ? "wrap" : "clamp", sass_dest(l, &o[SASS_D], 0).s, sass_int(l, &o[SASS_A]).s,
+    sass_do(l, "bmsk.%s.b32 %s, %s, %s", sass_mod(l, SASS_F_W) ? "wrap" : "clamp", sass_dest(l, &o[SASS_D], 0).s, sass_int(l, &o[SASS_A]).s,
             sass_int(l, &o[SASS_B]).s);
 }
 
@@ -485,18 +499,18 @@ void sass_emit_iabs(struct sass_lift *l, const struct sass_insn *i)
 void sass_emit_vabsdiff(struct sass_lift *l, const struct sass_insn *i)
 {
     const struct sass_operand *o = i->opnd;
-    sass_do(l, "sad.%s %s, %s, %s, %s", is_signed(i) ? "s32" : "u32", sass_dest(l, &o[SASS_D], 0).s, sass_int(l, &o[SASS_A]).s,
+    sass_do(l, "sad.%s %s, %s, %s, %s", is_signed(l) ? "s32" : "u32", sass_dest(l, &o[SASS_D], 0).s, sass_int(l, &o[SASS_A]).s,
             sass_int(l, &o[SASS_B]).s, sass_int(l, &o[SASS_C]).s);
 }
 
 void sass_emit_vabsdiff4(struct sass_lift *l, const struct sass_insn *i)
 {
     const struct sass_operand *o = i->opnd;
-    if (!i->mod[SASS_F_ACC]) {
+    if (!sass_mod(l, SASS_F_ACC)) {
         sass_fail(l, "differences of bytes that are not summed");
         return;
     }
-    bool sign = i->mod[SASS_F_TYPE] == SASS_TYPE_S8;
+    bool sign = sass_mod(l, SASS_F_TYPE) == SASS_TYPE_S8;
     struct sass_text sum = sass_int(l, &o[SASS_C]), a = sass_int(l, &o[SASS_A]), b = sass_int(l, &o[SASS_B]);
     for (unsigned k = 0; k < 4; k++) {
         struct sass_text x = sass_temp(l, 't'), y = sass_temp(l, 't'), next = sass_temp(l, 't');
@@ -513,7 +527,7 @@ void sass_emit_flo(struct sass_lift *l, const struct sass_insn *i)
     const struct sass_operand *o = i->opnd;
     if (sass_writes(&o[SASS_P]))
         sass_fail(l, "predicate result");
-    sass_do(l, "bfind%s.%s %s, %s", i->mod[SASS_F_SH] ? ".shiftamt" : "", is_signed(i) ? "s32" : "u32", sass_dest(l, &o[SASS_D], 0).s,
+    sass_do(l, "bfind%s.%s %s, %s", sass_mod(l, SASS_F_SH) ? ".shiftamt" : "", is_signed(l) ? "s32" : "u32", sass_dest(l, &o[SASS_D], 0).s,
             sass_int(l, &o[SASS_B]).s);
 }
 
@@ -576,10 +590,14 @@ void sass_emit_plop3(struct sass_lift *l, const struct sass_insn *i)
 {
     const struct sass_operand *const in[3] = { &i->opnd[SASS_S], &i->opnd[SASS_T], &i->opnd[SASS_U] };
     struct sass_text p = { "" }, q = { "" };
+    for (int k = SASS_S; k <= SASS_U; k++)
+        (void)sass_look(l, (enum sass_slot)k);
+    (void)sass_look(l, SASS_L);
+    (void)sass_look(l, SASS_L2);
     if (sass_writes(&i->opnd[SASS_P]))
-        p = logic(l, in, 3, (unsigned)i->opnd[SASS_L].value);
+        p = logic(l, in, 3, (unsigned)sass_look(l, SASS_L)->value);
     if (sass_writes(&i->opnd[SASS_Q]))
-        q = logic(l, in, 3, (unsigned)i->opnd[SASS_L2].value);
+        q = logic(l, in, 3, (unsigned)sass_look(l, SASS_L2)->value);
     /* Both are read before either is written. */
     if (p.s[0] && q.s[0]) {
         struct sass_text copy = sass_temp(l, 'q');
@@ -590,19 +608,19 @@ void sass_emit_plop3(struct sass_lift *l, const struct sass_insn *i)
     sass_put_pred(l, SASS_Q, q.s);
 }
 
-static unsigned byte_shift(const struct sass_insn *i)
+static unsigned byte_shift(struct sass_lift *l)
 {
-    return i->mod[SASS_F_BYTE] ? 8 * (i->mod[SASS_F_BYTE] - SASS_BYTE_B0) : 0;
+    return sass_mod(l, SASS_F_BYTE) ? 8 * (sass_mod(l, SASS_F_BYTE) - SASS_BYTE_B0) : 0;
 }
 
 void sass_emit_p2r(struct sass_lift *l, const struct sass_insn *i)
 {
     const struct sass_operand *o = i->opnd;
-    if (o[SASS_B].kind != SASS_IMM) {
+    if (sass_look(l, SASS_B)->kind != SASS_IMM) {
         sass_fail(l, "a mask that is no number");
         return;
     }
-    uint32_t mask = (uint32_t)o[SASS_B].value & 255, shift = byte_shift(i);
+    uint32_t mask = (uint32_t)o[SASS_B].value & 255, shift = byte_shift(l);
     struct sass_text sum = sass_temp(l, 't');
     sass_step(l, "and.b32 %s, %s, %u", sum.s, sass_raw(l, &o[SASS_A]).s, ~(mask << shift));
     for (unsigned k = 0; k < 8; k++) {
@@ -620,11 +638,11 @@ void sass_emit_p2r(struct sass_lift *l, const struct sass_insn *i)
 void sass_emit_r2p(struct sass_lift *l, const struct sass_insn *i)
 {
     const struct sass_operand *o = i->opnd;
-    if (o[SASS_B].kind != SASS_IMM) {
+    if (sass_look(l, SASS_B)->kind != SASS_IMM) {
         sass_fail(l, "a mask that is no number");
         return;
     }
-    uint32_t mask = (uint32_t)o[SASS_B].value & 127, shift = byte_shift(i);
+    uint32_t mask = (uint32_t)o[SASS_B].value & 127, shift = byte_shift(l);
     struct sass_text a = sass_raw(l, &o[SASS_A]);
     for (unsigned k = 0; k < 7; k++) {
         if (!(mask >> k & 1))

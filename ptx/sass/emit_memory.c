@@ -7,12 +7,22 @@
 
 /* ---- Addresses */
 
+/* What the caches are told changes no value; how wide the base is, the decoder has said. */
+static void address_modifiers(struct sass_lift *l)
+{
+    (void)sass_mod(l, SASS_F_EVICT);
+    (void)sass_mod(l, SASS_F_LTC);
+    (void)sass_mod(l, SASS_F_E);
+}
+
 /* [base + register + immediate] of 64 bits; *ret_offset is what stays for the access to add. */
 static struct sass_text address64(struct sass_lift *l, const struct sass_operand *m, int64_t *ret_offset)
 {
     struct sass_operand base = { .kind = SASS_REG, .reg = m->reg, .regs = m->regs };
     struct sass_operand more = { .kind = SASS_UREG, .reg = m->ureg, .regs = m->uregs };
     struct sass_text a = { "0" };
+    (void)sass_look(l, (enum sass_slot)m->slot);
+    address_modifiers(l);
     *ret_offset = m->value;
     if (m->reg != SASS_RZ)
         a = m->regs == 2 ? sass_raw64(l, &base) : sass_widen(l, sass_raw(l, &base).s);
@@ -33,12 +43,14 @@ static struct sass_text address64(struct sass_lift *l, const struct sass_operand
 }
 
 /* Of shared and local memory: 32 bits. */
-static struct sass_text address32(struct sass_lift *l, const struct sass_insn *i, const struct sass_operand *m)
+static struct sass_text address32(struct sass_lift *l, const struct sass_operand *m)
 {
     static const unsigned shifts[] = { [SASS_SCALE_X4] = 2, [SASS_SCALE_X8] = 3, [SASS_SCALE_X16] = 4 };
-    unsigned scale = i->mod[SASS_F_SCALE], shift = scale < sizeof shifts / sizeof *shifts ? shifts[scale] : 0;
+    unsigned scale = sass_mod(l, SASS_F_SCALE), shift = scale < sizeof shifts / sizeof *shifts ? shifts[scale] : 0;
     struct sass_operand base = { .kind = SASS_REG, .reg = m->reg, .regs = 1 }, more = { .kind = SASS_UREG, .reg = m->ureg, .regs = 1 };
     struct sass_text a = { "0" };
+    (void)sass_look(l, (enum sass_slot)m->slot);
+    address_modifiers(l);
     if (m->reg != SASS_RZ)
         a = sass_raw(l, &base);
     if (shift && m->reg != SASS_RZ) {
@@ -51,12 +63,19 @@ static struct sass_text address32(struct sass_lift *l, const struct sass_insn *i
         sass_step(l, "add.s32 %s, %s, %s", t.s, a.s, u.s);
         a = t;
     }
-    if (a.s[0] != '%') {
-        struct sass_text t = sass_temp(l, 't');
-        sass_step(l, "mov.u32 %s, 0", t.s);
-        a = t;
-    }
     return a;
+}
+
+const char *sass_shared_base(struct sass_lift *l)
+{
+    l->shared = true;
+    return "%shared";
+}
+
+struct sass_text sass_shared_address(struct sass_lift *l, const struct sass_operand *m)
+{
+    struct sass_text a = address32(l, m), base = sass_format("%s", sass_shared_base(l));
+    return sass_sum(l, false, base, a);
 }
 
 /* Local memory is an array; its offsets are what machine code has as addresses. */
@@ -80,7 +99,8 @@ struct sass_text sass_generic(struct sass_lift *l, const char *address, struct s
     if (l->shared_window) {
         struct sass_text q = sass_temp(l, 'q'), there = sass_temp(l, 'w'), picked = sass_temp(l, 'w');
         sass_step(l, "setp.eq.u32 %s, %s, %u", q.s, hi.s, SASS_SHARED_WINDOW);
-        sass_step(l, "cvta.shared.u64 %s, %s", there.s, sass_widen(l, lo.s).s);
+        struct sass_text at = sass_sum(l, false, sass_format("%s", sass_shared_base(l)), lo);
+        sass_step(l, "cvta.shared.u64 %s, %s", there.s, sass_widen(l, at.s).s);
         sass_step(l, "selp.b64 %s, %s, %s, %s", picked.s, there.s, result.s, q.s);
         result = picked;
         if (ret_shared)
@@ -126,18 +146,12 @@ static struct sass_text access_address(struct sass_lift *l, const struct sass_in
     struct sass_text a;
     switch (space) {
     case SHARED:
-        l->shared = true;
         *ret_space = ".shared";
-        return plus(address32(l, i, m).s, offset);
+        return plus(sass_shared_address(l, m).s, offset);
     case LOCAL: {
         *ret_space = ".local";
-        struct sass_text at = address32(l, i, m);
-        if (offset) {
-            struct sass_text t = sass_temp(l, 't');
-            sass_step(l, "add.s32 %s, %s, %" PRId64, t.s, at.s, offset);
-            at = t;
-        }
-        return local_address(l, at.s);
+        struct sass_text at = address32(l, m);
+        return local_address(l, offset ? sass_sum(l, false, at, sass_format("%" PRId64, offset)).s : at.s);
     }
     case GENERIC:
         a = address64(l, m, &offset);
@@ -205,11 +219,35 @@ static void vector(char *text, size_t size, const struct sass_text *at, unsigned
         snprintf(text, size, "{%s, %s, %s, %s}", at[0].s, at[1].s, at[2].s, at[3].s);
 }
 
+/* "v4.b32 {%r4, %r5, %r6, %r7}" as "v2.b64 {%w0, %w1}": whether the registers are pairs that are numbers of 64 bits. */
+static bool as_pairs(const struct sass_lift *l, const struct sass_operand *o, unsigned n)
+{
+    bool yes = n > 1 && o->kind == SASS_REG && o->reg != SASS_RZ;
+    for (unsigned k = 0; k < n && yes; k += 2)
+        yes = l->wide[(o->reg + k) & 255];
+    return yes;
+}
+
+static void load_pairs(struct sass_lift *l, const struct sass_operand *d, const char *op, const char *address, unsigned n)
+{
+    struct sass_text w[2] = { sass_temp(l, 'w'), n == 4 ? sass_temp(l, 'w') : (struct sass_text){ "" } };
+    if (n == 4)
+        sass_do(l, "%s.v2.b64 {%s, %s}, [%s]", op, w[0].s, w[1].s, address);
+    else
+        sass_do(l, "%s.b64 %s, [%s]", op, w[0].s, address);
+    for (unsigned k = 0; k < n; k += 2)
+        sass_do(l, "mov.b64 {%s, %s}, %s", sass_dest(l, d, k).s, sass_dest(l, d, k + 1).s, w[k / 2].s);
+}
+
 static void load_from(struct sass_lift *l, const struct sass_insn *i, const char *op, const char *address)
 {
-    unsigned size = i->mod[SASS_F_SIZE], n = words_of(size);
+    unsigned size = sass_mod(l, SASS_F_SIZE), n = words_of(size);
     struct sass_text d[4];
     char text[4 * sizeof d[0].s + 8];
+    if (as_pairs(l, &i->opnd[SASS_D], n)) {
+        load_pairs(l, &i->opnd[SASS_D], op, address, n);
+        return;
+    }
     for (unsigned k = 0; k < n; k++)
         d[k] = sass_dest(l, &i->opnd[SASS_D], k);
     vector(text, sizeof text, d, n);
@@ -217,7 +255,7 @@ static void load_from(struct sass_lift *l, const struct sass_insn *i, const char
 }
 
 /* Accesses to shared memory do not say whether they were volatile: where some loop waits they may have been. */
-static const char *how(const struct sass_lift *l, const struct sass_insn *i, unsigned order)
+static const char *how(struct sass_lift *l, const struct sass_insn *i, unsigned order)
 {
     enum space space = space_of(i->op);
     const char *scope = scope_name(order);
@@ -226,20 +264,41 @@ static const char *how(const struct sass_lift *l, const struct sass_insn *i, uns
 
 void sass_emit_load(struct sass_lift *l, const struct sass_insn *i)
 {
+    (void)sass_mod(l, SASS_F_U); /* sm_75 has it on loads of shared memory where some are volatile; the value is the same */
     const char *space;
     struct sass_text a = access_address(l, i, space_of(i->op), &space);
-    unsigned order = i->mod[SASS_F_ORDER];
+    unsigned order = sass_mod(l, SASS_F_ORDER);
     bool constant = is_constant(order) && !strcmp(space, ".global");
     load_from(l, i, sass_format("ld%s%s%s", how(l, i, order), space, constant ? ".nc" : "").s, a.s);
 }
 
+static void store_pairs(struct sass_lift *l, const struct sass_operand *b, const char *op, const char *address, unsigned n)
+{
+    struct sass_text w[2] = { { "" }, { "" } };
+    for (unsigned k = 0; k < n; k += 2) {
+        struct sass_operand pair = *b;
+        pair.reg = (uint8_t)(b->reg + k);
+        pair.regs = 2;
+        w[k / 2] = sass_raw64(l, &pair);
+    }
+    if (n == 4)
+        sass_do(l, "%s.v2.b64 [%s], {%s, %s}", op, address, w[0].s, w[1].s);
+    else
+        sass_do(l, "%s.b64 [%s], %s", op, address, w[0].s);
+}
+
 void sass_emit_store(struct sass_lift *l, const struct sass_insn *i)
 {
-    unsigned size = i->mod[SASS_F_SIZE], n = words_of(size);
+    unsigned size = sass_mod(l, SASS_F_SIZE), n = words_of(size);
     const struct sass_operand *b = &i->opnd[SASS_B];
     const char *space;
     struct sass_text v[4], a = access_address(l, i, space_of(i->op), &space);
     char text[4 * sizeof v[0].s + 8];
+    if (as_pairs(l, b, n)) {
+        struct sass_text op = sass_format("st%s%s", how(l, i, sass_mod(l, SASS_F_ORDER)), space);
+        store_pairs(l, b, op.s, a.s, n);
+        return;
+    }
     for (unsigned k = 0; k < n; k++) {
         struct sass_operand word = *b;
         word.reg = (uint8_t)(b->reg == SASS_RZ ? SASS_RZ : b->reg + k);
@@ -252,7 +311,7 @@ void sass_emit_store(struct sass_lift *l, const struct sass_insn *i)
     }
     vector(text, sizeof text, v, n);
     const char *type = size == SASS_SIZE_S8 ? "u8" : size == SASS_SIZE_S16 ? "u16" : type_of(size);
-    sass_do(l, "st%s%s.%s [%s], %s", how(l, i, i->mod[SASS_F_ORDER]), space, type, a.s, text);
+    sass_do(l, "st%s%s.%s [%s], %s", how(l, i, sass_mod(l, SASS_F_ORDER)), space, type, a.s, text);
 }
 
 /* ---- Constants with an index */
@@ -262,7 +321,7 @@ static void load_symbol(struct sass_lift *l, const struct sass_insn *i, struct s
 {
     const struct sass_relocs *r = &l->code->bank4_relocs;
     struct sass_text value = { "0" };
-    if (i->mod[SASS_F_SIZE] != SASS_SIZE_64 || r->n > 256) {
+    if (sass_mod(l, SASS_F_SIZE) != SASS_SIZE_64 || r->n > 256) {
         sass_fail(l, "an index into %u addresses", r->n);
         return;
     }
@@ -297,13 +356,27 @@ static uint32_t symbol_at(const struct sass_lift *l, int64_t at)
     return best;
 }
 
+/* A byte or two of a word that is no memory. */
+static void load_part(struct sass_lift *l, const struct sass_operand *c, unsigned size)
+{
+    bool sign = size == SASS_SIZE_S8 || size == SASS_SIZE_S16;
+    unsigned bits = size == SASS_SIZE_U8 || size == SASS_SIZE_S8 ? 8 : 16, shift = 8 * ((unsigned)c->value & 3);
+    struct sass_operand word = *c;
+    struct sass_text t = sass_temp(l, 't');
+    word.value &= ~3;
+    word.regs = 1;
+    sass_step(l, "bfe.%s %s, %s, %u, %u", sign ? "s32" : "u32", t.s, sass_raw(l, &word).s, shift, bits);
+    sass_put(l, SASS_D, t.s);
+}
+
 void sass_emit_ldc(struct sass_lift *l, const struct sass_insn *i)
 {
     const struct sass_operand *c = &i->opnd[SASS_A];
     struct sass_operand reg = { .kind = c->ureg != SASS_RZ ? SASS_UREG : SASS_REG, .reg = c->ureg != SASS_RZ ? c->ureg : c->reg, .regs = 1 };
     bool indexed = reg.reg != SASS_RZ;
     int64_t at = indexed && c->value >= 0x8000 ? c->value - 0x10000 : c->value;
-    unsigned mode = i->mod[SASS_F_MODE], size = i->mod[SASS_F_SIZE];
+    unsigned mode = sass_mod(l, SASS_F_MODE), size = sass_mod(l, SASS_F_SIZE);
+    (void)sass_look(l, SASS_A);
     if (c->handle || (mode && mode != SASS_MODE_IDX)) {
         sass_fail(l, "a constant bank that a register names");
         return;
@@ -316,6 +389,10 @@ void sass_emit_ldc(struct sass_lift *l, const struct sass_insn *i)
         struct sass_operand pair = *c;
         pair.regs = 2;
         sass_put64(l, SASS_D, sass_raw64(l, &pair).s);
+        return;
+    }
+    if (!indexed && c->bank == 0 && at < (int64_t)l->code->param_base && size != SASS_SIZE_128) {
+        load_part(l, c, size);
         return;
     }
     struct sass_text index = sass_raw(l, &reg), base, sum;
@@ -368,7 +445,7 @@ static const char *atomic_op(struct sass_lift *l, const struct sass_insn *i)
 {
     static const char *const integer[8] = { [SASS_ATYPE_U32 - 1] = "u32", [SASS_ATYPE_S32 - 1] = "s32", [SASS_ATYPE_64 - 1] = "u64",
                                             [SASS_ATYPE_S64 - 1] = "s64" };
-    unsigned fn = i->mod[SASS_F_FN], type = i->mod[SASS_F_ATYPE];
+    unsigned fn = sass_mod(l, SASS_F_FN), type = sass_mod(l, SASS_F_ATYPE);
     bool wide = type == SASS_ATYPE_64 || type == SASS_ATYPE_S64;
     const char *name = type && type <= 8 ? integer[type - 1] : NULL;
     if (!name) {
@@ -399,33 +476,33 @@ static const char *atomic_op(struct sass_lift *l, const struct sass_insn *i)
     }
 }
 
-static bool is_wide(const struct sass_insn *i)
+static bool is_wide(struct sass_lift *l)
 {
-    unsigned t = i->mod[SASS_F_ATYPE];
+    unsigned t = sass_mod(l, SASS_F_ATYPE);
     return t == SASS_ATYPE_64 || t == SASS_ATYPE_S64 || t == SASS_ATYPE_F64_RN;
 }
 
-static const char *atomic_scope(const struct sass_insn *i)
+static const char *atomic_scope(struct sass_lift *l, const struct sass_insn *i)
 {
-    const char *scope = scope_name(i->mod[SASS_F_ORDER]);
+    const char *scope = scope_name(sass_mod(l, SASS_F_ORDER));
     return *scope ? scope : space_of(i->op) == SHARED ? ".relaxed.cta" : ".relaxed.gpu";
 }
 
 /* A register operand, never an immediate. */
 static struct sass_text atomic_value(struct sass_lift *l, const struct sass_insn *i, enum sass_slot slot)
 {
-    struct sass_text v = is_wide(i) ? sass_raw64(l, &i->opnd[slot]) : sass_raw(l, &i->opnd[slot]);
+    struct sass_text v = is_wide(l) ? sass_raw64(l, &i->opnd[slot]) : sass_raw(l, &i->opnd[slot]);
     if (v.s[0] == '%')
         return v;
-    struct sass_text t = sass_temp(l, is_wide(i) ? 'w' : 't');
-    sass_step(l, "mov.b%u %s, %s", is_wide(i) ? 64u : 32u, t.s, v.s);
+    struct sass_text t = sass_temp(l, is_wide(l) ? 'w' : 't');
+    sass_step(l, "mov.b%u %s, %s", is_wide(l) ? 64u : 32u, t.s, v.s);
     return t;
 }
 
 /* .CAST.SPIN answers 1 where it has written, else 0. */
 static void put_success(struct sass_lift *l, const struct sass_insn *i, const char *old)
 {
-    bool wide = is_wide(i);
+    bool wide = is_wide(l);
     struct sass_text q = sass_temp(l, 'q'), one = sass_temp(l, 't'), b = atomic_value(l, i, SASS_B);
     sass_step(l, "setp.eq.b%u %s, %s, %s", wide ? 64u : 32u, q.s, old, b.s);
     sass_step(l, "selp.b32 %s, 1, 0, %s", one.s, q.s);
@@ -440,7 +517,7 @@ static void atomic(struct sass_lift *l, const struct sass_insn *i, const char *o
     const char *space;
     enum space where = space_of(i->op);
     struct sass_text a, other = { "" };
-    bool wide = is_wide(i), told = where == GENERIC && sass_writes(&i->opnd[SASS_P]);
+    bool wide = is_wide(l), told = where == GENERIC && sass_writes(&i->opnd[SASS_P]);
     if (told) {
         /* The operation is done unless the address is in shared memory: then P says so, and code that can do it there follows. */
         int64_t offset;
@@ -452,7 +529,7 @@ static void atomic(struct sass_lift *l, const struct sass_insn *i, const char *o
         a = access_address(l, i, where, &space);
     }
     /* The old value, compared below with what B held before: D may be B. */
-    bool success = i->mod[SASS_F_CAS] == SASS_CAS_CAST_SPIN;
+    bool success = sass_mod(l, SASS_F_CAS) == SASS_CAS_CAST_SPIN;
     struct sass_text d = wide || success ? sass_temp(l, wide ? 'w' : 't') : sass_dest(l, &i->opnd[SASS_D], 0);
     if (other.s[0]) {
         struct sass_operand none = { 0 };
@@ -466,11 +543,11 @@ static void atomic(struct sass_lift *l, const struct sass_insn *i, const char *o
             sass_step(l, "and.pred %s, %s, %s", both.s, q.s, p.s);
             q = both;
         }
-        sass_step(l, "@%s atom%s%s.%s %s, [%s], %s", q.s, atomic_scope(i), space, op, d.s, a.s, values);
+        sass_step(l, "@%s atom%s%s.%s %s, [%s], %s", q.s, atomic_scope(l, i), space, op, d.s, a.s, values);
     } else {
-        sass_do(l, "atom%s%s.%s %s, [%s], %s", atomic_scope(i), space, op, d.s, a.s, values);
+        sass_do(l, "atom%s%s.%s %s, [%s], %s", atomic_scope(l, i), space, op, d.s, a.s, values);
     }
-    if (i->mod[SASS_F_CAS] == SASS_CAS_CAST_SPIN) {
+    if (sass_mod(l, SASS_F_CAS) == SASS_CAS_CAST_SPIN) {
         put_success(l, i, d.s);
         return;
     }
@@ -488,9 +565,9 @@ void sass_emit_atom_cas(struct sass_lift *l, const struct sass_insn *i)
     struct sass_text b = atomic_value(l, i, SASS_B), c = atomic_value(l, i, SASS_C);
     char values[sizeof b.s + sizeof c.s + 4];
     snprintf(values, sizeof values, "%s, %s", b.s, c.s);
-    if (i->mod[SASS_F_ATYPE] > SASS_ATYPE_64 && i->mod[SASS_F_ATYPE] != SASS_ATYPE_S64)
-        sass_fail(l, "type %u", i->mod[SASS_F_ATYPE]);
-    atomic(l, i, is_wide(i) ? "cas.b64" : "cas.b32", values);
+    if (sass_mod(l, SASS_F_ATYPE) > SASS_ATYPE_64 && sass_mod(l, SASS_F_ATYPE) != SASS_ATYPE_S64)
+        sass_fail(l, "type %u", sass_mod(l, SASS_F_ATYPE));
+    atomic(l, i, is_wide(l) ? "cas.b64" : "cas.b32", values);
 }
 
 static bool is_cas(const struct sass_insn *i)
@@ -504,8 +581,8 @@ void sass_emit_atom(struct sass_lift *l, const struct sass_insn *i)
         sass_emit_atom_cas(l, i);
         return;
     }
-    if (i->mod[SASS_F_FN] == SASS_FN_POPC_INC || i->mod[SASS_F_FN] == SASS_FN_ARRIVE) {
-        if (i->mod[SASS_F_FN] == SASS_FN_ARRIVE || i->mod[SASS_F_WIDTH] == SASS_WIDTH_64) {
+    if (sass_mod(l, SASS_F_FN) == SASS_FN_POPC_INC || sass_mod(l, SASS_F_FN) == SASS_FN_ARRIVE) {
+        if (sass_mod(l, SASS_F_FN) == SASS_FN_ARRIVE || sass_mod(l, SASS_F_WIDTH) == SASS_WIDTH_64) {
             sass_fail(l, "an mbarrier object");
             return;
         }
@@ -521,21 +598,22 @@ void sass_emit_red(struct sass_lift *l, const struct sass_insn *i)
 {
     const char *space, *op = atomic_op(l, i);
     struct sass_text a = access_address(l, i, GENERIC, &space);
-    sass_do(l, "red%s%s.%s [%s], %s", atomic_scope(i), space, op, a.s, atomic_value(l, i, SASS_B).s);
+    sass_do(l, "red%s%s.%s [%s], %s", atomic_scope(l, i), space, op, a.s, atomic_value(l, i, SASS_B).s);
 }
 
 /* ---- Fences, queries */
 
 void sass_emit_membar(struct sass_lift *l, const struct sass_insn *i)
 {
-    unsigned scope = i->mod[SASS_F_SCOPE];
-    sass_do(l, "fence.%s.%s", i->mod[SASS_F_SC] == SASS_SC_ALL ? "acq_rel" : "sc",
+    unsigned scope = sass_mod(l, SASS_F_SCOPE);
+    sass_do(l, "fence.%s.%s", sass_mod(l, SASS_F_SC) == SASS_SC_ALL ? "acq_rel" : "sc",
             scope == SASS_SCOPE_SYS ? "sys" : scope == SASS_SCOPE_GPU ? "gpu" : "cta");
 }
 
 /* Who throws the first-level cache away means to see what others have written: the acquiring half of a fence. */
 void sass_emit_cctl(struct sass_lift *l, const struct sass_insn *i)
 {
+    sass_look_all(l);
     if (i->mod[SASS_F_CCTL] == SASS_CCTL_IVALL || i->mod[SASS_F_CCTL] == SASS_CCTL_IVALLP)
         sass_do(l, "fence.acq_rel.sys");
 }
@@ -544,7 +622,7 @@ void sass_emit_qspc(struct sass_lift *l, const struct sass_insn *i)
 {
     int64_t offset;
     struct sass_text a = address64(l, &i->opnd[SASS_M], &offset), sum = sass_temp(l, 'w'), lo, hi, q = sass_temp(l, 'q');
-    unsigned space = i->mod[SASS_F_SPACE];
+    unsigned space = sass_mod(l, SASS_F_SPACE);
     if (sass_writes(&i->opnd[SASS_D]) || (space != SASS_SPACE_S && space != SASS_SPACE_L))
         sass_fail(l, "a question that is not for shared or local memory");
     sass_step(l, "add.s64 %s, %s, %" PRId64, sum.s, a.s, offset);
@@ -559,13 +637,14 @@ void sass_emit_ldgsts(struct sass_lift *l, const struct sass_insn *i)
 {
     const struct sass_operand *o = i->opnd;
     int64_t offset;
-    unsigned bytes = 4 * words_of(i->mod[SASS_F_SIZE]);
-    struct sass_text from = address64(l, &o[SASS_M], &offset), to = address32(l, i, &o[SASS_M2]), count = { "" };
-    l->shared = true;
+    unsigned bytes = 4 * words_of(sass_mod(l, SASS_F_SIZE));
+    (void)sass_mod(l, SASS_F_LEVEL);
+    struct sass_text from = address64(l, &o[SASS_M], &offset), to = sass_shared_address(l, &o[SASS_M2]), count = { "" };
     const char *how = bytes == 16 ? "cg" : "ca";
     struct sass_text dst = plus(to.s, o[SASS_M2].value), src = plus(from.s, offset);
     bool asked = o[SASS_S].kind != SASS_NONE && !sass_is_true(&o[SASS_S]);
-    if (asked && i->mod[SASS_F_ZFILL]) {
+    (void)sass_look(l, SASS_S);
+    if (asked && sass_mod(l, SASS_F_ZFILL)) {
         count = sass_temp(l, 't');
         sass_step(l, "selp.b32 %s, %u, 0, %s", count.s, bytes, sass_pred(l, &o[SASS_S]).s);
         sass_do(l, "cp.async.%s.shared.global [%s], [%s], %u, %s", how, dst.s, src.s, bytes, count.s);
@@ -585,6 +664,7 @@ void sass_emit_ldgdepbar(struct sass_lift *l, const struct sass_insn *i)
 
 void sass_emit_depbar(struct sass_lift *l, const struct sass_insn *i)
 {
+    sass_look_all(l); /* other scoreboards wait for what we do at once */
     if (i->opnd[SASS_K].reg == 0)
-        sass_do(l, "cp.async.wait_group %u", (unsigned)i->opnd[SASS_L].value);
+        sass_do(l, "cp.async.wait_group %u", (unsigned)sass_look(l, SASS_L)->value);
 }

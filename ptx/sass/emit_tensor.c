@@ -49,8 +49,8 @@ static void product(struct sass_lift *l, const struct sass_insn *i, const char *
 
 void sass_emit_hmma(struct sass_lift *l, const struct sass_insn *i)
 {
-    unsigned shape = i->mod[SASS_F_SHAPE], type = i->mod[SASS_F_TYPE];
-    bool f32 = i->mod[SASS_F_ACC] == SASS_ACC_F32;
+    unsigned shape = sass_mod(l, SASS_F_SHAPE), type = sass_mod(l, SASS_F_TYPE);
+    bool f32 = sass_mod(l, SASS_F_ACC) == SASS_ACC_F32;
     unsigned acc = f32 ? 4 : 2;
     if (type == SASS_TYPE_TF32 && f32 && shape != SASS_SHAPE_16816) {
         bool deep = shape == SASS_SHAPE_1688;
@@ -81,8 +81,8 @@ void sass_emit_imma(struct sass_lift *l, const struct sass_insn *i)
         [SASS_SHAPE_8816] = { "m8n8k16", 8, 1, 1, 2 }, [SASS_SHAPE_8832] = { "m8n8k32", 4, 1, 1, 2 }, [SASS_SHAPE_16816] = { "m16n8k16", 8, 2, 1, 4 },
         [SASS_SHAPE_16832] = { "m16n8k32", 0, 0, 0, 4 }, [SASS_SHAPE_16864] = { "m16n8k64", 4, 4, 2, 4 },
     };
-    unsigned shape = i->mod[SASS_F_SHAPE], bits_a, bits_b;
-    const char *a = integer_type(i->mod[SASS_F_TYPEA], &bits_a), *b = integer_type(i->mod[SASS_F_TYPEB], &bits_b);
+    unsigned shape = sass_mod(l, SASS_F_SHAPE), bits_a, bits_b;
+    const char *a = integer_type(sass_mod(l, SASS_F_TYPEA), &bits_a), *b = integer_type(sass_mod(l, SASS_F_TYPEB), &bits_b);
     if (shape >= sizeof shapes / sizeof *shapes || !shapes[shape].name || !a || !b || bits_a != bits_b ||
         (shapes[shape].bits && shapes[shape].bits != bits_a)) {
         sass_fail(l, "shape %u of these types", shape);
@@ -90,8 +90,23 @@ void sass_emit_imma(struct sass_lift *l, const struct sass_insn *i)
     }
     char what[64];
     bool deep = shape == SASS_SHAPE_16832; /* of 8 bits 4 and 2 registers, of 4 bits half as many */
-    snprintf(what, sizeof what, "%s.row.col%s.s32.%s.%s.s32", shapes[shape].name, i->mod[SASS_F_SAT] ? ".satfinite" : "", a, b);
+    snprintf(what, sizeof what, "%s.row.col%s.s32.%s.%s.s32", shapes[shape].name, sass_mod(l, SASS_F_SAT) ? ".satfinite" : "", a, b);
     product(l, i, what, deep ? bits_a / 2 : shapes[shape].a, deep ? bits_a / 4 : shapes[shape].b, shapes[shape].c);
+}
+
+void sass_emit_bmma(struct sass_lift *l, const struct sass_insn *i)
+{
+    static const struct { const char *name; unsigned a, b, c; } shapes[] = {
+        [SASS_SHAPE_88128] = { "m8n8k128", 1, 1, 2 }, [SASS_SHAPE_168128] = { "m16n8k128", 2, 1, 4 }, [SASS_SHAPE_168256] = { "m16n8k256", 4, 2, 4 },
+    };
+    unsigned shape = sass_mod(l, SASS_F_SHAPE);
+    if (shape >= sizeof shapes / sizeof *shapes || !shapes[shape].name) {
+        sass_fail(l, "shape %u", shape);
+        return;
+    }
+    char what[64];
+    snprintf(what, sizeof what, "%s.row.col.s32.b1.b1.s32.%s.popc", shapes[shape].name, sass_mod(l, SASS_F_FN) == SASS_FN_AND ? "and" : "xor");
+    product(l, i, what, shapes[shape].a, shapes[shape].b, shapes[shape].c);
 }
 
 void sass_emit_dmma(struct sass_lift *l, const struct sass_insn *i)
@@ -119,13 +134,10 @@ void sass_emit_dmma(struct sass_lift *l, const struct sass_insn *i)
 void sass_emit_ldsm(struct sass_lift *l, const struct sass_insn *i)
 {
     const struct sass_operand *m = &i->opnd[SASS_M];
-    unsigned n = i->mod[SASS_F_NUM] == SASS_NUM_4 ? 4 : i->mod[SASS_F_NUM] == SASS_NUM_2 ? 2 : 1;
-    struct sass_operand reg = { .kind = SASS_REG, .reg = m->reg, .regs = 1 }, more = { .kind = SASS_UREG, .reg = m->ureg, .regs = 1 };
-    struct sass_text a = sass_temp(l, 't');
-    l->shared = true;
-    sass_step(l, "add.s32 %s, %s, %s", a.s, sass_raw(l, &reg).s, m->ureg == SASS_RZ ? "0" : sass_raw(l, &more).s);
+    unsigned n = sass_mod(l, SASS_F_NUM) == SASS_NUM_4 ? 4 : sass_mod(l, SASS_F_NUM) == SASS_NUM_2 ? 2 : 1;
+    struct sass_text a = sass_shared_address(l, m);
     struct list d = registers(l, &i->opnd[SASS_D], n, true);
-    sass_do(l, "ldmatrix.sync.aligned.m8n8.x%u%s.shared.b16 %s, [%s+%" PRId64 "]", n, i->mod[SASS_F_LAYOUT] == SASS_LAYOUT_MT88 ? ".trans" : "", d.s, a.s,
+    sass_do(l, "ldmatrix.sync.aligned.m8n8.x%u%s.shared.b16 %s, [%s+%" PRId64 "]", n, sass_mod(l, SASS_F_LAYOUT) == SASS_LAYOUT_MT88 ? ".trans" : "", d.s, a.s,
             m->value);
 }
 

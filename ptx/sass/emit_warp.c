@@ -14,8 +14,8 @@ static struct sass_text lanes(const struct sass_lift *l, const struct sass_insn 
 void sass_emit_vote(struct sass_lift *l, const struct sass_insn *i)
 {
     struct sass_text s = sass_pred(l, &i->opnd[SASS_S]);
+    unsigned fn = sass_mod(l, SASS_F_FN);
     if (sass_writes(&i->opnd[SASS_P])) {
-        unsigned fn = i->mod[SASS_F_FN];
         struct sass_text q = sass_temp(l, 'q');
         sass_do(l, "vote.sync.%s.pred %s, %s, %s", fn == SASS_FN_ALL ? "all" : fn == SASS_FN_EQ ? "uni" : "any", q.s, s.s,
                 lanes(l, i).s);
@@ -34,7 +34,7 @@ void sass_emit_shfl(struct sass_lift *l, const struct sass_insn *i)
 {
     static const char *const modes[] = { [SASS_MODE_IDX] = "idx", [SASS_MODE_UP] = "up", [SASS_MODE_DOWN] = "down", [SASS_MODE_BFLY] = "bfly" };
     const struct sass_operand *o = i->opnd;
-    unsigned mode = i->mod[SASS_F_MODE];
+    unsigned mode = sass_mod(l, SASS_F_MODE);
     if (mode >= sizeof modes / sizeof *modes || !modes[mode]) {
         sass_fail(l, "mode %u", mode);
         return;
@@ -54,7 +54,7 @@ void sass_emit_shfl(struct sass_lift *l, const struct sass_insn *i)
 void sass_emit_match(struct sass_lift *l, const struct sass_insn *i)
 {
     const struct sass_operand *o = i->opnd;
-    bool wide = i->mod[SASS_F_U64], all = o[SASS_P].kind != SASS_NONE;
+    bool wide = sass_mod(l, SASS_F_U64), all = o[SASS_P].kind != SASS_NONE;
     struct sass_text a = wide ? sass_raw64(l, &o[SASS_A]) : sass_raw(l, &o[SASS_A]), d = sass_dest(l, &o[SASS_D], 0);
     if (all && sass_writes(&o[SASS_P]))
         sass_do(l, "match.all.sync.b%u %s|%s, %s, %s", wide ? 64u : 32u, d.s, sass_dest(l, &o[SASS_P], 0).s, a.s, lanes(l, i).s);
@@ -65,9 +65,9 @@ void sass_emit_match(struct sass_lift *l, const struct sass_insn *i)
 void sass_emit_redux(struct sass_lift *l, const struct sass_insn *i)
 {
     const struct sass_operand *o = i->opnd;
-    bool sign = i->mod[SASS_F_TYPE] == SASS_TYPE_S32;
+    bool sign = sass_mod(l, SASS_F_TYPE) == SASS_TYPE_S32;
     const char *op;
-    switch (i->mod[SASS_F_FN]) {
+    switch (sass_mod(l, SASS_F_FN)) {
     case SASS_FN_OR: op = "or.b32"; break;
     case SASS_FN_XOR: op = "xor.b32"; break;
     case SASS_FN_SUM: op = sign ? "add.s32" : "add.u32"; break;
@@ -81,14 +81,16 @@ void sass_emit_redux(struct sass_lift *l, const struct sass_insn *i)
 /* Their own condition beside the guard: never seen. */
 static void no_condition(struct sass_lift *l, const struct sass_insn *i)
 {
-    if (i->opnd[SASS_S].kind != SASS_NONE && !sass_is_true(&i->opnd[SASS_S]))
+    if (i->opnd[SASS_S].kind != SASS_NONE && !sass_is_true(sass_look(l, SASS_S)))
         sass_fail(l, "a condition beside the guard");
 }
 
 void sass_emit_warpsync(struct sass_lift *l, const struct sass_insn *i)
 {
     no_condition(l, i);
-    sass_do(l, "bar.warp.sync %s", sass_raw(l, &i->opnd[SASS_B]).s);
+    (void)sass_mod(l, SASS_F_EXCLUSIVE); /* how lanes wait, not which */
+    bool named = i->opnd[SASS_B].kind != SASS_NONE; /* .ALL has no operand */
+    sass_do(l, "bar.warp.sync %s", named ? sass_raw(l, &i->opnd[SASS_B]).s : ALL_LANES);
 }
 
 /* ptxas leaves a nop where lanes that are together wait for each other, and says so in a table: memory is ordered there. */
@@ -101,19 +103,21 @@ void sass_emit_nop(struct sass_lift *l, const struct sass_insn *i)
 
 void sass_emit_nothing(struct sass_lift *l, const struct sass_insn *i)
 {
-    (void)l;
     (void)i;
+    sass_look_all(l);
 }
 
 void sass_emit_nanosleep(struct sass_lift *l, const struct sass_insn *i)
 {
     no_condition(l, i);
+    (void)sass_mod(l, SASS_F_WARP);
     sass_do(l, "nanosleep.u32 %s", sass_raw(l, &i->opnd[SASS_B]).s);
 }
 
 /* Convergence barriers hold no values here: what is saved of them is only ever put back. */
 void sass_emit_bmov(struct sass_lift *l, const struct sass_insn *i)
 {
+    sass_look_all(l);
     if (i->opnd[SASS_D].kind == SASS_REG)
         sass_put(l, SASS_D, "0");
 }
@@ -132,7 +136,8 @@ void sass_emit_r2ur(struct sass_lift *l, const struct sass_insn *i)
 
 void sass_emit_bpt(struct sass_lift *l, const struct sass_insn *i)
 {
-    if (i->mod[SASS_F_MODE] != SASS_MODE_TRAP)
+    (void)sass_look(l, SASS_B);
+    if (sass_mod(l, SASS_F_MODE) != SASS_MODE_TRAP)
         sass_fail(l, "a stop that is no trap");
     sass_do(l, "trap");
 }
@@ -155,7 +160,8 @@ void sass_emit_bar(struct sass_lift *l, const struct sass_insn *i)
         return;
     }
     const char *comma = counted ? ", " : "", *n = counted ? b.s : "";
-    unsigned red = i->mod[SASS_F_RED];
+    unsigned red = sass_mod(l, SASS_F_RED);
+    bool aligned = sass_mod(l, SASS_F_DEFER_BLOCKING);
     if (red) {
         struct sass_text s = sass_pred(l, &o[SASS_S]);
         l->calls = true;
@@ -166,12 +172,11 @@ void sass_emit_bar(struct sass_lift *l, const struct sass_insn *i)
         }
         return;
     }
-    if (i->mod[SASS_F_FN] == SASS_FN_SCAN)
+    if (sass_mod(l, SASS_F_FN) == SASS_FN_SCAN)
         sass_fail(l, ".SCAN");
 
     /* ptxas marks barriers that all lanes of a warp come to together, from sm_80 on. */
-    const char *aligned = i->mod[SASS_F_DEFER_BLOCKING] ? ".aligned" : "";
-    sass_do(l, "barrier.%s%s %s%s%s", i->mod[SASS_F_FN] == SASS_FN_ARV ? "arrive" : "sync", aligned, a.s, comma, n);
+    sass_do(l, "barrier.%s%s %s%s%s", sass_mod(l, SASS_F_FN) == SASS_FN_ARV ? "arrive" : "sync", aligned ? ".aligned" : "", a.s, comma, n);
 }
 
 void sass_emit_b2r(struct sass_lift *l, const struct sass_insn *i)
@@ -210,12 +215,23 @@ static const char *sreg_name(unsigned sreg)
     }
 }
 
+/* Of these words code reads the number that begins at bit 8. */
+static void put_second_byte(struct sass_lift *l, const char *name)
+{
+    struct sass_text value = sass_temp(l, 't'), word = sass_temp(l, 't');
+    sass_step(l, "mov.u32 %s, %s", value.s, name);
+    sass_step(l, "shl.b32 %s, %s, 8", word.s, value.s);
+    sass_put(l, SASS_D, word.s);
+}
+
 void sass_emit_s2r(struct sass_lift *l, const struct sass_insn *i)
 {
-    unsigned sreg = (unsigned)i->opnd[SASS_A].value;
+    unsigned sreg = (unsigned)sass_look(l, SASS_A)->value;
     const char *name = sreg_name(sreg);
-    if (sreg == SASS_SRZ)
+    if (sreg == SASS_SRZ || sreg == SASS_SR_CGACTAID) /* clusters have one block */
         sass_put(l, SASS_D, "0");
+    else if (sreg == SASS_SR_VIRTID || sreg == SASS_SR_VIRTCFG)
+        put_second_byte(l, sreg == SASS_SR_VIRTID ? "%warpid" : "%nwarpid");
     else if (name)
         sass_do(l, "mov.u32 %s, %s", sass_dest(l, &i->opnd[SASS_D], 0).s, name);
     else
@@ -224,7 +240,7 @@ void sass_emit_s2r(struct sass_lift *l, const struct sass_insn *i)
 
 void sass_emit_cs2r(struct sass_lift *l, const struct sass_insn *i)
 {
-    unsigned sreg = (unsigned)i->opnd[SASS_A].value;
+    unsigned sreg = (unsigned)sass_look(l, SASS_A)->value;
     if (i->opnd[SASS_D].regs == 1) {
         sass_emit_s2r(l, i);
         return;

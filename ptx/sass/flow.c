@@ -68,7 +68,7 @@ static uint32_t new_context(struct sass_lift *l, uint32_t parent, uint32_t retur
 
 /* ---- Leaders */
 
-static bool target_index(const struct sass_lift *l, int64_t offset, uint32_t *ret_index)
+bool sass_target_index(const struct sass_lift *l, int64_t offset, uint32_t *ret_index)
 {
     if (offset < 0 || offset % SASS_INSN_SIZE || offset / SASS_INSN_SIZE >= l->n)
         return false;
@@ -79,12 +79,12 @@ static bool target_index(const struct sass_lift *l, int64_t offset, uint32_t *re
 static void lead(struct sass_lift *l, int64_t offset)
 {
     uint32_t index;
-    if (target_index(l, offset, &index))
+    if (sass_target_index(l, offset, &index))
         l->leader[index] = 1;
 }
 
-/* The targets that the file names for a BRX: words of offset, flags, count, targets. */
-static const uint32_t *indirect_targets(const struct sass_lift *l, uint32_t offset, uint32_t *ret_n)
+/* Words of offset, flags, count, targets. */
+const uint32_t *sass_indirect_targets(const struct sass_lift *l, uint32_t offset, uint32_t *ret_n)
 {
     const uint32_t *words = l->code->indirect;
     uint32_t n = l->code->n_indirect;
@@ -119,7 +119,7 @@ static void find_leaders(struct sass_lift *l)
             break;
         case SASS_BRX: case SASS_BRXU: {
             uint32_t n;
-            const uint32_t *targets = indirect_targets(l, i->offset, &n);
+            const uint32_t *targets = sass_indirect_targets(l, i->offset, &n);
             for (uint32_t t = 0; t < n; t++)
                 lead(l, targets[t]);
             break;
@@ -129,17 +129,97 @@ static void find_leaders(struct sass_lift *l)
     }
 }
 
-/* ---- Member masks
- *
- * Operations of a warp have no masks: lanes wait for each other before, and a branch (BRA.DIV, BRA.CONV) goes to code that serves the lanes of
- * each mask apart where their masks differ.  Here all lanes stay together, and the operation gets the mask that the branch asked about. */
-
 enum { BRANCH_DIV = 2, BRANCH_CONV = 3 };
 
 static unsigned branch_kind(const struct sass_lift *l, const struct sass_insn *i)
 {
     return l->code->text.ptr[i->offset + 4] & 3;
 }
+
+/* ---- Calls that are jumps
+ *
+ * A CALL may lead out of a loop to code that never comes back.  What is called so has no return that can be reached. */
+
+struct search {
+    uint32_t *stack, n, *seen, round;
+};
+
+static void visit(struct sass_lift *l, struct search *s, int64_t offset)
+{
+    uint32_t k;
+    if (!sass_target_index(l, offset, &k) || s->seen[k] == s->round)
+        return;
+    s->seen[k] = s->round;
+    s->stack[s->n++] = k;
+}
+
+/* The target of a call by distance; false where it is another. */
+static bool called(const struct sass_lift *l, const struct sass_insn *i, uint32_t *ret_index)
+{
+    const struct sass_operand *a = &i->opnd[SASS_A];
+    return i->op == SASS_CALL && i->opnd[SASS_J].kind == SASS_TARGET && (a->kind == SASS_NONE || sass_is_zero(a)) &&
+           sass_target_index(l, i->opnd[SASS_J].value, ret_index);
+}
+
+/* Where control may go from instruction k but to a return. */
+static void visit_next(struct sass_lift *l, struct search *s, const struct sass_insn *i)
+{
+    uint32_t to, n;
+    bool always = !sass_guarded(i) && (i->opnd[SASS_S].kind == SASS_NONE || sass_is_true(&i->opnd[SASS_S]));
+    bool jumps = i->op == SASS_BRA && branch_kind(l, i) != BRANCH_DIV;
+    if (called(l, i, &to) && l->no_return[to])
+        jumps = true;
+    if (jumps)
+        visit(l, s, i->opnd[SASS_J].value);
+    if (i->op == SASS_BRX || i->op == SASS_BRXU) {
+        const uint32_t *targets = sass_indirect_targets(l, i->offset, &n);
+        for (uint32_t t = 0; t < n; t++)
+            visit(l, s, targets[t]);
+        jumps = true;
+    }
+    if (!(always && (jumps || i->op == SASS_EXIT)))
+        visit(l, s, (int64_t)i->offset + SASS_INSN_SIZE);
+}
+
+static bool may_return(struct sass_lift *l, struct search *s, uint32_t from)
+{
+    s->round++;
+    s->n = 0;
+    visit(l, s, (int64_t)from * SASS_INSN_SIZE);
+    while (s->n) {
+        const struct sass_insn *i = &l->insns[s->stack[--s->n]];
+        if (i->op == SASS_RET)
+            return true;
+        visit_next(l, s, i);
+    }
+    return false;
+}
+
+/* What is found to be a jump may lead to returns: until nothing is new. */
+static void find_jumps(struct sass_lift *l)
+{
+    struct search s = { .stack = AW_NEW_ARRAY(&l->arena, uint32_t, l->n + 1), .seen = AW_NEW_ARRAY(&l->arena, uint32_t, l->n + 1) };
+    uint8_t *known = AW_NEW_ARRAY(&l->arena, uint8_t, l->n + 1);
+    bool changed = !l->arena.failed;
+    while (changed) {
+        changed = false;
+        memset(known, 0, l->n);
+        for (uint32_t k = 0; k < l->n; k++) {
+            uint32_t to;
+            if (!called(l, &l->insns[k], &to) || known[to])
+                continue;
+            known[to] = 1;
+            bool never = !may_return(l, &s, to);
+            changed = changed || (never && !l->no_return[to]);
+            l->no_return[to] |= never;
+        }
+    }
+}
+
+/* ---- Member masks
+ *
+ * Operations of a warp have no masks: lanes wait for each other before, and a branch (BRA.DIV, BRA.CONV) goes to code that serves the lanes of
+ * each mask apart where their masks differ.  Here all lanes stay together, and the operation gets the mask that the branch asked about. */
 
 static bool is_warp_operation(unsigned op)
 {
@@ -162,7 +242,7 @@ static void find_masks(struct sass_lift *l)
         if (i->op != SASS_BRA || branch_kind(l, i) < BRANCH_DIV || !sass_guarded(i))
             continue;
         uint32_t to = k + 1, from = k;
-        if (branch_kind(l, i) == BRANCH_CONV && !target_index(l, i->opnd[SASS_J].value, &to))
+        if (branch_kind(l, i) == BRANCH_CONV && !sass_target_index(l, i->opnd[SASS_J].value, &to))
             continue;
         for (uint32_t n = 0; n < NEAR && to < l->n && !is_warp_operation(l->insns[to].op); n++)
             to++;
@@ -196,10 +276,13 @@ static bool branch(struct sass_lift *l, const struct sass_insn *i, uint32_t cont
 {
     uint32_t index;
     /* .DIV leads to code for lanes that have not come together: here they have. */
-    const struct sass_operand *j = &i->opnd[SASS_J];
-    if (branch_kind(l, i) == BRANCH_DIV)
+    const struct sass_operand *j = sass_look(l, SASS_J);
+    (void)sass_look(l, SASS_UN);
+    if (branch_kind(l, i) == BRANCH_DIV) {
+        sass_look_all(l);
         return false;
-    if (!target_index(l, j->value, &index)) {
+    }
+    if (!sass_target_index(l, j->value, &index)) {
         sass_fail(l, "a target outside the code");
         return true;
     }
@@ -211,8 +294,9 @@ static bool branch(struct sass_lift *l, const struct sass_insn *i, uint32_t cont
 static bool indirect(struct sass_lift *l, const struct sass_insn *i, uint32_t context)
 {
     uint32_t n;
-    const uint32_t *targets = indirect_targets(l, i->offset, &n);
+    const uint32_t *targets = sass_indirect_targets(l, i->offset, &n);
     struct sass_text a = sass_raw(l, &i->opnd[SASS_A]), condition = sass_condition(l, i);
+    (void)sass_look(l, SASS_J);
     if (!targets) {
         sass_fail(l, "targets that the file does not name");
         return true;
@@ -224,7 +308,7 @@ static bool indirect(struct sass_lift *l, const struct sass_insn *i, uint32_t co
             seen = seen || targets[s] == targets[t];
         if (seen)
             continue;
-        if (!target_index(l, targets[t], &index)) {
+        if (!sass_target_index(l, targets[t], &index)) {
             sass_fail(l, "a target outside the code");
             return true;
         }
@@ -247,16 +331,18 @@ static bool indirect(struct sass_lift *l, const struct sass_insn *i, uint32_t co
 static bool call(struct sass_lift *l, const struct sass_insn *i, uint32_t context)
 {
     uint32_t index, at = i->offset / SASS_INSN_SIZE;
+    (void)sass_mod(l, SASS_F_NOINC); /* of a counter that no one reads */
+    (void)sass_look(l, SASS_J);
     if (i->opnd[SASS_J].kind != SASS_TARGET) {
         sass_call(l, i);
         return false;
     }
-    if (!(i->opnd[SASS_A].kind == SASS_NONE || sass_is_zero(&i->opnd[SASS_A])) || !target_index(l, i->opnd[SASS_J].value, &index)) {
+    if (!(i->opnd[SASS_A].kind == SASS_NONE || sass_is_zero(sass_look(l, SASS_A))) || !sass_target_index(l, i->opnd[SASS_J].value, &index)) {
         sass_fail(l, "a call of what is not known");
         return true;
     }
     struct sass_text condition = sass_condition(l, i);
-    jump(l, block_at(l, index, new_context(l, context, at + 1)), condition.s);
+    jump(l, block_at(l, index, l->no_return[index] ? context : new_context(l, context, at + 1)), condition.s);
     return !condition.s[0];
 }
 
@@ -273,7 +359,8 @@ static bool ret(struct sass_lift *l, const struct sass_insn *i, uint32_t context
         sass_fail(l, "a return with a condition");
         return true;
     }
-    uint32_t base = i->opnd[SASS_J].kind == SASS_TARGET ? (uint32_t)i->opnd[SASS_J].value : 0;
+    (void)sass_mod(l, SASS_F_NODEC);
+    uint32_t base = sass_look(l, SASS_J)->kind == SASS_TARGET ? (uint32_t)i->opnd[SASS_J].value : 0;
     sass_step(l, "setp.ne.u32 %s, %s, %" PRIu32, q.s, sass_raw(l, &i->opnd[SASS_A]).s, c->return_to * SASS_INSN_SIZE - base);
     sass_step(l, "@%s trap", q.s);
     jump(l, block_at(l, c->return_to, c->parent), "");
@@ -293,9 +380,8 @@ static bool end(struct sass_lift *l, const struct sass_insn *i)
 /* ---- Instructions */
 
 /* True when the block ends with it. */
-static bool instruction(struct sass_lift *l, const struct sass_insn *i, uint32_t context)
+static bool one(struct sass_lift *l, const struct sass_insn *i, uint32_t context)
 {
-    l->at = i;
     if (i->guard == SASS_PT && i->guard_inv)
         return false;
     switch (i->op) {
@@ -323,6 +409,8 @@ static bool instruction(struct sass_lift *l, const struct sass_insn *i, uint32_t
         l->at = &copy;
         i = &copy;
     }
+    if (l->in_step[i->offset / SASS_INSN_SIZE])
+        sass_step(l, ".pragma \"anywarp in step\"");
     if (l->is_mask[i->offset / SASS_INSN_SIZE])
         sass_step(l, "mov.b32 %%mask%" PRIu32 ", %s", i->offset / SASS_INSN_SIZE, sass_raw(l, &i->opnd[SASS_A]).s);
     sass_defer_begin(l, i);
@@ -334,6 +422,17 @@ static bool instruction(struct sass_lift *l, const struct sass_insn *i, uint32_t
     sass_carry_after(l, i);
     l->guard_copy = false;
     return false;
+}
+
+static bool instruction(struct sass_lift *l, const struct sass_insn *i, uint32_t context)
+{
+    l->at = i;
+    sass_look_begin(l);
+    bool ends = one(l, i, context);
+    l->at = i;
+    if (!(i->guard == SASS_PT && i->guard_inv))
+        sass_look_end(l);
+    return ends;
 }
 
 static void block(struct sass_lift *l, uint32_t b)
@@ -370,7 +469,9 @@ bool sass_flow(struct sass_lift *l)
     l->n_contexts = 1;
     l->contexts[0] = (struct sass_context){ 0 };
     find_leaders(l);
+    find_jumps(l);
     find_masks(l);
+    sass_find_steps(l);
     block_at(l, 0, 0);
     while (l->n_pending && l->status == AW_OK) {
         uint32_t b = l->pending[--l->n_pending];

@@ -53,6 +53,7 @@ struct sass_form {
     } conds[3];
     const struct sass_operand_desc *operands;
     const struct sass_modifier_desc *modifiers;
+    uint64_t rest[2], usual[2]; /* bits that no field has (scheduling aside), and what they are in code that means nothing by them */
 };
 
 extern const struct sass_form sass_forms[]; /* by key; rows with conditions first */

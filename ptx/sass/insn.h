@@ -34,6 +34,7 @@ enum { SASS_RZ = 255, SASS_PT = 7, SASS_MACTIVE = 26 }; /* URZ is read as SASS_R
 
 struct sass_operand {
     uint8_t kind;        /* enum sass_kind */
+    uint8_t slot;        /* enum sass_slot: its place */
     uint8_t reg;
     uint8_t regs;        /* how many consecutive 32-bit registers from `reg` on: 1, 2, 3, 4 (or of constants and immediates: 32-bit words) */
     uint8_t ureg, uregs; /* MEM, CONST: SASS_RZ = none */
@@ -84,10 +85,15 @@ struct sass_insn {
     struct sass_operand opnd[SASS_SLOTS];
 };
 
+/* A modifier or operand that is not what it is when nothing is meant, and that neither `fields` (by enum sass_field) nor `slots` (bit enum sass_slot)
+ * has: its name, static; NULL when there is none. */
+const char *sass_overlooked(const struct sass_insn *insn, const bool fields[SASS_FIELDS], uint32_t slots);
+
 enum sass_decoded {
     SASS_DECODED,
     SASS_UNKNOWN_OPCODE,   /* no row of the table has this key */
     SASS_UNKNOWN_MODIFIER, /* a row has it, but one of its fields has a value that the table does not name; insn->op is set */
+    SASS_UNKNOWN_BITS,     /* bits that no field of the row has are not what they always are */
 };
 
 /* Decodes the 16 bytes at `bytes` for architecture `arch` (75, 80, …).  *ret_insn is written whole. */

@@ -14,6 +14,8 @@ static bool decode(struct sass_lift *l)
     l->leader = AW_NEW_ARRAY(&l->arena, uint8_t, l->n + 1);
     l->mask_of = AW_NEW_ARRAY(&l->arena, uint32_t, l->n + 1);
     l->is_mask = AW_NEW_ARRAY(&l->arena, uint8_t, l->n + 1);
+    l->no_return = AW_NEW_ARRAY(&l->arena, uint8_t, l->n + 1);
+    l->in_step = AW_NEW_ARRAY(&l->arena, uint8_t, l->n + 1);
     l->n_words = l->code->param_size / 4 + 2;
     l->words = AW_NEW_ARRAY(&l->arena, uint8_t, l->n_words);
     l->pairs = AW_NEW_ARRAY(&l->arena, uint8_t, l->n_words);
@@ -34,10 +36,23 @@ static bool decode(struct sass_lift *l)
         l->insns[k].offset = k * SASS_INSN_SIZE;
         if (d == SASS_UNKNOWN_OPCODE)
             l->insns[k].op = SASS_NO_OP;
-        sass_fail(l, d == SASS_UNKNOWN_OPCODE ? "opcode that is not known" : "modifier that is not known");
+        sass_fail(l, "%s", d == SASS_UNKNOWN_OPCODE ? "opcode that is not known" : d == SASS_UNKNOWN_BITS ? "bits that mean what is not known" :
+                                                                                                    "modifier that is not known");
         return false;
     }
     return true;
+}
+
+/* Pairs that are read as numbers of 64 bits are loaded and stored as such. */
+static void find_pairs(struct sass_lift *l)
+{
+    for (uint32_t k = 0; k < l->n; k++)
+        for (int s = SASS_A; s <= SASS_M; s++) {
+            const struct sass_operand *o = &l->insns[k].opnd[s];
+            bool moved = s != SASS_M && l->insns[k].mod[SASS_F_SIZE]; /* a load or store: what it moves may be anything */
+            if ((o->kind == SASS_REG || o->kind == SASS_MEM) && o->regs == 2 && o->reg != SASS_RZ && !moved)
+                l->wide[o->reg] = true;
+        }
 }
 
 /* Whether the code builds generic addresses of shared or local memory: all others are then global. */
@@ -185,6 +200,28 @@ static void limits(const struct sass_lift *l, struct aw_buf *out)
         aw_buf_printf(out, "\n.maxntid %" PRIu32 ", %" PRIu32 ", %" PRIu32, max[0], max[1] ? max[1] : 1, max[2] ? max[2] : 1);
 }
 
+/* From sm_90 on the system has the first bytes of a block's shared memory. */
+static uint32_t system_shared(const struct sass_lift *l)
+{
+    return l->cubin->arch >= 90 && l->code->shared_size >= 1024 ? 1024 : 0;
+}
+
+/* Shared addresses of machine code are offsets: the kernel's own memory begins at 0, and what a launch adds is behind it.  Which of both an address
+ * is for nothing says, so all are reckoned from one variable. */
+static void declare_shared(const struct sass_lift *l, struct aw_buf *out)
+{
+    uint32_t system = system_shared(l), size = (l->code->shared_size - system + 15) / 16 * 16;
+    if (size)
+        aw_buf_printf(out, "\t.shared .align 16 .b8 shared[%" PRIu32 "];\n", size);
+    if (!size && !l->shared)
+        return;
+    aw_buf_printf(out, "\t.reg .b32 %%shared;\n\tmov.u32 %%shared, %s;\n", size ? "shared" : "dynamic");
+    if (system)
+        aw_buf_printf(out, "\tsub.s32 %%shared, %%shared, %" PRIu32 ";\n", system);
+    if (size && l->shared)
+        aw_buf_printf(out, "\t.reg .b32 %%dynamic;\n\tmov.u32 %%dynamic, dynamic;\n");
+}
+
 static void finish(struct sass_lift *l, struct aw_buf *out)
 {
     aw_buf_printf(out, ".version 8.6\n.target sm_90\n.address_size 64\n\n");
@@ -196,17 +233,11 @@ static void finish(struct sass_lift *l, struct aw_buf *out)
     aw_buf_printf(out, "\n)");
     limits(l, out);
     aw_buf_printf(out, "\n{\n");
-    /* Shared addresses are offsets: the kernel's own memory begins at 0, and what a launch adds is behind it. */
-    if (l->code->shared_size)
-        aw_buf_printf(out, "\t.shared .align 16 .b8 shared[%" PRIu32 "];\n", l->code->shared_size);
+    declare_shared(l, out);
     if (l->local)
         aw_buf_printf(out, "\t.local .align 16 .b8 frame[%" PRIu32 "];\n", l->frame ? l->frame : 16);
     declare_registers(l, out);
     load_params(l, out);
-    if (l->code->shared_size)
-        aw_buf_printf(out, "\t.reg .b32 %%shared;\n\tmov.u32 %%shared, shared;\n");
-    if (l->shared)
-        aw_buf_printf(out, "\t.reg .b32 %%dynamic;\n\tmov.u32 %%dynamic, dynamic;\n");
     aw_buf_add(out, l->body.ptr, l->body.len);
     aw_buf_printf(out, "}\n");
 }
@@ -220,6 +251,7 @@ enum aw_status sass_lift(const struct sass_cubin *cubin, uint32_t index, struct 
     l.frame = (frame + 15) / 16 * 16;
     if (decode(&l)) {
         find_windows(&l);
+        find_pairs(&l);
         if (sass_flow(&l))
             finish(&l, ret_ptx);
     }

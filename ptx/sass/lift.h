@@ -22,7 +22,8 @@
 /* Places of bank 0 before the parameters. */
 enum {
     SASS_BANK0_NTID = 0x0, SASS_BANK0_NCTAID = 0xc, SASS_BANK0_SHARED_WINDOW = 0x18, SASS_BANK0_LOCAL_WINDOW = 0x20, SASS_BANK0_STACK = 0x28,
-    SASS_BANK0_DYNAMIC = 0x2c, SASS_BANK0_ENVIRONMENT = 0x88, SASS_BANK0_RESERVED = 0x114, SASS_BANK0_DESCRIPTOR = 0x118
+    SASS_BANK0_DYNAMIC = 0x2c, SASS_BANK0_GRID = 0x30, SASS_BANK0_ENVIRONMENT = 0x88, SASS_BANK0_UNITS = 0x10c, SASS_BANK0_RESERVED = 0x114,
+    SASS_BANK0_DESCRIPTOR = 0x118, SASS_BANK0_DESCRIPTOR_90 = 0x208
 };
 
 /* An operand as PTX writes it. */
@@ -76,6 +77,8 @@ struct sass_lift {
     uint8_t *leader;             /* a block begins at this instruction */
     uint32_t *mask_of;           /* of a warp operation: 1 + the instruction whose A operand is its member mask; 0: all lanes */
     uint8_t *is_mask;            /* such an instruction */
+    uint8_t *no_return;          /* of a call's target: no return can be reached from it */
+    uint8_t *in_step;            /* an ordering point of the warp comes before this instruction (steps.c) */
     bool spins;                  /* some loop waits for what other lanes write */
     struct sass_context *contexts;
     uint32_t n_contexts, cap_contexts;
@@ -85,12 +88,15 @@ struct sass_lift {
     uint32_t *pending;           /* blocks that text goes to and that have none yet */
     uint32_t n_pending, cap_pending;
 
+    bool fields[SASS_FIELDS];        /* looked at of this instruction */
+    uint32_t slots;
     bool deferring;                  /* the instruction's results go to temporaries first */
     struct sass_late late[24];       /* of it: n_late; then what is known from before */
     unsigned n_late, n_known;
     struct sass_late known[24];
     struct sass_carry carries[2][8]; /* by predicate: P, UP */
     uint32_t temps[4];           /* used of %t, %w, %h, %q */
+    bool wide[256];              /* a pair of registers from this on is read as one number */
     uint8_t regs[256], uregs[256], preds[8], upreds[8]; /* registers that occur */
     uint8_t *words, *pairs;      /* of bank 0, an entry for each 4 bytes: loaded as %c, as %cd */
     uint32_t n_words, n_calls;
@@ -116,6 +122,16 @@ void sass_fail(struct sass_lift *l, const char *fmt, ...) __attribute__((format(
 bool sass_guarded(const struct sass_insn *insn);
 /* The guard as a predicate, with the instruction's own condition (S) where it has one; "" when both are always true.  May add lines. */
 struct sass_text sass_condition(struct sass_lift *l, const struct sass_insn *insn);
+
+/* ---- What was looked at (operand.c).  Every modifier and operand of an instruction has to be, unless it is what it is when nothing is meant: what
+ * nobody looks at refuses the kernel, so that a meaning that an emitter does not know is never dropped. */
+
+unsigned sass_mod(struct sass_lift *l, enum sass_field field); /* the instruction's modifier */
+const struct sass_operand *sass_look(struct sass_lift *l, enum sass_slot slot);
+/* Of an operation that changes no value whatever is said of it. */
+void sass_look_all(struct sass_lift *l);
+void sass_look_begin(struct sass_lift *l);
+void sass_look_end(struct sass_lift *l);
 
 /* ---- Operands (operand.c).  Each may add lines. */
 
@@ -180,12 +196,16 @@ sass_emit *sass_emitter(unsigned op); /* NULL: no meaning yet */
     X(fadd) X(fmul) X(ffma) X(fmnmx) X(fsetp) X(fset) X(fsel) X(mufu) X(fchk) X(fswzadd) X(f2f) X(f2i) X(i2f) X(frnd) X(f2fp) \
     X(dadd) X(dmul) X(dfma) X(dsetp) X(hadd2) X(hmul2) X(hfma2) X(hsetp2) X(hset2) X(hmnmx2) \
     X(s2r) X(cs2r) X(ldc) X(load) X(store) X(atom) X(atom_cas) X(red) X(membar) X(cctl) X(qspc) X(ldgsts) X(ldgdepbar) X(depbar) \
-    X(vote) X(shfl) X(match) X(redux) X(hmma) X(imma) X(dmma) X(ldsm) X(movm) \
+    X(vote) X(shfl) X(match) X(redux) X(hmma) X(imma) X(bmma) X(dmma) X(ldsm) X(movm) \
     X(nothing) X(nop) X(warpsync) X(nanosleep) X(lepc) X(bar) X(b2r) X(bmov) X(r2ur) X(bpt)
 #define SASS_DECLARE(name) sass_emit sass_emit_##name;
 SASS_EMITTERS(SASS_DECLARE)
 #undef SASS_DECLARE
 
+/* The register that holds where the machine code's shared memory begins, in PTX's. */
+const char *sass_shared_base(struct sass_lift *l);
+/* The address of shared memory that M, or another slot, says, without its immediate. */
+struct sass_text sass_shared_address(struct sass_lift *l, const struct sass_operand *m);
 /* A generic address in PTX's sense, of a 64-bit one in the machine code's.  *ret_shared, when asked: a predicate, or "" when none can be. */
 struct sass_text sass_generic(struct sass_lift *l, const char *address, struct sass_text *ret_shared);
 /* A comparison of enum sass_cmp as setp writes it ("lt", "equ"). */
@@ -197,6 +217,11 @@ bool sass_cmp_constant(unsigned cmp, bool *ret_value);
 
 /* ---- Control flow (flow.c) */
 bool sass_flow(struct sass_lift *l); /* makes all of the body */
+/* The instruction that a byte offset is of; false outside the code. */
+bool sass_target_index(const struct sass_lift *l, int64_t offset, uint32_t *ret_index);
+/* The targets that the file names for the BRX at `offset`; NULL: none. */
+const uint32_t *sass_indirect_targets(const struct sass_lift *l, uint32_t offset, uint32_t *ret_n);
+void sass_find_steps(struct sass_lift *l);
 /* A call of a function of CUDA's device runtime (call.c), whose name is `name`; registers hold its arguments. */
 bool sass_declare_function(struct aw_str name, struct aw_buf *out);
 void sass_call(struct sass_lift *l, const struct sass_insn *i);

@@ -5,6 +5,51 @@
 
 #include "sass/lift.h"
 
+/* ---- What was looked at */
+
+unsigned sass_mod(struct sass_lift *l, enum sass_field field)
+{
+    l->fields[field] = true;
+    return l->at->mod[field];
+}
+
+const struct sass_operand *sass_look(struct sass_lift *l, enum sass_slot slot)
+{
+    l->slots |= 1u << slot;
+    return &l->at->opnd[slot];
+}
+
+static void looked(struct sass_lift *l, const struct sass_operand *o)
+{
+    l->slots |= 1u << o->slot;
+}
+
+void sass_look_begin(struct sass_lift *l)
+{
+    memset(l->fields, 0, sizeof l->fields);
+    l->slots = 0;
+}
+
+void sass_look_all(struct sass_lift *l)
+{
+    memset(l->fields, 1, sizeof l->fields);
+    l->slots = UINT32_MAX;
+}
+
+void sass_look_end(struct sass_lift *l)
+{
+    const char *what = sass_overlooked(l->at, l->fields, l->slots);
+    if (what)
+        sass_fail(l, "%s, which changes nothing that is known", what);
+}
+
+/* What reads an operand as it stands must not drop a sign or half that it has. */
+static void as_it_stands(struct sass_lift *l, const struct sass_operand *o)
+{
+    if (o->neg || o->abs || o->inv || o->half)
+        sass_fail(l, "operand %u with a sign or half", o->slot);
+}
+
 bool sass_is_true(const struct sass_operand *o)
 {
     return (o->kind == SASS_PRED || o->kind == SASS_UPRED) && o->reg == SASS_PT && !o->inv;
@@ -98,11 +143,22 @@ static struct sass_text bank0(struct sass_lift *l, uint32_t at)
     }
     switch (at) {
     case SASS_BANK0_SHARED_WINDOW: case SASS_BANK0_LOCAL_WINDOW: return (struct sass_text){ "0" };
-    case SASS_BANK0_SHARED_WINDOW + 4: l->shared = l->shared_window = true; return sass_format("%u", SASS_SHARED_WINDOW);
+    case SASS_BANK0_SHARED_WINDOW + 4: l->shared_window = true; return sass_format("%u", SASS_SHARED_WINDOW);
     case SASS_BANK0_LOCAL_WINDOW + 4: l->local = l->local_window = true; return sass_format("%u", SASS_LOCAL_WINDOW);
     case SASS_BANK0_STACK: return sass_format("%u", l->frame);
     case SASS_BANK0_DYNAMIC: return special(l, "%dynamic_smem_size");
     case SASS_BANK0_RESERVED: return (struct sass_text){ "0" };
+    case SASS_BANK0_GRID: case SASS_BANK0_GRID + 4: {
+        struct sass_text w = sass_temp(l, 'w'), lo, hi;
+        sass_step(l, "mov.u64 %s, %%gridid", w.s);
+        sass_split(l, w.s, &lo, &hi);
+        return at == SASS_BANK0_GRID ? lo : hi;
+    }
+    case SASS_BANK0_UNITS: return special(l, "%nsmid");
+    case SASS_BANK0_DESCRIPTOR_90: case SASS_BANK0_DESCRIPTOR_90 + 4:
+        if (l->cubin->arch < 90)
+            break;
+        return (struct sass_text){ "0" };
     case SASS_BANK0_DESCRIPTOR: case SASS_BANK0_DESCRIPTOR + 4: return (struct sass_text){ "0" };
     default: break;
     }
@@ -177,6 +233,7 @@ static struct sass_text constant(struct sass_lift *l, const struct sass_operand 
 
 static struct sass_text raw_word(struct sass_lift *l, const struct sass_operand *o, unsigned word)
 {
+    looked(l, o);
     switch (o->kind) {
     case SASS_REG: case SASS_UREG:
         if (o->reg == SASS_RZ)
@@ -191,14 +248,15 @@ static struct sass_text raw_word(struct sass_lift *l, const struct sass_operand 
 
 struct sass_text sass_raw(struct sass_lift *l, const struct sass_operand *o)
 {
+    as_it_stands(l, o);
     return raw_word(l, o, 0);
 }
 
 struct sass_text sass_int(struct sass_lift *l, const struct sass_operand *o)
 {
-    struct sass_text v = sass_raw(l, o);
-    if (o->abs)
-        sass_fail(l, "absolute value of an integer operand");
+    struct sass_text v = raw_word(l, o, 0);
+    if (o->abs || o->half)
+        sass_fail(l, "absolute value or half of an integer operand");
     if (!o->neg && !o->inv)
         return v;
     struct sass_text t = sass_temp(l, 't');
@@ -261,9 +319,11 @@ struct sass_text sass_widen(struct sass_lift *l, const char *value)
     return w;
 }
 
-struct sass_text sass_raw64(struct sass_lift *l, const struct sass_operand *o)
+/* Both words, signs aside. */
+static struct sass_text words(struct sass_lift *l, const struct sass_operand *o)
 {
     const struct sass_code *code = l->code;
+    looked(l, o);
     if (o->kind == SASS_CONST && o->bank == 0 && o->value % 8 == 0 && (uint32_t)o->value >= code->param_base &&
         (uint32_t)o->value + 8 <= code->param_base + code->param_size) {
         uint32_t at = (uint32_t)o->value - code->param_base;
@@ -287,11 +347,17 @@ struct sass_text sass_raw64(struct sass_lift *l, const struct sass_operand *o)
     return w;
 }
 
+struct sass_text sass_raw64(struct sass_lift *l, const struct sass_operand *o)
+{
+    as_it_stands(l, o);
+    return words(l, o);
+}
+
 struct sass_text sass_int64(struct sass_lift *l, const struct sass_operand *o)
 {
-    struct sass_text v = sass_raw64(l, o);
-    if (o->abs)
-        sass_fail(l, "absolute value of an integer operand");
+    struct sass_text v = words(l, o);
+    if (o->abs || o->half)
+        sass_fail(l, "absolute value or half of an integer operand");
     if (!o->neg && !o->inv)
         return v;
     struct sass_text t = sass_temp(l, 'w');
@@ -319,16 +385,22 @@ static struct sass_text signs_put(struct sass_lift *l, const struct sass_operand
 
 struct sass_text sass_f32(struct sass_lift *l, const struct sass_operand *o)
 {
+    looked(l, o);
+    if (o->half || o->inv)
+        sass_fail(l, "half of a float operand");
     if (o->kind == SASS_IMM || sass_is_zero(o) || (o->kind == SASS_CONST && o->bank == 2)) {
         uint32_t bits = o->kind == SASS_IMM ? (uint32_t)o->value : o->kind == SASS_CONST ? word_of(&l->code->bank2, (uint64_t)o->value) : 0;
         bits = o->abs ? bits & 0x7fffffffu : bits;
         return sass_format("0f%08" PRIX32, o->neg ? bits ^ 0x80000000u : bits);
     }
-    return signs_put(l, o, sass_raw(l, o), false);
+    return signs_put(l, o, raw_word(l, o, 0), false);
 }
 
 struct sass_text sass_f64(struct sass_lift *l, const struct sass_operand *o)
 {
+    looked(l, o);
+    if (o->half || o->inv)
+        sass_fail(l, "half of a float operand");
     bool literal = o->kind == SASS_CONST && o->bank == 2;
     if (o->kind == SASS_IMM || sass_is_zero(o) || literal) {
         uint64_t bits = o->kind == SASS_IMM ? (uint64_t)o->value : 0;
@@ -337,13 +409,14 @@ struct sass_text sass_f64(struct sass_lift *l, const struct sass_operand *o)
         bits = o->abs ? bits & INT64_MAX : bits;
         return sass_format("0d%016" PRIX64, o->neg ? bits ^ (uint64_t)INT64_MIN : bits);
     }
-    return signs_put(l, o, sass_raw64(l, o), true);
+    return signs_put(l, o, words(l, o), true);
 }
 
 /* ---- Predicates */
 
 struct sass_text sass_pred(struct sass_lift *l, const struct sass_operand *o)
 {
+    looked(l, o);
     if (o->kind == SASS_NONE || o->reg == SASS_PT) {
         l->true_pred = true;
         return sass_format("%s", o->inv ? "%never" : "%always");
@@ -361,6 +434,7 @@ struct sass_text sass_pred(struct sass_lift *l, const struct sass_operand *o)
 
 struct sass_text sass_bit(struct sass_lift *l, const struct sass_operand *o)
 {
+    looked(l, o);
     if (o->kind == SASS_NONE || o->reg == SASS_PT)
         return sass_format("%d", !(o->kind == SASS_NONE || o->inv));
     struct sass_operand plain = *o;
@@ -393,6 +467,7 @@ static struct sass_text late(struct sass_lift *l, const struct sass_operand *o, 
 
 struct sass_text sass_dest(struct sass_lift *l, const struct sass_operand *o, unsigned word)
 {
+    looked(l, o);
     if (l->deferring && sass_writes(o))
         return late(l, o, word);
     if (o->kind == SASS_PRED || o->kind == SASS_UPRED) {

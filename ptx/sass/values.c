@@ -57,10 +57,10 @@ static struct sass_text low_term(struct sass_lift *l, const struct sass_operand 
     return v;
 }
 
-static bool starts_chain(const struct sass_insn *i)
+static bool starts_chain(struct sass_lift *l, const struct sass_insn *i)
 {
     const struct sass_operand *o = i->opnd;
-    return !sass_guarded(i) && !i->mod[SASS_F_X] && sass_writes(&o[SASS_P]) && !sass_writes(&o[SASS_Q]) && sass_writes(&o[SASS_D]);
+    return !sass_guarded(i) && !sass_mod(l, SASS_F_X) && sass_writes(&o[SASS_P]) && !sass_writes(&o[SASS_Q]) && sass_writes(&o[SASS_D]);
 }
 
 static void remember(struct sass_lift *l, const struct sass_insn *i, struct sass_carry *c)
@@ -75,7 +75,7 @@ void sass_carry_add(struct sass_lift *l, const struct sass_insn *i)
 {
     struct sass_carry c = { 0 };
     unsigned terms = 0;
-    if (!starts_chain(i))
+    if (!starts_chain(l, i))
         return;
     for (int k = 0; k < 3; k++) {
         const struct sass_operand *o = &i->opnd[SASS_A + k];
@@ -92,8 +92,8 @@ void sass_carry_add(struct sass_lift *l, const struct sass_insn *i)
 void sass_carry_lea(struct sass_lift *l, const struct sass_insn *i)
 {
     const struct sass_operand *a = &i->opnd[SASS_A];
-    struct sass_carry c = { .shift = (uint32_t)i->opnd[SASS_L].value & 31 };
-    if (!starts_chain(i) || i->mod[SASS_F_HI] || a->neg || a->inv || (a->kind != SASS_REG && a->kind != SASS_UREG))
+    struct sass_carry c = { .shift = (uint32_t)sass_look(l, SASS_L)->value & 31 };
+    if (!starts_chain(l, i) || sass_mod(l, SASS_F_HI) || a->neg || a->inv || (a->kind != SASS_REG && a->kind != SASS_UREG))
         return;
     c.shifted = *a;
     c.source = low_term(l, a);
@@ -110,10 +110,12 @@ void sass_carry_lea(struct sass_lift *l, const struct sass_insn *i)
 static struct sass_carry *chain(struct sass_lift *l, const struct sass_insn *i)
 {
     const struct sass_operand *o = i->opnd, *s = &o[SASS_S];
-    if (!i->mod[SASS_F_X] || sass_guarded(i) || (s->kind != SASS_PRED && s->kind != SASS_UPRED) || s->reg == SASS_PT || s->inv ||
+    if (!sass_mod(l, SASS_F_X) || sass_guarded(i) || (s->kind != SASS_PRED && s->kind != SASS_UPRED) || s->reg == SASS_PT || s->inv ||
         !sass_writes(&o[SASS_D]) || sass_writes(&o[SASS_P]) || sass_writes(&o[SASS_Q]) || !(o[SASS_T].kind == SASS_NONE || sass_is_false(&o[SASS_T])))
         return NULL;
     struct sass_carry *c = carry_of(l, s);
+    (void)sass_look(l, SASS_S);
+    (void)sass_look(l, SASS_T);
     return c->valid && c->low.kind == o[SASS_D].kind && c->low.reg != o[SASS_D].reg ? c : NULL;
 }
 
@@ -182,7 +184,7 @@ bool sass_carry_mad_high(struct sass_lift *l, const struct sass_insn *i)
 {
     struct sass_carry *c = chain(l, i);
     const struct sass_operand *o = i->opnd;
-    if (!c || !(sass_is_zero(&o[SASS_A]) || sass_is_zero(&o[SASS_B])))
+    if (!c || !(sass_is_zero(sass_look(l, SASS_A)) || sass_is_zero(sass_look(l, SASS_B))))
         return false;
     struct sass_text high[3] = { sass_int(l, &o[SASS_C]), { "0" }, { "0" } };
     put_both(l, i, c, sum_with(l, c, high));
@@ -193,11 +195,12 @@ bool sass_carry_lea_high(struct sass_lift *l, const struct sass_insn *i)
 {
     struct sass_carry *c = chain(l, i);
     const struct sass_operand *o = i->opnd;
-    if (!c || !i->mod[SASS_F_HI] || !c->shifted.kind || o[SASS_A].kind != c->shifted.kind || o[SASS_A].reg != c->shifted.reg || o[SASS_A].neg ||
-        o[SASS_A].inv || ((uint32_t)o[SASS_L].value & 31) != c->shift)
+    if (!c || !sass_mod(l, SASS_F_HI) || !c->shifted.kind || o[SASS_A].kind != c->shifted.kind || o[SASS_A].reg != c->shifted.reg || o[SASS_A].neg ||
+        o[SASS_A].inv || ((uint32_t)sass_look(l, SASS_L)->value & 31) != c->shift)
         return false;
     struct sass_text w, shifted = sass_temp(l, 'w');
-    if (i->mod[SASS_F_SX32]) {
+    (void)sass_look(l, SASS_A); /* what the first instruction has read */
+    if (sass_mod(l, SASS_F_SX32)) {
         w = sass_temp(l, 'w');
         sass_step(l, "cvt.s64.s32 %s, %s", w.s, c->source.s);
     } else {

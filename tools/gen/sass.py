@@ -75,6 +75,19 @@ class Operand:
         self.slot, self.kind, self.runs, self.neg, self.abs, self.half = slot, kind, runs, neg, absolute, half
         self.flags, self.regs, self.uruns, self.wide, self.desc, self.text = flags, regs, uruns, wide, desc, text
 
+    def fields(self, op):
+        """(bit, number of bits) that it is made of, those included that come with its kind."""
+        if self.kind != 'CONST':
+            yield from self.runs
+        yield from ((at, n) for at, n in ((self.neg, 1), (self.abs, 1), (self.half, 2)) if at)
+        if self.kind == 'MEM':
+            yield (32, 32) if self.flags & FAR or op == 'LDGSTS' else (40, 24)
+            yield from (run for run in (self.uruns, (self.wide, 1), (self.desc, 1)) if run[0] and run[1])
+        if self.kind == 'CONST':
+            yield (54, 5)
+            yield (40, 14) if self.slot == 'H' else (38, 16)
+            yield from (run for flag, run in ((INDEX_REG, (24, 8)), (INDEX_UREG, (24, 6)), (HANDLE, (32, 6))) if self.flags & flag)
+
 
 class Modifier:
     """A field with the names of its values, or a flag (values None), or fixed text (runs empty)."""
@@ -83,7 +96,29 @@ class Modifier:
 
 
 class Form:
-    pass
+    """A row in one of its forms."""
+    def fields(self):
+        """(bit, number of bits) of all that the row says something of."""
+        yield from ((0, 16), (91, 1), (105, 21))  # opcode, guard, form; scheduling
+        yield from ((at, n) for at, n, _ in self.conds)
+        yield from ((at, n) for at, n, v in self.always if v is None)
+        for m in self.modifiers:
+            yield from m.runs
+        for o in self.operands:
+            if not o.text:
+                yield from o.fields(self.op)
+
+    def rest(self):
+        mask = 0
+        for at, n in self.fields():
+            mask |= ((1 << n) - 1) << at
+        return ~mask & (1 << 128) - 1
+
+    def usual(self):
+        value = 0
+        for at, _, v in self.always:
+            value |= (v or 0) << at
+        return value & self.rest()
 
 
 class Table:
@@ -144,11 +179,13 @@ class Table:
         base = int(m[1], 16)
         if m[2] and base >= 512:
             raise Bad(f'key "{key}" has forms, so that {m[1]} must be below 200')
-        modifiers = [self.read_modifier(t) for t in tokens]
+        always = [self.read_always(t) for t in tokens if t[0].isdigit()]
+        modifiers = [self.read_modifier(t) for t in tokens if not t[0].isdigit()]
         for digit in m[2] or ' ':
             for upper in self.uppers(digit, bool(m[3])):
                 form = Form()
                 form.row, form.first, form.last, form.conds, form.modifiers = row, first, last, fixed, modifiers
+                form.always = always
                 form.number = base if digit == ' ' else base | int(digit) << 9
                 form.number |= upper << 12
                 form.op = row['op']
@@ -164,6 +201,16 @@ class Table:
         if uniform or digit in '67' and digit != ' ':
             return (1,)
         return (0, 1) if digit in '35' and digit != ' ' else (0,)
+
+    @staticmethod
+    def read_always(token):
+        m = re.fullmatch(r'(\d+(?::\d+)?)=(\d+|any)', token)
+        if not m:
+            raise Bad(f'bits "{token}"')
+        (at, n), value = bits(m[1])[0], None if m[2] == 'any' else int(m[2])
+        if value is not None and value >= 1 << n:
+            raise Bad(f'"{token}" is more than its bits hold')
+        return at, n, value
 
     def read_modifier(self, token):
         if token.startswith('.'):
@@ -336,8 +383,10 @@ class Table:
             conds = ', '.join(f'{{ {at}, {n}, {value} }}' for at, n, value in form.conds)
             operands = f'operands_{i}' if form.operands else 'NULL'
             modifiers = f'modifiers_{form.mods_of}' if form.modifiers else 'NULL'
+            rest, usual = form.rest(), form.usual()
+            words = ', '.join(f'{{ {v & (1 << 64) - 1:#x}, {v >> 64:#x} }}' for v in (rest, usual))
             out.write(f'    {{ {form.number:#x}, SASS_{form.op}, {form.first}, {form.last}, {len(form.operands)}, '
-                      f'{len(form.modifiers)}, {len(form.conds)}, {{ {conds or "{ 0 }"} }}, {operands}, {modifiers} }},\n')
+                      f'{len(form.modifiers)}, {len(form.conds)}, {{ {conds or "{ 0 }"} }}, {operands}, {modifiers}, {words} }},\n')
         out.write(f'}};\nconst unsigned sass_forms_n = {len(self.forms)};\n\n')
         out.write('const char *const sass_op_names[] = {\n    "?",\n')
         for op in self.ops:
@@ -360,7 +409,7 @@ class Table:
                   f'{len(self.ops)} operations, {len(self.rows)} rows, {len({f.number for f in self.forms})} keys.\n\n'
                   '| operation | keys | architectures | modifiers | meaning |\n|---|---|---|---|---|\n')
         for row in self.rows:
-            mods = ' '.join(re.sub(r'@.*', '', t) for t in row['modifiers'].split())
+            mods = ' '.join(re.sub(r'@.*', '', t) for t in row['modifiers'].split() if not t[0].isdigit())
             cells = [row['op'].replace('_', '.'), row['key'], row['arch'], mods, row['meaning']]
             out.write('| ' + ' | '.join(c.replace('|', '\\|') for c in cells) + ' |\n')
 

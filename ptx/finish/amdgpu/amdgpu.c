@@ -280,11 +280,6 @@ static int emit(struct amdgpu *a, LLVMTargetMachineRef machine, struct ptx_resul
 static int run(struct amdgpu *a, const struct gfx *gfx, struct ptx_result *ret)
 {
     unsigned version = a->finish->options->code_object_version;
-    if (a->finish->lifted) {
-        aw_buf_printf(a->diags, "<ptx>:0:0: error: in '%s': kernels lifted from machine code run on the host device only: their shared memory begins at address 0, which on a card is others', too\n",
-                      a->finish->kernel);
-        return AW_ERR_NOT_SUPPORTED;
-    }
     shape_find(a);
     version_flag(a, gfx->version > 5 ? gfx->version : version ? version : 5);
     ptx_amdgpu_tiles_absent(a);

@@ -380,6 +380,16 @@ LLVMBasicBlockRef ptx_amdgpu_head(struct amdgpu *a)
     return old;
 }
 
+/* LLVM lays out what is aligned most first.  Lifted code reaches dynamic shared memory from where static memory begins, so the table is not between. */
+static void before_shared(struct amdgpu *a, V cells)
+{
+    V shared = LLVMGetNamedGlobal(a->b.module, "aw.shared");
+    if (!a->finish->lifted || !shared)
+        return;
+    LLVMSetAlignment(shared, 16);
+    LLVMSetAlignment(cells, 32);
+}
+
 int ptx_amdgpu_barriers_init(struct amdgpu *a)
 {
     struct ptx_lower *b = &a->b;
@@ -388,6 +398,7 @@ int ptx_amdgpu_barriers_init(struct amdgpu *a)
     bytes_settle(a, cells);
     if (!cells)
         return ptx_amdgpu_counters_settle(a);
+    before_shared(a, cells);
     LLVMBasicBlockRef old = ptx_amdgpu_head(a);
     V ids = b_or(b, b_or(b, ptx_amdgpu_thread(a, 0), ptx_amdgpu_thread(a, 1)), ptx_amdgpu_thread(a, 2));
     LLVMBasicBlockRef clear = ptx_block_new(b, "clear"), ready = ptx_block_new(b, "ready");
