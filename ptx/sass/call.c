@@ -83,35 +83,29 @@ static const struct function *function_of(const struct sass_symbol *s)
     return NULL;
 }
 
-void sass_call(struct sass_lift *l, const struct sass_insn *i)
+bool sass_call_symbol(struct sass_lift *l, uint32_t symbol)
 {
-    const struct sass_relocs *r = &l->code->bank4_relocs;
-    uint32_t label = l->n_calls++;
-    struct sass_text condition = sass_condition(l, i), to;
-    if (i->opnd[SASS_A].kind == SASS_NONE) {
-        sass_fail(l, "a call of what is not known");
-        return;
-    }
-    to = sass_raw(l, &i->opnd[SASS_A]);
-    if (condition.s[0] == '!')
-        sass_step(l, "@%s bra $E%" PRIu32, condition.s + 1, label);
-    else if (condition.s[0])
-        sass_step(l, "@!%s bra $E%" PRIu32, condition.s, label);
-    unsigned known = 0;
+    const struct sass_symbol *s = &l->cubin->symbols[symbol];
+    const struct function *f = s->kind == SASS_SYMBOL_NONE ? function_of(s) : NULL;
+    if (f)
+        call_function(l, f, symbol);
+    return f != NULL;
+}
+
+void sass_call_known(struct sass_lift *l, const char *address, uint32_t label)
+{
+    const struct sass_relocs *r = &sass_part_of(l, l->at->offset / SASS_INSN_SIZE)->code->bank4_relocs;
+    unsigned n = 0;
     for (uint32_t k = 0; k < r->n; k++) {
         const struct sass_symbol *s = &l->cubin->symbols[r->at[k].symbol];
         const struct function *f = s->kind == SASS_SYMBOL_NONE ? function_of(s) : NULL;
         if (!f)
             continue;
         struct sass_text q = sass_temp(l, 'q');
-        sass_step(l, "setp.ne.u32 %s, %s, %" PRIu32, q.s, to.s, r->at[k].symbol + 1);
-        sass_step(l, "@%s bra $C%" PRIu32 "_%u", q.s, label, known);
+        sass_step(l, "setp.ne.u32 %s, %s, %" PRIu32, q.s, address, r->at[k].symbol + 1);
+        sass_step(l, "@%s bra $C%" PRIu32 "_%u", q.s, label, n);
         call_function(l, f, r->at[k].symbol);
         sass_step(l, "bra $E%" PRIu32, label);
-        aw_buf_printf(&l->body, "$C%" PRIu32 "_%u:\n", label, known++);
+        aw_buf_printf(&l->body, "$C%" PRIu32 "_%u:\n", label, n++);
     }
-    if (!known)
-        sass_fail(l, "a call of what is not known");
-    sass_step(l, "trap");
-    aw_buf_printf(&l->body, "$E%" PRIu32 ":\n", label);
 }

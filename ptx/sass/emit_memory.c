@@ -319,7 +319,7 @@ void sass_emit_store(struct sass_lift *l, const struct sass_insn *i)
 /* Addresses of symbols, by an index: bank 4 is as short as a kernel has symbols. */
 static void load_symbol(struct sass_lift *l, const struct sass_insn *i, struct sass_text index)
 {
-    const struct sass_relocs *r = &l->code->bank4_relocs;
+    const struct sass_relocs *r = &sass_part_of(l, i->offset / SASS_INSN_SIZE)->code->bank4_relocs;
     struct sass_text value = { "0" };
     if (sass_mod(l, SASS_F_SIZE) != SASS_SIZE_64 || r->n > 256) {
         sass_fail(l, "an index into %u addresses", r->n);
@@ -411,6 +411,8 @@ void sass_emit_ldc(struct sass_lift *l, const struct sass_insn *i)
         at -= l->code->param_base + (int64_t)l->code->params[k].offset;
         space = "param";
     } else if (c->bank == 2) {
+        if (sass_part_of(l, i->offset / SASS_INSN_SIZE)->first)
+            sass_fail(l, "an index into a function's own constants");
         l->bank2 = true;
         base = sass_format("bank2");
     } else if (c->bank == 3 && symbol_at(l, at) != UINT32_MAX) {

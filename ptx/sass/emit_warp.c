@@ -96,9 +96,8 @@ void sass_emit_warpsync(struct sass_lift *l, const struct sass_insn *i)
 /* ptxas leaves a nop where lanes that are together wait for each other, and says so in a table: memory is ordered there. */
 void sass_emit_nop(struct sass_lift *l, const struct sass_insn *i)
 {
-    for (uint32_t k = 0; k < l->code->n_coop_groups; k++)
-        if (l->code->coop_groups[k] == i->offset)
-            sass_do(l, "bar.warp.sync " ALL_LANES);
+    if (sass_nop_waits(l, i))
+        sass_do(l, "bar.warp.sync " ALL_LANES);
 }
 
 void sass_emit_nothing(struct sass_lift *l, const struct sass_insn *i)

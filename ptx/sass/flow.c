@@ -1,7 +1,8 @@
 /* Control flow: blocks of text, made as they are reached.
  *
  * A call is a jump, and what is called is lifted once for each place that it is called from, so that loops stay loops: a block is a run of
- * instructions in a context, which says where the calls around it return to.  Returns are checked against that.  Convergence barriers
+ * instructions in a context, which says where the calls around it return to.  Returns are checked against that.  In kernels with functions that
+ * may call themselves there is one context only: a return looks up where its register leads.  Convergence barriers
  * (BSSY, BSYNC, BREAK) need no text: who takes PTX brings lanes together where their ways meet, which is where the machine code waits. */
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <inttypes.h>
@@ -41,6 +42,7 @@ static uint32_t block_at(struct sass_lift *l, uint32_t index, uint32_t context)
     if (found)
         return (uint32_t)(uintptr_t)found - 1;
     if (l->n_blocks >= MAX_BLOCKS) {
+        l->again = !l->flat;
         sass_fail(l, "too many calls of too much code");
         return 0;
     }
@@ -56,8 +58,15 @@ static uint32_t block_at(struct sass_lift *l, uint32_t index, uint32_t context)
 
 static uint32_t new_context(struct sass_lift *l, uint32_t parent, uint32_t return_to)
 {
+    if (l->flat) {
+        if (GROW(l, returns))
+            l->returns[l->n_returns++] = return_to;
+        (void)block_at(l, return_to, 0);
+        return 0;
+    }
     if (l->contexts[parent].depth >= MAX_DEPTH) {
-        sass_fail(l, "calls nested too deep: recursion");
+        l->again = true;
+        sass_fail(l, "calls nested too deep");
         return 0;
     }
     if (!GROW(l, contexts))
@@ -104,7 +113,13 @@ const uint32_t *sass_indirect_targets(const struct sass_lift *l, uint32_t offset
 
 static void find_leaders(struct sass_lift *l)
 {
-    l->leader[0] = 1;
+    for (uint32_t s = 0; s < l->cubin->n_symbols; s++) {
+        uint32_t place;
+        if (sass_place_of(l, s, 0, &place))
+            l->leader[place / SASS_INSN_SIZE] = 1;
+    }
+    for (uint32_t k = 0; k < l->n_parts; k++)
+        l->leader[l->parts[k].first] = 1;
     for (uint32_t k = 0; k < l->n; k++) {
         const struct sass_insn *i = &l->insns[k];
         switch (i->op) {
@@ -112,10 +127,9 @@ static void find_leaders(struct sass_lift *l)
             lead(l, i->opnd[SASS_J].value);
             break;
         case SASS_CALL:
-            if (i->opnd[SASS_J].kind == SASS_TARGET && i->opnd[SASS_A].kind == SASS_NONE) {
+            if (i->opnd[SASS_J].kind == SASS_TARGET)
                 lead(l, i->opnd[SASS_J].value);
-                lead(l, (int64_t)i->offset + SASS_INSN_SIZE);
-            }
+            lead(l, (int64_t)i->offset + SASS_INSN_SIZE);
             break;
         case SASS_BRX: case SASS_BRXU: {
             uint32_t n;
@@ -153,12 +167,25 @@ static void visit(struct sass_lift *l, struct search *s, int64_t offset)
     s->stack[s->n++] = k;
 }
 
-/* The target of a call by distance; false where it is another. */
+/* The target of a call that no register says; false where one does, and of functions of the device runtime. */
 static bool called(const struct sass_lift *l, const struct sass_insn *i, uint32_t *ret_index)
 {
     const struct sass_operand *a = &i->opnd[SASS_A];
-    return i->op == SASS_CALL && i->opnd[SASS_J].kind == SASS_TARGET && (a->kind == SASS_NONE || sass_is_zero(a)) &&
-           sass_target_index(l, i->opnd[SASS_J].value, ret_index);
+    uint32_t place;
+    if (i->op != SASS_CALL || !(a->kind == SASS_NONE || sass_is_zero(a)))
+        return false;
+    if (i->opnd[SASS_J].kind == SASS_TARGET)
+        return sass_target_index(l, i->opnd[SASS_J].value, ret_index);
+    const struct sass_reloc *r = sass_reloc_of(l, i);
+    if (!r || r->kind != SASS_RELOC_CODE || !sass_place_of(l, r->symbol, r->addend, &place))
+        return false;
+    *ret_index = place / SASS_INSN_SIZE;
+    return true;
+}
+
+static bool calls_register(const struct sass_insn *i)
+{
+    return i->op == SASS_CALL && i->opnd[SASS_A].kind != SASS_NONE && !sass_is_zero(&i->opnd[SASS_A]);
 }
 
 /* Where control may go from instruction k but to a return. */
@@ -214,6 +241,96 @@ static void find_jumps(struct sass_lift *l)
             l->no_return[to] |= never;
         }
     }
+}
+
+/* ---- Functions that may call themselves */
+
+/* Functions by their first instructions, and which calls which. */
+struct graph {
+    uint32_t *first, n, *number; /* of an instruction: 1 + its function's */
+    uint8_t *edges;              /* n * n */
+};
+
+enum { MAX_FUNCTIONS = 2000 };
+
+static void add_function(struct graph *g, uint32_t index)
+{
+    if (g->number[index] || g->n >= MAX_FUNCTIONS)
+        return;
+    g->first[g->n++] = index;
+    g->number[index] = g->n;
+}
+
+static void find_functions(struct sass_lift *l, struct graph *g)
+{
+    bool any = false;
+    add_function(g, 0);
+    for (uint32_t k = 0; k < l->n; k++) {
+        uint32_t to;
+        any = any || calls_register(&l->insns[k]);
+        if (called(l, &l->insns[k], &to) && !l->no_return[to])
+            add_function(g, to);
+    }
+    for (uint32_t s = 0; s < l->cubin->n_symbols && any; s++) {
+        uint32_t place;
+        if (l->cubin->symbols[s].kind == SASS_SYMBOL_FUNCTION && sass_place_of(l, s, 0, &place))
+            add_function(g, place / SASS_INSN_SIZE);
+    }
+}
+
+static void add_calls(struct sass_lift *l, struct graph *g, uint32_t from, const struct sass_insn *i)
+{
+    uint32_t to, value;
+    if (called(l, i, &to) && g->number[to])
+        g->edges[from * g->n + g->number[to] - 1] = 1;
+    for (uint32_t s = 0; s < l->cubin->n_symbols && calls_register(i); s++)
+        if (sass_is_target(l, i, s, &to, &value) && g->number[to])
+            g->edges[from * g->n + g->number[to] - 1] = 1;
+}
+
+/* Takes away functions that call none of those left, as long as there are such: in what stays each calls another. */
+static bool has_cycle(struct sass_lift *l, const struct graph *g)
+{
+    uint8_t *gone = AW_NEW_ARRAY(&l->arena, uint8_t, (size_t)g->n + 1);
+    uint32_t left = g->n;
+    for (bool changed = gone != NULL; changed;) {
+        changed = false;
+        for (uint32_t f = 0; f < g->n; f++) {
+            bool calls = gone[f];
+            for (uint32_t t = 0; t < g->n && !calls; t++)
+                calls = !gone[t] && g->edges[f * g->n + t];
+            if (!calls) {
+                gone[f] = 1;
+                left--;
+                changed = true;
+            }
+        }
+    }
+    return left != 0;
+}
+
+static bool may_recurse(struct sass_lift *l)
+{
+    struct graph g = { .first = AW_NEW_ARRAY(&l->arena, uint32_t, MAX_FUNCTIONS), .number = AW_NEW_ARRAY(&l->arena, uint32_t, (size_t)l->n + 1) };
+    struct search s = { .stack = AW_NEW_ARRAY(&l->arena, uint32_t, l->n + 1), .seen = AW_NEW_ARRAY(&l->arena, uint32_t, l->n + 1) };
+    if (l->arena.failed)
+        return false;
+    find_functions(l, &g);
+    if (g.n == 1 || g.n == MAX_FUNCTIONS)
+        return g.n != 1;
+    g.edges = AW_NEW_ARRAY(&l->arena, uint8_t, (size_t)g.n * g.n);
+    for (uint32_t f = 0; f < g.n && g.edges; f++) {
+        s.round++;
+        s.n = 0;
+        visit(l, &s, (int64_t)g.first[f] * SASS_INSN_SIZE);
+        while (s.n) {
+            const struct sass_insn *i = &l->insns[s.stack[--s.n]];
+            add_calls(l, &g, f, i);
+            if (i->op != SASS_RET || sass_guarded(i))
+                visit_next(l, &s, i);
+        }
+    }
+    return g.edges && has_cycle(l, &g);
 }
 
 /* ---- Member masks
@@ -328,43 +445,96 @@ static bool indirect(struct sass_lift *l, const struct sass_insn *i, uint32_t co
     return true;
 }
 
+/* What a register says: one of the functions that it may be, else the kernel traps. */
+static void call_register(struct sass_lift *l, const struct sass_insn *i, uint32_t context, struct sass_text condition)
+{
+    uint32_t label = l->n_calls++, at = i->offset / SASS_INSN_SIZE, inner = UINT32_MAX;
+    struct sass_text a = sass_raw(l, &i->opnd[SASS_A]);
+    if (condition.s[0] == '!')
+        sass_step(l, "@%s bra $E%" PRIu32, condition.s + 1, label);
+    else if (condition.s[0])
+        sass_step(l, "@!%s bra $E%" PRIu32, condition.s, label);
+    if (i->opnd[SASS_J].kind != SASS_TARGET)
+        sass_call_known(l, a.s, label);
+    for (uint32_t s = 0; s < l->cubin->n_symbols && l->status == AW_OK; s++) {
+        uint32_t index, value;
+        if (!sass_is_target(l, i, s, &index, &value))
+            continue;
+        struct sass_text q = sass_temp(l, 'q');
+        inner = inner == UINT32_MAX ? new_context(l, context, at + 1) : inner;
+        sass_step(l, "setp.eq.u32 %s, %s, %" PRIu32, q.s, a.s, value);
+        jump(l, block_at(l, index, inner), q.s);
+    }
+    sass_step(l, "trap");
+    aw_buf_printf(&l->body, "$E%" PRIu32 ":\n", label);
+}
+
+static bool call_runtime(struct sass_lift *l, const struct sass_reloc *r, struct sass_text condition)
+{
+    uint32_t label = l->n_calls++;
+    if (condition.s[0] == '!')
+        sass_step(l, "@%s bra $E%" PRIu32, condition.s + 1, label);
+    else if (condition.s[0])
+        sass_step(l, "@!%s bra $E%" PRIu32, condition.s, label);
+    bool known = sass_call_symbol(l, r->symbol);
+    aw_buf_printf(&l->body, "$E%" PRIu32 ":\n", label);
+    return known;
+}
+
 static bool call(struct sass_lift *l, const struct sass_insn *i, uint32_t context)
 {
     uint32_t index, at = i->offset / SASS_INSN_SIZE;
+    const struct sass_reloc *r = sass_reloc_of(l, i);
+    struct sass_text condition = sass_condition(l, i);
     (void)sass_mod(l, SASS_F_NOINC); /* of a counter that no one reads */
     (void)sass_look(l, SASS_J);
-    if (i->opnd[SASS_J].kind != SASS_TARGET) {
-        sass_call(l, i);
+    (void)sass_look(l, SASS_A);
+    l->relocated = r && r->kind == SASS_RELOC_CODE;
+    if (calls_register(i)) {
+        call_register(l, i, context, condition);
         return false;
     }
-    if (!(i->opnd[SASS_A].kind == SASS_NONE || sass_is_zero(sass_look(l, SASS_A))) || !sass_target_index(l, i->opnd[SASS_J].value, &index)) {
-        sass_fail(l, "a call of what is not known");
-        return true;
+    (void)sass_look(l, SASS_L);
+    if (called(l, i, &index)) {
+        jump(l, block_at(l, index, l->no_return[index] ? context : new_context(l, context, at + 1)), condition.s);
+        return !condition.s[0];
     }
-    struct sass_text condition = sass_condition(l, i);
-    jump(l, block_at(l, index, l->no_return[index] ? context : new_context(l, context, at + 1)), condition.s);
-    return !condition.s[0];
+    if (!l->relocated || !call_runtime(l, r, condition))
+        sass_fail(l, "a call of what is not known");
+    return false;
 }
 
 /* A return goes to where the context says; that its register agrees is asked, and costs nothing where the compiler sees it. */
 static bool ret(struct sass_lift *l, const struct sass_insn *i, uint32_t context)
 {
     const struct sass_context *c = &l->contexts[context];
-    struct sass_text condition = sass_condition(l, i), q = sass_temp(l, 'q');
+    struct sass_text condition = sass_condition(l, i), a = sass_raw(l, &i->opnd[SASS_A]), to = sass_temp(l, 't');
+    (void)sass_mod(l, SASS_F_NODEC);
+    uint32_t base = sass_look(l, SASS_J)->kind == SASS_TARGET ? (uint32_t)i->opnd[SASS_J].value : (uint32_t)sass_look(l, SASS_L)->value;
+    sass_step(l, "add.s32 %s, %s, %" PRId32, to.s, a.s, (int32_t)base);
+    if (l->flat) {
+        sass_step(l, "mov.b32 %%return, %s", to.s);
+        if (condition.s[0])
+            sass_step(l, "@%s bra $RETURN", condition.s);
+        else
+            sass_step(l, "bra $RETURN");
+        return !condition.s[0];
+    }
     if (context == 0 || c->return_to >= l->n) {
         sass_fail(l, "a return without a call");
         return true;
     }
-    if (condition.s[0]) {
-        sass_fail(l, "a return with a condition");
-        return true;
-    }
-    (void)sass_mod(l, SASS_F_NODEC);
-    uint32_t base = sass_look(l, SASS_J)->kind == SASS_TARGET ? (uint32_t)i->opnd[SASS_J].value : 0;
-    sass_step(l, "setp.ne.u32 %s, %s, %" PRIu32, q.s, sass_raw(l, &i->opnd[SASS_A]).s, c->return_to * SASS_INSN_SIZE - base);
+    uint32_t label = l->n_calls++;
+    if (condition.s[0] == '!')
+        sass_step(l, "@%s bra $E%" PRIu32, condition.s + 1, label);
+    else if (condition.s[0])
+        sass_step(l, "@!%s bra $E%" PRIu32, condition.s, label);
+    struct sass_text q = sass_temp(l, 'q');
+    sass_step(l, "setp.ne.u32 %s, %s, %" PRIu32, q.s, to.s, c->return_to * SASS_INSN_SIZE);
     sass_step(l, "@%s trap", q.s);
     jump(l, block_at(l, c->return_to, c->parent), "");
-    return true;
+    aw_buf_printf(&l->body, "$E%" PRIu32 ":\n", label);
+    return !condition.s[0];
 }
 
 static bool end(struct sass_lift *l, const struct sass_insn *i)
@@ -424,6 +594,15 @@ static bool one(struct sass_lift *l, const struct sass_insn *i, uint32_t context
     return false;
 }
 
+/* Of a stack whose depth no one knows: it has ended where the offset is below its begin. */
+static void stack_check(struct sass_lift *l)
+{
+    struct sass_text q = sass_temp(l, 'q');
+    l->regs[1] = 1;
+    sass_step(l, "setp.lt.s32 %s, %%r1, 0", q.s);
+    sass_step(l, "@%s trap", q.s);
+}
+
 static bool instruction(struct sass_lift *l, const struct sass_insn *i, uint32_t context)
 {
     l->at = i;
@@ -432,6 +611,8 @@ static bool instruction(struct sass_lift *l, const struct sass_insn *i, uint32_t
     l->at = i;
     if (!(i->guard == SASS_PT && i->guard_inv))
         sass_look_end(l);
+    if (l->flat && i->opnd[SASS_D].kind == SASS_REG && i->opnd[SASS_D].reg == 1 && !ends)
+        stack_check(l);
     return ends;
 }
 
@@ -450,7 +631,7 @@ static void block(struct sass_lift *l, uint32_t b)
         } while (!ended && l->status == AW_OK && k < l->n && !l->leader[k]);
         if (ended || l->status != AW_OK)
             return;
-        if (k == l->n) {
+        if (k == l->n || sass_part_of(l, k)->first == k) {
             sass_fail(l, "code that runs past its end");
             return;
         }
@@ -462,21 +643,63 @@ static void block(struct sass_lift *l, uint32_t b)
     }
 }
 
-bool sass_flow(struct sass_lift *l)
+/* Where returns lead that no context answers: the instruction behind any call. */
+static void returns(struct sass_lift *l)
+{
+    aw_buf_printf(&l->body, "$RETURN:\n");
+    for (uint32_t k = 0; k < l->n_returns && l->status == AW_OK; k++) {
+        bool seen = false;
+        for (uint32_t j = 0; j < k && !seen; j++)
+            seen = l->returns[j] == l->returns[k];
+        if (seen)
+            continue;
+        struct sass_text q = sass_temp(l, 'q');
+        sass_step(l, "setp.eq.u32 %s, %%return, %" PRIu32, q.s, l->returns[k] * SASS_INSN_SIZE);
+        jump(l, block_at(l, l->returns[k], 0), q.s);
+    }
+    sass_step(l, "trap");
+}
+
+static bool blocks(struct sass_lift *l)
 {
     if (!GROW(l, contexts))
         return false;
     l->n_contexts = 1;
     l->contexts[0] = (struct sass_context){ 0 };
-    find_leaders(l);
-    find_jumps(l);
-    find_masks(l);
-    sass_find_steps(l);
     block_at(l, 0, 0);
     while (l->n_pending && l->status == AW_OK) {
         uint32_t b = l->pending[--l->n_pending];
         if (!l->blocks[b].emitted)
             block(l, b);
     }
+    if (l->flat && l->status == AW_OK)
+        returns(l);
     return l->status == AW_OK;
+}
+
+bool sass_flow(struct sass_lift *l)
+{
+    find_leaders(l);
+    find_jumps(l);
+    find_masks(l);
+    sass_find_steps(l);
+    if (l->status == AW_OK && may_recurse(l)) {
+        l->again = true;
+        return false;
+    }
+    return l->status == AW_OK && blocks(l);
+}
+
+bool sass_flow_again(struct sass_lift *l)
+{
+    enum { STACK = 8192 }; /* bytes: how deep calls go no one says */
+    l->flat = true;
+    l->again = false;
+    l->status = AW_OK;
+    l->error[0] = 0;
+    l->body.len = 0;
+    l->n_blocks = l->n_pending = l->n_contexts = l->n_calls = 0;
+    aw_ptrmap_fini(&l->block_of);
+    l->frame = l->frame > STACK ? l->frame : STACK;
+    return blocks(l);
 }

@@ -8,8 +8,8 @@
 
 static bool decode(struct sass_lift *l)
 {
-    const struct sass_bytes *text = &l->code->text;
-    l->n = text->size / SASS_INSN_SIZE;
+    if (!sass_find_parts(l))
+        return false;
     l->insns = AW_NEW_ARRAY(&l->arena, struct sass_insn, l->n + 1);
     l->leader = AW_NEW_ARRAY(&l->arena, uint8_t, l->n + 1);
     l->mask_of = AW_NEW_ARRAY(&l->arena, uint32_t, l->n + 1);
@@ -29,7 +29,9 @@ static bool decode(struct sass_lift *l)
         return false;
     }
     for (uint32_t k = 0; k < l->n; k++) {
-        enum sass_decoded d = sass_decode(text->ptr + k * SASS_INSN_SIZE, k * SASS_INSN_SIZE, l->cubin->arch, &l->insns[k]);
+        const struct sass_code_part *part = sass_part_of(l, k);
+        const uint8_t *bytes = part->code->text.ptr + (k - part->first) * SASS_INSN_SIZE;
+        enum sass_decoded d = sass_decode(bytes, k * SASS_INSN_SIZE, l->cubin->arch, &l->insns[k]);
         if (d == SASS_DECODED)
             continue;
         l->at = &l->insns[k];
@@ -165,6 +167,8 @@ static void declare_registers(const struct sass_lift *l, struct aw_buf *out)
     for (uint32_t k = 0; k < l->n; k++)
         if (l->is_mask[k])
             aw_buf_printf(out, "\t.reg .b32 %%mask%" PRIu32 ";\n\tmov.b32 %%mask%" PRIu32 ", -1;\n", k, k);
+    if (l->flat)
+        aw_buf_printf(out, "\t.reg .b32 %%return;\n");
     if (l->copied_guard)
         aw_buf_printf(out, "\t.reg .pred %%guard;\n");
     if (l->calls)
@@ -252,7 +256,10 @@ enum aw_status sass_lift(const struct sass_cubin *cubin, uint32_t index, struct 
     if (decode(&l)) {
         find_windows(&l);
         find_pairs(&l);
-        if (sass_flow(&l))
+        bool done = sass_flow(&l);
+        if (!done && l.again)
+            done = sass_flow_again(&l);
+        if (done)
             finish(&l, ret_ptx);
     }
     if (l.status == AW_OK && (l.body.failed || ret_ptx->failed || l.arena.failed))

@@ -26,6 +26,12 @@ enum {
     SASS_BANK0_DESCRIPTOR = 0x118, SASS_BANK0_DESCRIPTOR_90 = 0x208
 };
 
+/* Code of one section (parts.c). */
+struct sass_code_part {
+    const struct sass_code *code;
+    uint32_t first;              /* its first instruction in the run of all */
+};
+
 /* An operand as PTX writes it. */
 struct sass_text {
     char s[40];
@@ -69,7 +75,10 @@ struct sass_lift {
     const struct sass_code *code;
     struct aw_arena arena;
     struct aw_buf body;
-    struct sass_insn *insns;
+    struct sass_code_part *parts;     /* the kernel's own is the first */
+    uint32_t n_parts;
+    uint8_t *taken;              /* by symbol: a function whose address is in data or code */
+    struct sass_insn *insns;     /* of all parts */
     uint32_t n;
     const struct sass_insn *at;  /* the instruction that text is made of */
 
@@ -79,6 +88,9 @@ struct sass_lift {
     uint8_t *is_mask;            /* such an instruction */
     uint8_t *no_return;          /* of a call's target: no return can be reached from it */
     uint8_t *in_step;            /* an ordering point of the warp comes before this instruction (steps.c) */
+    bool flat;                   /* calls have no contexts: returns look where they lead */
+    bool again;                  /* with contexts it is too much: flat is to be tried */
+    uint32_t *returns, n_returns, cap_returns; /* instructions behind calls, where flat */
     bool spins;                  /* some loop waits for what other lanes write */
     struct sass_context *contexts;
     uint32_t n_contexts, cap_contexts;
@@ -90,6 +102,7 @@ struct sass_lift {
 
     bool fields[SASS_FIELDS];        /* looked at of this instruction */
     uint32_t slots;
+    bool relocated;
     bool deferring;                  /* the instruction's results go to temporaries first */
     struct sass_late late[24];       /* of it: n_late; then what is known from before */
     unsigned n_late, n_known;
@@ -108,6 +121,17 @@ struct sass_lift {
     enum aw_status status;
     char error[256];
 };
+
+/* ---- Parts (parts.c) */
+
+bool sass_find_parts(struct sass_lift *l); /* sets n as well */
+const struct sass_code_part *sass_part_of(const struct sass_lift *l, uint32_t index);
+/* The relocation of an instruction; NULL. */
+const struct sass_reloc *sass_reloc_of(const struct sass_lift *l, const struct sass_insn *i);
+/* Where a function's or kernel's code (plus bytes) is in the run; false where it is not. */
+bool sass_place_of(const struct sass_lift *l, uint32_t symbol, int64_t addend, uint32_t *ret_offset);
+/* Whether a call through a register may be of this symbol; the function's first instruction, and what the register's low word is then. */
+bool sass_is_target(const struct sass_lift *l, const struct sass_insn *call, uint32_t symbol, uint32_t *ret_index, uint32_t *ret_value);
 
 /* ---- Text (text.c) */
 
@@ -216,14 +240,19 @@ void sass_put_compared(struct sass_lift *l, const struct sass_insn *i, const cha
 bool sass_cmp_constant(unsigned cmp, bool *ret_value);
 
 /* ---- Control flow (flow.c) */
-bool sass_flow(struct sass_lift *l); /* makes all of the body */
+bool sass_flow(struct sass_lift *l); /* makes all of the body; false with `again` set: sass_flow_again may */
+bool sass_flow_again(struct sass_lift *l);
 /* The instruction that a byte offset is of; false outside the code. */
 bool sass_target_index(const struct sass_lift *l, int64_t offset, uint32_t *ret_index);
 /* The targets that the file names for the BRX at `offset`; NULL: none. */
 const uint32_t *sass_indirect_targets(const struct sass_lift *l, uint32_t offset, uint32_t *ret_n);
 void sass_find_steps(struct sass_lift *l);
-/* A call of a function of CUDA's device runtime (call.c), whose name is `name`; registers hold its arguments. */
+bool sass_nop_waits(const struct sass_lift *l, const struct sass_insn *i);
+/* ---- Calls of functions of CUDA's device runtime (call.c); registers hold their arguments. */
 bool sass_declare_function(struct aw_str name, struct aw_buf *out);
-void sass_call(struct sass_lift *l, const struct sass_insn *i);
+/* Of a symbol; false when it is none that is known. */
+bool sass_call_symbol(struct sass_lift *l, uint32_t symbol);
+/* Of what `address` is, among those that code knows the address of; then it goes on at label $E`label`. */
+void sass_call_known(struct sass_lift *l, const char *address, uint32_t label);
 
 #endif

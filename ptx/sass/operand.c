@@ -28,6 +28,7 @@ void sass_look_begin(struct sass_lift *l)
 {
     memset(l->fields, 0, sizeof l->fields);
     l->slots = 0;
+    l->relocated = false;
 }
 
 void sass_look_all(struct sass_lift *l)
@@ -38,7 +39,7 @@ void sass_look_all(struct sass_lift *l)
 
 void sass_look_end(struct sass_lift *l)
 {
-    const char *what = sass_overlooked(l->at, l->fields, l->slots);
+    const char *what = sass_reloc_of(l, l->at) && !l->relocated ? "a relocation" : sass_overlooked(l->at, l->fields, l->slots);
     if (what)
         sass_fail(l, "%s, which changes nothing that is known", what);
 }
@@ -112,6 +113,12 @@ struct sass_text sass_symbol_address(struct sass_lift *l, uint32_t symbol, int64
         return sum;
     }
     return w;
+}
+
+/* The section of the instruction, whose constants it reads. */
+static const struct sass_code *here(const struct sass_lift *l)
+{
+    return sass_part_of(l, l->at->offset / SASS_INSN_SIZE)->code;
 }
 
 static uint32_t word_of(const struct sass_bytes *bytes, uint64_t at)
@@ -198,7 +205,7 @@ static struct sass_text bank3(struct sass_lift *l, uint32_t at)
 
 static struct sass_text bank4(struct sass_lift *l, uint32_t at)
 {
-    const struct sass_reloc *r = sass_reloc_at(&l->code->bank4_relocs, at & ~7u);
+    const struct sass_reloc *r = sass_reloc_at(&here(l)->bank4_relocs, at & ~7u);
     if (!r || r->kind != SASS_RELOC_ABS64) {
         sass_fail(l, "constant c[0x4][0x%x], which no symbol is for", at);
         return (struct sass_text){ "0" };
@@ -218,10 +225,10 @@ static struct sass_text constant(struct sass_lift *l, const struct sass_operand 
     switch (o->bank) {
     case 0: return bank0(l, at);
     case 2: {
-        const struct sass_reloc *r = sass_reloc_at(&l->code->bank2_relocs, at);
+        const struct sass_reloc *r = sass_reloc_at(&here(l)->bank2_relocs, at);
         if (r)
             sass_fail(l, "constant c[0x2][0x%x], which is relocated", at);
-        return sass_format("%u", word_of(&l->code->bank2, at));
+        return sass_format("%u", word_of(&here(l)->bank2, at));
     }
     case 3: return bank3(l, at);
     case 4: return bank4(l, at);
@@ -231,6 +238,32 @@ static struct sass_text constant(struct sass_lift *l, const struct sass_operand 
 
 /* ---- Integers */
 
+/* An immediate that is half an address. */
+static struct sass_text relocated(struct sass_lift *l, const struct sass_reloc *r, int64_t more)
+{
+    const struct sass_symbol *s = &l->cubin->symbols[r->symbol];
+    bool low = r->kind == SASS_RELOC_ABS32_LO;
+    int64_t addend = r->addend + more;
+    uint32_t place;
+    l->relocated = true;
+    if (!low && r->kind != SASS_RELOC_ABS32_HI) {
+        sass_fail(l, "relocation %" PRIu32, r->type);
+        return (struct sass_text){ "0" };
+    }
+    if (s->kind == SASS_SYMBOL_GLOBAL || s->kind == SASS_SYMBOL_CONSTANT) {
+        struct sass_text w = sass_symbol_address(l, r->symbol, addend), lo, hi;
+        sass_split(l, w.s, &lo, &hi);
+        return low ? lo : hi;
+    }
+    if ((s->kind == SASS_SYMBOL_FUNCTION || s->kind == SASS_SYMBOL_NONE) && !addend)
+        return low ? sass_format("%" PRIu32, r->symbol + 1) : sass_format("%u", SASS_FUNCTION_ADDRESS);
+    if (!sass_place_of(l, r->symbol, addend, &place)) {
+        sass_fail(l, "address of %.*s, which is nothing that is known", AW_STR_ARG(s->name));
+        place = 0;
+    }
+    return low ? sass_format("%" PRIu32, place) : (struct sass_text){ "0" };
+}
+
 static struct sass_text raw_word(struct sass_lift *l, const struct sass_operand *o, unsigned word)
 {
     looked(l, o);
@@ -239,7 +272,10 @@ static struct sass_text raw_word(struct sass_lift *l, const struct sass_operand 
         if (o->reg == SASS_RZ)
             return (struct sass_text){ "0" };
         return sass_known(l, o, word) ? sass_format("%s", sass_known(l, o, word)) : reg_name(l, o, word);
-    case SASS_IMM: return sass_format("%" PRIu32, (uint32_t)((uint64_t)o->value >> (32 * word)));
+    case SASS_IMM: {
+        const struct sass_reloc *r = sass_reloc_of(l, l->at);
+        return r ? relocated(l, r, o->value) : sass_format("%" PRIu32, (uint32_t)((uint64_t)o->value >> (32 * word)));
+    }
     case SASS_CONST: return constant(l, o, word);
     case SASS_NONE: return (struct sass_text){ "0" };
     default: sass_fail(l, "operand of kind %u", o->kind); return (struct sass_text){ "0" };
@@ -334,7 +370,7 @@ static struct sass_text words(struct sass_lift *l, const struct sass_operand *o)
             }
     }
     if (o->kind == SASS_CONST && o->bank == 4) {
-        const struct sass_reloc *r = sass_reloc_at(&code->bank4_relocs, (uint32_t)o->value);
+        const struct sass_reloc *r = sass_reloc_at(&here(l)->bank4_relocs, (uint32_t)o->value);
         if (r && r->kind == SASS_RELOC_ABS64)
             return sass_symbol_address(l, r->symbol, r->addend);
     }
@@ -389,7 +425,7 @@ struct sass_text sass_f32(struct sass_lift *l, const struct sass_operand *o)
     if (o->half || o->inv)
         sass_fail(l, "half of a float operand");
     if (o->kind == SASS_IMM || sass_is_zero(o) || (o->kind == SASS_CONST && o->bank == 2)) {
-        uint32_t bits = o->kind == SASS_IMM ? (uint32_t)o->value : o->kind == SASS_CONST ? word_of(&l->code->bank2, (uint64_t)o->value) : 0;
+        uint32_t bits = o->kind == SASS_IMM ? (uint32_t)o->value : o->kind == SASS_CONST ? word_of(&here(l)->bank2, (uint64_t)o->value) : 0;
         bits = o->abs ? bits & 0x7fffffffu : bits;
         return sass_format("0f%08" PRIX32, o->neg ? bits ^ 0x80000000u : bits);
     }
@@ -405,7 +441,7 @@ struct sass_text sass_f64(struct sass_lift *l, const struct sass_operand *o)
     if (o->kind == SASS_IMM || sass_is_zero(o) || literal) {
         uint64_t bits = o->kind == SASS_IMM ? (uint64_t)o->value : 0;
         if (literal)
-            bits = word_of(&l->code->bank2, (uint64_t)o->value) | (uint64_t)word_of(&l->code->bank2, (uint64_t)o->value + 4) << 32;
+            bits = word_of(&here(l)->bank2, (uint64_t)o->value) | (uint64_t)word_of(&here(l)->bank2, (uint64_t)o->value + 4) << 32;
         bits = o->abs ? bits & INT64_MAX : bits;
         return sass_format("0d%016" PRIX64, o->neg ? bits ^ (uint64_t)INT64_MIN : bits);
     }

@@ -9,17 +9,18 @@
 
 enum { LOADED = 1, STORED = 2 }; /* since the last ordering point, on some way */
 
-static bool is_nop_that_waits(const struct sass_lift *l, const struct sass_insn *i)
+bool sass_nop_waits(const struct sass_lift *l, const struct sass_insn *i)
 {
-    for (uint32_t k = 0; k < l->code->n_coop_groups && i->op == SASS_NOP; k++)
-        if (l->code->coop_groups[k] == i->offset)
+    const struct sass_code_part *part = sass_part_of(l, i->offset / SASS_INSN_SIZE);
+    for (uint32_t k = 0; k < part->code->n_coop_groups && i->op == SASS_NOP; k++)
+        if (part->code->coop_groups[k] == i->offset - part->first * SASS_INSN_SIZE)
             return true;
     return false;
 }
 
 static bool orders(const struct sass_lift *l, const struct sass_insn *i)
 {
-    return i->op == SASS_BAR || i->op == SASS_WARPSYNC || i->op == SASS_MEMBAR || is_nop_that_waits(l, i);
+    return i->op == SASS_BAR || i->op == SASS_WARPSYNC || i->op == SASS_MEMBAR || sass_nop_waits(l, i);
 }
 
 /* What the instruction does to shared memory, as far as nothing else orders it. */

@@ -66,8 +66,10 @@ void sass_fail(struct sass_lift *l, const char *fmt, ...)
     if (l->status != AW_OK)
         return;
     l->status = AW_ERR_NOT_SUPPORTED;
-    int n = snprintf(l->error, sizeof l->error, "%.*s+0x%x: %s: ", (int)(l->code->name.len < 120 ? l->code->name.len : 120), l->code->name.ptr,
-                     l->at ? l->at->offset : 0, l->at ? sass_op_name((enum sass_op)l->at->op) : "?");
+    const struct sass_code_part *part = l->at ? sass_part_of(l, l->at->offset / SASS_INSN_SIZE) : NULL;
+    const struct aw_str *name = part ? &part->code->name : &l->code->name;
+    int n = snprintf(l->error, sizeof l->error, "%.*s+0x%x: %s: ", (int)(name->len < 120 ? name->len : 120), name->ptr,
+                     part ? l->at->offset - part->first * SASS_INSN_SIZE : 0, l->at ? sass_op_name((enum sass_op)l->at->op) : "?");
     va_list ap;
     va_start(ap, fmt);
     vsnprintf(l->error + n, sizeof l->error - (size_t)n, fmt, ap);

@@ -45,6 +45,10 @@ static bool words(const struct sass_cubin *cubin, const struct sass_section *sec
             continue;
         }
         const struct sass_symbol *to = &cubin->symbols[r->symbol];
+        if (r->kind == SASS_RELOC_ABS64 && to->kind == SASS_SYMBOL_FUNCTION && !r->addend && !v) {
+            aw_buf_printf(out, "%" PRIu64, ((uint64_t)SASS_FUNCTION_ADDRESS << 32) + r->symbol + 1);
+            continue;
+        }
         if (r->kind != SASS_RELOC_ABS64 || (to->kind != SASS_SYMBOL_GLOBAL && to->kind != SASS_SYMBOL_CONSTANT)) {
             aw_buf_printf(error, "%.*s+0x%" PRIx64 ": address of %.*s, relocation %" PRIu32, AW_STR_ARG(s->name), at - s->value, AW_STR_ARG(to->name),
                           r->type);
