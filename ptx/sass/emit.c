@@ -16,7 +16,7 @@ static sass_emit *const emitters[SASS_OPS] = {
     OP(HADD2, hadd2), OP(HMUL2, hmul2), OP(HFMA2, hfma2), OP(HSETP2, hsetp2), OP(HSET2, hset2), OP(HMNMX2, hmnmx2),
     OP(S2R, s2r), OP(S2UR, s2r), OP(CS2R, cs2r), OP(R2UR, r2ur), OP(LDC, ldc), OP(ULDC, ldc),
     OP(LD, load), OP(LDG, load), OP(LDL, load), OP(LDS, load), OP(ST, store), OP(STG, store), OP(STL, store), OP(STS, store),
-    OP(ATOM, atom), OP(ATOMG, atom), OP(ATOMS, atom), OP(RED, red), OP(MEMBAR, membar), OP(ERRBAR, nothing), OP(CCTL, cctl), OP(QSPC, qspc),
+    OP(ATOM, atom), OP(ATOMG, atom), OP(ATOMS, atom), OP(RED, red), OP(MEMBAR, membar), OP(ERRBAR, nothing), OP(CGAERRBAR, nothing), OP(CCTL, cctl), OP(QSPC, qspc),
     OP(LDGSTS, ldgsts), OP(LDGDEPBAR, ldgdepbar), OP(DEPBAR, depbar),
     OP(VOTE, vote), OP(VOTEU, vote), OP(SHFL, shfl), OP(MATCH, match), OP(REDUX, redux),
     OP(HMMA, hmma), OP(IMMA, imma), OP(BMMA, bmma), OP(DMMA, dmma), OP(LDSM, ldsm), OP(MOVM, movm),

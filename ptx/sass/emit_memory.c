@@ -625,11 +625,19 @@ void sass_emit_qspc(struct sass_lift *l, const struct sass_insn *i)
     int64_t offset;
     struct sass_text a = address64(l, &i->opnd[SASS_M], &offset), sum = sass_temp(l, 'w'), lo, hi, q = sass_temp(l, 'q');
     unsigned space = sass_mod(l, SASS_F_SPACE);
-    if (sass_writes(&i->opnd[SASS_D]) || (space != SASS_SPACE_S && space != SASS_SPACE_L))
-        sass_fail(l, "a question that is not for shared or local memory");
+    if (sass_writes(&i->opnd[SASS_D]) || (space != SASS_SPACE_S && space != SASS_SPACE_L && space != SASS_SPACE_G))
+        sass_fail(l, "a question that is not for global, shared or local memory");
     sass_step(l, "add.s64 %s, %s, %" PRId64, sum.s, a.s, offset);
     sass_split(l, sum.s, &lo, &hi);
-    sass_step(l, "setp.eq.u32 %s, %s, %u", q.s, hi.s, space == SASS_SPACE_S ? SASS_SHARED_WINDOW : SASS_LOCAL_WINDOW);
+    if (space == SASS_SPACE_G) {
+        struct sass_text other = sass_temp(l, 'q'), both = sass_temp(l, 'q');
+        sass_step(l, "setp.ne.u32 %s, %s, %u", q.s, hi.s, SASS_SHARED_WINDOW);
+        sass_step(l, "setp.ne.u32 %s, %s, %u", other.s, hi.s, SASS_LOCAL_WINDOW);
+        sass_step(l, "and.pred %s, %s, %s", both.s, q.s, other.s);
+        q = both;
+    } else {
+        sass_step(l, "setp.eq.u32 %s, %s, %u", q.s, hi.s, space == SASS_SPACE_S ? SASS_SHARED_WINDOW : SASS_LOCAL_WINDOW);
+    }
     sass_put_pred(l, SASS_P, q.s);
 }
 

@@ -40,8 +40,6 @@ static void product(struct sass_lift *l, const struct sass_insn *i, const char *
     for (int k = SASS_A; k <= SASS_C; k++)
         if (o[k].neg || o[k].abs || o[k].inv)
             sass_fail(l, "a changed operand");
-    if (sass_guarded(i))
-        sass_fail(l, "a guard");
     struct list x = registers(l, &o[SASS_A], a, false), y = registers(l, &o[SASS_B], b, false), z = registers(l, &o[SASS_C], c, false);
     struct list d = registers(l, &o[SASS_D], c, true);
     sass_do(l, "mma.sync.aligned.%s %s, %s, %s, %s", what, d.s, x.s, y.s, z.s);
@@ -112,8 +110,6 @@ void sass_emit_bmma(struct sass_lift *l, const struct sass_insn *i)
 void sass_emit_dmma(struct sass_lift *l, const struct sass_insn *i)
 {
     const struct sass_operand *o = i->opnd;
-    if (sass_guarded(i))
-        sass_fail(l, "a guard");
     struct sass_operand low = o[SASS_C], high = o[SASS_C];
     high.reg = (uint8_t)(high.reg == SASS_RZ ? SASS_RZ : high.reg + 2);
     struct sass_text a = sass_f64(l, &o[SASS_A]), b = sass_f64(l, &o[SASS_B]), x = sass_temp(l, 'w'), y = sass_temp(l, 'w');

@@ -88,6 +88,8 @@ static void no_condition(struct sass_lift *l, const struct sass_insn *i)
 void sass_emit_warpsync(struct sass_lift *l, const struct sass_insn *i)
 {
     no_condition(l, i);
+    if (i->opnd[SASS_J].kind != SASS_NONE)
+        sass_fail(l, "for lanes that are not here");
     (void)sass_mod(l, SASS_F_EXCLUSIVE); /* how lanes wait, not which */
     bool named = i->opnd[SASS_B].kind != SASS_NONE; /* .ALL has no operand */
     sass_do(l, "bar.warp.sync %s", named ? sass_raw(l, &i->opnd[SASS_B]).s : ALL_LANES);
@@ -229,6 +231,8 @@ void sass_emit_s2r(struct sass_lift *l, const struct sass_insn *i)
     const char *name = sreg_name(sreg);
     if (sreg == SASS_SRZ || sreg == SASS_SR_CGACTAID) /* clusters have one block */
         sass_put(l, SASS_D, "0");
+    else if (sreg == SASS_SR_SWINHI)
+        sass_put(l, SASS_D, sass_format("%u", SASS_SHARED_WINDOW).s);
     else if (sreg == SASS_SR_VIRTID || sreg == SASS_SR_VIRTCFG)
         put_second_byte(l, sreg == SASS_SR_VIRTID ? "%warpid" : "%nwarpid");
     else if (name)

@@ -549,6 +549,19 @@ static bool end(struct sass_lift *l, const struct sass_insn *i)
 
 /* ---- Instructions */
 
+static void undecoded(struct sass_lift *l, const struct sass_insn *i)
+{
+    const struct sass_code_part *part = sass_part_of(l, i->offset / SASS_INSN_SIZE);
+    struct sass_insn insn;
+    (void)sass_decode(part->code->text.ptr + (i->offset - part->first * SASS_INSN_SIZE), i->offset, l->cubin->arch, &insn);
+    if (i->undecoded == SASS_UNKNOWN_OPCODE)
+        insn.op = SASS_NO_OP;
+    l->at = &insn;
+    sass_fail(l, "%s", i->undecoded == SASS_UNKNOWN_OPCODE ? "opcode that is not known" : i->undecoded == SASS_UNKNOWN_BITS ?
+                       "bits that mean what is not known" : "modifier that is not known");
+    l->at = i;
+}
+
 /* True when the block ends with it. */
 static bool one(struct sass_lift *l, const struct sass_insn *i, uint32_t context)
 {
@@ -563,6 +576,10 @@ static bool one(struct sass_lift *l, const struct sass_insn *i, uint32_t context
     default: break;
     }
     sass_emit *emit = sass_emitter(i->op);
+    if (i->undecoded) {
+        undecoded(l, i);
+        return true;
+    }
     if (!emit) {
         sass_fail(l, "no meaning yet");
         return true;

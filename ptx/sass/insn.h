@@ -80,6 +80,7 @@ struct sass_insn {
     uint16_t form;            /* row of the expanded table: sass_form_name */
     uint8_t guard;            /* predicate; SASS_PT = always */
     bool guard_inv;           /* @!P */
+    uint8_t undecoded;        /* of a kernel that is lifted: why nothing else is known of it, enum sass_decoded */
     bool guard_uniform;       /* the guard is UP`guard`: instructions of the uniform datapath */
     uint8_t mod[SASS_FIELDS]; /* by enum sass_field: the value's enum, 1 for a flag that is set; 0 = one that is not, or none */
     struct sass_operand opnd[SASS_SLOTS];

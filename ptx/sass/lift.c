@@ -32,15 +32,8 @@ static bool decode(struct sass_lift *l)
         const struct sass_code_part *part = sass_part_of(l, k);
         const uint8_t *bytes = part->code->text.ptr + (k - part->first) * SASS_INSN_SIZE;
         enum sass_decoded d = sass_decode(bytes, k * SASS_INSN_SIZE, l->cubin->arch, &l->insns[k]);
-        if (d == SASS_DECODED)
-            continue;
-        l->at = &l->insns[k];
-        l->insns[k].offset = k * SASS_INSN_SIZE;
-        if (d == SASS_UNKNOWN_OPCODE)
-            l->insns[k].op = SASS_NO_OP;
-        sass_fail(l, "%s", d == SASS_UNKNOWN_OPCODE ? "opcode that is not known" : d == SASS_UNKNOWN_BITS ? "bits that mean what is not known" :
-                                                                                                    "modifier that is not known");
-        return false;
+        if (d != SASS_DECODED) /* an error if it is ever reached: lanes that are never apart have no use for some code */
+            l->insns[k] = (struct sass_insn){ .offset = k * SASS_INSN_SIZE, .guard = SASS_PT, .undecoded = (uint8_t)d };
     }
     return true;
 }
@@ -61,7 +54,9 @@ static void find_pairs(struct sass_lift *l)
 static void find_windows(struct sass_lift *l)
 {
     for (uint32_t k = 0; k < l->n; k++) {
+        const struct sass_operand *sreg = &l->insns[k].opnd[SASS_A];
         l->spins |= l->insns[k].op == SASS_YIELD;
+        l->shared_window |= sreg->kind == SASS_SREG && sreg->value == SASS_SR_SWINHI;
         for (int s = 0; s < SASS_SLOTS; s++) {
             const struct sass_operand *o = &l->insns[k].opnd[s];
             if (o->kind != SASS_CONST || o->bank || o->handle)

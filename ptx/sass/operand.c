@@ -136,6 +136,71 @@ static struct sass_text special(struct sass_lift *l, const char *name)
     return t;
 }
 
+/* One word of a number of 64 bits. */
+static struct sass_text word_of_pair(struct sass_lift *l, struct sass_text w, bool high)
+{
+    struct sass_text lo, hi;
+    sass_split(l, w.s, &lo, &hi);
+    return high ? hi : lo;
+}
+
+/* The generic address of bank 0 itself, of which code reaches parameters. */
+static struct sass_text bank0_address(struct sass_lift *l)
+{
+    struct sass_text at = sass_temp(l, 'w'), generic = sass_temp(l, 'w'), base = sass_temp(l, 'w');
+    const struct sass_code *code = l->code;
+    if (!code->n_params) {
+        sass_fail(l, "address of parameters, of which there are none");
+        return (struct sass_text){ "0" };
+    }
+    sass_step(l, "mov.u64 %s, p0", at.s);
+    sass_step(l, "cvta.param.u64 %s, %s", generic.s, at.s);
+    sass_step(l, "sub.s64 %s, %s, %" PRIu32, base.s, generic.s, code->param_base + code->params[0].offset);
+    return base;
+}
+
+/* Words that lie elsewhere from sm_90 on.  Of the end of the constants' window nothing depends: code asks twice whether an address is beyond it. */
+static struct sass_text bank0_before_90(struct sass_lift *l, uint32_t at, bool *ret_known)
+{
+    *ret_known = true;
+    switch (at) {
+    case SASS_BANK0_SELF: case SASS_BANK0_SELF + 4: return word_of_pair(l, bank0_address(l), at != SASS_BANK0_SELF);
+    case SASS_BANK0_CONSTANTS: case SASS_BANK0_CONSTANTS + 4:
+    case SASS_BANK0_DESCRIPTOR: case SASS_BANK0_DESCRIPTOR + 4: return (struct sass_text){ "0" };
+    default: *ret_known = false; return (struct sass_text){ "0" };
+    }
+}
+
+static struct sass_text bank0_from_90(struct sass_lift *l, uint32_t at, bool *ret_known)
+{
+    *ret_known = true;
+    switch (at) {
+    case SASS_BANK0_SELF_90: case SASS_BANK0_SELF_90 + 4: return word_of_pair(l, bank0_address(l), at != SASS_BANK0_SELF_90);
+    case SASS_BANK0_CONSTANTS_90: case SASS_BANK0_CONSTANTS_90 + 4:
+    case SASS_BANK0_DESCRIPTOR_90: case SASS_BANK0_DESCRIPTOR_90 + 4: return (struct sass_text){ "0" };
+    default: *ret_known = false; return (struct sass_text){ "0" };
+    }
+}
+
+static struct sass_text bank0_always(struct sass_lift *l, uint32_t at, bool *ret_known)
+{
+    struct sass_text w;
+    *ret_known = true;
+    switch (at) {
+    case SASS_BANK0_SHARED_WINDOW: case SASS_BANK0_LOCAL_WINDOW: case SASS_BANK0_RESERVED: return (struct sass_text){ "0" };
+    case SASS_BANK0_SHARED_WINDOW + 4: l->shared_window = true; return sass_format("%u", SASS_SHARED_WINDOW);
+    case SASS_BANK0_LOCAL_WINDOW + 4: l->local = l->local_window = true; return sass_format("%u", SASS_LOCAL_WINDOW);
+    case SASS_BANK0_STACK: return sass_format("%u", l->frame);
+    case SASS_BANK0_DYNAMIC: return special(l, "%dynamic_smem_size");
+    case SASS_BANK0_UNITS: return special(l, "%nsmid");
+    case SASS_BANK0_GRID: case SASS_BANK0_GRID + 4:
+        w = sass_temp(l, 'w');
+        sass_step(l, "mov.u64 %s, %%gridid", w.s);
+        return word_of_pair(l, w, at != SASS_BANK0_GRID);
+    default: *ret_known = false; return (struct sass_text){ "0" };
+    }
+}
+
 /* A word of bank 0, which the driver fills. */
 static struct sass_text bank0(struct sass_lift *l, uint32_t at)
 {
@@ -148,31 +213,17 @@ static struct sass_text bank0(struct sass_lift *l, uint32_t at)
         l->words[word] = 1;
         return sass_format("%%c%u", word * 4);
     }
-    switch (at) {
-    case SASS_BANK0_SHARED_WINDOW: case SASS_BANK0_LOCAL_WINDOW: return (struct sass_text){ "0" };
-    case SASS_BANK0_SHARED_WINDOW + 4: l->shared_window = true; return sass_format("%u", SASS_SHARED_WINDOW);
-    case SASS_BANK0_LOCAL_WINDOW + 4: l->local = l->local_window = true; return sass_format("%u", SASS_LOCAL_WINDOW);
-    case SASS_BANK0_STACK: return sass_format("%u", l->frame);
-    case SASS_BANK0_DYNAMIC: return special(l, "%dynamic_smem_size");
-    case SASS_BANK0_RESERVED: return (struct sass_text){ "0" };
-    case SASS_BANK0_GRID: case SASS_BANK0_GRID + 4: {
-        struct sass_text w = sass_temp(l, 'w'), lo, hi;
-        sass_step(l, "mov.u64 %s, %%gridid", w.s);
-        sass_split(l, w.s, &lo, &hi);
-        return at == SASS_BANK0_GRID ? lo : hi;
-    }
-    case SASS_BANK0_UNITS: return special(l, "%nsmid");
-    case SASS_BANK0_DESCRIPTOR_90: case SASS_BANK0_DESCRIPTOR_90 + 4:
-        if (l->cubin->arch < 90)
-            break;
-        return (struct sass_text){ "0" };
-    case SASS_BANK0_DESCRIPTOR: case SASS_BANK0_DESCRIPTOR + 4: return (struct sass_text){ "0" };
-    default: break;
-    }
+    uint32_t environment = l->cubin->arch < 90 ? SASS_BANK0_ENVIRONMENT : SASS_BANK0_ENVIRONMENT_90;
+    bool known = false;
+    struct sass_text t = l->cubin->arch < 90 ? bank0_before_90(l, at, &known) : bank0_from_90(l, at, &known);
+    if (!known)
+        t = bank0_always(l, at, &known);
+    if (known)
+        return t;
     if (at < SASS_BANK0_SHARED_WINDOW && at % 4 == 0)
         return special(l, dims[at / 4]);
-    if (at >= SASS_BANK0_ENVIRONMENT && at < SASS_BANK0_ENVIRONMENT + 32 * 4 && at % 4 == 0)
-        return special(l, sass_format("%%envreg%u", (at - SASS_BANK0_ENVIRONMENT) / 4).s);
+    if (at >= environment && at < environment + 32 * 4 && at % 4 == 0)
+        return special(l, sass_format("%%envreg%u", (at - environment) / 4).s);
     sass_fail(l, "constant c[0x0][0x%x], whose meaning is not known", at);
     return (struct sass_text){ "0" };
 }

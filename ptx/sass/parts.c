@@ -113,15 +113,28 @@ bool sass_place_of(const struct sass_lift *l, uint32_t symbol, int64_t addend, u
     return false;
 }
 
+/* Whether a section's own constants have the place of a function in it: from there registers get what CALL.REL takes. */
+static bool has_place(const struct sass_code *code, uint64_t place)
+{
+    for (uint32_t at = 0; at + 8 <= code->bank2.size; at += 8) {
+        uint64_t word;
+        memcpy(&word, code->bank2.ptr + at, sizeof word);
+        if (word == place)
+            return true;
+    }
+    return false;
+}
+
 /* What a register can hold that is called: of CALL.REL the places of functions in its own section, of CALL.ABS functions by their address. */
 bool sass_is_target(const struct sass_lift *l, const struct sass_insn *call, uint32_t symbol, uint32_t *ret_index, uint32_t *ret_value)
 {
     const struct sass_symbol *s = &l->cubin->symbols[symbol];
     bool relative = call->opnd[SASS_J].kind == SASS_TARGET;
+    const struct sass_code *own = sass_part_of(l, call->offset / SASS_INSN_SIZE)->code;
     uint32_t offset;
     if (s->kind != SASS_SYMBOL_FUNCTION || s->value % SASS_INSN_SIZE)
         return false;
-    if (relative ? s->section != sass_part_of(l, call->offset / SASS_INSN_SIZE)->code->section : !l->taken[symbol])
+    if (relative ? s->section != own->section || !has_place(own, s->value) : !l->taken[symbol])
         return false;
     if (!sass_place_of(l, symbol, 0, &offset))
         return false;

@@ -281,13 +281,13 @@ static enum aw_status texts_add(struct aw_image *image, struct aw_image_texts *t
 
 /* ---- Machine code: what the compiler lifts to PTX where a program has none (docs/lifting.md). */
 
-/* ANYWARP_LIFT: "1" where there is no PTX; "always" before PTX, for tests; never where nothing is said, as long as lifted programs are not tested as others are. */
+/* ANYWARP_LIFT: where nothing is said, machine code is lifted where there is no PTX; "always": before PTX, for tests; "0": never. */
 enum lift { LIFT_NEVER, LIFT_WITHOUT_PTX, LIFT_ALWAYS };
 
 static enum lift lift(void)
 {
     static const char *const words[] = { "0", "1", "always", NULL };
-    return (enum lift)aw_setting_word("ANYWARP_LIFT", words, LIFT_NEVER);
+    return (enum lift)aw_setting_word("ANYWARP_LIFT", words, LIFT_WITHOUT_PTX);
 }
 
 /* NVIDIA's own libraries are replaced, never lifted: told by the name of the file that holds the image. */
@@ -361,9 +361,8 @@ static void image_no_ptx(struct aw_image *image, const void *container, size_t s
     char text[512] = "";
     aw_fatbin_describe(container, size, text, sizeof text);
     aw_buf_printf(&image->log,
-                  "%s: no PTX in the fat binary, only %s; build with PTX (nvcc -gencode arch=compute_80,code=compute_80), or try "
-                  "ANYWARP_LIFT=1\n",
-                  image_origin(image), *text ? text : "nothing");
+                  "%s: no PTX in the fat binary, only %s%s; build with PTX (nvcc -gencode arch=compute_80,code=compute_80)\n",
+                  image_origin(image), *text ? text : "nothing", lift() == LIFT_NEVER ? ", which ANYWARP_LIFT=0 says not to use" : "");
 }
 
 static enum aw_status wrapper_texts(struct aw_image *image, struct aw_image_texts *texts)
