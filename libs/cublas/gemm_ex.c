@@ -2,7 +2,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <string.h>
 
-#include "convert.h"
+#include "common/convert.h"
 #include "cublas_proto.h"
 #include "handle.h"
 #include "product.h"

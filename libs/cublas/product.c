@@ -11,7 +11,7 @@
 #include <string.h>
 
 #include "base/log.h"
-#include "convert.h"
+#include "common/convert.h"
 #include "cpu.h"
 #include "handle.h"
 

@@ -1,6 +1,6 @@
 /* Conversion of CUDA's data types: see convert.h. */
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "convert.h"
+#include "common/convert.h"
 
 #include <math.h>
 #include <pthread.h>

@@ -1,12 +1,12 @@
 /* Numbers in CUDA's data types: sizes, single elements, and runs to and from float. */
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef AW_LIBS_CUBLAS_CONVERT_H
-#define AW_LIBS_CUBLAS_CONVERT_H
+#ifndef AW_LIBS_COMMON_CONVERT_H
+#define AW_LIBS_COMMON_CONVERT_H
 
 #include <complex.h>
 #include <stdbool.h>
 
-#include "cublas_types.h"
+#include "common/types.h"
 
 /* Bytes of an element; 0: a type that nothing here knows. */
 size_t aw_type_size(cudaDataType type);
