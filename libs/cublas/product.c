@@ -1,5 +1,5 @@
-/* Products on the processor: operands become float where BLAS has no such type, a product of BLAS, and what follows in one pass over the
- * result.  See product.h. */
+/* Products on the processor: operands become float where BLAS has no such type, a product of BLAS, and what follows in one pass
+ * over the result.  See product.h. */
 /* SPDX-License-Identifier: Apache-2.0 */
 #define AW_ROOM "cublas"
 #include "product.h"
@@ -183,82 +183,127 @@ struct finish {
     char *d, *aux;
     void *bias;
     double _Complex alpha, beta;
-    const void *alphas;    /* an element for each row, or NULL */
     double in_scale, c_scale, d_scale, aux_scale; /* in: A's times B's */
-    float amax;
-    double *row_sums;      /* for the gradient of a bias, or NULL */
+    /* An element for each row of the result, or NULL; cols: for each column. */
+    double *alphas, *betas, *biases, *row_sums;
+    const float *row_scales, *col_scales;
+    double amax, aux_amax;
 };
 
-static float gelu(float x)
+static double gelu(double x)
+{
+    return 0.5 * x * (1 + tanh(0.79788456080286536 * (x + 0.044715 * x * x * x)));
+}
+
+static float geluf(float x)
 {
     return 0.5f * x * (1 + tanhf(0.7978845608f * (x + 0.044715f * x * x * x)));
 }
 
-static float gelu_gradient(float x)
+static double gelu_gradient(double x)
 {
-    float t = tanhf(0.7978845608f * (x + 0.044715f * x * x * x));
-    return 0.5f * (1 + t) + 0.5f * x * (1 - t * t) * 0.7978845608f * (1 + 3 * 0.044715f * x * x);
+    double t = tanh(0.79788456080286536 * (x + 0.044715 * x * x * x));
+    return 0.5 * (1 + t) + 0.5 * x * (1 - t * t) * 0.79788456080286536 * (1 + 3 * 0.044715 * x * x);
 }
 
-static float activate(struct finish *f, float v, int64_t i, int64_t j)
+/* The activation of row i, column j, where it has an operand or result of its own. */
+static double activate(struct finish *f, double v, int64_t i, int64_t j)
 {
     const struct aw_product *p = f->p;
     int64_t at = i + j * p->aux_ld;
     if (p->epilogue & AW_PRODUCT_RELU) {
-        if (p->epilogue & AW_PRODUCT_AUX) {
-            uint8_t *byte = (uint8_t *)&f->aux[at / 8], bit = (uint8_t)(1u << at % 8);
-            *byte = (uint8_t)(v > 0 ? *byte | bit : *byte & ~bit);
-        }
+        uint8_t *byte = (uint8_t *)&f->aux[at / 8], bit = (uint8_t)(1u << at % 8);
+        *byte = (uint8_t)(v > 0 ? *byte | bit : *byte & ~bit);
         v = v > 0 || isnan(v) ? v : 0;
     } else if (p->epilogue & AW_PRODUCT_GELU) {
-        if (p->epilogue & AW_PRODUCT_AUX)
-            aw_type_store(p->aux_type, f->aux, at, v * f->aux_scale);
+        f->aux_amax = fabs(v) > f->aux_amax ? fabs(v) : f->aux_amax;
+        aw_type_store(p->aux_type, f->aux, at, v * f->aux_scale);
         v = gelu(v);
     } else if (p->epilogue & AW_PRODUCT_DRELU) {
         v = f->aux[at / 8] >> at % 8 & 1 ? v : 0;
     } else if (p->epilogue & AW_PRODUCT_DGELU) {
-        v *= gelu_gradient((float)creal(aw_type_load(p->aux_type, f->aux, at)));
+        v *= gelu_gradient(creal(aw_type_load(p->aux_type, f->aux, at)) * f->aux_scale);
     }
     return v;
 }
 
-/* A run of the result in float: column j, or row j where D is stored by rows.  `sum` becomes the result. */
-static void finish_run(struct finish *f, float *sum, float *other, int64_t n, int64_t r)
-{
-    const struct aw_product *p = f->p;
-    const float alpha = (float)(creal(f->alpha) * f->in_scale), beta = (float)(creal(f->beta) * f->c_scale);
-    if (f->beta != 0)
-        aw_type_to_float(p->c.type, f->c + (size_t)(r * p->c.ld) * aw_type_size(p->c.type), n, other);
-    for (int64_t e = 0; e < n; e++) {
-        int64_t i = p->d.by_rows ? r : e, j = p->d.by_rows ? e : r;
-        float v = (f->alphas ? (float)(creal(aw_type_load(p->scale, f->alphas, i)) * f->in_scale) : alpha) * sum[e];
-        if (f->beta != 0)
-            v += beta * other[e];
-        if (p->epilogue & AW_PRODUCT_BIAS)
-            v += (float)creal(aw_type_load(p->bias_type, f->bias, i + f->item * p->bias_stride));
-        if (p->epilogue)
-            v = activate(f, v, i, j);
-        if (f->row_sums)
-            f->row_sums[i] += v;
-        f->amax = fabsf(v) > f->amax ? fabsf(v) : f->amax;
-        sum[e] = v * (float)f->d_scale;
+/* Run r of the result, n sums in T which become the result: column r, or row r where D is stored by rows.  Each step is a loop
+ * of its own, as the processor's vectors like it; `c` holds what beta is multiplied with. */
+#define FINISH_RUN(name, T, GELU)                                                                                           \
+    static void name(struct finish *f, T *v, const T *c, int64_t n, int64_t r)                                              \
+    {                                                                                                                       \
+        const struct aw_product *p = f->p;                                                                                  \
+        const int64_t step = p->d.by_rows ? 0 : 1, at = p->d.by_rows ? r : 0; /* in what has an element for each row */     \
+        const T alpha = (T)(creal(f->alpha) * f->in_scale), beta = (T)(creal(f->beta) * f->c_scale);                        \
+        const unsigned with_aux = AW_PRODUCT_AUX | AW_PRODUCT_DRELU | AW_PRODUCT_DGELU;                                     \
+        for (int64_t e = 0; e < n && f->row_scales; e++)                                                                    \
+            v[e] *= (T)f->row_scales[at + e * step];                                                                        \
+        for (int64_t e = 0; e < n && f->col_scales; e++)                                                                    \
+            v[e] *= (T)f->col_scales[p->d.by_rows ? e : r];                                                                 \
+        if (f->alphas)                                                                                                      \
+            for (int64_t e = 0; e < n; e++)                                                                                 \
+                v[e] *= (T)(f->alphas[at + e * step] * f->in_scale);                                                        \
+        else                                                                                                                \
+            for (int64_t e = 0; e < n; e++)                                                                                 \
+                v[e] *= alpha;                                                                                              \
+        if (f->betas)                                                                                                       \
+            for (int64_t e = 0; e < n; e++)                                                                                 \
+                v[e] += (T)(f->betas[at + e * step] * f->c_scale) * c[e];                                                   \
+        else if (f->beta != 0)                                                                                              \
+            for (int64_t e = 0; e < n; e++)                                                                                 \
+                v[e] += beta * c[e];                                                                                        \
+        for (int64_t e = 0; e < n && f->biases; e++)                                                                        \
+            v[e] += (T)f->biases[at + e * step];                                                                            \
+        if (p->epilogue & with_aux)                                                                                         \
+            for (int64_t e = 0; e < n; e++)                                                                                 \
+                v[e] = (T)activate(f, v[e], p->d.by_rows ? r : e, p->d.by_rows ? e : r);                                    \
+        else if (p->epilogue & AW_PRODUCT_RELU)                                                                             \
+            for (int64_t e = 0; e < n; e++)                                                                                 \
+                v[e] = v[e] < 0 ? 0 : v[e];                                                                                 \
+        else if (p->epilogue & AW_PRODUCT_GELU)                                                                             \
+            for (int64_t e = 0; e < n; e++)                                                                                 \
+                v[e] = GELU(v[e]);                                                                                          \
+        for (int64_t e = 0; e < n && f->row_sums; e++)                                                                      \
+            f->row_sums[at + e * step] += v[e];                                                                             \
+        for (int64_t e = 0; e < n && p->job.spans[AW_PRODUCT_AMAX_D].at; e++)                                               \
+            f->amax = fabs((double)v[e]) > f->amax ? fabs((double)v[e]) : f->amax;                                          \
+        for (int64_t e = 0; e < n && f->d_scale != 1; e++)                                                                  \
+            v[e] *= (T)f->d_scale;                                                                                          \
     }
-    aw_type_from_float(p->d.type, sum, n, f->d + (size_t)(r * p->d.ld) * aw_type_size(p->d.type));
+FINISH_RUN(finish_floats, float, geluf)
+FINISH_RUN(finish_doubles, double, gelu)
+
+static bool reads_c(const struct finish *f)
+{
+    return f->beta != 0 || f->betas;
 }
 
-/* The same where sums are integers, or in double or complex: nothing but alpha and beta. */
-static void finish_plain(struct finish *f, const void *sum, int64_t n, int64_t r)
+/* A run of the sums to D; `other` is room for twice as many floats. */
+static void finish_run(struct finish *f, void *sum, float *other, int64_t n, int64_t r)
 {
     const struct aw_product *p = f->p;
-    cudaDataType type = p->calc == 'i' ? CUDA_R_32I : calc_type(p->calc);
-    for (int64_t e = 0; e < n; e++) {
-        double _Complex v = f->alpha * aw_type_load(type, sum, e);
-        if (f->beta != 0)
-            v += f->beta * aw_type_load(p->c.type, f->c, r * p->c.ld + e);
-        if (p->calc == 'i' && p->d.type == CUDA_R_32I) /* as integers wrap */
-            ((int32_t *)(void *)f->d)[r * p->d.ld + e] = (int32_t)(uint32_t)(uint64_t)(int64_t)creal(v);
-        else
-            aw_type_store(p->d.type, f->d, r * p->d.ld + e, v);
+    const char *c = f->c + (size_t)(r * p->c.ld) * aw_type_size(p->c.type);
+    char *d = f->d + (size_t)(r * p->d.ld) * aw_type_size(p->d.type);
+    if (p->calc == 'd') {
+        finish_doubles(f, sum, (const double *)(const void *)c, n, r);
+        memcpy(d, sum, (size_t)n * sizeof(double));
+    } else if (p->calc == 's' || (p->calc == 'i' && p->scale == CUDA_R_32F)) {
+        float *v = sum;
+        if (p->calc == 'i')
+            for (int64_t e = 0; e < n; e++)
+                (v = other + n)[e] = (float)((int32_t *)sum)[e];
+        if (reads_c(f))
+            aw_type_to_float(p->c.type, c, n, other);
+        finish_floats(f, v, other, n, r);
+        aw_type_from_float(p->d.type, v, n, d);
+    } else if (p->calc == 'i') {
+        uint32_t alpha = (uint32_t)(int32_t)creal(f->alpha), beta = (uint32_t)(int32_t)creal(f->beta); /* as integers wrap */
+        for (int64_t e = 0; e < n; e++)
+            ((uint32_t *)(void *)d)[e] = alpha * ((const uint32_t *)sum)[e] + (beta ? beta * ((const uint32_t *)(const void *)c)[e] : 0);
+    } else {
+        for (int64_t e = 0; e < n; e++)
+            aw_type_store(p->d.type, d, e, f->alpha * aw_type_load(calc_type(p->calc), sum, e) +
+                                               (reads_c(f) ? f->beta * aw_type_load(p->c.type, c, e) : 0));
     }
 }
 
@@ -295,10 +340,10 @@ struct item {
 /* All in the type of BLAS, and nothing but the product: at once into D. */
 static bool is_plain(const struct aw_product *p)
 {
-    if (p->calc == 'i' || p->epilogue || p->alpha_vector || p->c.type != calc_type(p->calc) || p->d.type != p->c.type ||
+    if (p->calc == 'i' || p->epilogue || p->alpha_vector || p->beta_vector || p->c.type != calc_type(p->calc) || p->d.type != p->c.type ||
         p->scale != calc_type(p->calc))
         return false;
-    for (int i = AW_PRODUCT_SCALE_A; i <= AW_PRODUCT_AMAX_D; i++)
+    for (int i = AW_PRODUCT_SCALE_A; i < AW_PRODUCT_SPANS; i++)
         if (p->job.spans[i].at)
             return false;
     return true;
@@ -329,17 +374,8 @@ static bool sum_and_finish(struct finish *f, gemm_fn gemm, const struct operand 
         good = multiply_exactly(gemm, x, y, m, n, (int)p->k, (int32_t *)(void *)sum);
     else if (good)
         multiply(gemm, x, y, m, n, (int)p->k, one, zero, sum, m);
-    for (int64_t r = 0; r < n && good; r++) {
-        char *run = sum + (size_t)r * (size_t)m * size;
-        if (p->calc == 's')
-            finish_run(f, (float *)(void *)run, other, m, r);
-        else if (p->calc == 'i' && p->scale == CUDA_R_32F) {
-            for (int e = 0; e < m; e++)
-                other[m + e] = (float)((int32_t *)(void *)run)[e];
-            finish_run(f, other + m, other, m, r);
-        } else
-            finish_plain(f, run, m, r);
-    }
+    for (int64_t r = 0; r < n && good; r++)
+        finish_run(f, sum + (size_t)r * (size_t)m * size, other, m, r);
     free(sum);
     free(other);
     return good;
@@ -347,54 +383,99 @@ static bool sum_and_finish(struct finish *f, gemm_fn gemm, const struct operand 
 
 static double _Complex scalar_of(const struct aw_product *p, int span, const double *value)
 {
-    return aw_type_load(p->scale, p->device || (span == AW_PRODUCT_SCALARS && p->alpha_vector) ? p->job.spans[span].at : value, 0);
+    return aw_type_load(p->scale, p->device ? p->job.spans[span].at : value, 0);
+}
+
+/* `n` elements from `from` on in double; with `ok` false when memory is out. */
+static double *rows_load(cudaDataType type, const void *at, int64_t from, int64_t n, bool *ok)
+{
+    double *rows = malloc((size_t)n * sizeof *rows);
+    for (int64_t i = 0; rows && i < n; i++)
+        rows[i] = creal(aw_type_load(type, at, from + i));
+    *ok = *ok && rows;
+    return rows;
+}
+
+static bool finish_init(struct finish *f, const struct aw_product *p, const struct item *x, int64_t item)
+{
+    const struct aw_lib_span *s = p->job.spans;
+    bool ok = true;
+    *f = (struct finish){ .p = p, .item = item, .c = x->c, .d = x->d, .bias = s[AW_PRODUCT_BIAS_AT].at };
+    f->alpha = p->alpha_vector ? 1 : scalar_of(p, AW_PRODUCT_SCALARS, p->alpha);
+    f->beta = p->beta_zero || p->beta_vector ? 0 : scalar_of(p, AW_PRODUCT_BETA, p->beta);
+    f->in_scale = (p->a_scales ? 1 : scale_at(p, AW_PRODUCT_SCALE_A)) * (p->b_scales ? 1 : scale_at(p, AW_PRODUCT_SCALE_B));
+    f->c_scale = scale_at(p, AW_PRODUCT_SCALE_C), f->d_scale = scale_at(p, AW_PRODUCT_SCALE_D);
+    f->aux_scale = scale_at(p, AW_PRODUCT_SCALE_AUX);
+    f->row_scales = p->a_scales ? s[AW_PRODUCT_SCALE_A].at : NULL;
+    f->col_scales = p->b_scales ? s[AW_PRODUCT_SCALE_B].at : NULL;
+    if (s[AW_PRODUCT_AUX_AT].at)
+        f->aux = (char *)s[AW_PRODUCT_AUX_AT].at + (size_t)item * s[AW_PRODUCT_AUX_AT].stride;
+    if (p->alpha_vector)
+        f->alphas = rows_load(p->scale, s[AW_PRODUCT_SCALARS].at, item * p->alpha_stride, p->m, &ok);
+    if (p->beta_vector && !p->beta_zero)
+        f->betas = rows_load(p->scale, s[AW_PRODUCT_BETA].at, 0, p->m, &ok);
+    if (p->epilogue & AW_PRODUCT_BIAS)
+        f->biases = rows_load(p->bias_type, f->bias, item * p->bias_stride, p->m, &ok);
+    if (p->epilogue & AW_PRODUCT_BIAS_GRAD)
+        ok = (f->row_sums = calloc((size_t)p->m, sizeof *f->row_sums)) && ok;
+    return ok;
+}
+
+/* What is told of the result beside it. */
+static void finish_end(struct finish *f, const struct item *x)
+{
+    const struct aw_product *p = f->p;
+    float *amax = p->job.spans[AW_PRODUCT_AMAX_D].at, *aux_amax = p->job.spans[AW_PRODUCT_AMAX_AUX].at;
+    for (int64_t i = 0; f->row_sums && i < p->m; i++)
+        aw_type_store(p->bias_type, f->bias, i + f->item * p->bias_stride, f->row_sums[i]);
+    if (p->epilogue & (AW_PRODUCT_BIAS_GRAD_A | AW_PRODUCT_BIAS_GRAD_B)) {
+        bool of_a = p->epilogue & AW_PRODUCT_BIAS_GRAD_A;
+        input_gradient(f, of_a ? &p->a : &p->b, of_a ? p->opa : p->opb, of_a ? x->a : x->b, of_a);
+    }
+    if (amax)
+        *amax = f->item && *amax > (float)f->amax ? *amax : (float)f->amax;
+    if (aux_amax)
+        *aux_amax = f->item && *aux_amax > (float)f->aux_amax ? *aux_amax : (float)f->aux_amax;
+}
+
+static void finish_free(struct finish *f)
+{
+    free(f->alphas);
+    free(f->betas);
+    free(f->biases);
+    free(f->row_sums);
 }
 
 static cublasStatus_t compute(struct aw_product *p, const struct item *x, int64_t item)
 {
-    bool turned = p->d.by_rows;
-    struct operand a, b = { 0 };
+    bool turned = p->d.by_rows, good = false;
+    struct operand a = { 0 }, b = { 0 };
+    struct finish f;
     gemm_fn gemm = gemm_of(p->calc);
-    cublasStatus_t status = CUBLAS_STATUS_ALLOC_FAILED;
-    struct finish f = { .p = p, .item = item, .c = x->c, .d = x->d, .alpha = scalar_of(p, AW_PRODUCT_SCALARS, p->alpha), .bias = p->job.spans[AW_PRODUCT_BIAS_AT].at,
-                        .beta = p->beta_zero ? 0 : scalar_of(p, AW_PRODUCT_BETA, p->beta) };
     if (!gemm)
         return CUBLAS_STATUS_NOT_SUPPORTED;
-    f.alphas = p->alpha_vector ? p->job.spans[AW_PRODUCT_SCALARS].at : NULL;
-    f.in_scale = scale_at(p, AW_PRODUCT_SCALE_A) * scale_at(p, AW_PRODUCT_SCALE_B);
-    f.c_scale = scale_at(p, AW_PRODUCT_SCALE_C), f.d_scale = scale_at(p, AW_PRODUCT_SCALE_D), f.aux_scale = scale_at(p, AW_PRODUCT_SCALE_AUX);
-    if (p->job.spans[AW_PRODUCT_AUX_AT].at)
-        f.aux = (char *)p->job.spans[AW_PRODUCT_AUX_AT].at + (size_t)item * p->job.spans[AW_PRODUCT_AUX_AT].stride;
-    if (p->epilogue & AW_PRODUCT_BIAS_GRAD && !(f.row_sums = calloc((size_t)p->m, sizeof *f.row_sums)))
-        return status;
-    if (operand_make(&p->a, x->a, p->opa, turned, p->calc, &a) && operand_make(&p->b, x->b, p->opb, turned, p->calc, &b)) {
+    if (finish_init(&f, p, x, item) && operand_make(&p->a, x->a, p->opa, turned, p->calc, &a) &&
+        operand_make(&p->b, x->b, p->opb, turned, p->calc, &b)) {
         const struct operand *left = turned ? &b : &a, *right = turned ? &a : &b;
         int m = (int)(turned ? p->n : p->m), n = (int)(turned ? p->m : p->n);
         double scalars[2][2];
+        good = true;
         if (is_plain(p)) {
             if (x->c != x->d && f.beta != 0)
                 copy_matrix(p, x);
             aw_type_store(p->scale, scalars[0], 0, f.alpha);
             aw_type_store(p->scale, scalars[1], 0, f.beta);
             multiply(gemm, left, right, m, n, (int)p->k, scalars[0], scalars[1], x->d, (int)p->d.ld);
-            status = CUBLAS_STATUS_SUCCESS;
-        } else if (sum_and_finish(&f, gemm, left, right, m, n)) {
-            status = CUBLAS_STATUS_SUCCESS;
+        } else {
+            good = sum_and_finish(&f, gemm, left, right, m, n);
         }
     }
-    for (int64_t i = 0; f.row_sums && i < p->m; i++)
-        aw_type_store(p->bias_type, f.bias, i + item * p->bias_stride, f.row_sums[i]);
-    if (p->epilogue & (AW_PRODUCT_BIAS_GRAD_A | AW_PRODUCT_BIAS_GRAD_B)) {
-        bool of_a = p->epilogue & AW_PRODUCT_BIAS_GRAD_A;
-        input_gradient(&f, of_a ? &p->a : &p->b, of_a ? p->opa : p->opb, of_a ? x->a : x->b, of_a);
-    }
-    float *amax = p->job.spans[AW_PRODUCT_AMAX_D].at;
-    if (amax)
-        *amax = item && *amax > f.amax ? *amax : f.amax;
-    free(f.row_sums);
+    if (good)
+        finish_end(&f, x);
+    finish_free(&f);
     free(a.made);
     free(b.made);
-    return status;
+    return good ? CUBLAS_STATUS_SUCCESS : CUBLAS_STATUS_ALLOC_FAILED;
 }
 
 static void run(struct aw_lib_job *job)
@@ -449,19 +530,22 @@ static void spans_set(struct aw_product *p)
     span_matrix(&s[AW_PRODUCT_D], &p->d, p->batch, in_place && !p->beta_zero ? AW_LIB_IN | AW_LIB_OUT : AW_LIB_OUT);
     if (p->beta_zero)
         s[AW_PRODUCT_C].count = 0;
-    span_plain(&s[AW_PRODUCT_SCALARS], p->alpha_vector ? (size_t)p->m * scale : scale, 1, 0, AW_LIB_IN);
-    span_plain(&s[AW_PRODUCT_BETA], scale, 1, 0, AW_LIB_IN);
+    span_plain(&s[AW_PRODUCT_SCALARS], p->alpha_vector ? (size_t)p->m * scale : scale, p->alpha_stride ? p->batch : 1,
+               (size_t)p->alpha_stride * scale, AW_LIB_IN);
+    span_plain(&s[AW_PRODUCT_BETA], p->beta_vector ? (size_t)p->m * scale : scale, 1, 0, AW_LIB_IN);
     span_plain(&s[AW_PRODUCT_BIAS_AT], (size_t)(p->epilogue & AW_PRODUCT_BIAS_GRAD_B ? p->n : p->m) * bias, p->bias_stride ? p->batch : 1,
                (size_t)p->bias_stride * bias, p->epilogue & AW_PRODUCT_BIAS ? AW_LIB_IN : AW_LIB_OUT);
     bool mask = p->epilogue & (AW_PRODUCT_RELU | AW_PRODUCT_DRELU);
     size_t pitch = mask ? (size_t)p->aux_ld / 8 : (size_t)p->aux_ld * aux, stride = mask ? (size_t)p->aux_stride / 8 : (size_t)p->aux_stride * aux;
     struct aw_lib_span *x = &s[AW_PRODUCT_AUX_AT];
-    *x = (struct aw_lib_span){ x->at, mask ? (size_t)(p->m + 7) / 8 : (size_t)p->m * aux, (size_t)p->n, pitch, (size_t)p->batch, stride,
-                               p->epilogue & AW_PRODUCT_AUX ? AW_LIB_IN | AW_LIB_OUT : AW_LIB_IN };
+    *x = (struct aw_lib_span){ x->at, mask ? (size_t)(p->m + 7) / 8 : (size_t)p->m * aux, (size_t)p->n, pitch, (size_t)p->batch,
+                               stride, p->epilogue & AW_PRODUCT_AUX ? AW_LIB_IN | AW_LIB_OUT : AW_LIB_IN };
     if (!x->at)
         x->width = 0;
-    for (int i = AW_PRODUCT_SCALE_A; i <= AW_PRODUCT_AMAX_D; i++)
-        span_plain(&s[i], sizeof(float), 1, 0, i == AW_PRODUCT_AMAX_D ? AW_LIB_OUT : AW_LIB_IN);
+    for (int i = AW_PRODUCT_SCALE_A; i < AW_PRODUCT_SPANS; i++) {
+        int64_t n = i == AW_PRODUCT_SCALE_A && p->a_scales ? p->m : i == AW_PRODUCT_SCALE_B && p->b_scales ? p->n : 1;
+        span_plain(&s[i], (size_t)n * sizeof(float), 1, 0, i >= AW_PRODUCT_AMAX_D ? AW_LIB_OUT : AW_LIB_IN);
+    }
     p->job.n_spans = AW_PRODUCT_SPANS;
 }
 
@@ -486,11 +570,9 @@ static cublasStatus_t each_of_batch(struct aw_product *p, const struct aw_lib_qu
     return status;
 }
 
-cublasStatus_t aw_product_submit(struct aw_product *p, const struct aw_lib_queue *queue)
+cublasStatus_t aw_product_check(const struct aw_product *p)
 {
-    enum { SMALL = 3 * 48 * 48 };
     bool na = p->opa == CUBLAS_OP_N, nb = p->opb == CUBLAS_OP_N;
-    int status;
     if (p->m < 0 || p->n < 0 || p->k < 0 || p->batch < 0 || (unsigned)p->opa > CUBLAS_OP_C || (unsigned)p->opb > CUBLAS_OP_C)
         return CUBLAS_STATUS_INVALID_VALUE;
     if (!matrix_valid(&p->a, na ? p->m : p->k, na ? p->k : p->m) || !matrix_valid(&p->b, nb ? p->k : p->n, nb ? p->n : p->k) ||
@@ -500,12 +582,22 @@ cublasStatus_t aw_product_submit(struct aw_product *p, const struct aw_lib_queue
         aw_fixme("a matrix product with a size of 2^31 or more is not implemented");
         return CUBLAS_STATUS_NOT_SUPPORTED;
     }
+    return CUBLAS_STATUS_SUCCESS;
+}
+
+cublasStatus_t aw_product_submit(struct aw_product *p, const struct aw_lib_queue *queue)
+{
+    enum { SMALL = 3 * 48 * 48 };
+    int ran;
+    cublasStatus_t status = aw_product_check(p);
+    if (status != CUBLAS_STATUS_SUCCESS)
+        return status;
     if (p->m == 0 || p->n == 0 || p->batch == 0)
         return CUBLAS_STATUS_SUCCESS;
     struct aw_lib_span *s = p->job.spans;
     if (!s[AW_PRODUCT_D].at || (p->k && (!s[AW_PRODUCT_A].at || !s[AW_PRODUCT_B].at)))
         return CUBLAS_STATUS_INVALID_VALUE;
-    if (!p->device && !p->beta_zero)
+    if (!p->device && !p->beta_zero && !p->beta_vector)
         p->beta_zero = aw_type_load(p->scale, p->beta, 0) == 0;
     if (!p->beta_zero && !s[AW_PRODUCT_C].at)
         return CUBLAS_STATUS_INVALID_VALUE;
@@ -518,6 +610,6 @@ cublasStatus_t aw_product_submit(struct aw_product *p, const struct aw_lib_queue
         return each_of_batch(p, queue);
     spans_set(p);
     int64_t items = (p->m * p->k + p->k * p->n + p->m * p->n) * p->batch;
-    CUresult result = aw_lib_submit(queue, &p->job, items <= SMALL ? AW_LIB_SMALL : AW_LIB_QUEUED, &status);
-    return result == CUDA_SUCCESS ? (cublasStatus_t)status : aw_blas_status(result);
+    CUresult result = aw_lib_submit(queue, &p->job, items <= SMALL ? AW_LIB_SMALL : AW_LIB_QUEUED, &ran);
+    return result == CUDA_SUCCESS ? (cublasStatus_t)ran : aw_blas_status(result);
 }
