@@ -10,6 +10,9 @@
 /* Logs once (`once` is the site's flag) that `name` of `library` is not implemented.  Thread-safe. */
 void aw_lib_stub(const char *library, const char *name, unsigned char *once);
 
+/* The same where the caller could not be told: ends the program. */
+_Noreturn void aw_lib_fatal(const char *library, const char *name);
+
 /* Does ANYWARP_LOG ask for the calls of `library`? */
 bool aw_lib_traced(const char *library);
 /* Prints one finished call; the form of `text` and `values` is that of base/calltrace.h. */

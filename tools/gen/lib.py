@@ -26,8 +26,14 @@ device memory has a type with stars and no direction: the trace must not read it
     wide             NAME_64 is exported too (wide@12: only from 12 on).  The type `idx` is int in NAME and int64_t in NAME_64 and in
                      the body, which is one for both
     body=NAME        the body is awLIBRARY_NAME, else awLIBRARY_ and the function's own name
+    idle[=VALUE]     there is no body: by its definition it does nothing here, and returns VALUE
+    alone            !also does not concern it
     !library MAJOR FILE [NODE]    the file and SONAME that exports version MAJOR, and its version node: FILE where none is given; -: none
-    !status TYPE VALUE            the result of a stub whose result is a TYPE: the library's own not-supported
+    !status TYPE VALUE...         the result of a stub whose result is a TYPE: the library's own not-supported; of a structure, its members
+    !status TYPE fatal            a stub with such a result, which cannot say that nothing was done, says so and ends the program, as the
+                                  original does with calls that it cannot serve.  TYPE `other`: all that have no line of their own
+    !also PREFIX                  each name is exported with the prefix before it, too
+    !each LIST WORD=TYPE...       a line with <LIST> in its name stands for one line each, with the WORD in the name and the TYPE in the arguments
 """
 # SPDX-License-Identifier: Apache-2.0
 import glob
@@ -38,6 +44,7 @@ import sys
 
 import api
 
+OTHER = 'other'
 STRUCT_KINDS = {'handle': 'p', 'struct': 'S', 'u64': 'U', 'u32': 'u'}
 
 
@@ -51,7 +58,8 @@ class Function(api.Function):
         self.ret, self.name = m.group(1).strip(), m.group(2)
         self.args = [api.Arg(a, table.kinds) for a in m.group(3).split(',')] if m.group(3).strip() else []
         self.section, self.number, self.table = section, len(table.functions), table
-        self.versions, self.wide, self.body = [], None, self.name
+        self.versions, self.wide, self.body, self.idle = [], None, self.name, None
+        self.also = [table.also + self.name] if table.also else []
         for word in where.split():
             if word in table.libraries:
                 self.versions.append(word)
@@ -59,15 +67,19 @@ class Function(api.Function):
                 self.wide = word.partition('@')[2] or '0'
             elif word.startswith('body='):
                 self.body = word[5:]
+            elif word.split('=')[0] == 'idle':
+                self.idle = word.partition('=')[2] or '0'
+            elif word == 'alone':
+                self.also = []
             else:
                 raise api.TableError('%s: unknown word %r' % (self.name, word))
         m = re.match(r'^(full|stub|partial)(?:\s+"([^"]+)")?$', status)
         if not self.versions or not m or (m.group(1) == 'partial') != bool(m.group(2)):
             raise api.TableError('%s: versions %r, status %r' % (self.name, where, status))
         self.status, self.why = m.group(1), m.group(2)
-        self.ret_kind = 'v' if self.ret == 'void' else 'e' if self.ret in table.status else \
-            'p' if self.ret.endswith('*') else table.kinds.get(self.ret, 'i')
-        if self.status == 'stub' and self.ret != 'void' and self.ret not in table.status:
+        self.ret_kind = 'v' if self.ret == 'void' else 'p' if self.ret.endswith('*') else \
+            table.kinds.get(self.ret, 'e' if self.ret in table.status else 'i')
+        if self.status == 'stub' and self.ret != 'void' and table.stub_value(self.ret) is None:
             raise api.TableError('%s: a stub must return a status' % self.name)
         if self.wide is None and any(a.type == 'idx' for a in self.args):
             raise api.TableError('%s: idx without wide' % self.name)
@@ -76,7 +88,7 @@ class Function(api.Function):
 
     def entries(self, major=None):
         """(exported name, is it the form with 64-bit integers) of this line."""
-        rows = [(self.name, False)]
+        rows = [(name, False) for name in [self.name] + self.also]
         if self.wide is not None and (major is None or int(major) >= int(self.wide)):
             rows.append((self.name + '_64', True))
         return rows
@@ -89,7 +101,8 @@ class Function(api.Function):
 class Table:
     def __init__(self, path):
         self.name = os.path.basename(path)[:-len('.api')]
-        self.kinds, self.libraries, self.status, self.functions = dict(api.KINDS), {}, {}, []
+        self.kinds, self.libraries, self.status, self.functions, self.lists = dict(api.KINDS), {}, {}, [], {}
+        self.also = ''
         self.kinds.update({'idx': 'U', 'int64_t': 'U', 'uint64_t': 'U', 'long long int': 'U', 'long long': 'U'})
         section = None
         with open(path, encoding='utf-8') as f:
@@ -104,7 +117,8 @@ class Table:
                         parts = [p.strip() for p in line.split(' | ')]
                         if len(parts) != 3:
                             raise api.TableError('a line has three columns')
-                        self.functions.append(Function(*parts, section, self))
+                        for decl in self.expanded(parts[0]):
+                            self.functions.append(Function(decl, parts[1], parts[2], section, self))
                 except (api.TableError, KeyError, ValueError) as e:
                     sys.exit('%s:%d: %s' % (path, n, e))
         for major in self.libraries:
@@ -117,9 +131,27 @@ class Table:
             node = words[3] if len(words) > 3 else words[2]
             self.libraries[words[1]] = (words[2], None if node == '-' else node)
         elif words[0] == 'status':
-            self.status[words[1]] = int(words[2])
+            self.status[words[1].replace('*', ' *')] = 'fatal' if words[2] == 'fatal' else ', '.join(str(int(w)) for w in words[2:])
+        elif words[0] == 'also':
+            self.also = words[1]
+        elif words[0] == 'each':
+            self.lists[words[1]] = [w.partition('=')[::2] for w in words[2:]]
         else:
             self.kinds.update({w: STRUCT_KINDS[words[0]] for w in words[1:]})
+
+    def stub_value(self, ret):
+        return self.status.get(ret) or (self.status.get(OTHER) if ret != 'void' else None)
+
+    def expanded(self, decl):
+        """The declarations that a line with a list stands for."""
+        head, _, args = decl.partition('(')
+        for name, members in self.lists.items():
+            mark = '<%s>' % name
+            if mark in head:
+                ret, _, own = head.rpartition(' ')
+                return [(ret.replace(mark, t.replace('~', ' ')) + ' ' + own.replace(mark, w) + '(' + args.replace(mark, t.replace('~', ' ')))
+                        for w, t in members]
+        return [decl]
 
     def slots(self, major):
         """Exported names of one library in byte order: (name, function, wide)."""
@@ -137,7 +169,7 @@ def write_proto(table, out):
     out.write('/* Generated from %s.api by tools/gen/lib.py: prototypes of the bodies. */\n#pragma once\n' % table.name)
     out.write('#include "%s_types.h"\n\n' % table.name)
     for f in table.functions:
-        if f.status != 'stub' and f.body not in done:
+        if f.status != 'stub' and not f.idle and f.body not in done:
             done.add(f.body)
             out.write(f.c_proto(f.prefix + f.body) + ';\n')
 
@@ -153,8 +185,15 @@ def write_entry(f, name, wide, out):
     symbol = 'e%d%s' % (f.number, 'w' if wide else '')
     proto = f.c_proto(symbol, wide)
     if f.status == 'stub':
+        value = f.table.stub_value(f.ret)
+        if value == 'fatal':
+            out.write('static %s\n{\n    aw_lib_fatal("%s", "%s");\n}\n' % (proto, f.table.name, name))
+            return symbol
         out.write('static %s\n{\n    aw_lib_stub("%s", "%s", &once[%d]);\n' % (proto, f.table.name, name, f.number))
-        out.write('%s}\n' % ('' if f.ret == 'void' else '    return (%s)%d;\n' % (f.ret, f.table.status[f.ret])))
+        out.write('%s}\n' % ('' if f.ret == 'void' else '    return (%s){ %s };\n' % (f.c_ret(), value)))
+        return symbol
+    if f.idle:
+        out.write('static %s\n{\n%s}\n' % (proto, '' if f.ret == 'void' else '    return (%s)%s;\n' % (f.c_ret(), f.idle)))
         return symbol
     if wide or not any(a.type == 'idx' for a in f.args):
         return f.prefix + f.body
@@ -188,8 +227,9 @@ def write_dispatch(table, out):
     entry, trace = {}, {}
     for f in table.functions:
         for name, wide in f.entries():
-            entry[f.number, wide] = write_entry(f, name, wide, out)
-            trace[f.number, wide] = write_trace(f, name, wide, entry[f.number, wide], out)
+            if (f.number, wide) not in entry: # of names that mean the same, the first
+                entry[f.number, wide] = write_entry(f, name, wide, out)
+                trace[f.number, wide] = write_trace(f, name, wide, entry[f.number, wide], out)
     for major in table.libraries:
         symbol = table.symbol(major)
         out.write('\n__attribute__((visibility("default"))) extern void *%s[];\nvoid *%s[] = {\n' % (symbol, symbol))
