@@ -64,5 +64,9 @@ CUresult aw_abi_stream_inline(CUstream stream, void (*fn)(void *user), void *use
 /* Private: the hipStream_t behind a stream of an AMD card; CUDA_ERROR_NOT_READY while it captures: what AMD's libraries launch there
  * would not become part of the graph. */
 CUresult aw_abi_stream_native(CUstream stream, void **ret_native);
+/* Private: the machine's device `native`, from 0 on, visible to CUDA programs or not; initialises CUDA, makes no context.
+ * CUDA_ERROR_INVALID_DEVICE behind the last. */
+struct aw_devinfo;
+CUresult aw_abi_device_describe(int native, struct aw_devinfo *ret_info);
 
 #endif

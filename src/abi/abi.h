@@ -27,6 +27,9 @@ __attribute__((visibility("default"))) void *aw_abi_cudart_find(int major, const
 /* See aw_stream_inline and aw_stream_native of core/stream.h; AW_ERR_NOT_READY is CUDA_ERROR_NOT_READY. */
 __attribute__((visibility("default"))) CUresult aw_abi_stream_inline(CUstream stream, void (*fn)(void *user), void *user);
 __attribute__((visibility("default"))) CUresult aw_abi_stream_native(CUstream stream, void **ret_native);
+/* See aw_device_describe of core/device.h. */
+struct aw_devinfo;
+__attribute__((visibility("default"))) CUresult aw_abi_device_describe(int native, struct aw_devinfo *ret_info);
 
 /* ---- Errors.  NULL for a number that API does not know.  Static. */
 const char *aw_abi_error_name(int code, bool driver);

@@ -3,6 +3,7 @@
 #define AW_ROOM "abi"
 #include "abi/abi.h"
 #include "abi/cuda_util.h"
+#include "base/devinfo.h"
 #include "base/log.h"
 #include "core/pool.h"
 
@@ -205,6 +206,28 @@ CUresult awcu_cuDeviceGetByPCIBusId(CUdevice *dev, const char *pciBusId)
     if (!device)
         return CUDA_ERROR_INVALID_DEVICE;
     *dev = device->ordinal;
+    return CUDA_SUCCESS;
+}
+
+/* ---- For libs/nvml. */
+
+CUresult aw_abi_device_describe(int native, struct aw_devinfo *ret_info)
+{
+    struct aw_device device;
+    size_t free_bytes;
+    enum aw_status status = aw_device_describe(native, &device, &free_bytes);
+    if (status)
+        return cu_result(status);
+    *ret_info = (struct aw_devinfo){
+        .host = !strcmp(aw_provider->name, "host"),
+        .pci_domain = device.attr[AW_DEV_PCI_DOMAIN], .pci_bus = device.attr[AW_DEV_PCI_BUS], .pci_device = device.attr[AW_DEV_PCI_DEVICE],
+        .cc_major = device.cc_major, .cc_minor = device.cc_minor, .multiprocessors = device.attr[AW_DEV_MULTIPROCESSORS],
+        .clock_khz = device.attr[AW_DEV_CLOCK_KHZ], .memory_clock_khz = device.attr[AW_DEV_MEMORY_CLOCK_KHZ],
+        .bus_width = device.attr[AW_DEV_BUS_WIDTH], .total = device.total_memory, .free = free_bytes,
+        .driver_version = aw_driver_version(),
+    };
+    snprintf(ret_info->name, sizeof ret_info->name, "%s", device.name);
+    memcpy(ret_info->uuid, device.uuid, sizeof ret_info->uuid);
     return CUDA_SUCCESS;
 }
 

@@ -216,6 +216,18 @@ enum aw_status aw_core_init(void)
     return init_status;
 }
 
+enum aw_status aw_device_describe(int native, struct aw_device *ret_device, size_t *ret_free)
+{
+    size_t total;
+    aw_core_init();
+    if (!aw_provider)
+        return AW_ERR_NO_DEVICE;
+    if (native < 0 || native >= aw_provider->device_count() || device_read(ret_device, -1, native) != AW_OK ||
+        aw_provider->device_memory(native, ret_free, &total) != AW_OK)
+        return AW_ERR_INVALID_DEVICE;
+    return AW_OK;
+}
+
 enum aw_status aw_core_ready(void)
 {
     int status = __atomic_load_n(&init_status, __ATOMIC_ACQUIRE);

@@ -430,7 +430,7 @@ def write_map(api, functions, major, out):
 
 def write_private(cuda, cudart, out):
     names = [table_symbol('cuda', cuda, '0')] + [table_symbol('cudart', cudart, m) for m in MAJORS]
-    names += ['aw_abi_cudart_find', 'aw_abi_cuda_find', 'aw_abi_stream_inline', 'aw_abi_stream_native']
+    names += ['aw_abi_cudart_find', 'aw_abi_cuda_find', 'aw_abi_stream_inline', 'aw_abi_stream_native', 'aw_abi_device_describe']
     out.write('%s {\n    global:\n%s    local:\n        *;\n};\n' % (PRIVATE_NODE, ''.join('        %s;\n' % n for n in names)))
 
 
