@@ -34,6 +34,7 @@ device memory has a type with stars and no direction: the trace must not read it
                                   original does with calls that it cannot serve.  TYPE `other`: all that have no line of their own
     !also PREFIX                  each name is exported with the prefix before it, too
     !each LIST WORD=TYPE...       a line with <LIST> in its name stands for one line each, with the WORD in the name and the TYPE in the arguments
+    !answer TYPE FUNCTION MAJOR...    results that are a TYPE go through FUNCTION, of the room, in these libraries: their codes are others
 """
 # SPDX-License-Identifier: Apache-2.0
 import glob
@@ -101,8 +102,8 @@ class Function(api.Function):
 class Table:
     def __init__(self, path):
         self.name = os.path.basename(path)[:-len('.api')]
-        self.kinds, self.libraries, self.status, self.functions, self.lists = dict(api.KINDS), {}, {}, [], {}
-        self.also = ''
+        self.kinds, self.libraries, self.status, self.answer, self.functions = dict(api.KINDS), {}, {}, {}, []
+        self.lists, self.also = {}, ''
         self.kinds.update({'idx': 'U', 'int64_t': 'U', 'uint64_t': 'U', 'long long int': 'U', 'long long': 'U'})
         section = None
         with open(path, encoding='utf-8') as f:
@@ -136,6 +137,8 @@ class Table:
             self.also = words[1]
         elif words[0] == 'each':
             self.lists[words[1]] = [w.partition('=')[::2] for w in words[2:]]
+        elif words[0] == 'answer':
+            self.answer.update({(words[1], major): words[2] for major in words[3:]})
         else:
             self.kinds.update({w: STRUCT_KINDS[words[0]] for w in words[1:]})
 
@@ -201,8 +204,15 @@ def write_entry(f, name, wide, out):
     return symbol
 
 
-def write_trace(f, name, wide, entry, out):
-    symbol = 't%d%s' % (f.number, 'w' if wide else '')
+def write_answer(f, wide, entry, answer, out):
+    """What version has in place of `entry`: its result in the codes of other versions."""
+    symbol = 'a%d%s' % (f.number, 'w' if wide else '')
+    out.write('static %s\n{\n    return %s(%s);\n}\n' % (f.c_proto(symbol, wide), answer, f.call(entry)))
+    return symbol
+
+
+def write_trace(f, name, wide, answered, entry, out):
+    symbol = 't%s%d%s' % ('a' if answered else '', f.number, 'w' if wide else '')
     text = '|'.join([f.ret_kind + name] + [('-i' if a.type == 'idx' and not wide else a.trace) + a.name for a in f.args])
     values = ', '.join(a.as_u64() for a in f.args) or '0'
     out.write('static %s\n{\n' % f.c_proto(symbol, wide))
@@ -224,24 +234,32 @@ def write_dispatch(table, out):
     out.write('#include "common/lib.h"\n#include "%s_proto.h"\n\n' % table.name)
     if any(f.status == 'stub' for f in table.functions):
         out.write('static unsigned char once[%d];\n\n' % len(table.functions))
-    entry, trace = {}, {}
+    for function in sorted(set(table.answer.values())):
+        ret = next(t for (t, _), a in table.answer.items() if a == function)
+        out.write('%s %s(%s result);\n' % (ret, function, ret))
+    entry, trace, done = {}, {}, set()
     for f in table.functions:
         for name, wide in f.entries():
-            if (f.number, wide) not in entry: # of names that mean the same, the first
-                entry[f.number, wide] = write_entry(f, name, wide, out)
-                trace[f.number, wide] = write_trace(f, name, wide, entry[f.number, wide], out)
+            if (f.number, wide) in done: # of names that mean the same, the first
+                continue
+            done.add((f.number, wide))
+            body = write_entry(f, name, wide, out)
+            for answer in dict.fromkeys(table.answer.get((f.ret, major)) for major in f.versions):
+                key = f.number, wide, answer
+                entry[key] = write_answer(f, wide, body, answer, out) if answer else body
+                trace[key] = write_trace(f, name, wide, answer, entry[key], out)
     for major in table.libraries:
         symbol = table.symbol(major)
         out.write('\n__attribute__((visibility("default"))) extern void *%s[];\nvoid *%s[] = {\n' % (symbol, symbol))
         for _, f, wide in table.slots(major):
-            out.write('    (void *)%s,\n' % entry[f.number, wide])
+            out.write('    (void *)%s,\n' % entry[f.number, wide, table.answer.get((f.ret, major))])
         out.write('};\n')
     out.write('\n/* Before a function can be called: the exporting libraries depend on this one. */\n'
               '__attribute__((constructor)) static void trace_start(void)\n{\n'
               '    if (!aw_lib_traced("%s"))\n        return;\n' % table.name)
     for major in table.libraries:
         for i, (_, f, wide) in enumerate(table.slots(major)):
-            out.write('    %s[%d] = (void *)%s;\n' % (table.symbol(major), i, trace[f.number, wide]))
+            out.write('    %s[%d] = (void *)%s;\n' % (table.symbol(major), i, trace[f.number, wide, table.answer.get((f.ret, major))]))
     out.write('}\n')
 
 
