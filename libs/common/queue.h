@@ -39,7 +39,7 @@ struct aw_lib_span {
     unsigned dir;     /* AW_LIB_IN, _OUT or both; what is only written may have any contents before */
 };
 
-enum { AW_LIB_SPANS = 16 };
+enum { AW_LIB_SPANS = 32 };
 
 /* What is common to all jobs; a library's own begin with it.  A job holds no address of itself: it may be copied. */
 struct aw_lib_job {

@@ -1,5 +1,5 @@
-/* The types in the table of cuDNN.  Numbers of enumerations are cuDNN's; they are those of 8 and 9 alike, but for the status codes: version
- * 8's are made at the edge (status.c). */
+/* The types in the table of cuDNN.  Numbers of enumerations are cuDNN's; they are those of 8 and 9 alike, but for the status
+ * codes: version 8's are made at the edge (status.c). */
 /* SPDX-License-Identifier: Apache-2.0 */
 #ifndef AW_LIBS_CUDNN_TYPES_H
 #define AW_LIBS_CUDNN_TYPES_H

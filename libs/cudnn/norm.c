@@ -1,0 +1,317 @@
+/* Norms and their gradients: see layers.h.  All in double; what is per channel, per sample or per both follows from the sizes
+ * alone. */
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <math.h>
+#include <stdlib.h>
+
+#include "layers.h"
+
+/* A scalar's tensor, or what was given in its place. */
+static double scalar(const struct aw_dnn_view *v, double otherwise)
+{
+    return v->at ? aw_dnn_get(v, 0) : otherwise;
+}
+
+/* A zeroed double for each element of `s`. */
+static struct aw_dnn_view sums_make(const struct aw_dnn_shape *s)
+{
+    return aw_dnn_dense_view(s, CUDNN_DATA_DOUBLE, calloc((size_t)aw_dnn_count(s) + 1, sizeof(double)));
+}
+
+/* What a row has of operand `k`, in double. */
+static int64_t row_load(const struct aw_dnn_walk *w, int64_t at, int k, const struct aw_dnn_view *v, double *to)
+{
+    int64_t n = w->row - at < AW_DNN_CHUNK ? w->row - at : AW_DNN_CHUNK;
+    if (v->at)
+        aw_dnn_load_d(v, w->offset[k] + at * w->step[k], w->step[k], n, to);
+    return n;
+}
+
+/* ---- Statistics */
+
+/* sums += x, or (x - mean)^2. */
+static void accumulate(const struct aw_dnn_view *x, const struct aw_dnn_view *mean, const struct aw_dnn_view *sums, bool squares)
+{
+    const struct aw_dnn_view *const views[] = { x, sums, mean };
+    struct aw_dnn_walk w;
+    double in[AW_DNN_CHUNK], m[AW_DNN_CHUNK];
+    if (!aw_dnn_walk_begin(&w, &x->s, 3, views))
+        return;
+    do {
+        for (int64_t at = 0; at < w.row; at += AW_DNN_CHUNK) {
+            int64_t n = row_load(&w, at, 0, x, in);
+            double *s = (double *)sums->at + w.offset[1] + at * w.step[1];
+            row_load(&w, at, 2, mean, m);
+            for (int64_t i = 0; i < n; i++)
+                s[i * w.step[1]] += squares ? (in[i] - m[i]) * (in[i] - m[i]) : in[i];
+        }
+    } while (aw_dnn_walk_next(&w));
+}
+
+/* Mean and variance over what `stats` has size 1 in. */
+static void statistics(const struct aw_dnn_view *x, bool centred, const struct aw_dnn_view *mean,
+                       const struct aw_dnn_view *variance)
+{
+    int64_t n = aw_dnn_count(&mean->s), each = n ? aw_dnn_count(&x->s) / n : 1;
+    if (centred) {
+        accumulate(x, mean, mean, false);
+        for (int64_t i = 0; i < n; i++)
+            ((double *)mean->at)[i] /= (double)each;
+    }
+    accumulate(x, mean, variance, true);
+    for (int64_t i = 0; i < n; i++)
+        ((double *)variance->at)[i] /= (double)each;
+}
+
+/* running = factor * now + (1 - factor) * before. */
+static void run_on(const struct aw_dnn_view *now, double scale, double factor, const struct aw_dnn_view *before,
+                   const struct aw_dnn_view *after)
+{
+    if (!after->at)
+        return;
+    if (before->at && factor != 1) {
+        if (before->at != after->at)
+            aw_dnn_blend(1, before, 0, after);
+        aw_dnn_blend(factor * scale, now, 1 - factor, after);
+    } else {
+        aw_dnn_blend(factor * scale, now, 0, after);
+    }
+}
+
+static double activate(int mode, double x)
+{
+    switch (mode) {
+    case AW_DNN_RELU_FWD: return x > 0 || x != x ? x : 0;
+    default: return x;
+    }
+}
+
+/* y = alpha * act((x - mean) * inv * scale + bias + z) + beta * y */
+static void apply(const struct aw_dnn_norm *op, const struct aw_dnn_view *v, const struct aw_dnn_view *mean,
+                  const struct aw_dnn_view *inv)
+{
+    const struct aw_dnn_view *const views[] = { &v[0], &v[1], mean, inv, &v[4], &v[5], &v[12] };
+    double y[AW_DNN_CHUNK], in[7][AW_DNN_CHUNK];
+    struct aw_dnn_walk w;
+    if (!aw_dnn_walk_begin(&w, &v[0].s, 7, views))
+        return;
+    do {
+        for (int64_t at = 0; at < w.row; at += AW_DNN_CHUNK) {
+            int64_t n = 0;
+            for (int k = op->beta != 0 ? 0 : 1; k < 7; k++)
+                n = row_load(&w, at, k, views[k], in[k]);
+            for (int64_t i = 0; i < n; i++) {
+                double value = (in[1][i] - in[2][i]) * in[3][i];
+                value = (v[4].at ? value * in[4][i] : value) + (v[5].at ? in[5][i] : 0) + (v[12].at ? in[6][i] : 0);
+                y[i] = op->alpha * activate(op->activation, value) + (op->beta != 0 ? op->beta * in[0][i] : 0);
+            }
+            aw_dnn_store_d(&v[0], w.offset[0] + at * w.step[0], w.step[0], n, y);
+        }
+    } while (aw_dnn_walk_next(&w));
+}
+
+int aw_dnn_norm_forward(const void *params, const struct aw_dnn_view *v)
+{
+    const struct aw_dnn_norm *op = params;
+    struct aw_dnn_view mean = sums_make(&op->stats), inv = sums_make(&op->stats);
+    int64_t n = aw_dnn_count(&op->stats), each = n ? aw_dnn_count(&v[1].s) / n : 1;
+    double epsilon = scalar(&v[6], op->epsilon), factor = scalar(&v[7], op->factor), *d = inv.at;
+    bool good = mean.at && inv.at;
+    if (good && op->given) {
+        if (v[2].at)
+            aw_dnn_blend(1, &v[2], 0, &mean);
+        aw_dnn_blend(1, &v[3], 0, &inv);
+    } else if (good) {
+        statistics(&v[1], op->centred, &mean, &inv);
+        run_on(&mean, 1, factor, &v[8], &v[10]);
+        run_on(&inv, each > 1 ? (double)each / (double)(each - 1) : 1, factor, &v[9], &v[11]);
+    }
+    for (int64_t i = 0; i < n && good && (!op->given || op->variance); i++)
+        d[i] = 1 / sqrt(d[i] + epsilon);
+    if (good && !op->given && v[2].at)
+        aw_dnn_blend(1, &mean, 0, &v[2]);
+    if (good && !op->given && v[3].at)
+        aw_dnn_blend(1, &inv, 0, &v[3]);
+    if (good)
+        apply(op, v, &mean, &inv);
+    free(mean.at);
+    free(inv.at);
+    return !good;
+}
+
+/* ---- Gradients */
+
+struct gradient {
+    const struct aw_dnn_view *x, *dy, *scale;
+    struct aw_dnn_view mean, inv, sum, product; /* of each statistic: dy scale, and that times x^ */
+    struct aw_dnn_view dscale, dbias;
+};
+
+/* All sums in one pass. */
+static void gradient_sums(const struct gradient *g)
+{
+    const struct aw_dnn_view *const views[] = { g->x, g->dy, &g->mean, &g->inv, g->scale, &g->sum, &g->dscale };
+    double in[5][AW_DNN_CHUNK];
+    struct aw_dnn_walk w;
+    if (!aw_dnn_walk_begin(&w, &g->x->s, 7, views))
+        return;
+    do {
+        for (int64_t at = 0; at < w.row; at += AW_DNN_CHUNK) {
+            int64_t n = 0, stat = w.offset[5] + at * w.step[5], param = w.offset[6] + at * w.step[6];
+            double *sum = (double *)g->sum.at + stat, *product = (double *)g->product.at + stat;
+            double *dscale = (double *)g->dscale.at + param, *dbias = (double *)g->dbias.at + param;
+            for (int k = 0; k < 5; k++)
+                n = row_load(&w, at, k, views[k], in[k]);
+            for (int64_t i = 0; i < n; i++) {
+                double hat = (in[0][i] - in[2][i]) * in[3][i], dy = in[1][i], scaled = g->scale->at ? dy * in[4][i] : dy;
+                sum[i * w.step[5]] += scaled;
+                product[i * w.step[5]] += scaled * hat;
+                dscale[i * w.step[6]] += dy * hat;
+                dbias[i * w.step[6]] += dy;
+            }
+        }
+    } while (aw_dnn_walk_next(&w));
+}
+
+static void gradient_apply(const struct gradient *g, const struct aw_dnn_norm *op, const struct aw_dnn_view *dx)
+{
+    const struct aw_dnn_view *const views[] = { dx, g->x, g->dy, &g->mean, &g->inv, g->scale, &g->sum, &g->product };
+    int64_t stats = aw_dnn_count(&op->stats);
+    double in[8][AW_DNN_CHUNK], out[AW_DNN_CHUNK], each = stats ? (double)(aw_dnn_count(&g->x->s) / stats) : 1;
+    struct aw_dnn_walk w;
+    if (!aw_dnn_walk_begin(&w, &dx->s, 8, views))
+        return;
+    do {
+        for (int64_t at = 0; at < w.row; at += AW_DNN_CHUNK) {
+            int64_t n = 0;
+            for (int k = op->beta != 0 ? 0 : 1; k < 8; k++)
+                n = row_load(&w, at, k, views[k], in[k]);
+            for (int64_t i = 0; i < n; i++) {
+                double hat = (in[1][i] - in[3][i]) * in[4][i], scaled = g->scale->at ? in[2][i] * in[5][i] : in[2][i];
+                double d = in[4][i] * (scaled - (op->centred ? in[6][i] / each : 0) - hat * in[7][i] / each);
+                out[i] = op->alpha * d + (op->beta != 0 ? op->beta * in[0][i] : 0);
+            }
+            aw_dnn_store_d(dx, w.offset[0] + at * w.step[0], w.step[0], n, out);
+        }
+    } while (aw_dnn_walk_next(&w));
+}
+
+/* What comes through the activation: dy where y is above 0, into `to`. */
+static void through_relu(const struct aw_dnn_view *dy, const struct aw_dnn_view *y, const struct aw_dnn_view *to)
+{
+    struct aw_dnn_pointwise op = aw_dnn_pointwise_init(AW_DNN_RELU_BWD);
+    const struct aw_dnn_view views[] = { *to, *y, *dy };
+    aw_dnn_pointwise(&op, views);
+}
+
+int aw_dnn_norm_backward(const void *params, const struct aw_dnn_view *v)
+{
+    const struct aw_dnn_norm *op = params;
+    const struct aw_dnn_shape *param = v[5].at ? &v[5].s : v[6].at ? &v[6].s : &op->stats;
+    struct gradient g = { .x = &v[1], .dy = &v[2], .scale = &v[5] };
+    struct aw_dnn_view through = { 0 };
+    g.mean = sums_make(&op->stats);
+    g.inv = sums_make(&op->stats);
+    g.sum = sums_make(&op->stats);
+    g.product = sums_make(&op->stats);
+    g.dscale = sums_make(param);
+    g.dbias = sums_make(param);
+    bool good = g.mean.at && g.inv.at && g.sum.at && g.product.at && g.dscale.at && g.dbias.at;
+    if (good && op->activation >= 0) {
+        through = sums_make(&v[2].s);
+        good = through.at;
+        if (good)
+            through_relu(&v[2], &v[10], &through);
+        g.dy = &through;
+    }
+    if (good && v[11].at)
+        aw_dnn_blend(1, g.dy, 0, &v[11]);
+    if (good && v[4].at) {
+        if (v[3].at)
+            aw_dnn_blend(1, &v[3], 0, &g.mean);
+        aw_dnn_blend(1, &v[4], 0, &g.inv);
+    } else if (good) {
+        double epsilon = scalar(&v[8], op->epsilon), *d = g.inv.at;
+        statistics(&v[1], op->centred, &g.mean, &g.inv);
+        for (int64_t i = 0; i < aw_dnn_count(&op->stats); i++)
+            d[i] = 1 / sqrt(d[i] + epsilon);
+    }
+    if (good) {
+        gradient_sums(&g);
+        if (v[0].at)
+            gradient_apply(&g, op, &v[0]);
+        if (v[6].at)
+            aw_dnn_blend(op->param_alpha, &g.dscale, op->param_beta, &v[6]);
+        if (v[7].at)
+            aw_dnn_blend(op->param_alpha, &g.dbias, op->param_beta, &v[7]);
+    }
+    free(g.mean.at);
+    free(g.inv.at);
+    free(g.sum.at);
+    free(g.product.at);
+    free(g.dscale.at);
+    free(g.dbias.at);
+    free(through.at);
+    return !good;
+}
+
+/* ---- Norms of which the sums come from another node's end */
+
+int aw_dnn_genstats(const void *params, const struct aw_dnn_view *v)
+{
+    struct aw_dnn_view sum = sums_make(&v[1].s), squares = sums_make(&v[1].s), none = sums_make(&v[1].s);
+    bool good = sum.at && squares.at && none.at;
+    if (good) {
+        accumulate(&v[0], &none, &sum, false);
+        accumulate(&v[0], &none, &squares, true);
+        aw_dnn_blend(1, &sum, 0, &v[1]);
+        aw_dnn_blend(1, &squares, 0, &v[2]);
+    }
+    free(sum.at);
+    free(squares.at);
+    free(none.at);
+    return !good;
+}
+
+/* Sum, sum of squares, scale, bias, running mean, running variance; then what is written: running mean, running variance,
+ * saved mean, saved inverse deviation, equivalent scale, equivalent bias; then the scalars count, epsilon, factor. */
+int aw_dnn_bn_finalize(const void *params, const struct aw_dnn_view *v)
+{
+    const struct aw_dnn_bn_finalize *op = params;
+    double count = scalar(&v[12], 1), epsilon = scalar(&v[13], 0), factor = scalar(&v[14], 1);
+    const struct aw_dnn_shape *s = v[2].at ? &v[2].s : &v[0].s;
+    int64_t n = aw_dnn_count(s);
+    struct aw_dnn_view t[6]; /* sums or running statistics, made mean and variance; scale, bias; equivalents */
+    bool good = true;
+    for (int i = 0; i < 6; i++) {
+        t[i] = sums_make(s);
+        good &= t[i].at != NULL;
+    }
+    double *mean = t[0].at, *inv = t[1].at, *scale = t[2].at, *bias = t[3].at;
+    if (good) {
+        for (int i = 0; i < 2; i++)
+            aw_dnn_blend(op->inference ? 1 : 1 / count, &v[op->inference ? 4 + i : i], 0, &t[i]);
+        for (int i = 2; i < 4; i++) {
+            if (v[i].at)
+                aw_dnn_blend(1, &v[i], 0, &t[i]);
+            else
+                aw_dnn_fill(&t[i], i == 2);
+        }
+        for (int64_t i = 0; i < n && !op->inference; i++)
+            inv[i] = fmax(inv[i] - mean[i] * mean[i], 0);
+        run_on(&t[0], 1, factor, &v[4], &v[6]);
+        run_on(&t[1], count > 1 ? count / (count - 1) : 1, factor, &v[5], &v[7]);
+        for (int64_t i = 0; i < n; i++) {
+            inv[i] = 1 / sqrt(inv[i] + epsilon);
+            ((double *)t[4].at)[i] = scale[i] * inv[i];
+            ((double *)t[5].at)[i] = bias[i] - scale[i] * inv[i] * mean[i];
+        }
+        static const int from[] = { 0, 1, 4, 5 };
+        for (int i = 0; i < 4; i++)
+            if (v[8 + i].at)
+                aw_dnn_blend(1, &t[from[i]], 0, &v[8 + i]);
+    }
+    for (int i = 0; i < 6; i++)
+        free(t[i].at);
+    return !good;
+}
