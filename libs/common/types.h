@@ -29,8 +29,12 @@ typedef enum {
 } cudaDataType;
 
 /* Passed by value in two halves of a register, or in two registers, as pairs of floats are. */
-typedef struct { float x, y; } __attribute__((aligned(8))) cuComplex;
-typedef struct { double x, y; } __attribute__((aligned(16))) cuDoubleComplex;
+typedef struct {
+    float x, y;
+} __attribute__((aligned(8))) cuComplex;
+typedef struct {
+    double x, y;
+} __attribute__((aligned(16))) cuDoubleComplex;
 typedef uint16_t __half;
 typedef uint16_t __nv_bfloat16;
 

@@ -8,7 +8,7 @@
 
 #include "amd.h"
 #include "base/log.h"
-#include "cpu.h"
+#include "common/blas.h"
 #include "handle.h"
 
 static size_t type_size(char type)

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 
 #include "call.h"
-#include "cpu.h"
+#include "common/blas.h"
 
 typedef float _Complex float_complex;
 typedef double _Complex double_complex;

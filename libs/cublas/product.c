@@ -12,7 +12,7 @@
 
 #include "base/log.h"
 #include "common/convert.h"
-#include "cpu.h"
+#include "common/blas.h"
 #include "handle.h"
 
 typedef void (*gemm_fn)(const char *, const char *, const int *, const int *, const int *, const void *, const void *, const int *,

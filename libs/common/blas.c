@@ -1,7 +1,7 @@
-/* Opening the processor's BLAS: see cpu.h. */
+/* Opening the processor's BLAS: see blas.h. */
 /* SPDX-License-Identifier: Apache-2.0 */
-#define AW_ROOM "cublas"
-#include "cpu.h"
+#define AW_ROOM "libs"
+#include "common/blas.h"
 
 #include <dlfcn.h>
 #include <pthread.h>
