@@ -1,0 +1,229 @@
+/* The loops of kernel.h for values of type T, indices of type I: included once for each pair by kernel.c, which names them by NAME. */
+/* SPDX-License-Identifier: Apache-2.0 */
+
+static void NAME(product_rows)(const struct aw_sparse_rows *a, bool conjugate, T alpha, const struct aw_sparse_dense *b, T beta,
+                               const struct aw_sparse_dense *c)
+{
+    enum { WIDTH = 32 };
+    const I *ptr = a->ptr, *ind = a->ind;
+    const T *val = a->val, *from = b->at;
+    T *to = c->at, sum[WIDTH];
+    for (int64_t i = 0; i < a->rows; i++) {
+        for (int64_t j0 = 0; j0 < c->cols; j0 += WIDTH) {
+            int64_t n = c->cols - j0 < WIDTH ? c->cols - j0 : WIDTH, across = b->across;
+            memset(sum, 0, (size_t)n * sizeof *sum);
+            for (int64_t p = ptr[i] - a->base; p < (int64_t)ptr[i + 1] - a->base; p++) {
+                T v = conjugate ? CONJ(val[p]) : val[p];
+                const T *x = from + (ind[p] - a->base) * b->down + j0 * across;
+                for (int64_t j = 0; j < n; j++)
+                    sum[j] += v * x[j * across];
+            }
+            for (int64_t j = 0; j < n; j++) {
+                T *y = to + i * c->down + (j0 + j) * c->across;
+                *y = beta == 0 ? alpha * sum[j] : alpha * sum[j] + beta * *y;
+            }
+        }
+    }
+}
+
+static void NAME(product)(const struct aw_sparse_rows *a, struct aw_sparse_op op, const void *alpha_at,
+                          const struct aw_sparse_dense *b, const void *beta_at, const struct aw_sparse_dense *c)
+{
+    const I *ptr = a->ptr, *ind = a->ind;
+    const T *val = a->val, *from = b->at, alpha = *(const T *)alpha_at, beta = *(const T *)beta_at;
+    T *to = c->at;
+    if (!op.transpose) {
+        NAME(product_rows)(a, op.conjugate, alpha, b, beta, c);
+        return;
+    }
+    for (int64_t i = 0; i < c->rows; i++)
+        for (int64_t j = 0; j < c->cols; j++) {
+            T *y = to + i * c->down + j * c->across;
+            *y = beta == 0 ? 0 : beta * *y;
+        }
+    for (int64_t i = 0; i < a->rows; i++)
+        for (int64_t p = ptr[i] - a->base; p < (int64_t)ptr[i + 1] - a->base; p++) {
+            T v = alpha * (op.conjugate ? CONJ(val[p]) : val[p]);
+            const T *x = from + i * b->down;
+            T *y = to + (ind[p] - a->base) * c->down;
+            for (int64_t j = 0; j < c->cols; j++)
+                y[j * c->across] += v * x[j * b->across];
+        }
+}
+
+static void NAME(sampled)(const struct aw_sparse_rows *c, const void *alpha_at, const struct aw_sparse_dense *a, bool conj_a,
+                          const struct aw_sparse_dense *b, bool conj_b, const void *beta_at, void *val)
+{
+    const I *ptr = c->ptr, *ind = c->ind;
+    const T *old = c->val, alpha = *(const T *)alpha_at, beta = *(const T *)beta_at;
+    for (int64_t i = 0; i < c->rows; i++)
+        for (int64_t p = ptr[i] - c->base; p < (int64_t)ptr[i + 1] - c->base; p++) {
+            const T *x = (const T *)a->at + i * a->down, *y = (const T *)b->at + (ind[p] - c->base) * b->across;
+            T sum = 0;
+            for (int64_t k = 0; k < a->cols; k++) {
+                T u = x[k * a->across], v = y[k * b->down];
+                sum += (conj_a ? CONJ(u) : u) * (conj_b ? CONJ(v) : v);
+            }
+            ((T *)val)[c->place ? c->place[p] : p] = beta == 0 ? alpha * sum : alpha * sum + beta * old[p];
+        }
+}
+
+/* Rows from the end of the triangle that has one element, each by those before. */
+static void NAME(solve_column)(const struct aw_sparse_rows *a, struct aw_sparse_op op, bool upper, bool unit, T *x, int64_t down)
+{
+    const I *ptr = a->ptr, *ind = a->ind;
+    const T *val = a->val;
+    bool backward = upper != op.transpose;
+    for (int64_t k = 0; k < a->rows; k++) {
+        int64_t i = backward ? a->rows - 1 - k : k;
+        T sum = x[i * down], diagonal = 0;
+        for (int64_t p = ptr[i] - a->base; p < (int64_t)ptr[i + 1] - a->base; p++) {
+            int64_t j = ind[p] - a->base;
+            T v = op.conjugate ? CONJ(val[p]) : val[p];
+            if (j == i)
+                diagonal += v;
+            else if (!op.transpose && (upper ? j > i : j < i))
+                sum -= v * x[j * down];
+        }
+        x[i * down] = sum = unit ? sum : sum / (INTEGER && diagonal == 0 ? 1 : diagonal);
+        for (int64_t p = ptr[i] - a->base; op.transpose && p < (int64_t)ptr[i + 1] - a->base; p++) {
+            int64_t j = ind[p] - a->base;
+            if (upper ? j > i : j < i)
+                x[j * down] -= (op.conjugate ? CONJ(val[p]) : val[p]) * sum;
+        }
+    }
+}
+
+static void NAME(solve)(const struct aw_sparse_rows *a, struct aw_sparse_op op, bool upper, bool unit,
+                        const struct aw_sparse_dense *x)
+{
+    for (int64_t j = 0; j < x->cols; j++)
+        NAME(solve_column)(a, op, upper, unit, (T *)x->at + j * x->across, x->down);
+}
+
+/* A row as sums by column: `mark` has the row that a column was last met in. */
+struct NAME(row) {
+    T *sum;
+    int64_t *mark, *met, n_met;
+};
+
+static bool NAME(row_init)(struct NAME(row) * r, int64_t cols)
+{
+    size_t n = (size_t)(cols ? cols : 1);
+    *r = (struct NAME(row)){ malloc(n * sizeof *r->sum), malloc(n * sizeof *r->mark), malloc(n * sizeof *r->met), 0 };
+    for (size_t j = 0; r->mark && j < n; j++)
+        r->mark[j] = -1;
+    return r->sum && r->mark && r->met;
+}
+
+static void NAME(row_free)(struct NAME(row) * r)
+{
+    free(r->sum);
+    free(r->mark);
+    free(r->met);
+}
+
+static inline void NAME(row_add)(struct NAME(row) * r, int64_t i, int64_t j, T value)
+{
+    if (r->mark[j] != i) {
+        r->mark[j] = i;
+        r->met[r->n_met++] = j;
+        r->sum[j] = value;
+    } else {
+        r->sum[j] += value;
+    }
+}
+
+/* Appends the row to `out` and empties it. */
+static bool NAME(row_end)(struct NAME(row) * r, int64_t i, struct aw_sparse_built *out)
+{
+    if (!built_reserve(out, r->n_met, sizeof(T)))
+        return false;
+    qsort(r->met, (size_t)r->n_met, sizeof *r->met, compare_int64);
+    for (int64_t k = 0; k < r->n_met; k++) {
+        out->ind[out->nnz] = r->met[k];
+        ((T *)out->val)[out->nnz++] = r->sum[r->met[k]];
+    }
+    out->ptr[i + 1] = out->nnz;
+    r->n_met = 0;
+    return true;
+}
+
+static bool NAME(multiply)(const struct aw_sparse_rows *a, const struct aw_sparse_rows *b, struct aw_sparse_built *out)
+{
+    const I *ap = a->ptr, *ai = a->ind, *bp = b->ptr, *bi = b->ind;
+    struct NAME(row) row;
+    bool good = built_init(out, a->rows) && NAME(row_init)(&row, b->cols);
+    if (!out->ptr)
+        return false;
+    for (int64_t i = 0; i < a->rows && good; i++) {
+        for (int64_t p = ap[i] - a->base; p < (int64_t)ap[i + 1] - a->base; p++) {
+            int64_t k = ai[p] - a->base;
+            T v = ((const T *)a->val)[p];
+            for (int64_t q = bp[k] - b->base; q < (int64_t)bp[k + 1] - b->base; q++)
+                NAME(row_add)(&row, i, bi[q] - b->base, v * ((const T *)b->val)[q]);
+        }
+        good = NAME(row_end)(&row, i, out);
+    }
+    NAME(row_free)(&row);
+    return good;
+}
+
+static bool NAME(add)(const struct aw_sparse_rows *a, const void *alpha, const struct aw_sparse_rows *b, const void *beta,
+                      struct aw_sparse_built *out)
+{
+    const struct aw_sparse_rows *both[] = { a, b };
+    const T scale[] = { *(const T *)alpha, *(const T *)beta };
+    struct NAME(row) row;
+    bool good = built_init(out, a->rows) && NAME(row_init)(&row, a->cols);
+    if (!out->ptr)
+        return false;
+    for (int64_t i = 0; i < a->rows && good; i++) {
+        for (int k = 0; k < 2; k++) {
+            const struct aw_sparse_rows *m = both[k];
+            const I *ptr = m->ptr, *ind = m->ind;
+            for (int64_t p = ptr[i] - m->base; p < (int64_t)ptr[i + 1] - m->base; p++)
+                NAME(row_add)(&row, i, ind[p] - m->base, scale[k] * ((const T *)m->val)[p]);
+        }
+        good = NAME(row_end)(&row, i, out);
+    }
+    NAME(row_free)(&row);
+    return good;
+}
+
+static bool NAME(transpose)(const struct aw_sparse_rows *a, struct aw_sparse_op op, struct aw_sparse_built *out)
+{
+    const I *ptr = a->ptr, *ind = a->ind;
+    int64_t nnz = ptr[a->rows] - ptr[0], rows = op.transpose ? a->cols : a->rows;
+    if (!built_init(out, rows) || !built_reserve(out, nnz, sizeof(T)))
+        return false;
+    for (int64_t i = 0; i < a->rows; i++)
+        for (int64_t p = ptr[i] - a->base; p < (int64_t)ptr[i + 1] - a->base; p++)
+            out->ptr[(op.transpose ? ind[p] - a->base : i) + 1]++;
+    for (int64_t i = 0; i < rows; i++)
+        out->ptr[i + 1] += out->ptr[i];
+    for (int64_t i = 0; i < a->rows; i++)
+        for (int64_t p = ptr[i] - a->base; p < (int64_t)ptr[i + 1] - a->base; p++) {
+            int64_t j = ind[p] - a->base, at = out->ptr[op.transpose ? j : i]++;
+            T v = ((const T *)a->val)[p];
+            out->ind[at] = op.transpose ? i : j;
+            ((T *)out->val)[at] = op.conjugate ? CONJ(v) : v;
+        }
+    memmove(out->ptr + 1, out->ptr, (size_t)rows * sizeof *out->ptr);
+    out->ptr[0] = 0;
+    out->nnz = nnz;
+    return true;
+}
+
+static void NAME(combine)(int64_t n, const void *alpha_at, const void *from, const void *beta_at, void *to)
+{
+    const T alpha = *(const T *)alpha_at, beta = *(const T *)beta_at;
+    for (int64_t i = 0; i < n; i++) {
+        T sum = alpha == 0 ? 0 : alpha * ((const T *)from)[i];
+        ((T *)to)[i] = beta == 0 ? sum : sum + beta * ((const T *)to)[i];
+    }
+}
+
+static const struct aw_sparse_kernels NAME(kernels) = {
+    sizeof(T), NAME(product), NAME(sampled), NAME(solve), NAME(multiply), NAME(add), NAME(transpose), NAME(combine),
+};
