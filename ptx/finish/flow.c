@@ -5,6 +5,7 @@
 
 #include "base/vec.h"
 #include "lower/async.h"
+#include "lower/graph.h"
 #include "finish/release.h"
 
 typedef LLVMValueRef V;
@@ -64,38 +65,17 @@ unsigned ptx_flow_block(const struct flow *f, LLVMBasicBlockRef bb)
     return (unsigned)(uintptr_t)aw_ptrmap_find(&f->index, bb) - 1;
 }
 
-/* Depth-first without recursion: a graph may be tens of thousands of blocks deep. */
 static bool blocks_order(struct flow *f, LLVMBasicBlockRef entry)
 {
-    struct frame {
-        LLVMBasicBlockRef bb;
-        unsigned next;
-    };
-    AW_VEC(struct frame) stack = { 0 };
-    AW_VEC(LLVMBasicBlockRef) post = { 0 };
-    bool ok = aw_vec_push(&stack, (struct frame){ entry, 0 }) && aw_ptrmap_put(&f->index, entry, (void *)1);
-    while (ok && stack.n) {
-        struct frame *top = &stack.at[stack.n - 1];
-        V end = LLVMGetBasicBlockTerminator(top->bb);
-        if (top->next == LLVMGetNumSuccessors(end)) {
-            ok = aw_vec_push(&post, top->bb);
-            stack.n--;
-            continue;
-        }
-        LLVMBasicBlockRef next = LLVMGetSuccessor(end, top->next++);
-        if (!aw_ptrmap_find(&f->index, next))
-            ok = aw_ptrmap_put(&f->index, next, (void *)1) && aw_vec_push(&stack, (struct frame){ next, 0 });
-    }
-    f->n = (unsigned)post.n;
-    f->blocks = ok ? AW_NEW_ARRAY(&f->arena, struct flow_block, post.n) : NULL;
-    ok = ok && f->blocks;
-    for (unsigned i = 0; ok && i < f->n; i++) {
-        f->blocks[i].bb = post.at[f->n - 1 - i];
-        ok = aw_ptrmap_put(&f->index, f->blocks[i].bb, (void *)(uintptr_t)(i + 1));
-    }
-    aw_vec_fini(&stack);
-    aw_vec_fini(&post);
-    return ok;
+    LLVMBasicBlockRef *order;
+    int n;
+    if (!ptx_blocks_order(entry, &f->arena, &f->index, &order, &n))
+        return false;
+    f->n = (unsigned)n;
+    f->blocks = AW_NEW_ARRAY(&f->arena, struct flow_block, f->n);
+    for (unsigned i = 0; f->blocks && i < f->n; i++)
+        f->blocks[i].bb = order[i];
+    return f->blocks != NULL;
 }
 
 static bool blocks_link(struct flow *f)
@@ -204,64 +184,25 @@ static bool coming_find(struct flow *f)
     return true;
 }
 
-/* ---- Sets of blocks, one row of bits each */
-struct sets {
-    size_t words;
-    uint64_t *bits;
-};
-
-static bool sets_make(struct flow *f, struct sets *s)
-{
-    s->words = (f->n + 63) / 64;
-    s->bits = AW_NEW_ARRAY(&f->arena, uint64_t, s->words * f->n);
-    return s->bits != NULL;
-}
-
-static bool set_has(const struct sets *s, unsigned row, unsigned i)
-{
-    return s->bits[row * s->words + i / 64] >> i % 64 & 1;
-}
-
-/* row := all blocks, or those that are in each of rows others[]; and row itself.  True when that changed it. */
-static bool set_meet(struct sets *s, unsigned row, const unsigned *others, unsigned n)
-{
-    bool changed = false;
-    for (size_t w = 0; w < s->words; w++) {
-        uint64_t all = n ? UINT64_MAX : 0;
-        for (unsigned j = 0; j < n; j++)
-            all &= s->bits[others[j] * s->words + w];
-        all |= row / 64 == w ? UINT64_C(1) << row % 64 : 0;
-        changed |= all != s->bits[row * s->words + w];
-        s->bits[row * s->words + w] = all;
-    }
-    return changed;
-}
+/* ---- Natural loops */
 
 enum { ALL_EDGES = UINT32_MAX };
 
-static bool dominators_find(struct flow *f, struct sets *dom)
+static struct ptx_edges edges_into(const void *graph, int block)
 {
-    if (!sets_make(f, dom))
-        return false;
-    memset(dom->bits + dom->words, 0xff, (f->n - 1) * dom->words * sizeof *dom->bits);
-    set_meet(dom, 0, NULL, 0);
-    for (bool changed = true; changed;) {
-        changed = false;
-        for (unsigned i = 1; i < f->n; i++)
-            changed |= set_meet(dom, i, f->blocks[i].preds, f->blocks[i].n_preds);
-    }
-    return true;
+    const struct flow_block *b = &((const struct flow *)graph)->blocks[block];
+    return (struct ptx_edges){ (const int *)b->preds, (int)b->n_preds };
 }
 
 /* Marks the body of the loop with header `h`, backwards from the edges that return there, or where `only` is below their number from that one
  * alone; *ret_edges: how many there are. */
-static bool body_find(const struct flow *f, const struct sets *dom, unsigned h, unsigned only, bool *in, unsigned *ret_edges)
+static bool body_find(const struct flow *f, const struct ptx_dominators *dom, unsigned h, unsigned only, bool *in, unsigned *ret_edges)
 {
     AW_VEC(unsigned) work = { 0 };
     bool ok = true;
     *ret_edges = 0;
     for (unsigned j = 0; j < f->blocks[h].n_preds; j++)
-        if (set_has(dom, f->blocks[h].preds[j], h) && ((*ret_edges)++ == only || only == ALL_EDGES))
+        if (ptx_dominates(dom, (int)h, (int)f->blocks[h].preds[j]) && ((*ret_edges)++ == only || only == ALL_EDGES))
             ok = ok && aw_vec_push(&work, f->blocks[h].preds[j]);
     if (work.n)
         memset(in, 0, f->n * sizeof *in);
@@ -280,8 +221,8 @@ static bool body_find(const struct flow *f, const struct sets *dom, unsigned h, 
 
 bool ptx_flow_loops(struct flow *f, flow_test *test, void *data, bool *ret)
 {
-    struct sets dom;
-    bool *in = AW_NEW_ARRAY(&f->arena, bool, f->n), ok = in && dominators_find(f, &dom);
+    struct ptx_dominators dom;
+    bool *in = AW_NEW_ARRAY(&f->arena, bool, f->n), ok = in && ptx_dominators_find(&f->arena, f, (int)f->n, edges_into, &dom);
     for (unsigned h = 0; ok && h < f->n; h++) {
         unsigned edges, more;
         ok = body_find(f, &dom, h, ALL_EDGES, in, &edges);
@@ -466,6 +407,39 @@ static bool differs(const struct flow *f, V x, const struct flow_block *b)
 }
 
 /* ---- Places.  Lanes that part at a branch meet again at the first block that all of them come to. */
+
+/* ---- Sets of blocks, one row of bits each */
+struct sets {
+    size_t words;
+    uint64_t *bits;
+};
+
+static bool sets_make(struct flow *f, struct sets *s)
+{
+    s->words = (f->n + 63) / 64;
+    s->bits = AW_NEW_ARRAY(&f->arena, uint64_t, s->words * f->n);
+    return s->bits != NULL;
+}
+
+static bool set_has(const struct sets *s, unsigned row, unsigned i)
+{
+    return s->bits[row * s->words + i / 64] >> i % 64 & 1;
+}
+
+/* row := all blocks, or those that are in each of rows others[]; and row itself.  True when that changed it. */
+static bool set_meet(struct sets *s, unsigned row, const unsigned *others, unsigned n)
+{
+    bool changed = false;
+    for (size_t w = 0; w < s->words; w++) {
+        uint64_t all = n ? UINT64_MAX : 0;
+        for (unsigned j = 0; j < n; j++)
+            all &= s->bits[others[j] * s->words + w];
+        all |= row / 64 == w ? UINT64_C(1) << row % 64 : 0;
+        changed |= all != s->bits[row * s->words + w];
+        s->bits[row * s->words + w] = all;
+    }
+    return changed;
+}
 
 /* Only among blocks that have a barrier ahead.  Where such a path has no end, it ends where it may leave for good. */
 static bool postdominators_find(struct flow *f, struct sets *post)

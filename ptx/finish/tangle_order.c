@@ -5,38 +5,11 @@
 
 #include "base/map.h"
 #include "base/vec.h"
+#include "lower/graph.h"
 #include <stdlib.h>
 #include <string.h>
 
 /* ---- Blocks and edges */
-
-typedef AW_VEC(LLVMBasicBlockRef) block_list;
-
-/* Depth-first without recursion: a graph may be tens of thousands of blocks deep. */
-static bool blocks_order(LLVMValueRef fn, struct aw_ptrmap *seen, block_list *post)
-{
-    struct frame {
-        LLVMBasicBlockRef bb;
-        unsigned next;
-    };
-    AW_VEC(struct frame) stack = { 0 };
-    LLVMBasicBlockRef entry = LLVMGetEntryBasicBlock(fn);
-    bool ok = aw_vec_push(&stack, (struct frame){ entry, 0 }) && aw_ptrmap_put(seen, entry, (void *)1);
-    while (ok && stack.n) {
-        struct frame *top = &stack.at[stack.n - 1];
-        LLVMValueRef end = LLVMGetBasicBlockTerminator(top->bb);
-        if (top->next == LLVMGetNumSuccessors(end)) {
-            ok = aw_vec_push(post, top->bb);
-            stack.n--;
-            continue;
-        }
-        LLVMBasicBlockRef next = LLVMGetSuccessor(end, top->next++);
-        if (!aw_ptrmap_find(seen, next))
-            ok = aw_ptrmap_put(seen, next, (void *)1) && aw_vec_push(&stack, (struct frame){ next, 0 });
-    }
-    aw_vec_fini(&stack);
-    return ok;
-}
 
 static bool edges_make(struct tangle_graph *g, const struct aw_ptrmap *numbers)
 {
@@ -67,18 +40,8 @@ static bool edges_make(struct tangle_graph *g, const struct aw_ptrmap *numbers)
 bool tangle_graph_make(struct tangle_graph *g, LLVMValueRef fn)
 {
     struct aw_ptrmap seen = { 0 };
-    block_list post = { 0 };
     *g = (struct tangle_graph){ .n = 0 };
-    bool ok = blocks_order(fn, &seen, &post);
-    g->n = (int)post.n;
-    g->bb = ok ? AW_NEW_ARRAY(&g->arena, LLVMBasicBlockRef, post.n + 1) : NULL;
-    ok = ok && g->bb;
-    for (int i = 0; ok && i < g->n; i++) {
-        g->bb[i] = post.at[post.n - 1 - (size_t)i];
-        ok = aw_ptrmap_put(&seen, g->bb[i], (void *)(intptr_t)(i + 1));
-    }
-    ok = ok && edges_make(g, &seen);
-    aw_vec_fini(&post);
+    bool ok = ptx_blocks_order(LLVMGetEntryBasicBlock(fn), &g->arena, &seen, &g->bb, &g->n) && edges_make(g, &seen);
     aw_ptrmap_fini(&seen);
     return ok;
 }

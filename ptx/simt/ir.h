@@ -10,6 +10,7 @@
 #include "base/arena.h"
 #include "base/map.h"
 #include "base/vec.h"
+#include "lower/graph.h"
 #include "lower/intrinsic.h"
 #include "lower/line_table.h"
 #include "lower/simt.h"
@@ -48,7 +49,7 @@ struct simt_block {
     LLVMBasicBlockRef bb;
     int n_succ, succ[2];
     int n_preds, *preds;
-    int idom, dom_in, dom_out;
+    int idom;                      /* the entry's is itself */
     int loop;                      /* innermost, or -1 */
     int next_in_loop;              /* another block with the same innermost loop, or -1 */
     bool divergent;                /* ends in a branch on which the lanes may differ */
@@ -183,6 +184,7 @@ struct simt_fn {
     int n_blocks;
     struct simt_block *blocks;          /* reverse postorder; 0 is the entry */
     struct aw_ptrmap block_index;       /* basic block -> 1 + index */
+    struct ptx_dominators dominators;
     int n_loops;
     struct simt_loop *loops;            /* a loop's parent has a greater index */
     struct aw_ptrmap vals;

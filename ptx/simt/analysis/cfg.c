@@ -1,4 +1,4 @@
-/* The control-flow graph of one function: reverse postorder, dominators (Cooper, Harvey, Kennedy), natural loops.
+/* The control-flow graph of one function: blocks in reverse postorder, dominators (lower/graph.h), natural loops.
  *
  * LLVM's C interface has none of these.  Not a transformation: the graph must be reducible and free of switches. */
 /* SPDX-License-Identifier: Apache-2.0 */
@@ -20,46 +20,16 @@ static int successors(LLVMBasicBlockRef bb, LLVMBasicBlockRef ret[2])
     return n == 2 && ret[0] == ret[1] ? 1 : (int)n;
 }
 
-/* Depth-first without recursion: a graph may be tens of thousands of blocks deep. */
 static bool order_blocks(struct simt_fn *f)
 {
     struct simt *u = f->u;
-    struct frame {
-        LLVMBasicBlockRef bb;
-        int next;
-    };
-    AW_VEC(struct frame) stack = { 0 };
-    AW_VEC(LLVMBasicBlockRef) post = { 0 };
-    LLVMBasicBlockRef entry = LLVMGetEntryBasicBlock(f->src);
-    bool ok = aw_vec_push(&stack, (struct frame){ entry, 0 }) && aw_ptrmap_put(&f->block_index, entry, (void *)1);
-    while (ok && stack.n) {
-        struct frame *top = &stack.at[stack.n - 1];
-        LLVMBasicBlockRef succ[2];
-        int n = successors(top->bb, succ);
-        if (n < 0) {
-            simt_fail(u, "switch left in the control flow");
-            ok = false;
-        } else if (top->next < n) {
-            LLVMBasicBlockRef next = succ[top->next++];
-            if (!aw_ptrmap_find(&f->block_index, next))
-                ok = aw_ptrmap_put(&f->block_index, next, (void *)1) && aw_vec_push(&stack, (struct frame){ next, 0 });
-        } else {
-            ok = aw_vec_push(&post, top->bb);
-            stack.n--;
-        }
-    }
-    f->n_blocks = (int)post.n;
-    f->blocks = ok ? AW_NEW_ARRAY(&u->arena, struct simt_block, post.n) : NULL;
-    ok = ok && f->blocks;
-    for (int i = 0; ok && i < f->n_blocks; i++) {
-        f->blocks[i].bb = post.at[post.n - 1 - (size_t)i];
-        ok = aw_ptrmap_put(&f->block_index, f->blocks[i].bb, (void *)(intptr_t)(i + 1));
-    }
-    aw_vec_fini(&stack);
-    aw_vec_fini(&post);
-    if (!ok)
-        simt_memory(u);
-    return ok;
+    LLVMBasicBlockRef *order;
+    if (!ptx_blocks_order(LLVMGetEntryBasicBlock(f->src), &u->arena, &f->block_index, &order, &f->n_blocks))
+        return simt_memory(u);
+    f->blocks = AW_NEW_ARRAY(&u->arena, struct simt_block, (size_t)f->n_blocks);
+    for (int i = 0; f->blocks && i < f->n_blocks; i++)
+        f->blocks[i].bb = order[i];
+    return f->blocks ? true : (simt_memory(u), false);
 }
 
 static bool link_edges(struct simt_fn *f)
@@ -68,6 +38,8 @@ static bool link_edges(struct simt_fn *f)
         LLVMBasicBlockRef succ[2];
         struct simt_block *b = &f->blocks[i];
         b->n_succ = successors(b->bb, succ);
+        if (b->n_succ < 0)
+            return simt_fail(f->u, "switch left in the control flow");
         for (int j = 0; j < b->n_succ; j++) {
             b->succ[j] = simt_block_of(f, succ[j]);
             f->blocks[b->succ[j]].n_preds++;
@@ -80,7 +52,6 @@ static bool link_edges(struct simt_fn *f)
             return simt_memory(f->u);
         b->n_preds = 0;
         b->loop = -1;
-        b->idom = -1;
     }
     for (int i = 0; i < f->n_blocks; i++)
         for (int j = 0; j < f->blocks[i].n_succ; j++) {
@@ -90,53 +61,24 @@ static bool link_edges(struct simt_fn *f)
     return true;
 }
 
-static int nearest_common(const struct simt_fn *f, int a, int b)
+static struct ptx_edges edges_into(const void *graph, int block)
 {
-    while (a != b) {
-        while (a > b)
-            a = f->blocks[a].idom;
-        while (b > a)
-            b = f->blocks[b].idom;
-    }
-    return a;
+    const struct simt_block *b = &((const struct simt_block *)graph)[block];
+    return (struct ptx_edges){ b->preds, b->n_preds };
 }
 
 static bool find_dominators(struct simt_fn *f)
 {
-    f->blocks[0].idom = 0;
-    for (bool changed = true; changed;) {
-        changed = false;
-        for (int i = 1; i < f->n_blocks; i++) {
-            int idom = -1;
-            for (int j = 0; j < f->blocks[i].n_preds; j++) {
-                int p = f->blocks[i].preds[j];
-                if (f->blocks[p].idom >= 0)
-                    idom = idom < 0 ? p : nearest_common(f, p, idom);
-            }
-            changed |= f->blocks[i].idom != idom;
-            f->blocks[i].idom = idom;
-        }
-    }
-    /* Number the dominator tree so that dominance is two comparisons.  A child has a greater index than its parent, so
-     * subtree sizes come from one backward sweep and places from one forward sweep. */
-    int *size = AW_NEW_ARRAY(&f->u->arena, int, (size_t)f->n_blocks), *used = AW_NEW_ARRAY(&f->u->arena, int, (size_t)f->n_blocks);
-    if (!size || !used)
+    if (!ptx_dominators_find(&f->u->arena, f->blocks, f->n_blocks, edges_into, &f->dominators))
         return simt_memory(f->u);
-    for (int i = f->n_blocks - 1; i > 0; i--)
-        size[f->blocks[i].idom] += size[i] + 1;
-    f->blocks[0].dom_out = size[0];
-    for (int i = 1; i < f->n_blocks; i++) {
-        int d = f->blocks[i].idom;
-        f->blocks[i].dom_in = f->blocks[d].dom_in + 1 + used[d];
-        f->blocks[i].dom_out = f->blocks[i].dom_in + size[i];
-        used[d] += size[i] + 1;
-    }
+    for (int i = 0; i < f->n_blocks; i++)
+        f->blocks[i].idom = f->dominators.idom[i];
     return true;
 }
 
 bool simt_dominates(const struct simt_fn *f, int a, int b)
 {
-    return f->blocks[a].dom_in <= f->blocks[b].dom_in && f->blocks[b].dom_in <= f->blocks[a].dom_out;
+    return ptx_dominates(&f->dominators, a, b);
 }
 
 bool simt_loop_has(const struct simt_fn *f, int loop, int block)

@@ -207,68 +207,30 @@ static bool find_differing(struct regions *r)
 
 /* ---- The graph */
 
-/* Numbers blocks in reverse postorder of the graph with its edges turned round; false: some block does not lead to the last one. */
-static bool order_backwards(const struct regions *r, int *order, int *number)
+static struct ptx_edges preds_of(const void *graph, int block)
 {
-    const struct simt_fn *f = &r->f;
-    int n = f->n_blocks, top = 0, at = n;
-    int *stack = AW_NEW_ARRAY(&r->u->arena, int, (size_t)n), *next = AW_NEW_ARRAY(&r->u->arena, int, (size_t)n);
-    if (!stack || !next)
-        return simt_memory(r->u);
-    for (int b = 0; b < n; b++)
-        number[b] = -1;
-    stack[top++] = r->last;
-    number[r->last] = n;
-    while (top) {
-        int b = stack[top - 1];
-        if (next[b] == f->blocks[b].n_preds) {
-            order[--at] = b;
-            top--;
-            continue;
-        }
-        int p = f->blocks[b].preds[next[b]++];
-        if (number[p] < 0) {
-            number[p] = n;
-            stack[top++] = p;
-        }
-    }
-    for (int i = at; i < n; i++)
-        number[order[i]] = i;
-    return at == 0;
+    const struct simt_block *b = &((const struct simt_block *)graph)[block];
+    return (struct ptx_edges){ b->preds, b->n_preds };
 }
 
+static struct ptx_edges succs_of(const void *graph, int block)
+{
+    const struct simt_block *b = &((const struct simt_block *)graph)[block];
+    return (struct ptx_edges){ b->succ, b->n_succ };
+}
+
+/* Dominators of the graph with its edges turned round; false: some block does not lead to the last one. */
 static bool find_postdominators(struct regions *r)
 {
     const struct simt_fn *f = &r->f;
-    int n = f->n_blocks;
+    int n = f->n_blocks, reached;
     int *order = AW_NEW_ARRAY(&r->u->arena, int, (size_t)n), *number = AW_NEW_ARRAY(&r->u->arena, int, (size_t)n);
     r->pdom = AW_NEW_ARRAY(&r->u->arena, int, (size_t)n);
-    if (!order || !number || !r->pdom)
+    if (!order || !number || !r->pdom || !ptx_graph_order(&r->u->arena, f->blocks, n, r->last, preds_of, order, number, &reached))
         return simt_memory(r->u);
-    if (!order_backwards(r, order, number))
+    if (reached < n)
         return false;
-    for (int b = 0; b < n; b++)
-        r->pdom[b] = b == r->last ? b : -1;
-    for (bool changed = true; changed;) {
-        changed = false;
-        for (int i = 1; i < n; i++) {
-            int b = order[i], to = -1;
-            for (int j = 0; j < f->blocks[b].n_succ; j++) {
-                int s = f->blocks[b].succ[j];
-                if (r->pdom[s] < 0)
-                    continue;
-                while (to >= 0 && to != s) {
-                    if (number[to] > number[s])
-                        to = r->pdom[to];
-                    else
-                        s = r->pdom[s];
-                }
-                to = s;
-            }
-            changed |= r->pdom[b] != to;
-            r->pdom[b] = to;
-        }
-    }
+    ptx_graph_dominators(f->blocks, n, order, number, succs_of, r->pdom);
     r->pdom[r->last] = -1;
     return true;
 }
