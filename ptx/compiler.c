@@ -116,15 +116,25 @@ int aw_compiler_passes(struct aw_compiler_module *module, const char *words, cha
     return status;
 }
 
-char *aw_compiler_pass_list(void)
+static char *listed(void (*write)(struct aw_buf *out))
 {
     struct aw_buf list = { 0 };
-    ptx_pass_list(&list);
+    write(&list);
     if (list.failed) {
         aw_buf_fini(&list);
         return NULL;
     }
     return text_take(&list);
+}
+
+char *aw_compiler_pass_list(void)
+{
+    return listed(ptx_pass_list);
+}
+
+char *aw_compiler_threshold_list(void)
+{
+    return listed(ptx_threshold_list);
 }
 
 /* ---- Compiling */

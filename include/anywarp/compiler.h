@@ -135,12 +135,14 @@ int aw_compiler_compile(struct aw_compiler_module *module, const char *kernel, c
                         char **ret_diags);
 
 /* What this module's next compilations do with the compiler's passes, for who hunts a fault of it: words separated by blanks of
- * "print-after=NAME|all", "stop-after=NAME", "disable=NAME[,NAME]", "force=NAME", "verify-each", "times"; "" = nothing special.  What is printed comes
- * with the diagnostics; stopped after a pass, a compilation returns IR.  AW_OK; AW_ERR_INVALID_VALUE with a line in *ret_diags (heap, caller
+ * "print-after=NAME|all", "stop-after=NAME", "disable=NAME[,NAME]", "force=NAME", "set=THRESHOLD=VALUE", "verify-each", "times"; "" = nothing
+ * special.  What is printed comes with the diagnostics; stopped after a pass, a compilation returns IR.  AW_OK; AW_ERR_INVALID_VALUE with a line in *ret_diags (heap, caller
  * frees, never NULL after return). */
 int aw_compiler_passes(struct aw_compiler_module *module, const char *words, char **ret_diags);
 /* The list of passes as text, a line each: heap, caller frees; NULL when memory is out. */
 char *aw_compiler_pass_list(void);
+/* Likewise the thresholds that "set=NAME=VALUE" changes. */
+char *aw_compiler_threshold_list(void);
 
 /* Processor time, in ms, of the steps of this thread's last aw_compiler_compile. */
 enum aw_phase {

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "pass/pass.h"
 
+#include <limits.h>
+#include <stdlib.h>
 #include <string.h>
 
 /* instcombine can abort when it has not reached its fixed point in one round, hence the option. */
@@ -46,6 +48,17 @@ static int (*const bodies[PTX_PASS_COUNT])(struct ptx_pipeline *pipe) = {
 const struct ptx_pass_info *ptx_pass_info(enum ptx_pass pass)
 {
     return &passes[pass];
+}
+
+static const struct ptx_threshold_info thresholds[PTX_THRESHOLD_COUNT] = {
+#define AW_THRESHOLD(ID, name, value, pass, candidates, rows, what) { #name, value, PTX_PASS_##pass, candidates, rows, what },
+#include "pass/threshold.def"
+#undef AW_THRESHOLD
+};
+
+const struct ptx_threshold_info *ptx_threshold_info(enum ptx_threshold id)
+{
+    return &thresholds[id];
 }
 
 /* ---- What is asked for */
@@ -102,6 +115,25 @@ static int wishes_add(enum verb verb, const char *text, size_t len, struct ptx_p
     return status;
 }
 
+/* "NAME=VALUE" */
+static int threshold_set(struct aw_str text, struct ptx_pass_wishes *ret, struct aw_buf *diags)
+{
+    const char *is = memchr(text.ptr, '=', text.len);
+    struct aw_str name = { text.ptr, is ? (size_t)(is - text.ptr) : text.len };
+    int id = 0;
+    while (id < PTX_THRESHOLD_COUNT && !aw_str_eq(name, aw_str_from(thresholds[id].name)))
+        id++;
+    char *end = NULL;
+    long value = is ? strtol(is + 1, &end, 10) : 0;
+    if (id < PTX_THRESHOLD_COUNT && value > 0 && value <= INT_MAX && end == text.ptr + text.len) {
+        ret->set[id] = (int)value;
+        return AW_OK;
+    }
+    aw_buf_printf(diags, "<options>:0:0: error: '%.*s' is no threshold with a value from 1 on; `anywarp compile --thresholds` lists them\n",
+                  (int)text.len, text.ptr);
+    return AW_ERR_INVALID_VALUE;
+}
+
 static int word_read(const char *word, size_t len, struct ptx_pass_wishes *ret, struct aw_buf *diags)
 {
     static const struct {
@@ -114,6 +146,8 @@ static int word_read(const char *word, size_t len, struct ptx_pass_wishes *ret, 
             return wishes_add(verbs[i].verb, word + n, len - n, ret, diags);
     }
     struct aw_str w = { word, len };
+    if (len > 4 && !memcmp(word, "set=", 4))
+        return threshold_set((struct aw_str){ word + 4, len - 4 }, ret, diags);
     ret->verify |= aw_str_eq(w, aw_str_from("verify-each"));
     ret->times |= aw_str_eq(w, aw_str_from("times"));
     if (aw_str_eq(w, aw_str_from("verify-each")) || aw_str_eq(w, aw_str_from("times")))
@@ -145,6 +179,11 @@ bool ptx_pass_enabled(const struct ptx_pipeline *p, enum ptx_pass pass)
 bool ptx_pass_forced(const struct ptx_pipeline *p, enum ptx_pass pass)
 {
     return p && p->wishes && p->wishes->forced[pass];
+}
+
+int ptx_threshold(const struct ptx_pipeline *p, enum ptx_threshold id)
+{
+    return p && p->wishes && p->wishes->set[id] ? p->wishes->set[id] : thresholds[id].value;
 }
 
 void ptx_pass_done(const struct ptx_pipeline *p, enum ptx_pass pass, LLVMModuleRef module)
@@ -219,5 +258,13 @@ void ptx_pass_list(struct aw_buf *out)
         aw_buf_printf(out, "%s%-14s %-10s %s (", p->how == PTX_PASS_INNER ? "  " : "", p->name, stages[p->stage], p->what);
         on_print(p->on, out);
         aw_buf_printf(out, ")%s\n", may[p->may]);
+    }
+}
+
+void ptx_threshold_list(struct aw_buf *out)
+{
+    for (int i = 0; i < PTX_THRESHOLD_COUNT; i++) {
+        const struct ptx_threshold_info *t = &thresholds[i];
+        aw_buf_printf(out, "%s\t%d\t%s\t%s\t%s: %s\n", t->name, t->value, t->candidates, t->rows, passes[t->pass].name, t->what);
     }
 }

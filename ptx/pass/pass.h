@@ -48,15 +48,35 @@ struct ptx_pass_info {
 /* Static; `pass` below PTX_PASS_COUNT. */
 const struct ptx_pass_info *ptx_pass_info(enum ptx_pass pass);
 
+/* Numbers that were measured (threshold.def). */
+enum ptx_threshold {
+#define AW_THRESHOLD(ID, ...) PTX_THRESHOLD_##ID,
+#include "pass/threshold.def"
+#undef AW_THRESHOLD
+    PTX_THRESHOLD_COUNT
+};
+
+struct ptx_threshold_info {
+    const char *name;
+    int value;
+    enum ptx_pass pass;
+    const char *candidates, *rows, *what;
+};
+
+/* Static; `id` below PTX_THRESHOLD_COUNT. */
+const struct ptx_threshold_info *ptx_threshold_info(enum ptx_threshold id);
+
 /* What is asked of passes.  All zero: nothing. */
 struct ptx_pass_wishes {
+    int set[PTX_THRESHOLD_COUNT];     /* thresholds; 0 = as the table says */
     bool print[PTX_PASS_COUNT], disabled[PTX_PASS_COUNT], forced[PTX_PASS_COUNT];
     int stop;             /* 1 + enum ptx_pass; 0 = none */
     bool verify, times;   /* check the IR after each; tell each one's processor time */
 };
 
-/* Reads words separated by blanks: "print-after=NAME|all", "stop-after=NAME", "disable=NAME[,NAME]", "force=NAME", "verify-each", "times".
- * AW_OK; AW_ERR_INVALID_VALUE with a line in `diags`: a name that is not known, or of a pass that cannot be left out, forced or stopped after. */
+/* Reads words separated by blanks: "print-after=NAME|all", "stop-after=NAME", "disable=NAME[,NAME]", "force=NAME", "set=THRESHOLD=VALUE",
+ * "verify-each", "times".  AW_OK; AW_ERR_INVALID_VALUE with a line in `diags`: a name that is not known, or of a pass that cannot be left out,
+ * forced or stopped after; a value that is no number from 1 on. */
 int ptx_pass_wishes_parse(const char *text, struct ptx_pass_wishes *ret, struct aw_buf *diags);
 
 struct ptx_pipeline {
@@ -88,6 +108,8 @@ int ptx_pipeline_run(struct ptx_pipeline *p);
 /* Is the pass to be done?  For INNER ones and what the bodies leave open; `p` may be NULL: yes. */
 bool ptx_pass_enabled(const struct ptx_pipeline *p, enum ptx_pass pass);
 bool ptx_pass_forced(const struct ptx_pipeline *p, enum ptx_pass pass);
+/* A threshold, as the table or a wish says.  `p` may be NULL: as the table says. */
+int ptx_threshold(const struct ptx_pipeline *p, enum ptx_threshold id);
 /* An INNER pass has changed `module`: prints it, if that is asked for.  `p` may be NULL. */
 void ptx_pass_done(const struct ptx_pipeline *p, enum ptx_pass pass, LLVMModuleRef module);
 
@@ -107,7 +129,8 @@ int ptx_verify(LLVMModuleRef m, const char *phase, const char *kernel, struct aw
  * AW_ERR_NOT_SUPPORTED with LLVM's message in `diags`. */
 int ptx_passes_run(LLVMModuleRef module, LLVMTargetMachineRef machine, const char *passes, struct aw_buf *diags);
 
-/* The list of passes, a line each: name, stage, where, what. */
+/* The list of passes, a line each: name, stage, where, what; and of thresholds: name, value, candidates, rows, what, tabs in between. */
 void ptx_pass_list(struct aw_buf *out);
+void ptx_threshold_list(struct aw_buf *out);
 
 #endif

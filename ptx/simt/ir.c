@@ -39,6 +39,11 @@ bool simt_forced(const struct simt *u, enum ptx_pass pass)
     return ptx_pass_forced(u->options->pipeline, pass);
 }
 
+size_t simt_threshold(const struct simt *u, enum ptx_threshold id)
+{
+    return (size_t)ptx_threshold(u->options->pipeline, id);
+}
+
 void simt_stepped(const struct simt *u, enum ptx_pass pass, LLVMModuleRef changed)
 {
     ptx_pass_done(u->options->pipeline, pass, changed);

@@ -219,6 +219,7 @@ struct simt_fn {
 /* ---- ir.c */
 bool simt_step(const struct simt *u, enum ptx_pass pass);   /* is this INNER pass to be done? */
 bool simt_forced(const struct simt *u, enum ptx_pass pass); /* wherever it can be? */
+size_t simt_threshold(const struct simt *u, enum ptx_threshold id);
 bool simt_is_marching(const struct simt *u);
 bool simt_takes_block_rows(const struct simt *u);
 bool simt_jams_always(const struct simt *u); /* unroll_jam.c */

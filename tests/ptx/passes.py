@@ -73,13 +73,36 @@ def refusals(compiler, root):
     path = os.path.join(root, 'tests/ptx/lower/int.ptx')
     ok = True
     for word, said in (('--disable=nonsense', 'is not known'), ('--disable=vectorise', 'is needed for right code'), ('--force=blend', 'no choice'),
-                       ('--stop-after=blend', 'a step inside another pass')):
+                       ('--stop-after=blend', 'a step inside another pass'), ('--set=nonsense=1', 'is no threshold'),
+                       ('--set=jam_warps', 'is no threshold'), ('--set=jam_warps=0', 'is no threshold'), ('--set=jam_warps=2x', 'is no threshold')):
         code, _, err = compiled(compiler, path, ['--target', 'host'], word)
         if code != 1 or said not in err:
             print(f'{word}: exit status {code}: {err}')
             ok = False
     code, out, _ = compiled(compiler, path, ['--target', 'host', '--emit=ir-opt'], '--stop-after=optimise')
     return ok and code == 0 and 'aw-kernel' in out
+
+
+def thresholds(compiler, root):
+    """Each is measured by rows that there are, of two programs at least; and setting one changes code."""
+    kernels = os.path.join(root, 'tests/bench/host/kernels')
+    listed = subprocess.run([compiler, 'compile', '--thresholds'], capture_output=True, text=True, check=True).stdout
+    ok = bool(listed)
+    for line in listed.splitlines():
+        name, value, candidates, rows, _ = line.split('\t')
+        folders = {r if os.path.isdir(os.path.join(kernels, r)) else r.rsplit('_', 1)[0] for r in rows.split()}
+        missing = [r for r in rows.split() if not os.path.isdir(os.path.join(kernels, r)) and
+                   not os.path.exists(os.path.join(kernels, *r.rsplit('_', 1)) + '.cu')]
+        if missing or len(folders) < 2 or not candidates or value in candidates.split():
+            print(f'threshold {name}: rows {rows} of {len(folders)} programs, missing {missing}; {value} against {candidates}')
+            ok = False
+    path, args = os.path.join(root, 'tests/ptx/lower/jam.ptx'), ['--target', 'host:haswell', '--block', '64,8,1', '--emit=asm']
+    code, plain, _ = compiled(compiler, path, args)
+    _, same, _ = compiled(compiler, path, args, '--set=jam_warps=8')
+    _, other, _ = compiled(compiler, path, args, '--set=jam_warps=1')
+    if code or plain != same or plain == other:
+        print('--set=jam_warps=1 changes nothing, or 8, which is the value, something')
+    return ok and not code and plain == same and plain != other
 
 
 def main(argv):
@@ -91,7 +114,7 @@ def main(argv):
     table = passes.rows(os.path.join(root, 'ptx/pass/pass.def'))
     chosen = [r for r in table if not names or r['name'] in names]
     ok = all([check(compiler, root, r) and well_formed(compiler, root, r) for r in chosen])
-    return 0 if refusals(compiler, root) and ok else 1
+    return 0 if refusals(compiler, root) and thresholds(compiler, root) and ok else 1
 
 
 sys.exit(main(sys.argv))

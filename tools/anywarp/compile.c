@@ -27,6 +27,7 @@ static const char usage[] =
     "-g gives the lines of the PTX to functions without .loc.  --time shows the processor time of each step.\n"
     "Passes (docs/passes.md): --passes lists them; --print-after NAME|all, --stop-after NAME, --disable NAME[,NAME], --force "
     "NAME, --verify-each,\n"
+    "--set THRESHOLD=VALUE (--thresholds lists them), "
     "--times (of each).\n";
 
 enum what { EMIT_PTX = 100, EMIT_KERNELS };
@@ -80,7 +81,7 @@ static const char *option(const char *name, int argc, char **argv, int *i)
 /* What goes to the passes as it is. */
 static bool pass_word(struct command *c, int argc, char **argv, int *i)
 {
-    static const char *const names[] = { "--print-after", "--stop-after", "--disable", "--force" };
+    static const char *const names[] = { "--print-after", "--stop-after", "--disable", "--force", "--set" };
     for (size_t k = 0; k < sizeof names / sizeof *names; k++) {
         const char *v = option(names[k], argc, argv, i);
         if (v) {
@@ -265,8 +266,8 @@ int aw_cmd_compile(int argc, char **argv)
             fputs(usage, stdout);
             return 0;
         }
-        if (!strcmp(argv[i], "--passes")) {
-            char *list = aw_compiler_pass_list();
+        if (!strcmp(argv[i], "--passes") || !strcmp(argv[i], "--thresholds")) {
+            char *list = argv[i][2] == 'p' ? aw_compiler_pass_list() : aw_compiler_threshold_list();
             fputs(list ? list : "", stdout);
             free(list);
             return list ? 0 : 1;

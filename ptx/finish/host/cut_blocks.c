@@ -9,7 +9,6 @@
 #include <stdlib.h>
 
 enum {
-    LONG = 1200,             /* instructions of a block that is cut */
     LEAST = 150, MOST = 300, /* of a piece, as a rule */
     MASK_COST = 8,           /* of a mask that lives from piece to piece: it is made anew on each side */
     REGISTER = 32,           /* bytes */
@@ -128,7 +127,7 @@ static bool cut(LLVMTargetDataRef layout, LLVMBuilderRef b, LLVMBasicBlockRef bb
     return ok;
 }
 
-static bool in_module(LLVMModuleRef module)
+static bool in_module(LLVMModuleRef module, size_t longest)
 {
     bool ok = true;
     LLVMBuilderRef b = LLVMCreateBuilderInContext(LLVMGetModuleContext(module));
@@ -137,7 +136,7 @@ static bool in_module(LLVMModuleRef module)
             size_t n = 0;
             for (LLVMValueRef x = LLVMGetFirstInstruction(bb); x; x = LLVMGetNextInstruction(x))
                 n++;
-            ok = n < LONG || cut(LLVMGetModuleDataLayout(module), b, bb, n);
+            ok = n < longest || cut(LLVMGetModuleDataLayout(module), b, bb, n);
         }
     LLVMDisposeBuilder(b);
     return ok;
@@ -145,5 +144,6 @@ static bool in_module(LLVMModuleRef module)
 
 int ptx_run_cut_blocks(struct ptx_pipeline *pipe)
 {
-    return in_module(*pipe->module) ? AW_OK : AW_ERR_OUT_OF_MEMORY;
+    size_t longest = (size_t)ptx_threshold(pipe, PTX_THRESHOLD_LONG_BLOCK);
+    return in_module(*pipe->module, longest) ? AW_OK : AW_ERR_OUT_OF_MEMORY;
 }

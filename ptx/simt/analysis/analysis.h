@@ -58,7 +58,6 @@ bool simt_abreast(struct simt *u, enum simt_form form);
 LLVMValueRef simt_trip_count(struct simt_fn *f, int loop);
 
 /* ---- warp_uniform.c */
-enum { SIMT_ALIKE = 8 }; /* loads for all, those in loops counted more, from which on it is worth while that a block's warps go together */
 /* May the warps of a block go through the kernel in any order and by turns: it is small, of a known shape, and no warp or lane waits for another? */
 bool simt_warps_free(struct simt *u, enum simt_form form);
 /* Do the warps of a block read so much the same that a kernel without barriers had better run several at once? */

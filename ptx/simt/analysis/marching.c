@@ -8,7 +8,6 @@
 enum {
     FAR = 2048,              /* bytes: from here on a step is a stride */
     MAX_SLICE = 40,          /* instructions that lead to an address */
-    MAX_KERNEL = 600,        /* instructions, copies for full masks (versions.c) not counted; larger ones are left as they are */
 };
 
 static bool invariant(struct simt_fn *f, int loop, LLVMValueRef v)
@@ -137,7 +136,7 @@ static bool instruction_suits(struct simt *u, LLVMValueRef x)
 bool simt_marches(struct simt *u, enum simt_form form)
 {
     struct simt_fn f = { .u = u, .form = form, .src = u->kernel };
-    bool yes = !u->functions.n && !u->singles.n && !u->options->static_shared && u->size <= MAX_KERNEL;
+    bool yes = !u->functions.n && !u->singles.n && !u->options->static_shared && u->size <= (size_t)simt_threshold(u, PTX_THRESHOLD_MARCH_KERNEL);
     for (LLVMValueRef g = LLVMGetFirstGlobal(u->in); g && yes; g = LLVMGetNextGlobal(g))
         yes = !simt_is_shared_ptr(LLVMTypeOf(g));
     for (LLVMBasicBlockRef b = LLVMGetFirstBasicBlock(u->kernel); b && yes; b = LLVMGetNextBasicBlock(b))

@@ -24,7 +24,7 @@ static bool just_read(struct simt_fn *f, int b, LLVMValueRef ptr, uint64_t size)
 
 bool simt_only_updates(struct simt_fn *f, int b, int then)
 {
-    enum { FEW = 6 };
+    int few = (int)simt_threshold(f->u, PTX_THRESHOLD_UPDATE_STORES);
     struct simt *u = f->u;
     const struct simt_block *t = &f->blocks[then];
     int n = 0;
@@ -34,7 +34,7 @@ bool simt_only_updates(struct simt_fn *f, int b, int then)
         uint64_t size = LLVMIsAStoreInst(x) ? LLVMStoreSizeOfType(u->in_layout, LLVMTypeOf(LLVMGetOperand(x, 0))) : 0;
         if (LLVMIsACallInst(x) && !simt_touches_memory(x))
             continue;
-        if (n++ == FEW || !simt_access_plain(x, true) || size < 4 || size > 8 || !just_read(f, b, LLVMGetOperand(x, 1), size))
+        if (n++ == few || !simt_access_plain(x, true) || size < 4 || size > 8 || !just_read(f, b, LLVMGetOperand(x, 1), size))
             return false;
     }
     return n > 0;

@@ -14,7 +14,6 @@
 enum {
     MAX_VALUES = 3000,   /* varying values whose lives are followed */
     MAX_KERNEL = 20000,  /* instructions; larger ones are taken as they are */
-    MUCH = 64,           /* registers of 32 bytes, where the machine has 16 */
 };
 
 /* ---- May lanes of a warp run apart? */
@@ -325,7 +324,7 @@ bool simt_vector_width_choose(struct simt *u, enum simt_form form)
         lanes = SIMT_LANES / 2;
     /* Four registers of 32 bytes are one value, or two of 64 of which there are twice as many.  Narrower vectors have fewer independent
      * operations to wait for each other's latency: only much spilling is worse. */
-    if (lanes == SIMT_LANES && !shared && whole.pressure > MUCH * (u->options->fast_gather ? 4 : 1))
+    if (lanes == SIMT_LANES && !shared && whole.pressure > simt_threshold(u, PTX_THRESHOLD_NARROW_PRESSURE) * (u->options->fast_gather ? 4 : 1))
         lanes = SIMT_LANES / 2;
     return simt_lanes_set(u, asked ? asked : lanes);
 }

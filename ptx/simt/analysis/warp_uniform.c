@@ -10,7 +10,6 @@
 enum {
     LOOP = 16,         /* times that an instruction in a loop counts */
     MAX_KERNEL = 2000, /* instructions: unroll_jam.c takes no larger region */
-    SHARED = 4,        /* one in so many vector operations is a load for all, as in unroll_jam.c */
 };
 
 /* Is the first thread's index along axis `d` the same for vectors `m` apart, wherever they are in the block? */
@@ -117,7 +116,8 @@ static bool pays(struct simt_fn *f, const struct aw_ptrmap *own)
         for (LLVMValueRef x = LLVMGetFirstInstruction(f->blocks[b].bb); x; x = LLVMGetNextInstruction(x))
             work += is_work(f, own, x) ? times(f, b) : 0;
     }
-    return simt_jams_always(f->u) || (loads >= SIMT_ALIKE && loads * SHARED >= work);
+    return simt_jams_always(f->u) || (loads >= simt_threshold(f->u, PTX_THRESHOLD_ALIKE) &&
+                                      loads * simt_threshold(f->u, PTX_THRESHOLD_SHARED_LOADS) >= work);
 }
 
 bool simt_warps_free(struct simt *u, enum simt_form form)

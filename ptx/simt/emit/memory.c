@@ -141,7 +141,6 @@ static LLVMValueRef divert_inactive(struct simt_fn *f, LLVMValueRef ptrs)
 }
 
 /* Straight-line code is quicker than a loop over lanes, but the machine schedulers take quadratic time over it. */
-enum { MAX_GATHERS = 40, MAX_SCATTERS = 16 };
 
 static bool loop_lanes(const struct access *a, int *count, int most)
 {
@@ -198,7 +197,7 @@ static LLVMValueRef gather(struct simt_fn *f, const struct access *a, LLVMValueR
     struct simt *u = f->u;
     LLVMTypeRef vt = simt_vec_type(u, a->elem);
     bool fast = fast_lanes(f, a);
-    if (!fast && loop_lanes(a, &f->gathers, MAX_GATHERS))
+    if (!fast && loop_lanes(a, &f->gathers, (int)simt_threshold(u, PTX_THRESHOLD_STRAIGHT_GATHERS)))
         return gather_loop(f, a, ptrs);
     if (fast || (!u->options->fast_gather && packs(a->elem))) { /* finish/host/gather.c takes slow ones apart */
         LLVMTypeRef types[2] = { vt, LLVMTypeOf(ptrs) };
@@ -227,7 +226,7 @@ static void scatter(struct simt_fn *f, const struct access *a, LLVMValueRef ptrs
         mark(f, a, call);
         return;
     }
-    if (loop_lanes(a, &f->scatters, MAX_SCATTERS)) {
+    if (loop_lanes(a, &f->scatters, (int)simt_threshold(u, PTX_THRESHOLD_STRAIGHT_SCATTERS))) {
         scatter_loop(f, a, ptrs, x);
         return;
     }
@@ -352,15 +351,15 @@ static void store_by_registers(struct simt_fn *f, const struct access *a, LLVMVa
     }
 }
 
-/* Lanes that nothing foretells (update.c), mostly few, where a masked store takes as long as FEW plain ones. */
+/* Lanes that nothing foretells (update.c), mostly few, where a masked store takes as long as some plain ones. */
 static void store_few_or_registers(struct simt_fn *f, const struct access *a, LLVMValueRef base, const int64_t *off, LLVMValueRef mask,
                                    LLVMValueRef x)
 {
-    enum { FEW = 8 };
     struct simt *u = f->u;
+    LLVMValueRef most = simt_c32(u, (int64_t)simt_threshold(u, PTX_THRESHOLD_STORE_FEW));
     LLVMValueRef bits = simt_bits(u, mask), n = simt_intrinsic(u, "llvm.ctpop", &u->i32, 1, &bits, 1);
     LLVMBasicBlockRef few = simt_new_block(f, "few"), more = simt_new_block(f, "more"), done = simt_new_block(f, "few.done");
-    LLVMBuildCondBr(u->b, LLVMBuildICmp(u->b, LLVMIntULE, n, simt_c32(u, FEW), ""), few, more);
+    LLVMBuildCondBr(u->b, LLVMBuildICmp(u->b, LLVMIntULE, n, most, ""), few, more);
     LLVMPositionBuilderAtEnd(u->b, few);
     store_row_loop(f, a, simt_advance(u, base, off[0]), mask, x);
     LLVMBuildBr(u->b, done);

@@ -135,7 +135,7 @@ static bool is_stream(struct simt_fn *f, LLVMValueRef x)
  * measured. */
 static bool many_streams(struct simt_fn *f, int block)
 {
-    enum { MANY = 12 }; /* a stencil of 7 points, unrolled by four, has 17 */
+    int many = (int)simt_threshold(f->u, PTX_THRESHOLD_PREFETCH_PLACES); /* a stencil of 7 points, unrolled by four, has 17 */
     LLVMBasicBlockRef bb = f->blocks[block].bb;
     int n = 0;
     if (f->ahead.turn == bb)
@@ -143,19 +143,19 @@ static bool many_streams(struct simt_fn *f, int block)
     for (LLVMValueRef x = LLVMGetFirstInstruction(bb); x; x = LLVMGetNextInstruction(x))
         n += is_stream(f, x);
     f->ahead.turn = bb;
-    f->ahead.many = n >= MANY && !f->u->options->small_masks && simt_loop_marches(f, f->blocks[block].loop);
+    f->ahead.many = n >= many && !f->u->options->small_masks && simt_loop_marches(f, f->blocks[block].loop);
     return f->ahead.many;
 }
 
 /* Warps that follow each other have rows that do so, too: as many on, and not a round on, so that lines are still there when they are wanted. */
 static void ask_next_warps(struct simt_fn *f, LLVMValueRef access, int block)
 {
-    enum { WARPS = 4 }; /* a stencil's times are the same with 2, 1.1 times those with 1 or 12 */
+    int warps = (int)simt_threshold(f->u, PTX_THRESHOLD_PREFETCH_WARPS);
     struct simt *u = f->u;
     if (block < 0 || f->blocks[block].loop < 0 || !many_streams(f, block) || !is_stream(f, access))
         return;
     int64_t row = (int64_t)LLVMStoreSizeOfType(u->in_layout, simt_access_type(access)) * u->lanes;
-    ask(u, simt_advance(u, simt_get(f, simt_access_address(access))->s, WARPS * row), row, LLVMIsAStoreInst(access));
+    ask(u, simt_advance(u, simt_get(f, simt_access_address(access))->s, warps * row), row, LLVMIsAStoreInst(access));
 }
 
 /* ---- The next block */

@@ -98,10 +98,9 @@ static LLVMValueRef rmw_loop(struct simt_fn *f, LLVMValueRef inst)
 /* At least as many active lanes as make counting in a table as quick as one after the other: about 45 instructions to 6 each. */
 static LLVMValueRef many_on(struct simt_fn *f)
 {
-    enum { MANY = 8 };
     struct simt *u = f->u;
     LLVMValueRef bits = simt_bits(u, f->mask);
-    return LLVMBuildICmp(u->b, LLVMIntUGE, simt_intrinsic(u, "llvm.ctpop", &u->i32, 1, &bits, 1), simt_c32(u, MANY), "");
+    return LLVMBuildICmp(u->b, LLVMIntUGE, simt_intrinsic(u, "llvm.ctpop", &u->i32, 1, &bits, 1), simt_c32(u, (int64_t)simt_threshold(u, PTX_THRESHOLD_COUNT_MANY)), "");
 }
 
 static LLVMValueRef rmw_together(struct simt_fn *f, LLVMValueRef inst, const struct simt_lookup_table *table)
@@ -137,9 +136,9 @@ static LLVMValueRef rmw_together_or_loop(struct simt_fn *f, LLVMValueRef inst, c
 /* May an update be straight-line code where every lane runs? */
 static bool rmw_unrolls(struct simt_fn *f, LLVMValueRef inst)
 {
-    enum { MAX_UNROLLED = 8 };
     LLVMValueRef ptr = LLVMGetOperand(inst, 0);
-    return simt_is_shared_ptr(LLVMTypeOf(ptr)) && !simt_uniform(f, ptr) && !(f->mask && f->u->options->versions) && f->rmws++ < MAX_UNROLLED;
+    return simt_is_shared_ptr(LLVMTypeOf(ptr)) && !simt_uniform(f, ptr) && !(f->mask && f->u->options->versions) &&
+           f->rmws++ < (int)simt_threshold(f->u, PTX_THRESHOLD_STRAIGHT_UPDATES);
 }
 
 bool simt_one_lane_update(struct simt_fn *f, LLVMValueRef inst)

@@ -19,7 +19,6 @@ enum {
     MOST = 4,          /* updates of a kernel; the analyses run once for each */
     DEPTH = 8,         /* operations that compute a stride */
     MAX_THEN = 12,     /* instructions of what is done for the lanes that write */
-    CACHED = 8 << 20,  /* bytes; of more, most has to come from memory each time */
 };
 
 /* base + size * (row * width + column), row and column being the thread's numbers along axes of the grid; NULL for what there is not. */
@@ -313,7 +312,7 @@ static LLVMValueRef build_large(struct simt *u, const struct place *p)
     LLVMValueRef n = simt_c64(u, (int64_t)p->size);
     for (unsigned axis = 0; axis < 3; axis++)
         n = LLVMBuildMul(u->b, n, extent(u, axis), "");
-    return LLVMBuildICmp(u->b, LLVMIntUGT, n, simt_c64(u, CACHED), "");
+    return LLVMBuildICmp(u->b, LLVMIntUGT, n, simt_c64(u, (int64_t)simt_threshold(u, PTX_THRESHOLD_BLEND_CACHED)), "");
 }
 
 static LLVMValueRef no_more(struct simt *u, LLVMValueRef all, LLVMValueRef x, LLVMValueRef most)

@@ -20,7 +20,6 @@ enum {
     MAX_FUNCTION = 20000, /* instructions; in larger kernels nothing is looked for */
     MAX_INS = SIMT_SINGLE_INS, MAX_OUTS = SIMT_SINGLE_OUTS,
     TRIPS = 8,            /* rounds of a loop, where nothing is known */
-    MISPREDICTED = 160,   /* 20 cycles of 4 instructions, as costs are counted: the end of a loop that is nowhere the same */
 };
 
 bool simt_serialise_always;
@@ -180,7 +179,7 @@ static int ends_cost(const struct simt_fn *f, const bool *in, int least)
     int cost = 0;
     for (int l = 0; l < f->n_loops; l++)
         if (in[f->loops[l].header] && f->loops[l].divergent)
-            cost += MISPREDICTED * times_of(f->loops[l].depth, least) / TRIPS;
+            cost += (int)simt_threshold(f->u, PTX_THRESHOLD_MISPREDICTED) * times_of(f->loops[l].depth, least) / TRIPS;
     return cost;
 }
 

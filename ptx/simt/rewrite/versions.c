@@ -24,11 +24,8 @@
 
 enum {
     MAX_FUNCTION = 4000, /* instructions of one lane: larger functions are left as they are */
-    MAX_GROWTH = 1600,   /* instructions that copies may add to a function */
-    MAX_EVEN = 1200,     /* and those for loops that run equally often besides */
     MAX_ROUNDS = 24,     /* regions; the analyses run once for each */
     MAX_USES = 64,       /* of what is made of a choice, looked at for an address */
-    MIN_CHECKED = 16,    /* instructions behind a bounds check: tiles of transpose_tiled (10) lose 7%, saxpy (17) gains 8% */
 };
 
 /* ---- Looking at a region */
@@ -136,7 +133,7 @@ static bool reads_alike(struct version *v, const struct copied_region *r)
     size_t n = 0;
     for (int b = 0; v->u->schedule == SIMT_INTERLEAVED && b < r->f->n_blocks; b++)
         n += inside(r, b) ? simt_loads_alike(r->f, &v->own, b) : 0;
-    return v->u->schedule == SIMT_INTERLEAVED && (simt_jams_always(v->u) || n >= SIMT_ALIKE);
+    return v->u->schedule == SIMT_INTERLEAVED && (simt_jams_always(v->u) || n >= simt_threshold(v->u, PTX_THRESHOLD_ALIKE));
 }
 
 /* ---- Choices of an index: in x ? x - 1 : w - 1 all lanes of most warps take their neighbour */
@@ -245,7 +242,7 @@ static bool even_region(struct version *v, struct copied_region *ret)
     if (ret->join < 0 || simt_dominates(&v->f, ret->join, head) || !leaves_by_phis(ret, ret->join) || has_barrier(ret))
         return false;
     size_t size = worth(ret);
-    return size && v->even + size <= MAX_EVEN;
+    return size && v->even + size <= simt_threshold(v->u, PTX_THRESHOLD_EVEN_COPIES);
 }
 
 /* False: out of memory. */
@@ -300,7 +297,7 @@ static bool is_bounds_check(struct version *v, const struct copied_region *r)
             return false;
         size += n;
     }
-    return size >= MIN_CHECKED && simt_all_scalar(&v->f, LLVMGetCondition(term), LLVMGetSuccessor(term, 1) == then);
+    return size >= (int)simt_threshold(v->u, PTX_THRESHOLD_CHECKED) && simt_all_scalar(&v->f, LLVMGetCondition(term), LLVMGetSuccessor(term, 1) == then);
 }
 
 /* May some lanes of a block take the branch and others not?  Lanes of a warp; or whole warps, where those are to go together. */
@@ -329,7 +326,7 @@ static bool version_one(struct version *v)
         if (!v->u->options->versions && !streams && !counts && (header || !fits || !(reads_alike(v, &r) || is_bounds_check(v, &r))))
             continue;
         size_t size = fits ? worth(&r) : 0;
-        if (!size || v->grown + size > MAX_GROWTH) {
+        if (!size || v->grown + size > simt_threshold(v->u, PTX_THRESHOLD_COPIES)) {
             reject(v, &r, true);
             continue;
         }
@@ -353,7 +350,7 @@ static bool version_one_block(struct version *v)
             continue;
         simt_copy_find_pointers(v, &r);
         size_t size = worth(&r);
-        if (v->n_ptrs >= 2 && size && v->grown + size <= MAX_GROWTH) {
+        if (v->n_ptrs >= 2 && size && v->grown + size <= simt_threshold(v->u, PTX_THRESHOLD_COPIES)) {
             simt_copy_block(v, &r);
             return v->ok;
         }
@@ -374,7 +371,7 @@ static bool version_one_choice(struct version *v)
         note(v, &v->chosen, bb, v);
         int n = find_choices(v, &r, choice);
         size_t size = n && checked_size(bb) ? worth(&r) : 0;
-        if (!size || v->grown + size > MAX_GROWTH)
+        if (!size || v->grown + size > simt_threshold(v->u, PTX_THRESHOLD_COPIES))
             continue;
         if (choice[0].x == simt_copy_behind_phis(bb))
             simt_copy_choices(v, &r, choice, n);

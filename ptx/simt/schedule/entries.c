@@ -18,8 +18,13 @@
 enum {
     BODY_PARAMS = 11, MAX_WARPS = 32,
     GROUP_IN_MARCH = 8, /* neighbouring blocks, at most, whose warps march together, each with its frame */
-    SMALL_KERNEL = 100, /* instructions: beyond, reading arguments is a small part of a warp's work, and what holds them gets spilled */
 };
+
+/* In larger ones reading arguments is a small part of a warp's work, and what holds them gets spilled. */
+static bool is_small(const struct simt *u)
+{
+    return simt_instructions(u->kernel) <= (size_t)simt_threshold(u, PTX_THRESHOLD_ARGUMENTS_KERNEL);
+}
 
 /* void(block, state, part, lanes, kernarg, ctaid x y z, tid of the first lane x y z); of one that marches i1(..., frame, again) */
 LLVMTypeRef simt_body_type(struct simt *u)
@@ -77,7 +82,7 @@ static void range_entry(struct entry_range *r)
     r->launch = simt_field(u, r->block, offsetof(struct aw_host_block, launch), u->ptr, true);
     r->kernarg = simt_field(u, r->launch, offsetof(struct aw_host_launch, kernarg), u->ptr, true);
     /* So that arguments are read once, and not by each warp that gets past a bounds check: where registers are many and the kernel is small. */
-    if (u->options->kernarg_size && u->options->small_masks && simt_instructions(u->kernel) <= SMALL_KERNEL) {
+    if (u->options->kernarg_size && u->options->small_masks && is_small(u)) {
         note_pointer(u, r->kernarg, "dereferenceable", u->options->kernarg_size);
         note_pointer(u, r->kernarg, "align", 16);
     }
@@ -126,7 +131,7 @@ static bool has_loops(struct simt *u)
  * is longer than a short block takes; but in blocks that are not short registers are the body's. */
 static bool carries_x(const struct entry_range *r)
 {
-    return counts_ctaid(r) && simt_instructions(r->u->kernel) <= SMALL_KERNEL && !has_loops(r->u);
+    return counts_ctaid(r) && is_small(r->u) && !has_loops(r->u);
 }
 
 /* A round of the loop over blocks begins; `entry` sets out for the first. */

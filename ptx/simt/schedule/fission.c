@@ -20,7 +20,7 @@
 enum {
     MAX_INSTRUCTIONS = 60000,
     MAX_BYTES = 512 << 10, /* of a block's values that live across regions */
-    CHEAP = 24, CHEAP_SCALAR = 1, CHEAP_VECTOR = 3, /* of computing a value again */
+    CHEAP_SCALAR = 1, CHEAP_VECTOR = 3, /* of computing a value again */
     MANY_USES = 8,
 };
 
@@ -581,7 +581,7 @@ static bool many_uses(LLVMValueRef x)
 
 bool simt_region_cheap(const struct regions *r, LLVMValueRef x)
 {
-    int budget = CHEAP;
+    int budget = (int)simt_threshold(r->u, PTX_THRESHOLD_RECOMPUTE);
     LLVMValueRef leaf = NULL;
     LLVMTargetDataRef layout = LLVMGetModuleDataLayout(r->u->out);
     if (aw_ptrmap_find(&r->stayed, x) || !derives(r, x, true, &budget, &leaf))

@@ -21,12 +21,8 @@
 enum {
     FAR = 2048,              /* bytes: from here on a step is a stride */
     MAX_SLICE = 40,          /* instructions that lead to an address or are run again for each turn */
-    CACHE = 48 << 10,        /* bytes of all frames and of what a round of turns touches, about: what neighbours read again is near ... */
-    ROWS_CACHE = 384 << 10,  /* ... and of blocks of several rows: rows at the edge of a round are read again by the next, from afar ... */
-    ROWS_CACHE_512 = 96 << 10, /* ... and with AVX-512, where more has not been measured (stencil3d takes 5% longer with 48 KiB) */
     MOST = 256,              /* warps, at most */
     MAX_POINTS = 4,          /* loops that are split at: copies of one for some masks and for all */
-    MAX_KERNEL = 600,        /* instructions, copies for full masks (versions.c) not counted; larger ones are left as they are ... */
     MAX_LIVE = 64,           /* ... and so are those that keep more values in a frame: a dozen of such frames are more than the cache */
 };
 
@@ -488,8 +484,10 @@ uint32_t simt_march_stride(const struct simt *u)
 
 unsigned simt_march_most(const struct simt *u)
 {
-    unsigned rows = u->options->small_masks ? ROWS_CACHE_512 : ROWS_CACHE;
-    unsigned n = (simt_takes_block_rows(u) ? rows : CACHE) / (simt_march_stride(u) + u->turn_bytes);
+    /* What neighbours read again is near; of blocks of several rows, those at the edge of a round are read again by the next, from afar. */
+    enum ptx_threshold cache = !simt_takes_block_rows(u) ? PTX_THRESHOLD_MARCH_CACHE :
+                               u->options->small_masks ? PTX_THRESHOLD_MARCH_ROWS_CACHE_512 : PTX_THRESHOLD_MARCH_ROWS_CACHE;
+    unsigned n = (unsigned)simt_threshold(u, cache) / (simt_march_stride(u) + u->turn_bytes);
     return n < 8 ? 8 : n > MOST ? MOST : n;
 }
 

@@ -14,7 +14,6 @@
 enum {
     MOST = 8,                  /* warps */
     MAX_INSTRUCTIONS = 2000,   /* of a region */
-    SHARED = 4,                /* one in so many vector operations is a load for all */
 };
 
 /* What lives at a block's end. */
@@ -258,9 +257,10 @@ static bool fits(struct jam *j, const struct pressure *p, unsigned n)
 static unsigned how_many(struct jam *j)
 {
     struct pressure p = { 0 };
+    size_t shared = simt_threshold(j->r->u, PTX_THRESHOLD_SHARED_LOADS), most = simt_threshold(j->r->u, PTX_THRESHOLD_JAM_WARPS);
     measure(j, &p);
-    for (unsigned n = MOST; n > 1; n--)
-        if (j->r->warps / j->apart_by % n == 0 && (simt_jams_always(j->r->u) || (p.loads * SHARED >= p.work && fits(j, &p, n))))
+    for (unsigned n = most < MOST ? (unsigned)most : MOST; n > 1; n--)
+        if (j->r->warps / j->apart_by % n == 0 && (simt_jams_always(j->r->u) || (p.loads * shared >= p.work && fits(j, &p, n))))
             return n;
     return 1;
 }
