@@ -4,6 +4,9 @@
 
 #include <dlfcn.h>
 #include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
 
 static struct {
     int (*init)(unsigned flags);
@@ -99,14 +102,73 @@ bool oracle_device_read(void *to, uint64_t from, size_t size)
     return ok(cuda.read(to, from, size), "cuMemcpyDtoH");
 }
 
+/* ---- Kernels as machine code: NVIDIA's assembler makes it of the text. */
+
+static unsigned lift_arch;
+
+void oracle_device_lift(unsigned arch)
+{
+    lift_arch = arch;
+}
+
+/* The text with another .target, in a file; false when that cannot be written. */
+static bool write_for(FILE *f, const char *text)
+{
+    const char *target = strstr(text, ".target sm_");
+    if (!target)
+        return false;
+    fprintf(f, "%.*s.target sm_%u%s", (int)(target - text), text, lift_arch, strchr(target, '\n'));
+    return fclose(f) == 0;
+}
+
+static char *read_all(const char *path)
+{
+    FILE *f = fopen(path, "rb");
+    char *bytes = NULL;
+    if (f && fseek(f, 0, SEEK_END) == 0) {
+        long size = ftell(f);
+        bytes = malloc((size_t)size + 1);
+        rewind(f);
+        if (bytes && fread(bytes, 1, (size_t)size, f) != (size_t)size) {
+            free(bytes);
+            bytes = NULL;
+        }
+    }
+    if (f)
+        fclose(f);
+    return bytes;
+}
+
+/* A cubin, to be freed; NULL where the assembler takes no such text for that architecture. */
+static char *assemble(const char *text)
+{
+    char from[] = "/tmp/oracle-XXXXXX", to[sizeof from + 8], command[256];
+    int fd = mkstemp(from);
+    FILE *f = fd < 0 ? NULL : fdopen(fd, "w");
+    char *cubin = NULL;
+    snprintf(to, sizeof to, "%s.cubin", from);
+    snprintf(command, sizeof command, "ptxas -arch=sm_%u %s -o %s >/dev/null 2>&1", lift_arch, from, to);
+    if (f && write_for(f, text) && system(command) == 0)
+        cubin = read_all(to);
+    unlink(from);
+    unlink(to);
+    return cubin;
+}
+
 void *oracle_device_load(const char *text, const char *name, void **ret_kernel, char *why, size_t size)
 {
     enum { ERROR_LOG = 5, ERROR_LOG_SIZE = 6 }; /* CU_JIT_ERROR_LOG_BUFFER and its size in bytes */
     int options[] = { ERROR_LOG, ERROR_LOG_SIZE };
     void *values[] = { why, (void *)(uintptr_t)size }, *module;
+    char *cubin = lift_arch ? assemble(text) : NULL;
 
+    if (lift_arch && !cubin) {
+        snprintf(why, size, ORACLE_NOT_ASSEMBLED);
+        return NULL;
+    }
     why[0] = 0;
-    int error = cuda.load(&module, text, 2, options, values);
+    int error = cuda.load(&module, cubin ? cubin : text, 2, options, values);
+    free(cubin);
     if (error) {
         if (!why[0])
             snprintf(why, size, "%s", oracle_device_error(error));

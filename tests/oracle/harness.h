@@ -135,6 +135,9 @@ void oracle_device_free(uint64_t address);
 bool oracle_device_write(uint64_t to, const void *from, size_t size);
 bool oracle_device_read(void *to, uint64_t from, size_t size);
 /* Loads the text; NULL with a message in `why` when it or its kernel of that name cannot be compiled. */
+/* From now on kernels are assembled for sm_`arch` and loaded as machine code.  `why` is ORACLE_NOT_ASSEMBLED where that is refused. */
+void oracle_device_lift(unsigned arch);
+#define ORACLE_NOT_ASSEMBLED "ptxas does not assemble it"
 void *oracle_device_load(const char *text, const char *name, void **ret_kernel, char *why, size_t size);
 bool oracle_device_symbol(void *module, const char *name, uint64_t *ret_address);
 void oracle_device_unload(void *module);
@@ -148,6 +151,7 @@ struct oracle_options {
     uint64_t seed;
     unsigned blocks;   /* of a launch */
     unsigned show;     /* failing lanes that are printed of each instance */
+    unsigned lift;     /* run machine code that the assembler makes for this architecture; 0: the text */
     const char *emit;  /* folder: write the jobs' texts and run nothing */
     bool quiet;
 };

@@ -653,7 +653,10 @@ bool oracle_job_run(const struct oracle_options *options, const struct oracle_co
             break;
         case REFUSED:
             if (n == 1) {
-                states[0] = ORACLE_REFUSED;
+                bool lifted = options->lift && strcmp(r.why, ORACLE_NOT_ASSEMBLED) != 0;
+                states[0] = lifted ? ORACLE_FAILED : ORACLE_REFUSED;
+                if (lifted)
+                    printf("FAIL %s: %s\n", r.job.plans[0].combo->name, r.why);
                 break;
             }
             usable = run_some(options, combos, instances, n, states, planted, 0, 2) &&
