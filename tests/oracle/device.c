@@ -105,10 +105,12 @@ bool oracle_device_read(void *to, uint64_t from, size_t size)
 /* ---- Kernels as machine code: NVIDIA's assembler makes it of the text. */
 
 static unsigned lift_arch;
+static const char *assembler;
 
-void oracle_device_lift(unsigned arch)
+void oracle_device_lift(unsigned arch, const char *ptxas)
 {
     lift_arch = arch;
+    assembler = ptxas;
 }
 
 /* The text with another .target, in a file; false when that cannot be written. */
@@ -142,12 +144,12 @@ static char *read_all(const char *path)
 /* A cubin, to be freed; NULL where the assembler takes no such text for that architecture. */
 static char *assemble(const char *text)
 {
-    char from[] = "/tmp/oracle-XXXXXX", to[sizeof from + 8], command[256];
+    char from[] = "/tmp/oracle-XXXXXX", to[sizeof from + 8], command[4096];
     int fd = mkstemp(from);
     FILE *f = fd < 0 ? NULL : fdopen(fd, "w");
     char *cubin = NULL;
     snprintf(to, sizeof to, "%s.cubin", from);
-    snprintf(command, sizeof command, "ptxas -arch=sm_%u %s -o %s >/dev/null 2>&1", lift_arch, from, to);
+    snprintf(command, sizeof command, "'%s' -arch=sm_%u %s -o %s >/dev/null 2>&1", assembler, lift_arch, from, to);
     if (f && write_for(f, text) && system(command) == 0)
         cubin = read_all(to);
     unlink(from);
