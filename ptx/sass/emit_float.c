@@ -143,7 +143,9 @@ static struct sass_text half_of(struct sass_lift *l, const struct sass_operand *
         v = t;
     }
     sass_step(l, "mov.b32 {%s, %s}, %s", lo.s, hi.s, v.s);
-    struct sass_text h = o->half == SASS_HALF_HIGH ? hi : lo;
+    if (o->half > SASS_ONE_HIGH)
+        sass_fail(l, "half %u", o->half);
+    struct sass_text h = o->half == SASS_ONE_HIGH ? hi : lo;
     for (int k = 0; k < 2; k++)
         if (k ? o->neg : o->abs) {
             struct sass_text t = sass_temp(l, 'h');
@@ -340,7 +342,9 @@ void sass_emit_i2f(struct sass_lift *l, const struct sass_insn *i)
 {
     const struct sass_operand *b = &i->opnd[SASS_B];
     struct type to = type_of(sass_mod(l, SASS_F_TYPE)), from = from_of(sass_mod(l, SASS_F_FROM) ? sass_mod(l, SASS_F_FROM) : SASS_FROM_S32);
-    struct sass_text x = from.bits == 64 ? sass_int64(l, b) : sass_int(l, b);
+    struct sass_operand high = *b; /* an immediate of 64 bits is the high half */
+    high.value = (int64_t)((uint64_t)b->value << 32);
+    struct sass_text x = from.bits == 64 ? sass_int64(l, b->kind == SASS_IMM ? &high : b) : sass_int(l, b);
     unsigned shift = sass_mod(l, SASS_F_BYTE) ? 8 * (sass_mod(l, SASS_F_BYTE) - SASS_BYTE_B0) : 0;
     if (from.bits < 32) {
         struct sass_text part = sass_temp(l, 't');

@@ -131,7 +131,23 @@ void sass_emit_hmnmx2(struct sass_lift *l, const struct sass_insn *i)
             sass_mod(l, SASS_F_XORSIGN) ? ".xorsign.abs" : "", type2(l), sass_dest(l, &o[SASS_D], 0).s, a.s, b.s);
 }
 
-/* The comparison of one half; bool not applied. */
+/* In 16 bits, where what is not normal counts as 0. */
+static struct sass_text compare_flushing(struct sass_lift *l, const struct sass_insn *i, bool high)
+{
+    struct sass_text half[2][2], q = sass_temp(l, 'q');
+    if (sass_mod(l, SASS_F_BF16_V2))
+        sass_fail(l, ".FTZ of bf16");
+    for (int k = 0; k < 2; k++) {
+        struct sass_text v = packed(l, &i->opnd[k ? SASS_B : SASS_A]);
+        half[k][0] = sass_temp(l, 'h');
+        half[k][1] = sass_temp(l, 'h');
+        sass_step(l, "mov.b32 {%s, %s}, %s", half[k][0].s, half[k][1].s, v.s);
+    }
+    sass_step(l, "setp.%s.ftz.f16 %s, %s, %s", sass_cmp_name(sass_mod(l, SASS_F_CMP)), q.s, half[0][high].s, half[1][high].s);
+    return q;
+}
+
+/* The comparison of one half; bool not applied.  Others than the flushing ones are exact in 32 bits. */
 static struct sass_text compare(struct sass_lift *l, const struct sass_insn *i, bool high)
 {
     bool constant;
@@ -139,9 +155,8 @@ static struct sass_text compare(struct sass_lift *l, const struct sass_insn *i, 
         l->true_pred = true;
         return sass_format("%s", constant ? "%always" : "%never");
     }
-    /* Exact in 32 bits, where nothing that is normal in 16 is flushed. */
     if (sass_mod(l, SASS_F_FTZ))
-        sass_fail(l, ".FTZ");
+        return compare_flushing(l, i, high);
     struct sass_text a = widened(l, i, &i->opnd[SASS_A], high), b = widened(l, i, &i->opnd[SASS_B], high), q = sass_temp(l, 'q');
     sass_step(l, "setp.%s.f32 %s, %s, %s", sass_cmp_name(sass_mod(l, SASS_F_CMP)), q.s, a.s, b.s);
     return q;

@@ -514,36 +514,48 @@ static void put_success(struct sass_lift *l, const struct sass_insn *i, const ch
         sass_put(l, SASS_D, one.s);
 }
 
+/* Whether a generic address is in global memory, that is, in no window. */
+static struct sass_text is_global(struct sass_lift *l, const char *address)
+{
+    struct sass_text lo, hi, shared = sass_temp(l, 'q'), local = sass_temp(l, 'q'), both = sass_temp(l, 'q');
+    if (!l->shared_window && !l->local_window) {
+        l->true_pred = true;
+        return sass_format("%%always");
+    }
+    sass_split(l, address, &lo, &hi);
+    sass_step(l, "setp.ne.u32 %s, %s, %u", shared.s, hi.s, SASS_SHARED_WINDOW);
+    sass_step(l, "setp.ne.u32 %s, %s, %u", local.s, hi.s, SASS_LOCAL_WINDOW);
+    sass_step(l, "and.pred %s, %s, %s", both.s, shared.s, local.s);
+    return both;
+}
+
 static void atomic(struct sass_lift *l, const struct sass_insn *i, const char *op, const char *values)
 {
     const char *space;
     enum space where = space_of(i->op);
-    struct sass_text a, other = { "" };
+    struct sass_text a, done = { "" };
     bool wide = is_wide(l), told = where == GENERIC && sass_writes(&i->opnd[SASS_P]);
     if (told) {
-        /* The operation is done unless the address is in shared memory: then P says so, and code that can do it there follows. */
+        /* The operation is done where the address is in global memory: then P says so, else code that can do it elsewhere follows. */
         int64_t offset;
-        struct sass_text sum = sass_temp(l, 'w'), base = address64(l, &i->opnd[SASS_M], &offset);
-        sass_step(l, "add.s64 %s, %s, %" PRId64, sum.s, base.s, offset);
-        space = generic_space(l);
-        a = sass_generic(l, sum.s, &other);
+        struct sass_text base = address64(l, &i->opnd[SASS_M], &offset);
+        a = sass_temp(l, 'w');
+        sass_step(l, "add.s64 %s, %s, %" PRId64, a.s, base.s, offset);
+        done = is_global(l, a.s);
+        space = ".global";
     } else {
         a = access_address(l, i, where, &space);
     }
     /* The old value, compared below with what B held before: D may be B. */
     bool success = sass_mod(l, SASS_F_CAS) == SASS_CAS_CAST_SPIN;
     struct sass_text d = wide || success ? sass_temp(l, wide ? 'w' : 't') : sass_dest(l, &i->opnd[SASS_D], 0);
-    if (other.s[0]) {
-        struct sass_operand none = { 0 };
-        struct sass_insn alone = *i;
-        alone.opnd[SASS_S] = none;
-        struct sass_text guard = sass_condition(l, &alone), q = sass_temp(l, 'q');
-        sass_step(l, "not.pred %s, %s", q.s, other.s);
-        if (guard.s[0]) {
+    if (told && strcmp(done.s, "%always") != 0) {
+        struct sass_text q = done;
+        if (sass_guarded(i)) {
             struct sass_operand g = { .kind = i->guard_uniform ? SASS_UPRED : SASS_PRED, .reg = i->guard, .inv = i->guard_inv };
-            struct sass_text p = sass_pred(l, &g), both = sass_temp(l, 'q');
-            sass_step(l, "and.pred %s, %s, %s", both.s, q.s, p.s);
-            q = both;
+            struct sass_text p = sass_pred(l, &g);
+            q = sass_temp(l, 'q');
+            sass_step(l, "and.pred %s, %s, %s", q.s, done.s, p.s);
         }
         sass_step(l, "@%s atom%s%s.%s %s, [%s], %s", q.s, atomic_scope(l, i), space, op, d.s, a.s, values);
     } else {
@@ -555,11 +567,8 @@ static void atomic(struct sass_lift *l, const struct sass_insn *i, const char *o
     }
     if (wide)
         sass_put64(l, SASS_D, d.s);
-    if (told) {
-        if (!other.s[0])
-            l->true_pred = true;
-        sass_put_pred(l, SASS_P, other.s[0] ? other.s : "%never");
-    }
+    if (told)
+        sass_put_pred(l, SASS_P, done.s);
 }
 
 void sass_emit_atom_cas(struct sass_lift *l, const struct sass_insn *i)
@@ -630,11 +639,7 @@ void sass_emit_qspc(struct sass_lift *l, const struct sass_insn *i)
     sass_step(l, "add.s64 %s, %s, %" PRId64, sum.s, a.s, offset);
     sass_split(l, sum.s, &lo, &hi);
     if (space == SASS_SPACE_G) {
-        struct sass_text other = sass_temp(l, 'q'), both = sass_temp(l, 'q');
-        sass_step(l, "setp.ne.u32 %s, %s, %u", q.s, hi.s, SASS_SHARED_WINDOW);
-        sass_step(l, "setp.ne.u32 %s, %s, %u", other.s, hi.s, SASS_LOCAL_WINDOW);
-        sass_step(l, "and.pred %s, %s, %s", both.s, q.s, other.s);
-        q = both;
+        q = is_global(l, sum.s);
     } else {
         sass_step(l, "setp.eq.u32 %s, %s, %u", q.s, hi.s, space == SASS_SPACE_S ? SASS_SHARED_WINDOW : SASS_LOCAL_WINDOW);
     }
