@@ -263,7 +263,7 @@ static struct type type_of(unsigned field)
 static struct type from_of(unsigned field)
 {
     static const uint8_t types[] = {
-        [SASS_FROM_F16] = SASS_TYPE_F16, [SASS_FROM_F32] = SASS_TYPE_F32, [SASS_FROM_F64] = SASS_TYPE_F64, [SASS_FROM_U8] = SASS_TYPE_U8,
+        [SASS_FROM_F16] = SASS_TYPE_F16, [SASS_FROM_F32] = SASS_TYPE_F32, [SASS_FROM_F64] = SASS_TYPE_F64, [SASS_FROM_BF16] = SASS_TYPE_BF16, [SASS_FROM_U8] = SASS_TYPE_U8,
         [SASS_FROM_S8] = SASS_TYPE_S8, [SASS_FROM_U16] = SASS_TYPE_U16, [SASS_FROM_S16] = SASS_TYPE_S16, [SASS_FROM_U32] = SASS_TYPE_U32,
         [SASS_FROM_S32] = SASS_TYPE_S32, [SASS_FROM_U64] = SASS_TYPE_U64, [SASS_FROM_S64] = SASS_TYPE_S64,
     };
@@ -358,10 +358,9 @@ void sass_emit_i2f(struct sass_lift *l, const struct sass_insn *i)
 void sass_emit_f2fp(struct sass_lift *l, const struct sass_insn *i)
 {
     const struct sass_operand *o = i->opnd;
-    const char *relu = sass_mod(l, SASS_F_RELU) ? ".relu" : "", *type = sass_mod(l, SASS_F_TYPE) == SASS_TYPE_BF16 ? "bf16" : "f16";
+    bool clamped = sass_mod(l, SASS_F_RELU), finite = sass_mod(l, SASS_F_SATFINITE);
+    const char *relu = clamped ? finite ? ".relu.satfinite" : ".relu" : finite ? ".satfinite" : "", *type = sass_mod(l, SASS_F_TYPE) == SASS_TYPE_BF16 ? "bf16" : "f16";
     struct sass_text b = sass_f32(l, &o[SASS_B]);
-    if (sass_mod(l, SASS_F_SATFINITE))
-        sass_fail(l, ".SATFINITE");
     if (o[SASS_A].kind != SASS_NONE) {
         sass_do(l, "cvt%s%s.%sx2.f32 %s, %s, %s", rounding(l), relu, type, sass_dest(l, &o[SASS_D], 0).s, sass_f32(l, &o[SASS_A]).s, b.s);
         return;
