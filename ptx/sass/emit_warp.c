@@ -146,7 +146,8 @@ void sass_emit_bpt(struct sass_lift *l, const struct sass_insn *i)
 /* The address of an instruction is its offset: returns compare with that. */
 void sass_emit_lepc(struct sass_lift *l, const struct sass_insn *i)
 {
-    sass_put64(l, SASS_D, sass_format("%u", i->offset).s);
+    bool behind = i->opnd[SASS_L].kind == SASS_IMM;
+    sass_put64(l, SASS_D, sass_format("%u", behind ? i->offset + SASS_INSN_SIZE + (uint32_t)sass_look(l, SASS_L)->value : i->offset).s);
 }
 
 /* ---- Barriers */

@@ -351,9 +351,53 @@ static bool asks_for_mask(const struct sass_insn *i, unsigned guard)
     return i->op == SASS_R2UR || (i->op == SASS_LOP3 && i->opnd[SASS_L].value == 0x40 && !sass_writes(&i->opnd[SASS_D]));
 }
 
+/* Where the code that serves lanes apart, from `from` on, comes back to that for lanes together; 0: not found. */
+static uint32_t comes_back(const struct sass_lift *l, uint32_t from)
+{
+    enum { LONGEST = 2000 };
+    for (uint32_t k = from; k < l->n && k - from < LONGEST; k++) {
+        const struct sass_insn *i = &l->insns[k];
+        uint32_t to;
+        if (i->op == SASS_BRA && branch_kind(l, i) < BRANCH_DIV && !sass_guarded(i))
+            return sass_target_index(l, i->opnd[SASS_J].value, &to) ? to : 0;
+    }
+    return 0;
+}
+
+/* One question may be for several operations: all up to where both ways meet. */
+static void mask_more(struct sass_lift *l, const struct sass_insn *i, uint32_t branch, uint32_t to, uint32_t mask)
+{
+    enum { FAR = 400 };
+    uint32_t apart = branch + 1, end;
+    if (branch_kind(l, i) == BRANCH_DIV && !sass_target_index(l, i->opnd[SASS_J].value, &apart))
+        return;
+    end = comes_back(l, apart);
+    for (uint32_t k = to; k < end && k - to < FAR; k++)
+        if (is_warp_operation(l->insns[k].op))
+            l->mask_of[k] = mask;
+}
+
+/* Lanes that have waited for each other by a mask do what follows without those that it does not name. */
+static void masks_of_waits(struct sass_lift *l)
+{
+    uint32_t wait = 0; /* 1 + the last one on this straight way */
+    for (uint32_t k = 0; k < l->n; k++) {
+        const struct sass_insn *i = &l->insns[k];
+        if (l->leader[k] || i->op == SASS_BAR || i->op == SASS_CALL || i->op == SASS_BRA)
+            wait = 0;
+        if (i->op == SASS_WARPSYNC)
+            wait = i->opnd[SASS_B].kind != SASS_NONE && !sass_guarded(i) ? k + 1 : 0;
+        else if (wait && is_warp_operation(i->op)) {
+            l->mask_of[k] = wait;
+            l->is_mask[wait - 1] = 1;
+        }
+    }
+}
+
 static void find_masks(struct sass_lift *l)
 {
     enum { NEAR = 64 };
+    masks_of_waits(l);
     for (uint32_t k = 0; k < l->n; k++) {
         const struct sass_insn *i = &l->insns[k];
         if (i->op != SASS_BRA || branch_kind(l, i) < BRANCH_DIV || !sass_guarded(i))
@@ -375,6 +419,7 @@ static void find_masks(struct sass_lift *l)
         }
         l->is_mask[from] = 1;
         l->mask_of[to] = from + 1;
+        mask_more(l, i, k, to, from + 1);
     }
 }
 
@@ -599,7 +644,8 @@ static bool one(struct sass_lift *l, const struct sass_insn *i, uint32_t context
     if (l->in_step[i->offset / SASS_INSN_SIZE])
         sass_step(l, ".pragma \"anywarp in step\"");
     if (l->is_mask[i->offset / SASS_INSN_SIZE])
-        sass_step(l, "mov.b32 %%mask%" PRIu32 ", %s", i->offset / SASS_INSN_SIZE, sass_raw(l, &i->opnd[SASS_A]).s);
+        sass_step(l, "mov.b32 %%mask%" PRIu32 ", %s", i->offset / SASS_INSN_SIZE,
+                  sass_raw(l, &i->opnd[i->op == SASS_WARPSYNC ? SASS_B : SASS_A]).s);
     sass_defer_begin(l, i);
     emit(l, i);
     if (l->deferring)
