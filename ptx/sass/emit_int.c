@@ -374,6 +374,17 @@ void sass_emit_imnmx(struct sass_lift *l, const struct sass_insn *i)
     sass_do(l, "selp.b32 %s, %s, %s, %s", d.s, low.s, high.s, p.s);
 }
 
+void sass_emit_viaddmnmx(struct sass_lift *l, const struct sass_insn *i)
+{
+    const struct sass_operand *o = i->opnd;
+    const char *type = is_signed(l) ? "s32" : "u32";
+    struct sass_text sum = sass_sum(l, false, sass_int(l, &o[SASS_A]), sass_int(l, &o[SASS_B])), c = sass_int(l, &o[SASS_C]);
+    bool least = sass_is_true(sass_look(l, SASS_S));
+    if (i->mod[SASS_F_TYPE] == SASS_TYPE_U16X2 || i->mod[SASS_F_TYPE] == SASS_TYPE_S16X2 || !(least || sass_is_false(&o[SASS_S])))
+        sass_fail(l, "two halves of 16 bits, or a predicate that chooses");
+    sass_do(l, "%s.%s %s, %s, %s", least ? "min" : "max", type, sass_dest(l, &o[SASS_D], 0).s, sum.s, c.s);
+}
+
 /* ---- Bits */
 
 void sass_emit_lop3(struct sass_lift *l, const struct sass_insn *i)
@@ -606,6 +617,24 @@ void sass_emit_plop3(struct sass_lift *l, const struct sass_insn *i)
     }
     sass_put_pred(l, SASS_P, p.s);
     sass_put_pred(l, SASS_Q, q.s);
+}
+
+/* Of the sign bits of three registers, by tables. */
+void sass_emit_plop3r(struct sass_lift *l, const struct sass_insn *i)
+{
+    const struct sass_operand *o = i->opnd;
+    unsigned tables[2] = { (unsigned)sass_look(l, SASS_L)->value & 255, (unsigned)sass_look(l, SASS_L2)->value & 255 };
+    struct sass_text in[3], q[2];
+    for (int k = 0; k < 3; k++)
+        in[k] = sass_int(l, &o[SASS_A + k]);
+    for (int k = 0; k < 2; k++) {
+        struct sass_text bits = sass_temp(l, 't');
+        q[k] = sass_temp(l, 'q');
+        sass_step(l, "lop3.b32 %s, %s, %s, %s, %u", bits.s, in[0].s, in[1].s, in[2].s, tables[k]);
+        sass_step(l, "setp.lt.s32 %s, %s, 0", q[k].s, bits.s);
+    }
+    sass_put_pred(l, SASS_P, q[0].s);
+    sass_put_pred(l, SASS_Q, q[1].s);
 }
 
 static unsigned byte_shift(struct sass_lift *l)
