@@ -110,6 +110,8 @@ void sass_emit_bmma(struct sass_lift *l, const struct sass_insn *i)
 void sass_emit_dmma(struct sass_lift *l, const struct sass_insn *i)
 {
     const struct sass_operand *o = i->opnd;
+    if (sass_mod(l, SASS_F_SHAPE) == SASS_SHAPE_16X8X8)
+        sass_fail(l, "16 rows");
     struct sass_operand low = o[SASS_C], high = o[SASS_C];
     high.reg = (uint8_t)(high.reg == SASS_RZ ? SASS_RZ : high.reg + 2);
     struct sass_text a = sass_f64(l, &o[SASS_A]), b = sass_f64(l, &o[SASS_B]), x = sass_temp(l, 'w'), y = sass_temp(l, 'w');

@@ -3,20 +3,7 @@
 #include <criterion/criterion.h>
 
 #include "sass/insn.h"
-
-struct bits {
-    uint64_t low, high;
-};
-
-static struct bits put(struct bits b, unsigned at, unsigned n, uint64_t value)
-{
-    value &= n < 64 ? (1ull << n) - 1 : UINT64_MAX;
-    if (at < 64)
-        b.low |= value << at;
-    if (at + n > 64)
-        b.high |= at < 64 ? value >> (64 - at) : value << (at - 64);
-    return b;
-}
+#include "bits.h"
 
 static enum sass_decoded decode(struct bits b, unsigned arch, struct sass_insn *insn)
 {
@@ -36,19 +23,6 @@ static struct sass_insn expect(struct bits b, unsigned arch, const char *text)
     cr_assert_str_eq(out.ptr, text);
     aw_buf_fini(&out);
     return insn;
-}
-
-/* Opcode, no guard, destination, a. */
-static struct bits start(unsigned opcode, unsigned d, unsigned a)
-{
-    struct bits b = put((struct bits){ 0, 0 }, 0, 12, opcode);
-    return put(put(put(b, 12, 3, 7), 16, 8, d), 24, 8, a);
-}
-
-/* No predicates written or read. */
-static struct bits quiet(struct bits b)
-{
-    return put(put(put(put(put(put(b, 81, 3, 7), 84, 3, 7), 87, 3, 7), 90, 1, 1), 77, 3, 7), 80, 1, 1);
 }
 
 Test(decode, forms_of_the_flexible_operand)

@@ -1,0 +1,157 @@
+/* Unit tests of lifting: what of an instruction nobody looks at refuses the kernel; calls; order of shared memory. */
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <criterion/criterion.h>
+
+#include "sass/sass.h"
+#include "bits.h"
+#include "make_cubin.h"
+
+enum { MAX = 12 };
+static struct aw_buf text, why;
+
+static enum aw_status lift(unsigned arch, const struct bits code[], unsigned n)
+{
+    uint64_t words[2 * MAX];
+    struct aw_buf image = { 0 };
+    struct sass_cubin *cubin;
+    const char *problem = "";
+    cr_assert_leq(n, MAX);
+    for (unsigned k = 0; k < n; k++) {
+        words[2 * k] = code[k].low;
+        words[2 * k + 1] = code[k].high;
+    }
+    aw_buf_fini(&text);
+    aw_buf_fini(&why);
+    make_cubin(&image, &(struct make_cubin){ .arch = arch, .code = words, .n = n });
+    cr_assert_eq(sass_open(image.ptr, image.len, &cubin, &problem), AW_OK, "%s", problem);
+    enum aw_status status = sass_lift(cubin, 0, &text, &why);
+    sass_close(cubin);
+    aw_buf_fini(&image);
+    return status;
+}
+
+#define LIFT(arch, ...) lift(arch, (const struct bits[]){ __VA_ARGS__ }, sizeof((const struct bits[]){ __VA_ARGS__ }) / sizeof(struct bits))
+
+static void has(const char *part, bool wanted)
+{
+    cr_assert_eq(strstr(text.ptr, part) != NULL, wanted, "%s in\n%s", part, text.ptr);
+}
+
+static struct bits always(unsigned opcode, unsigned d, unsigned a)
+{
+    return put(start(opcode, d, a), 87, 3, 7);
+}
+
+static struct bits leave(void)
+{
+    return always(0x94d, 0, 0);
+}
+
+static struct bits add(void)
+{
+    return put(put(quiet(start(0x210, 5, 6)), 32, 8, 7), 64, 8, 8);
+}
+
+/* Of shared memory: STS [R2], R3; LDS R4, [R2+0x10]; BAR.SYNC 0. */
+static struct bits store(void)
+{
+    return put(put(start(0x388, 0, 2), 32, 8, 3), 73, 3, 4);
+}
+
+static struct bits load(void)
+{
+    return put(put(start(0x984, 4, 2), 40, 24, 16), 73, 3, 4);
+}
+
+static struct bits barrier(void)
+{
+    return start(0xb1d, 0, 0);
+}
+
+/* From instruction `at` to `to`. */
+static struct bits call(unsigned at, unsigned to)
+{
+    return put(put(always(0x944, 0, 0), 34, 48, (uint64_t)(((int64_t)to - at - 1) * 4)), 86, 1, 1);
+}
+
+static struct bits give_back(unsigned at)
+{
+    return put(put(always(0x950, 0, 20), 34, 48, (uint64_t)(-((int64_t)at + 1) * 4)), 86, 1, 1);
+}
+
+Test(lift, bits_that_no_field_has)
+{
+    cr_assert_eq(LIFT(80, add(), leave()), AW_OK, "%s", why.ptr);
+    cr_assert_eq(LIFT(80, put(add(), 45, 1, 1), leave()), AW_ERR_NOT_SUPPORTED);
+    cr_assert_str_eq(why.ptr, "k+0x0: IADD3: bits that mean what is not known");
+    cr_assert_eq(LIFT(80, leave(), put(add(), 45, 1, 1)), AW_OK, "no one comes there: %s", why.ptr);
+}
+
+Test(lift, modifiers_that_nobody_looks_at)
+{
+    struct bits wider = put(put(put(start(0x310, 4, 0), 32, 8, 6), 75, 3, 3), 84, 3, 2); /* F2F.F64.F32 R4, R6 */
+    cr_assert_eq(LIFT(80, wider, leave()), AW_OK, "%s", why.ptr);
+    cr_assert_eq(LIFT(80, put(wider, 78, 2, 1), leave()), AW_ERR_NOT_SUPPORTED, "nothing is rounded");
+    cr_assert_str_eq(why.ptr, "k+0x0: F2F: RND, which changes nothing that is known");
+}
+
+Test(lift, signs_that_nobody_takes)
+{
+    struct bits permute = put(put(start(0x216, 5, 6), 32, 8, 7), 64, 8, 8);
+    cr_assert_eq(LIFT(80, permute, leave()), AW_OK, "%s", why.ptr);
+    cr_assert_eq(LIFT(80, put(permute, 75, 1, 1), leave()), AW_ERR_NOT_SUPPORTED, "there is no PRMT of -c");
+}
+
+Test(lift, shared_memory_is_a_variable)
+{
+    cr_assert_eq(LIFT(80, store(), barrier(), load(), leave()), AW_OK, "%s", why.ptr);
+    has(".shared .align 16 .b8 shared[64];", true);
+    has("mov.u32 %shared, shared;", true);
+    has("add.s32 %t0, %shared, %r2;\n\tst.shared.b32 [%t0], %r3;", true);
+    has("add.s32 %t1, %shared, %r2;\n\tld.shared.b32 %r4, [%t1+16];", true);
+}
+
+/* Lanes in step may hand values over between a store and a load with no barrier. */
+Test(lift, points_of_order)
+{
+    cr_assert_eq(LIFT(80, store(), load(), leave()), AW_OK);
+    has("st.shared.b32 [%t0], %r3;\n\t.pragma \"anywarp in step\";\n", true);
+    cr_assert_eq(LIFT(80, store(), barrier(), load(), leave()), AW_OK);
+    has("in step", false);
+    cr_assert_eq(LIFT(80, load(), load(), leave()), AW_OK);
+    has("in step", false);
+    /* Around a loop: load, store, and back. */
+    struct bits back = put(put(start(0x947, 0, 0), 34, 48, (uint64_t)(-3 * 4)), 87, 3, 7);
+    cr_assert_eq(LIFT(80, load(), barrier(), back, leave()), AW_OK, "%s", why.ptr);
+    has("in step", false);
+    cr_assert_eq(LIFT(80, load(), store(), back, leave()), AW_OK);
+    cr_assert_not_null(strstr(strstr(text.ptr, "in step") + 1, "in step"), "both are after the other\n%s", text.ptr);
+}
+
+Test(lift, functions_that_call_themselves)
+{
+    struct bits again = put(call(2, 2), 12, 3, 0); /* @P0 */
+    cr_assert_eq(LIFT(80, call(0, 2), leave(), again, give_back(3)), AW_OK, "%s", why.ptr);
+    has("$RETURN:", true);
+    has("setp.eq.u32 %q0, %return, 16;", true);
+    has("setp.eq.u32 %q1, %return, 48;", true);
+    /* One that does not: its return is where it was called from. */
+    cr_assert_eq(LIFT(80, call(0, 2), leave(), add(), give_back(3)), AW_OK, "%s", why.ptr);
+    has("$RETURN:", false);
+    has("setp.ne.u32 %q0, %t2, 16;\n\t@%q0 trap;", true);
+}
+
+Test(lift, calls_that_do_not_come_back)
+{
+    cr_assert_eq(LIFT(80, call(0, 2), leave(), add(), call(3, 0)), AW_OK, "%s", why.ptr);
+    has("trap", false);
+}
+
+/* P says that the operation was done, in global memory: the code behind it is for all other addresses. */
+Test(lift, atomics_that_tell)
+{
+    struct bits both = put(put(put(put(put(start(0x38a, 12, 2), 32, 8, 8), 72, 1, 1), 73, 3, 2), 77, 4, 7), 84, 3, 1);
+    cr_assert_eq(LIFT(80, put(both, 87, 4, 5), leave()), AW_OK, "%s", why.ptr); /* ATOM.E.AND.64 P0, R12, [R2.64], R8 */
+    has("atom.relaxed.gpu.global.and.b64", true);
+    has("mov.pred %p0, %always;", true);
+}
