@@ -6,8 +6,10 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "base/activity.h"
 #include "base/calltrace.h"
 #include "base/log.h"
+#include "core/activity.h"
 
 /* ---- Lookup */
 
@@ -132,16 +134,52 @@ static const char *trace_error(char kind, int code)
     return aw_abi_error_name(code, kind == 'e');
 }
 
-void aw_abi_trace(const char *text, uint64_t result, const uint64_t values[])
+static const struct aw_call_hook *hook;
+static bool printed; /* set before any call */
+
+uint64_t aw_abi_call_begin(const char *text, const void *args)
 {
-    aw_call_trace(AW_ROOM, text, result, values, trace_error);
+    static uint64_t last;
+    const struct aw_call_hook *h = __atomic_load_n(&hook, __ATOMIC_ACQUIRE);
+    if (!h || aw_activity_call)
+        return 0;
+    aw_activity_call = __atomic_add_fetch(&last, 1, __ATOMIC_RELAXED);
+    h->call(text, args, NULL, aw_activity_call);
+    return aw_activity_call;
+}
+
+void aw_abi_call_end(const char *text, const void *args, uint64_t result, const uint64_t values[], uint64_t call)
+{
+    const struct aw_call_hook *h = __atomic_load_n(&hook, __ATOMIC_ACQUIRE);
+    if (call && h)
+        h->call(text, args, &result, call);
+    if (call)
+        aw_activity_call = 0;
+    if (printed)
+        aw_call_trace(AW_ROOM, text, result, values, trace_error);
+}
+
+void aw_abi_hook_set(const struct aw_call_hook *now)
+{
+    __atomic_store_n(&hook, now, __ATOMIC_RELEASE);
+    aw_abi_cuda_watch(now || printed);
+    aw_abi_cudart_watch(now || printed);
+}
+
+void aw_abi_activity_watch(bool on)
+{
+    aw_activity_watch(on);
+}
+
+void aw_abi_activity_drain(void (*fn)(void *user, const struct aw_activity_record *), void *user)
+{
+    aw_activity_drain(fn, user);
 }
 
 /* Before any thin library's function can be called: they depend on this one. */
 __attribute__((constructor)) static void trace_start(void)
 {
-    if (aw_log_on(AW_LOG_TRACE, AW_ROOM)) {
-        aw_abi_cuda_trace_on();
-        aw_abi_cudart_trace_on();
-    }
+    printed = aw_log_on(AW_LOG_TRACE, AW_ROOM);
+    if (printed)
+        aw_abi_hook_set(NULL);
 }

@@ -29,7 +29,17 @@ __attribute__((visibility("default"))) CUresult aw_abi_stream_inline(CUstream st
 __attribute__((visibility("default"))) CUresult aw_abi_stream_native(CUstream stream, void **ret_native);
 /* See aw_device_describe of core/device.h. */
 struct aw_devinfo;
+struct aw_call_hook;
+struct aw_activity_record;
 __attribute__((visibility("default"))) CUresult aw_abi_device_describe(int native, struct aw_devinfo *ret_info);
+/* One hook for the calls of both APIs, or NULL; borrowed until another is set and for calls that are under way.  Entry points that programs
+ * have asked for by name before (cuGetProcAddress) are not seen. */
+__attribute__((visibility("default"))) void aw_abi_hook_set(const struct aw_call_hook *hook);
+/* See aw_activity_watch, _drain, _context and _stream of core/activity.h; 0 for what is no context or stream. */
+__attribute__((visibility("default"))) void aw_abi_activity_watch(bool on);
+__attribute__((visibility("default"))) void aw_abi_activity_drain(void (*fn)(void *user, const struct aw_activity_record *), void *user);
+__attribute__((visibility("default"))) uint32_t aw_abi_activity_context(CUcontext ctx);
+__attribute__((visibility("default"))) uint32_t aw_abi_activity_stream(CUstream stream, bool per_thread);
 
 /* ---- Errors.  NULL for a number that API does not know.  Static. */
 const char *aw_abi_error_name(int code, bool driver);
@@ -67,12 +77,14 @@ extern const struct aw_abi_procs {
  * and returns CUDA_ERROR_NOT_SUPPORTED, which is cudaErrorNotSupported. */
 int aw_abi_stub(const char *name, unsigned char *once, bool runtime);
 
-/* Replaces every function in the tables by one that also prints its call. */
-void aw_abi_cuda_trace_on(void);
-void aw_abi_cudart_trace_on(void);
+/* Replaces every function in the tables by one that also tells of its call, or puts it back. */
+void aw_abi_cuda_watch(bool on);
+void aw_abi_cudart_watch(bool on);
 
-/* Prints one finished call: see base/calltrace.h. */
-void aw_abi_trace(const char *text, uint64_t result, const uint64_t values[]);
+/* Around a call: tells the hook, and prints it behind where that was asked for (`text`, `values`: base/calltrace.h).  `args`: a structure of
+ * its arguments.  The call's number, 0 for what is called by another. */
+uint64_t aw_abi_call_begin(const char *text, const void *args);
+void aw_abi_call_end(const char *text, const void *args, uint64_t result, const uint64_t values[], uint64_t call);
 
 static inline uint64_t aw_abi_bits(double value)
 {

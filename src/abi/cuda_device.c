@@ -226,7 +226,7 @@ CUresult aw_abi_device_describe(int native, struct aw_devinfo *ret_info)
         .bus_width = device.attr[AW_DEV_BUS_WIDTH], .total = device.total_memory, .free = free_bytes,
         .driver_version = aw_driver_version(),
     };
-    snprintf(ret_info->name, sizeof ret_info->name, "%s", device.name);
+    snprintf(ret_info->name, sizeof ret_info->name, "%.*s", (int)sizeof ret_info->name - 1, device.name);
     memcpy(ret_info->uuid, device.uuid, sizeof ret_info->uuid);
     return CUDA_SUCCESS;
 }

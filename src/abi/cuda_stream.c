@@ -2,6 +2,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "abi/abi.h"
 #include "abi/cuda_util.h"
+#include "core/activity.h"
 #include "core/managed.h"
 
 #include <stdlib.h>
@@ -229,6 +230,21 @@ CUresult aw_abi_stream_native(CUstream handle, void **ret_native)
     struct aw_cstream *stream;
     enum aw_status status = cu_stream(handle, &ctx, &stream);
     return cu_result(status ? status : aw_stream_native(stream, ret_native));
+}
+
+uint32_t aw_abi_activity_context(CUcontext ctx)
+{
+    const struct aw_ctx *found = ctx ? aw_ctx_from(ctx) : NULL;
+    return found ? aw_activity_context(found) : 0;
+}
+
+uint32_t aw_abi_activity_stream(CUstream handle, bool per_thread)
+{
+    struct aw_ctx *ctx;
+    struct aw_cstream *stream;
+    if (aw_ctx_current(&ctx) != AW_OK || aw_stream_find(ctx, handle, per_thread, &stream) != AW_OK)
+        return 0;
+    return aw_activity_stream(stream);
 }
 
 struct callback {

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/activity.h"
 #include "core/memory.h"
 #include "core/recorder.h"
 #include "core/stream.h"
@@ -55,21 +56,36 @@ static enum aw_status sides_check(enum side src, enum side dst, enum aw_copy_kin
     return AW_OK;
 }
 
+/* A copy that was given to its stream, for who watches. */
+static void copy_seen(struct aw_activity *seen, int status, size_t bytes, enum aw_copy_kind kind, bool src_pageable, bool dst_pageable)
+{
+    struct aw_activity_record record = { .kind = AW_ACTIVITY_COPY, .bytes = bytes, .copy_kind = (int)kind, .src_pageable = src_pageable,
+                                         .dst_pageable = dst_pageable };
+    if (__builtin_expect(seen != NULL, 0))
+        aw_activity_end(seen, status ? NULL : &record);
+}
+
 /* A copy from pageable memory that must not change any more: through a block that frees itself. */
 static enum aw_status copy_staged(struct aw_ctx *ctx, void *dst, const void *src, size_t size, enum aw_copy_kind kind,
                                   struct aw_cstream *stream)
 {
     int native = ctx->device->native;
+    struct aw_activity *seen = aw_activity_begin(stream);
     if (aw_provider->copy_pageable && kind == AW_COPY_H2D) { /* it knows memory that the device can read at once */
         int taken = aw_provider->copy_pageable(native, dst, src, size, stream->native);
-        if (taken != AW_ERR_NOT_SUPPORTED)
+        if (taken != AW_ERR_NOT_SUPPORTED) {
+            copy_seen(seen, taken, size, kind, true, false);
             return aw_device_note(ctx->device, taken);
+        }
     }
     void *aside = malloc(size);
-    if (!aside)
+    if (!aside) {
+        copy_seen(seen, AW_ERR_OUT_OF_MEMORY, size, kind, true, false);
         return AW_ERR_OUT_OF_MEMORY;
+    }
     memcpy(aside, src, size);
     int status = aw_provider->copy(native, dst, aside, size, kind, stream->native);
+    copy_seen(seen, status, size, kind, true, false);
     if (status) {
         free(aside);
         return aw_device_note(ctx->device, status);
@@ -118,7 +134,9 @@ enum aw_status aw_mem_copy(struct aw_ctx *ctx, void *dst, const void *src, size_
         return status;
     if (async && from == SIDE_PAGEABLE && to != SIDE_PAGEABLE && size <= STAGE_MAX)
         return copy_staged(ctx, dst, src, size, kind, stream);
+    struct aw_activity *seen = aw_activity_begin(stream);
     status = aw_device_note(ctx->device, aw_provider->copy(ctx->device->native, dst, src, size, kind, stream->native));
+    copy_seen(seen, status, size, kind, from == SIDE_PAGEABLE, to == SIDE_PAGEABLE);
     if (status || copy_may_run_on(from, to, async))
         return status;
     return aw_stream_sync(stream);
@@ -176,7 +194,9 @@ enum aw_status aw_mem_copy3d(struct aw_ctx *ctx, const struct aw_copy3d *copy, s
     status = sides_find(copy, &from, &to, &work.kind);
     if (status)
         return status;
+    struct aw_activity *seen = aw_activity_begin(stream);
     status = aw_device_note(ctx->device, aw_provider->copy3d(ctx->device->native, &work, stream->native));
+    copy_seen(seen, status, copy->width * copy->height * copy->depth, work.kind, from == SIDE_PAGEABLE, to == SIDE_PAGEABLE);
     if (status || copy_may_run_on(from, to, async))
         return status;
     return aw_stream_sync(stream);
@@ -194,8 +214,10 @@ enum aw_status aw_mem_copy_peer(struct aw_ctx *dst_ctx, void *dst, struct aw_ctx
         return refused;
     if (side_find((uintptr_t)src, size) >= SIDE_PAGEABLE || side_find((uintptr_t)dst, size) >= SIDE_PAGEABLE)
         return AW_ERR_INVALID_VALUE;
-    return aw_device_note(stream->ctx->device, aw_provider->copy_peer(dst_ctx->device->native, dst, src_ctx->device->native,
-                                                                      src, size, stream->native));
+    struct aw_activity *seen = aw_activity_begin(stream);
+    int status = aw_provider->copy_peer(dst_ctx->device->native, dst, src_ctx->device->native, src, size, stream->native);
+    copy_seen(seen, status, size, AW_COPY_D2D, false, false);
+    return aw_device_note(stream->ctx->device, status);
 }
 
 /* ---- Fills. */
@@ -244,11 +266,17 @@ enum aw_status aw_mem_fill2d(struct aw_ctx *ctx, uintptr_t dst, size_t pitch, ui
         return status;
     if (height > 1 && pitch == count * element_bytes)
         count *= height, height = 1;
+    struct aw_activity *seen = aw_activity_begin(stream);
     for (size_t row = 0; row < height; row++) {
         status = aw_device_note(ctx->device, aw_provider->fill(ctx->device->native, (void *)(dst + row * pitch), value,
                                                                element_bytes, count, stream->native));
         if (status)
-            return status;
+            break;
     }
+    if (__builtin_expect(seen != NULL, 0))
+        aw_activity_end(seen, status ? NULL : &(struct aw_activity_record){ .kind = AW_ACTIVITY_FILL, .value = value,
+                                                                            .bytes = count * element_bytes * height });
+    if (status)
+        return status;
     return async || side == SIDE_DEVICE ? AW_OK : aw_stream_sync(stream);
 }

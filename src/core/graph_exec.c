@@ -1,6 +1,7 @@
 /* Executable graphs: order, launch, end.  Changing them is graph_update.c. */
 /* SPDX-License-Identifier: Apache-2.0 */
 #define AW_ROOM "core"
+#include "core/activity.h"
 #include "core/graph_exec.h"
 
 #include <stdlib.h>
@@ -292,10 +293,14 @@ static enum aw_status rows_queue(const struct aw_copy3d *copy, struct aw_cstream
 static enum aw_status provider_copy(const struct aw_copy3d *copy, struct aw_cstream *stream)
 {
     struct aw_device *device = stream->ctx->device;
-    if (copy->height == 1 && copy->depth == 1)
-        return aw_device_note(device, aw_provider->copy(device->native, copy->dst, copy->src, copy->width, copy->kind,
-                                                        stream->native));
-    return aw_device_note(device, aw_provider->copy3d(device->native, copy, stream->native));
+    struct aw_activity *seen = aw_activity_begin(stream);
+    int status = copy->height == 1 && copy->depth == 1 ?
+                     aw_provider->copy(device->native, copy->dst, copy->src, copy->width, copy->kind, stream->native) :
+                     aw_provider->copy3d(device->native, copy, stream->native);
+    if (__builtin_expect(seen != NULL, 0))
+        aw_activity_end(seen, status ? NULL : &(struct aw_activity_record){ .kind = AW_ACTIVITY_COPY, .copy_kind = (int)copy->kind,
+                                                                            .bytes = copy->width * copy->height * copy->depth });
+    return aw_device_note(device, status);
 }
 
 static enum aw_status copy_through(struct aw_graph_node *node, const struct aw_copy3d *copy, const struct aw_copy_sides *sides,

@@ -1,5 +1,6 @@
 /* Launching.  The path of every launch: no lock, no allocation, one copy of the arguments. */
 /* SPDX-License-Identifier: Apache-2.0 */
+#include "core/activity.h"
 #include "core/launch.h"
 
 #include <string.h>
@@ -137,6 +138,21 @@ static enum aw_status code_check(struct aw_func *func, const struct aw_code *cod
 
 /* ---- The launch. */
 
+static __attribute__((noinline)) void launch_seen(struct aw_activity *seen, bool given, const struct aw_func *func,
+                                                  const struct aw_code *code, const struct aw_launch_args *args)
+{
+    struct aw_activity_record record = {
+        .kind = AW_ACTIVITY_KERNEL, .name = func->name, .dynamic_shared = (uint32_t)args->shared_bytes,
+        .static_shared = (uint32_t)code->attr[AW_FN_SHARED_BYTES], .registers = (uint32_t)code->attr[AW_FN_REGS],
+        .local = (uint32_t)code->attr[AW_FN_LOCAL_BYTES],
+    };
+    for (int i = 0; i < 3; i++) {
+        record.grid[i] = args->grid[i];
+        record.block[i] = args->block[i];
+    }
+    aw_activity_end(seen, given ? &record : NULL);
+}
+
 static enum aw_status launch_with(struct aw_func *func, const struct aw_code *code, const struct aw_launch_args *args,
                                   struct aw_cstream *stream, char *buffer)
 {
@@ -154,7 +170,10 @@ static enum aw_status launch_with(struct aw_func *func, const struct aw_code *co
         .name = func->name,
         .owner = func->module->ctx,
     };
+    struct aw_activity *seen = aw_activity_begin(stream);
     int code_status = aw_provider->launch(device->native, code->function, &launch, stream->native);
+    if (__builtin_expect(seen != NULL, 0))
+        launch_seen(seen, !code_status, func, code, args);
     return code_status ? aw_device_note(device, code_status) : AW_OK;
 }
 

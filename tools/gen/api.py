@@ -247,13 +247,16 @@ def write_trace(f, name, variant, entry, out):
     values = ', '.join(a.as_u64() for a in f.args) or '0'
     out.write('static %s\n{\n' % f.c_proto(symbol))
     call = f.call(entry)
+    members = ''.join(' %s;' % a.c_decl() for a in f.args) or ' char none_;'
+    out.write('    const struct {%s } args_ = { %s };\n' % (members, ', '.join(a.name for a in f.args) or '0'))
+    out.write('    uint64_t call_ = aw_abi_call_begin("%s", &args_);\n' % text)
     if f.ret == 'void':
         out.write('    %s;\n' % call)
         result = '0'
     else:
         out.write('    %s ret_ = %s;\n' % (f.c_ret(), call))
         result = '0' if f.ret_kind == 'S' else '(uint64_t)(uintptr_t)ret_' if f.ret_kind in 'ps' else '(uint64_t)ret_'
-    out.write('    aw_abi_trace("%s", %s, (const uint64_t[]){ %s });\n' % (text, result, values))
+    out.write('    aw_abi_call_end("%s", &args_, %s, (const uint64_t[]){ %s }, call_);\n' % (text, result, values))
     out.write('%s}\n' % ('' if f.ret == 'void' else '    return ret_;\n'))
     return symbol
 
@@ -338,11 +341,15 @@ def write_dispatch(api, functions, drivers, out):
     out.write('};\n\n')
     if api == 'cuda':
         write_proc(functions, out)
-    out.write('\nvoid aw_abi_%s_trace_on(void)\n{\n' % api)
     for major in majors(api):
-        table = table_symbol(api, functions, major)
-        for i, (name, f, v) in enumerate(slots(api, functions, major)):
-            out.write('    %s[%d] = (void *)%s;\n' % (table, i, trace[f.number, v]))
+        out.write('static void *const seen%s[][2] = {\n' % major)
+        for name, f, v in slots(api, functions, major):
+            out.write('    { (void *)%s, (void *)%s },\n' % (entry[f.number, v], trace[f.number, v]))
+        out.write('};\n')
+    out.write('\nvoid aw_abi_%s_watch(bool on)\n{\n' % api)
+    for major in majors(api):
+        out.write('    for (size_t i = 0; i < sizeof seen%s / sizeof *seen%s; i++)\n        __atomic_store_n(&%s[i], seen%s[i][on], __ATOMIC_RELAXED);\n'
+                  % (major, major, table_symbol(api, functions, major), major))
     out.write('}\n')
 
 
@@ -430,7 +437,8 @@ def write_map(api, functions, major, out):
 
 def write_private(cuda, cudart, out):
     names = [table_symbol('cuda', cuda, '0')] + [table_symbol('cudart', cudart, m) for m in MAJORS]
-    names += ['aw_abi_cudart_find', 'aw_abi_cuda_find', 'aw_abi_stream_inline', 'aw_abi_stream_native', 'aw_abi_device_describe']
+    names += ['aw_abi_cudart_find', 'aw_abi_cuda_find', 'aw_abi_stream_inline', 'aw_abi_stream_native', 'aw_abi_device_describe',
+              'aw_abi_hook_set', 'aw_abi_activity_watch', 'aw_abi_activity_drain', 'aw_abi_activity_context', 'aw_abi_activity_stream']
     out.write('%s {\n    global:\n%s    local:\n        *;\n};\n' % (PRIVATE_NODE, ''.join('        %s;\n' % n for n in names)))
 
 

@@ -1,0 +1,287 @@
+/* CUPTI: records of kernels, copies, fills and calls, that belong together; callbacks; nothing once nobody asks.  Usage: cupti_test */
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "cupti.h"
+
+int cudaMalloc(void **ptr, size_t size);
+int cudaFree(void *ptr);
+int cudaMemcpy(void *dst, const void *src, size_t size, int kind);
+int cudaMemsetAsync(void *ptr, int value, size_t size, CUstream stream);
+int cudaDeviceSynchronize(void);
+int cudaStreamCreate(CUstream *stream);
+int cuModuleLoadData(void **module, const void *image);
+int cuModuleGetFunction(void **function, void *module, const char *name);
+int cuModuleUnload(void *module);
+int cuLaunchKernel(void *function, unsigned gx, unsigned gy, unsigned gz, unsigned bx, unsigned by, unsigned bz, unsigned shared,
+                   CUstream stream, void **params, void **extra);
+
+static int bad;
+#define CHECK(condition) \
+    do { \
+        if (!(condition)) \
+            bad++, printf("line %d: %s\n", __LINE__, #condition); \
+    } while (0)
+#define FINE(call) CHECK((call) == 0)
+
+enum { MEMCPY = 1, MEMSET = 2, DRIVER = 4, RUNTIME = 5, KERNEL = 10, EXTERNAL = 39, BYTES = 4096 };
+enum { CBID_LAUNCH = 307, CBID_MALLOC = 20, CBID_MEMCPY = 31, CBID_MEMSET_ASYNC = 51 };
+
+static const char ptx[] = ".version 7.0\n.target sm_70\n.address_size 64\n"
+                          ".visible .entry add_one(.param .u64 p)\n{\n .reg .u64 %a<4>;\n .reg .u32 %r<3>;\n ld.param.u64 %a1, [p];\n"
+                          " mov.u32 %r1, %tid.x;\n mul.wide.u32 %a2, %r1, 4;\n add.u64 %a3, %a1, %a2;\n ld.global.u32 %r2, [%a3];\n"
+                          " add.u32 %r2, %r2, 1;\n st.global.u32 [%a3], %r2;\n ret;\n}\n";
+
+/* ---- Records, gathered as they come. */
+
+static struct record {
+    uint32_t words[64];
+} records[256];
+static int n_records, n_buffers;
+static size_t buffer_size = 64 << 10;
+
+static void request(uint8_t **buffer, size_t *size, size_t *most)
+{
+    *buffer = malloc(buffer_size);
+    *size = buffer_size;
+    *most = 0;
+}
+
+static void complete(CUcontext ctx, uint32_t stream, uint8_t *buffer, size_t size, size_t valid)
+{
+    CUpti_Activity *r = NULL;
+    (void)ctx, (void)stream;
+    CHECK(valid <= size);
+    n_buffers++;
+    while (cuptiActivityGetNextRecord(buffer, valid, &r) == CUPTI_SUCCESS && n_records < 256) {
+        size_t left = valid - (size_t)((uint8_t *)r - buffer);
+        memcpy(&records[n_records++], r, left < sizeof *records ? left : sizeof *records);
+    }
+    free(buffer);
+}
+
+static uint64_t word64(const struct record *r, size_t byte)
+{
+    uint64_t v;
+    memcpy(&v, (const char *)r + byte, 8);
+    return v;
+}
+
+static uint32_t word32(const struct record *r, size_t byte)
+{
+    return r->words[byte / 4];
+}
+
+/* The n-th of a kind. */
+static const struct record *find(uint32_t kind, int n)
+{
+    for (int i = 0; i < n_records; i++)
+        if (records[i].words[0] == kind && !n--)
+            return &records[i];
+    static const struct record none;
+    CHECK(!"a record is missing");
+    return &none;
+}
+
+/* The call's record by its function. */
+static const struct record *call(uint32_t kind, uint32_t cbid)
+{
+    for (int i = 0; i < n_records; i++)
+        if (records[i].words[0] == kind && records[i].words[1] == cbid)
+            return &records[i];
+    static const struct record none;
+    printf("no call %u of kind %u\n", cbid, kind);
+    bad++;
+    return &none;
+}
+
+static uint64_t now(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_REALTIME, &t);
+    return (uint64_t)t.tv_sec * 1000000000 + (uint64_t)t.tv_nsec;
+}
+
+/* ---- What is watched. */
+
+static void *function, *memory;
+static CUstream stream;
+
+static void work(void)
+{
+    char host[BYTES] = { 0 };
+    void *at, *params[] = { &memory };
+    FINE(cudaMalloc(&at, 64));
+    FINE(cudaMemcpy(memory, host, BYTES, 1));
+    FINE(cudaMemsetAsync(memory, 1, BYTES / 2, NULL));
+    FINE(cuLaunchKernel(function, 3, 1, 1, 32, 2, 1, 0, stream, params, NULL));
+    FINE(cudaDeviceSynchronize());
+    FINE(cudaFree(at));
+}
+
+static void activities(void)
+{
+    const int kinds[] = { MEMCPY, MEMSET, KERNEL, DRIVER, RUNTIME, EXTERNAL };
+    uint64_t last = 0, before = now();
+    FINE(cuptiActivityRegisterCallbacks(request, complete));
+    for (int i = 0; i < 6; i++)
+        FINE(cuptiActivityEnable(kinds[i]));
+    CHECK(cuptiActivityEnable(20) == CUPTI_ERROR_NOT_SUPPORTED);
+    CHECK(cuptiActivityEnable(99) == CUPTI_ERROR_INVALID_KIND);
+    FINE(cuptiActivityPushExternalCorrelationId(2, 4711));
+    work();
+    FINE(cuptiActivityPopExternalCorrelationId(2, &last));
+    CHECK(last == 4711 && cuptiActivityPopExternalCorrelationId(2, &last) == CUPTI_ERROR_QUEUE_EMPTY);
+    FINE(cuptiActivityFlushAll(0));
+    uint64_t after = now();
+
+    const struct record *kernel = find(KERNEL, 0), *copy = find(MEMCPY, 0), *fill = find(MEMSET, 0);
+    uint64_t name = word64(kernel, 104);
+    CHECK(name && !strcmp((const char *)(uintptr_t)name, "add_one"));
+    CHECK(word32(kernel, 52) == 3 && word32(kernel, 56) == 1 && word32(kernel, 64) == 32 && word32(kernel, 68) == 2);
+    CHECK(word32(kernel, 92) == word32(call(DRIVER, CBID_LAUNCH), 32) && word32(kernel, 92));
+    CHECK(word32(copy, 44) == word32(call(RUNTIME, CBID_MEMCPY), 32) && word64(copy, 8) == BYTES);
+    CHECK((copy->words[1] & 0xffffff) == 0x030101); /* host to device, pageable, to device memory */
+    CHECK(word32(fill, 44) == word32(call(RUNTIME, CBID_MEMSET_ASYNC), 32) && word64(fill, 8) == BYTES / 2 && word32(fill, 4) == 1);
+    CHECK(word32(copy, 40) == 7 && word32(kernel, 48) != 7); /* streams: the default one, and another */
+    const uint64_t times[] = { before, word64(copy, 16), word64(copy, 24), word64(fill, 16), word64(fill, 24), word64(kernel, 16),
+                               word64(kernel, 24), after };
+    for (int i = 1; i < 8; i++)
+        CHECK(times[i - 1] <= times[i] + 2000000); /* two clocks, and floats between: what is beside the point is 2 ms */
+    CHECK(word64(kernel, 16) <= word64(kernel, 24) && word64(copy, 16) <= word64(copy, 24));
+    const struct record *external = find(EXTERNAL, 0);
+    CHECK(word32(external, 4) == 2 && word64(external, 8) == 4711 && word32(external, 16) == word32(call(RUNTIME, CBID_MALLOC), 32));
+
+    uint32_t id = 0;
+    FINE(cuptiGetStreamId(NULL, stream, &id));
+    CHECK(id == word32(kernel, 48));
+    for (int i = 0; i < 6; i++)
+        FINE(cuptiActivityDisable(kinds[i]));
+    n_records = 0;
+    work();
+    FINE(cuptiActivityFlushAll(1));
+    CHECK(n_records == 0);
+}
+
+/* Buffers that hold few records come one after another, none is lost. */
+static void small_buffers(void)
+{
+    buffer_size = 512;
+    n_records = n_buffers = 0;
+    FINE(cuptiActivityEnable(KERNEL));
+    for (int i = 0; i < 20; i++)
+        work();
+    FINE(cuptiActivityFlushAll(0));
+    CHECK(n_records == 20 && n_buffers >= 10);
+    for (int i = 1; i < n_records; i++)
+        CHECK(word64(&records[i], 16) >= word64(&records[i - 1], 16));
+    FINE(cuptiActivityDisable(KERNEL));
+    buffer_size = 64;
+    n_records = 0;
+    FINE(cuptiActivityEnable(KERNEL));
+    work();
+    FINE(cuptiActivityFlushAll(0));
+    size_t dropped = 0;
+    FINE(cuptiActivityGetNumDroppedRecords(NULL, 0, &dropped));
+    CHECK(n_records == 0 && dropped == 1);
+    FINE(cuptiActivityDisable(KERNEL));
+    buffer_size = 64 << 10;
+}
+
+static uint64_t ticks(void)
+{
+    return now() / 1000; /* a clock of the program's own: microseconds */
+}
+
+static void own_clock(void)
+{
+    uint64_t before = ticks(), stamp;
+    n_records = 0;
+    FINE(cuptiActivityRegisterTimestampCallback(ticks));
+    FINE(cuptiGetTimestamp(&stamp));
+    FINE(cuptiActivityEnable(KERNEL));
+    work();
+    FINE(cuptiActivityFlushAll(0));
+    const struct record *kernel = find(KERNEL, 0);
+    CHECK(stamp >= before && word64(kernel, 16) + 2000 >= before && word64(kernel, 24) <= ticks() + 2000);
+    FINE(cuptiActivityDisable(KERNEL));
+}
+
+/* ---- Callbacks. */
+
+struct callback_data {
+    int site;
+    const char *name;
+    const void *params;
+    void *result;
+    const char *symbol;
+    CUcontext context;
+    uint32_t context_id;
+    uint64_t *word;
+    uint32_t correlation;
+};
+static int enters, exits;
+
+static void heard(void *user, CUpti_CallbackDomain domain, CUpti_CallbackId id, const void *given)
+{
+    const struct callback_data *d = given;
+    CHECK(user == &enters && domain == 1 && id == CBID_LAUNCH && !strcmp(d->name, "cuLaunchKernel") && d->context);
+    struct {
+        void *f;
+        unsigned grid[3], block[3], shared;
+        CUstream stream;
+    } params;
+    memcpy(&params, d->params, sizeof params);
+    CHECK(params.f == function && params.grid[0] == 3 && params.block[0] == 32 && params.stream == stream);
+    if (d->site == 0) {
+        enters++;
+        *d->word = 99;
+        FINE(cudaDeviceSynchronize()); /* calls in a callback are not told */
+    } else {
+        exits++;
+        CHECK(*d->word == 99 && *(const int *)d->result == 0);
+    }
+}
+
+static void callbacks(void)
+{
+    CUpti_SubscriberHandle one, two;
+    const char *name = NULL;
+    uint32_t on = 9;
+    FINE(cuptiSubscribe(&one, heard, &enters));
+    CHECK(cuptiSubscribe(&two, heard, NULL) == CUPTI_ERROR_MULTIPLE_SUBSCRIBERS_NOT_SUPPORTED);
+    FINE(cuptiEnableCallback(1, one, 1, CBID_LAUNCH));
+    FINE(cuptiGetCallbackState(&on, one, 1, CBID_LAUNCH));
+    CHECK(on == 1);
+    work();
+    FINE(cuptiEnableCallback(0, one, 1, CBID_LAUNCH));
+    work();
+    CHECK(enters == 1 && exits == 1);
+    FINE(cuptiGetCallbackName(2, CBID_MALLOC, &name));
+    CHECK(name && !strcmp(name, "cudaMalloc_v3020"));
+    CHECK(cuptiGetCallbackName(2, 100000, &name) == CUPTI_ERROR_INVALID_PARAMETER);
+    FINE(cuptiUnsubscribe(one));
+    CHECK(cuptiUnsubscribe(one) == CUPTI_ERROR_INVALID_PARAMETER);
+    FINE(cuptiSubscribe(&two, heard, NULL));
+    FINE(cuptiFinalize());
+}
+
+int main(void)
+{
+    void *module;
+    FINE(cudaMalloc(&memory, BYTES));
+    FINE(cudaStreamCreate(&stream));
+    FINE(cuModuleLoadData(&module, ptx));
+    FINE(cuModuleGetFunction(&function, module, "add_one"));
+    work();
+    activities();
+    small_buffers();
+    own_clock();
+    callbacks();
+    FINE(cuModuleUnload(module));
+    printf("%d wrong\n", bad);
+    return bad != 0;
+}
