@@ -1,0 +1,105 @@
+/* cuFile: what is written from device memory is in the file, and what is read from there is in device memory.  Usage: cufile_test */
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "cufile.h"
+
+int cudaMalloc(void **ptr, size_t size);
+int cudaMemcpy(void *dst, const void *src, size_t size, int kind);
+int cudaMemset(void *ptr, int value, size_t size);
+int cudaMemsetAsync(void *ptr, int value, size_t size, CUstream stream);
+int cudaStreamCreate(CUstream *stream);
+int cudaStreamSynchronize(CUstream stream);
+
+static int bad;
+#define CHECK(condition) \
+    do { \
+        if (!(condition)) \
+            bad++, printf("line %d: %s\n", __LINE__, #condition); \
+    } while (0)
+
+enum { SIZE = (9 << 20) + 13, DEFAULT = 4 }; /* more than what goes through pinned memory at once */
+static unsigned char *host, *back;
+static char *device;
+
+static void moves(const char *path, int flags)
+{
+    CUfileDescr_t d = { .type = CU_FILE_HANDLE_TYPE_OPAQUE_FD };
+    CUfileHandle_t f;
+    d.handle.fd = open(path, O_CREAT | O_TRUNC | O_RDWR | flags, 0600);
+    if (d.handle.fd < 0 && errno == EINVAL)
+        return; /* no such flag on this file system */
+    CHECK(cuFileHandleRegister(&f, &d).err == CU_FILE_SUCCESS);
+    cudaMemcpy(device, host, SIZE, DEFAULT);
+    CHECK(cuFileWrite(f, device, SIZE - 5, 3, 5) == SIZE - 5); /* odd, on both sides */
+    FILE *plain = fopen(path, "rb");
+    CHECK(plain && fread(back, 1, SIZE, plain) == SIZE - 2);
+    CHECK(!memcmp(back + 3, host + 5, SIZE - 5) && !back[0] && !back[2]);
+    fclose(plain);
+    cudaMemset(device, 0x33, SIZE);
+    CHECK(cuFileRead(f, device, SIZE, 100, 1) == SIZE - 2 - 100); /* to the file's end */
+    cudaMemcpy(back, device, SIZE, DEFAULT);
+    CHECK(!memcmp(back + 1, host + 102, SIZE - 102) && back[0] == 0x33 && back[SIZE - 101] == 0x33);
+    CHECK(cuFileRead(f, device, 10, SIZE, 0) == 0);
+    cuFileHandleDeregister(f);
+    CHECK(cuFileRead(f, device, 1, 0, 0) == -CU_FILE_HANDLE_NOT_REGISTERED);
+    close(d.handle.fd);
+}
+
+static void in_order(const char *path)
+{
+    CUfileDescr_t d = { .type = CU_FILE_HANDLE_TYPE_OPAQUE_FD };
+    CUfileHandle_t f;
+    CUstream stream;
+    size_t size = 4096;
+    off_t at = 0, offset = 0;
+    ssize_t wrote = -7, got = -7;
+    d.handle.fd = open(path, O_CREAT | O_TRUNC | O_RDWR, 0600);
+    CHECK(cuFileHandleRegister(&f, &d).err == CU_FILE_SUCCESS && cudaStreamCreate(&stream) == 0);
+    CHECK(cuFileStreamRegister(stream, 0).err == CU_FILE_SUCCESS);
+    cudaMemsetAsync(device, 0x11, size, stream);
+    CHECK(cuFileWriteAsync(f, device, &size, &at, &offset, &wrote, stream).err == CU_FILE_SUCCESS);
+    cudaMemsetAsync(device, 0x22, size, stream);
+    CHECK(cuFileReadAsync(f, device, &size, &at, &offset, &got, stream).err == CU_FILE_SUCCESS);
+    CHECK(cudaStreamSynchronize(stream) == 0 && wrote == 4096 && got == 4096);
+    cudaMemcpy(back, device, size, DEFAULT);
+    CHECK(back[0] == 0x11 && back[4095] == 0x11);
+    cuFileHandleDeregister(f);
+    close(d.handle.fd);
+}
+
+int main(void)
+{
+    char path[] = "cufile_test_XXXXXX";
+    CUfileDescr_t d = { .type = CU_FILE_HANDLE_TYPE_OPAQUE_FD };
+    CUfileHandle_t f;
+    CUfileBatchHandle_t batch;
+    int pipes[2];
+    close(mkstemp(path));
+    host = malloc(SIZE), back = malloc(SIZE);
+    for (int i = 0; i < SIZE; i++)
+        host[i] = (unsigned char)(i * 7 + i / 251);
+    cudaMalloc((void **)&device, SIZE);
+    CHECK(cuFileDriverClose().err == CU_FILE_DRIVER_NOT_INITIALIZED);
+    CHECK(cuFileDriverOpen().err == CU_FILE_SUCCESS && cuFileUseCount() == 1);
+    moves(path, 0);
+    moves(path, O_DIRECT);
+    in_order(path);
+    CHECK(cuFileBufRegister(device, SIZE, 0).err == CU_FILE_SUCCESS);
+    CHECK(cuFileBufRegister(device, SIZE, 0).err == CU_FILE_MEMORY_ALREADY_REGISTERED);
+    CHECK(cuFileBufDeregister(device).err == CU_FILE_SUCCESS);
+    CHECK(cuFileBufDeregister(device).err == CU_FILE_MEMORY_NOT_REGISTERED);
+    CHECK(pipe(pipes) == 0);
+    d.handle.fd = pipes[0];
+    CHECK(cuFileHandleRegister(&f, &d).err == CU_FILE_INVALID_FILE_TYPE);
+    CHECK(cuFileBatchIOSetUp(&batch, 4).err == CU_FILE_PLATFORM_NOT_SUPPORTED);
+    CHECK(cuFileDriverClose().err == CU_FILE_SUCCESS && cuFileUseCount() == 0);
+    unlink(path);
+    printf("%d wrong\n", bad);
+    return bad != 0;
+}
