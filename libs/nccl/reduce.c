@@ -1,10 +1,11 @@
-/* Arithmetic on NCCL's types: see reduce.h.  Types of less than 32 bits are computed with in float and rounded after each step, to nearest even;
- * fp8 saturates, as CUDA's conversions do. */
+/* Arithmetic on NCCL's types: see reduce.h.  Types of less than 32 bits are computed with in float and rounded after each step
+ * (common/floats.h). */
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "reduce.h"
 
 #include <math.h>
-#include <string.h>
+
+#include "common/floats.h"
 
 size_t aw_nccl_element(ncclDataType_t type)
 {
@@ -13,97 +14,6 @@ size_t aw_nccl_element(ncclDataType_t type)
         [ncclFloat32] = 4, [ncclFloat64] = 8, [ncclBfloat16] = 2, [ncclFloat8e4m3] = 1, [ncclFloat8e5m2] = 1,
     };
     return (unsigned)type < sizeof sizes ? sizes[type] : 0;
-}
-
-/* ---- Small floats. */
-
-static float bits_float(uint32_t bits)
-{
-    float f;
-    memcpy(&f, &bits, 4);
-    return f;
-}
-
-static uint32_t float_bits(float f)
-{
-    uint32_t bits;
-    memcpy(&bits, &f, 4);
-    return bits;
-}
-
-static float f16_get(uint16_t v)
-{
-    _Float16 h;
-    memcpy(&h, &v, 2);
-    return (float)h;
-}
-
-static uint16_t f16_put(float f)
-{
-    _Float16 h = (_Float16)f;
-    uint16_t v;
-    memcpy(&v, &h, 2);
-    return v;
-}
-
-static float bf16_get(uint16_t v)
-{
-    return bits_float((uint32_t)v << 16);
-}
-
-static uint16_t bf16_put(float f)
-{
-    uint32_t bits = float_bits(f);
-    if (isnan(f))
-        return 0x7fff;
-    return (uint16_t)((bits + 0x7fff + (bits >> 16 & 1)) >> 16);
-}
-
-/* `mantissa` bits of fraction; e4m3 has no infinities and one NaN, e5m2 is the upper half of an f16. */
-static float e4m3_get(uint8_t v)
-{
-    float sign = v & 0x80 ? -1.0f : 1.0f;
-    int exponent = v >> 3 & 15, fraction = v & 7;
-    if ((v & 0x7f) == 0x7f)
-        return NAN;
-    return sign * (exponent ? ldexpf((float)(8 + fraction), exponent - 10) : ldexpf((float)fraction, -9));
-}
-
-static uint8_t e4m3_put(float f)
-{
-    uint8_t sign = float_bits(f) >> 24 & 0x80;
-    float a = fabsf(f);
-    int exponent;
-    if (isnan(f))
-        return sign | 0x7f;
-    if (a >= 448.0f)
-        return sign | 0x7e;
-    frexpf(a, &exponent);
-    if (exponent < -5)
-        exponent = -5; /* subnormal: steps of 2^-9 */
-    int units = (int)nearbyintf(ldexpf(a, 4 - exponent)); /* 8 to 16, or less where it is subnormal */
-    return sign | (uint8_t)(units < 8 ? units : ((exponent + 6) << 3) + units - 8);
-}
-
-static float e5m2_get(uint8_t v)
-{
-    return f16_get((uint16_t)(v << 8));
-}
-
-static uint8_t e5m2_put(float f)
-{
-    uint8_t sign = float_bits(f) >> 24 & 0x80;
-    float a = fabsf(f);
-    int exponent;
-    if (isnan(f))
-        return sign | 0x7f;
-    if (a >= 57344.0f)
-        return sign | 0x7b;
-    frexpf(a, &exponent);
-    if (exponent < -13)
-        exponent = -13; /* steps of 2^-16 */
-    int units = (int)nearbyintf(ldexpf(a, 3 - exponent));
-    return sign | (uint8_t)(units < 4 ? units : ((exponent + 14) << 2) + units - 4);
 }
 
 /* ---- Reductions. */
@@ -135,10 +45,10 @@ REDUCTIONS(u64, uint64_t, uint64_t, SAME, SAME, MORE, LESS)
 REDUCTIONS(i8, int8_t, int32_t, SAME, SAME, MORE, LESS)
 REDUCTIONS(i32, int32_t, int64_t, (int64_t)SAME, SAME, MORE, LESS)
 REDUCTIONS(i64, int64_t, __int128, (__int128)SAME, SAME, MORE, LESS)
-REDUCTIONS(f16, uint16_t, float, f16_get, f16_put, fmaxf, fminf)
-REDUCTIONS(bf16, uint16_t, float, bf16_get, bf16_put, fmaxf, fminf)
-REDUCTIONS(e4m3, uint8_t, float, e4m3_get, e4m3_put, fmaxf, fminf)
-REDUCTIONS(e5m2, uint8_t, float, e5m2_get, e5m2_put, fmaxf, fminf)
+REDUCTIONS(f16, uint16_t, float, aw_f16_get, aw_f16_put, fmaxf, fminf)
+REDUCTIONS(bf16, uint16_t, float, aw_bf16_get, aw_bf16_put, fmaxf, fminf)
+REDUCTIONS(e4m3, uint8_t, float, aw_e4m3_get, aw_e4m3_put, fmaxf, fminf)
+REDUCTIONS(e5m2, uint8_t, float, aw_e5m2_get, aw_e5m2_put, fmaxf, fminf)
 REDUCTIONS(f32, float, float, SAME, SAME, fmaxf, fminf)
 REDUCTIONS(f64, double, double, SAME, SAME, fmax, fmin)
 
