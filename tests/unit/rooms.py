@@ -9,7 +9,7 @@ import subprocess
 import sys
 import tempfile
 
-LIBRARIES = ("cublas", "cudnn", "cufft", "cufile", "cupti", "curand", "cusolver", "cusparse", "cusparselt", "nccl", "nvml", "nvshmem", "nvtx")
+LIBRARIES = ("cublas", "cudnn", "cufft", "cufile", "cupti", "curand", "cusolver", "cusparse", "cusparselt", "nccl", "nvjpeg", "nvml", "nvshmem", "nvtx")
 # Those in front of NVIDIA's own.
 FRONTS = ("nvjitlink", "nvrtc")
 # room: (folder, other rooms whose headers it may include, foreign header families it may include).  Every room may include
