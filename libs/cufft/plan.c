@@ -246,7 +246,7 @@ static cufftResult make(cufftHandle handle, struct aw_fft_shape *draft, int rank
 
 static void widen(int rank, const int *from, ll *to)
 {
-    for (int i = 0; from && i < rank && i < AW_FFT_RANKS; i++)
+    for (int i = 0; from && rank <= AW_FFT_RANKS && i < rank; i++) /* a wrong rank's numbers are not there */
         to[i] = from[i];
 }
 
