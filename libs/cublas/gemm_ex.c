@@ -37,6 +37,7 @@ static cublasStatus_t gemm_ex(cublasHandle_t handle, const struct gemm_ex *g)
     p.pointers = g->pointers;
     p.device = handle->pointer_mode == CUBLAS_POINTER_MODE_DEVICE;
     p.scale = CUDA_R_32I; /* where sums are integers */
+    p.workspace = handle->workspace, p.workspace_size = handle->workspace_size;
     status = aw_product_types(&p, g->compute);
     if (status != CUBLAS_STATUS_SUCCESS)
         return status;

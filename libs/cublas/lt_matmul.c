@@ -190,6 +190,7 @@ cublasStatus_t awcublaslt_cublasLtMatmul(cublasLtHandle_t handle, cublasLtMatmul
         return status;
     if (!alpha || (!beta && !p.beta_zero) || (size && !workspace))
         return CUBLAS_STATUS_INVALID_VALUE;
+    p.workspace = workspace, p.workspace_size = size;
     struct aw_lib_span *s = p.job.spans;
     s[AW_PRODUCT_A].at = (void *)(uintptr_t)A, s[AW_PRODUCT_B].at = (void *)(uintptr_t)B;
     s[AW_PRODUCT_C].at = (void *)(uintptr_t)C, s[AW_PRODUCT_D].at = D;

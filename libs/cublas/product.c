@@ -14,6 +14,7 @@
 #include "common/convert.h"
 #include "common/blas.h"
 #include "handle.h"
+#include "lt_amd.h"
 
 typedef void (*gemm_fn)(const char *, const char *, const int *, const int *, const int *, const void *, const void *, const int *,
                         const void *, const int *, const void *, void *, const int *);
@@ -603,6 +604,8 @@ cublasStatus_t aw_product_submit(struct aw_product *p, const struct aw_lib_queue
         return CUBLAS_STATUS_INVALID_VALUE;
     if (!gemm_of(p->calc))
         return CUBLAS_STATUS_NOT_SUPPORTED;
+    if (queue->place == AW_LIB_CARD && aw_amd_product(p, queue, &status))
+        return status;
     p->job.run = run;
     p->job.forget = NULL;
     p->job.size = sizeof *p;

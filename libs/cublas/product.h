@@ -49,6 +49,8 @@ struct aw_product {
     unsigned epilogue;
     cudaDataType bias_type, aux_type;
     int64_t alpha_stride, bias_stride, aux_ld, aux_stride; /* elements; of a mask, bits */
+    void *workspace;    /* the program's, for AMD's library; bytes */
+    size_t workspace_size;
 };
 
 /* CUBLAS_STATUS_NOT_SUPPORTED: no product of these types with sums in `compute`.  Sets scale where it follows. */
