@@ -588,7 +588,7 @@ cublasStatus_t aw_product_check(const struct aw_product *p)
 
 cublasStatus_t aw_product_submit(struct aw_product *p, const struct aw_lib_queue *queue)
 {
-    enum { SMALL = 3 * 48 * 48 };
+    enum { SMALL = 1 << 19 }; /* takes about as long as a change of threads */
     int ran;
     cublasStatus_t status = aw_product_check(p);
     if (status != CUBLAS_STATUS_SUCCESS)
@@ -612,7 +612,7 @@ cublasStatus_t aw_product_submit(struct aw_product *p, const struct aw_lib_queue
     if (p->pointers && queue->place == AW_LIB_CARD)
         return each_of_batch(p, queue);
     spans_set(p);
-    int64_t items = (p->m * p->k + p->k * p->n + p->m * p->n) * p->batch;
-    CUresult result = aw_lib_submit(queue, &p->job, items <= SMALL ? AW_LIB_SMALL : AW_LIB_QUEUED, &ran);
+    double work = ((double)p->m * (double)p->n * (double)p->k + 16.0 * (double)(p->m * p->k + p->k * p->n + p->m * p->n)) * (double)p->batch;
+    CUresult result = aw_lib_submit(queue, &p->job, work <= SMALL ? AW_LIB_SMALL : AW_LIB_QUEUED, &ran);
     return result == CUDA_SUCCESS ? (cublasStatus_t)ran : aw_blas_status(result);
 }
