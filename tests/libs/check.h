@@ -7,35 +7,12 @@
 #include <complex.h>
 #include <dlfcn.h>
 #include <math.h>
-#include <stdarg.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "verdict.h"
+
 typedef double _Complex cplx;
-
-int cudaMalloc(void **ptr, size_t size);
-int cudaFree(void *ptr);
-int cudaMemcpy(void *dst, const void *src, size_t size, int kind);
-int cudaDeviceSynchronize(void);
-
-static int failures, checks;
-
-__attribute__((format(printf, 2, 3))) static inline int check(int good, const char *fmt, ...)
-{
-    va_list ap;
-    checks++;
-    if (good)
-        return 1;
-    if (failures++ < 20) {
-        printf("FAIL ");
-        va_start(ap, fmt);
-        vprintf(fmt, ap);
-        va_end(ap);
-        printf("\n");
-    }
-    return 0;
-}
 
 static inline size_t size_of(char t) { return t == 's' ? 4 : t == 'z' ? 16 : 8; }
 static inline int is_complex(char t) { return t == 'c' || t == 'z'; }
@@ -128,11 +105,5 @@ static inline int array_end(struct array *a, const char *what)
 
 /* Where element i of a vector of n lies. */
 static inline long at(long n, long inc, long i) { return inc >= 0 ? i * inc : (1 - n + i) * inc; }
-
-static inline int test_end(const char *name)
-{
-    printf("%s: %d checks, %d failed\n", name, checks, failures);
-    return failures != 0;
-}
 
 #endif

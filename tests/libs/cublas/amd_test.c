@@ -3,8 +3,6 @@
 #include "cublasLt.h"
 #include "types.h"
 
-int cudaStreamCreateWithFlags(void **stream, unsigned flags);
-
 static const char wanted[] = "compute 2 0 0=112 1=111 2=36 4=14 3=address [14 9x5 9] [14 9x7 10] [14 5x7 5] [14 5x7 6] p1=1024 "
                              "alpha 2 beta 0 in place workspace 1024 stream set alive 5\n"
                              "compute 2 0 0=111 1=111 2=1 [0 4x4 4] l0=3 l1=16 [0 4x4 4] l0=3 l1=16 [0 4x4 4] l0=3 l1=16 [0 4x4 "

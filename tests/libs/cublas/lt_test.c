@@ -6,16 +6,6 @@
 #include "cublasLt.h"
 #include "types.h"
 
-int cudaStreamCreateWithFlags(void **stream, unsigned flags);
-int cudaStreamDestroy(void *stream);
-int cudaStreamSynchronize(void *stream);
-int cudaStreamBeginCapture(void *stream, int mode);
-int cudaStreamEndCapture(void *stream, void **graph);
-int cudaGraphInstantiate(void **exec, void *graph, unsigned long long flags);
-int cudaGraphLaunch(void *exec, void *stream);
-int cudaGraphExecDestroy(void *exec);
-int cudaGraphDestroy(void *graph);
-
 static cublasLtHandle_t handle;
 static int quick;
 

@@ -4,11 +4,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "../verdict.h"
 #include "cufft.h"
-
-int cudaMalloc(void **ptr, size_t size);
-int cudaMemcpy(void *dst, const void *src, size_t size, int kind);
-int cudaStreamCreateWithFlags(void **stream, unsigned flags);
 
 static const char wanted[] = "make rank 2 n 8..12 types 0 4 4 batch 1\n"
                              "stream set\nexec apart -1\nstream set\nexec apart -1\ndestroy\n"

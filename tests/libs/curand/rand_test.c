@@ -5,43 +5,15 @@
 #include <malloc.h>
 #include <math.h>
 #include <pthread.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "../verdict.h"
+
 #include "curand.h"
 
-int cudaMalloc(void **ptr, size_t size);
-int cudaFree(void *ptr);
-int cudaMemcpy(void *dst, const void *src, size_t size, int kind);
-int cudaStreamCreateWithFlags(void **stream, unsigned flags);
-int cudaStreamDestroy(void *stream);
-int cudaStreamSynchronize(void *stream);
-int cudaStreamBeginCapture(void *stream, int mode);
-int cudaStreamEndCapture(void *stream, void **graph);
-int cudaGraphInstantiate(void **exec, void *graph, unsigned long long flags);
-int cudaGraphLaunch(void *exec, void *stream);
-int cudaGraphExecDestroy(void *exec);
-int cudaGraphDestroy(void *graph);
-
-static int failures, checks, quick;
-
-__attribute__((format(printf, 2, 3))) static int check(int good, const char *fmt, ...)
-{
-    va_list ap;
-    __atomic_add_fetch(&checks, 1, __ATOMIC_RELAXED);
-    if (good)
-        return 1;
-    if (__atomic_add_fetch(&failures, 1, __ATOMIC_RELAXED) < 20) {
-        printf("FAIL ");
-        va_start(ap, fmt);
-        vprintf(fmt, ap);
-        va_end(ap);
-        printf("\n");
-    }
-    return 0;
-}
+static int quick;
 #define SAYS(wanted, call) check((call) == (wanted), #call)
 
 static const curandRngType_t types[] = { CURAND_RNG_PSEUDO_XORWOW, CURAND_RNG_PSEUDO_MRG32K3A, CURAND_RNG_PSEUDO_PHILOX4_32_10,
@@ -319,6 +291,5 @@ int main(int argc, char **argv)
     graphs();
     threads();
     leaks();
-    printf("rand: %d checks, %d failed\n", checks, failures);
-    return failures != 0;
+    return test_end("rand");
 }
