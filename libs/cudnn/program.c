@@ -29,6 +29,7 @@ void aw_dnn_program_unref(struct aw_dnn_program *p)
         return;
     free(p->tensors);
     free(p->nodes);
+    free(p->owned);
     free(p);
 }
 
@@ -256,8 +257,8 @@ cudnnStatus_t aw_dnn_program_submit(const struct aw_lib_queue *queue, struct aw_
 /* Elements up to which a call takes less than a change of threads. */
 enum { SMALL = 4096 };
 
-cudnnStatus_t aw_dnn_call(const struct aw_lib_queue *queue, aw_dnn_kernel kernel, const void *params, size_t size,
-                          const struct aw_dnn_operand operands[], int n)
+cudnnStatus_t aw_dnn_call_with(const struct aw_lib_queue *queue, aw_dnn_kernel kernel, const void *params, size_t size,
+                               const struct aw_dnn_operand operands[], int n, void *owned)
 {
     struct aw_dnn_program *p = aw_dnn_program_create();
     cudnnStatus_t status = CUDNN_STATUS_INTERNAL_ERROR_HOST_ALLOCATION_FAILED;
@@ -265,6 +266,10 @@ cudnnStatus_t aw_dnn_call(const struct aw_lib_queue *queue, aw_dnn_kernel kernel
     int tensors[AW_DNN_VIEWS];
     int64_t elements = 0;
     bool good = p;
+    if (p)
+        p->owned = owned;
+    else
+        free(owned);
     for (int i = 0; i < n && good; i++) {
         tensors[i] = -1;
         if (!operands[i].s || !operands[i].at)
@@ -280,4 +285,10 @@ cudnnStatus_t aw_dnn_call(const struct aw_lib_queue *queue, aw_dnn_kernel kernel
         status = aw_dnn_program_submit(queue, p, pointers, elements <= SMALL ? AW_LIB_SMALL : AW_LIB_QUEUED);
     aw_dnn_program_unref(p);
     return status;
+}
+
+cudnnStatus_t aw_dnn_call(const struct aw_lib_queue *queue, aw_dnn_kernel kernel, const void *params, size_t size,
+                          const struct aw_dnn_operand operands[], int n)
+{
+    return aw_dnn_call_with(queue, kernel, params, size, operands, n, NULL);
 }

@@ -42,6 +42,7 @@ struct aw_dnn_program {
     int n_tensors, n_nodes;
     struct aw_dnn_tensor *tensors;
     struct aw_dnn_node *nodes;
+    void *owned; /* what parameters point to; freed with the program */
 };
 
 /* An empty program with one reference.  NULL: memory is out. */
@@ -66,7 +67,10 @@ struct aw_dnn_operand {
     unsigned dir;
 };
 
-/* Runs one kernel on them.  An operand without an address is absent. */
+/* Runs one kernel on them.  An operand without an address is absent.  `owned`, which parameters may point to, is freed once
+ * the kernel will not run (again), or when this fails. */
+cudnnStatus_t aw_dnn_call_with(const struct aw_lib_queue *queue, aw_dnn_kernel kernel, const void *params, size_t size,
+                               const struct aw_dnn_operand operands[], int n, void *owned);
 cudnnStatus_t aw_dnn_call(const struct aw_lib_queue *queue, aw_dnn_kernel kernel, const void *params, size_t size,
                           const struct aw_dnn_operand operands[], int n);
 
