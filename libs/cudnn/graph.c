@@ -49,11 +49,19 @@ cudnnStatus_t aw_dnn_graph_shape(const struct aw_dnn_descriptor *tensor, struct 
 
 /* ---- A graph in the making */
 
+struct producer {
+    int64_t uid;
+    const struct aw_dnn_descriptor *operation;
+};
+
 struct build {
     struct aw_dnn_program *program;
     int64_t *uids; /* of the program's tensors */
     int room;
-    bool *written; /* has a node written the tensor? */
+    bool *written;              /* has a node written the tensor? */
+    struct producer *producers; /* of the program's tensors that operations write */
+    int n_producers;
+    const struct aw_dnn_descriptor *operation; /* at hand */
     cudnnStatus_t status;
     /* The node that is being made. */
     int n, tensors[AW_DNN_VIEWS];
@@ -105,6 +113,9 @@ static int tensor_of(struct build *b, const struct aw_dnn_descriptor *tensor)
                                                                                               : AW_DNN_USER;
     if ((storage == AW_DNN_VALUE || storage == AW_DNN_CONSTANT) && aw_dnn_bytes(&s) > 16)
         return failed(b, unsupported("a tensor by value has more than one element")) - 1;
+    /* Nobody else sees where a virtual tensor's elements are, and programs give them strides by which they lie on one another. */
+    if (storage == AW_DNN_VIRTUAL && !aw_dnn_packed(&s))
+        aw_dnn_pack(&s);
     int t = room_for(b) ? aw_dnn_program_tensor(b->program, &s, storage, 0) : -1;
     if (t < 0)
         return failed(b, CUDNN_STATUS_ALLOC_FAILED) - 1;
@@ -132,6 +143,84 @@ static bool ragged(struct build *b, const struct aw_dnn_descriptor *tensor, int 
     return true;
 }
 
+/* The attributes under which operations have what they write. */
+static const int outputs[] = {
+    ATTR(OPERATION_CONVOLUTION_FORWARD_Y),
+    ATTR(OPERATION_CONVOLUTION_BWD_DATA_DX),
+    ATTR(OPERATION_CONVOLUTION_BWD_FILTER_DW),
+    ATTR(OPERATION_POINTWISE_YDESC),
+    ATTR(OPERATION_POINTWISE_DXDESC),
+    ATTR(OPERATION_MATMUL_CDESC),
+    ATTR(OPERATION_REDUCTION_YDESC),
+    ATTR(OPERATION_GENSTATS_SUMDESC),
+    ATTR(OPERATION_GENSTATS_SQSUMDESC),
+    ATTR(OPERATION_BN_FINALIZE_UPDATED_RUNNING_MEAN_DESC),
+    ATTR(OPERATION_BN_FINALIZE_UPDATED_RUNNING_VAR_DESC),
+    ATTR(OPERATION_BN_FINALIZE_SAVED_MEAN_DESC),
+    ATTR(OPERATION_BN_FINALIZE_SAVED_INV_STD_DESC),
+    ATTR(OPERATION_BN_FINALIZE_EQ_SCALE_DESC),
+    ATTR(OPERATION_BN_FINALIZE_EQ_BIAS_DESC),
+    ATTR(OPERATION_NORM_FWD_YDESC),
+    ATTR(OPERATION_NORM_FWD_OUTPUT_RUNNING_MEAN_DESC),
+    ATTR(OPERATION_NORM_FWD_OUTPUT_RUNNING_VAR_DESC),
+    ATTR(OPERATION_NORM_BWD_DXDESC),
+    ATTR(OPERATION_NORM_BWD_DSCALE_DESC),
+    ATTR(OPERATION_NORM_BWD_DBIAS_DESC),
+    ATTR(OPERATION_RESAMPLE_FWD_YDESC),
+    ATTR(OPERATION_RESAMPLE_FWD_IDXDESC),
+    ATTR(OPERATION_RESAMPLE_BWD_DXDESC),
+    ATTR(OPERATION_CONCAT_OUTPUT_DESC),
+    ATTR(OPERATION_RESHAPE_YDESC),
+    ATTR(OPERATION_TRANSPOSE_YDESC),
+    ATTR(OPERATION_SLICE_YDESC),
+    ATTR(OPERATION_RNG_YDESC),
+    ATTR(OPERATION_SOFTMAX_YDESC),
+    ATTR(OPERATION_SOFTMAX_STATS_DESC),
+    ATTR(OPERATION_SOFTMAX_MAX_DESC),
+    ATTR(OPERATION_SOFTMAX_SUM_EXP_DESC),
+    ATTR(OPERATION_SDPA_FWD_ODESC),
+    ATTR(OPERATION_SDPA_FWD_STATSDESC),
+    ATTR(OPERATION_SDPA_FWD_DROPOUT_RNG_DUMP_DESC),
+    ATTR(OPERATION_DIAGONAL_BAND_MASK_YDESC),
+};
+
+static bool is_output(const struct aw_dnn_descriptor *op, int name)
+{
+    if (name == ATTR(OPERATION_NORM_FWD_MEAN_DESC) || name == ATTR(OPERATION_NORM_FWD_INV_VARIANCE_DESC))
+        return aw_dnn_attribute_int(op, ATTR(OPERATION_NORM_FWD_PHASE), 0) == 1;
+    for (size_t i = 0; i < sizeof outputs / sizeof outputs[0]; i++)
+        if (outputs[i] == name)
+            return true;
+    return false;
+}
+
+/* Notes what an operation writes. */
+static bool produces(struct build *b, const struct aw_dnn_descriptor *op)
+{
+    for (const struct aw_dnn_attribute *a = op->attributes; a; a = a->next) {
+        const struct aw_dnn_descriptor *tensor = is_output(op, a->name) ? aw_dnn_attribute_descriptor(op, a->name, 0) : NULL;
+        if (!tensor)
+            continue;
+        struct producer *p = realloc(b->producers, (size_t)(b->n_producers + 1) * sizeof *p);
+        if (!p)
+            return failed(b, CUDNN_STATUS_ALLOC_FAILED);
+        b->producers = p;
+        p[b->n_producers++] = (struct producer){ aw_dnn_attribute_int(tensor, ATTR(TENSOR_UNIQUE_ID), 0), op };
+    }
+    return true;
+}
+
+/* Must tensor `t` wait for another operation than the one at hand? */
+static bool waits(const struct build *b, int t)
+{
+    if (b->written[t])
+        return false;
+    for (int i = 0; i < b->n_producers; i++)
+        if (b->producers[i].uid == b->uids[t] && b->producers[i].operation != b->operation)
+            return true;
+    return b->program->tensors[t].storage == AW_DNN_VIRTUAL;
+}
+
 enum use { IN, OUT, IN_OPTIONAL, OUT_OPTIONAL };
 
 /* The tensor under an attribute of the operation becomes the node's next; an absent one its place. */
@@ -148,8 +237,8 @@ static bool take(struct build *b, const struct aw_dnn_descriptor *op, int attrib
     b->tensors[at] = t;
     struct aw_dnn_tensor *p = &b->program->tensors[t];
     bool out = use == OUT || use == OUT_OPTIONAL;
-    if (!out && p->storage == AW_DNN_VIRTUAL && !b->written[t])
-        return false; /* its turn comes later */
+    if (!out && waits(b, t))
+        return false; /* the operation's turn comes later */
     if (out && (p->storage == AW_DNN_VALUE || p->storage == AW_DNN_CONSTANT))
         return failed(b, CUDNN_STATUS_BAD_PARAM);
     /* What an earlier node wrote is in memory already: it need not come from the program. */
@@ -476,7 +565,7 @@ static bool concat(struct build *b, const struct aw_dnn_descriptor *op)
         return failed(b, CUDNN_STATUS_BAD_PARAM);
     for (int i = 0; i < m.n; i++) {
         int t = tensor_of(b, aw_dnn_attribute_descriptor(op, ATTR(OPERATION_CONCAT_INPUT_DESCS), i));
-        if (t < 0)
+        if (t < 0 || waits(b, t))
             return false;
         struct aw_dnn_tensor *p = &b->program->tensors[t];
         p->dir |= b->written[t] ? 0 : AW_LIB_IN;
@@ -778,10 +867,13 @@ static bool operations(struct build *b, const struct aw_dnn_descriptor *graph)
     bool *done = calloc((size_t)n + 1, sizeof *done), progress = true;
     if (!done)
         return failed(b, CUDNN_STATUS_ALLOC_FAILED);
+    for (int64_t i = 0; i < n; i++)
+        produces(b, ((struct aw_dnn_descriptor *const *)ops->data)[i]);
     while (left && progress && b->status == CUDNN_STATUS_SUCCESS) {
         progress = false;
         for (int64_t i = 0; i < n && b->status == CUDNN_STATUS_SUCCESS; i++) {
-            if (done[i] || !operation(b, ((struct aw_dnn_descriptor *const *)ops->data)[i]))
+            b->operation = ((struct aw_dnn_descriptor *const *)ops->data)[i];
+            if (done[i] || !operation(b, b->operation))
                 continue;
             done[i] = progress = true;
             left--;
@@ -815,6 +907,7 @@ cudnnStatus_t aw_dnn_graph_build(const struct aw_dnn_descriptor *d, struct aw_dn
         aw_dnn_program_unref(b.program);
     free(b.uids);
     free(b.written);
+    free(b.producers);
     *ret_graph = graph;
     return b.status;
 }

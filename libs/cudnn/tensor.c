@@ -59,7 +59,19 @@ size_t aw_dnn_bytes(const struct aw_dnn_shape *s)
 
 bool aw_dnn_packed(const struct aw_dnn_shape *s)
 {
-    return aw_dnn_extent(s) == aw_dnn_count(s);
+    int64_t step = 1, count = aw_dnn_count(s);
+    bool taken[AW_DNN_DIMS] = { false };
+    while (step < count) {
+        int next = -1;
+        for (int i = 0; i < s->n && next < 0; i++)
+            if (!taken[i] && s->dim[i] > 1 && s->stride[i] == step)
+                next = i;
+        if (next < 0)
+            return false;
+        taken[next] = true;
+        step *= s->dim[next];
+    }
+    return true;
 }
 
 void aw_dnn_pack(struct aw_dnn_shape *s)

@@ -31,7 +31,7 @@ int64_t aw_dnn_count(const struct aw_dnn_shape *s);
 /* Elements from the first to the last, gaps included; 0: there are none. */
 int64_t aw_dnn_extent(const struct aw_dnn_shape *s);
 size_t aw_dnn_bytes(const struct aw_dnn_shape *s);
-/* Are the elements one run without gaps, in whatever order? */
+/* Are the elements one run without gaps and each in a place of its own, in whatever order? */
 bool aw_dnn_packed(const struct aw_dnn_shape *s);
 /* Strides of a tensor without gaps, last dimension innermost. */
 void aw_dnn_pack(struct aw_dnn_shape *s);
