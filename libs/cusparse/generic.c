@@ -62,15 +62,7 @@ static void run_product(struct aw_sparse_job *j)
     }
 }
 
-struct product {
-    cusparseOperation_t opa, opb;
-    const void *alpha, *beta;
-    const struct cusparseSpMatDescr *a;
-    struct cusparseDnMatDescr b, c;
-    cudaDataType compute;
-};
-
-static cusparseStatus_t product_check(const char *name, cusparseHandle_t handle, const struct product *p, char *ret_t)
+static cusparseStatus_t product_check(const char *name, cusparseHandle_t handle, const struct aw_sparse_product *p, char *ret_t)
 {
     cusparseStatus_t status = aw_sparse_handle_check(handle);
     char t = aw_sparse_letter(p->compute);
@@ -90,7 +82,7 @@ static cusparseStatus_t product_check(const char *name, cusparseHandle_t handle,
     return aw_sparse_format_check(p->a, name);
 }
 
-static cusparseStatus_t product(const char *name, cusparseHandle_t handle, const struct product *p)
+cusparseStatus_t aw_sparse_product(const char *name, cusparseHandle_t handle, const struct aw_sparse_product *p)
 {
     struct aw_sparse_job j;
     char t;
@@ -115,7 +107,7 @@ static cusparseStatus_t product(const char *name, cusparseHandle_t handle, const
 }
 
 /* Answers for the functions before the one that computes: of the same arguments, what they need. */
-static cusparseStatus_t product_size(const char *name, cusparseHandle_t handle, const struct product *p, size_t *size)
+static cusparseStatus_t product_size(const char *name, cusparseHandle_t handle, const struct aw_sparse_product *p, size_t *size)
 {
     char t;
     cusparseStatus_t status = size ? product_check(name, handle, p, &t) : INVALID;
@@ -132,15 +124,15 @@ static struct cusparseDnMatDescr as_matrix(const struct cusparseDnVecDescr *v)
 #define SPMV_ARGS                                                                                    \
     cusparseHandle_t handle, cusparseOperation_t op, const void *alpha, cusparseConstSpMatDescr_t a, \
         cusparseConstDnVecDescr_t x, const void *beta, cusparseDnVecDescr_t y, cudaDataType compute, cusparseSpMVAlg_t alg
-#define SPMV(call)                                                                                                    \
-    if (!a || !x || !y)                                                                                               \
-        return INVALID;                                                                                               \
-    struct product p = { op, CUSPARSE_OPERATION_NON_TRANSPOSE, alpha, beta, a, as_matrix(x), as_matrix(y), compute }; \
+#define SPMV(call)                                                                                                              \
+    if (!a || !x || !y)                                                                                                         \
+        return INVALID;                                                                                                         \
+    struct aw_sparse_product p = { op, CUSPARSE_OPERATION_NON_TRANSPOSE, alpha, beta, a, as_matrix(x), as_matrix(y), compute }; \
     return call
 
 cusparseStatus_t awcusparse_cusparseSpMV(SPMV_ARGS, void *buffer)
 {
-    SPMV(product("cusparseSpMV", handle, &p));
+    SPMV(aw_sparse_product("cusparseSpMV", handle, &p));
 }
 
 cusparseStatus_t awcusparse_cusparseSpMV_bufferSize(SPMV_ARGS, size_t *size)
@@ -157,15 +149,15 @@ cusparseStatus_t awcusparse_cusparseSpMV_preprocess(SPMV_ARGS, void *buffer)
 #define SPMM_ARGS                                                                                                              \
     cusparseHandle_t handle, cusparseOperation_t opa, cusparseOperation_t opb, const void *alpha, cusparseConstSpMatDescr_t a, \
         cusparseConstDnMatDescr_t b, const void *beta, cusparseDnMatDescr_t c, cudaDataType compute, cusparseSpMMAlg_t alg
-#define SPMM(call)                                                    \
-    if (!a || !b || !c)                                               \
-        return INVALID;                                               \
-    struct product p = { opa, opb, alpha, beta, a, *b, *c, compute }; \
+#define SPMM(call)                                                              \
+    if (!a || !b || !c)                                                         \
+        return INVALID;                                                         \
+    struct aw_sparse_product p = { opa, opb, alpha, beta, a, *b, *c, compute }; \
     return call
 
 cusparseStatus_t awcusparse_cusparseSpMM(SPMM_ARGS, void *buffer)
 {
-    SPMM(product("cusparseSpMM", handle, &p));
+    SPMM(aw_sparse_product("cusparseSpMM", handle, &p));
 }
 
 cusparseStatus_t awcusparse_cusparseSpMM_bufferSize(SPMM_ARGS, size_t *size)

@@ -60,9 +60,10 @@ void aw_sparse_job_matrix(struct aw_sparse_job *j, int k, const struct cusparseS
     size_t ind = aw_sparse_index_size(m->ind_type), ptr = aw_sparse_index_size(m->ptr_type);
     int batch = m->batch > 1 ? m->batch : 1;
     j->m[k] = *m;
-    j->matrix_span[k] = (int8_t)span_add(j, array_span(m->ptr, pattern ? n.ptr : 0, ptr, batch, m->ptr_stride, pattern));
-    span_add(j, array_span(m->ind, pattern ? n.ind : 0, ind, batch, m->ind_stride, pattern));
-    span_add(j, array_span(m->val, values ? n.val : 0, aw_type_size(m->type), batch, m->val_stride, values));
+    j->matrix_span[k] = (int8_t)span_add(j,
+                                         array_span(m->ptr, pattern && m->ptr ? n.ptr : 0, ptr, batch, m->ptr_stride, pattern));
+    span_add(j, array_span(m->ind, pattern && m->ind ? n.ind : 0, ind, batch, m->ind_stride, pattern));
+    span_add(j, array_span(m->val, values && m->val ? n.val : 0, aw_type_size(m->type), batch, m->val_stride, values));
 }
 
 void aw_sparse_job_vector(struct aw_sparse_job *j, int k, const struct cusparseSpVecDescr *v, unsigned values)

@@ -29,7 +29,8 @@ struct aw_sparse_job {
 /* Begins a job of `name` for a checked handle. */
 void aw_sparse_job_init(struct aw_sparse_job *j, cusparseHandle_t handle, const char *name, char t,
                         void (*run)(struct aw_sparse_job *j));
-/* Copies a descriptor and names its memory; `pattern` and `values` are AW_LIB_IN, _OUT, both or 0: then it is not touched. */
+/* Copies a descriptor and names its memory; `pattern` and `values` are AW_LIB_IN, _OUT, both or 0: then it is not touched, nor
+ * is what is NULL. */
 void aw_sparse_job_matrix(struct aw_sparse_job *j, int k, const struct cusparseSpMatDescr *m, unsigned pattern, unsigned values);
 void aw_sparse_job_vector(struct aw_sparse_job *j, int k, const struct cusparseSpVecDescr *v, unsigned values);
 void aw_sparse_job_dense(struct aw_sparse_job *j, int k, const struct cusparseDnMatDescr *d, unsigned dir);

@@ -3,6 +3,7 @@
 #include "kernel.h"
 
 #include <complex.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -51,6 +52,8 @@ typedef double _Complex double_complex;
 #define JOIN(a, b, c) JOIN_(a, b, c)
 #define NAME(what) JOIN(what, T, I)
 #define INTEGER 0
+#define MAGNITUDE(x) fabs((double)(x))
+#define ROOT(x) sqrt(x)
 #define CONJ(x) (x)
 #define T float
 #undef I /* complex.h has one */
@@ -67,6 +70,10 @@ typedef double _Complex double_complex;
 #include "kernel_body.h"
 #undef CONJ
 #define CONJ(x) conjf(x)
+#undef MAGNITUDE
+#define MAGNITUDE(x) cabs(x)
+#undef ROOT
+#define ROOT(x) sqrt(creal(x))
 #undef T
 #define T float_complex
 #include "kernel_body.h"
@@ -83,6 +90,8 @@ typedef double _Complex double_complex;
 #include "kernel_body.h"
 #undef CONJ
 #define CONJ(x) (x)
+#undef MAGNITUDE
+#define MAGNITUDE(x) fabs((double)(x))
 #undef INTEGER
 #define INTEGER 1 /* which no system is solved in */
 #undef T

@@ -57,6 +57,12 @@ struct aw_sparse_kernels {
     bool (*transpose)(const struct aw_sparse_rows *a, struct aw_sparse_op op, struct aw_sparse_built *out);
     /* to[i] = alpha from[i] + beta to[i], without reading what is multiplied by 0. */
     void (*combine)(int64_t n, const void *alpha, const void *from, const void *beta, void *to);
+    /* In place, within the pattern: A = L U with ones on L's diagonal; A = L L^H, for which the lower triangle alone counts.  The first row
+     * whose pivot is 0 or is not stored, from 0 on; -1: none; -2: memory is out.  Pivots of at most *tolerance become *instead. */
+    int64_t (*lu)(const struct aw_sparse_rows *a, const double *tolerance, const void *instead);
+    int64_t (*cholesky)(const struct aw_sparse_rows *a);
+    /* The first row of a triangular matrix whose diagonal is not stored or, with `values`, is 0; -1: none. */
+    int64_t (*pivot)(const struct aw_sparse_rows *a, bool values);
 };
 
 /* For arithmetic in s, d, c, z or i (int32_t), and indices of 64 bits or 32. */

@@ -224,6 +224,104 @@ static void NAME(combine)(int64_t n, const void *alpha_at, const void *from, con
     }
 }
 
+/* Where each row's diagonal lies, and -1 for every column in `at`; false: memory is out. */
+static bool NAME(diagonals)(const struct aw_sparse_rows *a, int64_t **ret_diagonal, int64_t **ret_at)
+{
+    const I *ptr = a->ptr, *ind = a->ind;
+    int64_t *diagonal = malloc((size_t)(a->rows + 1) * sizeof *diagonal), *at = malloc((size_t)(a->cols + 1) * sizeof *at);
+    *ret_diagonal = diagonal, *ret_at = at;
+    if (!diagonal || !at)
+        return false;
+    for (int64_t j = 0; j < a->cols; j++)
+        at[j] = -1;
+    for (int64_t i = 0; i < a->rows; i++) {
+        diagonal[i] = -1;
+        for (int64_t p = ptr[i] - a->base; p < (int64_t)ptr[i + 1] - a->base; p++)
+            if (ind[p] - a->base == i)
+                diagonal[i] = p;
+    }
+    return true;
+}
+
+static int64_t NAME(lu)(const struct aw_sparse_rows *a, const double *tolerance, const void *instead)
+{
+    const I *ptr = a->ptr, *ind = a->ind;
+    T *val = (T *)a->val;
+    int64_t *diagonal, *at, zero = -1;
+    bool good = NAME(diagonals)(a, &diagonal, &at);
+    for (int64_t i = 0; i < a->rows && good; i++) {
+        int64_t first = ptr[i] - a->base, end = ptr[i + 1] - a->base;
+        for (int64_t p = first; p < end; p++)
+            at[ind[p] - a->base] = p;
+        for (int64_t p = first; p < end; p++) {
+            int64_t k = ind[p] - a->base;
+            if (k >= i || diagonal[k] < 0)
+                continue;
+            T factor = val[p] = INTEGER ? 0 : val[p] / val[diagonal[k]];
+            for (int64_t q = ptr[k] - a->base; q < (int64_t)ptr[k + 1] - a->base; q++) {
+                int64_t j = ind[q] - a->base;
+                if (j > k && at[j] >= 0)
+                    val[at[j]] -= factor * val[q];
+            }
+        }
+        if (diagonal[i] >= 0 && tolerance && MAGNITUDE(val[diagonal[i]]) <= *tolerance)
+            val[diagonal[i]] = *(const T *)instead;
+        if (zero < 0 && (diagonal[i] < 0 || val[diagonal[i]] == 0))
+            zero = i;
+        for (int64_t p = first; p < end; p++)
+            at[ind[p] - a->base] = -1;
+    }
+    free(diagonal);
+    free(at);
+    return good ? zero : -2;
+}
+
+static int64_t NAME(cholesky)(const struct aw_sparse_rows *a)
+{
+    const I *ptr = a->ptr, *ind = a->ind;
+    T *val = (T *)a->val;
+    int64_t *diagonal, *at, zero = -1;
+    bool good = NAME(diagonals)(a, &diagonal, &at);
+    for (int64_t i = 0; i < a->rows && good; i++) {
+        int64_t first = ptr[i] - a->base, end = ptr[i + 1] - a->base;
+        for (int64_t p = first; p < end; p++)
+            at[ind[p] - a->base] = p;
+        for (int64_t p = first; p < end; p++) {
+            int64_t k = ind[p] - a->base;
+            if (k > i || diagonal[k] < 0)
+                continue;
+            T sum = val[p];
+            for (int64_t q = ptr[k] - a->base; q < (int64_t)ptr[k + 1] - a->base; q++) {
+                int64_t j = ind[q] - a->base;
+                if (j < k && at[j] >= 0)
+                    sum -= val[at[j]] * CONJ(val[q]);
+            }
+            val[p] = INTEGER ? 0 : k == i ? (T)ROOT(sum) : sum / val[diagonal[k]];
+        }
+        if (zero < 0 && (diagonal[i] < 0 || val[diagonal[i]] == 0))
+            zero = i;
+        for (int64_t p = first; p < end; p++)
+            at[ind[p] - a->base] = -1;
+    }
+    free(diagonal);
+    free(at);
+    return good ? zero : -2;
+}
+
+static int64_t NAME(pivot)(const struct aw_sparse_rows *a, bool values)
+{
+    const I *ptr = a->ptr, *ind = a->ind;
+    for (int64_t i = 0; i < a->rows; i++) {
+        bool found = false;
+        for (int64_t p = ptr[i] - a->base; p < (int64_t)ptr[i + 1] - a->base; p++)
+            found |= ind[p] - a->base == i && (!values || ((const T *)a->val)[p] != 0);
+        if (!found)
+            return i;
+    }
+    return -1;
+}
+
 static const struct aw_sparse_kernels NAME(kernels) = {
-    sizeof(T), NAME(product), NAME(sampled), NAME(solve), NAME(multiply), NAME(add), NAME(transpose), NAME(combine),
+    sizeof(T),       NAME(product), NAME(sampled), NAME(solve),    NAME(multiply), NAME(add),
+    NAME(transpose), NAME(combine), NAME(lu),      NAME(cholesky), NAME(pivot),
 };

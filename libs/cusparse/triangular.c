@@ -7,6 +7,7 @@
 #include "common/convert.h"
 #include "cusparse_proto.h"
 #include "generic.h"
+#include "legacy.h"
 #include "view.h"
 
 #define INVALID CUSPARSE_STATUS_INVALID_VALUE
@@ -64,6 +65,8 @@ static void run_solve(struct aw_sparse_job *j)
         if (keeps) {
             const struct aw_sparse_kernels *k = aw_sparse_kernels(j->t, a.rows.wide);
             bool upper = (j->m[0].fill == CUSPARSE_FILL_MODE_UPPER) != a.flipped;
+            if (j->host && j->m[0].diag == CUSPARSE_DIAG_TYPE_NON_UNIT)
+                aw_sparse_job_zero_at(j, k->pivot(&a.rows, true), j->m[0].format == CUSPARSE_FORMAT_BSR ? j->m[0].block_rows : 1);
             scale(k, aw_sparse_job_value(j, 0), &x, &y);
             k->solve(&a.rows, aw_sparse_op_of(j->op[0], a.flipped), upper, j->m[0].diag == CUSPARSE_DIAG_TYPE_UNIT, &y);
             aw_sparse_dense_store(&j->d[1], b, j->t, false, &y);
@@ -74,16 +77,7 @@ static void run_solve(struct aw_sparse_job *j)
     }
 }
 
-struct system {
-    cusparseOperation_t opa, opb;
-    const void *alpha;
-    const struct cusparseSpMatDescr *a;
-    struct cusparseDnMatDescr b, c;
-    cudaDataType compute;
-    bool *analysed;
-};
-
-static cusparseStatus_t system_check(const char *name, cusparseHandle_t handle, const struct system *p)
+static cusparseStatus_t system_check(const char *name, cusparseHandle_t handle, const struct aw_sparse_system *p)
 {
     cusparseStatus_t status = aw_sparse_handle_check(handle);
     char t = aw_sparse_letter(p->compute);
@@ -103,7 +97,7 @@ static cusparseStatus_t system_check(const char *name, cusparseHandle_t handle, 
     return aw_sparse_format_check(p->a, name);
 }
 
-static cusparseStatus_t system_size(const char *name, cusparseHandle_t handle, const struct system *p, size_t *size)
+static cusparseStatus_t system_size(const char *name, cusparseHandle_t handle, const struct aw_sparse_system *p, size_t *size)
 {
     cusparseStatus_t status = size ? system_check(name, handle, p) : INVALID;
     if (status == CUSPARSE_STATUS_SUCCESS)
@@ -111,7 +105,7 @@ static cusparseStatus_t system_size(const char *name, cusparseHandle_t handle, c
     return status;
 }
 
-static cusparseStatus_t system_analyse(const char *name, cusparseHandle_t handle, const struct system *p)
+static cusparseStatus_t system_analyse(const char *name, cusparseHandle_t handle, const struct aw_sparse_system *p)
 {
     cusparseStatus_t status = system_check(name, handle, p);
     if (status == CUSPARSE_STATUS_SUCCESS)
@@ -119,7 +113,7 @@ static cusparseStatus_t system_analyse(const char *name, cusparseHandle_t handle
     return status;
 }
 
-static cusparseStatus_t system_solve(const char *name, cusparseHandle_t handle, const struct system *p)
+cusparseStatus_t aw_sparse_solve(const char *name, cusparseHandle_t handle, const struct aw_sparse_system *p)
 {
     struct aw_sparse_job j;
     cusparseStatus_t status = system_check(name, handle, p);
@@ -128,6 +122,8 @@ static cusparseStatus_t system_solve(const char *name, cusparseHandle_t handle, 
     if (!*p->analysed)
         return INVALID;
     aw_sparse_job_init(&j, handle, name, aw_sparse_letter(p->compute), run_solve);
+    if (p->pivot)
+        aw_sparse_job_pivot(&j, p->pivot);
     j.op[0] = p->opa, j.op[1] = p->opb;
     aw_sparse_job_scalar(&j, 0, p->alpha);
     aw_sparse_job_matrix(&j, 0, p->a, AW_LIB_IN, AW_LIB_IN);
@@ -140,17 +136,17 @@ static cusparseStatus_t system_solve(const char *name, cusparseHandle_t handle, 
     cusparseHandle_t handle, cusparseOperation_t op, const void *alpha, cusparseConstSpMatDescr_t a,      \
         cusparseConstDnVecDescr_t x, cusparseDnVecDescr_t y, cudaDataType compute, cusparseSpSVAlg_t alg, \
         cusparseSpSVDescr_t descr
-#define SPSV(call)                                                                             \
-    if (!a || !x || !y)                                                                        \
-        return INVALID;                                                                        \
-    struct system p = { op,                                                                    \
-                        CUSPARSE_OPERATION_NON_TRANSPOSE,                                      \
-                        alpha,                                                                 \
-                        a,                                                                     \
-                        { x->size, 1, x->size, x->values, x->type, CUSPARSE_ORDER_COL, 1, 0 }, \
-                        { y->size, 1, y->size, y->values, y->type, CUSPARSE_ORDER_COL, 1, 0 }, \
-                        compute,                                                               \
-                        descr ? &descr->analysed : NULL };                                     \
+#define SPSV(call)                                                                                       \
+    if (!a || !x || !y)                                                                                  \
+        return INVALID;                                                                                  \
+    struct aw_sparse_system p = { op,                                                                    \
+                                  CUSPARSE_OPERATION_NON_TRANSPOSE,                                      \
+                                  alpha,                                                                 \
+                                  a,                                                                     \
+                                  { x->size, 1, x->size, x->values, x->type, CUSPARSE_ORDER_COL, 1, 0 }, \
+                                  { y->size, 1, y->size, y->values, y->type, CUSPARSE_ORDER_COL, 1, 0 }, \
+                                  compute,                                                               \
+                                  descr ? &descr->analysed : NULL };                                     \
     return call
 
 cusparseStatus_t awcusparse_cusparseSpSV_bufferSize(SPSV_ARGS, size_t *size)
@@ -165,17 +161,17 @@ cusparseStatus_t awcusparse_cusparseSpSV_analysis(SPSV_ARGS, void *buffer)
 
 cusparseStatus_t awcusparse_cusparseSpSV_solve(SPSV_ARGS)
 {
-    SPSV(system_solve("cusparseSpSV", handle, &p));
+    SPSV(aw_sparse_solve("cusparseSpSV", handle, &p));
 }
 
 #define SPSM_ARGS                                                                                                              \
     cusparseHandle_t handle, cusparseOperation_t opa, cusparseOperation_t opb, const void *alpha, cusparseConstSpMatDescr_t a, \
         cusparseConstDnMatDescr_t b, cusparseDnMatDescr_t c, cudaDataType compute, cusparseSpSMAlg_t alg,                      \
         cusparseSpSMDescr_t descr
-#define SPSM(call)                                                                              \
-    if (!a || !b || !c)                                                                         \
-        return INVALID;                                                                         \
-    struct system p = { opa, opb, alpha, a, *b, *c, compute, descr ? &descr->analysed : NULL }; \
+#define SPSM(call)                                                                                        \
+    if (!a || !b || !c)                                                                                   \
+        return INVALID;                                                                                   \
+    struct aw_sparse_system p = { opa, opb, alpha, a, *b, *c, compute, descr ? &descr->analysed : NULL }; \
     return call
 
 cusparseStatus_t awcusparse_cusparseSpSM_bufferSize(SPSM_ARGS, size_t *size)
@@ -190,5 +186,5 @@ cusparseStatus_t awcusparse_cusparseSpSM_analysis(SPSM_ARGS, void *buffer)
 
 cusparseStatus_t awcusparse_cusparseSpSM_solve(SPSM_ARGS)
 {
-    SPSM(system_solve("cusparseSpSM", handle, &p));
+    SPSM(aw_sparse_solve("cusparseSpSM", handle, &p));
 }
