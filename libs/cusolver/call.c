@@ -48,7 +48,7 @@ cusolverStatus_t aw_solver_begin(struct aw_solver_call *c, const char *name, cha
     c->t = t;
     c->batch = 1;
     memset(c->span, -1, sizeof c->span);
-    return aw_lapack(t, needs) ? CUSOLVER_STATUS_SUCCESS : CUSOLVER_STATUS_NOT_SUPPORTED;
+    return !needs || aw_lapack(t, needs) ? CUSOLVER_STATUS_SUCCESS : CUSOLVER_STATUS_NOT_SUPPORTED;
 }
 
 static void add(struct aw_solver_call *c, int k, struct aw_lib_span s)
@@ -83,7 +83,8 @@ cusolverStatus_t aw_solver_submit(struct aw_solver_call *c, cusolverDnHandle_t h
     for (unsigned i = 0; i < c->job.n_spans; i++)
         bytes += c->job.spans[i].width * c->job.spans[i].rows * c->job.spans[i].count;
     enum aw_lib_when when = waits ? AW_LIB_DONE : bytes <= SMALL ? AW_LIB_SMALL : AW_LIB_QUEUED;
-    return aw_solver_status(aw_lib_submit(&handle->queue, &c->job, when, &status));
+    CUresult result = aw_lib_submit(&handle->queue, &c->job, when, &status);
+    return result == CUDA_SUCCESS && waits ? (cusolverStatus_t)status : aw_solver_status(result);
 }
 
 double aw_solver_real_of(char real_t, const void *at, int64_t i)

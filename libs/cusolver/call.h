@@ -36,7 +36,7 @@ struct aw_solver_call {
     int64_t batch; /* items, at least 1 */
 };
 
-/* Begins a call with a checked handle of LAPACK's function `needs` (as for aw_lapack); CUSOLVER_STATUS_NOT_SUPPORTED where there is none. */
+/* Begins a call with a checked handle of LAPACK's function `needs` (as for aw_lapack; NULL: of none); CUSOLVER_STATUS_NOT_SUPPORTED where there is none. */
 cusolverStatus_t aw_solver_begin(struct aw_solver_call *c, const char *name, char t, const char *needs,
                                  void (*run)(struct aw_solver_call *c));
 /* Names memory: a matrix by columns; `count` values of `size` bytes, NULL where there is none.  Items of a batch are `stride` values apart. */

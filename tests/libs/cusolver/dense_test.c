@@ -505,7 +505,7 @@ static void wide(char t, long n)
     mat_put(&a);
     check(cusolverDnXgeev(handle, params, 0, 1, n, type, a.device, a.ld, type_of(tc), w, type, NULL, 1, type, vr.device, vr.ld, type, work, device, room, host,
                           info_at) == 0 && info_get() == 0, "Xgeev");
-    cplx *l = array_get(tc, w, n), *v = mat_get(&vr), *vectors = malloc((size_t)(n * n + 1) * sizeof *vectors);
+    cplx *l = array_get(tc, w, n), *v = mat_get(&vr), *vectors = calloc((size_t)(n * n + 1), sizeof *vectors);
     for (long j = 0; j < n; j++)
         for (long i = 0; i < n; i++) {
             cplx u = v[i + j * n];
