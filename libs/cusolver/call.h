@@ -13,6 +13,7 @@ struct cusolverDnContext {
     struct aw_lib_queue queue;
     cusolverDeterministicMode_t deterministic;
     cusolverMathMode_t math;
+    void *amd; /* rocBLAS's handle, made at the first call, or NULL; under its lock */
 };
 
 /* A live handle?  CUSOLVER_STATUS_NOT_INITIALIZED for NULL and what is none. */
@@ -36,10 +37,12 @@ struct aw_solver_call {
     int64_t batch; /* items, at least 1 */
 };
 
-/* Begins a call with a checked handle of LAPACK's function `needs` (as for aw_lapack; NULL: of none); CUSOLVER_STATUS_NOT_SUPPORTED where there is none. */
+/* Begins a call with a checked handle of LAPACK's function `needs` (as for aw_lapack;  NULL: of none);
+ * CUSOLVER_STATUS_NOT_SUPPORTED where there is none. */
 cusolverStatus_t aw_solver_begin(struct aw_solver_call *c, const char *name, char t, const char *needs,
                                  void (*run)(struct aw_solver_call *c));
-/* Names memory: a matrix by columns; `count` values of `size` bytes, NULL where there is none.  Items of a batch are `stride` values apart. */
+/* Names memory: a matrix by columns; `count` values of `size` bytes, NULL where there is none. Items of a batch are `stride`
+ * values apart. */
 void aw_solver_matrix(struct aw_solver_call *c, int k, const void *at, int64_t rows, int64_t cols, int64_t ld, int64_t stride,
                       unsigned dir);
 void aw_solver_array(struct aw_solver_call *c, int k, const void *at, int64_t count, size_t size, int64_t stride, unsigned dir);
@@ -51,7 +54,8 @@ cusolverStatus_t aw_solver_submit(struct aw_solver_call *c, cusolverDnHandle_t h
 /* Fortran's way: everything by address, and at the end the lengths of strings, of which `AW_ENDS` are enough for any here. */
 typedef void (*aw_fortran)(void *first, ...);
 #define AW_ENDS (size_t)1, (size_t)1, (size_t)1
-/* LAPACK's function of the type: "getrf" is sgetrf_ and so on; "orgqr|ungqr" has a name for real types and one for complex ones. */
+/* LAPACK's function of the type: "getrf" is sgetrf_ and so on; "orgqr|ungqr" has a name for real types and one for complex
+ * ones. */
 aw_fortran aw_lapack(char t, const char *name);
 
 static inline bool aw_solver_complex(char t)
@@ -118,7 +122,8 @@ static inline bool aw_solver_ld(int64_t ld, int64_t rows)
 {
     return aw_solver_fits(ld, rows > 1 ? rows : 1);
 }
-/* The answer to a query for a workspace: none is used, but programs give what they are told as an address that must not be NULL. */
+/* The answer to a query for a workspace: none is used, but programs give what they are told as an address that must not be
+ * NULL. */
 cusolverStatus_t aw_solver_lwork(cusolverDnHandle_t handle, bool valid, int *lwork);
 
 /* Defines a function for each type: M(LETTER, letter, type, its real type). */

@@ -2,6 +2,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <stdlib.h>
 
+#include "amd.h"
 #include "call.h"
 #include "cusolver_proto.h"
 
@@ -34,6 +35,7 @@ cusolverStatus_t awcusolver_cusolverDnDestroy(cusolverDnHandle_t handle)
     cusolverStatus_t status = aw_solver_handle_check(handle);
     if (status != CUSOLVER_STATUS_SUCCESS)
         return status;
+    aw_amd_solver_drop(handle);
     handle->magic = 0;
     free(handle);
     return CUSOLVER_STATUS_SUCCESS;
@@ -94,7 +96,7 @@ cusolverStatus_t awcusolver_cusolverDnSetAdvOptions(cusolverDnParams_t params, c
     return CUSOLVER_STATUS_SUCCESS;
 }
 
-/* ---- Jacobi's methods.  What is asked of them is kept; the method is a direct one that is at least as exact, and makes no sweeps. */
+/* ---- Jacobi's methods.  What is asked of them is kept; the method is a direct one, at least as exact, and makes no sweeps. */
 
 #define JACOBI(kind, Kind, struct_name)                                                                                 \
     struct struct_name {                                                                                                \

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "amd.h"
 #include "cusolver_proto.h"
 
 #define INVALID CUSOLVER_STATUS_INVALID_VALUE
@@ -36,6 +37,9 @@ static cusolverStatus_t square(const char *name, const char *lapack, cusolverDnH
         return status;
     if (!aw_solver_uplo(uplo) || !aw_solver_fits(n, 0) || !aw_solver_ld(lda, n) || (n && !a) || !info)
         return INVALID;
+    if (strcmp(lapack, "lauum") && /* which says nothing of devInfo */
+        aw_amd_solver(h, t, lapack, AW_AMD(aw_amd_uplo(uplo), n, aw_amd_at(a), lda, aw_amd_at(info)), NULL, &status))
+        return status;
     status = aw_solver_begin(&c, name, t, lapack, run_square);
     c.host = (void *)lapack;
     c.n[0] = uplo, c.n[1] = n, c.n[2] = lda;
@@ -100,6 +104,9 @@ cusolverStatus_t aw_solver_trtri(cusolverDnHandle_t h, char t, cublasFillMode_t 
     if (!aw_solver_uplo(uplo) || (unsigned)diag > CUBLAS_DIAG_UNIT || !aw_solver_fits(n, 0) || !aw_solver_ld(lda, n) ||
         (n && !a) || !info)
         return INVALID;
+    if (aw_amd_solver(h, t, "trtri", AW_AMD(aw_amd_uplo(uplo), aw_amd_diag(diag), n, aw_amd_at(a), lda, aw_amd_at(info)), NULL,
+                      &status))
+        return status;
     status = aw_solver_begin(&c, "cusolverDnXtrtri", t, "trtri", run_trtri);
     c.n[0] = uplo, c.n[1] = n, c.n[2] = lda, c.n[3] = diag;
     aw_solver_matrix(&c, 0, a, n, n, lda, 0, IN_OUT);
@@ -127,6 +134,8 @@ cusolverStatus_t aw_solver_potrs(cusolverDnHandle_t h, char t, cublasFillMode_t 
     if (!aw_solver_uplo(uplo) || !aw_solver_fits(n, 0) || !aw_solver_fits(nrhs, 0) || !aw_solver_ld(lda, n) ||
         !aw_solver_ld(ldb, n) || (n && (!a || (nrhs && !b))) || !info)
         return INVALID;
+    if (aw_amd_solver(h, t, "potrs", AW_AMD(aw_amd_uplo(uplo), n, nrhs, aw_amd_at(a), lda, aw_amd_at(b), ldb), info, &status))
+        return status;
     status = aw_solver_begin(&c, "cusolverDn potrs", t, "potrs", run_potrs);
     c.n[0] = uplo, c.n[1] = n, c.n[2] = nrhs, c.n[3] = lda, c.n[4] = ldb;
     aw_solver_matrix(&c, 0, a, n, n, lda, 0, IN);
@@ -135,8 +144,8 @@ cusolverStatus_t aw_solver_potrs(cusolverDnHandle_t h, char t, cublasFillMode_t 
     return status == CUSOLVER_STATUS_SUCCESS ? aw_solver_submit(&c, h, false) : status;
 }
 
-/* ---- Batches by arrays of pointers: array 0, and 1 of right-hand sides, infos 2.  On the host device the pointers are followed when the
- * call runs; on a card they are read first, and each item is a call. */
+/* ---- Batches by arrays of pointers: array 0, and 1 of right-hand sides, infos 2.  On the host device the pointers are followed
+ * when the call runs; on a card they are read first, and each item is a call. */
 
 static void run_batch(struct aw_solver_call *c)
 {
@@ -186,6 +195,12 @@ static cusolverStatus_t batch(const char *name, cusolverDnHandle_t h, char t, cu
     /* As documented: one right-hand side. */
     if (solve && nrhs != 1)
         return INVALID;
+    if (items &&
+        (solve ? aw_amd_solver(h, t, "potrs_batched",
+                               AW_AMD(aw_amd_uplo(uplo), n, nrhs, aw_amd_at(a), lda, aw_amd_at(b), ldb, items), info, &status)
+               : aw_amd_solver(h, t, "potrf_batched", AW_AMD(aw_amd_uplo(uplo), n, aw_amd_at(a), lda, aw_amd_at(info), items),
+                               NULL, &status)))
+        return status;
     status = aw_solver_begin(&c, name, t, solve ? "potrs" : "potrf", run_batch);
     const int64_t numbers[] = { uplo, n, nrhs, lda, ldb, solve, items };
     memcpy(c.n, numbers, sizeof numbers);
@@ -283,6 +298,11 @@ cusolverStatus_t aw_solver_getrf(cusolverDnHandle_t h, char t, int64_t m, int64_
         return status;
     if (!aw_solver_fits(m, 0) || !aw_solver_fits(n, 0) || !aw_solver_ld(lda, m) || (m && n && !a) || !info)
         return INVALID;
+    if (!pivots && aw_amd_solver(h, t, "getrf_npvt", AW_AMD(m, n, aw_amd_at(a), lda, aw_amd_at(info)), NULL, &status))
+        return status;
+    if (pivots && !wide &&
+        aw_amd_solver(h, t, "getrf", AW_AMD(m, n, aw_amd_at(a), lda, aw_amd_at(pivots), aw_amd_at(info)), NULL, &status))
+        return status;
     status = aw_solver_begin(&c, "cusolverDn getrf", t, "getrf", run_getrf);
     c.n[0] = m, c.n[1] = n, c.n[2] = lda, c.n[3] = wide;
     aw_solver_matrix(&c, 0, a, m, n, lda, 0, IN_OUT);
@@ -330,6 +350,12 @@ static cusolverStatus_t solve(struct aw_solver_call *c, cusolverDnHandle_t h, cu
     if (!aw_solver_fits(n, 0) || !aw_solver_fits(nrhs, 0) || !aw_solver_ld(lda, n) || !aw_solver_ld(ldb, n) ||
         (n && (!a || (nrhs && !b))) || !info)
         return INVALID;
+    if (c->run == run_getrs && pivots && !c->n[5] &&
+        aw_amd_solver(
+            h, c->t, "getrs",
+            AW_AMD(aw_amd_op((cublasOperation_t)c->n[0]), n, nrhs, aw_amd_at(a), lda, aw_amd_at(pivots), aw_amd_at(b), ldb), info,
+            &begun))
+        return begun;
     if (begun != CUSOLVER_STATUS_SUCCESS)
         return begun;
     aw_solver_matrix(c, 0, a, n, n, lda, 0, IN);
@@ -420,6 +446,10 @@ static cusolverStatus_t symmetric(cusolverDnHandle_t h, const char *name, char t
         return INVALID;
     if (!pivots) /* no LAPACK factors it without */
         return CUSOLVER_STATUS_NOT_SUPPORTED;
+    if (!invert &&
+        aw_amd_solver(h, t, "sytrf", AW_AMD(aw_amd_uplo(uplo), n, aw_amd_at(a), lda, aw_amd_at(pivots), aw_amd_at(info)), NULL,
+                      &status))
+        return status;
     status = aw_solver_begin(&c, name, t, invert ? "sytri" : "sytrf", invert ? run_sytri : run_sytrf);
     c.n[0] = uplo, c.n[1] = n, c.n[2] = lda;
     aw_solver_matrix(&c, 0, a, n, n, lda, 0, IN_OUT);

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "amd.h"
 #include "cusolver_proto.h"
 
 #define INVALID CUSOLVER_STATUS_INVALID_VALUE
@@ -60,6 +61,8 @@ cusolverStatus_t aw_solver_geqrf(cusolverDnHandle_t h, char t, int64_t m, int64_
         return status;
     if (!aw_solver_fits(m, 0) || !aw_solver_fits(n, 0) || !aw_solver_ld(lda, m) || (m && n && (!a || !tau)))
         return INVALID;
+    if (info && aw_amd_solver(h, t, "geqrf", AW_AMD(m, n, aw_amd_at(a), lda, aw_amd_at(tau)), info, &status))
+        return status;
     status = aw_solver_begin(&c, "cusolverDn geqrf", t, "geqrf", run_geqrf);
     c.n[0] = m, c.n[1] = n, c.n[2] = lda;
     aw_solver_matrix(&c, A, a, m, n, lda, 0, IN_OUT);
@@ -88,6 +91,8 @@ static cusolverStatus_t orgqr(cusolverDnHandle_t h, char t, int m, int n, int k,
         return status;
     if (!orgqr_valid(m, n, k, lda) || (m && n && !a) || (k && !tau))
         return INVALID;
+    if (info && aw_amd_solver(h, t, "orgqr|ungqr", AW_AMD(m, n, k, aw_amd_at(a), lda, aw_amd_at(tau)), info, &status))
+        return status;
     status = aw_solver_begin(&c, "cusolverDn orgqr", t, "orgqr|ungqr", run_orgqr);
     c.n[0] = m, c.n[1] = n, c.n[2] = k, c.n[3] = lda;
     aw_solver_matrix(&c, A, a, m, n, lda, 0, IN_OUT);
@@ -120,6 +125,11 @@ static cusolverStatus_t ormqr(cusolverDnHandle_t h, char t, cublasSideMode_t sid
         return status;
     if (!ormqr_valid(t, side, op, m, n, k, lda, ldc) || (m && n && (!to || (k && (!a || !tau)))))
         return INVALID;
+    if (info && aw_amd_solver(h, t, "ormqr|unmqr",
+                              AW_AMD(aw_amd_side(side), aw_amd_op(op == CUBLAS_OP_C && !aw_solver_complex(t) ? CUBLAS_OP_T : op),
+                                     m, n, k, aw_amd_at(a), lda, aw_amd_at(tau), aw_amd_at(to), ldc),
+                              info, &status))
+        return status;
     status = aw_solver_begin(&c, "cusolverDn ormqr", t, "ormqr|unmqr", run_ormqr);
     const int64_t numbers[] = { side, op, m, n, k, lda, ldc };
     memcpy(c.n, numbers, sizeof numbers);
