@@ -21,7 +21,8 @@ struct aw_solver_eigen {
     cusolverEigType_t type;
     void *b;
     int64_t ldb;
-    /* Some of them, where range is not 0: those in (vl, vu], or the il-th to iu-th from 1 on; how many goes to the host at *found or *found64. */
+    /* Some of them, where range is not 0: those in (vl, vu], or the il-th to iu-th from 1 on; how many goes to the host at
+     * *found or *found64. */
     cusolverEigRange_t range;
     double vl, vu;
     int64_t il, iu;

@@ -1,4 +1,5 @@
-/* The dense part of cuSOLVER: what comes out, multiplied together in double by plain loops, is what went in.  Usage: dense_test [quick] */
+/* The dense part of cuSOLVER: what comes out, multiplied together in double by plain loops, is what went in. Usage: dense_test
+ * [quick] */
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "../check.h"
 #include "cusolver.h"
@@ -120,8 +121,8 @@ static cplx *times(const cplx *a, long lda, int opa, const cplx *b, long ldb, in
 static void same(const cplx *a, const cplx *b, long n, char t, const char *what, long k)
 {
     for (long i = 0; i < n; i++)
-        if (!check(cabs(a[i] - b[i]) <= tolerance(t) * (1 + cabs(b[i])), "%c %s (%ld): [%ld] is %g%+gi, not %g%+gi", t, what, k, i, creal(a[i]),
-                   cimag(a[i]), creal(b[i]), cimag(b[i])))
+        if (!check(cabs(a[i] - b[i]) <= tolerance(t) * (1 + cabs(b[i])), "%c %s (%ld): [%ld] is %g%+gi, not %g%+gi", t, what, k,
+                   i, creal(a[i]), cimag(a[i]), creal(b[i]), cimag(b[i])))
             return;
 }
 
@@ -174,7 +175,8 @@ static void cholesky(char t, long n, int up)
     check(fn(t, "potrf_bufferSize")(handle, up, n, a.device, a.ld, &lwork) == 0, "size");
     void *work = work_for(t, lwork);
     check(fn(t, "potrf")(handle, up, n, a.device, a.ld, work, lwork, info_at) == 0 && info_get() == 0, "potrf");
-    cplx *f = mat_get(&a), *l = triangle(f, n, n, n, up, 0), *p = up ? times(l, n, C_, l, n, N_, n, n, n) : times(l, n, N_, l, n, C_, n, n, n);
+    cplx *f = mat_get(&a), *l = triangle(f, n, n, n, up, 0),
+         *p = up ? times(l, n, C_, l, n, N_, n, n, n) : times(l, n, N_, l, n, C_, n, n, n);
     same(p, a.v, n * n, t, "potrf", n);
     check(fn(t, "potrs")(handle, up, n, 3, a.device, a.ld, b.device, b.ld, info_at) == 0 && info_get() == 0, "potrs");
     cplx *x = mat_get(&b), *ax = times(a.v, n, N_, x, n, N_, n, n, 3);
@@ -218,14 +220,17 @@ static void lu(char t, long m, long n, int pivoting)
     cudaMemcpy(host, ipiv, (size_t)k * 4, 2);
     for (long i = 0; i < k; i++)
         pivots[i] = pivoting ? host[i] : i + 1;
-    cplx *f = mat_get(&a), *l = triangle(f, m, m, k, 0, 1), *u = triangle(f, m, k, n, 1, 0), *p = times(l, m, N_, u, k, N_, m, k, n);
+    cplx *f = mat_get(&a), *l = triangle(f, m, m, k, 0, 1), *u = triangle(f, m, k, n, 1, 0),
+         *p = times(l, m, N_, u, k, N_, m, k, n);
     cplx *want = malloc((size_t)(m * n + 1) * sizeof *want);
     memcpy(want, a.v, (size_t)(m * n) * sizeof *want);
     exchange(want, m, n, pivots, k);
     same(p, want, m * n, t, pivoting ? "getrf" : "getrf without pivots", m);
     for (int op = 0; op < 3 && m == n; op++) {
         mat_put(&b);
-        check(fn(t, "getrs")(handle, op, n, 2, a.device, a.ld, pivoting ? ipiv : NULL, b.device, b.ld, info_at) == 0 && info_get() == 0, "getrs");
+        check(fn(t, "getrs")(handle, op, n, 2, a.device, a.ld, pivoting ? ipiv : NULL, b.device, b.ld, info_at) == 0 &&
+                  info_get() == 0,
+              "getrs");
         cplx *x = mat_get(&b), *ax = times(a.v, n, op, x, n, N_, n, n, 2);
         same(ax, b.v, n * 2, t, "getrs", op);
         free(x), free(ax);
@@ -245,7 +250,9 @@ static void qr(char t, long m, long n)
     void *work = work_for(t, lwork);
     check(fn(t, "geqrf")(handle, m, n, a.device, a.ld, tau, work, lwork, info_at) == 0 && info_get() == 0, "geqrf");
     cplx *f = mat_get(&a), *r = triangle(f, m, k, n, 1, 0);
-    check(fn(t, "ormqr|unmqr")(handle, 0, C_, m, 3, k, a.device, a.ld, tau, c.device, c.ld, work, lwork, info_at) == 0 && info_get() == 0, "ormqr");
+    check(fn(t, "ormqr|unmqr")(handle, 0, C_, m, 3, k, a.device, a.ld, tau, c.device, c.ld, work, lwork, info_at) == 0 &&
+              info_get() == 0,
+          "ormqr");
     cplx *qc = mat_get(&c);
     check(fn(t, "orgqr|ungqr")(handle, m, k, k, a.device, a.ld, tau, work, lwork, info_at) == 0 && info_get() == 0, "orgqr");
     struct mat q = { t, m, k, a.ld, a.device, NULL };
@@ -268,11 +275,14 @@ static void eigen(char t, long n, int up, int generalised, int jacobi)
     symmetrise(&a, 1, 0), symmetrise(&b, 1, 1);
     check(cusolverDnCreateSyevjInfo(&params) == 0 && cusolverDnXsyevjSetTolerance(params, 1e-7) == 0, "params");
     if (generalised)
-        check(fn(t, name)(handle, 1, 1, up, n, a.device, a.ld, b.device, b.ld, w, work, 1000, info_at, params) == 0 && info_get() == 0, "sygv");
+        check(fn(t, name)(handle, 1, 1, up, n, a.device, a.ld, b.device, b.ld, w, work, 1000, info_at, params) == 0 &&
+                  info_get() == 0,
+              "sygv");
     else
         check(fn(t, name)(handle, 1, up, n, a.device, a.ld, w, work, 1000, info_at, params) == 0 && info_get() == 0, "syev");
     cplx *v = mat_get(&a), *l = array_get(real_of(t), w, n), *av = times(a.v, n, N_, v, n, N_, n, n, n);
-    cplx *bv = generalised ? times(b.v, n, N_, v, n, N_, n, n, n) : memcpy(malloc((size_t)(n * n + 1) * sizeof *bv), v, (size_t)(n * n) * sizeof *v);
+    cplx *bv = generalised ? times(b.v, n, N_, v, n, N_, n, n, n)
+                           : memcpy(malloc((size_t)(n * n + 1) * sizeof *bv), v, (size_t)(n * n) * sizeof *v);
     for (long j = 0; j < n; j++) {
         check(j == 0 || creal(l[j]) >= creal(l[j - 1]), "ascending");
         for (long i = 0; i < n; i++)
@@ -309,8 +319,10 @@ static void eigen_range(void)
     check(cusolverDnDsyevd(handle, 0, 0, N, a.device, (int)a.ld, w, work, 1000, info_at) == 0, "syevd");
     cudaMemcpy(all, w, sizeof all, 2);
     mat_put(&a);
-    check(cusolverDnDsyevdx(handle, 1, CUSOLVER_EIG_RANGE_I, 0, N, a.device, (int)a.ld, 0, 0, 3, 5, &found, w, work, 1000, info_at) == 0 && found == 3 &&
-          info_get() == 0, "syevdx: %d", found);
+    check(cusolverDnDsyevdx(handle, 1, CUSOLVER_EIG_RANGE_I, 0, N, a.device, (int)a.ld, 0, 0, 3, 5, &found, w, work, 1000,
+                            info_at) == 0 &&
+              found == 3 && info_get() == 0,
+          "syevdx: %d", found);
     cudaMemcpy(some, w, sizeof some, 2);
     for (int i = 0; i < 3; i++)
         check(fabs(some[i] - all[i + 2]) < 1e-10, "syevdx: %g, not %g", some[i], all[i + 2]);
@@ -320,17 +332,22 @@ static void eigen_range(void)
     same(av, v, 3 * N, 'd', "syevdx", 3);
     mat_put(&a);
     double low = (all[1] + all[2]) / 2, high = (all[6] + all[7]) / 2;
-    check(cusolverDnXsyevdx(handle, NULL, 0, CUSOLVER_EIG_RANGE_V, 1, N, CUDA_R_64F, a.device, a.ld, &low, &high, 0, 0, &found64, CUDA_R_64F, w,
-                            CUDA_R_64F, work, 16, NULL, 0, info_at) == 0 && found64 == 5, "Xsyevdx: %d", (int)found64);
+    check(cusolverDnXsyevdx(handle, NULL, 0, CUSOLVER_EIG_RANGE_V, 1, N, CUDA_R_64F, a.device, a.ld, &low, &high, 0, 0, &found64,
+                            CUDA_R_64F, w, CUDA_R_64F, work, 16, NULL, 0, info_at) == 0 &&
+              found64 == 5,
+          "Xsyevdx: %d", (int)found64);
     check(cusolverDnCheevd(handle, 0, 0, N, c.device, (int)c.ld, wc, workc, 1000, info_at) == 0, "heevd");
     cudaMemcpy(allc, wc, sizeof allc, 2);
     mat_put(&c);
-    check(cusolverDnCheevdx(handle, 1, CUSOLVER_EIG_RANGE_V, 0, N, c.device, (int)c.ld, allc[0] - 1, (allc[3] + allc[4]) / 2, 0, 0, &found, wc, workc, 1000,
-                            info_at) == 0 && found == 4, "heevdx: %d", found);
+    check(cusolverDnCheevdx(handle, 1, CUSOLVER_EIG_RANGE_V, 0, N, c.device, (int)c.ld, allc[0] - 1, (allc[3] + allc[4]) / 2, 0,
+                            0, &found, wc, workc, 1000, info_at) == 0 &&
+              found == 4,
+          "heevdx: %d", found);
     cudaMemcpy(somec, wc, sizeof somec, 2);
     check(fabsf(somec[3] - allc[3]) < 1e-4f, "heevdx: %g, not %g", somec[3], allc[3]);
-    check(cusolverDnDsyevdx(handle, 1, CUSOLVER_EIG_RANGE_I, 0, N, a.device, (int)a.ld, 0, 0, 0, 5, &found, w, work, 1000, info_at) ==
-          CUSOLVER_STATUS_INVALID_VALUE, "il 0");
+    check(cusolverDnDsyevdx(handle, 1, CUSOLVER_EIG_RANGE_I, 0, N, a.device, (int)a.ld, 0, 0, 0, 5, &found, w, work, 1000,
+                            info_at) == CUSOLVER_STATUS_INVALID_VALUE,
+          "il 0");
     free(v), free(av);
     cudaFree(w), cudaFree(work), cudaFree(wc), cudaFree(workc);
     mat_drop(&a), mat_drop(&c);
@@ -366,19 +383,24 @@ static void svd(char t, long m, long n)
     gesvdjInfo_t params;
     check(cusolverDnCreateGesvdjInfo(&params) == 0, "params");
     for (int economic = 0; economic < 2; economic++) {
-        struct mat u = mat_make(t, m, economic ? k : m), vt = mat_make(t, economic ? k : n, n), v = mat_make(t, n, economic ? k : n);
+        struct mat u = mat_make(t, m, economic ? k : m), vt = mat_make(t, economic ? k : n, n),
+                   v = mat_make(t, n, economic ? k : n);
         if (m >= n) {
             mat_put(&a);
             char job = economic ? 'S' : 'A';
-            check(fn(t, "gesvd")(handle, job, job, m, n, a.device, a.ld, s, u.device, u.ld, vt.device, vt.ld, work, 1000, rwork, info_at) == 0 &&
-                  info_get() == 0, "gesvd");
+            check(fn(t, "gesvd")(handle, job, job, m, n, a.device, a.ld, s, u.device, u.ld, vt.device, vt.ld, work, 1000, rwork,
+                                 info_at) == 0 &&
+                      info_get() == 0,
+                  "gesvd");
             cplx *uv = mat_get(&u), *sv = array_get(real_of(t), s, k), *vv = mat_get(&vt);
             svd_check(&a, uv, sv, vv, vt.m, k, "gesvd");
             free(uv), free(sv), free(vv);
         }
         mat_put(&a);
-        check(fn(t, "gesvdj")(handle, 1, economic, m, n, a.device, a.ld, s, u.device, u.ld, v.device, v.ld, work, 1000, info_at, params) == 0 &&
-              info_get() == 0, "gesvdj");
+        check(fn(t, "gesvdj")(handle, 1, economic, m, n, a.device, a.ld, s, u.device, u.ld, v.device, v.ld, work, 1000, info_at,
+                              params) == 0 &&
+                  info_get() == 0,
+              "gesvdj");
         cplx *uv = mat_get(&u), *sv = array_get(real_of(t), s, k), *vv = mat_get(&v), *vh = transposed(vv, n, v.n);
         svd_check(&a, uv, sv, vh, v.n, k, "gesvdj");
         orthonormal(vv, n, v.n, t, "gesvdj V");
@@ -406,7 +428,8 @@ static void batches(char t)
     /* By pointers: factors, then solutions. */
     void *pa[BATCH], *pb[BATCH], *da = array_new('z', BATCH), *db = array_new('z', BATCH);
     for (int k = 0; k < BATCH; k++)
-        pa[k] = (char *)a.device + (size_t)(k * N * a.ld) * size_of(t), pb[k] = (char *)b.device + (size_t)(k * b.ld) * size_of(t);
+        pa[k] = (char *)a.device + (size_t)(k * N * a.ld) * size_of(t),
+        pb[k] = (char *)b.device + (size_t)(k * b.ld) * size_of(t);
     cudaMemcpy(da, pa, sizeof pa, 1), cudaMemcpy(db, pb, sizeof pb, 1);
     check(fn(t, "potrfBatched")(handle, 0, N, da, a.ld, infos, BATCH) == 0, "potrfBatched");
     check(fn(t, "potrsBatched")(handle, 0, N, 1, da, a.ld, db, b.ld, info_at, BATCH) == 0 && info_get() == 0, "potrsBatched");
@@ -420,7 +443,8 @@ static void batches(char t)
     }
     /* Eigenvalues and vectors. */
     mat_put(&a);
-    check(fn(t, "syevjBatched|heevjBatched")(handle, 1, 0, N, a.device, a.ld, w, work, 1000, infos, params, BATCH) == 0, "syevjBatched");
+    check(fn(t, "syevjBatched|heevjBatched")(handle, 1, 0, N, a.device, a.ld, w, work, 1000, infos, params, BATCH) == 0,
+          "syevjBatched");
     cplx *v = mat_get(&a), *l = array_get(real_of(t), w, N * BATCH);
     for (int k = 0; k < BATCH; k++) {
         cplx *av = times(a.v + k * N * N, N, N_, v + k * N * N, N, N_, N, N, N);
@@ -442,8 +466,10 @@ static void svd_batches(char t)
     struct mat a = mat_make(t, M, N * BATCH), u = mat_make(t, M, RANK * BATCH), v = mat_make(t, N, RANK * BATCH);
     void *s = array_new('d', N * BATCH), *infos = array_new('z', BATCH), *work = array_new(t, 1000);
     double residuals[BATCH];
-    check(fn(t, "gesvdaStridedBatched")(handle, 1, RANK, M, N, a.device, a.ld, (long long)(a.ld * N), s, (long long)N, u.device, u.ld, (long long)(u.ld * RANK), v.device,
-                                        v.ld, (long long)(v.ld * RANK), work, 1000, infos, residuals, BATCH) == 0, "gesvda");
+    check(fn(t, "gesvdaStridedBatched")(handle, 1, RANK, M, N, a.device, a.ld, (long long)(a.ld * N), s, (long long)N, u.device,
+                                        u.ld, (long long)(u.ld * RANK), v.device, v.ld, (long long)(v.ld * RANK), work, 1000,
+                                        infos, residuals, BATCH) == 0,
+          "gesvda");
     cplx *uv = mat_get(&u), *vv = mat_get(&v), *sv = array_get(real_of(t), s, N * BATCH);
     for (int k = 0; k < BATCH; k++) {
         double sum = 0;
@@ -464,7 +490,9 @@ static void svd_batches(char t)
     gesvdjInfo_t params;
     cusolverDnCreateGesvdjInfo(&params);
     mat_put(&a);
-    check(fn(t, "gesvdjBatched")(handle, 1, M, N, a.device, a.ld, s, uu.device, uu.ld, ww.device, ww.ld, work, 1000, infos, params, BATCH) == 0, "gesvdjBatched");
+    check(fn(t, "gesvdjBatched")(handle, 1, M, N, a.device, a.ld, s, uu.device, uu.ld, ww.device, ww.ld, work, 1000, infos,
+                                 params, BATCH) == 0,
+          "gesvdjBatched");
     cplx *u2 = mat_get(&uu), *w2 = mat_get(&ww), *s2 = array_get(real_of(t), s, N * BATCH);
     for (int k = 0; k < BATCH; k++) {
         struct mat one = { t, M, N, a.ld, NULL, a.v + k * M * N };
@@ -496,15 +524,23 @@ static void wide(char t, long n)
     void *w = array_new('z', n), *work = array_new('z', 1000);
     char room[64];
     check(cusolverDnCreateParams(&params) == 0, "params");
-    check(cusolverDnXgetrf_bufferSize(handle, params, n, n, type, a.device, a.ld, type, &device, &host) == 0 && device <= 16000 && host <= 64, "size");
-    check(cusolverDnXgetrf(handle, params, n, n, type, a.device, a.ld, pivots, type, work, device, room, host, info_at) == 0 && info_get() == 0, "Xgetrf");
-    check(cusolverDnXgetrs(handle, params, 1, n, 2, type, a.device, a.ld, pivots, type, b.device, b.ld, info_at) == 0 && info_get() == 0, "Xgetrs");
+    check(cusolverDnXgetrf_bufferSize(handle, params, n, n, type, a.device, a.ld, type, &device, &host) == 0 && device <= 16000 &&
+              host <= 64,
+          "size");
+    check(cusolverDnXgetrf(handle, params, n, n, type, a.device, a.ld, pivots, type, work, device, room, host, info_at) == 0 &&
+              info_get() == 0,
+          "Xgetrf");
+    check(cusolverDnXgetrs(handle, params, 1, n, 2, type, a.device, a.ld, pivots, type, b.device, b.ld, info_at) == 0 &&
+              info_get() == 0,
+          "Xgetrs");
     cplx *x = mat_get(&b), *ax = times(a.v, n, T_, x, n, N_, n, n, 2);
     same(ax, b.v, 2 * n, t, "Xgetrs", n);
     free(x), free(ax);
     mat_put(&a);
-    check(cusolverDnXgeev(handle, params, 0, 1, n, type, a.device, a.ld, type_of(tc), w, type, NULL, 1, type, vr.device, vr.ld, type, work, device, room, host,
-                          info_at) == 0 && info_get() == 0, "Xgeev");
+    check(cusolverDnXgeev(handle, params, 0, 1, n, type, a.device, a.ld, type_of(tc), w, type, NULL, 1, type, vr.device, vr.ld,
+                          type, work, device, room, host, info_at) == 0 &&
+              info_get() == 0,
+          "Xgeev");
     cplx *l = array_get(tc, w, n), *v = mat_get(&vr), *vectors = calloc((size_t)(n * n + 1), sizeof *vectors);
     for (long j = 0; j < n; j++)
         for (long i = 0; i < n; i++) {
@@ -523,8 +559,10 @@ static void wide(char t, long n)
     for (long i = 0; i < n; i++)
         a.v[i + i * n] = 4;
     mat_put(&a);
-    check(cusolverDnXtrtri(handle, 1, 0, n, type, a.device, a.ld, work, device, room, host, info_at) == 0 && info_get() == 0, "Xtrtri");
-    cplx *f = mat_get(&a), *inverse = triangle(f, n, n, n, 1, 0), *u = triangle(a.v, n, n, n, 1, 0), *one = times(u, n, N_, inverse, n, N_, n, n, n);
+    check(cusolverDnXtrtri(handle, 1, 0, n, type, a.device, a.ld, work, device, room, host, info_at) == 0 && info_get() == 0,
+          "Xtrtri");
+    cplx *f = mat_get(&a), *inverse = triangle(f, n, n, n, 1, 0), *u = triangle(a.v, n, n, n, 1, 0),
+         *one = times(u, n, N_, inverse, n, N_, n, n, n);
     for (long i = 0; i < n * n; i++)
         check(cabs(one[i] - (i % n == i / n)) < tolerance(t), "Xtrtri");
     free(f), free(inverse), free(u), free(one);
@@ -538,7 +576,8 @@ static void reductions(char t)
 {
     enum { M = 8, N = 6 };
     struct mat a = mat_make(t, M, N), h = mat_make(t, N, N);
-    void *d = array_new('d', N), *e = array_new('d', N), *tauq = array_new(t, N), *taup = array_new(t, N), *work = array_new(t, 1000);
+    void *d = array_new('d', N), *e = array_new('d', N), *tauq = array_new(t, N), *taup = array_new(t, N),
+         *work = array_new(t, 1000);
     check(fn(t, "gebrd")(handle, M, N, a.device, a.ld, d, e, tauq, taup, work, 1000, info_at) == 0 && info_get() == 0, "gebrd");
     struct mat copy = mat_make(t, M, N), p = mat_make(t, N, N);
     cplx *f = mat_get(&a), *dv = array_get(real_of(t), d, N), *ev = array_get(real_of(t), e, N - 1);
@@ -547,7 +586,8 @@ static void reductions(char t)
     for (long i = 0; i < N * N; i++)
         p.v[i] = f[i % N + i / N * M];
     mat_put(&p);
-    check(fn(t, "orgbr|ungbr")(handle, 0, M, N, N, copy.device, copy.ld, tauq, work, 1000, info_at) == 0 && info_get() == 0, "orgbr Q");
+    check(fn(t, "orgbr|ungbr")(handle, 0, M, N, N, copy.device, copy.ld, tauq, work, 1000, info_at) == 0 && info_get() == 0,
+          "orgbr Q");
     check(fn(t, "orgbr|ungbr")(handle, 1, N, N, M, p.device, p.ld, taup, work, 1000, info_at) == 0 && info_get() == 0, "orgbr P");
     cplx *q = mat_get(&copy), *ph = mat_get(&p), *bi = calloc(N * N, sizeof *bi);
     for (long i = 0; i < N; i++) {
@@ -568,7 +608,9 @@ static void reductions(char t)
             tv[i + (i + 1) * N] = tv[i + 1 + i * N] = ev[i];
     }
     struct mat c = mat_make(t, N, N);
-    check(fn(t, "ormtr|unmtr")(handle, 0, 0, C_, N, N, h.device, h.ld, tauq, c.device, c.ld, work, 1000, info_at) == 0 && info_get() == 0, "ormtr");
+    check(fn(t, "ormtr|unmtr")(handle, 0, 0, C_, N, N, h.device, h.ld, tauq, c.device, c.ld, work, 1000, info_at) == 0 &&
+              info_get() == 0,
+          "ormtr");
     check(fn(t, "orgtr|ungtr")(handle, 0, N, h.device, h.ld, tauq, work, 1000, info_at) == 0 && info_get() == 0, "orgtr");
     cplx *qt = mat_get(&h), *x = times(qt, N, N_, tv, N, N_, N, N, N), *y = times(x, N, N_, qt, N, C_, N, N, N);
     same(y, h.v, N * N, t, "sytrd", N);
@@ -592,8 +634,10 @@ static void indefinite(char t, long n)
     for (long i = 0; i < n; i++)
         host64[i] = host[i];
     cudaMemcpy(wide_pivots, host64, (size_t)n * 8, 1);
-    check(cusolverDnXsytrs(handle, 0, n, 2, type_of(t), a.device, a.ld, wide_pivots, type_of(t), b.device, b.ld, work, 16, NULL, 0, info_at) == 0 &&
-          info_get() == 0, "Xsytrs");
+    check(cusolverDnXsytrs(handle, 0, n, 2, type_of(t), a.device, a.ld, wide_pivots, type_of(t), b.device, b.ld, work, 16, NULL,
+                           0, info_at) == 0 &&
+              info_get() == 0,
+          "Xsytrs");
     cplx *x = mat_get(&b), *ax = times(a.v, n, N_, x, n, N_, n, n, 2);
     same(ax, b.v, 2 * n, t, "Xsytrs", n);
     check(fn(t, "sytri")(handle, 0, n, a.device, a.ld, ipiv, work, 1000, info_at) == 0 && info_get() == 0, "sytri");
@@ -609,6 +653,36 @@ static void indefinite(char t, long n)
     mat_drop(&a), mat_drop(&b);
 }
 
+/* Systems in two precisions, and least squares: the rest is orthogonal to the columns. */
+static void refined(char t, const char *square, const char *least, long m, long n)
+{
+    struct mat a = mat_make(t, n, n), b = mat_make(t, n, 2), x = mat_make(t, n, 2);
+    struct mat l = mat_make(t, m, n), r = mat_make(t, m, 2);
+    void *work = array_new(t, 100), *ipiv = array_new('z', n);
+    int iterations = 7;
+    size_t size = 0;
+    char name[32];
+    snprintf(name, sizeof name, "%s_bufferSize", square);
+    check(fn(t, name)(handle, n, 2, a.device, a.ld, ipiv, b.device, b.ld, x.device, x.ld, NULL, &size) == 0 && size > 0, "size");
+    check(fn(t, square)(handle, n, 2, a.device, a.ld, ipiv, b.device, b.ld, x.device, x.ld, work, size, &iterations, info_at) == 0 &&
+              info_get() == 0 && iterations == 0,
+          "gesv");
+    cplx *v = mat_get(&x), *av = times(a.v, n, N_, v, n, N_, n, n, 2);
+    same(av, b.v, n * 2, t, square, n);
+    check(fn(t, least)(handle, m, n, 2, l.device, l.ld, r.device, r.ld, x.device, x.ld, work, size, &iterations, info_at) == 0 &&
+              info_get() == 0,
+          "gels");
+    cplx *w = mat_get(&x), *rest = times(l.v, m, N_, w, n, N_, m, n, 2);
+    for (long i = 0; i < m * 2; i++)
+        rest[i] -= r.v[i];
+    cplx *zero = times(l.v, m, C_, rest, m, N_, n, m, 2);
+    for (long i = 0; i < n * 2; i++)
+        check(cabs(zero[i]) < 10 * tolerance(t), "%c %s: %g", t, least, cabs(zero[i]));
+    free(v), free(av), free(w), free(rest), free(zero);
+    cudaFree(work), cudaFree(ipiv);
+    mat_drop(&a), mat_drop(&b), mat_drop(&x), mat_drop(&l), mat_drop(&r);
+}
+
 /* What goes wrong is said in devInfo; what is wrong of the arguments, at once. */
 static void failures_said(void)
 {
@@ -619,14 +693,18 @@ static void failures_said(void)
     symmetrise(&a, 1, 1);
     a.v[2 + 2 * N] = -5;
     mat_put(&a);
-    check(cusolverDnDpotrf(handle, 0, N, a.device, (int)a.ld, work, 100, info_at) == 0 && info_get() == 3, "not definite: %d", info_get());
+    check(cusolverDnDpotrf(handle, 0, N, a.device, (int)a.ld, work, 100, info_at) == 0 && info_get() == 3, "not definite: %d",
+          info_get());
     for (int i = 0; i < N * N; i++)
         a.v[i] = i / N == 1 ? 0 : i % 5 + i / N;
     mat_put(&a);
-    check(cusolverDnDgetrf(handle, N, N, a.device, (int)a.ld, work, ipiv, info_at) == 0 && info_get() == 2, "singular: %d", info_get());
+    check(cusolverDnDgetrf(handle, N, N, a.device, (int)a.ld, work, ipiv, info_at) == 0 && info_get() == 2, "singular: %d",
+          info_get());
     a.v[5] = NAN;
     mat_put(&a);
-    check(cusolverDnDgesvdj(handle, 0, 0, N, N, a.device, (int)a.ld, w, NULL, 1, NULL, 1, work, 100, info_at, NULL) == 0 && info_get() == N + 1, "NaN: %d", info_get());
+    check(cusolverDnDgesvdj(handle, 0, 0, N, N, a.device, (int)a.ld, w, NULL, 1, NULL, 1, work, 100, info_at, NULL) == 0 &&
+              info_get() == N + 1,
+          "NaN: %d", info_get());
 #define INVALID(call) check((call) == CUSOLVER_STATUS_INVALID_VALUE, #call)
     INVALID(cusolverDnDpotrf(handle, 5, N, a.device, N, work, 100, info_at));
     INVALID(cusolverDnDpotrf(handle, 0, -1, a.device, N, work, 100, info_at));
@@ -668,6 +746,8 @@ int main(int argc, char **argv)
         svd_batches(*t);
         reductions(*t);
     }
+    refined('s', "Hgesv", "Hgels", 9, 6), refined('d', "Sgesv", "Sgels", 12, 12);
+    refined('c', "Cgesv", "Cgels", 7, 1), refined('z', "Kgesv", "Kgels", 20, 11);
     cholesky('d', 0, 0), lu('d', 0, 0, 1), eigen('d', 0, 0, 0, 0);
     eigen_range();
     failures_said();

@@ -1,4 +1,5 @@
-/* The sparse part of cuSOLVER: a solution, multiplied with the matrix by plain loops, is the right-hand side.  Without CXSparse: skipped. */
+/* The sparse part of cuSOLVER: a solution, multiplied with the matrix by plain loops, is the right-hand side. Without
+ * CXSparse: skipped. */
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "../check.h"
 #include "cusolver.h"
@@ -40,11 +41,13 @@ static void systems(char t, int n, int base, int order)
         ptr[n] = nnz + base;
         char name[64];
         snprintf(name, sizeof name, "cusolverSp%ccsrlsv%s", upper(t), names[method]);
-        void *f = dlsym(RTLD_DEFAULT, name), *dv = upload(val, (size_t)nnz * size_of(t)), *dp = upload(ptr, (size_t)(n + 1) * 4), *di = upload(ind, (size_t)nnz * 4);
+        void *f = dlsym(RTLD_DEFAULT, name), *dv = upload(val, (size_t)nnz * size_of(t)), *dp = upload(ptr, (size_t)(n + 1) * 4),
+             *di = upload(ind, (size_t)nnz * 4);
         void *db = upload(rhs, (size_t)n * size_of(t)), *dx = upload(rhs, (size_t)n * size_of(t));
-#define SOLVE(R) \
-    ((cusolverStatus_t(*)(cusolverSpHandle_t, int, int, cusparseMatDescr_t, void *, void *, void *, void *, R, int, void *, int *))f)( \
-        handle, n, nnz, &descr, host ? val : dv, host ? (void *)ptr : dp, host ? (void *)ind : di, host ? rhs : db, (R)1e-12, order, host ? x : dx, &singularity)
+#define SOLVE(R)                                                                                                               \
+    ((cusolverStatus_t(*)(cusolverSpHandle_t, int, int, cusparseMatDescr_t, void *, void *, void *, void *, R, int, void *,    \
+                          int *))f)(handle, n, nnz, &descr, host ? val : dv, host ? (void *)ptr : dp, host ? (void *)ind : di, \
+                                    host ? rhs : db, (R)1e-12, order, host ? x : dx, &singularity)
         int status = real_of(t) == 's' ? (int)SOLVE(float) : (int)SOLVE(double);
         check(status == 0 && singularity == -1, "%s: %d, singular at %d", name, status, singularity);
         if (!host)
@@ -53,7 +56,8 @@ static void systems(char t, int n, int base, int order)
             cplx s = 0;
             for (int j = 0; j < n; j++)
                 s += dense[i + j * n] * get(t, x, j);
-            if (!check(cabs(s - b[i]) < (real_of(t) == 's' ? 1e-3 : 1e-10), "%s n %d: [%d] is %g%+gi, not %g%+gi", name, n, i, creal(s), cimag(s), creal(b[i]), cimag(b[i])))
+            if (!check(cabs(s - b[i]) < (real_of(t) == 's' ? 1e-3 : 1e-10), "%s n %d: [%d] is %g%+gi, not %g%+gi", name, n, i,
+                       creal(s), cimag(s), creal(b[i]), cimag(b[i])))
                 break;
         }
         cudaFree(dv), cudaFree(dp), cudaFree(di), cudaFree(db), cudaFree(dx);
@@ -66,15 +70,20 @@ static void singular(void)
     double val[] = { 1, 2, 2, 4 }, b[] = { 1, 1 }, x[2] = { 0 };
     int ptr[] = { 0, 2, 4 }, ind[] = { 0, 1, 0, 1 }, at = 5;
     struct cusparseMatDescr descr = { 0 };
-    check(cusolverSpDcsrlsvqrHost(handle, 2, 4, &descr, val, ptr, ind, b, 1e-10, 0, x, &at) == 0 && at == 1 && isnan(x[0]), "singular: %d", at);
+    check(cusolverSpDcsrlsvqrHost(handle, 2, 4, &descr, val, ptr, ind, b, 1e-10, 0, x, &at) == 0 && at == 1 && isnan(x[0]),
+          "singular: %d", at);
     check(cusolverSpDcsrlsvluHost(handle, 2, 4, &descr, val, ptr, ind, b, 1e-10, 0, x, &at) == 0 && at == 1, "singular: %d", at);
     val[3] = -4;
-    check(cusolverSpDcsrlsvcholHost(handle, 2, 4, &descr, val, ptr, ind, b, 1e-10, 0, x, &at) == 0 && at >= 0, "not definite: %d", at);
+    check(cusolverSpDcsrlsvcholHost(handle, 2, 4, &descr, val, ptr, ind, b, 1e-10, 0, x, &at) == 0 && at >= 0, "not definite: %d",
+          at);
     descr.type = CUSPARSE_MATRIX_TYPE_SYMMETRIC;
-    check(cusolverSpDcsrlsvqrHost(handle, 2, 4, &descr, val, ptr, ind, b, 0, 0, x, &at) == CUSOLVER_STATUS_MATRIX_TYPE_NOT_SUPPORTED, "type");
+    check(cusolverSpDcsrlsvqrHost(handle, 2, 4, &descr, val, ptr, ind, b, 0, 0, x, &at) ==
+              CUSOLVER_STATUS_MATRIX_TYPE_NOT_SUPPORTED,
+          "type");
     descr.type = CUSPARSE_MATRIX_TYPE_GENERAL;
     check(cusolverSpDcsrlsvqrHost(handle, -1, 4, &descr, val, ptr, ind, b, 0, 0, x, &at) == CUSOLVER_STATUS_INVALID_VALUE, "n");
-    check(cusolverSpDcsrlsvqrHost(NULL, 2, 4, &descr, val, ptr, ind, b, 0, 0, x, &at) == CUSOLVER_STATUS_NOT_INITIALIZED, "handle");
+    check(cusolverSpDcsrlsvqrHost(NULL, 2, 4, &descr, val, ptr, ind, b, 0, 0, x, &at) == CUSOLVER_STATUS_NOT_INITIALIZED,
+          "handle");
 }
 
 int main(void)
