@@ -1,5 +1,5 @@
-/* Tridiagonal and pentadiagonal systems, by LAPACK's solver for bands, which exchanges rows where that is needed: so do those functions that
- * do not have to. */
+/* Tridiagonal and pentadiagonal systems, by LAPACK's solver for bands, which exchanges rows where that is needed: so do those
+ * functions that do not have to. */
 /* SPDX-License-Identifier: Apache-2.0 */
 #define AW_ROOM "cusparse"
 #include <stdlib.h>

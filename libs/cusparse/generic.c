@@ -1,4 +1,5 @@
-/* The generic interface's products, and what it does with sparse vectors.  Not the systems (triangular.c), nor sparse results (spgemm.c). */
+/* The generic interface's products, and what it does with sparse vectors. Not the systems (triangular.c), nor sparse results
+ * (spgemm.c). */
 /* SPDX-License-Identifier: Apache-2.0 */
 #define AW_ROOM "cusparse"
 #include <complex.h>

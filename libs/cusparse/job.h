@@ -43,8 +43,8 @@ void aw_sparse_job_array(struct aw_sparse_job *j, int k, const void *at, size_t 
 void aw_sparse_job_rows(struct aw_sparse_job *j, int k, const void *at, size_t width, size_t rows, size_t pitch, unsigned dir);
 /* Is the scalar 0, as far as the host can tell? */
 bool aw_sparse_job_zero(const struct aw_sparse_job *j, int k);
-/* Gives it to the handle's stream; `waits`: the host needs its result, and gets the status that the job has set.  What needed memory that
- * is not there has logged it. */
+/* Gives it to the handle's stream; `waits`: the host needs its result, and gets the status that the job has set. What needed
+ * memory that is not there has logged it. */
 cusparseStatus_t aw_sparse_job_submit(struct aw_sparse_job *j, cusparseHandle_t handle, bool waits);
 
 /* In the job: a scalar's value. */

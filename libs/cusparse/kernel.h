@@ -1,5 +1,5 @@
-/* The loops of cuSPARSE on the processor: one form of sparse matrix, compressed rows, in each type of value and index.  What comes in other
- * formats or types is brought to that form first (view.h). */
+/* The loops of cuSPARSE on the processor: one form of sparse matrix, compressed rows, in each type of value and index. What
+ * comes in other formats or types is brought to that form first (view.h). */
 /* SPDX-License-Identifier: Apache-2.0 */
 #ifndef AW_LIBS_CUSPARSE_KERNEL_H
 #define AW_LIBS_CUSPARSE_KERNEL_H
@@ -8,8 +8,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* Rows of elements: row i has those from ptr[i] to ptr[i + 1], less `base`; columns are less `base`, too.  Indices are int32_t, or int64_t
- * where `wide`.  Of repeated elements each counts. */
+/* Rows of elements: row i has those from ptr[i] to ptr[i + 1], less `base`; columns are less `base`, too. Indices are int32_t,
+ * or int64_t where `wide`. Of repeated elements each counts. */
 struct aw_sparse_rows {
     int64_t rows, cols;
     const void *ptr, *ind;
@@ -57,8 +57,9 @@ struct aw_sparse_kernels {
     bool (*transpose)(const struct aw_sparse_rows *a, struct aw_sparse_op op, struct aw_sparse_built *out);
     /* to[i] = alpha from[i] + beta to[i], without reading what is multiplied by 0. */
     void (*combine)(int64_t n, const void *alpha, const void *from, const void *beta, void *to);
-    /* In place, within the pattern: A = L U with ones on L's diagonal; A = L L^H, for which the lower triangle alone counts.  The first row
-     * whose pivot is 0 or is not stored, from 0 on; -1: none; -2: memory is out.  Pivots of at most *tolerance become *instead. */
+    /* In place, within the pattern: A = L U with ones on L's diagonal; A = L L^H, for which the lower triangle alone counts.
+     * The first row whose pivot is 0 or is not stored, from 0 on; -1: none; -2: memory is out. Pivots of at most *tolerance
+     * become *instead. */
     int64_t (*lu)(const struct aw_sparse_rows *a, const double *tolerance, const void *instead);
     int64_t (*cholesky)(const struct aw_sparse_rows *a);
     /* The first row of a triangular matrix whose diagonal is not stored or, with `values`, is 0; -1: none. */

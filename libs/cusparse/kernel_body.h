@@ -1,4 +1,5 @@
-/* The loops of kernel.h for values of type T, indices of type I: included once for each pair by kernel.c, which names them by NAME. */
+/* The loops of kernel.h for values of type T, indices of type I: included once for each pair by kernel.c, which names them by
+ * NAME. */
 /* SPDX-License-Identifier: Apache-2.0 */
 
 static void NAME(product_rows)(const struct aw_sparse_rows *a, bool conjugate, T alpha, const struct aw_sparse_dense *b, T beta,

@@ -1,4 +1,5 @@
-/* The older interface: information objects, triangular systems and products in rows and blocks, sums, counts and what drops elements. */
+/* The older interface: information objects, triangular systems and products in rows and blocks, sums, counts and what drops
+ * elements. */
 /* SPDX-License-Identifier: Apache-2.0 */
 #define AW_ROOM "cusparse"
 #include "legacy.h"

@@ -1,4 +1,5 @@
-/* The older interface's work on indices: sorts, between rows and offsets, and the transposition that most programs have their own for. */
+/* The older interface's work on indices: sorts, between rows and offsets, and the transposition that most programs have their
+ * own for. */
 /* SPDX-License-Identifier: Apache-2.0 */
 #define AW_ROOM "cusparse"
 #include <stdlib.h>

@@ -1,5 +1,5 @@
-/* Products of two sparse matrices.  How large the result is must be known to the host before there is memory for it, so the product is made
- * when that is asked for, kept with the descriptor, and copied out in the stream's order. */
+/* Products of two sparse matrices. How large the result is must be known to the host before there is memory for it, so the
+ * product is made when that is asked for, kept with the descriptor, and copied out in the stream's order. */
 /* SPDX-License-Identifier: Apache-2.0 */
 #define AW_ROOM "cusparse"
 #include <stdlib.h>

@@ -1,4 +1,5 @@
-/* Triangular systems of the generic interface: SpSV and SpSM.  Nothing is analysed: a solution goes along the rows as they are stored. */
+/* Triangular systems of the generic interface:  SpSV and SpSM. Nothing is analysed: a solution goes along the rows as they are
+ * stored. */
 /* SPDX-License-Identifier: Apache-2.0 */
 #define AW_ROOM "cusparse"
 #include <stdlib.h>

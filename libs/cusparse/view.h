@@ -1,5 +1,5 @@
-/* The memory of a job in the form that the loops of kernel.h take: compressed rows and dense matrices in the arithmetic's type.  What has
- * that form already is taken where it lies. */
+/* The memory of a job in the form that the loops of kernel.h take: compressed rows and dense matrices in the arithmetic's
+ * type. What has that form already is taken where it lies. */
 /* SPDX-License-Identifier: Apache-2.0 */
 #ifndef AW_LIBS_CUSPARSE_VIEW_H
 #define AW_LIBS_CUSPARSE_VIEW_H

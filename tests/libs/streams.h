@@ -1,5 +1,5 @@
-/* A library beside its functions: order in streams, graphs, threads, and that nothing is left behind.  A library gives a step: all that it
- * takes, from a handle of its own to the handle's end, to make *x four times as much as work of a stream. */
+/* A library beside its functions: order in streams, graphs, threads, and that nothing is left behind. A library gives a step:
+ * all that it takes, from a handle of its own to the handle's end, to make *x four times as much as work of a stream. */
 /* SPDX-License-Identifier: Apache-2.0 */
 #ifndef AW_TEST_LIBS_STREAMS_H
 #define AW_TEST_LIBS_STREAMS_H
@@ -45,7 +45,8 @@ static inline void wait_for_flag(void *flag)
         ;
 }
 
-/* Work queued behind a host function that waits must itself wait.  HIP 5.2 waits for earlier work when it takes a callback: not on a card. */
+/* Work queued behind a host function that waits must itself wait. HIP 5.2 waits for earlier work when it takes a callback: not
+ * on a card. */
 static inline void test_order(test_step step, int on_card)
 {
     test_stream stream;

@@ -7,21 +7,24 @@ static cusparseHandle_t handle;
 
 static const cusparseFormat_t formats[] = { CUSPARSE_FORMAT_CSR, CUSPARSE_FORMAT_CSC, CUSPARSE_FORMAT_COO, CUSPARSE_FORMAT_BSR,
                                             CUSPARSE_FORMAT_SLICED_ELLPACK };
-static const cudaDataType types[] = { CUDA_R_32F, CUDA_R_64F, CUDA_C_32F, CUDA_C_64F, CUDA_R_16F, CUDA_R_16BF, CUDA_C_16F, CUDA_R_8I };
+static const cudaDataType types[] = { CUDA_R_32F, CUDA_R_64F,  CUDA_C_32F, CUDA_C_64F,
+                                      CUDA_R_16F, CUDA_R_16BF, CUDA_C_16F, CUDA_R_8I };
 
 static void spmv(cusparseFormat_t format, cudaDataType type, int wide, int base, int op, int beta_zero, long rows, long cols)
 {
     struct matrix a = matrix_make(format, type, wide, base, rows, cols, 40);
     cudaDataType compute = compute_of(type), out = type == CUDA_R_8I ? CUDA_R_32I : type;
     long nx = op ? rows : cols, ny = op ? cols : rows;
-    cplx alpha = value_any(compute), beta = beta_zero ? 0 : value_any(compute), *x = dense_make(type, nx, 1, 101), *y = dense_make(out, ny, 1, 101);
+    cplx alpha = value_any(compute), beta = beta_zero ? 0 : value_any(compute), *x = dense_make(type, nx, 1, 101),
+         *y = dense_make(out, ny, 1, 101);
     cplx *want = malloc((size_t)(ny + 1) * sizeof *want);
     void *dx = values_upload(type, x, nx), *dy = values_upload(out, y, ny);
     struct scalar sa, sb;
     cusparseDnVecDescr_t vx, vy;
     size_t size = 0;
     char what[96];
-    snprintf(what, sizeof what, "SpMV format %d type %d wide %d base %d op %d beta 0 %d %ldx%ld", format, type, wide, base, op, beta_zero, rows, cols);
+    snprintf(what, sizeof what, "SpMV format %d type %d wide %d base %d op %d beta 0 %d %ldx%ld", format, type, wide, base, op,
+             beta_zero, rows, cols);
     for (long i = 0; i < ny; i++) {
         want[i] = beta * y[i];
         for (long k = 0; k < nx; k++)
@@ -90,7 +93,8 @@ static void dense_drop(struct dense *d)
     free(d->all);
 }
 
-static void spmm(cusparseFormat_t format, cudaDataType type, int opa, int opb, cusparseOrder_t ob, cusparseOrder_t oc, int batch, long n)
+static void spmm(cusparseFormat_t format, cudaDataType type, int opa, int opb, cusparseOrder_t ob, cusparseOrder_t oc, int batch,
+                 long n)
 {
     struct matrix a = matrix_make(format, type, 0, 0, 12, 9, 40);
     long m = opa ? 9 : 12, k = opa ? 12 : 9;
@@ -112,7 +116,8 @@ static void spmm(cusparseFormat_t format, cudaDataType type, int opa, int opb, c
         check(cusparseCsrSetStridedBatch(a.descr, batch, 0, 0) == 0, "batch");
     size_t size = 0;
     void *pa = scalar_set(&sa, handle, compute, alpha), *pb = scalar_set(&sb, handle, compute, beta);
-    check(cusparseSpMM_bufferSize(handle, opa, opb, pa, a.descr, b.descr, pb, c.descr, compute, 0, &size) == 0 && size > 0, "%s: size", what);
+    check(cusparseSpMM_bufferSize(handle, opa, opb, pa, a.descr, b.descr, pb, c.descr, compute, 0, &size) == 0 && size > 0,
+          "%s: size", what);
     int status = cusparseSpMM(handle, opa, opb, pa, a.descr, b.descr, pb, c.descr, compute, 0, NULL);
     if (check(status == 0, "%s: %d", what, status))
         values_check(type, c.device, c.all, c.n * batch, what);
@@ -148,15 +153,18 @@ static void sddmm(cusparseFormat_t format, cudaDataType type, int opa, int opb)
         for (long j = 0; j < 9; j++) {
             cplx sum = 0, v = c.dense[i + j * 12];
             for (long k = 0; k < 7; k++) {
-                cplx u = a.all[opa ? dense_at(&a, k, i) : dense_at(&a, i, k)], w = b.all[opb ? dense_at(&b, j, k) : dense_at(&b, k, j)];
+                cplx u = a.all[opa ? dense_at(&a, k, i) : dense_at(&a, i, k)],
+                     w = b.all[opb ? dense_at(&b, j, k) : dense_at(&b, k, j)];
                 sum += (opa == 2 ? conj(u) : u) * (opb == 2 ? conj(w) : w);
             }
             back.all[dense_at(&back, i, j)] = !matrix_has(&c, i, j) ? 0 : alpha * sum + beta * v;
         }
     size_t size = 0;
     void *pa = scalar_set(&sa, handle, compute, alpha), *pb = scalar_set(&sb, handle, compute, beta);
-    check(cusparseSDDMM_bufferSize(handle, opa, opb, pa, a.descr, b.descr, pb, c.descr, compute, 0, &size) == 0 && size > 0, "%s: size", what);
-    check(cusparseSDDMM_preprocess(handle, opa, opb, pa, a.descr, b.descr, pb, c.descr, compute, 0, NULL) == 0, "%s: preprocess", what);
+    check(cusparseSDDMM_bufferSize(handle, opa, opb, pa, a.descr, b.descr, pb, c.descr, compute, 0, &size) == 0 && size > 0,
+          "%s: size", what);
+    check(cusparseSDDMM_preprocess(handle, opa, opb, pa, a.descr, b.descr, pb, c.descr, compute, 0, NULL) == 0, "%s: preprocess",
+          what);
     int status = cusparseSDDMM(handle, opa, opb, pa, a.descr, b.descr, pb, c.descr, compute, 0, NULL);
     check(status == 0, "%s: %d", what, status);
     check(cusparseSparseToDense(handle, c.descr, back.descr, 0, NULL) == 0, "%s: to dense", what);
@@ -190,7 +198,9 @@ static void conversions(cusparseFormat_t format, cudaDataType type, int wide, in
         void *ptr = upload(d.all, 0), *ind, *val;
         cudaFree(ptr);
         cudaMalloc(&ptr, (size_t)n_ptr * 8);
-        check((format == CUSPARSE_FORMAT_CSR ? cusparseCreateCsr : cusparseCreateCsc)(&b, rows, cols, 0, ptr, NULL, NULL, index, index, base, type) == 0, "create");
+        check((format == CUSPARSE_FORMAT_CSR ? cusparseCreateCsr : cusparseCreateCsc)(&b, rows, cols, 0, ptr, NULL, NULL, index,
+                                                                                      index, base, type) == 0,
+              "create");
         check(cusparseDenseToSparse_bufferSize(handle, d.descr, b, 0, &size) == 0, "%s: size", what);
         check(cusparseDenseToSparse_analysis(handle, d.descr, b, 0, NULL) == 0, "%s: analysis", what);
         check(cusparseSpMatGetSize(b, &r, &c, &nnz) == 0 && r == rows && c == cols, "size");
@@ -198,7 +208,8 @@ static void conversions(cusparseFormat_t format, cudaDataType type, int wide, in
             n += a.dense[i] != 0;
         check(nnz == n, "%s: %ld elements, not %ld", what, (long)nnz, n);
         cudaMalloc(&ind, (size_t)n * 8 + 1), cudaMalloc(&val, (size_t)n * 16 + 1);
-        check((format == CUSPARSE_FORMAT_CSR ? cusparseCsrSetPointers : cusparseCscSetPointers)(b, ptr, ind, val) == 0, "pointers");
+        check((format == CUSPARSE_FORMAT_CSR ? cusparseCsrSetPointers : cusparseCscSetPointers)(b, ptr, ind, val) == 0,
+              "pointers");
         check(cusparseDenseToSparse_convert(handle, d.descr, b, 0, NULL) == 0, "%s: convert", what);
         struct matrix twin = matrix_of(format, type, wide, base, rows, cols, a.dense);
         long *p = index_download(wide, ptr, n_ptr), *q = index_download(wide, twin.ptr, n_ptr);
@@ -221,12 +232,14 @@ static void solve(cusparseFormat_t format, cudaDataType type, int op, int upper,
     cplx *dense = dense_make(type, n, n, 30);
     cudaDataType compute = compute_of(type);
     char what[96];
-    snprintf(what, sizeof what, "solve format %d type %d op %d upper %d unit %d n %ld nrhs %ld", format, type, op, upper, unit, n, nrhs);
+    snprintf(what, sizeof what, "solve format %d type %d op %d upper %d unit %d n %ld nrhs %ld", format, type, op, upper, unit, n,
+             nrhs);
     for (long i = 0; i < n; i++)
         for (long j = 0; j < n; j++) /* what is beyond the triangle is there, and must not count */
             dense[i + j * n] = i == j ? 4 : dense[i + j * n] / 4;
     struct matrix a = matrix_of(format, type, 0, 1, n, n, dense);
-    struct dense x = dense_on_device(type, CUSPARSE_ORDER_COL, n, nrhs, 1), b = dense_on_device(type, CUSPARSE_ORDER_ROW, opb ? nrhs : n, opb ? n : nrhs, 1);
+    struct dense x = dense_on_device(type, CUSPARSE_ORDER_COL, n, nrhs, 1),
+                 b = dense_on_device(type, CUSPARSE_ORDER_ROW, opb ? nrhs : n, opb ? n : nrhs, 1);
     cplx alpha = 2;
     for (long i = 0; i < n; i++)
         for (long j = 0; j < nrhs; j++) {
@@ -252,7 +265,8 @@ static void solve(cusparseFormat_t format, cudaDataType type, int op, int upper,
     void *pa = scalar_set(&sa, handle, compute, alpha);
     size_t size = 0;
     check(cusparseSpMatSetAttribute(a.descr, CUSPARSE_SPMAT_FILL_MODE, &upper, sizeof upper) == 0 &&
-          cusparseSpMatSetAttribute(a.descr, CUSPARSE_SPMAT_DIAG_TYPE, &unit, sizeof unit) == 0, "attributes");
+              cusparseSpMatSetAttribute(a.descr, CUSPARSE_SPMAT_DIAG_TYPE, &unit, sizeof unit) == 0,
+          "attributes");
     int status = 0;
     if (nrhs == 1 && !opb) {
         cusparseSpSVDescr_t descr;
@@ -263,8 +277,10 @@ static void solve(cusparseFormat_t format, cudaDataType type, int op, int upper,
         void *db = values_upload(type, line, n);
         cusparseCreateDnVec(&vb, n, db, type), cusparseCreateDnVec(&vx, n, x.device, type);
         check(cusparseSpSV_createDescr(&descr) == 0, "descr");
-        check(cusparseSpSV_solve(handle, op, pa, a.descr, vb, vx, compute, 0, descr) == CUSPARSE_STATUS_INVALID_VALUE, "solve before analysis");
-        check(cusparseSpSV_bufferSize(handle, op, pa, a.descr, vb, vx, compute, 0, descr, &size) == 0 && size > 0, "%s: size", what);
+        check(cusparseSpSV_solve(handle, op, pa, a.descr, vb, vx, compute, 0, descr) == CUSPARSE_STATUS_INVALID_VALUE,
+              "solve before analysis");
+        check(cusparseSpSV_bufferSize(handle, op, pa, a.descr, vb, vx, compute, 0, descr, &size) == 0 && size > 0, "%s: size",
+              what);
         check(cusparseSpSV_analysis(handle, op, pa, a.descr, vb, vx, compute, 0, descr, NULL) == 0, "%s: analysis", what);
         status = cusparseSpSV_solve(handle, op, pa, a.descr, vb, vx, compute, 0, descr);
         cusparseSpSV_destroyDescr(descr);
@@ -275,8 +291,10 @@ static void solve(cusparseFormat_t format, cudaDataType type, int op, int upper,
     } else {
         cusparseSpSMDescr_t descr;
         check(cusparseSpSM_createDescr(&descr) == 0, "descr");
-        check(cusparseSpSM_bufferSize(handle, op, opb, pa, a.descr, b.descr, x.descr, compute, 0, descr, &size) == 0 && size > 0, "%s: size", what);
-        check(cusparseSpSM_analysis(handle, op, opb, pa, a.descr, b.descr, x.descr, compute, 0, descr, NULL) == 0, "%s: analysis", what);
+        check(cusparseSpSM_bufferSize(handle, op, opb, pa, a.descr, b.descr, x.descr, compute, 0, descr, &size) == 0 && size > 0,
+              "%s: size", what);
+        check(cusparseSpSM_analysis(handle, op, opb, pa, a.descr, b.descr, x.descr, compute, 0, descr, NULL) == 0, "%s: analysis",
+              what);
         status = cusparseSpSM_solve(handle, op, opb, pa, a.descr, b.descr, x.descr, compute, 0, descr);
         cusparseSpSM_destroyDescr(descr);
     }
@@ -289,7 +307,8 @@ static void solve(cusparseFormat_t format, cudaDataType type, int op, int upper,
 
 static void spgemm(cudaDataType type, int wide, int base, long m, long k, long n)
 {
-    struct matrix a = matrix_make(CUSPARSE_FORMAT_CSR, type, wide, base, m, k, 25), b = matrix_make(CUSPARSE_FORMAT_CSR, type, wide, base, k, n, 25);
+    struct matrix a = matrix_make(CUSPARSE_FORMAT_CSR, type, wide, base, m, k, 25),
+                  b = matrix_make(CUSPARSE_FORMAT_CSR, type, wide, base, k, n, 25);
     struct dense back = dense_on_device(type, CUSPARSE_ORDER_COL, m, n, 1);
     cudaDataType compute = compute_of(type);
     cplx alpha = value_any(compute) + 1;
@@ -329,13 +348,16 @@ static void spgemm(cudaDataType type, int wide, int base, long m, long k, long n
     size_t s2, s3, s4;
 #define REUSE(name, ...) cusparseSpGEMMreuse_##name(handle, 0, 0, a.descr, b.descr, c, 0, descr, ##__VA_ARGS__)
     check(REUSE(workEstimation, &size, NULL) == 0 && REUSE(workEstimation, &size, ptr) == 0, "%s: reuse estimation", what);
-    check(REUSE(nnz, &s2, NULL, &s3, NULL, &s4, NULL) == 0 && REUSE(nnz, &s2, ptr, &s3, ptr, &s4, ptr) == 0, "%s: reuse nnz", what);
+    check(REUSE(nnz, &s2, NULL, &s3, NULL, &s4, NULL) == 0 && REUSE(nnz, &s2, ptr, &s3, ptr, &s4, ptr) == 0, "%s: reuse nnz",
+          what);
     check(cusparseCsrSetPointers(c, ptr, ind, val) == 0, "pointers");
     check(REUSE(copy, &size, NULL) == 0 && REUSE(copy, &size, ptr) == 0, "%s: reuse copy", what);
-    check(cusparseSpGEMMreuse_compute(handle, 0, 0, pa, a.descr, b.descr, pb, c, compute, 0, descr) == 0, "%s: reuse compute", what);
+    check(cusparseSpGEMMreuse_compute(handle, 0, 0, pa, a.descr, b.descr, pb, c, compute, 0, descr) == 0, "%s: reuse compute",
+          what);
     struct scalar s1;
     void *p1 = scalar_set(&s1, handle, compute, 1);
-    check(cusparseSpGEMMreuse_compute(handle, 0, 0, pa, a.descr, b.descr, p1, c, compute, 0, descr) == 0, "%s: reuse compute", what);
+    check(cusparseSpGEMMreuse_compute(handle, 0, 0, pa, a.descr, b.descr, p1, c, compute, 0, descr) == 0, "%s: reuse compute",
+          what);
     check(cusparseSparseToDense(handle, c, back.descr, 0, NULL) == 0, "to dense");
     for (long i = 0; i < m; i++)
         for (long j = 0; j < n; j++)
@@ -352,7 +374,8 @@ static void vectors(cudaDataType type, int wide, int base)
 {
     enum { N = 30, NNZ = 7 };
     long at[NNZ], host_at[NNZ];
-    cplx *x = dense_make(type, NNZ, 1, 101), *y = dense_make(type, N, 1, 101), alpha = value_any(type), beta = value_any(type), dot = 0, got;
+    cplx *x = dense_make(type, NNZ, 1, 101), *y = dense_make(type, N, 1, 101), alpha = value_any(type), beta = value_any(type),
+         dot = 0, got;
     cudaDataType compute = compute_of(type);
     struct scalar sa, sb;
     cusparseSpVecDescr_t vx;

@@ -25,8 +25,10 @@ static cudaDataType type_of(char t)
 static cusparseMatDescr_t descr_make(int base, int upper_half, int unit)
 {
     cusparseMatDescr_t d = NULL;
-    check(cusparseCreateMatDescr(&d) == 0 && cusparseSetMatIndexBase(d, base) == 0 && cusparseSetMatFillMode(d, upper_half) == 0 &&
-          cusparseSetMatDiagType(d, unit) == 0 && cusparseGetMatIndexBase(d) == (cusparseIndexBase_t)base, "descr");
+    check(cusparseCreateMatDescr(&d) == 0 && cusparseSetMatIndexBase(d, base) == 0 &&
+              cusparseSetMatFillMode(d, upper_half) == 0 && cusparseSetMatDiagType(d, unit) == 0 &&
+              cusparseGetMatIndexBase(d) == (cusparseIndexBase_t)base,
+          "descr");
     return d;
 }
 
@@ -42,7 +44,8 @@ static void sum(char t, int base_a, int base_c)
 {
     enum { M = 9, N = 11 };
     cudaDataType type = type_of(t);
-    struct matrix a = matrix_make(CUSPARSE_FORMAT_CSR, type, 0, base_a, M, N, 30), b = matrix_make(CUSPARSE_FORMAT_CSR, type, 0, 0, M, N, 30);
+    struct matrix a = matrix_make(CUSPARSE_FORMAT_CSR, type, 0, base_a, M, N, 30),
+                  b = matrix_make(CUSPARSE_FORMAT_CSR, type, 0, 0, M, N, 30);
     cusparseMatDescr_t da = descr_make(base_a, 0, 0), db = descr_make(0, 0, 0), dc = descr_make(base_c, 0, 0);
     cplx alpha = value_any(type), beta = value_any(type), *want = malloc(M * N * sizeof *want);
     struct scalar sa, sb;
@@ -53,12 +56,18 @@ static void sum(char t, int base_a, int base_c)
         want[i] = alpha * a.dense[i] + beta * b.dense[i];
         most += a.dense[i] != 0 || b.dense[i] != 0;
     }
-    check(fn(t, "csrgeam2_bufferSizeExt")(handle, M, N, pa, da, (int)a.nnz, a.val, a.ptr, a.ind, pb, db, (int)b.nnz, b.val, b.ptr, b.ind, dc, NULL, ptr, NULL, &size) == 0 &&
-          size > 0, "geam2 size");
-    check(cusparseXcsrgeam2Nnz(handle, M, N, da, (int)a.nnz, a.ptr, a.ind, db, (int)b.nnz, b.ptr, b.ind, dc, ptr, &nnz, NULL) == 0 && nnz == most,
+    check(fn(t, "csrgeam2_bufferSizeExt")(handle, M, N, pa, da, (int)a.nnz, a.val, a.ptr, a.ind, pb, db, (int)b.nnz, b.val, b.ptr,
+                                          b.ind, dc, NULL, ptr, NULL, &size) == 0 &&
+              size > 0,
+          "geam2 size");
+    check(cusparseXcsrgeam2Nnz(handle, M, N, da, (int)a.nnz, a.ptr, a.ind, db, (int)b.nnz, b.ptr, b.ind, dc, ptr, &nnz, NULL) ==
+                  0 &&
+              nnz == most,
           "geam2 nnz %d, not %d", nnz, most);
     void *ind = device_new((size_t)nnz * 4), *val = device_new((size_t)nnz * 16);
-    check(fn(t, "csrgeam2")(handle, M, N, pa, da, (int)a.nnz, a.val, a.ptr, a.ind, pb, db, (int)b.nnz, b.val, b.ptr, b.ind, dc, val, ptr, ind, NULL) == 0, "geam2");
+    check(fn(t, "csrgeam2")(handle, M, N, pa, da, (int)a.nnz, a.val, a.ptr, a.ind, pb, db, (int)b.nnz, b.val, b.ptr, b.ind, dc,
+                            val, ptr, ind, NULL) == 0,
+          "geam2");
     cusparseSpMatDescr_t c;
     cusparseDnMatDescr_t back;
     void *dense = device_new(M * N * 16);
@@ -96,7 +105,8 @@ static struct blocks blocks_make(cudaDataType type, const cplx *dense, int nb, i
                 continue;
             ind[b.nnzb++] = j + base;
             for (int k = 0; k < block * block; k++)
-                val[nv++] = by_columns ? dense[i * block + k % block + (j * block + k / block) * n] : dense[i * block + k / block + (j * block + k % block) * n];
+                val[nv++] = by_columns ? dense[i * block + k % block + (j * block + k / block) * n]
+                                       : dense[i * block + k / block + (j * block + k % block) * n];
         }
     }
     ptr[nb] = b.nnzb + base;
@@ -115,7 +125,8 @@ static void with_blocks(char t, int block, int base, int by_columns, int op, int
     enum { NB = 4, NRHS = 3 };
     cudaDataType type = type_of(t);
     int n = NB * block, position = 7, size = 0;
-    cplx *dense = dense_make(type, n, n, 30), *x = dense_make(type, n, NRHS, 101), *y = dense_make(type, n, NRHS, 101), *want = malloc((size_t)(n * NRHS) * sizeof *want);
+    cplx *dense = dense_make(type, n, n, 30), *x = dense_make(type, n, NRHS, 101), *y = dense_make(type, n, NRHS, 101),
+         *want = malloc((size_t)(n * NRHS) * sizeof *want);
     cplx alpha = 2, beta = value_any(type);
     struct scalar sa, sb;
     for (int i = 0; i < n; i++)
@@ -138,7 +149,9 @@ static void with_blocks(char t, int block, int base, int by_columns, int op, int
         for (int j = 0; j < n; j++)
             want[k] += alpha * dense[k % n + j * n] * x[k / n + j * NRHS]; /* x is NRHS x n */
     }
-    check(fn(t, "bsrmm")(handle, by_columns, 0, 1, NB, NRHS, NB, a.nnzb, pa, d, a.val, a.ptr, a.ind, block, dx, NRHS, pb, dy, n) == 0, "bsrmm");
+    check(fn(t, "bsrmm")(handle, by_columns, 0, 1, NB, NRHS, NB, a.nnzb, pa, d, a.val, a.ptr, a.ind, block, dx, NRHS, pb, dy,
+                         n) == 0,
+          "bsrmm");
     values_check(type, dy, want, n * NRHS, "bsrmm");
     /* y = op(A) x / alpha, solved for x. */
     for (int k = 0; k < n * NRHS; k++) {
@@ -153,13 +166,22 @@ static void with_blocks(char t, int block, int base, int by_columns, int op, int
     bsrsv2Info_t info;
     bsrsm2Info_t infos;
     check(cusparseCreateBsrsv2Info(&info) == 0 && cusparseCreateBsrsm2Info(&infos) == 0, "info");
-    check(fn(t, "bsrsv2_bufferSize")(handle, by_columns, op, NB, a.nnzb, d, a.val, a.ptr, a.ind, block, info, &size) == 0 && size > 0, "size");
-    check(fn(t, "bsrsv2_analysis")(handle, by_columns, op, NB, a.nnzb, d, a.val, a.ptr, a.ind, block, info, 0, NULL) == 0, "analysis");
-    check(fn(t, "bsrsv2_solve")(handle, by_columns, op, NB, a.nnzb, pa, d, a.val, a.ptr, a.ind, block, info, dy, solution, 0, NULL) == 0, "bsrsv2");
+    check(fn(t, "bsrsv2_bufferSize")(handle, by_columns, op, NB, a.nnzb, d, a.val, a.ptr, a.ind, block, info, &size) == 0 &&
+              size > 0,
+          "size");
+    check(fn(t, "bsrsv2_analysis")(handle, by_columns, op, NB, a.nnzb, d, a.val, a.ptr, a.ind, block, info, 0, NULL) == 0,
+          "analysis");
+    check(fn(t, "bsrsv2_solve")(handle, by_columns, op, NB, a.nnzb, pa, d, a.val, a.ptr, a.ind, block, info, dy, solution, 0,
+                                NULL) == 0,
+          "bsrsv2");
     check(cusparseXbsrsv2_zeroPivot(handle, info, &position) == 0 && position == -1, "no zero pivot: %d", position);
     values_check(type, solution, x, n, "bsrsv2");
-    check(fn(t, "bsrsm2_analysis")(handle, by_columns, op, 0, NB, NRHS, a.nnzb, d, a.val, a.ptr, a.ind, block, infos, 0, NULL) == 0, "analysis");
-    check(fn(t, "bsrsm2_solve")(handle, by_columns, op, 0, NB, NRHS, a.nnzb, pa, d, a.val, a.ptr, a.ind, block, infos, dy, n, solution, n, 0, NULL) == 0, "bsrsm2");
+    check(fn(t, "bsrsm2_analysis")(handle, by_columns, op, 0, NB, NRHS, a.nnzb, d, a.val, a.ptr, a.ind, block, infos, 0, NULL) ==
+              0,
+          "analysis");
+    check(fn(t, "bsrsm2_solve")(handle, by_columns, op, 0, NB, NRHS, a.nnzb, pa, d, a.val, a.ptr, a.ind, block, infos, dy, n,
+                                solution, n, 0, NULL) == 0,
+          "bsrsm2");
     values_check(type, solution, x, n * NRHS, "bsrsm2");
     cusparseDestroyBsrsv2Info(info), cusparseDestroyBsrsm2Info(infos), cusparseDestroyMatDescr(d);
     cudaFree(dx), cudaFree(dy), cudaFree(solution), cudaFree(sa.device), cudaFree(sb.device);
@@ -167,7 +189,8 @@ static void with_blocks(char t, int block, int base, int by_columns, int op, int
     blocks_drop(&a);
 }
 
-/* Incomplete factors of a dense pattern are the whole ones; of a sparse one, their product agrees where the pattern has elements. */
+/* Incomplete factors of a dense pattern are the whole ones; of a sparse one, their product agrees where the pattern has
+ * elements. */
 static void factors(char t, int percent, int block, int cholesky)
 {
     enum { N = 12 };
@@ -194,22 +217,40 @@ static void factors(char t, int percent, int block, int cholesky)
     int n = block ? N / block : N, nnz = block ? b.nnzb : (int)a.nnz;
     void *ptr = block ? b.ptr : a.ptr, *ind = block ? b.ind : a.ind, *info;
     val = block ? b.val : a.val;
-    check((block ? cholesky ? cusparseCreateBsric02Info((void *)&info) : cusparseCreateBsrilu02Info((void *)&info)
-                 : cholesky ? cusparseCreateCsric02Info((void *)&info) : cusparseCreateCsrilu02Info((void *)&info)) == 0, "info");
+    check((block      ? cholesky ? cusparseCreateBsric02Info((void *)&info) : cusparseCreateBsrilu02Info((void *)&info)
+                : cholesky ? cusparseCreateCsric02Info((void *)&info)
+                      : cusparseCreateCsrilu02Info((void *)&info)) == 0,
+          "info");
     if (block) {
-        check(fn(t, cholesky ? "bsric02_bufferSize" : "bsrilu02_bufferSize")(handle, 0, n, nnz, d, val, ptr, ind, block, info, &size) == 0 && size > 0, "size");
-        check(fn(t, cholesky ? "bsric02_analysis" : "bsrilu02_analysis")(handle, 0, n, nnz, d, val, ptr, ind, block, info, 0, NULL) == 0, "analysis");
+        check(fn(t, cholesky ? "bsric02_bufferSize" : "bsrilu02_bufferSize")(handle, 0, n, nnz, d, val, ptr, ind, block, info,
+                                                                             &size) == 0 &&
+                  size > 0,
+              "size");
+        check(fn(t, cholesky ? "bsric02_analysis" : "bsrilu02_analysis")(handle, 0, n, nnz, d, val, ptr, ind, block, info, 0,
+                                                                         NULL) == 0,
+              "analysis");
         check(fn(t, cholesky ? "bsric02" : "bsrilu02")(handle, 0, n, nnz, d, val, ptr, ind, block, info, 0, NULL) == 0, "factor");
-        check((cholesky ? cusparseXbsric02_zeroPivot(handle, info, &position) : cusparseXbsrilu02_zeroPivot(handle, info, &position)) == 0 && position == -1, "pivot %d", position);
+        check((cholesky ? cusparseXbsric02_zeroPivot(handle, info, &position)
+                        : cusparseXbsrilu02_zeroPivot(handle, info, &position)) == 0 &&
+                  position == -1,
+              "pivot %d", position);
     } else {
-        check(fn(t, cholesky ? "csric02_bufferSize" : "csrilu02_bufferSize")(handle, n, nnz, d, val, ptr, ind, info, &size) == 0 && size > 0, "size");
-        check(fn(t, cholesky ? "csric02_analysis" : "csrilu02_analysis")(handle, n, nnz, d, val, ptr, ind, info, 0, NULL) == 0, "analysis");
+        check(fn(t, cholesky ? "csric02_bufferSize" : "csrilu02_bufferSize")(handle, n, nnz, d, val, ptr, ind, info, &size) ==
+                      0 &&
+                  size > 0,
+              "size");
+        check(fn(t, cholesky ? "csric02_analysis" : "csrilu02_analysis")(handle, n, nnz, d, val, ptr, ind, info, 0, NULL) == 0,
+              "analysis");
         check(fn(t, cholesky ? "csric02" : "csrilu02")(handle, n, nnz, d, val, ptr, ind, info, 0, NULL) == 0, "factor");
-        check((cholesky ? cusparseXcsric02_zeroPivot(handle, info, &position) : cusparseXcsrilu02_zeroPivot(handle, info, &position)) == 0 && position == -1, "pivot %d", position);
+        check((cholesky ? cusparseXcsric02_zeroPivot(handle, info, &position)
+                        : cusparseXcsrilu02_zeroPivot(handle, info, &position)) == 0 &&
+                  position == -1,
+              "pivot %d", position);
     }
     cusparseSpMatDescr_t s;
     if (block)
-        cusparseCreateBsr(&s, n, n, nnz, block, block, ptr, ind, val, CUSPARSE_INDEX_32I, CUSPARSE_INDEX_32I, base, type, CUSPARSE_ORDER_ROW);
+        cusparseCreateBsr(&s, n, n, nnz, block, block, ptr, ind, val, CUSPARSE_INDEX_32I, CUSPARSE_INDEX_32I, base, type,
+                          CUSPARSE_ORDER_ROW);
     else
         cusparseCreateCsr(&s, N, N, nnz, ptr, ind, val, CUSPARSE_INDEX_32I, CUSPARSE_INDEX_32I, base, type);
     cusparseDnMatDescr_t back;
@@ -227,8 +268,9 @@ static void factors(char t, int percent, int block, int cholesky)
             for (int k = 0; k < block * block; k++)
                 stored |= dense[i / block * block + k % block + (j / block * block + k / block) * N] != 0;
             if (stored && (!cholesky || i >= j))
-                check(cabs(p - dense[i + j * N]) <= type_tolerance(type) * 50, "%c factors %d%% block %d chol %d: (%d, %d) is %g, not %g", t, percent, block, cholesky, i, j,
-                      creal(p), creal(dense[i + j * N]));
+                check(cabs(p - dense[i + j * N]) <= type_tolerance(type) * 50,
+                      "%c factors %d%% block %d chol %d: (%d, %d) is %g, not %g", t, percent, block, cholesky, i, j, creal(p),
+                      creal(dense[i + j * N]));
         }
     cusparseDestroySpMat(s), cusparseDestroyDnMat(back), cusparseDestroyMatDescr(d);
     if (block)
@@ -256,13 +298,17 @@ static void zero_pivots(void)
     cusparseCreateCsrilu02Info(&info);
     check(cusparseDcsrilu02(handle, 3, 5, d, dv, dp, di, info, 0, NULL) == CUSPARSE_STATUS_INVALID_VALUE, "before analysis");
     check(cusparseDcsrilu02_analysis(handle, 3, 5, d, dv, dp, di, info, 0, NULL) == 0, "analysis");
-    check(cusparseXcsrilu02_zeroPivot(handle, info, &position) == CUSPARSE_STATUS_ZERO_PIVOT && position == 1, "structural: %d", position);
+    check(cusparseXcsrilu02_zeroPivot(handle, info, &position) == CUSPARSE_STATUS_ZERO_PIVOT && position == 1, "structural: %d",
+          position);
     long whole_ptr[] = { 0, 2, 4 }, whole_ind[] = { 0, 1, 0, 1 };
     cplx whole[] = { 1, 2, 2, 4 };
     void *wp = index_upload(0, whole_ptr, 3), *wi = index_upload(0, whole_ind, 4), *wv = values_upload(CUDA_R_64F, whole, 4);
-    check(cusparseDcsrilu02_analysis(handle, 2, 4, d, wv, wp, wi, info, 0, NULL) == 0 && cusparseXcsrilu02_zeroPivot(handle, info, &position) == 0, "analysis");
+    check(cusparseDcsrilu02_analysis(handle, 2, 4, d, wv, wp, wi, info, 0, NULL) == 0 &&
+              cusparseXcsrilu02_zeroPivot(handle, info, &position) == 0,
+          "analysis");
     check(cusparseDcsrilu02(handle, 2, 4, d, wv, wp, wi, info, 0, NULL) == 0, "ilu");
-    check(cusparseXcsrilu02_zeroPivot(handle, info, &position) == CUSPARSE_STATUS_ZERO_PIVOT && position == 1, "numerical: %d", position);
+    check(cusparseXcsrilu02_zeroPivot(handle, info, &position) == CUSPARSE_STATUS_ZERO_PIVOT && position == 1, "numerical: %d",
+          position);
     cudaFree(wv), wv = values_upload(CUDA_R_64F, whole, 4);
     check(cusparseDcsrilu02_numericBoost(handle, info, 1, &tolerance, &instead) == 0, "boost");
     check(cusparseDcsrilu02(handle, 2, 4, d, wv, wp, wi, info, 0, NULL) == 0, "ilu");
@@ -276,7 +322,10 @@ static void zero_pivots(void)
 static void bands(char t, int n, int width, int interleaved, int batch, int nrhs)
 {
     cudaDataType type = type_of(t);
-    int stride = interleaved ? 1 : batch > 1 ? n + 3 : n, step = interleaved ? batch : 1, all = (n - 1) * step + (batch - 1) * stride + 1;
+    int stride = interleaved ? 1
+                 : batch > 1 ? n + 3
+                             : n,
+        step = interleaved ? batch : 1, all = (n - 1) * step + (batch - 1) * stride + 1;
     cplx *diagonal[5], *x = malloc((size_t)(all * nrhs) * sizeof *x), *b = malloc((size_t)(all * nrhs) * sizeof *b);
     void *dd[5], *db;
     size_t size = 0;
@@ -299,12 +348,16 @@ static void bands(char t, int n, int width, int interleaved, int batch, int nrhs
             }
     db = values_upload(type, b, all * nrhs);
     if (width == 2) {
-        check(fn(t, "gpsvInterleavedBatch_bufferSizeExt")(handle, 0, n, dd[0], dd[1], dd[2], dd[3], dd[4], db, batch, &size) == 0 && size > 0, "size");
+        check(fn(t, "gpsvInterleavedBatch_bufferSizeExt")(handle, 0, n, dd[0], dd[1], dd[2], dd[3], dd[4], db, batch, &size) ==
+                      0 &&
+                  size > 0,
+              "size");
         check(fn(t, "gpsvInterleavedBatch")(handle, 0, n, dd[0], dd[1], dd[2], dd[3], dd[4], db, batch, NULL) == 0, "gpsv");
     } else if (interleaved) {
         check(fn(t, "gtsvInterleavedBatch")(handle, 1, n, dd[0], dd[1], dd[2], db, batch, NULL) == 0, "gtsv interleaved");
     } else if (batch > 1) {
-        check(fn(t, "gtsv2StridedBatch_bufferSizeExt")(handle, n, dd[0], dd[1], dd[2], db, batch, stride, &size) == 0 && size > 0, "size");
+        check(fn(t, "gtsv2StridedBatch_bufferSizeExt")(handle, n, dd[0], dd[1], dd[2], db, batch, stride, &size) == 0 && size > 0,
+              "size");
         check(fn(t, "gtsv2StridedBatch")(handle, n, dd[0], dd[1], dd[2], db, batch, stride, NULL) == 0, "gtsv2StridedBatch");
     } else {
         check(fn(t, "gtsv2_bufferSizeExt")(handle, n, nrhs, dd[0], dd[1], dd[2], db, n, &size) == 0 && size > 0, "size");
@@ -312,7 +365,8 @@ static void bands(char t, int n, int width, int interleaved, int batch, int nrhs
     }
     cplx *got = values_download(type, db, all * nrhs);
     for (int i = 0; i < all * nrhs; i++)
-        if (!check(cabs(got[i] - x[i]) <= type_tolerance(type) * 100, "%c bands n %d width %d batch %d: [%d] is %g, not %g", t, n, width, batch, i, creal(got[i]), creal(x[i])))
+        if (!check(cabs(got[i] - x[i]) <= type_tolerance(type) * 100, "%c bands n %d width %d batch %d: [%d] is %g, not %g", t, n,
+                   width, batch, i, creal(got[i]), creal(x[i])))
             break;
     for (int k = 0; k < 2 * width + 1; k++)
         free(diagonal[k]), cudaFree(dd[k]);
@@ -328,13 +382,15 @@ static void indices(int base)
     size_t size = 0;
     for (int i = 0; i < NNZ; i++)
         row[i] += base, col[i] += base;
-    void *dr = index_upload(0, row, NNZ), *dc = index_upload(0, col, NNZ), *dp = device_new(NNZ * 4), *ptr = device_new((M + 1) * 4);
+    void *dr = index_upload(0, row, NNZ), *dc = index_upload(0, col, NNZ), *dp = device_new(NNZ * 4),
+         *ptr = device_new((M + 1) * 4);
     check(cusparseCreateIdentityPermutation(handle, NNZ, dp) == 0, "identity");
     check(cusparseXcoosort_bufferSizeExt(handle, M, N, NNZ, dr, dc, &size) == 0 && size > 0, "size");
     check(cusparseXcoosortByRow(handle, M, N, NNZ, dr, dc, dp, NULL) == 0, "coosort");
     long *r = index_download(0, dr, NNZ), *c = index_download(0, dc, NNZ), *p = index_download(0, dp, NNZ);
     for (int i = 0; i < NNZ; i++)
-        check(r[i] == row[p[i]] && c[i] == col[p[i]] && (i == 0 || r[i] > r[i - 1] || (r[i] == r[i - 1] && c[i] > c[i - 1])), "coosortByRow at %d", i);
+        check(r[i] == row[p[i]] && c[i] == col[p[i]] && (i == 0 || r[i] > r[i - 1] || (r[i] == r[i - 1] && c[i] > c[i - 1])),
+              "coosortByRow at %d", i);
     check(cusparseXcoo2csr(handle, dr, NNZ, M, ptr, base) == 0, "coo2csr");
     long *o = index_download(0, ptr, M + 1), want[] = { 0, 3, 3, 5, 7, 9 };
     for (int i = 0; i <= M; i++)
@@ -345,8 +401,11 @@ static void indices(int base)
     check(!memcmp(again, r, NNZ * sizeof *r), "csr2coo");
     /* Columns of rows, and rows by columns. */
     cusparseMatDescr_t d = descr_make(base, 0, 0);
-    void *shuffled = index_upload(0, (long[NNZ]){ 5 + base, 0 + base, 2 + base, 3 + base, 1 + base, 1 + base, 0 + base, 2 + base, 1 + base }, NNZ);
-    check(cusparseCreateIdentityPermutation(handle, NNZ, dp) == 0 && cusparseXcsrsort(handle, M, N, NNZ, d, ptr, shuffled, dp, NULL) == 0, "csrsort");
+    void *shuffled = index_upload(
+        0, (long[NNZ]){ 5 + base, 0 + base, 2 + base, 3 + base, 1 + base, 1 + base, 0 + base, 2 + base, 1 + base }, NNZ);
+    check(cusparseCreateIdentityPermutation(handle, NNZ, dp) == 0 &&
+              cusparseXcsrsort(handle, M, N, NNZ, d, ptr, shuffled, dp, NULL) == 0,
+          "csrsort");
     long *sorted = index_download(0, shuffled, NNZ), *along = index_download(0, dp, NNZ);
     check(!memcmp(sorted, c, NNZ * sizeof *c) && along[0] == 1 && along[1] == 2 && along[2] == 0 && along[3] == 4, "csrsort");
     check(cusparseXcoosortByColumn(handle, M, N, NNZ, dr, dc, NULL, NULL) == 0, "coosortByColumn");
@@ -372,9 +431,14 @@ static void columns(char t, int base)
     struct matrix want = matrix_of(CUSPARSE_FORMAT_CSR, type, 0, base, N, M, flipped);
     void *ptr = device_new((N + 1) * 4), *ind = device_new((size_t)a.nnz * 4), *val = device_new((size_t)a.nnz * 16);
     size_t size = 0;
-    check(cusparseCsr2cscEx2_bufferSize(handle, M, N, (int)a.nnz, a.val, a.ptr, a.ind, val, ptr, ind, type, 1, base, 1, &size) == 0 && size > 0, "size");
-    check(cusparseCsr2cscEx2(handle, M, N, (int)a.nnz, a.val, a.ptr, a.ind, val, ptr, ind, type, 1, base, 1, NULL) == 0, "csr2csc");
-    long *p = index_download(0, ptr, N + 1), *q = index_download(0, want.ptr, N + 1), *i1 = index_download(0, ind, a.nnz), *i2 = index_download(0, want.ind, a.nnz);
+    check(cusparseCsr2cscEx2_bufferSize(handle, M, N, (int)a.nnz, a.val, a.ptr, a.ind, val, ptr, ind, type, 1, base, 1, &size) ==
+                  0 &&
+              size > 0,
+          "size");
+    check(cusparseCsr2cscEx2(handle, M, N, (int)a.nnz, a.val, a.ptr, a.ind, val, ptr, ind, type, 1, base, 1, NULL) == 0,
+          "csr2csc");
+    long *p = index_download(0, ptr, N + 1), *q = index_download(0, want.ptr, N + 1), *i1 = index_download(0, ind, a.nnz),
+         *i2 = index_download(0, want.ind, a.nnz);
     cplx *v = values_download(type, want.val, a.nnz);
     check(!memcmp(p, q, (N + 1) * sizeof *p) && !memcmp(i1, i2, (size_t)a.nnz * sizeof *i1), "csr2csc pattern");
     values_check(type, val, v, a.nnz, "csr2csc");
@@ -405,15 +469,18 @@ static void counts(void)
         }
         free(c);
     }
-    check(cusparseDnnz_compress(handle, M, d, a.val, a.ptr, per, &all, tolerance) == 0 && all == kept && kept < most, "nnz_compress %d, not %d", all, kept);
+    check(cusparseDnnz_compress(handle, M, d, a.val, a.ptr, per, &all, tolerance) == 0 && all == kept && kept < most,
+          "nnz_compress %d, not %d", all, kept);
     void *ptr = device_new((M + 1) * 4), *ind = device_new((size_t)kept * 4), *val = device_new((size_t)kept * 8);
-    check(cusparseDcsr2csr_compress(handle, M, N, d, a.val, a.ind, a.ptr, (int)a.nnz, per, val, ind, ptr, tolerance) == 0, "compress");
+    check(cusparseDcsr2csr_compress(handle, M, N, d, a.val, a.ind, a.ptr, (int)a.nnz, per, val, ind, ptr, tolerance) == 0,
+          "compress");
     cplx *large = malloc(M * N * sizeof *large);
     for (int i = 0; i < M * N; i++)
         large[i] = fabs(creal(a.dense[i])) > tolerance ? a.dense[i] : 0;
     struct matrix want = matrix_of(CUSPARSE_FORMAT_CSR, CUDA_R_64F, 0, 1, M, N, large);
     cplx *v = values_download(CUDA_R_64F, want.val, kept);
-    long *i1 = index_download(0, ind, kept), *i2 = index_download(0, want.ind, kept), *p = index_download(0, ptr, M + 1), *q = index_download(0, want.ptr, M + 1);
+    long *i1 = index_download(0, ind, kept), *i2 = index_download(0, want.ind, kept), *p = index_download(0, ptr, M + 1),
+         *q = index_download(0, want.ptr, M + 1);
     values_check(CUDA_R_64F, val, v, kept, "compress");
     check(!memcmp(i1, i2, (size_t)kept * sizeof *i1) && !memcmp(p, q, (M + 1) * sizeof *p), "compress pattern");
     free(v), free(i1), free(i2), free(p), free(q);
@@ -434,7 +501,8 @@ int main(int argc, char **argv)
         for (int block = 0; block < 4; block++)
             for (int k = 0; k < 4; k++)
                 factors(*t, k & 1 ? 101 : 25, block, k >> 1);
-        bands(*t, 3, 1, 0, 1, 1), bands(*t, 17, 1, 0, 1, 3), bands(*t, 9, 1, 0, 4, 1), bands(*t, 9, 1, 1, 4, 1), bands(*t, 8, 2, 1, 3, 1);
+        bands(*t, 3, 1, 0, 1, 1), bands(*t, 17, 1, 0, 1, 3), bands(*t, 9, 1, 0, 4, 1), bands(*t, 9, 1, 1, 4, 1),
+            bands(*t, 8, 2, 1, 3, 1);
         columns(*t, 0), columns(*t, 1);
     }
     zero_pivots();

@@ -1,5 +1,5 @@
-/* Sparse matrices for the tests of cuSPARSE: made as dense ones in double, written to the device in any format and type.  References are
- * loops over the dense form. */
+/* Sparse matrices for the tests of cuSPARSE: made as dense ones in double, written to the device in any format and type.
+ * References are loops over the dense form. */
 /* SPDX-License-Identifier: Apache-2.0 */
 #ifndef AW_TEST_CUSPARSE_MATRIX_H
 #define AW_TEST_CUSPARSE_MATRIX_H
@@ -11,8 +11,11 @@
 
 static inline int type_size(cudaDataType t)
 {
-    return t == CUDA_R_8I ? 1 : t == CUDA_R_16F || t == CUDA_R_16BF ? 2 : t == CUDA_R_32F || t == CUDA_R_32I || t == CUDA_C_16F ? 4
-           : t == CUDA_C_64F ? 16 : 8;
+    return t == CUDA_R_8I                                          ? 1
+           : t == CUDA_R_16F || t == CUDA_R_16BF                   ? 2
+           : t == CUDA_R_32F || t == CUDA_R_32I || t == CUDA_C_16F ? 4
+           : t == CUDA_C_64F                                       ? 16
+                                                                   : 8;
 }
 
 static inline int type_complex(cudaDataType t)
@@ -43,7 +46,9 @@ static inline void value_put(cudaDataType t, void *p, long i, cplx v)
     case CUDA_R_8I: ((signed char *)p)[i] = (signed char)creal(v); break;
     case CUDA_R_32I: ((int *)p)[i] = (int)creal(v); break;
     case CUDA_R_16F: ((unsigned short *)p)[i] = half_bits(creal(v)); break;
-    case CUDA_C_16F: ((unsigned short *)p)[2 * i] = half_bits(creal(v)), ((unsigned short *)p)[2 * i + 1] = half_bits(cimag(v)); break;
+    case CUDA_C_16F:
+        ((unsigned short *)p)[2 * i] = half_bits(creal(v)), ((unsigned short *)p)[2 * i + 1] = half_bits(cimag(v));
+        break;
     case CUDA_R_16BF: memcpy(&bits, &f, 4), ((unsigned short *)p)[i] = (unsigned short)(bits >> 16); break;
     default: put(t == CUDA_R_32F ? 's' : t == CUDA_R_64F ? 'd' : t == CUDA_C_32F ? 'c' : 'z', p, i, v);
     }
@@ -57,7 +62,8 @@ static inline cplx value_get(cudaDataType t, const void *p, long i)
     case CUDA_R_8I: return ((const signed char *)p)[i];
     case CUDA_R_32I: return ((const int *)p)[i];
     case CUDA_R_16F: return half_value(((const unsigned short *)p)[i]);
-    case CUDA_C_16F: return CMPLX(half_value(((const unsigned short *)p)[2 * i]), half_value(((const unsigned short *)p)[2 * i + 1]));
+    case CUDA_C_16F:
+        return CMPLX(half_value(((const unsigned short *)p)[2 * i]), half_value(((const unsigned short *)p)[2 * i + 1]));
     case CUDA_R_16BF: bits = (unsigned)((const unsigned short *)p)[i] << 16, memcpy(&f, &bits, 4); return f;
     default: return get(t == CUDA_R_32F ? 's' : t == CUDA_R_64F ? 'd' : t == CUDA_C_32F ? 'c' : 'z', p, i);
     }
@@ -65,8 +71,11 @@ static inline cplx value_get(cudaDataType t, const void *p, long i)
 
 static inline double type_tolerance(cudaDataType t)
 {
-    return t == CUDA_R_16F || t == CUDA_C_16F ? 2e-3 : t == CUDA_R_16BF ? 2e-2 : t == CUDA_R_32F || t == CUDA_C_32F ? 1e-4
-           : t == CUDA_R_8I || t == CUDA_R_32I ? 0.5 : 1e-11;
+    return t == CUDA_R_16F || t == CUDA_C_16F   ? 2e-3
+           : t == CUDA_R_16BF                   ? 2e-2
+           : t == CUDA_R_32F || t == CUDA_C_32F ? 1e-4
+           : t == CUDA_R_8I || t == CUDA_R_32I  ? 0.5
+                                                : 1e-11;
 }
 
 /* A number that the type has: integers for integers. */
@@ -135,8 +144,8 @@ static inline int values_check(cudaDataType t, const void *p, const cplx *want, 
     cplx *got = values_download(t, p, n);
     int good = 1;
     for (long i = 0; i < n && good; i++)
-        good = check(cabs(got[i] - want[i]) <= type_tolerance(t) * (1 + cabs(want[i])), "%s: [%ld] is %g%+gi, not %g%+gi", what, i,
-                     creal(got[i]), cimag(got[i]), creal(want[i]), cimag(want[i]));
+        good = check(cabs(got[i] - want[i]) <= type_tolerance(t) * (1 + cabs(want[i])), "%s: [%ld] is %g%+gi, not %g%+gi", what,
+                     i, creal(got[i]), cimag(got[i]), creal(want[i]), cimag(want[i]));
     free(got);
     return good;
 }
@@ -236,7 +245,8 @@ static inline void lists_slices(struct lists *l, const struct matrix *m)
 }
 
 /* Takes `dense` over. */
-static inline struct matrix matrix_of(cusparseFormat_t format, cudaDataType type, int wide, int base, long rows, long cols, cplx *dense)
+static inline struct matrix matrix_of(cusparseFormat_t format, cudaDataType type, int wide, int base, long rows, long cols,
+                                      cplx *dense)
 {
     struct matrix m = { rows, cols, 0, type, format, wide, base, dense, NULL, NULL, NULL, NULL };
     static struct lists l;
@@ -257,21 +267,29 @@ static inline struct matrix matrix_of(cusparseFormat_t format, cudaDataType type
     for (long i = 0; i < rows * cols; i++)
         stored += dense[i] != 0;
     switch (format) {
-    case CUSPARSE_FORMAT_CSR: status = cusparseCreateCsr(&m.descr, rows, cols, m.nnz, m.ptr, m.ind, m.val, index, index, base, type); break;
-    case CUSPARSE_FORMAT_CSC: status = cusparseCreateCsc(&m.descr, rows, cols, m.nnz, m.ptr, m.ind, m.val, index, index, base, type); break;
-    case CUSPARSE_FORMAT_COO: status = cusparseCreateCoo(&m.descr, rows, cols, m.nnz, m.ptr, m.ind, m.val, index, base, type); break;
+    case CUSPARSE_FORMAT_CSR:
+        status = cusparseCreateCsr(&m.descr, rows, cols, m.nnz, m.ptr, m.ind, m.val, index, index, base, type);
+        break;
+    case CUSPARSE_FORMAT_CSC:
+        status = cusparseCreateCsc(&m.descr, rows, cols, m.nnz, m.ptr, m.ind, m.val, index, index, base, type);
+        break;
+    case CUSPARSE_FORMAT_COO:
+        status = cusparseCreateCoo(&m.descr, rows, cols, m.nnz, m.ptr, m.ind, m.val, index, base, type);
+        break;
     case CUSPARSE_FORMAT_BSR:
-        status = cusparseCreateBsr(&m.descr, rows / BLOCK_ROWS, cols / BLOCK_COLS, l.n_ind, BLOCK_ROWS, BLOCK_COLS, m.ptr, m.ind, m.val, index,
-                                   index, base, type, CUSPARSE_ORDER_ROW);
+        status = cusparseCreateBsr(&m.descr, rows / BLOCK_ROWS, cols / BLOCK_COLS, l.n_ind, BLOCK_ROWS, BLOCK_COLS, m.ptr, m.ind,
+                                   m.val, index, index, base, type, CUSPARSE_ORDER_ROW);
         break;
     default:
-        status = cusparseCreateSlicedEll(&m.descr, rows, cols, stored, m.nnz, SLICE, m.ptr, m.ind, m.val, index, index, base, type);
+        status = cusparseCreateSlicedEll(&m.descr, rows, cols, stored, m.nnz, SLICE, m.ptr, m.ind, m.val, index, index, base,
+                                         type);
     }
     check(status == 0, "create format %d: %d", format, status);
     return m;
 }
 
-static inline struct matrix matrix_make(cusparseFormat_t format, cudaDataType type, int wide, int base, long rows, long cols, int percent)
+static inline struct matrix matrix_make(cusparseFormat_t format, cudaDataType type, int wide, int base, long rows, long cols,
+                                        int percent)
 {
     return matrix_of(format, type, wide, base, rows, cols, dense_make(type, rows, cols, percent));
 }
@@ -290,7 +308,9 @@ static inline int matrix_has(const struct matrix *m, long i, long j)
 {
     int any_here = m->dense[i + j * m->rows] != 0;
     for (long k = 0; m->format == CUSPARSE_FORMAT_BSR && k < BLOCK_ROWS * BLOCK_COLS; k++)
-        any_here |= m->dense[i / BLOCK_ROWS * BLOCK_ROWS + k / BLOCK_COLS + (j / BLOCK_COLS * BLOCK_COLS + k % BLOCK_COLS) * m->rows] != 0;
+        any_here |=
+            m->dense[i / BLOCK_ROWS * BLOCK_ROWS + k / BLOCK_COLS + (j / BLOCK_COLS * BLOCK_COLS + k % BLOCK_COLS) * m->rows] !=
+            0;
     return any_here;
 }
 

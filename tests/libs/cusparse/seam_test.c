@@ -14,7 +14,8 @@ static void step(test_stream stream, float *x)
     cusparseDnVecDescr_t vx = NULL, vy = NULL;
     float four = 4, once = 1, none = 0, *y = between;
     check(cusparseCreate(&handle) == 0 && cusparseSetStream(handle, stream) == 0, "handle");
-    check(cusparseCreateCsr(&a, 1, 1, 1, pattern, pattern, one, CUSPARSE_INDEX_32I, CUSPARSE_INDEX_32I, 0, CUDA_R_32F) == 0, "matrix");
+    check(cusparseCreateCsr(&a, 1, 1, 1, pattern, pattern, one, CUSPARSE_INDEX_32I, CUSPARSE_INDEX_32I, 0, CUDA_R_32F) == 0,
+          "matrix");
     check(cusparseCreateDnVec(&vx, 1, x, CUDA_R_32F) == 0 && cusparseCreateDnVec(&vy, 1, y, CUDA_R_32F) == 0, "vectors");
     check(cusparseSpMV(handle, 0, &four, a, vx, &none, vy, CUDA_R_32F, 0, NULL) == 0, "SpMV");
     four = 100; /* host values count as they were at the call */
@@ -31,7 +32,9 @@ static void step_alone(test_stream stream, float *x)
     cusparseDnVecDescr_t vx = NULL;
     float four = 4;
     check(cusparseCreate(&handle) == 0 && cusparseSetStream(handle, stream) == 0, "handle");
-    check(cusparseCreateSpVec(&none, 1, 0, NULL, NULL, CUSPARSE_INDEX_32I, 0, CUDA_R_32F) == 0 && cusparseCreateDnVec(&vx, 1, x, CUDA_R_32F) == 0, "vectors");
+    check(cusparseCreateSpVec(&none, 1, 0, NULL, NULL, CUSPARSE_INDEX_32I, 0, CUDA_R_32F) == 0 &&
+              cusparseCreateDnVec(&vx, 1, x, CUDA_R_32F) == 0,
+          "vectors");
     check(cusparseAxpby(handle, &four, none, &four, vx) == 0, "Axpby");
     cusparseDestroySpVec(none), cusparseDestroyDnVec(vx);
     check(cusparseDestroy(handle) == 0, "destroy");
@@ -51,8 +54,10 @@ static void statuses(void)
     void *values = NULL;
     check(cusparseCreate(NULL) == CUSPARSE_STATUS_INVALID_VALUE, "create NULL");
     check(cusparseDestroy(NULL) == CUSPARSE_STATUS_NOT_INITIALIZED, "destroy NULL");
-    check(cusparseCreate(&handle) == 0 && cusparseGetPointerMode(handle, &mode) == 0 && mode == CUSPARSE_POINTER_MODE_HOST, "mode");
-    check(cusparseCreateCsr(&a, 2, 3, 1, pattern, pattern, one, CUSPARSE_INDEX_32I, CUSPARSE_INDEX_32I, 0, CUDA_R_32F) == 0, "matrix");
+    check(cusparseCreate(&handle) == 0 && cusparseGetPointerMode(handle, &mode) == 0 && mode == CUSPARSE_POINTER_MODE_HOST,
+          "mode");
+    check(cusparseCreateCsr(&a, 2, 3, 1, pattern, pattern, one, CUSPARSE_INDEX_32I, CUSPARSE_INDEX_32I, 0, CUDA_R_32F) == 0,
+          "matrix");
     check(cusparseCreateDnVec(&vx, 3, one, CUDA_R_32F) == 0 && cusparseCreateDnVec(&vy, 2, between, CUDA_R_32F) == 0, "vectors");
 #define INVALID(call) check((call) == CUSPARSE_STATUS_INVALID_VALUE, #call)
     INVALID(cusparseCreateCsr(&ell, -1, 3, 1, pattern, pattern, one, CUSPARSE_INDEX_32I, CUSPARSE_INDEX_32I, 0, CUDA_R_32F));
@@ -72,7 +77,8 @@ static void statuses(void)
     check(cusparseCreateBlockedEll(&ell, 4, 4, 2, 2, pattern, one, CUSPARSE_INDEX_32I, 0, CUDA_R_32F) == 0, "ell");
     check(cusparseSpMatGetFormat(ell, &format) == 0 && format == CUSPARSE_FORMAT_BLOCKED_ELL, "format");
     check(cusparseSpMatSetAttribute(a, CUSPARSE_SPMAT_FILL_MODE, &fill, sizeof fill) == 0 &&
-          cusparseSpMatGetAttribute(a, CUSPARSE_SPMAT_FILL_MODE, &value, sizeof value) == 0 && value == 1, "attribute");
+              cusparseSpMatGetAttribute(a, CUSPARSE_SPMAT_FILL_MODE, &value, sizeof value) == 0 && value == 1,
+          "attribute");
     check(cusparseSpMatGetSize(a, &rows, &cols, &nnz) == 0 && rows == 2 && cols == 3 && nnz == 1, "size");
     check(cusparseSpMatGetValues(a, &values) == 0 && values == one && cusparseSpMatSetValues(a, between) == 0, "values");
     check(cusparseSpMVOp() == CUSPARSE_STATUS_NOT_SUPPORTED, "a stub");
