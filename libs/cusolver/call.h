@@ -123,7 +123,7 @@ static inline bool aw_solver_ld(int64_t ld, int64_t rows)
     return aw_solver_fits(ld, rows > 1 ? rows : 1);
 }
 /* The answer to a query for a workspace: none is used, but programs give what they are told as an address that must not be
- * NULL. */
+ * NULL.  Leading dimensions are not looked at in queries: CuPy 14 asks with others than it computes with. */
 cusolverStatus_t aw_solver_lwork(cusolverDnHandle_t handle, bool valid, int *lwork);
 
 /* Defines a function for each type: M(LETTER, letter, type, its real type). */

@@ -182,7 +182,7 @@ cusolverStatus_t aw_solver_eigen(cusolverDnHandle_t h, const struct aw_solver_ei
 /* ---- The interface of each type.  ev: syev or heev; gv: sygv or hegv. */
 
 #define HEAD cusolverDnHandle_t h, cusolverEigMode_t mode, cublasFillMode_t uplo, int n
-#define SIZE_OK (aw_solver_mode(mode) && aw_solver_uplo(uplo) && n >= 0 && aw_solver_ld(lda, n))
+#define SIZE_OK (aw_solver_mode(mode) && aw_solver_uplo(uplo) && n >= 0)
 #define EIGEN(L, letter, T, R, ev)                                                                                              \
     cusolverStatus_t awcusolver_cusolverDn##L##ev##d(HEAD, T *a, int lda, R *w, T *work, int lwork, int *info)                  \
     {                                                                                                                           \
@@ -259,7 +259,7 @@ EIGEN(Z, 'z', cuDoubleComplex, double, heev)
     cusolverStatus_t awcusolver_cusolverDn##L##gv##d_bufferSize(GHEAD, const T *a, int lda, const T *b, int ldb, const R *w,     \
                                                                 int *lwork)                                                      \
     {                                                                                                                            \
-        return aw_solver_lwork(h, SIZE_OK && aw_solver_ld(ldb, n), lwork);                                                       \
+        return aw_solver_lwork(h, SIZE_OK, lwork);                                                                               \
     }                                                                                                                            \
     cusolverStatus_t awcusolver_cusolverDn##L##gv##j(GHEAD, T *a, int lda, T *b, int ldb, R *w, T *work, int lwork, int *info,   \
                                                      syevjInfo_t params)                                                         \
@@ -271,7 +271,7 @@ EIGEN(Z, 'z', cuDoubleComplex, double, heev)
     cusolverStatus_t awcusolver_cusolverDn##L##gv##j_bufferSize(GHEAD, const T *a, int lda, const T *b, int ldb, const R *w,     \
                                                                 int *lwork, syevjInfo_t params)                                  \
     {                                                                                                                            \
-        return aw_solver_lwork(h, SIZE_OK && aw_solver_ld(ldb, n), lwork);                                                       \
+        return aw_solver_lwork(h, SIZE_OK, lwork);                                                                               \
     }                                                                                                                            \
     cusolverStatus_t awcusolver_cusolverDn##L##gv##dx(                                                                           \
         cusolverDnHandle_t h, cusolverEigType_t type, cusolverEigMode_t mode, cusolverEigRange_t range, cublasFillMode_t uplo,   \
@@ -302,7 +302,7 @@ EIGEN(Z, 'z', cuDoubleComplex, double, heev)
         cusolverDnHandle_t h, cusolverEigType_t type, cusolverEigMode_t mode, cusolverEigRange_t range, cublasFillMode_t uplo,   \
         int n, const T *a, int lda, const T *b, int ldb, R vl, R vu, int il, int iu, int *found, const R *w, int *lwork)         \
     {                                                                                                                            \
-        return aw_solver_lwork(h, SIZE_OK && aw_solver_ld(ldb, n), lwork);                                                       \
+        return aw_solver_lwork(h, SIZE_OK, lwork);                                                                               \
     }
 GENERALISED(S, 's', float, float, sygv)
 GENERALISED(D, 'd', double, double, sygv)

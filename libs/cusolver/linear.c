@@ -72,17 +72,17 @@ cusolverStatus_t aw_solver_potrf(cusolverDnHandle_t h, char t, cublasFillMode_t 
     cusolverStatus_t awcusolver_cusolverDn##L##potrf_bufferSize(cusolverDnHandle_t h, cublasFillMode_t uplo, int n, T *a,        \
                                                                 int lda, int *lwork)                                             \
     {                                                                                                                            \
-        return aw_solver_lwork(h, aw_solver_uplo(uplo) && n >= 0 && aw_solver_ld(lda, n), lwork);                                \
+        return aw_solver_lwork(h, aw_solver_uplo(uplo) && n >= 0, lwork);                                                        \
     }                                                                                                                            \
     cusolverStatus_t awcusolver_cusolverDn##L##potri_bufferSize(cusolverDnHandle_t h, cublasFillMode_t uplo, int n, T *a,        \
                                                                 int lda, int *lwork)                                             \
     {                                                                                                                            \
-        return aw_solver_lwork(h, aw_solver_uplo(uplo) && n >= 0 && aw_solver_ld(lda, n), lwork);                                \
+        return aw_solver_lwork(h, aw_solver_uplo(uplo) && n >= 0, lwork);                                                        \
     }                                                                                                                            \
     cusolverStatus_t awcusolver_cusolverDn##L##lauum_bufferSize(cusolverDnHandle_t h, cublasFillMode_t uplo, int n, T *a,        \
                                                                 int lda, int *lwork)                                             \
     {                                                                                                                            \
-        return aw_solver_lwork(h, aw_solver_uplo(uplo) && n >= 0 && aw_solver_ld(lda, n), lwork);                                \
+        return aw_solver_lwork(h, aw_solver_uplo(uplo) && n >= 0, lwork);                                                        \
     }
 AW_FOUR(SQUARE)
 
@@ -405,7 +405,7 @@ cusolverStatus_t aw_solver_sytrs(cusolverDnHandle_t h, char t, cublasFillMode_t 
     }                                                                                                                          \
     cusolverStatus_t awcusolver_cusolverDn##L##getrf_bufferSize(cusolverDnHandle_t h, int m, int n, T *a, int lda, int *lwork) \
     {                                                                                                                          \
-        return aw_solver_lwork(h, m >= 0 && n >= 0 && aw_solver_ld(lda, m), lwork);                                            \
+        return aw_solver_lwork(h, m >= 0 && n >= 0, lwork);                                                                    \
     }                                                                                                                          \
     cusolverStatus_t awcusolver_cusolverDn##L##getrs(cusolverDnHandle_t h, cublasOperation_t op, int n, int nrhs, const T *a,  \
                                                      int lda, const int *pivots, T *b, int ldb, int *info)                     \
@@ -471,12 +471,12 @@ static cusolverStatus_t symmetric(cusolverDnHandle_t h, const char *name, char t
     }                                                                                                                     \
     cusolverStatus_t awcusolver_cusolverDn##L##sytrf_bufferSize(cusolverDnHandle_t h, int n, T *a, int lda, int *lwork)   \
     {                                                                                                                     \
-        return aw_solver_lwork(h, n >= 0 && aw_solver_ld(lda, n), lwork);                                                 \
+        return aw_solver_lwork(h, n >= 0, lwork);                                                                         \
     }                                                                                                                     \
     cusolverStatus_t awcusolver_cusolverDn##L##sytri_bufferSize(cusolverDnHandle_t h, cublasFillMode_t uplo, int n, T *a, \
                                                                 int lda, const int *pivots, int *lwork)                   \
     {                                                                                                                     \
-        return aw_solver_lwork(h, aw_solver_uplo(uplo) && n >= 0 && aw_solver_ld(lda, n), lwork);                         \
+        return aw_solver_lwork(h, aw_solver_uplo(uplo) && n >= 0, lwork);                                                 \
     }
 AW_FOUR(SYTRF)
 

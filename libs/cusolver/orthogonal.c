@@ -147,7 +147,7 @@ static cusolverStatus_t ormqr(cusolverDnHandle_t h, char t, cublasSideMode_t sid
     }                                                                                                                          \
     cusolverStatus_t awcusolver_cusolverDn##L##geqrf_bufferSize(cusolverDnHandle_t h, int m, int n, T *a, int lda, int *lwork) \
     {                                                                                                                          \
-        return aw_solver_lwork(h, m >= 0 && n >= 0 && aw_solver_ld(lda, m), lwork);                                            \
+        return aw_solver_lwork(h, m >= 0 && n >= 0, lwork);                                                                    \
     }
 AW_FOUR(QR)
 
@@ -355,7 +355,7 @@ static cusolverStatus_t ormtr(cusolverDnHandle_t h, char t, cublasSideMode_t sid
     cusolverStatus_t awcusolver_cusolverDn##L##trd##_bufferSize(cusolverDnHandle_t h, cublasFillMode_t uplo, int n, const T *a,  \
                                                                 int lda, const R *d, const R *e, const T *tau, int *lwork)       \
     {                                                                                                                            \
-        return aw_solver_lwork(h, aw_solver_uplo(uplo) && n >= 0 && aw_solver_ld(lda, n), lwork);                                \
+        return aw_solver_lwork(h, aw_solver_uplo(uplo) && n >= 0, lwork);                                                        \
     }                                                                                                                            \
     cusolverStatus_t awcusolver_cusolverDn##L##orgname##tr(cusolverDnHandle_t h, cublasFillMode_t uplo, int n, T *a, int lda,    \
                                                            const T *tau, T *work, int lwork, int *info)                          \
@@ -365,7 +365,7 @@ static cusolverStatus_t ormtr(cusolverDnHandle_t h, char t, cublasSideMode_t sid
     cusolverStatus_t awcusolver_cusolverDn##L##orgname##tr_bufferSize(cusolverDnHandle_t h, cublasFillMode_t uplo, int n,        \
                                                                       const T *a, int lda, const T *tau, int *lwork)             \
     {                                                                                                                            \
-        return aw_solver_lwork(h, aw_solver_uplo(uplo) && n >= 0 && aw_solver_ld(lda, n), lwork);                                \
+        return aw_solver_lwork(h, aw_solver_uplo(uplo) && n >= 0, lwork);                                                        \
     }                                                                                                                            \
     cusolverStatus_t awcusolver_cusolverDn##L##ormname##tr(cusolverDnHandle_t h, cublasSideMode_t side, cublasFillMode_t uplo,   \
                                                            cublasOperation_t op, int m, int n, T *a, int lda, T *tau, T *c,      \

@@ -223,11 +223,9 @@ static cusolverStatus_t jacobi(cusolverDnHandle_t h, const char *name, char t, c
                                 ldu * cols, v, ldv, ldv * rows, true, info, NULL, batch, false });
 }
 
-static bool jacobi_valid(cusolverEigMode_t mode, int m, int n, int lda, int ldu, int ldv)
+static bool jacobi_valid(cusolverEigMode_t mode, int m, int n)
 {
-    bool vectors = mode == CUSOLVER_EIG_MODE_VECTOR;
-    return aw_solver_mode(mode) && m >= 0 && n >= 0 && aw_solver_ld(lda, m) &&
-           (!vectors || (aw_solver_ld(ldu, m) && aw_solver_ld(ldv, n)));
+    return aw_solver_mode(mode) && m >= 0 && n >= 0;
 }
 
 /* As documented: up to 32 rows and columns in a batch. */
@@ -282,7 +280,7 @@ static bool small(int m, int n)
                                                                  const T *u, int ldu, const T *v, int ldv, int *lwork,           \
                                                                  gesvdjInfo_t params)                                            \
     {                                                                                                                            \
-        return aw_solver_lwork(h, jacobi_valid(mode, m, n, lda, ldu, ldv), lwork);                                               \
+        return aw_solver_lwork(h, jacobi_valid(mode, m, n), lwork);                                                              \
     }                                                                                                                            \
     cusolverStatus_t awcusolver_cusolverDn##L##gesvdjBatched(JHEAD, int m, int n, T *a, int lda, R *s, T *u, int ldu, T *v,      \
                                                              int ldv, T *work, int lwork, int *info, gesvdjInfo_t params,        \
@@ -296,7 +294,7 @@ static bool small(int m, int n)
                                                                         const T *u, int ldu, const T *v, int ldv, int *lwork,    \
                                                                         gesvdjInfo_t params, int batch)                          \
     {                                                                                                                            \
-        return aw_solver_lwork(h, jacobi_valid(mode, m, n, lda, ldu, ldv) && small(m, n) && batch >= 0, lwork);                  \
+        return aw_solver_lwork(h, jacobi_valid(mode, m, n) && small(m, n) && batch >= 0, lwork);                                 \
     }                                                                                                                            \
     cusolverStatus_t awcusolver_cusolverDn##L##gesvdaStridedBatched(                                                             \
         JHEAD, int rank, int m, int n, const T *a, int lda, long long int stride_a, R *s, long long int stride_s, T *u, int ldu, \
@@ -334,7 +332,6 @@ static bool small(int m, int n)
         JHEAD, int rank, int m, int n, const T *a, int lda, long long int stride_a, const R *s, long long int stride_s,          \
         const T *u, int ldu, long long int stride_u, const T *v, int ldv, long long int stride_v, int *lwork, int batch)         \
     {                                                                                                                            \
-        return aw_solver_lwork(h, jacobi_valid(mode, m, n, lda, ldu, ldv) && m >= n && rank >= 1 && rank <= n && batch >= 0,     \
-                               lwork);                                                                                           \
+        return aw_solver_lwork(h, jacobi_valid(mode, m, n) && m >= n && rank >= 1 && rank <= n && batch >= 0, lwork);            \
     }
 AW_FOUR(SVD)

@@ -78,19 +78,18 @@ static cusolverStatus_t sizes(cusolverDnHandle_t h, char t, bool valid, size_t *
 BOTH(Xpotrf, Potrf, BEGIN(letter(type, compute, type));
      return aw_solver_potrf(h, letter(type, compute, type), uplo, n, a, lda, info), cublasFillMode_t uplo, int64_t n,
             cudaDataType type, void *a, int64_t lda, cudaDataType compute)
-BOTH_SIZES(Xpotrf, Potrf, letter(type, compute, type), aw_solver_uplo(uplo) && aw_solver_fits(n, 0) && aw_solver_ld(lda, n),
-           cublasFillMode_t uplo, int64_t n, cudaDataType type, const void *a, int64_t lda, cudaDataType compute)
+BOTH_SIZES(Xpotrf, Potrf, letter(type, compute, type), aw_solver_uplo(uplo) && aw_solver_fits(n, 0), cublasFillMode_t uplo,
+           int64_t n, cudaDataType type, const void *a, int64_t lda, cudaDataType compute)
 BOTH(Xgetrf, Getrf, BEGIN(letter(type, compute, type));
      return aw_solver_getrf(h, letter(type, compute, type), m, n, a, lda, pivots, true, info), int64_t m, int64_t n,
             cudaDataType type, void *a, int64_t lda, int64_t *pivots, cudaDataType compute)
-BOTH_SIZES(Xgetrf, Getrf, letter(type, compute, type), aw_solver_fits(m, 0) && aw_solver_fits(n, 0) && aw_solver_ld(lda, m),
-           int64_t m, int64_t n, cudaDataType type, const void *a, int64_t lda, cudaDataType compute)
+BOTH_SIZES(Xgetrf, Getrf, letter(type, compute, type), aw_solver_fits(m, 0) && aw_solver_fits(n, 0), int64_t m, int64_t n,
+           cudaDataType type, const void *a, int64_t lda, cudaDataType compute)
 BOTH(Xgeqrf, Geqrf, BEGIN(letter(type, compute, tau_type));
      return aw_solver_geqrf(h, letter(type, compute, tau_type), m, n, a, lda, tau, info), int64_t m, int64_t n, cudaDataType type,
             void *a, int64_t lda, cudaDataType tau_type, void *tau, cudaDataType compute)
-BOTH_SIZES(Xgeqrf, Geqrf, letter(type, compute, tau_type), aw_solver_fits(m, 0) && aw_solver_fits(n, 0) && aw_solver_ld(lda, m),
-           int64_t m, int64_t n, cudaDataType type, const void *a, int64_t lda, cudaDataType tau_type, const void *tau,
-           cudaDataType compute)
+BOTH_SIZES(Xgeqrf, Geqrf, letter(type, compute, tau_type), aw_solver_fits(m, 0) && aw_solver_fits(n, 0), int64_t m, int64_t n,
+           cudaDataType type, const void *a, int64_t lda, cudaDataType tau_type, const void *tau, cudaDataType compute)
 
 #define SOLVE(name)                                                                                                            \
     cusolverStatus_t awcusolver_cusolverDn##name##otrs(cusolverDnHandle_t h, cusolverDnParams_t params, cublasFillMode_t uplo, \
@@ -126,8 +125,7 @@ cusolverStatus_t awcusolver_cusolverDnXsytrs_bufferSize(cusolverDnHandle_t h, cu
                                                         cudaDataType type, const void *a, int64_t lda, const int64_t *pivots,
                                                         cudaDataType type_b, void *b, int64_t ldb, SIZES)
 {
-    return sizes(h, letter(type, type_b, type), aw_solver_uplo(uplo) && aw_solver_fits(n, 0) && aw_solver_ld(lda, n), device,
-                 host);
+    return sizes(h, letter(type, type_b, type), aw_solver_uplo(uplo) && aw_solver_fits(n, 0), device, host);
 }
 
 cusolverStatus_t awcusolver_cusolverDnXtrtri(cusolverDnHandle_t h, cublasFillMode_t uplo, cublasDiagType_t diag, int64_t n,
@@ -140,7 +138,7 @@ cusolverStatus_t awcusolver_cusolverDnXtrtri(cusolverDnHandle_t h, cublasFillMod
 cusolverStatus_t awcusolver_cusolverDnXtrtri_bufferSize(cusolverDnHandle_t h, cublasFillMode_t uplo, cublasDiagType_t diag,
                                                         int64_t n, cudaDataType type, void *a, int64_t lda, SIZES)
 {
-    return sizes(h, letter(type, type, type), aw_solver_uplo(uplo) && aw_solver_fits(n, 0) && aw_solver_ld(lda, n), device, host);
+    return sizes(h, letter(type, type, type), aw_solver_uplo(uplo) && aw_solver_fits(n, 0), device, host);
 }
 
 /* ---- Eigenvalues. */
@@ -152,7 +150,7 @@ cusolverStatus_t awcusolver_cusolverDnXtrtri_bufferSize(cusolverDnHandle_t h, cu
     cusolverEigMode_t mode, cublasFillMode_t uplo, int64_t n, cudaDataType type, const void *a, int64_t lda, \
         cudaDataType type_w, const void *w, cudaDataType compute
 #define EIGEN_LETTER (real_of(type, type_w) ? letter(type, compute, type) : 0)
-#define EIGEN_VALID (aw_solver_mode(mode) && aw_solver_uplo(uplo) && aw_solver_fits(n, 0) && aw_solver_ld(lda, n))
+#define EIGEN_VALID (aw_solver_mode(mode) && aw_solver_uplo(uplo) && aw_solver_fits(n, 0))
 #define EIGEN(...)                                                                   \
     &(struct aw_solver_eigen)                                                        \
     {                                                                                \
@@ -222,7 +220,7 @@ cusolverStatus_t awcusolver_cusolverDnXsygvd_bufferSize(cusolverDnHandle_t h, cu
                                                         const void *b, int64_t ldb, cudaDataType type_w, const void *w,
                                                         cudaDataType compute, SIZES)
 {
-    return sizes(h, type == type_b ? EIGEN_LETTER : 0, EIGEN_VALID && aw_solver_ld(ldb, n), device, host);
+    return sizes(h, type == type_b ? EIGEN_LETTER : 0, EIGEN_VALID, device, host);
 }
 
 /* ---- Eigenvalues of any matrix: jobs of the left and right vectors, n lda ldl ldr; matrices 0, 2 and 3, values 1, info 4. */
@@ -315,7 +313,7 @@ cusolverStatus_t awcusolver_cusolverDnXgeev_bufferSize(cusolverDnHandle_t h, cus
         k void *s, cudaDataType type_u, k void *u, int64_t ldu, cudaDataType type_vt, k void *vt, int64_t ldvt,                \
         cudaDataType compute
 #define SVD_LETTER (real_of(type, type_s) && type == compute ? letter(type, type_u, type_vt) : 0)
-#define SVD_VALID (aw_solver_fits(m, 0) && aw_solver_fits(n, 0) && m >= n && aw_solver_ld(lda, m))
+#define SVD_VALID (aw_solver_fits(m, 0) && aw_solver_fits(n, 0) && m >= n)
 #define SVD                                                                                      \
     BEGIN(SVD_LETTER);                                                                           \
     if (m < n) /* as documented: not wider than high */                                          \
@@ -389,6 +387,5 @@ cusolverStatus_t awcusolver_cusolverDnXgesvdp(cusolverDnHandle_t h, cusolverDnPa
 
 cusolverStatus_t awcusolver_cusolverDnXgesvdp_bufferSize(cusolverDnHandle_t h, cusolverDnParams_t params, SVDP_ARGS(const), SIZES)
 {
-    return sizes(h, SVD_LETTER, aw_solver_mode(mode) && aw_solver_fits(m, 0) && aw_solver_fits(n, 0) && aw_solver_ld(lda, m),
-                 device, host);
+    return sizes(h, SVD_LETTER, aw_solver_mode(mode) && aw_solver_fits(m, 0) && aw_solver_fits(n, 0), device, host);
 }

@@ -716,6 +716,7 @@ static void failures_said(void)
     INVALID(cusolverDnDormqr(handle, 0, 0, N, 1, N + 1, a.device, N, w, work, N, work, 100, info_at));
     INVALID(cusolverDnDsyevd(handle, 2, 0, N, a.device, N, w, work, 100, info_at));
     INVALID(cusolverDnDpotrf_bufferSize(handle, 0, -1, NULL, 1, &lwork));
+    check(cusolverDnDgeqrf_bufferSize(handle, 5, 4, NULL, 4, &lwork) == 0, "a query as CuPy makes it");
     INVALID(cusolverDnXpotrf(handle, NULL, 0, N, CUDA_R_16F, a.device, N, CUDA_R_16F, work, 16, NULL, 0, info_at));
     INVALID(cusolverDnCreate(NULL));
     check(cusolverDnDpotrf(NULL, 0, N, a.device, N, work, 100, info_at) == CUSOLVER_STATUS_NOT_INITIALIZED, "no handle");
