@@ -32,6 +32,7 @@ device memory has a type with stars and no direction: the trace must not read it
     !status TYPE VALUE...         the result of a stub whose result is a TYPE: the library's own not-supported; of a structure, its members
     !status TYPE fatal            a stub with such a result, which cannot say that nothing was done, says so and ends the program, as the
                                   original does with calls that it cannot serve.  TYPE `other`: all that have no line of their own
+    !data NAME BYTES MAJOR...     a variable that these libraries export, all zeros
     !also PREFIX                  each name is exported with the prefix before it, too
     !each LIST WORD=TYPE...       a line with <LIST> in its name stands for one line each, with the WORD in the name and the TYPE in the arguments
     !answer TYPE FUNCTION MAJOR...    results that are a TYPE go through FUNCTION, of the room, in these libraries: their codes are others
@@ -103,7 +104,7 @@ class Table:
     def __init__(self, path):
         self.name = os.path.basename(path)[:-len('.api')]
         self.kinds, self.libraries, self.status, self.answer, self.functions = dict(api.KINDS), {}, {}, {}, []
-        self.lists, self.also = {}, ''
+        self.lists, self.also, self.data = {}, '', []
         self.kinds.update({'idx': 'U', 'int64_t': 'U', 'uint64_t': 'U', 'long long int': 'U', 'long long': 'U'})
         section = None
         with open(path, encoding='utf-8') as f:
@@ -133,6 +134,8 @@ class Table:
             self.libraries[words[1]] = (words[2], None if node == '-' else node)
         elif words[0] == 'status':
             self.status[words[1].replace('*', ' *')] = 'fatal' if words[2] == 'fatal' else ', '.join(str(int(w)) for w in words[2:])
+        elif words[0] == 'data':
+            self.data.append((words[1], int(words[2]), words[3:]))
         elif words[0] == 'also':
             self.also = words[1]
         elif words[0] == 'each':
@@ -141,6 +144,10 @@ class Table:
             self.answer.update({(words[1], major): words[2] for major in words[3:]})
         else:
             self.kinds.update({w: STRUCT_KINDS[words[0]] for w in words[1:]})
+
+    def variables(self, major):
+        """(name, bytes) of the variables that one library exports."""
+        return [(name, size) for name, size, majors in self.data if major in majors]
 
     def stub_value(self, ret):
         return self.status.get(ret) or (self.status.get(OTHER) if ret != 'void' else None)
@@ -268,12 +275,15 @@ def write_thin(table, major, out):
     out.write(api.THIN % (table.name, symbol, symbol, symbol))
     for i, (name, _, _) in enumerate(table.slots(major)):
         out.write('ENTRY(%s, %d)\n' % (name, i))
+    for name, size in table.variables(major):
+        out.write('    .bss\n    .balign 16\n    .globl %s\n    .type %s, @object\n    .size %s, %d\n%s:\n    .zero %d\n' %
+                  (name, name, name, size, name, size))
     out.write('    .section .note.GNU-stack, "", %progbits\n')
 
 
 def write_map(table, major, out):
     node = table.libraries[major][1]
-    names = ''.join('        %s;\n' % name for name, _, _ in table.slots(major))
+    names = ''.join('        %s;\n' % name for name in [n for n, _, _ in table.slots(major)] + [n for n, _ in table.variables(major)])
     out.write('%s{\n    global:\n%s    local:\n        *;\n};\n' % (node + ' ' if node else '', names))
 
 
@@ -296,6 +306,10 @@ def write_coverage(table, out):
                                            f.status + (': ' + f.why if f.why else '')))
 
 
+def table_paths(folder):
+    return sorted(glob.glob(os.path.join(folder, '*', '*.api')))
+
+
 def main(argv):
     if len(argv) < 3:
         sys.exit(__doc__)
@@ -304,7 +318,7 @@ def main(argv):
         api.write_to(args[0], write_private, [Table(path) for path in args[1:]])
         return 0
     if command == 'tables':
-        print('\n'.join(sorted(glob.glob(os.path.join(args[0], '*', '*.api')))))
+        print('\n'.join(table_paths(args[0])))
         return 0
     if command == 'names':
         with open(args[0], 'w', encoding='utf-8') as out:
@@ -316,7 +330,7 @@ def main(argv):
             print(major, name)
     elif command == 'exports':
         node = table.libraries[args[1]][1]
-        for name, _, _ in table.slots(args[1]):
+        for name in [n for n, _, _ in table.slots(args[1])] + [n for n, _ in table.variables(args[1])]:
             print(name + ('@@' + node if node else ''))
     elif command == 'share':
         print(*(sum(f.status == s for f in table.functions) for s in ('full', 'partial', 'stub')))
