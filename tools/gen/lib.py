@@ -10,6 +10,8 @@ tables with stubs and call tracing, the exporting libraries' trampolines and ver
     lib.py exports   TABLE MAJOR                  prints the exported names with their version node, for tests
     lib.py private   OUT.map TABLE...             version script of libanywarp-ROOM.so.0, which holds the bodies
     lib.py coverage  TABLE OUT.md
+    lib.py shares    DIR PAGE.md [--check]        writes what is there of each library into the page, between its marks; or says
+                                                  whether it is as written
     lib.py tables    DIR                          prints the tables in the rooms of DIR, one a line
     lib.py names     OUT.inc TABLE...             AW_LIBRARY("SONAME") for each library
     lib.py header    TABLE MAJOR OUT.h            prototypes of what it exports, for tests
@@ -306,6 +308,28 @@ def write_coverage(table, out):
                                            f.status + (': ' + f.why if f.why else '')))
 
 
+SHARES, SHARES_END = '<!-- shares: made by tools/gen/lib.py -->\n', '<!-- end of shares -->\n'
+
+
+def write_shares(folder, page, check):
+    """The page with its table made anew; whether that changed nothing."""
+    rows = ['| library | functions | there | with limits | refused by name |', '|---|---|---|---|---|']
+    for path in table_paths(folder):
+        table = Table(path)
+        n = {s: sum(f.status == s for f in table.functions) for s in ('full', 'partial', 'stub')}
+        files = sorted({name.split('/')[-1] for name, _ in table.libraries.values()}, key=lambda n: [len(n), n])
+        rows.append('| %s | %d | %d | %d | %d |' % (', '.join(files), len(table.functions), n['full'], n['partial'], n['stub']))
+    with open(page, encoding='utf-8') as f:
+        text = f.read()
+    head, _, rest = text.partition(SHARES)
+    tail = rest.partition(SHARES_END)[2]
+    new = head + SHARES + '\n'.join(rows) + '\n' + SHARES_END + tail
+    if not check:
+        with open(page, 'w', encoding='utf-8') as f:
+            f.write(new)
+    return rest and new == text
+
+
 def table_paths(folder):
     return sorted(glob.glob(os.path.join(folder, '*', '*.api')))
 
@@ -319,6 +343,11 @@ def main(argv):
         return 0
     if command == 'tables':
         print('\n'.join(table_paths(args[0])))
+        return 0
+    if command == 'shares':
+        same = write_shares(args[0], args[1], '--check' in args)
+        if '--check' in args and not same:
+            sys.exit('%s: what there is of the libraries is another: tools/gen/lib.py shares libs %s' % (args[1], args[1]))
         return 0
     if command == 'names':
         with open(args[0], 'w', encoding='utf-8') as out:
