@@ -5,6 +5,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "lower/internal.h"
 
+static bool is_bf16(enum ptx_type type)
+{
+    return type == PTX_BF16 || type == PTX_BF16X2;
+}
+
 /* Instructions on f32 that move bits, or whose result is the same whether or not subnormals are zero to them. */
 static bool is_indifferent(const struct ptx_instr *in)
 {
@@ -13,7 +18,7 @@ static bool is_indifferent(const struct ptx_instr *in)
     case PTX_LOWER_MOV: case PTX_LOWER_LD: case PTX_LOWER_ST: case PTX_LOWER_SELP: case PTX_LOWER_COPYSIGN:
         return true;
     case PTX_LOWER_ATOM: case PTX_LOWER_RED: /* PTX flushes in global memory, and only there */
-        return !ptx_has(in, PTX_MOD_ADD) || in->space == PTX_SPACE_GLOBAL;
+        return !is_bf16(to) && (!ptx_has(in, PTX_MOD_ADD) || in->space == PTX_SPACE_GLOBAL);
     case PTX_LOWER_CVT_NARROW: case PTX_LOWER_CVT_RS_X2: case PTX_LOWER_CVT_RS_X4: case PTX_LOWER_CVT_UE8M0:
         return true; /* integer arithmetic, but for a sum that a subnormal does not reach */
     case PTX_LOWER_CVT_X2: /* to nearest or towards zero: as below */
@@ -29,10 +34,11 @@ static bool is_indifferent(const struct ptx_instr *in)
     }
 }
 
-static bool has_f32(const struct ptx_instr *in)
+/* Is it, or may it be, computed in f32?  So is bf16, whose subnormals are those of f32 and stay in PTX. */
+static bool is_in_f32(const struct ptx_instr *in)
 {
     for (unsigned i = 0; i < in->n_types; i++)
-        if (in->types[i] == PTX_F32 || in->types[i] == PTX_F32X2)
+        if (in->types[i] == PTX_F32 || in->types[i] == PTX_F32X2 || is_bf16(in->types[i]))
             return true;
     return false;
 }
@@ -44,7 +50,7 @@ bool ptx_flushing_mode(const struct ptx_lower *l)
         return false;
     for (uint32_t f = 0; f < l->closure->n_funcs; f++) {
         for (const struct ptx_stmt *s = l->closure->funcs[f]->body; s; s = s->next) {
-            if (s->kind != PTX_STMT_INSTR || !s->instr->form || !has_f32(s->instr))
+            if (s->kind != PTX_STMT_INSTR || !s->instr->form || !is_in_f32(s->instr))
                 continue;
             if (ptx_has(s->instr, PTX_MOD_FTZ))
                 any = true;
