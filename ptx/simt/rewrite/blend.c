@@ -77,12 +77,19 @@ static bool is_block_start(struct simt *u, LLVMValueRef x, unsigned axis)
     return false;
 }
 
+/* Is it a sum, of what is below the block's size and a multiple of that?  An `or` is one where no bit is in both. */
+static bool is_sum(struct simt *u, LLVMValueRef x, unsigned axis)
+{
+    uint32_t size = u->options->block[1] ? u->options->block[axis] : 0;
+    return is_op(x, LLVMAdd) || (is_op(x, LLVMOr) && size && (size & (size - 1)) == 0);
+}
+
 /* The axis of the grid along which it is the thread's number, or -1. */
 static int axis_of(struct simt *u, LLVMValueRef x)
 {
     x = narrow(x);
-    bool sum = is_op(x, LLVMAdd) || is_op(x, LLVMOr);
     for (unsigned axis = 0; axis < 3; axis++) {
+        bool sum = is_sum(u, x, axis);
         if (u->options->block[1] && u->options->block[axis] == 1 && asks(u, x, PTX_SIMT_CTAID_X + axis))
             return (int)axis;
         for (unsigned i = 0; sum && i < 2; i++)
@@ -287,9 +294,11 @@ static bool writes_global(LLVMBasicBlockRef bb)
     return false;
 }
 
-/* Is that asked before each of the kernel's stores? */
-static bool all_bounded(const struct simt_fn *f, const struct place *p)
+/* Is that asked before each of the kernel's stores, and before the update, which all threads make that come to its head? */
+static bool all_bounded(const struct simt_fn *f, int head, const struct place *p)
 {
+    if (!bounded(f, head, p))
+        return false;
     for (int b = 0; b < f->n_blocks; b++)
         if (writes_global(f->blocks[b].bb) && !bounded(f, b, p))
             return false;
@@ -367,7 +376,7 @@ static void rewrite(struct simt_fn *f, const struct update *p)
     LLVMValueRef term = LLVMGetBasicBlockTerminator(head), condition = LLVMGetCondition(term), x = LLVMGetOperand(p->store, 0);
     LLVMPositionBuilderBefore(u->b, term);
     hoist(u->b, f->blocks[p->then].bb);
-    LLVMBuildCondBr(u->b, build_own(u, &p->place, all_bounded(f, &p->place)), blend, branch);
+    LLVMBuildCondBr(u->b, build_own(u, &p->place, all_bounded(f, p->head, &p->place)), blend, branch);
     LLVMInstructionRemoveFromParent(term);
     LLVMPositionBuilderAtEnd(u->b, branch);
     LLVMInsertIntoBuilder(u->b, term);
