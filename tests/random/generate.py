@@ -54,7 +54,7 @@ class Kernel(pipelines.Pipelines):
     @staticmethod
     def threads(text):
         """As the host says it: what a thread has is an element of an array."""
-        return re.sub(r'\b(v\d+|h\d+|TX|TY|GID|LANE|WARP)\b', r'\1[t]', text)
+        return re.sub(r'\b(v\d+|h\d+|w\d+|l\d+|TX|TY|GID|LANE|WARP)\b', r'\1[t]', text)
 
     def both(self, device, host=None):
         self.device.append(device)
@@ -366,10 +366,20 @@ class Kernel(pipelines.Pipelines):
         self.each('on0', 'wide[GID] += ' + ' ^ '.join(f'(u64)v{v} << {v}' for v in range(self.n_vars)) + ';' if not any(a == 'wide' and o != 'GID' for a, o in self.written) else
                   'least[GID] ^= ' + ' ^ '.join(f'v{v}' for v in range(self.n_vars)) + ';')
 
+    # Parameters beside those that all kernels have, as (type, name, restrict), and what is given for them.
+    more_parameters, more_given, more_arrays = (), (), ''
+
+    def more_of_device(self):
+        """Declarations that only kinds of kernels beside this one have (language.py)."""
+        return ''
+
+    def more_of_host(self):
+        return ''
+
     def source(self):
         parameters = ', '.join(f'{t} *__restrict__ {n}' if r else f'{t} *{n}' for t, n, r in (
             ('const u32', 'words', self.rng.random() < .5), ('const u32', 'odd', False), ('const u64', 'doubles', False), ('const u16', 'halves', False), ('const u8', 'bytes', False),
-            ('const u32', 'rows', False), ('const u16', 'tiles', self.rng.random() < .5), ('u32', 'out', False), ('u32', 'least', False), ('u64', 'wide', False), ('u8', 'small', False), ('u32', 'counters', False)))
+            ('const u32', 'rows', False), ('const u16', 'tiles', self.rng.random() < .5), ('u32', 'out', False), ('u32', 'least', False), ('u64', 'wide', False), ('u8', 'small', False), ('u32', 'counters', False)) + self.more_parameters)
         variables = ', '.join(f'v{v} = 0' for v in range(self.n_own))
         device = '\n    '.join(self.declared + self.zeroed + (['__syncthreads();'] if self.zeroed else []) + self.device)
         narrow = 'u16 ' + ', '.join(f'h{v} = 0' for v in range(self.n_narrow)) + ';' if self.n_narrow else ''
@@ -382,7 +392,7 @@ template <u32 T> __global__ void {self.name}({parameters}, u32 N)
 {{
     const u32 TX = threadIdx.x, TY = threadIdx.y, TID = TY * blockDim.x + TX, BID = blockIdx.x, GID = BID * T + TID, LANE = TID & 31, WARP = TID >> 5, ALL = gridDim.x * T;
     u32 {variables};
-    {narrow}
+    {narrow}{self.more_of_device()}
     (void)LANE, (void)WARP, (void)ALL, (void)TY;
     {device}
 }}
@@ -393,14 +403,14 @@ template <u32 T> static void {self.name}_host(const struct memory *m, u32 n_bloc
     const u64 *doubles = m->doubles;
     const u16 *halves = m->halves, *tiles = m->tiles;
     const u8 *bytes = m->bytes;
-    u32 *out = m->out, *least = m->least, *counters = m->counters, ALL = n_blocks * T;
+    u32 *out = m->out, *least = m->least, *counters = m->counters, ALL = n_blocks * T;{self.more_arrays}
     u64 *wide = m->wide;
     u8 *small = m->small;
     (void)words, (void)odd, (void)rows, (void)tiles, (void)doubles, (void)halves, (void)bytes, (void)out, (void)least, (void)counters, (void)wide, (void)small, (void)ALL;
     for (u32 BID = 0; BID < n_blocks; BID++) {{
         static bool {masks};
         u32 TX[T], TY[T], GID[T], LANE[T], WARP[T], {arrays};
-        {narrow_host}
+        {narrow_host}{self.more_of_host()}
         for (u32 t = 0; t < T; t++)
             TX[t] = t % width, TY[t] = t / width, GID[t] = BID * T + t, LANE[t] = t & 31, WARP[t] = t >> 5, on0[t] = true;
         {host}
@@ -409,10 +419,10 @@ template <u32 T> static void {self.name}_host(const struct memory *m, u32 n_bloc
 '''
 
 
-def launch(kernel, shape, blocks, n, seed):
+def launch(kernel, shape, blocks, n, seed, more=()):
     t = shape[0] * shape[1]
     fields = 'words odd doubles halves bytes rows tiles out least wide small counters'.split()
-    arguments = ', '.join(f'd.{f}' for f in fields)
+    arguments = ', '.join(f'd.{f}' for f in fields + list(more))
     return f'''    {{
         struct memory m, d;
         memory_fill(&m, {seed});
@@ -426,18 +436,18 @@ def launch(kernel, shape, blocks, n, seed):
 '''
 
 
-def program(seed, n_kernels=3, n_launches=3, forms=()):
+def program(seed, n_kernels=3, n_launches=3, forms=(), kind=Kernel, header='random.h'):
     """`forms`: names of Kernel's methods, to have only such statements at the outermost level."""
     rng = random.Random(seed)
     sources, launches = [], []
     for k in range(n_kernels):
         whole = rng.random() < .6
-        kernel = Kernel(random.Random(rng.random()), f'kernel{k}', whole, forms)
+        kernel = kind(random.Random(rng.random()), f'kernel{k}', whole, forms)
         sources.append(kernel.source())
         shapes = [s for s in SHAPES if not whole or s[0] * s[1] % 32 == 0 and (s[0] * s[1]) & (s[0] * s[1] - 1) == 0]
         for _ in range(n_launches):
             shape = rng.choice(shapes)
             most = MOST_THREADS // (shape[0] * shape[1])
-            launches.append(launch(f'kernel{k}', shape, rng.choice((1, 2, 7, most)) if most >= 7 else most, rng.choice((0, 1, 31, 100, 1000, 4095, 4096)), rng.randrange(1 << 30)))
-    return (f'// Random program {seed}.\n#include "random.h"\n' + ''.join(sources) +
+            launches.append(launch(f'kernel{k}', shape, rng.choice((1, 2, 7, most)) if most >= 7 else most, rng.choice((0, 1, 31, 100, 1000, 4095, 4096)), rng.randrange(1 << 30), kind.more_given))
+    return (f'// Random program {seed}.\n#include "{header}"\n' + ''.join(sources) +
             '\nint main(void)\n{\n    u32 wrong = 0;\n' + ''.join(launches) + '    puts(wrong ? "FAIL" : "PASS");\n    return wrong != 0;\n}\n')

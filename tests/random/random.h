@@ -36,6 +36,7 @@ struct memory {
     u64 *wide;
     u8 *small;
     u32 *counters;
+    u32 *marks; /* nothing at first; whoever writes one writes what all others do */
 };
 
 /* ---- arithmetic, the same to the bit on both sides ---- */
@@ -225,9 +226,10 @@ static inline void host_sum(u32 n, const bool *on, u32 *to, const u32 *x)
 
 /* ---- memory ---- */
 
-#define MEMORY(DO) \
+#define FILLED(DO) \
     DO(words, WORDS) DO(odd, WORDS) DO(doubles, WORDS) DO(halves, WORDS) DO(bytes, WORDS) DO(rows, ROWS + 1) DO(tiles, WORDS) DO(out, ROWS * SLOTS) \
     DO(least, ROWS) DO(wide, ROWS) DO(small, ROWS) DO(counters, COUNTERS)
+#define MEMORY(DO) FILLED(DO) DO(marks, WORDS)
 
 static u64 random_state = 1;
 
@@ -254,8 +256,9 @@ static void memory_fill(struct memory *m, u64 seed)
     m->name = (decltype(m->name))calloc(n, sizeof *m->name); \
     for (u32 i = 0; i < n; i++) \
         m->name[i] = (decltype(+*m->name))((u64)random_word() * random_word() >> random_word() % 61);
-    MEMORY(DO)
+    FILLED(DO)
 #undef DO
+    m->marks = (u32 *)calloc(WORDS, sizeof *m->marks);
     for (u32 i = 0; i < WORDS; i++)
         m->odd[i] = (i * 2654435761u) % WORDS, m->tiles[i] = small_half(m->words[i] ^ i >> 3);
     m->rows[0] = 0;
