@@ -29,7 +29,7 @@ static const struct private_row {
 static bool fits(const struct private_row *row, const char *name)
 {
     size_t n = strlen(row->name);
-    if (strncmp(name, row->name, n))
+    if (strncmp(name, row->name, n) != 0)
         return false;
     return row->appended == NONE ? !name[n] : name[n] == '.' && isdigit((unsigned char)name[n + 1]);
 }
@@ -38,7 +38,7 @@ enum simt_private simt_private_of(LLVMValueRef function)
 {
     size_t len;
     const char *name = function && LLVMIsAFunction(function) ? LLVMGetValueName2(function, &len) : "";
-    if (strncmp(name, PREFIX, strlen(PREFIX)))
+    if (strncmp(name, PREFIX, strlen(PREFIX)) != 0)
         return SIMT_PRIVATE_NONE;
     for (int i = SIMT_PRIVATE_NONE + 1; i < SIMT_PRIVATE_COUNT; i++)
         if (fits(&rows[i], name))
