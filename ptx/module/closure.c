@@ -43,7 +43,7 @@ bool ptx_compatible(const struct ptx_func *proto, const struct ptx_func *func)
 }
 
 /* ---- Reaching */
-struct walk {
+struct closure_walk {
     const struct ptx_module *module;
     AW_VEC(struct ptx_func *) funcs, runtime, targets;
     AW_VEC(struct ptx_var *) vars;
@@ -52,7 +52,7 @@ struct walk {
     bool failed, barrier, indirect;
 };
 
-static void reach_func(struct walk *w, struct ptx_func *f)
+static void reach_func(struct closure_walk *w, struct ptx_func *f)
 {
     if (f->definition)
         f = f->definition;
@@ -65,7 +65,7 @@ static void reach_func(struct walk *w, struct ptx_func *f)
         w->failed |= !aw_vec_push(&w->funcs, f);
 }
 
-static void scan_func(struct walk *w, const struct ptx_func *f)
+static void scan_func(struct closure_walk *w, const struct ptx_func *f)
 {
     const struct ptx_uses *u = f->uses;
 
@@ -86,7 +86,7 @@ static void scan_func(struct walk *w, const struct ptx_func *f)
 }
 
 /* Functions of the module whose address is taken anywhere and that fit one of the prototypes seen from `first_proto` on. */
-static void reach_targets(struct walk *w, size_t first_proto)
+static void reach_targets(struct closure_walk *w, size_t first_proto)
 {
     const struct ptx_state *state = w->module->state;
 
@@ -101,7 +101,7 @@ static void reach_targets(struct walk *w, size_t first_proto)
     }
 }
 
-static void reach_all(struct walk *w, struct ptx_func *kernel)
+static void reach_all(struct closure_walk *w, struct ptx_func *kernel)
 {
     size_t scanned = 0, protos = 0;
 
@@ -120,7 +120,7 @@ static void reach_all(struct walk *w, struct ptx_func *kernel)
 }
 
 /* ---- Cycles of direct calls.  Kahn's order: functions that cannot be removed callee by callee lie on or behind a cycle. */
-static bool has_cycle(struct walk *w)
+static bool has_cycle(struct closure_walk *w)
 {
     size_t n = w->funcs.n, done = 0, top = 0;
     uint32_t *callers = calloc(n + 1, sizeof *callers);
@@ -186,7 +186,7 @@ bool ptx_closure_of(const struct ptx_module *module, struct ptx_func *kernel, st
                     struct ptx_closure *ret_closure)
 {
     struct ptx_closure c = { .kernel = kernel };
-    struct walk w = { .module = module, .mark = module->state->mark + 1, .target_mark = module->state->mark + 2 };
+    struct closure_walk w = { .module = module, .mark = module->state->mark + 1, .target_mark = module->state->mark + 2 };
 
     module->state->mark += 2;
     reach_all(&w, kernel);

@@ -7,7 +7,7 @@
 #include "simt/analysis/analysis.h"
 #include "simt/rewrite/rewrite.h"
 
-struct graph {
+struct entry_graph {
     struct simt *u;
     struct simt_fn f;      /* blocks and edges; rebuilt for every round */
     LLVMBuilderRef b;
@@ -23,7 +23,7 @@ struct visit {
     int block, edge;
 };
 
-static bool visit_from(struct graph *g, int root, struct visit *calls)
+static bool visit_from(struct entry_graph *g, int root, struct visit *calls)
 {
     int depth = 0;
     calls[depth++] = (struct visit){ root, 0 };
@@ -60,7 +60,7 @@ static bool visit_from(struct graph *g, int root, struct visit *calls)
     return true;
 }
 
-static bool find_components(struct graph *g)
+static bool find_components(struct entry_graph *g)
 {
     int n = g->f.n_blocks;
     struct visit *calls = AW_NEW_ARRAY(&g->u->arena, struct visit, (size_t)n + 1);
@@ -79,7 +79,7 @@ static bool find_components(struct graph *g)
 
 /* ---- One round: every component's entries */
 
-static bool enters(const struct graph *g, int block)
+static bool enters(const struct entry_graph *g, int block)
 {
     const struct simt_block *x = &g->f.blocks[block];
     for (int j = 0; j < x->n_preds; j++)
@@ -89,7 +89,7 @@ static bool enters(const struct graph *g, int block)
 }
 
 /* Sends all edges to `entries` through one new block that branches on a stored number. */
-static void build_dispatch(struct graph *g, const int *entries, int n)
+static void build_dispatch(struct entry_graph *g, const int *entries, int n)
 {
     struct simt *u = g->u;
     LLVMTypeRef i32 = LLVMInt32TypeInContext(u->ctx);
@@ -123,7 +123,7 @@ static void build_dispatch(struct graph *g, const int *entries, int n)
     }
 }
 
-static bool open_graph(struct graph *g, LLVMValueRef fn)
+static bool open_graph(struct entry_graph *g, LLVMValueRef fn)
 {
     g->f = (struct simt_fn){ .u = g->u, .src = fn };
     if (!simt_cfg_order(&g->f))
@@ -144,7 +144,7 @@ struct entries {
     int *first, *entries;
 };
 
-static bool find_entries(struct graph *g, struct entries *ret)
+static bool find_entries(struct entry_graph *g, struct entries *ret)
 {
     int n = g->f.n_blocks;
     size_t parts = (size_t)g->n_components;
@@ -171,7 +171,7 @@ static bool find_entries(struct graph *g, struct entries *ret)
 
 /* Peels loops from the outside in.  A component with one entry loses that header and is looked into again; one with more
  * is dispatched, which changes the graph.  Returns the number of dispatches, or -1. */
-static int peel(struct graph *g)
+static int peel(struct entry_graph *g)
 {
     int dispatches = 0;
     for (bool found = true; found && !dispatches;) {
@@ -215,7 +215,7 @@ int simt_make_reducible(LLVMModuleRef module, struct aw_buf *diags)
 {
     struct simt_options options = { .kernel = "kernel" };
     struct simt u = { .options = &options, .diags = diags, .in = module, .ctx = LLVMGetModuleContext(module) };
-    struct graph g = { .u = &u, .b = LLVMCreateBuilderInContext(u.ctx) };
+    struct entry_graph g = { .u = &u, .b = LLVMCreateBuilderInContext(u.ctx) };
     for (LLVMValueRef fn = LLVMGetFirstFunction(module); fn && !u.status; fn = LLVMGetNextFunction(fn)) {
         int n = 1;
         LLVMSetCurrentDebugLocation2(g.b, NULL); /* the builder's last one is another function's */
