@@ -49,7 +49,7 @@ static enum aw_status add(struct ptx_machine_texts *t, struct aw_buf *ptx, const
 static void refused(const struct sass_kernel_info *info, const struct aw_buf *why, struct aw_buf *ptx)
 {
     const char *text = why->ptr ? why->ptr : "";
-    aw_buf_printf(ptx, ".version 8.6\n.target sm_90\n.address_size 64\n.visible .entry %.*s()\n{\n\tcannot_be_lifted \"%s\";\n}\n",
+    aw_buf_printf(ptx, ".version 8.6\n.target sm_70\n.address_size 64\n.visible .entry %.*s()\n{\n\tcannot_be_lifted \"%s\";\n}\n",
                   AW_STR_ARG(info->name), strstr(text, "+0x") ? strstr(text, "+0x") + 1 : text);
 }
 

@@ -223,7 +223,7 @@ static void declare_shared(const struct sass_lift *l, struct aw_buf *out)
 
 static void finish(struct sass_lift *l, struct aw_buf *out)
 {
-    aw_buf_printf(out, ".version 8.6\n.target sm_90\n.address_size 64\n\n");
+    sass_head(l->cubin, out);
     declare_symbols(l, out);
     if (l->shared)
         aw_buf_printf(out, ".extern .shared .align 16 .b8 dynamic[];\n");

@@ -190,6 +190,7 @@ struct sass_text sass_widen(struct sass_lift *l, const char *value); /* zero-ext
 /* The word of bank 4, or of data, that holds a symbol's address. */
 struct sass_text sass_symbol_address(struct sass_lift *l, uint32_t symbol, int64_t addend);
 
+void sass_head(const struct sass_cubin *cubin, struct aw_buf *out); /* .version, .target, .address_size */
 unsigned sass_symbol_align(const struct sass_cubin *cubin, const struct sass_symbol *s); /* bytes */
 
 /* ---- Sums of 64 bits (values.c).  The first ones are called after the low words' instruction has been looked at and before it writes; the

@@ -14,6 +14,12 @@ unsigned sass_symbol_align(const struct sass_cubin *cubin, const struct sass_sym
     return (unsigned)align;
 }
 
+/* Programs ask for which architecture a kernel was compiled: that of the machine code. */
+void sass_head(const struct sass_cubin *cubin, struct aw_buf *out)
+{
+    aw_buf_printf(out, ".version 8.6\n.target sm_%u\n.address_size 64\n\n", cubin->arch);
+}
+
 static bool all_zero(const uint8_t *at, uint64_t n)
 {
     for (uint64_t k = 0; k < n; k++)
@@ -90,7 +96,7 @@ static bool variable(const struct sass_cubin *cubin, const struct sass_symbol *s
 enum aw_status sass_lift_variables(const struct sass_cubin *cubin, struct aw_buf *ret_ptx, struct aw_buf *ret_error)
 {
     size_t before = ret_ptx->len;
-    aw_buf_printf(ret_ptx, ".version 8.6\n.target sm_90\n.address_size 64\n\n");
+    sass_head(cubin, ret_ptx);
     /* Addresses in initial bytes are of variables that may come later. */
     for (uint32_t k = 0; k < cubin->n_symbols; k++) {
         const struct sass_symbol *s = &cubin->symbols[k];
