@@ -114,7 +114,7 @@ static int run_inline(struct aw_host_stream *stream, struct aw_host_op *op, cons
 static int submit(int dev, const struct aw_host_memory_op *m, uint64_t units, uint64_t piece, size_t bytes,
                   struct aw_stream *stream)
 {
-    struct aw_host_stream *s = aw_host_stream_of(stream);
+    struct aw_host_stream *s = aw_host_stream_of(dev, stream);
     struct aw_host_op *op;
     if (!aw_host_device_ok(dev))
         return AW_ERR_INVALID_DEVICE;
@@ -164,7 +164,7 @@ int aw_host_copy(int dev, void *dst, const void *src, size_t size, enum aw_copy_
 /* The source is read now: by the copy itself where it can be done at once, else into the operation. */
 int aw_host_copy_pageable(int dev, void *dst, const void *src, size_t size, struct aw_stream *stream)
 {
-    struct aw_host_stream *s = aw_host_stream_of(stream);
+    struct aw_host_stream *s = aw_host_stream_of(dev, stream);
     struct aw_host_op *op;
     if (size > INLINE_BYTES)
         return AW_ERR_NOT_SUPPORTED;

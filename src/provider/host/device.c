@@ -18,7 +18,6 @@ struct aw_host_device aw_host = {
     .lock = PTHREAD_ADAPTIVE_MUTEX_INITIALIZER_NP, /* held for tens of nanoseconds: sleeping at once would cost more */
     .callback_work = PTHREAD_COND_INITIALIZER,
     .value_work = PTHREAD_COND_INITIALIZER,
-    .null_stream = { .refs = 1 },
 };
 
 uint64_t aw_host_now_ns(void)
@@ -371,16 +370,23 @@ static void fork_child(void)
     aw_host_unlock();
 }
 
-static uint32_t worker_count(void)
+/* What the variable says, from 1 to `most`; 0: nothing. */
+static uint32_t count_wish(const char *name, long most)
 {
-    const char *text = aw_env("ANYWARP_HOST_THREADS");
+    const char *text = aw_env(name);
     char *end;
     long n = text && *text ? strtol(text, &end, 10) : 0;
-    if (text && *text && (*end || n < 1 || n > AW_HOST_WORKERS_MAX)) {
-        aw_warn("ANYWARP_HOST_THREADS=%s is not a number from 1 to %d", text, AW_HOST_WORKERS_MAX);
+    if (text && *text && (*end || n < 1 || n > most)) {
+        aw_warn("%s=%s is not a number from 1 to %ld", name, text, most);
         n = 0;
     }
-    return n ? (uint32_t)n : aw_host_cpu_count();
+    return (uint32_t)n;
+}
+
+static uint32_t worker_count(void)
+{
+    uint32_t wish = count_wish("ANYWARP_HOST_THREADS", AW_HOST_WORKERS_MAX);
+    return wish ? wish : aw_host_cpu_count();
 }
 
 /* The rows of so many blocks are read one after another.  Long ones are fetched ahead best; but where rows are a power of two
@@ -400,6 +406,12 @@ int aw_host_open(const char **ret_why)
     if (aw_host.opened)
         goto out;
     aw_host.n_workers = worker_count();
+    uint32_t devices = count_wish("ANYWARP_HOST_DEVICES", AW_HOST_DEVICES_MAX);
+    aw_host.n_devices = devices ? devices : 1;
+    for (uint32_t d = 0; d < aw_host.n_devices; d++) {
+        aw_host.devices[d].null_stream.refs = 1;
+        aw_host.devices[d].null_stream.device = d;
+    }
     aw_host.group = group_blocks();
     aw_host.exact = guards_exact();
     const char *guard = aw_env("ANYWARP_HOST_GUARD");
@@ -429,14 +441,14 @@ out:
 
 bool aw_host_device_ok(int dev)
 {
-    return dev == 0 && aw_host.opened;
+    return dev >= 0 && (uint32_t)dev < aw_host.n_devices && aw_host.opened;
 }
 
 /* ---- questions ---- */
 
 static int device_count(void)
 {
-    return aw_host.opened ? 1 : 0;
+    return aw_host.opened ? (int)aw_host.n_devices : 0;
 }
 
 int aw_host_device_name(int dev, char *ret_name, size_t size)
@@ -489,6 +501,10 @@ int aw_host_device_attr(int dev, enum aw_device_attr attr, int *ret_value)
 {
     if (!aw_host_device_ok(dev))
         return AW_ERR_INVALID_DEVICE;
+    if (attr == AW_DEV_PCI_DEVICE) {
+        *ret_value = dev; /* there is no such bus; programs tell devices apart by it */
+        return AW_OK;
+    }
     return attr_value(attr, ret_value) ? AW_OK : AW_ERR_INVALID_VALUE;
 }
 
@@ -503,6 +519,8 @@ int aw_host_device_uuid(int dev, uint8_t ret_uuid[16])
     aw_hasher_init(&h);
     aw_hasher_add(&h, "anywarp host device", 19);
     aw_hasher_add(&h, id, strlen(id));
+    if (dev)
+        aw_hasher_add(&h, &dev, sizeof dev);
     struct aw_hash128 hash = aw_hasher_end(&h);
     memcpy(ret_uuid, &hash, 16);
     ret_uuid[6] = (uint8_t)((ret_uuid[6] & 0x0f) | 0x80); /* version 8: made as its maker likes */
@@ -519,6 +537,20 @@ int aw_host_device_memory(int dev, size_t *ret_free, size_t *ret_total)
     *ret_free = available && available < left ? available : left;
     *ret_total = total;
     return AW_OK;
+}
+
+/* One memory serves all. */
+static int peer_access(int dev, int peer, bool *ret_can)
+{
+    if (!aw_host_device_ok(dev) || !aw_host_device_ok(peer))
+        return AW_ERR_INVALID_DEVICE;
+    *ret_can = true;
+    return AW_OK;
+}
+
+static int peer_enable(int dev, int peer, bool on)
+{
+    return aw_host_device_ok(dev) && aw_host_device_ok(peer) ? AW_OK : AW_ERR_INVALID_DEVICE;
 }
 
 static int code_object_version(int dev)
@@ -596,6 +628,8 @@ const struct aw_provider aw_provider_host = {
     .function_set_shared = aw_host_function_set_shared,
     .launch = aw_host_launch,
     .limit_set = aw_host_limit_set,
+    .peer_access = peer_access,
+    .peer_enable = peer_enable,
     .stream_write_value = aw_host_stream_write_value,
     .stream_wait_value = aw_host_stream_wait_value,
 };

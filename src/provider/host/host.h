@@ -1,6 +1,7 @@
 /* The host device's own structures, shared by the files of this folder and by nobody else.
  *
- * One device, one lock.  A stream is a queue of operations of which only the head may run; an operation is started when it
+ * One machine, one lock; where there are several devices (ANYWARP_HOST_DEVICES) they have streams of their own and share all else,
+ * faults too.  A stream is a queue of operations of which only the head may run; an operation is started when it
  * is the head and the operations of other streams it waits for are complete.  Kernels, copies and fills become *active*:
  * workers claim ranges of their shares through atomic counters and the last one to leave completes the operation.  Locked
  * means aw_host.lock is held. */
@@ -25,6 +26,7 @@
 
 enum {
     AW_HOST_WORKERS_MAX = 1024,
+    AW_HOST_DEVICES_MAX = 16,
     AW_HOST_APART = 128,               /* bytes between what different processors write: they fetch lines in pairs */
     AW_HOST_GUESTS = 4,                /* threads that wait for a stream and help meanwhile */
     AW_HOST_SHARES_MAX = 64,           /* of an operation; where there are more workers, several begin in one */
@@ -185,6 +187,7 @@ struct aw_host_waiter {                /* a thread that waits; on its own stack 
 
 struct aw_host_stream {
     unsigned flags;
+    uint32_t device;
     uint32_t refs;                     /* handle, events, queued work, waiters; locked */
     struct aw_host_op *head, *tail;
     _Atomic uint64_t submitted;        /* written locked */
@@ -274,6 +277,12 @@ struct aw_host_worker {
     void *fault_address, *fault_pc;
 };
 
+/* Of one device: work of its default stream and of its blocking streams waits for each other, not for other devices'. */
+struct aw_host_streams {
+    struct aw_host_stream null_stream;
+    struct aw_host_stream *first;      /* all, the null stream not included; the fresh ones first */
+};
+
 struct aw_host_device {
     pthread_mutex_t lock;
     bool opened;
@@ -284,8 +293,8 @@ struct aw_host_device {
     struct aw_host_worker *workers;    /* n_workers + AW_HOST_GUESTS */
     struct aw_host_op *active_head, *active_tail;
     _Atomic uint32_t n_active;
-    struct aw_host_stream null_stream;
-    struct aw_host_stream *streams;    /* all, the null stream not included; the fresh ones first */
+    uint32_t n_devices;                /* as many as ANYWARP_HOST_DEVICES says: they differ in their streams alone */
+    struct aw_host_streams devices[AW_HOST_DEVICES_MAX];
     struct aw_host_stream *kick;
     struct aw_host_op *free_ops;
     struct aw_host_dep *free_deps;
@@ -363,8 +372,8 @@ void aw_host_op_complete(struct aw_host_op *op);         /* the head of its stre
 bool aw_host_stream_idle(struct aw_host_stream *stream); /* a new operation would start at once */
 /* not locked: what this thread has submitted is seen, and what has ended */
 bool aw_host_any_pending(void);
-int aw_host_wait_all(void);                              /* unlocked; no printing */
-struct aw_host_stream *aw_host_stream_of(struct aw_stream *stream);
+int aw_host_wait_all(void);                              /* all devices; unlocked; no printing */
+struct aw_host_stream *aw_host_stream_of(int dev, struct aw_stream *stream); /* dev may be none: then any */
 bool aw_host_helper_start(void *(*fn)(void *));          /* a thread without the program's signals; any lock */
 /* Not locked: the provider's calls. */
 int aw_host_device_sync(int dev);

@@ -446,7 +446,7 @@ int aw_host_launch(int dev, struct aw_function *function, const struct aw_launch
     if (status == AW_OK) {
         kernel_fill(op, f, l);
         op->owner = l->owner;
-        status = aw_host_pool_launch(aw_host_stream_of(stream), op);
+        status = aw_host_pool_launch(aw_host_stream_of(dev, stream), op);
     } else {
         aw_host_op_discard(op);
     }

@@ -42,9 +42,12 @@ static bool any_pending(const void *owner)
     if (!owner || !aw_host_any_pending())
         return aw_host_any_pending();
     aw_host_lock();
-    bool any = owned_in(&aw_host.null_stream, owner);
-    for (struct aw_host_stream *s = aw_host.streams; s && !any; s = s->next)
-        any = owned_in(s, owner);
+    bool any = false;
+    for (uint32_t d = 0; d < aw_host.n_devices && !any; d++) {
+        any = owned_in(&aw_host.devices[d].null_stream, owner);
+        for (struct aw_host_stream *s = aw_host.devices[d].first; s && !any; s = s->next)
+            any = owned_in(s, owner);
+    }
     aw_host_unlock();
     return any;
 }
@@ -87,11 +90,13 @@ static bool is_left(const struct aw_host_op *op)
 /* Locked. */
 static struct aw_host_op *find_left(void)
 {
-    if (is_left(aw_host.null_stream.head))
-        return aw_host.null_stream.head;
-    for (struct aw_host_stream *s = aw_host.streams; s; s = s->next)
-        if (is_left(s->head))
-            return s->head;
+    for (uint32_t d = 0; d < aw_host.n_devices; d++) {
+        if (is_left(aw_host.devices[d].null_stream.head))
+            return aw_host.devices[d].null_stream.head;
+        for (struct aw_host_stream *s = aw_host.devices[d].first; s; s = s->next)
+            if (is_left(s->head))
+                return s->head;
+    }
     return NULL;
 }
 
@@ -101,9 +106,11 @@ static void kill_all(const void *owner)
     int none = AW_OK;
     if (!owner)
         atomic_compare_exchange_strong(&aw_host.fault, &none, AW_ERR_LAUNCH_FAILED);
-    mark(&aw_host.null_stream, owner);
-    for (struct aw_host_stream *s = aw_host.streams; s; s = s->next)
-        mark(s, owner);
+    for (uint32_t d = 0; d < aw_host.n_devices; d++) {
+        mark(&aw_host.devices[d].null_stream, owner);
+        for (struct aw_host_stream *s = aw_host.devices[d].first; s; s = s->next)
+            mark(s, owner);
+    }
     for (struct aw_host_op *op; (op = find_left());)
         aw_host_pool_killed(op);
 }

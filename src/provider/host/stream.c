@@ -14,9 +14,19 @@ static struct aw_host_stream *as_stream(struct aw_stream *s)
     return (struct aw_host_stream *)s;
 }
 
-struct aw_host_stream *aw_host_stream_of(struct aw_stream *stream)
+struct aw_host_stream *aw_host_stream_of(int dev, struct aw_stream *stream)
 {
-    return stream ? as_stream(stream) : &aw_host.null_stream;
+    return stream ? as_stream(stream) : &aw_host.devices[aw_host_device_ok(dev) ? dev : 0].null_stream;
+}
+
+static struct aw_host_streams *siblings(const struct aw_host_stream *s)
+{
+    return &aw_host.devices[s->device];
+}
+
+static bool is_null(const struct aw_host_stream *s)
+{
+    return s == &siblings(s)->null_stream;
 }
 
 static uint64_t completed(struct aw_host_stream *s)
@@ -36,7 +46,7 @@ static void list_remove(struct aw_host_stream *s)
     if (s->prev)
         s->prev->next = s->next;
     else
-        aw_host.streams = s->next;
+        siblings(s)->first = s->next;
     if (s->next)
         s->next->prev = s->prev;
 }
@@ -47,15 +57,15 @@ static void list_push(struct aw_host_stream *s)
 {
     s->fresh = true;
     s->prev = NULL;
-    s->next = aw_host.streams;
+    s->next = siblings(s)->first;
     if (s->next)
         s->next->prev = s;
-    aw_host.streams = s;
+    siblings(s)->first = s;
 }
 
 static void stream_unref(struct aw_host_stream *s)
 {
-    if (--s->refs || s == &aw_host.null_stream)
+    if (--s->refs || is_null(s))
         return;
     list_remove(s);
     free(s);
@@ -263,10 +273,10 @@ bool aw_host_stream_idle(struct aw_host_stream *stream)
 {
     if (is_pending(stream))
         return false;
-    if (stream != &aw_host.null_stream)
-        return !is_blocking(stream) || !is_pending(&aw_host.null_stream);
+    if (!is_null(stream))
+        return !is_blocking(stream) || !is_pending(&siblings(stream)->null_stream);
     /* What others have pending, the default stream's latest waits for. */
-    for (struct aw_host_stream *s = aw_host.streams; s && s->fresh; s = s->next) {
+    for (struct aw_host_stream *s = siblings(stream)->first; s && s->fresh; s = s->next) {
         if (is_blocking(s) && is_pending(s))
             return false;
     }
@@ -299,7 +309,7 @@ static void dep_drop(struct aw_host_op *op, struct aw_host_stream *s)
 /* The legacy default stream and the blocking ones wait for each other. */
 static bool deps_legacy(struct aw_host_stream *stream, struct aw_host_op *op)
 {
-    struct aw_host_stream *null = &aw_host.null_stream;
+    struct aw_host_stream *null = &siblings(stream)->null_stream;
     if (stream != null) {
         if (!is_blocking(stream) || stream->seen_null >= submitted(null))
             return true;
@@ -308,7 +318,7 @@ static bool deps_legacy(struct aw_host_stream *stream, struct aw_host_op *op)
         stream->seen_null = submitted(null);
         return true;
     }
-    for (struct aw_host_stream *s = aw_host.streams; s && s->fresh; s = s->next) {
+    for (struct aw_host_stream *s = siblings(stream)->first; s && s->fresh; s = s->next) {
         s->fresh = false;
         if (!is_blocking(s) || s->null_seen >= submitted(s))
             continue;
@@ -328,15 +338,15 @@ static int submit_after(struct aw_host_stream *stream, struct aw_host_op *op, st
         return AW_ERR_OS;
     }
     if (!deps_legacy(stream, op) || (after && !dep_add(op, after))) {
-        dep_drop(op, &aw_host.null_stream);
-        for (struct aw_host_stream *s = aw_host.streams; s; s = s->next) {
+        dep_drop(op, &siblings(stream)->null_stream);
+        for (struct aw_host_stream *s = siblings(stream)->first; s; s = s->next) {
             dep_drop(op, s);
             s->fresh = true;
             s->null_seen = s->seen_null = 0; /* forget: waiting once more is harmless */
         }
         return AW_ERR_OUT_OF_MEMORY;
     }
-    if (stream != &aw_host.null_stream && !stream->fresh) {
+    if (!is_null(stream) && !stream->fresh) {
         list_remove(stream);
         list_push(stream);
     }
@@ -423,26 +433,26 @@ static void wait_for(struct aw_host_stream *s, uint64_t seq)
     stream_unref(s);
 }
 
-/* The present work of every stream, or of every blocking one; locked, unlocks meanwhile.  The list may change while it is
+/* The present work of every stream of a device, or of every blocking one; locked, unlocks meanwhile.  The list may change while it is
  * unlocked, so the work to wait for is marked first: what others submit later must not hold this thread up. */
-static void wait_all_locked(bool blocking_only)
+static void wait_device_locked(struct aw_host_streams *of, bool blocking_only)
 {
-    wait_for(&aw_host.null_stream, submitted(&aw_host.null_stream));
-    for (struct aw_host_stream *s = aw_host.streams; s; s = s->next) {
+    wait_for(&of->null_stream, submitted(&of->null_stream));
+    for (struct aw_host_stream *s = of->first; s; s = s->next) {
         if (is_blocking(s) || !blocking_only)
             s->sync_mark = submitted(s);
     }
-    for (struct aw_host_stream *s = aw_host.streams; s;) {
+    for (struct aw_host_stream *s = of->first; s;) {
         if (completed(s) < s->sync_mark) {
             wait_for(s, s->sync_mark);
-            s = aw_host.streams;
+            s = of->first;
         } else {
             s = s->next;
         }
     }
 }
 
-int aw_host_wait_all(void)
+static int wait_devices(uint32_t first, uint32_t end)
 {
     if (!may_wait())
         return AW_ERR_NOT_PERMITTED;
@@ -450,16 +460,22 @@ int aw_host_wait_all(void)
     if (!aw_host_any_pending())
         return AW_OK;
     aw_host_lock();
-    wait_all_locked(false);
+    for (uint32_t d = first; d < end; d++)
+        wait_device_locked(&aw_host.devices[d], false);
     aw_host_unlock();
     return AW_OK;
+}
+
+int aw_host_wait_all(void)
+{
+    return wait_devices(0, aw_host.n_devices);
 }
 
 int aw_host_device_sync(int dev)
 {
     if (!aw_host_device_ok(dev))
         return AW_ERR_INVALID_DEVICE;
-    int status = aw_host_wait_all();
+    int status = wait_devices((uint32_t)dev, (uint32_t)dev + 1);
     if (status != AW_OK)
         return status;
     aw_host_print_flush();
@@ -477,6 +493,7 @@ int aw_host_stream_create(int dev, unsigned flags, int priority, struct aw_strea
         return AW_ERR_OUT_OF_MEMORY;
     (void)priority; /* one class of workers */
     s->flags = flags;
+    s->device = (uint32_t)dev;
     s->refs = 1;
     aw_host_lock();
     list_push(s);
@@ -502,8 +519,8 @@ int aw_host_stream_query(int dev, struct aw_stream *stream)
     if (aw_host_fault())
         return aw_host_fault();
     aw_host_lock();
-    bool idle = aw_host_stream_idle(aw_host_stream_of(stream));
-    bool own = !is_pending(aw_host_stream_of(stream));
+    bool idle = aw_host_stream_idle(aw_host_stream_of(dev, stream));
+    bool own = !is_pending(aw_host_stream_of(dev, stream));
     aw_host_unlock();
     /* The legacy stream counts the blocking ones' work as its own; they do not count its. */
     if (stream ? own : idle)
@@ -517,14 +534,14 @@ int aw_host_stream_sync(int dev, struct aw_stream *stream)
         return AW_ERR_INVALID_DEVICE;
     if (!may_wait())
         return AW_ERR_NOT_PERMITTED;
-    struct aw_host_stream *s = aw_host_stream_of(stream);
+    struct aw_host_stream *s = aw_host_stream_of(dev, stream);
     aw_host_thread.waited = true;
     if (stream ? is_pending(s) : aw_host_any_pending()) {
         aw_host_lock();
         if (stream)
             wait_for(s, submitted(s));
         else
-            wait_all_locked(true);
+            wait_device_locked(siblings(s), true);
         aw_host_unlock();
     }
     aw_host_print_flush();
@@ -546,7 +563,7 @@ int aw_host_stream_wait(int dev, struct aw_stream *stream, struct aw_event *even
         struct aw_host_op *op;
         status = aw_host_op_create(AW_HOST_OP_WAIT, &op);
         if (status == AW_OK) {
-            status = submit_after(aw_host_stream_of(stream), op, e->op);
+            status = submit_after(aw_host_stream_of(dev, stream), op, e->op);
             if (status != AW_OK)
                 aw_host_op_discard(op);
             pump();
@@ -625,7 +642,7 @@ int aw_host_stream_callback(int dev, struct aw_stream *stream, void (*fn)(void *
     if (status == AW_OK) {
         op->callback.fn = fn;
         op->callback.user = user;
-        status = aw_host_op_submit(aw_host_stream_of(stream), op);
+        status = aw_host_op_submit(aw_host_stream_of(dev, stream), op);
     }
     aw_host_unlock();
     return status;
@@ -634,7 +651,7 @@ int aw_host_stream_callback(int dev, struct aw_stream *stream, void (*fn)(void *
 /* The operation holds its place in the stream while the caller does it, so what others give the stream meanwhile waits. */
 int aw_host_stream_inline(int dev, struct aw_stream *stream, void (*fn)(void *user), void *user)
 {
-    struct aw_host_stream *s = aw_host_stream_of(stream);
+    struct aw_host_stream *s = aw_host_stream_of(dev, stream);
     struct aw_host_op *op;
     if (!aw_host_device_ok(dev))
         return AW_ERR_INVALID_DEVICE;
@@ -682,7 +699,7 @@ int aw_host_event_destroy(struct aw_event *event)
 int aw_host_event_record(int dev, struct aw_event *event, struct aw_stream *stream)
 {
     struct aw_host_event *e = (struct aw_host_event *)event;
-    struct aw_host_stream *s = aw_host_stream_of(stream);
+    struct aw_host_stream *s = aw_host_stream_of(dev, stream);
     if (!aw_host_device_ok(dev))
         return AW_ERR_INVALID_DEVICE;
     if (!e)
@@ -783,12 +800,14 @@ static void stream_forget(struct aw_host_stream *s)
 void aw_host_streams_forked(void)
 {
     bool lost = aw_host_any_pending();
-    stream_forget(&aw_host.null_stream);
-    for (struct aw_host_stream *s = aw_host.streams, *next; s; s = next) {
-        next = s->next;
-        s->refs++;
-        stream_forget(s);
-        stream_unref(s);
+    for (uint32_t d = 0; d < AW_HOST_DEVICES_MAX; d++) {
+        stream_forget(&aw_host.devices[d].null_stream);
+        for (struct aw_host_stream *s = aw_host.devices[d].first, *next; s; s = next) {
+            next = s->next;
+            s->refs++;
+            stream_forget(s);
+            stream_unref(s);
+        }
     }
     aw_host.kick = NULL;
     atomic_store(&aw_host.n_pending, 0);

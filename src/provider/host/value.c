@@ -157,7 +157,7 @@ static bool try_now(struct aw_host_stream *stream, const struct aw_host_value *v
 
 static int submit(int dev, struct aw_stream *stream, const struct aw_host_value *v, const void *owner)
 {
-    struct aw_host_stream *s = aw_host_stream_of(stream);
+    struct aw_host_stream *s = aw_host_stream_of(dev, stream);
     struct aw_host_op *op;
     int status = AW_OK;
     if (!aw_host_device_ok(dev))

@@ -1,5 +1,5 @@
 /* NCCL between processes against plain loops: all types and reductions, every collective, groups, streams, graphs, split, abort, errors.
- * Usage: nccl_test RANKS [quick] */
+ * Usage: nccl_test RANKS [quick | devices] */
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <math.h>
 #include <stdio.h>
@@ -12,6 +12,8 @@
 
 int cudaMalloc(void **ptr, size_t size);
 int cudaFree(void *ptr);
+int cudaGetDeviceCount(int *n);
+int cudaSetDevice(int device);
 int cudaMemcpy(void *dst, const void *src, size_t size, int kind);
 int cudaMemcpyAsync(void *dst, const void *src, size_t size, int kind, cudaStream_t stream);
 int cudaMemset(void *ptr, int value, size_t size);
@@ -402,11 +404,60 @@ static int rank_main(const ncclUniqueId *id, int quick)
     return bad;
 }
 
+/* All ranks in one thread, a device each, on default streams: none of them may hold up another's. */
+static int devices_main(void)
+{
+    enum { N = 1000, MOST = 16 };
+    ncclComm_t comms[MOST];
+    float *from[MOST], *to[MOST], host[N];
+    int visible = 0, device = -1;
+    FINE(cudaGetDeviceCount(&visible));
+    CHECK(visible == ranks);
+    FINE(ncclCommInitAll(comms, ranks, NULL));
+    CHECK(ncclCommInitAll(comms, ranks + 1, NULL) == ncclInvalidArgument);
+    for (int d = 0; d < ranks; d++) {
+        FINE(cudaSetDevice(d));
+        FINE(ncclCommCuDevice(comms[d], &device));
+        CHECK(device == d);
+        cudaMalloc((void **)&from[d], sizeof host);
+        cudaMalloc((void **)&to[d], sizeof host);
+        for (size_t i = 0; i < N; i++)
+            host[i] = (float)element(d, i, 1);
+        cudaMemcpy(from[d], host, sizeof host, DEFAULT);
+    }
+    FINE(ncclGroupStart());
+    for (int d = 0; d < ranks; d++)
+        FINE(ncclAllReduce(from[d], to[d], N, ncclFloat32, ncclSum, comms[d], NULL));
+    FINE(ncclGroupEnd());
+    FINE(ncclGroupStart());
+    for (int d = 0; d < ranks; d++) {
+        FINE(ncclSend(to[d], 10, ncclFloat32, (d + 1) % ranks, comms[d], NULL));
+        FINE(ncclRecv(from[d], 10, ncclFloat32, (d + ranks - 1) % ranks, comms[d], NULL));
+    }
+    FINE(ncclGroupEnd());
+    for (int d = 0; d < ranks; d++) {
+        FINE(cudaSetDevice(d));
+        FINE(cudaStreamSynchronize(NULL));
+        cudaMemcpy(host, to[d], sizeof host, DEFAULT);
+        for (size_t i = 0; i < N; i++)
+            CHECK(host[i] == reduced(ncclSum, i, 1));
+        cudaMemcpy(host, from[d], sizeof host, DEFAULT);
+        for (size_t i = 0; i < N; i++)
+            CHECK(host[i] == (i < 10 ? reduced(ncclSum, i, 1) : element(d, i, 1)));
+    }
+    for (int d = 0; d < ranks; d++)
+        FINE(ncclCommDestroy(comms[d]));
+    printf("%d devices, %d wrong\n", ranks, bad);
+    return bad != 0;
+}
+
 int main(int argc, char **argv)
 {
     ncclUniqueId id;
     int pipes[16][2], status, failed = 0;
     ranks = argc > 1 ? atoi(argv[1]) : 2;
+    if (argc > 2 && !strcmp(argv[2], "devices"))
+        return devices_main();
     for (int r = 0; r < ranks; r++)
         if (pipe(pipes[r]))
             return 1;

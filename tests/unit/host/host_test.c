@@ -166,7 +166,8 @@ static void test_device(void)
     char name[256];
     int value;
     uint8_t uuid[16], again[16];
-    EQ(P->device_count(), 1);
+    int devices = getenv("ANYWARP_HOST_DEVICES") ? atoi(getenv("ANYWARP_HOST_DEVICES")) : 1;
+    EQ(P->device_count(), devices);
     EQ(P->device_name(0, name, sizeof name), AW_OK);
     CHECK(strncmp(name, "anywarp host device (", 21) == 0);
     const char *target = P->device_target(0);
@@ -183,7 +184,7 @@ static void test_device(void)
     for (int i = 0; i < AW_DEV_COUNT_; i++)
         EQ(P->device_attr(0, i, &value), AW_OK);
     EQ(P->device_attr(0, AW_DEV_COUNT_, &value), AW_ERR_INVALID_VALUE);
-    EQ(P->device_attr(1, 0, &value), AW_ERR_INVALID_DEVICE);
+    EQ(P->device_attr(devices, 0, &value), AW_ERR_INVALID_DEVICE);
     EQ(P->device_attr(0, AW_DEV_MULTIPROCESSORS, &value), AW_OK);
     CHECK(value >= 1);
     EQ(P->device_uuid(0, uuid), AW_OK);
@@ -345,6 +346,39 @@ static void test_objects(void)
     EQ(value, 0);
 }
 
+/* What one device's default stream waits for holds up neither another's nor who waits for that device. */
+static void test_devices(void)
+{
+    uint8_t uuid[2][16];
+    bool can = false;
+    if (P->device_count() < 2)
+        return;
+    EQ(P->device_uuid(0, uuid[0]), AW_OK);
+    EQ(P->device_uuid(1, uuid[1]), AW_OK);
+    CHECK(memcmp(uuid[0], uuid[1], 16));
+    EQ(P->peer_access(0, 1, &can), AW_OK);
+    CHECK(can);
+    uint32_t *data = device_alloc(4096), *flag = device_alloc(4);
+    struct aw_stream *stream;
+    EQ(P->stream_create(1, 0, 0, &stream), AW_OK);
+    EQ(launch("gate", 1, 32, NULL, 1, flag), AW_OK); /* on device 0 */
+    EQ(P->stream_query(0, NULL), AW_ERR_NOT_READY);
+    EQ(P->fill(1, data, 7, 4, 1024, NULL), AW_OK);
+    EQ(P->fill(1, data + 1, 8, 4, 1, stream), AW_OK);
+    EQ(P->fill(1, data + 2, 9, 4, 1, NULL), AW_OK); /* behind the stream's */
+    EQ(P->stream_sync(1, NULL), AW_OK);
+    EQ(P->device_sync(1), AW_OK);
+    EQ(data[0], 7);
+    EQ(data[1], 8);
+    EQ(data[2], 9);
+    EQ(P->stream_query(0, NULL), AW_ERR_NOT_READY);
+    __atomic_store_n(flag, 1, __ATOMIC_RELEASE);
+    EQ(P->device_sync(0), AW_OK);
+    EQ(P->stream_destroy(stream), AW_OK);
+    device_free(data);
+    device_free(flag);
+}
+
 static void fork_child_body(bool expect_fault)
 {
     uint32_t *data = device_alloc(4096);
@@ -471,6 +505,7 @@ static void bench(void)
 static const struct test own_tests[] = {
     { "device", test_device },   { "memory", test_memory }, { "memory_random", test_memory_random },
     { "memory_apart", test_memory_apart },
+    { "devices", test_devices },
     { "objects", test_objects }, { "fork", test_fork },     { "exit", test_exit },
     { NULL, NULL },
 };

@@ -180,7 +180,7 @@ static void test_config(void)
     l = good;
     l.grid[1] = 65536;
     EQ(P->launch(0, kernel("empty"), &l, NULL), AW_ERR_INVALID_CONFIG);
-    EQ(P->launch(1, kernel("empty"), &good, NULL), AW_ERR_INVALID_DEVICE);
+    EQ(P->launch(99, kernel("empty"), &good, NULL), AW_ERR_INVALID_DEVICE);
     /* Dynamic shared memory: 48 KiB with the kernel's own unless allowed. */
     args[0] = (uintptr_t)out;
     l = good;

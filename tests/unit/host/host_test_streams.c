@@ -232,7 +232,7 @@ static void test_value_waits(void)
     EQ(P->stream_wait_value(0, s, flag, 0, 4, (enum aw_wait)4, NULL), AW_ERR_INVALID_VALUE);
     EQ(P->stream_wait_value(0, s, NULL, 0, 4, AW_WAIT_EQ, NULL), AW_ERR_INVALID_VALUE);
     EQ(P->stream_write_value(0, s, (char *)flag + 4, 0, 8), AW_ERR_INVALID_VALUE);
-    EQ(P->stream_write_value(1, s, flag, 0, 8), AW_ERR_INVALID_DEVICE);
+    EQ(P->stream_write_value(99, s, flag, 0, 8), AW_ERR_INVALID_DEVICE);
     P->stream_destroy(s);
     device_free(flag);
 }
