@@ -10,6 +10,7 @@
 
 #include "base/dl.h"
 #include "base/log.h"
+#include "memory.h"
 
 /* What is called of the library. */
 #define CALLS(X)                                                                                                       \
@@ -19,8 +20,9 @@
     X(dnnl_stream_destroy)                                                                                             \
     X(dnnl_stream_wait)                                                                                                \
     X(dnnl_memory_desc_init_by_strides)                                                                                \
-    X(dnnl_memory_desc_init_by_tag) X(dnnl_memory_desc_equal) X(dnnl_memory_create) X(dnnl_memory_destroy)             \
-        X(dnnl_memory_get_memory_desc) X(dnnl_dilated_convolution_forward_desc_init)                                   \
+    X(dnnl_memory_desc_init_by_tag)                                                                                    \
+    X(dnnl_memory_desc_equal) X(dnnl_memory_create) X(dnnl_memory_destroy) X(dnnl_memory_get_memory_desc)              \
+        X(dnnl_memory_desc_get_size) X(dnnl_dilated_convolution_forward_desc_init)                                     \
             X(dnnl_dilated_convolution_backward_data_desc_init) X(dnnl_dilated_convolution_backward_weights_desc_init) \
                 X(dnnl_primitive_desc_create) X(dnnl_primitive_desc_destroy) X(dnnl_primitive_desc_query_md)           \
                     X(dnnl_primitive_create) X(dnnl_primitive_destroy) X(dnnl_primitive_execute)                       \
@@ -63,13 +65,16 @@ struct call {
     dnnl_memory_t memory[THINGS];
     dnnl_primitive_t primitive[THINGS];
     dnnl_primitive_desc_t desc[THINGS];
-    int memories, primitives, descs;
+    void *buffer[THINGS]; /* of memory that is the call's own */
+    int memories, primitives, descs, buffers;
 };
 
 static void call_end(struct call *c)
 {
     for (int i = 0; i < c->memories; i++)
         dnnl.dnnl_memory_destroy(c->memory[i]);
+    for (int i = 0; i < c->buffers; i++)
+        aw_dnn_give(c->buffer[i]);
     for (int i = 0; i < c->primitives; i++)
         dnnl.dnnl_primitive_destroy(c->primitive[i]);
     for (int i = 0; i < c->descs; i++)
@@ -84,6 +89,15 @@ static dnnl_memory_t call_memory(struct call *c, const dnnl_memory_desc_t *md, v
     if (c->memories == THINGS || dnnl.dnnl_memory_create(&m, md, engine, at) != dnnl_success)
         return NULL;
     return c->memory[c->memories++] = m;
+}
+
+static dnnl_memory_t call_own_memory(struct call *c, const dnnl_memory_desc_t *md)
+{
+    void *at = c->buffers < THINGS ? aw_dnn_take(dnnl.dnnl_memory_desc_get_size(md)) : NULL;
+    if (!at)
+        return NULL;
+    c->buffer[c->buffers++] = at;
+    return call_memory(c, md, at);
 }
 
 static dnnl_primitive_t call_primitive(struct call *c, dnnl_primitive_desc_t pd)
@@ -196,7 +210,7 @@ static bool convolve(struct call *c, enum aw_dnn_convolve_kind kind, const struc
         const dnnl_memory_desc_t *md = dnnl.dnnl_primitive_desc_query_md(pd, roles[kind][i].query, 0);
         bool same = md && dnnl.dnnl_memory_desc_equal(md, &given[i]);
         user[i] = call_memory(c, &given[i], views[i]->at);
-        used[i] = same ? user[i] : md ? call_memory(c, md, DNNL_MEMORY_ALLOCATE) : NULL;
+        used[i] = same ? user[i] : md ? call_own_memory(c, md) : NULL;
         if (!user[i] || !used[i] || (!same && i != written && !reorder(c, user[i], used[i])))
             return false;
         args[i] = (dnnl_exec_arg_t){ roles[kind][i].arg, used[i] };

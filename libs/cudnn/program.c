@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/log.h"
+#include "memory.h"
 #include "status.h"
 
 struct aw_dnn_program *aw_dnn_program_create(void)
@@ -139,9 +140,10 @@ static bool place_ragged(const struct aw_dnn_program *p, int i, struct running *
     struct aw_dnn_view *v = &r->views[i];
     aw_dnn_pack(&v->s);
     r->origin[i] = v->at;
-    v->at = r->owned[i] = calloc(1, aw_dnn_bytes(&v->s) + 1);
+    v->at = r->owned[i] = aw_dnn_take(aw_dnn_bytes(&v->s));
     if (!v->at)
         return false;
+    memset(v->at, 0, aw_dnn_bytes(&v->s));
     ragged_copy(p, i, r, false);
     return true;
 }
@@ -152,7 +154,7 @@ static bool place_virtual(int i, struct running *r)
     struct aw_dnn_view *v = &r->views[i];
     if (v->s.type == CUDNN_DATA_BOOLEAN)
         v->s.type = CUDNN_DATA_BYTE_BOOLEAN;
-    v->at = r->owned[i] = aligned_alloc(64, (aw_dnn_bytes(&v->s) + 127) & ~(size_t)63);
+    v->at = r->owned[i] = aw_dnn_take(aw_dnn_bytes(&v->s));
     return v->at != NULL;
 }
 
@@ -174,7 +176,7 @@ static int run_node(const struct aw_dnn_program *p, int at, struct running *r)
     for (int i = 0; i < node->n; i++) {
         int t = node->tensor[i];
         if (t >= 0 && p->tensors[t].storage == AW_DNN_VIRTUAL && p->tensors[t].last == at) {
-            free(r->owned[t]);
+            aw_dnn_give(r->owned[t]);
             r->owned[t] = NULL;
         }
     }
@@ -206,7 +208,7 @@ static void run(struct aw_lib_job *job)
         if (r.origin[i] && p->tensors[i].dir & AW_LIB_OUT)
             ragged_copy(p, i, &r, true);
     for (int i = 0; i < p->n_tensors && r.owned; i++)
-        free(r.owned[i]);
+        aw_dnn_give(r.owned[i]);
     free(r.views);
     free(r.owned);
     free(r.origin);
