@@ -3,6 +3,7 @@
 #define AW_ROOM "cusolver"
 #include "call.h"
 
+#include <complex.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -85,6 +86,16 @@ cusolverStatus_t aw_solver_submit(struct aw_solver_call *c, cusolverDnHandle_t h
     enum aw_lib_when when = waits ? AW_LIB_DONE : bytes <= SMALL ? AW_LIB_SMALL : AW_LIB_QUEUED;
     CUresult result = aw_lib_submit(&handle->queue, &c->job, when, &status);
     return result == CUDA_SUCCESS && waits ? (cusolverStatus_t)status : aw_solver_status(result);
+}
+
+double _Complex aw_solver_value(char t, const void *at, int64_t i)
+{
+    switch (t) {
+    case 's': return ((const float *)at)[i];
+    case 'd': return ((const double *)at)[i];
+    case 'c': return ((const float _Complex *)at)[i];
+    default: return ((const double _Complex *)at)[i];
+    }
 }
 
 double aw_solver_real_of(char real_t, const void *at, int64_t i)

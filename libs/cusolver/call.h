@@ -76,7 +76,8 @@ static inline void *aw_solver_at(const struct aw_solver_call *c, void *base, int
 {
     return (char *)base + i * (int64_t)aw_solver_size(c->t);
 }
-/* The real part of value `i`, and its writing with an imaginary part of 0. */
+/* Value `i`; its real part; a real number. */
+double _Complex aw_solver_value(char t, const void *at, int64_t i);
 double aw_solver_real(char t, const void *at, int64_t i);
 double aw_solver_real_of(char real_t, const void *at, int64_t i);
 

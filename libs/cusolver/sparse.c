@@ -136,16 +136,6 @@ static void open_library(void)
 enum { QR, CHOLESKY, LU };
 enum { VAL, PTR, IND, RHS, X };
 
-static double _Complex value(char t, const void *at, int64_t i)
-{
-    switch (t) {
-    case 's': return ((const float *)at)[i];
-    case 'd': return ((const double *)at)[i];
-    case 'c': return ((const float _Complex *)at)[i];
-    default: return ((const double _Complex *)at)[i];
-    }
-}
-
 static void value_put(char t, void *at, int64_t i, double _Complex v)
 {
     switch (t) {
@@ -162,7 +152,7 @@ static void *doubles(char t, const void *from, int64_t n, bool conjugate)
     char own = aw_solver_complex(t) ? 'z' : 'd';
     void *to = malloc((size_t)(n + 1) * aw_solver_size(own));
     for (int64_t i = 0; to && i < n; i++)
-        value_put(own, to, i, conjugate ? conj(value(t, from, i)) : value(t, from, i));
+        value_put(own, to, i, conjugate ? conj(aw_solver_value(t, from, i)) : aw_solver_value(t, from, i));
     return to;
 }
 
@@ -170,7 +160,7 @@ static void *doubles(char t, const void *from, int64_t n, bool conjugate)
 static int singular(const struct numeric *n, char own, int size, double tolerance)
 {
     for (int k = 0; k < size; k++)
-        if (cabs(value(own, n->u->x, n->u->p[k + 1] - 1)) <= tolerance)
+        if (cabs(aw_solver_value(own, n->u->x, n->u->p[k + 1] - 1)) <= tolerance)
             return k;
     return -1;
 }
@@ -263,7 +253,10 @@ static void run(struct aw_solver_call *c)
     if (at == -2)
         aw_err("%s: memory is out, nothing is solved", c->name);
     for (int i = 0; i < n; i++)
-        value_put(c->t, c->a[X], i, at != -1 ? CMPLX(NAN, NAN) : conjugate ? conj(value(own, b, i)) : value(own, b, i));
+        value_put(c->t, c->a[X], i,
+                  at != -1    ? CMPLX(NAN, NAN)
+                  : conjugate ? conj(aw_solver_value(own, b, i))
+                              : aw_solver_value(own, b, i));
     c->job.status = at == -2 ? CUSOLVER_STATUS_ALLOC_FAILED : CUSOLVER_STATUS_SUCCESS;
     *(int *)c->host = at;
     free(ptr);

@@ -71,16 +71,6 @@ static int compute(struct aw_solver_call *c, const struct aw_solver_svd *p, cons
     return info;
 }
 
-static double _Complex element(char t, const void *at, int64_t i)
-{
-    switch (t) {
-    case 's': return ((const float *)at)[i];
-    case 'd': return ((const double *)at)[i];
-    case 'c': return ((const float _Complex *)at)[i];
-    default: return ((const double _Complex *)at)[i];
-    }
-}
-
 /* The first columns of U and V, from what LAPACK wrote beside them. */
 static void copy_out(const struct aw_solver_svd *p, char t, const struct item *x, char *u, char *v, int64_t cols_u,
                      int64_t cols_v)
@@ -106,9 +96,10 @@ static double residual(const struct aw_solver_svd *p, char t, const void *a, con
     double sum = 0;
     for (int64_t j = 0; j < p->n; j++)
         for (int64_t i = 0; i < p->m; i++) {
-            double _Complex r = element(t, a, i + j * p->lda);
+            double _Complex r = aw_solver_value(t, a, i + j * p->lda);
             for (int64_t k = 0; k < rank; k++)
-                r -= element(t, x->u, i + k * x->ldu) * aw_solver_real_of(real, x->s, k) * element(t, x->v, k + j * x->ldv);
+                r -= aw_solver_value(t, x->u, i + k * x->ldu) * aw_solver_real_of(real, x->s, k) *
+                     aw_solver_value(t, x->v, k + j * x->ldv);
             sum += creal(r) * creal(r) + cimag(r) * cimag(r);
         }
     return sqrt(sum);

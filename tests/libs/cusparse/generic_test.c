@@ -343,6 +343,8 @@ static void spgemm(cudaDataType type, int wide, int base, long m, long k, long n
     check(cusparseSparseToDense(handle, c, back.descr, 0, NULL) == 0, "to dense");
     values_check(type, back.device, back.all, back.n, what);
     /* Once more, the pattern first, and twice the values: the second time on top. */
+    cudaDeviceSynchronize();
+    cusparseDestroySpMat(c);
     cusparseSpGEMM_createDescr(&descr);
     cusparseCreateCsr(&c, m, n, 0, ptr, NULL, NULL, index, index, base, type);
     size_t s2, s3, s4;
@@ -405,7 +407,8 @@ static void vectors(cudaDataType type, int wide, int base)
     for (int i = 0; i < NNZ; i++)
         y[at[i]] += alpha * x[i];
     values_check(type, dy, y, N, "Axpby");
-    cudaMemcpy(dy, values_upload(type, y, N), (size_t)(N * type_size(type)), 3);
+    cudaFree(dy), dy = values_upload(type, y, N);
+    cusparseDnVecSetValues(vy, dy);
     check(cusparseGather(handle, vy, vx) == 0, "Gather");
     for (int i = 0; i < NNZ; i++)
         x[i] = y[at[i]];
