@@ -10,17 +10,8 @@
 
 #include "check.h"
 
-typedef struct CUstream_st *test_stream;
-int cudaStreamCreateWithFlags(test_stream *stream, unsigned flags);
-int cudaStreamSynchronize(test_stream stream);
-int cudaStreamDestroy(test_stream stream);
+typedef void *test_stream;
 int cudaLaunchHostFunc(test_stream stream, void (*fn)(void *), void *user);
-int cudaStreamBeginCapture(test_stream stream, int mode);
-int cudaStreamEndCapture(test_stream stream, void **graph);
-int cudaGraphInstantiate(void **exec, void *graph, unsigned long long flags);
-int cudaGraphLaunch(void *exec, test_stream stream);
-int cudaGraphDestroy(void *graph);
-int cudaGraphExecDestroy(void *exec);
 
 typedef void (*test_step)(test_stream stream, float *x);
 
