@@ -91,7 +91,7 @@ static bool type_known(curandRngType_t type)
 {
     switch (type) {
     case CURAND_RNG_PSEUDO_MTGP32:
-        aw_fixme("MTGP32 is not implemented: its 200 tables are published by others and not built in");
+        aw_fixme("MTGP32 is not implemented: the parameters of cuRAND's sequences are not published by others");
         return false;
     case CURAND_RNG_QUASI_SCRAMBLED_SOBOL32:
     case CURAND_RNG_QUASI_SCRAMBLED_SOBOL64:
