@@ -2,6 +2,7 @@
  * attributes, algorithms and transforms.  Usage: lt_test [quick] */
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <malloc.h>
+#include <pthread.h>
 
 #include "cublasLt.h"
 #include "types.h"
@@ -596,6 +597,84 @@ static void streams(void)
     free(host);
 }
 
+/* A batch by arrays of pointers, of which the second pair is swapped. */
+static void pointers(void)
+{
+    float a[2] = { 3, 5 }, b[2] = { 7, 11 }, got[2] = { 0, 0 }, one = 1, zero = 0;
+    float *da = upload(a, sizeof a), *db = upload(b, sizeof b), *dc = upload(got, sizeof got);
+    float *lists[3][2] = { { da, da + 1 }, { db + 1, db }, { dc, dc + 1 } };
+    void *device[3];
+    int batch = 2, mode = 1;
+    cublasLtMatmulDesc_t desc;
+    cublasLtMatrixLayout_t l;
+    for (int i = 0; i < 3; i++)
+        device[i] = upload(lists[i], sizeof lists[i]);
+    cublasLtMatmulDescCreate(&desc, CUBLAS_COMPUTE_32F, CUDA_R_32F);
+    cublasLtMatrixLayoutCreate(&l, CUDA_R_32F, 1, 1, 1);
+    cublasLtMatrixLayoutSetAttribute(l, 5, &batch, sizeof batch), cublasLtMatrixLayoutSetAttribute(l, 8, &mode, sizeof mode);
+    check(cublasLtMatmul(handle, desc, &one, device[0], l, device[1], l, &zero, device[2], l, device[2], l, NULL, NULL, 0,
+                         NULL) == 0,
+          "pointers");
+    cudaMemcpy(got, dc, sizeof got, 2);
+    check(got[0] == 33 && got[1] == 35, "pointers: %g %g", got[0], got[1]);
+    set_int(desc, 7, RELU);
+    check(cublasLtMatmul(handle, desc, &one, device[0], l, device[1], l, &zero, device[2], l, device[2], l, NULL, NULL, 0,
+                         NULL) == CUBLAS_STATUS_NOT_SUPPORTED,
+          "an epilogue of pointers");
+    cublasLtMatmulDescDestroy(desc), cublasLtMatrixLayoutDestroy(l);
+    for (int i = 0; i < 3; i++)
+        cudaFree(device[i]);
+    cudaFree(da), cudaFree(db), cudaFree(dc);
+}
+
+/* Many products of its own on a stream of its own, of which each depends on the one before. */
+static void *thread(void *arg)
+{
+    enum { N = 24 };
+    float host[N * N], one = 1, zero = 0, got = 0;
+    int rounds = quick ? 3 : 100;
+    void *stream;
+    cublasLtMatmulDesc_t desc;
+    cublasLtMatrixLayout_t l;
+    for (int i = 0; i < N * N; i++)
+        host[i] = i % (N + 1) ? 0 : (float)(size_t)arg;
+    void *a = upload(host, sizeof host), *x = upload(host, sizeof host), *y = upload(host, sizeof host);
+    for (int i = 0; i < N * N; i++)
+        host[i] = i % (N + 1) ? 0 : 1;
+    cudaMemcpy(a, host, sizeof host, 1);
+    cudaStreamCreateWithFlags(&stream, 1);
+    cublasLtMatmulDescCreate(&desc, CUBLAS_COMPUTE_32F, CUDA_R_32F);
+    cublasLtMatrixLayoutCreate(&l, CUDA_R_32F, N, N, N);
+    int status = 0;
+    for (int i = 0; i < rounds; i++) {
+        status |= (int)cublasLtMatmul(handle, desc, &one, a, l, x, l, &zero, y, l, y, l, NULL, NULL, 0, stream);
+        status |= (int)cublasLtMatmul(handle, desc, &one, a, l, y, l, &one, x, l, x, l, NULL, NULL, 0, stream);
+        one = i % 2 ? 0.5f : 1; /* x becomes one times one plus one times itself */
+    }
+    cudaStreamSynchronize(stream);
+    cudaMemcpy(&got, x, sizeof got, 2);
+    double want = (double)(size_t)arg, scale = 1;
+    for (int i = 0; i < rounds; i++) {
+        want = scale * scale * want + scale * want;
+        scale = i % 2 ? 0.5 : 1;
+    }
+    check(status == 0 && fabs(got - want) <= 1e-4 * want, "thread %d: status %d, %g, not %g", (int)(size_t)arg, status, got,
+          want);
+    cublasLtMatmulDescDestroy(desc), cublasLtMatrixLayoutDestroy(l);
+    cudaStreamDestroy(stream);
+    cudaFree(a), cudaFree(x), cudaFree(y);
+    return NULL;
+}
+
+static void threads(void)
+{
+    pthread_t t[4];
+    for (size_t i = 0; i < 4; i++)
+        pthread_create(&t[i], NULL, thread, (void *)(i + 1));
+    for (int i = 0; i < 4; i++)
+        pthread_join(t[i], NULL);
+}
+
 static void leaks(void)
 {
     size_t early = 0;
@@ -627,6 +706,8 @@ int main(int argc, char **argv)
     complex_product();
     transforms();
     streams();
+    pointers();
+    threads();
     leaks();
     cublasLtDestroy(handle);
     return test_end("lt");
