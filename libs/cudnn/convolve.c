@@ -114,8 +114,10 @@ int aw_dnn_convolve(const void *params, const struct aw_dnn_view *v)
     struct aw_dnn_view d[3];
     if (direct(c, v) && aw_onednn_convolve(c->kind, c, &v[0], &v[1], &v[2]))
         return 0;
+    /* Products of bytes are whole numbers, which programs expect to be summed as such. */
+    int64_t terms = aw_dnn_count(&v[1].s) / (v[1].s.dim[0] ? v[1].s.dim[0] : 1);
     for (int i = 0; i < 3; i++)
-        wide |= v[i].s.type == CUDNN_DATA_DOUBLE;
+        wide |= v[i].s.type == CUDNN_DATA_DOUBLE || aw_dnn_sum_wide(v[i].s.type, v[(i + 1) % 3].s.type, terms);
     cudnnDataType_t type = wide ? CUDNN_DATA_DOUBLE : CUDNN_DATA_FLOAT;
     for (int i = 0; i < 3; i++) {
         d[i] = aw_dnn_dense_view(&v[i].s, type, NULL);

@@ -111,6 +111,9 @@ static int tensor_of(struct build *b, const struct aw_dnn_descriptor *tensor)
                                   : aw_dnn_attribute_int(tensor, ATTR(TENSOR_IS_VIRTUAL), 0)  ? AW_DNN_VIRTUAL
                                   : aw_dnn_attribute_int(tensor, ATTR(TENSOR_IS_BY_VALUE), 0) ? AW_DNN_VALUE
                                                                                               : AW_DNN_USER;
+    /* How programs have booleans in memory, as bits or bytes and in which order, no manual tells for sure. */
+    if (storage != AW_DNN_VIRTUAL && s.type == CUDNN_DATA_BOOLEAN)
+        return failed(b, unsupported("booleans in the program's memory")) - 1;
     if ((storage == AW_DNN_VALUE || storage == AW_DNN_CONSTANT) && aw_dnn_bytes(&s) > 16)
         return failed(b, unsupported("a tensor by value has more than one element")) - 1;
     /* Nobody else sees where a virtual tensor's elements are, and programs give them strides by which they lie on one another. */

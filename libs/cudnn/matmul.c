@@ -122,7 +122,7 @@ static void one(const struct product *p, const struct aw_dnn_matmul *op, const i
 int aw_dnn_matmul(const void *params, const struct aw_dnn_view *v)
 {
     const struct aw_dnn_shape *c = &v[2].s;
-    bool wide = aw_dnn_type_wide(v[0].s.type) || aw_dnn_type_wide(v[1].s.type) || aw_dnn_type_wide(c->type);
+    bool wide = aw_dnn_sum_wide(v[0].s.type, v[1].s.type, v[0].s.dim[c->n - 1]) || aw_dnn_type_wide(c->type);
     struct product p = { wide ? CUDNN_DATA_DOUBLE : CUDNN_DATA_FLOAT,
                          c->dim[c->n - 2],
                          c->dim[c->n - 1],

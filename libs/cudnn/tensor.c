@@ -33,6 +33,16 @@ bool aw_dnn_type_wide(cudnnDataType_t type)
     return type == CUDNN_DATA_DOUBLE || type == CUDNN_DATA_INT32 || type == CUDNN_DATA_UINT32 || type == CUDNN_DATA_INT64;
 }
 
+static bool is_byte(cudnnDataType_t type)
+{
+    return type == CUDNN_DATA_INT8 || type == CUDNN_DATA_UINT8;
+}
+
+bool aw_dnn_sum_wide(cudnnDataType_t a, cudnnDataType_t b, int64_t n)
+{
+    return aw_dnn_type_wide(a) || aw_dnn_type_wide(b) || (is_byte(a) && is_byte(b) && n >= (1 << 24) / (255 * 255));
+}
+
 int64_t aw_dnn_count(const struct aw_dnn_shape *s)
 {
     int64_t count = 1;

@@ -27,6 +27,9 @@ unsigned aw_dnn_type_bits(cudnnDataType_t type);
 /* Does float not hold all values of the type? */
 bool aw_dnn_type_wide(cudnnDataType_t type);
 
+/* Could a sum of `n` products of these types not be exact in float, though its terms are whole numbers? */
+bool aw_dnn_sum_wide(cudnnDataType_t a, cudnnDataType_t b, int64_t n);
+
 int64_t aw_dnn_count(const struct aw_dnn_shape *s);
 /* Elements from the first to the last, gaps included; 0: there are none. */
 int64_t aw_dnn_extent(const struct aw_dnn_shape *s);

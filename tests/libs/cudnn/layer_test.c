@@ -135,6 +135,36 @@ static void convolutions(int quick)
     }
 }
 
+/* Sums of bytes' products are whole numbers, also where float has not all of them: 1200 times 127 times 127 and 1. */
+static void bytes(void)
+{
+    enum { C = 1201 };
+    signed char x[C], w[C];
+    int y = 0;
+    void *at[3];
+    cudnnTensorDescriptor_t xd, yd;
+    cudnnFilterDescriptor_t filter;
+    cudnnConvolutionDescriptor_t conv;
+    float one = 1, zero = 0;
+    memset(x, 127, sizeof x), memset(w, 127, sizeof w);
+    x[0] = w[0] = 1;
+    cudnnCreateTensorDescriptor(&xd), cudnnCreateTensorDescriptor(&yd);
+    cudnnCreateFilterDescriptor(&filter), cudnnCreateConvolutionDescriptor(&conv);
+    cudnnSetTensor4dDescriptor(xd, CUDNN_TENSOR_NHWC, CUDNN_DATA_INT8, 1, C, 1, 1);
+    cudnnSetTensor4dDescriptor(yd, CUDNN_TENSOR_NHWC, CUDNN_DATA_INT32, 1, 1, 1, 1);
+    cudnnSetFilter4dDescriptor(filter, CUDNN_DATA_INT8, CUDNN_TENSOR_NHWC, 1, C, 1, 1);
+    cudnnSetConvolution2dDescriptor(conv, 0, 0, 1, 1, 1, 1, CUDNN_CROSS_CORRELATION, CUDNN_DATA_INT32);
+    cudaMalloc(&at[0], C), cudaMalloc(&at[1], C), cudaMalloc(&at[2], 4);
+    cudaMemcpy(at[0], x, C, 1), cudaMemcpy(at[1], w, C, 1);
+    check(cudnnConvolutionForward(handle, &one, xd, at[0], filter, at[1], conv, 1, NULL, 0, &zero, yd, at[2]) == 0, "bytes");
+    cudaMemcpy(&y, at[2], 4, 2);
+    check(y == 1200 * 127 * 127 + 1, "bytes: %d, not %d", y, 1200 * 127 * 127 + 1);
+    for (int i = 0; i < 3; i++)
+        cudaFree(at[i]);
+    cudnnDestroyTensorDescriptor(xd), cudnnDestroyTensorDescriptor(yd);
+    cudnnDestroyFilterDescriptor(filter), cudnnDestroyConvolutionDescriptor(conv);
+}
+
 static void bias_activation(void)
 {
     static const struct geometry g = { 2, 1, 0, { 2, 3, 6, 5 }, { 4, 3, 3, 3 }, { 1, 1 }, { 1, 1 }, { 1, 1 } };
@@ -522,6 +552,7 @@ int main(int argc, char **argv)
     int quick = argc > 1 && !strcmp(argv[1], "quick");
     check(cudnnCreate(&handle) == 0, "create");
     convolutions(quick);
+    bytes();
     bias_activation();
     for (int mode = 0; mode < 3; mode++) {
         pooling(mode, CUDNN_DATA_FLOAT, mode);
