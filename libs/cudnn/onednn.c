@@ -13,20 +13,20 @@
 #include "memory.h"
 
 /* What is called of the library. */
-#define CALLS(X)                                                                                                       \
-    X(dnnl_version)                                                                                                    \
-    X(dnnl_engine_create)                                                                                              \
-    X(dnnl_stream_create)                                                                                              \
-    X(dnnl_stream_destroy)                                                                                             \
-    X(dnnl_stream_wait)                                                                                                \
-    X(dnnl_memory_desc_init_by_strides)                                                                                \
-    X(dnnl_memory_desc_init_by_tag)                                                                                    \
-    X(dnnl_memory_desc_equal) X(dnnl_memory_create) X(dnnl_memory_destroy) X(dnnl_memory_get_memory_desc)              \
-        X(dnnl_memory_desc_get_size) X(dnnl_dilated_convolution_forward_desc_init)                                     \
-            X(dnnl_dilated_convolution_backward_data_desc_init) X(dnnl_dilated_convolution_backward_weights_desc_init) \
-                X(dnnl_primitive_desc_create) X(dnnl_primitive_desc_destroy) X(dnnl_primitive_desc_query_md)           \
-                    X(dnnl_primitive_create) X(dnnl_primitive_destroy) X(dnnl_primitive_execute)                       \
-                        X(dnnl_reorder_primitive_desc_create) X(dnnl_sgemm)
+#define CALLS(X)                                                                                                                \
+    X(dnnl_version)                                                                                                             \
+    X(dnnl_engine_create)                                                                                                       \
+    X(dnnl_stream_create)                                                                                                       \
+    X(dnnl_stream_destroy)                                                                                                      \
+    X(dnnl_stream_wait)                                                                                                         \
+    X(dnnl_memory_desc_init_by_strides)                                                                                         \
+    X(dnnl_memory_desc_init_by_tag)                                                                                             \
+    X(dnnl_memory_desc_equal)                                                                                                   \
+    X(dnnl_memory_create) X(dnnl_memory_destroy) X(dnnl_memory_get_memory_desc) X(dnnl_memory_desc_get_size)                    \
+        X(dnnl_dilated_convolution_forward_desc_init) X(dnnl_dilated_convolution_backward_data_desc_init)                       \
+            X(dnnl_dilated_convolution_backward_weights_desc_init) X(dnnl_primitive_desc_create) X(dnnl_primitive_desc_destroy) \
+                X(dnnl_primitive_desc_query_md) X(dnnl_primitive_create) X(dnnl_primitive_destroy) X(dnnl_primitive_execute)    \
+                    X(dnnl_reorder_primitive_desc_create) X(dnnl_sgemm)
 
 static struct {
 #define MEMBER(name) __typeof__(&name) name;

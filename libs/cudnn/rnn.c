@@ -275,28 +275,29 @@ cudnnStatus_t awcudnn_cudnnGetRNNWeightSpaceSize(cudnnHandle_t handle, cudnnRNND
     return CUDNN_STATUS_SUCCESS;
 }
 
+/* A matrix or bias as a tensor, and its address; it is also asked for with no memory, to learn the place. */
+static void *place(cudnnTensorDescriptor_t desc, cudnnDataType_t type, int rows, int cols, const void *weights, int64_t at)
+{
+    desc->s = (struct aw_dnn_shape){ .type = type, .n = at < 0 ? 0 : 3, .dim = { 1, rows, cols } };
+    aw_dnn_pack(&desc->s);
+    return at < 0 ? NULL : (char *)weights + (size_t)at * (aw_dnn_type_bits(type) / 8);
+}
+
 cudnnStatus_t awcudnn_cudnnGetRNNWeightParams(cudnnHandle_t handle, cudnnRNNDescriptor_t d, int32_t pseudo, size_t size,
                                               const void *weights, int32_t id, cudnnTensorDescriptor_t m_desc, void **m,
                                               cudnnTensorDescriptor_t b_desc, void **b)
 {
-    AW_DNN_NEED(handle, d && d->hidden && m_desc && m && b_desc && b);
+    AW_DNN_NEED(handle, d && d->hidden && !m_desc == !m && !b_desc == !b && (m || b));
     struct aw_dnn_rnn r = network(d, NULL);
     size_t element = aw_dnn_type_bits(d->type) / 8;
     if (pseudo < 0 || pseudo >= r.layers * r.dirs || id < 0 || id > 2 * r.gates - (r.cell != CUDNN_LSTM) ||
         (weights && size < (size_t)aw_dnn_rnn_weights(&r) * element))
         return CUDNN_STATUS_BAD_PARAM;
     struct aw_dnn_rnn_part p = aw_dnn_rnn_part(&r, pseudo, id);
-    m_desc->s = (struct aw_dnn_shape){ .type = d->type, .n = 3, .dim = { 1, p.rows, p.cols } };
-    b_desc->s = (struct aw_dnn_shape){ .type = d->type, .n = 3, .dim = { 1, p.rows, 1 } };
-    aw_dnn_pack(&m_desc->s);
-    aw_dnn_pack(&b_desc->s);
-    if (p.matrix < 0)
-        m_desc->s.n = 0;
-    if (p.bias < 0)
-        b_desc->s.n = 0;
-    /* The address is also asked for with no memory, to learn the place. */
-    *m = p.matrix < 0 ? NULL : (char *)weights + (size_t)p.matrix * element;
-    *b = p.bias < 0 ? NULL : (char *)weights + (size_t)p.bias * element;
+    if (m)
+        *m = place(m_desc, d->type, p.rows, p.cols, weights, p.matrix);
+    if (b)
+        *b = place(b_desc, d->type, p.rows, 1, weights, p.bias);
     return CUDNN_STATUS_SUCCESS;
 }
 
@@ -324,9 +325,18 @@ static struct aw_dnn_shape row_of(cudnnDataType_t type, int64_t n)
     return (struct aw_dnn_shape){ .type = type, .n = 1, .dim = { n }, .stride = { 1 } };
 }
 
-static bool state_fits(cudnnTensorDescriptor_t d, const struct aw_dnn_rnn *r, int size)
+/* Programs give states more dimensions, of size 1 behind the three: without them. */
+static struct aw_dnn_shape state_of(cudnnTensorDescriptor_t d)
 {
-    return !d || (d->s.n == 3 && d->s.dim[0] == r->layers * r->dirs && d->s.dim[1] == r->batch && d->s.dim[2] == size);
+    struct aw_dnn_shape s = d ? d->s : (struct aw_dnn_shape){ 0 };
+    while (s.n > 3 && s.dim[s.n - 1] == 1)
+        s.n--;
+    return s;
+}
+
+static bool state_fits(const struct aw_dnn_shape *s, const struct aw_dnn_rnn *r, int size)
+{
+    return !s->n || (s->n == 3 && s->dim[0] == r->layers * r->dirs && s->dim[1] == r->batch && s->dim[2] == size);
 }
 
 static cudnnStatus_t call_begin(cudnnRNNDescriptor_t d, cudnnRNNDataDescriptor_t x, cudnnRNNDataDescriptor_t y,
@@ -352,10 +362,10 @@ static cudnnStatus_t call_begin(cudnnRNNDescriptor_t d, cudnnRNNDataDescriptor_t
     ret->weights = row_of(d->type, aw_dnn_rnn_weights(r));
     ret->reserve = row_of(d->type == CUDNN_DATA_DOUBLE ? CUDNN_DATA_DOUBLE : CUDNN_DATA_FLOAT, aw_dnn_rnn_reserve(r));
     ret->dropout = row_of(CUDNN_DATA_INT64, 2);
-    ret->state = h ? h->s : (struct aw_dnn_shape){ 0 };
-    ret->cell = c ? c->s : (struct aw_dnn_shape){ 0 };
-    if (!state_fits(h, r, r->out) || !state_fits(c, r, r->hidden) || weight_size < aw_dnn_bytes(&ret->weights) ||
-        (needs_reserve && reserve_size < aw_dnn_bytes(&ret->reserve)))
+    ret->state = state_of(h);
+    ret->cell = state_of(c);
+    if (!state_fits(&ret->state, r, r->out) || !state_fits(&ret->cell, r, r->hidden) ||
+        weight_size < aw_dnn_bytes(&ret->weights) || (needs_reserve && reserve_size < aw_dnn_bytes(&ret->reserve)))
         return aw_dnn_fail(CUDNN_STATUS_BAD_PARAM, "the network's states, weights or reserve space do not fit it");
     ret->lengths = malloc((size_t)x->batch * sizeof *ret->lengths);
     if (!ret->lengths)

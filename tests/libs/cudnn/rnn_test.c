@@ -270,6 +270,10 @@ static void places(struct net *n, cudnnRNNDescriptor_t rnn, int type, size_t siz
             cudnnDataType_t t;
             check(cudnnGetRNNWeightParams(handle, rnn, p, 0, NULL, id, m, &at[0], b, &at[1]) == 0, "%s: place %d %d", what, p,
                   id);
+            void *alone = NULL; /* either may be asked for without the other */
+            check(cudnnGetRNNWeightParams(handle, rnn, p, 0, NULL, id, m, &alone, NULL, NULL) == 0 && alone == at[0] &&
+                      cudnnGetRNNWeightParams(handle, rnn, p, 0, NULL, id, NULL, NULL, b, &alone) == 0 && alone == at[1],
+                  "%s: place %d %d alone", what, p, id);
             cudnnGetTensorNdDescriptor(m, 3, &t, &dims[0], dim[0], stride);
             cudnnGetTensorNdDescriptor(b, 3, &t, &dims[1], dim[1], stride);
             for (int k = 0; k < 2; k++) {
@@ -316,9 +320,10 @@ static void network(struct net n, int type, int training)
         check(cudnnRNNSetClip_v9(rnn, CUDNN_RNN_CLIP_MINMAX, -0.4, 0.5) == 0, "%s: clip", what);
     check(cudnnSetRNNDataDescriptor(xd, type, n.layout, n.steps, n.batch, n.input, n.lengths, filler) == 0, "%s: x", what);
     check(cudnnSetRNNDataDescriptor(yd, type, n.layout, n.steps, n.batch, n.dirs * n.out, n.lengths, filler) == 0, "%s: y", what);
-    int hdim[] = { n.layers * n.dirs, n.batch, n.out }, cdim[] = { n.layers * n.dirs, n.batch, n.hidden };
-    int hstride[] = { n.batch * n.out, n.out, 1 }, cstride[] = { n.batch * n.hidden, n.hidden, 1 };
-    cudnnSetTensorNdDescriptor(hd, type, 3, hdim, hstride);
+    /* As torch has them, with dimensions of 1 behind. */
+    int hdim[] = { n.layers * n.dirs, n.batch, n.out, 1, 1 }, cdim[] = { n.layers * n.dirs, n.batch, n.hidden };
+    int hstride[] = { n.batch * n.out, n.out, 1, 1, 1 }, cstride[] = { n.batch * n.hidden, n.hidden, 1 };
+    cudnnSetTensorNdDescriptor(hd, type, 5, hdim, hstride);
     cudnnSetTensorNdDescriptor(cd, type, 3, cdim, cstride);
     check(cudnnGetRNNWeightSpaceSize(handle, rnn, &wsize) == 0, "%s: weights", what);
     check(cudnnGetRNNTempSpaceSizes(handle, rnn, training ? CUDNN_FWD_MODE_TRAINING : CUDNN_FWD_MODE_INFERENCE, xd, &work,
