@@ -352,7 +352,7 @@ static void convolution(int type)
 /* ---- Attention */
 
 enum { B = 2, HQ = 4, HK = 2, SQ = 5, SK = 6, E = 4 };
-static const int qd[] = { B, HQ, SQ, E }, kd[] = { B, HK, SK, E }, kt[] = { B, HK, E, SK }, sd[] = { B, HQ, SQ, SK },
+static const int qd[] = { B, HQ, SQ, E }, kd[] = { B, HK, SK, E }, sd[] = { B, HQ, SQ, SK },
                  rd[] = { B, HQ, SQ, 1 };
 
 struct attention {

@@ -171,7 +171,7 @@ static void bias_activation(void)
     cudnnConvolutionDescriptor_t conv;
     cudnnFilterDescriptor_t filter;
     cudnnActivationDescriptor_t relu;
-    const int y[] = { 2, 4, 6, 5 };
+    const int y[5] = { 2, 4, 6, 5 };
     cudnnCreateConvolutionDescriptor(&conv);
     cudnnCreateFilterDescriptor(&filter);
     cudnnCreateActivationDescriptor(&relu);

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""Layers of torch that go to cuDNN, on the CUDA device against the processor, forward and backward.  A command of its own, as torch
-is large:
+"""Layers of torch that go to cuDNN, on the CUDA device against the processor, forward and backward.  A command of its own, as
+torch is large:
 
     anywarp run --device=host python3 torch_layers.py
 
