@@ -20,6 +20,8 @@ BAD = [
     (GOOD.replace('cmp@76:3=cmp', 'cmp@76:1=cmp'), 'more values than its bits'),
     (GOOD.replace('SAT@77', 'sat@77'), 'a flag is one bit'),
     (GOOD.replace('SAT@77', 'SAT@129'), 'bits'),
+    (GOOD.replace('SAT@77', '77:2=4'), 'more than its bits hold'),
+    (GOOD.replace('SAT@77', '77:2=some'), 'bits "77:2=some"'),
     (GOOD.replace(' c ', ' m/nowhere '), 'memory'),
 ]
 
