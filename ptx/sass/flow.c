@@ -246,14 +246,14 @@ static void find_jumps(struct sass_lift *l)
 /* ---- Functions that may call themselves */
 
 /* Functions by their first instructions, and which calls which. */
-struct graph {
+struct functions {
     uint32_t *first, n, *number; /* of an instruction: 1 + its function's */
     uint8_t *edges;              /* n * n */
 };
 
 enum { MAX_FUNCTIONS = 2000 };
 
-static void add_function(struct graph *g, uint32_t index)
+static void add_function(struct functions *g, uint32_t index)
 {
     if (g->number[index] || g->n >= MAX_FUNCTIONS)
         return;
@@ -261,7 +261,7 @@ static void add_function(struct graph *g, uint32_t index)
     g->number[index] = g->n;
 }
 
-static void find_functions(struct sass_lift *l, struct graph *g)
+static void find_functions(struct sass_lift *l, struct functions *g)
 {
     bool any = false;
     add_function(g, 0);
@@ -278,7 +278,7 @@ static void find_functions(struct sass_lift *l, struct graph *g)
     }
 }
 
-static void add_calls(struct sass_lift *l, struct graph *g, uint32_t from, const struct sass_insn *i)
+static void add_calls(struct sass_lift *l, struct functions *g, uint32_t from, const struct sass_insn *i)
 {
     uint32_t to, value;
     if (called(l, i, &to) && g->number[to])
@@ -289,7 +289,7 @@ static void add_calls(struct sass_lift *l, struct graph *g, uint32_t from, const
 }
 
 /* Takes away functions that call none of those left, as long as there are such: in what stays each calls another. */
-static bool has_cycle(struct sass_lift *l, const struct graph *g)
+static bool has_cycle(struct sass_lift *l, const struct functions *g)
 {
     uint8_t *gone = AW_NEW_ARRAY(&l->arena, uint8_t, (size_t)g->n + 1);
     uint32_t left = g->n;
@@ -311,7 +311,7 @@ static bool has_cycle(struct sass_lift *l, const struct graph *g)
 
 static bool may_recurse(struct sass_lift *l)
 {
-    struct graph g = { .first = AW_NEW_ARRAY(&l->arena, uint32_t, MAX_FUNCTIONS), .number = AW_NEW_ARRAY(&l->arena, uint32_t, (size_t)l->n + 1) };
+    struct functions g = { .first = AW_NEW_ARRAY(&l->arena, uint32_t, MAX_FUNCTIONS), .number = AW_NEW_ARRAY(&l->arena, uint32_t, (size_t)l->n + 1) };
     struct search s = { .stack = AW_NEW_ARRAY(&l->arena, uint32_t, l->n + 1), .seen = AW_NEW_ARRAY(&l->arena, uint32_t, l->n + 1) };
     if (l->arena.failed)
         return false;
@@ -377,6 +377,22 @@ static void mask_more(struct sass_lift *l, const struct sass_insn *i, uint32_t b
             l->mask_of[k] = mask;
 }
 
+/* From sm_90 on all barriers look alike; what is for lanes that may be apart has another way that BRA.DIV leads to. */
+static void barriers_apart(struct sass_lift *l)
+{
+    enum { FAR = 400 };
+    for (uint32_t k = 0; k < l->n; k++) {
+        const struct sass_insn *i = &l->insns[k];
+        uint32_t cold;
+        if (i->op != SASS_BRA || branch_kind(l, i) != BRANCH_DIV || !sass_target_index(l, i->opnd[SASS_J].value, &cold))
+            continue;
+        uint32_t end = comes_back(l, cold);
+        end = end > k ? end : k + FAR;
+        for (uint32_t at = k + 1; at < end && at < l->n; at++)
+            l->apart[at] = l->insns[at].op == SASS_BAR;
+    }
+}
+
 /* Lanes that have waited for each other by a mask do what follows without those that it does not name. */
 static void masks_of_waits(struct sass_lift *l)
 {
@@ -398,6 +414,8 @@ static void find_masks(struct sass_lift *l)
 {
     enum { NEAR = 64 };
     masks_of_waits(l);
+    if (l->cubin->arch >= 90)
+        barriers_apart(l);
     for (uint32_t k = 0; k < l->n; k++) {
         const struct sass_insn *i = &l->insns[k];
         if (i->op != SASS_BRA || branch_kind(l, i) < BRANCH_DIV || !sass_guarded(i))

@@ -87,6 +87,7 @@ struct sass_lift {
     uint8_t *leader;             /* a block begins at this instruction */
     uint32_t *mask_of;           /* of a warp operation: 1 + the instruction whose A operand is its member mask; 0: all lanes */
     uint8_t *is_mask;            /* such an instruction */
+    uint8_t *apart;              /* of a barrier: lanes of a warp may come to it one after the other */
     uint8_t *no_return;          /* of a call's target: no return can be reached from it */
     uint8_t *in_step;            /* an ordering point of the warp comes before this instruction (steps.c) */
     bool flat;                   /* calls have no contexts: returns look where they lead */

@@ -49,7 +49,7 @@ static unsigned behind(const struct sass_lift *l, const struct sass_insn *i, uns
     return (*ret_point ? 0 : state) | access;
 }
 
-struct walk {
+struct step_walk {
     struct sass_lift *l;
     uint8_t *state;     /* before each leader; bit 7: has been reached */
     uint32_t *work, n;  /* leaders to look at; each is there once */
@@ -57,7 +57,7 @@ struct walk {
     unsigned returned;  /* at any return: it goes on behind any call */
 };
 
-static void reach(struct walk *w, int64_t offset, unsigned state)
+static void reach(struct step_walk *w, int64_t offset, unsigned state)
 {
     uint32_t k;
     if (!sass_target_index(w->l, offset, &k))
@@ -78,7 +78,7 @@ static bool ends(const struct sass_insn *i)
 }
 
 /* The other ways than to the next instruction. */
-static void leave(struct walk *w, const struct sass_insn *i, unsigned state)
+static void leave(struct step_walk *w, const struct sass_insn *i, unsigned state)
 {
     uint32_t n;
     const uint32_t *targets;
@@ -104,7 +104,7 @@ static void leave(struct walk *w, const struct sass_insn *i, unsigned state)
     }
 }
 
-static void look(struct walk *w, uint32_t k)
+static void look(struct step_walk *w, uint32_t k)
 {
     unsigned state = w->state[k] & 127u;
     struct sass_lift *l = w->l;
@@ -155,7 +155,7 @@ static bool has_polls(const struct sass_lift *l)
 
 void sass_find_steps(struct sass_lift *l)
 {
-    struct walk w = { .l = l };
+    struct step_walk w = { .l = l };
     l->spins |= has_polls(l);
     if (l->spins)
         return;
