@@ -1,8 +1,10 @@
 /* Where lanes that go in step may hand values to each other through shared memory, without an operation that waits for them.
  *
  * Code that was written with `volatile` for lanes in step has loads and stores in an order that matters, and nothing says so of them; who compiles the
- * text looks at one lane, and would forward, drop or move what seems to concern no other.  So where a load and a store, or two stores, of shared memory
- * follow each other on some way with no barrier between, an ordering point comes between them (`.pragma "anywarp in step"`), which costs no instruction.
+ * text looks at one lane, and would forward, drop or move what seems to concern no other.  So where a load and a store of shared memory follow each
+ * other on some way with no barrier between, an ordering point comes between them (`.pragma "anywarp in step"`), which costs no instruction; and so where
+ * two stores follow each other of which one lane's second may be where another lane's first was: by one register, less than a warp apart.  Two other
+ * stores are what fills a tile; nothing but a load tells their order, and before that there is a point.
  * In kernels with a loop that waits, accesses to shared memory are volatile instead. */
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "sass/lift.h"
@@ -43,7 +45,7 @@ static unsigned access_of(const struct sass_lift *l, const struct sass_insn *i)
 static unsigned behind(const struct sass_lift *l, const struct sass_insn *i, unsigned state, bool *ret_point)
 {
     unsigned access = access_of(l, i);
-    *ret_point = (access & STORED && state) || (access & LOADED && state & STORED);
+    *ret_point = (access & STORED && state & LOADED) || (access & LOADED && state & STORED);
     if (orders(l, i))
         return 0;
     return (*ret_point ? 0 : state) | access;
@@ -104,13 +106,54 @@ static void leave(struct step_walk *w, const struct sass_insn *i, unsigned state
     }
 }
 
+/* The stores of shared memory since the last ordering point, of a straight way. */
+struct stores {
+    const struct sass_insn *at[16];
+    unsigned n;
+};
+
+static bool overlaps(const struct sass_insn *a, const struct sass_insn *b)
+{
+    enum { WARP = 32 };
+    const struct sass_operand *m = &a->opnd[SASS_M], *o = &b->opnd[SASS_M];
+    bool one = m->kind == SASS_MEM && o->kind == SASS_MEM && m->reg == o->reg && m->ureg == o->ureg && m->reg != SASS_RZ;
+    int64_t apart = m->value > o->value ? m->value - o->value : o->value - m->value;
+    return one && apart < WARP * 16; /* bytes that a lane stores at most */
+}
+
+/* Whether a store may be where another lane's earlier one was; keeps account of what there is. */
+static bool stores_meet(const struct sass_lift *l, const struct sass_insn *i, bool point, struct stores *s)
+{
+    bool meets = false;
+    unsigned kept = 0;
+    const struct sass_operand *d = &i->opnd[SASS_D];
+    if (point || orders(l, i))
+        s->n = 0;
+    for (unsigned k = 0; k < s->n; k++) { /* by a register that is written it is another address */
+        const struct sass_operand *m = &s->at[k]->opnd[SASS_M];
+        if (!(d->kind == SASS_REG && m->reg >= d->reg && m->reg < d->reg + (d->regs ? d->regs : 1)))
+            s->at[kept++] = s->at[k];
+    }
+    s->n = kept;
+    if (access_of(l, i) != STORED)
+        return false;
+    for (unsigned k = 0; k < s->n; k++)
+        meets = meets || overlaps(s->at[k], i);
+    if (meets || s->n == sizeof s->at / sizeof *s->at)
+        s->n = 0;
+    s->at[s->n++] = i;
+    return meets;
+}
+
 static void look(struct step_walk *w, uint32_t k)
 {
     unsigned state = w->state[k] & 127u;
     struct sass_lift *l = w->l;
+    struct stores stores = { .n = 0 };
     for (;;) {
         bool point;
         state = behind(l, &l->insns[k], state, &point);
+        point = stores_meet(l, &l->insns[k], point, &stores) || point;
         l->in_step[k] |= point;
         leave(w, &l->insns[k], state);
         if (ends(&l->insns[k]) || ++k == l->n)

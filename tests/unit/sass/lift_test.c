@@ -120,6 +120,11 @@ Test(lift, points_of_order)
     has("in step", false);
     cr_assert_eq(LIFT(80, load(), load(), leave()), AW_OK);
     has("in step", false);
+    struct bits next = put(store(), 40, 24, 4), far = put(store(), 40, 24, 4096);
+    cr_assert_eq(LIFT(80, store(), next, leave()), AW_OK);
+    has("in step", true); /* the next lane's */
+    cr_assert_eq(LIFT(80, store(), far, leave()), AW_OK);
+    has("in step", false);
     /* Around a loop: load, store, and back. */
     struct bits back = put(put(start(0x947, 0, 0), 34, 48, (uint64_t)(-3 * 4)), 87, 3, 7);
     cr_assert_eq(LIFT(80, load(), barrier(), back, leave()), AW_OK, "%s", why.ptr);
