@@ -216,6 +216,7 @@ static enum sass_reloc_kind reloc_kind(uint32_t type)
     case 57: /* ABS32_HI_32 */
         return SASS_RELOC_ABS32_HI;
     case 58: /* ABS47_34 */
+    case 75: /* the same from sm_90 on */
         return SASS_RELOC_CODE;
     }
     return SASS_RELOC_OTHER;
