@@ -374,6 +374,21 @@ void sass_emit_imnmx(struct sass_lift *l, const struct sass_insn *i)
     sass_do(l, "selp.b32 %s, %s, %s, %s", d.s, low.s, high.s, p.s);
 }
 
+void sass_emit_i2ip(struct sass_lift *l, const struct sass_insn *i)
+{
+    static const char *const types[] = { [SASS_TYPE_U8] = "u8", [SASS_TYPE_S8] = "s8", [SASS_TYPE_U16] = "u16", [SASS_TYPE_S16] = "s16" };
+    const struct sass_operand *o = i->opnd;
+    unsigned type = sass_mod(l, SASS_F_TYPE);
+    const char *name = type < sizeof types / sizeof *types ? types[type] : NULL;
+    struct sass_text a = sass_int(l, &o[SASS_A]), b = sass_int(l, &o[SASS_B]), d = sass_dest(l, &o[SASS_D], 0);
+    if (!name)
+        sass_fail(l, "type %u", type);
+    else if (type == SASS_TYPE_U16 || type == SASS_TYPE_S16)
+        sass_do(l, "cvt.pack.sat.%s.s32 %s, %s, %s", name, d.s, a.s, b.s);
+    else
+        sass_do(l, "cvt.pack.sat.%s.s32.b32 %s, %s, %s, %s", name, d.s, a.s, b.s, sass_int(l, &o[SASS_C]).s);
+}
+
 void sass_emit_viaddmnmx(struct sass_lift *l, const struct sass_insn *i)
 {
     const struct sass_operand *o = i->opnd;
