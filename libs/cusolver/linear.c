@@ -243,7 +243,7 @@ AW_FOUR(POTRS)
             T pivot = a[k + k * lda];                                  \
             if (pivot == 0 && !info)                                   \
                 info = (int)k + 1;                                     \
-            for (int64_t i = k + 1; i < m && pivot != 0; i++)          \
+            for (int64_t i = k + 1; i < m; i++)                        \
                 a[i + k * lda] /= pivot;                               \
             for (int64_t j = k + 1; j < n; j++)                        \
                 for (int64_t i = k + 1; i < m; i++)                    \

@@ -227,7 +227,7 @@ cusolverStatus_t awcusolver_cusolverDnXsygvd_bufferSize(cusolverDnHandle_t h, cu
 
 enum { GA, GW, GL, GR, GINFO };
 
-/* Of a real matrix the values come in two parts, and go to complex numbers. */
+/* Of a real matrix the values come in two parts, and go to complex numbers, or as they are: n real and n imaginary parts. */
 static void run_geev(struct aw_solver_call *c)
 {
     char jobl = "NV"[c->n[0]], jobr = "NV"[c->n[1]];
@@ -254,7 +254,9 @@ static void run_geev(struct aw_solver_call *c)
             info = info == 0 && !work ? AW_SOLVER_NO_MEMORY : info;
         }
     }
-    for (int64_t i = 0; i < n && !two_parts && values; i++) {
+    if (!two_parts && values && c->n[6])
+        memcpy(c->a[GW], values, 2 * (size_t)n * real);
+    for (int64_t i = 0; i < n && !two_parts && values && !c->n[6]; i++) {
         memcpy((char *)c->a[GW] + (size_t)(2 * i) * real, values + (size_t)i * real, real);
         memcpy((char *)c->a[GW] + (size_t)(2 * i + 1) * real, values + (size_t)(n + i) * real, real);
     }
@@ -268,11 +270,12 @@ static void run_geev(struct aw_solver_call *c)
     cusolverEigMode_t jobl, cusolverEigMode_t jobr, int64_t n, cudaDataType type, k void *a, int64_t lda, cudaDataType type_w, \
         k void *w, cudaDataType type_l, k void *vl, int64_t ldl, cudaDataType type_r, k void *vr, int64_t ldr,                 \
         cudaDataType compute
-#define GEEV_LETTER (type == type_l && complex_of(type, type_w) ? letter(type, compute, type_r) : 0)
+#define GEEV_LETTER (type == type_l && values_of(type, type_w) ? letter(type, compute, type_r) : 0)
 
-static bool complex_of(cudaDataType type, cudaDataType complex)
+/* Values are complex, or of the real matrix's own type. */
+static bool values_of(cudaDataType type, cudaDataType values)
 {
-    return complex == (type == CUDA_R_32F || type == CUDA_C_32F ? CUDA_C_32F : CUDA_C_64F);
+    return values == type || (type == CUDA_R_32F && values == CUDA_C_32F) || (type == CUDA_R_64F && values == CUDA_C_64F);
 }
 
 static bool geev_valid(cusolverEigMode_t jobl, cusolverEigMode_t jobr, int64_t n, int64_t lda, int64_t ldl, int64_t ldr)
@@ -291,7 +294,7 @@ cusolverStatus_t awcusolver_cusolverDnXgeev(cusolverDnHandle_t h, cusolverDnPara
     status = aw_solver_begin(&c, "cusolverDnXgeev", t, "geev", run_geev);
     if (status != CUSOLVER_STATUS_SUCCESS)
         return status;
-    const int64_t numbers[] = { jobl, jobr, n, lda, ldl, ldr };
+    const int64_t numbers[] = { jobl, jobr, n, lda, ldl, ldr, type_w == type };
     memcpy(c.n, numbers, sizeof numbers);
     aw_solver_matrix(&c, GA, a, n, n, lda, 0, AW_SOLVER_IN_OUT);
     aw_solver_array(&c, GW, w, n, 2 * aw_solver_real_size(t), 0, AW_SOLVER_OUT);

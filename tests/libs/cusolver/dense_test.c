@@ -555,6 +555,17 @@ static void wide(char t, long n)
     for (long i = 0; i < n * n; i++)
         vectors[i] *= l[i / n];
     same(av, vectors, n * n, t, "Xgeev", n);
+    if (tc != t) { /* the same in two parts */
+        mat_put(&a);
+        check(cusolverDnXgeev(handle, params, 0, 0, n, type, a.device, a.ld, type, w, type, NULL, 1, type, NULL, 1, type, work, device,
+                              room, host, info_at) == 0 &&
+                  info_get() == 0,
+              "Xgeev in two parts");
+        cplx *parts = array_get(t, w, 2 * n);
+        for (long i = 0; i < n; i++)
+            check(cabs(CMPLX(creal(parts[i]), creal(parts[n + i])) - l[i]) < 10 * tolerance(t), "Xgeev in two parts: %ld", i);
+        free(parts);
+    }
     free(l), free(v), free(vectors), free(av);
     for (long i = 0; i < n; i++)
         a.v[i + i * n] = 4;
