@@ -35,7 +35,8 @@ static void target_names(struct aw_buf *out)
 }
 
 struct aw_compiler_module {
-    struct ptx_module *ptx;
+    struct ptx_module *ptx;       /* of a cubin: without the kernels' code */
+    struct ptx_machine *machine;  /* a cubin alone, or NULL */
     struct aw_manifest *manifest;
     struct ptx_pass_wishes wishes;
     bool lifted;  /* some of it was machine code */
@@ -49,23 +50,39 @@ static char *text_take(struct aw_buf *buf)
     return text;
 }
 
+static enum aw_status open_texts(struct aw_compiler_module *module, const struct aw_text texts[], size_t n, struct ptx_diags *diags)
+{
+    struct ptx_machine_texts lifted;
+    enum aw_status status = ptx_machine_texts(texts, n, &lifted, &diags->text);
+    if (status == AW_OK)
+        status = ptx_open(lifted.at, lifted.n, diags, &module->ptx);
+    module->lifted = lifted.n_owned != 0;
+    ptx_machine_texts_fini(&lifted);
+    return status;
+}
+
+static enum aw_status open_machine(struct aw_compiler_module *module, const struct aw_text *text, struct ptx_diags *diags)
+{
+    enum aw_status status = ptx_machine_open(text, &module->machine, &diags->text);
+    module->lifted = true;
+    return status == AW_OK ? ptx_machine_outline(module->machine, diags, &module->ptx) : status;
+}
+
 int aw_compiler_open(const struct aw_text texts[], size_t n, struct aw_compiler_module **ret_module, char **ret_diags)
 {
     struct ptx_diags diags = { 0 };
     struct aw_compiler_module *module = calloc(1, sizeof *module);
-    struct ptx_machine_texts lifted = { 0 };
-    int status = module ? (int)ptx_machine_texts(texts, n, &lifted, &diags.text) : AW_ERR_OUT_OF_MEMORY;
-    if (status == AW_OK)
-        status = (int)ptx_open(lifted.at, lifted.n, &diags, &module->ptx);
-    if (status == AW_OK)
-        module->lifted = lifted.n_owned != 0;
-    ptx_machine_texts_fini(&lifted);
+    int status = AW_ERR_OUT_OF_MEMORY;
+    if (module)
+        status = (int)(n == 1 && ptx_is_machine_code(texts) ? open_machine(module, texts, &diags) : open_texts(module, texts, n, &diags));
     if (status == AW_OK) {
         module->manifest = ptx_manifest_build(module->ptx);
         if (!module->manifest) {
             status = errno == EFBIG ? AW_ERR_INVALID_PTX : AW_ERR_OUT_OF_MEMORY;
             aw_buf_printf(&diags.text, "<ptx>:0:0: error: %s\n", status == AW_ERR_INVALID_PTX ? "the module is too large"
                                                                                             : "out of memory");
+        } else if (module->machine) {
+            ptx_machine_hash(module->machine, module->manifest);
         }
     }
     *ret_diags = text_take(&diags.text);
@@ -83,6 +100,7 @@ void aw_compiler_close(struct aw_compiler_module *module)
         return;
     free(module->manifest);
     ptx_module_destroy(module->ptx);
+    ptx_machine_close(module->machine);
     free(module);
 }
 
@@ -94,7 +112,18 @@ const struct aw_manifest *aw_compiler_manifest(const struct aw_compiler_module *
 char *aw_compiler_print(const struct aw_compiler_module *module)
 {
     struct aw_buf buf = { 0 };
-    ptx_print(module->ptx, &buf);
+    if (module->machine) {
+        struct aw_compiler_module whole = { 0 };
+        struct aw_text image = ptx_machine_image(module->machine);
+        struct ptx_diags diags = { 0 };
+        buf.failed = open_texts(&whole, &image, 1, &diags) != AW_OK;
+        if (!buf.failed)
+            ptx_print(whole.ptx, &buf);
+        ptx_diags_fini(&diags);
+        ptx_module_destroy(whole.ptx);
+    } else {
+        ptx_print(module->ptx, &buf);
+    }
     if (buf.failed) {
         aw_buf_fini(&buf);
         return NULL;
@@ -164,10 +193,15 @@ static int emit_lowered(const struct ptx_target *target, const struct ptx_lowere
     return status == AW_OK ? ptx_emit_ir(lowered->module, ret, diags) : status;
 }
 
-static int compile_with(struct aw_compiler_module *module, struct ptx_func *kernel, const char *name,
-                        const struct ptx_target *target, const struct aw_compile_options *options, enum aw_emit emit,
-                        struct ptx_result *ret, struct aw_buf *diags)
+/* `ptx` is the module's, or that of one kernel of it. */
+static int compile_with(struct aw_compiler_module *module, struct ptx_module *ptx, const char *name, const struct ptx_target *target,
+                        const struct aw_compile_options *options, enum aw_emit emit, struct ptx_result *ret, struct aw_buf *diags)
 {
+    struct ptx_func *kernel = ptx_find_kernel(ptx, aw_str_from(name));
+    if (!kernel) {
+        aw_buf_printf(diags, "<ptx>:0:0: error: there is no kernel '%s'\n", name);
+        return AW_ERR_NOT_FOUND;
+    }
     LLVMContextRef context = LLVMContextCreate();
     if (!context)
         return AW_ERR_OUT_OF_MEMORY;
@@ -175,7 +209,7 @@ static int compile_with(struct aw_compiler_module *module, struct ptx_func *kern
     LLVMContextSetDiagnosticHandler(context, diagnostic, &d);
     struct ptx_lowered lowered;
     ptx_phase(AW_PHASE_LOWER);
-    int status = ptx_lower_kernel(module->ptx, kernel, &target->lower, context, options->lines == AW_LINES_ALL, &lowered, diags);
+    int status = ptx_lower_kernel(ptx, kernel, &target->lower, context, options->lines == AW_LINES_ALL, &lowered, diags);
     if (status == AW_OK) {
         struct ptx_finish finish = { options, emit, name, lowered.static_shared, lowered.param_size, lowered.kernarg_size,
                                      &module->wishes, module->lifted, lowered.flags };
@@ -188,6 +222,22 @@ static int compile_with(struct aw_compiler_module *module, struct ptx_func *kern
     return status;
 }
 
+static int compile_machine(struct aw_compiler_module *module, const char *kernel, const struct ptx_target *target,
+                           const struct aw_compile_options *options, enum aw_emit emit, struct ptx_result *ret, struct aw_buf *diags)
+{
+    struct ptx_diags said = { 0 };
+    struct ptx_module *ptx = NULL;
+    ptx_phase(AW_PHASE_LIFT);
+    int status = (int)ptx_machine_kernel(module->machine, kernel, &said, &ptx);
+    if (said.text.ptr)
+        aw_buf_add(diags, said.text.ptr, said.text.len);
+    ptx_diags_fini(&said);
+    if (status == AW_OK)
+        status = compile_with(module, ptx, kernel, target, options, emit, ret, diags);
+    ptx_module_destroy(ptx);
+    return status;
+}
+
 int aw_compiler_compile(struct aw_compiler_module *module, const char *kernel, const struct aw_compile_options *options,
                         enum aw_emit emit, char **ret_bytes, size_t *ret_size, struct aw_kernel_info *ret_info,
                         char **ret_diags)
@@ -197,18 +247,16 @@ int aw_compiler_compile(struct aw_compiler_module *module, const char *kernel, c
     ptx_phases_begin();
     ptx_llvm_init();
     const struct ptx_target *target = options->target ? target_find(options->target) : NULL;
-    struct ptx_func *func = ptx_find_kernel(module->ptx, aw_str_from(kernel));
     int status;
     if (!target) {
         aw_buf_printf(&diags, "<options>:0:0: error: target '%s' is not known; there are ", options->target ? options->target : "");
         target_names(&diags);
         aw_buf_printf(&diags, "\n");
         status = AW_ERR_INVALID_VALUE;
-    } else if (!func) {
-        aw_buf_printf(&diags, "<ptx>:0:0: error: there is no kernel '%s'\n", kernel);
-        status = AW_ERR_NOT_FOUND;
+    } else if (module->machine) {
+        status = compile_machine(module, kernel, target, options, emit, &result, &diags);
     } else {
-        status = compile_with(module, func, kernel, target, options, emit, &result, &diags);
+        status = compile_with(module, module->ptx, kernel, target, options, emit, &result, &diags);
     }
     *ret_diags = text_take(&diags);
     if (status != AW_OK)

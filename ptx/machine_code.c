@@ -4,9 +4,10 @@
 
 #include <stdlib.h>
 
+#include "base/hash.h"
 #include "sass/sass.h"
 
-static bool is_machine_code(const struct aw_text *text)
+bool ptx_is_machine_code(const struct aw_text *text)
 {
     return text->len > 4 && memcmp(text->ptr, "\177ELF", 4) == 0;
 }
@@ -93,7 +94,7 @@ enum aw_status ptx_machine_texts(const struct aw_text texts[], size_t n, struct 
     for (size_t k = 0; k < n && status == AW_OK; k++) {
         struct sass_cubin *cubin;
         const char *why = "";
-        if (!is_machine_code(&texts[k])) {
+        if (!ptx_is_machine_code(&texts[k])) {
             if (!reserve(ret, 1))
                 status = AW_ERR_OUT_OF_MEMORY;
             else
@@ -111,4 +112,110 @@ enum aw_status ptx_machine_texts(const struct aw_text texts[], size_t n, struct 
     if (status != AW_OK)
         ptx_machine_texts_fini(ret);
     return status;
+}
+
+/* ---- A module that is one cubin */
+
+struct ptx_machine {
+    char *bytes, *name;         /* owned; the name may be NULL */
+    size_t size;
+    struct sass_cubin *cubin;
+    struct aw_buf variables;    /* PTX */
+};
+
+void ptx_machine_close(struct ptx_machine *machine)
+{
+    if (!machine)
+        return;
+    sass_close(machine->cubin);
+    aw_buf_fini(&machine->variables);
+    free(machine->bytes);
+    free(machine->name);
+    free(machine);
+}
+
+static enum aw_status machine_fill(struct ptx_machine *m, const struct aw_text *text, struct aw_buf *diags)
+{
+    const char *why = "";
+    struct aw_buf error = { 0 };
+    m->bytes = malloc(text->len);
+    m->name = strdup(text->name ? text->name : "<cubin>");
+    if (!m->bytes || !m->name)
+        return AW_ERR_OUT_OF_MEMORY;
+    memcpy(m->bytes, text->ptr, text->len);
+    m->size = text->len;
+    enum aw_status status = sass_open(m->bytes, m->size, &m->cubin, &why);
+    if (status == AW_OK) {
+        status = sass_lift_variables(m->cubin, &m->variables, &error);
+        why = error.ptr ? error.ptr : "its variables cannot be lifted";
+    }
+    if (status != AW_OK && status != AW_ERR_OUT_OF_MEMORY)
+        aw_buf_printf(diags, "%s:0:0: error: %s\n", m->name, why);
+    aw_buf_fini(&error);
+    return status;
+}
+
+enum aw_status ptx_machine_open(const struct aw_text *text, struct ptx_machine **ret_machine, struct aw_buf *diags)
+{
+    struct ptx_machine *m = calloc(1, sizeof *m);
+    enum aw_status status = m ? machine_fill(m, text, diags) : AW_ERR_OUT_OF_MEMORY;
+    if (status == AW_OK)
+        *ret_machine = m;
+    else
+        ptx_machine_close(m);
+    return status;
+}
+
+struct aw_text ptx_machine_image(const struct ptx_machine *machine)
+{
+    return (struct aw_text){ machine->bytes, machine->size, machine->name };
+}
+
+static enum aw_status open_with(const struct ptx_machine *m, struct aw_buf *code, struct ptx_diags *diags, struct ptx_module **ret_module)
+{
+    const struct aw_text texts[2] = { { m->variables.ptr, m->variables.len, m->name }, { code->ptr, code->len, m->name } };
+    return code->failed || !code->ptr ? AW_ERR_OUT_OF_MEMORY : ptx_open(texts, 2, diags, ret_module);
+}
+
+enum aw_status ptx_machine_outline(const struct ptx_machine *m, struct ptx_diags *diags, struct ptx_module **ret_module)
+{
+    struct aw_buf text = { 0 };
+    enum aw_status status = sass_lift_entries(m->cubin, &text);
+    if (status == AW_OK)
+        status = open_with(m, &text, diags, ret_module);
+    aw_buf_fini(&text);
+    return status;
+}
+
+enum aw_status ptx_machine_kernel(const struct ptx_machine *m, const char *kernel, struct ptx_diags *diags, struct ptx_module **ret_module)
+{
+    struct aw_buf text = { 0 }, why = { 0 };
+    uint32_t index = sass_kernel_find(m->cubin, aw_str_from(kernel));
+    if (index == UINT32_MAX) {
+        aw_buf_printf(&diags->text, "%s:0:0: error: there is no kernel '%s'\n", m->name, kernel);
+        return AW_ERR_NOT_FOUND;
+    }
+    enum aw_status status = sass_lift(m->cubin, index, &text, &why);
+    if (status == AW_OK)
+        status = open_with(m, &text, diags, ret_module);
+    else if (why.ptr)
+        aw_buf_printf(&diags->text, "%s:0:0: error: cannot be lifted: %s\n", m->name, why.ptr);
+    aw_buf_fini(&text);
+    aw_buf_fini(&why);
+    return status;
+}
+
+void ptx_machine_hash(const struct ptx_machine *m, struct aw_manifest *manifest)
+{
+    struct aw_manifest_kernel *kernels = (void *)((char *)manifest + manifest->kernels);
+    struct aw_hash128 image = aw_hash128(m->bytes, m->size);
+    for (uint32_t k = 0; k < manifest->n_kernels; k++) {
+        const char *name = (const char *)manifest + manifest->strings + kernels[k].name;
+        struct aw_hasher hasher;
+        aw_hasher_init(&hasher);
+        aw_hasher_add(&hasher, &image, sizeof image);
+        aw_hasher_add(&hasher, name, strlen(name));
+        struct aw_hash128 hash = aw_hasher_end(&hasher);
+        memcpy(kernels[k].closure, &hash, sizeof kernels[k].closure);
+    }
 }

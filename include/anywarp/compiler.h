@@ -146,7 +146,8 @@ char *aw_compiler_threshold_list(void);
 
 /* Processor time, in ms, of the steps of this thread's last aw_compiler_compile. */
 enum aw_phase {
-    AW_PHASE_LOWER, AW_PHASE_OPTIMISE, AW_PHASE_STRUCTURE, AW_PHASE_VECTORISE, AW_PHASE_CLEAN_UP, AW_PHASE_CODE, AW_PHASE_LINK, AW_PHASE_OTHER,
+    AW_PHASE_LIFT, AW_PHASE_LOWER, AW_PHASE_OPTIMISE, AW_PHASE_STRUCTURE, AW_PHASE_VECTORISE, AW_PHASE_CLEAN_UP, AW_PHASE_CODE, AW_PHASE_LINK,
+    AW_PHASE_OTHER,
     AW_PHASE_COUNT
 };
 const char *aw_phase_name(enum aw_phase phase); /* "lower"; static */

@@ -46,9 +46,9 @@ void aw_compiler_times(double ret_ms[AW_PHASE_COUNT])
 const char *aw_phase_name(enum aw_phase phase)
 {
     static const char *const names[] = {
-        [AW_PHASE_LOWER] = "lower",         [AW_PHASE_OPTIMISE] = "optimise", [AW_PHASE_STRUCTURE] = "structure",
-        [AW_PHASE_VECTORISE] = "vectorise", [AW_PHASE_CLEAN_UP] = "clean-up", [AW_PHASE_CODE] = "code",
-        [AW_PHASE_LINK] = "link",           [AW_PHASE_OTHER] = "other",
+        [AW_PHASE_LIFT] = "lift",           [AW_PHASE_LOWER] = "lower",         [AW_PHASE_OPTIMISE] = "optimise",
+        [AW_PHASE_STRUCTURE] = "structure", [AW_PHASE_VECTORISE] = "vectorise", [AW_PHASE_CLEAN_UP] = "clean-up",
+        [AW_PHASE_CODE] = "code",           [AW_PHASE_LINK] = "link",           [AW_PHASE_OTHER] = "other",
     };
     return (unsigned)phase < AW_PHASE_COUNT ? names[phase] : "?";
 }

@@ -316,22 +316,46 @@ void sass_emit_store(struct sass_lift *l, const struct sass_insn *i)
 
 /* ---- Constants with an index */
 
-/* Addresses of symbols, by an index: bank 4 is as short as a kernel has symbols. */
-static void load_symbol(struct sass_lift *l, const struct sass_insn *i, struct sass_text index)
+/* What the last instructions before this one, of its block, put into a register: true when it is a number. */
+static bool is_number(const struct sass_lift *l, const struct sass_insn *i, const struct sass_operand *reg, uint32_t *ret_value)
 {
-    const struct sass_relocs *r = &sass_part_of(l, i->offset / SASS_INSN_SIZE)->code->bank4_relocs;
-    struct sass_text value = { "0" };
-    if (sass_mod(l, SASS_F_SIZE) != SASS_SIZE_64 || r->n > 256) {
-        sass_fail(l, "an index into %u addresses", r->n);
-        return;
+    for (uint32_t k = i->offset / SASS_INSN_SIZE; k && !l->leader[k]; k--) {
+        const struct sass_insn *before = &l->insns[k - 1];
+        const struct sass_operand *d = &before->opnd[SASS_D];
+        if (d->kind != reg->kind || reg->reg < d->reg || reg->reg >= d->reg + (d->regs ? d->regs : 1))
+            continue;
+        if ((before->op != SASS_MOV && before->op != SASS_UMOV) || sass_guarded(before) || before->opnd[SASS_A].kind != SASS_IMM)
+            return false;
+        *ret_value = (uint32_t)before->opnd[SASS_A].value;
+        return true;
     }
-    for (uint32_t k = 0; k < r->n; k++) {
-        struct sass_text q = sass_temp(l, 'q'), next = sass_temp(l, 'w'), a = sass_symbol_address(l, r->at[k].symbol, r->at[k].addend);
-        sass_step(l, "setp.eq.u32 %s, %s, %" PRIu32, q.s, index.s, r->at[k].offset - (uint32_t)i->opnd[SASS_A].value);
-        sass_step(l, "selp.b64 %s, %s, %s, %s", next.s, a.s, value.s, q.s);
-        value = next;
+    return false;
+}
+
+/* Addresses of symbols, by an index: as a rule a number that was put into a register just before. */
+static void load_symbol(struct sass_lift *l, const struct sass_insn *i, const struct sass_operand *reg, struct sass_text index)
+{
+    const struct sass_code *code = sass_part_of(l, i->offset / SASS_INSN_SIZE)->code;
+    uint32_t at;
+    if (sass_mod(l, SASS_F_SIZE) != SASS_SIZE_64) {
+        sass_fail(l, "a part of an address by an index");
+    } else if (is_number(l, i, reg, &at)) {
+        const struct sass_reloc *r = sass_reloc_at(&code->bank4_relocs, at + (uint32_t)i->opnd[SASS_A].value);
+        if (r && r->kind == SASS_RELOC_ABS64)
+            sass_put64(l, SASS_D, sass_symbol_address(l, r->symbol, r->addend).s);
+        else
+            sass_fail(l, "an address that has no symbol");
+    } else if (code != l->code || !sass_has_bank4(l->cubin, code)) {
+        sass_fail(l, "an index into addresses of another kind");
+    } else {
+        struct sass_text wide = sass_temp(l, 'w'), sum = sass_temp(l, 'w'), base = sass_temp(l, 'w'), value = sass_temp(l, 'w');
+        l->bank4 = true;
+        sass_step(l, "mov.u64 %s, %s", base.s, sass_bank4_name(l->cubin, code).s);
+        sass_step(l, "cvt.u64.u32 %s, %s", wide.s, index.s);
+        sass_step(l, "add.s64 %s, %s, %s", sum.s, base.s, wide.s);
+        sass_step(l, "ld.global.nc.b64 %s, [%s]", value.s, plus(sum.s, i->opnd[SASS_A].value).s);
+        sass_put64(l, SASS_D, value.s);
     }
-    sass_put64(l, SASS_D, value.s);
 }
 
 /* The parameter that `at` (bytes from the first one's begin) lies in, or the last before it; UINT32_MAX: none. */
@@ -397,7 +421,7 @@ void sass_emit_ldc(struct sass_lift *l, const struct sass_insn *i)
     }
     struct sass_text index = sass_raw(l, &reg), base, sum;
     if (c->bank == 4) {
-        load_symbol(l, i, index);
+        load_symbol(l, i, &reg, index);
         return;
     }
     const char *space = "const";
@@ -414,7 +438,8 @@ void sass_emit_ldc(struct sass_lift *l, const struct sass_insn *i)
         if (sass_part_of(l, i->offset / SASS_INSN_SIZE)->first)
             sass_fail(l, "an index into a function's own constants");
         l->bank2 = true;
-        base = sass_format("bank2");
+        base = sass_bank2_name(l->cubin, l->code);
+        space = "global.nc";
     } else if (c->bank == 3 && symbol_at(l, at) != UINT32_MAX) {
         uint32_t symbol = symbol_at(l, at);
         struct sass_text w = sass_temp(l, 'w');

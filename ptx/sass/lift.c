@@ -183,12 +183,10 @@ static void declare_symbols(struct sass_lift *l, struct aw_buf *out)
         else if (!sass_declare_function(s->name, out))
             sass_fail(l, "%.*s, which is no function that is known", AW_STR_ARG(s->name));
     }
-    if (!l->bank2)
-        return;
-    aw_buf_printf(out, ".const .align 16 .b8 bank2[%" PRIu32 "] = {", l->code->bank2.size);
-    for (uint32_t k = 0; k < l->code->bank2.size; k++)
-        aw_buf_printf(out, "%s%u", k ? "," : "", l->code->bank2.ptr[k]);
-    aw_buf_printf(out, "};\n");
+    if (l->bank2)
+        aw_buf_printf(out, ".extern .global .align 16 .b8 %s[%" PRIu32 "];\n", sass_bank2_name(l->cubin, l->code).s, l->code->bank2.size);
+    if (l->bank4)
+        aw_buf_printf(out, ".extern .global .align 16 .b64 %s[%" PRIu32 "];\n", sass_bank4_name(l->cubin, l->code).s, l->code->bank4.size / 8);
 }
 
 static void limits(const struct sass_lift *l, struct aw_buf *out)
@@ -222,18 +220,24 @@ static void declare_shared(const struct sass_lift *l, struct aw_buf *out)
         aw_buf_printf(out, "\t.reg .b32 %%dynamic;\n\tmov.u32 %%dynamic, dynamic;\n");
 }
 
-static void finish(struct sass_lift *l, struct aw_buf *out)
+/* A kernel's head, to where its own variables and code begin. */
+static void entry(const struct sass_lift *l, struct aw_buf *out)
 {
-    sass_head(l->cubin, out);
-    declare_symbols(l, out);
-    if (l->shared)
-        aw_buf_printf(out, ".extern .shared .align 16 .b8 dynamic[];\n");
     aw_buf_printf(out, "\n.visible .entry %.*s(", AW_STR_ARG(l->code->name));
     declare_params(l, out);
     aw_buf_printf(out, "\n)");
     limits(l, out);
     aw_buf_printf(out, "\n{\n");
     declare_shared(l, out);
+}
+
+static void finish(struct sass_lift *l, struct aw_buf *out)
+{
+    sass_head(l->cubin, out);
+    declare_symbols(l, out);
+    if (l->shared)
+        aw_buf_printf(out, ".extern .shared .align 16 .b8 dynamic[];\n");
+    entry(l, out);
     if (l->local)
         aw_buf_printf(out, "\t.local .align 16 .b8 frame[%" PRIu32 "];\n", l->frame ? l->frame : 16);
     declare_registers(l, out);
@@ -273,4 +277,15 @@ enum aw_status sass_lift(const struct sass_cubin *cubin, uint32_t index, struct 
     aw_ptrmap_fini(&l.block_of);
     aw_arena_fini(&l.arena);
     return status;
+}
+
+enum aw_status sass_lift_entries(const struct sass_cubin *cubin, struct aw_buf *ret_ptx)
+{
+    sass_head(cubin, ret_ptx);
+    for (uint32_t k = 0; k < cubin->n_kernels; k++) {
+        struct sass_lift l = { .cubin = cubin, .code = &cubin->kernels[k] };
+        entry(&l, ret_ptx);
+        aw_buf_printf(ret_ptx, "\tret;\n}\n");
+    }
+    return ret_ptx->failed ? AW_ERR_OUT_OF_MEMORY : AW_OK;
 }

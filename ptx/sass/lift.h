@@ -118,7 +118,7 @@ struct sass_lift {
     uint8_t *symbols;            /* an entry a symbol: the text names it */
     uint32_t frame;              /* bytes of local memory */
     bool copied_guard, guard_copy; /* %guard occurs; it stands for the instruction's guard */
-    bool local, shared, local_window, shared_window, true_pred, bank2, calls, emulated;
+    bool local, shared, local_window, shared_window, true_pred, bank2, bank4, calls, emulated;
 
     enum aw_status status;
     char error[256];
@@ -193,6 +193,13 @@ struct sass_text sass_symbol_address(struct sass_lift *l, uint32_t symbol, int64
 
 void sass_head(const struct sass_cubin *cubin, struct aw_buf *out); /* .version, .target, .address_size */
 unsigned sass_symbol_align(const struct sass_cubin *cubin, const struct sass_symbol *s); /* bytes */
+/* The variables that have a kernel's bank 2, and bank 4; several kernels may share the latter, and there is none where it holds other things
+ * than addresses. */
+struct sass_text sass_bank2_name(const struct sass_cubin *cubin, const struct sass_code *code);
+struct sass_text sass_bank4_name(const struct sass_cubin *cubin, const struct sass_code *code);
+bool sass_has_bank4(const struct sass_cubin *cubin, const struct sass_code *code);
+/* What stands for the address of a function. */
+uint64_t sass_function_address(uint32_t symbol);
 
 /* ---- Sums of 64 bits (values.c).  The first ones are called after the low words' instruction has been looked at and before it writes; the
  * last three for that of the high words: true when they have made its text. */

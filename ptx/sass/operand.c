@@ -90,11 +90,16 @@ static struct sass_text reg_name(struct sass_lift *l, const struct sass_operand 
 
 /* ---- Constants */
 
+uint64_t sass_function_address(uint32_t symbol)
+{
+    return ((uint64_t)SASS_FUNCTION_ADDRESS << 32) + symbol + 1;
+}
+
 struct sass_text sass_symbol_address(struct sass_lift *l, uint32_t symbol, int64_t addend)
 {
     const struct sass_symbol *s = &l->cubin->symbols[symbol];
     if (s->kind == SASS_SYMBOL_FUNCTION || s->kind == SASS_SYMBOL_NONE || s->kind == SASS_SYMBOL_KERNEL)
-        return sass_format("%" PRIu64, ((uint64_t)SASS_FUNCTION_ADDRESS << 32) + symbol + 1);
+        return sass_format("%" PRIu64, sass_function_address(symbol));
     if (s->kind != SASS_SYMBOL_GLOBAL && s->kind != SASS_SYMBOL_CONSTANT) {
         sass_fail(l, "address of %.*s, which is no variable", AW_STR_ARG(s->name));
         return (struct sass_text){ "0" };

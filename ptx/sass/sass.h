@@ -49,7 +49,12 @@ uint32_t sass_kernel_find(const struct sass_cubin *cubin, struct aw_str name);
  * AW_ERR_OUT_OF_MEMORY.  A failure is this kernel's alone. */
 enum aw_status sass_lift(const struct sass_cubin *cubin, uint32_t index, struct aw_buf *ret_ptx, struct aw_buf *ret_error);
 
-/* Appends a PTX module that defines the cubin's .global and .const variables, with their initial bytes and addresses. */
+/* Appends a PTX module with an .entry for each kernel: parameters, limits and static shared memory, and no code but a return.  It takes no
+ * look at code.  AW_OK; AW_ERR_OUT_OF_MEMORY. */
+enum aw_status sass_lift_entries(const struct sass_cubin *cubin, struct aw_buf *ret_ptx);
+
+/* Appends a PTX module that defines the cubin's .global and .const variables, with their initial bytes and addresses, and as a .global
+ * variable each kernel's own constants (bank 2). */
 enum aw_status sass_lift_variables(const struct sass_cubin *cubin, struct aw_buf *ret_ptx, struct aw_buf *ret_error);
 
 /* Appends a readable listing of the kernel's code, a line an instruction: "  0x0010  @!P0 IADD3 R2, R4, 0x10, RZ".  What the table does not

@@ -52,7 +52,7 @@ static bool words(const struct sass_cubin *cubin, const struct sass_section *sec
         }
         const struct sass_symbol *to = &cubin->symbols[r->symbol];
         if (r->kind == SASS_RELOC_ABS64 && to->kind == SASS_SYMBOL_FUNCTION && !r->addend && !v) {
-            aw_buf_printf(out, "%" PRIu64, ((uint64_t)SASS_FUNCTION_ADDRESS << 32) + r->symbol + 1);
+            aw_buf_printf(out, "%" PRIu64, sass_function_address(r->symbol));
             continue;
         }
         if (r->kind != SASS_RELOC_ABS64 || (to->kind != SASS_SYMBOL_GLOBAL && to->kind != SASS_SYMBOL_CONSTANT)) {
@@ -93,6 +93,72 @@ static bool variable(const struct sass_cubin *cubin, const struct sass_symbol *s
     return true;
 }
 
+struct sass_text sass_bank2_name(const struct sass_cubin *cubin, const struct sass_code *code)
+{
+    return sass_format("bank2$%u", (unsigned)(code - cubin->kernels));
+}
+
+/* No .const variable: of these a module has 64 KiB at most, of bank 2 each kernel. */
+static void bank2(const struct sass_cubin *cubin, const struct sass_code *code, struct aw_buf *out)
+{
+    if (!code->bank2.size)
+        return;
+    aw_buf_printf(out, ".visible .global .align 16 .b8 %s[%" PRIu32 "] = {", sass_bank2_name(cubin, code).s, code->bank2.size);
+    for (uint32_t k = 0; k < code->bank2.size; k++)
+        aw_buf_printf(out, "%s%u", k ? "," : "", code->bank2.ptr[k]);
+    aw_buf_printf(out, "};\n");
+}
+
+static bool is_function(const struct sass_symbol *s)
+{
+    return s->kind == SASS_SYMBOL_FUNCTION || s->kind == SASS_SYMBOL_NONE || s->kind == SASS_SYMBOL_KERNEL;
+}
+
+bool sass_has_bank4(const struct sass_cubin *cubin, const struct sass_code *code)
+{
+    for (uint32_t k = 0; k < code->bank4_relocs.n; k++) {
+        const struct sass_reloc *r = &code->bank4_relocs.at[k];
+        const struct sass_symbol *to = &cubin->symbols[r->symbol];
+        if (r->kind != SASS_RELOC_ABS64 || r->offset % 8 || r->offset + 8 > code->bank4.size ||
+            (!is_function(to) && to->kind != SASS_SYMBOL_GLOBAL && to->kind != SASS_SYMBOL_CONSTANT))
+            return false;
+    }
+    return code->bank4.size >= 8;
+}
+
+/* The first kernel that has the same bank 4. */
+static uint32_t bank4_owner(const struct sass_cubin *cubin, const struct sass_code *code)
+{
+    uint32_t k = 0;
+    while (&cubin->kernels[k] != code && cubin->kernels[k].bank4.ptr != code->bank4.ptr)
+        k++;
+    return k;
+}
+
+struct sass_text sass_bank4_name(const struct sass_cubin *cubin, const struct sass_code *code)
+{
+    return sass_format("bank4$%" PRIu32, bank4_owner(cubin, code));
+}
+
+static void bank4(const struct sass_cubin *cubin, uint32_t kernel, struct aw_buf *out)
+{
+    const struct sass_code *code = &cubin->kernels[kernel];
+    if (!sass_has_bank4(cubin, code) || bank4_owner(cubin, code) != kernel)
+        return;
+    aw_buf_printf(out, ".visible .global .align 16 .b64 %s[%" PRIu32 "] = {", sass_bank4_name(cubin, code).s, code->bank4.size / 8);
+    for (uint32_t at = 0; at + 8 <= code->bank4.size; at += 8) {
+        const struct sass_reloc *r = sass_reloc_at(&code->bank4_relocs, at);
+        aw_buf_printf(out, "%s", at ? "," : "");
+        if (!r)
+            aw_buf_printf(out, "0");
+        else if (is_function(&cubin->symbols[r->symbol]))
+            aw_buf_printf(out, "%" PRIu64, sass_function_address(r->symbol));
+        else
+            aw_buf_printf(out, "generic(%.*s)+%" PRId64, AW_STR_ARG(cubin->symbols[r->symbol].name), r->addend);
+    }
+    aw_buf_printf(out, "};\n");
+}
+
 enum aw_status sass_lift_variables(const struct sass_cubin *cubin, struct aw_buf *ret_ptx, struct aw_buf *ret_error)
 {
     size_t before = ret_ptx->len;
@@ -105,6 +171,10 @@ enum aw_status sass_lift_variables(const struct sass_cubin *cubin, struct aw_buf
             ret_ptx->ptr[before] = 0;
             return AW_ERR_NOT_SUPPORTED;
         }
+    }
+    for (uint32_t k = 0; k < cubin->n_kernels; k++) {
+        bank2(cubin, &cubin->kernels[k], ret_ptx);
+        bank4(cubin, k, ret_ptx);
     }
     return ret_ptx->failed ? AW_ERR_OUT_OF_MEMORY : AW_OK;
 }
