@@ -397,6 +397,10 @@ static void phis_split(struct regions *r, struct region *g)
             at_end(r, g->before);
         LLVMValueRef now = fetch(r, slot, LLVMTypeOf(phi), g, array);
         if (array) {
+            /* A mask is taken from what is kept of it, which each warp has by itself as well: whoever needs the mask elsewhere may read that. */
+            LLVMValueRef kept = LLVMIsALoadInst(now) ? now : LLVMGetOperand(now, 0);
+            note(r, &r->differs, kept, r);
+            note(r, &r->slots, kept, slot);
             note(r, &r->differs, now, r);
             if (stays)
                 note(r, &r->stays, now, stays);

@@ -46,6 +46,37 @@ Test(simt, barriers_in_loops)
         }
 }
 
+Test(simt, masks_where_regions_meet)
+{
+    /* A mask of two origins, each behind a barrier of its own, that is needed behind yet another one: which way is an argument's affair. */
+    static const char body[] =
+        LOAD("v", "p0", "i32", "4")
+        "  %left = icmp ne ptr addrspace(1) %p2, null\n  %again = icmp ne ptr addrspace(1) %p3, null\n  br i1 %left, label %l, label %r\n"
+        "l:\n  call void @aw.barrier(i32 0, i32 0)\n  %m = icmp ne i32 %v, 3\n  br i1 %m, label %join.l, label %three\n"
+        "three:\n  store i32 3, ptr addrspace(1) %p1\n  br label %join.l\n"
+        "join.l:\n  %ml = phi i1 [ true, %l ], [ false, %three ]\n  br label %join\n"
+        "r:\n  call void @aw.barrier(i32 0, i32 0)\n  %mr = icmp slt i32 %v, 5\n  br label %join\n"
+        "join:\n  %both = phi i1 [ %ml, %join.l ], [ %mr, %r ]\n  br i1 %again, label %more, label %done\n"
+        "more:\n  call void @aw.barrier(i32 0, i32 0)\n  br label %done\n"
+        "done:\n  br i1 %both, label %yes, label %end\nyes:\n" STORE("v", "p6", "i32", "4") "  br label %end\nend:\n  ret void\n";
+    static const uint32_t shapes[][3] = { { 128, 1, 1 }, { 100, 1, 1 }, { 16, 8, 1 } };
+    for (int way = 0; way < 4; way++)
+        for (size_t s = 0; s < 3; s++)
+            for (int form = 0; form < 2; form++) {
+                int threads = (int)(shapes[s][0] * shapes[s][1] * shapes[s][2]);
+                uint32_t v[128], three = 0, r[128] = { 0 };
+                for (int i = 0; i < threads; i++)
+                    v[i] = 1 + rnd(10);
+                struct args a = { { v, &three, way & 1 ? v : NULL, way & 2 ? v : NULL, 0, 0, r, 0 }, { 0 } };
+                struct outcome o = run_form(body, "declare void @aw.barrier(i32, i32)", one, shapes[s], form ? shapes[s] : NULL, 0, &a);
+                cr_assert_eq(o.status, 0);
+                for (int i = 0; i < threads; i++) {
+                    bool both = way & 1 ? v[i] != 3 : v[i] < 5;
+                    cr_assert_eq(r[i], both ? v[i] : 0, "way %d, shape %zu, thread %d: %u", way, s, i, r[i]);
+                }
+            }
+}
+
 Test(simt, barrier_reductions_and_early_exit)
 {
     /* Threads of p0 == 0 leave first; the rest reduce three ways. */
