@@ -49,15 +49,14 @@ struct sass_text sass_format(const char *fmt, ...)
     struct sass_text t;
     va_list ap;
     va_start(ap, fmt);
-    vsnprintf(t.s, sizeof t.s, fmt, ap);
+    aw_vsnprintf(t.s, sizeof t.s, fmt, ap);
     va_end(ap);
     return t;
 }
 
 struct sass_text sass_temp(struct sass_lift *l, char kind)
 {
-    static const char kinds[] = "twhq";
-    unsigned which = (unsigned)(strchr(kinds, kind) - kinds);
+    unsigned which = kind == 't' ? 0 : kind == 'w' ? 1 : kind == 'h' ? 2 : 3;
     return sass_format("%%%c%u", kind, l->temps[which]++);
 }
 

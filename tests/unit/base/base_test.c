@@ -1,6 +1,8 @@
 /* Unit tests of src/base. */
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <criterion/criterion.h>
+#include <limits.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <unistd.h>
@@ -82,6 +84,33 @@ Test(str, order_and_prefix)
     cr_assert_eq(aw_str_cmp(AW_STR("b"), AW_STR("b")), 0);
     cr_assert(aw_str_starts(AW_STR("abc"), "ab"));
     cr_assert(!aw_str_starts(AW_STR("a"), "ab"));
+}
+
+__attribute__((format(printf, 2, 3))) static void same_as_printf(size_t size, const char *fmt, ...)
+{
+    char got[64], want[64];
+    va_list ap, again;
+    memset(got, 'x', sizeof got);
+    memset(want, 'x', sizeof want);
+    va_start(ap, fmt);
+    va_copy(again, ap);
+    int n = aw_vsnprintf(got, size, fmt, ap), expected = vsnprintf(want, size, fmt, again);
+    va_end(again);
+    va_end(ap);
+    cr_assert_eq(n, expected, "%s: %d, not %d", fmt, n, expected);
+    cr_assert_arr_eq(got, want, sizeof got, "%s: '%.*s', not '%.*s'", fmt, 63, got, 63, want);
+}
+
+Test(buf, formats_as_printf)
+{
+    for (size_t size = 0; size < 64; size++) {
+        same_as_printf(size, "%s", "");
+        same_as_printf(size, "a %s, %.*s%c%%.", "text", 3, "part of it", 'z');
+        same_as_printf(size, "%u %u %d %d", 0u, UINT_MAX, INT_MIN, INT_MAX);
+        same_as_printf(size, "%lu %ld %ld", ULONG_MAX, LONG_MIN, LONG_MAX);
+        same_as_printf(size, "%5d|%x|%s|%zu", -3, 255u, "others", size);
+        same_as_printf(size, "%.*s|%.*s", 0, "none", -1, "all");
+    }
 }
 
 Test(buf, grows_and_terminates)
