@@ -358,16 +358,6 @@ static void load_symbol(struct sass_lift *l, const struct sass_insn *i, const st
     }
 }
 
-/* The parameter that `at` (bytes from the first one's begin) lies in, or the last before it; UINT32_MAX: none. */
-static uint32_t param_at(const struct sass_code *code, int64_t at)
-{
-    uint32_t best = UINT32_MAX;
-    for (uint32_t k = 0; k < code->n_params; k++)
-        if ((int64_t)code->params[k].offset <= at || k == 0)
-            best = k;
-    return best;
-}
-
 static uint32_t symbol_at(const struct sass_lift *l, int64_t at)
 {
     uint32_t best = UINT32_MAX;
@@ -391,6 +381,49 @@ static void load_part(struct sass_lift *l, const struct sass_operand *c, unsigne
     word.regs = 1;
     sass_step(l, "bfe.%s %s, %s, %u, %u", sign ? "s32" : "u32", t.s, sass_raw(l, &word).s, shift, bits);
     sass_put(l, SASS_D, t.s);
+}
+
+/* Bank 0 by an index: parameters, or the sizes of block and grid that lie before them.  Which parameter is meant is not said: an index may begin at
+ * any number, and the place before it is then that of another one, or of none.  So the address is reckoned from the first. */
+static void load_bank0(struct sass_lift *l, const struct sass_insn *i, int64_t at, struct sass_text index)
+{
+    static const char *const sizes[] = { "%ntid.x", "%ntid.y", "%ntid.z", "%nctaid.x", "%nctaid.y", "%nctaid.z" };
+    enum { N_SIZES = sizeof sizes / sizeof *sizes };
+    int64_t first = l->code->n_params ? l->code->param_base + (int64_t)l->code->params[0].offset : 0;
+    bool sized = at < 4 * N_SIZES;
+    if (!first || (sized && sass_mod(l, SASS_F_SIZE) != SASS_SIZE_32)) {
+        sass_fail(l, "an index into bank 0 at 0x%" PRIx64, (uint64_t)at);
+        return;
+    }
+    struct sass_text base = sass_temp(l, 'w'), wide, sum, from;
+    sass_step(l, "mov.u64 %s, p0", base.s);
+    if (index.s[0] != '%') {
+        load_from(l, i, "ld.param", plus(base.s, at - first).s);
+        return;
+    }
+    wide = sass_temp(l, 'w');
+    sum = sass_temp(l, 'w');
+    from = sass_temp(l, 'w');
+    sass_step(l, "cvt.s64.s32 %s, %s", wide.s, index.s);
+    sass_step(l, "add.s64 %s, %s, %" PRId64, from.s, wide.s, at - first);
+    if (!sized) {
+        sass_step(l, "add.s64 %s, %s, %s", sum.s, base.s, from.s);
+        load_from(l, i, "ld.param", sum.s);
+        return;
+    }
+    struct sass_text before = sass_temp(l, 'q'), within = sass_temp(l, 'w'), value = sass_temp(l, 't');
+    sass_step(l, "setp.lt.s64 %s, %s, 0", before.s, from.s);
+    sass_step(l, "selp.b64 %s, 0, %s, %s", within.s, from.s, before.s);
+    sass_step(l, "add.s64 %s, %s, %s", sum.s, base.s, within.s);
+    sass_step(l, "ld.param.b32 %s, [%s]", value.s, sum.s);
+    for (int k = 0; k < N_SIZES; k++) {
+        struct sass_text q = sass_temp(l, 'q'), word = sass_temp(l, 't'), next = sass_temp(l, 't');
+        sass_step(l, "setp.eq.s64 %s, %s, %" PRId64, q.s, from.s, 4 * k - first);
+        sass_step(l, "mov.u32 %s, %s", word.s, sizes[k]);
+        sass_step(l, "selp.b32 %s, %s, %s, %s", next.s, word.s, value.s, q.s);
+        value = next;
+    }
+    sass_put(l, SASS_D, value.s);
 }
 
 void sass_emit_ldc(struct sass_lift *l, const struct sass_insn *i)
@@ -424,17 +457,12 @@ void sass_emit_ldc(struct sass_lift *l, const struct sass_insn *i)
         load_symbol(l, i, &reg, index);
         return;
     }
-    const char *space = "const";
     if (c->bank == 0) {
-        uint32_t k = param_at(l->code, at - l->code->param_base);
-        if (k == UINT32_MAX || at < (int64_t)l->code->param_base) {
-            sass_fail(l, "an index into bank 0 at 0x%" PRIx64, (uint64_t)at);
-            return;
-        }
-        base = sass_format("p%u", k);
-        at -= l->code->param_base + (int64_t)l->code->params[k].offset;
-        space = "param";
-    } else if (c->bank == 2) {
+        load_bank0(l, i, at, index);
+        return;
+    }
+    const char *space = "const";
+    if (c->bank == 2) {
         if (sass_part_of(l, i->offset / SASS_INSN_SIZE)->first)
             sass_fail(l, "an index into a function's own constants");
         l->bank2 = true;
