@@ -1,0 +1,158 @@
+"""What training with PyTorch takes, each thing beside torch's own CPU device: smoke.py FAMILY, run by tests/torch/run.
+
+A function family_NAME is a test: it raises where the device's result is not the CPU's.
+"""
+# SPDX-License-Identifier: Apache-2.0
+import copy
+import sys
+
+import torch
+import torch.nn.functional as F
+from torch.nn.attention import SDPBackend, sdpa_kernel
+
+BOTH = ("cpu", "cuda")
+
+
+def same(actual, expected, tolerance=1e-5):
+    torch.testing.assert_close(actual.detach().cpu().float(), expected.detach().cpu().float(), rtol=tolerance, atol=tolerance)
+
+
+def losses(net, optimiser, x, y, device, steps):
+    net, x, y, out = copy.deepcopy(net).to(device), x.to(device), y.to(device), []
+    step = optimiser(net.parameters())
+    for _ in range(steps):
+        step.zero_grad()
+        loss = F.cross_entropy(net(x), y)
+        loss.backward()
+        step.step()
+        out.append(loss.item())
+    return torch.tensor(out)
+
+
+def train(net, optimiser, x, classes, steps):
+    y = torch.randint(0, classes, (x.shape[0],))
+    expected, actual = (losses(net, optimiser, x, y, device, steps) for device in BOTH)
+    print("losses", actual.tolist())
+    same(actual, expected, 1e-4)
+    assert actual[-1] < actual[0]
+
+
+def family_device():
+    p = torch.cuda.get_device_properties(0)
+    print(p, torch.cuda.mem_get_info())
+    assert torch.cuda.is_available() and torch.cuda.device_count() >= 1 and p.total_memory > 0 and p.multi_processor_count > 0
+    before = torch.cuda.memory_allocated()
+    x = torch.empty(1 << 20, device="cuda")
+    assert torch.cuda.memory_allocated() - before == x.nbytes and torch.cuda.memory_stats()["active.all.current"] >= 1
+
+
+def family_elementwise():
+    a, b = torch.randn(37, 53), torch.randn(53)
+    for f in (lambda x, y: x * y + 1, lambda x, y: torch.where(x > y, x, y), lambda x, y: F.gelu(x) - torch.exp(y), lambda x, y: x.t().sin()):
+        same(f(a.cuda(), b.cuda()), f(a, b))
+
+
+def family_reduce():
+    a = torch.randn(33, 70, 9)
+    for f in (torch.sum, torch.amax, torch.std):
+        same(f(a.cuda()), f(a), 1e-4)
+        same(f(a.cuda(), dim=1), f(a, dim=1), 1e-4)
+    same(a.cuda().cumsum(1), a.cumsum(1), 1e-4)
+    same(a.cuda().softmax(1), a.softmax(1))
+
+
+def family_sort():
+    for n in (100, 5000, 20000):
+        x = torch.randperm(n).float()
+        same(torch.sort(x.cuda())[0], torch.sort(x)[0])
+        m = x < n / 3
+        assert torch.equal(x.cuda()[m.cuda()].cpu(), x[m]) and torch.equal(torch.nonzero(m.cuda()).cpu(), torch.nonzero(m))
+    same(torch.combinations(torch.arange(5.0).cuda(), 4, True), torch.combinations(torch.arange(5.0), 4, True))
+
+
+def family_random():
+    torch.manual_seed(5)
+    first = [torch.rand(1000, device="cuda"), torch.randn(1000, device="cuda"), F.dropout(torch.ones(1000, device="cuda"), 0.25)]
+    torch.manual_seed(5)
+    again = [torch.rand(1000, device="cuda"), torch.randn(1000, device="cuda"), F.dropout(torch.ones(1000, device="cuda"), 0.25)]
+    assert all(torch.equal(x, y) for x, y in zip(first, again))
+    assert abs(first[0].mean().item() - 0.5) < 0.05 and abs(first[1].mean().item()) < 0.15 and 650 < (first[2] > 0).sum().item() < 850
+
+
+def family_mlp():
+    net = torch.nn.Sequential(torch.nn.Linear(20, 64), torch.nn.GELU(), torch.nn.LayerNorm(64), torch.nn.Linear(64, 5))
+    train(net, lambda p: torch.optim.AdamW(p, 1e-2), torch.randn(128, 20), 5, 20)
+
+
+def family_cnn():
+    net = torch.nn.Sequential(torch.nn.Conv2d(1, 8, 3, padding=1), torch.nn.BatchNorm2d(8), torch.nn.ReLU(), torch.nn.MaxPool2d(2),
+                              torch.nn.Flatten(), torch.nn.Linear(8 * 49, 10))
+    with torch.backends.cudnn.flags(enabled=False):
+        train(net, lambda p: torch.optim.SGD(p, 0.05, momentum=0.9), torch.randn(32, 1, 14, 14), 10, 20)
+
+
+def family_amp():
+    net, scaler = torch.nn.Linear(32, 16).cuda(), torch.amp.GradScaler("cuda")
+    step, x, out = torch.optim.SGD(net.parameters(), 0.1), torch.randn(8, 32, device="cuda"), []
+    for _ in range(5):
+        step.zero_grad()
+        with torch.autocast("cuda", torch.float16):
+            loss = net(x).float().pow(2).mean()
+        scaler.scale(loss).backward()
+        scaler.step(step)
+        scaler.update()
+        out.append(loss.item())
+    assert out[-1] < out[0] and scaler.get_scale() == 65536.0
+
+
+def family_attention():
+    q, k, v = (torch.randn(2, 4, 33, 32) for _ in range(3))
+    expected = F.scaled_dot_product_attention(q, k, v)
+    for backend, dtype, tolerance in ((SDPBackend.MATH, torch.float32, 1e-5), (SDPBackend.EFFICIENT_ATTENTION, torch.float32, 1e-5),
+                                      (SDPBackend.FLASH_ATTENTION, torch.float16, 5e-3)):
+        with sdpa_kernel(backend):
+            same(F.scaled_dot_product_attention(*(t.cuda().to(dtype) for t in (q, k, v))), expected, tolerance)
+
+
+def family_streams():
+    a = torch.randn(300, 300, device="cuda")
+    begin, end, side = torch.cuda.Event(enable_timing=True), torch.cuda.Event(enable_timing=True), torch.cuda.Stream()
+    begin.record()
+    with torch.cuda.stream(side):
+        side.wait_event(begin)
+        b = a + 1
+    side.synchronize()
+    end.record()
+    end.synchronize()
+    same(b, a.cpu() + 1)
+    assert begin.elapsed_time(end) >= 0
+    host = torch.randn(1000).pin_memory()
+    there = host.to("cuda", non_blocking=True)
+    torch.cuda.synchronize()
+    assert host.is_pinned() and torch.equal(there.cpu(), host)
+
+
+def family_graphs():
+    x, side, graph = torch.zeros(64, device="cuda"), torch.cuda.Stream(), torch.cuda.CUDAGraph()
+    side.wait_stream(torch.cuda.current_stream())
+    with torch.cuda.stream(side):
+        (x * 2 + 1).sum()
+    torch.cuda.current_stream().wait_stream(side)
+    with torch.cuda.graph(graph):
+        y = (x * 2 + 1).sum()
+    x.fill_(3)
+    graph.replay()
+    assert y.item() == 448
+
+
+def family_out_of_memory():
+    try:
+        torch.empty(1 << 45, device="cuda")
+    except torch.cuda.OutOfMemoryError:
+        assert (torch.ones(3, device="cuda") + 1).tolist() == [2, 2, 2]
+    else:
+        raise AssertionError("there is no such memory")
+
+
+torch.manual_seed(0)
+globals()["family_" + sys.argv[1]]()
