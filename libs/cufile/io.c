@@ -203,6 +203,9 @@ static ssize_t move(CUfileHandle_t handle, const void *base, size_t size, off_t 
         return -CU_FILE_INVALID_VALUE;
     if (aw_lib_queue_init(&queue) != CUDA_SUCCESS)
         return -CU_FILE_CUDA_DRIVER_ERROR;
+    /* Behind what the default stream was given, a fill of the memory, say: as where the way is a copy. */
+    if (queue.place == AW_LIB_HOST && cuStreamSynchronize(NULL) != CUDA_SUCCESS)
+        return -CU_FILE_CUDA_DRIVER_ERROR;
     char *at = (char *)(uintptr_t)base + offset;
     return queue.place == AW_LIB_HOST ? host_move(fd, at, size, file_offset, write) : card_move(fd, at, size, file_offset, write);
 }
