@@ -6,6 +6,7 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 static int compare_int64(const void *a, const void *b)
 {
@@ -25,6 +26,9 @@ static bool built_reserve(struct aw_sparse_built *b, int64_t more, size_t size)
     if (b->nnz + more <= b->room && b->ind)
         return true;
     int64_t room = b->nnz + more > 2 * b->room ? b->nnz + more : 2 * b->room;
+    /* What does not fit into half of the machine is refused here: the kernel would rather end the program than the allocation. */
+    if ((double)room * (double)(size + sizeof *b->ind) > (double)sysconf(_SC_PHYS_PAGES) * (double)sysconf(_SC_PAGESIZE) / 2)
+        return false;
     int64_t *ind = realloc(b->ind, (size_t)(room ? room : 1) * sizeof *ind);
     if (ind)
         b->ind = ind;

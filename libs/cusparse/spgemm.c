@@ -148,6 +148,10 @@ static cusparseStatus_t make(const char *name, const struct product *p, bool sca
         result_unref(r);
         return status;
     }
+    if (r->built.nnz > INT32_MAX && p->c->ptr_type != CUSPARSE_INDEX_64I) { /* offsets do not hold it */
+        result_unref(r);
+        return CUSPARSE_STATUS_INSUFFICIENT_RESOURCES;
+    }
     result_unref(p->descr->result);
     p->descr->result = r;
     p->c->nnz = r->built.nnz;
