@@ -6,6 +6,8 @@
 #include <dlfcn.h>
 #include <pthread.h>
 #include <stddef.h>
+#include <stdio.h>
+#include <string.h>
 
 #include "base/dl.h"
 #include "base/env.h"
@@ -45,4 +47,17 @@ void *aw_cpu_blas_cell(void **cell, const char *name)
     if (!at && (at = aw_cpu_blas_find(name)))
         __atomic_store_n(cell, at, __ATOMIC_RELEASE);
     return at;
+}
+
+aw_fortran aw_lapack(char t, const char *name)
+{
+    const char *bar = strchr(name, '|');
+    char full[24];
+    size_t n = bar ? (size_t)(bar - name) : strlen(name);
+    if (bar && (t == 'c' || t == 'z')) {
+        name = bar + 1;
+        n = strlen(name);
+    }
+    snprintf(full, sizeof full, "%c%.*s_", t, (int)n, name);
+    return (aw_fortran)aw_cpu_blas_find(full);
 }

@@ -17,19 +17,6 @@ cusolverStatus_t aw_solver_status(CUresult result)
                                         : CUSOLVER_STATUS_EXECUTION_FAILED;
 }
 
-aw_fortran aw_lapack(char t, const char *name)
-{
-    const char *bar = strchr(name, '|');
-    char full[24];
-    size_t n = bar ? (size_t)(bar - name) : strlen(name);
-    if (bar && aw_solver_complex(t)) {
-        name = bar + 1;
-        n = strlen(name);
-    }
-    snprintf(full, sizeof full, "%c%.*s_", t, (int)n, name);
-    return (aw_fortran)aw_cpu_blas_find(full);
-}
-
 static void enter(struct aw_lib_job *job)
 {
     struct aw_solver_call *c = (struct aw_solver_call *)job;

@@ -5,6 +5,7 @@
 
 #include <stdbool.h>
 
+#include "common/blas.h"
 #include "common/queue.h"
 #include "cusolver_types.h"
 
@@ -50,13 +51,6 @@ void aw_solver_array(struct aw_solver_call *c, int k, const void *at, int64_t co
 cusolverStatus_t aw_solver_submit(struct aw_solver_call *c, cusolverDnHandle_t handle, bool waits);
 
 /* ---- While it runs. */
-
-/* Fortran's way: everything by address, and at the end the lengths of strings, of which `AW_ENDS` are enough for any here. */
-typedef void (*aw_fortran)(void *first, ...);
-#define AW_ENDS (size_t)1, (size_t)1, (size_t)1
-/* LAPACK's function of the type: "getrf" is sgetrf_ and so on; "orgqr|ungqr" has a name for real types and one for complex
- * ones. */
-aw_fortran aw_lapack(char t, const char *name);
 
 static inline bool aw_solver_complex(char t)
 {
