@@ -529,20 +529,27 @@ void sass_emit_vabsdiff(struct sass_lift *l, const struct sass_insn *i)
             sass_int(l, &o[SASS_B]).s, sass_int(l, &o[SASS_C]).s);
 }
 
+/* Differences of bytes: their sum with a number, or each in its place. */
 void sass_emit_vabsdiff4(struct sass_lift *l, const struct sass_insn *i)
 {
     const struct sass_operand *o = i->opnd;
-    if (!sass_mod(l, SASS_F_ACC)) {
-        sass_fail(l, "differences of bytes that are not summed");
+    bool summed = sass_mod(l, SASS_F_ACC), sign = sass_mod(l, SASS_F_TYPE) == SASS_TYPE_S8;
+    if (!summed && !sass_is_zero(&o[SASS_C])) {
+        sass_fail(l, "differences of bytes, with a number that is not added");
         return;
     }
-    bool sign = sass_mod(l, SASS_F_TYPE) == SASS_TYPE_S8;
     struct sass_text sum = sass_int(l, &o[SASS_C]), a = sass_int(l, &o[SASS_A]), b = sass_int(l, &o[SASS_B]);
     for (unsigned k = 0; k < 4; k++) {
         struct sass_text x = sass_temp(l, 't'), y = sass_temp(l, 't'), next = sass_temp(l, 't');
         sass_step(l, "bfe.%s %s, %s, %u, 8", sign ? "s32" : "u32", x.s, a.s, 8 * k);
         sass_step(l, "bfe.%s %s, %s, %u, 8", sign ? "s32" : "u32", y.s, b.s, 8 * k);
-        sass_step(l, "sad.s32 %s, %s, %s, %s", next.s, x.s, y.s, sum.s);
+        if (summed) {
+            sass_step(l, "sad.s32 %s, %s, %s, %s", next.s, x.s, y.s, sum.s);
+        } else {
+            struct sass_text difference = sass_temp(l, 't');
+            sass_step(l, "sad.s32 %s, %s, %s, 0", difference.s, x.s, y.s);
+            sass_step(l, "bfi.b32 %s, %s, %s, %u, 8", next.s, difference.s, sum.s, 8 * k);
+        }
         sum = next;
     }
     sass_put(l, SASS_D, sum.s);
