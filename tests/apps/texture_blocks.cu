@@ -1,6 +1,7 @@
 // Arrays of compressed blocks, BC1 to BC7, and views of others as such: random blocks of every mode, each texel fetched.  BC1 to BC5 against their
 // definition, computed here; BC6H and BC7 against sums over what independent decoders gave for the same blocks.  Cards do not have them.
 // devices: host
+// not-lifted: instructions for textures and surfaces have no meaning yet
 // SPDX-License-Identifier: Apache-2.0
 #include <cuda_fp16.h>
 
