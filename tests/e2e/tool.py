@@ -62,6 +62,7 @@ CASES = [
     ("doctor --report=", 2, r"usage: anywarp doctor", None),
     ("doctor --report extra", 2, r"usage: anywarp doctor", None),
     ("doctor --report=nowhere/report", 2, r"nowhere/report: No such file", None),
+    ("info", 0, r"(?m)^cuda +driver \d+\.\d; libcuda\.so\.1 libcudart\.so\.11\.0 libcudart\.so\.12 libcudart\.so\.13$", None),
     ("info extra", 2, r"usage: anywarp info", None),
     ("CACHE=text cache show", 1, r"text is not a directory; mend that, or choose another", None),
     ("CACHE=/proc/nope doctor", 1, r"(?s)FAIL +cache +/proc/nope: .*without the cache that was asked for", "cannot run here"),

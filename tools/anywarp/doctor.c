@@ -45,9 +45,13 @@ static enum grade find(enum grade grade, const char *what, const char *advice, c
 static enum grade check_parts(struct aw_parts *ret_parts)
 {
     static const char advice[] = "install anywarp again: bin/anywarp and lib/anywarp/ belong together";
-    bool complete = aw_parts_locate(ret_parts);
-    if (complete)
-        return find(GOOD, "libraries", NULL, "%s", ret_parts->lib_dir);
+    char missing[128];
+    if (aw_parts_locate(ret_parts)) {
+        enum grade grade = find(GOOD, "libraries", NULL, "%s", ret_parts->lib_dir);
+        aw_parts_list(ret_parts, false, missing, sizeof missing);
+        return *missing ? find(NOTE, "runtimes", "programs made for these do not start: build and install all of anywarp", "%s not there", missing)
+                        : grade;
+    }
     return find(BAD, "libraries", advice, "seen from %s, %s is missing", ret_parts->program_dir,
                 !ret_parts->lib_dir[0]   ? "libcudart.so.13"
                 : !ret_parts->preload[0] ? "libanywarp-preload.so"

@@ -35,6 +35,10 @@ static bool aw_info_parts(void)
 {
     struct aw_parts parts;
     bool complete = aw_parts_locate(&parts);
+    char there[128];
+    int version = aw_driver_version();
+    aw_parts_list(&parts, true, there, sizeof there);
+    aw_info_line("cuda", "driver %d.%d; %s", version / 1000, version % 1000 / 10, there);
     aw_info_line("libraries", "%s", parts.lib_dir[0] ? parts.lib_dir : "not found: libcudart.so.13");
     aw_info_line("preload", "%s", parts.preload[0] ? parts.preload : "not found: libanywarp-preload.so");
     if (!parts.audit[0])
@@ -110,8 +114,6 @@ int aw_cmd_info(int argc, char **argv)
         return help ? 0 : 2;
     }
     aw_info_line("anywarp", AW_VERSION);
-    int version = aw_driver_version();
-    aw_info_line("cuda", "driver %d.%d; runtimes 11.0, 12, 13", version / 1000, version % 1000 / 10);
     bool parts = aw_info_parts();
     bool compiler = aw_info_compiler();
     aw_info_cache();

@@ -71,3 +71,15 @@ bool aw_parts_locate(struct aw_parts *ret_parts)
     return aw_parts_join(ret_parts->preload, dir, AW_PRELOAD_SONAME) &&
            aw_parts_join(ret_parts->audit, dir, "libanywarp-audit.so") && libs;
 }
+
+void aw_parts_list(const struct aw_parts *parts, bool there, char *ret_names, size_t size)
+{
+    static const char *const names[] = { "libcuda.so.1", "libcudart.so.11.0", "libcudart.so.12", "libcudart.so.13" };
+    size_t used = 0;
+    ret_names[0] = '\0';
+    for (size_t i = 0; i < sizeof names / sizeof *names && used < size; i++) {
+        char path[PATH_MAX];
+        if (aw_parts_join(path, parts->lib_dir, names[i]) == there)
+            used += (size_t)snprintf(ret_names + used, size - used, "%s%s", used ? " " : "", names[i]);
+    }
+}
