@@ -18,4 +18,10 @@ typedef void (*aw_fortran)(void *first, ...);
  * NULL: logged.  Thread-safe. */
 aw_fortran aw_lapack(char t, const char *name);
 
+/* Bytes of a number of the type. */
+static inline size_t aw_lapack_size(char t)
+{
+    return t == 's' ? 4 : t == 'z' ? 16 : 8;
+}
+
 #endif

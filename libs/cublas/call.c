@@ -11,15 +11,10 @@
 #include "common/blas.h"
 #include "handle.h"
 
-static size_t type_size(char type)
-{
-    return type == 's' ? 4 : type == 'z' ? 16 : 8;
-}
-
 /* Bytes of a scalar of a function's type T, its real type R, or an integer. */
 static size_t scalar_size(const struct aw_blas_function *f, const struct aw_blas_arg *a)
 {
-    size_t one = a->type == 'T' ? type_size(f->type) : a->type == 'i' ? 4 : a->type == 'l' ? 8 : f->type == 's' || f->type == 'c' ? 4 : 8;
+    size_t one = a->type == 'T' ? aw_lapack_size(f->type) : a->type == 'i' ? 4 : a->type == 'l' ? 8 : f->type == 's' || f->type == 'c' ? 4 : 8;
     return one * (size_t)a->n;
 }
 
@@ -98,7 +93,7 @@ static void locate(const struct aw_blas_call *c, int64_t b, union aw_blas_value 
         else if (a->kind == AW_BLAS_POINTERS)
             v[i].p = c->batch < 0 ? c->job.spans[span++].at : ((void **)c->job.spans[span++].at)[b];
         else if (a->kind > AW_BLAS_SCALAR)
-            v[i].p = (char *)c->job.spans[span++].at + (a->kind == AW_BLAS_STRIDED ? b * c->v[a->stride].i * (int64_t)type_size(c->f->type) : 0);
+            v[i].p = (char *)c->job.spans[span++].at + (a->kind == AW_BLAS_STRIDED ? b * c->v[a->stride].i * (int64_t)aw_lapack_size(c->f->type) : 0);
         else
             v[i].i = c->v[i].i;
     }
@@ -182,7 +177,7 @@ static bool is_zero(const struct aw_blas_function *f, const struct aw_blas_arg *
 /* The span of a matrix, vector or packed matrix; false: its leading dimension is too small. */
 static bool span_set(const struct aw_blas_call *c, const struct aw_blas_arg *a, const struct aw_blas_extent *e, struct aw_lib_span *s)
 {
-    size_t size = type_size(c->f->type);
+    size_t size = aw_lapack_size(c->f->type);
     int64_t step = a->n >= 0 ? c->v[a->n].i : 0;
     s->count = 1;
     s->stride = 0;

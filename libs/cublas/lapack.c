@@ -33,11 +33,6 @@ struct batch {
     bool pivots; /* are there any? */
 };
 
-static size_t element_size(char type)
-{
-    return type == 's' ? 4 : type == 'z' ? 16 : 8;
-}
-
 /* ---- LAPACK */
 
 static const char *const names[N_WHAT] = { "getrf", "getri", "getrs", "geqrf", "gels", NULL };
@@ -94,7 +89,7 @@ static int factor(const struct batch *c, void *a, int ld, int *pivots)
 
 static void copy(const struct batch *c, const void *from, int from_ld, void *to, int to_ld)
 {
-    size_t size = element_size(c->type);
+    size_t size = aw_lapack_size(c->type);
     for (int j = 0; j < c->n; j++)
         memcpy((char *)to + (size_t)j * (size_t)to_ld * size, (const char *)from + (size_t)j * (size_t)from_ld * size, (size_t)c->n * size);
 }
@@ -107,7 +102,7 @@ static void copy(const struct batch *c, const void *from, int from_ld, void *to,
         if (!*(work)) {                                                                                                             \
             find((c)->type, (c)->what == MATINV ? GETRI : (c)->what)(__VA_ARGS__, first, &query, &(info), AW_ENDS);               \
             *(size) = asked((c)->type, first);                                                                                      \
-            *(work) = malloc((size_t) * (size) * element_size((c)->type));                                                          \
+            *(work) = malloc((size_t) * (size) * aw_lapack_size((c)->type));                                                          \
         }                                                                                                                           \
         if (*(work))                                                                                                                \
             find((c)->type, (c)->what == MATINV ? GETRI : (c)->what)(__VA_ARGS__, *(work), (size), &(info), AW_ENDS);             \
@@ -176,7 +171,7 @@ static struct aw_lib_span span(void *at, size_t width, size_t rows, size_t pitch
 /* On a card the arrays of pointers are read first, which takes waiting for the stream. */
 static cublasStatus_t each(struct batch *c, cublasHandle_t handle, void *const at[N_SPANS])
 {
-    size_t bytes = (size_t)c->count * sizeof(void *), size = element_size(c->type);
+    size_t bytes = (size_t)c->count * sizeof(void *), size = aw_lapack_size(c->type);
     void **pointers = malloc(2 * bytes);
     CUresult result = pointers ? CUDA_SUCCESS : AW_LIB_NO_MEMORY;
     int count = c->count, status;

@@ -50,7 +50,7 @@ static void add(struct aw_solver_call *c, int k, struct aw_lib_span s)
 void aw_solver_matrix(struct aw_solver_call *c, int k, const void *at, int64_t rows, int64_t cols, int64_t ld, int64_t stride,
                       unsigned dir)
 {
-    size_t size = aw_solver_size(c->t);
+    size_t size = aw_lapack_size(c->t);
     add(c, k,
         (struct aw_lib_span){ (void *)at, (size_t)rows * size, (size_t)cols, (size_t)ld * size, (size_t)c->batch,
                               (size_t)stride * size, dir });

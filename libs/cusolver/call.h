@@ -56,11 +56,7 @@ static inline bool aw_solver_complex(char t)
 {
     return t == 'c' || t == 'z';
 }
-/* Bytes of a value, and of a real number of its kind. */
-static inline size_t aw_solver_size(char t)
-{
-    return t == 's' ? 4 : t == 'z' ? 16 : 8;
-}
+/* Bytes of a real number of the type's kind. */
 static inline size_t aw_solver_real_size(char t)
 {
     return t == 's' || t == 'c' ? 4 : 8;
@@ -68,7 +64,7 @@ static inline size_t aw_solver_real_size(char t)
 /* Address of value `i`. */
 static inline void *aw_solver_at(const struct aw_solver_call *c, void *base, int64_t i)
 {
-    return (char *)base + i * (int64_t)aw_solver_size(c->t);
+    return (char *)base + i * (int64_t)aw_lapack_size(c->t);
 }
 /* Value `i`; its real part; a real number. */
 double _Complex aw_solver_value(char t, const void *at, int64_t i);
@@ -89,7 +85,7 @@ enum { AW_SOLVER_NO_MEMORY = -1000 };
         int lwork_ = -1;                                                   \
         (f)(__VA_ARGS__, (void *)query_, &lwork_, &(info), AW_ENDS);       \
         lwork_ = aw_solver_query((c)->t, query_);                          \
-        void *work_ = aw_solver_work((c), lwork_, aw_solver_size((c)->t)); \
+        void *work_ = aw_solver_work((c), lwork_, aw_lapack_size((c)->t)); \
         if (work_)                                                         \
             (f)(__VA_ARGS__, work_, &lwork_, &(info), AW_ENDS);            \
         else                                                               \

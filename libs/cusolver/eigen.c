@@ -36,7 +36,7 @@ static bool space_take(struct aw_solver_call *c, struct space *s, const double *
     s->lwork = aw_solver_query(c->t, work);
     s->lrwork = aw_solver_query(real, rwork);
     s->liwork = iwork > 0 ? iwork : 1;
-    s->work = aw_solver_work(c, s->lwork, aw_solver_size(c->t));
+    s->work = aw_solver_work(c, s->lwork, aw_lapack_size(c->t));
     s->rwork = aw_solver_work(c, s->lrwork, aw_solver_real_size(c->t));
     s->iwork = aw_solver_work(c, s->liwork, sizeof(int));
     return s->work && s->rwork && s->iwork;
@@ -85,7 +85,7 @@ static int some(struct aw_solver_call *c, void *a, void *b, void *w, int *ret_fo
         iu = (int)c->n[IU];
     int info = 0, found = 0, ldz = n > 0 ? n : 1;
     bool complex = aw_solver_complex(c->t);
-    size_t size = aw_solver_size(c->t);
+    size_t size = aw_lapack_size(c->t);
     double vl, vu, tolerance = 0, work[2] = { 0 }, rwork[2] = { 0 };
     int iwork = 0;
     aw_fortran f = aw_lapack(c->t, b ? "sygvx|hegvx" : "syevr|heevr");
@@ -124,7 +124,7 @@ static int some(struct aw_solver_call *c, void *a, void *b, void *w, int *ret_fo
 
 static void run(struct aw_solver_call *c)
 {
-    size_t size = aw_solver_size(c->t), real = aw_solver_real_size(c->t);
+    size_t size = aw_lapack_size(c->t), real = aw_solver_real_size(c->t);
     int found = (int)c->n[N];
     for (int64_t i = 0; i < c->batch; i++) {
         char *a = (char *)c->a[A] + (size_t)(i * c->n[N] * c->n[LDA]) * size, *w = (char *)c->a[W] + (size_t)(i * c->n[N]) * real;

@@ -428,7 +428,7 @@ static void run_sytri(struct aw_solver_call *c)
 {
     char uplo = uplo_letter(c->n[0]);
     int n = (int)c->n[1], lda = (int)c->n[2], info = AW_SOLVER_NO_MEMORY;
-    void *work = aw_solver_work(c, 2 * (int64_t)n, aw_solver_size(c->t));
+    void *work = aw_solver_work(c, 2 * (int64_t)n, aw_lapack_size(c->t));
     if (work)
         aw_lapack(c->t, "sytri")(&uplo, &n, c->a[0], &lda, c->a[1], work, &info, AW_ENDS);
     free(work);

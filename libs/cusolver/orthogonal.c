@@ -66,7 +66,7 @@ cusolverStatus_t aw_solver_geqrf(cusolverDnHandle_t h, char t, int64_t m, int64_
     status = aw_solver_begin(&c, "cusolverDn geqrf", t, "geqrf", run_geqrf);
     c.n[0] = m, c.n[1] = n, c.n[2] = lda;
     aw_solver_matrix(&c, A, a, m, n, lda, 0, IN_OUT);
-    aw_solver_array(&c, TAU, tau, least(m, n), aw_solver_size(t), 0, OUT);
+    aw_solver_array(&c, TAU, tau, least(m, n), aw_lapack_size(t), 0, OUT);
     return finish(&c, h, status, info);
 }
 
@@ -96,7 +96,7 @@ static cusolverStatus_t orgqr(cusolverDnHandle_t h, char t, int m, int n, int k,
     status = aw_solver_begin(&c, "cusolverDn orgqr", t, "orgqr|ungqr", run_orgqr);
     c.n[0] = m, c.n[1] = n, c.n[2] = k, c.n[3] = lda;
     aw_solver_matrix(&c, A, a, m, n, lda, 0, IN_OUT);
-    aw_solver_array(&c, TAU, tau, k, aw_solver_size(t), 0, IN);
+    aw_solver_array(&c, TAU, tau, k, aw_lapack_size(t), 0, IN);
     return finish(&c, h, status, info);
 }
 
@@ -134,7 +134,7 @@ static cusolverStatus_t ormqr(cusolverDnHandle_t h, char t, cublasSideMode_t sid
     const int64_t numbers[] = { side, op, m, n, k, lda, ldc };
     memcpy(c.n, numbers, sizeof numbers);
     aw_solver_matrix(&c, A, a, side == CUBLAS_SIDE_LEFT ? m : n, k, lda, 0, IN);
-    aw_solver_array(&c, TAU, tau, k, aw_solver_size(t), 0, IN);
+    aw_solver_array(&c, TAU, tau, k, aw_lapack_size(t), 0, IN);
     aw_solver_matrix(&c, C, to, m, n, ldc, 0, IN_OUT);
     return finish(&c, h, status, info);
 }
@@ -204,8 +204,8 @@ static cusolverStatus_t gebrd(cusolverDnHandle_t h, char t, int m, int n, void *
     aw_solver_matrix(&c, A, a, m, n, lda, 0, IN_OUT);
     aw_solver_array(&c, D, d, k, aw_solver_real_size(t), 0, OUT);
     aw_solver_array(&c, E, e, k ? k - 1 : 0, aw_solver_real_size(t), 0, OUT);
-    aw_solver_array(&c, TAU, tauq, k, aw_solver_size(t), 0, OUT);
-    aw_solver_array(&c, TAUP, taup, k, aw_solver_size(t), 0, OUT);
+    aw_solver_array(&c, TAU, tauq, k, aw_lapack_size(t), 0, OUT);
+    aw_solver_array(&c, TAUP, taup, k, aw_lapack_size(t), 0, OUT);
     return finish(&c, h, status, info);
 }
 
@@ -236,7 +236,7 @@ static cusolverStatus_t orgbr(cusolverDnHandle_t h, char t, cublasSideMode_t sid
     status = aw_solver_begin(&c, "cusolverDn orgbr", t, "orgbr|ungbr", run_orgbr);
     c.n[0] = side, c.n[1] = m, c.n[2] = n, c.n[3] = k, c.n[4] = lda;
     aw_solver_matrix(&c, A, a, m, n, lda, 0, IN_OUT);
-    aw_solver_array(&c, TAU, tau, least(side == CUBLAS_SIDE_LEFT ? m : n, k), aw_solver_size(t), 0, IN);
+    aw_solver_array(&c, TAU, tau, least(side == CUBLAS_SIDE_LEFT ? m : n, k), aw_lapack_size(t), 0, IN);
     return finish(&c, h, status, info);
 }
 
@@ -265,7 +265,7 @@ static cusolverStatus_t sytrd(cusolverDnHandle_t h, char t, cublasFillMode_t upl
     aw_solver_matrix(&c, A, a, n, n, lda, 0, IN_OUT);
     aw_solver_array(&c, D, d, n, aw_solver_real_size(t), 0, OUT);
     aw_solver_array(&c, E, e, k, aw_solver_real_size(t), 0, OUT);
-    aw_solver_array(&c, TAU, tau, k, aw_solver_size(t), 0, OUT);
+    aw_solver_array(&c, TAU, tau, k, aw_lapack_size(t), 0, OUT);
     return finish(&c, h, status, info);
 }
 
@@ -289,7 +289,7 @@ static cusolverStatus_t orgtr(cusolverDnHandle_t h, char t, cublasFillMode_t upl
     status = aw_solver_begin(&c, "cusolverDn orgtr", t, "orgtr|ungtr", run_orgtr);
     c.n[0] = uplo, c.n[1] = n, c.n[2] = lda;
     aw_solver_matrix(&c, A, a, n, n, lda, 0, IN_OUT);
-    aw_solver_array(&c, TAU, tau, n > 0 ? n - 1 : 0, aw_solver_size(t), 0, IN);
+    aw_solver_array(&c, TAU, tau, n > 0 ? n - 1 : 0, aw_lapack_size(t), 0, IN);
     return finish(&c, h, status, info);
 }
 
@@ -322,7 +322,7 @@ static cusolverStatus_t ormtr(cusolverDnHandle_t h, char t, cublasSideMode_t sid
     const int64_t numbers[] = { side, uplo, op, m, n, lda, ldc };
     memcpy(c.n, numbers, sizeof numbers);
     aw_solver_matrix(&c, A, a, k, k, lda, 0, IN);
-    aw_solver_array(&c, TAU, tau, k > 0 ? k - 1 : 0, aw_solver_size(t), 0, IN);
+    aw_solver_array(&c, TAU, tau, k > 0 ? k - 1 : 0, aw_lapack_size(t), 0, IN);
     aw_solver_matrix(&c, C, to, m, n, ldc, 0, IN_OUT);
     return finish(&c, h, status, info);
 }

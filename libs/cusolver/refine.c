@@ -19,7 +19,7 @@ static void copy_columns(char *to, int64_t ldt, const char *from, int64_t ldf, i
 
 static void run(struct aw_solver_call *c)
 {
-    size_t size = aw_solver_size(c->t);
+    size_t size = aw_lapack_size(c->t);
     int m = (int)c->n[0], n = (int)c->n[1], nrhs = (int)c->n[2], ld = m > 1 ? m : 1, info = AW_SOLVER_NO_MEMORY;
     char *a = aw_solver_work(c, (int64_t)m * n, size), *b = aw_solver_work(c, (int64_t)m * nrhs, size), trans = 'N';
     if (a && b) {

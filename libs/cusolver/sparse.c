@@ -150,7 +150,7 @@ static void value_put(char t, void *at, int64_t i, double _Complex v)
 static void *doubles(char t, const void *from, int64_t n, bool conjugate)
 {
     char own = aw_solver_complex(t) ? 'z' : 'd';
-    void *to = malloc((size_t)(n + 1) * aw_solver_size(own));
+    void *to = malloc((size_t)(n + 1) * aw_lapack_size(own));
     for (int64_t i = 0; to && i < n; i++)
         value_put(own, to, i, conjugate ? conj(aw_solver_value(t, from, i)) : aw_solver_value(t, from, i));
     return to;
@@ -170,7 +170,7 @@ static int solve_qr(const struct suite *f, const struct cs *a, char own, int ord
 {
     struct symbolic *s = f->sqr(order ? 3 : 0, a, 1);
     struct numeric *n = s ? f->qr(a, s) : NULL;
-    void *x = n ? calloc((size_t)s->m2 + 1, aw_solver_size(own)) : NULL;
+    void *x = n ? calloc((size_t)s->m2 + 1, aw_lapack_size(own)) : NULL;
     int at = x ? singular(n, own, a->n, tolerance) : -2;
     if (at == -1) {
         f->ipvec(s->pinv, b, x, a->m);
@@ -189,7 +189,7 @@ static int solve_lu(const struct suite *f, const struct cs *a, char own, int ord
 {
     struct symbolic *s = f->sqr(order ? 2 : 0, a, 0);
     struct numeric *n = s ? f->lu(a, s, 1.0) : NULL;
-    void *x = n ? calloc((size_t)a->n + 1, aw_solver_size(own)) : NULL;
+    void *x = n ? calloc((size_t)a->n + 1, aw_lapack_size(own)) : NULL;
     int at = x ? singular(n, own, a->n, tolerance) : -2;
     if (at == -1) {
         f->ipvec(n->pinv, b, x, a->n);
@@ -209,7 +209,7 @@ static int solve_cholesky(const struct suite *f, const struct cs *a, char own, i
 {
     struct symbolic *s = f->schol(order ? 1 : 0, a);
     struct numeric *n = s ? f->chol(a, s) : NULL;
-    void *x = n ? calloc((size_t)a->n + 1, aw_solver_size(own)) : NULL;
+    void *x = n ? calloc((size_t)a->n + 1, aw_lapack_size(own)) : NULL;
     int at = x ? -1 : s ? 0 : -2;
     if (x) {
         f->ipvec(s->pinv, b, x, a->n);
@@ -271,7 +271,7 @@ static cusolverStatus_t submit(cusolverSpHandle_t handle, const char *name, char
                                double tolerance, int order, void *x, int *singularity)
 {
     struct aw_solver_call c;
-    size_t size = aw_solver_size(t);
+    size_t size = aw_lapack_size(t);
     cusolverStatus_t status = check(handle);
     if (status != CUSOLVER_STATUS_SUCCESS)
         return status;

@@ -61,7 +61,7 @@ static int compute(struct aw_solver_call *c, const struct aw_solver_svd *p, cons
             f(&jobu, &jobv, &m, &n, x->a, &lda, x->s, x->u, &ldu, x->v, &ldv, pw, &lwork, &info, AW_ENDS);
         if (k == 0) {
             lwork = aw_solver_query(c->t, query);
-            work = aw_solver_work(c, lwork, aw_solver_size(c->t));
+            work = aw_solver_work(c, lwork, aw_lapack_size(c->t));
             info = info == 0 && !work ? AW_SOLVER_NO_MEMORY : info;
         }
     }
@@ -75,7 +75,7 @@ static int compute(struct aw_solver_call *c, const struct aw_solver_svd *p, cons
 static void copy_out(const struct aw_solver_svd *p, char t, const struct item *x, char *u, char *v, int64_t cols_u,
                      int64_t cols_v)
 {
-    size_t size = aw_solver_size(t), half = size / 2;
+    size_t size = aw_lapack_size(t), half = size / 2;
     for (int64_t j = 0; j < cols_u; j++)
         memcpy(u + (size_t)(j * p->ldu) * size, x->u + (size_t)(j * x->ldu) * size, (size_t)p->m * size);
     for (int64_t j = 0; j < cols_v; j++)
@@ -110,7 +110,7 @@ static int aside(struct svd_call *d, char *a, char *s, char *u, char *v, double 
 {
     const struct aw_solver_svd *p = &d->p;
     struct aw_solver_call *c = &d->c;
-    size_t size = aw_solver_size(c->t), real = aw_solver_real_size(c->t);
+    size_t size = aw_lapack_size(c->t), real = aw_solver_real_size(c->t);
     int64_t few = least(p->m, p->n), cols_u = columns(p->jobu, p->m, few), rows_v = columns(p->jobv, p->n, few),
             rank = p->rank ? p->rank : few;
     struct item x = {
@@ -139,7 +139,7 @@ static void run(struct aw_solver_call *c)
 {
     struct svd_call *d = (struct svd_call *)c;
     const struct aw_solver_svd *p = &d->p;
-    size_t size = aw_solver_size(c->t), real = aw_solver_real_size(c->t);
+    size_t size = aw_lapack_size(c->t), real = aw_solver_real_size(c->t);
     int64_t few = least(p->m, p->n);
     for (int64_t i = 0; i < c->batch; i++) {
         char *a = (char *)c->a[A] + (size_t)(i * p->stride_a) * size, *s = (char *)c->a[S] + (size_t)(i * p->stride_s) * real;

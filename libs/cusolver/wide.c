@@ -250,7 +250,7 @@ static void run_geev(struct aw_solver_call *c)
                                     &ldr, pw, &lwork, &info, AW_ENDS);
         if (k == 0) {
             lwork = aw_solver_query(c->t, query);
-            work = aw_solver_work(c, lwork, aw_solver_size(c->t));
+            work = aw_solver_work(c, lwork, aw_lapack_size(c->t));
             info = info == 0 && !work ? AW_SOLVER_NO_MEMORY : info;
         }
     }
