@@ -7,6 +7,7 @@
  * Besides, what the vectoriser does not know is put otherwise: aggregates are taken apart, and sums that LLVM has written as `or`
  * become sums. */
 /* SPDX-License-Identifier: Apache-2.0 */
+#include "lower/aggregates.h"
 #include "simt/analysis/analysis.h"
 #include "simt/rewrite/rewrite.h"
 
@@ -126,98 +127,6 @@ static bool cut_endless_loops(struct prepare *p, struct simt *u)
     return ok;
 }
 
-enum { FIELDS = 4 }; /* of an aggregate, at most */
-
-/* Extractions of x's fields become `parts`. */
-static void use_parts(LLVMValueRef x, LLVMValueRef *parts)
-{
-    for (LLVMUseRef use = LLVMGetFirstUse(x), after; use; use = after) {
-        LLVMValueRef user = LLVMGetUser(use);
-        after = LLVMGetNextUse(use);
-        if (!LLVMIsAExtractValueInst(user) || LLVMGetNumIndices(user) != 1)
-            continue;
-        unsigned at = LLVMGetIndices(user)[0];
-        if (at >= FIELDS || user == parts[at])
-            continue;
-        LLVMReplaceAllUsesWith(user, parts[at]);
-        LLVMInstructionEraseFromParent(user); /* it may be in another block */
-    }
-}
-
-static bool is_aggregate(LLVMValueRef x)
-{
-    LLVMTypeRef type = LLVMTypeOf(x);
-    return LLVMGetTypeKind(type) == LLVMStructTypeKind && LLVMCountStructElementTypes(type) <= FIELDS;
-}
-
-/* Phis of the fields, right before `phi`, of what is extracted at the ends of the blocks it comes from. */
-static void fields_join(struct prepare *p, LLVMValueRef phi)
-{
-    LLVMTypeRef type = LLVMTypeOf(phi);
-    for (unsigned i = 0; i < LLVMCountStructElementTypes(type); i++) {
-        LLVMPositionBuilderBefore(p->b, phi);
-        LLVMValueRef part = LLVMBuildPhi(p->b, LLVMStructGetTypeAtIndex(type, i), "");
-        for (unsigned j = 0; j < LLVMCountIncoming(phi); j++) {
-            LLVMBasicBlockRef from = LLVMGetIncomingBlock(phi, j);
-            LLVMPositionBuilderBefore(p->b, LLVMGetBasicBlockTerminator(from));
-            LLVMValueRef v = LLVMBuildExtractValue(p->b, LLVMGetIncomingValue(phi, j), i, "");
-            LLVMAddIncoming(part, &v, &from, 1);
-        }
-    }
-}
-
-/* The first instruction of a phi's block that is none. */
-static LLVMValueRef first_of(LLVMValueRef phi)
-{
-    while (LLVMIsAPHINode(phi))
-        phi = LLVMGetNextInstruction(phi);
-    return phi;
-}
-
-/* A phi of aggregates, as LLVM makes where two ways extract the same field, becomes phis of their fields. */
-static bool split_phis(struct prepare *p)
-{
-    AW_VEC(LLVMValueRef) phis = { 0 };
-    bool ok = true;
-    for (LLVMBasicBlockRef bb = LLVMGetFirstBasicBlock(p->fn); bb; bb = LLVMGetNextBasicBlock(bb))
-        for (LLVMValueRef x = LLVMGetFirstInstruction(bb); x && LLVMIsAPHINode(x); x = LLVMGetNextInstruction(x))
-            ok = ok && (!is_aggregate(x) || aw_vec_push(&phis, x));
-    for (size_t i = 0; i < phis.n; i++)
-        fields_join(p, phis.at[i]);
-    for (size_t i = 0; i < phis.n; i++) { /* not before all have their fields: one may come from another */
-        LLVMValueRef parts[FIELDS] = { NULL }, phi = phis.at[i], part = phi, whole = LLVMGetPoison(LLVMTypeOf(phi));
-        unsigned n = LLVMCountStructElementTypes(LLVMTypeOf(phi));
-        for (unsigned k = n; k--;)
-            parts[k] = part = LLVMGetPreviousInstruction(part);
-        use_parts(phi, parts);
-        LLVMPositionBuilderBefore(p->b, first_of(phi));
-        for (unsigned k = 0; k < n && LLVMGetFirstUse(phi); k++)
-            whole = LLVMBuildInsertValue(p->b, whole, parts[k], k, "");
-        LLVMReplaceAllUsesWith(phi, whole);
-        LLVMInstructionEraseFromParent(phi);
-    }
-    aw_vec_fini(&phis);
-    return ok;
-}
-
-/* Takes every aggregate apart where it is made, so that no aggregate crosses a block and gets a phi. */
-static void split_aggregates(struct prepare *p)
-{
-    for (LLVMBasicBlockRef bb = LLVMGetFirstBasicBlock(p->fn); bb; bb = LLVMGetNextBasicBlock(bb))
-        for (LLVMValueRef x = LLVMGetFirstInstruction(bb), next; x; x = next) {
-            next = LLVMGetNextInstruction(x);
-            if (LLVMGetTypeKind(LLVMTypeOf(x)) != LLVMStructTypeKind || LLVMIsAPHINode(x) || !next)
-                continue;
-            LLVMValueRef parts[FIELDS] = { NULL };
-            unsigned n = LLVMCountStructElementTypes(LLVMTypeOf(x));
-            LLVMPositionBuilderBefore(p->b, next);
-            for (unsigned i = 0; i < n && i < FIELDS; i++)
-                parts[i] = LLVMBuildExtractValue(p->b, x, i, "");
-            use_parts(x, parts);
-            next = LLVMGetNextInstruction(x);
-        }
-}
-
 /* LLVM writes a sum as `or disjoint` where no bit is in both.  Of lanes where that does not hold nothing is asked, so it is the sum in all
  * lanes; the analysis of shapes, which believes no flags, would have to prove it of lanes that are off as well. */
 static void restore_sums(struct prepare *p)
@@ -244,9 +153,8 @@ int simt_one_way(LLVMModuleRef module, struct aw_buf *diags)
         p.fn = fn;
         p.ret = NULL;
         LLVMSetCurrentDebugLocation2(p.b, NULL); /* the builder's last one is another function's */
-        if (!split_phis(&p))
+        if (!ptx_aggregates_split(p.b, fn))
             simt_memory(&u);
-        split_aggregates(&p);
         restore_sums(&p);
         end_unreachable(&p);
         if (!cut_endless_loops(&p, &u) && !u.status)
