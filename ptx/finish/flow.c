@@ -40,23 +40,18 @@ bool ptx_flow_counts(V rmw)
     }
 }
 
-bool ptx_flow_is_whole(V call)
+V ptx_flow_mask(V call)
 {
     enum ptx_simt id = ptx_simt_called(call);
     bool shuffles = id >= PTX_SIMT_SHFL_UP && id <= PTX_SIMT_SHFL_IDX;
     bool votes = id >= PTX_SIMT_BALLOT && id <= PTX_SIMT_ELECT && id != PTX_SIMT_ACTIVEMASK;
-    if (id != PTX_SIMT_WARPSYNC && !shuffles && !votes)
-        return false;
-    V mask = LLVMGetOperand(call, shuffles ? 3 : 0);
-    return LLVMIsAConstantInt(mask) && LLVMConstIntGetZExtValue(mask) == UINT32_MAX;
+    return id == PTX_SIMT_WARPSYNC || shuffles || votes ? LLVMGetOperand(call, shuffles ? 3 : 0) : NULL;
 }
 
-/* Of the whole warp: one answer for it. */
-static bool is_vote(V v)
+bool ptx_flow_is_whole(V call)
 {
-    enum ptx_simt id = ptx_simt_called(v);
-    bool one = (id >= PTX_SIMT_BALLOT && id <= PTX_SIMT_VOTE_UNI) || (id >= PTX_SIMT_MATCH_ALL_32 && id <= PTX_SIMT_REDUX_XOR);
-    return one && ptx_flow_is_whole(v);
+    V mask = ptx_flow_mask(call);
+    return mask && LLVMIsAConstantInt(mask) && LLVMConstIntGetZExtValue(mask) == UINT32_MAX;
 }
 
 /* ---- Blocks and edges */
@@ -259,6 +254,8 @@ static bool is_source(const struct flow *f, V x, bool warp)
         return false;
     if (id == PTX_SIMT_TILE_HERE)
         return false;
+    if (warp && f->of & PTX_FLOW_ROWS && (id == PTX_SIMT_TID_Y || id == PTX_SIMT_TID_Z))
+        return false;
     if (id == PTX_SIMT_TID_X || id == PTX_SIMT_TID_Y || id == PTX_SIMT_TID_Z || id == PTX_SIMT_LANEID || id == PTX_SIMT_WARPID)
         return true;
     return ptx_simt_info(id)->traits != PTX_SIMT_PURE;
@@ -301,27 +298,119 @@ static bool is_answer(const struct flow *f, V v, unsigned depth)
     return false;
 }
 
-/* The number of a warp in a row of threads.  (Not so where rows are longer than a warp and of a broken number of them: who hands over between
- * the lanes of such a warp by their number is not seen.) */
-static bool is_warp_number(V x)
+static bool is_constant(V v, uint64_t *ret)
 {
-    if (LLVMGetInstructionOpcode(x) != LLVMLShr || ptx_simt_called(LLVMGetOperand(x, 0)) != PTX_SIMT_TID_X)
+    if (!LLVMIsAConstantInt(v) || LLVMGetIntTypeWidth(LLVMTypeOf(v)) > 64)
         return false;
-    V by = LLVMGetOperand(x, 1);
-    return LLVMIsAConstantInt(by) && LLVMConstIntGetZExtValue(by) >= 5;
+    *ret = LLVMConstIntGetZExtValue(v);
+    return true;
+}
+
+/* One answer for the lanes of a warp that are here: a vote, or the value of one lane. */
+static bool is_vote(const struct flow *f, V v, LLVMBasicBlockRef user)
+{
+    enum ptx_simt id = ptx_simt_called(v);
+    bool one = (id >= PTX_SIMT_BALLOT && id <= PTX_SIMT_VOTE_UNI) || (id >= PTX_SIMT_MATCH_ALL_32 && id <= PTX_SIMT_REDUX_XOR);
+    uint64_t part;
+    if (id == PTX_SIMT_SHFL_IDX)
+        one = is_constant(LLVMGetOperand(v, 2), &part) && !(part >> 8) && !operand_differs(f, LLVMGetOperand(v, 1), user);
+    return id == PTX_SIMT_ACTIVEMASK || (one && !operand_differs(f, ptx_flow_mask(v), user));
+}
+
+/* ---- The number of a warp.  (Not so where rows are longer than a warp and of a broken number of them: who hands over
+ * between the lanes of such a warp by their number is not seen.) */
+
+/* Are its lowest five bits zero? */
+static bool is_multiple(const struct flow *f, V v, unsigned depth)
+{
+    uint64_t n;
+    if (is_constant(v, &n))
+        return n % 32 == 0;
+    if (depth == DEPTH_MAX || !LLVMIsAInstruction(v))
+        return false;
+    V a = LLVMGetOperand(v, 0);
+    switch (LLVMGetInstructionOpcode(v)) {
+    case LLVMCall: return f->of & PTX_FLOW_ROWS && ptx_simt_called(v) == PTX_SIMT_NTID_X;
+    case LLVMShl: return (is_constant(LLVMGetOperand(v, 1), &n) && n >= 5) || is_multiple(f, a, depth + 1);
+    case LLVMMul: case LLVMAnd: return is_multiple(f, a, depth + 1) || is_multiple(f, LLVMGetOperand(v, 1), depth + 1);
+    case LLVMAdd: case LLVMOr: return is_multiple(f, a, depth + 1) && is_multiple(f, LLVMGetOperand(v, 1), depth + 1);
+    case LLVMZExt: case LLVMSExt: case LLVMTrunc: return is_multiple(f, a, depth + 1);
+    default: return false;
+    }
+}
+
+/* Is it the number of a thread in its row plus what is the same for the warp and a multiple of its lanes?  All bits but
+ * the lowest five are the same for the warp. */
+static bool counts_lanes(const struct flow *f, V v, LLVMBasicBlockRef user, unsigned depth)
+{
+    if (depth == DEPTH_MAX || !LLVMIsAInstruction(v))
+        return false;
+    switch (LLVMGetInstructionOpcode(v)) {
+    case LLVMCall: return ptx_simt_called(v) == PTX_SIMT_TID_X;
+    case LLVMZExt: case LLVMSExt: return counts_lanes(f, LLVMGetOperand(v, 0), user, depth + 1);
+    case LLVMAdd: case LLVMOr:
+        for (unsigned i = 0; i < 2; i++) {
+            V by = LLVMGetOperand(v, 1 - i);
+            if (is_multiple(f, by, 0) && !operand_differs(f, by, user) && counts_lanes(f, LLVMGetOperand(v, i), user, depth + 1))
+                return true;
+        }
+        return false;
+    default: return false;
+    }
+}
+
+/* As a signed number's division by 32 begins: 31 more for negative ones. */
+static V of_division(V v)
+{
+    if (!LLVMIsAInstruction(v) || LLVMGetInstructionOpcode(v) != LLVMAdd)
+        return v;
+    for (unsigned i = 0; i < 2; i++) {
+        V x = LLVMGetOperand(v, i), by = LLVMGetOperand(v, 1 - i);
+        uint64_t n;
+        bool shifted = LLVMIsAInstruction(by) && LLVMGetInstructionOpcode(by) == LLVMLShr;
+        if (!shifted || !is_constant(LLVMGetOperand(by, 1), &n) || n != 27)
+            continue;
+        V sign = LLVMGetOperand(by, 0);
+        if (LLVMIsAInstruction(sign) && LLVMGetInstructionOpcode(sign) == LLVMAShr && LLVMGetOperand(sign, 0) == x)
+            return x;
+    }
+    return v;
+}
+
+/* Made of such a number without its lowest five bits. */
+static bool is_warp_number(const struct flow *f, V x, LLVMBasicBlockRef user)
+{
+    uint64_t n;
+    LLVMOpcode op = LLVMGetInstructionOpcode(x);
+    if ((op != LLVMLShr && op != LLVMAShr && op != LLVMAnd && op != LLVMUDiv) || !is_constant(LLVMGetOperand(x, 1), &n))
+        return false;
+    bool shift = op == LLVMLShr || op == LLVMAShr;
+    V of = shift && n == 5 ? of_division(LLVMGetOperand(x, 0)) : LLVMGetOperand(x, 0);
+    return (shift ? n >= 5 : n && n % 32 == 0) && counts_lanes(f, of, user, 0);
 }
 
 /* Likewise whether it is below a number of whole warps; LLVM puts a constant last. */
-static bool is_warp_range(V x)
+static bool is_warp_range(const struct flow *f, V x, LLVMBasicBlockRef user)
 {
-    if (!LLVMIsAICmpInst(x) || ptx_simt_called(LLVMGetOperand(x, 0)) != PTX_SIMT_TID_X || !LLVMIsAConstantInt(LLVMGetOperand(x, 1)))
+    uint64_t limit;
+    if (!LLVMIsAICmpInst(x) || !counts_lanes(f, LLVMGetOperand(x, 0), user, 0))
         return false;
-    uint64_t limit = LLVMConstIntGetZExtValue(LLVMGetOperand(x, 1));
+    V by = LLVMGetOperand(x, 1);
     switch (LLVMGetICmpPredicate(x)) {
-    case LLVMIntULT: case LLVMIntUGE: case LLVMIntSLT: case LLVMIntSGE: return limit % 32 == 0;
-    case LLVMIntUGT: case LLVMIntULE: case LLVMIntSGT: case LLVMIntSLE: return limit % 32 == 31;
+    case LLVMIntULT: case LLVMIntUGE: case LLVMIntSLT: case LLVMIntSGE:
+        return is_multiple(f, by, 0) && !operand_differs(f, by, user);
+    case LLVMIntUGT: case LLVMIntULE: case LLVMIntSGT: case LLVMIntSLE: return is_constant(by, &limit) && limit % 32 == 31;
     default: return false;
     }
+}
+
+/* The number of a warp in a block that is one row. */
+static bool is_warp(V x)
+{
+    uint64_t n;
+    if (LLVMGetInstructionOpcode(x) != LLVMLShr || ptx_simt_called(LLVMGetOperand(x, 0)) != PTX_SIMT_TID_X)
+        return ptx_simt_called(x) == PTX_SIMT_WARPID;
+    return is_constant(LLVMGetOperand(x, 1), &n) && n >= 5;
 }
 
 /* With which outcome of `c` does only one warp of a block that is one row go on?  0: false, 1: true, -1: unknown. */
@@ -334,7 +423,7 @@ static int selects_warp(V c)
     V x = LLVMIsAICmpInst(c) ? LLVMGetOperand(c, 0) : NULL, limit = x ? LLVMGetOperand(c, 1) : NULL;
     if (!x || !LLVMIsAInstruction(x) || !LLVMIsAConstantInt(limit))
         return -1;
-    bool thread = ptx_simt_called(x) == PTX_SIMT_TID_X, warp = is_warp_number(x) || ptx_simt_called(x) == PTX_SIMT_WARPID;
+    bool thread = ptx_simt_called(x) == PTX_SIMT_TID_X, warp = is_warp(x);
     uint64_t most = thread ? 32 : warp ? 1 : 0, n = LLVMConstIntGetZExtValue(limit); /* what is below `most` is one warp's */
     switch (LLVMGetICmpPredicate(c)) {
     case LLVMIntEQ: return most ? 1 : -1;
@@ -395,9 +484,9 @@ static bool differs(const struct flow *f, V x, const struct flow_block *b)
     if (b->alone || ptx_simt_called(x) == PTX_SIMT_BARRIER_REDUCE) /* one answer for the block */
         return false;
     bool warp = f->of & PTX_FLOW_WARP || b->one;
-    if (warp && (is_answer(f, x, 0) || is_warp_number(x) || is_warp_range(x) || is_vote(x)))
+    if (warp && (is_answer(f, x, 0) || is_warp_number(f, x, b->bb) || is_warp_range(f, x, b->bb) || is_vote(f, x, b->bb)))
         return false;
-    if ((phi && (b->mixed || b->joins)) || is_source(f, x, warp))
+    if ((phi && (b->joins || (b->mixed && !(f->of & PTX_FLOW_STEP)))) || is_source(f, x, warp))
         return true;
     unsigned n = phi ? LLVMCountIncoming(x) : (unsigned)LLVMGetNumOperands(x);
     for (unsigned i = 0; i < n; i++)
@@ -499,12 +588,72 @@ static bool part(struct flow *f, const struct sets *post, unsigned at, bool *see
                 continue;
             }
             f->blocks[s].parted = true;
-            f->blocks[s].mixed |= !(f->blocks[at].selects && f->blocks[s].one);
+            f->blocks[s].mixed |= !(f->of & PTX_FLOW_STEP) && !(f->blocks[at].selects && f->blocks[s].one);
             ok = aw_vec_push(&work, s);
         }
     }
     aw_vec_fini(&work);
     return ok;
+}
+
+bool ptx_flow_side(const struct flow *f, unsigned at, unsigned from, unsigned around, unsigned until, bool *ret)
+{
+    AW_VEC(unsigned) work = { 0 };
+    bool ok = true;
+    if ((from == at || !set_has(f->post, at, from)) && from != around && from != until) {
+        ret[from] = true;
+        ok = aw_vec_push(&work, from);
+    }
+    while (ok && work.n) {
+        unsigned x = work.at[--work.n];
+        for (unsigned j = 0; ok && j < f->blocks[x].n_succ; j++) {
+            unsigned s = f->blocks[x].succ[j];
+            if (ret[s] || s == around || s == until || !f->blocks[s].coming || (s != at && set_has(f->post, at, s)))
+                continue;
+            ret[s] = true;
+            ok = aw_vec_push(&work, s);
+        }
+    }
+    aw_vec_fini(&work);
+    return ok;
+}
+
+/* What part_in_step() works in, a row of blocks each. */
+struct step {
+    unsigned *ways;
+    bool *side, *around;
+};
+
+/* Likewise where lanes in a loop are in the same round: they come together also where several sides lead, and only what
+ * is made in loops that some leave sooner is of different times. */
+static bool part_in_step(struct flow *f, unsigned at, struct step *step)
+{
+    const struct flow_block *b = &f->blocks[at];
+    unsigned *ways = step->ways, returning = 0, sides = 0;
+    bool *side = step->side, *around = step->around;
+    memset(ways, 0, f->n * sizeof *ways);
+    memset(around, 0, f->n * sizeof *around);
+    for (unsigned j = 0; j < b->n_succ; j++) {
+        bool again = !f->blocks[b->succ[j]].coming;
+        for (unsigned i = 0; i < j; i++)
+            again |= b->succ[i] == b->succ[j];
+        if (again)
+            continue;
+        memset(side, 0, f->n * sizeof *side);
+        if (!ptx_flow_side(f, at, b->succ[j], f->n, f->n, side))
+            return false;
+        sides++;
+        returning += side[at];
+        for (unsigned i = 0; i < f->n; i++) {
+            ways[i] += side[i];
+            around[i] |= side[i] && side[at];
+        }
+    }
+    for (unsigned i = 0; i < f->n; i++) {
+        f->blocks[i].joins |= ways[i] > 1;
+        f->blocks[i].mixed |= around[i] && returning < sides;
+    }
+    return true;
 }
 
 /* Does the branch at the end of `b` send lanes to different places that all have a barrier ahead? */
@@ -522,42 +671,15 @@ static bool parts(const struct flow *f, const struct flow_block *b)
     return several && !b->alone && LLVMGetNumOperands(end) && operand_differs(f, LLVMGetOperand(end, 0), b->bb);
 }
 
-/* Can block `to` be reached from block `from`, the two in between the branch at the end of `at` and where its lanes meet again?
- * Clears and fills seen[]. */
-static bool reaches(const struct flow *f, unsigned at, unsigned from, unsigned to, bool *seen, bool *ret)
-{
-    AW_VEC(unsigned) work = { 0 };
-    bool ok = true;
-    memset(seen, 0, f->n * sizeof *seen);
-    *ret = false;
-    if (from == at || !set_has(f->post, at, from)) {
-        seen[from] = true;
-        ok = aw_vec_push(&work, from);
-    }
-    while (ok && work.n && !*ret) {
-        unsigned x = work.at[--work.n];
-        *ret = x == to;
-        for (unsigned j = 0; ok && j < f->blocks[x].n_succ; j++) {
-            unsigned s = f->blocks[x].succ[j];
-            if (seen[s] || !f->blocks[s].coming || (s != at && set_has(f->post, at, s)))
-                continue;
-            seen[s] = true;
-            ok = aw_vec_push(&work, s);
-        }
-    }
-    aw_vec_fini(&work);
-    return ok;
-}
-
 bool ptx_flow_others(struct flow *f, unsigned at, const bool *within, bool *ret)
 {
     bool *seen = AW_NEW_ARRAY(&f->arena, bool, f->n), ok = seen != NULL;
     for (unsigned p = 0; ok && f->blocks[at].parted && p < f->n; p++) {
         const struct flow_block *b = &f->blocks[p];
         for (unsigned j = 0; ok && b->parts && (!within || within[p]) && j < b->n_succ; j++) {
-            bool come;
-            ok = reaches(f, p, b->succ[j], at, seen, &come);
-            for (unsigned k = 0; ok && come && k < b->n_succ; k++)
+            memset(seen, 0, f->n * sizeof *seen);
+            ok = ptx_flow_side(f, p, b->succ[j], f->n, f->n, seen);
+            for (unsigned k = 0; ok && seen[at] && k < b->n_succ; k++)
                 ret[b->succ[k]] |= b->succ[k] != b->succ[j];
         }
     }
@@ -568,7 +690,8 @@ static bool divergence_find(struct flow *f)
 {
     struct sets *post = AW_NEW_ARRAY(&f->arena, struct sets, 1);
     bool *done = AW_NEW_ARRAY(&f->arena, bool, f->n), *seen = AW_NEW_ARRAY(&f->arena, bool, f->n);
-    if (!done || !seen || !post || !postdominators_find(f, post))
+    struct step step = { AW_NEW_ARRAY(&f->arena, unsigned, f->n), AW_NEW_ARRAY(&f->arena, bool, f->n), AW_NEW_ARRAY(&f->arena, bool, f->n) };
+    if (!done || !seen || !post || !step.ways || !step.side || !step.around || !postdominators_find(f, post))
         return false;
     f->post = post;
     for (bool changed = true; changed;) {
@@ -583,7 +706,7 @@ static bool divergence_find(struct flow *f)
                 changed = true;
             }
             if (!done[i] && parts(f, b)) {
-                if (!part(f, post, i, seen))
+                if (!part(f, post, i, seen) || (f->of & PTX_FLOW_STEP && !part_in_step(f, i, &step)))
                     return false;
                 b->parts = done[i] = changed = true;
             }

@@ -16,6 +16,8 @@ enum ptx_flow_of {
     PTX_FLOW_ENDS = 8,  /* lanes that come to no barrier but still use shared memory, or global memory that the others use behind one (ends.c),
                          * count as those that have one ahead */
     PTX_FLOW_WARP = 2,  /* the wave is one warp: votes, looks at one mbarrier object and all that tells warps apart are the same for its lanes */
+    PTX_FLOW_ROWS = 16, /* a block's rows of threads are whole warps */
+    PTX_FLOW_STEP = 32, /* lanes that are in a loop are in the same round of it, as in kernels without a meeting */
 };
 
 struct flow_block {
@@ -29,7 +31,8 @@ struct flow_block {
     bool one;        /* only one warp of a block comes here, as far as is known */
     bool alone;      /* only one lane does */
     bool selects;    /* ends in the branch that sends these there */
-    bool mixed;      /* parted, and not only by such a branch: lanes of one warp may be elsewhere that could be here */
+    bool mixed;      /* parted, and not only by such a branch: lanes of one warp may be elsewhere that could be here; with
+                      * PTX_FLOW_STEP: in a loop that lanes leave in different rounds */
 };
 
 struct sets;
@@ -53,6 +56,8 @@ bool ptx_flow_is_unaligned(LLVMValueRef instruction);
 bool ptx_flow_is_ordered(LLVMValueRef v);
 /* Does an exchange add, and not 0?  Each time round a loop it sees something else by its own doing. */
 bool ptx_flow_counts(LLVMValueRef rmw);
+/* The member mask of a call that is an operation of a warp; NULL: it is none. */
+LLVMValueRef ptx_flow_mask(LLVMValueRef call);
 /* Is it an operation of all the warp's lanes, by its mask? */
 bool ptx_flow_is_whole(LLVMValueRef v);
 
@@ -69,6 +74,10 @@ bool ptx_flow_loops(struct flow *f, flow_test *test, void *data, bool *ret);
 /* Sets ret[] for the blocks where others may begin when lanes have come to block `at`: what those went to at branches where they parted
  * and have not met again.  `ret` has f->n elements.  `within`, if not NULL: only branches in these blocks.  False when memory is out. */
 bool ptx_flow_others(struct flow *f, unsigned at, const bool *within, bool *ret);
+/* Sets ret[] for the blocks that lanes may come to which leave block `at`, where they part from others, for block
+ * `from`, before they meet these again; not by way of block `around` (below f->n: else by any), nor into block `until`
+ * (likewise).  `ret` has f->n elements, cleared.  False when memory is out. */
+bool ptx_flow_side(const struct flow *f, unsigned at, unsigned from, unsigned around, unsigned until, bool *ret);
 /* May the value differ between lanes that are at one place? */
 bool ptx_flow_differs(const struct flow *f, LLVMValueRef v);
 /* The number of a block; not below f->n: it is not reached. */

@@ -8,14 +8,21 @@
  *
  *   a barrier of the whole block   when all lanes of the wave that are left stand at such barriers: the wave executes the machine's, once
  *   a counted barrier              when all lanes of the warp that are left stand at it, the warp arrives; when it is complete, they go on
- *   a warp operation               when all its lanes that are left stand there
+ *   a warp operation               when all lanes of its mask that are left stand at one of its kind with that
+ *                                  mask
  *   the header of a loop           at once; of loops that spin, and of those with a stop inside: none has a second entry then
  *   the kernel's end               at once
  *
  * Stops are the barriers that the warps of a wave may reach apart, those without .aligned that the lanes of a warp may reach apart, those that
- * others do not reach any more but use memory before they end where that shows (ends.c), the
- * loops that spin (see is_spin), and the barriers and warp operations that come after these.  PTX has a whole warp execute the same
- * barrier, but without .aligned at several places.  Kernels with nothing of the kind, nearly all, are left as they are.
+ * others do not reach any more but use memory before they end where that shows (ends.c), the loops that spin (see
+ * is_spin), the warp operations that lanes of one mask may come to at different places (masks.c), and the barriers
+ * and warp operations that come after these.  PTX has a whole warp execute the same barrier, but without .aligned at
+ * several places.  Kernels with nothing of the kind, nearly all, are left as they are.
+ *
+ * What an operation is given is kept, and it is executed in one block for all places of its kind (struct kind), from
+ * where each lane goes on behind its own.  A program whose lanes wait for others at an operation while those wait for
+ * them at a barrier is wrong, and hangs on NVIDIA's cards or does not; here an operation is executed with the lanes
+ * that are there when nothing else can go on.
  *
  * On the host a warp is one vector, and it is the same with its lanes.  A block's warps take turns there: a lane that spins lets the
  * others run each time round, and any barrier is executed when all lanes that are left stand at one.  Waits for an mbarrier object are
@@ -24,18 +31,36 @@
 #include "finish/conditions.h"
 
 #include "base/vec.h"
+#include "lower/aggregates.h"
 #include "lower/async.h"
+#include "finish/masks.h"
 #include "finish/release.h"
 #include "finish/tangle.h"
 #include "finish/target.h"
 #include "finish/wait.h"
+#include "finish/watchers.h"
 
 typedef LLVMValueRef V;
 typedef LLVMBasicBlockRef BB;
 
 /* What a lane stands at, above the number of its place: a barrier of the block's, or on the host any; a counted one, before and after its
  * warp has arrived.  And of which kind it is, if it does not only wait. */
-enum { AT_WHOLE = 1 << 30, AT_COUNTED = 1 << 29, AT_COMING = 1 << 28, ARRIVES = 1 << 27, REDUCES = 1 << 26, PLACE = REDUCES - 1 };
+enum {
+    AT_WHOLE = 1 << 30, AT_COUNTED = 1 << 29, AT_COMING = 1 << 28, ARRIVES = 1 << 27, REDUCES = 1 << 26, AT_OPERATION = 1 << 25,
+    PLACE = AT_OPERATION - 1
+};
+
+enum { OPERATION_ARGS = 4, OPERATION_RESULTS = 2 };
+
+/* Operations of a warp that wait for each other's lanes: all calls of one function with a member mask; or one call. */
+struct kind {
+    enum ptx_simt id;
+    bool alone;                     /* of one call */
+    V args[OPERATION_ARGS], results[OPERATION_RESULTS]; /* allocas: what each lane gives, and gets */
+    unsigned n_args, n_results;
+    uint32_t place;                 /* of the block that executes it */
+    V back;                         /* the switch that ends this */
+};
 
 struct meeting {
     const struct ptx_wait_card *card; /* NULL: the host */
@@ -43,12 +68,16 @@ struct meeting {
     V kernel;
     struct aw_buf *diags;
     struct flow *apart;         /* where lanes may have parted at all; made when it is asked for */
+    bool lifted;                /* from machine code: a mask of all lanes means those that are here */
     AW_VEC(V) operations;       /* stops: calls of warp operations */
+    AW_VEC(struct kind) kinds;  /* of these */
     AW_VEC(V) barriers;         /* of aw.barrier, and of others that lanes may reach apart */
     AW_VEC(BB) headers;         /* and heads of loops */
     V state, id, threads;       /* allocas: where this lane stands; the barrier that it stands at, and how many that is for */
     V generation;               /* alloca: the counted barrier's round before the warp arrived */
     V op, value;                /* allocas: of a reduction on the host; `value` is what goes in, then the result */
+    V mask, behind;             /* allocas: of an operation, and the place behind it */
+    V ready;                    /* alloca: whether the operation that it stands at, if any, can be executed */
     bool counted, arrives, reduces; /* there are stops at counted barriers on a card, and of these kinds */
     V left;                     /* lanes of this warp that have not ended, in the head */
     BB head, wait, latch;
@@ -57,6 +86,7 @@ struct meeting {
     bool pairs;                 /* a wave is two warps */
     bool *known, refused;       /* headers of loops that spin, as far as is known; a loop was none for what is not */
     bool spins;                 /* there are loops that spin */
+    bool apart_by_mask;         /* there are operations that lanes of one mask come to at different places */
     bool ok;                    /* memory sufficed */
 };
 
@@ -81,15 +111,9 @@ static bool is_arrival(const struct meeting *m, V x)
     return m->card && ptx_simt_called(x) == PTX_SIMT_BARRIER_ARRIVE;
 }
 
-/* A warp operation with a member mask. */
 static bool is_operation(const struct meeting *m, V x)
 {
-    enum ptx_simt id = ptx_simt_called(x);
-    if (id == PTX_SIMT_WARPSYNC || is_whole_operation(m, x))
-        return true;
-    if (id == PTX_SIMT_TILE_HERE || id == PTX_SIMT_TILE || id == PTX_SIMT_TILE_F64)
-        return false;
-    return id != PTX_SIMT_NONE && ptx_simt_info(id)->traits == PTX_SIMT_CONVERGENT && id != PTX_SIMT_ACTIVEMASK;
+    return ptx_flow_mask(x) || is_whole_operation(m, x);
 }
 
 /* How sure it is that a loop waits for other lanes: for those of its warp, too, if they could do anything meanwhile. */
@@ -115,15 +139,38 @@ static enum watched watches(const struct meeting *m, const struct flow *f, const
     return WATCHED;
 }
 
-static struct flow *apart(struct meeting *m)
+/* What is known of the block's shape, as enum ptx_flow_of. */
+static unsigned shape_of(const struct meeting *m)
 {
     const uint32_t *shape = m->card ? m->card->block : m->block;
     unsigned row = shape[0] && shape[1] == 1 && shape[2] == 1 ? PTX_FLOW_ROW : 0;
-    if (m->apart->blocks || ptx_flow_init(m->apart, m->kernel, PTX_FLOW_WAITS | row | (m->pairs ? 0 : PTX_FLOW_WARP)))
+    return row | (shape[0] && shape[0] % 32 == 0 ? PTX_FLOW_ROWS : 0);
+}
+
+static struct flow *apart(struct meeting *m)
+{
+    if (m->apart->blocks || ptx_flow_init(m->apart, m->kernel, PTX_FLOW_WAITS | shape_of(m) | (m->pairs ? 0 : PTX_FLOW_WARP)))
         return m->apart;
     ptx_flow_fini(m->apart);
     *m->apart = (struct flow){ 0 };
     return NULL;
+}
+
+/* Blocks with operations that lanes of one mask come to at different places.  ret[]: by block, or NULL;
+ * m->apart_by_mask: there are some.  False: out of memory. */
+static bool masks_find(struct meeting *m, bool *ret)
+{
+    struct flow warp = { 0 };
+    m->apart_by_mask = false;
+    if (!ptx_masks_several(m->b->module))
+        return true;
+    bool ok = ptx_flow_init(&warp, m->kernel, PTX_FLOW_WAITS | PTX_FLOW_WARP | PTX_FLOW_STEP | shape_of(m));
+    bool *found = ok ? AW_NEW_ARRAY(&warp.arena, bool, warp.n) : NULL;
+    ok = found && ptx_masks_apart(&warp, m->lifted, found, &m->apart_by_mask);
+    if (ok && ret)
+        memcpy(ret, found, warp.n * sizeof *ret);
+    ptx_flow_fini(&warp);
+    return ok;
 }
 
 static enum watched ends_by_watching(const struct meeting *m, const struct flow *f, const bool *body)
@@ -227,14 +274,17 @@ static bool left_find(const struct meeting *m, bool *ret, bool *ret_any)
 static bool stops_find(struct meeting *m, struct flow *f, struct stops *s)
 {
     bool *after = AW_NEW_ARRAY(&f->arena, bool, f->n); /* a barrier reached apart, or a spin */
-    bool *left = AW_NEW_ARRAY(&f->arena, bool, f->n), any;
-    bool ok = after && left && stops_alloc(f, s) && spins_find(m, f, s->spins) && left_find(m, left, &any);
+    bool *left = AW_NEW_ARRAY(&f->arena, bool, f->n), *masks = AW_NEW_ARRAY(&f->arena, bool, f->n), any;
+    bool ok = after && left && masks && stops_alloc(f, s) && spins_find(m, f, s->spins) && left_find(m, left, &any) &&
+              masks_find(m, masks);
     for (unsigned i = 0; ok && i < f->n; i++)
-        if (s->spins[i])
+        if (s->spins[i] || masks[i])
             ok = ptx_flow_reach(f, i, s->operations);
+    for (unsigned i = 0; ok && i < f->n; i++)
+        s->operations[i] |= masks[i];
     for (unsigned i = 0; ok && i < f->n; i++) {
         s->barriers[i] = left[i] || (f->blocks[i].waits && f->blocks[i].parted && (m->pairs || has_unaligned(f->blocks[i].bb)));
-        if (s->spins[i] || s->barriers[i])
+        if (s->spins[i] || s->barriers[i] || masks[i])
             ok = ptx_flow_reach(f, i, after);
     }
     for (unsigned i = 0; ok && i < f->n; i++) {
@@ -267,14 +317,27 @@ static void cut(struct meeting *m, V at)
     m->ok = m->ok && aw_vec_push(&m->places, rest);
 }
 
-/* What ends where the place was cut off: alone in leading there. */
-static BB cut_from(BB place)
+/* Puts the fields of a call's result right behind it, and returns what is behind these. */
+static V behind(struct meeting *m, V call)
 {
-    return LLVMGetInstructionParent(LLVMGetUser(LLVMGetFirstUse(LLVMBasicBlockAsValue(place))));
+    V rest = LLVMGetNextInstruction(call);
+    for (V x = rest, next; x; x = next) {
+        next = LLVMGetNextInstruction(x);
+        if (!LLVMIsAExtractValueInst(x) || LLVMGetOperand(x, 0) != call)
+            continue;
+        if (x == rest) {
+            rest = next;
+            continue;
+        }
+        LLVMInstructionRemoveFromParent(x);
+        LLVMPositionBuilderBefore(m->b->builder, rest);
+        LLVMInsertIntoBuilder(m->b->builder, x);
+    }
+    return rest;
 }
 
-/* The kernel's entry keeps its allocas; its code becomes place 0.  The others: one for each header, operation and barrier, in this
- * order: what is behind a header's cut may be cut again. */
+/* The kernel's entry keeps its allocas; its code becomes place 0.  The others: one for each header, and behind each
+ * operation and barrier, in this order: what is behind a header's cut may be cut again. */
 static bool cut_all(struct meeting *m)
 {
     V first = LLVMGetFirstInstruction(LLVMGetEntryBasicBlock(m->kernel));
@@ -284,7 +347,7 @@ static bool cut_all(struct meeting *m)
     for (size_t i = 0; i < m->headers.n; i++)
         cut(m, LLVMGetFirstInstruction(m->headers.at[i]));
     for (size_t i = 0; i < m->operations.n; i++)
-        cut(m, m->operations.at[i]);
+        cut(m, behind(m, m->operations.at[i]));
     for (size_t i = 0; i < m->barriers.n; i++)
         cut(m, LLVMGetNextInstruction(m->barriers.at[i]));
     return m->ok;
@@ -400,27 +463,110 @@ static V active(struct meeting *m)
     return m->card ? m->card->active(m->card->a) : b_simt(m->b, PTX_SIMT_ACTIVEMASK, NULL);
 }
 
-static unsigned operation_mask(enum ptx_simt id)
+/* ---- Operations */
+
+static V variable(struct meeting *m, LLVMTypeRef type)
 {
-    return id >= PTX_SIMT_SHFL_UP && id <= PTX_SIMT_SHFL_IDX ? 3 : 0;
+    LLVMPositionBuilderBefore(m->b->builder, LLVMGetFirstInstruction(LLVMGetEntryBasicBlock(m->kernel)));
+    V p = LLVMBuildAlloca(m->b->builder, type, "");
+    LLVMPositionBuilderBefore(m->b->builder, LLVMGetBasicBlockTerminator(LLVMGetEntryBasicBlock(m->kernel)));
+    LLVMBuildStore(m->b->builder, LLVMConstNull(type), p);
+    return p;
 }
 
-/* The place gets a head of its own, at which all lanes come together that stand there; the mask is a value of the place. */
-static void stop_at_operation(struct meeting *m, V call, uint32_t place)
+/* The block that executes it, once for all lanes that come to it, and sends each to where it goes on. */
+static bool kind_new(struct meeting *m, V call)
 {
     struct ptx_lower *b = m->b;
-    BB rest = m->places.at[place], check = ptx_block_new(b, "check");
-    V mask = is_whole_operation(m, call) ? m->left : LLVMGetOperand(call, operation_mask(ptx_simt_called(call)));
-    for (V x = LLVMGetFirstInstruction(rest), next; x != call; x = next) { /* what the mask is made of */
-        next = LLVMGetNextInstruction(x);
-        LLVMInstructionRemoveFromParent(x);
-        LLVMPositionBuilderAtEnd(b->builder, check);
-        LLVMInsertIntoBuilder(b->builder, x);
+    struct kind k = { .id = ptx_simt_called(call), .alone = is_whole_operation(m, call), .n_args = LLVMGetNumArgOperands(call), .place = (uint32_t)m->places.n };
+    LLVMTypeRef type = LLVMTypeOf(call);
+    bool several = LLVMGetTypeKind(type) == LLVMStructTypeKind;
+    k.n_results = several ? LLVMCountStructElementTypes(type) : LLVMGetTypeKind(type) != LLVMVoidTypeKind;
+    BB execute = ptx_block_new(b, "operation");
+    for (unsigned i = 0; i < k.n_args; i++)
+        k.args[i] = variable(m, LLVMTypeOf(LLVMGetOperand(call, i)));
+    for (unsigned i = 0; i < k.n_results; i++)
+        k.results[i] = variable(m, several ? LLVMStructGetTypeAtIndex(type, i) : type);
+    V same = LLVMInstructionClone(call);
+    LLVMPositionBuilderAtEnd(b->builder, execute);
+    for (unsigned i = 0; i < k.n_args; i++)
+        LLVMSetOperand(same, i, LLVMBuildLoad2(b->builder, LLVMTypeOf(LLVMGetOperand(call, i)), k.args[i], ""));
+    LLVMInsertIntoBuilder(b->builder, same);
+    for (unsigned i = 0; i < k.n_results; i++)
+        LLVMBuildStore(b->builder, several ? b_field(b, same, i) : same, k.results[i]);
+    k.back = LLVMBuildSwitch(b->builder, load(m, m->behind), m->wait, 1);
+    return aw_vec_push(&m->places, execute) && aw_vec_push(&m->kinds, k);
+}
+
+static struct kind *kind_find(struct meeting *m, V call)
+{
+    for (size_t i = 0; i < m->kinds.n; i++)
+        if (!m->kinds.at[i].alone && m->kinds.at[i].id == ptx_simt_called(call))
+            return &m->kinds.at[i];
+    return kind_new(m, call) ? &m->kinds.at[m->kinds.n - 1] : NULL;
+}
+
+static V operation_mask(const struct meeting *m, V call)
+{
+    return is_whole_operation(m, call) ? b_i32(m->b, UINT32_MAX) : ptx_flow_mask(call);
+}
+
+/* Results that the meeting's block has left, at the builder's place: stored where reg2mem has those of the call stored, from `call` to the
+ * end of its block.  False: something else is stored there. */
+static bool results_take(struct meeting *m, const struct kind *k, V call)
+{
+    struct ptx_lower *b = m->b;
+    V results[OPERATION_RESULTS] = { 0 }, whole = k->n_results > 1 ? LLVMGetPoison(LLVMTypeOf(call)) : NULL;
+    for (unsigned i = 0; i < k->n_results; i++)
+        results[i] = LLVMBuildLoad2(b->builder, LLVMGetAllocatedType(k->results[i]), k->results[i], "");
+    for (unsigned i = 0; whole && i < k->n_results; i++)
+        whole = LLVMBuildInsertValue(b->builder, whole, results[i], i, "");
+    for (V x = LLVMGetNextInstruction(call); x; x = LLVMGetNextInstruction(x)) {
+        V value = LLVMIsAStoreInst(x) ? LLVMGetOperand(x, 0) : NULL;
+        if (!value)
+            continue;
+        bool field = LLVMIsAExtractValueInst(value) && LLVMGetOperand(value, 0) == call;
+        if (!field && value != call)
+            return false;
+        V result = field ? results[LLVMGetIndices(value)[0]] : whole ? whole : results[0];
+        LLVMBuildStore(b->builder, result, LLVMGetOperand(x, 1));
     }
-    LLVMPositionBuilderAtEnd(b->builder, check);
-    V missing = b_and(b, b_and(b, mask, m->left), b_not(b, active(m)));
-    LLVMBuildCondBr(b->builder, b_eq(b, missing, b_i32(b, 0)), rest, m->wait);
-    m->places.at[place] = check;
+    return true;
+}
+
+/* Lanes of the mask that are left but not here, as an i32 at the builder's place. */
+static V missing(struct meeting *m, V mask, V here)
+{
+    return b_and(m->b, b_and(m->b, mask, m->left), b_not(m->b, here));
+}
+
+/* The block was cut behind `call`, which goes: lanes stand at its kind. */
+static bool stop_at_operation(struct meeting *m, V call, uint32_t place)
+{
+    struct ptx_lower *b = m->b;
+    struct kind *k = kind_find(m, call);
+    BB before = LLVMGetInstructionParent(call), after = ptx_block_new(b, "behind");
+    if (!k)
+        return false;
+    LLVMPositionBuilderAtEnd(b->builder, after);
+    if (!results_take(m, k, call))
+        return false;
+    LLVMBuildBr(b->builder, m->places.at[place]);
+    LLVMAddCase(k->back, b_i32(b, place), after);
+
+    LLVMPositionBuilderBefore(b->builder, call);
+    for (unsigned i = 0; i < k->n_args; i++)
+        LLVMBuildStore(b->builder, LLVMGetOperand(call, i), k->args[i]);
+    LLVMBuildStore(b->builder, operation_mask(m, call), m->mask);
+    LLVMBuildStore(b->builder, b_i32(b, place), m->behind);
+    for (V x = LLVMGetBasicBlockTerminator(before), next; x != call; x = next) { /* its results' stores, last first */
+        next = LLVMGetPreviousInstruction(x);
+        LLVMInstructionEraseFromParent(x);
+    }
+    LLVMInstructionEraseFromParent(call);
+    LLVMPositionBuilderAtEnd(b->builder, before);
+    stand(m, k->place | AT_OPERATION);
+    return true;
 }
 
 /* ---- The meeting */
@@ -528,6 +674,30 @@ static BB barriers_build(struct meeting *m, V state)
     return go;
 }
 
+/* Which of the lanes that stand at operations go on: where all lanes of the mask that are left are at one of the kind
+ * with that mask; and all where no lane of the warp could go on otherwise. */
+static void operations_build(struct meeting *m, V state)
+{
+    struct ptx_lower *b = m->b;
+    BB look = ptx_block_new(b, "members"), looked = ptx_block_new(b, "");
+    V zero = b_i32(b, 0), at = b_ne(b, b_and(b, state, b_i32(b, AT_OPERATION)), zero);
+    LLVMBuildStore(b->builder, b_i32(b, 1), m->ready);
+    LLVMBuildCondBr(b->builder, at, look, looked);
+
+    LLVMPositionBuilderAtEnd(b->builder, look);
+    V mask = load(m, m->mask), kind = b_shl(b, b_zext(b, state, b->i64), b_i64(b, 32));
+    V key = b_or(b, kind, b_zext(b, mask, b->i64));
+    V same = b_simt(b, PTX_SIMT_MATCH_ANY_64, (V[]){ b_i32(b, UINT32_MAX), key });
+    LLVMBuildStore(b->builder, b_zext(b, b_eq(b, missing(m, mask, same), zero), b->i32), m->ready);
+    LLVMBuildBr(b->builder, looked);
+
+    LLVMPositionBuilderAtEnd(b->builder, looked);
+    V ready = load(m, m->ready), barrier = b_ne(b, b_and(b, state, b_i32(b, AT_WHOLE | AT_COMING)), zero);
+    V waits = b_or(b, b_eq(b, ready, zero), barrier);
+    V stuck = b_eq(b, b_simt(b, PTX_SIMT_BALLOT, (V[]){ b_i32(b, UINT32_MAX), waits }), m->left);
+    LLVMBuildStore(b->builder, b_select(b, stuck, b_i32(b, 1), ready), m->ready);
+}
+
 static void head_build(struct meeting *m)
 {
     struct ptx_lower *b = m->b;
@@ -535,7 +705,15 @@ static void head_build(struct meeting *m)
     if (m->counted)
         arrivals_build(m);
     V state = load(m, m->state);
-    BB go = m->card || m->barriers.n ? barriers_build(m, state) : m->head;
+    if (m->operations.n)
+        operations_build(m, state);
+    BB go = m->card || m->barriers.n ? barriers_build(m, state) : LLVMGetInsertBlock(b->builder);
+    if (m->operations.n) {
+        BB ready = ptx_block_new(b, "ready");
+        LLVMPositionBuilderAtEnd(b->builder, go);
+        LLVMBuildCondBr(b->builder, b_ne(b, load(m, m->ready), b_i32(b, 0)), ready, m->wait);
+        go = ready;
+    }
 
     LLVMPositionBuilderAtEnd(b->builder, m->wait);
     if (m->card)
@@ -546,7 +724,8 @@ static void head_build(struct meeting *m)
     V place = b_and(b, state, b_i32(b, PLACE));
     V pick = LLVMBuildSwitch(b->builder, place, m->places.at[0], (unsigned)m->places.n);
     for (size_t i = 1; i < m->places.n; i++)
-        LLVMAddCase(pick, b_i32(b, (uint32_t)i), m->places.at[i]);
+        if (i <= m->headers.n || i > m->headers.n + m->operations.n) /* to those behind operations lanes go from there */
+            LLVMAddCase(pick, b_i32(b, (uint32_t)i), m->places.at[i]);
 }
 
 /* The kernel's ends become one, and a stop: what a lane does last is then within the loop, and not something for which it would wait
@@ -572,7 +751,8 @@ static bool rebuild(struct meeting *m)
 {
     struct ptx_lower *b = m->b;
     BB entry = LLVMGetEntryBasicBlock(m->kernel);
-    V *variables[] = { &m->state, &m->id, &m->threads, &m->generation, &m->op, &m->value };
+    V *variables[] = { &m->state, &m->id, &m->threads, &m->generation, &m->op, &m->value, &m->mask, &m->behind,
+                       &m->ready };
     m->head = ptx_block_new(b, "meeting");
     m->wait = ptx_block_new(b, "wait");
     m->latch = ptx_block_new(b, "");
@@ -593,10 +773,9 @@ static bool rebuild(struct meeting *m)
         }
         stop_at_end(m, m->headers.at[i], place++);
     }
-    for (size_t i = 0; i < m->operations.n; i++, place++) {
-        stop_at_end(m, cut_from(m->places.at[place]), place);
-        stop_at_operation(m, m->operations.at[i], place);
-    }
+    for (size_t i = 0; i < m->operations.n; i++)
+        if (!stop_at_operation(m, m->operations.at[i], place++))
+            return false;
     for (size_t i = 0; i < m->barriers.n; i++)
         stop_at_barrier(m, m->barriers.at[i], place++);
     if (!ends_gather(m))
@@ -611,6 +790,8 @@ static int transform(struct meeting *m)
 {
     LLVMModuleRef module = m->b->module;
     m->b->fn = m->kernel;
+    if (m->operations.n && !ptx_aggregates_split(m->b->builder, m->kernel))
+        return AW_ERR_OUT_OF_MEMORY;
     /* What is tangled has its registers in memory from here on. */
     bool tangled = ptx_tangle_is(m->kernel);
     int status = tangled ? ptx_tangle_demote(m->kernel) : AW_OK;
@@ -674,165 +855,7 @@ static bool plan(struct meeting *m)
     return ok;
 }
 
-/* Is there an exchange, or an ordered load, to spin on?  Or a barrier that lanes may reach apart? */
-static bool may_wait(V fn)
-{
-    for (BB bb = LLVMGetFirstBasicBlock(fn); bb; bb = LLVMGetNextBasicBlock(bb))
-        for (V x = LLVMGetFirstInstruction(bb); x; x = LLVMGetNextInstruction(x)) {
-            LLVMOpcode op = LLVMGetInstructionOpcode(x);
-            if (op == LLVMAtomicCmpXchg || (op == LLVMAtomicRMW && !ptx_flow_counts(x)) || ptx_flow_is_ordered(x) || ptx_flow_is_unaligned(x))
-                return true;
-        }
-    return false;
-}
-
-/* ---- Functions.  What a loop spins on may be in a small one that it calls, as unoptimised code has its atomics. */
-enum { SMALL = 150 }; /* instructions */
-
-static bool is_small(V fn)
-{
-    unsigned n = 0;
-    for (BB bb = LLVMGetFirstBasicBlock(fn); bb; bb = LLVMGetNextBasicBlock(bb))
-        for (V x = LLVMGetFirstInstruction(bb); x && n <= SMALL; x = LLVMGetNextInstruction(x))
-            n++;
-    return n <= SMALL;
-}
-
-static bool calls_marked(V fn, unsigned kind)
-{
-    for (BB bb = LLVMGetFirstBasicBlock(fn); bb; bb = LLVMGetNextBasicBlock(bb))
-        for (V x = LLVMGetFirstInstruction(bb); x; x = LLVMGetNextInstruction(x)) {
-            V callee = LLVMIsACallInst(x) ? LLVMGetCalledValue(x) : NULL;
-            if (callee && LLVMIsAFunction(callee) && !LLVMIsDeclaration(callee) &&
-                LLVMGetEnumAttributeAtIndex(callee, (LLVMAttributeIndex)LLVMAttributeFunctionIndex, kind))
-                return true;
-        }
-    return false;
-}
-
-enum { TINY = 60, LAYERS = 4 };
-
-/* How many instructions the function has once those that it calls are inlined; beyond TINY when one of them would not be. */
-static unsigned size_inlined(V fn, unsigned kind, const struct aw_ptrmap *sizes)
-{
-    unsigned n = 0;
-    for (BB bb = LLVMGetFirstBasicBlock(fn); bb; bb = LLVMGetNextBasicBlock(bb))
-        for (V x = LLVMGetFirstInstruction(bb); x && n <= TINY; x = LLVMGetNextInstruction(x)) {
-            V callee = LLVMIsACallInst(x) ? LLVMGetCalledValue(x) : NULL;
-            bool defined = callee && LLVMIsAFunction(callee) && !LLVMIsDeclaration(callee);
-            bool known = !defined || LLVMGetEnumAttributeAtIndex(callee, (LLVMAttributeIndex)LLVMAttributeFunctionIndex, kind);
-            n += !known ? TINY + 1 : defined ? (unsigned)(uintptr_t)aw_ptrmap_find(sizes, callee) : 1;
-        }
-    return n;
-}
-
-/* Where there are such functions, tiny ones as well, and those that are when these are in them: unoptimised code has constructors and accessors that
- * take the addresses of what a spin depends on. */
-static bool tiny_mark(LLVMModuleRef module, V kernel, unsigned kind, unsigned never)
-{
-    struct aw_ptrmap sizes = { 0 };
-    bool ok = true, changed = true;
-    LLVMAttributeIndex at = (LLVMAttributeIndex)LLVMAttributeFunctionIndex;
-    while (ok && changed) {
-        changed = false;
-        for (V fn = LLVMGetFirstFunction(module); ok && fn; fn = LLVMGetNextFunction(fn)) {
-            if (LLVMIsDeclaration(fn) || fn == kernel || LLVMGetEnumAttributeAtIndex(fn, at, kind))
-                continue;
-            unsigned size = size_inlined(fn, kind, &sizes);
-            if (size > TINY)
-                continue;
-            LLVMRemoveEnumAttributeAtIndex(fn, at, never);
-            LLVMAddAttributeAtIndex(fn, at, LLVMCreateEnumAttribute(LLVMGetModuleContext(module), kind, 0));
-            ok = aw_ptrmap_put(&sizes, fn, (void *)(uintptr_t)(size + 1));
-            changed = true;
-        }
-    }
-    aw_ptrmap_fini(&sizes);
-    return ok;
-}
-
-enum { STEPS_MAX = 8 }; /* from a generic address back to its variable */
-
-/* The address of a local variable for a generic one that was made of it, at the builder's place, or NULL. */
-static V local_of(LLVMBuilderRef b, V p, unsigned depth)
-{
-    if (depth == STEPS_MAX || !LLVMIsAInstruction(p))
-        return NULL;
-    if (LLVMIsAAddrSpaceCastInst(p)) {
-        V from = LLVMGetOperand(p, 0);
-        return LLVMGetPointerAddressSpace(LLVMTypeOf(from)) == AS_LOCAL ? from : NULL;
-    }
-    V base = LLVMIsAGetElementPtrInst(p) && LLVMGetNumOperands(p) == 2 ? local_of(b, LLVMGetOperand(p, 0), depth + 1) : NULL;
-    V index = base ? LLVMGetOperand(p, 1) : NULL;
-    return base ? LLVMBuildGEP2(b, LLVMGetGEPSourceElementType(p), base, &index, 1, "") : NULL;
-}
-
-/* Loads and stores of local variables through generic addresses become such of the variables, which LLVM can follow.  True: there were some. */
-static bool locals_rewrite(LLVMModuleRef module, V kernel)
-{
-    bool any = false;
-    LLVMBuilderRef b = LLVMCreateBuilderInContext(LLVMGetModuleContext(module));
-    for (BB bb = LLVMGetFirstBasicBlock(kernel); bb; bb = LLVMGetNextBasicBlock(bb))
-        for (V x = LLVMGetFirstInstruction(bb); x; x = LLVMGetNextInstruction(x)) {
-            unsigned at = LLVMIsAStoreInst(x) ? 1 : 0;
-            if ((!at && !LLVMIsALoadInst(x)) || LLVMGetPointerAddressSpace(LLVMTypeOf(LLVMGetOperand(x, at))) != AS_GENERIC)
-                continue;
-            LLVMPositionBuilderBefore(b, x);
-            V local = local_of(b, LLVMGetOperand(x, at), 0);
-            if (local)
-                LLVMSetOperand(x, at, local);
-            any |= local != NULL;
-        }
-    LLVMDisposeBuilder(b);
-    return any;
-}
-
-static bool has_references(V kernel)
-{
-    for (BB bb = LLVMGetFirstBasicBlock(kernel); bb; bb = LLVMGetNextBasicBlock(bb))
-        for (V x = LLVMGetFirstInstruction(bb); x; x = LLVMGetNextInstruction(x))
-            if (LLVMIsAAddrSpaceCastInst(x) && LLVMGetPointerAddressSpace(LLVMTypeOf(LLVMGetOperand(x, 0))) == AS_LOCAL)
-                return true;
-    return false;
-}
-
-/* Unoptimised code hands references to variables on through variables; layer by layer, LLVM finds what they refer to. */
-static int references_follow(LLVMModuleRef module, V kernel, struct aw_buf *diags)
-{
-    int status = AW_OK;
-    if (!has_references(kernel))
-        return AW_OK;
-    ptx_target_addresses(module);
-    for (unsigned i = 0; i < LAYERS && status == AW_OK && locals_rewrite(module, kernel); i++) {
-        status = ptx_passes_run(module, NULL, "function(adce,sroa,gvn,simplifycfg)", diags);
-        ptx_target_addresses(module);
-    }
-    return status;
-}
-
-/* Inlines small functions that have something to spin on, and small ones that call them.  Recursive ones stay. */
-static int watchers_inline(LLVMModuleRef module, V kernel, struct aw_buf *diags)
-{
-    unsigned kind = LLVMGetEnumAttributeKindForName("alwaysinline", strlen("alwaysinline"));
-    unsigned never = LLVMGetEnumAttributeKindForName("noinline", strlen("noinline"));
-    bool any = false, changed = true;
-    while (changed) {
-        changed = false;
-        for (V fn = LLVMGetFirstFunction(module); fn; fn = LLVMGetNextFunction(fn)) {
-            LLVMAttributeIndex at = (LLVMAttributeIndex)LLVMAttributeFunctionIndex;
-            if (LLVMIsDeclaration(fn) || fn == kernel || LLVMGetEnumAttributeAtIndex(fn, at, kind) || !is_small(fn) ||
-                !(may_wait(fn) || calls_marked(fn, kind)))
-                continue;
-            LLVMRemoveEnumAttributeAtIndex(fn, at, never);
-            LLVMAddAttributeAtIndex(fn, at, LLVMCreateEnumAttribute(LLVMGetModuleContext(module), kind, 0));
-            any = changed = true;
-        }
-    }
-    if (any && !tiny_mark(module, kernel, kind, never))
-        return AW_ERR_OUT_OF_MEMORY;
-    int status = any ? ptx_passes_run(module, NULL, "always-inline,function(sroa,early-cse)", diags) : AW_OK;
-    return status == AW_OK && may_wait(kernel) ? references_follow(module, kernel, diags) : status;
-}
+/* ---- Functions */
 
 /* Lanes that have come apart by spinning come together for a warp operation only where the kernel has it itself. */
 static int operations_inline(struct meeting *m)
@@ -848,7 +871,7 @@ static int operations_inline(struct meeting *m)
 static int meet(struct meeting *m)
 {
     int status = plan(m) ? AW_OK : AW_ERR_OUT_OF_MEMORY;
-    if (status == AW_OK && m->spins) {
+    if (status == AW_OK && (m->spins || m->apart_by_mask)) {
         m->operations.n = m->barriers.n = m->headers.n = 0;
         status = operations_inline(m);
         if (status == AW_OK && !plan(m))
@@ -860,6 +883,7 @@ static int meet(struct meeting *m)
         status = transform(m);
     }
     aw_vec_fini(&m->operations);
+    aw_vec_fini(&m->kinds);
     aw_vec_fini(&m->barriers);
     aw_vec_fini(&m->headers);
     aw_vec_fini(&m->places);
@@ -868,35 +892,43 @@ static int meet(struct meeting *m)
 
 int ptx_card_waits(const struct ptx_wait_card *card, struct ptx_lower *b, LLVMValueRef kernel, struct aw_buf *diags)
 {
-    struct meeting m = { .card = card, .b = b, .kernel = kernel, .diags = diags, .ok = true };
+    struct meeting m = { .card = card, .b = b, .kernel = kernel, .lifted = card->lifted, .diags = diags, .ok = true };
     m.pairs = card->wave64 && card->max_threads > 32;
     V barriers[] = { function_of(b->module, PTX_SIMT_BARRIER), function_of(b->module, PTX_SIMT_BARRIER_REDUCE),
                      function_of(b->module, PTX_SIMT_BARRIER_ARRIVE) };
     bool apart = m.pairs && (barriers[0] || barriers[1]);
-    int status = card->max_threads == 1 ? AW_OK : watchers_inline(b->module, kernel, diags);
+    int status = card->max_threads == 1 ? AW_OK : ptx_watchers_inline(b->module, kernel, diags);
     bool left = false;
-    if (status == AW_OK && !apart && card->max_threads > 1 && (barriers[0] || barriers[1]) && !left_find(&m, NULL, &left))
+    if (status != AW_OK || card->max_threads == 1)
+        return status;
+    if (!apart && (barriers[0] || barriers[1]) && !left_find(&m, NULL, &left))
         return AW_ERR_OUT_OF_MEMORY;
-    if (status != AW_OK || (!apart && !left && !may_wait(kernel)) || card->max_threads == 1)
+    if (!apart && !left && !ptx_wait_possible(kernel) && !masks_find(&m, NULL))
+        return AW_ERR_OUT_OF_MEMORY;
+    if (!apart && !left && !m.apart_by_mask && !ptx_wait_possible(kernel))
         return status;
     status = ptx_target_inline_callers(b->module, barriers, 3, diags);
     return status == AW_OK ? meet(&m) : status;
 }
 
-int ptx_host_waits(LLVMModuleRef module, const char *kernel, const uint32_t *block, struct aw_buf *diags)
+int ptx_host_waits(LLVMModuleRef module, const char *kernel, const uint32_t *block, bool lifted, struct aw_buf *diags)
 {
     struct ptx_lower b = { .context = LLVMGetModuleContext(module), .module = module };
-    struct meeting m = { .b = &b, .kernel = LLVMGetNamedFunction(module, kernel), .diags = diags, .ok = true };
+    struct meeting m = { .b = &b, .kernel = LLVMGetNamedFunction(module, kernel), .lifted = lifted, .diags = diags, .ok = true };
     if (!m.kernel || LLVMIsDeclaration(m.kernel))
         return AW_OK;
     memcpy(m.block, block, sizeof m.block);
     V barriers[] = { function_of(module, PTX_SIMT_BARRIER), function_of(module, PTX_SIMT_BARRIER_REDUCE),
                      function_of(module, PTX_SIMT_BARRIER_ARRIVE) };
-    int status = watchers_inline(module, m.kernel, diags);
+    int status = ptx_watchers_inline(module, m.kernel, diags);
     bool left = false;
     if (status == AW_OK && (barriers[0] || barriers[1]) && !left_find(&m, NULL, &left))
         return AW_ERR_OUT_OF_MEMORY;
-    if (status != AW_OK || (!left && !may_wait(m.kernel)))
+    if (status != AW_OK)
+        return status;
+    if (!left && !ptx_wait_possible(m.kernel) && !masks_find(&m, NULL))
+        return AW_ERR_OUT_OF_MEMORY;
+    if (!left && !m.apart_by_mask && !ptx_wait_possible(m.kernel))
         return status;
     status = ptx_target_inline_callers(module, barriers, 3, diags);
     if (status != AW_OK)

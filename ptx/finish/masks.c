@@ -1,0 +1,407 @@
+/* Operations with a member mask that lanes of that mask may come to at different places.
+ *
+ * PTX has an operation of a warp wait for all lanes of its mask, wherever each of them comes to an operation of that
+ * kind with that mask.  A source has one place, as a rule, and so lanes that run together are together there.  But nvcc
+ * unrolls a loop that lanes leave in different rounds, and then some are in the unrolled body while others have gone to
+ * what is left of the loop; and a program may say it so.  Those places need a meeting (wait.c); all others, nearly all,
+ * do as they stand.
+ *
+ * Two places belong together when a branch at which lanes of a warp part leads to the one on one side, not by way of the
+ * other, and to the other on another side likewise, before the lanes meet again: where all ways from the branch meet,
+ * or, if no side leaves a loop around it, at that loop's head.  Not when the masks are different numbers, nor when one
+ * was made on its side: of lanes that are there.
+ *
+ * Where the sides meet and then lanes part anew, two places belong together only if they look like one that was
+ * unrolled: a loop has such operations several times, alike in all that is constant, and another of them comes before
+ * the loop or behind it.
+ *
+ * Not seen: places whose lanes wait for others in another round of one loop, or behind where the sides have met, that look otherwise. */
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "finish/masks.h"
+
+#include "base/vec.h"
+
+typedef LLVMValueRef V;
+
+struct operation {
+    V call;
+    unsigned block;
+    enum ptx_simt kind; /* PTX_SIMT_NONE: a function with any */
+    V mask;             /* NULL: any */
+};
+
+struct member_masks {
+    struct flow *f;
+    bool lifted;
+    struct aw_ptrmap functions; /* those with operations, own or called */
+    AW_VEC(struct operation) operations;
+    AW_VEC(bool *) loops;       /* bodies */
+    bool failed;                /* memory is out */
+};
+
+/* ---- Operations */
+
+static V callee_of(V x)
+{
+    V callee = LLVMIsACallInst(x) ? LLVMGetCalledValue(x) : NULL;
+    return callee && LLVMIsAFunction(callee) && !LLVMIsDeclaration(callee) ? callee : NULL;
+}
+
+static bool function_has(const struct member_masks *m, V fn)
+{
+    for (LLVMBasicBlockRef bb = LLVMGetFirstBasicBlock(fn); bb; bb = LLVMGetNextBasicBlock(bb))
+        for (V x = LLVMGetFirstInstruction(bb); x; x = LLVMGetNextInstruction(x)) {
+            V callee = callee_of(x);
+            if (ptx_flow_mask(x) || (callee && aw_ptrmap_find(&m->functions, callee)))
+                return true;
+        }
+    return false;
+}
+
+static bool functions_find(struct member_masks *m, LLVMModuleRef module)
+{
+    bool ok = true;
+    for (bool changed = true; ok && changed;) {
+        changed = false;
+        for (V fn = LLVMGetFirstFunction(module); ok && fn; fn = LLVMGetNextFunction(fn))
+            if (!LLVMIsDeclaration(fn) && !aw_ptrmap_find(&m->functions, fn) && function_has(m, fn))
+                ok = changed = aw_ptrmap_put(&m->functions, fn, fn);
+    }
+    return ok;
+}
+
+/* Where lanes of a warp may be elsewhere. */
+static bool operations_find(struct member_masks *m)
+{
+    bool ok = true;
+    for (unsigned i = 0; i < m->f->n; i++)
+        for (V x = m->f->blocks[i].parted ? LLVMGetFirstInstruction(m->f->blocks[i].bb) : NULL; ok && x; x = LLVMGetNextInstruction(x)) {
+            V callee = callee_of(x), mask = ptx_flow_mask(x);
+            bool own = mask && !(m->lifted && ptx_flow_is_whole(x));
+            if (own || (callee && aw_ptrmap_find(&m->functions, callee)))
+                ok = aw_vec_push(&m->operations, ((struct operation){ x, i, ptx_simt_called(x), mask }));
+        }
+    return ok;
+}
+
+bool ptx_masks_several(LLVMModuleRef module)
+{
+    unsigned n = 0;
+    for (int id = 0; id < PTX_SIMT_COUNT && n < 2; id++) {
+        V fn = LLVMGetNamedFunction(module, ptx_simt_info((enum ptx_simt)id)->name);
+        unsigned of = 0;
+        for (LLVMUseRef use = fn ? LLVMGetFirstUse(fn) : NULL; use; use = LLVMGetNextUse(use)) {
+            V call = LLVMGetUser(use);
+            bool own = LLVMIsACallInst(call) && ptx_flow_mask(call);
+            /* A function may be called from several places. */
+            bool called = own && LLVMGetFirstUse(LLVMGetBasicBlockParent(LLVMGetInstructionParent(call)));
+            of += own ? 1 + called : 0;
+        }
+        n = of > n ? of : n;
+    }
+    return n > 1;
+}
+
+/* ---- Masks */
+
+enum { DEPTH_MAX = 8 };
+
+/* Is it a set of lanes that are at a block of `only`?  phis[]: those that this was asked for already. */
+static bool is_made_here(const struct member_masks *m, V mask, const bool *only, V *phis, unsigned n)
+{
+    if (!LLVMIsAInstruction(mask) || n == DEPTH_MAX)
+        return false;
+    unsigned at = ptx_flow_block(m->f, LLVMGetInstructionParent(mask));
+    enum ptx_simt id = ptx_simt_called(mask);
+    if (at >= m->f->n || !only[at])
+        return false;
+    if (id == PTX_SIMT_ACTIVEMASK || id == PTX_SIMT_BALLOT || id == PTX_SIMT_MATCH_ANY_32 || id == PTX_SIMT_MATCH_ANY_64)
+        return true;
+    for (unsigned i = 0; i < n; i++)
+        if (phis[i] == mask)
+            return true;
+    phis[n] = mask;
+    if (LLVMIsABinaryOperator(mask) && LLVMGetInstructionOpcode(mask) == LLVMAnd)
+        return is_made_here(m, LLVMGetOperand(mask, 0), only, phis, n + 1) ||
+               is_made_here(m, LLVMGetOperand(mask, 1), only, phis, n + 1);
+    if (!LLVMIsAPHINode(mask))
+        return false;
+    for (unsigned i = 0; i < LLVMCountIncoming(mask); i++)
+        if (!is_made_here(m, LLVMGetIncomingValue(mask, i), only, phis, n + 1))
+            return false;
+    return true;
+}
+
+static bool may_match(const struct operation *a, const struct operation *b)
+{
+    if (a->kind != PTX_SIMT_NONE && b->kind != PTX_SIMT_NONE && a->kind != b->kind)
+        return false;
+    return !a->mask || !b->mask || a->mask == b->mask || !LLVMIsAConstantInt(a->mask) || !LLVMIsAConstantInt(b->mask);
+}
+
+/* ---- Sides of a branch */
+
+/* A branch at which lanes part, while it is looked at.  Rows of f->n blocks. */
+struct fork {
+    struct aw_arena arena;
+    const struct member_masks *m;
+    unsigned at, until;  /* the branch's block; where lanes meet at the latest, or f->n */
+    unsigned n;          /* sides */
+    bool **side;         /* [n]: blocks that lanes come to which go there */
+    bool **only;         /* [n]: ... and no others */
+    bool ***around;      /* [n][operation]: not by way of the operation's block; NULL: not asked for yet */
+};
+
+static bool side_find(struct fork *k, unsigned side, unsigned around, bool **ret)
+{
+    const struct flow *f = k->m->f;
+    *ret = AW_NEW_ARRAY(&k->arena, bool, f->n);
+    return *ret && ptx_flow_side(f, k->at, f->blocks[k->at].succ[side], around, k->until, *ret);
+}
+
+static bool sides_find(struct fork *k)
+{
+    for (unsigned j = 0; j < k->n; j++)
+        if (!side_find(k, j, k->m->f->n, &k->side[j]))
+            return false;
+    return true;
+}
+
+static unsigned head_of(const bool *body)
+{
+    unsigned head = 0;
+    while (!body[head]) /* in reverse postorder the header is first */
+        head++;
+    return head;
+}
+
+/* The loop around the branch that no side leaves, if there is one: its lanes are together again at its head.  Bodies are
+ * in order of their heads, so that inner loops come behind outer ones. */
+static bool until_find(struct fork *k)
+{
+    const struct flow *f = k->m->f;
+    for (size_t i = k->m->loops.n; i--;) {
+        const bool *body = k->m->loops.at[i];
+        bool leaves = false;
+        if (!body[k->at])
+            continue;
+        k->until = head_of(body);
+        if (!sides_find(k))
+            return false;
+        for (unsigned j = 0; j < k->n; j++)
+            for (unsigned b = 0; b < f->n; b++)
+                leaves |= k->side[j][b] && !body[b];
+        if (!leaves)
+            return true;
+    }
+    k->until = f->n;
+    return sides_find(k);
+}
+
+static bool fork_init(struct fork *k)
+{
+    const struct flow *f = k->m->f;
+    k->n = f->blocks[k->at].n_succ;
+    k->side = AW_NEW_ARRAY(&k->arena, bool *, k->n);
+    k->only = AW_NEW_ARRAY(&k->arena, bool *, k->n);
+    k->around = AW_NEW_ARRAY(&k->arena, bool **, k->n);
+    if (!k->side || !k->only || !k->around || !until_find(k))
+        return false;
+    for (unsigned j = 0; j < k->n; j++) {
+        k->only[j] = AW_NEW_ARRAY(&k->arena, bool, f->n);
+        k->around[j] = AW_NEW_ARRAY(&k->arena, bool *, k->m->operations.n);
+        if (!k->only[j] || !k->around[j])
+            return false;
+        for (unsigned b = 0; b < f->n; b++) {
+            k->only[j][b] = k->side[j][b];
+            for (unsigned i = 0; i < k->n; i++)
+                k->only[j][b] &= i == j || !k->side[i][b] || f->blocks[k->at].succ[i] == f->blocks[k->at].succ[j];
+        }
+    }
+    return true;
+}
+
+/* Do lanes of a side come to operation x not by way of operation y? */
+static bool comes(struct fork *k, unsigned side, size_t x, size_t y, bool *ret)
+{
+    const struct operation *op = k->m->operations.at;
+    *ret = k->side[side][op[x].block];
+    if (!*ret || !k->side[side][op[y].block])
+        return true;
+    bool **around = &k->around[side][y];
+    if (!*around && !side_find(k, side, op[y].block, around))
+        return false;
+    *ret = (*around)[op[x].block];
+    return true;
+}
+
+/* May lanes of side i be at operation x while others, of side j, are at operation y with the same mask? */
+static bool meets(struct fork *k, unsigned i, size_t x, unsigned j, size_t y, bool *ret)
+{
+    const struct operation *op = k->m->operations.at;
+    bool there = false;
+    V phis[DEPTH_MAX];
+    *ret = false;
+    if (op[x].block == op[y].block || !may_match(&op[x], &op[y]))
+        return true;
+    if (!comes(k, i, x, y, ret) || (*ret && !comes(k, j, y, x, &there)))
+        return false;
+    *ret = *ret && there && !(op[x].mask && is_made_here(k->m, op[x].mask, k->only[i], phis, 0)) &&
+           !(op[y].mask && is_made_here(k->m, op[y].mask, k->only[j], phis, 0));
+    return true;
+}
+
+static bool fork_look(struct fork *k, bool *ret, bool *ret_any)
+{
+    const struct flow *f = k->m->f;
+    const struct operation *op = k->m->operations.at;
+    bool ok = fork_init(k);
+    for (unsigned i = 0; ok && i < k->n; i++)
+        for (unsigned j = 0; j < k->n; j++)
+            for (size_t x = 0; f->blocks[k->at].succ[i] != f->blocks[k->at].succ[j] && ok && x < k->m->operations.n; x++)
+                for (size_t y = 0; k->side[i][op[x].block] && ok && y < k->m->operations.n; y++) {
+                    bool both = false;
+                    ok = (ret[op[x].block] && ret[op[y].block]) || meets(k, i, x, j, y, &both);
+                    if (both)
+                        *ret_any = ret[op[x].block] = ret[op[y].block] = true;
+                }
+    return ok;
+}
+
+/* ---- Unrolled loops */
+
+static bool loop_keep(const struct flow *f, const bool *body, void *data)
+{
+    struct member_masks *m = data;
+    bool *copy = AW_NEW_ARRAY(&m->f->arena, bool, f->n);
+    if (copy && aw_vec_push(&m->loops, copy))
+        memcpy(copy, body, f->n * sizeof *copy);
+    else
+        m->failed = true;
+    return true;
+}
+
+/* The head of the innermost loop around that of number `loop`, or f->n. */
+static unsigned head_around(const struct member_masks *m, size_t loop)
+{
+    for (size_t i = loop; i--;)
+        if (m->loops.at[i][head_of(m->loops.at[loop])])
+            return head_of(m->loops.at[i]);
+    return m->f->n;
+}
+
+/* ret[]: blocks that lanes come to behind the loop, in the same round of the one around it. */
+static bool behind_find(const struct member_masks *m, size_t loop, bool *ret)
+{
+    const struct flow *f = m->f;
+    const bool *body = m->loops.at[loop];
+    unsigned until = head_around(m, loop);
+    AW_VEC(unsigned) work = { 0 };
+    bool ok = true;
+    for (unsigned i = 0; ok && i < f->n; i++)
+        if (body[i])
+            ok = aw_vec_push(&work, i);
+    while (ok && work.n) {
+        const struct flow_block *b = &f->blocks[work.at[--work.n]];
+        for (unsigned j = 0; ok && j < b->n_succ; j++) {
+            unsigned s = b->succ[j];
+            if (ret[s] || body[s] || s == until)
+                continue;
+            ret[s] = true;
+            ok = aw_vec_push(&work, s);
+        }
+    }
+    aw_vec_fini(&work);
+    return ok;
+}
+
+/* The same operation of constants that are the same? */
+static bool is_alike(V a, V b)
+{
+    if (ptx_simt_called(a) == PTX_SIMT_NONE || ptx_simt_called(a) != ptx_simt_called(b))
+        return false;
+    for (unsigned i = 0; i < LLVMGetNumArgOperands(a); i++) {
+        V x = LLVMGetOperand(a, i), y = LLVMGetOperand(b, i);
+        if (x != y && (LLVMIsAConstant(x) || LLVMIsAConstant(y)))
+            return false;
+    }
+    return true;
+}
+
+/* How many operations of the loop are as `op`, with masks from outside. */
+static unsigned copies(const struct member_masks *m, const bool *body, const struct operation *op)
+{
+    unsigned n = 0;
+    for (size_t i = 0; i < m->operations.n; i++) {
+        const struct operation *x = &m->operations.at[i];
+        V phis[DEPTH_MAX];
+        n += body[x->block] && is_alike(x->call, op->call) && !is_made_here(m, x->mask, body, phis, 0);
+    }
+    return n;
+}
+
+/* Do lanes part somewhere of which some go by way of the loop and come to block `at` only when they have met the others? */
+static bool separated(const struct member_masks *m, const bool *body, unsigned at, bool *side, bool *ret)
+{
+    const struct flow *f = m->f;
+    bool ok = true;
+    *ret = false;
+    for (unsigned p = 0; ok && !*ret && p < f->n; p++)
+        for (unsigned j = 0; ok && f->blocks[p].parts && j < f->blocks[p].n_succ && !*ret; j++) {
+            memset(side, 0, f->n * sizeof *side);
+            ok = ptx_flow_side(f, p, f->blocks[p].succ[j], f->n, f->n, side);
+            *ret = ok && side[head_of(body)] && !side[at];
+        }
+    return ok;
+}
+
+/* Operations of the loop, and others before it or behind it, that look like one operation of a loop that was unrolled. */
+static bool unrolled_look(const struct member_masks *m, size_t loop, bool *ret, bool *ret_any)
+{
+    const struct flow *f = m->f;
+    const bool *body = m->loops.at[loop];
+    bool *behind = AW_NEW_ARRAY(&m->f->arena, bool, f->n), *own = AW_NEW_ARRAY(&m->f->arena, bool, f->n);
+    bool *side = AW_NEW_ARRAY(&m->f->arena, bool, f->n), apart;
+    if (!behind || !own || !side || !behind_find(m, loop, behind))
+        return false;
+    for (size_t i = 0; i < m->operations.n; i++) {
+        const struct operation *z = &m->operations.at[i];
+        V phis[DEPTH_MAX];
+        if (body[z->block] || copies(m, body, z) < 2)
+            continue;
+        own[z->block] = true;
+        bool made = is_made_here(m, z->mask, behind[z->block] ? behind : own, phis, 0);
+        own[z->block] = false;
+        if (!separated(m, body, z->block, side, &apart))
+            return false;
+        for (size_t k = 0; !made && apart && k < m->operations.n; k++) {
+            const struct operation *x = &m->operations.at[k];
+            if (body[x->block] && is_alike(x->call, z->call))
+                *ret_any = ret[x->block] = ret[z->block] = true;
+        }
+    }
+    return true;
+}
+
+bool ptx_masks_apart(struct flow *f, bool lifted, bool *ret, bool *ret_any)
+{
+    struct member_masks m = { .f = f, .lifted = lifted };
+    bool *heads = AW_NEW_ARRAY(&f->arena, bool, f->n);
+    *ret_any = false;
+    bool ok = heads && functions_find(&m, LLVMGetGlobalParent(LLVMGetBasicBlockParent(f->blocks[0].bb))) && operations_find(&m);
+    if (ok && m.operations.n > 1)
+        ok = ptx_flow_loops(f, loop_keep, &m, heads) && !m.failed;
+    for (unsigned i = 0; ok && m.operations.n > 1 && i < f->n; i++) {
+        if (!f->blocks[i].parts)
+            continue;
+        struct fork k = { .m = &m, .at = i };
+        ok = fork_look(&k, ret, ret_any);
+        aw_arena_fini(&k.arena);
+    }
+    for (size_t i = 0; ok && i < m.loops.n; i++)
+        ok = unrolled_look(&m, i, ret, ret_any);
+    aw_ptrmap_fini(&m.functions);
+    aw_vec_fini(&m.operations);
+    aw_vec_fini(&m.loops);
+    return ok;
+}

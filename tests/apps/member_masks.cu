@@ -1,0 +1,307 @@
+// Operations of a warp that lanes of one member mask come to at different places: each waits for all of the mask, wherever they are.
+// needs: -arch=sm_80
+// variants: shared debug
+// SPDX-License-Identifier: Apache-2.0
+#include "check.h"
+
+enum { WARPS = 3, THREADS = 32 * WARPS, BLOCKS = 2, ALL = THREADS * BLOCKS };
+static const unsigned EVERY = 0xffffffff;
+typedef unsigned u32;
+
+#define LANE (threadIdx.x & 31)
+
+/* ---- Places that the source has.  in[] and out[] have an element for each thread of the grid. */
+
+__global__ void both_sides(const u32 *in, u32 *out)
+{
+    u32 t = blockIdx.x * blockDim.x + threadIdx.x, v = in[t];
+    if (LANE < 16)
+        out[t] = 3 * __shfl_sync(EVERY, v, LANE + 16) + 1;
+    else
+        out[t] = 5 * __shfl_sync(EVERY, v + 7, LANE - 16) - 2;
+}
+
+static void both_sides_host(const u32 *v, u32 *r)
+{
+    for (u32 i = 0; i < 32; i++)
+        r[i] = i < 16 ? 3 * (v[i + 16] + 7) + 1 : 5 * v[i - 16] - 2;
+}
+
+__global__ void by_memory(const u32 *in, u32 *out)
+{
+    __shared__ u32 s[THREADS];
+    u32 t = blockIdx.x * blockDim.x + threadIdx.x, at = threadIdx.x, v = in[t], r;
+    if (at & 1) {
+        s[at] = 2 * v;
+        __syncwarp();
+        r = s[at ^ 1];
+        __syncwarp();
+        s[at] = r + 1;
+    } else {
+        s[at] = v + 100;
+        __syncwarp();
+        r = s[at ^ 1] + 5;
+        __syncwarp();
+    }
+    __syncwarp();
+    out[t] = r + s[at ^ 1];
+}
+
+static void by_memory_host(const u32 *v, u32 *r)
+{
+    u32 got[32], left[32];
+    for (u32 i = 0; i < 32; i++) {
+        got[i] = i & 1 ? v[i - 1] + 100 : 2 * v[i + 1] + 5;
+        left[i] = i & 1 ? got[i] + 1 : v[i] + 100;
+    }
+    for (u32 i = 0; i < 32; i++)
+        r[i] = got[i] + left[i ^ 1];
+}
+
+__global__ void votes(const u32 *in, u32 *out)
+{
+    u32 t = blockIdx.x * blockDim.x + threadIdx.x, v = in[t], r;
+    if (v & 1)
+        r = __ballot_sync(EVERY, v & 2) + 3 * __any_sync(EVERY, v == in[0]);
+    else
+        r = ~__ballot_sync(EVERY, v & 4) * 7 + 5 * __any_sync(EVERY, v == in[0] + 1);
+    out[t] = r;
+}
+
+static void votes_host(const u32 *v, u32 *r)
+{
+    static u32 first;
+    static bool known;
+    if (!known)
+        first = v[0], known = true;
+    u32 bits = 0;
+    bool any = false;
+    for (u32 i = 0; i < 32; i++) {
+        bits |= (u32)((v[i] & (v[i] & 1 ? 2 : 4)) != 0) << i;
+        any |= v[i] & 1 ? v[i] == first : v[i] == first + 1;
+    }
+    for (u32 i = 0; i < 32; i++)
+        r[i] = v[i] & 1 ? bits + 3 * any : ~bits * 7 + 5 * any;
+}
+
+__global__ void sums(const u32 *in, u32 *out)
+{
+    u32 t = blockIdx.x * blockDim.x + threadIdx.x, v = in[t], r;
+    switch (LANE % 3) {
+    case 0: r = __reduce_add_sync(EVERY, v) ^ __match_any_sync(EVERY, v % 5); break;
+    case 1: r = __reduce_add_sync(EVERY, v * 3) + __match_any_sync(EVERY, v % 5); break;
+    default: r = __reduce_add_sync(EVERY, v + 11) * 3 + __match_any_sync(EVERY, v % 7); break;
+    }
+    out[t] = r;
+}
+
+static void sums_host(const u32 *v, u32 *r)
+{
+    u32 sum = 0, key[32];
+    for (u32 i = 0; i < 32; i++) {
+        sum += i % 3 == 0 ? v[i] : i % 3 == 1 ? v[i] * 3 : v[i] + 11;
+        key[i] = i % 3 == 2 ? v[i] % 7 : v[i] % 5;
+    }
+    for (u32 i = 0; i < 32; i++) {
+        u32 same = 0;
+        for (u32 j = 0; j < 32; j++)
+            same |= (u32)(key[i] == key[j]) << j;
+        r[i] = i % 3 == 0 ? sum ^ same : i % 3 == 1 ? sum + same : sum * 3 + same;
+    }
+}
+
+static __device__ __noinline__ u32 exchange(u32 mask, u32 v, u32 from)
+{
+    return __shfl_sync(mask, v, from) * 3 + 1;
+}
+
+__global__ void in_function(const u32 *in, u32 *out)
+{
+    u32 t = blockIdx.x * blockDim.x + threadIdx.x, v = in[t], next = (LANE + 1) % 32;
+    if (LANE % 3 == 0)
+        v = exchange(EVERY, v + 1, next);
+    else if (LANE % 3 == 1)
+        v = exchange(EVERY, v * 2, next) ^ 9;
+    else
+        v = exchange(EVERY, v, next) + v;
+    out[t] = v;
+}
+
+static void in_function_host(const u32 *v, u32 *r)
+{
+    for (u32 i = 0; i < 32; i++) {
+        u32 j = (i + 1) % 32, far = (j % 3 == 0 ? v[j] + 1 : j % 3 == 1 ? v[j] * 2 : v[j]) * 3 + 1;
+        r[i] = i % 3 == 0 ? far : i % 3 == 1 ? far ^ 9 : far + v[i];
+    }
+}
+
+/* Two groups of lanes, each with a mask of its own, at both places. */
+__global__ void halves(const u32 *in, u32 *out)
+{
+    u32 t = blockIdx.x * blockDim.x + threadIdx.x, v = in[t], mask = LANE < 16 ? 0xffff : 0xffff0000;
+    if (LANE & 4)
+        out[t] = __shfl_sync(mask, v, LANE ^ 4) + 1;
+    else
+        out[t] = __shfl_sync(mask, v * 2, LANE ^ 4);
+}
+
+static void halves_host(const u32 *v, u32 *r)
+{
+    for (u32 i = 0; i < 32; i++)
+        r[i] = i & 4 ? v[i ^ 4] * 2 + 1 : v[i ^ 4];
+}
+
+/* One side has an operation of its own before that of all. */
+__global__ void part_first(const u32 *in, u32 *out)
+{
+    u32 t = blockIdx.x * blockDim.x + threadIdx.x, v = in[t], upper = __ballot_sync(EVERY, LANE >= 16);
+    if (LANE >= 16) {
+        v += __shfl_sync(upper, v, 16 | ((LANE + 1) & 15));
+        out[t] = __shfl_sync(EVERY, v, LANE - 16);
+    } else {
+        out[t] = __shfl_sync(EVERY, v * 7, LANE + 16);
+    }
+}
+
+static void part_first_host(const u32 *v, u32 *r)
+{
+    for (u32 i = 0; i < 32; i++)
+        r[i] = i < 16 ? v[i + 16] + v[16 | ((i + 1) & 15)] : v[i - 16] * 7;
+}
+
+/* A loop on one side, the same number of operations on the other. */
+__global__ void rounds(const u32 *in, u32 *out)
+{
+    u32 t = blockIdx.x * blockDim.x + threadIdx.x, v = in[t];
+    if (LANE < 16) {
+#pragma unroll 1
+        for (u32 i = 0; i < 3; i++)
+            v = v * 3 + __shfl_sync(EVERY, v, LANE + 16);
+    } else {
+        v ^= __shfl_sync(EVERY, v, LANE - 16);
+        v += __shfl_sync(EVERY, v + 2, LANE - 16);
+        v ^= __shfl_sync(EVERY, v, LANE - 16) * 5;
+    }
+    out[t] = v;
+}
+
+static void rounds_host(const u32 *v, u32 *r)
+{
+    memcpy(r, v, 32 * sizeof *r);
+    for (u32 k = 0; k < 3; k++) {
+        u32 old[32];
+        memcpy(old, r, sizeof old);
+        for (u32 i = 0; i < 16; i++) {
+            r[i] = old[i] * 3 + old[i + 16] + (k == 1 ? 2 : 0);
+            r[i + 16] = k == 0 ? old[i + 16] ^ old[i] : k == 1 ? old[i + 16] + old[i] : old[i + 16] ^ old[i] * 5;
+        }
+    }
+}
+
+/* Lanes that have ended are waited for no more. */
+__global__ void some_end(const u32 *in, u32 *out)
+{
+    u32 t = blockIdx.x * blockDim.x + threadIdx.x, v = in[t];
+    if (LANE >= 20) {
+        out[t] = __shfl_sync(EVERY, v, 3);
+        return;
+    }
+    v += __shfl_sync(EVERY, v, 25);
+    for (u32 i = 0; i < 3; i++)
+        v = v * 5 + __shfl_sync(EVERY, v, (LANE + i + 1) % 20);
+    out[t] = v;
+}
+
+static void some_end_host(const u32 *v, u32 *r)
+{
+    for (u32 i = 0; i < 32; i++)
+        r[i] = i < 20 ? v[i] + v[25] : v[3];
+    for (u32 k = 0; k < 3; k++) {
+        u32 old[32];
+        memcpy(old, r, sizeof old);
+        for (u32 i = 0; i < 20; i++)
+            r[i] = old[i] * 5 + old[(i + k + 1) % 20];
+    }
+}
+
+/* ---- Places that nvcc makes of one: it unrolls the loop, and lanes with few rounds go to what is left of it at once. */
+
+static __host__ __device__ u32 next_of(u32 bits, u32 lane)
+{
+    for (u32 i = 1; i < 32; i++)
+        if (bits >> (lane + i) % 32 & 1)
+            return (lane + i) % 32;
+    return lane;
+}
+
+template <bool SHARED> __global__ void fewer(const u32 *in, u32 *out)
+{
+    __shared__ u32 s[THREADS];
+    u32 t = blockIdx.x * blockDim.x + threadIdx.x, at = threadIdx.x, v = in[t], last = v % 7;
+    u32 left = __ballot_sync(EVERY, v & 24);
+    if (v & 24)
+        for (u32 i = 0;; i++) {
+            u32 from = next_of(left, LANE), far;
+            if (SHARED) {
+                s[at] = v + i;
+                __syncwarp(left);
+                far = s[at / 32 * 32 + from];
+                __syncwarp(left);
+            } else {
+                far = __shfl_sync(left, v + i, from);
+            }
+            v = v * 3 + far;
+            bool ends = i >= last;
+            left &= ~__ballot_sync(left, ends);
+            if (ends)
+                break;
+        }
+    __syncthreads();
+    out[t] = v;
+}
+
+static void fewer_host(const u32 *v, u32 *r)
+{
+    u32 left = 0;
+    memcpy(r, v, 32 * sizeof *r);
+    for (u32 i = 0; i < 32; i++)
+        left |= (u32)((v[i] & 24) != 0) << i;
+    for (u32 k = 0; left; k++) {
+        u32 old[32], ends = 0;
+        memcpy(old, r, sizeof old);
+        for (u32 i = 0; i < 32; i++)
+            if (left >> i & 1) {
+                r[i] = old[i] * 3 + old[next_of(left, i)] + k;
+                ends |= (u32)(k >= v[i] % 7) << i;
+            }
+        left &= ~ends;
+    }
+}
+
+typedef void kernel(const u32 *in, u32 *out);
+
+static void check(const char *name, kernel *k, kernel *host, const u32 *in)
+{
+    static u32 got[ALL], want[ALL];
+    Dev<u32> din(in, ALL), dout(ALL);
+    dout.fill(0);
+    k<<<BLOCKS, THREADS>>>(din, dout);
+    CHECK_LAUNCH();
+    dout.get(got);
+    for (int w = 0; w < ALL; w += 32)
+        host(in + w, want + w);
+    for (int t = 0; t < ALL; t++)
+        EXPECT(got[t] == want[t], "%s, thread %d: %x, expected %x", name, t, got[t], want[t]);
+}
+
+int main()
+{
+    static u32 in[ALL];
+    for (int t = 0; t < ALL; t++)
+        in[t] = 2654435761u * (u32)(t + 1) >> 7;
+#define X(name) check(#name, name, name##_host, in);
+    X(both_sides) X(by_memory) X(votes) X(sums) X(in_function) X(halves) X(part_first) X(rounds) X(some_end)
+    check("fewer, shared memory", fewer<true>, fewer_host, in);
+    check("fewer, shuffles", fewer<false>, fewer_host, in);
+    return check_done();
+}
