@@ -239,7 +239,7 @@ class Kernel(generate.Kernel):
         rounds = self.rng.choice((1, 1, 2))
         self.scope()
         s, n = self.aligned(f'T * {rounds}'), self.aligned(2)
-        self.device.append(f'if (TID < 2) {n}[TID] = 0; __syncthreads(); for (u32 i = 0; i < {rounds}; i++) if (({c}) != (i & 1)) {{ const u32 p = atomicAdd(&{n}[0], 1); {s}[p] = {v} + i; if ({v} & 1) atomicMax(&{n}[1], {v}); }} __syncthreads(); '
+        self.device.append(f'if (!TID) {n}[0] = {n}[1] = 0; __syncthreads(); for (u32 i = 0; i < {rounds}; i++) if (({c}) != (i & 1)) {{ const u32 p = atomicAdd(&{n}[0], 1); {s}[p] = {v} + i; if ({v} & 1) atomicMax(&{n}[1], {v}); }} __syncthreads(); '
                            f'{own} = {n}[1]; for (u32 i = 0; i < {n}[0]; i++) {own} += {s}[i] ^ TID; __syncthreads(); }}')
         self.host.append(f'u32 s[T * {rounds}], n = 0, most = 0; for (u32 i = 0; i < {rounds}; i++) EACH({mask}) {{ if (({self.threads(c)}) != (i & 1)) {{ s[n++] = {v}[t] + i; if ({v}[t] & 1) most = greater(most, {v}[t]); }} }} '
                          f'EACH({mask}) {{ {own}[t] = most; for (u32 i = 0; i < n; i++) {own}[t] += s[i] ^ t; }} }}')
