@@ -187,7 +187,7 @@ class Kernel(generate.Kernel):
 
     def rove(self, mask, depth):
         """Along the thread's row or column of eight: what one round writes a later one reads, by another pointer or as another type."""
-        column = any(a == 'out' and o == ' * 4096 + GID' for a, o in self.written)
+        column = any(a == 'out' and o.endswith('+ GID') for a, o in self.written)
         if not any(a == 'out' for a, _ in self.written):
             column = self.rng.random() < .5
         self.written.add(('out', ' * 4096 + GID' if column else 'GID * 8 + '))
