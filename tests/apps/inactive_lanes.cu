@@ -1,6 +1,6 @@
 // Shuffles that read lanes which are not there give 0: lanes that took another way, that have ended, or that the block does not have.
-// Every form by constants and by run-time operands, with masks of active lanes known only at run time and known when compiling; the same
-// for votes, matches and reductions whose member mask names such lanes.
+// Every form by constants and by run-time operands, of values and of a constant, with masks of active lanes known only at run time and
+// known when compiling; the same for votes, matches and reductions whose member mask names such lanes.
 // variants: shared
 // needs: -gencode arch=compute_80,code=compute_80
 // SPDX-License-Identifier: Apache-2.0
@@ -24,7 +24,7 @@ struct form {
 #define X(k, b, w) { k, b, w },
 static const form forms[] = { FORMS(X) };
 #undef X
-enum { FORMS_N = sizeof forms / sizeof *forms, THREADS = 96, MORE = 6 };
+enum { FORMS_N = sizeof forms / sizeof *forms, THREADS = 96, MORE = 6, CONSTANT = 68 };
 
 __device__ __forceinline__ int shuffle(int kind, int v, int by, int width)
 {
@@ -41,9 +41,9 @@ template <int WAY> __device__ __forceinline__ bool here(unsigned active)
     return WAY == ALL || (WAY == FIRST_EIGHT ? threadIdx.x % 32 < 8 : active >> threadIdx.x % 32 & 1);
 }
 
-template <int WAY> __global__ void constants(const int *in, unsigned active, int *out)
+template <int WAY, bool SAME> __global__ void constants(const int *in, unsigned active, int *out)
 {
-    int t = threadIdx.x, v = in[t], row = 0;
+    int t = threadIdx.x, v = SAME ? CONSTANT : in[t], row = 0;
     if (WAY == ENDED && !here<WAY>(active))
         return;
     if (here<WAY>(active)) {
@@ -53,22 +53,22 @@ template <int WAY> __global__ void constants(const int *in, unsigned active, int
     }
 }
 
-template <int WAY> __global__ void variables(const int *in, unsigned active, const form *f, int n, int *out)
+template <int WAY, bool SAME> __global__ void variables(const int *in, unsigned active, const form *f, int n, int *out)
 {
-    int t = threadIdx.x, v = in[t];
+    int t = threadIdx.x, v = 0;
     if (WAY == ENDED && !here<WAY>(active))
         return;
     if (here<WAY>(active))
         for (int i = 0; i < n; i++) {
             int by = f[i].by, width = f[i].width, kind = f[i].kind;
             if (kind == IDX)
-                v = __shfl_sync(EVERY, in[t], by, width);
+                v = __shfl_sync(EVERY, SAME ? CONSTANT : in[t], by, width);
             else if (kind == UP)
-                v = __shfl_up_sync(EVERY, in[t], by, width);
+                v = __shfl_up_sync(EVERY, SAME ? CONSTANT : in[t], by, width);
             else if (kind == DOWN)
-                v = __shfl_down_sync(EVERY, in[t], by, width);
+                v = __shfl_down_sync(EVERY, SAME ? CONSTANT : in[t], by, width);
             else
-                v = __shfl_xor_sync(EVERY, in[t], by, width);
+                v = __shfl_xor_sync(EVERY, SAME ? CONSTANT : in[t], by, width);
             out[i * THREADS + t] = v;
         }
 }
@@ -181,18 +181,21 @@ static unsigned expected_vote(const warp &w, int lane, int t, int which)
 
 template <int WAY> static void check(int threads, unsigned active, const int *in)
 {
-    static int fixed[FORMS_N * THREADS], varied[FORMS_N * THREADS], more[MORE * THREADS];
+    static int fixed[2][FORMS_N * THREADS], varied[2][FORMS_N * THREADS], more[MORE * THREADS];
     static unsigned voted[MORE * THREADS];
     Dev<int> di(in, THREADS), df(FORMS_N * THREADS), dv(FORMS_N * THREADS), dm(MORE * THREADS);
+    Dev<int> dsf(FORMS_N * THREADS), dsv(FORMS_N * THREADS); /* of a constant */
     Dev<unsigned> dw(MORE * THREADS);
     Dev<form> shapes(forms, FORMS_N);
-    df.fill(0), dv.fill(0), dm.fill(0), dw.fill(0);
-    constants<WAY><<<1, threads>>>(di, active, df);
-    variables<WAY><<<1, threads>>>(di, active, shapes, FORMS_N, dv);
+    df.fill(0), dv.fill(0), dsf.fill(0), dsv.fill(0), dm.fill(0), dw.fill(0);
+    constants<WAY, false><<<1, threads>>>(di, active, df);
+    variables<WAY, false><<<1, threads>>>(di, active, shapes, FORMS_N, dv);
+    constants<WAY, true><<<1, threads>>>(di, active, dsf);
+    variables<WAY, true><<<1, threads>>>(di, active, shapes, FORMS_N, dsv);
     others<WAY><<<1, threads>>>(di, 77, active, dm);
     votes<WAY><<<1, threads>>>(di, active, dw);
     CHECK_LAUNCH();
-    df.get(fixed), dv.get(varied), dm.get(more), dw.get(voted);
+    df.get(fixed[0]), dv.get(varied[0]), dsf.get(fixed[1]), dsv.get(varied[1]), dm.get(more), dw.get(voted);
     for (int t = 0; t < threads; t++) {
         int lane = t % 32, left = threads - t / 32 * 32;
         warp w = { left < 32 ? (1u << left) - 1 : EVERY, {} };
@@ -201,10 +204,14 @@ template <int WAY> static void check(int threads, unsigned active, const int *in
             w.v[i] = in[t / 32 * 32 + i];
         if (!(w.active >> lane & 1))
             continue;
-        for (int i = 0; i < FORMS_N; i++) {
-            int want = shuffled(w, lane, forms[i]), at = i * THREADS + t;
-            EXPECT(fixed[at] == want && varied[at] == want, "way %d, %d threads, active %x: form %d.%d.%d of thread %d: %d %d, expected %d", WAY,
-                   threads, active, forms[i].kind, forms[i].by, forms[i].width, t, fixed[at], varied[at], want);
+        warp same = w;
+        for (int &v : same.v)
+            v = CONSTANT;
+        for (int i = 0; i < 2 * FORMS_N; i++) {
+            int of = i / FORMS_N, f = i % FORMS_N, want = shuffled(of ? same : w, lane, forms[f]), at = f * THREADS + t;
+            EXPECT(fixed[of][at] == want && varied[of][at] == want,
+                   "way %d, %d threads, active %x: form %d.%d.%d of thread %d%s: %d %d, expected %d", WAY, threads, active, forms[f].kind,
+                   forms[f].by, forms[f].width, t, of ? ", of a constant" : "", fixed[of][at], varied[of][at], want);
         }
         for (int i = 0; i < MORE; i++) {
             int want = expected_other(w, lane, 77, i), at = i * THREADS + t;

@@ -38,7 +38,7 @@ void ptx_amdgpu_tiles(struct amdgpu *a);
 void ptx_amdgpu_tiles_absent(struct amdgpu *a);
 /* Everywhere: no lane can rely on the others' being here. */
 void ptx_amdgpu_tiles_never(struct amdgpu *a);
-/* `v` (i32) of lane `from` (0..31) of this warp. */
+/* `v` (i32) of lane `from` (0..31) of this warp, which must be here: else 0, or `v` where LLVM knows it to be a constant. */
 LLVMValueRef ptx_amdgpu_read_lane(struct amdgpu *a, LLVMValueRef v, LLVMValueRef from);
 /* `v` (i32) of the lane whose number differs by the bits of `by` (0..31). */
 LLVMValueRef ptx_amdgpu_exchange(struct amdgpu *a, LLVMValueRef v, unsigned by);

@@ -162,12 +162,32 @@ V ptx_amdgpu_read_lane(struct amdgpu *a, V v, V from)
     return intrinsic(a, "llvm.amdgcn.ds.bpermute", (V[]){ b_shl(b, from, b_i32(b, 2)), v }, 2);
 }
 
-/* The lane at a fixed distance, whatever it is at the warp's ends: the distance goes into the instruction's offset. */
-static V bpermute_near(struct amdgpu *a, V v, int distance)
+/* `v` as a value of which LLVM knows nothing.  ds_bpermute of a constant is that constant to InstCombine, although lanes may read from one
+ * that does not run, and get 0 from it. */
+static V hidden(struct amdgpu *a, V v)
 {
     struct ptx_lower *b = &a->b;
-    V index = b_shl(b, ptx_amdgpu_wave_lane(a), b_i32(b, 2));
-    return intrinsic(a, "llvm.amdgcn.ds.bpermute", (V[]){ b_add(b, index, b_i32(b, (uint32_t)(4 * distance))), v }, 2);
+    LLVMTypeRef type = LLVMFunctionType(b->i32, &b->i32, 1, 0);
+    V nothing = LLVMGetInlineAsm(type, "", 0, "=v,0", 4, 0, 0, LLVMInlineAsmDialectATT, 0);
+    V r = LLVMBuildCall2(b->builder, type, nothing, &v, 1, "");
+    ptx_amdgpu_call_attribute(a, r, "nounwind", 0);
+    ptx_amdgpu_call_attribute(a, r, "willreturn", 0);
+    ptx_amdgpu_call_attribute(a, r, "memory", 0);
+    return r;
+}
+
+/* Of a lane that may not be here: 0 then. */
+static V read_any_lane(struct amdgpu *a, V v, V from, bool whole)
+{
+    return ptx_amdgpu_read_lane(a, whole ? v : hidden(a, v), from);
+}
+
+/* The lane at a fixed distance, whatever it is at the warp's ends: the distance goes into the instruction's offset. */
+static V bpermute_near(struct amdgpu *a, V v, int distance, bool whole)
+{
+    struct ptx_lower *b = &a->b;
+    V index = b_shl(b, ptx_amdgpu_wave_lane(a), b_i32(b, 2)), at = b_add(b, index, b_i32(b, (uint32_t)(4 * distance)));
+    return intrinsic(a, "llvm.amdgcn.ds.bpermute", (V[]){ at, whole ? v : hidden(a, v) }, 2);
 }
 
 /* ---- Choosing */
@@ -178,7 +198,7 @@ static bool is_shift(const struct permutation *p, enum ptx_simt id, unsigned by,
 }
 
 /* A permutation of no form: the source's number bit by bit from tables. */
-static V permute_any(struct amdgpu *a, V v, const struct permutation *p)
+static V permute_any(struct amdgpu *a, V v, const struct permutation *p, bool whole)
 {
     struct ptx_lower *b = &a->b;
     V from = b_i32(b, 0);
@@ -189,7 +209,7 @@ static V permute_any(struct amdgpu *a, V v, const struct permutation *p)
         V set = b_and(b, b_lshr(b, b_i32(b, mask), ptx_amdgpu_lane(a)), b_i32(b, 1));
         from = b_or(b, from, b_shl(b, set, b_i32(b, bit)));
     }
-    return ptx_amdgpu_read_lane(a, v, from);
+    return read_any_lane(a, v, from, whole);
 }
 
 /* On wave32: of one lane, which may not be here. */
@@ -217,7 +237,7 @@ static V permute(struct amdgpu *a, enum ptx_simt id, V v, const struct permutati
     if (by <= ROW && a->major >= 10 && is_shift(p, id, by, 0))
         return shift(a, v, by, up, whole);
     if (up || id == PTX_SIMT_SHFL_DOWN)
-        return b_select(b, lanes_of(a, p->ok), bpermute_near(a, v, up ? -(int)by : (int)by), v);
+        return b_select(b, lanes_of(a, p->ok), bpermute_near(a, v, up ? -(int)by : (int)by, whole), v);
     if (a->major >= 10 && is_xor(p->from, p->from[0])) { /* to the other row: DPP had done it otherwise */
         uint8_t pick[ROW];
         for (unsigned i = 0; i < ROW; i++)
@@ -228,7 +248,7 @@ static V permute(struct amdgpu *a, enum ptx_simt id, V v, const struct permutati
         return one_lane(a, v, p->from[0], whole);
     if (pattern >= 0)
         return intrinsic(a, "llvm.amdgcn.ds.swizzle", (V[]){ v, b_i32(b, (uint32_t)pattern) }, 2);
-    return permute_any(a, v, p);
+    return permute_any(a, v, p, whole);
 }
 
 V ptx_amdgpu_exchange(struct amdgpu *a, V v, unsigned by)
@@ -240,7 +260,7 @@ V ptx_amdgpu_exchange(struct amdgpu *a, V v, unsigned by)
 /* ---- The calls */
 
 /* With operands that are known only at run time. */
-static V indexed(struct amdgpu *a, enum ptx_simt id, V *p, V *ret_ok)
+static V indexed(struct amdgpu *a, enum ptx_simt id, V *p, bool whole, V *ret_ok)
 {
     struct ptx_lower *b = &a->b;
     V self = ptx_amdgpu_lane(a), by = b_and(b, p[1], b_i32(b, 31)), clamp = b_and(b, p[2], b_i32(b, 31));
@@ -254,7 +274,7 @@ static V indexed(struct amdgpu *a, enum ptx_simt id, V *p, V *ret_ok)
     default: from = b_or(b, low, b_and(b, by, other)); break;
     }
     *ret_ok = b_icmp(b, id == PTX_SIMT_SHFL_UP ? LLVMIntSGE : LLVMIntSLE, from, high);
-    return ptx_amdgpu_read_lane(a, p[0], b_select(b, *ret_ok, from, self));
+    return read_any_lane(a, p[0], b_select(b, *ret_ok, from, self), whole);
 }
 
 static V shuffle(struct amdgpu *a, enum ptx_simt id, V call, bool whole)
@@ -269,7 +289,7 @@ static V shuffle(struct amdgpu *a, enum ptx_simt id, V call, bool whole)
         value = permute(a, id, p[0], &permutation, by, whole);
         ok = lanes_of(a, permutation.ok);
     } else {
-        value = indexed(a, id, p, &ok);
+        value = indexed(a, id, p, whole, &ok);
     }
     V r = LLVMBuildInsertValue(b->builder, LLVMGetPoison(LLVMTypeOf(call)), value, 0, "");
     return LLVMBuildInsertValue(b->builder, r, ok, 1, "");
