@@ -21,7 +21,7 @@ bool ptx_wait_possible(V fn)
     return false;
 }
 
-enum { SMALL = 150 }; /* instructions */
+enum { SMALL = 600 }; /* instructions */
 
 static bool is_small(V fn)
 {

@@ -62,6 +62,31 @@ using semaphore = cuda::counting_semaphore<cuda::thread_scope_device, 4>;
 using latch = cuda::latch<cuda::thread_scope_device>;
 using counter = cuda::atomic<int, cuda::thread_scope_device>;
 
+/* Lanes of each warp leave the barrier one after the other while the warp's others go on waiting at it. */
+__global__ void dropped(int *out)
+{
+    __shared__ cuda::barrier<cuda::thread_scope_block> barrier;
+    __shared__ int counts[96];
+    int t = threadIdx.x;
+    if (t == 0)
+        init(&barrier, 96);
+    counts[t] = 0;
+    __syncthreads();
+#pragma unroll 1
+    for (int round = 0; round < 4; round++) {
+        if (t % 4 == round) {
+            counts[t] = -1;
+            barrier.arrive_and_drop();
+            break;
+        }
+        counts[t] += round + 1;
+        barrier.arrive_and_wait();
+        int last = counts[t / 4 * 4 + 3];
+        barrier.arrive_and_wait();
+        out[t * 4 + round] = last;
+    }
+}
+
 __global__ void make(semaphore *turns, latch *all, counter *inside)
 {
     new (turns) semaphore(4);
@@ -169,10 +194,25 @@ static void expect_groups(void)
     }
 }
 
+static void expect_dropped(void)
+{
+    int rows[96 * 4];
+    Dev<int> out(96 * 4);
+    out.fill(0);
+    dropped<<<1, 96>>>(out);
+    CHECK_LAUNCH();
+    out.get(rows);
+    for (int i = 0; i < 96 * 4; i++) {
+        int round = i % 4, want = round < i / 4 % 4 ? (round + 1) * (round + 2) / 2 : 0;
+        EXPECT(rows[i] == want, "thread %d, round %d: %d, not %d", i / 4, round, rows[i], want);
+    }
+}
+
 int main()
 {
     expect_pipelined();
     expect_counted();
     expect_groups();
+    expect_dropped();
     return check_done();
 }
