@@ -207,15 +207,23 @@ static struct aw_code *code_general(const struct aw_func *func)
     return code ? code : newest;
 }
 
-/* Makes code where no shape is known: for the only one that there can be, or for many.  The lock is held. */
+void aw_kernel_usual_shape(const struct aw_manifest_kernel *kernel, uint32_t ret[3])
+{
+    const uint32_t *stated = kernel->req_ntid;
+    ret[0] = stated[0];
+    ret[1] = stated[1] ?: 1;
+    ret[2] = stated[2] ?: 1;
+    if (!stated[0])
+        shared_shapes(NULL, ret);
+}
+
+/* The lock is held. */
 static enum aw_status func_build_any(struct aw_func *func)
 {
-    const uint32_t *stated = func->kernel->req_ntid;
-    uint32_t shapes[3] = { stated[0], stated[1] ?: 1, stated[2] ?: 1 };
+    uint32_t shapes[3];
     if (func->failure)
         return func->failure;
-    if (!stated[0])
-        shared_shapes(NULL, shapes);
+    aw_kernel_usual_shape(func->kernel, shapes);
     return code_find(func, shapes) ? AW_OK : func_build(func, shapes);
 }
 

@@ -75,7 +75,7 @@ void aw_jit_pool_at_fork(const struct aw_jit_fork_hooks *hooks)
 
 /* ---- Taking and giving ---- */
 
-static unsigned most_processes(void)
+unsigned aw_jit_pool_most(void)
 {
     cpu_set_t set;
     int n = sched_getaffinity(0, sizeof set, &set) == 0 ? CPU_COUNT(&set) : (int)sysconf(_SC_NPROCESSORS_ONLN);
@@ -150,7 +150,7 @@ static enum aw_status start(struct aw_jit_process **ret_process, char **ret_why)
 enum aw_status aw_jit_pool_take(struct aw_hash128 module, struct aw_jit_process **ret_process, char **ret_why)
 {
     struct aw_jit_process *process;
-    unsigned most = most_processes();
+    unsigned most = aw_jit_pool_most();
     pthread_mutex_lock(&pool.lock);
     while (!(process = take_idle(module)) && pool.n >= most)
         pthread_cond_wait(&pool.given, &pool.lock);

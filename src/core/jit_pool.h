@@ -13,6 +13,9 @@ enum aw_status aw_jit_pool_take(struct aw_hash128 module, struct aw_jit_process 
 /* `sound`: it can serve again; else it is ended. */
 void aw_jit_pool_give(struct aw_jit_process *process, bool sound);
 
+/* How many processes there may be: one for each processor that this process may use, and no more than eight. */
+unsigned aw_jit_pool_most(void);
+
 /* Notes that the process has a module open. */
 void aw_jit_pool_note(struct aw_jit_process *process, struct aw_hash128 module);
 

@@ -12,7 +12,8 @@ import tempfile
 
 PTX = b".version 8.0\n.target sm_80\n.address_size 64\n.visible .entry k(.param .u64 p)\n{\n\tret;\n}\n"
 FILES = {"good.ptx": PTX, "text": b"int main;\n", "empty": b"", "two.ptx": PTX.replace(b" k(", b" k2("),
-         "binary": b"\x7fELF\2\1\1" + bytes(99)}
+         "half.ptx": PTX.replace(b"\tret;", b"\tfrob.u32 %r1;\n\tret;") + PTX[PTX.index(b".visible"):].replace(b" k(", b" k2("),
+         "script": b"#!/bin/sh\nexit\n", "binary": b"\x7fELF\2\1\1" + bytes(99)}
 # arguments, exit status, regular expression for all output, and what must not be in it
 CASES = [
     ("", 2, r"(?s)usage: anywarp \./PROGRAM.*anywarp COMMAND", None),
@@ -58,7 +59,17 @@ CASES = [
     ("cache", 0, r"directory +\S+/cache$", None),
     ("cache clear", 0, r"0 files", None),
     ("cache frob", 2, r"usage: anywarp cache", None),
-    ("doctor extra", 2, r"usage: anywarp doctor", None),
+    ("doctor missing", 1, r"(?s)FAIL +program +missing: No such file.*cannot run", None),
+    ("doctor two files", 2, r"usage: anywarp doctor", None),
+    ("doctor --all", 2, r"usage: anywarp doctor", None),
+    ("doctor text", 1, r"FAIL +program +\./text is no 64-bit x86 program", None),
+    ("doctor script", 0, r"note +program +\./script is a script", None),
+    ("doctor good.ptx", 0, r"(?s)ok +kernels +all 1 compile.*Programs that load \./good.ptx can run", "FAIL"),
+    ("doctor half.ptx", 1, r"(?s)FAIL +kernels +1 of 2 kernels will not compile.* k: .*half\.ptx:6:11: error: unknown name '%r1'\s+Not all of the code", "k2:"),
+    ("doctor --json half.ptx", 1, r'(?s)^\{"findings".*"grade": "fail", "what": "kernels".*"details": \["k: .*"ok": false, "verdict": "', None),
+    ("doctor static_pie", 0, r"(?s)ok +runtime +CUDA's runtime is linked into it.*It can run: anywarp run \./static_pie", None),
+    ("doctor static_stripped", 1, r"(?s)FAIL +runtime +it has the CUDA runtime linked .*\./static_stripped cannot run", None),
+    ("doctor /bin/true", 0, r"(?s)note +runtime +it names neither.*note +code +no kernels", None),
     ("doctor --report=", 2, r"usage: anywarp doctor", None),
     ("doctor --report extra", 2, r"usage: anywarp doctor", None),
     ("doctor --report=nowhere/report", 2, r"nowhere/report: No such file", None),

@@ -7,13 +7,15 @@
 #include "anywarp.h"
 
 #include <dlfcn.h>
-#include <stdarg.h>
+#include <getopt.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "ask.h"
+#include "doctor.h"
+#include "findings.h"
 #include "locate.h"
 #include "base/env.h"
 #include "report.h"
@@ -21,80 +23,59 @@
 #include "core/jit_process.h"
 #include "provider/hip/diagnose.h"
 
-enum grade { GOOD, NOTE, BAD };
-
-/* A finding, and what to do about it (NULL: nothing). */
-static enum grade find(enum grade grade, const char *what, const char *advice, const char *fmt, ...)
-    __attribute__((format(printf, 4, 5)));
-static enum grade find(enum grade grade, const char *what, const char *advice, const char *fmt, ...)
-{
-    static const char *const mark[] = { "ok", "note", "FAIL" };
-    va_list ap;
-    va_start(ap, fmt);
-    printf("%-4s  %-10s ", mark[grade], what);
-    vprintf(fmt, ap);
-    va_end(ap);
-    putchar('\n');
-    if (advice)
-        printf("      %-10s %s\n", "", advice);
-    return grade;
-}
-
 /* ---- The checks ---- */
 
-static enum grade check_parts(struct aw_parts *ret_parts)
+static enum aw_grade check_parts(struct aw_parts *ret_parts)
 {
     static const char advice[] = "install anywarp again: bin/anywarp and lib/anywarp/ belong together";
     char missing[128];
     if (aw_parts_locate(ret_parts)) {
-        enum grade grade = find(GOOD, "libraries", NULL, "%s", ret_parts->lib_dir);
+        enum aw_grade grade = aw_find(AW_GOOD, "libraries", NULL, "%s", ret_parts->lib_dir);
         aw_parts_list(ret_parts, false, missing, sizeof missing);
-        return *missing ? find(NOTE, "runtimes", "programs made for these do not start: build and install all of anywarp", "%s not there", missing)
+        return *missing ? aw_find(AW_NOTE, "runtimes", "programs made for these do not start: build and install all of anywarp",
+                                  "%s not there", missing)
                         : grade;
     }
-    return find(BAD, "libraries", advice, "seen from %s, %s is missing", ret_parts->program_dir,
-                !ret_parts->lib_dir[0]   ? "libcudart.so.13"
-                : !ret_parts->preload[0] ? "libanywarp-preload.so"
-                                         : "libanywarp-audit.so");
+    return aw_find(AW_BAD, "libraries", advice, "seen from %s, %s is missing", ret_parts->program_dir,
+                   !ret_parts->lib_dir[0]   ? "libcudart.so.13"
+                   : !ret_parts->preload[0] ? "libanywarp-preload.so"
+                                            : "libanywarp-audit.so");
 }
 
-static enum grade check_compiler(void)
+static enum aw_grade check_compiler(void)
 {
     char path[PATH_MAX], *why = NULL;
     bool found = aw_jit_find_compiler(path, sizeof path, &why) == AW_OK;
-    enum grade grade = found ? find(GOOD, "compiler", NULL, "%s", path)
-                             : find(BAD, "compiler", "only kernels that are in the cache already can run", "%s",
-                                    why ? why : "not found");
+    enum aw_grade grade = found ? aw_find(AW_GOOD, "compiler", NULL, "%s", path)
+                                : aw_find(AW_BAD, "compiler", "only kernels that are in the cache already can run", "%s",
+                                          why ? why : "not found");
     free(why);
     return grade;
 }
 
 /* A directory that was asked for and cannot be used is an error, though programs run without. */
-static enum grade check_cache(void)
+static enum aw_grade check_cache(void)
 {
     const char *wish = aw_env("ANYWARP_CACHE_DIR"), *off = aw_env("ANYWARP_CACHE");
     struct aw_cache *cache = aw_cache_default();
     const char *why = off && !strcmp(off, "0") ? "off (ANYWARP_CACHE=0)" : aw_cache_prepare(cache);
     if (why)
-        return find(
-            wish && *wish && !off ? BAD : NOTE, "cache",
+        return aw_find(
+            wish && *wish && !off ? AW_BAD : AW_NOTE, "cache",
             "every run compiles its kernels anew; set ANYWARP_CACHE_DIR to a directory that you, and nobody else, can write",
             "%s", why);
-    return find(GOOD, "cache", NULL, "%s", aw_cache_dir(cache));
+    return aw_find(AW_GOOD, "cache", NULL, "%s", aw_cache_dir(cache));
 }
 
 /* What to do about each verdict.  docs/amd.md says it at length. */
 static const char *advice_for(const struct aw_hip_diagnosis *d, char *buffer, size_t size)
 {
     switch (d->verdict) {
-    case AW_HIP_USABLE:
-        return NULL;
+    case AW_HIP_USABLE: return NULL;
     case AW_HIP_LIBRARY_MISSING:
         return "for an AMD card install ROCm's HIP runtime (Debian and Ubuntu: apt install libamdhip64-5), or set ROCM_PATH";
-    case AW_HIP_LIBRARY_BROKEN:
-        return "see `ldd` of that file; the packages of one ROCm release belong together";
-    case AW_HIP_NO_KFD:
-        return "with a card in the machine: modprobe amdgpu; in a container: --device=/dev/kfd --device=/dev/dri";
+    case AW_HIP_LIBRARY_BROKEN: return "see `ldd` of that file; the packages of one ROCm release belong together";
+    case AW_HIP_NO_KFD: return "with a card in the machine: modprobe amdgpu; in a container: --device=/dev/kfd --device=/dev/dri";
     case AW_HIP_KFD_DENIED:
         if (d->group_member)
             snprintf(buffer, size,
@@ -106,37 +87,35 @@ static const char *advice_for(const struct aw_hip_diagnosis *d, char *buffer, si
     case AW_HIP_NO_DEVICE:
         return "HIP_VISIBLE_DEVICES or ROCR_VISIBLE_DEVICES may hide the card; else this ROCm does not know it: `rocminfo`, "
                "`dmesg`";
-    case AW_HIP_UNSUPPORTED:
-        return "`anywarp compile --target help X.ptx` names the targets; docs/amd.md lists the cards";
-    case AW_HIP_FAILED:
-        return "AMD_LOG_LEVEL=4 makes the HIP runtime tell more; see also `dmesg`";
+    case AW_HIP_UNSUPPORTED: return "`anywarp compile --target help X.ptx` names the targets; docs/amd.md lists the cards";
+    case AW_HIP_FAILED: return "AMD_LOG_LEVEL=4 makes the HIP runtime tell more; see also `dmesg`";
     }
     return NULL;
 }
 
-static enum grade check_hip(void)
+static enum aw_grade check_hip(void)
 {
     static struct aw_hip_diagnosis d;
     char buffer[256];
     const char *wish = aw_env_harmless("ANYWARP_DEVICE"), *problem = aw_ask(aw_ask_hip, NULL, &d, sizeof d);
     bool wanted = wish && !strcmp(wish, "hip");
     if (problem)
-        return find(wanted ? BAD : NOTE, "amd", "a driver that is half installed? `dmesg` may tell", "the HIP runtime %s",
-                    problem);
-    enum grade grade = d.verdict == AW_HIP_USABLE ? GOOD : wanted ? BAD : NOTE;
-    find(grade, "amd", advice_for(&d, buffer, sizeof buffer), "%s", d.text);
+        return aw_find(wanted ? AW_BAD : AW_NOTE, "amd", "a driver that is half installed? `dmesg` may tell",
+                       "the HIP runtime %s", problem);
+    enum aw_grade grade = d.verdict == AW_HIP_USABLE ? AW_GOOD : wanted ? AW_BAD : AW_NOTE;
+    aw_find(grade, "amd", advice_for(&d, buffer, sizeof buffer), "%s", d.text);
     if (d.library[0] && d.version)
-        printf("      %-10s %s, HIP %d.%d\n", "", d.library, d.version / 10000000, d.version / 100000 % 100);
-    if (d.no_atomics > 0)
-        find(NOTE, "atomics",
-             "another slot, processor or board; programs whose kernels do atomics on pinned or managed memory need it",
-             "%d card%s cannot do atomics on host memory: PCIe AtomicOps do not pass on the way", d.no_atomics,
-             d.no_atomics == 1 ? "" : "s");
+        aw_find_detail("%s, HIP %d.%d", d.library, d.version / 10000000, d.version / 100000 % 100);
     for (int i = 0; i < d.n_devices && i < AW_HIP_DIAGNOSE_DEVICES; i++)
-        printf("      %-10s %d: %s, %s%s%s%s%s\n", "", i, d.devices[i].name, d.devices[i].arch,
-               d.devices[i].target[0] && strcmp(d.devices[i].target, d.devices[i].arch) ? ", compiled for " : "",
-               d.devices[i].target[0] && strcmp(d.devices[i].target, d.devices[i].arch) ? d.devices[i].target : "",
-               d.devices[i].why[0] ? ": " : "", d.devices[i].why);
+        aw_find_detail("%d: %s, %s%s%s%s%s", i, d.devices[i].name, d.devices[i].arch,
+                       d.devices[i].target[0] && strcmp(d.devices[i].target, d.devices[i].arch) ? ", compiled for " : "",
+                       d.devices[i].target[0] && strcmp(d.devices[i].target, d.devices[i].arch) ? d.devices[i].target : "",
+                       d.devices[i].why[0] ? ": " : "", d.devices[i].why);
+    if (d.no_atomics > 0)
+        aw_find(AW_NOTE, "atomics",
+                "another slot, processor or board; programs whose kernels do atomics on pinned or managed memory need it",
+                "%d card%s cannot do atomics on host memory: PCIe AtomicOps do not pass on the way", d.no_atomics,
+                d.no_atomics == 1 ? "" : "s");
     return grade;
 }
 
@@ -156,7 +135,7 @@ static void open_blas(void *ret, const void *arg)
             snprintf(ret, PATH_MAX, "%s", names[i]);
 }
 
-static enum grade check_libraries(const struct aw_parts *parts)
+static enum aw_grade check_libraries(const struct aw_parts *parts)
 {
     static const char *const sonames[] = {
 #define AW_LIBRARY(soname) soname,
@@ -173,13 +152,13 @@ static enum grade check_libraries(const struct aw_parts *parts)
             n += (size_t)snprintf(list + n, sizeof list - n, "%s%s", n ? " " : "", sonames[i]);
     }
     if (!n)
-        return find(NOTE, "cuda libs", NULL, "none of CUDA's libraries is installed with anywarp");
+        return aw_find(AW_NOTE, "cuda libs", NULL, "none of CUDA's libraries is installed with anywarp");
     const char *problem = aw_ask(open_blas, NULL, blas, sizeof blas);
-    find(GOOD, "cuda libs", NULL, "%s", list);
+    aw_find(AW_GOOD, "cuda libs", NULL, "%s", list);
     if (problem || !blas[0])
-        return find(NOTE, "blas", "for cuBLAS install OpenBLAS (Debian and Ubuntu: apt install libopenblas0-pthread)", "the processor's BLAS %s",
-                    problem ? problem : "is not installed");
-    return find(GOOD, "blas", NULL, "%s", blas);
+        return aw_find(AW_NOTE, "blas", "for cuBLAS install OpenBLAS (Debian and Ubuntu: apt install libopenblas0-pthread)",
+                       "the processor's BLAS %s", problem ? problem : "is not installed");
+    return aw_find(AW_GOOD, "blas", NULL, "%s", blas);
 }
 
 /* ---- A kernel, through the driver library as a program would call it ---- */
@@ -192,21 +171,21 @@ static const char smoke_ptx[] =
     "mul.lo.s32 %r2, %r1, 3;\nst.global.u32 [%rd1], %r2;\nret;\n}\n";
 
 struct smoke {
-    int error;      /* CUresult */
-    char step[32];  /* that failed, "" when none */
+    int error;     /* CUresult */
+    char step[32]; /* that failed, "" when none */
     char device[128];
 };
 
 enum { SMOKE_THREADS = 64 };
 
 /* Calls `name` of the library; from then on nothing once a call has failed. */
-#define STEP(name, params, ...)                                                \
-    do {                                                                       \
-        int (*fn_) params = s->step[0] ? NULL : (int(*) params)dlsym(lib, #name); \
-        if (fn_ && (s->error = fn_(__VA_ARGS__)) != 0)                         \
-            snprintf(s->step, sizeof s->step, "%s", #name);                    \
-        else if (!fn_ && !s->step[0])                                          \
-            snprintf(s->step, sizeof s->step, "dlsym %s", #name);              \
+#define STEP(name, params, ...)                                                  \
+    do {                                                                         \
+        int(*fn_) params = s->step[0] ? NULL : (int(*) params)dlsym(lib, #name); \
+        if (fn_ && (s->error = fn_(__VA_ARGS__)) != 0)                           \
+            snprintf(s->step, sizeof s->step, "%s", #name);                      \
+        else if (!fn_ && !s->step[0])                                            \
+            snprintf(s->step, sizeof s->step, "dlsym %s", #name);                \
     } while (0)
 
 static void smoke(void *ret, const void *lib_path)
@@ -237,49 +216,87 @@ static void smoke(void *ret, const void *lib_path)
             snprintf(s->step, sizeof s->step, "wrong result %d", i);
 }
 
-static enum grade check_kernel(const struct aw_parts *parts)
+static enum aw_grade check_kernel(const struct aw_parts *parts)
 {
     char path[PATH_MAX + 16];
     struct smoke s;
     snprintf(path, sizeof path, "%s/libcuda.so.1", parts->lib_dir);
     const char *problem = aw_ask(smoke, path, &s, sizeof s);
     if (problem)
-        return find(BAD, "kernel", NULL, "a process that runs a small kernel %s", problem);
+        return aw_find(AW_BAD, "kernel", NULL, "a process that runs a small kernel %s", problem);
     if (s.step[0])
-        return find(BAD, "kernel", "ANYWARP_LOG=info tells more", "%s%s%s: CUDA error %d", s.device, s.device[0] ? ": " : "",
-                    s.step, s.error);
-    return find(GOOD, "kernel", NULL, "compiled and ran on %s", s.device);
+        return aw_find(AW_BAD, "kernel", "ANYWARP_LOG=info tells more", "%s%s%s: CUDA error %d", s.device,
+                       s.device[0] ? ": " : "", s.step, s.error);
+    return aw_find(AW_GOOD, "kernel", NULL, "compiled and ran on %s", s.device);
 }
 
-int aw_cmd_doctor(int argc, char **argv)
+static int usage(FILE *out)
 {
-    struct aw_parts parts;
-    bool report = argc == 2 && !strncmp(argv[1], "--report", 8) && (!argv[1][8] || (argv[1][8] == '=' && argv[1][9]));
-    if (argc > 1 && !report) {
-        bool help = !strcmp(argv[1], "--help") || !strcmp(argv[1], "-h");
-        fputs("usage: anywarp doctor [--report[=FILE]]\n"
-              "--report runs some thirty kernels and writes down what came of each, for those who care for anywarp "
-              "(docs/amd.md).\n",
-              help ? stdout : stderr);
-        return help ? 0 : 2;
-    }
-    if (report && aw_parts_locate(&parts))
-        return aw_report(&parts, argv[1][8] ? argv[1] + 9 : NULL);
-    enum grade worst = check_parts(&parts), one;
-    bool libraries = worst != BAD;
+    fputs("usage: anywarp doctor [--json] [--all] [PROGRAM]\n"
+          "       anywarp doctor --report[=FILE]\n\n"
+          "Says whether CUDA programs can run here, and with PROGRAM (or a library) whether that one can: which CUDA runtime it "
+          "has, which\n"
+          "libraries it needs, what code is in it, which of its kernels will not compile and why.  PROGRAM is not started.\n\n"
+          "  --json           one JSON object: findings (grade ok, note or fail; what; text; advice; details), ok, verdict\n"
+          "  --all            compile every kernel of PROGRAM, however many there are\n"
+          "  --report[=FILE]  run some thirty kernels and write down what came of each, for those who care for anywarp "
+          "(docs/amd.md)\n\n"
+          "Exit status: 0 it can run, 1 it cannot, or not all of it, 2 wrong usage.\n",
+          out);
+    return out == stderr ? 2 : 0;
+}
+
+/* False when CUDA programs cannot run at all; then *ret_parts may be incomplete.  *ret_cache: is the cache as it was asked for? */
+static bool check_machine(struct aw_parts *ret_parts, bool *ret_cache)
+{
+    enum aw_grade worst = check_parts(ret_parts), one;
+    bool libraries = worst != AW_BAD;
 #define CHECK(call) worst = (one = (call)) > worst ? one : worst
     CHECK(check_compiler());
     CHECK(check_hip());
     if (libraries)
-        CHECK(check_kernel(&parts));
+        CHECK(check_kernel(ret_parts));
     if (libraries)
-        CHECK(check_libraries(&parts));
+        CHECK(check_libraries(ret_parts));
 #undef CHECK
-    bool cache = check_cache() != BAD;
-    if (parts.sim_dir[0])
-        find(GOOD, "simulated", NULL, "`anywarp run --device=sim:gfx1030 PROGRAM` runs on a simulated Radeon");
-    puts(worst == BAD ? "CUDA programs cannot run here as things are."
-         : cache      ? "CUDA programs can run here."
-                      : "CUDA programs can run here, without the cache that was asked for.");
-    return worst == BAD || !cache;
+    *ret_cache = check_cache() != AW_BAD;
+    if (ret_parts->sim_dir[0])
+        aw_find(AW_GOOD, "simulated", NULL, "`anywarp run --device=sim:gfx1030 PROGRAM` runs on a simulated Radeon");
+    return worst != AW_BAD;
+}
+
+int aw_cmd_doctor(int argc, char **argv)
+{
+    static const struct option options[] = { { "json", no_argument, NULL, 'j' },
+                                             { "all", no_argument, NULL, 'a' },
+                                             { "report", optional_argument, NULL, 'r' },
+                                             { "help", no_argument, NULL, 'h' },
+                                             { 0 } };
+    struct aw_parts parts;
+    const char *report = NULL;
+    bool json = false, all = false, cache;
+    for (int c; (c = getopt_long(argc, argv, "h", options, NULL)) != -1;) {
+        if (c == 'h')
+            return usage(stdout);
+        if (c == '?' || (c == 'r' && optarg && !*optarg))
+            return usage(stderr);
+        json |= c == 'j';
+        all |= c == 'a';
+        if (c == 'r')
+            report = optarg ? optarg : "";
+    }
+    const char *program = argv[optind];
+    if (argc - optind > 1 || (report && (program || json)) || (all && !program))
+        return usage(stderr);
+    if (report && aw_parts_locate(&parts))
+        return aw_report(&parts, *report ? report : NULL);
+    if (json)
+        aw_findings_json();
+    bool able = check_machine(&parts, &cache);
+    if (able && program)
+        return !aw_doctor_program(&parts, program, all) || !cache;
+    aw_findings_end(able && cache, !able   ? "CUDA programs cannot run here as things are."
+                                   : cache ? "CUDA programs can run here."
+                                           : "CUDA programs can run here, without the cache that was asked for.");
+    return !able || !cache;
 }

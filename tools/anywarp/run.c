@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 #include "locate.h"
+#include "run.h"
 #include "base/env.h"
 #include "preload/preload.h"
 
@@ -164,8 +165,7 @@ static int aw_run_options(int argc, char **argv, struct aw_run_wish *ret_wish)
     return i;
 }
 
-/* The file that execvp would run, "" when there is none. */
-static void aw_run_find(const char *program, char ret_path[PATH_MAX])
+void aw_run_find(const char *program, char ret_path[PATH_MAX])
 {
     const char *path = strchr(program, '/') ? NULL : aw_env("PATH");
     ret_path[0] = '\0';
@@ -240,7 +240,7 @@ static bool aw_run_toolkit(const char *dir)
     return aw_run_prepend("PATH", dir, ':');
 }
 
-static bool aw_run_environment(const struct aw_parts *parts)
+bool aw_run_environment(const struct aw_parts *parts)
 {
     return aw_run_prepend("LD_PRELOAD", parts->preload, ':') && aw_run_prepend("LD_AUDIT", parts->audit, ':') &&
            aw_run_prepend("LD_LIBRARY_PATH", parts->lib_dir, ':') && aw_run_tls_surplus() &&

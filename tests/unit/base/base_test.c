@@ -12,6 +12,7 @@
 #include "base/dl.h"
 #include "base/file.h"
 #include "base/hash.h"
+#include "base/json.h"
 #include "base/map.h"
 #include "base/setting.h"
 #include "base/status.h"
@@ -284,4 +285,27 @@ Test(file, reads_whole)
     cr_assert_eq(strlen(bytes), len);
     free(bytes);
     cr_assert_eq(aw_file_read("/no/such/file", &bytes, &len), AW_ERR_FILE_NOT_FOUND);
+}
+
+Test(json, strings)
+{
+    /* Text, and what JSON has to say of it: control characters, quotes, UTF-8 of each length, and bytes that are none: overlong, cut
+     * short, a surrogate. */
+    static const struct {
+        struct aw_str text;
+        const char *wanted;
+    } rows[] = {
+        { AW_STR(""), "\"\"" },
+        { AW_STR("a\"b\\c\n\x01\x7f"), "\"a\\\"b\\\\c\\u000a\\u0001\x7f\"" },
+        { AW_STR("\xc3\xa9\xe2\x82\xac\xf0\x9f\x98\x80"), "\"\xc3\xa9\xe2\x82\xac\xf0\x9f\x98\x80\"" },
+        { AW_STR("\xc0\x80z"), "\"\xef\xbf\xbd\xef\xbf\xbdz\"" },
+        { AW_STR("\xe2\x82"), "\"\xef\xbf\xbd\xef\xbf\xbd\"" },
+        { AW_STR("\xed\xa0\x80"), "\"\xef\xbf\xbd\xef\xbf\xbd\xef\xbf\xbd\"" },
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        struct aw_buf buf = { 0 };
+        aw_json_str(&buf, rows[i].text);
+        cr_assert_str_eq(buf.ptr, rows[i].wanted, "row %zu", i);
+        aw_buf_fini(&buf);
+    }
 }

@@ -1,0 +1,356 @@
+/* `anywarp doctor PROGRAM`: which CUDA runtime it has, which libraries it needs, what code is in it, and which kernels will not compile.
+ *
+ * The program is not started: the loader lists its libraries, with our own in place of NVIDIA's as `anywarp run` has them. */
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "doctor.h"
+
+#include <elf.h>
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/demangle.h"
+#include "core/device.h"
+#include "findings.h"
+#include "kernels.h"
+#include "preload/redirect.h"
+#include "run.h"
+
+enum { KERNELS_MOST = 200, DETAILS_MOST = 20 };
+
+struct library {
+    char *name, *path; /* heap; path NULL: not found */
+};
+
+struct program {
+    const struct aw_parts *parts;
+    char path[PATH_MAX];
+    struct aw_elf elf;
+    const char *interpreter; /* the loader, or NULL; in the file */
+    bool elf_open, script, code_alone;
+    bool shared_object; /* a library, not a program */
+    struct aw_kernel_list kernels;
+    AW_VEC(struct library) libraries;
+};
+
+/* ---- The file. */
+
+static const Elf64_Phdr *segment_find(const struct aw_elf *elf, uint32_t type)
+{
+    for (size_t i = 0; i < elf->n_segments; i++)
+        if (elf->segments[i].p_type == type && elf->segments[i].p_offset <= elf->size &&
+            elf->segments[i].p_filesz <= elf->size - elf->segments[i].p_offset)
+            return &elf->segments[i];
+    return NULL;
+}
+
+/* The value of a flag word of the dynamic section, 0 when it has none. */
+static uint64_t dynamic_value(const struct aw_elf *elf, int64_t tag)
+{
+    const Elf64_Phdr *segment = segment_find(elf, PT_DYNAMIC);
+    for (uint64_t at = 0; segment && at + sizeof(Elf64_Dyn) <= segment->p_filesz; at += sizeof(Elf64_Dyn)) {
+        Elf64_Dyn d;
+        memcpy(&d, elf->bytes + segment->p_offset + at, sizeof d);
+        if (d.d_tag == tag)
+            return d.d_un.d_val;
+    }
+    return 0;
+}
+
+/* No ELF file: a script, or device code alone. */
+static enum aw_grade check_other(struct program *p)
+{
+    char head[2] = "";
+    FILE *f = fopen(p->path, "rb");
+    p->script = f && fread(head, 1, 2, f) == 2 && !memcmp(head, "#!", 2);
+    if (f)
+        fclose(f);
+    if (p->script)
+        return aw_find(AW_NOTE, "program", "look at the programs and libraries that it starts and loads, one by one",
+                       "%s is a script", p->path);
+    p->code_alone = aw_core_init() == AW_OK && aw_kernel_list_add(&p->kernels, p->path);
+    if (p->code_alone)
+        return aw_find(AW_GOOD, "program", NULL, "%s is device code, which programs load", p->path);
+    return aw_find(AW_BAD, "program", NULL, "%s is no 64-bit x86 program or library, and holds no CUDA code", p->path);
+}
+
+static enum aw_grade check_file(struct program *p)
+{
+    struct stat st;
+    if (stat(p->path, &st) != 0)
+        return aw_find(AW_BAD, "program", NULL, "%s: %s", p->path, strerror(errno));
+    p->elf_open = aw_elf_open(&p->elf, p->path);
+    if (!p->elf_open)
+        return check_other(p);
+    const Elf64_Phdr *interp = segment_find(&p->elf, PT_INTERP);
+    if (interp && interp->p_filesz && !p->elf.bytes[interp->p_offset + interp->p_filesz - 1])
+        p->interpreter = (const char *)p->elf.bytes + interp->p_offset;
+    p->shared_object = !interp && p->elf.header->e_type == ET_DYN && !(dynamic_value(&p->elf, DT_FLAGS_1) & DF_1_PIE);
+    if (!interp && !p->shared_object)
+        return aw_find(AW_BAD, "program", "link it with the C library as a shared one (no `-static`)",
+                       "%s is linked statically as a whole (no dynamic loader), so anywarp has no way into it", p->path);
+    if (st.st_mode & (S_ISUID | S_ISGID))
+        return aw_find(AW_NOTE, "program", "the loader ignores anywarp for other users: run it as the user who owns it",
+                       "%s runs with other rights than its user's (setuid or setgid)", p->path);
+    return aw_find(AW_GOOD, "program", NULL, "%s is a %s", p->path, p->shared_object ? "library" : "program for x86-64");
+}
+
+static enum aw_grade check_runtime(struct program *p)
+{
+    static struct aw_redirect_plan plan;
+    aw_redirect_plan(&p->elf, &plan);
+    const char *hindrance = aw_redirect_hindrance(plan.kind);
+    if (hindrance)
+        return aw_find(AW_BAD, "runtime", NULL, "it %s", hindrance);
+    if (plan.kind == AW_REDIRECT_STATIC)
+        return aw_find(AW_GOOD, "runtime", NULL, "CUDA's runtime is linked into it; calls of its %zu functions go to our %s",
+                       plan.n, aw_redirect_soname(plan.runtime));
+    for (size_t i = 0; i < p->libraries.n; i++)
+        if (!strncmp(p->libraries.at[i].name, "libcudart.so", 12))
+            return aw_find(AW_GOOD, "runtime", NULL, "shared: %s", p->libraries.at[i].name);
+    for (size_t i = 0; i < p->libraries.n; i++)
+        if (!strncmp(p->libraries.at[i].name, "libcuda.so", 10))
+            return aw_find(AW_GOOD, "runtime", NULL, "none: it uses the driver's interface, %s", p->libraries.at[i].name);
+    return aw_find(AW_NOTE, "runtime", "if it opens libraries by itself as it runs, look at those, too",
+                   "it names neither CUDA's runtime nor its driver");
+}
+
+/* ---- Its libraries. */
+
+/* "libx.so.1 => /lib/libx.so.1 (0x…)", "libx.so.1 => not found", "/lib/libx.so.1 (0x…)". */
+static void library_line(struct program *p, char *line)
+{
+    struct library library = { 0 };
+    char *name = line + strspn(line, " \t"), *arrow = strstr(name, " => "), *end = strrchr(name, '(');
+    if (end && end > name)
+        end[-1] = '\0';
+    name[strcspn(name, "\n")] = '\0';
+    if (arrow)
+        *arrow = '\0';
+    const char *path = arrow ? arrow + 4 : name, *slash = strrchr(name, '/');
+    if (strncmp(path, "not found", 9) != 0 && *path == '/')
+        library.path = strdup(path);
+    library.name = strdup(slash ? slash + 1 : name);
+    if (!library.name || (!library.path && !arrow) || !aw_vec_push(&p->libraries, library)) { /* linux-vdso.so.1 has no file */
+        free(library.name);
+        free(library.path);
+    }
+}
+
+/* What the loader says; false when it cannot be asked. */
+static bool libraries_list(struct program *p)
+{
+    const char *loader = p->interpreter ? p->interpreter : "/lib64/ld-linux-x86-64.so.2";
+    char line[2 * PATH_MAX];
+    int fds[2], status;
+    fflush(stdout);
+    if (pipe(fds) != 0)
+        return false;
+    pid_t pid = fork();
+    if (pid == 0) {
+        dup2(fds[1], STDOUT_FILENO);
+        close(fds[0]);
+        if (aw_run_environment(p->parts))
+            execl(loader, loader, "--list", p->path, (char *)NULL);
+        _exit(127);
+    }
+    close(fds[1]);
+    FILE *f = fdopen(fds[0], "r");
+    while (f && pid > 0 && fgets(line, sizeof line, f))
+        library_line(p, line);
+    if (f)
+        fclose(f);
+    else
+        close(fds[0]);
+    return pid > 0 && waitpid(pid, &status, 0) == pid && WIFEXITED(status) && WEXITSTATUS(status) != 127;
+}
+
+/* Is it one of CUDA's, or of NVIDIA's on top of it? */
+static bool is_cudas(const char *name)
+{
+    static const char *const names[] = { "libcu", "libnv", "libnpp", "libnccl" };
+    static const char *const others[] = { "libcups", "libcurl", "libcunit", "libcue", "libnvme" };
+    bool is = false;
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+        is |= !strncmp(name, names[i], strlen(names[i]));
+    for (size_t i = 0; i < sizeof others / sizeof *others; i++)
+        is &= strncmp(name, others[i], strlen(others[i])) != 0;
+    return is;
+}
+
+/* Ours lie beside our runtimes, or in a build tree below the same folder. */
+static bool is_ours(const struct program *p, const char *path)
+{
+    char root[PATH_MAX];
+    size_t n = strlen(p->parts->lib_dir);
+    if (!strncmp(path, p->parts->lib_dir, n) && path[n] == '/')
+        return true;
+    snprintf(root, sizeof root, "%s", p->parts->lib_dir);
+    char *tail = strstr(root, "/src/abi");
+    if (!tail || tail[8])
+        return false;
+    snprintf(tail, 7, "/libs/");
+    return !strncmp(path, root, strlen(root));
+}
+
+static enum aw_grade check_libraries(struct program *p)
+{
+    struct aw_buf ours = { 0 }, missing = { 0 }, foreign = { 0 };
+    enum aw_grade grade = AW_GOOD;
+    for (size_t i = 0; i < p->libraries.n; i++) {
+        const struct library *l = &p->libraries.at[i];
+        struct aw_buf *list = !l->path ? &missing : !is_cudas(l->name) ? NULL : is_ours(p, l->path) ? &ours : &foreign;
+        if (list)
+            aw_buf_printf(list, "%s%s", list->len ? " " : "", l->name);
+    }
+    if (ours.len)
+        aw_find(AW_GOOD, "ours", NULL, "%s", ours.ptr);
+    if (foreign.len)
+        grade = aw_find(
+            AW_NOTE, "theirs",
+            "anywarp has no library in their place: calls that ask NVIDIA's driver for more than CUDA's interface fail", "%s",
+            foreign.ptr);
+    if (missing.len)
+        grade = aw_find(AW_BAD, "missing", "install the packages that have them, or name their folders in LD_LIBRARY_PATH",
+                        "%s: not found", missing.ptr);
+    aw_buf_fini(&ours);
+    aw_buf_fini(&missing);
+    aw_buf_fini(&foreign);
+    return grade;
+}
+
+/* ---- Its kernels. */
+
+static void problem_find(const char *title, const char *text)
+{
+    char *plain = aw_demangle_text(title);
+    aw_find_detail("%s", plain ? plain : title);
+    free(plain);
+    for (const char *line = text; line && *line;) {
+        size_t n = strcspn(line, "\n");
+        if (n)
+            aw_find_detail("  %.*s", (int)n, line);
+        line += n + (line[n] == '\n');
+    }
+}
+
+static unsigned kernels_report(const struct aw_kernel_list *list, struct aw_kernel_job *jobs, size_t n, size_t total)
+{
+    unsigned failed = 0, shown = 0;
+    for (size_t i = 0; i < n; i++)
+        failed += jobs[i].status != AW_OK;
+    if (failed)
+        aw_find(AW_BAD, "kernels", "what launches them gets an error; what does not use them runs",
+                "%u of %zu kernels will not compile", failed, total);
+    else if (n < total)
+        aw_find(AW_NOTE, "kernels", "--all compiles every one", "%zu kernels, more than %d: not compiled here", total,
+                KERNELS_MOST);
+    else if (total)
+        aw_find(AW_GOOD, "kernels", NULL, "all %zu compile", total);
+    for (size_t i = 0; i < n; i++) {
+        if (jobs[i].status == AW_OK || shown++ >= DETAILS_MOST)
+            continue;
+        char title[4096];
+        snprintf(title, sizeof title, "%s: %s", aw_kernel_list_name(jobs[i].image, jobs[i].index),
+                 aw_status_text(jobs[i].status));
+        problem_find(title, jobs[i].text);
+    }
+    if (shown > DETAILS_MOST)
+        aw_find_detail("and %u more", shown - DETAILS_MOST);
+    for (size_t i = 0; i < list->problems.n; i++) {
+        aw_find(AW_BAD, "image", NULL, "code in %s cannot be used: %s", list->problems.at[i].file,
+                aw_status_text(list->problems.at[i].status));
+        problem_find("the reason:", list->problems.at[i].text);
+    }
+    return failed + (unsigned)list->problems.n;
+}
+
+static enum aw_grade compile_all(const struct aw_kernel_list *list, bool all)
+{
+    AW_VEC(struct aw_kernel_job) jobs = { 0 };
+    size_t total = 0, n = 0;
+    for (size_t i = 0; i < list->images.n; i++)
+        for (uint32_t k = 0; k < list->images.at[i].manifest->n_kernels; k++) {
+            const struct aw_kernel_image *image = &list->images.at[i];
+            struct aw_kernel_job job = { .image = image, .index = k };
+            aw_kernel_usual_shape(aw_kernel_list_at(image, k), job.block);
+            if (!aw_kernel_list_toolkits(aw_kernel_list_name(image, k)) && ++total && !aw_vec_push(&jobs, job))
+                return AW_BAD;
+        }
+    for (size_t i = 0; i < jobs.n; i++) /* of too many, those whose text is known to be wrong */
+        if (all || total <= KERNELS_MOST || (aw_kernel_list_at(jobs.at[i].image, jobs.at[i].index)->flags & AW_KERNEL_BROKEN))
+            jobs.at[n++] = jobs.at[i];
+    aw_kernel_jobs_run(jobs.at, n, aw_device_find(0), NULL, NULL);
+    unsigned failed = kernels_report(list, jobs.at, n, total);
+    for (size_t i = 0; i < n; i++)
+        free(jobs.at[i].text);
+    aw_vec_fini(&jobs);
+    return failed ? AW_BAD : AW_GOOD;
+}
+
+static enum aw_grade check_code(struct program *p, bool all)
+{
+    struct aw_kernel_list *list = &p->kernels;
+    if (aw_core_init() != AW_OK || !aw_device_find(0))
+        return aw_find(AW_BAD, "code", NULL, "no device: its kernels were not looked at");
+    bool found = p->code_alone || aw_kernel_list_add(list, p->path);
+    for (size_t i = 0; i < p->libraries.n; i++) /* neither our own nor NVIDIA's */
+        if (p->libraries.at[i].path && !is_cudas(p->libraries.at[i].name) && !is_ours(p, p->libraries.at[i].path))
+            found |= aw_kernel_list_add(list, p->libraries.at[i].path);
+    if (!found)
+        return aw_find(AW_NOTE, "code", "what it makes as it runs, or has in libraries that it opens by itself, is not seen here",
+                       "no kernels in it");
+    const char *only = list->n_machine && !list->n_ptx
+                           ? "machine code of NVIDIA's alone, which is lifted to PTX (docs/lifting.md)"
+                       : list->n_machine
+                           ? "PTX, and machine code of NVIDIA's where there is none, which is lifted (docs/lifting.md)"
+                           : "PTX";
+    aw_find(list->n_machine ? AW_NOTE : AW_GOOD, "code", NULL, "%s; %zu image%s in %zu file%s", only, list->images.n,
+            list->images.n == 1 ? "" : "s", list->files.n, list->files.n == 1 ? "" : "s");
+    return compile_all(list, all);
+}
+
+static void program_fini(struct program *p)
+{
+    aw_kernel_list_fini(&p->kernels);
+    if (p->elf_open)
+        aw_elf_close(&p->elf);
+    for (size_t i = 0; i < p->libraries.n; i++) {
+        free(p->libraries.at[i].name);
+        free(p->libraries.at[i].path);
+    }
+    aw_vec_fini(&p->libraries);
+}
+
+bool aw_doctor_program(const struct aw_parts *parts, const char *path, bool all)
+{
+    struct program p = { .parts = parts };
+    char verdict[PATH_MAX + 256];
+    bool here = access(path, F_OK) == 0; /* as `dump` takes it; else as `run` does */
+    if (!here)
+        aw_run_find(path, p.path);
+    if (!p.path[0])
+        snprintf(p.path, sizeof p.path, "%s%s", here && !strchr(path, '/') ? "./" : "", path);
+    bool starts = check_file(&p) != AW_BAD, sound = true;
+    if (starts && p.elf_open) {
+        if (!libraries_list(&p))
+            aw_find(AW_NOTE, "libraries", NULL, "the loader does not list them");
+        starts = check_runtime(&p) != AW_BAD;
+        starts &= check_libraries(&p) != AW_BAD;
+    }
+    if (p.elf_open || p.code_alone)
+        sound = check_code(&p, all) != AW_BAD;
+    snprintf(verdict, sizeof verdict,
+             !starts                           ? "%s cannot run: see FAIL above."
+             : !sound                          ? "Not all of the code in %s can be used: see FAIL above."
+             : p.shared_object || p.code_alone ? "Programs that load %s can run: anywarp run PROGRAM"
+                                               : "It can run: anywarp run %s",
+             p.path);
+    aw_findings_end(starts && sound, verdict);
+    program_fini(&p);
+    return starts && sound;
+}

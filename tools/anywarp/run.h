@@ -1,0 +1,16 @@
+/* How programs are started with our libraries in place of NVIDIA's. */
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef AW_TOOLS_RUN_H
+#define AW_TOOLS_RUN_H
+
+#include <limits.h>
+#include <stdbool.h>
+
+#include "locate.h"
+
+/* Sets what programs started from now on find in their environment.  False with errno. */
+bool aw_run_environment(const struct aw_parts *parts);
+/* The file that execvp would run, "" when there is none. */
+void aw_run_find(const char *program, char ret_path[PATH_MAX]);
+
+#endif
