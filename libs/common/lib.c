@@ -4,7 +4,6 @@
 
 #include <stdlib.h>
 
-#include "base/calltrace.h"
 #include "base/log.h"
 
 void aw_lib_stub(const char *library, const char *name, unsigned char *once)
@@ -21,10 +20,12 @@ void aw_lib_fatal(const char *library, const char *name)
 
 bool aw_lib_traced(const char *library)
 {
-    return aw_log_on(AW_LOG_TRACE, library);
+    return aw_call_traced(library, library);
 }
 
-void aw_lib_trace(const char *library, const char *text, uint64_t result, const uint64_t values[])
+void aw_lib_trace(const char *library, const char *text, uint64_t result, const uint64_t values[], uint64_t begin_ns)
 {
-    aw_call_trace(library, text, result, values, NULL);
+    struct aw_call call = { .room = library, .library = library, .text = text, .result = result, .values = values,
+                            .begin_ns = begin_ns, .end_ns = aw_call_clock() };
+    aw_call_trace(&call);
 }

@@ -7,16 +7,18 @@
 #include <stdint.h>
 #include <string.h>
 
+#include "base/calltrace.h"
+
 /* Logs once (`once` is the site's flag) that `name` of `library` is not implemented.  Thread-safe. */
 void aw_lib_stub(const char *library, const char *name, unsigned char *once);
 
 /* The same where the caller could not be told: ends the program. */
 _Noreturn void aw_lib_fatal(const char *library, const char *name);
 
-/* Does ANYWARP_LOG ask for the calls of `library`? */
+/* Are the calls of `library` to be told of? */
 bool aw_lib_traced(const char *library);
-/* Prints one finished call; the form of `text` and `values` is that of base/calltrace.h. */
-void aw_lib_trace(const char *library, const char *text, uint64_t result, const uint64_t values[]);
+/* Tells of one finished call, which began at `begin_ns`; the form of `text` and `values` is that of base/calltrace.h. */
+void aw_lib_trace(const char *library, const char *text, uint64_t result, const uint64_t values[], uint64_t begin_ns);
 
 static inline uint64_t aw_lib_bits(double value)
 {

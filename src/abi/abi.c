@@ -135,35 +135,41 @@ static const char *trace_error(char kind, int code)
 }
 
 static const struct aw_call_hook *hook;
-static bool printed; /* set before any call */
+static bool traced; /* set before any call */
 
-uint64_t aw_abi_call_begin(const char *text, const void *args)
+struct aw_abi_call aw_abi_call_begin(const char *text, const void *args)
 {
     static uint64_t last;
+    struct aw_abi_call call = { 0, traced ? aw_call_clock() : 0 };
     const struct aw_call_hook *h = __atomic_load_n(&hook, __ATOMIC_ACQUIRE);
-    if (!h || aw_activity_call)
-        return 0;
-    aw_activity_call = __atomic_add_fetch(&last, 1, __ATOMIC_RELAXED);
-    h->call(text, args, NULL, aw_activity_call);
-    return aw_activity_call;
+    if ((!h && !traced) || aw_activity_call)
+        return call;
+    aw_activity_call = call.number = __atomic_add_fetch(&last, 1, __ATOMIC_RELAXED);
+    if (h)
+        h->call(text, args, NULL, call.number);
+    return call;
 }
 
-void aw_abi_call_end(const char *text, const void *args, uint64_t result, const uint64_t values[], uint64_t call)
+void aw_abi_call_end(const char *text, const void *args, uint64_t result, const uint64_t values[], struct aw_abi_call begun)
 {
     const struct aw_call_hook *h = __atomic_load_n(&hook, __ATOMIC_ACQUIRE);
-    if (call && h)
-        h->call(text, args, &result, call);
-    if (call)
+    if (begun.number && h)
+        h->call(text, args, &result, begun.number);
+    if (begun.number)
         aw_activity_call = 0;
-    if (printed)
-        aw_call_trace(AW_ROOM, text, result, values, trace_error);
+    if (!traced)
+        return;
+    bool runtime = !strncmp(text + 1, "cuda", 4) || !strncmp(text + 1, "__cuda", 6);
+    struct aw_call call = { .room = AW_ROOM, .library = runtime ? "cudart" : "cuda", .text = text, .result = result, .values = values,
+                            .begin_ns = begun.begin_ns, .end_ns = aw_call_clock(), .number = begun.number, .error_name = trace_error };
+    aw_call_trace(&call);
 }
 
 void aw_abi_hook_set(const struct aw_call_hook *now)
 {
     __atomic_store_n(&hook, now, __ATOMIC_RELEASE);
-    aw_abi_cuda_watch(now || printed);
-    aw_abi_cudart_watch(now || printed);
+    aw_abi_cuda_watch(now || traced);
+    aw_abi_cudart_watch(now || traced);
 }
 
 void aw_abi_activity_watch(bool on)
@@ -179,7 +185,7 @@ void aw_abi_activity_drain(void (*fn)(void *user, const struct aw_activity_recor
 /* Before any thin library's function can be called: they depend on this one. */
 __attribute__((constructor)) static void trace_start(void)
 {
-    printed = aw_log_on(AW_LOG_TRACE, AW_ROOM);
-    if (printed)
+    traced = aw_call_traced(AW_ROOM, "cuda") || aw_call_traced(AW_ROOM, "cudart");
+    if (traced)
         aw_abi_hook_set(NULL);
 }

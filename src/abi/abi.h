@@ -81,10 +81,14 @@ int aw_abi_stub(const char *name, unsigned char *once, bool runtime);
 void aw_abi_cuda_watch(bool on);
 void aw_abi_cudart_watch(bool on);
 
-/* Around a call: tells the hook, and prints it behind where that was asked for (`text`, `values`: base/calltrace.h).  `args`: a structure of
- * its arguments.  The call's number, 0 for what is called by another. */
-uint64_t aw_abi_call_begin(const char *text, const void *args);
-void aw_abi_call_end(const char *text, const void *args, uint64_t result, const uint64_t values[], uint64_t call);
+/* Around a call: tells the hook, and traces it behind where that was asked for (`text`, `values`: base/calltrace.h).  `args`: a structure
+ * of its arguments. */
+struct aw_abi_call {
+    uint64_t number; /* 0 for what is called by another */
+    uint64_t begin_ns;
+};
+struct aw_abi_call aw_abi_call_begin(const char *text, const void *args);
+void aw_abi_call_end(const char *text, const void *args, uint64_t result, const uint64_t values[], struct aw_abi_call call);
 
 static inline uint64_t aw_abi_bits(double value)
 {

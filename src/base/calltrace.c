@@ -1,116 +1,164 @@
-/* Prints a call from the description that the generators make of it. */
+/* Call tracing: who wants which calls, and where they go. */
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "base/calltrace.h"
 
+#include <errno.h>
+#include <fcntl.h>
+#include <fnmatch.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
 
+#include "base/callprint.h"
+#include "base/env.h"
 #include "base/log.h"
-#include "base/str.h"
+#include "base/progress.h"
 
-/* A short string argument of the program, quoted; read only up to a limit, as a careless program may not end it. */
-static void trace_string(struct aw_buf *line, const char *s)
+#define AW_ROOM "base"
+
+enum { WORDS_MOST = 64 };
+
+static struct {
+    pthread_once_t once;
+    bool on, json, records, failed;
+    int fd;
+    char *words; /* heap, for the process's life: what `names` and `libraries` point into */
+    const char *names[WORDS_MOST], *libraries[WORDS_MOST];
+    unsigned n_names, n_libraries;
+    uint64_t start; /* in text, times are from here on */
+} trace = { .once = PTHREAD_ONCE_INIT, .fd = STDERR_FILENO };
+
+uint64_t aw_call_clock(void)
 {
-    if (!s) {
-        aw_buf_printf(line, "NULL");
-        return;
-    }
-    size_t len = strnlen(s, 200);
-    aw_buf_printf(line, "\"");
-    for (size_t i = 0; i < len; i++)
-        aw_buf_printf(line, (unsigned char)s[i] < 32 || s[i] == '"' || s[i] == '\\' ? "\\x%02x" : "%c", (unsigned char)s[i]);
-    aw_buf_printf(line, len == 200 ? "\"..." : "\"");
+    struct timespec t;
+    clock_gettime(CLOCK_REALTIME, &t);
+    return (uint64_t)t.tv_sec * 1000000000 + (uint64_t)t.tv_nsec;
 }
 
-static void trace_value(struct aw_buf *line, char kind, uint64_t value, aw_call_error_name error_name)
+/* ---- What is wanted. */
+
+static void word_take(const char *word)
 {
-    double real;
-    const char *name;
-    switch (kind) {
-    case 'i': aw_buf_printf(line, "%d", (int)value); break;
-    case 'c': aw_buf_printf(line, "%d", (signed char)value); break;
-    case 'u': aw_buf_printf(line, "%u", (unsigned)value); break;
-    case 'U': aw_buf_printf(line, "%llu", (unsigned long long)value); break;
-    case 'p': aw_buf_printf(line, "0x%llx", (unsigned long long)value); break;
-    case 'x': aw_buf_printf(line, "0x%x", (unsigned)value); break;
-    case 's': trace_string(line, (const char *)(uintptr_t)value); break;
-    case 'f':
-    case 'd':
-        memcpy(&real, &value, sizeof(real));
-        aw_buf_printf(line, "%g", real);
-        break;
-    case 'D': {
-        const unsigned *dim = (const unsigned *)(uintptr_t)value;
-        aw_buf_printf(line, "(%u,%u,%u)", dim[0], dim[1], dim[2]);
-        break;
-    }
-    case 'e':
-    case 'E':
-        name = error_name ? error_name(kind, (int)value) : NULL;
-        if (name)
-            aw_buf_printf(line, "%s", name);
+    if (!strcmp(word, "json"))
+        trace.json = true;
+    else if (!strcmp(word, "records"))
+        trace.records = true;
+    else if (!strcmp(word, "failed"))
+        trace.failed = true;
+    else if (!strncmp(word, "name=", 5) && trace.n_names < WORDS_MOST)
+        trace.names[trace.n_names++] = word + 5;
+    else if (!strncmp(word, "library=", 8) && trace.n_libraries < WORDS_MOST)
+        trace.libraries[trace.n_libraries++] = word + 8;
+    else if (strcmp(word, "text") != 0)
+        aw_warn("ANYWARP_TRACE: '%s' is not known; known are text, json, records, failed, name=PATTERN and library=NAME", word);
+}
+
+static void environment_read(void)
+{
+    const char *words = aw_env("ANYWARP_TRACE"), *file = aw_env("ANYWARP_TRACE_FILE");
+    char *rest = words && *words ? strdup(words) : NULL, *save = NULL;
+    if (!rest)
+        return;
+    trace.words = rest;
+    for (char *word = strtok_r(rest, ",", &save); word; word = strtok_r(NULL, ",", &save))
+        word_take(word);
+    if (file && *file) {
+        int fd = open(file, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0666);
+        if (fd < 0)
+            aw_warn("ANYWARP_TRACE_FILE: %s: %s; calls go to standard error", file, strerror(errno));
         else
-            aw_buf_printf(line, "%d", (int)value);
-        break;
-    default: aw_buf_printf(line, "{...}"); break;
+            trace.fd = fd;
     }
+    trace.start = aw_call_clock();
+    trace.on = true;
 }
 
-/* What an output argument points to, once the call has stored it. */
-static void trace_output(struct aw_buf *line, char kind, const void *at, aw_call_error_name error_name)
+static bool fits_one(const char *const *patterns, unsigned n, const char *what)
 {
-    uint64_t value = 0;
-    float single;
-    double real;
-    switch (kind) {
-    case 'c': value = (uint64_t)(int64_t)*(const signed char *)at; break;
-    case 'i':
-    case 'u':
-    case 'x':
-    case 'e':
-    case 'E': value = *(const uint32_t *)at; break;
-    case 'f':
-        memcpy(&single, at, sizeof(single));
-        real = single;
-        memcpy(&value, &real, sizeof(value));
-        break;
-    case 'd':
-    case 'U':
-    case 'p':
-    case 's': memcpy(&value, at, sizeof(value)); break;
-    case 't':
-        trace_string(line, at);
-        return;
-    case 'D': value = (uint64_t)(uintptr_t)at; break;
-    default: break;
-    }
-    trace_value(line, kind, value, error_name);
+    bool fits = n == 0;
+    for (unsigned i = 0; i < n && !fits; i++)
+        fits = fnmatch(patterns[i], what, 0) == 0;
+    return fits;
 }
 
-void aw_call_trace(const char *room, const char *text, uint64_t result, const uint64_t values[], aw_call_error_name error_name)
+static bool wanted(const struct aw_call *call)
+{
+    char name[128];
+    if (!trace.on || (trace.failed && !aw_call_failed(call->text, call->result)) ||
+        !fits_one(trace.libraries, trace.n_libraries, call->library))
+        return false;
+    snprintf(name, sizeof name, "%.*s", (int)strcspn(call->text + 1, "|"), call->text + 1);
+    return fits_one(trace.names, trace.n_names, name);
+}
+
+bool aw_call_traced(const char *room, const char *library)
+{
+    pthread_once(&trace.once, environment_read);
+    return aw_log_on(AW_LOG_TRACE, room) || (trace.on && fits_one(trace.libraries, trace.n_libraries, library));
+}
+
+bool aw_trace_records(void)
+{
+    pthread_once(&trace.once, environment_read);
+    return trace.records;
+}
+
+/* ---- Where it goes. */
+
+void aw_trace_write(const char *line, size_t len)
+{
+    if (trace.fd == STDERR_FILENO)
+        aw_progress_hide();
+    for (size_t done = 0; done < len;) {
+        ssize_t n = write(trace.fd, line + done, len - done);
+        if (n < 0 && errno != EINTR)
+            return; /* nowhere to report it */
+        done += n > 0 ? (size_t)n : 0;
+    }
+}
+
+static void line_text(struct aw_buf *line, const struct aw_call *call, long thread)
+{
+    uint64_t since = call->begin_ns > trace.start ? call->begin_ns - trace.start : 0;
+    aw_buf_printf(line, "%4llu.%06llu %ld ", (unsigned long long)(since / 1000000000),
+                  (unsigned long long)(since / 1000 % 1000000), thread);
+    aw_call_print_text(line, call);
+    aw_buf_printf(line, " <%llu.%03llu us>\n", (unsigned long long)((call->end_ns - call->begin_ns) / 1000),
+                  (unsigned long long)((call->end_ns - call->begin_ns) % 1000));
+}
+
+static void line_json(struct aw_buf *line, const struct aw_call *call, long thread)
+{
+    aw_buf_printf(line, "{\"pid\":%ld,\"tid\":%ld,", (long)getpid(), thread);
+    aw_call_print_json(line, call);
+    aw_buf_printf(line, "}\n");
+}
+
+static void line_record(struct aw_buf *line, const struct aw_call *call, long thread)
+{
+    aw_buf_printf(line, "call\t%ld\t%ld\t%s\t%.*s\t%llu\t%llu\t%d\t%llu\n", (long)getpid(), thread, call->library,
+                  (int)strcspn(call->text + 1, "|"), call->text + 1, (unsigned long long)call->begin_ns,
+                  (unsigned long long)call->end_ns, aw_call_failed(call->text, call->result), (unsigned long long)call->number);
+}
+
+void aw_call_trace(const struct aw_call *call)
 {
     struct aw_buf line = { 0 };
-    char kind = text[0];
-    bool success = (kind != 'e' && kind != 'E') || result == 0;
-    size_t len = strcspn(text + 1, "|");
-    aw_buf_printf(&line, "%.*s(", (int)len, text + 1);
-    const char *arg = text + 1 + len;
-    for (size_t i = 0; *arg; i++) {
-        char dir = arg[1], arg_kind = arg[2];
-        const char *name = arg + 3;
-        len = strcspn(name, "|");
-        bool follow = dir == 'o' && success && values[i] && arg_kind != 'S';
-        aw_buf_printf(&line, "%s%s%.*s=", i ? ", " : "", follow && arg_kind != 't' ? "*" : "", (int)len, name);
-        if (follow)
-            trace_output(&line, arg_kind, (const void *)(uintptr_t)values[i], error_name);
-        else
-            trace_value(&line, dir == '-' ? arg_kind : 'p', values[i], error_name);
-        arg = name + len;
+    pthread_once(&trace.once, environment_read);
+    if (aw_log_on(AW_LOG_TRACE, call->room)) {
+        aw_call_print_text(&line, call);
+        aw_log(AW_LOG_TRACE, call->room, "%s", line.failed ? "(out of memory)" : line.ptr);
+        aw_buf_fini(&line);
+        line = (struct aw_buf){ 0 };
     }
-    aw_buf_printf(&line, ")");
-    if (kind != 'v') {
-        aw_buf_printf(&line, " = ");
-        trace_value(&line, kind, result, error_name);
+    if (wanted(call)) {
+        (trace.records ? line_record : trace.json ? line_json : line_text)(&line, call, syscall(SYS_gettid));
+        if (!line.failed)
+            aw_trace_write(line.ptr, line.len);
     }
-    aw_log(AW_LOG_TRACE, room, "%s", line.failed ? "(out of memory)" : line.ptr);
     aw_buf_fini(&line);
 }

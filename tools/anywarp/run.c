@@ -15,6 +15,7 @@
 
 #include "locate.h"
 #include "run.h"
+#include "trace.h"
 #include "base/env.h"
 #include "preload/preload.h"
 
@@ -70,10 +71,9 @@ static bool aw_run_tls_surplus(void)
     return (old && strstr(old, name)) || aw_run_prepend("GLIBC_TUNABLES", wanted, ':');
 }
 
-/* The value of --name=value or --name value; NULL when the argument is another. */
-static const char *aw_run_value(const char *name, int argc, char **argv, int *i)
+const char *aw_option_value(const char *name, int argc, char **argv, int *i)
 {
-    const char *arg = argv[*i] + 2;
+    const char *arg = argv[*i];
     size_t n = strlen(name);
     if (strncmp(arg, name, n) != 0)
         return NULL;
@@ -127,14 +127,14 @@ static int aw_run_options(int argc, char **argv, struct aw_run_wish *ret_wish)
             aw_run_usage("unknown option %s", argv[i]);
             return -1;
         }
-        if ((value = aw_run_value("device", argc, argv, &i))) {
+        if ((value = aw_option_value("--device", argc, argv, &i))) {
             if (!aw_run_device(value, ret_wish))
                 return -1;
         } else if (!strcmp(argv[i], "--stats") || !strncmp(argv[i], "--stats=", 8)) {
             /* "1" means standard error. */
             setenv("ANYWARP_SIM_STATS", argv[i][7] && argv[i][8] ? argv[i] + 8 : "1", 1);
             ret_wish->stats = true;
-        } else if ((value = aw_run_value("check", argc, argv, &i))) {
+        } else if ((value = aw_option_value("--check", argc, argv, &i))) {
             if (strcmp(value, "race") != 0) {
                 aw_run_usage("--check is race, not '%s'", value);
                 return -1;
@@ -143,7 +143,7 @@ static int aw_run_options(int argc, char **argv, struct aw_run_wish *ret_wish)
             ret_wish->check = true;
         } else if (!strcmp(argv[i], "--quiet")) {
             setenv("ANYWARP_QUIET", "1", 1);
-        } else if ((value = aw_run_value("log", argc, argv, &i))) {
+        } else if ((value = aw_option_value("--log", argc, argv, &i))) {
             if (!*value) {
                 aw_run_usage("--log needs a level: err, fixme, warn, info or trace");
                 return -1;

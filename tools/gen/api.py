@@ -249,7 +249,7 @@ def write_trace(f, name, variant, entry, out):
     call = f.call(entry)
     members = ''.join(' %s;' % a.c_decl() for a in f.args) or ' char none_;'
     out.write('    const struct {%s } args_ = { %s };\n' % (members, ', '.join(a.name for a in f.args) or '0'))
-    out.write('    uint64_t call_ = aw_abi_call_begin("%s", &args_);\n' % text)
+    out.write('    struct aw_abi_call call_ = aw_abi_call_begin("%s", &args_);\n' % text)
     if f.ret == 'void':
         out.write('    %s;\n' % call)
         result = '0'

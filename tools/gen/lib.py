@@ -224,7 +224,7 @@ def write_trace(f, name, wide, answered, entry, out):
     symbol = 't%s%d%s' % ('a' if answered else '', f.number, 'w' if wide else '')
     text = '|'.join([f.ret_kind + name] + [('-i' if a.type == 'idx' and not wide else a.trace) + a.name for a in f.args])
     values = ', '.join(a.as_u64() for a in f.args) or '0'
-    out.write('static %s\n{\n' % f.c_proto(symbol, wide))
+    out.write('static %s\n{\n    uint64_t begin_ = aw_call_clock();\n' % f.c_proto(symbol, wide))
     if f.ret == 'void':
         out.write('    %s;\n' % f.call(entry))
         result = '0'
@@ -232,7 +232,7 @@ def write_trace(f, name, wide, answered, entry, out):
         out.write('    %s ret_ = %s;\n' % (f.c_ret(), f.call(entry)))
         result = {'S': '0', 'f': 'aw_lib_bits(ret_)', 'd': 'aw_lib_bits(ret_)', 'p': '(uint64_t)(uintptr_t)ret_',
                   's': '(uint64_t)(uintptr_t)ret_'}.get(f.ret_kind, '(uint64_t)ret_')
-    out.write('    aw_lib_trace("%s", "%s", %s, (const uint64_t[]){ %s });\n' % (f.table.name, text, result,
+    out.write('    aw_lib_trace("%s", "%s", %s, (const uint64_t[]){ %s }, begin_);\n' % (f.table.name, text, result,
                                                                             values.replace('aw_abi_bits', 'aw_lib_bits')))
     out.write('%s}\n' % ('' if f.ret == 'void' else '    return ret_;\n'))
     return symbol

@@ -1,0 +1,99 @@
+#!/usr/bin/env python3
+"""Programs as `anywarp trace` and `anywarp doctor` see them: what is written of calls, as text and as JSON, and what is said of a program.
+
+usage: watch.py ANYWARP       (77 where there is no nvcc)
+"""
+# SPDX-License-Identifier: Apache-2.0
+import json
+import os
+import re
+import subprocess
+import sys
+import tempfile
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+sys.path.insert(0, os.path.dirname(HERE))
+import nvcc
+
+OUTPUT = '0 118098\n'
+failures = 0
+
+
+def expect(what, condition, seen):
+    global failures
+    print('%s: %s' % ('ok' if condition else 'FAIL', what))
+    if not condition:
+        failures += 1
+        print('    ' + repr(seen)[-3000:])
+
+
+def run(command, env, **more):
+    return subprocess.run(command, capture_output=True, text=True, env=env, timeout=300, check=False, **more)
+
+
+def trace_text(anywarp, program, env):
+    r = run([anywarp, 'trace', program], env)
+    expect('the program does as ever', r.returncode == 0 and r.stdout == OUTPUT, (r.returncode, r.stdout))
+    lines = r.stderr.splitlines()
+    form = r' *\d+\.\d{6} \d+ \w+\(.*\)( = \S+)? <\d+\.\d{3} us>'
+    expect('nothing but calls', lines and all(re.fullmatch(form, line) for line in lines), r.stderr)
+    for wanted in (r'cudaMalloc\(\*devPtr=0x[0-9a-f]+, size=262144\) = cudaSuccess <', r'cudaFree\(devPtr=0x10\) = cudaErrorInvalidValue <',
+                   r'LaunchKernel\(.*=\(1024,1,1\), \w+=\(64,1,1\), args=0x[0-9a-f]+, \w+=0, stream=0x0\) = cudaSuccess <'):
+        expect('a call is ' + wanted, any(re.search(wanted, line) for line in lines), r.stderr)
+    r = run([anywarp, 'trace', '--filter=cudaMem*,cudaFree', '--filter', '*Malloc', program], env)
+    names = [re.match(r' *\S+ \d+ (\w+)', line).group(1) for line in r.stderr.splitlines()]
+    expect('a filter', names == ['cudaMalloc', 'cudaMemcpy', 'cudaMemset', 'cudaMemcpy', 'cudaFree', 'cudaFree'], names)
+    r = run([anywarp, 'trace', '--failed', '--device=host', program], env)
+    expect('only what fails, with an option of run', re.fullmatch(r'.* cudaFree\(devPtr=0x10\) = cudaErrorInvalidValue <.*\n.* cudaGetLastError.*\n', r.stderr), r.stderr)
+    r = run([anywarp, 'trace', '--library', 'cublas', program], env)
+    expect('another library', r.returncode == 0 and not r.stderr, r.stderr)
+
+
+def trace_json(anywarp, program, env, folder):
+    r = run([anywarp, 'trace', '--json', '-o', 'calls', program], env, cwd=folder)
+    with open(os.path.join(folder, 'calls'), encoding='utf-8') as f:
+        calls = [json.loads(line) for line in f]
+    expect('a file', r.returncode == 0 and not r.stderr and calls, r.stderr)
+    malloc = next(c for c in calls if c['function'] == 'cudaMalloc')
+    expect('what is given and what is stored', malloc['args']['size'] == 262144 and malloc['args']['devPtr'].startswith('0x') and
+           malloc['out']['devPtr'].startswith('0x') and malloc['library'] == 'cudart' and malloc['result'] == 'cudaSuccess', malloc)
+    launches = [c for c in calls if c['function'].endswith('LaunchKernel')]
+    expect('grids', [c['args'].get('gridDim') or c['args']['grid'] for c in launches] == [[256, 1, 1]] + 10 * [[1024, 1, 1]] + [[512, 1, 1]], launches)
+    bad = [c for c in calls if c['failed']]
+    expect('what failed', len(bad) == 2 and bad[0]['result'] == 'cudaErrorInvalidValue' and bad[0]['out'] == {}, bad)
+    expect('times', all(c['duration_ns'] >= 0 and a['begin_ns'] <= c['begin_ns'] for a, c in zip(calls, calls[1:])), calls)
+
+
+def usage(anywarp, command, env):
+    for words, status, text in ((['--help'], 0, 'Exit status'), ([], 2, 'usage'), (['--output'], 2, 'usage'), (['--frob', '/bin/true'], 2, 'frob'),
+                                (['/missing'], 127, 'No such file'), (['-o', '/proc/no', '/bin/true'], 1, '/proc/no')):
+        r = run([anywarp, command] + words, env)
+        expect('%s %s' % (command, ' '.join(words)), r.returncode == status and text in r.stdout + r.stderr, (r.returncode, r.stdout, r.stderr))
+
+
+def doctor(anywarp, program, env):
+    r = run([anywarp, 'doctor', '--json', program], env)
+    said = json.loads(r.stdout)
+    found = {f['what']: f for f in said['findings']}
+    expect('a sound program', r.returncode == 0 and said['ok'] and found['kernels']['text'] == 'all 3 compile' and found['code']['text'].startswith('PTX'), said)
+    expect('its runtime', re.search(r'linked into it; calls of its \d+ functions go to our libcudart\.so\.\d+', found['runtime']['text']), found['runtime'])
+
+
+def main():
+    compiler = nvcc.find()
+    if not compiler:
+        sys.exit(77)
+    anywarp = os.path.abspath(sys.argv[1])
+    env = {k: v for k, v in os.environ.items() if not k.startswith('ANYWARP_')}
+    with tempfile.TemporaryDirectory() as folder:
+        program = os.path.join(folder, 'watch')
+        env['ANYWARP_CACHE_DIR'] = os.path.join(folder, 'cache')
+        subprocess.run([compiler, '-gencode', 'arch=compute_80,code=compute_80', '-o', program, os.path.join(HERE, 'watch.cu')], check=True)
+        trace_text(anywarp, program, env)
+        trace_json(anywarp, program, env, folder)
+        usage(anywarp, 'trace', env)
+        doctor(anywarp, program, env)
+    sys.exit(failures != 0)
+
+
+main()
