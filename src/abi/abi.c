@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "abi/profile.h"
 #include "base/activity.h"
 #include "base/calltrace.h"
 #include "base/log.h"
@@ -135,7 +136,8 @@ static const char *trace_error(char kind, int code)
 }
 
 static const struct aw_call_hook *hook;
-static bool traced; /* set before any call */
+static bool traced, recorded; /* set before any call */
+static bool watched;          /* by libs/cupti, which takes records out by itself */
 
 struct aw_abi_call aw_abi_call_begin(const char *text, const void *args)
 {
@@ -163,6 +165,8 @@ void aw_abi_call_end(const char *text, const void *args, uint64_t result, const 
     struct aw_call call = { .room = AW_ROOM, .library = runtime ? "cudart" : "cuda", .text = text, .result = result, .values = values,
                             .begin_ns = begun.begin_ns, .end_ns = aw_call_clock(), .number = begun.number, .error_name = trace_error };
     aw_call_trace(&call);
+    if (recorded && !__atomic_load_n(&watched, __ATOMIC_RELAXED))
+        aw_profile_drain(NULL, NULL);
 }
 
 void aw_abi_hook_set(const struct aw_call_hook *now)
@@ -174,18 +178,25 @@ void aw_abi_hook_set(const struct aw_call_hook *now)
 
 void aw_abi_activity_watch(bool on)
 {
-    aw_activity_watch(on);
+    __atomic_store_n(&watched, on, __ATOMIC_RELAXED);
+    aw_activity_watch(on || recorded);
 }
 
 void aw_abi_activity_drain(void (*fn)(void *user, const struct aw_activity_record *), void *user)
 {
-    aw_activity_drain(fn, user);
+    if (recorded)
+        aw_profile_drain(fn, user);
+    else
+        aw_activity_drain(fn, user);
 }
 
 /* Before any thin library's function can be called: they depend on this one. */
 __attribute__((constructor)) static void trace_start(void)
 {
     traced = aw_call_traced(AW_ROOM, "cuda") || aw_call_traced(AW_ROOM, "cudart");
+    recorded = aw_trace_records();
     if (traced)
         aw_abi_hook_set(NULL);
+    if (recorded)
+        aw_activity_watch(true);
 }

@@ -152,14 +152,19 @@ static void json_value(struct aw_buf *line, char kind, uint64_t value, aw_call_e
     const char *s = (const char *)(uintptr_t)value;
     double real;
     switch (kind) {
-    case 'i': case 'c': case 'u': case 'U': text_value(line, kind, value, NULL); break;
-    case 's': case 't':
+    case 'i':
+    case 'c':
+    case 'u':
+    case 'U': text_value(line, kind, value, NULL); break;
+    case 's':
+    case 't':
         if (s)
             aw_json_str(line, (struct aw_str){ s, strnlen(s, STRING_MOST) });
         else
             aw_buf_printf(line, "null");
         break;
-    case 'f': case 'd':
+    case 'f':
+    case 'd':
         memcpy(&real, &value, sizeof(real));
         json_real(line, real);
         break;
@@ -168,7 +173,10 @@ static void json_value(struct aw_buf *line, char kind, uint64_t value, aw_call_e
         aw_buf_printf(line, "[%u,%u,%u]", dim[0], dim[1], dim[2]);
         break;
     }
-    case 'p': case 'x': case 'e': case 'E':
+    case 'p':
+    case 'x':
+    case 'e':
+    case 'E':
         text_value(&text, kind, value, error_name);
         aw_json_str(line, aw_buf_view(&text));
         break;
@@ -195,8 +203,8 @@ static void json_arguments(struct aw_buf *line, const struct aw_call *call, bool
 
 void aw_call_print_json(struct aw_buf *line, const struct aw_call *call)
 {
-    aw_buf_printf(line, "\"library\":\"%s\",\"function\":\"%.*s\",\"begin_ns\":%llu,\"duration_ns\":%llu,\"args\":{", call->library,
-                  (int)strcspn(call->text + 1, "|"), call->text + 1, (unsigned long long)call->begin_ns,
+    aw_buf_printf(line, "\"library\":\"%s\",\"function\":\"%.*s\",\"begin_ns\":%llu,\"duration_ns\":%llu,\"args\":{",
+                  call->library, (int)strcspn(call->text + 1, "|"), call->text + 1, (unsigned long long)call->begin_ns,
                   (unsigned long long)(call->end_ns - call->begin_ns));
     json_arguments(line, call, false);
     aw_buf_printf(line, "},\"out\":{");

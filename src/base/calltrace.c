@@ -140,9 +140,21 @@ static void line_json(struct aw_buf *line, const struct aw_call *call, long thre
 
 static void line_record(struct aw_buf *line, const struct aw_call *call, long thread)
 {
-    aw_buf_printf(line, "call\t%ld\t%ld\t%s\t%.*s\t%llu\t%llu\t%d\t%llu\n", (long)getpid(), thread, call->library,
-                  (int)strcspn(call->text + 1, "|"), call->text + 1, (unsigned long long)call->begin_ns,
-                  (unsigned long long)call->end_ns, aw_call_failed(call->text, call->result), (unsigned long long)call->number);
+    aw_buf_printf(line, "call\t%.*s\t%ld\t%ld\t%s\t%llu\t%llu\t%llu\t%d\n", (int)strcspn(call->text + 1, "|"), call->text + 1,
+                  (long)getpid(), thread, call->library, (unsigned long long)call->begin_ns, (unsigned long long)call->end_ns,
+                  (unsigned long long)call->number, aw_call_failed(call->text, call->result));
+}
+
+void aw_trace_compile(const char *name, uint64_t begin_ns)
+{
+    struct aw_buf line = { 0 };
+    if (!aw_trace_records())
+        return;
+    aw_buf_printf(&line, "compile\t%s\t%ld\t%ld\t%llu\t%llu\n", name, (long)getpid(), syscall(SYS_gettid),
+                  (unsigned long long)begin_ns, (unsigned long long)aw_call_clock());
+    if (!line.failed)
+        aw_trace_write(line.ptr, line.len);
+    aw_buf_fini(&line);
 }
 
 void aw_call_trace(const struct aw_call *call)

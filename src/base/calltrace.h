@@ -2,9 +2,9 @@
  * (ANYWARP_LOG=trace:ROOM) or where ANYWARP_TRACE says.
  *
  * ANYWARP_TRACE is a list of words with commas between them: the form, "text", "json" (an object a line) or "records" (for
- * `anywarp profile`: tabs between kind, process, thread, library, function, begin, end, failed, call); "failed", only calls that
- * fail; "name=PATTERN" and "library=NAME", only those: patterns as in file names, of several words of a kind one must fit.  Lines
- * are appended to ANYWARP_TRACE_FILE, each by one write, or go to standard error. */
+ * `anywarp profile`: with tabs between them "call", function, process, thread, library, begin, end, call, failed); "failed",
+ * only calls that fail; "name=PATTERN" and "library=NAME", only those: patterns as in file names, of several words of a kind
+ * one must fit.  Lines are appended to ANYWARP_TRACE_FILE, each by one write, or go to standard error. */
 /* SPDX-License-Identifier: Apache-2.0 */
 #ifndef AW_BASE_CALLTRACE_H
 #define AW_BASE_CALLTRACE_H
@@ -24,9 +24,9 @@ struct aw_call {
      * tools/gen/api.py. */
     const char *text;
     uint64_t result;
-    const uint64_t *values; /* a word for each argument: its bits, or the address of what it points to */
-    uint64_t begin_ns, end_ns; /* as aw_call_clock has them */
-    uint64_t number;           /* of activity records (base/activity.h); 0: none */
+    const uint64_t *values;        /* a word for each argument: its bits, or the address of what it points to */
+    uint64_t begin_ns, end_ns;     /* as aw_call_clock has them */
+    uint64_t number;               /* of activity records (base/activity.h); 0: none */
     aw_call_error_name error_name; /* NULL: none */
 };
 
@@ -40,5 +40,7 @@ void aw_call_trace(const struct aw_call *call);
 /* Where ANYWARP_TRACE's lines go, for other records among them. */
 bool aw_trace_records(void); /* is the form "records"? */
 void aw_trace_write(const char *line, size_t len);
+/* Where there are records: "compile", name, process, thread, begin, and now as the end. */
+void aw_trace_compile(const char *name, uint64_t begin_ns);
 
 #endif

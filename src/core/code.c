@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "base/calltrace.h"
 #include "base/linetable.h"
 #include "base/log.h"
 #include "base/setting.h"
@@ -65,6 +66,7 @@ static enum aw_status code_make(struct aw_code *code)
     struct aw_func *func = code->func;
     char *bytes = NULL, *diags = NULL;
     size_t size = 0;
+    uint64_t begin = aw_call_clock();
     enum aw_status status = aw_module_compile(func->module, func->index, code->block, AW_LINES_LOC, &bytes, &size, &diags);
     if (status) {
         aw_err("kernel %s: %s%s%s", func->name, aw_status_text(status), diags && *diags ? "\n" : "", diags ?: "");
@@ -73,6 +75,7 @@ static enum aw_status code_make(struct aw_code *code)
         if (status)
             aw_err("kernel %s: the compiled code cannot be loaded: %s", func->name, aw_status_text(status));
     }
+    aw_trace_compile(func->name, begin);
     free(bytes);
     free(diags);
     return status;

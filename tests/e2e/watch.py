@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Programs as `anywarp trace` and `anywarp doctor` see them: what is written of calls, as text and as JSON, and what is said of a program.
+"""Programs as `anywarp trace`, `profile` and `doctor` see them: what is written of calls and of devices' work, and what is said of a program.
 
 usage: watch.py ANYWARP       (77 where there is no nvcc)
 """
@@ -64,6 +64,63 @@ def trace_json(anywarp, program, env, folder):
     expect('times', all(c['duration_ns'] >= 0 and a['begin_ns'] <= c['begin_ns'] for a, c in zip(calls, calls[1:])), calls)
 
 
+def overlap(slices):
+    """Slices of one row that begin within another, though neither is in the other: what a timeline cannot show."""
+    open_ends, bad = [], []
+    for begin, end in sorted(slices, key=lambda s: (s[0], -s[1])):
+        while open_ends and open_ends[-1] <= begin:
+            open_ends.pop()
+        if open_ends and end > open_ends[-1] + 0.002: # us
+            bad.append((begin, end))
+        open_ends.append(end)
+    return bad
+
+
+def profile(anywarp, program, env, folder, device):
+    r = run([anywarp, 'profile', '--json', '-o', 'profile', '--timeline=timeline', '--device', device, program], env, cwd=folder)
+    expect('%s: the program does as ever' % device, r.returncode == 0 and r.stdout == OUTPUT and not r.stderr, (r.returncode, r.stdout, r.stderr))
+    with open(os.path.join(folder, 'profile'), encoding='utf-8') as f:
+        said = json.load(f)
+    counts = {row['name']: row['count'] for row in said['kernels']}
+    expect('kernels', counts == {'fill(float*, float)': 1, 'void scale<3>(float*)': 10, 'void scale<2>(float*)': 1}, counts)
+    moved = {row['name']: (row['count'], row['bytes']) for row in said['copies']}
+    expect('copies', moved == {'HtoD': (1, 262144), 'DtoH': (1, 262144), 'fill': (1, 64)}, moved)
+    calls = {row['name']: (row['count'], row['failed']) for row in said['calls']}
+    expect('calls', calls['cudaFree'] == (2, 1) and calls['cudaMemcpy'] == (2, 0), calls)
+    expect('what was compiled', sorted(row['name'] for row in said['compiled']) == sorted(counts), said['compiled'])
+    expect('sums', all(row['min_ns'] * row['count'] <= row['total_ns'] <= row['max_ns'] * row['count'] and row['max_ns'] > 0
+                       for table in ('kernels', 'copies', 'calls', 'compiled') for row in said[table]), said)
+    expect('time', 0 < said['busy_ns'] < said['run_ns'] and
+           said['busy_ns'] <= sum(row['total_ns'] for row in said['kernels'] + said['copies']), said)
+    with open(os.path.join(folder, 'timeline'), encoding='utf-8') as f:
+        events = json.load(f)['traceEvents']
+    slices = [e for e in events if e['ph'] == 'X']
+    kernels = [e for e in slices if e['cat'] == 'kernel']
+    expect('a slice for each', len(kernels) == 12 and kernels[1]['args']['grid'] == [1024, 1, 1] and kernels[1]['args']['block'] == [64, 1, 1], kernels)
+    rows = {}
+    for e in slices:
+        rows.setdefault((e['pid'], e['tid']), []).append((e['ts'], e['ts'] + e['dur']))
+    crossed = {row: overlap(r) for row, r in rows.items() if overlap(r)}
+    expect('slices within slices', len(rows) >= 2 and not crossed, crossed)
+    launches = [e['ts'] for e in slices if e['name'].endswith('LaunchKernel')]
+    starts = {e['id']: e['ts'] for e in events if e['ph'] == 's'}
+    arrows = [e for e in events if e['ph'] == 'f']
+    expect('an arrow from each call to its work', len(arrows) == 15 == len(starts) and
+           sum(ts in launches for ts in starts.values()) == 12 and all(starts[e['id']] <= e['ts'] + 50 for e in arrows), arrows)
+
+
+def profile_text(anywarp, program, env, folder):
+    r = run([anywarp, 'profile', '--top', '1', program], env)
+    expect('one row', 'and 2 more (--top 0 shows all)' in r.stderr, r.stderr)
+    r = run([anywarp, 'profile', '--top=0', program], env)
+    for wanted in (r'The run took \S+ m?s; devices worked in', r'Kernels, .* in all\n share', r' 10 .* void scale<3>\(float\*\)  <<<\(1024,1,1\), \(64,1,1\), 0>>>',
+                   r'262144 bytes, \d+\.\d\d GB/s'):
+        expect('a table has ' + wanted, re.search(wanted, r.stderr), r.stderr)
+    r = run([anywarp, 'profile', '/bin/sh', '-c', 'kill -9 $$'], env)
+    expect('a killed program', r.returncode == 137 and 'The run took' in r.stderr, (r.returncode, r.stderr))
+    expect('nothing left behind', not [f for f in os.listdir(folder) if 'anywarp-profile' in f], os.listdir(folder))
+
+
 def usage(anywarp, command, env):
     for words, status, text in ((['--help'], 0, 'Exit status'), ([], 2, 'usage'), (['--output'], 2, 'usage'), (['--frob', '/bin/true'], 2, 'frob'),
                                 (['/missing'], 127, 'No such file'), (['-o', '/proc/no', '/bin/true'], 1, '/proc/no')):
@@ -92,6 +149,12 @@ def main():
         trace_text(anywarp, program, env)
         trace_json(anywarp, program, env, folder)
         usage(anywarp, 'trace', env)
+        env['TMPDIR'] = folder
+        profile(anywarp, program, env, folder, 'host')
+        if os.path.exists(os.path.join(os.path.dirname(anywarp), '../../tests/simgpu/libhsakmt.so.1')):
+            profile(anywarp, program, env, folder, 'sim:gfx1030')
+        profile_text(anywarp, program, env, folder)
+        usage(anywarp, 'profile', env)
         doctor(anywarp, program, env)
     sys.exit(failures != 0)
 

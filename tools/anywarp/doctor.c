@@ -246,7 +246,8 @@ static int usage(FILE *out)
     return out == stderr ? 2 : 0;
 }
 
-/* False when CUDA programs cannot run at all; then *ret_parts may be incomplete.  *ret_cache: is the cache as it was asked for? */
+/* False when CUDA programs cannot run at all; then *ret_parts may be incomplete.  *ret_cache: is the cache as it was asked
+ * for? */
 static bool check_machine(struct aw_parts *ret_parts, bool *ret_cache)
 {
     enum aw_grade worst = check_parts(ret_parts), one;

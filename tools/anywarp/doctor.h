@@ -7,8 +7,8 @@
 
 #include "locate.h"
 
-/* Finds (findings.h) what is to be said of the file at `path` and gives the verdict.  `all`: every kernel is compiled, however many there
- * are.  True when it can run, and none of its kernels is known to fail.  One thread. */
+/* Finds (findings.h) what is to be said of the file at `path` and gives the verdict.  `all`: every kernel is compiled,
+ * however many there are.  True when it can run, and none of its kernels is known to fail.  One thread. */
 bool aw_doctor_program(const struct aw_parts *parts, const char *path, bool all);
 
 #endif

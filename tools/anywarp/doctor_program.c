@@ -1,4 +1,5 @@
-/* `anywarp doctor PROGRAM`: which CUDA runtime it has, which libraries it needs, what code is in it, and which kernels will not compile.
+/* `anywarp doctor PROGRAM`: which CUDA runtime it has, which libraries it needs, what code is in it, and which kernels will
+ * not compile.
  *
  * The program is not started: the loader lists its libraries, with our own in place of NVIDIA's as `anywarp run` has them. */
 /* SPDX-License-Identifier: Apache-2.0 */
@@ -10,48 +11,34 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include "base/demangle.h"
 #include "core/device.h"
 #include "findings.h"
 #include "kernels.h"
+#include "needs.h"
 #include "preload/redirect.h"
 #include "run.h"
 
 enum { KERNELS_MOST = 200, DETAILS_MOST = 20 };
 
-struct library {
-    char *name, *path; /* heap; path NULL: not found */
-};
-
 struct program {
     const struct aw_parts *parts;
     char path[PATH_MAX];
     struct aw_elf elf;
-    const char *interpreter; /* the loader, or NULL; in the file */
     bool elf_open, script, code_alone;
     bool shared_object; /* a library, not a program */
     struct aw_kernel_list kernels;
-    AW_VEC(struct library) libraries;
+    struct aw_needs needs;
 };
 
 /* ---- The file. */
 
-static const Elf64_Phdr *segment_find(const struct aw_elf *elf, uint32_t type)
-{
-    for (size_t i = 0; i < elf->n_segments; i++)
-        if (elf->segments[i].p_type == type && elf->segments[i].p_offset <= elf->size &&
-            elf->segments[i].p_filesz <= elf->size - elf->segments[i].p_offset)
-            return &elf->segments[i];
-    return NULL;
-}
-
 /* The value of a flag word of the dynamic section, 0 when it has none. */
 static uint64_t dynamic_value(const struct aw_elf *elf, int64_t tag)
 {
-    const Elf64_Phdr *segment = segment_find(elf, PT_DYNAMIC);
+    const Elf64_Phdr *segment = aw_needs_segment(elf, PT_DYNAMIC);
     for (uint64_t at = 0; segment && at + sizeof(Elf64_Dyn) <= segment->p_filesz; at += sizeof(Elf64_Dyn)) {
         Elf64_Dyn d;
         memcpy(&d, elf->bytes + segment->p_offset + at, sizeof d);
@@ -86,9 +73,7 @@ static enum aw_grade check_file(struct program *p)
     p->elf_open = aw_elf_open(&p->elf, p->path);
     if (!p->elf_open)
         return check_other(p);
-    const Elf64_Phdr *interp = segment_find(&p->elf, PT_INTERP);
-    if (interp && interp->p_filesz && !p->elf.bytes[interp->p_offset + interp->p_filesz - 1])
-        p->interpreter = (const char *)p->elf.bytes + interp->p_offset;
+    const Elf64_Phdr *interp = aw_needs_segment(&p->elf, PT_INTERP);
     p->shared_object = !interp && p->elf.header->e_type == ET_DYN && !(dynamic_value(&p->elf, DT_FLAGS_1) & DF_1_PIE);
     if (!interp && !p->shared_object)
         return aw_find(AW_BAD, "program", "link it with the C library as a shared one (no `-static`)",
@@ -109,101 +94,28 @@ static enum aw_grade check_runtime(struct program *p)
     if (plan.kind == AW_REDIRECT_STATIC)
         return aw_find(AW_GOOD, "runtime", NULL, "CUDA's runtime is linked into it; calls of its %zu functions go to our %s",
                        plan.n, aw_redirect_soname(plan.runtime));
-    for (size_t i = 0; i < p->libraries.n; i++)
-        if (!strncmp(p->libraries.at[i].name, "libcudart.so", 12))
-            return aw_find(AW_GOOD, "runtime", NULL, "shared: %s", p->libraries.at[i].name);
-    for (size_t i = 0; i < p->libraries.n; i++)
-        if (!strncmp(p->libraries.at[i].name, "libcuda.so", 10))
-            return aw_find(AW_GOOD, "runtime", NULL, "none: it uses the driver's interface, %s", p->libraries.at[i].name);
+    for (size_t i = 0; i < p->needs.list.n; i++)
+        if (!strncmp(p->needs.list.at[i].name, "libcudart.so", 12))
+            return aw_find(AW_GOOD, "runtime", NULL, "shared: %s", p->needs.list.at[i].name);
+    for (size_t i = 0; i < p->needs.list.n; i++)
+        if (!strncmp(p->needs.list.at[i].name, "libcuda.so", 10))
+            return aw_find(AW_GOOD, "runtime", NULL, "none: it uses the driver's interface, %s", p->needs.list.at[i].name);
     return aw_find(AW_NOTE, "runtime", "if it opens libraries by itself as it runs, look at those, too",
                    "it names neither CUDA's runtime nor its driver");
 }
 
 /* ---- Its libraries. */
 
-/* "libx.so.1 => /lib/libx.so.1 (0x…)", "libx.so.1 => not found", "/lib/libx.so.1 (0x…)". */
-static void library_line(struct program *p, char *line)
-{
-    struct library library = { 0 };
-    char *name = line + strspn(line, " \t"), *arrow = strstr(name, " => "), *end = strrchr(name, '(');
-    if (end && end > name)
-        end[-1] = '\0';
-    name[strcspn(name, "\n")] = '\0';
-    if (arrow)
-        *arrow = '\0';
-    const char *path = arrow ? arrow + 4 : name, *slash = strrchr(name, '/');
-    if (strncmp(path, "not found", 9) != 0 && *path == '/')
-        library.path = strdup(path);
-    library.name = strdup(slash ? slash + 1 : name);
-    if (!library.name || (!library.path && !arrow) || !aw_vec_push(&p->libraries, library)) { /* linux-vdso.so.1 has no file */
-        free(library.name);
-        free(library.path);
-    }
-}
-
-/* What the loader says; false when it cannot be asked. */
-static bool libraries_list(struct program *p)
-{
-    const char *loader = p->interpreter ? p->interpreter : "/lib64/ld-linux-x86-64.so.2";
-    char line[2 * PATH_MAX];
-    int fds[2], status;
-    fflush(stdout);
-    if (pipe(fds) != 0)
-        return false;
-    pid_t pid = fork();
-    if (pid == 0) {
-        dup2(fds[1], STDOUT_FILENO);
-        close(fds[0]);
-        if (aw_run_environment(p->parts))
-            execl(loader, loader, "--list", p->path, (char *)NULL);
-        _exit(127);
-    }
-    close(fds[1]);
-    FILE *f = fdopen(fds[0], "r");
-    while (f && pid > 0 && fgets(line, sizeof line, f))
-        library_line(p, line);
-    if (f)
-        fclose(f);
-    else
-        close(fds[0]);
-    return pid > 0 && waitpid(pid, &status, 0) == pid && WIFEXITED(status) && WEXITSTATUS(status) != 127;
-}
-
-/* Is it one of CUDA's, or of NVIDIA's on top of it? */
-static bool is_cudas(const char *name)
-{
-    static const char *const names[] = { "libcu", "libnv", "libnpp", "libnccl" };
-    static const char *const others[] = { "libcups", "libcurl", "libcunit", "libcue", "libnvme" };
-    bool is = false;
-    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
-        is |= !strncmp(name, names[i], strlen(names[i]));
-    for (size_t i = 0; i < sizeof others / sizeof *others; i++)
-        is &= strncmp(name, others[i], strlen(others[i])) != 0;
-    return is;
-}
-
-/* Ours lie beside our runtimes, or in a build tree below the same folder. */
-static bool is_ours(const struct program *p, const char *path)
-{
-    char root[PATH_MAX];
-    size_t n = strlen(p->parts->lib_dir);
-    if (!strncmp(path, p->parts->lib_dir, n) && path[n] == '/')
-        return true;
-    snprintf(root, sizeof root, "%s", p->parts->lib_dir);
-    char *tail = strstr(root, "/src/abi");
-    if (!tail || tail[8])
-        return false;
-    snprintf(tail, 7, "/libs/");
-    return !strncmp(path, root, strlen(root));
-}
-
 static enum aw_grade check_libraries(struct program *p)
 {
     struct aw_buf ours = { 0 }, missing = { 0 }, foreign = { 0 };
     enum aw_grade grade = AW_GOOD;
-    for (size_t i = 0; i < p->libraries.n; i++) {
-        const struct library *l = &p->libraries.at[i];
-        struct aw_buf *list = !l->path ? &missing : !is_cudas(l->name) ? NULL : is_ours(p, l->path) ? &ours : &foreign;
+    for (size_t i = 0; i < p->needs.list.n; i++) {
+        const struct aw_need *l = &p->needs.list.at[i];
+        struct aw_buf *list = !l->path                             ? &missing
+                              : !aw_need_is_cudas(l->name)         ? NULL
+                              : aw_need_is_ours(p->parts, l->path) ? &ours
+                                                                   : &foreign;
         if (list)
             aw_buf_printf(list, "%s%s", list->len ? " " : "", l->name);
     }
@@ -298,9 +210,10 @@ static enum aw_grade check_code(struct program *p, bool all)
     if (aw_core_init() != AW_OK || !aw_device_find(0))
         return aw_find(AW_BAD, "code", NULL, "no device: its kernels were not looked at");
     bool found = p->code_alone || aw_kernel_list_add(list, p->path);
-    for (size_t i = 0; i < p->libraries.n; i++) /* neither our own nor NVIDIA's */
-        if (p->libraries.at[i].path && !is_cudas(p->libraries.at[i].name) && !is_ours(p, p->libraries.at[i].path))
-            found |= aw_kernel_list_add(list, p->libraries.at[i].path);
+    for (size_t i = 0; i < p->needs.list.n; i++) /* neither our own nor NVIDIA's */
+        if (p->needs.list.at[i].path && !aw_need_is_cudas(p->needs.list.at[i].name) &&
+            !aw_need_is_ours(p->parts, p->needs.list.at[i].path))
+            found |= aw_kernel_list_add(list, p->needs.list.at[i].path);
     if (!found)
         return aw_find(AW_NOTE, "code", "what it makes as it runs, or has in libraries that it opens by itself, is not seen here",
                        "no kernels in it");
@@ -319,11 +232,7 @@ static void program_fini(struct program *p)
     aw_kernel_list_fini(&p->kernels);
     if (p->elf_open)
         aw_elf_close(&p->elf);
-    for (size_t i = 0; i < p->libraries.n; i++) {
-        free(p->libraries.at[i].name);
-        free(p->libraries.at[i].path);
-    }
-    aw_vec_fini(&p->libraries);
+    aw_needs_fini(&p->needs);
 }
 
 bool aw_doctor_program(const struct aw_parts *parts, const char *path, bool all)
@@ -337,7 +246,7 @@ bool aw_doctor_program(const struct aw_parts *parts, const char *path, bool all)
         snprintf(p.path, sizeof p.path, "%s%s", here && !strchr(path, '/') ? "./" : "", path);
     bool starts = check_file(&p) != AW_BAD, sound = true;
     if (starts && p.elf_open) {
-        if (!libraries_list(&p))
+        if (!aw_needs_list(p.parts, &p.elf, p.path, &p.needs))
             aw_find(AW_NOTE, "libraries", NULL, "the loader does not list them");
         starts = check_runtime(&p) != AW_BAD;
         starts &= check_libraries(&p) != AW_BAD;

@@ -1,5 +1,5 @@
-/* The kernels of files, as the runtime would make them of the programs: read, and compiled by several compilers at once, through the
- * cache.  What `doctor` and `precompile` share. */
+/* The kernels of files, as the runtime would make them of the programs: read, and compiled by several compilers at once,
+ * through the cache.  What `doctor` and `precompile` share. */
 /* SPDX-License-Identifier: Apache-2.0 */
 #ifndef AW_TOOLS_KERNELS_H
 #define AW_TOOLS_KERNELS_H
@@ -35,8 +35,9 @@ struct aw_kernel_list {
     unsigned n_ptx, n_machine; /* containers with PTX; with machine code alone */
 };
 
-/* Adds a file: an ELF program or library, a fat binary, or PTX.  True when there is CUDA code in it; what of it could not be opened is
- * among the problems.  False, with nothing added, for one without, or that cannot be read.  Needs aw_core_init.  One thread. */
+/* Adds a file: an ELF program or library, a fat binary, or PTX.  True when there is CUDA code in it; what of it could not be
+ * opened is among the problems.  False, with nothing added, for one without, or that cannot be read.  Needs aw_core_init.
+ * One thread. */
 bool aw_kernel_list_add(struct aw_kernel_list *list, const char *path);
 void aw_kernel_list_fini(struct aw_kernel_list *list);
 
@@ -52,8 +53,8 @@ struct aw_kernel_job {
     enum aw_status status;    /* what came of it */
     char *text;               /* the compiler's messages; heap, or NULL */
 };
-/* Compiles for the device what is not in the cache yet, several at a time.  `done`, if there is one, hears of each that has ended, one
- * at a time; when it returns false no more are begun, and the others keep AW_ERR_NOT_READY. */
+/* Compiles for the device what is not in the cache yet, several at a time.  `done`, if there is one, hears of each that has
+ * ended, one at a time; when it returns false no more are begun, and the others keep AW_ERR_NOT_READY. */
 void aw_kernel_jobs_run(struct aw_kernel_job *jobs, size_t n, const struct aw_device *device,
                         bool (*done)(void *user, const struct aw_kernel_job *job), void *user);
 

@@ -15,7 +15,8 @@
 static int usage(FILE *out)
 {
     fputs("usage: anywarp trace [options] [options of anywarp run] PROGRAM [argument...]\n\n"
-          "Runs the program and writes a line for each of its calls of CUDA: seconds since the start, thread, function, arguments,\n"
+          "Runs the program and writes a line for each of its calls of CUDA: seconds since the start, thread, function, "
+          "arguments,\n"
           "what it stored where that is a simple value, result, and how long it took.\n\n"
           "  --filter PATTERN   only functions whose name fits, as file names do: 'cudaMem*'; several with commas or options\n"
           "  --library NAME     only calls of cudart, cuda, cublas, cudnn and so on; several likewise\n"
