@@ -6,10 +6,16 @@
  *
  * Code stays until its module goes, so that lists only grow and are read without a lock. */
 /* SPDX-License-Identifier: Apache-2.0 */
+#include <errno.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
 
 #include "base/calltrace.h"
+#include "base/env.h"
+#include "base/file.h"
 #include "base/linetable.h"
 #include "base/log.h"
 #include "base/setting.h"
@@ -61,6 +67,22 @@ static enum aw_status code_load(struct aw_code *code, const char *bytes, size_t 
     return (enum aw_status)status;
 }
 
+/* ANYWARP_RECORD: a file to which each kernel and shape that code is made ready for is appended, for `anywarp precompile --list`. */
+static void code_record(const struct aw_code *code)
+{
+    const char *path = aw_env("ANYWARP_RECORD");
+    struct aw_buf line = { 0 };
+    if (!path || !*path)
+        return;
+    aw_buf_printf(&line, "%s\t%u,%u,%u\n", code->func->name, code->block[0], code->block[1], code->block[2]);
+    int fd = open(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0666);
+    if (fd < 0 || line.failed || !aw_fd_write_all(fd, line.ptr, line.len))
+        aw_warn("ANYWARP_RECORD: %s: %s", path, strerror(errno));
+    if (fd >= 0)
+        close(fd);
+    aw_buf_fini(&line);
+}
+
 static enum aw_status code_make(struct aw_code *code)
 {
     struct aw_func *func = code->func;
@@ -76,6 +98,8 @@ static enum aw_status code_make(struct aw_code *code)
             aw_err("kernel %s: the compiled code cannot be loaded: %s", func->name, aw_status_text(status));
     }
     aw_trace_compile(func->name, begin);
+    if (status == AW_OK)
+        code_record(code);
     free(bytes);
     free(diags);
     return status;

@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""Programs as `anywarp trace`, `profile` and `doctor` see them: what is written of calls and of devices' work, and what is said of a program.
+"""Programs as `anywarp trace`, `profile`, `doctor` and `precompile` see them: what is written of calls and of devices' work, what is said of a
+program, and what is compiled ahead.
 
 usage: watch.py ANYWARP       (77 where there is no nvcc)
 """
@@ -121,6 +122,42 @@ def profile_text(anywarp, program, env, folder):
     expect('nothing left behind', not [f for f in os.listdir(folder) if 'anywarp-profile' in f], os.listdir(folder))
 
 
+def made(env):
+    """Code objects in the cache, by name and time: what a run that compiles nothing leaves alone."""
+    return {os.path.join(d, f): os.stat(os.path.join(d, f)).st_mtime_ns for d, _, files in os.walk(env['ANYWARP_CACHE_DIR']) for f in files}
+
+
+def precompile(anywarp, program, env, folder):
+    env = {**env, 'ANYWARP_CACHE_DIR': os.path.join(folder, 'recorded')}
+    r = run([anywarp, 'run', '--record=list', program], env, cwd=folder)
+    with open(os.path.join(folder, 'list'), encoding='utf-8') as f:
+        listed = sorted(f.read().split())
+    expect('what a run records', r.stdout == OUTPUT and listed[:3] == ['128,1,1', '256,1,1', '64,1,1'] and len(listed) == 6, listed)
+    env['ANYWARP_CACHE_DIR'] = os.path.join(folder, 'ahead')
+    r = run([anywarp, 'precompile', '--list', 'list', program], env, cwd=folder)
+    ahead = made(env)
+    expect('three kernels', r.returncode == 0 and r.stdout.startswith('3 of 3 made ready') and len(ahead) >= 4, (r.stdout, r.stderr))
+    r = run([anywarp, 'run', program], env)
+    expect('nothing is left to compile', r.stdout == OUTPUT and made(env).keys() == ahead.keys(), sorted(made(env)))
+    r = run([anywarp, 'precompile', '--block=64', '--block', '8,8', '--json', folder], env)
+    said = json.loads(r.stdout)
+    expect('a folder, two shapes', r.returncode == 0 and (said['kernels'], said['made'], said['failed']) == (6, 6, 0), said)
+    bad = os.path.join(folder, 'bad.ptx')
+    with open(bad, 'w', encoding='utf-8') as f:
+        f.write('.version 8.0\n.target sm_80\n.address_size 64\n.visible .entry k()\n.reqntid 32\n{\n\tfrob;\n}\n'
+                '.visible .entry k2()\n.maxntid 128\n{\n\tret;\n}\n')
+    r = run([anywarp, 'precompile', bad], env)
+    expect('what does not compile is named', r.returncode == 1 and r.stdout.startswith('1 of 2 made ready') and
+           re.search(r'(?s)bad\.ptx: kernel k: .*bad\.ptx:7:', r.stderr), (r.stdout, r.stderr))
+    for words, status, text in ((['--help'], 0, 'Exit status'), ([], 2, 'usage'), (['--block=0', program], 2, 'usage'), (['--block=1025', program], 2, 'usage'),
+                                (['--list=missing', program], 2, 'missing'), (['missing'], 1, 'No such file'), (['/bin/true'], 1, 'no CUDA code'),
+                                (['--list', program, program], 2, ':1: no kernel')):
+        r = run([anywarp, 'precompile'] + words, env, cwd=folder)
+        expect('precompile ' + ' '.join(words), r.returncode == status and text in r.stdout + r.stderr, (r.returncode, r.stdout, r.stderr))
+    r = run([anywarp, 'precompile', program], {**env, 'ANYWARP_CACHE': '0'})
+    expect('no cache', r.returncode == 1 and 'cache' in r.stderr, (r.returncode, r.stderr))
+
+
 def usage(anywarp, command, env):
     for words, status, text in ((['--help'], 0, 'Exit status'), ([], 2, 'usage'), (['--output'], 2, 'usage'), (['--frob', '/bin/true'], 2, 'frob'),
                                 (['/missing'], 127, 'No such file'), (['-o', '/proc/no', '/bin/true'], 1, '/proc/no')):
@@ -156,6 +193,7 @@ def main():
         profile_text(anywarp, program, env, folder)
         usage(anywarp, 'profile', env)
         doctor(anywarp, program, env)
+        precompile(anywarp, program, env, folder)
     sys.exit(failures != 0)
 
 

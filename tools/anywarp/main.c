@@ -14,6 +14,7 @@ static const struct {
     { "run", aw_cmd_run, "run a CUDA program" },
     { "trace", aw_cmd_trace, "run a CUDA program and write down its calls" },
     { "profile", aw_cmd_profile, "run a CUDA program and say what took its time" },
+    { "precompile", aw_cmd_precompile, "compile the kernels of programs, libraries or folders before they run" },
     { "info", aw_cmd_info, "show the devices, why they were chosen, and versions" },
     { "doctor", aw_cmd_doctor, "check the installation, the card and its permissions; say what to do" },
     { "dump", aw_cmd_dump, "show what CUDA code is inside a file; extract its PTX" },

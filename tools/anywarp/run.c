@@ -24,7 +24,7 @@ enum { EXIT_CANNOT_RUN = 126, EXIT_NOT_FOUND = 127 };
 
 static const char run_usage[] =
     "usage: anywarp run [--device=host[:LEVEL]|hip|sim:CARD[,CARD...]] [--stats[=FILE]] [--check=race]\n"
-    "                   [--log=level[:room][,...]] [--quiet] [--] program [argument...]\n";
+    "                   [--log=level[:room][,...]] [--record=FILE] [--quiet] [--] program [argument...]\n";
 
 /* What the options ask for beyond variables of the environment. */
 struct aw_run_wish {
@@ -141,6 +141,13 @@ static int aw_run_options(int argc, char **argv, struct aw_run_wish *ret_wish)
             }
             setenv("ANYWARP_SIM_CHECK", value, 1);
             ret_wish->check = true;
+        } else if ((value = aw_option_value("--record", argc, argv, &i))) {
+            if (!*value) {
+                aw_run_usage("--record needs a file");
+                return -1;
+            }
+            if (!aw_trace_file(value, "ANYWARP_RECORD"))
+                exit(1);
         } else if (!strcmp(argv[i], "--quiet")) {
             setenv("ANYWARP_QUIET", "1", 1);
         } else if ((value = aw_option_value("--log", argc, argv, &i))) {
