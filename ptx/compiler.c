@@ -16,7 +16,8 @@
 #include <stdlib.h>
 
 static const struct ptx_target *const targets[] = { &ptx_target_amdgpu, &ptx_target_host, &ptx_target_host_avx512,
-                                                   &ptx_target_host_checks, &ptx_target_host_avx512_checks };
+                                                   &ptx_target_host_checks, &ptx_target_host_avx512_checks,
+                                                   &ptx_target_host_shadow, &ptx_target_host_avx512_shadow };
 
 /* NULL when no target takes that name. */
 static const struct ptx_target *target_find(const char *target)

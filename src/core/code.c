@@ -67,7 +67,8 @@ static enum aw_status code_load(struct aw_code *code, const char *bytes, size_t 
     return (enum aw_status)status;
 }
 
-/* ANYWARP_RECORD: a file to which each kernel and shape that code is made ready for is appended, for `anywarp precompile --list`. */
+/* ANYWARP_RECORD: a file to which each kernel and shape that code is made ready for is appended, for `anywarp precompile
+ * --list`. */
 static void code_record(const struct aw_code *code)
 {
     const char *path = aw_env("ANYWARP_RECORD");

@@ -6,9 +6,14 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/env.h"
+#include "base/log.h"
 #include "base/vec.h"
 #include "core/recorder.h"
 #include "core/context.h"
+#include "core/device.h"
+
+#define AW_ROOM "core"
 
 enum { PITCH_ALIGN = 512 };
 enum { HOST_PORTABLE = 1, HOST_DEVICEMAP = 2, HOST_WRITECOMBINED = 4 };            /* CU_MEMHOSTALLOC_* */
@@ -266,6 +271,13 @@ enum aw_status aw_mem_take(uintptr_t address, struct aw_mem *ret_mem)
     return AW_OK;
 }
 
+/* Where memory is checked, a wrong free is worth more than its status. */
+static void free_complain(uintptr_t address)
+{
+    if (address && aw_provider->mem_complain)
+        (void)aw_provider->mem_complain((void *)address, 0, "free of what is not allocated,");
+}
+
 enum aw_status aw_mem_free(uintptr_t address)
 {
     enum aw_status refused;
@@ -275,6 +287,8 @@ enum aw_status aw_mem_free(uintptr_t address)
         return refused;
     struct aw_mem mem;
     enum aw_status status = aw_mem_take(address, &mem);
+    if (status == AW_ERR_INVALID_VALUE)
+        free_complain(address);
     return status || !mem.base ? status : mem_release(mem.ctx, address, mem.kind);
 }
 
@@ -353,8 +367,10 @@ enum aw_status aw_mem_host_free(void *pointer)
     if (aw_capture_any() && aw_capture_refuse_unsafe(&refused))
         return refused;
     struct aw_mem *mem = pointer ? mem_take((uintptr_t)pointer, 1u << AW_MEM_HOST) : NULL;
-    if (!mem)
+    if (!mem) {
+        free_complain((uintptr_t)pointer);
         return AW_ERR_INVALID_VALUE;
+    }
     /* Like freeing device memory, this waits: a copy may still be using it. */
     aw_provider->device_sync(mem->ctx->device->native);
     enum aw_status status = mem_release(mem->ctx, mem->base, mem->kind);
@@ -467,3 +483,27 @@ static void mem_drop(struct aw_ctx *ctx)
 }
 
 AW_CTX_DROP(AW_DROP_MEMORY, mem_drop)
+
+/* ---- What is left. */
+
+/* ANYWARP_LEAKS: at the end of a program that is checked, what it has allocated and not freed is named. */
+__attribute__((destructor)) static void leaks_report(void)
+{
+    const char *wish = aw_env("ANYWARP_LEAKS");
+    size_t n = 0, bytes = 0;
+    if (!wish || !*wish || !strcmp(wish, "0") || aw_core_ready() != AW_OK || aw_core_forked() || !aw_provider->mem_complain)
+        return;
+    pthread_rwlock_rdlock(&table_lock);
+    for (size_t i = 0; i < table.n; i++) {
+        const struct aw_mem *mem = table.at[i].mem;
+        if (mem->kind != AW_MEM_DEVICE && mem->kind != AW_MEM_MANAGED && mem->kind != AW_MEM_HOST)
+            continue;
+        if (!aw_provider->mem_complain((void *)mem->base, mem->size, "leak of"))
+            break;
+        n++;
+        bytes += mem->size;
+    }
+    pthread_rwlock_unlock(&table_lock);
+    if (n)
+        aw_err("%zu allocation%s, %zu bytes in all, not freed at the program's end", n, n == 1 ? "" : "s", bytes);
+}

@@ -10,6 +10,7 @@ int aw_cmd_run(int argc, char **argv);
 int aw_cmd_trace(int argc, char **argv);
 int aw_cmd_profile(int argc, char **argv);
 int aw_cmd_precompile(int argc, char **argv);
+int aw_cmd_check(int argc, char **argv);
 int aw_cmd_info(int argc, char **argv);
 int aw_cmd_doctor(int argc, char **argv);
 int aw_cmd_dump(int argc, char **argv);

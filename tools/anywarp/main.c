@@ -14,6 +14,7 @@ static const struct {
     { "run", aw_cmd_run, "run a CUDA program" },
     { "trace", aw_cmd_trace, "run a CUDA program and write down its calls" },
     { "profile", aw_cmd_profile, "run a CUDA program and say what took its time" },
+    { "check", aw_cmd_check, "run a CUDA program and find wrong accesses to memory, and races" },
     { "precompile", aw_cmd_precompile, "compile the kernels of programs, libraries or folders before they run" },
     { "info", aw_cmd_info, "show the devices, why they were chosen, and versions" },
     { "doctor", aw_cmd_doctor, "check the installation, the card and its permissions; say what to do" },

@@ -71,7 +71,7 @@ static const char *time_text(uint64_t ns, char text[16])
     static const struct {
         uint64_t from, unit;
         const char *name;
-    } units[] = { { 1000000000, 1000000000, "s " }, { 1000000, 1000000, "ms" }, { 1000, 1000, "us" }, { 0, 1, "ns" } };
+    } units[] = { { 1000000000, 1000000000, "s" }, { 1000000, 1000000, "ms" }, { 1000, 1000, "us" }, { 0, 1, "ns" } };
     size_t i = 0;
     while (ns < units[i].from)
         i++;

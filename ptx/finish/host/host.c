@@ -47,33 +47,43 @@ struct host {
     void *next_context;
 };
 
-static bool match(const char *target, bool avx512, bool checks)
+static bool match(const char *target, bool avx512, bool checks, bool shadow)
 {
     struct ptx_host_machine m;
     if (!ptx_host_machine_parse(target, &m))
         return false;
     ptx_host_machine_fini(&m);
-    return m.avx512 == avx512 && m.checks == checks;
+    return m.avx512 == avx512 && m.checks == checks && m.shadow == shadow;
 }
 
 static bool match_any(const char *target)
 {
-    return match(target, false, false);
+    return match(target, false, false, false);
 }
 
 static bool match_avx512(const char *target)
 {
-    return match(target, true, false);
+    return match(target, true, false, false);
 }
 
 static bool match_checks(const char *target)
 {
-    return match(target, false, true);
+    return match(target, false, true, false);
 }
 
 static bool match_avx512_checks(const char *target)
 {
-    return match(target, true, true);
+    return match(target, true, true, false);
+}
+
+static bool match_shadow(const char *target)
+{
+    return match(target, false, true, true);
+}
+
+static bool match_avx512_shadow(const char *target)
+{
+    return match(target, true, true, true);
 }
 
 /* LLVM's schedulers, and instruction selection where it gathers what a store comes after, take quadratic time over runs of memory accesses,
@@ -531,3 +541,6 @@ const struct ptx_target ptx_target_host = TARGET(match_any, PTX_TARGET_ROUND_KNO
 const struct ptx_target ptx_target_host_avx512 = TARGET(match_avx512, PTX_TARGET_ROUNDING);
 const struct ptx_target ptx_target_host_checks = TARGET(match_checks, PTX_TARGET_ROUND_KNOWN | PTX_TARGET_CHECKS);
 const struct ptx_target ptx_target_host_avx512_checks = TARGET(match_avx512_checks, PTX_TARGET_ROUNDING | PTX_TARGET_CHECKS);
+#define SHADOW (PTX_TARGET_CHECKS | PTX_TARGET_SHADOW)
+const struct ptx_target ptx_target_host_shadow = TARGET(match_shadow, PTX_TARGET_ROUND_KNOWN | SHADOW);
+const struct ptx_target ptx_target_host_avx512_shadow = TARGET(match_avx512_shadow, PTX_TARGET_ROUNDING | SHADOW);

@@ -11,6 +11,7 @@
 
 extern const struct ptx_target ptx_target_host, ptx_target_host_avx512; /* the second: for machines with AVX-512 */
 extern const struct ptx_target ptx_target_host_checks, ptx_target_host_avx512_checks;
+extern const struct ptx_target ptx_target_host_shadow, ptx_target_host_avx512_shadow;
 
 /* ---- host/math.c */
 /* Gives every approximation, memory intrinsic and awkward conversion a body in SIMT IR, but for what ptx_host_avx512 has where that is to be used.
@@ -72,8 +73,10 @@ struct ptx_host_machine {
     bool gathers;      /* of 32- and 64-bit elements are quicker by the machine's instructions */
     bool slow_masked_stores; /* AVX2's take many times as long as a plain one */
     bool checks;       /* PTX_TARGET_CHECKS is asked for */
+    bool shadow;       /* and PTX_TARGET_SHADOW */
 };
-/* Reads "host" or "host:cpu[,+feature,-feature ...]", LLVM's features, slow-masked-stores and check-accesses.  False: not one of ours or an unknown CPU; *ret then untouched. */
+/* Reads "host" or "host:cpu[,+feature,-feature ...]", LLVM's features, slow-masked-stores, check-accesses and check-memory, which is
+ * check-accesses and more.  False: not one of ours or an unknown CPU; *ret then untouched. */
 bool ptx_host_machine_parse(const char *target, struct ptx_host_machine *ret);
 void ptx_host_machine_fini(struct ptx_host_machine *machine);
 

@@ -1,6 +1,7 @@
 /* The host device itself: what it is, how much of the machine it may use, and its table for the seam. */
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "host.h"
+#include "shadow.h"
 
 #include <cpuid.h>
 #include <sched.h>
@@ -13,6 +14,7 @@
 #include "base/env.h"
 #include "base/hash.h"
 #include "base/log.h"
+#include "base/setting.h"
 
 struct aw_host_device aw_host = {
     .lock = PTHREAD_ADAPTIVE_MUTEX_INITIALIZER_NP, /* held for tens of nanoseconds: sleeping at once would cost more */
@@ -266,10 +268,20 @@ static bool masked_stores_slow(void)
 
 static char target_text[96];
 
-static bool guards_exact(void)
+/* ANYWARP_HOST_GUARD: as cards notice; where memory ends, and alignment; each byte. */
+enum guard { GUARD_CARD, GUARD_EXACT, GUARD_BYTE };
+
+static enum guard guard_wish(void)
 {
-    const char *text = aw_env("ANYWARP_HOST_GUARD");
-    return text && !strcmp(text, "exact");
+    static const char *const words[] = { "card", "exact", "byte", NULL };
+    enum guard guard = (enum guard)aw_setting_word("ANYWARP_HOST_GUARD", words, GUARD_CARD);
+    if (guard != GUARD_BYTE || aw_host_shadow_init())
+        return guard;
+    static atomic_flag said = ATOMIC_FLAG_INIT;
+    if (!atomic_flag_test_and_set(&said))
+        aw_warn("ANYWARP_HOST_GUARD=byte needs 16 TiB of address space, which the system does not give (ulimit -v, "
+                "vm.overcommit_memory); using exact");
+    return GUARD_EXACT;
 }
 
 static void target_init(void)
@@ -290,7 +302,7 @@ static void target_init(void)
              level == 2 && gathers_fast() ? ",+fast-gather" : "",
              level == 2 && masked_stores_slow() ? ",+slow-masked-stores" : "",
              level == 3 && __builtin_cpu_supports("avx512vpopcntdq") ? ",+avx512vpopcntdq" : "",
-             guards_exact() ? ",+check-accesses" : "");
+             guard_wish() == GUARD_CARD ? "" : guard_wish() == GUARD_EXACT ? ",+check-accesses" : ",+check-memory");
 }
 
 const char *aw_host_target(void)
@@ -413,10 +425,7 @@ int aw_host_open(const char **ret_why)
         aw_host.devices[d].null_stream.device = d;
     }
     aw_host.group = group_blocks();
-    aw_host.exact = guards_exact();
-    const char *guard = aw_env("ANYWARP_HOST_GUARD");
-    if (guard && *guard && !aw_host.exact && strcmp(guard, "card") != 0)
-        aw_warn("ANYWARP_HOST_GUARD=%s is neither card nor exact; using card", guard);
+    aw_host.exact = guard_wish() != GUARD_CARD;
     aw_host.memory_total = aw_host_memory_limit();
     name_init();
     status = aw_host_pool_init();
@@ -621,6 +630,7 @@ const struct aw_provider aw_provider_host = {
     .object_load = aw_host_object_load,
     .object_unload = aw_host_object_unload,
     .object_locator = aw_host_object_locator,
+    .mem_complain = aw_host_mem_complain,
     .block_textures = true,
     .object_function = aw_host_object_function,
     .function_attr = aw_host_function_attr,

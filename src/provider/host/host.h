@@ -497,6 +497,9 @@ int aw_host_pointer_info(const void *ptr, struct aw_pointer_info *ret_info);
 void *aw_host_heap_alloc(size_t size);
 bool aw_host_heap_release(void *ptr);
 size_t aw_host_memory_used(void);
+/* ", N bytes past the end of an allocation of M bytes at P, allocated by ...": what there is near an address; "": nothing. */
+bool aw_host_mem_complain(const void *address, size_t bytes, const char *what);
+void aw_host_memory_describe(uintptr_t address, char *ret_text, size_t size);
 int aw_host_limit_set(int dev, enum aw_limit limit, size_t bytes);
 void aw_host_limits_reset(void);
 void aw_host_memory_fork(int phase);

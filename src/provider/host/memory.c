@@ -8,12 +8,18 @@
  * waits for the device first. */
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "host.h"
+#include "shadow.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>
+
+#include "base/log.h"
+
+#define AW_ROOM "host"
 
 enum kind { KIND_DEVICE, KIND_MANAGED, KIND_HOST, KIND_HEAP, KIND_REGISTERED, N_SLAB_KINDS = KIND_REGISTERED };
 
@@ -41,10 +47,14 @@ struct region {
     /* slabs */
     uint32_t slot_size;          /* 0: not a slab */
     uint32_t class_index, n_slots, n_free;
-    uint32_t *slot_asked;        /* 0: free */
+    uint32_t *slot_asked;        /* 0: free; with SLOT_FREED: by the user, but not given out again yet */
     uint32_t *free_slots;        /* stack of n_free */
     struct region *next, *prev;  /* slabs of the class that have room */
+    /* Where bytes are watched (shadow.h). */
+    bool freed;                  /* by the user; its memory is still ours */
+    struct aw_host_trace *trace, **slot_traces; /* who allocated; owned */
 };
+#define SLOT_FREED 0x80000000u
 
 static pthread_rwlock_t lock = PTHREAD_RWLOCK_INITIALIZER;
 static struct region *root;
@@ -184,6 +194,7 @@ static struct region *region_map(enum kind kind, size_t size)
     }
     r->size = r->asked = size;
     r->kind = kind;
+    aw_host_shadow_set(begin, body + tail, AW_SHADOW_CLOSED);
     return r;
 fail:
     free(r);
@@ -192,8 +203,14 @@ fail:
 
 static void region_unmap(struct region *r)
 {
-    if (r->map)
+    if (r->map) {
+        aw_host_shadow_set(r->map, r->map_size, AW_SHADOW_OPEN); /* whatever comes there is somebody else's */
         munmap(r->map, r->map_size);
+    }
+    for (uint32_t i = 0; r->slot_traces && i < r->n_slots; i++)
+        free(r->slot_traces[i]);
+    free(r->slot_traces);
+    free(r->trace);
     free(r->slot_asked);
     free(r->free_slots);
     free(r);
@@ -243,6 +260,8 @@ static struct region *slab_create(enum kind kind, uint32_t class_index)
     slab->n_slots = slab->n_free = (uint32_t)(SLAB_BYTES / slab->slot_size);
     slab->slot_asked = calloc(slab->n_slots, sizeof *slab->slot_asked);
     slab->free_slots = malloc(slab->n_slots * sizeof *slab->free_slots);
+    if (aw_host_shadow_on())
+        slab->slot_traces = calloc(slab->n_slots, sizeof(struct aw_host_trace *)); /* NULL: nobody's are known */
     if (!slab->slot_asked || !slab->free_slots) {
         region_unmap(slab);
         used -= SLAB_BYTES;
@@ -255,7 +274,7 @@ static struct region *slab_create(enum kind kind, uint32_t class_index)
     return slab;
 }
 
-static void *slot_alloc(enum kind kind, uint32_t class_index, size_t size)
+static void *slot_alloc(enum kind kind, uint32_t class_index, size_t size, struct aw_host_trace **trace)
 {
     struct region *slab = roomy[kind][class_index];
     if (!slab)
@@ -266,13 +285,23 @@ static void *slot_alloc(enum kind kind, uint32_t class_index, size_t size)
     slab->slot_asked[slot] = (uint32_t)size;
     if (slab->n_free == 0)
         roomy_unlink(slab);
-    return (void *)(slab->base + (uintptr_t)slot * slab->slot_size);
+    if (slab->slot_traces) {
+        slab->slot_traces[slot] = *trace;
+        *trace = NULL;
+    }
+    char *p = (char *)slab->base + (uintptr_t)slot * slab->slot_size;
+    aw_host_shadow_open(p, size);
+    return p;
 }
 
 /* Frees the slot; a slab that becomes empty goes when its class has another with room. */
 static void slot_free(struct region *slab, uint32_t slot)
 {
     slab->slot_asked[slot] = 0;
+    if (slab->slot_traces) {
+        free(slab->slot_traces[slot]);
+        slab->slot_traces[slot] = NULL;
+    }
     slab->free_slots[slab->n_free++] = slot;
     if (slab->n_free == 1)
         roomy_link(slab);
@@ -296,31 +325,91 @@ static bool heap_take(size_t size)
     return true;
 }
 
-static void *allocate(enum kind kind, size_t size)
+/* Where bytes are watched, what was freed is given out again late, so that who still uses it is caught: the newest of it. */
+enum { HELD_MOST = 4096 };
+static struct held {
+    struct region *region;
+    uint32_t slot;
+    size_t bytes;
+} held[HELD_MOST];
+static uint32_t held_first, held_n;
+static size_t held_bytes;
+
+/* Locked: gives back what was freed first. */
+static void held_drop(void)
+{
+    struct held h = held[held_first];
+    held_first = (held_first + 1) % HELD_MOST;
+    held_n--;
+    held_bytes -= h.bytes;
+    if (h.region->slot_size) {
+        slot_free(h.region, h.slot);
+    } else {
+        tree_remove(h.region);
+        used -= h.region->size;
+        region_unmap(h.region);
+    }
+}
+
+/* Locked: keeps what is freed. */
+static void held_add(struct region *r, uint32_t slot)
+{
+    size_t bytes = r->slot_size ? r->slot_size : r->size, room = aw_host.memory_total / 16;
+    char *begin = (char *)r->base + (r->slot_size ? (size_t)slot * r->slot_size : 0);
+    if (r->slot_size)
+        r->slot_asked[slot] |= SLOT_FREED;
+    if (!r->slot_size) { /* what knows nothing of shadows, such as a copy, faults */
+        r->freed = true;
+        madvise(r->map, r->map_size, MADV_DONTNEED);
+        (void)mprotect(r->map, r->map_size, PROT_NONE);
+    }
+    aw_host_shadow_set(begin, (bytes + 7) & ~(size_t)7, AW_SHADOW_FREED);
+    while (held_n && (held_n == HELD_MOST || held_bytes + bytes > room))
+        held_drop();
+    held[(held_first + held_n++) % HELD_MOST] = (struct held){ r, slot, bytes };
+    held_bytes += bytes;
+}
+
+/* Locked. */
+static void *place(enum kind kind, size_t size, struct aw_host_trace **trace)
 {
     void *p = NULL;
-    pthread_rwlock_wrlock(&lock);
-    if (kind == KIND_HEAP && !heap_take(size)) {
-        pthread_rwlock_unlock(&lock);
-        return NULL;
-    }
     if (size <= slot_sizes[N_CLASSES - 1]) {
         uint32_t i = kind == KIND_HEAP ? 0 : FIRST_DEVICE_CLASS;
         while (slot_sizes[i] < size)
             i++;
-        p = slot_alloc(kind, i, size);
+        p = slot_alloc(kind, i, size, trace);
     } else if (reserve(size)) {
         struct region *r = region_map(kind, size);
         if (r) {
             tree_insert(r);
             p = (void *)r->base;
+            aw_host_shadow_open(p, size);
+            r->trace = *trace;
+            *trace = NULL;
         } else {
             used -= size;
         }
     }
-    if (!p && kind == KIND_HEAP)
-        heap_live -= size;
+    return p;
+}
+
+static void *allocate(enum kind kind, size_t size)
+{
+    struct aw_host_trace *trace = kind == KIND_HEAP ? NULL : aw_host_trace_take(); /* kernels have no stack to look at */
+    void *p = NULL;
+    pthread_rwlock_wrlock(&lock);
+    if (kind != KIND_HEAP || heap_take(size)) {
+        p = place(kind, size, &trace);
+        while (!p && held_n) {
+            held_drop();
+            p = place(kind, size, &trace);
+        }
+        if (!p && kind == KIND_HEAP)
+            heap_live -= size;
+    }
     pthread_rwlock_unlock(&lock);
+    free(trace);
     return p;
 }
 
@@ -332,11 +421,11 @@ static struct region *find_exact(const void *ptr, uint32_t *ret_slot)
         return NULL;
     size_t offset = (uintptr_t)ptr - r->base;
     if (!r->slot_size)
-        return offset == 0 ? r : NULL;
+        return offset == 0 && !r->freed ? r : NULL;
     if (offset % r->slot_size || offset / r->slot_size >= r->n_slots)
         return NULL;
     *ret_slot = (uint32_t)(offset / r->slot_size);
-    return r->slot_asked[*ret_slot] ? r : NULL;
+    return r->slot_asked[*ret_slot] && !(r->slot_asked[*ret_slot] & SLOT_FREED) ? r : NULL;
 }
 
 static bool is_kind(const void *ptr, enum kind a, enum kind b)
@@ -357,7 +446,9 @@ static bool release(const void *ptr, enum kind a, enum kind b)
     bool ok = r && (r->kind == a || r->kind == b);
     if (ok && r->kind == KIND_HEAP)
         heap_live -= r->slot_size ? r->slot_asked[slot] : r->asked;
-    if (ok && r->slot_size) {
+    if (ok && r->map && aw_host_shadow_on()) {
+        held_add(r, slot);
+    } else if (ok && r->slot_size) {
         slot_free(r, slot);
     } else if (ok) {
         tree_remove(r);
@@ -503,13 +594,13 @@ int aw_host_pointer_info(const void *ptr, struct aw_pointer_info *ret_info)
     pthread_rwlock_rdlock(&lock);
     struct region *r = tree_find((uintptr_t)ptr);
     struct aw_pointer_info info = { 0 };
-    if (r && r->kind != KIND_HEAP) {
+    if (r && r->kind != KIND_HEAP && !r->freed) {
         info.base = (void *)r->base;
         info.size = r->asked;
         if (r->slot_size) {
             size_t slot = ((uintptr_t)ptr - r->base) / r->slot_size;
             info.base = (void *)(r->base + slot * r->slot_size);
-            info.size = slot < r->n_slots ? r->slot_asked[slot] : 0;
+            info.size = slot < r->n_slots && !(r->slot_asked[slot] & SLOT_FREED) ? r->slot_asked[slot] : 0;
         }
         info.device = r->kind == KIND_DEVICE || r->kind == KIND_MANAGED ? 0 : -1;
         info.managed = r->kind == KIND_MANAGED;
@@ -520,6 +611,52 @@ int aw_host_pointer_info(const void *ptr, struct aw_pointer_info *ret_info)
     if (status == AW_OK)
         *ret_info = info;
     return status;
+}
+
+/* Where an address lies beside an allocation of `asked` bytes at `base`. */
+static void describe(uintptr_t address, uintptr_t base, size_t asked, bool freed, const struct aw_host_trace *trace,
+                     char *ret_text, size_t size)
+{
+    char who[1024];
+    aw_host_trace_text(trace, who, sizeof who);
+    size_t at = address < base ? base - address : address < base + asked ? address - base : address - base - asked;
+    const char *where = address < base ? "bytes before" : address < base + asked ? "bytes into" : "bytes past the end of";
+    snprintf(ret_text, size, ", %zu %s %s of %zu bytes at %p%s%s", at, where, freed ? "freed memory" : "an allocation", asked,
+             (void *)base, *who ? ", allocated by " : "", who);
+}
+
+void aw_host_memory_describe(uintptr_t address, char *ret_text, size_t size)
+{
+    *ret_text = '\0';
+    pthread_rwlock_rdlock(&lock);
+    struct region *r = tree_floor(address);
+    if (r && r->map && address < (uintptr_t)r->map + r->map_size && !r->slot_size) {
+        describe(address, r->base, r->asked, r->freed, r->trace, ret_text, size);
+    } else if (r && r->slot_size && address < r->base + r->size) {
+        uint32_t slot = (uint32_t)((address - r->base) / r->slot_size);
+        if (!r->slot_asked[slot] && slot > 0 && r->slot_asked[slot - 1])
+            slot--;
+        if (r->slot_asked[slot])
+            describe(address, r->base + (uintptr_t)slot * r->slot_size, r->slot_asked[slot] & ~SLOT_FREED,
+                     r->slot_asked[slot] & SLOT_FREED,
+                     r->slot_traces ? r->slot_traces[slot] : NULL, ret_text, size);
+    }
+    pthread_rwlock_unlock(&lock);
+}
+
+bool aw_host_mem_complain(const void *address, size_t bytes, const char *what)
+{
+    char where[1400], size[32] = "", who[1024] = "";
+    if (!aw_host_shadow_on())
+        return false;
+    aw_host_memory_describe((uintptr_t)address, where, sizeof where);
+    struct aw_host_trace *trace = bytes ? NULL : aw_host_trace_take(); /* at the program's end nobody is to blame */
+    aw_host_trace_text(trace, who, sizeof who);
+    free(trace);
+    if (bytes)
+        snprintf(size, sizeof size, "%zu bytes at ", bytes);
+    aw_err("%s %s%p%s%s%s", what, size, address, where, *who ? "; called by " : "", who);
+    return true;
 }
 
 size_t aw_host_memory_used(void)
