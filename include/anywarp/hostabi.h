@@ -20,7 +20,7 @@ extern "C" {
 /* Of code that is made with check-memory: a byte for each eight of memory at AW_SHADOW_BASE + address / 8, of the low
  * AW_SHADOW_ADDRESS_BITS bits of the address.  0: all eight may be accessed; 1 to 7: so many, the first ones; else none.  What
  * is caught is stored at AW_SHADOW_CAUGHT before the kernel is ended. */
-#define AW_SHADOW_BASE 0x100000000000ull
+#define AW_SHADOW_BASE 0x200000000000ull /* where neither programs nor the sanitizers have anything */
 #define AW_SHADOW_ADDRESS_BITS 47
 #define AW_SHADOW_CAUGHT (AW_SHADOW_BASE - 8)
 

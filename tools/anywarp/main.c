@@ -33,7 +33,7 @@ static int usage(FILE *out)
           "commands:\n",
           out);
     for (size_t i = 0; i < N_COMMANDS; i++)
-        fprintf(out, "  %-10s %s\n", commands[i].name, commands[i].help);
+        fprintf(out, "  %-11s %s\n", commands[i].name, commands[i].help);
     fputs("\n`anywarp COMMAND --help` tells more.\n", out);
     return out == stderr ? 2 : 0;
 }

@@ -52,10 +52,9 @@ static int usage(FILE *out)
         "                     Without it, 256 threads\n"
         "  --no-libraries     not the libraries that programs name, only themselves\n"
         "  --json             the result as one JSON object: kernels, made, failed, seconds, failures\n\n"
-        "A launch with blocks of another shape compiles its kernel then.  Exit status: 0 all compiled, 1 some did not, or it "
-        "was\n"
-        "interrupted, 2 wrong usage.\n",
-        out);
+        "A launch with blocks of another shape compiles its kernel then.\n"
+          "Exit status: 0 all compiled, 1 some did not, or it was interrupted, 2 wrong usage.\n",
+          out);
     return out == stderr ? 2 : 0;
 }
 

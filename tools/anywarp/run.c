@@ -22,9 +22,17 @@
 /* As env(1): the program was found but could not be run; it was not found. */
 enum { EXIT_CANNOT_RUN = 126, EXIT_NOT_FOUND = 127 };
 
-static const char run_usage[] =
-    "usage: anywarp run [--device=host[:LEVEL]|hip|sim:CARD[,CARD...]] [--stats[=FILE]] [--check=race]\n"
-    "                   [--log=level[:room][,...]] [--record=FILE] [--quiet] [--] program [argument...]\n";
+static const char run_usage[] = "usage: anywarp run [options] [--] PROGRAM [argument...]\n";
+static const char run_help[] =
+    "\nRuns the program with anywarp's libraries in place of NVIDIA's; so runs whatever it starts.\n\n"
+    "  --device=DEVICE    host, the processor; host:LEVEL, as x86-64, x86-64-v2, -v3 or -v4; hip, AMD's cards; or sim:CARD[,CARD...],\n"
+    "                     simulated ones, such as sim:gfx1030.  Without it: hip where there is a card, else host\n"
+    "  --stats[=FILE]     on a simulated card, count what kernels execute\n"
+    "  --check=race       on a simulated card, look for races\n"
+    "  --log=RULES        level[:room][,...]: err, fixme, warn, info or trace\n"
+    "  --record=FILE      write down kernels and shapes of blocks, for `anywarp precompile --list`\n"
+    "  --quiet            no line at the terminal while kernels compile\n\n"
+    "Exit status: the program's; 2 wrong usage; 126 it cannot be run; 127 it is not there.\n";
 
 /* What the options ask for beyond variables of the environment. */
 struct aw_run_wish {
@@ -120,7 +128,7 @@ static int aw_run_options(int argc, char **argv, struct aw_run_wish *ret_wish)
             break;
         }
         if (!strcmp(argv[i], "--help") || !strcmp(argv[i], "-h")) {
-            fputs(run_usage, stdout);
+            printf("%s%s", run_usage, run_help);
             exit(0);
         }
         if (strncmp(argv[i], "--", 2) != 0) {
