@@ -12,7 +12,9 @@ import tempfile
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path.insert(0, os.path.dirname(HERE))
+import expecting
 import nvcc
+from expecting import expect
 
 SOURCE = os.path.join(HERE, 'check.cu')
 ILLEGAL, SOUND = 'an illegal memory access was encountered', 'no error'
@@ -31,17 +33,6 @@ ROWS = [
     (10, SOUND, None, r'free of what is not allocated, 0x\w+, 0 bytes into freed memory of 400 bytes .*; called by .*check\+0x'),
     (11, SOUND, None, r'free of what is not allocated, 0x\w+, 8 bytes into an allocation of 1001 bytes at 0x\w+' + MAKER),
 ]
-failures = 0
-
-
-def expect(what, condition, seen):
-    global failures
-    print('%s: %s' % ('ok' if condition else 'FAIL', what))
-    if not condition:
-        failures += 1
-        print('    ' + repr(seen)[-3000:])
-
-
 def main():
     compiler = nvcc.find()
     if not compiler:
@@ -72,7 +63,7 @@ def main():
         for words, status, text in ((['--help'], 0, 'Exit status'), ([], 2, 'usage'), (['--leaks', '--race', program], 2, 'usage'), (['/missing'], 127, 'No such')):
             r = run('check', *words)
             expect('check ' + ' '.join(words), r.returncode == status and text in r.stdout + r.stderr, (r.returncode, r.stdout, r.stderr))
-    sys.exit(failures != 0)
+    expecting.finish()
 
 
 main()

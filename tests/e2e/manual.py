@@ -11,16 +11,8 @@ import shutil
 import subprocess
 import sys
 
-failures = 0
-
-
-def expect(what, condition, seen):
-    global failures
-    print('%s: %s' % ('ok' if condition else 'FAIL', what))
-    if not condition:
-        failures += 1
-        print('    ' + repr(seen)[-2000:])
-
+import expecting
+from expecting import expect
 
 def output(*command):
     return subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False).stdout
@@ -51,7 +43,7 @@ def main():
     for shell, name in (('zsh', '_anywarp'), ('fish', 'anywarp.fish')):
         if shutil.which(shell):
             expect(shell, not output(shell, '-n', os.path.join(folder, name)), name)
-    sys.exit(failures != 0)
+    expecting.finish()
 
 
 main()

@@ -14,21 +14,12 @@ import tempfile
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path.insert(0, os.path.dirname(HERE))
+import expecting
 import nvcc
+from expecting import expect
 
 ERASED = '\r\x1b[K'
 KERNELS = 100
-failures = 0
-
-
-def expect(what, condition, seen):
-    global failures
-    print('%s: %s' % ('ok' if condition else 'FAIL', what))
-    if not condition:
-        failures += 1
-        print('    ' + repr(seen[-3000:]))
-
-
 def at_terminal(command, env):
     """Runs the command with a terminal of its own; what it wrote there."""
     pid, terminal = pty.fork()
@@ -90,4 +81,4 @@ with tempfile.TemporaryDirectory() as folder:
                         os.path.join(folder, name), source], check=True, timeout=300)
     status_line(sys.argv[1], os.path.join(folder, 'many'), environment)
     debugger(sys.argv[1], os.path.join(folder, 'one'), environment)
-sys.exit(failures != 0)
+expecting.finish()

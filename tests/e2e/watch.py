@@ -14,20 +14,11 @@ import tempfile
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path.insert(0, os.path.dirname(HERE))
+import expecting
 import nvcc
+from expecting import expect
 
 OUTPUT = '0 118098\n'
-failures = 0
-
-
-def expect(what, condition, seen):
-    global failures
-    print('%s: %s' % ('ok' if condition else 'FAIL', what))
-    if not condition:
-        failures += 1
-        print('    ' + repr(seen)[-3000:])
-
-
 def run(command, env, **more):
     return subprocess.run(command, capture_output=True, text=True, env=env, timeout=300, check=False, **more)
 
@@ -194,7 +185,7 @@ def main():
         usage(anywarp, 'profile', env)
         doctor(anywarp, program, env)
         precompile(anywarp, program, env, folder)
-    sys.exit(failures != 0)
+    expecting.finish()
 
 
 main()
