@@ -172,11 +172,11 @@ static void test_device(void)
     CHECK(strncmp(name, "anywarp host device (", 21) == 0);
     const char *target = P->device_target(0);
     CHECK(strncmp(target, "host:", 5) == 0 && strlen(target) > 5);
-    static const char checks[] = ",+check-accesses";
     char plain[64];
     size_t len = strlen(target);
     const char *guard = getenv("ANYWARP_HOST_GUARD");
-    bool exact = guard && !strcmp(guard, "exact");
+    bool byte = guard && !strcmp(guard, "byte"), exact = byte || (guard && !strcmp(guard, "exact"));
+    const char *checks = byte ? ",+check-memory" : ",+check-accesses";
     EQ(len > strlen(checks) && !strcmp(target + len - strlen(checks), checks), exact);
     snprintf(plain, sizeof plain, "%.*s", (int)(len - (exact ? strlen(checks) : 0)), target);
     CHECK(!strchr(plain, ',') || !strcmp(plain, "host:x86-64-v3,+fast-gather") || /* a feature only where it is of use */
