@@ -701,6 +701,20 @@ void sass_emit_qspc(struct sass_lift *l, const struct sass_insn *i)
 
 /* ---- Asynchronous copies */
 
+/* With .ZFILL the low bits of the address in global memory, which is a multiple of the size, are how many bytes at the end are zeros. */
+static struct sass_text zeros_at_end(struct sass_lift *l, unsigned bytes, struct sass_text *from, int64_t offset)
+{
+    struct sass_text sum = sass_temp(l, 'w'), word = sass_temp(l, 't'), low = sass_temp(l, 't'), count = sass_temp(l, 't'), at = sass_temp(l, 'w');
+    sass_step(l, "add.s64 %s, %s, %lld", sum.s, from->s, (long long)offset);
+    sass_step(l, "cvt.u32.u64 %s, %s", word.s, sum.s);
+    sass_step(l, "and.b32 %s, %s, %u", low.s, word.s, bytes - 1);
+    sass_step(l, "sub.u32 %s, %u, %s", count.s, bytes, low.s);
+    sass_step(l, "and.b64 %s, %s, -%u", at.s, sum.s, bytes);
+    *from = at;
+    return count;
+}
+
+/* Where the predicate is false zeros are stored. */
 void sass_emit_ldgsts(struct sass_lift *l, const struct sass_insn *i)
 {
     const struct sass_operand *o = i->opnd;
@@ -709,19 +723,25 @@ void sass_emit_ldgsts(struct sass_lift *l, const struct sass_insn *i)
     (void)sass_mod(l, SASS_F_LEVEL);
     struct sass_text from = address64(l, &o[SASS_M], &offset), to = sass_shared_address(l, &o[SASS_M2]), count = { "" };
     const char *how = bytes == 16 ? "cg" : "ca";
-    struct sass_text dst = plus(to.s, o[SASS_M2].value), src = plus(from.s, offset);
-    bool asked = o[SASS_S].kind != SASS_NONE && !sass_is_true(&o[SASS_S]);
+    struct sass_text dst = plus(to.s, o[SASS_M2].value);
+    bool asked = o[SASS_S].kind != SASS_NONE && !sass_is_true(&o[SASS_S]), part = sass_mod(l, SASS_F_ZFILL);
     (void)sass_look(l, SASS_S);
-    if (asked && sass_mod(l, SASS_F_ZFILL)) {
-        count = sass_temp(l, 't');
-        sass_step(l, "selp.b32 %s, %u, 0, %s", count.s, bytes, sass_pred(l, &o[SASS_S]).s);
-        sass_do(l, "cp.async.%s.shared.global [%s], [%s], %u, %s", how, dst.s, src.s, bytes, count.s);
-    } else if (asked) {
-        struct sass_text where = sass_condition(l, i);
-        sass_step(l, "@%s cp.async.%s.shared.global [%s], [%s], %u", where.s, how, dst.s, src.s, bytes);
-    } else {
-        sass_do(l, "cp.async.%s.shared.global [%s], [%s], %u", how, dst.s, src.s, bytes);
+    if (part) {
+        count = zeros_at_end(l, bytes, &from, offset);
+        offset = 0;
     }
+    struct sass_text src = plus(from.s, offset);
+    if (asked) {
+        struct sass_text whole = count;
+        if (!part)
+            snprintf(whole.s, sizeof whole.s, "%u", bytes);
+        count = sass_temp(l, 't');
+        sass_step(l, "selp.b32 %s, %s, 0, %s", count.s, whole.s, sass_pred(l, &o[SASS_S]).s);
+    }
+    if (asked || part)
+        sass_do(l, "cp.async.%s.shared.global [%s], [%s], %u, %s", how, dst.s, src.s, bytes, count.s);
+    else
+        sass_do(l, "cp.async.%s.shared.global [%s], [%s], %u", how, dst.s, src.s, bytes);
 }
 
 void sass_emit_ldgdepbar(struct sass_lift *l, const struct sass_insn *i)
