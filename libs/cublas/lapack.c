@@ -272,8 +272,9 @@ static cublasStatus_t geqrf(cublasHandle_t h, char type, int m, int n, void *a, 
     cublasStatus_t status = aw_blas_handle_check(h);
     if (status != CUBLAS_STATUS_SUCCESS)
         return status;
-    status = wrong(ret_info, m < 0 ? 1 : n < 0 ? 2 : count && !a ? 3 : !ld_ok(lda, m) ? 4 : count && !tau ? 5 : count < 0 ? 7 : 0);
-    return status != CUBLAS_STATUS_SUCCESS || !count ? status : submit(&c, h, (void *const[]){ a, tau, NULL, NULL });
+    bool any = count && k; /* empty matrices need not have addresses, as PyTorch's have not */
+    status = wrong(ret_info, m < 0 ? 1 : n < 0 ? 2 : any && !a ? 3 : !ld_ok(lda, m) ? 4 : any && !tau ? 5 : count < 0 ? 7 : 0);
+    return status != CUBLAS_STATUS_SUCCESS || !any ? status : submit(&c, h, (void *const[]){ a, tau, NULL, NULL });
 }
 
 /* cuBLAS has the plain, overdetermined problem alone. */

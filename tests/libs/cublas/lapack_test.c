@@ -258,6 +258,11 @@ static void test_refusals(void)
     check(cublasDgetrfBatched(handle, 3, P(a), 3, pivots, info, 0) == 0, "none");
     check(cublasDgetrsBatched(handle, CUBLAS_OP_N, 3, 1, P(a), 2, pivots, P(a), 3, &host_info, BATCH) == CUBLAS_STATUS_INVALID_VALUE &&
           host_info == -5, "getrs: info %d", host_info);
+    check(cublasDgeqrfBatched(handle, 3, 0, NULL, 3, NULL, &host_info, BATCH) == CUBLAS_STATUS_SUCCESS && host_info == 0 &&
+              cublasDgeqrfBatched(handle, 0, 3, NULL, 1, NULL, &host_info, BATCH) == CUBLAS_STATUS_SUCCESS,
+          "geqrf of empty matrices without addresses");
+    check(cublasDgeqrfBatched(handle, 1, 1, NULL, 1, NULL, &host_info, BATCH) == CUBLAS_STATUS_INVALID_VALUE && host_info == -3,
+          "geqrf without addresses: info %d", host_info);
     check(cublasDgeqrfBatched(handle, -1, 3, P(a), 3, P(a), &host_info, BATCH) == CUBLAS_STATUS_INVALID_VALUE && host_info == -1,
           "geqrf: info %d", host_info);
     check(cublasDgelsBatched(handle, CUBLAS_OP_T, 3, 3, 1, P(a), 3, P(a), 3, &host_info, info, BATCH) == CUBLAS_STATUS_NOT_SUPPORTED, "gels");
