@@ -148,31 +148,6 @@ static LLVMValueRef declare_kernel(struct ptx_lower *l, struct ptx_func *f)
 }
 
 /* ---- Bodies */
-static LLVMTypeRef register_type(struct ptx_lower *l, const struct ptx_var *var)
-{
-    switch (var->type) {
-    case PTX_F32: case PTX_F64: case PTX_F16: case PTX_PRED: return ptx_llvm_type(l, var->type);
-    default: return ptx_int_type(l, ptx_type_bits(var->type) ? ptx_type_bits(var->type) : 32);
-    }
-}
-
-/* Registers start as zero: PTX leaves them unspecified, and LLVM's undef would be worse than that. */
-static bool registers_make(struct ptx_lower *l, struct ptx_func *f)
-{
-    l->regs = AW_NEW_ARRAY(l->arena, LLVMValueRef, f->n_regs + 1);
-    l->reg_types = AW_NEW_ARRAY(l->arena, LLVMTypeRef, f->n_regs + 1);
-    if (!l->regs || !l->reg_types) {
-        l->out_of_memory = true;
-        return false;
-    }
-    for (uint32_t i = 0; i < f->n_regs; i++) {
-        l->reg_types[i] = register_type(l, f->reg_vars[i]);
-        l->regs[i] = LLVMBuildAlloca(l->builder, l->reg_types[i], "");
-        LLVMBuildStore(l->builder, LLVMConstNull(l->reg_types[i]), l->regs[i]);
-    }
-    return true;
-}
-
 static LLVMValueRef memory_for(struct ptx_lower *l, const struct ptx_var *var)
 {
     char name[64];
@@ -318,7 +293,7 @@ static bool func_lower(struct ptx_lower *l, struct ptx_func *f)
     for (struct ptx_var *p = f->params; p; p = p->next)
         p->user = NULL;
     arena_make(l);
-    if (!registers_make(l, f))
+    if (!ptx_registers_make(l, f))
         return false;
     if (!f->is_entry)
         params_make(l, f);
@@ -327,7 +302,7 @@ static bool func_lower(struct ptx_lower *l, struct ptx_func *f)
     LLVMBuildBr(l->builder, body);
     LLVMMoveBasicBlockAfter(body, l->entry);
     LLVMPositionBuilderAtEnd(l->builder, body);
-    bool ok = body_lower(l, f);
+    bool ok = body_lower(l, f) && ptx_registers_trim(l, f);
     l->instr = NULL;
     return ok;
 }
