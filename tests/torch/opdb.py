@@ -1,9 +1,9 @@
 """A part of torch's own operator database, each operator's samples on the CPU and on the CUDA device: run by tests/torch/run, a process a part.
 
-    opdb.py DTYPE NAME...
+    opdb.py DTYPE[+grad] NAME...
 
 Writes a line for each operator: "OP name RESULT samples detail", RESULT one of ok, wrong, error, skip.  What begins is said first ("BEGIN name"), so
-that whoever reads knows where a process died.
+that whoever reads knows where a process died.  With +grad gradients of the samples' inputs are compared, for a fixed gradient of the results.
 """
 # SPDX-License-Identifier: Apache-2.0
 import sys
@@ -27,9 +27,27 @@ RANDOM = {"bernoulli", "multinomial", "normal", "normal.in_place", "rand_like", 
 NOT_UNIQUE = {"svd", "linalg.svd", "linalg.eig", "linalg.eigh", "linalg.qr", "qr", "geqrf", "linalg.householder_product", "lobpcg", "ormqr", "symeig"}
 
 
+# How far results may be apart, relatively and absolutely; sums are taken in another order, and whole numbers are the same.
+TOLERANCE = {torch.float16: 1e-2, torch.bfloat16: 4e-2, torch.complex32: 1e-2, torch.float32: 2e-4, torch.complex64: 2e-4}
+
+# Outside training torch's CPU device has nothing for backward to save; its CUDA device gives what normalisation went by: the running mean, and the
+# inverse of the running deviation.
+BATCH_NORMS = {"native_batch_norm", "_native_batch_norm_legit"}
+
+
+def move_tensor(value, device):
+    """A leaf with the same strides in a copy of the whole storage, as operators see more of it than the tensor's own elements."""
+    value = value.detach()
+    if value.device.type != "cpu" or value.layout != torch.strided or value.is_conj() or value.is_neg() or not value.untyped_storage().nbytes():
+        return value.to(device)
+    whole = torch.empty(0, dtype=value.dtype).set_(value.untyped_storage())
+    there = torch.empty(0, dtype=value.dtype, device=device).set_(whole.to(device, copy=True).untyped_storage())
+    return there.as_strided(value.shape, value.stride(), value.storage_offset()).detach()
+
+
 def move(value, device):
     if isinstance(value, torch.Tensor):
-        return value.detach().to(device)
+        return move_tensor(value, device).requires_grad_(value.requires_grad)
     if isinstance(value, torch.device):
         return torch.device(device)
     if isinstance(value, str) and value == "cpu":
@@ -70,36 +88,68 @@ def compare(expected, actual, values):
         if not values:
             continue
         try:
-            torch.testing.assert_close(y, x, rtol=2e-4, atol=2e-4, equal_nan=True)
+            tolerance = TOLERANCE.get(x.dtype, 1e-9 if x.is_floating_point() or x.is_complex() else 0)
+            torch.testing.assert_close(y, x, rtol=tolerance, atol=tolerance, equal_nan=True)
         except AssertionError as error:
             return f"result {k}: " + " ".join(str(error).split())[:240]
     return None
 
 
-def call(op, sample):
-    return op(sample.input, *sample.args, **sample.kwargs)
+def batch_norm(sample, result):
+    """What the CPU does not give, as it is defined (BATCH_NORMS)."""
+    if len(sample.args) != 7 or sample.args[4]:
+        return result
+    mean, variance, _, _, eps = sample.args[2:]
+    return result[0], mean, (variance + eps).rsqrt()
 
 
-def check(op, dtype):
+def leaves(value):
+    return [t for t in tensors(value) if t.requires_grad and t.is_leaf]
+
+
+def call(op, sample, grad):
+    """The operator's result, or with `grad` the gradients of the inputs that have any."""
+    result = op(sample.input, *sample.args, **sample.kwargs)
+    if sample.output_process_fn_grad is not None and grad:
+        result = sample.output_process_fn_grad(result)
+    if not grad:
+        return result
+    inputs = leaves([sample.input, sample.args, sample.kwargs])
+    outputs = [t for t in tensors(result) if t.requires_grad]
+    if not inputs or not outputs:
+        return None
+    torch.manual_seed(2)
+    given = [torch.randn(t.shape, dtype=t.dtype).to(t.device) for t in outputs]
+    return [g for g in torch.autograd.grad(outputs, inputs, given, allow_unused=True) if g is not None]
+
+
+def check(op, dtype, grad):
     """RESULT, samples looked at, detail."""
     n = 0
-    values = op.name not in RANDOM and op.name not in UNDEFINED and op.name not in NOT_UNIQUE
-    for sample in op.sample_inputs("cpu", dtype, requires_grad=False):
-        there = type(sample)(move(sample.input, DEVICE), args=move(sample.args, DEVICE), kwargs=move(sample.kwargs, DEVICE))
+    values = op.name not in RANDOM and op.name not in UNDEFINED and (grad or op.name not in NOT_UNIQUE)
+    for sample in op.sample_inputs("cpu", dtype, requires_grad=grad):
+        there = type(sample)(move(sample.input, DEVICE), args=move(sample.args, DEVICE), kwargs=move(sample.kwargs, DEVICE),
+                             output_process_fn_grad=sample.output_process_fn_grad)
+        sample = type(sample)(move(sample.input, "cpu"), args=move(sample.args, "cpu"), kwargs=move(sample.kwargs, "cpu"),
+                              output_process_fn_grad=sample.output_process_fn_grad)
         try:
             torch.manual_seed(1)
-            expected = call(op, sample)
-        except Exception as error:  # the CPU has no such form: nothing to compare with
+            expected = call(op, sample, grad)
+        except Exception:  # the CPU has no such form: nothing to compare with
+            continue
+        if expected is None:
             continue
         try:
             torch.manual_seed(1)
-            actual = call(op, there)
+            actual = call(op, there, grad)
             torch.cuda.synchronize()
         except NotImplementedError:  # torch has no such form for CUDA
             continue
         except Exception as error:
             return "error", n, f"{type(error).__name__}: " + " ".join(str(error).split())[:300]
         n += 1
+        if op.name in BATCH_NORMS and not grad:
+            expected = batch_norm(sample, expected)
         wrong = compare(expected, actual, values)
         if wrong:
             return "wrong", n, f"sample {n}: {wrong}"
@@ -107,18 +157,19 @@ def check(op, dtype):
 
 
 def main():
-    dtype = getattr(torch, sys.argv[1])
-    wanted = set(sys.argv[2:])
+    dtype, grad = sys.argv[1].removesuffix("+grad"), sys.argv[1].endswith("+grad")
+    dtype, wanted = getattr(torch, dtype), set(sys.argv[2:])
     for op in methods.op_db:
         name = op.name + ("." + op.variant_test_name if op.variant_test_name else "")
         if name not in wanted:
             continue
         print(f"BEGIN {name}", flush=True)
         begin = time.time()
-        if dtype not in op.supported_dtypes("cpu") or dtype not in op.supported_dtypes("cuda"):
+        of = (op.supported_backward_dtypes if grad else op.supported_dtypes)
+        if dtype not in of("cpu") or dtype not in of("cuda") or (grad and not op.supports_autograd):
             result, n, detail = "skip", 0, "not of this type"
         else:
-            result, n, detail = check(op, dtype)
+            result, n, detail = check(op, dtype, grad)
         print(f"OP {name} {result} {n} {time.time() - begin:.1f} {detail}", flush=True)
 
 
