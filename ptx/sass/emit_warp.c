@@ -4,29 +4,41 @@
 
 #define ALL_LANES "-1"
 
-/* Its member mask. */
-static struct sass_text lanes(const struct sass_lift *l, const struct sass_insn *i)
+/* Its member mask.  May add a line.  All operations of lanes that are there together name the same, so that what one finds holds for the next. */
+static struct sass_text lanes(struct sass_lift *l, const struct sass_insn *i)
 {
-    uint32_t mask = l->mask_of[i->offset / SASS_INSN_SIZE];
-    return mask ? sass_format("%%mask%u", mask - 1) : sass_format(ALL_LANES);
+    uint32_t k = i->offset / SASS_INSN_SIZE;
+    if (l->mask_of[k])
+        return sass_format("%%mask%u", l->mask_of[k] - 1);
+    if (!l->here[k])
+        return sass_format(ALL_LANES);
+    if (!sass_guarded(i) && l->here_mask.s[0])
+        return l->here_mask;
+    struct sass_text t = sass_temp(l, 't');
+    sass_do(l, "activemask.b32 %s", t.s);
+    if (!sass_guarded(i))
+        l->here_mask = t;
+    return t;
 }
 
 void sass_emit_vote(struct sass_lift *l, const struct sass_insn *i)
 {
     struct sass_text s = sass_pred(l, &i->opnd[SASS_S]);
     unsigned fn = sass_mod(l, SASS_F_FN);
+    struct sass_text mask = lanes(l, i);
     if (sass_writes(&i->opnd[SASS_P])) {
         struct sass_text q = sass_temp(l, 'q');
-        sass_do(l, "vote.sync.%s.pred %s, %s, %s", fn == SASS_FN_ALL ? "all" : fn == SASS_FN_EQ ? "uni" : "any", q.s, s.s,
-                lanes(l, i).s);
+        sass_do(l, "vote.sync.%s.pred %s, %s, %s", fn == SASS_FN_ALL ? "all" : fn == SASS_FN_EQ ? "uni" : "any", q.s, s.s, mask.s);
         if (sass_writes(&i->opnd[SASS_D]))
-            sass_do(l, "vote.sync.ballot.b32 %s, %s, %s", sass_dest(l, &i->opnd[SASS_D], 0).s, s.s, lanes(l, i).s);
+            sass_do(l, "vote.sync.ballot.b32 %s, %s, %s", sass_dest(l, &i->opnd[SASS_D], 0).s, s.s, mask.s);
         sass_put_pred(l, SASS_P, q.s);
     } else if (sass_writes(&i->opnd[SASS_D])) {
-        if (sass_is_true(&i->opnd[SASS_S]) && !l->mask_of[i->offset / SASS_INSN_SIZE])
-            sass_do(l, "activemask.b32 %s", sass_dest(l, &i->opnd[SASS_D], 0).s);
+        if (!sass_is_true(&i->opnd[SASS_S]) || l->mask_of[i->offset / SASS_INSN_SIZE])
+            sass_do(l, "vote.sync.ballot.b32 %s, %s, %s", sass_dest(l, &i->opnd[SASS_D], 0).s, s.s, mask.s);
+        else if (strcmp(mask.s, ALL_LANES))
+            sass_do(l, "mov.b32 %s, %s", sass_dest(l, &i->opnd[SASS_D], 0).s, mask.s);
         else
-            sass_do(l, "vote.sync.ballot.b32 %s, %s, %s", sass_dest(l, &i->opnd[SASS_D], 0).s, s.s, lanes(l, i).s);
+            sass_do(l, "activemask.b32 %s", sass_dest(l, &i->opnd[SASS_D], 0).s);
     }
 }
 
@@ -45,10 +57,11 @@ void sass_emit_shfl(struct sass_lift *l, const struct sass_insn *i)
         sass_step(l, "mov.b32 %s, %s", t.s, a.s);
         a = t;
     }
+    struct sass_text mask = lanes(l, i);
     if (sass_writes(&o[SASS_P]))
-        sass_do(l, "shfl.sync.%s.b32 %s|%s, %s, %s, %s, %s", modes[mode], d.s, sass_dest(l, &o[SASS_P], 0).s, a.s, b.s, c.s, lanes(l, i).s);
+        sass_do(l, "shfl.sync.%s.b32 %s|%s, %s, %s, %s, %s", modes[mode], d.s, sass_dest(l, &o[SASS_P], 0).s, a.s, b.s, c.s, mask.s);
     else
-        sass_do(l, "shfl.sync.%s.b32 %s, %s, %s, %s, %s", modes[mode], d.s, a.s, b.s, c.s, lanes(l, i).s);
+        sass_do(l, "shfl.sync.%s.b32 %s, %s, %s, %s, %s", modes[mode], d.s, a.s, b.s, c.s, mask.s);
 }
 
 void sass_emit_match(struct sass_lift *l, const struct sass_insn *i)
@@ -56,10 +69,11 @@ void sass_emit_match(struct sass_lift *l, const struct sass_insn *i)
     const struct sass_operand *o = i->opnd;
     bool wide = sass_mod(l, SASS_F_U64), all = o[SASS_P].kind != SASS_NONE;
     struct sass_text a = wide ? sass_raw64(l, &o[SASS_A]) : sass_raw(l, &o[SASS_A]), d = sass_dest(l, &o[SASS_D], 0);
+    struct sass_text mask = lanes(l, i);
     if (all && sass_writes(&o[SASS_P]))
-        sass_do(l, "match.all.sync.b%u %s|%s, %s, %s", wide ? 64u : 32u, d.s, sass_dest(l, &o[SASS_P], 0).s, a.s, lanes(l, i).s);
+        sass_do(l, "match.all.sync.b%u %s|%s, %s, %s", wide ? 64u : 32u, d.s, sass_dest(l, &o[SASS_P], 0).s, a.s, mask.s);
     else
-        sass_do(l, "match.%s.sync.b%u %s, %s, %s", all ? "all" : "any", wide ? 64u : 32u, d.s, a.s, lanes(l, i).s);
+        sass_do(l, "match.%s.sync.b%u %s, %s, %s", all ? "all" : "any", wide ? 64u : 32u, d.s, a.s, mask.s);
 }
 
 void sass_emit_redux(struct sass_lift *l, const struct sass_insn *i)
@@ -75,7 +89,8 @@ void sass_emit_redux(struct sass_lift *l, const struct sass_insn *i)
     case SASS_FN_MAX: op = sign ? "max.s32" : "max.u32"; break;
     default: op = "and.b32"; break;
     }
-    sass_do(l, "redux.sync.%s %s, %s, %s", op, sass_dest(l, &o[SASS_D], 0).s, sass_raw(l, &o[SASS_A]).s, lanes(l, i).s);
+    struct sass_text mask = lanes(l, i);
+    sass_do(l, "redux.sync.%s %s, %s, %s", op, sass_dest(l, &o[SASS_D], 0).s, sass_raw(l, &o[SASS_A]).s, mask.s);
 }
 
 /* Their own condition beside the guard: never seen. */

@@ -143,11 +143,22 @@ static void find_leaders(struct sass_lift *l)
     }
 }
 
+bool sass_never_falls(const struct sass_insn *i)
+{
+    bool always = !sass_guarded(i) && (i->opnd[SASS_S].kind == SASS_NONE || sass_is_true(&i->opnd[SASS_S]));
+    return always && (i->op == SASS_BRA || i->op == SASS_BRX || i->op == SASS_BRXU || i->op == SASS_EXIT || i->op == SASS_RET || i->op == SASS_JMP);
+}
+
 enum { BRANCH_DIV = 2, BRANCH_CONV = 3 };
 
 static unsigned branch_kind(const struct sass_lift *l, const struct sass_insn *i)
 {
     return l->code->text.ptr[i->offset + 4] & 3;
+}
+
+bool sass_asks_together(const struct sass_lift *l, const struct sass_insn *i)
+{
+    return i->op == SASS_BRA && branch_kind(l, i) == BRANCH_DIV;
 }
 
 /* ---- Calls that are jumps
@@ -633,12 +644,14 @@ static bool one(struct sass_lift *l, const struct sass_insn *i, uint32_t context
     switch (i->op) {
     case SASS_BRA: return branch(l, i, context);
     case SASS_BRX: case SASS_BRXU: return indirect(l, i, context);
-    case SASS_CALL: sass_carry_forget(l); sass_known_forget(l); return call(l, i, context);
+    case SASS_CALL: sass_carry_forget(l); sass_known_forget(l); l->here_mask.s[0] = 0; return call(l, i, context);
     case SASS_RET: return ret(l, i, context);
     case SASS_EXIT: case SASS_KILL: return end(l, i);
     default: break;
     }
     sass_emit *emit = sass_emitter(i->op);
+    if (i->op == SASS_BAR || i->op == SASS_WARPSYNC)
+        l->here_mask.s[0] = 0;
     if (i->undecoded) {
         undecoded(l, i);
         return true;
@@ -705,6 +718,7 @@ static void block(struct sass_lift *l, uint32_t b)
         aw_buf_printf(&l->body, "$B%" PRIu32 ":\n", b);
         sass_carry_forget(l);
         sass_known_forget(l);
+        l->here_mask.s[0] = 0;
         uint32_t k = l->blocks[b].first;
         bool ended = false;
         do {
@@ -763,6 +777,7 @@ bool sass_flow(struct sass_lift *l)
     find_leaders(l);
     find_jumps(l);
     find_masks(l);
+    sass_find_apart(l);
     sass_find_steps(l);
     if (l->status == AW_OK && may_recurse(l)) {
         l->again = true;

@@ -16,6 +16,7 @@ static bool decode(struct sass_lift *l)
     l->is_mask = AW_NEW_ARRAY(&l->arena, uint8_t, l->n + 1);
     l->apart = AW_NEW_ARRAY(&l->arena, uint8_t, l->n + 1);
     l->no_return = AW_NEW_ARRAY(&l->arena, uint8_t, l->n + 1);
+    l->here = AW_NEW_ARRAY(&l->arena, uint8_t, l->n + 1);
     l->in_step = AW_NEW_ARRAY(&l->arena, uint8_t, l->n + 1);
     l->n_words = l->code->param_size / 4 + 2;
     l->words = AW_NEW_ARRAY(&l->arena, uint8_t, l->n_words);

@@ -90,6 +90,8 @@ struct sass_lift {
     uint8_t *apart;              /* of a barrier: lanes of a warp may come to it one after the other */
     uint8_t *no_return;          /* of a call's target: no return can be reached from it */
     uint8_t *in_step;            /* an ordering point of the warp comes before this instruction (steps.c) */
+    uint8_t *here;               /* a warp operation that takes the lanes that are there, while others may be elsewhere (apart.c) */
+    struct sass_text here_mask;  /* the register that names those, on this straight way; "": none yet */
     bool flat;                   /* calls have no contexts: returns look where they lead */
     bool again;                  /* with contexts it is too much: flat is to be tried */
     uint32_t *returns, n_returns, cap_returns; /* instructions behind calls, where flat */
@@ -252,6 +254,12 @@ bool sass_cmp_constant(unsigned cmp, bool *ret_value);
 /* ---- Control flow (flow.c) */
 bool sass_flow(struct sass_lift *l); /* makes all of the body; false with `again` set: sass_flow_again may */
 bool sass_flow_again(struct sass_lift *l);
+/* BRA.DIV: a question whether lanes are together, which is never taken: they are. */
+bool sass_asks_together(const struct sass_lift *l, const struct sass_insn *i);
+/* Control never goes on behind it. */
+bool sass_never_falls(const struct sass_insn *i);
+/* Fills `here`. */
+void sass_find_apart(struct sass_lift *l);
 /* The instruction that a byte offset is of; false outside the code. */
 bool sass_target_index(const struct sass_lift *l, int64_t offset, uint32_t *ret_index);
 /* The targets that the file names for the BRX at `offset`; NULL: none. */

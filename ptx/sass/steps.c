@@ -73,12 +73,6 @@ static void reach(struct step_walk *w, int64_t offset, unsigned state)
     w->waiting[k] = 1;
 }
 
-static bool ends(const struct sass_insn *i)
-{
-    bool always = !sass_guarded(i) && (i->opnd[SASS_S].kind == SASS_NONE || sass_is_true(&i->opnd[SASS_S]));
-    return always && (i->op == SASS_BRA || i->op == SASS_BRX || i->op == SASS_BRXU || i->op == SASS_EXIT || i->op == SASS_RET || i->op == SASS_JMP);
-}
-
 /* The other ways than to the next instruction. */
 static void leave(struct step_walk *w, const struct sass_insn *i, unsigned state)
 {
@@ -156,7 +150,7 @@ static void look(struct step_walk *w, uint32_t k)
         point = stores_meet(l, &l->insns[k], point, &stores) || point;
         l->in_step[k] |= point;
         leave(w, &l->insns[k], state);
-        if (ends(&l->insns[k]) || ++k == l->n)
+        if (sass_never_falls(&l->insns[k]) || ++k == l->n)
             return;
         if (l->leader[k]) {
             reach(w, (int64_t)k * SASS_INSN_SIZE, state | (l->insns[k - 1].op == SASS_CALL ? w->returned : 0));

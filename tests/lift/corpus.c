@@ -1,6 +1,7 @@
 /* Lifts what a file holds of machine code, for tests/lift/corpus:
  *   lift-corpus FILE ARCH                          a line a kernel: "kernel CUBIN INDEX INSTRUCTIONS MICROSECONDS CAUSE NAME", CAUSE "-" when it lifts
  *   lift-corpus FILE ARCH CUBIN INDEX TARGET       compiles that kernel and says "compiled MICROSECONDS BYTES"
+ *   lift-corpus FILE ARCH CUBIN 0 cubin            writes the cubin itself, to look at it
  * FILE is a program or a library; ARCH a number such as 80; CUBIN counts the file's cubins of that architecture, INDEX a cubin's kernels. */
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <anywarp/compiler.h>
@@ -114,7 +115,9 @@ static bool each(void *user, const void *container, size_t size)
     if (sass_open(bytes, length, &cubin, &why) != AW_OK) {
         printf("kernel %" PRIu32 " 0 0 0 the_cubin_cannot_be_read ?\n", c->n);
     } else {
-        if (c->target)
+        if (c->target && !strcmp(c->target, "cubin"))
+            c->status = fwrite(bytes, 1, length, stdout) != length;
+        else if (c->target)
             compile(c, bytes, length, cubin);
         else
             list(c, cubin);
