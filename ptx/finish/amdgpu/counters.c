@@ -97,8 +97,10 @@ static void name_of(struct amdgpu *a, V kernarg, V ret[NAME])
 
 typedef V set_test(struct amdgpu *a, V set, const V *name);
 
-/* Looks at each set in turn, from one on that depends on the block, until `test` says yes; the builder goes on with its number. */
-static V find(struct amdgpu *a, set_test *test, const V *name, bool rests)
+/* Looks at each set in turn, from one on that depends on the block, until `test` says yes; the builder goes on with its number.  With `waits` round
+ * and round until there is one.  Without, it is nobody's where none is: the block has given its own back, as its last thread has ended, and what it
+ * still reads on its way out (a meeting looks at the counters of lanes at no barrier, too) means nothing. */
+static V find(struct amdgpu *a, set_test *test, const V *name, bool waits)
 {
     struct ptx_lower *b = &a->b;
     BB begin = LLVMGetInsertBlock(b->builder), look = ptx_block_new(b, "look"), next = ptx_block_new(b, "next"), found = ptx_block_new(b, "found");
@@ -109,14 +111,21 @@ static V find(struct amdgpu *a, set_test *test, const V *name, bool rests)
     V i = LLVMBuildPhi(b->builder, b->i32, "");
     LLVMBuildCondBr(b->builder, test(a, set_at(a, i), name), found, next);
     LLVMPositionBuilderAtEnd(b->builder, next);
-    if (rests)
+    if (waits)
         b_intrinsic(b, "llvm.amdgcn.s.sleep", NULL, 0, (V[]){ b_i32(b, 1) }, 1);
     V after = b_add(b, i, b_i32(b, 1));
     after = b_select(b, b_icmp(b, LLVMIntUGE, after, n), zero, after);
-    LLVMBuildBr(b->builder, look);
+    if (waits)
+        LLVMBuildBr(b->builder, look);
+    else
+        LLVMBuildCondBr(b->builder, b_eq(b, after, first), found, look);
     LLVMAddIncoming(i, (V[]){ first, after }, (BB[]){ begin, next }, 2);
     LLVMPositionBuilderAtEnd(b->builder, found);
-    return i;
+    if (waits)
+        return i;
+    V ret = LLVMBuildPhi(b->builder, b->i32, "");
+    LLVMAddIncoming(ret, (V[]){ i, n }, (BB[]){ look, next }, 2);
+    return ret;
 }
 
 static V takes(struct amdgpu *a, V set, const V *name)

@@ -233,7 +233,7 @@ int aw_hip_counters_write(int dev, unsigned char *counters)
     void *memory = NULL;
     int count = 0,
         status = shared_memory(dev, (size_t)SETS * AW_COUNTERS_BYTES, offsetof(struct aw_hip_service, counters), &memory, &count);
-    struct aw_counters c = { .sets = (uint64_t)(uintptr_t)memory, .count = SETS * (uint32_t)count };
+    struct aw_counters c = { .sets = (uint64_t)(uintptr_t)memory, .count = SETS * (uint32_t)count - 1 }; /* and nobody's */
     if (status == AW_OK)
         memcpy(counters, &c, sizeof c);
     return status;
