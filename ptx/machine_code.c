@@ -46,14 +46,6 @@ static enum aw_status add(struct ptx_machine_texts *t, struct aw_buf *ptx, const
     return AW_OK;
 }
 
-/* What stands for a kernel that cannot be lifted: a statement that is an error when the kernel is used. */
-static void refused(const struct sass_kernel_info *info, const struct aw_buf *why, struct aw_buf *ptx)
-{
-    const char *text = why->ptr ? why->ptr : "";
-    aw_buf_printf(ptx, ".version 8.6\n.target sm_70\n.address_size 64\n.visible .entry %.*s()\n{\n\tcannot_be_lifted \"%s\";\n}\n",
-                  AW_STR_ARG(info->name), strstr(text, "+0x") ? strstr(text, "+0x") + 1 : text);
-}
-
 static enum aw_status lift(const struct sass_cubin *cubin, const char *name, struct ptx_machine_texts *t, struct aw_buf *diags)
 {
     uint32_t n = sass_kernel_count(cubin);
@@ -69,13 +61,11 @@ static enum aw_status lift(const struct sass_cubin *cubin, const char *name, str
     }
     status = add(t, &ptx, name);
     for (uint32_t k = 0; k < n && status == AW_OK; k++) {
-        struct sass_kernel_info info;
         struct aw_buf text = { 0 }, why = { 0 };
-        sass_kernel_info(cubin, k, &info);
         status = sass_lift(cubin, k, &text, &why);
         if (status == AW_ERR_NOT_SUPPORTED || status == AW_ERR_INVALID_IMAGE) {
-            refused(&info, &why, &text);
-            status = AW_OK;
+            text.len = 0;
+            status = sass_lift_refused(cubin, k, (struct aw_str){ why.ptr, why.len }, &text);
         }
         if (status == AW_OK)
             status = add(t, &text, name);

@@ -219,12 +219,17 @@ static void body_end(struct ptx_lower *l, struct ptx_func *f)
         ptx_trap(l, AW_ERR_LAUNCH_FAILED);
 }
 
-/* .pragma "anywarp in step" between statements: what the lanes of a warp do to memory before it comes before what they do behind it, as long as they go
- * in step.  Of text lifted from machine code, which says no more of code that counts on it. */
-static void pragma_lower(struct ptx_lower *l, struct aw_str text)
+/* Of text lifted from machine code, which says no more of code that counts on it: .pragma "anywarp in step" between statements, what the lanes of a warp
+ * do to memory before it comes before what they do behind it, as long as they go in step; and "anywarp cannot be lifted: …" in place of a kernel's code. */
+static bool pragma_lower(struct ptx_lower *l, const struct ptx_stmt *s)
 {
-    if (aw_str_is(text, "\"anywarp in step\"") && ptx_block_open(l))
+    static const char cannot[] = "\"anywarp cannot be lifted: ";
+    const size_t said = sizeof "\"anywarp " - 1;
+    if (aw_str_is(s->text, "\"anywarp in step\"") && ptx_block_open(l))
         LLVMBuildFenceSyncScope(l->builder, LLVMAtomicOrderingAcquireRelease, ptx_scope(l, "singlethread"), "");
+    if (s->text.len > sizeof cannot && memcmp(s->text.ptr, cannot, sizeof cannot - 1) == 0)
+        return ptx_lower_error(l, s->loc, "%.*s", (int)(s->text.len - said - 1), s->text.ptr + said);
+    return true;
 }
 
 static bool stmt_lower(struct ptx_lower *l, const struct ptx_stmt *s)
@@ -234,7 +239,7 @@ static bool stmt_lower(struct ptx_lower *l, const struct ptx_stmt *s)
     if (s->kind == PTX_STMT_LABEL)
         ptx_block_enter(l, (LLVMBasicBlockRef)s->user);
     if (s->kind == PTX_STMT_PRAGMA)
-        pragma_lower(l, s->text);
+        return pragma_lower(l, s);
     if (s->kind != PTX_STMT_INSTR)
         return true;
     if (!ptx_block_open(l)) /* no label leads here */

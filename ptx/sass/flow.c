@@ -627,12 +627,15 @@ static void undecoded(struct sass_lift *l, const struct sass_insn *i)
 {
     const struct sass_code_part *part = sass_part_of(l, i->offset / SASS_INSN_SIZE);
     struct sass_insn insn;
-    (void)sass_decode(part->code->text.ptr + (i->offset - part->first * SASS_INSN_SIZE), i->offset, l->cubin->arch, &insn);
+    const uint8_t *bytes = part->code->text.ptr + (i->offset - part->first * SASS_INSN_SIZE);
+    (void)sass_decode(bytes, i->offset, l->cubin->arch, &insn);
     if (i->undecoded == SASS_UNKNOWN_OPCODE)
         insn.op = SASS_NO_OP;
     l->at = &insn;
-    sass_fail(l, "%s", i->undecoded == SASS_UNKNOWN_OPCODE ? "opcode that is not known" : i->undecoded == SASS_UNKNOWN_BITS ?
-                       "bits that mean what is not known" : "modifier that is not known");
+    if (i->undecoded == SASS_UNKNOWN_OPCODE)
+        sass_fail(l, "opcode 0x%03x that is not known", (unsigned)(bytes[0] | bytes[1] << 8) & 0xfff);
+    else
+        sass_fail(l, "%s", i->undecoded == SASS_UNKNOWN_BITS ? "bits that mean what is not known" : "modifier that is not known");
     l->at = i;
 }
 
@@ -792,7 +795,7 @@ bool sass_flow_again(struct sass_lift *l)
     l->flat = true;
     l->again = false;
     l->status = AW_OK;
-    l->error[0] = 0;
+    l->error.len = 0;
     l->body.len = 0;
     l->n_blocks = l->n_pending = l->n_contexts = l->n_calls = 0;
     aw_ptrmap_fini(&l->block_of);

@@ -270,11 +270,12 @@ enum aw_status sass_lift(const struct sass_cubin *cubin, uint32_t index, struct 
             ret_ptx->len = before;
             ret_ptx->ptr[before] = 0;
         }
-        if (l.error[0])
-            aw_buf_printf(ret_error, "%s", l.error);
+        if (l.error.ptr)
+            aw_buf_add(ret_error, l.error.ptr, l.error.len);
     }
     enum aw_status status = l.status;
     aw_buf_fini(&l.body);
+    aw_buf_fini(&l.error);
     aw_ptrmap_fini(&l.block_of);
     aw_arena_fini(&l.arena);
     return status;
@@ -288,5 +289,17 @@ enum aw_status sass_lift_entries(const struct sass_cubin *cubin, struct aw_buf *
         entry(&l, ret_ptx);
         aw_buf_printf(ret_ptx, "\tret;\n}\n");
     }
+    return ret_ptx->failed ? AW_ERR_OUT_OF_MEMORY : AW_OK;
+}
+
+enum aw_status sass_lift_refused(const struct sass_cubin *cubin, uint32_t index, struct aw_str why, struct aw_buf *ret_ptx)
+{
+    struct sass_lift l = { .cubin = cubin, .code = &cubin->kernels[index] };
+    sass_head(cubin, ret_ptx);
+    entry(&l, ret_ptx);
+    aw_buf_printf(ret_ptx, "\t.pragma \"anywarp cannot be lifted: ");
+    for (size_t k = 0; k < why.len; k++)
+        aw_buf_printf(ret_ptx, "%c", why.ptr[k] == '"' || why.ptr[k] == '\\' || why.ptr[k] < ' ' ? '?' : why.ptr[k]);
+    aw_buf_printf(ret_ptx, "\";\n\tret;\n}\n");
     return ret_ptx->failed ? AW_ERR_OUT_OF_MEMORY : AW_OK;
 }

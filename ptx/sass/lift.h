@@ -123,7 +123,7 @@ struct sass_lift {
     bool local, shared, local_window, shared_window, true_pred, bank2, bank4, calls, emulated;
 
     enum aw_status status;
-    char error[256];
+    struct aw_buf error; /* one line */
 };
 
 /* ---- Parts (parts.c) */

@@ -45,13 +45,17 @@ uint32_t sass_kernel_find(const struct sass_cubin *cubin, struct aw_str name);
 /* Appends a whole PTX module (.version, .target, .address_size; declarations of the variables and functions that the kernel uses; one .entry)
  * to *ret_ptx.  Variables are `.extern`: sass_lift_variables defines them, once for all kernels of a cubin.
  * AW_OK; AW_ERR_NOT_SUPPORTED (an instruction or construct that the room does not know), AW_ERR_INVALID_IMAGE (damaged code or tables): then
- * one line of "KERNEL+0xOFFSET: OPCODE: what" without newline is appended to *ret_error, and nothing to *ret_ptx;
+ * one line of "KERNEL+0xOFFSET: OPCODE: what", or "KERNEL: FUNCTION+0xOFFSET: …" of a function's code, without newline is appended to *ret_error, and nothing to *ret_ptx;
  * AW_ERR_OUT_OF_MEMORY.  A failure is this kernel's alone. */
 enum aw_status sass_lift(const struct sass_cubin *cubin, uint32_t index, struct aw_buf *ret_ptx, struct aw_buf *ret_error);
 
 /* Appends a PTX module with an .entry for each kernel: parameters, limits and static shared memory, and no code but a return.  It takes no
  * look at code.  AW_OK; AW_ERR_OUT_OF_MEMORY. */
 enum aw_status sass_lift_entries(const struct sass_cubin *cubin, struct aw_buf *ret_ptx);
+
+/* Appends a PTX module with that kernel's .entry, of which the first statement is a pragma that says why there is no code: who compiles the kernel
+ * refuses it with that line, and others beside it are not touched.  AW_OK; AW_ERR_OUT_OF_MEMORY. */
+enum aw_status sass_lift_refused(const struct sass_cubin *cubin, uint32_t index, struct aw_str why, struct aw_buf *ret_ptx);
 
 /* Appends a PTX module that defines the cubin's .global and .const variables, with their initial bytes and addresses, and as a .global
  * variable each kernel's own constants (bank 2). */

@@ -66,13 +66,15 @@ void sass_fail(struct sass_lift *l, const char *fmt, ...)
         return;
     l->status = AW_ERR_NOT_SUPPORTED;
     const struct sass_code_part *part = l->at ? sass_part_of(l, l->at->offset / SASS_INSN_SIZE) : NULL;
-    const struct aw_str *name = part ? &part->code->name : &l->code->name;
-    int n = snprintf(l->error, sizeof l->error, "%.*s+0x%x: %s: ", (int)(name->len < 120 ? name->len : 120), name->ptr,
-                     part ? l->at->offset - part->first * SASS_INSN_SIZE : 0, l->at ? sass_op_name((enum sass_op)l->at->op) : "?");
+    char why[160];
     va_list ap;
     va_start(ap, fmt);
-    vsnprintf(l->error + n, sizeof l->error - (size_t)n, fmt, ap);
+    vsnprintf(why, sizeof why, fmt, ap);
     va_end(ap);
+    struct aw_str name = l->code->name, function = part ? part->code->name : name;
+    bool own = !part || part->code == l->code;
+    aw_buf_printf(&l->error, "%.*s%s%.*s+0x%x: %s: %s", AW_STR_ARG(name), own ? "" : ": ", own ? 0 : (int)function.len, function.ptr,
+                  part ? l->at->offset - part->first * SASS_INSN_SIZE : 0, l->at ? sass_op_name((enum sass_op)l->at->op) : "?", why);
 }
 
 struct sass_text sass_condition(struct sass_lift *l, const struct sass_insn *insn)
