@@ -41,12 +41,54 @@ void sass_emit_fadd(struct sass_lift *l, const struct sass_insn *i)
     sass_do(l, "add%s%s%s.f32 %s, %s, %s", rounding(l), ftz(l), sat(l), sass_dest(l, &o[SASS_D], 0).s, a.s, b.s);
 }
 
+/* ---- Angles */
+
+/* x / (2 pi), as it comes before a sine or cosine of x. */
+static bool is_turns(const struct sass_insn *i)
+{
+    enum { TURN = 0x3e22f983 };
+    const struct sass_operand *b = &i->opnd[SASS_B];
+    return i->op == SASS_FMUL && !sass_guarded(i) && b->kind == SASS_IMM && (uint32_t)b->value == TURN && !b->neg && i->mod[SASS_F_RND] == SASS_RND_RZ &&
+           i->opnd[SASS_D].kind == SASS_REG && !i->mod[SASS_F_SAT] &&
+           (!i->mod[SASS_F_PSCALE] || i->mod[SASS_F_PSCALE] == SASS_PSCALE_M1);
+}
+
+void sass_turns_after(struct sass_lift *l, const struct sass_insn *i)
+{
+    unsigned n = 0;
+    const struct sass_operand *d[] = { &i->opnd[SASS_D], &i->opnd[SASS_D2] };
+    for (unsigned k = 0; k < l->n_turns; k++) {
+        bool written = false;
+        for (int s = 0; s < 2; s++)
+            written = written || (d[s]->kind == SASS_REG && l->turns[k].reg >= d[s]->reg && l->turns[k].reg < d[s]->reg + (d[s]->regs ? d[s]->regs : 1));
+        if (!written)
+            l->turns[n++] = l->turns[k];
+    }
+    l->n_turns = n;
+    if (is_turns(i) && n < sizeof l->turns / sizeof *l->turns)
+        l->turns[l->n_turns++] = (struct sass_turns){ .reg = d[0]->reg, .ftz = i->mod[SASS_F_FTZ], .angle = l->angle };
+}
+
+/* What is known of a register that has turns; NULL. */
+static const struct sass_turns *angle_of(const struct sass_lift *l, const struct sass_operand *o)
+{
+    for (unsigned k = 0; k < l->n_turns && o->kind == SASS_REG && !o->neg && !o->abs; k++)
+        if (l->turns[k].reg == o->reg)
+            return &l->turns[k];
+    return NULL;
+}
+
 void sass_emit_fmul(struct sass_lift *l, const struct sass_insn *i)
 {
     const struct sass_operand *o = i->opnd;
     if (sass_mod(l, SASS_F_FMZ) || (sass_mod(l, SASS_F_PSCALE) && sass_mod(l, SASS_F_PSCALE) != SASS_PSCALE_M1))
         sass_fail(l, "a scaled product, or one in which 0 wins");
     struct sass_text a = sass_f32(l, &o[SASS_A]), b = sass_f32(l, &o[SASS_B]);
+    if (is_turns(i)) {
+        struct sass_text angle = sass_temp(l, 't');
+        sass_step(l, "mov.b32 %s, %s", angle.s, a.s);
+        l->angle = angle;
+    }
     sass_do(l, "mul%s%s%s.f32 %s, %s, %s", rounding(l), ftz(l), sat(l), sass_dest(l, &o[SASS_D], 0).s, a.s, b.s);
 }
 
@@ -208,8 +250,15 @@ void sass_emit_mufu(struct sass_lift *l, const struct sass_insn *i)
         return;
     }
     struct sass_text x = sass_f32(l, &i->opnd[SASS_B]);
-    if (fn == SASS_FN_COS || fn == SASS_FN_SIN)
+    if (fn == SASS_FN_COS || fn == SASS_FN_SIN) {
+        const struct sass_turns *turns = angle_of(l, &i->opnd[SASS_B]);
+        if (turns) {
+            sass_do(l, "%s.approx%s.f32 %s, %s", fn == SASS_FN_COS ? "cos" : "sin", turns->ftz ? ".ftz" : "", sass_dest(l, &i->opnd[SASS_D], 0).s,
+                    turns->angle.s);
+            return;
+        }
         x = radians(l, x);
+    }
     sass_do(l, "%s.f32 %s, %s", names[fn], sass_dest(l, &i->opnd[SASS_D], 0).s, x.s);
 }
 

@@ -687,6 +687,7 @@ static bool one(struct sass_lift *l, const struct sass_insn *i, uint32_t context
     else
         sass_known_after(l, i);
     sass_carry_after(l, i);
+    sass_turns_after(l, i);
     l->guard_copy = false;
     return false;
 }

@@ -71,6 +71,13 @@ struct sass_late {
     bool guard_inv, guard_uniform;
 };
 
+/* A register that has an angle in turns, and the angle. */
+struct sass_turns {
+    uint8_t reg;
+    bool ftz;
+    struct sass_text angle;
+};
+
 struct sass_lift {
     const struct sass_cubin *cubin;
     const struct sass_code *code;
@@ -112,6 +119,9 @@ struct sass_lift {
     unsigned n_late, n_known;
     struct sass_late known[24];
     struct sass_carry carries[2][8]; /* by predicate: P, UP */
+    struct sass_turns turns[4];  /* n_turns */
+    struct sass_text angle;      /* the last one of which turns were made */
+    unsigned n_turns;
     uint32_t temps[4];           /* used of %t, %w, %h, %q */
     bool wide[256];              /* a pair of registers from this on is read as one number */
     uint8_t regs[256], uregs[256], preds[8], upreds[8]; /* registers that occur */
@@ -221,6 +231,10 @@ void sass_known_forget(struct sass_lift *l);
 void sass_known_after(struct sass_lift *l, const struct sass_insn *i);
 /* The temporary that holds a register under the instruction's guard; NULL. */
 const char *sass_known(const struct sass_lift *l, const struct sass_operand *o, unsigned word);
+
+/* ---- Angles (emit_float.c).  Sine and cosine take turns, which the instruction before has made of the angle in fewer digits than it had: who knows
+ * both takes the angle. */
+void sass_turns_after(struct sass_lift *l, const struct sass_insn *i);
 
 /* ---- Emitters, by family */
 typedef void sass_emit(struct sass_lift *l, const struct sass_insn *i);

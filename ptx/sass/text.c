@@ -135,7 +135,7 @@ void sass_defer_end(struct sass_lift *l, const struct sass_insn *i)
 
 void sass_known_forget(struct sass_lift *l)
 {
-    l->n_known = 0;
+    l->n_known = l->n_turns = 0;
 }
 
 static bool changes(const struct sass_insn *i, const struct sass_late *k)
