@@ -13,16 +13,16 @@ enum { BARRIERS = 16 };
 struct entered {
     uint8_t at[BARRIERS], n;
     uint16_t apart;
-    bool parted;  /* they may have before they entered any */
+    bool parted; /* they may have before they entered any */
     bool reached;
 };
 
 struct apart_walk {
     struct sass_lift *l;
-    struct entered *before;   /* each leader */
-    uint32_t *work, n;        /* leaders to look at; each is there once */
+    struct entered *before; /* each leader */
+    uint32_t *work, n;      /* leaders to look at; each is there once */
     uint8_t *waiting;
-    uint16_t breaks;          /* barriers that some lanes leave for good */
+    uint16_t breaks; /* barriers that some lanes leave for good */
 };
 
 static void reach(struct apart_walk *w, int64_t offset, const struct entered *now)
@@ -100,7 +100,8 @@ static bool same_for_all(const struct sass_lift *l, uint32_t k, unsigned pred)
         bool same = !sass_guarded(i) || i->guard_uniform;
         for (int s = SASS_A; s <= SASS_U; s++) {
             const struct sass_operand *o = &i->opnd[s];
-            same = same && !(o->kind == SASS_REG && o->reg != SASS_RZ) && !(o->kind == SASS_PRED && o->reg != SASS_PT) && o->kind != SASS_MEM;
+            same = same && !(o->kind == SASS_REG && o->reg != SASS_RZ) && !(o->kind == SASS_PRED && o->reg != SASS_PT) &&
+                   o->kind != SASS_MEM;
         }
         return same && i->op != SASS_VOTE && i->op != SASS_QSPC;
     }
@@ -123,20 +124,17 @@ static void step(struct apart_walk *w, const struct sass_insn *i, struct entered
     uint32_t n;
     const struct sass_operand *target = &i->opnd[SASS_J];
     switch (i->op) {
-    case SASS_BSSY:
-        enter(s, i->opnd[SASS_K].reg);
-        break;
-    case SASS_BSYNC:
-        leave(s, i->opnd[SASS_K].reg);
-        break;
+    case SASS_BSSY: enter(s, i->opnd[SASS_K].reg); break;
+    case SASS_BSYNC: leave(s, i->opnd[SASS_K].reg); break;
     case SASS_WARPSYNC: /* for all lanes: they are here */
-        if (i->opnd[SASS_B].kind == SASS_NONE || (i->opnd[SASS_B].kind == SASS_IMM && (uint32_t)i->opnd[SASS_B].value == UINT32_MAX))
+        if (i->opnd[SASS_B].kind == SASS_NONE ||
+            (i->opnd[SASS_B].kind == SASS_IMM && (uint32_t)i->opnd[SASS_B].value == UINT32_MAX))
             s->apart = s->parted = 0;
         break;
-    case SASS_BAR:
-        s->apart = s->parted = 0;
-        break;
-    case SASS_BRA: case SASS_CALL: case SASS_RET:
+    case SASS_BAR: s->apart = s->parted = 0; break;
+    case SASS_BRA:
+    case SASS_CALL:
+    case SASS_RET:
         if (sass_asks_together(l, i)) /* never taken here */
             break;
         if (may_part(l, i))
@@ -164,7 +162,8 @@ static void step(struct apart_walk *w, const struct sass_insn *i, struct entered
 static bool asks_who_is_here(const struct sass_lift *l, uint32_t k)
 {
     const struct sass_insn *i = &l->insns[k];
-    return (i->op == SASS_VOTE || i->op == SASS_VOTEU) && !l->mask_of[k] && sass_writes(&i->opnd[SASS_D]) && sass_is_true(&i->opnd[SASS_S]);
+    return (i->op == SASS_VOTE || i->op == SASS_VOTEU) && !l->mask_of[k] && sass_writes(&i->opnd[SASS_D]) &&
+           sass_is_true(&i->opnd[SASS_S]);
 }
 
 static bool waits(const struct sass_lift *l, uint32_t k)
@@ -181,7 +180,8 @@ static bool takes_lanes_here(const struct sass_lift *l, uint32_t k)
     if (l->mask_of[k] || i->op != SASS_REDUX)
         return asks_who_is_here(l, k);
     for (uint32_t at = k + 1; at < l->n && at - k < NEAR && !l->leader[at] && !waits(l, at); at++)
-        if (asks_who_is_here(l, at) || (sass_asks_together(l, &l->insns[at]) && l->insns[at].opnd[SASS_UN].reg == i->opnd[SASS_D].reg))
+        if (asks_who_is_here(l, at) ||
+            (sass_asks_together(l, &l->insns[at]) && l->insns[at].opnd[SASS_UN].reg == i->opnd[SASS_D].reg))
             return true;
     for (uint32_t at = k; at > 0 && k - at < NEAR && !l->leader[at] && !waits(l, at - 1); at--)
         if (asks_who_is_here(l, at - 1))
