@@ -198,34 +198,6 @@ LLVMValueRef simt_intrinsic(struct simt *u, const char *name, LLVMTypeRef *types
 
 /* ---- Phis and blocks */
 
-void simt_phi_add(LLVMValueRef phi, LLVMValueRef x, LLVMBasicBlockRef from)
-{
-    LLVMAddIncoming(phi, &x, &from, 1);
-}
-
-LLVMValueRef simt_phi_value(LLVMValueRef phi, LLVMBasicBlockRef from)
-{
-    for (unsigned i = 0; i < LLVMCountIncoming(phi); i++)
-        if (LLVMGetIncomingBlock(phi, i) == from)
-            return LLVMGetIncomingValue(phi, i);
-    return NULL;
-}
-
-void simt_rename_edges(struct simt *u, LLVMBasicBlockRef bb, LLVMBasicBlockRef from, LLVMBasicBlockRef to)
-{
-    for (LLVMValueRef phi = LLVMGetFirstInstruction(bb), next; phi && LLVMIsAPHINode(phi); phi = next) {
-        next = LLVMGetNextInstruction(phi);
-        LLVMPositionBuilderBefore(u->b, phi);
-        LLVMValueRef now = LLVMBuildPhi(u->b, LLVMTypeOf(phi), "");
-        for (unsigned i = 0; i < LLVMCountIncoming(phi); i++) {
-            LLVMBasicBlockRef at = LLVMGetIncomingBlock(phi, i);
-            simt_phi_add(now, LLVMGetIncomingValue(phi, i), at == from ? to : at);
-        }
-        LLVMReplaceAllUsesWith(phi, now);
-        LLVMInstructionEraseFromParent(phi);
-    }
-}
-
 void simt_split_before(struct simt *u, LLVMValueRef x)
 {
     LLVMBasicBlockRef from = LLVMGetInstructionParent(x);
@@ -233,7 +205,7 @@ void simt_split_before(struct simt *u, LLVMValueRef x)
     LLVMBasicBlockRef to = LLVMAppendBasicBlockInContext(u->ctx, LLVMGetBasicBlockParent(from), "meet");
     LLVMMoveBasicBlockAfter(to, from);
     for (unsigned i = 0; i < LLVMGetNumSuccessors(term); i++)
-        simt_rename_edges(u, LLVMGetSuccessor(term, i), from, to);
+        ptx_phis_rename(u->b, LLVMGetSuccessor(term, i), from, to);
     for (LLVMValueRef next; x; x = next) {
         next = LLVMGetNextInstruction(x);
         LLVMInstructionRemoveFromParent(x);

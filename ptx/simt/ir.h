@@ -10,6 +10,7 @@
 #include "base/arena.h"
 #include "base/map.h"
 #include "base/vec.h"
+#include "lower/copy.h"
 #include "lower/graph.h"
 #include "lower/intrinsic.h"
 #include "lower/line_table.h"
@@ -255,10 +256,6 @@ LLVMValueRef simt_c64(struct simt *u, int64_t x);
 LLVMValueRef simt_advance(struct simt *u, LLVMValueRef ptr, int64_t bytes);
 LLVMValueRef simt_intrinsic(struct simt *u, const char *name, LLVMTypeRef *types, unsigned n_types, LLVMValueRef *args,
                             unsigned n);
-void simt_phi_add(LLVMValueRef phi, LLVMValueRef x, LLVMBasicBlockRef from); /* one more way in */
-LLVMValueRef simt_phi_value(LLVMValueRef phi, LLVMBasicBlockRef from);       /* what comes from there; NULL: that is no way in */
-/* What came to a block's phis from one block comes from another.  LLVM-C cannot rename an edge: they are built anew; moves the builder. */
-void simt_rename_edges(struct simt *u, LLVMBasicBlockRef bb, LLVMBasicBlockRef from, LLVMBasicBlockRef to);
 LLVMValueRef simt_access_address(LLVMValueRef inst); /* of a load or store */
 LLVMTypeRef simt_access_type(LLVMValueRef inst);
 LLVMValueRef simt_access_root(struct simt_fn *f, LLVMValueRef p, int64_t *ret_at); /* an address as another one, or a number, plus a constant */

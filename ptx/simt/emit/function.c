@@ -172,7 +172,7 @@ static void begin_phis(struct simt_fn *f, int b)
 
 static LLVMValueRef incoming_for(struct simt_fn *f, LLVMValueRef phi, int pred)
 {
-    LLVMValueRef x = simt_phi_value(phi, f->blocks[pred].bb);
+    LLVMValueRef x = ptx_phi_value(phi, f->blocks[pred].bb);
     return x ? x : simt_fail(f->u, "internal: a phi lacks a predecessor");
 }
 

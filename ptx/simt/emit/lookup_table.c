@@ -350,8 +350,8 @@ static void split(struct simt_fn *f, const struct simt_loop *l, LLVMValueRef phi
     LLVMValueRef count = LLVMBuildPhi(b, type, "");
     LLVMPositionBuilderBefore(b, next);
     LLVMValueRef more = LLVMBuildAdd(b, count, step, "");
-    simt_phi_add(count, LLVMConstNull(type), f->blocks[l->preheader].bb);
-    simt_phi_add(count, more, f->blocks[l->latch].bb);
+    ptx_phi_add(count, LLVMConstNull(type), f->blocks[l->preheader].bb);
+    ptx_phi_add(count, more, f->blocks[l->latch].bb);
     while (LLVMIsAPHINode(first))
         first = LLVMGetNextInstruction(first);
     LLVMPositionBuilderBefore(b, first);

@@ -392,11 +392,11 @@ static void rewrite(struct simt_fn *f, const struct update *p)
     LLVMBuildBr(u->b, done);
     LLVMPositionBuilderAtEnd(u->b, done);
     LLVMBuildBr(u->b, join);
-    simt_rename_edges(u, join, head, branch);
+    ptx_phis_rename(u->b, join, head, branch);
     LLVMPositionBuilderBefore(u->b, LLVMGetBasicBlockTerminator(blend));
     for (LLVMValueRef phi = LLVMGetFirstInstruction(join); LLVMIsAPHINode(phi); phi = LLVMGetNextInstruction(phi)) {
-        LLVMValueRef wrote = simt_phi_value(phi, f->blocks[p->then].bb), left = simt_phi_value(phi, branch);
-        simt_phi_add(phi, wrote == left ? wrote : LLVMBuildSelect(u->b, condition, wrote, left, ""), done);
+        LLVMValueRef wrote = ptx_phi_value(phi, f->blocks[p->then].bb), left = ptx_phi_value(phi, branch);
+        ptx_phi_add(phi, wrote == left ? wrote : LLVMBuildSelect(u->b, condition, wrote, left, ""), done);
     }
 }
 

@@ -23,7 +23,7 @@ struct run {
     struct simt_fn f;      /* analysed anew for each run */
     int n;                 /* guards: `head[i]` goes to `then[i]` or past it to the next head, the last to `end` */
     int head[MOST], then[MOST], end;
-    struct aw_ptrmap copy; /* value -> its copy */
+    struct ptx_copy copy;
     bool ok;               /* memory */
 };
 
@@ -134,33 +134,6 @@ static bool run_at(struct run *r, int b)
 
 /* ---- The copy */
 
-static void note(struct run *r, const void *key, void *value)
-{
-    r->ok = r->ok && aw_ptrmap_put(&r->copy, key, value);
-}
-
-static LLVMValueRef copied(const struct run *r, LLVMValueRef x)
-{
-    LLVMValueRef c = aw_ptrmap_find(&r->copy, x);
-    return c ? c : x;
-}
-
-/* A block's instructions but its last, at the builder; its phis are what comes from `from`. */
-static void copy_block(struct run *r, LLVMBasicBlockRef bb, LLVMBasicBlockRef from)
-{
-    for (LLVMValueRef x = LLVMGetFirstInstruction(bb); x && !LLVMIsATerminatorInst(x); x = LLVMGetNextInstruction(x)) {
-        if (LLVMIsAPHINode(x)) {
-            note(r, x, copied(r, simt_phi_value(x, from)));
-            continue;
-        }
-        LLVMValueRef c = LLVMInstructionClone(x);
-        for (unsigned i = 0; i < (unsigned)LLVMGetNumOperands(x); i++)
-            LLVMSetOperand(c, i, copied(r, LLVMGetOperand(x, i)));
-        LLVMInsertIntoBuilder(r->u->b, c);
-        note(r, x, c);
-    }
-}
-
 /* The guards' own computations, which nothing in the copy asks for: parts of a structure have to be near each other. */
 static void drop_unused(LLVMBasicBlockRef copy)
 {
@@ -206,9 +179,9 @@ static void join_value(struct run *r, LLVMValueRef x, LLVMBasicBlockRef copy)
         }
     }
     if (phi) {
-        simt_phi_add(phi, x, blocks[r->head[r->n - 1]].bb);
-        simt_phi_add(phi, x, blocks[r->then[r->n - 1]].bb);
-        simt_phi_add(phi, copied(r, x), copy);
+        ptx_phi_add(phi, x, blocks[r->head[r->n - 1]].bb);
+        ptx_phi_add(phi, x, blocks[r->then[r->n - 1]].bb);
+        ptx_phi_add(phi, ptx_copied(&r->copy, x), copy);
     }
 }
 
@@ -217,23 +190,16 @@ static void join_end(struct run *r, LLVMBasicBlockRef copy)
 {
     LLVMBasicBlockRef end = r->f.blocks[r->end].bb, last = r->f.blocks[r->then[r->n - 1]].bb;
     for (LLVMValueRef phi = LLVMGetFirstInstruction(end); LLVMIsAPHINode(phi); phi = LLVMGetNextInstruction(phi))
-        simt_phi_add(phi, copied(r, simt_phi_value(phi, last)), copy);
+        ptx_phi_add(phi, ptx_copied(&r->copy, ptx_phi_value(phi, last)), copy);
     for (int i = 1; i < r->n; i++)
         for (LLVMValueRef x = LLVMGetFirstInstruction(r->f.blocks[r->head[i]].bb); x; x = LLVMGetNextInstruction(x))
             join_value(r, x, copy);
 }
 
-static LLVMValueRef hoist(struct run *r, LLVMValueRef x)
+static bool there_before(const void *data, LLVMValueRef x)
 {
-    LLVMValueRef old = aw_ptrmap_find(&r->copy, x);
-    if (old || simt_there_before(&r->f, r->head[0], x))
-        return old ? old : x;
-    LLVMValueRef c = LLVMInstructionClone(x);
-    for (unsigned i = 0; i < (unsigned)LLVMGetNumOperands(x); i++)
-        LLVMSetOperand(c, i, hoist(r, LLVMGetOperand(x, i)));
-    LLVMInsertIntoBuilder(r->u->b, c);
-    note(r, x, c);
-    return c;
+    const struct run *r = data;
+    return simt_there_before(&r->f, r->head[0], x);
 }
 
 /* All guards' conditions, for all lanes, at the builder. */
@@ -243,7 +209,7 @@ static LLVMValueRef build_all(struct run *r)
     LLVMValueRef all = NULL;
     for (int i = 0; i < r->n; i++) {
         const struct simt_block *h = &r->f.blocks[r->head[i]];
-        LLVMValueRef c = hoist(r, condition(r, i));
+        LLVMValueRef c = ptx_copy_computation(&r->copy, condition(r, i), there_before, r);
         c = LLVMGetSuccessor(LLVMGetBasicBlockTerminator(h->bb), 0) == r->f.blocks[r->then[i]].bb ? c : LLVMBuildNot(b, c, "");
         all = all ? LLVMBuildAnd(b, all, c, "") : c;
     }
@@ -258,20 +224,21 @@ static void copy_run(struct run *r)
     LLVMBasicBlockRef head = blocks[r->head[0]].bb, from = LLVMAppendBasicBlockInContext(r->u->ctx, r->fn, "some");
     LLVMBasicBlockRef copy = LLVMAppendBasicBlockInContext(r->u->ctx, r->fn, "all");
     LLVMValueRef term = LLVMGetBasicBlockTerminator(head);
-    simt_rename_edges(r->u, blocks[r->then[0]].bb, head, from);
-    simt_rename_edges(r->u, blocks[r->head[1]].bb, head, from);
+    ptx_phis_rename(r->u->b, blocks[r->then[0]].bb, head, from);
+    ptx_phis_rename(r->u->b, blocks[r->head[1]].bb, head, from);
     LLVMPositionBuilderBefore(b, term);
     LLVMBuildCondBr(b, build_all(r), copy, from);
     LLVMInstructionRemoveFromParent(term);
     LLVMPositionBuilderAtEnd(b, from);
     LLVMInsertIntoBuilder(b, term);
     LLVMPositionBuilderAtEnd(b, copy);
-    for (int i = 0; i < r->n && r->ok; i++) {
+    for (int i = 0; i < r->n; i++) {
         if (i)
-            copy_block(r, from = blocks[r->head[i]].bb, blocks[r->then[i - 1]].bb);
-        copy_block(r, blocks[r->then[i]].bb, from);
+            ptx_copy_body(&r->copy, from = blocks[r->head[i]].bb, blocks[r->then[i - 1]].bb);
+        ptx_copy_body(&r->copy, blocks[r->then[i]].bb, from);
     }
     LLVMBuildBr(b, blocks[r->end].bb);
+    r->ok = r->ok && !r->copy.failed;
     if (r->ok)
         join_end(r, copy);
     drop_unused(copy);
@@ -293,13 +260,13 @@ static bool copy_one(struct run *r, struct aw_ptrmap *cold)
 
 bool simt_merge_guards(struct simt *u, LLVMValueRef fn, enum simt_form form, struct aw_ptrmap *cold)
 {
-    struct run r = { .u = u, .fn = fn, .ok = true };
+    struct run r = { .u = u, .fn = fn, .copy.b = u->b, .ok = true };
     bool more = true;
     for (int i = 0; i < MAX_RUNS && more && r.ok && !u->status; i++) {
         r.f = (struct simt_fn){ .u = u, .form = form, .src = fn };
         more = warp_is_full(&r.f) && simt_cfg_build(&r.f) && simt_shape_analyse(&r.f) && copy_one(&r, cold);
         aw_ptrmap_fini(&r.f.vals);
-        aw_ptrmap_fini(&r.copy);
+        ptx_copy_fini(&r.copy);
         simt_cfg_fini(&r.f);
     }
     if (!r.ok)

@@ -64,17 +64,9 @@ void simt_copy_find_pointers(struct version *v, const struct copied_region *r)
         }
 }
 
-static LLVMValueRef hoist(struct version *v, const struct copied_region *r, struct aw_ptrmap *made, LLVMValueRef x)
+static bool outside(const void *region, LLVMValueRef x)
 {
-    LLVMValueRef old = aw_ptrmap_find(made, x);
-    if (old || !inside_value(r, x) || LLVMIsAPHINode(x))
-        return old ? old : x;
-    LLVMValueRef c = LLVMInstructionClone(x);
-    for (unsigned i = 0; i < (unsigned)LLVMGetNumOperands(x); i++)
-        LLVMSetOperand(c, i, hoist(v, r, made, LLVMGetOperand(x, i)));
-    LLVMInsertIntoBuilder(v->u->b, c);
-    v->ok = v->ok && aw_ptrmap_put(made, x, c);
-    return c;
+    return !inside_value(region, x) || LLVMIsAPHINode(x);
 }
 
 /* Asks or says something of the lanes' values of `x`. */
@@ -86,38 +78,34 @@ static LLVMValueRef private_build(struct simt *u, enum simt_private what, LLVMVa
 /* `cond` and that no listed address wraps, at the builder; `cond` may be NULL. */
 static LLVMValueRef build_nowrap(struct version *v, const struct copied_region *r, LLVMValueRef cond)
 {
-    struct aw_ptrmap made = { 0 };
+    struct ptx_copy made = { .b = v->u->b };
     for (int i = 0; i < v->n_ptrs; i++) {
-        LLVMValueRef ok = private_build(v->u, SIMT_PRIVATE_NOWRAP, hoist(v, r, &made, v->ptrs[i]));
+        LLVMValueRef ok = private_build(v->u, SIMT_PRIVATE_NOWRAP, ptx_copy_computation(&made, v->ptrs[i], outside, r));
         cond = cond ? LLVMBuildAnd(v->u->b, cond, ok, "") : ok;
     }
-    aw_ptrmap_fini(&made);
+    v->ok = v->ok && !made.failed;
+    ptx_copy_fini(&made);
     return cond;
 }
 
 /* ---- Copying */
 
-static void *copied(struct version *v, const void *x)
+static void *copied(const struct version *v, const void *x)
 {
-    void *c = aw_ptrmap_find(&v->copy, x);
-    return c ? c : (void *)x;
+    return ptx_copied(&v->copy, x);
+}
+
+static void begin_copy(struct version *v)
+{
+    ptx_copy_fini(&v->copy);
+    v->copy = (struct ptx_copy){ .b = v->u->b };
 }
 
 static void copy_block(struct version *v, LLVMBasicBlockRef from, LLVMBasicBlockRef to)
 {
-    LLVMBuilderRef b = v->u->b;
-    LLVMPositionBuilderAtEnd(b, to);
-    for (LLVMValueRef x = LLVMGetFirstInstruction(from); x; x = LLVMGetNextInstruction(x)) {
-        LLVMValueRef c;
-        if (LLVMIsAPHINode(x)) {
-            c = LLVMBuildPhi(b, LLVMTypeOf(x), "");
-        } else {
-            c = LLVMInstructionClone(x);
-            LLVMInsertIntoBuilder(b, c);
-        }
-        note(v, &v->copy, x, c);
-        v->grown++;
-    }
+    LLVMPositionBuilderAtEnd(v->u->b, to);
+    for (LLVMValueRef x = LLVMGetFirstInstruction(from); x; x = LLVMGetNextInstruction(x), v->grown++)
+        ptx_copy_as_is(&v->copy, x);
 }
 
 static void settle_pointer(struct version *v, LLVMValueRef access, enum simt_private how)
@@ -140,7 +128,7 @@ static void connect_block(struct version *v, LLVMBasicBlockRef from)
         LLVMValueRef c = copied(v, x);
         if (LLVMIsAPHINode(x)) {
             for (unsigned i = 0; i < LLVMCountIncoming(x); i++)
-                simt_phi_add(c, copied(v, LLVMGetIncomingValue(x, i)), copied(v, LLVMGetIncomingBlock(x, i)));
+                ptx_phi_add(c, copied(v, LLVMGetIncomingValue(x, i)), copied(v, LLVMGetIncomingBlock(x, i)));
             continue;
         }
         for (unsigned i = 0; i < (unsigned)LLVMGetNumOperands(x); i++) {
@@ -159,16 +147,17 @@ static void connect_block(struct version *v, LLVMBasicBlockRef from)
 /* In the copy first[i] stands for even[i], i < n. */
 static void copy_region(struct version *v, const struct copied_region *r, const LLVMValueRef *even, const LLVMValueRef *first, int n)
 {
-    aw_ptrmap_fini(&v->copy);
+    begin_copy(v);
     for (int b = 0; b < r->f->n_blocks; b++)
         if (inside(r, b))
-            note(v, &v->copy, r->f->blocks[b].bb, LLVMAppendBasicBlockInContext(v->u->ctx, v->fn, "all"));
+            note(v, &v->copy.of, r->f->blocks[b].bb, LLVMAppendBasicBlockInContext(v->u->ctx, v->fn, "all"));
     for (int b = 0; v->ok && b < r->f->n_blocks; b++)
         if (inside(r, b))
             copy_block(v, r->f->blocks[b].bb, copied(v, r->f->blocks[b].bb));
     for (int i = 0; i < n; i++)
         if (!inside_value(r, even[i]))
-            note(v, &v->copy, even[i], first[i]);
+            ptx_copy_note(&v->copy, even[i], first[i]);
+    v->ok = v->ok && !v->copy.failed;
     for (int b = 0; v->ok && b < r->f->n_blocks; b++)
         if (inside(r, b))
             connect_block(v, r->f->blocks[b].bb);
@@ -185,20 +174,12 @@ static void chill(struct version *v, const struct copied_region *r)
             note(v, &v->cold, r->f->blocks[b].bb, v);
 }
 
-/* Builds each phi of `bb` anew: LLVM-C can neither rename nor drop an edge.  `edges` fills the new one from the old. */
-static void rebuild_phis(struct version *v, LLVMBasicBlockRef bb, void (*edges)(struct version *, LLVMValueRef, LLVMValueRef, void *), void *context)
+/* `now` stands where the phi `old` did, whose address may come back as another's. */
+static void replaced(struct version *v, LLVMValueRef old, LLVMValueRef now)
 {
-    for (LLVMValueRef phi = LLVMGetFirstInstruction(bb), next; phi && LLVMIsAPHINode(phi); phi = next) {
-        next = LLVMGetNextInstruction(phi);
-        LLVMPositionBuilderBefore(v->u->b, phi);
-        LLVMValueRef now = LLVMBuildPhi(v->u->b, LLVMTypeOf(phi), "");
-        edges(v, phi, now, context);
-        void *copy = aw_ptrmap_remove(&v->copy, phi); /* its address may come back as another's */
-        if (copy)
-            note(v, &v->copy, now, copy);
-        LLVMReplaceAllUsesWith(phi, now);
-        LLVMInstructionEraseFromParent(phi);
-    }
+    void *copy = aw_ptrmap_remove(&v->copy.of, old);
+    if (copy)
+        note(v, &v->copy.of, now, copy);
 }
 
 LLVMValueRef simt_all_build(struct simt *u, LLVMValueRef cond)
@@ -215,20 +196,23 @@ static LLVMBasicBlockRef new_block(struct version *v, const char *name, bool col
 }
 
 struct rename {
+    struct version *v;
     LLVMBasicBlockRef from, to;
     bool more; /* edges from copied blocks, besides */
 };
 
-static void renamed_edges(struct version *v, LLVMValueRef old, LLVMValueRef now, void *context)
+static void renamed_edges(LLVMValueRef old, LLVMValueRef now, void *data)
 {
-    const struct rename *r = context;
+    const struct rename *r = data;
+    struct version *v = r->v;
     for (unsigned i = 0; i < LLVMCountIncoming(old); i++) {
         LLVMBasicBlockRef from = LLVMGetIncomingBlock(old, i);
         LLVMValueRef x = LLVMGetIncomingValue(old, i);
-        simt_phi_add(now, x, from == r->from ? r->to : from);
+        ptx_phi_add(now, x, from == r->from ? r->to : from);
         if (r->more && copied(v, from) != from)
-            simt_phi_add(now, copied(v, x), copied(v, from));
+            ptx_phi_add(now, copied(v, x), copied(v, from));
     }
+    replaced(v, old, now);
 }
 
 void simt_copy_if(struct version *v, const struct copied_region *r, bool together)
@@ -243,8 +227,8 @@ void simt_copy_if(struct version *v, const struct copied_region *r, bool togethe
     if (!v->ok)
         return;
     LLVMBasicBlockRef some = new_block(v, "some", true);
-    rebuild_phis(v, join, renamed_edges, &(struct rename){ head, some, true });
-    rebuild_phis(v, then, renamed_edges, &(struct rename){ head, some, false });
+    ptx_phis_rebuild(b, join, renamed_edges, &(struct rename){ v, head, some, true });
+    ptx_phis_rebuild(b, then, renamed_edges, &(struct rename){ v, head, some, false });
     LLVMInstructionRemoveFromParent(term);
     LLVMPositionBuilderAtEnd(b, some);
     LLVMInsertIntoBuilder(b, term);
@@ -264,7 +248,7 @@ struct last_round {
     LLVMIntPredicate within;  /* how that is asked ... */
     LLVMValueRef fits;        /* ... and the answer */
     LLVMBasicBlockRef block;  /* the round, which is no loop; NULL: there is none */
-    struct aw_ptrmap made;    /* value of the loop -> what it is there */
+    struct ptx_copy made;
 };
 
 /* Is it `index < bound` or `index <= bound`, or the opposite where that ends the loop?  Sets what is known of the index. */
@@ -306,15 +290,10 @@ static bool has_last_round(const struct copied_region *r, LLVMValueRef cond, boo
 }
 
 struct loop_edges {
+    struct version *v;
     LLVMBasicBlockRef preheader, latch, warm_exit, cold_preheader, cold_exit;
     struct last_round last;
 };
-
-static LLVMValueRef made_last(const struct last_round *last, LLVMValueRef x)
-{
-    LLVMValueRef m = aw_ptrmap_find(&last->made, x);
-    return m ? m : x;
-}
 
 /* The original's block once more, behind the copy, for lanes of which none goes on; the loop is for indices that wrap. */
 static void build_last_round(struct version *v, struct loop_edges *e)
@@ -325,16 +304,13 @@ static void build_last_round(struct version *v, struct loop_edges *e)
     if (!v->ok)
         return;
     LLVMPositionBuilderAtEnd(b, last->block);
-    for (LLVMValueRef x = LLVMGetFirstInstruction(e->latch); !LLVMIsATerminatorInst(x); x = LLVMGetNextInstruction(x)) {
-        LLVMValueRef c = LLVMIsAPHINode(x) ? copied(v, simt_phi_value(x, e->latch)) : NULL;
-        if (!c) {
-            c = LLVMInstructionClone(x);
-            for (unsigned i = 0; i < (unsigned)LLVMGetNumOperands(x); i++)
-                LLVMSetOperand(c, i, made_last(last, LLVMGetOperand(x, i)));
-            LLVMInsertIntoBuilder(b, c);
-        }
-        note(v, &last->made, x, c);
-    }
+    last->made.b = b;
+    for (LLVMValueRef x = LLVMGetFirstInstruction(e->latch); !LLVMIsATerminatorInst(x); x = LLVMGetNextInstruction(x))
+        if (LLVMIsAPHINode(x))
+            ptx_copy_note(&last->made, x, copied(v, ptx_phi_value(x, e->latch)));
+        else
+            ptx_copy_instruction(&last->made, x);
+    v->ok = v->ok && !last->made.failed;
     LLVMBuildBr(b, e->cold_exit);
     LLVMBasicBlockRef wraps = new_block(v, "some.wraps", true);
     LLVMPositionBuilderAtEnd(b, e->cold_preheader);
@@ -343,32 +319,36 @@ static void build_last_round(struct version *v, struct loop_edges *e)
 }
 
 /* The original loop begins where the copy ends. */
-static void header_edges(struct version *v, LLVMValueRef old, LLVMValueRef now, void *context)
+static void header_edges(LLVMValueRef old, LLVMValueRef now, void *data)
 {
-    const struct loop_edges *e = context;
+    const struct loop_edges *e = data;
+    struct version *v = e->v;
     for (unsigned i = 0; i < LLVMCountIncoming(old); i++) {
         LLVMValueRef x = LLVMGetIncomingValue(old, i);
         if (LLVMGetIncomingBlock(old, i) != e->latch)
             continue;
-        simt_phi_add(now, copied(v, x), e->cold_preheader);
-        simt_phi_add(now, x, e->latch);
+        ptx_phi_add(now, copied(v, x), e->cold_preheader);
+        ptx_phi_add(now, x, e->latch);
     }
+    replaced(v, old, now);
 }
 
-static void exit_edges(struct version *v, LLVMValueRef old, LLVMValueRef now, void *context)
+static void exit_edges(LLVMValueRef old, LLVMValueRef now, void *data)
 {
-    const struct loop_edges *e = context;
+    const struct loop_edges *e = data;
+    struct version *v = e->v;
     LLVMValueRef x = LLVMGetIncomingValue(old, 0), place = LLVMGetFirstInstruction(e->cold_exit);
     if (place)
         LLVMPositionBuilderBefore(v->u->b, place);
     else
         LLVMPositionBuilderAtEnd(v->u->b, e->cold_exit);
     LLVMValueRef left = LLVMBuildPhi(v->u->b, LLVMTypeOf(old), "");
-    simt_phi_add(left, x, e->latch);
+    ptx_phi_add(left, x, e->latch);
     if (e->last.block)
-        simt_phi_add(left, made_last(&e->last, x), e->last.block);
-    simt_phi_add(now, left, e->cold_exit);
-    simt_phi_add(now, copied(v, x), e->warm_exit);
+        ptx_phi_add(left, ptx_copied(&e->last.made, x), e->last.block);
+    ptx_phi_add(now, left, e->cold_exit);
+    ptx_phi_add(now, copied(v, x), e->warm_exit);
+    replaced(v, old, now);
 }
 
 void simt_copy_loop(struct version *v, const struct copied_region *r, bool together)
@@ -377,7 +357,7 @@ void simt_copy_loop(struct version *v, const struct copied_region *r, bool toget
     const struct simt_loop *l = &r->f->loops[r->loop];
     LLVMBasicBlockRef header = r->f->blocks[l->header].bb, exit = r->f->blocks[l->exit].bb;
     v->n_ptrs = 0;
-    struct loop_edges e = { .preheader = r->f->blocks[l->preheader].bb, .latch = r->f->blocks[l->latch].bb };
+    struct loop_edges e = { .v = v, .preheader = r->f->blocks[l->preheader].bb, .latch = r->f->blocks[l->latch].bb };
     copy_region(v, r, NULL, NULL, 0);
     chill(v, r);
     e.warm_exit = new_block(v, "some", true);
@@ -408,9 +388,9 @@ void simt_copy_loop(struct version *v, const struct copied_region *r, bool toget
     LLVMPositionBuilderAtEnd(b, e.cold_exit);
     LLVMBuildBr(b, exit);
     LLVMSetSuccessor(term, exit_if_true ? 0 : 1, e.cold_exit);
-    rebuild_phis(v, exit, exit_edges, &e);
-    rebuild_phis(v, header, header_edges, &e);
-    aw_ptrmap_fini(&e.last.made);
+    ptx_phis_rebuild(b, exit, exit_edges, &e);
+    ptx_phis_rebuild(b, header, header_edges, &e);
+    ptx_copy_fini(&e.last.made);
 }
 
 /* Uses of a block's value elsewhere get the phi that joins it and its copy. */
@@ -426,8 +406,8 @@ static void join_value(struct version *v, LLVMValueRef x, LLVMBasicBlockRef chec
             LLVMValueRef first = LLVMGetFirstInstruction(join);
             LLVMPositionBuilderBefore(v->u->b, first);
             phi = LLVMBuildPhi(v->u->b, LLVMTypeOf(x), "");
-            simt_phi_add(phi, x, checked);
-            simt_phi_add(phi, copy, exact);
+            ptx_phi_add(phi, x, checked);
+            ptx_phi_add(phi, copy, exact);
             next = LLVMGetFirstUse(x); /* the list has changed */
             continue;
         }
@@ -457,11 +437,11 @@ static struct twins copy_rest(struct version *v, LLVMBasicBlockRef bb, LLVMValue
     bool cold = aw_ptrmap_find(&v->cold, bb) != NULL;
     struct twins t = { new_block(v, "wraps", true), new_block(v, "exact", cold), new_block(v, "joined", cold) };
     LLVMValueRef term = LLVMGetBasicBlockTerminator(bb);
-    aw_ptrmap_fini(&v->copy);
+    begin_copy(v);
     LLVMPositionBuilderBefore(b, first);
     LLVMBuildCondBr(b, cond, t.exact, t.checked);
     for (unsigned i = 0; i < LLVMGetNumSuccessors(term); i++)
-        rebuild_phis(v, LLVMGetSuccessor(term, i), renamed_edges, &(struct rename){ bb, t.join, false });
+        ptx_phis_rebuild(b, LLVMGetSuccessor(term, i), renamed_edges, &(struct rename){ v, bb, t.join, false });
     LLVMInstructionRemoveFromParent(term);
     LLVMPositionBuilderAtEnd(b, t.join);
     LLVMInsertIntoBuilder(b, term);
@@ -472,6 +452,7 @@ static struct twins copy_rest(struct version *v, LLVMBasicBlockRef bb, LLVMValue
         LLVMInsertIntoBuilder(b, first);
     }
     copy_block(v, t.checked, t.exact);
+    v->ok = v->ok && !v->copy.failed;
     connect_block(v, t.checked);
     for (LLVMValueRef x = LLVMGetFirstInstruction(t.checked); x; x = LLVMGetNextInstruction(x)) {
         join_value(v, x, t.checked, t.exact, t.join);
@@ -500,14 +481,15 @@ void simt_copy_choices(struct version *v, const struct copied_region *r, const s
 {
     LLVMBasicBlockRef bb = r->f->blocks[r->head].bb;
     LLVMValueRef first = simt_copy_behind_phis(bb), cond = NULL;
-    struct aw_ptrmap made = { 0 };
+    struct ptx_copy made = { .b = v->u->b };
     LLVMPositionBuilderBefore(v->u->b, first);
     for (int i = 0; i < n; i++) {
-        LLVMValueRef c = hoist(v, r, &made, LLVMGetOperand(choice[i].x, 0));
+        LLVMValueRef c = ptx_copy_computation(&made, LLVMGetOperand(choice[i].x, 0), outside, r);
         c = choice[i].arm == 1 ? c : LLVMBuildNot(v->u->b, c, "");
         cond = cond ? LLVMBuildAnd(v->u->b, cond, c, "") : c;
     }
-    aw_ptrmap_fini(&made);
+    v->ok = v->ok && !made.failed;
+    ptx_copy_fini(&made);
     v->n_ptrs = 0;
     struct twins t = copy_rest(v, bb, first, simt_all_build(v->u, cond));
     for (int i = 0; i < n && v->ok; i++) {
@@ -524,9 +506,9 @@ void simt_copy_set_branch_apart(struct version *v, LLVMBasicBlockRef bb)
 {
     LLVMValueRef term = LLVMGetBasicBlockTerminator(bb);
     LLVMBasicBlockRef branch = new_block(v, "counted", false);
-    aw_ptrmap_fini(&v->copy);
+    begin_copy(v);
     for (unsigned i = 0; i < LLVMGetNumSuccessors(term); i++)
-        rebuild_phis(v, LLVMGetSuccessor(term, i), renamed_edges, &(struct rename){ bb, branch, false });
+        ptx_phis_rebuild(v->u->b, LLVMGetSuccessor(term, i), renamed_edges, &(struct rename){ v, bb, branch, false });
     LLVMInstructionRemoveFromParent(term);
     LLVMPositionBuilderAtEnd(v->u->b, branch);
     LLVMInsertIntoBuilder(v->u->b, term);
@@ -544,15 +526,16 @@ void simt_copy_even(struct version *v, const struct copied_region *r, LLVMBasicB
     LLVMBuilderRef b = v->u->b;
     LLVMBasicBlockRef then = v->f.blocks[r->then].bb;
     LLVMValueRef term = LLVMGetBasicBlockTerminator(at);
-    struct aw_ptrmap made = { 0 };
+    struct ptx_copy made = { .b = b };
     size_t before = v->grown;
     v->n_ptrs = 0;
     LLVMPositionBuilderBefore(b, term);
-    LLVMValueRef count = hoist(v, r, &made, v->count), even[2] = { v->count, v->cond };
+    LLVMValueRef count = ptx_copy_computation(&made, v->count, outside, r), even[2] = { v->count, v->cond };
     LLVMValueRef first[2] = { private_build(v->u, SIMT_PRIVATE_FIRST, count), private_build(v->u, SIMT_PRIVATE_FIRST, v->cond) };
     LLVMValueRef same = LLVMBuildAnd(b, build_same(v, count, first[0]), build_same(v, v->cond, first[1]), "");
     same = simt_all_build(v->u, same);
-    aw_ptrmap_fini(&made);
+    v->ok = v->ok && !made.failed;
+    ptx_copy_fini(&made);
     copy_region(v, r, even, first, 2);
     chill(v, r);
     for (int i = 0; i < r->f->n_blocks; i++)
@@ -562,7 +545,7 @@ void simt_copy_even(struct version *v, const struct copied_region *r, LLVMBasicB
     v->grown = before;
     if (!v->ok)
         return;
-    rebuild_phis(v, v->f.blocks[r->join].bb, renamed_edges, &(struct rename){ NULL, NULL, true });
+    ptx_phis_rebuild(b, v->f.blocks[r->join].bb, renamed_edges, &(struct rename){ v, NULL, NULL, true });
     LLVMInstructionEraseFromParent(term);
     LLVMPositionBuilderAtEnd(b, at);
     LLVMBuildCondBr(b, same, copied(v, then), then);

@@ -51,7 +51,7 @@ struct reroll {
     int times;                  /* rounds of the first loop in one of the second */
     int n_pairs, steps;
     struct loop_pair pairs[MAX_PAIRS];
-    struct aw_ptrmap copy;      /* of a body: value -> its copy */
+    struct ptx_copy copy;       /* of a body */
     bool lane_after_lane;       /* that is how it is likely to be done */
 };
 
@@ -70,7 +70,7 @@ static bool in_block(const struct reroll *r, int b, LLVMValueRef v)
 /* What comes to a phi from a block, or NULL. */
 static LLVMValueRef from_block(const struct reroll *r, LLVMValueRef phi, int b)
 {
-    return simt_phi_value(phi, r->f.blocks[b].bb);
+    return ptx_phi_value(phi, r->f.blocks[b].bb);
 }
 
 static bool one_block_loop(const struct simt_fn *f, int l)
@@ -607,15 +607,20 @@ static bool pays(struct reroll *r)
 
 /* ---- Doing it */
 
-static LLVMValueRef compute_before(struct reroll *r, LLVMValueRef v)
+static bool there_before(const void *data, LLVMValueRef x)
 {
-    if (simt_there_before(&r->f, r->before, v))
-        return v;
-    LLVMValueRef c = LLVMInstructionClone(v);
-    for (unsigned i = 0; i < (unsigned)LLVMGetNumOperands(v); i++)
-        LLVMSetOperand(c, i, compute_before(r, LLVMGetOperand(v, i)));
-    LLVMInsertIntoBuilder(r->u->b, c);
-    return c;
+    const struct reroll *r = data;
+    return simt_there_before(&r->f, r->before, x);
+}
+
+static LLVMValueRef compute_before(struct reroll *r, LLVMValueRef x)
+{
+    struct ptx_copy c = { .b = r->u->b };
+    LLVMValueRef copy = ptx_copy_computation(&c, x, there_before, r);
+    if (c.failed)
+        simt_memory(r->u);
+    ptx_copy_fini(&c);
+    return copy;
 }
 
 static LLVMValueRef negated_unless(LLVMBuilderRef b, LLVMValueRef cond, bool plain)
@@ -677,36 +682,19 @@ static void reroll(struct reroll *r)
 
 static LLVMValueRef copied(const struct reroll *r, LLVMValueRef x)
 {
-    LLVMValueRef c = aw_ptrmap_find(&r->copy, x);
-    return c ? c : x;
-}
-
-/* A block's own instructions and empty phis, at the end of `to`. */
-static bool copy_body(struct reroll *r, int from, LLVMBasicBlockRef to)
-{
-    LLVMPositionBuilderAtEnd(r->u->b, to);
-    for (LLVMValueRef x = LLVMGetFirstInstruction(r->f.blocks[from].bb); !LLVMIsATerminatorInst(x); x = LLVMGetNextInstruction(x)) {
-        LLVMValueRef c = LLVMIsAPHINode(x) ? LLVMBuildPhi(r->u->b, LLVMTypeOf(x), "") : LLVMInstructionClone(x);
-        for (unsigned i = 0; !LLVMIsAPHINode(x) && i < (unsigned)LLVMGetNumOperands(x); i++)
-            LLVMSetOperand(c, i, copied(r, LLVMGetOperand(x, i)));
-        if (!LLVMIsAPHINode(x))
-            LLVMInsertIntoBuilder(r->u->b, c);
-        if (!aw_ptrmap_put(&r->copy, x, c))
-            return simt_memory(r->u);
-    }
-    return true;
+    return ptx_copied(&r->copy, x);
 }
 
 /* What comes to the copy's phis, and from it to those behind the loops. */
 static void join_copy(struct reroll *r, LLVMBasicBlockRef enter, LLVMBasicBlockRef loop)
 {
     for (LLVMValueRef x = LLVMGetFirstInstruction(r->f.blocks[r->rest].bb); LLVMIsAPHINode(x); x = LLVMGetNextInstruction(x)) {
-        simt_phi_add(copied(r, x), copied(r, from_block(r, x, r->enter)), enter);
-        simt_phi_add(copied(r, x), copied(r, from_block(r, x, r->rest)), loop);
+        ptx_phi_add(copied(r, x), copied(r, from_block(r, x, r->enter)), enter);
+        ptx_phi_add(copied(r, x), copied(r, from_block(r, x, r->rest)), loop);
     }
     for (LLVMValueRef x = LLVMGetFirstInstruction(r->f.blocks[r->after].bb); LLVMIsAPHINode(x); x = LLVMGetNextInstruction(x)) {
         LLVMValueRef without = from_block(r, x, r->join), rest = rest_of(r, without);
-        simt_phi_add(x, rest ? copied(r, from_block(r, rest, r->rest)) : without, loop);
+        ptx_phi_add(x, rest ? copied(r, from_block(r, rest, r->rest)) : without, loop);
     }
 }
 
@@ -767,19 +755,24 @@ static void unite(struct reroll *r)
                       loop = LLVMAppendBasicBlockInContext(r->u->ctx, r->f.src, "united");
     LLVMPositionBuilderBefore(b, terminator(r, r->before));
     LLVMValueRef bound = compute_before(r, r->bound);
-    if (copy_body(r, r->enter, enter)) {
-        LLVMBuildBr(b, loop);
-        if (copy_body(r, r->rest, loop)) {
-            LLVMValueRef term = LLVMInstructionClone(terminator(r, r->rest)); /* with what it says of unrolling */
-            LLVMSetCondition(term, LLVMBuildICmp(b, LLVMIntSLT, copied(r, r->index->rest_next), bound, ""));
-            LLVMSetSuccessor(term, 0, loop);
-            LLVMSetSuccessor(term, 1, r->f.blocks[r->after].bb);
-            LLVMInsertIntoBuilder(b, term);
-            join_copy(r, enter, loop);
-        }
+    r->copy = (struct ptx_copy){ .b = b };
+    LLVMPositionBuilderAtEnd(b, enter);
+    ptx_copy_body(&r->copy, r->f.blocks[r->enter].bb, NULL);
+    LLVMBuildBr(b, loop);
+    LLVMPositionBuilderAtEnd(b, loop);
+    ptx_copy_body(&r->copy, r->f.blocks[r->rest].bb, NULL);
+    if (r->copy.failed) {
+        simt_memory(r->u);
+    } else {
+        LLVMValueRef term = LLVMInstructionClone(terminator(r, r->rest)); /* with what it says of unrolling */
+        LLVMSetCondition(term, LLVMBuildICmp(b, LLVMIntSLT, copied(r, r->index->rest_next), bound, ""));
+        LLVMSetSuccessor(term, 0, loop);
+        LLVMSetSuccessor(term, 1, r->f.blocks[r->after].bb);
+        LLVMInsertIntoBuilder(b, term);
+        join_copy(r, enter, loop);
     }
     choose_way(r, bound, enter);
-    aw_ptrmap_fini(&r->copy);
+    ptx_copy_fini(&r->copy);
 }
 
 /* Is what both loops begin with known where the first block ends, or can it be computed there? */

@@ -566,10 +566,10 @@ static void split_entry(struct single *s)
         LLVMValueRef now = LLVMBuildPhi(b, LLVMTypeOf(phi), "");
         for (unsigned i = 0; i < LLVMCountIncoming(phi); i++) {
             LLVMBasicBlockRef from = LLVMGetIncomingBlock(phi, i);
-            simt_phi_add(inside(s, from) ? now : before, LLVMGetIncomingValue(phi, i), from);
+            ptx_phi_add(inside(s, from) ? now : before, LLVMGetIncomingValue(phi, i), from);
         }
         s->ins[s->n_ins++] = before;
-        simt_phi_add(now, before, s->enter);
+        ptx_phi_add(now, before, s->enter);
         int out = listed(s->outs, s->n_outs, phi);
         if (out >= 0)
             s->outs[out] = now;
@@ -596,12 +596,12 @@ static int split_exit(struct single *s, LLVMValueRef *joined, LLVMValueRef *plac
         for (unsigned i = 0; i < LLVMCountIncoming(phi); i++) {
             LLVMBasicBlockRef from = LLVMGetIncomingBlock(phi, i);
             if (!inside(s, from))
-                simt_phi_add(now, LLVMGetIncomingValue(phi, i), from);
+                ptx_phi_add(now, LLVMGetIncomingValue(phi, i), from);
             else if (left)
-                simt_phi_add(left, LLVMGetIncomingValue(phi, i), from);
+                ptx_phi_add(left, LLVMGetIncomingValue(phi, i), from);
         }
         if (same) {
-            simt_phi_add(now, same, s->call);
+            ptx_phi_add(now, same, s->call);
         } else {
             joined[n] = left;
             placed[n++] = now;
@@ -721,7 +721,7 @@ static void move(struct single *s)
         if (i < s->n_outs)
             use_result(s, left[i], part);
         else
-            simt_phi_add(placed[i - s->n_outs], part, s->call);
+            ptx_phi_add(placed[i - s->n_outs], part, s->call);
     }
     LLVMBuildBr(b, join);
 }

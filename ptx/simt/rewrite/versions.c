@@ -435,7 +435,7 @@ bool simt_all_lanes_versions(struct simt *u, LLVMValueRef fn, enum simt_form for
     aw_ptrmap_fini(&v.tried);
     aw_ptrmap_fini(&v.uneven);
     aw_ptrmap_fini(&v.chosen);
-    aw_ptrmap_fini(&v.copy);
+    ptx_copy_fini(&v.copy);
     if (!v.ok)
         simt_memory(u);
     return !u->status;

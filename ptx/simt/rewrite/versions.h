@@ -16,7 +16,7 @@ struct version {
     LLVMValueRef fn;
     struct simt_fn f;      /* analysed anew for each region */
     struct aw_ptrmap cold; /* blocks whose mask may be partial */
-    struct aw_ptrmap copy; /* of the region at hand: value or block -> its copy */
+    struct ptx_copy copy;  /* of the region at hand */
     struct aw_ptrmap plain; /* blocks whose addresses are settled */
     struct aw_ptrmap tried; /* loop counts */
     struct aw_ptrmap uneven; /* blocks where counts are not equal, for when all others are done */

@@ -145,7 +145,7 @@ static void ctaid_begin(struct entry_range *r, LLVMBasicBlockRef entry, LLVMValu
     }
     if (carries_x(r)) {
         r->x = LLVMBuildPhi(u->b, u->i32, "x");
-        simt_phi_add(r->x, first, entry);
+        ptx_phi_add(r->x, first, entry);
     }
     for (unsigned d = 0; d < 3; d++)
         r->ctaid[d] = d == 0 && r->x ? r->x : LLVMBuildLoad2(u->b, u->i32, ctaid_at(r, d), "ctaid");
@@ -185,10 +185,10 @@ static void ctaid_next(struct entry_range *r, LLVMValueRef blocks)
     LLVMBuildBr(u->b, on);
     LLVMPositionBuilderAtEnd(u->b, on);
     LLVMValueRef next = LLVMBuildPhi(u->b, u->i32, "x");
-    simt_phi_add(next, x, again);
-    simt_phi_add(next, simt_c32(u, 0), row);
+    ptx_phi_add(next, x, again);
+    ptx_phi_add(next, simt_c32(u, 0), row);
     LLVMBuildStore(u->b, next, ctaid_at(r, 0));
-    simt_phi_add(r->x, next, on);
+    ptx_phi_add(r->x, next, on);
 }
 
 static void call_body(struct entry_range *r, LLVMValueRef body, LLVMValueRef part, LLVMValueRef first, LLVMValueRef lanes)
@@ -315,8 +315,8 @@ static void turn_emit(struct entry_range *r, LLVMValueRef part, LLVMValueRef end
     LLVMValueRef k = LLVMBuildPhi(b, u->i32, "part");
     part_emit(r, k);
     LLVMValueRef k1 = LLVMBuildAdd(b, k, simt_c32(u, 1), "");
-    simt_phi_add(k, part, from);
-    simt_phi_add(k, k1, LLVMGetInsertBlock(b));
+    ptx_phi_add(k, part, from);
+    ptx_phi_add(k, k1, LLVMGetInsertBlock(b));
     LLVMBuildCondBr(b, LLVMBuildICmp(b, LLVMIntULT, k1, end, ""), each, done);
     LLVMPositionBuilderAtEnd(b, done);
 }
@@ -333,17 +333,17 @@ static void group_emit(struct entry_range *r, LLVMValueRef part, LLVMValueRef pa
     LLVMPositionBuilderAtEnd(b, each);
     LLVMValueRef j = LLVMBuildPhi(b, u->i32, "j"), waiting = simt_is_marching(u) ? LLVMBuildPhi(b, u->i32, "waiting") : NULL;
     if (simt_is_marching(u)) {
-        simt_phi_add(waiting, r->waiting, from);
+        ptx_phi_add(waiting, r->waiting, from);
         r->waiting = waiting;
     }
     r->ctaid[0] = LLVMBuildAdd(b, first, j, "ctaid");
     LLVMBuildStore(b, r->ctaid[0], simt_advance(u, r->block, (int64_t)offsetof(struct aw_host_block, ctaid)));
     turn_emit(r, part, part_end);
     LLVMValueRef j1 = LLVMBuildAdd(b, j, simt_c32(u, 1), "");
-    simt_phi_add(j, simt_c32(u, 0), from);
-    simt_phi_add(j, j1, LLVMGetInsertBlock(b));
+    ptx_phi_add(j, simt_c32(u, 0), from);
+    ptx_phi_add(j, j1, LLVMGetInsertBlock(b));
     if (simt_is_marching(u))
-        simt_phi_add(waiting, r->waiting, LLVMGetInsertBlock(b));
+        ptx_phi_add(waiting, r->waiting, LLVMGetInsertBlock(b));
     LLVMBuildCondBr(b, LLVMBuildICmp(b, LLVMIntULT, j1, LLVMBuildTrunc(b, n, u->i32, ""), ""), each, done);
     LLVMPositionBuilderAtEnd(b, done);
     r->ctaid[0] = first;
@@ -371,8 +371,8 @@ static void march_emit(struct entry_range *r, unsigned enough)
     LLVMBuildBr(u->b, on);
     LLVMPositionBuilderAtEnd(u->b, on);
     LLVMValueRef waiting = LLVMBuildPhi(u->b, u->i32, "waiting");
-    simt_phi_add(waiting, r->waiting, from);
-    simt_phi_add(waiting, simt_c32(u, 0), go);
+    ptx_phi_add(waiting, r->waiting, from);
+    ptx_phi_add(waiting, simt_c32(u, 0), go);
     r->waiting = waiting;
 }
 
@@ -381,8 +381,8 @@ static void march_rest(struct entry_range *r, LLVMBasicBlockRef entry, LLVMBasic
 {
     LLVMValueRef left = r->waiting;
     r->waiting = LLVMBuildPhi(r->u->b, r->u->i32, "waiting");
-    simt_phi_add(r->waiting, simt_c32(r->u, 0), entry);
-    simt_phi_add(r->waiting, left, next);
+    ptx_phi_add(r->waiting, simt_c32(r->u, 0), entry);
+    ptx_phi_add(r->waiting, left, next);
     march_emit(r, 1);
 }
 
@@ -449,10 +449,10 @@ static LLVMValueRef range_emit(struct simt *u, LLVMValueRef rows, LLVMValueRef a
     if (simt_is_marching(u))
         march_emit(&r, simt_march_most(u));
     LLVMValueRef w1 = LLVMBuildAdd(b, w, simt_c32(u, parts_in_turn(u)), "");
-    simt_phi_add(w, part0, block);
-    simt_phi_add(w, w1, LLVMGetInsertBlock(b));
-    simt_phi_add(waiting_part, waiting, block);
-    simt_phi_add(waiting_part, r.waiting, LLVMGetInsertBlock(b));
+    ptx_phi_add(w, part0, block);
+    ptx_phi_add(w, w1, LLVMGetInsertBlock(b));
+    ptx_phi_add(waiting_part, waiting, block);
+    ptx_phi_add(waiting_part, r.waiting, LLVMGetInsertBlock(b));
     LLVMBuildCondBr(b, LLVMBuildICmp(b, LLVMIntULT, w1, part_end, ""), warp, next);
 
     LLVMPositionBuilderAtEnd(b, next);
@@ -462,10 +462,10 @@ static LLVMValueRef range_emit(struct simt *u, LLVMValueRef rows, LLVMValueRef a
     LLVMBuildCondBr(b, more, again, done);
     LLVMPositionBuilderAtEnd(b, again);
     ctaid_next(&r, group);
-    simt_phi_add(linear, first, entry);
-    simt_phi_add(linear, linear1, LLVMGetInsertBlock(b));
-    simt_phi_add(waiting, simt_c32(u, 0), entry);
-    simt_phi_add(waiting, r.waiting, LLVMGetInsertBlock(b));
+    ptx_phi_add(linear, first, entry);
+    ptx_phi_add(linear, linear1, LLVMGetInsertBlock(b));
+    ptx_phi_add(waiting, simt_c32(u, 0), entry);
+    ptx_phi_add(waiting, r.waiting, LLVMGetInsertBlock(b));
     LLVMBuildBr(b, block);
     LLVMPositionBuilderAtEnd(b, done);
     if (simt_is_marching(u))

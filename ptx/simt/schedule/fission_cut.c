@@ -361,7 +361,7 @@ static LLVMBasicBlockRef leave_create(struct regions *r, int p, struct region *t
 
 static LLVMValueRef incoming(LLVMValueRef phi, LLVMBasicBlockRef from)
 {
-    LLVMValueRef x = simt_phi_value(phi, from);
+    LLVMValueRef x = ptx_phi_value(phi, from);
     return x ? x : LLVMGetPoison(LLVMTypeOf(phi));
 }
 

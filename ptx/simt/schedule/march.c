@@ -47,7 +47,7 @@ struct point {
     bool *after;                       /* blocks that a turn may reach */
     int n_fields;
     uint32_t bytes;                    /* of the frame, so far */
-    struct aw_ptrmap made;             /* value -> its clone in `again` */
+    struct ptx_copy made;              /* what stands for values in `again` */
 };
 
 struct split {
@@ -119,7 +119,7 @@ static bool cheap(struct split *s, struct point *p, LLVMValueRef v, int *left)
 {
     if (!LLVMIsAInstruction(v))
         return true;
-    if (aw_ptrmap_find(&p->made, v))
+    if (aw_ptrmap_find(&p->made.of, v))
         return true;
     if (--*left < 0)
         return false;
@@ -141,20 +141,17 @@ static bool cheap(struct split *s, struct point *p, LLVMValueRef v, int *left)
     return true;
 }
 
+static bool no_instruction(const void *data, LLVMValueRef v)
+{
+    (void)data;
+    return !LLVMIsAInstruction(v);
+}
+
 static LLVMValueRef again(struct split *s, struct point *p, LLVMValueRef v)
 {
-    LLVMValueRef c = LLVMIsAInstruction(v) ? aw_ptrmap_find(&p->made, v) : v;
-    if (c)
-        return c;
-    LLVMValueRef ops[8];
-    int n = LLVMGetNumOperands(v);
-    for (int i = 0; i < n && i < 8; i++)
-        ops[i] = again(s, p, LLVMGetOperand(v, (unsigned)i));
-    c = LLVMInstructionClone(v);
-    for (int i = 0; i < n && i < 8; i++)
-        LLVMSetOperand(c, (unsigned)i, ops[i]);
-    LLVMInsertIntoBuilder(s->u->b, c);
-    if (!aw_ptrmap_put(&p->made, v, c))
+    p->made.b = s->u->b;
+    LLVMValueRef c = ptx_copy_computation(&p->made, v, no_instruction, NULL);
+    if (p->made.failed)
         simt_memory(s->u);
     return c;
 }
@@ -246,7 +243,7 @@ static bool carry_to(struct split *s, struct point *p, struct carried *c, int *f
         keep(s, *field, c->v);
         LLVMPositionBuilderAtEnd(b, p->again);
         now = fetch(s, *field, LLVMTypeOf(c->v));
-        if (!aw_ptrmap_put(&p->made, c->v, now))
+        if (!aw_ptrmap_put(&p->made.of, c->v, now))
             return simt_memory(s->u);
     }
     LLVMBuildStore(b, now, c->variable);
@@ -329,12 +326,12 @@ static bool keep_phis(struct split *s, struct point *p)
                     keep(s, field, LLVMGetIncomingValue(phi, i));
                 }
         LLVMPositionBuilderAtEnd(b, p->again);
-        if (!aw_ptrmap_put(&p->made, phi, fetch(s, field, LLVMTypeOf(phi))))
+        if (!aw_ptrmap_put(&p->made.of, phi, fetch(s, field, LLVMTypeOf(phi))))
             return simt_memory(s->u);
     }
     for (LLVMValueRef phi = LLVMGetFirstInstruction(p->header), next; LLVMIsAPHINode(phi); phi = next) {
         next = LLVMGetNextInstruction(phi);
-        LLVMReplaceAllUsesWith(phi, aw_ptrmap_remove(&p->made, phi));
+        LLVMReplaceAllUsesWith(phi, aw_ptrmap_remove(&p->made.of, phi));
         LLVMInstructionEraseFromParent(phi);
     }
     return true;
@@ -468,7 +465,7 @@ bool simt_march_split(struct simt_fn *f)
     for (int i = 0; i < s.n; i++) {
         u->frame_bytes = s.points[i].bytes > u->frame_bytes ? s.points[i].bytes : u->frame_bytes;
         free(s.points[i].after);
-        aw_ptrmap_fini(&s.points[i].made);
+        ptx_copy_fini(&s.points[i].made);
     }
     u->frame_bytes = ((u->frame_bytes ? u->frame_bytes : FRAME_HEAD) + 63) / 64 * 64;
     simt_cfg_fini(&s.g);
@@ -558,8 +555,8 @@ LLVMValueRef simt_march_turns(struct simt *u, LLVMValueRef body)
     LLVMPositionBuilderAtEnd(b, number);
     LLVMValueRef k = LLVMBuildPhi(b, u->i32, "k"), k1 = LLVMBuildAdd(b, k, simt_c32(u, 1), "");
     LLVMBuildStore(b, k, LLVMBuildGEP2(b, u->i32, order, &k, 1, ""));
-    simt_phi_add(k, simt_c32(u, 0), entry);
-    simt_phi_add(k, k1, number);
+    ptx_phi_add(k, simt_c32(u, 0), entry);
+    ptx_phi_add(k, k1, number);
     LLVMBuildCondBr(b, LLVMBuildICmp(b, LLVMIntULT, k1, all, ""), number, round);
 
     LLVMPositionBuilderAtEnd(b, round);
@@ -571,14 +568,14 @@ LLVMValueRef simt_march_turns(struct simt *u, LLVMValueRef body)
     LLVMValueRef more = turn(u, fn, body, i);
     LLVMBuildStore(b, i, LLVMBuildGEP2(b, u->i32, order, &left, 1, ""));
     LLVMValueRef left1 = LLVMBuildAdd(b, left, LLVMBuildZExt(b, more, u->i32, ""), ""), j1 = LLVMBuildAdd(b, j, simt_c32(u, 1), "");
-    simt_phi_add(j, simt_c32(u, 0), round);
-    simt_phi_add(left, simt_c32(u, 0), round);
-    simt_phi_add(j, j1, LLVMGetInsertBlock(b));
-    simt_phi_add(left, left1, LLVMGetInsertBlock(b));
+    ptx_phi_add(j, simt_c32(u, 0), round);
+    ptx_phi_add(left, simt_c32(u, 0), round);
+    ptx_phi_add(j, j1, LLVMGetInsertBlock(b));
+    ptx_phi_add(left, left1, LLVMGetInsertBlock(b));
     LLVMBuildCondBr(b, LLVMBuildICmp(b, LLVMIntULT, j1, n, ""), each, next);
     LLVMPositionBuilderAtEnd(b, next);
-    simt_phi_add(n, all, number);
-    simt_phi_add(n, left1, next);
+    ptx_phi_add(n, all, number);
+    ptx_phi_add(n, left1, next);
     LLVMBuildCondBr(b, LLVMBuildICmp(b, LLVMIntNE, left1, simt_c32(u, 0), ""), round, done);
     LLVMPositionBuilderAtEnd(b, done);
     LLVMBuildRetVoid(b);

@@ -26,7 +26,7 @@ struct jam {
     struct regions *r;
     struct region *g;
     struct aw_ptrmap apart;         /* values of which each warp has its own */
-    struct aw_ptrmap copies[MOST];  /* -> those of the second warp, the third ... */
+    struct ptx_copy copies[MOST];  /* -> those of the second warp, the third ... */
     AW_VEC(LLVMBasicBlockRef) blocks;
     struct aw_ptrmap lives;         /* block -> struct lives, and all of those */
     AW_VEC(struct lives *) all_lives;
@@ -267,20 +267,13 @@ static unsigned how_many(struct jam *j)
 
 /* ---- Doing it */
 
-static bool copy(struct jam *j, unsigned k, LLVMValueRef x)
-{
-    LLVMBuilderRef b = j->r->u->b;
-    LLVMValueRef c = LLVMIsAPHINode(x) ? LLVMBuildPhi(b, LLVMTypeOf(x), "") : LLVMInstructionClone(x);
-    if (!LLVMIsAPHINode(x))
-        LLVMInsertIntoBuilder(b, c);
-    return aw_ptrmap_put(&j->copies[k], x, c);
-}
-
 /* Behind each instruction its copies, which have its operands yet. */
 static bool copy_all(struct jam *j, unsigned n)
 {
     LLVMBuilderRef b = j->r->u->b;
-    bool ok = true;
+    bool failed = false;
+    for (unsigned k = 1; k < n; k++)
+        j->copies[k].b = b;
     for (size_t i = 0; i < j->blocks.n; i++)
         for (LLVMValueRef x = LLVMGetFirstInstruction(j->blocks.at[i]), next; x; x = next) {
             next = LLVMGetNextInstruction(x);
@@ -288,19 +281,21 @@ static bool copy_all(struct jam *j, unsigned n)
                 continue;
             LLVMPositionBuilderBefore(b, next);
             for (unsigned k = 1; k < n; k++)
-                ok = ok && copy(j, k, x);
+                ptx_copy_as_is(&j->copies[k], x);
         }
-    return ok;
+    for (unsigned k = 1; k < n; k++)
+        failed |= j->copies[k].failed;
+    return !failed;
 }
 
 static LLVMValueRef of_warp(struct jam *j, unsigned k, LLVMValueRef v)
 {
-    return is_apart(j, v) ? aw_ptrmap_find(&j->copies[k], v) : v;
+    return is_apart(j, v) ? aw_ptrmap_find(&j->copies[k].of, v) : v;
 }
 
 static void connect(struct jam *j, unsigned k, LLVMValueRef x)
 {
-    LLVMValueRef c = aw_ptrmap_find(&j->copies[k], x);
+    LLVMValueRef c = aw_ptrmap_find(&j->copies[k].of, x);
     for (unsigned i = 0; i < (unsigned)LLVMGetNumOperands(x); i++) {
         LLVMValueRef v = of_warp(j, k, LLVMGetOperand(x, i));
         LLVMBasicBlockRef from = LLVMIsAPHINode(x) ? LLVMGetIncomingBlock(x, i) : NULL;
@@ -341,7 +336,7 @@ static bool number_warps(struct jam *j, unsigned n)
     j->warp = j->apart_by > 1 ? first_warp(j, n) : counter;
     bool ok = aw_ptrmap_put(&j->apart, j->warp, j);
     for (unsigned k = 1; k < n; k++)
-        ok = ok && aw_ptrmap_put(&j->copies[k], j->warp, LLVMBuildAdd(b, j->warp, simt_c32(j->r->u, k * j->apart_by), "warp"));
+        ok = ok && aw_ptrmap_put(&j->copies[k].of, j->warp, LLVMBuildAdd(b, j->warp, simt_c32(j->r->u, k * j->apart_by), "warp"));
     recount(j, first);
     for (unsigned i = 0; i < LLVMCountIncoming(counter); i++)
         if (LLVMGetIncomingBlock(counter, i) == j->g->latch)
@@ -371,7 +366,7 @@ static void fini(struct jam *j)
     aw_vec_fini(&j->blocks);
     aw_ptrmap_fini(&j->apart);
     for (int k = 0; k < MOST; k++)
-        aw_ptrmap_fini(&j->copies[k]);
+        ptx_copy_fini(&j->copies[k]);
 }
 
 /* Warps so far apart; false: it does not pay. */

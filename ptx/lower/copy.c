@@ -1,0 +1,103 @@
+/* Copies of instructions and edges of phis; see copy.h. */
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "lower/copy.h"
+
+void ptx_copy_fini(struct ptx_copy *c)
+{
+    aw_ptrmap_fini(&c->of);
+}
+
+void ptx_copy_note(struct ptx_copy *c, const void *x, void *as)
+{
+    c->failed |= !aw_ptrmap_put(&c->of, x, as);
+}
+
+void *ptx_copied(const struct ptx_copy *c, const void *x)
+{
+    void *as = aw_ptrmap_find(&c->of, x);
+    return as ? as : (void *)x;
+}
+
+LLVMValueRef ptx_copy_as_is(struct ptx_copy *c, LLVMValueRef x)
+{
+    LLVMValueRef copy = LLVMIsAPHINode(x) ? LLVMBuildPhi(c->b, LLVMTypeOf(x), "") : LLVMInstructionClone(x);
+    if (!LLVMIsAPHINode(x))
+        LLVMInsertIntoBuilder(c->b, copy);
+    ptx_copy_note(c, x, copy);
+    return copy;
+}
+
+LLVMValueRef ptx_copy_instruction(struct ptx_copy *c, LLVMValueRef x)
+{
+    LLVMValueRef copy = ptx_copy_as_is(c, x);
+    for (unsigned i = 0; !LLVMIsAPHINode(x) && i < (unsigned)LLVMGetNumOperands(x); i++)
+        LLVMSetOperand(copy, i, ptx_copied(c, LLVMGetOperand(x, i)));
+    return copy;
+}
+
+void ptx_copy_body(struct ptx_copy *c, LLVMBasicBlockRef from, LLVMBasicBlockRef way)
+{
+    for (LLVMValueRef x = LLVMGetFirstInstruction(from); x && !LLVMIsATerminatorInst(x); x = LLVMGetNextInstruction(x))
+        if (way && LLVMIsAPHINode(x))
+            ptx_copy_note(c, x, ptx_copied(c, ptx_phi_value(x, way)));
+        else
+            ptx_copy_instruction(c, x);
+}
+
+LLVMValueRef ptx_copy_computation(struct ptx_copy *c, LLVMValueRef x, ptx_is_there *is_there, const void *data)
+{
+    LLVMValueRef made = aw_ptrmap_find(&c->of, x);
+    if (made || is_there(data, x))
+        return made ? made : x;
+    LLVMValueRef copy = LLVMInstructionClone(x);
+    for (unsigned i = 0; i < (unsigned)LLVMGetNumOperands(x); i++)
+        LLVMSetOperand(copy, i, ptx_copy_computation(c, LLVMGetOperand(x, i), is_there, data));
+    LLVMInsertIntoBuilder(c->b, copy); /* behind its operands */
+    ptx_copy_note(c, x, copy);
+    return copy;
+}
+
+/* ---- Edges of phis */
+
+void ptx_phi_add(LLVMValueRef phi, LLVMValueRef x, LLVMBasicBlockRef from)
+{
+    LLVMAddIncoming(phi, &x, &from, 1);
+}
+
+LLVMValueRef ptx_phi_value(LLVMValueRef phi, LLVMBasicBlockRef from)
+{
+    for (unsigned i = 0; i < LLVMCountIncoming(phi); i++)
+        if (LLVMGetIncomingBlock(phi, i) == from)
+            return LLVMGetIncomingValue(phi, i);
+    return NULL;
+}
+
+void ptx_phis_rebuild(LLVMBuilderRef b, LLVMBasicBlockRef bb, ptx_phi_edges *edges, void *data)
+{
+    for (LLVMValueRef phi = LLVMGetFirstInstruction(bb), next; phi && LLVMIsAPHINode(phi); phi = next) {
+        next = LLVMGetNextInstruction(phi);
+        LLVMPositionBuilderBefore(b, phi);
+        LLVMValueRef now = LLVMBuildPhi(b, LLVMTypeOf(phi), "");
+        edges(phi, now, data);
+        LLVMReplaceAllUsesWith(phi, now);
+        LLVMInstructionEraseFromParent(phi);
+    }
+}
+
+struct renaming {
+    LLVMBasicBlockRef from, to;
+};
+
+static void edges_rename(LLVMValueRef old, LLVMValueRef now, void *data)
+{
+    const struct renaming *r = data;
+    for (unsigned i = 0; i < LLVMCountIncoming(old); i++) {
+        LLVMBasicBlockRef at = LLVMGetIncomingBlock(old, i);
+        ptx_phi_add(now, LLVMGetIncomingValue(old, i), at == r->from ? r->to : at);
+    }
+}
+
+void ptx_phis_rename(LLVMBuilderRef b, LLVMBasicBlockRef bb, LLVMBasicBlockRef from, LLVMBasicBlockRef to)
+{
+    ptx_phis_rebuild(b, bb, edges_rename, &(struct renaming){ from, to });
+}
