@@ -10,6 +10,7 @@
 #include "base/map.h"
 #include "base/status.h"
 #include "base/vec.h"
+#include "lower/metadata.h"
 #include "lower/simt.h"
 #include "simt/vectorise.h"
 #include "finish/target.h"
@@ -74,16 +75,7 @@ static bool is_tangled(LLVMValueRef fn, bool card, bool *ret_ok)
     return cost > COST_MAX || large || (card && several);
 }
 
-static unsigned mark_kind(LLVMValueRef fn)
-{
-    return LLVMGetMDKindIDInContext(LLVMGetModuleContext(LLVMGetGlobalParent(fn)), "aw.register", 11);
-}
-
-static void mark(LLVMValueRef x, unsigned kind)
-{
-    LLVMContextRef c = LLVMGetTypeContext(LLVMTypeOf(x));
-    LLVMSetMetadata(x, kind, LLVMMetadataAsValue(c, LLVMMDNodeInContext2(c, NULL, 0)));
-}
+static const char register_mark[] = "aw.register"; /* of phis and freezes that stand for a register */
 
 /* Is it a variable that is only read and written as a whole? */
 static bool is_register(LLVMValueRef x)
@@ -100,7 +92,6 @@ static bool is_register(LLVMValueRef x)
 /* What is written to a register gets a value of its own.  Otherwise a value that is in two registers would join them for all time. */
 static void values_name(LLVMValueRef fn)
 {
-    unsigned kind = mark_kind(fn);
     LLVMBuilderRef b = LLVMCreateBuilderInContext(LLVMGetModuleContext(LLVMGetGlobalParent(fn)));
     LLVMBasicBlockRef entry = LLVMGetEntryBasicBlock(fn);
     for (LLVMValueRef x = LLVMGetFirstInstruction(entry); x; x = LLVMGetNextInstruction(x))
@@ -110,7 +101,7 @@ static void values_name(LLVMValueRef fn)
                 continue; /* one that says how it begins */
             LLVMPositionBuilderBefore(b, store);
             LLVMValueRef named = LLVMBuildFreeze(b, LLVMGetOperand(store, 0), "");
-            mark(named, kind);
+            ptx_mark(named, register_mark);
             LLVMSetOperand(store, 0, named);
         }
     LLVMDisposeBuilder(b);
@@ -118,10 +109,9 @@ static void values_name(LLVMValueRef fn)
 
 static void phis_mark(LLVMValueRef fn)
 {
-    unsigned kind = mark_kind(fn);
     for (LLVMBasicBlockRef bb = LLVMGetFirstBasicBlock(fn); bb; bb = LLVMGetNextBasicBlock(bb))
         for (LLVMValueRef x = LLVMGetFirstInstruction(bb); x && LLVMIsAPHINode(x); x = LLVMGetNextInstruction(x))
-            mark(x, kind);
+            ptx_mark(x, register_mark);
 }
 
 /* ---- Where registers are many and blocks as well, LLVM takes time with their product to find the values that live from block to block, which go back
@@ -289,11 +279,10 @@ static bool crosses(LLVMValueRef x)
 
 static bool webs_find(struct demotion *d)
 {
-    unsigned kind = mark_kind(d->fn);
     bool ok = true;
     for (LLVMBasicBlockRef bb = LLVMGetFirstBasicBlock(d->fn); bb; bb = LLVMGetNextBasicBlock(bb))
         for (LLVMValueRef x = LLVMGetFirstInstruction(bb); ok && x; x = LLVMGetNextInstruction(x))
-            if (((LLVMIsAPHINode(x) || LLVMIsAFreezeInst(x)) && LLVMGetMetadata(x, kind)) || crosses(x)) {
+            if (((LLVMIsAPHINode(x) || LLVMIsAFreezeInst(x)) && ptx_metadata(x, register_mark)) || crosses(x)) {
                 int i = (int)d->webs.n;
                 ok = aw_vec_push(&d->webs, (struct web){ .value = x, .parent = i });
                 ok = ok && aw_ptrmap_put(&d->number, x, (void *)(intptr_t)d->webs.n);

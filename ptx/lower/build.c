@@ -85,12 +85,6 @@ LLVMValueRef b_umin(struct ptx_lower *l, LLVMValueRef a, LLVMValueRef b)
     return b_binary(l, "llvm.umin", a, b);
 }
 
-void ptx_invariant(struct ptx_lower *l, LLVMValueRef load)
-{
-    unsigned kind = LLVMGetMDKindIDInContext(l->context, "invariant.load", 14);
-    LLVMSetMetadata(load, kind, LLVMMetadataAsValue(l->context, LLVMMDNodeInContext2(l->context, NULL, 0)));
-}
-
 bool ptx_block_open(struct ptx_lower *l)
 {
     return !LLVMGetBasicBlockTerminator(LLVMGetInsertBlock(l->builder));

@@ -192,7 +192,7 @@ static void arena_make(struct ptx_lower *l)
     LLVMValueRef cell = b_gep(l, l->kernarg, b_i64(l, (l->param_size + 7) / 8 * 8));
     l->arena_int = LLVMBuildLoad2(l->builder, l->i64, cell, "arena");
     LLVMSetAlignment(l->arena_int, 8);
-    ptx_invariant(l, l->arena_int);
+    ptx_mark(l->arena_int, PTX_INVARIANT);
     l->arena_global = b_inttoptr(l, l->arena_int, l->ptr[AS_GLOBAL]);
     l->arena_const = b_inttoptr(l, l->arena_int, l->ptr[AS_CONST]);
 }

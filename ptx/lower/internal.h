@@ -9,6 +9,7 @@
 #include "base/map.h"
 #include "lower/line_table.h"
 #include "lower/lower.h"
+#include "lower/metadata.h"
 #include "lower/simt.h"
 #include "tab/form.h"
 
@@ -99,7 +100,6 @@ bool ptx_uses_reserved_shared(const struct ptx_closure *closure);
 LLVMValueRef ptx_sreg_value(struct ptx_lower *l, enum ptx_sreg sreg);
 /* An alloca of `bytes` (or of `type`) at the head of the function. */
 LLVMValueRef ptx_entry_alloca(struct ptx_lower *l, LLVMTypeRef type, unsigned align, const char *name);
-void ptx_invariant(struct ptx_lower *l, LLVMValueRef load);
 
 /* ---- Control */
 /* ---- Loops that are not to be unrolled (loop.c): around a function, before each of its statements in order, for each branch built */

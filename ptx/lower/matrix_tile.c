@@ -33,10 +33,7 @@ void ptx_tile_branch(struct ptx_lower *l, unsigned types, LLVMBasicBlockRef tile
     LLVMValueRef here = b_simt(l, PTX_SIMT_TILE_HERE, (LLVMValueRef[]){ b_i32(l, types) });
     LLVMValueRef branch = LLVMBuildCondBr(l->builder, here, tiles, lanes);
     /* Lane by lane takes more registers; what is kept in memory for that is not to be paid for by tiles. */
-    LLVMMetadataRef weights[3] = { LLVMMDStringInContext2(l->context, "branch_weights", 14), LLVMValueAsMetadata(b_i32(l, 4000)),
-                                   LLVMValueAsMetadata(b_i32(l, 1)) };
-    LLVMSetMetadata(branch, LLVMGetMDKindIDInContext(l->context, "prof", 4),
-                    LLVMMetadataAsValue(l->context, LLVMMDNodeInContext2(l->context, weights, 3)));
+    ptx_weights_set(branch, 4000, 1);
 }
 
 /* ---- Runs: lowered twice as a whole, by tiles and lane by lane, so that products follow each other without a branch between them */

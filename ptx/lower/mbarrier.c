@@ -254,20 +254,14 @@ struct wait {
 /* Metadata of the loads that a wait consists of; with an operand where the phase is a token's. */
 static const char look[] = "aw.mbarrier.look";
 
-static LLVMValueRef look_of(LLVMValueRef load)
-{
-    LLVMContextRef context = LLVMGetModuleContext(LLVMGetGlobalParent(LLVMGetBasicBlockParent(LLVMGetInstructionParent(load))));
-    return LLVMGetMetadata(load, LLVMGetMDKindIDInContext(context, look, sizeof look - 1));
-}
-
 bool ptx_mbarrier_is_look(LLVMValueRef load)
 {
-    return look_of(load) != NULL;
+    return ptx_metadata(load, look) != NULL;
 }
 
 bool ptx_mbarrier_is_token_look(LLVMValueRef load)
 {
-    LLVMValueRef node = look_of(load);
+    LLVMValueRef node = ptx_metadata(load, look);
     return node && LLVMGetMDNodeNumOperands(node) != 0;
 }
 
@@ -275,8 +269,7 @@ static LLVMValueRef has_passed(struct ptx_lower *l, const struct wait *w)
 {
     LLVMValueRef object = read_object(l, w->object, w->order);
     LLVMMetadataRef word = LLVMMDStringInContext2(l->context, "token", strlen("token"));
-    LLVMSetMetadata(object, LLVMGetMDKindIDInContext(l->context, look, sizeof look - 1),
-                    LLVMMetadataAsValue(l->context, LLVMMDNodeInContext2(l->context, &word, w->token)));
+    ptx_metadata_set(object, look, &word, w->token);
     return b_xor(l, b_icmp(l, LLVMIntSLT, object, b_i64(l, 0)), w->phase);
 }
 

@@ -108,7 +108,7 @@ static LLVMValueRef load_one(struct ptx_lower *l, const struct ptx_instr *in, LL
     LLVMValueRef v = LLVMBuildLoad2(l->builder, type, p, "");
     access_mark(l, v, o, align);
     if (o.access == PLAIN && is_invariant(l, in, p))
-        ptx_invariant(l, v);
+        ptx_mark(v, PTX_INVARIANT);
     return v;
 }
 

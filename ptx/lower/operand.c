@@ -239,7 +239,7 @@ static LLVMValueRef managed_address(struct ptx_lower *l, const struct ptx_var *v
     LLVMValueRef cell = b_gep(l, l->arena_const, b_i64(l, var->offset));
     LLVMValueRef load = LLVMBuildLoad2(l->builder, l->i64, cell, "");
     LLVMSetAlignment(load, 8);
-    ptx_invariant(l, load);
+    ptx_mark(load, PTX_INVARIANT);
     return load;
 }
 
@@ -271,7 +271,7 @@ static LLVMValueRef reference_value(struct ptx_lower *l, const struct ptx_var *v
     LLVMValueRef cell = b_gep(l, l->arena_const, b_i64(l, var->offset + (uint64_t)offset));
     LLVMValueRef load = LLVMBuildLoad2(l->builder, l->i64, cell, "");
     LLVMSetAlignment(load, 8);
-    ptx_invariant(l, load);
+    ptx_mark(load, PTX_INVARIANT);
     return load;
 }
 

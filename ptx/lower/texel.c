@@ -46,7 +46,7 @@ static LLVMValueRef load_constant(struct ptx_lower *l, LLVMTypeRef type, LLVMVal
 {
     LLVMValueRef v = LLVMBuildLoad2(l->builder, type, p, "");
     LLVMSetAlignment(v, align);
-    ptx_invariant(l, v);
+    ptx_mark(v, PTX_INVARIANT);
     return v;
 }
 

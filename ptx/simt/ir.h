@@ -14,6 +14,7 @@
 #include "lower/graph.h"
 #include "lower/intrinsic.h"
 #include "lower/line_table.h"
+#include "lower/metadata.h"
 #include "lower/simt.h"
 #include "simt/private.h"
 #include "simt/vectorise.h"

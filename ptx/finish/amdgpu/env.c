@@ -29,7 +29,7 @@ static V env_word(struct amdgpu *a, V kernarg)
     ptx_amdgpu_env_mark(a, AW_ENV_SYMBOL);
     V load = LLVMBuildLoad2(b->builder, b->i64, b_gep(b, kernarg, b_i64(b, a->finish->kernarg_size - 8)), "env");
     LLVMSetAlignment(load, 8);
-    ptx_invariant(b, load);
+    ptx_mark(load, PTX_INVARIANT);
     return load;
 }
 
@@ -44,7 +44,7 @@ V ptx_amdgpu_env_constant(struct amdgpu *a, V kernarg, uint64_t offset)
     V word = b_inttoptr(&a->b, b_add(&a->b, ptx_amdgpu_env(a, kernarg), b_i64(&a->b, offset)), a->b.ptr[AS_GLOBAL]);
     V load = LLVMBuildLoad2(a->b.builder, a->b.i32, word, "");
     LLVMSetAlignment(load, 4);
-    ptx_invariant(&a->b, load);
+    ptx_mark(load, PTX_INVARIANT);
     return load;
 }
 

@@ -57,12 +57,9 @@ static V packet(struct amdgpu *a, unsigned offset, LLVMTypeRef type, unsigned al
 {
     V load = LLVMBuildLoad2(a->b.builder, type, b_gep(&a->b, call0(a, "llvm.amdgcn.dispatch.ptr"), b_i64(&a->b, offset)), "");
     LLVMSetAlignment(load, align);
-    ptx_invariant(&a->b, load);
-    if (end) {
-        LLVMMetadataRef bounds[2] = { LLVMValueAsMetadata(b_int(type, 1)), LLVMValueAsMetadata(b_int(type, end)) };
-        LLVMSetMetadata(load, LLVMGetMDKindIDInContext(a->b.context, "range", 5),
-                        LLVMMetadataAsValue(a->b.context, LLVMMDNodeInContext2(a->b.context, bounds, 2)));
-    }
+    ptx_mark(load, PTX_INVARIANT);
+    if (end)
+        ptx_range_set(load, 1, end);
     return load;
 }
 
@@ -288,9 +285,8 @@ static V reduce(struct amdgpu *a, enum ptx_simt id, V mask, V v)
 static V fpmath(struct amdgpu *a, V v, float ulp)
 {
     LLVMMetadataRef bound = LLVMValueAsMetadata(LLVMConstReal(a->b.f32, (double)ulp));
-    LLVMMetadataRef node = LLVMMDNodeInContext2(a->b.context, &bound, 1);
     if (LLVMIsAInstruction(v))
-        LLVMSetMetadata(v, LLVMGetMDKindIDInContext(a->b.context, "fpmath", 6), LLVMMetadataAsValue(a->b.context, node));
+        ptx_metadata_set(v, "fpmath", &bound, 1);
     return v;
 }
 
@@ -409,7 +405,7 @@ V ptx_amdgpu_variable_field(struct amdgpu *a, const char *symbol, V *values, uns
     if (!object)
         object = variable_make(a, symbol, values, n);
     V load = LLVMBuildLoad2(b->builder, type, b_gep(b, object, b_i64(b, offset)), "");
-    ptx_invariant(b, load);
+    ptx_mark(load, PTX_INVARIANT);
     return load;
 }
 

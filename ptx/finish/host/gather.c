@@ -163,15 +163,10 @@ static LLVMValueRef index_load(const struct gather *g)
 
 static LLVMValueRef loaded_index(struct gather *g, LLVMValueRef lane)
 {
-    static const char *const kinds[] = { "alias.scope", "noalias", "invariant.load" };
     LLVMValueRef x = LLVMBuildLoad2(g->b, g->i32, LLVMBuildGEP2(g->b, g->i32, LLVMGetOperand(g->from, 0), &lane, 1, ""), "");
     unsigned align = LLVMGetAlignment(g->from);
     LLVMSetAlignment(x, align < 4 ? align : 4);
-    for (int k = 0; k < 3; k++) {
-        unsigned kind = LLVMGetMDKindIDInContext(g->c, kinds[k], (unsigned)strlen(kinds[k]));
-        if (LLVMGetMetadata(g->from, kind))
-            LLVMSetMetadata(x, kind, LLVMGetMetadata(g->from, kind));
-    }
+    ptx_metadata_access_copy(g->from, x);
     return x;
 }
 

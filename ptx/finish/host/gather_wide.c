@@ -162,15 +162,10 @@ static void read_lanes(struct quads *q, const struct wide_access *a, LLVMValueRe
 {
     LLVMValueRef row[ROW], z[QUAD], low[2], high[2];
     LLVMTypeRef type = LLVMVectorType(LLVMGetElementType(LLVMTypeOf(a->call)), QUAD);
-    static const char *const kinds[] = { "alias.scope", "noalias" };
     for (int i = 0; i < ROW; i++) {
         row[i] = LLVMBuildLoad2(q->b, type, lane_pointer(q, a, base, index, from + i), "");
         LLVMSetAlignment(row[i], BYTES);
-        for (int k = 0; k < 2; k++) {
-            unsigned kind = LLVMGetMDKindIDInContext(q->c, kinds[k], (unsigned)strlen(kinds[k]));
-            if (LLVMGetMetadata(a->call, kind))
-                LLVMSetMetadata(row[i], kind, LLVMGetMetadata(a->call, kind));
-        }
+        ptx_metadata_scopes_copy(a->call, row[i]);
     }
     for (int j = 0; j < QUAD; j++)
         z[j] = join(q, join(q, row[j], row[j + 4]), join(q, row[j + 8], row[j + 12]));

@@ -155,8 +155,6 @@ static void know_index(LLVMModuleRef m, const char *name, uint64_t lo, uint64_t 
     LLVMValueRef fn = LLVMGetNamedFunction(m, name);
     LLVMContextRef c = LLVMGetModuleContext(m);
     LLVMTypeRef i32 = LLVMInt32TypeInContext(c);
-    LLVMMetadataRef range[2] = { LLVMValueAsMetadata(LLVMConstInt(i32, lo, 0)), LLVMValueAsMetadata(LLVMConstInt(i32, hi, 0)) };
-    LLVMValueRef node = LLVMMetadataAsValue(c, LLVMMDNodeInContext2(c, range, 2));
     for (LLVMUseRef use = fn ? LLVMGetFirstUse(fn) : NULL, next; use; use = next) {
         LLVMValueRef call = LLVMGetUser(use);
         next = LLVMGetNextUse(use);
@@ -165,7 +163,7 @@ static void know_index(LLVMModuleRef m, const char *name, uint64_t lo, uint64_t 
         if (hi == lo + 1)
             LLVMReplaceAllUsesWith(call, LLVMConstInt(i32, lo, 0));
         else
-            LLVMSetMetadata(call, LLVMGetMDKindIDInContext(c, "range", 5), node);
+            ptx_range_set(call, lo, hi);
     }
 }
 

@@ -6,6 +6,7 @@
 #include "base/status.h"
 #include <llvm-c/Core.h>
 #include "lower/intrinsic.h"
+#include "lower/metadata.h"
 #include "lower/simt.h"
 #include "finish/target.h"
 

@@ -18,7 +18,6 @@ struct locals {
     LLVMModuleRef m;
     LLVMBuilderRef b;
     LLVMTypeRef i8, i64, ptr;
-    unsigned mark;
     struct aw_ptrmap needs; /* functions that have such variables, or call one that does */
     bool memory;            /* is out */
 };
@@ -39,7 +38,7 @@ static bool any_instruction(struct locals *l, LLVMValueRef fn, visit_fn *visit)
 
 static bool is_local(struct locals *l, LLVMValueRef x)
 {
-    return LLVMIsAAllocaInst(x) && LLVMGetMetadata(x, l->mark);
+    return LLVMIsAAllocaInst(x) && ptx_metadata(x, SIMT_LOCAL);
 }
 
 static bool calls_needy(struct locals *l, LLVMValueRef x)
@@ -131,7 +130,7 @@ bool ptx_host_locals(LLVMModuleRef m, uint64_t *ret_bytes)
 {
     LLVMContextRef c = LLVMGetModuleContext(m);
     struct locals l = { .m = m, .b = LLVMCreateBuilderInContext(c), .i8 = LLVMInt8TypeInContext(c), .i64 = LLVMInt64TypeInContext(c),
-                        .ptr = LLVMPointerTypeInContext(c, 0), .mark = LLVMGetMDKindIDInContext(c, SIMT_LOCAL, (unsigned)strlen(SIMT_LOCAL)) };
+                        .ptr = LLVMPointerTypeInContext(c, 0) };
     uint64_t sum = 0;
     find_needy(&l);
     for (LLVMValueRef fn = LLVMGetFirstFunction(m); fn && !l.memory; fn = LLVMGetNextFunction(fn))

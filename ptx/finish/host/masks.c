@@ -53,18 +53,12 @@ static LLVMValueRef slice(struct masks *k, LLVMValueRef x, unsigned first, unsig
 /* What is known of the access: how its address is aligned, and which memory it is. */
 static void copy_facts(struct masks *k, LLVMValueRef from, LLVMValueRef to, unsigned address)
 {
-    static const char *const kinds[] = { "alias.scope", "noalias", "invariant.load" };
     LLVMContextRef c = LLVMGetModuleContext(k->m);
     unsigned align = LLVMGetEnumAttributeKindForName("align", 5);
     LLVMAttributeRef a = LLVMGetCallSiteEnumAttribute(from, address + 1, align);
     uint64_t bytes = a ? LLVMGetEnumAttributeValue(a) : 1;
     LLVMAddCallSiteAttribute(to, address + 1, LLVMCreateEnumAttribute(c, align, bytes < k->bytes ? bytes : k->bytes));
-    for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++) {
-        unsigned id = LLVMGetMDKindIDInContext(c, kinds[i], (unsigned)strlen(kinds[i]));
-        LLVMValueRef node = LLVMGetMetadata(from, id);
-        if (node)
-            LLVMSetMetadata(to, id, node);
-    }
+    ptx_metadata_access_copy(from, to);
 }
 
 /* Operands are (pointer, mask, what lanes that are off hold) of a load, (value, pointer, mask) of a store. */

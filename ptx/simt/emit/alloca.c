@@ -46,21 +46,6 @@ static bool stays_inside(struct simt *u, LLVMValueRef p, int64_t at, uint64_t si
     return true;
 }
 
-static unsigned mark(struct simt *u)
-{
-    return LLVMGetMDKindIDInContext(u->ctx, SIMT_LOCAL, (unsigned)strlen(SIMT_LOCAL));
-}
-
-bool simt_is_local(struct simt *u, LLVMValueRef variable)
-{
-    return LLVMGetMetadata(variable, mark(u)) != NULL;
-}
-
-void simt_mark_local(struct simt *u, LLVMValueRef variable)
-{
-    LLVMSetMetadata(variable, mark(u), LLVMMetadataAsValue(u->ctx, LLVMMDNodeInContext2(u->ctx, NULL, 0)));
-}
-
 static void dynamic_alloca(struct simt_fn *f, LLVMValueRef inst, uint64_t size, uint64_t align)
 {
     struct simt *u = f->u;
@@ -98,6 +83,6 @@ void simt_alloca_emit(struct simt_fn *f, LLVMValueRef inst)
     LLVMValueRef area = simt_variable(f, LLVMArrayType2(u->i8, size * (uint64_t)u->lanes));
     LLVMSetAlignment(area, (unsigned)align);
     if (!stays_inside(u, inst, 0, LLVMABISizeOfType(u->in_layout, type) * (uint64_t)count))
-        simt_mark_local(u, area);
+        ptx_mark(area, SIMT_LOCAL);
     simt_set_scalar(f, inst, area);
 }

@@ -19,7 +19,7 @@ LLVMValueRef simt_full(struct simt *u, LLVMValueRef mask);      /* never NULL */
 LLVMValueRef simt_mask_and(struct simt *u, LLVMValueRef mask, LLVMValueRef cond); /* inactive lanes' poison stops here */
 LLVMValueRef simt_any(struct simt *u, LLVMValueRef mask);
 LLVMBasicBlockRef simt_new_block(struct simt_fn *f, const char *name);
-void simt_mark_likely(struct simt *u, LLVMValueRef branch);
+void simt_mark_likely(LLVMValueRef branch);
 LLVMValueRef simt_phi2(struct simt *u, LLVMValueRef x[2], LLVMBasicBlockRef from[2]);
 LLVMValueRef simt_variable(struct simt_fn *f, LLVMTypeRef type); /* in the entry block, so that it is a fixed part of the frame */
 LLVMValueRef simt_scratch(struct simt_fn *f, int slot);         /* ptr to 512 bytes that no one holds on to */
@@ -85,8 +85,6 @@ bool simt_block_owned(struct simt *u, LLVMValueRef inst, LLVMValueRef ptr); /* n
 
 /* ---- alloca.c */
 void simt_alloca_emit(struct simt_fn *f, LLVMValueRef inst);
-bool simt_is_local(struct simt *u, LLVMValueRef variable);
-void simt_mark_local(struct simt *u, LLVMValueRef variable);
 
 /* ---- prefetch.c */
 /* Asks for what a load or store uses in a loop's next round, or a load in the next block, where that pays. */

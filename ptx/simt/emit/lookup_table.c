@@ -231,7 +231,7 @@ bool simt_table_load(struct simt_fn *f, LLVMValueRef inst)
     LLVMBasicBlockRef from[2], whole = simt_new_block(f, "table"), apart = simt_new_block(f, "table.apart"),
                       done = simt_new_block(f, "table.done");
     LLVMValueRef x[2];
-    simt_mark_likely(u, LLVMBuildCondBr(u->b, t.ok, whole, apart));
+    simt_mark_likely(LLVMBuildCondBr(u->b, t.ok, whole, apart));
     LLVMPositionBuilderAtEnd(u->b, whole);
     x[0] = table_read(f, inst, &t);
     from[0] = LLVMGetInsertBlock(u->b);

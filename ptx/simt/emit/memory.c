@@ -107,8 +107,7 @@ static LLVMValueRef scalar_load(struct simt_fn *f, const struct access *a, LLVMV
     copy_order(a->inst, x);
     mark(f, a, x);
     if (a->constant && !a->ordered)
-        LLVMSetMetadata(x, LLVMGetMDKindIDInContext(u->ctx, "invariant.load", 14),
-                        LLVMMetadataAsValue(u->ctx, LLVMMDNodeInContext2(u->ctx, NULL, 0)));
+        ptx_mark(x, PTX_INVARIANT);
     return x;
 }
 
@@ -632,7 +631,7 @@ static LLVMBasicBlockRef split_on_ok(struct simt_fn *f, LLVMValueRef ok, LLVMBas
 {
     struct simt *u = f->u;
     LLVMBasicBlockRef hot = simt_new_block(f, "affine"), cold = simt_new_block(f, "wrapped");
-    simt_mark_likely(u, LLVMBuildCondBr(u->b, ok, hot, cold));
+    simt_mark_likely(LLVMBuildCondBr(u->b, ok, hot, cold));
     *ret_cold = cold;
     LLVMPositionBuilderAtEnd(u->b, hot);
     return simt_new_block(f, "access.done");

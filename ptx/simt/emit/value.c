@@ -305,20 +305,16 @@ LLVMBasicBlockRef simt_new_block(struct simt_fn *f, const char *name)
     return LLVMAppendBasicBlockInContext(f->u->ctx, f->out, name);
 }
 
-void simt_mark_likely(struct simt *u, LLVMValueRef branch)
+void simt_mark_likely(LLVMValueRef branch)
 {
-    LLVMMetadataRef m[3] = { LLVMMDStringInContext2(u->ctx, "branch_weights", 14),
-                             LLVMValueAsMetadata(simt_c32(u, 2000)), LLVMValueAsMetadata(simt_c32(u, 1)) };
-    LLVMSetMetadata(branch, LLVMGetMDKindIDInContext(u->ctx, "prof", 4),
-                    LLVMMetadataAsValue(u->ctx, LLVMMDNodeInContext2(u->ctx, m, 3)));
+    ptx_weights_set(branch, 2000, 1);
 }
 
 LLVMValueRef simt_field(struct simt *u, LLVMValueRef base, size_t offset, LLVMTypeRef type, bool constant)
 {
     LLVMValueRef x = LLVMBuildLoad2(u->b, type, simt_advance(u, base, (int64_t)offset), "");
     if (constant)
-        LLVMSetMetadata(x, LLVMGetMDKindIDInContext(u->ctx, "invariant.load", 14),
-                        LLVMMetadataAsValue(u->ctx, LLVMMDNodeInContext2(u->ctx, NULL, 0)));
+        ptx_mark(x, PTX_INVARIANT);
     return x;
 }
 

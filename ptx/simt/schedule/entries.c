@@ -68,8 +68,7 @@ static LLVMValueRef launch_u32(struct entry_range *r, size_t offset)
 static void note_pointer(struct simt *u, LLVMValueRef load, const char *what, uint64_t bytes)
 {
     LLVMMetadataRef n = LLVMValueAsMetadata(simt_c64(u, (int64_t)bytes));
-    LLVMValueRef node = LLVMMetadataAsValue(u->ctx, LLVMMDNodeInContext2(u->ctx, &n, 1));
-    LLVMSetMetadata(load, LLVMGetMDKindIDInContext(u->ctx, what, (unsigned)strlen(what)), node);
+    ptx_metadata_set(load, what, &n, 1);
 }
 
 static void range_entry(struct entry_range *r)

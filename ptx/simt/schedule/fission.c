@@ -102,7 +102,7 @@ static bool reads_known(LLVMValueRef p)
 
 static bool invariant_load(LLVMValueRef x)
 {
-    return !LLVMGetVolatile(x) && LLVMGetMetadata(x, LLVMGetMDKindIDInContext(LLVMGetTypeContext(LLVMTypeOf(x)), "invariant.load", 14));
+    return !LLVMGetVolatile(x) && ptx_metadata(x, PTX_INVARIANT);
 }
 
 static bool has_attribute(LLVMValueRef fn, const char *name, uint64_t value)

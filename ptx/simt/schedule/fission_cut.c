@@ -268,8 +268,8 @@ static LLVMValueRef variable_at(struct regions *r, LLVMValueRef a, struct region
         return v;
     if (!array) {
         array = array_create(r, t, LLVMGetAlignment(a));
-        if (simt_is_local(r->u, a))
-            simt_mark_local(r->u, array);
+        if (ptx_metadata(a, SIMT_LOCAL))
+            ptx_mark(array, SIMT_LOCAL);
         note(r, &r->slots, a, array);
     }
     at_start(r, g->first);

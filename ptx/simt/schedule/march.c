@@ -129,7 +129,7 @@ static bool cheap(struct split *s, struct point *p, LLVMValueRef v, int *left)
     case LLVMShuffleVector:
         break;
     case LLVMLoad:
-        if (!LLVMGetMetadata(v, LLVMGetMDKindIDInContext(s->u->ctx, "invariant.load", 14)))
+        if (!ptx_metadata(v, PTX_INVARIANT))
             return false;
         break;
     default:

@@ -1,0 +1,70 @@
+/* Metadata of instructions; see metadata.h. */
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "lower/metadata.h"
+
+#include <string.h>
+
+static LLVMContextRef context_of(LLVMValueRef x)
+{
+    return LLVMGetTypeContext(LLVMTypeOf(x));
+}
+
+static unsigned kind_of(LLVMValueRef x, const char *kind)
+{
+    return LLVMGetMDKindIDInContext(context_of(x), kind, (unsigned)strlen(kind));
+}
+
+LLVMValueRef ptx_metadata(LLVMValueRef x, const char *kind)
+{
+    return LLVMGetMetadata(x, kind_of(x, kind));
+}
+
+void ptx_metadata_set(LLVMValueRef x, const char *kind, LLVMMetadataRef *parts, unsigned n)
+{
+    LLVMContextRef c = context_of(x);
+    LLVMSetMetadata(x, kind_of(x, kind), LLVMMetadataAsValue(c, LLVMMDNodeInContext2(c, parts, n)));
+}
+
+void ptx_mark(LLVMValueRef x, const char *kind)
+{
+    ptx_metadata_set(x, kind, NULL, 0);
+}
+
+static LLVMMetadataRef number(LLVMTypeRef type, uint64_t x)
+{
+    return LLVMValueAsMetadata(LLVMConstInt(type, x, 0));
+}
+
+void ptx_range_set(LLVMValueRef x, uint64_t lo, uint64_t hi)
+{
+    LLVMTypeRef type = LLVMTypeOf(x);
+    ptx_metadata_set(x, "range", (LLVMMetadataRef[]){ number(type, lo), number(type, hi) }, 2);
+}
+
+void ptx_weights_set(LLVMValueRef branch, uint32_t often, uint32_t seldom)
+{
+    static const char what[] = "branch_weights";
+    LLVMContextRef c = context_of(branch);
+    LLVMTypeRef i32 = LLVMInt32TypeInContext(c);
+    LLVMMetadataRef name = LLVMMDStringInContext2(c, what, sizeof what - 1);
+    ptx_metadata_set(branch, "prof", (LLVMMetadataRef[]){ name, number(i32, often), number(i32, seldom) }, 3);
+}
+
+static void copy(LLVMValueRef from, LLVMValueRef to, const char *kind)
+{
+    LLVMValueRef node = ptx_metadata(from, kind);
+    if (node)
+        LLVMSetMetadata(to, kind_of(to, kind), node);
+}
+
+void ptx_metadata_scopes_copy(LLVMValueRef from, LLVMValueRef to)
+{
+    copy(from, to, "alias.scope");
+    copy(from, to, "noalias");
+}
+
+void ptx_metadata_access_copy(LLVMValueRef from, LLVMValueRef to)
+{
+    ptx_metadata_scopes_copy(from, to);
+    copy(from, to, PTX_INVARIANT);
+}
