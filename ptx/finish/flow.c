@@ -3,7 +3,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "finish/flow.h"
 
-#include "base/vec.h"
 #include "lower/async.h"
 #include "lower/graph.h"
 #include "finish/release.h"
@@ -103,20 +102,28 @@ static bool blocks_link(struct flow *f)
     return true;
 }
 
+static struct ptx_edges edges_into(const void *graph, int block)
+{
+    const struct flow_block *b = &((const struct flow *)graph)->blocks[block];
+    return (struct ptx_edges){ (const int *)b->preds, (int)b->n_preds };
+}
+
+static struct ptx_edges edges_out(const void *graph, int block)
+{
+    const struct flow_block *b = &((const struct flow *)graph)->blocks[block];
+    return (struct ptx_edges){ (const int *)b->succ, (int)b->n_succ };
+}
+
+static bool walk(const struct flow *f, ptx_edges_of *edges, bool *seen, ptx_graph_enter *enter, void *data)
+{
+    return ptx_graph_walk(f, (int)f->n, edges, seen, enter, data);
+}
+
 bool ptx_flow_reach(struct flow *f, unsigned from, bool *ret)
 {
-    AW_VEC(unsigned) work = { 0 };
-    bool ok = aw_vec_push(&work, from);
-    while (ok && work.n) {
-        const struct flow_block *b = &f->blocks[work.at[--work.n]];
-        for (unsigned j = 0; ok && j < b->n_succ; j++)
-            if (!ret[b->succ[j]]) {
-                ret[b->succ[j]] = true;
-                ok = aw_vec_push(&work, b->succ[j]);
-            }
-    }
-    aw_vec_fini(&work);
-    return ok;
+    for (unsigned j = 0; j < f->blocks[from].n_succ; j++)
+        ret[f->blocks[from].succ[j]] = true;
+    return walk(f, edges_out, ret, NULL, NULL);
 }
 
 static bool is_shared(V address)
@@ -183,35 +190,30 @@ static bool coming_find(struct flow *f)
 
 enum { ALL_EDGES = UINT32_MAX };
 
-static struct ptx_edges edges_into(const void *graph, int block)
+static bool from_other(void *data, int from, int to)
 {
-    const struct flow_block *b = &((const struct flow *)graph)->blocks[block];
-    return (struct ptx_edges){ (const int *)b->preds, (int)b->n_preds };
+    (void)to;
+    return from != *(const int *)data;
 }
 
 /* Marks the body of the loop with header `h`, backwards from the edges that return there, or where `only` is below their number from that one
  * alone; *ret_edges: how many there are. */
 static bool body_find(const struct flow *f, const struct ptx_dominators *dom, unsigned h, unsigned only, bool *in, unsigned *ret_edges)
 {
-    AW_VEC(unsigned) work = { 0 };
-    bool ok = true;
+    int header = (int)h;
     *ret_edges = 0;
-    for (unsigned j = 0; j < f->blocks[h].n_preds; j++)
-        if (ptx_dominates(dom, (int)h, (int)f->blocks[h].preds[j]) && ((*ret_edges)++ == only || only == ALL_EDGES))
-            ok = ok && aw_vec_push(&work, f->blocks[h].preds[j]);
-    if (work.n)
-        memset(in, 0, f->n * sizeof *in);
-    in[h] = true;
-    while (ok && work.n) {
-        unsigned x = work.at[--work.n];
-        if (in[x])
+    for (unsigned j = 0; j < f->blocks[h].n_preds; j++) {
+        unsigned latch = f->blocks[h].preds[j];
+        if (!ptx_dominates(dom, header, (int)latch))
             continue;
-        in[x] = true;
-        for (unsigned j = 0; j < f->blocks[x].n_preds; j++)
-            ok = ok && aw_vec_push(&work, f->blocks[x].preds[j]);
+        if (!*ret_edges)
+            memset(in, 0, f->n * sizeof *in);
+        in[latch] |= (*ret_edges)++ == only || only == ALL_EDGES;
     }
-    aw_vec_fini(&work);
-    return ok;
+    if (!*ret_edges)
+        return true;
+    in[h] = true;
+    return walk(f, edges_into, in, from_other, &header);
 }
 
 bool ptx_flow_loops(struct flow *f, flow_test *test, void *data, bool *ret)
@@ -445,11 +447,20 @@ static bool selects_lane(V c)
            (LLVMGetICmpPredicate(c) == LLVMIntEQ || LLVMGetICmpPredicate(c) == LLVMIntNE);
 }
 
+struct without {
+    int from, to; /* an edge that no one takes */
+};
+
+static bool other_edge(void *data, int from, int to)
+{
+    const struct without *w = data;
+    return from != w->from || to != w->to;
+}
+
 /* Marks what is only reached through one such branch. */
 static bool ones_find(struct flow *f)
 {
     bool *seen = AW_NEW_ARRAY(&f->arena, bool, f->n), ok = seen != NULL;
-    AW_VEC(unsigned) work = { 0 };
     for (unsigned p = 0; ok && p < f->n; p++) {
         V end = LLVMGetBasicBlockTerminator(f->blocks[p].bb);
         int side = LLVMIsABranchInst(end) && LLVMIsConditional(end) ? selects_warp(LLVMGetCondition(end)) : -1;
@@ -457,24 +468,14 @@ static bool ones_find(struct flow *f)
             continue;
         memset(seen, 0, f->n * sizeof *seen);
         seen[0] = true;
-        ok = aw_vec_push(&work, 0);
-        while (ok && work.n) {
-            unsigned x = work.at[--work.n];
-            for (unsigned j = 0; ok && j < f->blocks[x].n_succ; j++) {
-                unsigned s = f->blocks[x].succ[j];
-                if (seen[s] || (x == p && j == (side ? 0 : 1)))
-                    continue;
-                seen[s] = true;
-                ok = aw_vec_push(&work, s);
-            }
-        }
+        struct without edge = { (int)p, (int)f->blocks[p].succ[side ? 0 : 1] };
+        ok = walk(f, edges_out, seen, other_edge, &edge);
         f->blocks[p].selects = true;
         for (unsigned i = 0; i < f->n; i++) {
             f->blocks[i].one |= !seen[i];
             f->blocks[i].alone |= !seen[i] && selects_lane(LLVMGetCondition(end));
         }
     }
-    aw_vec_fini(&work);
     return ok;
 }
 
@@ -570,52 +571,63 @@ static bool postdominators_find(struct flow *f, struct sets *post)
     return true;
 }
 
+struct parting {
+    struct flow *f;
+    const struct sets *post;
+    unsigned at;      /* the block whose branch parts lanes */
+    bool *seen;
+};
+
+/* Goes from block to block as far as a barrier comes and lanes have not met again. */
+static bool still_parted(const struct parting *p, unsigned to)
+{
+    return p->f->blocks[to].coming && (to == p->at || !set_has(p->post, p->at, to));
+}
+
+static bool mark_parted(void *data, int from, int to)
+{
+    const struct parting *p = data;
+    struct flow_block *b = &p->f->blocks[to];
+    bool parted = still_parted(p, (unsigned)to);
+    (void)from;
+    if (parted) {
+        b->parted = true;
+        b->mixed |= !(p->f->of & PTX_FLOW_STEP) && !(p->f->blocks[p->at].selects && b->one);
+    } else if (b->coming) {
+        b->joins = true;
+    }
+    return parted;
+}
+
 /* Marks what lies between the branch that ends block `at` and where its lanes meet again. */
 static bool part(struct flow *f, const struct sets *post, unsigned at, bool *seen)
 {
-    AW_VEC(unsigned) work = { 0 };
-    bool ok = aw_vec_push(&work, at);
+    struct parting p = { f, post, at, seen };
     memset(seen, 0, f->n * sizeof *seen);
-    while (ok && work.n) {
-        unsigned x = work.at[--work.n];
-        for (unsigned j = 0; ok && j < f->blocks[x].n_succ; j++) {
-            unsigned s = f->blocks[x].succ[j];
-            if (!f->blocks[s].coming || seen[s])
-                continue;
-            seen[s] = true;
-            if (s != at && set_has(post, at, s)) {
-                f->blocks[s].joins = true;
-                continue;
-            }
-            f->blocks[s].parted = true;
-            f->blocks[s].mixed |= !(f->of & PTX_FLOW_STEP) && !(f->blocks[at].selects && f->blocks[s].one);
-            ok = aw_vec_push(&work, s);
-        }
-    }
-    aw_vec_fini(&work);
-    return ok;
+    for (unsigned j = 0; j < f->blocks[at].n_succ; j++)
+        seen[f->blocks[at].succ[j]] |= mark_parted(&p, (int)at, (int)f->blocks[at].succ[j]);
+    return walk(f, edges_out, seen, mark_parted, &p);
 }
 
-bool ptx_flow_side(const struct flow *f, unsigned at, unsigned from, unsigned around, unsigned until, bool *ret)
+/* Of ptx_flow_side(). */
+struct side {
+    const struct flow *f;
+    unsigned at, around, until;
+};
+
+static bool enter_side(void *data, int from, int to)
 {
-    AW_VEC(unsigned) work = { 0 };
-    bool ok = true;
-    if ((from == at || !set_has(f->post, at, from)) && from != around && from != until) {
-        ret[from] = true;
-        ok = aw_vec_push(&work, from);
-    }
-    while (ok && work.n) {
-        unsigned x = work.at[--work.n];
-        for (unsigned j = 0; ok && j < f->blocks[x].n_succ; j++) {
-            unsigned s = f->blocks[x].succ[j];
-            if (ret[s] || s == around || s == until || !f->blocks[s].coming || (s != at && set_has(f->post, at, s)))
-                continue;
-            ret[s] = true;
-            ok = aw_vec_push(&work, s);
-        }
-    }
-    aw_vec_fini(&work);
-    return ok;
+    const struct side *s = data;
+    unsigned b = (unsigned)to;
+    (void)from;
+    return b != s->around && b != s->until && s->f->blocks[b].coming && (b == s->at || !set_has(s->f->post, s->at, b));
+}
+
+bool ptx_flow_side(struct flow *f, unsigned at, unsigned from, unsigned around, unsigned until, bool *ret)
+{
+    struct side s = { f, at, around, until };
+    ret[from] = (from == at || !set_has(f->post, at, from)) && from != around && from != until;
+    return walk(f, edges_out, ret, enter_side, &s);
 }
 
 /* What part_in_step() works in, a row of blocks each. */

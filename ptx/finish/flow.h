@@ -77,7 +77,7 @@ bool ptx_flow_others(struct flow *f, unsigned at, const bool *within, bool *ret)
 /* Sets ret[] for the blocks that lanes may come to which leave block `at`, where they part from others, for block
  * `from`, before they meet these again; not by way of block `around` (below f->n: else by any), nor into block `until`
  * (likewise).  `ret` has f->n elements, cleared.  False when memory is out. */
-bool ptx_flow_side(const struct flow *f, unsigned at, unsigned from, unsigned around, unsigned until, bool *ret);
+bool ptx_flow_side(struct flow *f, unsigned at, unsigned from, unsigned around, unsigned until, bool *ret);
 /* May the value differ between lanes that are at one place? */
 bool ptx_flow_differs(const struct flow *f, LLVMValueRef v);
 /* The number of a block; not below f->n: it is not reached. */

@@ -61,72 +61,18 @@ struct piece {
 struct sorting {
     const struct tangle_graph *g;
     struct tangle_order *o;
-    int *list, *moved;          /* blocks, and room to sort them in */
-    int *set;                   /* of a block: the piece that it is in, by number */
-    int *index, *low, *stack, *component;
-    struct visit {
-        int block, edge;
-    } *calls;
+    int *list;                  /* blocks */
+    struct ptx_components components;
     AW_VEC(struct piece) left;
-    long long steps;            /* that may still be made; who has none left orders no further */
-    int sets;
 };
 
-/* Beyond this many the rest keeps its order, and lanes that go backwards in it do not wait for others: what runs is the same. */
+/* Beyond this many steps the rest keeps its order, and lanes that go backwards in it do not wait for others: what runs is the same. */
 enum { STEPS_MAX = 200000000 };
 
-/* One component more, of the blocks on the stack from `root` on; the first one found comes last. */
-static void component_take(struct sorting *s, int root, int *n_stack, int *end)
+static struct ptx_edges edges_of(const void *graph, int block)
 {
-    int y, to = *end;
-    do {
-        y = s->stack[--*n_stack];
-        s->component[y] = to;
-        s->moved[--*end] = y;
-    } while (y != root);
-}
-
-/* Tarjan's, without recursion, on the blocks of one piece.  They end up in `moved`, component by component in topological order. */
-static void components_find(struct sorting *s, const struct piece *p, int set)
-{
-    const struct tangle_graph *g = s->g;
-    int n_stack = 0, next = 0, end = p->to;
-    for (int i = p->from; i < p->to; i++) {
-        s->index[s->list[i]] = 0;
-        s->component[s->list[i]] = -1;
-        s->set[s->list[i]] = set;
-    }
-    for (int i = p->from; i < p->to; i++) {
-        int depth = 0, start = s->list[i];
-        if (s->index[start])
-            continue;
-        s->index[start] = s->low[start] = ++next;
-        s->stack[n_stack++] = start;
-        s->calls[depth++] = (struct visit){ start, g->first[start] };
-        while (depth) {
-            struct visit *v = &s->calls[depth - 1];
-            s->steps--;
-            if (v->edge < g->first[v->block + 1]) {
-                int to = g->succ[v->edge++];
-                if (s->set[to] != set || s->component[to] >= 0)
-                    continue;
-                if (!s->index[to]) {
-                    s->index[to] = s->low[to] = ++next;
-                    s->stack[n_stack++] = to;
-                    s->calls[depth++] = (struct visit){ to, g->first[to] };
-                } else if (s->index[to] < s->low[v->block]) {
-                    s->low[v->block] = s->index[to];
-                }
-                continue;
-            }
-            int done = v->block;
-            if (s->low[done] == s->index[done])
-                component_take(s, done, &n_stack, &end);
-            if (--depth && s->low[done] < s->low[s->calls[depth - 1].block])
-                s->low[s->calls[depth - 1].block] = s->low[done];
-        }
-    }
-    memcpy(s->list + p->from, s->moved + p->from, (size_t)(p->to - p->from) * sizeof *s->list);
+    const struct tangle_graph *g = graph;
+    return (struct ptx_edges){ g->succ + g->first[block], g->first[block + 1] - g->first[block] };
 }
 
 static bool is_cycle(const struct sorting *s, int from, int to)
@@ -185,15 +131,16 @@ static bool sort(struct sorting *s)
         struct piece p = s->left.at[--s->left.n];
         if (p.head >= 0) {
             place(s, -1, p.head, p.depth);
-        } else if (p.head == -2 || s->steps < 0) { /* in order */
+        } else if (p.head == -2 || s->components.steps > STEPS_MAX) { /* in order */
             if (p.head != -2)
                 qsort(s->list + p.from, (size_t)(p.to - p.from), sizeof *s->list, by_number);
             for (int i = p.from; i < p.to; i++)
                 place(s, s->list[i], -1, p.depth);
         } else {
-            components_find(s, &p, ++s->sets);
+            const int *component = s->components.component;
+            ptx_components_find(&s->components, s->g, edges_of, s->list + p.from, p.to - p.from);
             for (int to = p.to, from; ok && to > p.from; to = from) {
-                for (from = to - 1; from > p.from && s->component[s->list[from - 1]] == s->component[s->list[to - 1]]; from--)
+                for (from = to - 1; from > p.from && component[s->list[from - 1]] == component[s->list[to - 1]]; from--)
                     ;
                 ok = component_push(s, from, to, p.depth);
             }
@@ -205,8 +152,8 @@ static bool sort(struct sorting *s)
 bool tangle_order_make(struct tangle_graph *g, struct tangle_order *ret)
 {
     size_t n = (size_t)g->n + 1;
-    struct sorting s = { .g = g, .o = ret, .steps = STEPS_MAX };
-    int **const arrays[] = { &s.list, &s.moved, &s.set, &s.index, &s.low, &s.stack, &s.component, &ret->place, &ret->latch };
+    struct sorting s = { .g = g, .o = ret };
+    int **const arrays[] = { &s.list, &ret->place, &ret->latch };
     int **const places[] = { &ret->block, &ret->head, &ret->depth };
     bool ok = true;
     ret->n = 0;
@@ -214,8 +161,7 @@ bool tangle_order_make(struct tangle_graph *g, struct tangle_order *ret)
         ok = ok && (*arrays[i] = AW_NEW_ARRAY(&g->arena, int, n));
     for (size_t i = 0; i < sizeof places / sizeof *places; i++)
         ok = ok && (*places[i] = AW_NEW_ARRAY(&g->arena, int, 2 * n));
-    s.calls = AW_NEW_ARRAY(&g->arena, struct visit, n);
-    ok = ok && s.calls;
+    ok = ok && ptx_components_init(&g->arena, g->n, &s.components);
     for (int i = 0; ok && i < g->n; i++) {
         s.list[i] = i;
         ret->latch[i] = -1;

@@ -4,6 +4,7 @@
 
 #include "base/vec.h"
 #include <stdint.h>
+#include <string.h>
 
 /* Depth-first without recursion: a graph may be tens of thousands of blocks deep. */
 typedef AW_VEC(LLVMBasicBlockRef) block_list;
@@ -79,6 +80,101 @@ bool ptx_graph_order(struct aw_arena *arena, const void *graph, int n, int root,
     }
     *ret_n = n - at;
     return true;
+}
+
+bool ptx_graph_walk(const void *graph, int n, ptx_edges_of *edges, bool *seen, ptx_graph_enter *enter, void *data)
+{
+    AW_VEC(int) work = { 0 };
+    bool ok = true;
+    for (int i = 0; i < n; i++)
+        ok = ok && (!seen[i] || aw_vec_push(&work, i));
+    while (ok && work.n) {
+        int from = work.at[--work.n];
+        struct ptx_edges e = edges(graph, from);
+        for (int j = 0; ok && j < e.n; j++)
+            if (!seen[e.at[j]] && (!enter || enter(data, from, e.at[j]))) {
+                seen[e.at[j]] = true;
+                ok = aw_vec_push(&work, e.at[j]);
+            }
+    }
+    aw_vec_fini(&work);
+    return ok;
+}
+
+bool ptx_components_init(struct aw_arena *arena, int n, struct ptx_components *ret)
+{
+    *ret = (struct ptx_components){ .calls = AW_NEW_ARRAY(arena, struct ptx_visit, (size_t)n + 1) };
+    int **const arrays[] = { &ret->component, &ret->set, &ret->index, &ret->low, &ret->stack, &ret->sorted };
+    bool ok = ret->calls != NULL;
+    for (size_t i = 0; i < sizeof arrays / sizeof *arrays; i++)
+        ok = ok && (*arrays[i] = AW_NEW_ARRAY(arena, int, (size_t)n + 1));
+    return ok;
+}
+
+struct component_search {
+    int next, n_stack, depth;
+    int end; /* of what is still to be sorted */
+};
+
+static void node_enter(struct ptx_components *c, struct component_search *s, int node)
+{
+    c->index[node] = c->low[node] = ++s->next;
+    c->stack[s->n_stack++] = node;
+    c->calls[s->depth++] = (struct ptx_visit){ node, 0 };
+}
+
+/* One component more, of the nodes on the stack from `root` on. */
+static void component_take(struct ptx_components *c, struct component_search *s, int root)
+{
+    int x;
+    do {
+        x = c->stack[--s->n_stack];
+        c->component[x] = c->n;
+        c->sorted[--s->end] = x;
+    } while (x != root);
+    c->n++;
+}
+
+static void components_from(struct ptx_components *c, struct component_search *s, const void *graph, ptx_edges_of *out, int root)
+{
+    node_enter(c, s, root);
+    while (s->depth) {
+        struct ptx_visit *v = &c->calls[s->depth - 1];
+        struct ptx_edges e = out(graph, v->node);
+        c->steps++;
+        if (v->edge < e.n) {
+            int to = e.at[v->edge++];
+            if (c->set[to] != c->sets || c->component[to] >= 0)
+                continue;
+            if (!c->index[to])
+                node_enter(c, s, to);
+            else if (c->index[to] < c->low[v->node])
+                c->low[v->node] = c->index[to];
+            continue;
+        }
+        int done = v->node;
+        if (c->low[done] == c->index[done])
+            component_take(c, s, done);
+        if (--s->depth && c->low[done] < c->low[c->calls[s->depth - 1].node])
+            c->low[c->calls[s->depth - 1].node] = c->low[done];
+    }
+}
+
+void ptx_components_find(struct ptx_components *c, const void *graph, ptx_edges_of *out, int *nodes, int n)
+{
+    struct component_search s = { .end = n };
+    c->sets++;
+    c->n = 0;
+    for (int i = 0; i < n; i++) {
+        c->index[nodes[i]] = 0;
+        c->component[nodes[i]] = -1;
+        c->set[nodes[i]] = c->sets;
+    }
+    for (int i = 0; i < n; i++)
+        if (!c->index[nodes[i]])
+            components_from(c, &s, graph, out, nodes[i]);
+    if (n)
+        memcpy(nodes, c->sorted, (size_t)n * sizeof *nodes);
 }
 
 static int place(const int *number, int node)

@@ -25,9 +25,31 @@ typedef struct ptx_edges ptx_edges_of(const void *graph, int node);
  * -1 of others.  Both are n long.  False when memory is out. */
 bool ptx_graph_order(struct aw_arena *arena, const void *graph, int n, int root, ptx_edges_of *out, int *ret_order, int *ret_number, int *ret_n);
 
+/* Walks from the nodes for which seen[] says yes to all that their edges lead to.  `enter` is asked of each edge from a node that was seen to one
+ * that was not, and whether that is seen then; NULL: yes.  It may be asked of a node as often as it says no.  False when memory is out. */
+typedef bool ptx_graph_enter(void *data, int from, int to);
+bool ptx_graph_walk(const void *graph, int n, ptx_edges_of *edges, bool *seen, ptx_graph_enter *enter, void *data);
+
 /* The nearest dominator of each of the nodes in `order`, the root's being itself (Cooper, Harvey, Kennedy); order NULL: of all `n`, whose numbers
  * are their places.  `into`: edges into a node.  ret_idom[] of nodes that are not in the order stays. */
 void ptx_graph_dominators(const void *graph, int n, const int *order, const int *number, ptx_edges_of *into, int *ret_idom);
+
+/* Strongly connected components of parts of a graph, one part after the other (Tarjan, without recursion). */
+struct ptx_components {
+    int *component;     /* of a node of the last part: its component's number, as they were found, from 0 */
+    int n;              /* of the last part's components */
+    long long steps;    /* edges that were gone along, in all parts */
+    int *set, sets, *index, *low, *stack, *sorted;
+    struct ptx_visit {
+        int node, edge;
+    } *calls;
+};
+
+/* Of a graph of `n` nodes; false when memory is out. */
+bool ptx_components_init(struct aw_arena *arena, int n, struct ptx_components *ret);
+/* Those of `n` nodes and of the edges between these.  Sorts nodes[]: component by component, each before those that it leads to, which have lower
+ * numbers. */
+void ptx_components_find(struct ptx_components *c, const void *graph, ptx_edges_of *out, int *nodes, int n);
 
 /* The dominator tree of `n` nodes in reverse postorder. */
 struct ptx_dominators {

@@ -9,6 +9,8 @@
 /* ---- cfg.c */
 bool simt_cfg_order(struct simt_fn *f); /* blocks and edges alone; the graph may be irreducible */
 bool simt_cfg_build(struct simt_fn *f);
+struct ptx_edges simt_edges_into(const void *blocks, int block); /* of f->blocks as a graph */
+struct ptx_edges simt_edges_out(const void *blocks, int block);
 void simt_cfg_fini(struct simt_fn *f);
 int simt_block_of(const struct simt_fn *f, LLVMBasicBlockRef bb); /* -1: unreachable */
 bool simt_dominates(const struct simt_fn *f, int a, int b);

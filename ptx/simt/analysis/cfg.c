@@ -61,15 +61,21 @@ static bool link_edges(struct simt_fn *f)
     return true;
 }
 
-static struct ptx_edges edges_into(const void *graph, int block)
+struct ptx_edges simt_edges_into(const void *blocks, int block)
 {
-    const struct simt_block *b = &((const struct simt_block *)graph)[block];
+    const struct simt_block *b = &((const struct simt_block *)blocks)[block];
     return (struct ptx_edges){ b->preds, b->n_preds };
+}
+
+struct ptx_edges simt_edges_out(const void *blocks, int block)
+{
+    const struct simt_block *b = &((const struct simt_block *)blocks)[block];
+    return (struct ptx_edges){ b->succ, b->n_succ };
 }
 
 static bool find_dominators(struct simt_fn *f)
 {
-    if (!ptx_dominators_find(&f->u->arena, f->blocks, f->n_blocks, edges_into, &f->dominators))
+    if (!ptx_dominators_find(&f->u->arena, f->blocks, f->n_blocks, simt_edges_into, &f->dominators))
         return simt_memory(f->u);
     for (int i = 0; i < f->n_blocks; i++)
         f->blocks[i].idom = f->dominators.idom[i];

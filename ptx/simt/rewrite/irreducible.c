@@ -11,69 +11,22 @@ struct entry_graph {
     struct simt *u;
     struct simt_fn f;      /* blocks and edges; rebuilt for every round */
     LLVMBuilderRef b;
-    int *component;        /* of a block among those of the current set; -1: not in it */
-    int *index, *low, *stack;
+    struct ptx_components components; /* -1: the block is removed */
     bool *removed;         /* header of a loop that is dealt with */
-    int n_stack, next, n_components;
 };
 
-/* ---- Strongly connected components of the blocks that are not removed (Tarjan, without recursion) */
-
-struct visit {
-    int block, edge;
-};
-
-static bool visit_from(struct entry_graph *g, int root, struct visit *calls)
-{
-    int depth = 0;
-    calls[depth++] = (struct visit){ root, 0 };
-    g->index[root] = g->low[root] = ++g->next;
-    g->stack[g->n_stack++] = root;
-    while (depth) {
-        struct visit *v = &calls[depth - 1];
-        const struct simt_block *x = &g->f.blocks[v->block];
-        if (v->edge < x->n_succ) {
-            int s = x->succ[v->edge++];
-            if (g->removed[s] || g->component[s] >= 0)
-                continue;
-            if (!g->index[s]) {
-                g->index[s] = g->low[s] = ++g->next;
-                g->stack[g->n_stack++] = s;
-                calls[depth++] = (struct visit){ s, 0 };
-            } else if (g->index[s] < g->low[v->block]) {
-                g->low[v->block] = g->index[s];
-            }
-            continue;
-        }
-        if (g->low[v->block] == g->index[v->block]) {
-            int y;
-            do {
-                y = g->stack[--g->n_stack];
-                g->component[y] = g->n_components;
-            } while (y != v->block);
-            g->n_components++;
-        }
-        int done = v->block;
-        if (--depth && g->low[done] < g->low[calls[depth - 1].block])
-            g->low[calls[depth - 1].block] = g->low[done];
-    }
-    return true;
-}
-
+/* Those of the blocks that are not removed. */
 static bool find_components(struct entry_graph *g)
 {
-    int n = g->f.n_blocks;
-    struct visit *calls = AW_NEW_ARRAY(&g->u->arena, struct visit, (size_t)n + 1);
-    if (!calls)
+    int *nodes = AW_NEW_ARRAY(&g->u->arena, int, (size_t)g->f.n_blocks + 1), n = 0;
+    if (!nodes)
         return simt_memory(g->u);
-    g->next = g->n_stack = g->n_components = 0;
-    for (int i = 0; i < n; i++) {
-        g->index[i] = 0;
-        g->component[i] = -1;
+    for (int i = 0; i < g->f.n_blocks; i++) {
+        g->components.component[i] = -1;
+        if (!g->removed[i])
+            nodes[n++] = i;
     }
-    for (int i = 0; i < n; i++)
-        if (!g->removed[i] && !g->index[i])
-            visit_from(g, i, calls);
+    ptx_components_find(&g->components, g->f.blocks, simt_edges_out, nodes, n);
     return true;
 }
 
@@ -82,8 +35,9 @@ static bool find_components(struct entry_graph *g)
 static bool enters(const struct entry_graph *g, int block)
 {
     const struct simt_block *x = &g->f.blocks[block];
+    const int *part = g->components.component;
     for (int j = 0; j < x->n_preds; j++)
-        if (g->removed[x->preds[j]] || g->component[x->preds[j]] != g->component[block])
+        if (g->removed[x->preds[j]] || part[x->preds[j]] != part[block])
             return true;
     return block == 0;
 }
@@ -129,12 +83,8 @@ static bool open_graph(struct entry_graph *g, LLVMValueRef fn)
     if (!simt_cfg_order(&g->f))
         return false;
     size_t n = (size_t)g->f.n_blocks + 1;
-    g->component = AW_NEW_ARRAY(&g->u->arena, int, n);
-    g->index = AW_NEW_ARRAY(&g->u->arena, int, n);
-    g->low = AW_NEW_ARRAY(&g->u->arena, int, n);
-    g->stack = AW_NEW_ARRAY(&g->u->arena, int, n);
     g->removed = AW_NEW_ARRAY(&g->u->arena, bool, n);
-    if (!g->component || !g->index || !g->low || !g->stack || !g->removed)
+    if (!g->removed || !ptx_components_init(&g->u->arena, g->f.n_blocks, &g->components))
         return simt_memory(g->u);
     return true;
 }
@@ -147,7 +97,8 @@ struct entries {
 static bool find_entries(struct entry_graph *g, struct entries *ret)
 {
     int n = g->f.n_blocks;
-    size_t parts = (size_t)g->n_components;
+    const int *part = g->components.component;
+    size_t parts = (size_t)g->components.n;
     bool *cyclic = AW_NEW_ARRAY(&g->u->arena, bool, parts + 1);
     int *used = AW_NEW_ARRAY(&g->u->arena, int, parts + 1);
     ret->first = AW_NEW_ARRAY(&g->u->arena, int, parts + 2);
@@ -156,16 +107,16 @@ static bool find_entries(struct entry_graph *g, struct entries *ret)
         return simt_memory(g->u);
     for (int i = 0; i < n; i++)
         for (int j = 0; j < g->f.blocks[i].n_succ; j++)
-            if (g->component[i] >= 0 && g->component[i] == g->component[g->f.blocks[i].succ[j]])
-                cyclic[g->component[i]] = true;
+            if (part[i] >= 0 && part[i] == part[g->f.blocks[i].succ[j]])
+                cyclic[part[i]] = true;
     for (int i = 0; i < n; i++)
-        if (g->component[i] >= 0 && cyclic[g->component[i]] && enters(g, i))
-            ret->first[g->component[i] + 1]++;
+        if (part[i] >= 0 && cyclic[part[i]] && enters(g, i))
+            ret->first[part[i] + 1]++;
     for (size_t c = 0; c < parts; c++)
         ret->first[c + 1] += ret->first[c];
     for (int i = 0; i < n; i++)
-        if (g->component[i] >= 0 && cyclic[g->component[i]] && enters(g, i))
-            ret->entries[ret->first[g->component[i]] + used[g->component[i]]++] = i;
+        if (part[i] >= 0 && cyclic[part[i]] && enters(g, i))
+            ret->entries[ret->first[part[i]] + used[part[i]]++] = i;
     return true;
 }
 
@@ -179,7 +130,7 @@ static int peel(struct entry_graph *g)
         found = false;
         if (!find_components(g) || !find_entries(g, &e))
             return -1;
-        for (int c = 0; c < g->n_components; c++) {
+        for (int c = 0; c < g->components.n; c++) {
             int n = e.first[c + 1] - e.first[c];
             if (n == 1) {
                 g->removed[e.entries[e.first[c]]] = true;

@@ -86,25 +86,12 @@ static void split_edge(struct prepare *p, LLVMBasicBlockRef bb, unsigned i)
 struct reach {
     struct simt_fn f; /* only its graph is used */
     bool *ends;       /* a return can be reached from the block */
-    int *work;
 };
 
-/* Marks all blocks from which `from` can be reached. */
-static void mark_reaching(struct reach *r, int from)
+/* Marks all blocks from which a marked one can be reached. */
+static bool mark_reaching(struct reach *r)
 {
-    int n = 0;
-    if (!r->ends[from]) {
-        r->ends[from] = true;
-        r->work[n++] = from;
-    }
-    while (n) {
-        const struct simt_block *x = &r->f.blocks[r->work[--n]];
-        for (int j = 0; j < x->n_preds; j++)
-            if (!r->ends[x->preds[j]]) {
-                r->ends[x->preds[j]] = true;
-                r->work[n++] = x->preds[j];
-            }
-    }
+    return ptx_graph_walk(r->f.blocks, r->f.n_blocks, simt_edges_into, r->ends, NULL, NULL);
 }
 
 /* The last block in reverse postorder that never gets out has only edges backwards: cut one of them. */
@@ -113,15 +100,15 @@ static bool cut_endless_loops(struct prepare *p, struct simt *u)
     struct reach r = { .f = { .u = u, .src = p->fn } };
     bool ok = simt_cfg_order(&r.f);
     r.ends = AW_NEW_ARRAY(&u->arena, bool, (size_t)r.f.n_blocks + 1);
-    r.work = AW_NEW_ARRAY(&u->arena, int, (size_t)r.f.n_blocks + 1);
-    ok = ok && r.ends && r.work;
+    ok = ok && r.ends;
     for (int i = 0; ok && i < r.f.n_blocks; i++)
-        if (r.f.blocks[i].n_succ == 0)
-            mark_reaching(&r, i);
+        r.ends[i] = r.f.blocks[i].n_succ == 0;
+    ok = ok && mark_reaching(&r);
     for (int i = r.f.n_blocks - 1; ok && i >= 0; i--)
         if (!r.ends[i]) {
             split_edge(p, r.f.blocks[i].bb, 0);
-            mark_reaching(&r, i);
+            r.ends[i] = true;
+            ok = mark_reaching(&r);
         }
     simt_cfg_fini(&r.f);
     return ok;

@@ -154,25 +154,26 @@ static bool begins_to_differ(const struct regions *r, int b, LLVMValueRef x)
     }
 }
 
+static bool before_meeting(void *data, int from, int to)
+{
+    (void)from;
+    return to != *(const int *)data;
+}
+
 /* All blocks on the way from the branch of `b` to where its sides meet again. */
 static bool part(struct regions *r, int b)
 {
-    AW_VEC(int) work = { 0 };
+    int meet = r->pdom[b];
     const struct simt_block *x = &r->f.blocks[b];
-    bool *seen = AW_NEW_ARRAY(&r->u->arena, bool, (size_t)r->f.n_blocks), ok = seen != NULL;
+    int n = r->f.n_blocks;
+    bool *seen = AW_NEW_ARRAY(&r->u->arena, bool, (size_t)n), ok = seen != NULL;
     for (int j = 0; ok && j < x->n_succ; j++)
-        ok = aw_vec_push(&work, x->succ[j]);
-    while (ok && work.n) {
-        int at = work.at[--work.n];
-        if (at == r->pdom[b] || seen[at])
-            continue;
-        seen[at] = r->parted[at] = true;
-        for (int j = 0; ok && j < r->f.blocks[at].n_succ; j++)
-            ok = aw_vec_push(&work, r->f.blocks[at].succ[j]);
-    }
-    if (r->pdom[b] >= 0)
-        r->joins[r->pdom[b]] = true;
-    aw_vec_fini(&work);
+        seen[x->succ[j]] = x->succ[j] != meet;
+    ok = ok && ptx_graph_walk(r->f.blocks, n, simt_edges_out, seen, before_meeting, &meet);
+    for (int i = 0; ok && i < n; i++)
+        r->parted[i] |= seen[i];
+    if (meet >= 0)
+        r->joins[meet] = true;
     return ok;
 }
 
@@ -207,18 +208,6 @@ static bool find_differing(struct regions *r)
 
 /* ---- The graph */
 
-static struct ptx_edges preds_of(const void *graph, int block)
-{
-    const struct simt_block *b = &((const struct simt_block *)graph)[block];
-    return (struct ptx_edges){ b->preds, b->n_preds };
-}
-
-static struct ptx_edges succs_of(const void *graph, int block)
-{
-    const struct simt_block *b = &((const struct simt_block *)graph)[block];
-    return (struct ptx_edges){ b->succ, b->n_succ };
-}
-
 /* Dominators of the graph with its edges turned round; false: some block does not lead to the last one. */
 static bool find_postdominators(struct regions *r)
 {
@@ -226,11 +215,11 @@ static bool find_postdominators(struct regions *r)
     int n = f->n_blocks, reached;
     int *order = AW_NEW_ARRAY(&r->u->arena, int, (size_t)n), *number = AW_NEW_ARRAY(&r->u->arena, int, (size_t)n);
     r->pdom = AW_NEW_ARRAY(&r->u->arena, int, (size_t)n);
-    if (!order || !number || !r->pdom || !ptx_graph_order(&r->u->arena, f->blocks, n, r->last, preds_of, order, number, &reached))
+    if (!order || !number || !r->pdom || !ptx_graph_order(&r->u->arena, f->blocks, n, r->last, simt_edges_into, order, number, &reached))
         return simt_memory(r->u);
     if (reached < n)
         return false;
-    ptx_graph_dominators(f->blocks, n, order, number, succs_of, r->pdom);
+    ptx_graph_dominators(f->blocks, n, order, number, simt_edges_out, r->pdom);
     r->pdom[r->last] = -1;
     return true;
 }

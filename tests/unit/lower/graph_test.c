@@ -1,4 +1,4 @@
-/* Orders and dominators of graphs: against what dominance means, on graphs made at random by seed. */
+/* Orders, dominators, walks and components of graphs: against what they mean, on graphs made at random by seed. */
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "lower/graph.h"
 
@@ -105,4 +105,87 @@ Test(graph, tree)
     cr_expect(ptx_dominates(&d, 1, 5) && ptx_dominates(&d, 4, 4) && ptx_dominates(&d, 0, 3));
     cr_expect(!ptx_dominates(&d, 2, 4) && !ptx_dominates(&d, 5, 4) && !ptx_dominates(&d, 3, 2));
     aw_arena_fini(&arena);
+}
+
+static bool not_odd_to_even(void *data, int from, int to)
+{
+    ++*(int *)data;
+    return !(from % 2 && to % 2 == 0);
+}
+
+/* Which nodes a walk with a condition on its edges sees, against a walk that only knows "until nothing changes"; two nodes to begin with. */
+Test(graph, walk)
+{
+    uint64_t state = 18;
+    for (int round = 0; round < 200; round++) {
+        struct graph g = { 0 };
+        bool seen[NODES] = { [1] = true }, all[NODES] = { 0 }, want[NODES];
+        int asked = 0;
+        seen[round % NODES] = true;
+        for (int x = 0; x < NODES; x++) {
+            state = state * UINT64_C(6364136223846793005) + UINT64_C(1442695040888963407);
+            edge(&g, x, (int)(state >> 33) % NODES);
+            edge(&g, x, (int)(state >> 45) % NODES);
+        }
+        memcpy(want, seen, sizeof want);
+        for (bool changed = true; changed;) {
+            changed = false;
+            for (int x = 0; x < NODES; x++)
+                for (int j = 0; want[x] && j < g.n_out[x]; j++)
+                    if (!want[g.out[x][j]] && !(x % 2 && g.out[x][j] % 2 == 0))
+                        want[g.out[x][j]] = changed = true;
+        }
+        all[3] = true;
+        cr_assert(ptx_graph_walk(&g, NODES, out_of, seen, not_odd_to_even, &asked) && ptx_graph_walk(&g, NODES, out_of, all, NULL, NULL));
+        cr_expect_arr_eq(seen, want, sizeof want);
+        cr_expect_gt(asked, 0);
+        reach(&g, 3, -1, want);
+        cr_expect_arr_eq(all, want, sizeof want);
+    }
+}
+
+static bool both_ways(const struct graph *g, int a, int b)
+{
+    bool from_a[NODES], from_b[NODES];
+    reach(g, a, -1, from_a);
+    reach(g, b, -1, from_b);
+    return from_a[b] && from_b[a];
+}
+
+/* Components of all nodes, then of those of the first half alone, against what they mean; and the order that nodes are left in. */
+Test(graph, components)
+{
+    uint64_t state = 19;
+    for (int round = 0; round < 100; round++) {
+        struct aw_arena arena = { 0 };
+        struct graph g = { 0 }, half = { 0 };
+        struct ptx_components c;
+        cr_assert(ptx_components_init(&arena, NODES, &c));
+        for (int x = 0; x < NODES; x++) {
+            state = state * UINT64_C(6364136223846793005) + UINT64_C(1442695040888963407);
+            int to = (int)(state >> 33) % NODES;
+            edge(&g, x, to);
+            if (x < NODES / 2 && to < NODES / 2)
+                edge(&half, x, to);
+        }
+        for (int n = NODES; n >= NODES / 2; n -= NODES / 2) {
+            const struct graph *part = n == NODES ? &g : &half;
+            int nodes[NODES], place[NODES];
+            for (int i = 0; i < n; i++)
+                nodes[i] = n - 1 - i;
+            ptx_components_find(&c, &g, out_of, nodes, n);
+            for (int i = 0; i < n; i++)
+                place[nodes[i]] = i;
+            for (int a = 0; a < n; a++)
+                for (int b = 0; b < n; b++)
+                    cr_expect_eq(c.component[a] == c.component[b], both_ways(part, a, b), "%d and %d", a, b);
+            for (int a = 0; a < n; a++)
+                for (int j = 0; j < part->n_out[a]; j++) {
+                    int b = part->out[a][j];
+                    cr_expect(c.component[a] == c.component[b] || (place[a] < place[b] && c.component[a] > c.component[b]));
+                }
+            cr_expect(c.n > 0 && c.steps > 0);
+        }
+        aw_arena_fini(&arena);
+    }
 }
