@@ -87,18 +87,19 @@ struct aw_compile_options {
     const char *target;
     uint32_t opt_level;          /* 0..3; 3 is usual, 0 for PTX marked debug */
     uint32_t code_object_version; /* AMDGPU: 4 or 5; 0 = 5 */
-    /* Threads of the blocks that the code is for: x,y,z this shape alone; x,0,0 all whose rows are a multiple of x (at most 1024), which
-     * takes less code than 0,0,0, any.  A target may make code for more than what is asked.  With AW_BLOCK_PARTS in the third, the launch
-     * is of a part of a grid's blocks (AMDGPU; struct aw_env says which); with AW_BLOCK_FULL, blocks take so much shared memory that nothing
-     * of the compiler's own fits beside it (AMDGPU; struct aw_counters has what is elsewhere then). */
+    /* Threads of the blocks that the code is for: x,y,z this shape alone; x,0,0 all whose rows are a multiple of x (at most
+     * 1024), which takes less code than 0,0,0, any.  A target may make code for more than what is asked.  With AW_BLOCK_PARTS in
+     * the third, the launch is of a part of a grid's blocks (AMDGPU; struct aw_env says which); with AW_BLOCK_FULL, blocks take
+     * so much shared memory that nothing of the compiler's own fits beside it (AMDGPU; struct aw_counters has what is elsewhere
+     * then). */
     uint32_t block[3];
     uint32_t warps_per_vector;   /* host: 0 = choose */
     uint32_t lines;              /* enum aw_lines */
     uint32_t reserved[7];        /* 0 */
 };
 
-/* Line tables in code objects (DWARF; never of any effect on code): where the PTX has .loc directives, as nvcc -lineinfo and -G write
- * them, or in any case: then functions without .loc get the lines of the PTX text. */
+/* Line tables in code objects (DWARF; never of any effect on code): where the PTX has .loc directives, as nvcc -lineinfo and -G
+ * write them, or in any case: then functions without .loc get the lines of the PTX text. */
 enum aw_lines { AW_LINES_LOC, AW_LINES_ALL };
 
 enum aw_emit { AW_EMIT_IR, AW_EMIT_IR_OPT, AW_EMIT_ASM, AW_EMIT_OBJ, AW_EMIT_CODE_OBJECT /* HSACO or host .so */ };
@@ -110,10 +111,11 @@ struct aw_kernel_info {
 
 struct aw_compiler_module;
 
-/* Parses, links and checks `n` PTX texts as one module (n > 1: -rdc).  A text need not be NUL-terminated.  One that begins as an ELF file is
- * a cubin: its machine code is lifted to PTX (docs/lifting.md); then also AW_ERR_INVALID_IMAGE, AW_ERR_NO_BINARY, AW_ERR_NOT_SUPPORTED.
- * Returns AW_OK, AW_ERR_INVALID_PTX (nothing usable), AW_ERR_UNSUPPORTED_PTX, AW_ERR_NOT_FOUND (an extern nobody defines),
- * or AW_ERR_OUT_OF_MEMORY.  Errors inside one function body do not fail the module: that function's kernels fail to compile.
+/* Parses, links and checks `n` PTX texts as one module (n > 1: -rdc).  A text need not be NUL-terminated.  One that begins as an
+ * ELF file is a cubin: its machine code is lifted to PTX (docs/lifting.md); then also AW_ERR_INVALID_IMAGE, AW_ERR_NO_BINARY,
+ * AW_ERR_NOT_SUPPORTED.  Returns AW_OK, AW_ERR_INVALID_PTX (nothing usable), AW_ERR_UNSUPPORTED_PTX, AW_ERR_NOT_FOUND (an extern
+ * nobody defines), or AW_ERR_OUT_OF_MEMORY.  Errors inside one function body do not fail the module: that function's kernels fail
+ * to compile.
  * *ret_diags (heap, caller frees, never NULL after return) holds every message, also warnings on success.
  * *ret_module is owned by the caller and keeps no pointer to the texts. */
 struct aw_text {
@@ -135,9 +137,9 @@ int aw_compiler_compile(struct aw_compiler_module *module, const char *kernel, c
                         char **ret_diags);
 
 /* What this module's next compilations do with the compiler's passes, for who hunts a fault of it: words separated by blanks of
- * "print-after=NAME|all", "stop-after=NAME", "disable=NAME[,NAME]", "force=NAME", "set=THRESHOLD=VALUE", "verify-each", "times"; "" = nothing
- * special.  What is printed comes with the diagnostics; stopped after a pass, a compilation returns IR.  AW_OK; AW_ERR_INVALID_VALUE with a line in *ret_diags (heap, caller
- * frees, never NULL after return). */
+ * "print-after=NAME|all", "stop-after=NAME", "disable=NAME[,NAME]", "force=NAME", "set=THRESHOLD=VALUE", "verify-each", "times";
+ * "" = nothing special.  What is printed comes with the diagnostics; stopped after a pass, a compilation returns IR.  AW_OK;
+ * AW_ERR_INVALID_VALUE with a line in *ret_diags (heap, caller frees, never NULL after return). */
 int aw_compiler_passes(struct aw_compiler_module *module, const char *words, char **ret_diags);
 /* The list of passes as text, a line each: heap, caller frees; NULL when memory is out. */
 char *aw_compiler_pass_list(void);
@@ -146,7 +148,8 @@ char *aw_compiler_threshold_list(void);
 
 /* Processor time, in ms, of the steps of this thread's last aw_compiler_compile. */
 enum aw_phase {
-    AW_PHASE_LIFT, AW_PHASE_LOWER, AW_PHASE_OPTIMISE, AW_PHASE_STRUCTURE, AW_PHASE_VECTORISE, AW_PHASE_CLEAN_UP, AW_PHASE_CODE, AW_PHASE_LINK,
+    AW_PHASE_LIFT, AW_PHASE_LOWER, AW_PHASE_OPTIMISE, AW_PHASE_STRUCTURE, AW_PHASE_VECTORISE, AW_PHASE_CLEAN_UP, AW_PHASE_CODE,
+    AW_PHASE_LINK,
     AW_PHASE_OTHER,
     AW_PHASE_COUNT
 };

@@ -1,11 +1,11 @@
-/* struct aw_env: what a kernel on a device without host services shares with the host: printf records, assertions, traps, and the heap
- * of device-side malloc.  Its address is a hidden kernel argument (docs/architecture.md, "Kernel arguments"); a kernel that uses none
- * of it gets 0.  A code object says what its kernel uses by defining the symbols below.
+/* struct aw_env: what a kernel on a device without host services shares with the host: printf records, assertions, traps, and the
+ * heap of device-side malloc.  Its address is a hidden kernel argument (docs/architecture.md, "Kernel arguments"); a kernel that
+ * uses none of it gets 0.  A code object says what its kernel uses by defining the symbols below.
  *
  * All of it lies in device memory.  The provider allocates it, zeroes it before the first launch, and reads it by copies.  One
- * environment serves the launches of one stream, one heap all streams of a device.  Device code knows the offsets below; it touches
- * `used`, `dropped` and `status` by atomics of system scope only, as the host reads them while kernels run, and the heap by those of
- * agent scope. */
+ * environment serves the launches of one stream, one heap all streams of a device.  Device code knows the offsets below; it
+ * touches `used`, `dropped` and `status` by atomics of system scope only, as the host reads them while kernels run, and the heap
+ * by those of agent scope. */
 /* SPDX-License-Identifier: Apache-2.0 */
 #ifndef ANYWARP_ENV_H
 #define ANYWARP_ENV_H
@@ -18,18 +18,20 @@ extern "C" {
 
 #define AW_ENV_SYMBOL "aw_uses_env"       /* the kernel reads its environment */
 #define AW_ENV_HEAP_SYMBOL "aw_uses_heap" /* and allocates: `heap` must be there */
-#define AW_PARTS_SYMBOL "aw_takes_parts"  /* made for AW_BLOCK_PARTS: may be launched for some of a grid's blocks in x at a time */
+#define AW_PARTS_SYMBOL "aw_takes_parts"  /* made for AW_BLOCK_PARTS: may be launched for some of a grid's blocks in x at a
+                                           * time */
 #define AW_STACK_SYMBOL "aw_uses_stack"   /* functions recurse: how much stack a thread needs is not known */
-/* A constant of the object's, for kernels that ask for time: what one tick of the card's steady counter is.  The compiler takes it to count
- * 100 MHz; who loads the object may write in what the card really counts.  Parts are in 2^-64. */
+/* A constant of the object's, for kernels that ask for time: what one tick of the card's steady counter is.  The compiler takes
+ * it to count 100 MHz; who loads the object may write in what the card really counts.  Parts are in 2^-64. */
 #define AW_CLOCK_SYMBOL "aw_clock_scale"
 struct aw_clock_scale {
     uint64_t ns, ns_part;
     uint64_t cycles, cycles_part; /* of the processors' clock, as the device's attribute has it */
 };
 
-/* Likewise, for kernels that ask where they run: memory of the device's that all its kernels share.  `numbers` is the address of `count`
- * words, 0 at first: 1 + the machine's number of the compute unit whose %smid is the word's place.  0: units are not told apart. */
+/* Likewise, for kernels that ask where they run: memory of the device's that all its kernels share.  `numbers` is the address of
+ * `count` words, 0 at first: 1 + the machine's number of the compute unit whose %smid is the word's place.  0: units are not told
+ * apart. */
 #define AW_UNITS_SYMBOL "aw_units"
 struct aw_units {
     uint64_t numbers;
@@ -45,9 +47,10 @@ struct aw_counters {
     uint32_t count;
     uint32_t pad;
 };
-/* Words of a set: some block has it; threads of that block that have ended; five that say which block, the first 0 where nobody asks; and what
- * counts. */
-enum { AW_COUNTERS_TAKEN, AW_COUNTERS_ENDED, AW_COUNTERS_OWNER, AW_COUNTERS_WORDS = AW_COUNTERS_OWNER + 5, AW_COUNTERS_BYTES = 512 };
+/* Words of a set: some block has it; threads of that block that have ended; five that say which block, the first 0 where nobody
+ * asks; and what counts. */
+enum { AW_COUNTERS_TAKEN, AW_COUNTERS_ENDED, AW_COUNTERS_OWNER, AW_COUNTERS_WORDS = AW_COUNTERS_OWNER + 5,
+       AW_COUNTERS_BYTES = 512 };
 
 struct aw_env {
     uint64_t buffer;    /* device address of the records, 8-aligned; 0: printf returns -1 */
@@ -83,19 +86,21 @@ struct aw_env_assert {
     uint32_t block[3], thread[3];
 };
 
-/* ---- The device heap: pages in a bitmap, small blocks in lists.  Lock-free: every lane calls for itself, and whichever wave is held up,
- * the others go on.
+/* ---- The device heap: pages in a bitmap, small blocks in lists.  Lock-free: every lane calls for itself, and whichever wave is
+ * held up, the others go on.
  *
- * Blocks of up to AW_HEAP_SMALL_MAX bytes are rounded up to a size class (16 << class).  Each class has a list of freed blocks, whose
- * first 4 bytes link them, and a page of which fresh blocks are cut.  The list's head holds a tag in its high half that grows with every
- * change, so that a block which was taken and freed again meanwhile is not mistaken.  Pages of small blocks stay with their class.
- * Larger blocks are runs of whole pages, found in the bitmap and given back to it, so that neighbours unite by themselves. */
+ * Blocks of up to AW_HEAP_SMALL_MAX bytes are rounded up to a size class (16 << class).  Each class has a list of freed blocks,
+ * whose first 4 bytes link them, and a page of which fresh blocks are cut.  The list's head holds a tag in its high half that
+ * grows with every change, so that a block which was taken and freed again meanwhile is not mistaken.  Pages of small blocks stay
+ * with their class.  Larger blocks are runs of whole pages, found in the bitmap and given back to it, so that neighbours unite by
+ * themselves. */
 enum { AW_HEAP_PAGE = 1024, AW_HEAP_CLASSES = 6, AW_HEAP_SMALL_MAX = 512 };
 #define AW_HEAP_SMALL 0x80000000u
 
 struct aw_heap_class {
     uint64_t free;      /* low half: 1 + (block's offset from `pages`) / 16, 0 = empty; high half: tag */
-    uint64_t page;      /* low half: blocks cut of the page so far (may count beyond its end); high half: 1 + page number, 0 = none */
+    uint64_t page;      /* low half: blocks cut of the page so far (may count beyond its end); high half: 1 + page number, 0 =
+                         * none */
 };
 
 struct aw_heap {

@@ -79,8 +79,8 @@ int aw_fatbin_extract(const struct aw_fatbin_entry *entry, char **ret_bytes, siz
 bool aw_fatbin_choose_ptx(const void *container, size_t size, uint32_t max_sm, struct aw_fatbin_entry *ret_entry,
                           int *ret_error);
 
-/* Picks the machine code of one container for compute capability `sm`: of architectures from 70 to 90 without a suffix the highest that is
- * not above.  True and *ret_entry, or false; *ret_error as with aw_fatbin_choose_ptx. */
+/* Picks the machine code of one container for compute capability `sm`: of architectures from 70 to 90 without a suffix the
+ * highest that is not above.  True and *ret_entry, or false; *ret_error as with aw_fatbin_choose_ptx. */
 bool aw_fatbin_choose_cubin(const void *container, size_t size, uint32_t sm, struct aw_fatbin_entry *ret_entry, int *ret_error);
 
 /* Bytes of a cubin by its own headers, none beyond `available` (SIZE_MAX: trust them); 0 when it is none. */
@@ -109,13 +109,14 @@ size_t aw_fatbin_mapped(const void *address);
 int aw_fatbin_each_in_elf(const void *elf, size_t size, bool (*each)(void *user, const void *container, size_t size),
                           void *user);
 
-/* Walks the members of a static library (an ar archive, not a thin one), symbol tables aside: `each` gets a member's name and bytes,
- * borrowed, and stops the walk by returning false.  0 or a negative error: AW_FATBIN_BAD_MAGIC, AW_FATBIN_TRUNCATED, AW_FATBIN_CORRUPT. */
+/* Walks the members of a static library (an ar archive, not a thin one), symbol tables aside: `each` gets a member's name and
+ * bytes, borrowed, and stops the walk by returning false.  0 or a negative error: AW_FATBIN_BAD_MAGIC, AW_FATBIN_TRUNCATED,
+ * AW_FATBIN_CORRUPT. */
 int aw_fatbin_each_in_archive(const void *archive, size_t size,
                               bool (*each)(void *user, const char *name, const void *member, size_t size), void *user);
 
-/* ---- Writing.  Several PTX texts that are to be linked when they are loaded, as one ELF file for CUDA with a container for each:
- * what a linker hands out as its "cubin".  aw_fatbin_each_in_elf finds the containers again. */
+/* ---- Writing.  Several PTX texts that are to be linked when they are loaded, as one ELF file for CUDA with a container for
+ * each: what a linker hands out as its "cubin".  aw_fatbin_each_in_elf finds the containers again. */
 enum { AW_FATBIN_DEBUG = 2 }; /* in an entry's flags: made with nvcc -G */
 
 struct aw_fatbin_text {

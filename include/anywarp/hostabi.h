@@ -38,8 +38,8 @@ struct aw_host_services {
     void (*yield)(struct aw_host_block *block);
     /* Formats one lane's printf as CUDA does; returns the number of arguments, -1 on error.  `args` is the packed buffer. */
     int32_t (*vprintf)(struct aw_host_block *block, const char *format, const void *args);
-    /* Prints one lane's assertion as CUDA does and ends the kernel with AW_ERR_ASSERT.  Returns while `more` is not 0: other lanes of
-     * the warp have failed at the same place, and are to be told as well. */
+    /* Prints one lane's assertion as CUDA does and ends the kernel with AW_ERR_ASSERT.  Returns while `more` is not 0: other
+     * lanes of the warp have failed at the same place, and are to be told as well. */
     void (*assert_fail)(struct aw_host_block *block, const char *message, const char *file, uint32_t line,
                         const char *function, uint32_t thread_linear, uint32_t more);
     /* Ends the kernel with `status` (enum aw_status); `what` is a static string in the object ("trap", ...).  No return. */
@@ -50,8 +50,9 @@ struct aw_host_services {
     /* This warp counts as arrived at barrier `id` of `threads` threads (never 0) and goes on: bar.arrive.  Only kernels flagged
      * AW_HOST_BARRIER may call it. */
     void (*barrier_arrive)(struct aw_host_block *block, uint32_t id, uint32_t threads);
-    /* Two channels of a texel of the compressed block at `address`, as floats, the first in the low half: `which` is the texel, 0 to 15 by
-     * rows, plus 16 for the third and fourth channel; `descriptor` the address of the texture's struct aw_texture.  Nothing is written. */
+    /* Two channels of a texel of the compressed block at `address`, as floats, the first in the low half: `which` is the texel, 0
+     * to 15 by rows, plus 16 for the third and fourth channel; `descriptor` the address of the texture's struct aw_texture.
+     * Nothing is written. */
     uint64_t (*block_texel)(struct aw_host_block *block, uint64_t address, uint32_t which, uint64_t descriptor);
     void *reserved[6];
 };
@@ -68,7 +69,8 @@ struct aw_host_launch {
     const struct aw_host_services *services;
     void *runtime;               /* the host device's own */
     uint64_t grid_workspace;     /* address of 8 bytes that were zero at launch, for a barrier of the grid; 0: not cooperative */
-    uint32_t group;              /* neighbouring blocks whose warps may run in turn, at most; at least 1.  What suits this machine's caches */
+    uint32_t group;              /* neighbouring blocks whose warps may run in turn, at most; at least 1.  What suits this
+                                  * machine's caches */
     uint32_t pad;
 };
 
@@ -80,8 +82,9 @@ struct aw_host_block {
     uint32_t worker;             /* index of the worker thread: %smid */
     uint32_t warp;               /* index of the warp that runs now: set before each entry and each switch */
     uint32_t pad;
-    /* Where a function's part of its warp's local memory begins, downwards, when it is entered: set before each entry, and by generated code before
-     * calls; a multiple of AW_HOST_LOCAL_ALIGN.  Not kept over switches.  At an entry the area's `local_size` bytes end there. */
+    /* Where a function's part of its warp's local memory begins, downwards, when it is entered: set before each entry, and by
+     * generated code before calls; a multiple of AW_HOST_LOCAL_ALIGN.  Not kept over switches.  At an entry the area's
+     * `local_size` bytes end there. */
     char *local;
     uint64_t local_size;
 };

@@ -62,7 +62,8 @@ struct aw_launch {
     const void *owner;             /* for device_stop */
 };
 
-/* Bytes of what a device keeps for kernels' own calls: printf's records, malloc's memory, each thread's stack where functions recurse. */
+/* Bytes of what a device keeps for kernels' own calls: printf's records, malloc's memory, each thread's stack where functions
+ * recurse. */
 enum aw_limit { AW_LIMIT_PRINTF, AW_LIMIT_HEAP, AW_LIMIT_STACK };
 
 /* Comparisons of stream_wait_value, numbered as CUDA's: (int)(*p - v) >= 0, *p == v, (*p & v) != 0, ~(*p | v) != 0. */
@@ -79,13 +80,14 @@ struct aw_pointer_info {
     bool managed;
 };
 
-/* Writes the source place of the instruction `offset` bytes behind the start of an object's code, as "FILE:LINE"; false when it is not
- * known.  `base` is where that start is in this process's memory, NULL when it is not.  May take long. */
+/* Writes the source place of the instruction `offset` bytes behind the start of an object's code, as "FILE:LINE"; false when it
+ * is not known.  `base` is where that start is in this process's memory, NULL when it is not.  May take long. */
 typedef bool aw_locate_fn(void *user, const void *base, uint64_t offset, char *ret_text, size_t size);
 
 struct aw_provider {
     const char *name;              /* "host", "hip" */
-    uint32_t row;                  /* threads: blocks whose rows are a multiple of this are worth code of their own; 0: no such thing */
+    uint32_t row;                  /* threads: blocks whose rows are a multiple of this are worth code of their own; 0: no such
+                                    * thing */
 
     /* Opens the provider.  AW_ERR_NO_DEVICE with a one-line reason (static or thread-local) when it cannot serve. */
     int (*open)(const char **ret_why);
@@ -102,9 +104,9 @@ struct aw_provider {
     /* The first asynchronous fault since the device (or its last reset) began, or AW_OK.  Sticky. */
     int (*device_fault)(int dev);
     int (*device_reset)(int dev);
-    /* Waits `grace_ns` for all work, then ends what still runs and drops what waits: the device is faulty then, until its reset.  With an `owner`
-     * other than NULL only for its launches and waits for values; the device is not faulty then, and goes on with the others'.  AW_ERR_NOT_READY
-     * where something could not be ended.  NULL: the provider has no such means. */
+    /* Waits `grace_ns` for all work, then ends what still runs and drops what waits: the device is faulty then, until its reset.
+     * With an `owner` other than NULL only for its launches and waits for values; the device is not faulty then, and goes on
+     * with the others'.  AW_ERR_NOT_READY where something could not be ended.  NULL: the provider has no such means. */
     int (*device_stop)(int dev, const void *owner, uint64_t grace_ns);
 
     /* Device memory is 256-byte aligned.  Freeing waits for work that may use it, as cudaFree does.  Size 0 is the caller's
@@ -152,8 +154,8 @@ struct aw_provider {
     /* Optional, may be NULL. */
     int (*peer_access)(int dev, int peer, bool *ret_can);
     int (*peer_enable)(int dev, int peer, bool on);
-    /* Bytes for `limit`.  AW_ERR_INVALID_VALUE once kernels that need it have run (until the device's reset), as with CUDA; the stack's
-     * may change at any time, for the launches that follow. */
+    /* Bytes for `limit`.  AW_ERR_INVALID_VALUE once kernels that need it have run (until the device's reset), as with CUDA; the
+     * stack's may change at any time, for the launches that follow. */
     int (*limit_set)(int dev, enum aw_limit limit, size_t bytes);
     /* The range of stream_create's priority: *ret_least >= *ret_greatest.  NULL: any number is taken. */
     int (*stream_priorities)(int dev, int *ret_least, int *ret_greatest);
@@ -170,8 +172,8 @@ struct aw_provider {
     int (*stream_write_value)(int dev, struct aw_stream *stream, void *ptr, uint64_t value, unsigned bytes);
     int (*stream_wait_value)(int dev, struct aw_stream *stream, void *ptr, uint64_t value, unsigned bytes, enum aw_wait how,
                              const void *owner);
-    /* Calls fn(user) now, in this thread, as the stream's work; AW_ERR_NOT_READY, and nothing is done, unless the stream is idle.  NULL
-     * where device memory is not the host's own. */
+    /* Calls fn(user) now, in this thread, as the stream's work; AW_ERR_NOT_READY, and nothing is done, unless the stream is idle.
+     * NULL where device memory is not the host's own. */
     int (*stream_inline)(int dev, struct aw_stream *stream, void (*fn)(void *user), void *user);
     /* The platform's own stream, borrowed: a hipStream_t.  NULL where there is none. */
     int (*stream_native)(int dev, struct aw_stream *stream, void **ret_native);

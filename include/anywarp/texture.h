@@ -23,8 +23,8 @@ enum aw_texel {
     AW_TEXEL_SIGNED = 1 << 9,
     AW_TEXEL_NORMALIZED = 1 << 10,  /* integers of 8 and 16 bits read as floats in [0,1] or [-1,1] */
     AW_TEXEL_SRGB = 1 << 11,        /* through aw_texture.srgb, but for the fourth channel */
-    AW_TEXEL_BLOCK_SHIFT = 12,      /* 4 bits: 1 to 7, an element is a block of 4 x 4 texels compressed as BC1 to BC7; 0: it is a texel.
-                                     * Only for devices of providers with block_textures */
+    AW_TEXEL_BLOCK_SHIFT = 12,      /* 4 bits: 1 to 7, an element is a block of 4 x 4 texels compressed as BC1 to BC7; 0: it is a
+                                     * texel. Only for devices of providers with block_textures */
 };
 
 /* aw_texture.sampler.  Address modes are CUaddress_mode's numbers, two bits for each dimension, x lowest. */
@@ -34,7 +34,8 @@ enum aw_sampler {
     AW_SAMPLER_NORMALIZED = 1 << 7, /* coordinates count from 0 to 1 */
     AW_SAMPLER_MIP_LINEAR = 1 << 8,
     AW_SAMPLER_SEAMLESS = 1 << 9,   /* linear filtering goes on across the edges of a cube's faces */
-    AW_SAMPLER_OF_REFERENCE = AW_ADDRESS_CLAMP | AW_ADDRESS_CLAMP << 2 | AW_ADDRESS_CLAMP << 4, /* a texture reference's, where nothing is said */
+    /* a texture reference's, where nothing is said */
+    AW_SAMPLER_OF_REFERENCE = AW_ADDRESS_CLAMP | AW_ADDRESS_CLAMP << 2 | AW_ADDRESS_CLAMP << 4,
 };
 
 enum aw_texture_kind { AW_TEXTURE = 1, AW_SURFACE = 2 };

@@ -32,12 +32,13 @@ struct aw_devinfo;
 struct aw_call_hook;
 struct aw_activity_record;
 __attribute__((visibility("default"))) CUresult aw_abi_device_describe(int native, struct aw_devinfo *ret_info);
-/* One hook for the calls of both APIs, or NULL; borrowed until another is set and for calls that are under way.  Entry points that programs
- * have asked for by name before (cuGetProcAddress) are not seen. */
+/* One hook for the calls of both APIs, or NULL; borrowed until another is set and for calls that are under way.  Entry points
+ * that programs have asked for by name before (cuGetProcAddress) are not seen. */
 __attribute__((visibility("default"))) void aw_abi_hook_set(const struct aw_call_hook *hook);
 /* See aw_activity_watch, _drain, _context and _stream of core/activity.h; 0 for what is no context or stream. */
 __attribute__((visibility("default"))) void aw_abi_activity_watch(bool on);
-__attribute__((visibility("default"))) void aw_abi_activity_drain(void (*fn)(void *user, const struct aw_activity_record *), void *user);
+__attribute__((visibility("default"))) void aw_abi_activity_drain(void (*fn)(void *user, const struct aw_activity_record *),
+                                                                  void *user);
 __attribute__((visibility("default"))) uint32_t aw_abi_activity_context(CUcontext ctx);
 __attribute__((visibility("default"))) uint32_t aw_abi_activity_stream(CUstream stream, bool per_thread);
 

@@ -220,7 +220,9 @@ CUresult aw_abi_device_describe(int native, struct aw_devinfo *ret_info)
         return cu_result(status);
     *ret_info = (struct aw_devinfo){
         .host = !strcmp(aw_provider->name, "host"),
-        .pci_domain = device.attr[AW_DEV_PCI_DOMAIN], .pci_bus = device.attr[AW_DEV_PCI_BUS], .pci_device = device.attr[AW_DEV_PCI_DEVICE],
+        .pci_domain = device.attr[AW_DEV_PCI_DOMAIN],
+        .pci_bus = device.attr[AW_DEV_PCI_BUS],
+        .pci_device = device.attr[AW_DEV_PCI_DEVICE],
         .cc_major = device.cc_major, .cc_minor = device.cc_minor, .multiprocessors = device.attr[AW_DEV_MULTIPROCESSORS],
         .clock_khz = device.attr[AW_DEV_CLOCK_KHZ], .memory_clock_khz = device.attr[AW_DEV_MEMORY_CLOCK_KHZ],
         .bus_width = device.attr[AW_DEV_BUS_WIDTH], .total = device.total_memory, .free = free_bytes,
@@ -315,8 +317,8 @@ static const char *object_of(const void *code)
     return slash ? slash + 1 : path;
 }
 
-/* Private tables are what NVIDIA's own libraries ask the driver for, to make sure that it is NVIDIA's. There are none here.  Compilers ask and go on
- * without. */
+/* Private tables are what NVIDIA's own libraries ask the driver for, to make sure that it is NVIDIA's. There are none here.
+ * Compilers ask and go on without. */
 CUresult awcu_cuGetExportTable(const void **ppExportTable, const CUuuid *pExportTableId)
 {
     if (!ppExportTable || !pExportTableId)
@@ -325,7 +327,8 @@ CUresult awcu_cuGetExportTable(const void **ppExportTable, const CUuuid *pExport
     if (!strncmp(caller, "libnvrtc", 8) || !strncmp(caller, "libnvJitLink", 12) || !strncmp(caller, "libnvvm", 7))
         aw_info("cuGetExportTable: %s asks for a private table, and does without", caller);
     else
-        aw_fixme("cuGetExportTable: %s asks for a private table of NVIDIA's driver, which does not exist here; what it wants of it will not work",
+        aw_fixme("cuGetExportTable: %s asks for a private table of NVIDIA's driver, which does not exist here; what it wants of "
+                 "it will not work",
                  caller);
     *ppExportTable = NULL;
     return CUDA_ERROR_INVALID_VALUE;

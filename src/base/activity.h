@@ -26,8 +26,8 @@ struct aw_activity_record {
 
 /* Called at the beginning and end of each call of the driver and the runtime API, by the calling thread. */
 struct aw_call_hook {
-    /* `text`: static, "K" and the function's name up to '|' (base/calltrace.h); `args`: a structure of its arguments; `result`: NULL at
-     * the beginning, then where the result is. */
+    /* `text`: static, "K" and the function's name up to '|' (base/calltrace.h); `args`: a structure of its arguments; `result`:
+     * NULL at the beginning, then where the result is. */
     void (*call)(const char *text, const void *args, const void *result, uint64_t call);
 };
 

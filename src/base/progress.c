@@ -1,4 +1,5 @@
-/* The status line (progress.h).  What is waited for is counted with atomics, and one thread draws at a time: nobody waits for the line. */
+/* The status line (progress.h).  What is waited for is counted with atomics, and one thread draws at a time: nobody waits for the
+ * line. */
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "base/progress.h"
 

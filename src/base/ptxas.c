@@ -33,7 +33,8 @@ size_t aw_ptxas_words(const char *diags, const char *file, struct aw_buf *out)
     size_t errors = 0;
     for (const char *line = diags; *line; line += strcspn(line, "\n"), line += *line == '\n') {
         size_t n = strcspn(line, "\n");
-        const char *error = memmem(line, n, ": error: ", 9), *warning = memmem(line, n, ": warning: ", 11), *mark = error ? error : warning;
+        const char *error = memmem(line, n, ": error: ", 9), *warning = memmem(line, n, ": warning: ", 11),
+                   *mark = error ? error : warning;
         if (!mark) {
             if (!memmem(line, n, ": note: ", 8)) /* names the kernel of the error behind it, as ptxas does not */
                 aw_buf_printf(out, "ptxas info    : %.*s\n", (int)n, line);
@@ -44,7 +45,8 @@ size_t aw_ptxas_words(const char *diags, const char *file, struct aw_buf *out)
         int number = place < head ? atoi(line + place + 1) : 0;
         errors += error != NULL;
         if (number)
-            aw_buf_printf(out, "ptxas %.*s, line %d; %s: ", file ? (int)strlen(file) : (int)place, file ? file : line, number, kind);
+            aw_buf_printf(out, "ptxas %.*s, line %d; %s: ", file ? (int)strlen(file) : (int)place, file ? file : line, number,
+                          kind);
         else
             aw_buf_printf(out, "ptxas %s: ", kind);
         aw_buf_add(out, text, n - (size_t)(text - line));

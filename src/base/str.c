@@ -58,7 +58,8 @@ void aw_buf_str(struct aw_buf *buf, struct aw_str s)
     aw_buf_add(buf, s.ptr, s.len);
 }
 
-/* ---- Formats.  Text by the megabyte is made of a handful of conversions, for which the C library's printf takes most of the time. */
+/* ---- Formats.  Text by the megabyte is made of a handful of conversions, for which the C library's printf takes most of the
+ * time. */
 
 struct out {
     char *at;

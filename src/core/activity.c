@@ -21,7 +21,8 @@ struct aw_activity {
 bool aw_activity_on;
 __thread uint64_t aw_activity_call;
 
-/* An event of each device whose time is known: floats in milliseconds are good enough from one piece of work to the next, not for hours. */
+/* An event of each device whose time is known: floats in milliseconds are good enough from one piece of work to the next, not for
+ * hours. */
 static struct anchor {
     struct aw_event *event;
     uint64_t ns;

@@ -1,5 +1,5 @@
-/* Watching the work of devices: when each kernel, copy and fill began and ended, by events around it.  Off until somebody asks; then a
- * flag is all that a launch looks at. */
+/* Watching the work of devices: when each kernel, copy and fill began and ended, by events around it.  Off until somebody asks;
+ * then a flag is all that a launch looks at. */
 /* SPDX-License-Identifier: Apache-2.0 */
 #ifndef AW_CORE_ACTIVITY_H
 #define AW_CORE_ACTIVITY_H
@@ -13,7 +13,8 @@ extern bool aw_activity_on;
 /* The API call that this thread is in, numbered from 1 on, for the records; 0: not seen. */
 extern __thread uint64_t aw_activity_call;
 
-/* Before and behind what is given to the stream, which does not capture; NULL while nobody watches, or an event is not to be had. */
+/* Before and behind what is given to the stream, which does not capture; NULL while nobody watches, or an event is not to be
+ * had. */
 struct aw_activity *aw_activity_start(struct aw_cstream *stream);
 /* `record` NULL: it was not given after all. */
 void aw_activity_end(struct aw_activity *activity, const struct aw_activity_record *record);

@@ -158,8 +158,8 @@ static int others_active(const struct aw_ctx *ctx)
  * have been done. */
 #define END_GRACE_NS UINT64_C(10000000000)
 
-/* Frees what is in the context.  Work still running is waited for, unless the device is past waiting, or the context's takes so long that
- * it may never end. */
+/* Frees what is in the context.  Work still running is waited for, unless the device is past waiting, or the context's takes so
+ * long that it may never end. */
 static void ctx_drop(struct aw_ctx *ctx)
 {
     if (aw_provider->device_stop)

@@ -57,9 +57,11 @@ static enum aw_status sides_check(enum side src, enum side dst, enum aw_copy_kin
 }
 
 /* A copy that was given to its stream, for who watches. */
-static void copy_seen(struct aw_activity *seen, int status, size_t bytes, enum aw_copy_kind kind, bool src_pageable, bool dst_pageable)
+static void copy_seen(struct aw_activity *seen, int status, size_t bytes, enum aw_copy_kind kind, bool src_pageable,
+                      bool dst_pageable)
 {
-    struct aw_activity_record record = { .kind = AW_ACTIVITY_COPY, .bytes = bytes, .copy_kind = (int)kind, .src_pageable = src_pageable,
+    struct aw_activity_record record = { .kind = AW_ACTIVITY_COPY, .bytes = bytes, .copy_kind = (int)kind,
+                                         .src_pageable = src_pageable,
                                          .dst_pageable = dst_pageable };
     if (__builtin_expect(seen != NULL, 0))
         aw_activity_end(seen, status ? NULL : &record);

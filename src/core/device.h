@@ -47,8 +47,9 @@ bool aw_core_exiting(void);
 void aw_devices_stop(uint64_t grace_ns);
 
 int aw_device_count(void);
-/* The provider's device `native`, visible or not, described anew; its ordinal is -1.  Initialises as aw_core_init does, but does not fail where
- * no device is visible.  AW_ERR_NO_DEVICE: there is no provider; AW_ERR_INVALID_DEVICE: no such device, or it does not answer. */
+/* The provider's device `native`, visible or not, described anew; its ordinal is -1.  Initialises as aw_core_init does, but does
+ * not fail where no device is visible.  AW_ERR_NO_DEVICE: there is no provider; AW_ERR_INVALID_DEVICE: no such device, or it does
+ * not answer. */
 enum aw_status aw_device_describe(int native, struct aw_device *ret_device, size_t *ret_free);
 /* NULL when there is no such device. */
 struct aw_device *aw_device_find(int ordinal);

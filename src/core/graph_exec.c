@@ -298,8 +298,10 @@ static enum aw_status provider_copy(const struct aw_copy3d *copy, struct aw_cstr
                      aw_provider->copy(device->native, copy->dst, copy->src, copy->width, copy->kind, stream->native) :
                      aw_provider->copy3d(device->native, copy, stream->native);
     if (__builtin_expect(seen != NULL, 0))
-        aw_activity_end(seen, status ? NULL : &(struct aw_activity_record){ .kind = AW_ACTIVITY_COPY, .copy_kind = (int)copy->kind,
-                                                                            .bytes = copy->width * copy->height * copy->depth });
+        aw_activity_end(seen, status ? NULL
+                                     : &(struct aw_activity_record){ .kind = AW_ACTIVITY_COPY,
+                                                                     .copy_kind = (int)copy->kind,
+                                                                     .bytes = copy->width * copy->height * copy->depth });
     return aw_device_note(device, status);
 }
 

@@ -281,7 +281,8 @@ static enum aw_status texts_add(struct aw_image *image, struct aw_image_texts *t
 
 /* ---- Machine code: what the compiler lifts to PTX where a program has none (docs/lifting.md). */
 
-/* ANYWARP_LIFT: where nothing is said, machine code is lifted where there is no PTX; "always": before PTX, for tests; "0": never. */
+/* ANYWARP_LIFT: where nothing is said, machine code is lifted where there is no PTX; "always": before PTX, for tests; "0":
+ * never. */
 enum lift { LIFT_NEVER, LIFT_WITHOUT_PTX, LIFT_ALWAYS };
 
 static enum lift lift(void)
@@ -360,9 +361,9 @@ static void image_no_ptx(struct aw_image *image, const void *container, size_t s
 {
     char text[512] = "";
     aw_fatbin_describe(container, size, text, sizeof text);
-    aw_buf_printf(&image->log,
-                  "%s: no PTX in the fat binary, only %s%s; build with PTX (nvcc -gencode arch=compute_80,code=compute_80)\n",
-                  image_origin(image), *text ? text : "nothing", lift() == LIFT_NEVER ? ", which ANYWARP_LIFT=0 says not to use" : "");
+    aw_buf_printf(
+        &image->log, "%s: no PTX in the fat binary, only %s%s; build with PTX (nvcc -gencode arch=compute_80,code=compute_80)\n",
+        image_origin(image), *text ? text : "nothing", lift() == LIFT_NEVER ? ", which ANYWARP_LIFT=0 says not to use" : "");
 }
 
 static enum aw_status wrapper_texts(struct aw_image *image, struct aw_image_texts *texts)
@@ -420,9 +421,11 @@ static enum aw_status elf_texts(struct aw_image *image, struct aw_image_texts *t
         walk.status = lifted_elf(image, texts);
     if (walk.status == AW_OK && !texts->list.n && !texts->failed)
         aw_buf_printf(&image->log, image->flags & AW_IMAGE_OBJECT
-                      ? "%s: no PTX in this ELF file (machine code for one NVIDIA architecture cannot be used)\n"
-                      : "%s: a cubin holds machine code for one NVIDIA architecture and no PTX; under `anywarp run` whoever "
-                        "makes code at run time makes PTX instead (docs/jit.md); what a cache has kept from a run with NVIDIA's driver must be deleted\n", image_origin(image));
+                          ? "%s: no PTX in this ELF file (machine code for one NVIDIA architecture cannot be used)\n"
+                          : "%s: a cubin holds machine code for one NVIDIA architecture and no PTX; under `anywarp run` whoever "
+                            "makes code at run time makes PTX instead (docs/jit.md); what a cache has kept from a run with "
+                            "NVIDIA's driver must be deleted\n",
+                      image_origin(image));
     return walk.status;
 }
 

@@ -38,8 +38,8 @@ enum aw_status aw_stream_wait(struct aw_cstream *stream, struct aw_cevent *event
 enum aw_status aw_stream_wait_external(struct aw_cstream *stream, struct aw_cevent *event);
 /* Calls fn on some thread of ours once all earlier work has ended. */
 enum aw_status aw_stream_host_func(struct aw_cstream *stream, void (*fn)(void *user), void *user);
-/* Calls fn(user) now, in this thread, as the stream's work.  AW_ERR_NOT_READY, and nothing is done, unless the stream is idle and nobody
- * captures; AW_ERR_NOT_SUPPORTED where device memory is not the host's own. */
+/* Calls fn(user) now, in this thread, as the stream's work.  AW_ERR_NOT_READY, and nothing is done, unless the stream is idle and
+ * nobody captures; AW_ERR_NOT_SUPPORTED where device memory is not the host's own. */
 enum aw_status aw_stream_inline(struct aw_cstream *stream, void (*fn)(void *user), void *user);
 /* The platform's own stream, borrowed.  AW_ERR_NOT_READY while the stream captures, AW_ERR_NOT_SUPPORTED where there is none. */
 enum aw_status aw_stream_native(struct aw_cstream *stream, void **ret_native);

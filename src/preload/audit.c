@@ -30,7 +30,8 @@ static struct aw_audit_library {
 } *aw_audit_find(const char *asked);
 
 static struct aw_audit_library libraries[] = {
-    { .soname = "libcudart.so.11.0" }, { .soname = "libcudart.so.12" }, { .soname = "libcudart.so.13" }, { .soname = "libcuda.so.1" },
+    { .soname = "libcudart.so.11.0" }, { .soname = "libcudart.so.12" }, { .soname = "libcudart.so.13" },
+    { .soname = "libcuda.so.1" },
 #define AW_LIBRARY(name) { .soname = name },
 #include "library_names.inc" /* those of libs/ */
 #include "front_names.inc"   /* those of libs/ in front of NVIDIA's own */
@@ -44,8 +45,8 @@ static const char *aw_audit_basename(const char *path)
     return slash ? slash + 1 : path;
 }
 
-/* Does a name's end from ".so" on say the SONAME's version, or a file's full one (.so.12.9.79)?  CUDA 11's runtime keeps .11.0 throughout; its
- * NVRTC has .11.2 from that version on, and .11.0 and .11.1 are others. */
+/* Does a name's end from ".so" on say the SONAME's version, or a file's full one (.so.12.9.79)?  CUDA 11's runtime keeps .11.0
+ * throughout; its NVRTC has .11.2 from that version on, and .11.0 and .11.1 are others. */
 static bool aw_audit_version(const char *tail, const char *ext)
 {
     int minor, patch;
@@ -55,8 +56,8 @@ static bool aw_audit_version(const char *tail, const char *ext)
     return !strncmp(tail, ext, n) && (tail[n] == '\0' || tail[n] == '.');
 }
 
-/* Python wheels rename a library to libcudart-0123abcd.so.11.0, or libcudart.0123abcd.so.13: take the part from ".so" on.  What stands between
- * is a digest, not another library's name such as libnvrtc-builtins. */
+/* Python wheels rename a library to libcudart-0123abcd.so.11.0, or libcudart.0123abcd.so.13: take the part from ".so" on.  What
+ * stands between is a digest, not another library's name such as libnvrtc-builtins. */
 static bool aw_audit_names(const char *asked, const char *soname)
 {
     const char *ext = strstr(soname, ".so"), *tail = strstr(asked, ".so");
@@ -195,8 +196,8 @@ static void aw_audit_look(void)
     for (size_t i = 0; i < n_pending; i++) {
         const char *name = pending[i]->l_name;
         struct aw_audit_library *l = name ? aw_audit_find(name) : NULL;
-        /* The vDSO has a name without a file.  What a search along directories found keeps the name found, though the loader opened
-         * the file we sent it to: that is ours, and nothing to look at. */
+        /* The vDSO has a name without a file.  What a search along directories found keeps the name found, though the loader
+         * opened the file we sent it to: that is ours, and nothing to look at. */
         if (name && (name[0] == '\0' || strchr(name, '/')) && !(l && l->path[0]))
             hook->scan(name, pending[i]->l_addr);
     }

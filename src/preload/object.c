@@ -79,7 +79,8 @@ static const void *aw_elf_loaded(const struct aw_elf *elf, uint64_t address, uin
 {
     for (size_t i = 0; i < elf->n_segments; i++) {
         const Elf64_Phdr *p = &elf->segments[i];
-        if (p->p_type == PT_LOAD && address >= p->p_vaddr && address - p->p_vaddr < p->p_filesz && size <= p->p_filesz - (address - p->p_vaddr))
+        if (p->p_type == PT_LOAD && address >= p->p_vaddr && address - p->p_vaddr < p->p_filesz &&
+            size <= p->p_filesz - (address - p->p_vaddr))
             return aw_elf_at(elf, p->p_offset + (address - p->p_vaddr), 1, size, align);
     }
     return NULL;
@@ -104,7 +105,8 @@ static void aw_elf_read_dynamic(struct aw_elf *elf, const Elf64_Phdr *segment)
 
 static bool aw_elf_has_container(const struct aw_elf *elf, const Elf64_Phdr *segment)
 {
-    static const unsigned char head[8] = { 0x50, 0xed, 0x55, 0xba, 1, 0, 16, 0 }; /* include/anywarp/fatbin.h: the magic, version 1, its size */
+    /* include/anywarp/fatbin.h: the magic, version 1, its size */
+    static const unsigned char head[8] = { 0x50, 0xed, 0x55, 0xba, 1, 0, 16, 0 };
     uint64_t size;
     const unsigned char *p = aw_elf_segment(elf, segment, &size);
     for (uint64_t at = (8 - segment->p_offset % 8) % 8; p && at < size && size - at >= sizeof head; at += 8)

@@ -1,7 +1,7 @@
 /* Redirection of a statically linked runtime: see redirect.h.
  *
- * Every redirected function begins with a jump to a stub of ours (stubs.S).  The stub jumps through a slot, which at first leads to
- * the resolver: our libcudart is opened at the first call, not while the loader is at work on the object. */
+ * Every redirected function begins with a jump to a stub of ours (stubs.S).  The stub jumps through a slot, which at first leads
+ * to the resolver: our libcudart is opened at the first call, not while the loader is at work on the object. */
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "preload/redirect.h"
 

@@ -30,10 +30,12 @@ const char *aw_redirect_hindrance(enum aw_redirect_kind kind)
 {
     switch (kind) {
     case AW_REDIRECT_STRIPPED:
-        return "has the CUDA runtime linked into it and no symbol table (it was stripped), so its calls cannot be led to anywarp. "
+        return "has the CUDA runtime linked into it and no symbol table (it was stripped), so its calls cannot be led to "
+               "anywarp. "
                "Link it with `nvcc -cudart shared`, or keep its symbol table (no `-s`, no `strip`).";
     case AW_REDIRECT_CUT:
-        return "has the CUDA runtime linked into it and is cut off: the end of the file is missing, with its section headers and symbol table, so "
+        return "has the CUDA runtime linked into it and is cut off: the end of the file is missing, with its section headers and "
+               "symbol table, so "
                "its calls cannot be led to anywarp. Build or copy it again.";
     case AW_REDIRECT_NONE: case AW_REDIRECT_STATIC: break;
     }

@@ -40,7 +40,8 @@ const char *aw_redirect_name(uint32_t index);
 /* Does the runtime have that function? */
 bool aw_redirect_has(uint32_t index, int runtime);
 
-/* Why calls of such an object cannot be led to us, and what to do: a sentence for STRIPPED and CUT, NULL for the others.  Static. */
+/* Why calls of such an object cannot be led to us, and what to do: a sentence for STRIPPED and CUT, NULL for the others.
+ * Static. */
 const char *aw_redirect_hindrance(enum aw_redirect_kind kind);
 
 /* Patches the planned functions of the object loaded at `base`; returns how many are redirected now, or -1 when its code could

@@ -4,8 +4,8 @@
  *     push $number         5 bytes
  *     jmp  resolve         5 bytes
  *
- * resolve keeps every register that can carry an argument, asks aw_redirect_resolve for the address, which also fills the slot, and
- * goes on there with the caller's arguments and return address. */
+ * resolve keeps every register that can carry an argument, asks aw_redirect_resolve for the address, which also fills the slot,
+ * and goes on there with the caller's arguments and return address. */
 /* SPDX-License-Identifier: Apache-2.0 */
         .section .note.GNU-stack, "", @progbits
 

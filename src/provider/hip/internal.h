@@ -178,7 +178,8 @@ int aw_hip_stream_wait(int dev, struct aw_stream *stream, struct aw_event *event
 int aw_hip_stream_callback(int dev, struct aw_stream *stream, void (*fn)(void *user), void *user);
 int aw_hip_stream_native(int dev, struct aw_stream *stream, void **ret_native);
 int aw_hip_stream_write_value(int dev, struct aw_stream *stream, void *ptr, uint64_t value, unsigned bytes);
-int aw_hip_stream_wait_value(int dev, struct aw_stream *stream, void *ptr, uint64_t value, unsigned bytes, enum aw_wait how, const void *owner);
+int aw_hip_stream_wait_value(int dev, struct aw_stream *stream, void *ptr, uint64_t value, unsigned bytes, enum aw_wait how,
+                             const void *owner);
 int aw_hip_event_create(int dev, unsigned flags, struct aw_event **ret_event);
 int aw_hip_event_destroy(struct aw_event *event);
 int aw_hip_event_record(int dev, struct aw_event *event, struct aw_stream *stream);

@@ -143,7 +143,8 @@ int aw_hip_stream_write_value(int dev, struct aw_stream *stream, void *ptr, uint
                                          : aw_hip.api.hipStreamWriteValue64(s, ptr, value, 0));
 }
 
-int aw_hip_stream_wait_value(int dev, struct aw_stream *stream, void *ptr, uint64_t value, unsigned bytes, enum aw_wait how, const void *owner)
+int aw_hip_stream_wait_value(int dev, struct aw_stream *stream, void *ptr, uint64_t value, unsigned bytes, enum aw_wait how,
+                             const void *owner)
 {
     (void)owner; /* there is no device_stop */
     void *s = aw_hip_stream_of(dev, stream)->handle;

@@ -1,10 +1,10 @@
 /* The host device's own structures, shared by the files of this folder and by nobody else.
  *
- * One machine, one lock; where there are several devices (ANYWARP_HOST_DEVICES) they have streams of their own and share all else,
- * faults too.  A stream is a queue of operations of which only the head may run; an operation is started when it
- * is the head and the operations of other streams it waits for are complete.  Kernels, copies and fills become *active*:
- * workers claim ranges of their shares through atomic counters and the last one to leave completes the operation.  Locked
- * means aw_host.lock is held. */
+ * One machine, one lock; where there are several devices (ANYWARP_HOST_DEVICES) they have streams of their own and share all
+ * else, faults too.  A stream is a queue of operations of which only the head may run; an operation is started when it is the
+ * head and the operations of other streams it waits for are complete.  Kernels, copies and fills become *active*: workers claim
+ * ranges of their shares through atomic counters and the last one to leave completes the operation.  Locked means aw_host.lock is
+ * held. */
 /* SPDX-License-Identifier: Apache-2.0 */
 #ifndef AW_HOST_HOST_H
 #define AW_HOST_HOST_H
@@ -396,7 +396,8 @@ void aw_host_streams_forked(void);     /* in a child: forgets work that no threa
 void aw_host_value_start(struct aw_host_op *op);         /* locked: its turn has come */
 void aw_host_values_forked(void);
 int aw_host_stream_write_value(int dev, struct aw_stream *stream, void *ptr, uint64_t value, unsigned bytes);
-int aw_host_stream_wait_value(int dev, struct aw_stream *stream, void *ptr, uint64_t value, unsigned bytes, enum aw_wait how, const void *owner);
+int aw_host_stream_wait_value(int dev, struct aw_stream *stream, void *ptr, uint64_t value, unsigned bytes, enum aw_wait how,
+                              const void *owner);
 
 /* pool.c */
 int aw_host_pool_init(void);
@@ -414,8 +415,8 @@ uint64_t aw_host_pool_patience(void);
 void aw_host_pool_nudge(void);                            /* locked: sees that someone takes what the caller leaves */
 void aw_host_pool_forked(void);
 void aw_host_pool_killed(struct aw_host_op *op);          /* locked: it was killed by no user of it, and may have none */
-/* Kills the operation with `status`: the first cause becomes the device's sticky fault; true for the first.  One that is killed already, as its
- * owner ends, is no fault. */
+/* Kills the operation with `status`: the first cause becomes the device's sticky fault; true for the first.  One that is killed
+ * already, as its owner ends, is no fault. */
 bool aw_host_op_kill(struct aw_host_op *op, int status);
 
 /* crowd.c: watched kernels, from where they are activated (locked) to where they complete (locked). */
@@ -477,8 +478,8 @@ bool aw_host_fault_ours(void);         /* is the handler of that signal still ou
 bool aw_host_peek(void *dst, const void *src, size_t size);
 long aw_host_peek_string(char *dst, const char *src, size_t size);
 
-/* stop.c: waits so long, then ends all that is still running, and does not start what is not.  The device is faulty then until it is reset,
- * unless that is an owner's work alone.  AW_ERR_NOT_READY: something could not be ended. */
+/* stop.c: waits so long, then ends all that is still running, and does not start what is not.  The device is faulty then until it
+ * is reset, unless that is an owner's work alone.  AW_ERR_NOT_READY: something could not be ended. */
 int aw_host_device_stop(int dev, const void *owner, uint64_t grace_ns);
 
 /* operand.c: is there an address such as the memory operand's of the instruction that was interrupted?  False where it has

@@ -52,7 +52,8 @@ static bool any_pending(const void *owner)
     return any;
 }
 
-/* Waits that long for the work; false when there is some still.  Does not help, as it would not come back from a kernel that never ends. */
+/* Waits that long for the work; false when there is some still.  Does not help, as it would not come back from a kernel that
+ * never ends. */
 static bool wait_for_work(const void *owner, uint64_t ns)
 {
     uint64_t until = aw_host_now_ns() + ns, pause = POLL_NS;

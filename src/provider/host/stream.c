@@ -214,7 +214,8 @@ static void op_start(struct aw_host_op *op)
     case AW_HOST_OP_MEMORY:
         if (op->here)
             return;
-        if (aw_host_fault() || atomic_load_explicit(&op->killed, memory_order_relaxed)) /* after a fault nothing runs any more; every call says so */
+        /* after a fault nothing runs any more; every call says so */
+        if (aw_host_fault() || atomic_load_explicit(&op->killed, memory_order_relaxed))
             op_finish(op);
         else
             aw_host_pool_activate(op);
@@ -433,8 +434,8 @@ static void wait_for(struct aw_host_stream *s, uint64_t seq)
     stream_unref(s);
 }
 
-/* The present work of every stream of a device, or of every blocking one; locked, unlocks meanwhile.  The list may change while it is
- * unlocked, so the work to wait for is marked first: what others submit later must not hold this thread up. */
+/* The present work of every stream of a device, or of every blocking one; locked, unlocks meanwhile.  The list may change while
+ * it is unlocked, so the work to wait for is marked first: what others submit later must not hold this thread up. */
 static void wait_device_locked(struct aw_host_streams *of, bool blocking_only)
 {
     wait_for(&of->null_stream, submitted(&of->null_stream));

@@ -73,7 +73,8 @@ static uint64_t values_serve(void)
         bool dropped = aw_host_fault() || atomic_load_explicit(&op->killed, memory_order_relaxed);
         int status = dropped ? AW_OK : look(&op->value, &done);
         if (status != AW_OK && aw_host_op_kill(op, status))
-            aw_err("a stream %s a value at %p, where there is no memory", op->value.write ? "writes" : "waits for", op->value.ptr);
+            aw_err("a stream %s a value at %p, where there is no memory", op->value.write ? "writes" : "waits for",
+                   op->value.ptr);
         if (!done && !dropped && status == AW_OK) {
             youngest = op->value.since > youngest ? op->value.since : youngest;
             at = &op->active_next;
@@ -190,7 +191,8 @@ int aw_host_stream_write_value(int dev, struct aw_stream *stream, void *ptr, uin
     return submit(dev, stream, &(struct aw_host_value){ .ptr = ptr, .value = value, .bytes = bytes, .write = true }, NULL);
 }
 
-int aw_host_stream_wait_value(int dev, struct aw_stream *stream, void *ptr, uint64_t value, unsigned bytes, enum aw_wait how, const void *owner)
+int aw_host_stream_wait_value(int dev, struct aw_stream *stream, void *ptr, uint64_t value, unsigned bytes, enum aw_wait how,
+                              const void *owner)
 {
     if ((unsigned)how > AW_WAIT_NOR)
         return AW_ERR_INVALID_VALUE;
