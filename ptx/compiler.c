@@ -51,7 +51,8 @@ static char *text_take(struct aw_buf *buf)
     return text;
 }
 
-static enum aw_status open_texts(struct aw_compiler_module *module, const struct aw_text texts[], size_t n, struct ptx_diags *diags)
+static enum aw_status open_texts(struct aw_compiler_module *module, const struct aw_text texts[], size_t n,
+                                 struct ptx_diags *diags)
 {
     struct ptx_machine_texts lifted;
     enum aw_status status = ptx_machine_texts(texts, n, &lifted, &diags->text);
@@ -75,7 +76,8 @@ int aw_compiler_open(const struct aw_text texts[], size_t n, struct aw_compiler_
     struct aw_compiler_module *module = calloc(1, sizeof *module);
     int status = AW_ERR_OUT_OF_MEMORY;
     if (module)
-        status = (int)(n == 1 && ptx_is_machine_code(texts) ? open_machine(module, texts, &diags) : open_texts(module, texts, n, &diags));
+        status = (int)(n == 1 && ptx_is_machine_code(texts) ? open_machine(module, texts, &diags)
+                                                            : open_texts(module, texts, n, &diags));
     if (status == AW_OK) {
         module->manifest = ptx_manifest_build(module->ptx);
         if (!module->manifest) {
@@ -195,8 +197,9 @@ static int emit_lowered(const struct ptx_target *target, const struct ptx_lowere
 }
 
 /* `ptx` is the module's, or that of one kernel of it. */
-static int compile_with(struct aw_compiler_module *module, struct ptx_module *ptx, const char *name, const struct ptx_target *target,
-                        const struct aw_compile_options *options, enum aw_emit emit, struct ptx_result *ret, struct aw_buf *diags)
+static int compile_with(struct aw_compiler_module *module, struct ptx_module *ptx, const char *name,
+                        const struct ptx_target *target, const struct aw_compile_options *options, enum aw_emit emit,
+                        struct ptx_result *ret, struct aw_buf *diags)
 {
     struct ptx_func *kernel = ptx_find_kernel(ptx, aw_str_from(name));
     if (!kernel) {
@@ -224,7 +227,8 @@ static int compile_with(struct aw_compiler_module *module, struct ptx_module *pt
 }
 
 static int compile_machine(struct aw_compiler_module *module, const char *kernel, const struct ptx_target *target,
-                           const struct aw_compile_options *options, enum aw_emit emit, struct ptx_result *ret, struct aw_buf *diags)
+                           const struct aw_compile_options *options, enum aw_emit emit, struct ptx_result *ret,
+                           struct aw_buf *diags)
 {
     struct ptx_diags said = { 0 };
     struct ptx_module *ptx = NULL;
@@ -250,7 +254,8 @@ int aw_compiler_compile(struct aw_compiler_module *module, const char *kernel, c
     const struct ptx_target *target = options->target ? target_find(options->target) : NULL;
     int status;
     if (!target) {
-        aw_buf_printf(&diags, "<options>:0:0: error: target '%s' is not known; there are ", options->target ? options->target : "");
+        aw_buf_printf(&diags, "<options>:0:0: error: target '%s' is not known; there are ",
+                      options->target ? options->target : "");
         target_names(&diags);
         aw_buf_printf(&diags, "\n");
         status = AW_ERR_INVALID_VALUE;

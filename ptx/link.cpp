@@ -32,7 +32,8 @@ std::mutex lock;
 bool broken;
 const char *const *kept_options;
 
-// A file without a name, for lld to open by its descriptor: nothing lies anywhere when the process is killed, no folder has to be there.
+// A file without a name, for lld to open by its descriptor: nothing lies anywhere when the process is killed, no folder has to be
+// there.
 struct Input {
     int fd;
     std::string path;
@@ -125,7 +126,9 @@ public:
 
 int run_lld(const char *machine, const std::vector<std::unique_ptr<Input>> &inputs, const std::string &output, aw_buf *diags)
 {
-    std::vector<const char *> args = { "ld.lld", "-m", machine, "-shared", "--no-undefined", "--threads=1", "-o", output.c_str() };
+    std::vector<const char *> args = {
+        "ld.lld", "-m", machine, "-shared", "--no-undefined", "--threads=1", "-o", output.c_str()
+    };
     for (const std::unique_ptr<Input> &input : inputs)
         args.push_back(input->path.c_str());
     for (const char *const *option = kept_options; option && *option; option++)

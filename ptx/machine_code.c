@@ -54,7 +54,8 @@ static enum aw_status lift(const struct sass_cubin *cubin, const char *name, str
         return AW_ERR_OUT_OF_MEMORY;
     enum aw_status status = sass_lift_variables(cubin, &ptx, &error);
     if (status != AW_OK) {
-        aw_buf_printf(diags, "%s:0:0: error: %s\n", name ? name : "<cubin>", error.ptr ? error.ptr : "its variables cannot be lifted");
+        aw_buf_printf(diags, "%s:0:0: error: %s\n", name ? name : "<cubin>",
+                      error.ptr ? error.ptr : "its variables cannot be lifted");
         aw_buf_fini(&ptx);
         aw_buf_fini(&error);
         return status;
@@ -161,7 +162,8 @@ struct aw_text ptx_machine_image(const struct ptx_machine *machine)
     return (struct aw_text){ machine->bytes, machine->size, machine->name };
 }
 
-static enum aw_status open_with(const struct ptx_machine *m, struct aw_buf *code, struct ptx_diags *diags, struct ptx_module **ret_module)
+static enum aw_status open_with(const struct ptx_machine *m, struct aw_buf *code, struct ptx_diags *diags,
+                                struct ptx_module **ret_module)
 {
     const struct aw_text texts[2] = { { m->variables.ptr, m->variables.len, m->name }, { code->ptr, code->len, m->name } };
     return code->failed || !code->ptr ? AW_ERR_OUT_OF_MEMORY : ptx_open(texts, 2, diags, ret_module);
@@ -177,7 +179,8 @@ enum aw_status ptx_machine_outline(const struct ptx_machine *m, struct ptx_diags
     return status;
 }
 
-enum aw_status ptx_machine_kernel(const struct ptx_machine *m, const char *kernel, struct ptx_diags *diags, struct ptx_module **ret_module)
+enum aw_status ptx_machine_kernel(const struct ptx_machine *m, const char *kernel, struct ptx_diags *diags,
+                                  struct ptx_module **ret_module)
 {
     struct aw_buf text = { 0 }, why = { 0 };
     uint32_t index = sass_kernel_find(m->cubin, aw_str_from(kernel));

@@ -39,7 +39,8 @@ static bool invariant(const struct flow *f, const bool *body, V v, unsigned dept
     bool own = LLVMIsALoadInst(v) && !ptx_flow_is_ordered(v) && of_space(LLVMGetOperand(v, 0), AS_LOCAL, 0);
     enum ptx_simt id = ptx_simt_called(v);
     bool called = LLVMIsACallInst(v) && (id == PTX_SIMT_NONE || ptx_simt_info(id)->traits == PTX_SIMT_PURE);
-    if (depth == DEPTH_MAX || !(own || called || LLVMIsACastInst(v) || LLVMIsABinaryOperator(v) || LLVMIsAGetElementPtrInst(v) || LLVMIsASelectInst(v)))
+    if (depth == DEPTH_MAX ||
+        !(own || called || LLVMIsACastInst(v) || LLVMIsABinaryOperator(v) || LLVMIsAGetElementPtrInst(v) || LLVMIsASelectInst(v)))
         return false;
     for (unsigned i = 0; i < (unsigned)LLVMGetNumOperands(v); i++)
         if (!invariant(f, body, LLVMGetOperand(v, i), depth + 1))

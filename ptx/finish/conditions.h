@@ -1,4 +1,5 @@
-/* What the end of a loop depends on: which values its conditions are made of, and which of these stay the same each time round. */
+/* What the end of a loop depends on: which values its conditions are made of, and which of these stay the same each time
+ * round. */
 /* SPDX-License-Identifier: Apache-2.0 */
 #ifndef AW_PTX_FINISH_CONDITIONS_H
 #define AW_PTX_FINISH_CONDITIONS_H
@@ -13,12 +14,12 @@ struct conditions {
     unsigned n;
 };
 
-/* All that the conditions of the ways out of the loop are made of within it; `body`: its blocks, f->n of them.  `branches`: and the conditions of
- * the branches on which it hangs what a phi becomes. */
+/* All that the conditions of the ways out of the loop are made of within it; `body`: its blocks, f->n of them.  `branches`: and
+ * the conditions of the branches on which it hangs what a phi becomes. */
 void ptx_conditions(const struct flow *f, const bool *body, bool branches, struct conditions *ret);
 
-/* Is the value the same each time round: made outside, or computed from that alone?  In unoptimised code also a variable of the lane's own,
- * and what a function says of such. */
+/* Is the value the same each time round: made outside, or computed from that alone?  In unoptimised code also a variable of the
+ * lane's own, and what a function says of such. */
 bool ptx_conditions_invariant(const struct flow *f, const bool *body, LLVMValueRef v);
 
 /* Is it an address in memory of that kind, or made from one?  Unoptimised code makes them generic. */

@@ -1,7 +1,8 @@
 /* The form of tangled functions (tangle.h): a loop that runs one block at a time.
  *
- * Backends take time for a loop that grows with the square of its blocks.  Where that counts, runs of neighbouring places get functions of their
- * own (outline.c), each such a loop until no lane is left at its places, and the function itself is a loop that calls them. */
+ * Backends take time for a loop that grows with the square of its blocks.  Where that counts, runs of neighbouring places get
+ * functions of their own (outline.c), each such a loop until no lane is left at its places, and the function itself is a loop
+ * that calls them. */
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "finish/tangle.h"
 
@@ -29,7 +30,8 @@ struct dispatch {
     struct tangle_outline out;
 };
 
-/* What a tree of branches leads to: `n` places or parts, the first of which begins at place `first` and each of which has `size` places. */
+/* What a tree of branches leads to: `n` places or parts, the first of which begins at place `first` and each of which has `size`
+ * places. */
 struct dispatch_choice {
     int first, size;
     struct part (*leaf)(struct dispatch *d, int i);
@@ -73,7 +75,8 @@ static void leave(struct dispatch *d, int i)
         if (d->result)
             LLVMBuildStore(d->b, LLVMGetOperand(end, 0), d->result);
     } else if (LLVMGetNumSuccessors(end) == 2) {
-        LLVMValueRef yes = number(d, target(d, i, LLVMGetSuccessor(end, 0))), no = number(d, target(d, i, LLVMGetSuccessor(end, 1)));
+        LLVMValueRef yes = number(d, target(d, i, LLVMGetSuccessor(end, 0))),
+                     no = number(d, target(d, i, LLVMGetSuccessor(end, 1)));
         to = yes == no ? yes : LLVMBuildSelect(d->b, LLVMGetCondition(end), yes, no, "");
     } else if (LLVMGetNumSuccessors(end) == 1) {
         to = number(d, target(d, i, LLVMGetSuccessor(end, 0)));
@@ -115,7 +118,8 @@ static struct part tree_build(struct dispatch *d, const struct dispatch_choice *
     struct part ret = { block_new(d, ""), NULL }, low = tree_build(d, c, from, middle), high = tree_build(d, c, middle, to);
     ret.last = block_new(d, "");
     LLVMPositionBuilderAtEnd(d->b, ret.first);
-    LLVMBuildCondBr(d->b, LLVMBuildICmp(d->b, LLVMIntULT, d->now, number(d, c->first + middle * c->size), ""), low.first, high.first);
+    LLVMBuildCondBr(d->b, LLVMBuildICmp(d->b, LLVMIntULT, d->now, number(d, c->first + middle * c->size), ""), low.first,
+                    high.first);
     LLVMPositionBuilderAtEnd(d->b, low.last);
     LLVMBuildBr(d->b, ret.last);
     LLVMPositionBuilderAtEnd(d->b, high.last);
@@ -124,20 +128,24 @@ static struct part tree_build(struct dispatch *d, const struct dispatch_choice *
 }
 
 /* Where each lane is, and whether the first of them is at a place from `from` to `to` - 1: then on to `in`, else to `out`. */
-static LLVMValueRef head_build(struct dispatch *d, LLVMBasicBlockRef head, int from, int to, LLVMBasicBlockRef in, LLVMBasicBlockRef out)
+static LLVMValueRef head_build(struct dispatch *d, LLVMBasicBlockRef head, int from, int to, LLVMBasicBlockRef in,
+                               LLVMBasicBlockRef out)
 {
     LLVMPositionBuilderAtEnd(d->b, head);
     LLVMValueRef at = LLVMBuildLoad2(d->b, d->i32, d->next, "");
     d->now = ptx_simt_call(d->b, d->module, PTX_SIMT_LOWEST, &at);
-    LLVMValueRef inside = LLVMBuildICmp(d->b, LLVMIntULT, LLVMBuildSub(d->b, d->now, number(d, from), ""), number(d, to - from), "");
+    LLVMValueRef inside = LLVMBuildICmp(d->b, LLVMIntULT, LLVMBuildSub(d->b, d->now, number(d, from), ""), number(d, to - from),
+                                        "");
     LLVMBuildCondBr(d->b, inside, in, out);
     return at;
 }
 
-/* From the builder's place on: a loop over the blocks at places from..to - 1, which ends where no lane is at one of them.  Returns the block behind it. */
+/* From the builder's place on: a loop over the blocks at places from..to - 1, which ends where no lane is at one of them.
+ * Returns the block behind it. */
 static LLVMBasicBlockRef loop_build(struct dispatch *d, int from, int to)
 {
-    LLVMBasicBlockRef head = block_new(d, "dispatch"), mine = block_new(d, "mine"), latch = block_new(d, "next"), exit = block_new(d, "done");
+    LLVMBasicBlockRef head = block_new(d, "dispatch"), mine = block_new(d, "mine"), latch = block_new(d, "next"),
+                      exit = block_new(d, "done");
     LLVMBuildBr(d->b, head);
     LLVMValueRef at = head_build(d, head, from, to, mine, exit);
     struct part all = tree_build(d, &(struct dispatch_choice){ 0, 1, place_build }, from, to);
@@ -256,7 +264,9 @@ int ptx_tangle_dispatch(LLVMModuleRef module, int size)
     for (LLVMValueRef fn = LLVMGetFirstFunction(module); fn && ok; fn = LLVMGetNextFunction(fn)) {
         if (LLVMIsDeclaration(fn) || !ptx_tangle_is(fn) || tangle_outline_is(fn))
             continue;
-        struct dispatch d = { .module = module, .context = context, .fn = fn, .i32 = LLVMInt32TypeInContext(context), .size = size };
+        struct dispatch d = {
+            .module = module, .context = context, .fn = fn, .i32 = LLVMInt32TypeInContext(context), .size = size
+        };
         d.b = LLVMCreateBuilderInContext(context);
         ok = function_dispatch(&d);
         tangle_outline_fini(&d.out);

@@ -1,8 +1,8 @@
 /* Whether lanes that end before the others come to a barrier do something in global memory that those could notice.
  *
- * The machine puts off what such lanes do last until the others have ended, or the other way round; CUDA has it done before the barrier, which
- * waits for whoever has not ended.  It shows where the ones read what others write behind a barrier, or write what those access there.  Not
- * counted are accesses by different kernel arguments, and those of each thread's own element. */
+ * The machine puts off what such lanes do last until the others have ended, or the other way round; CUDA has it done before the
+ * barrier, which waits for whoever has not ended.  It shows where the ones read what others write behind a barrier, or write what
+ * those access there.  Not counted are accesses by different kernel arguments, and those of each thread's own element. */
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "finish/release.h"
 
@@ -27,7 +27,9 @@ static bool access_of(V x, struct global_access *ret)
     V address = LLVMGetOperand(x, store);
     if (LLVMGetPointerAddressSpace(LLVMTypeOf(address)) != AS_GLOBAL)
         return false;
-    *ret = (struct global_access){ .address = address, .argument = ptx_release_argument(address), .writes = store || atomic, .atomic = atomic };
+    *ret = (struct global_access){
+        .address = address, .argument = ptx_release_argument(address), .writes = store || atomic, .atomic = atomic
+    };
     return true;
 }
 

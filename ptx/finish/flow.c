@@ -13,7 +13,8 @@ bool ptx_flow_is_unaligned(V x)
 {
     enum ptx_simt id = ptx_simt_called(x);
     return (id == PTX_SIMT_BARRIER || id == PTX_SIMT_BARRIER_REDUCE || id == PTX_SIMT_BARRIER_ARRIVE) &&
-           LLVMGetCallSiteStringAttribute(x, (LLVMAttributeIndex)LLVMAttributeFunctionIndex, PTX_UNALIGNED, sizeof PTX_UNALIGNED - 1);
+           LLVMGetCallSiteStringAttribute(x, (LLVMAttributeIndex)LLVMAttributeFunctionIndex, PTX_UNALIGNED,
+                                          sizeof PTX_UNALIGNED - 1);
 }
 
 bool ptx_flow_is_barrier(V instruction)
@@ -34,7 +35,10 @@ bool ptx_flow_counts(V rmw)
         V by = LLVMGetOperand(rmw, 1);
         return !LLVMIsAConstantInt(by) || LLVMConstIntGetZExtValue(by) != 0;
     }
-    case LLVMAtomicRMWBinOpFAdd: case LLVMAtomicRMWBinOpFSub: case LLVMAtomicRMWBinOpUIncWrap: case LLVMAtomicRMWBinOpUDecWrap: return true;
+    case LLVMAtomicRMWBinOpFAdd:
+    case LLVMAtomicRMWBinOpFSub:
+    case LLVMAtomicRMWBinOpUIncWrap:
+    case LLVMAtomicRMWBinOpUDecWrap: return true;
     default: return false;
     }
 }
@@ -156,7 +160,8 @@ static bool uses_shared(LLVMBasicBlockRef bb)
     return false;
 }
 
-/* Lanes from whose place no barrier can be reached go their way, and nobody waits for them: only blocks with a barrier ahead count. */
+/* Lanes from whose place no barrier can be reached go their way, and nobody waits for them: only blocks with a barrier ahead
+ * count. */
 static void coming_spread(struct flow *f)
 {
     for (bool changed = true; changed;) {
@@ -196,9 +201,10 @@ static bool from_other(void *data, int from, int to)
     return from != *(const int *)data;
 }
 
-/* Marks the body of the loop with header `h`, backwards from the edges that return there, or where `only` is below their number from that one
- * alone; *ret_edges: how many there are. */
-static bool body_find(const struct flow *f, const struct ptx_dominators *dom, unsigned h, unsigned only, bool *in, unsigned *ret_edges)
+/* Marks the body of the loop with header `h`, backwards from the edges that return there, or where `only` is below their number
+ * from that one alone; *ret_edges: how many there are. */
+static bool body_find(const struct flow *f, const struct ptx_dominators *dom, unsigned h, unsigned only, bool *in,
+                      unsigned *ret_edges)
 {
     int header = (int)h;
     *ret_edges = 0;
@@ -224,7 +230,8 @@ bool ptx_flow_loops(struct flow *f, flow_test *test, void *data, bool *ret)
         unsigned edges, more;
         ok = body_find(f, &dom, h, ALL_EDGES, in, &edges);
         ret[h] = ok && edges && test(f, in, data);
-        for (unsigned j = 0; ok && edges > 1 && !ret[h] && j < edges; j++) { /* loops that have become one, as their heads were the same */
+        /* loops that have become one, as their heads were the same */
+        for (unsigned j = 0; ok && edges > 1 && !ret[h] && j < edges; j++) {
             ok = body_find(f, &dom, h, j, in, &more);
             ret[h] = ok && test(f, in, data);
         }

@@ -1,5 +1,6 @@
-/* What the finishers know of a kernel's control flow where lanes may wait for each other (wait.c): its blocks and natural loops, and where
- * the lanes of a wave, two CUDA warps on some machines, or of the host's warp may have parted.  Not the vectoriser's analysis (ptx/simt). */
+/* What the finishers know of a kernel's control flow where lanes may wait for each other (wait.c): its blocks and natural loops,
+ * and where the lanes of a wave, two CUDA warps on some machines, or of the host's warp may have parted.  Not the vectoriser's
+ * analysis (ptx/simt). */
 /* SPDX-License-Identifier: Apache-2.0 */
 #ifndef AW_PTX_FINISH_FLOW_H
 #define AW_PTX_FINISH_FLOW_H
@@ -10,8 +11,8 @@
 
 /* What is looked at. */
 enum ptx_flow_of {
-    PTX_FLOW_WAITS = 1, /* not for barriers but for waits: a block is `parted` when lanes may be elsewhere at all, and what lanes together
-                         * read at one address to see what others write, is the same for them */
+    PTX_FLOW_WAITS = 1, /* not for barriers but for waits: a block is `parted` when lanes may be elsewhere at all, and what lanes
+                         * together read at one address to see what others write, is the same for them */
     PTX_FLOW_ROW = 4,   /* a block has one row of threads */
     PTX_FLOW_ENDS = 8,  /* lanes that come to no barrier but still use shared memory, or global memory that the others use behind one (ends.c),
                          * count as those that have one ahead */
@@ -61,18 +62,20 @@ LLVMValueRef ptx_flow_mask(LLVMValueRef call);
 /* Is it an operation of all the warp's lanes, by its mask? */
 bool ptx_flow_is_whole(LLVMValueRef v);
 
-/* Reads `fn`, a kernel of SIMT IR; `of`: enum ptx_flow_of, both for the host's warps.  False when memory is out.  ptx_flow_fini in any
- * case. */
+/* Reads `fn`, a kernel of SIMT IR; `of`: enum ptx_flow_of, both for the host's warps.  False when memory is out.  ptx_flow_fini
+ * in any case. */
 bool ptx_flow_init(struct flow *f, LLVMValueRef fn, unsigned of);
 void ptx_flow_fini(struct flow *f);
 
 /* Sets ret[i] for the blocks that can be reached from block `from` by at least one edge.  `ret` has f->n elements, cleared. */
 bool ptx_flow_reach(struct flow *f, unsigned from, bool *ret);
-/* ret[i]: block i is the header of a natural loop for whose blocks, body[], `test` says yes: of the loop of all edges back to it, or of one's. */
+/* ret[i]: block i is the header of a natural loop for whose blocks, body[], `test` says yes: of the loop of all edges back to it,
+ * or of one's. */
 typedef bool flow_test(const struct flow *f, const bool *body, void *data);
 bool ptx_flow_loops(struct flow *f, flow_test *test, void *data, bool *ret);
-/* Sets ret[] for the blocks where others may begin when lanes have come to block `at`: what those went to at branches where they parted
- * and have not met again.  `ret` has f->n elements.  `within`, if not NULL: only branches in these blocks.  False when memory is out. */
+/* Sets ret[] for the blocks where others may begin when lanes have come to block `at`: what those went to at branches where they
+ * parted and have not met again.  `ret` has f->n elements.  `within`, if not NULL: only branches in these blocks.  False when
+ * memory is out. */
 bool ptx_flow_others(struct flow *f, unsigned at, const bool *within, bool *ret);
 /* Sets ret[] for the blocks that lanes may come to which leave block `at`, where they part from others, for block
  * `from`, before they meet these again; not by way of block `around` (below f->n: else by any), nor into block `until`

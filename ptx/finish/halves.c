@@ -1,7 +1,7 @@
 /* Numbers of 64 bits that a program holds in two registers of 32: machine code that was lifted does so with all of them.
  *
- * Where two phis (or selects) are only halves of one number, it gets a phi of its own: loops over addresses and sums of doubles then look as
- * they do where a program has registers of 64 bits.  What no longer has a use is left for others to remove. */
+ * Where two phis (or selects) are only halves of one number, it gets a phi of its own: loops over addresses and sums of doubles
+ * then look as they do where a program has registers of 64 bits.  What no longer has a use is left for others to remove. */
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "finish/target.h"
 
@@ -42,7 +42,8 @@ static bool is_join(struct halves *p, LLVMValueRef v, LLVMValueRef *ret_lo, LLVM
         return false;
     for (unsigned k = 0; k < 2; k++) {
         LLVMValueRef low = operand(v, k), high = operand(v, 1 - k);
-        if (!is_op(low, LLVMZExt) || !is_op(high, LLVMShl) || !is_number(operand(high, 1), 32) || !is_op(operand(high, 0), LLVMZExt))
+        if (!is_op(low, LLVMZExt) || !is_op(high, LLVMShl) || !is_number(operand(high, 1), 32) ||
+            !is_op(operand(high, 0), LLVMZExt))
             continue;
         *ret_lo = operand(low, 0);
         *ret_hi = operand(operand(high, 0), 0);
@@ -60,7 +61,8 @@ static LLVMValueRef whole(struct halves *p, LLVMValueRef lo, LLVMValueRef hi)
     if (!is_op(lo, LLVMTrunc) || !is_op(hi, LLVMTrunc))
         return NULL;
     LLVMValueRef w = operand(lo, 0), high = operand(hi, 0);
-    bool same = LLVMTypeOf(w) == p->i64 && (is_op(high, LLVMLShr) || is_op(high, LLVMAShr)) && operand(high, 0) == w && is_number(operand(high, 1), 32);
+    bool same = LLVMTypeOf(w) == p->i64 && (is_op(high, LLVMLShr) || is_op(high, LLVMAShr)) && operand(high, 0) == w &&
+                is_number(operand(high, 1), 32);
     return same ? w : NULL;
 }
 
@@ -166,7 +168,9 @@ static bool has_any(struct halves *p, LLVMModuleRef module)
 int ptx_target_pairs(LLVMModuleRef module, struct aw_buf *diags)
 {
     LLVMContextRef context = LLVMGetModuleContext(module);
-    struct halves p = { .builder = LLVMCreateBuilderInContext(context), .i32 = LLVMInt32TypeInContext(context), .i64 = LLVMInt64TypeInContext(context) };
+    struct halves p = { .builder = LLVMCreateBuilderInContext(context),
+                        .i32 = LLVMInt32TypeInContext(context),
+                        .i64 = LLVMInt64TypeInContext(context) };
     int status = AW_OK;
     if (has_any(&p, module)) {
         status = ptx_passes_run(module, NULL, "function(sroa,early-cse)", diags);

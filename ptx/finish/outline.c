@@ -1,5 +1,5 @@
-/* Parts of dispatches (tangle.h) as functions of their own.  A function's variables lie in one piece of local memory, whose address its parts get
- * beside its parameters.  Parts have no line tables: their blocks' lines are another function's. */
+/* Parts of dispatches (tangle.h) as functions of their own.  A function's variables lie in one piece of local memory, whose
+ * address its parts get beside its parameters.  Parts have no line tables: their blocks' lines are another function's. */
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "finish/tangle.h"
 
@@ -82,9 +82,11 @@ LLVMValueRef tangle_outline_part(struct tangle_outline *o)
     o->ok = aw_vec_push(&o->parts, part) && o->ok;
     LLVMSetLinkage(part, LLVMInternalLinkage);
     for (size_t i = 0; i < sizeof marks / sizeof *marks; i++)
-        LLVMAddAttributeAtIndex(part, (LLVMAttributeIndex)FUNCTION, LLVMCreateStringAttribute(c, marks[i], (unsigned)strlen(marks[i]), "", 0));
+        LLVMAddAttributeAtIndex(part, (LLVMAttributeIndex)FUNCTION,
+                                LLVMCreateStringAttribute(c, marks[i], (unsigned)strlen(marks[i]), "", 0));
     for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++)
-        LLVMAddAttributeAtIndex(part, (LLVMAttributeIndex)FUNCTION, LLVMCreateEnumAttribute(c, LLVMGetEnumAttributeKindForName(kinds[i], strlen(kinds[i])), 0));
+        LLVMAddAttributeAtIndex(part, (LLVMAttributeIndex)FUNCTION,
+                                LLVMCreateEnumAttribute(c, LLVMGetEnumAttributeKindForName(kinds[i], strlen(kinds[i])), 0));
     return part;
 }
 

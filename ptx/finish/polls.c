@@ -2,10 +2,10 @@
  *
  *     do t = clock(); while (volatile_flag != row[i]);
  *
- * ends when another thread writes row[i].  NVIDIA's compilers leave such a load in the loop, LLVM moves it out.  So where the end of a loop
- * depends on something volatile or atomic, too, or a loop that writes nothing reads a clock, sleeps or fences, each plain load of one
- * place on which its end depends is made volatile before anything moves: that keeps it in the loop, and makes it something that may
- * be waited for (wait.c). */
+ * ends when another thread writes row[i].  NVIDIA's compilers leave such a load in the loop, LLVM moves it out.  So where the end
+ * of a loop depends on something volatile or atomic, too, or a loop that writes nothing reads a clock, sleeps or fences, each
+ * plain load of one place on which its end depends is made volatile before anything moves: that keeps it in the loop, and makes
+ * it something that may be waited for (wait.c). */
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "finish/conditions.h"
 #include "finish/target.h"
@@ -14,7 +14,8 @@ typedef LLVMValueRef V;
 
 enum sign { POLLS, PASSES_TIME, WRITES, SYNCHRONISES };
 
-enum { SMALL = 8, CALLS = 3 }; /* blocks of a function that is looked into, and how deep: unoptimised code has fences in functions of their own */
+enum { SMALL = 8, CALLS = 3 }; /* blocks of a function that is looked into, and how deep: unoptimised code has fences in functions
+                                * of their own */
 
 static unsigned signs_within(V fn, unsigned depth);
 

@@ -1,14 +1,16 @@
 /* Whether lanes that poll memory may wait for lanes of their own wave.
  *
- * Most loops that poll global memory wait for other blocks: a barrier of the grid, a scan that looks back.  Lanes need to be apart for
- * the others of their wave only if those could write something meanwhile, before they come to where the whole wave is waited for: those
- * that went another way, those that left the loop sooner, and those still in a loop that spins before this one.
+ * Most loops that poll global memory wait for other blocks: a barrier of the grid, a scan that looks back.  Lanes need to be
+ * apart for the others of their wave only if those could write something meanwhile, before they come to where the whole wave is
+ * waited for: those that went another way, those that left the loop sooner, and those still in a loop that spins before this one.
  *
  * What they write counts, but for
  *   shared memory, where no one waits for that;
  *   plain stores by a kernel argument through which nothing is polled: data;
- *   stores in columns: where each lane polls at, say, p + 1024 * row + 4 * tid, and writes in another row of its own column.  Lanes wait
- *   for nothing that is done for other columns then.  (A program in which one column waits in the opposite order of rows than another is
+ *   stores in columns: where each lane polls at, say, p + 1024 * row + 4 * tid, and writes in another row of its own column.
+ *   Lanes wait
+ *   for nothing that is done for other columns then.  (A program in which one column waits in the opposite order of rows than
+ *   another is
  *   not seen.) */
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "finish/release.h"
@@ -66,7 +68,8 @@ static bool sum_term(struct sum *s, V v, uint32_t by)
 static bool is_wide(V v)
 {
     LLVMTypeRef t = LLVMTypeOf(v);
-    return LLVMGetTypeKind(t) == LLVMPointerTypeKind || (LLVMGetTypeKind(t) == LLVMIntegerTypeKind && LLVMGetIntTypeWidth(t) >= 32);
+    return LLVMGetTypeKind(t) == LLVMPointerTypeKind ||
+           (LLVMGetTypeKind(t) == LLVMIntegerTypeKind && LLVMGetIntTypeWidth(t) >= 32);
 }
 
 /* s += v * by.  False: too long. */
@@ -91,7 +94,8 @@ static bool sum_add(struct sum *s, V v, uint32_t by, unsigned depth)
     case LLVMShl: return c && c < 32 ? sum_add(s, a, by << c, depth + 1) : sum_term(s, v, by);
     case LLVMGetElementPtr: {
         LLVMTypeRef element = LLVMGetGEPSourceElementType(v);
-        bool bytes = LLVMGetNumIndices(v) == 1 && LLVMGetTypeKind(element) == LLVMIntegerTypeKind && LLVMGetIntTypeWidth(element) == 8;
+        bool bytes = LLVMGetNumIndices(v) == 1 && LLVMGetTypeKind(element) == LLVMIntegerTypeKind &&
+                     LLVMGetIntTypeWidth(element) == 8;
         return bytes ? sum_add(s, a, by, depth + 1) && sum_add(s, b, by, depth + 1) : sum_term(s, v, by);
     }
     default: return sum_term(s, v, by);
@@ -128,8 +132,8 @@ int64_t ptx_release_argument(V address)
     return argument_under(address);
 }
 
-/* Computed from what is one value for a block, and where `thread` by sums and products from the thread's indices, too: *thread says then whether
- * there are any. */
+/* Computed from what is one value for a block, and where `thread` by sums and products from the thread's indices, too: *thread
+ * says then whether there are any. */
 static bool is_index(V v, bool *thread, unsigned depth)
 {
     enum ptx_simt id = ptx_simt_called(v);
@@ -142,7 +146,8 @@ static bool is_index(V v, bool *thread, unsigned depth)
     if (depth == DEPTH_MAX || !(LLVMIsACastInst(v) || LLVMIsABinaryOperator(v)))
         return false;
     LLVMOpcode op = LLVMGetInstructionOpcode(v);
-    bool sum = LLVMIsACastInst(v) || op == LLVMAdd || op == LLVMSub || op == LLVMMul || op == LLVMShl || (op == LLVMOr && LLVMGetIsDisjoint(v));
+    bool sum = LLVMIsACastInst(v) || op == LLVMAdd || op == LLVMSub || op == LLVMMul || op == LLVMShl ||
+               (op == LLVMOr && LLVMGetIsDisjoint(v));
     for (unsigned i = 0; i < (unsigned)LLVMGetNumOperands(v); i++)
         if (!is_index(LLVMGetOperand(v, i), sum ? thread : NULL, depth + 1))
             return false;
@@ -212,7 +217,8 @@ static bool is_global(V address)
 /* An exchange that may poll: not one that counts, or adds or sets what was computed. */
 static bool may_poll(V x)
 {
-    return LLVMIsAAtomicCmpXchgInst(x) || (LLVMIsAAtomicRMWInst(x) && LLVMIsAConstantInt(LLVMGetOperand(x, 1)) && !ptx_flow_counts(x));
+    return LLVMIsAAtomicCmpXchgInst(x) ||
+           (LLVMIsAAtomicRMWInst(x) && LLVMIsAConstantInt(LLVMGetOperand(x, 1)) && !ptx_flow_counts(x));
 }
 
 static bool look(struct release *r, const bool *body)
@@ -233,7 +239,9 @@ static bool look(struct release *r, const bool *body)
 /* A plain store by an argument by which nothing is polled. */
 static bool is_data(const struct release *r, V store)
 {
-    int64_t to = LLVMGetVolatile(store) || LLVMGetOrdering(store) != LLVMAtomicOrderingNotAtomic ? -1 : argument_under(LLVMGetOperand(store, 1));
+    int64_t to = LLVMGetVolatile(store) || LLVMGetOrdering(store) != LLVMAtomicOrderingNotAtomic
+                     ? -1
+                     : argument_under(LLVMGetOperand(store, 1));
     bool ret = to >= 0;
     for (size_t i = 0; i < r->all.n && ret; i++) {
         int64_t from = is_global(r->all.at[i]) ? argument_under(r->all.at[i]) : 0;
@@ -352,7 +360,8 @@ bool ptx_release_possible(struct flow *f, const bool *known, const bool *body)
     unsigned head = 0;
     while (!body[head])
         head++;
-    bool ok = at && ptx_flow_others(f, head, NULL, at) && others_spin(f, known, head, at) && others_leave(f, body, at) && look(&r, body);
+    bool ok = at && ptx_flow_others(f, head, NULL, at) && others_spin(f, known, head, at) && others_leave(f, body, at) &&
+              look(&r, body);
     bool ret = !ok || walk(&r, at);
     aw_vec_fini(&r.polls);
     aw_vec_fini(&r.all);

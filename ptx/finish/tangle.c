@@ -1,9 +1,10 @@
-/* Tangled and overlarge functions (tangle.h): found before anything else looks at them, so that no pass of LLVM takes hours over them, and
- * turned into a loop over their blocks when all that matters to other lanes is decided.
+/* Tangled and overlarge functions (tangle.h): found before anything else looks at them, so that no pass of LLVM takes hours over
+ * them, and turned into a loop over their blocks when all that matters to other lanes is decided.
  *
- * Each lane has a number, the place where it is to go on.  The loop takes the lowest of the warp's and runs the block there, for the lanes
- * that are at it; they leave it with another number.  Nothing has to be nested for that, and nothing lives in registers from block to block,
- * as what is alive everywhere would have a value to choose at each end.  Lanes meet again as they would: whoever is behind goes first. */
+ * Each lane has a number, the place where it is to go on.  The loop takes the lowest of the warp's and runs the block there, for
+ * the lanes that are at it; they leave it with another number.  Nothing has to be nested for that, and nothing lives in registers
+ * from block to block, as what is alive everywhere would have a value to choose at each end.  Lanes meet again as they would:
+ * whoever is behind goes first. */
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "finish/tangle.h"
 
@@ -60,7 +61,8 @@ void ptx_tangle_inline(LLVMValueRef fn)
     LLVMRemoveStringAttributeAtIndex(fn, at, TANGLED, sizeof TANGLED - 1);
     for (LLVMValueRef kernel = LLVMGetFirstFunction(module); kernel; kernel = LLVMGetNextFunction(kernel))
         if (LLVMGetStringAttributeAtIndex(kernel, at, "aw-kernel", 9))
-            LLVMAddAttributeAtIndex(kernel, at, LLVMCreateStringAttribute(LLVMGetModuleContext(module), TANGLED, sizeof TANGLED - 1, "", 0));
+            LLVMAddAttributeAtIndex(kernel, at,
+                                    LLVMCreateStringAttribute(LLVMGetModuleContext(module), TANGLED, sizeof TANGLED - 1, "", 0));
     ptx_tangle_hold(module, true);
 }
 
@@ -84,12 +86,14 @@ static bool is_register(LLVMValueRef x)
     for (LLVMUseRef use = plain ? LLVMGetFirstUse(x) : NULL; use && plain; use = LLVMGetNextUse(use)) {
         LLVMValueRef user = LLVMGetUser(use);
         plain = (LLVMIsALoadInst(user) && LLVMTypeOf(user) == LLVMGetAllocatedType(x)) ||
-                (LLVMIsAStoreInst(user) && LLVMGetOperand(user, 0) != x && LLVMTypeOf(LLVMGetOperand(user, 0)) == LLVMGetAllocatedType(x));
+                (LLVMIsAStoreInst(user) && LLVMGetOperand(user, 0) != x &&
+                 LLVMTypeOf(LLVMGetOperand(user, 0)) == LLVMGetAllocatedType(x));
     }
     return plain;
 }
 
-/* What is written to a register gets a value of its own.  Otherwise a value that is in two registers would join them for all time. */
+/* What is written to a register gets a value of its own.  Otherwise a value that is in two registers would join them for all
+ * time. */
 static void values_name(LLVMValueRef fn)
 {
     LLVMBuilderRef b = LLVMCreateBuilderInContext(LLVMGetModuleContext(LLVMGetGlobalParent(fn)));
@@ -97,7 +101,8 @@ static void values_name(LLVMValueRef fn)
     for (LLVMValueRef x = LLVMGetFirstInstruction(entry); x; x = LLVMGetNextInstruction(x))
         for (LLVMUseRef use = is_register(x) ? LLVMGetFirstUse(x) : NULL; use; use = LLVMGetNextUse(use)) {
             LLVMValueRef store = LLVMGetUser(use);
-            if (!LLVMIsAStoreInst(store) || (LLVMGetInstructionParent(store) == entry && LLVMIsConstant(LLVMGetOperand(store, 0))))
+            if (!LLVMIsAStoreInst(store) ||
+                (LLVMGetInstructionParent(store) == entry && LLVMIsConstant(LLVMGetOperand(store, 0))))
                 continue; /* one that says how it begins */
             LLVMPositionBuilderBefore(b, store);
             LLVMValueRef named = LLVMBuildFreeze(b, LLVMGetOperand(store, 0), "");
@@ -114,8 +119,8 @@ static void phis_mark(LLVMValueRef fn)
             ptx_mark(x, register_mark);
 }
 
-/* ---- Where registers are many and blocks as well, LLVM takes time with their product to find the values that live from block to block, which go back
- * to memory soon.  Such registers stay there: a call that takes their addresses keeps LLVM from them. */
+/* ---- Where registers are many and blocks as well, LLVM takes time with their product to find the values that live from block to
+ * block, which go back to memory soon.  Such registers stay there: a call that takes their addresses keeps LLVM from them. */
 enum { PRODUCT_MAX = 4000000 };
 
 struct held_register {
@@ -131,7 +136,8 @@ static bool registers_find(LLVMValueRef fn, register_list *list, struct aw_ptrma
     bool ok = true;
     for (LLVMValueRef x = LLVMGetFirstInstruction(LLVMGetEntryBasicBlock(fn)); x && ok; x = LLVMGetNextInstruction(x))
         if (is_register(x))
-            ok = aw_vec_push(list, (struct held_register){ .variable = x }) && aw_ptrmap_put(number, x, (void *)(intptr_t)list->n);
+            ok = aw_vec_push(list, (struct held_register){ .variable = x }) &&
+                 aw_ptrmap_put(number, x, (void *)(intptr_t)list->n);
     return ok;
 }
 
@@ -215,7 +221,8 @@ int ptx_tangle_find(LLVMModuleRef module, bool card, bool *ret_any, struct aw_bu
             continue;
         if (!ok)
             return AW_ERR_OUT_OF_MEMORY;
-        LLVMAddAttributeAtIndex(fn, (LLVMAttributeIndex)LLVMAttributeFunctionIndex, LLVMCreateStringAttribute(c, TANGLED, sizeof TANGLED - 1, "", 0));
+        LLVMAddAttributeAtIndex(fn, (LLVMAttributeIndex)LLVMAttributeFunctionIndex,
+                                LLVMCreateStringAttribute(c, TANGLED, sizeof TANGLED - 1, "", 0));
         *ret_any = true;
     }
     if (!*ret_any)
@@ -306,7 +313,8 @@ static void webs_need(struct demotion *d)
         struct web *root = &d->webs.at[root_of(d, (int)i)];
         root->needed |= LLVMIsAPHINode(x) != NULL;
         for (LLVMUseRef use = LLVMGetFirstUse(x); use && !root->needed; use = LLVMGetNextUse(use))
-            root->needed = LLVMIsAPHINode(LLVMGetUser(use)) || LLVMGetInstructionParent(LLVMGetUser(use)) != LLVMGetInstructionParent(x);
+            root->needed = LLVMIsAPHINode(LLVMGetUser(use)) ||
+                           LLVMGetInstructionParent(LLVMGetUser(use)) != LLVMGetInstructionParent(x);
         for (unsigned j = 0; LLVMIsAPHINode(x) && j < LLVMCountIncoming(x); j++)
             if (LLVMIsConstant(LLVMGetIncomingValue(x, j)) && !LLVMIsUndef(LLVMGetIncomingValue(x, j)))
                 root->first = LLVMGetIncomingValue(x, j);
@@ -368,7 +376,8 @@ static bool value_rewrite(struct demotion *d, LLVMValueRef x, LLVMValueRef slot)
     for (LLVMUseRef use = LLVMGetFirstUse(x); use && ok; use = LLVMGetNextUse(use)) {
         LLVMValueRef user = LLVMGetUser(use);
         bool joins = LLVMIsAPHINode(user);
-        if (!(joins && number_of(d, user) >= 0) && !(written && !joins && LLVMGetInstructionParent(user) == LLVMGetInstructionParent(x)))
+        if (!(joins && number_of(d, user) >= 0) &&
+            !(written && !joins && LLVMGetInstructionParent(user) == LLVMGetInstructionParent(x)))
             ok = aw_vec_push(&users, user);
     }
     for (size_t i = 0; i < users.n; i++)
@@ -391,7 +400,8 @@ static bool webs_rewrite(struct demotion *d)
     }
     for (size_t i = 0; i < d->webs.n; i++)
         if (LLVMIsAPHINode(d->webs.at[i].value)) {
-            LLVMReplaceAllUsesWith(d->webs.at[i].value, LLVMGetPoison(LLVMTypeOf(d->webs.at[i].value))); /* others' that go, too */
+            /* others' that go, too */
+            LLVMReplaceAllUsesWith(d->webs.at[i].value, LLVMGetPoison(LLVMTypeOf(d->webs.at[i].value)));
             LLVMInstructionEraseFromParent(d->webs.at[i].value);
         }
     return ok;

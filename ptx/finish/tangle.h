@@ -1,5 +1,5 @@
-/* Functions whose control flow is too tangled, or which are too large, to be nested and kept in registers in bounded time: which they
- * are, and the form that they get instead (docs/architecture.md, "Compile time").  For every target, on SIMT IR. */
+/* Functions whose control flow is too tangled, or which are too large, to be nested and kept in registers in bounded time: which
+ * they are, and the form that they get instead (docs/architecture.md, "Compile time").  For every target, on SIMT IR. */
 /* SPDX-License-Identifier: Apache-2.0 */
 #ifndef AW_PTX_FINISH_TANGLE_H
 #define AW_PTX_FINISH_TANGLE_H
@@ -10,20 +10,22 @@
 #include "base/vec.h"
 #include <llvm-c/Core.h>
 
-/* Finds them in a module as lowering leaves it, registers in memory, and takes them from LLVM's passes (`optnone`) with each register's
- * values marked as such.  `card`: what LLVM's AMDGPU backend gets wrong or cannot do, too: those with a loop that has several entries, however small,
- * and those of many thousands of blocks, however neat.  AW_OK, with *ret_any set where there are some, or what ptx_passes_run answers. */
+/* Finds them in a module as lowering leaves it, registers in memory, and takes them from LLVM's passes (`optnone`) with each
+ * register's values marked as such.  `card`: what LLVM's AMDGPU backend gets wrong or cannot do, too: those with a loop that has
+ * several entries, however small, and those of many thousands of blocks, however neat.  AW_OK, with *ret_any set where there are
+ * some, or what ptx_passes_run answers. */
 int ptx_tangle_find(LLVMModuleRef module, bool card, bool *ret_any, struct aw_buf *diags);
 bool ptx_tangle_is(LLVMValueRef fn);
 /* LLVM's passes may (not) work on those functions again. */
 void ptx_tangle_hold(LLVMModuleRef module, bool hold);
 /* `fn` will be inlined into the kernel, which is then such a function, if `fn` is. */
 void ptx_tangle_inline(LLVMValueRef fn);
-/* Values of registers that more than one block uses go to memory, those of one register to one place.  AW_OK or AW_ERR_OUT_OF_MEMORY. */
+/* Values of registers that more than one block uses go to memory, those of one register to one place.  AW_OK or
+ * AW_ERR_OUT_OF_MEMORY. */
 int ptx_tangle_demote(LLVMValueRef fn);
-/* Puts all their values in memory and gives them their form: a loop that runs one block at a time, for the lanes that are there.  `size`: those of
- * more blocks are taken apart into functions of so many each, where that can be; 0: none is.  AW_OK, AW_ERR_OUT_OF_MEMORY or what ptx_passes_run
- * answers. */
+/* Puts all their values in memory and gives them their form: a loop that runs one block at a time, for the lanes that are there.
+ * `size`: those of more blocks are taken apart into functions of so many each, where that can be; 0: none is.  AW_OK,
+ * AW_ERR_OUT_OF_MEMORY or what ptx_passes_run answers. */
 int ptx_tangle_take_apart(LLVMModuleRef module, int size, struct aw_buf *diags);
 /* The last step of that (dispatch.c): values are in memory, and there are no switches. */
 int ptx_tangle_dispatch(LLVMModuleRef module, int size);
@@ -65,8 +67,8 @@ struct tangle_graph {
     int *first, *succ;      /* successors of i, each once: succ[first[i]] .. succ[first[i + 1] - 1] */
 };
 
-/* Each block has a place in an order in which every loop is in one piece, begins with its head and ends with a latch that has a place, but no
- * block.  Loops with several entries have one head as well: ways to the others lead forwards. */
+/* Each block has a place in an order in which every loop is in one piece, begins with its head and ends with a latch that has a
+ * place, but no block.  Loops with several entries have one head as well: ways to the others lead forwards. */
 struct tangle_order {
     int n;                  /* places; each is a block's, or a latch's */
     int *block, *head;      /* of a place: the block there, or -1; the block that the latch there leads to, or -1 */

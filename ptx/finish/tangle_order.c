@@ -1,5 +1,5 @@
-/* Graphs of tangled functions (tangle.h): their blocks, an order of these in which lanes that parted meet again where nested code would have
- * them meet, and how tangled they are. */
+/* Graphs of tangled functions (tangle.h): their blocks, an order of these in which lanes that parted meet again where nested code
+ * would have them meet, and how tangled they are. */
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "finish/tangle.h"
 
@@ -66,7 +66,8 @@ struct sorting {
     AW_VEC(struct piece) left;
 };
 
-/* Beyond this many steps the rest keeps its order, and lanes that go backwards in it do not wait for others: what runs is the same. */
+/* Beyond this many steps the rest keeps its order, and lanes that go backwards in it do not wait for others: what runs is the
+ * same. */
 enum { STEPS_MAX = 200000000 };
 
 static struct ptx_edges edges_of(const void *graph, int block)
@@ -103,7 +104,8 @@ static bool component_push(struct sorting *s, int from, int to, int depth)
     s->list[head] = s->list[from];
     s->list[from] = x;
     s->o->latch[x] = 0;
-    return push(s, 0, 0, x, depth + 1) && (to - from == 1 || push(s, from + 1, to, -1, depth + 1)) && push(s, from, from + 1, -2, depth + 1);
+    return push(s, 0, 0, x, depth + 1) && (to - from == 1 || push(s, from + 1, to, -1, depth + 1)) &&
+           push(s, from, from + 1, -2, depth + 1);
 }
 
 static void place(struct sorting *s, int block, int head, int depth)
@@ -177,8 +179,9 @@ int tangle_order_next(const struct tangle_order *o, int from, int to)
     return back ? o->latch[to] : o->place[to];
 }
 
-/* ---- How tangled.  What is nested falls together to nothing, and what is left is put in order: at each place there are joins that ways from
- * before it lead to beyond it, and loops that it is in.  Taking that apart copies the values of each way to each place. */
+/* ---- How tangled.  What is nested falls together to nothing, and what is left is put in order: at each place there are joins
+ * that ways from before it lead to beyond it, and loops that it is in.  Taking that apart copies the values of each way to each
+ * place. */
 
 struct node {
     AW_VEC(int) succ, preds; /* each once */
@@ -223,7 +226,8 @@ static void edge_drop(struct core *c, int from, int to)
     drop(c->nodes[to].preds.at, &c->nodes[to].preds.n, from);
 }
 
-/* A block with one way in and at most one out is part of that way; one whose only way out leads to where nothing else leads, is one with it. */
+/* A block with one way in and at most one out is part of that way; one whose only way out leads to where nothing else leads, is
+ * one with it. */
 static void fold(struct core *c, int x)
 {
     struct node *b = &c->nodes[x];
@@ -312,7 +316,8 @@ static void entries_find(const struct tangle_graph *g, const struct tangle_order
 }
 
 /* At each place, the loops with several entries that it is in. */
-static void loops_count(const struct tangle_graph *g, const struct tangle_order *o, int *stack, int *around, bool *several, int *ret_loops)
+static void loops_count(const struct tangle_graph *g, const struct tangle_order *o, int *stack, int *around, bool *several,
+                        int *ret_loops)
 {
     int n = 0;
     for (int i = 0; i < o->n; i++) {
@@ -333,7 +338,8 @@ static void loops_count(const struct tangle_graph *g, const struct tangle_order 
 }
 
 /* At each place the joins ahead that are on the way already: from its first way in a join is one until its own place. */
-static uint64_t order_cost(const struct tangle_graph *g, const struct tangle_order *o, int *joins, int *since, int *preds, const int *loops)
+static uint64_t order_cost(const struct tangle_graph *g, const struct tangle_order *o, int *joins, int *since, int *preds,
+                           const int *loops)
 {
     uint64_t cost = 0;
     int open = 0;
@@ -368,8 +374,10 @@ uint64_t tangle_cost(struct tangle_graph *g, bool *ret_entries, bool *ret_ok)
     bool ok = core_make(&c, g, &left) && tangle_order_make(&left, &o);
     if (ok) {
         size_t n = (size_t)o.n + 2;
-        int *joins = AW_NEW_ARRAY(&left.arena, int, n), *since = AW_NEW_ARRAY(&left.arena, int, n), *preds = AW_NEW_ARRAY(&left.arena, int, n);
-        int *loops = AW_NEW_ARRAY(&left.arena, int, n), *stack = AW_NEW_ARRAY(&left.arena, int, n), *around = AW_NEW_ARRAY(&left.arena, int, n);
+        int *joins = AW_NEW_ARRAY(&left.arena, int, n), *since = AW_NEW_ARRAY(&left.arena, int, n),
+            *preds = AW_NEW_ARRAY(&left.arena, int, n);
+        int *loops = AW_NEW_ARRAY(&left.arena, int, n), *stack = AW_NEW_ARRAY(&left.arena, int, n),
+            *around = AW_NEW_ARRAY(&left.arena, int, n);
         bool *several = AW_NEW_ARRAY(&left.arena, bool, n);
         ok = joins && since && preds && loops && stack && around && several;
         if (ok)

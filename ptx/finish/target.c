@@ -87,8 +87,8 @@ int ptx_emit_machine(LLVMModuleRef module, LLVMTargetMachineRef machine, LLVMCod
 
 int ptx_run_tangles(struct ptx_pipeline *pipe)
 {
-    /* On cards those with a loop of several entries, too: LLVM 22's fix-irreducible loses values where such loops nest (ptx/simt/rewrite/irreducible.c),
-     * and kernels then never end. */
+    /* On cards those with a loop of several entries, too: LLVM 22's fix-irreducible loses values where such loops nest
+     * (ptx/simt/rewrite/irreducible.c), and kernels then never end. */
     return ptx_tangle_find(*pipe->module, pipe->on & PTX_PASS_AMD, &pipe->tangled, pipe->diags);
 }
 
@@ -102,7 +102,8 @@ int ptx_run_pairs(struct ptx_pipeline *pipe)
     return pipe->lifted || ptx_pass_forced(pipe, PTX_PASS_PAIRS) ? ptx_target_pairs(*pipe->module, pipe->diags) : AW_OK;
 }
 
-/* Blocks of a tangled function's part on cards: the AMDGPU backend's passes over a loop take time with the square of its blocks. */
+/* Blocks of a tangled function's part on cards: the AMDGPU backend's passes over a loop take time with the square of its
+ * blocks. */
 enum { CARD_PART_BLOCKS = 100 };
 
 int ptx_run_dispatch(struct ptx_pipeline *pipe)

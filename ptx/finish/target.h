@@ -1,7 +1,7 @@
 /* Targets: what turns SIMT IR (docs/architecture.md, "SIMT IR") into bytes for one kind of machine.
  *
- * A target is one static table; the driver (compiler.c) picks it by name, lowers for what it says of itself (lower/features.h), and calls
- * its finisher.  Not the lowering, which is the same for every target.  Thread-safe: all state is in the arguments. */
+ * A target is one static table; the driver (compiler.c) picks it by name, lowers for what it says of itself (lower/features.h),
+ * and calls its finisher.  Not the lowering, which is the same for every target.  Thread-safe: all state is in the arguments. */
 /* SPDX-License-Identifier: Apache-2.0 */
 #ifndef AW_PTX_FINISH_TARGET_H
 #define AW_PTX_FINISH_TARGET_H
@@ -52,16 +52,17 @@ void ptx_llvm_init(void);
 int ptx_target_prepare(LLVMModuleRef module, struct aw_buf *diags);
 /* A part of it: accesses to sums of known objects' addresses become accesses to these objects. */
 void ptx_target_addresses(LLVMModuleRef module);
-/* Phis of 64 bits for those of two halves (halves.c); nothing where no number is joined of two.  AW_OK or AW_ERR_OUT_OF_MEMORY. */
+/* Phis of 64 bits for those of two halves (halves.c); nothing where no number is joined of two.  AW_OK or
+ * AW_ERR_OUT_OF_MEMORY. */
 int ptx_target_pairs(LLVMModuleRef module, struct aw_buf *diags);
 /* Only what it does about aw.exit; nothing where no function calls it. */
 int ptx_target_exits(LLVMModuleRef module, struct aw_buf *diags);
-/* Makes plain loads volatile that loops poll which wait for other threads, before anything moves them; see polls.c.  Registers become values
- * where there may be some.  AW_ERR_OUT_OF_MEMORY. */
+/* Makes plain loads volatile that loops poll which wait for other threads, before anything moves them; see polls.c.  Registers
+ * become values where there may be some.  AW_ERR_OUT_OF_MEMORY. */
 int ptx_target_polls(LLVMModuleRef module, struct aw_buf *diags);
 
-/* Inlines every function that calls one of `callees` (NULL: none), and their callers, up to the kernel; recursive ones stay.  AW_OK,
- * AW_ERR_OUT_OF_MEMORY or ptx_passes_run's. */
+/* Inlines every function that calls one of `callees` (NULL: none), and their callers, up to the kernel; recursive ones stay.
+ * AW_OK, AW_ERR_OUT_OF_MEMORY or ptx_passes_run's. */
 int ptx_target_inline_callers(LLVMModuleRef module, LLVMValueRef *callees, size_t n, struct aw_buf *diags);
 
 /* Textual IR, assembly or object bytes of `module` through `machine`. */
@@ -76,12 +77,14 @@ struct ptx_bytes {
 
 /* Links 1 or 2 relocatable ELF objects to a shared object with lld in this process (link.cpp).  `machine` is lld's -m name:
  * "elf64_amdgpu" or "elf_x86_64".  Thread-safe (serialised).  AW_OK, AW_ERR_NOT_SUPPORTED with lld's messages, or AW_ERR_OS. */
-int ptx_link_shared(const char *machine, const struct ptx_bytes *objects, unsigned n, struct ptx_result *ret, struct aw_buf *diags);
-/* Options of LLVM (each as on a command line, NULL at the end; kept) that hold again after each link from now on: lld resets all there are.
- * Thread-safe. */
+int ptx_link_shared(const char *machine, const struct ptx_bytes *objects, unsigned n, struct ptx_result *ret,
+                    struct aw_buf *diags);
+/* Options of LLVM (each as on a command line, NULL at the end; kept) that hold again after each link from now on: lld resets all
+ * there are.  Thread-safe. */
 void ptx_link_keep_options(const char *const *options);
 
-/* `module` as text that read again gives the same code: with the order of each value's uses, which LLVM's own printing to C leaves out.  Heap. */
+/* `module` as text that read again gives the same code: with the order of each value's uses, which LLVM's own printing to C
+ * leaves out.  Heap. */
 char *ptx_module_text(LLVMModuleRef module);
 
 #endif

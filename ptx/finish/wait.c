@@ -3,8 +3,8 @@
  * A wave has one program counter.  Where the two CUDA warps of a wave64 part and each comes to a barrier of its own, the machine
  * would run one to its barrier with the other still before its own, and count the wave twice.  And lanes that spin for what other
  * lanes of the wave have yet to do, a lock to be given back, spin for ever: those others wait for them to leave the loop.  So in
- * kernels where that can happen there are stops: a lane notes where it stands and goes to one block, the meeting, from where it goes
- * on when it can.
+ * kernels where that can happen there are stops: a lane notes where it stands and goes to one block, the meeting, from where it
+ * goes on when it can.
  *
  *   a barrier of the whole block   when all lanes of the wave that are left stand at such barriers: the wave executes the machine's, once
  *   a counted barrier              when all lanes of the warp that are left stand at it, the warp arrives; when it is complete, they go on
@@ -24,9 +24,10 @@
  * them at a barrier is wrong, and hangs on NVIDIA's cards or does not; here an operation is executed with the lanes
  * that are there when nothing else can go on.
  *
- * On the host a warp is one vector, and it is the same with its lanes.  A block's warps take turns there: a lane that spins lets the
- * others run each time round, and any barrier is executed when all lanes that are left stand at one.  Waits for an mbarrier object are
- * taken for spins there only as those for global memory are, see release.h: nearly always whole warps wait for others'. */
+ * On the host a warp is one vector, and it is the same with its lanes.  A block's warps take turns there: a lane that spins lets
+ * the others run each time round, and any barrier is executed when all lanes that are left stand at one.  Waits for an mbarrier
+ * object are taken for spins there only as those for global memory are, see release.h: nearly always whole warps wait for
+ * others'. */
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "finish/conditions.h"
 
@@ -119,9 +120,9 @@ static bool is_operation(const struct meeting *m, V x)
 /* How sure it is that a loop waits for other lanes: for those of its warp, too, if they could do anything meanwhile. */
 enum watched { NOT_WATCHED, IF_RELEASED, WATCHED };
 
-/* Reads what other lanes change: an exchange whose operands do not change (taking a lock, polling by adding 0; not a compare-and-swap that
- * retries with what it saw, which ends by itself), or an ordered load.  Loads of global memory, and of mbarrier objects on the
- * host, wait for other warps and blocks in nearly all programs, and those move. */
+/* Reads what other lanes change: an exchange whose operands do not change (taking a lock, polling by adding 0; not a
+ * compare-and-swap that retries with what it saw, which ends by itself), or an ordered load.  Loads of global memory, and of
+ * mbarrier objects on the host, wait for other warps and blocks in nearly all programs, and those move. */
 static enum watched watches(const struct meeting *m, const struct flow *f, const bool *body, V x)
 {
     LLVMOpcode op = LLVMGetInstructionOpcode(x);
@@ -251,9 +252,10 @@ static bool spins_find(struct meeting *m, struct flow *f, bool *spins)
     return found;
 }
 
-/* Barriers that some lanes come to while others leave for good, and use memory that shows it (flow.h) before they end: what those read, and write, is
- * before the barrier, which does not wait for lanes that have ended but for all others.  Without a stop they would be put off, as code
- * behind a loop is until the last lane has left it.  ret[]: by block; *ret_any: there are some.  False: out of memory. */
+/* Barriers that some lanes come to while others leave for good, and use memory that shows it (flow.h) before they end: what those
+ * read, and write, is before the barrier, which does not wait for lanes that have ended but for all others.  Without a stop they
+ * would be put off, as code behind a loop is until the last lane has left it.  ret[]: by block; *ret_any: there are some.  False:
+ * out of memory. */
 static bool left_find(const struct meeting *m, bool *ret, bool *ret_any)
 {
     unsigned of = m->pairs ? 0 : PTX_FLOW_WARP;
@@ -414,7 +416,8 @@ static void stop_on_card(struct meeting *m, V id, V threads, uint32_t what)
     stop_at(m, id, threads, AT_COMING | what);
 }
 
-/* What becomes of a reduction's result, that reg2mem stores it, becomes of the result as the meeting leaves it, at the builder's place. */
+/* What becomes of a reduction's result, that reg2mem stores it, becomes of the result as the meeting leaves it, at the builder's
+ * place. */
 static void result_move(struct meeting *m, V call)
 {
     V result = load(m, m->value);
@@ -580,8 +583,8 @@ static V here(struct meeting *m, V p)
     return b_intrinsic(b, "llvm.amdgcn.ballot", m->card->wave64 ? &b->i64 : &b->i32, 1, &p, 1);
 }
 
-/* The loop has one edge back, through a block that nothing removes: with several, LLVM would make the lanes that wait a loop of their
- * own within it, which those that go on would wait for. */
+/* The loop has one edge back, through a block that nothing removes: with several, LLVM would make the lanes that wait a loop of
+ * their own within it, which those that go on would wait for. */
 static void latch_build(struct meeting *m)
 {
     struct ptx_lower *b = m->b;
@@ -614,8 +617,8 @@ static void arrivals_build(struct meeting *m)
     LLVMPositionBuilderAtEnd(b->builder, next);
 }
 
-/* On the host all lanes stand at barriers: the builder's block executes the one they stand at.  Of those that only arrive and those that
- * wait at it together, the warp does the latter. */
+/* On the host all lanes stand at barriers: the builder's block executes the one they stand at.  Of those that only arrive and
+ * those that wait at it together, the warp does the latter. */
 static void host_barrier_build(struct meeting *m, V state)
 {
     struct ptx_lower *b = m->b;
@@ -645,7 +648,8 @@ static void host_barrier_build(struct meeting *m, V state)
     LLVMPositionBuilderAtEnd(b->builder, done);
 }
 
-/* Barriers: those of the whole block are executed when all lanes of the wave stand at them.  Returns where lanes go that need not wait. */
+/* Barriers: those of the whole block are executed when all lanes of the wave stand at them.  Returns where lanes go that need not
+ * wait. */
 static BB barriers_build(struct meeting *m, V state)
 {
     const struct ptx_wait_card *card = m->card;
@@ -666,7 +670,8 @@ static BB barriers_build(struct meeting *m, V state)
         LLVMBuildCondBr(b->builder, whole, m->wait, go);
         return go;
     }
-    V waits = b_ne(b, b_and(b, state, b_i32(b, AT_WHOLE | AT_COMING)), zero), counted = b_ne(b, b_and(b, state, b_i32(b, AT_COUNTED)), zero);
+    V waits = b_ne(b, b_and(b, state, b_i32(b, AT_WHOLE | AT_COMING)), zero),
+      counted = b_ne(b, b_and(b, state, b_i32(b, AT_COUNTED)), zero);
     if (card->ends)
         card->barrier_recheck(card->a, load(m, m->id), load(m, m->threads), b_simt(b, PTX_SIMT_NWARPID, NULL));
     V same = b_eq(b, card->barrier_generation(card->a, load(m, m->id)), load(m, m->generation));
@@ -728,8 +733,8 @@ static void head_build(struct meeting *m)
             LLVMAddCase(pick, b_i32(b, (uint32_t)i), m->places.at[i]);
 }
 
-/* The kernel's ends become one, and a stop: what a lane does last is then within the loop, and not something for which it would wait
- * until the others have left the loop. */
+/* The kernel's ends become one, and a stop: what a lane does last is then within the loop, and not something for which it would
+ * wait until the others have left the loop. */
 static bool ends_gather(struct meeting *m)
 {
     struct ptx_lower *b = m->b;
@@ -830,7 +835,8 @@ static bool block_list(struct meeting *m, BB bb, bool barriers, bool operations)
             reduction_expand(m, x);
     }
     for (V x = LLVMGetFirstInstruction(bb); ok && x; x = LLVMGetNextInstruction(x)) {
-        if ((barriers && (ptx_simt_called(x) == PTX_SIMT_BARRIER || ptx_flow_is_unaligned(x))) || (operations && is_arrival(m, x)))
+        if ((barriers && (ptx_simt_called(x) == PTX_SIMT_BARRIER || ptx_flow_is_unaligned(x))) ||
+            (operations && is_arrival(m, x)))
             ok = aw_vec_push(&m->barriers, x);
         if ((operations && is_operation(m, x)) || (barriers && is_whole_operation(m, x)))
             ok = ok && aw_vec_push(&m->operations, x);
@@ -863,7 +869,8 @@ static int operations_inline(struct meeting *m)
     V operations[PTX_SIMT_COUNT];
     size_t n = 0;
     for (int id = 0; id < PTX_SIMT_COUNT; id++)
-        if (id == PTX_SIMT_WARPSYNC || (ptx_simt_info((enum ptx_simt)id)->traits == PTX_SIMT_CONVERGENT && id != PTX_SIMT_ACTIVEMASK))
+        if (id == PTX_SIMT_WARPSYNC ||
+            (ptx_simt_info((enum ptx_simt)id)->traits == PTX_SIMT_CONVERGENT && id != PTX_SIMT_ACTIVEMASK))
             operations[n++] = function_of(m->b->module, (enum ptx_simt)id);
     return ptx_target_inline_callers(m->b->module, operations, n, m->diags);
 }

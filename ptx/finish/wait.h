@@ -1,4 +1,5 @@
-/* Lanes of one wave, or of one warp of the host's, that wait for each other: wait.c, which describes it, and what it asks of a card. */
+/* Lanes of one wave, or of one warp of the host's, that wait for each other: wait.c, which describes it, and what it asks of a
+ * card. */
 /* SPDX-License-Identifier: Apache-2.0 */
 #ifndef AW_PTX_FINISH_WAIT_H
 #define AW_PTX_FINISH_WAIT_H
@@ -26,8 +27,9 @@ struct ptx_wait_card {
     void (*tiles_never)(struct amdgpu *a);
 };
 
-/* On one lane's view, before anything is replaced: lets lanes of a wave wait for each other where they may have to, and on wave64 the halves of a
- * wave at different barriers.  `b`: of the card's module, with its types and builder.  AW_OK, AW_ERR_OUT_OF_MEMORY or ptx_passes_run's. */
+/* On one lane's view, before anything is replaced: lets lanes of a wave wait for each other where they may have to, and on wave64
+ * the halves of a wave at different barriers.  `b`: of the card's module, with its types and builder.  AW_OK,
+ * AW_ERR_OUT_OF_MEMORY or ptx_passes_run's. */
 int ptx_card_waits(const struct ptx_wait_card *card, struct ptx_lower *b, LLVMValueRef kernel, struct aw_buf *diags);
 /* Likewise lanes of a warp.  Changes nothing in other kernels.  `block`, `lifted`: as for a card. */
 int ptx_host_waits(LLVMModuleRef module, const char *kernel, const uint32_t *block, bool lifted, struct aw_buf *diags);

@@ -1,6 +1,7 @@
-/* Copies that PTX lets run beside their thread: cp.async, cp.async.bulk, cp.reduce.async.bulk, st.async, red.async (PTX ISA 9.7.9.25,
- * 9.7.13.7), st.bulk, and clusterlaunchcontrol.  Here each is done at once by the lane that asks for it, which every commit and wait
- * allows; those that complete on an mbarrier object take their bytes from its tx-count when they are done.
+/* Copies that PTX lets run beside their thread: cp.async, cp.async.bulk, cp.reduce.async.bulk, st.async, red.async (PTX ISA
+ * 9.7.9.25,
+ * 9.7.13.7), st.bulk, and clusterlaunchcontrol.  Here each is done at once by the lane that asks for it, which every commit and
+ * wait allows; those that complete on an mbarrier object take their bytes from its tx-count when they are done.
  *
  * Not here: copies through tensor maps, which ptx/module/form.c refuses.  A cluster has one block: .shared::cluster
  * addresses are .shared::cta ones. */
@@ -17,7 +18,9 @@ struct bytes_loop {
 /* for (at = from; at + step <= to; at += step): the builder is in the body afterwards. */
 static struct bytes_loop loop_begin(struct ptx_lower *l, LLVMValueRef from, LLVMValueRef to, uint32_t step)
 {
-    struct bytes_loop it = { .before = LLVMGetInsertBlock(l->builder), .head = ptx_block_new(l, "copy"), .body = ptx_block_new(l, ""),
+    struct bytes_loop it = { .before = LLVMGetInsertBlock(l->builder),
+                             .head = ptx_block_new(l, "copy"),
+                             .body = ptx_block_new(l, ""),
                              .done = ptx_block_new(l, ""), .step = b_like(from, step) };
     ptx_block_enter(l, it.head);
     it.at = LLVMBuildPhi(l->builder, LLVMTypeOf(from), "");
@@ -83,7 +86,8 @@ bool ptx_lower_cp_async(struct ptx_lower *l, const struct ptx_instr *in)
 {
     uint64_t n = in->ops[2].kind == PTX_OP_INT ? in->ops[2].bits : 0;
     if (n != 16 && (ptx_has(in, PTX_MOD_CG) || (n != 4 && n != 8)))
-        return ptx_lower_error(l, in->ops[2].loc, ptx_has(in, PTX_MOD_CG) ? "the size must be 16" : "the size must be 4, 8 or 16");
+        return ptx_lower_error(l, in->ops[2].loc,
+                               ptx_has(in, PTX_MOD_CG) ? "the size must be 16" : "the size must be 4, 8 or 16");
     LLVMValueRef to = ptx_address(l, &in->ops[0], PTX_SPACE_SHARED), from = ptx_address(l, &in->ops[1], PTX_SPACE_GLOBAL);
     const struct ptx_operand *limit = in->n_ops > (ptx_has(in, PTX_MOD_L2__CACHE_HINT) ? 4 : 3) ? &in->ops[3] : NULL;
     if (!limit)
@@ -256,7 +260,8 @@ bool ptx_lower_red_release(struct ptx_lower *l, const struct ptx_instr *in)
     return true;
 }
 
-/* ---- clusterlaunchcontrol.  No block is ever taken back from the launch: each request is answered with "no", which is all zeros. */
+/* ---- clusterlaunchcontrol.  No block is ever taken back from the launch: each request is answered with "no", which is all
+ * zeros. */
 bool ptx_lower_clc_cancel(struct ptx_lower *l, const struct ptx_instr *in)
 {
     LLVMValueRef to = ptx_address(l, &in->ops[0], in->space);

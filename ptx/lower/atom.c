@@ -32,7 +32,8 @@ static LLVMAtomicOrdering failure_order(LLVMAtomicOrdering order)
 static LLVMValueRef exchange_if(struct ptx_lower *l, const struct ptx_atomic *a, LLVMValueRef p, LLVMValueRef expected,
                                 LLVMValueRef desired, LLVMValueRef *ret_swapped)
 {
-    LLVMValueRef x = LLVMBuildAtomicCmpXchgSyncScope(l->builder, p, expected, desired, a->order, failure_order(a->order), a->scope);
+    LLVMValueRef x = LLVMBuildAtomicCmpXchgSyncScope(l->builder, p, expected, desired, a->order, failure_order(a->order),
+                                                     a->scope);
     LLVMSetAlignment(x, b_bits(expected) / 8);
     if (ret_swapped)
         *ret_swapped = b_field(l, x, 1);
@@ -149,8 +150,8 @@ static bool swap_locked(struct ptx_lower *l, const struct ptx_instr *in, unsigne
     return true;
 }
 
-/* `first` is the index of the address operand, before it stands the result, if any.  A vector's elements are atomic each by itself;
- * all are read before the first result is written, for that may be an operand. */
+/* `first` is the index of the address operand, before it stands the result, if any.  A vector's elements are atomic each by
+ * itself; all are read before the first result is written, for that may be an operand. */
 static bool atomic(struct ptx_lower *l, const struct ptx_instr *in, unsigned first)
 {
     enum ptx_type type = in->types[0];

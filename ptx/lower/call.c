@@ -260,8 +260,8 @@ bool ptx_lower_call(struct ptx_lower *l, const struct ptx_instr *in)
     return true;
 }
 
-/* ---- Memory that a function takes as it runs.  Each lane has its own mark in memory of a fixed size, for lanes give back at different
- * times.  What does not fit ends the kernel. */
+/* ---- Memory that a function takes as it runs.  Each lane has its own mark in memory of a fixed size, for lanes give back at
+ * different times.  What does not fit ends the kernel. */
 enum { STACK_BYTES = 16384, STACK_ALIGN = 128 };
 
 static void stack_need(struct ptx_lower *l)

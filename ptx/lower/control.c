@@ -35,7 +35,8 @@ static void register_result(struct ptx_lower *l, const struct ptx_var *result)
 {
     for (unsigned i = 0; i < result->vec; i++) {
         LLVMValueRef v = LLVMBuildLoad2(l->builder, l->reg_types[result->index + i], l->regs[result->index + i], "");
-        LLVMBuildStore(l->builder, v, b_gep(l, (LLVMValueRef)result->user, b_i64(l, (uint64_t)i * (ptx_type_bits(result->type) / 8))));
+        LLVMBuildStore(l->builder, v,
+                       b_gep(l, (LLVMValueRef)result->user, b_i64(l, (uint64_t)i * (ptx_type_bits(result->type) / 8))));
     }
 }
 

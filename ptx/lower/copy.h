@@ -1,5 +1,5 @@
-/* Copies of instructions: a map says what stands for a value or a block in the copy, and everything else stands for itself.  What all passes
- * that run a block, a region or a computation a second time are built on.
+/* Copies of instructions: a map says what stands for a value or a block in the copy, and everything else stands for itself.  What
+ * all passes that run a block, a region or a computation a second time are built on.
  *
  * Not LLVM's cloning of whole functions, which its C interface has not.  Thread-safe on distinct copies. */
 /* SPDX-License-Identifier: Apache-2.0 */
@@ -38,8 +38,8 @@ LLVMValueRef ptx_copy_computation(struct ptx_copy *c, LLVMValueRef x, ptx_is_the
 /* ---- Edges of phis */
 void ptx_phi_add(LLVMValueRef phi, LLVMValueRef x, LLVMBasicBlockRef from); /* one more way in */
 LLVMValueRef ptx_phi_value(LLVMValueRef phi, LLVMBasicBlockRef from);       /* what comes from there; NULL: that is no way in */
-/* Each phi of a block anew, as LLVM-C can neither rename nor drop an edge: `edges` gives `now`, empty, those of `old`, which is replaced and
- * erased then.  Moves the builder. */
+/* Each phi of a block anew, as LLVM-C can neither rename nor drop an edge: `edges` gives `now`, empty, those of `old`, which is
+ * replaced and erased then.  Moves the builder. */
 typedef void ptx_phi_edges(LLVMValueRef old, LLVMValueRef now, void *data);
 void ptx_phis_rebuild(LLVMBuilderRef b, LLVMBasicBlockRef bb, ptx_phi_edges *edges, void *data);
 /* What came to a block's phis from one block comes from another. */

@@ -116,8 +116,8 @@ static LLVMValueRef compute_fma(struct ptx_lower *l, const struct ptx_instr *in,
 
 bool ptx_lower_fma(struct ptx_lower *l, const struct ptx_instr *in) { return apply(l, in, 3, compute_fma); }
 
-/* fma.oob: 0 where a factor is the NaN that a tensor copy fills in for elements out of bounds.  The manual does not print its value;
- * it is 0x7ff7 in both formats of 16 bits. */
+/* fma.oob: 0 where a factor is the NaN that a tensor copy fills in for elements out of bounds.  The manual does not print its
+ * value; it is 0x7ff7 in both formats of 16 bits. */
 static LLVMValueRef compute_fma_oob(struct ptx_lower *l, const struct ptx_instr *in, enum ptx_type type, LLVMValueRef *v)
 {
     LLVMValueRef a = ptx_to_bits(l, v[0]), b = ptx_to_bits(l, v[1]), oob = b_int(l->i16, 0x7ff7);
@@ -324,7 +324,8 @@ bool ptx_lower_testp(struct ptx_lower *l, const struct ptx_instr *in)
     else if (ptx_has(in, PTX_MOD_NOTANUMBER))
         r = b_fcmp(l, LLVMRealUNO, v, v);
     else if (ptx_has(in, PTX_MOD_NORMAL)) /* zeros count among the normal numbers */
-        r = b_or(l, b_and(l, b_fcmp(l, LLVMRealOGE, a, least), b_fcmp(l, LLVMRealOLT, a, infinity)), b_eq(l, bits, b_like(bits, 0)));
+        r = b_or(l, b_and(l, b_fcmp(l, LLVMRealOGE, a, least), b_fcmp(l, LLVMRealOLT, a, infinity)),
+                 b_eq(l, bits, b_like(bits, 0)));
     else /* subnormal: not zero either */
         r = b_and(l, b_fcmp(l, LLVMRealOLT, a, least), b_ne(l, bits, b_like(bits, 0)));
     ptx_dst(l, &in->ops[0], PTX_PRED, r);

@@ -86,8 +86,8 @@ static void attribute_text(struct ptx_lower *l, LLVMValueRef fn, const char *key
                                                       (unsigned)strlen(value)));
 }
 
-/* Bit-exact arithmetic needs subnormals unless every instruction flushes them, and control flow that other lanes depend on must stay as
- * it is. */
+/* Bit-exact arithmetic needs subnormals unless every instruction flushes them, and control flow that other lanes depend on must
+ * stay as it is. */
 void ptx_function_attributes(struct ptx_lower *l, LLVMValueRef fn)
 {
     attribute_enum(l, fn, LLVMAttributeFunctionIndex, "nounwind", 0);

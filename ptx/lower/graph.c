@@ -33,7 +33,8 @@ static bool blocks_visit(LLVMBasicBlockRef entry, struct aw_ptrmap *seen, block_
     return ok;
 }
 
-bool ptx_blocks_order(LLVMBasicBlockRef entry, struct aw_arena *arena, struct aw_ptrmap *ret_index, LLVMBasicBlockRef **ret_blocks, int *ret_n)
+bool ptx_blocks_order(LLVMBasicBlockRef entry, struct aw_arena *arena, struct aw_ptrmap *ret_index,
+                      LLVMBasicBlockRef **ret_blocks, int *ret_n)
 {
     block_list post = { 0 };
     bool ok = blocks_visit(entry, ret_index, &post);
@@ -51,7 +52,8 @@ bool ptx_blocks_order(LLVMBasicBlockRef entry, struct aw_arena *arena, struct aw
     return ok;
 }
 
-bool ptx_graph_order(struct aw_arena *arena, const void *graph, int n, int root, ptx_edges_of *out, int *ret_order, int *ret_number, int *ret_n)
+bool ptx_graph_order(struct aw_arena *arena, const void *graph, int n, int root, ptx_edges_of *out, int *ret_order,
+                     int *ret_number, int *ret_n)
 {
     int *stack = AW_NEW_ARRAY(arena, int, (size_t)n), *next = AW_NEW_ARRAY(arena, int, (size_t)n), top = 0, at = n;
     if (!stack || !next)
@@ -209,11 +211,13 @@ void ptx_graph_dominators(const void *graph, int n, const int *order, const int 
     }
 }
 
-/* A child has a greater number than its parent, so sizes of subtrees come from one sweep backwards and places from one forwards. */
+/* A child has a greater number than its parent, so sizes of subtrees come from one sweep backwards and places from one
+ * forwards. */
 bool ptx_dominators_find(struct aw_arena *arena, const void *graph, int n, ptx_edges_of *into, struct ptx_dominators *ret)
 {
     int *size = AW_NEW_ARRAY(arena, int, (size_t)n), *used = AW_NEW_ARRAY(arena, int, (size_t)n);
-    struct ptx_dominators d = { AW_NEW_ARRAY(arena, int, (size_t)n), AW_NEW_ARRAY(arena, int, (size_t)n), AW_NEW_ARRAY(arena, int, (size_t)n) };
+    struct ptx_dominators d = { AW_NEW_ARRAY(arena, int, (size_t)n), AW_NEW_ARRAY(arena, int, (size_t)n),
+                                AW_NEW_ARRAY(arena, int, (size_t)n) };
     if (!size || !used || !d.idom || !d.in || !d.out)
         return false;
     ptx_graph_dominators(graph, n, NULL, NULL, into, d.idom);

@@ -37,8 +37,9 @@ static LLVMValueRef carry_flag(struct ptx_lower *l)
     return l->carry;
 }
 
-/* a + b + carry-in, or a + ~b + carry-in, which is 1 where none is asked for; the carry out goes to CC.CF where asked.  So CC.CF is the opposite
- * of what a subtraction borrows, and one kind of operation reads what the other left as the machine's adder would. */
+/* a + b + carry-in, or a + ~b + carry-in, which is 1 where none is asked for; the carry out goes to CC.CF where asked.  So CC.CF
+ * is the opposite of what a subtraction borrows, and one kind of operation reads what the other left as the machine's adder
+ * would. */
 static LLVMValueRef add_carry(struct ptx_lower *l, LLVMValueRef a, LLVMValueRef b, bool subtract, bool in, bool out)
 {
     LLVMTypeRef type = LLVMTypeOf(a);
@@ -46,7 +47,8 @@ static LLVMValueRef add_carry(struct ptx_lower *l, LLVMValueRef a, LLVMValueRef 
     LLVMValueRef first = b_intrinsic(l, op, &type, 1, (LLVMValueRef[]){ a, b }, 2);
     LLVMValueRef sum = b_field(l, first, 0), carry = b_field(l, first, 1);
     if (in) {
-        LLVMValueRef flag = LLVMBuildLoad2(l->builder, l->i1, carry_flag(l), ""), bit = b_zext(l, subtract ? b_not(l, flag) : flag, type);
+        LLVMValueRef flag = LLVMBuildLoad2(l->builder, l->i1, carry_flag(l), ""),
+                     bit = b_zext(l, subtract ? b_not(l, flag) : flag, type);
         LLVMValueRef second = b_intrinsic(l, op, &type, 1, (LLVMValueRef[]){ sum, bit }, 2);
         sum = b_field(l, second, 0);
         carry = b_or(l, carry, b_field(l, second, 1));

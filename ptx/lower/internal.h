@@ -56,7 +56,8 @@ struct ptx_lower {
     struct ptx_lines *lines;      /* NULL = no line table */
     unsigned n_samples;           /* calls of texture samplers so far, in the whole kernel */
     LLVMValueRef select_guard;    /* registers are written only where this holds; NULL = everywhere */
-    enum ptx_tiles { PTX_TILES_ASK, PTX_TILES_YES, PTX_TILES_NO } tiles; /* may matrix products be made by tiles here? (matrix.h) */
+    /* may matrix products be made by tiles here? (matrix.h) */
+    enum ptx_tiles { PTX_TILES_ASK, PTX_TILES_YES, PTX_TILES_NO } tiles;
 };
 
 /* ---- Errors: one line in diags with function, place and instruction; returns false. */
@@ -90,7 +91,8 @@ LLVMValueRef ptx_address(struct ptx_lower *l, const struct ptx_operand *op, enum
 /* A variable's address, as a pointer in its own space, and as PTX's 64-bit integer in that space. */
 LLVMValueRef ptx_var_pointer(struct ptx_lower *l, const struct ptx_var *var, int64_t offset);
 LLVMValueRef ptx_var_integer(struct ptx_lower *l, const struct ptx_var *var, int64_t offset);
-/* An exchange of 16 bytes, compared first where `expected` is not NULL, on machines that have no such instruction.  The old value. */
+/* An exchange of 16 bytes, compared first where `expected` is not NULL, on machines that have no such instruction.  The old
+ * value. */
 LLVMValueRef ptx_swap_128(struct ptx_lower *l, LLVMValueRef pointer, LLVMValueRef expected, LLVMValueRef value);
 /* @aw.shared, made at first use. */
 LLVMValueRef ptx_shared_base(struct ptx_lower *l);
@@ -102,7 +104,8 @@ LLVMValueRef ptx_sreg_value(struct ptx_lower *l, enum ptx_sreg sreg);
 LLVMValueRef ptx_entry_alloca(struct ptx_lower *l, LLVMTypeRef type, unsigned align, const char *name);
 
 /* ---- Control */
-/* ---- Loops that are not to be unrolled (loop.c): around a function, before each of its statements in order, for each branch built */
+/* ---- Loops that are not to be unrolled (loop.c): around a function, before each of its statements in order, for each branch
+ * built */
 void ptx_loop_begin(struct ptx_lower *l, const struct ptx_func *f);
 void ptx_loop_statement(struct ptx_lower *l, const struct ptx_stmt *s);
 void ptx_loop_branch(struct ptx_lower *l, LLVMValueRef branch, LLVMBasicBlockRef target);

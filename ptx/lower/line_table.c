@@ -1,7 +1,7 @@
 /* .loc and .file to LLVM's line information.
  *
- * A .loc holds for the statements that follow it.  With inlined_at, its function is one whose name stands in the text's .debug_str
- * section, and the place it was inlined at is that of an earlier .loc, which may have been inlined itself. */
+ * A .loc holds for the statements that follow it.  With inlined_at, its function is one whose name stands in the text's
+ * .debug_str section, and the place it was inlined at is that of an earlier .loc, which may have been inlined itself. */
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "lower/line_table.h"
 #include "lower/internal.h"

@@ -1,10 +1,12 @@
 /* Matrix products of a warp: mma.sync and wmma.mma (PTX ISA 9.0 9.7.14.4.5, 9.7.14.5).
  *
- * Every lane computes the elements of D that it holds, from rows of A and columns of B that it fetches from other lanes: a row lies in
- * the four lanes of its own group, a column in the four of another.  Sums go up in k, one fused step each, from c; f16 accumulators
- * are f32 on the way and rounded once.  PTX leaves order and rounding of sums open; integers and f64 are exact in any case.
+ * Every lane computes the elements of D that it holds, from rows of A and columns of B that it fetches from other lanes: a row
+ * lies in the four lanes of its own group, a column in the four of another.  Sums go up in k, one fused step each, from c; f16
+ * accumulators are f32 on the way and rounded once.  PTX leaves order and rounding of sums open; integers and f64 are exact in
+ * any case.
  *
- * Not here: layouts (matrix_layout.c), mma.m8n8k4 on f16 (matrix_quad.c), sparse A (matrix_sparse.c), memory (matrix_memory.c). */
+ * Not here: layouts (matrix_layout.c), mma.m8n8k4 on f16 (matrix_quad.c), sparse A (matrix_sparse.c), memory
+ * (matrix_memory.c). */
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "lower/matrix.h"
 
@@ -88,8 +90,8 @@ static bool types_fit(struct ptx_lower *l, const struct ptx_instr *in, enum ptx_
     return types[0] == types[3] || ptx_lower_error(l, in->loc, "the types of d and c must be the same");
 }
 
-/* Sums of small integers' products are exact in f32, and processors do those faster; c is added when all is done, as it has to be, too,
- * where the whole saturates. */
+/* Sums of small integers' products are exact in f32, and processors do those faster; c is added when all is done, as it has to
+ * be, too, where the whole saturates. */
 static void sums_begin(struct ptx_product *p)
 {
     struct ptx_lower *l = p->l;
@@ -132,8 +134,8 @@ bool ptx_product_begin(struct ptx_product *p, struct ptx_lower *l, const struct 
     p->c = ptx_fragment(PTX_MATRIX_C, shape, types[3]);
     p->d = ptx_fragment(PTX_MATRIX_C, shape, types[0]);
     unsigned a_n = ptx_matrix_registers(in, &p->a), b_n = ptx_matrix_registers(in, &p->b);
-    if (!ptx_matrix_read(l, &in->ops[1], p->a.reg, a_n, p->a_regs) || !ptx_matrix_read(l, &in->ops[2], p->b.reg, b_n, p->b_regs) ||
-        !ptx_matrix_read_c(l, &in->ops[3], &p->c, p->acc))
+    if (!ptx_matrix_read(l, &in->ops[1], p->a.reg, a_n, p->a_regs) ||
+        !ptx_matrix_read(l, &in->ops[2], p->b.reg, b_n, p->b_regs) || !ptx_matrix_read_c(l, &in->ops[3], &p->c, p->acc))
         return false;
     p->lane = b_simt(l, PTX_SIMT_LANEID, NULL);
     sums_begin(p);

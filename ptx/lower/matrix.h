@@ -4,12 +4,12 @@
  *
  *   A (m x k)   a register holds A[g + ..][t*per + ..], `per` elements of a row; the registers go down 8 rows, then right 4*per
  *               columns, and then, where m is 32, to the next 16 rows
- *   B (k x n)   a register holds B[t*per + ..][g + ..], `per` elements of a column; the registers go down 4*per rows, then right 8
- *   C, D (m x n)  a lane holds pairs C[g + ..][2*t + 0, 1 + ..]; the pairs go down 8 rows, then right 8 columns, then down 16 rows
+ *   B (k x n) a register holds B[t*per + ..][g + ..], `per` elements of a column; the registers go down 4*per rows, then right 8
+ *   C, D (m x n) a lane holds pairs C[g + ..][2*t + 0, 1 + ..]; the pairs go down 8 rows, then right 8 columns, then down 16 rows
  *
- * ptx_fragment_at says the ".." part: what an element's index adds to the lane's part.  The exception is mma.m8n8k4 on f16, which is
- * four products side by side (matrix_quad.c).  PTX leaves wmma's fragments open; they are laid out by the same rule, so that wmma.mma
- * is mma of a larger shape.
+ * ptx_fragment_at says the ".." part: what an element's index adds to the lane's part.  The exception is mma.m8n8k4 on f16, which
+ * is four products side by side (matrix_quad.c).  PTX leaves wmma's fragments open; they are laid out by the same rule, so that
+ * wmma.mma is mma of a larger shape.
  *
  * Not here: the arithmetic (matrix.c), memory (matrix_memory.c).  PTX ISA 9.0 9.7.14. */
 /* SPDX-License-Identifier: Apache-2.0 */
@@ -78,8 +78,8 @@ struct ptx_product {
 };
 /* Types of d, a, b and c. */
 void ptx_product_types(const struct ptx_instr *in, enum ptx_type types[4]);
-/* Types and shape of the instruction, and its operands d, a, b, c.  Of a sparse A only half of the columns are there.  False with an
- * error where an operand does not fit. */
+/* Types and shape of the instruction, and its operands d, a, b, c.  Of a sparse A only half of the columns are there.  False with
+ * an error where an operand does not fit. */
 bool ptx_product_begin(struct ptx_product *p, struct ptx_lower *l, const struct ptx_instr *in, bool sparse);
 /* A[8 * block + g][k], and B[k][8 * block + 2*t + c], on every lane. */
 LLVMValueRef ptx_product_row(struct ptx_product *p, unsigned block, unsigned k);
@@ -98,7 +98,8 @@ bool ptx_product_end(struct ptx_product *p);
 bool ptx_tile_possible(struct ptx_lower *l, const struct ptx_instr *in, unsigned *ret_types);
 /* Ends the block: to `tiles` where aw.tile.here says so, to `lanes` else. */
 void ptx_tile_branch(struct ptx_lower *l, unsigned types, LLVMBasicBlockRef tiles, LLVMBasicBlockRef lanes);
-/* Where several products stand in a row, with nothing between them at which lanes could part: the last of them, for `first`.  Else NULL. */
+/* Where several products stand in a row, with nothing between them at which lanes could part: the last of them, for `first`.
+ * Else NULL. */
 const struct ptx_stmt *ptx_tile_run(struct ptx_lower *l, const struct ptx_stmt *first, unsigned *ret_types);
 /* Adds the products to acc by tiles. */
 void ptx_tile_sums(struct ptx_product *p, unsigned types);

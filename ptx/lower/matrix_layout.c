@@ -77,7 +77,8 @@ void ptx_fragment_lane(struct ptx_lower *l, const struct ptx_fragment *f, LLVMVa
     *ret_col = f->role == PTX_MATRIX_B ? g : t;
 }
 
-/* PTX gives wmma's f16 fragments of a and b eight registers in every shape; where fewer are enough they are there several times. */
+/* PTX gives wmma's f16 fragments of a and b eight registers in every shape; where fewer are enough they are there several
+ * times. */
 unsigned ptx_matrix_registers(const struct ptx_instr *in, const struct ptx_fragment *f)
 {
     bool padded = aw_str_is(in->mnemonic, "wmma") && f->type == PTX_F16 && f->role != PTX_MATRIX_C;
@@ -89,12 +90,14 @@ static bool fits(struct ptx_lower *l, const struct ptx_operand *op, enum ptx_typ
 {
     const struct ptx_operand *items;
     if (ptx_elements(op, &items) != n || (op->kind == PTX_OP_VECTOR && op->n_items == 0))
-        return ptx_lower_error(l, op->loc, "operand must have %u register%s of %u bits", n, n == 1 ? "" : "s", ptx_type_bits(type));
+        return ptx_lower_error(l, op->loc, "operand must have %u register%s of %u bits", n, n == 1 ? "" : "s",
+                               ptx_type_bits(type));
     for (unsigned i = 0; i < n; i++) {
         bool constant = items[i].kind == PTX_OP_INT || items[i].kind == PTX_OP_FLOAT;
         if (items[i].negate || (items[i].kind != PTX_OP_REG && (written ? items[i].kind != PTX_OP_SINK : !constant)))
             return ptx_lower_error(l, items[i].loc, "element %u of the operand must be a register", i + 1);
-        if (items[i].kind == PTX_OP_REG && (items[i].var->type == PTX_PRED || ptx_type_bits(items[i].var->type) != ptx_type_bits(type)))
+        if (items[i].kind == PTX_OP_REG &&
+            (items[i].var->type == PTX_PRED || ptx_type_bits(items[i].var->type) != ptx_type_bits(type)))
             return ptx_lower_error(l, items[i].loc, "element %u of the operand must be a register of %u bits", i + 1,
                                    ptx_type_bits(type));
         if (items[i].kind == PTX_OP_REG && items[i].var->vec > 1 && !items[i].suffix.len)

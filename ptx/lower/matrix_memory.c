@@ -144,7 +144,8 @@ static unsigned matrices(const struct ptx_instr *in)
 }
 
 /* Where the lane's elements of matrix `i` lie: one address of two neighbours, or, transposed, two addresses of one each. */
-static void row_places(struct ptx_lower *l, const struct ptx_instr *in, LLVMValueRef offset, unsigned i, LLVMValueRef ret_places[2])
+static void row_places(struct ptx_lower *l, const struct ptx_instr *in, LLVMValueRef offset, unsigned i,
+                       LLVMValueRef ret_places[2])
 {
     LLVMValueRef lane = b_simt(l, PTX_SIMT_LANEID, NULL), g = b_lshr(l, lane, b_i32(l, 2)), t = b_and(l, lane, b_i32(l, 3));
     bool trans = ptx_has(in, PTX_MOD_TRANS);

@@ -78,7 +78,8 @@ static LLVMValueRef metadata_bit(struct ptx_lower *l, const struct sparsity *s, 
 }
 
 /* What B has against stored column k of rows g + 8 * upper. */
-static LLVMValueRef partner(struct ptx_product *p, const struct sparsity *s, unsigned upper, unsigned block, unsigned c, unsigned k)
+static LLVMValueRef partner(struct ptx_product *p, const struct sparsity *s, unsigned upper, unsigned block, unsigned c,
+                            unsigned k)
 {
     struct ptx_lower *l = p->l;
     unsigned group = k / s->per, first = group * s->span, bit = 4 * group;

@@ -1,14 +1,14 @@
 /* Matrix products as tiles of 16 x 8, for machines that have instructions for them (aw.tile.* in simt.def).
  *
- * A tile takes the registers of A and B as mma has them and gives the lane's four elements of the product, so that every dense shape
- * is a number of tiles.  They may be asked for only where aw.tile.here says so.
+ * A tile takes the registers of A and B as mma has them and gives the lane's four elements of the product, so that every dense
+ * shape is a number of tiles.  They may be asked for only where aw.tile.here says so.
  *
  * Not here: what the machine makes of a tile (finish/amdgpu/matrix.c).  Sparse A and mma.m8n8k4 on f16 have no tiles. */
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "lower/matrix.h"
 
-/* Where a register holds all of a row's k that there is, moving the operands costs what fused steps do, if those are single instructions: of
- * f64, and of four bytes alike. */
+/* Where a register holds all of a row's k that there is, moving the operands costs what fused steps do, if those are single
+ * instructions: of f64, and of four bytes alike. */
 static bool is_too_small(const struct ptx_instr *in, enum ptx_type a, enum ptx_type b)
 {
     struct ptx_matrix_shape shape;
@@ -36,14 +36,17 @@ void ptx_tile_branch(struct ptx_lower *l, unsigned types, LLVMBasicBlockRef tile
     ptx_weights_set(branch, 4000, 1);
 }
 
-/* ---- Runs: lowered twice as a whole, by tiles and lane by lane, so that products follow each other without a branch between them */
+/* ---- Runs: lowered twice as a whole, by tiles and lane by lane, so that products follow each other without a branch between
+ * them */
 enum { RUN_GAP = 100 }; /* instructions between two products */
 
 /* May it stand between two products?  All lanes that come to it leave it together. */
 static bool is_plain(const struct ptx_instr *in)
 {
-    static const char *const names[] = { "abs", "add", "and", "bfe", "bfi", "cvt", "cvta", "ex2", "fma", "ld", "ldmatrix", "lop3", "mad",
-                                         "max", "min", "mov", "mul", "neg", "not", "or", "prmt", "selp", "set", "setp", "shf", "shl", "shr",
+    static const char *const names[] = { "abs", "add", "and", "bfe", "bfi", "cvt", "cvta", "ex2", "fma", "ld", "ldmatrix",
+                                         "lop3", "mad",
+                                         "max", "min", "mov", "mul", "neg", "not", "or", "prmt", "selp", "set", "setp", "shf",
+                                         "shl", "shr",
                                          "sub", "wmma", "xor" };
     if (!in->form || (in->form->traits & (PTX_BRANCH | PTX_BARRIER)))
         return false;
@@ -81,7 +84,8 @@ static unsigned steps_of(const struct ptx_fragment *f)
 }
 
 /* The register of A's rows or B's columns 8 * block and on, and columns or rows of that step; poison where there is none. */
-static LLVMValueRef register_of(struct ptx_product *p, const struct ptx_fragment *f, LLVMValueRef *regs, unsigned block, unsigned step)
+static LLVMValueRef register_of(struct ptx_product *p, const struct ptx_fragment *f, LLVMValueRef *regs, unsigned block,
+                                unsigned step)
 {
     unsigned t, blocks = (f->role == PTX_MATRIX_A ? f->rows : f->cols) / 8;
     if (block >= blocks || step >= steps_of(f))
@@ -105,7 +109,8 @@ static LLVMValueRef tile(struct ptx_product *p, unsigned types, unsigned row, un
     LLVMValueRef args[11] = { b_i32(p->l, types) };
     for (unsigned i = 0; i < 4; i++) {
         args[1 + i] = register_of(p, &p->a, p->a_regs, 2 * row + i % 2, step + i / 2);
-        args[7 + i] = c[i] ? ptx_from_bits(p->l, ptx_to_bits(p->l, c[i]), LLVMTypeOf(args[1])) : LLVMGetPoison(LLVMTypeOf(args[1]));
+        args[7 + i] = c[i] ? ptx_from_bits(p->l, ptx_to_bits(p->l, c[i]), LLVMTypeOf(args[1]))
+                           : LLVMGetPoison(LLVMTypeOf(args[1]));
     }
     for (unsigned i = 0; i < 2; i++)
         args[5 + i] = register_of(p, &p->b, p->b_regs, col, step + i);

@@ -8,8 +8,8 @@
  *     bit  63       parity of the current phase
  *
  * The token that an arrival returns is the object as it was before.  Every change is one compare-and-swap, so that arrivals which
- * complete a phase begin the next in the same step.  A cluster has one block: .cluster scope is that of the block, and an address in
- * .shared::cluster is one in .shared::cta. */
+ * complete a phase begin the next in the same step.  A cluster has one block: .cluster scope is that of the block, and an address
+ * in .shared::cluster is one in .shared::cta. */
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "lower/async.h"
 
@@ -66,9 +66,11 @@ static LLVMValueRef changed(struct ptx_lower *l, LLVMValueRef object, const stru
     return b_select(l, complete, begun, next);
 }
 
-static LLVMValueRef swap_object(struct ptx_lower *l, LLVMValueRef p, LLVMValueRef old, LLVMValueRef next, LLVMAtomicOrdering order)
+static LLVMValueRef swap_object(struct ptx_lower *l, LLVMValueRef p, LLVMValueRef old, LLVMValueRef next,
+                                LLVMAtomicOrdering order)
 {
-    LLVMValueRef x = LLVMBuildAtomicCmpXchgSyncScope(l->builder, p, old, next, order, LLVMAtomicOrderingMonotonic, ptx_scope(l, "workgroup"));
+    LLVMValueRef x = LLVMBuildAtomicCmpXchgSyncScope(l->builder, p, old, next, order, LLVMAtomicOrderingMonotonic,
+                                                     ptx_scope(l, "workgroup"));
     LLVMSetAlignment(x, 8);
     return x;
 }
@@ -87,8 +89,8 @@ static LLVMValueRef change_object(struct ptx_lower *l, LLVMValueRef p, const str
     return old;
 }
 
-/* ---- Many lanes that arrive at one object do so in one change, made by the first of them, which is as if they had come one after
- * another.  Where that would be more than the phase waits for, each makes its own. */
+/* ---- Many lanes that arrive at one object do so in one change, made by the first of them, which is as if they had come one
+ * after another.  Where that would be more than the phase waits for, each makes its own. */
 struct crowd {
     LLVMValueRef here, leader; /* i32: lanes, and the lowest of them */
     LLVMValueRef same;         /* i32: those at the leader's object */
@@ -110,11 +112,13 @@ static struct crowd crowd_find(struct ptx_lower *l, LLVMValueRef p)
     return c;
 }
 
-/* In the leader alone: makes the whole change where there is room for it.  *ret_done (i1) says whether; returns the object before it. */
-static LLVMValueRef change_at_once(struct ptx_lower *l, LLVMValueRef p, const struct crowd *c, uint64_t count, LLVMAtomicOrdering order,
-                                   LLVMValueRef *ret_done)
+/* In the leader alone: makes the whole change where there is room for it.  *ret_done (i1) says whether; returns the object before
+ * it. */
+static LLVMValueRef change_at_once(struct ptx_lower *l, LLVMValueRef p, const struct crowd *c, uint64_t count,
+                                   LLVMAtomicOrdering order, LLVMValueRef *ret_done)
 {
-    LLVMBasicBlockRef before = LLVMGetInsertBlock(l->builder), lead = ptx_block_new(l, "lead"), loop = ptx_block_new(l, "mbarrier");
+    LLVMBasicBlockRef before = LLVMGetInsertBlock(l->builder), lead = ptx_block_new(l, "lead"),
+                      loop = ptx_block_new(l, "mbarrier");
     LLVMBasicBlockRef swap = ptx_block_new(l, ""), join = ptx_block_new(l, "");
     LLVMValueRef lane = b_intrinsic(l, "llvm.cttz", &l->i32, 1, (LLVMValueRef[]){ c->bit, b_bool(l, false) }, 2);
     LLVMValueRef total = b_mul(l, b_zext(l, b_unary(l, "llvm.ctpop", c->same), l->i64), b_i64(l, count));
@@ -294,7 +298,8 @@ bool ptx_lower_mbarrier_test_wait(struct ptx_lower *l, const struct ptx_instr *i
 
 enum { WAIT_NS = 100 }; /* how long a lane sleeps between two looks */
 
-/* Looks, and where the phase has not passed lets others run and looks again: once, or until the time is over that the program gave. */
+/* Looks, and where the phase has not passed lets others run and looks again: once, or until the time is over that the program
+ * gave. */
 bool ptx_lower_mbarrier_try_wait(struct ptx_lower *l, const struct ptx_instr *in)
 {
     struct wait w = wait_of(l, in);

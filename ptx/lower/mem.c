@@ -391,7 +391,8 @@ bool ptx_lower_isspacep(struct ptx_lower *l, const struct ptx_instr *in)
 {
     const struct ptx_operand *a = &in->ops[1];
     bool narrow = a->kind == PTX_OP_REG && ptx_type_bits(a->var->type) == 32; /* a register of 32 bits holds a small address */
-    LLVMValueRef address = b_resize(l, ptx_src(l, a, narrow ? PTX_B32 : PTX_B64), l->i64), p = b_inttoptr(l, address, l->ptr[AS_GENERIC]), r;
+    LLVMValueRef address = b_resize(l, ptx_src(l, a, narrow ? PTX_B32 : PTX_B64), l->i64),
+                 p = b_inttoptr(l, address, l->ptr[AS_GENERIC]), r;
     switch (in->space) {
     case PTX_SPACE_SHARED: r = b_simt(l, PTX_SIMT_IS_SHARED, &p); break;
     case PTX_SPACE_LOCAL: r = b_simt(l, PTX_SIMT_IS_LOCAL, &p); break;
@@ -407,8 +408,8 @@ bool ptx_lower_isspacep(struct ptx_lower *l, const struct ptx_instr *in)
     return true;
 }
 
-/* Clusters have one block, whose rank is 0: shared memory of that block is where it is.  Without a space, addresses are generic, and so
- * is what a variable's name becomes. */
+/* Clusters have one block, whose rank is 0: shared memory of that block is where it is.  Without a space, addresses are generic,
+ * and so is what a variable's name becomes. */
 bool ptx_lower_mapa(struct ptx_lower *l, const struct ptx_instr *in)
 {
     enum ptx_type t = in->types[0];
@@ -428,7 +429,8 @@ bool ptx_lower_getctarank(struct ptx_lower *l, const struct ptx_instr *in)
 /* ---- Fences */
 bool ptx_lower_membar(struct ptx_lower *l, const struct ptx_instr *in)
 {
-    /* A cluster has one block.  Copies go through no proxy of their own: .proxy.async orders what they read and write in the block. */
+    /* A cluster has one block.  Copies go through no proxy of their own: .proxy.async orders what they read and write in the
+     * block. */
     const char *scope = ptx_has(in, PTX_MOD_CTA) || ptx_has(in, PTX_MOD_CLUSTER) || ptx_has(in, PTX_MOD_ASYNC) ? "workgroup"
                         : ptx_has(in, PTX_MOD_GL) || ptx_has(in, PTX_MOD_GPU) ? "agent" : "";
     LLVMAtomicOrdering order = ptx_has(in, PTX_MOD_ACQ_REL) ? LLVMAtomicOrderingAcquireRelease

@@ -1,7 +1,7 @@
 /* Conversion to and from formats below 16 bits (fp8, fp6, fp4, powers of two), and stochastic rounding (PTX ISA 9.7.9.22).
  *
- * No machine here has these formats: all is integer arithmetic on an f32's bits.  Not the formats of 16 bits with the usual roundings
- * (cvt.c). */
+ * No machine here has these formats: all is integer arithmetic on an f32's bits.  Not the formats of 16 bits with the usual
+ * roundings (cvt.c). */
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "lower/internal.h"
 
@@ -62,7 +62,8 @@ static LLVMValueRef magnitude_of(struct ptx_lower *l, LLVMValueRef bits)
 }
 
 /* The code of a magnitude with its sign; NaN and .relu as the instruction has them. */
-static LLVMValueRef finish(struct ptx_lower *l, const struct ptx_instr *in, const struct narrow *n, LLVMValueRef v, LLVMValueRef code)
+static LLVMValueRef finish(struct ptx_lower *l, const struct ptx_instr *in, const struct narrow *n, LLVMValueRef v,
+                           LLVMValueRef code)
 {
     LLVMValueRef bits = ptx_to_bits(l, v), sign = b_lshr(l, bits, b_i32(l, 31)), r;
     if (ptx_has(in, PTX_MOD_RELU))

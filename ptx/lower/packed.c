@@ -39,8 +39,8 @@ bool ptx_lower_packed(struct ptx_lower *l, const struct ptx_instr *in)
     return true;
 }
 
-/* ---- Products without carries.  Where only every fourth bit is taken of each factor, the sums of an ordinary product have room up to
- * the next bit that counts: 15 terms; the 16 that bit 60 may get carry beyond the top. */
+/* ---- Products without carries.  Where only every fourth bit is taken of each factor, the sums of an ordinary product have room
+ * up to the next bit that counts: 15 terms; the 16 that bit 60 may get carry beyond the top. */
 static LLVMValueRef product_low(struct ptx_lower *l, LLVMValueRef a, LLVMValueRef b)
 {
     const uint64_t every_fourth = 0x1111111111111111;

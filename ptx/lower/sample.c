@@ -1,7 +1,7 @@
 /* Which elements of a texture a coordinate means, and what is made of them (CUDA programming guide, "Texture Fetching").
  *
- * Positions are kept in 256ths of an element, as CUDA's weights are: 9-bit fixed point with 8 bits of fraction.  The weights' products
- * and sums are taken in float, element by element in a fixed order, so that every device gives the same bits. */
+ * Positions are kept in 256ths of an element, as CUDA's weights are: 9-bit fixed point with 8 bits of fraction.  The weights'
+ * products and sums are taken in float, element by element in a fixed order, so that every device gives the same bits. */
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "lower/texture.h"
 
@@ -138,7 +138,8 @@ struct facing {
 static struct facing facing_of(struct ptx_lower *l, LLVMValueRef *v)
 {
     LLVMValueRef ax = b_unary(l, "llvm.fabs", v[0]), ay = b_unary(l, "llvm.fabs", v[1]), az = b_unary(l, "llvm.fabs", v[2]);
-    struct facing f = { b_and(l, b_fcmp(l, LLVMRealOGE, ax, ay), b_fcmp(l, LLVMRealOGE, ax, az)), b_fcmp(l, LLVMRealOGE, ay, az), NULL };
+    struct facing f = { b_and(l, b_fcmp(l, LLVMRealOGE, ax, ay), b_fcmp(l, LLVMRealOGE, ax, az)), b_fcmp(l, LLVMRealOGE, ay, az),
+                        NULL };
     LLVMValueRef major = b_select(l, f.use_x, v[0], b_select(l, f.use_y, v[1], v[2]));
     f.minus = b_ne(l, b_lshr(l, ptx_to_bits(l, major), b_i32(l, 31)), b_i32(l, 0)); /* by sign, so for zeros too */
     return f;
@@ -188,9 +189,9 @@ static LLVMValueRef turned(struct ptx_lower *l, LLVMValueRef face, bool odd, LLV
     return odd ? b_select(l, is_odd, i, b_neg(l, i)) : b_select(l, is_odd, b_neg(l, i), i);
 }
 
-/* Filtering that goes on across edges: the element at[0], at[1] of the position's face, which may be one beyond an edge, becomes the one
- * beside it on the next face, whose slice is returned.  Corners, where there is no fourth element, take the one along y.  In integers: the
- * element's centre as a direction, twice as large as the cube's half, is looked up again. */
+/* Filtering that goes on across edges: the element at[0], at[1] of the position's face, which may be one beyond an edge, becomes
+ * the one beside it on the next face, whose slice is returned.  Corners, where there is no fourth element, take the one along y.
+ * In integers: the element's centre as a direction, twice as large as the cube's half, is looked up again. */
 static LLVMValueRef seamless(struct sampler *s, LLVMValueRef at[3], LLVMValueRef n)
 {
     struct ptx_lower *l = s->l;
@@ -226,8 +227,8 @@ static void border_apply(struct sampler *s, LLVMValueRef outside, LLVMValueRef w
     }
 }
 
-/* A depth comparison, of the channels that there are.  CUDA has no interface that sets its operator: it passes where the depth given is not
- * behind the element, as a depth buffer's usual test does. */
+/* A depth comparison, of the channels that there are.  CUDA has no interface that sets its operator: it passes where the depth
+ * given is not behind the element, as a depth buffer's usual test does. */
 static void depth_compare(struct sampler *s, LLVMValueRef words[4])
 {
     struct ptx_lower *l = s->l;
@@ -350,8 +351,8 @@ static LLVMValueRef log2_of(struct ptx_lower *l, LLVMValueRef v)
     return b_fma(l, sum, t, b_sitofp(l, exponent, l->f32));
 }
 
-/* How a position on a face changes as the direction does by `d`: the derivative of across / away, and of down / away, halved as the position is.
- * Near an edge the face is the one that the direction hits, for both gradients. */
+/* How a position on a face changes as the direction does by `d`: the derivative of across / away, and of down / away, halved as
+ * the position is.  Near an edge the face is the one that the direction hits, for both gradients. */
 static void face_gradient(struct sampler *s, LLVMValueRef *d)
 {
     struct ptx_lower *l = s->l;
@@ -533,7 +534,8 @@ static LLVMValueRef function_of(struct ptx_lower *l, const struct ptx_tex_way *w
     static const char *const modes[] = { "base", "level", "grad", "gather" };
     char name[64];
     snprintf(name, sizeof name, "tex.%u%s%s%s%s%s%s.%s%u", way->dims, way->cube ? "c" : "", way->layered ? "a" : "",
-             way->fetch ? "f" : "", way->integer ? "i" : "", way->offset ? "o" : "", way->compare ? "d" : "", modes[way->mode], way->component);
+             way->fetch ? "f" : "", way->integer ? "i" : "", way->offset ? "o" : "", way->compare ? "d" : "", modes[way->mode],
+             way->component);
     LLVMValueRef fn = LLVMGetNamedFunction(l->module, name);
     if (fn)
         return fn;

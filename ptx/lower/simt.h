@@ -36,8 +36,8 @@ LLVMValueRef ptx_simt_declare(LLVMModuleRef module, enum ptx_simt id);
 /* Which one a function is (by name), or PTX_SIMT_NONE; also for NULL and for values that are no function. */
 enum ptx_simt ptx_simt_of(LLVMValueRef function);
 
-/* Attribute of calls of aw.barrier and aw.barrier.reduce at which the lanes of a warp need not be together: each waits for the others of its warp, which may
- * come to another barrier of the same number. */
+/* Attribute of calls of aw.barrier and aw.barrier.reduce at which the lanes of a warp need not be together: each waits for the
+ * others of its warp, which may come to another barrier of the same number. */
 #define PTX_UNALIGNED "aw-unaligned"
 
 /* Which one an instruction calls, or PTX_SIMT_NONE when it is no such call. */

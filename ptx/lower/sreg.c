@@ -87,8 +87,8 @@ LLVMValueRef ptx_sreg_value(struct ptx_lower *l, enum ptx_sreg sreg)
     /* Where CUDA's grid groups look for the memory of their barrier. */
     case PTX_SREG_ENVREG1: return word(l, PTX_SIMT_GRID_WORKSPACE, 32);
     case PTX_SREG_ENVREG2: return word(l, PTX_SIMT_GRID_WORKSPACE, 0);
-    /* Fourth components are zero.  Other environment registers are the driver's, counters a profiler's: nobody has set them.  A graph's
-     * handle is known in graphs that the device launches, which are none here. */
+    /* Fourth components are zero.  Other environment registers are the driver's, counters a profiler's: nobody has set them.  A
+     * graph's handle is known in graphs that the device launches, which are none here. */
     case PTX_SREG_TID_W: case PTX_SREG_NTID_W: case PTX_SREG_CTAID_W: case PTX_SREG_NCTAID_W: case PTX_SREG_CLUSTERID_W:
     case PTX_SREG_NCLUSTERID_W: case PTX_SREG_CLUSTER_CTAID_W: case PTX_SREG_CLUSTER_NCTAID_W:
     case PTX_SREG_ENVREG0: case PTX_SREG_ENVREG3 ... PTX_SREG_ENVREG31:

@@ -36,8 +36,9 @@ static bool coordinates(struct ptx_lower *l, const struct ptx_instr *in, const s
     return true;
 }
 
-/* Where `bytes` (i32, a power of two) at the operand's coordinates lie, as the instruction's word for places outside says.  Bytes are
- * counted by x in unformatted accesses, elements in formatted ones.  Code up to access_end is skipped outside where that is .zero. */
+/* Where `bytes` (i32, a power of two) at the operand's coordinates lie, as the instruction's word for places outside says.  Bytes
+ * are counted by x in unformatted accesses, elements in formatted ones.  Code up to access_end is skipped outside where that is
+ * .zero. */
 static bool access_begin(struct ptx_lower *l, const struct ptx_instr *in, const struct ptx_operand *address, LLVMValueRef bytes,
                          struct surface_access *a)
 {

@@ -146,7 +146,8 @@ static void normalize(struct ptx_lower *l, const struct ptx_tex *t, LLVMValueRef
     struct ptx_if srgb = ptx_if_begin(l, flag_of(l, t->format, AW_TEXEL_SRGB));
     LLVMValueRef table = b_inttoptr(l, PTX_TEX_FIELD(l, t->desc, l->i64, srgb), l->ptr[AS_CONST]), curved[3];
     for (unsigned i = 0; i < 3; i++)
-        curved[i] = load_constant(l, l->i32, b_gep(l, table, b_zext(l, b_shl(l, bits_of(l, raw[i], 0, 255), b_i32(l, 2)), l->i64)), 4);
+        curved[i] = load_constant(l, l->i32,
+                                  b_gep(l, table, b_zext(l, b_shl(l, bits_of(l, raw[i], 0, 255), b_i32(l, 2)), l->i64)), 4);
     LLVMBasicBlockRef from_curve = ptx_if_else(l, &srgb), from_line = ptx_if_end(l, &srgb);
     for (unsigned i = 0; i < 3; i++)
         c[i] = ptx_phi2(l, curved[i], from_curve, c[i], from_line);
@@ -198,7 +199,8 @@ static LLVMValueRef block_function(struct ptx_lower *l, LLVMTypeRef type)
 }
 
 /* A texel of a compressed block, decoded: four floats. */
-static void load_block(struct ptx_lower *l, const struct ptx_tex *t, LLVMValueRef address, LLVMValueRef at[3], LLVMValueRef ret_words[4])
+static void load_block(struct ptx_lower *l, const struct ptx_tex *t, LLVMValueRef address, LLVMValueRef at[3],
+                       LLVMValueRef ret_words[4])
 {
     LLVMValueRef texel = bits_of(l, at[0], 0, 3), desc = LLVMBuildPtrToInt(l->builder, t->desc, l->i64, "");
     if (at[1])
@@ -213,7 +215,8 @@ static void load_block(struct ptx_lower *l, const struct ptx_tex *t, LLVMValueRe
 }
 
 /* The element's bytes, or a texel of the block that it is. */
-static void read_element(struct ptx_lower *l, const struct ptx_tex *t, const struct ptx_tex_level *level, LLVMValueRef at[3], LLVMValueRef ret_words[4])
+static void read_element(struct ptx_lower *l, const struct ptx_tex *t, const struct ptx_tex_level *level, LLVMValueRef at[3],
+                         LLVMValueRef ret_words[4])
 {
     LLVMValueRef log2_bytes = bits_of(l, t->format, 0, AW_TEXEL_BYTES_LOG2), raw[4];
     if (!(l->target->features & PTX_TARGET_BLOCKS)) {
@@ -244,7 +247,8 @@ void ptx_tex_texel(struct ptx_lower *l, const struct ptx_tex *t, const struct pt
     for (unsigned i = 0; i < 4; i++)
         ret_words[i] = ptx_phi2(l, raw[i], from_raw, small[i], from_small);
     LLVMValueRef channels = bits_of(l, t->format, AW_TEXEL_CHANNELS_SHIFT, 7);
-    LLVMValueRef one = b_select(l, flag_of(l, t->format, AW_TEXEL_FLOAT | AW_TEXEL_NORMALIZED), b_i32(l, 0x3f800000), b_i32(l, 1));
+    LLVMValueRef one = b_select(l, flag_of(l, t->format, AW_TEXEL_FLOAT | AW_TEXEL_NORMALIZED), b_i32(l, 0x3f800000),
+                                b_i32(l, 1));
     for (unsigned i = 1; i < 4; i++) /* channels that the format has not: 0, and 1 for the fourth */
         ret_words[i] = b_select(l, b_ult(l, b_i32(l, i), channels), ret_words[i], i == 3 ? one : b_i32(l, 0));
 }

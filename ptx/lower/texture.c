@@ -129,17 +129,20 @@ static bool read_depth(struct ptx_lower *l, const struct ptx_operand *op, struct
     if (op->kind == PTX_OP_REG ? ptx_type_class(op->var->type) != 'F' && op->var->type != PTX_B32 : op->kind != PTX_OP_FLOAT)
         return ptx_lower_error(l, op->loc, "the depth to compare with must be a .f32");
     if (way->fetch || way->dims == 3)
-        return ptx_lower_error(l, op->loc, "depth is not compared %s", way->fetch ? "at integer coordinates" : "in textures of three dimensions");
+        return ptx_lower_error(l, op->loc, "depth is not compared %s",
+                               way->fetch ? "at integer coordinates" : "in textures of three dimensions");
     args->depth = ptx_src(l, op, PTX_F32);
     return way->compare = true;
 }
 
 /* What follows the fixed operands: {e} {, f}.  A vector is an offset; so is an integer in one dimension. */
-static bool read_tail(struct ptx_lower *l, const struct ptx_instr *in, unsigned at, struct ptx_tex_way *way, struct ptx_tex_args *args)
+static bool read_tail(struct ptx_lower *l, const struct ptx_instr *in, unsigned at, struct ptx_tex_way *way,
+                      struct ptx_tex_args *args)
 {
     for (; at < in->n_ops; at++) {
         const struct ptx_operand *op = &in->ops[at];
-        bool bits = op->kind == PTX_OP_FLOAT || (op->kind == PTX_OP_REG && (ptx_is_float(op->var->type) || op->var->type == PTX_B32));
+        bool bits = op->kind == PTX_OP_FLOAT ||
+                    (op->kind == PTX_OP_REG && (ptx_is_float(op->var->type) || op->var->type == PTX_B32));
         if (!is_vector(op) && (way->dims > 1 || bits)) {
             if (!read_depth(l, op, way, args))
                 return false;
@@ -245,8 +248,10 @@ static bool sampler_query(const struct ptx_instr *in, unsigned *ret_shift, unsig
     static const struct {
         enum ptx_mod mod;
         unsigned shift, mask;
-    } fields[] = { { PTX_MOD_ADDR_MODE_0, 0, 3 }, { PTX_MOD_ADDR_MODE_1, 2, 3 }, { PTX_MOD_ADDR_MODE_2, 4, 3 }, { PTX_MOD_FILTER_MODE, 6, 1 },
-                   { PTX_MOD_NORMALIZED_COORDS, 7, 1 }, { PTX_MOD_FORCE_UNNORMALIZED_COORDS, 7, 1 } };
+    } fields[] = {
+        { PTX_MOD_ADDR_MODE_0, 0, 3 }, { PTX_MOD_ADDR_MODE_1, 2, 3 },       { PTX_MOD_ADDR_MODE_2, 4, 3 },
+        { PTX_MOD_FILTER_MODE, 6, 1 }, { PTX_MOD_NORMALIZED_COORDS, 7, 1 }, { PTX_MOD_FORCE_UNNORMALIZED_COORDS, 7, 1 }
+    };
     for (size_t i = 0; i < sizeof fields / sizeof *fields; i++) {
         if (!ptx_has(in, fields[i].mod))
             continue;

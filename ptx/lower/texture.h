@@ -1,7 +1,7 @@
 /* Sampling textures in software: what the instructions (texture.c, surface.c) ask of the sampler (texel.c, sample.c).
  *
- * Each way of sampling becomes one internal function of the module, made when first called, so that a kernel full of fetches stays
- * small; the first calls are inlined.  Only arithmetic that is the same on all devices, to the bit. */
+ * Each way of sampling becomes one internal function of the module, made when first called, so that a kernel full of fetches
+ * stays small; the first calls are inlined.  Only arithmetic that is the same on all devices, to the bit. */
 /* SPDX-License-Identifier: Apache-2.0 */
 #ifndef AW_PTX_LOWER_TEXTURE_H
 #define AW_PTX_LOWER_TEXTURE_H
@@ -61,10 +61,12 @@ void ptx_tex_sample(struct ptx_lower *l, const struct ptx_tex_way *way, const st
                     LLVMValueRef ret_words[4]);
 
 /* The descriptor's address that an operand inside [...] names: a register, a parameter, or a .texref, .samplerref or .surfref
- * variable, in whose cell it lies.  `offset`: the address operand's, in bytes; only variables, arrays of such cells, can have one. */
+ * variable, in whose cell it lies.  `offset`: the address operand's, in bytes; only variables, arrays of such cells, can have
+ * one. */
 LLVMValueRef ptx_tex_handle(struct ptx_lower *l, const struct ptx_operand *op, int64_t offset);
 LLVMValueRef ptx_tex_desc(struct ptx_lower *l, LLVMValueRef handle);
-/* A .samplerref variable as a number: twice its enum aw_sampler plus one, which is no descriptor's address.  i64; an error is noted. */
+/* A .samplerref variable as a number: twice its enum aw_sampler plus one, which is no descriptor's address.  i64; an error is
+ * noted. */
 LLVMValueRef ptx_sampler_handle(struct ptx_lower *l, const struct ptx_var *var);
 
 /* .1d to .acube of an instruction. */
@@ -78,7 +80,8 @@ struct ptx_tex_geometry ptx_tex_geometry_of(const struct ptx_instr *in);
 struct ptx_if {
     LLVMBasicBlockRef otherwise, done;
 };
-/* Opens `if (condition)`; ptx_if_else goes to the other side and ptx_if_end behind both; each gives the block that was left, for phis. */
+/* Opens `if (condition)`; ptx_if_else goes to the other side and ptx_if_end behind both; each gives the block that was left, for
+ * phis. */
 struct ptx_if ptx_if_begin(struct ptx_lower *l, LLVMValueRef condition);
 LLVMBasicBlockRef ptx_if_else(struct ptx_lower *l, struct ptx_if *f);
 LLVMBasicBlockRef ptx_if_end(struct ptx_lower *l, struct ptx_if *f);

@@ -1,4 +1,5 @@
-/* Video instructions (PTX ISA 9.7.18): arithmetic on bytes and halves picked out of registers, scalar and on all parts at once. */
+/* Video instructions (PTX ISA 9.7.18): arithmetic on bytes and halves picked out of registers, scalar and on all parts at
+ * once. */
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "lower/internal.h"
 
@@ -155,8 +156,8 @@ bool ptx_lower_video(struct ptx_lower *l, const struct ptx_instr *in)
     return true;
 }
 
-/* vmad: a * b + c, where minus signs are complements and a one at the bottom, as PTX has them.  Products of two unsigned values with a
- * signed result need 65 bits. */
+/* vmad: a * b + c, where minus signs are complements and a one at the bottom, as PTX has them.  Products of two unsigned values
+ * with a signed result need 65 bits. */
 bool ptx_lower_vmad(struct ptx_lower *l, const struct ptx_instr *in)
 {
     const struct ptx_operand *ops = in->ops;

@@ -52,9 +52,9 @@ bool ptx_lower_bar_red(struct ptx_lower *l, const struct ptx_instr *in)
     return true;
 }
 
-/* A cluster has one block.  Arriving publishes what the block is to see; the wait is the block's barrier.  It returns when all threads
- * that have not exited wait, where the manual asks only that they have arrived: no thread may do between the two what another one needs
- * before it waits. */
+/* A cluster has one block.  Arriving publishes what the block is to see; the wait is the block's barrier.  It returns when all
+ * threads that have not exited wait, where the manual asks only that they have arrived: no thread may do between the two what
+ * another one needs before it waits. */
 bool ptx_lower_cluster_arrive(struct ptx_lower *l, const struct ptx_instr *in)
 {
     if (!ptx_has(in, PTX_MOD_RELAXED))
@@ -149,8 +149,8 @@ bool ptx_lower_redux(struct ptx_lower *l, const struct ptx_instr *in)
     return true;
 }
 
-/* Floats as integers of the same order: the bits, with those below the sign turned over where it is set.  NaN becomes the number at the
- * end where it loses, or wins with .NaN; both ends are numbers that only NaN has. */
+/* Floats as integers of the same order: the bits, with those below the sign turned over where it is set.  NaN becomes the number
+ * at the end where it loses, or wins with .NaN; both ends are numbers that only NaN has. */
 bool ptx_lower_redux_float(struct ptx_lower *l, const struct ptx_instr *in)
 {
     bool max = ptx_has(in, PTX_MOD_MAX);

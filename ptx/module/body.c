@@ -141,7 +141,8 @@ static bool in_range(struct aw_str name, struct aw_str prefix, uint32_t count)
 {
     uint64_t number = 0;
     size_t n = name.len - prefix.len;
-    if (name.len <= prefix.len || n > 10 || memcmp(name.ptr, prefix.ptr, prefix.len) != 0 || (n > 1 && name.ptr[prefix.len] == '0'))
+    if (name.len <= prefix.len || n > 10 || memcmp(name.ptr, prefix.ptr, prefix.len) != 0 ||
+        (n > 1 && name.ptr[prefix.len] == '0'))
         return false;
     for (size_t i = prefix.len; i < name.len; i++) {
         if (!ptx_is(name.ptr[i], PTX_CH_DIGIT))

@@ -25,7 +25,8 @@ static void take_address(struct inits *in, struct ptx_func *f)
     f->address_id = (uint32_t)in->taken.n;
 }
 
-static void undefined(struct inits *in, struct ptx_symbol *s, const struct ptx_module *origin, struct ptx_loc loc, const char *what)
+static void undefined(struct inits *in, struct ptx_symbol *s, const struct ptx_module *origin, struct ptx_loc loc,
+                      const char *what)
 {
     if (s->reported)
         return;

@@ -226,7 +226,8 @@ bool ptx_closure_errors(const struct ptx_closure *c, struct aw_buf *ret_text)
 }
 
 /* The first call of a function in what the kernel reaches; NULL: only its address is taken. */
-static const struct ptx_instr *call_of(const struct ptx_closure *c, const struct ptx_func *callee, const struct ptx_func **ret_caller)
+static const struct ptx_instr *call_of(const struct ptx_closure *c, const struct ptx_func *callee,
+                                       const struct ptx_func **ret_caller)
 {
     for (uint32_t i = 0; i < c->n_funcs; i++)
         for (const struct ptx_stmt *s = c->funcs[i]->body; s; s = s->next) {

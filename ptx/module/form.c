@@ -129,7 +129,8 @@ static const struct {
     { "tcgen05", NULL, "tensor memory (tcgen05) is tied to one architecture, sm_100a and its kin" },
     { "tensormap", NULL, "tensor maps (tensormap) are tied to the copy engine of NVIDIA's sm_90 and later" },
     { "cvt", ".s2f6x2", "conversions of s2f6x2 are tied to single architectures, sm_100a and its kin" },
-    { "cp", ".tensor", "copies through tensor maps (cp.async.bulk.tensor) are tied to the copy engine of NVIDIA's sm_90 and later" },
+    { "cp", ".tensor",
+      "copies through tensor maps (cp.async.bulk.tensor) are tied to the copy engine of NVIDIA's sm_90 and later" },
 };
 
 static bool is_foreign(struct ptx_opcode *op)
@@ -259,7 +260,8 @@ static bool fits_dest(struct match *m, uint32_t index, const struct ptx_operand 
 }
 
 /* A {vector} of as many elements as the row says. */
-static bool fits_counted(struct match *m, uint32_t index, const struct ptx_operand *op, enum ptx_type type, const struct ptx_shape *shape)
+static bool fits_counted(struct match *m, uint32_t index, const struct ptx_operand *op, enum ptx_type type,
+                         const struct ptx_shape *shape)
 {
     if (op->kind != PTX_OP_VECTOR || op->n_items != shape->count) {
         char text[48];

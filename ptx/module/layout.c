@@ -1,4 +1,5 @@
-/* Sizes and places: of variables in the module's arena, of parameters in their buffer, of .shared variables in a kernel's block. */
+/* Sizes and places: of variables in the module's arena, of parameters in their buffer, of .shared variables in a kernel's
+ * block. */
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "module/state.h"
 
@@ -65,8 +66,8 @@ uint32_t ptx_param_size(const struct ptx_func *kernel)
     return (uint32_t)size;
 }
 
-/* ---- The arena.  Initialised variables first, so that the image is short; of these, the ones whose initialisers leave most of them
- * zero last, the largest at the very end: what it leaves zero the image has not. */
+/* ---- The arena.  Initialised variables first, so that the image is short; of these, the ones whose initialisers leave most of
+ * them zero last, the largest at the very end: what it leaves zero the image has not. */
 static uint64_t count_inits(const struct ptx_init *init)
 {
     uint64_t n = 0;
@@ -146,8 +147,9 @@ static bool check_constants(struct ptx_var *const *vars, size_t n, struct ptx_di
         at = ptx_align_up(at, v->align ? v->align : 1) + v->size;
         if (v->size <= BANK && at <= BANK)
             continue;
-        ptx_error(diags, v->origin->name, v->loc, "no room for '%.*s' of %llu bytes: the .const variables of a module have %d together",
-                  AW_STR_ARG(v->name), (unsigned long long)v->size, BANK);
+        ptx_error(diags, v->origin->name, v->loc,
+                  "no room for '%.*s' of %llu bytes: the .const variables of a module have %d together", AW_STR_ARG(v->name),
+                  (unsigned long long)v->size, BANK);
         return false;
     }
     return true;

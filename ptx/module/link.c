@@ -12,8 +12,8 @@ static uint32_t highest_file(const struct ptx_module *m)
     return highest;
 }
 
-/* Places refer to .file numbers of their own text and to labels in its debug sections.  The numbers move up by `base`; the sections
- * and what refers into them go, for no tool could bind them to one module any more. */
+/* Places refer to .file numbers of their own text and to labels in its debug sections.  The numbers move up by `base`; the
+ * sections and what refers into them go, for no tool could bind them to one module any more. */
 static void move_places(struct ptx_module *m, uint32_t base)
 {
     for (struct ptx_file *f = m->files; f; f = f->next)

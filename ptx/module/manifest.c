@@ -208,7 +208,9 @@ static void put_address(struct builder *b, const struct ptx_init_addr *a, uint64
     if (!a->var) /* a texture's mode */
         return;
     uint64_t place = a->var->managed ? ptx_managed_storage(a->var) : a->var->offset;
-    struct aw_manifest_reloc r = { .at = at, .addend = (int64_t)(place + (uint64_t)a->offset), .size = size, .mask_shift = shift };
+    struct aw_manifest_reloc r = {
+        .at = at, .addend = (int64_t)(place + (uint64_t)a->offset), .size = size, .mask_shift = shift
+    };
     if (!extends_last(b, &r))
         b->failed |= !aw_vec_push(&b->relocs, r);
 }

@@ -13,7 +13,8 @@
  * they are in func->errors and func->n_errors, for ptx_closure_errors.  The module is owned by the caller: ptx_module_destroy. */
 enum aw_status ptx_open(const struct aw_text texts[], size_t n, struct ptx_diags *diags, struct ptx_module **ret_module);
 
-/* Appends a module of our own to modules[], which has room for it, where one of these declares what it defines and nobody else. */
+/* Appends a module of our own to modules[], which has room for it, where one of these declares what it defines and nobody
+ * else. */
 enum aw_status ptx_runtime_add(struct ptx_module *modules[], size_t *n, struct ptx_diags *diags);
 
 /* The two halves of it.  ptx_link moves everything into modules[0], which it returns; the others stay alive as its `absorbed`.
@@ -60,15 +61,17 @@ struct ptx_closure {
 bool ptx_closure_of(const struct ptx_module *module, struct ptx_func *kernel, struct aw_arena *arena,
                     struct ptx_closure *ret_closure);
 
-/* Appends the messages of every function of the closure; true when there were none: the text is right as far as this room can tell. */
+/* Appends the messages of every function of the closure; true when there were none: the text is right as far as this room can
+ * tell. */
 bool ptx_closure_errors(const struct ptx_closure *closure, struct aw_buf *ret_text);
 
-/* Appends a message for each function of the device-side runtime that it calls and nothing implements; true when there are any. */
+/* Appends a message for each function of the device-side runtime that it calls and nothing implements; true when there are
+ * any. */
 bool ptx_closure_missing(const struct ptx_closure *closure, struct aw_buf *ret_text);
 
 /* Gives every .shared variable of the closure its offset (var->offset) in the kernel's @aw.shared; dynamic ones (extern, unsized)
- * all get the offset where dynamic memory begins: static_shared rounded up to 16.  The offsets hold until the next call for another
- * kernel: call it right before lowering one. */
+ * all get the offset where dynamic memory begins: static_shared rounded up to 16.  The offsets hold until the next call for
+ * another kernel: call it right before lowering one. */
 void ptx_module_shared_layout(struct ptx_module *module, const struct ptx_closure *closure);
 
 /* True when an indirect call through `proto` (a .callprototype's function, or one of .calltargets) may reach `func`. */
@@ -80,8 +83,8 @@ bool ptx_is_runtime(struct aw_str name);
 /* Packed parameter buffer of an entry: each parameter's var->offset, size and align are set by checking; this is its size. */
 uint32_t ptx_param_size(const struct ptx_func *kernel);
 
-/* What the initialiser of a .texref, .samplerref or .surfref variable says, as enum aw_sampler; without one, CUDA's defaults.  False: it has
- * fields or values that mean nothing here: which, in `why` (size bytes), and where.  Needs no checked module. */
+/* What the initialiser of a .texref, .samplerref or .surfref variable says, as enum aw_sampler; without one, CUDA's defaults.
+ * False: it has fields or values that mean nothing here: which, in `why` (size bytes), and where.  Needs no checked module. */
 bool ptx_opaque_init(const struct ptx_var *var, unsigned *ret_sampler, struct ptx_loc *ret_loc, char *why, size_t size);
 
 /* Bytes of the module's arena. */

@@ -1,5 +1,6 @@
-/* Initialisers of .texref, .samplerref and .surfref variables: lists of named fields (PTX ISA 5.3).  Not what becomes of them: a sampler's are
- * constants of the code (ptx/lower/texture.c), a texture reference's are what the runtime begins with (struct aw_manifest_var). */
+/* Initialisers of .texref, .samplerref and .surfref variables: lists of named fields (PTX ISA 5.3).  Not what becomes of them: a
+ * sampler's are constants of the code (ptx/lower/texture.c), a texture reference's are what the runtime begins with (struct
+ * aw_manifest_var). */
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "module/state.h"
 
@@ -55,7 +56,8 @@ static bool read_field(struct field *f, char *why, size_t size)
         f->clear = AW_SAMPLER_NORMALIZED;
         f->set = (value == 1) != sampler ? AW_SAMPLER_NORMALIZED : 0;
     } else {
-        return no(why, size, sampler ? "a sampler has no field" : "only what is bound to a reference can say its field", a->field);
+        return no(why, size, sampler ? "a sampler has no field" : "only what is bound to a reference can say its field",
+                  a->field);
     }
     return value >= 0 || no(why, size, sampler ? "a sampler has no such value of" : "a texture has no such value of", a->field);
 }
@@ -68,7 +70,8 @@ bool ptx_opaque_init(const struct ptx_var *var, unsigned *ret_sampler, struct pt
     if (var->type != PTX_SAMPLERREF)
         bits = AW_SAMPLER_OF_REFERENCE;
     if (var->init && (var->init->kind != PTX_INIT_LIST || var->n_dims))
-        return no(why, size, var->n_dims ? "arrays of references cannot be initialised:" : "the initialiser must be a list of named fields:",
+        return no(why, size,
+                  var->n_dims ? "arrays of references cannot be initialised:" : "the initialiser must be a list of named fields:",
                   var->name);
     if (var->init && var->type == PTX_SURFREF && var->init->n_items)
         return no(why, size, "only what is bound to a surface can say its fields:", var->name);

@@ -1,12 +1,13 @@
-/* Functions of CUDA's device-side runtime that are answered here: PTX text, linked behind a module that declares one of them and defines it not.
+/* Functions of CUDA's device-side runtime that are answered here: PTX text, linked behind a module that declares one of them and
+ * defines it not.
  *
- * Not those that start kernels or ask about the device: a kernel that calls one fails by its name when it is used (closure.c).  As none is
- * ever started, there is nothing to wait for. */
+ * Not those that start kernels or ask about the device: a kernel that calls one fails by its name when it is used (closure.c).
+ * As none is ever started, there is nothing to wait for. */
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "module/state.h"
 
-/* A handle of the grid is its workspace's address: a word of size, then the barrier's count, whose highest bit turns over when all blocks
- * have come.  0 without a cooperative launch; CUDA's own groups trap there, too. */
+/* A handle of the grid is its workspace's address: a word of size, then the barrier's count, whose highest bit turns over when
+ * all blocks have come.  0 without a cooperative launch; CUDA's own groups trap there, too. */
 static const char source[] =
     ".version 6.0\n"
     ".target sm_30\n"

@@ -51,8 +51,8 @@ enum aw_status ptx_bind_symbols(struct ptx_module *module, struct ptx_diags *dia
 
 /* layout.c */
 bool ptx_layout_var(struct ptx_var *var, struct ptx_diags *diags);  /* size and final alignment; false: message given */
-/* Where a laid-out variable is put: what is 16 bytes or larger at multiples of 16, whatever it asks for.  Programs read arrays of float
- * as float4. */
+/* Where a laid-out variable is put: what is 16 bytes or larger at multiples of 16, whatever it asks for.  Programs read arrays of
+ * float as float4. */
 uint64_t ptx_placed_align(const struct ptx_var *var);
 bool ptx_layout_params(struct ptx_func *func, struct ptx_diags *diags);
 bool ptx_layout_arena(struct ptx_module *module, struct ptx_diags *diags);

@@ -129,8 +129,9 @@ static int threshold_set(struct aw_str text, struct ptx_pass_wishes *ret, struct
         ret->set[id] = (int)value;
         return AW_OK;
     }
-    aw_buf_printf(diags, "<options>:0:0: error: '%.*s' is no threshold with a value from 1 on; `anywarp compile --thresholds` lists them\n",
-                  (int)text.len, text.ptr);
+    aw_buf_printf(
+        diags, "<options>:0:0: error: '%.*s' is no threshold with a value from 1 on; `anywarp compile --thresholds` lists them\n",
+        (int)text.len, text.ptr);
     return AW_ERR_INVALID_VALUE;
 }
 
@@ -204,7 +205,9 @@ static bool runs_on(const struct ptx_pass_info *pass, uint32_t machine)
 
 static enum aw_phase phase_of(const struct ptx_pass_info *pass)
 {
-    static const enum aw_phase of[] = { [PTX_PASS_LANE] = AW_PHASE_OPTIMISE, [PTX_PASS_STRUCTURE] = AW_PHASE_STRUCTURE, [PTX_PASS_VECTOR] = AW_PHASE_VECTORISE,
+    static const enum aw_phase of[] = { [PTX_PASS_LANE] = AW_PHASE_OPTIMISE,
+                                        [PTX_PASS_STRUCTURE] = AW_PHASE_STRUCTURE,
+                                        [PTX_PASS_VECTOR] = AW_PHASE_VECTORISE,
                                         [PTX_PASS_MACHINE] = AW_PHASE_CLEAN_UP };
     return pass->on & PTX_PASS_AMD ? AW_PHASE_OPTIMISE : of[pass->stage];
 }

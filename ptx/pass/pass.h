@@ -1,8 +1,8 @@
 /* The passes: which there are (pass.def), and the runner of both finishers.
  *
- * A finisher fills a struct ptx_pipeline and calls ptx_pipeline_run.  An OWN pass is a function ptx_run_NAME, declared here of the table, in a
- * file of the finishers' or of the vectoriser's.  What a person asks of passes (print, stop, leave out, force) is one struct ptx_pass_wishes.
- * Knows nothing of machines and of what passes do.  Thread-safe: all state is in the arguments. */
+ * A finisher fills a struct ptx_pipeline and calls ptx_pipeline_run.  An OWN pass is a function ptx_run_NAME, declared here of
+ * the table, in a file of the finishers' or of the vectoriser's.  What a person asks of passes (print, stop, leave out, force) is
+ * one struct ptx_pass_wishes.  Knows nothing of machines and of what passes do.  Thread-safe: all state is in the arguments. */
 /* SPDX-License-Identifier: Apache-2.0 */
 #ifndef AW_PTX_PASS_PASS_H
 #define AW_PTX_PASS_PASS_H
@@ -74,9 +74,9 @@ struct ptx_pass_wishes {
     bool verify, times;   /* check the IR after each; tell each one's processor time */
 };
 
-/* Reads words separated by blanks: "print-after=NAME|all", "stop-after=NAME", "disable=NAME[,NAME]", "force=NAME", "set=THRESHOLD=VALUE",
- * "verify-each", "times".  AW_OK; AW_ERR_INVALID_VALUE with a line in `diags`: a name that is not known, or of a pass that cannot be left out,
- * forced or stopped after; a value that is no number from 1 on. */
+/* Reads words separated by blanks: "print-after=NAME|all", "stop-after=NAME", "disable=NAME[,NAME]", "force=NAME",
+ * "set=THRESHOLD=VALUE", "verify-each", "times".  AW_OK; AW_ERR_INVALID_VALUE with a line in `diags`: a name that is not known,
+ * or of a pass that cannot be left out, forced or stopped after; a value that is no number from 1 on. */
 int ptx_pass_wishes_parse(const char *text, struct ptx_pass_wishes *ret, struct aw_buf *diags);
 
 struct ptx_pipeline {
@@ -88,7 +88,8 @@ struct ptx_pipeline {
     const char *kernel;
     struct aw_buf *diags;
     bool lifted;                           /* some of the module was machine code */
-    bool tangled;                          /* set by `tangles`: there are functions that are loops over their blocks (finish/tangle.h) */
+    bool tangled;                          /* set by `tangles`: there are functions that are loops over their blocks
+                                            * (finish/tangle.h) */
     bool stopped;                          /* after the pass that was asked for */
 };
 
@@ -101,8 +102,8 @@ struct ptx_pipeline {
 #include "pass/pass.def"
 #undef AW_PASS
 
-/* Runs all passes of this machine, in order.  AW_OK; a body's error; AW_ERR_NOT_SUPPORTED with a line (LLVM's message, or malformed IR and after which
- * pass that was found).  What is printed goes to `diags`, each module after a line "; NAME". */
+/* Runs all passes of this machine, in order.  AW_OK; a body's error; AW_ERR_NOT_SUPPORTED with a line (LLVM's message, or
+ * malformed IR and after which pass that was found).  What is printed goes to `diags`, each module after a line "; NAME". */
 int ptx_pipeline_run(struct ptx_pipeline *p);
 
 /* Is the pass to be done?  For INNER ones and what the bodies leave open; `p` may be NULL: yes. */
@@ -129,7 +130,8 @@ int ptx_verify(LLVMModuleRef m, const char *phase, const char *kernel, struct aw
  * AW_ERR_NOT_SUPPORTED with LLVM's message in `diags`. */
 int ptx_passes_run(LLVMModuleRef module, LLVMTargetMachineRef machine, const char *passes, struct aw_buf *diags);
 
-/* The list of passes, a line each: name, stage, where, what; and of thresholds: name, value, candidates, rows, what, tabs in between. */
+/* The list of passes, a line each: name, stage, where, what; and of thresholds: name, value, candidates, rows, what, tabs in
+ * between. */
 void ptx_pass_list(struct aw_buf *out);
 void ptx_threshold_list(struct aw_buf *out);
 

@@ -1,5 +1,5 @@
-/* What all of the vectoriser uses: failure and memory, the module at hand, types, constants, phis, counts of instructions, and what a source
- * value, call or access says of itself, without any analysis. */
+/* What all of the vectoriser uses: failure and memory, the module at hand, types, constants, phis, counts of instructions, and
+ * what a source value, call or access says of itself, without any analysis. */
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "simt/ir.h"
 #include <string.h>
@@ -294,7 +294,8 @@ bool simt_known_const(struct simt_fn *f, LLVMValueRef v, int64_t *ret)
 LLVMValueRef simt_opposite(LLVMValueRef cond)
 {
     int64_t k;
-    bool is = LLVMIsAInstruction(cond) && LLVMGetInstructionOpcode(cond) == LLVMXor && simt_int_const(LLVMGetOperand(cond, 1), &k) && k;
+    bool is = LLVMIsAInstruction(cond) && LLVMGetInstructionOpcode(cond) == LLVMXor &&
+              simt_int_const(LLVMGetOperand(cond, 1), &k) && k;
     return is ? LLVMGetOperand(cond, 0) : NULL;
 }
 
@@ -302,8 +303,8 @@ bool simt_arithmetic(LLVMValueRef x)
 {
     switch (LLVMGetInstructionOpcode(x)) {
     case LLVMAdd: case LLVMSub: case LLVMMul: case LLVMShl: case LLVMLShr: case LLVMAShr: case LLVMAnd: case LLVMOr: case LLVMXor:
-    case LLVMICmp: case LLVMSelect: case LLVMSExt: case LLVMZExt: case LLVMTrunc: case LLVMIntToPtr: case LLVMPtrToInt: case LLVMGetElementPtr:
-    case LLVMAddrSpaceCast:
+    case LLVMICmp: case LLVMSelect: case LLVMSExt: case LLVMZExt: case LLVMTrunc: case LLVMIntToPtr:
+    case LLVMPtrToInt: case LLVMGetElementPtr: case LLVMAddrSpaceCast:
         return true;
     default:
         return false;
@@ -386,7 +387,8 @@ LLVMValueRef simt_access_root(struct simt_fn *f, LLVMValueRef p, int64_t *ret_at
 
 bool simt_access_plain(LLVMValueRef x, bool store)
 {
-    return (store ? LLVMIsAStoreInst(x) : LLVMIsALoadInst(x)) && !LLVMGetVolatile(x) && LLVMGetOrdering(x) == LLVMAtomicOrderingNotAtomic;
+    return (store ? LLVMIsAStoreInst(x) : LLVMIsALoadInst(x)) && !LLVMGetVolatile(x) &&
+           LLVMGetOrdering(x) == LLVMAtomicOrderingNotAtomic;
 }
 
 bool simt_touches_memory(LLVMValueRef x)

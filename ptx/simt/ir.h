@@ -55,7 +55,8 @@ struct simt_block {
     int loop;                      /* innermost, or -1 */
     int next_in_loop;              /* another block with the same innermost loop, or -1 */
     bool divergent;                /* ends in a branch on which the lanes may differ */
-    bool updates;                  /* only writes over what the block before it has read (update.c); run for no lane as well where masked stores are quick */
+    bool updates;                  /* only writes over what the block before it has read (update.c); run for no lane as well where
+                                    * masked stores are quick */
     LLVMBasicBlockRef begin, end;  /* what it became */
     LLVMValueRef mask;             /* <32 x i1>; NULL = every lane of the warp */
 };
@@ -119,7 +120,8 @@ struct simt {
     LLVMTargetDataRef in_layout;
     LLVMBuilderRef b;
     LLVMTypeRef i1, i8, i32, i64, ptr, v_void, i1v, i32v, i64v, warp_state;
-    int lanes;                          /* of a vector: 32, or a part of the warp where no lane asks for another; see vector_width.c */
+    int lanes;                          /* of a vector: 32, or a part of the warp where no lane asks for another; see
+                                         * vector_width.c */
     LLVMValueRef all_lanes, no_lanes;   /* constant masks */
     LLVMValueRef scopes[2], both_scopes; /* alias scopes of global and of shared memory */
     LLVMValueRef kernel;
@@ -137,7 +139,8 @@ struct simt {
     uint32_t frame_bytes, turn_bytes;   /* what it keeps between two calls, and about what a call reads and writes */
     bool plain_updates; /* atomics on a block's own memory are loads and stores somewhere: no other warp may come in between */
     bool jammed;                        /* several warps share instructions somewhere */
-    int n_rare;                         /* blocks of the kernel before which something is asked that all but never holds; see reroll.c */
+    int n_rare;                         /* blocks of the kernel before which something is asked that all but never holds; see
+                                         * reroll.c */
     LLVMBasicBlockRef rare[SIMT_RARE];
     int status;
 };
@@ -245,7 +248,8 @@ LLVMValueRef simt_opposite(LLVMValueRef cond); /* of what it is the opposite; NU
 bool simt_arithmetic(LLVMValueRef x); /* what any lane may do at any time, and as often as one likes; no division */
 /* Where a variable lies in the shared window; false: it is none of it. */
 bool simt_shared_place(const struct simt *u, LLVMValueRef variable, int64_t *ret);
-bool simt_known_const(struct simt_fn *f, LLVMValueRef v, int64_t *ret); /* addresses in the shared window, too: variables' places are known */
+/* addresses in the shared window, too: variables' places are known */
+bool simt_known_const(struct simt_fn *f, LLVMValueRef v, int64_t *ret);
 unsigned simt_space(LLVMTypeRef type);                          /* address space of a pointer type, else 0 */
 bool simt_is_shared_ptr(LLVMTypeRef type);
 unsigned simt_width(LLVMTypeRef type);                          /* bits, where offsets are taken modulo 2^bits */
@@ -259,7 +263,8 @@ LLVMValueRef simt_intrinsic(struct simt *u, const char *name, LLVMTypeRef *types
                             unsigned n);
 LLVMValueRef simt_access_address(LLVMValueRef inst); /* of a load or store */
 LLVMTypeRef simt_access_type(LLVMValueRef inst);
-LLVMValueRef simt_access_root(struct simt_fn *f, LLVMValueRef p, int64_t *ret_at); /* an address as another one, or a number, plus a constant */
+/* an address as another one, or a number, plus a constant */
+LLVMValueRef simt_access_root(struct simt_fn *f, LLVMValueRef p, int64_t *ret_at);
 bool simt_access_plain(LLVMValueRef x, bool store);
 bool simt_touches_memory(LLVMValueRef x);
 bool simt_is_serialised(LLVMValueRef fn);

@@ -1,4 +1,5 @@
-/* The vectoriser's private intrinsics by number (private.def): building and recognising calls of them.  Thread-safe on distinct modules. */
+/* The vectoriser's private intrinsics by number (private.def): building and recognising calls of them.  Thread-safe on distinct
+ * modules. */
 /* SPDX-License-Identifier: Apache-2.0 */
 #ifndef AW_PTX_SIMT_PRIVATE_H
 #define AW_PTX_SIMT_PRIVATE_H
@@ -15,7 +16,8 @@ enum simt_private {
 };
 
 enum simt_private_traits {
-    SIMT_PRIVATE_UNIFORM = 1, SIMT_PRIVATE_ADDRESS = 2, SIMT_PRIVATE_VOTE = 4, SIMT_PRIVATE_MEETING = 8, SIMT_PRIVATE_ONE_LANE = 16
+    SIMT_PRIVATE_UNIFORM = 1, SIMT_PRIVATE_ADDRESS = 2, SIMT_PRIVATE_VOTE = 4, SIMT_PRIVATE_MEETING = 8,
+        SIMT_PRIVATE_ONE_LANE = 16
 };
 
 /* Which one a function is, or an instruction calls; NONE for what is neither, and for NULL. */

@@ -112,7 +112,8 @@ static bool module_emit(struct simt *u)
     LLVMValueRef rows = NULL, any = NULL, fixed = NULL;
     const uint32_t *block = u->options->block;
     enum simt_form form = block[0] && block[1] ? SIMT_FORM_FIXED : block[0] % SIMT_LANES ? SIMT_FORM_ANY : SIMT_FORM_ROWS;
-    if ((!u->options->dispatched && !simt_vector_width_choose(u, form)) || !simt_line_tables_begin(u) || !declare_devices(u) || !devices_emit(u) || !singles_emit(u))
+    if ((!u->options->dispatched && !simt_vector_width_choose(u, form)) || !simt_line_tables_begin(u) || !declare_devices(u) ||
+        !devices_emit(u) || !singles_emit(u))
         return false;
     if (!u->options->dispatched && !form_choose(u, form))
         return false;
@@ -132,7 +133,8 @@ static bool module_emit(struct simt *u)
         LLVMValueRef bodies[2] = { fixed ? fixed : rows ? rows : any, rows ? any : NULL };
         bool tidied = u->stats.barrier || !u->options->tidy || settle(u);
         simt_stepped(u, PTX_PASS_TIDY, u->out);
-        whole = tidied && simt_fission(u, bodies, bodies[1] ? 2 : 1) && check(u, bodies[0]) && (!bodies[1] || check(u, bodies[1]));
+        whole = tidied && simt_fission(u, bodies, bodies[1] ? 2 : 1) && check(u, bodies[0]) &&
+                (!bodies[1] || check(u, bodies[1]));
     }
     simt_stepped(u, PTX_PASS_FISSION, u->out);
     simt_together_dissolve(u);

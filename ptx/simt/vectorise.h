@@ -13,13 +13,15 @@
 #include <llvm-c/Core.h>
 #include <llvm-c/Target.h>
 
-#define SIMT_LOCAL "aw.local" /* metadata of stack variables in the vector form that the program may overrun, for whoever gives them a place */
+#define SIMT_LOCAL "aw.local" /* metadata of stack variables in the vector form that the program may overrun, for whoever gives
+                               * them a place */
 
 #define SIMT_DISPATCHED "aw-tangled" /* attribute of functions that are a loop over their blocks (ptx/finish/tangle.h) */
 
 struct simt_options {
     const char *kernel;
-    uint32_t block[3];      /* threads: this shape alone; x,0,0: rows of a multiple of x, in one form; 0,0,0: any, in the form that fits */
+    uint32_t block[3];      /* threads: this shape alone; x,0,0: rows of a multiple of x, in one form; 0,0,0: any, in the form
+                             * that fits */
     uint32_t static_shared; /* bytes */
     uint32_t kernarg_size;  /* bytes */
     uint32_t local_bytes;   /* per thread, as the object reports it */
@@ -28,16 +30,21 @@ struct simt_options {
     bool masks;             /* masked loads and stores of 32- and 64-bit elements are instructions; always with small_masks */
     bool small_masks;       /* masked loads and stores of 8- and 16-bit elements are instructions */
     bool masked_stores;     /* of 32- and 64-bit elements take not much longer than plain ones */
-    uint32_t permute_bytes; /* of registers whose elements of 4 bytes one instruction brings into any order: 32 (AVX2), 64 (AVX-512), or 0 */
-    /* Elements `at` of one or two such registers: vectors of i32 all, `at` below the number of elements.  Only asked where permute_bytes is not 0. */
+    uint32_t permute_bytes; /* of registers whose elements of 4 bytes one instruction brings into any order: 32 (AVX2), 64
+                             * (AVX-512), or 0 */
+    /* Elements `at` of one or two such registers: vectors of i32 all, `at` below the number of elements.  Only asked where
+     * permute_bytes is not 0. */
     LLVMValueRef (*permute)(LLVMBuilderRef b, LLVMValueRef *registers, int n, LLVMValueRef at);
     bool versions;          /* copies of divergent code for warps with no lane off: where masks cost */
-    /* Code at the builder's place for a pure aw.* function that has arguments (lower/simt.def), all of them scalars or all vectors of any number of
-     * lanes; constants that pick what it does stay scalars.  NULL where the machine has nothing for it; itself NULL: it never has. */
+    /* Code at the builder's place for a pure aw.* function that has arguments (lower/simt.def), all of them scalars or all
+     * vectors of any number of lanes; constants that pick what it does stay scalars.  NULL where the machine has nothing for it;
+     * itself NULL: it never has. */
     LLVMValueRef (*operation)(LLVMBuilderRef b, enum ptx_simt id, LLVMValueRef *args);
-    int (*tidy)(LLVMModuleRef out, void *context); /* cleans up bodies before they are cut at barriers; enum aw_status.  NULL: nothing does */
+    int (*tidy)(LLVMModuleRef out, void *context); /* cleans up bodies before they are cut at barriers; enum aw_status.  NULL:
+                                                    * nothing does */
     void *context;          /* tidy's */
-    bool dispatched;        /* the kernel is a loop over its blocks, which only look like nested ones: no other form of it is of use */
+    bool dispatched;        /* the kernel is a loop over its blocks, which only look like nested ones: no other form of it is of
+                             * use */
     bool plain;             /* no form of which it is known only later whether it can be made: see `again` */
     bool verify;            /* check the IR after every function */
     const struct ptx_pipeline *pipeline; /* says which of its steps (pass/pass.def: INNER) are taken; NULL: all */
@@ -47,7 +54,8 @@ struct simt_stats {
     bool barrier;           /* some barrier is reached: the object carries AW_HOST_BARRIER */
     bool yield;             /* some loop or sleep lets others run: AW_HOST_YIELD */
     uint32_t bodies;        /* vector functions made */
-    bool again;             /* the form that was chosen could not be made: to be done again, `plain`, from a fresh `in` to a fresh `out` */
+    bool again;             /* the form that was chosen could not be made: to be done again, `plain`, from a fresh `in` to a fresh
+                             * `out` */
 };
 
 /* Scalar rewrites that must precede structurising, on a module still in SIMT form and free of switches: aggregates are taken
@@ -55,8 +63,9 @@ struct simt_stats {
  * AW_ERR_OUT_OF_MEMORY with a line in `diags`. */
 int simt_one_way(LLVMModuleRef module, struct aw_buf *diags);
 
-/* Moves regions of the kernel that are better run lane by lane to functions of their own; before control flow is nested, whose passes must
- * not touch those (they have `optnone`).  AW_OK, AW_ERR_NOT_SUPPORTED or AW_ERR_OUT_OF_MEMORY with a line in `diags`. */
+/* Moves regions of the kernel that are better run lane by lane to functions of their own; before control flow is nested, whose
+ * passes must not touch those (they have `optnone`).  AW_OK, AW_ERR_NOT_SUPPORTED or AW_ERR_OUT_OF_MEMORY with a line in
+ * `diags`. */
 int simt_serialise(LLVMModuleRef module, const struct simt_options *options, struct aw_buf *diags);
 extern bool simt_jam_always;    /* tests: warps share instructions of a region wherever they can (unroll_jam.c) */
 extern bool simt_serialise_always; /* tests: wherever it can be done, whatever it costs; set before anything is compiled */
@@ -67,8 +76,8 @@ bool simt_irreducible(LLVMModuleRef module);
  * AW_OK, AW_ERR_OUT_OF_MEMORY. */
 int simt_make_reducible(LLVMModuleRef module, struct aw_buf *diags);
 
-/* Adds to `out` (empty, with the machine's data layout and triple) the vector form of `in`'s kernel and of the device functions it
- * calls, its loops over blocks and warps, and the object table `aw_host_object` whose stack_bytes and local_stack are left 0.
+/* Adds to `out` (empty, with the machine's data layout and triple) the vector form of `in`'s kernel and of the device functions
+ * it calls, its loops over blocks and warps, and the object table `aw_host_object` whose stack_bytes and local_stack are left 0.
  * AW_OK, AW_ERR_NOT_SUPPORTED (with a line in `diags`) or AW_ERR_OUT_OF_MEMORY. */
 int simt_vectorise(LLVMModuleRef in, LLVMModuleRef out, const struct simt_options *options, struct simt_stats *ret_stats,
                    struct aw_buf *diags);

@@ -49,8 +49,8 @@ static inline bool ptx_is(char c, unsigned classes)
  * dot; empty when there is none), and makes what follows it the current token's place to go on from.  The token stays. */
 struct aw_str ptx_lex_suffix(struct ptx_lexer *lexer);
 
-/* The current token is '{' : skips to the matching '}' (no nesting, as in .section), returns what lies between and makes the '}' the
- * current token.  False at the end of text. */
+/* The current token is '{' : skips to the matching '}' (no nesting, as in .section), returns what lies between and makes the '}'
+ * the current token.  False at the end of text. */
 bool ptx_lex_verbatim_block(struct ptx_lexer *lexer, struct aw_str *ret_text);
 
 #endif

@@ -1,5 +1,5 @@
-/* Interned spellings of instructions: "ld.global.v4.f32" is taken apart once, and matched to table rows once, however often a module
- * uses it.  Internal to ptx/syntax and ptx/module. */
+/* Interned spellings of instructions: "ld.global.v4.f32" is taken apart once, and matched to table rows once, however often a
+ * module uses it.  Internal to ptx/syntax and ptx/module. */
 /* SPDX-License-Identifier: Apache-2.0 */
 #ifndef AW_PTX_SYNTAX_OPCODE_H
 #define AW_PTX_SYNTAX_OPCODE_H

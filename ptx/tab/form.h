@@ -23,8 +23,8 @@ enum ptx_mod {
 };
 _Static_assert(PTX_MOD_COUNT <= 255, "struct ptx_instr's flags hold 256, struct ptx_group's alternatives 255");
 
-/* The lowerings that rows name, in order of first use: PTX_LOWER_ADD for "add".  Rows hold this number and not a function, so that
- * the front (syntax, module, tab) links without LLVM.  ptx/lower expands the same list to get from number to function:
+/* The lowerings that rows name, in order of first use: PTX_LOWER_ADD for "add".  Rows hold this number and not a function, so
+ * that the front (syntax, module, tab) links without LLVM.  ptx/lower expands the same list to get from number to function:
  *     #define PTX_LOWERING(id, name) [PTX_LOWER_##id] = ptx_lower_##name,
  *     #include "tab/lowerings.inc"
  */

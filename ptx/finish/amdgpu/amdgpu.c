@@ -130,8 +130,8 @@ static void kernel_setup(struct amdgpu *a)
             continue;
         text_attribute(a, fn, "amdgpu-flat-work-group-size", text);
         text_attribute(a, fn, "uniform-work-group-size", "true");
-        /* Nothing of ours reads HIP's hidden arguments.  LLVM finds that out only when it optimises, and HIP looks for a queue to hand over
-         * where the kernel's description asks for one. */
+        /* Nothing of ours reads HIP's hidden arguments.  LLVM finds that out only when it optimises, and HIP looks for a queue to
+         * hand over where the kernel's description asks for one. */
         text_attribute(a, fn, "amdgpu-no-implicitarg-ptr", "");
         /* In IEEE mode minimum and maximum would answer NaN for a signalling one, and every operand would need quieting first. */
         if (a->major < 12)
@@ -157,8 +157,9 @@ static LLVMTargetMachineRef machine_create(const struct gfx *gfx, const char *fe
         LLVMDisposeMessage(message);
         return NULL;
     }
-    /* Not even at -O0 LLVM's code generator without optimisation: where lanes part inside functions, LLVM 22's restores masks of lanes from
-     * registers that were never written (tests/apps/async_copy built with -G).  Until it does not; the next level takes no longer. */
+    /* Not even at -O0 LLVM's code generator without optimisation: where lanes part inside functions, LLVM 22's restores masks of
+     * lanes from registers that were never written (tests/apps/async_copy built with -G).  Until it does not; the next level
+     * takes no longer. */
     LLVMCodeGenOptLevel opt = level <= 1 ? LLVMCodeGenLevelLess : LLVMCodeGenLevelDefault;
     return LLVMCreateTargetMachine(target, "amdgcn-amd-amdhsa", gfx->name, features, opt, LLVMRelocPIC, LLVMCodeModelDefault);
 }
@@ -169,7 +170,9 @@ int ptx_run_tidy_dispatch(struct ptx_pipeline *pipe)
 {
     struct amdgpu *a = pipe->finisher;
     ptx_tangle_hold(a->b.module, false);
-    return pipe->tangled ? ptx_passes_run(a->b.module, a->machine, "function(early-cse,instcombine<no-verify-fixpoint>,adce)", a->diags) : AW_OK;
+    return pipe->tangled
+               ? ptx_passes_run(a->b.module, a->machine, "function(early-cse,instcombine<no-verify-fixpoint>,adce)", a->diags)
+               : AW_OK;
 }
 
 int ptx_run_prepare(struct ptx_pipeline *pipe)
@@ -202,8 +205,10 @@ int ptx_run_barriers(struct ptx_pipeline *pipe)
 int ptx_run_inline(struct ptx_pipeline *pipe)
 {
     /* Even without optimisation the bodies of aw.* functions go inline: some work only in the kernel itself. */
-    static const char inlining[] = "always-inline,function(sroa,early-cse,instcombine<no-verify-fixpoint>,sccp,simplifycfg),globaldce";
-    /* x + x becomes a shift: LLVM 22's instruction selection goes through both operands of a sum in an address, and so through each path. */
+    static const char inlining[] =
+        "always-inline,function(sroa,early-cse,instcombine<no-verify-fixpoint>,sccp,simplifycfg),globaldce";
+    /* x + x becomes a shift: LLVM 22's instruction selection goes through both operands of a sum in an address, and so through
+     * each path. */
     static const char plain[] = "always-inline,globaldce,function(instcombine<no-verify-fixpoint>)";
     struct amdgpu *a = pipe->finisher;
     return ptx_passes_run(a->b.module, a->machine, a->finish->options->opt_level ? inlining : plain, a->diags);
@@ -283,7 +288,8 @@ static int run(struct amdgpu *a, const struct gfx *gfx, struct ptx_result *ret)
     shape_find(a);
     version_flag(a, gfx->version > 5 ? gfx->version : version ? version : 5);
     ptx_amdgpu_tiles_absent(a);
-    a->pipeline = (struct ptx_pipeline){ .on = PTX_PASS_AMD, .wishes = a->finish->wishes, .lifted = a->finish->lifted, .finisher = a, .module = &a->b.module,
+    a->pipeline = (struct ptx_pipeline){ .on = PTX_PASS_AMD, .wishes = a->finish->wishes, .lifted = a->finish->lifted,
+                                         .finisher = a, .module = &a->b.module,
                                      .machine = &a->machine, .kernel = a->finish->kernel, .diags = a->diags };
     int status = ptx_pipeline_run(&a->pipeline);
     if (status != AW_OK)
@@ -332,7 +338,8 @@ const struct ptx_target ptx_target_amdgpu = {
         .data_layout = "e-m:e-p:64:64-p1:64:64-p2:32:32-p3:32:32-p4:64:64-p5:32:32-p6:32:32-p7:160:256:256:32-p8:128:128:128:48-"
                        "p9:192:256:256:32-i64:64-v16:16-v24:32-v32:32-v48:64-v96:128-v192:256-v256:256-v512:512-v1024:1024-"
                        "v2048:2048-n32:64-S32-A5-G1-ni:7:8:9",
-        .features = PTX_TARGET_NATIVE_F16 | PTX_TARGET_ROUNDING | PTX_TARGET_FTZ | PTX_TARGET_FTZ_APPROX | PTX_TARGET_DOT4 | PTX_TARGET_TILES,
+        .features = PTX_TARGET_NATIVE_F16 | PTX_TARGET_ROUNDING | PTX_TARGET_FTZ | PTX_TARGET_FTZ_APPROX | PTX_TARGET_DOT4 |
+                    PTX_TARGET_TILES,
     },
     .match = match,
     .finish = finish,

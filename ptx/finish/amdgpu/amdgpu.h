@@ -33,7 +33,8 @@ void ptx_amdgpu_simt(struct amdgpu *a);
 /* Replaces the calls of aw.round.* and of aw.shfl.*, each by what its constant operands allow. */
 void ptx_amdgpu_rounding(struct amdgpu *a);
 void ptx_amdgpu_shuffles(struct amdgpu *a);
-/* Replaces those of aw.tile.*, by matrix instructions; before anything else those of aw.tile.here by false where there are none. */
+/* Replaces those of aw.tile.*, by matrix instructions; before anything else those of aw.tile.here by false where there are
+ * none. */
 void ptx_amdgpu_tiles(struct amdgpu *a);
 void ptx_amdgpu_tiles_absent(struct amdgpu *a);
 /* Everywhere: no lane can rely on the others' being here. */
@@ -44,8 +45,8 @@ LLVMValueRef ptx_amdgpu_read_lane(struct amdgpu *a, LLVMValueRef v, LLVMValueRef
 LLVMValueRef ptx_amdgpu_exchange(struct amdgpu *a, LLVMValueRef v, unsigned by);
 /* Before anything is replaced: min and max give any NaN where no one can tell. */
 void ptx_amdgpu_nans(struct amdgpu *a);
-/* After optimisation: loads of kernel arguments go to the kernel's head, to be done together; exact divisions become multiplications;
- * saturating conversions become the machine's; branches around something go the way the machine's masks do. */
+/* After optimisation: loads of kernel arguments go to the kernel's head, to be done together; exact divisions become
+ * multiplications; saturating conversions become the machine's; branches around something go the way the machine's masks do. */
 void ptx_amdgpu_conversions(struct amdgpu *a);
 void ptx_amdgpu_arguments(struct amdgpu *a);
 void ptx_amdgpu_branches(struct amdgpu *a);
@@ -64,16 +65,19 @@ LLVMValueRef ptx_amdgpu_barrier_is_whole(struct amdgpu *a, LLVMValueRef id, LLVM
 LLVMValueRef ptx_amdgpu_barrier_generation(struct amdgpu *a, LLVMValueRef id);
 /* While waiting at it: the rest may have ended. */
 void ptx_amdgpu_barrier_recheck(struct amdgpu *a, LLVMValueRef id, LLVMValueRef threads, LLVMValueRef warps);
-/* Before anything is replaced: where barriers of the whole block count arrivals, lanes say that they end.  False when memory is out. */
+/* Before anything is replaced: where barriers of the whole block count arrivals, lanes say that they end.  False when memory is
+ * out. */
 bool ptx_amdgpu_ends(struct amdgpu *a);
 /* Bytes of shared memory that barriers take, as a value; ptx_amdgpu_barriers_init says how many. */
 LLVMValueRef ptx_amdgpu_barrier_bytes(struct amdgpu *a);
 void ptx_amdgpu_hardware_barrier(struct amdgpu *a);
 void ptx_amdgpu_acquire(struct amdgpu *a); /* in the block */
-/* Before anything is replaced, on wave64: lets the halves of a wave wait at different barriers (finish/wait.c).  AW_OK or an error. */
+/* Before anything is replaced, on wave64: lets the halves of a wave wait at different barriers (finish/wait.c).  AW_OK or an
+ * error. */
 int ptx_amdgpu_waits(struct amdgpu *a);
 void ptx_amdgpu_warpsync(struct amdgpu *a);
-/* Once all is inlined and folded: clears the named barriers' counters at the kernel's head if any are left.  AW_OK or an error. */
+/* Once all is inlined and folded: clears the named barriers' counters at the kernel's head if any are left.  AW_OK or an
+ * error. */
 int ptx_amdgpu_barriers_init(struct amdgpu *a);
 /* A block at the kernel's head, in which the builder goes on; what was the first block is returned, and must be branched to. */
 LLVMBasicBlockRef ptx_amdgpu_head(struct amdgpu *a);
@@ -103,8 +107,10 @@ LLVMValueRef ptx_amdgpu_grid_workspace(struct amdgpu *a, LLVMValueRef kernarg);
 /* Records `status` (i32) in the environment unless its address is 0, and ends the wave; the builder's block is finished. */
 void ptx_amdgpu_die(struct amdgpu *a, LLVMValueRef env, LLVMValueRef status);
 
-/* What is `offset` bytes into a constant of the object's, of `n` words of 64 bits, into which who loads it writes; until then it has `values`. */
-LLVMValueRef ptx_amdgpu_variable_field(struct amdgpu *a, const char *symbol, LLVMValueRef *values, unsigned n, LLVMTypeRef type, uint64_t offset);
+/* What is `offset` bytes into a constant of the object's, of `n` words of 64 bits, into which who loads it writes; until then it
+ * has `values`. */
+LLVMValueRef ptx_amdgpu_variable_field(struct amdgpu *a, const char *symbol, LLVMValueRef *values, unsigned n, LLVMTypeRef type,
+                                       uint64_t offset);
 
 /* Which compute unit the wave is on, and below which number that is (amdgpu/unit.c). */
 LLVMValueRef ptx_amdgpu_unit(struct amdgpu *a);

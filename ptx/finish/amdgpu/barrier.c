@@ -152,7 +152,8 @@ void ptx_amdgpu_barrier_recheck(struct amdgpu *a, V id, V threads, V warps)
     LLVMBuildCondBr(b->builder, b_and(b, complete, b_ne(b, count, b_i32(b, 0))), come, done);
     LLVMPositionBuilderAtEnd(b->builder, come);
     LLVMAtomicOrdering order = LLVMAtomicOrderingAcquireRelease, failed = LLVMAtomicOrderingMonotonic;
-    V swap = LLVMBuildAtomicCmpXchgSyncScope(b->builder, word(a, id, WORD_COUNT), count, b_i32(b, 0), order, failed, table_scope(a));
+    V swap = LLVMBuildAtomicCmpXchgSyncScope(b->builder, word(a, id, WORD_COUNT), count, b_i32(b, 0), order, failed,
+                                             table_scope(a));
     LLVMBuildCondBr(b->builder, b_field(b, swap, 1), next, done);
     LLVMPositionBuilderAtEnd(b->builder, next);
     atomic(a, LLVMAtomicRMWBinOpAdd, word(a, id, WORD_GENERATION), b_i32(b, 1), LLVMAtomicOrderingRelease);
@@ -177,7 +178,8 @@ static void counted_barrier(struct amdgpu *a, V id, V threads, V warps)
     ptx_amdgpu_acquire(a);
 }
 
-/* Where the block's shape is not known, by the number of warps at run time: one barrier must not be the machine's here and counted there. */
+/* Where the block's shape is not known, by the number of warps at run time: one barrier must not be the machine's here and
+ * counted there. */
 V ptx_amdgpu_barrier_is_whole(struct amdgpu *a, V id, V threads, V warps)
 {
     struct ptx_lower *b = &a->b;
@@ -276,8 +278,8 @@ static void warp_ends(struct amdgpu *a, V n, V threads)
     LLVMPositionBuilderAtEnd(b->builder, done);
 }
 
-/* The same lanes end for the block's set in device memory, the next user of which finds nothing counted: warps may have arrived where no
- * one came.  Generations only ever differ, and a reduction sets its value. */
+/* The same lanes end for the block's set in device memory, the next user of which finds nothing counted: warps may have arrived
+ * where no one came.  Generations only ever differ, and a reduction sets its value. */
 static void set_ends(struct amdgpu *a, V n, V threads)
 {
     struct ptx_lower *b = &a->b;
@@ -324,7 +326,8 @@ bool ptx_amdgpu_ends(struct amdgpu *a)
     AW_VEC(V) ends = { 0 };
     bool ok = true;
     a->ends = a->max_threads > 32 && any_counts_whole(a);
-    for (LLVMBasicBlockRef bb = a->ends || a->full ? LLVMGetFirstBasicBlock(a->kernel) : NULL; bb && ok; bb = LLVMGetNextBasicBlock(bb)) {
+    for (LLVMBasicBlockRef bb = a->ends || a->full ? LLVMGetFirstBasicBlock(a->kernel) : NULL; bb && ok;
+         bb = LLVMGetNextBasicBlock(bb)) {
         V last = LLVMGetBasicBlockTerminator(bb);
         if (last && LLVMIsAReturnInst(last))
             ok = aw_vec_push(&ends, last);
@@ -380,7 +383,8 @@ LLVMBasicBlockRef ptx_amdgpu_head(struct amdgpu *a)
     return old;
 }
 
-/* LLVM lays out what is aligned most first.  Lifted code reaches dynamic shared memory from where static memory begins, so the table is not between. */
+/* LLVM lays out what is aligned most first.  Lifted code reaches dynamic shared memory from where static memory begins, so the
+ * table is not between. */
 static void before_shared(struct amdgpu *a, V cells)
 {
     V shared = LLVMGetNamedGlobal(a->b.module, "aw.shared");

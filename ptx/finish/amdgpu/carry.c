@@ -1,12 +1,12 @@
 /* Carries that LLVM's AMDGPU backend would get wrong.
  *
- * LLVM 22 (SITargetLowering::performAddCarrySubCarryCombine) rewrites "add with carry of (x + y), 0" to "add with carry of x, y", and
- * likewise for subtraction, without asking whether the carry out is used: that is then the carry of three numbers where the program asked for
- * the one of two.  It happens where the second operand's upper word is known to be zero and the first one's comes from an addition in the
- * same block.  Found by an app on the simulated card; can go once an LLVM checks it.
+ * LLVM 22 (SITargetLowering::performAddCarrySubCarryCombine) rewrites "add with carry of (x + y), 0" to "add with carry of x, y",
+ * and likewise for subtraction, without asking whether the carry out is used: that is then the carry of three numbers where the
+ * program asked for the one of two.  It happens where the second operand's upper word is known to be zero and the first one's
+ * comes from an addition in the same block.  Found by an app on the simulated card; can go once an LLVM checks it.
  *
- * Where that could happen the carry is computed from the sum's bits instead: those that carry are set in both operands, or set in one and
- * cleared in the sum. */
+ * Where that could happen the carry is computed from the sum's bits instead: those that carry are set in both operands, or set in
+ * one and cleared in the sum. */
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "finish/amdgpu/amdgpu.h"
 

@@ -1,12 +1,12 @@
 /* Where barriers count when the block leaves them no room in shared memory (AW_BLOCK_FULL): in device memory.
  *
- * The device has sets of words, of which a block takes a free one when it begins, and gives it back, cleared, when its last thread ends.
- * Which one it is, its warps tell each other through the first word of shared memory, in which nothing is yet.  There are more sets than
- * such blocks that can run at once; should there be none, a block waits for others to end.  A block that traps keeps its own: the device
- * runs nothing more then.
+ * The device has sets of words, of which a block takes a free one when it begins, and gives it back, cleared, when its last
+ * thread ends.  Which one it is, its warps tell each other through the first word of shared memory, in which nothing is yet.
+ * There are more sets than such blocks that can run at once; should there be none, a block waits for others to end.  A block
+ * that traps keeps its own: the device runs nothing more then.
  *
- * A function that calls itself, and so is not inlined, cannot be told: it looks for the set that has its block's name in it, from where the block
- * began to look for a free one. */
+ * A function that calls itself, and so is not inlined, cannot be told: it looks for the set that has its block's name in it, from
+ * where the block began to look for a free one. */
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "finish/amdgpu/amdgpu.h"
 
@@ -54,7 +54,8 @@ void ptx_amdgpu_counters_end(struct amdgpu *a, V n, V threads, V *words, unsigne
     struct ptx_lower *b = &a->b;
     BB last = ptx_block_new(b, "last"), done = ptx_block_new(b, "");
     V set = ptx_amdgpu_counters(a), ended = word(a, set, AW_COUNTERS_ENDED);
-    V before = LLVMBuildAtomicRMWSyncScope(b->builder, LLVMAtomicRMWBinOpAdd, ended, n, LLVMAtomicOrderingAcquireRelease, device_scope(a));
+    V before = LLVMBuildAtomicRMWSyncScope(b->builder, LLVMAtomicRMWBinOpAdd, ended, n, LLVMAtomicOrderingAcquireRelease,
+                                           device_scope(a));
     LLVMBuildCondBr(b->builder, b_eq(b, b_add(b, before, n), threads), last, done);
     LLVMPositionBuilderAtEnd(b->builder, last);
     clear(a, ended, LLVMAtomicOrderingMonotonic);
@@ -81,7 +82,8 @@ static V set_at(struct amdgpu *a, V index)
     return b_inttoptr(b, at, b->ptr[AS_GLOBAL]);
 }
 
-/* The block's name: the launch, of those that run at a time, by where its arguments are, and the block's indices.  The first is not 0. */
+/* The block's name: the launch, of those that run at a time, by where its arguments are, and the block's indices.  The first is
+ * not 0. */
 enum { NAME = AW_COUNTERS_WORDS - AW_COUNTERS_OWNER };
 
 static void name_of(struct amdgpu *a, V kernarg, V ret[NAME])
@@ -103,7 +105,8 @@ typedef V set_test(struct amdgpu *a, V set, const V *name);
 static V find(struct amdgpu *a, set_test *test, const V *name, bool waits)
 {
     struct ptx_lower *b = &a->b;
-    BB begin = LLVMGetInsertBlock(b->builder), look = ptx_block_new(b, "look"), next = ptx_block_new(b, "next"), found = ptx_block_new(b, "found");
+    BB begin = LLVMGetInsertBlock(b->builder), look = ptx_block_new(b, "look"), next = ptx_block_new(b, "next"),
+       found = ptx_block_new(b, "found");
     V n = counters(a, b->i32, offsetof(struct aw_counters, count)), zero = b_i32(b, 0);
     V first = LLVMBuildURem(b->builder, b_intrinsic(b, "llvm.amdgcn.workgroup.id.x", NULL, 0, NULL, 0), n, "");
     LLVMBuildBr(b->builder, look);
@@ -131,8 +134,8 @@ static V find(struct amdgpu *a, set_test *test, const V *name, bool waits)
 static V takes(struct amdgpu *a, V set, const V *name)
 {
     (void)name;
-    V swap = LLVMBuildAtomicCmpXchgSyncScope(a->b.builder, word(a, set, AW_COUNTERS_TAKEN), b_i32(&a->b, 0), b_i32(&a->b, 1), LLVMAtomicOrderingAcquire,
-                                             LLVMAtomicOrderingMonotonic, device_scope(a));
+    V swap = LLVMBuildAtomicCmpXchgSyncScope(a->b.builder, word(a, set, AW_COUNTERS_TAKEN), b_i32(&a->b, 0), b_i32(&a->b, 1),
+                                             LLVMAtomicOrderingAcquire, LLVMAtomicOrderingMonotonic, device_scope(a));
     return b_field(&a->b, swap, 1);
 }
 
@@ -142,12 +145,14 @@ static V has_name(struct amdgpu *a, V set, const V *name)
     V ret = b_bool(b, true);
     for (unsigned i = 0; i < NAME; i++) {
         V p = word(a, set, AW_COUNTERS_OWNER + i);
-        ret = b_and(b, ret, b_eq(b, in_device(a, LLVMBuildLoad2(b->builder, b->i32, p, ""), LLVMAtomicOrderingMonotonic), name[i]));
+        ret = b_and(b, ret,
+                    b_eq(b, in_device(a, LLVMBuildLoad2(b->builder, b->i32, p, ""), LLVMAtomicOrderingMonotonic), name[i]));
     }
     return ret;
 }
 
-/* Takes a free set, and where functions look for it writes the block's name into it, the word last that is 0 in sets without; returns its number. */
+/* Takes a free set, and where functions look for it writes the block's name into it, the word last that is 0 in sets without;
+ * returns its number. */
 static V take(struct amdgpu *a, bool named)
 {
     struct ptx_lower *b = &a->b;

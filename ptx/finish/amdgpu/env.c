@@ -1,7 +1,7 @@
 /* printf, assert and trap on AMDGPU: the bodies that write to struct aw_env (include/anywarp/env.h).  malloc is in amdgpu/heap.c.
  *
- * The host reads while the kernel may go on, by copies that need not pass through the cache that all of the card's waves share: what is told is
- * told at system scope, and what went before is written back first, where LLVM knows that the card needs it.
+ * The host reads while the kernel may go on, by copies that need not pass through the cache that all of the card's waves share:
+ * what is told is told at system scope, and what went before is written back first, where LLVM knows that the card needs it.
  *
  * Each takes the kernel's arguments as an added last parameter, where the environment's address lies. */
 /* SPDX-License-Identifier: Apache-2.0 */
@@ -211,9 +211,9 @@ void ptx_amdgpu_vprintf(struct amdgpu *a, V *p)
     LLVMBuildRet(b->builder, b_i32(b, UINT32_MAX));
 }
 
-/* ---- Ends: the first status wins, and the wave ends.  Its lanes that did not trap end with it, as the whole grid does with CUDA; at
- * a barrier an ended wave counts as arrived.  The host finds the status once the kernel has ended, and gives up waves that go on
- * waiting for this one in other ways.  s_trap would make AMD's runtime end the process. */
+/* ---- Ends: the first status wins, and the wave ends.  Its lanes that did not trap end with it, as the whole grid does with
+ * CUDA; at a barrier an ended wave counts as arrived.  The host finds the status once the kernel has ended, and gives up waves
+ * that go on waiting for this one in other ways.  s_trap would make AMD's runtime end the process. */
 void ptx_amdgpu_die(struct amdgpu *a, V env, V status)
 {
     struct ptx_lower *b = &a->b;

@@ -1,7 +1,9 @@
-/* malloc and free on AMDGPU: the allocator that include/anywarp/env.h describes.  Beside them swaps of 16 bytes, whose lock is there too.
+/* malloc and free on AMDGPU: the allocator that include/anywarp/env.h describes.  Beside them swaps of 16 bytes, whose lock is
+ * there too.
  *
- * Every lane calls for itself.  Loops that other lanes of the wave may be in too always make progress for one of them, and they hold
- * nothing, so lanes that run in turns cannot wait for each other.  Mutable values are allocas, which LLVM's sroa turns into phis. */
+ * Every lane calls for itself.  Loops that other lanes of the wave may be in too always make progress for one of them, and they
+ * hold nothing, so lanes that run in turns cannot wait for each other.  Mutable values are allocas, which LLVM's sroa turns into
+ * phis. */
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "finish/amdgpu/amdgpu.h"
 
@@ -151,7 +153,8 @@ static void pages_release(struct amdgpu *a, V map, V from, V end)
     enter(a, done);
 }
 
-/* Takes the free run [start, start + n) word by word; to `lost` when somebody else took part of it meanwhile, with all given back. */
+/* Takes the free run [start, start + n) word by word; to `lost` when somebody else took part of it meanwhile, with all given
+ * back. */
 static void pages_claim(struct amdgpu *a, V map, V start, V n, BB lost)
 {
     struct ptx_lower *b = &a->b;
@@ -267,8 +270,8 @@ static V link_offset(struct amdgpu *a, V link)
     return b_shl(b, b_zext(b, b_sub(b, link, b_i32(b, 1)), b->i64), b_i64(b, MIN_SHIFT));
 }
 
-/* Tries to take a freed block of the class: sets *result (address, i64) and goes to `got`; to `again` when somebody was faster.  The
- * builder goes on where the list is empty. */
+/* Tries to take a freed block of the class: sets *result (address, i64) and goes to `got`; to `again` when somebody was faster.
+ * The builder goes on where the list is empty. */
 static void list_pop(struct amdgpu *a, V pages, V list, V result, BB got, BB again)
 {
     struct ptx_lower *b = &a->b;
@@ -286,7 +289,8 @@ static void list_pop(struct amdgpu *a, V pages, V list, V result, BB got, BB aga
     enter(a, empty);
 }
 
-/* Tries to cut a block off the class's page: as list_pop.  The builder goes on where the page is used up; returns the word as read. */
+/* Tries to cut a block off the class's page: as list_pop.  The builder goes on where the page is used up; returns the word as
+ * read. */
 static V page_cut(struct amdgpu *a, V pages, V word_at, V class, V result, BB got, BB again)
 {
     struct ptx_lower *b = &a->b;
@@ -315,8 +319,8 @@ static V is_first(struct amdgpu *a)
     return b_eq(b, lane, first);
 }
 
-/* The class's page is used up: one lane puts a new one in its place.  Ends in `again`, or in `full` for a lane that found none while
- * nobody else did. */
+/* The class's page is used up: one lane puts a new one in its place.  Ends in `again`, or in `full` for a lane that found none
+ * while nobody else did. */
 static void page_renew(struct amdgpu *a, V heap, V word_at, V seen, V class, BB again, BB full)
 {
     struct ptx_lower *b = &a->b;
@@ -445,9 +449,9 @@ void ptx_amdgpu_free(struct amdgpu *a, V *p)
     LLVMBuildRetVoid(b->builder);
 }
 
-/* ---- Swaps of 16 bytes, one lane of the device at a time.  The lock is taken and given back within one turn of the loop, whose end all
- * lanes of the wave reach together: the convergent operation there keeps LLVM from moving what is locked out of the loop, where lanes
- * would wait for those that wait for the lock. */
+/* ---- Swaps of 16 bytes, one lane of the device at a time.  The lock is taken and given back within one turn of the loop, whose
+ * end all lanes of the wave reach together: the convergent operation there keeps LLVM from moving what is locked out of the loop,
+ * where lanes would wait for those that wait for the lock. */
 
 /* p: address, expected, new, compare, kernarg */
 void ptx_amdgpu_swap_128(struct amdgpu *a, V *p)

@@ -4,8 +4,8 @@
 
 typedef LLVMValueRef V;
 
-/* ---- Kernel arguments.  Optimisation moves each load to where it is used; together at the kernel's head they are one or two scalar
- * loads of several words. */
+/* ---- Kernel arguments.  Optimisation moves each load to where it is used; together at the kernel's head they are one or two
+ * scalar loads of several words. */
 
 static bool is_plain_load(V v, V pointer)
 {
@@ -64,8 +64,8 @@ void ptx_amdgpu_arguments(struct amdgpu *a)
         LLVMInstructionEraseFromParent(mark);
 }
 
-/* ---- Exact division by something only known at run time: n = q * d.  With d = o * 2^k, o odd, q = (n >> k) * (1 / o) modulo 2^32;
- * three steps of Newton's method make the 5 good bits of 3o ^ 2 into 40. */
+/* ---- Exact division by something only known at run time: n = q * d.  With d = o * 2^k, o odd, q = (n >> k) * (1 / o) modulo
+ * 2^32; three steps of Newton's method make the 5 good bits of 3o ^ 2 into 40. */
 static V exact_quotient(struct amdgpu *a, V n, V d)
 {
     struct ptx_lower *b = &a->b;
@@ -98,8 +98,8 @@ static bool is_float(LLVMTypeRef type)
 }
 
 /* ---- Conversions to integers.  The machine's saturate and make a NaN zero, which is what PTX asks; LLVM takes their result for
- * undefined out of range, and surrounds llvm.fptosi.sat with comparisons.  Only here, where nothing looks at that any more, it becomes
- * the plain conversion. */
+ * undefined out of range, and surrounds llvm.fptosi.sat with comparisons.  Only here, where nothing looks at that any more, it
+ * becomes the plain conversion. */
 static V conversion(struct amdgpu *a, V call)
 {
     struct ptx_lower *b = &a->b;
@@ -128,8 +128,8 @@ void ptx_amdgpu_conversions(struct amdgpu *a)
             }
 }
 
-/* ---- Branches around a block, `br (x ^ cmp), join, block`.  Lanes are masked by the condition under which the block runs; the backend
- * turns a plain comparison round, but spends an instruction on the rest. */
+/* ---- Branches around a block, `br (x ^ cmp), join, block`.  Lanes are masked by the condition under which the block runs; the
+ * backend turns a plain comparison round, but spends an instruction on the rest. */
 
 /* The comparison, used once, that is an operand of `v`; NULL when there is none. */
 static V comparison_in(V v, unsigned *ret_index)

@@ -1,33 +1,37 @@
 /* Tiles of matrix products (aw.tile.*) by the matrix instructions of gfx908 and later: v_mfma_*_16x16x*.
  *
- * A wave of 64 lanes holds two CUDA warps, each with a tile of its own.  One instruction multiplies 16 rows by 16 columns, so a pair of
- * instructions does both tiles: their rows are 8 of either warp, their columns all 16 of both, and half of what they make, rows of one
- * warp times columns of the other, is thrown away.  Instruction X has rows g of the lower warp and g + 8 of the upper, Y the others.
+ * A wave of 64 lanes holds two CUDA warps, each with a tile of its own.  One instruction multiplies 16 rows by 16 columns, so a
+ * pair of instructions does both tiles: their rows are 8 of either warp, their columns all 16 of both, and half of what they
+ * make, rows of one warp times columns of the other, is thrown away.  Instruction X has rows g of the lower warp and g + 8 of the
+ * upper, Y the others.
  *
  * With lane = 32*w + 4*g + t, g = 4*gh + gl, what goes where:
- *   A     lane 16*c + r holds row r and the elements of k that lane t = c of the row's four holds in mma: a register travels whole, from
+ *   A lane 16*c + r holds row r and the elements of k that lane t = c of the row's four holds in mma: a register travels whole,
+ *   from
  *         lane 32*w + 4*g + c with r = 8*w + g (f64: r = 4*gl + 2*w + gh, since its results have another layout)
  *   B     likewise column 8*h + 4*e + t, which is column 2*t + e of warp h; for Y turned by 8 lanes, so that h is the other warp
- *   D     register i of lane 16*(2*w + gh) + 8*h + 4*e + t is row 4*gh + i and that column: X's where h = w, else Y's.  Exchanging the
+ *   D register i of lane 16*(2*w + gh) + 8*h + 4*e + t is row 4*gh + i and that column: X's where h = w, else Y's.  Exchanging
+ *   the
  *         register's number i with the lane's bits h, e, four lanes and eight apart, brings it to lane 32*w + 4*(4*gh + i) + t
  *
- * C goes the same way back where the result is the C of further tiles, which take it as it is: the exchange is its own inverse.  Else it is
- * added at the end: PTX leaves the order open.
+ * C goes the same way back where the result is the C of further tiles, which take it as it is: the exchange is its own inverse.
+ * Else it is added at the end: PTX leaves the order open.
  *
- * EXEC means nothing to these instructions, which write all lanes, also those of a warp that is elsewhere and whose registers hold
- * something.  So aw.tile.here is true only where all 64 lanes are; half waves and warps alone go lane by lane.
+ * EXEC means nothing to these instructions, which write all lanes, also those of a warp that is elsewhere and whose registers
+ * hold something.  So aw.tile.here is true only where all 64 lanes are; half waves and warps alone go lane by lane.
  *
- * Rounding and subnormals: PTX leaves the order of a sum, its rounding (at least f32) and subnormal inputs open; we hold to what the lane
- * by lane form does within its bound, one place of the sum of magnitudes for each addend, so nothing may be flushed.  What the cards do is
- * known from measurements (Xie et al., "MMA-Sim", arXiv 2511.10909):
+ * Rounding and subnormals: PTX leaves the order of a sum, its rounding (at least f32) and subnormal inputs open; we hold to what
+ * the lane by lane form does within its bound, one place of the sum of magnitudes for each addend, so nothing may be flushed.
+ * What the cards do is known from measurements (Xie et al., "MMA-Sim", arXiv 2511.10909):
  *   f32, f64          fused steps, k ascending, everywhere
  *   gfx908            f16 and bf16: 4 or 2 products and C exactly, rounded to nearest
  *   gfx90a            f16 and bf16 flush subnormal sources and sums (AMD says so too: MIOpen, "MI200 MFMA behavior specifics")
- *   gfx942            f16, bf16 and xf32: products of 8 or 4 k are cut at 24 bits below the largest, C likewise, then to nearest: in the bound
- * So on gfx90a f16 and bf16 are converted to f32 and multiplied so, exactly; tf32 too where there is no xf32, and the 8-bit floats everywhere.
+ *   gfx942 f16, bf16 and xf32: products of 8 or 4 k are cut at 24 bits below the largest, C likewise, then to nearest: in the
+ *   bound So on gfx90a f16 and bf16 are converted to f32 and multiplied so, exactly; tf32 too where there is no xf32, and the
+ *   8-bit floats everywhere.
  *
- * Integers are exact: 4 bits stand in the upper or lower half of a byte, u8 is s8 plus 256 times its upper bit, and those products are
- * apart and shifted. */
+ * Integers are exact: 4 bits stand in the upper or lower half of a byte, u8 is s8 plus 256 times its upper bit, and those
+ * products are apart and shifted. */
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "finish/amdgpu/amdgpu.h"
 
@@ -38,8 +42,8 @@ typedef LLVMValueRef V;
 
 enum { STEPS = 2, UNITS = 4 * STEPS, ROWS = 4 /* of D in a lane */ };
 
-/* What multiplies tiles of a type, on which cards.  An operand is `regs` registers as mma has them, or, where that is 0, one element
- * converted to f32 (f64: as it is). */
+/* What multiplies tiles of a type, on which cards.  An operand is `regs` registers as mma has them, or, where that is 0, one
+ * element converted to f32 (f64: as it is). */
 static const struct form {
     const char *card; /* beginning of its name */
     enum ptx_type type;
@@ -106,7 +110,9 @@ static V word_moved(struct amdgpu *a, const struct move *m, V old, V v)
     if (m->how == ROUTE)
         return b_intrinsic(b, "llvm.amdgcn.ds.bpermute", NULL, 0, (V[]){ m->address, v }, 2);
     bool all = m->how == TURN;
-    V args[6] = { all ? LLVMGetPoison(b->i32) : old, v, b_i32(b, m->control), b_i32(b, 15), b_i32(b, all ? 15 : m->banks), b_bool(b, all) };
+    V args[6] = {
+        all ? LLVMGetPoison(b->i32) : old, v, b_i32(b, m->control), b_i32(b, 15), b_i32(b, all ? 15 : m->banks), b_bool(b, all)
+    };
     return b_intrinsic(b, "llvm.amdgcn.update.dpp", &b->i32, 1, args, 6);
 }
 
@@ -304,7 +310,8 @@ static V vector_of(struct tile *t, const V c[ROWS], LLVMTypeRef type)
     return r;
 }
 
-/* The instructions and what is put together of X and Y, in their own layout; `c` (NULL: 0) and the result as floats or integers. */
+/* The instructions and what is put together of X and Y, in their own layout; `c` (NULL: 0) and the result as floats or
+ * integers. */
 static void both_warps(struct tile *t, const V *c, V ret[ROWS])
 {
     struct ptx_lower *b = &t->a->b;
@@ -314,7 +321,8 @@ static void both_warps(struct tile *t, const V *c, V ret[ROWS])
     V own = b_xor(b, b_lshr(b, t->lane, b_i32(b, 2)), t->lane); /* bit 3: h and w differ */
     own = b_eq(b, bits(t, own, 8, 0), b_i32(b, 0));
     for (unsigned i = 0; i < ROWS; i++)
-        ret[i] = b_select(b, own, LLVMBuildExtractElement(b->builder, x, b_i32(b, i), ""), LLVMBuildExtractElement(b->builder, y, b_i32(b, i), ""));
+        ret[i] = b_select(b, own, LLVMBuildExtractElement(b->builder, x, b_i32(b, i), ""),
+                          LLVMBuildExtractElement(b->builder, y, b_i32(b, i), ""));
 }
 
 /* ---- The calls */
@@ -355,7 +363,8 @@ static V tile_before(V call)
         V v = LLVMGetOperand(call, FIRST_C + i);
         while (LLVMIsABitCastInst(v))
             v = LLVMGetOperand(v, 0);
-        if (!LLVMIsAExtractValueInst(v) || LLVMGetIndices(v)[0] != i || !is_tile(LLVMGetOperand(v, 0)) || (before && LLVMGetOperand(v, 0) != before))
+        if (!LLVMIsAExtractValueInst(v) || LLVMGetIndices(v)[0] != i || !is_tile(LLVMGetOperand(v, 0)) ||
+            (before && LLVMGetOperand(v, 0) != before))
             return NULL;
         before = LLVMGetOperand(v, 0);
     }
@@ -399,7 +408,9 @@ static void tile_make(struct amdgpu *a, struct site *s, const sites *done)
 {
     struct ptx_lower *b = &a->b;
     unsigned types = types_of(s->call);
-    struct tile t = { .a = a, .form = s->form, .a_type = PTX_TILE_A(types), .b_type = PTX_TILE_B(types), .lane = ptx_amdgpu_wave_lane(a) };
+    struct tile t = {
+        .a = a, .form = s->form, .a_type = PTX_TILE_A(types), .b_type = PTX_TILE_B(types), .lane = ptx_amdgpu_wave_lane(a)
+    };
     V p[6], c[ROWS], d[ROWS];
     for (unsigned i = 0; i < 6; i++)
         p[i] = LLVMGetOperand(s->call, 1 + i);

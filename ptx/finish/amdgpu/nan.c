@@ -1,5 +1,5 @@
-/* PTX's min and max answer one certain NaN when both operands are NaN, which takes the machine two instructions more.  Where everything
- * that is made of the result is arithmetic and comparison, which ask only whether something is a NaN, those go. */
+/* PTX's min and max answer one certain NaN when both operands are NaN, which takes the machine two instructions more.  Where
+ * everything that is made of the result is arithmetic and comparison, which ask only whether something is a NaN, those go. */
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "finish/amdgpu/amdgpu.h"
 

@@ -1,30 +1,38 @@
 /* What a barrier, fence or atomic orders, kept in that order by LLVM's AMDGPU backend.
  *
- * To the backend a fence and a barrier are instructions with side effects that touch no memory, and how long a fence has to wait is found out
- * at the very end.  Three of its passes get that wrong (docs/amd.md says which others were looked at):
+ * To the backend a fence and a barrier are instructions with side effects that touch no memory, and how long a fence has to wait
+ * is found out at the very end.  Three of its passes get that wrong (docs/amd.md says which others were looked at):
  *
- * - MachineSink (llvm/lib/CodeGen) moves a load from the end of a block into the successor that uses it, and what it looks at on the way are
- *   stores, calls and ordered accesses (MachineInstr::isSafeToMove).  So a load goes past the fences and the barrier behind it in its own
+ * - MachineSink (llvm/lib/CodeGen) moves a load from the end of a block into the successor that uses it, and what it looks at on
+ * the way are
+ *   stores, calls and ordered accesses (MachineInstr::isSafeToMove).  So a load goes past the fences and the barrier behind it in
+ *   its own
  *   block, and reads what another wave has written since.  Seen in LLVM 14.0 and 22.1; llvm-project issue 181708.
- * - AMDGPUAnnotateUniformValues lets a load at the same address for all lanes go through the scalar cache when nothing in the kernel can have
- *   written there before, and takes fences, barriers and atomics at other places for nothing (AMDGPU::isReallyAClobber).  That cache is
- *   invalidated by no fence; what another wave has written and published may not be in it.  Seen in LLVM 14.0 and 22.1; llvm-project request 219991.
- * - SIInsertWaitcnts takes out a fence's wait for accesses under way where there are none, and does so when it comes by for the first time, when
- *   those that a loop brings round are not known yet: a barrier at a loop's head does not wait for what its end has written.  Nor would one
+ * - AMDGPUAnnotateUniformValues lets a load at the same address for all lanes go through the scalar cache when nothing in the
+ * kernel can have
+ *   written there before, and takes fences, barriers and atomics at other places for nothing (AMDGPU::isReallyAClobber).  That
+ *   cache is
+ *   invalidated by no fence; what another wave has written and published may not be in it.  Seen in LLVM 14.0 and 22.1;
+ *   llvm-project request 219991.
+ * - SIInsertWaitcnts takes out a fence's wait for accesses under way where there are none, and does so when it comes by for the
+ * first time, when
+ *   those that a loop brings round are not known yet: a barrier at a loop's head does not wait for what its end has written.  Nor
+ *   would one
  *   behind a loop that is left at its head, were there any.  Seen in LLVM 22.1, not in 14.0.
  *
- * And LLVM's memory model of gfx9 has a block's release wait for shared memory alone, as global memory is the compute unit's, which all waves of
- * the block see alike.  But a wave that knows of another's store by a barrier may publish it to other compute units, and waits for its own stores
- * only: the other's may come after, by another channel to the L2.  Up to gfx908 LLVM waits for all before each s_barrier, and what is said by name
- * there is the same wait; from gfx90a on (its "back-off barrier") it does not.  Where waves hand over without a barrier, by a flag in shared memory, it
- * is alike on all of gfx9: LLVM's documentation (AMDGPUUsage, memory models of gfx6 to gfx9 and of gfx90a) gives each compute unit a queue for each of
- * the L2's channels, and has a block's release wait for shared memory alone.  LLVM's request 160501 mended the same for gfx10's mode of one compute unit.  So in a kernel that releases anything
- * beyond its block, what releases within the block waits for global memory as well.
+ * And LLVM's memory model of gfx9 has a block's release wait for shared memory alone, as global memory is the compute unit's,
+ * which all waves of the block see alike.  But a wave that knows of another's store by a barrier may publish it to other compute
+ * units, and waits for its own stores only: the other's may come after, by another channel to the L2.  Up to gfx908 LLVM waits
+ * for all before each s_barrier, and what is said by name there is the same wait; from gfx90a on (its "back-off barrier") it does
+ * not.  Where waves hand over without a barrier, by a flag in shared memory, it is alike on all of gfx9: LLVM's documentation
+ * (AMDGPUUsage, memory models of gfx6 to gfx9 and of gfx90a) gives each compute unit a queue for each of the L2's channels, and
+ * has a block's release wait for shared memory alone.  LLVM's request 160501 mended the same for gfx10's mode of one compute
+ * unit.  So in a kernel that releases anything beyond its block, what releases within the block waits for global memory as well.
  *
- * For the first two an empty piece of assembly that may read and write all of memory is what both respect, in IR and in machine code, and is
- * no instruction.  It goes before each run of fences and barriers, and after each atomic that acquires, once everything else is done: to LLVM's
- * optimiser fences are as strong.  For the third, waits in and behind loops are said by name, which stay; for gfx9's, all those of the block.  tests/order/order.py proves both for the code
- * that comes out. */
+ * For the first two an empty piece of assembly that may read and write all of memory is what both respect, in IR and in machine
+ * code, and is no instruction.  It goes before each run of fences and barriers, and after each atomic that acquires, once
+ * everything else is done: to LLVM's optimiser fences are as strong.  For the third, waits in and behind loops are said by name,
+ * which stay; for gfx9's, all those of the block.  tests/order/order.py proves both for the code that comes out. */
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "finish/amdgpu/amdgpu.h"
 
@@ -83,7 +91,8 @@ static void clobber(struct amdgpu *a, const char *text)
 
 /* ---- Waits */
 
-/* Blocks of `fn` that no loop is before, as keys: those in the order of which each comes after all its predecessors.  False where memory is out. */
+/* Blocks of `fn` that no loop is before, as keys: those in the order of which each comes after all its predecessors.  False where
+ * memory is out. */
 static bool before_loops(V fn, struct aw_ptrmap *ret)
 {
     size_t n = 0, at = 0;
@@ -120,11 +129,14 @@ static bool before_loops(V fn, struct aw_ptrmap *ret)
 /* Until all of the wave's accesses to shared memory, and where `global` those to global memory, are done. */
 static void wait(struct amdgpu *a, bool global)
 {
-    static const unsigned none[] = { [9] = 0xcf7f, [10] = 0xff7f, [11] = 0xfff7 };   /* s_waitcnt's fields, each at its greatest */
-    static const unsigned shared[] = { [9] = 0x0f00, [10] = 0x3f00, [11] = 0x03f0 }, vector[] = { [9] = 0xc00f, [10] = 0xc00f, [11] = 0xfc00 };
+    /* s_waitcnt's fields, each at its greatest */
+    static const unsigned none[] = { [9] = 0xcf7f, [10] = 0xff7f, [11] = 0xfff7 };
+    static const unsigned shared[] = { [9] = 0x0f00, [10] = 0x3f00, [11] = 0x03f0 },
+                          vector[] = { [9] = 0xc00f, [10] = 0xc00f, [11] = 0xfc00 };
     struct ptx_lower *b = &a->b;
     if (a->major >= 12) {
-        static const char *const names[] = { "llvm.amdgcn.s.wait.dscnt", "llvm.amdgcn.s.wait.loadcnt", "llvm.amdgcn.s.wait.storecnt" };
+        static const char *const names[] = { "llvm.amdgcn.s.wait.dscnt", "llvm.amdgcn.s.wait.loadcnt",
+                                             "llvm.amdgcn.s.wait.storecnt" };
         for (unsigned i = 0; i < (global ? 3u : 1u); i++)
             b_intrinsic(b, names[i], NULL, 0, (V[]){ LLVMConstInt(LLVMInt16TypeInContext(b->context), 0, 0) }, 1);
         return;
@@ -140,7 +152,8 @@ enum scope { WAVE, BLOCK, BEYOND };
 
 static enum scope scope_of(const struct amdgpu *a, V i)
 {
-    unsigned wavefront = LLVMGetSyncScopeID(a->b.context, "wavefront", 9), workgroup = LLVMGetSyncScopeID(a->b.context, "workgroup", 9);
+    unsigned wavefront = LLVMGetSyncScopeID(a->b.context, "wavefront", 9),
+             workgroup = LLVMGetSyncScopeID(a->b.context, "workgroup", 9);
     unsigned thread = LLVMGetSyncScopeID(a->b.context, "singlethread", 12), scope = LLVMGetAtomicSyncScopeID(i);
     return scope == wavefront || scope == thread ? WAVE : scope == workgroup ? BLOCK : BEYOND;
 }
@@ -158,8 +171,8 @@ static bool publishes(const struct amdgpu *a)
     return false;
 }
 
-/* The wait that `order`, a run's first fence or barrier or an atomic, asks for.  Unless `all`, global memory in a block of gfx9 is the CU's; later
- * cards' blocks lie on two of them. */
+/* The wait that `order`, a run's first fence or barrier or an atomic, asks for.  Unless `all`, global memory in a block of gfx9
+ * is the CU's; later cards' blocks lie on two of them. */
 static void order_wait(struct amdgpu *a, V order, bool run, bool all)
 {
     bool needed = false, global = false;

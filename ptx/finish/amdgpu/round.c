@@ -38,8 +38,8 @@ static bool literal_of(const struct amdgpu *a, V v, uint32_t *ret)
     return !lost && f == f;
 }
 
-/* LLVM looks for no hazards around inline assembly.  Before gfx10 the waits keep s_setreg apart from the next one, and the result from
- * who reads it other than as an operand; gfx11 must not read a transcendental's result too soon. */
+/* LLVM looks for no hazards around inline assembly.  Before gfx10 the waits keep s_setreg apart from the next one, and the result
+ * from who reads it other than as an operand; gfx11 must not read a transcendental's result too soon. */
 static int mode_print(const struct amdgpu *a, char *text, size_t size, unsigned bits, bool first)
 {
     if (a->major < 10)

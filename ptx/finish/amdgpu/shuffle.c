@@ -1,11 +1,11 @@
 /* shfl.sync on AMDGPU.  A CUDA warp is a wave32, or one half of a wave64.
  *
- * With constant operands, the usual case, a shuffle is a fixed permutation of a warp's 32 lanes.  It is taken apart here, at the call,
- * and becomes the cheapest instruction that does it: a lane of the wave by number, DPP within rows of 16 lanes, a permutation across the
- * two rows, or a swizzle.  Everything else goes through ds_bpermute with a computed index.
+ * With constant operands, the usual case, a shuffle is a fixed permutation of a warp's 32 lanes.  It is taken apart here, at the
+ * call, and becomes the cheapest instruction that does it: a lane of the wave by number, DPP within rows of 16 lanes, a
+ * permutation across the two rows, or a swizzle.  Everything else goes through ds_bpermute with a computed index.
  *
- * Who reads a lane that does not run gets 0, which PTX leaves open: what the machine's permutations give, where those that keep something
- * for want of a source are not used.  These are shorter, and taken where all lanes of a warp are known to be here. */
+ * Who reads a lane that does not run gets 0, which PTX leaves open: what the machine's permutations give, where those that keep
+ * something for want of a source are not used.  These are shorter, and taken where all lanes of a warp are known to be here. */
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "finish/amdgpu/amdgpu.h"
 
@@ -300,7 +300,8 @@ static bool is_whole(const struct amdgpu *a, const struct flow *f, V call)
 {
     LLVMBasicBlockRef bb = LLVMGetInstructionParent(call);
     unsigned at = ptx_flow_block(f, bb);
-    return a->block[0] && a->block[0] % LANES == 0 && LLVMGetBasicBlockParent(bb) == a->kernel && at < f->n && !f->blocks[at].parted;
+    return a->block[0] && a->block[0] % LANES == 0 && LLVMGetBasicBlockParent(bb) == a->kernel && at < f->n &&
+           !f->blocks[at].parted;
 }
 
 void ptx_amdgpu_shuffles(struct amdgpu *a)

@@ -1,7 +1,7 @@
 /* The aw.* functions on AMDGPU.  A CUDA warp is a wave32, or one half of a wave64: every warp operation stays in its half.
  *
- * Each function gets a body here and is inlined before anything is optimised.  Barriers are in amdgpu/barrier.c; printing, traps and the heap in
- * amdgpu/env.c. */
+ * Each function gets a body here and is inlined before anything is optimised.  Barriers are in amdgpu/barrier.c; printing, traps
+ * and the heap in amdgpu/env.c. */
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "finish/amdgpu/amdgpu.h"
 
@@ -369,7 +369,8 @@ static V dot4(struct amdgpu *a, enum ptx_simt id, V *p)
         return b_intrinsic(b, "llvm.amdgcn.sudot4", NULL, 0,
                            (V[]){ b_bool(b, first), p[0], b_bool(b, second), p[1], p[2], b_bool(b, false) }, 6);
     if (first == second && has_dot4(a))
-        return b_intrinsic(b, first ? "llvm.amdgcn.sdot4" : "llvm.amdgcn.udot4", NULL, 0, (V[]){ p[0], p[1], p[2], b_bool(b, false) }, 4);
+        return b_intrinsic(b, first ? "llvm.amdgcn.sdot4" : "llvm.amdgcn.udot4", NULL, 0,
+                           (V[]){ p[0], p[1], p[2], b_bool(b, false) }, 4);
     V sum = p[2];
     for (unsigned i = 0; i < 4; i++) {
         V x = b_trunc(b, b_lshr(b, p[0], b_i32(b, 8 * i)), b->i8), y = b_trunc(b, b_lshr(b, p[1], b_i32(b, 8 * i)), b->i8);
@@ -541,8 +542,9 @@ static void body_build(struct amdgpu *a, LLVMValueRef fn, enum ptx_simt id)
  * them as its first. */
 static bool needs_env(const struct amdgpu *a, enum ptx_simt id)
 {
-    return (a->parts && (id == PTX_SIMT_CTAID_X || id == PTX_SIMT_NCTAID_X)) || id == PTX_SIMT_VPRINTF || id == PTX_SIMT_ASSERTFAIL || id == PTX_SIMT_TRAP || id == PTX_SIMT_MALLOC ||
-           id == PTX_SIMT_FREE || id == PTX_SIMT_GRID_WORKSPACE || id == PTX_SIMT_SWAP_128;
+    return (a->parts && (id == PTX_SIMT_CTAID_X || id == PTX_SIMT_NCTAID_X)) || id == PTX_SIMT_VPRINTF ||
+           id == PTX_SIMT_ASSERTFAIL || id == PTX_SIMT_TRAP || id == PTX_SIMT_MALLOC || id == PTX_SIMT_FREE ||
+           id == PTX_SIMT_GRID_WORKSPACE || id == PTX_SIMT_SWAP_128;
 }
 
 static LLVMValueRef with_kernarg(struct amdgpu *a, LLVMValueRef fn, enum ptx_simt id)

@@ -1,6 +1,6 @@
-/* Does a kernel's need of stack have an end that is known?  Where functions call each other in circles, or memory is taken from the stack by
- * a size, whoever loads the object decides how much there is; a symbol tells it so (include/anywarp/env.h).  LLVM's own mark is in objects
- * of version 5 and later only, and written when no more symbols can be added. */
+/* Does a kernel's need of stack have an end that is known?  Where functions call each other in circles, or memory is taken from
+ * the stack by a size, whoever loads the object decides how much there is; a symbol tells it so (include/anywarp/env.h).  LLVM's
+ * own mark is in objects of version 5 and later only, and written when no more symbols can be added. */
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <stdlib.h>
 

@@ -1,10 +1,10 @@
 /* %smid and %nsmid on AMDGPU.
  *
- * A hardware register says where a wave runs: in which compute unit, or on gfx10 and later in which processor of two units, over which a
- * block's waves spread and of which HIP counts multiprocessors; in which shader array, engine and, on gfx94x and gfx950, die.  Such numbers
- * have gaps, as cards are sold with units switched off, and programs index arrays of cudaDeviceProp.multiProcessorCount elements by
- * %smid.  So each unit has a place in a table of so many, shared by all the device's kernels: whoever finds it first takes the place
- * for it, and keeps it.  %smid is the place.
+ * A hardware register says where a wave runs: in which compute unit, or on gfx10 and later in which processor of two units, over
+ * which a block's waves spread and of which HIP counts multiprocessors; in which shader array, engine and, on gfx94x and gfx950,
+ * die.  Such numbers have gaps, as cards are sold with units switched off, and programs index arrays of
+ * cudaDeviceProp.multiProcessorCount elements by %smid.  So each unit has a place in a table of so many, shared by all the
+ * device's kernels: whoever finds it first takes the place for it, and keeps it.  %smid is the place.
  *
  * Fields are as ROCm's HIP headers and the Linux kernel's register headers have them; gfx12's are taken to be gfx11's. */
 /* SPDX-License-Identifier: Apache-2.0 */
@@ -66,8 +66,8 @@ V ptx_amdgpu_units(struct amdgpu *a)
     return units(a, a->b.i32, offsetof(struct aw_units, count));
 }
 
-/* Looks for the unit's place from where its number would be without gaps; an empty one becomes its own.  There are enough, but should the
- * register say more than is known here, the search ends where it began. */
+/* Looks for the unit's place from where its number would be without gaps; an empty one becomes its own.  There are enough, but
+ * should the register say more than is known here, the search ends where it began. */
 V ptx_amdgpu_unit(struct amdgpu *a)
 {
     struct ptx_lower *b = &a->b;

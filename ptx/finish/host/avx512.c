@@ -1,5 +1,5 @@
-/* Operations of one lane that AVX-512 has and LLVM's IR has no word for: directed rounding, 2^x by its exponent instructions.  The vectoriser
- * asks for them (struct simt_options, `operation`), on scalars or on vectors of any power of two of lanes.
+/* Operations of one lane that AVX-512 has and LLVM's IR has no word for: directed rounding, 2^x by its exponent instructions.
+ * The vectoriser asks for them (struct simt_options, `operation`), on scalars or on vectors of any power of two of lanes.
  *
  * Not the choice of when: lower/round.c asks for aw.round.* where the target has PTX_TARGET_ROUNDING. */
 /* SPDX-License-Identifier: Apache-2.0 */
@@ -10,7 +10,8 @@
 typedef LLVMValueRef V;
 
 enum {
-    NEAREST = 8, DOWN, UP, TO_ZERO, /* rounding of one instruction, exceptions suppressed: Intel's SDM, volume 2, table 2-40 and on */
+    NEAREST = 8, DOWN, UP, TO_ZERO, /* rounding of one instruction, exceptions suppressed: Intel's SDM, volume 2, table 2-40 and
+                                     * on */
     MAX_ARGS = 6,
     MAX_LANES = 32,
 };
@@ -70,7 +71,8 @@ LLVMValueRef ptx_host_in_pieces(LLVMBuilderRef b, const char *intrinsic, LLVMVal
 {
     LLVMModuleRef m = LLVMGetGlobalParent(LLVMGetBasicBlockParent(LLVMGetInsertBlock(b)));
     V fn = LLVMGetIntrinsicDeclaration(m, LLVMLookupIntrinsicID(intrinsic, strlen(intrinsic)), NULL, 0), r[MAX_LANES];
-    LLVMTypeRef type = LLVMTypeOf(args[0]), scalar = LLVMGetTypeKind(type) == LLVMVectorTypeKind ? LLVMGetElementType(type) : type;
+    LLVMTypeRef type = LLVMTypeOf(args[0]),
+                scalar = LLVMGetTypeKind(type) == LLVMVectorTypeKind ? LLVMGetElementType(type) : type;
     unsigned width = LLVMGetTypeKind(scalar) == LLVMDoubleTypeKind ? 8 : 16, lanes = lanes_of(args[0]), done = 0;
     for (unsigned at = 0; at < lanes; at += width) {
         V part[MAX_ARGS];
@@ -98,7 +100,8 @@ static V rounded(LLVMBuilderRef b, enum ptx_simt id, V *args)
     } table[] = {
         { PTX_SIMT_ROUND_ADD_F32, "llvm.x86.avx512.add.ps.512", 2 }, { PTX_SIMT_ROUND_ADD_F64, "llvm.x86.avx512.add.pd.512", 2 },
         { PTX_SIMT_ROUND_MUL_F32, "llvm.x86.avx512.mul.ps.512", 2 }, { PTX_SIMT_ROUND_MUL_F64, "llvm.x86.avx512.mul.pd.512", 2 },
-        { PTX_SIMT_ROUND_FMA_F32, "llvm.x86.avx512.vfmadd.ps.512", 3 }, { PTX_SIMT_ROUND_FMA_F64, "llvm.x86.avx512.vfmadd.pd.512", 3 },
+        { PTX_SIMT_ROUND_FMA_F32, "llvm.x86.avx512.vfmadd.ps.512", 3 },
+        { PTX_SIMT_ROUND_FMA_F64, "llvm.x86.avx512.vfmadd.pd.512", 3 },
     };
     size_t i = 0;
     while (table[i].id != id)
@@ -121,9 +124,9 @@ static V constant(V like, double x)
     return LLVMConstVector(all, LLVMGetVectorSize(t));
 }
 
-/* 2^x = 2^n 2^f, f = x - n between -1/2 and 1/2, which is x itself where x is tiny and 0 where it is huge or infinite.  The polynomial is 1 at 0 and
- * elsewhere at most 0.03 units of 2^-23 wrong, before rounding (minimax, its coefficients rounded one by one).  Scaling takes any n, and makes
- * subnormal results, zeros and infinities. */
+/* 2^x = 2^n 2^f, f = x - n between -1/2 and 1/2, which is x itself where x is tiny and 0 where it is huge or infinite.  The
+ * polynomial is 1 at 0 and elsewhere at most 0.03 units of 2^-23 wrong, before rounding (minimax, its coefficients rounded one by
+ * one).  Scaling takes any n, and makes subnormal results, zeros and infinities. */
 static V exp2_of(LLVMBuilderRef b, V x, bool flush)
 {
     static const double c[] = { 0x1.416b50p-13, 0x1.5f082ep-10, 0x1.3b2de0p-7, 0x1.c6af7cp-5, 0x1.ebfbdcp-3, 0x1.62e430p-1, 1.0 };

@@ -1,6 +1,6 @@
-/* Long blocks in pieces.  LLVM orders each block's operations by a list of those that are ready, of which it looks at up to a thousand for each one
- * that it takes: a sort's block of 5,000 instructions on vectors of 32 elements took ten seconds of eleven.  What lives from piece to piece
- * does so in registers of its own, as between any two blocks, so pieces end where little does.
+/* Long blocks in pieces.  LLVM orders each block's operations by a list of those that are ready, of which it looks at up to a
+ * thousand for each one that it takes: a sort's block of 5,000 instructions on vectors of 32 elements took ten seconds of eleven.
+ * What lives from piece to piece does so in registers of its own, as between any two blocks, so pieces end where little does.
  *
  * Last: no pass may join them again.  LLVM's does not while a block's address is taken, which is all that it is taken for. */
 /* SPDX-License-Identifier: Apache-2.0 */
@@ -26,7 +26,8 @@ static unsigned cost_of(LLVMTargetDataRef layout, LLVMValueRef x)
     return (unsigned)((LLVMABISizeOfType(layout, type) + REGISTER - 1) / REGISTER);
 }
 
-/* The last instruction of the block that uses `x`; `n` where other blocks do, 0 where nothing does.  A number: its place in the block. */
+/* The last instruction of the block that uses `x`; `n` where other blocks do, 0 where nothing does.  A number: its place in the
+ * block. */
 static size_t last_use(const struct aw_ptrmap *places, LLVMValueRef x, size_t n)
 {
     size_t last = 0;

@@ -1,9 +1,10 @@
 /* Lanes' indices two at a time: elements of 32 bits that leave a vector to be widened for an address leave it as halves of 64-bit
- * elements.  Taking an element out is two operations of the processor, one of them where all permutations go; taking a half is one.
- * After optimisation, which would put it back.
+ * elements.  Taking an element out is two operations of the processor, one of them where all permutations go; taking a half is
+ * one.  After optimisation, which would put it back.
  *
- * The low half is taken by an instruction that LLVM knows nothing of: with an `and`, LLVM 22 forgets that the high half is there once it has
- * found out that only the low one is asked for (of `or (and x, 15), 16` as two elements of 64 bits, used as an address); and with shifts. */
+ * The low half is taken by an instruction that LLVM knows nothing of: with an `and`, LLVM 22 forgets that the high half is there
+ * once it has found out that only the low one is asked for (of `or (and x, 15), 16` as two elements of 64 bits, used as an
+ * address); and with shifts. */
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "finish/host/host.h"
 #include <llvm-c/DebugInfo.h>
@@ -32,8 +33,8 @@ static void find(struct lane_pairs *p, LLVMValueRef vector, LLVMBasicBlockRef bb
         p->out[i] = NULL;
     for (LLVMUseRef use = LLVMGetFirstUse(vector); use; use = LLVMGetNextUse(use)) {
         LLVMValueRef x = LLVMGetUser(use);
-        if (LLVMIsAExtractElementInst(x) && LLVMGetInstructionParent(x) == bb && ptx_host_constant(LLVMGetOperand(x, 1), &at) && at >= 0 &&
-            at < MAX_LANES && widened(p, x))
+        if (LLVMIsAExtractElementInst(x) && LLVMGetInstructionParent(x) == bb && ptx_host_constant(LLVMGetOperand(x, 1), &at) &&
+            at >= 0 && at < MAX_LANES && widened(p, x))
             p->out[at] = x;
     }
 }
@@ -86,7 +87,8 @@ static LLVMValueRef pair(struct lane_pairs *p, LLVMValueRef x)
 /* Of a vector of 32-bit whole numbers, the lanes of a warp or a part of it? */
 static bool is_lane(LLVMValueRef x)
 {
-    if (!LLVMIsAExtractElementInst(x) || LLVMGetTypeKind(LLVMTypeOf(x)) != LLVMIntegerTypeKind || LLVMGetIntTypeWidth(LLVMTypeOf(x)) != 32)
+    if (!LLVMIsAExtractElementInst(x) || LLVMGetTypeKind(LLVMTypeOf(x)) != LLVMIntegerTypeKind ||
+        LLVMGetIntTypeWidth(LLVMTypeOf(x)) != 32)
         return false;
     unsigned lanes = LLVMGetVectorSize(LLVMTypeOf(LLVMGetOperand(x, 0)));
     return lanes <= MAX_LANES && !(lanes & 1);
@@ -95,7 +97,9 @@ static bool is_lane(LLVMValueRef x)
 static void in_module(LLVMModuleRef m)
 {
     LLVMContextRef c = LLVMGetModuleContext(m);
-    struct lane_pairs p = { .b = LLVMCreateBuilderInContext(c), .i32 = LLVMInt32TypeInContext(c), .i64 = LLVMInt64TypeInContext(c) };
+    struct lane_pairs p = { .b = LLVMCreateBuilderInContext(c),
+                            .i32 = LLVMInt32TypeInContext(c),
+                            .i64 = LLVMInt64TypeInContext(c) };
     static const char name[] = "llvm.x86.bmi.bzhi.64";
     p.low_bits = LLVMGetIntrinsicDeclaration(m, LLVMLookupIntrinsicID(name, sizeof name - 1), NULL, 0);
     for (LLVMValueRef fn = LLVMGetFirstFunction(m); fn; fn = LLVMGetNextFunction(fn))

@@ -1,6 +1,6 @@
-/* Masks that live from block to block, where registers are 16 bytes: LLVM keeps a vector of more booleans than a register has bytes as that many
- * scalars there, in general registers or on the stack, and takes it apart and puts it together again at every border.  As vectors of 16, one for
- * each register, they stay vectors.  Last, as optimisation would put them together. */
+/* Masks that live from block to block, where registers are 16 bytes: LLVM keeps a vector of more booleans than a register has
+ * bytes as that many scalars there, in general registers or on the stack, and takes it apart and puts it together again at every
+ * border.  As vectors of 16, one for each register, they stay vectors.  Last, as optimisation would put them together. */
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "base/map.h"
 #include "finish/host/host.h"

@@ -1,7 +1,7 @@
-/* Gathers for machines whose own are slow: each element is loaded by the machine's base + index * scale.  Indices that were themselves loaded
- * side by side, for nothing else, are read from there lane by lane, and are no vector at all; others are taken out of theirs, two at
- * a time where host/extract.c can.  After optimisation, so that until then a gather is one instruction, to move and to merge.  Not
- * scatters, nor what the vectoriser does lane by lane itself. */
+/* Gathers for machines whose own are slow: each element is loaded by the machine's base + index * scale.  Indices that were
+ * themselves loaded side by side, for nothing else, are read from there lane by lane, and are no vector at all; others are taken
+ * out of theirs, two at a time where host/extract.c can.  After optimisation, so that until then a gather is one instruction, to
+ * move and to merge.  Not scatters, nor what the vectoriser does lane by lane itself. */
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "finish/host/host.h"
 #include <llvm-c/DebugInfo.h>
@@ -67,7 +67,8 @@ static void match_index(struct gather *g, LLVMValueRef v)
         g->shift += (int)by;
         v = LLVMGetOperand(v, 0);
     }
-    if ((ptx_host_is_op(v, LLVMSExt) || ptx_host_is_op(v, LLVMZExt)) && LLVMGetIntTypeWidth(LLVMGetElementType(LLVMTypeOf(LLVMGetOperand(v, 0)))) == 32) {
+    if ((ptx_host_is_op(v, LLVMSExt) || ptx_host_is_op(v, LLVMZExt)) &&
+        LLVMGetIntTypeWidth(LLVMGetElementType(LLVMTypeOf(LLVMGetOperand(v, 0)))) == 32) {
         g->is_signed = ptx_host_is_op(v, LLVMSExt);
         v = LLVMGetOperand(v, 0);
     }
@@ -82,7 +83,10 @@ static bool match_gep(struct gather *g, LLVMValueRef *p)
     LLVMValueRef from = LLVMGetOperand(*p, 0), index = LLVMGetOperand(*p, 1);
     LLVMTypeRef type = LLVMGetGEPSourceElementType(*p);
     unsigned kind = LLVMGetTypeKind(type);
-    int64_t size = kind == LLVMIntegerTypeKind ? LLVMGetIntTypeWidth(type) / 8 : kind == LLVMFloatTypeKind ? 4 : kind == LLVMDoubleTypeKind ? 8 : 0;
+    int64_t size = kind == LLVMIntegerTypeKind  ? LLVMGetIntTypeWidth(type) / 8
+                   : kind == LLVMFloatTypeKind  ? 4
+                   : kind == LLVMDoubleTypeKind ? 8
+                                                : 0;
     if (size != 1 && size != 2 && size != 4 && size != 8)
         return false;
     bool vector = LLVMGetTypeKind(LLVMTypeOf(from)) == LLVMVectorTypeKind;
@@ -178,7 +182,8 @@ static LLVMValueRef divert(struct gather *g)
     LLVMValueRef bits = LLVMBuildZExt(g->b, LLVMBuildBitCast(g->b, g->mask, each, ""), g->i32, "");
     LLVMValueRef args[2] = { bits, LLVMConstInt(LLVMInt1TypeInContext(g->c), 0, 0) };
     unsigned id = LLVMLookupIntrinsicID("llvm.cttz", 9);
-    LLVMValueRef cttz = LLVMGetIntrinsicDeclaration(LLVMGetGlobalParent(LLVMGetBasicBlockParent(LLVMGetInsertBlock(g->b))), id, &g->i32, 1);
+    LLVMValueRef cttz = LLVMGetIntrinsicDeclaration(LLVMGetGlobalParent(LLVMGetBasicBlockParent(LLVMGetInsertBlock(g->b))), id,
+                                                    &g->i32, 1);
     LLVMValueRef lane = LLVMBuildCall2(g->b, LLVMGlobalGetValueType(cttz), cttz, args, 2, "");
     lane = LLVMBuildZExt(g->b, LLVMBuildAnd(g->b, lane, LLVMConstInt(g->i32, g->lanes - 1, 0), ""), g->i64, "");
     LLVMSetAlignment(LLVMBuildStore(g->b, g->index, g->area), 64);
@@ -250,7 +255,8 @@ bool ptx_host_all_on(LLVMValueRef mask)
 static LLVMValueRef area_of(LLVMValueRef fn, LLVMBuilderRef b)
 {
     LLVMPositionBuilderBefore(b, LLVMGetFirstInstruction(LLVMGetEntryBasicBlock(fn)));
-    LLVMValueRef area = LLVMBuildAlloca(b, LLVMVectorType(LLVMInt64TypeInContext(LLVMGetTypeContext(LLVMTypeOf(fn))), MAX_LANES), "indices");
+    LLVMValueRef area = LLVMBuildAlloca(b, LLVMVectorType(LLVMInt64TypeInContext(LLVMGetTypeContext(LLVMTypeOf(fn))), MAX_LANES),
+                                        "indices");
     LLVMSetAlignment(area, 64);
     return area;
 }
@@ -262,7 +268,8 @@ static bool has_instruction(LLVMTypeRef elem)
            (kind == LLVMIntegerTypeKind && LLVMGetIntTypeWidth(elem) >= 32);
 }
 
-/* A gather of a warp or a part of it, as the vectoriser makes them, for which the machine has no instruction; `gathers`: it has some. */
+/* A gather of a warp or a part of it, as the vectoriser makes them, for which the machine has no instruction; `gathers`: it has
+ * some. */
 static bool is_gather(LLVMValueRef x, bool gathers)
 {
     return ptx_intrinsic_called(x) == PTX_INTRINSIC_MASKED_GATHER && LLVMGetVectorSize(LLVMTypeOf(x)) <= MAX_LANES &&
@@ -296,7 +303,8 @@ static void expand_one(struct gather *g, LLVMValueRef x)
 static void in_module(LLVMModuleRef m, bool gathers)
 {
     LLVMContextRef c = LLVMGetModuleContext(m);
-    struct gather g = { .c = c, .b = LLVMCreateBuilderInContext(c), .i8 = LLVMInt8TypeInContext(c), .i32 = LLVMInt32TypeInContext(c),
+    struct gather g = { .c = c, .b = LLVMCreateBuilderInContext(c), .i8 = LLVMInt8TypeInContext(c),
+                        .i32 = LLVMInt32TypeInContext(c),
                         .i64 = LLVMInt64TypeInContext(c), .ptr = LLVMPointerTypeInContext(c, 0) };
     for (LLVMValueRef fn = LLVMGetFirstFunction(m); fn; fn = LLVMGetNextFunction(fn)) {
         g.area = NULL;

@@ -1,6 +1,6 @@
-/* Gathers and scatters by a scalar base and 32-bit indices, for machines that have them: instructions on twice the lanes that 64-bit
- * addresses would allow, and no vectors of addresses to make, to hold in registers and to advance from round to round of a loop.
- * After optimisation, for instcombine would widen the indices again.  Not gathers taken apart; those are host/gather.c's.
+/* Gathers and scatters by a scalar base and 32-bit indices, for machines that have them: instructions on twice the lanes that
+ * 64-bit addresses would allow, and no vectors of addresses to make, to hold in registers and to advance from round to round of a
+ * loop.  After optimisation, for instcombine would widen the indices again.  Not gathers taken apart; those are host/gather.c's.
  *
  *   base + (sext(i) << k) + c                    becomes   gep (base + c), i        of elements of 2^k bytes
  *   zext(i)                                      becomes   sext(i ^ 2^31) + 2^31
@@ -37,8 +37,8 @@ static bool is_vector(LLVMValueRef v)
     return LLVMGetTypeKind(LLVMTypeOf(v)) == LLVMVectorTypeKind;
 }
 
-/* Of a phi with two ways in, one from its own block's loop, that adds the same to all lanes each round: the way from outside, the scalar
- * that is added; -1 if it is none. */
+/* Of a phi with two ways in, one from its own block's loop, that adds the same to all lanes each round: the way from outside, the
+ * scalar that is added; -1 if it is none. */
 static int advances(LLVMValueRef phi, LLVMValueRef *ret_step)
 {
     if (!LLVMIsAPHINode(phi) || LLVMCountIncoming(phi) != 2)
@@ -131,7 +131,8 @@ static bool collect(struct rewriter *r, struct address_sum *s, LLVMValueRef v, i
         return collect(r, s, LLVMGetOperand(v, 0), shift, depth + 1) && collect(r, s, LLVMGetOperand(v, 1), shift, depth + 1);
     case LLVMShl: {
         LLVMValueRef amount = ptx_host_splatted(LLVMGetOperand(v, 1));
-        return amount && ptx_host_constant(amount, &by) && by >= 0 && by <= 3 && collect(r, s, LLVMGetOperand(v, 0), shift + (int)by, depth + 1);
+        return amount && ptx_host_constant(amount, &by) && by >= 0 && by <= 3 &&
+               collect(r, s, LLVMGetOperand(v, 0), shift + (int)by, depth + 1);
     }
     case LLVMSExt: case LLVMZExt:
         return set_index(s, LLVMGetOperand(v, 0), ptx_host_is_op(v, LLVMSExt), shift);
@@ -213,7 +214,8 @@ static bool indices(LLVMModuleRef m)
 {
     bool any = false;
     LLVMContextRef c = LLVMGetModuleContext(m);
-    struct rewriter r = { .c = c, .b = LLVMCreateBuilderInContext(c), .i32 = LLVMInt32TypeInContext(c), .i64 = LLVMInt64TypeInContext(c),
+    struct rewriter r = { .c = c, .b = LLVMCreateBuilderInContext(c), .i32 = LLVMInt32TypeInContext(c),
+                          .i64 = LLVMInt64TypeInContext(c),
                           .ptr = LLVMPointerTypeInContext(c, 0) };
     for (LLVMValueRef fn = LLVMGetFirstFunction(m); fn; fn = LLVMGetNextFunction(fn))
         for (LLVMBasicBlockRef bb = LLVMGetFirstBasicBlock(fn); bb; bb = LLVMGetNextBasicBlock(bb))
@@ -230,7 +232,8 @@ static bool indices(LLVMModuleRef m)
 int ptx_run_gather_bases(struct ptx_pipeline *pipe)
 {
     bool changed = indices(*pipe->module);
-    return changed || pipe->on & PTX_PASS_AVX512 ? ptx_passes_run(*pipe->module, NULL, "function(early-cse,adce)", pipe->diags) : AW_OK;
+    return changed || pipe->on & PTX_PASS_AVX512 ? ptx_passes_run(*pipe->module, NULL, "function(early-cse,adce)", pipe->diags)
+                                                 : AW_OK;
 }
 
 /* LLVM chooses instructions block by block: a sum that was moved out of a loop would be vectors of 64-bit addresses. */
@@ -242,7 +245,8 @@ static void sums_near(LLVMModuleRef m)
             for (LLVMValueRef x = LLVMGetFirstInstruction(bb); x; x = LLVMGetNextInstruction(x)) {
                 int at = addresses(x);
                 LLVMValueRef sum = at >= 0 ? LLVMGetOperand(x, (unsigned)at) : NULL;
-                if (!sum || !LLVMIsAGetElementPtrInst(sum) || LLVMGetInstructionParent(sum) == bb || is_vector(LLVMGetOperand(sum, 0)))
+                if (!sum || !LLVMIsAGetElementPtrInst(sum) || LLVMGetInstructionParent(sum) == bb ||
+                    is_vector(LLVMGetOperand(sum, 0)))
                     continue;
                 LLVMPositionBuilderBefore(b, x);
                 LLVMValueRef near = LLVMInstructionClone(sum);

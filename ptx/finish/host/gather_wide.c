@@ -1,6 +1,6 @@
 /* Four gathers of neighbouring elements of 4 bytes, at addresses of the lanes' own, become a load of 16 bytes for each lane and
- * transpositions of four by four: elements of structures anywhere, rows of each lane's that an unrolled loop reads.  A gather takes a
- * load for each lane and element.
+ * transpositions of four by four: elements of structures anywhere, rows of each lane's that an unrolled loop reads.  A gather
+ * takes a load for each lane and element.
  *
  * All is read where the first gather was, so nothing may be written up to the last.  Lanes that are off read where the first one
  * does that is on; where none is, what is on the stack.  After host/gather_base.c, which leaves scalar bases. */
@@ -41,7 +41,8 @@ static bool match_index(struct wide_access *a)
         return false;
     LLVMValueRef root = ptx_host_is_op(base, LLVMIntToPtr) ? LLVMGetOperand(base, 0) : base;
     bool sum = ptx_host_is_op(root, LLVMAdd);
-    bool gep = ptx_host_is_op(root, LLVMGetElementPtr) && LLVMGetNumOperands(root) == 2 && bytes(LLVMGetGEPSourceElementType(root));
+    bool gep = ptx_host_is_op(root, LLVMGetElementPtr) && LLVMGetNumOperands(root) == 2 &&
+               bytes(LLVMGetGEPSourceElementType(root));
     a->root = (sum || gep) && ptx_host_constant(LLVMGetOperand(root, 1), &a->at) ? LLVMGetOperand(root, 0) : root;
     a->index = index;
     return true;
@@ -86,7 +87,8 @@ static bool find(const struct wide_access *first, LLVMValueRef ret[QUAD])
     struct wide_access a;
     memset(ret, 0, QUAD * sizeof *ret);
     ret[0] = first->call;
-    for (LLVMValueRef x = LLVMGetNextInstruction(first->call); x && left-- && found < QUAD && !ptx_host_writes(x); x = LLVMGetNextInstruction(x)) {
+    for (LLVMValueRef x = LLVMGetNextInstruction(first->call); x && left-- && found < QUAD && !ptx_host_writes(x);
+         x = LLVMGetNextInstruction(x)) {
         if (!match(x, &a) || a.root != first->root || a.index != first->index || a.mask != first->mask ||
             LLVMTypeOf(x) != LLVMTypeOf(first->call) ||
             (a.index && LLVMGetGEPSourceElementType(a.address) != LLVMGetGEPSourceElementType(first->address)))
@@ -158,7 +160,8 @@ static LLVMValueRef lane_pointer(struct quads *q, const struct wide_access *a, L
 }
 
 /* The four elements of sixteen lanes. */
-static void read_lanes(struct quads *q, const struct wide_access *a, LLVMValueRef base, LLVMValueRef index, int from, LLVMValueRef ret[QUAD])
+static void read_lanes(struct quads *q, const struct wide_access *a, LLVMValueRef base, LLVMValueRef index, int from,
+                       LLVMValueRef ret[QUAD])
 {
     LLVMValueRef row[ROW], z[QUAD], low[2], high[2];
     LLVMTypeRef type = LLVMVectorType(LLVMGetElementType(LLVMTypeOf(a->call)), QUAD);
@@ -205,7 +208,8 @@ static void replace(struct quads *q, const struct wide_access *a, LLVMValueRef g
 static void in_module(LLVMModuleRef m)
 {
     LLVMContextRef c = LLVMGetModuleContext(m);
-    struct quads q = { .c = c, .b = LLVMCreateBuilderInContext(c), .i32 = LLVMInt32TypeInContext(c), .i64 = LLVMInt64TypeInContext(c),
+    struct quads q = { .c = c, .b = LLVMCreateBuilderInContext(c), .i32 = LLVMInt32TypeInContext(c),
+                       .i64 = LLVMInt64TypeInContext(c),
                        .ptr = LLVMPointerTypeInContext(c, 0) };
     for (LLVMValueRef fn = LLVMGetFirstFunction(m); fn; fn = LLVMGetNextFunction(fn)) {
         q.area = NULL;

@@ -25,7 +25,8 @@
 #define TRIPLE "x86_64-pc-linux-gnu"
 #define SERVICE_STACK (32u << 10)    /* what the runtime's services may take on a warp's stack */
 #define RECURSION_STACK (8u << 20)   /* for kernels whose depth is not known; touched pages only are paid for */
-#define MANY_IN_TANGLES 15000        /* likewise where they are in one loop of thousands of blocks, over which optimising passes go again and again */
+#define MANY_IN_TANGLES 15000        /* likewise where they are in one loop of thousands of blocks, over which optimising passes
+                                      * go again and again */
 #define MANY_INSTRUCTIONS 120000     /* in vector form: LLVM's faster instruction selection and allocation */
 
 /* instcombine can abort when it has not reached its fixed point in one round, hence the option. */
@@ -86,14 +87,15 @@ static bool match_avx512_shadow(const char *target)
     return match(target, true, true, true);
 }
 
-/* LLVM's schedulers, and instruction selection where it gathers what a store comes after, take quadratic time over runs of memory accesses,
- * which scattered lanes and warps that go together make; the first ones bound it (a thousand loads: 2 s became 0.2, for the same code).  The
- * scheduler after register allocation gains nothing measurable on out-of-order machines.  The pass that copies in small steps what was just
- * stored in small steps (X86AvoidStoreForwardingBlocks, LLVM 22.1) aborts at a load whose size it does not know, as one of a masked load's
- * registers whose lanes are all on.
+/* LLVM's schedulers, and instruction selection where it gathers what a store comes after, take quadratic time over runs of memory
+ * accesses, which scattered lanes and warps that go together make; the first ones bound it (a thousand loads: 2 s became 0.2, for
+ * the same code).  The scheduler after register allocation gains nothing measurable on out-of-order machines.  The pass that
+ * copies in small steps what was just stored in small steps (X86AvoidStoreForwardingBlocks, LLVM 22.1) aborts at a load whose
+ * size it does not know, as one of a masked load's registers whose lanes are all on.
  *
  * They are process-wide and hold for the other target, too, where such runs are rare. */
-static const char *const llvm_options[] = { "-dag-maps-huge-region=64", "-dag-maps-reduction-size=32", "-combiner-tokenfactor-inline-limit=64",
+static const char *const llvm_options[] = {
+    "-dag-maps-huge-region=64", "-dag-maps-reduction-size=32", "-combiner-tokenfactor-inline-limit=64",
                                             "-post-RA-scheduler=false", "-x86-disable-avoid-SFB", NULL };
 
 static void set_llvm_options(void)
@@ -188,8 +190,8 @@ static void know_indices(struct host *h)
     know_index(h->in, "aw.laneid", 0, 32);
 }
 
-/* Reads an index once, where the kernel begins: of two reads on two ways the optimiser makes a phi, and what joins lanes of two ways is
- * taken for different in all of them. */
+/* Reads an index once, where the kernel begins: of two reads on two ways the optimiser makes a phi, and what joins lanes of two
+ * ways is taken for different in all of them. */
 static void read_once(LLVMValueRef fn, LLVMValueRef index)
 {
     LLVMValueRef first = NULL;
@@ -258,11 +260,13 @@ static size_t count_instructions(LLVMModuleRef m)
     return n;
 }
 
-/* First what nobody uses: addresses of which only the index was asked for would be shared with their uses behind a branch, and spilled. */
+/* First what nobody uses: addresses of which only the index was asked for would be shared with their uses behind a branch, and
+ * spilled. */
 static const char clean_up[] =
     "always-inline,globaldce,function(adce,sroa,early-cse<memssa>," IC ",simplifycfg,loop-mssa(loop-rotate,licm),gvn," IC
     ",loop-mssa(licm),adce,simplifycfg)";
-/* For functions that are a loop over their blocks: nothing that looks at more than a block at a time, or puts memory into registers. */
+/* For functions that are a loop over their blocks: nothing that looks at more than a block at a time, or puts memory into
+ * registers. */
 static const char clean_up_tangled[] = "always-inline,globaldce,function(early-cse," IC ",adce)";
 static const char clean_up_large_tangled[] = "always-inline,globaldce,function(early-cse,instsimplify,adce)";
 
@@ -323,7 +327,8 @@ int ptx_run_reducible(struct ptx_pipeline *pipe)
     struct host *h = pipe->finisher;
     int status = AW_OK;
     if (simt_irreducible(h->in)) {
-        /* Edges are split first, as reg2mem keeps the tree of dominators right after each: most of a minute for thousands of labels. */
+        /* Edges are split first, as reg2mem keeps the tree of dominators right after each: most of a minute for thousands of
+         * labels. */
         status = ptx_passes_run(h->in, NULL, "function(break-crit-edges,reg2mem)", h->diags);
         if (status == AW_OK)
             status = simt_make_reducible(h->in, h->diags);
@@ -382,7 +387,8 @@ static uint32_t machine_on(const struct ptx_host_machine *m)
 
 static void pipeline_init(struct host *h)
 {
-    h->pipeline = (struct ptx_pipeline){ .on = machine_on(&h->machine), .wishes = h->finish->wishes, .lifted = h->finish->lifted, .finisher = h, .module = &h->in,
+    h->pipeline = (struct ptx_pipeline){ .on = machine_on(&h->machine), .wishes = h->finish->wishes,
+                                         .lifted = h->finish->lifted, .finisher = h, .module = &h->in,
                                          .machine = &h->tm, .kernel = h->finish->kernel, .diags = h->diags };
 }
 
@@ -407,7 +413,8 @@ static bool calls_itself(LLVMModuleRef in)
     for (LLVMValueRef f = LLVMGetFirstFunction(in); f; f = LLVMGetNextFunction(f))
         for (LLVMUseRef use = LLVMIsDeclaration(f) ? NULL : LLVMGetFirstUse(f); use; use = LLVMGetNextUse(use)) {
             LLVMValueRef user = LLVMGetUser(use);
-            if (LLVMIsACallInst(user) && LLVMGetLinkage(LLVMGetBasicBlockParent(LLVMGetInstructionParent(user))) == LLVMInternalLinkage)
+            if (LLVMIsACallInst(user) &&
+                LLVMGetLinkage(LLVMGetBasicBlockParent(LLVMGetInstructionParent(user))) == LLVMInternalLinkage)
                 return true;
         }
     return false;
@@ -437,8 +444,8 @@ static int make_code(struct host *h, struct ptx_result *ret)
     ptx_phase(AW_PHASE_LINK);
     bool soft = false;
     if (status == AW_OK && !text)
-        status = ptx_host_object_finish(object.bytes, object.size, depth_bytes(h, h->frames, SERVICE_STACK), depth_bytes(h, h->locals, 0),
-                                        h->finish->kernel, &soft, h->diags);
+        status = ptx_host_object_finish(object.bytes, object.size, depth_bytes(h, h->frames, SERVICE_STACK),
+                                        depth_bytes(h, h->locals, 0), h->finish->kernel, &soft, h->diags);
     const struct ptx_bytes objects[2] = { { object.bytes, object.size }, ptx_host_soft() };
     if (status == AW_OK && h->finish->emit == AW_EMIT_CODE_OBJECT)
         status = ptx_link_shared("elf_x86_64", objects, soft ? 2 : 1, ret, h->diags);

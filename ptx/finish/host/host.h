@@ -15,8 +15,8 @@ extern const struct ptx_target ptx_target_host_checks, ptx_target_host_avx512_ch
 extern const struct ptx_target ptx_target_host_shadow, ptx_target_host_avx512_shadow;
 
 /* ---- host/math.c */
-/* Gives every approximation, memory intrinsic and awkward conversion a body in SIMT IR, but for what ptx_host_avx512 has where that is to be used.
- * AW_OK, or an error with a line. */
+/* Gives every approximation, memory intrinsic and awkward conversion a body in SIMT IR, but for what ptx_host_avx512 has where
+ * that is to be used.  AW_OK, or an error with a line. */
 int ptx_host_expand(LLVMModuleRef module, bool avx512, struct aw_buf *diags);
 /* Bit casts of small vectors become shifts, so that the scalariser can take all vectors apart. */
 void ptx_host_split_vectors(LLVMModuleRef module);
@@ -29,8 +29,8 @@ LLVMValueRef ptx_host_avx512(LLVMBuilderRef b, enum ptx_simt id, LLVMValueRef *a
 LLVMValueRef ptx_host_piece(LLVMBuilderRef b, LLVMValueRef vector, unsigned at, unsigned width);
 /* The inverse: n pieces, a power of two, one after the other; `pieces` is written over. */
 LLVMValueRef ptx_host_join(LLVMBuilderRef b, LLVMValueRef *pieces, unsigned n);
-/* One of LLVM's intrinsics on 64 bytes, for all lanes of scalars or vectors of a power of two of lanes; n <= 6 arguments, of which all integers
- * and vectors of 64 bytes go to every call as they are. */
+/* One of LLVM's intrinsics on 64 bytes, for all lanes of scalars or vectors of a power of two of lanes; n <= 6 arguments, of
+ * which all integers and vectors of 64 bytes go to every call as they are. */
 LLVMValueRef ptx_host_in_pieces(LLVMBuilderRef b, const char *intrinsic, LLVMValueRef *args, unsigned n);
 
 /* ---- host/permute.c */
@@ -38,8 +38,8 @@ LLVMValueRef ptx_host_in_pieces(LLVMBuilderRef b, const char *intrinsic, LLVMVal
 LLVMValueRef ptx_host_permute(LLVMBuilderRef b, LLVMValueRef *registers, int n, LLVMValueRef at);
 
 /* ---- host/round.c */
-/* Replaces each aw.round.fma.known.f32 by the short way where its operands are known to allow that, else by the result it was given.
- * AW_OK or ptx_passes_run's. */
+/* Replaces each aw.round.fma.known.f32 by the short way where its operands are known to allow that, else by the result it was
+ * given.  AW_OK or ptx_passes_run's. */
 int ptx_host_round(LLVMModuleRef module, struct aw_buf *diags);
 /* x * y + z, rounded once: scalars or vectors. */
 LLVMValueRef ptx_host_fma(LLVMBuilderRef b, LLVMValueRef x, LLVMValueRef y, LLVMValueRef z);
@@ -61,8 +61,8 @@ bool ptx_host_writes(LLVMValueRef instruction);
 bool ptx_host_all_on(LLVMValueRef mask);
 
 /* ---- host/local.c */
-/* Moves the variables that are marked SIMT_LOCAL from the stack to the warp's local memory; *ret_bytes is how many bytes they are in all functions.
- * After everything else; false: out of memory. */
+/* Moves the variables that are marked SIMT_LOCAL from the stack to the warp's local memory; *ret_bytes is how many bytes they are
+ * in all functions.  After everything else; false: out of memory. */
 bool ptx_host_locals(LLVMModuleRef module, uint64_t *ret_bytes);
 
 /* ---- host/machine.c */
@@ -82,10 +82,11 @@ bool ptx_host_machine_parse(const char *target, struct ptx_host_machine *ret);
 void ptx_host_machine_fini(struct ptx_host_machine *machine);
 
 /* ---- host/object.c */
-/* Reads a relocatable x86-64 ELF object: *ret_soft tells whether it calls functions of ptx_host_soft(); any other undefined symbol is an
- * error that names it.  `stack_bytes` and `local_stack` are written into the object table.  AW_OK or AW_ERR_NOT_SUPPORTED with a line. */
-int ptx_host_object_finish(char *bytes, size_t size, uint32_t stack_bytes, uint32_t local_stack, const char *kernel, bool *ret_soft,
-                           struct aw_buf *diags);
+/* Reads a relocatable x86-64 ELF object: *ret_soft tells whether it calls functions of ptx_host_soft(); any other undefined
+ * symbol is an error that names it.  `stack_bytes` and `local_stack` are written into the object table.  AW_OK or
+ * AW_ERR_NOT_SUPPORTED with a line. */
+int ptx_host_object_finish(char *bytes, size_t size, uint32_t stack_bytes, uint32_t local_stack, const char *kernel,
+                           bool *ret_soft, struct aw_buf *diags);
 
 /* ---- host/soft/bytes.c, host/soft/soft.c */
 /* A relocatable object for any x86-64: what LLVM calls where the processor has no instruction (host/soft/soft.c).  Static. */

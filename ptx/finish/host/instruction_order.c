@@ -1,12 +1,13 @@
-/* The order of straight-line code, where its values do not fit into the registers: sums that go on side by side through an unrolled loop,
- * a tile of them for each thread.  LLVM keeps the order it finds, and each sum would go to the stack and come back for each element.
+/* The order of straight-line code, where its values do not fit into the registers: sums that go on side by side through an
+ * unrolled loop, a tile of them for each thread.  LLVM keeps the order it finds, and each sum would go to the stack and come back
+ * for each element.
  *
  *   a += x0 * y0; b += x0 * z0; c += ..; a += x1 * y1; b += x1 * z1; c += ..;
  *   becomes    a += x0 * y0; b += x0 * z0; a += x1 * y1; b += x1 * z1; ..  c += ..; c += ..;
  *
- * Results that others use are made a few at a time, each few with all that leads to them, in the order they had.  How many is tried out
- * on a file of registers that loses what was used the longest time ago.  Last: no pass on IR may follow that orders anew.  Nothing goes
- * past what writes memory. */
+ * Results that others use are made a few at a time, each few with all that leads to them, in the order they had.  How many is
+ * tried out on a file of registers that loses what was used the longest time ago.  Last: no pass on IR may follow that orders
+ * anew.  Nothing goes past what writes memory. */
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "base/map.h"
 #include "finish/host/host.h"
@@ -230,9 +231,9 @@ static void apply(struct order *o, LLVMValueRef after)
     }
 }
 
-/* The order that costs least, of those with fewer and fewer results at a time.  Only where each instruction moves a register's worth to or
- * from the stack, and a quarter of that can be saved: LLVM knows more of the machine, and where there is less (in attention, one in
- * eight) the estimate has been wrong. */
+/* The order that costs least, of those with fewer and fewer results at a time.  Only where each instruction moves a register's
+ * worth to or from the stack, and a quarter of that can be saved: LLVM knows more of the machine, and where there is less (in
+ * attention, one in eight) the estimate has been wrong. */
 static void improve(struct order *o, LLVMValueRef after)
 {
     for (int i = 0; i < o->n; i++)

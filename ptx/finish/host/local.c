@@ -1,10 +1,10 @@
-/* Puts stack variables that a program may overrun (marked by ptx/simt/emit/alloca.c) into the warp's area of local memory, which has nothing else in
- * it and ends at guards.  So what is written past an array hits other such variables of its warp, or ends the kernel; never a return address,
- * a saved register or what the vectoriser keeps on the stack.
+/* Puts stack variables that a program may overrun (marked by ptx/simt/emit/alloca.c) into the warp's area of local memory, which
+ * has nothing else in it and ends at guards.  So what is written past an array hits other such variables of its warp, or ends the
+ * kernel; never a return address, a saved register or what the vectoriser keeps on the stack.
  *
- * The area is a stack that grows down.  block->local is its top where a function is entered: the runtime sets it before a kernel's entry, each
- * function before its calls.  A function keeps its own end of the area in a register, so nothing is restored, and switches between warps,
- * which happen within calls of the runtime, leave other values behind without harm.
+ * The area is a stack that grows down.  block->local is its top where a function is entered: the runtime sets it before a
+ * kernel's entry, each function before its calls.  A function keeps its own end of the area in a register, so nothing is
+ * restored, and switches between warps, which happen within calls of the runtime, leave other values behind without harm.
  *
  * After optimisation, for which these are variables like others until then. */
 /* SPDX-License-Identifier: Apache-2.0 */
@@ -129,7 +129,8 @@ static uint64_t place(struct locals *l, LLVMValueRef fn)
 bool ptx_host_locals(LLVMModuleRef m, uint64_t *ret_bytes)
 {
     LLVMContextRef c = LLVMGetModuleContext(m);
-    struct locals l = { .m = m, .b = LLVMCreateBuilderInContext(c), .i8 = LLVMInt8TypeInContext(c), .i64 = LLVMInt64TypeInContext(c),
+    struct locals l = { .m = m, .b = LLVMCreateBuilderInContext(c), .i8 = LLVMInt8TypeInContext(c),
+                        .i64 = LLVMInt64TypeInContext(c),
                         .ptr = LLVMPointerTypeInContext(c, 0) };
     uint64_t sum = 0;
     find_needy(&l);

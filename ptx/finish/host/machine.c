@@ -4,7 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* A word of ours among the features, of which LLVM 22 knows nothing: AVX2's masked stores are microcode, as on AMD's processors before Zen 4. */
+/* A word of ours among the features, of which LLVM 22 knows nothing: AVX2's masked stores are microcode, as on AMD's processors
+ * before Zen 4. */
 #define SLOW_MASKED_STORES "slow-masked-stores"
 #define CHECK_ACCESSES "check-accesses"
 #define CHECK_MEMORY "check-memory"
@@ -21,7 +22,8 @@ static const struct cpu {
     { "goldmont-plus", 2 }, { "tremont", 2 }, { "nehalem", 2 }, { "corei7", 2 }, { "westmere", 2 }, { "sandybridge", 2 },
     { "corei7-avx", 2 }, { "ivybridge", 2 }, { "core-avx-i", 2 }, { "bdver1", 2 }, { "bdver2", 2 }, { "bdver3", 2 },
     { "bdver4", 3, true }, { "haswell", 3 }, { "core-avx2", 3 }, { "broadwell", 3 }, { "skylake", 3 }, { "znver1", 3, true },
-    { "znver2", 3, true }, { "znver3", 3, true }, { "alderlake", 3 }, { "raptorlake", 3 }, { "meteorlake", 3 }, { "gracemont", 3 },
+    { "znver2", 3, true }, { "znver3", 3, true }, { "alderlake", 3 }, { "raptorlake", 3 }, { "meteorlake", 3 },
+    { "gracemont", 3 },
     { "arrowlake", 3 }, { "arrowlake-s", 3 }, { "lunarlake", 3 }, { "pantherlake", 3 }, { "sierraforest", 3 },
     { "grandridge", 3 }, { "clearwaterforest", 3 }, { "skylake-avx512", 4 }, { "skx", 4 }, { "cascadelake", 4 },
     { "cooperlake", 4 }, { "cannonlake", 4 }, { "icelake-client", 4 }, { "icelake-server", 4 }, { "rocketlake", 4 },

@@ -1,6 +1,6 @@
-/* Masked loads and stores of several registers, register by register, where their mask is made beside them: masks of one register come from
- * comparisons of one and are what such an access takes.  LLVM would put the comparisons' results together, for all lanes, and take them apart again.
- * After optimisation, which would do so, too. */
+/* Masked loads and stores of several registers, register by register, where their mask is made beside them: masks of one register
+ * come from comparisons of one and are what such an access takes.  LLVM would put the comparisons' results together, for all
+ * lanes, and take them apart again.  After optimisation, which would do so, too. */
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "finish/host/host.h"
 #include <llvm-c/DebugInfo.h>
@@ -73,7 +73,8 @@ static void split(struct masks *k, LLVMValueRef x, bool store, LLVMTypeRef type,
     LLVMSetCurrentDebugLocation2(k->b, LLVMInstructionGetDebugLoc(x));
     for (unsigned i = 0; i < n; i++) {
         LLVMValueRef by = LLVMConstInt(k->i64, i * k->bytes, 0), v = ptx_host_piece(k->b, vector, i * width, width);
-        LLVMValueRef p = LLVMBuildGEP2(k->b, k->i8, LLVMGetOperand(x, address), &by, 1, ""), m = slice(k, mask, i * width, width, DEPTH);
+        LLVMValueRef p = LLVMBuildGEP2(k->b, k->i8, LLVMGetOperand(x, address), &by, 1, ""),
+                     m = slice(k, mask, i * width, width, DEPTH);
         LLVMValueRef load[3] = { p, m, v }, stored[3] = { v, p, m };
         part[i] = LLVMBuildCall2(k->b, LLVMGlobalGetValueType(fn), fn, store ? stored : load, 3, "");
         copy_facts(k, x, part[i], address);
@@ -93,14 +94,16 @@ static void take(struct masks *k, LLVMValueRef x)
     unsigned lanes = LLVMGetVectorSize(type);
     uint64_t size = LLVMABISizeOfType(LLVMGetModuleDataLayout(k->m), LLVMGetElementType(type));
     k->at = LLVMGetInstructionParent(x);
-    if ((size == 4 || size == 8) && lanes <= MOST_LANES && lanes * size > k->bytes && comes_apart(k, LLVMGetOperand(x, store ? 2 : 1)))
+    if ((size == 4 || size == 8) && lanes <= MOST_LANES && lanes * size > k->bytes &&
+        comes_apart(k, LLVMGetOperand(x, store ? 2 : 1)))
         split(k, x, store, type, (unsigned)(lanes * size / k->bytes));
 }
 
 static void in_module(LLVMModuleRef m, uint64_t register_bytes)
 {
     LLVMContextRef c = LLVMGetModuleContext(m);
-    struct masks k = { .m = m, .b = LLVMCreateBuilderInContext(c), .i8 = LLVMInt8TypeInContext(c), .i64 = LLVMInt64TypeInContext(c),
+    struct masks k = { .m = m, .b = LLVMCreateBuilderInContext(c), .i8 = LLVMInt8TypeInContext(c),
+                       .i64 = LLVMInt64TypeInContext(c),
                        .bytes = register_bytes };
     for (LLVMValueRef fn = LLVMGetFirstFunction(m); fn; fn = LLVMGetNextFunction(fn))
         for (LLVMBasicBlockRef bb = LLVMGetFirstBasicBlock(fn); bb; bb = LLVMGetNextBasicBlock(bb))

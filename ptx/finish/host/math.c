@@ -1,9 +1,9 @@
 /* What the host lacks as an instruction, written as scalar SIMT IR that is linked in before the warp is vectorised: PTX's
  * approximations, conversions that LLVM would make library calls of, memory intrinsics.
  *
- * The approximations are at least as good as PTX ISA 9.0 §9.7.3 asks: ex2 1 ulp (also host/avx512.c's); lg2 2^-22; sin and cos 2^-20.5 near 0 and sane
- * for any argument; rcp, sqrt, div correctly rounded; rsqrt 1 ulp; tanh 2^-11.  Coefficients: Taylor and atanh series (exact),
- * minimax sets from the public-domain Cephes library. */
+ * The approximations are at least as good as PTX ISA 9.0 §9.7.3 asks: ex2 1 ulp (also host/avx512.c's); lg2 2^-22; sin and cos
+ * 2^-20.5 near 0 and sane for any argument; rcp, sqrt, div correctly rounded; rsqrt 1 ulp; tanh 2^-11.  Coefficients: Taylor and
+ * atanh series (exact), minimax sets from the public-domain Cephes library. */
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "finish/host/host.h"
 #include <llvm-c/Analysis.h>
@@ -47,7 +47,8 @@ static const char power_of_two[] =
     "  %m2 = fmul float %m1, %f2\n"
     "  ret float %m2\n"
     "}\n"
-    "; The same where subnormals are zero.  2^n is built of n + 127, the low bits of n + 127 + 1.5 * 2^23: zero for -127, infinite for 128.  A subnormal x\n"
+    "; The same where subnormals are zero.  2^n is built of n + 127, the low bits of n + 127 + 1.5 * 2^23: zero for -127, "
+    "infinite for 128.  A subnormal x\n"
     "; makes f 0 or 1, and 2^f is exact there.\n"
     "define linkonce_odr float @aw.ex2.ftz.f32(float %x) {\n"
     "  %low = fcmp olt float %x, 0xC05FC00000000000\n"

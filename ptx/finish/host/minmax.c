@@ -1,8 +1,8 @@
 /* Minima and maxima, after optimisation: no look for a NaN where there can be none, and AVX-512's instruction for them.
  *
- * PTX's max is the other operand where one is a NaN, its own NaN where both are (lower/round.c asks for that with a comparison and a selection), and
- * +0 of two zeros; without an instruction each takes ten.  What runs around a loop is taken for no NaN until something says otherwise, which
- * LLVM does not do. */
+ * PTX's max is the other operand where one is a NaN, its own NaN where both are (lower/round.c asks for that with a comparison
+ * and a selection), and +0 of two zeros; without an instruction each takes ten.  What runs around a loop is taken for no NaN
+ * until something says otherwise, which LLVM does not do. */
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "finish/host/host.h"
 #include <llvm-c/DebugInfo.h>
@@ -175,7 +175,8 @@ static V quiet(LLVMBuilderRef b, V v, unsigned bits)
     for (unsigned i = 0; i < width; i++) /* of the tokens only the second, a signalling NaN: 2, the source made quiet */
         table[i] = LLVMConstInt(LLVMIntTypeInContext(c, bits), 0x20, 0);
     V args[] = { v, v, LLVMConstVector(table, width), LLVMConstInt(i32, 0, 0), mask, LLVMConstInt(i32, PTX_HOST_AS_SET, 0) };
-    return ptx_host_in_pieces(b, bits == 64 ? "llvm.x86.avx512.mask.fixupimm.pd.512" : "llvm.x86.avx512.mask.fixupimm.ps.512", args, 6);
+    return ptx_host_in_pieces(b, bits == 64 ? "llvm.x86.avx512.mask.fixupimm.pd.512" : "llvm.x86.avx512.mask.fixupimm.ps.512",
+                              args, 6);
 }
 
 static bool by_instruction(LLVMBuilderRef b, V call)

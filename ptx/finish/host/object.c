@@ -59,8 +59,8 @@ static bool soft_defines(const char *name)
     return false;
 }
 
-int ptx_host_object_finish(char *bytes, size_t size, uint32_t stack_bytes, uint32_t local_stack, const char *kernel, bool *ret_soft,
-                           struct aw_buf *diags)
+int ptx_host_object_finish(char *bytes, size_t size, uint32_t stack_bytes, uint32_t local_stack, const char *kernel,
+                           bool *ret_soft, struct aw_buf *diags)
 {
     struct object o = { bytes, size, NULL, 0 };
     bool patched = false, missing = false;

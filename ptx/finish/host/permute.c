@@ -1,5 +1,6 @@
 /* Elements of registers in any order, which LLVM's IR has no word for unless the order is a constant.  The vectoriser asks for it
- * (struct simt_options, `permute`).  One element, of a number that is no constant, has a word, but LLVM stores the vector and loads the element. */
+ * (struct simt_options, `permute`).  One element, of a number that is no constant, has a word, but LLVM stores the vector and
+ * loads the element. */
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "base/map.h"
 #include "base/vec.h"
@@ -36,8 +37,9 @@ LLVMValueRef ptx_host_permute(LLVMBuilderRef b, LLVMValueRef *registers, int n, 
     return LLVMBuildSelect(b, high, one(b, registers[1], at), one(b, registers[0], at), "");
 }
 
-/* ---- With AVX-512: a load of four bytes of what was stored as 64 may wait for all stores before it (in the scan of the benchmarks half of its first
- * kernel's time), and two registers are permuted by one instruction.  After optimisation, which knows more of extractions. */
+/* ---- With AVX-512: a load of four bytes of what was stored as 64 may wait for all stores before it (in the scan of the
+ * benchmarks half of its first kernel's time), and two registers are permuted by one instruction.  After optimisation, which
+ * knows more of extractions. */
 
 enum { WIDTH = 16, MOST = 2 };
 
@@ -47,7 +49,8 @@ static bool element_of_registers(LLVMValueRef x)
         return false;
     unsigned lanes = LLVMGetVectorSize(LLVMTypeOf(LLVMGetOperand(x, 0)));
     LLVMTypeRef t = LLVMTypeOf(x);
-    bool four_bytes = LLVMGetTypeKind(t) == LLVMFloatTypeKind || (LLVMGetTypeKind(t) == LLVMIntegerTypeKind && LLVMGetIntTypeWidth(t) == 32);
+    bool four_bytes = LLVMGetTypeKind(t) == LLVMFloatTypeKind ||
+                      (LLVMGetTypeKind(t) == LLVMIntegerTypeKind && LLVMGetIntTypeWidth(t) == 32);
     return four_bytes && (lanes == WIDTH || lanes == MOST * WIDTH);
 }
 

@@ -1,7 +1,7 @@
-/* Both halves of products of 32-bit whole numbers, as random number generators multiply: machines multiply the even elements of two vectors
- * to 64 bits, and the odd ones, of which the high halves are taken; the low halves are there as well, and need no product of their own, which
- * costs as much as those two.  After optimisation, which would take them apart again.  For AVX-512: with AVX2 there are two shuffles and
- * blends for one of its permutations, and too few registers (Philox was slower by 6%).
+/* Both halves of products of 32-bit whole numbers, as random number generators multiply: machines multiply the even elements of
+ * two vectors to 64 bits, and the odd ones, of which the high halves are taken; the low halves are there as well, and need no
+ * product of their own, which costs as much as those two.  After optimisation, which would take them apart again.  For AVX-512:
+ * with AVX2 there are two shuffles and blends for one of its permutations, and too few registers (Philox was slower by 6%).
  *
  *   trunc((zext(a) * zext(b)) >> 32), a * b    becomes    even = even(a) * even(b), odd likewise, and two shuffles */
 /* SPDX-License-Identifier: Apache-2.0 */
@@ -35,13 +35,15 @@ static LLVMValueRef narrow(struct product *p, LLVMValueRef v)
 static bool match_high(struct product *p, LLVMValueRef x)
 {
     int64_t by;
-    if (!LLVMIsATruncInst(x) || LLVMGetTypeKind(LLVMTypeOf(x)) != LLVMVectorTypeKind || LLVMGetElementType(LLVMTypeOf(x)) != p->i32)
+    if (!LLVMIsATruncInst(x) || LLVMGetTypeKind(LLVMTypeOf(x)) != LLVMVectorTypeKind ||
+        LLVMGetElementType(LLVMTypeOf(x)) != p->i32)
         return false;
     LLVMValueRef shift = LLVMGetOperand(x, 0);
     LLVMValueRef amount = ptx_host_is_op(shift, LLVMLShr) ? ptx_host_splatted(LLVMGetOperand(shift, 1)) : NULL;
     LLVMValueRef wide = amount && ptx_host_constant(amount, &by) && by == 32 ? LLVMGetOperand(shift, 0) : NULL;
     p->lanes = LLVMGetVectorSize(LLVMTypeOf(x));
-    if (!wide || !ptx_host_is_op(wide, LLVMMul) || LLVMGetElementType(LLVMTypeOf(wide)) != p->i64 || p->lanes > MAX_LANES || p->lanes % 2)
+    if (!wide || !ptx_host_is_op(wide, LLVMMul) || LLVMGetElementType(LLVMTypeOf(wide)) != p->i64 || p->lanes > MAX_LANES ||
+        p->lanes % 2)
         return false;
     p->a = narrow(p, LLVMGetOperand(wide, 0));
     p->c = narrow(p, LLVMGetOperand(wide, 1));

@@ -1,5 +1,5 @@
-/* Directed rounding of f32 fma where operands are known well enough for a short way: the magic numbers of exponential functions, which
- * nvcc rounds down (fma.rm of a saturated value, a constant and 1.5 * 2^23 or so).
+/* Directed rounding of f32 fma where operands are known well enough for a short way: the magic numbers of exponential functions,
+ * which nvcc rounds down (fma.rm of a saturated value, a constant and 1.5 * 2^23 or so).
  *
  * Not the general way, which lower/round.c takes through f64, and no other machine's: those that round as told do so. */
 /* SPDX-License-Identifier: Apache-2.0 */
@@ -52,8 +52,9 @@ static struct value_range clamped(LLVMValueRef select, int depth)
     }
 }
 
-/* a * b + c with |a * b| <= |c| / 2: the nearest result r is between c / 2 and 3 c / 2, so r - c is exact; and as b is whole, a * b - (r - c) is
- * a multiple of the least subnormal, whose sign one fma tells.  r is no zero, so its neighbours are one away in its bits. */
+/* a * b + c with |a * b| <= |c| / 2: the nearest result r is between c / 2 and 3 c / 2, so r - c is exact; and as b is whole, a *
+ * b - (r - c) is a multiple of the least subnormal, whose sign one fma tells.  r is no zero, so its neighbours are one away in
+ * its bits. */
 static bool fits(LLVMValueRef a, LLVMValueRef b, LLVMValueRef c)
 {
     double kb, kc;

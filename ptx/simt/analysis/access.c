@@ -47,7 +47,8 @@ bool simt_interleaved_find(struct simt_fn *f, LLVMValueRef inst, struct simt_int
 {
     bool store = LLVMIsAStoreInst(inst);
     LLVMTypeRef type = simt_access_type(inst);
-    *ret = (struct simt_interleaved){ .size = (unsigned)LLVMStoreSizeOfType(f->u->in_layout, type), .elem = simt_type(f->u, type) };
+    *ret = (struct simt_interleaved){ .size = (unsigned)LLVMStoreSizeOfType(f->u->in_layout, type),
+                                      .elem = simt_type(f->u, type) };
     if (f->mask || !simt_access_plain(inst, store) || !part_type(f, type))
         return false;
     ret->by = stride(f, simt_access_address(inst), ret->size);
@@ -59,7 +60,8 @@ bool simt_interleaved_find(struct simt_fn *f, LLVMValueRef inst, struct simt_int
     int left = NEAR;
     for (LLVMValueRef x = inst; ret->n && x && seen < ret->n && left--; x = LLVMGetNextInstruction(x)) {
         int64_t k = 0;
-        bool part = simt_access_plain(x, store) && simt_access_type(x) == type && simt_access_root(f, simt_access_address(x), &at) == root &&
+        bool part = simt_access_plain(x, store) && simt_access_type(x) == type &&
+                    simt_access_root(f, simt_access_address(x), &at) == root &&
                     stride(f, simt_access_address(x), ret->size) == ret->by && (at - first) % (int64_t)ret->size == 0;
         k = part ? (at - first) / (int64_t)ret->size + ret->n - 1 : 0;
         if (part && k >= 0 && k < 2 * ret->n - 1 && !places[k]) {

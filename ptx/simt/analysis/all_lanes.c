@@ -1,6 +1,6 @@
-/* What holds for all lanes at once, where versions.c, merge_guards.c and others ask: a few scalar operations where conditions are comparisons of
- * indices with limits, else a vector of which every element is looked at.  The answer may be no though every lane agrees.  And which lanes
- * a comparison holds for, where they are always the same. */
+/* What holds for all lanes at once, where versions.c, merge_guards.c and others ask: a few scalar operations where conditions are
+ * comparisons of indices with limits, else a vector of which every element is looked at.  The answer may be no though every lane
+ * agrees.  And which lanes a comparison holds for, where they are always the same. */
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "simt/analysis/analysis.h"
 #include <string.h>
@@ -33,8 +33,8 @@ bool simt_one_decides(struct simt_fn *f, LLVMValueRef c, bool negated, struct si
     return LLVMIsAICmpInst(c) && find_compare(f, c, ret) && LLVMGetICmpPredicate(c) != (negated ? LLVMIntNE : LLVMIntEQ);
 }
 
-/* Of lanes that hold a multiple of 2^n plus less than 2^n each, a comparison with a constant of the first 2^n numbers takes the same whenever
- * it takes any: those of one multiple.  So with one number. */
+/* Of lanes that hold a multiple of 2^n plus less than 2^n each, a comparison with a constant of the first 2^n numbers takes the
+ * same whenever it takes any: those of one multiple.  So with one number. */
 bool simt_same_lanes(struct simt_fn *f, LLVMValueRef cond, bool negated, struct simt_same *ret)
 {
     struct simt_compare how;

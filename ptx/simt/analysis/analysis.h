@@ -1,5 +1,5 @@
-/* What is known of a kernel: its graph, which values are the same or at known distances in all lanes, which loops wait, march or run
- * equally often.  Changes nothing. */
+/* What is known of a kernel: its graph, which values are the same or at known distances in all lanes, which loops wait, march or
+ * run equally often.  Changes nothing. */
 /* SPDX-License-Identifier: Apache-2.0 */
 #ifndef AW_PTX_SIMT_ANALYSIS_ANALYSIS_H
 #define AW_PTX_SIMT_ANALYSIS_ANALYSIS_H
@@ -16,7 +16,8 @@ int simt_block_of(const struct simt_fn *f, LLVMBasicBlockRef bb); /* -1: unreach
 bool simt_dominates(const struct simt_fn *f, int a, int b);
 bool simt_loop_has(const struct simt_fn *f, int loop, int block);
 int simt_loop_headed(const struct simt_fn *f, int b); /* the loop that begins with block `b`, or -1 */
-bool simt_there_before(const struct simt_fn *f, int b, LLVMValueRef x); /* is the value known in blocks that block `b` dominates? */
+/* is the value known in blocks that block `b` dominates? */
+bool simt_there_before(const struct simt_fn *f, int b, LLVMValueRef x);
 /* Is it, or can it be computed where block `b` ends, from what is, in `left` operations?  Those are counted down. */
 bool simt_known_before(const struct simt_fn *f, int b, LLVMValueRef x, int *left);
 
@@ -55,26 +56,30 @@ bool simt_counts(struct simt_fn *f, int loop);         /* likewise, and updates 
 bool simt_abreast(struct simt *u, enum simt_form form);
 
 /* ---- trip_count.c */
-/* How often a divergent loop runs is often the same for all lanes, though not known to be: the value that says so, if the loop does
- * no more than count it, and an instruction; else NULL. */
+/* How often a divergent loop runs is often the same for all lanes, though not known to be: the value that says so, if the loop
+ * does no more than count it, and an instruction; else NULL. */
 LLVMValueRef simt_trip_count(struct simt_fn *f, int loop);
 
 /* ---- warp_uniform.c */
-/* May the warps of a block go through the kernel in any order and by turns: it is small, of a known shape, and no warp or lane waits for another? */
+/* May the warps of a block go through the kernel in any order and by turns: it is small, of a known shape, and no warp or lane
+ * waits for another? */
 bool simt_warps_free(struct simt *u, enum simt_form form);
 /* Do the warps of a block read so much the same that a kernel without barriers had better run several at once? */
 bool simt_warps_alike(struct simt *u, enum simt_form form);
 uint32_t simt_row_vectors(const struct simt *u); /* that a row of the block consists of, if there are several rows; else 1 */
-bool simt_index_alike(const struct simt *u, unsigned d, uint32_t m); /* of vectors `m` apart: is the first thread's along axis `d` one? */
+/* of vectors `m` apart: is the first thread's along axis `d` one? */
+bool simt_index_alike(const struct simt *u, unsigned d, uint32_t m);
 /* Adds to the set the values that differ among warps whose place in their rows is the same; false: u->status is set. */
 bool simt_find_own(struct simt_fn *f, struct aw_ptrmap *own);
 bool simt_own(const struct aw_ptrmap *own, LLVMValueRef v);
-size_t simt_loads_alike(struct simt_fn *f, const struct aw_ptrmap *own, int b); /* vectors that such warps read alike in a block */
+/* vectors that such warps read alike in a block */
+size_t simt_loads_alike(struct simt_fn *f, const struct aw_ptrmap *own, int b);
 
 /* ---- all_lanes.c */
 /* Do a few scalar operations tell whether a condition, or its opposite, holds for all lanes? */
 bool simt_all_scalar(struct simt_fn *f, LLVMValueRef cond, bool negated);
-/* From the first lane to the highest of an integer none of whose lanes is below the first one's, at distances known without a check; -1: it is none. */
+/* From the first lane to the highest of an integer none of whose lanes is below the first one's, at distances known without a
+ * check; -1: it is none. */
 int64_t simt_span(struct simt_fn *f, LLVMValueRef x);
 /* A condition that holds for `lanes`, as bits, where the affine `x` of the first lane is `base`, and else for none. */
 struct simt_same {
@@ -97,8 +102,8 @@ bool simt_one_decides(struct simt_fn *f, LLVMValueRef c, bool negated, struct si
 int simt_split_condition(LLVMValueRef c, bool negated, LLVMValueRef ret[2], bool ret_negated[2]);
 
 /* ---- marching.c */
-/* Is there a loop through which warps had better go together?  Decided before emission; the body is split after it, and its turns are
- * made once it is. */
+/* Is there a loop through which warps had better go together?  Decided before emission; the body is split after it, and its turns
+ * are made once it is. */
 bool simt_marches(struct simt *u, enum simt_form form);
 bool simt_loop_marches(struct simt_fn *f, int loop); /* is it one that warps may take turns in? */
 int simt_loop_bytes(struct simt_fn *f, int loop); /* how many bytes an iteration of a warp touches; 0: the loop does not suit */

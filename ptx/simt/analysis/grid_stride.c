@@ -1,5 +1,5 @@
-/* Loops in steps of the grid: how far they go in a round, and whether the warps of a block should go through one side by side, a round of
- * each in turn, as what they read lies side by side.  Questions; prefetch.c and versions.c do something about it. */
+/* Loops in steps of the grid: how far they go in a round, and whether the warps of a block should go through one side by side, a
+ * round of each in turn, as what they read lies side by side.  Questions; prefetch.c and versions.c do something about it. */
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "simt/analysis/analysis.h"
 
@@ -27,8 +27,9 @@ static bool asks_all(LLVMValueRef c)
     return simt_private_has(simt_private_called(c), SIMT_PRIVATE_VOTE);
 }
 
-/* Does the loop go on while an index is below the same bound for all threads, with steps of a length that is known at launch: the grid's,
- * as a rule?  Then warps leave it in the same round, or one apart.  What a block reads in shorter steps is often in the caches by then. */
+/* Does the loop go on while an index is below the same bound for all threads, with steps of a length that is known at launch: the
+ * grid's, as a rule?  Then warps leave it in the same round, or one apart.  What a block reads in shorter steps is often in the
+ * caches by then. */
 bool simt_goes_by_blocks(struct simt_fn *f, int loop)
 {
     const struct simt_loop *l = &f->loops[loop];
@@ -44,7 +45,8 @@ bool simt_goes_by_blocks(struct simt_fn *f, int loop)
     LLVMValueRef x = LLVMGetOperand(c, simt_uniform(f, LLVMGetOperand(c, 0)));
     if (!LLVMIsAInstruction(x) || simt_varying(f, x))
         return false;
-    for (LLVMValueRef phi = LLVMGetFirstInstruction(f->blocks[l->header].bb); LLVMIsAPHINode(phi); phi = LLVMGetNextInstruction(phi)) {
+    for (LLVMValueRef phi = LLVMGetFirstInstruction(f->blocks[l->header].bb); LLVMIsAPHINode(phi);
+         phi = LLVMGetNextInstruction(phi)) {
         LLVMValueRef step = simt_varying(f, phi) ? NULL : simt_loop_step(f, loop, phi);
         if (step && simt_offsets(f, phi))
             return !simt_int_const(step, &k);
@@ -62,7 +64,9 @@ static bool reads_rounds(struct simt_fn *f, int loop, bool *ret_updates)
     for (LLVMValueRef x = LLVMGetFirstInstruction(f->blocks[l->header].bb); x; x = LLVMGetNextInstruction(x)) {
         switch (LLVMGetInstructionOpcode(x)) {
         case LLVMPHI: carried += simt_varying(f, x); break;
-        case LLVMLoad: reads += !simt_is_shared_ptr(LLVMTypeOf(LLVMGetOperand(x, 0))) && simt_offsets(f, LLVMGetOperand(x, 0)); break;
+        case LLVMLoad:
+            reads += !simt_is_shared_ptr(LLVMTypeOf(LLVMGetOperand(x, 0))) && simt_offsets(f, LLVMGetOperand(x, 0));
+            break;
         case LLVMCall:
             if (!LLVMGetIntrinsicID(LLVMGetCalledValue(x)) && !simt_is_lanewise(simt_call_id(f->u, x)))
                 return false;

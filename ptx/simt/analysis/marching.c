@@ -1,5 +1,5 @@
-/* Loops through which warps had better go together, an iteration each in turn: each lane's place moves far with each iteration, and the lanes lie
- * side by side.  Questions; schedule/march.c splits the body there. */
+/* Loops through which warps had better go together, an iteration each in turn: each lane's place moves far with each iteration,
+ * and the lanes lie side by side.  Questions; schedule/march.c splits the body there. */
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "simt/analysis/analysis.h"
 #include <stdlib.h>
@@ -28,7 +28,8 @@ static bool far_from(struct simt_fn *f, int loop, LLVMValueRef x, LLVMValueRef p
                 return false;
         return LLVMCountIncoming(x) > 0;
     }
-    if ((op != LLVMAdd && op != LLVMSub && (op != LLVMGetElementPtr || LLVMGetNumOperands(x) != 2)) || (LLVMGetOperand(x, 0) != phi && LLVMGetOperand(x, 1) != phi))
+    if ((op != LLVMAdd && op != LLVMSub && (op != LLVMGetElementPtr || LLVMGetNumOperands(x) != 2)) ||
+        (LLVMGetOperand(x, 0) != phi && LLVMGetOperand(x, 1) != phi))
         return false;
     LLVMValueRef by = LLVMGetOperand(x, LLVMGetOperand(x, 0) == phi ? 1 : 0);
     if (op == LLVMGetElementPtr)
@@ -136,7 +137,8 @@ static bool instruction_suits(struct simt *u, LLVMValueRef x)
 bool simt_marches(struct simt *u, enum simt_form form)
 {
     struct simt_fn f = { .u = u, .form = form, .src = u->kernel };
-    bool yes = !u->functions.n && !u->singles.n && !u->options->static_shared && u->size <= (size_t)simt_threshold(u, PTX_THRESHOLD_MARCH_KERNEL);
+    bool yes = !u->functions.n && !u->singles.n && !u->options->static_shared &&
+               u->size <= (size_t)simt_threshold(u, PTX_THRESHOLD_MARCH_KERNEL);
     for (LLVMValueRef g = LLVMGetFirstGlobal(u->in); g && yes; g = LLVMGetNextGlobal(g))
         yes = !simt_is_shared_ptr(LLVMTypeOf(g));
     for (LLVMBasicBlockRef b = LLVMGetFirstBasicBlock(u->kernel); b && yes; b = LLVMGetNextBasicBlock(b))

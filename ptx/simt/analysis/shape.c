@@ -189,8 +189,9 @@ static void shape_ext(struct simt_fn *f, struct simt_val *r, struct shape a, LLV
         set_affine(f, r, a.off, a.check || !disjoint(a), a.tz);
 }
 
-/* Neighbours on a ring: `(i + 1) & (n - 1)`, of which n is a constant, goes round in few warps.  The mask is one run of bits, and offsets are
- * multiples of the lowest; the base loses the bits above and the sum, where it stays within the run, is right (op.c asks). */
+/* Neighbours on a ring: `(i + 1) & (n - 1)`, of which n is a constant, goes round in few warps.  The mask is one run of bits, and
+ * offsets are multiples of the lowest; the base loses the bits above and the sum, where it stays within the run, is right (op.c
+ * asks). */
 static bool shape_ring(struct simt_fn *f, struct simt_val *r, struct shape a, LLVMValueRef mask)
 {
     int64_t c, lo, hi;
@@ -214,8 +215,8 @@ static void shape_bits(struct simt_fn *f, struct simt_val *r, LLVMOpcode op, str
     int64_t c, o[SIMT_LANES];
     unsigned width = simt_width(LLVMTypeOf(r->src));
     if (op == LLVMOr && disjoint(a) && disjoint(b)) {
-        /* A sum, where no bit is in both: the base's bits of one may meet neither the offsets nor, when both have some, the base of the
-         * other. */
+        /* A sum, where no bit is in both: the base's bits of one may meet neither the offsets nor, when both have some, the base
+         * of the other. */
         bool apart = a.off && b.off ? !(may_set(a) & may_set(b))
                                     : disjoint((struct shape){ SIMT_AFFINE, false, a.off ? b.tz : a.tz, a.off ? a.off : b.off });
         for (int i = 0; i < f->u->lanes; i++)
@@ -369,8 +370,8 @@ static void shape_binary(struct simt_fn *f, struct simt_val *r, LLVMOpcode op)
     }
 }
 
-/* `x` is a multiple of 2^k plus offsets below 2^k: are all lanes on one side of `bound`?  So where one of two neighbouring multiples is it,
- * or lies just above it.  `above`: the question is x > bound or its contrary, else x < bound. */
+/* `x` is a multiple of 2^k plus offsets below 2^k: are all lanes on one side of `bound`?  So where one of two neighbouring
+ * multiples is it, or lies just above it.  `above`: the question is x > bound or its contrary, else x < bound. */
 static bool one_side(struct simt_fn *f, struct shape x, LLVMValueRef bound, bool above)
 {
     struct shape b = look(f, bound);
@@ -401,7 +402,9 @@ static void shape_compare(struct simt_fn *f, struct simt_val *r)
         set_uniform_if(f, r, is_uniform(a) && is_uniform(b));
         return;
     }
-    set_uniform_if(f, r, (is_uniform(a) && is_uniform(b)) || (a.off && one_side(f, a, rhs, above)) || (b.off && one_side(f, b, lhs, !above)));
+    set_uniform_if(f, r,
+                   (is_uniform(a) && is_uniform(b)) || (a.off && one_side(f, a, rhs, above)) ||
+                       (b.off && one_side(f, b, lhs, !above)));
 }
 
 static void shape_cast(struct simt_fn *f, struct simt_val *r, LLVMOpcode op)
@@ -424,7 +427,8 @@ static void shape_cast(struct simt_fn *f, struct simt_val *r, LLVMOpcode op)
     }
 }
 
-/* Is a part of a shuffle's or election's result the same for all lanes?  Not where lanes read different ones of one value: some may be off. */
+/* Is a part of a shuffle's or election's result the same for all lanes?  Not where lanes read different ones of one value: some
+ * may be off. */
 static bool part_is_uniform(struct simt_fn *f, LLVMValueRef call, unsigned part)
 {
     LLVMValueRef lane = LLVMGetOperand(call, 1), clamp = LLVMGetOperand(call, 2);
@@ -453,7 +457,8 @@ static void shape_aw(struct simt_fn *f, struct simt_val *r, enum ptx_simt id)
         return;
     }
     case PTX_SIMT_LANEID:
-        set_affine(f, r, f->u->lane_offsets, false, f->u->lanes < SIMT_LANES ? (unsigned)__builtin_ctz((unsigned)f->u->lanes) : 64);
+        set_affine(f, r, f->u->lane_offsets, false,
+                   f->u->lanes < SIMT_LANES ? (unsigned)__builtin_ctz((unsigned)f->u->lanes) : 64);
         return;
     case PTX_SIMT_NTID_X:
         set_affine(f, r, NULL, false, f->form == SIMT_FORM_ROWS ? 5
@@ -707,7 +712,8 @@ static bool init_vals(struct simt_fn *f)
         if (!v || !aw_ptrmap_put(&f->vals, LLVMGetParam(f->src, i), v))
             return simt_memory(u);
         v->src = LLVMGetParam(f->src, i);
-        v->kind = i == 0 || f->form == SIMT_FORM_SINGLE ? SIMT_AFFINE : SIMT_VARYING; /* the first is always the argument buffer */
+        /* the first is always the argument buffer */
+        v->kind = i == 0 || f->form == SIMT_FORM_SINGLE ? SIMT_AFFINE : SIMT_VARYING;
         v->tz = i == 0 && f->form != SIMT_FORM_SINGLE ? 4 : 0;
     }
     for (int i = 0; i < f->n_blocks; i++)

@@ -1,6 +1,7 @@
-/* Loops that run equally often in all lanes: nvcc unrolls `for (i = lane; i < n; i += 32)` by four and puts a loop for the remainder first,
- * whose count is computed from `lane` but equal where rows are multiples of 32.  Taken for divergent it would leave the lanes at
- * different places, and each later access a gather.  versions.c makes the copy in which the count is one scalar.
+/* Loops that run equally often in all lanes: nvcc unrolls `for (i = lane; i < n; i += 32)` by four and puts a loop for the
+ * remainder first, whose count is computed from `lane` but equal where rows are multiples of 32.  Taken for divergent it would
+ * leave the lanes at different places, and each later access a gather.  versions.c makes the copy in which the count is one
+ * scalar.
  *
  * Here: recognising such a loop, and lane 0's value.  Counts are compared when the code runs; nothing is assumed. */
 /* SPDX-License-Identifier: Apache-2.0 */
@@ -46,7 +47,8 @@ LLVMValueRef simt_trip_count(struct simt_fn *f, int loop)
     for (LLVMValueRef of; (of = simt_opposite(cond)) != NULL;)
         cond = of;
     if (!LLVMIsAICmpInst(cond) || (LLVMGetICmpPredicate(cond) != LLVMIntEQ && LLVMGetICmpPredicate(cond) != LLVMIntNE) ||
-        LLVMGetTypeKind(LLVMTypeOf(LLVMGetOperand(cond, 0))) != LLVMIntegerTypeKind || !simt_int_const(LLVMGetOperand(cond, 1), &c))
+        LLVMGetTypeKind(LLVMTypeOf(LLVMGetOperand(cond, 0))) != LLVMIntegerTypeKind ||
+        !simt_int_const(LLVMGetOperand(cond, 1), &c))
         return NULL;
     LLVMValueRef phi = counter_of(f, loop, LLVMGetOperand(cond, 0));
     if (!phi || !counts(f, loop, phi, &begin) || !LLVMIsAInstruction(begin) || simt_uniform(f, begin))

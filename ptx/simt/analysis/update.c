@@ -1,7 +1,8 @@
-/* Branches around stores over what was just read, as `if (x < p[i]) p[i] = x`.  Where the processor has quick masked stores, lanes store under the
- * mask and nothing branches: which lanes improve on what is there is nothing that branches are foreseen by.  Memory that was read is there, so
- * that no masked store faults and is mended slowly.  Elsewhere one branch leads to the lanes that store, mostly few (store_few_or_registers of
- * memory.c): no copy for whole warps, which would ask once more.  Where no two threads write the same, blend.c has a better way.
+/* Branches around stores over what was just read, as `if (x < p[i]) p[i] = x`.  Where the processor has quick masked stores,
+ * lanes store under the mask and nothing branches: which lanes improve on what is there is nothing that branches are foreseen by.
+ * Memory that was read is there, so that no masked store faults and is mended slowly.  Elsewhere one branch leads to the lanes
+ * that store, mostly few (store_few_or_registers of memory.c): no copy for whole warps, which would ask once more.  Where no two
+ * threads write the same, blend.c has a better way.
  *
  * Not for stores behind comparisons of indices: those go the same way again and again. */
 /* SPDX-License-Identifier: Apache-2.0 */
@@ -17,7 +18,8 @@ static bool just_read(struct simt_fn *f, int b, LLVMValueRef ptr, uint64_t size)
         if (off[i] != i * (int64_t)size)
             return false;
     for (LLVMValueRef x = off ? LLVMGetFirstInstruction(f->blocks[b].bb) : NULL; x; x = LLVMGetNextInstruction(x))
-        if (LLVMIsALoadInst(x) && simt_access_plain(x, false) && simt_access_root(f, LLVMGetOperand(x, 0), &from) == root && from == at)
+        if (LLVMIsALoadInst(x) && simt_access_plain(x, false) && simt_access_root(f, LLVMGetOperand(x, 0), &from) == root &&
+            from == at)
             return true;
     return false;
 }

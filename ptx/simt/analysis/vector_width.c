@@ -1,9 +1,9 @@
 /* How many lanes a vector has: the whole warp, or a part of it where no lane needs another.
  *
- * A loop over the parts of a warp is as right as one vector of 32 lanes when nothing in the kernel (or what it calls) passes from lane to
- * lane: no warp operation, no atomic or volatile access, no output; through shared memory only across barriers of the whole block, which are
- * loops over all of its parts then (fission.c).  Parts take fewer registers, so large bodies do not spill; and in blocks whose rows are 8 or
- * 16 threads each part lies in one row, so that its addresses are vectors.
+ * A loop over the parts of a warp is as right as one vector of 32 lanes when nothing in the kernel (or what it calls) passes from
+ * lane to lane: no warp operation, no atomic or volatile access, no output; through shared memory only across barriers of the
+ * whole block, which are loops over all of its parts then (fission.c).  Parts take fewer registers, so large bodies do not spill;
+ * and in blocks whose rows are 8 or 16 threads each part lies in one row, so that its addresses are vectors.
  *
  * Not emission: that reads `lanes` of struct simt. */
 /* SPDX-License-Identifier: Apache-2.0 */
@@ -302,8 +302,8 @@ static bool rows_choose(struct simt *u, enum simt_form form, const struct outloo
     return true;
 }
 
-/* Warps that go together share what they read as long as 16 registers hold their own, which are four for a value of a whole one: as halves
- * twice as many share, and what is common has room. */
+/* Warps that go together share what they read as long as 16 registers hold their own, which are four for a value of a whole one:
+ * as halves twice as many share, and what is common has room. */
 static bool goes_in_halves(struct simt *u, enum simt_form form)
 {
     return !u->options->small_masks && simt_lanes_set(u, SIMT_LANES) && simt_warps_alike(u, form);
@@ -322,9 +322,10 @@ bool simt_vector_width_choose(struct simt *u, enum simt_form form)
         return false;
     if (lanes == SIMT_LANES && goes_in_halves(u, form))
         lanes = SIMT_LANES / 2;
-    /* Four registers of 32 bytes are one value, or two of 64 of which there are twice as many.  Narrower vectors have fewer independent
-     * operations to wait for each other's latency: only much spilling is worse. */
-    if (lanes == SIMT_LANES && !shared && whole.pressure > simt_threshold(u, PTX_THRESHOLD_NARROW_PRESSURE) * (u->options->fast_gather ? 4 : 1))
+    /* Four registers of 32 bytes are one value, or two of 64 of which there are twice as many.  Narrower vectors have fewer
+     * independent operations to wait for each other's latency: only much spilling is worse. */
+    if (lanes == SIMT_LANES && !shared &&
+        whole.pressure > simt_threshold(u, PTX_THRESHOLD_NARROW_PRESSURE) * (u->options->fast_gather ? 4 : 1))
         lanes = SIMT_LANES / 2;
     return simt_lanes_set(u, asked ? asked : lanes);
 }

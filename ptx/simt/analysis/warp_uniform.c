@@ -1,9 +1,9 @@
-/* Kernels without barriers in which the warps of a block read the same: a product of matrices whose rows each warp multiplies with the same
- * columns.  Between barriers such warps go together, several at once (unroll_jam.c); here is the question whether a whole kernel is to be treated
- * as what lies between two.
+/* Kernels without barriers in which the warps of a block read the same: a product of matrices whose rows each warp multiplies
+ * with the same columns.  Between barriers such warps go together, several at once (unroll_jam.c); here is the question whether a
+ * whole kernel is to be treated as what lies between two.
  *
- * An estimate on the one-lane form, before emission.  That nothing parts the warps is proved on the vector form (fission.c, unroll_jam.c); should it
- * turn out otherwise, the kernel is vectorised again, warp by warp. */
+ * An estimate on the one-lane form, before emission.  That nothing parts the warps is proved on the vector form (fission.c,
+ * unroll_jam.c); should it turn out otherwise, the kernel is vectorised again, warp by warp. */
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "simt/analysis/analysis.h"
 
@@ -123,8 +123,8 @@ static bool pays(struct simt_fn *f, const struct aw_ptrmap *own)
 bool simt_warps_free(struct simt *u, enum simt_form form)
 {
     const uint32_t *block = u->options->block;
-    if (form != SIMT_FORM_FIXED || u->options->plain || u->functions.n || u->singles.n || simt_instructions(u->kernel) > MAX_KERNEL ||
-        block[0] * block[1] * block[2] < 2 * (uint32_t)u->lanes)
+    if (form != SIMT_FORM_FIXED || u->options->plain || u->functions.n || u->singles.n ||
+        simt_instructions(u->kernel) > MAX_KERNEL || block[0] * block[1] * block[2] < 2 * (uint32_t)u->lanes)
         return false;
     for (LLVMBasicBlockRef b = LLVMGetFirstBasicBlock(u->kernel); b; b = LLVMGetNextBasicBlock(b))
         for (LLVMValueRef x = LLVMGetFirstInstruction(b); x; x = LLVMGetNextInstruction(x))

@@ -1,7 +1,7 @@
 /* Stack variables: a copy for each lane, lane after lane.  Not yet interleaved, which would make indexed arrays contiguous.
  *
- * One that an access may overrun is marked, so that it is placed where only such variables lie (ptx/finish/host/local.c): accesses at places that are
- * not known, and addresses that are handed on. */
+ * One that an access may overrun is marked, so that it is placed where only such variables lie (ptx/finish/host/local.c):
+ * accesses at places that are not known, and addresses that are handed on. */
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "simt/analysis/analysis.h"
 #include "simt/emit/emit.h"
@@ -31,7 +31,8 @@ static bool use_stays_inside(struct simt *u, LLVMValueRef x, LLVMValueRef p, int
                !__builtin_mul_overflow(add, (int64_t)LLVMABISizeOfType(u->in_layout, LLVMGetGEPSourceElementType(x)), &add) &&
                !__builtin_add_overflow(at, add, &at) && stays_inside(u, x, at, size);
     case LLVMCall:
-        /* The arguments of a printf: lowering has made them as long as the format says, or the runtime reads what it should not. */
+        /* The arguments of a printf: lowering has made them as long as the format says, or the runtime reads what it should
+         * not. */
         return ptx_intrinsic_has(x, PTX_INTRINSIC_LIFETIME) || simt_call_id(u, x) == PTX_SIMT_VPRINTF;
     default:
         return false;

@@ -2,8 +2,8 @@
  *
  * The lanes of a warp that update the same place may do so in any order with nothing in between, so one update by what they make
  * together is enough; where a lane asks for the old value, it gets what it would have seen in the order of lanes.  Integer
- * operations are joined by a reduction.  Others (of floating point, whose sums depend on the order, and those that wrap) go lane by
- * lane in registers, between one load and one compare-and-swap.  Not updates of several addresses: those are memory.c's. */
+ * operations are joined by a reduction.  Others (of floating point, whose sums depend on the order, and those that wrap) go lane
+ * by lane in registers, between one load and one compare-and-swap.  Not updates of several addresses: those are memory.c's. */
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "simt/analysis/analysis.h"
 #include "simt/emit/emit.h"
@@ -209,7 +209,8 @@ bool simt_joined_update(struct simt_fn *f, LLVMValueRef inst)
     bool used = LLVMGetFirstUse(inst) != NULL;
     if (!simt_uniform(f, ptr) || LLVMGetVolatile(inst))
         return false;
-    bool integer = LLVMGetTypeKind(a.elem) == LLVMIntegerTypeKind && LLVMGetIntTypeWidth(a.elem) >= 32 && LLVMGetIntTypeWidth(a.elem) <= 64;
+    bool integer = LLVMGetTypeKind(a.elem) == LLVMIntegerTypeKind && LLVMGetIntTypeWidth(a.elem) >= 32 &&
+                   LLVMGetIntTypeWidth(a.elem) <= 64;
     a.j = integer ? find_joint(LLVMGetAtomicRMWBinOp(inst)) : NULL;
     if (!a.j && !worth_swapping(&a))
         return false;

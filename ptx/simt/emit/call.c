@@ -144,7 +144,8 @@ static void assert_emit(struct simt_fn *f, LLVMValueRef inst)
         LLVMValueRef v = LLVMGetOperand(inst, i);
         args[1 + i] = simt_uniform(f, v) ? simt_scalar(f, v) : simt_lane_get(f, (int)i, simt_type(u, LLVMTypeOf(v)), it.lane);
     }
-    args[5] = LLVMBuildAdd(u->b, LLVMBuildMul(u->b, f->part, simt_c32(u, u->lanes), ""), LLVMBuildTrunc(u->b, it.lane, u->i32, ""), "");
+    args[5] = LLVMBuildAdd(u->b, LLVMBuildMul(u->b, f->part, simt_c32(u, u->lanes), ""),
+                           LLVMBuildTrunc(u->b, it.lane, u->i32, ""), "");
     args[6] = LLVMBuildAnd(u->b, it.left, LLVMBuildSub(u->b, it.left, simt_c32(u, 1), ""), "");
     SERVICE(f, assert_fail, u->v_void, args, 7);
     simt_lanes_end(f, &it);
@@ -227,7 +228,8 @@ static LLVMValueRef shape_field(struct simt_fn *f, enum ptx_simt id)
         return f->ctaid[id - PTX_SIMT_CTAID_X];
     switch (id) {
     case PTX_SIMT_LANEID: /* the first lane's */
-        return LLVMBuildMul(u->b, LLVMBuildAnd(u->b, f->part, simt_c32(u, SIMT_LANES / u->lanes - 1), ""), simt_c32(u, u->lanes), "");
+        return LLVMBuildMul(u->b, LLVMBuildAnd(u->b, f->part, simt_c32(u, SIMT_LANES / u->lanes - 1), ""), simt_c32(u, u->lanes),
+                            "");
     case PTX_SIMT_WARPID: return f->warp;
     case PTX_SIMT_NWARPID: return launch_field(f, offsetof(struct aw_host_launch, warps), u->i32);
     case PTX_SIMT_SMID: return simt_field(u, f->block, offsetof(struct aw_host_block, worker), u->i32, false);

@@ -74,14 +74,16 @@ LLVMValueRef simt_gather(struct simt_fn *f, LLVMValueRef inst, LLVMTypeRef type,
 void simt_scatter(struct simt_fn *f, LLVMValueRef inst, LLVMValueRef x);
 /* Tells LLVM in which state space a load or store is, whose source address is `ptr`. */
 void simt_mark_space(struct simt *u, LLVMValueRef access, LLVMValueRef ptr);
-void simt_access_align(struct simt *u, LLVMValueRef call, unsigned arg, unsigned align); /* of a masked load, store, gather or scatter */
+/* of a masked load, store, gather or scatter */
+void simt_access_align(struct simt *u, LLVMValueRef call, unsigned arg, unsigned align);
 void simt_mark_own(struct simt *u, LLVMValueRef access); /* in neither: in what the runtime says of the block */
 LLVMValueRef simt_slice(struct simt *u, LLVMValueRef vec, int first, int n);
 LLVMValueRef simt_join(struct simt *u, LLVMValueRef *part, int n, int width); /* `n` vectors of `width`, overwritten */
 
 /* ---- atomic.c */
 bool simt_block_scope(struct simt *u, LLVMValueRef inst);        /* of an atomic operation or a fence */
-bool simt_block_owned(struct simt *u, LLVMValueRef inst, LLVMValueRef ptr); /* no other block's business: may be plain operations */
+/* no other block's business: may be plain operations */
+bool simt_block_owned(struct simt *u, LLVMValueRef inst, LLVMValueRef ptr);
 
 /* ---- alloca.c */
 void simt_alloca_emit(struct simt_fn *f, LLVMValueRef inst);
@@ -96,7 +98,8 @@ void simt_prefetch_column(struct simt_fn *f, LLVMValueRef store, LLVMValueRef pt
 /* Of an atomic operation: do lanes only count in a small table of the block?  Then simt_table_count emits it. */
 bool simt_table_counts(struct simt_fn *f, LLVMValueRef inst, struct simt_lookup_table *ret);
 void simt_table_count(struct simt_fn *f, LLVMValueRef inst, const struct simt_lookup_table *t);
-/* Takes addresses in tables that advance in a loop of a source function apart, as `form` would be analysed.  False: u->status says why. */
+/* Takes addresses in tables that advance in a loop of a source function apart, as `form` would be analysed.  False: u->status
+ * says why. */
 bool simt_table_split(struct simt *u, LLVMValueRef fn, enum simt_form form);
 
 /* ---- warp_op.c */
@@ -121,7 +124,8 @@ void simt_same_emit(struct simt_fn *f, LLVMValueRef inst); /* what is its argume
 
 /* ---- function.c */
 /* `finish`, where it is not NULL, has a look at the function once it is whole. */
-bool simt_function_emit(struct simt *u, LLVMValueRef src, LLVMValueRef out, enum simt_form form, bool (*finish)(struct simt_fn *f));
+bool simt_function_emit(struct simt *u, LLVMValueRef src, LLVMValueRef out, enum simt_form form,
+                        bool (*finish)(struct simt_fn *f));
 
 /* ---- line_table.c */
 bool simt_line_tables_begin(struct simt *u);
@@ -132,7 +136,8 @@ void simt_line_tables_at(struct simt *u, LLVMValueRef inst); /* what is built no
 /* ---- meet.c */
 /* May a barrier of these operands become an end of a loop over the block's warps? */
 bool simt_meet_fits(struct simt_fn *f, LLVMValueRef id, LLVMValueRef threads);
-/* Stands for a barrier (2 arguments: id, threads) or one that reduces (5: op, active, predicate besides), until all bodies are there. */
+/* Stands for a barrier (2 arguments: id, threads) or one that reduces (5: op, active, predicate besides), until all bodies are
+ * there. */
 LLVMValueRef simt_meet_emit(struct simt *u, LLVMValueRef *args, unsigned n);
 /* Stands for `cond`, or for whether it is true for all warps of the block. */
 LLVMValueRef simt_together_emit(struct simt *u, LLVMValueRef cond);

@@ -374,7 +374,8 @@ static void close_loop(struct simt_fn *f, int b, struct simt_loop *loop, LLVMVal
     LLVMBuildCondBr(u->b, simt_any(u, live), f->blocks[loop->header].begin, f->blocks[loop->exit].begin);
 }
 
-/* The mask of block `then`, whose lanes are those of block `b` for which the condition (or its opposite) holds; whether to go there. */
+/* The mask of block `then`, whose lanes are those of block `b` for which the condition (or its opposite) holds; whether to go
+ * there. */
 static LLVMValueRef enter_some(struct simt_fn *f, int b, int then, LLVMValueRef cond, bool negated)
 {
     struct simt *u = f->u;
@@ -382,7 +383,8 @@ static LLVMValueRef enter_some(struct simt_fn *f, int b, int then, LLVMValueRef 
     LLVMValueRef outside = f->blocks[b].mask, on[SIMT_LANES];
     struct simt_same same;
     if (simt_same_lanes(f, cond, negated, &same)) {
-        LLVMValueRef x = simt_scalar(f, same.x), hit = LLVMBuildICmp(u->b, LLVMIntEQ, x, LLVMConstInt(LLVMTypeOf(x), same.base, 0), "");
+        LLVMValueRef x = simt_scalar(f, same.x),
+                     hit = LLVMBuildICmp(u->b, LLVMIntEQ, x, LLVMConstInt(LLVMTypeOf(x), same.base, 0), "");
         for (int i = 0; i < u->lanes; i++)
             on[i] = LLVMConstInt(u->i1, same.lanes >> i & 1, 0);
         t->mask = simt_mask_and(u, outside, LLVMConstVector(on, (unsigned)u->lanes));
@@ -480,10 +482,12 @@ static void emit_blocks(struct simt_fn *f)
     }
 }
 
-bool simt_function_emit(struct simt *u, LLVMValueRef src, LLVMValueRef out, enum simt_form form, bool (*finish)(struct simt_fn *f))
+bool simt_function_emit(struct simt *u, LLVMValueRef src, LLVMValueRef out, enum simt_form form,
+                        bool (*finish)(struct simt_fn *f))
 {
     struct simt_fn f = { .u = u, .form = form, .src = src, .out = out };
-    f.dispatched = LLVMGetStringAttributeAtIndex(src, (LLVMAttributeIndex)LLVMAttributeFunctionIndex, SIMT_DISPATCHED, sizeof SIMT_DISPATCHED - 1);
+    f.dispatched = LLVMGetStringAttributeAtIndex(src, (LLVMAttributeIndex)LLVMAttributeFunctionIndex, SIMT_DISPATCHED,
+                                                 sizeof SIMT_DISPATCHED - 1);
     if (simt_cfg_build(&f) && simt_shape_analyse(&f)) {
         build_entry(&f);
         emit_blocks(&f);

@@ -14,8 +14,8 @@ static LLVMValueRef compare_build(struct simt_fn *f, LLVMIntPredicate p, bool ne
     }
     bool sign = p >= LLVMIntSGT, less = p == LLVMIntSLT || p == LLVMIntSLE || p == LLVMIntULT || p == LLVMIntULE;
     bool upper = (less != c->swapped) != negated;
-    /* In 64 bits the last lane's value is what it would be without wrapping.  Bounded from above, no lane has wrapped where it is in
-     * bounds; from below, that is asked besides. */
+    /* In 64 bits the last lane's value is what it would be without wrapping.  Bounded from above, no lane has wrapped where it is
+     * in bounds; from below, that is asked besides. */
     LLVMValueRef first = LLVMBuildIntCast2(b, c->x->s, i64, sign, "");
     LLVMValueRef last = LLVMBuildAdd(b, first, simt_c64(f->u, c->hi), "last");
     LLVMValueRef other = LLVMBuildIntCast2(b, simt_scalar(f, c->other), i64, sign, ""), decides = upper ? last : first;

@@ -1,8 +1,8 @@
 /* Arrays of small structures: the lanes' parts lie two or four elements apart, and all parts are read or written by neighbouring
  * instructions (ld.v2, st.v4 and the like, taken apart before).  Together they are a row of plain vectors, and some permutations.
  *
- * And rows: lanes further apart that each read four neighbouring elements, as from a row of a matrix in an unrolled loop.  A lane's four
- * are one load.
+ * And rows: lanes further apart that each read four neighbouring elements, as from a row of a matrix in an unrolled loop.  A
+ * lane's four are one load.
  *
  * Only where every lane runs and the distances are certain; anything else is left to memory.c. */
 /* SPDX-License-Identifier: Apache-2.0 */
@@ -46,7 +46,8 @@ static LLVMValueRef base_pointer(struct simt_fn *f, const struct simt_interleave
 }
 
 /* `row`: registers of memory in order, `count` of them; splits them into the parts `first`, `first` + `step`, .. */
-static void take_parts(struct simt *u, LLVMValueRef *row, int count, int n, const struct simt_interleaved *p, int first, int step, LLVMValueRef *ret)
+static void take_parts(struct simt *u, LLVMValueRef *row, int count, int n, const struct simt_interleaved *p, int first, int step,
+                       LLVMValueRef *ret)
 {
     if (step == p->n) {
         ret[first] = simt_join(u, row, count, n);

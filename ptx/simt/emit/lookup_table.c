@@ -1,15 +1,15 @@
-/* Small tables, read or counted in: addresses that are the same for all lanes plus a few bits of each lane's own, as counters for each digit of a
- * sort or the steps of a ramp have.  The table is a register or two of memory, read whole, of which each lane takes its element by a
- * permutation; a gather takes a load for each lane.
+/* Small tables, read or counted in: addresses that are the same for all lanes plus a few bits of each lane's own, as counters for
+ * each digit of a sort or the steps of a ramp have.  The table is a register or two of memory, read whole, of which each lane
+ * takes its element by a permutation; a gather takes a load for each lane.
  *
- * Reading it whole is safe where it lies in one page, for some lane that is on reads there.  That is known where the address is a multiple
- * of the table's length (a power of two), and asked for elsewhere.
+ * Reading it whole is safe where it lies in one page, for some lane that is on reads there.  That is known where the address is a
+ * multiple of the table's length (a power of two), and asked for elsewhere.
  *
- * Such an address may advance in a loop by a constant: simt_table_split makes two values of it, one that differs by lane and one that
- * changes.
+ * Such an address may advance in a loop by a constant: simt_table_split makes two values of it, one that differs by lane and one
+ * that changes.
  *
- * Atomic additions to a table of the block's own memory, whose lanes all add the same, are counted by votes: one for each bit of the
- * element's number. */
+ * Atomic additions to a table of the block's own memory, whose lanes all add the same, are counted by votes: one for each bit of
+ * the element's number. */
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "simt/analysis/analysis.h"
 #include "simt/emit/emit.h"
@@ -102,7 +102,8 @@ static bool collect(struct simt_fn *f, struct simt_lookup_table *t, LLVMValueRef
         return false;
     switch (LLVMGetInstructionOpcode(v)) {
     case LLVMIntToPtr: case LLVMPtrToInt:
-        return simt_width(LLVMTypeOf(v)) == simt_width(LLVMTypeOf(LLVMGetOperand(v, 0))) && collect(f, t, LLVMGetOperand(v, 0), depth + 1);
+        return simt_width(LLVMTypeOf(v)) == simt_width(LLVMTypeOf(LLVMGetOperand(v, 0))) &&
+               collect(f, t, LLVMGetOperand(v, 0), depth + 1);
     case LLVMAdd:
         return collect(f, t, LLVMGetOperand(v, 0), depth + 1) && collect(f, t, LLVMGetOperand(v, 1), depth + 1);
     default:
@@ -132,7 +133,8 @@ static uint64_t bytes_of(struct simt_fn *f, const struct simt_lookup_table *t)
 
 static bool small(struct simt_fn *f, const struct simt_lookup_table *t)
 {
-    return t->own && t->most < PAGE && bytes_of(f, t) <= (uint64_t)MAX_REGISTERS * f->u->options->permute_bytes && multiple(t->own, 2, 0);
+    return t->own && t->most < PAGE && bytes_of(f, t) <= (uint64_t)MAX_REGISTERS * f->u->options->permute_bytes &&
+           multiple(t->own, 2, 0);
 }
 
 /* ---- Reading it */
@@ -247,8 +249,8 @@ bool simt_table_load(struct simt_fn *f, LLVMValueRef inst)
     return true;
 }
 
-/* ---- Counting in it: a block's own table, of which each lane adds the same to an element.  How many lanes add to an element are those that
- * agree with its number in every bit. */
+/* ---- Counting in it: a block's own table, of which each lane adds the same to an element.  How many lanes add to an element are
+ * those that agree with its number in every bit. */
 
 bool simt_table_counts(struct simt_fn *f, LLVMValueRef inst, struct simt_lookup_table *ret)
 {
@@ -257,8 +259,9 @@ bool simt_table_counts(struct simt_fn *f, LLVMValueRef inst, struct simt_lookup_
     LLVMTypeRef type = LLVMTypeOf(by);
     bool sum = (op == LLVMAtomicRMWBinOpAdd || op == LLVMAtomicRMWBinOpSub) && LLVMGetIntTypeWidth(type) == 32;
     /* Only with registers of 64 bytes few instructions compare lanes and count. */
-    return sum && f->u->lanes == SIMT_LANES && f->u->options->permute_bytes == COUNT_BYTES && !LLVMGetFirstUse(inst) && !LLVMGetVolatile(inst) && simt_uniform(f, by) &&
-           simt_block_owned(f->u, inst, ptr) && !simt_uniform(f, ptr) && find(f, ptr, ret);
+    return sum && f->u->lanes == SIMT_LANES && f->u->options->permute_bytes == COUNT_BYTES && !LLVMGetFirstUse(inst) &&
+           !LLVMGetVolatile(inst) && simt_uniform(f, by) && simt_block_owned(f->u, inst, ptr) && !simt_uniform(f, ptr) &&
+           find(f, ptr, ret);
 }
 
 /* The active lanes that take each of the first `n` elements, as bits. */
@@ -277,8 +280,9 @@ static LLVMValueRef takers(struct simt_fn *f, LLVMValueRef at, int n)
     return who;
 }
 
-/* May elements that no lane takes be written with what they hold?  In the block's own memory, and in rows that lie in one page, in which some lane's
- * element is.  Else they may be another's.  What was stored under a mask is loaded late, as processors forward plain stores only. */
+/* May elements that no lane takes be written with what they hold?  In the block's own memory, and in rows that lie in one page,
+ * in which some lane's element is.  Else they may be another's.  What was stored under a mask is loaded late, as processors
+ * forward plain stores only. */
 static bool owns_row(struct simt_fn *f, LLVMValueRef ptr, const struct simt_lookup_table *t)
 {
     return simt_is_shared_ptr(LLVMTypeOf(ptr)) && known_zeros(f, t, true) >= (unsigned)__builtin_ctzll(bytes_of(f, t));
@@ -294,7 +298,8 @@ void simt_table_count(struct simt_fn *f, LLVMValueRef inst, const struct simt_lo
     LLVMValueRef sum = LLVMBuildMul(u->b, simt_intrinsic(u, "llvm.ctpop", &type, 1, &who, 1), by, "");
     LLVMAtomicRMWBinOp op = LLVMGetAtomicRMWBinOp(inst);
     if (owns_row(f, ptr, t)) {
-        LLVMValueRef old = LLVMBuildLoad2(u->b, type, t->base, ""), store = LLVMBuildStore(u->b, simt_rmw_value(u, op, old, sum), t->base);
+        LLVMValueRef old = LLVMBuildLoad2(u->b, type, t->base, ""),
+                     store = LLVMBuildStore(u->b, simt_rmw_value(u, op, old, sum), t->base);
         LLVMSetAlignment(old, 4);
         LLVMSetAlignment(store, 4);
         simt_mark_space(u, old, ptr);
@@ -364,7 +369,8 @@ static bool split_one(struct simt_fn *f)
 {
     for (int i = 0; i < f->n_loops; i++) {
         const struct simt_loop *l = &f->loops[i];
-        for (LLVMValueRef phi = LLVMGetFirstInstruction(f->blocks[l->header].bb); LLVMIsAPHINode(phi); phi = LLVMGetNextInstruction(phi)) {
+        for (LLVMValueRef phi = LLVMGetFirstInstruction(f->blocks[l->header].bb); LLVMIsAPHINode(phi);
+             phi = LLVMGetNextInstruction(phi)) {
             LLVMValueRef begin = NULL, next = simt_varying(f, phi) ? advanced(f, l, phi, &begin) : NULL;
             if (next && reads_table(f, phi, begin)) {
                 split(f, l, phi, begin, next);

@@ -8,8 +8,8 @@ bool simt_meet_fits(struct simt_fn *f, LLVMValueRef id, LLVMValueRef threads)
     const uint32_t *block = f->u->options->block;
     uint32_t warps = block[1] ? (block[0] * block[1] * block[2] + SIMT_LANES - 1) / SIMT_LANES : UINT32_MAX;
     int64_t which, n;
-    return f->form != SIMT_FORM_DEVICE && simt_int_const(id, &which) && which >= 0 && which < 16 && simt_int_const(threads, &n) && n >= 0 &&
-           (n == 0 || (n + SIMT_LANES - 1) / SIMT_LANES >= warps);
+    return f->form != SIMT_FORM_DEVICE && simt_int_const(id, &which) && which >= 0 && which < 16 && simt_int_const(threads, &n) &&
+           n >= 0 && (n == 0 || (n + SIMT_LANES - 1) / SIMT_LANES >= warps);
 }
 
 LLVMValueRef simt_meet_emit(struct simt *u, LLVMValueRef *args, unsigned n)

@@ -77,8 +77,8 @@ static void copy_order(LLVMValueRef from, LLVMValueRef to)
     LLVMSetAlignment(to, LLVMGetAlignment(from));
 }
 
-/* Global and shared memory are apart by PTX's definition, which plain pointers do not tell: loads from the one may then leave a loop over
- * warps that stores to the other. */
+/* Global and shared memory are apart by PTX's definition, which plain pointers do not tell: loads from the one may then leave a
+ * loop over warps that stores to the other. */
 void simt_mark_space(struct simt *u, LLVMValueRef access, LLVMValueRef ptr)
 {
     unsigned space = simt_space(LLVMTypeOf(ptr));
@@ -166,7 +166,8 @@ static void scatter_loop(struct simt_fn *f, const struct access *a, LLVMValueRef
     simt_lanes_end(f, &it);
 }
 
-/* The lanes that run, or those of `mask`, one after another, of a row from `base` on: small code for machines that have no quick masks. */
+/* The lanes that run, or those of `mask`, one after another, of a row from `base` on: small code for machines that have no quick
+ * masks. */
 static LLVMValueRef load_row_loop(struct simt_fn *f, const struct access *a, LLVMValueRef base)
 {
     struct simt_lanes it;
@@ -324,10 +325,10 @@ static void masked_store(struct simt_fn *f, const struct access *a, LLVMValueRef
     mark(f, a, call);
 }
 
-/* Without mask registers a masked store takes a multiple of the time of a plain one, and most registers' worth of lanes are all on or
- * all off. */
-static void store_by_registers(struct simt_fn *f, const struct access *a, LLVMValueRef base, const int64_t *off, LLVMValueRef mask,
-                               LLVMValueRef x)
+/* Without mask registers a masked store takes a multiple of the time of a plain one, and most registers' worth of lanes are all
+ * on or all off. */
+static void store_by_registers(struct simt_fn *f, const struct access *a, LLVMValueRef base, const int64_t *off,
+                               LLVMValueRef mask, LLVMValueRef x)
 {
     struct simt *u = f->u;
     int n = 32 / (int)a->size;
@@ -335,8 +336,8 @@ static void store_by_registers(struct simt_fn *f, const struct access *a, LLVMVa
     for (int i = 0; i < u->lanes; i += n) {
         LLVMValueRef p = simt_advance(u, base, off[i]), v = simt_slice(u, x, i, n), m = simt_slice(u, mask, i, n);
         LLVMValueRef on = LLVMBuildAnd(u->b, LLVMBuildLShr(u->b, bits, simt_c32(u, i), ""), all, "");
-        LLVMBasicBlockRef full = simt_new_block(f, "part.full"), not_full = simt_new_block(f, "part"), some = simt_new_block(f, "part.some"),
-                          done = simt_new_block(f, "part.done");
+        LLVMBasicBlockRef full = simt_new_block(f, "part.full"), not_full = simt_new_block(f, "part"),
+                          some = simt_new_block(f, "part.some"), done = simt_new_block(f, "part.done");
         LLVMBuildCondBr(u->b, LLVMBuildICmp(u->b, LLVMIntEQ, on, all, ""), full, not_full);
         LLVMPositionBuilderAtEnd(u->b, full);
         plain_store(f, a, p, v);
@@ -351,8 +352,8 @@ static void store_by_registers(struct simt_fn *f, const struct access *a, LLVMVa
 }
 
 /* Lanes that nothing foretells (update.c), mostly few, where a masked store takes as long as some plain ones. */
-static void store_few_or_registers(struct simt_fn *f, const struct access *a, LLVMValueRef base, const int64_t *off, LLVMValueRef mask,
-                                   LLVMValueRef x)
+static void store_few_or_registers(struct simt_fn *f, const struct access *a, LLVMValueRef base, const int64_t *off,
+                                   LLVMValueRef mask, LLVMValueRef x)
 {
     struct simt *u = f->u;
     LLVMValueRef most = simt_c32(u, (int64_t)simt_threshold(u, PTX_THRESHOLD_STORE_FEW));
@@ -416,8 +417,8 @@ static LLVMValueRef few_loads(struct simt_fn *f, const struct access *a, LLVMVal
     return LLVMBuildShuffleVector(u->b, x, LLVMGetPoison(vt), simt_const_i32v(u, at, u->lanes), "");
 }
 
-/* ---- Every so many elements: rows of memory, each a register, of which each lane takes its own.  With AVX-512 a permutation of two
- * registers is one instruction, and a gather takes as long as one load for each lane. */
+/* ---- Every so many elements: rows of memory, each a register, of which each lane takes its own.  With AVX-512 a permutation of
+ * two registers is one instruction, and a gather takes as long as one load for each lane. */
 
 enum { ROW_BYTES = 64, MAX_STRIDE = 4 };
 
@@ -434,9 +435,10 @@ static int row_stride(struct simt_fn *f, const struct access *a, const int64_t *
     return s >= 2 && s <= MAX_STRIDE ? (int)s : 0;
 }
 
-/* A register's worth of lanes from `first` on, all of which run: between two of them there is nothing but the pages they are in.  The last
- * row ends with the last lane's element, as what follows may be no memory. */
-static LLVMValueRef load_from_rows(struct simt_fn *f, const struct access *a, LLVMValueRef base, const int64_t *off, int first, int stride)
+/* A register's worth of lanes from `first` on, all of which run: between two of them there is nothing but the pages they are in.
+ * The last row ends with the last lane's element, as what follows may be no memory. */
+static LLVMValueRef load_from_rows(struct simt_fn *f, const struct access *a, LLVMValueRef base, const int64_t *off, int first,
+                                   int stride)
 {
     struct simt *u = f->u;
     int n = ROW_BYTES / (int)a->size, at[SIMT_LANES];
@@ -463,7 +465,8 @@ static LLVMValueRef load_rows(struct simt_fn *f, const struct access *a, LLVMVal
     return simt_join(f->u, part, parts, n);
 }
 
-static void store_rows(struct simt_fn *f, const struct access *a, LLVMValueRef base, const int64_t *off, int stride, LLVMValueRef x)
+static void store_rows(struct simt_fn *f, const struct access *a, LLVMValueRef base, const int64_t *off, int stride,
+                       LLVMValueRef x)
 {
     struct simt *u = f->u;
     int n = ROW_BYTES / (int)a->size, at[SIMT_LANES];
@@ -475,17 +478,19 @@ static void store_rows(struct simt_fn *f, const struct access *a, LLVMValueRef b
             at[i] = element / stride; /* of others, whatever is there */
         }
         LLVMValueRef v = LLVMBuildShuffleVector(u->b, x, LLVMGetPoison(LLVMTypeOf(x)), simt_const_i32v(u, at, n), "");
-        masked_store(f, a, simt_advance(u, base, off[0] + (int64_t)(row * n) * (int64_t)a->size), LLVMConstVector(on, (unsigned)n), v);
+        masked_store(f, a, simt_advance(u, base, off[0] + (int64_t)(row * n) * (int64_t)a->size),
+                     LLVMConstVector(on, (unsigned)n), v);
     }
 }
 
-/* Has no good masked form: on most machines narrow elements, on old ones any, elements apart from each other where gathers are slow.  Such
- * an access is unmasked when all lanes run, else lane by lane. */
+/* Has no good masked form: on most machines narrow elements, on old ones any, elements apart from each other where gathers are
+ * slow.  Such an access is unmasked when all lanes run, else lane by lane. */
 static bool needs_all(struct simt_fn *f, const struct access *a, int width, const int64_t *off)
 {
     if (!width && f->mask && row_stride(f, a, off))
         return true;
-    bool fast = width ? (a->size >= 4 ? f->u->options->masks : f->u->options->small_masks) : a->size >= 4 && f->u->options->fast_gather;
+    bool fast = width ? (a->size >= 4 ? f->u->options->masks : f->u->options->small_masks)
+                      : a->size >= 4 && f->u->options->fast_gather;
     return f->mask && !a->ordered && !fast;
 }
 
@@ -516,7 +521,8 @@ static LLVMValueRef full_load(struct simt_fn *f, const struct access *a, LLVMVal
     return width ? run_load(f, a, base, off, width, NULL) : few ? few : spread_load(f, a, base, off);
 }
 
-static void full_store(struct simt_fn *f, const struct access *a, LLVMValueRef base, const int64_t *off, int width, LLVMValueRef x)
+static void full_store(struct simt_fn *f, const struct access *a, LLVMValueRef base, const int64_t *off, int width,
+                       LLVMValueRef x)
 {
     int stride = width ? 0 : row_stride(f, a, off);
     if (width)
@@ -536,7 +542,8 @@ static LLVMValueRef load_some(struct simt_fn *f, const struct access *a, LLVMVal
     return fast_lanes(f, a) ? gather(f, a, ptrs) : gather_loop(f, a, ptrs);
 }
 
-static void store_some(struct simt_fn *f, const struct access *a, LLVMValueRef base, const int64_t *off, int width, LLVMValueRef x)
+static void store_some(struct simt_fn *f, const struct access *a, LLVMValueRef base, const int64_t *off, int width,
+                       LLVMValueRef x)
 {
     if (width == f->u->lanes && !f->u->options->masks) {
         store_row_loop(f, a, simt_advance(f->u, base, off[0]), f->mask, x);
@@ -549,7 +556,8 @@ static void store_some(struct simt_fn *f, const struct access *a, LLVMValueRef b
         scatter_loop(f, a, ptrs, x);
 }
 
-/* May lanes that are off be read as well?  If all are on, or if all addresses lie in one page: some lane that is on reads that page. */
+/* May lanes that are off be read as well?  If all are on, or if all addresses lie in one page: some lane that is on reads that
+ * page. */
 static LLVMValueRef may_read_all(struct simt_fn *f, const struct access *a, LLVMValueRef base, const int64_t *off)
 {
     enum { PAGE = 4096 };
@@ -562,7 +570,8 @@ static LLVMValueRef may_read_all(struct simt_fn *f, const struct access *a, LLVM
     LLVMValueRef all = simt_all_on(u, f->mask);
     if (hi - lo > PAGE - (int64_t)a->size)
         return all;
-    LLVMValueRef at = LLVMBuildAnd(u->b, LLVMBuildPtrToInt(u->b, simt_advance(u, base, lo), u->i64, ""), simt_c64(u, PAGE - 1), "");
+    LLVMValueRef at = LLVMBuildAnd(u->b, LLVMBuildPtrToInt(u->b, simt_advance(u, base, lo), u->i64, ""), simt_c64(u, PAGE - 1),
+                                   "");
     LLVMValueRef one = LLVMBuildICmp(u->b, LLVMIntULE, at, simt_c64(u, PAGE - (hi - lo) - (int64_t)a->size), "");
     return LLVMBuildOr(u->b, all, one, "");
 }
@@ -709,8 +718,8 @@ static LLVMValueRef last_lane_value(struct simt_fn *f, LLVMValueRef v)
     return LLVMBuildExtractElement(f->u->b, simt_vector(f, v), lane, "");
 }
 
-/* What a function that is a loop over its blocks keeps in memory is written in each of them: lanes that are elsewhere write what was there,
- * where parts of a masked store would be thousands of branches. */
+/* What a function that is a loop over its blocks keeps in memory is written in each of them: lanes that are elsewhere write what
+ * was there, where parts of a masked store would be thousands of branches. */
 bool simt_slot_store(struct simt_fn *f, LLVMValueRef inst)
 {
     struct simt *u = f->u;
@@ -718,7 +727,8 @@ bool simt_slot_store(struct simt_fn *f, LLVMValueRef inst)
     LLVMTypeRef t = LLVMTypeOf(value);
     LLVMTypeKind kind = LLVMGetTypeKind(t);
     bool plain = kind == LLVMFloatTypeKind || kind == LLVMDoubleTypeKind ||
-                 (kind == LLVMIntegerTypeKind && (simt_width(t) == 8 || simt_width(t) == 16 || simt_width(t) == 32 || simt_width(t) == 64));
+                 (kind == LLVMIntegerTypeKind &&
+                  (simt_width(t) == 8 || simt_width(t) == 16 || simt_width(t) == 32 || simt_width(t) == 64));
     if (!f->dispatched || !f->mask || !plain || !LLVMIsAAllocaInst(slot) || LLVMGetAllocatedType(slot) != t ||
         !LLVMIsAConstantInt(LLVMGetOperand(slot, 0)))
         return false;

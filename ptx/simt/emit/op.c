@@ -189,7 +189,8 @@ static LLVMValueRef stays(struct simt_fn *f, const struct simt_val *val, uint64_
         lo = val->off[i] < lo ? val->off[i] : lo;
         hi = val->off[i] > hi ? val->off[i] : hi;
     }
-    uint64_t mask = LLVMConstIntGetZExtValue(LLVMConstAllOnes(type)), first = least - (uint64_t)lo; /* smallest base that is right */
+    /* smallest base that is right */
+    uint64_t mask = LLVMConstIntGetZExtValue(LLVMConstAllOnes(type)), first = least - (uint64_t)lo;
     LLVMValueRef above = LLVMBuildSub(u->b, val->s, LLVMConstInt(type, first & mask, 0), "");
     return LLVMBuildICmp(u->b, LLVMIntULE, above, LLVMConstInt(type, (most - (uint64_t)(hi - lo)) & mask, 0), "nowrap");
 }
@@ -198,7 +199,8 @@ static LLVMValueRef stays(struct simt_fn *f, const struct simt_val *val, uint64_
 static LLVMValueRef no_wrap(struct simt_fn *f, LLVMValueRef inst, const struct simt_val *narrow)
 {
     unsigned width = LLVMGetIntTypeWidth(LLVMTypeOf(narrow->s));
-    return stays(f, narrow, LLVMIsASExtInst(inst) ? UINT64_C(1) << (width - 1) : 0, width < 64 ? (UINT64_C(1) << width) - 1 : ~UINT64_C(0));
+    return stays(f, narrow, LLVMIsASExtInst(inst) ? UINT64_C(1) << (width - 1) : 0,
+                 width < 64 ? (UINT64_C(1) << width) - 1 : ~UINT64_C(0));
 }
 
 /* `or` and `xor` on bits the lanes differ in act on the offsets alone (shape.c, shape_bits). */

@@ -1,5 +1,5 @@
-/* Pairs: two neighbouring words that each lane reads or writes wherever it likes, as a complex number or a key with its value (ld.v2 and the
- * like, taken apart before).  One gather or scatter of twice the width is half the work of two.
+/* Pairs: two neighbouring words that each lane reads or writes wherever it likes, as a complex number or a key with its value
+ * (ld.v2 and the like, taken apart before).  One gather or scatter of twice the width is half the work of two.
  *
  * Only of addresses that follow no rule; lanes side by side are interleaved_access.c's. */
 /* SPDX-License-Identifier: Apache-2.0 */
@@ -13,11 +13,12 @@ static bool is_word(LLVMValueRef x, bool store)
     if (!simt_access_plain(x, store))
         return false;
     LLVMTypeRef t = simt_access_type(x);
-    return LLVMGetTypeKind(t) == LLVMFloatTypeKind || (LLVMGetTypeKind(t) == LLVMIntegerTypeKind && LLVMGetIntTypeWidth(t) == 8 * WORD);
+    return LLVMGetTypeKind(t) == LLVMFloatTypeKind ||
+           (LLVMGetTypeKind(t) == LLVMIntegerTypeKind && LLVMGetIntTypeWidth(t) == 8 * WORD);
 }
 
-/* The next access of `inst`'s kind that is a word above or below, with nothing in between that would notice; NULL: none.  *ret_by: bytes from
- * inst's word to the other. */
+/* The next access of `inst`'s kind that is a word above or below, with nothing in between that would notice; NULL: none.
+ * *ret_by: bytes from inst's word to the other. */
 static LLVMValueRef neighbour(struct simt_fn *f, LLVMValueRef inst, int64_t *ret_by)
 {
     bool store = LLVMIsAStoreInst(inst);
@@ -27,8 +28,8 @@ static LLVMValueRef neighbour(struct simt_fn *f, LLVMValueRef inst, int64_t *ret
         return NULL;
     LLVMValueRef root = simt_access_root(f, p, &first);
     for (int left = NEAR; left && (x = LLVMGetNextInstruction(x)) != NULL; left--) {
-        if (is_word(x, store) && simt_varying(f, simt_access_address(x)) && simt_access_root(f, simt_access_address(x), &at) == root &&
-            (at - first == WORD || first - at == WORD)) {
+        if (is_word(x, store) && simt_varying(f, simt_access_address(x)) &&
+            simt_access_root(f, simt_access_address(x), &at) == root && (at - first == WORD || first - at == WORD)) {
             *ret_by = at - first;
             return x;
         }
@@ -95,8 +96,8 @@ static LLVMValueRef as_words(struct simt_fn *f, LLVMValueRef store)
     return LLVMBuildBitCast(f->u->b, simt_vector(f, LLVMGetOperand(store, 0)), f->u->i32v, "");
 }
 
-/* Two lanes' pairs may be the same, and the last lane's stay, but may not overlap by half, where the order of the two stores would show: so
- * only of pairs that are known to be aligned. */
+/* Two lanes' pairs may be the same, and the last lane's stay, but may not overlap by half, where the order of the two stores
+ * would show: so only of pairs that are known to be aligned. */
 bool simt_pair_store(struct simt_fn *f, LLVMValueRef inst)
 {
     struct simt *u = f->u;
@@ -116,7 +117,8 @@ bool simt_pair_store(struct simt_fn *f, LLVMValueRef inst)
     for (int i = 0; i < 2 * u->lanes; i++)
         at[i] = i / 2 + (i % 2 ? u->lanes : 0);
     f->waiting = f->awaited = NULL;
-    LLVMValueRef both = LLVMBuildShuffleVector(u->b, as_words(f, low), as_words(f, high), simt_const_i32v(u, at, 2 * u->lanes), "");
+    LLVMValueRef both = LLVMBuildShuffleVector(u->b, as_words(f, low), as_words(f, high), simt_const_i32v(u, at, 2 * u->lanes),
+                                               "");
     simt_scatter(f, low, LLVMBuildBitCast(u->b, both, u->i64v, ""));
     return true;
 }

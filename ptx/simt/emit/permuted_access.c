@@ -1,8 +1,9 @@
-/* Patterns: lanes that are no row of neighbours, but whose distances from each other are known, as the butterflies of a Fourier transform,
- * every second or third element, or elements in reverse.  They are whole registers of memory and permutations.
+/* Patterns: lanes that are no row of neighbours, but whose distances from each other are known, as the butterflies of a Fourier
+ * transform, every second or third element, or elements in reverse.  They are whole registers of memory and permutations.
  *
- * Accesses near each other from one address are taken together: what one of them leaves out another may need, and stores need all of a
- * register.  Only where every lane runs; rows of structures are interleaved_access.c's, and anything else is left to memory.c. */
+ * Accesses near each other from one address are taken together: what one of them leaves out another may need, and stores need all
+ * of a register.  Only where every lane runs; rows of structures are interleaved_access.c's, and anything else is left to
+ * memory.c. */
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "simt/analysis/analysis.h"
 #include "simt/emit/emit.h"
@@ -54,14 +55,16 @@ static bool find(struct simt_fn *f, LLVMValueRef inst, int most, struct simt_per
     int64_t first, at;
     LLVMValueRef root = simt_access_root(f, simt_access_address(inst), &first);
     unsigned size = (unsigned)LLVMStoreSizeOfType(f->u->in_layout, type);
-    *ret = (struct simt_permuted){ .size = size, .align = size, .elem = simt_type(f->u, type), .off = distances(f, simt_access_address(inst)) };
+    *ret = (struct simt_permuted){
+        .size = size, .align = size, .elem = simt_type(f->u, type), .off = distances(f, simt_access_address(inst))
+    };
     if (f->mask || !ret->off || !simt_access_plain(inst, store) || (size != 4 && size != 8) ||
         (kind != LLVMIntegerTypeKind && kind != LLVMFloatTypeKind && kind != LLVMDoubleTypeKind))
         return false;
     int left = NEAR;
     for (LLVMValueRef x = inst; x && ret->n < most && left--; x = LLVMGetNextInstruction(x)) {
-        if (simt_access_plain(x, store) && simt_access_type(x) == type && simt_access_root(f, simt_access_address(x), &at) == root &&
-            distances(f, simt_access_address(x)) == ret->off) {
+        if (simt_access_plain(x, store) && simt_access_type(x) == type &&
+            simt_access_root(f, simt_access_address(x), &at) == root && distances(f, simt_access_address(x)) == ret->off) {
             ret->at[ret->n] = at - first;
             ret->inst[ret->n++] = x;
             ret->align = LLVMGetAlignment(x) < ret->align ? LLVMGetAlignment(x) : ret->align;
@@ -285,7 +288,8 @@ static void store_picks(const struct cover *c, int reg, int width, int registers
 {
     for (int i = 0; i < width; i++) {
         int writer = i < c->reg[reg].width ? c->writer[c->reg[reg].place + i] : -1, lane = writer % SIMT_LANES;
-        ret[i] = writer < 0 ? (struct pick){ -1, 0 } : (struct pick){ writer / SIMT_LANES * registers + lane / width, lane % width };
+        ret[i] = writer < 0 ? (struct pick){ -1, 0 }
+                            : (struct pick){ writer / SIMT_LANES * registers + lane / width, lane % width };
     }
 }
 
@@ -303,7 +307,8 @@ static bool store_pays(struct simt_fn *f, const struct simt_permuted *p, const s
 
 static bool stores_find(struct simt_fn *f, LLVMValueRef inst, int most, struct simt_permuted *p, struct cover *c)
 {
-    return find(f, inst, most, p) && !in_row(f, p) && arrange(f, p, c) && cover_stores(c, register_width(f->u, p->size)) && store_pays(f, p, c);
+    return find(f, inst, most, p) && !in_row(f, p) && arrange(f, p, c) && cover_stores(c, register_width(f->u, p->size)) &&
+           store_pays(f, p, c);
 }
 
 static void stores_build(struct simt_fn *f, const struct simt_permuted *p, const struct cover *c)

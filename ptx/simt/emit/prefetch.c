@@ -1,12 +1,14 @@
 /* Asking for memory that is used soon, where the processor's own prefetchers, which stay in a page, do not follow.
  *
- * Grid-stride loops ask for what the next rounds read and write: their rounds are a grid apart.  Where warps take turns round by round (march.c), memory
- * is read in order, and warps ask on behalf of those that follow only if they go through more places at once than prefetchers keep track of.
+ * Grid-stride loops ask for what the next rounds read and write: their rounds are a grid apart.  Where warps take turns round by
+ * round (march.c), memory is read in order, and warps ask on behalf of those that follow only if they go through more places at
+ * once than prefetchers keep track of.
  *
- * What a block with barriers reads before the first of them, it asks for on the next block's behalf: what comes after a barrier waits for
- * all that comes before, and a processor that looks ahead does not get as far as the next block.
+ * What a block with barriers reads before the first of them, it asks for on the next block's behalf: what comes after a barrier
+ * waits for all that comes before, and a processor that looks ahead does not get as far as the next block.
  *
- * Lanes that write a column, a line each, ask for all of these before they write: stores wait for their lines one after the other. */
+ * Lanes that write a column, a line each, ask for all of these before they write: stores wait for their lines one after the
+ * other. */
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "simt/analysis/analysis.h"
 #include "simt/emit/emit.h"
@@ -52,10 +54,12 @@ static bool add_change(struct simt_fn *f, struct advance *a, LLVMValueRef v, int
     case LLVMAdd:
         return add_change(f, a, x, by, depth + 1) && add_change(f, a, LLVMGetOperand(v, 1), by, depth + 1);
     case LLVMShl:
-        return simt_int_const(LLVMGetOperand(v, 1), &c) && c >= 0 && c < 32 && add_change(f, a, x, by * (INT64_C(1) << c), depth + 1);
+        return simt_int_const(LLVMGetOperand(v, 1), &c) && c >= 0 && c < 32 &&
+               add_change(f, a, x, by * (INT64_C(1) << c), depth + 1);
     case LLVMGetElementPtr:
         c = (int64_t)LLVMABISizeOfType(f->u->in_layout, LLVMGetGEPSourceElementType(v));
-        return LLVMGetNumOperands(v) == 2 && add_change(f, a, x, by, depth + 1) && add_change(f, a, LLVMGetOperand(v, 1), by * c, depth + 1);
+        return LLVMGetNumOperands(v) == 2 && add_change(f, a, x, by, depth + 1) &&
+               add_change(f, a, LLVMGetOperand(v, 1), by * c, depth + 1);
     default:
         return false;
     }
@@ -84,12 +88,13 @@ static void ask(struct simt *u, LLVMValueRef at, int64_t bytes, bool write)
     }
 }
 
-/* Rounds from the one at hand to the one whose memory is asked for.  What only loads and adds has the processor look further by itself; updates
- * of lanes, one after the other, are all that it sees, and a round of them is shorter than memory takes. */
+/* Rounds from the one at hand to the one whose memory is asked for.  What only loads and adds has the processor look further by
+ * itself; updates of lanes, one after the other, are all that it sees, and a round of them is shorter than memory takes. */
 static int rounds_ahead(struct simt_fn *f, int loop)
 {
     for (int b = 0; b < f->n_blocks; b++)
-        for (LLVMValueRef x = simt_loop_has(f, loop, b) ? LLVMGetFirstInstruction(f->blocks[b].bb) : NULL; x; x = LLVMGetNextInstruction(x))
+        for (LLVMValueRef x = simt_loop_has(f, loop, b) ? LLVMGetFirstInstruction(f->blocks[b].bb) : NULL; x;
+             x = LLVMGetNextInstruction(x))
             if (LLVMIsAAtomicRMWInst(x))
                 return 2;
     return 1;
@@ -118,7 +123,8 @@ static bool is_first(struct simt_fn *f, LLVMValueRef access)
     int64_t at, before;
     LLVMValueRef root = simt_access_root(f, simt_access_address(access), &at);
     for (LLVMValueRef x = LLVMGetPreviousInstruction(access); x; x = LLVMGetPreviousInstruction(x))
-        if ((LLVMIsALoadInst(x) || LLVMIsAStoreInst(x)) && simt_access_root(f, simt_access_address(x), &before) == root && llabs(at - before) < LINE)
+        if ((LLVMIsALoadInst(x) || LLVMIsAStoreInst(x)) && simt_access_root(f, simt_access_address(x), &before) == root &&
+            llabs(at - before) < LINE)
             return false;
     return true;
 }
@@ -131,8 +137,8 @@ static bool is_stream(struct simt_fn *f, LLVMValueRef x)
     return is_row(f, x, simt_get(f, simt_access_address(x)), size) && is_first(f, x);
 }
 
-/* Is the block of a loop that marches, and in more places than a processor follows by itself?  Not with AVX-512, where that has not been
- * measured. */
+/* Is the block of a loop that marches, and in more places than a processor follows by itself?  Not with AVX-512, where that has
+ * not been measured. */
 static bool many_streams(struct simt_fn *f, int block)
 {
     int many = (int)simt_threshold(f->u, PTX_THRESHOLD_PREFETCH_PLACES); /* a stencil of 7 points, unrolled by four, has 17 */
@@ -147,7 +153,8 @@ static bool many_streams(struct simt_fn *f, int block)
     return f->ahead.many;
 }
 
-/* Warps that follow each other have rows that do so, too: as many on, and not a round on, so that lines are still there when they are wanted. */
+/* Warps that follow each other have rows that do so, too: as many on, and not a round on, so that lines are still there when they
+ * are wanted. */
 static void ask_next_warps(struct simt_fn *f, LLVMValueRef access, int block)
 {
     int warps = (int)simt_threshold(f->u, PTX_THRESHOLD_PREFETCH_WARPS);
@@ -173,7 +180,8 @@ static LLVMValueRef times(struct simt_fn *f, LLVMValueRef by, LLVMValueRef facto
     struct simt *u = f->u;
     if (by == simt_c64(u, 0))
         return by;
-    return simt_uniform(f, factor) ? LLVMBuildMul(u->b, by, LLVMBuildIntCast2(u->b, simt_scalar(f, factor), u->i64, 1, ""), "") : NULL;
+    return simt_uniform(f, factor) ? LLVMBuildMul(u->b, by, LLVMBuildIntCast2(u->b, simt_scalar(f, factor), u->i64, 1, ""), "")
+                                   : NULL;
 }
 
 static LLVMValueRef call_change(struct simt_fn *f, LLVMValueRef v, int depth)
@@ -306,15 +314,16 @@ static void ask_next_block(struct simt_fn *f, LLVMValueRef load, int block)
 
 /* ---- Columns */
 
-/* How far lanes' values are from each other, as an i64, where that is a product of something the same for all and a constant, which only is known
- * when the code runs; NULL: they are anywhere. */
+/* How far lanes' values are from each other, as an i64, where that is a product of something the same for all and a constant,
+ * which only is known when the code runs; NULL: they are anywhere. */
 static LLVMValueRef lane_step(struct simt_fn *f, LLVMValueRef v, int depth)
 {
     struct simt *u = f->u;
     int64_t k;
     if (!LLVMIsAInstruction(v) || depth == MAX_DEPTH)
         return NULL;
-    LLVMValueRef x = LLVMGetNumOperands(v) ? LLVMGetOperand(v, 0) : NULL, y = LLVMGetNumOperands(v) == 2 ? LLVMGetOperand(v, 1) : NULL;
+    LLVMValueRef x = LLVMGetNumOperands(v) ? LLVMGetOperand(v, 0) : NULL,
+                 y = LLVMGetNumOperands(v) == 2 ? LLVMGetOperand(v, 1) : NULL;
     switch (LLVMGetInstructionOpcode(v)) {
     case LLVMIntToPtr: case LLVMPtrToInt: case LLVMSExt: case LLVMZExt: case LLVMAddrSpaceCast:
         return lane_step(f, x, depth + 1);
@@ -332,7 +341,8 @@ static LLVMValueRef lane_step(struct simt_fn *f, LLVMValueRef v, int depth)
         const int64_t *off = simt_uniform(f, by) && !simt_varying(f, lanes) ? simt_offsets(f, lanes) : NULL;
         for (int i = 1; off && i < u->lanes; i++)
             off = off[i] - off[i - 1] == off[1] ? off : NULL;
-        return off ? LLVMBuildMul(u->b, LLVMBuildIntCast2(u->b, simt_scalar(f, by), u->i64, 1, ""), simt_c64(u, off[1]), "") : NULL;
+        return off ? LLVMBuildMul(u->b, LLVMBuildIntCast2(u->b, simt_scalar(f, by), u->i64, 1, ""), simt_c64(u, off[1]), "")
+                   : NULL;
     }
     default:
         return NULL;

@@ -1,7 +1,7 @@
 /* Atomic updates of a warp, lane by lane, and compare-and-swap: what atomic.c does not join and lookup_table.c does not count.
  *
- * Active lanes one after another.  A block's shared memory belongs to one thread, so there plain operations suffice; the optimiser then sees
- * them, too. */
+ * Active lanes one after another.  A block's shared memory belongs to one thread, so there plain operations suffice; the
+ * optimiser then sees them, too. */
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "simt/analysis/analysis.h"
 #include "simt/emit/emit.h"
@@ -100,7 +100,8 @@ static LLVMValueRef many_on(struct simt_fn *f)
 {
     struct simt *u = f->u;
     LLVMValueRef bits = simt_bits(u, f->mask);
-    return LLVMBuildICmp(u->b, LLVMIntUGE, simt_intrinsic(u, "llvm.ctpop", &u->i32, 1, &bits, 1), simt_c32(u, (int64_t)simt_threshold(u, PTX_THRESHOLD_COUNT_MANY)), "");
+    return LLVMBuildICmp(u->b, LLVMIntUGE, simt_intrinsic(u, "llvm.ctpop", &u->i32, 1, &bits, 1),
+                         simt_c32(u, (int64_t)simt_threshold(u, PTX_THRESHOLD_COUNT_MANY)), "");
 }
 
 static LLVMValueRef rmw_together(struct simt_fn *f, LLVMValueRef inst, const struct simt_lookup_table *table)
@@ -174,7 +175,8 @@ bool simt_each_update(struct simt_fn *f, LLVMValueRef inst)
 }
 
 /* The old value, and whether it was as expected. */
-static void cmpxchg_lane(struct simt_fn *f, LLVMValueRef inst, LLVMValueRef p, LLVMValueRef want, LLVMValueRef x, LLVMValueRef ret[2])
+static void cmpxchg_lane(struct simt_fn *f, LLVMValueRef inst, LLVMValueRef p, LLVMValueRef want, LLVMValueRef x,
+                         LLVMValueRef ret[2])
 {
     struct simt *u = f->u;
     if (simt_block_owned(u, inst, LLVMGetOperand(inst, 0)) && LLVMGetTypeKind(LLVMTypeOf(x)) == LLVMIntegerTypeKind) {
@@ -183,7 +185,8 @@ static void cmpxchg_lane(struct simt_fn *f, LLVMValueRef inst, LLVMValueRef p, L
         LLVMBuildStore(u->b, LLVMBuildSelect(u->b, ret[1], x, ret[0], ""), p);
         return;
     }
-    LLVMValueRef pair = LLVMBuildAtomicCmpXchg(u->b, p, want, x, LLVMGetCmpXchgSuccessOrdering(inst), LLVMGetCmpXchgFailureOrdering(inst), 0);
+    LLVMValueRef pair = LLVMBuildAtomicCmpXchg(u->b, p, want, x, LLVMGetCmpXchgSuccessOrdering(inst),
+                                               LLVMGetCmpXchgFailureOrdering(inst), 0);
     ret[0] = LLVMBuildExtractValue(u->b, pair, 0, "");
     ret[1] = LLVMBuildExtractValue(u->b, pair, 1, "");
 }

@@ -1,4 +1,5 @@
-/* Calls of functions for one lane (rewrite/serialise.c): each active lane's values go through memory, one lane after the other. */
+/* Calls of functions for one lane (rewrite/serialise.c): each active lane's values go through memory, one lane after the
+ * other. */
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "simt/analysis/analysis.h"
 #include "simt/emit/emit.h"
@@ -73,7 +74,8 @@ void simt_serialised_emit(struct simt_fn *f, LLVMValueRef inst, LLVMValueRef out
 {
     struct simt *u = f->u;
     LLVMTypeRef type = LLVMGlobalGetValueType(out), result = LLVMGetReturnType(type);
-    unsigned n = LLVMGetNumArgOperands(inst), m = LLVMGetTypeKind(result) == LLVMStructTypeKind ? LLVMCountStructElementTypes(result) : 0;
+    unsigned n = LLVMGetNumArgOperands(inst),
+             m = LLVMGetTypeKind(result) == LLVMStructTypeKind ? LLVMCountStructElementTypes(result) : 0;
     LLVMValueRef held[MAX_INS], area[MAX_OUTS], args[MAX_INS + 4] = { f->block, f->state, f->part };
     f->epoch++;
     for (unsigned i = 0; i < n; i++)

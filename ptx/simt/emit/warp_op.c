@@ -101,7 +101,8 @@ static bool lanes_known(struct simt_fn *f, LLVMValueRef lane, int ret_lanes[SIMT
 }
 
 /* Lanes and clamp known: one permutation by constants. */
-static void shuffle_const(struct simt_fn *f, LLVMValueRef inst, enum ptx_simt id, LLVMValueRef a, const int lanes[SIMT_LANES], int c)
+static void shuffle_const(struct simt_fn *f, LLVMValueRef inst, enum ptx_simt id, LLVMValueRef a, const int lanes[SIMT_LANES],
+                          int c)
 {
     struct simt *u = f->u;
     int at[SIMT_LANES];

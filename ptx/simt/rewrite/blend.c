@@ -2,13 +2,15 @@
  *
  *   p[i] = x < p[i] ? x : p[i];
  *
- * is the same, as a thread that stores what it has just read changes nothing for others that read it.  Another launch that writes there at
- * that time races with the read.  For machines whose masked stores are slow (elsewhere update.c has a cheaper way): lanes that nothing foretells
- * cost no branch.  Memory beyond the caches would be written for nothing; there a branch asks whether any lane writes.
+ * is the same, as a thread that stores what it has just read changes nothing for others that read it.  Another launch that writes
+ * there at that time races with the read.  For machines whose masked stores are slow (elsewhere update.c has a cheaper way):
+ * lanes that nothing foretells cost no branch.  Memory beyond the caches would be written for nothing; there a branch asks
+ * whether any lane writes.
  *
- * That nobody else writes there is proved of the address: the thread's number along one axis, or along two with a stride that is no less than
- * how far the other one goes.  How large the grid is, and the stride, is asked at run time, as a rule once for all warps, as nothing in the
- * question varies; if the answer is no, the branch stays.  All that the kernel writes to global memory must be written there.
+ * That nobody else writes there is proved of the address: the thread's number along one axis, or along two with a stride that is
+ * no less than how far the other one goes.  How large the grid is, and the stride, is asked at run time, as a rule once for all
+ * warps, as nothing in the question varies; if the answer is no, the branch stays.  All that the kernel writes to global memory
+ * must be written there.
  *
  * Works on the structured one-lane form, before emission and before copies are made. */
 /* SPDX-License-Identifier: Apache-2.0 */
@@ -21,7 +23,8 @@ enum {
     MAX_THEN = 12,     /* instructions of what is done for the lanes that write */
 };
 
-/* base + size * (row * width + column), row and column being the thread's numbers along axes of the grid; NULL for what there is not. */
+/* base + size * (row * width + column), row and column being the thread's numbers along axes of the grid; NULL for what there is
+ * not. */
 struct place {
     LLVMValueRef base, width, column;
     int row_axis, column_axis; /* row_axis -1: there is but one */
@@ -157,7 +160,8 @@ static bool place_of(struct simt *u, LLVMValueRef ptr, struct place *p)
     LLVMValueRef index, sum = LLVMIsAIntToPtrInst(ptr) ? LLVMGetOperand(ptr, 0) : NULL;
     for (unsigned i = 0; sum && i < 2 && is_op(sum, LLVMAdd); i++) {
         p->base = LLVMGetOperand(sum, 1 - i);
-        if (is_scaled(LLVMGetOperand(sum, i), &index, &size) && size > 0 && index_of(u, index, p) && same_for_grid(u, p->base, DEPTH)) {
+        if (is_scaled(LLVMGetOperand(sum, i), &index, &size) && size > 0 && index_of(u, index, p) &&
+            same_for_grid(u, p->base, DEPTH)) {
             p->size = (uint64_t)size;
             return true;
         }
@@ -173,15 +177,16 @@ static bool same_place(const struct place *a, const struct place *b)
 
 /* ---- What else the kernel writes */
 
-/* Does the instruction write nothing that other blocks read, but for plain stores, each of which goes to the thread's own element at `p`? */
+/* Does the instruction write nothing that other blocks read, but for plain stores, each of which goes to the thread's own element
+ * at `p`? */
 static bool writes_own(struct simt *u, LLVMValueRef x, const struct place *p)
 {
     struct place other;
     bool store = LLVMIsAStoreInst(x), update = LLVMIsAAtomicRMWInst(x) || LLVMIsAAtomicCmpXchgInst(x);
     enum ptx_simt id = LLVMIsACallInst(x) ? simt_call_id(u, x) : PTX_SIMT_NONE;
     if (!store && !update)
-        return LLVMIsALoadInst(x) || LLVMIsAAllocaInst(x) || LLVMIsAFenceInst(x) || !simt_touches_memory(x) || simt_is_barrier(u, x) ||
-               (id != PTX_SIMT_NONE && ptx_simt_info(id)->traits == PTX_SIMT_PURE);
+        return LLVMIsALoadInst(x) || LLVMIsAAllocaInst(x) || LLVMIsAFenceInst(x) || !simt_touches_memory(x) ||
+               simt_is_barrier(u, x) || (id != PTX_SIMT_NONE && ptx_simt_info(id)->traits == PTX_SIMT_PURE);
     LLVMValueRef ptr = LLVMGetOperand(x, store);
     if (simt_is_shared_ptr(LLVMTypeOf(ptr)))
         return true;
@@ -311,7 +316,7 @@ static LLVMValueRef extent(struct simt *u, unsigned axis)
     LLVMTypeRef t = LLVMFunctionType(u->i32, NULL, 0, 0);
     LLVMValueRef blocks = LLVMBuildCall2(u->b, t, ptx_simt_declare(u->in, PTX_SIMT_NCTAID_X + axis), NULL, 0, "");
     LLVMValueRef threads = u->options->block[1] ? simt_c32(u, u->options->block[axis])
-                                                : LLVMBuildCall2(u->b, t, ptx_simt_declare(u->in, PTX_SIMT_NTID_X + axis), NULL, 0, "");
+                               : LLVMBuildCall2(u->b, t, ptx_simt_declare(u->in, PTX_SIMT_NTID_X + axis), NULL, 0, "");
     return LLVMBuildMul(u->b, LLVMBuildZExt(u->b, blocks, u->i64, ""), LLVMBuildZExt(u->b, threads, u->i64, ""), "");
 }
 
@@ -371,8 +376,8 @@ static void rewrite(struct simt_fn *f, const struct update *p)
 {
     struct simt *u = f->u;
     LLVMBasicBlockRef head = f->blocks[p->head].bb, join = f->blocks[p->join].bb;
-    LLVMBasicBlockRef branch = new_block(f, "branch"), blend = new_block(f, "blend"), any = new_block(f, "any"), write = new_block(f, "write"),
-                      done = new_block(f, "done");
+    LLVMBasicBlockRef branch = new_block(f, "branch"), blend = new_block(f, "blend"), any = new_block(f, "any"),
+                      write = new_block(f, "write"), done = new_block(f, "done");
     LLVMValueRef term = LLVMGetBasicBlockTerminator(head), condition = LLVMGetCondition(term), x = LLVMGetOperand(p->store, 0);
     LLVMPositionBuilderBefore(u->b, term);
     hoist(u->b, f->blocks[p->then].bb);

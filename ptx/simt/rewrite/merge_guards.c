@@ -1,9 +1,11 @@
 /* Runs of guards: a thread that takes several neighbouring elements asks of each whether it is there,
  *
- *   if (i < n) a = p[i]; if (i + 1 < n) b = p[i + 1]; ...   becomes   if (all(i < n && i + 1 < n ...)) { a = p[i]; b = p[i + 1]; ... } else ...
+ *   if (i < n) a = p[i]; if (i + 1 < n) b = p[i + 1]; ... becomes if (all(i < n && i + 1 < n ...)) { a = p[i]; b = p[i + 1]; ...
+ *   } else ...
  *
- * where all() is the same for the whole warp.  In the copy the accesses are neighbours without masks, and so parts of one structure
- * (interleaved_access.c): rows of memory and permutations, where each by itself would permute all of the row and keep a part.
+ * where all() is the same for the whole warp.  In the copy the accesses are neighbours without masks, and so parts of one
+ * structure (interleaved_access.c): rows of memory and permutations, where each by itself would permute all of the row and keep a
+ * part.
  *
  * Works on the structured one-lane form, before emission.  Copies for other reasons are versions.c's. */
 /* SPDX-License-Identifier: Apache-2.0 */
@@ -78,7 +80,8 @@ static int guard_at(const struct simt_fn *f, int b, int *ret_then)
     for (int i = 0; i < 2; i++) {
         const struct simt_block *t = &f->blocks[h->succ[i]];
         int join = h->succ[1 - i];
-        if (t->n_preds == 1 && t->n_succ == 1 && t->succ[0] == join && f->blocks[join].n_preds == 2 && f->blocks[join].loop == h->loop) {
+        if (t->n_preds == 1 && t->n_succ == 1 && t->succ[0] == join && f->blocks[join].n_preds == 2 &&
+            f->blocks[join].loop == h->loop) {
             *ret_then = h->succ[i];
             return join;
         }

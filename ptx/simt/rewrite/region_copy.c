@@ -1,4 +1,5 @@
-/* Copies of regions for versions.c: blocks once more, with what comes in, goes out and stands for what, and a question before them.
+/* Copies of regions for versions.c: blocks once more, with what comes in, goes out and stands for what, and a question before
+ * them.
  *
  * Not which regions, nor whether it is worth it. */
 /* SPDX-License-Identifier: Apache-2.0 */
@@ -56,7 +57,8 @@ void simt_copy_find_pointers(struct version *v, const struct copied_region *r)
 {
     v->n_ptrs = 0;
     for (int b = 0; b < r->f->n_blocks; b++)
-        for (LLVMValueRef x = inside(r, b) ? LLVMGetFirstInstruction(r->f->blocks[b].bb) : NULL; x; x = LLVMGetNextInstruction(x)) {
+        for (LLVMValueRef x = inside(r, b) ? LLVMGetFirstInstruction(r->f->blocks[b].bb) : NULL; x;
+             x = LLVMGetNextInstruction(x)) {
             LLVMValueRef p = checked_pointer(r, x);
             int left = MAX_SLICE;
             if (p && v->n_ptrs < MAX_POINTERS && !listed(v, p) && simt_copy_hoists(v, r, p, &left))
@@ -145,7 +147,8 @@ static void connect_block(struct version *v, LLVMBasicBlockRef from)
 }
 
 /* In the copy first[i] stands for even[i], i < n. */
-static void copy_region(struct version *v, const struct copied_region *r, const LLVMValueRef *even, const LLVMValueRef *first, int n)
+static void copy_region(struct version *v, const struct copied_region *r, const LLVMValueRef *even, const LLVMValueRef *first,
+                        int n)
 {
     begin_copy(v);
     for (int b = 0; b < r->f->n_blocks; b++)
@@ -238,8 +241,8 @@ void simt_copy_if(struct version *v, const struct copied_region *r, bool togethe
     LLVMBuildCondBr(b, together ? private_build(v->u, SIMT_PRIVATE_TOGETHER, all) : all, copied(v, then), some);
 }
 
-/* ---- Loops of one block that go on while an index is below a bound, in steps no shorter than from the first lane to the last: some lane
- * is not to go on, so after one more round none is.  Unless an index wraps. */
+/* ---- Loops of one block that go on while an index is below a bound, in steps no shorter than from the first lane to the last:
+ * some lane is not to go on, so after one more round none is.  Unless an index wraps. */
 
 enum { MAX_LAST = 32 }; /* instructions of the loop: beside more, what a loop under a mask costs is little */
 
@@ -394,7 +397,8 @@ void simt_copy_loop(struct version *v, const struct copied_region *r, bool toget
 }
 
 /* Uses of a block's value elsewhere get the phi that joins it and its copy. */
-static void join_value(struct version *v, LLVMValueRef x, LLVMBasicBlockRef checked, LLVMBasicBlockRef exact, LLVMBasicBlockRef join)
+static void join_value(struct version *v, LLVMValueRef x, LLVMBasicBlockRef checked, LLVMBasicBlockRef exact,
+                       LLVMBasicBlockRef join)
 {
     LLVMValueRef phi = NULL, copy = copied(v, x);
     for (LLVMUseRef use = LLVMGetFirstUse(x), next; use; use = next) {

@@ -4,20 +4,20 @@
  *   if (n >= 4)                               becomes     if (n >= 4 && !ok)
  *       do { B; B; B; B; } while (i < end);                   do { B; B; B; B; } while (i < end);
  *
- * Lanes that have another remainder than their neighbours are at another place in the loop after it, and read side by side no more; in one
- * loop each round is a row of memory, and lanes that have fewer rounds are off in the last ones.  Every lane does what it did, in its
- * order.  `ok` says that no 32-bit index wraps on the way, which would part the addresses of the two loops.
+ * Lanes that have another remainder than their neighbours are at another place in the loop after it, and read side by side no
+ * more; in one loop each round is a row of memory, and lanes that have fewer rounds are off in the last ones.  Every lane does
+ * what it did, in its order.  `ok` says that no 32-bit index wraps on the way, which would part the addresses of the two loops.
  *
- * Where `n` is the way from the index to a bound, nothing need be counted; if the bound is the same for all lanes, the last lane's index says
- * whether all are on:
+ * Where `n` is the way from the index to a bound, nothing need be counted; if the bound is the same for all lanes, the last
+ * lane's index says whether all are on:
  *
  *                                                         if (ok)
  *                                             becomes         do B; while (i < end);
  *                                                         else the two loops
  *
- * Proved here: that the second loop's body is so often the first one's, its values and addresses going on where those end.  How often
- * it runs is computed from its own condition.  Before control flow is nested.  Loops that run equally often in all lanes are trip_count.c's:
- * unrolled is better for those, so only bounds that are read from memory count. */
+ * Proved here: that the second loop's body is so often the first one's, its values and addresses going on where those end.  How
+ * often it runs is computed from its own condition.  Before control flow is nested.  Loops that run equally often in all lanes
+ * are trip_count.c's: unrolled is better for those, so only bounds that are read from memory count. */
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "simt/analysis/analysis.h"
 #include "simt/rewrite/rewrite.h"
@@ -42,7 +42,8 @@ struct loop_pair {
 struct reroll {
     struct simt *u;
     struct simt_fn f;
-    int before, enter, rest, join, main_enter, main, after; /* blocks: if (..) { enter; rest } join; if (..) { main_enter; main } after */
+    int before, enter, rest, join, main_enter, main, after; /* blocks: if (..) { enter; rest } join; if (..) { main_enter; main }
+                                                             * after */
     LLVMValueRef left, count;   /* the first loop's counter; with what it begins */
     uint64_t most;              /* the count at most */
     struct loop_pair *index;         /* the second loop goes on while it is below `bound` */
@@ -142,8 +143,8 @@ static bool find_count(struct reroll *r)
         !steps_by(r->left, next, &by) || by != -1)
         return false;
     r->count = from_block(r, r->left, r->enter);
-    if (!LLVMIsAInstruction(r->count) || LLVMGetInstructionOpcode(r->count) != LLVMAnd || simt_width(LLVMTypeOf(r->count)) != 32 ||
-        !simt_int_const(LLVMGetOperand(r->count, 1), &most))
+    if (!LLVMIsAInstruction(r->count) || LLVMGetInstructionOpcode(r->count) != LLVMAnd ||
+        simt_width(LLVMTypeOf(r->count)) != 32 || !simt_int_const(LLVMGetOperand(r->count, 1), &most))
         return false;
     r->most = (uint64_t)most;
     return true;
@@ -218,8 +219,8 @@ static LLVMValueRef first_index(const struct reroll *r)
     return from_block(r, r->index->rest, r->enter);
 }
 
-/* Does the second value begin where the first one ends, or at a constant distance, since its index does?  Both are sums that contain
- * the index times the same. */
+/* Does the second value begin where the first one ends, or at a constant distance, since its index does?  Both are sums that
+ * contain the index times the same. */
 static bool goes_on(struct reroll *r, struct loop_pair *p, LLVMValueRef main_begin)
 {
     struct reroll_sum a = { 0 }, b = { 0 };
@@ -411,7 +412,8 @@ static bool leaves_to(const struct reroll *r, int b, int to)
 /* What joins after the first loop is where the second begins, or comes out where that does not run, and nothing else. */
 static bool joined_is_kept_apart(const struct reroll *r)
 {
-    for (LLVMValueRef x = LLVMGetFirstInstruction(r->f.blocks[r->join].bb); x && LLVMIsAPHINode(x); x = LLVMGetNextInstruction(x)) {
+    for (LLVMValueRef x = LLVMGetFirstInstruction(r->f.blocks[r->join].bb); x && LLVMIsAPHINode(x);
+         x = LLVMGetNextInstruction(x)) {
         if (!rest_of(r, x))
             return false;
         for (LLVMUseRef use = LLVMGetFirstUse(x); use; use = LLVMGetNextUse(use)) {
@@ -427,7 +429,8 @@ static bool joined_is_kept_apart(const struct reroll *r)
 /* Where both loops have ended, the one's values stand for the other's. */
 static bool ends_alike(const struct reroll *r)
 {
-    for (LLVMValueRef x = LLVMGetFirstInstruction(r->f.blocks[r->after].bb); x && LLVMIsAPHINode(x); x = LLVMGetNextInstruction(x)) {
+    for (LLVMValueRef x = LLVMGetFirstInstruction(r->f.blocks[r->after].bb); x && LLVMIsAPHINode(x);
+         x = LLVMGetNextInstruction(x)) {
         LLVMValueRef without = from_block(r, x, r->join), with = from_block(r, x, r->main), rest = rest_of(r, without);
         const struct loop_pair *p = rest ? pair_of(r, rest) : NULL;
         if (rest ? !p || p->ahead || p->main_next != with : without != with)
@@ -439,8 +442,8 @@ static bool ends_alike(const struct reroll *r)
 
 /* ---- Rounds that need not be counted
  *
- * nvcc counts those of do .. while ((i += step) < end) before the first as way / step + 1, where way = max(end, i + step) - 1 - i, or with a step of 1
- * as max(end, i + 1) - i. */
+ * nvcc counts those of do .. while ((i += step) < end) before the first as way / step + 1, where way = max(end, i + step) - 1 -
+ * i, or with a step of 1 as max(end, i + 1) - i. */
 
 static bool is_smax(LLVMValueRef v)
 {
@@ -525,7 +528,8 @@ static bool goes_on_if_enough(const struct reroll *r, LLVMValueRef way)
         return false;
     if (is_rounds(r, way) && is_way(r, LLVMGetOperand(cond, 0), -1, 0))
         return LLVMGetICmpPredicate(cond) == (leaves ? LLVMIntUGT : LLVMIntULT) && c == !leaves - limit;
-    return LLVMGetOperand(cond, 0) == way && LLVMGetICmpPredicate(cond) == (leaves ? LLVMIntULT : LLVMIntUGT) && c == limit - !leaves;
+    return LLVMGetOperand(cond, 0) == way && LLVMGetICmpPredicate(cond) == (leaves ? LLVMIntULT : LLVMIntUGT) &&
+           c == limit - !leaves;
 }
 
 /* Does it say that the index begins below the bound? */
@@ -559,7 +563,8 @@ static bool between_is_kept_apart(const struct reroll *r)
             if (!in_block(r, r->join, user) && !in_block(r, r->main_enter, user) && !in_block(r, r->main, user))
                 return false;
         }
-    for (LLVMValueRef x = LLVMGetFirstInstruction(r->f.blocks[r->after].bb); x && LLVMIsAPHINode(x); x = LLVMGetNextInstruction(x)) {
+    for (LLVMValueRef x = LLVMGetFirstInstruction(r->f.blocks[r->after].bb); x && LLVMIsAPHINode(x);
+         x = LLVMGetNextInstruction(x)) {
         LLVMValueRef without = from_block(r, x, r->join);
         if (!rest_of(r, without) && !simt_there_before(&r->f, r->before, without))
             return false;
@@ -588,8 +593,8 @@ static bool reads_memory(LLVMValueRef v, int *left)
     return false;
 }
 
-/* Do lanes read side by side in the first loop, and would not in the second?  Or anywhere, so that it is likely to be done lane after lane?  Then
- * the end of one loop is mispredicted, not of two. */
+/* Do lanes read side by side in the first loop, and would not in the second?  Or anywhere, so that it is likely to be done lane
+ * after lane?  Then the end of one loop is mispredicted, not of two. */
 static bool pays(struct reroll *r)
 {
     int left = MAX_SLICE;
@@ -636,15 +641,19 @@ static LLVMValueRef build_more(struct reroll *r, LLVMValueRef skip, LLVMValueRef
     LLVMValueRef few = LLVMBuildSelect(b, skip, zero, count, "");
     LLVMValueRef at = LLVMBuildAdd(b, begin, LLVMBuildMul(b, few, simt_c32(r->u, r->index->step), ""), "");
     LLVMValueRef below = LLVMBuildICmp(b, LLVMIntSLT, at, n, "");
-    LLVMValueRef most = LLVMBuildSelect(b, below, LLVMBuildSub(b, LLVMBuildSub(b, n, at, ""), one, ""), zero, ""); /* n may be less */
-    LLVMValueRef times = LLVMBuildAdd(b, LLVMBuildLShr(b, most, simt_c32(r->u, __builtin_ctzll((uint64_t)r->stride)), ""), one, "");
+    /* n may be less */
+    LLVMValueRef most = LLVMBuildSelect(b, below, LLVMBuildSub(b, LLVMBuildSub(b, n, at, ""), one, ""), zero, "");
+    LLVMValueRef times = LLVMBuildAdd(b, LLVMBuildLShr(b, most, simt_c32(r->u, __builtin_ctzll((uint64_t)r->stride)), ""), one,
+                                      "");
     LLVMValueRef more = LLVMBuildMul(b, times, simt_c32(r->u, r->times), "");
     /* The index goes less than two strides beyond where it begins or is to end. */
     LLVMValueRef limit = simt_c32(r->u, INT32_MAX - 2 * r->stride);
-    LLVMValueRef ok = LLVMBuildAnd(b, LLVMBuildICmp(b, LLVMIntSLE, begin, limit, ""), LLVMBuildICmp(b, LLVMIntSLE, n, limit, ""), "");
+    LLVMValueRef ok = LLVMBuildAnd(b, LLVMBuildICmp(b, LLVMIntSLE, begin, limit, ""), LLVMBuildICmp(b, LLVMIntSLE, n, limit, ""),
+                                   "");
     LLVMValueRef none = LLVMBuildICmp(b, LLVMIntEQ, count, zero, ""); /* would be 2^32 */
     ok = LLVMBuildAnd(b, ok, LLVMBuildSelect(b, skip, LLVMConstAllOnes(r->u->i1), LLVMBuildNot(b, none, ""), ""), "");
-    LLVMValueRef stay = negated_unless(b, compute_before(r, LLVMGetCondition(terminator(r, r->join))), taken_if_true(r, r->join, r->after));
+    LLVMValueRef stay = negated_unless(b, compute_before(r, LLVMGetCondition(terminator(r, r->join))),
+                                       taken_if_true(r, r->join, r->after));
     ok = LLVMBuildAnd(b, ok, LLVMBuildNot(b, stay, ""), "");
     return LLVMBuildSelect(b, ok, more, zero, "");
 }
@@ -670,7 +679,8 @@ static void reroll(struct reroll *r)
     LLVMPositionBuilderBefore(b, terminator(r, r->before));
     LLVMValueRef skip = negated_unless(b, LLVMGetCondition(terminator(r, r->before)), taken_if_true(r, r->before, r->join));
     LLVMValueRef count = compute_before(r, r->count), begin = compute_before(r, first_index(r));
-    LLVMValueRef more = build_more(r, skip, count, begin), zero = simt_c32(r->u, 0), none = LLVMBuildICmp(b, LLVMIntEQ, more, zero, "");
+    LLVMValueRef more = build_more(r, skip, count, begin), zero = simt_c32(r->u, 0),
+                 none = LLVMBuildICmp(b, LLVMIntEQ, more, zero, "");
     set_from(r, r->left, r->enter, LLVMBuildAdd(b, LLVMBuildSelect(b, skip, zero, count, ""), more, ""));
     set_branch(r, r->before, LLVMBuildAnd(b, skip, none, ""), r->join, r->enter);
     LLVMPositionBuilderBefore(b, terminator(r, r->join));
@@ -789,8 +799,8 @@ static bool begins_before(const struct reroll *r)
 static bool can(struct reroll *r, int loop)
 {
     r->n_pairs = 0;
-    return find_blocks(r, loop) && !is_rare(r, r->before) && find_count(r) && find_index(r) && enters_plainly(r) && bodies_match(r) &&
-           ends_alike(r) && pays(r) && begins_before(r);
+    return find_blocks(r, loop) && !is_rare(r, r->before) && find_count(r) && find_index(r) && enters_plainly(r) &&
+           bodies_match(r) && ends_alike(r) && pays(r) && begins_before(r);
 }
 
 bool simt_reroll(struct simt *u, LLVMValueRef fn, enum simt_form form)

@@ -1,4 +1,5 @@
-/* Scalar rewrites of what one lane does, before it is emitted: all-lanes versions, merge guards, lane serialisation, rerolling. */
+/* Scalar rewrites of what one lane does, before it is emitted: all-lanes versions, merge guards, lane serialisation,
+ * rerolling. */
 /* SPDX-License-Identifier: Apache-2.0 */
 #ifndef AW_PTX_SIMT_REWRITE_REWRITE_H
 #define AW_PTX_SIMT_REWRITE_REWRITE_H
@@ -6,7 +7,8 @@
 #include "simt/ir.h"
 
 /* ---- blend.c */
-/* Makes plain stores of updates in place of the kernel, as `form` would be analysed, where masked ones are slow.  False: u->status says why. */
+/* Makes plain stores of updates in place of the kernel, as `form` would be analysed, where masked ones are slow.  False:
+ * u->status says why. */
 bool simt_blend(struct simt *u, enum simt_form form);
 
 /* ---- versions.c */
@@ -17,7 +19,8 @@ bool simt_all_lanes_versions(struct simt *u, LLVMValueRef fn, enum simt_form for
 LLVMValueRef simt_all_build(struct simt *u, LLVMValueRef cond); /* a call of the private ALL, at the builder */
 
 /* ---- merge_guards.c */
-/* Adds copies of guards that follow each other, for warps all of whose lanes pass all of them; what is left for others is noted in `cold`. */
+/* Adds copies of guards that follow each other, for warps all of whose lanes pass all of them; what is left for others is noted
+ * in `cold`. */
 bool simt_merge_guards(struct simt *u, LLVMValueRef fn, enum simt_form form, struct aw_ptrmap *cold);
 
 /* ---- reroll.c */

@@ -1,13 +1,13 @@
-/* Divergent code from which vectors gain nothing: loops that lanes leave at different times and whose memory is scattered, such as the
- * rows of a sparse matrix, the edges of a vertex, the chain of a hash table.  A vector of them is mostly loads of one element after
- * another, for lanes some of which are done; a scalar loop is what processors like.
+/* Divergent code from which vectors gain nothing: loops that lanes leave at different times and whose memory is scattered, such
+ * as the rows of a sparse matrix, the edges of a vertex, the chain of a hash table.  A vector of them is mostly loads of one
+ * element after another, for lanes some of which are done; a scalar loop is what processors like.
  *
  *   region        becomes       %out = call @aw.host.single.N(%in...)       for each active lane, in order
  *
- * Before control flow is nested, the region is moved to a function of one lane, which is emitted as it stands.  The lanes of a warp may go
- * one after another, as nothing in a region makes them meet or wait.  Not for code whose lanes read side by side: as a vector that
- * is one access, and lane by lane it would go through memory in strides.  Regions are chosen by estimate, from shapes that are
- * not exact on control flow that is not nested; what is moved is right whatever the estimate was. */
+ * Before control flow is nested, the region is moved to a function of one lane, which is emitted as it stands.  The lanes of a
+ * warp may go one after another, as nothing in a region makes them meet or wait.  Not for code whose lanes read side by side: as
+ * a vector that is one access, and lane by lane it would go through memory in strides.  Regions are chosen by estimate, from
+ * shapes that are not exact on control flow that is not nested; what is moved is right whatever the estimate was. */
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "simt/analysis/analysis.h"
 #include "simt/rewrite/rewrite.h"
@@ -172,8 +172,8 @@ static int times_of(int depth, int least)
     return times;
 }
 
-/* A lane by itself leaves each loop when no one expects it; a warp does so once for all lanes.  Of a loop whose rounds are what is
- * counted, each has its share. */
+/* A lane by itself leaves each loop when no one expects it; a warp does so once for all lanes.  Of a loop whose rounds are what
+ * is counted, each has its share. */
 static int ends_cost(const struct simt_fn *f, const bool *in, int least)
 {
     int cost = 0;
@@ -282,7 +282,8 @@ static bool any_spins(struct simt_fn *f, const bool *in)
     return false;
 }
 
-/* Does the way from block `a` to `b`, which it dominates, hang on two values being the same that differ by lane?  Few lanes go there. */
+/* Does the way from block `a` to `b`, which it dominates, hang on two values being the same that differ by lane?  Few lanes go
+ * there. */
 static bool on_equality(struct simt_fn *f, int a, int b)
 {
     const struct simt_block *x = &f->blocks[a];
@@ -309,8 +310,8 @@ static bool cheaper(struct single *s, const struct cost *c)
     return always(s) || lanes_at(&s->f, s->head) * c->lane / 2 < c->vector;
 }
 
-/* Is the value computed from one of a loop outside of the region that runs equally often in all lanes, if they agree (trip_count.c)?  Tells as far
- * as `left` steps lead. */
+/* Is the value computed from one of a loop outside of the region that runs equally often in all lanes, if they agree
+ * (trip_count.c)?  Tells as far as `left` steps lead. */
 static bool follows_count(struct single *s, LLVMValueRef v, int *left)
 {
     int b = LLVMIsAInstruction(v) && !LLVMIsALoadInst(v) && --*left > 0 ? simt_block_of(&s->f, LLVMGetInstructionParent(v)) : -1;
@@ -323,7 +324,8 @@ static bool follows_count(struct single *s, LLVMValueRef v, int *left)
     return false;
 }
 
-/* Do lanes read and write anywhere only because that hangs on how often a loop before ran?  As a rule they agree on that, and are neighbours. */
+/* Do lanes read and write anywhere only because that hangs on how often a loop before ran?  As a rule they agree on that, and are
+ * neighbours. */
 static bool neighbours_if_even(struct single *s)
 {
     enum { STEPS = 100 };
@@ -331,7 +333,8 @@ static bool neighbours_if_even(struct single *s)
         for (LLVMValueRef x = s->in[b] ? LLVMGetFirstInstruction(s->f.blocks[b].bb) : NULL; x; x = LLVMGetNextInstruction(x)) {
             int left = STEPS;
             LLVMValueRef p = LLVMIsALoadInst(x) || LLVMIsAStoreInst(x) ? simt_access_address(x) : NULL;
-            if (LLVMIsAAtomicRMWInst(x) || LLVMIsAAtomicCmpXchgInst(x) || (p && simt_varying(&s->f, p) && !follows_count(s, p, &left)))
+            if (LLVMIsAAtomicRMWInst(x) || LLVMIsAAtomicCmpXchgInst(x) ||
+                (p && simt_varying(&s->f, p) && !follows_count(s, p, &left)))
                 return false; /* atomics go lane by lane in any case */
         }
     return true;
@@ -388,8 +391,8 @@ static bool note_out(struct single *s, LLVMValueRef v)
     return true;
 }
 
-/* Indices of the thread are the same wherever they are read: before the region, once for the warp.  A variable's lifetime may be said in its
- * own function only. */
+/* Indices of the thread are the same wherever they are read: before the region, once for the warp.  A variable's lifetime may be
+ * said in its own function only. */
 static void take_calls_out(struct single *s)
 {
     LLVMValueRef place = LLVMGetBasicBlockTerminator(s->f.blocks[0].bb);
@@ -457,7 +460,8 @@ static bool list_values(struct single *s)
             if (used_outside(s, x) && !note_out(s, x))
                 return false;
         }
-    for (LLVMValueRef x = LLVMGetFirstInstruction(s->f.blocks[s->join].bb); x && LLVMIsAPHINode(x); x = LLVMGetNextInstruction(x)) {
+    for (LLVMValueRef x = LLVMGetFirstInstruction(s->f.blocks[s->join].bb); x && LLVMIsAPHINode(x);
+         x = LLVMGetNextInstruction(x)) {
         if (same_from_region(s, x))
             continue;
         if (!plain_type(LLVMTypeOf(x)) || ++joined + s->n_outs > MAX_OUTS)
@@ -519,7 +523,8 @@ static bool choose_rare(struct single *s)
             continue;
         dominated_blocks(&s->f, s->head, s->in);
         s->join = only_exit(&s->f, s->in);
-        if (s->join >= 0 && entered_at(&s->f, s->in, s->head) && cost_of(s, s->in).size && !any_spins(&s->f, s->in) && list_values(s))
+        if (s->join >= 0 && entered_at(&s->f, s->in, s->head) && cost_of(s, s->in).size && !any_spins(&s->f, s->in) &&
+            list_values(s))
             return true;
     }
     return false;
@@ -578,8 +583,8 @@ static void split_entry(struct single *s)
     }
 }
 
-/* The join's phis get one edge, from the block that calls, in place of the region's.  What differs between those is joined in `leave`; the
- * phis that wait for the call's result are noted in `placed`.  Returns how many. */
+/* The join's phis get one edge, from the block that calls, in place of the region's.  What differs between those is joined in
+ * `leave`; the phis that wait for the call's result are noted in `placed`.  Returns how many. */
 static int split_exit(struct single *s, LLVMValueRef *joined, LLVMValueRef *placed)
 {
     LLVMBuilderRef b = s->u->b;
@@ -735,8 +740,8 @@ static void move_regions(struct simt *u, LLVMValueRef fn, enum simt_form form)
     for (int i = -u->n_rare; i < MAX_REGIONS && more && !u->status; i++) {
         s.f = (struct simt_fn){ .u = u, .form = form, .src = fn };
         /* Blocks that nothing leads to, as taking tangles apart leaves them, may still lead to a region. */
-        more = simt_cfg_build(&s.f) && s.f.n_loops && (int)LLVMCountBasicBlocks(fn) == s.f.n_blocks && simt_shape_estimate(&s.f) &&
-               choose(&s);
+        more = simt_cfg_build(&s.f) && s.f.n_loops && (int)LLVMCountBasicBlocks(fn) == s.f.n_blocks &&
+               simt_shape_estimate(&s.f) && choose(&s);
         if (more) {
             move(&s);
             s.n_regions++;

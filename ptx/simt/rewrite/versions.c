@@ -3,18 +3,22 @@
  *
  *   if (c) T        becomes   if (all(c)) T' else if (c) T
  *   do L while (c)  becomes   do L' while (all(c)); if (c) do L while (c)
- *                             or, where one round is left unless an index wraps, do L' while (all(c)); if (c) { if (fits) L else do L while (c) }
+ *                             or, where one round is left unless an index wraps, do L' while (all(c)); if (c) { if (fits) L else
+ *                             do L while (c) }
  *
  *   loads, stores   becomes   if (nowrap(addresses)) loads', stores' else loads, stores
  *
- *   i = c ? a : b; loads at i   becomes   if (all(c)) loads at a else { i = c ? a : b; loads at i }, where a is a lane's neighbour, or that of b
+ *   i = c ? a : b; loads at i becomes if (all(c)) loads at a else { i = c ? a : b; loads at i }, where a is a lane's neighbour,
+ *   or that of b
  *
- *   if (c) T; R     becomes   if (all(c == first(c) && n == first(n))) { if (first(c)) T' with first(n) for n; R' } else { if (c) T; R }
+ *   if (c) T; R becomes if (all(c == first(c) && n == first(n))) { if (first(c)) T' with first(n) for n; R' } else { if (c) T; R
+ *   }
  *
  * the last where n is how often a loop in T runs, R being what comes after it and before others join (trip_count.c);
- * where all() is the same for the whole warp, so that the copies run with the mask from outside, which is none at the top.  The call
- * may say false though every lane agrees: the original takes any lanes.  Works on the structured one-lane form, before emission;
- * regions inside an original are left alone (but where counts are not equal), so code grows with the depth of nesting and not with its power.
+ * where all() is the same for the whole warp, so that the copies run with the mask from outside, which is none at the top.  The
+ * call may say false though every lane agrees: the original takes any lanes.  Works on the structured one-lane form, before
+ * emission; regions inside an original are left alone (but where counts are not equal), so code grows with the depth of nesting
+ * and not with its power.
  *
  * What is copied and when; region_copy.c does it. */
 /* SPDX-License-Identifier: Apache-2.0 */
@@ -141,7 +145,8 @@ static bool reads_alike(struct version *v, const struct copied_region *r)
 /* Which operand of a select all lanes may well take: it is affine, and the other one is the same for all lanes.  0: neither. */
 static unsigned usual_arm(struct simt_fn *f, LLVMValueRef x)
 {
-    if (!LLVMIsASelectInst(x) || LLVMGetTypeKind(LLVMTypeOf(x)) != LLVMIntegerTypeKind || LLVMTypeOf(x) == f->u->i1 || !simt_varying(f, x))
+    if (!LLVMIsASelectInst(x) || LLVMGetTypeKind(LLVMTypeOf(x)) != LLVMIntegerTypeKind || LLVMTypeOf(x) == f->u->i1 ||
+        !simt_varying(f, x))
         return 0;
     for (unsigned i = 1; i <= 2; i++) {
         LLVMValueRef arm = LLVMGetOperand(x, i), other = LLVMGetOperand(x, 3 - i);
@@ -182,7 +187,8 @@ static int find_choices(struct version *v, const struct copied_region *r, struct
     int n = 0;
     for (LLVMValueRef x = LLVMGetFirstInstruction(r->f->blocks[r->head].bb); x; x = LLVMGetNextInstruction(x)) {
         int left = MAX_SLICE, uses = MAX_USES;
-        if (n < MAX_CHOICES && usual_arm(r->f, x) && leads_astray(r, x, &uses) && (!n || simt_copy_hoists(v, r, LLVMGetOperand(x, 0), &left)))
+        if (n < MAX_CHOICES && usual_arm(r->f, x) && leads_astray(r, x, &uses) &&
+            (!n || simt_copy_hoists(v, r, LLVMGetOperand(x, 0), &left)))
             ret_choice[n++] = (struct choice){ x, usual_arm(r->f, x) };
     }
     return n;
@@ -222,7 +228,8 @@ static bool begin_even(struct version *v, const struct copied_region *r)
 static bool has_barrier(const struct copied_region *r)
 {
     for (int b = 0; b < r->f->n_blocks; b++)
-        for (LLVMValueRef x = inside(r, b) ? LLVMGetFirstInstruction(r->f->blocks[b].bb) : NULL; x; x = LLVMGetNextInstruction(x)) {
+        for (LLVMValueRef x = inside(r, b) ? LLVMGetFirstInstruction(r->f->blocks[b].bb) : NULL; x;
+             x = LLVMGetNextInstruction(x)) {
             enum ptx_simt id = LLVMIsACallInst(x) ? simt_call_id(r->f->u, x) : PTX_SIMT_NONE;
             if (id == PTX_SIMT_BARRIER || id == PTX_SIMT_BARRIER_ARRIVE || id == PTX_SIMT_BARRIER_REDUCE)
                 return true;
@@ -282,9 +289,9 @@ static bool goes_on(struct simt_fn *f, int b, int size)
     return (size == 1 && f->blocks[b].n_succ == 1) || simt_only_updates(f, f->blocks[b].idom, b);
 }
 
-/* Where masks are cheap a copy is, too, of rounds of the grid between barriers, and if a few scalar operations lead to it and there is something
- * in it: regions that are little more than an access have been slower; so have loops and branches, but between barriers, where warps do not
- * take turns. */
+/* Where masks are cheap a copy is, too, of rounds of the grid between barriers, and if a few scalar operations lead to it and
+ * there is something in it: regions that are little more than an access have been slower; so have loops and branches, but between
+ * barriers, where warps do not take turns. */
 static bool is_bounds_check(struct version *v, const struct copied_region *r)
 {
     struct simt_fn *f = &v->f;
@@ -297,14 +304,16 @@ static bool is_bounds_check(struct version *v, const struct copied_region *r)
             return false;
         size += n;
     }
-    return size >= (int)simt_threshold(v->u, PTX_THRESHOLD_CHECKED) && simt_all_scalar(&v->f, LLVMGetCondition(term), LLVMGetSuccessor(term, 1) == then);
+    return size >= (int)simt_threshold(v->u, PTX_THRESHOLD_CHECKED) &&
+           simt_all_scalar(&v->f, LLVMGetCondition(term), LLVMGetSuccessor(term, 1) == then);
 }
 
 /* May some lanes of a block take the branch and others not?  Lanes of a warp; or whole warps, where those are to go together. */
 static bool parts_lanes(struct version *v, int b)
 {
     const struct simt_block *x = &v->f.blocks[b];
-    return x->divergent || (v->u->schedule == SIMT_INTERLEAVED && x->n_succ == 2 && simt_own(&v->own, LLVMGetCondition(LLVMGetBasicBlockTerminator(x->bb))));
+    return x->divergent || (v->u->schedule == SIMT_INTERLEAVED && x->n_succ == 2 &&
+                            simt_own(&v->own, LLVMGetCondition(LLVMGetBasicBlockTerminator(x->bb))));
 }
 
 /* One region, the first in reverse postorder and so an outermost one; false when none is left. */
@@ -323,7 +332,8 @@ static bool version_one(struct version *v)
         if (!header && fits && simt_only_updates(f, b, r.then))
             continue;
         bool streams = v->meets && fits && holds(&r, simt_streams), counts = v->meets && fits && holds(&r, simt_counts);
-        if (!v->u->options->versions && !streams && !counts && (header || !fits || !(reads_alike(v, &r) || is_bounds_check(v, &r))))
+        if (!v->u->options->versions && !streams && !counts &&
+            (header || !fits || !(reads_alike(v, &r) || is_bounds_check(v, &r))))
             continue;
         size_t size = fits ? worth(&r) : 0;
         if (!size || v->grown + size > simt_threshold(v->u, PTX_THRESHOLD_COPIES)) {
@@ -423,9 +433,11 @@ bool simt_all_lanes_versions(struct simt *u, LLVMValueRef fn, enum simt_form for
     more = more && simt_step(u, PTX_PASS_VERSIONS);
     for (int i = 0; i < MAX_ROUNDS && more && !u->status; i++) {
         v.f = (struct simt_fn){ .u = u, .form = form, .src = fn };
-        more = simt_cfg_build(&v.f) && simt_shape_analyse(&v.f) && (u->schedule != SIMT_INTERLEAVED || simt_find_own(&v.f, &v.own));
-        more = more && (v.even_at ? version_even(&v) : version_one(&v) || version_one_choice(&v) || (whole && version_one_block(&v)) ||
-                                                       warm_uneven(&v));
+        more = simt_cfg_build(&v.f) && simt_shape_analyse(&v.f) &&
+               (u->schedule != SIMT_INTERLEAVED || simt_find_own(&v.f, &v.own));
+        more = more &&
+               (v.even_at ? version_even(&v)
+                          : version_one(&v) || version_one_choice(&v) || (whole && version_one_block(&v)) || warm_uneven(&v));
         aw_ptrmap_fini(&v.own);
         aw_ptrmap_fini(&v.f.vals);
         simt_cfg_fini(&v.f);

@@ -42,7 +42,9 @@ enum { REGION_IF = -1, REGION_BLOCK = -2 };
 
 static inline bool inside(const struct copied_region *r, int b)
 {
-    return r->loop >= 0 ? simt_loop_has(r->f, r->loop, b) : r->loop == REGION_IF ? simt_dominates(r->f, r->then, b) : b == r->head;
+    return r->loop >= 0           ? simt_loop_has(r->f, r->loop, b)
+           : r->loop == REGION_IF ? simt_dominates(r->f, r->then, b)
+                                  : b == r->head;
 }
 
 static inline bool inside_value(const struct copied_region *r, LLVMValueRef v)

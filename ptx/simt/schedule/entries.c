@@ -1,8 +1,11 @@
 /* The loops around a kernel's vector body, over blocks and warps, and the object table the host device reads.
  *
- *   range(block, first, count, warp0, warps): for each block, for each warp, the body that fits the block's shape; or, where a warp is
- *     soon done and shares nothing with its block, for each group of neighbouring blocks, for each row, for each block; or, where warps
- *     march (march.c), for each so many warps, of one block or of such a group: each one's beginning, then each one's next iteration until
+ *   range(block, first, count, warp0, warps): for each block, for each warp, the body that fits the block's shape; or, where a
+ *   warp is
+ *     soon done and shares nothing with its block, for each group of neighbouring blocks, for each row, for each block; or, where
+ *     warps
+ *     march (march.c), for each so many warps, of one block or of such a group: each one's beginning, then each one's next
+ *     iteration until
  *     none has one
  *   blocks = range over all warps; warp = range over one warp of the block that is set, or where there are barriers and hence no
  *   blocks, the body alone
@@ -26,10 +29,12 @@ static bool is_small(const struct simt *u)
     return simt_instructions(u->kernel) <= (size_t)simt_threshold(u, PTX_THRESHOLD_ARGUMENTS_KERNEL);
 }
 
-/* void(block, state, part, lanes, kernarg, ctaid x y z, tid of the first lane x y z); of one that marches i1(..., frame, again) */
+/* void(block, state, part, lanes, kernarg, ctaid x y z, tid of the first lane x y z); of one that marches i1(..., frame,
+ * again) */
 LLVMTypeRef simt_body_type(struct simt *u)
 {
-    LLVMTypeRef t[BODY_PARAMS + 2] = { u->ptr, u->ptr, u->i32, u->i32, u->ptr, u->i32, u->i32, u->i32, u->i32, u->i32, u->i32, u->ptr, u->i1 };
+    LLVMTypeRef t[BODY_PARAMS + 2] = { u->ptr, u->ptr, u->i32, u->i32, u->ptr, u->i32, u->i32,
+                                       u->i32, u->i32, u->i32, u->i32, u->ptr, u->i1 };
     return simt_is_marching(u) ? LLVMFunctionType(u->i1, t, BODY_PARAMS + 2, 0) : LLVMFunctionType(u->v_void, t, BODY_PARAMS, 0);
 }
 
@@ -56,7 +61,8 @@ struct entry_range {
     LLVMValueRef x;                /* of the block, or the first of a group, where it is carried in a register; else NULL */
     LLVMValueRef rows, any, fixed; /* bodies; NULL: none */
     bool whole;                    /* which run all warps of a block */
-    LLVMValueRef frames, order, turns, waiting; /* of a body that marches: see march.c; how many warps wait for their turns, now */
+    LLVMValueRef frames, order, turns, waiting; /* of a body that marches: see march.c; how many warps wait for their turns,
+                                                 * now */
 };
 
 static LLVMValueRef launch_u32(struct entry_range *r, size_t offset)
@@ -80,7 +86,8 @@ static void range_entry(struct entry_range *r)
     LLVMBuildStore(u->b, simt_field(u, r->block, offsetof(struct aw_host_block, local), u->ptr, false), r->state);
     r->launch = simt_field(u, r->block, offsetof(struct aw_host_block, launch), u->ptr, true);
     r->kernarg = simt_field(u, r->launch, offsetof(struct aw_host_launch, kernarg), u->ptr, true);
-    /* So that arguments are read once, and not by each warp that gets past a bounds check: where registers are many and the kernel is small. */
+    /* So that arguments are read once, and not by each warp that gets past a bounds check: where registers are many and the
+     * kernel is small. */
     if (u->options->kernarg_size && u->options->small_masks && is_small(u)) {
         note_pointer(u, r->kernarg, "dereferenceable", u->options->kernarg_size);
         note_pointer(u, r->kernarg, "align", 16);
@@ -111,8 +118,8 @@ static void set_ctaid(struct entry_range *r, LLVMValueRef linear)
     }
 }
 
-/* Are indices counted from block to block?  Two divisions take as long as a short block.  Not where warps march, as they leave others'
- * indices behind, nor in blocks with barriers, which are long: their loops became slower (products of 16 by 16: 5%). */
+/* Are indices counted from block to block?  Two divisions take as long as a short block.  Not where warps march, as they leave
+ * others' indices behind, nor in blocks with barriers, which are long: their loops became slower (products of 16 by 16: 5%). */
 static bool counts_ctaid(const struct entry_range *r)
 {
     return !simt_is_marching(r->u) && !r->whole;
@@ -126,8 +133,8 @@ static bool has_loops(struct simt *u)
     return yes;
 }
 
-/* Is the block's x carried in a register?  Through memory it takes a store and a load of it from block to block, one after the other, which
- * is longer than a short block takes; but in blocks that are not short registers are the body's. */
+/* Is the block's x carried in a register?  Through memory it takes a store and a load of it from block to block, one after the
+ * other, which is longer than a short block takes; but in blocks that are not short registers are the body's. */
 static bool carries_x(const struct entry_range *r)
 {
     return counts_ctaid(r) && is_small(r->u) && !has_loops(r->u);
@@ -166,7 +173,8 @@ static void ctaid_count(struct entry_range *r, unsigned d)
     }
 }
 
-/* Another one follows, `blocks` further on, in the same row or at the next one's begin: from the last block's indices to its own. */
+/* Another one follows, `blocks` further on, in the same row or at the next one's begin: from the last block's indices to its
+ * own. */
 static void ctaid_next(struct entry_range *r, LLVMValueRef blocks)
 {
     struct simt *u = r->u;
@@ -240,8 +248,8 @@ static void set_warp(struct entry_range *r, LLVMValueRef warp)
     LLVMBuildStore(r->u->b, warp, simt_advance(r->u, r->block, (int64_t)offsetof(struct aw_host_block, warp)));
 }
 
-/* One warp, or the part of it that a vector holds: its active lanes, then the body for the block's shape.  Of the bodies there is one, or
- * `rows` and `any`. */
+/* One warp, or the part of it that a vector holds: its active lanes, then the body for the block's shape.  Of the bodies there is
+ * one, or `rows` and `any`. */
 static void part_emit(struct entry_range *r, LLVMValueRef part)
 {
     struct simt *u = r->u;
@@ -277,7 +285,8 @@ static void part_emit(struct entry_range *r, LLVMValueRef part)
 static LLVMValueRef group_most(struct entry_range *r)
 {
     struct simt *u = r->u;
-    return simt_is_marching(u) ? simt_c64(u, GROUP_IN_MARCH) : LLVMBuildZExt(u->b, launch_u32(r, offsetof(struct aw_host_launch, group)), u->i64, "");
+    return simt_is_marching(u) ? simt_c64(u, GROUP_IN_MARCH)
+                               : LLVMBuildZExt(u->b, launch_u32(r, offsetof(struct aw_host_launch, group)), u->i64, "");
 }
 
 /* Consecutive blocks that lie in one row of the grid, at most so many. */
@@ -485,7 +494,8 @@ static LLVMValueRef blocks_emit(struct simt *u, LLVMValueRef range, bool whole)
     LLVMValueRef launch = simt_field(u, LLVMGetParam(fn, 0), offsetof(struct aw_host_block, launch), u->ptr, true);
     LLVMValueRef warps = threads ? simt_c32(u, (threads + SIMT_LANES - 1) / SIMT_LANES)
                                  : simt_field(u, launch, offsetof(struct aw_host_launch, warps), u->i32, true);
-    LLVMValueRef args[5] = { LLVMGetParam(fn, 0), LLVMGetParam(fn, 1), LLVMGetParam(fn, 2), simt_c32(u, 0), whole ? simt_c32(u, 1) : warps };
+    LLVMValueRef args[5] = { LLVMGetParam(fn, 0), LLVMGetParam(fn, 1), LLVMGetParam(fn, 2), simt_c32(u, 0),
+                             whole ? simt_c32(u, 1) : warps };
     LLVMBuildCall2(u->b, LLVMGlobalGetValueType(range), range, args, 5, "");
     LLVMBuildRetVoid(u->b);
     return fn;
@@ -557,7 +567,8 @@ static void object_emit(struct simt *u, LLVMValueRef blocks, LLVMValueRef warp, 
     LLVMValueRef field[] = {
         simt_c32(u, AW_HOST_ABI), simt_c32(u, flags), simt_c32(u, o->static_shared),
         simt_c32(u, 0), simt_c32(u, o->kernarg_size), simt_c32(u, whole ? MAX_WARPS : 1), LLVMConstArray2(u->i32, shape, 3),
-        simt_c32(u, o->local_bytes), u->stats.barrier ? LLVMConstNull(u->ptr) : blocks, warp, name_var, simt_c32(u, 0), simt_c32(u, 0),
+        simt_c32(u, o->local_bytes), u->stats.barrier ? LLVMConstNull(u->ptr) : blocks, warp, name_var, simt_c32(u, 0),
+        simt_c32(u, 0),
     };
     LLVMValueRef init = LLVMConstStructInContext(u->ctx, field, sizeof field / sizeof *field, 0);
     LLVMValueRef object = LLVMAddGlobal(u->out, LLVMTypeOf(init), AW_HOST_OBJECT_SYMBOL);
@@ -577,7 +588,8 @@ static bool side_by_side(struct simt_fn *f, LLVMValueRef p, LLVMTypeRef type)
     return !simt_varying(f, p);
 }
 
-/* False: neighbouring blocks' warps may not run in turn.  Counts accesses whose lanes are side by side in *rows, those that are here and there in
+/* False: neighbouring blocks' warps may not run in turn.  Counts accesses whose lanes are side by side in *rows, those that are
+ * here and there in
  * *others. */
 static bool suits_groups(struct simt_fn *f, LLVMValueRef x, int *rows, int *others)
 {
@@ -605,15 +617,16 @@ bool simt_rows_are_warps(const struct simt *u)
     return shape[0] == SIMT_LANES && shape[1] * shape[2] > 1;
 }
 
-/* May the warps of neighbouring blocks run in turn, row by row, and does it pay?  Not where warps share memory of their block, wait or call; nor in
- * loops, whose warps reuse what the ones before have fetched; nor where a block is one row itself; nor where most of what is read lies here and
- * there, beyond neighbours across an edge, as on a torus. */
+/* May the warps of neighbouring blocks run in turn, row by row, and does it pay?  Not where warps share memory of their block,
+ * wait or call; nor in loops, whose warps reuse what the ones before have fetched; nor where a block is one row itself; nor where
+ * most of what is read lies here and there, beyond neighbours across an edge, as on a torus. */
 bool simt_block_rows(struct simt *u)
 {
     struct simt_fn f = { .u = u, .form = SIMT_FORM_FIXED, .src = u->kernel };
     const uint32_t *shape = u->options->block;
     int rows = 0, others = 0;
-    bool yes = shape[0] && shape[0] % SIMT_LANES == 0 && shape[1] * shape[2] > 1 && !u->options->static_shared && !u->functions.n && !u->singles.n;
+    bool yes = shape[0] && shape[0] % SIMT_LANES == 0 && shape[1] * shape[2] > 1 && !u->options->static_shared &&
+               !u->functions.n && !u->singles.n;
     for (LLVMValueRef g = LLVMGetFirstGlobal(u->in); g && yes; g = LLVMGetNextGlobal(g))
         yes = !simt_is_shared_ptr(LLVMTypeOf(g));
     if (!yes)

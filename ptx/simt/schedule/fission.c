@@ -1,12 +1,13 @@
-/* Barriers as loops over warps: where all warps of a block come to every barrier of a kernel together, the body of one warp becomes that
- * of a block.
+/* Barriers as loops over warps: where all warps of a block come to every barrier of a kernel together, the body of one warp
+ * becomes that of a block.
  *
  *   A; barrier; B    becomes   for each warp: A;  for each warp: B
  *
- * What lies between barriers is a region.  It begins at a head: a barrier, a block that is reached from several regions (so that none is
- * copied: heads of loops with barriers inside), or either side of a branch on which it depends what barrier comes next.  All warps take
- * such branches alike, which is proved here: the condition depends on nothing but arguments, the block's index, constants and counters of
- * loops left alike.  Bodies for which that cannot be proved keep their calls of the runtime, and their warps' stacks.
+ * What lies between barriers is a region.  It begins at a head: a barrier, a block that is reached from several regions (so that
+ * none is copied: heads of loops with barriers inside), or either side of a branch on which it depends what barrier comes next.
+ * All warps take such branches alike, which is proved here: the condition depends on nothing but arguments, the block's index,
+ * constants and counters of loops left alike.  Bodies for which that cannot be proved keep their calls of the runtime, and their
+ * warps' stacks.
  *
  * Here is the question whether and where; fission_cut.c does it. */
 /* SPDX-License-Identifier: Apache-2.0 */
@@ -215,7 +216,8 @@ static bool find_postdominators(struct regions *r)
     int n = f->n_blocks, reached;
     int *order = AW_NEW_ARRAY(&r->u->arena, int, (size_t)n), *number = AW_NEW_ARRAY(&r->u->arena, int, (size_t)n);
     r->pdom = AW_NEW_ARRAY(&r->u->arena, int, (size_t)n);
-    if (!order || !number || !r->pdom || !ptx_graph_order(&r->u->arena, f->blocks, n, r->last, simt_edges_into, order, number, &reached))
+    if (!order || !number || !r->pdom ||
+        !ptx_graph_order(&r->u->arena, f->blocks, n, r->last, simt_edges_into, order, number, &reached))
         return simt_memory(r->u);
     if (reached < n)
         return false;
@@ -331,8 +333,8 @@ static void dissolve_parted(struct regions *r)
         }
 }
 
-/* Ends the block in a branch that all warps take only if it is for all?  Of a kernel without barriers, where nothing else parts what they do
- * together from what they do alone. */
+/* Ends the block in a branch that all warps take only if it is for all?  Of a kernel without barriers, where nothing else parts
+ * what they do together from what they do alone. */
 static bool goes_together(const struct regions *r, int b)
 {
     const struct simt_block *x = &r->f.blocks[b];
@@ -418,8 +420,8 @@ static bool describe(struct regions *r)
     return true;
 }
 
-/* Is a use of the head's phi in block `b` done with before `x` is there, or in the head's own region, which holds the phi in a register?  Only
- * blocks of the very loop that the head begins run once in a round. */
+/* Is a use of the head's phi in block `b` done with before `x` is there, or in the head's own region, which holds the phi in a
+ * register?  Only blocks of the very loop that the head begins run once in a round. */
 static bool used_before(const struct regions *r, int head, int b, bool leaves, LLVMValueRef x)
 {
     int at = simt_block_of(&r->f, LLVMGetInstructionParent(x)), loop = r->f.blocks[head].loop;
@@ -440,7 +442,8 @@ static bool done_with(const struct regions *r, LLVMValueRef phi, int head, LLVMV
             continue;
         }
         for (unsigned i = 0; i < LLVMCountIncoming(user); i++)
-            if (LLVMGetIncomingValue(user, i) == phi && !used_before(r, head, simt_block_of(&r->f, LLVMGetIncomingBlock(user, i)), true, x))
+            if (LLVMGetIncomingValue(user, i) == phi &&
+                !used_before(r, head, simt_block_of(&r->f, LLVMGetIncomingBlock(user, i)), true, x))
                 return false;
     }
     return true;
@@ -528,7 +531,14 @@ bool simt_region_hoists(LLVMValueRef x)
         return invariant_load(x) && reads_known(LLVMGetOperand(x, 0));
     case LLVMCall:
         return !simt_meet_kind(x) && pure_call(x);
-    case LLVMPHI: case LLVMAlloca: case LLVMStore: case LLVMFence: case LLVMAtomicRMW: case LLVMAtomicCmpXchg: case LLVMBr: case LLVMRet:
+    case LLVMPHI:
+    case LLVMAlloca:
+    case LLVMStore:
+    case LLVMFence:
+    case LLVMAtomicRMW:
+    case LLVMAtomicCmpXchg:
+    case LLVMBr:
+    case LLVMRet:
     case LLVMVAArg: case LLVMUnreachable: case LLVMSwitch:
         return false;
     default:
@@ -536,8 +546,8 @@ bool simt_region_hoists(LLVMValueRef x)
     }
 }
 
-/* The cost of computing `x` again from arguments, values that are the same for all warps and one other value, the leaf: where the budget
- * ends, or something that cannot be done twice. */
+/* The cost of computing `x` again from arguments, values that are the same for all warps and one other value, the leaf: where the
+ * budget ends, or something that cannot be done twice. */
 static bool derives(const struct regions *r, LLVMValueRef x, bool top, int *budget, LLVMValueRef *leaf)
 {
     LLVMValueRef origin = LLVMIsAInstruction(x) ? aw_ptrmap_find(&r->origin, x) : NULL;
@@ -664,7 +674,8 @@ static bool divide(struct regions *r)
 static bool plan(struct regions *r)
 {
     struct simt *u = r->u;
-    if (simt_instructions(r->fn) > MAX_INSTRUCTIONS || !branches_only(r->fn) || !split_at_meets(u, r->fn) || !simt_cfg_build(&r->f))
+    if (simt_instructions(r->fn) > MAX_INSTRUCTIONS || !branches_only(r->fn) || !split_at_meets(u, r->fn) ||
+        !simt_cfg_build(&r->f))
         return false;
     size_t n = (size_t)r->f.n_blocks;
     r->head = AW_NEW_ARRAY(&u->arena, bool, n);

@@ -1,4 +1,5 @@
-/* Shared by fission.c, which says how a body can be cut at its barriers, fission_cut.c, which does it, and unroll_jam.c, which joins warps afterwards; for nobody else. */
+/* Shared by fission.c, which says how a body can be cut at its barriers, fission_cut.c, which does it, and unroll_jam.c, which
+ * joins warps afterwards; for nobody else. */
 /* SPDX-License-Identifier: Apache-2.0 */
 #ifndef AW_PTX_SIMT_SCHEDULE_FISSION_H
 #define AW_PTX_SIMT_SCHEDULE_FISSION_H
@@ -8,8 +9,8 @@
 /* Parameters of a kernel's vector body; see entries.c. */
 enum { BODY_BLOCK, BODY_STATE, BODY_WARP, BODY_LANES, BODY_KERNARG, BODY_CTAID, BODY_TID = BODY_CTAID + 3 };
 
-/* What lies between two places where all warps of a block meet.  It is entered at one block, its head, and left for one or two other
- * regions, or the kernel ends with it. */
+/* What lies between two places where all warps of a block meet.  It is entered at one block, its head, and left for one or two
+ * other regions, or the kernel ends with it. */
 struct region {
     int head;
     int to[2], n_to;  /* heads of the regions that follow, in the order of the branch that chooses */
@@ -31,7 +32,8 @@ struct regions {
     bool *head;               /* by block: does a region begin here? */
     bool *parted;             /* by block: some warps may come here while others do not, or not as often */
     bool *joins;              /* by block: warps that have parted meet here */
-    struct aw_ptrmap stays;   /* phi of a head -> the value that is kept where the phi is: from its definition on, the phi is done with */
+    struct aw_ptrmap stays;   /* phi of a head -> the value that is kept where the phi is: from its definition on, the phi is done
+                               * with */
     struct aw_ptrmap stayed;  /* the other way round */
     int *owner;               /* by block: the head of its region */
     int *pdom;                /* by block: its nearest post-dominator; -1 for the last block */
@@ -67,6 +69,7 @@ bool simt_scratch_hold(struct regions *r);
 bool simt_fission_cut(struct regions *r); /* false: u->status is set */
 
 /* ---- unroll_jam.c */
-void simt_unroll_jam(struct regions *r, struct region *g); /* several warps at once in the region's loop, where it pays; of a block with so many */
+void simt_unroll_jam(struct regions *r, struct region *g); /* several warps at once in the region's loop, where it pays; of a
+                                                            * block with so many */
 
 #endif

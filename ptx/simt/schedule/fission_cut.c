@@ -2,9 +2,9 @@
  *
  *   before: what is the same for all warps; first: for each warp, the region; latch; after: on to the next region
  *
- * A value that lives across regions is kept in a stack slot: one where it is the same for all warps (LLVM makes those values again), an
- * array over the warps where it is not, unless it is cheaply computed again.  Phis of heads become slots, too.  Nothing is decided here:
- * that is fission.c's. */
+ * A value that lives across regions is kept in a stack slot: one where it is the same for all warps (LLVM makes those values
+ * again), an array over the warps where it is not, unless it is cheaply computed again.  Phis of heads become slots, too.
+ * Nothing is decided here: that is fission.c's. */
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "simt/analysis/analysis.h"
 #include "simt/emit/emit.h"
@@ -336,7 +336,8 @@ static void frame(struct regions *r)
         note(r, &r->origin, g->own[0], LLVMGetParam(r->fn, BODY_WARP));
         LLVMPositionBuilderBefore(u->b, first_of(g->first));
         LLVMValueRef warp = simt_warp_of_part(u, g->own[0]);
-        g->note = LLVMBuildStore(u->b, warp, simt_advance(u, LLVMGetParam(r->fn, BODY_BLOCK), offsetof(struct aw_host_block, warp)));
+        g->note = LLVMBuildStore(u->b, warp,
+                                 simt_advance(u, LLVMGetParam(r->fn, BODY_BLOCK), offsetof(struct aw_host_block, warp)));
         simt_mark_own(u, g->note);
     }
     LLVMPositionBuilderAtEnd(u->b, r->entry);
@@ -397,7 +398,8 @@ static void phis_split(struct regions *r, struct region *g)
             at_end(r, g->before);
         LLVMValueRef now = fetch(r, slot, LLVMTypeOf(phi), g, array);
         if (array) {
-            /* A mask is taken from what is kept of it, which each warp has by itself as well: whoever needs the mask elsewhere may read that. */
+            /* A mask is taken from what is kept of it, which each warp has by itself as well: whoever needs the mask elsewhere
+             * may read that. */
             LLVMValueRef kept = LLVMIsALoadInst(now) ? now : LLVMGetOperand(now, 0);
             note(r, &r->differs, kept, r);
             note(r, &r->slots, kept, slot);

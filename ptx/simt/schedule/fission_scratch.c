@@ -1,8 +1,8 @@
 /* Scratch areas that outlive a region.
  *
- * An instruction of the kernel that takes lanes one by one stores a vector to a scratch area and reads it back at once.  LLVM, which
- * sees one warp's body, may sink such a read to where its result is used: past the place where a region ends, and all of a block's warps
- * take turns.  With one area for all of them the read would then find what the last warp has left.
+ * An instruction of the kernel that takes lanes one by one stores a vector to a scratch area and reads it back at once.  LLVM,
+ * which sees one warp's body, may sink such a read to where its result is used: past the place where a region ends, and all of a
+ * block's warps take turns.  With one area for all of them the read would then find what the last warp has left.
  *
  * Here is the question which areas are read so; fission.c makes them variables of each warp. */
 /* SPDX-License-Identifier: Apache-2.0 */
@@ -40,9 +40,9 @@ static bool find_joined(struct regions *r, struct uses *s, LLVMValueRef area, LL
     return s->escapes || find_uses(r, s, area, phi, r->owner[b]);
 }
 
-/* The instructions that use the area through the address `p`; false: no memory.  What is no store counts as a read.  A vector of addresses
- * is put together for gathers and scatters only, whose lanes that are off go there for nothing.  `within`: the region in which `p`, a phi
- * that may be another address, has to be used, and its reads are known; -1: `p` is the area. */
+/* The instructions that use the area through the address `p`; false: no memory.  What is no store counts as a read.  A vector of
+ * addresses is put together for gathers and scatters only, whose lanes that are off go there for nothing.  `within`: the region
+ * in which `p`, a phi that may be another address, has to be used, and its reads are known; -1: `p` is the area. */
 static bool find_uses(struct regions *r, struct uses *s, LLVMValueRef area, LLVMValueRef p, int within)
 {
     for (LLVMUseRef use = LLVMGetFirstUse(p); use && !s->escapes; use = LLVMGetNextUse(use)) {

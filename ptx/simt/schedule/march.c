@@ -1,15 +1,17 @@
-/* Warps that march through memory together: of a kernel whose loop takes every warp through the whole of an array in great strides (grid-
- * stride loops, columns of a volume), neighbouring warps and blocks run an iteration each in turn, so that memory is read in order.
+/* Warps that march through memory together: of a kernel whose loop takes every warp through the whole of an array in great
+ * strides (grid- stride loops, columns of a volume), neighbouring warps and blocks run an iteration each in turn, so that memory
+ * is read in order.
  *
  * A body that marches has two more parameters and says whether it goes on:
  *
- *   i1 body(..., frame, false)   runs up to the loop, keeps what the loop needs in the frame; true: call again.  Or to the end: false
+ *   i1 body(..., frame, false) runs up to the loop, keeps what the loop needs in the frame; true: call again.  Or to the end:
+ *   false
  *   i1 body(..., frame, true)    runs one iteration; true: call again.  Or with the last one everything after the loop: false
  *
  * Copies of the loop, for whole warps and for others (versions.c), have turns alike; the frame says in which of them a warp is.
  *
- * Threads may be interleaved so, as CUDA promises no order among warps.  Choosing, splitting the body, and the function that gives the
- * warps their turns; not the loops over blocks (entries.c). */
+ * Threads may be interleaved so, as CUDA promises no order among warps.  Choosing, splitting the body, and the function that
+ * gives the warps their turns; not the loops over blocks (entries.c). */
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "simt/analysis/analysis.h"
 #include "simt/emit/emit.h"
@@ -23,7 +25,8 @@ enum {
     MAX_SLICE = 40,          /* instructions that lead to an address or are run again for each turn */
     MOST = 256,              /* warps, at most */
     MAX_POINTS = 4,          /* loops that are split at: copies of one for some masks and for all */
-    MAX_LIVE = 64,           /* ... and so are those that keep more values in a frame: a dozen of such frames are more than the cache */
+    MAX_LIVE = 64,           /* ... and so are those that keep more values in a frame: a dozen of such frames are more than the
+                              * cache */
 };
 
 /* A frame begins with a warp's arguments (of 4 bytes) and the number of the point it goes on at; what is kept follows. */
@@ -124,8 +127,9 @@ static bool cheap(struct split *s, struct point *p, LLVMValueRef v, int *left)
     if (--*left < 0)
         return false;
     switch (LLVMGetInstructionOpcode(v)) {
-    case LLVMAdd: case LLVMSub: case LLVMMul: case LLVMShl: case LLVMOr: case LLVMAnd: case LLVMXor: case LLVMSExt: case LLVMZExt: case LLVMTrunc:
-    case LLVMGetElementPtr: case LLVMIntToPtr: case LLVMPtrToInt: case LLVMBitCast: case LLVMICmp: case LLVMSelect: case LLVMInsertElement:
+    case LLVMAdd: case LLVMSub: case LLVMMul: case LLVMShl: case LLVMOr: case LLVMAnd: case LLVMXor:
+    case LLVMSExt: case LLVMZExt: case LLVMTrunc: case LLVMGetElementPtr: case LLVMIntToPtr:
+    case LLVMPtrToInt: case LLVMBitCast: case LLVMICmp: case LLVMSelect: case LLVMInsertElement:
     case LLVMShuffleVector:
         break;
     case LLVMLoad:
@@ -173,7 +177,8 @@ static bool used_after(struct split *s, const struct point *p, LLVMValueRef v)
     return false;
 }
 
-/* A value that turns need from before: a variable, of which LLVM makes values again, and each point's field in the frame, or -1. */
+/* A value that turns need from before: a variable, of which LLVM makes values again, and each point's field in the frame, or
+ * -1. */
 struct carried {
     LLVMValueRef v, variable;
     int field[MAX_POINTS];
@@ -341,7 +346,8 @@ static bool keep_phis(struct split *s, struct point *p)
 static bool add_point(struct split *s, const struct simt_fn *f, const struct simt_loop *loop)
 {
     struct point *p = &s->points[s->n];
-    *p = (struct point){ .header = f->blocks[loop->header].begin, .from = { f->blocks[loop->preheader].end, f->blocks[loop->latch].end },
+    *p = (struct point){ .header = f->blocks[loop->header].begin,
+                         .from = { f->blocks[loop->preheader].end, f->blocks[loop->latch].end },
                          .bytes = FRAME_HEAD };
     int header = simt_block_of(&s->g, p->header);
     p->loop = header < 0 ? -1 : s->g.blocks[header].loop;
@@ -444,7 +450,8 @@ static bool split(struct split *s)
         if (!split_point(s, &s->points[i]))
             return false;
     for (int i = 0; i < s->g.n_blocks; i++)
-        for (LLVMValueRef x = after_any(s, s->g.blocks[i].bb) ? NULL : LLVMGetFirstInstruction(s->g.blocks[i].bb), next; x; x = next) {
+        for (LLVMValueRef x = after_any(s, s->g.blocks[i].bb) ? NULL : LLVMGetFirstInstruction(s->g.blocks[i].bb), next; x;
+             x = next) {
             next = LLVMGetNextInstruction(x);
             if (LLVMGetTypeKind(LLVMTypeOf(x)) != LLVMVoidTypeKind && !carry(s, x))
                 return false;
@@ -481,7 +488,8 @@ uint32_t simt_march_stride(const struct simt *u)
 
 unsigned simt_march_most(const struct simt *u)
 {
-    /* What neighbours read again is near; of blocks of several rows, those at the edge of a round are read again by the next, from afar. */
+    /* What neighbours read again is near; of blocks of several rows, those at the edge of a round are read again by the next,
+     * from afar. */
     enum ptx_threshold cache = !simt_takes_block_rows(u) ? PTX_THRESHOLD_MARCH_CACHE :
                                u->options->small_masks ? PTX_THRESHOLD_MARCH_ROWS_CACHE_512 : PTX_THRESHOLD_MARCH_ROWS_CACHE;
     unsigned n = (unsigned)simt_threshold(u, cache) / (simt_march_stride(u) + u->turn_bytes);
@@ -506,7 +514,8 @@ static int argument_of(int kept)
     return kept < 2 ? 2 + kept : 3 + kept;
 }
 
-LLVMValueRef simt_march_begin(struct simt *u, LLVMValueRef body, LLVMValueRef *args, unsigned n, LLVMValueRef frames, LLVMValueRef i)
+LLVMValueRef simt_march_begin(struct simt *u, LLVMValueRef body, LLVMValueRef *args, unsigned n, LLVMValueRef frames,
+                              LLVMValueRef i)
 {
     args[n] = frame_of(u, frames, i);
     args[n + 1] = LLVMConstInt(u->i1, 0, 0);
@@ -535,8 +544,8 @@ static LLVMValueRef turn(struct simt *u, LLVMValueRef fn, LLVMValueRef body, LLV
     return LLVMBuildCall2(u->b, LLVMGlobalGetValueType(body), body, args, n, "more");
 }
 
-/* void turns(block, state, kernarg, frames, order, n): warps 0 .. n-1 in turn until none goes on.  `order` is room for n numbers: those
- * that still go on, in their order. */
+/* void turns(block, state, kernarg, frames, order, n): warps 0 .. n-1 in turn until none goes on.  `order` is room for n numbers:
+ * those that still go on, in their order. */
 LLVMValueRef simt_march_turns(struct simt *u, LLVMValueRef body)
 {
     LLVMBuilderRef b = u->b;
@@ -545,9 +554,12 @@ LLVMValueRef simt_march_turns(struct simt *u, LLVMValueRef body)
     LLVMSetLinkage(fn, LLVMInternalLinkage);
     unsigned kind = LLVMGetEnumAttributeKindForName("noinline", 8);
     LLVMAddAttributeAtIndex(fn, (LLVMAttributeIndex)LLVMAttributeFunctionIndex, LLVMCreateEnumAttribute(u->ctx, kind, 0));
-    LLVMBasicBlockRef entry = LLVMAppendBasicBlockInContext(u->ctx, fn, "entry"), number = LLVMAppendBasicBlockInContext(u->ctx, fn, "number"),
-                      round = LLVMAppendBasicBlockInContext(u->ctx, fn, "round"), each = LLVMAppendBasicBlockInContext(u->ctx, fn, "each"),
-                      next = LLVMAppendBasicBlockInContext(u->ctx, fn, "next"), done = LLVMAppendBasicBlockInContext(u->ctx, fn, "done");
+    LLVMBasicBlockRef entry = LLVMAppendBasicBlockInContext(u->ctx, fn, "entry"),
+                      number = LLVMAppendBasicBlockInContext(u->ctx, fn, "number"),
+                      round = LLVMAppendBasicBlockInContext(u->ctx, fn, "round"),
+                      each = LLVMAppendBasicBlockInContext(u->ctx, fn, "each"),
+                      next = LLVMAppendBasicBlockInContext(u->ctx, fn, "next"),
+                      done = LLVMAppendBasicBlockInContext(u->ctx, fn, "done");
     LLVMPositionBuilderAtEnd(b, entry);
     simt_line_tables_function(u, NULL, fn);
     LLVMValueRef order = LLVMGetParam(fn, 4), all = LLVMGetParam(fn, 5);
@@ -567,7 +579,8 @@ LLVMValueRef simt_march_turns(struct simt *u, LLVMValueRef body)
     LLVMValueRef i = LLVMBuildLoad2(b, u->i32, LLVMBuildGEP2(b, u->i32, order, &j, 1, ""), "i");
     LLVMValueRef more = turn(u, fn, body, i);
     LLVMBuildStore(b, i, LLVMBuildGEP2(b, u->i32, order, &left, 1, ""));
-    LLVMValueRef left1 = LLVMBuildAdd(b, left, LLVMBuildZExt(b, more, u->i32, ""), ""), j1 = LLVMBuildAdd(b, j, simt_c32(u, 1), "");
+    LLVMValueRef left1 = LLVMBuildAdd(b, left, LLVMBuildZExt(b, more, u->i32, ""), ""),
+                 j1 = LLVMBuildAdd(b, j, simt_c32(u, 1), "");
     ptx_phi_add(j, simt_c32(u, 0), round);
     ptx_phi_add(left, simt_c32(u, 0), round);
     ptx_phi_add(j, j1, LLVMGetInsertBlock(b));

@@ -1,4 +1,5 @@
-/* In what order the warps of a launch run, where they need not wait for each other: chosen here once, with what is done when it comes to nothing. */
+/* In what order the warps of a launch run, where they need not wait for each other: chosen here once, with what is done when it
+ * comes to nothing. */
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "simt/analysis/analysis.h"
 #include "simt/emit/emit.h"

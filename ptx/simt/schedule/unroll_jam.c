@@ -1,10 +1,12 @@
-/* Several warps at once in a region between barriers, where they read the same and go the same way: unroll and jam of the loop over warps.
+/* Several warps at once in a region between barriers, where they read the same and go the same way: unroll and jam of the loop
+ * over warps.
  *
- *   for each warp: x = load common; y = fma(x, own, sum)   becomes   for each four: x = load common; y0 = fma(x, own0, sum0); y1 = ...
+ *   for each warp: x = load common; y = fma(x, own, sum) becomes for each four: x = load common; y0 = fma(x, own0, sum0); y1 =
+ *   ...
  *
- * What is the same for them is done once: in a product of matrices, the row of a tile that all warps multiply.  As nothing orders a block's
- * warps between barriers, any order of their accesses is right; that of each warp's own is kept.  Not for regions whose branches may part
- * the warps.  Whether it pays is decided here, too. */
+ * What is the same for them is done once: in a product of matrices, the row of a tile that all warps multiply.  As nothing orders
+ * a block's warps between barriers, any order of their accesses is right; that of each warp's own is kept.  Not for regions whose
+ * branches may part the warps.  Whether it pays is decided here, too. */
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "simt/analysis/analysis.h"
 #include "simt/emit/emit.h"
@@ -82,8 +84,8 @@ static bool is_on_stack(LLVMValueRef p)
     return LLVMIsAAllocaInst(p);
 }
 
-/* May warps' stores to this address be mixed?  Where warps add to one place, as sums of barriers do, each must see what the one before has
- * left; and so it must where atomics on shared memory are loads and stores, at whatever places. */
+/* May warps' stores to this address be mixed?  Where warps add to one place, as sums of barriers do, each must see what the one
+ * before has left; and so it must where atomics on shared memory are loads and stores, at whatever places. */
 static bool stores_mix(struct jam *j, LLVMValueRef p)
 {
     return is_apart(j, p) && (!j->r->u->plain_updates || is_on_stack(p));
@@ -125,7 +127,8 @@ static bool find_blocks(struct jam *j)
     for (LLVMBasicBlockRef b = LLVMGetFirstBasicBlock(j->r->fn); b; b = LLVMGetNextBasicBlock(b))
         if (aw_ptrmap_find(&j->r->places, b) == g && b != g->before && b != g->after) {
             struct lives *l = AW_NEW(&j->r->u->arena, struct lives);
-            if (!l || !aw_vec_push(&j->all_lives, l) || !aw_ptrmap_put(&j->lives, b, l) || (b != g->latch && !aw_vec_push(&j->blocks, b)))
+            if (!l || !aw_vec_push(&j->all_lives, l) || !aw_ptrmap_put(&j->lives, b, l) ||
+                (b != g->latch && !aw_vec_push(&j->blocks, b)))
                 return simt_memory(j->r->u);
         }
     return true;
@@ -172,7 +175,8 @@ static unsigned registers(struct jam *j, LLVMValueRef v)
 {
     LLVMTypeRef t = LLVMTypeOf(v);
     if (!LLVMIsAInstruction(v) || LLVMGetTypeKind(t) != LLVMVectorTypeKind || LLVMIsAInsertElementInst(v) ||
-        (LLVMIsAShuffleVectorInst(v) && (LLVMIsAInsertElementInst(LLVMGetOperand(v, 0)) || LLVMIsALoadInst(LLVMGetOperand(v, 0)))))
+        (LLVMIsAShuffleVectorInst(v) &&
+         (LLVMIsAInsertElementInst(LLVMGetOperand(v, 0)) || LLVMIsALoadInst(LLVMGetOperand(v, 0)))))
         return 0;
     unsigned size = j->r->u->options->small_masks ? 64 : 32;
     return (unsigned)(LLVMABISizeOfType(LLVMGetModuleDataLayout(j->r->u->out), t) + size - 1) / size;
@@ -306,8 +310,8 @@ static void connect(struct jam *j, unsigned k, LLVMValueRef x)
     }
 }
 
-/* The loop counts warps in steps of n.  Where those that go together have the same place in their rows, the first one comes of the count: a
- * place after the other, then the next n rows. */
+/* The loop counts warps in steps of n.  Where those that go together have the same place in their rows, the first one comes of
+ * the count: a place after the other, then the next n rows. */
 static LLVMValueRef first_warp(struct jam *j, unsigned n)
 {
     struct simt *u = j->r->u;
@@ -320,7 +324,8 @@ static LLVMValueRef first_warp(struct jam *j, unsigned n)
 static void recount(struct jam *j, LLVMValueRef first)
 {
     for (size_t i = 0; i < j->blocks.n; i++)
-        for (LLVMValueRef x = j->blocks.at[i] == j->g->first ? first : LLVMGetFirstInstruction(j->blocks.at[i]); x; x = LLVMGetNextInstruction(x))
+        for (LLVMValueRef x = j->blocks.at[i] == j->g->first ? first : LLVMGetFirstInstruction(j->blocks.at[i]); x;
+             x = LLVMGetNextInstruction(x))
             for (unsigned o = 0; o < (unsigned)LLVMGetNumOperands(x); o++)
                 if (LLVMGetOperand(x, o) == j->g->own[0])
                     LLVMSetOperand(x, o, j->warp);

@@ -1,8 +1,8 @@
-/* Arithmetic that older x86-64 processors have no instruction for, under the names that LLVM calls it by: fused multiply-add (FMA),
- * half precision (F16C) and rounding to whole numbers (SSE4.1).
+/* Arithmetic that older x86-64 processors have no instruction for, under the names that LLVM calls it by: fused multiply-add
+ * (FMA), half precision (F16C) and rounding to whole numbers (SSE4.1).
  *
- * Not part of the compiler: built alone for any x86-64, carried as bytes (host/soft/bytes.c), and linked into those kernels that need it.  So
- * nothing here may call anything.  IEEE 754-2019, round to nearest even, subnormals kept; NaNs come out quiet. */
+ * Not part of the compiler: built alone for any x86-64, carried as bytes (host/soft/bytes.c), and linked into those kernels that
+ * need it.  So nothing here may call anything.  IEEE 754-2019, round to nearest even, subnormals kept; NaNs come out quiet. */
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <stdint.h>
 
@@ -124,8 +124,8 @@ EXPORT double fma(double x, double y, double z)
     return rounded(sum(normal(product, ea + eb, (a ^ b) & sign), normal(m, ec, c & sign)));
 }
 
-/* The product is exact in double precision.  The sum rounded to odd there has two bits more than a float at least, so that the second
- * rounding is as if it were the only one. */
+/* The product is exact in double precision.  The sum rounded to odd there has two bits more than a float at least, so that the
+ * second rounding is as if it were the only one. */
 EXPORT float fmaf(float x, float y, float z)
 {
     double p = (double)x * y, s = p + z;
