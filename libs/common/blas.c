@@ -28,7 +28,8 @@ static void open_library(void)
     if (library)
         aw_info("BLAS on the processor by %s", wish && *wish ? wish : "OpenBLAS");
     else
-        aw_err("no BLAS for the processor (%s): install OpenBLAS (Debian and Ubuntu: apt install libopenblas0-pthread), or name another by "
+        aw_err("no BLAS for the processor (%s): install OpenBLAS (Debian and Ubuntu: apt install libopenblas0-pthread), or name "
+               "another by "
                "ANYWARP_BLAS", why);
 }
 

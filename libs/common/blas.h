@@ -14,8 +14,8 @@ void *aw_cpu_blas_cell(void **cell, const char *name);
 typedef void (*aw_fortran)(void *first, ...);
 #define AW_ENDS (size_t)1, (size_t)1, (size_t)1
 
-/* LAPACK's function of a type (s, d, c, z): "getrf" is sgetrf_ and so on; "orgqr|ungqr" has a name for real types and one for complex ones.
- * NULL: logged.  Thread-safe. */
+/* LAPACK's function of a type (s, d, c, z): "getrf" is sgetrf_ and so on; "orgqr|ungqr" has a name for real types and one for
+ * complex ones.  NULL: logged.  Thread-safe. */
 aw_fortran aw_lapack(char t, const char *name);
 
 /* Bytes of a number of the type. */

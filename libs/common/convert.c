@@ -38,8 +38,8 @@ size_t aw_type_size(cudaDataType type)
 
 bool aw_type_complex(cudaDataType type)
 {
-    return type == CUDA_C_32F || type == CUDA_C_64F || type == CUDA_C_16F || type == CUDA_C_8I || type == CUDA_C_8U || type == CUDA_C_32I ||
-           type == CUDA_C_16BF;
+    return type == CUDA_C_32F || type == CUDA_C_64F || type == CUDA_C_16F || type == CUDA_C_8I || type == CUDA_C_8U ||
+           type == CUDA_C_32I || type == CUDA_C_16BF;
 }
 
 static inline float float_of(uint32_t bits)
@@ -197,7 +197,8 @@ double _Complex aw_type_load(cudaDataType type, const void *from, int64_t i)
     case CUDA_R_8F_E5M2: return e5m2[((const uint8_t *)from)[i]];
     case CUDA_C_32F: return ((const float _Complex *)from)[i];
     case CUDA_C_64F: return ((const double _Complex *)from)[i];
-    case CUDA_C_16F: return CMPLX(half_to_float(((const uint16_t *)from)[2 * i]), half_to_float(((const uint16_t *)from)[2 * i + 1]));
+    case CUDA_C_16F:
+        return CMPLX(half_to_float(((const uint16_t *)from)[2 * i]), half_to_float(((const uint16_t *)from)[2 * i + 1]));
     case CUDA_C_8I: return CMPLX(((const int8_t *)from)[2 * i], ((const int8_t *)from)[2 * i + 1]);
     default: return 0;
     }
@@ -213,7 +214,9 @@ void aw_type_store(cudaDataType type, void *to, int64_t i, double _Complex value
     case CUDA_R_16BF: ((uint16_t *)to)[i] = float_to_bf16((float)re); break;
     case CUDA_R_8I: ((int8_t *)to)[i] = (int8_t)nearbyintf(saturate((float)re, -128, 127)); break;
     case CUDA_R_8U: ((uint8_t *)to)[i] = (uint8_t)nearbyintf(saturate((float)re, 0, 255)); break;
-    case CUDA_R_32I: ((int32_t *)to)[i] = re >= 2147483647.0 ? INT32_MAX : re <= -2147483648.0 ? INT32_MIN : (int32_t)nearbyint(re); break;
+    case CUDA_R_32I:
+        ((int32_t *)to)[i] = re >= 2147483647.0 ? INT32_MAX : re <= -2147483648.0 ? INT32_MIN : (int32_t)nearbyint(re);
+        break;
     case CUDA_R_8F_E4M3: ((uint8_t *)to)[i] = float_to_8((float)re, 3, -6, 448, 0x7f); break;
     case CUDA_R_8F_E5M2: ((uint8_t *)to)[i] = float_to_8((float)re, 2, -14, 57344, 0x7f); break;
     case CUDA_C_32F: ((float _Complex *)to)[i] = (float _Complex)value; break;

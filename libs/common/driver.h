@@ -1,5 +1,5 @@
-/* The part of the driver API that libraries use: what anywarp's libcuda.so.1 exports, and a few private entries of libanywarp for what
- * that API cannot say. */
+/* The part of the driver API that libraries use: what anywarp's libcuda.so.1 exports, and a few private entries of libanywarp for
+ * what that API cannot say. */
 /* SPDX-License-Identifier: Apache-2.0 */
 #ifndef AW_LIBS_COMMON_DRIVER_H
 #define AW_LIBS_COMMON_DRIVER_H
@@ -58,16 +58,17 @@ CUresult cuStreamSynchronize(CUstream stream);
 CUresult cuStreamQuery(CUstream stream);
 CUresult cuStreamWaitValue32_v2(CUstream stream, CUdeviceptr at, uint32_t value, unsigned flags);
 CUresult cuLaunchHostFunc(CUstream stream, void (*fn)(void *user), void *user);
-CUresult cuStreamGetCaptureInfo_v2(CUstream stream, int *status, uint64_t *id, CUgraph *graph, const void **dependencies, size_t *n);
+CUresult cuStreamGetCaptureInfo_v2(CUstream stream, int *status, uint64_t *id, CUgraph *graph, const void **dependencies,
+                                   size_t *n);
 CUresult cuUserObjectCreate(CUuserObject *object, void *ptr, void (*destroy)(void *ptr), unsigned refs, unsigned flags);
 CUresult cuUserObjectRelease(CUuserObject object, unsigned refs);
 CUresult cuGraphRetainUserObject(CUgraph graph, CUuserObject object, unsigned refs, unsigned flags);
 
-/* Private: runs fn(user) now, in this thread, as the stream's work, where the stream is idle and does not capture: what others give it
- * meanwhile waits for it.  CUDA_ERROR_NOT_READY: not so, nothing was done. */
+/* Private: runs fn(user) now, in this thread, as the stream's work, where the stream is idle and does not capture: what others
+ * give it meanwhile waits for it.  CUDA_ERROR_NOT_READY: not so, nothing was done. */
 CUresult aw_abi_stream_inline(CUstream stream, void (*fn)(void *user), void *user);
-/* Private: the hipStream_t behind a stream of an AMD card; CUDA_ERROR_NOT_READY while it captures: what AMD's libraries launch there
- * would not become part of the graph. */
+/* Private: the hipStream_t behind a stream of an AMD card; CUDA_ERROR_NOT_READY while it captures: what AMD's libraries launch
+ * there would not become part of the graph. */
 CUresult aw_abi_stream_native(CUstream stream, void **ret_native);
 /* Private: the machine's device `native`, from 0 on, visible to CUDA programs or not; initialises CUDA, makes no context.
  * CUDA_ERROR_INVALID_DEVICE behind the last. */

@@ -1,5 +1,5 @@
-/* Floating-point types of 8 and 16 bits, by their bits: to float, which holds them all, and from it, rounded to nearest even.  fp8 saturates, as
- * CUDA's conversions do. */
+/* Floating-point types of 8 and 16 bits, by their bits: to float, which holds them all, and from it, rounded to nearest even.
+ * fp8 saturates, as CUDA's conversions do. */
 /* SPDX-License-Identifier: Apache-2.0 */
 #ifndef AW_LIBS_COMMON_FLOATS_H
 #define AW_LIBS_COMMON_FLOATS_H

@@ -155,7 +155,8 @@ static CUresult copy_rows(void *dst, const void *src, const struct aw_lib_span *
     if (((uintptr_t)src | (uintptr_t)dst | s->pitch | s->width) % 4) {
         CUresult result = CUDA_SUCCESS;
         for (size_t r = 0; r < s->rows && result == CUDA_SUCCESS; r++)
-            result = cuMemcpyAsync((CUdeviceptr)(uintptr_t)dst + r * s->pitch, (CUdeviceptr)(uintptr_t)src + r * s->pitch, s->width, stream);
+            result = cuMemcpyAsync((CUdeviceptr)(uintptr_t)dst + r * s->pitch, (CUdeviceptr)(uintptr_t)src + r * s->pitch,
+                                   s->width, stream);
         return result;
     }
     CUDA_MEMCPY2D copy = { .srcMemoryType = CU_MEMORYTYPE_UNIFIED, .srcDevice = (CUdeviceptr)(uintptr_t)src, .srcPitch = s->pitch,

@@ -1,9 +1,9 @@
 /* The way to the device: what a library does on the CPU, as work of a stream.
  *
- * A job is a function and the memory that it reads and writes.  Where device memory is the host's own (the host device) it works there,
- * called by the stream or, when the stream is idle and the job small, at once by the caller, as work that holds its place in the stream.
- * On a card the memory is copied to the host and what was written is copied back, all in the stream's order.  While the stream captures,
- * the same becomes nodes of the graph. */
+ * A job is a function and the memory that it reads and writes.  Where device memory is the host's own (the host device) it works
+ * there, called by the stream or, when the stream is idle and the job small, at once by the caller, as work that holds its place
+ * in the stream.  On a card the memory is copied to the host and what was written is copied back, all in the stream's order.
+ * While the stream captures, the same becomes nodes of the graph. */
 /* SPDX-License-Identifier: Apache-2.0 */
 #ifndef AW_LIBS_COMMON_QUEUE_H
 #define AW_LIBS_COMMON_QUEUE_H
@@ -57,8 +57,8 @@ enum aw_lib_when {
     AW_LIB_DONE,   /* the caller wants the result: done when the call returns, for which the stream must not capture */
 };
 
-/* Gives `job`, which is borrowed until the return, to the queue; what it owns is taken over even when this fails.  *ret_status is the job's
- * where it ran before the return, else 0. */
+/* Gives `job`, which is borrowed until the return, to the queue; what it owns is taken over even when this fails.  *ret_status is
+ * the job's where it ran before the return, else 0. */
 CUresult aw_lib_submit(const struct aw_lib_queue *queue, struct aw_lib_job *job, enum aw_lib_when when, int *ret_status);
 
 /* Reads `size` bytes of the program's memory at `from` in the stream's order, and waits for it. */

@@ -6,7 +6,8 @@
 
 #include "common/driver.h"
 
-/* Sizes are powers of two from 64 KiB on; what is given back beyond KEPT bytes is freed by whoever takes next, as who gives may not. */
+/* Sizes are powers of two from 64 KiB on; what is given back beyond KEPT bytes is freed by whoever takes next, as who gives may
+ * not. */
 enum { SMALLEST = 16, CLASSES = 32 };
 static const size_t KEPT = (size_t)256 << 20;
 

@@ -5,7 +5,8 @@
 
 #include <stddef.h>
 
-/* At least `size` bytes, aligned to 256; *ret_size is for aw_lib_stage_give.  NULL: memory is out.  Thread-safe; needs a current context. */
+/* At least `size` bytes, aligned to 256; *ret_size is for aw_lib_stage_give.  NULL: memory is out.  Thread-safe; needs a current
+ * context. */
 void *aw_lib_stage_take(size_t size, size_t *ret_size);
 /* May be called from a host function: calls nothing of CUDA. */
 void aw_lib_stage_give(void *buffer, size_t size);

@@ -26,7 +26,8 @@ static struct {
 
 static void open_library(void)
 {
-    static const char *const names[] = { "librocblas.so.5", "librocblas.so.4", "librocblas.so.3", "librocblas.so.0", "librocblas.so", NULL };
+    static const char *const names[] = { "librocblas.so.5", "librocblas.so.4", "librocblas.so.3", "librocblas.so.0",
+                                         "librocblas.so", NULL };
     static const struct aw_dl_symbol symbols[] = {
         { "rocblas_create_handle", 0, true },
         { "rocblas_destroy_handle", sizeof(void *), true },
@@ -37,7 +38,8 @@ static void open_library(void)
     char why[256];
     roc.library = aw_dl_open(names, symbols, &roc.create, why, sizeof why);
     if (!roc.library)
-        aw_log(AW_LOG_WARN, AW_ROOM, "no rocBLAS (%s): cuBLAS computes on the processor, on copies of the card's memory; install rocBLAS "
+        aw_log(AW_LOG_WARN, AW_ROOM,
+               "no rocBLAS (%s): cuBLAS computes on the processor, on copies of the card's memory; install rocBLAS "
                "(ROCm's package rocblas; Debian 13 and later: apt install librocblas4) to compute on the card", why);
 }
 
@@ -85,15 +87,15 @@ static bool too_large(const struct aw_blas_function *f, const union aw_blas_valu
     return false;
 }
 
-/* All arguments are integers or addresses: in registers and slots of eight bytes on the processors there are, so that one prototype with as
- * many as any function takes calls them all. */
-typedef int (*function)(void *, uint64_t, uint64_t, uint64_t, uint64_t, uint64_t, uint64_t, uint64_t, uint64_t, uint64_t, uint64_t, uint64_t,
-                        uint64_t, uint64_t, uint64_t, uint64_t, uint64_t, uint64_t, uint64_t);
+/* All arguments are integers or addresses: in registers and slots of eight bytes on the processors there are, so that one
+ * prototype with as many as any function takes calls them all. */
+typedef int (*function)(void *, uint64_t, uint64_t, uint64_t, uint64_t, uint64_t, uint64_t, uint64_t, uint64_t, uint64_t,
+                        uint64_t, uint64_t, uint64_t, uint64_t, uint64_t, uint64_t, uint64_t, uint64_t, uint64_t);
 
 static int invoke(void *at, void *roc_handle, const uint64_t a[AW_BLAS_ARGS])
 {
-    return ((function)at)(roc_handle, a[0], a[1], a[2], a[3], a[4], a[5], a[6], a[7], a[8], a[9], a[10], a[11], a[12], a[13], a[14], a[15],
-                          a[16], a[17]);
+    return ((function)at)(roc_handle, a[0], a[1], a[2], a[3], a[4], a[5], a[6], a[7], a[8], a[9], a[10], a[11], a[12], a[13],
+                          a[14], a[15], a[16], a[17]);
 }
 
 static void *find(struct aw_blas_function *f)
@@ -115,7 +117,8 @@ static void *find(struct aw_blas_function *f)
     return at == &none ? NULL : at;
 }
 
-bool aw_amd_blas_call(struct aw_blas_function *f, cublasHandle_t handle, const union aw_blas_value v[], cublasStatus_t *ret_status)
+bool aw_amd_blas_call(struct aw_blas_function *f, cublasHandle_t handle, const union aw_blas_value v[],
+                      cublasStatus_t *ret_status)
 {
     void *at, *stream;
     uint64_t args[AW_BLAS_ARGS] = { 0 };

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""Makes the bodies of BLAS-like functions from blas.tab, which explains its form, and the prototypes in cublas.api; and the legacy
-interface, whose functions are those of today with a handle of ours.
+"""Makes the bodies of BLAS-like functions from blas.tab, which explains its form, and the prototypes in cublas.api; and the
+legacy interface, whose functions are those of today with a handle of ours.
 
     blas.py GEN_DIR CUBLAS_API BLAS_TAB OUT.c"""
 # SPDX-License-Identifier: Apache-2.0
@@ -53,7 +53,8 @@ class Row:
     def expression(self, text):
         text = re.sub(r'\bN\((\w+)\)', lambda m: '(v[%d].i == CUBLAS_OP_N)' % self.index[m.group(1)], text)
         text = re.sub(r'\bL\((\w+)\)', lambda m: '(v[%d].i == CUBLAS_SIDE_LEFT)' % self.index[m.group(1)], text)
-        return re.sub(r'(?<![\w.\[])([a-z]\w*)\b(?!\[)', lambda m: 'v[%d].i' % self.index[m.group(1)] if m.group(1) in self.index else m.group(1), text)
+        return re.sub(r'(?<![\w.\[])([a-z]\w*)\b(?!\[)', lambda m: 'v[%d].i' % self.index[m.group(1)]
+                      if m.group(1) in self.index else m.group(1), text)
 
     def describe(self):
         """C initialisers of the arguments, and statements that fill the extents of the memory among them."""
@@ -67,15 +68,18 @@ class Row:
                 size, *leading = parts(shape, ';')
                 size = parts(size, ',')
                 role = 'AW_BLAS_POINTERS' if many == '*' else 'AW_BLAS_STRIDED' if many else 'AW_BLAS_MEMORY'
-                flags = {'in': 'AW_LIB_IN', 'out': 'AW_LIB_OUT', 'io': 'AW_LIB_IN | AW_LIB_OUT'}[mode] + (' | AW_BLAS_BETA' if plus else '')
+                flags = {'in': 'AW_LIB_IN', 'out': 'AW_LIB_OUT', 'io': 'AW_LIB_IN | AW_LIB_OUT'}[mode] + (' | AW_BLAS_BETA'
+                                                                                                          if plus else '')
                 other = self.index[many[1:]] if many and many != '*' else -1
                 descriptions.append('{ %s, %s, 0, %d, %d }' % (role, flags, self.index[leading[0]] if leading else -1, other))
                 rows, cols = self.expression(size[0]), self.expression(size[1]) if len(size) > 1 else None
-                extents.append('{ %s, %s, %s }' % (rows, cols or '1', 'AW_BLAS_MATRIX' if cols else 'AW_BLAS_VECTOR' if leading else 'AW_BLAS_PACKED'))
+                extents.append('{ %s, %s, %s }' % (rows, cols or '1', 'AW_BLAS_MATRIX' if cols else 'AW_BLAS_VECTOR'
+                                                   if leading else 'AW_BLAS_PACKED'))
             elif scalar:
                 how, t, n = scalar.groups()
                 flags = {'': 'AW_LIB_IN', '=': 'AW_LIB_OUT', '+': 'AW_LIB_IN | AW_LIB_OUT'}[how]
-                descriptions.append("{ AW_BLAS_SCALAR, %s, '%s', %s, %d }" % (flags, t, n or 1, self.index.get('beta', -2) if name == 'beta' else -1))
+                descriptions.append("{ AW_BLAS_SCALAR, %s, '%s', %s, %d }"
+                                    % (flags, t, n or 1, self.index.get('beta', -2) if name == 'beta' else -1))
             else:
                 raise TableError('kind %r' % kind)
         return descriptions, extents
@@ -109,7 +113,8 @@ class Row:
 
 # ---- The legacy interface
 
-OPTIONS = {'cublasOperation_t': 'aw_blas_legacy_op', 'cublasFillMode_t': 'aw_blas_legacy_uplo', 'cublasDiagType_t': 'aw_blas_legacy_diag',
+OPTIONS = {'cublasOperation_t': 'aw_blas_legacy_op', 'cublasFillMode_t': 'aw_blas_legacy_uplo',
+           'cublasDiagType_t': 'aw_blas_legacy_diag',
            'cublasSideMode_t': 'aw_blas_legacy_side'}
 
 
@@ -144,7 +149,8 @@ def main(argv):
     import lib
     table = {f.name: f for f in lib.Table(table_path).functions}
     with open(tab, encoding='utf-8') as f, open(target, 'w', encoding='utf-8') as out:
-        out.write('/* Generated from blas.tab and cublas.api by libs/cublas/blas.py. */\n#include "call.h"\n#include "cublas_proto.h"\n#include "legacy.h"\n\n')
+        out.write('/* Generated from blas.tab and cublas.api by libs/cublas/blas.py. */\n#include "call.h"\n#include '
+                  '"cublas_proto.h"\n#include "legacy.h"\n\n')
         for n, line in enumerate(f, 1):
             line = line.strip()
             if line and not line.startswith('#'):
@@ -154,7 +160,8 @@ def main(argv):
                     sys.exit('%s:%d: %s' % (tab, n, e))
         for f in table.values():
             now = table.get(f.name + '_v2')
-            if now and f.section == 'Legacy interface' and f.status != 'stub' and f.ret != 'cublasStatus_t' and not f.args[0].type.startswith('cublasHandle'):
+            legacy = now and f.section == 'Legacy interface' and f.status != 'stub' and f.ret != 'cublasStatus_t'
+            if legacy and not f.args[0].type.startswith('cublasHandle'):
                 write_legacy(f, now, out)
     return 0
 

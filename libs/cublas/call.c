@@ -14,7 +14,11 @@
 /* Bytes of a scalar of a function's type T, its real type R, or an integer. */
 static size_t scalar_size(const struct aw_blas_function *f, const struct aw_blas_arg *a)
 {
-    size_t one = a->type == 'T' ? aw_lapack_size(f->type) : a->type == 'i' ? 4 : a->type == 'l' ? 8 : f->type == 's' || f->type == 'c' ? 4 : 8;
+    size_t one = a->type == 'T'                     ? aw_lapack_size(f->type)
+                 : a->type == 'i'                   ? 4
+                 : a->type == 'l'                   ? 8
+                 : f->type == 's' || f->type == 'c' ? 4
+                                                    : 8;
     return one * (size_t)a->n;
 }
 
@@ -25,7 +29,8 @@ static bool is_complex(char type)
 
 /* ---- On the processor: Fortran's way, everything by address. */
 
-typedef void (*fortran)(void *, void *, void *, void *, void *, void *, void *, void *, void *, void *, void *, void *, void *, void *);
+typedef void (*fortran)(void *, void *, void *, void *, void *, void *, void *, void *, void *, void *, void *, void *, void *,
+                        void *);
 typedef int (*fortran_int)(void *, void *, void *, void *, void *);
 typedef float (*fortran_float)(void *, void *, void *, void *, void *);
 typedef double (*fortran_double)(void *, void *, void *, void *, void *);
@@ -93,7 +98,8 @@ static void locate(const struct aw_blas_call *c, int64_t b, union aw_blas_value 
         else if (a->kind == AW_BLAS_POINTERS)
             v[i].p = c->batch < 0 ? c->job.spans[span++].at : ((void **)c->job.spans[span++].at)[b];
         else if (a->kind > AW_BLAS_SCALAR)
-            v[i].p = (char *)c->job.spans[span++].at + (a->kind == AW_BLAS_STRIDED ? b * c->v[a->stride].i * (int64_t)aw_lapack_size(c->f->type) : 0);
+            v[i].p = (char *)c->job.spans[span++].at +
+                     (a->kind == AW_BLAS_STRIDED ? b * c->v[a->stride].i * (int64_t)aw_lapack_size(c->f->type) : 0);
         else
             v[i].i = c->v[i].i;
     }
@@ -146,8 +152,8 @@ static bool valid(struct aw_blas_call *c, const union aw_blas_value v[])
             c->v[i].i = (int)v[i].i;
             if (!option(c->f, kind, &c->v[i].i))
                 return false;
-        } else if (((kind == AW_BLAS_SIZE || kind == AW_BLAS_BATCH) && v[i].i < 0) || (kind == AW_BLAS_INC_NOT_0 && v[i].i == 0) ||
-                   (kind == AW_BLAS_SCALAR && !v[i].p)) {
+        } else if (((kind == AW_BLAS_SIZE || kind == AW_BLAS_BATCH) && v[i].i < 0) ||
+                   (kind == AW_BLAS_INC_NOT_0 && v[i].i == 0) || (kind == AW_BLAS_SCALAR && !v[i].p)) {
             return false;
         } else if (kind == AW_BLAS_COUNT && v[i].i < 0) {
             c->v[i].i = 0;
@@ -175,7 +181,8 @@ static bool is_zero(const struct aw_blas_function *f, const struct aw_blas_arg *
 }
 
 /* The span of a matrix, vector or packed matrix; false: its leading dimension is too small. */
-static bool span_set(const struct aw_blas_call *c, const struct aw_blas_arg *a, const struct aw_blas_extent *e, struct aw_lib_span *s)
+static bool span_set(const struct aw_blas_call *c, const struct aw_blas_arg *a, const struct aw_blas_extent *e,
+                     struct aw_lib_span *s)
 {
     size_t size = aw_lapack_size(c->f->type);
     int64_t step = a->n >= 0 ? c->v[a->n].i : 0;

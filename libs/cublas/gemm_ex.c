@@ -49,41 +49,44 @@ static cublasStatus_t gemm_ex(cublasHandle_t handle, const struct gemm_ex *g)
     return aw_product_submit(&p, &handle->queue);
 }
 
-cublasStatus_t awcublas_cublasGemmEx(cublasHandle_t handle, cublasOperation_t transa, cublasOperation_t transb, int64_t m, int64_t n, int64_t k,
-                                     const void *alpha, const void *A, cudaDataType Atype, int64_t lda, const void *B, cudaDataType Btype,
-                                     int64_t ldb, const void *beta, void *C, cudaDataType Ctype, int64_t ldc, cublasComputeType_t compute,
-                                     cublasGemmAlgo_t algo)
+cublasStatus_t awcublas_cublasGemmEx(cublasHandle_t handle, cublasOperation_t transa, cublasOperation_t transb, int64_t m,
+                                     int64_t n, int64_t k, const void *alpha, const void *A, cudaDataType Atype, int64_t lda,
+                                     const void *B, cudaDataType Btype, int64_t ldb, const void *beta, void *C,
+                                     cudaDataType Ctype, int64_t ldc, cublasComputeType_t compute, cublasGemmAlgo_t algo)
 {
-    return gemm_ex(handle, &(struct gemm_ex){ transa, transb, m, n, k, alpha, A, B, beta, C, Atype, Btype, Ctype, lda, ldb, ldc, 0, 0, 0, 1, false,
-                                              false, compute });
+    return gemm_ex(handle, &(struct gemm_ex){ transa, transb, m, n, k, alpha, A, B, beta, C, Atype, Btype, Ctype, lda, ldb, ldc,
+                                              0, 0, 0, 1, false, false, compute });
 }
 
-cublasStatus_t awcublas_cublasGemmBatchedEx(cublasHandle_t handle, cublasOperation_t transa, cublasOperation_t transb, int64_t m, int64_t n,
-                                            int64_t k, const void *alpha, const void **A, cudaDataType Atype, int64_t lda, const void **B,
-                                            cudaDataType Btype, int64_t ldb, const void *beta, void **C, cudaDataType Ctype, int64_t ldc,
-                                            int64_t batch, cublasComputeType_t compute, cublasGemmAlgo_t algo)
+cublasStatus_t awcublas_cublasGemmBatchedEx(cublasHandle_t handle, cublasOperation_t transa, cublasOperation_t transb, int64_t m,
+                                            int64_t n, int64_t k, const void *alpha, const void **A, cudaDataType Atype,
+                                            int64_t lda, const void **B, cudaDataType Btype, int64_t ldb, const void *beta,
+                                            void **C, cudaDataType Ctype, int64_t ldc, int64_t batch, cublasComputeType_t compute,
+                                            cublasGemmAlgo_t algo)
 {
-    return gemm_ex(handle, &(struct gemm_ex){ transa, transb, m, n, k, alpha, A, B, beta, C, Atype, Btype, Ctype, lda, ldb, ldc, 0, 0, 0, batch, true,
-                                              false, compute });
+    return gemm_ex(handle, &(struct gemm_ex){ transa, transb, m, n, k, alpha, A, B, beta, C, Atype, Btype, Ctype, lda, ldb, ldc,
+                                              0, 0, 0, batch, true, false, compute });
 }
 
-cublasStatus_t awcublas_cublasGemmStridedBatchedEx(cublasHandle_t handle, cublasOperation_t transa, cublasOperation_t transb, int64_t m,
-                                                   int64_t n, int64_t k, const void *alpha, const void *A, cudaDataType Atype, int64_t lda,
-                                                   long long strideA, const void *B, cudaDataType Btype, int64_t ldb, long long strideB,
-                                                   const void *beta, void *C, cudaDataType Ctype, int64_t ldc, long long strideC, int64_t batch,
+cublasStatus_t awcublas_cublasGemmStridedBatchedEx(cublasHandle_t handle, cublasOperation_t transa, cublasOperation_t transb,
+                                                   int64_t m, int64_t n, int64_t k, const void *alpha, const void *A,
+                                                   cudaDataType Atype, int64_t lda, long long strideA, const void *B,
+                                                   cudaDataType Btype, int64_t ldb, long long strideB, const void *beta, void *C,
+                                                   cudaDataType Ctype, int64_t ldc, long long strideC, int64_t batch,
                                                    cublasComputeType_t compute, cublasGemmAlgo_t algo)
 {
-    return gemm_ex(handle, &(struct gemm_ex){ transa, transb, m, n, k, alpha, A, B, beta, C, Atype, Btype, Ctype, lda, ldb, ldc, strideA, strideB,
-                                              strideC, batch, false, false, compute });
+    return gemm_ex(handle, &(struct gemm_ex){ transa, transb, m, n, k, alpha, A, B, beta, C, Atype, Btype, Ctype, lda, ldb, ldc,
+                                              strideA, strideB, strideC, batch, false, false, compute });
 }
 
-#define TYPED_GEMM(name, T)                                                                                                              \
-    cublasStatus_t awcublas_##name(cublasHandle_t handle, cublasOperation_t transa, cublasOperation_t transb, int64_t m, int64_t n,      \
-                                   int64_t k, const T *alpha, const void *A, cudaDataType Atype, int64_t lda, const void *B,             \
-                                   cudaDataType Btype, int64_t ldb, const T *beta, void *C, cudaDataType Ctype, int64_t ldc)             \
-    {                                                                                                                                    \
-        return gemm_ex(handle, &(struct gemm_ex){ transa, transb, m, n, k, alpha, A, B, beta, C, Atype, Btype, Ctype, lda, ldb, ldc, 0,  \
-                                                  0, 0, 1, false, false, CUBLAS_COMPUTE_32F });                                          \
+#define TYPED_GEMM(name, T)                                                                                                    \
+    cublasStatus_t awcublas_##name(cublasHandle_t handle, cublasOperation_t transa, cublasOperation_t transb, int64_t m,       \
+                                   int64_t n, int64_t k, const T *alpha, const void *A, cudaDataType Atype, int64_t lda,       \
+                                   const void *B, cudaDataType Btype, int64_t ldb, const T *beta, void *C, cudaDataType Ctype, \
+                                   int64_t ldc)                                                                                \
+    {                                                                                                                          \
+        return gemm_ex(handle, &(struct gemm_ex){ transa, transb, m, n, k, alpha, A, B, beta, C, Atype, Btype, Ctype, lda,     \
+                                                  ldb, ldc, 0, 0, 0, 1, false, false, CUBLAS_COMPUTE_32F });                   \
     }
 TYPED_GEMM(cublasSgemmEx, float)
 TYPED_GEMM(cublasCgemmEx, cuComplex)
@@ -91,52 +94,57 @@ TYPED_GEMM(cublasCgemm3mEx, cuComplex)
 
 /* ---- Half precision: summed in float, which is more exact than what cuBLAS promises. */
 
-cublasStatus_t awcublas_cublasHgemm(cublasHandle_t handle, cublasOperation_t transa, cublasOperation_t transb, int64_t m, int64_t n, int64_t k,
-                                    const __half *alpha, const __half *A, int64_t lda, const __half *B, int64_t ldb, const __half *beta,
-                                    __half *C, int64_t ldc)
+cublasStatus_t awcublas_cublasHgemm(cublasHandle_t handle, cublasOperation_t transa, cublasOperation_t transb, int64_t m,
+                                    int64_t n, int64_t k, const __half *alpha, const __half *A, int64_t lda, const __half *B,
+                                    int64_t ldb, const __half *beta, __half *C, int64_t ldc)
 {
-    return awcublas_cublasGemmEx(handle, transa, transb, m, n, k, alpha, A, CUDA_R_16F, lda, B, CUDA_R_16F, ldb, beta, C, CUDA_R_16F, ldc,
-                                 CUBLAS_COMPUTE_16F, 0);
+    return awcublas_cublasGemmEx(handle, transa, transb, m, n, k, alpha, A, CUDA_R_16F, lda, B, CUDA_R_16F, ldb, beta, C,
+                                 CUDA_R_16F, ldc, CUBLAS_COMPUTE_16F, 0);
 }
 
-cublasStatus_t awcublas_cublasHgemmBatched(cublasHandle_t handle, cublasOperation_t transa, cublasOperation_t transb, int64_t m, int64_t n,
-                                           int64_t k, const __half *alpha, const __half **A, int64_t lda, const __half **B, int64_t ldb,
-                                           const __half *beta, __half **C, int64_t ldc, int64_t batch)
+cublasStatus_t awcublas_cublasHgemmBatched(cublasHandle_t handle, cublasOperation_t transa, cublasOperation_t transb, int64_t m,
+                                           int64_t n, int64_t k, const __half *alpha, const __half **A, int64_t lda,
+                                           const __half **B, int64_t ldb, const __half *beta, __half **C, int64_t ldc,
+                                           int64_t batch)
 {
-    return awcublas_cublasGemmBatchedEx(handle, transa, transb, m, n, k, alpha, (const void **)A, CUDA_R_16F, lda, (const void **)B, CUDA_R_16F,
-                                        ldb, beta, (void **)C, CUDA_R_16F, ldc, batch, CUBLAS_COMPUTE_16F, 0);
+    return awcublas_cublasGemmBatchedEx(handle, transa, transb, m, n, k, alpha, (const void **)A, CUDA_R_16F, lda,
+                                        (const void **)B, CUDA_R_16F, ldb, beta, (void **)C, CUDA_R_16F, ldc, batch,
+                                        CUBLAS_COMPUTE_16F, 0);
 }
 
-cublasStatus_t awcublas_cublasHgemmStridedBatched(cublasHandle_t handle, cublasOperation_t transa, cublasOperation_t transb, int64_t m,
-                                                  int64_t n, int64_t k, const __half *alpha, const __half *A, int64_t lda, long long strideA,
-                                                  const __half *B, int64_t ldb, long long strideB, const __half *beta, __half *C, int64_t ldc,
-                                                  long long strideC, int64_t batch)
+cublasStatus_t awcublas_cublasHgemmStridedBatched(cublasHandle_t handle, cublasOperation_t transa, cublasOperation_t transb,
+                                                  int64_t m, int64_t n, int64_t k, const __half *alpha, const __half *A,
+                                                  int64_t lda, long long strideA, const __half *B, int64_t ldb, long long strideB,
+                                                  const __half *beta, __half *C, int64_t ldc, long long strideC, int64_t batch)
 {
-    return awcublas_cublasGemmStridedBatchedEx(handle, transa, transb, m, n, k, alpha, A, CUDA_R_16F, lda, strideA, B, CUDA_R_16F, ldb, strideB,
-                                               beta, C, CUDA_R_16F, ldc, strideC, batch, CUBLAS_COMPUTE_16F, 0);
+    return awcublas_cublasGemmStridedBatchedEx(handle, transa, transb, m, n, k, alpha, A, CUDA_R_16F, lda, strideA, B, CUDA_R_16F,
+                                               ldb, strideB, beta, C, CUDA_R_16F, ldc, strideC, batch, CUBLAS_COMPUTE_16F, 0);
 }
 
 /* A matrix by vectors, of which the name says the types: H half, T bf16, S float; of input, scalars, output. */
-#define TYPED_GEMV(letters, In, in_type, Out, out_type)                                                                                   \
-    cublasStatus_t awcublas_cublas##letters##gemvBatched(cublasHandle_t handle, cublasOperation_t trans, int64_t m, int64_t n,            \
-                                                         const float *alpha, const In **A, int64_t lda, const In **x, int64_t incx,       \
-                                                         const float *beta, Out **y, int64_t incy, int64_t batch)                         \
-    {                                                                                                                                     \
-        bool plain = trans == CUBLAS_OP_N;                                                                                                \
-        return incx == 0 || incy == 0 ? CUBLAS_STATUS_INVALID_VALUE : incx < 0 || incy < 0 ? CUBLAS_STATUS_NOT_SUPPORTED :                \
-            gemm_ex(handle, &(struct gemm_ex){ trans, CUBLAS_OP_N, plain ? m : n, 1, plain ? n : m, alpha, A, x, beta, y, in_type, in_type, \
-                                               out_type, lda, incx, incy, 0, 0, 0, batch, true, true, CUBLAS_COMPUTE_32F });              \
-    }                                                                                                                                     \
-    cublasStatus_t awcublas_cublas##letters##gemvStridedBatched(cublasHandle_t handle, cublasOperation_t trans, int64_t m, int64_t n,     \
-                                                                const float *alpha, const In *A, int64_t lda, long long strideA,          \
-                                                                const In *x, int64_t incx, long long stridex, const float *beta, Out *y,  \
-                                                                int64_t incy, long long stridey, int64_t batch)                           \
-    {                                                                                                                                     \
-        bool plain = trans == CUBLAS_OP_N;                                                                                                \
-        return incx == 0 || incy == 0 ? CUBLAS_STATUS_INVALID_VALUE : incx < 0 || incy < 0 ? CUBLAS_STATUS_NOT_SUPPORTED :                \
-            gemm_ex(handle, &(struct gemm_ex){ trans, CUBLAS_OP_N, plain ? m : n, 1, plain ? n : m, alpha, A, x, beta, y, in_type, in_type, \
-                                               out_type, lda, incx, incy, strideA, stridex, stridey, batch, false, true,                  \
-                                               CUBLAS_COMPUTE_32F });                                                                     \
+#define TYPED_GEMV(letters, In, in_type, Out, out_type)                                                                         \
+    cublasStatus_t awcublas_cublas##letters##gemvBatched(cublasHandle_t handle, cublasOperation_t trans, int64_t m, int64_t n,  \
+                                                         const float *alpha, const In **A, int64_t lda, const In **x,           \
+                                                         int64_t incx, const float *beta, Out **y, int64_t incy, int64_t batch) \
+    {                                                                                                                           \
+        bool plain = trans == CUBLAS_OP_N;                                                                                      \
+        if (incx <= 0 || incy <= 0)                                                                                             \
+            return incx && incy ? CUBLAS_STATUS_NOT_SUPPORTED : CUBLAS_STATUS_INVALID_VALUE;                                    \
+        return gemm_ex(handle, &(struct gemm_ex){ trans, CUBLAS_OP_N, plain ? m : n, 1, plain ? n : m, alpha, A, x, beta, y,    \
+                                                  in_type, in_type, out_type, lda, incx, incy, 0, 0, 0, batch, true, true,      \
+                                                  CUBLAS_COMPUTE_32F });                                                        \
+    }                                                                                                                           \
+    cublasStatus_t awcublas_cublas##letters##gemvStridedBatched(                                                                \
+        cublasHandle_t handle, cublasOperation_t trans, int64_t m, int64_t n, const float *alpha, const In *A, int64_t lda,     \
+        long long strideA, const In *x, int64_t incx, long long stridex, const float *beta, Out *y, int64_t incy,               \
+        long long stridey, int64_t batch)                                                                                       \
+    {                                                                                                                           \
+        bool plain = trans == CUBLAS_OP_N;                                                                                      \
+        if (incx <= 0 || incy <= 0)                                                                                             \
+            return incx && incy ? CUBLAS_STATUS_NOT_SUPPORTED : CUBLAS_STATUS_INVALID_VALUE;                                    \
+        return gemm_ex(handle, &(struct gemm_ex){ trans, CUBLAS_OP_N, plain ? m : n, 1, plain ? n : m, alpha, A, x, beta, y,    \
+                                                  in_type, in_type, out_type, lda, incx, incy, strideA, stridex, stridey,       \
+                                                  batch, false, true, CUBLAS_COMPUTE_32F });                                    \
     }
 TYPED_GEMV(HSH, __half, CUDA_R_16F, __half, CUDA_R_16F)
 TYPED_GEMV(HSS, __half, CUDA_R_16F, float, CUDA_R_32F)
@@ -145,32 +153,36 @@ TYPED_GEMV(TSS, __nv_bfloat16, CUDA_R_16BF, float, CUDA_R_32F)
 
 /* ---- Groups: what is said of each is on the host, the pointers of all are one array. */
 
-#define GROUPED(suffix, Int)                                                                                                              \
-    cublasStatus_t awcublas_cublasGemmGroupedBatchedEx##suffix(                                                                           \
-        cublasHandle_t handle, const cublasOperation_t *transa, const cublasOperation_t *transb, const Int *m, const Int *n, const Int *k, \
-        const void *alpha, const void **A, cudaDataType Atype, const Int *lda, const void **B, cudaDataType Btype, const Int *ldb,        \
-        const void *beta, void **C, cudaDataType Ctype, const Int *ldc, Int group_count, const Int *group_size, cublasComputeType_t compute) \
-    {                                                                                                                                     \
-        size_t scale = aw_type_size(compute == CUBLAS_COMPUTE_64F || compute == CUBLAS_COMPUTE_64F_PEDANTIC ? CUDA_R_64F : CUDA_R_32F);   \
-        cublasStatus_t status = aw_blas_handle_check(handle);                                                                             \
-        int64_t at = 0;                                                                                                                   \
-        for (Int g = 0; g < group_count && status == CUBLAS_STATUS_SUCCESS; at += group_size[g++])                                        \
-            status = gemm_ex(handle, &(struct gemm_ex){ transa[g], transb[g], m[g], n[g], k[g], (const char *)alpha + (size_t)g * scale,   \
-                                                        A + at, B + at, (const char *)beta + (size_t)g * scale, C + at, Atype, Btype,     \
-                                                        Ctype, lda[g], ldb[g], ldc[g], 0, 0, 0, group_size[g], true, false, compute });   \
-        return status;                                                                                                                    \
-    }                                                                                                                                     \
-    GROUPED_OF(S, suffix, Int, float, CUDA_R_32F, CUBLAS_COMPUTE_32F)                                                                     \
+#define GROUPED(suffix, Int)                                                                                                     \
+    cublasStatus_t awcublas_cublasGemmGroupedBatchedEx##suffix(                                                                  \
+        cublasHandle_t handle, const cublasOperation_t *transa, const cublasOperation_t *transb, const Int *m, const Int *n,     \
+        const Int *k, const void *alpha, const void **A, cudaDataType Atype, const Int *lda, const void **B, cudaDataType Btype, \
+        const Int *ldb, const void *beta, void **C, cudaDataType Ctype, const Int *ldc, Int group_count, const Int *group_size,  \
+        cublasComputeType_t compute)                                                                                             \
+    {                                                                                                                            \
+        size_t scale = aw_type_size(compute == CUBLAS_COMPUTE_64F || compute == CUBLAS_COMPUTE_64F_PEDANTIC ? CUDA_R_64F         \
+                                                                                                            : CUDA_R_32F);       \
+        cublasStatus_t status = aw_blas_handle_check(handle);                                                                    \
+        int64_t at = 0;                                                                                                          \
+        for (Int g = 0; g < group_count && status == CUBLAS_STATUS_SUCCESS; at += group_size[g++])                               \
+            status = gemm_ex(handle, &(struct gemm_ex){ transa[g], transb[g], m[g], n[g], k[g],                                  \
+                                                        (const char *)alpha + (size_t)g * scale, A + at, B + at,                 \
+                                                        (const char *)beta + (size_t)g * scale, C + at, Atype, Btype, Ctype,     \
+                                                        lda[g], ldb[g], ldc[g], 0, 0, 0, group_size[g], true, false,             \
+                                                        compute });                                                              \
+        return status;                                                                                                           \
+    }                                                                                                                            \
+    GROUPED_OF(S, suffix, Int, float, CUDA_R_32F, CUBLAS_COMPUTE_32F)                                                            \
     GROUPED_OF(D, suffix, Int, double, CUDA_R_64F, CUBLAS_COMPUTE_64F)
-#define GROUPED_OF(letter, suffix, Int, T, type, compute)                                                                                 \
-    cublasStatus_t awcublas_cublas##letter##gemmGroupedBatched##suffix(                                                                   \
-        cublasHandle_t handle, const cublasOperation_t *transa, const cublasOperation_t *transb, const Int *m, const Int *n, const Int *k, \
-        const T *alpha, const T **A, const Int *lda, const T **B, const Int *ldb, const T *beta, T **C, const Int *ldc, Int group_count,  \
-        const Int *group_size)                                                                                                            \
-    {                                                                                                                                     \
-        return awcublas_cublasGemmGroupedBatchedEx##suffix(handle, transa, transb, m, n, k, alpha, (const void **)A, type, lda,           \
-                                                           (const void **)B, type, ldb, beta, (void **)C, type, ldc, group_count,         \
-                                                           group_size, compute);                                                          \
+#define GROUPED_OF(letter, suffix, Int, T, type, compute)                                                                       \
+    cublasStatus_t awcublas_cublas##letter##gemmGroupedBatched##suffix(                                                         \
+        cublasHandle_t handle, const cublasOperation_t *transa, const cublasOperation_t *transb, const Int *m, const Int *n,    \
+        const Int *k, const T *alpha, const T **A, const Int *lda, const T **B, const Int *ldb, const T *beta, T **C,           \
+        const Int *ldc, Int group_count, const Int *group_size)                                                                 \
+    {                                                                                                                           \
+        return awcublas_cublasGemmGroupedBatchedEx##suffix(handle, transa, transb, m, n, k, alpha, (const void **)A, type, lda, \
+                                                           (const void **)B, type, ldb, beta, (void **)C, type, ldc,            \
+                                                           group_count, group_size, compute);                                   \
     }
 GROUPED(, int)
 GROUPED(_64, int64_t)
@@ -182,13 +194,13 @@ static bool complex_float(cudaDataType a, cudaDataType c)
     return a == CUDA_C_32F && c == CUDA_C_32F;
 }
 
-#define RANK_K(name, of, T)                                                                                                               \
-    cublasStatus_t awcublas_##name(cublasHandle_t handle, cublasFillMode_t uplo, cublasOperation_t trans, int64_t n, int64_t k,           \
-                                   const T *alpha, const void *A, cudaDataType Atype, int64_t lda, const T *beta, void *C,                \
-                                   cudaDataType Ctype, int64_t ldc)                                                                       \
-    {                                                                                                                                     \
-        return complex_float(Atype, Ctype) ? awcublas_##of(handle, uplo, trans, n, k, alpha, A, lda, beta, C, ldc)                        \
-                                           : CUBLAS_STATUS_NOT_SUPPORTED;                                                                 \
+#define RANK_K(name, of, T)                                                                                                     \
+    cublasStatus_t awcublas_##name(cublasHandle_t handle, cublasFillMode_t uplo, cublasOperation_t trans, int64_t n, int64_t k, \
+                                   const T *alpha, const void *A, cudaDataType Atype, int64_t lda, const T *beta, void *C,      \
+                                   cudaDataType Ctype, int64_t ldc)                                                             \
+    {                                                                                                                           \
+        return complex_float(Atype, Ctype) ? awcublas_##of(handle, uplo, trans, n, k, alpha, A, lda, beta, C, ldc)              \
+                                           : CUBLAS_STATUS_NOT_SUPPORTED;                                                       \
     }
 RANK_K(cublasCsyrkEx, cublasCsyrk_v2, cuComplex)
 RANK_K(cublasCsyrk3mEx, cublasCsyrk_v2, cuComplex)

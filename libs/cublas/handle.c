@@ -1,4 +1,5 @@
-/* Handles of cuBLAS, their settings, and copies of vectors and matrices.  Not the functions that compute: those are made from blas.tab. */
+/* Handles of cuBLAS, their settings, and copies of vectors and matrices.  Not the functions that compute: those are made from
+ * blas.tab. */
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "handle.h"
 
@@ -129,8 +130,8 @@ cublasStatus_t awcublas_cublasGetLoggerCallback(cublasLogCallback *callback)
 
 /* ---- Copies between the host and the device: `rows` elements of `size` bytes in each of `cols` columns. */
 
-static cublasStatus_t copy(int64_t rows, int64_t cols, int64_t size, const void *src, int64_t lds, void *dst, int64_t ldd, bool async,
-                           cudaStream_t stream)
+static cublasStatus_t copy(int64_t rows, int64_t cols, int64_t size, const void *src, int64_t lds, void *dst, int64_t ldd,
+                           bool async, cudaStream_t stream)
 {
     struct aw_lib_queue queue = { 0 };
     if (rows < 0 || cols < 0 || size <= 0 || lds < 1 || ldd < 1 || lds < rows || ldd < rows)
@@ -141,8 +142,12 @@ static cublasStatus_t copy(int64_t rows, int64_t cols, int64_t size, const void 
         return CUBLAS_STATUS_INVALID_VALUE;
     if (aw_lib_queue_init(&queue) != CUDA_SUCCESS)
         return CUBLAS_STATUS_NOT_INITIALIZED;
-    CUDA_MEMCPY2D c = { .srcMemoryType = CU_MEMORYTYPE_UNIFIED, .srcDevice = (CUdeviceptr)(uintptr_t)src, .srcPitch = (size_t)(lds * size),
-                        .dstMemoryType = CU_MEMORYTYPE_UNIFIED, .dstDevice = (CUdeviceptr)(uintptr_t)dst, .dstPitch = (size_t)(ldd * size),
+    CUDA_MEMCPY2D c = { .srcMemoryType = CU_MEMORYTYPE_UNIFIED,
+                        .srcDevice = (CUdeviceptr)(uintptr_t)src,
+                        .srcPitch = (size_t)(lds * size),
+                        .dstMemoryType = CU_MEMORYTYPE_UNIFIED,
+                        .dstDevice = (CUdeviceptr)(uintptr_t)dst,
+                        .dstPitch = (size_t)(ldd * size),
                         .WidthInBytes = (size_t)(rows * size), .Height = (size_t)cols };
     /* Dense, it is one run of bytes, which no bound on a pitch concerns. */
     if (cols == 1 || (lds == rows && ldd == rows)) {
@@ -151,34 +156,35 @@ static cublasStatus_t copy(int64_t rows, int64_t cols, int64_t size, const void 
     }
     CUresult result;
     if (c.Height == 1)
-        result = async ? cuMemcpyAsync(c.dstDevice, c.srcDevice, c.WidthInBytes, stream) : cuMemcpy(c.dstDevice, c.srcDevice, c.WidthInBytes);
+        result = async ? cuMemcpyAsync(c.dstDevice, c.srcDevice, c.WidthInBytes, stream)
+                       : cuMemcpy(c.dstDevice, c.srcDevice, c.WidthInBytes);
     else
         result = async ? cuMemcpy2DAsync_v2(&c, stream) : cuMemcpy2DUnaligned_v2(&c);
     return result == CUDA_SUCCESS ? CUBLAS_STATUS_SUCCESS : CUBLAS_STATUS_MAPPING_ERROR;
 }
 
 /* A vector is a matrix of one row. */
-#define COPIES(way)                                                                                                                 \
-    cublasStatus_t awcublas_cublas##way##Vector(int64_t n, int64_t size, const void *x, int64_t incx, void *y, int64_t incy)        \
-    {                                                                                                                               \
-        return incx == 1 && incy == 1 ? copy(n, 1, size, x, n > 0 ? n : 1, y, n > 0 ? n : 1, false, NULL)                           \
-                                      : copy(1, n, size, x, incx, y, incy, false, NULL);                                            \
-    }                                                                                                                               \
-    cublasStatus_t awcublas_cublas##way##VectorAsync(int64_t n, int64_t size, const void *x, int64_t incx, void *y, int64_t incy,   \
-                                                     cudaStream_t stream)                                                           \
-    {                                                                                                                               \
-        return incx == 1 && incy == 1 ? copy(n, 1, size, x, n > 0 ? n : 1, y, n > 0 ? n : 1, true, stream)                          \
-                                      : copy(1, n, size, x, incx, y, incy, true, stream);                                           \
-    }                                                                                                                               \
-    cublasStatus_t awcublas_cublas##way##Matrix(int64_t rows, int64_t cols, int64_t size, const void *a, int64_t lda, void *b,      \
-                                                int64_t ldb)                                                                        \
-    {                                                                                                                               \
-        return copy(rows, cols, size, a, lda, b, ldb, false, NULL);                                                                 \
-    }                                                                                                                               \
-    cublasStatus_t awcublas_cublas##way##MatrixAsync(int64_t rows, int64_t cols, int64_t size, const void *a, int64_t lda, void *b, \
-                                                     int64_t ldb, cudaStream_t stream)                                              \
-    {                                                                                                                               \
-        return copy(rows, cols, size, a, lda, b, ldb, true, stream);                                                                \
+#define COPIES(way)                                                                                                            \
+    cublasStatus_t awcublas_cublas##way##Vector(int64_t n, int64_t size, const void *x, int64_t incx, void *y, int64_t incy)   \
+    {                                                                                                                          \
+        return incx == 1 && incy == 1 ? copy(n, 1, size, x, n > 0 ? n : 1, y, n > 0 ? n : 1, false, NULL)                      \
+                                      : copy(1, n, size, x, incx, y, incy, false, NULL);                                       \
+    }                                                                                                                          \
+    cublasStatus_t awcublas_cublas##way##VectorAsync(int64_t n, int64_t size, const void *x, int64_t incx, void *y,            \
+                                                     int64_t incy, cudaStream_t stream)                                        \
+    {                                                                                                                          \
+        return incx == 1 && incy == 1 ? copy(n, 1, size, x, n > 0 ? n : 1, y, n > 0 ? n : 1, true, stream)                     \
+                                      : copy(1, n, size, x, incx, y, incy, true, stream);                                      \
+    }                                                                                                                          \
+    cublasStatus_t awcublas_cublas##way##Matrix(int64_t rows, int64_t cols, int64_t size, const void *a, int64_t lda, void *b, \
+                                                int64_t ldb)                                                                   \
+    {                                                                                                                          \
+        return copy(rows, cols, size, a, lda, b, ldb, false, NULL);                                                            \
+    }                                                                                                                          \
+    cublasStatus_t awcublas_cublas##way##MatrixAsync(int64_t rows, int64_t cols, int64_t size, const void *a, int64_t lda,     \
+                                                     void *b, int64_t ldb, cudaStream_t stream)                                \
+    {                                                                                                                          \
+        return copy(rows, cols, size, a, lda, b, ldb, true, stream);                                                           \
     }
 
 COPIES(Set)

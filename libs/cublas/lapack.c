@@ -1,5 +1,5 @@
-/* cuBLAS's batches of small systems: factors, solutions and inverses by LAPACK, one matrix after the other.  On a card each is a call by
- * itself, on copies. */
+/* cuBLAS's batches of small systems: factors, solutions and inverses by LAPACK, one matrix after the other.  On a card each is a
+ * call by itself, on copies. */
 /* SPDX-License-Identifier: Apache-2.0 */
 #define AW_ROOM "cublas"
 #include <complex.h>
@@ -23,7 +23,8 @@ struct matrix {
 };
 
 struct batch {
-    struct aw_lib_job job; /* spans: arrays of pointers, or for one matrix of a card the matrices; the pivots of all, or of one; so info */
+    struct aw_lib_job job; /* spans: arrays of pointers, or for one matrix of a card the matrices; the pivots of all, or of one;
+                            * so info */
     enum what what;
     char type;
     cublasOperation_t trans;
@@ -49,23 +50,24 @@ static int asked(char type, const void *work)
     return size < 1 ? 1 : (int)size;
 }
 
-/* The factors without exchanges of rows, as cuBLAS makes them where no pivots are asked for; the first pivot that is 0, from 1 on. */
-#define FACTOR(name, T)                                                                                                             \
-    static int name(int n, T *a, int64_t ld)                                                                                        \
-    {                                                                                                                               \
-        int singular = 0;                                                                                                           \
-        for (int k = 0; k < n; k++) {                                                                                               \
-            if (a[k + k * ld] == 0) {                                                                                               \
-                singular = singular ? singular : k + 1;                                                                             \
-                continue;                                                                                                           \
-            }                                                                                                                       \
-            for (int i = k + 1; i < n; i++)                                                                                         \
-                a[i + k * ld] /= a[k + k * ld];                                                                                     \
-            for (int j = k + 1; j < n; j++)                                                                                         \
-                for (int i = k + 1; i < n; i++)                                                                                     \
-                    a[i + j * ld] -= a[i + k * ld] * a[k + j * ld];                                                                 \
-        }                                                                                                                           \
-        return singular;                                                                                                            \
+/* The factors without exchanges of rows, as cuBLAS makes them where no pivots are asked for; the first pivot that is 0, from 1
+ * on. */
+#define FACTOR(name, T)                                             \
+    static int name(int n, T *a, int64_t ld)                        \
+    {                                                               \
+        int singular = 0;                                           \
+        for (int k = 0; k < n; k++) {                               \
+            if (a[k + k * ld] == 0) {                               \
+                singular = singular ? singular : k + 1;             \
+                continue;                                           \
+            }                                                       \
+            for (int i = k + 1; i < n; i++)                         \
+                a[i + k * ld] /= a[k + k * ld];                     \
+            for (int j = k + 1; j < n; j++)                         \
+                for (int i = k + 1; i < n; i++)                     \
+                    a[i + j * ld] -= a[i + k * ld] * a[k + j * ld]; \
+        }                                                           \
+        return singular;                                            \
     }
 FACTOR(factor_s, float)
 FACTOR(factor_d, double)
@@ -91,23 +93,24 @@ static void copy(const struct batch *c, const void *from, int from_ld, void *to,
 {
     size_t size = aw_lapack_size(c->type);
     for (int j = 0; j < c->n; j++)
-        memcpy((char *)to + (size_t)j * (size_t)to_ld * size, (const char *)from + (size_t)j * (size_t)from_ld * size, (size_t)c->n * size);
+        memcpy((char *)to + (size_t)j * (size_t)to_ld * size, (const char *)from + (size_t)j * (size_t)from_ld * size,
+               (size_t)c->n * size);
 }
 
 /* Calls LAPACK twice: for the size of its workspace, which is left for the next matrix, and with it.  Memory being out is -1. */
-#define WITH_WORK(c, work, size, info, ...)                                                                                         \
-    do {                                                                                                                            \
-        char first[16];                                                                                                             \
-        int query = -1;                                                                                                             \
-        if (!*(work)) {                                                                                                             \
-            find((c)->type, (c)->what == MATINV ? GETRI : (c)->what)(__VA_ARGS__, first, &query, &(info), AW_ENDS);               \
-            *(size) = asked((c)->type, first);                                                                                      \
-            *(work) = malloc((size_t) * (size) * aw_lapack_size((c)->type));                                                          \
-        }                                                                                                                           \
-        if (*(work))                                                                                                                \
-            find((c)->type, (c)->what == MATINV ? GETRI : (c)->what)(__VA_ARGS__, *(work), (size), &(info), AW_ENDS);             \
-        else                                                                                                                        \
-            (info) = -1;                                                                                                            \
+#define WITH_WORK(c, work, size, info, ...)                                                                           \
+    do {                                                                                                              \
+        char first[16];                                                                                               \
+        int query = -1;                                                                                               \
+        if (!*(work)) {                                                                                               \
+            find((c)->type, (c)->what == MATINV ? GETRI : (c)->what)(__VA_ARGS__, first, &query, &(info), AW_ENDS);   \
+            *(size) = asked((c)->type, first);                                                                        \
+            *(work) = malloc((size_t) * (size)*aw_lapack_size((c)->type));                                            \
+        }                                                                                                             \
+        if (*(work))                                                                                                  \
+            find((c)->type, (c)->what == MATINV ? GETRI : (c)->what)(__VA_ARGS__, *(work), (size), &(info), AW_ENDS); \
+        else                                                                                                          \
+            (info) = -1;                                                                                              \
     } while (0)
 
 /* One matrix: `p` in the order of the spans.  What info of it is. */
@@ -182,10 +185,11 @@ static cublasStatus_t each(struct batch *c, cublasHandle_t handle, void *const a
     for (int b = 0; b < count && result == CUDA_SUCCESS; b++) {
         for (int i = A; i <= B; i++) {
             const struct matrix *m = &c->matrix[i];
-            c->job.spans[i] = span(at[i] ? pointers[i * count + b] : NULL, (size_t)m->rows * size, (size_t)m->cols, (size_t)m->ld * size, m->dir);
+            c->job.spans[i] = span(at[i] ? pointers[i * count + b] : NULL, (size_t)m->rows * size, (size_t)m->cols,
+                                   (size_t)m->ld * size, m->dir);
         }
-        c->job.spans[PIVOTS] = span(c->pivots ? (int *)at[PIVOTS] + (size_t)b * (size_t)c->n : NULL, (size_t)c->n * sizeof(int), 1, 0,
-                                    c->what == GETRF ? AW_LIB_OUT : AW_LIB_IN);
+        c->job.spans[PIVOTS] = span(c->pivots ? (int *)at[PIVOTS] + (size_t)b * (size_t)c->n : NULL, (size_t)c->n * sizeof(int),
+                                    1, 0, c->what == GETRF ? AW_LIB_OUT : AW_LIB_IN);
         c->job.spans[INFO] = span(at[INFO] ? (int *)at[INFO] + b : NULL, sizeof(int), 1, 0, AW_LIB_OUT);
         result = aw_lib_submit(&handle->queue, &c->job, AW_LIB_QUEUED, &status);
     }
@@ -207,7 +211,8 @@ static cublasStatus_t submit(struct batch *c, cublasHandle_t handle, void *const
     if (handle->queue.place == AW_LIB_CARD)
         return each(c, handle, at);
     for (int i = 0; i < N_SPANS; i++)
-        c->job.spans[i] = span(at[i], (size_t)c->count * (i < PIVOTS ? sizeof(void *) : sizeof(int)), 1, 0, AW_LIB_IN | AW_LIB_OUT);
+        c->job.spans[i] = span(at[i], (size_t)c->count * (i < PIVOTS ? sizeof(void *) : sizeof(int)), 1, 0,
+                               AW_LIB_IN | AW_LIB_OUT);
     return aw_blas_status(aw_lib_submit(&handle->queue, &c->job, AW_LIB_QUEUED, &status));
 }
 
@@ -226,7 +231,9 @@ static bool ld_ok(int ld, int rows)
 
 static cublasStatus_t getrf(cublasHandle_t h, char type, int n, void *a, int lda, int *pivots, int *info, int count)
 {
-    struct batch c = { .what = GETRF, .type = type, .m = n, .n = n, .count = count, .matrix = { { n, n, lda, AW_LIB_IN | AW_LIB_OUT } } };
+    struct batch c = {
+        .what = GETRF, .type = type, .m = n, .n = n, .count = count, .matrix = { { n, n, lda, AW_LIB_IN | AW_LIB_OUT } }
+    };
     cublasStatus_t status = aw_blas_handle_check(h);
     if (status != CUBLAS_STATUS_SUCCESS)
         return status;
@@ -235,8 +242,8 @@ static cublasStatus_t getrf(cublasHandle_t h, char type, int n, void *a, int lda
     return count ? submit(&c, h, (void *const[]){ a, NULL, pivots, info }) : CUBLAS_STATUS_SUCCESS;
 }
 
-static cublasStatus_t getri(cublasHandle_t h, enum what what, char type, int n, const void *a, int lda, const int *pivots, void *inverse,
-                            int ldc, int *info, int count)
+static cublasStatus_t getri(cublasHandle_t h, enum what what, char type, int n, const void *a, int lda, const int *pivots,
+                            void *inverse, int ldc, int *info, int count)
 {
     struct batch c = { .what = what, .type = type, .m = n, .n = n, .count = count,
                        .matrix = { { n, n, lda, AW_LIB_IN }, { n, n, ldc, AW_LIB_OUT } } };
@@ -246,7 +253,8 @@ static cublasStatus_t getri(cublasHandle_t h, enum what what, char type, int n, 
     if (n < 0 || count < 0 || !ld_ok(lda, n) || !ld_ok(ldc, n) || (count && (!a || !inverse || !info)) ||
         (what == MATINV && n > LARGEST_INVERSE))
         return CUBLAS_STATUS_INVALID_VALUE;
-    return count ? submit(&c, h, (void *const[]){ (void *)(uintptr_t)a, inverse, (int *)(uintptr_t)pivots, info }) : CUBLAS_STATUS_SUCCESS;
+    return count ? submit(&c, h, (void *const[]){ (void *)(uintptr_t)a, inverse, (int *)(uintptr_t)pivots, info })
+                 : CUBLAS_STATUS_SUCCESS;
 }
 
 static cublasStatus_t getrs(cublasHandle_t h, char type, cublasOperation_t trans, int n, int nrhs, const void *a, int lda,
@@ -278,15 +286,16 @@ static cublasStatus_t geqrf(cublasHandle_t h, char type, int m, int n, void *a, 
 }
 
 /* cuBLAS has the plain, overdetermined problem alone. */
-static cublasStatus_t gels(cublasHandle_t h, char type, cublasOperation_t trans, int m, int n, int nrhs, void *a, int lda, void *b,
-                           int ldb, int *ret_info, int *infos, int count)
+static cublasStatus_t gels(cublasHandle_t h, char type, cublasOperation_t trans, int m, int n, int nrhs, void *a, int lda,
+                           void *b, int ldb, int *ret_info, int *infos, int count)
 {
     struct batch c = { .what = GELS, .type = type, .trans = trans, .m = m, .n = n, .nrhs = nrhs, .count = count,
                        .matrix = { { m, n, lda, AW_LIB_IN | AW_LIB_OUT }, { m, nrhs, ldb, AW_LIB_IN | AW_LIB_OUT } } };
     cublasStatus_t status = aw_blas_handle_check(h);
     if (status != CUBLAS_STATUS_SUCCESS)
         return status;
-    status = wrong(ret_info, (unsigned)trans > CUBLAS_OP_C ? 1 : m < 0 ? 2 : n < 0 ? 3 : nrhs < 0 ? 4 : count && !a ? 5 : !ld_ok(lda, m) ? 6
+    status = wrong(ret_info,
+                   (unsigned)trans > CUBLAS_OP_C ? 1 : m < 0 ? 2 : n < 0 ? 3 : nrhs < 0 ? 4 : count && !a ? 5 : !ld_ok(lda, m) ? 6
                              : count && !b ? 7 : !ld_ok(ldb, m) ? 8 : count < 0 ? 11 : 0);
     if (status != CUBLAS_STATUS_SUCCESS || !count)
         return status;
@@ -297,34 +306,35 @@ static cublasStatus_t gels(cublasHandle_t h, char type, cublasOperation_t trans,
 
 /* ---- The interface of each type */
 
-#define TYPE(L, t, T)                                                                                                               \
-    cublasStatus_t awcublas_cublas##L##getrfBatched(cublasHandle_t h, int n, T **a, int lda, int *p, int *info, int count)          \
-    {                                                                                                                               \
-        return getrf(h, t, n, a, lda, p, info, count);                                                                              \
-    }                                                                                                                               \
-    cublasStatus_t awcublas_cublas##L##getriBatched(cublasHandle_t h, int n, const T **a, int lda, const int *p, T **c, int ldc,    \
-                                                    int *info, int count)                                                           \
-    {                                                                                                                               \
-        return getri(h, GETRI, t, n, a, lda, p, c, ldc, info, count);                                                               \
-    }                                                                                                                               \
-    cublasStatus_t awcublas_cublas##L##matinvBatched(cublasHandle_t h, int n, const T **a, int lda, T **c, int ldc, int *info,      \
-                                                     int count)                                                                     \
-    {                                                                                                                               \
-        return getri(h, MATINV, t, n, a, lda, NULL, c, ldc, info, count);                                                           \
-    }                                                                                                                               \
-    cublasStatus_t awcublas_cublas##L##getrsBatched(cublasHandle_t h, cublasOperation_t trans, int n, int nrhs, const T **a,        \
-                                                    int lda, const int *p, T **b, int ldb, int *info, int count)                    \
-    {                                                                                                                               \
-        return getrs(h, t, trans, n, nrhs, a, lda, p, b, ldb, info, count);                                                         \
-    }                                                                                                                               \
-    cublasStatus_t awcublas_cublas##L##geqrfBatched(cublasHandle_t h, int m, int n, T **a, int lda, T **tau, int *info, int count)  \
-    {                                                                                                                               \
-        return geqrf(h, t, m, n, a, lda, tau, info, count);                                                                         \
-    }                                                                                                                               \
-    cublasStatus_t awcublas_cublas##L##gelsBatched(cublasHandle_t h, cublasOperation_t trans, int m, int n, int nrhs, T **a,        \
-                                                   int lda, T **c, int ldc, int *info, int *infos, int count)                       \
-    {                                                                                                                               \
-        return gels(h, t, trans, m, n, nrhs, a, lda, c, ldc, info, infos, count);                                                   \
+#define TYPE(L, t, T)                                                                                                            \
+    cublasStatus_t awcublas_cublas##L##getrfBatched(cublasHandle_t h, int n, T **a, int lda, int *p, int *info, int count)       \
+    {                                                                                                                            \
+        return getrf(h, t, n, a, lda, p, info, count);                                                                           \
+    }                                                                                                                            \
+    cublasStatus_t awcublas_cublas##L##getriBatched(cublasHandle_t h, int n, const T **a, int lda, const int *p, T **c, int ldc, \
+                                                    int *info, int count)                                                        \
+    {                                                                                                                            \
+        return getri(h, GETRI, t, n, a, lda, p, c, ldc, info, count);                                                            \
+    }                                                                                                                            \
+    cublasStatus_t awcublas_cublas##L##matinvBatched(cublasHandle_t h, int n, const T **a, int lda, T **c, int ldc, int *info,   \
+                                                     int count)                                                                  \
+    {                                                                                                                            \
+        return getri(h, MATINV, t, n, a, lda, NULL, c, ldc, info, count);                                                        \
+    }                                                                                                                            \
+    cublasStatus_t awcublas_cublas##L##getrsBatched(cublasHandle_t h, cublasOperation_t trans, int n, int nrhs, const T **a,     \
+                                                    int lda, const int *p, T **b, int ldb, int *info, int count)                 \
+    {                                                                                                                            \
+        return getrs(h, t, trans, n, nrhs, a, lda, p, b, ldb, info, count);                                                      \
+    }                                                                                                                            \
+    cublasStatus_t awcublas_cublas##L##geqrfBatched(cublasHandle_t h, int m, int n, T **a, int lda, T **tau, int *info,          \
+                                                    int count)                                                                   \
+    {                                                                                                                            \
+        return geqrf(h, t, m, n, a, lda, tau, info, count);                                                                      \
+    }                                                                                                                            \
+    cublasStatus_t awcublas_cublas##L##gelsBatched(cublasHandle_t h, cublasOperation_t trans, int m, int n, int nrhs, T **a,     \
+                                                   int lda, T **c, int ldc, int *info, int *infos, int count)                    \
+    {                                                                                                                            \
+        return gels(h, t, trans, m, n, nrhs, a, lda, c, ldc, info, infos, count);                                                \
     }
 TYPE(S, 's', float)
 TYPE(D, 'd', double)

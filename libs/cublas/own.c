@@ -1,4 +1,5 @@
-/* What no BLAS has, computed here on the processor: sums and products by a diagonal, packed triangles, and BLAS's own in cuBLAS's forms. */
+/* What no BLAS has, computed here on the processor: sums and products by a diagonal, packed triangles, and BLAS's own in cuBLAS's
+ * forms. */
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <complex.h>
 #include <limits.h>
@@ -28,8 +29,8 @@ typedef double _Complex double_complex;
         }                                                                                                    \
     }
 
-/* n x incx y incy result.  OpenBLAS 0.3.21 reads one element beyond a strided complex vector, which may be where nothing is mapped: only
- * dense ones are its. */
+/* n x incx y incy result.  OpenBLAS 0.3.21 reads one element beyond a strided complex vector, which may be where nothing is
+ * mapped: only dense ones are its. */
 #define DOT(name, T, CONJ, blas)                                                                             \
     static void name(const union aw_blas_value *v)                                                           \
     {                                                                                                        \
@@ -62,8 +63,8 @@ void aw_blas_own_dotc(const struct aw_blas_call *call, const union aw_blas_value
     (call->f->type == 'c' ? dotc_c : dotc_z)(v);
 }
 
-/* n x incx result.  OpenBLAS 0.3.21's own is wrong from nine elements on where the processor is a Cooper Lake to it; that of twice as many
- * reals is right. */
+/* n x incx result.  OpenBLAS 0.3.21's own is wrong from nine elements on where the processor is a Cooper Lake to it; that of
+ * twice as many reals is right. */
 void aw_blas_own_scasum(const struct aw_blas_call *call, const union aw_blas_value *v)
 {
     static void *cell;
@@ -81,7 +82,8 @@ void aw_blas_own_scasum(const struct aw_blas_call *call, const union aw_blas_val
 }
 
 /* Element (i, j) of op(X). */
-#define ELEMENT(x, ld, op, CONJ, i, j) ((op) == CUBLAS_OP_N ? (x)[(i) + (j) * (ld)] : (op) == CUBLAS_OP_T ? (x)[(j) + (i) * (ld)] : CONJ((x)[(j) + (i) * (ld)]))
+#define ELEMENT(x, ld, op, CONJ, i, j) \
+    ((op) == CUBLAS_OP_N ? (x)[(i) + (j) * (ld)] : (op) == CUBLAS_OP_T ? (x)[(j) + (i) * (ld)] : CONJ((x)[(j) + (i) * (ld)]))
 
 /* transa transb m n alpha A lda beta B ldb C ldc; what is multiplied by 0 is not read. */
 #define GEAM(name, T, CONJ)                                                                                  \
@@ -114,19 +116,20 @@ FOUR(geam, GEAM)
 FOUR(dgmm, DGMM)
 
 /* uplo n alpha x incx y incy A lda: A += alpha (x y^T + y x^T) in one triangle */
-#define SYR2(name, T, CONJ)                                                                                  \
-    static void name(const struct aw_blas_call *call, const union aw_blas_value *v)                          \
-    {                                                                                                        \
-        int64_t n = v[1].i, incx = v[4].i, incy = v[6].i;                                                    \
-        const T alpha = *(const T *)v[2].p;                                                                  \
-        const T *x = (const T *)v[3].p + (incx < 0 ? (1 - n) * incx : 0), *y = (const T *)v[5].p + (incy < 0 ? (1 - n) * incy : 0); \
-        T *a = v[7].p;                                                                                       \
-        for (int64_t j = 0; j < n; j++) {                                                                    \
-            T xj = alpha * x[j * incx], yj = alpha * y[j * incy];                                            \
+#define SYR2(name, T, CONJ)                                                                                               \
+    static void name(const struct aw_blas_call *call, const union aw_blas_value *v)                                       \
+    {                                                                                                                     \
+        int64_t n = v[1].i, incx = v[4].i, incy = v[6].i;                                                                 \
+        const T alpha = *(const T *)v[2].p;                                                                               \
+        const T *x = (const T *)v[3].p + (incx < 0 ? (1 - n) * incx : 0),                                                 \
+                *y = (const T *)v[5].p + (incy < 0 ? (1 - n) * incy : 0);                                                 \
+        T *a = v[7].p;                                                                                                    \
+        for (int64_t j = 0; j < n; j++) {                                                                                 \
+            T xj = alpha * x[j * incx], yj = alpha * y[j * incy];                                                         \
             int64_t first = v[0].i == CUBLAS_FILL_MODE_UPPER ? 0 : j, end = v[0].i == CUBLAS_FILL_MODE_UPPER ? j + 1 : n; \
-            for (int64_t i = first; i < end; i++)                                                            \
-                a[i + j * v[8].i] += x[i * incx] * yj + y[i * incy] * xj;                                    \
-        }                                                                                                    \
+            for (int64_t i = first; i < end; i++)                                                                         \
+                a[i + j * v[8].i] += x[i * incx] * yj + y[i * incy] * xj;                                                 \
+        }                                                                                                                 \
     }
 FOUR(syr2, SYR2)
 
@@ -157,8 +160,8 @@ FOUR(tpttr, TPTTR)
 FOUR(trttp, TRTTP)
 
 /* side uplo trans diag m n alpha A lda B ldb C ldc: BLAS's works in place */
-typedef void (*trmm_fn)(const char *, const char *, const char *, const char *, const int *, const int *, const void *, const void *,
-                        const int *, void *, const int *);
+typedef void (*trmm_fn)(const char *, const char *, const char *, const char *, const int *, const int *, const void *,
+                        const void *, const int *, void *, const int *);
 
 void aw_blas_own_trmm(const struct aw_blas_call *call, const union aw_blas_value *v)
 {
@@ -175,31 +178,33 @@ void aw_blas_own_trmm(const struct aw_blas_call *call, const union aw_blas_value
         trmm(&options[0], &options[1], &options[2], &options[3], &m, &n, v[6].p, v[7].p, &lda, v[11].p, &ldc);
 }
 
-/* uplo trans n k alpha A lda B ldb beta C ldc: one triangle of alpha op(A) op(B)' + beta C, by a product and a sum.  herkx's beta is real,
- * and its diagonal. */
-typedef void (*gemm_fn)(const char *, const char *, const int *, const int *, const int *, const void *, const void *, const int *,
-                        const void *, const int *, const void *, void *, const int *);
+/* uplo trans n k alpha A lda B ldb beta C ldc: one triangle of alpha op(A) op(B)' + beta C, by a product and a sum.  herkx's beta
+ * is real, and its diagonal. */
+typedef void (*gemm_fn)(const char *, const char *, const int *, const int *, const int *, const void *, const void *,
+                        const int *, const void *, const int *, const void *, void *, const int *);
 
-#define SYRKX(name, T, CONJ)                                                                                 \
-    static void name(const struct aw_blas_call *call, const union aw_blas_value *v)                          \
-    {                                                                                                        \
-        static void *cell;                                                                                   \
-        const char gemm_name[] = { #name[sizeof #name - 2], 'g', 'e', 'm', 'm', '_', 0 };             \
-        gemm_fn gemm = (gemm_fn)aw_cpu_blas_cell(&cell, gemm_name);                                          \
-        bool her = call->f->row->args[1].kind == AW_BLAS_OP_C, plain = v[1].i == CUBLAS_OP_N;                \
-        const char ta = plain ? 'N' : her ? 'C' : 'T', tb = plain ? her ? 'C' : 'T' : 'N';                   \
-        const int n = (int)v[2].i, k = (int)v[3].i, lda = (int)v[6].i, ldb = (int)v[8].i;                    \
-        const T zero = 0, beta = her ? sizeof(T) == 16 ? (T)*(const double *)v[9].p : (T)*(const float *)v[9].p : *(const T *)v[9].p; \
-        T *c = v[10].p, *product = malloc((size_t)n * (size_t)n * sizeof(T));                                \
-        if (gemm && product)                                                                                 \
-            gemm(&ta, &tb, &n, &n, &k, v[4].p, v[5].p, &lda, v[7].p, &ldb, &zero, product, &n);              \
-        for (int64_t j = 0; j < n && gemm && product; j++)                                                   \
-            for (int64_t i = v[0].i == CUBLAS_FILL_MODE_UPPER ? 0 : j; i < (v[0].i == CUBLAS_FILL_MODE_UPPER ? j + 1 : n); i++) { \
-                T *at = &c[i + j * v[11].i], p = product[i + j * (int64_t)n];                                \
-                *at = beta == 0 ? p : p + beta * *at;                                                        \
-                if (her && i == j)                                                                           \
-                    *at = (*at + CONJ(*at)) / 2;                                                             \
-            }                                                                                                \
-        free(product);                                                                                       \
+#define SYRKX(name, T, CONJ)                                                                                                    \
+    static void name(const struct aw_blas_call *call, const union aw_blas_value *v)                                             \
+    {                                                                                                                           \
+        static void *cell;                                                                                                      \
+        const char gemm_name[] = { #name[sizeof #name - 2], 'g', 'e', 'm', 'm', '_', 0 };                                       \
+        gemm_fn gemm = (gemm_fn)aw_cpu_blas_cell(&cell, gemm_name);                                                             \
+        bool her = call->f->row->args[1].kind == AW_BLAS_OP_C, plain = v[1].i == CUBLAS_OP_N;                                   \
+        const char ta = plain ? 'N' : her ? 'C' : 'T', tb = plain ? her ? 'C' : 'T' : 'N';                                      \
+        const int n = (int)v[2].i, k = (int)v[3].i, lda = (int)v[6].i, ldb = (int)v[8].i;                                       \
+        const T zero = 0,                                                                                                       \
+                beta = her ? sizeof(T) == 16 ? (T) * (const double *)v[9].p : (T) * (const float *)v[9].p : *(const T *)v[9].p; \
+        T *c = v[10].p, *product = malloc((size_t)n * (size_t)n * sizeof(T));                                                   \
+        if (gemm && product)                                                                                                    \
+            gemm(&ta, &tb, &n, &n, &k, v[4].p, v[5].p, &lda, v[7].p, &ldb, &zero, product, &n);                                 \
+        for (int64_t j = 0; j < n && gemm && product; j++)                                                                      \
+            for (int64_t i = v[0].i == CUBLAS_FILL_MODE_UPPER ? 0 : j; i < (v[0].i == CUBLAS_FILL_MODE_UPPER ? j + 1 : n);      \
+                 i++) {                                                                                                         \
+                T *at = &c[i + j * v[11].i], p = product[i + j * (int64_t)n];                                                   \
+                *at = beta == 0 ? p : p + beta * *at;                                                                           \
+                if (her && i == j)                                                                                              \
+                    *at = (*at + CONJ(*at)) / 2;                                                                                \
+            }                                                                                                                   \
+        free(product);                                                                                                          \
     }
 FOUR(syrkx, SYRKX)

@@ -16,8 +16,8 @@
 #include "handle.h"
 #include "lt_amd.h"
 
-typedef void (*gemm_fn)(const char *, const char *, const int *, const int *, const int *, const void *, const void *, const int *,
-                        const void *, const int *, const void *, void *, const int *);
+typedef void (*gemm_fn)(const char *, const char *, const int *, const int *, const int *, const void *, const void *,
+                        const int *, const void *, const int *, const void *, void *, const int *);
 
 static void *gemm_cells[4];
 
@@ -130,7 +130,8 @@ struct operand {
     char letter;
 };
 
-static bool operand_make(const struct aw_product_matrix *m, const void *at, cublasOperation_t op, bool turned, char calc, struct operand *ret)
+static bool operand_make(const struct aw_product_matrix *m, const void *at, cublasOperation_t op, bool turned, char calc,
+                         struct operand *ret)
 {
     bool transposed = (op != CUBLAS_OP_N) ^ m->by_rows ^ turned, conjugated = op == CUBLAS_OP_C && (calc == 'c' || calc == 'z');
     *ret = (struct operand){ at, NULL, (int)m->ld, conjugated ? transposed ? 'C' : 'R' : transposed ? 'T' : 'N' };
@@ -147,8 +148,8 @@ static bool operand_make(const struct aw_product_matrix *m, const void *at, cubl
     return true;
 }
 
-static void multiply(gemm_fn gemm, const struct operand *x, const struct operand *y, int m, int n, int k, const void *alpha, const void *beta,
-                     void *out, int ld)
+static void multiply(gemm_fn gemm, const struct operand *x, const struct operand *y, int m, int n, int k, const void *alpha,
+                     const void *beta, void *out, int ld)
 {
     gemm(&x->letter, &y->letter, &m, &n, &k, alpha, x->at, &x->ld, y->at, &y->ld, beta, out, &ld);
 }
@@ -300,7 +301,8 @@ static void finish_run(struct finish *f, void *sum, float *other, int64_t n, int
     } else if (p->calc == 'i') {
         uint32_t alpha = (uint32_t)(int32_t)creal(f->alpha), beta = (uint32_t)(int32_t)creal(f->beta); /* as integers wrap */
         for (int64_t e = 0; e < n; e++)
-            ((uint32_t *)(void *)d)[e] = alpha * ((const uint32_t *)sum)[e] + (beta ? beta * ((const uint32_t *)(const void *)c)[e] : 0);
+            ((uint32_t *)(void *)d)[e] = alpha * ((const uint32_t *)sum)[e] +
+                                         (beta ? beta * ((const uint32_t *)(const void *)c)[e] : 0);
     } else {
         for (int64_t e = 0; e < n; e++)
             aw_type_store(p->d.type, d, e, f->alpha * aw_type_load(calc_type(p->calc), sum, e) +
@@ -309,7 +311,8 @@ static void finish_run(struct finish *f, void *sum, float *other, int64_t n, int
 }
 
 /* Sums over k of A's rows or B's columns. */
-static void input_gradient(const struct finish *f, const struct aw_product_matrix *m, cublasOperation_t op, const void *at, bool of_a)
+static void input_gradient(const struct finish *f, const struct aw_product_matrix *m, cublasOperation_t op, const void *at,
+                           bool of_a)
 {
     const struct aw_product *p = f->p;
     for (int64_t i = 0; i < (of_a ? p->m : p->n); i++) {
@@ -341,8 +344,8 @@ struct item {
 /* All in the type of BLAS, and nothing but the product: at once into D. */
 static bool is_plain(const struct aw_product *p)
 {
-    if (p->calc == 'i' || p->epilogue || p->alpha_vector || p->beta_vector || p->c.type != calc_type(p->calc) || p->d.type != p->c.type ||
-        p->scale != calc_type(p->calc))
+    if (p->calc == 'i' || p->epilogue || p->alpha_vector || p->beta_vector || p->c.type != calc_type(p->calc) ||
+        p->d.type != p->c.type || p->scale != calc_type(p->calc))
         return false;
     for (int i = AW_PRODUCT_SCALE_A; i < AW_PRODUCT_SPANS; i++)
         if (p->job.spans[i].at)
@@ -354,7 +357,8 @@ static void copy_matrix(const struct aw_product *p, const struct item *x)
 {
     size_t size = aw_type_size(p->d.type);
     for (int64_t r = 0; r < runs(&p->d); r++)
-        memcpy((char *)x->d + (size_t)(r * p->d.ld) * size, (const char *)x->c + (size_t)(r * p->c.ld) * size, (size_t)run_length(&p->d) * size);
+        memcpy((char *)x->d + (size_t)(r * p->d.ld) * size, (const char *)x->c + (size_t)(r * p->c.ld) * size,
+               (size_t)run_length(&p->d) * size);
 }
 
 static bool sum_and_finish(struct finish *f, gemm_fn gemm, const struct operand *x, const struct operand *y, int m, int n)
@@ -364,7 +368,10 @@ static bool sum_and_finish(struct finish *f, gemm_fn gemm, const struct operand 
     const float _Complex one_c = 1;
     const double one_d = 1, zero[2] = { 0, 0 };
     const float one_s = 1;
-    const void *one = p->calc == 'd' ? (const void *)&one_d : p->calc == 'c' ? (const void *)&one_c : p->calc == 'z' ? (const void *)&one_z : &one_s;
+    const void *one = p->calc == 'd'   ? (const void *)&one_d
+                      : p->calc == 'c' ? (const void *)&one_c
+                      : p->calc == 'z' ? (const void *)&one_z
+                                       : &one_s;
     size_t size = p->calc == 'i' ? sizeof(int32_t) : aw_type_size(calc_type(p->calc));
     char *sum = malloc((size_t)m * (size_t)n * size + 1);
     float *other = malloc(2 * (size_t)m * sizeof *other + 1);
@@ -487,7 +494,8 @@ static void run(struct aw_lib_job *job)
         const void *at[4];
         const struct aw_product_matrix *m[] = { &p->a, &p->b, &p->c, &p->d };
         for (int k = 0; k < 4; k++)
-            at[k] = p->pointers ? ((void **)job->spans[k].at)[i] : (char *)job->spans[k].at + (size_t)(i * m[k]->stride) * aw_type_size(m[k]->type);
+            at[k] = p->pointers ? ((void **)job->spans[k].at)[i]
+                                : (char *)job->spans[k].at + (size_t)(i * m[k]->stride) * aw_type_size(m[k]->type);
         x = (struct item){ at[0], at[1], at[2], (void *)(uintptr_t)at[3] };
         job->status = compute(p, &x, i);
     }
@@ -499,7 +507,8 @@ static void run(struct aw_lib_job *job)
 
 static bool matrix_valid(const struct aw_product_matrix *m, int64_t rows, int64_t cols)
 {
-    return m->rows == rows && m->cols == cols && m->ld >= run_length(m) && m->ld >= 1 && m->ld <= INT_MAX && aw_type_size(m->type);
+    return m->rows == rows && m->cols == cols && m->ld >= run_length(m) && m->ld >= 1 && m->ld <= INT_MAX &&
+           aw_type_size(m->type);
 }
 
 static void span_matrix(struct aw_lib_span *s, const struct aw_product_matrix *m, int64_t batch, unsigned dir)
@@ -534,10 +543,12 @@ static void spans_set(struct aw_product *p)
     span_plain(&s[AW_PRODUCT_SCALARS], p->alpha_vector ? (size_t)p->m * scale : scale, p->alpha_stride ? p->batch : 1,
                (size_t)p->alpha_stride * scale, AW_LIB_IN);
     span_plain(&s[AW_PRODUCT_BETA], p->beta_vector ? (size_t)p->m * scale : scale, 1, 0, AW_LIB_IN);
-    span_plain(&s[AW_PRODUCT_BIAS_AT], (size_t)(p->epilogue & AW_PRODUCT_BIAS_GRAD_B ? p->n : p->m) * bias, p->bias_stride ? p->batch : 1,
-               (size_t)p->bias_stride * bias, p->epilogue & AW_PRODUCT_BIAS ? AW_LIB_IN : AW_LIB_OUT);
+    span_plain(&s[AW_PRODUCT_BIAS_AT], (size_t)(p->epilogue & AW_PRODUCT_BIAS_GRAD_B ? p->n : p->m) * bias,
+               p->bias_stride ? p->batch : 1, (size_t)p->bias_stride * bias,
+               p->epilogue & AW_PRODUCT_BIAS ? AW_LIB_IN : AW_LIB_OUT);
     bool mask = p->epilogue & (AW_PRODUCT_RELU | AW_PRODUCT_DRELU);
-    size_t pitch = mask ? (size_t)p->aux_ld / 8 : (size_t)p->aux_ld * aux, stride = mask ? (size_t)p->aux_stride / 8 : (size_t)p->aux_stride * aux;
+    size_t pitch = mask ? (size_t)p->aux_ld / 8 : (size_t)p->aux_ld * aux,
+           stride = mask ? (size_t)p->aux_stride / 8 : (size_t)p->aux_stride * aux;
     struct aw_lib_span *x = &s[AW_PRODUCT_AUX_AT];
     *x = (struct aw_lib_span){ x->at, mask ? (size_t)(p->m + 7) / 8 : (size_t)p->m * aux, (size_t)p->n, pitch, (size_t)p->batch,
                                stride, p->epilogue & AW_PRODUCT_AUX ? AW_LIB_IN | AW_LIB_OUT : AW_LIB_IN };
@@ -612,7 +623,8 @@ cublasStatus_t aw_product_submit(struct aw_product *p, const struct aw_lib_queue
     if (p->pointers && queue->place == AW_LIB_CARD)
         return each_of_batch(p, queue);
     spans_set(p);
-    double work = ((double)p->m * (double)p->n * (double)p->k + 16.0 * (double)(p->m * p->k + p->k * p->n + p->m * p->n)) * (double)p->batch;
+    double work = ((double)p->m * (double)p->n * (double)p->k + 16.0 * (double)(p->m * p->k + p->k * p->n + p->m * p->n)) *
+                  (double)p->batch;
     CUresult result = aw_lib_submit(queue, &p->job, work <= SMALL ? AW_LIB_SMALL : AW_LIB_QUEUED, &ran);
     return result == CUDA_SUCCESS ? (cublasStatus_t)ran : aw_blas_status(result);
 }

@@ -1,4 +1,5 @@
-/* cuFile's driver, of which there is none: files are read and written through the host's own calls, as with NVIDIA's compatibility mode. */
+/* cuFile's driver, of which there is none: files are read and written through the host's own calls, as with NVIDIA's
+ * compatibility mode. */
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <stdatomic.h>
 

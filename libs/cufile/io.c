@@ -1,5 +1,5 @@
-/* Files and buffers: reads and writes by the host's own calls.  Where device memory is the host's, they go there directly; on a card through
- * pinned memory. */
+/* Files and buffers: reads and writes by the host's own calls.  Where device memory is the host's, they go there directly; on a
+ * card through pinned memory. */
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <errno.h>
 #include <fcntl.h>
@@ -41,7 +41,8 @@ static CUfileError_t error(CUfileOpError err)
 
 /* ---- Files. */
 
-/* Files opened with O_DIRECT want aligned memory and sizes, which device memory need not have: the file is used through a descriptor without. */
+/* Files opened with O_DIRECT want aligned memory and sizes, which device memory need not have: the file is used through a
+ * descriptor without. */
 static int descriptor_take(int fd)
 {
     char path[40];
@@ -153,7 +154,8 @@ static ssize_t host_move(int fd, char *at, size_t size, off_t offset, bool write
 {
     size_t done = 0;
     while (done < size) {
-        ssize_t n = write ? pwrite(fd, at + done, size - done, offset + (off_t)done) : pread(fd, at + done, size - done, offset + (off_t)done);
+        ssize_t n = write ? pwrite(fd, at + done, size - done, offset + (off_t)done)
+                          : pread(fd, at + done, size - done, offset + (off_t)done);
         if (n < 0 && errno == EINTR)
             continue;
         if (n < 0)
@@ -239,8 +241,8 @@ static void later_run(void *arg)
     free(l);
 }
 
-static CUfileError_t move_async(CUfileHandle_t handle, void *base, size_t *size, off_t *file_offset, off_t *offset, ssize_t *moved,
-                                CUstream stream, bool write)
+static CUfileError_t move_async(CUfileHandle_t handle, void *base, size_t *size, off_t *file_offset, off_t *offset,
+                                ssize_t *moved, CUstream stream, bool write)
 {
     struct aw_lib_queue queue = { 0 };
     int fd = file_find(handle);
@@ -266,14 +268,14 @@ static CUfileError_t move_async(CUfileHandle_t handle, void *base, size_t *size,
     return (CUfileError_t){ result == CUDA_SUCCESS ? CU_FILE_SUCCESS : CU_FILE_CUDA_DRIVER_ERROR, result };
 }
 
-CUfileError_t awcufile_cuFileReadAsync(CUfileHandle_t handle, void *base, size_t *size, off_t *file_offset, off_t *offset, ssize_t *moved,
-                                       CUstream stream)
+CUfileError_t awcufile_cuFileReadAsync(CUfileHandle_t handle, void *base, size_t *size, off_t *file_offset, off_t *offset,
+                                       ssize_t *moved, CUstream stream)
 {
     return move_async(handle, base, size, file_offset, offset, moved, stream, false);
 }
 
-CUfileError_t awcufile_cuFileWriteAsync(CUfileHandle_t handle, void *base, size_t *size, off_t *file_offset, off_t *offset, ssize_t *moved,
-                                        CUstream stream)
+CUfileError_t awcufile_cuFileWriteAsync(CUfileHandle_t handle, void *base, size_t *size, off_t *file_offset, off_t *offset,
+                                        ssize_t *moved, CUstream stream)
 {
     return move_async(handle, base, size, file_offset, offset, moved, stream, true);
 }

@@ -14,7 +14,8 @@
 
 #define AW_ROOM "cupti"
 
-enum { KIND_MEMCPY = 1, KIND_MEMSET = 2, KIND_KERNEL = 3, KIND_DRIVER = 4, KIND_RUNTIME = 5, KIND_CONCURRENT_KERNEL = 10, KIND_OVERHEAD = 17,
+enum { KIND_MEMCPY = 1, KIND_MEMSET = 2, KIND_KERNEL = 3, KIND_DRIVER = 4, KIND_RUNTIME = 5, KIND_CONCURRENT_KERNEL = 10,
+       KIND_OVERHEAD = 17,
        KIND_MEMCPY2 = 22, KIND_EXTERNAL_CORRELATION = 39, KINDS = 64 };
 enum { EXTERNAL_KINDS = 16, EXTERNAL_DEPTH = 64, CBIDS = 1024, ATTRIBUTES = 32 };
 
@@ -199,7 +200,8 @@ static void buffer_hand_back(void)
 static void append(const void *record, size_t size)
 {
     size_t padded = (size + 7) & ~(size_t)7;
-    if (activity.buffer && (activity.used + padded > activity.size || (activity.max_records && activity.records == activity.max_records)))
+    if (activity.buffer &&
+        (activity.used + padded > activity.size || (activity.max_records && activity.records == activity.max_records)))
         buffer_hand_back();
     if (!activity.buffer && activity.request) {
         activity.size = activity.used = activity.records = activity.max_records = 0;
@@ -240,7 +242,8 @@ static void kernel_append(const struct aw_activity_record *r)
 {
     struct kernel_record k = {
         .kind = kinds[KIND_CONCURRENT_KERNEL] ? KIND_CONCURRENT_KERNEL : KIND_KERNEL, .registers = (uint16_t)r->registers,
-        .start = time_convert(r->begin_ns), .end = time_convert(r->end_ns), .device = r->device, .context = r->context, .stream = r->stream,
+        .start = time_convert(r->begin_ns), .end = time_convert(r->end_ns), .device = r->device, .context = r->context,
+        .stream = r->stream,
         .static_shared = (int32_t)r->static_shared, .dynamic_shared = (int32_t)r->dynamic_shared, .local_per_thread = r->local,
         .correlation = (uint32_t)r->call, .grid_id = (int64_t)r->call, .name = name_keep(r->name ? r->name : ""),
         .shared_executed = r->static_shared + r->dynamic_shared,
@@ -266,7 +269,8 @@ static void copy_append(const struct aw_activity_record *r)
         .kind = KIND_MEMCPY, .copy_kind = kinds_of[i].kind,
         .src_kind = r->src_pageable ? PAGEABLE : kinds_of[i].src_host ? PINNED : DEVICE,
         .dst_kind = r->dst_pageable ? PAGEABLE : kinds_of[i].dst_host ? PINNED : DEVICE,
-        .bytes = r->bytes, .start = time_convert(r->begin_ns), .end = time_convert(r->end_ns), .device = r->device, .context = r->context,
+        .bytes = r->bytes, .start = time_convert(r->begin_ns), .end = time_convert(r->end_ns), .device = r->device,
+        .context = r->context,
         .stream = r->stream, .correlation = (uint32_t)r->call, .copies = 1,
     };
     append(&m, sizeof m);
@@ -276,7 +280,8 @@ static void fill_append(const struct aw_activity_record *r)
 {
     enum { DEVICE = 3 };
     struct memset_record m = {
-        .kind = KIND_MEMSET, .value = r->value, .bytes = r->bytes, .start = time_convert(r->begin_ns), .end = time_convert(r->end_ns),
+        .kind = KIND_MEMSET, .value = r->value, .bytes = r->bytes, .start = time_convert(r->begin_ns),
+        .end = time_convert(r->end_ns),
         .device = r->device, .context = r->context, .stream = r->stream, .correlation = (uint32_t)r->call, .memory_kind = DEVICE,
     };
     append(&m, sizeof m);
@@ -312,11 +317,14 @@ void aw_cupti_call_record(const struct aw_cupti_call *call)
     for (uint32_t k = 0; kinds[KIND_EXTERNAL_CORRELATION] && k < EXTERNAL_KINDS; k++)
         if (external.depth[k]) {
             struct external_record e = { .kind = KIND_EXTERNAL_CORRELATION, .external_kind = k,
-                                         .external_id = external.ids[k][external.depth[k] - 1], .correlation = (uint32_t)call->number };
+                                         .external_id = external.ids[k][external.depth[k] - 1],
+                                         .correlation = (uint32_t)call->number };
             append(&e, sizeof e);
         }
     if (wanted) {
-        struct api_record a = { .kind = d == DOMAIN_RUNTIME ? KIND_RUNTIME : KIND_DRIVER, .cbid = call->function.cbid, .start = call->begin,
+        struct api_record a = { .kind = d == DOMAIN_RUNTIME ? KIND_RUNTIME : KIND_DRIVER,
+                                .cbid = call->function.cbid,
+                                .start = call->begin,
                                 .end = call->end, .process = process, .thread = thread, .correlation = (uint32_t)call->number,
                                 .result = call->result };
         append(&a, sizeof a);
@@ -328,7 +336,8 @@ void aw_cupti_call_record(const struct aw_cupti_call *call)
 
 /* ---- What the program asks for. */
 
-CUptiResult awcupti_cuptiActivityRegisterCallbacks(CUpti_BuffersCallbackRequestFunc request, CUpti_BuffersCallbackCompleteFunc complete)
+CUptiResult awcupti_cuptiActivityRegisterCallbacks(CUpti_BuffersCallbackRequestFunc request,
+                                                   CUpti_BuffersCallbackCompleteFunc complete)
 {
     if (!request || !complete)
         return CUPTI_ERROR_INVALID_PARAMETER;
@@ -339,7 +348,8 @@ CUptiResult awcupti_cuptiActivityRegisterCallbacks(CUpti_BuffersCallbackRequestF
     return CUPTI_SUCCESS;
 }
 
-/* Those of which there are records, and those of which there never is anything to record: time of CUPTI's own, copies between devices as such. */
+/* Those of which there are records, and those of which there never is anything to record: time of CUPTI's own, copies between
+ * devices as such. */
 static bool kind_known(CUpti_ActivityKind kind)
 {
     return record_size((uint32_t)kind) || kind == KIND_OVERHEAD || kind == KIND_MEMCPY2;

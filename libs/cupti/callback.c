@@ -80,12 +80,13 @@ static struct aw_cupti_function function_of(const char *text)
 
 /* ---- The hook. */
 
-static void tell(struct aw_cupti_subscriber *to, const struct aw_cupti_function *f, const void *args, const void *result, uint64_t call,
-                 uint64_t *word)
+static void tell(struct aw_cupti_subscriber *to, const struct aw_cupti_function *f, const void *args, const void *result,
+                 uint64_t call, uint64_t *word)
 {
     CUcontext ctx = NULL;
     cuCtxGetCurrent(&ctx);
-    struct callback_data data = { .site = result != NULL, .function_name = f->name, .params = args, .result = (void *)(uintptr_t)result,
+    struct callback_data data = { .site = result != NULL, .function_name = f->name, .params = args,
+                                  .result = (void *)(uintptr_t)result,
                                   .context = ctx, .context_id = aw_abi_activity_context(ctx), .correlation_data = word,
                                   .correlation_id = (uint32_t)call };
     to->fn(to->user, f->domain, f->cbid, &data);
@@ -170,7 +171,8 @@ CUptiResult awcupti_cuptiUnsubscribe(CUpti_SubscriberHandle handle)
     return CUPTI_SUCCESS;
 }
 
-static CUptiResult enable(uint32_t on, CUpti_SubscriberHandle handle, CUpti_CallbackDomain domain, CUpti_CallbackId first, size_t n)
+static CUptiResult enable(uint32_t on, CUpti_SubscriberHandle handle, CUpti_CallbackDomain domain, CUpti_CallbackId first,
+                          size_t n)
 {
     if (!handle || handle != subscriber || domain < 1 || domain >= DOMAINS || first >= CBIDS)
         return CUPTI_ERROR_INVALID_PARAMETER;
@@ -181,7 +183,8 @@ static CUptiResult enable(uint32_t on, CUpti_SubscriberHandle handle, CUpti_Call
     return CUPTI_SUCCESS;
 }
 
-CUptiResult awcupti_cuptiEnableCallback(uint32_t on, CUpti_SubscriberHandle handle, CUpti_CallbackDomain domain, CUpti_CallbackId cbid)
+CUptiResult awcupti_cuptiEnableCallback(uint32_t on, CUpti_SubscriberHandle handle, CUpti_CallbackDomain domain,
+                                        CUpti_CallbackId cbid)
 {
     return enable(on, handle, domain, cbid, 1);
 }
@@ -199,7 +202,8 @@ CUptiResult awcupti_cuptiEnableAllDomains(uint32_t on, CUpti_SubscriberHandle ha
     return result;
 }
 
-CUptiResult awcupti_cuptiGetCallbackState(uint32_t *on, CUpti_SubscriberHandle handle, CUpti_CallbackDomain domain, CUpti_CallbackId cbid)
+CUptiResult awcupti_cuptiGetCallbackState(uint32_t *on, CUpti_SubscriberHandle handle, CUpti_CallbackDomain domain,
+                                          CUpti_CallbackId cbid)
 {
     if (!on || !handle || handle != subscriber || domain < 1 || domain >= DOMAINS || cbid >= CBIDS)
         return CUPTI_ERROR_INVALID_PARAMETER;

@@ -25,7 +25,8 @@ typedef enum {
     CUPTI_ERROR_UNKNOWN = 999,
 } CUptiResult;
 
-typedef int CUpti_ActivityKind, CUpti_ActivityAttribute, CUpti_ActivityThreadIdType, CUpti_CallbackDomain, CUpti_ClockControl_Mode;
+typedef int CUpti_ActivityKind, CUpti_ActivityAttribute, CUpti_ActivityThreadIdType, CUpti_CallbackDomain,
+    CUpti_ClockControl_Mode;
 typedef int CUpti_DeviceAttribute, CUpti_DeviceVirtualizationMode, CUpti_EventAttribute, CUpti_EventCollectionMode;
 typedef int CUpti_EventDomainAttribute, CUpti_EventGroupAttribute, CUpti_ExternalCorrelationKind, CUpti_MetricAttribute;
 typedef int CUpti_ReadEventFlags, CUdevice;

@@ -1,6 +1,7 @@
 /* What callbacks (callback.c) and activities (activity.c) share.
  *
- * Both hang on one hook in the core, which is told of each call of the two APIs, and which is there only while somebody wants to know. */
+ * Both hang on one hook in the core, which is told of each call of the two APIs, and which is there only while somebody wants to
+ * know. */
 /* SPDX-License-Identifier: Apache-2.0 */
 #ifndef AW_LIBS_CUPTI_STATE_H
 #define AW_LIBS_CUPTI_STATE_H

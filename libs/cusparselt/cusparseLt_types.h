@@ -1,4 +1,5 @@
-/* The types in the table of cuSPARSELt.  Descriptors lie in the program's memory: 512 bytes of them in the newest version, more in older. */
+/* The types in the table of cuSPARSELt.  Descriptors lie in the program's memory: 512 bytes of them in the newest version, more
+ * in older. */
 /* SPDX-License-Identifier: Apache-2.0 */
 #ifndef AW_LIBS_CUSPARSELT_TYPES_H
 #define AW_LIBS_CUSPARSELT_TYPES_H

@@ -34,7 +34,8 @@ cusparseStatus_t awcusparselt_cusparseLtDestroy(const cusparseLtHandle_t *handle
 static cusparseStatus_t matrix_init(const struct aw_slt_handle *handle, struct aw_slt_matrix *m, struct aw_slt_matrix from)
 {
     int64_t least = from.order == ORDER_ROW ? from.cols : from.rows;
-    if (!handle || !m || from.rows <= 0 || from.cols <= 0 || from.ld < least || (from.order != ORDER_COL && from.order != ORDER_ROW))
+    if (!handle || !m || from.rows <= 0 || from.cols <= 0 || from.ld < least ||
+        (from.order != ORDER_COL && from.order != ORDER_ROW))
         return CUSPARSE_STATUS_INVALID_VALUE;
     if (!aw_slt_element(from.type)) {
         aw_fixme("matrices of type %d are not implemented", from.type);
@@ -46,23 +47,25 @@ static cusparseStatus_t matrix_init(const struct aw_slt_handle *handle, struct a
     return CUSPARSE_STATUS_SUCCESS;
 }
 
-cusparseStatus_t awcusparselt_cusparseLtDenseDescriptorInit(const cusparseLtHandle_t *handle, cusparseLtMatDescriptor_t *m, int64_t rows,
-                                                            int64_t cols, int64_t ld, uint32_t alignment, cudaDataType type,
-                                                            cusparseOrder_t order)
+cusparseStatus_t awcusparselt_cusparseLtDenseDescriptorInit(const cusparseLtHandle_t *handle, cusparseLtMatDescriptor_t *m,
+                                                            int64_t rows, int64_t cols, int64_t ld, uint32_t alignment,
+                                                            cudaDataType type, cusparseOrder_t order)
 {
     (void)alignment;
     return matrix_init(handle, m, (struct aw_slt_matrix){ .type = type, .order = order, .rows = rows, .cols = cols, .ld = ld });
 }
 
-cusparseStatus_t awcusparselt_cusparseLtStructuredDescriptorInit(const cusparseLtHandle_t *handle, cusparseLtMatDescriptor_t *m, int64_t rows,
-                                                                 int64_t cols, int64_t ld, uint32_t alignment, cudaDataType type,
-                                                                 cusparseOrder_t order, cusparseLtSparsity_t sparsity)
+cusparseStatus_t awcusparselt_cusparseLtStructuredDescriptorInit(const cusparseLtHandle_t *handle, cusparseLtMatDescriptor_t *m,
+                                                                 int64_t rows, int64_t cols, int64_t ld, uint32_t alignment,
+                                                                 cudaDataType type, cusparseOrder_t order,
+                                                                 cusparseLtSparsity_t sparsity)
 {
     (void)alignment;
     int group = type == CUDA_R_32F ? 2 : 4;
     if (sparsity != 0 || rows % group || cols % group || type == CUDA_R_32I)
         return CUSPARSE_STATUS_INVALID_VALUE;
-    return matrix_init(handle, m, (struct aw_slt_matrix){ .type = type, .order = order, .rows = rows, .cols = cols, .ld = ld, .sparse = true });
+    return matrix_init(
+        handle, m, (struct aw_slt_matrix){ .type = type, .order = order, .rows = rows, .cols = cols, .ld = ld, .sparse = true });
 }
 
 cusparseStatus_t awcusparselt_cusparseLtMatDescriptorDestroy(const cusparseLtMatDescriptor_t *m)
@@ -122,7 +125,8 @@ cusparseStatus_t awcusparselt_cusparseLtMatDescSetAttribute(const cusparseLtHand
 cusparseStatus_t awcusparselt_cusparseLtMatDescGetAttribute(const cusparseLtHandle_t *handle, const cusparseLtMatDescriptor_t *m,
                                                             cusparseLtMatDescAttribute_t which, void *data, size_t size)
 {
-    return handle ? attribute_get(matrix_attribute((struct aw_slt_matrix *)(uintptr_t)m, which), data, size) : CUSPARSE_STATUS_INVALID_VALUE;
+    return handle ? attribute_get(matrix_attribute((struct aw_slt_matrix *)(uintptr_t)m, which), data, size)
+                  : CUSPARSE_STATUS_INVALID_VALUE;
 }
 
 /* Scales of matrices (from 10 on) and the pointer that the search wants are not known here. */
@@ -143,7 +147,8 @@ static struct attribute matmul_attribute(struct aw_slt_matmul *p, int which)
 }
 
 cusparseStatus_t awcusparselt_cusparseLtMatmulDescSetAttribute(const cusparseLtHandle_t *handle, cusparseLtMatmulDescriptor_t *p,
-                                                               cusparseLtMatmulDescAttribute_t which, const void *data, size_t size)
+                                                               cusparseLtMatmulDescAttribute_t which, const void *data,
+                                                               size_t size)
 {
     enum { SPARSE_POINTER = 9 };
     if (!handle)
@@ -153,10 +158,12 @@ cusparseStatus_t awcusparselt_cusparseLtMatmulDescSetAttribute(const cusparseLtH
     return attribute_set(matmul_attribute(p, which), data, size);
 }
 
-cusparseStatus_t awcusparselt_cusparseLtMatmulDescGetAttribute(const cusparseLtHandle_t *handle, const cusparseLtMatmulDescriptor_t *p,
+cusparseStatus_t awcusparselt_cusparseLtMatmulDescGetAttribute(const cusparseLtHandle_t *handle,
+                                                               const cusparseLtMatmulDescriptor_t *p,
                                                                cusparseLtMatmulDescAttribute_t which, void *data, size_t size)
 {
-    return handle ? attribute_get(matmul_attribute((struct aw_slt_matmul *)(uintptr_t)p, which), data, size) : CUSPARSE_STATUS_INVALID_VALUE;
+    return handle ? attribute_get(matmul_attribute((struct aw_slt_matmul *)(uintptr_t)p, which), data, size)
+                  : CUSPARSE_STATUS_INVALID_VALUE;
 }
 
 /* ---- Products. */
@@ -180,9 +187,10 @@ static bool sizes_fit(const struct aw_slt_matmul *p)
 
 cusparseStatus_t awcusparselt_cusparseLtMatmulDescriptorInit(const cusparseLtHandle_t *handle, cusparseLtMatmulDescriptor_t *ret,
                                                              cusparseOperation_t opa, cusparseOperation_t opb,
-                                                             const cusparseLtMatDescriptor_t *a, const cusparseLtMatDescriptor_t *b,
-                                                             const cusparseLtMatDescriptor_t *c, const cusparseLtMatDescriptor_t *d,
-                                                             cusparseComputeType compute)
+                                                             const cusparseLtMatDescriptor_t *a,
+                                                             const cusparseLtMatDescriptor_t *b,
+                                                             const cusparseLtMatDescriptor_t *c,
+                                                             const cusparseLtMatDescriptor_t *d, cusparseComputeType compute)
 {
     const struct aw_slt_matrix *const all[] = { a, b, c, d };
     if (!handle || !ret || opa < OP_N || opa > OP_T || opb < OP_N || opb > OP_T)
@@ -190,7 +198,8 @@ cusparseStatus_t awcusparselt_cusparseLtMatmulDescriptorInit(const cusparseLtHan
     for (int i = 0; i < 4; i++)
         if (!all[i] || all[i]->magic != SLT_MATRIX)
             return CUSPARSE_STATUS_INVALID_VALUE;
-    struct aw_slt_matmul p = { .magic = SLT_MATMUL, .opa = opa, .opb = opb, .compute = compute, .a = *a, .b = *b, .c = *c, .d = *d,
+    struct aw_slt_matmul p = { .magic = SLT_MATMUL, .opa = opa, .opb = opb, .compute = compute, .a = *a, .b = *b, .c = *c,
+                               .d = *d,
                                .relu_upper = 3.402823466e38f, .gelu_scale = 1 };
     if (!sizes_fit(&p))
         return CUSPARSE_STATUS_INVALID_VALUE;
@@ -204,8 +213,10 @@ cusparseStatus_t awcusparselt_cusparseLtMatmulDescriptorInit(const cusparseLtHan
 
 /* ---- Algorithms, of which there is one. */
 
-cusparseStatus_t awcusparselt_cusparseLtMatmulAlgSelectionInit(const cusparseLtHandle_t *handle, cusparseLtMatmulAlgSelection_t *s,
-                                                               const cusparseLtMatmulDescriptor_t *p, cusparseLtMatmulAlg_t algorithm)
+cusparseStatus_t awcusparselt_cusparseLtMatmulAlgSelectionInit(const cusparseLtHandle_t *handle,
+                                                               cusparseLtMatmulAlgSelection_t *s,
+                                                               const cusparseLtMatmulDescriptor_t *p,
+                                                               cusparseLtMatmulAlg_t algorithm)
 {
     if (!handle || !s || !p || p->magic != SLT_MATMUL || algorithm != 0)
         return CUSPARSE_STATUS_INVALID_VALUE;
@@ -245,18 +256,22 @@ cusparseStatus_t awcusparselt_cusparseLtMatmulAlgSetAttribute(const cusparseLtHa
     return attribute_set(selection_attribute(s, which), data, size);
 }
 
-cusparseStatus_t awcusparselt_cusparseLtMatmulAlgGetAttribute(const cusparseLtHandle_t *handle, const cusparseLtMatmulAlgSelection_t *s,
+cusparseStatus_t awcusparselt_cusparseLtMatmulAlgGetAttribute(const cusparseLtHandle_t *handle,
+                                                              const cusparseLtMatmulAlgSelection_t *s,
                                                               cusparseLtMatmulAlgAttribute_t which, void *data, size_t size)
 {
-    return handle ? attribute_get(selection_attribute((struct aw_slt_selection *)(uintptr_t)s, which), data, size) : CUSPARSE_STATUS_INVALID_VALUE;
+    return handle ? attribute_get(selection_attribute((struct aw_slt_selection *)(uintptr_t)s, which), data, size)
+                  : CUSPARSE_STATUS_INVALID_VALUE;
 }
 
 cusparseStatus_t awcusparselt_cusparseLtMatmulPlanInit(const cusparseLtHandle_t *handle, cusparseLtMatmulPlan_t *plan,
-                                                       const cusparseLtMatmulDescriptor_t *p, const cusparseLtMatmulAlgSelection_t *s)
+                                                       const cusparseLtMatmulDescriptor_t *p,
+                                                       const cusparseLtMatmulAlgSelection_t *s)
 {
     if (!handle || !plan || !p || p->magic != SLT_MATMUL || !s || s->magic != SLT_SELECTION)
         return CUSPARSE_STATUS_INVALID_VALUE;
-    if (p->d.batches != p->c.batches || (p->a.batches != p->d.batches && p->a.batches != 1) || (p->b.batches != p->d.batches && p->b.batches != 1))
+    if (p->d.batches != p->c.batches || (p->a.batches != p->d.batches && p->a.batches != 1) ||
+        (p->b.batches != p->d.batches && p->b.batches != 1))
         return CUSPARSE_STATUS_INVALID_VALUE;
     *plan = (struct aw_slt_plan){ SLT_PLAN, *p };
     return CUSPARSE_STATUS_SUCCESS;

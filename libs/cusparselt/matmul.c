@@ -1,4 +1,5 @@
-/* Products: the sparse matrix is expanded, cuBLAS of this package multiplies into sums of 32 bits, and what comes behind is done with these. */
+/* Products: the sparse matrix is expanded, cuBLAS of this package multiplies into sums of 32 bits, and what comes behind is done
+ * with these. */
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <dlfcn.h>
 #include <math.h>
@@ -15,9 +16,9 @@
 /* ---- cuBLAS. */
 
 enum { COMPUTE_32F = 68, COMPUTE_32I = 72 }; /* cublasComputeType_t */
-typedef int gemm_fn(void *handle, int opa, int opb, int m, int n, int k, const void *alpha, const void *a, int at, int lda, long long sa,
-                    const void *b, int bt, int ldb, long long sb, const void *beta, void *c, int ct, int ldc, long long sc, int batches,
-                    int compute, int algorithm);
+typedef int gemm_fn(void *handle, int opa, int opb, int m, int n, int k, const void *alpha, const void *a, int at, int lda,
+                    long long sa, const void *b, int bt, int ldb, long long sb, const void *beta, void *c, int ct, int ldc,
+                    long long sc, int batches, int compute, int algorithm);
 
 static struct {
     pthread_once_t once;
@@ -84,7 +85,8 @@ static struct layout layout_of(const struct aw_slt_matmul *p)
     return l;
 }
 
-cusparseStatus_t awcusparselt_cusparseLtMatmulGetWorkspace(const cusparseLtHandle_t *handle, const cusparseLtMatmulPlan_t *plan, size_t *size)
+cusparseStatus_t awcusparselt_cusparseLtMatmulGetWorkspace(const cusparseLtHandle_t *handle, const cusparseLtMatmulPlan_t *plan,
+                                                           size_t *size)
 {
     if (!handle || !plan || plan->magic != SLT_PLAN || !size)
         return CUSPARSE_STATUS_INVALID_VALUE;
@@ -111,8 +113,8 @@ static struct factor factor_of(const struct aw_slt_matrix *m, bool is_a, int op,
     return (struct factor){ given, turned ? !op : op, (int)m->ld, m->batches > 1 ? m->stride : 0 };
 }
 
-static cusparseStatus_t multiply(struct aw_slt_blas *blas, const struct aw_slt_matmul *p, const struct layout *l, struct factor a, struct factor b,
-                                 void *sums, cudaStream_t stream)
+static cusparseStatus_t multiply(struct aw_slt_blas *blas, const struct aw_slt_matmul *p, const struct layout *l, struct factor a,
+                                 struct factor b, void *sums, cudaStream_t stream)
 {
     bool whole = p->a.type == CUDA_R_8I;
     const float one = 1, zero = 0;
@@ -120,11 +122,14 @@ static cusparseStatus_t multiply(struct aw_slt_blas *blas, const struct aw_slt_m
     pthread_mutex_lock(&blas->lock);
     int status = cublas.set_stream(blas->handle, stream);
     if (!status)
-        status = cublas.gemm(blas->handle, a.op, b.op, (int)l->m, (int)l->n, (int)l->k, whole ? (const void *)&ione : &one, a.at, p->a.type, a.ld,
-                             a.stride, b.at, p->b.type, b.ld, b.stride, whole ? (const void *)&izero : &zero, sums,
-                             whole ? CUDA_R_32I : CUDA_R_32F, (int)l->m, l->m * l->n, p->d.batches, whole ? COMPUTE_32I : COMPUTE_32F, -1);
+        status = cublas.gemm(blas->handle, a.op, b.op, (int)l->m, (int)l->n, (int)l->k, whole ? (const void *)&ione : &one, a.at,
+                             p->a.type, a.ld, a.stride, b.at, p->b.type, b.ld, b.stride, whole ? (const void *)&izero : &zero,
+                             sums, whole ? CUDA_R_32I : CUDA_R_32F, (int)l->m, l->m * l->n, p->d.batches,
+                             whole ? COMPUTE_32I : COMPUTE_32F, -1);
     pthread_mutex_unlock(&blas->lock);
-    return status == 0 ? CUSPARSE_STATUS_SUCCESS : status == 15 ? CUSPARSE_STATUS_NOT_SUPPORTED : CUSPARSE_STATUS_EXECUTION_FAILED;
+    return status == 0    ? CUSPARSE_STATUS_SUCCESS
+           : status == 15 ? CUSPARSE_STATUS_NOT_SUPPORTED
+                          : CUSPARSE_STATUS_EXECUTION_FAILED;
 }
 
 /* ---- Behind the product: scales, C, bias, activation. */
@@ -161,7 +166,8 @@ static void after_run(struct aw_lib_job *base)
                 size_t sum = (size_t)((b * job->n + j) * job->m + i);
                 float alpha = s[ALPHA].width ? ((const float *)s[ALPHA].at)[i] : job->alpha;
                 float beta = s[BETA].width ? ((const float *)s[BETA].at)[i] : job->beta;
-                bool plain = sum_type == CUDA_R_32I && p->d.type == CUDA_R_32I && alpha == 1 && beta == 0 && !p->bias && !p->relu && !p->gelu;
+                bool plain = sum_type == CUDA_R_32I && p->d.type == CUDA_R_32I && alpha == 1 && beta == 0 && !p->bias &&
+                             !p->relu && !p->gelu;
                 if (plain) { /* floats do not hold all integers */
                     ((int32_t *)s[D].at)[at] = ((const int32_t *)s[SUMS].at)[sum];
                     continue;
@@ -177,12 +183,13 @@ static void after_run(struct aw_lib_job *base)
 
 static struct aw_lib_span vector_span(const void *at, size_t size)
 {
-    return (struct aw_lib_span){ .at = (void *)(uintptr_t)at, .width = at ? size : 0, .rows = 1, .pitch = size, .count = 1, .stride = size,
+    return (struct aw_lib_span){ .at = (void *)(uintptr_t)at, .width = at ? size : 0, .rows = 1, .pitch = size, .count = 1,
+                                 .stride = size,
                                  .dir = AW_LIB_IN };
 }
 
-static CUresult after_submit(const struct aw_lib_queue *queue, const struct aw_slt_matmul *p, const struct layout *l, const void *alpha,
-                             const void *beta, const void *c, void *d, void *sums)
+static CUresult after_submit(const struct aw_lib_queue *queue, const struct aw_slt_matmul *p, const struct layout *l,
+                             const void *alpha, const void *beta, const void *c, void *d, void *sums)
 {
     int status;
     struct after_job job = { .job = { .run = after_run, .size = sizeof job, .n_spans = SPANS }, .p = *p, .m = l->m, .n = l->n };
@@ -200,9 +207,9 @@ static CUresult after_submit(const struct aw_lib_queue *queue, const struct aw_s
     return aw_lib_submit(queue, &job.job, AW_LIB_QUEUED, &status);
 }
 
-cusparseStatus_t awcusparselt_cusparseLtMatmul(const cusparseLtHandle_t *handle, const cusparseLtMatmulPlan_t *plan, const void *alpha, const void *a,
-                                               const void *b, const void *beta, const void *c, void *d, void *workspace, cudaStream_t *streams,
-                                               int32_t n_streams)
+cusparseStatus_t awcusparselt_cusparseLtMatmul(const cusparseLtHandle_t *handle, const cusparseLtMatmulPlan_t *plan,
+                                               const void *alpha, const void *a, const void *b, const void *beta, const void *c,
+                                               void *d, void *workspace, cudaStream_t *streams, int32_t n_streams)
 {
     if (!handle || !plan || plan->magic != SLT_PLAN || !alpha || !beta || !a || !b || !c || !d || !workspace || n_streams < 0)
         return CUSPARSE_STATUS_INVALID_VALUE;
@@ -215,15 +222,16 @@ cusparseStatus_t awcusparselt_cusparseLtMatmul(const cusparseLtHandle_t *handle,
         status = aw_slt_status(p->a.sparse ? aw_slt_expand(&queue, &p->a, true, p->opa, a, workspace) :
                                          aw_slt_expand(&queue, &p->b, false, p->opb, b, workspace));
     if (status == CUSPARSE_STATUS_SUCCESS)
-        status = multiply(handle->blas, p, &l, factor_of(&p->a, true, p->opa, a, workspace), factor_of(&p->b, false, p->opb, b, workspace), sums,
-                          queue.stream);
+        status = multiply(handle->blas, p, &l, factor_of(&p->a, true, p->opa, a, workspace),
+                          factor_of(&p->b, false, p->opb, b, workspace), sums, queue.stream);
     return status == CUSPARSE_STATUS_SUCCESS ? aw_slt_status(after_submit(&queue, p, &l, alpha, beta, c, d, sums)) : status;
 }
 
 /* There is one algorithm: the search does the product once, as CUDA's does. */
-cusparseStatus_t awcusparselt_cusparseLtMatmulSearch(const cusparseLtHandle_t *handle, cusparseLtMatmulPlan_t *plan, const void *alpha,
-                                                     const void *a, const void *b, const void *beta, const void *c, void *d, void *workspace,
-                                                     cudaStream_t *streams, int32_t n_streams)
+cusparseStatus_t awcusparselt_cusparseLtMatmulSearch(const cusparseLtHandle_t *handle, cusparseLtMatmulPlan_t *plan,
+                                                     const void *alpha, const void *a, const void *b, const void *beta,
+                                                     const void *c, void *d, void *workspace, cudaStream_t *streams,
+                                                     int32_t n_streams)
 {
     return awcusparselt_cusparseLtMatmul(handle, plan, alpha, a, b, beta, c, d, workspace, streams, n_streams);
 }

@@ -1,7 +1,8 @@
 /* cuSPARSELt's descriptors, which lie in the program's memory: 512 bytes each in the newest version.
  *
- * A sparse matrix has two elements of each four along the products' inner dimension, f32 one of two.  Compressed, it is these elements, group
- * after group, line after line of the outer dimension, and behind them a byte for each group that says which they are: two bits each. */
+ * A sparse matrix has two elements of each four along the products' inner dimension, f32 one of two.  Compressed, it is these
+ * elements, group after group, line after line of the outer dimension, and behind them a byte for each group that says which they
+ * are: two bits each. */
 /* SPDX-License-Identifier: Apache-2.0 */
 #ifndef AW_LIBS_CUSPARSELT_SLT_H
 #define AW_LIBS_CUSPARSELT_SLT_H
@@ -59,7 +60,8 @@ cusparseStatus_t aw_slt_status(CUresult result);
 /* All batches of a dense matrix, for a job. */
 struct aw_lib_span aw_slt_matrix_span(const struct aw_slt_matrix *m, void *at, unsigned dir);
 
-/* A sparse matrix by its dimensions in the product: element (outer, inner) of a batch is at outer * outer_step + inner * inner_step. */
+/* A sparse matrix by its dimensions in the product: element (outer, inner) of a batch is at outer * outer_step + inner *
+ * inner_step. */
 struct aw_slt_shape {
     int type;
     int64_t outer, inner, outer_step, inner_step; /* elements */
@@ -68,7 +70,8 @@ struct aw_slt_shape {
 struct aw_slt_shape aw_slt_shape_of(const struct aw_slt_matrix *m, bool is_a, int op);
 size_t aw_slt_compressed_size(const struct aw_slt_matrix *m, bool is_a, int op); /* bytes, of all batches */
 /* Gives to the stream: compressed elements to a dense matrix, batch after batch, of lines of `inner` elements. */
-CUresult aw_slt_expand(const struct aw_lib_queue *queue, const struct aw_slt_matrix *m, bool is_a, int op, const void *compressed, void *dense);
+CUresult aw_slt_expand(const struct aw_lib_queue *queue, const struct aw_slt_matrix *m, bool is_a, int op, const void *compressed,
+                       void *dense);
 
 /* The library's own way to GEMM: cuBLAS's of this package.  NULL: not there. */
 struct aw_slt_blas *aw_slt_blas_create(void);

@@ -41,7 +41,9 @@ void aw_slt_put(int type, void *at, size_t i, float value)
 {
     switch (type) {
     case CUDA_R_32F: ((float *)at)[i] = value; break;
-    case CUDA_R_32I: ((int32_t *)at)[i] = value >= 2147483648.0f ? INT32_MAX : value < -2147483648.0f ? INT32_MIN : (int32_t)rintf(value); break;
+    case CUDA_R_32I:
+        ((int32_t *)at)[i] = value >= 2147483648.0f ? INT32_MAX : value < -2147483648.0f ? INT32_MIN : (int32_t)rintf(value);
+        break;
     case CUDA_R_16F: ((uint16_t *)at)[i] = aw_f16_put(value); break;
     case CUDA_R_16BF: ((uint16_t *)at)[i] = aw_bf16_put(value); break;
     default: ((int8_t *)at)[i] = (int8_t)(value > 127 ? 127 : value < -128 ? -128 : rintf(value)); break;
@@ -52,8 +54,12 @@ struct aw_slt_shape aw_slt_shape_of(const struct aw_slt_matrix *m, bool is_a, in
 {
     bool pair = m->type == CUDA_R_32F, rows_outer = is_a == (op == OP_N);
     int64_t row = m->order == ORDER_ROW ? m->ld : 1, col = m->order == ORDER_ROW ? 1 : m->ld;
-    return (struct aw_slt_shape){ .type = m->type, .outer = rows_outer ? m->rows : m->cols, .inner = rows_outer ? m->cols : m->rows,
-                                  .outer_step = rows_outer ? row : col, .inner_step = rows_outer ? col : row, .group = pair ? 2 : 4,
+    return (struct aw_slt_shape){ .type = m->type,
+                                  .outer = rows_outer ? m->rows : m->cols,
+                                  .inner = rows_outer ? m->cols : m->rows,
+                                  .outer_step = rows_outer ? row : col,
+                                  .inner_step = rows_outer ? col : row,
+                                  .group = pair ? 2 : 4,
                                   .keep = pair ? 1 : 2 };
 }
 
@@ -87,8 +93,11 @@ struct aw_lib_span aw_slt_matrix_span(const struct aw_slt_matrix *m, void *at, u
 {
     size_t element = aw_slt_element(m->type);
     bool row = m->order == ORDER_ROW;
-    return (struct aw_lib_span){ .at = at, .width = (size_t)(row ? m->cols : m->rows) * element, .rows = (size_t)(row ? m->rows : m->cols),
-                                 .pitch = (size_t)m->ld * element, .count = (size_t)m->batches, .stride = (size_t)m->stride * element, .dir = dir };
+    return (struct aw_lib_span){ .at = at,
+                                 .width = (size_t)(row ? m->cols : m->rows) * element,
+                                 .rows = (size_t)(row ? m->rows : m->cols),
+                                 .pitch = (size_t)m->ld * element, .count = (size_t)m->batches,
+                                 .stride = (size_t)m->stride * element, .dir = dir };
 }
 
 static struct aw_lib_span plain_span(void *at, size_t size, unsigned dir)
@@ -97,7 +106,8 @@ static struct aw_lib_span plain_span(void *at, size_t size, unsigned dir)
 }
 
 static CUresult sparse_submit(const struct aw_lib_queue *queue, const struct aw_slt_matrix *m, struct aw_slt_shape shape,
-                              void (*run)(struct aw_lib_job *), int algorithm, struct aw_lib_span first, struct aw_lib_span second)
+                              void (*run)(struct aw_lib_job *), int algorithm, struct aw_lib_span first,
+                              struct aw_lib_span second)
 {
     int status;
     struct sparse_job job = { .job = { .run = run, .size = sizeof job, .n_spans = 2, .spans = { first, second } }, .shape = shape,
@@ -157,14 +167,16 @@ static void choices_make(void)
     choices_fill(&twos, 2, 1);
 }
 
-/* Of a square tile, as many in each row and each column: the choice with the largest sum.  A bit for each element, a row's together. */
+/* Of a square tile, as many in each row and each column: the choice with the largest sum.  A bit for each element, a row's
+ * together. */
 static unsigned tile_choose(const struct aw_slt_shape *s, const void *at, size_t first)
 {
     float v[16], most = -1;
     unsigned best = 0, g = (unsigned)s->group;
     const struct choices *c = g == 4 ? &fours : &twos;
     for (unsigned i = 0; i < g * g; i++)
-        v[i] = fabsf(aw_slt_get(s->type, at, first + (size_t)(i / g) * (size_t)s->outer_step + (size_t)(i % g) * (size_t)s->inner_step));
+        v[i] = fabsf(
+            aw_slt_get(s->type, at, first + (size_t)(i / g) * (size_t)s->outer_step + (size_t)(i % g) * (size_t)s->inner_step));
     for (size_t k = 0; k < c->n; k++) {
         float sum = 0;
         for (unsigned i = 0; i < g * g; i++)
@@ -267,7 +279,8 @@ static void expand_run(struct aw_lib_job *base)
 {
     struct sparse_job *job = (struct sparse_job *)base;
     const struct aw_slt_shape *s = &job->shape;
-    size_t size = aw_slt_element(s->type), groups = groups_of(s), each = compressed_batch(s), dense = (size_t)(s->outer * s->inner) * size;
+    size_t size = aw_slt_element(s->type), groups = groups_of(s), each = compressed_batch(s),
+           dense = (size_t)(s->outer * s->inner) * size;
     memset(base->spans[1].at, 0, dense * (size_t)job->batches);
     for (int b = 0; b < job->batches; b++) {
         const char *values = (char *)base->spans[0].at + (size_t)b * each;
@@ -279,11 +292,13 @@ static void expand_run(struct aw_lib_job *base)
     }
 }
 
-CUresult aw_slt_expand(const struct aw_lib_queue *queue, const struct aw_slt_matrix *m, bool is_a, int op, const void *compressed, void *dense)
+CUresult aw_slt_expand(const struct aw_lib_queue *queue, const struct aw_slt_matrix *m, bool is_a, int op, const void *compressed,
+                       void *dense)
 {
     struct aw_slt_shape s = aw_slt_shape_of(m, is_a, op);
     size_t size = (size_t)(s.outer * s.inner) * aw_slt_element(s.type) * (size_t)m->batches;
-    return sparse_submit(queue, m, s, expand_run, 0, plain_span((void *)(uintptr_t)compressed, compressed_batch(&s) * (size_t)m->batches, AW_LIB_IN),
+    return sparse_submit(queue, m, s, expand_run, 0,
+                         plain_span((void *)(uintptr_t)compressed, compressed_batch(&s) * (size_t)m->batches, AW_LIB_IN),
                          plain_span(dense, size, AW_LIB_OUT));
 }
 
@@ -291,7 +306,9 @@ CUresult aw_slt_expand(const struct aw_lib_queue *queue, const struct aw_slt_mat
 
 cusparseStatus_t aw_slt_status(CUresult result)
 {
-    return result == CUDA_SUCCESS ? CUSPARSE_STATUS_SUCCESS : result == AW_LIB_NO_MEMORY ? CUSPARSE_STATUS_ALLOC_FAILED : CUSPARSE_STATUS_EXECUTION_FAILED;
+    return result == CUDA_SUCCESS       ? CUSPARSE_STATUS_SUCCESS
+           : result == AW_LIB_NO_MEMORY ? CUSPARSE_STATUS_ALLOC_FAILED
+                                        : CUSPARSE_STATUS_EXECUTION_FAILED;
 }
 
 static cusparseStatus_t check(const struct aw_slt_handle *handle, const struct aw_slt_matrix *m, const void *a, const void *b)
@@ -307,9 +324,9 @@ static cusparseStatus_t queue_of(cudaStream_t stream, struct aw_lib_queue *ret)
     return aw_slt_status(aw_lib_queue_init(ret));
 }
 
-cusparseStatus_t awcusparselt_cusparseLtSpMMAPrune2(const cusparseLtHandle_t *handle, const cusparseLtMatDescriptor_t *m, int is_a,
-                                                    cusparseOperation_t op, const void *in, void *out, cusparseLtPruneAlg_t algorithm,
-                                                    cudaStream_t stream)
+cusparseStatus_t awcusparselt_cusparseLtSpMMAPrune2(const cusparseLtHandle_t *handle, const cusparseLtMatDescriptor_t *m,
+                                                    int is_a, cusparseOperation_t op, const void *in, void *out,
+                                                    cusparseLtPruneAlg_t algorithm, cudaStream_t stream)
 {
     struct aw_lib_queue queue;
     cusparseStatus_t status = check(handle, m, in, out);
@@ -320,11 +337,13 @@ cusparseStatus_t awcusparselt_cusparseLtSpMMAPrune2(const cusparseLtHandle_t *ha
     if (status != CUSPARSE_STATUS_SUCCESS)
         return status;
     return aw_slt_status(sparse_submit(&queue, m, aw_slt_shape_of(m, is_a, op), prune_run, algorithm,
-                                   aw_slt_matrix_span(m, (void *)(uintptr_t)in, AW_LIB_IN), aw_slt_matrix_span(m, out, AW_LIB_OUT)));
+                                       aw_slt_matrix_span(m, (void *)(uintptr_t)in, AW_LIB_IN),
+                                       aw_slt_matrix_span(m, out, AW_LIB_OUT)));
 }
 
-cusparseStatus_t awcusparselt_cusparseLtSpMMAPruneCheck2(const cusparseLtHandle_t *handle, const cusparseLtMatDescriptor_t *m, int is_a,
-                                                         cusparseOperation_t op, const void *in, int *valid, cudaStream_t stream)
+cusparseStatus_t awcusparselt_cusparseLtSpMMAPruneCheck2(const cusparseLtHandle_t *handle, const cusparseLtMatDescriptor_t *m,
+                                                         int is_a, cusparseOperation_t op, const void *in, int *valid,
+                                                         cudaStream_t stream)
 {
     struct aw_lib_queue queue;
     cusparseStatus_t status = check(handle, m, in, valid);
@@ -332,12 +351,13 @@ cusparseStatus_t awcusparselt_cusparseLtSpMMAPruneCheck2(const cusparseLtHandle_
         status = queue_of(stream, &queue);
     if (status != CUSPARSE_STATUS_SUCCESS)
         return status;
-    return aw_slt_status(sparse_submit(&queue, m, aw_slt_shape_of(m, is_a, op), check_run, 0, aw_slt_matrix_span(m, (void *)(uintptr_t)in, AW_LIB_IN),
-                                   plain_span(valid, sizeof(int), AW_LIB_OUT)));
+    return aw_slt_status(sparse_submit(&queue, m, aw_slt_shape_of(m, is_a, op), check_run, 0,
+                                       aw_slt_matrix_span(m, (void *)(uintptr_t)in, AW_LIB_IN),
+                                       plain_span(valid, sizeof(int), AW_LIB_OUT)));
 }
 
-cusparseStatus_t awcusparselt_cusparseLtSpMMACompressedSize2(const cusparseLtHandle_t *handle, const cusparseLtMatDescriptor_t *m, size_t *size,
-                                                             size_t *buffer)
+cusparseStatus_t awcusparselt_cusparseLtSpMMACompressedSize2(const cusparseLtHandle_t *handle, const cusparseLtMatDescriptor_t *m,
+                                                             size_t *size, size_t *buffer)
 {
     cusparseStatus_t status = check(handle, m, size, buffer);
     if (status != CUSPARSE_STATUS_SUCCESS)
@@ -348,9 +368,9 @@ cusparseStatus_t awcusparselt_cusparseLtSpMMACompressedSize2(const cusparseLtHan
     return CUSPARSE_STATUS_SUCCESS;
 }
 
-cusparseStatus_t awcusparselt_cusparseLtSpMMACompress2(const cusparseLtHandle_t *handle, const cusparseLtMatDescriptor_t *m, int is_a,
-                                                       cusparseOperation_t op, const void *dense, void *compressed, void *buffer,
-                                                       cudaStream_t stream)
+cusparseStatus_t awcusparselt_cusparseLtSpMMACompress2(const cusparseLtHandle_t *handle, const cusparseLtMatDescriptor_t *m,
+                                                       int is_a, cusparseOperation_t op, const void *dense, void *compressed,
+                                                       void *buffer, cudaStream_t stream)
 {
     struct aw_lib_queue queue;
     (void)buffer;
@@ -359,8 +379,9 @@ cusparseStatus_t awcusparselt_cusparseLtSpMMACompress2(const cusparseLtHandle_t 
         status = queue_of(stream, &queue);
     if (status != CUSPARSE_STATUS_SUCCESS)
         return status;
-    return aw_slt_status(sparse_submit(&queue, m, aw_slt_shape_of(m, is_a, op), compress_run, 0, aw_slt_matrix_span(m, (void *)(uintptr_t)dense, AW_LIB_IN),
-                                   plain_span(compressed, aw_slt_compressed_size(m, is_a, op), AW_LIB_OUT)));
+    return aw_slt_status(sparse_submit(&queue, m, aw_slt_shape_of(m, is_a, op), compress_run, 0,
+                                       aw_slt_matrix_span(m, (void *)(uintptr_t)dense, AW_LIB_IN),
+                                       plain_span(compressed, aw_slt_compressed_size(m, is_a, op), AW_LIB_OUT)));
 }
 
 static const struct aw_slt_matrix *sparse_of(const struct aw_slt_matmul *p, int *ret_is_a, int *ret_op)
@@ -370,8 +391,8 @@ static const struct aw_slt_matrix *sparse_of(const struct aw_slt_matmul *p, int 
     return p->a.sparse ? &p->a : &p->b;
 }
 
-cusparseStatus_t awcusparselt_cusparseLtSpMMAPrune(const cusparseLtHandle_t *handle, const cusparseLtMatmulDescriptor_t *p, const void *in,
-                                                   void *out, cusparseLtPruneAlg_t algorithm, cudaStream_t stream)
+cusparseStatus_t awcusparselt_cusparseLtSpMMAPrune(const cusparseLtHandle_t *handle, const cusparseLtMatmulDescriptor_t *p,
+                                                   const void *in, void *out, cusparseLtPruneAlg_t algorithm, cudaStream_t stream)
 {
     int is_a, op;
     if (!p || p->magic != SLT_MATMUL)
@@ -380,8 +401,8 @@ cusparseStatus_t awcusparselt_cusparseLtSpMMAPrune(const cusparseLtHandle_t *han
     return awcusparselt_cusparseLtSpMMAPrune2(handle, m, is_a, op, in, out, algorithm, stream);
 }
 
-cusparseStatus_t awcusparselt_cusparseLtSpMMAPruneCheck(const cusparseLtHandle_t *handle, const cusparseLtMatmulDescriptor_t *p, const void *in,
-                                                        int *valid, cudaStream_t stream)
+cusparseStatus_t awcusparselt_cusparseLtSpMMAPruneCheck(const cusparseLtHandle_t *handle, const cusparseLtMatmulDescriptor_t *p,
+                                                        const void *in, int *valid, cudaStream_t stream)
 {
     int is_a, op;
     if (!p || p->magic != SLT_MATMUL)
@@ -390,8 +411,8 @@ cusparseStatus_t awcusparselt_cusparseLtSpMMAPruneCheck(const cusparseLtHandle_t
     return awcusparselt_cusparseLtSpMMAPruneCheck2(handle, m, is_a, op, in, valid, stream);
 }
 
-cusparseStatus_t awcusparselt_cusparseLtSpMMACompressedSize(const cusparseLtHandle_t *handle, const cusparseLtMatmulPlan_t *plan, size_t *size,
-                                                            size_t *buffer)
+cusparseStatus_t awcusparselt_cusparseLtSpMMACompressedSize(const cusparseLtHandle_t *handle, const cusparseLtMatmulPlan_t *plan,
+                                                            size_t *size, size_t *buffer)
 {
     int is_a, op;
     if (!plan || plan->magic != SLT_PLAN)
@@ -399,8 +420,8 @@ cusparseStatus_t awcusparselt_cusparseLtSpMMACompressedSize(const cusparseLtHand
     return awcusparselt_cusparseLtSpMMACompressedSize2(handle, sparse_of(&plan->matmul, &is_a, &op), size, buffer);
 }
 
-cusparseStatus_t awcusparselt_cusparseLtSpMMACompress(const cusparseLtHandle_t *handle, const cusparseLtMatmulPlan_t *plan, const void *dense,
-                                                      void *compressed, void *buffer, cudaStream_t stream)
+cusparseStatus_t awcusparselt_cusparseLtSpMMACompress(const cusparseLtHandle_t *handle, const cusparseLtMatmulPlan_t *plan,
+                                                      const void *dense, void *compressed, void *buffer, cudaStream_t stream)
 {
     int is_a, op;
     if (!plan || plan->magic != SLT_PLAN)

@@ -1,7 +1,7 @@
 /* Finds and opens NVIDIA's library that ours stands in front of: see original.h.
  *
- * The file is, in this order: what an environment variable names; what the program asked the loader for by path when it got ours (the audit
- * object keeps it); what the loader would have found from any loaded object, ours left out; a toolkit's; a wheel's. */
+ * The file is, in this order: what an environment variable names; what the program asked the loader for by path when it got ours
+ * (the audit object keeps it); what the loader would have found from any loaded object, ours left out; a toolkit's; a wheel's. */
 /* SPDX-License-Identifier: Apache-2.0 */
 #define AW_ROOM "front"
 #include "front/original.h"
@@ -78,7 +78,8 @@ static bool search_along(struct search *s, const char *object)
 static bool search_wheels(struct search *s, const char *object)
 {
     static const char *const roots[] = { "/site-packages/", "/dist-packages/" };
-    static const char *const folders[] = { "nvidia/cuda_nvrtc/lib", "nvidia/nvjitlink/lib", "nvidia/cu13/lib", "nvidia/cu12/lib" };
+    static const char *const folders[] = { "nvidia/cuda_nvrtc/lib", "nvidia/nvjitlink/lib", "nvidia/cu13/lib",
+                                           "nvidia/cu12/lib" };
     char dir[PATH_MAX];
     for (size_t i = 0; i < sizeof roots / sizeof *roots; i++) {
         const char *at = strstr(object, roots[i]);
@@ -177,8 +178,8 @@ void *aw_original_function(void **cache, const char *name)
     if (!function && !aw_original_there()) {
         static bool said;
         if (!__atomic_test_and_set(&said, __ATOMIC_RELAXED))
-            aw_err("NVIDIA's %s, which compiles what this program makes at run time, was not found: %s, or set %s to its path", aw_front_soname,
-                   aw_front_advice, aw_front_variable);
+            aw_err("NVIDIA's %s, which compiles what this program makes at run time, was not found: %s, or set %s to its path",
+                   aw_front_soname, aw_front_advice, aw_front_variable);
     } else if (!function) {
         function = dlsym(original, name);
         if (!function)

@@ -73,7 +73,8 @@ ncclResult_t awnccl_ncclCommInitAll(ncclComm_t *comms, int n, const int *devices
     ncclResult_t result = awnccl_ncclGetUniqueId(&id);
     awnccl_ncclGroupStart();
     for (int i = 0; i < n && result == ncclSuccess; i++) {
-        bool fine = cuDevicePrimaryCtxRetain(&ctx, devices ? devices[i] : i) == CUDA_SUCCESS && cuCtxSetCurrent(ctx) == CUDA_SUCCESS;
+        bool fine = cuDevicePrimaryCtxRetain(&ctx, devices ? devices[i] : i) == CUDA_SUCCESS &&
+                    cuCtxSetCurrent(ctx) == CUDA_SUCCESS;
         result = fine ? awnccl_ncclCommInitRank(&comms[i], n, id, i) : ncclUnhandledCudaError;
     }
     cuCtxSetCurrent(before);
@@ -113,7 +114,9 @@ ncclResult_t awnccl_ncclCommGetAsyncError(ncclComm_t comm, ncclResult_t *error)
     if (!error)
         return refuse("ncclCommGetAsyncError: asyncError is NULL");
     pthread_mutex_lock(&comm->lock);
-    *error = comm->error != ncclSuccess ? comm->error : !comm->ready || (comm->finalized && comm->head) ? ncclInProgress : ncclSuccess;
+    *error = comm->error != ncclSuccess                        ? comm->error
+             : !comm->ready || (comm->finalized && comm->head) ? ncclInProgress
+                                                               : ncclSuccess;
     pthread_mutex_unlock(&comm->lock);
     return ncclSuccess;
 }
@@ -198,7 +201,8 @@ ncclResult_t awnccl_ncclCommSplit(ncclComm_t comm, int color, int key, ncclComm_
 
 /* ---- Reductions of the program's own. */
 
-ncclResult_t awnccl_ncclRedOpCreatePreMulSum(ncclRedOp_t *op, void *scalar, ncclDataType_t type, ncclScalarResidence_t where, ncclComm_t comm)
+ncclResult_t awnccl_ncclRedOpCreatePreMulSum(ncclRedOp_t *op, void *scalar, ncclDataType_t type, ncclScalarResidence_t where,
+                                             ncclComm_t comm)
 {
     ncclResult_t result = aw_nccl_comm_check(comm);
     if (result != ncclSuccess)
@@ -290,29 +294,33 @@ static ncclResult_t reduction(ncclComm_t comm, struct aw_nccl_op op, ncclRedOp_t
 #define RANKS (comm ? (size_t)comm->n : 0)
 #define IS_ROOT (comm && comm->rank == root)
 
-ncclResult_t awnccl_ncclAllReduce(const void *in, void *out, size_t count, ncclDataType_t type, ncclRedOp_t op, ncclComm_t comm, cudaStream_t stream)
+ncclResult_t awnccl_ncclAllReduce(const void *in, void *out, size_t count, ncclDataType_t type, ncclRedOp_t op, ncclComm_t comm,
+                                  cudaStream_t stream)
 {
     return reduction(comm, (struct aw_nccl_op){ .kind = AW_NCCL_ALLREDUCE, .in = in, .out = out, .count = count, .type = type,
                                                 .stream = stream }, op, 1, 1);
 }
 
-ncclResult_t awnccl_ncclReduce(const void *in, void *out, size_t count, ncclDataType_t type, ncclRedOp_t op, int root, ncclComm_t comm,
-                               cudaStream_t stream)
+ncclResult_t awnccl_ncclReduce(const void *in, void *out, size_t count, ncclDataType_t type, ncclRedOp_t op, int root,
+                               ncclComm_t comm, cudaStream_t stream)
 {
-    return reduction(comm, (struct aw_nccl_op){ .kind = AW_NCCL_REDUCE, .in = in, .out = out, .count = count, .type = type, .root = root,
+    return reduction(comm, (struct aw_nccl_op){ .kind = AW_NCCL_REDUCE, .in = in, .out = out, .count = count, .type = type,
+                                                .root = root,
                                                 .stream = stream }, op, 1, IS_ROOT);
 }
 
-ncclResult_t awnccl_ncclReduceScatter(const void *in, void *out, size_t count, ncclDataType_t type, ncclRedOp_t op, ncclComm_t comm,
-                                      cudaStream_t stream)
+ncclResult_t awnccl_ncclReduceScatter(const void *in, void *out, size_t count, ncclDataType_t type, ncclRedOp_t op,
+                                      ncclComm_t comm, cudaStream_t stream)
 {
     return reduction(comm, (struct aw_nccl_op){ .kind = AW_NCCL_REDUCESCATTER, .in = in, .out = out, .count = count, .type = type,
                                                 .stream = stream }, op, RANKS, 1);
 }
 
-ncclResult_t awnccl_ncclBroadcast(const void *in, void *out, size_t count, ncclDataType_t type, int root, ncclComm_t comm, cudaStream_t stream)
+ncclResult_t awnccl_ncclBroadcast(const void *in, void *out, size_t count, ncclDataType_t type, int root, ncclComm_t comm,
+                                  cudaStream_t stream)
 {
-    return collective(comm, (struct aw_nccl_op){ .kind = AW_NCCL_BROADCAST, .in = in, .out = out, .count = count, .type = type, .root = root,
+    return collective(comm, (struct aw_nccl_op){ .kind = AW_NCCL_BROADCAST, .in = in, .out = out, .count = count, .type = type,
+                                                 .root = root,
                                                  .stream = stream }, IS_ROOT, 1);
 }
 
@@ -321,27 +329,33 @@ ncclResult_t awnccl_ncclBcast(void *data, size_t count, ncclDataType_t type, int
     return awnccl_ncclBroadcast(data, data, count, type, root, comm, stream);
 }
 
-ncclResult_t awnccl_ncclAllGather(const void *in, void *out, size_t count, ncclDataType_t type, ncclComm_t comm, cudaStream_t stream)
+ncclResult_t awnccl_ncclAllGather(const void *in, void *out, size_t count, ncclDataType_t type, ncclComm_t comm,
+                                  cudaStream_t stream)
 {
     return collective(comm, (struct aw_nccl_op){ .kind = AW_NCCL_ALLGATHER, .in = in, .out = out, .count = count, .type = type,
                                                  .stream = stream }, 1, RANKS);
 }
 
-ncclResult_t awnccl_ncclAlltoAll(const void *in, void *out, size_t count, ncclDataType_t type, ncclComm_t comm, cudaStream_t stream)
+ncclResult_t awnccl_ncclAlltoAll(const void *in, void *out, size_t count, ncclDataType_t type, ncclComm_t comm,
+                                 cudaStream_t stream)
 {
     return collective(comm, (struct aw_nccl_op){ .kind = AW_NCCL_ALLTOALL, .in = in, .out = out, .count = count, .type = type,
                                                  .stream = stream }, RANKS, RANKS);
 }
 
-ncclResult_t awnccl_ncclGather(const void *in, void *out, size_t count, ncclDataType_t type, int root, ncclComm_t comm, cudaStream_t stream)
+ncclResult_t awnccl_ncclGather(const void *in, void *out, size_t count, ncclDataType_t type, int root, ncclComm_t comm,
+                               cudaStream_t stream)
 {
-    return collective(comm, (struct aw_nccl_op){ .kind = AW_NCCL_GATHER, .in = in, .out = out, .count = count, .type = type, .root = root,
+    return collective(comm, (struct aw_nccl_op){ .kind = AW_NCCL_GATHER, .in = in, .out = out, .count = count, .type = type,
+                                                 .root = root,
                                                  .stream = stream }, 1, IS_ROOT ? RANKS : 0);
 }
 
-ncclResult_t awnccl_ncclScatter(const void *in, void *out, size_t count, ncclDataType_t type, int root, ncclComm_t comm, cudaStream_t stream)
+ncclResult_t awnccl_ncclScatter(const void *in, void *out, size_t count, ncclDataType_t type, int root, ncclComm_t comm,
+                                cudaStream_t stream)
 {
-    return collective(comm, (struct aw_nccl_op){ .kind = AW_NCCL_SCATTER, .in = in, .out = out, .count = count, .type = type, .root = root,
+    return collective(comm, (struct aw_nccl_op){ .kind = AW_NCCL_SCATTER, .in = in, .out = out, .count = count, .type = type,
+                                                 .root = root,
                                                  .stream = stream }, IS_ROOT ? RANKS : 0, 1);
 }
 

@@ -146,7 +146,8 @@ static void *work(void *arg)
             continue;
         }
         if (!comm->cancel)
-            aw_nccl_error("rank %d of %d: %s", comm->rank, comm->n, comm->mesh ? comm->engine->error(comm->mesh) : "out of memory");
+            aw_nccl_error("rank %d of %d: %s", comm->rank, comm->n,
+                          comm->mesh ? comm->engine->error(comm->mesh) : "out of memory");
         error_set(comm, comm->mesh ? ncclRemoteError : ncclSystemError);
     }
     return NULL;

@@ -1,12 +1,12 @@
 /* Communicators: what a rank knows, and the thread that works for it.
  *
- * What is asked of a communicator becomes a batch of operations.  A batch is ready when every stream it was given to has come to it; the
- * communicator's thread runs batches one after another, in the order they were given, as all ranks do.  The streams wait for a word in
- * memory that counts the batches that are done, so neither they nor the program's threads are held up.  Where device memory is not the
- * host's own, operands are copied to the host before and from there after, in the streams' order.
+ * What is asked of a communicator becomes a batch of operations.  A batch is ready when every stream it was given to has come to
+ * it; the communicator's thread runs batches one after another, in the order they were given, as all ranks do.  The streams wait
+ * for a word in memory that counts the batches that are done, so neither they nor the program's threads are held up.  Where
+ * device memory is not the host's own, operands are copied to the host before and from there after, in the streams' order.
  *
- * An error of the engine stays with the communicator (ncclCommGetAsyncError): what was given to it is not done, and streams wait, until
- * ncclCommAbort, as with NCCL. */
+ * An error of the engine stays with the communicator (ncclCommGetAsyncError): what was given to it is not done, and streams wait,
+ * until ncclCommAbort, as with NCCL. */
 /* SPDX-License-Identifier: Apache-2.0 */
 #ifndef AW_LIBS_NCCL_COMM_H
 #define AW_LIBS_NCCL_COMM_H
@@ -20,7 +20,8 @@
 enum { AW_NCCL_REDOPS = 64 }; /* of a communicator at once, made by the program */
 
 enum aw_nccl_kind {
-    AW_NCCL_ALLREDUCE, AW_NCCL_REDUCE, AW_NCCL_BROADCAST, AW_NCCL_ALLGATHER, AW_NCCL_REDUCESCATTER, AW_NCCL_ALLTOALL, AW_NCCL_GATHER,
+    AW_NCCL_ALLREDUCE, AW_NCCL_REDUCE, AW_NCCL_BROADCAST, AW_NCCL_ALLGATHER, AW_NCCL_REDUCESCATTER, AW_NCCL_ALLTOALL,
+    AW_NCCL_GATHER,
     AW_NCCL_SCATTER, AW_NCCL_SEND, AW_NCCL_RECV,
 };
 

@@ -1,6 +1,7 @@
 /* The server and its visitors: see meeting.h.
  *
- * A request is a letter ('S' set, 'G' get, 'F' forget), the lengths of key and data, and these.  Only 'G' is answered, once the key is there. */
+ * A request is a letter ('S' set, 'G' get, 'F' forget), the lengths of key and data, and these.  Only 'G' is answered, once the
+ * key is there. */
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "meeting.h"
 
@@ -72,8 +73,8 @@ static void address_choose(void)
         if (worth <= best)
             continue;
         best = worth;
-        getnameinfo(i->ifa_addr, four ? sizeof(struct sockaddr_in) : sizeof(struct sockaddr_in6), own_address, sizeof own_address, NULL, 0,
-                    NI_NUMERICHOST);
+        getnameinfo(i->ifa_addr, four ? sizeof(struct sockaddr_in) : sizeof(struct sockaddr_in6), own_address, sizeof own_address,
+                    NULL, 0, NI_NUMERICHOST);
     }
     freeifaddrs(list);
 }
@@ -244,7 +245,8 @@ static bool listen_any(int family, int *ret_fd)
     int fd = socket(family, SOCK_STREAM | SOCK_CLOEXEC, 0);
     if (fd < 0)
         return false;
-    if (bind(fd, address, len) || listen(fd, SOMAXCONN) || (len = sizeof bound, getsockname(fd, (struct sockaddr *)&bound, &len)) ||
+    if (bind(fd, address, len) || listen(fd, SOMAXCONN) ||
+        (len = sizeof bound, getsockname(fd, (struct sockaddr *)&bound, &len)) ||
         getnameinfo((struct sockaddr *)&bound, len, NULL, 0, server.port, sizeof server.port, NI_NUMERICSERV)) {
         close(fd);
         return false;

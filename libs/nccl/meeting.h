@@ -1,5 +1,5 @@
-/* Where the ranks of a communicator find each other: a table of keys and bytes that the process which made the ncclUniqueId serves over TCP.
- * The id holds its address and a random word, without which nothing is told. */
+/* Where the ranks of a communicator find each other: a table of keys and bytes that the process which made the ncclUniqueId
+ * serves over TCP.  The id holds its address and a random word, without which nothing is told. */
 /* SPDX-License-Identifier: Apache-2.0 */
 #ifndef AW_LIBS_NCCL_MEETING_H
 #define AW_LIBS_NCCL_MEETING_H

@@ -73,8 +73,8 @@ std::shared_ptr<gloo::transport::Device> device_of(const char *address)
 
 using Buffer = std::unique_ptr<gloo::transport::UnboundBuffer>;
 
-/* Gloo's buffers wait without end for a peer that does not come, and closing connections on one's own side does not wake them.  So each
- * buffer, of collectives too, is made through this, which knows those that there are, and wakes them for an abort. */
+/* Gloo's buffers wait without end for a peer that does not come, and closing connections on one's own side does not wake them.
+ * So each buffer, of collectives too, is made through this, which knows those that there are, and wakes them for an abort. */
 class Watch : public gloo::transport::Context {
 public:
     explicit Watch(std::shared_ptr<gloo::transport::Context> real) : Context(real->rank, real->size), real(std::move(real)) {}
@@ -107,10 +107,11 @@ public:
 
 class WatchedBuffer : public gloo::transport::UnboundBuffer {
 public:
-    WatchedBuffer(Watch &watch, void *at, size_t size) : UnboundBuffer(at, size), watch(watch), real(watch.real->createUnboundBuffer(at, size))
-    {
-        std::lock_guard<std::mutex> guard(watch.lock);
-        watch.buffers.insert(real.get());
+  WatchedBuffer(Watch &watch, void *at, size_t size)
+      : UnboundBuffer(at, size), watch(watch), real(watch.real->createUnboundBuffer(at, size))
+  {
+      std::lock_guard<std::mutex> guard(watch.lock);
+      watch.buffers.insert(real.get());
     }
 
     ~WatchedBuffer() override
@@ -139,7 +140,8 @@ public:
     void abortWaitSend() override { real->abortWaitSend(); }
     void send(int rank, uint64_t slot, size_t offset, size_t size) override { real->send(rank, slot, offset, size); }
     void recv(int rank, uint64_t slot, size_t offset, size_t size) override { real->recv(rank, slot, offset, size); }
-    void recv(std::vector<int> ranks, uint64_t slot, size_t offset, size_t size) override { real->recv(std::move(ranks), slot, offset, size); }
+    void recv(std::vector<int> ranks, uint64_t slot, size_t offset,
+              size_t size) override { real->recv(std::move(ranks), slot, offset, size); }
 
 private:
     Watch &watch;
@@ -188,7 +190,8 @@ struct aw_nccl_transfer {
     bool receives;
 };
 
-static aw_nccl_mesh *create(int rank, int size, const char *address, const aw_nccl_meeting *meeting, char *ret_error, size_t error_size)
+static aw_nccl_mesh *create(int rank, int size, const char *address, const aw_nccl_meeting *meeting, char *ret_error,
+                            size_t error_size)
 {
     try {
         auto mesh = std::make_unique<aw_nccl_mesh>();

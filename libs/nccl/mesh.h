@@ -1,8 +1,8 @@
 /* The engine between processes: what of Gloo is used, as a table of functions, so that no C++ crosses this header.
  *
- * mesh.cc is a shared object of its own, libanywarp-gloo.so.0, opened when the first communicator of several ranks is made: only then is
- * Gloo (Debian's libgloo0) needed.  Functions that can fail give false and aw_nccl_mesh_ops.error says why; after that a mesh is of no more
- * use.  A mesh is used by one thread at a time, `close` by any.  Sizes are bytes. */
+ * mesh.cc is a shared object of its own, libanywarp-gloo.so.0, opened when the first communicator of several ranks is made: only
+ * then is Gloo (Debian's libgloo0) needed.  Functions that can fail give false and aw_nccl_mesh_ops.error says why; after that a
+ * mesh is of no more use.  A mesh is used by one thread at a time, `close` by any.  Sizes are bytes. */
 /* SPDX-License-Identifier: Apache-2.0 */
 #ifndef AW_LIBS_NCCL_MESH_H
 #define AW_LIBS_NCCL_MESH_H
@@ -31,8 +31,8 @@ typedef void aw_nccl_reduce_fn(void *user, void *c, const void *a, const void *b
 
 struct aw_nccl_mesh_ops {
     /* Connects all ranks; `address` is numeric, of this machine.  NULL: ret_error was filled in. */
-    struct aw_nccl_mesh *(*create)(int rank, int size, const char *address, const struct aw_nccl_meeting *meeting, char *ret_error,
-                                   size_t error_size);
+    struct aw_nccl_mesh *(*create)(int rank, int size, const char *address, const struct aw_nccl_meeting *meeting,
+                                   char *ret_error, size_t error_size);
     /* Breaks all connections: who waits, here or on another rank, fails. */
     void (*close)(struct aw_nccl_mesh *mesh);
     void (*destroy)(struct aw_nccl_mesh *mesh);
@@ -41,7 +41,8 @@ struct aw_nccl_mesh_ops {
     /* Collectives: all ranks in the same order.  `element`: 1, 2, 4 or 8. */
     bool (*allreduce)(struct aw_nccl_mesh *mesh, void *data, size_t count, size_t element, aw_nccl_reduce_fn *fn, void *user);
     /* The root's `data` becomes the result; the others' is scratch. */
-    bool (*reduce)(struct aw_nccl_mesh *mesh, void *data, size_t count, size_t element, int root, aw_nccl_reduce_fn *fn, void *user);
+    bool (*reduce)(struct aw_nccl_mesh *mesh, void *data, size_t count, size_t element, int root, aw_nccl_reduce_fn *fn,
+                   void *user);
     bool (*broadcast)(struct aw_nccl_mesh *mesh, void *data, size_t size, int root);
     /* `size` is one rank's part.  In and out may not overlap, except that allgather's `in` may be its part of `out`. */
     bool (*allgather)(struct aw_nccl_mesh *mesh, const void *in, void *out, size_t size);

@@ -18,7 +18,8 @@ typedef enum {
     ncclTimeout = 8,
 } ncclResult_t;
 
-typedef enum { ncclSum = 0, ncclProd = 1, ncclMax = 2, ncclMin = 3, ncclAvg = 4 } ncclRedOp_t; /* from 5 on, what programs have made */
+/* from 5 on, what programs have made */
+typedef enum { ncclSum = 0, ncclProd = 1, ncclMax = 2, ncclMin = 3, ncclAvg = 4 } ncclRedOp_t;
 
 typedef enum {
     ncclInt8 = 0,

@@ -52,9 +52,10 @@ REDUCTIONS(e5m2, uint8_t, float, aw_e5m2_get, aw_e5m2_put, fmaxf, fminf)
 REDUCTIONS(f32, float, float, SAME, SAME, fmaxf, fminf)
 REDUCTIONS(f64, double, double, SAME, SAME, fmax, fmin)
 
-#define TYPES(X) \
-    X(ncclInt8, i8) X(ncclUint8, u8) X(ncclInt32, i32) X(ncclUint32, u32) X(ncclInt64, i64) X(ncclUint64, u64) X(ncclFloat16, f16) \
-    X(ncclFloat32, f32) X(ncclFloat64, f64) X(ncclBfloat16, bf16) X(ncclFloat8e4m3, e4m3) X(ncclFloat8e5m2, e5m2)
+#define TYPES(X)                                                                                                   \
+    X(ncclInt8, i8)                                                                                                \
+    X(ncclUint8, u8) X(ncclInt32, i32) X(ncclUint32, u32) X(ncclInt64, i64) X(ncclUint64, u64) X(ncclFloat16, f16) \
+        X(ncclFloat32, f32) X(ncclFloat64, f64) X(ncclBfloat16, bf16) X(ncclFloat8e4m3, e4m3) X(ncclFloat8e5m2, e5m2)
 
 void aw_nccl_reduce(void *user, void *c, const void *a, const void *b, size_t n)
 {

@@ -16,7 +16,8 @@ struct aw_nccl_reduction {
 };
 aw_nccl_reduce_fn aw_nccl_reduce;
 
-/* data[i] = in[i] * *scalar, or, where scalar is NULL, in[i] / n; integers are divided as C does.  `data` may be `in`.  The scalar is of the type. */
+/* data[i] = in[i] * *scalar, or, where scalar is NULL, in[i] / n; integers are divided as C does.  `data` may be `in`.  The
+ * scalar is of the type. */
 void aw_nccl_scale(ncclDataType_t type, void *data, const void *in, size_t count, const void *scalar, int n);
 
 #endif

@@ -10,8 +10,8 @@
 
 #define AW_ROOM "nccl"
 
-/* What belongs to one call on its way: the operations with staging in place of the program's memory, and what is left to do when the
- * last of their streams is through. */
+/* What belongs to one call on its way: the operations with staging in place of the program's memory, and what is left to do when
+ * the last of their streams is through. */
 struct trip {
     ncclComm_t comm;
     unsigned streams; /* that still have to come by; atomic */
@@ -85,7 +85,8 @@ static CUresult stage_in(struct trip *t)
     CUresult result = CUDA_SUCCESS;
     for (size_t i = 0; i < t->n && result == CUDA_SUCCESS; i++) {
         struct aw_nccl_op *op = &t->ops[i];
-        size_t in = (op->in_size + ALIGN - 1) & ~(size_t)(ALIGN - 1), out = (op->out_size + ALIGN - 1) & ~(size_t)(ALIGN - 1), size;
+        size_t in = (op->in_size + ALIGN - 1) & ~(size_t)(ALIGN - 1), out = (op->out_size + ALIGN - 1) & ~(size_t)(ALIGN - 1),
+               size;
         char *buffer = aw_lib_stage_take(in + out + ALIGN, &size);
         if (!buffer)
             return AW_LIB_NO_MEMORY;

@@ -76,7 +76,8 @@ static int each_container(const void *data, size_t size, struct walk *walk)
     return AW_FATBIN_BAD_MAGIC;
 }
 
-static nvJitLinkResult containers_add(struct aw_jitlink *link, nvJitLinkInputType type, const void *data, size_t size, const char *name)
+static nvJitLinkResult containers_add(struct aw_jitlink *link, nvJitLinkInputType type, const void *data, size_t size,
+                                      const char *name)
 {
     struct walk walk = { .link = link, .name = name, .each = container_count };
     int error = each_container(data, size, &walk);

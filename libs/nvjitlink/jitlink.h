@@ -41,7 +41,8 @@ nvJitLinkResult jitlink_add_ptx(struct aw_jitlink *link, const char *text, size_
 nvJitLinkResult jitlink_link(struct aw_jitlink *link);
 
 /* ---- lto.c: hands an input to NVIDIA's library; and PTX of all that were, added as a text. */
-nvJitLinkResult jitlink_add_lto(struct aw_jitlink *link, nvJitLinkInputType type, const void *data, size_t size, const char *name);
+nvJitLinkResult jitlink_add_lto(struct aw_jitlink *link, nvJitLinkInputType type, const void *data, size_t size,
+                                const char *name);
 nvJitLinkResult jitlink_lto_finish(struct aw_jitlink *link);
 
 #endif

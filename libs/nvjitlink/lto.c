@@ -10,7 +10,9 @@ static void log_copy(struct aw_jitlink *link, bool errors)
 {
     size_t size = 0;
     char *text = NULL;
-    if ((errors ? next_nvJitLinkGetErrorLogSize(link->original, &size) : next_nvJitLinkGetInfoLogSize(link->original, &size)) == 0 && size)
+    if ((errors ? next_nvJitLinkGetErrorLogSize(link->original, &size) : next_nvJitLinkGetInfoLogSize(link->original, &size)) ==
+            0 &&
+        size)
         text = calloc(1, size + 1);
     if (text && (errors ? next_nvJitLinkGetErrorLog(link->original, text) : next_nvJitLinkGetInfoLog(link->original, text)) == 0)
         aw_buf_str(errors ? &link->errors : &link->infos, aw_str_from(text));

@@ -1,5 +1,5 @@
-/* nvJitLink: PTX in, linked PTX out, in the form of an image that the module loader takes as a cubin.  The compiler links again when the image
- * is loaded; here it is asked to, so that what is wrong is told where CUDA tells it. */
+/* nvJitLink: PTX in, linked PTX out, in the form of an image that the module loader takes as a cubin.  The compiler links again
+ * when the image is loaded; here it is asked to, so that what is wrong is told where CUDA tells it. */
 /* SPDX-License-Identifier: Apache-2.0 */
 #define AW_ROOM "nvjitlink"
 #include <stdlib.h>
@@ -59,7 +59,8 @@ nvJitLinkResult awnvjitlink_nvJitLinkDestroy(nvJitLinkHandle *handle)
 
 /* ---- Inputs. */
 
-nvJitLinkResult awnvjitlink_nvJitLinkAddData(nvJitLinkHandle handle, nvJitLinkInputType inputType, const void *data, size_t size, const char *name)
+nvJitLinkResult awnvjitlink_nvJitLinkAddData(nvJitLinkHandle handle, nvJitLinkInputType inputType, const void *data, size_t size,
+                                             const char *name)
 {
     if (!valid(handle) || !data || !size || handle->completed)
         return NVJITLINK_ERROR_INVALID_INPUT;

@@ -6,8 +6,10 @@
 
 /* A name that ends in '=' takes a value, in '*' anything. */
 static const char *const known[] = {
-    "-arch=", "-maxrregcount=", "-time", "-verbose", "-lto", "-ptx", "-O*", "-g", "-lineinfo", "-ftz=", "-prec-div=", "-prec-sqrt=", "-fma=",
-    "-kernels-used=", "-variables-used=", "-optimize-unused-variables", "-Xptxas=", "-nvvm-latest", "-split-compile=", "-split-compile-extended=",
+    "-arch=", "-maxrregcount=", "-time", "-verbose", "-lto", "-ptx", "-O*", "-g", "-lineinfo", "-ftz=", "-prec-div=",
+    "-prec-sqrt=", "-fma=",
+    "-kernels-used=", "-variables-used=", "-optimize-unused-variables", "-Xptxas=", "-nvvm-latest", "-split-compile=",
+    "-split-compile-extended=",
     "-jump-table-density=", "-no-cache", "-device-stack-protector*", "-r", "-pic", "-Xnvvm=", "-minnctapersm=", "-maxntid=",
 };
 
@@ -16,7 +18,9 @@ static bool option_known(const char *option)
     for (size_t i = 0; i < sizeof known / sizeof *known; i++) {
         size_t n = strlen(known[i]);
         char last = known[i][n - 1];
-        if (last == '*' ? !strncmp(option, known[i], n - 1) : last == '=' ? !strncmp(option, known[i], n) : !strcmp(option, known[i]))
+        if (last == '*'   ? !strncmp(option, known[i], n - 1)
+            : last == '=' ? !strncmp(option, known[i], n)
+                          : !strcmp(option, known[i]))
             return true;
     }
     return false;

@@ -15,8 +15,8 @@ __attribute__((destructor)) static void compiler_end(void)
     aw_jit_shutdown();
 }
 
-/* Appends why the kernels of a module cannot be compiled; true when there are kernels and none can be.  Where one can, another that is not
- * launched may be as it is. */
+/* Appends why the kernels of a module cannot be compiled; true when there are kernels and none can be.  Where one can, another
+ * that is not launched may be as it is. */
 static bool all_broken(struct aw_jit_module *module, struct aw_buf *log)
 {
     const struct aw_manifest *manifest = aw_jit_manifest(module);
@@ -63,11 +63,13 @@ nvJitLinkResult jitlink_add_ptx(struct aw_jitlink *link, const char *text, size_
     free(diags);
     aw_jit_close(module);
     if (broken || status == AW_ERR_INVALID_PTX || status == AW_ERR_UNSUPPORTED_PTX) {
-        aw_buf_printf(&link->errors, "ptxas fatal   : Ptx assembly aborted due to errors\nERROR NVJITLINK_ERROR_PTX_COMPILE: JIT the PTX (%s)\n", name);
+        aw_buf_printf(&link->errors, "ptxas fatal   : Ptx assembly aborted due to errors\n"
+                                     "ERROR NVJITLINK_ERROR_PTX_COMPILE: JIT the PTX (%s)\n", name);
         return NVJITLINK_ERROR_PTX_COMPILE;
     }
     if ((status != AW_OK && status != AW_ERR_NOT_FOUND) || !text_push(link, text, len, name)) {
-        aw_buf_printf(&link->errors, "ERROR NVJITLINK_ERROR_INTERNAL: %s (%s)\n", status ? aw_status_text(status) : "out of memory", name);
+        aw_buf_printf(&link->errors, "ERROR NVJITLINK_ERROR_INTERNAL: %s (%s)\n",
+                      status ? aw_status_text(status) : "out of memory", name);
         return NVJITLINK_ERROR_INTERNAL;
     }
     return NVJITLINK_SUCCESS;
@@ -80,7 +82,8 @@ static void linker_words(const char *diags, struct aw_buf *log)
         size_t n = strcspn(line, "\n");
         const char *mark = memmem(line, n, ": error: ", 9);
         if (mark)
-            aw_buf_printf(log, "error   : %.*s in '%.*s'\n", (int)(line + n - mark - 9), mark + 9, (int)strcspn(line, ":\n"), line);
+            aw_buf_printf(log, "error   : %.*s in '%.*s'\n", (int)(line + n - mark - 9), mark + 9, (int)strcspn(line, ":\n"),
+                          line);
     }
 }
 
@@ -112,8 +115,8 @@ nvJitLinkResult jitlink_link(struct aw_jitlink *link)
         return result;
     bool good = aw_vec_reserve(&entries, link->texts.n);
     for (size_t i = 0; good && i < link->texts.n; i++)
-        entries.at[entries.n++] = (struct aw_fatbin_text){ link->texts.at[i].ptr, link->texts.at[i].len, link->texts.at[i].name, link->sm,
-                                                           link->debug };
+        entries.at[entries.n++] = (struct aw_fatbin_text){ link->texts.at[i].ptr, link->texts.at[i].len, link->texts.at[i].name,
+                                                           link->sm, link->debug };
     if (good)
         link->image = aw_fatbin_write(entries.at, entries.n, &link->image_size);
     aw_vec_fini(&entries);

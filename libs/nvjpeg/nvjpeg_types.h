@@ -6,7 +6,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-typedef int nvjpegStatus_t, nvjpegBackend_t, nvjpegChromaSubsampling_t, nvjpegEncBackend_t, nvjpegExifOrientation_t, nvjpegInputFormat_t;
+typedef int nvjpegStatus_t, nvjpegBackend_t, nvjpegChromaSubsampling_t, nvjpegEncBackend_t, nvjpegExifOrientation_t,
+    nvjpegInputFormat_t;
 typedef int nvjpegJpegEncoding_t, nvjpegOutputFormat_t, nvjpegScaleFactor_t, libraryPropertyType;
 typedef struct nvjpegHandle *nvjpegHandle_t;
 typedef struct nvjpegJpegState *nvjpegJpegState_t;

@@ -96,12 +96,14 @@ nvmlReturn_t awnvml_nvmlShutdown(void)
 const char *awnvml_nvmlErrorString(nvmlReturn_t result)
 {
     static const char *const texts[] = {
-        "Success", "Uninitialized", "Invalid Argument", "Not Supported", "Insufficient Permissions", "Already Initialized", "Not Found",
+        "Success", "Uninitialized", "Invalid Argument", "Not Supported", "Insufficient Permissions", "Already Initialized",
+        "Not Found",
         "Insufficient Size", "Insufficient External Power", "Driver Not Loaded", "Timeout", "Interrupt Request Issue",
         "NVML Shared Library Not Found", "Function Not Found", "Corrupted infoROM", "GPU is lost", "GPU requires reset",
         "GPU access blocked by the operating system", "Driver/library version mismatch", "In use by another client",
         "Insufficient Memory", "No data", "VGPU ECC not supported", "Insufficient Resources", "Frequency not supported",
-        "Argument version mismatch", "Deprecated", "System not ready", "No GPUs were found", "Invalid state", "Reset type not supported",
+        "Argument version mismatch", "Deprecated", "System not ready", "No GPUs were found", "Invalid state",
+        "Reset type not supported",
     };
     return result >= 0 && (size_t)result < sizeof texts / sizeof texts[0] ? texts[result] : "Unknown Error";
 }
@@ -198,8 +200,8 @@ nvmlReturn_t awnvml_nvmlDeviceGetHandleByIndex_v2(unsigned index, nvmlDevice_t *
 static void uuid_text(const struct aw_nvml_device *d, char ret_text[48])
 {
     const uint8_t *u = d->info.uuid;
-    snprintf(ret_text, 48, "GPU-%02x%02x%02x%02x-%02x%02x-%02x%02x-%02x%02x-%02x%02x%02x%02x%02x%02x", u[0], u[1], u[2], u[3], u[4], u[5],
-             u[6], u[7], u[8], u[9], u[10], u[11], u[12], u[13], u[14], u[15]);
+    snprintf(ret_text, 48, "GPU-%02x%02x%02x%02x-%02x%02x-%02x%02x-%02x%02x-%02x%02x%02x%02x%02x%02x", u[0], u[1], u[2], u[3],
+             u[4], u[5], u[6], u[7], u[8], u[9], u[10], u[11], u[12], u[13], u[14], u[15]);
 }
 
 nvmlReturn_t awnvml_nvmlDeviceGetHandleByUUID(const char *uuid, nvmlDevice_t *device)

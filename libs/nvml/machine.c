@@ -177,7 +177,9 @@ static bool card_read(const struct aw_nvml_place *place, enum aw_nvml_reading wh
         bool hwmon;
     } files[] = {
         [AW_NVML_TEMPERATURE] = { "temp1_input", true }, [AW_NVML_POWER] = { "power1_average", true },
-        [AW_NVML_POWER_LIMIT] = { "power1_cap", true }, [AW_NVML_FAN] = { "pwm1", true }, [AW_NVML_CLOCK] = { "freq1_input", true },
+        [AW_NVML_POWER_LIMIT] = { "power1_cap", true },
+        [AW_NVML_FAN] = { "pwm1", true },
+        [AW_NVML_CLOCK] = { "freq1_input", true },
         [AW_NVML_MEMORY_CLOCK] = { "freq2_input", true }, [AW_NVML_MEMORY_TOTAL] = { "mem_info_vram_total", false },
         [AW_NVML_MEMORY_USED] = { "mem_info_vram_used", false }, [AW_NVML_BUSY] = { "gpu_busy_percent", false },
         [AW_NVML_MEMORY_BUSY] = { "mem_busy_percent", false }, [AW_NVML_PCI_DEVICE] = { "device", false },

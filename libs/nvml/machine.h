@@ -1,7 +1,7 @@
 /* What the operating system knows of a device: /sys and /proc.  Bodies of NVML's functions ask here and nowhere else.
  *
- * Cards are found by their PCI address; of the host device the machine's processors and memory are asked.  Every function gives false for
- * what the machine does not tell.  Thread-safe. */
+ * Cards are found by their PCI address; of the host device the machine's processors and memory are asked.  Every function gives
+ * false for what the machine does not tell.  Thread-safe. */
 /* SPDX-License-Identifier: Apache-2.0 */
 #ifndef AW_LIBS_NVML_MACHINE_H
 #define AW_LIBS_NVML_MACHINE_H

@@ -29,10 +29,12 @@ typedef enum {
 } nvmlGpuTopologyLevel_t;
 enum { NVML_TEMPERATURE_GPU = 0 };
 
-typedef int nvmlAffinityScope_t, nvmlClockId_t, nvmlComputeMode_t, nvmlDetachGpuState_t, nvmlDeviceVgpuCapability_t, nvmlDriverModel_t;
+typedef int nvmlAffinityScope_t, nvmlClockId_t, nvmlComputeMode_t, nvmlDetachGpuState_t, nvmlDeviceVgpuCapability_t,
+    nvmlDriverModel_t;
 typedef int nvmlEccCounterType_t, nvmlEnableState_t, nvmlEncoderType_t, nvmlFanControlPolicy_t, nvmlGpuOperationMode_t;
 typedef int nvmlGpuP2PCapsIndex_t, nvmlGpuVirtualizationMode_t, nvmlInforomObject_t, nvmlLedColor_t, nvmlMemoryErrorType_t;
-typedef int nvmlMemoryLocation_t, nvmlNvLinkCapability_t, nvmlNvLinkErrorCounter_t, nvmlPageRetirementCause_t, nvmlPcieLinkState_t;
+typedef int nvmlMemoryLocation_t, nvmlNvLinkCapability_t, nvmlNvLinkErrorCounter_t, nvmlPageRetirementCause_t,
+    nvmlPcieLinkState_t;
 typedef int nvmlPcieUtilCounter_t, nvmlPerfPolicyType_t, nvmlPstates_t, nvmlRestrictedAPI_t, nvmlSamplingType_t;
 typedef int nvmlTemperatureSensors_t, nvmlTemperatureThresholds_t, nvmlVgpuCapability_t, nvmlVgpuDriverCapability_t;
 
@@ -55,7 +57,8 @@ typedef struct { unsigned long long total, free, used; } nvmlMemory_t; /* bytes 
 typedef struct { unsigned version; unsigned long long total, reserved, free, used; } nvmlMemory_v2_t;
 typedef struct nvmlBAR1Memory nvmlBAR1Memory_t;
 typedef struct { unsigned gpu, memory; } nvmlUtilization_t; /* per cent */
-typedef struct { unsigned version; nvmlTemperatureSensors_t sensorType; int temperature; } nvmlTemperature_t; /* degrees Celsius */
+/* degrees Celsius */
+typedef struct { unsigned version; nvmlTemperatureSensors_t sensorType; int temperature; } nvmlTemperature_t;
 
 typedef struct { unsigned pid; unsigned long long usedGpuMemory; } nvmlProcessInfo_v1_t; /* bytes, or all ones: not known */
 typedef struct { unsigned pid; unsigned long long usedGpuMemory; unsigned gpuInstanceId, computeInstanceId; } nvmlProcessInfo_t;

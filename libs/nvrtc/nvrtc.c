@@ -62,7 +62,8 @@ static const char *architecture(const char *option)
 /* What makes NVRTC leave machine code and PTX aside. */
 static bool other_output(const char *option)
 {
-    static const char *const names[] = { "-dlto", "--dlink-time-opt", "-dlto=true", "--dlink-time-opt=true", "-optix-ir", "--optix-ir" };
+    static const char *const names[] = { "-dlto", "--dlink-time-opt", "-dlto=true", "--dlink-time-opt=true", "-optix-ir",
+                                         "--optix-ir" };
     for (size_t i = 0; i < sizeof names / sizeof *names; i++)
         if (!strcmp(option, names[i]))
             return true;
