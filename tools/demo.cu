@@ -128,7 +128,8 @@ static void make_scene(void)
 {
     Sphere s[SPHERES] = {{{0, 1.15f, 0.5f}, 1.15f, {0.9f, 0.9f, 0.95f}, 0.85f}};
     for (int i = 1; i < SPHERES; i++) {
-        const float ring[8][2] = {{2.6f, 0}, {1.9f, 1.9f}, {0, 2.9f}, {-2.0f, 2.0f}, {-2.7f, 0}, {-1.7f, -1.7f}, {0.2f, -2.4f}, {1.8f, -1.6f}};
+        const float ring[8][2] = { { 2.6f, 0 },  { 1.9f, 1.9f },   { 0, 2.9f },     { -2.0f, 2.0f },
+                                   { -2.7f, 0 }, { -1.7f, -1.7f }, { 0.2f, -2.4f }, { 1.8f, -1.6f } };
         float radius = 0.35f + 0.06f * (i % 4);
         Vec colour = {i % 3 == 0 ? 0.95f : 0.25f, i % 3 == 1 ? 0.75f : 0.3f, i % 3 == 2 ? 0.9f : 0.2f};
         s[i] = {{ring[i - 1][0], radius, ring[i - 1][1] + 0.5f}, radius, colour, i % 2 ? 0.15f : 0.4f};

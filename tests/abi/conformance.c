@@ -1,6 +1,6 @@
-/* One body of what every device does the same: memory, copies of every kind, streams, events, modules, launches, capture, errors.  It is run
- * over each provider (meson.build), and knows of none: what only some can do is asked for first.  Not what kernels compute: that is
- * tests/apps and tests/matrix.  Exits with 77 where there is no device. */
+/* One body of what every device does the same: memory, copies of every kind, streams, events, modules, launches, capture, errors.
+ * It is run over each provider (meson.build), and knows of none: what only some can do is asked for first.  Not what kernels
+ * compute: that is tests/apps and tests/matrix.  Exits with 77 where there is no device. */
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <stdbool.h>
 #include <stdint.h>
@@ -76,8 +76,8 @@ CU(cuGraphDestroy, CUgraph)
 
 #define OK(call) EQUAL(call, CUDA_SUCCESS)
 
-/* step: out[i] = in[i] * factor + bias + `base`, over a grid in three dimensions; turn: each block of shared memory backwards; wild: writes
- * to an address of nobody's. */
+/* step: out[i] = in[i] * factor + bias + `base`, over a grid in three dimensions; turn: each block of shared memory backwards;
+ * wild: writes to an address of nobody's. */
 static const char kernels[] =
     ".version 7.0\n.target sm_70\n.address_size 64\n"
     ".visible .global .align 4 .u32 base = 1000;\n"
@@ -272,8 +272,10 @@ static void boxes(void)
     CUDA_MEMCPY3D up = { .srcMemoryType = CU_MEMORYTYPE_HOST, .srcHost = in, .srcPitch = W, .srcHeight = H,
                          .dstMemoryType = CU_MEMORYTYPE_DEVICE, .dstDevice = d, .dstPitch = pitch, .dstHeight = H,
                          .WidthInBytes = W, .Height = H, .Depth = D };
-    CUDA_MEMCPY3D over = { .srcMemoryType = CU_MEMORYTYPE_DEVICE, .srcDevice = d, .srcPitch = pitch, .srcHeight = H, .srcXInBytes = 4,
-                           .srcY = 1, .srcZ = 1, .dstMemoryType = CU_MEMORYTYPE_ARRAY, .dstArray = array, .dstXInBytes = 8, .dstY = 2,
+    CUDA_MEMCPY3D over = { .srcMemoryType = CU_MEMORYTYPE_DEVICE, .srcDevice = d, .srcPitch = pitch, .srcHeight = H,
+                           .srcXInBytes = 4,
+                           .srcY = 1, .srcZ = 1, .dstMemoryType = CU_MEMORYTYPE_ARRAY, .dstArray = array, .dstXInBytes = 8,
+                           .dstY = 2,
                            .WidthInBytes = 16, .Height = 4, .Depth = 3 };
     CUDA_MEMCPY3D down = { .srcMemoryType = CU_MEMORYTYPE_ARRAY, .srcArray = array, .srcXInBytes = 8, .srcY = 2,
                            .dstMemoryType = CU_MEMORYTYPE_HOST, .dstHost = out, .dstPitch = W, .dstHeight = H,
@@ -349,7 +351,7 @@ static void launches(void)
     } packed = { out, in, 5, 1 };
     size_t size = sizeof packed;
     OK(cuLaunchKernel(step, ALL / 64, 1, 1, 64, 1, 1, 0, NULL, NULL,
-                      (void *[]){ CU_LAUNCH_PARAM_BUFFER_POINTER, &packed, CU_LAUNCH_PARAM_BUFFER_SIZE, &size, CU_LAUNCH_PARAM_END }));
+        (void *[]){ CU_LAUNCH_PARAM_BUFFER_POINTER, &packed, CU_LAUNCH_PARAM_BUFFER_SIZE, &size, CU_LAUNCH_PARAM_END }));
     OK(cuLaunchKernel(turn, ALL / 96, 1, 1, 96, 1, 1, 96 * 4, NULL, (void *[]){ &out }, NULL));
     OK(cuMemcpyDtoH_v2(host, out, sizeof host));
     for (unsigned i = 0; i < ALL; i++)

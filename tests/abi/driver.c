@@ -1,5 +1,5 @@
-/* A program of the driver API, linked against libcuda.so.1: what cuGetProcAddress finds, stubs, error names.  The versions are those at
- * which CUDA's own driver changes its answer. */
+/* A program of the driver API, linked against libcuda.so.1: what cuGetProcAddress finds, stubs, error names.  The versions are
+ * those at which CUDA's own driver changes its answer. */
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "abi/abi.h"
 

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""Checks a built library against its table: SONAME, every name of the table exported with its version node, nothing else exported.
-The table itself is held to the number and the digest of the names that NVIDIA's own library exports.
+"""Checks a built library against its table: SONAME, every name of the table exported with its version node, nothing else
+exported. The table itself is held to the number and the digest of the names that NVIDIA's own library exports.
 
     exports.py API_PY cuda|cudart TABLE MAJOR LIBRARY"""
 # SPDX-License-Identifier: Apache-2.0

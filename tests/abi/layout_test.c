@@ -1,5 +1,5 @@
-/* The layouts of CUDA's structures, as numbers: sizes and offsets measured on CUDA 11.8, 12.9 and 13.0.  Compiling it is the test; the
- * program only tells that it was compiled. */
+/* The layouts of CUDA's structures, as numbers: sizes and offsets measured on CUDA 11.8, 12.9 and 13.0.  Compiling it is the
+ * test; the program only tells that it was compiled. */
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "abi/cudart_types.h"
 

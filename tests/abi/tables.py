@@ -28,7 +28,8 @@ def generate(api, line):
         for name, text in zip(names, (CUDA, CUDART + line + '\n')):
             with open(name, 'w', encoding='utf-8') as out:
                 out.write(text)
-        run = subprocess.run([sys.executable, api, 'dispatch', 'cudart', names[1], names[2], names[0]], capture_output=True, text=True)
+        run = subprocess.run([sys.executable, api, 'dispatch', 'cudart', names[1], names[2], names[0]], capture_output=True,
+                             text=True)
         if run.returncode:
             return 'refused: ' + run.stderr
         with open(names[2], encoding='utf-8') as made:

@@ -1,5 +1,5 @@
-// A failed device assert: cudaErrorAssert, sticky, with CUDA's message on standard error for each of a warp's threads that fail; a true assert
-// before it is silent.
+// A failed device assert: cudaErrorAssert, sticky, with CUDA's message on standard error for each of a warp's threads that fail;
+// a true assert before it is silent.
 // expect-stderr: (.*assert\.cu:\d+: .*check_value.*: block: \[2,0,0\], thread: \[[578],0,0\] Assertion `v < 197 \|\| v == 198` failed\.\n?){3}
 // SPDX-License-Identifier: Apache-2.0
 #undef NDEBUG

@@ -45,20 +45,25 @@ __global__ void pieces(const uint32_t *in, uint32_t *out, uint32_t part)
     for (int i = 0; i < 16; i++)
         to[i] = ~0u;
     asm volatile("cp.async.ca.shared.global [%0], [%1], 4;" :: "r"(at(to)), "l"(from) : "memory");
-    asm volatile("cp.async.ca.shared::cta.global.L2::128B [%0], [%1], 8, %2;" :: "r"(at(to + 2)), "l"(from + 2), "r"(min(part & 15, 8u)) : "memory");
+    asm volatile("cp.async.ca.shared::cta.global.L2::128B [%0], [%1], 8, %2;" ::"r"(at(to + 2)), "l"(from + 2),
+                 "r"(min(part & 15, 8u))
+                 : "memory");
     asm volatile("cp.async.commit_group;" ::: "memory");
     asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;" :: "r"(at(to + 4)), "l"(from + 4), "r"(part) : "memory");
     asm volatile("{ .reg .pred p; setp.ne.u32 p, %2, 3; cp.async.cg.shared.global [%0], [%1], 16, p; }"
                  :: "r"(at(to + 8)), "l"(from + 8), "r"(threadIdx.x % 4) : "memory");
     asm volatile("{ .reg .b64 h; createpolicy.fractional.L2::evict_last.b64 h, 1.0; "
-                 "cp.async.ca.shared.global.L2::cache_hint [%0], [%1], 4, h; cp.async.ca.shared.global.L2::cache_hint [%2], [%3], 4, 0, h; }"
-                 :: "r"(at(to + 12)), "l"(from + 12), "r"(at(to + 13)), "l"(from + 13) : "memory");
+                 "cp.async.ca.shared.global.L2::cache_hint [%0], [%1], 4, h; cp.async.ca.shared.global.L2::cache_hint [%2], "
+                 "[%3], 4, 0, h; }" ::"r"(at(to + 12)),
+                 "l"(from + 12), "r"(at(to + 13)), "l"(from + 13)
+                 : "memory");
     asm volatile("cp.async.commit_group; cp.async.wait_group 1; cp.async.wait_all;" ::: "memory");
     for (int i = 0; i < 16; i++)
         out[16 * threadIdx.x + i] = to[i];
 }
 
-/* Tiles through a ring of slots: one thread asks for bulk copies, everyone uses what has come, one thread sends the results back. */
+/* Tiles through a ring of slots: one thread asks for bulk copies, everyone uses what has come, one thread sends the results
+ * back. */
 __global__ void ring(const uint32_t *in, uint32_t *out, int tiles)
 {
     const int S = 2, N = 256;
@@ -91,9 +96,11 @@ __global__ void ring(const uint32_t *in, uint32_t *out, int tiles)
                          :: "l"(out + i * N), "r"(at(result)), "r"((uint32_t)sizeof result) : "memory");
             if (i + S < tiles) {
                 expect(&full[s], sizeof slot[s]);
-                asm volatile("cp.async.bulk.shared::cta.global.mbarrier::complete_tx::bytes.L2::cache_hint [%0], [%1], %2, [%3], %4;"
-                             :: "r"(at(slot[s])), "l"(in + (i + S) * N), "r"((uint32_t)sizeof slot[s]), "r"(at(&full[s])), "l"(0ull)
-                             : "memory");
+                asm volatile(
+                    "cp.async.bulk.shared::cta.global.mbarrier::complete_tx::bytes.L2::cache_hint [%0], [%1], %2, [%3], %4;" ::
+                        "r"(at(slot[s])),
+                    "l"(in + (i + S) * N), "r"((uint32_t)sizeof slot[s]), "r"(at(&full[s])), "l"(0ull)
+                    : "memory");
             }
         }
         __syncthreads();
@@ -113,8 +120,11 @@ __global__ void forms(const uint32_t *in, uint32_t *out)
         asm volatile("fence.proxy.async;" ::: "memory");
         asm volatile("cp.async.bulk.prefetch.L2.global [%0], 256;" :: "l"(in) : "memory");
         expect(&done, 80 + 256 + 128 + 0);
-        asm volatile("cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes.multicast::cluster [%0], [%1], 80, [%2], %3;"
-                     :: "r"(at(a + 4)), "l"(in + 8), "r"(at(&done)), "h"((short)1) : "memory");
+        asm volatile(
+            "cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes.multicast::cluster [%0], [%1], 80, [%2], %3;" ::
+                "r"(at(a + 4)),
+            "l"(in + 8), "r"(at(&done)), "h"((short)1)
+            : "memory");
         asm volatile("cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [%0], [%1], 256, [%2];"
                      :: "r"(at(b)), "l"(in), "r"(at(&done)) : "memory");
         asm volatile("cp.async.bulk.shared::cluster.shared::cta.mbarrier::complete_tx::bytes [%0], [%1], 128, [%2];"
@@ -140,8 +150,8 @@ __global__ void forms(const uint32_t *in, uint32_t *out)
     asm volatile("cp.reduce.async.bulk.shared::cluster.shared::cta.mbarrier::complete_tx::bytes." op " [%0], [%1], 64, [%2];" \
                  :: "r"(at(to)), "r"(at(s)), "r"(at(&done)) : "memory")
 
-/* Every operation and type, several blocks at once into the same place.  A row of 16 words for each.  The limits of inc and dec are
- * the same in all blocks, as the result depends on the blocks' order otherwise. */
+/* Every operation and type, several blocks at once into the same place.  A row of 16 words for each.  The limits of inc and dec
+ * are the same in all blocks, as the result depends on the blocks' order otherwise. */
 __global__ void reductions(const uint32_t *in, uint32_t *out)
 {
     __shared__ __align__(128) uint32_t s[16], limit[16], to[12][16];
@@ -237,8 +247,9 @@ __global__ void elements(uint32_t *out)
     else
         for (int i = 0; i < 4; i += 2)
             asm volatile("st.async.shared::cluster.mbarrier::complete_tx::bytes.f32 [%0], %1, [%4];\n"
-                         "st.async.shared::cluster.mbarrier::complete_tx::bytes.s32 [%2], %3, [%4];"
-                         :: "r"(at(s + 4 * t + i)), "f"((float)t), "r"(at(s + 4 * t + i + 1)), "r"(t - i), "r"(at(&done)) : "memory");
+                         "st.async.shared::cluster.mbarrier::complete_tx::bytes.s32 [%2], %3, [%4];" ::"r"(at(s + 4 * t + i)),
+                         "f"((float)t), "r"(at(s + 4 * t + i + 1)), "r"(t - i), "r"(at(&done))
+                         : "memory");
 #define ELEMENT(op, i, v) \
     asm volatile("red.async.relaxed.cluster.shared::cluster.mbarrier::complete_tx::bytes." op " [%0], %1, [%2];" \
                  :: "r"(at(sums + i)), "r"(v), "r"(at(&done)) : "memory")
@@ -296,11 +307,13 @@ __global__ void steal(uint32_t *out)
                      :: "r"(at(&answer)), "r"(at(&done)) : "memory");
         wait(&done, 0);
         uint64_t low = (uint64_t)answer.y << 32 | answer.x, high = (uint64_t)answer.w << 32 | answer.z;
-        asm volatile("{ .reg .b128 r; .reg .pred p; mov.b128 r, {%1, %2}; clusterlaunchcontrol.query_cancel.is_canceled.pred.b128 p, r; "
+        asm volatile(
+            "{ .reg .b128 r; .reg .pred p; mov.b128 r, {%1, %2}; clusterlaunchcontrol.query_cancel.is_canceled.pred.b128 p, r; "
                      "selp.u32 %0, 1, 0, p; }" : "=r"(canceled) : "l"(low), "l"(high));
         uint32_t x = blockIdx.x;
         if (canceled)
-            asm volatile("{ .reg .b128 r; mov.b128 r, {%1, %2}; clusterlaunchcontrol.query_cancel.get_first_ctaid::x.b32.b128 %0, r; }"
+            asm volatile(
+                "{ .reg .b128 r; mov.b128 r, {%1, %2}; clusterlaunchcontrol.query_cancel.get_first_ctaid::x.b32.b128 %0, r; }"
                          : "=r"(x) : "l"(low), "l"(high));
         atomicAdd(&out[blockIdx.x], 1);
         if (canceled)
@@ -556,7 +569,8 @@ static void try_forms(const std::vector<uint32_t> &in, const uint32_t *d)
     out.get(got.data());
     for (int i = 0; i < 64; i++) {
         uint32_t a = i >= 4 && i < 24 ? in[i + 4] : 7, c = i >= 8 && i < 40 ? in[i - 4] : 7;
-        EXPECT(got[i] == a && got[64 + i] == in[i] && got[128 + i] == c, "forms %d: %x %x %x", i, got[i], got[64 + i], got[128 + i]);
+        EXPECT(got[i] == a && got[64 + i] == in[i] && got[128 + i] == c, "forms %d: %x %x %x", i, got[i], got[64 + i],
+               got[128 + i]);
         uint32_t masked = i < 16 ? in[i] & (0xffu << 8 * (i % 4)) : 0;
         EXPECT(got[192 + i] == masked, "mask %d: %x, expected %x", i, got[192 + i], masked);
     }
@@ -670,8 +684,9 @@ static void try_library(const std::vector<uint32_t> &in, const uint32_t *d)
             uint32_t sum = 0;
             for (int i = 0; i < tiles; i++)
                 sum = sum * 5 + in[i * n + (t + i) % n];
-            EXPECT(got[t] == sum && four[t] == sum && apart[n + t] == sum && apart[t] == 0, "pipelines, %d threads, thread %d: %x %x %x %x, expected %x", n, t, got[t], four[t],
-                   apart[n + t], apart[t], sum);
+            EXPECT(got[t] == sum && four[t] == sum && apart[n + t] == sum && apart[t] == 0,
+                   "pipelines, %d threads, thread %d: %x %x %x %x, expected %x", n, t, got[t], four[t], apart[n + t], apart[t],
+                   sum);
         }
     }
     Dev<uint4> vectors((const uint4 *)in.data(), 64 * tiles), copied(64 * tiles);

@@ -1,5 +1,6 @@
-// Atomics of a whole warp on one address: every operation, with all lanes, some, or one, values that are the same or differ, results that are
-// used or not, in global and in shared memory, at device and at block scope.  The old values must be those of some order of the updates.
+// Atomics of a whole warp on one address: every operation, with all lanes, some, or one, values that are the same or differ,
+// results that are used or not, in global and in shared memory, at device and at block scope.  The old values must be those of
+// some order of the updates.
 // bytes: vary, the order of the updates is free
 // SPDX-License-Identifier: Apache-2.0
 #include "check.h"
@@ -43,7 +44,8 @@ enum Who { ALL, ODD, FEW, ONE, NOBODY, WHOS };
 __host__ __device__ static bool takes_part(int who, int thread, int block)
 {
     int lane = thread % 32;
-    return who == ALL || (who == ODD && thread % 2) || (who == FEW && lane >= 3 && lane < 3 + block) || (who == ONE && lane == 7 + block);
+    return who == ALL || (who == ODD && thread % 2) || (who == FEW && lane >= 3 && lane < 3 + block) ||
+           (who == ONE && lane == 7 + block);
 }
 
 template <typename T> __host__ __device__ static T operand(const T *table, bool same, int thread, int block)
@@ -92,8 +94,8 @@ template <typename Op, typename T> __global__ void on_block(T *p, T *olds, const
         *p = s;
 }
 
-/* From `start`, is there an order of the updates in which each sees its old value, and which ends in `end`?  The values of these tests never
- * come back once they have changed, so those that change nothing go first. */
+/* From `start`, is there an order of the updates in which each sees its old value, and which ends in `end`?  The values of these
+ * tests never come back once they have changed, so those that change nothing go first. */
 template <typename Op, typename T> static bool in_some_order(T start, T end, const std::vector<T> &olds, const std::vector<T> &xs)
 {
     std::map<T, std::vector<T>> by_old;
@@ -144,8 +146,8 @@ template <typename Op, typename T> struct Case {
                     want = Op::template apply<T>(want, xs.back());
                 }
         if (used)
-            EXPECT((in_some_order<Op, T>(start, end, olds_of, xs)), "%s %s %s, who %d, same %d: no order explains the old values", where,
-                   Op::text(), type, who, same);
+            EXPECT((in_some_order<Op, T>(start, end, olds_of, xs)), "%s %s %s, who %d, same %d: no order explains the old values",
+                   where, Op::text(), type, who, same);
         else
             EXPECT(end == want, "%s %s %s, who %d, same %d: wrong in the end", where, Op::text(), type, who, same);
     }

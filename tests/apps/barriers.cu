@@ -1,4 +1,5 @@
-// Barriers by number: waiting, arriving and reducing, with numbers and counts in registers and as constants, several in use at once.
+// Barriers by number: waiting, arriving and reducing, with numbers and counts in registers and as constants, several in use at
+// once.
 // SPDX-License-Identifier: Apache-2.0
 #include "check.h"
 #include <vector>
@@ -120,7 +121,8 @@ __global__ void filled(int *out, int words)
         dynamic[i] = seed + i;
     int odd = __syncthreads_count(dynamic[t] & 1);
     wrong += odd != n / 2;
-    wrong += !__syncthreads_or(t == n - 1) + !__syncthreads_and(dynamic[words - 1 - t] == seed + words - 1 - t) + __syncthreads_and(t != 5);
+    wrong += !__syncthreads_or(t == n - 1) + !__syncthreads_and(dynamic[words - 1 - t] == seed + words - 1 - t) +
+             __syncthreads_and(t != 5);
     for (int i = 0; i < 3; i++) {
         if (warp < 2) {
             dynamic[t] += 1;
@@ -186,8 +188,9 @@ static void check_filled_deep()
         CHECK_LAUNCH();
         out.get(got.data());
         for (int i = 0; i < blocks; i++)
-            EXPECT(got[2 * i] == 0 && got[2 * i + 1] == descended(depth, n), "filled deep, less %d, block %d: %d wrong, %d, expected %d", less, i,
-                   got[2 * i], got[2 * i + 1], descended(depth, n));
+            EXPECT(got[2 * i] == 0 && got[2 * i + 1] == descended(depth, n),
+                   "filled deep, less %d, block %d: %d wrong, %d, expected %d", less, i, got[2 * i], got[2 * i + 1],
+                   descended(depth, n));
     }
 }
 
@@ -202,8 +205,8 @@ static void check_filled()
     EXPECT(fit >= 1, "%d blocks fit", fit);
     cudaFuncAttributes attributes;
     CHECK(cudaFuncGetAttributes(&attributes, filled));
-    EXPECT(attributes.sharedSizeBytes == 0 && attributes.maxDynamicSharedSizeBytes == bytes, "%zu and %d bytes", attributes.sharedSizeBytes,
-           attributes.maxDynamicSharedSizeBytes);
+    EXPECT(attributes.sharedSizeBytes == 0 && attributes.maxDynamicSharedSizeBytes == bytes, "%zu and %d bytes",
+           attributes.sharedSizeBytes, attributes.maxDynamicSharedSizeBytes);
     Dev<int> out(2 * blocks);
     std::vector<int> got(out.n);
     for (int less : { 0, 64, 4096 }) {
@@ -212,12 +215,13 @@ static void check_filled()
         CHECK_LAUNCH();
         out.get(got.data());
         for (int i = 0; i < blocks; i++)
-            EXPECT(got[2 * i] == 0 && got[2 * i + 1] == n / 2, "filled less %d, block %d: %d wrong, %d odd", less, i, got[2 * i], got[2 * i + 1]);
+            EXPECT(got[2 * i] == 0 && got[2 * i + 1] == n / 2, "filled less %d, block %d: %d wrong, %d odd", less, i, got[2 * i],
+                   got[2 * i + 1]);
     }
 }
 
-/* Lanes end in every warp, and one warp wholly: a warp's other lanes count for all of it, and barriers of all threads, by whatever number,
- * go on without those that have ended. */
+/* Lanes end in every warp, and one warp wholly: a warp's other lanes count for all of it, and barriers of all threads, by
+ * whatever number, go on without those that have ended. */
 __global__ void thinned_lanes(int *out, int gone)
 {
     __shared__ int cell[256];
@@ -258,7 +262,8 @@ static void check_thinned_lanes()
             for (int t = 0; t < n; t++) {
                 int w = t / 32, want = (w / 2 == gone / 2 ? 0 : 8 * 273) + 100000 * 2 * left + 10000000 * 3 * left + ended;
                 if (t % 32 < 8 + w && w != gone)
-                    EXPECT(got[t] == want, "thinned lanes, %d threads, less warp %d, thread %d: %d, expected %d", n, gone, t, got[t], want);
+                    EXPECT(got[t] == want, "thinned lanes, %d threads, less warp %d, thread %d: %d, expected %d", n, gone, t,
+                           got[t], want);
             }
         }
 }
@@ -313,7 +318,8 @@ int main()
                 int want[10] = { yes, n - yes, yes == n, yes > 0, yes == 0, yes < n, few, 64 - few, few == 64, few > 0 };
                 for (int i = 0; i < 10; i++) {
                     int w = i >= 6 && t >= 64 ? 0 : want[i];
-                    EXPECT(got[t * 10 + i] == w, "reduced, %d threads, limit %d, thread %d, %d: %d, expected %d", n, limit, t, i, got[t * 10 + i], w);
+                    EXPECT(got[t * 10 + i] == w, "reduced, %d threads, limit %d, thread %d, %d: %d, expected %d", n, limit, t, i,
+                           got[t * 10 + i], w);
                 }
             }
         }

@@ -1,5 +1,5 @@
-// Chains of additions, subtractions and products with carry in any order, 32 and 64 bits wide, against the same in 128 bits on the host:
-// what one kind of them leaves in the condition code the other kinds read.
+// Chains of additions, subtractions and products with carry in any order, 32 and 64 bits wide, against the same in 128 bits on
+// the host: what one kind of them leaves in the condition code the other kinds read.
 // link: -lcuda
 // SPDX-License-Identifier: Apache-2.0
 #include "check.h"
@@ -33,17 +33,18 @@ static std::string operand(int n, int wide)
 static std::string source()
 {
     std::string s = ".version 7.0\n.target sm_70\n.address_size 64\n.visible .entry chains(.param .u64 in, .param .u64 out)\n{\n"
-                    ".reg .b64 %d<8>;\n.reg .b32 %r<8>;\nld.param.u64 %d5, [in];\nld.param.u64 %d6, [out];\nmov.u32 %r5, %tid.x;\n"
+                    ".reg .b64 %d<8>;\n.reg .b32 %r<8>;\nld.param.u64 %d5, [in];\nld.param.u64 %d6, [out];\n"
+                    "mov.u32 %r5, %tid.x;\n"
                     "mad.wide.u32 %d5, %r5, 32, %d5;\nmad.wide.u32 %d6, %r5, 8, %d6;\n";
     for (int i = 0; i < 4; i++)
-        s += "ld.global.u64 %d" + std::to_string(i) + ", [%d5+" + std::to_string(8 * i) + "];\ncvt.u32.u64 %r" + std::to_string(i) + ", %d" +
-             std::to_string(i) + ";\n";
+        s += "ld.global.u64 %d" + std::to_string(i) + ", [%d5+" + std::to_string(8 * i) + "];\ncvt.u32.u64 %r" +
+             std::to_string(i) + ", %d" + std::to_string(i) + ";\n";
     int at = 0;
     for (auto &chain : steps) {
         s += "mov.u64 %d4, %d1;\n";
         for (step &t : chain) {
-            s += "cvt.u32.u64 %r4, %d4;\n" + std::string(names[t.op]) + ".cc" + (t.wide ? ".u64 %d4, " : ".u32 %r4, ") + operand(t.a, t.wide) + ", " +
-                 operand(t.b, t.wide) + (t.op < 4 ? "" : ", " + operand(t.c, t.wide)) + ";\n";
+            s += "cvt.u32.u64 %r4, %d4;\n" + std::string(names[t.op]) + ".cc" + (t.wide ? ".u64 %d4, " : ".u32 %r4, ") +
+                 operand(t.a, t.wide) + ", " + operand(t.b, t.wide) + (t.op < 4 ? "" : ", " + operand(t.c, t.wide)) + ";\n";
             if (!t.wide)
                 s += "cvt.u64.u32 %d4, %r4;\n";
         }
@@ -66,7 +67,8 @@ static uint64_t expected(const step *chain, const uint64_t *in)
     for (int i = 0; i < STEPS; i++) {
         const step &t = chain[i];
         int bits = t.wide ? 64 : 32;
-        u128 mask = ((u128)1 << bits) - 1, a = value(in, r, t.a, t.wide), b = value(in, r, t.b, t.wide), c = value(in, r, t.c, t.wide), sum = 0;
+        u128 mask = ((u128)1 << bits) - 1, a = value(in, r, t.a, t.wide), b = value(in, r, t.b, t.wide),
+             c = value(in, r, t.c, t.wide), sum = 0;
         u128 product = t.op & 1 ? a * b >> bits : a * b & mask;
         switch (t.op) {
         case 0: sum = a + b; break;
@@ -106,7 +108,8 @@ int main()
     for (int k = 0; k < CHAINS; k++)
         for (int t = 0; t < THREADS; t++) {
             uint64_t want = expected(steps[k], in + 4 * t), got = out[k * THREADS + t];
-            EXPECT(got == want, "chain %d of thread %d: %llx, expected %llx", k, t, (unsigned long long)got, (unsigned long long)want);
+            EXPECT(got == want, "chain %d of thread %d: %llx, expected %llx", k, t, (unsigned long long)got,
+                   (unsigned long long)want);
         }
     return check_done();
 }

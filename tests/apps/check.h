@@ -16,8 +16,8 @@
 
 static int check_failures;
 
-/* Of all bytes that blocking copies brought from the device, in order (FNV-1a).  With CHECK_DIGEST set in the environment, check_done
- * prints it, so that runs on several devices can be compared to the bit. */
+/* Of all bytes that blocking copies brought from the device, in order (FNV-1a).  With CHECK_DIGEST set in the environment,
+ * check_done prints it, so that runs on several devices can be compared to the bit. */
 static uint64_t check_digest = 14695981039346656037u;
 
 static inline cudaError_t check_memcpy(void *dst, const void *src, size_t size, cudaMemcpyKind kind)

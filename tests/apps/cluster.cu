@@ -23,7 +23,8 @@ __device__ void step(unsigned *out, unsigned *cell, int rounds)
     asm volatile("barrier.cluster.arrive.relaxed.aligned;\nbarrier.cluster.wait.aligned;" ::: "memory");
     out[blockIdx.x * n + t] = sum * 16 + cluster.num_blocks() * 8 + cluster.block_rank() * 4 +
                               (cluster.num_threads() == n && cluster.thread_rank() == t) * 2 +
-                              (cluster.dim_blocks().x * cluster.dim_blocks().y * cluster.dim_blocks().z == 1 && !cluster.block_index().x);
+                              (cluster.dim_blocks().x * cluster.dim_blocks().y * cluster.dim_blocks().z == 1 &&
+                               !cluster.block_index().x);
 }
 
 __global__ void plain(unsigned *out, int rounds)
@@ -89,7 +90,8 @@ int main()
                 unsigned sum = 0;
                 for (int i = 0; i < 5; i++)
                     sum += (t % n + 7) % n * 3 + 2 * i;
-                EXPECT(got[t] == sum * 16 + 8 + 3, "form %d, %d threads, thread %d: %u, expected %u", form, n, t, got[t], sum * 16 + 11);
+                EXPECT(got[t] == sum * 16 + 8 + 3, "form %d, %d threads, thread %d: %u, expected %u", form, n, t, got[t],
+                       sum * 16 + 11);
             }
         }
     out.fill(0);

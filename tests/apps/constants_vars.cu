@@ -70,7 +70,8 @@ int main()
     out.get(got);
     cudaFuncAttributes attr;
     CHECK(cudaFuncGetAttributes(&attr, read_all));
-    EXPECT(attr.constSizeBytes >= sizeof coefficients + sizeof pairs && attr.constSizeBytes < 1024, "%zu bytes", attr.constSizeBytes);
+    EXPECT(attr.constSizeBytes >= sizeof coefficients + sizeof pairs && attr.constSizeBytes < 1024, "%zu bytes",
+           attr.constSizeBytes);
     const double want[8] = {1.5 - 4 + 0.75 + 40, 0.1 - 7.5 + 'a', 0, 250 + 253, -(double)0x123456789abcdefLL,
                             2040, 13 * 1000 + 't', -3};
     for (int i = 0; i < 8; i++)

@@ -1,5 +1,5 @@
-// What libcu++ and cooperative groups build from barriers in memory, atomics and masks: pipelines of copies, barriers, semaphores and latches
-// with C++'s interface, reductions and scans of groups, groups by label.
+// What libcu++ and cooperative groups build from barriers in memory, atomics and masks: pipelines of copies, barriers, semaphores
+// and latches with C++'s interface, reductions and scans of groups, groups by label.
 // variants: shared static debug
 // needs: -gencode arch=compute_80,code=compute_80
 // SPDX-License-Identifier: Apache-2.0

@@ -1,4 +1,5 @@
-// PTX that calls CUDA's device-side runtime, as compilers other than nvcc write it for grid groups and for memory: what can be answered is, and a
+// PTX that calls CUDA's device-side runtime, as compilers other than nvcc write it for grid groups and for memory: what can be
+// answered is, and a
 // kernel that calls something else is refused when it is used, by its name, while the module's others work.
 // link: -lcuda
 // expect-stderr: <ptx>:\d+:\d+: error: kernel 'asks', in 'helper' calls 'cudaGetDevice' of the device-side runtime: not supported
@@ -28,7 +29,8 @@ static const char text[] = R"(
     .reg .b64 %h;
     .reg .b32 %e;
     ld.param.u64 %h, [handle];
-    { .param .b64 h; .param .b32 f, r; st.param.b64 [h], %h; st.param.b32 [f], 0; call.uni (r), cudaCGSynchronize, (h, f); ld.param.b32 %e, [r]; }
+    { .param .b64 h; .param .b32 f, r; st.param.b64 [h], %h; st.param.b32 [f], 0;
+      call.uni (r), cudaCGSynchronize, (h, f); ld.param.b32 %e, [r]; }
     st.param.b32 [e], %e;
     ret;
 }
@@ -83,7 +85,8 @@ ROUND:
     ld.param.u64 %d2, [size];
     mov.u64 %d3, cell;
     cvta.local.u64 %d3, %d3;
-    { .param .b64 p, n; .param .b32 e; st.param.b64 [p], %d3; st.param.b64 [n], %d2; call.uni (e), cudaMalloc, (p, n); ld.param.b32 %r1, [e]; }
+    { .param .b64 p, n; .param .b32 e; st.param.b64 [p], %d3; st.param.b64 [n], %d2;
+      call.uni (e), cudaMalloc, (p, n); ld.param.b32 %r1, [e]; }
     ld.local.u64 %d4, [cell];
     setp.ne.u64 %p, %d4, 0;
     mov.u32 %r2, %tid.x;
@@ -129,8 +132,8 @@ static void check_takes(CUmodule module, size_t size, int error)
     CHECK(cudaDeviceSynchronize());
     d.get(out);
     for (int t = 0; t < 40; t++)
-        EXPECT(out[3 * t] == error && out[3 * t + 1] == (error ? 77 : t) && !out[3 * t + 2], "thread %d: %d %d %d", t, out[3 * t], out[3 * t + 1],
-               out[3 * t + 2]);
+        EXPECT(out[3 * t] == error && out[3 * t + 1] == (error ? 77 : t) && !out[3 * t + 2], "thread %d: %d %d %d", t, out[3 * t],
+               out[3 * t + 1], out[3 * t + 2]);
 }
 
 int main()
@@ -148,7 +151,8 @@ int main()
     check_takes(module, 64, 0);
     check_takes(module, (size_t)1 << 40, 2);
     /* Nothing is wrong with a text whose only kernel asks for what is not there. */
-    static const char only[] = ".version 7.0\n.target sm_70\n.address_size 64\n.extern .func (.param .b32 r) cudaGetLastError();\n"
+    static const char only[] = ".version 7.0\n.target sm_70\n.address_size 64\n"
+                               ".extern .func (.param .b32 r) cudaGetLastError();\n"
                                ".visible .entry k() { { .param .b32 r; call.uni (r), cudaGetLastError; } ret; }\n";
     DRV(cuModuleLoadData(&alone, only), CUDA_SUCCESS);
     DRV(cuLaunchKernel(function(alone, "k"), 1, 1, 1, 1, 1, 1, 0, nullptr, nullptr, nullptr), CUDA_ERROR_NOT_SUPPORTED);

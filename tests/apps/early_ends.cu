@@ -1,5 +1,5 @@
-// Threads that end while others go on to barriers: what they read and write before they end is before these barriers, which no longer wait for
-// them.  Single lanes of a warp, whole warps, from loops and on the way; in shared and in global memory.
+// Threads that end while others go on to barriers: what they read and write before they end is before these barriers, which no
+// longer wait for them.  Single lanes of a warp, whole warps, from loops and on the way; in shared and in global memory.
 // SPDX-License-Identifier: Apache-2.0
 #include "check.h"
 #include <vector>

@@ -1,5 +1,6 @@
-// Kernels that never end end with their program, and with their context: by a return from main, exit() in another thread than the one that waits,
-// cudaDeviceReset and cuCtxDestroy, also beside another context; spinning or computing.  After a reset the device works, and what a kernel that ends was to print is printed.
+// Kernels that never end end with their program, and with their context: by a return from main, exit() in another thread than the
+// one that waits, cudaDeviceReset and cuCtxDestroy, also beside another context; spinning or computing.  After a reset the device
+// works, and what a kernel that ends was to print is printed.
 // link: -lcuda
 // variants: shared
 // devices: host

@@ -1,5 +1,5 @@
-// A wild access names its source line: the store in a function that was inlined, not the kernel that calls it.  A real card tells no place, a
-// simulated one does.
+// A wild access names its source line: the store in a function that was inlined, not the kernel that calls it.  A real card tells
+// no place, a simulated one does.
 // needs: -lineinfo
 // devices: host sim
 // expect-stderr: (kernel .*wild_store\(int\*, int, int\*\): illegal access to address 0x40 in block \(0,0,0\), warp 1, at |memory fault: store of 4 bytes at 0x40 .*wave (1 lane 8|0 lane 40), )\S*fault_lines\.cu:14\b

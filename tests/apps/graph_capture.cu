@@ -1,5 +1,6 @@
-// Stream capture: forks and joins over several streams, replay, updating by capturing again, kernels as nodes, memory allocated in a
-// captured stream, the thread's own default stream, what is forbidden while a stream captures and what it does to the capture.
+// Stream capture: forks and joins over several streams, replay, updating by capturing again, kernels as nodes, memory allocated
+// in a captured stream, the thread's own default stream, what is forbidden while a stream captures and what it does to the
+// capture.
 // SPDX-License-Identifier: Apache-2.0
 #include "check.h"
 #include <thread>

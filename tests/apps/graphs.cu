@@ -1,5 +1,5 @@
-// Graphs built by hand: kernels, copies of one to three dimensions, fills, host functions, events, child graphs, allocations; edges
-// and what can be asked about them; executable graphs launched many times, changed node by node and as a whole.
+// Graphs built by hand: kernels, copies of one to three dimensions, fills, host functions, events, child graphs, allocations;
+// edges and what can be asked about them; executable graphs launched many times, changed node by node and as a whole.
 // SPDX-License-Identifier: Apache-2.0
 #include "check.h"
 #include <string>
@@ -105,7 +105,8 @@ static void diamond()
     EXPECT(type == cudaGraphNodeTypeMemcpy, "type %d", (int)type);
     cudaKernelNodeParams told;
     CHECK(cudaGraphKernelNodeGetParams(kernel, &told));
-    EXPECT(told.func == (void *)axpb && told.blockDim.x == 128 && *(int *)told.kernelParams[2] == 5, "kernel node reads otherwise");
+    EXPECT(told.func == (void *)axpb && told.blockDim.x == 128 && *(int *)told.kernelParams[2] == 5,
+           "kernel node reads otherwise");
 
     cudaGraphExec_t exec = instantiate(graph);
     CHECK(cudaGraphDestroy(graph)); // the executable does not need it
@@ -249,7 +250,8 @@ static void shapes()
     CHECK(cudaGraphAddMemcpyNode(&to, graph, nullptr, 0, &copy));
     cudaMemcpy3DParms told{};
     CHECK(cudaGraphMemcpyNodeGetParams(to, &told));
-    EXPECT(told.dstPos.z == 1 && told.srcPtr.ptr == in.data() && told.kind == cudaMemcpyHostToDevice && told.extent.depth == z - 1,
+    EXPECT(told.dstPos.z == 1 && told.srcPtr.ptr == in.data() && told.kind == cudaMemcpyHostToDevice &&
+               told.extent.depth == z - 1,
            "the copy reads otherwise");
     copy = cudaMemcpy3DParms{};
     copy.srcPtr = box;
@@ -290,7 +292,8 @@ static void children()
     fill.height = 1;
     CHECK(cudaGraphAddMemsetNode(&set, outer, nullptr, 0, &fill));
     CHECK(cudaGraphAddChildGraphNode(&child, outer, &set, 1, inner));
-    CHECK(cudaGraphAddMemcpyNodeToSymbol(&symbol, outer, &child, 1, factor, two.data(), 2 * sizeof(int), 0, cudaMemcpyHostToDevice));
+    CHECK(cudaGraphAddMemcpyNodeToSymbol(&symbol, outer, &child, 1, factor, two.data(), 2 * sizeof(int), 0,
+                                         cudaMemcpyHostToDevice));
     int *p = d, count = n;
     void *args[] = { &p, &count };
     cudaKernelNodeParams params{};

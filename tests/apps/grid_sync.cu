@@ -1,5 +1,5 @@
-// Grid groups: this_grid().sync() many times in one kernel, in two kernels at once, after each other, and where the launch is none that
-// can.
+// Grid groups: this_grid().sync() many times in one kernel, in two kernels at once, after each other, and where the launch is
+// none that can.
 // SPDX-License-Identifier: Apache-2.0
 #include "check.h"
 #include <cooperative_groups.h>

@@ -1,6 +1,6 @@
-// What a card lets pass passes: a flag just past shared memory, or just past an array; what it notices, on the host device's guards, is an error:
-// shared addresses below the window and far from it, global ones past CUDA's pages.  With exact guards, what is just past memory is an error, and
-// what is not aligned.  Each case in a child of its own, as errors are sticky.
+// What a card lets pass passes: a flag just past shared memory, or just past an array; what it notices, on the host device's
+// guards, is an error: shared addresses below the window and far from it, global ones past CUDA's pages.  With exact guards, what
+// is just past memory is an error, and what is not aligned.  Each case in a child of its own, as errors are sticky.
 // devices: host
 // On cards other memory lies there.
 // variants: shared static rdc
@@ -68,7 +68,8 @@ __global__ void adds_shared(char *p, int at)
 
 static void (*const unaligned[])(char *, int) = { moves<short>, moves<int>, moves<double>, moves<int4>, moves<float2>, adds<int>,
                                                   adds<unsigned long long>, adds<double>, adds_shared };
-static const char *const unaligned_names[] = { "short", "int", "double", "int4", "float2", "add int", "add 64", "add double", "add shared" };
+static const char *const unaligned_names[] = { "short", "int", "double", "int4", "float2", "add int", "add 64", "add double",
+                                               "add shared" };
 enum { UNALIGNED = sizeof unaligned / sizeof *unaligned };
 
 /* An address that is not aligned: an error if `exact`, else that error or none. */
@@ -97,7 +98,8 @@ static void unaligned_all(void)
             _exit(unaligned_child(i / 2, i & 1));
         int status = 0;
         waitpid(pid, &status, 0);
-        EXPECT(WIFEXITED(status) && WEXITSTATUS(status) == 0, "unaligned %s%s: status %x", unaligned_names[i / 2], i & 1 ? ", exact" : "", status);
+        EXPECT(WIFEXITED(status) && WEXITSTATUS(status) == 0, "unaligned %s%s: status %x", unaligned_names[i / 2],
+               i & 1 ? ", exact" : "", status);
     }
 }
 
@@ -128,12 +130,16 @@ struct attempt {
 };
 static const attempt attempts[] = {
     { true, 0, 3327, true }, { true, 0, 3328, true }, { true, 0, 3328 + 255, true }, { true, 0, 3328 + 256, false },
-    { true, 0, -4096, false }, { true, 0, -40000, false }, { true, 0, 100000, false }, { true, 0, -100000, false }, { true, 0, 300000000, false },
-    { true, 0, -300000000, false }, { true, 1, 64, true }, { true, 1, -1100, false }, { true, 1, 100000, false }, { true, 1, -100000, false },
+    { true, 0, -4096, false }, { true, 0, -40000, false }, { true, 0, 100000, false }, { true, 0, -100000, false },
+    { true, 0, 300000000, false },
+    { true, 0, -300000000, false }, { true, 1, 64, true }, { true, 1, -1100, false }, { true, 1, 100000, false },
+    { true, 1, -100000, false },
     { true, 2, -40000, false }, { true, 2, 100000, false }, { true, 2, 500000000, false },
-    { false, 100000, 25000, true }, { false, 100000, (2 << 18) - 32, true }, { false, 100000, 2 << 18, false }, { false, 100000, -32, false },
+    { false, 100000, 25000, true }, { false, 100000, (2 << 18) - 32, true }, { false, 100000, 2 << 18, false },
+    { false, 100000, -32, false },
     { true, 0, 3327, true, true }, { true, 0, 3328, false, true }, { true, 1, -1, false, true }, { true, 1, 33, false, true },
-    { true, 1, 32, true, true }, { true, 2, 61, false, true }, { false, 100000, 24968, true, true }, { false, 100000, 25088, false, true },
+    { true, 1, 32, true, true }, { true, 2, 61, false, true }, { false, 100000, 24968, true, true },
+    { false, 100000, 25088, false, true },
     { false, 1000, 250, true }, { false, 3 << 20, 3 << 18, true }, { false, 3 << 20, 4 << 18, false },
 };
 
@@ -148,8 +154,8 @@ int main()
             _exit((a.shared ? shared(a.which, (int)a.at) : global(a.which, a.at)) & 1023 ? 1 : 0);
         int status = 0;
         waitpid(pid, &status, 0);
-        EXPECT(WIFEXITED(status) && WEXITSTATUS(status) == !a.passes, "%s %d at %ld%s: status %x", a.shared ? "shared" : "global", a.which, a.at,
-               a.exact ? ", exact" : "", status);
+        EXPECT(WIFEXITED(status) && WEXITSTATUS(status) == !a.passes, "%s %d at %ld%s: status %x", a.shared ? "shared" : "global",
+               a.which, a.at, a.exact ? ", exact" : "", status);
     }
     unaligned_all();
     return check_done();

@@ -1,6 +1,6 @@
-// Neighbouring warps that go different ways, as two halves of one 64-lane wave would: warp operations with the masks of partial and
-// diverged warps, barriers at different places of the program, loops of different length, named barriers between neighbours, early exits, locks
-// and flags between neighbours.
+// Neighbouring warps that go different ways, as two halves of one 64-lane wave would: warp operations with the masks of partial
+// and diverged warps, barriers at different places of the program, loops of different length, named barriers between neighbours,
+// early exits, locks and flags between neighbours.
 // bytes: vary, a shuffle from a lane that is not there gives anything
 // races: words of shared memory, volatile but not atomic, are flags
 // SPDX-License-Identifier: Apache-2.0
@@ -157,8 +157,8 @@ static void check_operations(int n)
     }
 }
 
-/* ---- One barrier, reached at two places of the program: even warps write before it, odd ones in their own branch.  `late` makes one side
- * much slower than the other. */
+/* ---- One barrier, reached at two places of the program: even warps write before it, odd ones in their own branch.  `late` makes
+ * one side much slower than the other. */
 __global__ void two_places(int *out, int late)
 {
     __shared__ int s[256];
@@ -196,7 +196,8 @@ static void check_two_places(int n)
         for (int t = 0; t < n; t++)
             r[t] = t / 32 % 2 == late ? (t + 32) % n * 3 : (t + n - 32 % n) % n * 3 + 1000;
         for (int t = 0; t < n; t++)
-            EXPECT(out[t] == r[(t + 33) % n], "two places, %d threads, thread %d: %d, expected %d", n, t, out[t], r[(t + 33) % n]);
+            EXPECT(out[t] == r[(t + 33) % n], "two places, %d threads, thread %d: %d, expected %d", n, t, out[t],
+                   r[(t + 33) % n]);
     }
 }
 
@@ -234,7 +235,8 @@ static void check_two_loops(int n, int steps)
     CHECK_LAUNCH();
     d.get(out.data());
     for (int t = 0; t < n; t++)
-        EXPECT(out[t] == (t + steps) % n + steps, "two loops, %d threads, thread %d: %d, expected %d", n, t, out[t], (t + steps) % n + steps);
+        EXPECT(out[t] == (t + steps) % n + steps, "two loops, %d threads, thread %d: %d, expected %d", n, t, out[t],
+               (t + steps) % n + steps);
 }
 
 /* ---- Warps leave one after another, before and between barriers; those that stay still meet. */

@@ -175,7 +175,9 @@ static unsigned expected_vote(const warp &w, int lane, int t, int which)
         least = v < least ? v : least;
         most = v > most ? v : most;
     }
-    unsigned results[] = { odd, any | all << 1, alike, same ? w.active + 1 : 0, sum + (unsigned)least + (unsigned)most, exor + w.active };
+    unsigned results[] = {
+        odd, any | all << 1, alike, same ? w.active + 1 : 0, sum + (unsigned)least + (unsigned)most, exor + w.active
+    };
     return results[which];
 }
 
@@ -216,10 +218,10 @@ template <int WAY> static void check(int threads, unsigned active, const int *in
         for (int i = 0; i < MORE; i++) {
             int want = expected_other(w, lane, 77, i), at = i * THREADS + t;
             unsigned vote = expected_vote(w, lane, t, i);
-            EXPECT(more[at] == want, "way %d, %d threads, active %x: other %d of thread %d: %d, expected %d", WAY, threads, active, i, t,
-                   more[at], want);
-            EXPECT(voted[at] == vote, "way %d, %d threads, active %x: vote %d of thread %d: %x, expected %x", WAY, threads, active, i, t,
-                   voted[at], vote);
+            EXPECT(more[at] == want, "way %d, %d threads, active %x: other %d of thread %d: %d, expected %d", WAY, threads,
+                   active, i, t, more[at], want);
+            EXPECT(voted[at] == vote, "way %d, %d threads, active %x: vote %d of thread %d: %x, expected %x", WAY, threads,
+                   active, i, t, voted[at], vote);
         }
     }
 }

@@ -1,5 +1,5 @@
-// Integer intrinsics and arithmetic at the edges, against plain C on the processor: bit counting, reversal, byte permutation, high
-// products, funnel shifts, dot products, saturation, averages, SIMD-in-a-word, division and shifts of every width.
+// Integer intrinsics and arithmetic at the edges, against plain C on the processor: bit counting, reversal, byte permutation,
+// high products, funnel shifts, dot products, saturation, averages, SIMD-in-a-word, division and shifts of every width.
 // variants: shared static ptx debug rdc O0
 // SPDX-License-Identifier: Apache-2.0
 #include "check.h"
@@ -31,7 +31,8 @@ __global__ void intrinsics(const unsigned *in, const U64 *win, Out *out)
     memset(&o, 0, sizeof o);
     o.clz = __clz(a), o.clzll = __clzll(x), o.popc = __popc(a), o.popcll = __popcll(x), o.ffs = __ffs(a), o.ffsll = __ffsll(x);
     o.mulhi = __mulhi((int)a, (int)b), o.umulhi = __umulhi(a, b), o.mul64hi = __mul64hi(x, y), o.umul64hi = __umul64hi(x, y);
-    o.sad = __sad((int)a, (int)b, c), o.usad = __usad(a, b, c), o.hadd = __hadd((int)a, (int)b), o.rhadd = __rhadd((int)a, (int)b);
+    o.sad = __sad((int)a, (int)b, c), o.usad = __usad(a, b, c), o.hadd = __hadd((int)a, (int)b),
+    o.rhadd = __rhadd((int)a, (int)b);
     o.brev = __brev(a), o.brevll = __brevll(x), o.perm = __byte_perm(a, b, c);
     o.fl = __funnelshift_l(a, b, c), o.fr = __funnelshift_r(a, b, c);
     o.flc = __funnelshift_lc(a, b, c), o.frc = __funnelshift_rc(a, b, c);
@@ -89,7 +90,8 @@ static Out reference(unsigned a, unsigned b, unsigned c, U64 x, U64 y)
     memset(&o, 0, sizeof o);
     int sa = (int)a, sb = (int)b;
     o.clz = a ? __builtin_clz(a) : 32, o.clzll = x ? __builtin_clzll(x) : 64;
-    o.popc = __builtin_popcount(a), o.popcll = __builtin_popcountll(x), o.ffs = __builtin_ffs(sa), o.ffsll = __builtin_ffsll((I64)x);
+    o.popc = __builtin_popcount(a), o.popcll = __builtin_popcountll(x), o.ffs = __builtin_ffs(sa),
+    o.ffsll = __builtin_ffsll((I64)x);
     o.mulhi = (int)((I64)sa * sb >> 32), o.umulhi = (unsigned)((U64)a * b >> 32);
     o.mul64hi = (I64)((__int128)(I64)x * (I64)y >> 64), o.umul64hi = (U64)((unsigned __int128)x * y >> 64);
     o.sad = (int)((sa > sb ? a - b : b - a) + c), o.usad = (a > b ? a - b : b - a) + c;
@@ -117,7 +119,8 @@ static Out reference(unsigned a, unsigned b, unsigned c, U64 x, U64 y)
     o.bfe = extract(a, b & 63, c & 63), o.bfi = insert(a, b, c & 63, c >> 8 & 63), o.mad = (U64)a * b + x;
 
     int sd = sb | 1;
-    o.div = sa == INT_MIN && sd == -1 ? INT_MIN : sa / sd, o.rem = sd == -1 ? 0 : sa % sd, o.udiv = a / (b | 1), o.urem = a % (b | 1);
+    o.div = sa == INT_MIN && sd == -1 ? INT_MIN : sa / sd, o.rem = sd == -1 ? 0 : sa % sd, o.udiv = a / (b | 1),
+    o.urem = a % (b | 1);
     o.shl = (int)(a << (c & 31)), o.shr = sa >> (c & 31), o.ushr = a >> (c & 31);
     o.abs = sa < 0 ? (int)-a : sa, o.min = sa < sd ? sa : sd, o.max = sa > sd ? sa : sd, o.umin = a < b ? a : b;
     I64 sx = (I64)x, sy = (I64)y | 1;
@@ -157,14 +160,16 @@ static void check_carries(const std::vector<unsigned> &in)
         U128 x = (U128)a[2] << 64 | (U128)a[1] << 32 | a[0], y = (U128)b[2] << 64 | (U128)b[1] << 32 | b[0];
         U128 sum = x + y, difference = x - y;
         for (int i = 0; i < 3; i++)
-            EXPECT(o[i] == (unsigned)(sum >> (32 * i)) && o[3 + i] == (unsigned)(difference >> (32 * i)), "carry %d word %d", t, i);
+            EXPECT(o[i] == (unsigned)(sum >> (32 * i)) && o[3 + i] == (unsigned)(difference >> (32 * i)), "carry %d word %d", t,
+                   i);
     }
 }
 
 int main()
 {
     const int n = 512;
-    const unsigned edges[] = {0, 1, 2, 0x7fffffffu, 0x80000000u, 0xffffffffu, 0xfffffffeu, 31, 32, 33, 0x8000u, 0xff80u, 0x3210u, 0x7654u};
+    const unsigned edges[] = {0, 1, 2, 0x7fffffffu, 0x80000000u, 0xffffffffu, 0xfffffffeu, 31, 32, 33, 0x8000u, 0xff80u,
+                              0x3210u, 0x7654u};
     const U64 wide[] = {0, 1, 0x7fffffffffffffffull, 0x8000000000000000ull, ~0ull, 0xffffffffull, 0x100000000ull, ~1ull};
     Rng rng(47);
     std::vector<unsigned> in(3 * n);

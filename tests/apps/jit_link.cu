@@ -1,6 +1,6 @@
-// Linking PTX through the driver API: functions and variables of other texts, weak and common definitions, a function pointer and an
-// initialiser across texts; inputs from memory, from files and from a static library; results loaded as data, from a file, as a library
-// and linked again; what is undefined, defined twice or does not parse is told in the log, by name.
+// Linking PTX through the driver API: functions and variables of other texts, weak and common definitions, a function pointer and
+// an initialiser across texts; inputs from memory, from files and from a static library; results loaded as data, from a file, as
+// a library and linked again; what is undefined, defined twice or does not parse is told in the log, by name.
 // link: -lcuda
 // SPDX-License-Identifier: Apache-2.0
 #include "check.h"
@@ -127,7 +127,8 @@ static const char strong_text[] = HEAD R"(
 )";
 
 static const char broken_text[] = HEAD ".visible .func f()\n{\n    .reg .b32 %r<2>;\n    add.u32 %r0 %r1;\n    ret;\n}\n";
-static const char unsupported_text[] = HEAD ".visible .entry k()\n{\n    .reg .b32 %r<2>;\n    frobnicate.u32 %r0, %r1;\n    ret;\n}\n";
+static const char unsupported_text[] = HEAD ".visible .entry k()\n{\n    .reg .b32 %r<2>;\n    frobnicate.u32 %r0, %r1;\n"
+                                            "    ret;\n}\n";
 
 struct Link {
     char errors[4096], info[1024];
@@ -318,15 +319,18 @@ static void failures(const std::string &whole)
     }
     {
         Link link;
-        EXPECT(cuLinkAddData(link.state, CU_JIT_INPUT_NVVM, (void *)"BC", 2, "x.bc", 0, nullptr, nullptr) != CUDA_SUCCESS, "NVVM");
+        EXPECT(cuLinkAddData(link.state, CU_JIT_INPUT_NVVM, (void *)"BC", 2, "x.bc", 0, nullptr, nullptr) != CUDA_SUCCESS,
+               "NVVM");
         expect_log(link, cuLinkAddData(link.state, CU_JIT_INPUT_OBJECT, (void *)"text", 4, "x.o", 0, nullptr, nullptr),
                    CUDA_ERROR_INVALID_IMAGE, "x.o", "ELF", "");
         EXPECT(cuLinkComplete(link.state, &image, &size) != CUDA_SUCCESS, "nothing to link");
-        EXPECT(cuLinkAddData(link.state, (CUjitInputType)17, (void *)"", 1, "", 0, nullptr, nullptr) == CUDA_ERROR_INVALID_VALUE, "a type");
+        EXPECT(cuLinkAddData(link.state, (CUjitInputType)17, (void *)"", 1, "", 0, nullptr, nullptr) == CUDA_ERROR_INVALID_VALUE,
+               "a type");
     }
     for (size_t cut : {size_t(16), size_t(63), size_t(64), whole.size() / 2, whole.size() - 1}) {
         Link link;
-        EXPECT(cuLinkAddData(link.state, CU_JIT_INPUT_CUBIN, (void *)whole.data(), cut, "cut", 0, nullptr, nullptr) != CUDA_SUCCESS,
+        EXPECT(cuLinkAddData(link.state, CU_JIT_INPUT_CUBIN, (void *)whole.data(), cut, "cut", 0, nullptr, nullptr) !=
+                   CUDA_SUCCESS,
                "an image of %zu bytes was taken", cut);
     }
     EXPECT(cuLinkDestroy((CUlinkState)&size) == CUDA_ERROR_INVALID_HANDLE, "not a link");

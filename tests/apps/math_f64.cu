@@ -197,7 +197,8 @@ static long long clamp(long double v, long double lo, long double hi)
 
 static void check_convert()
 {
-    std::vector<double> in = {0, -0.0, 0.5, 1.5, 2.5, -0.5, -1.5, 0.9999999, 2147483647.0, 2147483648.0, -2147483648.5, -2147483650.0,
+    std::vector<double> in = {0, -0.0, 0.5, 1.5, 2.5, -0.5, -1.5, 0.9999999, 2147483647.0, 2147483648.0, -2147483648.5,
+                              -2147483650.0,
                               4294967295.5, 4294967296.0, 9.2e18, 9.3e18, -9.3e18, 1e300, -1e300, INFINITY, -INFINITY, 1e-320};
     std::vector<long long> ints = {0, 1, -1, INT_MAX, INT_MIN, LLONG_MAX, LLONG_MIN, 16777217, 16777219, -16777217, 1LL << 53,
                                    (1LL << 53) + 1, (1LL << 62) + (1LL << 38)};
@@ -233,7 +234,8 @@ static void check_convert()
                c.from_long, c.from_ulong);
         const float *g = c.from_long_f;
         EXPECT(g[0] == (float)k && (long double)g[2] <= k && (long double)g[3] >= k && g[1] == (k < 0 ? g[3] : g[2]) &&
-                   (g[2] == g[3] || nextafterf(g[2], INFINITY) == g[3]), "float from %lld: %a %a %a %a", k, g[0], g[1], g[2], g[3]);
+                   (g[2] == g[3] || nextafterf(g[2], INFINITY) == g[3]),
+               "float from %lld: %a %a %a %a", k, g[0], g[1], g[2], g[3]);
         EXPECT(c.s == (short)clamp(trunc(x), -32768, 32767) && c.b == (unsigned char)clamp(trunc(x), 0, 255),
                "narrow of %a: %d %d", x, c.s, c.b);
     }

@@ -1,5 +1,5 @@
-// Matrix products of warps: nvcuda::wmma in half, bfloat16, tf32, double and int8, tiled products that go through shared memory by
-// cp.async-like copies, ldmatrix and mma.sync, and an attention-like chain of two products, all against the CPU.
+// Matrix products of warps: nvcuda::wmma in half, bfloat16, tf32, double and int8, tiled products that go through shared memory
+// by cp.async-like copies, ldmatrix and mma.sync, and an attention-like chain of two products, all against the CPU.
 // needs: -gencode arch=compute_80,code=compute_80
 // variants: shared static debug
 // bytes: vary, the order of the sums in a product is the card's own where it has instructions for them
@@ -51,7 +51,8 @@ template <> int value_of(Rng &rng) { return (int)rng.below(20001) - 10000; }
 template <> signed char value_of(Rng &rng) { return (signed char)rng.u32(); }
 template <> unsigned char value_of(Rng &rng) { return (unsigned char)rng.u32(); }
 
-template <int M, int N, int K, class In, class Frag, class Acc, class BLayout> static void try_product(const char *name, double tolerance)
+template <int M, int N, int K, class In, class Frag, class Acc, class BLayout>
+static void try_product(const char *name, double tolerance)
 {
     const int m = 2 * M, n = 3 * N, k = 4 * K;
     constexpr bool b_rows = std::is_same<BLayout, wmma::row_major>::value;
@@ -188,7 +189,9 @@ static void try_chain()
     float q[16][16], k[16][16], v[16][8], want[16][8];
     std::vector<uint32_t> fq(128), fk(128), fv(64);
     std::vector<float> got(256);
-    auto pack = [](float low, float high) { return (uint32_t)__half_as_ushort(__float2half(low)) | (uint32_t)__half_as_ushort(__float2half(high)) << 16; };
+    auto pack = [](float low, float high) {
+        return (uint32_t)__half_as_ushort(__float2half(low)) | (uint32_t)__half_as_ushort(__float2half(high)) << 16;
+    };
     auto small = [&] { return (float)((int)rng.below(17) - 8) / 8; };
     for (int i = 0; i < 16; i++)
         for (int j = 0; j < 16; j++)

@@ -1,5 +1,5 @@
-// mbarrier objects: what tokens, counts, parities and drops are, step by step; then warps that hand data on through them, with the
-// instructions themselves and with cuda::barrier.
+// mbarrier objects: what tokens, counts, parities and drops are, step by step; then warps that hand data on through them, with
+// the instructions themselves and with cuda::barrier.
 // needs: -arch=sm_90
 // variants: shared static debug rdc
 // SPDX-License-Identifier: Apache-2.0
@@ -232,7 +232,8 @@ __global__ void make(cuda::barrier<cuda::thread_scope_device> *b, int n)
 
 static void try_steps()
 {
-    static const uint32_t want[] = { 0, 1, 5, 4, 0, 1, 7, 5, 3, 2, 1, 8 + 1, 3, 2, 1, 0, 0, 3, 3, 0, 1, 2, 2, 3, 1, 0xfffff, 1, 0xfffff };
+    static const uint32_t want[] = { 0, 1, 5, 4, 0, 1, 7, 5, 3, 2, 1, 8 + 1, 3, 2, 1, 0, 0, 3, 3, 0, 1, 2, 2, 3, 1, 0xfffff, 1,
+                                     0xfffff };
     const int n = sizeof want / sizeof *want;
     Dev<uint32_t> out(64);
     uint32_t got[64];

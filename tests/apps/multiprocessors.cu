@@ -1,5 +1,5 @@
-// Which multiprocessor a block runs on: %smid is the same for all its threads and indexes arrays of multiProcessorCount elements, as programs
-// that keep something for each multiprocessor have them; every kernel calls one by the same number.
+// Which multiprocessor a block runs on: %smid is the same for all its threads and indexes arrays of multiProcessorCount elements,
+// as programs that keep something for each multiprocessor have them; every kernel calls one by the same number.
 // SPDX-License-Identifier: Apache-2.0
 #include "check.h"
 #include <set>
@@ -54,8 +54,8 @@ int main()
     CHECK_LAUNCH();
     out.get_unordered(got.data());
     for (int i = 0; i < blocks * threads; i++) {
-        EXPECT(got[i].smid < got[i].nsmid && got[i].smid < (unsigned)n, "block %d, thread %d: %u of %u, %d", i / threads, i % threads,
-               got[i].smid, got[i].nsmid, n);
+        EXPECT(got[i].smid < got[i].nsmid && got[i].smid < (unsigned)n, "block %d, thread %d: %u of %u, %d", i / threads,
+               i % threads, got[i].smid, got[i].nsmid, n);
         asked.insert(got[i].smid);
     }
     Dev<int> on(n + 1);
@@ -72,7 +72,8 @@ int main()
     }
     EXPECT(sum == blocks && each[n] == 0, "%d blocks counted, %d without a place", sum, each[n]);
     if (strstr(prop.name, "Simulated")) { /* blocks go round its units, whichever host thread runs them */
-        EXPECT(asked.size() > 1 && asked == counted, "%zu multiprocessors seen by one kernel, %zu by another", asked.size(), counted.size());
+        EXPECT(asked.size() > 1 && asked == counted, "%zu multiprocessors seen by one kernel, %zu by another", asked.size(),
+               counted.size());
         for (unsigned i : counted)
             EXPECT(each[i] == blocks / (int)counted.size(), "%d of %d blocks on %u", each[i], blocks, i);
     }

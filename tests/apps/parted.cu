@@ -1,5 +1,5 @@
-// Lanes of one warp on ways of their own: barriers that they reach at different places, and ends in the midst of loops, branches and
-// functions, with barriers and warp operations of those that are left.
+// Lanes of one warp on ways of their own: barriers that they reach at different places, and ends in the midst of loops, branches
+// and functions, with barriers and warp operations of those that are left.
 // SPDX-License-Identifier: Apache-2.0
 #include "check.h"
 #include <cooperative_groups.h>
@@ -130,7 +130,8 @@ __device__ void arrive(int id, int count)
     asm volatile("barrier.arrive %0, %1;" :: "r"(id), "r"(count) : "memory");
 }
 
-/* Barriers with a count: each warp of the first half hands on to one of the second and back, the lanes of both from places of their own. */
+/* Barriers with a count: each warp of the first half hands on to one of the second and back, the lanes of both from places of
+ * their own. */
 __global__ void counted(int *out, int rounds)
 {
     __shared__ int cell[256];
@@ -181,12 +182,14 @@ __global__ void reduced(int *out, int limit)
     if (t % 32 == 5)
         asm volatile("exit;");
     if (t & 2) {
-        asm volatile("{ .reg .pred a; setp.lt.s32 a, %1, %2; barrier.red.popc.u32 %0, 2, a; }" : "=r"(all) : "r"(t), "r"(limit) : "memory");
+        asm volatile("{ .reg .pred a; setp.lt.s32 a, %1, %2; barrier.red.popc.u32 %0, 2, a; }" : "=r"(all) : "r"(t),
+                     "r"(limit) : "memory");
         out[t] = all;
         asm volatile("{ .reg .pred a, b; setp.lt.s32 a, %1, %2; barrier.red.and.pred b, %3, 32, a; selp.u32 %0, 1, 0, b; }"
                      : "=r"(some) : "r"(t), "r"(limit), "r"(3 + t / 32) : "memory");
     } else {
-        asm volatile("{ .reg .pred a; setp.lt.s32 a, %1, %2; barrier.red.popc.u32 %0, 2, a; }" : "=r"(all) : "r"(t), "r"(limit) : "memory");
+        asm volatile("{ .reg .pred a; setp.lt.s32 a, %1, %2; barrier.red.popc.u32 %0, 2, a; }" : "=r"(all) : "r"(t),
+                     "r"(limit) : "memory");
         out[t] = all;
         asm volatile("{ .reg .pred a, b; setp.lt.s32 a, %1, %2; barrier.red.and.pred b, %3, 32, a; selp.u32 %0, 1, 0, b; }"
                      : "=r"(some) : "r"(t), "r"(limit), "r"(3 + t / 32) : "memory");

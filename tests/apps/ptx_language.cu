@@ -1,5 +1,6 @@
-// PTX that compilers seldom write: variables inside functions, several results, memory taken from the stack, tables of calls and branches,
-// vector registers, address spaces asked about, clusters of one block, wide and vector accesses, vector atomics, video instructions.
+// PTX that compilers seldom write: variables inside functions, several results, memory taken from the stack, tables of calls and
+// branches, vector registers, address spaces asked about, clusters of one block, wide and vector accesses, vector atomics, video
+// instructions.
 // link: -lcuda
 // bytes: vary, lanes meet in any order
 // SPDX-License-Identifier: Apache-2.0
@@ -417,7 +418,8 @@ static void check_functions(CUmodule module)
     }
     CUdeviceptr where;
     size_t size;
-    EXPECT(cuModuleGetGlobal(&where, &size, module, "count") == CUDA_ERROR_NOT_FOUND, "a function's variable has no name outside");
+    EXPECT(cuModuleGetGlobal(&where, &size, module, "count") == CUDA_ERROR_NOT_FOUND,
+           "a function's variable has no name outside");
 }
 
 static void check_results(CUmodule module)
@@ -516,7 +518,8 @@ static void check_wide(CUmodule module)
     memcpy(sums, room, sizeof sums);
     memcpy(h, room + 16, sizeof h);
     float total = LANES * (LANES - 1) / 2;
-    EXPECT(sums[0] == total && sums[1] == -total && sums[2] == LANES && sums[3] == LANES, "%g %g %g %g", sums[0], sums[1], sums[2], sums[3]);
+    EXPECT(sums[0] == total && sums[1] == -total && sums[2] == LANES && sums[3] == LANES, "%g %g %g %g", sums[0], sums[1],
+           sums[2], sums[3]);
     EXPECT(of_half(h[0]) == LANES - 1 && of_half(h[1]) == 0, "maxima %#x %#x", h[0], h[1]);
     EXPECT(of_half(h[4]) == -(LANES - 1) && of_half(h[5]) == 0 && h[4] == h[6] && h[5] == h[7], "minima %#x %#x", h[4], h[5]);
     EXPECT(h[8] == 0x42c0 && h[9] == 0x42c0 && h[10] == 0x42c0 && h[11] == 0x42c0, "bf16 sums %#x %#x", h[8], h[11]);

@@ -1,4 +1,5 @@
-// Lanes that read several neighbouring elements each, at fixed distances: rows of a matrix in global and shared memory, forwards and backwards.
+// Lanes that read several neighbouring elements each, at fixed distances: rows of a matrix in global and shared memory, forwards
+// and backwards.
 // SPDX-License-Identifier: Apache-2.0
 #include "check.h"
 #include <vector>

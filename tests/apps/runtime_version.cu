@@ -1,5 +1,6 @@
-// The structures and calls that changed between CUDA 11, 12 and 13, in the layout of the headers that this was built with: properties,
-// function and pointer attributes, entry points, prefetching, batched copies.  Nothing may be written past a structure's end.
+// The structures and calls that changed between CUDA 11, 12 and 13, in the layout of the headers that this was built with:
+// properties, function and pointer attributes, entry points, prefetching, batched copies.  Nothing may be written past a
+// structure's end.
 // SPDX-License-Identifier: Apache-2.0
 #include "check.h"
 

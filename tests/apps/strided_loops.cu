@@ -1,5 +1,5 @@
-// Loops that the lanes of a warp, the threads of a block or of a grid share out: bounds that fall within a warp and ones that do not, which nvcc
-// unrolls by four with a loop for the remainder before.  Lanes may run them equally often or not.
+// Loops that the lanes of a warp, the threads of a block or of a grid share out: bounds that fall within a warp and ones that do
+// not, which nvcc unrolls by four with a loop for the remainder before.  Lanes may run them equally often or not.
 // SPDX-License-Identifier: Apache-2.0
 #include "check.h"
 #include <vector>
@@ -54,7 +54,10 @@ static void check_rows(int threads, int shape)
     Rng rng(threads * 100 + shape);
     std::vector<int> start(count + 1);
     for (int r = 0; r < count; r++)
-        start[r + 1] = start[r] + (shape == 0 ? 128 : shape == 1 ? (int)rng.below(300) : shape == 2 ? 32 * (int)rng.below(9) : 96 + r);
+        start[r + 1] = start[r] + (shape == 0   ? 128
+                                   : shape == 1 ? (int)rng.below(300)
+                                   : shape == 2 ? 32 * (int)rng.below(9)
+                                                : 96 + r);
     std::vector<int> in(start[count] + 1), copy(in.size());
     std::vector<unsigned> out(count * 32);
     for (int &v : in)
@@ -70,8 +73,8 @@ static void check_rows(int threads, int shape)
             unsigned hash = 1;
             for (int i = start[r] + lane; i < start[r + 1]; i += 32)
                 hash = hash * 31 + in[i];
-            EXPECT(out[r * 32 + lane] == hash, "row %d lane %d of %d threads, shape %d: %u, not %u", r, lane, threads, shape, out[r * 32 + lane],
-                   hash);
+            EXPECT(out[r * 32 + lane] == hash, "row %d lane %d of %d threads, shape %d: %u, not %u", r, lane, threads, shape,
+                   out[r * 32 + lane], hash);
             for (int i = start[r] + lane; i < start[r + 1]; i += 32)
                 EXPECT(copy[i] == in[i] + (int)hash, "copy %d of %d threads, shape %d", i, threads, shape);
         }
@@ -98,8 +101,8 @@ static void check_matrix(int threads, int width)
             for (int i = t & 31; i < width; i += 32)
                 if (in[b * width + i] % 3)
                     hash += in[b * width + i] * (i + 1);
-            EXPECT(out[b * threads + t] == hash, "block %d thread %d of %d, width %d: %u, not %u", b, t, threads, width, out[b * threads + t],
-                   hash);
+            EXPECT(out[b * threads + t] == hash, "block %d thread %d of %d, width %d: %u, not %u", b, t, threads, width,
+                   out[b * threads + t], hash);
         }
 }
 

@@ -1,5 +1,6 @@
-// Surface objects of every geometry and width: reads, writes, what the three boundary modes do outside, formatted stores, reductions and
-// queries (in PTX, as CUDA C++ has no names for them).  Everything is integers, compared with the same on the host.
+// Surface objects of every geometry and width: reads, writes, what the three boundary modes do outside, formatted stores,
+// reductions and queries (in PTX, as CUDA C++ has no names for them).  Everything is integers, compared with the same on the
+// host.
 // variants: shared static O0
 // not-lifted: instructions for textures and surfaces have no meaning yet
 // SPDX-License-Identifier: Apache-2.0
@@ -47,7 +48,8 @@ template <class T> __device__ T load(cudaSurfaceObject_t s, Geometry g, int x, i
 }
 
 // Every element: what is there, and its number added, goes to the element mirrored in all dimensions.
-template <class T> __global__ void mirror_kernel(cudaSurfaceObject_t from, cudaSurfaceObject_t to, Geometry g, int w, int h, int d)
+template <class T>
+__global__ void mirror_kernel(cudaSurfaceObject_t from, cudaSurfaceObject_t to, Geometry g, int w, int h, int d)
 {
     int i = blockIdx.x * blockDim.x + threadIdx.x;
     if (i >= w * h * d)
@@ -82,7 +84,8 @@ static cudaSurfaceObject_t surface_of(cudaArray_t array)
 
 template <class T> static void try_type(const char *what, Geometry g)
 {
-    int w = g == GCube ? H : W, h = g == G1D || g == G1DLayered ? 1 : H, d = g == GCube ? 6 : g == G1D || g == G2D ? 1 : D, n = w * h * d;
+    int w = g == GCube ? H : W, h = g == G1D || g == G1DLayered ? 1 : H, d = g == GCube ? 6 : g == G1D || g == G2D ? 1 : D,
+        n = w * h * d;
     unsigned flags = cudaArraySurfaceLoadStore | (g == GCube ? cudaArrayCubemap : 0) |
                      (g == G1DLayered || g == G2DLayered ? cudaArrayLayered : 0);
     cudaArray_t a, b;

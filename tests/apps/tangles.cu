@@ -1,6 +1,6 @@
-// Random control flow graphs with jumps from anywhere to anywhere, between places where all threads of a block meet (a barrier around an exchange
-// in shared memory, a shuffle, a vote), against the same graphs interpreted on the host: small ones in both forms that code can take, and
-// large ones, which compile in bounded time.
+// Random control flow graphs with jumps from anywhere to anywhere, between places where all threads of a block meet (a barrier
+// around an exchange in shared memory, a shuffle, a vote), against the same graphs interpreted on the host: small ones in both
+// forms that code can take, and large ones, which compile in bounded time.
 // link: -lcuda
 // variants: shared
 // SPDX-License-Identifier: Apache-2.0
@@ -59,7 +59,8 @@ static std::string source(const graph &g, bool dispatch)
                     "\n{\n.shared .b32 x[96];\n.reg .b32 %v<8>;\n.reg .b32 %r<8>;\n.reg .b64 %d<4>;\n.reg .pred %p, %q;\n"
                     "mov.u32 %r0, %tid.x;\nmov.u32 %r1, 0;\nmov.u32 %r2, 0;\n";
     for (int i = 0; i < REGS; i++)
-        s += "mad.lo.u32 %v" + std::to_string(i) + ", %r0, " + std::to_string(2654435761u * (i + 1)) + ", " + std::to_string(40503 * i) + ";\n";
+        s += "mad.lo.u32 %v" + std::to_string(i) + ", %r0, " + std::to_string(2654435761u * (i + 1)) + ", " +
+             std::to_string(40503 * i) + ";\n";
     s += "ROUND:\nmov.u32 %r1, 0;\nrem.u32 %r3, %r2, " + std::to_string(g.starts) + ";\n";
     for (int i = 1; i < g.starts; i++)
         s += "setp.eq.u32 %p, %r3, " + std::to_string(i) + ";\n@%p bra L" + std::to_string(i) + ";\n";
@@ -67,8 +68,8 @@ static std::string source(const graph &g, bool dispatch)
         const block &b = g.blocks[i];
         s += label(g, (int)i) + ":\nadd.u32 %r1, %r1, 1;\nsetp.gt.u32 %p, %r1, " + std::to_string(g.steps) + ";\n@%p bra MEET;\n";
         for (int j = 0; j < b.n; j++)
-            s += "mad.lo.u32 %v" + std::to_string(b.ops[j][0]) + ", %v" + std::to_string(b.ops[j][1]) + ", " + std::to_string(b.ops[j][3]) + ", %v" +
-                 std::to_string(b.ops[j][2]) + ";\n";
+            s += "mad.lo.u32 %v" + std::to_string(b.ops[j][0]) + ", %v" + std::to_string(b.ops[j][1]) + ", " +
+                 std::to_string(b.ops[j][3]) + ", %v" + std::to_string(b.ops[j][2]) + ";\n";
         s += "and.b32 %r3, %v" + std::to_string(b.reg) + ", " + std::to_string(1u << b.bit) +
              ";\nsetp.ne.u32 %p, %r3, 0;\n@%p bra " + label(g, b.yes) + ";\n";
         if (b.no != (int)i + 1)
@@ -77,11 +78,13 @@ static std::string source(const graph &g, bool dispatch)
     // All meet: the neighbour's v0 through shared memory, that of another lane by a shuffle, and who is odd.
     return s + "MEET:\nmul.lo.u32 %r3, %r0, 4;\nmov.u32 %r4, x;\nadd.u32 %r4, %r4, %r3;\nst.shared.u32 [%r4], %v0;\nbar.sync 0;\n"
                "add.u32 %r5, %r0, 1;\nrem.u32 %r5, %r5, 96;\nmul.lo.u32 %r5, %r5, 4;\nmov.u32 %r4, x;\nadd.u32 %r4, %r4, %r5;\n"
-               "ld.shared.u32 %r6, [%r4];\nbar.sync 0;\nxor.b32 %v1, %v1, %r6;\nshfl.sync.bfly.b32 %r6, %v2, 5, 31, -1;\nadd.u32 %v3, %v3, %r6;\n"
+               "ld.shared.u32 %r6, [%r4];\nbar.sync 0;\nxor.b32 %v1, %v1, %r6;\nshfl.sync.bfly.b32 %r6, %v2, 5, 31, -1;\n"
+               "add.u32 %v3, %v3, %r6;\n"
                "and.b32 %r6, %v4, 1;\nsetp.ne.u32 %q, %r6, 0;\nvote.sync.ballot.b32 %r6, %q, -1;\nxor.b32 %v0, %v0, %r6;\n"
                "add.u32 %r2, %r2, 1;\nsetp.lt.u32 %p, %r2, " + std::to_string(g.rounds) + ";\n@%p bra ROUND;\n"
                "ld.param.u64 %d0, [out];\nmul.wide.u32 %d1, %r0, 20;\nadd.u64 %d0, %d0, %d1;\n"
-               "st.global.u32 [%d0], %v0;\nst.global.u32 [%d0+4], %v1;\nst.global.u32 [%d0+8], %v2;\nst.global.u32 [%d0+12], %v3;\n"
+               "st.global.u32 [%d0], %v0;\nst.global.u32 [%d0+4], %v1;\nst.global.u32 [%d0+8], %v2;\n"
+               "st.global.u32 [%d0+12], %v3;\n"
                "st.global.u32 [%d0+16], %v4;\nret;\n}\n";
 }
 

@@ -1,5 +1,6 @@
-// Kernels shaped as those of a library of tensors: templates in several fat binaries, views with sizes and strides in arrays among the parameters,
-// checks that end the kernel, tables of constants, and launches that depend on what a kernel was compiled for.
+// Kernels shaped as those of a library of tensors: templates in several fat binaries, views with sizes and strides in arrays
+// among the parameters, checks that end the kernel, tables of constants, and launches that depend on what a kernel was compiled
+// for.
 // sources: tensor_kernels_other.cu
 // SPDX-License-Identifier: Apache-2.0
 #include "check.h"

@@ -1,5 +1,6 @@
-// Arrays of compressed blocks, BC1 to BC7, and views of others as such: random blocks of every mode, each texel fetched.  BC1 to BC5 against their
-// definition, computed here; BC6H and BC7 against sums over what independent decoders gave for the same blocks.  Cards do not have them.
+// Arrays of compressed blocks, BC1 to BC7, and views of others as such: random blocks of every mode, each texel fetched.  BC1 to
+// BC5 against their definition, computed here; BC6H and BC7 against sums over what independent decoders gave for the same blocks.
+// Cards do not have them.
 // devices: host
 // not-lifted: instructions for textures and surfaces have no meaning yet
 // SPDX-License-Identifier: Apache-2.0
@@ -33,7 +34,8 @@ __global__ void fetch(cudaTextureObject_t t, float4 *out, int width)
     out[y * width + x] = tex2D<float4>(t, x + 0.5f, y + 0.5f);
 }
 
-static cudaTextureObject_t texture_of(cudaArray_t array, cudaResourceViewFormat format, bool srgb, cudaTextureFilterMode filter, int width, int height)
+static cudaTextureObject_t texture_of(cudaArray_t array, cudaResourceViewFormat format, bool srgb, cudaTextureFilterMode filter,
+                                      int width, int height)
 {
     cudaResourceDesc resource = {};
     cudaTextureDesc how = {};
@@ -52,7 +54,8 @@ static cudaTextureObject_t texture_of(cudaArray_t array, cudaResourceViewFormat 
     return object;
 }
 
-static std::vector<float4> fetched(Blocks &blocks, cudaResourceViewFormat format, bool srgb = false, cudaTextureFilterMode filter = cudaFilterModePoint)
+static std::vector<float4> fetched(Blocks &blocks, cudaResourceViewFormat format, bool srgb = false,
+                                   cudaTextureFilterMode filter = cudaFilterModePoint)
 {
     cudaArray_t array;
     cudaChannelFormatDesc desc = blocks.size == 8 ? cudaCreateChannelDesc<uint2>() : cudaCreateChannelDesc<uint4>();
@@ -85,10 +88,11 @@ template <cudaChannelFormatKind kind> static void try_array(cudaResourceViewForm
     CHECK(cudaMemcpy2DFromArray(back.data(), W * blocks.size, array, 0, 0, row, rows, cudaMemcpyDeviceToHost));
     for (int y = 0; y < rows; y++)
         EXPECT(!memcmp(&back[y * W * blocks.size], blocks.at(0, y), row), "kind %d: row %d came back otherwise", kind, y);
-    CHECK_ERR(cudaMemcpy2DToArray(array, 0, 0, blocks.bytes.data(), W * blocks.size, row, rows + 1, cudaMemcpyHostToDevice), cudaErrorInvalidValue);
+    CHECK_ERR(cudaMemcpy2DToArray(array, 0, 0, blocks.bytes.data(), W * blocks.size, row, rows + 1, cudaMemcpyHostToDevice),
+              cudaErrorInvalidValue);
     CHECK(cudaArrayGetInfo(&told, &extent, &flags, array));
-    EXPECT(!memcmp(&told, &desc, sizeof told) && extent.width == (size_t)width && extent.height == (size_t)height, "kind %d: told %d, %zu x %zu", kind, told.f,
-           extent.width, extent.height);
+    EXPECT(!memcmp(&told, &desc, sizeof told) && extent.width == (size_t)width && extent.height == (size_t)height,
+           "kind %d: told %d, %zu x %zu", kind, told.f, extent.width, extent.height);
     cudaResourceDesc resource = {};
     cudaTextureDesc how = {};
     cudaTextureObject_t object;
@@ -105,7 +109,8 @@ template <cudaChannelFormatKind kind> static void try_array(cudaResourceViewForm
     for (int y = 0; y < 4 * H; y++)
         for (int x = 0; x < 4 * W; x++) { // beyond the array, its last texels
             float4 v = got[y * 4 * W + x], w = want[std::min(y, height - 1) * 4 * W + std::min(x, width - 1)];
-            EXPECT(!memcmp(&v, &w, sizeof v), "kind %d at %d,%d: %g %g %g %g, not %g %g %g %g", kind, x, y, v.x, v.y, v.z, v.w, w.x, w.y, w.z, w.w);
+            EXPECT(!memcmp(&v, &w, sizeof v), "kind %d at %d,%d: %g %g %g %g, not %g %g %g %g", kind, x, y, v.x, v.y, v.z, v.w,
+                   w.x, w.y, w.z, w.w);
         }
     CHECK(cudaDestroyTextureObject(object));
     CHECK(cudaFreeArray(array));
@@ -148,7 +153,8 @@ static float4 color(const unsigned char *p, int t, bool bc1, bool srgb)
 
 static float between(const unsigned char *p, int t, bool is_signed)
 {
-    int a = is_signed ? std::max((int)(signed char)p[0], -127) : p[0], b = is_signed ? std::max((int)(signed char)p[1], -127) : p[1];
+    int a = is_signed ? std::max((int)(signed char)p[0], -127) : p[0],
+        b = is_signed ? std::max((int)(signed char)p[1], -127) : p[1];
     int most = is_signed ? 127 : 255, index = bits(p, 16 + 3 * t, 3);
     if (index < 2)
         return (float)(index ? b : a) / (float)most;
@@ -191,7 +197,8 @@ static void try_simple(int kind, cudaResourceViewFormat format, bool is_signed, 
     for (int y = 0; y < 4 * H; y++)
         for (int x = 0; x < 4 * W; x++) {
             float4 want = expected(blocks.at(x / 4, y / 4), y % 4 * 4 + x % 4, kind, is_signed, srgb), v = got[y * 4 * W + x];
-            EXPECT(same(v, want, srgb), "BC%d at %d,%d: %g %g %g %g, not %g %g %g %g", kind, x, y, v.x, v.y, v.z, v.w, want.x, want.y, want.z, want.w);
+            EXPECT(same(v, want, srgb), "BC%d at %d,%d: %g %g %g %g, not %g %g %g %g", kind, x, y, v.x, v.y, v.z, v.w, want.x,
+                   want.y, want.z, want.w);
         }
 }
 
@@ -210,8 +217,8 @@ static uint32_t sum_of(const std::vector<float4> &v, bool halves)
 
 static void try_seven()
 {
-    static const uint32_t sums[9] = { 0x1be91d32, 0x3255d32a, 0x645efb26, 0xaf38357a, 0x5896da84, 0x87e75b0b, 0xcddb59c3, 0x826fc703,
-                                      0x76efddc5 };
+    static const uint32_t sums[9] = { 0x1be91d32, 0x3255d32a, 0x645efb26, 0xaf38357a, 0x5896da84,
+                                      0x87e75b0b, 0xcddb59c3, 0x826fc703, 0x76efddc5 };
     for (int mode = 0; mode < 9; mode++) {
         Blocks blocks(16, 700u + mode);
         for (int i = 0; i < W * H; i++) {
@@ -219,26 +226,30 @@ static void try_seven()
             p[0] = mode == 8 ? 0 : (unsigned char)((p[0] & -(2 << mode)) | 1 << mode);
         }
         std::vector<float4> got = fetched(blocks, cudaResViewFormatUnsignedBlockCompressed7);
-        EXPECT(sum_of(got, false) == sums[mode], "BC7 mode %d: sum %#x; first texel %g %g %g %g", mode, sum_of(got, false), got[0].x, got[0].y, got[0].z, got[0].w);
+        EXPECT(sum_of(got, false) == sums[mode], "BC7 mode %d: sum %#x; first texel %g %g %g %g", mode, sum_of(got, false),
+               got[0].x, got[0].y, got[0].z, got[0].w);
     }
 }
 
 static void try_six(bool is_signed)
 {
     static const unsigned char codes[16] = { 0, 1, 2, 6, 10, 14, 18, 22, 26, 30, 3, 7, 11, 15, 19, 31 };
-    static const uint32_t sums[2][16] = { { 0x79d3e710, 0x6eedd490, 0xd77fec95, 0xa412313d, 0x2b28aab3, 0x9c9ab282, 0x66132c6a, 0xb694f80b,
-                                            0x69f30fd1, 0x4cbd1665, 0x238781c8, 0xf85e9e46, 0xa161bcd1, 0xd4e35f3c, 0x30efddc5, 0x30efddc5 },
-                                          { 0x2b626533, 0x3fe28cf7, 0x2d8a86bf, 0x69dfd4e3, 0xe3ac6173, 0x036b6a3f, 0x37b5b060, 0xbad7d762,
-                                            0x8c26b55e, 0x41ec736e, 0xb91d6819, 0x00a29ea1, 0x5c196980, 0x55c7f702, 0x30efddc5, 0x30efddc5 } };
+    static const uint32_t sums[2][16] = {
+        { 0x79d3e710, 0x6eedd490, 0xd77fec95, 0xa412313d, 0x2b28aab3, 0x9c9ab282, 0x66132c6a, 0xb694f80b, 0x69f30fd1, 0x4cbd1665,
+          0x238781c8, 0xf85e9e46, 0xa161bcd1, 0xd4e35f3c, 0x30efddc5, 0x30efddc5 },
+        { 0x2b626533, 0x3fe28cf7, 0x2d8a86bf, 0x69dfd4e3, 0xe3ac6173, 0x036b6a3f, 0x37b5b060, 0xbad7d762, 0x8c26b55e, 0x41ec736e,
+          0xb91d6819, 0x00a29ea1, 0x5c196980, 0x55c7f702, 0x30efddc5, 0x30efddc5 }
+    };
     for (int mode = 0; mode < 16; mode++) {
         Blocks blocks(16, 600u + mode);
         for (int i = 0; i < W * H; i++) {
             unsigned char *p = blocks.at(i, 0);
             p[0] = (unsigned char)((p[0] & ~(codes[mode] < 2 ? 3 : 31)) | codes[mode]);
         }
-        std::vector<float4> got = fetched(blocks, is_signed ? cudaResViewFormatSignedBlockCompressed6H : cudaResViewFormatUnsignedBlockCompressed6H);
-        EXPECT(sum_of(got, true) == sums[is_signed][mode], "BC6H mode %#x, %ssigned: sum %#x; first texel %g %g %g %g", codes[mode], is_signed ? "" : "un",
-               sum_of(got, true), got[0].x, got[0].y, got[0].z, got[0].w);
+        std::vector<float4> got = fetched(blocks, is_signed ? cudaResViewFormatSignedBlockCompressed6H
+                                                            : cudaResViewFormatUnsignedBlockCompressed6H);
+        EXPECT(sum_of(got, true) == sums[is_signed][mode], "BC6H mode %#x, %ssigned: sum %#x; first texel %g %g %g %g",
+               codes[mode], is_signed ? "" : "un", sum_of(got, true), got[0].x, got[0].y, got[0].z, got[0].w);
     }
 }
 
@@ -289,9 +300,11 @@ int main()
     try_six(false);
     try_six(true);
     try_array<cudaChannelFormatKindUnsignedBlockCompressed1>(cudaResViewFormatUnsignedBlockCompressed1, false, 4 * W, 4 * H);
-    try_array<cudaChannelFormatKindUnsignedBlockCompressed3SRGB>(cudaResViewFormatUnsignedBlockCompressed3, true, 4 * W - 1, 4 * H);
+    try_array<cudaChannelFormatKindUnsignedBlockCompressed3SRGB>(cudaResViewFormatUnsignedBlockCompressed3, true, 4 * W - 1,
+                                                                 4 * H);
     try_array<cudaChannelFormatKindSignedBlockCompressed5>(cudaResViewFormatSignedBlockCompressed5, false, 4 * W, 4 * H - 5);
-    try_array<cudaChannelFormatKindSignedBlockCompressed6H>(cudaResViewFormatSignedBlockCompressed6H, false, 4 * W - 3, 4 * H - 2);
+    try_array<cudaChannelFormatKindSignedBlockCompressed6H>(cudaResViewFormatSignedBlockCompressed6H, false, 4 * W - 3,
+                                                            4 * H - 2);
     try_array<cudaChannelFormatKindUnsignedBlockCompressed7>(cudaResViewFormatUnsignedBlockCompressed7, false, 4 * W, 4 * H);
     try_filter();
     try_wrong();

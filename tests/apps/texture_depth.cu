@@ -1,5 +1,5 @@
-// Depth comparison in fetches: the operand of tex and tld4 that compares each element before it is filtered.  nvcc has no function for it, so the
-// kernels are PTX; the expected values are computed here.
+// Depth comparison in fetches: the operand of tex and tld4 that compares each element before it is filtered.  nvcc has no
+// function for it, so the kernels are PTX; the expected values are computed here.
 // link: -lcuda
 // SPDX-License-Identifier: Apache-2.0
 #include "check.h"
@@ -19,7 +19,8 @@
         }                                                                            \
     } while (0)
 
-// Each thread has four floats of input (x, y, layer, depth) and eight of output: filtered in a plane, a point of a layer, a gather.
+// Each thread has four floats of input (x, y, layer, depth) and eight of output: filtered in a plane, a point of a layer, a
+// gather.
 static const char text[] = R"(
 .version 6.0
 .target sm_60
@@ -136,9 +137,10 @@ int main()
         given[i][2] = (float)(i % LAYERS);
         given[i][3] = i == 50 ? NAN : (float)(i % 12);
     }
-    CUtexObject smooth = texture_of(array_of(plane, 0, CUDA_ARRAY3D_DEPTH_TEXTURE), CU_TR_ADDRESS_MODE_BORDER, CU_TR_FILTER_MODE_LINEAR);
-    CUtexObject point = texture_of(array_of(layers, LAYERS, CUDA_ARRAY3D_LAYERED | CUDA_ARRAY3D_DEPTH_TEXTURE), CU_TR_ADDRESS_MODE_CLAMP,
-                                   CU_TR_FILTER_MODE_POINT);
+    CUtexObject smooth = texture_of(array_of(plane, 0, CUDA_ARRAY3D_DEPTH_TEXTURE), CU_TR_ADDRESS_MODE_BORDER,
+                                    CU_TR_FILTER_MODE_LINEAR);
+    CUtexObject point = texture_of(array_of(layers, LAYERS, CUDA_ARRAY3D_LAYERED | CUDA_ARRAY3D_DEPTH_TEXTURE),
+                                   CU_TR_ADDRESS_MODE_CLAMP, CU_TR_FILTER_MODE_POINT);
     DRV(cuMemAlloc(&in, sizeof given));
     DRV(cuMemAlloc(&out, sizeof got));
     DRV(cuMemcpyHtoD(in, given, sizeof given));
@@ -149,8 +151,8 @@ int main()
     DRV(cuMemcpyDtoH(got, out, sizeof got));
     for (int i = 0; i < N; i++) {
         float x = given[i][0], y = given[i][1], depth = given[i][3], want = filtered(depth, x, y);
-        EXPECT(got[i][0] == want && got[i][1] == 0 && got[i][2] == 0 && got[i][3] == 1, "%d: filtered %g %g %g %g, not %g 0 0 1", i, got[i][0], got[i][1],
-               got[i][2], got[i][3], want);
+        EXPECT(got[i][0] == want && got[i][1] == 0 && got[i][2] == 0 && got[i][3] == 1, "%d: filtered %g %g %g %g, not %g 0 0 1",
+               i, got[i][0], got[i][1], got[i][2], got[i][3], want);
         want = passes(depth, (int)floorf(x) + 1, (int)floorf(y) - 1, (int)given[i][2]);
         EXPECT(got[i][4] == want, "%d: layer %g, not %g", i, got[i][4], want);
         want = filtered(5, x, y);

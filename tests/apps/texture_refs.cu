@@ -1,4 +1,5 @@
-// Texture and surface references: variables of a module of PTX text, bound and set through the driver API, in both texture modes; samplers
+// Texture and surface references: variables of a module of PTX text, bound and set through the driver API, in both texture modes;
+// samplers
 // that are declared in PTX; opaque kernel parameters; queries.
 // link: -lcuda
 // SPDX-License-Identifier: Apache-2.0
@@ -146,7 +147,8 @@ static const char independent[] = R"(
 .global .texref plane;
 .global .samplerref border = { addr_mode_0 = clamp_to_border, addr_mode_1 = clamp_to_border, filter_mode = nearest };
 .global .samplerref smooth = { addr_mode_0 = wrap, addr_mode_1 = clamp_to_edge, filter_mode = linear };
-.global .samplerref texels = { filter_mode = nearest, addr_mode_0 = clamp_to_edge, addr_mode_1 = clamp_to_edge, force_unnormalized_coords = 1 };
+.global .samplerref texels = { filter_mode = nearest, addr_mode_0 = clamp_to_edge, addr_mode_1 = clamp_to_edge,
+                               force_unnormalized_coords = 1 };
 .visible .entry read(.param .texref given, .param .samplerref sampler, .param .u64 out)
 {
     .reg .f32 %f<8>; .reg .b32 %r<4>; .reg .b64 %rd<4>; .reg .pred %p<2>;
@@ -251,7 +253,8 @@ static void try_unified(CUarray array)
     EXPECT(filter == CU_TR_FILTER_MODE_LINEAR && flags == CU_TRSF_NORMALIZED_COORDINATES, "settings: %d %u", filter, flags);
     run(f, out, 1.5f, 1.375f, r); // halfway between columns 1 and 2, on row 2
     float want = (image[2][1] + image[2][2]) / 2;
-    EXPECT(r[0].plane == want && r[0].filter == 1 && r[0].mode == CU_TR_ADDRESS_MODE_MIRROR, "linear: %g, not %g", r[0].plane, want);
+    EXPECT(r[0].plane == want && r[0].filter == 1 && r[0].mode == CU_TR_ADDRESS_MODE_MIRROR, "linear: %g, not %g", r[0].plane,
+           want);
     // Pitched memory in its place.
     CUdeviceptr pitched;
     size_t pitch;

@@ -1,5 +1,6 @@
-// CUDA 11's texture and surface references, as a program of its time has them: structures registered beside the variables of its PTX, bound
-// through libcudart.so.11.0, which is opened here because newer compilers know neither.  The fat binary is put together by hand.
+// CUDA 11's texture and surface references, as a program of its time has them: structures registered beside the variables of its
+// PTX, bound through libcudart.so.11.0, which is opened here because newer compilers know neither.  The fat binary is put
+// together by hand.
 // variants: shared
 // SPDX-License-Identifier: Apache-2.0
 #include <dlfcn.h>
@@ -63,7 +64,9 @@ static struct {
         uint64_t flags, reserved2, uncompressed;
     } entry;
     char ptx[(sizeof text + 7) / 8 * 8];
-} container = { { 0xba55ed50, 1, 16, 64 + sizeof container.ptx }, { 1, 0x0101, 64, sizeof container.ptx, 0, 0, 0, 4, 30, {}, 0x11, 0, 0 }, {} };
+} container = { { 0xba55ed50, 1, 16, 64 + sizeof container.ptx },
+                { 1, 0x0101, 64, sizeof container.ptx, 0, 0, 0, 4, 30, {}, 0x11, 0, 0 },
+                {} };
 
 static const struct {
     uint32_t magic, version;
@@ -95,16 +98,20 @@ int main()
     memcpy(container.ptx, text, sizeof text);
     auto register_binary = find<void **(const void *)>("__cudaRegisterFatBinary");
     auto register_end = find<void(void **)>("__cudaRegisterFatBinaryEnd");
-    auto register_function = find<void(void **, const char *, char *, const char *, int, void *, void *, void *, void *, int *)>("__cudaRegisterFunction");
-    auto register_texture = find<void(void **, const void *, const void **, const char *, int, int, int)>("__cudaRegisterTexture");
+    auto register_function = find<void(void **, const char *, char *, const char *, int, void *, void *, void *, void *, int *)>(
+        "__cudaRegisterFunction");
+    auto register_texture = find<void(void **, const void *, const void **, const char *, int, int, int)>(
+        "__cudaRegisterTexture");
     auto register_surface = find<void(void **, const void *, const void **, const char *, int, int)>("__cudaRegisterSurface");
-    auto bind_linear = find<cudaError_t(size_t *, const Reference *, const void *, const cudaChannelFormatDesc *, size_t)>("cudaBindTexture");
+    auto bind_linear = find<cudaError_t(size_t *, const Reference *, const void *, const cudaChannelFormatDesc *, size_t)>(
+        "cudaBindTexture");
     auto bind_array = find<cudaError_t(const Reference *, cudaArray_t, const cudaChannelFormatDesc *)>("cudaBindTextureToArray");
     auto bind_surface = find<cudaError_t(const void *, cudaArray_t, const cudaChannelFormatDesc *)>("cudaBindSurfaceToArray");
     auto unbind = find<cudaError_t(const Reference *)>("cudaUnbindTexture");
     auto get_reference = find<cudaError_t(const Reference **, const void *)>("cudaGetTextureReference");
     auto get_offset = find<cudaError_t(size_t *, const Reference *)>("cudaGetTextureAlignmentOffset");
-    auto malloc_array = find<cudaError_t(cudaArray_t *, const cudaChannelFormatDesc *, size_t, size_t, unsigned)>("cudaMallocArray");
+    auto malloc_array = find<cudaError_t(cudaArray_t *, const cudaChannelFormatDesc *, size_t, size_t, unsigned)>(
+        "cudaMallocArray");
     auto to_array = find<cudaError_t(cudaArray_t, size_t, size_t, const void *, size_t, cudaMemcpyKind)>("cudaMemcpyToArray");
     auto from_array = find<cudaError_t(void *, cudaArray_t, size_t, size_t, size_t, cudaMemcpyKind)>("cudaMemcpyFromArray");
     auto launch = find<cudaError_t(const void *, dim3, dim3, void **, size_t, cudaStream_t)>("cudaLaunchKernel");
@@ -168,7 +175,8 @@ int main()
     CALL(launch, (const void *)read_stub, dim3(1), dim3(n), args, 0, NULL);
     CALL(copy, out, d_out, sizeof out, cudaMemcpyDeviceToHost);
     for (int i = 0; i < n; i++) {
-        EXPECT(out[i].x == bytes[i][i][0] / 255.0f && out[i].y == bytes[i][i][1] / 255.0f, "bytes %d: %g %g", i, out[i].x, out[i].y);
+        EXPECT(out[i].x == bytes[i][i][0] / 255.0f && out[i].y == bytes[i][i][1] / 255.0f, "bytes %d: %g %g", i, out[i].x,
+               out[i].y);
         EXPECT(out[i].line == line[i], "line %d: %g", i, out[i].line);
         EXPECT(out[i].word == words[i], "word %d: %d", i, out[i].word);
     }

@@ -130,8 +130,9 @@ template <class C, int N> struct Pixels {
         int bits = 8 * sizeof(C);
         bool is_float = std::is_same<C, float>::value || std::is_same<C, __half>::value;
         return cudaCreateChannelDesc(bits, N > 1 ? bits : 0, N > 2 ? bits : 0, N > 2 ? bits : 0,
-                                     is_float ? cudaChannelFormatKindFloat
-                                              : std::is_signed<C>::value ? cudaChannelFormatKindSigned : cudaChannelFormatKindUnsigned);
+                                     is_float                   ? cudaChannelFormatKindFloat
+                                     : std::is_signed<C>::value ? cudaChannelFormatKindSigned
+                                                                : cudaChannelFormatKindUnsigned);
     }
 };
 
@@ -242,9 +243,10 @@ static void compare(const char *what, cudaTextureObject_t t, Image &image, const
         if (same(got.x, want.x) && same(got.y, want.y) && same(got.z, want.z) && same(got.w, want.w))
             continue;
         if (check_failures++ < 10)
-            printf("%s, geometry %d, modes %d %d %d, %s, %s: (%g %g %g; %d) gives %.9g %.9g %.9g %.9g, not %.9g %.9g %.9g %.9g\n", what,
-                   g, r.mode[0], r.mode[1], r.mode[2], r.normalized ? "normalised" : "elements", r.linear ? "linear" : "point",
-                   points[i].x, points[i].y, points[i].z, points[i].layer, got.x, got.y, got.z, got.w, want.x, want.y, want.z, want.w);
+            printf("%s, geometry %d, modes %d %d %d, %s, %s: (%g %g %g; %d) gives %.9g %.9g %.9g %.9g, not %.9g %.9g %.9g %.9g\n",
+                   what, g, r.mode[0], r.mode[1], r.mode[2], r.normalized ? "normalised" : "elements",
+                   r.linear ? "linear" : "point", points[i].x, points[i].y, points[i].z, points[i].layer, got.x, got.y, got.z,
+                   got.w, want.x, want.y, want.z, want.w);
     }
     CHECK(cudaFree(d_points));
     CHECK(cudaFree(d_out));
@@ -469,15 +471,16 @@ static void try_gather()
     CHECK_LAUNCH();
     CHECK(cudaMemcpy(out, d_out, sizeof out, cudaMemcpyDeviceToHost));
     for (int i = 0; i < 64; i++) {
-        int x = (int)floor(floorf(fmaf(at[i].x, 256, -127.5f)) / 256.0), y = (int)floor(floorf(fmaf(at[i].y, 256, -127.5f)) / 256.0);
+        int x = (int)floor(floorf(fmaf(at[i].x, 256, -127.5f)) / 256.0),
+            y = (int)floor(floorf(fmaf(at[i].y, 256, -127.5f)) / 256.0);
         static const int dx[] = { 0, 1, 1, 0 }, dy[] = { 1, 1, 0, 0 };
         for (int k = 0; k < 4; k++) {
             int place[3] = { x + dx[k], y + dy[k], 0 };
             float4 want = texel(p.image, r, place, 2, 0);
             for (int c = 0; c < 4; c++)
                 if ((&out[4 * i + c].x)[k] != (&want.x)[c] && check_failures++ < 10)
-                    printf("gather at %g %g, component %d, place %d: %g, not %g\n", at[i].x, at[i].y, c, k, (&out[4 * i + c].x)[k],
-                           (&want.x)[c]);
+                    printf("gather at %g %g, component %d, place %d: %g, not %g\n", at[i].x, at[i].y, c, k,
+                           (&out[4 * i + c].x)[k], (&want.x)[c]);
         }
     }
     if (floorf(fmaf(at[0].x, 256, -127.5f)) / 256 != 2)
@@ -548,9 +551,11 @@ static void try_mipmap(bool mip_linear)
         if (f > 0)
             want[0] = fmaf(f, b.x, (1 - f) * a.x), want[1] = fmaf(f, b.y, (1 - f) * a.y);
         if ((!same(out[2 * i].x, want[0]) || !same(out[2 * i].y, want[1])) && check_failures++ < 10)
-            printf("level %g at %g %g: %.9g %.9g, not %.9g %.9g\n", at[i].z, x[0], x[1], out[2 * i].x, out[2 * i].y, want[0], want[1]);
+            printf("level %g at %g %g: %.9g %.9g, not %.9g %.9g\n", at[i].z, x[0], x[1], out[2 * i].x, out[2 * i].y, want[0],
+                   want[1]);
         bool near_edge = !mip_linear && fabsf(lod - floorf(lod) - 0.5f) < 0.01f;
-        if (!near_edge && (fabsf(out[2 * i + 1].x - want[0]) > 0.3f || fabsf(out[2 * i + 1].y - want[1]) > 0.3f) && check_failures++ < 10)
+        if (!near_edge && (fabsf(out[2 * i + 1].x - want[0]) > 0.3f || fabsf(out[2 * i + 1].y - want[1]) > 0.3f) &&
+            check_failures++ < 10)
             printf("gradients of level %g at %g %g: %.9g, not %.9g\n", at[i].z, x[0], x[1], out[2 * i + 1].x, want[0]);
     }
     CHECK(cudaDestroyTextureObject(t));
@@ -565,7 +570,8 @@ static float4 cube_texel(Image &image, int face, int x, int y)
     if (x < 0 || x >= n) // in a corner the element along y
         y = std::min(std::max(y, 0), n - 1);
     float u = (2 * x + 1 - n) / (float)n, v = (2 * y + 1 - n) / (float)n, place[2];
-    const Point directions[6] = { { 1, -v, -u, 0 }, { -1, -v, u, 0 }, { u, 1, v, 0 }, { u, -1, -v, 0 }, { u, -v, 1, 0 }, { -u, -v, -1, 0 } };
+    const Point directions[6] = { { 1, -v, -u, 0 }, { -1, -v, u, 0 }, { u, 1, v, 0 },
+                                  { u, -1, -v, 0 }, { u, -v, 1, 0 },  { -u, -v, -1, 0 } };
     face = face_of(directions[face], place);
     int i = std::min((int)(place[0] * n), n - 1), j = std::min((int)(place[1] * n), n - 1);
     return image(i, j, face);

@@ -245,8 +245,8 @@ __global__ void ping_pong_shared(int *, int *out)
 
 /* ---- Flags */
 
-/* As sparse triangular solvers without levels: row r needs the flags of rows 0, 3, 6, ..., one after the other.  In each pair of warps the first has a row for
- * each lane, the second one row for all of its lanes, which is the next. */
+/* As sparse triangular solvers without levels: row r needs the flags of rows 0, 3, 6, ..., one after the other.  In each pair of
+ * warps the first has a row for each lane, the second one row for all of its lanes, which is the next. */
 __global__ void solver(int *cells, int *out)
 {
     volatile int *flag = cells;
@@ -666,7 +666,9 @@ __global__ void after_ended(int *, int *out)
     for (int i = 0; i < n; i++)
         sum += seen[i];
     int all;
-    asm volatile("{ .reg .pred p, q; setp.ne.u32 p, %1, 0; bar.red.and.pred q, 2, p; selp.u32 %0, 1, 0, q; }" : "=r"(all) : "r"(sum));
+    asm volatile("{ .reg .pred p, q; setp.ne.u32 p, %1, 0; bar.red.and.pred q, 2, p; selp.u32 %0, 1, 0, q; }"
+                 : "=r"(all)
+                 : "r"(sum));
     out[thread()] = sum == 3 * (n - 2) && all == 1;
 }
 
@@ -867,10 +869,13 @@ static const pattern patterns[] = {
     P(ticket_lock, 3, 64), P(ticket_lock_shared, 2, 96), P(test_and_set, 2, 64), P(test_and_set_shared, 2, 64),
     P(two_locks, 2, 64), P(lock_again, 2, 64), P(lock_layers, 2, 64), P(lock_then_named, 2, 128),
     P(readers_writer, 2, 64), P(ping_pong_volatile, 2, 96), P(ping_pong_acquire, 2, 96), P(ping_pong_shared, 1, 64),
-    P(solver, 2, 128), P(plain_clock, 20, 64), P(plain_fence, 2, 64), P(plain_nap, 2, 64), P(first_to_others, 2, 128), P(last_to_first, 2, 128), P(chain, 3, 80), P(chain_back, 2, 96), P(back_off, 1, 64), P(then_together, 2, 64),
-    P(in_function, 1, 64), P(nested, 1, 64), P(rounds, 1, 96), P(half_warps, 1, 64), P(warps_volatile, 2, 64), P(warps_mbarrier, 2, 64),
+    P(solver, 2, 128), P(plain_clock, 20, 64), P(plain_fence, 2, 64), P(plain_nap, 2, 64), P(first_to_others, 2, 128),
+    P(last_to_first, 2, 128), P(chain, 3, 80), P(chain_back, 2, 96), P(back_off, 1, 64), P(then_together, 2, 64),
+    P(in_function, 1, 64), P(nested, 1, 64), P(rounds, 1, 96), P(half_warps, 1, 64), P(warps_volatile, 2, 64),
+    P(warps_mbarrier, 2, 64),
     P(warps_named, 2, 64), P(producer_ends, 1, 160), P(after_ended, 2, 192), P(other_warp, 2, 128), P(other_warp_votes, 2, 128),
-    P(other_warp_shared, 2, 128), P(block_chain, 20, 64), P(grid_barrier, 4, 64), P(look_back, 40, 64), P(queue, 2, 64), P(tasks, 2, 64),
+    P(other_warp_shared, 2, 128), P(block_chain, 20, 64), P(grid_barrier, 4, 64), P(look_back, 40, 64), P(queue, 2, 64),
+    P(tasks, 2, 64),
 #undef P
 };
 

@@ -1,5 +1,5 @@
-// Warp operations under partial masks and in divergent code: shuffles, votes, match, warp barriers with shared memory, reduce_sync,
-// groups of lanes that run different code with disjoint masks, and operations in loops that lanes leave one by one.
+// Warp operations under partial masks and in divergent code: shuffles, votes, match, warp barriers with shared memory,
+// reduce_sync, groups of lanes that run different code with disjoint masks, and operations in loops that lanes leave one by one.
 // SPDX-License-Identifier: Apache-2.0
 #include "check.h"
 

@@ -1,6 +1,6 @@
-// Arrays of a thread's own, indexed far beyond their ends: it ends the kernel with an error, or hits such arrays of the warp's alone; never the
-// process.  Each index in a child of its own, which survives, in time, and says what became of it.  With an argument (`wild_local all`): 100
-// indices, all with all kernels.
+// Arrays of a thread's own, indexed far beyond their ends: it ends the kernel with an error, or hits such arrays of the warp's
+// alone; never the process.  Each index in a child of its own, which survives, in time, and says what became of it.  With an
+// argument (`wild_local all`): 100 indices, all with all kernels.
 // devices: host
 // Cards see local memory thread by thread, and let other indices pass.
 // expect-stderr: past the warp's local memory.* in block
@@ -109,7 +109,10 @@ int main(int argc, char **argv)
     /* A sample takes each index with two kernels, a scan all with all. */
     for (int which = 0; which < KERNELS; which++)
         for (int i = 0; i < n; i++) {
-            int index = !scan ? sample[i] : i < 50 ? 4 + i * 8 : i < 75 ? -1 - (i - 50) * 17 : (i & 1 ? -1 : 1) * (400 << (i - 75) / 3);
+            int index = !scan    ? sample[i]
+                        : i < 50 ? 4 + i * 8
+                        : i < 75 ? -1 - (i - 50) * 17
+                                 : (i & 1 ? -1 : 1) * (400 << (i - 75) / 3);
             if (!scan && i && i % 3 != which % 3)
                 continue;
             std::fflush(stdout);

@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
-# What compiling a kernel for the first time costs: processor time in the compiler, kernel by kernel, for each target, and which steps it
-# goes to: of all kernels together, and of those around the median.  Nothing is run.
+# What compiling a kernel for the first time costs: processor time in the compiler, kernel by kernel, for each target, and which
+# steps it goes to: of all kernels together, and of those around the median.  Nothing is run.
 # Usage: compile.py ANYWARP [--target T]... [--block X[,Y,Z]]... [--limit-s S] [--slowest N] [FILE...]
-# Blocks are as `anywarp compile --block` takes them; default: the shape 256,1,1, for kernels are compiled for the shape they are launched with.
-# A FILE is a .cu (needs nvcc), a .ptx, or anything `anywarp dump --ptx` takes PTX out of; default: the programs of tests/apps.
-# Fails when a kernel cannot be compiled or, with --limit-s, when one takes longer.
+# Blocks are as `anywarp compile --block` takes them; default: the shape 256,1,1, for kernels are compiled for the shape they are
+# launched with. A FILE is a .cu (needs nvcc), a .ptx, or anything `anywarp dump --ptx` takes PTX out of; default: the programs
+# of tests/apps. Fails when a kernel cannot be compiled or, with --limit-s, when one takes longer.
 # SPDX-License-Identifier: Apache-2.0
 import argparse
 import glob
@@ -38,13 +38,15 @@ def texts_of(anywarp, path, folder):
 
 def measure(anywarp, target, block, text):
     """[(ms, bytes, "file: kernel", ok, {step: ms})] and the ms of reading the text."""
-    done = subprocess.run([anywarp, "compile", "--time", "--target", target, "--block", block, text], capture_output=True, text=True)
+    done = subprocess.run([anywarp, "compile", "--time", "--target", target, "--block", block, text], capture_output=True,
+                          text=True)
     opened = re.search(r"^\s*([\d.]+) ms open$", done.stderr, re.M)
     rows = re.findall(r"^\s*([\d.]+) ms\s+(\d+) bytes (ok|FAIL)\s+(\S+)\n\s+(\S.*)$", done.stderr, re.M)
     if not opened or (done.returncode and not any(row[2] == "FAIL" for row in rows)):
         sys.exit(f"compile: {text}: exit {done.returncode}\n{done.stderr[-2000:]}")
     name = os.path.basename(text)
-    return [(float(ms), int(size), f"{name}: {kernel}", ok == "ok", {step: float(part) for step, part in re.findall(r"(\S+) ([\d.]+)", steps)})
+    return [(float(ms), int(size), f"{name}: {kernel}", ok == "ok",
+             {step: float(part) for step, part in re.findall(r"(\S+) ([\d.]+)", steps)})
             for ms, size, ok, kernel, steps in rows], float(opened[1])
 
 
@@ -55,7 +57,8 @@ def shares(rows):
         for step, ms in row[4].items():
             sums[step] = sums.get(step, 0) + ms
     whole = sum(sums.values()) or 1
-    return ", ".join(f"{step} {100 * ms / whole:.0f}%" for step, ms in sorted(sums.items(), key=lambda item: -item[1]) if ms > whole / 100)
+    return ", ".join(f"{step} {100 * ms / whole:.0f}%" for step, ms in sorted(sums.items(), key=lambda item: -item[1])
+                     if ms > whole / 100)
 
 
 def report(target, rows, opened, size, slowest):

@@ -1,6 +1,6 @@
 // What the host device's scheduler costs: launches, blocks, streams, copies, barriers and atomics.  Not how fast kernels compute.
-// Each row is wall time and processor time (of all the program's threads) of one unit; rows come in turns, the least of them is shown.
-// On a machine with other work, believe the processor time.  Every result is checked; a wrong one fails the program.
+// Each row is wall time and processor time (of all the program's threads) of one unit; rows come in turns, the least of them is
+// shown.  On a machine with other work, believe the processor time.  Every result is checked; a wrong one fails the program.
 // Usage: launch [TURNS [ROW-PREFIX]]
 // SPDX-License-Identifier: Apache-2.0
 #include <cstdio>
@@ -406,8 +406,10 @@ static void atomics(cudaStream_t s)
             sum += cell(i);
         return sum == all;
     });
-    atomic_row("atomic, shared counter", s, [&] { shared_counter<<<64, 256, 0, s>>>(cells, 100); }, [] { return cell(0) == all; });
-    atomic_row("atomic, global sum", s, [&] { global_add<<<64, 256, 0, s>>>(cells, 100); }, [] { return cell(0) == all / 4 * 6; });
+    atomic_row(
+        "atomic, shared counter", s, [&] { shared_counter<<<64, 256, 0, s>>>(cells, 100); }, [] { return cell(0) == all; });
+    atomic_row(
+        "atomic, global sum", s, [&] { global_add<<<64, 256, 0, s>>>(cells, 100); }, [] { return cell(0) == all / 4 * 6; });
     atomic_row("atomic, global maximum", s, [&] { global_max<<<64, 256, 0, s>>>((int *)cells, 100); },
                [] { return cell(0) == 255 * 7 + 99; });
     atomic_row("atomic, global tickets", s, [&] { global_ticket<<<64, 256, 0, s>>>(cells, (unsigned *)floats, 100); }, [] {

@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 # What launches, blocks, streams, copies, barriers and atomics cost on the host device: builds tests/bench/launch.cu and runs it.
 # Usage: launch.py ANYWARP [--against OTHER-ANYWARP] [--turns N] [--row PREFIX]
-# With --against, the two builds run in turns, and the ratio other/this of each row's processor time is shown: above 1, this is quicker.
+# With --against, the two builds run in turns, and the ratio other/this of each row's processor time is shown: above 1, this is
+# quicker.
 # SPDX-License-Identifier: Apache-2.0
 import argparse
 import os
@@ -17,7 +18,8 @@ SOURCE = os.path.join(os.path.dirname(os.path.abspath(__file__)), "launch.cu")
 def build(folder):
     nvcc = os.environ.get("NVCC") or shutil.which("nvcc") or "/usr/local/cuda/bin/nvcc"
     program = os.path.join(folder, "launch")
-    done = subprocess.run([os.path.realpath(nvcc), "-std=c++17", "-O2", "-arch=sm_80", "-cudart", "shared", "-o", program, SOURCE],
+    done = subprocess.run([os.path.realpath(nvcc), "-std=c++17", "-O2", "-arch=sm_80", "-cudart", "shared", "-o", program,
+                           SOURCE],
                           capture_output=True, text=True)
     if done.returncode:
         sys.exit(f"launch: nvcc: exit {done.returncode}\n{done.stderr}")
@@ -27,7 +29,8 @@ def build(folder):
 def measure(anywarp, program, args, cache):
     """{row: (wall ns, CPU ns, unit)}"""
     env = dict(os.environ, ANYWARP_CACHE_DIR=cache)
-    done = subprocess.run([anywarp, "run", "--device=host", program, str(args.turns), args.row], capture_output=True, text=True, env=env)
+    done = subprocess.run([anywarp, "run", "--device=host", program, str(args.turns), args.row], capture_output=True, text=True,
+                          env=env)
     if done.returncode:
         sys.exit(f"launch: {anywarp}: exit {done.returncode}\n{done.stderr[-2000:]}")
     found = re.findall(r"^(\S.*?)\s+([\d.]+)\s+([\d.]+)\s+per (.+)$", done.stdout, re.M)

@@ -60,8 +60,10 @@ extern void __cudaUnregisterFatBinary(void **);
 extern void __cudaRegisterFunction(void **, const char *, char *, const char *, int, void *, void *, void *, void *, int *);
 extern void __cudaRegisterVar(void **, char *, char *, const char *, int, size_t, int, int);
 extern int cudaLaunchKernel(const void *, struct dim3, struct dim3, void **, size_t, void *);
-extern int cudaMalloc(void **, size_t), cudaMemcpy(void *, const void *, size_t, int), cudaMemcpyFromSymbol(void *, const void *, size_t, size_t, int);
-extern int cuInit(unsigned), cuLibraryLoadData(void **, const void *, void *, void **, unsigned, void *, void **, unsigned), cuLibraryUnload(void *);
+extern int cudaMalloc(void **, size_t), cudaMemcpy(void *, const void *, size_t, int);
+extern int cudaMemcpyFromSymbol(void *, const void *, size_t, size_t, int);
+extern int cuInit(unsigned), cuLibraryUnload(void *);
+extern int cuLibraryLoadData(void **, const void *, void *, void **, unsigned, void *, void **, unsigned);
 struct wrapper { uint32_t magic, version; const void *data; void *extra; };
 static double now(void) { struct timespec t; clock_gettime(CLOCK_MONOTONIC, &t); return t.tv_sec * 1e3 + t.tv_nsec / 1e6; }
 static double registration_ms;

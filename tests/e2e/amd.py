@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-# What a program and its user see when something is wrong with the card, its driver's libraries or a kernel: the program gets CUDA's code and
-# goes on as it likes, one line says what is wrong, nothing hangs or crashes; and `anywarp doctor` and `anywarp info` say the same.
-# With AMD's own HIP, on a simulated card.  Usage: amd.py ANYWARP LIBDIR; exits with 77 where there is no HIP.
+# What a program and its user see when something is wrong with the card, its driver's libraries or a kernel: the program gets
+# CUDA's code and goes on as it likes, one line says what is wrong, nothing hangs or crashes; and `anywarp doctor` and `anywarp
+# info` say the same. With AMD's own HIP, on a simulated card.  Usage: amd.py ANYWARP LIBDIR; exits with 77 where there is no HIP.
 # SPDX-License-Identifier: Apache-2.0
 import os
 import re
@@ -76,15 +76,18 @@ PROGRAMS = [
     ("page fault", SIM, {}, "init load=put.ptx launch=put:0x123456789000 sync sync rtsync last malloc=100 reset",
      ["init 0", "load 0", "launch 0", "sync 700", "sync 700", "rtsync 700", "last 700", "malloc 700", "reset 700"],
      [r"simgpu: memory fault: store of 4 bytes at 0x123456789000 .*kernel put on gfx1030\)",
-      r"anywarp: err: hip: device 0 \(Simulated Radeon \(gfx1030\)\): access to memory that is not there at address 0x123456789000; "
+      r"anywarp: err: hip: device 0 \(Simulated Radeon \(gfx1030\)\): access to memory that is not there at "
+      r"address 0x123456789000; "
       r"kernels in flight: put"]),
-    ("page fault, program does not look", SIM, {}, "init load=put.ptx launch=put:0x123456789000", ["init 0", "load 0", "launch 0"],
+    ("page fault, program does not look", SIM, {}, "init load=put.ptx launch=put:0x123456789000",
+     ["init 0", "load 0", "launch 0"],
      None),
     ("unknown instruction", "--device=sim:gfx900", {"HSA_OVERRIDE_GFX_VERSION": "9.0.6"},
      "init load=xnor.ptx launch=xnor sync sync rtsync last malloc=100 reset",
      ["init 0", "load 0", "launch 0", "sync 715", "sync 715", "rtsync 715", "last 715", "malloc 715", "reset 715"],
      [r"simgpu: illegal instruction .*kernel xnor on gfx900\)",
-      r"anywarp: err: hip: device 0 \(Simulated Radeon \(gfx900\)\): queue error .*ILLEGAL_INSTRUCTION.*; kernels in flight: xnor"]),
+      r"anywarp: err: hip: device 0 \(Simulated Radeon \(gfx900\)\): queue error .*ILLEGAL_INSTRUCTION.*; "
+      r"kernels in flight: xnor"]),
     ("out of memory", SIM, {},
      "init name malloc=0x400000000000 last last malloc=9000000000 malloc=4000000000 load=put.ptx launch=put sync read",
      ["init 0", "name 0", "malloc 2", "last 2", "last 0", "malloc 2", "malloc 0"] + WORKS[2:], []),
@@ -96,7 +99,8 @@ PROGRAMS = [
      ROCR_GIVES_UP + [r"anywarp: warn: core: hip cannot be used: HIP has no device; `anywarp doctor` looks for the reason"]),
     ("libhsakmt missing", HIP, {"LD_LIBRARY_PATH": "nothunk"}, "init malloc=100 last", NO_DEVICE,
      ["anywarp: warn: core: hip cannot be used: " + NEEDS_THUNK]),
-    ("libhsakmt missing, nothing asked", None, {"LD_LIBRARY_PATH": "nothunk"}, "init name load=put.ptx launch=put sync read", WORKS, []),
+    ("libhsakmt missing, nothing asked", None, {"LD_LIBRARY_PATH": "nothunk"}, "init name load=put.ptx launch=put sync read",
+     WORKS, []),
     ("libhsakmt broken", HIP, {"LD_LIBRARY_PATH": "badthunk"}, "init malloc=100 last", NO_DEVICE,
      ["anywarp: warn: core: hip cannot be used: " + BAD_THUNK]),
     ("no HIP", HIP, {"LD_AUDIT": "absent.so"}, "init malloc=100 last", NO_DEVICE,
@@ -110,15 +114,18 @@ CAN, CANNOT = r"CUDA programs can run here\.", r"CUDA programs cannot run here a
 ON_HOST, ON_CARD = r"ok +kernel +compiled and ran on anywarp host device", r"ok +kernel +compiled and ran on Simulated Radeon"
 # name; option of `anywarp run`, None: doctor and info are run as they are; environment; doctor's status and lines; info's.
 ANSWERS = [
-    ("all is well", SIM, {}, 0, [r"ok +amd +HIP \d+\.\d+ with 1 device", r" +0: Simulated Radeon \(gfx1030\), gfx1030", ON_CARD, CAN],
+    ("all is well", SIM, {}, 0, [r"ok +amd +HIP \d+\.\d+ with 1 device", r" +0: Simulated Radeon \(gfx1030\), gfx1030", ON_CARD,
+                                 CAN],
      0, [r"hip +HIP \d+\.\d+ with 1 device", r" +0: Simulated Radeon \(gfx1030\), gfx1030", r"provider +hip"]),
     ("architecture unknown", SIM, {"HSA_OVERRIDE_GFX_VERSION": "8.0.3"}, 1,
-     ["FAIL +amd +Simulated Radeon .*: " + GFX803, r" +`anywarp compile --target help", "FAIL +kernel +cuInit: CUDA error 100", CANNOT],
+     ["FAIL +amd +Simulated Radeon .*: " + GFX803, r" +`anywarp compile --target help", "FAIL +kernel +cuInit: CUDA error 100",
+      CANNOT],
      1, ["hip +not available: Simulated Radeon .*: " + GFX803, r"device +none"]),
     ("libhsakmt missing", None, {"LD_LIBRARY_PATH": "nothunk"}, 0, ["note +amd +" + NEEDS_THUNK, " +see `ldd`", ON_HOST, CAN],
      0, ["hip +not available: " + NEEDS_THUNK, "provider +host"]),
     ("libhsakmt missing, a card asked", None, {"LD_LIBRARY_PATH": "nothunk", "ANYWARP_DEVICE": "hip"}, 1,
-     ["FAIL +amd +" + NEEDS_THUNK, CANNOT], 1, ["hip +not available: " + NEEDS_THUNK, r" +ANYWARP_DEVICE=hip is set", "device +none"]),
+     ["FAIL +amd +" + NEEDS_THUNK, CANNOT], 1, ["hip +not available: " + NEEDS_THUNK, r" +ANYWARP_DEVICE=hip is set",
+                                                "device +none"]),
     ("no HIP", None, {"LD_AUDIT": "absent.so"}, 0, ["note +amd +" + NOT_THERE, r" +.*libamdhip64-5", ON_HOST, CAN],
      0, ["hip +not available: " + NOT_THERE, "provider +host"]),
     ("no HIP, a card asked", None, {"LD_AUDIT": "absent.so", "ANYWARP_DEVICE": "hip"}, 1, ["FAIL +amd +" + NOT_THERE, CANNOT],
@@ -143,10 +150,12 @@ class Tests:
         self.build("absent", ["-shared", "-fPIC"], ".so")
 
     def build(self, name, arguments, suffix=""):
-        subprocess.run(["cc", "-O1", "-o", os.path.join(self.tmp, name + suffix), os.path.join(HERE, name + ".c"), *arguments], check=True)
+        subprocess.run(["cc", "-O1", "-o", os.path.join(self.tmp, name + suffix), os.path.join(HERE, name + ".c"), *arguments],
+                       check=True)
 
     def runtimes(self):
-        """Copies of ROCr whose libhsakmt is not there, and a libhsakmt that is no library.  False: this ROCr needs no libhsakmt."""
+        """Copies of ROCr whose libhsakmt is not there, and a libhsakmt that is no library.  False: this ROCr needs no
+        libhsakmt."""
         listed = subprocess.run(["/sbin/ldconfig", "-p"], capture_output=True, text=True).stdout
         found = re.search(r"libhsa-runtime64\.so\.1 .*=> (\S+)", listed)
         path = found.group(1) if found else "/opt/rocm/lib/libhsa-runtime64.so.1"
@@ -154,7 +163,8 @@ class Tests:
             image = f.read()
         if b"\0libhsakmt.so.1\0" not in image:
             return False
-        for folder, name, content in (("nothunk", "libhsa-runtime64.so.1", image.replace(b"\0libhsakmt.so.1\0", b"\0libhsakmt.so.X\0")),
+        for folder, name, content in (("nothunk", "libhsa-runtime64.so.1",
+                                       image.replace(b"\0libhsakmt.so.1\0", b"\0libhsakmt.so.X\0")),
                                       ("badthunk", "libhsakmt.so.1", b"no library\n" * 100)):
             os.mkdir(os.path.join(self.tmp, folder))
             with open(os.path.join(self.tmp, folder, name), "wb") as f:
@@ -184,7 +194,8 @@ class Tests:
         self.check(name + ": exit status", done.returncode == 3, f"{done.returncode}, {done.stderr[-500:]!r}")
         self.check(name + ": CUDA's codes", out == lines, f"{out} instead of {lines}")
         if errors is not None:
-            self.check(name + ": what is said", len(err) == len(errors) and all(re.fullmatch(e, line) for e, line in zip(errors, err)),
+            self.check(name + ": what is said", len(err) == len(errors)
+                       and all(re.fullmatch(e, line) for e, line in zip(errors, err)),
                        f"{done.stderr!r} instead of {errors}")
 
     def answers(self, name, option, env, doctor, doctor_lines, info, info_lines):
@@ -216,9 +227,11 @@ class Tests:
     def reports(self):
         self.build("crash", ["-shared", "-fPIC"], ".so")
         right = r"24 tests, 0 wrong$"
-        self.report("host", None, {"ANYWARP_DEVICE": "host"}, 0, right, "device 0   anywarp host device", "ok +recursion .*12 KiB",
+        self.report("host", None, {"ANYWARP_DEVICE": "host"}, 0, right, "device 0   anywarp host device",
+                    "ok +recursion .*12 KiB",
                     "ok +fault .*CUDA error 700", r"ok +litmus passing .*fence.acq_rel.gpu 0, ", "left out peers")
-        self.report("two cards", SIM + ",gfx1030", {}, 0, right, r"hip +usable: HIP 5", r"device 1   Simulated Radeon \(gfx1030\)",
+        self.report("two cards", SIM + ",gfx1030", {}, 0, right, r"hip +usable: HIP 5",
+                    r"device 1   Simulated Radeon \(gfx1030\)",
                     "ok +assert .*CUDA error 710", "ok +peers .*stores into the other's memory", "ok +time .*globaltimer: ")
         self.report("a test that crashes", None, {"ANYWARP_DEVICE": "host", "LD_PRELOAD": os.path.join(self.tmp, "crash.so")}, 1,
                     "24 tests, 1 wrong$", r"NO END +arithmetic +; ended with signal 6 \(Aborted\)$", "ok +barriers")

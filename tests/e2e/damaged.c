@@ -1,5 +1,5 @@
-/* Runs damaged programs: each file named is loaded, some of its kernels launched with sound pointers, in a child of its own, which ends by itself
- * within the time given or is ended by its exit.  Says for each file what became of it:
+/* Runs damaged programs: each file named is loaded, some of its kernels launched with sound pointers, in a child of its own,
+ * which ends by itself within the time given or is ended by its exit.  Says for each file what became of it:
  *
  *   damaged SECONDS FILE...      "FILE refused | ran | faulted | endless | DIED signal | HUNG"
  *

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""Damaged programs, compiled and run: texts of PTX with words, lines or bytes changed, and fat binaries of them, by seed.  Whatever the kernels
-then do, the process lives, and ends in time; the compiler does not crash either.
+"""Damaged programs, compiled and run: texts of PTX with words, lines or bytes changed, and fat binaries of them, by seed. 
+Whatever the kernels then do, the process lives, and ends in time; the compiler does not crash either.
 
     damaged.py LIBDIR [--count N] [--seed N] [--seconds S] [--device NAME] [--keep FOLDER]"""
 # SPDX-License-Identifier: Apache-2.0
@@ -19,7 +19,8 @@ sys.path.insert(0, os.path.join(HERE, '..', 'bench'))
 import registration  # noqa: E402
 
 WORD = re.compile(r'[%$.\w]+')
-NUMBERS = ('0', '1', '-1', '7', '31', '32', '33', '255', '4096', '65535', '65536', '2147483647', '-2147483648', '4294967295', '9223372036854775807')
+NUMBERS = ('0', '1', '-1', '7', '31', '32', '33', '255', '4096', '65535', '65536', '2147483647', '-2147483648', '4294967295',
+           '9223372036854775807')
 GROUP = 20  # files a process
 
 
@@ -92,7 +93,8 @@ def main():
     outcomes, harm = collections.Counter(), 0
     with tempfile.TemporaryDirectory() as tmp:
         program = os.path.join(tmp, 'damaged')
-        subprocess.run(['cc', '-O1', '-o', program, os.path.join(HERE, 'damaged.c'), os.path.join(lib, 'libcuda.so.1'), '-Wl,-rpath-link,' + lib], check=True)
+        subprocess.run(['cc', '-O1', '-o', program, os.path.join(HERE, 'damaged.c'), os.path.join(lib, 'libcuda.so.1'),
+                        '-Wl,-rpath-link,' + lib], check=True)
         env = dict(os.environ, LD_LIBRARY_PATH=lib, ANYWARP_CACHE_DIR=os.path.join(tmp, 'cache'), ANYWARP_DEVICE=args.device)
         for begin in range(0, args.count, GROUP):
             files = {}
@@ -101,7 +103,8 @@ def main():
                 files[path] = make(rng, seeds)
                 with open(path, 'wb') as f:
                     f.write(files[path])
-            done = subprocess.run([program, str(args.seconds), *files], env=env, capture_output=True, text=True, errors='replace', check=False)
+            done = subprocess.run([program, str(args.seconds), *files], env=env, capture_output=True, text=True, errors='replace',
+                                  check=False)
             for line in done.stdout.splitlines():
                 path, what = line.split(' ', 1)
                 outcomes[what.split()[0]] += 1
@@ -121,7 +124,8 @@ def main():
                             f.write(data)
             for path in files:
                 os.unlink(path)
-    print(f'damaged: seed {args.seed}: {sum(outcomes.values())} programs:', ', '.join(f'{n} {what}' for what, n in outcomes.most_common()) + f'; {harm} did harm')
+    print(f'damaged: seed {args.seed}: {sum(outcomes.values())} programs:',
+          ', '.join(f'{n} {what}' for what, n in outcomes.most_common()) + f'; {harm} did harm')
     return 1 if harm or sum(outcomes.values()) != args.count else 0
 
 

@@ -1,8 +1,8 @@
 /* Two processes share a card's memory and an event, through the driver API.  Driven by tests/e2e/amd.py.
  *
- * The parent makes both and lets a kernel write; the child, a program of its own, waits for the event, reads what the kernel wrote, adds
- * to it with its own kernel, and records the event again, which the parent waits for.  usage: ipc FILE-OF-PTX [memory]; with "memory"
- * the event is left out.  Prints "shared" when all went well, else the lines that failed; 1 then. */
+ * The parent makes both and lets a kernel write; the child, a program of its own, waits for the event, reads what the kernel
+ * wrote, adds to it with its own kernel, and records the event again, which the parent waits for.  usage: ipc FILE-OF-PTX
+ * [memory]; with "memory" the event is left out.  Prints "shared" when all went well, else the lines that failed; 1 then. */
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <signal.h>
 #include <stdint.h>

@@ -1,5 +1,5 @@
-/* The program of privileged.py: starts CUDA through the libcuda named.  As a library (-DPLANTED) what a caller would have it load: it
- * writes the file that $PLANTED names. */
+/* The program of privileged.py: starts CUDA through the libcuda named.  As a library (-DPLANTED) what a caller would have it
+ * load: it writes the file that $PLANTED names. */
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <fcntl.h>
 #include <stdio.h>

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-# A setuid program started by somebody else loads nothing that its caller names: a libamdhip64 planted under $ROCM_PATH, which would write
-# a file, is opened by an ordinary program and not by a privileged one.
+# A setuid program started by somebody else loads nothing that its caller names: a libamdhip64 planted under $ROCM_PATH, which
+# would write a file, is opened by an ordinary program and not by a privileged one.
 #
 #     privileged.py LIBDIR PROGRAM PLANTED_LIBRARY        0 passed, 77 skipped (the reason on standard output)
 # SPDX-License-Identifier: Apache-2.0
@@ -46,7 +46,8 @@ def main():
         libcuda = os.path.join(folder, "libcuda.so.1")
         said, loaded = run(plain, libcuda, folder)
         if "secure=0" not in said or not loaded:
-            raise SystemExit(f"privileged: an ordinary program does not load the library either ({said.strip()}): this tests nothing")
+            raise SystemExit(f"privileged: an ordinary program does not load the library either ({said.strip()}): this tests "
+                             f"nothing")
         said, loaded = run(setuid, libcuda, folder)
         if "secure=1 euid=0" not in said:
             print(f"privileged: SKIPPED: {folder} lies on a file system without setuid programs")

@@ -237,8 +237,8 @@ PAIR(loop_head)
 
 static const struct { const char *name; void (*racy)(int *, int *), (*ordered)(int *, int *); } pairs[] = {
 #define X(name) { #name, name, name##_ordered },
-    X(no_barrier) X(overwritten) X(barrier_misplaced) X(reused) X(flag) X(not_released) X(not_acquired) X(same_word) X(atomic_and_store)
-    X(reduction_tail) X(copied) X(added) X(named_barrier) X(last_block) X(locked) X(loop_head)
+    X(no_barrier) X(overwritten) X(barrier_misplaced) X(reused) X(flag) X(not_released) X(not_acquired) X(same_word)
+        X(atomic_and_store) X(reduction_tail) X(copied) X(added) X(named_barrier) X(last_block) X(locked) X(loop_head)
 };
 
 // The names of those to run, such as flag or flag_ordered; without any, all.

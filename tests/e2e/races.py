@@ -48,7 +48,8 @@ def build(compiler, folder):
 def run(anywarp, card, program, folder, *kernels, check=True):
     options = ['--check=race'] if check else []
     env = dict(os.environ, ANYWARP_CACHE_DIR=os.path.join(folder, 'cache'))
-    r = subprocess.run([anywarp, 'run', '--device=sim:' + card, *options, '--', program, *kernels], capture_output=True, text=True,
+    r = subprocess.run([anywarp, 'run', '--device=sim:' + card, *options, '--', program, *kernels], capture_output=True,
+                       text=True,
                        timeout=120, env=env, check=False)
     return r.returncode, r.stdout, r.stderr
 
@@ -61,7 +62,8 @@ def parse(err):
     for m in re.finditer(r'race \d+ in kernel _Z\d+(\w+?)PiS_ on [^\n]*\n([^\n]*\n)([^\n]*\n)', err):
         places = []
         for line in (m[2], m[3]):
-            p = re.match(r'simgpu:   (\w[\w ]*): .* at \+\d+ of the kernel, block \d+,0,0 wave \d+(?: lane \d+)?, (.*):(\d+)$', line)
+            p = re.match(r'simgpu:   (\w[\w ]*): .* at \+\d+ of the kernel, block \d+,0,0 wave \d+(?: lane \d+)?, (.*):(\d+)$',
+                         line)
             if not p:
                 raise SystemExit('not a place: ' + line)
             places.append((p[1], source[int(p[3])] if p[2].endswith('races.cu') else ''))

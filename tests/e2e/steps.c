@@ -1,5 +1,5 @@
-/* A CUDA program whose arguments are what it does, for the tests of what a program sees when something is wrong: it prints each step's
- * result and goes on, whatever that was.  Not a unit test: tests/e2e/amd.py drives it.
+/* A CUDA program whose arguments are what it does, for the tests of what a program sees when something is wrong: it prints each
+ * step's result and goes on, whatever that was.  Not a unit test: tests/e2e/amd.py drives it.
  *
  *   init                  cuInit, and the primary context of device 0
  *   name                  prints the device's name

@@ -41,7 +41,8 @@ def status_line(anywarp, program, env):
     expect('a line while kernels compile', re.search(line, cold), cold)
     # Whoever reads the screen: a line feed after a line that is not erased would leave it there.
     screen = re.sub(r'[^\n\r]*' + re.escape(ERASED), '', re.sub(line, '', cold)).replace('\r\n', '\n')
-    expect('only what the program wrote stays', screen.strip().startswith('first ') and screen.strip().endswith('no error'), screen)
+    expect('only what the program wrote stays', screen.strip().startswith('first ') and screen.strip().endswith('no error'),
+           screen)
     shutil.rmtree(env['ANYWARP_CACHE_DIR'])
     expect('no line with --quiet', '\x1b' not in (quiet := at_terminal([anywarp, 'run', '--quiet', program], env)), quiet)
     warm = at_terminal([anywarp, 'run', program], env)
@@ -56,7 +57,8 @@ def debugger(anywarp, program, env):
         print('no gdb: not tried')
         return
     commands = ['set breakpoint pending on', 'break terminal.cu:%d' % stop, 'run', 'backtrace', 'delete', 'continue']
-    r = subprocess.run([anywarp, 'run', 'gdb', '-nx', '-batch', *(w for c in commands for w in ('-ex', c)), program], capture_output=True,
+    r = subprocess.run([anywarp, 'run', 'gdb', '-nx', '-batch', *(w for c in commands for w in ('-ex', c)), program],
+                       capture_output=True,
                        text=True, env=env, timeout=300, check=False)
     seen = r.stdout + r.stderr
     expect('gdb stops in a kernel', re.search(r'hit Breakpoint 1.*terminal\.cu:%d' % stop, seen), seen)
@@ -77,7 +79,8 @@ with tempfile.TemporaryDirectory() as folder:
     environment = dict(os.environ, ANYWARP_CACHE_DIR=os.path.join(folder, 'cache'), ANYWARP_DEVICE='host', TERM='xterm')
     environment.pop('ANYWARP_QUIET', None)
     for name, kernels in ('many', KERNELS), ('one', 1):
-        subprocess.run([compiler, '-std=c++17', '-lineinfo', '-DKERNELS=%d' % kernels, '-cudart', 'shared', '-arch=compute_80', '-o',
+        subprocess.run([compiler, '-std=c++17', '-lineinfo', '-DKERNELS=%d' % kernels, '-cudart', 'shared', '-arch=compute_80',
+                        '-o',
                         os.path.join(folder, name), source], check=True, timeout=300)
     status_line(sys.argv[1], os.path.join(folder, 'many'), environment)
     debugger(sys.argv[1], os.path.join(folder, 'one'), environment)

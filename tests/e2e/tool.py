@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
-# The `anywarp` program in the hands of a new user: what it answers to files that are missing, folders or nonsense, to unknown names,
-# and where the cache cannot be.  Each case is a command, its exit status, and what its output must say.  Runs no CUDA program.
+# The `anywarp` program in the hands of a new user: what it answers to files that are missing, folders or nonsense, to unknown
+# names, and where the cache cannot be.  Each case is a command, its exit status, and what its output must say.  Runs no CUDA
+# program.
 # Usage: tool.py ANYWARP FIXTURES (FIXTURES: where static_pie and static_stripped of tests/unit/preload are)
 # SPDX-License-Identifier: Apache-2.0
 import os
@@ -29,7 +30,8 @@ CASES = [
     ("run --stats /bin/true", 2, r"--stats counts what a simulated card does: it needs --device=sim", None),
     ("run --check=race /bin/true", 2, r"--check watches what a simulated card does: it needs --device=sim", None),
     ("run --device=sim --check=lace /bin/true", 2, r"--check is race, not 'lace'", None),
-    ("run --device=host:nonsense /bin/true", 2, r"--device is host, host:x86-64-v2, hip or sim:gfx1030, not 'host:nonsense'", None),
+    ("run --device=host:nonsense /bin/true", 2, r"--device is host, host:x86-64-v2, hip or sim:gfx1030, not 'host:nonsense'",
+     None),
     ("run --device=sim: /bin/true", 2, r"--device is host, host:x86-64-v2, hip or sim", None),
     ("run /bin/echo hi", 0, r"^hi$", "anywarp"),
     ("dump missing", 1, r"missing: No such file", None),
@@ -113,7 +115,8 @@ def main():
                                   stderr=subprocess.STDOUT, timeout=120)
             text = done.stdout.decode(errors="replace")
             if done.returncode != status or not re.search(wanted, text, re.M) or (unwanted and unwanted in text):
-                print(f"anywarp {line}: exit {done.returncode} (want {status}), must say {wanted!r}, not {unwanted!r}:\n{text[:600]}")
+                print(f"anywarp {line}: exit {done.returncode} (want {status}), must say {wanted!r}, not "
+                      f"{unwanted!r}:\n{text[:600]}")
                 bad += 1
     sys.exit(f"tool: {bad} of {len(CASES)} cases failed" if bad else 0)
 

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-# What a warm start costs: a CUDA program whose kernels are in the cache, through `anywarp run`, against a bare hello-world process;
-# and that no LLVM is mapped then, in the program or any child, while the cold run does map it.
+# What a warm start costs: a CUDA program whose kernels are in the cache, through `anywarp run`, against a bare hello-world
+# process; and that no LLVM is mapped then, in the program or any child, while the cold run does map it.
 # Usage: warm.py ANYWARP PROGRAM [--limit-ms 15] [--runs 20]
 # SPDX-License-Identifier: Apache-2.0
 import argparse

@@ -1,5 +1,6 @@
-/* What the kernels of kernels.h compute for one element: plain C that the device and the host must agree on to the bit.  Contraction of
- * floating point is off in both builds.  Not how lanes work together: that is kernels.h and its references in run.c. */
+/* What the kernels of kernels.h compute for one element: plain C that the device and the host must agree on to the bit.
+ * Contraction of floating point is off in both builds.  Not how lanes work together: that is kernels.h and its references in
+ * run.c. */
 /* SPDX-License-Identifier: Apache-2.0 */
 #ifndef AW_TESTS_FRONTENDS_BODIES_H
 #define AW_TESTS_FRONTENDS_BODIES_H
@@ -104,7 +105,8 @@ INLINE _Float16 half_op(int op, _Float16 a, _Float16 b)
 
 NOINLINE u32 body_halves(u32 a, u32 i)
 {
-    _Float16 x = (_Float16)(float)(a & 1023), y = (_Float16)(unit_float(mix(i)) * 8.0f), z = half_op(0, half_op(1, x, y), half_op(2, y, x));
+    _Float16 x = (_Float16)(float)(a & 1023), y = (_Float16)(unit_float(mix(i)) * 8.0f),
+             z = half_op(0, half_op(1, x, y), half_op(2, y, x));
     u16 bits;
     __builtin_memcpy(&bits, &z, 2);
     return bits | (u32)(x < y) << 16 | (u32)(s32)(float)z << 20;

@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
-# PTX of another front end than nvcc: clang's CUDA C++ and C on LLVM's NVPTX backend, at several levels of optimisation, run through us and
-# compared with this processor.  Usage: front.py ANYWARP RUNNER [DEVICE...]; exit 77 when there is no clang with NVPTX.
+# PTX of another front end than nvcc: clang's CUDA C++ and C on LLVM's NVPTX backend, at several levels of optimisation, run
+# through us and compared with this processor.  Usage: front.py ANYWARP RUNNER [DEVICE...]; exit 77 when there is no clang with
+# NVPTX.
 # SPDX-License-Identifier: Apache-2.0
 import os
 import shutil

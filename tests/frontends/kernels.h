@@ -1,6 +1,6 @@
-/* The kernels, for clang's CUDA C++ (kernels.cu) and for plain C on LLVM's NVPTX (kernels.c), with clang's builtins and no header of
- * any toolkit.  Each takes `in` and `out`, n elements both; blocks have BLOCK threads, and n is a multiple of it.  run.c says what
- * must come out. */
+/* The kernels, for clang's CUDA C++ (kernels.cu) and for plain C on LLVM's NVPTX (kernels.c), with clang's builtins and no header
+ * of any toolkit.  Each takes `in` and `out`, n elements both; blocks have BLOCK threads, and n is a multiple of it.  run.c says
+ * what must come out. */
 /* SPDX-License-Identifier: Apache-2.0 */
 #define ON_DEVICE
 #include "bodies.h"
@@ -68,7 +68,8 @@ KERNEL void atomics(const u32 *in, u32 *out, u32 n)
     __nvvm_atom_max_gen_ui(&out[16], v);
     __nvvm_atom_add_gen_ll((s64 *)&out[18], v);
     for (u32 seen = out[20];;) { /* largest of the low halves, by compare and swap */
-        u32 want = (v & 0xffff) > seen ? v & 0xffff : seen, was = (u32)__nvvm_atom_cas_gen_i((int *)&out[20], (int)seen, (int)want);
+        u32 want = (v & 0xffff) > seen ? v & 0xffff : seen,
+            was = (u32)__nvvm_atom_cas_gen_i((int *)&out[20], (int)seen, (int)want);
         if (was == seen)
             break;
         seen = was;

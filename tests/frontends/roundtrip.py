@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-# What our printer makes of valid PTX must mean the same to NVIDIA's own assembler: ptxas takes it, and makes the same machine code of it to
-# the byte.  Needs ptxas on PATH (or in $PTXAS); exit 77 without.
+# What our printer makes of valid PTX must mean the same to NVIDIA's own assembler: ptxas takes it, and makes the same machine
+# code of it to the byte.  Needs ptxas on PATH (or in $PTXAS); exit 77 without.
 # Usage: roundtrip.py PTX_FRONT FILE.ptx...              PTX_FRONT: tests/ptx/front.c
 #        roundtrip.py PTX_FRONT --apps FOLDER            every .cu of the folder, through nvcc
 # A file that ptxas does not take as it stands says nothing here; should that be all of them, the test fails.

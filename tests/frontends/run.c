@@ -1,5 +1,5 @@
-/* Runs the kernels of kernels.h from a PTX file through the driver API and compares what they write with what the same bodies give on
- * this processor.  Who made the PTX is front.py's affair.
+/* Runs the kernels of kernels.h from a PTX file through the driver API and compares what they write with what the same bodies
+ * give on this processor.  Who made the PTX is front.py's affair.
  *
  *   run FILE.ptx [c++]       exit 0 when all kernels agree; "c++": the file has kernels.cu's as well */
 /* SPDX-License-Identifier: Apache-2.0 */

@@ -102,8 +102,10 @@ static struct aw_fuzz_seed manifest_seed(void)
         _Alignas(8) struct aw_manifest_param p[3];
         _Alignas(8) char image[8];
         char strings[16];
-    } s = { .k = { { .name = 0, .n_params = 2, .param_size = 16 }, { .name = 2, .first_param = 2, .n_params = 1, .param_size = 8 } },
-            .v = { { .name = 4, .size = 4, .align = 4 }, { .name = 6, .space = AW_VAR_MANAGED, .offset = 8, .size = 100, .align = 8 } },
+    } s = { .k = { { .name = 0, .n_params = 2, .param_size = 16 },
+                   { .name = 2, .first_param = 2, .n_params = 1, .param_size = 8 } },
+            .v = { { .name = 4, .size = 4, .align = 4 },
+                   { .name = 6, .space = AW_VAR_MANAGED, .offset = 8, .size = 100, .align = 8 } },
             .r = { { .at = 8, .addend = 4, .size = 8 } },
             .p = { { 0, 8, 8 }, { 8, 8, 8 }, { 0, 4, 4 } } };
     memcpy(s.strings, "a\0b\0v\0w\0", 8);

@@ -232,8 +232,8 @@ static size_t mutate_grammar(char *bytes, size_t len, const struct aw_fuzz_seed 
         if (!copy)
             abort();
         memcpy(copy, bytes, len);
-        len = LLVMFuzzerCustomCrossOver((const uint8_t *)copy, len, (const uint8_t *)other->bytes, other->len, (uint8_t *)bytes, LARGEST,
-                                        (unsigned)rnd());
+        len = LLVMFuzzerCustomCrossOver((const uint8_t *)copy, len, (const uint8_t *)other->bytes, other->len, (uint8_t *)bytes,
+                                        LARGEST, (unsigned)rnd());
         free(copy);
     }
     return LLVMFuzzerCustomMutator((uint8_t *)bytes, len, LARGEST, (unsigned)rnd());

@@ -61,7 +61,8 @@ unsigned aw_fuzz_seeds(struct aw_fuzz_seed *ret_seeds, unsigned max)
     for (; n < 3 && n < max; n++) {
         struct aw_buf out = { 0 };
         make_begin(&out);
-        make_add(&out, &(struct make_entry){ .kind = 2, .sm = 80, .text = ptx, .len = sizeof ptx, .compression = compressions[n] });
+        make_add(&out,
+                 &(struct make_entry){ .kind = 2, .sm = 80, .text = ptx, .len = sizeof ptx, .compression = compressions[n] });
         make_add(&out, &(struct make_entry){ .kind = 1, .sm = 90, .text = ptx, .len = sizeof ptx, .options = " -g ",
                                              .identifier = "a.cu", .compression = compressions[(n + 1) % 3], .header = 112 });
         make_end(&out, 0);

@@ -10,7 +10,8 @@
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 /* Targets that know their input's grammar change it themselves (ptx_mutate.c); `max`: size of the block at `data`. */
 size_t LLVMFuzzerCustomMutator(uint8_t *data, size_t size, size_t max, unsigned seed);
-size_t LLVMFuzzerCustomCrossOver(const uint8_t *a, size_t a_len, const uint8_t *b, size_t b_len, uint8_t *out, size_t max, unsigned seed);
+size_t LLVMFuzzerCustomCrossOver(const uint8_t *a, size_t a_len, const uint8_t *b, size_t b_len, uint8_t *out, size_t max,
+                                 unsigned seed);
 /* For ptx_mutate.c: whether an input gets as far as the target would like.  A target without it is given everything. */
 bool aw_fuzz_accepts(const uint8_t *data, size_t size);
 /* libFuzzer's own changes, or driver.c's. */

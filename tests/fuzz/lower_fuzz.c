@@ -1,7 +1,7 @@
 /* Fuzz target for the whole compiler: any bytes as PTX, compiled for the host and for AMDGPU.  Every kernel must come out as
  * code or with a message; the compiler must neither die nor call its own IR invalid, nor take more than LONGEST seconds.
- * Which target and which kernel an input is compiled for follows from its bytes, so that an input reproduces alone; with AW_FUZZ_RATE=N
- * all but one input in N go as far as IR only.
+ * Which target and which kernel an input is compiled for follows from its bytes, so that an input reproduces alone; with
+ * AW_FUZZ_RATE=N all but one input in N go as far as IR only.
  *
  * Seeds are the *.ptx files of the folder $AW_FUZZ_SEEDS, by default those of tests/ptx/lower. */
 /* SPDX-License-Identifier: Apache-2.0 */

@@ -1,9 +1,9 @@
 /* Changes PTX text so that what comes out is often still PTX: opcodes are rewritten from the instruction table, operands from the
- * registers, labels and symbols that the text has, statements are copied, moved and taken out, numbers go to where lengths, shifts
- * and layouts go wrong.  Offered as libFuzzer's custom mutator and to driver.c.
+ * registers, labels and symbols that the text has, statements are copied, moved and taken out, numbers go to where lengths,
+ * shifts and layouts go wrong.  Offered as libFuzzer's custom mutator and to driver.c.
  *
- * It is no parser: it looks for statements by their `;`, and text that is no PTX at all is changed like PTX.  What it does follows
- * from the seed and from what was crossed last. */
+ * It is no parser: it looks for statements by their `;`, and text that is no PTX at all is changed like PTX.  What it does
+ * follows from the seed and from what was crossed last. */
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <ctype.h>
 #include <stdio.h>
@@ -85,7 +85,8 @@ static struct span random_word(struct mutator *m)
     return (struct span){ at, end - at };
 }
 
-/* A word that begins as a register ('%'), a directive ('.'), a number ('0') or a name ('a'); any word when there seems to be none. */
+/* A word that begins as a register ('%'), a directive ('.'), a number ('0') or a name ('a'); any word when there seems to be
+ * none. */
 static struct span word_of_kind(struct mutator *m, char kind)
 {
     struct span w = { 0 };
@@ -206,10 +207,11 @@ static void find_families(struct mutator *m)
 /* ---- Making things */
 static void add_number(struct mutator *m, struct aw_buf *out)
 {
-    static const uint64_t numbers[] = { 0,    1,     2,     3,          4,          7,          8,          15,         16,
-                                        31,   32,    33,    63,         64,         65,         127,        128,        255,
-                                        256,  1024,  65535, 65536,      0x3f800000, 0x7f800000, 0x7fffffff, 0x80000000, 0xffffffff,
-                                        1ull << 32, 1ull << 62, INT64_MAX, 1ull << 63, UINT64_MAX };
+    static const uint64_t numbers[] = { 0,          1,          2,          3,          4,          7,          8,
+                                        15,         16,         31,         32,         33,         63,         64,
+                                        65,         127,        128,        255,        256,        1024,       65535,
+                                        65536,      0x3f800000, 0x7f800000, 0x7fffffff, 0x80000000, 0xffffffff, 1ull << 32,
+                                        1ull << 62, INT64_MAX,  1ull << 63, UINT64_MAX };
     static const char *const forms[] = { "%lld", "%llu", "0x%llx", "-%lld", "%lluU", "0f%08llX", "0d%016llX", "0%llo" };
     unsigned long long number = numbers[rnd(m, sizeof numbers / sizeof *numbers)];
     const char *form = forms[rnd(m, 3) ? rnd(m, 2) : rnd(m, sizeof forms / sizeof *forms)];
@@ -329,7 +331,8 @@ static void add_any(struct mutator *m, struct aw_buf *out)
     }
 }
 
-static void add_shape(struct mutator *m, struct aw_buf *out, const struct ptx_shape *shape, const enum ptx_type *types, unsigned vec)
+static void add_shape(struct mutator *m, struct aw_buf *out, const struct ptx_shape *shape, const enum ptx_type *types,
+                      unsigned vec)
 {
     enum ptx_type type = shape->type_group >= 0 ? types[shape->type_group] : (enum ptx_type)shape->type;
     switch (shape->kind) {
@@ -373,7 +376,8 @@ static const struct ptx_form *random_form(struct mutator *m, struct aw_str mnemo
     return &forms[rnd(m, n)];
 }
 
-static void add_opcode(struct mutator *m, struct aw_buf *out, const struct ptx_form *form, enum ptx_type *types, unsigned *ret_vec)
+static void add_opcode(struct mutator *m, struct aw_buf *out, const struct ptx_form *form, enum ptx_type *types,
+                       unsigned *ret_vec)
 {
     unsigned n = 0;
     *ret_vec = 1;
@@ -510,7 +514,8 @@ static bool change_directive(struct mutator *m)
         { ".visible", ".extern", ".weak", ".common" },
         { ".global", ".const", ".shared", ".local", ".param", ".reg", ".tex" },
         { ".entry", ".func" },
-        { ".maxntid", ".reqntid", ".minnctapersm", ".maxnreg", ".maxnctapersm", ".reqnctapercluster", ".maxclusterrank", ".noreturn" },
+        { ".maxntid", ".reqntid", ".minnctapersm", ".maxnreg", ".maxnctapersm", ".reqnctapercluster", ".maxclusterrank",
+          ".noreturn" },
         { ".v2", ".v4", ".v8" },
         { ".branchtargets", ".calltargets", ".callprototype" },
         { ".attribute(.managed)", ".align 16", ".align 1", ".ptr .global", ".unified", ".explicitcluster" },
@@ -663,7 +668,8 @@ size_t LLVMFuzzerCustomMutator(uint8_t *data, size_t size, size_t max, unsigned 
     return mutate(&m);
 }
 
-size_t LLVMFuzzerCustomCrossOver(const uint8_t *a, size_t a_len, const uint8_t *b, size_t b_len, uint8_t *out, size_t max, unsigned seed)
+size_t LLVMFuzzerCustomCrossOver(const uint8_t *a, size_t a_len, const uint8_t *b, size_t b_len, uint8_t *out, size_t max,
+                                 unsigned seed)
 {
     static char kept[1 << 16];
     size_t n = a_len < max ? a_len : max;

@@ -1,5 +1,5 @@
-/* Any bytes as a cubin: the reader hands out nothing that lies outside, every kernel can be listed, and lifting one gives PTX, or says in one
- * line why it gives none.
+/* Any bytes as a cubin: the reader hands out nothing that lies outside, every kernel can be listed, and lifting one gives PTX, or
+ * says in one line why it gives none.
  *
  * Seeds are the *.cubin files of the folder $AW_FUZZ_SEEDS, by default two made by hand. */
 /* SPDX-License-Identifier: Apache-2.0 */
@@ -35,8 +35,8 @@ static unsigned look_at(const struct sass_cubin *cubin, const struct sass_code *
 {
     const struct sass_bytes *all[] = { &code->text, &code->bank0, &code->bank2, &code->bank4 };
     const struct sass_relocs *relocs[] = { &code->relocs, &code->bank2_relocs, &code->bank4_relocs };
-    unsigned seen = sum(code->exits, code->n_exits) + sum(code->syscalls, code->n_syscalls) + sum(code->indirect, code->n_indirect) +
-                    sum(code->coop_groups, code->n_coop_groups);
+    unsigned seen = sum(code->exits, code->n_exits) + sum(code->syscalls, code->n_syscalls) +
+                    sum(code->indirect, code->n_indirect) + sum(code->coop_groups, code->n_coop_groups);
     for (size_t i = 0; i < sizeof all / sizeof *all; i++)
         inside(all[i], data, size);
     for (size_t i = 0; i < sizeof relocs / sizeof *relocs; i++)
@@ -97,7 +97,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     return 0;
 }
 
-/* ---- What is changed is mostly code: bits of an instruction, or another one in its place.  Changes anywhere are mutate_once's. ---- */
+/* ---- What is changed is mostly code: bits of an instruction, or another one in its place.  Changes anywhere are mutate_once's.
+ * ---- */
 
 static uint64_t next(uint64_t *state)
 {

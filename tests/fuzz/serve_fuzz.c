@@ -1,5 +1,5 @@
-/* Any bytes as what a client sends to a compiler process: it answers or ends, and does neither beyond the request's bytes.  Seeds are a module and
- * two of its kernels, one module of two texts, and a request for what was never opened. */
+/* Any bytes as what a client sends to a compiler process: it answers or ends, and does neither beyond the request's bytes.  Seeds
+ * are a module and two of its kernels, one module of two texts, and a request for what was never opened. */
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <pthread.h>
 #include <stdio.h>
@@ -69,13 +69,15 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 /* ---- Seeds ---- */
 
 static const char text[] = ".version 7.0\n.target sm_70\n.address_size 64\n.visible .global .u32 v = 3;\n"
-                           ".visible .entry a(.param .u64 p) { .reg .b64 %l; ld.param.u64 %l, [p]; st.global.u32 [%l], 7; ret; }\n"
-                           ".visible .entry b() { bar.sync 0; ret; }\n";
+    ".visible .entry a(.param .u64 p) { .reg .b64 %l; ld.param.u64 %l, [p]; st.global.u32 [%l], 7; ret; }\n"
+    ".visible .entry b() { bar.sync 0; ret; }\n";
 
 static void add_open(struct aw_buf *out, uint64_t module, uint32_t n)
 {
     struct aw_jit_text head = { sizeof text - 1, 5, 0 };
-    struct aw_jit_request request = { AW_JIT_MAGIC, AW_JIT_OPEN, { module, 1 }, n * (sizeof head + head.name_len + head.len), n, 0 };
+    struct aw_jit_request request = {
+        AW_JIT_MAGIC, AW_JIT_OPEN, { module, 1 }, n * (sizeof head + head.name_len + head.len), n, 0
+    };
     aw_buf_add(out, &request, sizeof request);
     for (uint32_t i = 0; i < n; i++) {
         aw_buf_add(out, &head, sizeof head);
@@ -86,8 +88,12 @@ static void add_open(struct aw_buf *out, uint64_t module, uint32_t n)
 
 static void add_compile(struct aw_buf *out, uint64_t module, const char *target, const char *kernel)
 {
-    struct aw_jit_options options = { .target_len = (uint32_t)strlen(target), .kernel_len = (uint32_t)strlen(kernel), .opt_level = 2, .block = { 32, 0, 0 } };
-    struct aw_jit_request request = { AW_JIT_MAGIC, AW_JIT_COMPILE, { module, 1 }, sizeof options + options.target_len + options.kernel_len, 0, 0 };
+    struct aw_jit_options options = {
+        .target_len = (uint32_t)strlen(target), .kernel_len = (uint32_t)strlen(kernel), .opt_level = 2, .block = { 32, 0, 0 }
+    };
+    struct aw_jit_request request = {
+        AW_JIT_MAGIC, AW_JIT_COMPILE, { module, 1 }, sizeof options + options.target_len + options.kernel_len, 0, 0
+    };
     aw_buf_add(out, &request, sizeof request);
     aw_buf_add(out, &options, sizeof options);
     aw_buf_add(out, target, options.target_len);

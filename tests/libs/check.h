@@ -96,8 +96,8 @@ static inline int array_end(struct array *a, const char *what)
     for (long i = 0; i < a->n && good; i++) {
         cplx got = get(a->t, a->host, i);
         double scale = 1 + cabs(a->want[i]);
-        good = check(cabs(got - a->want[i]) <= tolerance * scale, "%s: [%ld] is %g%+gi, not %g%+gi", what, i, creal(got), cimag(got),
-                     creal(a->want[i]), cimag(a->want[i]));
+        good = check(cabs(got - a->want[i]) <= tolerance * scale, "%s: [%ld] is %g%+gi, not %g%+gi", what, i, creal(got),
+                     cimag(got), creal(a->want[i]), cimag(a->want[i]));
     }
     array_drop(a);
     return good;

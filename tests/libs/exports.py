@@ -8,8 +8,10 @@ import sys
 
 def main():
     lib_py, table, major, library = sys.argv[1:]
-    wanted = set(subprocess.run([sys.executable, lib_py, 'exports', table, major], check=True, capture_output=True, text=True).stdout.split())
-    text = subprocess.run(['nm', '-D', '--defined-only', '--with-symbol-versions', library], check=True, capture_output=True, text=True).stdout
+    wanted = set(subprocess.run([sys.executable, lib_py, 'exports', table, major], check=True, capture_output=True,
+                                text=True).stdout.split())
+    text = subprocess.run(['nm', '-D', '--defined-only', '--with-symbol-versions', library], check=True, capture_output=True,
+                          text=True).stdout
     found = {line.split()[2] for line in text.splitlines() if line.split()[1] in 'TB'}
     for name in sorted(wanted ^ found):
         print('%s: %s' % (name, 'not exported' if name in wanted else 'not in the table'))

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""Builds a CUDA program with nvcc against one of our libraries and runs it under `anywarp run`, found by its SONAME alone.  77: no nvcc,
-or the program says SKIP.
+"""Builds a CUDA program with nvcc against one of our libraries and runs it under `anywarp run`, found by its SONAME alone.  77:
+no nvcc, or the program says SKIP.
 
     program.py ANYWARP SOURCE LIBRARY DEVICE..."""
 # SPDX-License-Identifier: Apache-2.0

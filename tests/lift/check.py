@@ -1,11 +1,14 @@
 #!/usr/bin/env python3
-# NVIDIA's assembler makes machine code of PTX of ours; every instruction must be in ptx/tab/sass.def, and where the machine has NVIDIA's
-# disassembler ($NVDISASM, or on PATH), our listing must say the same.  Nothing of either tool's output is kept.
+# NVIDIA's assembler makes machine code of PTX of ours; every instruction must be in ptx/tab/sass.def, and where the machine has
+# NVIDIA's disassembler ($NVDISASM, or on PATH), our listing must say the same.  Nothing of either tool's output is kept.
 # SPDX-License-Identifier: Apache-2.0
-"""usage: check.py --list SASS_LIST [--arch 75,80,86,89] [--every N] [--oracle PROGRAM] [--seed N] [--show N] [FILE.ptx | FOLDER...]
+"""usage: check.py --list SASS_LIST [--arch 75,80,86,89] [--every N] [--oracle PROGRAM] [--seed N] [--show N] [FILE.ptx |
+FOLDER...]
 
-Reads the probes of probes.py, the files named (folders: every .ptx and .cu below them) and, with --oracle, every kernel of the PTX oracle;
---every N takes one in N.  Reports instructions, kinds of instructions (registers aside), those unknown and those listed otherwise."""
+Reads the probes of probes.py, the files named (folders: every .ptx and .cu below them) and, with --oracle, every kernel of the
+PTX oracle;
+--every N takes one in N.  Reports instructions, kinds of instructions (registers aside), those unknown and those listed
+otherwise."""
 import argparse
 import concurrent.futures
 import os
@@ -160,7 +163,8 @@ def main():
             report('unknown', unknown, args.show)
             report('different', different, args.show)
             told = f'{len(different)} listed otherwise' if disassembler() else 'no disassembler to compare with'
-            print(f'sm_{arch}: {len(images)} cubins of {len(jobs)} sources, {n} instructions, {len(kinds)} kinds, {len(unknown)} unknown, {told}')
+            print(f'sm_{arch}: {len(images)} cubins of {len(jobs)} sources, {n} instructions, {len(kinds)} kinds, '
+                  f'{len(unknown)} unknown, {told}')
             failed = failed or bool(unknown or different or not n)
     return 1 if failed else 0
 

@@ -1,5 +1,5 @@
-/* Prints a cubin's kernel, or all of them, as PTX: sass-lift CUBIN [KERNEL | --variables | --check | --names].  With --check nothing is printed but what
- * cannot be lifted, a line each. */
+/* Prints a cubin's kernel, or all of them, as PTX: sass-lift CUBIN [KERNEL | --variables | --check | --names].  With --check
+ * nothing is printed but what cannot be lifted, a line each. */
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <stdio.h>
 #include <stdlib.h>

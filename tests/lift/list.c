@@ -1,4 +1,5 @@
-/* Lists machine code in our own notation, for check.py: "sass_list CUBIN..." all kernels, "sass_list --raw ARCH FILE" a file of bare instructions. */
+/* Lists machine code in our own notation, for check.py: "sass_list CUBIN..." all kernels, "sass_list --raw ARCH FILE" a file of
+ * bare instructions. */
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <stdio.h>
 #include <stdlib.h>
@@ -40,8 +41,8 @@ static bool list(const char *path)
         struct aw_buf text = { 0 };
         sass_kernel_info(cubin, i, &info);
         uint32_t unknown = sass_list(cubin, i, &text);
-        printf("kernel %.*s: %u unknown, %u registers, %u bytes of shared memory, %u parameters\n%.*s", AW_STR_ARG(info.name), unknown,
-               info.registers, info.shared_size, info.n_params, AW_STR_ARG(aw_buf_view(&text)));
+        printf("kernel %.*s: %u unknown, %u registers, %u bytes of shared memory, %u parameters\n%.*s", AW_STR_ARG(info.name),
+               unknown, info.registers, info.shared_size, info.n_params, AW_STR_ARG(aw_buf_view(&text)));
         aw_buf_fini(&text);
     }
     sass_close(cubin);

@@ -8,7 +8,8 @@ import struct
 IMAD_ALIAS = re.compile(r'^IMAD\.(MOV|IADD|SHL)\b')
 HALVES = ('HADD2', 'HMUL2', 'HFMA2', 'HSET2', 'HSETP2', 'HMNMX2')
 DOUBLES = ('DADD', 'DMUL', 'DFMA', 'DSETP')
-FLOATS = ('FADD', 'FMUL', 'FFMA', 'FMNMX', 'FSETP', 'FSET', 'FSEL', 'MUFU', 'FCHK', 'F2F', 'F2I', 'FRND', 'F2FP', 'F2IP', 'FSWZADD')
+FLOATS = ('FADD', 'FMUL', 'FFMA', 'FMNMX', 'FSETP', 'FSET', 'FSEL', 'MUFU', 'FCHK', 'F2F', 'F2I', 'FRND', 'F2FP', 'F2IP',
+          'FSWZADD')
 TEXTURES = ('TEX', 'TLD', 'TLD4', 'TXD', 'TXQ', 'SULD', 'SUST', 'SURED')
 DIMENSION = re.compile(r'(, |\.)((?:ARRAY_)?(?:[123]D|CUBE)|TEX_HEADER_[A-Z_]+)\b(?!_)')
 NUMBER = re.compile(r'^[-+]?(\d+\.?\d*(e[-+]?\d+)?|INF|QNAN|SNAN|NAN)$', re.I)
@@ -50,7 +51,8 @@ def number(text, kind):
 
 def texture(name, rest):
     """Their handle is two numbers, a bank and words, and the dimension an operand."""
-    rest = re.sub(r'(0x[0-9a-f]+), (0x[0-9a-f]+)', lambda m: f'c[{m[1]}][{hex(4 * int(m[2], 16))}]', rest, count=1).replace('[R', 'R')
+    rest = re.sub(r'(0x[0-9a-f]+), (0x[0-9a-f]+)', lambda m: f'c[{m[1]}][{hex(4 * int(m[2], 16))}]', rest,
+                  count=1).replace('[R', 'R')
     rest = re.sub(r'(R\w+)\]', r'\1', rest)
     if name.startswith('T'):
         m = DIMENSION.search(', ' + rest)
@@ -73,7 +75,8 @@ def normal(text):
         name = re.sub(r'(\.F16)?\.F32\b', '', name)  # said from sm_86 on
     base = name.split('.')[0]
     kind = 'd' if base in DOUBLES else 'f' if base in FLOATS else ('b' if 'BF16' in name else 'e') if base in HALVES else ''
-    if base in ('MUFU', 'F2F', 'F2I', 'FRND') and (re.search(r'^F2F.*F64\b.*\bF64|^F2F\.(FTZ\.)?F(16|32)\.F64|^(F2I|FRND)\..*F64|64H', name)):
+    if base in ('MUFU', 'F2F', 'F2I',
+                'FRND') and (re.search(r'^F2F.*F64\b.*\bF64|^F2F\.(FTZ\.)?F(16|32)\.F64|^(F2I|FRND)\..*F64|64H', name)):
         kind = 'd'
     operands = []
     if base in ('BRX', 'BRXU', 'RET', 'CALL'):

@@ -1,10 +1,11 @@
 #!/usr/bin/env python3
-# Fields of ptx/tab/sass.def in a wrong place are seen without NVIDIA's disassembler: bits that then belong to no field are not what they always are.
+# Fields of ptx/tab/sass.def in a wrong place are seen without NVIDIA's disassembler: bits that then belong to no field are not
+# what they always are.
 # SPDX-License-Identifier: Apache-2.0
 """usage: planted.py SASS_DEF PTX...
 
-Assembles probes.py's kernels and the files, and holds every instruction to the table: as it is, where nothing may be found, and with each error of
-PLANTS in it, where something must be."""
+Assembles probes.py's kernels and the files, and holds every instruction to the table: as it is, where nothing may be found, and
+with each error of PLANTS in it, where something must be."""
 import os
 import re
 import shutil
@@ -19,10 +20,14 @@ import sass
 ARCH = 80
 # Rows, and what is wrong in them.
 PLANTS = (
-    ('IADD3', 'X@74', 'X@76'), ('IADD3', ' a^', ' a'), ('IMAD', ' c^', ' c'), ('LDG', 'size@73:3', 'size@74:3'), ('LDG', 'E@72', 'E@71'),
-    ('STG', 'evict@84:3', 'evict@83:3'), ('SHF', 'HI@80', 'HI@81'), ('ISETP', 'cmp@76:3', 'cmp@77:3'), ('LOP3', 'l@72:8', 'l@72:7'),
-    ('FADD', ' a-|', ' a|'), ('SHFL', 'mode@58:2', 'mode@57:2'), ('LDS', 'size@73:3', 'size@74:3'), ('BAR', 'DEFER_BLOCKING@80', 'DEFER_BLOCKING@79'),
-    ('S2R', ' r ', ' i@73:7 '), ('HMMA', 'acc@76', 'acc@77'), ('LDSM', 'num@72:2', 'num@71:2'), ('REDUX', 'fn@78:3', 'fn@79:3'), ('MUFU', 'fn@74:4', 'fn@76:4'),
+    ('IADD3', 'X@74', 'X@76'), ('IADD3', ' a^', ' a'), ('IMAD', ' c^', ' c'), ('LDG', 'size@73:3', 'size@74:3'),
+    ('LDG', 'E@72', 'E@71'),
+    ('STG', 'evict@84:3', 'evict@83:3'), ('SHF', 'HI@80', 'HI@81'), ('ISETP', 'cmp@76:3', 'cmp@77:3'),
+    ('LOP3', 'l@72:8', 'l@72:7'),
+    ('FADD', ' a-|', ' a|'), ('SHFL', 'mode@58:2', 'mode@57:2'), ('LDS', 'size@73:3', 'size@74:3'),
+    ('BAR', 'DEFER_BLOCKING@80', 'DEFER_BLOCKING@79'),
+    ('S2R', ' r ', ' i@73:7 '), ('HMMA', 'acc@76', 'acc@77'), ('LDSM', 'num@72:2', 'num@71:2'), ('REDUX', 'fn@78:3', 'fn@79:3'),
+    ('MUFU', 'fn@74:4', 'fn@76:4'),
 )
 
 
@@ -74,7 +79,8 @@ def main(table, paths):
             changed = planted(text, *plant)
             keys = changed and forms_of(table_of(changed, folder))
             n = sum(found(keys, word) for word in words) if keys else 0
-            print(f'{"ok" if n else "FAIL":4} {plant[0]}: {plant[2].strip()} for {plant[1].strip()}: ' + (f'{n} instructions' if keys else 'no such row'))
+            print(f'{"ok" if n else "FAIL":4} {plant[0]}: {plant[2].strip()} for {plant[1].strip()}: '
+                  + (f'{n} instructions' if keys else 'no such row'))
             failed += not n
     return 1 if failed else 0
 

@@ -2,8 +2,8 @@
  *
  *     anywarp run --device=sim:gfx1030 matrix_forms [TEXT [N [WARPS]]]
  *
- * takes the forms whose name has TEXT in it, of those every Nth, with 1, 2 (the default) or 3 warps in a block: cards whose waves hold two
- * warps do those together otherwise than one alone.
+ * takes the forms whose name has TEXT in it, of those every Nth, with 1, 2 (the default) or 3 warps in a block: cards whose waves
+ * hold two warps do those together otherwise than one alone.
  *
  * The device and the references are tests/oracle's. */
 /* SPDX-License-Identifier: Apache-2.0 */
@@ -35,8 +35,8 @@ static bool launch(const char *name, void *kernel, unsigned warps, const void *i
 {
     uint64_t at[2] = { 0, 0 };
     void *params[2] = { &at[0], &at[1] };
-    bool ok = oracle_device_alloc(&at[0], in_size) && oracle_device_alloc(&at[1], out_size) && oracle_device_write(at[0], in, in_size) &&
-              oracle_device_write(at[1], out, out_size);
+    bool ok = oracle_device_alloc(&at[0], in_size) && oracle_device_alloc(&at[1], out_size) &&
+              oracle_device_write(at[0], in, in_size) && oracle_device_write(at[1], out, out_size);
     int error = ok ? oracle_device_launch(kernel, MATRIX_BLOCKS / warps, 32 * warps, params) : 0;
     if (error)
         ok = matrix_fail(name, "%s at launch", oracle_device_error(error));

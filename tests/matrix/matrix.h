@@ -13,8 +13,8 @@ enum { MATRIX_BLOCKS = 6, MATRIX_WARPS = 3 };
 
 /* True when the form named so is wanted; counts it. */
 bool matrix_wanted(const char *name);
-/* Compiles `text`, whose kernel is "k" with two pointers for parameters, and runs it on MATRIX_BLOCKS warps, `warps` to a block: `in` is copied to
- * the device, and `out` to it before and from it after.  False after a message. */
+/* Compiles `text`, whose kernel is "k" with two pointers for parameters, and runs it on MATRIX_BLOCKS warps, `warps` to a block:
+ * `in` is copied to the device, and `out` to it before and from it after.  False after a message. */
 bool matrix_run(const char *name, const char *text, unsigned warps, const void *in, size_t in_size, void *out, size_t out_size);
 /* How many warps a block of mma and wmma is to have: up to MATRIX_WARPS. */
 unsigned matrix_warps(void);
@@ -25,8 +25,8 @@ unsigned matrix_warps(void);
 /* Says what is wrong with the form; false. */
 bool matrix_fail(const char *name, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 
-/* The text's mma or movmatrix as the compiler's front sees it, for the references; NULL in *ret_in when there is none.  The module that it
- * lives in is the caller's: ptx_module_destroy, which takes NULL. */
+/* The text's mma or movmatrix as the compiler's front sees it, for the references; NULL in *ret_in when there is none.  The
+ * module that it lives in is the caller's: ptx_module_destroy, which takes NULL. */
 struct ptx_module *matrix_instr(const char *text, size_t len, const struct ptx_instr **ret_in);
 
 /* ---- Values (main.c): the same sequence in every run */

@@ -1,5 +1,5 @@
-/* mma and mma.sp: all lanes' fragments at random, D against the reference.  Shapes and register counts are written out as ptxas takes
- * them. */
+/* mma and mma.sp: all lanes' fragments at random, D against the reference.  Shapes and register counts are written out as ptxas
+ * takes them. */
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "matrix.h"
 
@@ -42,7 +42,8 @@ static void moves_put(struct aw_buf *out, const char *name, enum ptx_type type, 
 /* A thread's 4 slots of 64 bytes are a, b, c and metadata; d is one. */
 static void text_make(const struct form *f, struct aw_buf *out)
 {
-    aw_buf_printf(out, ".version 8.5\n.target sm_%u\n.address_size 64\n.visible .entry k(.param .u64 pi, .param .u64 po)\n{\n", f->sm);
+    aw_buf_printf(out, ".version 8.5\n.target sm_%u\n.address_size 64\n.visible .entry k(.param .u64 pi, .param .u64 po)\n{\n",
+                  f->sm);
     aw_buf_printf(out, ".reg .b64 %%in, %%out, %%u;\n.reg .b32 %%t, %%n, %%w, %%e0;\n.reg .%s %%a<8>, %%b<8>;\n.reg .%s %%c<8>;\n"
                        ".reg .%s %%d<8>;\n", class_of(f->a), class_of(f->c), class_of(f->d));
     aw_buf_printf(out, "ld.param.u64 %%in, [pi];\nld.param.u64 %%out, [po];\n" MATRIX_INDICES
@@ -100,7 +101,8 @@ static bool lanes_compare(const struct form *f, const struct oracle_lane *lanes,
             uint64_t want = matrix_bits_get(&lanes[lane].dst[0], i, bits), got = matrix_bits_get(&out[lane], i, bits);
             if (f->d == PTX_S32 ? want != got : !matrix_close(f->d, matrix_float(f->d, want), got, lanes[lane].abs_error))
                 return matrix_fail(f->name, "selector %d, block %u, lane %u, d[%u]: got %llx, want %llx, error %g", f->selector,
-                                   lane / 32, lane % 32, i, (unsigned long long)got, (unsigned long long)want, lanes[lane].abs_error);
+                                   lane / 32, lane % 32, i, (unsigned long long)got, (unsigned long long)want,
+                                   lanes[lane].abs_error);
         }
         if (out[lane].u32[15] != 0x5a5a5a5a)
             return matrix_fail(f->name, "lane %u wrote beyond its result", lane % 32);
@@ -252,7 +254,8 @@ static void sparse(const char *op)
     sparse_pair(op, form_of(PTX_F32, PTX_TF32, PTX_TF32, PTX_F32, 4, 4, 4), "m16n8k8", "m16n8k16", mods[0], 4);
     sparse_pair(op, form_of(PTX_F32, PTX_E4M3, PTX_E5M2, PTX_F32, 4, 4, 4), NULL, "m16n8k64", mods[0], 1);
     for (unsigned i = 0; i < 8; i++) {
-        enum ptx_type a = i & 1 ? PTX_U8 : PTX_S8, b = i & 2 ? PTX_U8 : PTX_S8, x = i & 1 ? PTX_U4 : PTX_S4, y = i & 2 ? PTX_U4 : PTX_S4;
+        enum ptx_type a = i & 1 ? PTX_U8 : PTX_S8, b = i & 2 ? PTX_U8 : PTX_S8, x = i & 1 ? PTX_U4 : PTX_S4,
+                      y = i & 2 ? PTX_U4 : PTX_S4;
         sparse_pair(op, form_of(PTX_S32, a, b, PTX_S32, 4, 4, 4), "m16n8k32", "m16n8k64", mods[i / 4], 2);
         sparse_pair(op, form_of(PTX_S32, x, y, PTX_S32, 4, 4, 4), "m16n8k64", "m16n8k128", mods[i / 4], 2);
     }

@@ -20,25 +20,32 @@ struct block {
 static void text_make(const char *name, unsigned n, bool store, bool generic, struct aw_buf *out)
 {
     aw_buf_printf(out, ".version 8.5\n.target sm_90\n.address_size 64\n.visible .entry k(.param .u64 pi, .param .u64 po)\n{\n"
-                       ".shared .align 128 .b8 sm[%d];\n.reg .b64 %%in, %%out, %%u, %%g;\n.reg .b32 %%t, %%n, %%at, %%r<4>, %%v<4>;\n"
+                       ".shared .align 128 .b8 sm[%d];\n.reg .b64 %%in, %%out, %%u, %%g;\n"
+                       ".reg .b32 %%t, %%n, %%at, %%r<4>, %%v<4>;\n"
                        ".reg .pred %%p;\n", DATA);
     aw_buf_printf(out, "ld.param.u64 %%in, [pi];\nld.param.u64 %%out, [po];\nmov.u32 %%t, %%tid.x;\nmov.u32 %%n, %%ctaid.x;\n"
-                       "mul.wide.u32 %%u, %%n, %zu;\nadd.u64 %%in, %%in, %%u;\nadd.u64 %%out, %%out, %%u;\n", sizeof(struct block));
-    aw_buf_printf(out, "mul.wide.u32 %%u, %%t, 16;\nmov.u32 %%at, sm;\nmad.lo.u32 %%at, %%t, 16, %%at;\nmov.u32 %%n, 0;\nadd.u64 %%g, %%in, %%u;\n"
-                       "COPY:\nld.global.v4.b32 {%%v0, %%v1, %%v2, %%v3}, [%%g];\nst.shared.v4.b32 [%%at], {%%v0, %%v1, %%v2, %%v3};\n"
+                  "mul.wide.u32 %%u, %%n, %zu;\nadd.u64 %%in, %%in, %%u;\nadd.u64 %%out, %%out, %%u;\n",
+                  sizeof(struct block));
+    aw_buf_printf(out, "mul.wide.u32 %%u, %%t, 16;\nmov.u32 %%at, sm;\nmad.lo.u32 %%at, %%t, 16, %%at;\nmov.u32 %%n, 0;\n"
+                       "add.u64 %%g, %%in, %%u;\n"
+                       "COPY:\nld.global.v4.b32 {%%v0, %%v1, %%v2, %%v3}, [%%g];\n"
+                       "st.shared.v4.b32 [%%at], {%%v0, %%v1, %%v2, %%v3};\n"
                        "add.u64 %%g, %%g, 512;\nadd.u32 %%at, %%at, 512;\nadd.u32 %%n, %%n, 512;\nsetp.lt.u32 %%p, %%n, %d;\n"
                        "@%%p bra COPY;\nbar.sync 0;\n", DATA);
     aw_buf_printf(out, "mul.wide.u32 %%u, %%t, 32;\nadd.u64 %%in, %%in, %%u;\nld.global.u32 %%n, [%%in+%d];\nmov.u32 %%at, sm;\n"
                        "add.u32 %%at, %%at, %%n;\ncvt.u64.u32 %%g, %%at;\ncvta.shared.u64 %%g, %%g;\n", DATA);
     for (unsigned i = 0; i < 4; i++)
         aw_buf_printf(out, "ld.global.b32 %%r%u, [%%in+%u];\n", i, DATA + 4 + 4 * i);
-    const char *list = n == 4 ? "{%r0, %r1, %r2, %r3}" : n == 2 ? "{%r0, %r1}" : "{%r0}", *address = generic ? "[%g+16]" : "[%at+16]";
+    const char *list = n == 4 ? "{%r0, %r1, %r2, %r3}" : n == 2 ? "{%r0, %r1}" : "{%r0}",
+        *address = generic ? "[%g+16]" : "[%at+16]";
     aw_buf_printf(out, "%s %s, %s;\nbar.sync 0;\n", name, store ? address : list, store ? list : address);
     aw_buf_printf(out, "add.u64 %%u, %%out, %%u;\n");
     for (unsigned i = 0; i < 4; i++)
         aw_buf_printf(out, "st.global.b32 [%%u+%u], %%r%u;\n", DATA + 4 + 4 * i, i);
-    aw_buf_printf(out, "mov.u32 %%at, sm;\nmad.lo.u32 %%at, %%t, 16, %%at;\nmov.u32 %%n, 0;\nmul.wide.u32 %%u, %%t, 16;\nadd.u64 %%g, %%out, %%u;\n"
-                       "BACK:\nld.shared.v4.b32 {%%v0, %%v1, %%v2, %%v3}, [%%at];\nst.global.v4.b32 [%%g], {%%v0, %%v1, %%v2, %%v3};\n"
+    aw_buf_printf(out, "mov.u32 %%at, sm;\nmad.lo.u32 %%at, %%t, 16, %%at;\nmov.u32 %%n, 0;\nmul.wide.u32 %%u, %%t, 16;\n"
+                       "add.u64 %%g, %%out, %%u;\n"
+                       "BACK:\nld.shared.v4.b32 {%%v0, %%v1, %%v2, %%v3}, [%%at];\n"
+                       "st.global.v4.b32 [%%g], {%%v0, %%v1, %%v2, %%v3};\n"
                        "add.u64 %%g, %%g, 512;\nadd.u32 %%at, %%at, 512;\nadd.u32 %%n, %%n, 512;\nsetp.lt.u32 %%p, %%n, %d;\n"
                        "@%%p bra BACK;\nret;\n}\n", DATA);
 }
@@ -110,8 +117,10 @@ static bool movmatrix_run(const char *name)
     struct oracle_lane lanes[ORACLE_LANES];
     struct aw_buf text = { 0 };
     aw_buf_printf(&text, ".version 8.5\n.target sm_90\n.address_size 64\n.visible .entry k(.param .u64 pi, .param .u64 po)\n{\n"
-                         ".reg .b64 %%in, %%out, %%u;\n.reg .b32 %%t, %%n, %%a, %%d;\nld.param.u64 %%in, [pi];\nld.param.u64 %%out, [po];\n"
-                         "mov.u32 %%t, %%tid.x;\nmov.u32 %%n, %%ctaid.x;\nmad.lo.u32 %%t, %%n, 32, %%t;\nmul.wide.u32 %%u, %%t, 4;\n"
+                         ".reg .b64 %%in, %%out, %%u;\n.reg .b32 %%t, %%n, %%a, %%d;\nld.param.u64 %%in, [pi];\n"
+                         "ld.param.u64 %%out, [po];\n"
+                         "mov.u32 %%t, %%tid.x;\nmov.u32 %%n, %%ctaid.x;\nmad.lo.u32 %%t, %%n, 32, %%t;\n"
+                         "mul.wide.u32 %%u, %%t, 4;\n"
                          "add.u64 %%in, %%in, %%u;\nadd.u64 %%out, %%out, %%u;\nld.global.b32 %%a, [%%in];\n%s %%d, %%a;\n"
                          "st.global.b32 [%%out], %%d;\nret;\n}\n", name);
     for (unsigned i = 0; i < MATRIX_BLOCKS * 32; i++)
@@ -141,7 +150,8 @@ unsigned matrix_moves(void)
     char name[100];
     for (unsigned i = 0; i < 36; i++) {
         unsigned count = i % 3, space = i / 3 % 3, trans = i / 9 & 1, store = i / 18;
-        snprintf(name, sizeof name, "%s.sync.aligned.m8n8%s%s%s.b16", names[store], counts[count], trans ? ".trans" : "", spaces[space]);
+        snprintf(name, sizeof name, "%s.sync.aligned.m8n8%s%s%s.b16", names[store], counts[count], trans ? ".trans" : "",
+                 spaces[space]);
         if (matrix_wanted(name))
             wrong += !rows_run(name, 1u << count, store, trans, space == 0);
     }

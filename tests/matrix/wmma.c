@@ -1,5 +1,6 @@
-/* wmma: matrices loaded, multiplied and stored, in every shape, type and layout, through every kind of address, with and without a stride.
- * How fragments are laid out is the implementation's affair, so it takes all three instructions to see what one does. */
+/* wmma: matrices loaded, multiplied and stored, in every shape, type and layout, through every kind of address, with and without
+ * a stride.  How fragments are laid out is the implementation's affair, so it takes all three instructions to see what one
+ * does. */
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "matrix.h"
 
@@ -73,8 +74,8 @@ static void transfer_put(struct aw_buf *out, const struct form *f, char which, u
     static const char *const spaces[] = { "", ".global", ".shared" };
     bool row = which == 'a' ? f->a_row : which == 'b' ? f->b_row : which == 'c' ? f->c_row : f->d_row, store = which == 'd';
     unsigned offset = (unsigned)(which - 'a') * PLACE;
-    aw_buf_printf(out, "wmma.%s.%c.sync.aligned.%s.m%un%uk%u%s.%s ", store ? "store" : "load", which, row ? "row" : "col", f->m, f->n,
-                  f->k, spaces[f->address], ptx_type_name(type_of(f, which)));
+    aw_buf_printf(out, "wmma.%s.%c.sync.aligned.%s.m%un%uk%u%s.%s ", store ? "store" : "load", which, row ? "row" : "col", f->m,
+                  f->n, f->k, spaces[f->address], ptx_type_name(type_of(f, which)));
     if (!store) {
         list_put(out, which, regs);
         aw_buf_printf(out, ", ");
@@ -98,8 +99,8 @@ static void product_put(struct aw_buf *out, const struct form *f)
 {
     const char *type = ptx_type_name(f->type), *al = f->a_row ? "row" : "col", *bl = f->b_row ? "row" : "col";
     bool b1 = f->type == PTX_B1, f64 = f->type == PTX_F64;
-    aw_buf_printf(out, "wmma.mma%s%s.sync.aligned.%s.%s.m%un%uk%u%s", b1 ? f->mods : "", b1 ? ".popc" : "", al, bl, f->m, f->n, f->k,
-                  f64 ? f->mods : "");
+    aw_buf_printf(out, "wmma.mma%s%s.sync.aligned.%s.%s.m%un%uk%u%s", b1 ? f->mods : "", b1 ? ".popc" : "", al, bl, f->m, f->n,
+                  f->k, f64 ? f->mods : "");
     if (f->type == PTX_F16)
         aw_buf_printf(out, ".%s.%s", ptx_type_name(f->d), ptx_type_name(f->c));
     else
@@ -112,8 +113,10 @@ static void copy_put(struct aw_buf *out, const char *label, unsigned at, unsigne
 {
     aw_buf_printf(out, "mov.u32 %%x, %%sm;\nmad.lo.u32 %%x, %%t, 16, %%x;\nadd.u32 %%x, %%x, %u;\nmul.wide.u32 %%u, %%t, 16;\n"
                        "add.u64 %%g, %%g, %%u;\nmov.u32 %%y, 0;\n%s:\n", at, label);
-    aw_buf_printf(out, back ? "ld.shared.v4.b32 {%%v0, %%v1, %%v2, %%v3}, [%%x];\nst.global.v4.b32 [%%g], {%%v0, %%v1, %%v2, %%v3};\n"
-                            : "ld.global.v4.b32 {%%v0, %%v1, %%v2, %%v3}, [%%g];\nst.shared.v4.b32 [%%x], {%%v0, %%v1, %%v2, %%v3};\n");
+    aw_buf_printf(out, back ? "ld.shared.v4.b32 {%%v0, %%v1, %%v2, %%v3}, [%%x];\n"
+                              "st.global.v4.b32 [%%g], {%%v0, %%v1, %%v2, %%v3};\n"
+                            : "ld.global.v4.b32 {%%v0, %%v1, %%v2, %%v3}, [%%g];\n"
+                              "st.shared.v4.b32 [%%x], {%%v0, %%v1, %%v2, %%v3};\n");
     aw_buf_printf(out, "add.u64 %%g, %%g, 512;\nadd.u32 %%x, %%x, 512;\nadd.u32 %%y, %%y, 512;\nsetp.lt.u32 %%p, %%y, %u;\n"
                        "@%%p bra %s;\nbar.sync 0;\n", bytes, label);
 }
@@ -124,11 +127,14 @@ static void text_make(const struct form *f, struct aw_buf *out)
     unsigned regs_c = registers(f, f->c), regs_d = registers(f, f->d);
     aw_buf_printf(out, ".version %s\n.target sm_%u\n.address_size 64\n.visible .entry k(.param .u64 pi, .param .u64 po)\n{\n",
                   old ? "6.4" : "8.5", old ? 70 : 90);
-    aw_buf_printf(out, ".shared .align 128 .b8 sm[%d];\n.reg .b64 %%in, %%out, %%u, %%g;\n.reg .b32 %%t, %%n, %%w, %%x, %%y, %%v<4>, %%sa, %%sb,"
+    aw_buf_printf(out, ".shared .align 128 .b8 sm[%d];\n.reg .b64 %%in, %%out, %%u, %%g;\n"
+                       ".reg .b32 %%t, %%n, %%w, %%x, %%y, %%v<4>, %%sa, %%sb,"
                        " %%sc, %%sd, %%sm;\n.reg .pred %%p;\n", MATRIX_WARPS * 4 * PLACE);
-    aw_buf_printf(out, ".reg .%s %%a<8>, %%b<8>;\n.reg .%s %%c<8>;\n.reg .%s %%d<8>;\n", class_of(f->type), class_of(f->c), class_of(f->d));
+    aw_buf_printf(out, ".reg .%s %%a<8>, %%b<8>;\n.reg .%s %%c<8>;\n.reg .%s %%d<8>;\n", class_of(f->type), class_of(f->c),
+                  class_of(f->d));
     aw_buf_printf(out, "ld.param.u64 %%in, [pi];\nld.param.u64 %%out, [po];\n" MATRIX_INDICES
-                       "mul.wide.u32 %%u, %%n, %d;\nadd.u64 %%in, %%in, %%u;\nmul.wide.u32 %%u, %%n, %d;\nadd.u64 %%out, %%out, %%u;\n",
+                       "mul.wide.u32 %%u, %%n, %d;\nadd.u64 %%in, %%in, %%u;\nmul.wide.u32 %%u, %%n, %d;\n"
+                       "add.u64 %%out, %%out, %%u;\n",
                   3 * PLACE, PLACE);
     aw_buf_printf(out, "mov.u32 %%sm, sm;\nmad.lo.u32 %%sm, %%w, %d, %%sm;\n", 4 * PLACE);
     for (char which = 'a'; which <= 'd'; which++)
@@ -182,7 +188,8 @@ static bool float_right(const struct form *f, const uint8_t *in, uint64_t got, u
 {
     double sum = matrix_float(f->c, element(f, in + 2 * PLACE, 'c', row, col)), size = fabs(sum);
     for (unsigned k = 0; k < f->k; k++) {
-        double a = matrix_float(f->type, element(f, in, 'a', row, k)), b = matrix_float(f->type, element(f, in + PLACE, 'b', k, col));
+        double a = matrix_float(f->type, element(f, in, 'a', row, k)),
+               b = matrix_float(f->type, element(f, in + PLACE, 'b', k, col));
         sum = fma(a, b, sum);
         size += fabs(a * b);
     }
@@ -223,7 +230,8 @@ static bool form_run(const char *name, const struct form *f)
     memset(in, 0xff, sizeof in);
     for (unsigned b = 0; b < MATRIX_BLOCKS; b++) {
         for (char which = 'a'; which <= 'c'; which++) {
-            unsigned rows = which == 'b' ? f->k : f->m, cols = which == 'a' ? f->k : f->n, bits = ptx_type_bits(type_of(f, which));
+            unsigned rows = which == 'b' ? f->k : f->m, cols = which == 'a' ? f->k : f->n,
+                     bits = ptx_type_bits(type_of(f, which));
             for (unsigned i = 0; i < rows * cols; i++)
                 matrix_bits_put(in[b] + (which - 'a') * PLACE, index_of(f, which, i / cols, i % cols), bits,
                                 matrix_value(type_of(f, which), b >= MATRIX_BLOCKS - 2));
@@ -242,9 +250,9 @@ static void try(struct form f)
 {
     static const char *const layouts[] = { "col", "row" }, *const addresses[] = { "generic", "global", "shared" };
     char name[160];
-    snprintf(name, sizeof name, "wmma.%s.%s.%s.%s.m%un%uk%u.%s.%s.%s%s %s %s", layouts[f.a_row], layouts[f.b_row], layouts[f.c_row],
-             layouts[f.d_row], f.m, f.n, f.k, ptx_type_name(f.d), ptx_type_name(f.type), ptx_type_name(f.c), f.mods,
-             addresses[f.address], f.stride ? "stride" : "");
+    snprintf(name, sizeof name, "wmma.%s.%s.%s.%s.m%un%uk%u.%s.%s.%s%s %s %s", layouts[f.a_row], layouts[f.b_row],
+             layouts[f.c_row], layouts[f.d_row], f.m, f.n, f.k, ptx_type_name(f.d), ptx_type_name(f.type), ptx_type_name(f.c),
+             f.mods, addresses[f.address], f.stride ? "stride" : "");
     if (matrix_wanted(name) && !form_run(name, &f))
         wrong++;
 }

@@ -1,4 +1,5 @@
-/* Which spellings a row admits: types, modifiers, spaces, vector widths.  Whether the checker takes them shows when they are parsed. */
+/* Which spellings a row admits: types, modifiers, spaces, vector widths.  Whether the checker takes them shows when they are
+ * parsed. */
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "oracle/harness.h"
 
@@ -17,7 +18,8 @@ static const char *alternative_name(const struct ptx_group *group, uint16_t alte
     case PTX_GROUP_VEC: snprintf(buf, size, "v%u", alternative); return buf;
     case PTX_GROUP_MOD: return ptx_mod_name((enum ptx_mod)alternative);
     case PTX_GROUP_SPACE:
-        return alternative < 256 ? ptx_space_name(PTX_ALT_SPACE(alternative)) : ptx_mod_name((enum ptx_mod)(alternative / 256u - 1));
+        return alternative < 256 ? ptx_space_name(PTX_ALT_SPACE(alternative))
+                                 : ptx_mod_name((enum ptx_mod)(alternative / 256u - 1));
     }
     return "";
 }
@@ -30,7 +32,9 @@ static char *spell(const struct oracle_combo *c)
     aw_buf_printf(&name, "%s", c->form->mnemonic);
     for (unsigned g = 0; g < c->form->n_groups; g++)
         if (c->choice[g])
-            aw_buf_printf(&name, ".%s", alternative_name(&c->form->groups[g], c->form->groups[g].alternatives[c->choice[g] - 1], buf, sizeof buf));
+            aw_buf_printf(
+                &name, ".%s",
+                alternative_name(&c->form->groups[g], c->form->groups[g].alternatives[c->choice[g] - 1], buf, sizeof buf));
     if (name.failed) {
         aw_buf_fini(&name);
         return NULL;
@@ -43,7 +47,8 @@ bool oracle_combo_has(const struct oracle_combo *c, const char *modifier)
     char buf[8];
     for (unsigned g = 0; g < c->form->n_groups; g++)
         if (c->choice[g] &&
-            !strcmp(alternative_name(&c->form->groups[g], c->form->groups[g].alternatives[c->choice[g] - 1], buf, sizeof buf), modifier))
+            !strcmp(alternative_name(&c->form->groups[g], c->form->groups[g].alternatives[c->choice[g] - 1], buf, sizeof buf),
+                    modifier))
             return true;
     return false;
 }
@@ -112,7 +117,8 @@ static void start(const struct ptx_form *form, uint16_t *choice)
         choice[g] = form->groups[g].optional ? 0 : 1;
 }
 
-/* Every type; every alternative of every group, the others as plain as can be, with a few of the types in turn; and random ones. */
+/* Every type; every alternative of every group, the others as plain as can be, with a few of the types in turn; and random
+ * ones. */
 static bool sample(struct oracle_combos *combos, size_t first, const struct ptx_form *form, uint64_t seed)
 {
     uint16_t choice[ORACLE_MAX_GROUPS] = { 0 };
@@ -196,7 +202,8 @@ static bool selects(const char *wanted, const struct ptx_form *form)
     size_t n = strlen(wanted);
     if (!strcmp(wanted, form->id) || !strcmp(wanted, form->mnemonic))
         return true;
-    return wanted[0] >= '0' && wanted[0] <= '9' && !strncmp(wanted, form->section, n) && (!form->section[n] || form->section[n] == '.');
+    return wanted[0] >= '0' && wanted[0] <= '9' && !strncmp(wanted, form->section, n) &&
+           (!form->section[n] || form->section[n] == '.');
 }
 
 /* The alternative of a group that is spelled `word`, from 1; 0 when none is. */

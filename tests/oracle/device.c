@@ -22,8 +22,8 @@ static struct {
     int (*unload)(void *module);
     int (*function)(void **function, void *module, const char *name);
     int (*global)(uint64_t *address, size_t *size, void *module, const char *name);
-    int (*launch)(void *function, unsigned gx, unsigned gy, unsigned gz, unsigned bx, unsigned by, unsigned bz, unsigned shared, void *stream,
-                  void **params, void **extra);
+    int (*launch)(void *function, unsigned gx, unsigned gy, unsigned gz, unsigned bx, unsigned by, unsigned bz, unsigned shared,
+                  void *stream, void **params, void **extra);
     int (*synchronize)(void);
     int (*error_name)(int error, const char **name);
 } cuda;

@@ -85,8 +85,8 @@ static void load(struct emit *e, unsigned i, const struct oracle_operand *o, boo
         if (o->pred)
             load_pred(e, name, base, at);
         else if (o->reg_bits > 64)
-            OUT("ld.global.b64 %%l, [%%%s8+%" PRIu64 "];\nld.global.b64 %%h, [%%%s8+%" PRIu64 "];\nmov.b128 %s, {%%l, %%h};\n", base, at, base,
-                at + at_column(e, 1), name);
+            OUT("ld.global.b64 %%l, [%%%s8+%" PRIu64 "];\nld.global.b64 %%h, [%%%s8+%" PRIu64 "];\nmov.b128 %s, {%%l, %%h};\n",
+                base, at, base, at + at_column(e, 1), name);
         else
             OUT("ld.global.b%u %s, [%%%s%u+%" PRIu64 "];\n", o->reg_bits, name, base, o->reg_bits / 8, at);
     }
@@ -103,8 +103,9 @@ static void store(struct emit *e, unsigned i, const struct oracle_operand *o)
         if (o->pred)
             OUT("selp.b32 %%c, 1, 0, %%v%u_%u;\nst.global.b32 [%%out4+%" PRIu64 "], %%c;\n", i, j, at);
         else if (o->reg_bits > 64)
-            OUT("mov.b128 {%%l, %%h}, %%v%u_%u;\nst.global.b64 [%%out8+%" PRIu64 "], %%l;\nst.global.b64 [%%out8+%" PRIu64 "], %%h;\n", i, j, at,
-                at + at_column(e, 1));
+            OUT("mov.b128 {%%l, %%h}, %%v%u_%u;\nst.global.b64 [%%out8+%" PRIu64 "], %%l;\nst.global.b64 [%%out8+%" PRIu64
+                "], %%h;\n",
+                i, j, at, at + at_column(e, 1));
         else
             OUT("st.global.b%u [%%out%u+%" PRIu64 "], %%v%u_%u;\n", o->reg_bits, o->reg_bits / 8, at, i, j);
     }
@@ -257,7 +258,8 @@ static void target(const struct oracle_job *job, unsigned *ret_isa, unsigned *re
         const struct oracle_plan *p = &job->plans[i];
         if (p->combo->form->sm > *ret_sm)
             *ret_sm = p->combo->form->sm;
-        if (p->convergent && !p->member_mask && (!strcmp(p->combo->form->mnemonic, "shfl") || !strcmp(p->combo->form->mnemonic, "vote"))) {
+        if (p->convergent && !p->member_mask &&
+            (!strcmp(p->combo->form->mnemonic, "shfl") || !strcmp(p->combo->form->mnemonic, "vote"))) {
             *ret_isa = 63;
             *ret_sm = 60;
         }
@@ -274,16 +276,20 @@ static void prologue(struct emit *e)
     OUT(".const .align 16 .b8 cdata[%u];\n", e->job->threads * ORACLE_CELL);
     OUT(".visible .entry oracle(.param .u64 pin, .param .u64 pout, .param .u64 pmem, .param .align 16 .b8 pdata[%u])\n{\n",
         ORACLE_PARAM_BYTES);
-    OUT(".reg .b64 %%in, %%out, %%mem, %%const, %%shared, %%local, %%policy, %%d, %%in1, %%in2, %%in4, %%in8, %%out1, %%out2, %%out4, %%out8;\n.reg .b32 %%t, %%x;\n.reg .pred %%run;\n");
+    OUT(".reg .b64 %%in, %%out, %%mem, %%const, %%shared, %%local, %%policy, %%d, %%in1, %%in2, %%in4, %%in8, %%out1, %%out2, "
+        "%%out4, %%out8;\n.reg .b32 %%t, %%x;\n.reg .pred %%run;\n");
     OUT(".local .align 16 .b8 ldata[%u];\n.shared .align 16 .b8 sdata[%u];\n", ORACLE_CELL, ORACLE_CELL * ORACLE_BLOCK);
     OUT("ld.param.u64 %%in, [pin];\nld.param.u64 %%out, [pout];\nld.param.u64 %%mem, [pmem];\n");
     OUT("cvta.to.global.u64 %%in, %%in;\ncvta.to.global.u64 %%out, %%out;\ncvta.to.global.u64 %%mem, %%mem;\n");
-    OUT("mov.u32 %%x, %%tid.x;\nmul.wide.u32 %%d, %%x, %d;\nmov.u64 %%shared, sdata;\nadd.u64 %%shared, %%shared, %%d;\n", ORACLE_CELL);
+    OUT("mov.u32 %%x, %%tid.x;\nmul.wide.u32 %%d, %%x, %d;\nmov.u64 %%shared, sdata;\nadd.u64 %%shared, %%shared, %%d;\n",
+        ORACLE_CELL);
     /* The block's part apart from the thread's: so the address is plainly one per block and a step per lane. */
     OUT("mov.u32 %%t, %%ctaid.x;\nmov.u64 %%local, ldata;\nmov.u64 %%const, cdata;\n");
     for (unsigned bytes = 1; bytes <= 8; bytes *= 2) {
-        OUT("mul.wide.u32 %%d, %%t, %u;\nadd.u64 %%in%u, %%in, %%d;\nadd.u64 %%out%u, %%out, %%d;\n", bytes * ORACLE_BLOCK, bytes, bytes);
-        OUT("mul.wide.u32 %%d, %%x, %u;\nadd.u64 %%in%u, %%in%u, %%d;\nadd.u64 %%out%u, %%out%u, %%d;\n", bytes, bytes, bytes, bytes, bytes);
+        OUT("mul.wide.u32 %%d, %%t, %u;\nadd.u64 %%in%u, %%in, %%d;\nadd.u64 %%out%u, %%out, %%d;\n", bytes * ORACLE_BLOCK, bytes,
+            bytes);
+        OUT("mul.wide.u32 %%d, %%x, %u;\nadd.u64 %%in%u, %%in%u, %%d;\nadd.u64 %%out%u, %%out%u, %%d;\n", bytes, bytes, bytes,
+            bytes, bytes);
     }
     OUT("mul.wide.u32 %%d, %%t, %d;\nadd.u64 %%const, %%const, %%d;\n", ORACLE_CELL * ORACLE_BLOCK);
     OUT("mul.wide.u32 %%d, %%x, %d;\nadd.u64 %%const, %%const, %%d;\n", ORACLE_CELL);

@@ -1,13 +1,13 @@
 /* The oracle's own parts: what its files share.  References see oracle.h only.
  *
  * A *combination* is one spelling that a row's syntax admits: add.rn.ftz.f32.  It is tested by several *instances*: variants of
- * operands (registers, immediates, pairs, wider registers, ...), each once executed by all lanes and once by some.  A *job* is a module
- * with one kernel of several instances.  Every thread of a launch has one vector of values for each instance.
+ * operands (registers, immediates, pairs, wider registers, ...), each once executed by all lanes and once by some.  A *job* is a
+ * module with one kernel of several instances.  Every thread of a launch has one vector of values for each instance.
  *
- * Values travel in columns, of 8 bytes for each thread; an element of fewer bytes has the column's front, thread after thread (which loads and
- * stores well), and nothing the rest.  `in`, `out` and `mem` are the kernel's buffers; an operand's element has a column of `in` or `out`, an
- * [address] operand a column of 64-byte cells in `mem`, the middle 32 bytes of which are its own.  What should not be written holds a
- * pattern and is compared too.  Nothing here is thread-safe. */
+ * Values travel in columns, of 8 bytes for each thread; an element of fewer bytes has the column's front, thread after thread
+ * (which loads and stores well), and nothing the rest.  `in`, `out` and `mem` are the kernel's buffers; an operand's element has
+ * a column of `in` or `out`, an [address] operand a column of 64-byte cells in `mem`, the middle 32 bytes of which are its own.
+ * What should not be written holds a pattern and is compared too.  Nothing here is thread-safe. */
 /* SPDX-License-Identifier: Apache-2.0 */
 #ifndef AW_ORACLE_HARNESS_H
 #define AW_ORACLE_HARNESS_H
@@ -39,7 +39,8 @@ struct oracle_value_spec {
     bool small; /* a shift amount, a position, a length: often near the limits of such */
     bool pred;
 };
-/* Fills one vector of values: bits[i] of specs[i].  `index` of `total`: a single operand meets all its edges in the first ones. */
+/* Fills one vector of values: bits[i] of specs[i].  `index` of `total`: a single operand meets all its edges in the first
+ * ones. */
 void oracle_values(struct oracle_rng *rng, const struct oracle_value_spec *specs, unsigned n, unsigned index, uint64_t bits[][2]);
 /* Elements of packed types: f16x2 has two of f16. */
 unsigned oracle_elements(enum ptx_type type, enum ptx_type *ret_element);
@@ -135,8 +136,8 @@ void oracle_device_free(uint64_t address);
 bool oracle_device_write(uint64_t to, const void *from, size_t size);
 bool oracle_device_read(void *to, uint64_t from, size_t size);
 /* Loads the text; NULL with a message in `why` when it or its kernel of that name cannot be compiled. */
-/* From now on kernels are assembled for sm_`arch` by the program `ptxas` (borrowed; NVIDIA's: under `anywarp run` another one is on PATH) and loaded as
- * machine code.  `why` is ORACLE_NOT_ASSEMBLED where that is refused. */
+/* From now on kernels are assembled for sm_`arch` by the program `ptxas` (borrowed; NVIDIA's: under `anywarp run` another one is
+ * on PATH) and loaded as machine code.  `why` is ORACLE_NOT_ASSEMBLED where that is refused. */
 void oracle_device_lift(unsigned arch, const char *ptxas);
 #define ORACLE_NOT_ASSEMBLED "ptxas does not assemble it"
 void *oracle_device_load(const char *text, const char *name, void **ret_kernel, char *why, size_t size);
@@ -147,7 +148,8 @@ int oracle_device_launch(void *kernel, unsigned blocks, unsigned threads, void *
 const char *oracle_device_error(int error);
 
 /* ---- Running (job.c) */
-enum oracle_state { ORACLE_WAITING, ORACLE_PASSED, ORACLE_FAILED, ORACLE_REFUSED, ORACLE_CRASHED, ORACLE_NO_REFERENCE, ORACLE_SHADOWED };
+enum oracle_state { ORACLE_WAITING, ORACLE_PASSED, ORACLE_FAILED, ORACLE_REFUSED, ORACLE_CRASHED, ORACLE_NO_REFERENCE,
+                    ORACLE_SHADOWED };
 struct oracle_options {
     uint64_t seed;
     unsigned blocks;   /* of a launch */

@@ -198,7 +198,8 @@ static void fill_warp(struct run *r, const struct oracle_plan *p, unsigned warp,
             memcpy(values, pool[kind == 1 ? oracle_below(rng, 2) : 0], sizeof values);
         for (unsigned i = 0; p->convergent && i < n; i++)
             if (specs[i].small && oracle_below(rng, 8))
-                values[i][0] = oracle_below(rng, 4) ? controls[oracle_below(rng, sizeof controls / sizeof *controls)] : low(values[i][0], 5);
+                values[i][0] = oracle_below(rng, 4) ? controls[oracle_below(rng, sizeof controls / sizeof *controls)]
+                                                    : low(values[i][0], 5);
         fill_lane(r, p, t, values, rng);
         if (p->carry_in)
             set(r, r->in, p->carry_in_column, t, 4, oracle_below(rng, 2));
@@ -395,7 +396,8 @@ static void show_lane(struct run *r, const struct oracle_plan *p, unsigned t, bo
             printf(" | %" PRIu64 ", expected %d", get(r, r->out, o->pair_column, t, 4), lane->dst[d++].u8[0]);
     }
     if (p->carry_in)
-        printf(" carry %" PRIu64 ", expected %d", get(r, r->out, p->carry_out_column, t, 4), p->carry_out ? lane->carry : inputs.carry);
+        printf(" carry %" PRIu64 ", expected %d", get(r, r->out, p->carry_out_column, t, 4),
+               p->carry_out ? lane->carry : inputs.carry);
     printf("\n");
 }
 
@@ -412,7 +414,8 @@ static bool check_lane(struct run *r, const struct oracle_plan *p, unsigned t, b
         ok = check_operand(r, p, o, t, active, lane, d++, &got);
         if (o->pair) {
             uint64_t q = get(r, r->out, o->pair_column, t, 4);
-            ok = ok && (!active || lane->undefined ? active || unchanged(r, o->pair_column, t, 4) : q == (lane->dst[d].u8[0] & 1));
+            ok = ok &&
+                 (!active || lane->undefined ? active || unchanged(r, o->pair_column, t, 4) : q == (lane->dst[d].u8[0] & 1));
             d++;
         }
     }
@@ -544,7 +547,8 @@ static enum outcome execute(struct run *r)
         snprintf(r->why, sizeof r->why, "%s", oracle_device_error(error));
         /* Faults stay with the context, a kernel that cannot be compiled does not. */
         outcome = oracle_device_read(r->out, address[1], 8) ? REFUSED : BROKEN;
-    } else if (!oracle_device_read(r->out, address[1], r->out_words * 8) || !oracle_device_read(r->mem, address[2], r->mem_bytes)) {
+    } else if (!oracle_device_read(r->out, address[1], r->out_words * 8) ||
+               !oracle_device_read(r->mem, address[2], r->mem_bytes)) {
         outcome = BROKEN;
     }
     if (outcome != BROKEN)
@@ -601,8 +605,8 @@ static bool write_text(struct run *r, const struct oracle_options *options)
 }
 
 /* Runs those instances again that wait: all, or every other one. */
-static bool run_some(const struct oracle_options *options, const struct oracle_combo *combos, struct oracle_instance *instances, unsigned n,
-                     uint8_t *states, const char *planted, unsigned first, unsigned step)
+static bool run_some(const struct oracle_options *options, const struct oracle_combo *combos, struct oracle_instance *instances,
+                     unsigned n, uint8_t *states, const char *planted, unsigned first, unsigned step)
 {
     struct oracle_instance *some = malloc((n + 1) * sizeof *some);
     uint8_t *own = malloc(n + 1);
@@ -621,8 +625,8 @@ static bool run_some(const struct oracle_options *options, const struct oracle_c
     return usable;
 }
 
-bool oracle_job_run(const struct oracle_options *options, const struct oracle_combo *combos, struct oracle_instance *instances, unsigned n,
-                    uint8_t *states, const char *planted)
+bool oracle_job_run(const struct oracle_options *options, const struct oracle_combo *combos, struct oracle_instance *instances,
+                    unsigned n, uint8_t *states, const char *planted)
 {
     struct run r = { .options = options, .job = { .instances = instances, .n = n, .threads = options->blocks * ORACLE_BLOCK,
                                                   .plant = planted != NULL, .planted = planted } };

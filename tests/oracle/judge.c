@@ -65,7 +65,8 @@ static int64_t ordered(uint64_t bits, unsigned width)
     return bits & sign ? -(int64_t)(bits & (sign - 1)) : (int64_t)bits;
 }
 
-static bool same_float(enum ptx_type element, const struct oracle_lane *lane, struct oracle_bound bound, uint64_t want, uint64_t got)
+static bool same_float(enum ptx_type element, const struct oracle_lane *lane, struct oracle_bound bound, uint64_t want,
+                       uint64_t got)
 {
     double w, g, next;
     unsigned width = ptx_type_bits(element);

@@ -1,6 +1,7 @@
 /* The oracle: every row of the instruction table, in every combination of types and modifiers, against its reference.
  *
- * An ordinary program of the CUDA driver API: it runs wherever libcuda.so.1 is.  tests/oracle/run starts it; docs/oracle.md tells how. */
+ * An ordinary program of the CUDA driver API: it runs wherever libcuda.so.1 is.  tests/oracle/run starts it; docs/oracle.md tells
+ * how. */
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "oracle/harness.h"
 
@@ -13,9 +14,9 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-static const char usage[] =
-    "usage: oracle [--seed N] [--blocks N] [--jobs N] [--sample N] [--show N] [--list] [--emit DIR] [--table] [--plant] [--lift ARCH PTXAS]\n"
-    "              [ROW|COMBINATION|MNEMONIC|SECTION]...\n";
+static const char usage[] = "usage: oracle [--seed N] [--blocks N] [--jobs N] [--sample N] [--show N] [--list] [--emit DIR] "
+                            "[--table] [--plant] [--lift ARCH PTXAS]\n"
+                            "              [ROW|COMBINATION|MNEMONIC|SECTION]...\n";
 
 enum { MAX_WORKERS = 16, MAX_VARIANTS = 96, PER_JOB = 16, JOB_SECONDS = 300 };
 
@@ -119,7 +120,8 @@ static void lost(struct oracle *o, unsigned worker, int status)
         const struct oracle_instance *i = &o->instances.at[range.first];
         o->states[range.first] = ORACLE_CRASHED;
         printf("FAIL %s, variant %u%s: %s\n", o->combos.list.at[i->combo].name, i->variant, i->part ? ", some lanes" : "",
-               WIFSIGNALED(status) ? WTERMSIG(status) == SIGALRM ? "does not end" : strsignal(WTERMSIG(status)) : "the device failed");
+               WIFSIGNALED(status) ? WTERMSIG(status) == SIGALRM ? "does not end" : strsignal(WTERMSIG(status))
+                                   : "the device failed");
         return;
     }
     unsigned n = atomic_load(&o->shared->n_jobs), half = range.n / 2;
@@ -201,7 +203,8 @@ static void report_row(const struct ptx_form *form, const struct counts *c)
     if (c->missing && special)
         printf("        by the test '%s'", special);
     else if (c->missing)
-        printf(form->reference[0] ? "        no reference '%s' that takes its operands" : "        neither reference nor test", form->reference);
+        printf(form->reference[0] ? "        no reference '%s' that takes its operands" : "        neither reference nor test",
+               form->reference);
     printf("\n");
 }
 
@@ -314,8 +317,8 @@ static bool has_instance(const struct oracle_combo *c)
     return false;
 }
 
-/* Of the row that begins at `first`, which ends at *ret_end: every n-th combination that has an instance, another one for another seed, and at
- * least one; the first, where none has. */
+/* Of the row that begins at `first`, which ends at *ret_end: every n-th combination that has an instance, another one for another
+ * seed, and at least one; the first, where none has. */
 static size_t sample_row(struct oracle *o, size_t first, size_t *ret_end, struct oracle_rng *rng, size_t keep)
 {
     struct oracle_combo *list = o->combos.list.at;
@@ -357,8 +360,8 @@ static int run(struct oracle *o)
         printf("oracle: out of memory\n");
         return 2;
     }
-    printf("%zu combinations (%zu more in rows that are sampled), %zu instances of %u lanes, seed %" PRIu64 "\n", o->combos.list.n,
-           o->combos.n_cut, o->instances.n, o->options.blocks * ORACLE_BLOCK, o->options.seed);
+    printf("%zu combinations (%zu more in rows that are sampled), %zu instances of %u lanes, seed %" PRIu64 "\n",
+           o->combos.list.n, o->combos.n_cut, o->instances.n, o->options.blocks * ORACLE_BLOCK, o->options.seed);
     if (!run_all(o))
         return 2;
     struct counts all = report(o);

@@ -1,16 +1,17 @@
 /* The oracle's contract with its references: what every row of the instruction table must compute.
  *
- * A row's `reference` column names a function here, oracle_ref_<name>; the table of them is made from ptx/tab/instr.def, so a row that
- * names a missing one does not link.  A reference is written from the manual's words, in plain C, for one combination of types and
- * modifiers at a time (`in`: ask it with in->types[] and ptx_has).  It never sees how the instruction was lowered.
+ * A row's `reference` column names a function here, oracle_ref_<name>; the table of them is made from ptx/tab/instr.def, so a row
+ * that names a missing one does not link.  A reference is written from the manual's words, in plain C, for one combination of
+ * types and modifiers at a time (`in`: ask it with in->types[] and ptx_has).  It never sees how the instruction was lowered.
  *
- * Values: an operand's slot is 512 bits, little-endian; the low bits hold a value of its type, the rest is zero.  A predicate is 0 or 1.
- * A {vector} operand has its elements one after the other, each as wide as its type.  NaN results: write the canonical one where PTX
- * says which, and set `any_nan` where it only says "NaN".
+ * Values: an operand's slot is 512 bits, little-endian; the low bits hold a value of its type, the rest is zero.  A predicate is
+ * 0 or 1.  A {vector} operand has its elements one after the other, each as wide as its type.  NaN results: write the canonical
+ * one where PTX says which, and set `any_nan` where it only says "NaN".
  *
- * Memory: an [address] operand is both read and written.  Its src has the 32 bytes at the address before, its dst (prefilled with the
- * same, and after what stands before it in the instruction) the 32 bytes after: ld leaves them, st and red change them, atom also gives
- * d.  One that is no memory cell of the lane's own (cp.async, bulk copies, texture) has a test of its own in special.c.
+ * Memory: an [address] operand is both read and written.  Its src has the 32 bytes at the address before, its dst (prefilled with
+ * the same, and after what stands before it in the instruction) the 32 bytes after: ld leaves them, st and red change them, atom
+ * also gives d.  One that is no memory cell of the lane's own (cp.async, bulk copies, texture) has a test of its own in
+ * special.c.
  *
  * Registers wider than the type (ld, st, cvt) are the oracle's affair: the reference writes a value of the type. */
 /* SPDX-License-Identifier: Apache-2.0 */
@@ -44,10 +45,11 @@ struct oracle_lane {
     union oracle_value dst[ORACLE_OPERANDS];
     bool carry;       /* the condition code before; after, as the reference leaves it */
     bool any_nan;     /* every NaN in dst is as good as another */
-    bool may_vanish;  /* the least normal f32 in dst may be 0 of its sign: less before rounding, and .ftz does not say when it looks */
+    bool may_vanish;  /* the least normal f32 in dst may be 0 of its sign: less before rounding, and .ftz does not say when it
+                       * looks */
     bool undefined;   /* the manual leaves the result open for these inputs: not compared */
-    double abs_error; /* how far each float in dst may be off, beside what the row's ulp column allows; 0 as it comes.  For bounds that
-                         are absolute, or the section's own ("doc") */
+    double abs_error; /* how far each float in dst may be off, beside what the row's ulp column allows; 0 as it comes.  For bounds
+                       * that are absolute, or the section's own ("doc") */
 };
 
 /* One lane alone: rows without the trait `convergent`. */

@@ -171,7 +171,8 @@ static bool apply_variant(const struct oracle_combo *c, struct oracle_plan *p, u
         if (first < 0 || (variant == IMM_FIRST && first == last))
             return false;
         p->ops[variant == IMM_LAST ? last : first].imm = true;
-        p->ops[variant == IMM_LAST ? last : first].imm_bits = random_immediate(c, variant, &p->ops[variant == IMM_LAST ? last : first]);
+        p->ops[variant == IMM_LAST ? last : first].imm_bits = random_immediate(c, variant,
+                                                                               &p->ops[variant == IMM_LAST ? last : first]);
         return true;
     case VECTOR_2:
     case VECTOR_4:
@@ -261,7 +262,8 @@ bool oracle_plan(const struct oracle_combo *c, const struct oracle_instance *ins
     uint64_t h = oracle_hash(instance->variant, c->name);
 
     *p = (struct oracle_plan){ .combo = c, .instance = instance, .mem = -1 };
-    if (c->form->n_shapes && has_shape(c->form, PTX_SHAPE_MEM) && c->n_types && c->vec * ptx_type_bits(c->types[0]) > 8 * ORACLE_CELL)
+    if (c->form->n_shapes && has_shape(c->form, PTX_SHAPE_MEM) && c->n_types &&
+        c->vec * ptx_type_bits(c->types[0]) > 8 * ORACLE_CELL)
         return false; /* nothing is that wide; the lowering says so */
     /* Parameters of calls are of the tests of calls; a kernel's own are only read. */
     if (c->space == PTX_SPACE_PARAM && (oracle_combo_has(c, "param::func") || !strcmp(c->form->mnemonic, "st")))

@@ -1,5 +1,5 @@
-/* Planted errors: kernels whose instruction is another than the one the reference is asked about, as a wrong lowering would make it.
- * Each must be found. */
+/* Planted errors: kernels whose instruction is another than the one the reference is asked about, as a wrong lowering would make
+ * it.  Each must be found. */
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "oracle/harness.h"
 
@@ -61,7 +61,8 @@ static bool caught(const struct oracle_options *options, const char *asked, cons
         for (uint16_t variant = 0; variant < 9 && !found; variant++) {
             struct oracle_instance instance = { .variant = variant, .part = part };
             struct oracle_plan plan;
-            if (oracle_plan(combos.list.at, &instance, &plan) && oracle_job_run(options, combos.list.at, &instance, 1, &state, planted))
+            if (oracle_plan(combos.list.at, &instance, &plan) &&
+                oracle_job_run(options, combos.list.at, &instance, 1, &state, planted))
                 found = state == ORACLE_FAILED;
         }
     }

@@ -16,8 +16,8 @@ static bool is_less(uint32_t a, uint32_t b)
     return a_negative ? a > b : a < b;
 }
 
-/* redux.sync.{min,max}{.abs}{.NaN}.f32 d, a, members: NaN is passed over, and the result is NaN only where all are; with .NaN, where
- * any is.  A NaN that results is canonical. */
+/* redux.sync.{min,max}{.abs}{.NaN}.f32 d, a, members: NaN is passed over, and the result is NaN only where all are; with .NaN,
+ * where any is.  A NaN that results is canonical. */
 static uint32_t reduce(const struct ptx_instr *in, uint32_t members, const struct oracle_lane lanes[ORACLE_LANES])
 {
     uint32_t best = 0x7fffffff;

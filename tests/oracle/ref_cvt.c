@@ -1,4 +1,5 @@
-/* References of conversion: cvt in every pair of types, to and from packed narrow formats, and cvt.pack (PTX ISA 9.7.9.22, 9.7.9.23). */
+/* References of conversion: cvt in every pair of types, to and from packed narrow formats, and cvt.pack (PTX ISA 9.7.9.22,
+ * 9.7.9.23). */
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "ref_exact.h"
 
@@ -143,8 +144,8 @@ static unsigned reversed(unsigned v)
     return r;
 }
 
-/* {a, b, e, f} from the highest part down.  Two elements share 16 random bits, the first of them in reverse order: the high half and
- * the low one; four-bit results take the upper bytes of both halves for a and b, the lower ones for e and f. */
+/* {a, b, e, f} from the highest part down.  Two elements share 16 random bits, the first of them in reverse order: the high half
+ * and the low one; four-bit results take the upper bytes of both halves for a and b, the lower ones for e and f. */
 void oracle_ref_cvt_rs_x4(const struct ptx_instr *in, struct oracle_lane *lane)
 {
     enum ptx_type to = in->types[0];

@@ -82,8 +82,8 @@ static char kind_of(const struct ptx_instr *in)
         const char *name;
         char kind;
     } table[] = {
-        { "vadd", '+' }, { "vsub", '-' }, { "vabsdiff", '|' }, { "vmin", '<' }, { "vmax", '>' }, { "vset", '?' }, { "vavrg", '~' },
-        { "vshl", 'l' }, { "vshr", 'r' },
+        { "vadd", '+' }, { "vsub", '-' },  { "vabsdiff", '|' }, { "vmin", '<' }, { "vmax", '>' },
+        { "vset", '?' }, { "vavrg", '~' }, { "vshl", 'l' },     { "vshr", 'r' },
     };
     for (size_t i = 0; i < sizeof table / sizeof *table; i++) {
         size_t n = strlen(table[i].name);

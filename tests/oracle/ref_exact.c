@@ -122,7 +122,8 @@ static uint64_t pack(const struct exact_format *f, exact_bits kept, int q)
     exact_bits hidden = (exact_bits)1 << (f->precision - 1);
     if (kept < hidden)
         return (uint64_t)kept;
-    exact_bits code = ((exact_bits)(unsigned)(q + (int)(f->precision - 1) - f->e_min + 1) << (f->precision - 1)) + (kept - hidden);
+    exact_bits code = ((exact_bits)(unsigned)(q + (int)(f->precision - 1) - f->e_min + 1) << (f->precision - 1)) +
+                      (kept - hidden);
     return code > f->max ? f->max + 1 : (uint64_t)code;
 }
 

@@ -1,7 +1,7 @@
 /* Floating-point numbers as exact values, for references: what a format's bits mean, arithmetic without error, and one rounding.
  *
- * Works on integers only: what the machine's own arithmetic does, and in which mode it is, plays no part.  Not fast, and not for the
- * compiler. */
+ * Works on integers only: what the machine's own arithmetic does, and in which mode it is, plays no part.  Not fast, and not for
+ * the compiler. */
 /* SPDX-License-Identifier: Apache-2.0 */
 #ifndef AW_ORACLE_REF_EXACT_H
 #define AW_ORACLE_REF_EXACT_H
@@ -38,7 +38,8 @@ unsigned exact_stride(enum ptx_type type);
 
 struct exact exact_from(const struct exact_format *f, uint64_t bits);
 struct exact exact_from_int(uint64_t v, bool is_signed);
-/* Rounds once.  A NaN gives the canonical one; too large gives infinity or, where the mode points inward or there is none, `max`. */
+/* Rounds once.  A NaN gives the canonical one; too large gives infinity or, where the mode points inward or there is none,
+ * `max`. */
 uint64_t exact_round(struct exact x, const struct exact_format *f, enum exact_mode mode);
 /* Stochastic: `random`, of `n` bits, is added to the first n bits below the last place; a carry moves away from zero. */
 uint64_t exact_round_random(struct exact x, const struct exact_format *f, unsigned n, uint64_t random);

@@ -1,5 +1,5 @@
-/* References of floating-point arithmetic: add, sub, mul, fma, div, rcp, sqrt, rsqrt, abs, neg, min, max, the approximations, copysign
- * testp, and the comparisons setp and set, in every type and in mixed precision (PTX ISA 9.7.3 to 9.7.7).
+/* References of floating-point arithmetic: add, sub, mul, fma, div, rcp, sqrt, rsqrt, abs, neg, min, max, the approximations,
+ * copysign testp, and the comparisons setp and set, in every type and in mixed precision (PTX ISA 9.7.3 to 9.7.7).
  *
  * Not conversion (ref_cvt.c). */
 /* SPDX-License-Identifier: Apache-2.0 */
@@ -22,11 +22,13 @@ static uint64_t finish(const struct ptx_instr *in, const struct exact_format *f,
     return r;
 }
 
-/* Is a product, or a product and a sum, less than the least normal f32 before it is rounded?  Exact in double precision, or as good as. */
+/* Is a product, or a product and a sum, less than the least normal f32 before it is rounded?  Exact in double precision, or as
+ * good as. */
 static bool tiny(const struct ptx_instr *in, const struct exact_format *f, const uint64_t *v)
 {
     bool product = !strcmp(in->form->mnemonic, "mul"), fused = !strcmp(in->form->mnemonic, "fma");
-    return (product || fused) && fabs(fma(exact_double(f, v[0]), exact_double(f, v[1]), fused ? exact_double(f, v[2]) : 0)) < 0x1p-126;
+    return (product || fused) &&
+           fabs(fma(exact_double(f, v[0]), exact_double(f, v[1]), fused ? exact_double(f, v[2]) : 0)) < 0x1p-126;
 }
 
 /* Element by element on operands of type 0.  .ftz is of f32 and f16 alone, but for ex2 of bf16, which says so itself. */

@@ -322,6 +322,7 @@ REF(dp2a)
 {
     uint32_t d = l->src[2].u32[0];
     for (unsigned i = 0; i < 2; i++)
-        d += (uint32_t)(part_16(&l->src[0], i, in->types[0]) * part_8(&l->src[1], i + (ptx_has(in, PTX_MOD_HI) ? 2 : 0), in->types[1]));
+        d += (uint32_t)(part_16(&l->src[0], i, in->types[0]) *
+                        part_8(&l->src[1], i + (ptx_has(in, PTX_MOD_HI) ? 2 : 0), in->types[1]));
     l->dst[0].u32[0] = d;
 }

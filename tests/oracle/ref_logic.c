@@ -70,8 +70,8 @@ REF(shr)
         l->dst[0].u64[0] |= (uint64_t)((uint64_t)i + n < width ? l->src[0].u64[0] >> (i + n) & 1 : sign) << i;
 }
 
-/* prmt: bytes 0-3 are those of a, 4-7 those of b.  Each mode has, for each value of c's two low bits, the byte for each place, the
- * highest first. */
+/* prmt: bytes 0-3 are those of a, 4-7 those of b.  Each mode has, for each value of c's two low bits, the byte for each place,
+ * the highest first. */
 REF(prmt)
 {
     static const struct {

@@ -1,7 +1,8 @@
 /* References of mma, mma.sp and movmatrix, by the manual's formulas for rows and columns of fragments (PTX ISA 9.0 9.7.14.5, .6).
  *
- * Matrices are put together from all lanes' fragments, multiplied as doubles or 64-bit integers, and taken apart again.  PTX leaves
- * the order and the rounding of f32 sums open: abs_error is what a sum in any order, each step within one place, can be off. */
+ * Matrices are put together from all lanes' fragments, multiplied as doubles or 64-bit integers, and taken apart again.  PTX
+ * leaves the order and the rounding of f32 sums open: abs_error is what a sum in any order, each step within one place, can be
+ * off. */
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "oracle/ref_matrix.h"
 

@@ -52,8 +52,8 @@ static double narrow_value(uint16_t bits, bool is_bf16)
     return bits & 0x8000 ? -v : v;
 }
 
-/* To the nearest, ties to even.  The sum of two of these formats is exact in double but for parts far below a tie of bf16, which only
- * matter for being there: added towards zero with the last bit sticky. */
+/* To the nearest, ties to even.  The sum of two of these formats is exact in double but for parts far below a tie of bf16, which
+ * only matter for being there: added towards zero with the last bit sticky. */
 static uint16_t narrow(double a, double b, bool is_bf16)
 {
     volatile double x = a, y = b;
@@ -81,7 +81,8 @@ static uint16_t narrow(double a, double b, bool is_bf16)
     if (e > most)
         return sign | infinity;
     bool normal = whole >= ldexp(1, mantissa);
-    return (uint16_t)(sign | (normal ? (uint16_t)(e - least + 1) << mantissa | ((uint16_t)whole & ((1 << mantissa) - 1)) : (uint16_t)whole));
+    return (uint16_t)(sign | (normal ? (uint16_t)(e - least + 1) << mantissa | ((uint16_t)whole & ((1 << mantissa) - 1))
+                                     : (uint16_t)whole));
 }
 
 static uint16_t half_op(const struct ptx_instr *in, struct oracle_lane *l, uint16_t a, uint16_t b, bool is_bf16)

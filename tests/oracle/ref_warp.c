@@ -14,12 +14,13 @@ static uint32_t members(const struct ptx_instr *in, uint32_t active, const struc
 REF(shfl)
 {
     for EACH (i, active) {
-        int lane = (int)i, b = lanes[i].src[1].u32[0] & 31, c = lanes[i].src[2].u32[0] & 31, segment = lanes[i].src[2].u32[0] >> 8 & 31;
-        int most = (lane & segment) | (c & ~segment), least = lane & segment, j;
-        bool p;
-        if (ptx_has(in, PTX_MOD_UP)) {
-            j = lane - b;
-            p = j >= most;
+            int lane = (int)i, b = lanes[i].src[1].u32[0] & 31, c = lanes[i].src[2].u32[0] & 31,
+                segment = lanes[i].src[2].u32[0] >> 8 & 31;
+            int most = (lane & segment) | (c & ~segment), least = lane & segment, j;
+            bool p;
+            if (ptx_has(in, PTX_MOD_UP)) {
+                j = lane - b;
+                p = j >= most;
         } else {
             j = ptx_has(in, PTX_MOD_DOWN) ? lane + b : ptx_has(in, PTX_MOD_BFLY) ? lane ^ b : least | (b & ~segment);
             p = j <= most;
@@ -42,7 +43,9 @@ REF(vote)
         if (ptx_has(in, PTX_MOD_BALLOT))
             lanes[i].dst[0].u32[0] = yes;
         else
-            lanes[i].dst[0].u8[0] = ptx_has(in, PTX_MOD_ANY) ? yes != 0 : ptx_has(in, PTX_MOD_ALL) ? yes == with : yes == 0 || yes == with;
+            lanes[i].dst[0].u8[0] = ptx_has(in, PTX_MOD_ANY)   ? yes != 0
+                                    : ptx_has(in, PTX_MOD_ALL) ? yes == with
+                                                               : yes == 0 || yes == with;
     }
 }
 

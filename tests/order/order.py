@@ -1,13 +1,16 @@
 #!/usr/bin/env python3
-# The order of memory accesses in the machine code of AMD's cards: what a barrier, fence or acquiring or releasing atomic orders in the code
-# handed to LLVM's backend is so ordered in what comes out.
+# The order of memory accesses in the machine code of AMD's cards: what a barrier, fence or acquiring or releasing atomic orders
+# in the code handed to LLVM's backend is so ordered in what comes out.
 # SPDX-License-Identifier: Apache-2.0
-"""usage: order.py ANYWARP LLVM_BINDIR [--target T]... [--kernel K]... [--apps DIR] [--nvcc-file FILE.cu]... [--unmended WHAT]... FILE.ptx...
+"""usage: order.py ANYWARP LLVM_BINDIR [--target T]... [--kernel K]... [--apps DIR] [--nvcc-file FILE.cu]... [--unmended WHAT]...
+FILE.ptx...
 
-Every kernel of the files, and with --apps of the programs there, is compiled for every target (default TARGETS).  The optimised IR as our
-compiler hands it to LLVM's backend gets a line table that numbers it: each run of fences and barriers, or atomic with an order, is an
-*ordering point*, and the accesses of a basic block between two of them have a line of their own.  LLVM's llc takes it from there, and its
-object must be the one of our compiler to the byte, so that what llc shows of its passes is how our code was made.  Compared are
+Every kernel of the files, and with --apps of the programs there, is compiled for every target (default TARGETS).  The optimised
+IR as our compiler hands it to LLVM's backend gets a line table that numbers it: each run of fences and barriers, or atomic with
+an order, is an
+*ordering point*, and the accesses of a basic block between two of them have a line of their own.  LLVM's llc takes it from
+there, and its object must be the one of our compiler to the byte, so that what llc shows of its passes is how our code was made.
+ Compared are
 
     handed     the IR as our compiler hands it over, once LLVM has made loops of atomics and let one lane do those of a wave
     ready      before control flow is made that of a wave: LLVM's own changes to IR
@@ -15,18 +18,22 @@ object must be the one of our compiler to the byte, so that what llc shows of it
     moved      the machine code, fences still in it, after everything that moves instructions
     final      the machine code that is emitted
 
-For each access the ordering points that may be the last before it, and those that may be the next after it (or the kernel's beginning and
-end), are found on all paths of the control flow graph.  Of `ready` against `handed`, and of `moved` against `selected`:
+For each access the ordering points that may be the last before it, and those that may be the next after it (or the kernel's
+beginning and end), are found on all paths of the control flow graph.  Of `ready` against `handed`, and of `moved` against
+`selected`:
 
-    - no access may have a last or a next point that it did not have (an access that goes past a point gets that point on the other side);
-    - no load through the scalar cache may come after a point: no fence invalidates that cache.  (Loads of what no one writes may.)
+    - no access may have a last or a next point that it did not have (an access that goes past a point gets that point on the
+    other side);
+    - no load through the scalar cache may come after a point: no fence invalidates that cache.  (Loads of what no one writes
+    may.)
     - no access may be without a line, so that nothing is known of it, where what it reads or writes does not tell.
 
-`final` must have the accesses and barriers of `moved` in the same order; and at each point that releases it must have waited for what is
-under way (in a block of gfx9 for shared memory alone, as global memory is the CU's, unless the kernel releases to other blocks) before anything goes on, and so at each barrier for shared memory.
+`final` must have the accesses and barriers of `moved` in the same order; and at each point that releases it must have waited for
+what is under way (in a block of gfx9 for shared memory alone, as global memory is the CU's, unless the kernel releases to other
+blocks) before anything goes on, and so at each barrier for shared memory.
 
---unmended FILE.ptx:KERNEL:TARGET:KIND is a kernel from whose IR what keeps LLVM from such errors is taken out: it must have an error of the KIND
-(ERRORS) then, or the test has not looked.  Prints what was compared, and what is wrong; exit status 1 then."""
+--unmended FILE.ptx:KERNEL:TARGET:KIND is a kernel from whose IR what keeps LLVM from such errors is taken out: it must have an
+error of the KIND (ERRORS) then, or the test has not looked.  Prints what was compared, and what is wrong; exit status 1 then."""
 import argparse
 import collections
 import concurrent.futures
@@ -90,7 +97,8 @@ class Numbered:
     def __init__(self, text, unmended):
         text = re.sub(r',? !dbg !\d+', '', text)
         text = re.sub(r'(?m)^!llvm\.dbg\.cu = .*\n', '', text)
-        text = re.sub(r'(?m)^\s*uselistorder' + ('' if unmended else ' ptr asm') + r' .*\n', '', text)   # LLVM cannot read those of assembly
+        # LLVM cannot read those of assembly
+        text = re.sub(r'(?m)^\s*uselistorder' + ('' if unmended else ' ptr asm') + r' .*\n', '', text)
         text = re.sub(r'(?m)^(attributes #.*)\bspeculatable ', r'\1', text)   # not read where a call of assembly has it
         self.lines, self.first_free = {}, 1 + max((int(n) for n in re.findall(r'(?m)^!(\d+) = ', text)), default=0)
         self.access, self.point, self.functions = 0, POINT - 1, 0
@@ -151,7 +159,8 @@ class Numbered:
         more.append(f'!{n + 1} = !DIFile(filename: "t", directory: "/")')
         more.append(f'!{n + 2} = !DISubroutineType(types: !{{}})')
         for i in range(self.functions):
-            more.append(f'!{n + 3 + i} = distinct !DISubprogram(name: "f{i}", scope: !{n + 1}, file: !{n + 1}, line: 0, type: !{n + 2}, '
+            more.append(f'!{n + 3 + i} = distinct !DISubprogram(name: "f{i}", scope: !{n + 1}, file: !{n + 1}, line: 0, type: '
+                        f'!{n + 2}, '
                         f'spFlags: DISPFlagDefinition, unit: !{n})')
         self.next = n + 3 + self.functions
 
@@ -212,7 +221,8 @@ def machine_event(line):
     code = line.split(' :: ')[0]
     if IS_MACHINE_POINT.search(code):
         return 'point'
-    operands = [o for o in re.split(r'\), \(', line.split(' :: ', 1)[1]) if re.search(r'\b(?:load|store)\b', o)] if ' :: ' in line else []
+    operands = [o for o in re.split(r'\), \(', line.split(' :: ', 1)[1])
+                if re.search(r'\b(?:load|store)\b', o)] if ' :: ' in line else []
     if 'INLINEASM' in code or not operands or all(IS_MACHINE_PRIVATE.search(o) for o in operands):
         return None
     return 'access'
@@ -401,7 +411,8 @@ def unwaited(text, major, releasing):
             elif 'INLINEASM &""' in code:
                 events.append(('mark', number, None))
             elif begun(code, major) or re.search(r'\bS_BARRIER(?:_SIGNAL\w*)?(?: |$)', code):
-                if number in releasing and ' :: ' in line and re.search(r'\b(?:release|acq_rel|seq_cst)\b', line.split(' :: ')[1]):
+                if number in releasing and ' :: ' in line and re.search(r'\b(?:release|acq_rel|seq_cst)\b',
+                                                                        line.split(' :: ')[1]):
                     events.append(('mark', number, None))
                 events.append(('begin' if begun(code, major) else 'barrier', number, (begun(code, major), line.strip())))
 
@@ -425,7 +436,8 @@ def unwaited(text, major, releasing):
 
 
 # ---- One kernel for one target
-PASSES = ['atomic-expand', 'amdgpu-late-codegenprepare', 'amdgpu-rewrite-undef-for-phi', 'si-memory-legalizer', 'branch-relaxation']
+PASSES = ['atomic-expand', 'amdgpu-late-codegenprepare', 'amdgpu-rewrite-undef-for-phi', 'si-memory-legalizer',
+          'branch-relaxation']
 
 
 def sections(dump):
@@ -467,7 +479,8 @@ class Checker:
             numbered = Numbered(f.read(), unmended)
         with open(base + '.ll', 'w', encoding='utf-8') as f:
             f.write(numbered.text)
-        r = run(os.path.join(self.bindir, 'llc'), '-mcpu=' + target, '-O2', '-relocation-model=pic', '-filetype=obj', base + '.ll', '-o',
+        r = run(os.path.join(self.bindir, 'llc'), '-mcpu=' + target, '-O2', '-relocation-model=pic', '-filetype=obj', base
+                + '.ll', '-o',
                 base + '.llc.o', '-print-module-scope', '-print-before=' + ','.join(PASSES[1::2]),
                 '-print-after=' + ','.join(PASSES[::2]))
         if r.returncode:
@@ -534,7 +547,8 @@ def main():
     with tempfile.TemporaryDirectory() as tmp:
         looked = set()
         checker = Checker(args.anywarp, args.bindir, tmp)
-        sources = [p for p in sorted(glob.glob(args.apps + '/*.cu')) if os.path.basename(p) not in APPS_LEFT_OUT] if args.apps else []
+        sources = [p for p in sorted(glob.glob(args.apps + '/*.cu'))
+                   if os.path.basename(p) not in APPS_LEFT_OUT] if args.apps else []
         files = args.files + apps_ptx(sources + args.nvcc_file, tmp)
         jobs = [(p, k, t) for p in files for k in run(args.anywarp, 'compile', p, '--emit=kernels').stdout.split()
                 for t in args.target or TARGETS if not args.kernel or k in args.kernel]

@@ -1,5 +1,5 @@
-"""Compiles a kernel that is large and tangled, with jumps from anywhere to anywhere among 5,000 labels, for one of AMD's cards, within a minute of
-the processor's time.
+"""Compiles a kernel that is large and tangled, with jumps from anywhere to anywhere among 5,000 labels, for one of AMD's cards,
+within a minute of the processor's time.
 
     python3 large.py ANYWARP_COMPILER
 """
@@ -26,7 +26,8 @@ def scattered(labels):
         a, b, c, d = (rng.randrange(8) for _ in range(4))
         lines.append(f"L{i}:\nmad.lo.u32 %v{a}, %v{b}, {rng.randrange(1 << 31) | 1}, %v{c};\n"
                      "add.u32 %n, %n, 1;\nsetp.gt.u32 %q, %n, %lim;\n@%q bra END;\n"
-                     f"and.b32 %t, %v{d}, {1 << rng.randrange(4, 28)};\nsetp.ne.u32 %q, %t, 0;\n@%q bra L{rng.randrange(labels)};\n")
+                     f"and.b32 %t, %v{d}, {1 << rng.randrange(4, 28)};\nsetp.ne.u32 %q, %t, 0;\n@%q bra "
+                     f"L{rng.randrange(labels)};\n")
         if rng.randrange(2):
             lines.append(f"bra L{rng.randrange(labels)};\n")
     return HEAD + "".join(lines) + "bra END;\n" + TAIL
@@ -40,10 +41,12 @@ def main(compiler):
     with tempfile.TemporaryDirectory() as folder:
         text, made = pathlib.Path(folder, "large.ptx"), pathlib.Path(folder, "large.o")
         text.write_text(scattered(5000))
-        done = subprocess.run([compiler, "compile", text, "--target", "gfx1030", "--emit=obj", "-o", made], stderr=subprocess.PIPE, preexec_fn=limit)
+        done = subprocess.run([compiler, "compile", text, "--target", "gfx1030", "--emit=obj", "-o", made],
+                              stderr=subprocess.PIPE, preexec_fn=limit)
         good = done.returncode == 0 and made.read_bytes()[:4] == b"\x7fELF"
     took = resource.getrusage(resource.RUSAGE_CHILDREN).ru_utime
-    print(f"{'ok' if good else 'FAILED'}: {took:.1f} s" + ("" if good else f", exit {done.returncode}: {done.stderr.decode()[-300:]}"))
+    print(f"{'ok' if good else 'FAILED'}: {took:.1f} s" + ("" if good
+                                                           else f", exit {done.returncode}: {done.stderr.decode()[-300:]}"))
     return not good
 
 

@@ -7,8 +7,8 @@ PLACES.ptx says in its comments which rows its kernels' line tables must have, f
     // PLACE: KERNEL FILE:LINE
 and with -g, for functions without .loc, where the text FILE is PLACES.ptx itself:
     // PLACE -g: KERNEL LINE
-Every kernel of all files is compiled for every target without a line table, as its .loc directives say, and with -g: machine code and
-constants must be the same bytes."""
+Every kernel of all files is compiled for every target without a line table, as its .loc directives say, and with -g: machine
+code and constants must be the same bytes."""
 import os
 import re
 import subprocess

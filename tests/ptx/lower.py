@@ -35,7 +35,8 @@ def runs_of(path):
 
 
 def run_one(compiler, path, run):
-    done = subprocess.run([compiler, 'compile', path, *run['args']], capture_output=True, text=True, errors='replace', check=False)
+    done = subprocess.run([compiler, 'compile', path, *run['args']], capture_output=True, text=True, errors='replace',
+                          check=False)
     output, at = done.stderr + done.stdout, 0
 
     def fail(number, text):

@@ -1,10 +1,11 @@
 #!/usr/bin/env python3
-# Code objects for cards without a runtime to try them on: LLVM's own tools must read them, every instruction must be one of the card's, and
-# descriptor, metadata, symbols and registers must agree with each other and with what the card has.
+# Code objects for cards without a runtime to try them on: LLVM's own tools must read them, every instruction must be one of the
+# card's, and descriptor, metadata, symbols and registers must agree with each other and with what the card has.
 # SPDX-License-Identifier: Apache-2.0
 """usage: objects.py ANYWARP LLVM_BINDIR [--target T]... [--apps DIR] FILE.ptx...
-Every kernel of the files, and with --apps of the programs there (through nvcc, where there is one), for gfx90a, gfx942, gfx1100 and gfx1201.
-Kernels that the compiler refuses are listed and must be in REFUSED.  Damaged copies of an object must be found out."""
+Every kernel of the files, and with --apps of the programs there (through nvcc, where there is one), for gfx90a, gfx942, gfx1100
+and gfx1201. Kernels that the compiler refuses are listed and must be in REFUSED.  Damaged copies of an object must be found
+out."""
 import argparse
 import concurrent.futures
 import glob
@@ -127,7 +128,8 @@ def check_descriptor(card, elf, name, fields):
         expect(have == int(fields[key]), f'{what}: descriptor {have}, metadata {fields[key]}')
     expect(reserved == 0 and raw[24:44] == bytes(20), 'reserved bytes of the descriptor are not zero')
     expect(bool(properties >> 10 & 1) == (card.wave == 32), 'wave size of the descriptor')
-    expect(bool(rsrc2 & 1) == (private > 0 or fields.get('uses_dynamic_stack') == 'true') or card.major >= 9, 'private segment enable')
+    expect(bool(rsrc2 & 1) == (private > 0 or fields.get('uses_dynamic_stack') == 'true') or card.major >= 9,
+           'private segment enable')
     expect(rsrc2 >> 7 & 1, 'the block number in x is not asked for')
     allocated = ((rsrc1 & 63) + 1) * card.granule
     used = int(fields['vgpr_count']) + (int(fields['agpr_count']) if card.name == 'gfx908' else 0)
@@ -148,7 +150,8 @@ def check_limits(card, fields, allocated):
     expect(int(fields['group_segment_fixed_size']) <= card.lds, f"{fields['group_segment_fixed_size']} bytes of LDS")
     waves = -(-threads // card.wave)
     per_simd = -(-waves // card.simds)
-    expect(per_simd * allocated <= card.vgprs_of_simd, f'a block of {threads} does not fit: {per_simd} waves of {allocated} registers')
+    expect(per_simd * allocated <= card.vgprs_of_simd,
+           f'a block of {threads} does not fit: {per_simd} waves of {allocated} registers')
 
 
 BRANCH = re.compile(r'\ts_(?:c?branch\w*|call_b64)\b.*<(\S+?)(?:\+0x([0-9a-f]+))?>')
@@ -282,7 +285,8 @@ def main():
             for i, card in enumerate(cards):
                 where = f'{os.path.basename(path)}: {kernel} for {card.name}'
                 out = os.path.join(tmp, f'{abs(hash((path, kernel)))}-{card.name}')
-                done = run(args.anywarp, 'compile', path, '--target', card.name, '--kernel', kernel, '--code-object', str(4 + i % 2),
+                done = run(args.anywarp, 'compile', path, '--target', card.name, '--kernel', kernel, '--code-object',
+                           str(4 + i % 2),
                            '-o', out)
                 if done.returncode:
                     if kernel not in REFUSED:

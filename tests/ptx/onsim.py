@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # What the AMDGPU finisher does its own way, run on the simulated card against references computed here: shuffles with constant
-# operands, directed rounding by the machine's mode, flushing by mode, conversions that saturate, reductions, sizes of the grid, products
-# of matrices by warps that part, loads before barriers.
+# operands, directed rounding by the machine's mode, flushing by mode, conversions that saturate, reductions, sizes of the grid,
+# products of matrices by warps that part, loads before barriers.
 # SPDX-License-Identifier: Apache-2.0
 """usage: onsim.py ANYWARP SIMGPU_RUN [SEED]"""
 import os
@@ -122,7 +122,8 @@ def encode(value, negative_zero, mode, form):
         exponent = max(least, exponent if x >= Fraction(2) ** exponent else exponent - 1)
     unit = Fraction(2) ** (exponent - precision + 1)
     n, rest = divmod(x, unit)
-    up = {'rz': False, 'rm': bool(sign), 'rp': not sign}.get(mode, 2 * rest > unit or (2 * rest == unit and n % 2 == 1)) and rest != 0
+    up = {'rz': False, 'rm': bool(sign), 'rp': not sign}.get(mode, 2 * rest > unit
+                                                             or (2 * rest == unit and n % 2 == 1)) and rest != 0
     bits = int(n) + up + ((exponent - least) << precision - 1)  # a carry goes into the exponent
     infinity = (most - least + 2) << precision - 1
     if bits >= infinity:
@@ -169,7 +170,8 @@ def numbers(rng, form, n):
             return rng.choice(SPECIAL[form])
         if kind < 0.5:
             return rng.getrandbits(width)
-        return rng.getrandbits(1) << width - 1 | rng.randrange(middle - 12, middle + 12) << precision - 1 | rng.getrandbits(precision - 1)
+        return rng.getrandbits(1) << width - 1 | rng.randrange(middle - 12, middle
+                                                               + 12) << precision - 1 | rng.getrandbits(precision - 1)
     return [one() for _ in range(n)]
 
 
@@ -180,7 +182,8 @@ def arithmetic(bench, card, form, ftz):
     body = [f'ld.global.{form} {letter}{i}, [%rd3+{size * i}];' for i in range(3)]
     for i, (op, mode) in enumerate(cases):
         third = f', {letter}2' if op == 'fma' else ''
-        body.append(f'{op}.{mode}{word}.{form} {letter}3, {letter}0, {letter}1{third}; st.global.{form} [%rd5+{size * i}], {letter}3;')
+        body.append(f'{op}.{mode}{word}.{form} {letter}3, {letter}0, {letter}1{third}; st.global.{form} [%rd5+{size * i}], '
+                    f'{letter}3;')
     bench.compile(entry('k', 3 * size, len(cases) * size, body), 'k', card)
     n = 4 * LANES
     v = numbers(bench.rng, form, 3 * n)
@@ -224,7 +227,8 @@ def sizes(bench, card):
             'setp.ne.u32 %p1, %r2, 0; @%p1 ret; st.global.v4.u32 [%rd1], {%r4, %r5, %r6, %r7};']
     bench.compile(entry('k', 0, 0, body), 'k', card)
     for grid, block in (((1, 1, 1), (1, 1, 1)), ((7, 3, 2), (96, 2, 1)), ((1000, 1, 1), (33, 1, 1)), ((3, 5, 7), (7, 11, 13)),
-                        ((1, 60, 1), (1, 1000, 1)), ((129, 2, 1), (1, 1, 64)), ((2, 1, 9), (5, 200, 1)), ((31, 1, 1), (1023, 1, 1)),
+                        ((1, 60, 1), (1, 1000, 1)), ((129, 2, 1), (1, 1, 64)), ((2, 1, 9), (5, 200, 1)),
+                        ((31, 1, 1), (1023, 1, 1)),
                         ((13, 1, 1), (1024, 1, 1))):
         out = bench.launch('k', card, ','.join(map(str, grid)), ','.join(map(str, block)), bytes(16), 16)
         for have, want in zip(struct.unpack('<4I', out), (*grid, grid[0] * block[0])):
@@ -238,7 +242,8 @@ def signed(x):
 
 def reductions(bench, card):
     operations = [('add.u32', lambda a, b: a + b), ('min.s32', lambda a, b: min(a, b, key=signed)),
-                  ('max.s32', lambda a, b: max(a, b, key=signed)), ('min.u32', min), ('max.u32', max), ('and.b32', lambda a, b: a & b),
+                  ('max.s32', lambda a, b: max(a, b, key=signed)), ('min.u32', min), ('max.u32', max),
+                  ('and.b32', lambda a, b: a & b),
                   ('or.b32', lambda a, b: a | b), ('xor.b32', lambda a, b: a ^ b)]
     masks, threads = (0xffffffff, 0x0f0ff00f), 112   # the last warp has 16 lanes
     body = ['ld.global.u32 %r4, [%rd3]; and.b32 %r6, %r2, 31; mov.u32 %r7, 1; shl.b32 %r7, %r7, %r6;']
@@ -264,7 +269,8 @@ def reductions(bench, card):
                 bench.same(have, want & 0xffffffff, f'{card}: redux.{op} of {mask:#x} in thread {t}')
 
 
-# ---- Products by matrix instructions, which write the registers of lanes that are switched off, too; one alone, and several in a row
+# ---- Products by matrix instructions, which write the registers of lanes that are switched off, too; one alone, and several in
+# a row
 TRIPS = (4, 4, 2, 5, 3, 1, 6)   # of each warp round the loop; the last has no neighbour in its wave
 TILE = '''.visible .entry k(.param .u64 in, .param .u64 out)
 {
@@ -343,8 +349,10 @@ def tiles(bench, card):
 # ---- What is loaded before a barrier, and used on one way from it only, is loaded before others write.
 def ordered(bench, card):
     threads, rounds = 256, 5
-    body = ['.shared .align 4 .b8 row[1028];', 'mov.u32 %r4, row;', 'shl.b32 %r5, %r2, 2;', 'add.s32 %r4, %r4, %r5;', 'mov.u32 %r8, 0;',
-            'ld.global.u32 %r6, [%rd3];', 'st.shared.u32 [%r4+4], %r6;', 'st.shared.u32 [row], %r8;', 'ld.global.u32 %r7, [%rd0+1024];',
+    body = ['.shared .align 4 .b8 row[1028];', 'mov.u32 %r4, row;', 'shl.b32 %r5, %r2, 2;', 'add.s32 %r4, %r4, %r5;',
+            'mov.u32 %r8, 0;',
+            'ld.global.u32 %r6, [%rd3];', 'st.shared.u32 [%r4+4], %r6;', 'st.shared.u32 [row], %r8;',
+            'ld.global.u32 %r7, [%rd0+1024];',
             'NEXT:', 'bar.sync 0;', 'ld.shared.u32 %r9, [%r4];', 'bar.sync 0;', 'setp.eq.s32 %p0, %r7, 0;', '@%p0 bra DONE;',
             'add.s32 %r9, %r9, %r9;', 'st.shared.u32 [%r4+4], %r9;', 'add.s32 %r7, %r7, -1;', 'bra NEXT;',
             'DONE:', 'ld.shared.u32 %r6, [%r4+4];', 'st.global.u32 [%rd5], %r6;']

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-# The table of passes: each row's golden test sees its pass.  Code without a pass that may be left out is another than with it, on one of the
-# machines of the file's RUN lines; a pass that is needed has run.  And the IR is well formed after each.
+# The table of passes: each row's golden test sees its pass.  Code without a pass that may be left out is another than with it,
+# on one of the machines of the file's RUN lines; a pass that is needed has run.  And the IR is well formed after each.
 # SPDX-License-Identifier: Apache-2.0
 """usage: passes.py COMPILER SOURCE_ROOT [NAME...]"""
 import os
@@ -13,7 +13,8 @@ BLOCKS = ('256,1,1', '64,8,1')
 
 
 def compiled(compiler, path, args, *more):
-    done = subprocess.run([compiler, 'compile', path, *args, *more], capture_output=True, text=True, errors='replace', check=False)
+    done = subprocess.run([compiler, 'compile', path, *args, *more], capture_output=True, text=True, errors='replace',
+                          check=False)
     return done.returncode, done.stdout, done.stderr
 
 
@@ -23,9 +24,11 @@ def runs_of(path, row):
     seen = []
     for args in (line.split() for line in lines):
         target = next((args[i + 1] for i, a in enumerate(args) if a == '--target'), 'host')
-        rest = [a for i, a in enumerate(args) if a != '--target' and (not i or args[i - 1] != '--target') and not a.startswith('--emit')]
+        rest = [a for i, a in enumerate(args) if a != '--target' and (not i or args[i - 1] != '--target')
+                and not a.startswith('--emit')]
         amd = target.startswith('gfx')
-        machines = [target] if target.startswith('gfx') == ('AMD' in row['on'] and 'HOST' not in row['on']) or 'HOST' in row['on'] and 'AMD' in row['on'] else []
+        host_too = 'HOST' in row['on']
+        machines = [target] if amd == ('AMD' in row['on'] and not host_too) or host_too and 'AMD' in row['on'] else []
         if 'HOST' in row['on'] and not amd:
             machines += ['host:sapphirerapids', 'host:haswell', 'host:znver3', 'host:x86-64-v2']
         elif 'AMD' in row['on'] and not machines:
@@ -72,9 +75,11 @@ def well_formed(compiler, root, row):
 def refusals(compiler, root):
     path = os.path.join(root, 'tests/ptx/lower/int.ptx')
     ok = True
-    for word, said in (('--disable=nonsense', 'is not known'), ('--disable=vectorise', 'is needed for right code'), ('--force=blend', 'no choice'),
+    for word, said in (('--disable=nonsense', 'is not known'), ('--disable=vectorise', 'is needed for right code'),
+                       ('--force=blend', 'no choice'),
                        ('--stop-after=blend', 'a step inside another pass'), ('--set=nonsense=1', 'is no threshold'),
-                       ('--set=jam_warps', 'is no threshold'), ('--set=jam_warps=0', 'is no threshold'), ('--set=jam_warps=2x', 'is no threshold')):
+                       ('--set=jam_warps', 'is no threshold'), ('--set=jam_warps=0', 'is no threshold'),
+                       ('--set=jam_warps=2x', 'is no threshold')):
         code, _, err = compiled(compiler, path, ['--target', 'host'], word)
         if code != 1 or said not in err:
             print(f'{word}: exit status {code}: {err}')

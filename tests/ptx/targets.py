@@ -29,7 +29,8 @@ def check(compiler, readobj, path, kernel, target, version, out):
         fail('not readable', read.stderr)
     text = read.stdout
     wave = 64 if target in WAVE64 else 32
-    for wanted in (f'EF_AMDGPU_MACH_AMDGCN_{target.upper()} ', 'OS/ABI: AMDGPU_HSA', f'ABIVersion: {version - 2}', 'Type: SharedObject',
+    for wanted in (f'EF_AMDGPU_MACH_AMDGCN_{target.upper()} ', 'OS/ABI: AMDGPU_HSA', f'ABIVersion: {version - 2}',
+                   'Type: SharedObject',
                    f'.wavefront_size: {wave}', f'Name: {kernel}.kd', 'STV_PROTECTED', '.kernarg_segment_align: 16'):
         if wanted not in text:
             fail(f'"{wanted}" is missing', text)
@@ -47,7 +48,8 @@ def check(compiler, readobj, path, kernel, target, version, out):
         fail('undefined symbols', text)
 
 
-# A kernel that traps tells the host, which may look before the kernel has ended: what the card's own cache holds is written back first.
+# A kernel that traps tells the host, which may look before the kernel has ended: what the card's own cache holds is written back
+# first.
 TRAP = """.version 7.0
 .target sm_50
 .address_size 64
@@ -56,7 +58,8 @@ TRAP = """.version 7.0
     trap;
 }
 """
-WRITTEN_BACK = {'gfx90a': r'\n.*buffer_wbl2\n', 'gfx942': r' sc1\n.*buffer_wbl2 sc0 sc1\n', 'gfx1201': r'scope:SCOPE_SYS\n.*global_wb scope:SCOPE_SYS\n'}
+WRITTEN_BACK = {'gfx90a': r'\n.*buffer_wbl2\n', 'gfx942': r' sc1\n.*buffer_wbl2 sc0 sc1\n',
+                'gfx1201': r'scope:SCOPE_SYS\n.*global_wb scope:SCOPE_SYS\n'}
 
 
 def check_trap(compiler, tmp):

@@ -1,5 +1,5 @@
-/* What programs of language.py need beside random.h: numbers of 64 bits, doubles as their bits, packed halves, structures, functions
- * that are called, and the host's side of lanes that take turns. */
+/* What programs of language.py need beside random.h: numbers of 64 bits, doubles as their bits, packed halves, structures,
+ * functions that are called, and the host's side of lanes that take turns. */
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 #include "random.h"
@@ -223,7 +223,8 @@ BOTH double b_value(u32 a)
     return (double)x;
 }
 
-/* x + y, and where that is not a double, one of the two next to it, whose last bit says so: what rounds it further is not misled by a tie. */
+/* x + y, and where that is not a double, one of the two next to it, whose last bit says so: what rounds it further is not misled
+ * by a tie. */
 static double host_odd_sum(double x, double y)
 {
     double sum = x + y, part = sum - x, lost = (x - (sum - part)) + (y - part);

@@ -1,4 +1,5 @@
-/* Device side of pipelines.py: copies that run ahead, halves packed into words, and matrices by warp.  The host needs none of it, but for the value of a half. */
+/* Device side of pipelines.py: copies that run ahead, halves packed into words, and matrices by warp.  The host needs none of it,
+ * but for the value of a half. */
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 #include <stdint.h>
@@ -11,7 +12,8 @@ static __device__ __forceinline__ uint32_t shared_address(const void *p)
 /* Of BYTES, the first `given` come from memory and the others are 0. */
 template <int BYTES> static __device__ __forceinline__ void copy_async(void *to, const void *from, uint32_t given)
 {
-    asm volatile("cp.async.ca.shared.global [%0], [%1], %2, %3;" :: "r"(shared_address(to)), "l"(from), "n"(BYTES), "r"(given) : "memory");
+    asm volatile("cp.async.ca.shared.global [%0], [%1], %2, %3;" ::"r"(shared_address(to)), "l"(from), "n"(BYTES), "r"(given)
+                 : "memory");
 }
 
 static __device__ __forceinline__ void copy_commit(void)
@@ -37,28 +39,34 @@ static __device__ __forceinline__ void unpack(uint32_t both, uint16_t *low, uint
     asm("mov.b32 {%0, %1}, %2;" : "=h"(*low), "=h"(*high) : "r"(both));
 }
 
-/* Where 8 halves lie in a tile: rows of CHUNKS of them, each row's in an order of its own so that columns lie in different banks. */
+/* Where 8 halves lie in a tile: rows of CHUNKS of them, each row's in an order of its own so that columns lie in different
+ * banks. */
 template <int CHUNKS, int SHIFT> static __device__ __forceinline__ uint32_t swizzled(uint32_t row, uint32_t chunk)
 {
     return (row * CHUNKS + (SHIFT < 0 ? chunk : chunk ^ row >> (SHIFT & 3) & (CHUNKS - 1))) * 8;
 }
 
 /* 16 by 16 of a tile as mma's first operand. */
-template <int CHUNKS, int SHIFT> static __device__ __forceinline__ void load_rows(uint32_t f[4], const uint16_t *tile, uint32_t row, uint32_t k, uint32_t lane)
+template <int CHUNKS, int SHIFT>
+static __device__ __forceinline__ void load_rows(uint32_t f[4], const uint16_t *tile, uint32_t row, uint32_t k, uint32_t lane)
 {
-    asm volatile("ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%0, %1, %2, %3}, [%4];" : "=r"(f[0]), "=r"(f[1]), "=r"(f[2]), "=r"(f[3])
+    asm volatile("ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%0, %1, %2, %3}, [%4];"
+                 : "=r"(f[0]), "=r"(f[1]), "=r"(f[2]), "=r"(f[3])
                  : "r"(shared_address(tile + swizzled<CHUNKS, SHIFT>(row + (lane & 15), k / 8 + (lane >> 4)))) : "memory");
 }
 
 /* 16 by 8 as its second: from a tile whose rows are k (they are transposed on the way), or whose rows are columns. */
-template <int CHUNKS, int SHIFT, bool ROWS_ARE_K> static __device__ __forceinline__ void load_columns(uint32_t f[2], const uint16_t *tile, uint32_t k, uint32_t column, uint32_t lane)
+template <int CHUNKS, int SHIFT, bool ROWS_ARE_K>
+static __device__ __forceinline__ void load_columns(uint32_t f[2], const uint16_t *tile, uint32_t k, uint32_t column,
+                                                    uint32_t lane)
 {
     if (ROWS_ARE_K)
         asm volatile("ldmatrix.sync.aligned.m8n8.x2.trans.shared.b16 {%0, %1}, [%2];" : "=r"(f[0]), "=r"(f[1])
                      : "r"(shared_address(tile + swizzled<CHUNKS, SHIFT>(k + (lane & 15), column / 8))) : "memory");
     else
         asm volatile("ldmatrix.sync.aligned.m8n8.x2.shared.b16 {%0, %1}, [%2];" : "=r"(f[0]), "=r"(f[1])
-                     : "r"(shared_address(tile + swizzled<CHUNKS, SHIFT>(column + (lane & 7), k / 8 + (lane >> 3 & 1)))) : "memory");
+                     : "r"(shared_address(tile + swizzled<CHUNKS, SHIFT>(column + (lane & 7), k / 8 + (lane >> 3 & 1))))
+                     : "memory");
 }
 
 /* Fragments as twelve halves, and back. */
@@ -77,8 +85,10 @@ static __device__ __forceinline__ void join(uint32_t a[4], uint32_t b[2], const 
 /* c += a b; the sums are whole numbers that either type holds. */
 static __device__ __forceinline__ void multiply(float c[4], const uint32_t a[4], const uint32_t b[2])
 {
-    asm volatile("mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 {%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, {%0, %1, %2, %3};"
-                 : "+f"(c[0]), "+f"(c[1]), "+f"(c[2]), "+f"(c[3]) : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b[0]), "r"(b[1]));
+    asm volatile(
+        "mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 {%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, {%0, %1, %2, %3};"
+        : "+f"(c[0]), "+f"(c[1]), "+f"(c[2]), "+f"(c[3])
+        : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b[0]), "r"(b[1]));
 }
 
 static __device__ __forceinline__ void multiply(uint32_t c[2], const uint32_t a[4], const uint32_t b[2])
@@ -122,7 +132,8 @@ static inline int small_value(uint16_t half)
     return half & 0x8000 ? -size : size;
 }
 
-/* What fold() gives for the thread's elements: rows lane / 4 and 8 below, columns 2 (lane % 4) and the next, of a product over `depth`. */
+/* What fold() gives for the thread's elements: rows lane / 4 and 8 below, columns 2 (lane % 4) and the next, of a product over
+ * `depth`. */
 template <class A, class B> static uint32_t host_product(uint32_t lane, uint32_t row, uint32_t column, uint32_t depth, A a, B b)
 {
     int sums[4] = { 0, 0, 0, 0 };

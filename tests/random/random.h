@@ -1,6 +1,8 @@
-/* What random programs (generate.py) share: words of both sides' arithmetic, memory, and the comparison of what the device and the host left in it.
+/* What random programs (generate.py) share: words of both sides' arithmetic, memory, and the comparison of what the device and
+ * the host left in it.
  *
- * The host's version of a kernel runs a block in step: each statement is a loop over the threads whose mask is set, each variable an array. */
+ * The host's version of a kernel runs a block in step: each statement is a loop over the threads whose mask is set, each variable
+ * an array. */
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 #include <cuda_runtime.h>
@@ -24,7 +26,8 @@ enum {
     COUNTERS = 64
 };
 
-/* Inputs are the same on both sides and nobody writes them; a thread writes its own slots of the outputs; all add to the counters. */
+/* Inputs are the same on both sides and nobody writes them; a thread writes its own slots of the outputs; all add to the
+ * counters. */
 struct memory {
     u32 *words, *odd;
     u64 *doubles;
@@ -126,7 +129,8 @@ BOTH u32 f_add(u32 a, u32 b) { float x = to_float(a), y = to_float(b); EXACT(of_
 BOTH u32 f_mul(u32 a, u32 b) { float x = to_float(a), y = to_float(b); EXACT(of_float(__fmul_rn(x, y)), of_float(x * y)); }
 BOTH u32 f_div(u32 a, u32 b) { float x = to_float(a), y = to_float(b); EXACT(of_float(__fdiv_rn(x, y)), of_float(x / y)); }
 BOTH u32 f_root(u32 a) { float x = to_float(a); EXACT(of_float(__fsqrt_rn(x)), of_float(sqrtf(x))); }
-BOTH u32 f_fused(u32 a, u32 b, u32 c) { float x = to_float(a), y = to_float(b), z = to_float(c); EXACT(of_float(__fmaf_rn(x, y, -z)), of_float(fmaf(x, y, -z))); }
+BOTH u32 f_fused(u32 a, u32 b, u32 c) { float x = to_float(a), y = to_float(b),
+                                        z = to_float(c); EXACT(of_float(__fmaf_rn(x, y, -z)), of_float(fmaf(x, y, -z))); }
 BOTH u32 f_least(u32 a, u32 b) { return of_float(fminf(to_float(a), to_float(b))); }
 BOTH u32 f_whole(u32 a) { return (u32)(int)to_float(a); }
 
@@ -186,15 +190,18 @@ static inline void host_shift(u32 n, const bool *on, u32 *to, const u32 *x, u32 
         }
 }
 
-/* a s m: add, sub, mad.lo, with carry out; A S M: addc, subc, madc.hi, with carry in and out.  The first operand is the result so far, the others
- * take turns; the carry is doubled in at the end. */
+/* a s m: add, sub, mad.lo, with carry out; A S M: addc, subc, madc.hi, with carry in and out.  The first operand is the result so
+ * far, the others take turns; the carry is doubled in at the end. */
 static inline u32 host_carry(const char *codes, u32 a, u32 b, u32 c)
 {
     const u32 operand[3] = { a, b, c };
     u64 x = a, carry = 0;
     for (u32 i = 0; codes[i]; i++) {
         u64 y = operand[1 + i % 2], z = operand[i % 3], in = codes[i] < 'a' ? carry : codes[i] == 's';
-        u64 sum = codes[i] == 'm' ? (u32)(x * y) + z : codes[i] == 'M' ? (x * y >> 32) + z : codes[i] == 's' || codes[i] == 'S' ? x + (u32)~y : x + y;
+        u64 sum = codes[i] == 'm'                      ? (u32)(x * y) + z
+                  : codes[i] == 'M'                    ? (x * y >> 32) + z
+                  : codes[i] == 's' || codes[i] == 'S' ? x + (u32)~y
+                                                       : x + y;
         sum += codes[i] == 'm' || codes[i] == 'a' ? 0 : in;
         x = (u32)sum;
         carry = sum >> 32;
@@ -226,9 +233,10 @@ static inline void host_sum(u32 n, const bool *on, u32 *to, const u32 *x)
 
 /* ---- memory ---- */
 
-#define FILLED(DO) \
-    DO(words, WORDS) DO(odd, WORDS) DO(doubles, WORDS) DO(halves, WORDS) DO(bytes, WORDS) DO(rows, ROWS + 1) DO(tiles, WORDS) DO(out, ROWS * SLOTS) \
-    DO(least, ROWS) DO(wide, ROWS) DO(small, ROWS) DO(counters, COUNTERS)
+#define FILLED(DO)                                                                                           \
+    DO(words, WORDS)                                                                                         \
+    DO(odd, WORDS) DO(doubles, WORDS) DO(halves, WORDS) DO(bytes, WORDS) DO(rows, ROWS + 1) DO(tiles, WORDS) \
+        DO(out, ROWS *SLOTS) DO(least, ROWS) DO(wide, ROWS) DO(small, ROWS) DO(counters, COUNTERS)
 #define MEMORY(DO) FILLED(DO) DO(marks, WORDS)
 
 static u64 random_state = 1;
@@ -281,16 +289,18 @@ static void memory_to_device(const struct memory *m, struct memory *d)
 static u32 memory_compare(const struct memory *m, const struct memory *d, const char *kernel)
 {
     u32 wrong = 0;
-#define DO(name, n) { \
-        u32 size = (n) * sizeof *m->name, before = wrong; \
-        decltype(m->name) got = (decltype(m->name))malloc(size); \
-        CHECK(cudaMemcpy(got, d->name, size, cudaMemcpyDeviceToHost)); \
-        for (u32 i = 0; i < n; i++) \
-            if (got[i] != m->name[i] && wrong++ == before) \
-                printf("%s: %s[%u] is %#llx, not %#llx\n", kernel, #name, i, (unsigned long long)got[i], (unsigned long long)m->name[i]); \
-        free(got); \
-        cudaFree(d->name); \
-        free(m->name); \
+#define DO(name, n)                                                                                      \
+    {                                                                                                    \
+        u32 size = (n) * sizeof *m->name, before = wrong;                                                \
+        decltype(m->name) got = (decltype(m->name))malloc(size);                                         \
+        CHECK(cudaMemcpy(got, d->name, size, cudaMemcpyDeviceToHost));                                   \
+        for (u32 i = 0; i < n; i++)                                                                      \
+            if (got[i] != m->name[i] && wrong++ == before)                                               \
+                printf("%s: %s[%u] is %#llx, not %#llx\n", kernel, #name, i, (unsigned long long)got[i], \
+                       (unsigned long long)m->name[i]);                                                  \
+        free(got);                                                                                       \
+        cudaFree(d->name);                                                                               \
+        free(m->name);                                                                                   \
     }
     MEMORY(DO)
 #undef DO

@@ -1,4 +1,5 @@
-/* What the programs of waits.py have in common: ways to look at a word that another thread writes, and to write it, and the frame around a kernel. */
+/* What the programs of waits.py have in common: ways to look at a word that another thread writes, and to write it, and the frame
+ * around a kernel. */
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <csignal>
 #include <cstdint>

@@ -1,7 +1,8 @@
 /* A wave and a decoded instruction: what a row of isa/ works on.  See sim.h for the rooms.
  *
- * A row's function does what its instruction says to one wave, for all active lanes.  It does not fetch, count or advance: the wave's `next`
- * is the following instruction already, and a branch sets it through sim_jump.  On bad memory it calls sim_fault and returns. */
+ * A row's function does what its instruction says to one wave, for all active lanes.  It does not fetch, count or advance: the
+ * wave's `next` is the following instruction already, and a branch sets it through sim_jump.  On bad memory it calls sim_fault
+ * and returns. */
 /* SPDX-License-Identifier: Apache-2.0 */
 #ifndef SIM_INST_H
 #define SIM_INST_H
@@ -26,11 +27,13 @@ enum sim_kind {
     SIM_NULL,
     SIM_SPECIAL  /* reg: enum sim_special */
 };
-enum sim_special { SIM_SCC, SIM_VCCZ, SIM_EXECZ, SIM_SHARED_BASE, SIM_SHARED_LIMIT, SIM_PRIVATE_BASE, SIM_PRIVATE_LIMIT, SIM_POPS_ID,
+enum sim_special { SIM_SCC, SIM_VCCZ, SIM_EXECZ, SIM_SHARED_BASE, SIM_SHARED_LIMIT, SIM_PRIVATE_BASE, SIM_PRIVATE_LIMIT,
+                   SIM_POPS_ID,
                    SIM_LDS_DIRECT };
 
 /* Places in wave->s. */
-enum { SIM_FLAT_SCRATCH = 102, SIM_XNACK_MASK = 104, SIM_VCC = 106, SIM_TTMP = 108, SIM_M0 = 124, SIM_EXEC = 126, SIM_SGPRS = 128 };
+enum { SIM_FLAT_SCRATCH = 102, SIM_XNACK_MASK = 104, SIM_VCC = 106, SIM_TTMP = 108, SIM_M0 = 124, SIM_EXEC = 126,
+       SIM_SGPRS = 128 };
 
 /* SDWA selections. */
 enum sim_sel { SIM_SEL_DWORD, SIM_SEL_BYTE0, SIM_SEL_BYTE1, SIM_SEL_BYTE2, SIM_SEL_BYTE3, SIM_SEL_WORD0, SIM_SEL_WORD1 };
@@ -44,13 +47,15 @@ struct sim_operand {
     uint8_t sel;            /* enum sim_sel */
     uint16_t reg;
     uint64_t imm;           /* bits */
-    const uint32_t *splat;  /* of an immediate: 64 times the low word, then 64 times the high word; lives as long as the program */
+    const uint32_t *splat;  /* of an immediate: 64 times the low word, then 64 times the high word; lives as long as the
+                             * program */
 };
 
 /* A row of the table.  Signature: result types, '=', source types, one letter each, in the order of the assembler's operands:
- *   b 32 bits   f f32   h f16 (or 16 bits as f16)   w 16-bit integer   k bf16   q 64 bits   d f64   p two 16-bit integers   P two f16   F two f32
- *   m lane mask (one SGPR in wave32, two in wave64)   s scalar 32 bits   S scalar 64 bits   o any, taken as it is (memory operands, offsets)
- * The letter decides how an immediate of the text becomes bits.  A trailing '?' makes the last source optional; '*' ends checking. */
+ *   b 32 bits f f32 h f16 (or 16 bits as f16) w 16-bit integer k bf16 q 64 bits d f64 p two 16-bit integers P two f16 F two f32
+ *   m lane mask (one SGPR in wave32, two in wave64) s scalar 32 bits S scalar 64 bits o any, taken as it is (memory operands,
+ *   offsets) The letter decides how an immediate of the text becomes bits.  A trailing '?' makes the last source optional; '*'
+ *   ends checking. */
 struct sim_op {
     const char *name;       /* LLVM's mnemonic without _e32, _e64, _dpp, _dpp8, _sdwa */
     const char *sig;
@@ -65,13 +70,14 @@ struct sim_table {
     const struct sim_op *ops;
     size_t count;
 };
-extern const struct sim_table sim_salu, sim_control, sim_valu_int, sim_valu_float, sim_valu_half, sim_valu_cmp, sim_valu_lane, sim_valu_matrix,
-    sim_smem, sim_vmem, sim_buffer, sim_lds, sim_image, sim_salu_float, sim_valu_wmma;
+extern const struct sim_table sim_salu, sim_control, sim_valu_int, sim_valu_float, sim_valu_half, sim_valu_cmp, sim_valu_lane,
+    sim_valu_matrix, sim_smem, sim_vmem, sim_buffer, sim_lds, sim_image, sim_salu_float, sim_valu_wmma;
 
 /* gfx12: whose caches an access goes past, in the encoding's order. */
 enum sim_scope { SIM_SCOPE_CU, SIM_SCOPE_SE, SIM_SCOPE_DEV, SIM_SCOPE_SYS };
 
-enum sim_dpp { SIM_DPP_NONE, SIM_DPP_QUAD_PERM, SIM_DPP_ROW_SHL, SIM_DPP_ROW_SHR, SIM_DPP_ROW_ROR, SIM_DPP_WAVE_SHL, SIM_DPP_WAVE_ROL,
+enum sim_dpp { SIM_DPP_NONE, SIM_DPP_QUAD_PERM, SIM_DPP_ROW_SHL, SIM_DPP_ROW_SHR, SIM_DPP_ROW_ROR, SIM_DPP_WAVE_SHL,
+               SIM_DPP_WAVE_ROL,
                SIM_DPP_WAVE_SHR, SIM_DPP_WAVE_ROR, SIM_DPP_ROW_MIRROR, SIM_DPP_ROW_HALF_MIRROR, SIM_DPP_BCAST15, SIM_DPP_BCAST31,
                SIM_DPP_ROW_SHARE, SIM_DPP_ROW_XMASK, SIM_DPP_ROW_NEWBCAST, SIM_DPP_8 };
 
@@ -85,8 +91,8 @@ struct sim_inst {
     uint16_t vgprs, agprs;            /* how many the operands reach: more than the wave has is illegal */
     uint8_t cls;                      /* op's */
     uint8_t slots;                    /* lanes of the wave for a vector instruction, 0 for others: what its execution counts */
-    bool quick;                       /* sources are VGPRs, SGPRs and constants with neg and abs at most, the first result is a VGPR;
-                                       * no DPP, SDWA, op_sel, omod or clamp */
+    bool quick;                       /* sources are VGPRs, SGPRs and constants with neg and abs at most, the first result is a
+                                       * VGPR; no DPP, SDWA, op_sel, omod or clamp */
     uint8_t size, bytes[20];
     uint8_t wave;                     /* 32 or 64 */
     uint8_t n, n_results;             /* operands; how many of them, first, are results */
@@ -94,8 +100,10 @@ struct sim_inst {
 
     int64_t offset;                   /* offset:N, or 0 */
     uint16_t offset0, offset1;        /* of LDS pairs */
-    int32_t simm;                     /* SOPP and SOPK immediate (sign-extended 16 bits), branch distance in dwords, s_waitcnt's bits, ... */
-    uint8_t glc, slc, dlc;            /* cache bits; glc is "returns the old value" for atomics (also sc0 on gfx940, th:TH_ATOMIC_RETURN on gfx12) */
+    int32_t simm;                     /* SOPP and SOPK immediate (sign-extended 16 bits), branch distance in dwords, s_waitcnt's
+                                       * bits, ... */
+    uint8_t glc, slc, dlc;            /* cache bits; glc is "returns the old value" for atomics (also sc0 on gfx940,
+                                       * th:TH_ATOMIC_RETURN on gfx12) */
     uint8_t scope;                    /* gfx12: enum sim_scope */
     bool clamp, offen, idxen, lds, gds, tfe, unorm, a16, d16, da, lwe, r128;
     uint8_t omod;                     /* 0; 1 *2, 2 *4, 3 /2 */
@@ -104,7 +112,8 @@ struct sim_inst {
     uint8_t row_mask, bank_mask;      /* 15 where not said */
     bool bound_ctrl, fi;              /* out of range reads 0; inactive lanes may be read */
     uint8_t dst_sel, dst_unused;      /* SDWA; unused: 0 pad, 1 sext, 2 preserve */
-    uint8_t op_sel[4], op_sel_hi[4], neg_lo[4], neg_hi[4]; /* per source, [3] of op_sel is the result; op_sel_hi as LLVM prints it, 1 by default in packed rows */
+    uint8_t op_sel[4], op_sel_hi[4], neg_lo[4], neg_hi[4]; /* per source, [3] of op_sel is the result; op_sel_hi as LLVM prints
+                                                            * it, 1 by default in packed rows */
     uint8_t dmask, dim;               /* image */
     uint8_t cbsz, abid, blgp;         /* MFMA */
     uint32_t hwreg, hwreg_offset, hwreg_size; /* s_getreg, s_setreg */
@@ -112,12 +121,14 @@ struct sim_inst {
     const struct sim_inst *target;    /* of a direct branch, NULL until it was taken */
     struct sim_inst *dual[2];         /* of gfx11's v_dual_*: the two halves; NULL */
     const char *why;                  /* of text that is none of ours: what is wrong with it */
-    const struct sim_inst *self;      /* where it lies: a row may be run on a changed copy (VGPR indexing), which caches nothing */
+    const struct sim_inst *self;      /* where it lies: a row may be run on a changed copy (VGPR indexing), which caches
+                                       * nothing */
 };
 
 /* ---- Waves ---- */
 
-enum sim_state { SIM_RUNNING, SIM_AT_BARRIER, SIM_ASLEEP /* yields its slice: s_sleep, spinning */, SIM_AT_GWS, SIM_ENDED, SIM_STOPPED /* fault, illegal, trap */ };
+enum sim_state { SIM_RUNNING, SIM_AT_BARRIER, SIM_ASLEEP /* yields its slice: s_sleep, spinning */, SIM_AT_GWS, SIM_ENDED,
+                 SIM_STOPPED /* fault, illegal, trap */ };
 
 /* gfx12's barrier in two instructions: what became of the wave's signal that it has not waited for yet. */
 enum sim_signal { SIM_NOT_SIGNALLED, SIM_SIGNALLED, SIM_ALL_SIGNALLED };
@@ -141,8 +152,9 @@ struct sim_wave {
     unsigned lanes;                   /* 32 or 64 */
     unsigned n_vgprs;                 /* allocated: use past it is illegal (decode checks) */
     uint32_t scc;                     /* 0 or 1 */
-    uint32_t mode;                    /* MODE: [1:0] f32 round, [3:2] f64/f16 round (0 even, 1 +inf, 2 -inf, 3 zero), [5:4] f32 denormals,
-                                       * [7:6] f64/f16 denormals (bit 0: inputs kept, bit 1: results kept), [8] dx10_clamp, [9] ieee */
+    uint32_t mode;                    /* MODE: [1:0] f32 round, [3:2] f64/f16 round (0 even, 1 +inf, 2 -inf, 3 zero), [5:4] f32
+                                       * denormals, [7:6] f64/f16 denormals (bit 0: inputs kept, bit 1: results kept), [8]
+                                       * dx10_clamp, [9] ieee */
     uint8_t state;                    /* enum sim_state */
     uint8_t signal;                   /* gfx12: enum sim_signal */
     const struct sim_card *card;
@@ -220,8 +232,8 @@ const struct sim_inst *sim_decode(struct sim_wave *w, uint64_t pc);
 /* The row of an instruction, by whatever name of it, for that card; NULL. */
 const struct sim_op *sim_row(const char *name, const struct sim_card *card);
 
-/* Begins a new epoch: code may have changed since, so each instruction is compared with memory when next executed.  Every dispatch calls
- * it before its first wave runs.  Thread-safe. */
+/* Begins a new epoch: code may have changed since, so each instruction is compared with memory when next executed.  Every
+ * dispatch calls it before its first wave runs.  Thread-safe. */
 void sim_decode_epoch(void);
 
 /* The race detector (core/race.c).  What accesses memory calls these when the wave is watched: vector memory whose lanes `live`
@@ -230,7 +242,8 @@ void sim_race_memory(struct sim_wave *w, const struct sim_inst *i, enum sim_acce
                      const uint64_t *address, char *const *at);
 void sim_race_lds(struct sim_wave *w, const struct sim_inst *i, enum sim_access kind, unsigned size, uint64_t live,
                   const uint32_t *address);
-void sim_race_scalar(struct sim_wave *w, const struct sim_inst *i, enum sim_access kind, unsigned size, uint64_t address, char *at);
+void sim_race_scalar(struct sim_wave *w, const struct sim_inst *i, enum sim_access kind, unsigned size, uint64_t address,
+                     char *at);
 /* A wait until at most so many loads, LDS instructions and (gfx10) stores are under way; SIM_ANY: any number.  Watched or not. */
 #define SIM_ANY 1000u
 void sim_race_wait(struct sim_wave *w, unsigned vm, unsigned lgkm, unsigned vs);
@@ -243,7 +256,8 @@ void sim_race_at_barrier(struct sim_wave *w, const struct sim_inst *i);
 void sim_wave_run(struct sim_wave *w, unsigned budget);
 
 /* Global wave sync, resources 0..63 of a card (core/schedule.c): what ds_gws_init and ds_gws_barrier do.  `waves_less_one` is the
- * instruction's data.  The barrier leaves the wave in SIM_AT_GWS until the last one has come, or does not wait at all when it is the last. */
+ * instruction's data.  The barrier leaves the wave in SIM_AT_GWS until the last one has come, or does not wait at all when it is
+ * the last. */
 void sim_gws_init(struct sim_wave *w, unsigned resource, uint32_t waves_less_one);
 void sim_gws_barrier(struct sim_wave *w, unsigned resource, uint32_t waves_less_one);
 

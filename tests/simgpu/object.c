@@ -410,7 +410,8 @@ bool object_load(struct object *o, const char *file, const char *kernel, uint64_
     return false;
 }
 
-bool object_load_bytes(struct object *o, const void *bytes, size_t n, const char *kernel, uint64_t base, char *ret_problem, size_t size)
+bool object_load_bytes(struct object *o, const void *bytes, size_t n, const char *kernel, uint64_t base, char *ret_problem,
+                       size_t size)
 {
     struct text problem = { ret_problem, size };
     struct file f = { malloc(n), n };

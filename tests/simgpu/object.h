@@ -1,4 +1,5 @@
-/* A code object read without ROCr, for simgpu-run and hip/: its segments as the card sees them, and what its metadata says of one kernel. */
+/* A code object read without ROCr, for simgpu-run and hip/: its segments as the card sees them, and what its metadata says of one
+ * kernel. */
 /* SPDX-License-Identifier: Apache-2.0 */
 #ifndef SIM_OBJECT_H
 #define SIM_OBJECT_H
@@ -30,7 +31,8 @@ struct object {
  * False, with one line in `ret_problem`, when the file is no code object or has no such kernel.  object_fini frees. */
 bool object_load(struct object *o, const char *file, const char *kernel, uint64_t base, char *ret_problem, size_t size);
 /* The same of a file in memory, whose bytes are copied. */
-bool object_load_bytes(struct object *o, const void *bytes, size_t n, const char *kernel, uint64_t base, char *ret_problem, size_t size);
+bool object_load_bytes(struct object *o, const void *bytes, size_t n, const char *kernel, uint64_t base, char *ret_problem,
+                       size_t size);
 void object_fini(struct object *o);
 
 struct object_launch {

@@ -1,4 +1,5 @@
-/* simgpu-run: one kernel of one code object on a simulated card, without any runtime.  What --help says is what scripts rely on. */
+/* simgpu-run: one kernel of one code object on a simulated card, without any runtime.  What --help says is what scripts rely
+ * on. */
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <errno.h>
 #include <getopt.h>
@@ -59,7 +60,8 @@ static const char help[] =
     "  --dump N=FILE      writes the N-th buffer (from 0, in order of the ARGs) to FILE afterwards\n"
     "  --stats            prints statistics to standard error\n"
     "  --json             prints statistics and the kernel's shape to standard output, as one JSON object on one line\n"
-    "  --time             prints instructions and processor time as --json does, without counting lines and bank conflicts (0 then)\n"
+    "  --time             prints instructions and processor time as --json does, without counting lines and bank conflicts (0 "
+    "then)\n"
     "  --check race       looks for races and prints them to standard error\n"
     "  --help             this\n"
     "\n"
@@ -68,16 +70,20 @@ static const char help[] =
     "  bytes:HEX          a structure, aligned to 8\n"
     "  pad:N              goes on at offset N\n"
     "  buf:BYTES[=INIT]   memory of the card; its address is the argument.  INIT: zero (the default), iota32 (0, 1, 2, ...),\n"
-    "                     byte:HEX (every byte), rand:SEED (32-bit words), frand:SEED (f32 from 0 up to 1), or else a file's name\n"
+    "                     byte:HEX (every byte), rand:SEED (32-bit words), frand:SEED (f32 from 0 up to 1), or else a file's "
+    "name\n"
     "  hidden:HEX         bytes as they are, without alignment\n"
-    "Hidden arguments that the code object's metadata names (block counts and sizes, remainders, dimensions, apertures) are filled in.\n"
+    "Hidden arguments that the code object's metadata names (block counts and sizes, remainders, dimensions, apertures) are "
+    "filled in.\n"
     "\n"
     "Numbers: 10, 0x10, 4K, 16M, 1G.  Exit status: 0 the kernel ended, 1 bad usage or file, 2 it was stopped, one line\n"
     "says why, 3 races were found.\n"
     "\n"
-    "JSON keys: kernel, card, end (done, fault, illegal, trap, stuck, bad-packet, stopped); sums over all launches: launches, waves,\n"
+    "JSON keys: kernel, card, end (done, fault, illegal, trap, stuck, bad-packet, stopped); sums over all launches: launches, "
+    "waves,\n"
     "instructions, executed {class: count}, vector_lanes, vector_slots, loaded, stored, lines, scalar_loaded, lds_accesses,\n"
-    "lds_conflicts, taken, nanoseconds, cpu_nanoseconds (processor time of all threads); of one: wave, vgprs, agprs, sgprs, sgpr_spills, vgpr_spills, lds_bytes, private_bytes,\n"
+    "lds_conflicts, taken, nanoseconds, cpu_nanoseconds (processor time of all threads); of one: wave, vgprs, agprs, sgprs, "
+    "sgpr_spills, vgpr_spills, lds_bytes, private_bytes,\n"
     "waves_per_block, blocks, resident, occupancy, occupancy_of.\n";
 
 static void die(const char *fmt, ...) __attribute__((format(printf, 1, 2), noreturn));
@@ -288,19 +294,22 @@ static void print_json(const struct job *j, const struct sim_card *card, const s
     for (int i = 0; i < SIM_CLASS_COUNT; i++)
         all += s->executed[i];
     printf("{\"kernel\":\"%s\",\"card\":\"%s\",\"end\":\"%s\"", j->kernel, card->name, end_names[end]);
-    printf(",\"launches\":%" PRIu64 ",\"waves\":%" PRIu64 ",\"instructions\":%" PRIu64 ",\"executed\":{", s->launches, s->waves, all);
+    printf(",\"launches\":%" PRIu64 ",\"waves\":%" PRIu64 ",\"instructions\":%" PRIu64 ",\"executed\":{", s->launches, s->waves,
+           all);
     for (int i = 0; i < SIM_CLASS_COUNT; i++)
         printf("%s\"%s\":%" PRIu64, i ? "," : "", classes[i], s->executed[i]);
-    printf("},\"vector_lanes\":%" PRIu64 ",\"vector_slots\":%" PRIu64 ",\"loaded\":%" PRIu64 ",\"stored\":%" PRIu64 ",\"lines\":%" PRIu64,
+    printf("},\"vector_lanes\":%" PRIu64 ",\"vector_slots\":%" PRIu64 ",\"loaded\":%" PRIu64 ",\"stored\":%" PRIu64
+           ",\"lines\":%" PRIu64,
            s->vector_lanes, s->vector_slots, s->loaded, s->stored, s->lines);
     printf(",\"scalar_loaded\":%" PRIu64 ",\"lds_accesses\":%" PRIu64 ",\"lds_conflicts\":%" PRIu64 ",\"taken\":%" PRIu64
-           ",\"nanoseconds\":%" PRIu64 ",\"cpu_nanoseconds\":%" PRIu64, s->scalar_loaded, s->lds_accesses, s->lds_conflicts, s->taken,
-           s->nanoseconds, cpu);
-    printf(",\"wave\":%u,\"vgprs\":%u,\"agprs\":%u,\"sgprs\":%u,\"sgpr_spills\":%u,\"vgpr_spills\":%u", shape->lanes, shape->vgprs,
-           shape->agprs, j->object.sgprs, j->object.sgpr_spills, j->object.vgpr_spills);
+           ",\"nanoseconds\":%" PRIu64 ",\"cpu_nanoseconds\":%" PRIu64,
+           s->scalar_loaded, s->lds_accesses, s->lds_conflicts, s->taken, s->nanoseconds, cpu);
+    printf(",\"wave\":%u,\"vgprs\":%u,\"agprs\":%u,\"sgprs\":%u,\"sgpr_spills\":%u,\"vgpr_spills\":%u", shape->lanes,
+           shape->vgprs, shape->agprs, j->object.sgprs, j->object.sgpr_spills, j->object.vgpr_spills);
     printf(",\"lds_bytes\":%u,\"private_bytes\":%u,\"waves_per_block\":%u,\"blocks\":%" PRIu64 ",\"resident\":%" PRIu64
-           ",\"occupancy\":%u,\"occupancy_of\":%u}\n", shape->lds_bytes, shape->private_bytes, shape->waves_per_block, shape->blocks,
-           shape->resident, shape->occupancy, shape->occupancy_of);
+           ",\"occupancy\":%u,\"occupancy_of\":%u}\n",
+           shape->lds_bytes, shape->private_bytes, shape->waves_per_block, shape->blocks, shape->resident, shape->occupancy,
+           shape->occupancy_of);
 }
 
 static void write_dumps(const struct job *j)
@@ -321,7 +330,8 @@ static hsa_kernel_dispatch_packet_t packet;
 
 static struct sim_dispatch dispatch_of(struct job *j, const struct sim_card *card)
 {
-    struct sim_dispatch d = { .card = card, .node = NODE, .descriptor = j->object.descriptor, .private_bytes = j->object.private_bytes,
+    struct sim_dispatch d = { .card = card, .node = NODE, .descriptor = j->object.descriptor,
+                              .private_bytes = j->object.private_bytes,
                               .group_bytes = j->object.lds_bytes + j->lds, .kernarg = KERNARG_BASE, .packet = PACKET_BASE,
                               .name = j->kernel, .object = j->object.file, .object_size = j->object.file_size,
                               .object_base = j->object.base, .counts = j->stats || j->json };
@@ -357,7 +367,8 @@ static int run(struct job *j, const struct sim_card *card)
     struct sim_stats total = { 0 }, one = { 0 };
     enum sim_end end = SIM_END_DONE;
     if (!sim_map_add(CODE_BASE, j->object.image, j->object.size, 1u << NODE) ||
-        !sim_map_add(KERNARG_BASE, j->kernarg, MAX_KERNARG, 1u << NODE) || !sim_map_add(PACKET_BASE, &packet, sizeof packet, 1u << NODE))
+        !sim_map_add(KERNARG_BASE, j->kernarg, MAX_KERNARG, 1u << NODE) ||
+        !sim_map_add(PACKET_BASE, &packet, sizeof packet, 1u << NODE))
         die("the card's memory cannot be set up");
     if (!sim_dispatch_shape(&d, &shape, &report))
         die("%s", report.text);
@@ -394,7 +405,8 @@ static void options(struct job *j, int argc, char **argv)
     enum { CARD = 256, GRID, BLOCK, LDS, REPEAT, KERNARG, NO_HIDDEN, DUMP, STATS, JSON, TIME, CHECK, HELP };
     static const struct option known[] = {
         { "card", 1, NULL, CARD }, { "grid", 1, NULL, GRID }, { "block", 1, NULL, BLOCK }, { "lds", 1, NULL, LDS },
-        { "repeat", 1, NULL, REPEAT }, { "kernarg", 1, NULL, KERNARG }, { "no-hidden", 0, NULL, NO_HIDDEN }, { "dump", 1, NULL, DUMP },
+        { "repeat", 1, NULL, REPEAT },       { "kernarg", 1, NULL, KERNARG },
+        { "no-hidden", 0, NULL, NO_HIDDEN }, { "dump", 1, NULL, DUMP },
         { "stats", 0, NULL, STATS }, { "json", 0, NULL, JSON }, { "time", 0, NULL, TIME },
         { "check", 1, NULL, CHECK }, { "help", 0, NULL, HELP }, { 0 },
     };

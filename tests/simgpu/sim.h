@@ -6,7 +6,8 @@
  *   run.c    simgpu-run: one kernel of one code object, without any runtime
  *   hip/     stands for AMD's libamdhip64.so.6, for cards that ROCr 5.2 does not know
  *
- * Nothing here knows CUDA or anywarp.  thunk/ and hip/ call core/, core/ calls isa/, isa/ calls the services of core/ declared here and in inst.h. */
+ * Nothing here knows CUDA or anywarp.  thunk/ and hip/ call core/, core/ calls isa/, isa/ calls the services of core/ declared
+ * here and in inst.h. */
 /* SPDX-License-Identifier: Apache-2.0 */
 #ifndef SIM_H
 #define SIM_H
@@ -89,7 +90,8 @@ struct sim_dispatch {
     const void *object;       /* for messages: the kernel's code object as a file, loaded at object_base; NULL: asked of ROCr */
     size_t object_size;
     uint64_t object_base;
-    bool counts;              /* lines and bank conflicts, which takes time; else only when ANYWARP_SIM_STATS asks for statistics */
+    bool counts;              /* lines and bank conflicts, which takes time; else only when ANYWARP_SIM_STATS asks for
+                               * statistics */
 };
 
 enum sim_end { SIM_END_DONE, SIM_END_FAULT, SIM_END_ILLEGAL, SIM_END_TRAP, SIM_END_STUCK, SIM_END_BAD_PACKET, SIM_END_STOPPED };
@@ -101,8 +103,8 @@ struct sim_report {
     char text[1280];          /* one line: what, kernel, instruction, where */
 };
 
-/* Runs a kernel to its end on the calling thread and the pool's; blocks in parallel.  `stop` is looked at now and then; may be NULL.
- * The report is written unless the result is SIM_END_DONE. */
+/* Runs a kernel to its end on the calling thread and the pool's; blocks in parallel.  `stop` is looked at now and then; may be
+ * NULL.  The report is written unless the result is SIM_END_DONE. */
 enum sim_end sim_dispatch_run(const struct sim_dispatch *dispatch, const _Atomic bool *stop, struct sim_report *ret_report);
 
 /* What a kernel takes of a card. */
@@ -125,8 +127,8 @@ enum sim_end sim_dispatch_count(const struct sim_dispatch *dispatch, const _Atom
 /* The name of the kernel whose descriptor lies at `descriptor`, from the dynamic symbols of the code object loaded around it. */
 void sim_kernel_name(uint32_t node, uint64_t descriptor, char *ret_name, size_t size);
 
-/* Called, when set, on the wave's thread when it sends the interrupt message: `event` is the low 24 bits of M0, what it wrote to the
- * signal's mailbox before.  The thunk's (core/wave.c holds it). */
+/* Called, when set, on the wave's thread when it sends the interrupt message: `event` is the low 24 bits of M0, what it wrote to
+ * the signal's mailbox before.  The thunk's (core/wave.c holds it). */
 extern void (*sim_interrupt)(uint32_t node, uint32_t event);
 
 /* ---- Statistics (core/stats.c) ---- */
@@ -151,7 +153,8 @@ struct sim_stats {
     uint64_t loaded, stored;            /* bytes of vector memory, by active lanes */
     uint64_t lines;                     /* distinct 64-byte lines per instruction, summed: coalescing; counted when asked for */
     uint64_t scalar_loaded;             /* bytes */
-    uint64_t lds_accesses, lds_conflicts; /* LDS instructions, and further passes they need by bank conflicts, counted when asked for */
+    uint64_t lds_accesses, lds_conflicts; /* LDS instructions, and further passes they need by bank conflicts, counted when asked
+                                           * for */
     uint64_t taken;                     /* branches taken */
     uint64_t waves, launches;
     uint64_t occupancy, occupancy_of;   /* waves that fit a SIMD, of how many; summed per launch */
@@ -181,7 +184,8 @@ struct sim_settings {
     const struct sim_card *cards[16];   /* ANYWARP_SIM=gfx1030[,gfx1030...]; default one gfx1030 */
     unsigned n_cards;
     unsigned threads;                   /* ANYWARP_SIM_THREADS; default the cores this process may use */
-    const char *stats;                  /* ANYWARP_SIM_STATS: "1" to standard error, else a file (.json: JSON lines); NULL: none */
+    const char *stats;                  /* ANYWARP_SIM_STATS: "1" to standard error, else a file (.json: JSON lines); NULL:
+                                         * none */
     uint64_t vram;                      /* ANYWARP_SIM_MEMORY, bytes of each card; default 8 GiB */
     bool check_race;                    /* ANYWARP_SIM_CHECK=race */
     bool trace_thunk, trace_packets, trace_instructions; /* ANYWARP_SIM_TRACE=thunk,packets,instructions */

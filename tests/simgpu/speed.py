@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-# How fast the simulated Radeon executes usual kernels: those of tests/bench/amdgpu/kernels.cu, compiled by clang straight to the card, with
-# data large enough for throughput to count.  Millions of wave-instructions a second of processor time.  It judges no results: that is
-# the tests' business, and tests/bench/amdgpu/ratio.py's.
+# How fast the simulated Radeon executes usual kernels: those of tests/bench/amdgpu/kernels.cu, compiled by clang straight to the
+# card, with data large enough for throughput to count.  Millions of wave-instructions a second of processor time.  It judges no
+# results: that is the tests' business, and tests/bench/amdgpu/ratio.py's.
 # SPDX-License-Identifier: Apache-2.0
 import argparse
 import array
@@ -66,10 +66,12 @@ def launches():
 
 
 def compile_kernels(card, path):
-    clang = os.environ.get("AW_CLANG") or shutil.which("clang-22") or shutil.which("clang") or sys.exit("speed: clang is not there")
+    clang = os.environ.get("AW_CLANG") or shutil.which("clang-22") or shutil.which("clang") or sys.exit("speed: clang is not "
+                                                                                                        "there")
     done = subprocess.run([clang, "-x", "hip", "--cuda-device-only", f"--offload-arch={card}", "-nogpuinc", "-nogpulib",
                            "-mcode-object-version=4", "-O3", "-std=c++17", "-ffp-contract=fast-honor-pragmas", "-include",
-                           os.path.join(KERNELS, "amdgcn.h"), os.path.join(KERNELS, "kernels.cu"), "--no-gpu-bundle-output", "-o", path],
+                           os.path.join(KERNELS, "amdgcn.h"), os.path.join(KERNELS, "kernels.cu"), "--no-gpu-bundle-output", "-o",
+                           path],
                           capture_output=True, text=True, check=False)
     if done.returncode:
         sys.exit(f"speed: clang cannot compile the kernels\n{done.stderr[-2000:]}")
@@ -92,7 +94,8 @@ class Bench:
                     arg.tofile(f)
                 arg = f"buf:{len(arg) * arg.itemsize}={path}"
             words.append(arg)
-        done = subprocess.run([self.simulator, "--card", self.card, mode, "--repeat", str(repeat), "--grid", grid, "--block", block,
+        done = subprocess.run([self.simulator, "--card", self.card, mode, "--repeat", str(repeat), "--grid", grid, "--block",
+                               block,
                                self.object, kernel] + words, capture_output=True, text=True, check=False,
                               env=dict(os.environ, ANYWARP_SIM_THREADS=str(threads)))
         if done.returncode:
@@ -100,8 +103,9 @@ class Bench:
         return json.loads(done.stdout.splitlines()[-1])
 
     def measure(self, kernel, launch, seconds, threads, best_of):
-        """A run's JSON, and for each variant (alone, with statistics, with threads) the least nanoseconds an instruction of some runs of about that
-        long: another program's load makes a run slower, never faster.  Processor time, but for the last, which is by the clock."""
+        """A run's JSON, and for each variant (alone, with statistics, with threads) the least nanoseconds an instruction of some
+        runs of about that long: another program's load makes a run slower, never faster.  Processor time, but for the last,
+        which is by the clock."""
         once = self.run(kernel, launch, 1, 1)
         repeat = max(1, round(seconds * 1e9 / max(once["cpu_nanoseconds"], 1)))
         alone, counting, clock, many = [], [], [], []
@@ -128,12 +132,14 @@ def main():
     args.add_argument("--kernel", action="append", help="only this one")
     args.add_argument("--seconds", type=float, default=0.5, help="of a run")
     args.add_argument("--best-of", type=int, default=3, help="runs of each")
-    args.add_argument("--threads", type=int, default=1, help="of the simulator; with more than one, how much faster by the clock than with one")
+    args.add_argument("--threads", type=int, default=1,
+                      help="of the simulator; with more than one, how much faster by the clock than with one")
     args.add_argument("--limit", type=float, help="fail when the geometric mean is below")
     args = args.parse_args()
     speeds, counted, gains = [], [], []
     print("wave-instructions: of a launch; millions a second of one core, without and with statistics")
-    print(f"{'kernel':15} {'a launch':>10} {'M/s':>8} {'counting':>9} {'active lanes':>13}" + (" speed-up" if args.threads > 1 else ""))
+    print(f"{'kernel':15} {'a launch':>10} {'M/s':>8} {'counting':>9} {'active lanes':>13}"
+          + (" speed-up" if args.threads > 1 else ""))
     with tempfile.TemporaryDirectory() as folder:
         bench = Bench(args.simulator, args.card, folder)
         for kernel, launch in launches().items():
@@ -144,7 +150,8 @@ def main():
             counted.append(1e3 / counting)
             gains += [gain] if gain else []
             print(f"{kernel:15} {r['instructions'] // r['launches']:10} {speeds[-1]:8.1f} {counted[-1]:9.1f} "
-                  f"{100 * r['vector_lanes'] / max(r['vector_slots'], 1):11.1f} %" + (f" {gain:8.2f}" if gain else ""), flush=True)
+                  f"{100 * r['vector_lanes'] / max(r['vector_slots'], 1):11.1f} %" + (f" {gain:8.2f}" if gain else ""),
+                  flush=True)
     print(f"{'geometric mean':15} {'':10} {geomean(speeds):8.1f} {geomean(counted):9.1f}" +
           (f" {'':13} {geomean(gains):8.2f}" if gains else ""))
     if args.limit and geomean(speeds) < args.limit:

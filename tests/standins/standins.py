@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""The stand-ins for NVIDIA's ptxas, nvlink, fatbinary and cuobjdump: commands, what they print, their status, their files; and that
-`anywarp run` has programs find them.  No network, no NVIDIA.
+"""The stand-ins for NVIDIA's ptxas, nvlink, fatbinary and cuobjdump: commands, what they print, their status, their files; and
+that `anywarp run` has programs find them.  No network, no NVIDIA.
 
     standins.py ANYWARP FOLDER"""
 # SPDX-License-Identifier: Apache-2.0
@@ -13,9 +13,11 @@ import tempfile
 HEAD = '.version 8.0\n.target sm_80\n.address_size 64\n'
 FILES = {
     'good.ptx': HEAD + '.visible .entry k(.param .u64 p)\n{\n ret;\n}\n',
-    'bad.ptx': HEAD + '.visible .entry k(.param .u64 p)\n{\n .reg .b32 %r<3>;\n mov.u32 %r9, 3;\n add.foo %r1, %r2, 3;\n ret;\n}\n',
+    'bad.ptx': HEAD
+    + '.visible .entry k(.param .u64 p)\n{\n .reg .b32 %r<3>;\n mov.u32 %r9, 3;\n add.foo %r1, %r2, 3;\n ret;\n}\n',
     'syntax.ptx': HEAD + '.visible .entry k(\n',
-    'caller.ptx': HEAD + '.extern .func (.param .b32 r) f();\n.visible .entry k(.param .u64 p)\n{\n .reg .b32 %r<2>;\n .param .b32 v;\n'
+    'caller.ptx': HEAD
+    + '.extern .func (.param .b32 r) f();\n.visible .entry k(.param .u64 p)\n{\n .reg .b32 %r<2>;\n .param .b32 v;\n'
                          ' call (v), f, ();\n ld.param.b32 %r1, [v];\n ret;\n}\n',
     'callee.ptx': HEAD + '.visible .func (.param .b32 r) f()\n{\n st.param.b32 [r], 3;\n ret;\n}\n',
     'later.ptx': HEAD.replace('sm_80', 'sm_90') + '.visible .entry k()\n{\n ret;\n}\n',
@@ -29,7 +31,8 @@ TABLE = (
     ('ptxas good.ptx', 0, '', 'elf.o'),
     ('ptxas good.ptx -o x.o', 0, '', 'x.o'),
     # As Triton, numba and XLA call it.
-    ('ptxas -lineinfo -v --regAllocOptLevel=2 --gpu-name=sm_80 good.ptx -o x.o', 0, "Compiling entry function 'k' for 'sm_80'", 'x.o'),
+    ('ptxas -lineinfo -v --regAllocOptLevel=2 --gpu-name=sm_80 good.ptx -o x.o', 0, "Compiling entry function 'k' for 'sm_80'",
+     'x.o'),
     ('ptxas --fmad=false -g --opt-level 0 --gpu-name=sm_90a good.ptx -o x.o', 0, '', 'x.o'),
     ('ptxas good.ptx -o x.o -arch=sm_80 --warn-on-spills -O3 -regUsageLevel 5', 0, '', 'x.o'),
     ('ptxas --gpu-name=compute_80 good.ptx -o x.o', 0, '', ''),
@@ -67,7 +70,8 @@ def main():
     env = {k: v for k, v in os.environ.items() if not k.startswith(('ANYWARP_', 'TRITON_'))}
 
     def run(command, **more):
-        return subprocess.run(command, env={**env, **more}, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, timeout=60, check=False)
+        return subprocess.run(command, env={**env, **more}, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
+                              timeout=60, check=False)
 
     def check(name, good, shown):
         nonlocal failed, count
@@ -96,7 +100,8 @@ def main():
                 dump = run([anywarp, 'dump', made]).stdout
                 check(command + ': what it made', re.search(r'kernel +k\b', dump), dump)
         # The version follows the one that the driver reports.
-        check('version', 'release 12.8, V12.8.0' in run([os.path.join(folder, 'ptxas'), '--version'], ANYWARP_DRIVER_VERSION='12080').stdout, '')
+        check('version', 'release 12.8, V12.8.0' in run([os.path.join(folder, 'ptxas'), '--version'],
+                                                        ANYWARP_DRIVER_VERSION='12080').stdout, '')
         # How programs find them.
         shown = run([anywarp, 'run', '/bin/sh', '-c', 'command -v ptxas; command -v nvlink; echo $TRITON_PTXAS_PATH']).stdout
         check('PATH', shown == ''.join(folder + '/' + n + '\n' for n in ('ptxas', 'nvlink', 'ptxas')), shown)

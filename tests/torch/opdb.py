@@ -1,4 +1,5 @@
-"""A part of torch's own operator database, each operator's samples on the CPU and on the CUDA device: run by tests/torch/run, a process a part.
+"""A part of torch's own operator database, each operator's samples on the CPU and on the CUDA device: run by tests/torch/run, a
+process a part.
 
     opdb.py DTYPE[+grad] NAME...
 
@@ -19,12 +20,15 @@ DEVICE = "cuda"
 
 # Results that no seed fixes, or memory that nobody has written: only shape and type are compared.
 UNDEFINED = {"empty", "empty_like", "empty_permuted", "empty_strided", "new_empty", "new_empty_strided", "resize_", "resize_as_"}
-RANDOM = {"bernoulli", "multinomial", "normal", "normal.in_place", "rand_like", "randint", "randint_like", "randn", "randn_like", "uniform", "cauchy",
+RANDOM = {"bernoulli", "multinomial", "normal", "normal.in_place", "rand_like", "randint", "randint_like", "randn", "randn_like",
+          "uniform", "cauchy",
           "exponential", "geometric", "log_normal", "nn.functional.dropout", "nn.functional.dropout2d", "nn.functional.dropout3d",
-          "nn.functional.alpha_dropout", "nn.functional.feature_alpha_dropout", "nn.functional.rrelu", "nn.functional.fractional_max_pool2d",
+          "nn.functional.alpha_dropout", "nn.functional.feature_alpha_dropout", "nn.functional.rrelu",
+          "nn.functional.fractional_max_pool2d",
           "nn.functional.fractional_max_pool3d", "nn.functional.multi_head_attention_forward", "pca_lowrank", "svd_lowrank"}
 # Unique only up to signs and order: what they multiply to is compared by others.
-NOT_UNIQUE = {"svd", "linalg.svd", "linalg.eig", "linalg.eigh", "linalg.qr", "qr", "geqrf", "linalg.householder_product", "lobpcg", "ormqr", "symeig"}
+NOT_UNIQUE = {"svd", "linalg.svd", "linalg.eig", "linalg.eigh", "linalg.qr", "qr", "geqrf", "linalg.householder_product",
+              "lobpcg", "ormqr", "symeig"}
 
 
 # How far results may be apart, relatively and absolutely; sums are taken in another order, and whole numbers are the same.

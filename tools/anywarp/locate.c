@@ -63,8 +63,10 @@ bool aw_parts_locate(struct aw_parts *ret_parts)
     *slash = '\0';
     bool libs = aw_parts_find(ret_parts->program_dir, lib_places, sizeof lib_places / sizeof *lib_places, "libcudart.so.13",
                               ret_parts->lib_dir);
-    aw_parts_find(ret_parts->program_dir, sim_places, sizeof sim_places / sizeof *sim_places, "libhsakmt.so.1", ret_parts->sim_dir);
-    aw_parts_find(ret_parts->program_dir, toolkit_places, sizeof toolkit_places / sizeof *toolkit_places, "ptxas", ret_parts->toolkit);
+    aw_parts_find(ret_parts->program_dir, sim_places, sizeof sim_places / sizeof *sim_places, "libhsakmt.so.1",
+                  ret_parts->sim_dir);
+    aw_parts_find(ret_parts->program_dir, toolkit_places, sizeof toolkit_places / sizeof *toolkit_places, "ptxas",
+                  ret_parts->toolkit);
     if (!aw_parts_find(ret_parts->program_dir, preload_places, sizeof preload_places / sizeof *preload_places,
                        AW_PRELOAD_SONAME, dir))
         return false;

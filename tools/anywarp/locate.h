@@ -19,8 +19,8 @@ struct aw_parts {
 /* Looks for every part; true when all are there but perhaps the simulated card and the stand-ins. */
 bool aw_parts_locate(struct aw_parts *ret_parts);
 
-/* The files that programs ask for, of CUDA's driver and runtimes, that are in lib_dir or, with `there` false, are not: "libcuda.so.1
- * libcudart.so.12".  "": none. */
+/* The files that programs ask for, of CUDA's driver and runtimes, that are in lib_dir or, with `there` false, are not:
+ * "libcuda.so.1 libcudart.so.12".  "": none. */
 void aw_parts_list(const struct aw_parts *parts, bool there, char *ret_names, size_t size);
 
 #endif

@@ -348,7 +348,8 @@ def write_dispatch(api, functions, drivers, out):
         out.write('};\n')
     out.write('\nvoid aw_abi_%s_watch(bool on)\n{\n' % api)
     for major in majors(api):
-        out.write('    for (size_t i = 0; i < sizeof seen%s / sizeof *seen%s; i++)\n        __atomic_store_n(&%s[i], seen%s[i][on], __ATOMIC_RELAXED);\n'
+        out.write('    for (size_t i = 0; i < sizeof seen%s / sizeof *seen%s; i++)\n        __atomic_store_n(&%s[i], '
+                  'seen%s[i][on], __ATOMIC_RELAXED);\n'
                   % (major, major, table_symbol(api, functions, major), major))
     out.write('}\n')
 
@@ -438,7 +439,8 @@ def write_map(api, functions, major, out):
 def write_private(cuda, cudart, out):
     names = [table_symbol('cuda', cuda, '0')] + [table_symbol('cudart', cudart, m) for m in MAJORS]
     names += ['aw_abi_cudart_find', 'aw_abi_cuda_find', 'aw_abi_stream_inline', 'aw_abi_stream_native', 'aw_abi_device_describe',
-              'aw_abi_hook_set', 'aw_abi_activity_watch', 'aw_abi_activity_drain', 'aw_abi_activity_context', 'aw_abi_activity_stream']
+              'aw_abi_hook_set', 'aw_abi_activity_watch', 'aw_abi_activity_drain', 'aw_abi_activity_context',
+              'aw_abi_activity_stream']
     out.write('%s {\n    global:\n%s    local:\n        *;\n};\n' % (PRIVATE_NODE, ''.join('        %s;\n' % n for n in names)))
 
 

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""Reads the table of a library that stands in front of NVIDIA's (libs/nvrtc/nvrtc.front, libs/nvjitlink/nvjitlink.front) and writes what the build
-derives from it.
+"""Reads the table of a library that stands in front of NVIDIA's (libs/nvrtc/nvrtc.front, libs/nvjitlink/nvjitlink.front) and
+writes what the build derives from it.
 
     front.py proto    TABLE OUT.h           prototypes of the bodies, and of the ways on to NVIDIA's library
     front.py exports  TABLE MAJOR OUT.c     the exported functions of one version
@@ -78,7 +78,8 @@ class Table:
 
 
 def write_proto(table, out):
-    out.write('/* Generated from %s.front by tools/gen/front.py. */\n#pragma once\n#include "%s/%s_types.h"\n\n' % ((table.name,) * 3))
+    out.write('/* Generated from %s.front by tools/gen/front.py. */\n#pragma once\n#include "%s/%s_types.h"\n\n'
+              % ((table.name,) * 3))
     for f in table.functions:
         if f.full:
             out.write(f.c_proto('aw%s_%s' % (table.name, f.name)) + ';\n')
@@ -87,16 +88,19 @@ def write_proto(table, out):
 
 def write_exports(table, major, out):
     out.write('/* Generated from %s.front by tools/gen/front.py: version %s. */\n' % (table.name, major))
-    out.write('#define AW_ROOM "%s"\n#include "%s_proto.h"\n#include "base/log.h"\n#include "front/original.h"\n\n' % (table.name, table.name))
+    out.write('#define AW_ROOM "%s"\n#include "%s_proto.h"\n#include "base/log.h"\n#include "front/original.h"\n\n'
+              % (table.name, table.name))
     out.write('const char aw_front_soname[] = "%s";\n\n' % table.libraries[major][0])
     out.write('#define EXPORT __attribute__((visibility("default")))\n')
     for f in table.of(major):
         args = ', '.join(a.name for a in f.args)
         out.write('\n%s\n{\n    static void *found;\n    __typeof__(&next_%s) next = aw_original_function(&found, "%s");\n'
-                  '    return next ? next(%s) : (__typeof__(next(%s)))%s;\n}\n' % (f.c_proto('next_' + f.name), f.name, f.name, args, args, f.missing))
+                  '    return next ? next(%s) : (__typeof__(next(%s)))%s;\n}\n'
+                  % (f.c_proto('next_' + f.name), f.name, f.name, args, args, f.missing))
         target = 'aw%s_%s' % (table.name, f.name) if f.full else 'next_' + f.name
         for name in f.exported(table.libraries[major], major):
-            out.write('\nEXPORT %s;\n%s\n{\n    __typeof__(%s(%s)) ret_ = %s(%s);\n    aw_trace("%s = %%lld", (long long)(intptr_t)ret_);\n'
+            out.write('\nEXPORT %s;\n%s\n{\n    __typeof__(%s(%s)) ret_ = %s(%s);\n    aw_trace("%s = %%lld", (long '
+                      'long)(intptr_t)ret_);\n'
                       '    return ret_;\n}\n' % (f.c_proto(name), f.c_proto(name), target, args, target, args, name))
 
 

@@ -245,8 +245,10 @@ class Table:
     def write_markdown(self, f):
         referenced = sum(row.reference not in ('', '-') for row in self.rows)
         f.write('# PTX coverage\n\nGenerated from the table by tools/gen/instr.py; do not edit.\n\n'
-                f'{len(self.rows)} forms of {len({row.mnemonic for row in self.rows})} instructions, {referenced} of them compared with a C '
-                'reference by tests/oracle; the others have tests of their own. What is not here gives an error that names it.\n\n'
+                f'{len(self.rows)} forms of {len({row.mnemonic for row in self.rows})} instructions, {referenced} of them '
+                f'compared with a C '
+                'reference by tests/oracle; the others have tests of their own. What is not here gives an error that names '
+                'it.\n\n'
                 '`{.a}` may be absent, `.{a,b}` is one of several, `.@set` one of these:\n\n| set | members |\n|---|---|\n')
         for name, words in self.sets.items():
             f.write(f'| `@{name}` | {" ".join(words)} |\n')

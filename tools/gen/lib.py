@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""Reads libs/*/*.api, the tables of CUDA's libraries, and writes what the build derives from them: prototypes of the bodies, dispatch
-tables with stubs and call tracing, the exporting libraries' trampolines and version scripts, and the coverage pages.
+"""Reads libs/*/*.api, the tables of CUDA's libraries, and writes what the build derives from them: prototypes of the bodies,
+dispatch tables with stubs and call tracing, the exporting libraries' trampolines and version scripts, and the coverage pages.
 
     lib.py libraries TABLE                        prints SONAME lines: MAJOR FILE
     lib.py proto     TABLE OUT.h                  prototypes of the bodies
@@ -21,23 +21,26 @@ A table is named for its library (cublas.api).  A line is one function and proto
 
     RESULT NAME(ARGUMENTS) | VERSIONS [wide[@MAJOR]] [body=NAME] | STATUS
 
-RESULT, ARGUMENTS and STATUS are those of src/abi/cuda.api, and so are lines with !handle, !struct, !u64 and !u32.  What may point into
-device memory has a type with stars and no direction: the trace must not read it.
+RESULT, ARGUMENTS and STATUS are those of src/abi/cuda.api, and so are lines with !handle, !struct, !u64 and !u32.  What may
+point into device memory has a type with stars and no direction: the trace must not read it.
 
     VERSIONS         majors of the libraries that export it
-    wide             NAME_64 is exported too (wide@12: only from 12 on).  The type `idx` is int in NAME and int64_t in NAME_64 and in
+    wide             NAME_64 is exported too (wide@12: only from 12 on).  The type `idx` is int in NAME and int64_t in NAME_64
+    and in
                      the body, which is one for both
     body=NAME        the body is awLIBRARY_NAME, else awLIBRARY_ and the function's own name
     idle[=VALUE]     there is no body: by its definition it does nothing here, and returns VALUE
     alone            !also does not concern it
-    !library MAJOR FILE [NODE]    the file and SONAME that exports version MAJOR, and its version node: FILE where none is given; -: none
-    !status TYPE VALUE...         the result of a stub whose result is a TYPE: the library's own not-supported; of a structure, its members
-    !status TYPE fatal            a stub with such a result, which cannot say that nothing was done, says so and ends the program, as the
+    !library MAJOR FILE [NODE]    the file and SONAME that exports version MAJOR, and its version node: FILE where none is given;
+    -: none !status TYPE VALUE...         the result of a stub whose result is a TYPE: the library's own not-supported; of a
+    structure, its members !status TYPE fatal            a stub with such a result, which cannot say that nothing was done, says
+    so and ends the program, as the
                                   original does with calls that it cannot serve.  TYPE `other`: all that have no line of their own
     !data NAME BYTES MAJOR...     a variable that these libraries export, all zeros
     !also PREFIX                  each name is exported with the prefix before it, too
-    !each LIST WORD=TYPE...       a line with <LIST> in its name stands for one line each, with the WORD in the name and the TYPE in the arguments
-    !answer TYPE FUNCTION MAJOR...    results that are a TYPE go through FUNCTION, of the room, in these libraries: their codes are others
+    !each LIST WORD=TYPE...       a line with <LIST> in its name stands for one line each, with the WORD in the name and the TYPE
+    in the arguments !answer TYPE FUNCTION MAJOR...    results that are a TYPE go through FUNCTION, of the room, in these
+    libraries: their codes are others
 """
 # SPDX-License-Identifier: Apache-2.0
 import glob
@@ -135,7 +138,8 @@ class Table:
             node = words[3] if len(words) > 3 else words[2]
             self.libraries[words[1]] = (words[2], None if node == '-' else node)
         elif words[0] == 'status':
-            self.status[words[1].replace('*', ' *')] = 'fatal' if words[2] == 'fatal' else ', '.join(str(int(w)) for w in words[2:])
+            self.status[words[1].replace('*', ' *')] = 'fatal' if words[2] == 'fatal' else ', '.join(str(int(w))
+                                                                                                     for w in words[2:])
         elif words[0] == 'data':
             self.data.append((words[1], int(words[2]), words[3:]))
         elif words[0] == 'also':
@@ -161,7 +165,8 @@ class Table:
             mark = '<%s>' % name
             if mark in head:
                 ret, _, own = head.rpartition(' ')
-                return [(ret.replace(mark, t.replace('~', ' ')) + ' ' + own.replace(mark, w) + '(' + args.replace(mark, t.replace('~', ' ')))
+                return [(ret.replace(mark, t.replace('~', ' ')) + ' ' + own.replace(mark, w) + '('
+                         + args.replace(mark, t.replace('~', ' ')))
                         for w, t in members]
         return [decl]
 
@@ -268,7 +273,8 @@ def write_dispatch(table, out):
               '    if (!aw_lib_traced("%s"))\n        return;\n' % table.name)
     for major in table.libraries:
         for i, (_, f, wide) in enumerate(table.slots(major)):
-            out.write('    %s[%d] = (void *)%s;\n' % (table.symbol(major), i, trace[f.number, wide, table.answer.get((f.ret, major))]))
+            out.write('    %s[%d] = (void *)%s;\n' % (table.symbol(major), i,
+                                                      trace[f.number, wide, table.answer.get((f.ret, major))]))
     out.write('}\n')
 
 
@@ -285,7 +291,8 @@ def write_thin(table, major, out):
 
 def write_map(table, major, out):
     node = table.libraries[major][1]
-    names = ''.join('        %s;\n' % name for name in [n for n, _, _ in table.slots(major)] + [n for n, _ in table.variables(major)])
+    names = ''.join('        %s;\n' % name for name in [n for n, _, _ in table.slots(major)]
+                    + [n for n, _ in table.variables(major)])
     out.write('%s{\n    global:\n%s    local:\n        *;\n};\n' % (node + ' ' if node else '', names))
 
 

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-# The compiler's passes from ptx/pass/pass.def, and the ways to make a memory access from ptx/simt/emit/access_way.def: docs/passes.md, and
-# the rows for tests.
+# The compiler's passes from ptx/pass/pass.def, and the ways to make a memory access from ptx/simt/emit/access_way.def:
+# docs/passes.md, and the rows for tests.
 # SPDX-License-Identifier: Apache-2.0
 """usage: passes.py PASS_DEF PASSES_MD            writes the list into the page, between its marks
        passes.py PASS_DEF PASSES_MD --check    says whether it is as written, and which golden tests are missing"""

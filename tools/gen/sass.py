@@ -86,7 +86,8 @@ class Operand:
         if self.kind == 'CONST':
             yield (54, 5)
             yield (40, 14) if self.slot == 'H' else (38, 16)
-            yield from (run for flag, run in ((INDEX_REG, (24, 8)), (INDEX_UREG, (24, 6)), (HANDLE, (32, 6))) if self.flags & flag)
+            yield from (run for flag, run in ((INDEX_REG, (24, 8)), (INDEX_UREG, (24, 6)), (HANDLE, (32, 6)))
+                        if self.flags & flag)
 
 
 class Modifier:
@@ -386,7 +387,8 @@ class Table:
             rest, usual = form.rest(), form.usual()
             words = ', '.join(f'{{ {v & (1 << 64) - 1:#x}, {v >> 64:#x} }}' for v in (rest, usual))
             out.write(f'    {{ {form.number:#x}, SASS_{form.op}, {form.first}, {form.last}, {len(form.operands)}, '
-                      f'{len(form.modifiers)}, {len(form.conds)}, {{ {conds or "{ 0 }"} }}, {operands}, {modifiers}, {words} }},\n')
+                      f'{len(form.modifiers)}, {len(form.conds)}, {{ {conds or "{ 0 }"} }}, {operands}, {modifiers}, {words} '
+                      f'}},\n')
         out.write(f'}};\nconst unsigned sass_forms_n = {len(self.forms)};\n\n')
         out.write('const char *const sass_op_names[] = {\n    "?",\n')
         for op in self.ops:

@@ -216,7 +216,8 @@ const struct smi_field *smi_field_find(const char *name, size_t len)
     return NULL;
 }
 
-void smi_field_print(const struct smi_field *field, const struct smi_device *device, bool units, bool bare, char *ret_text, size_t size)
+void smi_field_print(const struct smi_field *field, const struct smi_device *device, bool units, bool bare, char *ret_text,
+                     size_t size)
 {
     if (!field->write(device, ret_text, size)) {
         snprintf(ret_text, size, bare ? "N/A" : "[N/A]");

@@ -82,7 +82,8 @@ static int arguments_read(struct wish *w, int argc, char **argv)
             w->mode = TOPOLOGY, i++;
         else if ((value = option_value(argv, &i, "--query-gpu", NULL)))
             w->mode = QUERY_GPU, w->fields = value;
-        else if ((value = option_value(argv, &i, "--query-compute-apps", NULL)) || (value = option_value(argv, &i, "--query-apps", NULL)))
+        else if ((value = option_value(argv, &i, "--query-compute-apps", NULL)) ||
+                 (value = option_value(argv, &i, "--query-apps", NULL)))
             w->mode = QUERY_APPS, w->fields = value;
         else if ((value = option_value(argv, &i, "--format", NULL))) {
             if (!format_read(w, value))

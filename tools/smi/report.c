@@ -25,7 +25,8 @@ static unsigned processes_read(const struct smi_device *d, nvmlProcessInfo_t lis
 static void process_name(unsigned pid, char text[TEXT])
 {
     char path[4096];
-    snprintf(text, TEXT, "%.*s", TEXT - 1, smi_nvmlSystemGetProcessName(pid, path, sizeof path) == NVML_SUCCESS ? path : "[Not Found]");
+    snprintf(text, TEXT, "%.*s", TEXT - 1,
+             smi_nvmlSystemGetProcessName(pid, path, sizeof path) == NVML_SUCCESS ? path : "[Not Found]");
 }
 
 static void process_memory(const nvmlProcessInfo_t *p, bool units, char text[TEXT])
@@ -66,7 +67,9 @@ void smi_report_full(const struct smi_device *devices, unsigned n)
         { "    Persistence Mode", "persistence_mode" }, { "    Serial Number", "serial" }, { "    GPU UUID", "uuid" },
         { "    Minor Number", "minor_number" }, { "    VBIOS Version", "vbios_version" },
         { "    PCI", NULL }, { "        Bus", "pci.bus" }, { "        Device", "pci.device" }, { "        Domain", "pci.domain" },
-        { "        Device Id", "pci.device_id" }, { "        Bus Id", "pci.bus_id" }, { "        Sub System Id", "pci.sub_device_id" },
+        { "        Device Id", "pci.device_id" },
+        { "        Bus Id", "pci.bus_id" },
+        { "        Sub System Id", "pci.sub_device_id" },
         { "    Fan Speed", "fan.speed" }, { "    Performance State", "pstate" },
         { "    FB Memory Usage", NULL }, { "        Total", "memory.total" }, { "        Reserved", "memory.reserved" },
         { "        Used", "memory.used" }, { "        Free", "memory.free" }, { "    Compute Mode", "compute_mode" },
@@ -75,7 +78,8 @@ void smi_report_full(const struct smi_device *devices, unsigned n)
         { "    Temperature", NULL }, { "        GPU Current Temp", "temperature.gpu" },
         { "    GPU Power Readings", NULL }, { "        Average Power Draw", "power.draw" },
         { "        Current Power Limit", "power.limit" },
-        { "    Clocks", NULL }, { "        Graphics", "clocks.gr" }, { "        SM", "clocks.sm" }, { "        Memory", "clocks.mem" },
+        { "    Clocks", NULL }, { "        Graphics", "clocks.gr" }, { "        SM", "clocks.sm" },
+        { "        Memory", "clocks.mem" },
         { "    Max Clocks", NULL }, { "        Graphics", "clocks.max.gr" }, { "        SM", "clocks.max.sm" },
         { "        Memory", "clocks.max.mem" },
     };
@@ -85,7 +89,8 @@ void smi_report_full(const struct smi_device *devices, unsigned n)
     versions(driver, nvml, &cuda);
     printf("\n==============NVSMI LOG==============\n\n");
     strftime(text, sizeof text, "%a %b %e %H:%M:%S %Y", localtime(&now));
-    printf("%-50s: %s\n%-50s: %s\n%-50s: %d.%d\n\n", "Timestamp", text, "Driver Version", driver, "CUDA Version", cuda / 1000, cuda / 10 % 100);
+    printf("%-50s: %s\n%-50s: %s\n%-50s: %d.%d\n\n", "Timestamp", text, "Driver Version", driver, "CUDA Version", cuda / 1000,
+           cuda / 10 % 100);
     printf("%-50s: %u\n", "Attached GPUs", n ? devices[0].count : 0);
     for (unsigned i = 0; i < n; i++) {
         nvmlProcessInfo_t list[PROCESSES];
@@ -100,7 +105,8 @@ void smi_report_full(const struct smi_device *devices, unsigned n)
         printf(found ? "    Processes\n" : "    %-46s: None\n", "Processes");
         for (unsigned p = 0; p < found; p++) {
             process_name(list[p].pid, text);
-            printf("        %-42s: %u\n            %-38s: C\n            %-38s: %s\n", "Process ID", list[p].pid, "Type", "Name", text);
+            printf("        %-42s: %u\n            %-38s: C\n            %-38s: %s\n", "Process ID", list[p].pid, "Type", "Name",
+                   text);
             process_memory(&list[p], true, text);
             printf("            %-38s: %s\n", "Used GPU Memory", text);
         }
@@ -129,7 +135,8 @@ static void table_device(const struct smi_device *d)
 {
     char a[TEXT], b[TEXT], c[TEXT], e[TEXT], power[TEXT], memory[2 * TEXT + 8];
     printf("| %3u  %-26.26s %6.6s  |", d->index, value(d, "name", false, a), on_off(value(d, "persistence_mode", false, b)));
-    printf("   %-16.16s %3.3s |%21.21s |\n", value(d, "pci.bus_id", false, a), on_off(value(d, "display_active", false, b)), "N/A");
+    printf("   %-16.16s %3.3s |%21.21s |\n", value(d, "pci.bus_id", false, a), on_off(value(d, "display_active", false, b)),
+           "N/A");
     value(d, "power.draw", false, power);
     if (power[0] != 'N')
         snprintf(power, sizeof power, "%.0fW", atof(power));
@@ -154,7 +161,8 @@ void smi_report_table(const struct smi_device *devices, unsigned n)
     strftime(text, sizeof text, "%a %b %e %H:%M:%S %Y", localtime(&now));
     snprintf(head, sizeof head, "%d.%d", cuda / 1000, cuda / 10 % 100);
     snprintf(own, sizeof own, "%.12s (anywarp)", driver);
-    printf("%s       \n%s| NVIDIA-SMI %-22.22s Driver Version: %-14.14s CUDA Version: %-8.8s |\n%s", text, wide, own, driver, head, line);
+    printf("%s       \n%s| NVIDIA-SMI %-22.22s Driver Version: %-14.14s CUDA Version: %-8.8s |\n%s", text, wide, own, driver,
+           head, line);
     printf("| GPU  Name                 Persistence-M | Bus-Id          Disp.A | Volatile Uncorr. ECC |\n"
            "| Fan  Temp   Perf          Pwr:Usage/Cap |           Memory-Usage | GPU-Util  Compute M. |\n"
            "|                                         |                        |               MIG M. |\n"
@@ -174,10 +182,12 @@ void smi_report_table(const struct smi_device *devices, unsigned n)
             size_t len = strlen(text);
             if (len > NAME_WIDTH)
                 memcpy(text + len - NAME_WIDTH, "...", 3);
-            printf("| %4u   N/A  N/A %16u      C   %-33.33s %11.11s |\n", devices[i].index, list[p].pid, len > NAME_WIDTH ? text + len - NAME_WIDTH : text, memory);
+            printf("| %4u   N/A  N/A %16u      C   %-33.33s %11.11s |\n", devices[i].index, list[p].pid,
+                   len > NAME_WIDTH ? text + len - NAME_WIDTH : text, memory);
         }
     }
-    printf("%s%s", any ? "" : "|  No running processes found                                                             |\n", wide);
+    printf("%s%s", any ? "" : "|  No running processes found                                                             |\n",
+           wide);
 }
 
 /* ---- Processes and topology. */
@@ -189,8 +199,9 @@ bool smi_report_processes(const struct smi_device *devices, unsigned n, const ch
     static const struct {
         const char *name, *also;
         enum column what;
-    } known[] = { { "pid", NULL, PID }, { "process_name", "name", NAME }, { "used_gpu_memory", "used_memory", MEMORY }, { "gpu_uuid", NULL, UUID },
-                  { "gpu_bus_id", NULL, BUS_ID }, { "gpu_name", NULL, GPU_NAME }, { "gpu_serial", NULL, SERIAL }, { "timestamp", NULL, TIMESTAMP } };
+    } known[] = { { "pid", NULL, PID },           { "process_name", "name", NAME }, { "used_gpu_memory", "used_memory", MEMORY },
+                  { "gpu_uuid", NULL, UUID },     { "gpu_bus_id", NULL, BUS_ID },   { "gpu_name", NULL, GPU_NAME },
+                  { "gpu_serial", NULL, SERIAL }, { "timestamp", NULL, TIMESTAMP } };
     unsigned columns[32], n_columns = 0;
     for (const char *p = fields; *p && n_columns < 32; p += strcspn(p, ","), p += *p == ',') {
         size_t len = strcspn(p, ","), i = 0;
@@ -223,7 +234,8 @@ bool smi_report_processes(const struct smi_device *devices, unsigned n, const ch
                 else if (what == MEMORY)
                     process_memory(&list[p], units, text);
                 else
-                    smi_field_print(smi_field_find(of_device[what], strlen(of_device[what])), &devices[d], units, false, text, TEXT);
+                    smi_field_print(smi_field_find(of_device[what], strlen(of_device[what])), &devices[d], units, false, text,
+                                    TEXT);
                 printf("%s%s", c ? ", " : "", text);
             }
     }

@@ -1,4 +1,5 @@
-/* nvidia-smi: what its files share.  The stand-in asks NVML and words and formats the answers as NVIDIA's does; it changes no setting. */
+/* nvidia-smi: what its files share.  The stand-in asks NVML and words and formats the answers as NVIDIA's does; it changes no
+ * setting. */
 /* SPDX-License-Identifier: Apache-2.0 */
 #ifndef AW_TOOLS_SMI_H
 #define AW_TOOLS_SMI_H
@@ -21,7 +22,8 @@
     X(nvmlDeviceGetComputeRunningProcesses_v3) X(nvmlDeviceGetTopologyCommonAncestor)
 
 /* nvidia-smi's exit codes. */
-enum { SMI_FINE = 0, SMI_USAGE = 2, SMI_UNSUPPORTED = 3, SMI_NOT_FOUND = 6, SMI_NO_DRIVER = 9, SMI_NO_NVML = 12, SMI_OTHER = 255 };
+enum { SMI_FINE = 0, SMI_USAGE = 2, SMI_UNSUPPORTED = 3, SMI_NOT_FOUND = 6, SMI_NO_DRIVER = 9, SMI_NO_NVML = 12,
+       SMI_OTHER = 255 };
 
 /* Opens NVML and starts it; an exit code, after a message. */
 int smi_open(void);
@@ -41,7 +43,8 @@ struct smi_field {
 };
 const struct smi_field *smi_field_find(const char *name, size_t len);
 /* The value with its unit, or "[N/A]" (`bare`: without brackets). */
-void smi_field_print(const struct smi_field *field, const struct smi_device *device, bool units, bool bare, char *ret_text, size_t size);
+void smi_field_print(const struct smi_field *field, const struct smi_device *device, bool units, bool bare, char *ret_text,
+                     size_t size);
 
 void smi_report_table(const struct smi_device *devices, unsigned n);
 void smi_report_full(const struct smi_device *devices, unsigned n);

@@ -54,8 +54,11 @@ int standin_cuobjdump(int argc, char **argv)
     struct standin_texts texts = { 0 };
     int status = standin_read(TOOL, input, &texts) ? 0 : STANDIN_FAILED;
     if (!status && machine_code)
-        status = standin_fatal(TOOL, texts.machine_code ? "'%s' holds machine code, which this stand-in does not show: `anywarp dump --code` does" :
-                                                          "'%s' holds PTX and no machine code", input);
+        status = standin_fatal(TOOL,
+                               texts.machine_code
+                                   ? "'%s' holds machine code, which this stand-in does not show: `anywarp dump --code` does"
+                                   : "'%s' holds PTX and no machine code",
+                               input);
     else if (!status && !texts.list.n)
         status = standin_fatal(TOOL, "'%s' holds no PTX", input);
     if (!status && (list || ptx))

@@ -77,7 +77,8 @@ int standin_next(struct standin_parser *p)
         }
         p->value = p->argv[p->next++];
     }
-    if (o->kind == STANDIN_BOOL && !p->value && p->next < p->argc && (!strcmp(p->argv[p->next], "true") || !strcmp(p->argv[p->next], "false")))
+    if (o->kind == STANDIN_BOOL && !p->value && p->next < p->argc &&
+        (!strcmp(p->argv[p->next], "true") || !strcmp(p->argv[p->next], "false")))
         p->value = p->argv[p->next++];
     return o->id;
 }
@@ -110,7 +111,8 @@ int main(int argc, char **argv)
     static const struct {
         const char *name;
         int (*run)(int, char **);
-    } tools[] = { { "ptxas", standin_ptxas }, { "nvlink", standin_nvlink }, { "fatbinary", standin_fatbinary }, { "cuobjdump", standin_cuobjdump } };
+    } tools[] = { { "ptxas", standin_ptxas }, { "nvlink", standin_nvlink }, { "fatbinary", standin_fatbinary },
+                  { "cuobjdump", standin_cuobjdump } };
     const char *slash = strrchr(argv[0], '/'), *name = slash ? slash + 1 : argv[0];
     for (size_t i = 0; i < sizeof tools / sizeof *tools; i++)
         if (!strcmp(name, tools[i].name))

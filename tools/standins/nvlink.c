@@ -91,7 +91,9 @@ static int job_read(struct job *job, int argc, char **argv)
                 return standin_fatal(TOOL, "out of memory");
             break;
         case REGISTER:
-        case OPTIONS_FILE: return standin_fatal(TOOL, "Option '%s' is not supported by this stand-in", id == REGISTER ? "register-link-binaries" : "options-file");
+        case OPTIONS_FILE:
+            return standin_fatal(TOOL, "Option '%s' is not supported by this stand-in",
+                                 id == REGISTER ? "register-link-binaries" : "options-file");
         }
     for (size_t i = 0; i < job->libraries.n; i++)
         if (!library_add(job, job->libraries.at[i]))
@@ -104,9 +106,11 @@ static bool check(const struct aw_text *texts, size_t n)
     struct ptx_diags diags = { 0 };
     struct ptx_module *module = NULL;
     enum aw_status status = ptx_open(texts, n, &diags, &module);
-    for (const char *line = status && diags.text.ptr ? diags.text.ptr : ""; *line; line += strcspn(line, "\n"), line += *line == '\n') {
+    for (const char *line = status && diags.text.ptr ? diags.text.ptr : ""; *line;
+         line += strcspn(line, "\n"), line += *line == '\n') {
         const char *mark = strstr(line, ": error: ");
-        fprintf(stderr, "nvlink error   : %.*s in '%.*s'\n", mark ? (int)strcspn(mark + 9, "\n") : 0, mark ? mark + 9 : "", (int)strcspn(line, ":\n"), line);
+        fprintf(stderr, "nvlink error   : %.*s in '%.*s'\n", mark ? (int)strcspn(mark + 9, "\n") : 0, mark ? mark + 9 : "",
+                (int)strcspn(line, ":\n"), line);
     }
     ptx_module_destroy(module);
     ptx_diags_fini(&diags);
@@ -138,7 +142,8 @@ int standin_nvlink(int argc, char **argv)
     struct job job = { .output = "a.out" };
     int status = job_read(&job, argc, argv);
     if (!status && !job.texts.list.n)
-        status = standin_fatal(TOOL, job.texts.machine_code ? "The inputs hold machine code and no PTX" : "No input with device code");
+        status = standin_fatal(TOOL,
+                               job.texts.machine_code ? "The inputs hold machine code and no PTX" : "No input with device code");
     if (!status)
         status = link_all(&job);
     standin_texts_fini(&job.texts);

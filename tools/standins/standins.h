@@ -1,5 +1,6 @@
-/* Programs that stand in for those of NVIDIA's toolkit which other programs start to make machine code: ptxas, nvlink, fatbinary, cuobjdump.
- * What they make holds PTX in the place of machine code: an ELF file of aw_fatbin_write, or a fat binary.  One program with four names. */
+/* Programs that stand in for those of NVIDIA's toolkit which other programs start to make machine code: ptxas, nvlink, fatbinary,
+ * cuobjdump.  What they make holds PTX in the place of machine code: an ELF file of aw_fatbin_write, or a fat binary.  One
+ * program with four names. */
 /* SPDX-License-Identifier: Apache-2.0 */
 #ifndef AW_TOOLS_STANDINS_H
 #define AW_TOOLS_STANDINS_H
@@ -18,7 +19,8 @@ int standin_nvlink(int argc, char **argv);
 int standin_fatbinary(int argc, char **argv);
 int standin_cuobjdump(int argc, char **argv);
 
-/* ---- Options: each with two names, with or without a value; the form is --long=value, --long value, -short=value, -short value. */
+/* ---- Options: each with two names, with or without a value; the form is --long=value, --long value, -short=value, -short
+ * value. */
 struct standin_option {
     const char *name, *brief;
     enum { STANDIN_FLAG, STANDIN_VALUE, STANDIN_BOOL /* =true, =false or alone */ } kind;

@@ -9,7 +9,8 @@ extern "C" __global__ void saxpy(int n, float a, const float *x, float *y)
         y[i] = a * x[i] + y[i];
 }
 
-extern "C" __global__ void triad(double *__restrict__ a, const double *__restrict__ b, const double *__restrict__ c, double s, int n)
+extern "C" __global__ void triad(double *__restrict__ a, const double *__restrict__ b, const double *__restrict__ c, double s,
+                                 int n)
 {
     int stride = gridDim.x * blockDim.x;
     for (int i = blockIdx.x * blockDim.x + threadIdx.x; i < n; i += stride)

@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
-# How good our code for AMD's cards is: kernels.cu through nvcc's PTX and our compiler, against the same file through clang straight to
-# the card.  Compares what is in the code and, with --run, what is executed on the simulated card; both must give the same results there.
+# How good our code for AMD's cards is: kernels.cu through nvcc's PTX and our compiler, against the same file through clang
+# straight to the card.  Compares what is in the code and, with --run, what is executed on the simulated card; both must give the
+# same results there.
 # SPDX-License-Identifier: Apache-2.0
 import argparse
 import array
@@ -20,7 +21,8 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 # ---- Instructions by class, by the first pattern that fits the mnemonic
 CLASSES = [
     ("branch", r"s_(c?branch|setpc|swappc|call)"),
-    ("wait", r"s_(waitcnt|wait_|nop|delay_alu|clause|inst_prefetch|set_inst_prefetch|sleep|code_end|sendmsg|endpgm|barrier|denorm|round)"),
+    ("wait", r"s_(waitcnt|wait_|nop|delay_alu|clause|inst_prefetch|set_inst_prefetch|sleep|code_end|sendmsg|endpgm|barrier|"
+             r"denorm|round)"),
     ("smem", r"s_(load|buffer_load|store|dcache|scratch|gl1_inv|memtime|memrealtime)"),
     ("salu", r"s_"),
     ("vmem", r"(global|flat|buffer|image|tbuffer)_"),
@@ -66,12 +68,14 @@ def static_counts(path):
         while words and words[-1] in ("s_code_end", "s_nop", "s_nop 0"):  # padding
             words.pop()
         # Runs of s_nop 0 align a loop's head; a hazard takes one with a count.
-        names = [class_of(word) for i, word in enumerate(words) if word != "s_nop 0" or word not in words[max(i - 1, 0):i] + words[i + 1:i + 2]]
+        names = [class_of(word) for i, word in enumerate(words) if word != "s_nop 0" or word not in words[max(i - 1, 0):i]
+                 + words[i + 1:i + 2]]
         counts[kernel] = {name: names.count(name) for name in ORDER}
     return counts
 
 
-RESOURCES = ["vgpr_count", "sgpr_count", "vgpr_spill_count", "sgpr_spill_count", "private_segment_fixed_size", "group_segment_fixed_size"]
+RESOURCES = ["vgpr_count", "sgpr_count", "vgpr_spill_count", "sgpr_spill_count", "private_segment_fixed_size",
+             "group_segment_fixed_size"]
 
 
 def resources(path):
@@ -92,8 +96,10 @@ def build_clang(target, out, extra):
     clang = os.environ.get("AW_CLANG") or tool("clang")
     path = os.path.join(out, f"clang-{target}.hsaco")
     # nvcc contracts a * b + c as clang does with this setting; neither takes other liberties.
-    run(clang, "-x", "hip", "--cuda-device-only", f"--offload-arch={target}", "-nogpuinc", "-nogpulib", "-mcode-object-version=4", "-O3",
-        "-std=c++17", "-ffp-contract=fast-honor-pragmas", "-include", os.path.join(HERE, "amdgcn.h"), *extra, os.path.join(HERE, "kernels.cu"),
+    run(clang, "-x", "hip", "--cuda-device-only", f"--offload-arch={target}", "-nogpuinc", "-nogpulib", "-mcode-object-version=4",
+        "-O3",
+        "-std=c++17", "-ffp-contract=fast-honor-pragmas", "-include", os.path.join(HERE, "amdgcn.h"), *extra,
+        os.path.join(HERE, "kernels.cu"),
         "--no-gpu-bundle-output", "-o", path)
     return path
 
@@ -102,9 +108,11 @@ def ptx_of(args, out):
     if args.ptx:
         return args.ptx
     wheels = os.path.join(HERE, "..", "..", "..", ".deps", "cuda", "bin", "nvcc") # as tools/setup lays them
-    nvcc = os.environ.get("NVCC") or shutil.which("nvcc") or next((p for p in ("/usr/local/cuda/bin/nvcc", wheels) if os.path.exists(p)), wheels)
+    nvcc = os.environ.get("NVCC") or shutil.which("nvcc") or next((p for p in ("/usr/local/cuda/bin/nvcc", wheels)
+                                                                   if os.path.exists(p)), wheels)
     path = os.path.join(out, "kernels.ptx")
-    run(os.path.realpath(nvcc), "-std=c++17", "-arch=compute_80", "-ptx", *(ROLLED if args.rolled else []), os.path.join(HERE, "kernels.cu"), "-o", path)
+    run(os.path.realpath(nvcc), "-std=c++17", "-arch=compute_80", "-ptx", *(ROLLED if args.rolled else []),
+        os.path.join(HERE, "kernels.cu"), "-o", path)
     return path
 
 
@@ -114,7 +122,8 @@ def build_ours(anywarp, ptx, target, out, kernels, shaped):
     for kernel in kernels:
         block = (specs[kernel].block.split(",") + ["1", "1"])[:3] if shaped else ["0"] * 3
         paths[kernel] = os.path.join(out, f"ours-{target}-{kernel}.hsaco")
-        run(anywarp, "compile", ptx, "--target", target, "--kernel", kernel, "--code-object", "4", "-O3", "--block", ",".join(block), "-o", paths[kernel])
+        run(anywarp, "compile", ptx, "--target", target, "--kernel", kernel, "--code-object", "4", "-O3", "--block",
+            ",".join(block), "-o", paths[kernel])
     return paths
 
 
@@ -129,13 +138,16 @@ def mean_of_counts(pairs):
 
 def markdown_table(target, clang, ours):
     theirs, theirs_of = static_counts(clang), resources(clang)
-    print(f"| {target}, ours/clang | instructions | ratio | VGPRs | SGPRs | spills (V+S) | scratch | LDS |\n|---|---|---|---|---|---|---|---|")
+    print(f"| {target}, ours/clang | instructions | ratio | VGPRs | SGPRs | spills (V+S) | scratch | LDS "
+          f"|\n|---|---|---|---|---|---|---|---|")
     rows = []
     for kernel, path in ours.items():
-        a, b, ra, rb = sum(static_counts(path)[kernel].values()), sum(theirs[kernel].values()), resources(path)[kernel], theirs_of[kernel]
+        a, b = sum(static_counts(path)[kernel].values()), sum(theirs[kernel].values())
+        ra, rb = resources(path)[kernel], theirs_of[kernel]
         spills = [(r[2] + r[3]) for r in (ra, rb)]
         rows.append((a / b, ra, rb))
-        print(f"| {kernel} | {a}/{b} | {a / b:.2f} | {ra[0]}/{rb[0]} | {ra[1]}/{rb[1]} | {spills[0]}/{spills[1]} | {ra[4]}/{rb[4]} | {ra[5]}/{rb[5]} |")
+        print(f"| {kernel} | {a}/{b} | {a / b:.2f} | {ra[0]}/{rb[0]} | {ra[1]}/{rb[1]} | {spills[0]}/{spills[1]} | "
+              f"{ra[4]}/{rb[4]} | {ra[5]}/{rb[5]} |")
     mean = geomean([row[0] for row in rows])
     registers = [mean_of_counts([(row[1][i], row[2][i]) for row in rows]) for i in (0, 1)]
     print(f"| geometric mean of {len(rows)} | | {mean:.2f} | {registers[0]:.2f} | {registers[1]:.2f} | | | |\n")
@@ -145,13 +157,15 @@ def markdown_table(target, clang, ours):
 def static_table(target, clang, ours):
     theirs, theirs_of = static_counts(clang), resources(clang)
     print(f"{target}: instructions in the code, ours/clang")
-    print(f"{'':15}" + "".join(f"{name:>10}" for name in ORDER) + f"{'all':>11} {'ratio':>6}  {'VGPRs':>7} {'SGPRs':>7} {'spills':>7} {'scratch':>9} {'LDS':>11}")
+    print(f"{'':15}" + "".join(f"{name:>10}" for name in ORDER)
+          + f"{'all':>11} {'ratio':>6}  {'VGPRs':>7} {'SGPRs':>7} {'spills':>7} {'scratch':>9} {'LDS':>11}")
     ratios = []
     for kernel, path in ours.items():
         a, b = static_counts(path)[kernel], theirs[kernel]
         ra, rb = resources(path)[kernel], theirs_of[kernel]
         ratios.append(sum(a.values()) / sum(b.values()))
-        print(f"{kernel:15}" + "".join(f"{f'{a[n]}/{b[n]}':>10}" for n in ORDER) + f"{f'{sum(a.values())}/{sum(b.values())}':>11} "
+        print(f"{kernel:15}" + "".join(f"{f'{a[n]}/{b[n]}':>10}" for n in ORDER)
+              + f"{f'{sum(a.values())}/{sum(b.values())}':>11} "
               f"{ratios[-1]:6.3f}  {f'{ra[0]}/{rb[0]}':>7} {f'{ra[1]}/{rb[1]}':>7} {f'{ra[2] + ra[3]}/{rb[2] + rb[3]}':>7} "
               f"{f'{ra[4]}/{rb[4]}':>9} {f'{ra[5]}/{rb[5]}':>11}")
     print(f"{target}: geometric mean of {len(ratios)} kernels: {geomean(ratios):.3f}\n")
@@ -160,8 +174,8 @@ def static_table(target, clang, ours):
 
 # ---- Execution
 Launch = collections.namedtuple("Launch", "grid block args")  # args: numbers as simgpu-run takes them, or Buffers
-# array's type code; check: None (not looked at), a relative tolerance, or FEW: one in a hundred may be anything, as where a point leaves
-# the Mandelbrot iteration late, rounding decides
+# array's type code; check: None (not looked at), a relative tolerance, or FEW: one in a hundred may be anything, as where a
+# point leaves the Mandelbrot iteration late, rounding decides
 Buffer = collections.namedtuple("Buffer", "code values check")
 FEW = "few"
 
@@ -215,7 +229,8 @@ def launches():
         "nbody": Launch("4", "128", [f(2048), made("f", 2048, 1e-3), "i32:512", "f32:0.01"]),
         "black_scholes": Launch("40", "256", [made("f", 10000, 1e-3), made("f", 10000, 1e-3), f(10000, 5, 30), f(10000, 1, 100),
                                               f(10000, 0.25, 10), "f32:0.02", "f32:0.3", "i32:10000"]),
-        "mandelbrot": Launch("8,8", "16,8", [made("i", 120 * 60, FEW), "i32:120", "i32:60", "f32:-2", "f32:-1", "f32:0.025", "i32:200"]),
+        "mandelbrot": Launch("8,8", "16,8", [made("i", 120 * 60, FEW), "i32:120", "i32:60", "f32:-2", "f32:-1", "f32:0.025",
+                                             "i32:200"]),
         "histogram": Launch("16", "256", [given(words(20000)), made("I", 256, 0), "i32:20000"]),
         "bitonic": Launch("8", "256", [changed(words(4096), 0)]),
         "spmv_scalar": Launch("16", "128", ["i32:2000", given(s1), given(c1), d(len(c1)), d(1000), made("d", 2000, 1e-12)]),
@@ -223,7 +238,8 @@ def launches():
         "softmax": Launch("8", "128", [f(32000, -4, 4), made("f", 32000, 1e-4), "i32:1000"]),
         "fft": Launch("8", "256", [changed(floats(rng, 8192, -1), 1e-3), given(turn)]),
         "philox": Launch("40", "256", [made("I", 40000, 0), "u32:12345", "i32:10000"]),
-        "hash64": Launch("40", "256", [given(array.array("Q", (rng.randrange(1 << 64) for _ in range(10000)))), made("Q", 10000, 0),
+        "hash64": Launch("40", "256", [given(array.array("Q", (rng.randrange(1 << 64) for _ in range(10000)))),
+                                       made("Q", 10000, 0),
                                        made("i", 1, 0), "i32:10000"]),
         "scatter_add": Launch("16", "256", [given(words(4000, 1000)), f(4000), made("f", 1000, 1e-4), "i32:4000"]),
     }
@@ -231,7 +247,8 @@ def launches():
 
 # The simulator's classes as ours; f32 arithmetic, transcendentals, f64 and lane movement are all one instruction each.
 SIM_CLASSES = {"VALU": "valu", "TRANS": "valu", "F64": "valu", "LANES": "valu", "MATRIX": "valu", "SALU": "salu", "SMEM": "smem",
-               "VMEM_LOAD": "vmem", "VMEM_STORE": "vmem", "VMEM_ATOMIC": "vmem", "SCRATCH": "scratch", "LDS": "lds", "IMAGE": "vmem",
+               "VMEM_LOAD": "vmem", "VMEM_STORE": "vmem", "VMEM_ATOMIC": "vmem", "SCRATCH": "scratch", "LDS": "lds",
+               "IMAGE": "vmem",
                "BRANCH": "branch", "BARRIER": "wait", "WAIT": "wait", "OTHER": "wait"}
 
 
@@ -306,7 +323,8 @@ def main():
     args.add_argument("--run", metavar="SIMGPU_RUN", help="execute too, with this program of tests/simgpu")
     args.add_argument("--limit", type=float, help="fail when the geometric mean (executed with --run, else in the code) is above")
     args.add_argument("--rolled", action="store_true", help="let neither nvcc nor clang unroll loops")
-    args.add_argument("--shaped", action="store_true", help="compile ours for the shape of block that is launched, as the runtime does")
+    args.add_argument("--shaped", action="store_true",
+                      help="compile ours for the shape of block that is launched, as the runtime does")
     args.add_argument("--markdown", action="store_true", help="what is in the code, as docs/performance.md has it")
     args.add_argument("--keep", help="folder for the code objects")
     args = args.parse_args()
@@ -317,7 +335,8 @@ def main():
         names = run(args.anywarp, "compile", ptx, "--emit=kernels").split()
         for target in args.target or ["gfx1030"]:
             clang = build_clang(target, out, ROLLED if args.rolled else [])
-            ours = build_ours(args.anywarp, ptx, target, out, [n for n in names if not args.kernel or n in args.kernel], args.shaped)
+            ours = build_ours(args.anywarp, ptx, target, out, [n for n in names if not args.kernel or n in args.kernel],
+                              args.shaped)
             mean = (markdown_table if args.markdown else static_table)(target, clang, ours)
             if args.run:
                 mean = run_table(args.run, target, clang, ours, tmp)

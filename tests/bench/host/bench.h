@@ -1,6 +1,7 @@
-/* The frame that the three versions of a benchmark share: buffers with seeded contents, the checking of results, clocks, and main.
- * A version is one program: this file, through cuda.h, openmp.h or opencl.h; the work (work.h: sizes, inputs, check); and run(), one
- * repetition of the kernel.  Not a library: each program is one translation unit, C for OpenMP and OpenCL, C++ for CUDA. */
+/* The frame that the three versions of a benchmark share: buffers with seeded contents, the checking of results, clocks, and
+ * main.  A version is one program: this file, through cuda.h, openmp.h or opencl.h; the work (work.h: sizes, inputs, check); and
+ * run(), one repetition of the kernel.  Not a library: each program is one translation unit, C for OpenMP and OpenCL, C++ for
+ * CUDA. */
 /* SPDX-License-Identifier: Apache-2.0 */
 #ifndef BENCH_H
 #define BENCH_H
@@ -73,7 +74,8 @@ BENCH_MAYBE void bench_fail(const char *what)
     exit(1);
 }
 
-/* --- Buffers --------------------------------------------------------------------------------------------------------------------------- */
+/* --- Buffers
+ * --------------------------------------------------------------------------------------------------------------------------- */
 
 static void *bench_memory(size_t bytes)
 {
@@ -155,7 +157,8 @@ BENCH_MAYBE void *fill_zero(int id, enum bench_role role, size_t bytes)
     return memset(buffer(id, role, bytes), 0, bytes);
 }
 
-/* --- Checking -------------------------------------------------------------------------------------------------------------------------- */
+/* --- Checking
+ * -------------------------------------------------------------------------------------------------------------------------- */
 
 static void check_failed(long i, double got, double want)
 {
@@ -182,7 +185,8 @@ BENCH_MAYBE void check_same(long i, int64_t got, int64_t want)
         check_failed(i, (double)got, (double)want);
 }
 
-/* --- Measuring ------------------------------------------------------------------------------------------------------------------------- */
+/* --- Measuring
+ * ------------------------------------------------------------------------------------------------------------------------- */
 
 /* An instruction counter of this process's user code and of threads that it will make; where the machine has none, -1. */
 static int counter_open(void)
@@ -238,7 +242,8 @@ static void bench_measure(double *wall, double *cpu, double *instructions)
 
 static void bench_repeat(void)
 {
-    double *all = (double *)calloc((size_t)bench.reps * 3, sizeof *all), *wall = all, *cpu = all + bench.reps, *count = cpu + bench.reps;
+    double *all = (double *)calloc((size_t)bench.reps * 3, sizeof *all), *wall = all, *cpu = all + bench.reps,
+           *count = cpu + bench.reps;
 
     if (!all)
         bench_fail("out of memory");
@@ -249,8 +254,10 @@ static void bench_repeat(void)
     qsort(count, (size_t)bench.reps, sizeof *count, compare_doubles);
     device_fetch();
     check();
-    printf("bench row=%s device=%s reps=%d units=%ld min_ms=%.4f median_ms=%.4f cpu_ms=%.4f instructions=%.0f checked=%ld wrong=%ld worst=%.3f\n",
-           ROW, DEVICE, bench.reps, bench.units, wall[0], wall[bench.reps / 2], cpu[0], count[0], bench.checked, bench.wrong, bench.worst);
+    printf("bench row=%s device=%s reps=%d units=%ld min_ms=%.4f median_ms=%.4f cpu_ms=%.4f instructions=%.0f checked=%ld "
+           "wrong=%ld worst=%.3f\n",
+           ROW, DEVICE, bench.reps, bench.units, wall[0], wall[bench.reps / 2], cpu[0], count[0], bench.checked, bench.wrong,
+           bench.worst);
     free(all);
 }
 

@@ -1,5 +1,5 @@
-/* The OpenCL version of a benchmark: the first device of the platform "Portable Computing Language" (PoCL), one queue in order.  A .cl file
- * is read twice: by OpenCL's compiler for its kernels, and by the C compiler for run(), which launches them. */
+/* The OpenCL version of a benchmark: the first device of the platform "Portable Computing Language" (PoCL), one queue in order.
+ * A .cl file is read twice: by OpenCL's compiler for its kernels, and by the C compiler for run(), which launches them. */
 /* SPDX-License-Identifier: Apache-2.0 */
 #ifndef OPENCL_H
 #define OPENCL_H
@@ -28,9 +28,10 @@ struct opencl_arg {
 #define VAL(x) ((struct opencl_arg){(__typeof__(x)[]){x}, sizeof(x)})
 #define LOCAL(bytes) ((struct opencl_arg){NULL, bytes})
 /* A kernel over gx * gy * gz work items, all in whole groups of bx * by * bz. */
-#define LAUNCH(name, gx, gy, gz, bx, by, bz, ...) \
-    opencl_launch(name, (const size_t[3]){(size_t)(gx), (size_t)(gy), (size_t)(gz)}, (const size_t[3]){bx, by, bz}, \
-                  (const struct opencl_arg[]){__VA_ARGS__}, sizeof((struct opencl_arg[]){__VA_ARGS__}) / sizeof(struct opencl_arg))
+#define LAUNCH(name, gx, gy, gz, bx, by, bz, ...)                                                                       \
+    opencl_launch(name, (const size_t[3]){ (size_t)(gx), (size_t)(gy), (size_t)(gz) }, (const size_t[3]){ bx, by, bz }, \
+                  (const struct opencl_arg[]){ __VA_ARGS__ },                                                           \
+                  sizeof((struct opencl_arg[]){ __VA_ARGS__ }) / sizeof(struct opencl_arg))
 #define LAUNCH1(name, count, size, ...) LAUNCH(name, ROUND(count, size), 1, 1, size, 1, 1, __VA_ARGS__)
 #define ROUND(count, size) (((long)(count) + (size) - 1) / (size) * (size))
 
@@ -58,7 +59,8 @@ static cl_kernel opencl_kernel(const char *name)
     return opencl.kernels[i].kernel;
 }
 
-BENCH_MAYBE void opencl_launch(const char *name, const size_t *grid, const size_t *block, const struct opencl_arg *args, size_t count)
+BENCH_MAYBE void opencl_launch(const char *name, const size_t *grid, const size_t *block, const struct opencl_arg *args,
+                               size_t count)
 {
     cl_kernel kernel = opencl_kernel(name);
 

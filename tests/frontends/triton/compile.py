@@ -1,4 +1,5 @@
-"""Compiles cases of kernels.py with Triton as far as PTX: NAME.ptx and NAME.json (what a launch needs to know) in a folder.  Needs no GPU and no ptxas.
+"""Compiles cases of kernels.py with Triton as far as PTX: NAME.ptx and NAME.json (what a launch needs to know) in a folder. 
+Needs no GPU and no ptxas.
 
     compile.py FOLDER [SUBSTRING...]"""
 # SPDX-License-Identifier: Apache-2.0
@@ -24,7 +25,8 @@ def stop_at_ptx(backend=None, stages=None, *_):
 
 
 def signature(case):
-    """Types, constants and what is known of arguments, as Triton's launcher would tell from these arguments: addresses and whole numbers that 16 divides, and 1."""
+    """Types, constants and what is known of arguments, as Triton's launcher would tell from these arguments: addresses and whole
+    numbers that 16 divides, and 1."""
     types, constants, known = {}, dict(case.constants), {}
     names = case.kernel.arg_names
     for i, name in enumerate(names):
@@ -48,14 +50,16 @@ def signature(case):
 def compile_case(case, folder):
     types, constants, known = signature(case)
     source = triton.compiler.ASTSource(case.kernel, types, constants, known)
-    done = triton.compile(source, target=GPUTarget('cuda', case.arch, 32), options=dict(num_warps=case.warps, num_stages=case.stages, ptx_version=83))
+    done = triton.compile(source, target=GPUTarget('cuda', case.arch, 32),
+                          options=dict(num_warps=case.warps, num_stages=case.stages, ptx_version=83))
     m = done.metadata
     # A 1 among the arguments is no parameter; two addresses of Triton's own scratch memory follow.
     taken = [i for i, name in enumerate(case.kernel.arg_names) if types[name] != 'constexpr']
     with open(os.path.join(folder, case.name + '.ptx'), 'w', encoding='utf-8') as f:
         f.write(done.asm['ptx'])
     with open(os.path.join(folder, case.name + '.json'), 'w', encoding='utf-8') as f:
-        json.dump(dict(name=m.name, grid=case.grid, threads=m.num_warps * 32, shared=m.shared, args=taken, scratch=m.global_scratch_size), f)
+        json.dump(dict(name=m.name, grid=case.grid, threads=m.num_warps * 32, shared=m.shared, args=taken,
+                       scratch=m.global_scratch_size), f)
 
 
 def main():

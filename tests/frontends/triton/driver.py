@@ -1,4 +1,5 @@
-"""The driver API through ctypes: as much as it takes to launch one kernel of a PTX text.  For processes under `anywarp run`; needs nothing but Python."""
+"""The driver API through ctypes: as much as it takes to launch one kernel of a PTX text.  For processes under `anywarp run`;
+needs nothing but Python."""
 # SPDX-License-Identifier: Apache-2.0
 import ctypes
 
@@ -24,10 +25,11 @@ class Device:
             raise RuntimeError(f'{name}: {(text.value or b"").decode()} ({error})')
 
     def launch(self, ptx, name, grid, threads, shared, args):
-        """Launches the kernel once.  An argument is a bytearray (memory, which comes back changed), an int, a float or None (a null address).
-        Whole numbers are 32 bits if they fit, as in Triton."""
+        """Launches the kernel once.  An argument is a bytearray (memory, which comes back changed), an int, a float or None (a
+        null address). Whole numbers are 32 bits if they fit, as in Triton."""
         most = ctypes.c_int()
-        self.call('cuDeviceGetAttribute', ctypes.byref(most), 97, self.device) # CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN
+        # CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN
+        self.call('cuDeviceGetAttribute', ctypes.byref(most), 97, self.device)
         if shared > most.value:
             raise TooLarge(f'{shared} bytes of shared memory, of {most.value}')
         module, function = ctypes.c_void_p(), ctypes.c_void_p()

@@ -1,4 +1,5 @@
-"""Runs compiled cases on the device of this process and compares what they leave in memory; a line for each.  Under `anywarp run`.
+"""Runs compiled cases on the device of this process and compares what they leave in memory; a line for each.  Under `anywarp
+run`.
 
     execute.py FOLDER NAME..."""
 # SPDX-License-Identifier: Apache-2.0
@@ -30,7 +31,8 @@ def run(device, case, folder):
         m = json.load(f)
     values = [bytearray(a.data.tobytes()) if isinstance(a, kernels.Array) else a for a in case.args]
     device.launch(ptx, m['name'], m['grid'], m['threads'], m['shared'], [values[i] for i in m['args']] + [None, None])
-    bad = [f'argument {i}: {d}' for i, a in enumerate(case.args) if isinstance(a, kernels.Array) and a.want is not None for d in [difference(a, values[i])] if d]
+    bad = [f'argument {i}: {d}' for i, a in enumerate(case.args) if isinstance(a, kernels.Array) and a.want is not None
+           for d in [difference(a, values[i])] if d]
     return '; '.join(bad)
 
 

@@ -8,7 +8,8 @@ from kernels import Array, BF16, Case, RNG, from_bits, to_bits, whole
 
 
 @triton.jit
-def split_product(a, b, c, m, n, k, BM: tl.constexpr, BN: tl.constexpr, BK: tl.constexpr, PARTS: tl.constexpr, GROUP: tl.constexpr):
+def split_product(a, b, c, m, n, k, BM: tl.constexpr, BN: tl.constexpr, BK: tl.constexpr, PARTS: tl.constexpr,
+                  GROUP: tl.constexpr):
     """Programs go through the tiles in groups of rows, share out the depth among them and add up in memory."""
     across = tl.cdiv(n, BN)
     group = tl.program_id(0) // (GROUP * across)
@@ -22,7 +23,8 @@ def split_product(a, b, c, m, n, k, BM: tl.constexpr, BN: tl.constexpr, BK: tl.c
     total = tl.zeros((BM, BN), dtype=tl.float32)
     for i in range(0, tl.cdiv(k, BK * PARTS)):
         there = k - i * BK * PARTS
-        total = tl.dot(tl.load(left, mask=inner[None, :] < there, other=0.0), tl.load(right, mask=inner[:, None] < there, other=0.0), total)
+        total = tl.dot(tl.load(left, mask=inner[None, :] < there, other=0.0),
+                       tl.load(right, mask=inner[:, None] < there, other=0.0), total)
         left += BK * PARTS
         right += BK * PARTS * n
     tl.atomic_add(c + rows[:, None] * n + columns[None, :], total, mask=(rows[:, None] < m) & (columns[None, :] < n))
@@ -145,7 +147,8 @@ def blocks(x, out, h, w, BH: tl.constexpr, BW: tl.constexpr):
     """A descriptor of a tensor instead of addresses, and its edges."""
     here = tl.make_tensor_descriptor(x, shape=[h, w], strides=[w, 1], block_shape=[BH, BW])
     there = tl.make_tensor_descriptor(out, shape=[w, h], strides=[h, 1], block_shape=[BW, BH])
-    there.store([tl.program_id(1) * BW, tl.program_id(0) * BH], tl.trans(here.load([tl.program_id(0) * BH, tl.program_id(1) * BW])))
+    there.store([tl.program_id(1) * BW, tl.program_id(0) * BH],
+                tl.trans(here.load([tl.program_id(0) * BH, tl.program_id(1) * BW])))
 
 
 @triton.jit
@@ -154,8 +157,10 @@ def own_words(x, y, out, wide_out, B: tl.constexpr):
     at = tl.program_id(0) * B + tl.arange(0, B)
     a = tl.load(x + at)
     b = tl.load(y + at)
-    bytes_ = tl.inline_asm_elementwise('vabsdiff4.u32.u32.u32.add $0, $1, $2, 0;', '=r,r,r', [a, b], dtype=tl.int32, is_pure=True, pack=1)
-    low, high = tl.inline_asm_elementwise('{ mad.lo.cc.u32 $0, $2, $3, $2; madc.hi.u32 $1, $2, $3, 0; }', '=r,=r,r,r', [a, b], dtype=(tl.int32, tl.int32), is_pure=True, pack=1)
+    bytes_ = tl.inline_asm_elementwise('vabsdiff4.u32.u32.u32.add $0, $1, $2, 0;', '=r,r,r', [a, b], dtype=tl.int32, is_pure=True,
+                                       pack=1)
+    low, high = tl.inline_asm_elementwise('{ mad.lo.cc.u32 $0, $2, $3, $2; madc.hi.u32 $1, $2, $3, 0; }', '=r,=r,r,r', [a, b],
+                                          dtype=(tl.int32, tl.int32), is_pure=True, pack=1)
     tl.store(out + at, bytes_)
     tl.store(wide_out + at, (high.to(tl.int64) << 32) | low.to(tl.uint32, bitcast=True).to(tl.int64))
 
@@ -164,7 +169,8 @@ def own_words(x, y, out, wide_out, B: tl.constexpr):
 def doubles(x, out, n, B: tl.constexpr):
     at = tl.program_id(0) * B + tl.arange(0, B)
     a = tl.load(x + at, mask=at < n, other=1)
-    tl.store(out + at, tl.exp(a) + tl.log(a) * tl.sin(a) - tl.cos(a * 100) + tl.sqrt(a) + tl.rsqrt(a) + tl.erf(a) + tl.floor(a) + tl.fma(a, a, a) / (a + 2), mask=at < n)
+    tl.store(out + at, tl.exp(a) + tl.log(a) * tl.sin(a) - tl.cos(a * 100) + tl.sqrt(a) + tl.rsqrt(a) + tl.erf(a) + tl.floor(a)
+             + tl.fma(a, a, a) / (a + 2), mask=at < n)
 
 
 @triton.jit
@@ -225,18 +231,23 @@ def half(x):
 def products(stages, warps):
     rng = RNG(21)
     a, b = whole(rng, (70, 200), 3), whole(rng, (200, 50), 3)
-    yield Case('split_product', split_product, (3 * 2, 2, 1), [half(a), half(b), Array(zeros((70, 50)), 'fp32', a @ b), 70, 50, 200], dict(BM=32, BN=32, BK=32, PARTS=2, GROUP=2), stages, warps)
+    yield Case('split_product', split_product, (3 * 2, 2, 1),
+               [half(a), half(b), Array(zeros((70, 50)), 'fp32', a @ b), 70, 50, 200],
+               dict(BM=32, BN=32, BK=32, PARTS=2, GROUP=2), stages, warps)
     weights = rng.integers(-8, 8, (128, 64))
     words = np.zeros((16, 64), np.uint32)
     for i in range(128):
         words[i // 8] |= ((weights[i] + 8).astype(np.uint32) & 15) << np.uint32(i % 8 * 4)
     left, scale = whole(rng, (32, 128), 4), whole(rng, 64, 4)
-    yield Case('packed_product', packed_product, (1, 2, 1), [half(left), Array(words.view(np.int32), 'i32'), Array(scale.astype(np.float32), 'fp32'), Array(zeros((32, 64)), 'fp32', left @ weights * scale), 128, 64],
+    yield Case('packed_product', packed_product, (1, 2, 1), [half(left), Array(words.view(np.int32), 'i32'),
+                                                             Array(scale.astype(np.float32), 'fp32'),
+                                                             Array(zeros((32, 64)), 'fp32', left @ weights * scale), 128, 64],
                dict(BM=32, BN=32, BK=32), stages, warps)
     x, w = whole(rng, (9, 11, 64), 2), whole(rng, (9, 64, 32), 2)
     padded = np.pad(x, ((1, 1), (1, 1), (0, 0)))
     want = sum(padded[t // 3:t // 3 + 9, t % 3:t % 3 + 11] @ w[t] for t in range(9))
-    yield Case('convolution', convolution, (4, 1, 1), [half(x), half(w), Array(zeros((9, 11, 32)), 'fp32', want), 9, 11, 64], dict(BP=32, BC=32, OUT=32), stages, warps)
+    yield Case('convolution', convolution, (4, 1, 1), [half(x), half(w), Array(zeros((9, 11, 32)), 'fp32', want), 9, 11, 64],
+               dict(BP=32, BC=32, OUT=32), stages, warps)
     yield gradient_case(stages, warps)
 
 
@@ -251,7 +262,8 @@ def gradient_case(stages, warps, length=96, d=32):
     slope = part * (do @ v.T - delta[:, None]) * scale
     arrays = [half(x) for x in (q, k, v, do)] + [Array(x.astype(np.float32), 'fp32') for x in (most, delta)]
     arrays += [Array(zeros((length, d)), 'fp32', x, 2e-2, 1e-2) for x in (slope @ k, slope.T @ q, part.T @ do)]
-    return Case('attention_gradient', attention_gradient, (length // 32, 1, 1), arrays + [length, scale], dict(B=32, D=d), stages, warps)
+    return Case('attention_gradient', attention_gradient, (length // 32, 1, 1), arrays + [length, scale], dict(B=32, D=d), stages,
+                warps)
 
 
 def entropy_arguments():
@@ -262,7 +274,8 @@ def entropy_arguments():
     part = np.exp(wide) / np.exp(wide).sum(1, keepdims=True)
     loss = np.where(label < 0, 0, -np.log(part[np.arange(6), np.maximum(label, 0)]))
     slope = np.where(label[:, None] < 0, 0, part - (np.arange(300)[None, :] == label[:, None]))
-    return [Array(x, 'fp16'), Array(label, 'i32'), Array(zeros(6), 'fp32', loss, 1e-4, 1e-5), Array(zeros((6, 300)), 'fp32', slope, 1e-3, 1e-6), 300, 300]
+    return [Array(x, 'fp16'), Array(label, 'i32'), Array(zeros(6), 'fp32', loss, 1e-4, 1e-5),
+            Array(zeros((6, 300)), 'fp32', slope, 1e-3, 1e-6), 300, 300]
 
 
 def own_words_arguments():
@@ -271,14 +284,16 @@ def own_words_arguments():
     a, b = x.view(np.uint8).reshape(-1, 4).astype(np.int64), y.view(np.uint8).reshape(-1, 4).astype(np.int64)
     p, q = x.view(np.uint32).astype(np.uint64), y.view(np.uint32).astype(np.uint64)
     # The lower word takes the addend, the upper one the carry.
-    return [Array(x, 'i32'), Array(y, 'i32'), Array(zeros(256, 'i32'), 'i32', np.abs(a - b).sum(1)), Array(zeros(256, 'i64'), 'i64', (p * q + p).view(np.int64))]
+    return [Array(x, 'i32'), Array(y, 'i32'), Array(zeros(256, 'i32'), 'i32', np.abs(a - b).sum(1)),
+            Array(zeros(256, 'i64'), 'i64', (p * q + p).view(np.int64))]
 
 
 def doubles_arguments():
     import math
     x = RNG(25).uniform(.1, 5, 200)
     erf = np.array([math.erf(v) for v in x])
-    want = np.exp(x) + np.log(x) * np.sin(x) - np.cos(x * 100) + np.sqrt(x) + 1 / np.sqrt(x) + erf + np.floor(x) + (x * x + x) / (x + 2)
+    want = np.exp(x) + np.log(x) * np.sin(x) - np.cos(x * 100) + np.sqrt(x) + 1 / np.sqrt(x) + erf + np.floor(x) + (x * x
+                                                                                                                    + x) / (x + 2)
     return [Array(x, 'fp64'), Array(zeros(200, 'fp64'), 'fp64', want, 1e-12, 1e-12), 200]
 
 
@@ -290,31 +305,44 @@ def gated_arguments():
     word = philox(77, np.arange(600)).view(np.int32).astype(np.int64)
     stays = np.where(word < 0, -word - 1, word) * 4.6566127342e-10 < .75
     gelu = a / (1 + np.exp(-2 * 0.7978845608 * (a + 0.044715 * a ** 3)))
-    return [Array(x, 'fp16'), Array(g, 'fp16'), Array(zeros(600, BF16), BF16, np.where(stays, gelu * b / (1 + np.exp(-b)) / .75, 0), 1e-2, 1e-6), .75, 77, 600]
+    return [Array(x, 'fp16'), Array(g, 'fp16'), Array(zeros(600, BF16), BF16,
+                                                      np.where(stays, gelu * b / (1 + np.exp(-b)) / .75, 0), 1e-2, 1e-6), .75, 77,
+                                                      600]
 
 
 def rest(warps):
     rng = RNG(27)
     a, b = whole(rng, (4, 16, 32), 5), whole(rng, (4, 32, 16), 5)
-    yield Case('batched', batched, (1, 1, 1), [half(a), half(b), Array(zeros((4, 16, 16)), 'fp32', a @ b)], dict(G=4, M=16, K=32), 2, warps)
+    yield Case('batched', batched, (1, 1, 1), [half(a), half(b), Array(zeros((4, 16, 16)), 'fp32', a @ b)], dict(G=4, M=16, K=32),
+               2, warps)
     yield Case('cross_entropy', cross_entropy, (6, 1, 1), entropy_arguments(), dict(B=128), 3, warps)
     x, c, s = (rng.normal(size=n) for n in ((5, 3, 64), (5, 32), (5, 32)))
     x, c, s = (from_bits(to_bits(v, BF16), BF16).astype(np.float64) for v in (x, c, s))
-    want = np.concatenate([x[..., :32] * c[:, None] - x[..., 32:] * s[:, None], x[..., 32:] * c[:, None] + x[..., :32] * s[:, None]], 2)
-    yield Case('rotary', rotary, (5, 3, 1), [Array(to_bits(v, BF16), BF16) for v in (x, c, s)] + [Array(zeros((5, 3, 64)), 'fp32', want, 1e-5, 1e-6), 3], dict(HALF=32), 2, warps)
+    want = np.concatenate([x[..., :32] * c[:, None] - x[..., 32:] * s[:, None], x[..., 32:] * c[:, None] + x[..., :32]
+                           * s[:, None]], 2)
+    yield Case('rotary', rotary, (5, 3, 1), [Array(to_bits(v, BF16), BF16) for v in (x, c, s)]
+               + [Array(zeros((5, 3, 64)), 'fp32', want, 1e-5, 1e-6), 3], dict(HALF=32), 2, warps)
     few = rng.permutation(4 * 128).reshape(4, 128).astype(np.int32)
-    yield Case('greatest_few', greatest_few, (4, 1, 1), [Array(few, 'i32'), Array(zeros((4, 8), 'i32'), 'i32', -np.sort(-few, 1)[:, :8])], dict(N=128, K=8), 2, warps)
+    yield Case('greatest_few', greatest_few, (4, 1, 1), [Array(few, 'i32'),
+                                                         Array(zeros((4, 8), 'i32'), 'i32', -np.sort(-few, 1)[:, :8])],
+                                                         dict(N=128, K=8), 2, warps)
     picture = rng.integers(-99, 99, (40, 60)).astype(np.int32)
-    yield Case('blocks', blocks, (2, 2, 1), [Array(picture, 'i32'), Array(zeros((60, 40), 'i32'), 'i32', picture.T), 40, 60], dict(BH=32, BW=32), 2, warps)
+    yield Case('blocks', blocks, (2, 2, 1), [Array(picture, 'i32'), Array(zeros((60, 40), 'i32'), 'i32', picture.T), 40, 60],
+               dict(BH=32, BW=32), 2, warps)
     yield Case('own_words', own_words, (2, 1, 1), own_words_arguments(), dict(B=128), 2, warps)
     yield Case('doubles', doubles, (2, 1, 1), doubles_arguments(), dict(B=128), 2, warps)
     queue = rng.integers(-99, 99, 20 * 64).astype(np.int32)
     order = queue * 2 + np.repeat(np.arange(20), 64)
     want = np.concatenate([order, order.reshape(20, 64).sum(0)])
-    yield Case('tickets', tickets, (5, 1, 1), [Array(queue, 'i32'), Array(zeros(1, 'i32'), 'i32', np.array([25])), Array(zeros(21 * 64, 'i32'), 'i32', want), Array(zeros(1, 'i32'), 'i32', np.array([5])), 20],
+    yield Case('tickets', tickets, (5, 1, 1), [Array(queue, 'i32'), Array(zeros(1, 'i32'), 'i32', np.array([25])),
+                                               Array(zeros(21 * 64, 'i32'), 'i32', want),
+                                               Array(zeros(1, 'i32'), 'i32', np.array([5])), 20],
                dict(B=64), 2, warps)
     factors = rng.choice([-1, 1, 3, 5], 1000).astype(np.int32)
-    yield Case('cas_products', cas_products, (8, 1, 1), [Array(factors, 'i32'), Array(np.ones(1, np.int32), 'i32', np.multiply.reduce(factors, keepdims=True, dtype=np.int32)), 1000], dict(B=128), 2, warps)
+    yield Case('cas_products', cas_products, (8, 1, 1), [Array(factors, 'i32'),
+                                                         Array(np.ones(1, np.int32), 'i32',
+                                                               np.multiply.reduce(factors, keepdims=True, dtype=np.int32)), 1000],
+                                                               dict(B=128), 2, warps)
     yield Case('gated', gated, (5, 1, 1), gated_arguments(), dict(B=128), 2, warps)
 
 

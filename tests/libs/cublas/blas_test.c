@@ -155,12 +155,14 @@ static void level1_one(char t, int n, int inc)
     f = function(t == 'c' ? "Scnrm2_v2" : t == 'z' ? "Dznrm2_v2" : "?nrm2_v2", t);
     check(f(handle, n, x.device, inc, out) == 0, "nrm2 %s", what);
     result_is("nrm2", real_of(t), out, sqrt(squares));
-    check(((norm_fn)function("I?amax_v2", t))(handle, n, x.device, inc, &found) == 0 && found == largest, "amax %s: %d, not %d", what,
-          found, largest);
-    check(((norm_fn)function("I?amin_v2", t))(handle, n, x.device, inc, &found) == 0 && found == smallest, "amin %s: %d, not %d", what,
-          found, smallest);
-    check(((cublasStatus_t(*)(cublasHandle_t, int64_t, void *, int64_t, int64_t *))function("I?amax_v2_64", t))(handle, n, x.device, inc,
-          &found64) == 0 && found64 == largest, "amax_64 %s: %ld, not %d", what, (long)found64, largest);
+    check(((norm_fn)function("I?amax_v2", t))(handle, n, x.device, inc, &found) == 0 && found == largest, "amax %s: %d, not %d",
+          what, found, largest);
+    check(((norm_fn)function("I?amin_v2", t))(handle, n, x.device, inc, &found) == 0 && found == smallest, "amin %s: %d, not %d",
+          what, found, smallest);
+    check(((cublasStatus_t(*)(cublasHandle_t, int64_t, void *, int64_t, int64_t *))function("I?amax_v2_64", t))(
+              handle, n, x.device, inc, &found64) == 0 &&
+              found64 == largest,
+          "amax_64 %s: %ld, not %d", what, (long)found64, largest);
     cplx alpha = any_of(t);
     put(t, scalar, 0, alpha);
     for (int i = 0; i < n; i++)
@@ -170,7 +172,8 @@ static void level1_one(char t, int n, int inc)
         put(real_of(t), scalar, 0, 0.5);
         for (int i = 0; i < n; i++)
             x.want[(long)i * inc] *= 0.5;
-        check(((scal_fn)function(t == 'c' ? "Csscal_v2" : "Zdscal_v2", t))(handle, n, scalar, x.device, inc) == 0, "sscal %s", what);
+        check(((scal_fn)function(t == 'c' ? "Csscal_v2" : "Zdscal_v2", t))(handle, n, scalar, x.device, inc) == 0, "sscal %s",
+              what);
     }
     array_end(&x, "scal");
 }
@@ -182,7 +185,8 @@ static void rotations(char t)
     put(t, a, 0, is_complex(t) ? CMPLX(3, 1) : 3);
     put(t, b, 0, is_complex(t) ? CMPLX(-2, 4) : 4);
     cplx a0 = get(t, a, 0), b0 = get(t, b, 0);
-    check(((cublasStatus_t(*)(cublasHandle_t, void *, void *, void *, void *))function("?rotg_v2", t))(handle, a, b, c, s) == 0, "rotg");
+    check(((cublasStatus_t(*)(cublasHandle_t, void *, void *, void *, void *))function("?rotg_v2", t))(handle, a, b, c, s) == 0,
+          "rotg");
     cplx sv = get(t, s, 0), cv = get(real_of(t), c, 0);
     result_is("rotg: r", t, a, cv * a0 + sv * b0);
     check(cabs(cv * b0 - conj(sv) * a0) < 1e-5, "rotg: %c does not annihilate", t);
@@ -190,11 +194,12 @@ static void rotations(char t)
         return;
     double d1[2], d2[2], x1[2], y1[2], param[10];
     put(t, d1, 0, 2), put(t, d2, 0, 3), put(t, x1, 0, 1.5), put(t, y1, 0, 0.5);
-    check(((cublasStatus_t(*)(cublasHandle_t, void *, void *, void *, void *, void *))function("?rotmg_v2", t))(handle, d1, d2, x1, y1, param) == 0,
+    check(((cublasStatus_t(*)(cublasHandle_t, void *, void *, void *, void *, void *))function("?rotmg_v2", t))(
+              handle, d1, d2, x1, y1, param) == 0,
           "rotmg");
     struct array x = array_make(t, 5), y = array_make(t, 5);
-    double flag = creal(get(t, param, 0)), h11 = creal(get(t, param, 1)), h21 = creal(get(t, param, 2)), h12 = creal(get(t, param, 3)),
-           h22 = creal(get(t, param, 4));
+    double flag = creal(get(t, param, 0)), h11 = creal(get(t, param, 1)), h21 = creal(get(t, param, 2)),
+           h12 = creal(get(t, param, 3)), h22 = creal(get(t, param, 4));
     h11 = flag == 0 ? 1 : h11, h22 = flag == 0 ? 1 : h22, h21 = flag == 1 ? -1 : h21, h12 = flag == 1 ? 1 : h12;
     check(fabs(h21 * 1.5 + h22 * 0.5) < 1e-5, "rotmg does not annihilate");
     for (int i = 0; i < 5; i++) {
@@ -202,8 +207,9 @@ static void rotations(char t)
         x.want[i] = h11 * old + h12 * y.want[i];
         y.want[i] = h21 * old + h22 * y.want[i];
     }
-    check(((cublasStatus_t(*)(cublasHandle_t, int, void *, int, void *, int, void *))function("?rotm_v2", t))(handle, 5, x.device, 1, y.device, 1,
-          param) == 0, "rotm");
+    check(((cublasStatus_t(*)(cublasHandle_t, int, void *, int, void *, int, void *))function("?rotm_v2", t))(
+              handle, 5, x.device, 1, y.device, 1, param) == 0,
+          "rotm");
     array_end(&x, "rotm x");
     array_end(&y, "rotm y");
 }
@@ -224,10 +230,13 @@ static void reference_mv(const struct matrix *m, int op, cplx alpha, const cplx 
     }
 }
 
-typedef cublasStatus_t (*gemv_fn)(cublasHandle_t, int, int, int, const void *, void *, int, void *, int, const void *, void *, int);
-typedef cublasStatus_t (*gbmv_fn)(cublasHandle_t, int, int, int, int, int, const void *, void *, int, void *, int, const void *, void *, int);
+typedef cublasStatus_t (*gemv_fn)(cublasHandle_t, int, int, int, const void *, void *, int, void *, int, const void *, void *,
+                                  int);
+typedef cublasStatus_t (*gbmv_fn)(cublasHandle_t, int, int, int, int, int, const void *, void *, int, void *, int, const void *,
+                                  void *, int);
 typedef cublasStatus_t (*symv_fn)(cublasHandle_t, int, int, const void *, void *, int, void *, int, const void *, void *, int);
-typedef cublasStatus_t (*sbmv_fn)(cublasHandle_t, int, int, int, const void *, void *, int, void *, int, const void *, void *, int);
+typedef cublasStatus_t (*sbmv_fn)(cublasHandle_t, int, int, int, const void *, void *, int, void *, int, const void *, void *,
+                                  int);
 typedef cublasStatus_t (*spmv_fn)(cublasHandle_t, int, int, const void *, void *, void *, int, const void *, void *, int);
 typedef cublasStatus_t (*trmv_fn)(cublasHandle_t, int, int, int, int, void *, int, void *, int);
 typedef cublasStatus_t (*tbmv_fn)(cublasHandle_t, int, int, int, int, int, void *, int, void *, int);
@@ -238,15 +247,18 @@ static void general_mv(char t, int m, int n, int op, int band, int incx, int inc
     char what[96];
     int kl = band && m > 1 ? m / 3 : 0, ku = band && n > 1 ? n / 2 : 0, lda = (band ? kl + ku + 1 : m) + 2;
     int nx = op ? m : n, ny = op ? n : m;
-    struct array a = array_make(t, (long)lda * n), x = array_make(t, 1 + (nx - 1) * (long)abs(incx)), y = array_make(t, 1 + (ny - 1) * (long)abs(incy));
+    struct array a = array_make(t, (long)lda * n), x = array_make(t, 1 + (nx - 1) * (long)abs(incx)),
+                 y = array_make(t, 1 + (ny - 1) * (long)abs(incy));
     struct matrix matrix = { a.want, lda, m, n, band ? 'b' : 'f', 'g', 0, 0, kl, ku };
     cplx alpha = any_of(t), beta = zero_beta ? 0 : any_of(t);
     double sa[2], sb[2];
     put(t, sa, 0, alpha), put(t, sb, 0, beta);
     snprintf(what, sizeof what, "%c %s m=%d n=%d op=%d inc=%d,%d", t, band ? "gbmv" : "gemv", m, n, op, incx, incy);
     reference_mv(&matrix, is_complex(t) || op != 2 ? op : 1, alpha, x.want, incx, beta, y.want, incy);
-    int status = band ? ((gbmv_fn)function("?gbmv_v2", t))(handle, op, m, n, kl, ku, sa, a.device, lda, x.device, incx, sb, y.device, incy)
-                      : ((gemv_fn)function("?gemv_v2", t))(handle, op, m, n, sa, a.device, lda, x.device, incx, sb, y.device, incy);
+    int status = band ? ((gbmv_fn)function("?gbmv_v2", t))(handle, op, m, n, kl, ku, sa, a.device, lda, x.device, incx, sb,
+                                                           y.device, incy)
+                      : ((gemv_fn)function("?gemv_v2", t))(handle, op, m, n, sa, a.device, lda, x.device, incx, sb, y.device,
+                                                           incy);
     check(status == 0, "%s: status %d", what, status);
     array_drop(&a);
     array_drop(&x);
@@ -257,13 +269,14 @@ static void symmetric_mv(char t, int n, int upper, char store, char kind, int in
 {
     char what[96], name[16];
     int k = n > 2 ? n / 2 : 0, lda = (store == 'b' ? k + 1 : n) + 1;
-    struct array a = array_make(t, store == 'p' ? (long)n * (n + 1) / 2 : (long)lda * n), x = array_make(t, 1 + (n - 1) * (long)abs(incx)),
-                 y = array_make(t, 1 + (n - 1) * (long)abs(incy));
+    struct array a = array_make(t, store == 'p' ? (long)n * (n + 1) / 2 : (long)lda * n),
+                 x = array_make(t, 1 + (n - 1) * (long)abs(incx)), y = array_make(t, 1 + (n - 1) * (long)abs(incy));
     struct matrix matrix = { a.want, lda, n, n, store, kind, upper, 0, upper ? 0 : k, upper ? k : 0 };
     cplx alpha = any_of(t), beta = any_of(t);
     double sa[2], sb[2];
     put(t, sa, 0, alpha), put(t, sb, 0, beta);
-    snprintf(name, sizeof name, "?%s%smv_v2", kind == 'h' ? "h" : "s", store == 'p' ? "p" : store == 'b' ? "b" : kind == 'h' ? "e" : "y");
+    snprintf(name, sizeof name, "?%s%smv_v2", kind == 'h' ? "h" : "s",
+             store == 'p' ? "p" : store == 'b' ? "b" : kind == 'h' ? "e" : "y");
     snprintf(what, sizeof what, "%c %s n=%d upper=%d inc=%d,%d", t, name, n, upper, incx, incy);
     reference_mv(&matrix, 0, alpha, x.want, incx, beta, y.want, incy);
     void *f = function(name, t);
@@ -280,7 +293,8 @@ static void triangular_mv(char t, int n, int upper, int op, int unit, char store
 {
     char what[96], name[16];
     int k = n > 2 ? n / 2 : 0, lda = (store == 'b' ? k + 1 : n) + 1;
-    struct array a = array_make(t, store == 'p' ? (long)n * (n + 1) / 2 : (long)lda * n), x = array_make(t, 1 + (n - 1) * (long)abs(incx));
+    struct array a = array_make(t, store == 'p' ? (long)n * (n + 1) / 2 : (long)lda * n),
+                 x = array_make(t, 1 + (n - 1) * (long)abs(incx));
     struct matrix matrix = { a.want, lda, n, n, store, 't', upper, unit, upper ? 0 : k, upper ? k : 0 };
     cplx *product = calloc((size_t)x.n, sizeof *product);
     int rop = is_complex(t) || op != 2 ? op : 1;
@@ -316,7 +330,8 @@ static void rank_general(char t, int m, int n, int conjugate, int incx, int incy
 {
     char what[96];
     int lda = m + 3;
-    struct array a = array_make(t, (long)lda * n), x = array_make(t, 1 + (m - 1) * (long)abs(incx)), y = array_make(t, 1 + (n - 1) * (long)abs(incy));
+    struct array a = array_make(t, (long)lda * n), x = array_make(t, 1 + (m - 1) * (long)abs(incx)),
+                 y = array_make(t, 1 + (n - 1) * (long)abs(incy));
     cplx alpha = any_of(t);
     double sa[2];
     put(t, sa, 0, alpha);
@@ -338,8 +353,8 @@ static void rank_symmetric(char t, int n, int upper, char kind, int packed, int 
 {
     char what[96], name[16];
     int lda = n + 1, her = kind == 'h';
-    struct array a = array_make(t, packed ? (long)n * (n + 1) / 2 : (long)lda * n), x = array_make(t, 1 + (n - 1) * (long)abs(incx)),
-                 y = array_make(t, 1 + (n - 1) * (long)abs(incy));
+    struct array a = array_make(t, packed ? (long)n * (n + 1) / 2 : (long)lda * n),
+                 x = array_make(t, 1 + (n - 1) * (long)abs(incx)), y = array_make(t, 1 + (n - 1) * (long)abs(incy));
     cplx alpha = her && !two ? any() : any_of(t);
     double sa[2];
     put(her && !two ? real_of(t) : t, sa, 0, alpha);
@@ -348,8 +363,11 @@ static void rank_symmetric(char t, int n, int upper, char kind, int packed, int 
     array_put(&a);
     for (int j = 0; j < n; j++)
         for (int i = upper ? 0 : j; i < (upper ? j + 1 : n); i++) {
-            cplx *p = &a.want[!packed ? i + (long)j * lda : upper ? i + (long)j * (j + 1) / 2 : i + (long)j * (2L * n - j - 1) / 2];
-            cplx xi = x.want[at(n, incx, i)], xj = x.want[at(n, incx, j)], yi = y.want[at(n, incy, i)], yj = y.want[at(n, incy, j)];
+            cplx *p = &a.want[!packed ? i + (long)j * lda
+                              : upper ? i + (long)j * (j + 1) / 2
+                                      : i + (long)j * (2L * n - j - 1) / 2];
+            cplx xi = x.want[at(n, incx, i)], xj = x.want[at(n, incx, j)], yi = y.want[at(n, incy, i)],
+                 yj = y.want[at(n, incy, j)];
             if (two)
                 *p += her ? alpha * xi * conj(yj) + conj(alpha) * yi * conj(xj) : alpha * (xi * yj + yi * xj);
             else
@@ -372,18 +390,22 @@ static void rank_symmetric(char t, int n, int upper, char kind, int packed, int 
 
 /* ---- Level 3 */
 
-typedef cublasStatus_t (*gemm_fn)(cublasHandle_t, int, int, int, int, int, const void *, void *, int, void *, int, const void *, void *, int);
-typedef cublasStatus_t (*gemm64_fn)(cublasHandle_t, int, int, int64_t, int64_t, int64_t, const void *, void *, int64_t, void *, int64_t,
-                                    const void *, void *, int64_t);
-typedef cublasStatus_t (*symm_fn)(cublasHandle_t, int, int, int, int, const void *, void *, int, void *, int, const void *, void *, int);
+typedef cublasStatus_t (*gemm_fn)(cublasHandle_t, int, int, int, int, int, const void *, void *, int, void *, int, const void *,
+                                  void *, int);
+typedef cublasStatus_t (*gemm64_fn)(cublasHandle_t, int, int, int64_t, int64_t, int64_t, const void *, void *, int64_t, void *,
+                                    int64_t, const void *, void *, int64_t);
+typedef cublasStatus_t (*symm_fn)(cublasHandle_t, int, int, int, int, const void *, void *, int, void *, int, const void *,
+                                  void *, int);
 typedef cublasStatus_t (*syrk_fn)(cublasHandle_t, int, int, int, int, const void *, void *, int, const void *, void *, int);
-typedef cublasStatus_t (*syr2k_fn)(cublasHandle_t, int, int, int, int, const void *, void *, int, void *, int, const void *, void *, int);
+typedef cublasStatus_t (*syr2k_fn)(cublasHandle_t, int, int, int, int, const void *, void *, int, void *, int, const void *,
+                                   void *, int);
 typedef cublasStatus_t (*trsm_fn)(cublasHandle_t, int, int, int, int, int, int, const void *, void *, int, void *, int);
-typedef cublasStatus_t (*trmm_fn)(cublasHandle_t, int, int, int, int, int, int, const void *, void *, int, void *, int, void *, int);
+typedef cublasStatus_t (*trmm_fn)(cublasHandle_t, int, int, int, int, int, int, const void *, void *, int, void *, int, void *,
+                                  int);
 
 /* C = alpha op(A) op(B) + beta C; `half` 1: the lower triangle alone, 2: the upper */
-static void reference_mm(const struct matrix *a, int opa, const struct matrix *b, int opb, int m, int n, int k, cplx alpha, cplx beta, cplx *c,
-                         int ldc, int half)
+static void reference_mm(const struct matrix *a, int opa, const struct matrix *b, int opb, int m, int n, int k, cplx alpha,
+                         cplx beta, cplx *c, int ldc, int half)
 {
     for (int j = 0; j < n; j++)
         for (int i = 0; i < m; i++) {
@@ -400,8 +422,10 @@ static void gemm(char t, int opa, int opb, int m, int n, int k, int zero_beta, c
 {
     char what[96];
     int lda = (opa ? k : m) + 2, ldb = (opb ? n : k) + 1, ldc = m + 3;
-    struct array a = array_make(t, (long)lda * (opa ? m : k)), b = array_make(t, (long)ldb * (opb ? k : n)), c = array_make(t, (long)ldc * n);
-    struct matrix ma = { a.want, lda, opa ? k : m, opa ? m : k, 'f', 'g', 0, 0, 0, 0 }, mb = { b.want, ldb, opb ? n : k, opb ? k : n, 'f', 'g', 0, 0, 0, 0 };
+    struct array a = array_make(t, (long)lda * (opa ? m : k)), b = array_make(t, (long)ldb * (opb ? k : n)),
+                 c = array_make(t, (long)ldc * n);
+    struct matrix ma = { a.want, lda, opa ? k : m, opa ? m : k, 'f', 'g', 0, 0, 0, 0 },
+                  mb = { b.want, ldb, opb ? n : k, opb ? k : n, 'f', 'g', 0, 0, 0, 0 };
     cplx alpha = any_of(t), beta = zero_beta ? 0 : any_of(t);
     double sa[2], sb[2];
     put(t, sa, 0, alpha), put(t, sb, 0, beta);
@@ -410,11 +434,13 @@ static void gemm(char t, int opa, int opb, int m, int n, int k, int zero_beta, c
             for (int i = 0; i < m; i++)
                 put(t, c.host, i + j * ldc, NAN);
     array_put(&c);
-    reference_mm(&ma, is_complex(t) || opa != 2 ? opa : 1, &mb, is_complex(t) || opb != 2 ? opb : 1, m, n, k, alpha, beta, c.want, ldc, 0);
+    reference_mm(&ma, is_complex(t) || opa != 2 ? opa : 1, &mb, is_complex(t) || opb != 2 ? opb : 1, m, n, k, alpha, beta, c.want,
+                 ldc, 0);
     snprintf(what, sizeof what, "%c %s op=%d,%d m=%d n=%d k=%d beta0=%d", t, name, opa, opb, m, n, k, zero_beta);
     void *f = function(name, t);
-    int status = strstr(name, "_64") ? ((gemm64_fn)f)(handle, opa, opb, m, n, k, sa, a.device, lda, b.device, ldb, sb, c.device, ldc)
-                                     : ((gemm_fn)f)(handle, opa, opb, m, n, k, sa, a.device, lda, b.device, ldb, sb, c.device, ldc);
+    int status = strstr(name, "_64")
+                     ? ((gemm64_fn)f)(handle, opa, opb, m, n, k, sa, a.device, lda, b.device, ldb, sb, c.device, ldc)
+                     : ((gemm_fn)f)(handle, opa, opb, m, n, k, sa, a.device, lda, b.device, ldb, sb, c.device, ldc);
     check(status == 0, "%s: status %d", what, status);
     array_drop(&a);
     array_drop(&b);
@@ -432,8 +458,8 @@ static void symm(char t, int right, int upper, int m, int n, char kind)
     put(t, sa, 0, alpha), put(t, sb, 0, beta);
     reference_mm(right ? &mb : &ma, 0, right ? &ma : &mb, 0, m, n, ka, alpha, beta, c.want, ldc, 0);
     snprintf(what, sizeof what, "%c %cmm right=%d upper=%d m=%d n=%d", t, kind, right, upper, m, n);
-    int status = ((symm_fn)function(kind == 'h' ? "?hemm_v2" : "?symm_v2", t))(handle, right, upper, m, n, sa, a.device, lda, b.device, ldb, sb,
-                                                                               c.device, ldc);
+    int status = ((symm_fn)function(kind == 'h' ? "?hemm_v2" : "?symm_v2", t))(handle, right, upper, m, n, sa, a.device, lda,
+                                                                               b.device, ldb, sb, c.device, ldc);
     check(status == 0, "%s: status %d", what, status);
     array_drop(&a);
     array_drop(&b);
@@ -446,7 +472,8 @@ static void rank_k(char t, int upper, int op, int n, int k, int her, int form)
     static const char *const names[2][3] = { { "?syrk_v2", "?syr2k_v2", "?syrkx" }, { "?herk_v2", "?her2k_v2", "?herkx" } };
     char what[96];
     int lda = (op ? k : n) + 1, ldb = lda + 1, ldc = n + 2, o = op ? her ? 2 : 1 : 0, other = op ? 0 : her ? 2 : 1;
-    struct array a = array_make(t, (long)lda * (op ? n : k)), b = array_make(t, (long)ldb * (op ? n : k)), c = array_make(t, (long)ldc * n);
+    struct array a = array_make(t, (long)lda * (op ? n : k)), b = array_make(t, (long)ldb * (op ? n : k)),
+                 c = array_make(t, (long)ldc * n);
     if (form == 2) /* the result must be symmetric, or hermitian */
         for (long j = 0; j < (op ? n : k); j++)
             for (int i = 0; i < (op ? k : n); i++)
@@ -484,18 +511,21 @@ static void triangular_mm(char t, int right, int upper, int op, int unit, int m,
     double sa[2];
     put(t, sa, 0, alpha);
     dominate(&a, &ma);
-    snprintf(what, sizeof what, "%c %s right=%d upper=%d op=%d unit=%d m=%d n=%d", t, solve ? "trsm" : "trmm", right, upper, op, unit, m, n);
+    snprintf(what, sizeof what, "%c %s right=%d upper=%d op=%d unit=%d m=%d n=%d", t, solve ? "trsm" : "trmm", right, upper, op,
+             unit, m, n);
     int status;
     if (solve) {
         memcpy(product, b.want, (size_t)b.n * sizeof *product);
-        reference_mm(right ? &mb : &ma, right ? 0 : rop, right ? &ma : &mb, right ? rop : 0, m, n, ka, 1 / alpha, 0, product, ldb, 0);
+        reference_mm(right ? &mb : &ma, right ? 0 : rop, right ? &ma : &mb, right ? rop : 0, m, n, ka, 1 / alpha, 0, product, ldb,
+                     0);
         for (long i = 0; i < b.n; i++)
             put(t, b.host, i, product[i]);
         array_put(&b);
         status = ((trsm_fn)function("?trsm_v2", t))(handle, right, upper, op, unit, m, n, sa, a.device, lda, b.device, ldb);
     } else {
         reference_mm(right ? &mb : &ma, right ? 0 : rop, right ? &ma : &mb, right ? rop : 0, m, n, ka, alpha, 0, c.want, ldc, 0);
-        status = ((trmm_fn)function("?trmm_v2", t))(handle, right, upper, op, unit, m, n, sa, a.device, lda, b.device, ldb, c.device, ldc);
+        status = ((trmm_fn)function("?trmm_v2", t))(handle, right, upper, op, unit, m, n, sa, a.device, lda, b.device, ldb,
+                                                    c.device, ldc);
     }
     check(status == 0, "%s: status %d", what, status);
     free(product);
@@ -510,17 +540,21 @@ static void geam_dgmm(char t, int opa, int opb, int m, int n)
 {
     char what[96];
     int lda = (opa ? n : m) + 1, ldb = (opb ? n : m) + 2, ldc = m + 1;
-    struct array a = array_make(t, (long)lda * (opa ? m : n)), b = array_make(t, (long)ldb * (opb ? m : n)), c = array_make(t, (long)ldc * n);
-    struct matrix ma = { a.want, lda, opa ? n : m, opa ? m : n, 'f', 'g', 0, 0, 0, 0 }, mb = { b.want, ldb, opb ? n : m, opb ? m : n, 'f', 'g', 0, 0, 0, 0 };
+    struct array a = array_make(t, (long)lda * (opa ? m : n)), b = array_make(t, (long)ldb * (opb ? m : n)),
+                 c = array_make(t, (long)ldc * n);
+    struct matrix ma = { a.want, lda, opa ? n : m, opa ? m : n, 'f', 'g', 0, 0, 0, 0 },
+                  mb = { b.want, ldb, opb ? n : m, opb ? m : n, 'f', 'g', 0, 0, 0, 0 };
     cplx alpha = any_of(t), beta = any_of(t);
     double sa[2], sb[2];
     put(t, sa, 0, alpha), put(t, sb, 0, beta);
     for (int j = 0; j < n; j++)
         for (int i = 0; i < m; i++)
-            c.want[i + (long)j * ldc] = alpha * element(&ma, is_complex(t) || opa < 2 ? opa : 1, i, j) + beta * element(&mb, is_complex(t) || opb < 2 ? opb : 1, i, j);
+            c.want[i + (long)j * ldc] = alpha * element(&ma, is_complex(t) || opa < 2 ? opa : 1, i, j) +
+                                        beta * element(&mb, is_complex(t) || opb < 2 ? opb : 1, i, j);
     snprintf(what, sizeof what, "%c geam op=%d,%d m=%d n=%d", t, opa, opb, m, n);
-    int status = ((cublasStatus_t(*)(cublasHandle_t, int, int, int, int, const void *, void *, int, const void *, void *, int, void *, int))
-                  function("?geam", t))(handle, opa, opb, m, n, sa, a.device, lda, sb, b.device, ldb, c.device, ldc);
+    int status = ((cublasStatus_t(*)(cublasHandle_t, int, int, int, int, const void *, void *, int, const void *, void *, int,
+                                     void *, int))function("?geam", t))(handle, opa, opb, m, n, sa, a.device, lda, sb, b.device,
+                                                                        ldb, c.device, ldc);
     check(status == 0, "%s: status %d", what, status);
     array_end(&c, what);
     array_drop(&b);
@@ -542,7 +576,8 @@ static void geam_dgmm(char t, int opa, int opb, int m, int n)
 
 static void packing(char t, int n, int upper)
 {
-    struct array ap = array_make(t, (long)n * (n + 1) / 2), a = array_make(t, (long)(n + 1) * n), back = array_make(t, (long)n * (n + 1) / 2);
+    struct array ap = array_make(t, (long)n * (n + 1) / 2), a = array_make(t, (long)(n + 1) * n),
+                 back = array_make(t, (long)n * (n + 1) / 2);
     struct matrix m = { ap.want, 0, n, n, 'p', 't', upper, 0, 0, 0 };
     for (int j = 0; j < n; j++)
         for (int i = upper ? 0 : j; i < (upper ? j + 1 : n); i++)
@@ -571,7 +606,8 @@ static void batched(char t, int op, int m, int n, int k, int batch)
         struct array a = array_make(t, sa * batch), b = array_make(t, sb * batch), c = array_make(t, sc * batch);
         void *lists[3], *host[3][16];
         for (int i = 0; i < batch; i++) {
-            struct matrix ma = { a.want + sa * i, lda, op ? k : m, op ? m : k, 'f', 'g', 0, 0, 0, 0 }, mb = { b.want + sb * i, ldb, k, n, 'f', 'g', 0, 0, 0, 0 };
+            struct matrix ma = { a.want + sa * i, lda, op ? k : m, op ? m : k, 'f', 'g', 0, 0, 0, 0 },
+                          mb = { b.want + sb * i, ldb, k, n, 'f', 'g', 0, 0, 0, 0 };
             reference_mm(&ma, is_complex(t) || op < 2 ? op : 1, &mb, 0, m, n, k, alpha, beta, c.want + sc * i, ldc, 0);
             host[0][i] = (char *)a.device + (size_t)(sa * i) * size_of(t);
             host[1][i] = (char *)b.device + (size_t)(sb * i) * size_of(t);
@@ -582,12 +618,14 @@ static void batched(char t, int op, int m, int n, int k, int batch)
             cudaMemcpy(lists[l], host[l], sizeof host[l], 1);
         }
         snprintf(what, sizeof what, "%c gemm %s op=%d m=%d n=%d k=%d", t, pointers ? "batched" : "strided", op, m, n, k);
-        int status = pointers
-            ? ((cublasStatus_t(*)(cublasHandle_t, int, int, int, int, int, const void *, void *, int, void *, int, const void *, void *, int, int))
-               function("?gemmBatched", t))(handle, op, 0, m, n, k, va, lists[0], lda, lists[1], ldb, vb, lists[2], ldc, batch)
-            : ((cublasStatus_t(*)(cublasHandle_t, int, int, int, int, int, const void *, void *, int, long long, void *, int, long long, const void *,
-                                  void *, int, long long, int))function("?gemmStridedBatched", t))(handle, op, 0, m, n, k, va, a.device, lda, sa,
-               b.device, ldb, sb, vb, c.device, ldc, sc, batch);
+        int status = pointers ? ((cublasStatus_t(*)(cublasHandle_t, int, int, int, int, int, const void *, void *, int, void *,
+                                                    int, const void *, void *, int, int))function("?gemmBatched", t))(
+                                    handle, op, 0, m, n, k, va, lists[0], lda, lists[1], ldb, vb, lists[2], ldc, batch)
+                              : ((cublasStatus_t(*)(cublasHandle_t, int, int, int, int, int, const void *, void *, int, long long,
+                                                    void *, int, long long, const void *, void *, int, long long,
+                                                    int))function("?gemmStridedBatched", t))(handle, op, 0, m, n, k, va, a.device,
+                                                                                             lda, sa, b.device, ldb, sb, vb,
+                                                                                             c.device, ldc, sc, batch);
         check(status == 0, "%s: status %d", what, status);
         array_drop(&a);
         array_drop(&b);
@@ -647,10 +685,12 @@ static void level2(char t)
 
 static void level3(char t)
 {
-    static const int shapes[][3] = { { 5, 3, 7 }, { 1, 1, 1 }, { 0, 3, 2 }, { 3, 0, 2 }, { 3, 4, 0 }, { 33, 17, 40 }, { 130, 70, 50 } };
+    static const int shapes[][3] = { { 5, 3, 7 }, { 1, 1, 1 },    { 0, 3, 2 },    { 3, 0, 2 },
+                                     { 3, 4, 0 }, { 33, 17, 40 }, { 130, 70, 50 } };
     for (int s = 0; s < (quick ? 1 : 7); s++)
         for (int op = 0; op < 9; op++)
-            gemm(t, op / 3, op % 3, shapes[s][0], shapes[s][1], shapes[s][2], op & 1, op == 4 ? "?gemm_v2_64" : op == 5 && is_complex(t) ? "?gemm3m" : "?gemm_v2");
+            gemm(t, op / 3, op % 3, shapes[s][0], shapes[s][1], shapes[s][2], op & 1,
+                 op == 4 ? "?gemm_v2_64" : op == 5 && is_complex(t) ? "?gemm3m" : "?gemm_v2");
     for (int s = 0; s < (quick ? 1 : 6); s++)
         for (int flags = 0; flags < 4; flags++) {
             int m = shapes[s][0], n = shapes[s][1];

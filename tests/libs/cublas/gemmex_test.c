@@ -22,7 +22,8 @@ struct combination {
 };
 
 /* way: 0 plain, 1 strided, 2 arrays of pointers */
-static void product(const struct combination *t, int opa, int opb, int m, int n, int k, double alpha, double beta, int way, int on_device)
+static void product(const struct combination *t, int opa, int opb, int m, int n, int k, double alpha, double beta, int way,
+                    int on_device)
 {
     char what[160];
     int lda = (opa ? k : m) + 1, ldb = (opb ? n : k) + 2, ldc = m + 3, batch = way ? 3 : 1, size = type_bytes(t->c);
@@ -45,12 +46,15 @@ static void product(const struct combination *t, int opa, int opb, int m, int n,
         cudaMemcpy(lists[l], host[l], sizeof host[l], 1);
     }
     cublasSetPointerMode_v2(handle, on_device ? CUBLAS_POINTER_MODE_DEVICE : CUBLAS_POINTER_MODE_HOST);
-    snprintf(what, sizeof what, "types %d %d compute %d op=%d,%d m=%d n=%d k=%d beta=%g way=%d", t->a, t->c, t->compute, opa, opb, m, n, k, beta, way);
-    int status = way == 0 ? cublasGemmEx(handle, opa, opb, m, n, k, pa, a.device, t->a, lda, b.device, t->a, ldb, pb, c.device, t->c, ldc, t->compute, -1)
-                 : way == 1 ? cublasGemmStridedBatchedEx(handle, opa, opb, m, n, k, pa, a.device, t->a, lda, sa, b.device, t->a, ldb, sb, pb, c.device, t->c,
-                                                         ldc, sc, batch, t->compute, -1)
-                            : cublasGemmBatchedEx(handle, opa, opb, m, n, k, pa, (const void **)lists[0], t->a, lda, (const void **)lists[1], t->a, ldb, pb,
-                                                  (void **)lists[2], t->c, ldc, batch, t->compute, -1);
+    snprintf(what, sizeof what, "types %d %d compute %d op=%d,%d m=%d n=%d k=%d beta=%g way=%d", t->a, t->c, t->compute, opa, opb,
+             m, n, k, beta, way);
+    int status = way == 0   ? cublasGemmEx(handle, opa, opb, m, n, k, pa, a.device, t->a, lda, b.device, t->a, ldb, pb, c.device,
+                                           t->c, ldc, t->compute, -1)
+                 : way == 1 ? cublasGemmStridedBatchedEx(handle, opa, opb, m, n, k, pa, a.device, t->a, lda, sa, b.device, t->a,
+                                                         ldb, sb, pb, c.device, t->c, ldc, sc, batch, t->compute, -1)
+                            : cublasGemmBatchedEx(handle, opa, opb, m, n, k, pa, (const void **)lists[0], t->a, lda,
+                                                  (const void **)lists[1], t->a, ldb, pb, (void **)lists[2], t->c, ldc, batch,
+                                                  t->compute, -1);
     check(status == 0, "%s: status %d", what, status);
     cudaMemcpy(c.host, c.device, (size_t)(sc * batch * size), 2);
     for (long x = 0; x < sc * batch; x++) {
@@ -81,14 +85,18 @@ static void statuses(void)
     float one = 1, *x = NULL;
     cudaMalloc((void **)&x, 64);
     cublasSetPointerMode_v2(handle, CUBLAS_POINTER_MODE_HOST);
-    check(cublasGemmEx(handle, 0, 0, 1, 1, 1, &one, x, CUDA_R_32F, 1, x, CUDA_R_16F, 1, &one, x, CUDA_R_32F, 1, CUBLAS_COMPUTE_32F, 0) ==
-          CUBLAS_STATUS_NOT_SUPPORTED, "mixed types");
-    check(cublasGemmEx(handle, 0, 0, 1, 1, 1, &one, x, CUDA_R_32F, 1, x, CUDA_R_32F, 1, &one, x, CUDA_R_32F, 1, CUBLAS_COMPUTE_64F, 0) ==
-          CUBLAS_STATUS_NOT_SUPPORTED, "sums in double");
-    check(cublasGemmEx(handle, 0, 0, 2, 1, 1, &one, x, CUDA_R_32F, 1, x, CUDA_R_32F, 1, &one, x, CUDA_R_32F, 2, CUBLAS_COMPUTE_32F, 0) ==
-          CUBLAS_STATUS_INVALID_VALUE, "lda");
-    check(cublasGemmEx(NULL, 0, 0, 1, 1, 1, &one, x, CUDA_R_32F, 1, x, CUDA_R_32F, 1, &one, x, CUDA_R_32F, 1, CUBLAS_COMPUTE_32F, 0) ==
-          CUBLAS_STATUS_NOT_INITIALIZED, "no handle");
+    check(cublasGemmEx(handle, 0, 0, 1, 1, 1, &one, x, CUDA_R_32F, 1, x, CUDA_R_16F, 1, &one, x, CUDA_R_32F, 1,
+                       CUBLAS_COMPUTE_32F, 0) == CUBLAS_STATUS_NOT_SUPPORTED,
+          "mixed types");
+    check(cublasGemmEx(handle, 0, 0, 1, 1, 1, &one, x, CUDA_R_32F, 1, x, CUDA_R_32F, 1, &one, x, CUDA_R_32F, 1,
+                       CUBLAS_COMPUTE_64F, 0) == CUBLAS_STATUS_NOT_SUPPORTED,
+          "sums in double");
+    check(cublasGemmEx(handle, 0, 0, 2, 1, 1, &one, x, CUDA_R_32F, 1, x, CUDA_R_32F, 1, &one, x, CUDA_R_32F, 2,
+                       CUBLAS_COMPUTE_32F, 0) == CUBLAS_STATUS_INVALID_VALUE,
+          "lda");
+    check(cublasGemmEx(NULL, 0, 0, 1, 1, 1, &one, x, CUDA_R_32F, 1, x, CUDA_R_32F, 1, &one, x, CUDA_R_32F, 1, CUBLAS_COMPUTE_32F,
+                       0) == CUBLAS_STATUS_NOT_INITIALIZED,
+          "no handle");
     cudaFree(x);
 }
 
@@ -98,7 +106,9 @@ static void vectors(void)
     struct typed a = typed_make(CUDA_R_16F, 35), x = typed_make(CUDA_R_16F, 20), y = typed_make(CUDA_R_32F, 20);
     float alpha = 2, beta = 1, got[20];
     cublasSetPointerMode_v2(handle, CUBLAS_POINTER_MODE_HOST);
-    check(cublasHSSgemvStridedBatched(handle, CUBLAS_OP_T, 5, 7, &alpha, a.device, 5, 35, x.device, 3, 20, &beta, y.device, 2, 20, 1) == 0, "gemv");
+    check(cublasHSSgemvStridedBatched(handle, CUBLAS_OP_T, 5, 7, &alpha, a.device, 5, 35, x.device, 3, 20, &beta, y.device, 2, 20,
+                                      1) == 0,
+          "gemv");
     cudaMemcpy(got, y.device, sizeof got, 2);
     for (int i = 0; i < 20; i++) {
         double want = type_get(CUDA_R_32F, y.host, i);
@@ -112,7 +122,8 @@ static void vectors(void)
 int main(int argc, char **argv)
 {
     static const struct combination all[] = {
-        { CUDA_R_32F, CUDA_R_32F, CUBLAS_COMPUTE_32F, CUDA_R_32F }, { CUDA_R_32F, CUDA_R_32F, CUBLAS_COMPUTE_32F_FAST_TF32, CUDA_R_32F },
+        { CUDA_R_32F, CUDA_R_32F, CUBLAS_COMPUTE_32F, CUDA_R_32F },
+        { CUDA_R_32F, CUDA_R_32F, CUBLAS_COMPUTE_32F_FAST_TF32, CUDA_R_32F },
         { CUDA_R_16F, CUDA_R_16F, CUBLAS_COMPUTE_16F, CUDA_R_16F }, { CUDA_R_16F, CUDA_R_16F, CUBLAS_COMPUTE_32F, CUDA_R_32F },
         { CUDA_R_16F, CUDA_R_32F, CUBLAS_COMPUTE_32F, CUDA_R_32F }, { CUDA_R_16BF, CUDA_R_16BF, CUBLAS_COMPUTE_32F, CUDA_R_32F },
         { CUDA_R_16BF, CUDA_R_32F, CUBLAS_COMPUTE_32F, CUDA_R_32F }, { CUDA_R_8I, CUDA_R_32I, CUBLAS_COMPUTE_32I, CUDA_R_32I },

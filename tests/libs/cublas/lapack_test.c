@@ -1,5 +1,5 @@
-/* cuBLAS's batches of factors, solutions and inverses: what they give is put together again by plain loops in double, and compared with
- * what was given.  Usage: lapack_test [quick] */
+/* cuBLAS's batches of factors, solutions and inverses: what they give is put together again by plain loops in double, and
+ * compared with what was given.  Usage: lapack_test [quick] */
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "../check.h"
 #include "cublas.h"
@@ -29,7 +29,9 @@ static cplx *element(const struct matrices *m, int b, int i, int j)
 /* With `strong`, the diagonal is so large that no rows need be exchanged. */
 static struct matrices make(char t, int rows, int cols, int gap, double strong)
 {
-    struct matrices m = { t, rows, cols, (rows ? rows : 1) + gap, NULL, NULL, malloc((size_t)(BATCH * rows * cols + 1) * sizeof(cplx)) };
+    struct matrices m = {
+        t, rows, cols, (rows ? rows : 1) + gap, NULL, NULL, malloc((size_t)(BATCH * rows * cols + 1) * sizeof(cplx))
+    };
     size_t one = bytes_of(&m);
     char *bytes = malloc(BATCH * one + 16);
     void *list[BATCH];
@@ -92,7 +94,8 @@ static void read_ints(int *to, const int *from, int n)
 static void near(const char *what, char t, int n, int b, cplx got, cplx wanted, double scale)
 {
     double bound = (real_of(t) == 's' ? 3e-6 : 4e-15) * (n + 4) * scale;
-    check(cabs(got - wanted) <= bound, "%c%s n %d item %d: %g%+gi, not %g%+gi", t, what, n, b, creal(got), cimag(got), creal(wanted), cimag(wanted));
+    check(cabs(got - wanted) <= bound, "%c%s n %d item %d: %g%+gi, not %g%+gi", t, what, n, b, creal(got), cimag(got),
+          creal(wanted), cimag(wanted));
 }
 
 #define CALL(t, name, ...)                                                                                     \
@@ -104,7 +107,8 @@ static void near(const char *what, char t, int n, int b, cplx got, cplx wanted, 
 static void test_lu(char t, int n, int pivoting)
 {
     struct matrices a = make(t, n, n, 1, pivoting ? 0 : 3 * n + 40), c = make(t, n, n, 2, 0), lu, inverse;
-    int *pivots = ints(BATCH * (n + 1)), *info = ints(BATCH), p[3 * 64], status[BATCH], host_info = 7, *given = pivoting ? pivots : NULL;
+    int *pivots = ints(BATCH * (n + 1)), *info = ints(BATCH), p[3 * 64], status[BATCH], host_info = 7,
+        *given = pivoting ? pivots : NULL;
     check(CALL(t, getrfBatched, n, P(a), a.ld, given, info, BATCH) == 0, "getrf");
     lu = back(&a);
     read_ints(status, info, BATCH);
@@ -215,7 +219,8 @@ static void test_least_squares(char t, int m, int n)
 {
     struct matrices a = make(t, m, n, 2, 10), b = make(t, m, 2, 1, 0), x;
     int *infos = ints(BATCH), host_info = 7, status[BATCH] = { 9, 9, 9 };
-    check(CALL(t, gelsBatched, CUBLAS_OP_N, m, n, 2, P(a), a.ld, P(b), b.ld, &host_info, infos, BATCH) == 0 && host_info == 0, "gels");
+    check(CALL(t, gelsBatched, CUBLAS_OP_N, m, n, 2, P(a), a.ld, P(b), b.ld, &host_info, infos, BATCH) == 0 && host_info == 0,
+          "gels");
     x = back(&b);
     read_ints(status, infos, BATCH);
     for (int q = 0; q < BATCH; q++)
@@ -256,7 +261,8 @@ static void test_refusals(void)
     check(cublasDgetrfBatched(handle, 3, P(a), 2, pivots, info, BATCH) == CUBLAS_STATUS_INVALID_VALUE, "lda");
     check(cublasDgetrfBatched(handle, -1, P(a), 2, pivots, info, BATCH) == CUBLAS_STATUS_INVALID_VALUE, "n");
     check(cublasDgetrfBatched(handle, 3, P(a), 3, pivots, info, 0) == 0, "none");
-    check(cublasDgetrsBatched(handle, CUBLAS_OP_N, 3, 1, P(a), 2, pivots, P(a), 3, &host_info, BATCH) == CUBLAS_STATUS_INVALID_VALUE &&
+    check(cublasDgetrsBatched(handle, CUBLAS_OP_N, 3, 1, P(a), 2, pivots, P(a), 3, &host_info, BATCH) ==
+                  CUBLAS_STATUS_INVALID_VALUE &&
           host_info == -5, "getrs: info %d", host_info);
     check(cublasDgeqrfBatched(handle, 3, 0, NULL, 3, NULL, &host_info, BATCH) == CUBLAS_STATUS_SUCCESS && host_info == 0 &&
               cublasDgeqrfBatched(handle, 0, 3, NULL, 1, NULL, &host_info, BATCH) == CUBLAS_STATUS_SUCCESS,
@@ -265,7 +271,9 @@ static void test_refusals(void)
           "geqrf without addresses: info %d", host_info);
     check(cublasDgeqrfBatched(handle, -1, 3, P(a), 3, P(a), &host_info, BATCH) == CUBLAS_STATUS_INVALID_VALUE && host_info == -1,
           "geqrf: info %d", host_info);
-    check(cublasDgelsBatched(handle, CUBLAS_OP_T, 3, 3, 1, P(a), 3, P(a), 3, &host_info, info, BATCH) == CUBLAS_STATUS_NOT_SUPPORTED, "gels");
+    check(cublasDgelsBatched(handle, CUBLAS_OP_T, 3, 3, 1, P(a), 3, P(a), 3, &host_info, info, BATCH) ==
+              CUBLAS_STATUS_NOT_SUPPORTED,
+          "gels");
     check(cublasDgetrfBatched(NULL, 3, P(a), 3, pivots, info, BATCH) == CUBLAS_STATUS_NOT_INITIALIZED, "no handle");
     drop(&a, NULL);
     cudaFree(info), cudaFree(pivots);

@@ -16,8 +16,8 @@ extern "C" {
 cublasStatus_t cublasCreate_v2(cublasHandle_t *);
 cublasStatus_t cublasDestroy_v2(cublasHandle_t);
 cublasStatus_t cublasSetStream_v2(cublasHandle_t, cudaStream_t);
-cublasStatus_t cublasDgemm_v2(cublasHandle_t, cublasOperation_t, cublasOperation_t, int, int, int, const double *, const double *, int,
-                              const double *, int, const double *, double *, int);
+cublasStatus_t cublasDgemm_v2(cublasHandle_t, cublasOperation_t, cublasOperation_t, int, int, int, const double *, const double *,
+                              int, const double *, int, const double *, double *, int);
 }
 #define cublasCreate cublasCreate_v2
 #define cublasDestroy cublasDestroy_v2

@@ -1,5 +1,5 @@
-/* cuBLAS beside the functions themselves: order in streams, device pointers for scalars, graphs, threads, status codes, settings, the legacy
- * interface, and that handles leave nothing behind.  Usage: seam_test [quick] */
+/* cuBLAS beside the functions themselves: order in streams, device pointers for scalars, graphs, threads, status codes, settings,
+ * the legacy interface, and that handles leave nothing behind.  Usage: seam_test [quick] */
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <malloc.h>
 #include <pthread.h>
@@ -40,7 +40,8 @@ static void order(void)
     cudaStream_t got;
     void *stream;
     int flag = quick; /* HIP 5.2 waits for earlier work when it takes a callback */
-    float values[4] = { 1, 2, 3, 4 }, alpha = 2, result = 0, *x = device_copy(values, sizeof values), *y = device_copy(values, sizeof values);
+    float values[4] = { 1, 2, 3, 4 }, alpha = 2, result = 0, *x = device_copy(values, sizeof values),
+          *y = device_copy(values, sizeof values);
     cublasCreate_v2(&handle);
     cudaStreamCreateWithFlags(&stream, 1);
     check(cublasSetStream_v2(handle, stream) == 0 && cublasGetStream_v2(handle, &got) == 0 && got == stream, "stream");
@@ -66,7 +67,8 @@ static void order(void)
 static void device_scalars(void)
 {
     cublasHandle_t handle;
-    float values[3] = { 1, 2, 2 }, two = 2, zero = 0, one = 1, *x = device_copy(values, sizeof values), *norm = device_copy(&zero, sizeof zero);
+    float values[3] = { 1, 2, 2 }, two = 2, zero = 0, one = 1, *x = device_copy(values, sizeof values),
+          *norm = device_copy(&zero, sizeof zero);
     float *alpha = device_copy(&two, sizeof two), *unit = device_copy(&one, sizeof one), *c = device_copy(values, sizeof values);
     cublasPointerMode_t mode;
     cublasCreate_v2(&handle);
@@ -187,12 +189,14 @@ static void legacy(void)
     float values[4] = { 1, 2, 3, 4 }, out[4] = { 0 }, *a = NULL, *c = NULL;
     cuComplex z[2] = { { 1, 2 }, { 3, -1 } }, *dz = NULL;
     check(cublasInit() == 0, "init");
-    check(cublasAlloc(4, 4, (void **)&a) == 0 && cublasAlloc(4, 4, (void **)&c) == 0 && cublasAlloc(2, 8, (void **)&dz) == 0, "alloc");
+    check(cublasAlloc(4, 4, (void **)&a) == 0 && cublasAlloc(4, 4, (void **)&c) == 0 && cublasAlloc(2, 8, (void **)&dz) == 0,
+          "alloc");
     check(cublasSetMatrix(2, 2, 4, values, 2, a, 2) == 0 && cublasSetVector(2, 8, z, 1, dz, 1) == 0, "set");
     cublasSgemm('t', 'N', 2, 2, 2, 2.0f, a, 2, a, 2, 0.0f, c, 2);
     check(cublasGetError() == 0, "legacy gemm");
     check(cublasGetMatrix(2, 2, 4, c, 2, out, 2) == 0, "get");
-    check(out[0] == 10 && out[1] == 22 && out[2] == 22 && out[3] == 50, "legacy gemm: %g %g %g %g", out[0], out[1], out[2], out[3]);
+    check(out[0] == 10 && out[1] == 22 && out[2] == 22 && out[3] == 50, "legacy gemm: %g %g %g %g", out[0], out[1], out[2],
+          out[3]);
     check(cublasSdot(4, a, 1, a, 1) == 30 && cublasIsamax(4, a, 1) == 4, "legacy dot, amax");
     cuComplex d = cublasCdotc(2, dz, 1, dz, 1);
     check(d.x == 15 && d.y == 0, "legacy dotc: %g %g", d.x, d.y);

@@ -1,4 +1,5 @@
-/* Elements of CUDA's data types in plain arithmetic, slow and independent of the library's: value of bits, and the nearest bits by search. */
+/* Elements of CUDA's data types in plain arithmetic, slow and independent of the library's: value of bits, and the nearest bits
+ * by search. */
 /* SPDX-License-Identifier: Apache-2.0 */
 #ifndef AW_TEST_CUBLAS_TYPES_H
 #define AW_TEST_CUBLAS_TYPES_H
@@ -41,8 +42,16 @@ static inline double type_get(int type, const void *p, long i)
 /* Half a unit in the last place of v, as the type has it. */
 static inline double type_error(int type, double v)
 {
-    int m = type == CUDA_R_64F ? 45 : type == CUDA_R_32F ? 18 : type == CUDA_R_16F ? 10 : type == CUDA_R_16BF ? 7 : type == CUDA_R_8F_E4M3 ? 3 : 2;
-    double least = type == CUDA_R_8F_E4M3 ? ldexp(1, -10) : type == CUDA_R_8F_E5M2 ? ldexp(1, -17) : type == CUDA_R_16F ? ldexp(1, -25) : 1e-30;
+    int m = type == CUDA_R_64F       ? 45
+            : type == CUDA_R_32F     ? 18
+            : type == CUDA_R_16F     ? 10
+            : type == CUDA_R_16BF    ? 7
+            : type == CUDA_R_8F_E4M3 ? 3
+                                     : 2;
+    double least = type == CUDA_R_8F_E4M3   ? ldexp(1, -10)
+                   : type == CUDA_R_8F_E5M2 ? ldexp(1, -17)
+                   : type == CUDA_R_16F     ? ldexp(1, -25)
+                                            : 1e-30;
     if (type == CUDA_R_8I || type == CUDA_R_32I)
         return 0.5;
     return fmax(ldexp(fabs(v), -m - 1) * 1.01, least);
@@ -64,13 +73,16 @@ static inline void type_fill(int type, void *p, long n)
         case CUDA_R_8I: ((signed char *)p)[i] = (signed char)(k * 3); break;
         case CUDA_R_16BF: ((unsigned short *)p)[i] = (unsigned short)(bits >> 16); break;
         default: { /* the bits whose value is nearest */
-            unsigned count = type == CUDA_R_16F ? 0x7c00 : type == CUDA_R_8F_E4M3 ? 0x7f : 0x7c, sign = type == CUDA_R_16F ? 0x8000 : 0x80;
+            unsigned count = type == CUDA_R_16F ? 0x7c00 : type == CUDA_R_8F_E4M3 ? 0x7f : 0x7c,
+                sign = type == CUDA_R_16F ? 0x8000 : 0x80;
             unsigned low = 0, high = count - 1;
             unsigned char *b = p;
             unsigned short *h = p;
             while (low < high) {
                 unsigned mid = (low + high) / 2, probe = mid;
-                double at = type == CUDA_R_16F ? small_float(probe, 5, 10) : type == CUDA_R_8F_E4M3 ? small_float(probe, 4, 3) : small_float(probe, 5, 2);
+                double at = type == CUDA_R_16F       ? small_float(probe, 5, 10)
+                            : type == CUDA_R_8F_E4M3 ? small_float(probe, 4, 3)
+                                                     : small_float(probe, 5, 2);
                 if (at < fabs(v))
                     low = mid + 1;
                 else

@@ -1,4 +1,5 @@
-/* cuFile: what is written from device memory is in the file, and what is read from there is in device memory.  Usage: cufile_test */
+/* cuFile: what is written from device memory is in the file, and what is read from there is in device memory.  Usage:
+ * cufile_test */
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <errno.h>
 #include <fcntl.h>

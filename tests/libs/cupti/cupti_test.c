@@ -1,4 +1,5 @@
-/* CUPTI: records of kernels, copies, fills and calls, that belong together; callbacks; nothing once nobody asks.  Usage: cupti_test */
+/* CUPTI: records of kernels, copies, fills and calls, that belong together; callbacks; nothing once nobody asks.  Usage:
+ * cupti_test */
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <stdio.h>
 #include <stdlib.h>
@@ -31,8 +32,10 @@ enum { MEMCPY = 1, MEMSET = 2, DRIVER = 4, RUNTIME = 5, KERNEL = 10, EXTERNAL = 
 enum { CBID_LAUNCH = 307, CBID_MALLOC = 20, CBID_MEMCPY = 31, CBID_MEMSET_ASYNC = 51 };
 
 static const char ptx[] = ".version 7.0\n.target sm_70\n.address_size 64\n"
-                          ".visible .entry add_one(.param .u64 p)\n{\n .reg .u64 %a<4>;\n .reg .u32 %r<3>;\n ld.param.u64 %a1, [p];\n"
-                          " mov.u32 %r1, %tid.x;\n mul.wide.u32 %a2, %r1, 4;\n add.u64 %a3, %a1, %a2;\n ld.global.u32 %r2, [%a3];\n"
+                          ".visible .entry add_one(.param .u64 p)\n{\n .reg .u64 %a<4>;\n .reg .u32 %r<3>;\n"
+                          " ld.param.u64 %a1, [p];\n"
+                          " mov.u32 %r1, %tid.x;\n mul.wide.u32 %a2, %r1, 4;\n add.u64 %a3, %a1, %a2;\n"
+                          " ld.global.u32 %r2, [%a3];\n"
                           " add.u32 %r2, %r2, 1;\n st.global.u32 [%a3], %r2;\n ret;\n}\n";
 
 /* ---- Records, gathered as they come. */
@@ -145,7 +148,8 @@ static void activities(void)
     CHECK(word32(kernel, 92) == word32(call(DRIVER, CBID_LAUNCH), 32) && word32(kernel, 92));
     CHECK(word32(copy, 44) == word32(call(RUNTIME, CBID_MEMCPY), 32) && word64(copy, 8) == BYTES);
     CHECK((copy->words[1] & 0xffffff) == 0x030101); /* host to device, pageable, to device memory */
-    CHECK(word32(fill, 44) == word32(call(RUNTIME, CBID_MEMSET_ASYNC), 32) && word64(fill, 8) == BYTES / 2 && word32(fill, 4) == 1);
+    CHECK(word32(fill, 44) == word32(call(RUNTIME, CBID_MEMSET_ASYNC), 32) && word64(fill, 8) == BYTES / 2 &&
+          word32(fill, 4) == 1);
     CHECK(word32(copy, 40) == 7 && word32(kernel, 48) != 7); /* streams: the default one, and another */
     const uint64_t times[] = { before, word64(copy, 16), word64(copy, 24), word64(fill, 16), word64(fill, 24), word64(kernel, 16),
                                word64(kernel, 24), after };
@@ -153,7 +157,8 @@ static void activities(void)
         CHECK(times[i - 1] <= times[i] + 2000000); /* two clocks, and floats between: what is beside the point is 2 ms */
     CHECK(word64(kernel, 16) <= word64(kernel, 24) && word64(copy, 16) <= word64(copy, 24));
     const struct record *external = find(EXTERNAL, 0);
-    CHECK(word32(external, 4) == 2 && word64(external, 8) == 4711 && word32(external, 16) == word32(call(RUNTIME, CBID_MALLOC), 32));
+    CHECK(word32(external, 4) == 2 && word64(external, 8) == 4711 &&
+          word32(external, 16) == word32(call(RUNTIME, CBID_MALLOC), 32));
 
     uint32_t id = 0;
     FINE(cuptiGetStreamId(NULL, stream, &id));

@@ -1,5 +1,5 @@
-// The host interface against cuRAND's functions for kernels, from the toolkit's own headers: the same states give the same bits and the same
-// uniform and discrete numbers; normal ones agree within what the device's approximate sine does.
+// The host interface against cuRAND's functions for kernels, from the toolkit's own headers: the same states give the same bits
+// and the same uniform and discrete numbers; normal ones agree within what the device's approximate sine does.
 // SPDX-License-Identifier: Apache-2.0
 #include <cmath>
 #include <cstdio>
@@ -61,7 +61,8 @@ __global__ void fours(Results *r, unsigned long long offset, curandDiscreteDistr
 #define FRESH (curand_init(SEED, turn % STATES_PHILOX, turn / STATES_PHILOX * 4, &s), &s)
     uint4 b = curand4(FRESH), k = curand_discrete4(FRESH, d);
     float4 u = curand_uniform4(FRESH), n = curand_normal4(FRESH), l = curand_log_normal4(FRESH, 0.5f, 0.25f);
-    double2 v = curand_uniform2_double(FRESH), v2 = curand_uniform2_double(&s), w = curand_normal2_double(FRESH), w2 = curand_normal2_double(&s);
+    double2 v = curand_uniform2_double(FRESH), v2 = curand_uniform2_double(&s), w = curand_normal2_double(FRESH),
+            w2 = curand_normal2_double(&s);
 #define PUT(field, a, b, c, d) r->field[4 * i] = a, r->field[4 * i + 1] = b, r->field[4 * i + 2] = c, r->field[4 * i + 3] = d
     PUT(bits, b.x, b.y, b.z, b.w);
     PUT(discrete, k.x, k.y, k.z, k.w);

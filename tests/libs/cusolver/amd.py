@@ -25,7 +25,8 @@ def main():
     with tempfile.TemporaryDirectory() as tmp:
         shutil.copy(standin, os.path.join(tmp, 'librocsolver.so.0'))
         env = dict(os.environ, LD_LIBRARY_PATH=tmp + ':' + os.environ.get('LD_LIBRARY_PATH', ''))
-        run = subprocess.run([anywarp, 'run', '--device=sim:gfx1030', program], capture_output=True, text=True, timeout=120, env=env)
+        run = subprocess.run([anywarp, 'run', '--device=sim:gfx1030', program], capture_output=True, text=True, timeout=120,
+                             env=env)
     said = ''.join(line + '\n' for line in run.stdout.splitlines() if not line.startswith('amd:'))
     if run.returncode or said != WANTED:
         print('returned %d\n%s%s\nwanted:\n%s' % (run.returncode, run.stdout, run.stderr, WANTED))

@@ -557,8 +557,8 @@ static void wide(char t, long n)
     same(av, vectors, n * n, t, "Xgeev", n);
     if (tc != t) { /* the same in two parts */
         mat_put(&a);
-        check(cusolverDnXgeev(handle, params, 0, 0, n, type, a.device, a.ld, type, w, type, NULL, 1, type, NULL, 1, type, work, device,
-                              room, host, info_at) == 0 &&
+        check(cusolverDnXgeev(handle, params, 0, 0, n, type, a.device, a.ld, type, w, type, NULL, 1, type, NULL, 1, type, work,
+                              device, room, host, info_at) == 0 &&
                   info_get() == 0,
               "Xgeev in two parts");
         cplx *parts = array_get(t, w, 2 * n);
@@ -675,7 +675,8 @@ static void refined(char t, const char *square, const char *least, long m, long 
     char name[32];
     snprintf(name, sizeof name, "%s_bufferSize", square);
     check(fn(t, name)(handle, n, 2, a.device, a.ld, ipiv, b.device, b.ld, x.device, x.ld, NULL, &size) == 0 && size > 0, "size");
-    check(fn(t, square)(handle, n, 2, a.device, a.ld, ipiv, b.device, b.ld, x.device, x.ld, work, size, &iterations, info_at) == 0 &&
+    check(fn(t, square)(handle, n, 2, a.device, a.ld, ipiv, b.device, b.ld, x.device, x.ld, work, size, &iterations, info_at) ==
+                  0 &&
               info_get() == 0 && iterations == 0,
           "gesv");
     cplx *v = mat_get(&x), *av = times(a.v, n, N_, v, n, N_, n, n, 2);

@@ -12,17 +12,19 @@ typedef int status;
 status cusparseLtInit(blob *handle);
 status cusparseLtDestroy(const blob *handle);
 status cusparseLtDenseDescriptorInit(const blob *h, blob *m, long rows, long cols, long ld, unsigned align, int type, int order);
-status cusparseLtStructuredDescriptorInit(const blob *h, blob *m, long rows, long cols, long ld, unsigned align, int type, int order, int sparsity);
+status cusparseLtStructuredDescriptorInit(const blob *h, blob *m, long rows, long cols, long ld, unsigned align, int type,
+                                          int order, int sparsity);
 status cusparseLtMatDescSetAttribute(const blob *h, blob *m, int which, const void *data, size_t size);
-status cusparseLtMatmulDescriptorInit(const blob *h, blob *p, int opa, int opb, const blob *a, const blob *b, const blob *c, const blob *d, int compute);
+status cusparseLtMatmulDescriptorInit(const blob *h, blob *p, int opa, int opb, const blob *a, const blob *b, const blob *c,
+                                      const blob *d, int compute);
 status cusparseLtMatmulDescSetAttribute(const blob *h, blob *p, int which, const void *data, size_t size);
 status cusparseLtMatmulDescGetAttribute(const blob *h, const blob *p, int which, void *data, size_t size);
 status cusparseLtMatmulAlgSelectionInit(const blob *h, blob *s, const blob *p, int alg);
 status cusparseLtMatmulAlgGetAttribute(const blob *h, const blob *s, int which, void *data, size_t size);
 status cusparseLtMatmulPlanInit(const blob *h, blob *plan, const blob *p, const blob *s);
 status cusparseLtMatmulGetWorkspace(const blob *h, const blob *plan, size_t *size);
-status cusparseLtMatmul(const blob *h, const blob *plan, const void *alpha, const void *a, const void *b, const void *beta, const void *c, void *d,
-                        void *workspace, void **streams, int n);
+status cusparseLtMatmul(const blob *h, const blob *plan, const void *alpha, const void *a, const void *b, const void *beta,
+                        const void *c, void *d, void *workspace, void **streams, int n);
 status cusparseLtSpMMAPrune(const blob *h, const blob *p, const void *in, void *out, int alg, void *stream);
 status cusparseLtSpMMAPruneCheck(const blob *h, const blob *p, const void *in, int *valid, void *stream);
 status cusparseLtSpMMACompressedSize(const blob *h, const blob *plan, size_t *size, size_t *buffer);
@@ -133,7 +135,8 @@ static void pruned_check(const struct matrix *s, int along_cols, const struct ma
         for (long i = 0; i < inner; i += group) {
             int n = 0;
             for (int k = 0; k < group; k++) {
-                double v = along_cols ? at(s, 0, o, i + k) : at(s, 0, i + k, o), w = along_cols ? at(before, 0, o, i + k) : at(before, 0, i + k, o);
+                double v = along_cols ? at(s, 0, o, i + k) : at(s, 0, i + k, o),
+                       w = along_cols ? at(before, 0, o, i + k) : at(before, 0, i + k, o);
                 n += v != 0;
                 CHECK(v == 0 || v == w);
             }
@@ -150,10 +153,12 @@ static double epilogue(double v, int relu, int gelu)
     return v;
 }
 
-static void product(int type, int out, int opa, int opb, int order, int out_order, int sparse_b, int algorithm, int relu, int gelu, int bias)
+static void product(int type, int out, int opa, int opb, int order, int out_order, int sparse_b, int algorithm, int relu,
+                    int gelu, int bias)
 {
     enum { M = 16, N = 24, K = 32 };
-    struct matrix a = make(type, order, opa ? K : M, opa ? M : K, !sparse_b, 1), b = make(type, order, opb ? N : K, opb ? K : N, sparse_b, 2);
+    struct matrix a = make(type, order, opa ? K : M, opa ? M : K, !sparse_b, 1),
+                  b = make(type, order, opb ? N : K, opb ? K : N, sparse_b, 2);
     struct matrix c = make(out, out_order, M, N, 0, 3), d = make(out, out_order, M, N, 0, 4);
     struct matrix *s = sparse_b ? &b : &a, before = *s;
     blob p, selection, plan;
@@ -199,8 +204,8 @@ static void product(int type, int out, int opa, int opb, int order, int out_orde
     cudaMalloc(&compressed, size);
     cudaMalloc(&work, workspace);
     FINE(cusparseLtSpMMACompress(&handle, &plan, s->device, compressed, NULL, stream));
-    FINE(cusparseLtMatmul(&handle, &plan, &alpha, sparse_b ? a.device : compressed, sparse_b ? compressed : b.device, &beta, c.device, d.device, work,
-                          &stream, 1));
+    FINE(cusparseLtMatmul(&handle, &plan, &alpha, sparse_b ? a.device : compressed, sparse_b ? compressed : b.device, &beta,
+                          c.device, d.device, work, &stream, 1));
     cudaStreamSynchronize(stream);
     cudaMemcpy(d.host, d.device, bytes(&d), DEFAULT);
     int wrongs = 0;
@@ -216,8 +221,8 @@ static void product(int type, int out, int opa, int opb, int order, int out_orde
             wrongs += !(fabs(got - v) <= room);
         }
     if (wrongs)
-        bad++, printf("type %d to %d, ops %d %d, order %d to %d, sparse_b %d, prune %d, relu %d, gelu %d, bias %d: %d wrong\n", type, out, opa, opb,
-                      order, out_order, sparse_b, algorithm, relu, gelu, bias, wrongs);
+        bad++, printf("type %d to %d, ops %d %d, order %d to %d, sparse_b %d, prune %d, relu %d, gelu %d, bias %d: %d wrong\n",
+                      type, out, opa, opb, order, out_order, sparse_b, algorithm, relu, gelu, bias, wrongs);
     free(before.host);
     cudaFree(valid), cudaFree(compressed), cudaFree(work), cudaFree(bias_at);
     drop(&a), drop(&b), drop(&c), drop(&d);
@@ -247,13 +252,16 @@ static void refusals(void)
 
 int main(int argc, char **argv)
 {
-    static const int types[][2] = { { F16, F16 }, { BF16, BF16 }, { F32, F32 }, { I8, I32 }, { I8, I8 }, { I8, F16 }, { F16, F32 } };
+    static const int types[][2] = {
+        { F16, F16 }, { BF16, BF16 }, { F32, F32 }, { I8, I32 }, { I8, I8 }, { I8, F16 }, { F16, F32 }
+    };
     int quick = argc > 1;
     FINE(cusparseLtInit(&handle));
     cudaStreamCreate(&stream);
     for (int t = 0; t < (quick ? 1 : 7); t++)
         for (int f = 0; f < 32; f += quick ? 11 : 1)
-            product(types[t][0], types[t][1], f & 1, f >> 1 & 1, f >> 2 & 1 ? ROW : COL, f >> 3 & 1 ? ROW : COL, f >> 4 & 1, f % 3 == 0, 0, 0, f & 1);
+            product(types[t][0], types[t][1], f & 1, f >> 1 & 1, f >> 2 & 1 ? ROW : COL, f >> 3 & 1 ? ROW : COL, f >> 4 & 1,
+                    f % 3 == 0, 0, 0, f & 1);
     product(F16, F16, 0, 0, ROW, ROW, 0, 1, 1, 0, 1);
     product(F16, F16, 0, 0, COL, COL, 0, 1, 0, 1, 1);
     product(I8, I8, 0, 0, COL, COL, 0, 0, 1, 0, 0);

@@ -1,4 +1,5 @@
-"""What a program under `anywarp run` does with NVRTC, through ctypes: compiles with the options given and prints what nvrtcGetCUBIN has.
+"""What a program under `anywarp run` does with NVRTC, through ctypes: compiles with the options given and prints what
+nvrtcGetCUBIN has.
 
     ask.py LIBRARY SOURCE [OPTION...]"""
 # SPDX-License-Identifier: Apache-2.0

@@ -13,7 +13,8 @@ import driver  # pylint: disable=wrong-import-position
 
 def main():
     ask = os.path.join(os.path.dirname(os.path.abspath(__file__)), 'ask.py')
-    image = subprocess.run([sys.executable, ask, sys.argv[1], sys.argv[2], '-arch=sm_80'], check=True, capture_output=True, text=True).stdout
+    image = subprocess.run([sys.executable, ask, sys.argv[1], sys.argv[2], '-arch=sm_80'], check=True, capture_output=True,
+                           text=True).stdout
     values = (ctypes.c_float * 4)(0, 1, 2, 3)
     memory = bytearray(bytes(values))
     driver.Device().launch(image, 'twice', (1, 1, 1), 4, 0, [memory])

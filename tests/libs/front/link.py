@@ -1,4 +1,5 @@
-"""What programs under `anywarp run` do with nvJitLink, through ctypes: links, and launches what comes out.  Prints a line for each case.
+"""What programs under `anywarp run` do with nvJitLink, through ctypes: links, and launches what comes out.  Prints a line for
+each case.
 
     link.py LIBRARY FOLDER [NVRTC]"""
 # SPDX-License-Identifier: Apache-2.0
@@ -99,10 +100,12 @@ def main():
 
     both = Link(library, ['-arch=sm_80']).add(PTX, CALLER, 'a').add(PTX, CALLEE + '\0', 'b')
     case('two texts', both)
-    case('numbered names', Link(library, ['-arch=sm_80', '-O3', '-lineinfo'], major + '_0').add(PTX, CALLER, 'a').add(ANY, CALLEE, 'b'))
+    case('numbered names', Link(library, ['-arch=sm_80', '-O3', '-lineinfo'], major + '_0').add(PTX, CALLER, 'a').add(ANY, CALLEE,
+                                                                                                                      'b'))
     _, _, image, _ = Link(library, ['-arch=sm_80']).add(PTX, CALLEE, 'b').complete().end()
     case('a linked image as a cubin', Link(library, ['-arch=sm_80']).add(CUBIN, image, 'i').add(PTX, CALLER, 'a'))
-    case('PTX as a cubin, which NVRTC of ours gives', Link(library, ['-arch=sm_80']).add(CUBIN, CALLEE, 'i').add(PTX, CALLER, 'a'))
+    case('PTX as a cubin, which NVRTC of ours gives', Link(library, ['-arch=sm_80']).add(CUBIN, CALLEE, 'i').add(PTX, CALLER,
+                                                                                                                 'a'))
     case('a fat binary', Link(library, ['-arch=sm_80']).add_file(FATBIN, folder + '/b.fatbin').add(PTX, CALLER, 'a'))
     case('an object', Link(library, ['-arch=sm_80']).add_file(OBJECT, folder + '/b.o').add(PTX, CALLER, 'a'))
     case('a library', Link(library, ['-arch=sm_80']).add_file(LIBRARY, folder + '/libb.a').add(PTX, CALLER, 'a'))
@@ -118,10 +121,12 @@ def main():
     case('LTO code without -lto', Link(library, ['-arch=sm_80']).add(LTOIR, b'garbage', 'a'))
     if len(sys.argv) > 3:
         nvrtc = ctypes.CDLL(sys.argv[3])
-        kernel = lto_code(nvrtc, 'extern __device__ int three(); extern "C" __global__ void k(int *p) { *p = three() + 4; }', True)
+        kernel = lto_code(nvrtc, 'extern __device__ int three(); extern "C" __global__ void k(int *p) { *p = three() + 4; }',
+                          True)
         function = lto_code(nvrtc, '__device__ int three() { return 3; }', True)
         case('LTO code', Link(library, ['-arch=sm_80', '-lto']).add(LTOIR, kernel, 'k').add(LTOIR, function, 'f'))
-        _, _, _, ptx = Link(library, ['-arch=sm_80', '-lto', '-ptx']).add(LTOIR, kernel, 'k').add(LTOIR, function, 'f').complete().end()
+        _, _, _, ptx = Link(library, ['-arch=sm_80', '-lto', '-ptx']).add(LTOIR, kernel, 'k').add(LTOIR, function,
+                                                                                                  'f').complete().end()
         print('LTO code to PTX: %s' % (b'.visible .entry k(' in ptx))
 
 

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""Our NVRTC in front of a stand-in for NVIDIA's: how it is found, and what becomes of options and results.  Where the machine has a toolkit's own
-NVRTC, a kernel is compiled with it and run on the host device as well.
+"""Our NVRTC in front of a stand-in for NVIDIA's: how it is found, and what becomes of options and results.  Where the machine
+has a toolkit's own NVRTC, a kernel is compiled with it and run on the host device as well.
 
     nvrtc.py ANYWARP STUB CC"""
 # SPDX-License-Identifier: Apache-2.0
@@ -22,8 +22,10 @@ class Cases:
     def run(self, args, **env):
         names = ('ANYWARP_NVRTC', 'CUDA_PATH', 'CUDA_HOME', 'CONDA_PREFIX', 'LD_LIBRARY_PATH', 'ANYWARP_LOG')
         base = {k: v for k, v in os.environ.items() if k not in names}
-        base.update(ANYWARP_CACHE_DIR=os.path.join(self.tmp, 'cache'), ASAN_OPTIONS='verify_asan_link_order=0:detect_leaks=0', **env)
-        return subprocess.run([self.anywarp, 'run', '--device=host', sys.executable] + args, env=base, capture_output=True, text=True, timeout=120,
+        base.update(ANYWARP_CACHE_DIR=os.path.join(self.tmp, 'cache'), ASAN_OPTIONS='verify_asan_link_order=0:detect_leaks=0',
+                    **env)
+        return subprocess.run([self.anywarp, 'run', '--device=host', sys.executable] + args, env=base, capture_output=True,
+                              text=True, timeout=120,
                               check=False)
 
     def check(self, name, result, want, error='', status=0):
@@ -44,7 +46,8 @@ def options(c, ask, library):
                         # Nothing that is machine code: none of our business.
                         (['-arch=compute_80'], 'machine code'), ([], 'machine code'), (['-arch=sm_80', '-dlto'], 'machine code')):
         c.check(' '.join(given) or 'no options', c.run([ask, library, ''] + given), want + '\n')
-    c.check("an error is the original's", c.run([ask, library, '', '-arch=sm_80', '-wrong']), '', "5 the stand-in's invalid option", 1)
+    c.check("an error is the original's", c.run([ask, library, '', '-arch=sm_80', '-wrong']), '',
+            "5 the stand-in's invalid option", 1)
 
 
 def places(c, ask, stub, cc):
@@ -55,7 +58,8 @@ def places(c, ask, stub, cc):
         shutil.copy(stub, here)
         c.check('by path', c.run([ask, here, '', arch]), want)
         c.check('by a relative path', subprocess.run(
-            [c.anywarp, 'run', sys.executable, ask, './libnvrtc.so.12', '', arch], cwd=tmp, capture_output=True, text=True, check=False), want)
+            [c.anywarp, 'run', sys.executable, ask, './libnvrtc.so.12', '', arch], cwd=tmp, capture_output=True, text=True,
+            check=False), want)
         c.check('by a search along LD_LIBRARY_PATH', c.run([ask, 'libnvrtc.so.12', '', arch], LD_LIBRARY_PATH=tmp), want)
         c.check('by our variable, a file', c.run([ask, 'libnvrtc.so.12', '', arch], ANYWARP_NVRTC=here), want)
         c.check('by our variable, a folder', c.run([ask, 'libnvrtc.so.12', '', arch], ANYWARP_NVRTC=tmp), want)
@@ -71,7 +75,8 @@ def places(c, ask, stub, cc):
         c.check('version 11', c.run([ask, eleven, '', arch]), want)
         # What it loads beside itself, under a name that begins like its own, is not replaced.
         beside = os.path.join(tmp, 'libnvrtc-builtins.so.12')
-        subprocess.run(cc + ['-shared', '-fPIC', '-xc', '-', '-o', beside], input='int builtins(void) { return 77; }', text=True, check=True)
+        subprocess.run(cc + ['-shared', '-fPIC', '-xc', '-', '-o', beside], input='int builtins(void) { return 77; }', text=True,
+                       check=True)
         c.check('its builtins', c.run(['-c', 'import ctypes, sys; print(ctypes.CDLL(sys.argv[1]).builtins())', beside]), '77\n')
 
 
@@ -82,7 +87,8 @@ def real(c, ask):
         print('skipped: no libnvrtc of NVIDIA here')
         return
     result = c.run([ask, found[-1], KERNEL, '--gpu-architecture=sm_80'])
-    c.check('a kernel is PTX', subprocess.CompletedProcess([], result.returncode, str('.target sm_80' in result.stdout), result.stderr), 'True')
+    c.check('a kernel is PTX', subprocess.CompletedProcess([], result.returncode, str('.target sm_80' in result.stdout),
+                                                           result.stderr), 'True')
     c.check('an error has its log', c.run([ask, found[-1], 'NVRTC nonsense', '-arch=sm_80']), '', 'x.cu(1): error:', 1)
     c.check('and is run', c.run([os.path.join(HERE, 'launch.py'), found[-1], KERNEL]), '[0.0, 2.0, 4.0, 6.0]\n')
 

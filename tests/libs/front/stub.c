@@ -9,7 +9,8 @@ struct program {
 };
 
 int nvrtcVersion(int *major, int *minor);
-int nvrtcCreateProgram(struct program **prog, const char *src, const char *name, int n, const char *const *headers, const char *const *names);
+int nvrtcCreateProgram(struct program **prog, const char *src, const char *name, int n, const char *const *headers,
+                       const char *const *names);
 int nvrtcDestroyProgram(struct program **prog);
 int nvrtcCompileProgram(struct program *prog, int n, const char *const *options);
 int nvrtcGetPTXSize(struct program *prog, size_t *size);
@@ -30,7 +31,8 @@ const char *nvrtcGetErrorString(int result)
     return result == 5 ? "the stand-in's invalid option" : "another";
 }
 
-int nvrtcCreateProgram(struct program **prog, const char *src, const char *name, int n, const char *const *headers, const char *const *names)
+int nvrtcCreateProgram(struct program **prog, const char *src, const char *name, int n, const char *const *headers,
+                       const char *const *names)
 {
     *prog = calloc(1, sizeof **prog);
     return *prog ? 0 : 1;

@@ -1,5 +1,5 @@
-/* NCCL between processes against plain loops: all types and reductions, every collective, groups, streams, graphs, split, abort, errors.
- * Usage: nccl_test RANKS [quick | devices] */
+/* NCCL between processes against plain loops: all types and reductions, every collective, groups, streams, graphs, split, abort,
+ * errors.  Usage: nccl_test RANKS [quick | devices] */
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <math.h>
 #include <stdio.h>
@@ -48,9 +48,9 @@ static const struct {
     ncclDataType_t type;
     int size;
     int is_signed;
-} types[] = { { ncclInt8, 1, 1 }, { ncclUint8, 1, 0 }, { ncclInt32, 4, 1 }, { ncclUint32, 4, 0 }, { ncclInt64, 8, 1 }, { ncclUint64, 8, 0 },
-              { ncclFloat16, 2, 1 }, { ncclFloat32, 4, 1 }, { ncclFloat64, 8, 1 }, { ncclBfloat16, 2, 1 }, { ncclFloat8e4m3, 1, 1 },
-              { ncclFloat8e5m2, 1, 1 } };
+} types[] = { { ncclInt8, 1, 1 },    { ncclUint8, 1, 0 },    { ncclInt32, 4, 1 },      { ncclUint32, 4, 0 },
+              { ncclInt64, 8, 1 },   { ncclUint64, 8, 0 },   { ncclFloat16, 2, 1 },    { ncclFloat32, 4, 1 },
+              { ncclFloat64, 8, 1 }, { ncclBfloat16, 2, 1 }, { ncclFloat8e4m3, 1, 1 }, { ncclFloat8e5m2, 1, 1 } };
 
 /* A float with `e` bits of exponent and `m` of fraction, of a number that it holds. */
 static unsigned pack(double v, int e, int m)
@@ -190,7 +190,8 @@ static void premultiplied(int on_device)
     cudaMalloc((void **)&device, 4);
     cudaMemcpy(device, &scalar, 4, DEFAULT);
     fill(7, N);
-    FINE(ncclRedOpCreatePreMulSum(&op, on_device ? device : &scalar, ncclFloat32, on_device ? ncclScalarDevice : ncclScalarHostImmediate, comm));
+    FINE(ncclRedOpCreatePreMulSum(&op, on_device ? device : &scalar, ncclFloat32,
+                                  on_device ? ncclScalarDevice : ncclScalarHostImmediate, comm));
     CHECK(ncclAllReduce(in, out, N, ncclFloat64, op, comm, stream) == ncclInvalidArgument); /* of another type */
     FINE(ncclAllReduce(in, out, N, ncclFloat32, op, comm, stream));
     float *got = fetch(out, N * 4);

@@ -40,7 +40,8 @@ major, minor = c_int(), c_int()
 assert nvml.nvmlDeviceGetCudaComputeCapability(h, byref(major), byref(minor)) == 0 and major.value == 8
 pci = create_string_buffer(68)
 assert nvml.nvmlDeviceGetPciInfo_v3(h, pci) == 0 and pci.raw[36:44] == b'00000000'
-assert nvml.nvmlDeviceGetHandleByPciBusId_v2(c_char_p(pci.raw[36:].split(bytes(1))[0]), byref(other)) == 0 and other.value == h.value
+assert nvml.nvmlDeviceGetHandleByPciBusId_v2(c_char_p(pci.raw[36:].split(bytes(1))[0]), byref(other)) == 0
+assert other.value == h.value
 assert nvml.nvmlDeviceGetEccMode(h, byref(index), byref(index)) == 3
 load = (c_uint * 2)()
 assert nvml.nvmlDeviceGetUtilizationRates(h, load) in (0, 3) and load[0] <= 100
@@ -53,7 +54,8 @@ print('PASS', uuid.decode())
 
 
 def run(anywarp, device, *command):
-    got = subprocess.run(['env', 'CUDA_VISIBLE_DEVICES=', anywarp, 'run', '--device=' + device, *command], capture_output=True, text=True, timeout=60)
+    got = subprocess.run(['env', 'CUDA_VISIBLE_DEVICES=', anywarp, 'run', '--device=' + device, *command], capture_output=True,
+                         text=True, timeout=60)
     return got.returncode, got.stdout, got.stderr
 
 
@@ -74,16 +76,21 @@ def main():
     lines = out.split('\n')
     want('table', code == 0 and re.search(r'Driver Version: 580\.0 +CUDA Version: 13\.0 ', out) and
          all(len(line) in (0, 91) for line in lines[1:]), [line for line in lines[1:] if len(line) not in (0, 91)], err)
-    code, out, err = run(anywarp, device, 'nvidia-smi', '--query-gpu=index,uuid,memory.total,compute_cap,ecc.mode.current', '--format=csv')
-    want('csv', code == 0 and re.fullmatch(r'index, uuid, memory.total \[MiB\], compute_cap, ecc.mode.current\n0, %s, \d+ MiB, 8.0, \[N/A\]\n' % uuid,
+    code, out, err = run(anywarp, device, 'nvidia-smi', '--query-gpu=index,uuid,memory.total,compute_cap,ecc.mode.current',
+                         '--format=csv')
+    want('csv', code == 0
+         and re.fullmatch(r'index, uuid, memory.total \[MiB\], compute_cap, ecc.mode.current\n0, %s, \d+ MiB, 8.0, \[N/A\]\n'
+                          % uuid,
                                            out), out, err)
-    code, out, err = run(anywarp, device, 'nvidia-smi', '--query-gpu', 'memory.total', '--format=csv,noheader,nounits', '-i', uuid)
+    code, out, err = run(anywarp, device, 'nvidia-smi', '--query-gpu', 'memory.total', '--format=csv,noheader,nounits', '-i',
+                         uuid)
     want('nounits', code == 0 and re.fullmatch(r'\d+\n', out), out, err)
     code, out, err = run(anywarp, device, 'nvidia-smi', '--query-compute-apps=pid,used_memory', '--format=csv')
     want('processes', code == 0 and out.startswith('pid, used_gpu_memory [MiB]\n'), out, err)
     code, out, err = run(anywarp, device, 'nvidia-smi', '-q')
     want('-q', code == 0 and re.search(r'\n    GPU UUID {38}: %s\n' % uuid, out), out, err)
-    for options, status in ((['--query-gpu=nonsense', '--format=csv'], 2), (['--query-gpu=name'], 2), (['-pm', '1'], 2), (['-i', '77'], 6)):
+    for options, status in ((['--query-gpu=nonsense', '--format=csv'], 2), (['--query-gpu=name'], 2), (['-pm', '1'], 2),
+                            (['-i', '77'], 6)):
         want(options, run(anywarp, device, 'nvidia-smi', *options)[0] == status)
     print('\n'.join(bad) or 'all as wanted')
     return 1 if bad else 0

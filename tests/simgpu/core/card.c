@@ -1,5 +1,6 @@
-/* The cards that can be shown: those whose instructions isa/ has.  ROCr 5.2 does not know gfx942, gfx1100 and gfx1201.  Figures are those of the smallest
- * Radeon or Instinct of that kind, with fewer compute units: more of them would only make occupancy limits larger. */
+/* The cards that can be shown: those whose instructions isa/ has.  ROCr 5.2 does not know gfx942, gfx1100 and gfx1201.  Figures
+ * are those of the smallest Radeon or Instinct of that kind, with fewer compute units: more of them would only make occupancy
+ * limits larger. */
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "../sim.h"
 
@@ -8,8 +9,8 @@
 enum { KIB = 1024 };
 
 static const struct sim_card cards[] = {
-    /* The register file of an RDNA2 SIMD holds 1024 registers of 32 lanes for each lane slot; that of GCN and CDNA 256 of 64 lanes, with
-     * as many again for accumulation from gfx908 on (one file of 512 on gfx90a). */
+    /* The register file of an RDNA2 SIMD holds 1024 registers of 32 lanes for each lane slot; that of GCN and CDNA 256 of 64
+     * lanes, with as many again for accumulation from gfx908 on (one file of 512 on gfx90a). */
     { .name = "gfx1030", .marketing = "Simulated Radeon (gfx1030)", .major = 10, .minor = 3, .stepping = 0, .pci_id = 0x73bf,
       .wave32 = true, .cus = 8, .simds_per_cu = 2, .waves_per_simd = 16, .vgprs_per_simd_lane = 1024, .lds_bytes = 64 * KIB },
     { .name = "gfx900", .marketing = "Simulated Radeon (gfx900)", .major = 9, .minor = 0, .stepping = 0, .pci_id = 0x687f,
@@ -23,9 +24,11 @@ static const struct sim_card cards[] = {
       .packed_ids = true, .agprs = true, .cus = 8, .simds_per_cu = 4, .waves_per_simd = 8, .vgprs_per_simd_lane = 512,
       .lds_bytes = 64 * KIB },
     { .name = "gfx1100", .marketing = "Simulated Radeon (gfx1100)", .major = 11, .minor = 0, .stepping = 0, .pci_id = 0x744c,
-      .wave32 = true, .packed_ids = true, .cus = 8, .simds_per_cu = 2, .waves_per_simd = 16, .vgprs_per_simd_lane = 1536, .lds_bytes = 64 * KIB },
+      .wave32 = true, .packed_ids = true, .cus = 8, .simds_per_cu = 2, .waves_per_simd = 16, .vgprs_per_simd_lane = 1536,
+      .lds_bytes = 64 * KIB },
     { .name = "gfx1201", .marketing = "Simulated Radeon (gfx1201)", .major = 12, .minor = 0, .stepping = 1, .pci_id = 0x7550,
-      .wave32 = true, .packed_ids = true, .cus = 8, .simds_per_cu = 2, .waves_per_simd = 16, .vgprs_per_simd_lane = 1536, .lds_bytes = 64 * KIB },
+      .wave32 = true, .packed_ids = true, .cus = 8, .simds_per_cu = 2, .waves_per_simd = 16, .vgprs_per_simd_lane = 1536,
+      .lds_bytes = 64 * KIB },
 };
 
 const struct sim_card *sim_card_find(const char *name)

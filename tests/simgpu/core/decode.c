@@ -1,9 +1,9 @@
 /* Code -> struct sim_inst, decoded once by LLVM's disassembler and kept per address; the hash of all rows by name.
  *
- * A decoder serves one kind of card and one wave size.  It keeps decoded instructions in chunks of an address page, found without a lock; an
- * instruction keeps its place for good, so what points to it (the one before, branches) stays right.  Code memory is reused for other code:
- * in each epoch (a launch begins one) an instruction's bytes are compared with memory when it is first executed, and other bytes are decoded
- * into the same place.  What a text means is core/parse.c's. */
+ * A decoder serves one kind of card and one wave size.  It keeps decoded instructions in chunks of an address page, found without
+ * a lock; an instruction keeps its place for good, so what points to it (the one before, branches) stays right.  Code memory is
+ * reused for other code: in each epoch (a launch begins one) an instruction's bytes are compared with memory when it is first
+ * executed, and other bytes are decoded into the same place.  What a text means is core/parse.c's. */
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <inttypes.h>
 #include <llvm-c/Disassembler.h>
@@ -19,8 +19,10 @@ enum { CHUNK_BYTES = 4096, BUCKETS = 4096, ROW_SLOTS = 1 << 14, SPLAT_SLOTS = 10
 
 /* ---- Rows by name ---- */
 
-static const struct sim_table *const tables[] = { &sim_salu, &sim_control, &sim_valu_int, &sim_valu_float, &sim_valu_half, &sim_valu_cmp,
-                                                  &sim_valu_lane, &sim_valu_matrix, &sim_smem, &sim_vmem, &sim_buffer, &sim_lds, &sim_image,
+static const struct sim_table *const tables[] = { &sim_salu, &sim_control, &sim_valu_int, &sim_valu_float, &sim_valu_half,
+                                                  &sim_valu_cmp,
+                                                  &sim_valu_lane, &sim_valu_matrix, &sim_smem, &sim_vmem, &sim_buffer, &sim_lds,
+                                                  &sim_image,
                                                   &sim_salu_float, &sim_valu_wmma };
 static const struct sim_op *row_slots[ROW_SLOTS];
 static char row_problem[200];
@@ -171,7 +173,9 @@ static struct sim_decoder *make_decoder(const struct sim_card *card, unsigned la
     LLVMInitializeAMDGPUTargetInfo();
     LLVMInitializeAMDGPUTargetMC();
     LLVMInitializeAMDGPUDisassembler();
-    const char *features = !card->wave32 ? "" : lanes == 32 ? "+wavefrontsize32,-wavefrontsize64" : "+wavefrontsize64,-wavefrontsize32";
+    const char *features = !card->wave32 ? ""
+                           : lanes == 32 ? "+wavefrontsize32,-wavefrontsize64"
+                                         : "+wavefrontsize64,-wavefrontsize32";
     d->llvm = LLVMCreateDisasmCPUFeatures("amdgcn-amd-amdhsa", card->name, features, NULL, 0, NULL, NULL);
     if (!d->llvm) {
         free(d);
@@ -216,7 +220,8 @@ static size_t readable(struct sim_wave *w, uint64_t pc, size_t most, const uint8
 /* What the loop over instructions wants to know of the row. */
 static void set_row(struct sim_inst *i, const struct sim_op *op)
 {
-    const uint32_t scalar = 1u << SIM_SALU | 1u << SIM_SMEM | 1u << SIM_BRANCH | 1u << SIM_BARRIER | 1u << SIM_WAIT | 1u << SIM_OTHER;
+    const uint32_t scalar = 1u << SIM_SALU | 1u << SIM_SMEM | 1u << SIM_BRANCH | 1u << SIM_BARRIER | 1u << SIM_WAIT |
+                            1u << SIM_OTHER;
     i->op = op;
     i->run = op->run;
     i->cls = op->cls;
@@ -248,7 +253,8 @@ static uint32_t word_of(const uint8_t *p)
     return word;
 }
 
-/* Is the result a scalar register, and its number the one that means a literal?  Of comparisons, v_readlane and v_readfirstlane. */
+/* Is the result a scalar register, and its number the one that means a literal?  Of comparisons, v_readlane and
+ * v_readfirstlane. */
 static bool literal_result(const struct sim_card *card, uint32_t first)
 {
     uint32_t vop3 = card->major == 9 ? 0x34 : 0x35, readlane = card->major == 9 ? 0x289 : 0x360, op = first >> 16 & 0x3ff;
@@ -257,8 +263,8 @@ static bool literal_result(const struct sim_card *card, uint32_t first)
     return first >> 25 == 0x3f && (first >> 9 & 0xff) == 2 && (first >> 17 & 0xff) == 0xff;
 }
 
-/* What LLVM (22 at least) takes to be impossible, and crashes on: an SDWA selection that does not exist; a literal where the encoding has
- * none, as a result, a buffer's offset and in VOP3 of gfx9.  `code` has at least 8 bytes. */
+/* What LLVM (22 at least) takes to be impossible, and crashes on: an SDWA selection that does not exist; a literal where the
+ * encoding has none, as a result, a buffer's offset and in VOP3 of gfx9.  `code` has at least 8 bytes. */
 static bool breaks_llvm(const struct sim_card *card, const uint8_t *code)
 {
     uint32_t first = word_of(code), second = word_of(code + 4);
@@ -271,7 +277,8 @@ static bool breaks_llvm(const struct sim_card *card, const uint8_t *code)
     if (first >> 31 || (first & 0x1ff) != 0xf9)
         return false;
     bool compare = first >> 25 == 0x3e; /* has a scalar register in place of the result's selection */
-    return (!compare && ((second >> 8 & 7) == 7 || (second >> 11 & 3) == 3)) || (second >> 16 & 7) == 7 || (second >> 24 & 7) == 7;
+    return (!compare && ((second >> 8 & 7) == 7 || (second >> 11 & 3) == 3)) || (second >> 16 & 7) == 7 ||
+           (second >> 24 & 7) == 7;
 }
 
 /* With the decoder's lock held: makes `i` what the bytes at `pc` are. */
@@ -282,7 +289,8 @@ static void decode_into(struct sim_decoder *d, struct sim_inst *i, uint64_t pc, 
     memcpy(copy, code, bytes);
     size_t size = breaks_llvm(d->card, copy) ? 0 : LLVMDisasmInstruction(d->llvm, copy, sizeof copy, pc, text, sizeof text);
     if (!size && d->card->major >= 10 && copy[3] >> 2 == 0x35 && !copy[0]) {
-        /* VOP3's v_cmpx names EXEC as its result; LLVM before 16 left 0 there, which hardware does not look at and LLVM now refuses. */
+        /* VOP3's v_cmpx names EXEC as its result; LLVM before 16 left 0 there, which hardware does not look at and LLVM now
+         * refuses. */
         copy[0] = SIM_EXEC;
         size = LLVMDisasmInstruction(d->llvm, copy, sizeof copy, pc, text, sizeof text);
         copy[0] = 0;

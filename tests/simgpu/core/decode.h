@@ -1,5 +1,5 @@
-/* What core/decode.c and core/parse.c share, and the tests look at: the rows of all tables, and the parser of LLVM's text.  Rows themselves
- * need inst.h only. */
+/* What core/decode.c and core/parse.c share, and the tests look at: the rows of all tables, and the parser of LLVM's text.  Rows
+ * themselves need inst.h only. */
 /* SPDX-License-Identifier: Apache-2.0 */
 #ifndef SIM_DECODE_H
 #define SIM_DECODE_H
@@ -17,8 +17,8 @@ const char *sim_op_problem(void);
 
 /* Undoes what sim_parse took. */
 void sim_parse_free(struct sim_inst *i);
-/* Reads LLVM's text of one instruction into `i`, whose pc, size, bytes and wave are set and all else is zero.  False when a part of it is
- * unknown or does not fit the row: `ret_why` says what then. */
+/* Reads LLVM's text of one instruction into `i`, whose pc, size, bytes and wave are set and all else is zero.  False when a part
+ * of it is unknown or does not fit the row: `ret_why` says what then. */
 bool sim_parse(struct sim_inst *i, const char *text, const struct sim_card *card, char *ret_why, size_t size);
 
 /* 64 times the low word of `bits`, then 64 times the high word; kept for good.  NULL when memory is short.  Thread-safe. */

@@ -1,5 +1,5 @@
-/* A kernel's launch: its descriptor, what it takes of the card, and the state each wave of a block begins with (AMDGPU's HSA ABI).
- * Who runs when is core/schedule.c; what an instruction does is isa/. */
+/* A kernel's launch: its descriptor, what it takes of the card, and the state each wave of a block begins with (AMDGPU's HSA
+ * ABI).  Who runs when is core/schedule.c; what an instruction does is isa/. */
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <inttypes.h>
 #include <stdarg.h>
@@ -17,7 +17,8 @@
 #define MAX_GROUP 1024u
 
 /* Bits of a descriptor's properties: which user SGPRs, in this order. */
-enum { PRIVATE_BUFFER = 1, DISPATCH_PTR = 2, QUEUE_PTR = 4, KERNARG_PTR = 8, DISPATCH_ID = 16, FLAT_SCRATCH_INIT = 32, PRIVATE_SIZE = 64,
+enum { PRIVATE_BUFFER = 1, DISPATCH_PTR = 2, QUEUE_PTR = 4, KERNARG_PTR = 8, DISPATCH_ID = 16, FLAT_SCRATCH_INIT = 32,
+       PRIVATE_SIZE = 64,
        COUNT_X = 128 /* and Y, Z: the legacy header only */, WAVE32 = 1 << 10 };
 
 /* ---- The descriptor ---- */
@@ -29,7 +30,8 @@ static uint32_t word_at(const uint8_t *p, unsigned offset)
     return word;
 }
 
-/* The header before code object version 3 begins with its version and the machine's kind; the words used here lie at the same places. */
+/* The header before code object version 3 begins with its version and the machine's kind; the words used here lie at the same
+ * places. */
 static bool is_legacy(const uint8_t *p, const struct sim_card *card)
 {
     return word_at(p, 0) == 1 && word_at(p, 8) == (1u | (uint32_t)card->major << 16);
@@ -122,7 +124,8 @@ static void occupancy(const struct sim_card *card, const struct sim_kernel *k, s
     shape->resident = (uint64_t)blocks * card->cus;
 }
 
-static bool shape_of(const struct sim_dispatch *d, struct sim_kernel *k, struct sim_shape *shape, uint32_t count[3], struct sim_report *ret)
+static bool shape_of(const struct sim_dispatch *d, struct sim_kernel *k, struct sim_shape *shape, uint32_t count[3],
+                     struct sim_report *ret)
 {
     memset(ret, 0, sizeof *ret);
     if (!kernel_read(d, k, ret))
@@ -296,7 +299,8 @@ static void poison(uint32_t *words, size_t count)
 /* Where the wave would run: blocks go round the CUs, a block's waves round their SIMDs. */
 static uint32_t hardware_id(const struct sim_card *card, uint64_t block, unsigned wave)
 {
-    uint32_t cu = (uint32_t)(block % card->cus), simd = wave % card->simds_per_cu, slot = wave / card->simds_per_cu % card->waves_per_simd;
+    uint32_t cu = (uint32_t)(block % card->cus), simd = wave % card->simds_per_cu,
+             slot = wave / card->simds_per_cu % card->waves_per_simd;
     if (card->major == 9)
         return slot | simd << 4 | (cu & 15) << 8 | (cu >> 4 & 7) << 13;
     /* Two CUs are a workgroup processor. */
@@ -399,7 +403,8 @@ static void name_report(const struct sim_dispatch *d, struct sim_report *report)
         used += (size_t)snprintf(report->text + used, sizeof report->text - used, ", %s", place);
     if (used >= sizeof report->text)
         return;
-    snprintf(report->text + used, sizeof report->text - used, " (kernel %s on %s)", kernel_name(d, name, sizeof name), d->card->name);
+    snprintf(report->text + used, sizeof report->text - used, " (kernel %s on %s)", kernel_name(d, name, sizeof name),
+             d->card->name);
 }
 
 enum sim_end sim_dispatch_count(const struct sim_dispatch *dispatch, const _Atomic bool *stop, struct sim_report *ret_report,

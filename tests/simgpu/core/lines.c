@@ -1,5 +1,6 @@
-/* The source line of an instruction, from the line table of its code object.  What is loaded has no tables: the object is what a debugger would
- * read, named in the list that ROCr keeps for one, or what the dispatch brings along.  Nothing of it is trusted. */
+/* The source line of an instruction, from the line table of its code object.  What is loaded has no tables: the object is what a
+ * debugger would read, named in the list that ROCr keeps for one, or what the dispatch brings along.  Nothing of it is
+ * trusted. */
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <dlfcn.h>
 #include <elf.h>
@@ -69,12 +70,14 @@ static bool read_file(const char *name, uint64_t offset, void *to, size_t size)
     return ok;
 }
 
-/* memory://PID#offset=A&size=N, file://PATH#offset=A&size=N.  A file without a size is one that nobody made us a test of: left out. */
+/* memory://PID#offset=A&size=N, file://PATH#offset=A&size=N.  A file without a size is one that nobody made us a test of: left
+ * out. */
 static void *read_uri(char *uri, size_t *ret_size)
 {
     char *rest = strchr(uri, '#');
     unsigned long long offset, size;
-    if (!rest || sscanf(rest, "#offset=%lli&size=%lli", (long long *)&offset, (long long *)&size) != 2 || !size || size > MAX_OBJECT)
+    if (!rest || sscanf(rest, "#offset=%lli&size=%lli", (long long *)&offset, (long long *)&size) != 2 || !size ||
+        size > MAX_OBJECT)
         return NULL;
     void *bytes = malloc(size);
     *rest = 0;
@@ -105,7 +108,8 @@ static bool is_loaded(const uint8_t *elf, size_t size, uint32_t node, uint64_t b
         if (ph.p_type != PT_LOAD || pc - base < ph.p_vaddr || pc - base - ph.p_vaddr >= ph.p_filesz)
             continue;
         const void *loaded = sim_at(&view, base + ph.p_vaddr, ph.p_filesz);
-        return loaded && ph.p_offset <= size && ph.p_filesz <= size - ph.p_offset && !memcmp(loaded, elf + ph.p_offset, ph.p_filesz);
+        return loaded && ph.p_offset <= size && ph.p_filesz <= size - ph.p_offset &&
+               !memcmp(loaded, elf + ph.p_offset, ph.p_filesz);
     }
     return false;
 }

@@ -1,5 +1,5 @@
-/* A kernel's name from the address of its descriptor: code objects are loaded with their dynamic symbols, so those of the image around the
- * descriptor name it.  The image is not trusted: every read is checked. */
+/* A kernel's name from the address of its descriptor: code objects are loaded with their dynamic symbols, so those of the image
+ * around the descriptor name it.  The image is not trusted: every read is checked. */
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <elf.h>
 #include <pthread.h>

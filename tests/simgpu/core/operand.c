@@ -2,7 +2,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "../inst.h"
 
-/* The aperture registers are 64 bits wide; a 32-bit read gives their low word, which is 0 in the bases (LLVM avoids such reads for that). */
+/* The aperture registers are 64 bits wide; a 32-bit read gives their low word, which is 0 in the bases (LLVM avoids such reads
+ * for that). */
 static uint64_t special(const struct sim_wave *w, unsigned which)
 {
     switch (which) {

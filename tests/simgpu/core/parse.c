@@ -1,5 +1,6 @@
-/* LLVM's text of one instruction -> struct sim_inst: row, operands, modifiers.  Every word of the text must be known, else it is an error:
- * an unknown modifier would silently make another instruction.  It does not know what rows do, and reads no memory but the instruction. */
+/* LLVM's text of one instruction -> struct sim_inst: row, operands, modifiers.  Every word of the text must be known, else it is
+ * an error: an unknown modifier would silently make another instruction.  It does not know what rows do, and reads no memory but
+ * the instruction. */
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <stdarg.h>
 #include <stddef.h>
@@ -227,7 +228,9 @@ static bool register_name(struct word w, struct sim_operand *o)
         const char *prefix;
         uint8_t kind;
         uint16_t first, count;
-    } files[] = { { "v", SIM_VGPR, 0, 256 }, { "s", SIM_SGPR, 0, SIM_VCC }, { "a", SIM_AGPR, 0, 256 }, { "ttmp", SIM_SGPR, SIM_TTMP, 16 } };
+    } files[] = {
+        { "v", SIM_VGPR, 0, 256 }, { "s", SIM_SGPR, 0, SIM_VCC }, { "a", SIM_AGPR, 0, 256 }, { "ttmp", SIM_SGPR, SIM_TTMP, 16 }
+    };
     for (size_t k = 0; k < sizeof named / sizeof *named; k++)
         if (is(w, named[k].name)) {
             o->kind = named[k].kind;
@@ -242,7 +245,8 @@ static bool register_name(struct word w, struct sim_operand *o)
         if (!skip(&n, files[k].prefix))
             continue;
         if (skip(&n, "[") && chop(&n, "]")) {
-            if (!cut(&n, ':', &low) || !number(low, &first, &hex) || (n.p < n.end ? !number(n, &last, &hex) : (last = first, false)))
+            if (!cut(&n, ':', &low) || !number(low, &first, &hex) ||
+                (n.p < n.end ? !number(n, &last, &hex) : (last = first, false)))
                 continue;
         } else if (number(n, &first, &hex)) {
             last = first;
@@ -290,7 +294,8 @@ static bool next_type(struct parse *c, char *ret)
     return true;
 }
 
-/* "v1.h" of gfx11 is the high half of a register, as op_sel says it elsewhere; "v1.l" the low one.  `i->n` is the operand's number. */
+/* "v1.h" of gfx11 is the high half of a register, as op_sel says it elsewhere; "v1.l" the low one.  `i->n` is the operand's
+ * number. */
 static void half_register(struct parse *c, struct word *w)
 {
     struct sim_inst *i = c->i;
@@ -362,7 +367,8 @@ static const struct modifier {
     { "offset:", I64, AT(offset), 0 }, { "offset0:", U16, AT(offset0), 0 }, { "offset1:", U16, AT(offset1), 0 },
     { "glc", FLAG, AT(glc), 1 }, { "slc", FLAG, AT(slc), 1 }, { "dlc", FLAG, AT(dlc), 1 },
     { "sc0", FLAG, AT(glc), 1 }, { "sc1", FLAG, AT(dlc), 1 }, { "nt", FLAG, AT(slc), 1 }, { "scc", FLAG, AT(dlc), 1 },
-    { "clamp", FLAG, AT(clamp), 1 }, { "offen", FLAG, AT(offen), 1 }, { "idxen", FLAG, AT(idxen), 1 }, { "lds", FLAG, AT(lds), 1 },
+    { "clamp", FLAG, AT(clamp), 1 }, { "offen", FLAG, AT(offen), 1 }, { "idxen", FLAG, AT(idxen), 1 },
+    { "lds", FLAG, AT(lds), 1 },
     { "gds", FLAG, AT(gds), 1 }, { "tfe", FLAG, AT(tfe), 1 }, { "unorm", FLAG, AT(unorm), 1 }, { "a16", FLAG, AT(a16), 1 },
     { "d16", FLAG, AT(d16), 1 }, { "da", FLAG, AT(da), 1 }, { "lwe", FLAG, AT(lwe), 1 }, { "r128", FLAG, AT(r128), 1 },
     { "mul:2", FLAG, AT(omod), 1 }, { "mul:4", FLAG, AT(omod), 2 }, { "div:2", FLAG, AT(omod), 3 },
@@ -372,7 +378,9 @@ static const struct modifier {
     { "op_sel:", LIST, AT(op_sel), 0 }, { "op_sel_hi:", LIST, AT(op_sel_hi), 0 }, { "neg_lo:", LIST, AT(neg_lo), 0 },
     { "neg_hi:", LIST, AT(neg_hi), 0 },
     { "quad_perm:", DPP_LIST, 0, SIM_DPP_QUAD_PERM }, { "dpp8:", DPP_LIST, 0, SIM_DPP_8 },
-    { "row_shl:", DPP_N, 0, SIM_DPP_ROW_SHL }, { "row_shr:", DPP_N, 0, SIM_DPP_ROW_SHR }, { "row_ror:", DPP_N, 0, SIM_DPP_ROW_ROR },
+    { "row_shl:", DPP_N, 0, SIM_DPP_ROW_SHL },
+    { "row_shr:", DPP_N, 0, SIM_DPP_ROW_SHR },
+    { "row_ror:", DPP_N, 0, SIM_DPP_ROW_ROR },
     { "wave_shl:", DPP_N, 0, SIM_DPP_WAVE_SHL }, { "wave_rol:", DPP_N, 0, SIM_DPP_WAVE_ROL },
     { "wave_shr:", DPP_N, 0, SIM_DPP_WAVE_SHR }, { "wave_ror:", DPP_N, 0, SIM_DPP_WAVE_ROR },
     { "row_mirror", DPP, 0, SIM_DPP_ROW_MIRROR }, { "row_half_mirror", DPP, 0, SIM_DPP_ROW_HALF_MIRROR },
@@ -382,7 +390,7 @@ static const struct modifier {
     { "dst_sel:", SEL, AT(dst_sel), 0 }, { "src0_sel:", SEL_SRC, 0, 0 }, { "src1_sel:", SEL_SRC, 0, 1 },
     { "dst_unused:", UNUSED, AT(dst_unused), 0 },
     { "th:", TEMPORAL, AT(glc), 0 }, { "scope:", SCOPE, AT(scope), 0 },
-    { "format:", CODED, 0, 0 },       /* of tbuffer instructions: rows read it from the encoding */
+    { "format:", CODED, 0, 0 }, /* of tbuffer instructions: rows read it from the encoding */
 };
 
 /* The place of `w` in the list of names, -1 when it is in none. */
@@ -446,7 +454,8 @@ static bool store(struct parse *c, const struct modifier *m, struct word w)
 {
     static const char *const sels[] = { "DWORD", "BYTE_0", "BYTE_1", "BYTE_2", "BYTE_3", "WORD_0", "WORD_1" };
     static const char *const unused[] = { "UNUSED_PAD", "UNUSED_SEXT", "UNUSED_PRESERVE" };
-    static const char *const dims[] = { "SQ_RSRC_IMG_1D", "SQ_RSRC_IMG_2D", "SQ_RSRC_IMG_3D", "SQ_RSRC_IMG_CUBE", "SQ_RSRC_IMG_1D_ARRAY",
+    static const char *const dims[] = { "SQ_RSRC_IMG_1D", "SQ_RSRC_IMG_2D", "SQ_RSRC_IMG_3D", "SQ_RSRC_IMG_CUBE",
+                                        "SQ_RSRC_IMG_1D_ARRAY",
                                         "SQ_RSRC_IMG_2D_ARRAY", "SQ_RSRC_IMG_2D_MSAA", "SQ_RSRC_IMG_2D_MSAA_ARRAY" };
     static const char *const scopes[] = { "SCOPE_CU", "SCOPE_SE", "SCOPE_DEV", "SCOPE_SYS" };
     uint8_t *at = (uint8_t *)c->i + m->at;
@@ -564,8 +573,10 @@ static bool last_piece(struct parse *c, enum family family, struct word w)
         if (one.p == one.end)
             continue;
         struct word rest = one;
-        bool accumulator = is(one, "a16") && strncmp(c->i->op->name, "image_", 6) != 0; /* a register, but of images' addresses a modifier */
-        bool ok = first && (accumulator || !find_modifier(&rest)) ? coded(c->i, family, one) || operands(c, one) : modifier(c, one);
+        /* a register, but of images' addresses a modifier */
+        bool accumulator = is(one, "a16") && strncmp(c->i->op->name, "image_", 6) != 0;
+        bool ok = first && (accumulator || !find_modifier(&rest)) ? coded(c->i, family, one) || operands(c, one)
+                                                                  : modifier(c, one);
         if (!ok)
             return false;
         first = false;
@@ -688,7 +699,8 @@ static bool parse_half(struct sim_inst *i, unsigned k, struct word w, const stru
     return true;
 }
 
-static bool parse_dual(struct sim_inst *i, const char *text, const char *between, const struct sim_card *card, char *ret_why, size_t size)
+static bool parse_dual(struct sim_inst *i, const char *text, const char *between, const struct sim_card *card, char *ret_why,
+                       size_t size)
 {
     struct word first = { text, between }, second = { between + 2, text + strlen(text) };
     i->op = &dual_row;

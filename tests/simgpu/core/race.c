@@ -327,7 +327,8 @@ static enum race_kind kind_of(struct sim_wave *w, const struct sim_inst *i, enum
         return RACE_ATOMIC;
     if (kind == SIM_LOAD)
         return is_coherent(w, i) ? RACE_COHERENT : RACE_LOAD;
-    return size <= 8 && ((marks_stores(w->card) && is_coherent(w, i)) || w->watch->waited || is_waited_for(w, i)) ? RACE_RELEASE : RACE_STORE;
+    return size <= 8 && ((marks_stores(w->card) && is_coherent(w, i)) || w->watch->waited || is_waited_for(w, i)) ? RACE_RELEASE
+                                                                                                                  : RACE_STORE;
 }
 
 /* How many lanes from `l` on are live and access bytes that follow each other. */
@@ -375,8 +376,10 @@ void sim_race_lds(struct sim_wave *w, const struct sim_inst *i, enum sim_access 
                   const uint32_t *address)
 {
     char *lds_at = (char *)w->group->lds;
-    struct race_access a = { .w = w->watch, .size = size, .n = 1, .lds = true, .returns = i->n_results != 0, .pc = (uint32_t)i->pc,
-                             .at = &lds_at, .kind = kind == SIM_ATOMIC ? RACE_ATOMIC : kind == SIM_LOAD ? RACE_LOAD : RACE_STORE };
+    struct race_access a = { .w = w->watch, .size = size, .n = 1, .lds = true, .returns = i->n_results != 0,
+                             .pc = (uint32_t)i->pc,
+                             .at = &lds_at,
+                             .kind = kind == SIM_ATOMIC ? RACE_ATOMIC : kind == SIM_LOAD ? RACE_LOAD : RACE_STORE };
     if (kind == SIM_ATOMIC)
         race_give(w->watch);
     for (unsigned l = 0; l < w->lanes; l += a.n) {
@@ -391,7 +394,8 @@ void sim_race_lds(struct sim_wave *w, const struct sim_inst *i, enum sim_access 
     }
 }
 
-void sim_race_scalar(struct sim_wave *w, const struct sim_inst *i, enum sim_access kind, unsigned size, uint64_t address, char *at)
+void sim_race_scalar(struct sim_wave *w, const struct sim_inst *i, enum sim_access kind, unsigned size, uint64_t address,
+                     char *at)
 {
     struct race_access a = { .w = w->watch, .address = address, .size = size, .n = 1, .lane = NO_LANE, .returns = i->glc,
                              .pc = (uint32_t)i->pc, .at = &at,

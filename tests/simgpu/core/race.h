@@ -5,8 +5,8 @@
  *   race_shadow.c  the last accesses to each piece of memory
  *   race_report.c  the lines that are printed, once for each pair of instructions
  *
- * Each wave numbers its instructions that may access memory.  An access is before another wave's present one when that wave has heard of
- * its number: at a barrier of the block, or by reading atomically what was written after it. */
+ * Each wave numbers its instructions that may access memory.  An access is before another wave's present one when that wave has
+ * heard of its number: at a barrier of the block, or by reading atomically what was written after it. */
 /* SPDX-License-Identifier: Apache-2.0 */
 #ifndef SIM_RACE_H
 #define SIM_RACE_H

@@ -77,8 +77,8 @@ static void describe(const struct sim_wave *w, const struct race_suspect *s, cha
     if (s->lds)
         snprintf(ret, size, "%u bytes at %#" PRIx64 " of the block's LDS", s->size, s->address);
     else if (sim_map_lookup(&view, s->address))
-        snprintf(ret, size, "%u bytes at %#" PRIx64 ", byte %#" PRIx64 " of %#" PRIx64 " allocated at %#" PRIx64, s->size, s->address,
-                 s->address - view.lo, view.hi - view.lo, view.lo);
+        snprintf(ret, size, "%u bytes at %#" PRIx64 ", byte %#" PRIx64 " of %#" PRIx64 " allocated at %#" PRIx64, s->size,
+                 s->address, s->address - view.lo, view.hi - view.lo, view.lo);
     else
         snprintf(ret, size, "%u bytes at %#" PRIx64, s->size, s->address);
 }
@@ -96,7 +96,8 @@ static void say(char (*text)[800])
     pthread_mutex_unlock(&printing);
 }
 
-static void write_report(struct sim_wave *w, const struct sim_inst *i, const struct race_suspect *s, uint64_t before, char (*ret)[800])
+static void write_report(struct sim_wave *w, const struct sim_inst *i, const struct race_suspect *s, uint64_t before,
+                         char (*ret)[800])
 {
     static const char *const names[] = { "load", "atomic load", "store", "store", "atomic" };
     const struct sim_run *run = w->group->run;

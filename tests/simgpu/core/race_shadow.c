@@ -204,7 +204,8 @@ static void suspect(const struct race_access *a, const struct race_record *r, ui
         return;
     unsigned lane = lane_of(a, address, mask & r->mask);
     struct race_suspect *s = &w->suspects[w->n_suspects++];
-    *s = (struct race_suspect){ .before = *r, .kind = a->kind, .lane = (uint8_t)(a->lane + lane), .size = (uint8_t)a->size, .lds = a->lds,
+    *s = (struct race_suspect){ .before = *r, .kind = a->kind, .lane = (uint8_t)(a->lane + lane), .size = (uint8_t)a->size,
+                                .lds = a->lds,
                                 .unfinished = unfinished, .address = a->address + (uint64_t)lane * a->size };
     s->at = a->lds ? *a->at + s->address : a->at[lane];
     if (a->size <= sizeof s->old)

@@ -1,8 +1,9 @@
 /* Who runs when: a kernel's blocks over the calling thread and a pool that all launches of the process share.
  *
- * A thread executes one block for a slice, wave after wave.  A block that has not ended then is parked and the next begins, as long as it
- * fits the card beside the others (their occupancy); after that the parked ones take turns.  So blocks that wait for later blocks
- * get them, as on hardware and no further.  A launch whose blocks all wait for a global sync that nobody can complete is reported. */
+ * A thread executes one block for a slice, wave after wave.  A block that has not ended then is parked and the next begins, as
+ * long as it fits the card beside the others (their occupancy); after that the parked ones take turns.  So blocks that wait for
+ * later blocks get them, as on hardware and no further.  A launch whose blocks all wait for a global sync that nobody can
+ * complete is reported. */
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <sched.h>
 #include <stdio.h>
@@ -115,7 +116,8 @@ static void block_recycle(struct sim_block *b)
 
 /* ---- One block's slice ---- */
 
-enum slice_end { SLICE_ENDED, SLICE_USED, SLICE_WAITS /* for others: asleep or at a global sync */, SLICE_STUCK /* at syncs only */,
+enum slice_end { SLICE_ENDED, SLICE_USED, SLICE_WAITS /* for others: asleep or at a global sync */,
+                 SLICE_STUCK /* at syncs only */,
                  SLICE_STOPPED };
 
 struct turn {

@@ -68,14 +68,15 @@ static void print_text(FILE *f, const struct entry *e)
 {
     const struct sim_stats *s = &e->stats;
     uint64_t all = total(s), memory = s->executed[SIM_VMEM_LOAD] + s->executed[SIM_VMEM_STORE] + s->executed[SIM_VMEM_ATOMIC];
-    fprintf(f, "%s: %" PRIu64 " launches, %" PRIu64 " waves, %" PRIu64 " instructions (%.1f million a second)\n", e->name, s->launches,
-            s->waves, all, share(all, s->nanoseconds) * 1e3);
+    fprintf(f, "%s: %" PRIu64 " launches, %" PRIu64 " waves, %" PRIu64 " instructions (%.1f million a second)\n", e->name,
+            s->launches, s->waves, all, share(all, s->nanoseconds) * 1e3);
     for (int c = 0; c < SIM_CLASS_COUNT; c++)
         if (s->executed[c])
             fprintf(f, "  %-20s %14" PRIu64 "  %5.1f %%\n", class_text[c], s->executed[c], 100 * share(s->executed[c], all));
-    fprintf(f, "  %-20s %13.1f %%  of the lanes of vector instructions\n", "active", 100 * share(s->vector_lanes, s->vector_slots));
-    fprintf(f, "  %-20s %14" PRIu64 "  bytes; stored %" PRIu64 ", scalar %" PRIu64 "; %.2f lines of 64 bytes an access\n", "loaded",
-            s->loaded, s->stored, s->scalar_loaded, share(s->lines, memory));
+    fprintf(f, "  %-20s %13.1f %%  of the lanes of vector instructions\n", "active",
+            100 * share(s->vector_lanes, s->vector_slots));
+    fprintf(f, "  %-20s %14" PRIu64 "  bytes; stored %" PRIu64 ", scalar %" PRIu64 "; %.2f lines of 64 bytes an access\n",
+            "loaded", s->loaded, s->stored, s->scalar_loaded, share(s->lines, memory));
     fprintf(f, "  %-20s %14" PRIu64 "  in %" PRIu64 " LDS accesses\n", "bank conflicts", s->lds_conflicts, s->lds_accesses);
     fprintf(f, "  %-20s %13.1f %%  of the waves that a SIMD can hold\n", "occupancy", 100 * share(s->occupancy, s->occupancy_of));
 }
@@ -97,15 +98,18 @@ static void print_json(FILE *f, const struct entry *e)
     const struct sim_stats *s = &e->stats;
     fputs("{\"kernel\":", f);
     print_string(f, e->name);
-    fprintf(f, ",\"launches\":%" PRIu64 ",\"waves\":%" PRIu64 ",\"instructions\":%" PRIu64 ",\"executed\":{", s->launches, s->waves, total(s));
+    fprintf(f, ",\"launches\":%" PRIu64 ",\"waves\":%" PRIu64 ",\"instructions\":%" PRIu64 ",\"executed\":{", s->launches,
+            s->waves, total(s));
     for (int c = 0; c < SIM_CLASS_COUNT; c++)
         fprintf(f, "%s\"%s\":%" PRIu64, c ? "," : "", class_name[c], s->executed[c]);
-    fprintf(f, "},\"vector_lanes\":%" PRIu64 ",\"vector_slots\":%" PRIu64 ",\"loaded\":%" PRIu64 ",\"stored\":%" PRIu64 ",\"lines\":%" PRIu64,
+    fprintf(f,
+            "},\"vector_lanes\":%" PRIu64 ",\"vector_slots\":%" PRIu64 ",\"loaded\":%" PRIu64 ",\"stored\":%" PRIu64
+            ",\"lines\":%" PRIu64,
             s->vector_lanes, s->vector_slots, s->loaded, s->stored, s->lines);
     fprintf(f, ",\"scalar_loaded\":%" PRIu64 ",\"lds_accesses\":%" PRIu64 ",\"lds_conflicts\":%" PRIu64 ",\"taken\":%" PRIu64,
             s->scalar_loaded, s->lds_accesses, s->lds_conflicts, s->taken);
-    fprintf(f, ",\"occupancy\":%" PRIu64 ",\"occupancy_of\":%" PRIu64 ",\"nanoseconds\":%" PRIu64 "}\n", s->occupancy, s->occupancy_of,
-            s->nanoseconds);
+    fprintf(f, ",\"occupancy\":%" PRIu64 ",\"occupancy_of\":%" PRIu64 ",\"nanoseconds\":%" PRIu64 "}\n", s->occupancy,
+            s->occupancy_of, s->nanoseconds);
 }
 
 void sim_stats_print(int fd, bool json)

@@ -1,4 +1,5 @@
-/* Executing a wave: the loop over instructions, jumps, and how a wave stops with a line that says where.  Who runs when is core/schedule.c's. */
+/* Executing a wave: the loop over instructions, jumps, and how a wave stops with a line that says where.  Who runs when is
+ * core/schedule.c's. */
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <inttypes.h>
 #include <stdarg.h>
@@ -19,7 +20,8 @@ static void say_where(struct sim_wave *w, const struct sim_inst *i, int lane)
     const struct sim_group *g = w->group;
     used += (size_t)snprintf(text + used, size - used, ": %s", i->text);
     if (g->run && used < size)
-        used += (size_t)snprintf(text + used, size - used, " at %+" PRId64 " of the kernel", (int64_t)(i->pc - g->run->kernel.entry));
+        used += (size_t)snprintf(text + used, size - used, " at %+" PRId64 " of the kernel",
+                                 (int64_t)(i->pc - g->run->kernel.entry));
     else if (used < size)
         used += (size_t)snprintf(text + used, size - used, " at %#" PRIx64, i->pc);
     if (used < size)
@@ -46,7 +48,9 @@ static void stop(struct sim_wave *w, const struct sim_inst *i, enum sim_end end,
 
 void sim_fault(struct sim_wave *w, const struct sim_inst *i, enum sim_access access, uint64_t address, unsigned size, int lane)
 {
-    static const char *const what[] = { [SIM_LOAD] = "load", [SIM_STORE] = "store", [SIM_ATOMIC] = "atomic", [SIM_FETCH] = "code fetch" };
+    static const char *const what[] = {
+        [SIM_LOAD] = "load", [SIM_STORE] = "store", [SIM_ATOMIC] = "atomic", [SIM_FETCH] = "code fetch"
+    };
     char place[200];
     if (w->state == SIM_STOPPED)
         return;
@@ -70,7 +74,8 @@ void sim_trap(struct sim_wave *w, const struct sim_inst *i, unsigned number)
 
 /* ---- Going on ---- */
 
-/* Stands in `next` while an instruction runs whose follower is not known yet, so that a jump (NULL, or a real one) can be told. */
+/* Stands in `next` while an instruction runs whose follower is not known yet, so that a jump (NULL, or a real one) can be
+ * told. */
 static const struct sim_inst follower_unknown;
 
 void sim_jump(struct sim_wave *w, uint64_t pc)
@@ -96,8 +101,8 @@ void sim_branch(struct sim_wave *w, const struct sim_inst *i)
 static void trace(const struct sim_wave *w, const struct sim_inst *i)
 {
     const uint32_t *id = w->group->id;
-    sim_say("block %u,%u,%u wave %u %#" PRIx64 " exec %#" PRIx64 " scc %u: %s", id[0], id[1], id[2], w->index, i->pc, sim_exec(w), w->scc,
-            i->text);
+    sim_say("block %u,%u,%u wave %u %#" PRIx64 " exec %#" PRIx64 " scc %u: %s", id[0], id[1], id[2], w->index, i->pc, sim_exec(w),
+            w->scc, i->text);
 }
 
 /* Is it still what memory holds, and within the wave's registers?  The instruction to execute, or NULL when the wave stopped. */

@@ -1,5 +1,5 @@
-/* The functions of AMD's HIP that the simulated one has, by name: what anywarp's provider looks up.  Errors are hipError_t, an int; streams, events,
- * modules and functions are pointers. */
+/* The functions of AMD's HIP that the simulated one has, by name: what anywarp's provider looks up.  Errors are hipError_t, an
+ * int; streams, events, modules and functions are pointers. */
 /* SPDX-License-Identifier: Apache-2.0 */
 #ifndef SIM_HIP_API_H
 #define SIM_HIP_API_H

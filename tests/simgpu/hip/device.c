@@ -101,11 +101,13 @@ int hipDeviceGetAttribute(int *value, int attr, int device)
         int attr;
         unsigned value;
     } table[] = {
-        { 2, 1 /* copy engines */ }, { 5, 2000000 /* kHz */ }, { 9, 1 /* managed memory while kernels run */ }, { 10, 1 /* cooperative */ },
+        { 2, 1 /* copy engines */ }, { 5, 2000000 /* kHz */ }, { 9, 1 /* managed memory while kernels run */ },
+        { 10, 1 /* cooperative */ },
         { 19, 4 << 20 /* L2 */ }, { 24, 1 /* managed memory */ }, { 26, 1024 }, { 27, 1024 }, { 28, 1024 /* block */ },
         { 29, INT32_MAX }, { 30, 65536 }, { 31, 65536 /* grid */ }, { 56, 1024 /* threads of a block */ },
         { 57, c->waves_per_simd * c->simds_per_cu * 32 }, { 59, 256 /* bus */ }, { 60, 1000000 /* kHz */ }, { 63, c->cus },
-        { 67, (unsigned)device + 1 /* PCI bus */ }, { 71, c->vgprs_per_simd_lane * 32 }, { 74, c->lds_bytes }, { 85, 1 /* unified addresses */ },
+        { 67, (unsigned)device + 1 /* PCI bus */ }, { 71, c->vgprs_per_simd_lane * 32 }, { 74, c->lds_bytes },
+        { 85, 1 /* unified addresses */ },
         { 87, c->wave32 ? 32 : 64 }, { 10002, c->lds_bytes }, { 10017, 100000 /* the steady clock, kHz */ },
     };
     *value = 0;

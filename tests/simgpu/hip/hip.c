@@ -1,4 +1,5 @@
-/* Streams and events of the simulated HIP.  What is put on a stream is done when the call returns, so nothing is ever waited for. */
+/* Streams and events of the simulated HIP.  What is put on a stream is done when the call returns, so nothing is ever waited
+ * for. */
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <stdatomic.h>
 #include <stdlib.h>

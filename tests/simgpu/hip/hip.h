@@ -1,7 +1,8 @@
 /* The HIP of simulated cards: what its files share.  HIP's own functions are in api.h.
  *
- * Everything is done when its call returns: a launch runs on the caller's thread (and the simulator's pool) to its end, so streams and events
- * are but names.  A program whose kernel waits for the host, or for a kernel launched later, waits for ever here. */
+ * Everything is done when its call returns: a launch runs on the caller's thread (and the simulator's pool) to its end, so
+ * streams and events are but names.  A program whose kernel waits for the host, or for a kernel launched later, waits for ever
+ * here. */
 /* SPDX-License-Identifier: Apache-2.0 */
 #ifndef SIM_HIP_H
 #define SIM_HIP_H

@@ -60,8 +60,8 @@ static bool is_ours(const void *image)
     static const struct {
         const char *card;
         uint8_t mach;
-    } machs[] = { { "gfx900", 0x2c }, { "gfx906", 0x2f }, { "gfx90a", 0x3f }, { "gfx942", 0x4c }, { "gfx1030", 0x36 }, { "gfx1100", 0x41 },
-                  { "gfx1201", 0x4e } };
+    } machs[] = { { "gfx900", 0x2c },  { "gfx906", 0x2f },  { "gfx90a", 0x3f }, { "gfx942", 0x4c },
+                  { "gfx1030", 0x36 }, { "gfx1100", 0x41 }, { "gfx1201", 0x4e } };
     const Elf64_Ehdr *e = image;
     for (size_t k = 0; k < sizeof machs / sizeof *machs; k++)
         if (strcmp(machs[k].card, hip_card()->name) == 0)
@@ -109,8 +109,8 @@ static struct function *function_new(const struct module *m, const char *name)
     uint16_t properties;
     if (!f)
         return NULL;
-    if (strlen(name) >= sizeof f->name ||
-        !object_load_bytes(&f->object, m->bytes, m->size, name, atomic_fetch_add(&next_base, CODE_STEP), problem, sizeof problem)) {
+    if (strlen(name) >= sizeof f->name || !object_load_bytes(&f->object, m->bytes, m->size, name,
+                                                             atomic_fetch_add(&next_base, CODE_STEP), problem, sizeof problem)) {
         free(f);
         return NULL;
     }
@@ -252,8 +252,8 @@ int hipModuleLaunchKernel(void *function, unsigned grid_x, unsigned grid_y, unsi
 }
 
 /* The parameters' sizes and places are in the object's metadata. */
-int hipModuleLaunchCooperativeKernel(void *function, unsigned grid_x, unsigned grid_y, unsigned grid_z, unsigned block_x, unsigned block_y,
-                                     unsigned block_z, unsigned shared_bytes, void *stream, void **params)
+int hipModuleLaunchCooperativeKernel(void *function, unsigned grid_x, unsigned grid_y, unsigned grid_z, unsigned block_x,
+                                     unsigned block_y, unsigned block_z, unsigned shared_bytes, void *stream, void **params)
 {
     const struct function *f = function;
     struct object_launch l = { { grid_x, grid_y, grid_z }, { block_x, block_y, block_z }, shared_bytes };
@@ -295,8 +295,11 @@ int hipFuncGetAttribute(int *value, int attr, void *function)
     struct sim_shape shape;
     if (!shape_of(f, 1, 0, &shape))
         return hip_result(HIP_INVALID_VALUE);
-    *value = attr == FN_THREADS ? 1024 : attr == FN_SHARED ? (int)f->object.lds_bytes : attr == FN_LOCAL ? (int)f->object.private_bytes :
-             attr == FN_REGISTERS ? (int)shape.vgprs : 0;
+    *value = attr == FN_THREADS     ? 1024
+             : attr == FN_SHARED    ? (int)f->object.lds_bytes
+             : attr == FN_LOCAL     ? (int)f->object.private_bytes
+             : attr == FN_REGISTERS ? (int)shape.vgprs
+                                    : 0;
     return hip_result(HIP_SUCCESS);
 }
 

@@ -177,7 +177,8 @@ int hipMemcpyAsync(void *dst, const void *src, size_t size, int kind, void *stre
     return hip_result(HIP_SUCCESS);
 }
 
-int hipMemcpy2DAsync(void *dst, size_t dst_pitch, const void *src, size_t src_pitch, size_t width, size_t height, int kind, void *stream)
+int hipMemcpy2DAsync(void *dst, size_t dst_pitch, const void *src, size_t src_pitch, size_t width, size_t height, int kind,
+                     void *stream)
 {
     (void)kind, (void)stream;
     for (size_t row = 0; row < height && !hip_fault(); row++)

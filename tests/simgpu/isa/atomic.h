@@ -1,5 +1,5 @@
-/* What atomic instructions compute, for vector memory, scalar memory and LDS alike.  The functions differ per place in whether other threads
- * may be at the same address: LDS belongs to one block, which one thread runs at a time. */
+/* What atomic instructions compute, for vector memory, scalar memory and LDS alike.  The functions differ per place in whether
+ * other threads may be at the same address: LDS belongs to one block, which one thread runs at a time. */
 /* SPDX-License-Identifier: Apache-2.0 */
 #ifndef ATOMIC_H
 #define ATOMIC_H
@@ -37,8 +37,8 @@ static inline uint64_t atomic_from_f64(double x)
     return bits;
 }
 
-/* Rows: operation, new value of the memory from `o` (the old one), `d` and `c` (data and compared value) of type U (unsigned) or S (signed).
- * inc and dec wrap at the data; csub stops at zero; wrap and mskor are LDS's. */
+/* Rows: operation, new value of the memory from `o` (the old one), `d` and `c` (data and compared value) of type U (unsigned) or
+ * S (signed). inc and dec wrap at the data; csub stops at zero; wrap and mskor are LDS's. */
 #define ATOMIC_INTEGER(X)                                                                                               \
     X(swap, d) X(cmpswap, o == c ? d : o) X(add, o + d) X(sub, o - d) X(smin, (S)d < (S)o ? d : o)                      \
     X(umin, d < o ? d : o) X(smax, (S)d > (S)o ? d : o) X(umax, d > o ? d : o) X(and, o & d) X(or, o | d) X(xor, o ^ d) \
@@ -58,8 +58,8 @@ static inline uint32_t atomic_flush_f32(uint32_t x)
     return x & 0x7f800000 ? x : x & 0x80000000;
 }
 
-/* Sums round to nearest even.  A NaN among the operands is the result, quieted, the memory's before the data's; that of infinities of both
- * signs is the card's, which is positive. */
+/* Sums round to nearest even.  A NaN among the operands is the result, quieted, the memory's before the data's; that of
+ * infinities of both signs is the card's, which is positive. */
 static inline uint32_t atomic_sum_f32(uint32_t a, uint32_t b)
 {
     float x = atomic_f32(a), y = atomic_f32(b), sum = x + y;
@@ -130,8 +130,8 @@ static inline uint32_t atomic_add_pk_bf16(uint32_t o, uint32_t d)
         while (!__atomic_compare_exchange_n(p, &o, n, false, __ATOMIC_SEQ_CST, __ATOMIC_RELAXED));                      \
         return o;                                                                                                       \
     }
-/* A static one, for LDS, which has not all of them: does it for all lanes in order.  `compare` and `result` may be NULL; lanes that
- * are not live get zeros.  The addresses are aligned. */
+/* A static one, for LDS, which has not all of them: does it for all lanes in order.  `compare` and `result` may be NULL; lanes
+ * that are not live get zeros.  The addresses are aligned. */
 #define ATOMIC_OWN(name, type, stype, expr)                                                                             \
     static __attribute__((unused)) void name(const struct sim_wave *w, const struct access *a, const uint32_t *data,    \
                                              const uint32_t *compare, uint32_t *result)                                 \

@@ -1,9 +1,10 @@
 /* Rows of buffer instructions: an address from a descriptor of four scalar registers, with bounds.
  *
- * The descriptor: base (48 bits), stride, records, swizzling, format, how bounds are checked (gfx10; gfx9 by idxen).  Out of bounds reads are 0
- * and writes are dropped: dword by dword for untyped accesses, altogether for formats and atomics.  The scalar offset takes no part in that.
- * A descriptor whose base is that of the wave's scratch means each lane's private memory; what its swizzling does to addresses is then not
- * modelled: its scalar offset counts bytes of the whole wave, its lanes' offsets bytes of their own. */
+ * The descriptor: base (48 bits), stride, records, swizzling, format, how bounds are checked (gfx10; gfx9 by idxen).  Out of
+ * bounds reads are 0 and writes are dropped: dword by dword for untyped accesses, altogether for formats and atomics.  The scalar
+ * offset takes no part in that.  A descriptor whose base is that of the wave's scratch means each lane's private memory; what its
+ * swizzling does to addresses is then not modelled: its scalar offset counts bytes of the whole wave, its lanes' offsets bytes of
+ * their own. */
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "format.h"
 #include "memory.h"
@@ -258,8 +259,10 @@ MEMORY_WIDE_LOADS(X)
 
 /* ---- Formats ---- */
 
-/* The format and, of loads by a descriptor's format, which channel goes where (tbuffer instructions carry their format: identity). */
-static bool read_format(struct sim_wave *w, const struct sim_inst *i, unsigned rsrc, bool typed, struct format *ret, uint8_t select[4])
+/* The format and, of loads by a descriptor's format, which channel goes where (tbuffer instructions carry their format:
+ * identity). */
+static bool read_format(struct sim_wave *w, const struct sim_inst *i, unsigned rsrc, bool typed, struct format *ret,
+                        uint8_t select[4])
 {
     const uint32_t *d = w->s + i->o[rsrc].reg;
     uint32_t code;
@@ -284,7 +287,8 @@ static uint16_t to_16(const struct format *f, uint32_t x)
     return format_integer(f) ? (uint16_t)x : format_to_half(x);
 }
 
-static void put_channels(const struct sim_wave *w, const struct format *f, uint32_t *to, const uint32_t c[4], unsigned n, enum layout layout)
+static void put_channels(const struct sim_wave *w, const struct format *f, uint32_t *to, const uint32_t c[4], unsigned n,
+                         enum layout layout)
 {
     if (layout == UPPER)
         to[0] = (to[0] & 0xffff) | (uint32_t)to_16(f, c[0]) << 16;
@@ -302,7 +306,8 @@ static void get_channels(const struct sim_wave *w, const struct format *f, const
     for (unsigned k = 0; k < 4; k++)
         c[k] = 0;
     for (unsigned k = 0; k < n; k++) {
-        uint32_t x = layout == WORDS ? from[k * w->lanes] : from[k / 2 * w->lanes] >> (layout == UPPER || k % 2 ? 16 : 0) & 0xffff;
+        uint32_t x = layout == WORDS ? from[k * w->lanes]
+                                     : from[k / 2 * w->lanes] >> (layout == UPPER || k % 2 ? 16 : 0) & 0xffff;
         bool negative = layout != WORDS && f->number == FORMAT_SINT && x & 0x8000;
         c[k] = layout == WORDS || format_integer(f) ? x | (negative ? 0xffff0000 : 0) : format_from_half((uint16_t)x);
     }

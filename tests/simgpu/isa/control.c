@@ -243,13 +243,15 @@ RUN(s_sendmsg_rtn_b64)
 /* ---- Hardware registers ---- */
 
 enum { HW_MODE = 1, HW_STATUS = 2, HW_TRAPSTS = 3, HW_HW_ID = 4, HW_GPR_ALLOC = 5, HW_LDS_ALLOC = 6, HW_SH_MEM_BASES = 15,
-       HW_FLAT_SCR_LO = 20 /* gfx940: HW_XCC_ID */, HW_FLAT_SCR_HI = 21, HW_XNACK_MASK = 22, HW_HW_ID1 = 23, HW_HW_ID2 = 24, HW_SHADER_CYCLES = 29,
+       HW_FLAT_SCR_LO = 20 /* gfx940: HW_XCC_ID */, HW_FLAT_SCR_HI = 21, HW_XNACK_MASK = 22, HW_HW_ID1 = 23, HW_HW_ID2 = 24,
+       HW_SHADER_CYCLES = 29,
        HW_SHADER_CYCLES_HI = 30 };
 
 /* SCC, EXECZ, VCCZ, "in a block", "valid". */
 static uint32_t status(const struct sim_wave *w)
 {
-    return w->scc | (uint32_t)!sim_exec(w) << 9 | (uint32_t)!sim_vcc(w) << 10 | (uint32_t)(w->group->n_waves > 1) << 11 | 1u << 16;
+    return w->scc | (uint32_t)!sim_exec(w) << 9 | (uint32_t)!sim_vcc(w) << 10 | (uint32_t)(w->group->n_waves > 1) << 11 |
+           1u << 16;
 }
 
 /* False when the card has no such register, or what is in it is not simulated. */

@@ -30,10 +30,12 @@ void float_narrow(uint32_t *ret_h, const float *x, size_t n, bool keep_denormals
         __m256 f = _mm256_loadu_ps(x + l);
         __m256i h = narrow8(f);
         if (!keep_denormals) {
-            /* What rounds up to the smallest normal number is tiny still if it does not with one more bit: 2^10 times it tells. */
+            /* What rounds up to the smallest normal number is tiny still if it does not with one more bit: 2^10 times it
+             * tells. */
             __m256i size = _mm256_and_si256(h, magnitude);
             __m256i up = _mm256_and_si256(narrow8(_mm256_mul_ps(f, _mm256_set1_ps(1024))), magnitude);
-            __m256i tiny = _mm256_and_si256(_mm256_cmpeq_epi32(size, _mm256_set1_epi32(0x400)), _mm256_cmpgt_epi32(_mm256_set1_epi32(0x2c00), up));
+            __m256i tiny = _mm256_and_si256(_mm256_cmpeq_epi32(size, _mm256_set1_epi32(0x400)),
+                                            _mm256_cmpgt_epi32(_mm256_set1_epi32(0x2c00), up));
             tiny = _mm256_or_si256(tiny, _mm256_cmpgt_epi32(_mm256_set1_epi32(0x400), size));
             h = _mm256_blendv_epi8(h, _mm256_and_si256(h, sign), tiny);
         }
@@ -73,7 +75,8 @@ struct float_exact float_exact_fma(double a, double b, double c, unsigned round)
     struct float_exact x = { .special = 1 };
     int ea, eb, ec;
     uint64_t sign_p = (u64_of(a) ^ u64_of(b)) >> 63, sign_c = u64_of(c) >> 63;
-    if (__builtin_isnan(a) || __builtin_isnan(b) || __builtin_isnan(c) || __builtin_isinf(a) || __builtin_isinf(b) || __builtin_isinf(c)) {
+    if (__builtin_isnan(a) || __builtin_isnan(b) || __builtin_isnan(c) || __builtin_isinf(a) || __builtin_isinf(b) ||
+        __builtin_isinf(c)) {
         /* No rounding happens; but a product of finite factors must not overflow beside an infinite c. */
         double y = __builtin_isfinite(a) && __builtin_isfinite(b) ? 0 : a * b;
         x.bits = y + c;
@@ -136,7 +139,8 @@ static unsigned __int128 shift_round(unsigned __int128 m, int down, bool more, b
 static uint64_t to_format(const struct float_exact *x, int scale, unsigned round, bool keep, int digits, int low, int top)
 {
     int exp = x->exp + scale, quantum = (int)top_bit(x->m) + exp - (digits - 1);
-    unsigned __int128 free = shift_round(x->m, quantum - exp, x->more, x->negative, round); /* as if there were no smallest exponent */
+    /* as if there were no smallest exponent */
+    unsigned __int128 free = shift_round(x->m, quantum - exp, x->more, x->negative, round);
     bool tiny = quantum < low && !(free >> digits && quantum == low - 1);
     uint64_t m = (uint64_t)free, zero = 0;
     if (tiny && !keep)
@@ -572,7 +576,8 @@ void float_run32(struct sim_wave *w, const struct sim_inst *i, float_body *body,
     uint32_t buf[3][64], r[64];
     const void *s[3];
     unsigned n = i->n - i->n_results, csr = FLOAT_CSR;
-    bool keep_in = !(flags & FLOAT_FLUSH) && float_keeps_inputs(w, 'f'), keep_out = !(flags & FLOAT_FLUSH) && float_keeps_results(w, 'f');
+    bool keep_in = !(flags & FLOAT_FLUSH) && float_keeps_inputs(w, 'f'),
+         keep_out = !(flags & FLOAT_FLUSH) && float_keeps_results(w, 'f');
     for (unsigned k = 0; k < n; k++) {
         s[k] = lanes_read32(w, i, i->n_results + k, buf[k]);
         if (!(flags & FLOAT_NATIVE) && !keep_in)

@@ -1,5 +1,6 @@
-/* Float rows: how a row's value function meets MODE.  float_run reads the sources (lanes.h), runs a body over all lanes under the wave's
- * rounding and denormal modes, settles NaNs, applies omod and clamp, and writes the result.  What is computed is the rows' own matter.
+/* Float rows: how a row's value function meets MODE.  float_run reads the sources (lanes.h), runs a body over all lanes under the
+ * wave's rounding and denormal modes, settles NaNs, applies omod and clamp, and writes the result.  What is computed is the rows'
+ * own matter.
  *
  * What AMD's manuals leave open is settled so, here and in test/ref_float.py:
  *   - A NaN result of arithmetic is its first NaN source, made quiet; with no NaN source it is negative and quiet (ffc00000).
@@ -154,7 +155,8 @@ double float_exact_f64(const struct float_exact *x, int scale, unsigned round, b
 /* ---- Rows ---- */
 
 enum {
-    FLOAT_NATIVE = 1,   /* the body computes under the wave's modes, set in the processor; else its sources and result are flushed around it */
+    FLOAT_NATIVE = 1,   /* the body computes under the wave's modes, set in the processor; else its sources and result are flushed
+                         * around it */
     FLOAT_NANS = 2,     /* NaN results are settled as said above */
     FLOAT_RAW = 4,      /* f16 sources and results are bits in low halves; else they are floats */
     FLOAT_FLUSH = 8,    /* flushes whatever MODE says */
@@ -165,8 +167,9 @@ enum {
     FLOAT_TOWARD0 = 256 /* an f16 result is rounded toward zero whatever MODE says */
 };
 
-/* Computes `lanes` results (a multiple of 32; for packed rows low halves of all lanes, then high halves).  Elements: f, b: 32 bits; d: 64;
- * h, P: a float, or its bits in 32 bits with FLOAT_RAW (the high half unspecified); w: 32 bits, the high half unspecified. Sources that are not there are `a`. */
+/* Computes `lanes` results (a multiple of 32; for packed rows low halves of all lanes, then high halves).  Elements: f, b: 32
+ * bits; d: 64; h, P: a float, or its bits in 32 bits with FLOAT_RAW (the high half unspecified); w: 32 bits, the high half
+ * unspecified.  Sources that are not there are `a`. */
 typedef void float_body(const struct sim_wave *w, size_t lanes, void *restrict r, const void *a, const void *b, const void *c);
 
 void float_run(struct sim_wave *w, const struct sim_inst *i, float_body *body, unsigned flags);
@@ -182,8 +185,8 @@ void float_modify16(const struct sim_wave *w, const struct sim_inst *i, uint32_t
 void float_settle32(uint32_t *r, size_t lanes, const void *const *sources, unsigned n);
 
 /* Bodies other files use too. */
-float_body float_add, float_sub, float_subrev, float_mul, float_floor, float_ceil, float_trunc, float_rndne, float_mantissa, float_exponent,
-    float_pknorm_i16, float_pknorm_u16;
+float_body float_add, float_sub, float_subrev, float_mul, float_floor, float_ceil, float_trunc, float_rndne, float_mantissa,
+    float_exponent, float_pknorm_i16, float_pknorm_u16;
 
 /* Of revolutions; out of [-256, 256] they are 0 and 1, of infinities NaN. */
 double float_sin(double x);
@@ -230,7 +233,8 @@ double float_cos(double x);
         float_run32(w, i, body, flags);                                                                                 \
     }
 
-/* ---- Rows of f32 in the usual case: nearest even, denormals kept, nothing but neg and abs asked for, no NaN among the results ---- */
+/* ---- Rows of f32 in the usual case: nearest even, denormals kept, nothing but neg and abs asked for, no NaN among the results
+ * ---- */
 
 /* A source in that case: what to read, and how its signs change. */
 struct float_source {
@@ -242,7 +246,9 @@ static inline __attribute__((always_inline)) void float_source(struct sim_wave *
                                                                struct float_source *ret)
 {
     const __m256 sign = _mm256_set1_ps(-0.0f), none = _mm256_setzero_ps();
-    ret->x = (const float *)(o->kind == SIM_VGPR ? sim_vgpr(w, o->reg) : o->kind == SIM_IMM ? o->splat : lanes_spread32(w, o, buf));
+    ret->x = (const float *)(o->kind == SIM_VGPR  ? sim_vgpr(w, o->reg)
+                             : o->kind == SIM_IMM ? o->splat
+                                                  : lanes_spread32(w, o, buf));
     ret->drop = o->abs ? sign : none;
     ret->flip = o->neg ? sign : none;
 }
@@ -253,7 +259,8 @@ static inline __m256 float_take(const struct float_source *s, size_t v)
 }
 
 /* Writes lanes / 8 vectors to the first result; false, with nothing done, when there is a NaN among them. */
-static inline __attribute__((always_inline)) bool float_put(struct sim_wave *w, const struct sim_inst *i, const __m256 *r, size_t lanes)
+static inline __attribute__((always_inline)) bool float_put(struct sim_wave *w, const struct sim_inst *i, const __m256 *r,
+                                                            size_t lanes)
 {
     float *to = (float *)sim_vgpr(w, i->o[0].reg);
     __m256 nan = _mm256_setzero_ps();
@@ -275,7 +282,8 @@ static inline __attribute__((always_inline)) bool float_put(struct sim_wave *w, 
     return true;
 }
 
-/* A row of `n` sources, whose last is the result register with FLOAT_ACC, as an expression over vectors a, b and c of 8 floats. */
+/* A row of `n` sources, whose last is the result register with FLOAT_ACC, as an expression over vectors a, b and c of 8
+ * floats. */
 #define FLOAT_QUICK32(name, body, flags, n, ...)                                                                        \
     static inline __attribute__((always_inline)) bool quick_##name(struct sim_wave *w, const struct sim_inst *i, size_t lanes) \
     {                                                                                                                   \

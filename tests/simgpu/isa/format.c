@@ -11,7 +11,8 @@ enum { ALL6 = 0x3f, ALL7 = 0x7f, WHOLE = 1 << FORMAT_UINT | 1 << FORMAT_SINT | 1
 static const struct {
     uint8_t code, n, bits[4], kinds;
 } layouts[] = {
-    { 1, 1, { 8 }, ALL6 }, { 7, 1, { 16 }, ALL7 }, { 14, 2, { 8, 8 }, ALL6 }, { 20, 1, { 32 }, WHOLE }, { 23, 2, { 16, 16 }, ALL7 },
+    { 1, 1, { 8 }, ALL6 }, { 7, 1, { 16 }, ALL7 }, { 14, 2, { 8, 8 }, ALL6 }, { 20, 1, { 32 }, WHOLE },
+    { 23, 2, { 16, 16 }, ALL7 },
     { 30, 3, { 11, 11, 10 }, ALL7 }, { 37, 3, { 10, 11, 11 }, ALL7 }, { 44, 4, { 2, 10, 10, 10 }, ALL6 },
     { 50, 4, { 10, 10, 10, 2 }, ALL6 }, { 56, 4, { 8, 8, 8, 8 }, ALL6 }, { 62, 2, { 32, 32 }, WHOLE },
     { 65, 4, { 16, 16, 16, 16 }, ALL7 }, { 72, 3, { 32, 32, 32 }, WHOLE }, { 75, 4, { 32, 32, 32, 32 }, WHOLE },
@@ -57,7 +58,8 @@ bool format_gfx10(unsigned code, struct format *ret)
 
 bool format_gfx9(unsigned data, unsigned number, struct format *ret)
 {
-    static const uint8_t numbers[8] = { FORMAT_UNORM, FORMAT_SNORM, FORMAT_USCALED, FORMAT_SSCALED, FORMAT_UINT, FORMAT_SINT, 0xff, FORMAT_FLOAT };
+    static const uint8_t numbers[8] = { FORMAT_UNORM, FORMAT_SNORM, FORMAT_USCALED, FORMAT_SSCALED, FORMAT_UINT, FORMAT_SINT,
+                                        0xff, FORMAT_FLOAT };
     if (data >= 16 || !data_formats[data].n || number >= 8 || numbers[number] == 0xff)
         return false;
     unsigned widest = data_formats[data].bits[data_formats[data].n - 1];

@@ -6,7 +6,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-enum format_number { FORMAT_UNORM, FORMAT_SNORM, FORMAT_USCALED, FORMAT_SSCALED, FORMAT_UINT, FORMAT_SINT, FORMAT_FLOAT, FORMAT_SRGB };
+enum format_number { FORMAT_UNORM, FORMAT_SNORM, FORMAT_USCALED, FORMAT_SSCALED, FORMAT_UINT, FORMAT_SINT, FORMAT_FLOAT,
+                     FORMAT_SRGB };
 
 struct format {
     uint8_t n;          /* channels; 0: none */
@@ -15,7 +16,8 @@ struct format {
     uint8_t number;     /* enum format_number */
 };
 
-/* The format of gfx10's number (buffers and images), of gfx9's pair of numbers in a buffer.  False when it is reserved or not modelled. */
+/* The format of gfx10's number (buffers and images), of gfx9's pair of numbers in a buffer.  False when it is reserved or not
+ * modelled. */
 bool format_gfx10(unsigned code, struct format *ret);
 bool format_gfx9(unsigned data, unsigned number, struct format *ret);
 

@@ -1,9 +1,10 @@
 /* Rows of image instructions of gfx10, in so far as linear images need them.
  *
- * Modelled: descriptors of eight registers with linear layout (swizzle mode 0), rows of whole 256-byte units (or the descriptor's own pitch,
- * which a 2D image of gfx10.3 may have), slices of whole rows; 1D, 2D, 3D and arrays; all formats of format.c; channel selection, dmask, d16;
- * samplers' address modes, border colours of the three fixed kinds, point and linear filters with weights of eight bits; the base level only.
- * Not: tiling, mipmaps, cubes, samples, depth comparison, offsets, derivatives, 16-bit addresses, tfe.  Those stop the wave, or have no row. */
+ * Modelled: descriptors of eight registers with linear layout (swizzle mode 0), rows of whole 256-byte units (or the descriptor's
+ * own pitch, which a 2D image of gfx10.3 may have), slices of whole rows; 1D, 2D, 3D and arrays; all formats of format.c; channel
+ * selection, dmask, d16; samplers' address modes, border colours of the three fixed kinds, point and linear filters with weights
+ * of eight bits; the base level only.  Not: tiling, mipmaps, cubes, samples, depth comparison, offsets, derivatives, 16-bit
+ * addresses, tfe.  Those stop the wave, or have no row. */
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <math.h>
 
@@ -90,8 +91,8 @@ struct texel {
 };
 
 /* Where the lanes' texels are; those outside are not live. */
-static bool resolve(struct sim_wave *w, const struct sim_inst *i, const struct image *m, const struct texel *t, enum sim_access kind,
-                    struct access *a)
+static bool resolve(struct sim_wave *w, const struct sim_inst *i, const struct image *m, const struct texel *t,
+                    enum sim_access kind, struct access *a)
 {
     a->exec = sim_exec(w);
     a->live = 0;
@@ -120,7 +121,8 @@ static void read_texels(const struct sim_wave *w, const struct image *m, struct 
 }
 
 /* The channels that dmask names, of one lane, to registers. */
-static void write_channels(struct sim_wave *w, const struct sim_inst *i, const struct image *m, unsigned lane, const uint32_t c[4])
+static void write_channels(struct sim_wave *w, const struct sim_inst *i, const struct image *m, unsigned lane,
+                           const uint32_t c[4])
 {
     uint32_t *to = memory_registers(w, &i->o[0]) + lane;
     unsigned n = 0;
@@ -155,14 +157,17 @@ static void read_channels(const struct sim_wave *w, const struct sim_inst *i, co
 static void select_channels(const struct image *m, const uint32_t from[4], uint32_t to[4])
 {
     for (unsigned k = 0; k < 4; k++)
-        to[k] = m->select[k] >= 4 ? from[m->select[k] - 4] : m->select[k] == 1 ? (format_integer(&m->format) ? 1 : 0x3f800000) : 0;
+        to[k] = m->select[k] >= 4   ? from[m->select[k] - 4]
+                : m->select[k] == 1 ? (format_integer(&m->format) ? 1 : 0x3f800000)
+                                    : 0;
 }
 
 static bool has_registers(struct sim_wave *w, const struct sim_inst *i)
 {
     unsigned n = (unsigned)__builtin_popcount(i->dmask);
     n = i->d16 ? (n + 1) / 2 : n;
-    return (n && i->o[0].kind == SIM_VGPR && i->o[0].dwords >= n) || refuse(w, i, "an image instruction with fewer data registers than dmask says");
+    return (n && i->o[0].kind == SIM_VGPR && i->o[0].dwords >= n) ||
+           refuse(w, i, "an image instruction with fewer data registers than dmask says");
 }
 
 /* ---- Loads, stores, atomics ---- */

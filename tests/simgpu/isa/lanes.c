@@ -1,4 +1,5 @@
-/* The slow paths of lanes.h: scalars spread over lanes, source modifiers, SDWA and DPP.  What an instruction computes is not here. */
+/* The slow paths of lanes.h: scalars spread over lanes, source modifiers, SDWA and DPP.  What an instruction computes is not
+ * here. */
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "lanes.h"
 

@@ -1,7 +1,9 @@
-/* How rows of vector instructions read their sources, loop over lanes and write their results: DPP, SDWA, op_sel, neg and abs of sources,
- * the exec mask and the DPP masks of results.  It knows nothing of what an instruction computes; omod and float clamp are float.h's.
+/* How rows of vector instructions read their sources, loop over lanes and write their results: DPP, SDWA, op_sel, neg and abs of
+ * sources, the exec mask and the DPP masks of results.  It knows nothing of what an instruction computes; omod and float clamp
+ * are float.h's.
  *
- * The pattern of a row (LANES vectorises; in full waves `out` is the register itself, so a source is read and the result written once):
+ * The pattern of a row (LANES vectorises; in full waves `out` is the register itself, so a source is read and the result written
+ * once):
  *
  *     uint32_t buf[3][64];
  *     const uint32_t *a = lanes_read32(w, i, 1, buf[0]), *b = lanes_read32(w, i, 2, buf[1]);
@@ -9,8 +11,8 @@
  *     LANES(w, l, out[l] = a[l] + b[l];)
  *     lanes_done32(w, i, out, buf[2]);
  *
- * Between lanes_out32 and lanes_done32 no other lane than `l` may be read: `out` may be a source.  Buffers hold 64 lanes; of a wave32
- * the first 32 are meaningful.  Source numbers `k` count operands, results included. */
+ * Between lanes_out32 and lanes_done32 no other lane than `l` may be read: `out` may be a source.  Buffers hold 64 lanes; of a
+ * wave32 the first 32 are meaningful.  Source numbers `k` count operands, results included. */
 /* SPDX-License-Identifier: Apache-2.0 */
 #ifndef LANES_H
 #define LANES_H
@@ -120,7 +122,8 @@ static inline void lanes_split(uint32_t *ret_low, uint32_t *ret_high, const uint
     for (size_t l = 0; l < lanes; l += 8) {
         __m256 a = _mm256_castsi256_ps(_mm256_loadu_si256((const __m256i *)(x + l)));
         __m256 b = _mm256_castsi256_ps(_mm256_loadu_si256((const __m256i *)(x + l + 4)));
-        __m256i low = _mm256_castps_si256(_mm256_shuffle_ps(a, b, 0x88)), high = _mm256_castps_si256(_mm256_shuffle_ps(a, b, 0xdd));
+        __m256i low = _mm256_castps_si256(_mm256_shuffle_ps(a, b, 0x88)),
+                high = _mm256_castps_si256(_mm256_shuffle_ps(a, b, 0xdd));
         _mm256_storeu_si256((__m256i *)(ret_low + l), _mm256_permute4x64_epi64(low, 0xd8));
         _mm256_storeu_si256((__m256i *)(ret_high + l), _mm256_permute4x64_epi64(high, 0xd8));
     }
@@ -146,8 +149,8 @@ static inline const uint32_t *lanes_read_pk(struct sim_wave *w, const struct sim
     return lanes_read32(w, i, k, buf);
 }
 
-/* A source of two 32-bit values (F, v_pk_*_f32): the one for the low result by op_sel, for the high one by op_sel_hi; signs by neg_lo
- * and neg_hi. */
+/* A source of two 32-bit values (F, v_pk_*_f32): the one for the low result by op_sel, for the high one by op_sel_hi; signs by
+ * neg_lo and neg_hi. */
 void lanes_read_pair(struct sim_wave *w, const struct sim_inst *i, unsigned k, uint32_t *ret_lo, uint32_t *ret_hi);
 
 /* The packed view of lanes: twice as many 16-bit values. */
@@ -161,7 +164,8 @@ static inline void lanes_blend32(const struct sim_wave *w, uint32_t *dst, const 
     LANES(w, l, dst[l] = (uint32_t)(mask >> first_) >> k_ & 1 ? x[l] : dst[l];);
 }
 
-/* Where to compute 32-bit results of all lanes: the register itself when nothing is to be kept, else `buf`; not SDWA's or DPP's. */
+/* Where to compute 32-bit results of all lanes: the register itself when nothing is to be kept, else `buf`; not SDWA's or
+ * DPP's. */
 static inline uint32_t *lanes_out32(struct sim_wave *w, const struct sim_inst *i, uint32_t *buf)
 {
     return lanes_full(w) && !(i->dpp | i->dst_sel) ? sim_vgpr(w, i->o[0].reg) : buf;
@@ -178,8 +182,8 @@ static inline void lanes_done32(struct sim_wave *w, const struct sim_inst *i, co
         lanes_blend32(w, sim_vgpr(w, i->o[0].reg), buf, sim_exec(w));
 }
 
-/* Writes 16-bit results (low halves of `x`, the rest ignored) to the half of result 0 that op_sel[3] says.  The other half stays, except
- * that `zero` on GFX9 clears the high one: what most of its instructions do; those with op_sel of their own keep it. */
+/* Writes 16-bit results (low halves of `x`, the rest ignored) to the half of result 0 that op_sel[3] says.  The other half stays,
+ * except that `zero` on GFX9 clears the high one: what most of its instructions do; those with op_sel of their own keep it. */
 static inline void lanes_done16(struct sim_wave *w, const struct sim_inst *i, const uint32_t *x, bool zero)
 {
     if (i->dst_sel) {

@@ -1,6 +1,6 @@
-/* Rows of LDS (DS) instructions.  Accesses out of the block's LDS read zeros and write nothing, as on hardware; misaligned ones work, but
- * for atomics.  GDS is not there; global wave sync is core/schedule.c's.  ds_condxchg32, ds_ordered_count, the forms with
- * two addresses (src2) and the semaphores of global wave sync have no rows. */
+/* Rows of LDS (DS) instructions.  Accesses out of the block's LDS read zeros and write nothing, as on hardware; misaligned ones
+ * work, but for atomics.  GDS is not there; global wave sync is core/schedule.c's.  ds_condxchg32, ds_ordered_count, the forms
+ * with two addresses (src2) and the semaphores of global wave sync have no rows. */
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <immintrin.h>
 
@@ -12,8 +12,8 @@ static const char zeros[16];
 
 enum { BANKS = 32 };
 
-/* What 32 lanes ask of the banks: lane `l` wants unit[l] of slot[l].  A unit is as many words as a lane moves, a slot that many banks
- * as seen by the lanes that are served at once: `at_once` of them have as many slots of their own. */
+/* What 32 lanes ask of the banks: lane `l` wants unit[l] of slot[l].  A unit is as many words as a lane moves, a slot that many
+ * banks as seen by the lanes that are served at once: `at_once` of them have as many slots of their own. */
 struct demand {
     uint32_t unit[BANKS], slot[BANKS];
     uint32_t live;
@@ -29,8 +29,8 @@ static unsigned groups_of(uint32_t lanes, unsigned at_once)
     return count;
 }
 
-/* Passes beyond the first when those who want the same word share one.  In a pass a slot does the last unit that is asked of it, and
- * who asked for that one is served. */
+/* Passes beyond the first when those who want the same word share one.  In a pass a slot does the last unit that is asked of it,
+ * and who asked for that one is served. */
 static unsigned count_passes(const struct demand *d)
 {
     uint32_t serves[BANKS] = { 0 }, left = d->live;

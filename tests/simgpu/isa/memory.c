@@ -1,4 +1,5 @@
-/* Vector memory: checked host addresses for the lanes' addresses, and moves between memory and registers.  It knows no instruction. */
+/* Vector memory: checked host addresses for the lanes' addresses, and moves between memory and registers.  It knows no
+ * instruction. */
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <immintrin.h>
 
@@ -25,8 +26,8 @@ static unsigned count_slowly(const uint64_t *x, unsigned n)
 
 enum { LINE_BITS = 25 }; /* of a line's number: lines of one access mostly lie that near */
 
-/* How many of 32 or 64 lines are distinct; no more of their bits differ.  Each goes to a slot by its hash; those that find another one
- * there than their own are few, and none of them is one that was found. */
+/* How many of 32 or 64 lines are distinct; no more of their bits differ.  Each goes to a slot by its hash; those that find
+ * another one there than their own are few, and none of them is one that was found. */
 static unsigned count_distinct(const uint32_t *line, unsigned n)
 {
     uint32_t key[64], hash[64], slot[256];
@@ -64,8 +65,8 @@ static unsigned count_unusual(const struct sim_wave *w, const struct access *a)
     return count_slowly(line, n);
 }
 
-/* Distinct 64-byte lines that the lanes touch, dead ones (which have been given the address of a live one) changing nothing.  Lanes
- * mostly come in ascending order. */
+/* Distinct 64-byte lines that the lanes touch, dead ones (which have been given the address of a live one) changing nothing.
+ * Lanes mostly come in ascending order. */
 static unsigned count_lines(const struct sim_wave *w, const struct access *a)
 {
     uint32_t line[65], crosses = 0, descends = 0, steps = 0, last = a->size - 1;
@@ -138,12 +139,14 @@ static bool resolve_range(const struct sim_wave *w, const struct sim_inst *i, st
     if (!memory_at(w, i, a->address[0], a->size))
         return false;
     const struct sim_view *view = memory_view(w, i); /* holds that range now */
-    const __m256i lo = _mm256_set1_epi64x((long long)view->lo), most = _mm256_set1_epi64x((long long)(view->hi - view->lo - a->size));
+    const __m256i lo = _mm256_set1_epi64x((long long)view->lo),
+                  most = _mm256_set1_epi64x((long long)(view->hi - view->lo - a->size));
     const __m256i host = _mm256_set1_epi64x((long long)(uintptr_t)view->host), one = _mm256_set1_epi64x((long long)a->address[0]);
     __m256i outside = _mm256_setzero_si256(), differ = outside;
     for (size_t l = 0; l < w->lanes; l += 4) {
         __m256i x = _mm256_loadu_si256((const __m256i *)(a->address + l)), offset = _mm256_sub_epi64(x, lo);
-        outside = _mm256_or_si256(outside, _mm256_or_si256(offset, _mm256_sub_epi64(most, offset))); /* the top bit: one is negative */
+        /* the top bit: one is negative */
+        outside = _mm256_or_si256(outside, _mm256_or_si256(offset, _mm256_sub_epi64(most, offset)));
         differ = _mm256_or_si256(differ, _mm256_xor_si256(x, one));
         _mm256_storeu_si256((__m256i *)(a->at + l), _mm256_add_epi64(host, offset));
     }
@@ -309,7 +312,8 @@ MEMORY_SMALL_LOADS(X)
 MEMORY_SMALL_STORES(X)
 #undef X
 
-static inline __attribute__((always_inline)) void load_packed(const char *restrict from, uint32_t *restrict to, size_t lanes, size_t n)
+static inline __attribute__((always_inline)) void load_packed(const char *restrict from, uint32_t *restrict to, size_t lanes,
+                                                              size_t n)
 {
     for (size_t first = 0; first < lanes; first += 32)
         for (size_t l = first; l < first + 32; l++)
@@ -317,7 +321,8 @@ static inline __attribute__((always_inline)) void load_packed(const char *restri
                 memcpy(to + k * lanes + l, from + (l * n + k) * 4, 4);
 }
 
-static inline __attribute__((always_inline)) void store_packed(char *restrict to, const uint32_t *restrict from, size_t lanes, size_t n)
+static inline __attribute__((always_inline)) void store_packed(char *restrict to, const uint32_t *restrict from, size_t lanes,
+                                                               size_t n)
 {
     for (size_t first = 0; first < lanes; first += 32)
         for (size_t l = first; l < first + 32; l++)
@@ -347,7 +352,8 @@ static inline __attribute__((always_inline)) void load_each(const struct access 
 }
 
 /* The register and `a->at` do not overlap: registers are no card memory. */
-static inline __attribute__((always_inline)) void load_dwords(struct sim_wave *w, const struct access *a, uint32_t *registers, size_t n)
+static inline __attribute__((always_inline)) void load_dwords(struct sim_wave *w, const struct access *a, uint32_t *registers,
+                                                              size_t n)
 {
     if (a->packed && n == 1) {
         memcpy(registers, a->at[0], w->lanes * sizeof *registers);
@@ -373,8 +379,8 @@ static inline __attribute__((always_inline)) void load_dwords(struct sim_wave *w
         write_register(w, a->exec, registers + k * lanes, result + k * lanes);
 }
 
-static inline __attribute__((always_inline)) void store_dwords(struct sim_wave *w, const struct access *a, const uint32_t *registers,
-                                                               size_t n)
+static inline __attribute__((always_inline)) void store_dwords(struct sim_wave *w, const struct access *a,
+                                                               const uint32_t *registers, size_t n)
 {
     size_t lanes = w->lanes;
     if (a->packed && n == 1) {

@@ -1,5 +1,6 @@
-/* How rows of vector memory reach memory: addresses of all lanes are found by the row's file (vmem.c, buffer.c, image.c), turned into host
- * addresses here with all checks, and what is moved between them and registers is the same for all.  LDS instructions have lds.c. */
+/* How rows of vector memory reach memory: addresses of all lanes are found by the row's file (vmem.c, buffer.c, image.c), turned
+ * into host addresses here with all checks, and what is moved between them and registers is the same for all.  LDS instructions
+ * have lds.c. */
 /* SPDX-License-Identifier: Apache-2.0 */
 #ifndef MEMORY_H
 #define MEMORY_H
@@ -18,7 +19,8 @@ struct access {
     char *at[64];         /* the host's, of all lanes: those not live have one that may be read */
 };
 
-/* Recently used ranges of this thread, chosen by instruction: an instruction tends to stay within one allocation, a wave does not. */
+/* Recently used ranges of this thread, chosen by instruction: an instruction tends to stay within one allocation, a wave does
+ * not. */
 enum { MEMORY_VIEWS = 64 };
 extern _Thread_local struct sim_view memory_views[MEMORY_VIEWS];
 
@@ -49,8 +51,8 @@ static inline uint32_t *memory_registers(const struct sim_wave *w, const struct 
     return (o->kind == SIM_AGPR ? w->a : w->v) + (size_t)o->reg * w->lanes;
 }
 
-/* Fills in `at`, `packed` and `same` from `address` and counts the access.  False when there is nothing to do any more: no lane is live, or after
- * sim_fault.  `flat` also knows the apertures of LDS and scratch. */
+/* Fills in `at`, `packed` and `same` from `address` and counts the access.  False when there is nothing to do any more: no lane
+ * is live, or after sim_fault.  `flat` also knows the apertures of LDS and scratch. */
 bool memory_resolve(struct sim_wave *w, const struct sim_inst *i, struct access *a, bool flat);
 /* The same for private memory; address[] holds offsets in the lane's. */
 bool memory_resolve_private(struct sim_wave *w, const struct sim_inst *i, struct access *a);
@@ -63,8 +65,9 @@ static inline char *memory_private(const struct sim_wave *w, unsigned lane, uint
     return (char *)w->scratch + (size_t)lane * w->scratch_bytes + offset;
 }
 
-/* What is moved: name in mnemonics of loads, bytes, C type in memory, new register value of the loaded `x` and the `old` value of the
- * register.  Halves that a d16 load does not write are kept, as without ECC of the register file (code for cards with it expects nothing). */
+/* What is moved: name in mnemonics of loads, bytes, C type in memory, new register value of the loaded `x` and the `old` value of
+ * the register.  Halves that a d16 load does not write are kept, as without ECC of the register file (code for cards with it
+ * expects nothing). */
 #define MEMORY_SMALL_LOADS(X)                                                                                           \
     X(ubyte, 1, uint8_t, x) X(sbyte, 1, int8_t, (uint32_t)(int32_t)x)                                                   \
     X(ushort, 2, uint16_t, x) X(sshort, 2, int16_t, (uint32_t)(int32_t)x)                                               \
@@ -79,7 +82,8 @@ static inline char *memory_private(const struct sim_wave *w, unsigned lane, uint
 #define X(name, bytes, type, expr) void memory_load_##name(struct sim_wave *w, const struct access *a, uint32_t *registers);
 MEMORY_SMALL_LOADS(X)
 #undef X
-#define X(name, bytes, type, expr) void memory_store_##name(struct sim_wave *w, const struct access *a, const uint32_t *registers);
+#define X(name, bytes, type, expr) \
+    void memory_store_##name(struct sim_wave *w, const struct access *a, const uint32_t *registers);
 MEMORY_SMALL_STORES(X)
 #undef X
 #define X(name, dwords)                                                                                                 \
@@ -128,7 +132,8 @@ static inline uint64_t memory_value(const uint32_t *registers, size_t lanes, uns
 /* Stops the wave, and says false, when a live lane's address is no multiple of the access' size, 4 or 8. */
 bool memory_aligned(struct sim_wave *w, const struct sim_inst *i, const struct access *a);
 
-/* Does it for all live lanes in order; `compare` may be NULL.  Old values go to `result` unless NULL, zeros for lanes not live. */
+/* Does it for all live lanes in order; `compare` may be NULL.  Old values go to `result` unless NULL, zeros for lanes not
+ * live. */
 void memory_atomics(struct sim_wave *w, const struct sim_inst *i, const struct access *a, memory_atomic *op, const uint32_t *data,
                     const uint32_t *compare, uint32_t *result);
 

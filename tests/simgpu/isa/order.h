@@ -1,5 +1,5 @@
-/* Minimum, maximum and median of floats by their bits, with AMD's rules for NaNs and zeros: f16 in the upper half of 32 bits, f32, f64.  Integer
- * arithmetic only, so that loops over lanes vectorise and no bit of a NaN is lost. */
+/* Minimum, maximum and median of floats by their bits, with AMD's rules for NaNs and zeros: f16 in the upper half of 32 bits,
+ * f32, f64.  Integer arithmetic only, so that loops over lanes vectorise and no bit of a NaN is lost. */
 /* SPDX-License-Identifier: Apache-2.0 */
 #ifndef ORDER_H
 #define ORDER_H
@@ -7,8 +7,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* Defines order_{min,max,med,same}NAME on bit type U, S being its signed twin of BITS bits.  The manual's order of cases: in ieee mode a
- * signalling NaN wins and becomes quiet; else a NaN loses, also to another NaN; -0 is below +0. */
+/* Defines order_{min,max,med,same}NAME on bit type U, S being its signed twin of BITS bits.  The manual's order of cases: in ieee
+ * mode a signalling NaN wins and becomes quiet; else a NaN loses, also to another NaN; -0 is below +0. */
 #define ORDER_FUNCTIONS(name, U, S, bits, inf, quiet)                                                                   \
     static inline bool order_nan##name(U x)                                                                             \
     {                                                                                                                   \

@@ -1,7 +1,8 @@
-/* Scalar arithmetic: SOP1, SOP2, SOPC and the arithmetic of SOPK, of gfx9 and gfx10.  Jumps, hardware registers and hints are control.c's.
+/* Scalar arithmetic: SOP1, SOP2, SOPC and the arithmetic of SOPK, of gfx9 and gfx10.  Jumps, hardware registers and hints are
+ * control.c's.
  *
- * The table says of each instruction what it computes; the word in front of a row says what it reads (32- or 64-bit sources a and b, the old
- * result d) and how SCC comes about: Z not zero, C given by the row, nothing else untouched. */
+ * The table says of each instruction what it computes; the word in front of a row says what it reads (32- or 64-bit sources a and
+ * b, the old result d) and how SCC comes about: Z not zero, C given by the row, nothing else untouched. */
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "scalar.h"
 
@@ -236,7 +237,8 @@ static inline uint64_t twice_each(uint32_t x)
 #define CMP32(name, ...) RUN(name) { IN32(a, 0) IN32(b, 1) w->scc = (__VA_ARGS__); }
 #define CMP64(name, ...) RUN(name) { IN64(a, 0) IN64(b, 1) w->scc = (__VA_ARGS__); }
 #define BIT64(name, ...) RUN(name) { IN64(a, 0) IN32(b, 1) w->scc = (__VA_ARGS__); }
-#define K32(name, expr, carry) RUN(name) { int32_t k = i->simm; IN32(d, 0) (void)d; uint32_t c = (carry); OUT32(expr) w->scc = c; }
+#define K32(name, expr, carry) \
+    RUN(name) { int32_t k = i->simm; IN32(d, 0) (void)d; uint32_t c = (carry); OUT32(expr) w->scc = c; }
 #define CMPK(name, ...) RUN(name) { int32_t k = i->simm; IN32(a, 0) w->scc = (__VA_ARGS__); }
 /* The 32-bit forms work on EXEC_LO alone and the 64-bit ones on both words, whatever the wave's size. */
 #define SAVEEXEC(name, ...)                                                                                             \
@@ -365,7 +367,8 @@ RUN(s_movrelsd_2_b32)
 
 static const struct sim_op rows[] = {
     ROWS
-    ROW(s_movrels_b32, "s=s") ROW(s_movrels_b64, "S=S") ROW(s_movreld_b32, "s=s") ROW(s_movreld_b64, "S=S") ROW(s_movrelsd_2_b32, "s=s")
+    ROW(s_movrels_b32, "s=s") ROW(s_movrels_b64, "S=S") ROW(s_movreld_b32, "s=s") ROW(s_movreld_b64,
+                                                                                      "S=S") ROW(s_movrelsd_2_b32, "s=s")
 #undef ROW
 #define ROW(name, sig) { #name, sig, run_##name, SIM_SALU, SIM_GFX11 | SIM_GFX12 },
     ROWS_GFX11

@@ -1,5 +1,6 @@
-/* Floating-point instructions of scalar registers (gfx12): s_add_f32 ..., and v_s_exp_f32 ... of the transcendental unit.  Each is the vector
- * instruction of the same name, run for a wave of its own registers: modes, rounding, NaNs and modifiers are that row's. */
+/* Floating-point instructions of scalar registers (gfx12): s_add_f32 ..., and v_s_exp_f32 ... of the transcendental unit.  Each
+ * is the vector instruction of the same name, run for a wave of its own registers: modes, rounding, NaNs and modifiers are that
+ * row's. */
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <stdio.h>
 

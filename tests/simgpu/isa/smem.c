@@ -1,5 +1,5 @@
-/* Rows of scalar memory instructions.  Addresses lose their two low bits, as on hardware.  s_scratch_load and s_scratch_store have no rows: private
- * memory here is not laid out as they see it, and no compiler uses them. */
+/* Rows of scalar memory instructions.  Addresses lose their two low bits, as on hardware.  s_scratch_load and s_scratch_store
+ * have no rows: private memory here is not laid out as they see it, and no compiler uses them. */
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <time.h>
 
@@ -220,26 +220,27 @@ static void nothing(struct sim_wave *w, const struct sim_inst *i)
 /* ---- Table ---- */
 
 static const struct sim_op ops[] = {
-#define X(name, n)                                                                                                      \
-    { "s_load_" #name, "o=oo", s_load_##name, SIM_SMEM, 0 }, { "s_buffer_load_" #name, "o=oo", s_buffer_load_##name, SIM_SMEM, 0 },
+#define X(name, n)                                           \
+    { "s_load_" #name, "o=oo", s_load_##name, SIM_SMEM, 0 }, \
+        { "s_buffer_load_" #name, "o=oo", s_buffer_load_##name, SIM_SMEM, 0 },
     LOADS(X)
 #undef X
 #define X(name, type)                                                                                                   \
     { "s_load_" #name, "o=oo", s_load_##name, SIM_SMEM, SIM_GFX12 },                                                    \
     { "s_buffer_load_" #name, "o=oo", s_buffer_load_##name, SIM_SMEM, SIM_GFX12 },
-    SMALL_LOADS(X)
+        SMALL_LOADS(X)
 #undef X
 #define X(name, n)                                                                                                      \
     { "s_store_" #name, "=ooo", s_store_##name, SIM_SMEM, SIM_GFX9 },                                                   \
     { "s_buffer_store_" #name, "=ooo", s_buffer_store_##name, SIM_SMEM, SIM_GFX9 },
-    STORES(X)
+            STORES(X)
 #undef X
 #define X(name, function, bytes, pair, cards)                                                                           \
     { "s_atomic_" #name, "=ooo", s_atomic_##name, SIM_SMEM, SIM_GFX9 },                                                 \
     { "s_buffer_atomic_" #name, "=ooo", s_buffer_atomic_##name, SIM_SMEM, SIM_GFX9 },
-    MEMORY_ATOMICS(X)
+                MEMORY_ATOMICS(X)
 #undef X
-    { "s_memtime", "o=", s_memtime, SIM_SMEM, 0 },
+                    { "s_memtime", "o=", s_memtime, SIM_SMEM, 0 },
     { "s_memrealtime", "o=", s_memrealtime, SIM_SMEM, 0 },
     { "s_dcache_inv", "", nothing, SIM_SMEM, 0 },
     { "s_dcache_wb", "", nothing, SIM_SMEM, SIM_GFX9 },

@@ -1,5 +1,5 @@
-/* Vector compares: v_cmp_* and v_cmpx_*, integers, floats and classes.  A compare gives a lane mask, 0 for inactive lanes.  v_cmpx sets exec to
- * it: GFX10 that alone, GFX9 the named mask too.
+/* Vector compares: v_cmp_* and v_cmpx_*, integers, floats and classes.  A compare gives a lane mask, 0 for inactive lanes.
+ * v_cmpx sets exec to it: GFX10 that alone, GFX9 the named mask too.
  *
  * The relations are two lists, the types two more; each pair is one row. */
 /* SPDX-License-Identifier: Apache-2.0 */
@@ -124,7 +124,8 @@ FLOAT_RELATIONS(MASK_f64, f64)
 
 /* ---- Classes ---- */
 
-/* The bit of a float's class, given its sign, exponent and mantissa: NaNs and infinities, normal, denormal and zero of either sign. */
+/* The bit of a float's class, given its sign, exponent and mantissa: NaNs and infinities, normal, denormal and zero of either
+ * sign. */
 static inline uint32_t class_bit(bool negative, bool exponent_max, bool exponent_zero, bool mantissa_zero, bool quiet)
 {
     if (exponent_max && !mantissa_zero)
@@ -155,7 +156,7 @@ static uint64_t mask_class_f32(struct sim_wave *w, const struct sim_inst *i)
     const uint32_t *pa = lanes_read32(w, i, i->n_results, buf[0]), *pb = lanes_read32(w, i, i->n_results + 1u, buf[1]);
     uint64_t mask;
     LANES_MASK(w, l, mask, (which & pb[l]) != 0, uint32_t a = pa[l];
-               uint32_t which = class_bit(a >> 31, (a & 0x7f800000) == 0x7f800000, !(a & 0x7f800000), !(a & 0x7fffff), a >> 22 & 1););
+        uint32_t which = class_bit(a >> 31, (a & 0x7f800000) == 0x7f800000, !(a & 0x7f800000), !(a & 0x7fffff), a >> 22 & 1););
     return mask;
 }
 

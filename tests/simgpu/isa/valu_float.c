@@ -1,7 +1,8 @@
-/* Rows of f32 and f64 arithmetic and conversions (VOP1, VOP2, VOP3; packed f32).  f16 is valu_half.c's, compares are valu_cmp.c's.
- * Approximating instructions (rcp, rsq, sqrt, exp, log, sin, cos) of f32 give the correctly rounded value, to nearest whatever MODE says; hardware is
- * within 1 ulp of it.  v_rcp_f64 likewise, since the quotient that compilers refine from it is wrong for denominators of all ones with less; the
- * square roots of f64 give 29 significant bits, as hardware does, so that code which forgets to refine them does not pass. */
+/* Rows of f32 and f64 arithmetic and conversions (VOP1, VOP2, VOP3; packed f32).  f16 is valu_half.c's, compares are
+ * valu_cmp.c's.  Approximating instructions (rcp, rsq, sqrt, exp, log, sin, cos) of f32 give the correctly rounded value, to
+ * nearest whatever MODE says; hardware is within 1 ulp of it.  v_rcp_f64 likewise, since the quotient that compilers refine from
+ * it is wrong for denominators of all ones with less; the square roots of f64 give 29 significant bits, as hardware does, so that
+ * code which forgets to refine them does not pass. */
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "float.h"
 
@@ -11,16 +12,18 @@
 
 /* ---- f32 arithmetic ---- */
 
-static FLOAT_VECTORS32(fma32, _mm256_fmadd_ps(a, b, c))
-static FLOAT_BODY(mad32, float_f32, float_f32, float_f32, float_f32, a * b + c)
+static FLOAT_VECTORS32(fma32, _mm256_fmadd_ps(a, b, c)) static FLOAT_BODY(mad32, float_f32, float_f32, float_f32, float_f32,
+                                                                          a *b + c)
 
-/* Zero times anything, NaN also, is +0, as graphics of old had it. */
-static FLOAT_BODY(mul_legacy32, float_f32, float_f32, float_f32, float_f32, a == 0 || b == 0 ? 0 : a * b)
-static FLOAT_BODY(mullit32, float_f32, float_f32, float_f32, float_f32,
+    /* Zero times anything, NaN also, is +0, as graphics of old had it. */
+    static FLOAT_BODY(mul_legacy32, float_f32, float_f32, float_f32, float_f32,
+                      a == 0 || b == 0 ? 0 : a * b) static FLOAT_BODY(mullit32, float_f32, float_f32, float_f32, float_f32,
                   !(b > -0x1.fffffep127f) || !(c > 0) ? -0x1.fffffep127f : a == 0 || b == 0 ? 0 : a * b)
 
-/* Sources made +0 where their product is to be; a fused +0 * +0 + c would lose the sign of -0, so c is taken as it is then. */
-static void multiply_add_legacy(const struct sim_wave *w, size_t lanes, float *r, const float *a, const float *b, const float *c, bool fused)
+    /* Sources made +0 where their product is to be; a fused +0 * +0 + c would lose the sign of -0, so c is taken as it is
+     * then. */
+    static void multiply_add_legacy(const struct sim_wave *w, size_t lanes, float *r, const float *a, const float *b,
+                                    const float *c, bool fused)
 {
     bool keep = fused && float_keeps_inputs(w, 'f') && float_keeps_results(w, 'f');
     for (size_t l = 0; l < lanes; l++) {
@@ -64,13 +67,18 @@ FLOAT_RUN32(v_mullit_f32, mullit32, FLOAT_NATIVE | FLOAT_NANS)
 
 static FLOAT_BODY(min32, float_u32, float_u32, float_u32, float_u32, order_min32(a, b, float_ieee(w)))
 static FLOAT_BODY(max32, float_u32, float_u32, float_u32, float_u32, order_max32(a, b, float_ieee(w)))
-static FLOAT_BODY(min3_32, float_u32, float_u32, float_u32, float_u32, order_min32(order_min32(a, b, float_ieee(w)), c, float_ieee(w)))
-static FLOAT_BODY(maxmin_32, float_u32, float_u32, float_u32, float_u32, order_min32(order_max32(a, b, float_ieee(w)), c, float_ieee(w)))
-static FLOAT_BODY(minmax_32, float_u32, float_u32, float_u32, float_u32, order_max32(order_min32(a, b, float_ieee(w)), c, float_ieee(w)))
-static FLOAT_BODY(max3_32, float_u32, float_u32, float_u32, float_u32, order_max32(order_max32(a, b, float_ieee(w)), c, float_ieee(w)))
+static FLOAT_BODY(min3_32, float_u32, float_u32, float_u32, float_u32,
+                  order_min32(order_min32(a, b, float_ieee(w)), c, float_ieee(w)))
+static FLOAT_BODY(maxmin_32, float_u32, float_u32, float_u32, float_u32,
+                  order_min32(order_max32(a, b, float_ieee(w)), c, float_ieee(w)))
+static FLOAT_BODY(minmax_32, float_u32, float_u32, float_u32, float_u32,
+                  order_max32(order_min32(a, b, float_ieee(w)), c, float_ieee(w)))
+static FLOAT_BODY(max3_32, float_u32, float_u32, float_u32, float_u32,
+                  order_max32(order_max32(a, b, float_ieee(w)), c, float_ieee(w)))
 
-/* The middle of the ordered bits, where there is neither a NaN nor zeros of both signs; any such lane has all done by the manual's cases. */
-static void med3_32(const struct sim_wave *w, size_t lanes, void *restrict r_, const void *a_, const void *b_, const void *c_)
+    /* The middle of the ordered bits, where there is neither a NaN nor zeros of both signs; any such lane has all done by the
+ * manual's cases. */
+    static void med3_32(const struct sim_wave *w, size_t lanes, void *restrict r_, const void *a_, const void *b_, const void *c_)
 {
     const float_u32 *a = a_, *b = b_, *c = c_;
     float_u32 *r = r_;
@@ -82,7 +90,8 @@ static void med3_32(const struct sim_wave *w, size_t lanes, void *restrict r_, c
             int32_t low = kx < ky ? kx : ky, high = kx < ky ? ky : kx, middle = kz < low ? low : kz > high ? high : kz;
             r[l] = (uint32_t)order_key32((uint32_t)middle); /* the key is its own inverse */
             special |= (uint32_t)(order_nan32(x) | order_nan32(y) | order_nan32(z));
-            special |= (uint32_t)((x == 0) | (y == 0) | (z == 0)) & (uint32_t)((x == 1u << 31) | (y == 1u << 31) | (z == 1u << 31));
+            special |= (uint32_t)((x == 0) | (y == 0) | (z == 0)) &
+                       (uint32_t)((x == 1u << 31) | (y == 1u << 31) | (z == 1u << 31));
         }
     for (size_t l = 0; special && l < lanes; l++)
         r[l] = order_med32(a[l], b[l], c[l], float_ieee(w));
@@ -162,7 +171,8 @@ static FLOAT_VECTORS64(ceil64, _mm256_round_pd(a, _MM_FROUND_TO_POS_INF | _MM_FR
 static FLOAT_VECTORS64(trunc64, _mm256_round_pd(a, _MM_FROUND_TO_ZERO | _MM_FROUND_NO_EXC))
 static FLOAT_VECTORS64(rndne64, _mm256_round_pd(a, _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC))
 
-/* x - floor(x), which rounding could bring to 1: never above the largest number below.  (min gives its second operand when one is NaN.) */
+/* x - floor(x), which rounding could bring to 1: never above the largest number below.  (min gives its second operand when one is
+ * NaN.) */
 static FLOAT_VECTORS32(fract32, _mm256_min_ps(_mm256_set1_ps(0x1.fffffep-1f), _mm256_sub_ps(a, _mm256_floor_ps(a))))
 static FLOAT_VECTORS64(fract64, _mm256_min_pd(_mm256_set1_pd(0x1.fffffffffffffp-1), _mm256_sub_pd(a, _mm256_floor_pd(a))))
 
@@ -327,9 +337,11 @@ struct scaling {
     bool undo, nan;
 };
 
-/* `s` is the source, `d` the denominator, `n` the numerator.  Two of the conditions ask whether a quotient is denormal; that is told exactly,
- * with as much exponent as a long double has.  The manual's text has the fourth power with the other sign; only so is the quotient right. */
-static struct scaling div_scale(long double s, long double d, long double n, int field_d, int field_n, int wide, const int *limits)
+/* `s` is the source, `d` the denominator, `n` the numerator.  Two of the conditions ask whether a quotient is denormal; that is
+ * told exactly, with as much exponent as a long double has.  The manual's text has the fourth power with the other sign; only so
+ * is the quotient right. */
+static struct scaling div_scale(long double s, long double d, long double n, int field_d, int field_n, int wide,
+                                const int *limits)
 {
     long double smallest = ldexpl(1, limits[0]), size_d = fabsl(d), size_n = fabsl(n);
     bool reciprocal = size_d > 1 / smallest && !isinf(d), quotient = size_n < size_d * smallest && n != 0 && !isinf(d);
@@ -348,7 +360,8 @@ static struct scaling div_scale(long double s, long double d, long double n, int
     return (struct scaling){ .power = field_n <= limits[2] ? wide : 0 };
 }
 
-/* Nothing to scale, and nothing that a pass through would change?  By exponents alone, so that few operands need the exact conditions. */
+/* Nothing to scale, and nothing that a pass through would change?  By exponents alone, so that few operands need the exact
+ * conditions. */
 static inline bool ordinary32(uint32_t s, uint32_t d, uint32_t n)
 {
     int field_s = (int)(s >> 23 & 255), field_d = (int)(d >> 23 & 255), field_n = (int)(n >> 23 & 255);
@@ -374,8 +387,8 @@ static void run_v_div_scale_f32(struct sim_wave *w, const struct sim_inst *i)
         r[l] = s[0][l];
         if (ordinary32(s[0][l], s[1][l], s[2][l]))
             continue;
-        struct scaling x = div_scale(f32_of(s[0][l]), f32_of(s[1][l]), f32_of(s[2][l]), (int)(s[1][l] >> 23 & 255), (int)(s[2][l] >> 23 & 255), 64,
-                                     limits);
+        struct scaling x = div_scale(f32_of(s[0][l]), f32_of(s[1][l]), f32_of(s[2][l]), (int)(s[1][l] >> 23 & 255),
+                                     (int)(s[2][l] >> 23 & 255), 64, limits);
         r[l] = x.nan ? FLOAT_NAN32 : u32_of((float)((double)f32_of(s[0][l]) * power_of_two(x.power)));
         undo |= (uint64_t)x.undo << l;
     }
@@ -460,8 +473,8 @@ static bool stays_finite(unsigned round, bool negative)
     return round == 3 || round == (negative ? 1 : 2);
 }
 
-/* q quotient, d denominator, n numerator.  Where the manual has overflow for a denominator with the exponent of infinity, which came before,
- * it must mean the quotient's: the refinement of an infinite one ends as NaN. */
+/* q quotient, d denominator, n numerator.  Where the manual has overflow for a denominator with the exponent of infinity, which
+ * came before, it must mean the quotient's: the refinement of an infinite one ends as NaN. */
 
 static uint32_t fixup32(const struct sim_wave *w, uint32_t q, uint32_t d, uint32_t n)
 {
@@ -595,7 +608,8 @@ static void run_pair(struct sim_wave *w, const struct sim_inst *i, float_body *b
 {
     uint32_t low[3][64], high[3][64];
     uint64_t r[2][64];
-    unsigned n = i->n - i->n_results, csr = float_csr(float_round(w, 'f'), float_keeps_inputs(w, 'f'), float_keeps_results(w, 'f'));
+    unsigned n = i->n - i->n_results,
+             csr = float_csr(float_round(w, 'f'), float_keeps_inputs(w, 'f'), float_keeps_results(w, 'f'));
     const void *lows[3] = { low[0], low[1], low[2] }, *highs[3] = { high[0], high[1], high[2] };
     for (unsigned k = 0; k < n && k < 3; k++)
         lanes_read_pair(w, i, i->n_results + k, low[k], high[k]);
@@ -642,24 +656,31 @@ static const struct sim_op ops[] = {
     ROW(v_min_f32, "f=ff", VALU), ROW(v_max_f32, "f=ff", VALU), ROW(v_min3_f32, "f=fff", VALU), ROW(v_max3_f32, "f=fff", VALU),
     ROW(v_maxmin_f32, "f=fff", VALU), ROW(v_minmax_f32, "f=fff", VALU),
     ROW(v_med3_f32, "f=fff", VALU), ROW(v_min_f64, "d=dd", F64), ROW(v_max_f64, "d=dd", F64),
-    ROW(v_cubeid_f32, "f=fff", VALU), ROW(v_cubesc_f32, "f=fff", VALU), ROW(v_cubetc_f32, "f=fff", VALU), ROW(v_cubema_f32, "f=fff", VALU),
+    ROW(v_cubeid_f32, "f=fff", VALU), ROW(v_cubesc_f32, "f=fff", VALU), ROW(v_cubetc_f32, "f=fff", VALU),
+    ROW(v_cubema_f32, "f=fff", VALU),
     ROW(v_floor_f32, "f=f", VALU), ROW(v_ceil_f32, "f=f", VALU), ROW(v_trunc_f32, "f=f", VALU), ROW(v_rndne_f32, "f=f", VALU),
     ROW(v_fract_f32, "f=f", VALU), ROW(v_floor_f64, "d=d", F64), ROW(v_ceil_f64, "d=d", F64), ROW(v_trunc_f64, "d=d", F64),
     ROW(v_rndne_f64, "d=d", F64), ROW(v_fract_f64, "d=d", F64),
-    ROW(v_rcp_f32, "f=f", TRANS), ROW_AS(v_rcp_iflag_f32, "f=f", TRANS, v_rcp_f32), ROW(v_rsq_f32, "f=f", TRANS), ROW(v_sqrt_f32, "f=f", TRANS),
+    ROW(v_rcp_f32, "f=f", TRANS), ROW_AS(v_rcp_iflag_f32, "f=f", TRANS, v_rcp_f32), ROW(v_rsq_f32, "f=f", TRANS),
+    ROW(v_sqrt_f32, "f=f", TRANS),
     ROW(v_exp_f32, "f=f", TRANS), ROW(v_log_f32, "f=f", TRANS), ROW_AS(v_exp_legacy_f32, "f=f", TRANS, v_exp_f32),
     ROW_AS(v_log_legacy_f32, "f=f", TRANS, v_log_f32), ROW(v_sin_f32, "f=f", TRANS), ROW(v_cos_f32, "f=f", TRANS),
     ROW(v_rcp_f64, "d=d", TRANS), ROW(v_rsq_f64, "d=d", TRANS), ROW(v_sqrt_f64, "d=d", TRANS),
-    ROW(v_ldexp_f32, "f=fb", VALU), ROW(v_ldexp_f64, "d=db", F64), ROW(v_frexp_mant_f32, "f=f", VALU), ROW(v_frexp_exp_i32_f32, "b=f", VALU),
+    ROW(v_ldexp_f32, "f=fb", VALU), ROW(v_ldexp_f64, "d=db", F64), ROW(v_frexp_mant_f32, "f=f", VALU),
+    ROW(v_frexp_exp_i32_f32, "b=f", VALU),
     ROW(v_frexp_mant_f64, "d=d", F64), ROW(v_frexp_exp_i32_f64, "b=d", F64),
     ROW(v_add_f64, "d=dd", F64), ROW(v_mul_f64, "d=dd", F64), ROW(v_fma_f64, "d=ddd", F64), ROW(v_fmac_f64, "d=dd", F64),
     ROW(v_trig_preop_f64, "d=db", F64),
     ROW(v_div_scale_f32, "fm=fff", VALU), ROW(v_div_fmas_f32, "f=fff", VALU), ROW(v_div_fixup_f32, "f=fff", VALU),
     ROW(v_div_scale_f64, "dm=ddd", F64), ROW(v_div_fmas_f64, "d=ddd", F64), ROW(v_div_fixup_f64, "d=ddd", F64),
-    ROW(v_cvt_i32_f32, "b=f", VALU), ROW(v_cvt_u32_f32, "b=f", VALU), ROW(v_cvt_rpi_i32_f32, "b=f", VALU), ROW(v_cvt_flr_i32_f32, "b=f", VALU),
-    ROW(v_cvt_i32_f64, "b=d", F64), ROW(v_cvt_u32_f64, "b=d", F64), ROW(v_cvt_f32_i32, "f=b", VALU), ROW(v_cvt_f32_u32, "f=b", VALU),
-    ROW(v_cvt_f64_i32, "d=b", F64), ROW(v_cvt_f64_u32, "d=b", F64), ROW(v_cvt_f32_f64, "f=d", F64), ROW(v_cvt_f64_f32, "d=f", F64),
-    ROW(v_cvt_f32_ubyte0, "f=b", VALU), ROW(v_cvt_f32_ubyte1, "f=b", VALU), ROW(v_cvt_f32_ubyte2, "f=b", VALU), ROW(v_cvt_f32_ubyte3, "f=b", VALU),
+    ROW(v_cvt_i32_f32, "b=f", VALU), ROW(v_cvt_u32_f32, "b=f", VALU), ROW(v_cvt_rpi_i32_f32, "b=f", VALU),
+    ROW(v_cvt_flr_i32_f32, "b=f", VALU),
+    ROW(v_cvt_i32_f64, "b=d", F64), ROW(v_cvt_u32_f64, "b=d", F64), ROW(v_cvt_f32_i32, "f=b", VALU),
+    ROW(v_cvt_f32_u32, "f=b", VALU),
+    ROW(v_cvt_f64_i32, "d=b", F64), ROW(v_cvt_f64_u32, "d=b", F64), ROW(v_cvt_f32_f64, "f=d", F64),
+    ROW(v_cvt_f64_f32, "d=f", F64),
+    ROW(v_cvt_f32_ubyte0, "f=b", VALU), ROW(v_cvt_f32_ubyte1, "f=b", VALU), ROW(v_cvt_f32_ubyte2, "f=b", VALU),
+    ROW(v_cvt_f32_ubyte3, "f=b", VALU),
     ROW(v_cvt_off_f32_i4, "f=b", VALU), ROW(v_cvt_pk_u8_f32, "b=fbb", VALU), ROW(v_cvt_pkaccum_u8_f32, "b=fb", VALU),
     ROW(v_cvt_pknorm_i16_f32, "b=ff", VALU), ROW(v_cvt_pknorm_u16_f32, "b=ff", VALU),
 #define X(name, sig, cls, T, expr) { #name, sig, run_##name, SIM_##cls, SIM_GFX12 },

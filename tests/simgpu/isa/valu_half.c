@@ -1,6 +1,6 @@
 /* Rows of f16: arithmetic, packed arithmetic, mixed precision, dot products, conversions to and from f16.  Bodies work on floats;
- * float_run widens and narrows.  One operation on widened values and one rounding are right for add, subtract, multiply (24 bits are twice 11 and two more), in
- * every rounding mode; the fused ones hand over a sum rounded to odd. */
+ * float_run widens and narrows.  One operation on widened values and one rounding are right for add, subtract, multiply (24 bits
+ * are twice 11 and two more), in every rounding mode; the fused ones hand over a sum rounded to odd. */
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "float.h"
 
@@ -10,8 +10,8 @@
 
 /* ---- Arithmetic ---- */
 
-/* a * b + c rounded to odd: a later rounding to f16 is as of the exact value.  The product is exact; the sum's error tells where it lies.
- * A sum of zero is -0 when rounding down, if any summand is. */
+/* a * b + c rounded to odd: a later rounding to f16 is as of the exact value.  The product is exact; the sum's error tells where
+ * it lies.  A sum of zero is -0 when rounding down, if any summand is. */
 static inline __m256 fma_odd(__m256 a, __m256 b, __m256 c, bool down)
 {
     const __m256i one = _mm256_set1_epi32(1), sign = _mm256_set1_epi32(INT32_MIN), exponent = _mm256_set1_epi32(0x7f800000);
@@ -47,18 +47,15 @@ static void mad16(const struct sim_wave *w, size_t lanes, void *restrict r_, con
 
 static FLOAT_VECTORS32(fma16, fma_odd(a, b, c, float_round(w, 'h') == 2))
 
-FLOAT_RUN(v_add_f16, float_add, FLOAT_NATIVE | FLOAT_NANS)
-FLOAT_RUN(v_sub_f16, float_sub, FLOAT_NATIVE | FLOAT_NANS)
-FLOAT_RUN(v_subrev_f16, float_subrev, FLOAT_NATIVE | FLOAT_NANS)
-FLOAT_RUN(v_mul_f16, float_mul, FLOAT_NATIVE | FLOAT_NANS)
-FLOAT_RUN(v_fma_f16, fma16, FLOAT_NANS | FLOAT_KEEP)
-FLOAT_RUN(v_fmaak_f16, fma16, FLOAT_NANS)
-FLOAT_RUN(v_fmac_f16, fma16, FLOAT_NANS | FLOAT_ACC)
-FLOAT_RUN(v_mad_f16, mad16, FLOAT_NATIVE | FLOAT_NANS | FLOAT_FLUSH | FLOAT_KEEP)
-FLOAT_RUN(v_mad_legacy_f16, mad16, FLOAT_NATIVE | FLOAT_NANS | FLOAT_FLUSH)
-FLOAT_RUN(v_mac_f16, mad16, FLOAT_NATIVE | FLOAT_NANS | FLOAT_FLUSH | FLOAT_ACC)
+    FLOAT_RUN(v_add_f16, float_add, FLOAT_NATIVE | FLOAT_NANS) FLOAT_RUN(v_sub_f16, float_sub, FLOAT_NATIVE | FLOAT_NANS)
+        FLOAT_RUN(v_subrev_f16, float_subrev, FLOAT_NATIVE | FLOAT_NANS)
+            FLOAT_RUN(v_mul_f16, float_mul, FLOAT_NATIVE | FLOAT_NANS) FLOAT_RUN(v_fma_f16, fma16, FLOAT_NANS | FLOAT_KEEP)
+                FLOAT_RUN(v_fmaak_f16, fma16, FLOAT_NANS) FLOAT_RUN(v_fmac_f16, fma16, FLOAT_NANS | FLOAT_ACC)
+                    FLOAT_RUN(v_mad_f16, mad16, FLOAT_NATIVE | FLOAT_NANS | FLOAT_FLUSH | FLOAT_KEEP)
+                        FLOAT_RUN(v_mad_legacy_f16, mad16, FLOAT_NATIVE | FLOAT_NANS | FLOAT_FLUSH)
+                            FLOAT_RUN(v_mac_f16, mad16, FLOAT_NATIVE | FLOAT_NANS | FLOAT_FLUSH | FLOAT_ACC)
 
-/* ---- Minimum, maximum, median: by bits, in the upper half ---- */
+    /* ---- Minimum, maximum, median: by bits, in the upper half ---- */
 
 static FLOAT_BODY(min16, float_u32, float_u32, float_u32, float_u32, order_min16(a << 16, b << 16, float_ieee(w)) >> 16)
 static FLOAT_BODY(max16, float_u32, float_u32, float_u32, float_u32, order_max16(a << 16, b << 16, float_ieee(w)) >> 16)
@@ -66,13 +63,12 @@ static FLOAT_BODY(min3_16, float_u32, float_u32, float_u32, float_u32,
                   order_min16(order_min16(a << 16, b << 16, float_ieee(w)), c << 16, float_ieee(w)) >> 16)
 static FLOAT_BODY(max3_16, float_u32, float_u32, float_u32, float_u32,
                   order_max16(order_max16(a << 16, b << 16, float_ieee(w)), c << 16, float_ieee(w)) >> 16)
-static FLOAT_BODY(med3_16, float_u32, float_u32, float_u32, float_u32, order_med16(a << 16, b << 16, c << 16, float_ieee(w)) >> 16)
+static FLOAT_BODY(med3_16, float_u32, float_u32, float_u32, float_u32,
+                  order_med16(a << 16, b << 16, c << 16, float_ieee(w)) >> 16)
 
-FLOAT_RUN(v_min_f16, min16, FLOAT_RAW)
-FLOAT_RUN(v_max_f16, max16, FLOAT_RAW)
-FLOAT_RUN(v_min3_f16, min3_16, FLOAT_RAW | FLOAT_KEEP)
-FLOAT_RUN(v_max3_f16, max3_16, FLOAT_RAW | FLOAT_KEEP)
-FLOAT_RUN(v_med3_f16, med3_16, FLOAT_RAW | FLOAT_KEEP)
+        FLOAT_RUN(v_min_f16, min16, FLOAT_RAW) FLOAT_RUN(v_max_f16, max16, FLOAT_RAW)
+            FLOAT_RUN(v_min3_f16, min3_16, FLOAT_RAW | FLOAT_KEEP) FLOAT_RUN(v_max3_f16, max3_16, FLOAT_RAW | FLOAT_KEEP)
+                FLOAT_RUN(v_med3_f16, med3_16, FLOAT_RAW | FLOAT_KEEP)
 
 /* ---- gfx12's: by whether numbers or NaNs come first.  Rows: name, signature, what is computed. ---- */
 
@@ -91,8 +87,8 @@ FLOAT_RUN(v_med3_f16, med3_16, FLOAT_RAW | FLOAT_KEEP)
     X(v_minimummaximum_f16, "h=hhh", order_maximum16(order_minimum16(a, b), c))                                         \
     X(v_maximumminimum_f16, "h=hhh", order_minimum16(order_maximum16(a, b), c))
 
-/* The functions know f16 in the upper half. */
-static inline uint32_t upper(uint32_t a)
+    /* The functions know f16 in the upper half. */
+    static inline uint32_t upper(uint32_t a)
 {
     return a << 16;
 }
@@ -359,10 +355,13 @@ static const struct sim_op ops[] = {
     ROW(v_exp_f16, "h=h", TRANS), ROW(v_log_f16, "h=h", TRANS), ROW(v_sin_f16, "h=h", TRANS), ROW(v_cos_f16, "h=h", TRANS),
     ROW(v_ldexp_f16, "h=hw", VALU), ROW(v_frexp_mant_f16, "h=h", VALU), ROW(v_frexp_exp_i16_f16, "w=h", VALU),
     ROW(v_div_fixup_f16, "h=hhh", VALU), ROW(v_div_fixup_legacy_f16, "h=hhh", VALU),
-    ROW(v_cvt_f16_f32, "h=f", VALU), ROW(v_cvt_f32_f16, "f=h", VALU), ROW(v_cvt_f16_i16, "h=w", VALU), ROW(v_cvt_f16_u16, "h=w", VALU),
-    ROW(v_cvt_i16_f16, "w=h", VALU), ROW(v_cvt_u16_f16, "w=h", VALU), ROW(v_cvt_norm_i16_f16, "w=h", VALU), ROW(v_cvt_norm_u16_f16, "w=h", VALU),
+    ROW(v_cvt_f16_f32, "h=f", VALU), ROW(v_cvt_f32_f16, "f=h", VALU), ROW(v_cvt_f16_i16, "h=w", VALU),
+    ROW(v_cvt_f16_u16, "h=w", VALU),
+    ROW(v_cvt_i16_f16, "w=h", VALU), ROW(v_cvt_u16_f16, "w=h", VALU), ROW(v_cvt_norm_i16_f16, "w=h", VALU),
+    ROW(v_cvt_norm_u16_f16, "w=h", VALU),
     ROW(v_cvt_pknorm_i16_f16, "b=hh", VALU), ROW(v_cvt_pknorm_u16_f16, "b=hh", VALU), ROW(v_cvt_pkrtz_f16_f32, "P=ff", VALU),
-    ROW(v_pk_add_f16, "P=PP", VALU), ROW(v_pk_mul_f16, "P=PP", VALU), ROW(v_pk_fma_f16, "P=PPP", VALU), ROW(v_pk_fmac_f16, "P=PP", VALU),
+    ROW(v_pk_add_f16, "P=PP", VALU), ROW(v_pk_mul_f16, "P=PP", VALU), ROW(v_pk_fma_f16, "P=PPP", VALU),
+    ROW(v_pk_fmac_f16, "P=PP", VALU),
     ROW(v_pk_min_f16, "P=PP", VALU), ROW(v_pk_max_f16, "P=PP", VALU),
 #define X(name, sig, expr) { #name, sig, run_##name, SIM_VALU, SIM_GFX12 },
     ROWS_ORDER(X)

@@ -1,8 +1,8 @@
-/* Integer vector instructions: VOP1, VOP2, VOP3 and VOP3P of GFX10 and GFX9, moves and selections included.  Compares are in valu_cmp.c, what
- * crosses lanes in valu_lane.c, conversions from and to floats in valu_float.c.
+/* Integer vector instructions: VOP1, VOP2, VOP3 and VOP3P of GFX10 and GFX9, moves and selections included.  Compares are in
+ * valu_cmp.c, what crosses lanes in valu_lane.c, conversions from and to floats in valu_float.c.
  *
- * Each row is a line of a list below: number of sources, how they are seen (u unsigned, i signed), name, signature, and the result of one lane
- * as an expression of the sources a, b, c. */
+ * Each row is a line of a list below: number of sources, how they are seen (u unsigned, i signed), name, signature, and the
+ * result of one lane as an expression of the sources a, b, c. */
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "lanes.h"
 
@@ -83,8 +83,8 @@ static inline uint32_t byte_of(uint32_t a, unsigned n)
 
 static inline uint32_t sad_u8(uint32_t a, uint32_t b)
 {
-    return distance(byte_of(a, 0), byte_of(b, 0)) + distance(byte_of(a, 1), byte_of(b, 1)) + distance(byte_of(a, 2), byte_of(b, 2)) +
-           distance(byte_of(a, 3), byte_of(b, 3));
+    return distance(byte_of(a, 0), byte_of(b, 0)) + distance(byte_of(a, 1), byte_of(b, 1)) +
+           distance(byte_of(a, 2), byte_of(b, 2)) + distance(byte_of(a, 3), byte_of(b, 3));
 }
 
 /* Bytes that are 0 in the reference `b` do not count. */
@@ -202,7 +202,8 @@ static inline int64_t dot4_i8(uint32_t a, uint32_t b)
 
 static inline int64_t dot4_u8(uint32_t a, uint32_t b)
 {
-    return byte_of(a, 0) * byte_of(b, 0) + byte_of(a, 1) * byte_of(b, 1) + byte_of(a, 2) * byte_of(b, 2) + byte_of(a, 3) * byte_of(b, 3);
+    return byte_of(a, 0) * byte_of(b, 0) + byte_of(a, 1) * byte_of(b, 1) + byte_of(a, 2) * byte_of(b, 2) +
+           byte_of(a, 3) * byte_of(b, 3);
 }
 
 static inline int64_t dot8_i4(uint32_t a, uint32_t b)
@@ -502,7 +503,8 @@ ROWS_PACKED(DEFINE)
 
 /* ---- Carries: sum or difference of a and b with a carry in, and the carry out ---- */
 
-static inline __attribute__((always_inline)) void carry(struct sim_wave *w, const struct sim_inst *i, bool subtract, bool reverse, bool with_in)
+static inline __attribute__((always_inline)) void carry(struct sim_wave *w, const struct sim_inst *i, bool subtract, bool reverse,
+                                                        bool with_in)
 {
     uint32_t buf[3][64];
     const uint32_t *pa = lanes_read32(w, i, 2, buf[0]), *pb = lanes_read32(w, i, 3, buf[1]);
@@ -577,7 +579,8 @@ static inline __attribute__((always_inline)) void mad64(struct sim_wave *w, cons
     const uint32_t *pa = lanes_read32(w, i, 2, buf[0]), *pb = lanes_read32(w, i, 3, buf[1]);
     const uint64_t *pc = lanes_read64(w, i, 4, buf64);
     if (is_signed) /* the exact sum is negative: its sign, unless adding overflowed */
-        LANES_MASK(w, l, mask, (sum ^ ((p ^ sum) & (c ^ sum))) >> 63, uint64_t p = (uint64_t)((int64_t)(int32_t)pa[l] * (int32_t)pb[l]);
+        LANES_MASK(w, l, mask, (sum ^ ((p ^ sum) & (c ^ sum))) >> 63,
+                   uint64_t p = (uint64_t)((int64_t)(int32_t)pa[l] * (int32_t)pb[l]);
                    uint64_t c = pc[l]; uint64_t sum = p + c; out[l] = sum;);
     else
         LANES_MASK(w, l, mask, ((p & c) | ((p | c) & ~sum)) >> 63, uint64_t p = (uint64_t)pa[l] * pb[l]; uint64_t c = pc[l];

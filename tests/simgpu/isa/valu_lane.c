@@ -1,4 +1,5 @@
-/* What crosses lanes or register files: readlane, writelane, mbcnt, permlane, accumulation registers.  DPP is in lanes.c, ds_bpermute in lds.c. */
+/* What crosses lanes or register files: readlane, writelane, mbcnt, permlane, accumulation registers.  DPP is in lanes.c,
+ * ds_bpermute in lds.c. */
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "lanes.h"
 
@@ -46,8 +47,8 @@ static void run_v_mbcnt_hi_u32_b32(struct sim_wave *w, const struct sim_inst *i)
     count_below(w, i, 32);
 }
 
-/* Each lane takes from the lane of its row, or of the row beside it, that its four bits of the two selectors name.  op_sel[0] lets inactive
- * lanes be read (fi), op_sel[1] makes those read as 0 (bound_ctrl); with neither the lane is not written. */
+/* Each lane takes from the lane of its row, or of the row beside it, that its four bits of the two selectors name.  op_sel[0]
+ * lets inactive lanes be read (fi), op_sel[1] makes those read as 0 (bound_ctrl); with neither the lane is not written. */
 static void permute_rows(struct sim_wave *w, const struct sim_inst *i, unsigned other_row)
 {
     uint32_t buf[64], out[64];

@@ -1,9 +1,9 @@
-/* Rows of matrix instructions (MFMA of gfx908, gfx90a and gfx942): D = A * B + C for blocks of small matrices spread over the lanes of a wave64.  Moves of
- * accumulation registers are valu_lane.c's.
+/* Rows of matrix instructions (MFMA of gfx908, gfx90a and gfx942): D = A * B + C for blocks of small matrices spread over the
+ * lanes of a wave64.  Moves of accumulation registers are valu_lane.c's.
  *
- * EXEC and MODE do not matter here: all lanes take part, rounding is to nearest.  The manuals do not give the order of additions; here the products,
- * which are exact but in f32 and f64, are added to C in the order of k, each sum rounded.  gfx90a flushes denormals of f16 and bf16 sources, and the
- * results of those instructions. */
+ * EXEC and MODE do not matter here: all lanes take part, rounding is to nearest.  The manuals do not give the order of additions;
+ * here the products, which are exact but in f32 and f64, are added to C in the order of k, each sum rounded.  gfx90a flushes
+ * denormals of f16 and bf16 sources, and the results of those instructions. */
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "float.h"
 
@@ -78,7 +78,10 @@ static bool unpack(struct sim_wave *w, const struct sim_inst *i, const struct sh
 {
     uint32_t buf[LANE_COUNT];
     for (unsigned n = 0; n < s->each; n++) {
-        unsigned reg = s->kind == FROM_XF32 ? n : s->kind == FROM_I8 ? n / 4 : s->kind == FROM_F32 || s->kind == FROM_F64 ? 0 : n / 2;
+        unsigned reg = s->kind == FROM_XF32                         ? n
+                       : s->kind == FROM_I8                         ? n / 4
+                       : s->kind == FROM_F32 || s->kind == FROM_F64 ? 0
+                                                                    : n / 2;
         const uint32_t *x = registers(w, &i->o[k], reg, buf);
         if (!x)
             return false;
@@ -136,12 +139,15 @@ static unsigned result_registers(const struct shape *s)
 
 static bool makes_sense(const struct sim_wave *w, const struct sim_inst *i, const struct shape *s)
 {
-    static const uint8_t bytes[] = { [FROM_F32] = 4, [FROM_F16] = 2, [FROM_BF16] = 2, [FROM_I8] = 1, [FROM_F64] = 8, [FROM_XF32] = 4 };
+    static const uint8_t bytes[] = {
+        [FROM_F32] = 4, [FROM_F16] = 2, [FROM_BF16] = 2, [FROM_I8] = 1, [FROM_F64] = 8, [FROM_XF32] = 4
+    };
     unsigned source = s->each * bytes[s->kind] / 4u;
     bool agprs = i->o[0].kind == SIM_AGPR || i->o[1].kind == SIM_AGPR || i->o[2].kind == SIM_AGPR || i->o[3].kind == SIM_AGPR;
     return w->lanes == LANE_COUNT && (w->a || !agprs) && (i->o[0].kind == SIM_VGPR || i->o[0].kind == SIM_AGPR) &&
            i->o[0].dwords == result_registers(s) && i->o[1].dwords == source && i->o[2].dwords == source &&
-           (i->o[3].kind == SIM_IMM || i->o[3].dwords == result_registers(s)) && (s->kind != FROM_F64 || !(i->cbsz | i->abid | i->blgp)) &&
+           (i->o[3].kind == SIM_IMM || i->o[3].dwords == result_registers(s)) &&
+           (s->kind != FROM_F64 || !(i->cbsz | i->abid | i->blgp)) &&
            !(s->kind == FROM_F64 && i->o[3].kind == SIM_IMM && i->o[3].imm);
 }
 
@@ -152,13 +158,15 @@ static void multiply(struct sim_wave *w, const struct sim_inst *i, const struct 
     uint32_t d[32][LANE_COUNT], constant[LANE_COUNT];
     unsigned wide = s->kind == FROM_F64, which;
     bool flush = w->card->stepping == 10 && (s->kind == FROM_F16 || s->kind == FROM_BF16);
-    if (!makes_sense(w, i, s) || !unpack(w, i, s, 1, flush, a) || !unpack(w, i, s, 2, flush, b) || !registers(w, &i->o[3], 0, constant)) {
+    if (!makes_sense(w, i, s) || !unpack(w, i, s, 1, flush, a) || !unpack(w, i, s, 2, flush, b) ||
+        !registers(w, &i->o[3], 0, constant)) {
         sim_illegal(w, i, "operands that no matrix instruction has");
         return;
     }
     for (unsigned n = 0; n < s->blocks * s->side * s->side; n++) {
         unsigned block = n / (s->side * s->side), r = n / s->side % s->side, c = n % s->side;
-        unsigned group = (1u << i->cbsz) - 1, from = ((block & ~group) | (i->abid & group)) % s->blocks; /* cbsz: blocks of A that share one */
+        /* cbsz: blocks of A that share one */
+        unsigned group = (1u << i->cbsz) - 1, from = ((block & ~group) | (i->abid & group)) % s->blocks;
         for (unsigned k = 0; k < s->depth; k++) {
             unsigned lane = source_lane(s, i->cbsz ? from : block, r, k, &which);
             row[k] = a[lane][which];

@@ -1,7 +1,8 @@
 /* Rows of gfx11's and gfx12's matrix instructions (WMMA): D = A * B + C for one matrix of 16 x 16, spread over a wave of 32.
  *
- * EXEC and MODE do not matter here: all lanes take part, denormals are kept, rounding is to nearest.  As of MFMA, the manuals do not give the order of
- * additions; here the products, which are exact, are added to C in the order of k, each sum rounded to f32, and to a 16-bit result at the end. */
+ * EXEC and MODE do not matter here: all lanes take part, denormals are kept, rounding is to nearest.  As of MFMA, the manuals do
+ * not give the order of additions; here the products, which are exact, are added to C in the order of k, each sum rounded to f32,
+ * and to a 16-bit result at the end. */
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "float.h"
 
@@ -20,14 +21,16 @@ static unsigned bits_of(const struct shape *s)
     return s->kind == FROM_I8 ? 8 : s->kind == FROM_I4 ? 4 : 16;
 }
 
-/* On gfx11 a lane has a row of A (column of B), which the upper 16 lanes have again; on gfx12 the upper ones have its second half. */
+/* On gfx11 a lane has a row of A (column of B), which the upper 16 lanes have again; on gfx12 the upper ones have its second
+ * half. */
 static unsigned each_of(const struct sim_wave *w, const struct shape *s)
 {
     return w->card->major >= 12 ? s->depth / 2u : s->depth;
 }
 
 /* Element k of row (column) `at` of source `k_operand`, as its bits. */
-static uint32_t element(struct sim_wave *w, const struct sim_inst *i, const struct shape *s, unsigned operand, unsigned at, unsigned k)
+static uint32_t element(struct sim_wave *w, const struct sim_inst *i, const struct shape *s, unsigned operand, unsigned at,
+                        unsigned k)
 {
     unsigned each = each_of(w, s), bits = bits_of(s), lane = at + SIDE * (k / each), shift = k % each * bits;
     uint32_t word = sim_vgpr(w, i->o[operand].reg + shift / 32)[lane] >> shift % 32;
@@ -35,14 +38,16 @@ static uint32_t element(struct sim_wave *w, const struct sim_inst *i, const stru
 }
 
 /* Halves with the signs that neg_lo and neg_hi flip; bytes and nibbles signed where neg_lo says so. */
-static float half_element(struct sim_wave *w, const struct sim_inst *i, const struct shape *s, unsigned operand, unsigned at, unsigned k)
+static float half_element(struct sim_wave *w, const struct sim_inst *i, const struct shape *s, unsigned operand, unsigned at,
+                          unsigned k)
 {
     const uint8_t *neg = k & 1 ? i->neg_hi : i->neg_lo;
     uint32_t x = element(w, i, s, operand, at, k) ^ (neg[operand - 1] ? 0x8000u : 0);
     return s->kind == FROM_BF16 ? f32_of(x << 16) : _cvtsh_ss((uint16_t)x);
 }
 
-static int32_t whole_element(struct sim_wave *w, const struct sim_inst *i, const struct shape *s, unsigned operand, unsigned at, unsigned k)
+static int32_t whole_element(struct sim_wave *w, const struct sim_inst *i, const struct shape *s, unsigned operand, unsigned at,
+                             unsigned k)
 {
     unsigned up = 32 - bits_of(s);
     uint32_t x = element(w, i, s, operand, at, k);
@@ -54,7 +59,8 @@ struct spot {
     unsigned lane, reg, shift;
 };
 
-static struct spot spot_of(const struct sim_wave *w, const struct sim_inst *i, const struct shape *s, unsigned row, unsigned column)
+static struct spot spot_of(const struct sim_wave *w, const struct sim_inst *i, const struct shape *s, unsigned row,
+                           unsigned column)
 {
     bool half = s->result == TO_F16 || s->result == TO_BF16;
     if (w->card->major < 12)
@@ -69,7 +75,8 @@ static uint32_t addend(struct sim_wave *w, const struct sim_inst *i, const struc
     return o->kind == SIM_VGPR ? sim_vgpr(w, o->reg + p->reg)[p->lane] >> p->shift : (uint32_t)o->imm;
 }
 
-static uint32_t float_sum(struct sim_wave *w, const struct sim_inst *i, const struct shape *s, uint32_t c, unsigned row, unsigned column)
+static uint32_t float_sum(struct sim_wave *w, const struct sim_inst *i, const struct shape *s, uint32_t c, unsigned row,
+                          unsigned column)
 {
     uint32_t bits = s->result == TO_F16 ? u32_of(_cvtsh_ss((uint16_t)c)) : s->result == TO_BF16 ? c << 16 : c;
     bits = (i->neg_hi[2] ? bits & 0x7fffffff : bits) ^ (i->neg_lo[2] ? 0x80000000u : 0);
@@ -84,7 +91,8 @@ static uint32_t float_sum(struct sim_wave *w, const struct sim_inst *i, const st
     return float_is_nan32(bits) ? bits | 0x400000 : bits;
 }
 
-static uint32_t whole_sum(struct sim_wave *w, const struct sim_inst *i, const struct shape *s, uint32_t c, unsigned row, unsigned column)
+static uint32_t whole_sum(struct sim_wave *w, const struct sim_inst *i, const struct shape *s, uint32_t c, unsigned row,
+                          unsigned column)
 {
     int64_t sum = (int32_t)c;
     for (unsigned k = 0; k < s->depth; k++)

@@ -1,8 +1,8 @@
 /* Rows of global, flat and scratch instructions.  Buffers are in buffer.c.
  *
- * A global or flat address is 64 bits per lane, or 32 unsigned bits per lane on top of a scalar base.  A scratch address is an offset into the
- * lane's private memory, 32 bits; FLAT_SCRATCH, which hardware adds to it, is taken to hold the wave's base and not looked at.  Cache bits have
- * no effect: every access is coherent here. */
+ * A global or flat address is 64 bits per lane, or 32 unsigned bits per lane on top of a scalar base.  A scratch address is an
+ * offset into the lane's private memory, 32 bits; FLAT_SCRATCH, which hardware adds to it, is taken to hold the wave's base and
+ * not looked at.  Cache bits have no effect: every access is coherent here. */
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "lanes.h"
 #include "memory.h"
@@ -138,7 +138,8 @@ static void atomic(struct sim_wave *w, const struct sim_inst *i, bool flat, memo
     {                                                                                                                   \
         atomic(w, i, locate_##space == locate_flat, memory_##function, bytes, pair);                                    \
     }
-#define X(name, function, bytes, pair, cards) ATOMIC(global, name, function, bytes, pair) ATOMIC(flat, name, function, bytes, pair)
+#define X(name, function, bytes, pair, cards) \
+    ATOMIC(global, name, function, bytes, pair) ATOMIC(flat, name, function, bytes, pair)
 MEMORY_ATOMICS(X)
 MEMORY_FLOAT_ATOMICS(X)
 X(pk_add_bf16, pk_add_bf16, 4, false, SIM_GFX9) /* buffers have none on the cards here */

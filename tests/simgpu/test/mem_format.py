@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Buffers for test_mem.py: descriptors, bounds, swizzling, private memory by descriptor, and texel formats, which are taken from the names
-that LLVM prints for them."""
+"""Buffers for test_mem.py: descriptors, bounds, swizzling, private memory by descriptor, and texel formats, which are taken from
+the names that LLVM prints for them."""
 import bisect
 import functools
 import math
@@ -58,7 +58,8 @@ MODES = ('', ' offen', ' idxen', ' idxen offen')
 
 
 def buffers(m):
-    """Descriptors, each with the mode that makes sense of it and bounds for the lanes' numbers: (buffer, mode, indices, offsets)."""
+    """Descriptors, each with the mode that makes sense of it and bounds for the lanes' numbers: (buffer, mode, indices,
+    offsets)."""
     return [(Buffer(m, 512), '', 1, 1), (Buffer(m, 400), ' offen', 1, 480), (Buffer(m, 13, 24, bounds=0), ' idxen', 16, 1),
             (Buffer(m, 13, 24, bounds=0), ' idxen offen', 16, 30), (Buffer(m, 20, 24, bounds=1), ' idxen offen', 24, 20),
             (Buffer(m, 1, bounds=2), ' offen', 1, 500), (Buffer(m, 0, bounds=2), ' offen', 1, 500),
@@ -106,15 +107,16 @@ def moves(m):
             tfe = k == 3 and m.card != 'gfx90a'
             if tfe:
                 new = [x + [0] for x in new]
-            m.add(name, '%s %s, %s%s' % (name, reg(DST, n + tfe), text, ' tfe' if tfe else ''), m.set_result(mask, DST, new), mask, v, s=s)
+            m.add(name, '%s %s, %s%s' % (name, reg(DST, n + tfe), text, ' tfe' if tfe else ''), m.set_result(mask, DST, new),
+                  mask, v, s=s)
     for number, (kind, (size, n, store)) in enumerate(mem_model.STORES.items()):
         name = 'buffer_store_' + kind
         for k, which in enumerate(choices):
             mask = m.masks()[(k + number) % 3]
             text, where, v, s = place(m, which, size, 4)
             step = min(size, 4)
-            # A wide store is one dword after the other where it is not in one piece; lanes do not overlap then but by chance, so the order is
-            # that of the whole.
+            # A wide store is one dword after the other where it is not in one piece; lanes do not overlap then but by chance, so
+            # the order is that of the whole.
             for l_d in order(m, mask, where, size, step, which[0]):
                 l, d = l_d
                 data = store([m.v[DATA + j][l] for j in range(n)])
@@ -147,7 +149,8 @@ def atomics(m):
             v.update(m.atomic_operands(m, m.mem, WINDOW, at, op))
             m.v.update(v)
             olds = m.do_atomics(m, m.mem, WINDOW, at, mask, op)
-            m.add(name, '%s %s, %s%s' % (name, reg(DATA, words * (2 if op.pair else 1)), text, ' glc' if glc else ''), {}, mask, v, s=s,
+            m.add(name, '%s %s, %s%s' % (name, reg(DATA, words * (2 if op.pair else 1)), text, ' glc' if glc else ''), {}, mask,
+                  v, s=s,
                   **settings)
             m.cases[-1].settings['v'] = {r: list(x) for r, x in m.cases[-1].settings['v'].items()}
             if glc:
@@ -168,13 +171,16 @@ def private_buffer(m):
                 at = scalar + offset[l] + 4
                 m.private[l][at:at + 8] = struct.pack('<2I', m.v[DATA][l], m.v[DATA + 1][l])
         where = 's[%d:%d], s%d' % (RSRC, RSRC + 3, SOFF)
-        m.add('buffer_store_dwordx2', 'buffer_store_dwordx2 %s, v%d, %s offen offset:4' % (reg(DATA, 2), ADDR, where), {}, mask, {ADDR: offset}, s=s)
+        m.add('buffer_store_dwordx2', 'buffer_store_dwordx2 %s, v%d, %s offen offset:4' % (reg(DATA, 2), ADDR, where), {}, mask,
+              {ADDR: offset}, s=s)
         new = [list(struct.unpack_from('<I', m.private[l], scalar + 40)) for l in m.lanes]
-        m.add('buffer_load_dword', 'buffer_load_dword v%d, off, %s offset:40' % (DST, where), m.set_result(mask, DST, new), mask, s=s)
+        m.add('buffer_load_dword', 'buffer_load_dword v%d, off, %s offset:40' % (DST, where), m.set_result(mask, DST, new), mask,
+              s=s)
     s = {**s, SOFF: 4}
     m.add('', 'buffer_load_dword v%d, off, %s' % (DST, where), {'state': 'scratch'}, s=s)
     s = {**s, SOFF: 0}
-    m.add('', 'buffer_load_dword v%d, v%d, %s offen' % (DST, ADDR, where), {'state': 'lane 3'}, v={ADDR: [4096 * (l == 3) for l in m.lanes]}, s=s)
+    m.add('', 'buffer_load_dword v%d, v%d, %s offen' % (DST, ADDR, where), {'state': 'lane 3'},
+          v={ADDR: [4096 * (l == 3) for l in m.lanes]}, s=s)
 
 
 def to_lds(m):
@@ -186,7 +192,8 @@ def to_lds(m):
                 if mask >> l & 1:
                     at = WINDOW + 8 + 4 * l
                     m.lds[at:at + 4] = read(m, words.where(l, 0, offset[l] + 8, 0, 4, False), 4)
-            m.add('buffer_load_dword', 'buffer_load_dword v%d, s[%d:%d], 0 offen offset:8 lds' % (ADDR, RSRC, RSRC + 3), m.window('lds'), mask,
+            m.add('buffer_load_dword', 'buffer_load_dword v%d, s[%d:%d], 0 offen offset:8 lds' % (ADDR, RSRC, RSRC + 3),
+                  m.window('lds'), mask,
                   {ADDR: offset}, s=words.s(), m0=WINDOW)
 
 
@@ -203,7 +210,8 @@ def layout(name):
 
 def gfx10_formats():
     names = []
-    for group in (('8', 6), ('16', 7), ('8_8', 6), ('32', 0), ('16_16', 7), ('10_11_11', 7), ('11_11_10', 7), ('10_10_10_2', 6), ('2_10_10_10', 6),
+    for group in (('8', 6), ('16', 7), ('8_8', 6), ('32', 0), ('16_16', 7), ('10_11_11', 7), ('11_11_10', 7), ('10_10_10_2', 6),
+                  ('2_10_10_10', 6),
                   ('8_8_8_8', 6), ('32_32', 0), ('16_16_16_16', 7), ('32_32_32', 0), ('32_32_32_32', 0)):
         for kind in KINDS[:group[1]] or ('UINT', 'SINT', 'FLOAT'):
             names.append(group[0] + '_' + kind)
@@ -211,7 +219,8 @@ def gfx10_formats():
 
 
 def gfx9_formats():
-    data = {1: '8', 2: '16', 3: '8_8', 4: '32', 5: '16_16', 6: '10_11_11', 7: '11_11_10', 8: '10_10_10_2', 9: '2_10_10_10', 10: '8_8_8_8',
+    data = {1: '8', 2: '16', 3: '8_8', 4: '32', 5: '16_16', 6: '10_11_11', 7: '11_11_10', 8: '10_10_10_2', 9: '2_10_10_10',
+            10: '8_8_8_8',
             11: '32_32', 12: '16_16_16_16', 13: '32_32_32', 14: '32_32_32_32'}
     out = {}
     for d, bits in data.items():
@@ -259,7 +268,8 @@ def unpack(bits, kind, data):
         elif kind == 'FLOAT':
             out.append(x if n == 32 else half_bits(x) if n == 16 else small_float(x, n))
         else:
-            out.append({'USCALED': lambda: round_f32(x), 'SSCALED': lambda: round_f32(signed), 'UINT': lambda: x, 'SINT': lambda: signed & M32}[kind]())
+            out.append({'USCALED': lambda: round_f32(x), 'SSCALED': lambda: round_f32(signed), 'UINT': lambda: x,
+                        'SINT': lambda: signed & M32}[kind]())
     one = 1 if kind in ('UINT', 'SINT') else 0x3f800000
     return out + [0, 0, 0, one][len(out):]
 
@@ -320,9 +330,11 @@ def finite_small(n):
     return [Fraction(f32(small_float(c, n))) for c in range(31 << n - 5)]
 
 
-FLOATS = [0, 0x80000000, 0x3f800000, 0xbf800000, 0x3f000000, 0x3effffff, 0x3f7fffff, 0x40000000, 0xc0490fdb, 0x42c88000, 0x7f800000,
+FLOATS = [0, 0x80000000, 0x3f800000, 0xbf800000, 0x3f000000, 0x3effffff, 0x3f7fffff, 0x40000000, 0xc0490fdb, 0x42c88000,
+          0x7f800000,
           0xff800000, 0x7fc00000, 0x47000000, 0xc7000100, 0x3b008081, 0x3c23d70a, 0x477fe000, 0x477ff000, 0x4b000000]
-INTEGERS = [0, 1, 127, 128, 255, 256, 1023, 1024, 32767, 32768, 65535, 65536, M32, M32 - 127, M32 - 128, M32 - 512, 0x80000000, 0x7fffffff]
+INTEGERS = [0, 1, 127, 128, 255, 256, 1023, 1024, 32767, 32768, 65535, 65536, M32, M32 - 127, M32 - 128, M32 - 512, 0x80000000,
+            0x7fffffff]
 
 
 def format_rows(m):

@@ -11,7 +11,8 @@ import mem_model
 BASE, MEMORY = 0x1000, 0x100000000      # images begin where the test's window does
 DST, ADDR, DATA, RSRC, SAMP = 40, 10, 20, 16, 24
 TYPES = {'1D': 8, '2D': 9, '3D': 10, '1D_ARRAY': 12, '2D_ARRAY': 13}
-FORMATS = {1: '8_UNORM', 13: '16_FLOAT', 20: '32_UINT', 22: '32_FLOAT', 56: '8_8_8_8_UNORM', 60: '8_8_8_8_UINT', 77: '32_32_32_32_FLOAT',
+FORMATS = {1: '8_UNORM', 13: '16_FLOAT', 20: '32_UINT', 22: '32_FLOAT', 56: '8_8_8_8_UNORM', 60: '8_8_8_8_UINT',
+           77: '32_32_32_32_FLOAT',
            133: '5_6_5_UNORM'}
 
 
@@ -26,7 +27,8 @@ class Image:
         self.pitch = pitch or (size[0] + unit - 1) // unit * unit
         w, h, d = size
         address = (MEMORY + BASE) >> 8
-        self.words = [address & M32, address >> 32 | code << 20 | (w - 1 & 3) << 30, (w - 1) >> 2 | (h - 1) << 14, select | TYPES[kind] << 28,
+        self.words = [address & M32, address >> 32 | code << 20 | (w - 1 & 3) << 30, (w - 1) >> 2 | (h - 1) << 14, select
+                      | TYPES[kind] << 28,
                       pitch - 1 if pitch else d - 1 if kind in ('3D', '1D_ARRAY', '2D_ARRAY') else 0, 0, 0, 0]
 
     def s(self):
@@ -60,7 +62,8 @@ class Image:
 
 
 def images(m):
-    return [Image(m, '1D', (50, 1, 1), 22), Image(m, '2D', (9, 7, 1), 56), Image(m, '2D', (9, 7, 1), 56, 0x9c1), Image(m, '3D', (5, 3, 2), 20),
+    return [Image(m, '1D', (50, 1, 1), 22), Image(m, '2D', (9, 7, 1), 56), Image(m, '2D', (9, 7, 1), 56, 0x9c1),
+            Image(m, '3D', (5, 3, 2), 20),
             Image(m, '2D_ARRAY', (6, 2, 2), 60), Image(m, '1D_ARRAY', (16, 1, 3), 77), Image(m, '2D', (20, 5, 1), 13, pitch=64),
             Image(m, '2D', (4, 4, 1), 133), Image(m, '2D', (33, 4, 1), 1)]
 
@@ -74,7 +77,8 @@ def text_of(m, name, image, n_data, extra=0, dmask=15, more='', sampler=False):
         regs[0], regs[1] = ADDR + 7, ADDR + 5   # no neighbours
     where = '[%s]' % ', '.join('v%d' % r for r in regs) if listed else reg(ADDR, n)
     tail = ', s[%d:%d]' % (SAMP, SAMP + 3) if sampler else ''
-    return '%s %s, %s, s[%d:%d]%s dmask:0x%x dim:SQ_RSRC_IMG_%s%s' % (name, n_data, where, RSRC, RSRC + 7, tail, dmask, image.kind, more), regs
+    return '%s %s, %s, s[%d:%d]%s dmask:0x%x dim:SQ_RSRC_IMG_%s%s' % (name, n_data, where, RSRC, RSRC + 7, tail, dmask,
+                                                                      image.kind, more), regs
 
 
 def coordinates(m, image, beyond=True):
@@ -101,7 +105,8 @@ def moves(m):
                 mask = m.masks()[m.rng.randrange(3)]
                 c = coordinates(m, image)
                 n = bin(dmask).count('1')
-                data = {DATA + k: [m.rng.choice([0x3f800000, 0x3f000000, 0x3e99999a, 0xbf800000, 0x40000000, 0] if not image.integer else
+                data = {DATA + k: [m.rng.choice([0x3f800000, 0x3f000000, 0x3e99999a, 0xbf800000, 0x40000000, 0]
+                                                if not image.integer else
                                                 [0, 1, 255, 256, M32]) for _ in m.lanes] for k in range(n)}
                 name = 'image_store' + ('_mip' if mip else '')
                 text, regs = text_of(m, name, image, reg(DATA, n), mip, dmask, ' unorm')
@@ -112,7 +117,8 @@ def moves(m):
                     if mask >> l & 1 and at is not None:
                         values = iter([data[DATA + k][l] for k in range(n)])
                         channels = [next(values) if dmask >> k & 1 else 0 for k in range(4)]
-                        packed = sum(pack_channel(x, b, image.number) << sum(image.bits[:j]) for j, (x, b) in enumerate(zip(channels, image.bits)))
+                        packed = sum(pack_channel(x, b, image.number) << sum(image.bits[:j]) for j,
+                                     (x, b) in enumerate(zip(channels, image.bits)))
                         m.mem[at:at + image.bytes] = packed.to_bytes(image.bytes, 'little')
                 m.add(name, text, m.window(), mask, v, s=image.s(), **first)
                 first = {}
@@ -123,8 +129,10 @@ def moves(m):
     halves = images(m)[6]
     c = coordinates(m, halves)
     text, regs = text_of(m, 'image_load', halves, 'v%d' % DST, 0, 3, ' unorm d16')
-    new = [[(struct.unpack('<H', bytes(m.mem[halves.where(x):halves.where(x) + 2]))[0] if halves.where(x) is not None else 0)] for x in c]
-    m.add('image_load', text, m.set_result(m.full, DST, new), v={r: [x[k] & M32 for x in c] for k, r in enumerate(regs)}, s=halves.s())
+    new = [[(struct.unpack('<H', bytes(m.mem[halves.where(x):halves.where(x) + 2]))[0] if halves.where(x) is not None else 0)]
+           for x in c]
+    m.add('image_load', text, m.set_result(m.full, DST, new), v={r: [x[k] & M32 for x in c] for k, r in enumerate(regs)},
+          s=halves.s())
 
 
 def atomics(m):
@@ -137,7 +145,8 @@ def atomics(m):
             at = [None if x is None else x - BASE for x in at]
             glc = m.rng.random() < 0.6
             settings = {'mem': m.seed_atomics(m, m.mem, BASE, op)}
-            text, regs = text_of(m, name, image, reg(DATA, 2 if op.pair else 1), 0, 3 if op.pair else 1, ' unorm' + (' glc' if glc else ''))
+            text, regs = text_of(m, name, image, reg(DATA, 2 if op.pair else 1), 0, 3 if op.pair else 1, ' unorm'
+                                 + (' glc' if glc else ''))
             v = {r: [x[k] & M32 for x in c] for k, r in enumerate(regs)}
             v.update(m.atomic_operands(m, m.mem, BASE, at, op))
             m.v.update(v)
@@ -154,7 +163,8 @@ def information(m):
         w, h, d = image.size
         want = [w, d if image.kind == '1D_ARRAY' else h, d, 1]
         m.add('image_get_resinfo', 'image_get_resinfo %s, v%d, s[%d:%d] dmask:0xf dim:SQ_RSRC_IMG_%s unorm' %
-              (reg(DST, 4), ADDR, RSRC, RSRC + 7, image.kind), m.set_result(m.full, DST, [want] * m.wave), v={ADDR: [0] * m.wave}, s=image.s())
+              (reg(DST, 4), ADDR, RSRC, RSRC + 7, image.kind), m.set_result(m.full, DST, [want] * m.wave), v={ADDR: [0] * m.wave},
+              s=image.s())
 
 
 # ---- Samples ----
@@ -177,7 +187,8 @@ BORDERS = ([0, 0, 0, 0], [0, 0, 0, 0x3f800000], [0x3f800000] * 4)
 
 
 def sampler(modes, linear, border, unnormalized=False):
-    return {SAMP: sum(x << 3 * k for k, x in enumerate(modes)) | unnormalized << 15, SAMP + 1: 0, SAMP + 2: linear << 20 | linear << 22,
+    return {SAMP: sum(x << 3 * k for k, x in enumerate(modes)) | unnormalized << 15, SAMP + 1: 0, SAMP + 2: linear << 20
+            | linear << 22,
             SAMP + 3: border << 30}
 
 
@@ -241,10 +252,12 @@ def samples(m):
                     for k, (_, between) in enumerate(places):
                         weight *= between if step >> k & 1 else 1 - between
                     if weight:
-                        total = [t + weight * Fraction(f32(y)) for t, y in zip(total, fetch(image, places, step, modes, BORDERS[border], x))]
+                        total = [t + weight * Fraction(f32(y)) for t,
+                                 y in zip(total, fetch(image, places, step, modes, BORDERS[border], x))]
                 new.append([f32_bits(float(t)) for t in total])
             mask = m.masks()[mode % 3]
-            m.add(name, text, m.set_result(mask, DST, new), mask, v, s={**image.s(), **sampler(modes, linear, border, unnormalized)})
+            m.add(name, text, m.set_result(mask, DST, new), mask, v,
+                  s={**image.s(), **sampler(modes, linear, border, unnormalized)})
             if image.kind in ('2D', '2D_ARRAY'):
                 gather(m, image, c, modes, border, unnormalized, v, mask, '' if mode % 2 else '_lz')
 

@@ -110,9 +110,11 @@ def add_pk_f16(o, d, c):
 
 EDGES32 = [0, 1, 2, 0x7fffffff, 0x80000000, 0x80000001, 0xffffffff, 0xfffffffe]
 EDGES64 = [0, 1, 2, M64 >> 1, 1 << 63, M64, M64 - 1, 1 << 32, M32]
-FLOATS32 = [0, 0x80000000, 0x3f800000, 0xbf800000, 1, 0x80000001, 0x007fffff, 0x00800000, 0x7f7fffff, 0xff7fffff, 0x7f800000, 0xff800000,
+FLOATS32 = [0, 0x80000000, 0x3f800000, 0xbf800000, 1, 0x80000001, 0x007fffff, 0x00800000, 0x7f7fffff, 0xff7fffff, 0x7f800000,
+            0xff800000,
             0x7fc01234, 0x7f801234, 0xffc00001, 0x33800000, 0x40490fdb]
-FLOATS64 = [0, 1 << 63, 0x3ff << 52, 0xbff << 52, 1, (1 << 52) - 1, 1 << 52, (0x7ff << 52) - 1, 0x7ff << 52, 0xfff << 52, 0x7ff8000000001234,
+FLOATS64 = [0, 1 << 63, 0x3ff << 52, 0xbff << 52, 1, (1 << 52) - 1, 1 << 52, (0x7ff << 52) - 1, 0x7ff << 52, 0xfff << 52,
+            0x7ff8000000001234,
             0x7ff0000000001234, 0x3ca << 52]
 HALVES = [0, 0x8000, 0x3c00, 0xbc00, 1, 0x03ff, 0x0400, 0x7bff, 0xfbff, 0x7c00, 0xfc00, 0x7e12, 0x7c01]
 
@@ -141,7 +143,8 @@ def _integers(size):
         'smax': lambda o, d, c: max(o, d, key=signed), 'umax': lambda o, d, c: max(o, d), 'and': lambda o, d, c: o & d,
         'or': lambda o, d, c: o | d, 'xor': lambda o, d, c: o ^ d, 'inc': lambda o, d, c: 0 if o >= d else o + 1,
         'dec': lambda o, d, c: d if o == 0 or o > d else o - 1, 'csub': lambda o, d, c: max(o - d, 0),
-        'rsub': lambda o, d, c: d - o & mask, 'mskor': lambda o, d, c: o & ~d | c, 'wrap': lambda o, d, c: o - d if o >= d else o + c & mask,
+        'rsub': lambda o, d, c: d - o & mask, 'mskor': lambda o, d, c: o & ~d | c, 'wrap': lambda o, d, c: o - d if o >= d
+        else o + c & mask,
     }
 
 
@@ -182,15 +185,19 @@ def _add_by_mode(mode):
 
 
 def _make_lds():
-    names = {'add': ('add', 'u'), 'sub': ('sub', 'u'), 'rsub': ('rsub', 'u'), 'inc': ('inc', 'u'), 'dec': ('dec', 'u'), 'smin': ('min', 'i'),
-             'smax': ('max', 'i'), 'umin': ('min', 'u'), 'umax': ('max', 'u'), 'and': ('and', 'b'), 'or': ('or', 'b'), 'xor': ('xor', 'b'),
+    names = {'add': ('add', 'u'), 'sub': ('sub', 'u'), 'rsub': ('rsub', 'u'), 'inc': ('inc', 'u'), 'dec': ('dec', 'u'),
+             'smin': ('min', 'i'),
+             'smax': ('max', 'i'), 'umin': ('min', 'u'), 'umax': ('max', 'u'), 'and': ('and', 'b'), 'or': ('or', 'b'),
+             'xor': ('xor', 'b'),
              'mskor': ('mskor', 'b'), 'cmpswap': ('cmpst', 'b'), 'swap': ('wrxchg', 'b'), 'wrap': ('wrap', 'b')}
     for size in (4, 8):
         edges, table = _integers(size)
         for name, (lds, letter) in names.items():
-            yield Atomic(lds, size, table[name], edges, name in ('mskor', 'cmpswap', 'wrap'), '%s%d' % (letter, 8 * size), name == 'cmpswap')
+            yield Atomic(lds, size, table[name], edges, name in ('mskor', 'cmpswap', 'wrap'), '%s%d' % (letter, 8 * size),
+                         name == 'cmpswap')
         for name, function in _compares(size).items():
-            yield Atomic({'fmin': 'min', 'fmax': 'max', 'fcmpswap': 'cmpst'}[name], size, function, FLOATS32 if size == 4 else FLOATS64,
+            yield Atomic({'fmin': 'min', 'fmax': 'max', 'fcmpswap': 'cmpst'}[name], size, function, FLOATS32 if size == 4
+                         else FLOATS64,
                          name == 'fcmpswap', 'f%d' % (8 * size), name == 'fcmpswap')
     yield Atomic('add', 4, add_f32_flushed, FLOATS32, type='f32', by_mode=_add_by_mode)
     yield Atomic('add', 8, lambda o, d, c: add_float(o, d, 8), FLOATS64, type='f64')

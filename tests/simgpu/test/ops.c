@@ -1,20 +1,23 @@
-/* simgpu-ops: one wave driven from standard input, instruction by instruction, for the tests of the rows.  It assembles with LLVM, sets and
- * reads registers, LDS and a piece of memory.  No dispatch, no schedule.  Commands, one a line, numbers in hex without 0x:
+/* simgpu-ops: one wave driven from standard input, instruction by instruction, for the tests of the rows.  It assembles with
+ * LLVM, sets and reads registers, LDS and a piece of memory.  No dispatch, no schedule.  Commands, one a line, numbers in hex
+ * without 0x:
  *
- *   asm TEXT            adds a line to the program (labels and directives too, they count as no instruction's number when TEXT ends in ':')
+ *   asm TEXT adds a line to the program (labels and directives too, they count as no instruction's number when TEXT ends in ':')
  *   ready               assembles; answers "ready N", or "error TEXT" and forgets the program
  *   clear               forgets the program
  *   wave 20|40          32 or 64 lanes from now on; forgets the program
  *   vgprs N             N + 1 vector registers are the wave's, of the 256
  *   s REG VALUE         sets a scalar register (number, vcc, exec: 64 bits; m0, scc, mode)
- *   v REG V0 V1 ...     sets a vector register's lanes; one value: all lanes         a REG ...   likewise an accumulation register
+ *   v REG V0 V1 ... sets a vector register's lanes; one value: all lanes a REG ... likewise an accumulation register
  *   lds OFFSET W0 ...   sets words of LDS         mem ADDRESS W0 ...   sets words of memory
- *   run K               executes instruction K only        go K   from K to the end, a stop, a barrier or 100 million instructions
- *   get s|v|a REG       get lds|mem OFFSET COUNT       get state|text K|stats        answers one line; `text` is what K was decoded to
+ *   run K executes instruction K only go K from K to the end, a stop, a barrier or 100 million instructions
+ *   get s|v|a REG get lds|mem OFFSET COUNT get state|text K|stats answers one line; `text` is what K was decoded to
  *
  *   simgpu-ops --list   names all rows instead: name, signature, class, cards
- *   simgpu-ops --card NAME --decode OBJECT...   decodes all instructions of code objects instead: a line "TEXT | WHY" for each kind that the
- *                       card does not know, then how many instructions and kinds there were; exit status 1 when one was not known */
+ *   simgpu-ops --card NAME --decode OBJECT... decodes all instructions of code objects instead: a line "TEXT | WHY" for each kind
+ *   that the
+ *                       card does not know, then how many instructions and kinds there were; exit status 1 when one was not
+ *                       known */
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <elf.h>
 #include <inttypes.h>
@@ -27,7 +30,8 @@
 
 #include "../core/decode.h"
 
-enum { MEMORY_BYTES = 64 << 10, CODE_BYTES = 16 << 20, LDS_BYTES = 64 << 10, SCRATCH_BYTES = 4096, REGISTERS = 256, GO_LIMIT = 100 << 20 };
+enum { MEMORY_BYTES = 64 << 10, CODE_BYTES = 16 << 20, LDS_BYTES = 64 << 10, SCRATCH_BYTES = 4096, REGISTERS = 256,
+       GO_LIMIT = 100 << 20 };
 #define MEMORY_AT 0x100000000ull
 #define CODE_AT 0x200000000ull
 #define SCRATCH_AT 0x0000800000000000ull
@@ -58,7 +62,8 @@ static void *need(void *p)
 
 static void reset_wave(unsigned lanes)
 {
-    struct sim_wave fresh = { .lanes = lanes, .counts = true, .n_vgprs = REGISTERS, .card = card, .group = &group, .scratch_bytes = SCRATCH_BYTES,
+    struct sim_wave fresh = { .lanes = lanes, .counts = true, .n_vgprs = REGISTERS, .card = card, .group = &group,
+                              .scratch_bytes = SCRATCH_BYTES,
                               .scratch_base = SCRATCH_AT };
     fresh.v = need(calloc((size_t)REGISTERS * lanes, sizeof *fresh.v));
     fresh.a = card->agprs ? need(calloc((size_t)REGISTERS * lanes, sizeof *fresh.a)) : NULL;
@@ -182,14 +187,16 @@ static bool assemble(void)
     LLVMTargetRef target;
     char *message = NULL;
     LLVMMemoryBufferRef object = NULL;
-    const char *features = !card->wave32 ? "" : wave.lanes == 32 ? "+wavefrontsize32,-wavefrontsize64" : "+wavefrontsize64,-wavefrontsize32";
+    const char *features = !card->wave32      ? ""
+                           : wave.lanes == 32 ? "+wavefrontsize32,-wavefrontsize64"
+                                              : "+wavefrontsize64,-wavefrontsize32";
     problem[0] = 0;
     if (LLVMGetTargetFromTriple(triple, &target, &message))
         die(message);
     LLVMContextRef context = LLVMContextCreate();
     LLVMContextSetDiagnosticHandler(context, on_diagnostic, NULL);
-    LLVMTargetMachineRef machine = LLVMCreateTargetMachine(target, triple, card->name, features, LLVMCodeGenLevelNone, LLVMRelocPIC,
-                                                           LLVMCodeModelDefault);
+    LLVMTargetMachineRef machine = LLVMCreateTargetMachine(target, triple, card->name, features, LLVMCodeGenLevelNone,
+                                                           LLVMRelocPIC, LLVMCodeModelDefault);
     LLVMModuleRef module = LLVMModuleCreateWithNameInContext("ops", context);
     LLVMSetTarget(module, triple);
     LLVMSetModuleInlineAsm2(module, program ? program : "", program_size);
@@ -257,7 +264,9 @@ static uint32_t *scalar(char **at, bool *ret_pair)
         const char *name;
         uint16_t reg;
         bool pair;
-    } named[] = { { "vcc", SIM_VCC, true }, { "exec", SIM_EXEC, true }, { "m0", SIM_M0, false }, { "flat_scratch", SIM_FLAT_SCRATCH, true } };
+    } named[] = {
+        { "vcc", SIM_VCC, true }, { "exec", SIM_EXEC, true }, { "m0", SIM_M0, false }, { "flat_scratch", SIM_FLAT_SCRATCH, true }
+    };
     *ret_pair = false;
     if (skip(at, "scc"))
         return &wave.scc;
@@ -366,9 +375,10 @@ static void print_stats(void)
     const struct sim_stats *s = &wave.stats;
     for (int k = 0; k < SIM_CLASS_COUNT; k++)
         printf("%" PRIx64 " ", s->executed[k]);
-    printf("lanes %" PRIx64 " %" PRIx64 " bytes %" PRIx64 " %" PRIx64 " lines %" PRIx64 " scalar %" PRIx64 " lds %" PRIx64 " %" PRIx64
-           " taken %" PRIx64 "\n", s->vector_lanes, s->vector_slots, s->loaded, s->stored, s->lines, s->scalar_loaded, s->lds_accesses,
-           s->lds_conflicts, s->taken);
+    printf("lanes %" PRIx64 " %" PRIx64 " bytes %" PRIx64 " %" PRIx64 " lines %" PRIx64 " scalar %" PRIx64 " lds %" PRIx64
+           " %" PRIx64 " taken %" PRIx64 "\n",
+           s->vector_lanes, s->vector_slots, s->loaded, s->stored, s->lines, s->scalar_loaded, s->lds_accesses, s->lds_conflicts,
+           s->taken);
 }
 
 static void print_text(char *at)
@@ -376,7 +386,8 @@ static void print_text(char *at)
     uint64_t k = number(&at);
     struct sim_wave probe = wave;
     const struct sim_inst *i = k < n_places ? sim_decode(&probe, places[k]) : NULL;
-    printf("%s | %s%s%s\n", i ? i->text : probe.report.text, i ? i->op->name : "", i && i->why ? ": " : "", i && i->why ? i->why : "");
+    printf("%s | %s%s%s\n", i ? i->text : probe.report.text, i ? i->op->name : "", i && i->why ? ": " : "",
+           i && i->why ? i->why : "");
 }
 
 static void get(char *at)
@@ -474,7 +485,8 @@ static void note(const struct sim_inst *i)
     n_instructions++;
     if (length >= sizeof kinds->name)
         length = sizeof kinds->name - 1;
-    while (k < n_kinds && (strncmp(kinds[k].name, i->text, length) != 0 || kinds[k].name[length] || (i->why && !kinds[k].unknown)))
+    while (k < n_kinds &&
+           (strncmp(kinds[k].name, i->text, length) != 0 || kinds[k].name[length] || (i->why && !kinds[k].unknown)))
         k++;
     if (k < n_kinds)
         return;
@@ -534,7 +546,8 @@ static int decode_objects(int count, char **files)
 {
     for (int k = 0; k < count; k++)
         decode_object(files[k]);
-    printf("%zu objects, %zu instructions of %zu kinds, %zu unknown\n", (size_t)count, n_instructions, n_kinds - n_unknown, n_unknown);
+    printf("%zu objects, %zu instructions of %zu kinds, %zu unknown\n", (size_t)count, n_instructions, n_kinds - n_unknown,
+           n_unknown);
     return n_unknown ? 1 : 0;
 }
 

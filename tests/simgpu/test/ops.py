@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Drives simgpu-ops (ops.c has the commands): one simulated wave, instruction by instruction.  For the tests of the rows; it knows nothing
-of what instructions mean.  Registers that are not set keep what they had.
+"""Drives simgpu-ops (ops.c has the commands): one simulated wave, instruction by instruction.  For the tests of the rows; it
+knows nothing of what instructions mean.  Registers that are not set keep what they had.
 
     o = Ops(card='gfx1030', wave=32)
     k = o.asm('v_add_nc_u32 v0, v1, v2')          # any number of these, then
@@ -87,7 +87,8 @@ class Ops:
         return self.count - 1
 
     def ready(self):
-        """Assembles what was added since the last time; numbers count from 0 again.  OpsError with LLVM's words when it does not."""
+        """Assembles what was added since the last time; numbers count from 0 again.  OpsError with LLVM's words when it does
+        not."""
         self.commands.append('ready')
         self.count = 0
         self._send()
@@ -112,8 +113,8 @@ class Ops:
         self.commands.append('vgprs %x' % (count - 1))
 
     def set(self, s=None, v=None, a=None, lds=None, mem=None, **scalars):
-        """Queues settings: s={number: value}, v and a={number: value for all lanes, or a list}, lds and mem={offset: words}; exec=, vcc=,
-        m0=, scc=, mode=."""
+        """Queues settings: s={number: value}, v and a={number: value for all lanes, or a list}, lds and mem={offset: words};
+        exec=, vcc=, m0=, scc=, mode=."""
         put = self.commands.append
         for name, value in scalars.items():
             if name not in _SCALARS:
@@ -147,8 +148,8 @@ class Ops:
         return done
 
     def run(self, k, read=(), go=False, **settings):
-        """Executes instruction `k` (all from k with go=True) and reads: 'v3' and 'a3' lists of lanes, 's3', 'exec', 'scc' ... numbers,
-        ('lds', offset, count) and ('mem', offset, count) lists of words, 'state' a string."""
+        """Executes instruction `k` (all from k with go=True) and reads: 'v3' and 'a3' lists of lanes, 's3', 'exec', 'scc' ...
+        numbers, ('lds', offset, count) and ('mem', offset, count) lists of words, 'state' a string."""
         self.queue(k, read, go, **settings)
         return self.flush()[-1]
 

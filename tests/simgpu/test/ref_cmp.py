@@ -22,7 +22,8 @@ def value(bits, width, keep_denormals):
 
 
 # Which of less, equal, greater, unordered make the relation true.
-ORDERS = {"f": "", "lt": "<", "eq": "=", "le": "<=", "gt": ">", "lg": "<>", "ge": "=>", "o": "<=>", "u": "u", "nge": "<u", "nlg": "=u", "ngt": "<=u",
+ORDERS = {"f": "", "lt": "<", "eq": "=", "le": "<=", "gt": ">", "lg": "<>", "ge": "=>", "o": "<=>", "u": "u", "nge": "<u",
+          "nlg": "=u", "ngt": "<=u",
           "nle": ">u", "neq": "<>u", "nlt": "=>u", "tru": "<=>u"}
 INT_ORDERS = {"f": "", "lt": "<", "eq": "=", "le": "<=", "gt": ">", "ne": "<>", "ge": "=>", "t": "<=>"}
 

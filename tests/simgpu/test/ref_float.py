@@ -1,8 +1,10 @@
-"""References of float vector instructions in exact arithmetic: what one lane gives, written apart from isa/valu_float.c and isa/valu_half.c.
+"""References of float vector instructions in exact arithmetic: what one lane gives, written apart from isa/valu_float.c and
+isa/valu_half.c.
 
-REF maps a mnemonic to a function (m, *sources) -> result, or a tuple when there are several; m is an M.  Sources and results are bits.  Rows that
-accumulate get the result register as their last source, v_div_fmas its VCC bit.  MIX makes the functions of the mixed rows.  Numbers are
-fractions.Fraction; what is irrational is computed to 60 digits and more.  What the manuals leave open is settled as isa/float.h says.
+REF maps a mnemonic to a function (m, *sources) -> result, or a tuple when there are several; m is an M.  Sources and results are
+bits.  Rows that accumulate get the result register as their last source, v_div_fmas its VCC bit.  MIX makes the functions of the
+mixed rows. Numbers are fractions.Fraction; what is irrational is computed to 60 digits and more.  What the manuals leave open is
+settled as isa/float.h says.
 """
 # SPDX-License-Identifier: Apache-2.0
 import decimal
@@ -348,7 +350,8 @@ for fmt, n in ((F16, "f16"), (F32, "f32"), (F64, "f64")):
         REF[f"v_{name}_{n}"] = by_bits(fmt, function)
     if fmt is F64:
         continue
-    for name, first, then in (("min3_num", low, low), ("max3_num", high, high), ("minmax_num", low, high), ("maxmin_num", high, low),
+    for name, first, then in (("min3_num", low, low), ("max3_num", high, high), ("minmax_num", low, high),
+                              ("maxmin_num", high, low),
                               ("minimum3", least, least), ("maximum3", most, most), ("minimummaximum", least, most),
                               ("maximumminimum", most, least)):
         REF[f"v_{name}_{n}"] = by_bits(fmt, order3(first, then))
@@ -365,10 +368,12 @@ def cube(what):
         def below(v):
             return v.negative and not is_zero(v)
         if size(z) >= size(x) and size(z) >= size(y):
-            return {"id": number(5 if below(z) else 4), "sc": minus(x) if below(z) else x, "tc": minus(y), "ma": mul(number(2), z)}[what]
+            return {"id": number(5 if below(z) else 4), "sc": minus(x) if below(z) else x, "tc": minus(y),
+                    "ma": mul(number(2), z)}[what]
         if size(y) >= size(x):
             return {"id": number(3 if below(y) else 2), "sc": x, "tc": minus(z) if below(y) else z, "ma": mul(number(2), y)}[what]
-        return {"id": number(1 if below(x) else 0), "sc": z if below(x) else minus(z), "tc": minus(y), "ma": mul(number(2), x)}[what]
+        return {"id": number(1 if below(x) else 0), "sc": z if below(x) else minus(z), "tc": minus(y),
+                "ma": mul(number(2), x)}[what]
     return run
 
 
@@ -689,7 +694,8 @@ def between(source, result, by=None):
     def run(m, a):
         a = a if m.keeps_in(source) else flushed(source, a)
         if is_nan(source, a):
-            up = (a & source.sign) >> source.width - result.width if source.width > result.width else (a & source.sign) << result.width - source.width
+            sign, narrower = a & source.sign, source.width - result.width
+            up = sign >> narrower if narrower > 0 else sign << -narrower
             payload = a & (1 << source.mantissa) - 1
             gap = result.mantissa - source.mantissa
             payload = payload << gap if gap > 0 else payload >> -gap
@@ -703,7 +709,8 @@ REF.update({
     "v_cvt_i32_f32": to_int(F32, *I32, 32), "v_cvt_u32_f32": to_int(F32, *U32, 32), "v_cvt_i32_f64": to_int(F64, *I32, 32),
     "v_cvt_u32_f64": to_int(F64, *U32, 32), "v_cvt_i16_f16": to_int(F16, *I16, 16), "v_cvt_u16_f16": to_int(F16, *U16, 16),
     "v_cvt_flr_i32_f32": to_int(F32, *I32, 32, mode=2), "v_cvt_rpi_i32_f32": to_int(F32, *I32, 32, mode=2, offset=Fraction(1, 2)),
-    "v_cvt_f32_i32": from_int(F32, lambda a: signed(a, 32)), "v_cvt_f32_u32": from_int(F32, int), "v_cvt_f64_u32": from_int(F64, int),
+    "v_cvt_f32_i32": from_int(F32, lambda a: signed(a, 32)), "v_cvt_f32_u32": from_int(F32, int),
+    "v_cvt_f64_u32": from_int(F64, int),
     "v_cvt_f64_i32": from_int(F64, lambda a: signed(a, 32)), "v_cvt_f16_u16": from_int(F16, lambda a: a & 0xFFFF),
     "v_cvt_f16_i16": from_int(F16, lambda a: signed(a, 16)),
     "v_cvt_f32_f64": between(F64, F32, by=F64), "v_cvt_f64_f32": between(F32, F64), "v_cvt_f16_f32": between(F32, F16),

@@ -1,9 +1,9 @@
 """References of integer vector instructions, in plain Python integers: what one lane gives, written apart from isa/valu_int.c.
 
-REF maps a mnemonic to a function (m, *sources) -> result, or a tuple when there are several.  Sources and results are unsigned numbers of as
-many bits as the signature's letter says; a lane mask is this lane's bit.  `m` has clamp, mode (the MODE register), old (the result register
-before) and card.  WAVE maps what crosses lanes to a function (m, exec, lanes, *sources) over whole registers; see each.  How operands get
-here (DPP, SDWA, op_sel, exec) is test_valu_int.py's matter.
+REF maps a mnemonic to a function (m, *sources) -> result, or a tuple when there are several.  Sources and results are unsigned
+numbers of as many bits as the signature's letter says; a lane mask is this lane's bit.  `m` has clamp, mode (the MODE register),
+old (the result register before) and card.  WAVE maps what crosses lanes to a function (m, exec, lanes, *sources) over whole
+registers; see each.  How operands get here (DPP, SDWA, op_sel, exec) is test_valu_int.py's matter.
 """
 # SPDX-License-Identifier: Apache-2.0
 
@@ -111,7 +111,8 @@ def perm_b32(m, a, b, c):
 
 # ---- Shifts, minima and maxima of every width ----
 
-for bits, b_names in ((32, ("v_lshlrev_b32", "v_lshrrev_b32", "v_ashrrev_i32")), (64, ("v_lshlrev_b64", "v_lshrrev_b64", "v_ashrrev_i64")),
+for bits, b_names in ((32, ("v_lshlrev_b32", "v_lshrrev_b32", "v_ashrrev_i32")),
+                      (64, ("v_lshlrev_b64", "v_lshrrev_b64", "v_ashrrev_i64")),
                       (16, ("v_lshlrev_b16", "v_lshrrev_b16", "v_ashrrev_i16"))):
     REF[b_names[0]] = lambda m, a, b, n=bits: (b << a % n) % 2**n
     REF[b_names[1]] = lambda m, a, b, n=bits: b >> a % n
@@ -205,7 +206,8 @@ REF.update({
     "v_sad_u16": lambda m, a, b, c: fit(m, sad(a, b, 16) + c, 32, False),
     "v_sad_u32": lambda m, a, b, c: fit(m, abs(a - b) + c, 32, False),
     "v_msad_u8": lambda m, a, b, c: fit(m, sad(a, b, 8, True) + c, 32, False),
-    "v_lerp_u8": lambda m, a, b, c: join([(x + y + z % 2) // 2 for x, y, z in zip(pieces(a, 8, 4), pieces(b, 8, 4), pieces(c, 8, 4))], 8),
+    "v_lerp_u8": lambda m, a, b, c: join([(x + y + z % 2) // 2 for x, y,
+                                          z in zip(pieces(a, 8, 4), pieces(b, 8, 4), pieces(c, 8, 4))], 8),
     "v_cvt_pk_u16_u32": lambda m, a, b: join([min(a, 65535), min(b, 65535)], 16),
     "v_cvt_pk_i16_i32": lambda m, a, b: join([min(max(signed(x, 32), -32768), 32767) for x in (a, b)], 16),
     "v_sat_pk_u8_i16": lambda m, a: join([min(max(x, 0), 255) for x in pieces(a, 16, 2, True)], 8),
@@ -214,7 +216,8 @@ REF.update({
 
 def quad_sad(masked, bits):
     def run(m, a, b, c):
-        return join([fit(m, sad(a >> 8 * n & 0xFFFFFFFF, b, 8, masked) + part, bits, False) for n, part in enumerate(pieces(c, bits, 4))], bits)
+        return join([fit(m, sad(a >> 8 * n & 0xFFFFFFFF, b, 8, masked) + part, bits, False) for n,
+                     part in enumerate(pieces(c, bits, 4))], bits)
     return run
 
 
@@ -232,9 +235,12 @@ def dot(bits, is_signed):
 
 
 REF.update({
-    "v_dot2_i32_i16": dot(16, True), "v_dot2_u32_u16": dot(16, False), "v_dot4_i32_i8": dot(8, True), "v_dot4_u32_u8": dot(8, False),
-    "v_dot4_i32_iu8": lambda m, a, b, c: fit(m, sum(x * y for x, y in zip(pieces(a, 8, 4, False), pieces(b, 8, 4, False))) + signed(c, 32), 32, True),
-    "v_dot8_i32_i4": dot(4, True), "v_dot8_u32_u4": dot(4, False), "v_dot2c_i32_i16": dot(16, True), "v_dot4c_i32_i8": dot(8, True),
+    "v_dot2_i32_i16": dot(16, True), "v_dot2_u32_u16": dot(16, False), "v_dot4_i32_i8": dot(8, True),
+    "v_dot4_u32_u8": dot(8, False),
+    "v_dot4_i32_iu8": lambda m, a, b, c: fit(m, sum(x * y for x, y in zip(pieces(a, 8, 4, False), pieces(b, 8, 4, False)))
+                                             + signed(c, 32), 32, True),
+    "v_dot8_i32_i4": dot(4, True), "v_dot8_u32_u4": dot(4, False), "v_dot2c_i32_i16": dot(16, True),
+    "v_dot4c_i32_i8": dot(8, True),
     "v_dot8c_i32_i4": dot(4, True),
 })
 
@@ -243,7 +249,8 @@ def halves(name, one):
     REF[name] = lambda m, *x: join([one(m, *(y >> at & 0xFFFF for y in x)) for at in (0, 16)], 16)
 
 
-for name in ("add_u16", "sub_u16", "add_i16", "sub_i16", "mul_lo_u16", "lshlrev_b16", "lshrrev_b16", "ashrrev_i16", "min_u16", "max_u16", "min_i16",
+for name in ("add_u16", "sub_u16", "add_i16", "sub_i16", "mul_lo_u16", "lshlrev_b16", "lshrrev_b16", "ashrrev_i16", "min_u16",
+             "max_u16", "min_i16",
              "max_i16", "mad_u16", "mad_i16"):
     halves("v_pk_" + name, REF["v_" + name])
 
@@ -271,7 +278,8 @@ def first_active(exec_mask):
 
 WAVE["v_readlane_b32"] = lambda m, exec_mask, lanes, a, lane: a[lane % lanes]
 WAVE["v_readfirstlane_b32"] = lambda m, exec_mask, lanes, a: a[first_active(exec_mask)]
-WAVE["v_writelane_b32"] = lambda m, exec_mask, lanes, value, lane: [value if l == lane % lanes else m.old[l] for l in range(lanes)]
+WAVE["v_writelane_b32"] = lambda m, exec_mask, lanes, value, lane: [value if l == lane % lanes else m.old[l]
+                                                                    for l in range(lanes)]
 
 
 def active(m, exec_mask, new):
@@ -303,7 +311,8 @@ def permlane(cross):
 WAVE["v_permlane16_b32"] = permlane(False)
 WAVE["v_permlanex16_b32"] = permlane(True)
 
-# Tested as moves between registers in test_valu_int.py (check_moves): their operands are register numbers, which M0 changes, or accumulation
-# registers.
-BY_TEST = {"v_swap_b32", "v_swaprel_b32", "v_movreld_b32", "v_movrels_b32", "v_movrelsd_b32", "v_movrelsd_2_b32", "v_pk_mov_b32", "v_accvgpr_read_b32",
+# Tested as moves between registers in test_valu_int.py (check_moves): their operands are register numbers, which M0 changes, or
+# accumulation registers.
+BY_TEST = {"v_swap_b32", "v_swaprel_b32", "v_movreld_b32", "v_movrels_b32", "v_movrelsd_b32", "v_movrelsd_2_b32", "v_pk_mov_b32",
+           "v_accvgpr_read_b32",
          "v_accvgpr_write_b32", "v_accvgpr_mov_b32", "v_mov_b64"}

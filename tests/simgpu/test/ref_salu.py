@@ -1,7 +1,8 @@
 """References of scalar arithmetic, in plain Python integers, written apart from isa/salu.c.
 
-REF maps a mnemonic to a function (m, *sources) -> (result, scc) or (result, scc, exec); None: not touched.  Sources are unsigned numbers of
-as many bits as the signature's letter says.  `m` has scc, old (the result register before), exec (both words) and k (SOPK's immediate, signed).
+REF maps a mnemonic to a function (m, *sources) -> (result, scc) or (result, scc, exec); None: not touched.  Sources are unsigned
+numbers of as many bits as the signature's letter says.  `m` has scc, old (the result register before), exec (both words) and k
+(SOPK's immediate, signed).
 """
 # SPDX-License-Identifier: Apache-2.0
 

@@ -3,8 +3,8 @@
 
     test_emitted.py ANYWARP SIMGPU_OPS [--card NAME]... [--oracle PROGRAM] [--apps DIR] [--every N] FILE.ptx...
 
-Compiles every N-th kernel of the files (and of the oracle's combinations, and with --apps of the programs there, through nvcc) for each card, and has
-simgpu-ops decode all of the code, operands and modifiers too.  Without --every, all: minutes."""
+Compiles every N-th kernel of the files (and of the oracle's combinations, and with --apps of the programs there, through nvcc)
+for each card, and has simgpu-ops decode all of the code, operands and modifiers too.  Without --every, all: minutes."""
 # SPDX-License-Identifier: Apache-2.0
 import argparse
 import concurrent.futures

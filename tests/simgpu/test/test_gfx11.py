@@ -3,7 +3,8 @@
 
     test_gfx11.py SIMGPU_OPS
 
-The rows themselves have their references in the other tests; here it is the new names, the pairs of instructions (v_dual_*), and what is gfx11's own.
+The rows themselves have their references in the other tests; here it is the new names, the pairs of instructions (v_dual_*), and
+what is gfx11's own.
 """
 # SPDX-License-Identifier: Apache-2.0
 import struct
@@ -12,9 +13,12 @@ import sys
 import ops
 
 # Rows that no earlier card has: each is tested here.
-OWN = {"s_sendmsg_rtn_b64", "s_delay_alu", "v_maxmin_u32", "v_minmax_u32", "v_maxmin_i32", "v_minmax_i32", "v_maxmin_f32", "v_minmax_f32",
-       "v_dot4_i32_iu8", "v_mov_b16", "v_not_b16", "v_and_b16", "v_or_b16", "v_xor_b16", "v_cndmask_b16", "v_cvt_i32_i16", "v_cvt_u32_u16",
-       "s_pack_hl_b32_b16", "s_wait_event", "flat_atomic_add_f32"} | {f"ds_cmpstore{rtn}_{type_}" for rtn in ("", "_rtn") for type_ in ("b32", "f32", "b64", "f64")}
+OWN = {"s_sendmsg_rtn_b64", "s_delay_alu", "v_maxmin_u32", "v_minmax_u32", "v_maxmin_i32", "v_minmax_i32", "v_maxmin_f32",
+       "v_minmax_f32",
+       "v_dot4_i32_iu8", "v_mov_b16", "v_not_b16", "v_and_b16", "v_or_b16", "v_xor_b16", "v_cndmask_b16", "v_cvt_i32_i16",
+       "v_cvt_u32_u16",
+       "s_pack_hl_b32_b16", "s_wait_event", "flat_atomic_add_f32"} | {f"ds_cmpstore{rtn}_{type_}" for rtn in ("", "_rtn")
+                                                                      for type_ in ("b32", "f32", "b64", "f64")}
 LANES = 32
 MASK = 2**32 - 1
 A = [(0x01234567 * (k + 3)) & MASK for k in range(LANES)]
@@ -89,10 +93,11 @@ REGISTERS = [
     ("v_dual_mov_b32 v6, v3 :: v_dual_add_nc_u32 v1, v1, v2", "v1", [(a + b) & MASK for a, b in zip(A, B)]),
     ("v_dual_mov_b32 v6, v3 :: v_dual_lshlrev_b32 v7, 4, v1", "v7", [a << 4 & MASK for a in A]),
     ("v_dual_mov_b32 v6, v3 :: v_dual_and_b32 v7, 0x12345678, v1", "v7", [a & 0x12345678 for a in A]),
-    ("v_dual_mov_b32 v6, v3 :: v_dual_cndmask_b32 v7, v1, v2", "v7", [b if 0xAAAA5555 >> k & 1 else a for k, (a, b) in enumerate(zip(A, B))]),
+    ("v_dual_mov_b32 v6, v3 :: v_dual_cndmask_b32 v7, v1, v2", "v7",
+     [b if 0xAAAA5555 >> k & 1 else a for k, (a, b) in enumerate(zip(A, B))]),
 ]
-# Text and what it leaves: memory or LDS of 8 words from 0x40 on, and v6 of lane 0.  Lane 0 alone runs, with v[10:11] at that place, v12 = 0x40,
-# v13 = 7, v14 = 2, v[15:16] = 0x100000009, v[17:18] the first two words.
+# Text and what it leaves: memory or LDS of 8 words from 0x40 on, and v6 of lane 0.  Lane 0 alone runs, with v[10:11] at that
+# place, v12 = 0x40, v13 = 7, v14 = 2, v[15:16] = 0x100000009, v[17:18] the first two words.
 WORDS = [2, 9, 0xFFFFFFF0, 5, 0, 1, 0x12345678, 3]
 MEMORY = [
     ("global_load_b32 v6, v[10:11], off offset:24", WORDS, 0x12345678),
@@ -133,7 +138,8 @@ def main():
     with ops.Ops("gfx1100", 32) as o:
         tests = [(text, "registers", what, want) for text, what, want in REGISTERS]
         tests += [(text, room, words, want) for room, list_ in (("mem", MEMORY), ("lds", LOCAL)) for text, words, want in list_]
-        hints = ["s_wait_event 0x0", "s_delay_alu instid0(VALU_DEP_1)", "s_waitcnt_vscnt null, 0x0", "s_sendmsg sendmsg(MSG_DEALLOC_VGPRS)", "s_set_inst_prefetch_distance 0x1"]
+        hints = ["s_wait_event 0x0", "s_delay_alu instid0(VALU_DEP_1)", "s_waitcnt_vscnt null, 0x0",
+                 "s_sendmsg sendmsg(MSG_DEALLOC_VGPRS)", "s_set_inst_prefetch_distance 0x1"]
         numbers = [o.asm(test[0]) for test in tests] + [o.asm(hint) for hint in hints]
         refused = o.asm("s_sendmsg_rtn_b32 s6, sendmsg(MSG_RTN_GET_DOORBELL)")
         time = o.asm("s_sendmsg_rtn_b64 s[6:7], sendmsg(MSG_RTN_GET_REALTIME)")
@@ -158,7 +164,9 @@ def main():
         first, second = (o.run(time, ["s6", "s7", "state"]) for _ in range(2))
         if first[2] != "stopped" and not (first[0] | first[1] << 32) < (second[0] | second[1] << 32):
             failures.append(f"time stands still: {first}, {second}")
-    failures += [f"no test of {name}" for name in sorted(OWN - {text.split()[0] for text in [*hints, *(t[0] for t in tests)]} - {"s_sendmsg_rtn_b64"})]
+    failures += [f"no test of {name}" for name in sorted(OWN - {text.split()[0]
+                                                                for text in [*hints,
+                                                                             *(t[0] for t in tests)]} - {"s_sendmsg_rtn_b64"})]
     print(f"{len(tests) + len(hints) + 2} checks, {len(failures)} failures")
     for failure in failures:
         print(failure)

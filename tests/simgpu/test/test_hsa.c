@@ -1,5 +1,5 @@
-/* ROCr alone over the simulated thunk: packets that HIP does not write, and every way in which a queue fails.  One case per run, with the
- * folder of the kernels' code objects.  Exit status 0 passed, 1 failed, 77 there is no ROCr to test with. */
+/* ROCr alone over the simulated thunk: packets that HIP does not write, and every way in which a queue fails.  One case per run,
+ * with the folder of the kernels' code objects.  Exit status 0 passed, 1 failed, 77 there is no ROCr to test with. */
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <stdio.h>
 
@@ -130,7 +130,8 @@ static void submit(const void *packet)
 
 static hsa_kernel_dispatch_packet_t launch_of(uint64_t object, void *args, hsa_signal_t done)
 {
-    hsa_kernel_dispatch_packet_t p = { .header = HSA_PACKET_TYPE_KERNEL_DISPATCH, .setup = 1, .workgroup_size_x = 64, .workgroup_size_y = 1,
+    hsa_kernel_dispatch_packet_t p = { .header = HSA_PACKET_TYPE_KERNEL_DISPATCH, .setup = 1, .workgroup_size_x = 64,
+                                       .workgroup_size_y = 1,
                                        .workgroup_size_z = 1, .grid_size_x = 64, .grid_size_y = 1, .grid_size_z = 1,
                                        .kernel_object = object, .kernarg_address = args, .completion_signal = done };
     return p;
@@ -170,7 +171,8 @@ static void barriers(void)
     hsa_barrier_and_packet_t all = { .header = HSA_PACKET_TYPE_BARRIER_AND, .dep_signal = { a, b }, .completion_signal = done };
     hsa_barrier_or_packet_t any = { .header = HSA_PACKET_TYPE_BARRIER_OR, .dep_signal = { b, a }, .completion_signal = done };
     hsa_amd_barrier_value_packet_t value = { .header = { .header = HSA_PACKET_TYPE_VENDOR_SPECIFIC, .AmdFormat = 2 }, .signal = a,
-                                             .value = 5, .mask = 0xf, .cond = HSA_SIGNAL_CONDITION_GTE, .completion_signal = done };
+                                             .value = 5, .mask = 0xf, .cond = HSA_SIGNAL_CONDITION_GTE,
+                                             .completion_signal = done };
     submit(&any);
     EXPECT(!comes(done, 2, 0.05));
     hsa_signal_store_screlease(b, 0);
@@ -226,7 +228,9 @@ static void waiters(void)
     for (int round = 1; round <= ROUNDS; round++) {
         pthread_t threads[2];
         hsa_signal_t go = signal_of(1), done = signal_of(1);
-        hsa_barrier_and_packet_t packet = { .header = HSA_PACKET_TYPE_BARRIER_AND, .dep_signal = { go }, .completion_signal = done };
+        hsa_barrier_and_packet_t packet = { .header = HSA_PACKET_TYPE_BARRIER_AND,
+                                            .dep_signal = { go },
+                                            .completion_signal = done };
         submit(&packet);
         EXPECT(pthread_create(&threads[0], NULL, wait_asleep, &done) == 0);
         usleep(3000); /* ROCr spins for a while before it sleeps */
@@ -355,9 +359,10 @@ static const struct {
     const char *name;
     void (*run)(void);
 } cases[] = {
-    { "launches", launches }, { "barriers", barriers }, { "many", many }, { "waiters", waiters }, { "bad_type", bad_type }, { "bad_code", bad_code },
-    { "bad_lds", bad_lds }, { "bad_size", bad_size }, { "bad_grid", bad_grid }, { "trap", trap }, { "illegal", illegal },
-    { "aperture", aperture }, { "fault", fault }, { "endless", endless },
+    { "launches", launches }, { "barriers", barriers }, { "many", many },       { "waiters", waiters },
+    { "bad_type", bad_type }, { "bad_code", bad_code }, { "bad_lds", bad_lds }, { "bad_size", bad_size },
+    { "bad_grid", bad_grid }, { "trap", trap },         { "illegal", illegal }, { "aperture", aperture },
+    { "fault", fault },       { "endless", endless },
 };
 
 int main(int argc, char **argv)

@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Memory instructions of the simulated Radeon against a model of their own: bytes of memory, LDS and private memory, and what each
-instruction does to them lane by lane.  Every row of the memory tables must have been executed on some card, or the test fails."""
+"""Memory instructions of the simulated Radeon against a model of their own: bytes of memory, LDS and private memory, and what
+each instruction does to them lane by lane.  Every row of the memory tables must have been executed on some card, or the test
+fails."""
 import os
 import random
 import struct
@@ -21,7 +22,8 @@ SEED = int(os.environ.get('SEED', '20260401'))
 WINDOW, WINDOW_BYTES = 0x1000, 1024      # what loads and stores stay in, of memory and of LDS
 PRIVATE_BYTES = 256
 SCRATCH = 0x800000000000               # of the driver's wave
-FAMILIES = ('global_', 'flat_', 'scratch_', 'buffer_', 'tbuffer_', 'ds_', 's_load_', 's_buffer_', 's_store_', 's_atomic_', 's_mem',
+FAMILIES = ('global_', 'flat_', 'scratch_', 'buffer_', 'tbuffer_', 'ds_', 's_load_', 's_buffer_', 's_store_', 's_atomic_',
+            's_mem',
             's_dcache_', 's_gl1_', 's_atc_', 'image_')
 CARDS = (('gfx1030', 32), ('gfx1030', 64), ('gfx900', 64), ('gfx90a', 64))
 DST, ADDR, DATA = 40, 10, 20             # vector registers of results, addresses, data
@@ -29,8 +31,8 @@ SADDR, RSRC, SOFF, SDATA = 10, 12, 16, 20
 
 
 class Case:
-    """One execution: what is set before, what is read after and what it must be.  An expected None is not compared; a string is a part of
-    the state."""
+    """One execution: what is set before, what is read after and what it must be.  An expected None is not compared; a string is
+    a part of the state."""
 
     def __init__(self, name, text, settings, expect):
         self.name, self.text, self.settings, self.expect = name, text, settings, expect
@@ -55,7 +57,9 @@ class Machine:
 
     def has(self, name):
         row = self.rows.get(name)
-        return row is not None and row.on(self.card) and name not in test_gfx11.OWN | test_gfx942.OWN and (self.card == 'gfx90a' or not mem_model.only_gfx90a(name))
+        theirs = test_gfx11.OWN | test_gfx942.OWN
+        return row is not None and row.on(self.card) and name not in theirs and (
+            self.card == 'gfx90a' or not mem_model.only_gfx90a(name))
 
     def masks(self):
         """All, some, one and no lanes."""
@@ -87,7 +91,8 @@ class Machine:
             for text in texts:
                 o.asm(text)
             o.ready()
-            o.set(mem={0: struct.unpack('<16384I', self.first_mem)}, lds={0: struct.unpack('<16384I', self.first_lds)}, v=self.first_v)
+            o.set(mem={0: struct.unpack('<16384I', self.first_mem)}, lds={0: struct.unpack('<16384I', self.first_lds)},
+                  v=self.first_v)
             number = {text: k for k, text in enumerate(texts)}
             failures = []
             for at in range(0, len(self.cases), 200):
@@ -141,7 +146,8 @@ def place_global(m, where, mode):
     address = [MEMORY + WINDOW + x for x in where]
     if mode == 'base':
         base = MEMORY + WINDOW - 0x40000001
-        return 'v%d' % ADDR, 's[%d:%d]' % (SADDR, SADDR + 1), '', {ADDR: [a - base for a in address]}, {SADDR: base & M32, SADDR + 1: base >> 32}
+        return 'v%d' % ADDR, 's[%d:%d]' % (SADDR, SADDR + 1), '', {ADDR: [a - base for a in address]}, {SADDR: base & M32, SADDR
+                                                                                                        + 1: base >> 32}
     offset = 0 if mode == 'plain' else m.rng.choice([-2048, -4, 16, 2047])
     low = [(a - offset) & M64 for a in address]
     mod = ' offset:%d' % offset if offset else ''
@@ -206,7 +212,8 @@ def vector_stores(m):
                     if mask >> l & 1:
                         x = WINDOW + where[l]
                         data[x:x + size] = store([m.v[DATA + k][l] for k in range(n)])
-                m.add(name, vector_text(name, [at, reg(DATA, n), base]) + mod, m.window('lds' if mode == 'lds' else 'mem'), mask, v, s=s)
+                m.add(name, vector_text(name, [at, reg(DATA, n), base]) + mod, m.window('lds' if mode == 'lds' else 'mem'), mask,
+                      v, s=s)
             vector_cases(m, space, visit)
 
 
@@ -292,7 +299,8 @@ def addtid(m):
         for l in m.lanes:
             if mask >> l & 1:
                 m.mem[WINDOW + 64 + 4 * l:WINDOW + 68 + 4 * l] = m.v[DATA][l].to_bytes(4, 'little')
-        m.add('global_store_dword_addtid', 'global_store_dword_addtid v%d, s[%d:%d]' % (DATA, SADDR, SADDR + 1), m.window(), mask, s=s)
+        m.add('global_store_dword_addtid', 'global_store_dword_addtid v%d, s[%d:%d]' % (DATA, SADDR, SADDR + 1), m.window(), mask,
+              s=s)
 
 
 # ---- Private memory ----
@@ -374,7 +382,8 @@ def faults(m):
             m.add('', full, {**kept, 'state': 'running'}, 0, bad(low, high))
     for low, high in ((0xfffe, 0x10000), (0x10000, 0x10000), (4094, 0x20000), (0xffffffff, 0x2ffff)):
         m.add('', 'flat_load_dword v%d, %s' % (DST, reg(ADDR, 2)), {**kept, 'state': 'lane 5'}, v=bad(low, high))
-    m.add('', 'scratch_load_dword v%d, v%d, off' % (DST, ADDR), {**kept, 'state': 'lane 7'}, v={ADDR: [4093 if l == 7 else 0 for l in m.lanes]})
+    m.add('', 'scratch_load_dword v%d, v%d, off' % (DST, ADDR), {**kept, 'state': 'lane 7'},
+          v={ADDR: [4093 if l == 7 else 0 for l in m.lanes]})
     m.add('', 'scratch_store_dword v%d, v%d, off' % (ADDR, DATA), {'state': 'lane 7'}, 1 << 7, {ADDR: [M32] * m.wave})
     m.add('', 's_load_dwordx4 s[20:23], s[10:11], 0x0', {'state': 'load of 16 bytes', 's20': 7}, s={10: 0xfff8, 11: 1, 20: 7})
     m.add('', 'global_atomic_add %s, v%d, off' % (reg(ADDR, 2), DATA), {**m.window(), 'state': 'multiple of its size'},
@@ -387,15 +396,18 @@ def scalar_rows(m):
     s = {SADDR: (MEMORY + WINDOW) & M32, SADDR + 1: MEMORY >> 32}
     for kind, n in (('', 1), ('x2', 2), ('x4', 4), ('x8', 8), ('x16', 16)):
         to = 's%d' % SDATA if n == 1 else 's[%d:%d]' % (SDATA, SDATA + n - 1)
-        for text, at, more in (('0x20', 0x20, {}), ('s%d' % SOFF, 0x44, {SOFF: 0x46}), ('s%d offset:0x10' % SOFF, 0x54, {SOFF: 0x44}),
+        for text, at, more in (('0x20', 0x20, {}), ('s%d' % SOFF, 0x44, {SOFF: 0x46}),
+                               ('s%d offset:0x10' % SOFF, 0x54, {SOFF: 0x44}),
                                ('-0x10', -0x10, {})):
             words = struct.unpack_from('<%dI' % n, m.mem, WINDOW + at)
             m.add('s_load_dword' + kind, 's_load_dword%s %s, s[%d:%d], %s' % (kind, to, SADDR, SADDR + 1, text),
                   {'s%d' % (SDATA + k): x for k, x in enumerate(words)}, s={**s, **more})
-        for records, stride, at in ((0x60, 0, 0x20), (0x24, 0, 0x20), (0x20, 0, 0x20), (4, 16, 0x20), (0, 0, 0), (0xffffffff, 0, 0x40)):
+        for records, stride, at in ((0x60, 0, 0x20), (0x24, 0, 0x20), (0x20, 0, 0x20), (4, 16, 0x20), (0, 0, 0),
+                                    (0xffffffff, 0, 0x40)):
             size = records * (stride or 1)
             rsrc = {RSRC: s[SADDR], RSRC + 1: s[SADDR + 1] | stride << 16, RSRC + 2: records, RSRC + 3: 0}
-            words = [int.from_bytes(m.mem[WINDOW + x:WINDOW + x + 4], 'little') if x + 4 <= size else 0 for x in range(at, at + 4 * n, 4)]
+            words = [int.from_bytes(m.mem[WINDOW + x:WINDOW + x + 4], 'little') if x + 4 <= size else 0
+                     for x in range(at, at + 4 * n, 4)]
             m.add('s_buffer_load_dword' + kind, 's_buffer_load_dword%s %s, s[%d:%d], 0x%x' % (kind, to, RSRC, RSRC + 3, at),
                   {'s%d' % (SDATA + k): x for k, x in enumerate(words)}, s=rsrc)
     m.add('s_load_dword', 's_load_dword vcc_lo, s[10:11], 0x0', {'vcc': None}, s=s)
@@ -403,7 +415,8 @@ def scalar_rows(m):
         m.add('s_load_dword', 's_load_dword null, s[10:11], 0x0', {}, s=s)
     m.add('s_memtime', 's_memtime s[%d:%d]' % (SDATA, SDATA + 1), {'s%d' % (SDATA + 1): 0}, s={SDATA + 1: 7})
     m.add('s_memrealtime', 's_memrealtime s[%d:%d]' % (SDATA, SDATA + 1), {})
-    for name in ('s_dcache_inv', 's_dcache_wb', 's_dcache_inv_vol', 's_dcache_wb_vol', 's_gl1_inv', 'buffer_gl0_inv', 'buffer_gl1_inv',
+    for name in ('s_dcache_inv', 's_dcache_wb', 's_dcache_inv_vol', 's_dcache_wb_vol', 's_gl1_inv', 'buffer_gl0_inv',
+                 'buffer_gl1_inv',
                  'buffer_wbinvl1', 'buffer_wbinvl1_vol', 'buffer_wbl2', 'buffer_invl2', 'ds_nop'):
         if m.has(name):
             m.add(name, name, m.window())
@@ -419,13 +432,15 @@ def scalar_stores(m, s):
         data = {SDATA + k: x for k, x in enumerate(words)}
         of = 's%d' % SDATA if n == 1 else 's[%d:%d]' % (SDATA, SDATA + n - 1)
         struct.pack_into('<%dI' % n, m.mem, WINDOW + 0x40, *words)
-        m.add('s_store_dword' + kind, 's_store_dword%s %s, s[%d:%d], 0x40' % (kind, of, SADDR, SADDR + 1), m.window(), s={**s, **data})
+        m.add('s_store_dword' + kind, 's_store_dword%s %s, s[%d:%d], 0x40' % (kind, of, SADDR, SADDR + 1), m.window(),
+              s={**s, **data})
         for records in (0x100, 0x88, 0x80):
             rsrc = {RSRC: s[SADDR], RSRC + 1: s[SADDR + 1], RSRC + 2: records, RSRC + 3: 0}
             for k, x in enumerate(words):
                 if 0x84 + 4 * k <= records:
                     struct.pack_into('<I', m.mem, WINDOW + 0x80 + 4 * k, x)
-            m.add('s_buffer_store_dword' + kind, 's_buffer_store_dword%s %s, s[%d:%d], 0x80' % (kind, of, RSRC, RSRC + 3), m.window(),
+            m.add('s_buffer_store_dword' + kind, 's_buffer_store_dword%s %s, s[%d:%d], 0x80' % (kind, of, RSRC, RSRC + 3),
+                  m.window(),
                   s={**rsrc, **data})
     for op in mem_model.ATOMICS:
         for name in ('s_atomic_' + op.name, 's_buffer_atomic_' + op.name):
@@ -445,7 +460,8 @@ def scalar_atomic(m, s, op, name, glc):
     where = 's[%d:%d]' % ((RSRC, RSRC + 3) if 'buffer' in name else (SADDR, SADDR + 1))
     rsrc = {RSRC: s[SADDR], RSRC + 1: s[SADDR + 1], RSRC + 2: 16 + op.size, RSRC + 3: 0}
     after = {SDATA + k: old >> 32 * k & M32 for k in range(words)} if glc else data
-    m.add(name, '%s %s, %s, 0x10%s' % (name, of, where, ' glc' if glc else ''), {**m.window(), **{'s%d' % r: x for r, x in after.items()}},
+    m.add(name, '%s %s, %s, 0x10%s' % (name, of, where, ' glc' if glc else ''),
+          {**m.window(), **{'s%d' % r: x for r, x in after.items()}},
           s={**s, **rsrc, **data})
 
 
@@ -453,7 +469,8 @@ def scalar_atomic(m, s, op, name, glc):
 
 def lds_rows(m):
     names = {'dword': 'b32', 'dwordx2': 'b64', 'dwordx3': 'b96', 'dwordx4': 'b128', 'ubyte': 'u8', 'sbyte': 'i8', 'ushort': 'u16',
-             'sshort': 'i16', 'short_d16': 'u16_d16', 'short_d16_hi': 'u16_d16_hi', 'ubyte_d16': 'u8_d16', 'ubyte_d16_hi': 'u8_d16_hi',
+             'sshort': 'i16', 'short_d16': 'u16_d16', 'short_d16_hi': 'u16_d16_hi', 'ubyte_d16': 'u8_d16',
+             'ubyte_d16_hi': 'u8_d16_hi',
              'sbyte_d16': 'i8_d16', 'sbyte_d16_hi': 'i8_d16_hi', 'byte': 'b8', 'short': 'b16', 'byte_d16_hi': 'b8_d16_hi',
              'store short_d16_hi': 'b16_d16_hi'}
     for kind, (size, n, load) in mem_model.LOADS.items():
@@ -509,14 +526,17 @@ def lds_pairs(m):
                 for o, first in ((o0, DATA), (o1, DATA + 2)):
                     for l in m.lanes:
                         if mask >> l & 1:
-                            struct.pack_into('<%dI' % words, m.lds, where[l] + o * unit, *[m.v[first + k][l] for k in range(words)])
+                            struct.pack_into('<%dI' % words, m.lds, where[l] + o * unit,
+                                             *[m.v[first + k][l] for k in range(words)])
                 name = 'ds_write2%s_b%d' % (far, bits)
-                m.add(name, '%s v%d, %s, %s%s' % (name, ADDR, reg(DATA, words), reg(DATA + 2, words), mods), m.window('lds'), mask, v)
+                m.add(name, '%s v%d, %s, %s%s' % (name, ADDR, reg(DATA, words), reg(DATA + 2, words), mods), m.window('lds'),
+                      mask, v)
                 swap = mem_model.swap(4 * words)
                 olds = [a + b for a, b in zip(*[do_atomics(m, m.lds, o * unit, where, mask, swap, first)
                                                  for o, first in ((o0, DATA), (o1, DATA + 2))])]
                 name = 'ds_wrxchg2%s_rtn_b%d' % (far, bits)
-                m.add(name, '%s %s, v%d, %s, %s%s' % (name, reg(DST, 2 * words), ADDR, reg(DATA, words), reg(DATA + 2, words), mods), {}, mask, v)
+                m.add(name, '%s %s, v%d, %s, %s%s' % (name, reg(DST, 2 * words), ADDR, reg(DATA, words), reg(DATA + 2, words),
+                                                      mods), {}, mask, v)
                 m.cases[-1].expect.update(m.set_result(mask, DST, olds))
                 m.cases[-1].expect.update(m.window('lds'))
 
@@ -537,7 +557,8 @@ def lds_atomics(m):
                 if op.swapped:
                     first, second = second, first
                 olds = do_atomics(m, m.lds, WINDOW, where, mask, op.for_mode(mode), first, second)
-                text = name + ' ' + ', '.join([reg(DST, words)] * returns + ['v%d' % ADDR, reg(DATA, words)] + [reg(DATA + words, words)] * op.pair)
+                text = name + ' ' + ', '.join([reg(DST, words)] * returns + ['v%d' % ADDR, reg(DATA, words)]
+                                              + [reg(DATA + words, words)] * op.pair)
                 m.add(name, text, {}, mask, v, mode=mode, **settings)
                 if returns:
                     m.cases[-1].expect.update(m.set_result(mask, DST, olds))
@@ -560,9 +581,11 @@ def lds_others(m):
         m.add('ds_write_addtid_b32', 'ds_write_addtid_b32 v%d offset:16' % DATA, m.window('lds'), mask, m0=WINDOW)
         for offset in (0, 4, 132):
             across_lanes(m, mask, offset)
-        for pattern in (0x041f, 0x001f, 0x7c1f, 0x00e0, 0x2ae3, 0x801b, 0x80e4, 0x8055, 0xc020, 0xc427, 0xc3f8, 0xe000, 0xe003, 0xe01f, 0xe00c):
+        for pattern in (0x041f, 0x001f, 0x7c1f, 0x00e0, 0x2ae3, 0x801b, 0x80e4, 0x8055, 0xc020, 0xc427, 0xc3f8, 0xe000, 0xe003,
+                        0xe01f, 0xe00c):
             new = [[m.v[DATA][s] if mask >> s & 1 else 0] for s in mem_model.swizzle(pattern, m.wave)]
-            m.add('ds_swizzle_b32', 'ds_swizzle_b32 v%d, v%d offset:0x%x' % (DST, DATA, pattern), m.set_result(mask, DST, new), mask)
+            m.add('ds_swizzle_b32', 'ds_swizzle_b32 v%d, v%d offset:0x%x' % (DST, DATA, pattern), m.set_result(mask, DST, new),
+                  mask)
     # Global wave sync with one wave in it: the barrier does not wait.
     m.add('ds_gws_init', 'ds_gws_init v%d gds' % DATA, {}, v={DATA: [0] * m.wave}, m0=3 << 16)
     m.add('ds_gws_barrier', 'ds_gws_barrier v%d gds' % DATA, {}, v={DATA: [0] * m.wave}, m0=3 << 16)
@@ -618,7 +641,8 @@ def statistics(program):
             o.asm(text)
         o.ready()
         for k, (text, address, want) in enumerate(cases):
-            before = counts(o.run(k, ['stats'], v={10: [address(l) for l in range(32)]}, s={10: MEMORY & M32, 11: MEMORY >> 32})[0])
+            before = counts(o.run(k, ['stats'], v={10: [address(l) for l in range(32)]},
+                                  s={10: MEMORY & M32, 11: MEMORY >> 32})[0])
             after = counts(o.run(k, ['stats'])[0])
             name, got = None, []
             for x in want:
@@ -686,7 +710,8 @@ def random_statistics(program):
                 if 'ds_add' in text:
                     address = [x // size * size for x in address]
                 every = (1 << wave) - 1
-                mask = rng.choice((every, every, rng.getrandbits(wave), rng.getrandbits(wave) & rng.getrandbits(wave), 1 << rng.randrange(wave)))
+                mask = rng.choice((every, every, rng.getrandbits(wave), rng.getrandbits(wave) & rng.getrandbits(wave),
+                                   1 << rng.randrange(wave)))
                 after = counts(o.run(k, ['stats'], v={10: address}, s={10: MEMORY & M32, 11: MEMORY >> 32}, exec=mask)[0])
                 live = [x for l, x in enumerate(address) if mask >> l & 1]
                 want = {'lines': 0, 'lds': 0}
@@ -729,7 +754,8 @@ def main():
         m = Machine(card, wave)
         m.rows = table
         m.start()
-        for part in (vector_loads, vector_stores, vector_atomics, addtid, private_rows, flat_private, scalar_rows, lds_rows, lds_pairs,
+        for part in (vector_loads, vector_stores, vector_atomics, addtid, private_rows, flat_private, scalar_rows, lds_rows,
+                     lds_pairs,
                      lds_atomics, lds_others, mem_format.buffer_rows, mem_image.image_rows, faults):
             part(m)
         failures += m.run(program)
@@ -738,7 +764,8 @@ def main():
     failures += statistics(program)
     failures += random_statistics(program)
     failures += format_names(program)
-    failures += ['no test of the row ' + name for name in sorted(set(table) - tested - test_gfx11.OWN - test_gfx12.OWN - test_gfx942.OWN)]
+    failures += ['no test of the row ' + name
+                 for name in sorted(set(table) - tested - test_gfx11.OWN - test_gfx12.OWN - test_gfx942.OWN)]
     failures += ['test of a row that is not there: ' + name for name in sorted(tested - set(table) - {''})]
     for line in failures[:60]:
         print(line)

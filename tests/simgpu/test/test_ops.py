@@ -1,5 +1,6 @@
-"""The table as a whole, the decoder and the loop: every row is an instruction of LLVM's and has a test, every instruction of LLVM's has a row or
-is named below, every encoding is understood or refused; faults, re-decoding and counts.  What instructions do is the other tests' matter."""
+"""The table as a whole, the decoder and the loop: every row is an instruction of LLVM's and has a test, every instruction of
+LLVM's has a row or is named below, every encoding is understood or refused; faults, re-decoding and counts.  What instructions
+do is the other tests' matter."""
 # SPDX-License-Identifier: Apache-2.0
 import glob
 import importlib
@@ -22,7 +23,8 @@ NOT_SIMULATED = re.compile("|".join((
     r"s_scratch_.*", r"s_dcache_discard.*", r"buffer_store_lds_dword", r"v_screen_partition_4se_b32", r"s_atc_probe.*",
     r"ds_condxchg32_rtn_b\d+", r"ds_\w+_src2_\w+",
     r"(global|scratch)_load_lds_\w+",                             # gfx942's loads that go to LDS,
-    r"v_cvt_\w*(fp8|bf8)\w*", r"v_s?mfma\w*_(fp8|bf8)\w*",         # and its floats of 8 bits, which have a bias of their own: our compiler emits neither
+    # and its floats of 8 bits, which have a bias of their own: our compiler emits neither
+    r"v_cvt_\w*(fp8|bf8)\w*", r"v_s?mfma\w*_(fp8|bf8)\w*",
     r"image_.*",                                                  # beyond linear images without mip levels, and all of gfx9's
 )))
 
@@ -74,7 +76,8 @@ def mnemonic(text):
 
 # Complaints that say nothing against the table.
 FAIR = re.compile(r"illegal: (the encoding is malformed|these bytes are no instruction|this source is not simulated|"
-                  r"'.*(src_flat_scratch_base_(lo|hi)|UC_VERSION).*' is (not understood|one operand too many)|'.*' is outside of the registers)")
+                  r"'.*(src_flat_scratch_base_(lo|hi)|UC_VERSION).*' is (not understood|one operand too many)|'.*' is outside "
+                  r"of the registers)")
 
 
 def to_lds(text, verdict):
@@ -86,7 +89,8 @@ def test_encodings(card, table, rng, failures):
     """Every opcode, with operands 0 and with random ones.  Returns LLVM's mnemonics."""
     names, missing, complaints = set(), set(), {}
     plain = ([w, 0, 0, 0, 0] for w in first_words())
-    wild = ([w | (rng.getrandbits(16) if not w & 0xffff else rng.getrandbits(8))] + [rng.getrandbits(32) for _ in range(4)] for w in first_words())
+    wild = ([w | (rng.getrandbits(16) if not w & 0xffff else rng.getrandbits(8))] + [rng.getrandbits(32) for _ in range(4)]
+            for w in first_words())
     with ops.Ops(card) as o:
         for encodings in (plain, wild):
             for text, verdict in decoded(o, encodings):
@@ -108,7 +112,8 @@ def test_encodings(card, table, rng, failures):
 
 def test_names(table, names, failures):
     """Each row is an instruction of a card it is for."""
-    strange = [row.name for row in table if row.name not in test_gfx11.OWN | test_gfx12.OWN and not row.name.startswith("v_wmma_") and
+    strange = [row.name for row in table if row.name not in test_gfx11.OWN | test_gfx12.OWN
+               and not row.name.startswith("v_wmma_") and
                not any(row.name in names[card] for card in CARDS if row.on(card))]
     failures.check("rows that are no instruction of their cards", " ".join(strange), "")
 
@@ -140,9 +145,11 @@ def test_references(table, failures):
 
 
 # Rows that only refuse, tested here.
-REFUSED = {"s_setvskip", "s_rfe_restore_b64", "s_cbranch_g_fork", "s_cbranch_i_fork", "s_cbranch_join", "v_illegal", "s_wait_idle",
+REFUSED = {"s_setvskip", "s_rfe_restore_b64", "s_cbranch_g_fork", "s_cbranch_i_fork", "s_cbranch_join", "v_illegal",
+           "s_wait_idle",
            "v_clrexcp", "v_pipeflush", "s_set_gpr_idx_mode"}
-REFUSALS = {"gfx900": ["s_setvskip s0, s1", "s_cbranch_g_fork s[0:1], s[2:3]", "s_cbranch_i_fork s[0:1], 4", "s_cbranch_join s0", "s_set_gpr_idx_off",
+REFUSALS = {"gfx900": ["s_setvskip s0, s1", "s_cbranch_g_fork s[0:1], s[2:3]", "s_cbranch_i_fork s[0:1], 4", "s_cbranch_join s0",
+                       "s_set_gpr_idx_off",
                        "s_set_gpr_idx_mode gpr_idx(SRC0)", "s_set_gpr_idx_idx s0", "s_rfe_restore_b64 s[0:1], s2"],
             "gfx942": ["v_cvt_f32_fp8 v0, v1", "global_load_lds_dword v[0:1], off"],
             "gfx1030": [".long 0", "exp mrt0 v0, v1, v2, v3 done", "v_mov_b32 v0, src_lds_direct", ".long 0xffffffff"]}
@@ -168,8 +175,10 @@ def test_faults(failures):
         o.asm("v_mov_b32 v24, v3")
         o.asm("v_add_f64 v[22:23], v[0:1], v[2:3]")
         o.ready()
-        for pc, want in ((0x10, "stopped memory fault: code fetch of 4 bytes at 0x10 ("), (0x200000002, "stopped illegal instruction (the program counter"),
-                         (0x100000000, "stopped illegal instruction (these bytes"), (0x200ffffffc, "stopped illegal instruction (")):
+        for pc, want in ((0x10, "stopped memory fault: code fetch of 4 bytes at 0x10 ("),
+                         (0x200000002, "stopped illegal instruction (the program counter"),
+                         (0x100000000, "stopped illegal instruction (these bytes"),
+                         (0x200ffffffc, "stopped illegal instruction (")):
             if pc == 0x100000000:
                 o.set(mem={0: [0xffffffff] * 8})
             if pc == 0x200ffffffc:
@@ -178,12 +187,15 @@ def test_faults(failures):
             got = o.run(0, ["state"], go=True, s={0: pc % 2**32, 1: pc >> 32})
             failures.check(f"jump to {pc:#x}", got[0][:len(want)], want)
         # the block and wave are named, and the lane of vector faults
-        failures.check("where", bool(re.search(r"at 0x200000002, block 0,0,0 wave 0$", o.run(0, ["state"], go=True, s={0: 2, 1: 2})[0])), True)
+        failures.check("where", bool(re.search(r"at 0x200000002, block 0,0,0 wave 0$",
+                                               o.run(0, ["state"], go=True, s={0: 2, 1: 2})[0])), True)
         o.vgprs(24)
-        failures.check("v24 of 24", o.run(1, ["state"])[0].startswith("stopped illegal instruction (it names a vector register"), True)
+        failures.check("v24 of 24", o.run(1, ["state"])[0].startswith("stopped illegal instruction (it names a vector register"),
+                       True)
         failures.check("v[22:23] of 24", o.run(2, ["state"]), ["running"])
         o.vgprs(23)
-        failures.check("v[22:23] of 23", o.run(2, ["state"])[0].startswith("stopped illegal instruction (it names a vector register"), True)
+        failures.check("v[22:23] of 23",
+                       o.run(2, ["state"])[0].startswith("stopped illegal instruction (it names a vector register"), True)
 
 
 def test_new_code(failures):
@@ -203,18 +215,21 @@ def test_new_code(failures):
             failures.check(f"turn {turn}", o.run(0, ["s0", "state"], go=True, s={0: 0}), [4 * [1, 0x12345][turn % 2], "ended"])
 
 
-CLASSES = "VALU TRANS F64 LANES MATRIX SALU SMEM VMEM_LOAD VMEM_STORE VMEM_ATOMIC SCRATCH LDS IMAGE BRANCH BARRIER WAIT OTHER".split()
+CLASSES = ("VALU TRANS F64 LANES MATRIX SALU SMEM VMEM_LOAD VMEM_STORE VMEM_ATOMIC SCRATCH LDS IMAGE "
+           "BRANCH BARRIER WAIT OTHER").split()
 
 
 def test_counts(failures):
     with ops.Ops("gfx1030", 32) as o:
-        for text in ("s_mov_b32 s1, 3", "L:", "v_add_nc_u32 v0, v1, v2", "v_exp_f32 v3, v4", "s_sub_u32 s1, s1, 1", "s_cmp_lg_u32 s1, 0", "s_waitcnt 0",
+        for text in ("s_mov_b32 s1, 3", "L:", "v_add_nc_u32 v0, v1, v2", "v_exp_f32 v3, v4", "s_sub_u32 s1, s1, 1",
+                     "s_cmp_lg_u32 s1, 0", "s_waitcnt 0",
                      "s_cbranch_scc1 L", "s_endpgm"):
             o.asm(text)
         o.ready()
         stats = o.run(0, ["stats"], go=True, exec=0xff)[0]
         counts = dict(zip(CLASSES, (int(x, 16) for x in stats)))
-        failures.check("classes", {k: v for k, v in counts.items() if v}, {"VALU": 3, "TRANS": 3, "SALU": 7, "WAIT": 3, "BRANCH": 4})
+        failures.check("classes", {k: v for k, v in counts.items() if v},
+                       {"VALU": 3, "TRANS": 3, "SALU": 7, "WAIT": 3, "BRANCH": 4})
         failures.check("lanes", [int(x, 16) for x in stats[18:20]], [48, 192])
         failures.check("taken", int(stats[-1], 16), 2)
 

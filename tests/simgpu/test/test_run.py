@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 """simgpu-run: what a launch hands to a kernel, how a run ends, what is printed, and that broken files do no harm.
 
-usage: test_run.py SIMGPU-RUN FOLDER   (FOLDER has run-<card>.hsaco, run5-gfx1030.hsaco, run-preload-<card>.hsaco, thunk-<card>.hsaco)
+usage: test_run.py SIMGPU-RUN FOLDER   (FOLDER has run-<card>.hsaco, run5-gfx1030.hsaco, run-preload-<card>.hsaco,
+thunk-<card>.hsaco)
 """
 # SPDX-License-Identifier: Apache-2.0
 import json
@@ -71,7 +72,8 @@ class Launch(Case):
                     self.assertEqual(out, want)
                     lanes = 32 if card.startswith('gfx1') else 64
                     waves = -(-block[0] * block[1] * block[2] // lanes)
-                    self.assertEqual((info['wave'], info['waves_per_block'], info['blocks']), (lanes, waves, grid[0] * grid[1] * grid[2]))
+                    self.assertEqual((info['wave'], info['waves_per_block'], info['blocks']),
+                                     (lanes, waves, grid[0] * grid[1] * grid[2]))
                     self.assertEqual(info['waves'], waves * info['blocks'])
 
     def test_sizes(self):
@@ -83,7 +85,8 @@ class Launch(Case):
     def test_dynamic_lds(self):
         for card in CARDS:   # with a barrier between several waves
             with self.subTest(card=card):
-                out, info = self.dump('i', '--card', card, '--block', 256, '--lds', 1024, self.object(card), 'dynamic_lds', 'buf:1024', 'i32:0')
+                out, info = self.dump('i', '--card', card, '--block', 256, '--lds', 1024, self.object(card), 'dynamic_lds',
+                                      'buf:1024', 'i32:0')
                 self.assertEqual(out, [(255 - t) * 5 for t in range(256)])
                 self.assertEqual(info['lds_bytes'], 1024)
 
@@ -136,7 +139,8 @@ class Launch(Case):
 
 class GlobalSync(Case):
     def launch(self, blocks, waves, threads, block=32):
-        return run('--json', '--grid', blocks, '--block', block, self.object('gfx1030'), 'meet_gws', 'buf:4', 'buf:%d' % (4 * blocks),
+        return run('--json', '--grid', blocks, '--block', block, self.object('gfx1030'), 'meet_gws', 'buf:4', 'buf:%d'
+                   % (4 * blocks),
                    'i32:%d' % waves, env={'ANYWARP_SIM_THREADS': threads})
 
     def test_passes(self):
@@ -171,7 +175,8 @@ class Ends(Case):
         for word in ['0x123456789000', 'store_at', 'gfx1030', 'lane 0', 'block 0,0,0']:
             self.assertIn(word, line)
         self.assertRegex(line, r'lane 0, \S*thunk\.cl:68 \(kernel')
-        self.assertNotIn('run.cl', self.ended('fault', '--block', 32, self.object('gfx1030'), 'work', 'i64:0x123456789000', 'i32:1'))
+        self.assertNotIn('run.cl', self.ended('fault', '--block', 32, self.object('gfx1030'), 'work', 'i64:0x123456789000',
+                                              'i32:1'))
 
     def test_behind_a_buffer(self):
         """Four bytes too few: the last lane's store is caught, and the line says by how much."""
@@ -187,7 +192,8 @@ class Ends(Case):
         for args in [[], [object], [object, 'no_such'], ['/no/such/file', 'x'], [object, 'ids', 'i32:x'], [object, 'ids', 'what'],
                      ['--card', 'gfx1', object, 'ids'], ['--grid', '0', object, 'ids'], ['--grid', '1,2,3,4', object, 'ids'],
                      ['--block', '1025', object, 'work', 'buf:4', 'i32:1'], ['--lds', '100K', object, 'work', 'buf:4', 'i32:1'],
-                     ['--nonsense', object, 'ids'], ['--dump', '5=/dev/null', '--block', '64', object, 'work', 'buf:256', 'i32:1']]:
+                     ['--nonsense', object, 'ids'], ['--dump', '5=/dev/null', '--block', '64', object, 'work', 'buf:256',
+                                                     'i32:1']]:
             with self.subTest(args=args):
                 r = run(*args)
                 self.assertEqual(r.returncode, 1)
@@ -265,7 +271,8 @@ class Broken(Case):
         for i in range(120):
             bad = bytearray(data)
             for _ in range(rng.choice([1, 3, 20])):
-                bad[rng.randrange(min(len(bad), rng.choice([64, 600, 4096, 1 << 20])))] = rng.choice([0, 0xff, rng.randrange(256)])
+                bad[rng.randrange(min(len(bad), rng.choice([64, 600, 4096, 1 << 20])))] = rng.choice([0, 0xff,
+                                                                                                      rng.randrange(256)])
             self.check(bytes(bad), 'seed %d, round %d' % (seed, i))
 
 

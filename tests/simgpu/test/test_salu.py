@@ -1,6 +1,6 @@
-"""Every row of isa/salu.c against ref_salu.py, on each card and wave size that has it, and the control instructions of isa/control.c.
-Register operands, constants of all kinds, special sources and results; edge values in all pairs, then random ones (the seed is printed and may
-be given as the second argument)."""
+"""Every row of isa/salu.c against ref_salu.py, on each card and wave size that has it, and the control instructions of
+isa/control.c. Register operands, constants of all kinds, special sources and results; edge values in all pairs, then random ones
+(the seed is printed and may be given as the second argument)."""
 # SPDX-License-Identifier: Apache-2.0
 import itertools
 import random
@@ -10,9 +10,11 @@ from types import SimpleNamespace
 import ops
 import ref_salu
 
-EDGES = {"s": [0, 1, 2, 31, 32, 33, 0x7f, 0x80, 0x7fff, 0x8000, 0xffff, 0x10000, 0x7fffffff, 0x80000000, 0x80000001, 0xfffffffe, 0xffffffff,
+EDGES = {"s": [0, 1, 2, 31, 32, 33, 0x7f, 0x80, 0x7fff, 0x8000, 0xffff, 0x10000, 0x7fffffff, 0x80000000, 0x80000001, 0xfffffffe,
+               0xffffffff,
                0x12345678, 0x00100004, 0x00200010, 0x007f001f, 0x0040003f],
-         "S": [0, 1, 63, 64, 0x7fffffff, 0x80000000, 0xffffffff, 0x100000000, 0x7fffffffffffffff, 0x8000000000000000, 0xffffffffffffffff,
+         "S": [0, 1, 63, 64, 0x7fffffff, 0x80000000, 0xffffffff, 0x100000000, 0x7fffffffffffffff, 0x8000000000000000,
+               0xffffffffffffffff,
                0x123456789abcdef0, 0xf0f0f0f000000001]}
 BITS = {"s": 32, "S": 64}
 RESULT, SOURCES = 10, (12, 14)
@@ -60,7 +62,8 @@ def immediates(row, rng):
 
 
 def state(values, row, rng):
-    return SimpleNamespace(scc=rng.getrandbits(1), old=rng.getrandbits(BITS[row.results]) if row.results else 0, exec=rng.choice(EXECS), k=0)
+    return SimpleNamespace(scc=rng.getrandbits(1), old=rng.getrandbits(BITS[row.results]) if row.results else 0,
+                           exec=rng.choice(EXECS), k=0)
 
 
 def run_row(o, row, k, values, m, failures, what):
@@ -80,7 +83,8 @@ def run_row(o, row, k, values, m, failures, what):
     high = result >> 32 if row.results == "S" else 0xa5a50001
     low = result % 2**32 if row.results else None
     return (f"{what} {show(values)} {m}",
-            [low, high, m.scc if scc is None else scc, m.exec if execute is None else execute, "running"] + [0xa5a50000 + reg for reg in KEPT])
+            [low, high, m.scc if scc is None else scc, m.exec if execute is None else execute, "running"]
+            + [0xa5a50000 + reg for reg in KEPT])
 
 
 def compare(o, wants, failures):
@@ -110,10 +114,14 @@ def test_rows(o, table, rng, failures):
 
 
 # Constants: text, its 32-bit and its 64-bit meaning.  A literal's widening depends on the type.
-CONSTANTS = [("0", 0, 0), ("64", 64, 64), ("-1", 2**32 - 1, 2**64 - 1), ("-16", 2**32 - 16, 2**64 - 16), ("0.5", 0x3f000000, 0x3fe0000000000000),
-             ("-0.5", 0xbf000000, 0xbfe0000000000000), ("1.0", 0x3f800000, 0x3ff0000000000000), ("-1.0", 0xbf800000, 0xbff0000000000000),
-             ("2.0", 0x40000000, 0x4000000000000000), ("-2.0", 0xc0000000, 0xc000000000000000), ("4.0", 0x40800000, 0x4010000000000000),
-             ("-4.0", 0xc0800000, 0xc010000000000000), ("0.15915494", 0x3e22f983, 0x3fc45f306dc9c882), ("0x12345678", 0x12345678, 0x12345678),
+CONSTANTS = [("0", 0, 0), ("64", 64, 64), ("-1", 2**32 - 1, 2**64 - 1), ("-16", 2**32 - 16, 2**64 - 16),
+             ("0.5", 0x3f000000, 0x3fe0000000000000),
+             ("-0.5", 0xbf000000, 0xbfe0000000000000), ("1.0", 0x3f800000, 0x3ff0000000000000),
+             ("-1.0", 0xbf800000, 0xbff0000000000000),
+             ("2.0", 0x40000000, 0x4000000000000000), ("-2.0", 0xc0000000, 0xc000000000000000),
+             ("4.0", 0x40800000, 0x4010000000000000),
+             ("-4.0", 0xc0800000, 0xc010000000000000), ("0.15915494", 0x3e22f983, 0x3fc45f306dc9c882),
+             ("0x12345678", 0x12345678, 0x12345678),
              ("0x80000001", 0x80000001, 0x80000001)]
 
 
@@ -143,11 +151,14 @@ def test_constants(o, table, rng, failures):
 def test_specials(o, gfx10, failures):
     """Special sources and results of s_mov."""
     exec_now, vcc = 0x00ff00ff00ff00ff if o.wave == 64 else 0x00ff00ff, 0x123456789abcdef0
-    cases = [("s_mov_b32 s10, m0", "s10", 0x77), ("s_mov_b32 s10, vcc_lo", "s10", vcc % 2**32), ("s_mov_b32 s10, vcc_hi", "s10", vcc >> 32),
-             ("s_mov_b64 s[10:11], exec", "s10", 0x00ff00ff), ("s_mov_b32 s10, src_scc", "s10", 1), ("s_mov_b32 s10, src_vccz", "s10", 0),
+    cases = [("s_mov_b32 s10, m0", "s10", 0x77), ("s_mov_b32 s10, vcc_lo", "s10", vcc % 2**32),
+             ("s_mov_b32 s10, vcc_hi", "s10", vcc >> 32),
+             ("s_mov_b64 s[10:11], exec", "s10", 0x00ff00ff), ("s_mov_b32 s10, src_scc", "s10", 1),
+             ("s_mov_b32 s10, src_vccz", "s10", 0),
              ("s_mov_b32 s10, src_execz", "s10", 0), ("s_mov_b64 s[10:11], src_shared_base", "s11", 0x00010000),
              ("s_mov_b64 s[10:11], src_shared_base", "s10", 0), ("s_mov_b64 s[10:11], src_private_base", "s11", 0x00020000),
-             ("s_mov_b64 s[10:11], src_shared_limit", "s10", 0xffffffff), ("s_mov_b32 m0, 5", "m0", 5), ("s_mov_b64 vcc, -3", "vcc", 2**64 - 3),
+             ("s_mov_b64 s[10:11], src_shared_limit", "s10", 0xffffffff), ("s_mov_b32 m0, 5", "m0", 5),
+             ("s_mov_b64 vcc, -3", "vcc", 2**64 - 3),
              ("s_mov_b32 s10, ttmp3", "s10", 0x333), ("s_mov_b32 vcc_hi, 9", "vcc", 9 << 32 | vcc % 2**32)]
     if gfx10:
         cases += [("s_mov_b32 s10, null", "s10", 0), ("s_mov_b64 s[10:11], null", "s11", 0), ("s_mov_b32 null, 7", "s10", 0xa5a5),
@@ -160,7 +171,8 @@ def test_specials(o, gfx10, failures):
 
 
 def test_movrel(o, failures):
-    texts = ["s_movrels_b32 s10, s20", "s_movrels_b64 s[10:11], s[20:21]", "s_movreld_b32 s10, s20", "s_movreld_b64 s[10:11], s[20:21]"]
+    texts = ["s_movrels_b32 s10, s20", "s_movrels_b64 s[10:11], s[20:21]", "s_movreld_b32 s10, s20",
+             "s_movreld_b64 s[10:11], s[20:21]"]
     if o.card >= "gfx10" and len(o.card) > 6:
         texts.append("s_movrelsd_2_b32 s10, s20")
     numbers = [o.asm(text) for text in texts]
@@ -210,7 +222,8 @@ def test_branches(o, gfx10, failures):
         o.asm("s_endpgm")
         o.ready()
         for _ in range(2):      # the second time the target is known
-            failures.check(f"{name} {settings}", o.run(k, ["s10", "state"], go=True, s={10: 0}, **settings), [2 if taken else 1, "ended"])
+            failures.check(f"{name} {settings}", o.run(k, ["s10", "state"], go=True, s={10: 0}, **settings),
+                           [2 if taken else 1, "ended"])
 
 
 CALLS = """s_getpc_b64 s[20:21]
@@ -240,17 +253,25 @@ def test_calls(o, failures):
 
 
 def test_states(o, gfx10, failures):
-    cases = [("s_endpgm", "ended"), ("s_barrier", "barrier"), ("s_sleep 1", "asleep"), ("s_trap 3", "running"), ("s_nop 0", "running"),
-             ("s_waitcnt vmcnt(0) lgkmcnt(0)", "running"), ("s_setprio 3", "running"), ("s_sendmsg sendmsg(MSG_INTERRUPT)", "running"),
-             ("s_trap 2", "stopped trap 2: s_trap 2 at "), ("s_sethalt 1", "stopped illegal instruction ("), ("s_icache_inv", "running"),
-             ("s_sendmsg sendmsg(MSG_GS_DONE, GS_OP_NOP)", "stopped illegal instruction ("), ("s_endpgm_saved", "ended"), ("s_wakeup", "running"),
-             ("s_ttracedata", "running"), ("s_setkill 1", "stopped illegal instruction ("), ("s_sendmsghalt 1", "stopped illegal instruction ("),
-             ("s_incperflevel 1", "running"), ("s_decperflevel 1", "running"), ("s_rfe_b64 s[2:3]", "stopped illegal instruction ("),
-             ("s_getreg_b32 s0, hwreg(9)", "stopped illegal instruction (this hardware register"), ("s_endpgm_ordered_ps_done", "ended"),
+    cases = [("s_endpgm", "ended"), ("s_barrier", "barrier"), ("s_sleep 1", "asleep"), ("s_trap 3", "running"),
+             ("s_nop 0", "running"),
+             ("s_waitcnt vmcnt(0) lgkmcnt(0)", "running"), ("s_setprio 3", "running"),
+             ("s_sendmsg sendmsg(MSG_INTERRUPT)", "running"),
+             ("s_trap 2", "stopped trap 2: s_trap 2 at "), ("s_sethalt 1", "stopped illegal instruction ("),
+             ("s_icache_inv", "running"),
+             ("s_sendmsg sendmsg(MSG_GS_DONE, GS_OP_NOP)", "stopped illegal instruction ("), ("s_endpgm_saved", "ended"),
+             ("s_wakeup", "running"),
+             ("s_ttracedata", "running"), ("s_setkill 1", "stopped illegal instruction ("),
+             ("s_sendmsghalt 1", "stopped illegal instruction ("),
+             ("s_incperflevel 1", "running"), ("s_decperflevel 1", "running"),
+             ("s_rfe_b64 s[2:3]", "stopped illegal instruction ("),
+             ("s_getreg_b32 s0, hwreg(9)", "stopped illegal instruction (this hardware register"),
+             ("s_endpgm_ordered_ps_done", "ended"),
              ("s_setreg_b32 hwreg(HW_REG_STATUS), s0", "stopped illegal instruction (this hardware register cannot be written")]
     if gfx10:
         cases += [("s_code_end", "stopped illegal instruction ("), ("s_clause 3", "running"), ("s_inst_prefetch 3", "running"),
-                  ("s_waitcnt_vscnt null, 0", "running"), ("s_waitcnt_vmcnt null, 0", "running"), ("s_waitcnt_expcnt null, 0", "running"),
+                  ("s_waitcnt_vscnt null, 0", "running"), ("s_waitcnt_vmcnt null, 0", "running"),
+                  ("s_waitcnt_expcnt null, 0", "running"),
                   ("s_waitcnt_lgkmcnt null, 0", "running"), ("s_waitcnt_depctr 0xfffe", "running"), ("s_version 3", "running"),
                   ("s_ttracedata_imm 1", "running")]
     numbers = [o.asm(text) for text, _ in cases]
@@ -267,8 +288,10 @@ def test_hwreg(o, gfx10, rng, failures):
     bases = o.asm("s_getreg_b32 s10, hwreg(HW_REG_SH_MEM_BASES, 16, 16)")
     status = o.asm("s_getreg_b32 s10, hwreg(HW_REG_STATUS)")
     modes = [o.asm(text) for text in (["s_round_mode 5", "s_denorm_mode 10"] if gfx10 else [])]
-    scratch = [o.asm(text) for text in (["s_setreg_b32 hwreg(HW_REG_FLAT_SCR_LO), s12", "s_setreg_b32 hwreg(HW_REG_FLAT_SCR_HI), s12",
-                                         "s_getreg_b32 s10, hwreg(HW_REG_FLAT_SCR_LO, 8, 16)", "s_getreg_b32 s10, hwreg(HW_REG_FLAT_SCR_HI)"]
+    scratch = [o.asm(text) for text in (["s_setreg_b32 hwreg(HW_REG_FLAT_SCR_LO), s12",
+                                         "s_setreg_b32 hwreg(HW_REG_FLAT_SCR_HI), s12",
+                                         "s_getreg_b32 s10, hwreg(HW_REG_FLAT_SCR_LO, 8, 16)",
+                                         "s_getreg_b32 s10, hwreg(HW_REG_FLAT_SCR_HI)"]
                                         if gfx10 else [])]
     o.ready()
     for (at, n), g, p, i in zip(fields, get, put, imm):

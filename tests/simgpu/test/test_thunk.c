@@ -1,5 +1,5 @@
-/* AMD's unmodified HIP and ROCr over the simulated thunk: one case per run, named on the command line, with the folder of the kernels' code
- * objects (thunk-<card>.hsaco).  Exit status 0 passed, 1 failed, 77 there is no HIP to test with. */
+/* AMD's unmodified HIP and ROCr over the simulated thunk: one case per run, named on the command line, with the folder of the
+ * kernels' code objects (thunk-<card>.hsaco).  Exit status 0 passed, 1 failed, 77 there is no HIP to test with. */
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <stdio.h>
 
@@ -396,8 +396,8 @@ static void cooperative_kernel(void)
 /* HIP 5.2 launches cooperatively only what it was given as a program's own kernel: a bundle with one code object, registered as
  * compiled programs do it. */
 extern void **__hipRegisterFatBinary(const void *wrapper);
-extern void __hipRegisterFunction(void **modules, const void *host, char *device, const char *name, unsigned limit, void *tid, void *bid,
-                                  void *block, void *grid, int *warp);
+extern void __hipRegisterFunction(void **modules, const void *host, char *device, const char *name, unsigned limit, void *tid,
+                                  void *bid, void *block, void *grid, int *warp);
 
 static struct {
     char magic[24];

@@ -3,9 +3,10 @@
 
     test_valu_float.py SIMGPU_OPS CARD WAVE [SEED]
 
-Every float row that the card has is run with registers, scalars, constants, neg and abs, omod, clamp, op_sel, SDWA and DPP, as far as LLVM's
-assembler takes them; over edge values and random ones, all rounding and denormal modes, ieee and dx10_clamp, and exec masks.  Then whole
-divisions as compilers write them, against the exact quotient.  A failure prints the instruction, the mode and the seed.
+Every float row that the card has is run with registers, scalars, constants, neg and abs, omod, clamp, op_sel, SDWA and DPP, as
+far as LLVM's assembler takes them; over edge values and random ones, all rounding and denormal modes, ieee and dx10_clamp, and
+exec masks. Then whole divisions as compilers write them, against the exact quotient.  A failure prints the instruction, the mode
+and the seed.
 """
 # SPDX-License-Identifier: Apache-2.0
 import collections
@@ -26,12 +27,15 @@ DEFAULT_MODE = 0x3F0
 FORMAT = {"f": F32, "d": F64, "h": F16}
 
 # Their last source is the result register.
-ACCUMULATE = {"v_fmac_f32", "v_mac_f32", "v_fmac_legacy_f32", "v_fmac_f64", "v_fmac_f16", "v_mac_f16", "v_pk_fmac_f16", "v_dot2c_f32_f16",
+ACCUMULATE = {"v_fmac_f32", "v_mac_f32", "v_fmac_legacy_f32", "v_fmac_f64", "v_fmac_f16", "v_mac_f16", "v_pk_fmac_f16",
+              "v_dot2c_f32_f16",
               "v_cvt_pkaccum_u8_f32"}
 # 16-bit results of gfx9: these keep the high half of the register, the others clear it.
-KEEP_HIGH_GFX9 = {"v_fma_f16", "v_mad_f16", "v_div_fixup_f16", "v_min3_f16", "v_max3_f16", "v_med3_f16", "v_fma_mixlo_f16", "v_mad_mixlo_f16",
+KEEP_HIGH_GFX9 = {"v_fma_f16", "v_mad_f16", "v_div_fixup_f16", "v_min3_f16", "v_max3_f16", "v_med3_f16", "v_fma_mixlo_f16",
+                  "v_mad_mixlo_f16",
                   "v_fma_mixhi_f16", "v_mad_mixhi_f16"}
-SLOW = {"v_sin_f32", "v_cos_f32", "v_sin_f16", "v_cos_f16", "v_exp_f32", "v_log_f32", "v_exp_f16", "v_log_f16", "v_trig_preop_f64"}
+SLOW = {"v_sin_f32", "v_cos_f32", "v_sin_f16", "v_cos_f16", "v_exp_f32", "v_log_f32", "v_exp_f16", "v_log_f16",
+        "v_trig_preop_f64"}
 
 # ---- Values ----
 
@@ -39,14 +43,16 @@ SLOW = {"v_sin_f32", "v_cos_f32", "v_sin_f16", "v_cos_f16", "v_exp_f32", "v_log_
 def edges(fmt):
     one = fmt.bias << fmt.mantissa
     least = 1 << fmt.mantissa
-    positive = [0, 1, 2, least - 1, least, least + 1, one - 1, one, one + 1, one + (least >> 1), 2 * least, fmt.inf - 1, fmt.inf, fmt.inf + 1,
+    positive = [0, 1, 2, least - 1, least, least + 1, one - 1, one, one + 1, one + (least >> 1), 2 * least, fmt.inf - 1, fmt.inf,
+                fmt.inf + 1,
                 fmt.inf | fmt.quiet, fmt.inf | fmt.quiet | 0x12, fmt.inf | (fmt.quiet >> 1) | 5, one - least, one - least - 1,
                 least | fmt.quiet, (fmt.top - 1) << fmt.mantissa]
     return positive + [x | fmt.sign for x in positive]
 
 
 EDGES = {fmt: edges(fmt) for fmt in (F16, F32, F64)}
-INTEGERS = [0, 1, 2, 3, 7, 8, 0x7F, 0xFF, 0x7FFF, 0x8000, 0xFFFF, 0xFFFFFF, 0x1000001, 0x7FFFFFFF, 0x7FFFFFBF, 0x80000000, 0xFFFFFFFF, 0xFFFFFF7F,
+INTEGERS = [0, 1, 2, 3, 7, 8, 0x7F, 0xFF, 0x7FFF, 0x8000, 0xFFFF, 0xFFFFFF, 0x1000001, 0x7FFFFFFF, 0x7FFFFFBF, 0x80000000,
+            0xFFFFFFFF, 0xFFFFFF7F,
             0xFFFFFFFE, 0x80000001, 0xFFFFFFE0, 0x10, 0x40]
 
 
@@ -64,7 +70,8 @@ def float_value(rng, fmt):
     if how < 0.6:
         return sign | rng.randrange(fmt.top - 3, fmt.top) << fmt.mantissa | mantissa
     if how < 0.68:  # halves and numbers near the limits of integers
-        n = rng.choice([0.5, 1.5, 2.5, -0.5, 255.5, 32767.5, 65535, 2**31 - 1, 2**31, 2**32 - 256, 2**32, -2**31, -2**31 - 1, 0.25, 100.75,
+        n = rng.choice([0.5, 1.5, 2.5, -0.5, 255.5, 32767.5, 65535, 2**31 - 1, 2**31, 2**32 - 256, 2**32, -2**31, -2**31 - 1,
+                        0.25, 100.75,
                         -256, 256.5, rng.randrange(-600, 600) / 4])
         return encode(fmt, ref_float.number(Fraction(n)))
     spread = min(fmt.bias - 2, rng.choice([2, 12, 40]))
@@ -85,7 +92,8 @@ def value(rng, letter):
 
 
 def related(rng, case, values):
-    """Sometimes makes the last of several float sources nearly cancel, or brings quotients and products near the ends of the range."""
+    """Sometimes makes the last of several float sources nearly cancel, or brings quotients and products near the ends of the
+    range."""
     letters = [s.letter for s in case.sources][:len(values)]
     fmt = FORMAT.get(letters[0]) if letters else None
     if not fmt or len(values) < 2 or letters[:2] != [letters[0]] * 2:
@@ -95,7 +103,8 @@ def related(rng, case, values):
     how = rng.random()
     if how < 0.15:
         values[1] = a
-    elif how < 0.3 and len(values) > 2 and letters[2] == letters[0] and ref_float.decode(fmt, a).kind == ref_float.decode(fmt, b).kind == "number":
+    elif how < 0.3 and len(values) > 2 and letters[2] == letters[0] and (
+            ref_float.decode(fmt, a).kind == ref_float.decode(fmt, b).kind == "number"):
         product = ref_float.mul(decode(fmt, a), decode(fmt, b))
         values[2] = encode(fmt, ref_float.minus(product)) + rng.choice([0, 0, 1]) & (1 << fmt.width) - 1
     elif how < 0.45:
@@ -115,7 +124,8 @@ def register(kind, reg, dwords):
 
 CONSTANTS = {"f": [("0.5", 0x3F000000), ("-4.0", 0xC0800000), ("0x3fc00001", 0x3FC00001), ("3", 3), ("0.15915494", 0x3E22F983)],
              "h": [("1.0", 0x3C00), ("-0.5", 0xB800), ("0x3e01", 0x3E01), ("-1", 0xFFFF)],
-             "d": [("2.0", 0x4000000000000000), ("-1.0", 0xBFF0000000000000), ("0", 0), ("0.15915494309189532", 0x3FC45F306DC9C882)],
+             "d": [("2.0", 0x4000000000000000), ("-1.0", 0xBFF0000000000000), ("0", 0),
+                   ("0.15915494309189532", 0x3FC45F306DC9C882)],
              "P": [("1.0", 0x3C00), ("-4.0", 0xC400)], "b": [("-7", 0xFFFFFFF9), ("64", 64), ("0x12345678", 0x12345678)],
              "w": [("5", 5), ("-3", 0xFFFD)], "F": [], "m": []}
 
@@ -166,12 +176,14 @@ class Forms:
                 mixed_kinds = list(regs)
                 mixed_kinds[place] = kind
                 self.add(kind, mixed_kinds)
-        if self.name in ("v_fmaak_f32", "v_fmamk_f32", "v_madak_f32", "v_madmk_f32", "v_fmaak_f16", "v_fmamk_f16", "v_madak_f16", "v_madmk_f16"):
+        if self.name in ("v_fmaak_f32", "v_fmamk_f32", "v_madak_f32", "v_madmk_f32", "v_fmaak_f16", "v_fmamk_f16", "v_madak_f16",
+                         "v_madmk_f16"):
             kinds = ["v", "v", "imm"] if "ak_" in self.name else ["v", "imm", "v"]
             for literal in ("0x3fc00001", "0xff812345") if "f32" in self.name else ("0x3e01", "0xfc12"):
                 self.add("literal", kinds, literal=(literal, int(literal, 16)))
             return self.cases
-        for tail, omod, clamp in ((" clamp", 0, True), (" mul:2", 1, False), (" mul:4", 2, False), (" div:2", 3, False), (" clamp mul:4", 2, True)):
+        for tail, omod, clamp in ((" clamp", 0, True), (" mul:2", 1, False), (" mul:4", 2, False), (" div:2", 3, False),
+                                  (" clamp mul:4", 2, True)):
             self.add("clamp" if not omod else "omod", regs, suffix="_e64", clamp=clamp, omod=omod, tail=tail)
             self.add("clamp" if not omod else "omod", regs, clamp=clamp, omod=omod, tail=tail)
         self.signs(regs)
@@ -190,7 +202,8 @@ class Forms:
         for place in range(len(self.letters)):
             def edit(sources, p=place):
                 no_abs = "div_scale" in self.name  # its encoding has no room; LLVM's assembler drops it without a word
-                sources[p].neg, sources[p].abs = self.rng.choice([(True, False)] if no_abs else [(True, False), (False, True), (True, True)])
+                sources[p].neg, sources[p].abs = self.rng.choice([(True, False)] if no_abs
+                                                                 else [(True, False), (False, True), (True, True)])
             self.add("signs", regs, suffix="_e64", edit=edit)
             self.add("signs", regs, edit=edit)
 
@@ -209,7 +222,8 @@ class Forms:
                 for k, letter in enumerate(self.letters):
                     if letter not in "PF":
                         low[k] = high[k] = neg_lo[k] = neg_hi[k] = 0
-                self.add("op_sel", regs, edit=edit, tail=f" op_sel:{low} op_sel_hi:{high} neg_lo:{neg_lo} neg_hi:{neg_hi}".replace(", ", ","))
+                self.add("op_sel", regs, edit=edit,
+                         tail=f" op_sel:{low} op_sel_hi:{high} neg_lo:{neg_lo} neg_hi:{neg_hi}".replace(", ", ","))
             elif set(self.letters + self.results) <= set("hw"):
                 top = rng.randrange(2)
                 self.add("op_sel", regs, edit=edit, op_sel_dst=top, tail=f" op_sel:{low + [top]}".replace(", ", ","))
@@ -238,12 +252,14 @@ class Forms:
                 s.sel = sel
             sources[0].neg, sources[0].abs = rng.random() < 0.3, rng.random() < 0.3
         dst, unused = rng.choice([0, rng.randrange(7)]), rng.randrange(3)
-        tail = f" dst_sel:{SELS[dst]} dst_unused:{UNUSED[unused]}" + "".join(f" src{k}_sel:{SELS[sel]}" for k, sel in enumerate(selections))
+        tail = f" dst_sel:{SELS[dst]} dst_unused:{UNUSED[unused]}" + "".join(f" src{k}_sel:{SELS[sel]}" for k,
+                                                                             sel in enumerate(selections))
         self.add("sdwa", regs, suffix="_sdwa", edit=edit, sdwa=(dst, unused), tail=tail)
 
     def dpp(self, regs):
         rng = self.rng
-        for kind, arg in rng.sample([("quad_perm", [rng.randrange(4) for _ in range(4)]), ("row_shr", rng.randrange(1, 16)), ("row_mirror", None),
+        for kind, arg in rng.sample([("quad_perm", [rng.randrange(4) for _ in range(4)]), ("row_shr", rng.randrange(1, 16)),
+                                     ("row_mirror", None),
                                      ("row_ror", rng.randrange(1, 16)), ("dpp8", [rng.randrange(8) for _ in range(8)])], 2):
             masks = (15, 15) if rng.random() < 0.5 else (rng.randrange(16), rng.randrange(16))
             for fi in (False, True):
@@ -338,7 +354,8 @@ def cubes_without_nans(case, state):
 
 
 def runs_of(case, per_form):
-    return max(1, per_form // 3) if case.name in SLOW or case.tag not in ("registers", "omod", "clamp", "mixed", "vcc") else per_form
+    return max(1, per_form // 3) if case.name in SLOW or case.tag not in ("registers", "omod", "clamp", "mixed",
+                                                                          "vcc") else per_form
 
 
 def check(o, cases, card, lanes, rng, per_form, failures):
@@ -375,7 +392,8 @@ def difference(case, state, is_, right):
     lane = next(l for l in range(len(right)) if is_[l] != right[l])
     sources = []
     for s in case.sources:
-        words = [state.v[s.reg + n][lane] if s.kind == "v" else state.s.get(s.reg + n, 0) for n in range(s.dwords)] if s.kind != "imm" else [s.bits]
+        words = [state.v[s.reg + n][lane] if s.kind == "v" else state.s.get(s.reg + n, 0)
+                 for n in range(s.dwords)] if s.kind != "imm" else [s.bits]
         sources.append(":".join(f"{x:x}" for x in reversed(words)))
     return f" lane {lane} is {is_[lane]:x}, not {right[lane]:x}; sources {' '.join(sources)}"
 
@@ -456,7 +474,8 @@ def operands(rng, fmt, lanes):
     """Numerators and denominators; half of them with quotients near the ends of the range."""
     n, d = [[float_value(rng, fmt) for _ in range(lanes)] for _ in range(2)]
     for lane in range(0, lanes, 2):
-        q = rng.choice([0, 0, 1, -1, 2]) + rng.choice([0, 1, fmt.least, fmt.least - fmt.mantissa, fmt.least - fmt.mantissa // 2, fmt.bias])
+        q = rng.choice([0, 0, 1, -1, 2]) + rng.choice([0, 1, fmt.least, fmt.least - fmt.mantissa, fmt.least - fmt.mantissa // 2,
+                                                       fmt.bias])
         field = max(0, min(fmt.top - 1, (d[lane] >> fmt.mantissa & fmt.top) + q))
         n[lane] = n[lane] & ~fmt.inf | field << fmt.mantissa
     return n, d
@@ -466,7 +485,8 @@ def check_program(o, name, lanes, rng, failures):
     fmt = F32 if "f32" in name else F64
     lines = PROGRAMS[name]
     if lanes == 32:
-        lines = lines.replace("vcc,", "vcc_lo,").replace(", vcc", ", vcc_lo").replace("vcc_lo_lo", "vcc_lo").replace("s[20:21]", "s20")
+        lines = lines.replace("vcc,", "vcc_lo,").replace(", vcc", ", vcc_lo").replace("vcc_lo_lo", "vcc_lo").replace("s[20:21]",
+                                                                                                                     "s20")
     else:
         lines = lines.replace("s20,", "s[20:21],")
     for line in lines.split("\n"):
@@ -476,7 +496,8 @@ def check_program(o, name, lanes, rng, failures):
     for _ in range(count):
         n, d = operands(rng, fmt, lanes)
         v = {reg + k: [x >> 32 * k & 0xFFFFFFFF for x in file] for reg, file in ((0, n), (dwords, d)) for k in range(dwords)}
-        o.queue(0, go=True, read=[f"v{10 + k}" for k in range(dwords)] + ["state"], v=v, s={30: 0, 31: 0x10000000}, exec=(1 << lanes) - 1,
+        o.queue(0, go=True, read=[f"v{10 + k}" for k in range(dwords)] + ["state"], v=v, s={30: 0, 31: 0x10000000},
+                exec=(1 << lanes) - 1,
                 mode=DEFAULT_MODE)
         waiting.append((n, d))
     for (n, d), got in zip(waiting, o.flush()):
@@ -504,7 +525,8 @@ def check_halves(o, ours, lanes, first_half, failures):
         sample = range(first_half % step, 0x10000, step)
         for first in range(0, len(sample), lanes):
             values = list(sample[first:first + lanes])
-            o.queue(k, read=[f"v{VDST}"], v={VDST: 0, VSRC[0]: values + [0] * (lanes - len(values))}, exec=(1 << lanes) - 1, mode=DEFAULT_MODE)
+            o.queue(k, read=[f"v{VDST}"], v={VDST: 0, VSRC[0]: values + [0] * (lanes - len(values))}, exec=(1 << lanes) - 1,
+                    mode=DEFAULT_MODE)
         got = [x for (lanes_,) in o.flush() for x in lanes_]
         for x, is_ in zip(sample, got):
             if is_ != REF[row.name](m, x):
@@ -522,7 +544,8 @@ def is_float_row(row):
 def without_reference(all_rows):
     """Rows with float operands that no test knows."""
     known = {**REF, **ref_cmp.REF, **ref_int.REF, **ref_int.WAVE, "v_pk_mov_b32": "test_valu_int.py"}
-    return {row.name for row in all_rows if row.name.startswith("v_") and not row.name.startswith("v_s_") and set(row.sig) & set("fhdPF") and row.name not in known}
+    return {row.name for row in all_rows if row.name.startswith("v_") and not row.name.startswith("v_s_")
+            and set(row.sig) & set("fhdPF") and row.name not in known}
 
 
 def main():
@@ -550,7 +573,8 @@ def main():
             check_halves(o, ours, lanes, rng.getrandbits(16), failures)
     tested, tags = {case.name for case in kept}, collections.Counter(case.tag for case in kept)
     missing = ({row.name for row in ours} - tested - elsewhere(card)) | without_reference(all_rows)
-    print(f"{card} wave{lanes}: {len(tested)} of {len(ours)} rows, {len(kept)} forms {dict(sorted(tags.items()))}, {compared} comparisons, "
+    print(f"{card} wave{lanes}: {len(tested)} of {len(ours)} rows, {len(kept)} forms {dict(sorted(tags.items()))}, {compared} "
+          f"comparisons, "
           f"{len(failures)} failures (seed {seed})")
     for failure in failures[:40]:
         print(failure)
@@ -561,26 +585,32 @@ def main():
 
 def renamed_on_gfx12():
     """To LLVM's assembler these are words for v_min_num_f32 and its like, which compute something else."""
-    return {f"v_{name}_{n}" for name in ("min", "max", "min3", "max3", "med3", "minmax", "maxmin") for n in ("f16", "f32", "f64")} | \
+    return {f"v_{name}_{n}" for name in ("min", "max", "min3", "max3", "med3", "minmax", "maxmin")
+            for n in ("f16", "f32", "f64")} | \
         {"v_pk_min_f16", "v_pk_max_f16"}
 
 
 def elsewhere(card):
     """Rows of other cards."""
     mad = {f"v_{kind}_{n}" for kind in ("mad", "mac", "madak", "madmk") for n in ("f16", "f32")}
-    gfx9 = mad | {"v_mad_legacy_f16", "v_mad_legacy_f32", "v_fma_legacy_f16", "v_div_fixup_legacy_f16", "v_exp_legacy_f32", "v_log_legacy_f32",
+    gfx9 = mad | {"v_mad_legacy_f16", "v_mad_legacy_f32", "v_fma_legacy_f16", "v_div_fixup_legacy_f16", "v_exp_legacy_f32",
+                  "v_log_legacy_f32",
                   "v_cvt_pkaccum_u8_f32"}
     gfx900 = {"v_mad_mix_f32", "v_mad_mixlo_f16", "v_mad_mixhi_f16"}
     gfx90a = {"v_fmac_f64", "v_pk_add_f32", "v_pk_mul_f32", "v_pk_fma_f32"}
-    gfx10 = {"v_fma_legacy_f32", "v_fmac_legacy_f32", "v_mullit_f32", "v_fmac_f16", "v_fmaak_f16", "v_fmamk_f16", "v_fmaak_f32", "v_fmamk_f32"}
-    later = {"v_fma_mix_f32", "v_fma_mixlo_f16", "v_fma_mixhi_f16", "v_fmac_f32", "v_dot2_f32_f16", "v_dot2c_f32_f16", "v_pk_fmac_f16"}
+    gfx10 = {"v_fma_legacy_f32", "v_fmac_legacy_f32", "v_mullit_f32", "v_fmac_f16", "v_fmaak_f16", "v_fmamk_f16", "v_fmaak_f32",
+             "v_fmamk_f32"}
+    later = {"v_fma_mix_f32", "v_fma_mixlo_f16", "v_fma_mixhi_f16", "v_fmac_f32", "v_dot2_f32_f16", "v_dot2c_f32_f16",
+             "v_pk_fmac_f16"}
     gfx11 = {"v_maxmin_f32", "v_minmax_f32"}
     gfx12 = {row.name for row in rows(sys.argv[1]) if row.cards == 8} & set(REF)
     if card.startswith("gfx12"):
         return gfx9 | gfx900 | gfx90a | {"v_mullit_f32", "v_fmac_legacy_f32", "v_dot2c_f32_f16"}
     gfx9, gfx10 = gfx9 | gfx12 | (set() if card.startswith("gfx11") else gfx11), gfx10 | gfx11 | gfx12
-    return {"gfx1100": gfx9 | gfx900 | gfx90a, "gfx1030": gfx9 | gfx900 | gfx90a, "gfx900": gfx10 | later | gfx90a, "gfx90a": gfx10 | gfx900,
-            "gfx942": gfx10 - {"v_fmaak_f32", "v_fmamk_f32"} | gfx900 | {"v_mac_f32", "v_mad_f32", "v_mad_legacy_f32", "v_madak_f32", "v_madmk_f32"},
+    return {"gfx1100": gfx9 | gfx900 | gfx90a, "gfx1030": gfx9 | gfx900 | gfx90a, "gfx900": gfx10 | later | gfx90a,
+            "gfx90a": gfx10 | gfx900,
+            "gfx942": gfx10 - {"v_fmaak_f32", "v_fmamk_f32"} | gfx900
+            | {"v_mac_f32", "v_mad_f32", "v_mad_legacy_f32", "v_madak_f32", "v_madmk_f32"},
             "gfx906": gfx10 | gfx900 | gfx90a | {"v_dot2c_f32_f16", "v_pk_fmac_f16"}}.get(card, set())
 
 

@@ -1,11 +1,12 @@
 #!/usr/bin/env python3
-"""Integer vector instructions, compares and what crosses lanes, on the simulated cards against the references in ref_int.py and ref_cmp.py.
+"""Integer vector instructions, compares and what crosses lanes, on the simulated cards against the references in ref_int.py and
+ref_cmp.py.
 
     test_valu_int.py SIMGPU_OPS CARD WAVE [SEED]
 
-Every row that the card has is run in each of its forms: registers, scalars, constants, clamp, neg and abs, op_sel, SDWA, DPP; over edge values
-and random ones, exec masks and modes.  Which forms there are LLVM's assembler says.  All registers that an instruction may write are compared
-in all lanes.  A failure prints the instruction and the seed.
+Every row that the card has is run in each of its forms: registers, scalars, constants, clamp, neg and abs, op_sel, SDWA, DPP;
+over edge values and random ones, exec masks and modes.  Which forms there are LLVM's assembler says.  All registers that an
+instruction may write are compared in all lanes.  A failure prints the instruction and the seed.
 """
 # SPDX-License-Identifier: Apache-2.0
 import collections
@@ -154,9 +155,12 @@ class Forms:
     def dpp(self, regs):
         rng = self.rng
         kinds = [("quad_perm", [rng.randrange(4) for _ in range(4)]), ("dpp8", [rng.randrange(8) for _ in range(8)]),
-                 ("row_shl", rng.randrange(1, 16)), ("row_shr", rng.randrange(1, 16)), ("row_ror", rng.randrange(1, 16)), ("row_mirror", None),
-                 ("row_half_mirror", None), ("wave_shl", 1), ("wave_rol", 1), ("wave_shr", 1), ("wave_ror", 1), ("row_bcast:15", None),
-                 ("row_bcast:31", None), ("row_share", rng.randrange(16)), ("row_xmask", rng.randrange(16)), ("row_newbcast", rng.randrange(16))]
+                 ("row_shl", rng.randrange(1, 16)), ("row_shr", rng.randrange(1, 16)), ("row_ror", rng.randrange(1, 16)),
+                 ("row_mirror", None),
+                 ("row_half_mirror", None), ("wave_shl", 1), ("wave_rol", 1), ("wave_shr", 1), ("wave_ror", 1),
+                 ("row_bcast:15", None),
+                 ("row_bcast:31", None), ("row_share", rng.randrange(16)), ("row_xmask", rng.randrange(16)),
+                 ("row_newbcast", rng.randrange(16))]
         for kind, arg in kinds if self.name == "v_mov_b32" else rng.sample(kinds, 4):
             masks = (15, 15) if rng.random() < 0.5 else (rng.randrange(16), rng.randrange(16))
             for fi in (False, True):
@@ -183,7 +187,8 @@ class Script:
         done = subprocess.run(self.argv, input="\n".join(self.lines) + "\n", capture_output=True, text=True, check=False)
         answers = done.stdout.splitlines()
         if done.returncode or not answers or not answers[0].startswith("ready") or len(answers) != len(self.expected) + 1:
-            return [f"simgpu-ops: exit {done.returncode}, {len(answers)} answers of {len(self.expected) + 1}; {answers[:1]} {done.stderr[:300]}"]
+            return [f"simgpu-ops: exit {done.returncode}, {len(answers)} answers of {len(self.expected) + 1}; {answers[:1]} "
+                    f"{done.stderr[:300]}"]
         failures = []
         for answer, (value, what, about) in zip(answers[1:], self.expected):
             if answer != value:
@@ -200,7 +205,8 @@ def prepare(script, case, state, rng):
     for letter, kind, reg in case.results:
         for n in range(DWORDS.get(letter, 1) if kind == "v" else state.lanes // 32):
             if kind == "v":
-                state.v[reg + n] = [rng.getrandbits(32) if rng.random() < 0.7 else lane_word(rng, "b", 0) for _ in range(state.lanes)]
+                state.v[reg + n] = [rng.getrandbits(32) if rng.random() < 0.7 else lane_word(rng, "b", 0)
+                                    for _ in range(state.lanes)]
             else:
                 state.s[reg + n] = rng.getrandbits(32)
     for s in case.sources:
@@ -280,18 +286,22 @@ def check_wave_rows(script, add, card, lanes, rng):
             script.lines.append(f"s 14 {lane:x}")
             number = add(f"v_readlane_b32 s40, v{VSRC[0]}, s20")
             script.lines.append(f"run {number:x}")
-            script.get("s 28", format(ref_int.WAVE["v_readlane_b32"](mods, exec_mask, lanes, a, lane), "x"), f"v_readlane_b32 lane {lane:x}")
+            script.get("s 28", format(ref_int.WAVE["v_readlane_b32"](mods, exec_mask, lanes, a, lane), "x"),
+                       f"v_readlane_b32 lane {lane:x}")
             # Before GFX10 one scalar register is all that it may read.
             value, text = (0xABCD1234, "s24") if card.startswith("gfx10") else (0xFFFFFFF6, "-10")
             script.lines += ["s 18 abcd1234", f"v {VDST:x} {words(old)}", f"run {add(f'v_writelane_b32 v{VDST}, {text}, s20'):x}"]
-            script.get(f"v {VDST:x}", words(ref_int.WAVE["v_writelane_b32"](mods, exec_mask, lanes, value, lane)), f"v_writelane_b32 {lane:x}")
+            script.get(f"v {VDST:x}", words(ref_int.WAVE["v_writelane_b32"](mods, exec_mask, lanes, value, lane)),
+                       f"v_writelane_b32 {lane:x}")
         script.lines.append(f"run {add(f'v_readfirstlane_b32 s40, v{VSRC[0]}'):x}")
-        script.get("s 28", format(ref_int.WAVE["v_readfirstlane_b32"](mods, exec_mask, lanes, a), "x"), f"v_readfirstlane_b32 exec {exec_mask:x}")
+        script.get("s 28", format(ref_int.WAVE["v_readfirstlane_b32"](mods, exec_mask, lanes, a), "x"),
+                   f"v_readfirstlane_b32 exec {exec_mask:x}")
         for name in ("v_mbcnt_lo_u32_b32", "v_mbcnt_hi_u32_b32"):
             script.lines += [f"v {VDST:x} {words(old)}", f"run {add(f'{name} v{VDST}, v{VSRC[0]}, v{VSRC[1]}'):x}"]
             script.get(f"v {VDST:x}", words(ref_int.WAVE[name](mods, exec_mask, lanes, a, b)), f"{name} exec {exec_mask:x}")
             script.lines += [f"v {VDST:x} {words(old)}", f"run {add(f'{name} v{VDST}, -1, 0'):x}"]
-            script.get(f"v {VDST:x}", words(ref_int.WAVE[name](mods, exec_mask, lanes, [0xFFFFFFFF] * lanes, [0] * lanes)), f"{name} -1, 0")
+            script.get(f"v {VDST:x}", words(ref_int.WAVE[name](mods, exec_mask, lanes, [0xFFFFFFFF] * lanes, [0] * lanes)),
+                       f"{name} -1, 0")
         if card.startswith("gfx10"):
             check_permlane(script, add, mods, exec_mask, lanes, rng, a, old)
 
@@ -302,7 +312,8 @@ def check_permlane(script, add, mods, exec_mask, lanes, rng, a, old):
             low, high = rng.getrandbits(32), rng.getrandbits(32)
             number = add(f"{name} v{VDST}, v{VSRC[0]}, s24, s28 op_sel:[{fi},{bound}]")
             script.lines += [f"v {VDST:x} {words(old)}", f"s 18 {low:x}", f"s 1c {high:x}", f"run {number:x}"]
-            script.get(f"v {VDST:x}", words(ref_int.WAVE[name](mods, exec_mask, lanes, a, low, high, fi, bound)), f"{name} fi {fi} bound_ctrl {bound}")
+            script.get(f"v {VDST:x}", words(ref_int.WAVE[name](mods, exec_mask, lanes, a, low, high, fi, bound)),
+                       f"{name} fi {fi} bound_ctrl {bound}")
 
 
 def check_moves(script, add, card, lanes, rng):
@@ -337,7 +348,8 @@ def check_moves(script, add, card, lanes, rng):
         run("v_pk_mov_b32 v[50:51], v[52:53], v[54:55] op_sel:[0,1]", 0, lambda v: [(0, v[2]), (1, v[5])])
         a = [rng.getrandbits(32) for _ in range(lanes)]
         script.lines += [f"s exec {(1 << lanes) - 1:x}", f"v 32 {words(a)}"] + [f"run {add(t):x}" for t in (
-            "v_accvgpr_write_b32 a3, v50", "v_accvgpr_mov_b32 a16, a3", "v_accvgpr_read_b32 v51, a16")] # a16 is a word for images, too
+            # a16 is a word for images, too
+            "v_accvgpr_write_b32 a3, v50", "v_accvgpr_mov_b32 a16, a3", "v_accvgpr_read_b32 v51, a16")]
         script.get("v 33", words(a), "v_accvgpr write, mov, read")
 
 
@@ -347,7 +359,8 @@ def check_moves(script, add, card, lanes, rng):
 def build(tool, card, lanes, seed):
     rng = seeded(f"{seed} {card} {lanes}")
     rows = rows_of(tool, card)
-    other = {"v_dot4_i32_i8", "v_dot8_i32_i4"} if card.startswith(("gfx11", "gfx12")) else set()  # to LLVM's assembler words for v_dot4_i32_iu8 and its like
+    # to LLVM's assembler words for v_dot4_i32_iu8 and its like
+    other = {"v_dot4_i32_i8", "v_dot8_i32_i4"} if card.startswith(("gfx11", "gfx12")) else set()
     cases = [case for row in rows if row[0] not in other for case in Forms(row, lanes, rng).all()]
     taken = assembles(card, lanes, [case.text for case in cases])
     kept = [case for case, ok in zip(cases, taken) if ok]
@@ -375,7 +388,8 @@ def main():
 
     tags = collections.Counter(case.tag for case in cases)
     tested = {case.name for case in cases}
-    print(f"{card} wave{lanes}: {len(tested)} of {len(rows)} rows, {len(cases)} forms {dict(sorted(tags.items()))}, {len(script.expected)} comparisons, "
+    print(f"{card} wave{lanes}: {len(tested)} of {len(rows)} rows, {len(cases)} forms {dict(sorted(tags.items()))}, "
+          f"{len(script.expected)} comparisons, "
           f"{len(failures)} failures (seed {seed})")
     for failure in failures[:20]:
         print(failure)
@@ -391,9 +405,12 @@ def main():
 def elsewhere(name, card):
     """Is a row that this card cannot assemble one of another card?"""
     dots = name.startswith("v_dot")
-    gfx9_only = {"v_add_u32", "v_sub_u32", "v_subrev_u32", "v_add_i32", "v_sub_i32", "v_add_u16", "v_sub_u16", "v_subrev_u16", "v_add_i16", "v_sub_i16",
-                 "v_addc_co_u32", "v_subb_co_u32", "v_subbrev_co_u32", "v_mad_legacy_u16", "v_mad_legacy_i16", "v_dot2c_i32_i16", "v_dot8c_i32_i4"}
-    gfx11_only = {"v_maxmin_i32", "v_maxmin_u32", "v_minmax_i32", "v_minmax_u32", "v_dot4_i32_iu8", "v_cvt_i32_i16", "v_cvt_u32_u16"}
+    gfx9_only = {"v_add_u32", "v_sub_u32", "v_subrev_u32", "v_add_i32", "v_sub_i32", "v_add_u16", "v_sub_u16", "v_subrev_u16",
+                 "v_add_i16", "v_sub_i16",
+                 "v_addc_co_u32", "v_subb_co_u32", "v_subbrev_co_u32", "v_mad_legacy_u16", "v_mad_legacy_i16", "v_dot2c_i32_i16",
+                 "v_dot8c_i32_i4"}
+    gfx11_only = {"v_maxmin_i32", "v_maxmin_u32", "v_minmax_i32", "v_minmax_u32", "v_dot4_i32_iu8", "v_cvt_i32_i16",
+                  "v_cvt_u32_u16"}
     halves = {"v_mov_b16", "v_not_b16", "v_and_b16", "v_or_b16", "v_xor_b16", "v_cndmask_b16"}   # test_gfx11.py
     if name in halves:
         return True
@@ -403,10 +420,12 @@ def elsewhere(name, card):
         return not card.startswith(("gfx11", "gfx12"))
     if card.startswith("gfx12") and name.startswith(("v_cmp_", "v_cmpx_")) and name.split("_")[2] in ("f", "t", "tru"):
         return True
-    if card.startswith(("gfx11", "gfx12")) and name in ("v_dot2_i32_i16", "v_dot2_u32_u16", "v_dot4_i32_i8", "v_dot8_i32_i4", "v_dot4c_i32_i8"):
+    if card.startswith(("gfx11", "gfx12")) and name in ("v_dot2_i32_i16", "v_dot2_u32_u16", "v_dot4_i32_i8", "v_dot8_i32_i4",
+                                                        "v_dot4c_i32_i8"):
         return True
     if card.startswith("gfx9"):
-        return dots or "_nc_" in name or "_co_ci_" in name or name in ("v_xor3_b32",) or (name == "v_xnor_b32" and card == "gfx900")
+        return dots or "_nc_" in name or "_co_ci_" in name or name in ("v_xor3_b32",) or (name == "v_xnor_b32"
+                                                                                          and card == "gfx900")
     return name in gfx9_only
 
 

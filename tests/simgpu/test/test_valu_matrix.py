@@ -3,8 +3,9 @@
 
     test_valu_matrix.py SIMGPU_OPS [SEED]
 
-The values are small multiples of a power of two, so that every order of additions gives the same sum; one more case rounds, with a depth of one.
-Where elements lie in registers is written here from AMD's description of the layouts, apart from isa/valu_matrix.c.
+The values are small multiples of a power of two, so that every order of additions gives the same sum; one more case rounds, with
+a depth of one. Where elements lie in registers is written here from AMD's description of the layouts, apart from
+isa/valu_matrix.c.
 """
 # SPDX-License-Identifier: Apache-2.0
 import random
@@ -23,12 +24,14 @@ class Shape:
     """v_mfma_RESULT_MxNxKTYPE, or from gfx940 on v_mfma_RESULT_MxNxK_[BLOCKSb_]TYPE: as many blocks as fill the wave."""
 
     def __init__(self, name):
-        result, m, _, k, new, blocks, kind = re.fullmatch(r"v_mfma_(f32|i32|f64)_(\d+)x(\d+)x(\d+)(_(?:(\d+)b_)?)?(f32|f16|bf16|bf16_1k|i8|f64|xf32)",
+        result, m, _, k, new, blocks, kind = re.fullmatch(
+            r"v_mfma_(f32|i32|f64)_(\d+)x(\d+)x(\d+)(_(?:(\d+)b_)?)?(f32|f16|bf16|bf16_1k|i8|f64|xf32)",
                                                           name).groups()
         self.card = "gfx942" if new else "gfx90a"
         kind = "bf16_1k" if new and kind == "bf16" else kind
         self.name, self.result, self.m, self.k, self.kind = name, result, int(m), int(k), kind
-        self.each = {"f32": 1, "f16": 4, "bf16": 2, "bf16_1k": 4, "i8": 8 if self.m * self.k == 512 and new else 4, "f64": 1, "xf32": 2}[kind]
+        self.each = {"f32": 1, "f16": 4, "bf16": 2, "bf16_1k": 4, "i8": 8 if self.m * self.k == 512 and new else 4, "f64": 1,
+                     "xf32": 2}[kind]
         self.blocks = LANES * self.each // (self.m * self.k)  # `each`: values of a lane
         if new and self.blocks != int(blocks or 1):
             raise ValueError(f"{name} has {self.blocks} blocks")
@@ -71,9 +74,11 @@ class Case:
     def __init__(self, shape, rng, cbsz=0, abid=0, blgp=0):
         self.shape, self.cbsz, self.abid, self.blgp = shape, cbsz, abid, blgp
         unit = 1 if shape.result == "i32" else Fraction(1, 4)
-        self.a, self.b = [[[[rng.randrange(-40, 41) * unit for _ in range(shape.k)] for _ in range(shape.m)] for _ in range(shape.blocks)]
+        self.a, self.b = [[[[rng.randrange(-40, 41) * unit for _ in range(shape.k)] for _ in range(shape.m)]
+                           for _ in range(shape.blocks)]
                           for _ in range(2)]
-        self.c = [[[rng.randrange(-1000, 1001) * unit for _ in range(shape.m)] for _ in range(shape.m)] for _ in range(shape.blocks)]
+        self.c = [[[rng.randrange(-1000, 1001) * unit for _ in range(shape.m)] for _ in range(shape.m)]
+                  for _ in range(shape.blocks)]
         if shape.result == "i32":
             for block in self.a:
                 block[0][0] = -128
@@ -110,7 +115,8 @@ class Case:
         for block in range(s.blocks):
             span = 1 << self.cbsz
             from_block = block // span * span + self.abid if self.cbsz else block
-            d.append([[sum(x * y for x, y in zip(self.a[from_block][i], b[block][j])) + self.c[block][i][j] for j in range(s.m)] for i in range(s.m)])
+            d.append([[sum(x * y for x, y in zip(self.a[from_block][i], b[block][j])) + self.c[block][i][j]
+                       for j in range(s.m)] for i in range(s.m)])
         return d
 
     def b_after_blgp(self):
@@ -148,25 +154,30 @@ def run(o, shape, rng, failures):
     for n, case in enumerate(cases):
         file = "a" if n % 2 else "v"
         tail = "".join(f" {name}:{x}" for name, x in (("cbsz", case.cbsz), ("abid", case.abid), ("blgp", case.blgp)) if x)
-        texts.append(f"{shape.name} {span(file, D, shape.result_regs)}, {span('v', A, shape.source_regs)}, {span('v', B, shape.source_regs)}, "
+        texts.append(f"{shape.name} {span(file, D, shape.result_regs)}, {span('v', A, shape.source_regs)}, "
+                     f"{span('v', B, shape.source_regs)}, "
                      f"{span(file, C, shape.result_regs)}{tail}")
         v = {A + r: x for r, x in enumerate(case.sources(case.a))} | {B + r: x for r, x in enumerate(case.sources(case.b))}
         settings.append((file, v, {C + r: x for r, x in enumerate(case.results(case.c))}))
-    texts.append(f"{shape.name} {span('v', D, shape.result_regs)}, {span('v', A, shape.source_regs)}, {span('v', B, shape.source_regs)}, 0")
+    texts.append(f"{shape.name} {span('v', D, shape.result_regs)}, {span('v', A, shape.source_regs)}, "
+                 f"{span('v', B, shape.source_regs)}, 0")
     case = Case(shape, rng)
     case.c = [[[0] * shape.m for _ in range(shape.m)] for _ in range(shape.blocks)]
     cases.append(case)
-    settings.append(("v", {A + r: x for r, x in enumerate(case.sources(case.a))} | {B + r: x for r, x in enumerate(case.sources(case.b))}, {}))
+    settings.append(("v", {A + r: x for r, x in enumerate(case.sources(case.a))}
+                     | {B + r: x for r, x in enumerate(case.sources(case.b))}, {}))
     for text in texts:
         o.asm(text)
     o.ready()
     for k, (file, v, c) in enumerate(settings):
-        o.queue(k, read=[f"{file}{D + r}" for r in range(shape.result_regs)] + ["state"], v=v if file == "a" else v | c, a=c if file == "a" else {},
+        o.queue(k, read=[f"{file}{D + r}" for r in range(shape.result_regs)] + ["state"], v=v if file == "a" else v | c, a=c
+                if file == "a" else {},
                 exec=rng.getrandbits(64), mode=rng.getrandbits(10))  # neither matters
     for text, case, got in zip(texts, cases, o.flush()):
         right = case.results(case.product())
         if got[-1] != "running" or got[:-1] != right:
-            wrong = [(r, l) for r in range(shape.result_regs) for l in range(LANES) if got[-1] == "running" and got[r][l] != right[r][l]]
+            wrong = [(r, l) for r in range(shape.result_regs) for l in range(LANES) if got[-1] == "running"
+                     and got[r][l] != right[r][l]]
             failures.append(f"{text}: {got[-1]}, {len(wrong)} elements wrong, register and lane {wrong[:4]}")
     return len(texts)
 

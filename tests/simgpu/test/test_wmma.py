@@ -1,9 +1,11 @@
 #!/usr/bin/env python3
-"""The matrix instructions of gfx11 and gfx12 (WMMA) against sums of whole numbers, placed in lanes and registers as the manuals' tables say.
+"""The matrix instructions of gfx11 and gfx12 (WMMA) against sums of whole numbers, placed in lanes and registers as the manuals'
+tables say.
 
     test_wmma.py SIMGPU_OPS
 
-Products and sums are small whole numbers, exact in every format and order; a second turn has the sums cancel past what an f16 holds, and what clamp cuts off."""
+Products and sums are small whole numbers, exact in every format and order; a second turn has the sums cancel past what an f16
+holds, and what clamp cuts off."""
 # SPDX-License-Identifier: Apache-2.0
 import random
 import struct
@@ -99,7 +101,8 @@ def turn(o, k, ins, rng, failures, text, signs, high, clamp):
 
 def check(o, ins, rng, failures):
     span = lambda first, n: f"v[{first}:{first + n - 1}]" if n > 1 else f"v{first}"
-    plain = f"{ins.name} {span(D, ins.result_regs)}, {span(A, ins.source_regs)}, {span(B, ins.source_regs)}, {span(C, ins.result_regs)}"
+    plain = f"{ins.name} {span(D, ins.result_regs)}, {span(A, ins.source_regs)}, "\
+            f"{span(B, ins.source_regs)}, {span(C, ins.result_regs)}"
     forms = []
     for signs in ((0, 0), (1, 0), (0, 1), (1, 1)):
         text = plain

@@ -1,7 +1,8 @@
-"""What the hardware does around a vector instruction's arithmetic: operands with SDWA, DPP, op_sel, neg and abs, and results under exec.
+"""What the hardware does around a vector instruction's arithmetic: operands with SDWA, DPP, op_sel, neg and abs, and results
+under exec.
 
-Written from the ISA manuals, one lane at a time, apart from isa/lanes.*; the arithmetic comes from the references (ref_*.py).  A Case is one
-instruction with its text for the assembler and its parts for the model.
+Written from the ISA manuals, one lane at a time, apart from isa/lanes.*; the arithmetic comes from the references (ref_*.py).  A
+Case is one instruction with its text for the assembler and its parts for the model.
 """
 # SPDX-License-Identifier: Apache-2.0
 import random
@@ -14,7 +15,8 @@ SELS = ["DWORD", "BYTE_0", "BYTE_1", "BYTE_2", "BYTE_3", "WORD_0", "WORD_1"]
 UNUSED = ["UNUSED_PAD", "UNUSED_SEXT", "UNUSED_PRESERVE"]
 
 # 16-bit instructions of gfx9 that clear the result's high half; the others, and all of gfx10, keep it.
-ZERO_HIGH_GFX9 = {"v_add_u16", "v_sub_u16", "v_subrev_u16", "v_mul_lo_u16", "v_lshlrev_b16", "v_lshrrev_b16", "v_ashrrev_i16", "v_min_u16", "v_max_u16",
+ZERO_HIGH_GFX9 = {"v_add_u16", "v_sub_u16", "v_subrev_u16", "v_mul_lo_u16", "v_lshlrev_b16", "v_lshrrev_b16", "v_ashrrev_i16",
+                  "v_min_u16", "v_max_u16",
                   "v_min_i16", "v_max_i16", "v_mad_legacy_u16", "v_mad_legacy_i16", "v_sat_pk_u8_i16"}
 
 
@@ -248,12 +250,16 @@ def expect(case, card, state, reference):
 
 # ---- Values ----
 
-EDGES16 = [0, 1, 2, 15, 16, 0x7F, 0x80, 0xFF, 0x100, 0x3FF, 0x400, 0x3C00, 0x7BFF, 0x7C00, 0x7C01, 0x7E00, 0x7FFF, 0x8000, 0x8001, 0x83FF, 0x8400, 0xBC00,
+EDGES16 = [0, 1, 2, 15, 16, 0x7F, 0x80, 0xFF, 0x100, 0x3FF, 0x400, 0x3C00, 0x7BFF, 0x7C00, 0x7C01, 0x7E00, 0x7FFF, 0x8000, 0x8001,
+           0x83FF, 0x8400, 0xBC00,
            0xFBFF, 0xFC00, 0xFC01, 0xFE12, 0xFFFE, 0xFFFF]
-EDGES32 = [0, 1, 2, 31, 32, 0x7F, 0x80, 0xFF, 0xFF00, 0x7FFF, 0x8000, 0xFFFF, 0x10000, 0x7FFFFF, 0x800000, 0x800001, 0xFFFFFF, 0x1000000, 0x3F800000,
-           0x7F7FFFFF, 0x7F800000, 0x7F800001, 0x7FC00000, 0x7FFFFFFF, 0x80000000, 0x80000001, 0x807FFFFF, 0x80800000, 0xBF800000, 0xFF800000,
+EDGES32 = [0, 1, 2, 31, 32, 0x7F, 0x80, 0xFF, 0xFF00, 0x7FFF, 0x8000, 0xFFFF, 0x10000, 0x7FFFFF, 0x800000, 0x800001, 0xFFFFFF,
+           0x1000000, 0x3F800000,
+           0x7F7FFFFF, 0x7F800000, 0x7F800001, 0x7FC00000, 0x7FFFFFFF, 0x80000000, 0x80000001, 0x807FFFFF, 0x80800000, 0xBF800000,
+           0xFF800000,
            0xFF812345, 0xFFC00000, 0xFFFF8000, 0xFFFFFFFE, 0xFFFFFFFF, 0x0C0D0B0A, 0x08090706]
-EDGES64_HIGH = [0, 1, 0x7FFFFFFF, 0x80000000, 0xFFFFFFFF, 0x000FFFFF, 0x00100000, 0x3FF00000, 0x7FEFFFFF, 0x7FF00000, 0x7FF80000, 0xFFF00000, 0xFFF80001]
+EDGES64_HIGH = [0, 1, 0x7FFFFFFF, 0x80000000, 0xFFFFFFFF, 0x000FFFFF, 0x00100000, 0x3FF00000, 0x7FEFFFFF, 0x7FF00000, 0x7FF80000,
+                0xFFF00000, 0xFFF80001]
 
 
 def lane_word(rng, letter, high):
@@ -270,7 +276,8 @@ def lane_word(rng, letter, high):
 
 def exec_masks(rng, lanes):
     full = (1 << lanes) - 1
-    return [full, full, rng.getrandbits(lanes), 0, 1 << rng.randrange(lanes), rng.getrandbits(lanes) & rng.getrandbits(lanes), 0x55555555_55555555 & full]
+    return [full, full, rng.getrandbits(lanes), 0, 1 << rng.randrange(lanes), rng.getrandbits(lanes) & rng.getrandbits(lanes),
+            0x55555555_55555555 & full]
 
 
 # ---- The assembler, to learn which forms an instruction has ----
@@ -279,7 +286,8 @@ def exec_masks(rng, lanes):
 def assembles(card, wave, texts):
     """For each text whether LLVM accepts it."""
     feature = [f"-mattr=+wavefrontsize{wave}"] if card.startswith("gfx1") else []
-    run = subprocess.run(["llvm-mc-22", "-triple=amdgcn-amd-amdhsa", f"-mcpu={card}", *feature, "-o", "/dev/null"], input="\n".join(texts) + "\n",
+    run = subprocess.run(["llvm-mc-22", "-triple=amdgcn-amd-amdhsa", f"-mcpu={card}", *feature, "-o", "/dev/null"],
+                         input="\n".join(texts) + "\n",
                          capture_output=True, text=True, check=False)
     bad = {int(line) - 1 for line in re.findall(r"^<stdin>:(\d+):\d+: error", run.stderr, re.M)}
     if run.returncode and not bad:

@@ -1,7 +1,7 @@
 /* AQL packets: launches, barriers, and what AMD adds to them; and how an error reaches ROCr.
  *
- * A queue's packets are executed one after the other, so each packet's barrier bit is kept without looking at it, and all memory is
- * coherent, so fences are no more than the processor's.  Every address in a packet is checked as a card's access would be. */
+ * A queue's packets are executed one after the other, so each packet's barrier bit is kept without looking at it, and all memory
+ * is coherent, so fences are no more than the processor's.  Every address in a packet is checked as a card's access would be. */
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "thunk.h"
 
@@ -156,7 +156,8 @@ static bool is_aperture(uint64_t address)
     return address >> 32 == SIM_LDS_APERTURE >> 32 || address >> 32 == SIM_SCRATCH_APERTURE >> 32;
 }
 
-static void report_end(struct thunk_queue *q, const hsa_kernel_dispatch_packet_t *p, enum sim_end end, const struct sim_report *report)
+static void report_end(struct thunk_queue *q, const hsa_kernel_dispatch_packet_t *p, enum sim_end end,
+                       const struct sim_report *report)
 {
     if (end == SIM_END_STOPPED && q->stop)
         return;
@@ -189,12 +190,15 @@ static void launch(struct thunk_queue *q, const hsa_kernel_dispatch_packet_t *p)
         .card = thunk_card(q->node), .node = q->node, .descriptor = p->kernel_object,
         .grid = { p->grid_size_x, dimensions > 1 ? p->grid_size_y : 1, dimensions > 2 ? p->grid_size_z : 1 },
         .group = { p->workgroup_size_x, dimensions > 1 ? p->workgroup_size_y : 1, dimensions > 2 ? p->workgroup_size_z : 1 },
-        .private_bytes = p->private_segment_size, .group_bytes = p->group_segment_size, .kernarg = (uint64_t)(uintptr_t)p->kernarg_address,
+        .private_bytes = p->private_segment_size,
+        .group_bytes = p->group_segment_size,
+        .kernarg = (uint64_t)(uintptr_t)p->kernarg_address,
         .packet = (uint64_t)(uintptr_t)p, .queue = (uint64_t)(uintptr_t)amd_queue_of(q), .id = q->done,
     };
     struct sim_report report;
-    PACKET_TRACE("queue %p packet %" PRIu64 ": launch %#" PRIx64 " grid %u,%u,%u block %u,%u,%u private %u LDS %u", (void *)q, q->done,
-                 d.descriptor, d.grid[0], d.grid[1], d.grid[2], d.group[0], d.group[1], d.group[2], d.private_bytes, d.group_bytes);
+    PACKET_TRACE("queue %p packet %" PRIu64 ": launch %#" PRIx64 " grid %u,%u,%u block %u,%u,%u private %u LDS %u", (void *)q,
+                 q->done, d.descriptor, d.grid[0], d.grid[1], d.grid[2], d.group[0], d.group[1], d.group[2], d.private_bytes,
+                 d.group_bytes);
     enum sim_end end = sim_dispatch_run(&d, &q->stop, &report);
     if (end == SIM_END_DONE)
         complete(q, p->completion_signal.handle, begin);
@@ -213,7 +217,9 @@ static void barrier_and_or(struct thunk_queue *q, const uint8_t *packet, bool an
 {
     hsa_barrier_and_packet_t p; /* that of OR has the same layout */
     memcpy(&p, packet, sizeof p);
-    struct condition c = { .handles = &p.dep_signal[0].handle, .count = 5, .any = any, .mask = -1, .compare = HSA_SIGNAL_CONDITION_EQ };
+    struct condition c = {
+        .handles = &p.dep_signal[0].handle, .count = 5, .any = any, .mask = -1, .compare = HSA_SIGNAL_CONDITION_EQ
+    };
     PACKET_TRACE("queue %p packet %" PRIu64 ": barrier %s", (void *)q, q->done, any ? "or" : "and");
     barrier(q, &c, p.completion_signal.handle);
 }

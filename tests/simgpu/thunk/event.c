@@ -1,8 +1,8 @@
 /* Events: what host threads sleep on until a queue, or another thread, raises them.
  *
- * One lock for all; a thread that waits has its own condition and is in a list, so that a raise wakes only who waits for that event.
- * As with the kernel's driver a raise reaches every thread that waits at that moment, and stays for a later one only where none does:
- * ROCr's own thread and one of the program's may wait for the same signal. */
+ * One lock for all; a thread that waits has its own condition and is in a list, so that a raise wakes only who waits for that
+ * event.  As with the kernel's driver a raise reaches every thread that waits at that moment, and stays for a later one only
+ * where none does:  ROCr's own thread and one of the program's may wait for the same signal. */
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "thunk.h"
 

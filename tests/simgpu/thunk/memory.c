@@ -1,7 +1,7 @@
 /* Memory: allocations of the cards and of the host, registered host memory, and which cards can reach what.
  *
- * An allocation has the same address on the host and for the cards.  Registered host memory has another for the cards, as under AMD's own
- * thunk.  A card's memory lies in a file without a name, so that another process can be given a piece of it. */
+ * An allocation has the same address on the host and for the cards.  Registered host memory has another for the cards, as under
+ * AMD's own thunk.  A card's memory lies in a file without a name, so that another process can be given a piece of it. */
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "thunk.h"
 
@@ -134,7 +134,8 @@ static int node_file(uint32_t node)
     return store[node].fd;
 }
 
-/* Address space for `size` bytes at `align`, with an inaccessible page behind, or at `fixed` exactly.  NULL when there is none. */
+/* Address space for `size` bytes at `align`, with an inaccessible page behind, or at `fixed` exactly.  NULL when there is
+ * none. */
 static char *reserve(struct allocation *a, uint64_t size, uint64_t align, void *fixed)
 {
     int flags = MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE;
@@ -348,8 +349,8 @@ THUNK_EXPORT HSAKMT_STATUS hsaKmtMapMemoryToGPUNodes(void *address, HSAuint64 si
             *ret_gpu = card_address(a, address);
     }
     pthread_mutex_unlock(&lock);
-    THUNK_TRACE("MapMemory %p size %#llx to %llu nodes, first %u -> %s", address, (unsigned long long)size, (unsigned long long)count,
-                count ? nodes[0] : 0, a ? "mapped" : "nothing there");
+    THUNK_TRACE("MapMemory %p size %#llx to %llu nodes, first %u -> %s", address, (unsigned long long)size,
+                (unsigned long long)count, count ? nodes[0] : 0, a ? "mapped" : "nothing there");
     return a ? HSAKMT_STATUS_SUCCESS : HSAKMT_STATUS_INVALID_PARAMETER;
 }
 
@@ -451,7 +452,8 @@ static bool import(struct allocation *a, const HSAuint32 *h)
     uint64_t offset = h[SHARE_OFFSET_LO] | (uint64_t)h[SHARE_OFFSET_HI] << 32;
     a->host = reserve(a, a->size, HUGE_ALIGN, NULL);
     bool ok = a->host && offset + a->size <= FILE_SPAN &&
-              mmap(a->host, a->size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED | MAP_NORESERVE, fd, (off_t)offset) != MAP_FAILED;
+              mmap(a->host, a->size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED | MAP_NORESERVE, fd, (off_t)offset) !=
+                  MAP_FAILED;
     close(fd);
     if (ok)
         madvise(a->host, a->size, MADV_DONTFORK);
@@ -490,13 +492,14 @@ static HSAKMT_STATUS register_shared(const HSAuint32 *h, void **ret_address, HSA
     return status;
 }
 
-THUNK_EXPORT HSAKMT_STATUS hsaKmtRegisterSharedHandle(const HsaSharedMemoryHandle *handle, void **ret_address, HSAuint64 *ret_size)
+THUNK_EXPORT HSAKMT_STATUS hsaKmtRegisterSharedHandle(const HsaSharedMemoryHandle *handle, void **ret_address,
+                                                      HSAuint64 *ret_size)
 {
     return register_shared(*handle, ret_address, ret_size);
 }
 
-THUNK_EXPORT HSAKMT_STATUS hsaKmtRegisterSharedHandleToNodes(const HsaSharedMemoryHandle *handle, void **ret_address, HSAuint64 *ret_size,
-                                                             HSAuint64 count, HSAuint32 *nodes)
+THUNK_EXPORT HSAKMT_STATUS hsaKmtRegisterSharedHandleToNodes(const HsaSharedMemoryHandle *handle, void **ret_address,
+                                                             HSAuint64 *ret_size, HSAuint64 count, HSAuint32 *nodes)
 {
     return register_shared(*handle, ret_address, ret_size);
 }

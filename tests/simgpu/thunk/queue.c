@@ -1,8 +1,8 @@
 /* Queues: a thread each that takes packets as they come, and one watcher that wakes those that sleep.
  *
- * ROCr tells of a packet by a plain store, so somebody must look: a queue's thread looks for a short while, then sleeps, and the watcher
- * looks at all sleeping queues with short pauses.  When nothing came for some time it sleeps too, until a doorbell's page tells of a store
- * (doorbell.c); where it cannot, the pauses become longer. */
+ * ROCr tells of a packet by a plain store, so somebody must look: a queue's thread looks for a short while, then sleeps, and the
+ * watcher looks at all sleeping queues with short pauses.  When nothing came for some time it sleeps too, until a doorbell's page
+ * tells of a store (doorbell.c); where it cannot, the pauses become longer. */
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "thunk.h"
 
@@ -229,8 +229,9 @@ static HSAKMT_STATUS create(struct thunk_queue *q, HsaQueueResource *resource)
     return HSAKMT_STATUS_SUCCESS;
 }
 
-THUNK_EXPORT HSAKMT_STATUS hsaKmtCreateQueue(HSAuint32 node, HSA_QUEUE_TYPE type, HSAuint32 percentage, HSA_QUEUE_PRIORITY priority,
-                                             void *ring, HSAuint64 size, HsaEvent *event, HsaQueueResource *resource)
+THUNK_EXPORT HSAKMT_STATUS hsaKmtCreateQueue(HSAuint32 node, HSA_QUEUE_TYPE type, HSAuint32 percentage,
+                                             HSA_QUEUE_PRIORITY priority, void *ring, HSAuint64 size, HsaEvent *event,
+                                             HsaQueueResource *resource)
 {
     bool known = type == HSA_QUEUE_COMPUTE_AQL || type == HSA_QUEUE_SDMA || type == HSA_QUEUE_SDMA_XGMI;
     if (!thunk_card(node))
@@ -298,8 +299,8 @@ THUNK_EXPORT HSAKMT_STATUS hsaKmtDestroyQueue(HSA_QUEUEID id)
 }
 
 /* Priorities and shares change nothing that a program may rely on. */
-THUNK_EXPORT HSAKMT_STATUS hsaKmtUpdateQueue(HSA_QUEUEID id, HSAuint32 percentage, HSA_QUEUE_PRIORITY priority, void *ring, HSAuint64 size,
-                                             HsaEvent *event)
+THUNK_EXPORT HSAKMT_STATUS hsaKmtUpdateQueue(HSA_QUEUEID id, HSAuint32 percentage, HSA_QUEUE_PRIORITY priority, void *ring,
+                                             HSAuint64 size, HsaEvent *event)
 {
     return exists(id) ? HSAKMT_STATUS_SUCCESS : HSAKMT_STATUS_INVALID_HANDLE;
 }

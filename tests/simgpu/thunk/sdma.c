@@ -5,7 +5,8 @@
 #include <inttypes.h>
 #include <string.h>
 
-enum { OP_NOP = 0, OP_COPY = 1, OP_FENCE = 5, OP_TRAP = 6, OP_POLL = 8, OP_ATOMIC = 10, OP_FILL = 11, OP_TIMESTAMP = 13, OP_CACHES = 17 };
+enum { OP_NOP = 0, OP_COPY = 1, OP_FENCE = 5, OP_TRAP = 6, OP_POLL = 8, OP_ATOMIC = 10, OP_FILL = 11, OP_TIMESTAMP = 13,
+       OP_CACHES = 17 };
 enum { COPY_LINEAR = 0, COPY_RECT = 4 };
 enum { ATOMIC_ADD64 = 47 };
 enum { MAX_WORDS = 13 };

@@ -1,5 +1,5 @@
-/* The machine as ROCr sees it: one processor and the simulated cards, with their memory, caches and links; and the library's beginning and
- * end.  Values that ROCr does not read are left 0. */
+/* The machine as ROCr sees it: one processor and the simulated cards, with their memory, caches and links; and the library's
+ * beginning and end.  Values that ROCr does not read are left 0. */
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "thunk.h"
 
@@ -104,8 +104,8 @@ static void host_properties(HsaNodeProperties *p)
     set_name(p, "Host processor");
 }
 
-/* What the card calls itself.  HSA_OVERRIDE_GFX_VERSION is AMD's own libhsakmt's: with "8.0.3" all cards say that they are a gfx803,
- * and go on executing their own instructions.  False when it makes no sense. */
+/* What the card calls itself.  HSA_OVERRIDE_GFX_VERSION is AMD's own libhsakmt's: with "8.0.3" all cards say that they are a
+ * gfx803, and go on executing their own instructions.  False when it makes no sense. */
 static bool version_of(const struct sim_card *card, unsigned ret_version[3])
 {
     const char *text = aw_env("HSA_OVERRIDE_GFX_VERSION");
@@ -188,10 +188,13 @@ THUNK_EXPORT HSAKMT_STATUS hsaKmtGetNodeMemoryProperties(HSAuint32 node, HSAuint
         return HSAKMT_STATUS_INVALID_NODE_UNIT;
     memset(p, 0, sizeof *p * count);
     if (!card && count) {
-        p[0] = (HsaMemoryProperties){ .HeapType = HSA_HEAPTYPE_SYSTEM, .SizeInBytes = host_memory(), .Width = 64, .MemoryClockMax = 1600 };
+        p[0] = (HsaMemoryProperties){
+            .HeapType = HSA_HEAPTYPE_SYSTEM, .SizeInBytes = host_memory(), .Width = 64, .MemoryClockMax = 1600
+        };
     } else if (card) {
         const HsaMemoryProperties banks[3] = {
-            { .HeapType = HSA_HEAPTYPE_FRAME_BUFFER_PUBLIC, .SizeInBytes = sim_settings()->vram, .Width = 256, .MemoryClockMax = 1000 },
+            { .HeapType = HSA_HEAPTYPE_FRAME_BUFFER_PUBLIC, .SizeInBytes = sim_settings()->vram, .Width = 256,
+              .MemoryClockMax = 1000 },
             { .HeapType = HSA_HEAPTYPE_GPU_LDS, .SizeInBytes = card->lds_bytes, .VirtualBaseAddress = SIM_LDS_APERTURE },
             { .HeapType = HSA_HEAPTYPE_GPU_SCRATCH, .SizeInBytes = 1ull << 32, .VirtualBaseAddress = SIM_SCRATCH_APERTURE },
         };
@@ -200,7 +203,8 @@ THUNK_EXPORT HSAKMT_STATUS hsaKmtGetNodeMemoryProperties(HSAuint32 node, HSAuint
     return HSAKMT_STATUS_SUCCESS;
 }
 
-THUNK_EXPORT HSAKMT_STATUS hsaKmtGetNodeCacheProperties(HSAuint32 node, HSAuint32 processor, HSAuint32 count, HsaCacheProperties *p)
+THUNK_EXPORT HSAKMT_STATUS hsaKmtGetNodeCacheProperties(HSAuint32 node, HSAuint32 processor, HSAuint32 count,
+                                                        HsaCacheProperties *p)
 {
     if (!is_node(node))
         return HSAKMT_STATUS_INVALID_NODE_UNIT;
@@ -241,8 +245,8 @@ THUNK_EXPORT HSAKMT_STATUS hsaKmtGetClockCounters(HSAuint32 node, HsaClockCounte
     return HSAKMT_STATUS_SUCCESS;
 }
 
-/* The tables' sizes and the one entry that ROCr's image part wants to see before it takes a card of an older family: mode 8 is that of
- * aligned rows. */
+/* The tables' sizes and the one entry that ROCr's image part wants to see before it takes a card of an older family: mode 8 is
+ * that of aligned rows. */
 static void tiles_before_gfx9(HsaGpuTileConfig *c)
 {
     if (c->NumTileConfigs > 32)
@@ -283,7 +287,8 @@ THUNK_EXPORT HSAKMT_STATUS hsaKmtSetXNACKMode(HSAint32 enable)
 }
 
 /* Memory is coherent whatever the policy. */
-THUNK_EXPORT HSAKMT_STATUS hsaKmtSetMemoryPolicy(HSAuint32 node, HSAuint32 policy, HSAuint32 alternate, void *base, HSAuint64 size)
+THUNK_EXPORT HSAKMT_STATUS hsaKmtSetMemoryPolicy(HSAuint32 node, HSAuint32 policy, HSAuint32 alternate, void *base,
+                                                 HSAuint64 size)
 {
     return HSAKMT_STATUS_SUCCESS;
 }

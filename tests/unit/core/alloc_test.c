@@ -1,11 +1,11 @@
-/* Memory that runs out, at random: every allocation of base, fatbin, cache, core, the providers and the entry bodies may fail, as a
- * seed says, while a program of the driver API goes through what these do.  A call may fail then; it may not crash, and what follows
- * once there is memory again must work.
+/* Memory that runs out, at random: every allocation of base, fatbin, cache, core, the providers and the entry bodies may fail, as
+ * a seed says, while a program of the driver API goes through what these do.  A call may fail then; it may not crash, and what
+ * follows once there is memory again must work.
  *
  *     test_alloc [FIRST_SEED [SEEDS]]      prints the seed that it dies in
  *
- * The linker puts __wrap_malloc and its like in the place of the C library's (meson.build).  Worker threads and the compiler process
- * see no failures: what they need is no answer to a call. */
+ * The linker puts __wrap_malloc and its like in the place of the C library's (meson.build).  Worker threads and the compiler
+ * process see no failures: what they need is no answer to a call. */
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <errno.h>
 #include <signal.h>
@@ -55,7 +55,8 @@ void *__wrap_malloc(size_t size) { return fails() ? NULL : __real_malloc(size); 
 void *__wrap_calloc(size_t n, size_t size) { return fails() ? NULL : __real_calloc(n, size); }
 void *__wrap_realloc(void *p, size_t size) { return fails() ? NULL : __real_realloc(p, size); }
 void *__wrap_aligned_alloc(size_t align, size_t size) { return fails() ? NULL : __real_aligned_alloc(align, size); }
-int __wrap_posix_memalign(void **ret, size_t align, size_t size) { return fails() ? ENOMEM : __real_posix_memalign(ret, align, size); }
+int __wrap_posix_memalign(void **ret, size_t align, size_t size) { return fails() ? ENOMEM : __real_posix_memalign(ret, align,
+                                                                                                                   size); }
 char *__wrap_strdup(const char *s) { return fails() ? NULL : __real_strdup(s); }
 char *__wrap_strndup(const char *s, size_t n) { return fails() ? NULL : __real_strndup(s, n); }
 
@@ -75,7 +76,8 @@ static void memory_is_back(void)
 static const char kernels[] =
     ".version 7.0\n.target sm_70\n.address_size 64\n.visible .global .align 4 .u32 base = 7;\n"
     ".visible .entry put(.param .u64 out)\n{\n    .reg .b32 x, t;\n    .reg .b64 o, w;\n    ld.param.u64 o, [out];\n"
-    "    mov.u32 t, %tid.x;\n    mul.wide.u32 w, t, 4;\n    add.u64 o, o, w;\n    ld.global.u32 x, [base];\n    add.u32 x, x, t;\n"
+    "    mov.u32 t, %tid.x;\n    mul.wide.u32 w, t, 4;\n    add.u64 o, o, w;\n    ld.global.u32 x, [base];\n"
+    "    add.u32 x, x, t;\n"
     "    st.global.u32 [o], x;\n    ret;\n}\n";
 
 static volatile sig_atomic_t current;
@@ -95,8 +97,9 @@ static bool said(CUresult result, const char *what)
 {
     if (result == CUDA_SUCCESS)
         return true;
-    if (result != CUDA_ERROR_OUT_OF_MEMORY && result != CUDA_ERROR_OPERATING_SYSTEM && result != CUDA_ERROR_JIT_COMPILER_NOT_FOUND &&
-        result != CUDA_ERROR_STREAM_CAPTURE_INVALIDATED && result != CUDA_ERROR_STREAM_CAPTURE_UNJOINED) {
+    if (result != CUDA_ERROR_OUT_OF_MEMORY && result != CUDA_ERROR_OPERATING_SYSTEM &&
+        result != CUDA_ERROR_JIT_COMPILER_NOT_FOUND && result != CUDA_ERROR_STREAM_CAPTURE_INVALIDATED &&
+        result != CUDA_ERROR_STREAM_CAPTURE_UNJOINED) {
         memory_is_back();
         fprintf(stderr, "seed %d: %s says %d\n", (int)current, what, result);
         failures++;

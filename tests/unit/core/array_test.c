@@ -22,8 +22,9 @@ Test(array, shapes, .init = start)
 {
     CUarray a;
     CUDA_ARRAY3D_DESCRIPTOR back, bad[] = {
-        { 0, 0, 0, CU_AD_FORMAT_FLOAT, 1, 0 }, { 4, 0, 0, CU_AD_FORMAT_FLOAT, 3, 0 }, { 4, 0, 0, (CUarray_format)7, 1, 0 },
-        { 4, 0, 4, CU_AD_FORMAT_FLOAT, 1, 0 }, { 131073, 0, 0, CU_AD_FORMAT_FLOAT, 1, 0 }, { 4, 65537, 0, CU_AD_FORMAT_FLOAT, 1, 0 },
+        { 0, 0, 0, CU_AD_FORMAT_FLOAT, 1, 0 },        { 4, 0, 0, CU_AD_FORMAT_FLOAT, 3, 0 },
+        { 4, 0, 0, (CUarray_format)7, 1, 0 },         { 4, 0, 4, CU_AD_FORMAT_FLOAT, 1, 0 },
+        { 131073, 0, 0, CU_AD_FORMAT_FLOAT, 1, 0 },   { 4, 65537, 0, CU_AD_FORMAT_FLOAT, 1, 0 },
         { 4, 4, 0, CU_AD_FORMAT_FLOAT, 1, 1 }, { 4, 5, 6, CU_AD_FORMAT_FLOAT, 1, 4 }, { 4, 4, 5, CU_AD_FORMAT_FLOAT, 1, 4 },
         { 4, 4, 8, CU_AD_FORMAT_FLOAT, 1, 5 }, { SIZE_MAX, 1, 0, CU_AD_FORMAT_FLOAT, 1, 0 },
     };
@@ -99,7 +100,8 @@ Test(array, boxes, .init = start)
                          .dstMemoryType = CU_MEMORYTYPE_ARRAY, .dstArray = a, .WidthInBytes = W * 2, .Height = H, .Depth = D };
     CUDA_MEMCPY3D over = { .srcMemoryType = CU_MEMORYTYPE_ARRAY, .srcArray = a, .srcXInBytes = 2, .srcY = 1, .srcZ = 1,
                            .dstMemoryType = CU_MEMORYTYPE_ARRAY, .dstArray = b, .WidthInBytes = 14, .Height = 4, .Depth = 3 };
-    CUDA_MEMCPY3D down = { .srcMemoryType = CU_MEMORYTYPE_ARRAY, .srcArray = b, .dstMemoryType = CU_MEMORYTYPE_HOST, .dstHost = out,
+    CUDA_MEMCPY3D down = { .srcMemoryType = CU_MEMORYTYPE_ARRAY, .srcArray = b, .dstMemoryType = CU_MEMORYTYPE_HOST,
+                           .dstHost = out,
                            .dstPitch = W * 2, .dstHeight = H, .WidthInBytes = 14, .Height = 4, .Depth = 3 };
     ok(awcu_cuMemcpy3D_v2(&up));
     ok(awcu_cuMemcpy3D_v2(&over));
@@ -175,7 +177,8 @@ Test(array, context_end, .init = start)
 
 static struct aw_tex_info info_of(CUarray array, unsigned flags)
 {
-    struct aw_tex_info info = { .kind = AW_TEXTURE, .resource = { .type = AW_RESOURCE_ARRAY, .array = (struct aw_array *)array } };
+    struct aw_tex_info info = { .kind = AW_TEXTURE,
+                                .resource = { .type = AW_RESOURCE_ARRAY, .array = (struct aw_array *)array } };
     info.sampler.flags = flags;
     return info;
 }
@@ -251,13 +254,15 @@ Test(array, block_views, .init = start)
     info.has_view = true;
     info.view = (struct aw_tex_view){ .format = 0x21, .width = 18, .height = 12 }; /* BC6H, signed */
     eq(aw_texture_describe(&info, &d), AW_OK);
-    eq(d.format, 4 | 2 << AW_TEXEL_CHANNEL_SHIFT | 3 << AW_TEXEL_CHANNELS_SHIFT | AW_TEXEL_FLOAT | AW_TEXEL_SIGNED | 6 << AW_TEXEL_BLOCK_SHIFT);
+    eq(d.format, 4 | 2 << AW_TEXEL_CHANNEL_SHIFT | 3 << AW_TEXEL_CHANNELS_SHIFT | AW_TEXEL_FLOAT | AW_TEXEL_SIGNED |
+                     6 << AW_TEXEL_BLOCK_SHIFT);
     eq(d.level[0].width, 18);
     eq(d.level[0].height, 12);
     eq(d.level[0].pitch, aw_array_from(a)->pitch);
     static const struct aw_tex_view bad[] = {
-        { .format = 0x22, .width = 21, .height = 12 }, { .format = 0x22, .width = 16, .height = 12 }, { .format = 0x22, .width = 20, .height = 13 },
-        { .format = 0x22 }, { .format = 0x22, .width = SIZE_MAX, .height = 12 }, { .format = 0x19, .width = 20, .height = 12 },
+        { .format = 0x22, .width = 21, .height = 12 },       { .format = 0x22, .width = 16, .height = 12 },
+        { .format = 0x22, .width = 20, .height = 13 },       { .format = 0x22 },
+        { .format = 0x22, .width = SIZE_MAX, .height = 12 }, { .format = 0x19, .width = 20, .height = 12 },
         { .format = 0x23, .width = 20, .height = 12 },
     };
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
@@ -282,7 +287,8 @@ Test(array, blocks, .init = start)
     eq(aw_array_box(array, 0, 1, 0, 5 * 8, 3, 1, &at), AW_ERR_INVALID_VALUE);
     struct aw_tex_info info = info_of(a, 0);
     eq(aw_texture_describe(&info, &d), AW_OK);
-    eq(d.format, 3 | 2 << AW_TEXEL_CHANNEL_SHIFT | 4 << AW_TEXEL_CHANNELS_SHIFT | AW_TEXEL_NORMALIZED | AW_TEXEL_SRGB | 1 << AW_TEXEL_BLOCK_SHIFT);
+    eq(d.format, 3 | 2 << AW_TEXEL_CHANNEL_SHIFT | 4 << AW_TEXEL_CHANNELS_SHIFT | AW_TEXEL_NORMALIZED | AW_TEXEL_SRGB |
+                     1 << AW_TEXEL_BLOCK_SHIFT);
     eq(d.level[0].width, 18);
     eq(d.level[0].height, 11);
     eq(d.data_type, 0x92);
@@ -290,8 +296,12 @@ Test(array, blocks, .init = start)
     info.view = (struct aw_tex_view){ .format = 0x0e, .width = 5, .height = 3 }; /* two words: no view of blocks */
     eq(aw_texture_describe(&info, &d), AW_ERR_INVALID_VALUE);
     static const CUDA_ARRAY3D_DESCRIPTOR bad[] = {
-        { 16, 16, 0, (CUarray_format)0x91, 2, 0 }, { 16, 0, 0, (CUarray_format)0x91, 4, 0 }, { 16, 16, 0, (CUarray_format)0x91, 4, AW_ARRAY_SURFACE },
-        { 16, 16, 0, (CUarray_format)0x90, 4, 0 }, { 16, 16, 0, (CUarray_format)0x9f, 4, 0 }, { 16, 16, 0, (CUarray_format)0x9b, 4, 0 },
+        { 16, 16, 0, (CUarray_format)0x91, 2, 0 },
+        { 16, 0, 0, (CUarray_format)0x91, 4, 0 },
+        { 16, 16, 0, (CUarray_format)0x91, 4, AW_ARRAY_SURFACE },
+        { 16, 16, 0, (CUarray_format)0x90, 4, 0 },
+        { 16, 16, 0, (CUarray_format)0x9f, 4, 0 },
+        { 16, 16, 0, (CUarray_format)0x9b, 4, 0 },
     };
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++)
         cr_expect_eq(awcu_cuArray3DCreate_v2(&a, &bad[i]), CUDA_ERROR_INVALID_VALUE, "shape %zu", i);
@@ -346,7 +356,8 @@ Test(array, graphs, .init = start)
     in[5] = 60; /* read when the graph runs */
     ok(awcu_cuGraphLaunch(exec, NULL));
     ok(awcu_cuCtxSynchronize());
-    CUDA_MEMCPY2D down = { .srcMemoryType = CU_MEMORYTYPE_ARRAY, .srcArray = a, .dstMemoryType = CU_MEMORYTYPE_HOST, .dstHost = out,
+    CUDA_MEMCPY2D down = { .srcMemoryType = CU_MEMORYTYPE_ARRAY, .srcArray = a, .dstMemoryType = CU_MEMORYTYPE_HOST,
+                           .dstHost = out,
                            .dstPitch = 16, .WidthInBytes = 16, .Height = 2 };
     ok(awcu_cuStreamCreate(&stream, CU_STREAM_NON_BLOCKING));
     ok(awcu_cuStreamBeginCapture_v2(stream, CU_STREAM_CAPTURE_MODE_GLOBAL));

@@ -40,7 +40,8 @@ Test(link, all_inputs_reach_the_compiler, .init = start)
     char *exact = malloc(sizeof FAKE_PTX - 1);
     memcpy(exact, FAKE_PTX, sizeof FAKE_PTX - 1);
     make_begin(&fatbin);
-    make_add(&fatbin, &(struct make_entry){ .kind = 1, .sm = 75, .compression = MAKE_ZSTD, .text = FAKE_PTX, .len = sizeof FAKE_PTX });
+    make_add(&fatbin,
+             &(struct make_entry){ .kind = 1, .sm = 75, .compression = MAKE_ZSTD, .text = FAKE_PTX, .len = sizeof FAKE_PTX });
     make_end(&fatbin, 0);
     ok(awcu_cuLinkCreate_v2(0, NULL, NULL, &first));
     ok(add(first, CU_JIT_INPUT_PTX, exact, sizeof FAKE_PTX - 1));

@@ -405,7 +405,8 @@ Test(launch, cooperative_and_attributes, .init = start)
        CUDA_ERROR_COOPERATIVE_LAUNCH_TOO_LARGE);
     CUlaunchAttribute attrs[3] = { { .id = CU_LAUNCH_ATTRIBUTE_COOPERATIVE, .value.cooperative = 1 },
                                    { .id = CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION, .value.clusterDim = { 1, 1, 1 } },
-                                   { .id = CU_LAUNCH_ATTRIBUTE_LAUNCH_COMPLETION_EVENT, .value.launchCompletionEvent.event = event } };
+                                   { .id = CU_LAUNCH_ATTRIBUTE_LAUNCH_COMPLETION_EVENT,
+                                     .value.launchCompletionEvent.event = event } };
     CUlaunchConfig config = { 3, 1, 1, 32, 1, 1, 0, NULL, attrs, 3 };
     ok(awcu_cuLaunchKernelEx(&config, f, NULL, NULL));
     eq(fake.launch.cooperative && fake.launch.grid[0] == 3, true);

@@ -542,7 +542,8 @@ Test(memory, rectangles, .init = start_context)
         host[i / 8][i % 8] = (unsigned char)i;
     ok(awcu_cuMemAllocPitch_v2(&d, &pitch, 8, 4, 4));
     CUDA_MEMCPY2D in = { .srcMemoryType = CU_MEMORYTYPE_HOST, .srcHost = host, .srcPitch = 8, .srcXInBytes = 2, .srcY = 1,
-                         .dstMemoryType = CU_MEMORYTYPE_DEVICE, .dstDevice = d, .dstPitch = pitch, .WidthInBytes = 4, .Height = 3 };
+                         .dstMemoryType = CU_MEMORYTYPE_DEVICE, .dstDevice = d, .dstPitch = pitch, .WidthInBytes = 4,
+                         .Height = 3 };
     ok(awcu_cuMemcpy2D_v2(&in));
     eq(((unsigned char *)(uintptr_t)d)[pitch * 2 + 3], host[3][5]);
     CUDA_MEMCPY3D out = { .srcMemoryType = CU_MEMORYTYPE_UNIFIED, .srcDevice = d, .srcPitch = pitch, .srcHeight = 3,

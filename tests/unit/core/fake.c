@@ -328,7 +328,8 @@ static int f_copy3d(int dev, const struct aw_copy3d *copy, struct aw_stream *str
 static int f_fill(int dev, void *dst, uint32_t value, unsigned element, size_t count, struct aw_stream *stream)
 {
     fake.fills++;
-    return enqueue(stream, (struct op){ .kind = OP_FILL, .copy = { .dst = dst }, .value = value, .element = element, .count = count });
+    return enqueue(stream,
+                   (struct op){ .kind = OP_FILL, .copy = { .dst = dst }, .value = value, .element = element, .count = count });
 }
 
 static int f_copy_peer(int dst_dev, void *dst, int src_dev, const void *src, size_t size, struct aw_stream *stream)
@@ -391,7 +392,8 @@ static int f_launch(int dev, struct aw_function *function, const struct aw_launc
     fake.launch = *launch;
     memcpy(fake.code_block, ((struct aw_object *)(void *)function)->block, sizeof fake.code_block);
     fake.launch_stream = stream;
-    memcpy(fake.kernarg, launch->kernarg, launch->kernarg_size < sizeof fake.kernarg ? launch->kernarg_size : sizeof fake.kernarg);
+    memcpy(fake.kernarg, launch->kernarg,
+           launch->kernarg_size < sizeof fake.kernarg ? launch->kernarg_size : sizeof fake.kernarg);
     pthread_mutex_unlock(&lock);
     return fake.fault;
 }
@@ -403,7 +405,8 @@ static int f_set_shared(struct aw_function *function, size_t dynamic_shared)
 }
 
 const struct aw_provider fake_provider = {
-    .name = "fake", .row = 32, .function_set_shared = f_set_shared, .open = f_open, .device_count = f_count, .device_name = f_name, .device_target = f_target,
+    .name = "fake", .row = 32, .function_set_shared = f_set_shared, .open = f_open, .device_count = f_count,
+    .device_name = f_name, .device_target = f_target,
     .device_attr = f_attr, .device_uuid = f_uuid, .device_memory = f_memory, .code_object_version = f_cov,
     .device_sync = f_sync, .device_fault = f_fault, .device_reset = f_reset, .mem_alloc = f_alloc, .mem_free = f_free,
     .host_alloc = f_host_alloc, .host_free = f_host_free, .host_register = f_register, .host_unregister = f_unregister,
@@ -504,7 +507,9 @@ enum aw_status aw_jit_compile(struct aw_jit_module *module, uint32_t kernel, con
         return (enum aw_status)fake.compile_status;
     }
     char text[128];
-    size_t size = (size_t)snprintf(text, sizeof text, "%u,%u,%u %s", options->block[0], options->block[1], options->block[2], name) + 1;
+    size_t size = (size_t)snprintf(text, sizeof text, "%u,%u,%u %s", options->block[0], options->block[1], options->block[2],
+                                   name) +
+                  1;
     *ret_size = size > fake.code_size ? size : fake.code_size;
     *ret_bytes = calloc(1, *ret_size);
     memcpy(*ret_bytes, text, size);

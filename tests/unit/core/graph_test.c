@@ -1,5 +1,5 @@
-/* Graphs and capture through the driver API's bodies, over the recording provider: order, copies of parameters, what is held while a
- * launch runs, errors.  The provider cannot read pageable memory, so copies from and to it go through pinned memory. */
+/* Graphs and capture through the driver API's bodies, over the recording provider: order, copies of parameters, what is held
+ * while a launch runs, errors.  The provider cannot read pageable memory, so copies from and to it go through pinned memory. */
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <criterion/criterion.h>
 #include <pthread.h>
@@ -300,7 +300,8 @@ Test(node, pageable_memory_is_read_in_its_turn, .init = start)
     ok(awcu_cuGraphAddMemcpyNode(&out, graph, &in, 1, &from, NULL));
     ok(awcu_cuGraphAddHostNode(&look, graph, &out, 1, &looker));
     ok(awcu_cuGraphMemcpyNodeGetParams(out, &told));
-    eq(told.srcMemoryType == CU_MEMORYTYPE_UNIFIED && told.srcDevice == d && told.dstHost == page_out && told.WidthInBytes == 8, true);
+    eq(told.srcMemoryType == CU_MEMORYTYPE_UNIFIED && told.srcDevice == d && told.dstHost == page_out && told.WidthInBytes == 8,
+       true);
     CUgraphExec exec = instantiate(graph);
     fake.held = true; /* nothing runs before it is waited for */
     ok(awcu_cuGraphLaunch(exec, NULL));
@@ -720,8 +721,8 @@ static void *many(void *arg)
                awcu_cuLaunchHostFunc(s, (CUhostFn)(void (*)(void))strlen, (void *)(uintptr_t)letter) == CUDA_SUCCESS &&
                awcu_cuStreamIsCapturing(s, &status) == CUDA_SUCCESS && status == CU_STREAM_CAPTURE_STATUS_ACTIVE &&
                awcu_cuStreamEndCapture(s, &graph) == CUDA_SUCCESS &&
-               awcu_cuGraphInstantiateWithFlags(&exec, graph, 0) == CUDA_SUCCESS && awcu_cuGraphExecDestroy(exec) == CUDA_SUCCESS &&
-               awcu_cuGraphDestroy(graph) == CUDA_SUCCESS;
+               awcu_cuGraphInstantiateWithFlags(&exec, graph, 0) == CUDA_SUCCESS &&
+               awcu_cuGraphExecDestroy(exec) == CUDA_SUCCESS && awcu_cuGraphDestroy(graph) == CUDA_SUCCESS;
     }
     return good ? arg : NULL;
 }

@@ -363,7 +363,8 @@ static void count_signal(int sig)
     signals++;
 }
 
-/* Where there is room for no further process the compiler has been found, and what is wrong is said; after a moment there may be room. */
+/* Where there is room for no further process the compiler has been found, and what is wrong is said; after a moment there may be
+ * room. */
 static int start_without_room(enum aw_status *ret_status, char *ret_why, size_t size)
 {
     struct aw_jit_process *process;

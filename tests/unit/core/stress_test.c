@@ -1,6 +1,7 @@
-/* The driver API's bodies, the core and the host device under many threads at once: streams of one's own and shared ones, events of all, launches
- * with and without barriers, modules that come and go, captured graphs, pools of memory, host functions.  Every buffer's content is known at each
- * step, and looked at.  A few seconds in a test run; its long form is for a build with -Db_sanitize=thread:
+/* The driver API's bodies, the core and the host device under many threads at once: streams of one's own and shared ones, events
+ * of all, launches with and without barriers, modules that come and go, captured graphs, pools of memory, host functions.  Every
+ * buffer's content is known at each step, and looked at.  A few seconds in a test run; its long form is for a build with
+ * -Db_sanitize=thread:
  *
  *     TSAN_OPTIONS=suppressions=tests/tsan.supp stress_test [THREADS [ROUNDS [SEED]]]
  */
@@ -24,11 +25,14 @@ static const char text[] =
     " mad.lo.u32 %r2, %r2, %r3, %r4; setp.ge.u32 %p1, %r2, %r1; @%p1 ret; mul.wide.u32 %l2, %r2, 4; add.u64 %l2, %l1, %l2;\n"
     " ld.global.u32 %r5, [%l2]; mad.lo.u32 %r5, %r5, 3, 1; st.global.u32 [%l2], %r5; ret;\n}\n"
     /* The same by way of another thread of the block. */
-    ".visible .entry turned(.param .u64 p, .param .u32 n)\n{\n .reg .b64 %l<3>; .reg .b32 %r<9>; .reg .pred %p<3>; .shared .b32 s[128];\n"
+    ".visible .entry turned(.param .u64 p, .param .u32 n)\n{\n"
+    " .reg .b64 %l<3>; .reg .b32 %r<9>; .reg .pred %p<3>; .shared .b32 s[128];\n"
     " ld.param.u64 %l1, [p]; ld.param.u32 %r1, [n]; mov.u32 %r2, %ctaid.x; mov.u32 %r3, %ntid.x; mov.u32 %r4, %tid.x;\n"
     " mad.lo.u32 %r2, %r2, %r3, %r4; setp.ge.u32 %p1, %r2, %r1; mul.wide.u32 %l2, %r2, 4; add.u64 %l2, %l1, %l2;\n"
-    " mov.u32 %r6, s; mad.lo.u32 %r6, %r4, 4, %r6; mov.u32 %r5, 0; @!%p1 ld.global.u32 %r5, [%l2]; st.shared.u32 [%r6], %r5; bar.sync 0;\n"
-    " xor.b32 %r7, %r4, 33; mov.u32 %r8, s; mad.lo.u32 %r7, %r7, 4, %r8; ld.shared.u32 %r5, [%r7]; mad.lo.u32 %r5, %r5, 3, 1; bar.sync 0;\n"
+    " mov.u32 %r6, s; mad.lo.u32 %r6, %r4, 4, %r6; mov.u32 %r5, 0; @!%p1 ld.global.u32 %r5, [%l2]; st.shared.u32 [%r6], %r5; "
+    "bar.sync 0;\n"
+    " xor.b32 %r7, %r4, 33; mov.u32 %r8, s; mad.lo.u32 %r7, %r7, 4, %r8; ld.shared.u32 %r5, [%r7]; mad.lo.u32 %r5, %r5, 3, 1; "
+    "bar.sync 0;\n"
     " st.shared.u32 [%r7], %r5; bar.sync 0; ld.shared.u32 %r5, [%r6]; @!%p1 st.global.u32 [%l2], %r5; ret;\n}\n"
     ".visible .entry count(.param .u64 p)\n{\n .reg .b64 %l<2>; ld.param.u64 %l1, [p];\n"
     " red.global.add.u32 [%l1], 1; red.global.add.u32 [launched], 1; ret;\n}\n";
@@ -60,7 +64,8 @@ static void host_called(void *user)
 
 /* ---- One thread: its streams, what it expects in their buffers ---- */
 
-/* The first of a thread's streams waits for the legacy stream, so it must not be captured: the others' launches there would end the capture. */
+/* The first of a thread's streams waits for the legacy stream, so it must not be captured: the others' launches there would end
+ * the capture. */
 static unsigned flags_of(int i)
 {
     return i ? CU_STREAM_NON_BLOCKING : 0;
@@ -290,7 +295,8 @@ int main(int argc, char **argv)
 {
     enum { MOST = 64 };
     pthread_t threads[MOST];
-    unsigned seeds[MOST], n = argc > 1 ? (unsigned)atoi(argv[1]) : 6, seed = argc > 3 ? (unsigned)atoi(argv[3]) : (unsigned)time(NULL);
+    unsigned seeds[MOST], n = argc > 1 ? (unsigned)atoi(argv[1]) : 6,
+                          seed = argc > 3 ? (unsigned)atoi(argv[3]) : (unsigned)time(NULL);
     uint32_t total = 0;
     n = n > MOST ? MOST : n;
     if (argc > 2)

@@ -80,7 +80,8 @@ Test(fatbin, every_header_length_and_compression)
 Test(fatbin, options_and_identifier)
 {
     for (uint32_t gap = 0; gap <= 8; gap += 8) {
-        struct aw_buf fb = one((struct make_entry){ .kind = 1, .sm = 75, .compression = MAKE_ZSTD, .options = " -maxrregcount=40 ",
+        struct aw_buf fb = one((struct make_entry){ .kind = 1, .sm = 75, .compression = MAKE_ZSTD,
+                                                    .options = " -maxrregcount=40 ",
                                                     .identifier = "dir/source.cu", .options_gap = gap });
         struct aw_fatbin_iter iter = { 0 };
         struct aw_fatbin_entry e;
@@ -296,7 +297,8 @@ Test(fatbin, wrappers)
 {
     struct aw_buf a = several((uint32_t[]){ 80 }, "-"), b = several((uint32_t[]){ 90, 75 }, "--"), none = several(NULL, "");
     const void *extra[] = { a.ptr, b.ptr, NULL };
-    struct aw_fatbin_wrapper v1 = { AW_FATBIN_WRAPPER_MAGIC, 1, a.ptr, extra }, v2 = { AW_FATBIN_WRAPPER_MAGIC, 2, none.ptr, extra };
+    struct aw_fatbin_wrapper v1 = { AW_FATBIN_WRAPPER_MAGIC, 1, a.ptr, extra },
+                             v2 = { AW_FATBIN_WRAPPER_MAGIC, 2, none.ptr, extra };
     const void *container;
     size_t size;
     int error;
@@ -368,7 +370,9 @@ static struct aw_buf elf_with(const struct aw_buf *data, const char *name)
                       .e_machine = EM_X86_64, .e_version = EV_CURRENT, .e_phoff = sizeof eh, .e_ehsize = sizeof eh,
                       .e_phentsize = sizeof(Elf64_Phdr), .e_phnum = 1, .e_shentsize = sizeof(Elf64_Shdr) };
     size_t at = sizeof eh + sizeof(Elf64_Phdr);
-    Elf64_Phdr ph = { .p_type = PT_LOAD, .p_offset = at, .p_vaddr = at, .p_filesz = data->len, .p_memsz = data->len, .p_align = 8 };
+    Elf64_Phdr ph = {
+        .p_type = PT_LOAD, .p_offset = at, .p_vaddr = at, .p_filesz = data->len, .p_memsz = data->len, .p_align = 8
+    };
     char names[32] = { 0 };
     size_t names_at = (at + data->len + 7) & ~(size_t)7;
     if (name) {
@@ -504,7 +508,8 @@ Test(fatbin, made_by_nvcc, .timeout = 120)
     snprintf(command, sizeof command,
              "cd %s && echo 'extern \"C\" __global__ void real_kernel(int *p) { *p = 1; }' >a.cu && "
              "for mode in '--no-compress' '' '--compress-mode=speed' '--compress-mode=size'; do "
-             "nvcc $mode -maxrregcount=40 -gencode arch=compute_80,code=[sm_80,compute_80] -gencode arch=compute_90,code=compute_90 -w "
+             "nvcc $mode -maxrregcount=40 -gencode arch=compute_80,code=[sm_80,compute_80] -gencode "
+             "arch=compute_90,code=compute_90 -w "
              "-shared -Xcompiler=-fPIC -o \"a$mode.so\" a.cu || case $mode in --compress-mode*) ;; *) exit 1;; esac; done",
              dir);
     cr_assert_eq(system(command), 0);

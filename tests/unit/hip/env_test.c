@@ -24,7 +24,8 @@
 static int failures;
 
 #define CHECK(cond) ((cond) ? (void)0 : failed(__LINE__, #cond))
-#define EQ(a, b) ((long long)(a) == (long long)(b) ? (void)0 : failed_equal(__LINE__, #a " == " #b, (long long)(a), (long long)(b)))
+#define EQ(a, b) \
+    ((long long)(a) == (long long)(b) ? (void)0 : failed_equal(__LINE__, #a " == " #b, (long long)(a), (long long)(b)))
 
 static void failed(int line, const char *text)
 {

@@ -22,7 +22,8 @@
 static int failures;
 
 #define CHECK(cond) ((cond) ? (void)0 : failed(__LINE__, #cond))
-#define EQ(a, b) ((long long)(a) == (long long)(b) ? (void)0 : failed_equal(__LINE__, #a " == " #b, (long long)(a), (long long)(b)))
+#define EQ(a, b) \
+    ((long long)(a) == (long long)(b) ? (void)0 : failed_equal(__LINE__, #a " == " #b, (long long)(a), (long long)(b)))
 
 static void failed(int line, const char *text)
 {
@@ -178,12 +179,26 @@ static int hipModuleLaunchCooperativeKernel(void *f, unsigned gx, unsigned gy, u
 }
 static int hipMemGetAddressRange(void **base, size_t *size, void *p) { *base = p; *size = 77; return REC("%llx", U(p)); }
 static int hipIpcGetMemHandle(void *h, void *p) { memset(h, 0x11, 64); return REC("%llx", U(p)); }
-static int hipIpcOpenMemHandle(void **p, struct aw_ipc_handle h, unsigned flags) { *p = handle(); return REC("%x,%x,%u", h.bytes[0], h.bytes[63], flags); }
+static int hipIpcOpenMemHandle(void **p, struct aw_ipc_handle h, unsigned flags)
+{
+    *p = handle();
+    return REC("%x,%x,%u", h.bytes[0], h.bytes[63], flags);
+}
 static int hipIpcCloseMemHandle(void *p) { return REC("%llx", U(p)); }
 static int hipIpcGetEventHandle(void *h, void *e) { memset(h, 0x22, 64); return REC("%llx", U(e)); }
-static int hipIpcOpenEventHandle(void **e, struct aw_ipc_handle h) { *e = handle(); return REC("%x,%x", h.bytes[0], h.bytes[63]); }
-static int hipStreamWriteValue32(void *s, void *p, unsigned v, unsigned flags) { return REC("%llx,%llx,%u,%u", U(s), U(p), v, flags); }
-static int hipStreamWriteValue64(void *s, void *p, unsigned long v, unsigned flags) { return REC("%llx,%llx,%lu,%u", U(s), U(p), v, flags); }
+static int hipIpcOpenEventHandle(void **e, struct aw_ipc_handle h)
+{
+    *e = handle();
+    return REC("%x,%x", h.bytes[0], h.bytes[63]);
+}
+static int hipStreamWriteValue32(void *s, void *p, unsigned v, unsigned flags)
+{
+    return REC("%llx,%llx,%u,%u", U(s), U(p), v, flags);
+}
+static int hipStreamWriteValue64(void *s, void *p, unsigned long v, unsigned flags)
+{
+    return REC("%llx,%llx,%lu,%u", U(s), U(p), v, flags);
+}
 static int hipStreamWaitValue32(void *s, void *p, unsigned v, unsigned flags, unsigned mask)
 {
     return REC("%llx,%llx,%u,%u,%x", U(s), U(p), v, flags, mask);
@@ -248,7 +263,9 @@ static void test_open(void)
     static const struct {
         const char *arch, *target;
         size_t at;
-    } layouts[] = { { "gfx1030", "gfx1030", 396 }, { "gfx906:sramecc-:xnack-", "gfx906:sramecc-:xnack-", 1160 }, { "gfx942", "gfx942", 5000 } };
+    } layouts[] = { { "gfx1030", "gfx1030", 396 },
+                    { "gfx906:sramecc-:xnack-", "gfx906:sramecc-:xnack-", 1160 },
+                    { "gfx942", "gfx942", 5000 } };
     for (size_t i = 0; i < 3; i++) {
         stand_arch = layouts[i].arch;
         arch_at = layouts[i].at;
@@ -506,11 +523,20 @@ static struct recursive {
     struct aw_clock_scale scale;
 } recursive_image(uint32_t bytes)
 {
-    struct recursive r = { .head = { .e_ident = "\177ELF\2\1\1", .e_phoff = offsetof(struct recursive, load), .e_phentsize = sizeof r.load,
-                                     .e_phnum = 1, .e_shoff = offsetof(struct recursive, section), .e_shentsize = sizeof r.section[0], .e_shnum = 3 },
+    struct recursive r = { .head = { .e_ident = "\177ELF\2\1\1",
+                                     .e_phoff = offsetof(struct recursive, load),
+                                     .e_phentsize = sizeof r.load,
+                                     .e_phnum = 1,
+                                     .e_shoff = offsetof(struct recursive, section),
+                                     .e_shentsize = sizeof r.section[0],
+                                     .e_shnum = 3 },
                            .load = { .p_type = PT_LOAD, .p_vaddr = 0x1000, .p_filesz = sizeof r } };
-    r.section[1] = (Elf64_Shdr){ .sh_type = SHT_DYNSYM, .sh_offset = offsetof(struct recursive, symbol), .sh_size = sizeof r.symbol, .sh_link = 2 };
-    r.section[2] = (Elf64_Shdr){ .sh_type = SHT_STRTAB, .sh_offset = offsetof(struct recursive, names), .sh_size = sizeof r.names };
+    r.section[1] = (Elf64_Shdr){
+        .sh_type = SHT_DYNSYM, .sh_offset = offsetof(struct recursive, symbol), .sh_size = sizeof r.symbol, .sh_link = 2
+    };
+    r.section[2] = (Elf64_Shdr){ .sh_type = SHT_STRTAB,
+                                 .sh_offset = offsetof(struct recursive, names),
+                                 .sh_size = sizeof r.names };
     memcpy(r.names, "\0k.kd\0" AW_CLOCK_SYMBOL "\0" AW_STACK_SYMBOL, sizeof "\0k.kd\0" AW_CLOCK_SYMBOL "\0" AW_STACK_SYMBOL);
     r.symbol[1] = (Elf64_Sym){ .st_name = 1, .st_value = 0x1000 + offsetof(struct recursive, descriptor), .st_size = 64 };
     r.symbol[2] = (Elf64_Sym){ .st_name = 6, .st_value = 0x1000 + offsetof(struct recursive, scale), .st_size = sizeof r.scale };
@@ -531,7 +557,8 @@ static void test_stack(void)
     EXPECT("SetDevice(0) "); /* nobody recurses */
     for (int i = 0; i < 3; i++)
         EQ(P->object_load(0, &image[i], sizeof image[i], &o[i]), AW_OK);
-    EXPECT("SetDevice(0) DeviceGetAttribute(10017,0) DeviceGetAttribute(5,0) ModuleLoadData(ELF) DeviceSetLimit(0,8288) SetDevice(0) DeviceGetAttribute(10017,0) DeviceGetAttribute(5,0) ModuleLoadData(ELF) DeviceSetLimit(0,10192) "
+    EXPECT("SetDevice(0) DeviceGetAttribute(10017,0) DeviceGetAttribute(5,0) ModuleLoadData(ELF) DeviceSetLimit(0,8288) "
+           "SetDevice(0) DeviceGetAttribute(10017,0) DeviceGetAttribute(5,0) ModuleLoadData(ELF) DeviceSetLimit(0,10192) "
            "SetDevice(0) DeviceGetAttribute(10017,0) DeviceGetAttribute(5,0) ModuleLoadData(ELF) ");
     EQ(P->limit_set(0, AW_LIMIT_STACK, 1024), AW_OK);
     EQ(P->limit_set(0, AW_LIMIT_STACK, 1 << 20), AW_OK);

@@ -1,5 +1,6 @@
-/* The hip provider on AMD's own HIP over a simulated card: what kernels print, assert and allocate, and each way in which they can go
- * wrong.  A process for each, because some faults are the end of a card.  usage: test_hip_sim FOLDER SCENARIO; 77: HIP is not there */
+/* The hip provider on AMD's own HIP over a simulated card: what kernels print, assert and allocate, and each way in which they
+ * can go wrong.  A process for each, because some faults are the end of a card.  usage: test_hip_sim FOLDER SCENARIO; 77: HIP is
+ * not there */
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <stdint.h>
 #include <stdio.h>
@@ -20,7 +21,8 @@ static int failures;
 static const char *folder;
 
 #define CHECK(cond) ((cond) ? (void)0 : failed(__LINE__, #cond))
-#define EQ(a, b) ((long long)(a) == (long long)(b) ? (void)0 : failed_equal(__LINE__, #a " == " #b, (long long)(a), (long long)(b)))
+#define EQ(a, b) \
+    ((long long)(a) == (long long)(b) ? (void)0 : failed_equal(__LINE__, #a " == " #b, (long long)(a), (long long)(b)))
 
 static void failed(int line, const char *text)
 {
@@ -72,10 +74,14 @@ static struct aw_function *function_load(const char *name)
     return function;
 }
 
-static int start(struct aw_function *function, struct aw_stream *stream, uint32_t blocks, uint32_t threads, void *out, bool cooperative)
+static int start(struct aw_function *function, struct aw_stream *stream, uint32_t blocks, uint32_t threads, void *out,
+                 bool cooperative)
 {
     uint64_t args[3] = { (uint64_t)(uintptr_t)out, (uint64_t)(uintptr_t)arena, 0 };
-    struct aw_launch launch = { .grid = { blocks, 1, 1 }, .block = { threads, 1, 1 }, .kernarg = args, .kernarg_size = sizeof args,
+    struct aw_launch launch = { .grid = { blocks, 1, 1 },
+                                .block = { threads, 1, 1 },
+                                .kernarg = args,
+                                .kernarg_size = sizeof args,
                                 .cooperative = cooperative };
     return P->launch(0, function, &launch, stream);
 }
@@ -432,7 +438,9 @@ static void places_check(struct aw_function *f, uint32_t *p, uint32_t blocks)
 {
     enum { ROWS = 3, MOST = 100 };
     uint64_t args[3] = { (uint64_t)(uintptr_t)p };
-    struct aw_launch launch = { .grid = { blocks, ROWS, 1 }, .block = { 40, 1, 1 }, .kernarg = args, .kernarg_size = sizeof args };
+    struct aw_launch launch = {
+        .grid = { blocks, ROWS, 1 }, .block = { 40, 1, 1 }, .kernarg = args, .kernarg_size = sizeof args
+    };
     uint32_t out[ROWS * MOST];
     EQ(P->fill(0, p, 0, 4, ROWS * MOST, NULL), AW_OK);
     EQ(P->launch(0, f, &launch, NULL), AW_OK);

@@ -76,7 +76,8 @@ static void test_wild_near(void)
     static const size_t sizes[] = { 100000, 4000000, 8 << 20 }, cuda_page = 2 << 20;
     for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
         char *p = device_alloc(sizes[i]);
-        uintptr_t past = ((uintptr_t)p + sizes[i] + 4095) & ~(uintptr_t)4095, end = (uintptr_t)p + (sizes[i] + cuda_page - 1) / cuda_page * cuda_page;
+        uintptr_t past = ((uintptr_t)p + sizes[i] + 4095) & ~(uintptr_t)4095,
+                  end = (uintptr_t)p + (sizes[i] + cuda_page - 1) / cuda_page * cuda_page;
         if (!exact()) {
             for (uintptr_t at = (uintptr_t)p + sizes[i]; at < end; at += 12345)
                 EQ(launch("wild", 1, 32, NULL, 1, at), AW_OK);
@@ -110,7 +111,8 @@ static void test_wild_shared(void)
     EQ(launch("wild_shared", 1, 32, NULL, 1, 4099ull), AW_OK);
     EQ(launch("wild_shared", 1, 32, NULL, 1, last), AW_OK);
     EQ(P->device_sync(0), AW_OK);
-    static const int64_t offsets[] = { 0, 20000, 400000, 100000000, INT32_MAX, -4096, -40000, -170000, -400000, -100000000, INT32_MIN };
+    static const int64_t offsets[] = { 0, 20000, 400000, 100000000, INT32_MAX, -4096, -40000, -170000, -400000, -100000000,
+                                       INT32_MIN };
     for (size_t i = 0; i < sizeof offsets / sizeof *offsets; i++) {
         capture_begin(2);
         EQ(launch("wild_shared", 1, 32, NULL, 1, offsets[i] ? (uint64_t)offsets[i] : last + 1), AW_OK);
@@ -170,7 +172,8 @@ static void test_stop(void)
     device_free(data);
 }
 
-/* Of one owner only: what never ends, what waits behind it, and a wait for a value.  The others' work goes on, before and after. */
+/* Of one owner only: what never ends, what waits behind it, and a wait for a value.  The others' work goes on, before and
+ * after. */
 static void test_stop_owned(void)
 {
     uint32_t *data = device_alloc(4096);
@@ -269,7 +272,8 @@ static void test_caller_faults(void)
         }
         capture_begin(2);
         EQ(launch("step", 2, 32, NULL, 2, (void *)4096, 64ull), AW_OK);
-        EXPECT_FAULT(AW_ERR_ILLEGAL_ADDRESS, "kernel step", "illegal access to address 0x10"); /* of the first or the second block */
+        /* of the first or the second block */
+        EXPECT_FAULT(AW_ERR_ILLEGAL_ADDRESS, "kernel step", "illegal access to address 0x10");
     }
     uint32_t expect = 0;
     for (int i = 0; i < 90; i++)

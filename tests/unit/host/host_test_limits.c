@@ -1,4 +1,5 @@
-/* Tests of how much of the machine the host device takes: limits of control groups of both versions, read from trees made up here. */
+/* Tests of how much of the machine the host device takes: limits of control groups of both versions, read from trees made up
+ * here. */
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "host_test.h"
 

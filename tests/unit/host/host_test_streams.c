@@ -580,8 +580,8 @@ static void test_turns(void)
     P->stream_destroy(s);
 }
 
-/* Nanoseconds for each of `pairs` pairs of a record on one stream and a wait on the other, back and forth behind a closed gate, from the
- * first to the end of the last. */
+/* Nanoseconds for each of `pairs` pairs of a record on one stream and a wait on the other, back and forth behind a closed gate,
+ * from the first to the end of the last. */
 static double pair_cost(int pairs)
 {
     struct aw_stream *s[2];
@@ -608,8 +608,8 @@ static double pair_cost(int pairs)
     return cost;
 }
 
-/* What waits for work of other streams costs the same however much of it is queued, a microsecond or less.  When every operation that ended
- * looked through all that waited, so many took 450 each.  The least of a few turns: others may disturb some. */
+/* What waits for work of other streams costs the same however much of it is queued, a microsecond or less.  When every operation
+ * that ended looked through all that waited, so many took 450 each.  The least of a few turns: others may disturb some. */
 static void test_many_waits(void)
 {
     enum { FEW = 500, MANY = 8000, TURNS = 4, CACHES = 20000 };

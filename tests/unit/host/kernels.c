@@ -171,8 +171,8 @@ static inline uint32_t mixed_hash(uint64_t seed, uint32_t a, uint32_t b_)
     return (uint32_t)((x * 0x94d049bb133111ebu) >> 33);
 }
 
-/* args: errors, seed, rounds, done.  The same random sequence of barriers of all kinds in every warp, with yields between, and warps that
- * leave on the way.  At most 14 warps. */
+/* args: errors, seed, rounds, done.  The same random sequence of barriers of all kinds in every warp, with yields between, and
+ * warps that leave on the way.  At most 14 warps. */
 static void mixed(block *b, uint32_t warp)
 {
     volatile uint32_t *slot = (uint32_t *)b->shared;
@@ -303,7 +303,12 @@ static void unaligned(block *b, uint32_t warp)
     switch (ARG(uint64_t, 1)) {
     case 0: __asm__ volatile("movaps (%0), %%xmm0" : : "r"(p) : "xmm0"); break;
     case 1: __asm__ volatile("mov %0, %%r13\n movaps 64(%%r13), %%xmm9" : : "r"(p - 64) : "r13", "xmm9"); break;
-    case 2: __asm__ volatile("mov %0, %%r12\n mov $3, %%r9d\n movapd -100000(%%r12,%%r9,8), %%xmm1" : : "r"(p + 100000 - 24) : "r12", "r9", "xmm1"); break;
+    case 2:
+        __asm__ volatile("mov %0, %%r12\n mov $3, %%r9d\n movapd -100000(%%r12,%%r9,8), %%xmm1"
+                         :
+                         : "r"(p + 100000 - 24)
+                         : "r12", "r9", "xmm1");
+        break;
     case 3: __asm__ volatile("mov %0, %%rax\n paddd (,%%rax,1), %%xmm2" : : "r"(p) : "rax", "xmm2"); break;
     default: __asm__ volatile("mov %0, %%r12\n pshufb (%%r12), %%xmm2" : : "r"(p) : "r12", "xmm2"); break;
     }
@@ -413,8 +418,8 @@ static void step(block *b, uint32_t warp)
 }
 BLOCKS(step)
 
-/* args: counts[3], disturb: blocks inside; blocks that ran alone, and that began beside others.  Takes 50,000 cycles, times the square of the
- * blocks inside if they disturb each other. */
+/* args: counts[3], disturb: blocks inside; blocks that ran alone, and that began beside others.  Takes 50,000 cycles, times the
+ * square of the blocks inside if they disturb each other. */
 static void crowded(block *b, uint32_t warp)
 {
     uint32_t *counts = PTR(uint32_t, 0), inside = __atomic_add_fetch(&counts[0], 1, __ATOMIC_RELAXED);

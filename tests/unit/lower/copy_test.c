@@ -1,4 +1,5 @@
-/* Copies of instructions (lower/copy.c): what stands for what, and edges of phis, on a loop of one block that adds up an index. */
+/* Copies of instructions (lower/copy.c): what stands for what, and edges of phis, on a loop of one block that adds up an
+ * index. */
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "lower/copy.h"
 
@@ -68,7 +69,8 @@ Test(copy, body_by_one_way)
     cr_expect(LLVMIsConstant(ptx_copied(&c, e.i)) && LLVMIsConstant(ptx_copied(&c, e.sum)), "no phis are left");
     cr_expect_neq(next, e.next);
     cr_expect_eq(LLVMGetInstructionParent(next), e.entry);
-    cr_expect(LLVMGetOperand(cond, 0) == next && LLVMGetOperand(cond, 1) == e.n, "copies use copies, and what is from elsewhere as it is");
+    cr_expect(LLVMGetOperand(cond, 0) == next && LLVMGetOperand(cond, 1) == e.n,
+              "copies use copies, and what is from elsewhere as it is");
     cr_expect_eq(ptx_copied(&c, e.n), e.n);
     cr_expect_eq(ptx_copied(&c, e.out), e.out);
     ptx_copy_fini(&c);

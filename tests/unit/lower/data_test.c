@@ -65,9 +65,9 @@ Test(lower_data, video_scalar, .timeout = 200)
         for (unsigned part = 0; part < 2; part++, k++) {
             const char *end = PICK(ends, k), *to = end[0] == '!' ? end + 1 : "";
             char line[200];
-            snprintf(line, sizeof line, "%s.%s.%s.%s%s%s %%d%s%s, %%a%s, %%b%s, %%c;", ops[i % 5], types[i / 5 & 1], types[i / 10 & 1],
-                     types[i / 20 & 1], i / 40 ? ".sat" : "", *to ? "" : end, *to ? "." : "", to, PICK(selectors, k),
-                     PICK(selectors, k / 3));
+            snprintf(line, sizeof line, "%s.%s.%s.%s%s%s %%d%s%s, %%a%s, %%b%s, %%c;", ops[i % 5], types[i / 5 & 1],
+                     types[i / 10 & 1], types[i / 20 & 1], i / 40 ? ".sat" : "", *to ? "" : end, *to ? "." : "", to,
+                     PICK(selectors, k), PICK(selectors, k / 3));
             check(line, oracle_ref_video);
         }
     }
@@ -103,8 +103,9 @@ Test(lower_data, vmad, .timeout = 200)
         unsigned sign = i / 4 % 7; /* the last is .po */
         char line[200];
         snprintf(line, sizeof line, "vmad.%s.%s.%s%s%s%s %%d, %s%%a%s, %s%%b%s, %s%%c;", types[i / 3 & 1], types[i & 1],
-                 types[i >> 1 & 1], sign == 6 ? ".po" : "", i / 28 ? ".sat" : "", PICK(scales, i), sign == 6 ? "" : signs[sign][0],
-                 i % 5 ? "" : ".h1", sign == 6 ? "" : signs[sign][1], i % 7 ? "" : ".b2", sign == 6 ? "" : signs[sign][2]);
+                 types[i >> 1 & 1], sign == 6 ? ".po" : "", i / 28 ? ".sat" : "", PICK(scales, i),
+                 sign == 6 ? "" : signs[sign][0], i % 5 ? "" : ".h1", sign == 6 ? "" : signs[sign][1], i % 7 ? "" : ".b2",
+                 sign == 6 ? "" : signs[sign][2]);
         check(line, oracle_ref_vmad);
     }
 }
@@ -113,21 +114,24 @@ Test(lower_data, video_simd, .timeout = 200)
 {
     static const char *const ops[] = { "vadd", "vsub", "vavrg", "vabsdiff", "vmin", "vmax" };
     static const char *const masks2[] = { "", ".h0", ".h1", ".h10" }, *const from2[] = { "", ".h01", ".h32", ".h13", ".h20" };
-    static const char *const masks4[] = { "", ".b310", ".b2", ".b3210", ".b31" }, *const from4[] = { "", ".b7654", ".b0123", ".b7070" };
+    static const char *const masks4[] = { "", ".b310", ".b2", ".b3210", ".b31" }, *const from4[] = { "", ".b7654", ".b0123",
+                                                                                                     ".b7070" };
     static const char *const ends[] = { "", ".sat", ".add" };
     static const char *const tests[] = { "eq", "ne", "lt", "le", "gt", "ge" };
     char line[200];
     for (unsigned i = 0; i < 6 * 8 * 2; i++) {
         bool two = i & 1;
-        snprintf(line, sizeof line, "%s%c.%s.%s.%s%s %%d%s, %%a%s, %%b%s, %%c;", ops[i / 2 % 6], two ? '2' : '4', types[i / 12 & 1],
-                 types[i / 24 & 1], types[i / 48 & 1], PICK(ends, i / 2), two ? PICK(masks2, i / 3) : PICK(masks4, i / 3),
-                 two ? PICK(from2, i / 2) : PICK(from4, i / 2), two ? PICK(from2, i / 4) : PICK(from4, i / 5));
+        snprintf(line, sizeof line, "%s%c.%s.%s.%s%s %%d%s, %%a%s, %%b%s, %%c;", ops[i / 2 % 6], two ? '2' : '4',
+                 types[i / 12 & 1], types[i / 24 & 1], types[i / 48 & 1], PICK(ends, i / 2),
+                 two ? PICK(masks2, i / 3) : PICK(masks4, i / 3), two ? PICK(from2, i / 2) : PICK(from4, i / 2),
+                 two ? PICK(from2, i / 4) : PICK(from4, i / 5));
         check(line, oracle_ref_video_simd);
     }
     for (unsigned i = 0; i < 24; i++) {
         bool two = i & 1;
-        snprintf(line, sizeof line, "vset%c.%s.%s.%s%s %%d%s, %%a%s, %%b, %%c;", two ? '2' : '4', types[i >> 1 & 1], types[i >> 2 & 1],
-                 PICK(tests, i), i & 8 ? ".add" : "", two ? PICK(masks2, i) : PICK(masks4, i), two ? PICK(from2, i) : PICK(from4, i));
+        snprintf(line, sizeof line, "vset%c.%s.%s.%s%s %%d%s, %%a%s, %%b, %%c;", two ? '2' : '4', types[i >> 1 & 1],
+                 types[i >> 2 & 1], PICK(tests, i), i & 8 ? ".add" : "", two ? PICK(masks2, i) : PICK(masks4, i),
+                 two ? PICK(from2, i) : PICK(from4, i));
         check(line, oracle_ref_video_simd);
     }
 }
@@ -135,9 +139,11 @@ Test(lower_data, video_simd, .timeout = 200)
 Test(lower_data, packed, .timeout = 200)
 {
     static const char *const lines[] = {
-        "add.sat.u32 %d, %a, %b;", "add.sat.u16x2 %d, %a, %b;", "add.sat.s16x2 %d, %a, %b;", "add.u8x4 %d, %a, %b;", "add.s8x4 %d, %a, %b;",
+        "add.sat.u32 %d, %a, %b;", "add.sat.u16x2 %d, %a, %b;", "add.sat.s16x2 %d, %a, %b;", "add.u8x4 %d, %a, %b;",
+        "add.s8x4 %d, %a, %b;",
         "add.sat.u8x4 %d, %a, %b;", "add.sat.s8x4 %d, %a, %b;", "sub.u8x4 %d, %a, %b;", "sub.sat.u8x4 %d, %a, %b;",
-        "sub.sat.s8x4 %d, %a, %b;", "neg.s8x4 %d, %a;", "min.u8x4 %d, %a, %b;", "min.s8x4 %d, %a, %b;", "min.relu.s8x4 %d, %a, %b;",
+        "sub.sat.s8x4 %d, %a, %b;", "neg.s8x4 %d, %a;", "min.u8x4 %d, %a, %b;", "min.s8x4 %d, %a, %b;",
+        "min.relu.s8x4 %d, %a, %b;",
         "max.u8x4 %d, %a, %b;", "max.s8x4 %d, %a, %b;", "max.relu.s8x4 %d, %a, %b;",
     };
     for (size_t i = 0; i < sizeof lines / sizeof *lines; i++)
@@ -170,9 +176,12 @@ Test(lower_data, clmad, .timeout = 100)
 Test(lower_data, video_refused)
 {
     static const char *const lines[] = {
-        "vadd.u32.u32.u32.add %d.b0, %a, %b, %c;", "vadd2.u32.u32.u32.sat.add %d, %a, %b, %c;", "vmad.u32.u32.u32 %d.b0, %a, %b, %c;",
+        "vadd.u32.u32.u32.add %d.b0, %a, %b, %c;",
+        "vadd2.u32.u32.u32.sat.add %d, %a, %b, %c;",
+        "vmad.u32.u32.u32 %d.b0, %a, %b, %c;",
         "vmad.u32.u32.u32.po %d, -%a, %b, %c;", "vadd.u32.u32.u32 %d, -%a, %b;", "add.u32 %d, %a.b0, %b;",
-        "vshr.u32.u32.s32.clamp %d, %a, %b;", "vset.u32.u32.lo %d, %a, %b;", "sub.sat.u32 %d, %a, %b;", "max.relu.u8x4 %d, %a, %b;",
+        "vshr.u32.u32.s32.clamp %d, %a, %b;", "vset.u32.u32.lo %d, %a, %b;", "sub.sat.u32 %d, %a, %b;",
+        "max.relu.u8x4 %d, %a, %b;",
         "vmad.u32.u32.u32 %d, !%a, %b, %c;", "vadd2.u32.u32.u32 %d, %a, %b;",
     };
     static const char *const lowered[] = {

@@ -113,10 +113,12 @@ REF(normal64, fpclassify(F64(0)) == FP_NORMAL || F64(0) == 0)
 Test(lower_float, modifiers)
 {
     static const struct run_row rows[] = {
-        { "add.ftz.f32 %d, %a, %b;", "f32 f32 f32", add_ftz, 0 }, { "mul.rn.ftz.sat.f32 %d, %a, %b;", "f32 f32 f32", mul_ftz_sat, 0 },
+        { "add.ftz.f32 %d, %a, %b;", "f32 f32 f32", add_ftz, 0 },
+        { "mul.rn.ftz.sat.f32 %d, %a, %b;", "f32 f32 f32", mul_ftz_sat, 0 },
         { "fma.rn.sat.f32 %d, %a, %b, %c;", "f32 f32 f32 f32", fma_sat, 0 }, { "abs.ftz.f32 %d, %a;", "f32 f32", abs_ftz, 0 },
         { "neg.f32 %d, %a;", "f32 f32", neg32, 0 }, { "min.f32 %d, %a, %b;", "f32 f32 f32", min32, RUN_EXACT_NAN },
-        { "max.f32 %d, %a, %b;", "f32 f32 f32", max32, RUN_EXACT_NAN }, { "min.NaN.f32 %d, %a, %b;", "f32 f32 f32", min_nan, RUN_EXACT_NAN },
+        { "max.f32 %d, %a, %b;", "f32 f32 f32", max32, RUN_EXACT_NAN },
+        { "min.NaN.f32 %d, %a, %b;", "f32 f32 f32", min_nan, RUN_EXACT_NAN },
         { "max.ftz.f32 %d, %a, %b;", "f32 f32 f32", max_ftz, RUN_EXACT_NAN },
         { "min.xorsign.abs.f32 %d, %a, %b;", "f32 f32 f32", min_xorsign, 0 },
         { "copysign.f64 %d, %a, %b;", "f64 f64 f64", copysign64, 0 }, { "testp.subnormal.f32 %d, %a;", "pred f32", subnormal, 0 },
@@ -137,7 +139,8 @@ Test(lower_float, comparison)
         { "setp.ne.f32 %d, %a, %b;", "pred f32 f32", ne, 0 }, { "setp.neu.f64 %d, %a, %b;", "pred f64 f64", neu, 0 },
         { "setp.num.f64 %d, %a, %b;", "pred f64 f64", num, 0 }, { "setp.nan.f32 %d, %a, %b;", "pred f32 f32", unordered, 0 },
         { "setp.lt.ftz.f32 %d, %a, %b;", "pred f32 f32", lt_ftz, 0 }, { "setp.equ.f32 %d, %a, %b;", "pred f32 f32", equ, 0 },
-        { "set.lt.f32.f32 %d, %a, %b;", "f32 f32 f32", set_one, 0 }, { "slct.u32.f32 %d, %a, %b, %c;", "u32 u32 u32 f32", slct, 0 },
+        { "set.lt.f32.f32 %d, %a, %b;", "f32 f32 f32", set_one, 0 },
+        { "slct.u32.f32 %d, %a, %b, %c;", "u32 u32 u32 f32", slct, 0 },
     };
     RUN(rows);
 }
@@ -175,13 +178,13 @@ static double from16(uint64_t bits, int p, int e_min)
 #define H(i) from16(v[i] & 0xffff, 11, -14)
 #define B(i) from16(v[i] & 0xffff, 8, -126)
 ALL(cvt_f32_f64, float, (SET64, (float)a64))
-REF(h_rn, f16(F32(0), FE_TONEAREST)) REF(h_rz, f16(F32(0), FE_TOWARDZERO)) REF(h_rm, f16(F32(0), FE_DOWNWARD)) REF(h_rp, f16(F32(0), FE_UPWARD))
-REF(hd_rn, f16(F64(0), FE_TONEAREST)) REF(hd_rp, f16(F64(0), FE_UPWARD)) REF(b_rn, bf16(F32(0), FE_TONEAREST))
-REF(b_rz, bf16(F32(0), FE_TOWARDZERO)) REF(f_h, isnan(H(0)) ? 0x7fffffff : run_bits32((float)H(0)))
-REF(f_b, isnan(B(0)) ? 0x7fffffff : run_bits32((float)B(0))) REF(d_h, run_bits64(H(0)))
-ALL(u64_f32, float, U64(0)) ALL(s64_f32, float, S64(0)) ALL(u32_f32, float, U32(0)) ALL(s64_f64, double, S64(0))
-ALL(u64_f64, double, U64(0)) REF(u16_h, f16(U16(0), FE_TONEAREST))
-static uint64_t s64_h(const uint64_t *v)
+REF(h_rn, f16(F32(0), FE_TONEAREST))
+REF(h_rz, f16(F32(0), FE_TOWARDZERO)) REF(h_rm, f16(F32(0), FE_DOWNWARD)) REF(h_rp, f16(F32(0), FE_UPWARD))
+    REF(hd_rn, f16(F64(0), FE_TONEAREST)) REF(hd_rp, f16(F64(0), FE_UPWARD)) REF(b_rn, bf16(F32(0), FE_TONEAREST))
+        REF(b_rz, bf16(F32(0), FE_TOWARDZERO)) REF(f_h, isnan(H(0)) ? 0x7fffffff : run_bits32((float)H(0)))
+            REF(f_b, isnan(B(0)) ? 0x7fffffff : run_bits32((float)B(0))) REF(d_h, run_bits64(H(0))) ALL(u64_f32, float, U64(0))
+                ALL(s64_f32, float, S64(0)) ALL(u32_f32, float, U32(0)) ALL(s64_f64, double, S64(0)) ALL(u64_f64, double, U64(0))
+                    REF(u16_h, f16(U16(0), FE_TONEAREST)) static uint64_t s64_h(const uint64_t *v)
 {
     double d = (double)S64(0); /* beyond f16's largest the double's own rounding does not matter, below it has none */
     return f16(d, FE_TONEAREST);
@@ -218,7 +221,8 @@ Test(lower_float, conversions)
     static const struct run_row rows[] = {
         ROWS("cvt", "f32.f64", "%a", "f32 f64", cvt_f32_f64), ROWS("cvt", "f16.f32", "%a", "f16 f32", h),
         { "cvt.rn.f16.f64 %d, %a;", "f16 f64", hd_rn, 0 }, { "cvt.rp.f16.f64 %d, %a;", "f16 f64", hd_rp, 0 },
-        { "cvt.rn.bf16.f32 %d, %a;", "bf16 f32", b_rn, RUN_EXACT_NAN }, { "cvt.rz.bf16.f32 %d, %a;", "bf16 f32", b_rz, RUN_EXACT_NAN },
+        { "cvt.rn.bf16.f32 %d, %a;", "bf16 f32", b_rn, RUN_EXACT_NAN },
+        { "cvt.rz.bf16.f32 %d, %a;", "bf16 f32", b_rz, RUN_EXACT_NAN },
         { "cvt.f32.f16 %d, %a;", "f32 f16", f_h, 0 }, { "cvt.f32.bf16 %d, %a;", "f32 bf16", f_b, 0 },
         { "cvt.f64.f16 %d, %a;", "f64 f16", d_h, 0 }, ROWS("cvt", "f32.u64", "%a", "f32 u64", u64_f32),
         ROWS("cvt", "f32.s64", "%a", "f32 s64", s64_f32), ROWS("cvt", "f32.u32", "%a", "f32 u32", u32_f32),

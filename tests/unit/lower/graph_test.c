@@ -113,7 +113,8 @@ static bool not_odd_to_even(void *data, int from, int to)
     return !(from % 2 && to % 2 == 0);
 }
 
-/* Which nodes a walk with a condition on its edges sees, against a walk that only knows "until nothing changes"; two nodes to begin with. */
+/* Which nodes a walk with a condition on its edges sees, against a walk that only knows "until nothing changes"; two nodes to
+ * begin with. */
 Test(graph, walk)
 {
     uint64_t state = 18;
@@ -136,7 +137,8 @@ Test(graph, walk)
                         want[g.out[x][j]] = changed = true;
         }
         all[3] = true;
-        cr_assert(ptx_graph_walk(&g, NODES, out_of, seen, not_odd_to_even, &asked) && ptx_graph_walk(&g, NODES, out_of, all, NULL, NULL));
+        cr_assert(ptx_graph_walk(&g, NODES, out_of, seen, not_odd_to_even, &asked) &&
+                  ptx_graph_walk(&g, NODES, out_of, all, NULL, NULL));
         cr_expect_arr_eq(seen, want, sizeof want);
         cr_expect_gt(asked, 0);
         reach(&g, 3, -1, want);
@@ -152,7 +154,8 @@ static bool both_ways(const struct graph *g, int a, int b)
     return from_a[b] && from_b[a];
 }
 
-/* Components of all nodes, then of those of the first half alone, against what they mean; and the order that nodes are left in. */
+/* Components of all nodes, then of those of the first half alone, against what they mean; and the order that nodes are left
+ * in. */
 Test(graph, components)
 {
     uint64_t state = 19;

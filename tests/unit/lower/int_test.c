@@ -11,23 +11,23 @@ typedef unsigned __int128 u128;
 typedef __int128 s128;
 
 /* ---- add, sub, mul, mad */
-REF(add32, U32(0) + U32(1)) REF(add64, U64(0) + U64(1)) REF(sub64, U64(0) - U64(1)) REF(sub16, U16(0) - U16(1))
-REF(mul16, (uint32_t)U16(0) * U16(1)) REF(mul32, U32(0) * U32(1)) REF(mul64, U64(0) * U64(1))
-REF(hi_u16, (uint32_t)U16(0) * U16(1) >> 16) REF(hi_s16, (S16(0) * S16(1)) >> 16)
-REF(hi_u32, U64(0) * U64(1) >> 32) REF(hi_s32, ((int64_t)S32(0) * S32(1)) >> 32)
-REF(hi_u64, (u128)U64(0) * U64(1) >> 64) REF(hi_s64, ((s128)S64(0) * S64(1)) >> 64)
-REF(wide_u16, (uint32_t)U16(0) * U16(1)) REF(wide_s16, S16(0) * S16(1))
-REF(wide_u32, (uint64_t)U32(0) * U32(1)) REF(wide_s32, (int64_t)S32(0) * S32(1))
-REF(mad32, U32(0) * U32(1) + U32(2)) REF(mad_wide, (uint64_t)((int64_t)S32(0) * S32(1)) + U64(2)) REF(mad_hi, (uint32_t)hi_u32(v) + U32(2))
-static int64_t clamp(int64_t x, int64_t low, int64_t high)
+REF(add32, U32(0) + U32(1))
+REF(add64, U64(0) + U64(1)) REF(sub64, U64(0) - U64(1)) REF(sub16, U16(0) - U16(1)) REF(mul16, (uint32_t)U16(0) * U16(1))
+    REF(mul32, U32(0) * U32(1)) REF(mul64, U64(0) * U64(1)) REF(hi_u16, (uint32_t)U16(0) * U16(1) >> 16)
+        REF(hi_s16, (S16(0) * S16(1)) >> 16) REF(hi_u32, U64(0) * U64(1) >> 32) REF(hi_s32, ((int64_t)S32(0) * S32(1)) >> 32)
+            REF(hi_u64, (u128)U64(0) * U64(1) >> 64) REF(hi_s64, ((s128)S64(0) * S64(1)) >> 64)
+                REF(wide_u16, (uint32_t)U16(0) * U16(1)) REF(wide_s16, S16(0) * S16(1)) REF(wide_u32, (uint64_t)U32(0) * U32(1))
+                    REF(wide_s32, (int64_t)S32(0) * S32(1)) REF(mad32, U32(0) * U32(1) + U32(2))
+                        REF(mad_wide, (uint64_t)((int64_t)S32(0) * S32(1)) + U64(2))
+                            REF(mad_hi, (uint32_t)hi_u32(v) + U32(2)) static int64_t clamp(int64_t x, int64_t low, int64_t high)
 {
     return x < low ? low : x > high ? high : x;
 }
-REF(add_sat, clamp((int64_t)S32(0) + S32(1), INT32_MIN, INT32_MAX)) REF(sub_sat, clamp((int64_t)S32(0) - S32(1), INT32_MIN, INT32_MAX))
-REF(mad_hi_sat, clamp((int64_t)(int32_t)hi_s32(v) + S32(2), INT32_MIN, INT32_MAX))
-REF(mul24_lo, (uint32_t)((uint64_t)(U32(0) & 0xffffff) * (U32(1) & 0xffffff)))
-REF(mul24_hi, (uint64_t)(U32(0) & 0xffffff) * (U32(1) & 0xffffff) >> 16)
-static int64_t s24(uint64_t x)
+REF(add_sat, clamp((int64_t)S32(0) + S32(1), INT32_MIN, INT32_MAX))
+REF(sub_sat, clamp((int64_t)S32(0) - S32(1), INT32_MIN, INT32_MAX))
+    REF(mad_hi_sat, clamp((int64_t)(int32_t)hi_s32(v) + S32(2), INT32_MIN, INT32_MAX))
+        REF(mul24_lo, (uint32_t)((uint64_t)(U32(0) & 0xffffff) * (U32(1) & 0xffffff)))
+            REF(mul24_hi, (uint64_t)(U32(0) & 0xffffff) * (U32(1) & 0xffffff) >> 16) static int64_t s24(uint64_t x)
 {
     return (int32_t)((uint32_t)x << 8) >> 8;
 }
@@ -58,7 +58,8 @@ Test(lower_int, arithmetic)
         { "mul.wide.s32 %d, %a, %b;", "s64 s32 s32", wide_s32 }, { "mad.lo.s32 %d, %a, %b, %c;", "s32 s32 s32 s32", mad32 },
         { "mad.hi.u32 %d, %a, %b, %c;", "u32 u32 u32 u32", mad_hi },
         { "mad.wide.s32 %d, %a, %b, %c;", "s64 s32 s32 s64", mad_wide }, { "add.sat.s32 %d, %a, %b;", "s32 s32 s32", add_sat },
-        { "sub.sat.s32 %d, %a, %b;", "s32 s32 s32", sub_sat }, { "mad.hi.sat.s32 %d, %a, %b, %c;", "s32 s32 s32 s32", mad_hi_sat },
+        { "sub.sat.s32 %d, %a, %b;", "s32 s32 s32", sub_sat },
+        { "mad.hi.sat.s32 %d, %a, %b, %c;", "s32 s32 s32 s32", mad_hi_sat },
         { "mul24.lo.u32 %d, %a, %b;", "u32 u32 u32", mul24_lo }, { "mul24.hi.u32 %d, %a, %b;", "u32 u32 u32", mul24_hi },
         { "mul24.lo.s32 %d, %a, %b;", "s32 s32 s32", mul24_slo }, { "mul24.hi.s32 %d, %a, %b;", "s32 s32 s32", mul24_shi },
         { "mad24.lo.s32 %d, %a, %b, %c;", "s32 s32 s32 s32", mad24 },
@@ -69,9 +70,11 @@ Test(lower_int, arithmetic)
 Test(lower_int, carry_chains)
 {
     static const struct run_row rows[] = {
-        { "mov.b64 {%t0,%t1}, %a; mov.b64 {%t2,%t3}, %b; add.cc.u32 %t0, %t0, %t2; addc.u32 %t1, %t1, %t3; mov.b64 %d, {%t0,%t1};",
+        { "mov.b64 {%t0,%t1}, %a; mov.b64 {%t2,%t3}, %b; add.cc.u32 %t0, %t0, %t2; addc.u32 %t1, %t1, %t3; mov.b64 %d, "
+          "{%t0,%t1};",
           "u64 u64 u64", carry64 },
-        { "mov.b64 {%t0,%t1}, %a; mov.b64 {%t2,%t3}, %b; sub.cc.u32 %t0, %t0, %t2; subc.cc.u32 %t1, %t1, %t3; mov.b64 %d, {%t0,%t1};",
+        { "mov.b64 {%t0,%t1}, %a; mov.b64 {%t2,%t3}, %b; sub.cc.u32 %t0, %t0, %t2; subc.cc.u32 %t1, %t1, %t3; mov.b64 %d, "
+          "{%t0,%t1};",
           "u64 u64 u64", borrow64 },
         { "add.cc.u32 %t0, %a, %b; addc.u32 %d, %c, 0;", "u32 u32 u32 u32", carry_of },
         /* (e:c) += a * b, high word and the carry into nothing */
@@ -85,10 +88,12 @@ REF(swapped_halves, U64(0) << 32 | U64(0) >> 32) REF(swapped, (uint64_t)U32(0) <
 Test(lower_int, vector_registers)
 {
     static const struct run_row rows[] = {
-        { "{ .reg .v4 .b32 %v; mov.b32 %v.x, 9; mov.b32 %v.w, %a; mov.b32 %v.g, %b; sub.u32 %d, %v.a, %v.y; }", "u32 u32 u32", minus },
+        { "{ .reg .v4 .b32 %v; mov.b32 %v.x, 9; mov.b32 %v.w, %a; mov.b32 %v.g, %b; sub.u32 %d, %v.a, %v.y; }", "u32 u32 u32",
+          minus },
         { "{ .reg .v2 .b32 %v<2>; mov.b64 {%v1.y, %v1.x}, 77; mov.b64 {%t0, %t1}, %a; mov.b32 %v1.x, %t1; mov.b32 %v1.y, %t0;"
           " mov.b32 %v0.y, 5; mov.b64 %d, {%v1.x, %v1.y}; }", "u64 u64", swapped_halves },
-        { "{ .reg .v2 .b32 %v; .local .v2 .b32 m; mov.b32 %v.x, %b; mov.b32 %v.y, %a; st.local.v2.b32 [m], %v; ld.local.b64 %d, [m]; }",
+        { "{ .reg .v2 .b32 %v; .local .v2 .b32 m; mov.b32 %v.x, %b; mov.b32 %v.y, %a; st.local.v2.b32 [m], %v; ld.local.b64 %d, "
+          "[m]; }",
           "u64 u32 u32", swapped },
     };
     RUN(rows);
@@ -131,8 +136,9 @@ Test(lower_int, division_and_order)
 }
 
 /* ---- Bits: written bit by bit, as the manual has them */
-REF(popc, __builtin_popcountll(U64(0))) REF(clz32, U32(0) ? __builtin_clz(U32(0)) : 32) REF(clz64, U64(0) ? __builtin_clzll(U64(0)) : 64)
-static uint64_t bfind_s32(const uint64_t *v)
+REF(popc, __builtin_popcountll(U64(0)))
+REF(clz32, U32(0) ? __builtin_clz(U32(0)) : 32) REF(clz64, U64(0) ? __builtin_clzll(U64(0)) : 64) static uint64_t
+    bfind_s32(const uint64_t *v)
 {
     uint32_t x = S32(0) < 0 ? ~U32(0) : U32(0);
     for (int i = 31; i >= 0; i--)
@@ -201,7 +207,8 @@ Test(lower_int, bits)
         { "bfind.s32 %d, %a;", "u32 s32", bfind_s32 }, { "bfind.shiftamt.u64 %d, %a;", "u32 u64", bfind_shift },
         { "brev.b32 %d, %a;", "b32 b32", brev }, { "bfe.u32 %d, %a, %b, %c;", "u32 u32 u32 u32", bfe_u32 },
         { "bfe.s32 %d, %a, %b, %c;", "s32 s32 u32 u32", bfe_s32 }, { "bfe.u64 %d, %a, %b, %c;", "u64 u64 u32 u32", bfe_u64 },
-        { "bfe.s64 %d, %a, %b, %c;", "s64 s64 u32 u32", bfe_s64 }, { "bfi.b32 %d, %a, %b, %c, %e;", "b32 b32 b32 u32 u32", bfi32 },
+        { "bfe.s64 %d, %a, %b, %c;", "s64 s64 u32 u32", bfe_s64 },
+        { "bfi.b32 %d, %a, %b, %c, %e;", "b32 b32 b32 u32 u32", bfi32 },
         { "bfi.b64 %d, %a, %b, %c, %e;", "b64 b64 b64 u32 u32", bfi64 }, { "fns.b32 %d, %a, %b, %c;", "b32 b32 u32 s32", fns },
         { "bmsk.clamp.b32 %d, %a, %b;", "b32 u32 u32", bmsk }, { "szext.clamp.s32 %d, %a, %b;", "s32 s32 u32", szext },
     };
@@ -249,11 +256,14 @@ Test(lower_int, logic)
         { "shf.r.wrap.b32 %d, %a, %b, %c;", "b32 b32 b32 u32", shf_r_wrap },
         { "shf.l.clamp.b32 %d, %a, %b, %c;", "b32 b32 b32 u32", shf_l_clamp },
         { "shf.r.clamp.b32 %d, %a, %b, %c;", "b32 b32 b32 u32", shf_r_clamp },
-        { "lop3.b32 %d, %a, %b, %c, 0x96;", "b32 b32 b32 b32", lop_96 }, { "lop3.b32 %d, %a, %b, %c, 0xe8;", "b32 b32 b32 b32", lop_e8 },
+        { "lop3.b32 %d, %a, %b, %c, 0x96;", "b32 b32 b32 b32", lop_96 },
+        { "lop3.b32 %d, %a, %b, %c, 0xe8;", "b32 b32 b32 b32", lop_e8 },
         { "lop3.b32 %d, %a, %b, %c, 0xca;", "b32 b32 b32 b32", lop_ca }, { "cnot.b32 %d, %a;", "b32 b32", cnot },
         { "prmt.b32 %d, %a, %b, %c;", "b32 b32 b32 u32", prmt }, { "prmt.b32.f4e %d, %a, %b, %c;", "b32 b32 b32 u32", prmt_f4e },
-        { "prmt.b32.b4e %d, %a, %b, %c;", "b32 b32 b32 u32", prmt_b4e }, { "prmt.b32.rc8 %d, %a, %b, %c;", "b32 b32 b32 u32", prmt_rc8 },
-        { "prmt.b32.ecl %d, %a, %b, %c;", "b32 b32 b32 u32", prmt_ecl }, { "prmt.b32.ecr %d, %a, %b, %c;", "b32 b32 b32 u32", prmt_ecr },
+        { "prmt.b32.b4e %d, %a, %b, %c;", "b32 b32 b32 u32", prmt_b4e },
+        { "prmt.b32.rc8 %d, %a, %b, %c;", "b32 b32 b32 u32", prmt_rc8 },
+        { "prmt.b32.ecl %d, %a, %b, %c;", "b32 b32 b32 u32", prmt_ecl },
+        { "prmt.b32.ecr %d, %a, %b, %c;", "b32 b32 b32 u32", prmt_ecr },
         { "prmt.b32.rc16 %d, %a, %b, %c;", "b32 b32 b32 u32", prmt_rc16 },
     };
     RUN(rows);
@@ -320,7 +330,8 @@ static uint64_t absdiff4(const uint64_t *v)
 Test(lower_int, dot_products)
 {
     static const struct run_row rows[] = {
-        { "dp4a.s32.u32 %d, %a, %b, %c;", "b32 b32 b32 b32", dp4a }, { "dp2a.hi.s32.s32 %d, %a, %b, %c;", "b32 b32 b32 b32", dp2a },
+        { "dp4a.s32.u32 %d, %a, %b, %c;", "b32 b32 b32 b32", dp4a },
+        { "dp2a.hi.s32.s32 %d, %a, %b, %c;", "b32 b32 b32 b32", dp2a },
         { "vabsdiff4.u32.u32.u32.add %d, %a, %b, %c;", "b32 b32 b32 b32", absdiff4 },
     };
     RUN(rows);

@@ -21,7 +21,8 @@ static LLVMValueRef call_of(LLVMModuleRef m, LLVMValueRef callee)
     LLVMContextRef c = LLVMGetModuleContext(m);
     LLVMTypeRef type = LLVMGlobalGetValueType(callee), params[8];
     LLVMGetParamTypes(type, params);
-    LLVMValueRef fn = LLVMAddFunction(m, "f", LLVMFunctionType(LLVMVoidTypeInContext(c), params, LLVMCountParamTypes(type), 0)), args[8];
+    LLVMValueRef fn = LLVMAddFunction(m, "f", LLVMFunctionType(LLVMVoidTypeInContext(c), params, LLVMCountParamTypes(type), 0)),
+                 args[8];
     LLVMBuilderRef b = LLVMCreateBuilderInContext(c);
     LLVMPositionBuilderAtEnd(b, LLVMAppendBasicBlockInContext(c, fn, ""));
     LLVMGetParams(fn, args);
@@ -35,7 +36,8 @@ Test(intrinsic, calls_of_any_type)
 {
     LLVMContextRef c = LLVMContextCreate();
     LLVMModuleRef m = LLVMModuleCreateWithNameInContext("m", c);
-    LLVMTypeRef half = LLVMHalfTypeInContext(c), vector = LLVMVectorType(LLVMDoubleTypeInContext(c), 8), i32 = LLVMInt32TypeInContext(c);
+    LLVMTypeRef half = LLVMHalfTypeInContext(c), vector = LLVMVectorType(LLVMDoubleTypeInContext(c), 8),
+                i32 = LLVMInt32TypeInContext(c);
     LLVMValueRef one = call_of(m, LLVMGetIntrinsicDeclaration(m, ptx_intrinsic_llvm_id(PTX_INTRINSIC_SQRT), &half, 1));
     LLVMValueRef many = call_of(m, LLVMGetIntrinsicDeclaration(m, ptx_intrinsic_llvm_id(PTX_INTRINSIC_SQRT), &vector, 1));
     LLVMValueRef less = call_of(m, LLVMGetIntrinsicDeclaration(m, ptx_intrinsic_llvm_id(PTX_INTRINSIC_SMIN), &i32, 1));

@@ -26,7 +26,8 @@ INNER(int, __cudaGetProcAddress, (const char *name, void **ret, unsigned long lo
 #endif
 
 /* As an empty container begins. */
-__attribute__((section(".nv_fatbin"), used, aligned(8))) static const unsigned device_code[4] = { 0xba55ed50u, 16u << 16 | 1, 0, 0 };
+__attribute__((section(".nv_fatbin"), used, aligned(8))) static const unsigned device_code[4] = { 0xba55ed50u, 16u << 16 | 1, 0,
+                                                                                                  0 };
 
 static void **registered;
 

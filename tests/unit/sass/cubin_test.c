@@ -34,8 +34,10 @@ Test(cubin, kernel)
     cr_assert_eq(sass_kernel_find(cubin, AW_STR("kk")), UINT32_MAX);
     sass_kernel_info(cubin, 0, &info);
     cr_assert(aw_str_is(info.name, "k"));
-    cr_assert(info.code_size == 32 && info.registers == 24 && info.shared_size == 64 && info.local_size == 16 && info.param_size == 12);
-    cr_assert(info.n_params == 2 && info.max_ntid[0] == 256 && info.max_ntid[2] == 1 && info.req_ntid[0] == 0 && info.n_barriers == 2);
+    cr_assert(info.code_size == 32 && info.registers == 24 && info.shared_size == 64 && info.local_size == 16 &&
+              info.param_size == 12);
+    cr_assert(info.n_params == 2 && info.max_ntid[0] == 256 && info.max_ntid[2] == 1 && info.req_ntid[0] == 0 &&
+              info.n_barriers == 2);
     sass_close(cubin);
     aw_buf_fini(&bytes);
 }

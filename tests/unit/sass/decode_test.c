@@ -1,4 +1,5 @@
-/* Unit tests of the decoder: encodings written by hand from the fields that the table names, so that a wrong field of it shows. */
+/* Unit tests of the decoder: encodings written by hand from the fields that the table names, so that a wrong field of it
+ * shows. */
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <criterion/criterion.h>
 
@@ -29,7 +30,8 @@ Test(decode, forms_of_the_flexible_operand)
 {
     struct bits add = quiet(start(0x010 | 1 << 9, 5, 6));
     struct sass_insn i = expect(put(put(add, 32, 8, 7), 64, 8, 8), 80, "IADD3 R5, R6, R7, R8");
-    cr_assert(i.op == SASS_IADD3 && i.opnd[SASS_D].reg == 5 && i.opnd[SASS_A].reg == 6 && i.opnd[SASS_B].reg == 7 && i.opnd[SASS_C].reg == 8);
+    cr_assert(i.op == SASS_IADD3 && i.opnd[SASS_D].reg == 5 && i.opnd[SASS_A].reg == 6 && i.opnd[SASS_B].reg == 7 &&
+              i.opnd[SASS_C].reg == 8);
     add = put(quiet(start(0x010 | 4 << 9, 5, 6)), 64, 8, 255);
     i = expect(put(add, 32, 32, 0xfffffffe), 80, "IADD3 R5, R6, 0xfffffffe, RZ");
     cr_assert(i.opnd[SASS_B].kind == SASS_IMM && i.opnd[SASS_B].value == 0xfffffffe && i.opnd[SASS_C].reg == SASS_RZ);
@@ -87,7 +89,8 @@ Test(decode, memory)
 Test(decode, floats)
 {
     struct bits fma = put(put(start(0x823, 1, 2), 32, 32, 0xbf800000), 64, 8, 3);
-    struct sass_insn i = expect(put(put(put(put(fma, 72, 1, 1), 78, 2, 3), 80, 1, 1), 75, 1, 1), 80, "FFMA.FTZ.RZ R1, -R2, -1, -R3");
+    struct sass_insn i = expect(put(put(put(put(fma, 72, 1, 1), 78, 2, 3), 80, 1, 1), 75, 1, 1), 80,
+                                "FFMA.FTZ.RZ R1, -R2, -1, -R3");
     cr_assert(i.mod[SASS_F_RND] == SASS_RND_RZ && i.mod[SASS_F_FTZ] && i.opnd[SASS_C].neg);
     i = expect(put(start(0x429, 4, 6), 32, 32, 0x3fe00000), 80, "DADD R4, R6, 0.5");
     cr_assert(i.opnd[SASS_C].value == 0x3fe0000000000000 && i.opnd[SASS_D].regs == 2 && i.opnd[SASS_A].regs == 2);

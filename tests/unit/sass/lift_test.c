@@ -30,7 +30,8 @@ static enum aw_status lift(unsigned arch, const struct bits code[], unsigned n)
     return status;
 }
 
-#define LIFT(arch, ...) lift(arch, (const struct bits[]){ __VA_ARGS__ }, sizeof((const struct bits[]){ __VA_ARGS__ }) / sizeof(struct bits))
+#define LIFT(arch, ...) \
+    lift(arch, (const struct bits[]){ __VA_ARGS__ }, sizeof((const struct bits[]){ __VA_ARGS__ }) / sizeof(struct bits))
 
 static void has(const char *part, bool wanted)
 {

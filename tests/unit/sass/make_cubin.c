@@ -7,9 +7,9 @@
 enum { NAMES = 1, STRINGS, SYMBOLS, INFO, INFO_K, CONST0, CONST2, CONST4, REL4, SHARED, GLOBAL, TEXT, SECTIONS };
 
 static const char *const names[SECTIONS] = {
-    [NAMES] = ".shstrtab", [STRINGS] = ".strtab", [SYMBOLS] = ".symtab", [INFO] = ".nv.info", [INFO_K] = ".nv.info.k",
-    [CONST0] = ".nv.constant0.k", [CONST2] = ".nv.constant2.k", [CONST4] = ".nv.constant4", [REL4] = ".rel.nv.constant4", [SHARED] = ".nv.shared.k",
-    [GLOBAL] = ".nv.global", [TEXT] = ".text.k",
+    [NAMES] = ".shstrtab",        [STRINGS] = ".strtab",        [SYMBOLS] = ".symtab",        [INFO] = ".nv.info",
+    [INFO_K] = ".nv.info.k",      [CONST0] = ".nv.constant0.k", [CONST2] = ".nv.constant2.k", [CONST4] = ".nv.constant4",
+    [REL4] = ".rel.nv.constant4", [SHARED] = ".nv.shared.k",    [GLOBAL] = ".nv.global",      [TEXT] = ".text.k",
 };
 
 /* Attributes: format, number, size of the value, value. */
@@ -47,8 +47,11 @@ static void put(struct writer *w, unsigned section, unsigned type, const void *b
 
 static void put_symbols(struct writer *w)
 {
-    Elf64_Sym symbols[3] = { { 0 }, { .st_name = 1, .st_info = ELF64_ST_INFO(STB_GLOBAL, STT_FUNC), .st_other = 0x10, .st_shndx = TEXT },
-                             { .st_name = 3, .st_info = ELF64_ST_INFO(STB_GLOBAL, STT_OBJECT), .st_shndx = GLOBAL, .st_size = 32 } };
+    Elf64_Sym symbols[3] = {
+        { 0 },
+        { .st_name = 1, .st_info = ELF64_ST_INFO(STB_GLOBAL, STT_FUNC), .st_other = 0x10, .st_shndx = TEXT },
+        { .st_name = 3, .st_info = ELF64_ST_INFO(STB_GLOBAL, STT_OBJECT), .st_shndx = GLOBAL, .st_size = 32 }
+    };
     Elf64_Rel address = { .r_offset = 8, .r_info = ELF64_R_INFO(2, 2) };
     put(w, STRINGS, SHT_STRTAB, strings, sizeof strings);
     put(w, SYMBOLS, SHT_SYMTAB, symbols, sizeof symbols);
@@ -74,9 +77,13 @@ void make_cubin(struct aw_buf *out, const struct make_cubin *what)
     struct writer w = { .out = out, .begin = out->len };
     static const char zeros[0x16c];
     static const uint32_t literals[4] = { 1, 2, 3, 4 };
-    Elf64_Ehdr head = { .e_ident = { 0x7f, 'E', 'L', 'F', ELFCLASS64, ELFDATA2LSB, EV_CURRENT, what->old ? 0x33 : 0x41, what->old ? 7 : 8 },
-                        .e_type = ET_EXEC, .e_machine = 190, .e_version = EV_CURRENT, .e_ehsize = sizeof head, .e_shentsize = sizeof(Elf64_Shdr),
-                        .e_shnum = SECTIONS, .e_shstrndx = NAMES, .e_flags = what->old ? what->arch | what->arch << 16 : what->arch << 8 | 4 };
+    Elf64_Ehdr head = { .e_ident = { 0x7f, 'E', 'L', 'F', ELFCLASS64, ELFDATA2LSB, EV_CURRENT, what->old ? 0x33 : 0x41,
+                                     what->old ? 7 : 8 },
+                        .e_type = ET_EXEC, .e_machine = 190, .e_version = EV_CURRENT, .e_ehsize = sizeof head,
+                        .e_shentsize = sizeof(Elf64_Shdr),
+                        .e_shnum = SECTIONS,
+                        .e_shstrndx = NAMES,
+                        .e_flags = what->old ? what->arch | what->arch << 16 : what->arch << 8 | 4 };
     aw_buf_add(out, &head, sizeof head);
     put_names(&w);
     put_symbols(&w);

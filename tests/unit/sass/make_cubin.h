@@ -12,8 +12,9 @@ struct make_cubin {
     unsigned n;             /* instructions */
 };
 
-/* Appends a cubin with one kernel "k" of two parameters (8 bytes at 0, 4 at 8), 64 bytes of shared memory, 24 registers, a frame of 16 bytes, at most
- * 256 threads, two barriers, constants in bank 2, and in bank 4 the address of variable "v" in .nv.global. */
+/* Appends a cubin with one kernel "k" of two parameters (8 bytes at 0, 4 at 8), 64 bytes of shared memory, 24 registers, a frame
+ * of 16 bytes, at most 256 threads, two barriers, constants in bank 2, and in bank 4 the address of variable "v" in
+ * .nv.global. */
 void make_cubin(struct aw_buf *out, const struct make_cubin *what);
 
 #endif

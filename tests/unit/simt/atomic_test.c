@@ -36,12 +36,13 @@ static void check_atomic(const char *op, int bits, bool shared, bool all)
     snprintf(body, sizeof body,
              FLOAD("v", "p0", "i64", "8") FLOAD("s", "p1", "i32", "4") FLOAD("a", "p5", "i32", "4")
              "  %%x = %s i64 %%v to i%d\n  %%so = mul i32 %%s, 8\n"
-             "  %%q = getelementptr i8, ptr addrspace(%s) %s, i32 %%so\n"
-             "  %%act = icmp ne i32 %%a, 0\n  br i1 %%act, label %%go, label %%end\ngo:\n"
-             "  %%o = atomicrmw %s ptr addrspace(%s) %%q, i%d %%x monotonic\n  %%r = %s i%d %%o to i64\n" FSTORE("r", "p6", "i64", "8")
-             "  br label %%end\nend:\n"
-             "%s  ret void\n",
-             bits == 64 ? "bitcast" : "trunc", bits, sp, shared ? "@aw.shared" : "%p2", op, sp, bits, bits == 64 ? "bitcast" : "zext", bits,
+                            "  %%q = getelementptr i8, ptr addrspace(%s) %s, i32 %%so\n"
+                            "  %%act = icmp ne i32 %%a, 0\n  br i1 %%act, label %%go, label %%end\ngo:\n"
+                            "  %%o = atomicrmw %s ptr addrspace(%s) %%q, i%d %%x monotonic\n  %%r = %s i%d %%o to i64\n" FSTORE(
+                                "r", "p6", "i64", "8") "  br label %%end\nend:\n"
+                                                       "%s  ret void\n",
+             bits == 64 ? "bitcast" : "trunc", bits, sp, shared ? "@aw.shared" : "%p2", op, sp, bits,
+             bits == 64 ? "bitcast" : "zext", bits,
              /* Copies shared memory out at the end; every lane that runs last sees the same. */
              shared ? "  %y = load i64, ptr addrspace(3) @aw.shared\n  store i64 %y, ptr addrspace(1) %p2\n"
                       "  %y1p = getelementptr i8, ptr addrspace(3) @aw.shared, i32 8\n  %y1 = load i64, ptr addrspace(3) %y1p\n"
@@ -86,7 +87,8 @@ static void check_atomic(const char *op, int bits, bool shared, bool all)
 
 Test(simt, atomics)
 {
-    static const char *const ops[] = { "xchg", "add", "sub", "and", "nand", "or", "xor", "max", "min", "umax", "umin", "uinc_wrap", "udec_wrap" };
+    static const char *const ops[] = { "xchg", "add", "sub", "and", "nand", "or", "xor", "max", "min", "umax", "umin",
+                                       "uinc_wrap", "udec_wrap" };
     for (size_t i = 0; i < sizeof ops / sizeof *ops; i++)
         for (int k = 0; k < 8; k++)
             check_atomic(ops[i], k & 1 ? 64 : 32, k & 2, k & 4);

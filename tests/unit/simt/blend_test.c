@@ -1,31 +1,37 @@
-/* Updates in place whose branch goes (ptx/simt/rewrite/blend.c): what threads leave stays as it is, and where threads might share an element, or there is
- * more than caches hold, nothing is stored that no thread writes: memory that may only be read tells. */
+/* Updates in place whose branch goes (ptx/simt/rewrite/blend.c): what threads leave stays as it is, and where threads might share
+ * an element, or there is more than caches hold, nothing is stored that no thread writes: memory that may only be read tells. */
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "harness.h"
 #include <criterion/criterion.h>
 #include <sys/mman.h>
 
-/* if (y < h && x < w && in[i] < out[i]) out[i] = 2 * in[i], with i = y * stride + x: x being the `sum` of where the block begins and the thread's
- * number in it, and x < w asked `before` anything is read, or `after`. */
-#define KERNEL(sum, before, after) \
-    "declare i32 @aw.tid.x()\ndeclare i32 @aw.tid.y()\ndeclare i32 @aw.ctaid.x()\ndeclare i32 @aw.ctaid.y()\ndeclare i32 @aw.ntid.x()\n" \
-    "declare i32 @aw.ntid.y()\ndefine void @k(ptr addrspace(4) byref([80 x i8]) align 16 %ka) \"aw-kernel\" {\nentry:\n" \
-    "  %in = load i64, ptr addrspace(4) %ka\n  %out.p = getelementptr i8, ptr addrspace(4) %ka, i64 8\n" \
-    "  %out = load i64, ptr addrspace(4) %out.p\n  %w.p = getelementptr i8, ptr addrspace(4) %ka, i64 16\n" \
-    "  %w = load i32, ptr addrspace(4) %w.p\n  %h.p = getelementptr i8, ptr addrspace(4) %ka, i64 20\n" \
-    "  %h = load i32, ptr addrspace(4) %h.p\n  %s.p = getelementptr i8, ptr addrspace(4) %ka, i64 24\n" \
-    "  %stride = load i32, ptr addrspace(4) %s.p\n  %tx = call i32 @aw.tid.x()\n  %ty = call i32 @aw.tid.y()\n" \
-    "  %nx = call i32 @aw.ntid.x()\n  %ny = call i32 @aw.ntid.y()\n  %bx = call i32 @aw.ctaid.x()\n  %by = call i32 @aw.ctaid.y()\n" \
-    "  %x0 = mul i32 %bx, %nx\n  %x = " sum " i32 %x0, %tx\n  %y0 = mul i32 %by, %ny\n  %y = add i32 %y0, %ty\n" \
-    "  %inx = icmp slt i32 %x, %w\n  %iny = icmp slt i32 %y, %h\n  %ok = and i1 %iny, " before "\n  br i1 %ok, label %work, label %done\n" \
-    "work:\n  %row = mul i32 %y, %stride\n  %i = add i32 %row, %x\n  %i64 = sext i32 %i to i64\n  %ib = shl i64 %i64, 2\n" \
-    "  %pa = add i64 %in, %ib\n  %p = inttoptr i64 %pa to ptr addrspace(1)\n" \
-    "  %oa = add i64 %out, %ib\n  %o = inttoptr i64 %oa to ptr addrspace(1)\n" \
-    "  %a = load i32, ptr addrspace(1) %p\n  %old = load i32, ptr addrspace(1) %o\n  %l = icmp slt i32 %a, %old\n  %c = and i1 %l, " after "\n" \
-    "  br i1 %c, label %less, label %done\nless:\n  %a2 = shl i32 %a, 1\n  store i32 %a2, ptr addrspace(1) %o\n  br label %done\n" \
+/* if (y < h && x < w && in[i] < out[i]) out[i] = 2 * in[i], with i = y * stride + x: x being the `sum` of where the block begins
+ * and the thread's number in it, and x < w asked `before` anything is read, or `after`. */
+#define KERNEL(sum, before, after)                                                                                               \
+    "declare i32 @aw.tid.x()\ndeclare i32 @aw.tid.y()\ndeclare i32 @aw.ctaid.x()\ndeclare i32 @aw.ctaid.y()\ndeclare i32 "       \
+    "@aw.ntid.x()\n"                                                                                                             \
+    "declare i32 @aw.ntid.y()\ndefine void @k(ptr addrspace(4) byref([80 x i8]) align 16 %ka) \"aw-kernel\" {\nentry:\n"         \
+    "  %in = load i64, ptr addrspace(4) %ka\n  %out.p = getelementptr i8, ptr addrspace(4) %ka, i64 8\n"                         \
+    "  %out = load i64, ptr addrspace(4) %out.p\n  %w.p = getelementptr i8, ptr addrspace(4) %ka, i64 16\n"                      \
+    "  %w = load i32, ptr addrspace(4) %w.p\n  %h.p = getelementptr i8, ptr addrspace(4) %ka, i64 20\n"                          \
+    "  %h = load i32, ptr addrspace(4) %h.p\n  %s.p = getelementptr i8, ptr addrspace(4) %ka, i64 24\n"                          \
+    "  %stride = load i32, ptr addrspace(4) %s.p\n  %tx = call i32 @aw.tid.x()\n  %ty = call i32 @aw.tid.y()\n"                  \
+    "  %nx = call i32 @aw.ntid.x()\n  %ny = call i32 @aw.ntid.y()\n  %bx = call i32 @aw.ctaid.x()\n  %by = call i32 "            \
+    "@aw.ctaid.y()\n"                                                                                                            \
+    "  %x0 = mul i32 %bx, %nx\n  %x = " sum " i32 %x0, %tx\n  %y0 = mul i32 %by, %ny\n  %y = add i32 %y0, %ty\n"                 \
+    "  %inx = icmp slt i32 %x, %w\n  %iny = icmp slt i32 %y, %h\n  %ok = and i1 %iny, " before                                   \
+    "\n  br i1 %ok, label %work, label %done\n"                                                                                  \
+    "work:\n  %row = mul i32 %y, %stride\n  %i = add i32 %row, %x\n  %i64 = sext i32 %i to i64\n  %ib = shl i64 %i64, 2\n"       \
+    "  %pa = add i64 %in, %ib\n  %p = inttoptr i64 %pa to ptr addrspace(1)\n"                                                    \
+    "  %oa = add i64 %out, %ib\n  %o = inttoptr i64 %oa to ptr addrspace(1)\n"                                                   \
+    "  %a = load i32, ptr addrspace(1) %p\n  %old = load i32, ptr addrspace(1) %o\n  %l = icmp slt i32 %a, %old\n  %c = and i1 " \
+    "%l, " after "\n"                                                                                                            \
+    "  br i1 %c, label %less, label %done\nless:\n  %a2 = shl i32 %a, 1\n  store i32 %a2, ptr addrspace(1) %o\n  br label "      \
+    "%done\n"                                                                                                                    \
     "done:\n  ret void\n}\n"
 
-static const char text[] = KERNEL("add", "%inx", "true"), late[] = KERNEL("add", "true", "%inx"), joined[] = KERNEL("or", "%inx", "true");
+static const char text[] = KERNEL("add", "%inx", "true"), late[] = KERNEL("add", "true", "%inx"),
+                  joined[] = KERNEL("or", "%inx", "true");
 
 struct args {
     const int32_t *in;
@@ -73,8 +79,8 @@ static void check(const struct built *b, const uint32_t grid[3], const uint32_t 
             want[y * stride + x] = in[y * stride + x] < want[y * stride + x] ? 2 * in[y * stride + x] : want[y * stride + x];
     cr_assert_eq(launch(b, grid, block, 0, &a).status, 0);
     for (size_t i = 0; i < n; i++)
-        cr_assert_eq(out[i], want[i], "grid %u,%u block %u,%u, %d x %d, stride %d: element %zu is %d, not %d", grid[0], grid[1], block[0], block[1], w, h,
-                     stride, i, out[i], want[i]);
+        cr_assert_eq(out[i], want[i], "grid %u,%u block %u,%u, %d x %d, stride %d: element %zu is %d, not %d", grid[0], grid[1],
+                     block[0], block[1], w, h, stride, i, out[i], want[i]);
     munmap(in, n * sizeof *in);
     munmap(out, n * sizeof *out);
     munmap(want, n * sizeof *want);
@@ -82,7 +88,8 @@ static void check(const struct built *b, const uint32_t grid[3], const uint32_t 
 
 Test(blend, results)
 {
-    static const uint32_t shapes[][3] = { { 32, 8, 1 }, { 64, 2, 1 }, { 16, 4, 1 }, { 40, 3, 1 }, { 128, 1, 1 }, { 1, 32, 1 } }, any[3] = { 0, 0, 0 };
+    static const uint32_t shapes[][3] = { { 32, 8, 1 }, { 64, 2, 1 }, { 16, 4, 1 }, { 40, 3, 1 }, { 128, 1, 1 }, { 1, 32, 1 } },
+                          any[3] = { 0, 0, 0 };
     static const uint32_t grid[3] = { 5, 3, 1 };
     for (int t = 0; t < TARGETS; t++)
         for (size_t s = 0; s < 2 * sizeof shapes / sizeof *shapes; s++) {
@@ -124,8 +131,8 @@ Test(blend, nothing_is_written_unasked)
     }
 }
 
-/* More columns than the width: who has one too many comes to the next row's place, which is another thread's, and is told so behind his read only.  And
- * threads of two blocks that have one number, as the block's first has bits of theirs. */
+/* More columns than the width: who has one too many comes to the next row's place, which is another thread's, and is told so
+ * behind his read only.  And threads of two blocks that have one number, as the block's first has bits of theirs. */
 Test(blend, nor_where_threads_meet)
 {
     static const uint32_t block[3] = { 32, 8, 1 }, odd[3] = { 48, 1, 1 }, grid[3] = { 4, 2, 1 };

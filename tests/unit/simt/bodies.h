@@ -17,11 +17,11 @@ enum { WARPS = 6, N = WARPS * 32 }; /* threads of tests that need no other numbe
 char *kernel_text(const char *body, const char *globals); /* the whole module; heap */
 struct built build_or_fail(const char *ir, const char *target, const uint32_t block[3], uint32_t shared);
 /* Builds for the blocks `built_for`, as the compiler's options say it, and runs one of them. */
-struct outcome run_form(const char *body, const char *globals, const uint32_t grid[3], const uint32_t block[3], const uint32_t built_for[3],
-                        uint32_t shared, const struct args *a);
+struct outcome run_form(const char *body, const char *globals, const uint32_t grid[3], const uint32_t block[3],
+                        const uint32_t built_for[3], uint32_t shared, const struct args *a);
 /* Builds for any shape, or for this one, and runs it. */
-struct outcome run_body(const char *body, const char *globals, const uint32_t grid[3], const uint32_t block[3], bool fixed, uint32_t shared,
-                        const struct args *a);
+struct outcome run_body(const char *body, const char *globals, const uint32_t grid[3], const uint32_t block[3], bool fixed,
+                        uint32_t shared, const struct args *a);
 uint32_t rnd(uint32_t n); /* below n; the same in every run of a test */
 void rnd_begin(uint64_t seed);
 

@@ -13,8 +13,10 @@ Test(simt, recursion_with_own_depths)
     static const char globals[] =
         "define internal i64 @fib(ptr addrspace(4) %ka, i32 %n, ptr addrspace(5) %calls) {\n"
         "  %c = load i32, ptr addrspace(5) %calls\n  %c1 = add i32 %c, 1\n  store i32 %c1, ptr addrspace(5) %calls\n"
-        "  %small = icmp ult i32 %n, 2\n  br i1 %small, label %leaf, label %deep\nleaf:\n  %nl = zext i32 %n to i64\n  ret i64 %nl\ndeep:\n"
-        "  %n1 = sub i32 %n, 1\n  %n2 = sub i32 %n, 2\n  %a = call i64 @fib(ptr addrspace(4) %ka, i32 %n1, ptr addrspace(5) %calls)\n"
+        "  %small = icmp ult i32 %n, 2\n  br i1 %small, label %leaf, label %deep\nleaf:\n  %nl = zext i32 %n to i64\n"
+        "  ret i64 %nl\ndeep:\n"
+        "  %n1 = sub i32 %n, 1\n  %n2 = sub i32 %n, 2\n"
+        "  %a = call i64 @fib(ptr addrspace(4) %ka, i32 %n1, ptr addrspace(5) %calls)\n"
         "  %b = call i64 @fib(ptr addrspace(4) %ka, i32 %n2, ptr addrspace(5) %calls)\n  %r = add i64 %a, %b\n  ret i64 %r\n}\n";
     static const char body[] =
         LOAD("v", "p0", "i32", "4") "  %n = alloca i32, align 4, addrspace(5)\n  store i32 0, ptr addrspace(5) %n\n"
@@ -78,10 +80,13 @@ Test(simt, printf_heap_sleep_and_spin)
 {
     static const char body[] =
         LOAD("v", "p0", "i32", "4") "  %some = icmp ult i32 %v, 3\n  br i1 %some, label %say, label %rest\nsay:\n"
-        "  %b = alloca i32, align 4, addrspace(5)\n  store i32 %t, ptr addrspace(5) %b\n  %bg = addrspacecast ptr addrspace(5) %b to ptr\n"
+        "  %b = alloca i32, align 4, addrspace(5)\n  store i32 %t, ptr addrspace(5) %b\n"
+        "  %bg = addrspacecast ptr addrspace(5) %b to ptr\n"
         "  %f = addrspacecast ptr addrspace(1) %p1 to ptr\n  %n = call i32 @aw.vprintf(ptr %f, ptr %bg)\n  br label %rest\n"
-        "rest:\n  %m = call ptr @aw.malloc(i64 8)\n  store i32 %t, ptr %m\n  %x = load i32, ptr %m\n  call void @aw.free(ptr %m)\n"
-        STORE("x", "p6", "i32", "4") "  call void @aw.nanosleep(i32 5)\n  %time = call i64 @aw.globaltimer()\n  %ti = trunc i64 %time to i32\n"
+        "rest:\n  %m = call ptr @aw.malloc(i64 8)\n  store i32 %t, ptr %m\n  %x = load i32, ptr %m\n"
+        "  call void @aw.free(ptr %m)\n"
+        STORE("x", "p6", "i32", "4") "  call void @aw.nanosleep(i32 5)\n  %time = call i64 @aw.globaltimer()\n"
+                                     "  %ti = trunc i64 %time to i32\n"
         STORE("ti", "p7", "i32", "4") "  br label %spin\nspin:\n  %flag = load volatile i32, ptr addrspace(1) %p2\n"
         "  %wait = icmp eq i32 %flag, 0\n  br i1 %wait, label %spin, label %end\nend:\n  ret void\n";
     static const char globals[] = "declare i32 @aw.vprintf(ptr, ptr)\ndeclare ptr @aw.malloc(i64)\ndeclare void @aw.free(ptr)\n"

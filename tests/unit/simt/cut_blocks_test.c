@@ -1,5 +1,5 @@
-/* Long straight-line code, which is cut into pieces (ptx/finish/host/cut_blocks.c): what lives from piece to piece, masks among it, comes through; also in
- * a loop of one block, whose values come back to its first piece. */
+/* Long straight-line code, which is cut into pieces (ptx/finish/host/cut_blocks.c): what lives from piece to piece, masks among
+ * it, comes through; also in a loop of one block, whose values come back to its first piece. */
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "harness.h"
 #include <anywarp/compiler.h>
@@ -50,11 +50,13 @@ static char *kernel_text(const struct step *s)
 {
     struct aw_buf b = { 0 };
     int value[VALUES], mask[VALUES], n = 0; /* numbers of the instructions that made them */
-    aw_buf_printf(&b, "declare i32 @aw.tid.x()\ndefine void @k(ptr addrspace(4) byref([80 x i8]) align 16 %%ka) \"aw-kernel\" {\nentry:\n"
+    aw_buf_printf(&b, "declare i32 @aw.tid.x()\n"
+                      "define void @k(ptr addrspace(4) byref([80 x i8]) align 16 %%ka) \"aw-kernel\" {\nentry:\n"
                   "  %%p = load ptr addrspace(1), ptr addrspace(4) %%ka\n  %%t = call i32 @aw.tid.x()\n  %%o = shl i32 %%t, 5\n"
                   "  %%q = getelementptr i8, ptr addrspace(1) %%p, i32 %%o\n");
     for (int i = 0; i < VALUES; i++)
-        aw_buf_printf(&b, "  %%q%d = getelementptr i8, ptr addrspace(1) %%q, i32 %d\n  %%b%d = load i32, ptr addrspace(1) %%q%d\n", i, 4 * i, i, i);
+        aw_buf_printf(&b, "  %%q%d = getelementptr i8, ptr addrspace(1) %%q, i32 %d\n"
+                          "  %%b%d = load i32, ptr addrspace(1) %%q%d\n", i, 4 * i, i, i);
     aw_buf_printf(&b, "  br label %%again\nagain:\n  %%round = phi i32 [ 0, %%entry ], [ %%next, %%again ]\n");
     for (int i = 0; i < VALUES; i++) {
         aw_buf_printf(&b, "  %%v%d = phi i32 [ %%b%d, %%entry ], [ %%e%d, %%again ]\n", n, i, i);
@@ -80,7 +82,8 @@ static char *kernel_text(const struct step *s)
     }
     for (int i = 0; i < VALUES; i++)
         aw_buf_printf(&b, "  %%e%d = or i32 %%v%d, 0\n", i, value[i]);
-    aw_buf_printf(&b, "  %%next = add i32 %%round, 1\n  %%more = icmp slt i32 %%next, %d\n  br i1 %%more, label %%again, label %%end\nend:\n", ROUNDS);
+    aw_buf_printf(&b, "  %%next = add i32 %%round, 1\n  %%more = icmp slt i32 %%next, %d\n"
+                      "  br i1 %%more, label %%again, label %%end\nend:\n", ROUNDS);
     for (int i = 0; i < VALUES; i++)
         aw_buf_printf(&b, "  store i32 %%e%d, ptr addrspace(1) %%q%d\n", i, i);
     aw_buf_printf(&b, "  ret void\n}\n");

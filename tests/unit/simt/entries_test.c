@@ -34,24 +34,27 @@ Test(simt, blocks_in_turn)
     }
 }
 
-/* Of block_indices: the block's linear number %block, and element %ao of p6 that is its thread's; of as many instructions as asked, at least. */
+/* Of block_indices: the block's linear number %block, and element %ao of p6 that is its thread's; of as many instructions as
+ * asked, at least. */
 static void indices_body(struct aw_buf *body, int instructions)
 {
     aw_buf_printf(body, "  %%by = call i32 @aw.ctaid.y()\n  %%bz = call i32 @aw.ctaid.z()\n  %%dx = call i32 @aw.nctaid.x()\n"
                         "  %%dy = call i32 @aw.nctaid.y()\n  %%z1 = mul i32 %%bz, %%dy\n  %%z2 = add i32 %%z1, %%by\n"
                         "  %%row = mul i32 %%z2, %%dx\n  %%block = add i32 %%row, %%cx\n  %%b1 = mul i32 %%block, %%nx\n"
-                        "  %%at = add i32 %%b1, %%t\n  %%al = sext i32 %%at to i64\n  %%ao = shl i64 %%al, 2\n  %%v0 = add i32 %%t, 1\n");
+                        "  %%at = add i32 %%b1, %%t\n  %%al = sext i32 %%at to i64\n  %%ao = shl i64 %%al, 2\n"
+                        "  %%v0 = add i32 %%t, 1\n");
     for (int i = 1; i < instructions; i++)
         aw_buf_printf(body, "  %%v%d = %s i32 %%v%d, %d\n", i, i % 2 ? "mul" : "xor", i - 1, 2 * i + 1);
     aw_buf_printf(body, "  %%pv = getelementptr i8, ptr addrspace(1) %%p5, i64 %%ao\n  store i32 %%v%d, ptr addrspace(1) %%pv\n",
                   instructions ? instructions - 1 : 0);
 }
 #define INDICES "declare i32 @aw.ctaid.y()\ndeclare i32 @aw.ctaid.z()\ndeclare i32 @aw.nctaid.x()\ndeclare i32 @aw.nctaid.y()\n"
-static const uint32_t indices_grids[][3] = { { 60, 1, 1 }, { 1, 60, 1 }, { 1, 1, 60 }, { 3, 5, 4 }, { 5, 1, 12 }, { 1, 4, 15 }, { 20, 3, 1 } };
+static const uint32_t indices_grids[][3] = { { 60, 1, 1 }, { 1, 60, 1 }, { 1, 1, 60 }, { 3, 5, 4 },
+                                             { 5, 1, 12 }, { 1, 4, 15 }, { 20, 3, 1 } };
 
-/* The loop over blocks counts their indices: each is there once, in rows and planes of one and of many, from wherever it begins; in a register
- * where the kernel is small, in blocks of one warp and of two.  Where warps are entered one by one (the last form yields), they leave the
- * indices as they are. */
+/* The loop over blocks counts their indices: each is there once, in rows and planes of one and of many, from wherever it begins;
+ * in a register where the kernel is small, in blocks of one warp and of two.  Where warps are entered one by one (the last form
+ * yields), they leave the indices as they are. */
 Test(simt, block_indices)
 {
     enum { COUNT = 60 * 64 };
@@ -64,10 +67,12 @@ Test(simt, block_indices)
             if (form % 3 == 2)
                 aw_buf_printf(&text, "  call void @aw.nanosleep(i32 1)\n");
             indices_body(&text, form / 6 ? 150 : 0);
-            aw_buf_printf(&text, "  %%d = getelementptr i8, ptr addrspace(1) %%p6, i64 %%ao\n  %%x = load i32, ptr addrspace(1) %%d\n"
+            aw_buf_printf(&text, "  %%d = getelementptr i8, ptr addrspace(1) %%p6, i64 %%ao\n"
+                                 "  %%x = load i32, ptr addrspace(1) %%d\n"
                                  "  %%y = add i32 %%x, 1\n  store i32 %%y, ptr addrspace(1) %%d\n  ret void\n");
             memset(out, 0, sizeof out);
-            run_body(text.ptr, INDICES "declare void @aw.nanosleep(i32)", indices_grids[g], (uint32_t[3]){ threads, 1, 1 }, form % 3, 0, &a);
+            run_body(text.ptr, INDICES "declare void @aw.nanosleep(i32)", indices_grids[g], (uint32_t[3]){ threads, 1, 1 },
+                     form % 3, 0, &a);
             aw_buf_fini(&text);
             for (uint32_t i = 0; i < COUNT; i++)
                 cr_assert_eq(out[i], i < 60 * threads, "grid %zu, form %d: element %u", g, form, i);
@@ -89,7 +94,8 @@ Test(simt, block_indices_told)
             aw_buf_printf(&text, "  %%n0 = load i32, ptr addrspace(1) %%p1\n  %%die = icmp eq i32 %%at, %%n0\n"
                                  "  br i1 %%die, label %%dead, label %%fine\n"
                                  "dead:\n  call void @aw.trap(i32 719)\n  unreachable\nfine:\n  ret void\n");
-            struct outcome o = run_body(text.ptr, INDICES "declare void @aw.trap(i32)", grid, (uint32_t[3]){ threads, 1, 1 }, form & 1, 0, &a);
+            struct outcome o = run_body(text.ptr, INDICES "declare void @aw.trap(i32)", grid, (uint32_t[3]){ threads, 1, 1 },
+                                        form & 1, 0, &a);
             aw_buf_fini(&text);
             cr_assert_eq(o.status, 719, "grid %zu, form %d", g, form);
             cr_assert_eq(o.ctaid[0], block % grid[0], "grid %zu, form %d", g, form);
@@ -108,8 +114,8 @@ Test(simt, indices_read_twice)
         "a:\n  %n1 = call i32 @aw.nctaid.x()\n  store i32 %n1, ptr addrspace(1) %p2\n  br label %j\n"
         "b:\n  store i32 2, ptr addrspace(1) %p3\n  br label %j\n"
         "j:\n  %n2 = call i32 @aw.nctaid.x()\n  %s = add i32 %n2, %t\n  %sl = zext i32 %s to i64\n  %so = shl i64 %sl, 2\n"
-        "  %p = getelementptr i8, ptr addrspace(1) %p0, i64 %so\n  %v = load float, ptr addrspace(1) %p\n" STORE("v", "p6", "float", "4")
-        "  ret void\n";
+        "  %p = getelementptr i8, ptr addrspace(1) %p0, i64 %so\n  %v = load float, ptr addrspace(1) %p\n" STORE(
+            "v", "p6", "float", "4") "  ret void\n";
     char *ir = kernel_text(body, "declare i32 @aw.nctaid.x()");
     struct aw_buf diags = { 0 };
     char *text = emit_simt(ir, "host:haswell", AW_EMIT_IR_OPT, &diags);

@@ -1,5 +1,6 @@
-/* Barriers as loops over warps: random kernels with barriers where all threads come to them, against the same kernels with a stack for each
- * warp.  The latter come of barriers whose number of threads is an argument, always 0, which the compiler cannot know. */
+/* Barriers as loops over warps: random kernels with barriers where all threads come to them, against the same kernels with a
+ * stack for each warp.  The latter come of barriers whose number of threads is an argument, always 0, which the compiler cannot
+ * know. */
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "harness.h"
 #include "simt/vectorise.h"
@@ -77,7 +78,8 @@ static int expr(struct gen *g, int depth)
     case 7: /* of memory */
         a = expr(g, depth + 1);
         t = g->temp;
-        P(g, "  %%t%d = and i32 %%t%d, 1023\n  %%t%d = zext i32 %%t%d to i64\n  %%t%d = shl i64 %%t%d, 2\n", t, a, t + 1, t, t + 2, t + 1);
+        P(g, "  %%t%d = and i32 %%t%d, 1023\n  %%t%d = zext i32 %%t%d to i64\n  %%t%d = shl i64 %%t%d, 2\n", t, a, t + 1, t,
+          t + 2, t + 1);
         P(g, "  %%t%d = add i64 %%in, %%t%d\n  %%t%d = inttoptr i64 %%t%d to ptr addrspace(1)\n", t + 3, t + 2, t + 4, t + 3);
         P(g, "  %%t%d = load i32, ptr addrspace(1) %%t%d\n", t + 5, t + 4);
         g->temp += 6;
@@ -179,7 +181,8 @@ static void exchange(struct gen *g)
     int x = expr(g, 1), t = g->temp;
     P(g, "  store i32 %%t%d, ptr addrspace(3) %%own\n", x);
     barrier(g);
-    P(g, "  %%t%d = add i32 %%t, %u\n  %%t%d = urem i32 %%t%d, %%threads\n  %%t%d = shl i32 %%t%d, 2\n", t, 1 + rnd(g, 70), t + 1, t, t + 2, t + 1);
+    P(g, "  %%t%d = add i32 %%t, %u\n  %%t%d = urem i32 %%t%d, %%threads\n  %%t%d = shl i32 %%t%d, 2\n", t, 1 + rnd(g, 70), t + 1,
+      t, t + 2, t + 1);
     P(g, "  %%t%d = getelementptr i8, ptr addrspace(3) @aw.shared, i32 %%t%d\n", t + 3, t + 2);
     P(g, "  %%t%d = load i32, ptr addrspace(3) %%t%d\n", t + 4, t + 3);
     P(g, "  store i32 %%t%d, ptr addrspace(5) %%v%u\n", t + 4, rnd(g, VARS));
@@ -194,14 +197,15 @@ static void reduce(struct gen *g)
     P(g, "  store i32 %%t%d, ptr addrspace(5) %%%c%u\n", t, rnd(g, 2) ? 'u' : 'v', rnd(g, COMMON));
 }
 
-/* Each takes what another lane of its warp has, one whose number has some of its own bits: that one is there.  Lanes are taken out of a vector
- * in memory then, all at once. */
+/* Each takes what another lane of its warp has, one whose number has some of its own bits: that one is there.  Lanes are taken
+ * out of a vector in memory then, all at once. */
 static void shuffle(struct gen *g)
 {
     int x = expr(g, 1), from = expr(g, 1), t = g->temp;
     P(g, "  %%t%d = and i32 %%t, 31\n  %%t%d = and i32 %%t%d, %%t%d\n", t, t + 1, t, from);
     P(g, "  %%t%d = call {i32,i1} @aw.shfl.idx(i32 %%t%d, i32 %%t%d, i32 31, i32 -1)\n", t + 2, x, t + 1);
-    P(g, "  %%t%d = extractvalue {i32,i1} %%t%d, 0\n  store i32 %%t%d, ptr addrspace(5) %%v%u\n", t + 3, t + 2, t + 3, rnd(g, VARS));
+    P(g, "  %%t%d = extractvalue {i32,i1} %%t%d, 0\n  store i32 %%t%d, ptr addrspace(5) %%v%u\n", t + 3, t + 2, t + 3,
+      rnd(g, VARS));
     g->temp += 4;
 }
 
@@ -281,8 +285,9 @@ static void beginning(struct gen *g)
     for (size_t i = 0; i < sizeof asks / sizeof *asks; i++)
         P(g, "declare i32 @aw.%s()\n", asks[i]);
     P(g, "declare void @aw.barrier(i32, i32)\ndeclare i32 @aw.barrier.reduce(i32, i32, i32, i1)\n"
-         "declare {i32,i1} @aw.shfl.idx(i32, i32, i32, i32)\n"
-         "define void @k(ptr addrspace(4) byref([80 x i8]) align 16 %%ka) \"aw-kernel\" \"aw-lanes\"=\"%d\" {\nentry:\n", g->lanes);
+      "declare {i32,i1} @aw.shfl.idx(i32, i32, i32, i32)\n"
+      "define void @k(ptr addrspace(4) byref([80 x i8]) align 16 %%ka) \"aw-kernel\" \"aw-lanes\"=\"%d\" {\nentry:\n",
+      g->lanes);
     for (int i = 0; i < SLOTS; i++)
         P(g, "  %%%c%d = alloca i32, align 4, addrspace(5)\n", i < VARS ? 'v' : 'u', i < VARS ? i : i - VARS);
     for (int i = 0; i < 24; i++)
@@ -347,8 +352,8 @@ static void run(const struct built *b, uint64_t seed, const uint32_t *shape, con
     cr_assert_eq(o.status, 0, "seed %lu: status %u", seed, o.status);
 }
 
-/* Was the second one, whose barriers are the whole block's, cut into loops?  LLVM may hide it: a value that is the same for all threads comes
- * out of a branch on which they differ. */
+/* Was the second one, whose barriers are the whole block's, cut into loops?  LLVM may hide it: a value that is the same for all
+ * threads comes out of a branch on which they differ. */
 static bool fuzz_one(uint64_t seed)
 {
     static const uint32_t any_rows[3] = { 1, 0, 0 }, full_rows[3] = { 32, 0, 0 };
@@ -372,8 +377,8 @@ static bool fuzz_one(uint64_t seed)
         run(&stacks, seed, shape, in, want);
         run(&loops, seed, shape, in, got);
         for (size_t i = 0; i < n; i++)
-            cr_assert_eq(got[i], want[i], "seed %lu shape %u,%u,%u thread %zu slot %zu: %d, not %d", seed, shape[0], shape[1], shape[2],
-                         i / SLOTS, i % SLOTS, got[i], want[i]);
+            cr_assert_eq(got[i], want[i], "seed %lu shape %u,%u,%u thread %zu slot %zu: %d, not %d", seed, shape[0], shape[1],
+                         shape[2], i / SLOTS, i % SLOTS, got[i], want[i]);
     }
     unload(&stacks);
     unload(&loops);
@@ -382,23 +387,23 @@ static bool fuzz_one(uint64_t seed)
 
 /* ---- Loops in steps of the grid, which warps go through side by side: whoever is done waits for nobody */
 
-#define STRIDE(store, end)                                                                                                               \
-    "@aw.shared = internal addrspace(3) global [4096 x i8] undef\ndeclare void @aw.barrier(i32, i32)\ndeclare i32 @aw.tid.x()\n"           \
-    "declare i32 @aw.ntid.x()\ndeclare i32 @aw.ctaid.x()\ndeclare i32 @aw.nctaid.x()\n"                                                   \
-    "define void @k(ptr addrspace(4) byref([80 x i8]) align 16 %ka) \"aw-kernel\" {\nentry:\n"                                           \
-    "  %in = load i64, ptr addrspace(4) %ka\n  %out.p = getelementptr i8, ptr addrspace(4) %ka, i64 8\n"                                 \
-    "  %out = load i64, ptr addrspace(4) %out.p\n  %n.p = getelementptr i8, ptr addrspace(4) %ka, i64 16\n"                              \
-    "  %n = load i32, ptr addrspace(4) %n.p\n  %t = call i32 @aw.tid.x()\n  %size = call i32 @aw.ntid.x()\n"                             \
-    "  %block = call i32 @aw.ctaid.x()\n  %blocks = call i32 @aw.nctaid.x()\n  %before = mul i32 %block, %size\n"                        \
-    "  %g = add i32 %before, %t\n  %step = mul i32 %blocks, %size\n  %some = icmp slt i32 %g, %n\n"                                      \
-    "  br i1 %some, label %loop, label %done\n"                                                                                          \
-    "loop:\n  %i = phi i32 [ %g, %entry ], [ %next, %loop ]\n  %sum = phi i32 [ 0, %entry ], [ %sum1, %loop ]\n"                          \
-    "  %at = sext i32 %i to i64\n  %bytes = shl i64 %at, 2\n  %addr = add i64 %in, %bytes\n"                                             \
-    "  %p = inttoptr i64 %addr to ptr addrspace(1)\n  %x = load i32, ptr addrspace(1) %p\n  %y = mul i32 %x, 3\n" store                  \
-    "  %sum1 = add i32 %sum, %y\n  %next = add i32 %i, %step\n  %more = icmp slt i32 %next, %n\n"                                        \
-    "  br i1 %more, label %loop, label %done\n"                                                                                          \
-    "done:\n  %all = phi i32 [ 7, %entry ], [ %sum1, %loop ]\n" end                                                                       \
-    "  %r.at = zext i32 %g to i64\n  %r.bytes = shl i64 %r.at, 2\n  %r.addr = add i64 %out, %r.bytes\n"                                  \
+#define STRIDE(store, end)                                                                                                       \
+    "@aw.shared = internal addrspace(3) global [4096 x i8] undef\ndeclare void @aw.barrier(i32, i32)\ndeclare i32 @aw.tid.x()\n" \
+    "declare i32 @aw.ntid.x()\ndeclare i32 @aw.ctaid.x()\ndeclare i32 @aw.nctaid.x()\n"                                          \
+    "define void @k(ptr addrspace(4) byref([80 x i8]) align 16 %ka) \"aw-kernel\" {\nentry:\n"                                   \
+    "  %in = load i64, ptr addrspace(4) %ka\n  %out.p = getelementptr i8, ptr addrspace(4) %ka, i64 8\n"                         \
+    "  %out = load i64, ptr addrspace(4) %out.p\n  %n.p = getelementptr i8, ptr addrspace(4) %ka, i64 16\n"                      \
+    "  %n = load i32, ptr addrspace(4) %n.p\n  %t = call i32 @aw.tid.x()\n  %size = call i32 @aw.ntid.x()\n"                     \
+    "  %block = call i32 @aw.ctaid.x()\n  %blocks = call i32 @aw.nctaid.x()\n  %before = mul i32 %block, %size\n"                \
+    "  %g = add i32 %before, %t\n  %step = mul i32 %blocks, %size\n  %some = icmp slt i32 %g, %n\n"                              \
+    "  br i1 %some, label %loop, label %done\n"                                                                                  \
+    "loop:\n  %i = phi i32 [ %g, %entry ], [ %next, %loop ]\n  %sum = phi i32 [ 0, %entry ], [ %sum1, %loop ]\n"                 \
+    "  %at = sext i32 %i to i64\n  %bytes = shl i64 %at, 2\n  %addr = add i64 %in, %bytes\n"                                     \
+    "  %p = inttoptr i64 %addr to ptr addrspace(1)\n  %x = load i32, ptr addrspace(1) %p\n  %y = mul i32 %x, 3\n" store          \
+    "  %sum1 = add i32 %sum, %y\n  %next = add i32 %i, %step\n  %more = icmp slt i32 %next, %n\n"                                \
+    "  br i1 %more, label %loop, label %done\n"                                                                                  \
+    "done:\n  %all = phi i32 [ 7, %entry ], [ %sum1, %loop ]\n" end                                                              \
+    "  %r.at = zext i32 %g to i64\n  %r.bytes = shl i64 %r.at, 2\n  %r.addr = add i64 %out, %r.bytes\n"                          \
     "  %r = inttoptr i64 %r.addr to ptr addrspace(1)\n  store i32 %v, ptr addrspace(1) %r\n  ret void\n}\n"
 
 /* Sums before a barrier, behind which each thread has its neighbour's; and without barriers, where the loop writes as well. */
@@ -439,7 +444,8 @@ static bool strides(bool barriers, uint32_t size, bool fixed, const char *target
     uint32_t shape[3] = { size, 1, 1 };
     struct aw_buf diags = { 0 };
     struct built b;
-    cr_assert(build_simt(barriers ? stride_text : free_stride_text, target, fixed ? shape : NULL, 4096, &b, &diags), "%s", diags.ptr);
+    cr_assert(build_simt(barriers ? stride_text : free_stride_text, target, fixed ? shape : NULL, 4096, &b, &diags), "%s",
+              diags.ptr);
     cr_assert_not(b.object->flags & AW_HOST_BARRIER);
     for (size_t k = 0; k < sizeof counts / sizeof *counts; k++)
         check_stride(&b, size, counts[k], barriers);
@@ -457,12 +463,14 @@ Test(regions, steps_of_the_grid)
         strides(false, sizes[s], false, "host");
         for (size_t t = 0; t < sizeof targets / sizeof *targets; t++) {
             cr_assert_eq(strides(true, sizes[s], true, targets[t]), sizes[s] > 32, "%u threads, %s", sizes[s], targets[t]);
-            cr_assert_eq(strides(false, sizes[s], true, targets[t]), sizes[s] >= 64, "%u threads, %s, no barriers", sizes[s], targets[t]);
+            cr_assert_eq(strides(false, sizes[s], true, targets[t]), sizes[s] >= 64, "%u threads, %s, no barriers", sizes[s],
+                         targets[t]);
         }
     }
 }
 
-/* ---- What goes round a loop with barriers, and is still needed where its next value is known: after it, or in a loop where that is made */
+/* ---- What goes round a loop with barriers, and is still needed where its next value is known: after it, or in a loop where that
+ * is made */
 
 static const char round_text[] =
     "@aw.shared = internal addrspace(3) global [4096 x i8] undef\ndeclare void @aw.barrier(i32, i32)\ndeclare i32 @aw.tid.x()\n"
@@ -476,13 +484,19 @@ static const char round_text[] =
     "  %q = getelementptr i8, ptr addrspace(3) @aw.shared, i32 %other.at\n  br label %round\n"
     "round:\n  %i = phi i32 [ 0, %entry ], [ %i1, %last ]\n  %a = phi i32 [ %t, %entry ], [ %a1, %last ]\n"
     "  %b = phi i32 [ %t, %entry ], [ %b1, %last ]\n  %sum = phi i32 [ 0, %entry ], [ %sum1, %last ]\n"
-    "  call void @aw.barrier(i32 0, i32 0)\n  %a3 = mul i32 %a, 3\n  %a1 = add i32 %a3, %t\n  store i32 %a1, ptr addrspace(3) %own\n"
-    "  call void @aw.barrier(i32 0, i32 0)\n  %x = load i32, ptr addrspace(3) %q\n  %xa = mul i32 %x, %a\n  %sum1 = add i32 %sum, %xa\n"
+    "  call void @aw.barrier(i32 0, i32 0)\n  %a3 = mul i32 %a, 3\n  %a1 = add i32 %a3, %t\n"
+    "  store i32 %a1, ptr addrspace(3) %own\n"
+    "  call void @aw.barrier(i32 0, i32 0)\n  %x = load i32, ptr addrspace(3) %q\n  %xa = mul i32 %x, %a\n"
+    "  %sum1 = add i32 %sum, %xa\n"
     "  br label %inner\n"
-    "inner:\n  %j = phi i32 [ 0, %round ], [ %j1, %inner ]\n  call void @aw.barrier(i32 0, i32 0)\n  %j1 = add i32 %j, 1\n  %bj = mul i32 %b, %j1\n"
-    "  %b1 = xor i32 %bj, 5\n  store i32 %b1, ptr addrspace(3) %own\n  %mj = icmp slt i32 %j1, 3\n  br i1 %mj, label %inner, label %last\n"
-    "last:\n  call void @aw.barrier(i32 0, i32 0)\n  %i1 = add i32 %i, 1\n  %mi = icmp slt i32 %i1, %n\n  br i1 %mi, label %round, label %done\n"
-    "done:\n  %s = add i32 %sum1, %b1\n  %r.at = zext i32 %t to i64\n  %r.bytes = shl i64 %r.at, 2\n  %r.addr = add i64 %out, %r.bytes\n"
+    "inner:\n  %j = phi i32 [ 0, %round ], [ %j1, %inner ]\n  call void @aw.barrier(i32 0, i32 0)\n  %j1 = add i32 %j, 1\n"
+    "  %bj = mul i32 %b, %j1\n"
+    "  %b1 = xor i32 %bj, 5\n  store i32 %b1, ptr addrspace(3) %own\n  %mj = icmp slt i32 %j1, 3\n"
+    "  br i1 %mj, label %inner, label %last\n"
+    "last:\n  call void @aw.barrier(i32 0, i32 0)\n  %i1 = add i32 %i, 1\n  %mi = icmp slt i32 %i1, %n\n"
+    "  br i1 %mi, label %round, label %done\n"
+    "done:\n  %s = add i32 %sum1, %b1\n  %r.at = zext i32 %t to i64\n  %r.bytes = shl i64 %r.at, 2\n"
+    "  %r.addr = add i64 %out, %r.bytes\n"
     "  %r = inttoptr i64 %r.addr to ptr addrspace(1)\n  store i32 %s, ptr addrspace(1) %r\n  ret void\n}\n";
 
 Test(regions, needed_when_next_is_known)
@@ -514,7 +528,8 @@ Test(regions, needed_when_next_is_known)
     unload(&k);
 }
 
-/* ---- Kernels without barriers whose warps go together all the same, where all lanes of a block take a branch (ptx/simt/analysis/warp_uniform.c) */
+/* ---- Kernels without barriers whose warps go together all the same, where all lanes of a block take a branch
+ * (ptx/simt/analysis/warp_uniform.c) */
 
 /* All of it under a condition on which the lanes, or the blocks, may differ. */
 static struct built build_free(uint64_t seed, const char *target, const uint32_t *block)
@@ -523,7 +538,8 @@ static struct built build_free(uint64_t seed, const char *target, const uint32_t
     struct aw_buf diags = { 0 };
     struct built b = { 0 };
     beginning(&g);
-    int a = rnd(&g, 3) ? common_expr(&g, 0) : expr(&g, 2), c = compare(&g, a, common_expr(&g, 0)), yes = g.label++, join = g.label++;
+    int a = rnd(&g, 3) ? common_expr(&g, 0) : expr(&g, 2), c = compare(&g, a, common_expr(&g, 0)), yes = g.label++,
+        join = g.label++;
     P(&g, "  br i1 %%t%d, label %%l%d, label %%l%d\n", c, yes, join);
     label(&g, yes);
     loop_alone(&g, 1);

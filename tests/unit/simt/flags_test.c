@@ -6,18 +6,21 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Conditions that live from block to block, changing or not, in registers of every width.  On old machines none may do so as a vector of 32. */
+/* Conditions that live from block to block, changing or not, in registers of every width.  On old machines none may do so as a
+ * vector of 32. */
 Test(simt, masks_from_block_to_block)
 {
     static const char *const targets[] = { "host:x86-64", "host:x86-64-v2", "host:x86-64-v3", "host" };
     static const char body[] =
-        LOAD("x", "p0", "i32", "4") LOAD("y", "p1", "i32", "4") "  %c = icmp slt i32 %x, %y\n  %n = and i32 %y, 7\n  br label %loop\n"
+        LOAD("x", "p0", "i32", "4") LOAD("y", "p1", "i32", "4") "  %c = icmp slt i32 %x, %y\n  %n = and i32 %y, 7\n"
+                                                                "  br label %loop\n"
         "loop:\n  %i = phi i32 [ 0, %entry ], [ %i1, %loop ]\n  %s = phi i32 [ %x, %entry ], [ %s1, %loop ]\n"
         "  %e = phi i1 [ %c, %entry ], [ %e1, %loop ]\n  %d = phi i1 [ false, %entry ], [ %e, %loop ]\n"
         "  %bit = lshr i32 %s, 3\n  %odd = trunc i32 %bit to i1\n  %e1 = xor i1 %e, %odd\n  %s0 = mul i32 %s, 5\n"
         "  %k = select i1 %e, i32 %y, i32 3\n  %s1 = add i32 %s0, %k\n  %i1 = add i32 %i, 1\n  %more = icmp ult i32 %i, %n\n"
         "  br i1 %more, label %loop, label %out\n"
-        "out:\n  %f = and i1 %c, %e1\n  %r0 = select i1 %f, i32 %s1, i32 %i1\n  %r1 = select i1 %d, i32 %n, i32 %s1\n  %r = xor i32 %r0, %r1\n"
+        "out:\n  %f = and i1 %c, %e1\n  %r0 = select i1 %f, i32 %s1, i32 %i1\n  %r1 = select i1 %d, i32 %n, i32 %s1\n"
+        "  %r = xor i32 %r0, %r1\n"
         STORE("r", "p7", "i32", "4") "  ret void\n";
     uint32_t x[N], y[N], got[N], want[N];
     for (int t = 0; t < N; t++) {

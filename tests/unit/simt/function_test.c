@@ -12,7 +12,8 @@ Test(simt, endless_loops_and_dead_divisors)
     /* A loop whose only way out is a trap that no lane takes while others return early; divisors that are 0 where unused. */
     static const char body[] =
         LOAD("v", "p0", "i32", "4") LOAD("w", "p1", "i32", "4")
-        "  %stop = icmp ult i32 %v, 50\n  br i1 %stop, label %quit, label %run\nrun:\n  %x = phi i32 [ %v, %entry ], [ %x1, %again ]\n"
+        "  %stop = icmp ult i32 %v, 50\n  br i1 %stop, label %quit, label %run\nrun:\n"
+        "  %x = phi i32 [ %v, %entry ], [ %x1, %again ]\n"
         "  %z = icmp eq i32 %w, 0\n  br i1 %z, label %again, label %div\ndiv:\n  %q = sdiv i32 %x, %w\n  br label %again\n"
         "again:\n  %d = phi i32 [ 1, %run ], [ %q, %div ]\n  %x1 = sub i32 %x, 1\n  %done = icmp ult i32 %x1, 40\n"
         "  br i1 %done, label %quit2, label %run\nquit2:\n" STORE("d", "p6", "i32", "4") "  ret void\nquit:\n  ret void\n";
@@ -29,13 +30,16 @@ Test(simt, endless_loops_and_dead_divisors)
 
     /* No way out at all but the trap: it must still compile and trap. */
     static const char endless[] =
-        LOAD("v", "p0", "i32", "4") "  br label %spin\nspin:\n  %x = phi i32 [ %v, %entry ], [ %x1, %more ]\n  %x1 = sub i32 %x, 1\n"
-        "  %z = icmp eq i32 %x1, 0\n  br i1 %z, label %die, label %more\nmore:\n  br label %spin\ndie:\n  call void @aw.trap(i32 719)\n  unreachable\n";
+        LOAD("v", "p0", "i32", "4") "  br label %spin\nspin:\n  %x = phi i32 [ %v, %entry ], [ %x1, %more ]\n"
+                                    "  %x1 = sub i32 %x, 1\n"
+        "  %z = icmp eq i32 %x1, 0\n  br i1 %z, label %die, label %more\nmore:\n  br label %spin\ndie:\n"
+        "  call void @aw.trap(i32 719)\n  unreachable\n";
     struct outcome o = run_body(endless, "declare void @aw.trap(i32)", one, (uint32_t[3]){ 32, 1, 1 }, false, 0, &a);
     cr_assert_eq(o.status, 719);
 }
 
-static const uint32_t shapes[][3] = { { 64, 1, 1 }, { 33, 1, 1 }, { 16, 4, 1 }, { 5, 3, 2 }, { 32, 2, 1 }, { 100, 1, 1 }, { 7, 1, 9 }, { 8, 8, 1 } };
+static const uint32_t shapes[][3] = { { 64, 1, 1 }, { 33, 1, 1 },  { 16, 4, 1 }, { 5, 3, 2 },
+                                      { 32, 2, 1 }, { 100, 1, 1 }, { 7, 1, 9 },  { 8, 8, 1 } };
 
 /* One random kernel against scalar code, over some shapes.  Half of the graphs are irreducible. */
 static void fuzz_one(uint64_t seed)
@@ -64,8 +68,8 @@ static void fuzz_one(uint64_t seed)
         struct outcome o = launch(&b, (uint32_t[3]){ 3, 2, 1 }, shape, 0, &k);
         cr_assert_eq(o.status, 0);
         for (int i = 0; i < threads * 8; i++)
-            cr_assert_eq(got[i], want[i], "seed %lu shape %u,%u,%u thread %d slot %d: %d, not %d", seed, shape[0], shape[1], shape[2],
-                         i / 8, i % 8, got[i], want[i]);
+            cr_assert_eq(got[i], want[i], "seed %lu shape %u,%u,%u thread %d slot %d: %d, not %d", seed, shape[0], shape[1],
+                         shape[2], i / 8, i % 8, got[i], want[i]);
         free(want);
         free(got);
     }

@@ -27,11 +27,13 @@ static int64_t gathered(const struct gather_case *k, const char *table, int32_t 
 Test(simt, gathers)
 {
     static const char *const widen = "  %x = sext i32 %i to i64\n", *const unsign = "  %x = zext i32 %i to i64\n",
-                      *const wide = "  %x0 = sext i32 %i to i64\n  %x1 = mul i64 %x0, 3\n  %x2 = mul i64 %x0, 2\n  %x = sub i64 %x1, %x2\n";
+                      *const wide = "  %x0 = sext i32 %i to i64\n  %x1 = mul i64 %x0, 3\n  %x2 = mul i64 %x0, 2\n"
+                                    "  %x = sub i64 %x1, %x2\n";
     const struct gather_case cases[] = {
-        { "i8", 1, widen, 1, 0, true }, { "i16", 2, widen, 2, -6, true }, { "i32", 4, widen, 4, 0, true }, { "i32", 4, unsign, 4, 128, false },
-        { "i64", 8, widen, 8, 8, true }, { "i64", 8, unsign, 8, 0, false }, { "i32", 4, wide, 4, -4, true }, { "i32", 4, widen, 12, 0, true },
-        { "i64", 8, wide, 16, 0, true }, { "i16", 2, unsign, 8, 2, false },
+        { "i8", 1, widen, 1, 0, true },      { "i16", 2, widen, 2, -6, true }, { "i32", 4, widen, 4, 0, true },
+        { "i32", 4, unsign, 4, 128, false }, { "i64", 8, widen, 8, 8, true },  { "i64", 8, unsign, 8, 0, false },
+        { "i32", 4, wide, 4, -4, true },     { "i32", 4, widen, 12, 0, true }, { "i64", 8, wide, 16, 0, true },
+        { "i16", 2, unsign, 8, 2, false },
     };
     static char table[16384];
     static int32_t at[320];
@@ -52,10 +54,12 @@ Test(simt, gathers)
                 cr_assert_geq(asprintf(&address, "  %%q = getelementptr [%d x i8], ptr addrspace(1) %%p1, i64 %%x\n"
                                        "  %%p = getelementptr i8, ptr addrspace(1) %%q, i64 %d\n", k->scale, k->add), 0);
             cr_assert_geq(asprintf(&body, FLOAD("i", "p0", "i32", "4") "%s  br i1 %%on, label %%then, label %%end\nthen:\n%s%s"
-                                   "  %%v = load %s, ptr addrspace(1) %%p\n  %%r = %s\n" FSTORE("r", "p6", "i64", "8")
-                                   "  br label %%end\nend:\n  ret void\n",
-                                   masked ? "  %on = icmp ne i32 %i, 1879048192\n" : "  %on = icmp ult i32 %g, 1000000\n", k->index, address,
-                                   k->type, k->size == 8 ? "add i64 %v, 0" : k->size == 4 ? "zext i32 %v to i64"
+                                                                "  %%v = load %s, ptr addrspace(1) %%p\n  %%r = %s\n" FSTORE(
+                                                                    "r", "p6", "i64", "8") "  br label %%end\nend:\n  ret void\n",
+                                   masked ? "  %on = icmp ne i32 %i, 1879048192\n" : "  %on = icmp ult i32 %g, 1000000\n",
+                                   k->index, address, k->type,
+                                   k->size == 8   ? "add i64 %v, 0"
+                                   : k->size == 4 ? "zext i32 %v to i64"
                                             : k->size == 2 ? "zext i16 %v to i64" : "zext i8 %v to i64"), 0);
             const uint32_t shape[3] = { sizes[c % 3], 1, 1 }, grid[3] = { 3, 1, 1 };
             for (int i = 0; i < 320; i++) {
@@ -69,13 +73,15 @@ Test(simt, gathers)
             unload(&b);
             free(ir);
             for (int i = 0; i < 3 * (int)shape[0]; i++)
-                cr_assert_eq(got[i], at[i] == 0x70000000 ? -7 : gathered(k, table + 4096, at[i]), "case %zu variant %d thread %d", c, variant, i);
+                cr_assert_eq(got[i], at[i] == 0x70000000 ? -7 : gathered(k, table + 4096, at[i]), "case %zu variant %d thread %d",
+                             c, variant, i);
             free(body);
             free(address);
         }
 }
 
-/* Indices loaded side by side, which may be read where they lie: unless they are written over before the gather, or are for more than it. */
+/* Indices loaded side by side, which may be read where they lie: unless they are written over before the gather, or are for more
+ * than it. */
 Test(simt, gathers_by_loaded_indices)
 {
     enum { THREADS = 256 };
@@ -91,8 +97,10 @@ Test(simt, gathers_by_loaded_indices)
         aw_buf_printf(&body, FLOAD("i", "p0", "i32", "4"));
         if (over)
             aw_buf_printf(&body, "  %%j = sub i32 999, %%g\n" FSTORE("j", "p0", "i32", "4"));
-        aw_buf_printf(&body, "  %%il = zext i32 %%i to i64\n  %%io = shl i64 %%il, 2\n  %%q = getelementptr i8, ptr addrspace(1) %%p1, i64 %%io\n"
-                      "  %%v = load %s, ptr addrspace(1) %%q\n  %%r = bitcast %s %%v to i32\n" FSTORE("r", "p2", "i32", "4"), type, type);
+        aw_buf_printf(&body, "  %%il = zext i32 %%i to i64\n  %%io = shl i64 %%il, 2\n"
+                      "  %%q = getelementptr i8, ptr addrspace(1) %%p1, i64 %%io\n"
+                      "  %%v = load %s, ptr addrspace(1) %%q\n  %%r = bitcast %s %%v to i32\n" FSTORE("r", "p2", "i32", "4"),
+                      type, type);
         if (twice)
             aw_buf_printf(&body, "  %%k = add i32 %%i, 5\n" FSTORE("k", "p3", "i32", "4"));
         aw_buf_printf(&body, "  ret void");
@@ -115,7 +123,8 @@ Test(simt, gathers_by_loaded_indices)
     }
 }
 
-/* Lanes that go on by the same step from places of their own, for as long as each likes; p0: first places, p1: table, p2: rounds. */
+/* Lanes that go on by the same step from places of their own, for as long as each likes; p0: first places, p1: table, p2:
+ * rounds. */
 Test(simt, gathers_in_strides)
 {
     enum { COUNT = 100 };
@@ -125,9 +134,12 @@ Test(simt, gathers_in_strides)
         "  %begin = add i64 %table, %f4\n  %some = icmp sgt i32 %rounds, 0\n  br i1 %some, label %loop, label %done\n"
         "loop:\n  %at = phi i64 [ %begin, %entry ], [ %at.next, %loop ]\n  %i = phi i32 [ 0, %entry ], [ %i.next, %loop ]\n"
         "  %sum = phi i32 [ 0, %entry ], [ %sum.2, %loop ]\n"
-        "  %p = inttoptr i64 %at to ptr addrspace(1)\n  %x = load i32, ptr addrspace(1) %p, align 4\n  %sum.1 = add i32 %sum, %x\n"
-        "  %at.8 = add i64 %at, -8\n  %q = inttoptr i64 %at.8 to ptr addrspace(1)\n  %y = load i32, ptr addrspace(1) %q, align 4\n"
-        "  %y3 = mul i32 %y, 3\n  %sum.2 = add i32 %sum.1, %y3\n  %sum.s = add i32 %sum.2, %i\n  store i32 %sum.s, ptr addrspace(1) %q\n"
+        "  %p = inttoptr i64 %at to ptr addrspace(1)\n  %x = load i32, ptr addrspace(1) %p, align 4\n"
+        "  %sum.1 = add i32 %sum, %x\n"
+        "  %at.8 = add i64 %at, -8\n  %q = inttoptr i64 %at.8 to ptr addrspace(1)\n"
+        "  %y = load i32, ptr addrspace(1) %q, align 4\n"
+        "  %y3 = mul i32 %y, 3\n  %sum.2 = add i32 %sum.1, %y3\n  %sum.s = add i32 %sum.2, %i\n"
+        "  store i32 %sum.s, ptr addrspace(1) %q\n"
         "  %at.next = add i64 %at, 12\n  %i.next = add i32 %i, 1\n  %more = icmp slt i32 %i.next, %rounds\n"
         "  br i1 %more, label %loop, label %done\n"
         "done:\n  %r = phi i32 [ -1, %entry ], [ %sum.2, %loop ]\n" STORE("r", "p6", "i32", "4") "  ret void\n";

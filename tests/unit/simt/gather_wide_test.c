@@ -7,8 +7,8 @@
 #include <string.h>
 #include <sys/mman.h>
 
-/* Structures of four words anywhere, the last ends where memory does; lanes that are off hold indices far outside.  Perhaps the last word is
- * written before it is read. */
+/* Structures of four words anywhere, the last ends where memory does; lanes that are off hold indices far outside.  Perhaps the
+ * last word is written before it is read. */
 static void check_quads(const char *target, int scale, bool masked, bool written, const char *type)
 {
     enum { PAGE = 4096, THREADS = 200, QUADS = 300 };
@@ -33,14 +33,17 @@ static void check_quads(const char *target, int scale, bool masked, bool written
         want[i] = !on ? 7 : w[0] + 3 * w[1] + 5 * w[2] + 7 * (written ? w[0] : w[3]);
         got[i] = 7;
     }
-    cr_assert_geq(asprintf(&body, FLOAD("i", "p0", "i32", "4") "  %%on = icmp ne i32 %%i, 1879048192\n  br i1 %%on, label %%go, label %%end\n"
+    cr_assert_geq(asprintf(&body, FLOAD("i", "p0", "i32", "4") "  %%on = icmp ne i32 %%i, 1879048192\n"
+                                                               "  br i1 %%on, label %%go, label %%end\n"
         "go:\n  %%x = sext i32 %%i to i64\n  %%o = mul i64 %%x, %d\n  %%q0 = getelementptr i8, ptr addrspace(1) %%p1, i64 %%o\n"
         "  %%q1 = getelementptr i8, ptr addrspace(1) %%q0, i64 4\n  %%q2 = getelementptr i8, ptr addrspace(1) %%q0, i64 8\n"
         "  %%q3 = getelementptr i8, ptr addrspace(1) %%q0, i64 12\n"
         "  %%w0t = load %s, ptr addrspace(1) %%q0\n  %%w2t = load %s, ptr addrspace(1) %%q2\n%s"
         "  %%w3t = load %s, ptr addrspace(1) %%q3\n  %%w1t = load %s, ptr addrspace(1) %%q1\n"
-        "  %%w0 = bitcast %s %%w0t to i32\n  %%w1 = bitcast %s %%w1t to i32\n  %%w2 = bitcast %s %%w2t to i32\n  %%w3 = bitcast %s %%w3t to i32\n"
-        "  %%m1 = mul i32 %%w1, 3\n  %%m2 = mul i32 %%w2, 5\n  %%m3 = mul i32 %%w3, 7\n  %%s1 = add i32 %%w0, %%m1\n  %%s2 = add i32 %%m2, %%m3\n"
+        "  %%w0 = bitcast %s %%w0t to i32\n  %%w1 = bitcast %s %%w1t to i32\n  %%w2 = bitcast %s %%w2t to i32\n"
+        "  %%w3 = bitcast %s %%w3t to i32\n"
+        "  %%m1 = mul i32 %%w1, 3\n  %%m2 = mul i32 %%w2, 5\n  %%m3 = mul i32 %%w3, 7\n  %%s1 = add i32 %%w0, %%m1\n"
+        "  %%s2 = add i32 %%m2, %%m3\n"
         "  %%r = add i32 %%s1, %%s2\n" FSTORE("r", "p6", "i32", "4") "  br label %%end\nend:\n  ret void\n", scale, type, type,
         written ? "  store i32 %w0t, ptr addrspace(1) %q3\n" : "", type, type, type, type, type, type), 0);
     char *ir = kernel_text(body, "");

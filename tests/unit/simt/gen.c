@@ -69,7 +69,8 @@ static int input(struct gen *g, int depth)
     int i = expr(g, depth + 1), t = g->temp;
     P(g, "  %%t%d = and i32 %%t%d, 1023\n  %%t%d = %s i32 %%t%d to i64\n", t, i, t + 1, rnd(g, 2) ? "zext" : "sext", t);
     P(g, "  %%t%d = shl i64 %%t%d, 2\n  %%t%d = add i64 %%in, %%t%d\n", t + 2, t + 1, t + 3, t + 2);
-    P(g, "  %%t%d = inttoptr i64 %%t%d to ptr addrspace(1)\n  %%t%d = load i32, ptr addrspace(1) %%t%d\n", t + 4, t + 3, t + 5, t + 4);
+    P(g, "  %%t%d = inttoptr i64 %%t%d to ptr addrspace(1)\n  %%t%d = load i32, ptr addrspace(1) %%t%d\n", t + 4, t + 3, t + 5,
+      t + 4);
     g->temp += 6;
     return t + 5;
 }
@@ -108,7 +109,8 @@ static int expr(struct gen *g, int depth)
 static void store_out(struct gen *g)
 {
     int x = expr(g, 1), t = g->temp;
-    P(g, "  %%t%d = shl i32 %%gid, 3\n  %%t%d = add i32 %%t%d, %u\n  %%t%d = sext i32 %%t%d to i64\n", t, t + 1, t, rnd(g, 7), t + 2, t + 1);
+    P(g, "  %%t%d = shl i32 %%gid, 3\n  %%t%d = add i32 %%t%d, %u\n  %%t%d = sext i32 %%t%d to i64\n", t, t + 1, t, rnd(g, 7),
+      t + 2, t + 1);
     P(g, "  %%t%d = shl i64 %%t%d, 2\n  %%t%d = add i64 %%outp, %%t%d\n", t + 3, t + 2, t + 4, t + 3);
     P(g, "  %%t%d = inttoptr i64 %%t%d to ptr addrspace(1)\n  store i32 %%t%d, ptr addrspace(1) %%t%d\n", t + 5, t + 4, x, t + 5);
     g->temp += 6;
@@ -282,10 +284,12 @@ static void tangle(struct gen *g)
             P(g, "  br label %%l%d\n", a);
         } else if (kind == 1) {
             int x = expr(g, 1), u = g->temp++;
-            P(g, "  %%t%d = and i32 %%t%d, 3\n  switch i32 %%t%d, label %%l%d [ i32 0, label %%l%d i32 1, label %%finish ]\n", u, x, u, a, b);
+            P(g, "  %%t%d = and i32 %%t%d, 3\n  switch i32 %%t%d, label %%l%d [ i32 0, label %%l%d i32 1, label %%finish ]\n", u,
+              x, u, a, b);
         } else {
             int c = condition(g);
-            P(g, rnd(g, 6) ? "  br i1 %%t%d, label %%l%d, label %%l%d\n" : "  br i1 %%t%d, label %%l%d, label %%finish\n", c, a, b);
+            P(g, rnd(g, 6) ? "  br i1 %%t%d, label %%l%d, label %%l%d\n" : "  br i1 %%t%d, label %%l%d, label %%finish\n", c, a,
+              b);
         }
     }
     g->terminated = 1;
@@ -331,7 +335,8 @@ void gen_kernel(uint64_t seed, bool irreducible, struct aw_buf *ret)
     for (int i = 0; i < 8; i++)
         rnd(&g, 2);
     device_function(&g);
-    P(&g, "define void @k(ptr addrspace(4) byref([80 x i8]) align 16 %%ka) \"aw-kernel\" \"aw-lanes\"=\"%d\" {\n", 8 << seed / 8 % 3);
+    P(&g, "define void @k(ptr addrspace(4) byref([80 x i8]) align 16 %%ka) \"aw-kernel\" \"aw-lanes\"=\"%d\" {\n",
+      8 << seed / 8 % 3);
     prologue(&g);
     P(&g, "  %%tx = call i32 @aw.tid.x()\n  %%ty = call i32 @aw.tid.y()\n  %%tz = call i32 @aw.tid.z()\n");
     P(&g, "  %%nx = call i32 @aw.ntid.x()\n  %%ny = call i32 @aw.ntid.y()\n  %%nz = call i32 @aw.ntid.z()\n");
@@ -360,9 +365,12 @@ void gen_kernel(uint64_t seed, bool irreducible, struct aw_buf *ret)
     P(&g, "  %%s1 = mul i32 %%f1, 31\n  %%s2 = add i32 %%f0, %%s1\n  %%s3 = xor i32 %%s2, %%f2\n  %%s4 = mul i32 %%s3, 17\n");
     P(&g, "  %%s5 = add i32 %%s4, %%f3\n  %%s6 = sub i32 %%s5, %%f4\n  %%s7 = add i32 %%s6, %%f5\n");
     P(&g, "  %%o0 = shl i32 %%gid, 3\n  %%o1 = add i32 %%o0, 7\n  %%o2 = sext i32 %%o1 to i64\n  %%o3 = shl i64 %%o2, 2\n");
-    P(&g, "  %%o4 = add i64 %%outp, %%o3\n  %%o5 = inttoptr i64 %%o4 to ptr addrspace(1)\n  store i32 %%s7, ptr addrspace(1) %%o5\n");
+    P(&g, "  %%o4 = add i64 %%outp, %%o3\n  %%o5 = inttoptr i64 %%o4 to ptr addrspace(1)\n"
+          "  store i32 %%s7, ptr addrspace(1) %%o5\n");
     P(&g, "  br label %%leave\nleave:\n  ret void\n}\n");
-    static const char *const names[] = { "tid.x", "tid.y", "tid.z", "ntid.x", "ntid.y", "ntid.z", "ctaid.x", "ctaid.y", "nctaid.x" };
+    static const char *const names[] = {
+        "tid.x", "tid.y", "tid.z", "ntid.x", "ntid.y", "ntid.z", "ctaid.x", "ctaid.y", "nctaid.x"
+    };
     for (size_t i = 0; i < sizeof names / sizeof *names; i++)
         P(&g, "declare i32 @aw.%s()\n", names[i]);
 }

@@ -308,7 +308,9 @@ struct outcome launch(const struct built *b, const uint32_t grid[3], const uint3
                       const void *kernarg)
 {
     struct device *d = calloc(1, sizeof *d);
-    struct aw_host_launch l = { .grid_id = 7, .kernarg = kernarg, .services = &services, .dynamic_shared = dynamic_shared, .group = 5 };
+    struct aw_host_launch l = {
+        .grid_id = 7, .kernarg = kernarg, .services = &services, .dynamic_shared = dynamic_shared, .group = 5
+    };
     memcpy(l.grid, grid, sizeof l.grid);
     memcpy(l.block, block, sizeof l.block);
     l.threads = block[0] * block[1] * block[2];
@@ -390,8 +392,8 @@ bool build_scalar(const char *ir, struct scalar *ret, struct aw_buf *diags)
     }
     struct ptx_result object = { 0 }, so = { 0 };
     if (ok) {
-        LLVMTargetMachineRef tm = LLVMCreateTargetMachine(target, ptx_target_host.lower.triple, "haswell", "", LLVMCodeGenLevelLess,
-                                                          LLVMRelocPIC, LLVMCodeModelDefault);
+        LLVMTargetMachineRef tm = LLVMCreateTargetMachine(target, ptx_target_host.lower.triple, "haswell", "",
+                                                          LLVMCodeGenLevelLess, LLVMRelocPIC, LLVMCodeModelDefault);
         ok = ptx_emit_machine(m, tm, LLVMObjectFile, &object, diags) == 0 &&
              ptx_link_shared("elf_x86_64", &(struct ptx_bytes){ object.bytes, object.size }, 1, &so, diags) == 0;
         LLVMDisposeTargetMachine(tm);

@@ -45,7 +45,8 @@ bool build_scalar(const char *ir, struct scalar *ret, struct aw_buf *diags);
 void run_scalar(const struct scalar *s, const uint32_t grid[3], const uint32_t block[3], const void *kernarg);
 void unload_scalar(struct scalar *s);
 
-/* $AW_FUZZ=FIRST[:COUNT]: seeds for what tests make at random, other than the usual ones; false and nothing changed where it is not set. */
+/* $AW_FUZZ=FIRST[:COUNT]: seeds for what tests make at random, other than the usual ones; false and nothing changed where it is
+ * not set. */
 bool seeds_wanted(unsigned long *first, unsigned long *count);
 
 #endif

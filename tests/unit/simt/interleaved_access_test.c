@@ -7,18 +7,22 @@
 
 Test(simt, small_structures)
 {
-    /* Parts two and four elements apart, read and written together, with and without lanes that are off; and one of which a part is
-     * left out. */
+    /* Parts two and four elements apart, read and written together, with and without lanes that are off; and one of which a part
+     * is left out. */
     static const char body[] =
-        "  %n = load i32, ptr addrspace(1) %p2\n  %in = icmp ult i32 %t, %n\n  br i1 %in, label %go, label %end\ngo:\n  %o = mul i64 %gl, 16\n"
+        "  %n = load i32, ptr addrspace(1) %p2\n  %in = icmp ult i32 %t, %n\n  br i1 %in, label %go, label %end\ngo:\n"
+        "  %o = mul i64 %gl, 16\n"
         "  %s = getelementptr i8, ptr addrspace(1) %p0, i64 %o\n  %v = load <4 x float>, ptr addrspace(1) %s, align 16\n"
         "  %w0 = getelementptr i8, ptr addrspace(1) %p1, i64 %o\n  %w = load <2 x i64>, ptr addrspace(1) %w0, align 16\n"
-        "  %a = extractelement <4 x float> %v, i32 0\n  %b = extractelement <4 x float> %v, i32 1\n  %c = extractelement <4 x float> %v, i32 2\n"
-        "  %d = extractelement <4 x float> %v, i32 3\n  %e = extractelement <2 x i64> %w, i32 0\n  %f = extractelement <2 x i64> %w, i32 1\n"
+        "  %a = extractelement <4 x float> %v, i32 0\n  %b = extractelement <4 x float> %v, i32 1\n"
+        "  %c = extractelement <4 x float> %v, i32 2\n"
+        "  %d = extractelement <4 x float> %v, i32 3\n  %e = extractelement <2 x i64> %w, i32 0\n"
+        "  %f = extractelement <2 x i64> %w, i32 1\n"
         "  %v1 = insertelement <4 x float> poison, float %d, i32 0\n  %v2 = insertelement <4 x float> %v1, float %c, i32 1\n"
         "  %v3 = insertelement <4 x float> %v2, float %a, i32 2\n  %v4 = insertelement <4 x float> %v3, float %b, i32 3\n"
         "  %q = getelementptr i8, ptr addrspace(1) %p6, i64 %o\n  store <4 x float> %v4, ptr addrspace(1) %q, align 16\n"
-        "  %diff = sub i64 %e, %f\n  %u1 = insertelement <2 x i64> poison, i64 %f, i32 0\n  %u2 = insertelement <2 x i64> %u1, i64 %diff, i32 1\n"
+        "  %diff = sub i64 %e, %f\n  %u1 = insertelement <2 x i64> poison, i64 %f, i32 0\n"
+        "  %u2 = insertelement <2 x i64> %u1, i64 %diff, i32 1\n"
         "  %k = getelementptr i8, ptr addrspace(1) %p7, i64 %o\n  store <2 x i64> %u2, ptr addrspace(1) %k, align 16\n"
         "  %m0 = getelementptr i8, ptr addrspace(1) %p3, i64 %o\n  %m1 = load float, ptr addrspace(1) %m0\n"
         "  %m4 = getelementptr i8, ptr addrspace(1) %m0, i64 8\n  %m2 = load float, ptr addrspace(1) %m4\n"
@@ -49,9 +53,11 @@ Test(simt, small_structures)
                 bool in = i < n;
                 cr_assert(in ? r[i][0] == v[i][3] && r[i][1] == v[i][2] && r[i][2] == v[i][0] && r[i][3] == v[i][1]
                              : !r[i][0] && !r[i][1] && !r[i][2] && !r[i][3], "form %d lane %u of %u", form, i, n);
-                cr_assert(in ? x[i][0] == w[i][1] && x[i][1] == w[i][0] - w[i][1] : !x[i][0] && !x[i][1], "form %d lane %u of %u", form, i, n);
-                cr_assert(m[i][0] == old[i][0] && m[i][1] == (in ? old[i][2] : old[i][1]) && m[i][2] == (in ? old[i][0] : old[i][2]) &&
-                          m[i][3] == old[i][3], "form %d lane %u of %u", form, i, n);
+                cr_assert(in ? x[i][0] == w[i][1] && x[i][1] == w[i][0] - w[i][1] : !x[i][0] && !x[i][1], "form %d lane %u of %u",
+                          form, i, n);
+                cr_assert(m[i][0] == old[i][0] && m[i][1] == (in ? old[i][2] : old[i][1]) &&
+                              m[i][2] == (in ? old[i][0] : old[i][2]) && m[i][3] == old[i][3],
+                          "form %d lane %u of %u", form, i, n);
             }
         }
 }

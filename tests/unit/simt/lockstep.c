@@ -43,7 +43,14 @@ static struct stmt *statement(struct lockstep *p, int depth, bool in_loop)
     s->imm = (int)rnd(p, 32);
     if (depth > 3 && c >= 13)
         c = 0;
-    s->kind = c < 6 ? ASSIGN : c < 8 ? BALLOT : c < 10 ? SHUFFLE : c < 12 ? REDUX : c < 13 ? ANY : c < 17 ? IF : c < 19 ? LOOP : BREAK;
+    s->kind = c < 6    ? ASSIGN
+              : c < 8  ? BALLOT
+              : c < 10 ? SHUFFLE
+              : c < 12 ? REDUX
+              : c < 13 ? ANY
+              : c < 17 ? IF
+              : c < 19 ? LOOP
+                       : BREAK;
     if (s->kind == BREAK && !in_loop)
         s->kind = ASSIGN;
     if (s->kind == IF) {
@@ -237,7 +244,8 @@ static int print_compute(struct printer *p, int op, int a, const char *b)
         P(p, "  %%t%d = mul i32 %%t%d, 5\n  %%t%d = xor i32 %%t%d, %s\n", p->temp, a, p->temp + 1, p->temp, b);
         p->temp += 2;
     } else if (op == 5) {
-        P(p, "  %%t%d = icmp slt i32 %%t%d, %s\n  %%t%d = select i1 %%t%d, i32 %%t%d, i32 %s\n", p->temp, a, b, p->temp + 1, p->temp, a, b);
+        P(p, "  %%t%d = icmp slt i32 %%t%d, %s\n  %%t%d = select i1 %%t%d, i32 %%t%d, i32 %s\n", p->temp, a, b, p->temp + 1,
+          p->temp, a, b);
         p->temp += 2;
     } else {
         P(p, "  %%t%d = %s i32 %%t%d, %s\n", p->temp++, ops[op], a, b);
@@ -252,7 +260,8 @@ static int print_test(struct printer *p, const struct stmt *s)
     case 0: P(p, "  %%t%d = icmp slt i32 %%t%d, %%t%d\n", p->temp++, a, b); break;
     case 1: P(p, "  %%t%d = trunc i32 %%t%d to i1\n", p->temp++, a); break;
     case 2:
-        P(p, "  %%t%d = xor i32 %%t%d, %%t%d\n  %%t%d = and i32 %%t%d, 3\n  %%t%d = icmp eq i32 %%t%d, 0\n", t, a, b, t + 1, t, t + 2, t + 1);
+        P(p, "  %%t%d = xor i32 %%t%d, %%t%d\n  %%t%d = and i32 %%t%d, 3\n  %%t%d = icmp eq i32 %%t%d, 0\n", t, a, b, t + 1, t,
+          t + 2, t + 1);
         p->temp += 3;
         break;
     case 3:
@@ -291,7 +300,8 @@ static void print_warp_op(struct printer *p, const struct stmt *s)
             P(p, "  %%t%d = and i32 %%t%d, 31\n", t + 3, b);
         }
         P(p, "  %%t%d = lshr i32 %%t%d, %%t%d\n  %%t%d = trunc i32 %%t%d to i1\n", t + 4, t, t + 3, t + 5, t + 4);
-        P(p, "  %%t%d = extractvalue {i32,i1} %%t%d, 0\n  %%t%d = select i1 %%t%d, i32 %%t%d, i32 %%t%d\n", t + 6, t + 2, t + 7, t + 5, t + 6, a);
+        P(p, "  %%t%d = extractvalue {i32,i1} %%t%d, 0\n  %%t%d = select i1 %%t%d, i32 %%t%d, i32 %%t%d\n", t + 6, t + 2, t + 7,
+          t + 5, t + 6, a);
         p->temp += 8;
     }
     store(p, p->temp - 1, s->dst);
@@ -323,11 +333,12 @@ static void print(struct printer *p, const struct stmt *s)
             p->leave = l + 2;
             P(p, "  store i32 0, ptr addrspace(5) %%round%d\n  br label %%l%d\nl%d:\n", round, l, l);
             t = load(p, s->a);
-            P(p, "  %%t%d = and i32 %%t%d, 3\n  %%t%d = add i32 %%t%d, %d\n  %%t%d = load i32, ptr addrspace(5) %%round%d\n", p->temp, t, p->temp + 1, p->temp,
-              s->imm & 3, p->temp + 2, round);
-            P(p, "  %%t%d = add i32 %%t%d, 1\n  store i32 %%t%d, ptr addrspace(5) %%round%d\n", p->temp + 3, p->temp + 2, p->temp + 3, round);
-            P(p, "  %%t%d = icmp slt i32 %%t%d, %%t%d\n  br i1 %%t%d, label %%l%d, label %%l%d\nl%d:\n", p->temp + 4, p->temp + 2, p->temp + 1, p->temp + 4,
-              l + 1, l + 2, l + 1);
+            P(p, "  %%t%d = and i32 %%t%d, 3\n  %%t%d = add i32 %%t%d, %d\n  %%t%d = load i32, ptr addrspace(5) %%round%d\n",
+              p->temp, t, p->temp + 1, p->temp, s->imm & 3, p->temp + 2, round);
+            P(p, "  %%t%d = add i32 %%t%d, 1\n  store i32 %%t%d, ptr addrspace(5) %%round%d\n", p->temp + 3, p->temp + 2,
+              p->temp + 3, round);
+            P(p, "  %%t%d = icmp slt i32 %%t%d, %%t%d\n  br i1 %%t%d, label %%l%d, label %%l%d\nl%d:\n", p->temp + 4, p->temp + 2,
+              p->temp + 1, p->temp + 4, l + 1, l + 2, l + 1);
             p->temp += 5;
             print(p, s->then);
             P(p, "  br label %%l%d\nl%d:\n", l, l + 2);
@@ -347,9 +358,11 @@ static void print(struct printer *p, const struct stmt *s)
 void lockstep_print(const struct lockstep *program, struct aw_buf *ret)
 {
     struct printer p = { .out = ret };
-    P(&p, "define void @k(ptr addrspace(4) byref([80 x i8]) align 16 %%ka) \"aw-kernel\" {\n  %%in = load ptr addrspace(1), ptr addrspace(4) %%ka\n"
+    P(&p, "define void @k(ptr addrspace(4) byref([80 x i8]) align 16 %%ka) \"aw-kernel\" {\n"
+          "  %%in = load ptr addrspace(1), ptr addrspace(4) %%ka\n"
       "  %%po = getelementptr i8, ptr addrspace(4) %%ka, i64 8\n  %%out = load ptr addrspace(1), ptr addrspace(4) %%po\n"
-      "  %%tid = call i32 @aw.tid.x()\n  %%nt = call i32 @aw.ntid.x()\n  %%cta = call i32 @aw.ctaid.x()\n  %%g0 = mul i32 %%cta, %%nt\n"
+      "  %%tid = call i32 @aw.tid.x()\n  %%nt = call i32 @aw.ntid.x()\n  %%cta = call i32 @aw.ctaid.x()\n"
+      "  %%g0 = mul i32 %%cta, %%nt\n"
       "  %%g = add i32 %%g0, %%tid\n  %%gl = zext i32 %%g to i64\n  %%q = getelementptr i32, ptr addrspace(1) %%in, i64 %%gl\n"
       "  %%x = load i32, ptr addrspace(1) %%q\n  %%lane = call i32 @aw.laneid()\n");
     for (int i = 0; i < 256; i++)
@@ -360,9 +373,12 @@ void lockstep_print(const struct lockstep *program, struct aw_buf *ret)
     print(&p, program->body);
     P(&p, "  %%o = mul i64 %%gl, %d\n", 4 * LOCKSTEP_VARS);
     for (int i = 0; i < LOCKSTEP_VARS; i++)
-        P(&p, "  %%f%d = load i32, ptr addrspace(5) %%v%d\n  %%o%d = add i64 %%o, %d\n  %%r%d = getelementptr i8, ptr addrspace(1) %%out, i64 %%o%d\n"
+        P(&p, "  %%f%d = load i32, ptr addrspace(5) %%v%d\n  %%o%d = add i64 %%o, %d\n"
+              "  %%r%d = getelementptr i8, ptr addrspace(1) %%out, i64 %%o%d\n"
           "  store i32 %%f%d, ptr addrspace(1) %%r%d\n", i, i, i, 4 * i, i, i, i, i);
-    P(&p, "  ret void\n}\ndeclare i32 @aw.tid.x()\ndeclare i32 @aw.ntid.x()\ndeclare i32 @aw.ctaid.x()\ndeclare i32 @aw.laneid()\n"
-      "declare i32 @aw.activemask()\ndeclare i32 @aw.ballot(i32, i1)\ndeclare i1 @aw.vote.any(i32, i1)\ndeclare i32 @aw.redux.add(i32, i32)\n"
+    P(&p, "  ret void\n}\ndeclare i32 @aw.tid.x()\ndeclare i32 @aw.ntid.x()\ndeclare i32 @aw.ctaid.x()\n"
+          "declare i32 @aw.laneid()\n"
+      "declare i32 @aw.activemask()\ndeclare i32 @aw.ballot(i32, i1)\ndeclare i1 @aw.vote.any(i32, i1)\n"
+      "declare i32 @aw.redux.add(i32, i32)\n"
       "declare {i32,i1} @aw.shfl.bfly(i32, i32, i32, i32)\ndeclare {i32,i1} @aw.shfl.idx(i32, i32, i32, i32)\n");
 }

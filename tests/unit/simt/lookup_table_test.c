@@ -14,10 +14,13 @@ static void check_table(const char *target, const char *own, unsigned columns, c
         FLOAD("i", "p0", "i32", "4") FLOAD("rounds", "p2", "i32", "4")
         "%s  %%on = icmp ne i32 %%rounds, 0\n  br i1 %%on, label %%go, label %%end\n"
         "go:\n  %%o = shl i32 %%own, 2\n  %%ol = zext i32 %%o to i64\n  %%u = shl i32 %%cx, 2\n  %%ul = zext i32 %%u to i64\n"
-        "  %%p1i = ptrtoint ptr addrspace(1) %%p1 to i64\n  %%row = add i64 %%p1i, %%ul\n  %%begin = add i64 %%row, %%ol\n  br label %%loop\n"
-        "loop:\n  %%at = phi i64 [ %%begin, %%go ], [ %%at.next, %%loop ]\n  %%n = phi i32 [ %%rounds, %%go ], [ %%n.next, %%loop ]\n"
+        "  %%p1i = ptrtoint ptr addrspace(1) %%p1 to i64\n  %%row = add i64 %%p1i, %%ul\n  %%begin = add i64 %%row, %%ol\n"
+        "  br label %%loop\n"
+        "loop:\n  %%at = phi i64 [ %%begin, %%go ], [ %%at.next, %%loop ]\n"
+        "  %%n = phi i32 [ %%rounds, %%go ], [ %%n.next, %%loop ]\n"
         "  %%sum = phi i32 [ 0, %%go ], [ %%sum.next, %%loop ]\n"
-        "  %%p = inttoptr i64 %%at to ptr addrspace(1)\n  %%x = load i32, ptr addrspace(1) %%p, align 4\n  %%sum3 = mul i32 %%sum, 3\n"
+        "  %%p = inttoptr i64 %%at to ptr addrspace(1)\n  %%x = load i32, ptr addrspace(1) %%p, align 4\n"
+        "  %%sum3 = mul i32 %%sum, 3\n"
         "  %%sum.next = add i32 %%sum3, %%x\n  %%at.next = add i64 %%at, 64\n  %%n.next = add i32 %%n, -1\n"
         "  %%more = icmp ne i32 %%n.next, 0\n  br i1 %%more, label %%loop, label %%done\n"
         "done:\n" FSTORE("sum.next", "p6", "i32", "4") "  br label %%end\nend:\n  ret void\n";
@@ -28,7 +31,8 @@ static void check_table(const char *target, const char *own, unsigned columns, c
     for (int i = 0; i < 2 * PAGE; i++)
         memory[i] = (char)rnd(256);
     /* The second block's last row ends with its fifth column where memory does. */
-    const uint32_t *first = (const uint32_t *)(memory + (last ? 2 * PAGE - 64 * (rows - 1) - 4 - 20 : PAGE - 64 + 4 * (int)rnd(16)));
+    const uint32_t *first = (const uint32_t *)(memory +
+                                               (last ? 2 * PAGE - 64 * (rows - 1) - 4 - 20 : PAGE - 64 + 4 * (int)rnd(16)));
     for (int i = 0; i < 2 * THREADS; i++) {
         in[i] = rnd(1u << 31);
         unsigned column = columns == 32 ? in[i] & 31 : in[i] >> 7 & 15;
@@ -65,7 +69,8 @@ Test(simt, small_tables)
         }
 }
 
-/* Lanes count in a table of the block's, of which memory has only the first few elements; some lanes are off, perhaps nearly all. */
+/* Lanes count in a table of the block's, of which memory has only the first few elements; some lanes are off, perhaps nearly
+ * all. */
 static void check_counts(const char *op, const char *target, unsigned bits, unsigned present, unsigned on)
 {
     enum { PAGE = 4096, THREADS = 75 };
@@ -82,10 +87,13 @@ static void check_counts(const char *op, const char *target, unsigned bits, unsi
         else
             want[in[i] >> 3] += *op == 's' ? -7u : 7;
     }
-    cr_assert_geq(asprintf(&text, FLOAD("i", "p0", "i32", "4") "  %%on = icmp sge i32 %%i, 0\n  br i1 %%on, label %%go, label %%end\n"
+    cr_assert_geq(asprintf(&text, FLOAD("i", "p0", "i32", "4") "  %%on = icmp sge i32 %%i, 0\n"
+                                                               "  br i1 %%on, label %%go, label %%end\n"
         "go:\n  %%o0 = lshr i32 %%i, 3\n  %%o1 = and i32 %%o0, %u\n  %%o = shl i32 %%o1, 2\n  %%ol = zext i32 %%o to i64\n"
-        "  %%p1i = ptrtoint ptr addrspace(1) %%p1 to i64\n  %%qi = add i64 %%p1i, %%ol\n  %%q = inttoptr i64 %%qi to ptr addrspace(1)\n"
-        "  %%old = atomicrmw %s ptr addrspace(1) %%q, i32 7 syncscope(\"workgroup\") monotonic\n  br label %%end\nend:\n  ret void\n",
+        "  %%p1i = ptrtoint ptr addrspace(1) %%p1 to i64\n  %%qi = add i64 %%p1i, %%ol\n"
+        "  %%q = inttoptr i64 %%qi to ptr addrspace(1)\n"
+        "  %%old = atomicrmw %s ptr addrspace(1) %%q, i32 7 syncscope(\"workgroup\") monotonic\n  br label %%end\nend:\n"
+        "  ret void\n",
         (1u << bits) - 1, op), 0);
     char *ir = kernel_text(text, "");
     struct args a = { { in, first, 0, 0, 0, 0, 0, 0 }, "" };
@@ -118,7 +126,8 @@ Test(simt, counts_in_shared_tables)
         "  store i32 %%f, ptr addrspace(3) %%fp\n  br label %%filled\nfilled:\n  call void @aw.barrier(i32 0, i32 0)\n"
         FLOAD("i", "p0", "i32", "4") "  %%on = icmp sge i32 %%i, 0\n  br i1 %%on, label %%go, label %%done\n"
         "go:\n  %%o1 = and i32 %%i, %d\n  %%o = shl i32 %%o1, 2\n  %%oo = add i32 %%o, %d\n"
-        "  %%s = ptrtoint ptr addrspace(3) @aw.shared to i32\n  %%so = add i32 %%s, %%oo\n  %%q = inttoptr i32 %%so to ptr addrspace(3)\n"
+        "  %%s = ptrtoint ptr addrspace(3) @aw.shared to i32\n  %%so = add i32 %%s, %%oo\n"
+        "  %%q = inttoptr i32 %%so to ptr addrspace(3)\n"
         "  %%old = atomicrmw add ptr addrspace(3) %%q, i32 7 syncscope(\"workgroup\") monotonic\n  br label %%done\n"
         "done:\n  call void @aw.barrier(i32 0, i32 0)\n  br i1 %%w, label %%dump, label %%end\n"
         "dump:\n  %%dp = getelementptr i8, ptr addrspace(3) @aw.shared, i32 %%to\n  %%r = load i32, ptr addrspace(3) %%dp\n"
@@ -137,7 +146,8 @@ Test(simt, counts_in_shared_tables)
         char *text;
         cr_assert_geq(asprintf(&text, body, (int)elements - 1, place), 0);
         struct args a = { { in, 0, 0, 0, 0, 0, got, 0 }, "" };
-        struct outcome o = run_body(text, "@aw.shared = internal addrspace(3) global [256 x i8] undef\ndeclare void @aw.barrier(i32, i32)\n",
+        struct outcome o = run_body(text, "@aw.shared = internal addrspace(3) global [256 x i8] undef\n"
+                                          "declare void @aw.barrier(i32, i32)\n",
                                     one, shape, k & 4, 256, &a);
         cr_assert_eq(o.status, 0);
         cr_assert_arr_eq(got, want, sizeof got, "%u elements at %d, round %d", elements, place, k);

@@ -9,9 +9,11 @@
 
 Test(simt, machines)
 {
-    char *ir = kernel_text(LOAD("v", "p0", "float", "4") "  %x = fadd float %v, 1.0\n" STORE("x", "p6", "float", "4") "  ret void\n", "");
+    char *ir = kernel_text(
+        LOAD("v", "p0", "float", "4") "  %x = fadd float %v, 1.0\n" STORE("x", "p6", "float", "4") "  ret void\n", "");
     struct aw_buf diags = { 0 };
-    char *wide = emit_simt(ir, "host:sapphirerapids", AW_EMIT_ASM, &diags), *old = emit_simt(ir, "host:haswell", AW_EMIT_ASM, &diags);
+    char *wide = emit_simt(ir, "host:sapphirerapids", AW_EMIT_ASM, &diags),
+         *old = emit_simt(ir, "host:haswell", AW_EMIT_ASM, &diags);
     cr_assert(wide && old, "%s", diags.ptr);
     cr_assert(strstr(wide, "zmm"), "512-bit vectors where there are some");
     cr_assert(strstr(old, "ymm") && !strstr(old, "zmm"));

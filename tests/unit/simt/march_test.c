@@ -19,8 +19,9 @@ static void march_by_hand(const uint32_t *in, int count, int threads, uint32_t *
     }
 }
 
-/* Warps that go through an array together, an iteration each (ptx/simt/schedule/march.c): of blocks that are whole warps and that are not, for one
- * shape and for several, some of which end before the others, with values that live through the loop and after it. */
+/* Warps that go through an array together, an iteration each (ptx/simt/schedule/march.c): of blocks that are whole warps and that
+ * are not, for one shape and for several, some of which end before the others, with values that live through the loop and after
+ * it. */
 Test(simt, marching)
 {
     static const char body[] =
@@ -50,7 +51,8 @@ Test(simt, marching)
             for (int i = 0; i < COUNT; i++)
                 cr_assert_eq(out[i], want[i], "rows of %u, form %d, element %d: %u, not %u", rows[k], form, i, out[i], want[i]);
             for (int i = 0; i < threads; i++)
-                cr_assert_eq(last[i], want_last[i], "rows of %u, form %d, thread %d: %u, not %u", rows[k], form, i, last[i], want_last[i]);
+                cr_assert_eq(last[i], want_last[i], "rows of %u, form %d, thread %d: %u, not %u", rows[k], form, i, last[i],
+                             want_last[i]);
         }
 }
 
@@ -70,8 +72,8 @@ static void columns_by_hand(const uint32_t *in, const int size[5], uint32_t *out
         }
 }
 
-/* Columns of a volume, in blocks of several rows, some of whose warps are whole: these and the others go through copies of the loop, each
- * with its turns, and warps of neighbouring blocks take theirs together (block.c). */
+/* Columns of a volume, in blocks of several rows, some of whose warps are whole: these and the others go through copies of the
+ * loop, each with its turns, and warps of neighbouring blocks take theirs together (block.c). */
 Test(simt, marching_in_columns)
 {
     static const char body[] =
@@ -94,7 +96,8 @@ Test(simt, marching_in_columns)
         "  br i1 %more, label %loop, label %after\nafter:\n  %l = add i32 %v, %at\n  %al = sext i32 %at to i64\n"
         "  %ao = shl i64 %al, 2\n  %f = getelementptr i8, ptr addrspace(1) %p7, i64 %ao\n  store i32 %l, ptr addrspace(1) %f\n"
         "  br label %done\ndone:\n  ret void\n";
-    static const uint32_t blocks[][3] = { { 32, 4, 1 }, { 32, 3, 1 }, { 16, 4, 1 }, { 64, 2, 1 }, { 128, 1, 1 }, { 32, 1, 2 }, { 20, 3, 1 } };
+    static const uint32_t blocks[][3] = { { 32, 4, 1 },  { 32, 3, 1 }, { 16, 4, 1 }, { 64, 2, 1 },
+                                          { 128, 1, 1 }, { 32, 1, 2 }, { 20, 3, 1 } };
     static const char *const targets[] = { "host", "host:haswell" };
     enum { W = 200, H = 43, D = 9, PLANE = W * H }; /* more warps than go together */
     static uint32_t in[D * PLANE], out[D * PLANE], want[D * PLANE], last[PLANE], want_last[PLANE];
@@ -105,14 +108,16 @@ Test(simt, marching_in_columns)
         for (int uneven = 0; uneven < 4; uneven += 3) {
             const uint32_t *block = blocks[k / 2], grid[3] = { (W + block[0] - 1) / block[0], (H + block[1] - 1) / block[1], 1 };
             const int size[5] = { W - (int)rnd(40), H - (int)rnd(3), D - (int)rnd(2), PLANE, uneven };
-            memset(out, 0, sizeof out), memset(want, 0, sizeof want), memset(last, 0, sizeof last), memset(want_last, 0, sizeof want_last);
+            memset(out, 0, sizeof out), memset(want, 0, sizeof want), memset(last, 0, sizeof last),
+                memset(want_last, 0, sizeof want_last);
             columns_by_hand(in, size, want, want_last);
             struct args a = { { in, (void *)size, 0, 0, 0, 0, out, last }, { 0 } };
             struct built b = build_or_fail(ir, targets[k % 2], block, 0);
             launch(&b, grid, block, 0, &a);
             unload(&b);
             for (int i = 0; i < D * PLANE; i++)
-                cr_assert_eq(out[i], want[i], "%s, %ux%u, uneven %d, element %d: %u, not %u", targets[k % 2], block[0], block[1], uneven, i, out[i], want[i]);
+                cr_assert_eq(out[i], want[i], "%s, %ux%u, uneven %d, element %d: %u, not %u", targets[k % 2], block[0], block[1],
+                             uneven, i, out[i], want[i]);
             cr_assert_arr_eq(last, want_last, sizeof last, "%s, %ux%u, uneven %d", targets[k % 2], block[0], block[1], uneven);
         }
     free(ir);
@@ -126,15 +131,18 @@ Test(simt, marching_with_much)
     static const uint32_t block[3] = { 64, 1, 1 };
     struct aw_buf body = { 0 };
     int count = COUNT;
-    aw_buf_printf(&body, "  %%n = load i32, ptr addrspace(1) %%p1\n  %%nb = call i32 @aw.nctaid.x()\n  %%step = mul i32 %%nb, %%nx\n"
+    aw_buf_printf(&body, "  %%n = load i32, ptr addrspace(1) %%p1\n  %%nb = call i32 @aw.nctaid.x()\n"
+                         "  %%step = mul i32 %%nb, %%nx\n"
                          "  br label %%loop\nloop:\n  %%i = phi i32 [ %%g, %%entry ], [ %%i1, %%loop ]\n");
     for (int k = 0; k < SUMS; k++)
         aw_buf_printf(&body, "  %%s%d = phi i32 [ %d, %%entry ], [ %%t%d, %%loop ]\n", k, k, k);
-    aw_buf_printf(&body, "  %%il = sext i32 %%i to i64\n  %%o = shl i64 %%il, 2\n  %%s = getelementptr i8, ptr addrspace(1) %%p0, i64 %%o\n"
+    aw_buf_printf(&body, "  %%il = sext i32 %%i to i64\n  %%o = shl i64 %%il, 2\n"
+                         "  %%s = getelementptr i8, ptr addrspace(1) %%p0, i64 %%o\n"
                          "  %%x = load i32, ptr addrspace(1) %%s\n");
     for (int k = 0; k < SUMS; k++)
         aw_buf_printf(&body, "  %%m%d = mul i32 %%s%d, 3\n  %%t%d = add i32 %%m%d, %%x\n", k, k, k, k);
-    aw_buf_printf(&body, "  %%i1 = add i32 %%i, %%step\n  %%more = icmp slt i32 %%i1, %%n\n  br i1 %%more, label %%loop, label %%done\ndone:\n"
+    aw_buf_printf(&body, "  %%i1 = add i32 %%i, %%step\n  %%more = icmp slt i32 %%i1, %%n\n"
+                         "  br i1 %%more, label %%loop, label %%done\ndone:\n"
                          "  %%all0 = xor i32 %%t0, 0\n");
     for (int k = 1; k < SUMS; k++)
         aw_buf_printf(&body, "  %%all%d = xor i32 %%all%d, %%t%d\n", k, k - 1, k);

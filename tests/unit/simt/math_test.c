@@ -39,8 +39,10 @@ Test(simt, approximations)
     };
     for (size_t k = 0; k < sizeof bounds / sizeof *bounds; k++) {
         char body[1024], decl[64];
-        snprintf(body, sizeof body, FLOAD("v", "p0", "float", "4") "  %%x = call float @aw.%s.f32(float %%v)\n" FSTORE("x", "p6", "float", "4")
-                 "  ret void\n", bounds[k].name);
+        snprintf(body, sizeof body,
+                 FLOAD("v", "p0", "float", "4") "  %%x = call float @aw.%s.f32(float %%v)\n" FSTORE("x", "p6", "float",
+                                                                                                    "4") "  ret void\n",
+                 bounds[k].name);
         snprintf(decl, sizeof decl, "declare float @aw.%s.f32(float)", bounds[k].name);
         char *ir = kernel_text(body, decl);
         struct built b = build_or_fail(ir, "host", NULL, 0);
@@ -49,7 +51,8 @@ Test(simt, approximations)
         one_f32(&b, v, r, COUNT);
         for (int i = 0; i < COUNT; i++) {
             double want = bounds[k].exact(v[i]), error = fabs(r[i] - want);
-            cr_assert(error <= bounds[k].abs || error <= bounds[k].rel * fabs(want) || (float)want == r[i], "%s(%a) = %a, not %a", bounds[k].name, v[i], r[i], want);
+            cr_assert(error <= bounds[k].abs || error <= bounds[k].rel * fabs(want) || (float)want == r[i], "%s(%a) = %a, not %a",
+                      bounds[k].name, v[i], r[i], want);
         }
         unload(&b);
         free(ir);
@@ -62,12 +65,18 @@ Test(simt, approximations_of_special_values)
         const char *name;
         float x, want;
     } cases[] = {
-        { "ex2", INFINITY, INFINITY }, { "ex2", -INFINITY, 0 }, { "ex2", NAN, NAN }, { "ex2", 128, INFINITY }, { "ex2", -200, 0 }, { "ex2", 0, 1 },
-        { "ex2", -149, 0x1p-149f }, { "lg2", 0, -INFINITY }, { "lg2", -0.0f, -INFINITY }, { "lg2", -1, NAN }, { "lg2", INFINITY, INFINITY },
-        { "lg2", NAN, NAN }, { "lg2", 1, 0 }, { "lg2", 0x1p-149f, -149 }, { "lg2", -INFINITY, NAN }, { "sin", INFINITY, NAN }, { "cos", -INFINITY, NAN },
-        { "sin", NAN, NAN }, { "sin", 0, 0 }, { "sin", -0.0f, -0.0f }, { "cos", 0, 1 }, { "rcp", 0, INFINITY }, { "rcp", -0.0f, -INFINITY },
-        { "rcp", INFINITY, 0 }, { "rcp", NAN, NAN }, { "rsqrt", 0, INFINITY }, { "rsqrt", -0.0f, -INFINITY }, { "rsqrt", -1, NAN },
-        { "rsqrt", INFINITY, 0 }, { "sqrt", -0.0f, -0.0f }, { "sqrt", -1, NAN }, { "sqrt", INFINITY, INFINITY }, { "tanh", INFINITY, 1 },
+        { "ex2", INFINITY, INFINITY }, { "ex2", -INFINITY, 0 }, { "ex2", NAN, NAN }, { "ex2", 128, INFINITY },
+        { "ex2", -200, 0 }, { "ex2", 0, 1 },
+        { "ex2", -149, 0x1p-149f }, { "lg2", 0, -INFINITY }, { "lg2", -0.0f, -INFINITY }, { "lg2", -1, NAN },
+        { "lg2", INFINITY, INFINITY },
+        { "lg2", NAN, NAN }, { "lg2", 1, 0 }, { "lg2", 0x1p-149f, -149 }, { "lg2", -INFINITY, NAN }, { "sin", INFINITY, NAN },
+        { "cos", -INFINITY, NAN },
+        { "sin", NAN, NAN }, { "sin", 0, 0 }, { "sin", -0.0f, -0.0f }, { "cos", 0, 1 }, { "rcp", 0, INFINITY },
+        { "rcp", -0.0f, -INFINITY },
+        { "rcp", INFINITY, 0 }, { "rcp", NAN, NAN }, { "rsqrt", 0, INFINITY }, { "rsqrt", -0.0f, -INFINITY },
+        { "rsqrt", -1, NAN },
+        { "rsqrt", INFINITY, 0 }, { "sqrt", -0.0f, -0.0f }, { "sqrt", -1, NAN }, { "sqrt", INFINITY, INFINITY },
+        { "tanh", INFINITY, 1 },
         { "tanh", -INFINITY, -1 }, { "tanh", NAN, NAN }, { "tanh", -0.0f, -0.0f },
     };
     const char *built_for = "";
@@ -78,8 +87,10 @@ Test(simt, approximations_of_special_values)
             if (b.handle)
                 unload(&b);
             built_for = cases[k].name;
-            snprintf(body, sizeof body, FLOAD("v", "p0", "float", "4") "  %%x = call float @aw.%s.f32(float %%v)\n" FSTORE("x", "p6", "float", "4")
-                     "  ret void\n", built_for);
+            snprintf(body, sizeof body,
+                     FLOAD("v", "p0", "float", "4") "  %%x = call float @aw.%s.f32(float %%v)\n" FSTORE("x", "p6", "float",
+                                                                                                        "4") "  ret void\n",
+                     built_for);
             snprintf(decl, sizeof decl, "declare float @aw.%s.f32(float)", built_for);
             char *ir = kernel_text(body, decl);
             b = build_or_fail(ir, "host", NULL, 0);
@@ -89,7 +100,8 @@ Test(simt, approximations_of_special_values)
         for (int i = 0; i < 256; i++)
             v[i] = cases[k].x;
         float got = one_f32(&b, v, r, 256), want = cases[k].want;
-        cr_assert(isnan(want) ? isnan(got) : got == want && signbit(got) == signbit(want), "%s(%g) = %g, not %g", cases[k].name, cases[k].x, got, want);
+        cr_assert(isnan(want) ? isnan(got) : got == want && signbit(got) == signbit(want), "%s(%g) = %g, not %g", cases[k].name,
+                  cases[k].x, got, want);
     }
     unload(&b);
 }

@@ -33,11 +33,13 @@ static uint32_t extreme(uint32_t a, uint32_t b, bool min)
 
 enum { EXTREME_THREADS = 96, EXTREME_ROUNDS = 4 };
 
-/* m = max(a, x) of each round's x; then a is m, or (`crossed`) b, which becomes m: it was 1, or a number from memory (`loaded`). */
+/* m = max(a, x) of each round's x; then a is m, or (`crossed`) b, which becomes m: it was 1, or a number from memory
+ * (`loaded`). */
 static char *extreme_text(bool min, bool loaded, bool crossed)
 {
     char body[2048], declared[64];
-    snprintf(body, sizeof body, FLOAD("n", "p1", "float", "4") "  %%rounds = load i32, ptr addrspace(1) %%p2\n  br label %%loop\nloop:\n"
+    snprintf(body, sizeof body, FLOAD("n", "p1", "float", "4") "  %%rounds = load i32, ptr addrspace(1) %%p2\n"
+                                                               "  br label %%loop\nloop:\n"
              "  %%k = phi i32 [ 0, %%entry ], [ %%k1, %%loop ]\n  %%a = phi float [ -2.0, %%entry ], [ %%%s, %%loop ]\n"
              "  %%b = phi float [ %s, %%entry ], [ %%m, %%loop ]\n"
              "  %%r0 = mul i32 %%k, %d\n  %%r1 = add i32 %%r0, %%g\n  %%r2 = zext i32 %%r1 to i64\n"
@@ -54,7 +56,8 @@ static char *extreme_text(bool min, bool loaded, bool crossed)
 static void check_extremes(const char *target, bool min, bool loaded, bool crossed)
 {
     enum { T = EXTREME_THREADS };
-    static const uint32_t odd[] = { 0x7fc00000, 0xffc00001, 0x7f800001, 0xff812345, 0, 0x80000000, 0x7f800000, 0xff800000, 1, 0x80000001 };
+    static const uint32_t odd[] = { 0x7fc00000, 0xffc00001, 0x7f800001, 0xff812345, 0, 0x80000000, 0x7f800000, 0xff800000, 1,
+                                    0x80000001 };
     static uint32_t x[T * EXTREME_ROUNDS], n[T], got[T];
     for (int i = 0; i < T * EXTREME_ROUNDS; i++)
         x[i] = rnd(3) ? odd[rnd(10)] : rnd(0x7fffffff) * 2;
@@ -74,8 +77,8 @@ static void check_extremes(const char *target, bool min, bool loaded, bool cross
             a = crossed ? b : m;
             b = m;
         }
-        cr_assert_eq(got[i], m, "%s, %s%s%s: lane %d: %08x, not %08x", target, min ? "min" : "max", loaded ? ", loaded" : "", crossed ? ", crossed" : "", i,
-                     got[i], m);
+        cr_assert_eq(got[i], m, "%s, %s%s%s: lane %d: %08x, not %08x", target, min ? "min" : "max", loaded ? ", loaded" : "",
+                     crossed ? ", crossed" : "", i, got[i], m);
     }
 }
 

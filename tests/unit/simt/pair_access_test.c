@@ -16,12 +16,14 @@ static void check_pairs(const char *target, bool high_first, bool some, bool ali
     int shift = aligned ? 3 : 2; /* not aligned: pairs that overlap by half */
     snprintf(body, sizeof body, FLOAD("i", "p0", "i32", "4") "  %%bit = lshr i32 %%i, 31\n  %%off = trunc i32 %%bit to i1\n"
              "  br i1 %%off, label %%end, label %%go\ngo:\n  %%w = zext i32 %%i to i64\n"
-             "  %%o = shl i64 %%w, %d\n  %%f = getelementptr i8, ptr addrspace(1) %%p1, i64 %%o\n  %%q = getelementptr i8, ptr addrspace(1) %%p6, i64 %%o\n"
+             "  %%o = shl i64 %%w, %d\n  %%f = getelementptr i8, ptr addrspace(1) %%p1, i64 %%o\n"
+             "  %%q = getelementptr i8, ptr addrspace(1) %%p6, i64 %%o\n"
              "  %%f0 = getelementptr i8, ptr addrspace(1) %%f, i64 %s\n  %%f1 = getelementptr i8, ptr addrspace(1) %%f, i64 %s\n"
              "  %%q0 = getelementptr i8, ptr addrspace(1) %%q, i64 %s\n  %%q1 = getelementptr i8, ptr addrspace(1) %%q, i64 %s\n"
              "  %%x0 = load i32, ptr addrspace(1) %%f0, align 4\n  %%x1 = load i32, ptr addrspace(1) %%f1, align 4\n"
              "  %%y0 = add i32 %%x0, %%g\n  %%y1 = sub i32 %%x1, %%g\n"
-             "  store i32 %%y0, ptr addrspace(1) %%q0, align %d\n  store i32 %%y1, ptr addrspace(1) %%q1, align %d\n  br label %%end\nend:\n  ret void\n",
+             "  store i32 %%y0, ptr addrspace(1) %%q0, align %d\n  store i32 %%y1, ptr addrspace(1) %%q1, align %d\n"
+             "  br label %%end\nend:\n  ret void\n",
              shift, off[0], off[1], off[0], off[1], aligned && !high_first ? 8 : 4, aligned && high_first ? 8 : 4);
     for (int i = 0; i < T; i++)
         at[i] = rnd(PAIRS) | (some && !rnd(3) ? 0x80000000 : 0);
@@ -43,8 +45,9 @@ static void check_pairs(const char *target, bool high_first, bool some, bool ali
     unload(&k);
     free(ir);
     for (int i = 0; i < PAIRS; i++)
-        cr_assert_eq(to[i], want[i], "%s%s%s%s: pair %d: %016llx, not %016llx", target, high_first ? ", high first" : "", some ? ", some" : "",
-                     aligned ? "" : ", overlapping", i, (unsigned long long)to[i], (unsigned long long)want[i]);
+        cr_assert_eq(to[i], want[i], "%s%s%s%s: pair %d: %016llx, not %016llx", target, high_first ? ", high first" : "",
+                     some ? ", some" : "", aligned ? "" : ", overlapping", i, (unsigned long long)to[i],
+                     (unsigned long long)want[i]);
 }
 
 Test(simt, pairs)

@@ -22,7 +22,8 @@ static int spread_place(const struct spread *s, int lane)
 static void spread_random(struct spread *s)
 {
     static const int masks[] = { 31, 15, 7, 3, 1, 0, 21, 28 }, steps[] = { 1, 1, 2, 2, 3, 4, -1, -2, 0, 6 };
-    *s = (struct spread){ .and = masks[rnd(8)], .mul_low = steps[rnd(10)], .mul_high = steps[rnd(10)], .xor = rnd(2) ? 0 : (int)rnd(16),
+    *s = (struct spread){ .and = masks[rnd(8)], .mul_low = steps[rnd(10)], .mul_high = steps[rnd(10)],
+                          .xor = rnd(2) ? 0 : (int)rnd(16),
                           .loads = 1 + (int)rnd(4), .stores = 1 + (int)rnd(4), .shared = rnd(2), .wide = rnd(4) == 0 };
     for (int i = 0; i < 4; i++) {
         s->load[i] = rnd(2) ? i : (int)rnd(70);
@@ -48,22 +49,29 @@ static char *spread_body(const struct spread *s)
     const char *type = s->wide ? "i64" : "i32", *at = s->shared ? "ptr addrspace(3) %at.s" : "ptr addrspace(1) %at.g";
     int space = s->shared ? 3 : 1, size = s->wide ? 8 : 4;
     struct aw_buf b = { 0 };
-    aw_buf_printf(&b, "  %%l = and i32 %%t, 31\n  %%w = lshr i32 %%t, 5\n  %%low = and i32 %%l, %d\n  %%high = sub i32 %%l, %%low\n"
-                  "  %%x0 = mul i32 %%low, %d\n  %%x1 = mul i32 %%high, %d\n  %%x2 = add i32 %%x0, %%x1\n  %%x = xor i32 %%x2, %d\n",
+    aw_buf_printf(&b, "  %%l = and i32 %%t, 31\n  %%w = lshr i32 %%t, 5\n  %%low = and i32 %%l, %d\n"
+                      "  %%high = sub i32 %%l, %%low\n"
+                  "  %%x0 = mul i32 %%low, %d\n  %%x1 = mul i32 %%high, %d\n  %%x2 = add i32 %%x0, %%x1\n"
+                  "  %%x = xor i32 %%x2, %d\n",
                   s->and, s->mul_low, s->mul_high, s->xor);
-    aw_buf_printf(&b, "  %%wr = mul i32 %%w, %d\n  %%first = add i32 %%wr, %%l\n  %%i0 = add i32 %%wr, %d\n  %%xl = sext i32 %%x to i64\n"
-                  "  %%il = zext i32 %%i0 to i64\n  %%ix = add i64 %%il, %%xl\n  %%i = add i32 %%i0, %%x\n", SPREAD_REGION, SPREAD_MIDDLE);
-    aw_buf_printf(&b, "  %%at.g = getelementptr %s, ptr addrspace(1) %%p1, i64 %%ix\n  %%at.n = ptrtoint ptr addrspace(3) @aw.shared to i32\n"
-                  "  %%at.m = mul i32 %%i, %d\n  %%at.k = add i32 %%at.n, %%at.m\n  %%at.s = inttoptr i32 %%at.k to ptr addrspace(3)\n", type, size);
+    aw_buf_printf(&b, "  %%wr = mul i32 %%w, %d\n  %%first = add i32 %%wr, %%l\n  %%i0 = add i32 %%wr, %d\n"
+                  "  %%xl = sext i32 %%x to i64\n"
+                  "  %%il = zext i32 %%i0 to i64\n  %%ix = add i64 %%il, %%xl\n  %%i = add i32 %%i0, %%x\n",
+                  SPREAD_REGION, SPREAD_MIDDLE);
+    aw_buf_printf(&b, "  %%at.g = getelementptr %s, ptr addrspace(1) %%p1, i64 %%ix\n"
+                      "  %%at.n = ptrtoint ptr addrspace(3) @aw.shared to i32\n"
+                  "  %%at.m = mul i32 %%i, %d\n  %%at.k = add i32 %%at.n, %%at.m\n"
+                  "  %%at.s = inttoptr i32 %%at.k to ptr addrspace(3)\n", type, size);
     if (s->shared)
         spread_copy(&b, type, false);
     aw_buf_printf(&b, "  %%s0 = add %s 0, 0\n", type);
     for (int k = 0; k < s->loads; k++)
         aw_buf_printf(&b, "  %%r%d.p = getelementptr %s, %s, i32 %d\n  %%r%d = load %s, ptr addrspace(%d) %%r%d.p\n"
-                      "  %%r%d.m = mul %s %%r%d, %d\n  %%s%d = add %s %%r%d.m, %%s%d\n", k, type, at, s->load[k], k, type, space, k,
-                      k, type, k, 2 * k + 3, k + 1, type, k, k);
+                      "  %%r%d.m = mul %s %%r%d, %d\n  %%s%d = add %s %%r%d.m, %%s%d\n",
+                      k, type, at, s->load[k], k, type, space, k, k, type, k, 2 * k + 3, k + 1, type, k, k);
     for (int k = 0; k < s->stores; k++)
-        aw_buf_printf(&b, "  %%v%d = add %s %%s%d, %d\n  %%v%d.p = getelementptr %s, %s, i32 %d\n  store %s %%v%d, ptr addrspace(%d) %%v%d.p\n",
+        aw_buf_printf(&b, "  %%v%d = add %s %%s%d, %d\n  %%v%d.p = getelementptr %s, %s, i32 %d\n"
+                          "  store %s %%v%d, ptr addrspace(%d) %%v%d.p\n",
                       k, type, s->loads, 1000 * k, k, type, at, s->store[k], type, k, space, k);
     if (s->shared)
         spread_copy(&b, type, true);
@@ -105,8 +113,8 @@ Test(simt, known_distances)
         launch(&b, one, shape, 0, &a);
         unload(&b);
         for (int i = 0; i < SIZE; i++)
-            cr_assert(s.wide ? got64[i] == want[i] : got32[i] == (uint32_t)want[i], "round %d: element %d of warp %d\n%s", round, i % SPREAD_REGION,
-                      i / SPREAD_REGION, body);
+            cr_assert(s.wide ? got64[i] == want[i] : got32[i] == (uint32_t)want[i], "round %d: element %d of warp %d\n%s", round,
+                      i % SPREAD_REGION, i / SPREAD_REGION, body);
         free(ir);
         free(body);
     }

@@ -16,7 +16,8 @@ static void begin(void)
     t.c = LLVMContextCreate();
     t.m = LLVMModuleCreateWithNameInContext("m", t.c);
     t.b = LLVMCreateBuilderInContext(t.c);
-    LLVMTypeRef types[4] = { LLVMInt1TypeInContext(t.c), LLVMInt32TypeInContext(t.c), LLVMPointerTypeInContext(t.c, 1), LLVMPointerTypeInContext(t.c, 3) };
+    LLVMTypeRef types[4] = { LLVMInt1TypeInContext(t.c), LLVMInt32TypeInContext(t.c), LLVMPointerTypeInContext(t.c, 1),
+                             LLVMPointerTypeInContext(t.c, 3) };
     t.fn = LLVMAddFunction(t.m, "f", LLVMFunctionType(LLVMVoidTypeInContext(t.c), types, 4, 0));
     LLVMPositionBuilderAtEnd(t.b, LLVMAppendBasicBlockInContext(t.c, t.fn, ""));
 }
@@ -63,12 +64,14 @@ Test(private, others, .init = begin, .fini = end)
     LLVMTypeRef type = LLVMFunctionType(LLVMInt1TypeInContext(t.c), NULL, 0, 0);
     LLVMValueRef single = simt_private_declare(t.m, SIMT_PRIVATE_SINGLE, 12, type);
     cr_expect_eq(simt_private_of(single), SIMT_PRIVATE_SINGLE);
-    static const char *const names[] = { "aw.host.", "aw.host.alls", "aw.host.all.1", "aw.host.first", "aw.host.first.", "aw.host.first.x",
+    static const char *const names[] = { "aw.host.", "aw.host.alls", "aw.host.all.1", "aw.host.first", "aw.host.first.",
+                                         "aw.host.first.x",
                                          "aw.host.single", "aw.host.meet.1", "aw.tid.x", "all" };
     for (size_t i = 0; i < sizeof names / sizeof *names; i++)
         cr_expect_eq(simt_private_of(LLVMAddFunction(t.m, names[i], type)), SIMT_PRIVATE_NONE, "%s", names[i]);
     cr_expect_eq(simt_private_of(NULL), SIMT_PRIVATE_NONE);
     cr_expect_eq(simt_private_called(LLVMGetParam(t.fn, 0)), SIMT_PRIVATE_NONE);
     cr_expect(!simt_private_has(SIMT_PRIVATE_NONE, ~0u));
-    cr_expect(simt_private_has(SIMT_PRIVATE_ALL, SIMT_PRIVATE_VOTE) && !simt_private_has(SIMT_PRIVATE_EXACT, SIMT_PRIVATE_UNIFORM));
+    cr_expect(simt_private_has(SIMT_PRIVATE_ALL, SIMT_PRIVATE_VOTE) &&
+              !simt_private_has(SIMT_PRIVATE_EXACT, SIMT_PRIVATE_UNIFORM));
 }

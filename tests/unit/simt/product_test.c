@@ -18,7 +18,8 @@ Test(simt, products_of_both_halves)
         cr_assert_geq(asprintf(&two, "  %%b = add i32 %s, 0\n  %%xl = zext i32 %%x to i64\n  %%bl = zext i32 %%b to i64\n%s"
                                "  %%p = mul i64 %%xl, %%bl\n  %%ps = lshr i64 %%p, 32\n  %%hi = trunc i64 %%ps to i32\n%s", by,
                                form & 1 ? first : "", form & 1 ? "" : first), 0);
-        cr_assert_geq(asprintf(&body, FLOAD("x", "p0", "i32", "4") FLOAD("y", "p1", "i32", "4") "%s" FSTORE("lo", "p2", "i32", "4")
+        cr_assert_geq(asprintf(&body,
+                               FLOAD("x", "p0", "i32", "4") FLOAD("y", "p1", "i32", "4") "%s" FSTORE("lo", "p2", "i32", "4")
                                FSTORE("hi", "p3", "i32", "4") "  ret void", two), 0);
         for (int i = 0; i < COUNT; i++) {
             x[i] = i % 5 ? rnd(1u << 31) * 2 + rnd(2) : UINT32_MAX - (uint32_t)i;

@@ -1,5 +1,5 @@
-/* Rows of uneven length, a thread each, in loops that were unrolled with one for the remainder first: one loop stands for both where they are counted
- * as nvcc counts them and no index wraps (ptx/simt/rewrite/reroll.c), and lanes take their turns. */
+/* Rows of uneven length, a thread each, in loops that were unrolled with one for the remainder first: one loop stands for both
+ * where they are counted as nvcc counts them and no index wraps (ptx/simt/rewrite/reroll.c), and lanes take their turns. */
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "harness.h"
 #include <anywarp/compiler.h>
@@ -37,7 +37,8 @@ static const char head[] =
     "  %base = load i64, ptr addrspace(4) %k1\n  %k2 = getelementptr i8, ptr addrspace(4) %ka, i64 16\n"
     "  %table = load ptr addrspace(1), ptr addrspace(4) %k2\n  %k3 = getelementptr i8, ptr addrspace(4) %ka, i64 24\n"
     "  %sums = load ptr addrspace(1), ptr addrspace(4) %k3\n  %t = call i32 @aw.tid.x()\n  %tl = zext i32 %t to i64\n"
-    "  %ro = shl i64 %tl, 3\n  %rp = getelementptr i8, ptr addrspace(1) %ranges, i64 %ro\n  %from = load i32, ptr addrspace(1) %rp\n"
+    "  %ro = shl i64 %tl, 3\n  %rp = getelementptr i8, ptr addrspace(1) %ranges, i64 %ro\n"
+    "  %from = load i32, ptr addrspace(1) %rp\n"
     "  %tp = getelementptr i8, ptr addrspace(1) %rp, i64 4\n  %to = load i32, ptr addrspace(1) %tp\n"
     "  %below = icmp slt i32 %from, %to\n  br i1 %below, label %go, label %out\n"
     "go:\n  %n1 = add i32 %from, 1\n  %end = call i32 @llvm.smax.i32(i32 %to, i32 %n1)\n  %n = sub i32 %end, %from\n";
@@ -49,7 +50,8 @@ static const char loops[] =
     ELEMENT("0", "%a") SUM("0", "%sum")
     "  %i.n = add i32 %i, 1\n  %a.n = add i64 %a, 4\n  %left.n = add i32 %left, -1\n"
     "  %done = icmp eq i32 %left.n, 0\n  br i1 %done, label %join, label %rest\n"
-    "join:\n  %sum1 = phi i32 [ 7, %go ], [ %s0, %rest ]\n  %i1 = phi i32 [ %from, %go ], [ %i.n, %rest ]\n  %back = sub i32 %from, %end\n"
+    "join:\n  %sum1 = phi i32 [ 7, %go ], [ %s0, %rest ]\n  %i1 = phi i32 [ %from, %go ], [ %i.n, %rest ]\n"
+    "  %back = sub i32 %from, %end\n"
     "  %less = icmp ugt i32 %back, LIMIT\n  br i1 %less, label %out, label %main.enter\n"
     "main.enter:\n  %i64 = sext i32 %i1 to i64\n  %io = shl nsw i64 %i64, 2\n  %b0 = add i64 %base, %io\n  br label %main\n"
     "main:\n  %j = phi i32 [ %i1, %main.enter ], [ %j.n, %main ]\n  %b = phi i64 [ %b0, %main.enter ], [ %b.n, %main ]\n"
@@ -70,7 +72,8 @@ static char *kernel_text(const struct counted *c)
     aw_buf_printf(&b, "%s", head);
     if (c->slip)
         aw_buf_printf(&b, "  %%n.slip = add i32 %%n, %d\n", c->slip);
-    aw_buf_printf(&b, "  %%few = and i32 %s, 3\n%.*s%d%s", c->slip ? "%n.slip" : "%n", (int)(limit - loops), loops, c->limit, limit + strlen("LIMIT"));
+    aw_buf_printf(&b, "  %%few = and i32 %s, 3\n%.*s%d%s", c->slip ? "%n.slip" : "%n", (int)(limit - loops), loops, c->limit,
+                  limit + strlen("LIMIT"));
     return b.ptr;
 }
 
@@ -120,8 +123,8 @@ static void check(const char *target, const struct counted *c, int32_t first, in
     cr_assert_eq(launch(&b, one, block, 0, &args).status, 0);
     unload(&b);
     for (int t = 0; t < THREADS; t++)
-        cr_assert_eq(sums[t], reference(c, ranges[t], base, table), "%s, slip %d, limit %d, thread %d: %d to %d", target, c->slip, c->limit, t,
-                     ranges[t][0], ranges[t][1]);
+        cr_assert_eq(sums[t], reference(c, ranges[t], base, table), "%s, slip %d, limit %d, thread %d: %d to %d", target, c->slip,
+                     c->limit, t, ranges[t][0], ranges[t][1]);
     free(text);
     free(ir);
 }

@@ -13,63 +13,83 @@ static const char *const machines[] = { "host", "host:x86-64-v3,+fast-gather", "
 /* A word of p5 for each thread: rounds before (3 bits), whether to go past the second loop (8) or past both (16). */
 enum { PAST = 8, PAST_BOTH = 16, UNROLLED_THREADS = 256 };
 
-/* Rounds are read from memory, and then where the row ends is computed before the loops or between them; or they are computed from the way to
- * the row's end, as nvcc does. */
+/* Rounds are read from memory, and then where the row ends is computed before the loops or between them; or they are computed
+ * from the way to the row's end, as nvcc does. */
 enum unrolled_how { READ, READ_LATE, COUNTED };
 
-/* p0: where each warp's row begins and how long it is, p1, p2: the row's columns and values, p3: what columns are of, p4: results, p5: the rounds.
- * `slip`: is added to the way. */
+/* p0: where each warp's row begins and how long it is, p1, p2: the row's columns and values, p3: what columns are of, p4:
+ * results, p5: the rounds. `slip`: is added to the way. */
 static char *unrolled_body(const char *type, int shift, int step, int times, int mistake, enum unrolled_how how, int slip)
 {
     static const char end[] = "  %to = add i32 %from, %length\n";
     bool late = how == READ_LATE;
     struct aw_buf b = { 0 };
-    aw_buf_printf(&b, "  %%w = lshr i32 %%g, 5\n  %%lane = and i32 %%t, 31\n  %%wl = zext i32 %%w to i64\n  %%wo = shl i64 %%wl, 3\n"
-                  "  %%fp = getelementptr i8, ptr addrspace(1) %%p0, i64 %%wo\n  %%from = load i32, ptr addrspace(1) %%fp\n"
-                  "  %%tp = getelementptr i8, ptr addrspace(1) %%fp, i64 4\n  %%length = load i32, ptr addrspace(1) %%tp\n%s"
-                  "  %%c.base = ptrtoint ptr addrspace(1) %%p1 to i64\n  %%v.base = ptrtoint ptr addrspace(1) %%p2 to i64\n" FLOAD("word", "p5", "i32", "4")
-                  "  %%i0 = add i32 %%from, %%lane\n", late ? "" : end);
+    aw_buf_printf(&b, "  %%w = lshr i32 %%g, 5\n  %%lane = and i32 %%t, 31\n  %%wl = zext i32 %%w to i64\n"
+        "  %%wo = shl i64 %%wl, 3\n"
+        "  %%fp = getelementptr i8, ptr addrspace(1) %%p0, i64 %%wo\n  %%from = load i32, ptr addrspace(1) %%fp\n"
+        "  %%tp = getelementptr i8, ptr addrspace(1) %%fp, i64 4\n  %%length = load i32, ptr addrspace(1) %%tp\n%s"
+        "  %%c.base = ptrtoint ptr addrspace(1) %%p1 to i64\n  %%v.base = ptrtoint ptr addrspace(1) %%p2 to i64\n" FLOAD(
+            "word", "p5", "i32", "4") "  %%i0 = add i32 %%from, %%lane\n",
+        late ? "" : end);
     if (how == COUNTED)
         aw_buf_printf(&b, "  %%below = icmp slt i32 %%i0, %%to\n  br i1 %%below, label %%count, label %%after\n"
-                      "count:\n  %%i1 = add i32 %%i0, %d\n  %%end = call i32 @llvm.smax.i32(i32 %%to, i32 %%i1)\n  %%not = xor i32 %%lane, -1\n"
-                      "  %%end.lane = add i32 %%end, %%not\n  %%exact = sub i32 %%end.lane, %%from\n  %%way = add i32 %%exact, %d\n"
+                      "count:\n  %%i1 = add i32 %%i0, %d\n  %%end = call i32 @llvm.smax.i32(i32 %%to, i32 %%i1)\n"
+                      "  %%not = xor i32 %%lane, -1\n"
+                      "  %%end.lane = add i32 %%end, %%not\n  %%exact = sub i32 %%end.lane, %%from\n"
+                      "  %%way = add i32 %%exact, %d\n"
                       "  %%whole = lshr i32 %%way, %d\n  %%rounds = add i32 %%whole, 1\n  %%few = and i32 %%rounds, %d\n"
-                      "  %%past = icmp ult i32 %%way, %d\n", step, slip, __builtin_ctz((unsigned)step), times - 1, step * (times - 1));
+                      "  %%past = icmp ult i32 %%way, %d\n",
+                      step, slip, __builtin_ctz((unsigned)step), times - 1, step * (times - 1));
     else
         aw_buf_printf(&b, "  br label %%count\ncount:\n  %%few = and i32 %%word, %d\n  %%past.x = and i32 %%word, 8\n"
                       "  %%past = icmp ne i32 %%past.x, 0\n", times - 1);
     aw_buf_printf(&b, "  %%skip = icmp eq i32 %%few, 0\n  br i1 %%skip, label %%join, label %%enter\n"
-                  "enter:\n  %%il = sext i32 %%i0 to i64\n  %%io = shl i64 %%il, %d\n  %%c0 = add i64 %%c.base, %%io\n  %%v0 = add i64 %%v.base, %%io\n"
-                  "  br label %%rest\nrest:\n  %%sum = phi i32 [ 7, %%enter ], [ %%rs.0, %%rest ]\n  %%i = phi i32 [ %%i0, %%enter ], [ %%i.next, %%rest ]\n"
-                  "  %%rc = phi i64 [ %%c0, %%enter ], [ %%c.next, %%rest ]\n  %%rv = phi i64 [ %%v0, %%enter ], [ %%v.next, %%rest ]\n"
+                  "enter:\n  %%il = sext i32 %%i0 to i64\n  %%io = shl i64 %%il, %d\n  %%c0 = add i64 %%c.base, %%io\n"
+                  "  %%v0 = add i64 %%v.base, %%io\n"
+                  "  br label %%rest\nrest:\n  %%sum = phi i32 [ 7, %%enter ], [ %%rs.0, %%rest ]\n"
+                  "  %%i = phi i32 [ %%i0, %%enter ], [ %%i.next, %%rest ]\n"
+                  "  %%rc = phi i64 [ %%c0, %%enter ], [ %%c.next, %%rest ]\n"
+                  "  %%rv = phi i64 [ %%v0, %%enter ], [ %%v.next, %%rest ]\n"
                   "  %%left = phi i32 [ %%few, %%enter ], [ %%left.next, %%rest ]\n", shift);
     for (int loop = 0; loop < 2; loop++) {
         const char *l = loop ? "m" : "r";
         if (loop)
-            aw_buf_printf(&b, "join:\n  %%js = phi i32 [ 7, %%count ], [ %%rs.0, %%rest ]\n  %%ji = phi i32 [ %%i0, %%count ], [ %%i.next, %%rest ]\n"
-                          "%s  br i1 %%past, label %%after, label %%more\nmore:\n  %%jl = sext i32 %%ji to i64\n  %%jo = shl i64 %%jl, %d\n"
-                          "  %%jo2 = add i64 %%jo, %d\n  %%c1 = add i64 %%c.base, %%jo2\n  %%v1 = add i64 %%v.base, %%jo2\n  br label %%main\n"
-                          "main:\n  %%ms = phi i32 [ %%js, %%more ], [ %%ms.%d, %%main ]\n  %%mi = phi i32 [ %%ji, %%more ], [ %%mi.next, %%main ]\n"
-                          "  %%mc = phi i64 [ %%c1, %%more ], [ %%mc.next, %%main ]\n  %%mv = phi i64 [ %%v1, %%more ], [ %%mv.next, %%main ]\n",
+            aw_buf_printf(&b, "join:\n  %%js = phi i32 [ 7, %%count ], [ %%rs.0, %%rest ]\n"
+                              "  %%ji = phi i32 [ %%i0, %%count ], [ %%i.next, %%rest ]\n"
+                          "%s  br i1 %%past, label %%after, label %%more\nmore:\n  %%jl = sext i32 %%ji to i64\n"
+                          "  %%jo = shl i64 %%jl, %d\n"
+                          "  %%jo2 = add i64 %%jo, %d\n  %%c1 = add i64 %%c.base, %%jo2\n  %%v1 = add i64 %%v.base, %%jo2\n"
+                          "  br label %%main\n"
+                          "main:\n  %%ms = phi i32 [ %%js, %%more ], [ %%ms.%d, %%main ]\n"
+                          "  %%mi = phi i32 [ %%ji, %%more ], [ %%mi.next, %%main ]\n"
+                          "  %%mc = phi i64 [ %%c1, %%more ], [ %%mc.next, %%main ]\n"
+                          "  %%mv = phi i64 [ %%v1, %%more ], [ %%mv.next, %%main ]\n",
                           late ? end : "", shift, 2 * step << shift, times - 1);
         for (int k = 0; k < (loop ? times : 1); k++) {
             char before[16];
             snprintf(before, sizeof before, k ? "%ss.%d" : loop ? "ms" : "sum", l, k - 1);
             int64_t at = loop ? (k - 2) * step * (INT64_C(1) << shift) : 0;
             aw_buf_printf(&b, "  %%%sca.%d = add i64 %%%sc, %lld\n  %%%scp.%d = inttoptr i64 %%%sca.%d to ptr addrspace(1)\n"
-                          "  %%%sco.%d = load %s, ptr addrspace(1) %%%scp.%d\n", l, k, l, (long long)at, l, k, l, k, l, k, type, l, k);
+                          "  %%%sco.%d = load %s, ptr addrspace(1) %%%scp.%d\n",
+                          l, k, l, (long long)at, l, k, l, k, l, k, type, l, k);
             aw_buf_printf(&b, "  %%%sva.%d = add i64 %%%sv, %lld\n  %%%svp.%d = inttoptr i64 %%%sva.%d to ptr addrspace(1)\n"
-                          "  %%%sval.%d = load %s, ptr addrspace(1) %%%svp.%d\n", l, k, l, (long long)at, l, k, l, k, l, k, type, l, k);
-            aw_buf_printf(&b, "  %%%scx.%d = zext %s %%%sco.%d to i64\n  %%%sxo.%d = and i64 %%%scx.%d, 255\n  %%%sx4.%d = shl i64 %%%sxo.%d, 2\n"
-                          "  %%%sxp.%d = getelementptr i8, ptr addrspace(1) %%p3, i64 %%%sx4.%d\n  %%%sx.%d = load i32, ptr addrspace(1) %%%sxp.%d\n",
+                          "  %%%sval.%d = load %s, ptr addrspace(1) %%%svp.%d\n",
+                          l, k, l, (long long)at, l, k, l, k, l, k, type, l, k);
+            aw_buf_printf(&b, "  %%%scx.%d = zext %s %%%sco.%d to i64\n  %%%sxo.%d = and i64 %%%scx.%d, 255\n"
+                              "  %%%sx4.%d = shl i64 %%%sxo.%d, 2\n"
+                          "  %%%sxp.%d = getelementptr i8, ptr addrspace(1) %%p3, i64 %%%sx4.%d\n"
+                          "  %%%sx.%d = load i32, ptr addrspace(1) %%%sxp.%d\n",
                           l, k, type, l, k, l, k, l, k, l, k, l, k, l, k, l, k, l, k, l, k);
-            aw_buf_printf(&b, "  %%%svx.%d = zext %s %%%sval.%d to i64\n  %%%sv32.%d = trunc i64 %%%svx.%d to i32\n  %%%spr.%d = mul i32 %%%sv32.%d, %%%sx.%d\n"
+            aw_buf_printf(&b, "  %%%svx.%d = zext %s %%%sval.%d to i64\n  %%%sv32.%d = trunc i64 %%%svx.%d to i32\n"
+                          "  %%%spr.%d = mul i32 %%%sv32.%d, %%%sx.%d\n"
                           "  %%%ssh.%d = mul i32 %%%s, %d\n  %%%ss.%d = add i32 %%%ssh.%d, %%%spr.%d\n",
-                          l, k, type, l, k, l, k, l, k, l, k, l, k, l, k, l, k, before, loop && k == mistake ? 37 : 31, l, k, l, k, l, k);
+                          l, k, type, l, k, l, k, l, k, l, k, l, k, l, k, l, k, before, loop && k == mistake ? 37 : 31, l, k, l,
+                          k, l, k);
         }
         if (!loop)
             aw_buf_printf(&b, "  %%i.next = add i32 %%i, %d\n  %%c.next = add i64 %%rc, %d\n  %%v.next = add i64 %%rv, %d\n"
-                          "  %%left.next = add i32 %%left, -1\n  %%go = icmp ne i32 %%left.next, 0\n  br i1 %%go, label %%rest, label %%join\n",
+                          "  %%left.next = add i32 %%left, -1\n  %%go = icmp ne i32 %%left.next, 0\n"
+                          "  br i1 %%go, label %%rest, label %%join\n",
                           step, step << shift, step << shift);
     }
     aw_buf_printf(&b, "  %%mi.next = add i32 %%mi, %d\n  %%mc.next = add i64 %%mc, %d\n  %%mv.next = add i64 %%mv, %d\n"
@@ -136,14 +156,16 @@ static void check_unrolled(struct unrolled *d, const char *target, enum unrolled
         rows[w][0] = d->range[w][0];
         rows[w][1] = (int32_t)((uint32_t)d->range[w][1] - (uint32_t)d->range[w][0]);
     }
-    char *body = unrolled_body(d->shift ? "i32" : "i8", d->shift, d->step, d->times, d->mistake, how, d->slip), *ir = kernel_text(body, "");
+    char *body = unrolled_body(d->shift ? "i32" : "i8", d->shift, d->step, d->times, d->mistake, how, d->slip),
+         *ir = kernel_text(body, "");
     struct args a = { { rows, d->columns, d->values, d->x, d->got, d->word }, "" };
     struct built b = build_or_fail(ir, target, block, 0);
     memset(d->got, 0, sizeof d->got);
     cr_assert_eq(launch(&b, one, block, 0, &a).status, 0);
     for (int t = 0; t < UNROLLED_THREADS; t++)
-        cr_assert_eq(d->got[t], unrolled_reference(d, t), "%s, %d times %d of %d bytes, how %d, slip %d, thread %d: %d to %d, word %u", target,
-                     d->times, d->step, 1 << d->shift, how, d->slip, t, d->range[t / 32][0], d->range[t / 32][1], d->word[t]);
+        cr_assert_eq(d->got[t], unrolled_reference(d, t),
+                     "%s, %d times %d of %d bytes, how %d, slip %d, thread %d: %d to %d, word %u", target, d->times, d->step,
+                     1 << d->shift, how, d->slip, t, d->range[t / 32][0], d->range[t / 32][1], d->word[t]);
     unload(&b);
     free(ir);
     free(body);
@@ -190,7 +212,8 @@ Test(simt, unrolled_unevenly)
 /* Counted from the way to the end, for which one loop may stand; and from ways that are not quite that. */
 Test(simt, unrolled_and_counted)
 {
-    static const int forms[][4] = { { 32, 4, -1, 0 }, { 32, 2, -1, 0 }, { 64, 8, -1, 0 }, { 1, 4, -1, 0 }, { 32, 4, 2, 0 }, { 32, 4, -1, 32 }, { 32, 4, -1, 1 } };
+    static const int forms[][4] = { { 32, 4, -1, 0 }, { 32, 2, -1, 0 },  { 64, 8, -1, 0 }, { 1, 4, -1, 0 },
+                                    { 32, 4, 2, 0 },  { 32, 4, -1, 32 }, { 32, 4, -1, 1 } };
     static struct unrolled d;
     unrolled_words(&d);
     for (size_t m = 0; m < 3; m++)
@@ -260,7 +283,8 @@ static bool is_below(const char *how, uint32_t i, uint32_t to)
     return equal ? i <= to : i < to;
 }
 
-static uint32_t below_reference(const char *how, const uint32_t range[2], uint32_t step, bool asked, const uint32_t *row, uint32_t lane, int *ret_rounds)
+static uint32_t below_reference(const char *how, const uint32_t range[2], uint32_t step, bool asked, const uint32_t *row,
+                                uint32_t lane, int *ret_rounds)
 {
     uint32_t i = range[0] + lane, sum = 7;
     *ret_rounds = 0;
@@ -278,17 +302,22 @@ static void check_below(const char *target, const char *how, uint32_t step, bool
     static const uint32_t edges[] = { 0, INT32_MAX, UINT32_MAX, 0x1000 };
     const uint32_t block[3] = { BELOW_THREADS, 1, 1 };
     struct aw_buf body = { 0 };
-    aw_buf_printf(&body, "  %%w = lshr i32 %%t, 5\n  %%lane = and i32 %%t, 31\n  %%wl = zext i32 %%w to i64\n  %%wo = shl i64 %%wl, 3\n"
-                  "  %%fp = getelementptr i8, ptr addrspace(1) %%p0, i64 %%wo\n  %%from = load i32, ptr addrspace(1) %%fp\n"
-                  "  %%tp = getelementptr i8, ptr addrspace(1) %%fp, i64 4\n  %%to = load i32, ptr addrspace(1) %%tp\n"
-                  "  %%i0 = add i32 %%from, %%lane\n  %%ll = zext i32 %%lane to i64\n  %%lo = shl i64 %%ll, 2\n"
-                  "  %%at = getelementptr i8, ptr addrspace(1) %%p1, i64 %%lo\n  %%some = icmp %s i32 %%i0, %%to\n"
-                  "  br i1 %s, label %%loop, label %%end\nloop:\n  %%i = phi i32 [ %%i0, %%entry ], [ %%next, %%loop ]\n"
-                  "  %%a = phi ptr addrspace(1) [ %%at, %%entry ], [ %%a.next, %%loop ]\n  %%sum = phi i32 [ 7, %%entry ], [ %%sum.next, %%loop ]\n"
-                  "  %%v = load i32, ptr addrspace(1) %%a\n  %%x = xor i32 %%v, %%i\n  %%more = mul i32 %%sum, 31\n  %%sum.next = add i32 %%more, %%x\n"
-                  "  %%a.next = getelementptr i8, ptr addrspace(1) %%a, i64 128\n  %%next = add i32 %%i, %u\n  %%on = icmp %s i32 %%next, %%to\n"
-                  "  br i1 %%on, label %%loop, label %%end\nend:\n  %%r = phi i32 [ 7, %%entry ], [ %%sum.next, %%loop ]\n" FSTORE("r", "p2", "i32", "4")
-                  "  ret void", how, asked ? "%some" : "true", step, how);
+    aw_buf_printf(&body, "  %%w = lshr i32 %%t, 5\n  %%lane = and i32 %%t, 31\n  %%wl = zext i32 %%w to i64\n"
+        "  %%wo = shl i64 %%wl, 3\n"
+        "  %%fp = getelementptr i8, ptr addrspace(1) %%p0, i64 %%wo\n  %%from = load i32, ptr addrspace(1) %%fp\n"
+        "  %%tp = getelementptr i8, ptr addrspace(1) %%fp, i64 4\n  %%to = load i32, ptr addrspace(1) %%tp\n"
+        "  %%i0 = add i32 %%from, %%lane\n  %%ll = zext i32 %%lane to i64\n  %%lo = shl i64 %%ll, 2\n"
+        "  %%at = getelementptr i8, ptr addrspace(1) %%p1, i64 %%lo\n  %%some = icmp %s i32 %%i0, %%to\n"
+        "  br i1 %s, label %%loop, label %%end\nloop:\n  %%i = phi i32 [ %%i0, %%entry ], [ %%next, %%loop ]\n"
+        "  %%a = phi ptr addrspace(1) [ %%at, %%entry ], [ %%a.next, %%loop ]\n"
+        "  %%sum = phi i32 [ 7, %%entry ], [ %%sum.next, %%loop ]\n"
+        "  %%v = load i32, ptr addrspace(1) %%a\n  %%x = xor i32 %%v, %%i\n  %%more = mul i32 %%sum, 31\n"
+        "  %%sum.next = add i32 %%more, %%x\n"
+        "  %%a.next = getelementptr i8, ptr addrspace(1) %%a, i64 128\n  %%next = add i32 %%i, %u\n"
+        "  %%on = icmp %s i32 %%next, %%to\n"
+        "  br i1 %%on, label %%loop, label %%end\nend:\n  %%r = phi i32 [ 7, %%entry ], [ %%sum.next, %%loop ]\n" FSTORE(
+            "r", "p2", "i32", "4") "  ret void",
+        how, asked ? "%some" : "true", step, how);
     char *ir = kernel_text(body.ptr, "");
     struct args a = { { range, row, got }, "" };
     struct built b = build_or_fail(ir, target, block, 0);
@@ -310,8 +339,8 @@ static void check_below(const char *target, const char *how, uint32_t step, bool
         memset(got, 0, sizeof got);
         cr_assert_eq(launch(&b, one, block, 0, &a).status, 0);
         for (int t = 0; t < BELOW_THREADS; t++)
-            cr_assert_eq(got[t], want[t], "%s, %s, steps of %u, asked %d, thread %d: %u to %u", target, how, step, asked, t, range[t / 32][0],
-                         range[t / 32][1]);
+            cr_assert_eq(got[t], want[t], "%s, %s, steps of %u, asked %d, thread %d: %u to %u", target, how, step, asked, t,
+                         range[t / 32][0], range[t / 32][1]);
     }
     unload(&b);
     free(ir);

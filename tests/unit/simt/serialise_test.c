@@ -13,7 +13,8 @@ enum { ROWS = 300, PLACES = 8 };
     "  %" r ".o = mul i64 " index ", " size "\n  %" r ".p = getelementptr i8, ptr addrspace(1) %" p ", i64 %" r ".o\n" \
     "  %" r " = load " type ", ptr addrspace(1) %" r ".p\n"
 
-/* p0: starts of rows, p1: columns, p2: values, p3: sums (double), p4: other results (i64 x 4), p5: counts, p6: the first to come, p7: rows */
+/* p0: starts of rows, p1: columns, p2: values, p3: sums (double), p4: other results (i64 x 4), p5: counts, p6: the first to come,
+ * p7: rows */
 /* Only atomics on memory of all blocks are said to be some. */
 Test(simt, atomics_are_told)
 {
@@ -45,12 +46,12 @@ static const char lane_by_lane_body[] =
     "  br i1 %mine, label %rows, label %end\n"
     "rows:\n" TABLE("from", "p0", "i32", "4", "%gl") "  %next = add i64 %gl, 1\n" TABLE("to", "p0", "i32", "4", "%next")
     "  %sh.o = and i32 %t, 7\n  %sh.i = zext i32 %sh.o to i64\n"
-    "  %sh = getelementptr [8 x i32], ptr addrspace(3) @aw.shared, i64 0, i64 %sh.i\n"
-    "  %some = icmp slt i32 %from, %to\n  br i1 %some, label %loop, label %done\n"
-    "loop:\n"
-    "  %i = phi i32 [ %from, %rows ], [ %i.next, %more ]\n  %sum = phi double [ 0.0, %rows ], [ %sum.next, %more ]\n"
+                 "  %sh = getelementptr [8 x i32], ptr addrspace(3) @aw.shared, i64 0, i64 %sh.i\n"
+                 "  %some = icmp slt i32 %from, %to\n  br i1 %some, label %loop, label %done\n"
+                 "loop:\n"
+                 "  %i = phi i32 [ %from, %rows ], [ %i.next, %more ]\n  %sum = phi double [ 0.0, %rows ], [ %sum.next, %more ]\n"
     "  %flag = phi i1 [ %odd, %rows ], [ %flag.next, %more ]\n  %small = phi i8 [ %byte, %rows ], [ %small.next, %more ]\n"
-    "  %big = phi i128 [ %long, %rows ], [ %big.next, %more ]\n"
+                 "  %big = phi i128 [ %long, %rows ], [ %big.next, %more ]\n"
     "  %il = sext i32 %i to i64\n" TABLE("column", "p1", "i32", "4", "%il")
     "  %cl = sext i32 %column to i64\n" TABLE("value", "p2", "float", "4", "%cl")
     "  %wide = fpext float %value to double\n  %sum.next = fadd double %sum, %wide\n"
@@ -66,11 +67,14 @@ static const char lane_by_lane_body[] =
     "  %lp = getelementptr [4 x i32], ptr addrspace(5) %local, i64 0, i64 %ll\n  store i32 %column, ptr addrspace(5) %lp\n"
     "  %flag.next = xor i1 %flag, %took\n  %c8 = trunc i32 %column to i8\n  %small.next = add i8 %small, %c8\n"
     "  %c128 = zext i32 %column to i128\n  %big3 = mul i128 %big, 4294967311\n  %big.next = add i128 %big3, %c128\n"
-    "  %warp = call i32 @aw.warpid()\n  %n32 = shl i32 %warp, 5\n  %t32 = call i32 @aw.laneid()\n  %tt = add i32 %n32, %t32\n" /* is %t */
+                                                                                         "  %warp = call i32 @aw.warpid()\n  "
+                                                                                         "%n32 = shl i32 %warp, 5\n  %t32 = call "
+                                                                                         "i32 @aw.laneid()\n  %tt = add i32 "
+                                                                                         "%n32, %t32\n" /* is %t */
     "  %same = icmp eq i32 %tt, %t\n  %one = zext i1 %same to i32\n"
     "  %i.next = add i32 %i, %one\n  %again = icmp slt i32 %i.next, %to\n  br i1 %again, label %loop, label %done\n"
-    "stop:\n  br label %done\n"
-    "done:\n"
+                                                                                         "stop:\n  br label %done\n"
+                                                                                         "done:\n"
     "  %s = phi double [ 0.0, %rows ], [ %sum.next, %more ], [ -1.0, %stop ]\n"
     "  %f = phi i1 [ false, %rows ], [ %flag.next, %more ], [ %flag, %stop ]\n"
     "  %sm = phi i8 [ 1, %rows ], [ %small.next, %more ], [ %small, %stop ]\n"
@@ -81,7 +85,7 @@ static const char lane_by_lane_body[] =
     "  %out3 = getelementptr i8, ptr addrspace(1) %out, i64 24\n"
     "  store i64 %fl, ptr addrspace(1) %out\n  store i64 %sml, ptr addrspace(1) %out1\n"
     "  store i64 %lo, ptr addrspace(1) %out2\n  store i64 %hi, ptr addrspace(1) %out3\n  br label %end\n"
-    "end:\n  ret void\n";
+                                                                                                  "end:\n  ret void\n";
 
 struct lane_by_lane {
     int32_t start[ROWS + 1], column[4096], counts[PLACES], first[PLACES];
@@ -133,7 +137,8 @@ Test(simt, lane_by_lane)
 {
     static const uint32_t sizes[] = { 1, 31, 32, 33, 48, 64, 100 };
     static struct lane_by_lane got, want;
-    const char *globals = "@aw.shared = internal addrspace(3) global [32 x i8] undef\ndeclare void @llvm.lifetime.start.p5(ptr addrspace(5))\n"
+    const char *globals = "@aw.shared = internal addrspace(3) global [32 x i8] undef\n"
+                          "declare void @llvm.lifetime.start.p5(ptr addrspace(5))\n"
                           "declare i32 @aw.warpid()\ndeclare i32 @aw.laneid()\n";
     for (size_t s = 0; s < sizeof sizes / sizeof *sizes; s++)
         for (int form = 0; form < 3; form++) {
@@ -142,7 +147,9 @@ Test(simt, lane_by_lane)
             simt_serialise_always = form != 2; /* at last as the estimate has it */
             lane_by_lane_input(&got);
             want = got;
-            struct args a = { { got.start, got.column, got.value, got.sums, got.other, got.counts, got.first, (void *)(intptr_t)rows }, "" };
+            struct args a = {
+                { got.start, got.column, got.value, got.sums, got.other, got.counts, got.first, (void *)(intptr_t)rows }, ""
+            };
             run_form(lane_by_lane_body, globals, grid, shape, form ? shape : any_rows, 32, &a);
             simt_serialise_always = false;
             lane_by_lane_reference(&want, rows);

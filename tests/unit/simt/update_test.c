@@ -24,9 +24,12 @@ static void check_updates(const char *machine, int round, int type)
     static const char *const types[] = { "i32", "float", "i64" }, *const sizes[] = { "4", "4", "8" };
     static const char body[] =
         "  %%n = load i32, ptr addrspace(1) %%p2\n  %%in = icmp ult i32 %%t, %%n\n  br i1 %%in, label %%go, label %%end\ngo:\n"
-        "  %%po = mul i64 %%gl, %s\n  %%q = getelementptr i8, ptr addrspace(1) %%p0, i64 %%po\n  %%x = load %s, ptr addrspace(1) %%q\n"
-        "  %%p = getelementptr i8, ptr addrspace(1) %%p6, i64 %%po\n  %%y = load %s, ptr addrspace(1) %%p\n  %%c0 = %s %s %%x, %%y\n"
-        "  %%c = xor i1 %%c0, %s\n  br i1 %%c, label %%less, label %%end\nless:\n  store %s %%x, ptr addrspace(1) %%p\n  br label %%end\n"
+        "  %%po = mul i64 %%gl, %s\n  %%q = getelementptr i8, ptr addrspace(1) %%p0, i64 %%po\n"
+        "  %%x = load %s, ptr addrspace(1) %%q\n"
+        "  %%p = getelementptr i8, ptr addrspace(1) %%p6, i64 %%po\n  %%y = load %s, ptr addrspace(1) %%p\n"
+        "  %%c0 = %s %s %%x, %%y\n"
+        "  %%c = xor i1 %%c0, %s\n  br i1 %%c, label %%less, label %%end\nless:\n  store %s %%x, ptr addrspace(1) %%p\n"
+        "  br label %%end\n"
         "end:\n  ret void\n";
     static int64_t x[UPDATED], y[UPDATED], want[UPDATED];
     uint32_t n = round % 3 ? rnd(UPDATED + 10) : UPDATED, shape[3] = { round & 1 ? UPDATED : UPDATED - 7, 1, 1 };
@@ -50,7 +53,8 @@ static void check_updates(const char *machine, int round, int type)
     unload(&b);
     free(ir);
     free(text);
-    cr_assert_arr_eq(y, want, (size_t)UPDATED * (type == 2 ? 8 : 4), "%s, round %d, %s, %u of %u threads", machine, round, types[type], n, shape[0]);
+    cr_assert_arr_eq(y, want, (size_t)UPDATED * (type == 2 ? 8 : 4), "%s, round %d, %s, %u of %u threads", machine, round,
+                     types[type], n, shape[0]);
 }
 
 Test(simt, updates_in_place)

@@ -18,23 +18,27 @@ static void check_many_sums(const char *target, int sums)
     enum { THREADS = 64, STEPS = 12, MOST = 40 };
     static uint32_t words[STEPS * THREADS], want[MOST * THREADS], got[MOST * THREADS], again[STEPS * THREADS];
     struct aw_buf body = { 0 };
-    aw_buf_printf(&body, FLOAD("first", "p0", "i32", "4") "  %%o = shl i64 %%gl, 2\n  %%w = getelementptr i8, ptr addrspace(1) %%p1, i64 %%o\n"
+    aw_buf_printf(&body, FLOAD("first", "p0", "i32", "4") "  %%o = shl i64 %%gl, 2\n"
+                                                          "  %%w = getelementptr i8, ptr addrspace(1) %%p1, i64 %%o\n"
                   "  %%s = getelementptr i8, ptr addrspace(1) %%p2, i64 %%o\n");
     for (int j = 0; j < sums; j++)
         aw_buf_printf(&body, "  %%v%d.0 = add i32 %%first, %d\n", j, j);
     for (int k = 0; k < STEPS; k++) {
         if (k == STEPS / 2)
             for (int i = 0; i < STEPS; i++)
-                aw_buf_printf(&body, "  %%q%d = getelementptr i8, ptr addrspace(1) %%w, i64 %d\n  store i32 %%v%d.%d, ptr addrspace(1) %%q%d\n", i,
+                aw_buf_printf(&body, "  %%q%d = getelementptr i8, ptr addrspace(1) %%w, i64 %d\n"
+                                     "  store i32 %%v%d.%d, ptr addrspace(1) %%q%d\n", i,
                               4 * THREADS * i, i % sums, k, i);
-        aw_buf_printf(&body, "  %%p%d.w = getelementptr i8, ptr addrspace(1) %%w, i64 %d\n  %%x%d = load i32, ptr addrspace(1) %%p%d.w\n", k,
+        aw_buf_printf(&body, "  %%p%d.w = getelementptr i8, ptr addrspace(1) %%w, i64 %d\n"
+                             "  %%x%d = load i32, ptr addrspace(1) %%p%d.w\n", k,
                       4 * THREADS * k, k, k);
         for (int j = 0; j < sums; j++)
-            aw_buf_printf(&body, "  %%m%d.%d = mul i32 %%v%d.%d, %d\n  %%v%d.%d = add i32 %%m%d.%d, %%x%d\n", j, k, j, k, (int)sum_factor(j, k), j,
-                          k + 1, j, k, k);
+            aw_buf_printf(&body, "  %%m%d.%d = mul i32 %%v%d.%d, %d\n  %%v%d.%d = add i32 %%m%d.%d, %%x%d\n", j, k, j, k,
+                          (int)sum_factor(j, k), j, k + 1, j, k, k);
     }
     for (int j = 0; j < sums; j++)
-        aw_buf_printf(&body, "  %%r%d = getelementptr i8, ptr addrspace(1) %%s, i64 %d\n  store i32 %%v%d.%d, ptr addrspace(1) %%r%d\n", j,
+        aw_buf_printf(&body, "  %%r%d = getelementptr i8, ptr addrspace(1) %%s, i64 %d\n"
+                             "  store i32 %%v%d.%d, ptr addrspace(1) %%r%d\n", j,
                       4 * THREADS * j, j, STEPS, j);
     aw_buf_printf(&body, "  ret void");
     for (int i = 0; i < STEPS * THREADS; i++)
@@ -71,12 +75,14 @@ Test(simt, many_sums)
     }
 }
 
-/* Rows of which some lanes are off, before a page that is none, where masked accesses are no instructions and where they are.  Lanes that are off
- * neither read nor write. */
+/* Rows of which some lanes are off, before a page that is none, where masked accesses are no instructions and where they are.
+ * Lanes that are off neither read nor write. */
 Test(simt, rows_in_part)
 {
     enum { PAGE = 4096 };
-    static const char *const targets[] = { "host:x86-64", "host:x86-64-v2", "host:x86-64-v3", "host" }, *const types[] = { "i32", "i64", "i16", "float" };
+    static const char *const targets[] = { "host:x86-64", "host:x86-64-v2", "host:x86-64-v3", "host" }, *const types[] = {
+        "i32", "i64", "i16", "float"
+    };
     static const int sizes[] = { 4, 8, 2, 4 };
     static const char body[] =
         FLOAD("m", "p1", "i32", "4") "  %%on = icmp ne i32 %%m, 0\n  br i1 %%on, label %%go, label %%end\n"

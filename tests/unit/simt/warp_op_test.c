@@ -1,4 +1,5 @@
-/* Operations of a warp (simt/emit/warp_op.c): under any set of active lanes, and against an interpreter that runs the warp in step. */
+/* Operations of a warp (simt/emit/warp_op.c): under any set of active lanes, and against an interpreter that runs the warp in
+ * step. */
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "bodies.h"
 #include "lockstep.h"
@@ -87,7 +88,8 @@ static void check_warp_op(const struct warp_case *c, bool uniform_mask, bool all
 {
     char body[4096], ret[256];
     if (c->pair)
-        snprintf(ret, sizeof ret, "  %%x = extractvalue {i32,i1} %%r, 0\n  %%y1 = extractvalue {i32,i1} %%r, 1\n  %%y = zext i1 %%y1 to i32\n");
+        snprintf(ret, sizeof ret, "  %%x = extractvalue {i32,i1} %%r, 0\n  %%y1 = extractvalue {i32,i1} %%r, 1\n"
+                                  "  %%y = zext i1 %%y1 to i32\n");
     else if (c->bit)
         snprintf(ret, sizeof ret, "  %%x = zext i1 %%r to i32\n  %%y = add i32 %%x, 0\n");
     else
@@ -180,8 +182,10 @@ Test(simt, constant_shuffles)
         snprintf(decl, sizeof decl, "declare {i32,i1} @aw.shfl.%s(i32, i32, i32, i32)", cases[k].name);
         snprintf(body, sizeof body,
                  FLOAD("v", "p0", "i32", "4") "  %%r = call {i32,i1} @aw.shfl.%s(i32 %%v, i32 %u, i32 %u, i32 -1)\n"
-                 "  %%x = extractvalue {i32,i1} %%r, 0\n  %%y1 = extractvalue {i32,i1} %%r, 1\n  %%y = zext i1 %%y1 to i32\n"
-                 FSTORE("x", "p6", "i32", "4") FSTORE("y", "p7", "i32", "4") "  ret void\n", cases[k].name, cases[k].b, cases[k].c);
+                                              "  %%x = extractvalue {i32,i1} %%r, 0\n  %%y1 = extractvalue {i32,i1} %%r, 1\n  "
+                                              "%%y = zext i1 %%y1 to i32\n" FSTORE("x", "p6", "i32", "4")
+                                                  FSTORE("y", "p7", "i32", "4") "  ret void\n",
+                 cases[k].name, cases[k].b, cases[k].c);
         for (int i = 0; i < N; i++)
             in_v[i] = rnd(100000);
         struct args a = { { in_v, 0, 0, 0, 0, 0, out_r, out_p }, { 0 } };
@@ -202,7 +206,8 @@ Test(simt, shuffles_by_lane)
         const char *name;
         int op;
         uint32_t mask, shift, plus, c;
-    } cases[] = { { "idx", IDX, 3, 3, 5, 31 }, { "idx", IDX, 7, 2, 3, 0x181f }, { "up", UP, 3, 0, 4, 0 }, { "down", DOWN, 1, 4, 1, 31 },
+    } cases[] = { { "idx", IDX, 3, 3, 5, 31 }, { "idx", IDX, 7, 2, 3, 0x181f }, { "up", UP, 3, 0, 4, 0 },
+                  { "down", DOWN, 1, 4, 1, 31 },
                   { "bfly", BFLY, 3, 1, 8, 0x100f } };
     for (size_t k = 0; k < sizeof cases / sizeof *cases; k++) {
         char body[2048], decl[256];
@@ -228,7 +233,8 @@ Test(simt, shuffles_by_lane)
 
 Test(simt, elements_of_one_lane)
 {
-    static const char *const targets[] = { "host", "host:x86-64-v3", "host:x86-64-v2" }, *const types[] = { "i32", "float", "i64" };
+    static const char *const targets[] = { "host", "host:x86-64-v3", "host:x86-64-v2" }, *const types[] = { "i32", "float",
+                                                                                                            "i64" };
     static const char body[] =
         FLOAD("v", "p0", "i32", "4") FLOAD("m", "p1", "i32", "4") "  %%w = lshr i32 %%t, 5\n  %%wl = zext i32 %%w to i64\n"
         "  %%wo = mul i64 %%wl, %d\n  %%q = getelementptr i8, ptr addrspace(1) %%p6, i64 %%wo\n  %%fo = shl i64 %%wl, 2\n"
@@ -263,26 +269,34 @@ Test(simt, elements_of_one_lane)
     }
 }
 
-/* Comparisons of indices with constants, which take the same lanes of whatever warp: within what other lanes have left on, where values join, and
- * for stores to one place. */
+/* Comparisons of indices with constants, which take the same lanes of whatever warp: within what other lanes have left on, where
+ * values join, and for stores to one place. */
 Test(simt, lanes_below_a_constant)
 {
     enum { T = 160 };
-    static const char *const predicates[] = { "ult", "ule", "ugt", "uge", "eq", "ne" }, *const targets[] = { "host", "host:x86-64-v3" };
+    static const char *const predicates[] = { "ult", "ule", "ugt", "uge", "eq", "ne" }, *const targets[] = { "host",
+                                                                                                             "host:x86-64-v3" };
     static const uint32_t limits[] = { 1, 5, 16, 31, 32, 33, 63, 64, 77, 159, 1000, 0, UINT32_MAX };
     static const char body[] =
-        FLOAD("v", "p0", "i32", "4") FLOAD("m", "p1", "i32", "4") "  %%on = icmp ne i32 %%m, 0\n  br i1 %%on, label %%go, label %%end\n"
+        FLOAD("v", "p0", "i32", "4") FLOAD("m", "p1", "i32", "4") "  %%on = icmp ne i32 %%m, 0\n"
+                                                                  "  br i1 %%on, label %%go, label %%end\n"
         "go:\n  %%c = icmp %s i32 %%t, %d\n  br i1 %%c, label %%yes, label %%join\n"
         "yes:\n  %%w = add i32 %%v, 7\n  store i32 %%v, ptr addrspace(1) %%p7\n  br label %%join\n"
-        "join:\n  %%r = phi i32 [ %%v, %%go ], [ %%w, %%yes ]\n" FSTORE("r", "p6", "i32", "4") "  br label %%end\nend:\n  ret void\n";
+        "join:\n  %%r = phi i32 [ %%v, %%go ], [ %%w, %%yes ]\n" FSTORE("r", "p6", "i32", "4") "  br label %%end\nend:\n"
+                                                                                               "  ret void\n";
     for (unsigned k = 0; k < 2 * 6 * sizeof limits / sizeof *limits; k++) {
         const char *target = targets[k & 1], *p = predicates[k / 2 % 6];
-        uint32_t limit = limits[k / 12], v[T], m[T], got[T] = { 0 }, want[T] = { 0 }, last = 3, want_last = 3, shape[3] = { rnd(4) ? T : T - 9, 1, 1 };
+        uint32_t limit = limits[k / 12], v[T], m[T], got[T] = { 0 }, want[T] = { 0 }, last = 3, want_last = 3,
+                 shape[3] = { rnd(4) ? T : T - 9, 1, 1 };
         bool all = rnd(2);
         for (uint32_t i = 0; i < T; i++) {
             v[i] = rnd(1u << 30);
             m[i] = all || rnd(2);
-            bool c = p[0] == 'e' ? i == limit : p[0] == 'n' ? i != limit : p[1] == 'l' ? (p[2] == 't' ? i < limit : i <= limit) : p[2] == 't' ? i > limit : i >= limit;
+            bool c = p[0] == 'e'   ? i == limit
+                     : p[0] == 'n' ? i != limit
+                     : p[1] == 'l' ? (p[2] == 't' ? i < limit : i <= limit)
+                     : p[2] == 't' ? i > limit
+                                   : i >= limit;
             if (i >= shape[0] || !m[i])
                 continue;
             want[i] = v[i] + (c ? 7 : 0);
@@ -319,8 +333,8 @@ static void lockstep_one(uint64_t seed)
         struct args a = { { in, got }, { 0 } };
         launch(&b, (uint32_t[3]){ 2, 1, 1 }, (uint32_t[3]){ threads, 1, 1 }, 0, &a);
         for (uint32_t i = 0; i < 2 * threads * LOCKSTEP_VARS; i++)
-            cr_assert_eq(got[i], want[i], "seed %lu, %u threads, thread %u variable %u: %d, not %d", seed, threads, i / LOCKSTEP_VARS,
-                         i % LOCKSTEP_VARS, got[i], want[i]);
+            cr_assert_eq(got[i], want[i], "seed %lu, %u threads, thread %u variable %u: %d, not %d", seed, threads,
+                         i / LOCKSTEP_VARS, i % LOCKSTEP_VARS, got[i], want[i]);
     }
     unload(&b);
     aw_buf_fini(&text);

@@ -24,7 +24,8 @@ static const struct ptx_instr *nth_instr(const struct ptx_func *f, int n)
 
 Test(module, registers_are_dense_and_scoped)
 {
-    struct ptx_module *m = open_ok(HEAD ".entry k()\n{\n.reg .b32 %r<3>, x;\nmov.u32 %r2, x;\n{\n.reg .b32 %r<2>;\nmov.u32 %r1, %r0;\n}\n"
+    struct ptx_module *m = open_ok(HEAD ".entry k()\n{\n.reg .b32 %r<3>, x;\nmov.u32 %r2, x;\n{\n.reg .b32 %r<2>;\n"
+                                        "mov.u32 %r1, %r0;\n}\n"
                                         ".reg .b32 %r1<5>;\nmov.u32 %r1, %r12;\nret;\n}\n");
     struct ptx_func *f = kernel(m, "k");
 
@@ -54,7 +55,8 @@ Test(module, labels_belong_to_their_block)
 
 Test(module, modifiers_match_in_any_order)
 {
-    struct ptx_module *m = open_ok(HEAD ".entry k()\n{\n.reg .f32 %f<3>;\nadd.rn.ftz.sat.f32 %f0, %f1, %f2;\nadd.sat.f32.ftz.rn %f0, %f1, %f2;\n}\n");
+    struct ptx_module *m = open_ok(HEAD ".entry k()\n{\n.reg .f32 %f<3>;\nadd.rn.ftz.sat.f32 %f0, %f1, %f2;\n"
+                                        "add.sat.f32.ftz.rn %f0, %f1, %f2;\n}\n");
     struct ptx_func *f = kernel(m, "k");
 
     cr_assert_eq(f->n_errors, 0u, "%.*s", AW_STR_ARG(f->errors));
@@ -103,7 +105,8 @@ Test(module, operands_are_held_to_the_row)
 
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         char text[1024];
-        snprintf(text, sizeof text, HEAD ".entry k()\n{\n.reg .pred %%p<4>;\n.reg .b16 %%rs<4>;\n.reg .b32 %%r<4>;\n.reg .f32 %%f<4>;\n"
+        snprintf(text, sizeof text, HEAD ".entry k()\n{\n.reg .pred %%p<4>;\n.reg .b16 %%rs<4>;\n.reg .b32 %%r<4>;\n"
+                                         ".reg .f32 %%f<4>;\n"
                  ".reg .b64 %%rd<4>;\n%s;\n}\n.entry other() { ret; }\n", cases[i].instr);
         struct ptx_module *m = open_ok(text);
         struct ptx_func *f = kernel(m, "k");
@@ -121,7 +124,8 @@ Test(module, operands_are_held_to_the_row)
 }
 
 /* ---- Linking */
-static const char caller[] = HEAD ".extern .func (.param .b32 r) f(.param .b32 a);\n.entry k()\n{\n.param .b32 x;\n.param .b32 y;\ncall (y), f, (x);\nret;\n}\n";
+static const char caller[] = HEAD ".extern .func (.param .b32 r) f(.param .b32 a);\n.entry k()\n{\n.param .b32 x;\n"
+                                  ".param .b32 y;\ncall (y), f, (x);\nret;\n}\n";
 static const char weak[] = HEAD ".weak .func (.param .b32 r) f(.param .b32 a)\n{\nret;\n}\n";
 static const char strong[] = HEAD "\n\n.visible .func (.param .b32 r) f(.param .b32 a)\n{\nret;\n}\n";
 
@@ -173,7 +177,8 @@ Test(module, common_takes_the_largest_and_strong_beats_it)
 
 Test(module, runtime_functions_fail_only_the_kernels_that_reach_them)
 {
-    struct ptx_module *m = open_ok(HEAD ".extern .func (.param .b64 r) cudaGetParameterBufferV2();\n.extern .func free(.param .b64 p);\n"
+    struct ptx_module *m = open_ok(HEAD ".extern .func (.param .b64 r) cudaGetParameterBufferV2();\n"
+                                        ".extern .func free(.param .b64 p);\n"
                                         ".entry uses()\n{\n.param .b64 x;\ncall (x), cudaGetParameterBufferV2;\nret;\n}\n"
                                         ".entry frees()\n{\n.param .b64 x;\ncall free, (x);\nret;\n}\n");
     static const struct {
@@ -228,7 +233,8 @@ Test(module, indirect_calls_reach_what_fits)
 Test(module, recursion_is_seen)
 {
     struct ptx_module *m = open_ok(HEAD ".func b();\n.func a()\n{\ncall b;\nret;\n}\n.func b()\n{\ncall a;\nret;\n}\n"
-                                        ".func leaf()\n{\nret;\n}\n.entry k()\n{\ncall leaf;\ncall a;\nret;\n}\n.entry flat()\n{\ncall leaf;\ncall leaf;\nret;\n}\n");
+                                        ".func leaf()\n{\nret;\n}\n.entry k()\n{\ncall leaf;\ncall a;\nret;\n}\n.entry flat()\n"
+                                        "{\ncall leaf;\ncall leaf;\nret;\n}\n");
     struct aw_arena arena = { 0 };
     struct ptx_closure c;
 
@@ -329,9 +335,11 @@ Test(module, zeros_of_large_variables_stay_out_of_the_image)
 Test(module, initial_values_are_converted)
 {
     struct ptx_module *m = open_ok(HEAD ".global .f64 d[2] = {1.5, 0f3F800000};\n.global .f32 f[2] = {0.1, 2};\n"
-                                        ".global .f16 h[4] = {1.5, 65504.0, 65520.0, 5.960464477539063e-8};\n.global .bf16 b = 3.140625;\n.global .s16 s = -2;\n");
+                                        ".global .f16 h[4] = {1.5, 65504.0, 65520.0, 5.960464477539063e-8};\n"
+                                        ".global .bf16 b = 3.140625;\n.global .s16 s = -2;\n");
     struct aw_manifest *mf = ptx_manifest_build(m);
-    static const unsigned char want[] = { 0, 0, 0, 0, 0, 0, 0xf8, 0x3f, 0, 0, 0, 0, 0, 0, 0xf0, 0x3f, 0xcd, 0xcc, 0xcc, 0x3d, 0, 0, 0, 0x40,
+    static const unsigned char want[] = { 0, 0, 0, 0, 0, 0, 0xf8, 0x3f, 0, 0, 0, 0, 0, 0, 0xf0, 0x3f, 0xcd, 0xcc, 0xcc, 0x3d, 0,
+                                          0, 0, 0x40,
                                           0, 0x3e, 0xff, 0x7b, 0, 0x7c, 1, 0, 0x49, 0x40, 0xfe, 0xff };
 
     cr_assert_eq(mf->image_size, sizeof want);

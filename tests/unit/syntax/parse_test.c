@@ -148,7 +148,8 @@ Test(parse, header)
 Test(parse, every_prefix_of_a_text)
 {
     static const char text[] = HEAD ".global .u64 p[2] = {generic(p)+8, 0xff(p)};\n.section .debug { .b8 1 }\n"
-                               ".func (.param .b32 r) f(.param .b32 a) .noreturn;\n.entry k(.param .u64 .ptr .global x) .maxntid 1\n{\n"
+                               ".func (.param .b32 r) f(.param .b32 a) .noreturn;\n"
+                               ".entry k(.param .u64 .ptr .global x) .maxntid 1\n{\n"
                                ".reg .b32 %r<3>; .loc 1 2 3, function_name n, inlined_at 1 2 3\nt: .branchtargets a, b;\n"
                                "@%p call (r), f, (a); { mov.b64 {%r1, _}, [a+4]; }\n.pragma \"x\"; }\n.alias a, b;\n";
     for (size_t len = 0; len < sizeof text; len++) {

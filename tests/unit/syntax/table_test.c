@@ -30,7 +30,8 @@ Test(table, modifiers_and_types_by_name)
     enum ptx_type type;
 
     for (unsigned i = 0; i < PTX_MOD_COUNT; i++)
-        cr_assert(ptx_mod_from(aw_str_from(ptx_mod_name((enum ptx_mod)i)), &mod) && mod == i, "%s", ptx_mod_name((enum ptx_mod)i));
+        cr_assert(ptx_mod_from(aw_str_from(ptx_mod_name((enum ptx_mod)i)), &mod) && mod == i, "%s",
+                  ptx_mod_name((enum ptx_mod)i));
     cr_assert(!ptx_mod_from(AW_STR("frob"), &mod));
     for (unsigned i = 1; i < PTX_TYPE_COUNT; i++)
         cr_assert(ptx_type_from(aw_str_from(ptx_type_name((enum ptx_type)i)), &type) && type == i);

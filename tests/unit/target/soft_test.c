@@ -50,8 +50,10 @@ static uint64_t random64(void)
 /* Few bits set, or all over, with exponents that meet. */
 static double some_double(int round)
 {
-    static const double edges[] = { 0.0, -0.0, 1.0, -1.0, 0x1p-1074, -0x1p-1074, 0x1p-1022, 0x1.fffffffffffffp-1023, 0x1.fffffffffffffp1023,
-                                    -0x1.fffffffffffffp1023, INFINITY, -INFINITY, 0x1p52, 0x1p-537, 0x1.8p-538, 0x1.0000000000001p0 };
+    static const double edges[] = { 0.0, -0.0, 1.0, -1.0, 0x1p-1074, -0x1p-1074, 0x1p-1022, 0x1.fffffffffffffp-1023,
+                                    0x1.fffffffffffffp1023,
+                                    -0x1.fffffffffffffp1023, INFINITY, -INFINITY, 0x1p52, 0x1p-537, 0x1.8p-538,
+                                    0x1.0000000000001p0 };
     uint64_t u = random64(), e = 1023 + random64() % 128 - 64;
     switch (random64() % 8) {
     case 0: return edges[u % (sizeof edges / sizeof *edges)];
@@ -71,7 +73,8 @@ static float some_float(int round)
     case 1: return of_float_bits((u & 0x807fffff) | (uint32_t)(random64() % 30) << 23);
     case 2: return of_float_bits((u & 0x80000000) | (u & 0xf) << 23 | (u & 0x70) << 16);
     case 3: return (float)some_double(round);
-    default: return of_float_bits((u & 0x807fffff) | (uint32_t)(round & 1 ? 127 + random64() % 60 - 30 : 63 + random64() % 4) << 23);
+    default:
+        return of_float_bits((u & 0x807fffff) | (uint32_t)(round & 1 ? 127 + random64() % 60 - 30 : 63 + random64() % 4) << 23);
     }
 }
 
@@ -80,7 +83,8 @@ static float some_float(int round)
 Test(soft, fused_double)
 {
     for (int i = 0; i < 4000000; i++) {
-        double x = some_double(i), y = some_double(i), z = i % 3 ? some_double(i) : -(x * y), got = soft_fma(x, y, z), want = fma(x, y, z);
+        double x = some_double(i), y = some_double(i), z = i % 3 ? some_double(i) : -(x * y), got = soft_fma(x, y, z),
+               want = fma(x, y, z);
         cr_assert(SAME(got, want), "fma(%a, %a, %a): %a, expected %a", x, y, z, got, want);
     }
 }
@@ -88,7 +92,8 @@ Test(soft, fused_double)
 Test(soft, fused_float)
 {
     for (int i = 0; i < 4000000; i++) {
-        float x = some_float(i), y = some_float(i), z = i % 3 ? some_float(i) : -(x * y), got = soft_fmaf(x, y, z), want = fmaf(x, y, z);
+        float x = some_float(i), y = some_float(i), z = i % 3 ? some_float(i) : -(x * y), got = soft_fmaf(x, y, z),
+              want = fmaf(x, y, z);
         cr_assert(SAME(got, want), "fmaf(%a, %a, %a): %a, expected %a", x, y, z, got, want);
     }
 }
@@ -124,7 +129,8 @@ Test(soft, half_to_float)
         double want = half_value(h), got = soft_extendhfsf2(half_of_bits(h));
         cr_assert(SAME(got, want), "%04x: %a, expected %a", h, got, want);
         if (want != want)
-            cr_assert_eq(bits_of_float(soft_extendhfsf2(half_of_bits(h))), (h & 0x8000) << 16 | 0x7fc00000 | (h & 0x3ff) << 13, "%04x", h);
+            cr_assert_eq(bits_of_float(soft_extendhfsf2(half_of_bits(h))), (h & 0x8000) << 16 | 0x7fc00000 | (h & 0x3ff) << 13,
+                         "%04x", h);
     }
 }
 
@@ -137,7 +143,8 @@ Test(soft, to_half)
             cr_assert(SAME(got, want), "%a: %a, expected %a", x, got, want);
         }
     for (int i = 0; i < 2000000; i++) {
-        double x = i % 2 ? some_double(1) : ldexp(some_double(1), -20), got = half_value(bits_of_half(soft_truncdfhf2(x))), want = rounded_to_half(x);
+        double x = i % 2 ? some_double(1) : ldexp(some_double(1), -20), got = half_value(bits_of_half(soft_truncdfhf2(x))),
+               want = rounded_to_half(x);
         cr_assert(SAME(got, want), "%a: %a, expected %a", x, got, want);
         float f = i % 2 ? some_float(1) : some_float(i) * 0x1p-20f;
         got = half_value(bits_of_half(soft_truncsfhf2(f)));

@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
-"""Two kernels of the corpus (../kernels.py) as Triton 3.9 compiled them for sm_80, in three stages and four warps, so that who tests needs no Triton: a product of matrices of halves and attention.
-Run under `anywarp run`; needs nothing but Python.  The PTX is Triton's output of our own kernels, by ../compile.py with TRITON_DISABLE_LINE_INFO=1:
+"""Two kernels of the corpus (../kernels.py) as Triton 3.9 compiled them for sm_80, in three stages and four warps, so that who
+tests needs no Triton: a product of matrices of halves and attention. Run under `anywarp run`; needs nothing but Python.  The PTX
+is Triton's output of our own kernels, by ../compile.py with TRITON_DISABLE_LINE_INFO=1:
 
     product.ptx      product_plain-f16-nn-64x64x160-by-32x32x32-s3-w4
     attention.ptx    attention-fp16-96x32-causal-s3-w4"""
@@ -52,7 +53,8 @@ def attention(device):
     # Numbers of a few bits, without a pattern that repeats.
     q, k, v = ([((i * s >> 5) % 61 - 30) / 16 for i in range(heads * length * d)] for s in (1103, 2371, 3539))
     out = bytearray(heads * length * d * 4)
-    device.launch(ptx('attention.ptx'), 'attention', (3, heads, 1), 128, 10240, [halves(q), halves(k), halves(v), out, length, math.log2(math.e) / d ** .5, None, None])
+    device.launch(ptx('attention.ptx'), 'attention', (3, heads, 1), 128, 10240,
+                  [halves(q), halves(k), halves(v), out, length, math.log2(math.e) / d ** .5, None, None])
     got, wrong = floats(out), 0
     for h in range(heads):
         rows = [[x[(h * length + i) * d:][:d] for i in range(length)] for x in (q, k, v)]

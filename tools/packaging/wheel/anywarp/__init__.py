@@ -1,7 +1,8 @@
 """anywarp runs unmodified CUDA programs on AMD cards, and on machines with no GPU.
 
-`import anywarp`, before torch, cupy or whatever uses CUDA, puts anywarp's libraries in the place of NVIDIA's in this process.  Under
-`anywarp run` or `python -m anywarp` they are there already, also for what has the CUDA runtime linked into it; then this does nothing.
+`import anywarp`, before torch, cupy or whatever uses CUDA, puts anywarp's libraries in the place of NVIDIA's in this process. 
+Under `anywarp run` or `python -m anywarp` they are there already, also for what has the CUDA runtime linked into it; then this
+does nothing.
 """
 # SPDX-License-Identifier: Apache-2.0
 import ctypes
@@ -30,7 +31,8 @@ def _bind():
 
 def _tools():
     """Programs that start NVIDIA's assembler find ours.  What the user has set stays."""
-    for variable, tool in (("TRITON_PTXAS_PATH", "ptxas"), ("TRITON_PTXAS_BLACKWELL_PATH", "ptxas"), ("TRITON_CUOBJDUMP_PATH", "cuobjdump")):
+    for variable, tool in (("TRITON_PTXAS_PATH", "ptxas"), ("TRITON_PTXAS_BLACKWELL_PATH", "ptxas"),
+                           ("TRITON_CUOBJDUMP_PATH", "cuobjdump")):
         os.environ.setdefault(variable, str(_toolkit / tool))
     os.environ.setdefault("TRITON_LIBCUDA_PATH", str(_libraries))
     os.environ["PATH"] = os.pathsep.join([str(_toolkit), os.environ.get("PATH", os.defpath)])

@@ -37,7 +37,7 @@ static void run(void)
 #pragma omp parallel for
     for (long row = 0; row < heads * count; row++) {
         long first = row / count * count * DEPTH;
-        attend(HOST(QUERY, float) + row * DEPTH, HOST(KEY, float) + first, HOST(VALUE, float) + first, HOST(SCORES, float) + row * count,
-               HOST(RESULT, float) + row * DEPTH, length);
+        attend(HOST(QUERY, float) + row * DEPTH, HOST(KEY, float) + first, HOST(VALUE, float) + first,
+               HOST(SCORES, float) + row * count, HOST(RESULT, float) + row * DEPTH, length);
     }
 }

@@ -62,7 +62,8 @@ static void run(void)
 {
     const float scale = 0.125f;
 
-    LAUNCH("scores", ROUND(length, 32), ROUND(length, 8), heads, 32, 8, 1, BUF(QUERY), BUF(KEY), BUF(SCORES), VAL(length), VAL(scale));
+    LAUNCH("scores", ROUND(length, 32), ROUND(length, 8), heads, 32, 8, 1, BUF(QUERY), BUF(KEY), BUF(SCORES), VAL(length),
+           VAL(scale));
     LAUNCH1("normalise", heads * length * 64, 64, BUF(SCORES), VAL(length));
     LAUNCH("weigh", DEPTH, ROUND(length, 4), heads, DEPTH, 4, 1, BUF(SCORES), BUF(VALUE), BUF(RESULT), VAL(length));
 }

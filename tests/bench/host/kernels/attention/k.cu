@@ -37,7 +37,8 @@ __global__ void normalise(float *score, int count)
 __global__ void weigh(const float *score, const float *value, float *result, int count)
 {
     int row = blockIdx.x * blockDim.y + threadIdx.y;
-    const float *weight = score + ((size_t)blockIdx.z * count + row) * count, *v = value + (size_t)blockIdx.z * count * DEPTH + threadIdx.x;
+    const float *weight = score + ((size_t)blockIdx.z * count + row) * count,
+                *v = value + (size_t)blockIdx.z * count * DEPTH + threadIdx.x;
     float sum = 0;
 
     if (row >= count)
@@ -49,8 +50,9 @@ __global__ void weigh(const float *score, const float *value, float *result, int
 
 static void run(void)
 {
-    scores<<<dim3(blocks(length, 32), blocks(length, 8), heads), dim3(32, 8)>>>(DEV(QUERY, float), DEV(KEY, float), DEV(SCORES, float), length,
-                                                                             0.125f);
+    scores<<<dim3(blocks(length, 32), blocks(length, 8), heads), dim3(32, 8)>>>(DEV(QUERY, float), DEV(KEY, float),
+                                                                                DEV(SCORES, float), length, 0.125f);
     normalise<<<heads * length / 8, 256>>>(DEV(SCORES, float), length);
-    weigh<<<dim3(blocks(length, 4), 1, heads), dim3(DEPTH, 4)>>>(DEV(SCORES, float), DEV(VALUE, float), DEV(RESULT, float), length);
+    weigh<<<dim3(blocks(length, 4), 1, heads), dim3(DEPTH, 4)>>>(DEV(SCORES, float), DEV(VALUE, float), DEV(RESULT, float),
+                                                                 length);
 }

@@ -23,7 +23,8 @@ static void check(void)
     if (!weight)
         bench_fail("out of memory");
     for (long row = 0; row < (long)heads * length; row += 5) {
-        const float *key = HOST(KEY, float) + row / length * length * DEPTH, *value = HOST(VALUE, float) + row / length * length * DEPTH;
+        const float *key = HOST(KEY, float) + row / length * length * DEPTH,
+                    *value = HOST(VALUE, float) + row / length * length * DEPTH;
         double sum = 0;
         for (int i = 0; i < length; i++) {
             double dot = 0;

@@ -1,5 +1,5 @@
-/* A step of a breadth-first search: vertices not yet reached that are neighbours of the last level's get the next level.  The step is the one
- * with the most vertices to start from, of a graph with 8 edges a vertex. */
+/* A step of a breadth-first search: vertices not yet reached that are neighbours of the last level's get the next level.  The
+ * step is the one with the most vertices to start from, of a graph with 8 edges a vertex. */
 /* SPDX-License-Identifier: Apache-2.0 */
 enum { START, EDGE, LEVEL };
 enum { DEGREE = 8 };

@@ -14,7 +14,8 @@ static inline float cumulative(float d)
 static void run(void)
 {
     float *restrict call = HOST(CALL, float), *restrict put = HOST(PUT, float);
-    const float *restrict price = HOST(PRICE, float), *restrict strike = HOST(STRIKE, float), *restrict years = HOST(YEARS, float);
+    const float *restrict price = HOST(PRICE, float), *restrict strike = HOST(STRIKE, float),
+                          *restrict years = HOST(YEARS, float);
     float r = rate, v = vol;
 
 #pragma omp parallel for simd

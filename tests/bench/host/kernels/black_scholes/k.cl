@@ -10,7 +10,8 @@ static float cumulative(float d)
 }
 
 __kernel void black_scholes(__global float *restrict call, __global float *restrict put, __global const float *restrict price,
-                            __global const float *restrict strike, __global const float *restrict years, float r, float v, int count)
+                            __global const float *restrict strike, __global const float *restrict years, float r, float v,
+                            int count)
 {
     int i = get_global_id(0);
 

@@ -28,6 +28,6 @@ __global__ void black_scholes(float *__restrict__ call, float *__restrict__ put,
 
 static void run(void)
 {
-    black_scholes<<<blocks(n, 256), 256>>>(DEV(CALL, float), DEV(PUT, float), DEV(PRICE, float), DEV(STRIKE, float), DEV(YEARS, float),
-                                           rate, vol, n);
+    black_scholes<<<blocks(n, 256), 256>>>(DEV(CALL, float), DEV(PUT, float), DEV(PRICE, float), DEV(STRIKE, float),
+                                           DEV(YEARS, float), rate, vol, n);
 }

@@ -25,7 +25,8 @@ static double cumulative_exact(double d)
 static void check(void)
 {
     for (int i = 0; i < n; i += 7) {
-        double p = HOST(PRICE, float)[i], x = HOST(STRIKE, float)[i], t = HOST(YEARS, float)[i], root = sqrt(t), v = vol, r = rate;
+        double p = HOST(PRICE, float)[i], x = HOST(STRIKE, float)[i], t = HOST(YEARS, float)[i], root = sqrt(t), v = vol,
+               r = rate;
         double d1 = (log(p / x) + (r + 0.5 * v * v) * t) / (v * root), d2 = d1 - v * root, e = exp(-r * t);
         double n1 = cumulative_exact(d1), n2 = cumulative_exact(d2);
         check_near(i, HOST(CALL, float)[i], p * n1 - x * e * n2, 1e-4);

@@ -28,7 +28,7 @@ __kernel void convolution(__global const float *image, __constant float *weights
 
 static void run(void)
 {
-    LAUNCH("convolution", ROUND(width, 32), ROUND(height, 8), 1, 32, 8, 1, BUF(IMAGE), BUF(FILTER), BUF(RESULT), VAL(width), VAL(height),
-           VAL(pitch));
+    LAUNCH("convolution", ROUND(width, 32), ROUND(height, 8), 1, 32, 8, 1, BUF(IMAGE), BUF(FILTER), BUF(RESULT), VAL(width),
+           VAL(height), VAL(pitch));
 }
 #endif

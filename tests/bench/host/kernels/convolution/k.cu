@@ -36,5 +36,6 @@ static void run(void)
     if (!copied)
         CHECK(cudaMemcpyToSymbol(weights, HOST(FILTER, float), sizeof weights));
     copied = true;
-    convolution<<<dim3(blocks(width, BX), blocks(height, BY)), dim3(BX, BY)>>>(DEV(IMAGE, float), DEV(RESULT, float), width, height, pitch);
+    convolution<<<dim3(blocks(width, BX), blocks(height, BY)), dim3(BX, BY)>>>(DEV(IMAGE, float), DEV(RESULT, float), width,
+                                                                               height, pitch);
 }

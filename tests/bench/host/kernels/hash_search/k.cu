@@ -2,8 +2,8 @@
 #include "cuda.h"
 #include "work.h"
 
-__global__ void hash_search(const unsigned long long *table, const unsigned long long *keys, unsigned long long *values, int count,
-                            unsigned mask)
+__global__ void hash_search(const unsigned long long *table, const unsigned long long *keys, unsigned long long *values,
+                            int count, unsigned mask)
 {
     int i = blockIdx.x * blockDim.x + threadIdx.x;
 
@@ -23,6 +23,6 @@ __global__ void hash_search(const unsigned long long *table, const unsigned long
 
 static void run(void)
 {
-    hash_search<<<blocks(n, 256), 256>>>(DEV(TABLE, unsigned long long), DEV(KEYS, unsigned long long), DEV(VALUES, unsigned long long), n,
-                                         (1u << bits) - 1);
+    hash_search<<<blocks(n, 256), 256>>>(DEV(TABLE, unsigned long long), DEV(KEYS, unsigned long long),
+                                         DEV(VALUES, unsigned long long), n, (1u << bits) - 1);
 }

@@ -21,8 +21,8 @@ static void add_global(volatile __global float *to, float v)
         old = seen;
 }
 
-__kernel void kmeans(__global const float *points, __global const float *centres, __global int *labels, volatile __global float *sums,
-                     volatile __global int *numbers, int count)
+__kernel void kmeans(__global const float *points, __global const float *centres, __global int *labels,
+                     volatile __global float *sums, volatile __global int *numbers, int count)
 {
     __local float centre[K][DIMS];
     volatile __local float mine[K][DIMS];

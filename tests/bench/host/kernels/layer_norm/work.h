@@ -25,7 +25,7 @@ static void check(void)
         for (int i = 0; i < cols; i++)
             square += (in[i] - mean) * (in[i] - mean);
         for (int i = 0; i < cols; i++)
-            check_near((long)row * cols + i, out[i], (in[i] - mean) / sqrt(square / cols + tiny) * HOST(SCALE, float)[i] + HOST(SHIFT, float)[i],
-                       2e-5);
+            check_near((long)row * cols + i, out[i],
+                       (in[i] - mean) / sqrt(square / cols + tiny) * HOST(SCALE, float)[i] + HOST(SHIFT, float)[i], 2e-5);
     }
 }

@@ -3,11 +3,12 @@
 #include "openmp.h"
 #include "work.h"
 
-static inline __attribute__((always_inline)) void cell(const float *restrict from, float *restrict to, long w, long cells, long y, long south,
-                                                      long north, float relax, long x, long west, long east)
+static inline __attribute__((always_inline)) void cell(const float *restrict from, float *restrict to, long w, long cells, long y,
+                                                       long south, long north, float relax, long x, long west, long east)
 {
     long i = y * w + x;
-    float f0 = from[i], f1 = from[cells + y * w + west], f2 = from[2 * cells + south * w + x], f3 = from[3 * cells + y * w + east];
+    float f0 = from[i], f1 = from[cells + y * w + west], f2 = from[2 * cells + south * w + x],
+          f3 = from[3 * cells + y * w + east];
     float f4 = from[4 * cells + north * w + x], f5 = from[5 * cells + south * w + west], f6 = from[6 * cells + south * w + east];
     float f7 = from[7 * cells + north * w + east], f8 = from[8 * cells + north * w + west];
     float rho = f0 + f1 + f2 + f3 + f4 + f5 + f6 + f7 + f8, inverse = 1.0f / rho;

@@ -9,7 +9,8 @@ __global__ void lbm(const float *__restrict__ from, float *__restrict__ to, int 
     if (x >= w || y >= h)
         return;
     int west = x ? x - 1 : w - 1, east = x < w - 1 ? x + 1 : 0, south = y ? y - 1 : h - 1, north = y < h - 1 ? y + 1 : 0;
-    float f0 = from[i], f1 = from[cells + y * w + west], f2 = from[2 * cells + south * w + x], f3 = from[3 * cells + y * w + east];
+    float f0 = from[i], f1 = from[cells + y * w + west], f2 = from[2 * cells + south * w + x],
+          f3 = from[3 * cells + y * w + east];
     float f4 = from[4 * cells + north * w + x], f5 = from[5 * cells + south * w + west], f6 = from[6 * cells + south * w + east];
     float f7 = from[7 * cells + north * w + east], f8 = from[8 * cells + north * w + west];
     float rho = f0 + f1 + f2 + f3 + f4 + f5 + f6 + f7 + f8, inverse = 1.0f / rho;

@@ -1,4 +1,5 @@
-/* A step of a lattice Boltzmann method: 9 directions in 2 dimensions, one relaxation time, periodic.  A direction's values are together. */
+/* A step of a lattice Boltzmann method: 9 directions in 2 dimensions, one relaxation time, periodic.  A direction's values are
+ * together. */
 /* SPDX-License-Identifier: Apache-2.0 */
 enum { FROM, TO };
 static const float omega = 1.2f;
@@ -35,7 +36,8 @@ static void check(void)
         u /= rho;
         v /= rho;
         for (int q = 0; q < 9; q++) {
-            double along = 3 * (dx[q] * u + dy[q] * v), rest = share[q] * rho * (1 + along + 0.5 * along * along - 1.5 * (u * u + v * v));
+            double along = 3 * (dx[q] * u + dy[q] * v),
+                   rest = share[q] * rho * (1 + along + 0.5 * along * along - 1.5 * (u * u + v * v));
             check_near(q * cells + i, HOST(TO, float)[q * cells + i], f[q] + omega * (rest - f[q]), 1e-6);
         }
     }

@@ -1,4 +1,5 @@
-/* Loops that end point by point are beyond what a compiler vectorises: the author leaves them, and shares out rows as they are done. */
+/* Loops that end point by point are beyond what a compiler vectorises: the author leaves them, and shares out rows as they are
+ * done. */
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "openmp.h"
 #include "work.h"

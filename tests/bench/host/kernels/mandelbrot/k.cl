@@ -24,7 +24,7 @@ __kernel void mandelbrot(__global int *out, int w, int h, float x0, float y0, fl
 
 static void run(void)
 {
-    LAUNCH("mandelbrot", ROUND(width, 32), ROUND(height, 8), 1, 32, 8, 1, BUF(STEPS), VAL(width), VAL(height), VAL(left), VAL(top),
-           VAL(pitch));
+    LAUNCH("mandelbrot", ROUND(width, 32), ROUND(height, 8), 1, 32, 8, 1, BUF(STEPS), VAL(width), VAL(height), VAL(left),
+           VAL(top), VAL(pitch));
 }
 #endif

@@ -14,7 +14,8 @@ static void setup(void)
     buffer(STEPS, OUT, (size_t)width * height * sizeof(int));
 }
 
-/* The number of steps hangs on the last bit (and on fused operations) near the set's edge: a few points may differ from the ones here. */
+/* The number of steps hangs on the last bit (and on fused operations) near the set's edge: a few points may differ from the ones
+ * here. */
 static void check(void)
 {
     long others = 0, all = (long)width * height;

@@ -23,8 +23,9 @@ static void check(void)
             for (int x = 0; x < nx; x++) {
                 long i = z * plane + y * nx + x;
                 bool edge = !x || !y || !z || x == nx - 1 || y == ny - 1 || z == nz - 1;
-                double want = edge ? 0 : 0.4 * in[i] + 0.1 * ((double)in[i - 1] + in[i + 1] + in[i - nx] + in[i + nx] + in[i - plane] +
-                                                             in[i + plane]);
+                double want = edge ? 0
+                                   : 0.4 * in[i] + 0.1 * ((double)in[i - 1] + in[i + 1] + in[i - nx] + in[i + nx] +
+                                                          in[i - plane] + in[i + plane]);
                 check_near(i, HOST(TO, float)[i], want, 1e-6);
             }
         }

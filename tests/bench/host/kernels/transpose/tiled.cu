@@ -20,5 +20,6 @@ __global__ void transpose_tiled(const float *from, float *to, int w, int h)
 
 static void run(void)
 {
-    transpose_tiled<<<dim3(blocks(width, 32), blocks(height, 32)), dim3(32, 8)>>>(DEV(FROM, float), DEV(TO, float), width, height);
+    transpose_tiled<<<dim3(blocks(width, 32), blocks(height, 32)), dim3(32, 8)>>>(DEV(FROM, float), DEV(TO, float), width,
+                                                                                  height);
 }

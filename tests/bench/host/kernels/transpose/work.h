@@ -15,5 +15,6 @@ static void check(void)
 {
     for (int y = 0; y < height; y++)
         for (int x = 0; x < width; x++)
-            check_near((long)x * height + y, HOST(TO, float)[(long)x * height + y], HOST(FROM, float)[(long)y * width + x], DBL_MIN);
+            check_near((long)x * height + y, HOST(TO, float)[(long)x * height + y], HOST(FROM, float)[(long)y * width + x],
+                       DBL_MIN);
 }

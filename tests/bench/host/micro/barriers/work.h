@@ -1,4 +1,5 @@
-/* Blocks of 128 threads that pass values around a ring in shared memory, 16 times with two barriers each.  A unit is a barrier of a block. */
+/* Blocks of 128 threads that pass values around a ring in shared memory, 16 times with two barriers each.  A unit is a barrier of
+ * a block. */
 /* SPDX-License-Identifier: Apache-2.0 */
 enum { RESULT };
 enum { BLOCK = 128, TURNS = 16 };

@@ -1,6 +1,6 @@
 /* variants: enqueue=-DENQUEUE queued= waited=-DWAITED */
-/* Launches of a kernel of one warp, which counts them (OpenMP: parallel regions).  enqueue: what a launch costs its caller; queued: launches
- * until the last one is done; waited: each is waited for.  A unit is a launch. */
+/* Launches of a kernel of one warp, which counts them (OpenMP: parallel regions).  enqueue: what a launch costs its caller;
+ * queued: launches until the last one is done; waited: each is waited for.  A unit is a launch. */
 /* SPDX-License-Identifier: Apache-2.0 */
 enum { COUNTER };
 static int launches;

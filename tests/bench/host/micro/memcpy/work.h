@@ -1,5 +1,6 @@
 /* variants: in_4K=-DBYTES=4096 in_64M=-DBYTES=67108864 out_64M=-DBYTES=67108864,-DOUTWARD between_64M=-DBYTES=67108864,-DBETWEEN */
-/* Copies to the device, from it, or between two of its buffers (OpenMP: one memcpy, by one thread).  A unit is a byte: bytes per ns are GB/s. */
+/* Copies to the device, from it, or between two of its buffers (OpenMP: one memcpy, by one thread).  A unit is a byte: bytes per
+ * ns are GB/s. */
 /* SPDX-License-Identifier: Apache-2.0 */
 enum { A, B };
 static long copies, bytes;

@@ -1,6 +1,6 @@
 /* variants: 1=-DSTREAMS=1 2=-DSTREAMS=2 4=-DSTREAMS=4 */
-/* 64 launches of one block with work for about 100 us, shared out over STREAMS streams (OpenMP: threads).  A unit is a launch: with two
- * processors two streams take half as long as one. */
+/* 64 launches of one block with work for about 100 us, shared out over STREAMS streams (OpenMP: threads).  A unit is a launch:
+ * with two processors two streams take half as long as one. */
 /* SPDX-License-Identifier: Apache-2.0 */
 enum { RESULT };
 enum { LAUNCHES = 64, BLOCK = 32 };
