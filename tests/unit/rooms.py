@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-# The include matrix of docs/architecture.md, and the floors of ptx/, checked against every #include; that src/core includes in one direction; that
-# calls in the compiler are told by number; that only one header reads the environment; and each public header compiled alone, as
-# C and as C++.  Usage: rooms.py SOURCE_ROOT [CC [CXX]].
+# The include matrix of docs/architecture.md, and the floors of ptx/, checked against every #include; that src/core includes in
+# one direction; that calls in the compiler are told by number; that only one header reads the environment; and each public
+# header compiled alone, as C and as C++.  Usage: rooms.py SOURCE_ROOT [CC [CXX]].
 # SPDX-License-Identifier: Apache-2.0
 import os
 import re
@@ -9,9 +9,6 @@ import subprocess
 import sys
 import tempfile
 
-LIBRARIES = ("cublas", "cudnn", "cufft", "cufile", "cupti", "curand", "cusolver", "cusparse", "cusparselt", "nccl", "nvjpeg", "nvml", "nvshmem", "nvtx")
-# Those in front of NVIDIA's own.
-FRONTS = ("nvjitlink", "nvrtc")
 # room: (folder, other rooms whose headers it may include, foreign header families it may include).  Every room may include
 # libc and itself.  src/abi's and tools' headers belong to nobody else.
 ROOMS = {
@@ -25,11 +22,9 @@ ROOMS = {
     "preload": ("src/preload", {"include", "base"}, {"elf"}),
     "ptx": ("ptx", {"include", "base", "sass"}, {"llvm", "lld"}),
     "sass": ("ptx/sass", {"base"}, set()),
-    # Of libs/, each folder is a room: what they share, and a library each.
+    # Of libs/, each folder is a room: what they share, and a library each (library_rooms).
     "common": ("libs/common", {"base"}, set()),
-    **{"libs/" + name: ("libs/" + name, {"base", "common"}, set()) for name in LIBRARIES},
     "front": ("libs/front", {"base"}, set()),
-    **{"libs/" + name: ("libs/" + name, {"include", "base", "core", "front"}, set()) for name in FRONTS},
     "tools": ("tools", None, {"elf"}),
     "simgpu": ("tests/simgpu", {"base"}, {"llvm", "elf", "hsa", "hip"}),
 }
@@ -53,8 +48,8 @@ SASS_HEADER = "sass/sass.h"
 PTX_FOLDERS = ("tab/", "syntax/", "module/", "pass/", "lower/", "simt/", "finish/")
 
 
-# Floors inside ptx/, from below: (folder or file, floors whose headers it may include).  The longest that fits a file is its floor; arrows
-# go down only.  The tables of the language and its tree are one floor in two folders.
+# Floors inside ptx/, from below: (folder or file, floors whose headers it may include).  The longest that fits a file is its
+# floor; arrows go down only.  The tables of the language and its tree are one floor in two folders.
 FLOORS = {
     "tab": ("syntax",),
     "syntax": ("tab",),
@@ -136,6 +131,18 @@ def room_of(header):
     return head if head in ROOMS and "/" in header else None
 
 
+def library_rooms(root):
+    """A room for each folder of libs/ with a table: of a CUDA library (.api), or of one in front of NVIDIA's own (.front)."""
+    found = {}
+    for name in sorted(os.listdir(os.path.join(root, "libs"))):
+        folder = os.path.join(root, "libs", name)
+        tables = {os.path.splitext(table)[1] for table in (os.listdir(folder) if os.path.isdir(folder) else ())}
+        may = {"base", "common"} if ".api" in tables else {"include", "base", "core", "front"} if ".front" in tables else None
+        if may:
+            found["libs/" + name] = ("libs/" + name, may, set())
+    return found
+
+
 def sources(root, folder):
     for at, _, names in os.walk(os.path.join(root, folder)):
         for name in sorted(names):
@@ -149,7 +156,8 @@ def check_room(root, room):
         text = open(path, encoding="utf-8").read()
         for style, header in INCLUDE.findall(text):
             other = room_of(header)
-            if other == "sass" and room == "ptx" and header != SASS_HEADER and not path.startswith(os.path.join(root, ROOMS["sass"][0])):
+            mine = path.startswith(os.path.join(root, ROOMS["sass"][0]))
+            if other == "sass" and room == "ptx" and header != SASS_HEADER and not mine:
                 yield f"{os.path.relpath(path, root)}: of room sass only {SASS_HEADER} is for others"
             if other and other != room and may is not None and other not in may:
                 yield f"{os.path.relpath(path, root)}: room {room} may not include {other}'s {header}"
@@ -183,7 +191,8 @@ def circles(arrows):
 
 
 def check_circles(root, room):
-    """Inside the room a file and the header of its name are one thing, and such things include each other in one direction only."""
+    """Inside the room a file and the header of its name are one thing, and such things include each other in one direction
+    only."""
     arrows = {}
     for path in sources(root, ROOMS[room][0]):
         name = os.path.splitext(os.path.basename(path))[0]
@@ -230,6 +239,11 @@ def self_test():
             with open(os.path.join(root, "src/core", name), "w") as f:
                 f.write(f'#include "core/{other}.h"\n')
         assert list(check_circles(root, "core")) == ["src/core: a circle of includes: b, c, d"]
+        for folder, table in (("libs/cux", "cux.api"), ("libs/nvx", "nvx.front"), ("libs/none", "a.h")):
+            os.makedirs(os.path.join(root, folder))
+            open(os.path.join(root, folder, table), "w").close()
+        assert {room: may for room, (_, may, _) in library_rooms(root).items()} == {
+            "libs/cux": {"base", "common"}, "libs/nvx": {"include", "base", "core", "front"}}
         for folder in ("libs", "ptx", "tools", "tests/simgpu", "src/base"):
             os.makedirs(os.path.join(root, folder), exist_ok=True)
         for name in ("src/base/env.h", "ptx/b.cpp", "tools/b.c"):
@@ -256,7 +270,11 @@ def main():
     cc = sys.argv[2].split() if len(sys.argv) > 2 else ["cc"]
     cxx = sys.argv[3].split() if len(sys.argv) > 3 else ["c++"]
     self_test()
-    faults = [fault for room in ROOMS for fault in check_room(root, room)]
+    ROOMS.update(library_rooms(root))
+    unknown = {name for name in os.listdir(os.path.join(root, "libs")) if os.path.isdir(os.path.join(root, "libs", name))}
+    unknown -= {"common", "front"} | {os.path.basename(room) for room in ROOMS}
+    faults = [f"libs/{name}: a folder without a table is no room" for name in sorted(unknown)]
+    faults += [fault for room in ROOMS for fault in check_room(root, room)]
     floors = list(check_floors(root))
     faults += floors + list(check_structs(root)) + list(check_names(root)) + list(check_environment(root))
     faults += list(check_circles(root, "core"))
@@ -265,7 +283,9 @@ def main():
             faults += check_header(root, header, cc, ["-xc", "-std=" + std, "-pedantic"])
         faults += check_header(root, header, cxx, ["-xc++", "-std=c++17"])
     print(f"rooms: {len(floors)} includes against the floors of ptx/")
-    print("\n".join(faults) or "rooms: all includes allowed and without circles in core, the environment read in one place, all public headers compile alone")
+    print("\n".join(faults)
+          or "rooms: all includes allowed and without circles in core, the environment read in one place, all public headers "
+             "compile alone")
     return 1 if faults else 0
 
 
