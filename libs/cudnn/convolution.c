@@ -1,7 +1,6 @@
 /* Convolution in the v7-style interface.  All of cuDNN's algorithms are one here, which needs no workspace. */
 /* SPDX-License-Identifier: Apache-2.0 */
-#include <time.h>
-
+#include "base/clock.h"
 #include "cudnn_proto.h"
 #include "handle.h"
 
@@ -192,7 +191,6 @@ static float measure(cudnnHandle_t handle, enum aw_dnn_convolve_kind kind, const
     CUdeviceptr made[3] = { 0 };
     const void *at[3];
     float one = 1, zero = 0;
-    struct timespec begin, end;
     CUresult result = aw_lib_queue_enter(&handle->queue);
     for (int i = 0; i < 3 && result == CUDA_SUCCESS; i++) {
         if (!given)
@@ -204,16 +202,16 @@ static float measure(cudnnHandle_t handle, enum aw_dnn_convolve_kind kind, const
     const void *b = shapes[0]->type == CUDNN_DATA_DOUBLE ? (const void *)&(double){ 0 } : &zero;
     if (result == CUDA_SUCCESS)
         result = cuStreamSynchronize(handle->queue.stream);
-    clock_gettime(CLOCK_MONOTONIC, &begin);
+    uint64_t begin = aw_clock_ns();
     if (result == CUDA_SUCCESS)
         *ret_status = convolve(handle, kind, d, a, shapes[0], at[0], shapes[1], at[1], shapes[2], at[2], b);
     if (result == CUDA_SUCCESS && cuStreamSynchronize(handle->queue.stream) != CUDA_SUCCESS)
         *ret_status = CUDNN_STATUS_EXECUTION_FAILED;
-    clock_gettime(CLOCK_MONOTONIC, &end);
+    uint64_t end = aw_clock_ns();
     for (int i = 0; i < 3; i++)
         if (made[i])
             cuMemFree_v2(made[i]);
-    return (float)(end.tv_sec - begin.tv_sec) * 1e3f + (float)(end.tv_nsec - begin.tv_nsec) * 1e-6f;
+    return (float)(end - begin) * 1e-6f;
 }
 
 /* The queries of one direction: names of its tensors in the order of the functions' arguments, and its shapes as x, w, y. */

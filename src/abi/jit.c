@@ -2,6 +2,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #define AW_ROOM "abi"
 #include "abi/jit.h"
+#include "base/clock.h"
 #include "base/log.h"
 
 #include <string.h>
@@ -9,7 +10,7 @@
 enum aw_status aw_abi_jit_read(unsigned n, const CUjit_option *options, void **values, struct aw_jit_options *ret)
 {
     *ret = (struct aw_jit_options){ .opt_level = 3 };
-    clock_gettime(CLOCK_MONOTONIC, &ret->start);
+    ret->start = aw_clock_ns();
     if (n && (!options || !values))
         return AW_ERR_INVALID_VALUE;
     for (unsigned i = 0; i < n; i++) {
@@ -75,17 +76,14 @@ void aw_abi_jit_write(struct aw_jit_options *options, enum aw_status status, con
     jit_log_write(&options->info, status ? "" : text);
     jit_log_write(&options->error, status ? text : "");
     if (options->wall_time) {
-        struct timespec end;
-        clock_gettime(CLOCK_MONOTONIC, &end);
-        options->spent += (float)(end.tv_sec - options->start.tv_sec) * 1e3f +
-                          (float)(end.tv_nsec - options->start.tv_nsec) / 1e6f;
+        options->spent += (float)(aw_clock_ns() - options->start) / 1e6f;
         memcpy(options->wall_time, &options->spent, sizeof options->spent);
     }
 }
 
 void aw_abi_jit_restart(struct aw_jit_options *options)
 {
-    clock_gettime(CLOCK_MONOTONIC, &options->start);
+    options->start = aw_clock_ns();
 }
 
 bool aw_abi_jit_listens(const struct aw_jit_options *options)

@@ -23,7 +23,7 @@ struct aw_jit_options {
     float *wall_time; /* milliseconds, in the option's own slot */
     float spent;      /* in earlier calls, for a link */
     unsigned opt_level;
-    struct timespec start;
+    uint64_t start; /* aw_clock_ns */
 };
 
 /* AW_ERR_INVALID_VALUE for an option that is none.  Keeps the addresses of `values` for the calls below; starts the clock. */

@@ -10,9 +10,9 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
-#include <time.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "base/demangle.h"
 #include "base/env.h"
 
@@ -32,13 +32,6 @@ static struct {
     char what[WIDTH_MAX];      /* of the last begun; held by `drawing` */
     bool plain;                /* its names are as the source has them; held by `drawing` */
 } line = { .drawing = ATOMIC_FLAG_INIT };
-
-static int64_t now_ms(void)
-{
-    struct timespec ts;
-    clock_gettime(CLOCK_MONOTONIC, &ts);
-    return (int64_t)ts.tv_sec * 1000 + ts.tv_nsec / 1000000;
-}
 
 /* A terminal that this process may write to: a shell's background job stays silent. */
 static bool wanted(void)
@@ -90,7 +83,7 @@ void aw_progress_begin(const char *what)
         unlock(); /* whoever held it is the parent's */
     }
     if (atomic_fetch_add(&line.waiting, 1) == 0)
-        atomic_store(&line.since, now_ms());
+        atomic_store(&line.since, aw_clock_ms());
     if (lock()) {
         snprintf(line.what, sizeof line.what, "%s", what);
         line.plain = false;
@@ -103,7 +96,7 @@ void aw_progress_end(void)
     atomic_fetch_add(&line.ended, 1);
     if (atomic_fetch_sub(&line.waiting, 1) > 1)
         return;
-    atomic_fetch_add(&line.waited, now_ms() - atomic_load(&line.since));
+    atomic_fetch_add(&line.waited, aw_clock_ms() - atomic_load(&line.since));
     aw_progress_hide();
 }
 
@@ -138,7 +131,7 @@ int aw_progress_tick(void)
 {
     if (!wanted())
         return -1;
-    int64_t now = now_ms(), waited = atomic_load(&line.waited) + now - atomic_load(&line.since);
+    int64_t now = aw_clock_ms(), waited = atomic_load(&line.waited) + now - atomic_load(&line.since);
     if (waited < PATIENCE_MS)
         return (int)(PATIENCE_MS - waited);
     if (now - atomic_load(&line.drawn) >= REDRAW_MS && lock()) {

@@ -14,11 +14,11 @@
 #include <sys/socket.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
-#include <time.h>
 #include <unistd.h>
 
 #include <anywarp/compiler.h>
 
+#include "base/clock.h"
 #include "base/file.h"
 #include "base/log.h"
 #include "base/progress.h"
@@ -266,13 +266,6 @@ bool aw_jit_process_usable(const struct aw_jit_process *process)
 
 /* ---- The exchange ---- */
 
-static int64_t now_ms(void)
-{
-    struct timespec ts;
-    clock_gettime(CLOCK_MONOTONIC, &ts);
-    return (int64_t)ts.tv_sec * 1000 + ts.tv_nsec / 1000000;
-}
-
 /* Seconds a compile may take; 0 = for ever. */
 static unsigned timeout_seconds(void)
 {
@@ -348,7 +341,7 @@ static enum outcome transfer(struct aw_jit_process *process, struct transfer *t)
 {
     skip_sent(t, 0);
     while (t->n_out > 0 || t->in_left > 0) {
-        int64_t left = t->deadline ? t->deadline - now_ms() : -1;
+        int64_t left = t->deadline ? t->deadline - aw_clock_ms() : -1;
         if (t->deadline && left <= 0)
             return TIMED_OUT;
         short want = (short)((t->in_left > 0 ? POLLIN : 0) | (t->n_out > 0 ? POLLOUT : 0));
@@ -536,7 +529,7 @@ enum aw_status aw_jit_process_call(struct aw_jit_process *process, const struct 
                                    char **ret_bytes, char **ret_diags, char **ret_why)
 {
     unsigned timeout = timeout_seconds();
-    int64_t deadline = timeout ? now_ms() + (int64_t)timeout * 1000 : 0;
+    int64_t deadline = timeout ? aw_clock_ms() + (int64_t)timeout * 1000 : 0;
     const char *bad = NULL;
     aw_progress_begin(what);
     enum outcome outcome =

@@ -6,6 +6,7 @@
 #include <sched.h>
 #include <time.h>
 
+#include "base/clock.h"
 #include "base/log.h"
 #include "provider/hip/internal.h"
 
@@ -20,13 +21,6 @@
 struct wait {
     uint64_t start, pause, next_look, trapped; /* nanoseconds; trapped 0: not seen */
 };
-
-static uint64_t now(void)
-{
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
-}
 
 static void pause_for(struct wait *w, uint64_t waited)
 {
@@ -62,7 +56,7 @@ static int wait_for(int dev, int (*poll)(void *what), void *what)
     int error = poll(what);
     if (error != HIP_NOT_READY)
         return error ? aw_hip_result(dev, error) : AW_OK;
-    struct wait w = { .start = now() };
+    struct wait w = { .start = aw_clock_ns() };
     w.next_look = w.start + LONG;
     for (;;) {
         if (aw_hip_dead(dev))
@@ -70,7 +64,7 @@ static int wait_for(int dev, int (*poll)(void *what), void *what)
         error = poll(what);
         if (error != HIP_NOT_READY)
             return error ? aw_hip_result(dev, error) : AW_OK;
-        uint64_t at = now();
+        uint64_t at = aw_clock_ns();
         if (given_up(&w, at, dev))
             return aw_hip_fault_of(dev);
         pause_for(&w, at - w.start);

@@ -22,13 +22,6 @@ struct aw_host_device aw_host = {
     .value_work = PTHREAD_COND_INITIALIZER,
 };
 
-uint64_t aw_host_now_ns(void)
-{
-    struct timespec ts;
-    clock_gettime(CLOCK_MONOTONIC, &ts);
-    return (uint64_t)ts.tv_sec * 1000000000u + (uint64_t)ts.tv_nsec;
-}
-
 /* ---- small files of /proc and /sys ---- */
 
 const char *aw_host_root = "";

@@ -348,7 +348,6 @@ extern __thread struct aw_host_thread aw_host_thread __attribute__((tls_model("i
 
 /* device.c: the open function's parts and the clock. */
 int aw_host_open(const char **ret_why);
-uint64_t aw_host_now_ns(void);         /* monotonic */
 const char *aw_host_target(void);      /* "host:x86-64-v3": what the compiler is asked for; static */
 extern const char *aw_host_root;       /* what /proc and /sys lie under: "" but in tests */
 uint32_t aw_host_cpu_count(void);      /* processors this process may use: affinity and cgroup quota */

@@ -19,6 +19,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "base/log.h"
 
 /* Who waits looks this long before it sleeps, or as long as waking somebody has taken of late, which is ten times that where
@@ -499,7 +500,7 @@ static void wake(void)
     if (w) {
         w->woken = true;
         aw_host.n_waking++;
-        woken_at = aw_host_now_ns();
+        woken_at = aw_clock_ns();
         pthread_cond_signal(&w->wake);
     } else if (aw_host.n_idle == 0 && aw_host.n_started < aw_host.n_workers) {
         worker_start();
@@ -562,7 +563,7 @@ uint64_t aw_host_pool_patience(void)
 /* A worker has woken. */
 static void learn_to_wait(void)
 {
-    uint64_t took = aw_host_now_ns() - woken_at;
+    uint64_t took = aw_clock_ns() - woken_at;
     took = took < SPIN_NS ? SPIN_NS : took > MOST_SPIN_NS ? MOST_SPIN_NS : took;
     spin_ns = (spin_ns * (WAKES - 1) + took) / WAKES;
 }
@@ -571,9 +572,9 @@ static void learn_to_wait(void)
 static void worker_rest(struct aw_host_worker *w)
 {
     n_spinning++;
-    uint64_t until = aw_host_now_ns() + spin_ns;
+    uint64_t until = aw_clock_ns() + spin_ns;
     aw_host_unlock();
-    while (!atomic_load_explicit(&aw_host.n_active, memory_order_relaxed) && aw_host_now_ns() < until)
+    while (!atomic_load_explicit(&aw_host.n_active, memory_order_relaxed) && aw_clock_ns() < until)
         __builtin_ia32_pause();
     aw_host_lock();
     n_spinning--;
@@ -690,8 +691,8 @@ static void guest_serve(struct aw_host_worker *w, struct aw_host_op *op)
     if (aw_host_fault_enter(&before) != AW_OK)
         return;
     become(w);
-    uint64_t until = aw_host_now_ns() + GUEST_NS;
-    while (serve_piece(w, op) && !w->parked && users(op) <= limit(op) && aw_host_now_ns() < until)
+    uint64_t until = aw_clock_ns() + GUEST_NS;
+    while (serve_piece(w, op) && !w->parked && users(op) <= limit(op) && aw_clock_ns() < until)
         continue;
     if (w->parked)
         guest_stay(w);

@@ -9,6 +9,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "base/clock.h"
 #include "base/kprint.h"
 #include "base/log.h"
 
@@ -183,7 +184,7 @@ uint64_t aw_host_globaltimer(void)
 {
     /* Real time at the first call, monotonic from there: loops that wait for it must end. */
     static _Atomic uint64_t offset;
-    uint64_t now = aw_host_now_ns(), add = atomic_load_explicit(&offset, memory_order_relaxed);
+    uint64_t now = aw_clock_ns(), add = atomic_load_explicit(&offset, memory_order_relaxed);
     if (!add) {
         struct timespec ts;
         clock_gettime(CLOCK_REALTIME, &ts);

@@ -7,6 +7,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "host.h"
 
+#include "base/clock.h"
 #include "base/log.h"
 
 #include <signal.h>
@@ -56,13 +57,13 @@ static bool any_pending(const void *owner)
  * never ends. */
 static bool wait_for_work(const void *owner, uint64_t ns)
 {
-    uint64_t until = aw_host_now_ns() + ns, pause = POLL_NS;
+    uint64_t until = aw_clock_ns() + ns, pause = POLL_NS;
     if (!any_pending(owner))
         return true;
     aw_host_lock();
     aw_host_pool_nudge();
     aw_host_unlock();
-    while (any_pending(owner) && aw_host_now_ns() < until)
+    while (any_pending(owner) && aw_clock_ns() < until)
         doze(&pause);
     return !any_pending(owner);
 }
@@ -142,8 +143,8 @@ int aw_host_device_stop(int dev, const void *owner, uint64_t grace_ns)
         return AW_OK;
     aw_warn("work that had not ended %.1f s after its context or program was stopped; what it was to write is not complete",
             (double)grace_ns / 1e9);
-    uint64_t until = aw_host_now_ns() + STOP_NS;
-    while (any_pending(owner) && aw_host_now_ns() < until) {
+    uint64_t until = aw_clock_ns() + STOP_NS;
+    while (any_pending(owner) && aw_clock_ns() < until) {
         aw_host_lock();
         kill_all(owner);
         aw_host_unlock();

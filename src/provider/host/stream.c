@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/clock.h"
 #include "base/log.h"
 
 static struct aw_host_stream *as_stream(struct aw_stream *s)
@@ -222,7 +223,7 @@ static void op_start(struct aw_host_op *op)
         return;
     case AW_HOST_OP_EVENT:
         if (op->event->stream == op->stream && op->event->seq == op->seq)
-            op->event->time_ns = aw_host_now_ns();
+            op->event->time_ns = aw_clock_ns();
         event_unref(op->event);
         op_finish(op);
         return;
@@ -387,11 +388,11 @@ static bool may_wait(void)
 /* Looks for a while whether `seq` completes or help is wanted; locked, unlocks meanwhile.  False: neither. */
 static bool look(struct aw_host_stream *s, uint64_t seq)
 {
-    uint64_t until = aw_host_now_ns() + aw_host_pool_patience();
+    uint64_t until = aw_clock_ns() + aw_host_pool_patience();
     bool done;
     s->lookers++;
     aw_host_unlock();
-    while (!(done = completed(s) >= seq || atomic_load_explicit(&s->wanted, memory_order_relaxed)) && aw_host_now_ns() < until)
+    while (!(done = completed(s) >= seq || atomic_load_explicit(&s->wanted, memory_order_relaxed)) && aw_clock_ns() < until)
         __builtin_ia32_pause();
     aw_host_lock();
     s->lookers--;

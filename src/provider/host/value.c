@@ -8,6 +8,7 @@
 #include <signal.h>
 #include <time.h>
 
+#include "base/clock.h"
 #include "base/log.h"
 
 /* Between two looks: none at first, then an eighth of what was waited already, within these. */
@@ -89,7 +90,7 @@ static uint64_t values_serve(void)
 
 static void rest(uint64_t since)
 {
-    uint64_t now = aw_host_now_ns(), waited = now - since;
+    uint64_t now = aw_clock_ns(), waited = now - since;
     if (waited < SPIN_NS) {
         aw_host_unlock();
         __builtin_ia32_pause();
@@ -129,7 +130,7 @@ static void *values_main(void *arg)
 
 void aw_host_value_start(struct aw_host_op *op)
 {
-    op->value.since = aw_host_now_ns();
+    op->value.since = aw_clock_ns();
     op->active_next = aw_host.value_head;
     aw_host.value_head = op;
     pthread_cond_signal(&aw_host.value_work);
