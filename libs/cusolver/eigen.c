@@ -183,6 +183,11 @@ cusolverStatus_t aw_solver_eigen(cusolverDnHandle_t h, const struct aw_solver_ei
 
 #define HEAD cusolverDnHandle_t h, cusolverEigMode_t mode, cublasFillMode_t uplo, int n
 #define SIZE_OK (aw_solver_mode(mode) && aw_solver_uplo(uplo) && n >= 0)
+/* Those in a range, by value or by number; of a generalised problem its type and B, besides. */
+#define IN_RANGE(function, letter, ...)                                                                                      \
+    aw_solver_eigen(h, &(struct aw_solver_eigen){ .name = function, .t = letter, .mode = mode, .uplo = uplo, .n = n, .a = a, \
+                                                  .lda = lda, .w = w, .info = info, .batch = 1, .range = range, .vl = vl,    \
+                                                  .vu = vu, .il = il, .iu = iu, .found = found, __VA_ARGS__ })
 #define EIGEN(L, letter, T, R, ev)                                                                                              \
     cusolverStatus_t awcusolver_cusolverDn##L##ev##d(HEAD, T *a, int lda, R *w, T *work, int lwork, int *info)                  \
     {                                                                                                                           \
@@ -219,23 +224,7 @@ cusolverStatus_t aw_solver_eigen(cusolverDnHandle_t h, const struct aw_solver_ei
                                                       cublasFillMode_t uplo, int n, T *a, int lda, R vl, R vu, int il, int iu,  \
                                                       int *found, R *w, T *work, int lwork, int *info)                          \
     {                                                                                                                           \
-        return range ? aw_solver_eigen(h, &(struct aw_solver_eigen){ .name = "cusolverDn" #L#ev "dx",                           \
-                                                                     .t = letter,                                               \
-                                                                     .mode = mode,                                              \
-                                                                     .uplo = uplo,                                              \
-                                                                     .n = n,                                                    \
-                                                                     .a = a,                                                    \
-                                                                     .lda = lda,                                                \
-                                                                     .w = w,                                                    \
-                                                                     .info = info,                                              \
-                                                                     .batch = 1,                                                \
-                                                                     .range = range,                                            \
-                                                                     .vl = vl,                                                  \
-                                                                     .vu = vu,                                                  \
-                                                                     .il = il,                                                  \
-                                                                     .iu = iu,                                                  \
-                                                                     .found = found })                                          \
-                     : INVALID;                                                                                                 \
+        return range ? IN_RANGE("cusolverDn" #L#ev "dx", letter) : INVALID;                                                     \
     }                                                                                                                           \
     cusolverStatus_t awcusolver_cusolverDn##L##ev##dx_bufferSize(                                                               \
         cusolverDnHandle_t h, cusolverEigMode_t mode, cusolverEigRange_t range, cublasFillMode_t uplo, int n, const T *a,       \
@@ -277,26 +266,7 @@ EIGEN(Z, 'z', cuDoubleComplex, double, heev)
         cusolverDnHandle_t h, cusolverEigType_t type, cusolverEigMode_t mode, cusolverEigRange_t range, cublasFillMode_t uplo,   \
         int n, T *a, int lda, T *b, int ldb, R vl, R vu, int il, int iu, int *found, R *w, T *work, int lwork, int *info)        \
     {                                                                                                                            \
-        return range && b ? aw_solver_eigen(h, &(struct aw_solver_eigen){ .name = "cusolverDn" #L#gv "dx",                       \
-                                                                          .t = letter,                                           \
-                                                                          .mode = mode,                                          \
-                                                                          .uplo = uplo,                                          \
-                                                                          .n = n,                                                \
-                                                                          .a = a,                                                \
-                                                                          .lda = lda,                                            \
-                                                                          .w = w,                                                \
-                                                                          .info = info,                                          \
-                                                                          .batch = 1,                                            \
-                                                                          .type = type,                                          \
-                                                                          .b = b,                                                \
-                                                                          .ldb = ldb,                                            \
-                                                                          .range = range,                                        \
-                                                                          .vl = vl,                                              \
-                                                                          .vu = vu,                                              \
-                                                                          .il = il,                                              \
-                                                                          .iu = iu,                                              \
-                                                                          .found = found })                                      \
-                          : INVALID;                                                                                             \
+        return range && b ? IN_RANGE("cusolverDn" #L#gv "dx", letter, .type = type, .b = b, .ldb = ldb) : INVALID;               \
     }                                                                                                                            \
     cusolverStatus_t awcusolver_cusolverDn##L##gv##dx_bufferSize(                                                                \
         cusolverDnHandle_t h, cusolverEigType_t type, cusolverEigMode_t mode, cusolverEigRange_t range, cublasFillMode_t uplo,   \

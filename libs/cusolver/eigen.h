@@ -53,5 +53,10 @@ struct aw_solver_svd {
     bool keeps_a; /* the matrix is read alone */
 };
 cusolverStatus_t aw_solver_svd(cusolverDnHandle_t h, const struct aw_solver_svd *p);
+/* gesvd of any width, of type `t` and with LAPACK's letters as jobs, small ones too; CUSOLVER_STATUS_INVALID_VALUE for a matrix
+ * that is wider than high, as documented. */
+cusolverStatus_t aw_solver_gesvd(cusolverDnHandle_t h, const char *name, char t, signed char jobu, signed char jobvt, int64_t m,
+                                 int64_t n, void *a, int64_t lda, void *s, void *u, int64_t ldu, void *vt, int64_t ldvt,
+                                 int *info);
 
 #endif

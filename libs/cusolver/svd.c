@@ -225,38 +225,25 @@ static bool small(int m, int n)
     return m <= 32 && n <= 32;
 }
 
+cusolverStatus_t aw_solver_gesvd(cusolverDnHandle_t h, const char *name, char t, signed char jobu, signed char jobvt, int64_t m,
+                                 int64_t n, void *a, int64_t lda, void *s, void *u, int64_t ldu, void *vt, int64_t ldvt,
+                                 int *info)
+{
+    cusolverStatus_t status = aw_solver_handle_check(h);
+    if (status != CUSOLVER_STATUS_SUCCESS || m < n) /* as documented: not wider than high */
+        return status != CUSOLVER_STATUS_SUCCESS ? status : INVALID;
+    return aw_solver_svd(h, &(struct aw_solver_svd){ .name = name, .t = t, .jobu = upper(jobu), .jobv = upper(jobvt), .m = m,
+                                                     .n = n, .a = a, .lda = lda, .s = s, .u = u, .ldu = ldu, .v = vt, .ldv = ldvt,
+                                                     .info = info, .batch = 1 });
+}
+
 #define JHEAD cusolverDnHandle_t h, cusolverEigMode_t mode
 #define SVD(L, t, T, R)                                                                                                          \
     cusolverStatus_t awcusolver_cusolverDn##L##gesvd(cusolverDnHandle_t h, signed char jobu, signed char jobvt, int m, int n,    \
                                                      T *a, int lda, R *s, T *u, int ldu, T *vt, int ldvt, T *work, int lwork,    \
                                                      R *rwork, int *info)                                                        \
     {                                                                                                                            \
-        cusolverStatus_t status = aw_solver_handle_check(h);                                                                     \
-        if (status != CUSOLVER_STATUS_SUCCESS || m < n) /* as documented: not wider than high */                                 \
-            return status != CUSOLVER_STATUS_SUCCESS ? status : INVALID;                                                         \
-        return aw_solver_svd(h, &(struct aw_solver_svd){ "cusolverDn" #L "gesvd",                                                \
-                                                         t,                                                                      \
-                                                         upper(jobu),                                                            \
-                                                         upper(jobvt),                                                           \
-                                                         m,                                                                      \
-                                                         n,                                                                      \
-                                                         0,                                                                      \
-                                                         a,                                                                      \
-                                                         lda,                                                                    \
-                                                         0,                                                                      \
-                                                         s,                                                                      \
-                                                         0,                                                                      \
-                                                         u,                                                                      \
-                                                         ldu,                                                                    \
-                                                         0,                                                                      \
-                                                         vt,                                                                     \
-                                                         ldvt,                                                                   \
-                                                         0,                                                                      \
-                                                         false,                                                                  \
-                                                         info,                                                                   \
-                                                         NULL,                                                                   \
-                                                         1,                                                                      \
-                                                         false });                                                               \
+        return aw_solver_gesvd(h, "cusolverDn" #L "gesvd", t, jobu, jobvt, m, n, a, lda, s, u, ldu, vt, ldvt, info);             \
     }                                                                                                                            \
     cusolverStatus_t awcusolver_cusolverDn##L##gesvd_bufferSize(cusolverDnHandle_t h, int m, int n, int *lwork)                  \
     {                                                                                                                            \

@@ -1,6 +1,5 @@
 /* The 64-bit interface, whose types are arguments, and the older form of it with one workspace: by the functions of each type. */
 /* SPDX-License-Identifier: Apache-2.0 */
-#include <ctype.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -317,33 +316,9 @@ cusolverStatus_t awcusolver_cusolverDnXgeev_bufferSize(cusolverDnHandle_t h, cus
         cudaDataType compute
 #define SVD_LETTER (real_of(type, type_s) && type == compute ? letter(type, type_u, type_vt) : 0)
 #define SVD_VALID (aw_solver_fits(m, 0) && aw_solver_fits(n, 0) && m >= n)
-#define SVD                                                                                      \
-    BEGIN(SVD_LETTER);                                                                           \
-    if (m < n) /* as documented: not wider than high */                                          \
-        return INVALID;                                                                          \
-    return aw_solver_svd(h, &(struct aw_solver_svd){ "cusolverDnXgesvd",                         \
-                                                     SVD_LETTER,                                 \
-                                                     (signed char)toupper((unsigned char)jobu),  \
-                                                     (signed char)toupper((unsigned char)jobvt), \
-                                                     m,                                          \
-                                                     n,                                          \
-                                                     0,                                          \
-                                                     a,                                          \
-                                                     lda,                                        \
-                                                     0,                                          \
-                                                     s,                                          \
-                                                     0,                                          \
-                                                     u,                                          \
-                                                     ldu,                                        \
-                                                     0,                                          \
-                                                     vt,                                         \
-                                                     ldvt,                                       \
-                                                     0,                                          \
-                                                     false,                                      \
-                                                     info,                                       \
-                                                     NULL,                                       \
-                                                     1,                                          \
-                                                     false })
+#define SVD             \
+    BEGIN(SVD_LETTER); \
+    return aw_solver_gesvd(h, "cusolverDnXgesvd", SVD_LETTER, jobu, jobvt, m, n, a, lda, s, u, ldu, vt, ldvt, info)
 BOTH(Xgesvd, Gesvd, SVD, SVD_ARGS())
 BOTH_SIZES(Xgesvd, Gesvd, SVD_LETTER, SVD_VALID, SVD_ARGS(const))
 

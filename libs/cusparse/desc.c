@@ -279,24 +279,26 @@ static cusparseStatus_t spmat_create(void *ret, struct cusparseSpMatDescr d)
 COMPRESSED(CUSPARSE_FORMAT_CSR, Csr, rows)
 COMPRESSED(CUSPARSE_FORMAT_CSC, Csc, cols)
 
+/* What is asked of a matrix of that format: what all have, and the format's own. */
+#define GET_MATRIX(FORMAT, own)         \
+    do {                                \
+        if (!d || d->format != FORMAT)  \
+            return INVALID;             \
+        SET(rows, d->rows);             \
+        SET(cols, d->cols);             \
+        own;                            \
+        SET(val, d->val);               \
+        SET(base, d->base);             \
+        SET(type, d->type);             \
+        return CUSPARSE_STATUS_SUCCESS; \
+    } while (0)
 #define COMPRESSED_GET(name, desc, pointer, NAME)                                                                      \
     cusparseStatus_t awcusparse_##name(desc d, int64_t *rows, int64_t *cols, int64_t *nnz, pointer *ptr, pointer *ind, \
                                        pointer *val, cusparseIndexType_t *ptr_type, cusparseIndexType_t *ind_type,     \
                                        cusparseIndexBase_t *base, cudaDataType *type)                                  \
     {                                                                                                                  \
-        if (!d || d->format != NAME)                                                                                   \
-            return INVALID;                                                                                            \
-        SET(rows, d->rows);                                                                                            \
-        SET(cols, d->cols);                                                                                            \
-        SET(nnz, d->nnz);                                                                                              \
-        SET(ptr, d->ptr);                                                                                              \
-        SET(ind, d->ind);                                                                                              \
-        SET(val, d->val);                                                                                              \
-        SET(ptr_type, d->ptr_type);                                                                                    \
-        SET(ind_type, d->ind_type);                                                                                    \
-        SET(base, d->base);                                                                                            \
-        SET(type, d->type);                                                                                            \
-        return CUSPARSE_STATUS_SUCCESS;                                                                                \
+        GET_MATRIX(NAME, SET(nnz, d->nnz); SET(ptr, d->ptr); SET(ind, d->ind); SET(ptr_type, d->ptr_type);             \
+                   SET(ind_type, d->ind_type));                                                                        \
     }
 COMPRESSED_GET(cusparseCsrGet, cusparseSpMatDescr_t, void *, CUSPARSE_FORMAT_CSR)
 COMPRESSED_GET(cusparseConstCsrGet, cusparseConstSpMatDescr_t, const void *, CUSPARSE_FORMAT_CSR)
@@ -318,18 +320,8 @@ COO(cusparseCreateConstCoo, cusparseConstSpMatDescr_t, const void *)
                                        pointer *val, cusparseIndexType_t *index_type, cusparseIndexBase_t *base,       \
                                        cudaDataType *type)                                                             \
     {                                                                                                                  \
-        if (!d || d->format != CUSPARSE_FORMAT_COO)                                                                    \
-            return INVALID;                                                                                            \
-        SET(rows, d->rows);                                                                                            \
-        SET(cols, d->cols);                                                                                            \
-        SET(nnz, d->nnz);                                                                                              \
-        SET(row, d->ptr);                                                                                              \
-        SET(col, d->ind);                                                                                              \
-        SET(val, d->val);                                                                                              \
-        SET(index_type, d->ind_type);                                                                                  \
-        SET(base, d->base);                                                                                            \
-        SET(type, d->type);                                                                                            \
-        return CUSPARSE_STATUS_SUCCESS;                                                                                \
+        GET_MATRIX(CUSPARSE_FORMAT_COO, SET(nnz, d->nnz); SET(row, d->ptr); SET(col, d->ind);                          \
+                   SET(index_type, d->ind_type));                                                                      \
     }
 COO_GET(cusparseCooGet, cusparseSpMatDescr_t, void *)
 COO_GET(cusparseConstCooGet, cusparseConstSpMatDescr_t, const void *)
@@ -395,18 +387,8 @@ BLOCKED_ELL(cusparseCreateConstBlockedEll, cusparseConstSpMatDescr_t, const void
                                        pointer *val, cusparseIndexType_t *index_type, cusparseIndexBase_t *base,              \
                                        cudaDataType *type)                                                                    \
     {                                                                                                                         \
-        if (!d || d->format != CUSPARSE_FORMAT_BLOCKED_ELL)                                                                   \
-            return INVALID;                                                                                                   \
-        SET(rows, d->rows);                                                                                                   \
-        SET(cols, d->cols);                                                                                                   \
-        SET(block, d->block_rows);                                                                                            \
-        SET(ell_cols, d->block_cols);                                                                                         \
-        SET(ind, d->ind);                                                                                                     \
-        SET(val, d->val);                                                                                                     \
-        SET(index_type, d->ind_type);                                                                                         \
-        SET(base, d->base);                                                                                                   \
-        SET(type, d->type);                                                                                                   \
-        return CUSPARSE_STATUS_SUCCESS;                                                                                       \
+        GET_MATRIX(CUSPARSE_FORMAT_BLOCKED_ELL, SET(block, d->block_rows); SET(ell_cols, d->block_cols); SET(ind, d->ind);    \
+                   SET(index_type, d->ind_type));                                                                             \
     }
 BLOCKED_ELL_GET(cusparseBlockedEllGet, cusparseSpMatDescr_t, void *)
 BLOCKED_ELL_GET(cusparseConstBlockedEllGet, cusparseConstSpMatDescr_t, const void *)
