@@ -62,14 +62,12 @@ static inline void test_order(test_step step, int on_card)
 static inline void test_graph(test_step step)
 {
     test_stream stream;
-    void *graph = NULL, *exec = NULL;
     float *x = float_on_device(1);
     cudaStreamCreateWithFlags(&stream, 1);
     check(cudaStreamBeginCapture(stream, 0) == 0, "begin");
     step(stream, x);
-    check(cudaStreamEndCapture(stream, &graph) == 0 && graph, "end");
+    void *exec = test_captured(stream);
     check(float_of_device(x) == 1, "capturing computes nothing");
-    check(cudaGraphInstantiate(&exec, graph, 0) == 0 && cudaGraphDestroy(graph) == 0, "instantiate");
     for (int i = 0; i < 3; i++)
         check(cudaGraphLaunch(exec, stream) == 0, "launch");
     cudaStreamSynchronize(stream);
@@ -105,12 +103,7 @@ static inline void *test_one_thread(void *arg)
 
 static inline void test_threads(test_step step, int rounds)
 {
-    pthread_t thread[4];
-    struct test_thread t = { step, rounds };
-    for (int i = 0; i < 4; i++)
-        pthread_create(&thread[i], NULL, test_one_thread, &t);
-    for (int i = 0; i < 4; i++)
-        pthread_join(thread[i], NULL);
+    test_in_threads(test_one_thread, &(struct test_thread){ step, rounds });
 }
 
 /* Handles, queued calls and captured graphs without growth. */

@@ -3,6 +3,7 @@
 #ifndef AW_TEST_LIBS_VERDICT_H
 #define AW_TEST_LIBS_VERDICT_H
 
+#include <pthread.h>
 #include <stdarg.h>
 #include <stdio.h>
 
@@ -37,6 +38,25 @@ __attribute__((format(printf, 2, 3))) static inline int check(int good, const ch
         printf("\n");
     }
     return 0;
+}
+
+/* Ends a stream's capture: what can be launched of it. */
+static inline void *test_captured(void *stream)
+{
+    void *graph = NULL, *exec = NULL;
+    check(cudaStreamEndCapture(stream, &graph) == 0 && graph, "end");
+    check(cudaGraphInstantiate(&exec, graph, 0) == 0 && cudaGraphDestroy(graph) == 0, "instantiate");
+    return exec;
+}
+
+/* Four threads at once, each with `of`, or with its number where that is NULL. */
+static inline void test_in_threads(void *(*work)(void *), void *of)
+{
+    pthread_t thread[4];
+    for (size_t i = 0; i < 4; i++)
+        pthread_create(&thread[i], NULL, work, of ? of : (void *)i);
+    for (int i = 0; i < 4; i++)
+        pthread_join(thread[i], NULL);
 }
 
 static inline int test_end(const char *name)

@@ -4,7 +4,6 @@
 #include <complex.h>
 #include <malloc.h>
 #include <math.h>
-#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -423,7 +422,7 @@ static void streams(void)
 {
     enum { N = 1 << 14 };
     float _Complex *host = malloc(N * sizeof *host), got;
-    void *a, *stream, *graph, *exec;
+    void *a, *stream, *exec;
     cufftHandle plan;
     for (int i = 0; i < N; i++)
         host[i] = 1;
@@ -434,14 +433,14 @@ static void streams(void)
     cufftSetStream(plan, stream);
     cudaStreamBeginCapture(stream, 0);
     check(cufftExecC2C(plan, a, a, -1) == 0 && cufftExecC2C(plan, a, a, 1) == 0, "captured");
-    check(cudaStreamEndCapture(stream, &graph) == 0 && cudaGraphInstantiate(&exec, graph, 0) == 0, "capture");
+    exec = test_captured(stream);
     cufftDestroy(plan); /* the graph has what it needs */
     for (int i = 0; i < 3; i++)
         check(cudaGraphLaunch(exec, stream) == 0, "launch");
     cudaStreamSynchronize(stream);
     cudaMemcpy(&got, (char *)a + 800, sizeof got, 2);
     check(cabsf(got - 4096) < 0.1f, "after three launches: %g", crealf(got));
-    cudaGraphExecDestroy(exec), cudaGraphDestroy(graph), cudaStreamDestroy(stream);
+    cudaGraphExecDestroy(exec), cudaStreamDestroy(stream);
     cudaFree(a);
     free(host);
 }
@@ -469,15 +468,6 @@ static void *thread(void *arg)
     return NULL;
 }
 
-static void threads(void)
-{
-    pthread_t t[4];
-    for (size_t i = 0; i < 4; i++)
-        pthread_create(&t[i], NULL, thread, (void *)i);
-    for (int i = 0; i < 4; i++)
-        pthread_join(t[i], NULL);
-}
-
 static void leaks(void)
 {
     size_t early = 0;
@@ -503,7 +493,7 @@ int main(int argc, char **argv)
     classic();
     descriptors();
     streams();
-    threads();
+    test_in_threads(thread, NULL);
     leaks();
     return test_end("fft");
 }

@@ -4,7 +4,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <malloc.h>
 #include <math.h>
-#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -219,14 +218,14 @@ static void statuses(void)
 static void graphs(void)
 {
     uint32_t whole[300], got[100];
-    void *device, *stream, *graph, *exec;
+    void *device, *stream, *exec;
     curandGenerator_t g = make(CURAND_RNG_PSEUDO_PHILOX4_32_10, 3, 0), h = make(CURAND_RNG_PSEUDO_PHILOX4_32_10, 3, 1);
     cudaMalloc(&device, sizeof got);
     cudaStreamCreateWithFlags(&stream, 1);
     curandSetStream(g, stream);
     cudaStreamBeginCapture(stream, 0);
     check(curandGenerate(g, device, 100) == 0, "captured");
-    check(cudaStreamEndCapture(stream, &graph) == 0 && cudaGraphInstantiate(&exec, graph, 0) == 0, "capture");
+    exec = test_captured(stream);
     curandDestroyGenerator(g); /* the graph has what it needs */
     curandGenerate(h, whole, 300);
     for (int i = 0; i < 3; i++) {
@@ -235,7 +234,7 @@ static void graphs(void)
         cudaMemcpy(got, device, sizeof got, 2);
         check(!memcmp(got, whole + 100 * i, sizeof got), "launch %d", i);
     }
-    cudaGraphExecDestroy(exec), cudaGraphDestroy(graph), cudaStreamDestroy(stream);
+    cudaGraphExecDestroy(exec), cudaStreamDestroy(stream);
     cudaFree(device);
     curandDestroyGenerator(h);
 }
@@ -252,15 +251,6 @@ static void *thread(void *arg)
         curandDestroyGenerator(g);
     }
     return NULL;
-}
-
-static void threads(void)
-{
-    pthread_t t[4];
-    for (size_t i = 0; i < 4; i++)
-        pthread_create(&t[i], NULL, thread, (void *)i);
-    for (int i = 0; i < 4; i++)
-        pthread_join(t[i], NULL);
 }
 
 static void leaks(void)
@@ -289,7 +279,7 @@ int main(int argc, char **argv)
     cuts();
     statuses();
     graphs();
-    threads();
+    test_in_threads(thread, NULL);
     leaks();
     return test_end("rand");
 }
