@@ -709,7 +709,8 @@ static bool divergence_find(struct flow *f)
 {
     struct sets *post = AW_NEW_ARRAY(&f->arena, struct sets, 1);
     bool *done = AW_NEW_ARRAY(&f->arena, bool, f->n), *seen = AW_NEW_ARRAY(&f->arena, bool, f->n);
-    struct step step = { AW_NEW_ARRAY(&f->arena, unsigned, f->n), AW_NEW_ARRAY(&f->arena, bool, f->n), AW_NEW_ARRAY(&f->arena, bool, f->n) };
+    struct step step = { AW_NEW_ARRAY(&f->arena, unsigned, f->n), AW_NEW_ARRAY(&f->arena, bool, f->n),
+                         AW_NEW_ARRAY(&f->arena, bool, f->n) };
     if (!done || !seen || !post || !step.ways || !step.side || !step.around || !postdominators_find(f, post))
         return false;
     f->post = post;

@@ -14,9 +14,10 @@ enum ptx_flow_of {
     PTX_FLOW_WAITS = 1, /* not for barriers but for waits: a block is `parted` when lanes may be elsewhere at all, and what lanes
                          * together read at one address to see what others write, is the same for them */
     PTX_FLOW_ROW = 4,   /* a block has one row of threads */
-    PTX_FLOW_ENDS = 8,  /* lanes that come to no barrier but still use shared memory, or global memory that the others use behind one (ends.c),
-                         * count as those that have one ahead */
-    PTX_FLOW_WARP = 2,  /* the wave is one warp: votes, looks at one mbarrier object and all that tells warps apart are the same for its lanes */
+    PTX_FLOW_ENDS = 8,  /* lanes that come to no barrier but still use shared memory, or global memory that the others use behind
+                         * one (ends.c), count as those that have one ahead */
+    PTX_FLOW_WARP = 2,  /* the wave is one warp: votes, looks at one mbarrier object and all that tells warps apart are the same
+                         * for its lanes */
     PTX_FLOW_ROWS = 16, /* a block's rows of threads are whole warps */
     PTX_FLOW_STEP = 32, /* lanes that are in a loop are in the same round of it, as in kernels without a meeting */
 };

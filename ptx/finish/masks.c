@@ -15,7 +15,8 @@
  * unrolled: a loop has such operations several times, alike in all that is constant, and another of them comes before
  * the loop or behind it.
  *
- * Not seen: places whose lanes wait for others in another round of one loop, or behind where the sides have met, that look otherwise. */
+ * Not seen: places whose lanes wait for others in another round of one loop, or behind where the sides have met, that look
+ * otherwise. */
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "finish/masks.h"
 
@@ -75,7 +76,8 @@ static bool operations_find(struct member_masks *m)
 {
     bool ok = true;
     for (unsigned i = 0; i < m->f->n; i++)
-        for (V x = m->f->blocks[i].parted ? LLVMGetFirstInstruction(m->f->blocks[i].bb) : NULL; ok && x; x = LLVMGetNextInstruction(x)) {
+        for (V x = m->f->blocks[i].parted ? LLVMGetFirstInstruction(m->f->blocks[i].bb) : NULL; ok && x;
+             x = LLVMGetNextInstruction(x)) {
             V callee = callee_of(x), mask = ptx_flow_mask(x);
             bool own = mask && !(m->lifted && ptx_flow_is_whole(x));
             if (own || (callee && aw_ptrmap_find(&m->functions, callee)))
@@ -154,7 +156,7 @@ struct fork {
 
 static bool side_find(struct fork *k, unsigned side, unsigned around, bool **ret)
 {
-    const struct flow *f = k->m->f;
+    struct flow *f = k->m->f;
     *ret = AW_NEW_ARRAY(&k->arena, bool, f->n);
     return *ret && ptx_flow_side(f, k->at, f->blocks[k->at].succ[side], around, k->until, *ret);
 }
@@ -343,7 +345,7 @@ static unsigned copies(const struct member_masks *m, const bool *body, const str
 /* Do lanes part somewhere of which some go by way of the loop and come to block `at` only when they have met the others? */
 static bool separated(const struct member_masks *m, const bool *body, unsigned at, bool *side, bool *ret)
 {
-    const struct flow *f = m->f;
+    struct flow *f = m->f;
     bool ok = true;
     *ret = false;
     for (unsigned p = 0; ok && !*ret && p < f->n; p++)

@@ -6,18 +6,19 @@
  * kernels where that can happen there are stops: a lane notes where it stands and goes to one block, the meeting, from where it
  * goes on when it can.
  *
- *   a barrier of the whole block   when all lanes of the wave that are left stand at such barriers: the wave executes the machine's, once
- *   a counted barrier              when all lanes of the warp that are left stand at it, the warp arrives; when it is complete, they go on
+ *   a barrier of the whole block when all lanes of the wave that are left stand at such barriers: the wave executes the
+ *   machine's, once
+ *   a counted barrier when all lanes of the warp that are left stand at it, the warp arrives; when it is complete, they go on
  *   a warp operation               when all lanes of its mask that are left stand at one of its kind with that
  *                                  mask
  *   the header of a loop           at once; of loops that spin, and of those with a stop inside: none has a second entry then
  *   the kernel's end               at once
  *
- * Stops are the barriers that the warps of a wave may reach apart, those without .aligned that the lanes of a warp may reach apart, those that
- * others do not reach any more but use memory before they end where that shows (ends.c), the loops that spin (see
- * is_spin), the warp operations that lanes of one mask may come to at different places (masks.c), and the barriers
- * and warp operations that come after these.  PTX has a whole warp execute the same barrier, but without .aligned at
- * several places.  Kernels with nothing of the kind, nearly all, are left as they are.
+ * Stops are the barriers that the warps of a wave may reach apart, those without .aligned that the lanes of a warp may reach
+ * apart, those that others do not reach any more but use memory before they end where that shows (ends.c), the loops that spin
+ * (see is_spin), the warp operations that lanes of one mask may come to at different places (masks.c), and the barriers and warp
+ * operations that come after these.  PTX has a whole warp execute the same barrier, but without .aligned at several places.
+ * Kernels with nothing of the kind, nearly all, are left as they are.
  *
  * What an operation is given is kept, and it is executed in one block for all places of its kind (struct kind), from
  * where each lane goes on behind its own.  A program whose lanes wait for others at an operation while those wait for
@@ -44,8 +45,8 @@
 typedef LLVMValueRef V;
 typedef LLVMBasicBlockRef BB;
 
-/* What a lane stands at, above the number of its place: a barrier of the block's, or on the host any; a counted one, before and after its
- * warp has arrived.  And of which kind it is, if it does not only wait. */
+/* What a lane stands at, above the number of its place: a barrier of the block's, or on the host any; a counted one, before and
+ * after its warp has arrived.  And of which kind it is, if it does not only wait. */
 enum {
     AT_WHOLE = 1 << 30, AT_COUNTED = 1 << 29, AT_COMING = 1 << 28, ARRIVES = 1 << 27, REDUCES = 1 << 26, AT_OPERATION = 1 << 25,
     PLACE = AT_OPERATION - 1
@@ -163,7 +164,7 @@ static bool masks_find(struct meeting *m, bool *ret)
 {
     struct flow warp = { 0 };
     m->apart_by_mask = false;
-    if (!ptx_masks_several(m->b->module))
+    if (m->lifted || !ptx_masks_several(m->b->module))
         return true;
     bool ok = ptx_flow_init(&warp, m->kernel, PTX_FLOW_WAITS | PTX_FLOW_WARP | PTX_FLOW_STEP | shape_of(m));
     bool *found = ok ? AW_NEW_ARRAY(&warp.arena, bool, warp.n) : NULL;
@@ -477,11 +478,18 @@ static V variable(struct meeting *m, LLVMTypeRef type)
     return p;
 }
 
+/* Has it no other places?  In lifted code that of all lanes is one of those that are here. */
+static bool is_alone(const struct meeting *m, V call)
+{
+    return is_whole_operation(m, call) || (m->lifted && ptx_flow_is_whole(call));
+}
+
 /* The block that executes it, once for all lanes that come to it, and sends each to where it goes on. */
 static bool kind_new(struct meeting *m, V call)
 {
     struct ptx_lower *b = m->b;
-    struct kind k = { .id = ptx_simt_called(call), .alone = is_whole_operation(m, call), .n_args = LLVMGetNumArgOperands(call), .place = (uint32_t)m->places.n };
+    struct kind k = { .id = ptx_simt_called(call), .alone = is_alone(m, call), .n_args = LLVMGetNumArgOperands(call),
+                      .place = (uint32_t)m->places.n };
     LLVMTypeRef type = LLVMTypeOf(call);
     bool several = LLVMGetTypeKind(type) == LLVMStructTypeKind;
     k.n_results = several ? LLVMCountStructElementTypes(type) : LLVMGetTypeKind(type) != LLVMVoidTypeKind;
@@ -504,7 +512,7 @@ static bool kind_new(struct meeting *m, V call)
 static struct kind *kind_find(struct meeting *m, V call)
 {
     for (size_t i = 0; i < m->kinds.n; i++)
-        if (!m->kinds.at[i].alone && m->kinds.at[i].id == ptx_simt_called(call))
+        if (!m->kinds.at[i].alone && !is_alone(m, call) && m->kinds.at[i].id == ptx_simt_called(call))
             return &m->kinds.at[i];
     return kind_new(m, call) ? &m->kinds.at[m->kinds.n - 1] : NULL;
 }
@@ -514,8 +522,8 @@ static V operation_mask(const struct meeting *m, V call)
     return is_whole_operation(m, call) ? b_i32(m->b, UINT32_MAX) : ptx_flow_mask(call);
 }
 
-/* Results that the meeting's block has left, at the builder's place: stored where reg2mem has those of the call stored, from `call` to the
- * end of its block.  False: something else is stored there. */
+/* Results that the meeting's block has left, at the builder's place: stored where reg2mem has those of the call stored, from
+ * `call` to the end of its block.  False: something else is stored there. */
 static bool results_take(struct meeting *m, const struct kind *k, V call)
 {
     struct ptx_lower *b = m->b;
@@ -670,12 +678,17 @@ static BB barriers_build(struct meeting *m, V state)
         LLVMBuildCondBr(b->builder, whole, m->wait, go);
         return go;
     }
-    V waits = b_ne(b, b_and(b, state, b_i32(b, AT_WHOLE | AT_COMING)), zero),
-      counted = b_ne(b, b_and(b, state, b_i32(b, AT_COUNTED)), zero);
+    /* Of lanes that stand at none the word of a barrier is not looked at: it may be another block's by now. */
+    BB counts = ptx_block_new(b, "counts"), other = ptx_block_new(b, "other");
+    V waits = b_ne(b, b_and(b, state, b_i32(b, AT_WHOLE | AT_COMING)), zero);
+    LLVMBuildCondBr(b->builder, b_ne(b, b_and(b, state, b_i32(b, AT_COUNTED)), zero), counts, other);
+    LLVMPositionBuilderAtEnd(b->builder, other);
+    LLVMBuildCondBr(b->builder, waits, m->wait, go);
+    LLVMPositionBuilderAtEnd(b->builder, counts);
     if (card->ends)
         card->barrier_recheck(card->a, load(m, m->id), load(m, m->threads), b_simt(b, PTX_SIMT_NWARPID, NULL));
     V same = b_eq(b, card->barrier_generation(card->a, load(m, m->id)), load(m, m->generation));
-    LLVMBuildCondBr(b->builder, b_or(b, waits, b_and(b, counted, same)), m->wait, go);
+    LLVMBuildCondBr(b->builder, same, m->wait, go);
     return go;
 }
 

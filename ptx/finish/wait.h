@@ -15,7 +15,8 @@ struct ptx_wait_card {
     uint32_t max_threads;        /* of a block */
     bool wave64;
     bool ends;                   /* it counts which warps have ended */
-    bool lifted;                 /* some of the module was machine code: there an operation of all lanes is one of those that are here */
+    bool lifted;                 /* some of the module was machine code: there an operation of all lanes is one of those that are
+                                  * here */
     LLVMValueRef (*active)(struct amdgpu *a);
     LLVMValueRef (*barrier_is_whole)(struct amdgpu *a, LLVMValueRef id, LLVMValueRef threads, LLVMValueRef warps);
     LLVMValueRef (*barrier_generation)(struct amdgpu *a, LLVMValueRef id);

@@ -1,5 +1,5 @@
-/* What a loop spins on may be in a small function that it calls, as unoptimised code has its atomics: such functions are inlined before
- * waits are looked for (wait.c), and references to variables followed. */
+/* What a loop spins on may be in a small function that it calls, as unoptimised code has its atomics: such functions are inlined
+ * before waits are looked for (wait.c), and references to variables followed. */
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "finish/flow.h"
 #include "finish/target.h"
@@ -15,7 +15,8 @@ bool ptx_wait_possible(V fn)
     for (BB bb = LLVMGetFirstBasicBlock(fn); bb; bb = LLVMGetNextBasicBlock(bb))
         for (V x = LLVMGetFirstInstruction(bb); x; x = LLVMGetNextInstruction(x)) {
             LLVMOpcode op = LLVMGetInstructionOpcode(x);
-            if (op == LLVMAtomicCmpXchg || (op == LLVMAtomicRMW && !ptx_flow_counts(x)) || ptx_flow_is_ordered(x) || ptx_flow_is_unaligned(x))
+            if (op == LLVMAtomicCmpXchg || (op == LLVMAtomicRMW && !ptx_flow_counts(x)) || ptx_flow_is_ordered(x) ||
+                ptx_flow_is_unaligned(x))
                 return true;
         }
     return false;
@@ -60,8 +61,8 @@ static unsigned size_inlined(V fn, unsigned kind, const struct aw_ptrmap *sizes)
     return n;
 }
 
-/* Where there are such functions, tiny ones as well, and those that are when these are in them: unoptimised code has constructors and accessors that
- * take the addresses of what a spin depends on. */
+/* Where there are such functions, tiny ones as well, and those that are when these are in them: unoptimised code has constructors
+ * and accessors that take the addresses of what a spin depends on. */
 static bool tiny_mark(LLVMModuleRef module, V kernel, unsigned kind, unsigned never)
 {
     struct aw_ptrmap sizes = { 0 };
@@ -101,7 +102,8 @@ static V local_of(LLVMBuilderRef b, V p, unsigned depth)
     return base ? LLVMBuildGEP2(b, LLVMGetGEPSourceElementType(p), base, &index, 1, "") : NULL;
 }
 
-/* Loads and stores of local variables through generic addresses become such of the variables, which LLVM can follow.  True: there were some. */
+/* Loads and stores of local variables through generic addresses become such of the variables, which LLVM can follow.  True: there
+ * were some. */
 static bool locals_rewrite(LLVMModuleRef module, V kernel)
 {
     bool any = false;

@@ -10,8 +10,8 @@
 /* Is there an exchange, or an ordered load, to spin on?  Or a barrier that lanes may reach apart? */
 bool ptx_wait_possible(LLVMValueRef fn);
 
-/* Inlines small functions that have something to spin on, and small ones that call them.  Recursive ones stay.  AW_OK, AW_ERR_OUT_OF_MEMORY or
- * ptx_passes_run's. */
+/* Inlines small functions that have something to spin on, and small ones that call them.  Recursive ones stay.  AW_OK,
+ * AW_ERR_OUT_OF_MEMORY or ptx_passes_run's. */
 int ptx_watchers_inline(LLVMModuleRef module, LLVMValueRef kernel, struct aw_buf *diags);
 
 #endif

@@ -420,9 +420,14 @@ int ptx_amdgpu_barriers_init(struct amdgpu *a)
 int ptx_amdgpu_waits(struct amdgpu *a)
 {
     const struct ptx_wait_card card = {
-        .a = a, .block = a->block, .max_threads = a->max_threads, .wave64 = a->wave64, .ends = a->ends, .lifted = a->finish->lifted,
-        .active = ptx_amdgpu_active, .barrier_is_whole = ptx_amdgpu_barrier_is_whole, .barrier_generation = ptx_amdgpu_barrier_generation,
-        .barrier_reduce = ptx_amdgpu_barrier_reduce, .barrier_arrive = ptx_amdgpu_barrier_arrive, .barrier_recheck = ptx_amdgpu_barrier_recheck,
+        .a = a, .block = a->block, .max_threads = a->max_threads, .wave64 = a->wave64, .ends = a->ends,
+        .lifted = a->finish->lifted,
+        .active = ptx_amdgpu_active,
+        .barrier_is_whole = ptx_amdgpu_barrier_is_whole,
+        .barrier_generation = ptx_amdgpu_barrier_generation,
+        .barrier_reduce = ptx_amdgpu_barrier_reduce,
+        .barrier_arrive = ptx_amdgpu_barrier_arrive,
+        .barrier_recheck = ptx_amdgpu_barrier_recheck,
         .hardware_barrier = ptx_amdgpu_hardware_barrier, .acquire = ptx_amdgpu_acquire, .tiles_never = ptx_amdgpu_tiles_never,
     };
     return ptx_card_waits(&card, &a->b, a->kernel, a->diags);

@@ -162,8 +162,8 @@ V ptx_amdgpu_read_lane(struct amdgpu *a, V v, V from)
     return intrinsic(a, "llvm.amdgcn.ds.bpermute", (V[]){ b_shl(b, from, b_i32(b, 2)), v }, 2);
 }
 
-/* `v` as a value of which LLVM knows nothing.  ds_bpermute of a constant is that constant to InstCombine, although lanes may read from one
- * that does not run, and get 0 from it. */
+/* `v` as a value of which LLVM knows nothing.  ds_bpermute of a constant is that constant to InstCombine, although lanes may read
+ * from one that does not run, and get 0 from it. */
 static V hidden(struct amdgpu *a, V v)
 {
     struct ptx_lower *b = &a->b;

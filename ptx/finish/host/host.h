@@ -76,8 +76,8 @@ struct ptx_host_machine {
     bool checks;       /* PTX_TARGET_CHECKS is asked for */
     bool shadow;       /* and PTX_TARGET_SHADOW */
 };
-/* Reads "host" or "host:cpu[,+feature,-feature ...]", LLVM's features, slow-masked-stores, check-accesses and check-memory, which is
- * check-accesses and more.  False: not one of ours or an unknown CPU; *ret then untouched. */
+/* Reads "host" or "host:cpu[,+feature,-feature ...]", LLVM's features, slow-masked-stores, check-accesses and check-memory, which
+ * is check-accesses and more.  False: not one of ours or an unknown CPU; *ret then untouched. */
 bool ptx_host_machine_parse(const char *target, struct ptx_host_machine *ret);
 void ptx_host_machine_fini(struct ptx_host_machine *machine);
 
