@@ -1,4 +1,5 @@
-// Operations of a warp that lanes of one member mask come to at different places: each waits for all of the mask, wherever they are.
+// Operations of a warp that lanes of one member mask come to at different places: each waits for all of the mask, wherever they
+// are.
 // needs: -arch=sm_80
 // variants: shared debug
 // SPDX-License-Identifier: Apache-2.0
