@@ -39,8 +39,8 @@ struct aw_units {
     uint32_t pad;
 };
 
-/* Likewise, for kernels made for AW_BLOCK_FULL that have barriers: `count` sets of AW_COUNTERS_BYTES, 0 at first, one of which a block has
- * from its beginning to its end; and behind them one that no block has, which stays 0. */
+/* Likewise, for kernels made for AW_BLOCK_FULL that have barriers: `count` sets of AW_COUNTERS_BYTES, 0 at first, one of which a
+ * block has from its beginning to its end; and behind them one that no block has, which stays 0. */
 #define AW_COUNTERS_SYMBOL "aw_counters"
 struct aw_counters {
     uint64_t sets;

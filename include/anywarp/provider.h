@@ -179,8 +179,8 @@ struct aw_provider {
     int (*stream_native)(int dev, struct aw_stream *stream, void **ret_native);
     /* Says whom to ask where a fault in the object's code is; `user` must live until the object is unloaded.  Before it runs. */
     int (*object_locator)(struct aw_object *object, aw_locate_fn *locate, void *user);
-    /* Says on standard error what was done wrong with memory ("leak of", "free of", static), `bytes` of it or 0, and who allocated it, and
-     * returns true; false, and nothing is said, unless memory is checked.  NULL where it never is. */
+    /* Says on standard error what was done wrong with memory ("leak of", "free of", static), `bytes` of it or 0, and who
+     * allocated it, and returns true; false, and nothing is said, unless memory is checked.  NULL where it never is. */
     bool (*mem_complain)(const void *address, size_t bytes, const char *what);
     bool grid_parts;     /* grids of more than 2^32 - 1 threads along x take code made for AW_BLOCK_PARTS */
     bool shared_full;    /* launches that leave no room in shared memory beside the program's take code made for AW_BLOCK_FULL */

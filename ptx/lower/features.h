@@ -17,7 +17,8 @@ enum ptx_target_feature {
     PTX_TARGET_FTZ_APPROX = 128,   /* aw.*.ftz.f32 */
     PTX_TARGET_ROUND_KNOWN = 256,  /* aw.round.fma.known.f32 */
     PTX_TARGET_BLOCKS = 512,       /* aw.block.texel */
-    PTX_TARGET_CHECKS = 1024,      /* accesses that the machine would let pass are checked: alignment, and the ends of shared memory */
+    PTX_TARGET_CHECKS = 1024,      /* accesses that the machine would let pass are checked: alignment, and the ends of shared
+                                    * memory */
     PTX_TARGET_SHADOW = 2048,      /* and so are those of other memory, by the host device's shadow of it */
 };
 

@@ -219,8 +219,9 @@ static void body_end(struct ptx_lower *l, struct ptx_func *f)
         ptx_trap(l, AW_ERR_LAUNCH_FAILED);
 }
 
-/* Of text lifted from machine code, which says no more of code that counts on it: .pragma "anywarp in step" between statements, what the lanes of a warp
- * do to memory before it comes before what they do behind it, as long as they go in step; and "anywarp cannot be lifted: …" in place of a kernel's code. */
+/* Of text lifted from machine code, which says no more of code that counts on it: .pragma "anywarp in step" between statements,
+ * what the lanes of a warp do to memory before it comes before what they do behind it, as long as they go in step; and "anywarp
+ * cannot be lifted: …" in place of a kernel's code. */
 static bool pragma_lower(struct ptx_lower *l, const struct ptx_stmt *s)
 {
     static const char cannot[] = "\"anywarp cannot be lifted: ";

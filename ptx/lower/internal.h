@@ -112,10 +112,11 @@ void ptx_loop_branch(struct ptx_lower *l, LLVMValueRef branch, LLVMBasicBlockRef
 void ptx_loop_end(struct ptx_lower *l);
 
 /* ---- Registers (registers.c) */
-/* Variables in local memory for the function's registers, which start as zero: PTX leaves them unspecified, and LLVM's undef would be worse. */
+/* Variables in local memory for the function's registers, which start as zero: PTX leaves them unspecified, and LLVM's undef
+ * would be worse. */
 bool ptx_registers_make(struct ptx_lower *l, struct ptx_func *f);
-/* Behind the body: without that zero those that one block uses alone, and writes before it reads them, as nearly all of lifted machine code are.
- * LLVM makes values of these at once, where any other costs it a walk over the function's blocks. */
+/* Behind the body: without that zero those that one block uses alone, and writes before it reads them, as nearly all of lifted
+ * machine code are.  LLVM makes values of these at once, where any other costs it a walk over the function's blocks. */
 bool ptx_registers_trim(struct ptx_lower *l, struct ptx_func *f);
 
 /* True when the current block still lacks a terminator. */

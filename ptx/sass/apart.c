@@ -1,9 +1,10 @@
 /* Operations of a warp for the lanes that are there, where others may have gone another way.
  *
- * A warp operation has no member mask in machine code; it takes the lanes that execute it together.  What a source has with a mask comes where the
- * assembler knows that lanes are together, or has a wait or a question of its own (flow.c), and may as well wait for all of its mask.  But the
- * assembler makes one atomic of those of the lanes that are there: REDUX puts together what they add, and a vote says which of them are there and
- * does it for all.  Others may be in the other branch, or at the block's barrier, and must not be waited for. */
+ * A warp operation has no member mask in machine code; it takes the lanes that execute it together.  What a source has with a
+ * mask comes where the assembler knows that lanes are together, or has a wait or a question of its own (flow.c), and may as well
+ * wait for all of its mask.  But the assembler makes one atomic of those of the lanes that are there: REDUX puts together what
+ * they add, and a vote says which of them are there and does it for all.  Others may be in the other branch, or at the block's
+ * barrier, and must not be waited for. */
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "sass/lift.h"
 
@@ -172,7 +173,8 @@ static bool waits(const struct sass_lift *l, uint32_t k)
     return op == SASS_BAR || op == SASS_WARPSYNC || op == SASS_CALL || op == SASS_BSYNC;
 }
 
-/* The question, or a reduction with one on the same straight way; and one whose result only a branch asks that is never taken here. */
+/* The question, or a reduction with one on the same straight way; and one whose result only a branch asks that is never taken
+ * here. */
 static bool takes_lanes_here(const struct sass_lift *l, uint32_t k)
 {
     enum { NEAR = 64 };

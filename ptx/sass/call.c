@@ -1,5 +1,5 @@
-/* Calls of functions of CUDA's device runtime: arguments lie in R4 and on, each 64-bit one in an even pair, and so does the result.
- * The address that is called comes out of bank 4, where each symbol has a number; which it is the compiler finds out. */
+/* Calls of functions of CUDA's device runtime: arguments lie in R4 and on, each 64-bit one in an even pair, and so does the
+ * result.  The address that is called comes out of bank 4, where each symbol has a number; which it is the compiler finds out. */
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <inttypes.h>
 

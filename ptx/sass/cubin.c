@@ -1,5 +1,5 @@
-/* Reads a cubin: an ELF file of 64 bits whose sections .text.K, .nv.info.K, .nv.constantN.K and .nv.shared.K belong to kernel K.  Every offset and
- * count of the file is checked where it is read; what does not fit makes the whole image invalid. */
+/* Reads a cubin: an ELF file of 64 bits whose sections .text.K, .nv.info.K, .nv.constantN.K and .nv.shared.K belong to kernel K.
+ * Every offset and count of the file is checked where it is read; what does not fit makes the whole image invalid. */
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "sass/cubin.h"
 
@@ -131,7 +131,8 @@ static bool read_sections(struct reader *r, const Elf64_Ehdr *eh)
         Elf64_Shdr sh;
         struct sass_section *s = &cubin->sections[i];
         memcpy(&sh, cubin->image + eh->e_shoff + i * sizeof sh, sizeof sh);
-        *s = (struct sass_section){ .type = sh.sh_type, .info = sh.sh_info, .link = sh.sh_link, .flags = sh.sh_flags, .align = sh.sh_addralign,
+        *s = (struct sass_section){ .type = sh.sh_type, .info = sh.sh_info, .link = sh.sh_link, .flags = sh.sh_flags,
+                                    .align = sh.sh_addralign,
                                     .size = sh.sh_size, .name_at = sh.sh_name };
         if (sh.sh_type == SHT_NOBITS || sh.sh_type == SHT_NULL)
             continue;
@@ -246,8 +247,11 @@ static bool read_relocs_of(struct reader *r, const struct sass_section *from)
         memcpy(&rela, from->bytes.ptr + i * size, size);
         if (rela.r_offset > UINT32_MAX || ELF64_R_SYM(rela.r_info) >= cubin->n_symbols)
             return damaged(r, "a relocation of no place or symbol");
-        relocs[kept++] = (struct sass_reloc){ .offset = (uint32_t)rela.r_offset, .kind = (uint8_t)reloc_kind((uint32_t)rela.r_info),
-                                              .type = (uint32_t)rela.r_info, .symbol = (uint32_t)ELF64_R_SYM(rela.r_info), .addend = rela.r_addend };
+        relocs[kept++] = (struct sass_reloc){ .offset = (uint32_t)rela.r_offset,
+                                              .kind = (uint8_t)reloc_kind((uint32_t)rela.r_info),
+                                              .type = (uint32_t)rela.r_info,
+                                              .symbol = (uint32_t)ELF64_R_SYM(rela.r_info),
+                                              .addend = rela.r_addend };
     }
     qsort(relocs, kept, sizeof *relocs, by_offset);
     to->relocs = (struct sass_relocs){ relocs, kept };
@@ -258,7 +262,8 @@ static bool read_relocs(struct reader *r)
 {
     for (uint32_t i = 0; i < r->cubin->n_sections; i++) {
         const struct sass_section *s = &r->cubin->sections[i];
-        bool debug = aw_str_starts(s->name, ".rel.debug") || aw_str_starts(s->name, ".rela.debug") || aw_str_starts(s->name, ".rel.nv_debug");
+        bool debug = aw_str_starts(s->name, ".rel.debug") || aw_str_starts(s->name, ".rela.debug") ||
+                     aw_str_starts(s->name, ".rel.nv_debug");
         if ((s->type == SHT_REL || s->type == SHT_RELA) && !debug && !read_relocs_of(r, s))
             return false;
     }
@@ -395,7 +400,8 @@ static void read_sizes(struct reader *r, const struct sass_bytes *info, uint32_t
     for (uint32_t at = 0; next_attr(info, &at, &attr);) {
         if (attr.size < 8 || load32(attr.value) >= r->cubin->n_symbols)
             continue;
-        uint32_t section = r->cubin->symbols[load32(attr.value)].section, which = section < r->cubin->n_sections ? code_of[section] : 0;
+        uint32_t section = r->cubin->symbols[load32(attr.value)].section,
+                 which = section < r->cubin->n_sections ? code_of[section] : 0;
         if (!which)
             continue;
         struct sass_code *code = which & 1 ? &r->cubin->kernels[(which - 1) / 2] : &r->cubin->functions[(which - 2) / 2];
@@ -426,7 +432,8 @@ static bool read_code(struct reader *r, struct aw_map *names, uint32_t section, 
 {
     const struct sass_section *text = &r->cubin->sections[section];
     *code = (struct sass_code){ .name = { text->name.ptr + 6, text->name.len - 6 }, .text = text->bytes, .symbol = UINT32_MAX,
-                                .section = (uint16_t)section, .relocs = text->relocs, .param_base = 0x160, .registers = text->info >> 24 };
+                                .section = (uint16_t)section, .relocs = text->relocs, .param_base = 0x160,
+                                .registers = text->info >> 24 };
     code->text.size -= code->text.size % SASS_INSN_SIZE;
     struct {
         const char *prefix;
@@ -444,7 +451,8 @@ static bool read_code(struct reader *r, struct aw_map *names, uint32_t section, 
         if (banks[i].relocs)
             *banks[i].relocs = s->relocs;
     }
-    const struct sass_section *shared = section_named(names, ".nv.shared.", code->name), *info = section_named(names, ".nv.info.", code->name);
+    const struct sass_section *shared = section_named(names, ".nv.shared.", code->name),
+                              *info = section_named(names, ".nv.info.", code->name);
     code->shared_size = shared && shared->size <= UINT32_MAX ? (uint32_t)shared->size : 0;
     return info ? read_info(r, code, &info->bytes) : true;
 }
@@ -493,7 +501,8 @@ static bool read_all(struct reader *r)
 
     if (!done)
         return false;
-    code_of = AW_NEW_ARRAY(&cubin->arena, uint32_t, (size_t)cubin->n_sections + 1); /* 2k + 1: kernel k, 2f + 2: function f, 0: none */
+    /* 2k + 1: kernel k, 2f + 2: function f, 0: none */
+    code_of = AW_NEW_ARRAY(&cubin->arena, uint32_t, (size_t)cubin->n_sections + 1);
     done = code_of || out_of_memory(r);
     for (uint32_t i = 0; i < cubin->n_sections && done; i++)
         if (cubin->sections[i].name.len && !aw_map_put(&names, cubin->sections[i].name, &cubin->sections[i]))
@@ -554,7 +563,9 @@ void sass_kernel_info(const struct sass_cubin *cubin, uint32_t index, struct sas
 {
     const struct sass_code *code = &cubin->kernels[index];
     *ret_info = (struct sass_kernel_info){ .name = code->name, .code_size = code->text.size, .registers = code->registers,
-                                           .shared_size = code->shared_size, .local_size = code->frame_size, .param_size = code->param_size,
+                                           .shared_size = code->shared_size,
+                                           .local_size = code->frame_size,
+                                           .param_size = code->param_size,
                                            .n_params = code->n_params, .n_barriers = code->n_barriers };
     memcpy(ret_info->max_ntid, code->max_ntid, sizeof ret_info->max_ntid);
     memcpy(ret_info->req_ntid, code->req_ntid, sizeof ret_info->req_ntid);

@@ -1,5 +1,5 @@
-/* A cubin's sections, taken apart once and checked: code, attributes, constants, symbols, relocations.  Nothing here reads outside the image,
- * whatever its bytes are.  Inside the room; sass.h is for others. */
+/* A cubin's sections, taken apart once and checked: code, attributes, constants, symbols, relocations.  Nothing here reads
+ * outside the image, whatever its bytes are.  Inside the room; sass.h is for others. */
 /* SPDX-License-Identifier: Apache-2.0 */
 #ifndef AW_PTX_SASS_CUBIN_H
 #define AW_PTX_SASS_CUBIN_H
@@ -67,8 +67,8 @@ struct sass_code {
     uint32_t symbol;                /* index in symbols */
     uint16_t section;
     struct sass_relocs relocs;      /* of the code */
-    /* Constant banks of this kernel, as in the file: 0 parameters (the driver fills it; in the file are zeros), 2 literals and jump tables, 4
-     * addresses of symbols, each an ABS64 relocation. */
+    /* Constant banks of this kernel, as in the file: 0 parameters (the driver fills it; in the file are zeros), 2 literals and
+     * jump tables, 4 addresses of symbols, each an ABS64 relocation. */
     struct sass_bytes bank0, bank2, bank4;
     struct sass_relocs bank2_relocs, bank4_relocs;
     struct sass_param *params;      /* sorted by offset */
@@ -80,7 +80,8 @@ struct sass_code {
     /* Attributes that name places in the code: byte offsets, sorted as in the file. */
     const uint32_t *exits, *syscalls, *coop_groups;
     uint32_t n_exits, n_syscalls, n_coop_groups;
-    /* INDIRECT_BRANCH_TARGETS: words as in the file: of each BRX its offset, two of flags and count, then its targets' offsets. */
+    /* INDIRECT_BRANCH_TARGETS: words as in the file: of each BRX its offset, two of flags and count, then its targets'
+     * offsets. */
     const uint32_t *indirect;
     uint32_t n_indirect;
 };

@@ -101,7 +101,8 @@ static uint8_t uniform(uint64_t reg)
     return (reg & 63) == 63 ? SASS_RZ : (uint8_t)(reg & 63);
 }
 
-static void decode_memory(const struct sass_operand_desc *d, const struct word *w, const struct sass_insn *insn, struct sass_operand *o)
+static void decode_memory(const struct sass_operand_desc *d, const struct word *w, const struct sass_insn *insn,
+                          struct sass_operand *o)
 {
     o->reg = (uint8_t)field(w, d->at[0], d->n[0]);
     o->ureg = SASS_RZ;
@@ -221,10 +222,11 @@ static bool is_nothing(const struct sass_operand_desc *d, const struct sass_insn
 const char *sass_overlooked(const struct sass_insn *insn, const bool fields[SASS_FIELDS], uint32_t slots)
 {
     static const char *const names[SASS_SLOTS] = {
-        [SASS_D] = "operand D", [SASS_P] = "operand P", [SASS_Q] = "operand Q", [SASS_A] = "operand A", [SASS_B] = "operand B",
-        [SASS_C] = "operand C", [SASS_S] = "operand S", [SASS_T] = "operand T", [SASS_U] = "operand U", [SASS_M] = "operand M",
-        [SASS_M2] = "operand M2", [SASS_UN] = "operand UN", [SASS_J] = "operand J", [SASS_K] = "operand K", [SASS_K2] = "operand K2",
-        [SASS_L] = "operand L", [SASS_L2] = "operand L2", [SASS_D2] = "operand D2", [SASS_H] = "operand H",
+        [SASS_D] = "operand D",   [SASS_P] = "operand P",   [SASS_Q] = "operand Q",   [SASS_A] = "operand A",
+        [SASS_B] = "operand B",   [SASS_C] = "operand C",   [SASS_S] = "operand S",   [SASS_T] = "operand T",
+        [SASS_U] = "operand U",   [SASS_M] = "operand M",   [SASS_M2] = "operand M2", [SASS_UN] = "operand UN",
+        [SASS_J] = "operand J",   [SASS_K] = "operand K",   [SASS_K2] = "operand K2", [SASS_L] = "operand L",
+        [SASS_L2] = "operand L2", [SASS_D2] = "operand D2", [SASS_H] = "operand H",
     };
     const struct sass_form *form = &sass_forms[insn->form];
     for (unsigned k = 0; k < form->n_modifiers; k++) {

@@ -48,8 +48,8 @@ static bool is_turns(const struct sass_insn *i)
 {
     enum { TURN = 0x3e22f983 };
     const struct sass_operand *b = &i->opnd[SASS_B];
-    return i->op == SASS_FMUL && !sass_guarded(i) && b->kind == SASS_IMM && (uint32_t)b->value == TURN && !b->neg && i->mod[SASS_F_RND] == SASS_RND_RZ &&
-           i->opnd[SASS_D].kind == SASS_REG && !i->mod[SASS_F_SAT] &&
+    return i->op == SASS_FMUL && !sass_guarded(i) && b->kind == SASS_IMM && (uint32_t)b->value == TURN && !b->neg &&
+           i->mod[SASS_F_RND] == SASS_RND_RZ && i->opnd[SASS_D].kind == SASS_REG && !i->mod[SASS_F_SAT] &&
            (!i->mod[SASS_F_PSCALE] || i->mod[SASS_F_PSCALE] == SASS_PSCALE_M1);
 }
 
@@ -60,7 +60,8 @@ void sass_turns_after(struct sass_lift *l, const struct sass_insn *i)
     for (unsigned k = 0; k < l->n_turns; k++) {
         bool written = false;
         for (int s = 0; s < 2; s++)
-            written = written || (d[s]->kind == SASS_REG && l->turns[k].reg >= d[s]->reg && l->turns[k].reg < d[s]->reg + (d[s]->regs ? d[s]->regs : 1));
+            written = written || (d[s]->kind == SASS_REG && l->turns[k].reg >= d[s]->reg &&
+                                  l->turns[k].reg < d[s]->reg + (d[s]->regs ? d[s]->regs : 1));
         if (!written)
             l->turns[n++] = l->turns[k];
     }
@@ -233,8 +234,9 @@ static void mufu_f16(struct sass_lift *l, const struct sass_insn *i, unsigned fn
 void sass_emit_mufu(struct sass_lift *l, const struct sass_insn *i)
 {
     static const char *const names[] = {
-        [SASS_FN_COS] = "cos.approx.ftz", [SASS_FN_SIN] = "sin.approx.ftz", [SASS_FN_EX2] = "ex2.approx.ftz", [SASS_FN_LG2] = "lg2.approx.ftz",
-        [SASS_FN_RCP] = "rcp.approx.ftz", [SASS_FN_RSQ] = "rsqrt.approx.ftz", [SASS_FN_SQRT] = "sqrt.approx.ftz", [SASS_FN_TANH] = "tanh.approx",
+        [SASS_FN_COS] = "cos.approx.ftz",   [SASS_FN_SIN] = "sin.approx.ftz", [SASS_FN_EX2] = "ex2.approx.ftz",
+        [SASS_FN_LG2] = "lg2.approx.ftz",   [SASS_FN_RCP] = "rcp.approx.ftz", [SASS_FN_RSQ] = "rsqrt.approx.ftz",
+        [SASS_FN_SQRT] = "sqrt.approx.ftz", [SASS_FN_TANH] = "tanh.approx",
     };
     unsigned fn = sass_mod(l, SASS_F_FN);
     if (fn == SASS_FN_RCP64H || fn == SASS_FN_RSQ64H) {
@@ -253,8 +255,8 @@ void sass_emit_mufu(struct sass_lift *l, const struct sass_insn *i)
     if (fn == SASS_FN_COS || fn == SASS_FN_SIN) {
         const struct sass_turns *turns = angle_of(l, &i->opnd[SASS_B]);
         if (turns) {
-            sass_do(l, "%s.approx%s.f32 %s, %s", fn == SASS_FN_COS ? "cos" : "sin", turns->ftz ? ".ftz" : "", sass_dest(l, &i->opnd[SASS_D], 0).s,
-                    turns->angle.s);
+            sass_do(l, "%s.approx%s.f32 %s, %s", fn == SASS_FN_COS ? "cos" : "sin", turns->ftz ? ".ftz" : "",
+                    sass_dest(l, &i->opnd[SASS_D], 0).s, turns->angle.s);
             return;
         }
         x = radians(l, x);
@@ -262,7 +264,8 @@ void sass_emit_mufu(struct sass_lift *l, const struct sass_insn *i)
     sass_do(l, "%s.f32 %s, %s", names[fn], sass_dest(l, &i->opnd[SASS_D], 0).s, x.s);
 }
 
-/* The slow way is right for all operands; the quick one for those whose exponents are far from both ends, which is all that is asked here. */
+/* The slow way is right for all operands; the quick one for those whose exponents are far from both ends, which is all that is
+ * asked here. */
 void sass_emit_fchk(struct sass_lift *l, const struct sass_insn *i)
 {
     struct sass_text in[2] = { f32_bits(l, &i->opnd[SASS_A]), f32_bits(l, &i->opnd[SASS_B]) }, far[2], q = sass_temp(l, 'q');
@@ -312,9 +315,10 @@ static struct type type_of(unsigned field)
 static struct type from_of(unsigned field)
 {
     static const uint8_t types[] = {
-        [SASS_FROM_F16] = SASS_TYPE_F16, [SASS_FROM_F32] = SASS_TYPE_F32, [SASS_FROM_F64] = SASS_TYPE_F64, [SASS_FROM_BF16] = SASS_TYPE_BF16, [SASS_FROM_U8] = SASS_TYPE_U8,
-        [SASS_FROM_S8] = SASS_TYPE_S8, [SASS_FROM_U16] = SASS_TYPE_U16, [SASS_FROM_S16] = SASS_TYPE_S16, [SASS_FROM_U32] = SASS_TYPE_U32,
-        [SASS_FROM_S32] = SASS_TYPE_S32, [SASS_FROM_U64] = SASS_TYPE_U64, [SASS_FROM_S64] = SASS_TYPE_S64,
+        [SASS_FROM_F16] = SASS_TYPE_F16,   [SASS_FROM_F32] = SASS_TYPE_F32, [SASS_FROM_F64] = SASS_TYPE_F64,
+        [SASS_FROM_BF16] = SASS_TYPE_BF16, [SASS_FROM_U8] = SASS_TYPE_U8,   [SASS_FROM_S8] = SASS_TYPE_S8,
+        [SASS_FROM_U16] = SASS_TYPE_U16,   [SASS_FROM_S16] = SASS_TYPE_S16, [SASS_FROM_U32] = SASS_TYPE_U32,
+        [SASS_FROM_S32] = SASS_TYPE_S32,   [SASS_FROM_U64] = SASS_TYPE_U64, [SASS_FROM_S64] = SASS_TYPE_S64,
     };
     return type_of(field < sizeof types ? types[field] : 0);
 }
@@ -365,7 +369,8 @@ void sass_emit_frnd(struct sass_lift *l, const struct sass_insn *i)
 
 void sass_emit_f2i(struct sass_lift *l, const struct sass_insn *i)
 {
-    struct type to = type_of(sass_mod(l, SASS_F_TYPE) ? sass_mod(l, SASS_F_TYPE) : SASS_TYPE_S32), from = from_of(sass_mod(l, SASS_F_FROM));
+    struct type to = type_of(sass_mod(l, SASS_F_TYPE) ? sass_mod(l, SASS_F_TYPE) : SASS_TYPE_S32),
+                from = from_of(sass_mod(l, SASS_F_FROM));
     struct sass_text x = float_in(l, &i->opnd[SASS_B], from), v = sass_temp(l, to.bits == 64 ? 'w' : 't');
     sass_step(l, "cvt%s%s.%s.%s %s, %s", rounding_to_int(l), from.bits == 32 ? ftz(l) : "", to.name, from.name, v.s, x.s);
     /* Of NaN PTX makes 0 where neither type has 64 bits, else the type's highest bit; .NTZ says that it is 0. */
@@ -390,7 +395,8 @@ void sass_emit_f2i(struct sass_lift *l, const struct sass_insn *i)
 void sass_emit_i2f(struct sass_lift *l, const struct sass_insn *i)
 {
     const struct sass_operand *b = &i->opnd[SASS_B];
-    struct type to = type_of(sass_mod(l, SASS_F_TYPE)), from = from_of(sass_mod(l, SASS_F_FROM) ? sass_mod(l, SASS_F_FROM) : SASS_FROM_S32);
+    struct type to = type_of(sass_mod(l, SASS_F_TYPE)),
+                from = from_of(sass_mod(l, SASS_F_FROM) ? sass_mod(l, SASS_F_FROM) : SASS_FROM_S32);
     struct sass_operand high = *b; /* an immediate of 64 bits is the high half */
     high.value = (int64_t)((uint64_t)b->value << 32);
     struct sass_text x = from.bits == 64 ? sass_int64(l, b->kind == SASS_IMM ? &high : b) : sass_int(l, b);
@@ -408,22 +414,26 @@ void sass_emit_f2fp(struct sass_lift *l, const struct sass_insn *i)
 {
     const struct sass_operand *o = i->opnd;
     bool clamped = sass_mod(l, SASS_F_RELU), finite = sass_mod(l, SASS_F_SATFINITE);
-    const char *relu = clamped ? finite ? ".relu.satfinite" : ".relu" : finite ? ".satfinite" : "", *type = sass_mod(l, SASS_F_TYPE) == SASS_TYPE_BF16 ? "bf16" : "f16";
+    const char *relu = clamped ? finite ? ".relu.satfinite" : ".relu" : finite ? ".satfinite" : "",
+        *type = sass_mod(l, SASS_F_TYPE) == SASS_TYPE_BF16 ? "bf16" : "f16";
     struct sass_text b = sass_f32(l, &o[SASS_B]);
     if (o[SASS_A].kind != SASS_NONE) {
-        sass_do(l, "cvt%s%s.%sx2.f32 %s, %s, %s", rounding(l), relu, type, sass_dest(l, &o[SASS_D], 0).s, sass_f32(l, &o[SASS_A]).s, b.s);
+        sass_do(l, "cvt%s%s.%sx2.f32 %s, %s, %s", rounding(l), relu, type, sass_dest(l, &o[SASS_D], 0).s,
+                sass_f32(l, &o[SASS_A]).s, b.s);
         return;
     }
     /* .MERGE_C: b in the low half, a half of c in the high one. */
     struct sass_text low = sass_temp(l, 'h'), wide = sass_temp(l, 't');
     sass_step(l, "cvt%s%s.%s.f32 %s, %s", rounding(l), relu, type, low.s, b.s);
     sass_step(l, "cvt.u32.u16 %s, %s", wide.s, low.s);
-    sass_do(l, "prmt.b32 %s, %s, %s, %u", sass_dest(l, &o[SASS_D], 0).s, wide.s, sass_raw(l, &o[SASS_C]).s, sass_mod(l, SASS_F_H1) ? 0x7610u : 0x5410u);
+    sass_do(l, "prmt.b32 %s, %s, %s, %u", sass_dest(l, &o[SASS_D], 0).s, wide.s, sass_raw(l, &o[SASS_C]).s,
+            sass_mod(l, SASS_F_H1) ? 0x7610u : 0x5410u);
 }
 
 /* ---- Doubles */
 
-static void put_f64(struct sass_lift *l, const struct sass_insn *i, const char *op, const struct sass_operand *const in[], unsigned n)
+static void put_f64(struct sass_lift *l, const struct sass_insn *i, const char *op, const struct sass_operand *const in[],
+                    unsigned n)
 {
     struct sass_text x[3] = { 0 }, w = sass_temp(l, 'w');
     for (unsigned k = 0; k < n; k++)

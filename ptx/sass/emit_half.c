@@ -70,7 +70,8 @@ void sass_emit_hadd2(struct sass_lift *l, const struct sass_insn *i)
 {
     const struct sass_operand *o = i->opnd;
     modifiers_known(l, i);
-    if (o[SASS_A].half == SASS_HALF_F32 && sass_is_zero(&o[SASS_B]) && o[SASS_B].neg && !ftz_sat(l)[0] && !sass_mod(l, SASS_F_F32)) {
+    if (o[SASS_A].half == SASS_HALF_F32 && sass_is_zero(&o[SASS_B]) && o[SASS_B].neg && !ftz_sat(l)[0] &&
+        !sass_mod(l, SASS_F_F32)) {
         /* How a float becomes a half that is rounded toward zero: x + -0. */
         struct sass_operand whole = o[SASS_A];
         whole.half = SASS_HALF_BOTH;
@@ -117,7 +118,8 @@ void sass_emit_hfma2(struct sass_lift *l, const struct sass_insn *i)
         return;
     }
     struct sass_text a = packed(l, &o[SASS_A]), b = packed(l, &o[SASS_B]), c = packed(l, &o[SASS_C]);
-    sass_do(l, "fma.rn%s%s.%s %s, %s, %s, %s", ftz_sat(l), sass_mod(l, SASS_F_RELU) ? ".relu" : "", type2(l), sass_dest(l, &o[SASS_D], 0).s, a.s, b.s, c.s);
+    sass_do(l, "fma.rn%s%s.%s %s, %s, %s, %s", ftz_sat(l), sass_mod(l, SASS_F_RELU) ? ".relu" : "", type2(l),
+            sass_dest(l, &o[SASS_D], 0).s, a.s, b.s, c.s);
 }
 
 void sass_emit_hmnmx2(struct sass_lift *l, const struct sass_insn *i)
@@ -127,8 +129,9 @@ void sass_emit_hmnmx2(struct sass_lift *l, const struct sass_insn *i)
     if (sass_mod(l, SASS_F_F32) || !(sass_is_true(&o[SASS_S]) || sass_is_false(&o[SASS_S])))
         sass_fail(l, ".F32, or a predicate that chooses");
     struct sass_text a = packed(l, &o[SASS_A]), b = packed(l, &o[SASS_B]);
-    sass_do(l, "%s%s%s%s.%s %s, %s, %s", sass_is_true(&o[SASS_S]) ? "min" : "max", sass_mod(l, SASS_F_FTZ) ? ".ftz" : "", sass_mod(l, SASS_F_NAN) ? ".NaN" : "",
-            sass_mod(l, SASS_F_XORSIGN) ? ".xorsign.abs" : "", type2(l), sass_dest(l, &o[SASS_D], 0).s, a.s, b.s);
+    sass_do(l, "%s%s%s%s.%s %s, %s, %s", sass_is_true(&o[SASS_S]) ? "min" : "max", sass_mod(l, SASS_F_FTZ) ? ".ftz" : "",
+            sass_mod(l, SASS_F_NAN) ? ".NaN" : "", sass_mod(l, SASS_F_XORSIGN) ? ".xorsign.abs" : "", type2(l),
+            sass_dest(l, &o[SASS_D], 0).s, a.s, b.s);
 }
 
 /* In 16 bits, where what is not normal counts as 0. */

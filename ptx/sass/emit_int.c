@@ -151,7 +151,8 @@ void sass_emit_lea(struct sass_lift *l, const struct sass_insn *i)
         t = other;
     }
     if (has_carry_out(i)) {
-        struct sass_text shifted = minus_carries ? minus64(l, t.s) : sass_widen(l, t.s), sum = add64(l, shifted, addend(l, &o[SASS_B]));
+        struct sass_text shifted = minus_carries ? minus64(l, t.s) : sass_widen(l, t.s),
+                         sum = add64(l, shifted, addend(l, &o[SASS_B]));
         put_sum(l, i, sass_mod(l, SASS_F_X) ? add64(l, sum, sass_widen(l, carry_in(l, i).s)) : sum);
         return;
     }
@@ -258,7 +259,8 @@ void sass_emit_imad_hi(struct sass_lift *l, const struct sass_insn *i)
     const struct sass_operand *o = i->opnd;
     struct sass_text d = sass_dest(l, &o[SASS_D], 0);
     if (sass_is_zero(&o[SASS_C]) && !sass_mod(l, SASS_F_X) && !o[SASS_B].neg && !has_carry_out(i)) {
-        sass_do(l, "mul.hi.%s %s, %s, %s", is_signed(l) ? "s32" : "u32", d.s, sass_int(l, &o[SASS_A]).s, sass_int(l, &o[SASS_B]).s);
+        sass_do(l, "mul.hi.%s %s, %s, %s", is_signed(l) ? "s32" : "u32", d.s, sass_int(l, &o[SASS_A]).s,
+                sass_int(l, &o[SASS_B]).s);
         return;
     }
     struct sass_text carry, sum = mad64(l, i, &carry), lo, hi;
@@ -270,11 +272,12 @@ void sass_emit_imad_hi(struct sass_lift *l, const struct sass_insn *i)
 void sass_emit_idp(struct sass_lift *l, const struct sass_insn *i)
 {
     const struct sass_operand *o = i->opnd;
-    bool a = sass_mod(l, SASS_F_TYPE) == SASS_TYPE_S8 || sass_mod(l, SASS_F_TYPE) == SASS_TYPE_S16, b = sass_mod(l, SASS_F_TYPEB) == SASS_TYPEB_S8;
+    bool a = sass_mod(l, SASS_F_TYPE) == SASS_TYPE_S8 || sass_mod(l, SASS_F_TYPE) == SASS_TYPE_S16,
+         b = sass_mod(l, SASS_F_TYPEB) == SASS_TYPEB_S8;
     bool two = sass_mod(l, SASS_F_TYPE) == SASS_TYPE_U16 || sass_mod(l, SASS_F_TYPE) == SASS_TYPE_S16;
     const char *part = !two ? "" : sass_mod(l, SASS_F_PART) == SASS_PART_HI ? ".hi" : ".lo";
-    sass_do(l, "dp%ca%s.%s.%s %s, %s, %s, %s", two ? '2' : '4', part, a ? "s32" : "u32", b ? "s32" : "u32", sass_dest(l, &o[SASS_D], 0).s,
-            sass_raw(l, &o[SASS_A]).s, sass_raw(l, &o[SASS_B]).s, sass_int(l, &o[SASS_C]).s);
+    sass_do(l, "dp%ca%s.%s.%s %s, %s, %s, %s", two ? '2' : '4', part, a ? "s32" : "u32", b ? "s32" : "u32",
+            sass_dest(l, &o[SASS_D], 0).s, sass_raw(l, &o[SASS_A]).s, sass_raw(l, &o[SASS_B]).s, sass_int(l, &o[SASS_C]).s);
 }
 
 /* ---- Comparisons */
@@ -282,9 +285,9 @@ void sass_emit_idp(struct sass_lift *l, const struct sass_insn *i)
 const char *sass_cmp_name(unsigned cmp)
 {
     static const char *const names[] = {
-        [SASS_CMP_LT] = "lt", [SASS_CMP_EQ] = "eq", [SASS_CMP_LE] = "le", [SASS_CMP_GT] = "gt", [SASS_CMP_NE] = "ne", [SASS_CMP_GE] = "ge",
-        [SASS_CMP_NUM] = "num", [SASS_CMP_NAN] = "nan", [SASS_CMP_LTU] = "ltu", [SASS_CMP_EQU] = "equ", [SASS_CMP_LEU] = "leu",
-        [SASS_CMP_GTU] = "gtu", [SASS_CMP_NEU] = "neu", [SASS_CMP_GEU] = "geu",
+        [SASS_CMP_LT] = "lt",   [SASS_CMP_EQ] = "eq",   [SASS_CMP_LE] = "le",   [SASS_CMP_GT] = "gt",   [SASS_CMP_NE] = "ne",
+        [SASS_CMP_GE] = "ge",   [SASS_CMP_NUM] = "num", [SASS_CMP_NAN] = "nan", [SASS_CMP_LTU] = "ltu", [SASS_CMP_EQU] = "equ",
+        [SASS_CMP_LEU] = "leu", [SASS_CMP_GTU] = "gtu", [SASS_CMP_NEU] = "neu", [SASS_CMP_GEU] = "geu",
     };
     return cmp < sizeof names / sizeof *names && names[cmp] ? names[cmp] : "?";
 }
@@ -341,12 +344,14 @@ void sass_emit_isetp(struct sass_lift *l, const struct sass_insn *i)
     sass_step(l, "setp.%s.%s %s, %s, %s", sass_cmp_name(cmp), type, q.s, a.s, b.s);
     if (sass_mod(l, SASS_F_EX)) {
         /* The high words decide; where they are equal, the low ones' result does. */
-        struct sass_text low = sass_pred(l, &o[SASS_U]), equal = sass_temp(l, 'q'), tie = sass_temp(l, 'q'), all = sass_temp(l, 'q');
+        struct sass_text low = sass_pred(l, &o[SASS_U]), equal = sass_temp(l, 'q'), tie = sass_temp(l, 'q'),
+                         all = sass_temp(l, 'q');
         if (cmp == SASS_CMP_EQ || cmp == SASS_CMP_NE) {
             sass_step(l, "%s.pred %s, %s, %s", cmp == SASS_CMP_EQ ? "and" : "or", all.s, q.s, low.s);
         } else {
             struct sass_text strict = sass_temp(l, 'q');
-            sass_step(l, "setp.%s.%s %s, %s, %s", cmp == SASS_CMP_LT || cmp == SASS_CMP_LE ? "lt" : "gt", type, strict.s, a.s, b.s);
+            sass_step(l, "setp.%s.%s %s, %s, %s", cmp == SASS_CMP_LT || cmp == SASS_CMP_LE ? "lt" : "gt", type, strict.s, a.s,
+                      b.s);
             sass_step(l, "setp.eq.u32 %s, %s, %s", equal.s, a.s, b.s);
             sass_step(l, "and.pred %s, %s, %s", tie.s, equal.s, low.s);
             sass_step(l, "or.pred %s, %s, %s", all.s, strict.s, tie.s);
@@ -376,7 +381,9 @@ void sass_emit_imnmx(struct sass_lift *l, const struct sass_insn *i)
 
 void sass_emit_i2ip(struct sass_lift *l, const struct sass_insn *i)
 {
-    static const char *const types[] = { [SASS_TYPE_U8] = "u8", [SASS_TYPE_S8] = "s8", [SASS_TYPE_U16] = "u16", [SASS_TYPE_S16] = "s16" };
+    static const char *const types[] = {
+        [SASS_TYPE_U8] = "u8", [SASS_TYPE_S8] = "s8", [SASS_TYPE_U16] = "u16", [SASS_TYPE_S16] = "s16"
+    };
     const struct sass_operand *o = i->opnd;
     unsigned type = sass_mod(l, SASS_F_TYPE);
     const char *name = type < sizeof types / sizeof *types ? types[type] : NULL;
@@ -410,7 +417,11 @@ void sass_emit_lop3(struct sass_lift *l, const struct sass_insn *i)
     bool pred = sass_writes(&o[SASS_P]);
     (void)sass_look(l, SASS_S);
     struct sass_text d = pred ? sass_temp(l, 't') : sass_dest(l, &o[SASS_D], 0);
-    const char *simple = !sass_is_zero(&o[SASS_C]) ? NULL : table == 0xc0 ? "and" : table == 0xfc ? "or" : table == 0x3c ? "xor" : NULL;
+    const char *simple = !sass_is_zero(&o[SASS_C]) ? NULL
+                         : table == 0xc0           ? "and"
+                         : table == 0xfc           ? "or"
+                         : table == 0x3c           ? "xor"
+                                                   : NULL;
     if (!pred && !sass_writes(&o[SASS_D]))
         return;
     if (simple && pred)
@@ -463,7 +474,8 @@ void sass_emit_shf(struct sass_lift *l, const struct sass_insn *i)
     } else if (below_32 && right && high) {
         sass_do(l, "shr.%s %s, %s, %s", sign ? "s32" : "u32", d.s, sass_int(l, &o[SASS_C]).s, n.s);
     } else if (below_32) {
-        sass_do(l, "shf.%c.clamp.b32 %s, %s, %s, %s", right ? 'r' : 'l', d.s, sass_int(l, &o[SASS_A]).s, sass_int(l, &o[SASS_C]).s, n.s);
+        sass_do(l, "shf.%c.clamp.b32 %s, %s, %s, %s", right ? 'r' : 'l', d.s, sass_int(l, &o[SASS_A]).s,
+                sass_int(l, &o[SASS_C]).s, n.s);
     } else {
         struct sass_text x = sass_join(l, sass_int(l, &o[SASS_A]).s, sass_int(l, &o[SASS_C]).s), y = sass_temp(l, 'w'), lo, hi;
         sass_step(l, "%s %s, %s, %s", !right ? "shl.b64" : sign ? "shr.s64" : "shr.u64", y.s, x.s, n.s);
@@ -494,27 +506,27 @@ void sass_emit_sel(struct sass_lift *l, const struct sass_insn *i)
 
 void sass_emit_prmt(struct sass_lift *l, const struct sass_insn *i)
 {
-    static const char *const modes[] = { [SASS_MODE_F4E] = ".f4e", [SASS_MODE_B4E] = ".b4e", [SASS_MODE_RC8] = ".rc8", [SASS_MODE_ECL] = ".ecl",
-                                         [SASS_MODE_ECR] = ".ecr", [SASS_MODE_RC16] = ".rc16" };
+    static const char *const modes[] = { [SASS_MODE_F4E] = ".f4e", [SASS_MODE_B4E] = ".b4e", [SASS_MODE_RC8] = ".rc8",
+                                         [SASS_MODE_ECL] = ".ecl", [SASS_MODE_ECR] = ".ecr", [SASS_MODE_RC16] = ".rc16" };
     const struct sass_operand *o = i->opnd;
     unsigned mode = sass_mod(l, SASS_F_MODE);
     const char *name = mode < sizeof modes / sizeof *modes && modes[mode] ? modes[mode] : "";
-    sass_do(l, "prmt.b32%s %s, %s, %s, %s", name, sass_dest(l, &o[SASS_D], 0).s, sass_int(l, &o[SASS_A]).s, sass_int(l, &o[SASS_C]).s,
-            sass_int(l, &o[SASS_B]).s);
+    sass_do(l, "prmt.b32%s %s, %s, %s, %s", name, sass_dest(l, &o[SASS_D], 0).s, sass_int(l, &o[SASS_A]).s,
+            sass_int(l, &o[SASS_C]).s, sass_int(l, &o[SASS_B]).s);
 }
 
 void sass_emit_sgxt(struct sass_lift *l, const struct sass_insn *i)
 {
     const struct sass_operand *o = i->opnd;
-    sass_do(l, "szext.%s.%s %s, %s, %s", sass_mod(l, SASS_F_W) ? "wrap" : "clamp", is_signed(l) ? "s32" : "u32", sass_dest(l, &o[SASS_D], 0).s,
-            sass_int(l, &o[SASS_A]).s, sass_int(l, &o[SASS_B]).s);
+    sass_do(l, "szext.%s.%s %s, %s, %s", sass_mod(l, SASS_F_W) ? "wrap" : "clamp", is_signed(l) ? "s32" : "u32",
+            sass_dest(l, &o[SASS_D], 0).s, sass_int(l, &o[SASS_A]).s, sass_int(l, &o[SASS_B]).s);
 }
 
 void sass_emit_bmsk(struct sass_lift *l, const struct sass_insn *i)
 {
     const struct sass_operand *o = i->opnd;
-    sass_do(l, "bmsk.%s.b32 %s, %s, %s", sass_mod(l, SASS_F_W) ? "wrap" : "clamp", sass_dest(l, &o[SASS_D], 0).s, sass_int(l, &o[SASS_A]).s,
-            sass_int(l, &o[SASS_B]).s);
+    sass_do(l, "bmsk.%s.b32 %s, %s, %s", sass_mod(l, SASS_F_W) ? "wrap" : "clamp", sass_dest(l, &o[SASS_D], 0).s,
+            sass_int(l, &o[SASS_A]).s, sass_int(l, &o[SASS_B]).s);
 }
 
 void sass_emit_iabs(struct sass_lift *l, const struct sass_insn *i)
@@ -560,8 +572,8 @@ void sass_emit_flo(struct sass_lift *l, const struct sass_insn *i)
     const struct sass_operand *o = i->opnd;
     if (sass_writes(&o[SASS_P]))
         sass_fail(l, "predicate result");
-    sass_do(l, "bfind%s.%s %s, %s", sass_mod(l, SASS_F_SH) ? ".shiftamt" : "", is_signed(l) ? "s32" : "u32", sass_dest(l, &o[SASS_D], 0).s,
-            sass_int(l, &o[SASS_B]).s);
+    sass_do(l, "bfind%s.%s %s, %s", sass_mod(l, SASS_F_SH) ? ".shiftamt" : "", is_signed(l) ? "s32" : "u32",
+            sass_dest(l, &o[SASS_D], 0).s, sass_int(l, &o[SASS_B]).s);
 }
 
 void sass_emit_popc(struct sass_lift *l, const struct sass_insn *i)
@@ -597,7 +609,8 @@ static struct sass_text logic(struct sass_lift *l, const struct sass_operand *co
     }
     if (low == high)
         return logic(l, in + 1, n - 1, low);
-    struct sass_text p = sass_pred(l, &plain), q = sass_temp(l, 'q'), a = logic(l, in + 1, n - 1, high), b = logic(l, in + 1, n - 1, low);
+    struct sass_text p = sass_pred(l, &plain), q = sass_temp(l, 'q'), a = logic(l, in + 1, n - 1, high),
+                     b = logic(l, in + 1, n - 1, low);
     unsigned all = (1u << half) - 1;
     if (low == 0 && high == all)
         return p;

@@ -47,7 +47,8 @@ static struct sass_text address32(struct sass_lift *l, const struct sass_operand
 {
     static const unsigned shifts[] = { [SASS_SCALE_X4] = 2, [SASS_SCALE_X8] = 3, [SASS_SCALE_X16] = 4 };
     unsigned scale = sass_mod(l, SASS_F_SCALE), shift = scale < sizeof shifts / sizeof *shifts ? shifts[scale] : 0;
-    struct sass_operand base = { .kind = SASS_REG, .reg = m->reg, .regs = 1 }, more = { .kind = SASS_UREG, .reg = m->ureg, .regs = 1 };
+    struct sass_operand base = { .kind = SASS_REG, .reg = m->reg, .regs = 1 },
+                        more = { .kind = SASS_UREG, .reg = m->ureg, .regs = 1 };
     struct sass_text a = { "0" };
     (void)sass_look(l, (enum sass_slot)m->slot);
     address_modifiers(l);
@@ -107,7 +108,8 @@ struct sass_text sass_generic(struct sass_lift *l, const char *address, struct s
             *ret_shared = q;
     }
     if (l->local_window) {
-        struct sass_text q = sass_temp(l, 'q'), there = sass_temp(l, 'w'), picked = sass_temp(l, 'w'), at = local_address(l, lo.s);
+        struct sass_text q = sass_temp(l, 'q'), there = sass_temp(l, 'w'), picked = sass_temp(l, 'w'),
+                         at = local_address(l, lo.s);
         sass_step(l, "setp.eq.u32 %s, %s, %u", q.s, hi.s, SASS_LOCAL_WINDOW);
         sass_step(l, "cvta.local.u64 %s, %s", there.s, at.s);
         sass_step(l, "selp.b64 %s, %s, %s, %s", picked.s, there.s, result.s, q.s);
@@ -176,7 +178,10 @@ static struct sass_text access_address(struct sass_lift *l, const struct sass_in
 static const char *scope_name(unsigned order)
 {
     switch (order) {
-    case SASS_ORDER_STRONG_CTA: case SASS_ORDER_STRONG_SM: case SASS_ORDER_MMIO_CTA: case SASS_ORDER_MMIO_SM: return ".relaxed.cta";
+    case SASS_ORDER_STRONG_CTA:
+    case SASS_ORDER_STRONG_SM:
+    case SASS_ORDER_MMIO_CTA:
+    case SASS_ORDER_MMIO_SM: return ".relaxed.cta";
     case SASS_ORDER_STRONG_GPU: case SASS_ORDER_MMIO_GPU: return ".relaxed.gpu";
     case SASS_ORDER_STRONG_SYS: case SASS_ORDER_MMIO_SYS: return ".relaxed.sys";
     default: return "";
@@ -383,8 +388,9 @@ static void load_part(struct sass_lift *l, const struct sass_operand *c, unsigne
     sass_put(l, SASS_D, t.s);
 }
 
-/* Bank 0 by an index: parameters, or the sizes of block and grid that lie before them.  Which parameter is meant is not said: an index may begin at
- * any number, and the place before it is then that of another one, or of none.  So the address is reckoned from the first. */
+/* Bank 0 by an index: parameters, or the sizes of block and grid that lie before them.  Which parameter is meant is not said: an
+ * index may begin at any number, and the place before it is then that of another one, or of none.  So the address is reckoned
+ * from the first. */
 static void load_bank0(struct sass_lift *l, const struct sass_insn *i, int64_t at, struct sass_text index)
 {
     static const char *const sizes[] = { "%ntid.x", "%ntid.y", "%ntid.z", "%nctaid.x", "%nctaid.y", "%nctaid.z" };
@@ -429,7 +435,9 @@ static void load_bank0(struct sass_lift *l, const struct sass_insn *i, int64_t a
 void sass_emit_ldc(struct sass_lift *l, const struct sass_insn *i)
 {
     const struct sass_operand *c = &i->opnd[SASS_A];
-    struct sass_operand reg = { .kind = c->ureg != SASS_RZ ? SASS_UREG : SASS_REG, .reg = c->ureg != SASS_RZ ? c->ureg : c->reg, .regs = 1 };
+    struct sass_operand reg = { .kind = c->ureg != SASS_RZ ? SASS_UREG : SASS_REG,
+                                .reg = c->ureg != SASS_RZ ? c->ureg : c->reg,
+                                .regs = 1 };
     bool indexed = reg.reg != SASS_RZ;
     int64_t at = indexed && c->value >= 0x8000 ? c->value - 0x10000 : c->value;
     unsigned mode = sass_mod(l, SASS_F_MODE), size = sass_mod(l, SASS_F_SIZE);
@@ -498,8 +506,9 @@ void sass_emit_ldc(struct sass_lift *l, const struct sass_insn *i)
 
 static const char *atomic_op(struct sass_lift *l, const struct sass_insn *i)
 {
-    static const char *const integer[8] = { [SASS_ATYPE_U32 - 1] = "u32", [SASS_ATYPE_S32 - 1] = "s32", [SASS_ATYPE_64 - 1] = "u64",
-                                            [SASS_ATYPE_S64 - 1] = "s64" };
+    static const char *const integer[8] = {
+        [SASS_ATYPE_U32 - 1] = "u32", [SASS_ATYPE_S32 - 1] = "s32", [SASS_ATYPE_64 - 1] = "u64", [SASS_ATYPE_S64 - 1] = "s64"
+    };
     unsigned fn = sass_mod(l, SASS_F_FN), type = sass_mod(l, SASS_F_ATYPE);
     bool wide = type == SASS_ATYPE_64 || type == SASS_ATYPE_S64;
     const char *name = type && type <= 8 ? integer[type - 1] : NULL;
@@ -589,7 +598,8 @@ static void atomic(struct sass_lift *l, const struct sass_insn *i, const char *o
     struct sass_text a, done = { "" };
     bool wide = is_wide(l), told = where == GENERIC && sass_writes(&i->opnd[SASS_P]);
     if (told) {
-        /* The operation is done where the address is in global memory: then P says so, else code that can do it elsewhere follows. */
+        /* The operation is done where the address is in global memory: then P says so, else code that can do it elsewhere
+         * follows. */
         int64_t offset;
         struct sass_text base = address64(l, &i->opnd[SASS_M], &offset);
         a = sass_temp(l, 'w');
@@ -701,10 +711,12 @@ void sass_emit_qspc(struct sass_lift *l, const struct sass_insn *i)
 
 /* ---- Asynchronous copies */
 
-/* With .ZFILL the low bits of the address in global memory, which is a multiple of the size, are how many bytes at the end are zeros. */
+/* With .ZFILL the low bits of the address in global memory, which is a multiple of the size, are how many bytes at the end are
+ * zeros. */
 static struct sass_text zeros_at_end(struct sass_lift *l, unsigned bytes, struct sass_text *from, int64_t offset)
 {
-    struct sass_text sum = sass_temp(l, 'w'), word = sass_temp(l, 't'), low = sass_temp(l, 't'), count = sass_temp(l, 't'), at = sass_temp(l, 'w');
+    struct sass_text sum = sass_temp(l, 'w'), word = sass_temp(l, 't'), low = sass_temp(l, 't'), count = sass_temp(l, 't'),
+                     at = sass_temp(l, 'w');
     sass_step(l, "add.s64 %s, %s, %lld", sum.s, from->s, (long long)offset);
     sass_step(l, "cvt.u32.u64 %s, %s", word.s, sum.s);
     sass_step(l, "and.b32 %s, %s, %u", low.s, word.s, bytes - 1);

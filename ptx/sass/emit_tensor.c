@@ -40,7 +40,8 @@ static void product(struct sass_lift *l, const struct sass_insn *i, const char *
     for (int k = SASS_A; k <= SASS_C; k++)
         if (o[k].neg || o[k].abs || o[k].inv)
             sass_fail(l, "a changed operand");
-    struct list x = registers(l, &o[SASS_A], a, false), y = registers(l, &o[SASS_B], b, false), z = registers(l, &o[SASS_C], c, false);
+    struct list x = registers(l, &o[SASS_A], a, false), y = registers(l, &o[SASS_B], b, false),
+                z = registers(l, &o[SASS_C], c, false);
     struct list d = registers(l, &o[SASS_D], c, true);
     sass_do(l, "mma.sync.aligned.%s %s, %s, %s, %s", what, d.s, x.s, y.s, z.s);
 }
@@ -52,8 +53,10 @@ void sass_emit_hmma(struct sass_lift *l, const struct sass_insn *i)
     unsigned acc = f32 ? 4 : 2;
     if (type == SASS_TYPE_TF32 && f32 && shape != SASS_SHAPE_16816) {
         bool deep = shape == SASS_SHAPE_1688;
-        product(l, i, deep ? "m16n8k8.row.col.f32.tf32.tf32.f32" : "m16n8k4.row.col.f32.tf32.tf32.f32", deep ? 4 : 2, deep ? 2 : 1, 4);
-    } else if ((shape == SASS_SHAPE_1688 || shape == SASS_SHAPE_16816) && (f32 || type != SASS_TYPE_BF16) && type != SASS_TYPE_TF32) {
+        product(l, i, deep ? "m16n8k8.row.col.f32.tf32.tf32.f32" : "m16n8k4.row.col.f32.tf32.tf32.f32", deep ? 4 : 2,
+                deep ? 2 : 1, 4);
+    } else if ((shape == SASS_SHAPE_1688 || shape == SASS_SHAPE_16816) && (f32 || type != SASS_TYPE_BF16) &&
+               type != SASS_TYPE_TF32) {
         bool deep = shape == SASS_SHAPE_16816;
         const char *in = type == SASS_TYPE_BF16 ? "bf16.bf16" : "f16.f16", *out = f32 ? "f32" : "f16";
         char what[64];
@@ -67,7 +70,9 @@ void sass_emit_hmma(struct sass_lift *l, const struct sass_insn *i)
 /* "s8" and so on, of enum sass_typea; enum sass_typeb has the same order. */
 static const char *integer_type(unsigned type, unsigned *ret_bits)
 {
-    static const char *const names[] = { [SASS_TYPEA_U8] = "u8", [SASS_TYPEA_S8] = "s8", [SASS_TYPEA_U4] = "u4", [SASS_TYPEA_S4] = "s4" };
+    static const char *const names[] = {
+        [SASS_TYPEA_U8] = "u8", [SASS_TYPEA_S8] = "s8", [SASS_TYPEA_U4] = "u4", [SASS_TYPEA_S4] = "s4"
+    };
     const char *name = type < sizeof names / sizeof *names ? names[type] : NULL;
     *ret_bits = name && name[1] == '4' ? 4 : 8;
     return name;
@@ -76,8 +81,9 @@ static const char *integer_type(unsigned type, unsigned *ret_bits)
 void sass_emit_imma(struct sass_lift *l, const struct sass_insn *i)
 {
     static const struct { const char *name; unsigned bits, a, b, c; } shapes[] = {
-        [SASS_SHAPE_8816] = { "m8n8k16", 8, 1, 1, 2 }, [SASS_SHAPE_8832] = { "m8n8k32", 4, 1, 1, 2 }, [SASS_SHAPE_16816] = { "m16n8k16", 8, 2, 1, 4 },
-        [SASS_SHAPE_16832] = { "m16n8k32", 0, 0, 0, 4 }, [SASS_SHAPE_16864] = { "m16n8k64", 4, 4, 2, 4 },
+        [SASS_SHAPE_8816] = { "m8n8k16", 8, 1, 1, 2 },   [SASS_SHAPE_8832] = { "m8n8k32", 4, 1, 1, 2 },
+        [SASS_SHAPE_16816] = { "m16n8k16", 8, 2, 1, 4 }, [SASS_SHAPE_16832] = { "m16n8k32", 0, 0, 0, 4 },
+        [SASS_SHAPE_16864] = { "m16n8k64", 4, 4, 2, 4 },
     };
     unsigned shape = sass_mod(l, SASS_F_SHAPE), bits_a, bits_b;
     const char *a = integer_type(sass_mod(l, SASS_F_TYPEA), &bits_a), *b = integer_type(sass_mod(l, SASS_F_TYPEB), &bits_b);
@@ -88,14 +94,17 @@ void sass_emit_imma(struct sass_lift *l, const struct sass_insn *i)
     }
     char what[64];
     bool deep = shape == SASS_SHAPE_16832; /* of 8 bits 4 and 2 registers, of 4 bits half as many */
-    snprintf(what, sizeof what, "%s.row.col%s.s32.%s.%s.s32", shapes[shape].name, sass_mod(l, SASS_F_SAT) ? ".satfinite" : "", a, b);
+    snprintf(what, sizeof what, "%s.row.col%s.s32.%s.%s.s32", shapes[shape].name, sass_mod(l, SASS_F_SAT) ? ".satfinite" : "", a,
+             b);
     product(l, i, what, deep ? bits_a / 2 : shapes[shape].a, deep ? bits_a / 4 : shapes[shape].b, shapes[shape].c);
 }
 
 void sass_emit_bmma(struct sass_lift *l, const struct sass_insn *i)
 {
     static const struct { const char *name; unsigned a, b, c; } shapes[] = {
-        [SASS_SHAPE_88128] = { "m8n8k128", 1, 1, 2 }, [SASS_SHAPE_168128] = { "m16n8k128", 2, 1, 4 }, [SASS_SHAPE_168256] = { "m16n8k256", 4, 2, 4 },
+        [SASS_SHAPE_88128] = { "m8n8k128", 1, 1, 2 },
+        [SASS_SHAPE_168128] = { "m16n8k128", 2, 1, 4 },
+        [SASS_SHAPE_168256] = { "m16n8k256", 4, 2, 4 },
     };
     unsigned shape = sass_mod(l, SASS_F_SHAPE);
     if (shape >= sizeof shapes / sizeof *shapes || !shapes[shape].name) {
@@ -103,7 +112,8 @@ void sass_emit_bmma(struct sass_lift *l, const struct sass_insn *i)
         return;
     }
     char what[64];
-    snprintf(what, sizeof what, "%s.row.col.s32.b1.b1.s32.%s.popc", shapes[shape].name, sass_mod(l, SASS_F_FN) == SASS_FN_AND ? "and" : "xor");
+    snprintf(what, sizeof what, "%s.row.col.s32.b1.b1.s32.%s.popc", shapes[shape].name,
+             sass_mod(l, SASS_F_FN) == SASS_FN_AND ? "and" : "xor");
     product(l, i, what, shapes[shape].a, shapes[shape].b, shapes[shape].c);
 }
 
@@ -135,11 +145,12 @@ void sass_emit_ldsm(struct sass_lift *l, const struct sass_insn *i)
     unsigned n = sass_mod(l, SASS_F_NUM) == SASS_NUM_4 ? 4 : sass_mod(l, SASS_F_NUM) == SASS_NUM_2 ? 2 : 1;
     struct sass_text a = sass_shared_address(l, m);
     struct list d = registers(l, &i->opnd[SASS_D], n, true);
-    sass_do(l, "ldmatrix.sync.aligned.m8n8.x%u%s.shared.b16 %s, [%s+%" PRId64 "]", n, sass_mod(l, SASS_F_LAYOUT) == SASS_LAYOUT_MT88 ? ".trans" : "", d.s, a.s,
-            m->value);
+    sass_do(l, "ldmatrix.sync.aligned.m8n8.x%u%s.shared.b16 %s, [%s+%" PRId64 "]", n,
+            sass_mod(l, SASS_F_LAYOUT) == SASS_LAYOUT_MT88 ? ".trans" : "", d.s, a.s, m->value);
 }
 
 void sass_emit_movm(struct sass_lift *l, const struct sass_insn *i)
 {
-    sass_do(l, "movmatrix.sync.aligned.m8n8.trans.b16 %s, %s", sass_dest(l, &i->opnd[SASS_D], 0).s, sass_raw(l, &i->opnd[SASS_A]).s);
+    sass_do(l, "movmatrix.sync.aligned.m8n8.trans.b16 %s, %s", sass_dest(l, &i->opnd[SASS_D], 0).s,
+            sass_raw(l, &i->opnd[SASS_A]).s);
 }

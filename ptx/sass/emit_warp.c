@@ -1,10 +1,12 @@
-/* Warps, barriers, special registers, and what has no effect here.  Operations of a warp are those of the lanes that run them together. */
+/* Warps, barriers, special registers, and what has no effect here.  Operations of a warp are those of the lanes that run them
+ * together. */
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "sass/lift.h"
 
 #define ALL_LANES "-1"
 
-/* Its member mask.  May add a line.  All operations of lanes that are there together name the same, so that what one finds holds for the next. */
+/* Its member mask.  May add a line.  All operations of lanes that are there together name the same, so that what one finds holds
+ * for the next. */
 static struct sass_text lanes(struct sass_lift *l, const struct sass_insn *i)
 {
     uint32_t k = i->offset / SASS_INSN_SIZE;
@@ -28,7 +30,8 @@ void sass_emit_vote(struct sass_lift *l, const struct sass_insn *i)
     struct sass_text mask = lanes(l, i);
     if (sass_writes(&i->opnd[SASS_P])) {
         struct sass_text q = sass_temp(l, 'q');
-        sass_do(l, "vote.sync.%s.pred %s, %s, %s", fn == SASS_FN_ALL ? "all" : fn == SASS_FN_EQ ? "uni" : "any", q.s, s.s, mask.s);
+        sass_do(l, "vote.sync.%s.pred %s, %s, %s", fn == SASS_FN_ALL ? "all" : fn == SASS_FN_EQ ? "uni" : "any", q.s, s.s,
+                mask.s);
         if (sass_writes(&i->opnd[SASS_D]))
             sass_do(l, "vote.sync.ballot.b32 %s, %s, %s", sass_dest(l, &i->opnd[SASS_D], 0).s, s.s, mask.s);
         sass_put_pred(l, SASS_P, q.s);
@@ -44,14 +47,17 @@ void sass_emit_vote(struct sass_lift *l, const struct sass_insn *i)
 
 void sass_emit_shfl(struct sass_lift *l, const struct sass_insn *i)
 {
-    static const char *const modes[] = { [SASS_MODE_IDX] = "idx", [SASS_MODE_UP] = "up", [SASS_MODE_DOWN] = "down", [SASS_MODE_BFLY] = "bfly" };
+    static const char *const modes[] = {
+        [SASS_MODE_IDX] = "idx", [SASS_MODE_UP] = "up", [SASS_MODE_DOWN] = "down", [SASS_MODE_BFLY] = "bfly"
+    };
     const struct sass_operand *o = i->opnd;
     unsigned mode = sass_mod(l, SASS_F_MODE);
     if (mode >= sizeof modes / sizeof *modes || !modes[mode]) {
         sass_fail(l, "mode %u", mode);
         return;
     }
-    struct sass_text a = sass_raw(l, &o[SASS_A]), b = sass_raw(l, &o[SASS_B]), c = sass_raw(l, &o[SASS_C]), d = sass_dest(l, &o[SASS_D], 0);
+    struct sass_text a = sass_raw(l, &o[SASS_A]), b = sass_raw(l, &o[SASS_B]), c = sass_raw(l, &o[SASS_C]),
+                     d = sass_dest(l, &o[SASS_D], 0);
     if (a.s[0] != '%') {
         struct sass_text t = sass_temp(l, 't');
         sass_step(l, "mov.b32 %s, %s", t.s, a.s);
@@ -59,7 +65,8 @@ void sass_emit_shfl(struct sass_lift *l, const struct sass_insn *i)
     }
     struct sass_text mask = lanes(l, i);
     if (sass_writes(&o[SASS_P]))
-        sass_do(l, "shfl.sync.%s.b32 %s|%s, %s, %s, %s, %s", modes[mode], d.s, sass_dest(l, &o[SASS_P], 0).s, a.s, b.s, c.s, mask.s);
+        sass_do(l, "shfl.sync.%s.b32 %s|%s, %s, %s, %s, %s", modes[mode], d.s, sass_dest(l, &o[SASS_P], 0).s, a.s, b.s, c.s,
+                mask.s);
     else
         sass_do(l, "shfl.sync.%s.b32 %s, %s, %s, %s, %s", modes[mode], d.s, a.s, b.s, c.s, mask.s);
 }
@@ -162,7 +169,8 @@ void sass_emit_bpt(struct sass_lift *l, const struct sass_insn *i)
 void sass_emit_lepc(struct sass_lift *l, const struct sass_insn *i)
 {
     bool behind = i->opnd[SASS_L].kind == SASS_IMM;
-    sass_put64(l, SASS_D, sass_format("%u", behind ? i->offset + SASS_INSN_SIZE + (uint32_t)sass_look(l, SASS_L)->value : i->offset).s);
+    sass_put64(l, SASS_D,
+               sass_format("%u", behind ? i->offset + SASS_INSN_SIZE + (uint32_t)sass_look(l, SASS_L)->value : i->offset).s);
 }
 
 /* ---- Barriers */
@@ -193,7 +201,8 @@ void sass_emit_bar(struct sass_lift *l, const struct sass_insn *i)
         sass_fail(l, ".SCAN");
 
     /* ptxas marks barriers that all lanes of a warp come to together, from sm_80 on. */
-    sass_do(l, "barrier.%s%s %s%s%s", sass_mod(l, SASS_F_FN) == SASS_FN_ARV ? "arrive" : "sync", aligned ? ".aligned" : "", a.s, comma, n);
+    sass_do(l, "barrier.%s%s %s%s%s", sass_mod(l, SASS_F_FN) == SASS_FN_ARV ? "arrive" : "sync", aligned ? ".aligned" : "", a.s,
+            comma, n);
 }
 
 void sass_emit_b2r(struct sass_lift *l, const struct sass_insn *i)

@@ -1,9 +1,10 @@
 /* Control flow: blocks of text, made as they are reached.
  *
- * A call is a jump, and what is called is lifted once for each place that it is called from, so that loops stay loops: a block is a run of
- * instructions in a context, which says where the calls around it return to.  Returns are checked against that.  In kernels with functions that
- * may call themselves there is one context only: a return looks up where its register leads.  Convergence barriers
- * (BSSY, BSYNC, BREAK) need no text: who takes PTX brings lanes together where their ways meet, which is where the machine code waits. */
+ * A call is a jump, and what is called is lifted once for each place that it is called from, so that loops stay loops: a block is
+ * a run of instructions in a context, which says where the calls around it return to.  Returns are checked against that.  In
+ * kernels with functions that may call themselves there is one context only: a return looks up where its register leads.
+ * Convergence barriers (BSSY, BSYNC, BREAK) need no text: who takes PTX brings lanes together where their ways meet, which is
+ * where the machine code waits. */
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <inttypes.h>
 
@@ -146,7 +147,8 @@ static void find_leaders(struct sass_lift *l)
 bool sass_never_falls(const struct sass_insn *i)
 {
     bool always = !sass_guarded(i) && (i->opnd[SASS_S].kind == SASS_NONE || sass_is_true(&i->opnd[SASS_S]));
-    return always && (i->op == SASS_BRA || i->op == SASS_BRX || i->op == SASS_BRXU || i->op == SASS_EXIT || i->op == SASS_RET || i->op == SASS_JMP);
+    return always && (i->op == SASS_BRA || i->op == SASS_BRX || i->op == SASS_BRXU || i->op == SASS_EXIT || i->op == SASS_RET ||
+                      i->op == SASS_JMP);
 }
 
 enum { BRANCH_DIV = 2, BRANCH_CONV = 3 };
@@ -236,7 +238,8 @@ static bool may_return(struct sass_lift *l, struct search *s, uint32_t from)
 /* What is found to be a jump may lead to returns: until nothing is new. */
 static void find_jumps(struct sass_lift *l)
 {
-    struct search s = { .stack = AW_NEW_ARRAY(&l->arena, uint32_t, l->n + 1), .seen = AW_NEW_ARRAY(&l->arena, uint32_t, l->n + 1) };
+    struct search s = { .stack = AW_NEW_ARRAY(&l->arena, uint32_t, l->n + 1),
+                        .seen = AW_NEW_ARRAY(&l->arena, uint32_t, l->n + 1) };
     uint8_t *known = AW_NEW_ARRAY(&l->arena, uint8_t, l->n + 1);
     bool changed = !l->arena.failed;
     while (changed) {
@@ -322,8 +325,10 @@ static bool has_cycle(struct sass_lift *l, const struct functions *g)
 
 static bool may_recurse(struct sass_lift *l)
 {
-    struct functions g = { .first = AW_NEW_ARRAY(&l->arena, uint32_t, MAX_FUNCTIONS), .number = AW_NEW_ARRAY(&l->arena, uint32_t, (size_t)l->n + 1) };
-    struct search s = { .stack = AW_NEW_ARRAY(&l->arena, uint32_t, l->n + 1), .seen = AW_NEW_ARRAY(&l->arena, uint32_t, l->n + 1) };
+    struct functions g = { .first = AW_NEW_ARRAY(&l->arena, uint32_t, MAX_FUNCTIONS),
+                           .number = AW_NEW_ARRAY(&l->arena, uint32_t, (size_t)l->n + 1) };
+    struct search s = { .stack = AW_NEW_ARRAY(&l->arena, uint32_t, l->n + 1),
+                        .seen = AW_NEW_ARRAY(&l->arena, uint32_t, l->n + 1) };
     if (l->arena.failed)
         return false;
     find_functions(l, &g);
@@ -346,8 +351,9 @@ static bool may_recurse(struct sass_lift *l)
 
 /* ---- Member masks
  *
- * Operations of a warp have no masks: lanes wait for each other before, and a branch (BRA.DIV, BRA.CONV) goes to code that serves the lanes of
- * each mask apart where their masks differ.  Here all lanes stay together, and the operation gets the mask that the branch asked about. */
+ * Operations of a warp have no masks: lanes wait for each other before, and a branch (BRA.DIV, BRA.CONV) goes to code that serves
+ * the lanes of each mask apart where their masks differ.  Here all lanes stay together, and the operation gets the mask that the
+ * branch asked about. */
 
 static bool is_warp_operation(unsigned op)
 {
@@ -507,7 +513,8 @@ static bool indirect(struct sass_lift *l, const struct sass_insn *i, uint32_t co
         sass_step(l, "setp.eq.u32 %s, %s, %" PRIu32, q.s, a.s, (uint32_t)(targets[t] - (uint32_t)i->opnd[SASS_J].value));
         if (condition.s[0]) {
             struct sass_text both = sass_temp(l, 'q'), g = sass_temp(l, 'q');
-            sass_step(l, condition.s[0] == '!' ? "not.pred %s, %s" : "mov.pred %s, %s", g.s, condition.s + (condition.s[0] == '!'));
+            sass_step(l, condition.s[0] == '!' ? "not.pred %s, %s" : "mov.pred %s, %s", g.s,
+                      condition.s + (condition.s[0] == '!'));
             sass_step(l, "and.pred %s, %s, %s", both.s, q.s, g.s);
             q = both;
         }
@@ -584,7 +591,8 @@ static bool ret(struct sass_lift *l, const struct sass_insn *i, uint32_t context
     const struct sass_context *c = &l->contexts[context];
     struct sass_text condition = sass_condition(l, i), a = sass_raw(l, &i->opnd[SASS_A]), to = sass_temp(l, 't');
     (void)sass_mod(l, SASS_F_NODEC);
-    uint32_t base = sass_look(l, SASS_J)->kind == SASS_TARGET ? (uint32_t)i->opnd[SASS_J].value : (uint32_t)sass_look(l, SASS_L)->value;
+    uint32_t base = sass_look(l, SASS_J)->kind == SASS_TARGET ? (uint32_t)i->opnd[SASS_J].value
+                                                              : (uint32_t)sass_look(l, SASS_L)->value;
     sass_step(l, "add.s32 %s, %s, %" PRId32, to.s, a.s, (int32_t)base);
     if (l->flat) {
         sass_step(l, "mov.b32 %%return, %s", to.s);

@@ -1,4 +1,5 @@
-/* The table of forms that tools/gen/sass.py makes of ptx/tab/sass.def, as decoder and listing read it.  Nobody else includes it. */
+/* The table of forms that tools/gen/sass.py makes of ptx/tab/sass.def, as decoder and listing read it.  Nobody else includes
+ * it. */
 /* SPDX-License-Identifier: Apache-2.0 */
 #ifndef AW_PTX_SASS_FORM_H
 #define AW_PTX_SASS_FORM_H
@@ -53,7 +54,8 @@ struct sass_form {
     } conds[3];
     const struct sass_operand_desc *operands;
     const struct sass_modifier_desc *modifiers;
-    uint64_t rest[2], usual[2]; /* bits that no field has (scheduling aside), and what they are in code that means nothing by them */
+    uint64_t rest[2], usual[2]; /* bits that no field has (scheduling aside), and what they are in code that means nothing by
+                                 * them */
 };
 
 extern const struct sass_form sass_forms[]; /* by key; rows with conditions first */

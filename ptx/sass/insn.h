@@ -1,4 +1,5 @@
-/* One decoded instruction, as ptx/tab/sass.def describes it; and the decoder.  Only what the bits say: no meaning, no control flow. */
+/* One decoded instruction, as ptx/tab/sass.def describes it; and the decoder.  Only what the bits say: no meaning, no control
+ * flow. */
 /* SPDX-License-Identifier: Apache-2.0 */
 #ifndef AW_PTX_SASS_INSN_H
 #define AW_PTX_SASS_INSN_H
@@ -9,7 +10,8 @@
 #include "base/str.h"
 
 /* Made from ptx/tab/sass.def by tools/gen/sass.py: enum sass_op (SASS_IADD3 …: a mnemonic each), enum sass_field (SASS_F_CMP,
- * SASS_F_X …: modifiers), for each field that is no flag the enum of its values, from 1 (SASS_CMP_GE, SASS_SIZE_64 …), and enum sass_sreg (SASS_SR_TID_X …). */
+ * SASS_F_X …: modifiers), for each field that is no flag the enum of its values, from 1 (SASS_CMP_GE, SASS_SIZE_64 …), and enum
+ * sass_sreg (SASS_SR_TID_X …). */
 #include "tab/sass.inc"
 
 #define SASS_INSN_SIZE 16u /* bytes */
@@ -20,10 +22,12 @@ enum sass_kind {
     SASS_UREG,   /* UR`reg` */
     SASS_PRED,   /* P`reg`; SASS_PT reads as true and drops what is written.  `inv`: negated */
     SASS_UPRED,  /* UP`reg` */
-    SASS_IMM,    /* `value`: the field's bits, zero-extended; signed fields (the table's `simm`) sign-extended; of f64 the whole double */
+    SASS_IMM,    /* `value`: the field's bits, zero-extended; signed fields (the table's `simm`) sign-extended; of f64 the whole
+                  * double */
     SASS_CONST,  /* c[`bank`][`value` + R`reg` + UR`ureg`], in bytes; `handle`: cx[UR`ureg`][`value`] */
-    SASS_MEM,    /* [R`reg` (+ UR`ureg`) + `value`], signed bytes; `reg` and `ureg` may be SASS_RZ; `regs` 2: 64-bit base, 1: 32 bits, zero-extended
-                  * where `uregs` is 2; of shared memory mod[SASS_F_SCALE] says that the register counts elements of 4, 8 or 16 bytes */
+    SASS_MEM,    /* [R`reg` (+ UR`ureg`) + `value`], signed bytes; `reg` and `ureg` may be SASS_RZ; `regs` 2: 64-bit base, 1: 32
+                  * bits, zero-extended where `uregs` is 2; of shared memory mod[SASS_F_SCALE] says that the register counts
+                  * elements of 4, 8 or 16 bytes */
     SASS_TARGET, /* `value`: byte offset from the code's begin (of CALL.ABS and JMP absolute: as it stands) */
     SASS_SREG,   /* special register `value`: enum sass_sreg (others may occur) */
     SASS_BARRIER, /* convergence barrier B`reg`; SASS_MACTIVE: the active lanes */
@@ -36,7 +40,8 @@ struct sass_operand {
     uint8_t kind;        /* enum sass_kind */
     uint8_t slot;        /* enum sass_slot: its place */
     uint8_t reg;
-    uint8_t regs;        /* how many consecutive 32-bit registers from `reg` on: 1, 2, 3, 4 (or of constants and immediates: 32-bit words) */
+    uint8_t regs;        /* how many consecutive 32-bit registers from `reg` on: 1, 2, 3, 4 (or of constants and immediates:
+                          * 32-bit words) */
     uint8_t ureg, uregs; /* MEM, CONST: SASS_RZ = none */
     uint8_t bank;        /* CONST */
     uint8_t half;        /* of packed f16 (and I2F, F2F): enum sass_half */
@@ -86,7 +91,8 @@ struct sass_insn {
     struct sass_operand opnd[SASS_SLOTS];
 };
 
-/* A modifier or operand that is not what it is when nothing is meant, and that neither `fields` (by enum sass_field) nor `slots` (bit enum sass_slot)
+/* A modifier or operand that is not what it is when nothing is meant, and that neither `fields` (by enum sass_field) nor `slots`
+ * (bit enum sass_slot)
  * has: its name, static; NULL when there is none. */
 const char *sass_overlooked(const struct sass_insn *insn, const bool fields[SASS_FIELDS], uint32_t slots);
 

@@ -111,7 +111,8 @@ static void load_parts(const struct sass_lift *l, struct aw_buf *out, uint32_t a
         if (k == UINT32_MAX)
             continue;
         aw_buf_printf(out, "\tld.param.u8 %%part, [p%" PRIu32 "+%" PRIu32 "];\n", k, at + byte - l->code->params[k].offset);
-        aw_buf_printf(out, "\tshl.b32 %%part, %%part, %" PRIu32 ";\n\tor.b32 %%c%" PRIu32 ", %%c%" PRIu32 ", %%part;\n", 8 * byte, at, at);
+        aw_buf_printf(out, "\tshl.b32 %%part, %%part, %" PRIu32 ";\n\tor.b32 %%c%" PRIu32 ", %%c%" PRIu32 ", %%part;\n", 8 * byte,
+                      at, at);
     }
 }
 
@@ -123,14 +124,15 @@ static void load_params(const struct sass_lift *l, struct aw_buf *out)
         uint32_t at = 4 * w, k = param_of(code, at, 4);
         if (l->pairs[w]) {
             uint32_t pair = param_of(code, at, 8);
-            aw_buf_printf(out, "\t.reg .b64 %%cd%" PRIu32 ";\n\tld.param.b64 %%cd%" PRIu32 ", [p%" PRIu32 "+%" PRIu32 "];\n", at, at, pair,
-                          at - code->params[pair].offset);
+            aw_buf_printf(out, "\t.reg .b64 %%cd%" PRIu32 ";\n\tld.param.b64 %%cd%" PRIu32 ", [p%" PRIu32 "+%" PRIu32 "];\n", at,
+                          at, pair, at - code->params[pair].offset);
         }
         if (!l->words[w])
             continue;
         aw_buf_printf(out, "\t.reg .b32 %%c%" PRIu32 ";\n", at);
         if (k != UINT32_MAX) {
-            aw_buf_printf(out, "\tld.param.b32 %%c%" PRIu32 ", [p%" PRIu32 "+%" PRIu32 "];\n", at, k, at - code->params[k].offset);
+            aw_buf_printf(out, "\tld.param.b32 %%c%" PRIu32 ", [p%" PRIu32 "+%" PRIu32 "];\n", at, k,
+                          at - code->params[k].offset);
             continue;
         }
         if (!parts)
@@ -142,7 +144,8 @@ static void load_params(const struct sass_lift *l, struct aw_buf *out)
 
 static void declare_registers(const struct sass_lift *l, struct aw_buf *out)
 {
-    static const struct { char name[3]; char bits[5]; } temps[4] = { { "t", "b32" }, { "w", "b64" }, { "h", "b16" }, { "q", "pred" } };
+    static const struct { char name[3]; char bits[5]; } temps[4] = { { "t", "b32" }, { "w", "b64" }, { "h", "b16" },
+                                                                     { "q", "pred" } };
     for (unsigned k = 0; k < 256; k++) {
         if (l->regs[k])
             aw_buf_printf(out, "\t.reg .b32 %%r%u;\n", k);
@@ -179,15 +182,18 @@ static void declare_symbols(struct sass_lift *l, struct aw_buf *out)
         if (!l->symbols[k])
             continue;
         if (s->kind == SASS_SYMBOL_GLOBAL || s->kind == SASS_SYMBOL_CONSTANT)
-            aw_buf_printf(out, ".extern .%s .align %u .b8 %.*s[%" PRIu64 "];\n", s->kind == SASS_SYMBOL_GLOBAL ? "global" : "const",
-                          sass_symbol_align(l->cubin, s), AW_STR_ARG(s->name), s->size ? s->size : 1);
+            aw_buf_printf(out, ".extern .%s .align %u .b8 %.*s[%" PRIu64 "];\n",
+                          s->kind == SASS_SYMBOL_GLOBAL ? "global" : "const", sass_symbol_align(l->cubin, s), AW_STR_ARG(s->name),
+                          s->size ? s->size : 1);
         else if (!sass_declare_function(s->name, out))
             sass_fail(l, "%.*s, which is no function that is known", AW_STR_ARG(s->name));
     }
     if (l->bank2)
-        aw_buf_printf(out, ".extern .global .align 16 .b8 %s[%" PRIu32 "];\n", sass_bank2_name(l->cubin, l->code).s, l->code->bank2.size);
+        aw_buf_printf(out, ".extern .global .align 16 .b8 %s[%" PRIu32 "];\n", sass_bank2_name(l->cubin, l->code).s,
+                      l->code->bank2.size);
     if (l->bank4)
-        aw_buf_printf(out, ".extern .global .align 16 .b64 %s[%" PRIu32 "];\n", sass_bank4_name(l->cubin, l->code).s, l->code->bank4.size / 8);
+        aw_buf_printf(out, ".extern .global .align 16 .b64 %s[%" PRIu32 "];\n", sass_bank4_name(l->cubin, l->code).s,
+                      l->code->bank4.size / 8);
 }
 
 static void limits(const struct sass_lift *l, struct aw_buf *out)
@@ -205,8 +211,8 @@ static uint32_t system_shared(const struct sass_lift *l)
     return l->cubin->arch >= 90 && l->code->shared_size >= 1024 ? 1024 : 0;
 }
 
-/* Shared addresses of machine code are offsets: the kernel's own memory begins at 0, and what a launch adds is behind it.  Which of both an address
- * is for nothing says, so all are reckoned from one variable. */
+/* Shared addresses of machine code are offsets: the kernel's own memory begins at 0, and what a launch adds is behind it.  Which
+ * of both an address is for nothing says, so all are reckoned from one variable. */
 static void declare_shared(const struct sass_lift *l, struct aw_buf *out)
 {
     uint32_t system = system_shared(l), size = (l->code->shared_size - system + 15) / 16 * 16;

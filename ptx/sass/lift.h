@@ -1,8 +1,8 @@
 /* One kernel being lifted: what the emitters share.  Inside the room; sass.h is for others.
  *
- * Text is made an instruction at a time.  A 32-bit register R4 is %r4, UR4 %u4, P0 %p0, UP0 %up0; what an instruction needs beside them are
- * temporaries, each written once: %t (32 bits), %w (64), %h (16), %q (predicates).  An instruction's guard lies on the step that changes
- * registers or memory, never on those before it. */
+ * Text is made an instruction at a time.  A 32-bit register R4 is %r4, UR4 %u4, P0 %p0, UP0 %up0; what an instruction needs
+ * beside them are temporaries, each written once: %t (32 bits), %w (64), %h (16), %q (predicates).  An instruction's guard lies
+ * on the step that changes registers or memory, never on those before it. */
 /* SPDX-License-Identifier: Apache-2.0 */
 #ifndef AW_PTX_SASS_LIFT_H
 #define AW_PTX_SASS_LIFT_H
@@ -12,8 +12,8 @@
 #include "sass/cubin.h"
 #include "sass/insn.h"
 
-/* High words of generic addresses that lie in the shared and in the local window: no address of memory has them.  Machine code builds such
- * addresses from words of bank 0; an access asks (sass_generic). */
+/* High words of generic addresses that lie in the shared and in the local window: no address of memory has them.  Machine code
+ * builds such addresses from words of bank 0; an access asks (sass_generic). */
 #define SASS_SHARED_WINDOW 0x5a5a0001u
 #define SASS_LOCAL_WINDOW 0x5a5a0002u
 /* Addresses of functions, as bank 4 has them: this and the symbol's number. */
@@ -21,7 +21,8 @@
 
 /* Places of bank 0 before the parameters. */
 enum {
-    SASS_BANK0_NTID = 0x0, SASS_BANK0_NCTAID = 0xc, SASS_BANK0_SHARED_WINDOW = 0x18, SASS_BANK0_LOCAL_WINDOW = 0x20, SASS_BANK0_STACK = 0x28,
+    SASS_BANK0_NTID = 0x0, SASS_BANK0_NCTAID = 0xc, SASS_BANK0_SHARED_WINDOW = 0x18, SASS_BANK0_LOCAL_WINDOW = 0x20,
+    SASS_BANK0_STACK = 0x28,
     SASS_BANK0_DYNAMIC = 0x2c, SASS_BANK0_GRID = 0x30, SASS_BANK0_UNITS = 0x10c, SASS_BANK0_RESERVED = 0x114,
     SASS_BANK0_SELF = 0x40, SASS_BANK0_CONSTANTS = 0x50, SASS_BANK0_ENVIRONMENT = 0x88, SASS_BANK0_DESCRIPTOR = 0x118,
     SASS_BANK0_SELF_90 = 0x198, SASS_BANK0_CONSTANTS_90 = 0xd0, SASS_BANK0_ENVIRONMENT_90 = 0x40, SASS_BANK0_DESCRIPTOR_90 = 0x208
@@ -62,8 +63,8 @@ struct sass_carry {
     uint32_t shift;
 };
 
-/* Of an instruction with a guard that only computes: what it makes is put into its registers by moves at its end, which alone are guarded; and
- * until one of these changes, code under the same guard reads the temporary. */
+/* Of an instruction with a guard that only computes: what it makes is put into its registers by moves at its end, which alone are
+ * guarded; and until one of these changes, code under the same guard reads the temporary. */
 struct sass_late {
     struct sass_operand to;  /* one register */
     struct sass_text value;
@@ -97,7 +98,8 @@ struct sass_lift {
     uint8_t *apart;              /* of a barrier: lanes of a warp may come to it one after the other */
     uint8_t *no_return;          /* of a call's target: no return can be reached from it */
     uint8_t *in_step;            /* an ordering point of the warp comes before this instruction (steps.c) */
-    uint8_t *here;               /* a warp operation that takes the lanes that are there, while others may be elsewhere (apart.c) */
+    uint8_t *here;               /* a warp operation that takes the lanes that are there, while others may be elsewhere
+                                  * (apart.c) */
     struct sass_text here_mask;  /* the register that names those, on this straight way; "": none yet */
     bool flat;                   /* calls have no contexts: returns look where they lead */
     bool again;                  /* with contexts it is too much: flat is to be tried */
@@ -144,8 +146,10 @@ const struct sass_code_part *sass_part_of(const struct sass_lift *l, uint32_t in
 const struct sass_reloc *sass_reloc_of(const struct sass_lift *l, const struct sass_insn *i);
 /* Where a function's or kernel's code (plus bytes) is in the run; false where it is not. */
 bool sass_place_of(const struct sass_lift *l, uint32_t symbol, int64_t addend, uint32_t *ret_offset);
-/* Whether a call through a register may be of this symbol; the function's first instruction, and what the register's low word is then. */
-bool sass_is_target(const struct sass_lift *l, const struct sass_insn *call, uint32_t symbol, uint32_t *ret_index, uint32_t *ret_value);
+/* Whether a call through a register may be of this symbol; the function's first instruction, and what the register's low word is
+ * then. */
+bool sass_is_target(const struct sass_lift *l, const struct sass_insn *call, uint32_t symbol, uint32_t *ret_index,
+                    uint32_t *ret_value);
 
 /* ---- Text (text.c) */
 
@@ -158,11 +162,12 @@ struct sass_text sass_temp(struct sass_lift *l, char kind);
 /* What is not known: the kernel cannot be lifted.  The first failure is kept. */
 void sass_fail(struct sass_lift *l, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 bool sass_guarded(const struct sass_insn *insn);
-/* The guard as a predicate, with the instruction's own condition (S) where it has one; "" when both are always true.  May add lines. */
+/* The guard as a predicate, with the instruction's own condition (S) where it has one; "" when both are always true.  May add
+ * lines. */
 struct sass_text sass_condition(struct sass_lift *l, const struct sass_insn *insn);
 
-/* ---- What was looked at (operand.c).  Every modifier and operand of an instruction has to be, unless it is what it is when nothing is meant: what
- * nobody looks at refuses the kernel, so that a meaning that an emitter does not know is never dropped. */
+/* ---- What was looked at (operand.c).  Every modifier and operand of an instruction has to be, unless it is what it is when
+ * nothing is meant: what nobody looks at refuses the kernel, so that a meaning that an emitter does not know is never dropped. */
 
 unsigned sass_mod(struct sass_lift *l, enum sass_field field); /* the instruction's modifier */
 const struct sass_operand *sass_look(struct sass_lift *l, enum sass_slot slot);
@@ -198,23 +203,24 @@ void sass_put_pred(struct sass_lift *l, enum sass_slot slot, const char *value);
 /* Splits and joins. */
 struct sass_text sass_join(struct sass_lift *l, const char *lo, const char *hi);
 void sass_split(struct sass_lift *l, const char *value, struct sass_text *ret_lo, struct sass_text *ret_hi);
-struct sass_text sass_sum(struct sass_lift *l, bool wide, struct sass_text a, struct sass_text b); /* of 32 bits or 64; nothing for + 0 */
+/* of 32 bits or 64; nothing for + 0 */
+struct sass_text sass_sum(struct sass_lift *l, bool wide, struct sass_text a, struct sass_text b);
 struct sass_text sass_widen(struct sass_lift *l, const char *value); /* zero-extended to 64 bits */
 /* The word of bank 4, or of data, that holds a symbol's address. */
 struct sass_text sass_symbol_address(struct sass_lift *l, uint32_t symbol, int64_t addend);
 
 void sass_head(const struct sass_cubin *cubin, struct aw_buf *out); /* .version, .target, .address_size */
 unsigned sass_symbol_align(const struct sass_cubin *cubin, const struct sass_symbol *s); /* bytes */
-/* The variables that have a kernel's bank 2, and bank 4; several kernels may share the latter, and there is none where it holds other things
- * than addresses. */
+/* The variables that have a kernel's bank 2, and bank 4; several kernels may share the latter, and there is none where it holds
+ * other things than addresses. */
 struct sass_text sass_bank2_name(const struct sass_cubin *cubin, const struct sass_code *code);
 struct sass_text sass_bank4_name(const struct sass_cubin *cubin, const struct sass_code *code);
 bool sass_has_bank4(const struct sass_cubin *cubin, const struct sass_code *code);
 /* What stands for the address of a function. */
 uint64_t sass_function_address(uint32_t symbol);
 
-/* ---- Sums of 64 bits (values.c).  The first ones are called after the low words' instruction has been looked at and before it writes; the
- * last three for that of the high words: true when they have made its text. */
+/* ---- Sums of 64 bits (values.c).  The first ones are called after the low words' instruction has been looked at and before it
+ * writes; the last three for that of the high words: true when they have made its text. */
 void sass_carry_forget(struct sass_lift *l);
 void sass_carry_after(struct sass_lift *l, const struct sass_insn *i);
 void sass_carry_add(struct sass_lift *l, const struct sass_insn *i);
@@ -232,22 +238,23 @@ void sass_known_after(struct sass_lift *l, const struct sass_insn *i);
 /* The temporary that holds a register under the instruction's guard; NULL. */
 const char *sass_known(const struct sass_lift *l, const struct sass_operand *o, unsigned word);
 
-/* ---- Angles (emit_float.c).  Sine and cosine take turns, which the instruction before has made of the angle in fewer digits than it had: who knows
- * both takes the angle. */
+/* ---- Angles (emit_float.c).  Sine and cosine take turns, which the instruction before has made of the angle in fewer digits
+ * than it had: who knows both takes the angle. */
 void sass_turns_after(struct sass_lift *l, const struct sass_insn *i);
 
 /* ---- Emitters, by family */
 typedef void sass_emit(struct sass_lift *l, const struct sass_insn *i);
 sass_emit *sass_emitter(unsigned op); /* NULL: no meaning yet */
 
-#define SASS_EMITTERS(X) \
-    X(iadd3) X(imad) X(imad_wide) X(imad_hi) X(isetp) X(imnmx) X(viaddmnmx) X(i2ip) X(plop3r) X(lop3) X(shf) X(lea) X(mov) X(sel) X(prmt) X(sgxt) X(bmsk) X(iabs) X(vabsdiff) \
-    X(vabsdiff4) X(flo) X(popc) X(brev) X(idp) X(plop3) X(p2r) X(r2p) \
-    X(fadd) X(fmul) X(ffma) X(fmnmx) X(fsetp) X(fset) X(fsel) X(mufu) X(fchk) X(fswzadd) X(f2f) X(f2i) X(i2f) X(frnd) X(f2fp) \
-    X(dadd) X(dmul) X(dfma) X(dsetp) X(hadd2) X(hmul2) X(hfma2) X(hsetp2) X(hset2) X(hmnmx2) \
-    X(s2r) X(cs2r) X(ldc) X(load) X(store) X(atom) X(atom_cas) X(red) X(membar) X(cctl) X(qspc) X(ldgsts) X(ldgdepbar) X(depbar) \
-    X(vote) X(shfl) X(match) X(redux) X(hmma) X(imma) X(bmma) X(dmma) X(ldsm) X(movm) \
-    X(nothing) X(nop) X(warpsync) X(nanosleep) X(lepc) X(bar) X(b2r) X(bmov) X(r2ur) X(bpt)
+#define SASS_EMITTERS(X)                                                                                                         \
+    X(iadd3)                                                                                                                     \
+    X(imad) X(imad_wide) X(imad_hi) X(isetp) X(imnmx) X(viaddmnmx) X(i2ip) X(plop3r) X(lop3) X(shf) X(lea) X(mov) X(sel) X(prmt) \
+        X(sgxt) X(bmsk) X(iabs) X(vabsdiff) X(vabsdiff4) X(flo) X(popc) X(brev) X(idp) X(plop3) X(p2r) X(r2p) X(fadd) X(fmul)    \
+            X(ffma) X(fmnmx) X(fsetp) X(fset) X(fsel) X(mufu) X(fchk) X(fswzadd) X(f2f) X(f2i) X(i2f) X(frnd) X(f2fp) X(dadd)    \
+                X(dmul) X(dfma) X(dsetp) X(hadd2) X(hmul2) X(hfma2) X(hsetp2) X(hset2) X(hmnmx2) X(s2r) X(cs2r) X(ldc) X(load)   \
+                    X(store) X(atom) X(atom_cas) X(red) X(membar) X(cctl) X(qspc) X(ldgsts) X(ldgdepbar) X(depbar) X(vote)       \
+                        X(shfl) X(match) X(redux) X(hmma) X(imma) X(bmma) X(dmma) X(ldsm) X(movm) X(nothing) X(nop) X(warpsync)  \
+                            X(nanosleep) X(lepc) X(bar) X(b2r) X(bmov) X(r2ur) X(bpt)
 #define SASS_DECLARE(name) sass_emit sass_emit_##name;
 SASS_EMITTERS(SASS_DECLARE)
 #undef SASS_DECLARE
@@ -256,7 +263,8 @@ SASS_EMITTERS(SASS_DECLARE)
 const char *sass_shared_base(struct sass_lift *l);
 /* The address of shared memory that M, or another slot, says, without its immediate. */
 struct sass_text sass_shared_address(struct sass_lift *l, const struct sass_operand *m);
-/* A generic address in PTX's sense, of a 64-bit one in the machine code's.  *ret_shared, when asked: a predicate, or "" when none can be. */
+/* A generic address in PTX's sense, of a 64-bit one in the machine code's.  *ret_shared, when asked: a predicate, or "" when none
+ * can be. */
 struct sass_text sass_generic(struct sass_lift *l, const char *address, struct sass_text *ret_shared);
 /* A comparison of enum sass_cmp as setp writes it ("lt", "equ"). */
 const char *sass_cmp_name(unsigned cmp);

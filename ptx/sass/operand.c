@@ -65,7 +65,8 @@ bool sass_is_zero(const struct sass_operand *o)
 {
     if (o->inv)
         return false;
-    return o->kind == SASS_NONE || ((o->kind == SASS_REG || o->kind == SASS_UREG) && o->reg == SASS_RZ) || (o->kind == SASS_IMM && o->value == 0);
+    return o->kind == SASS_NONE || ((o->kind == SASS_REG || o->kind == SASS_UREG) && o->reg == SASS_RZ) ||
+           (o->kind == SASS_IMM && o->value == 0);
 }
 
 bool sass_writes(const struct sass_operand *o)
@@ -164,7 +165,8 @@ static struct sass_text bank0_address(struct sass_lift *l)
     return base;
 }
 
-/* Words that lie elsewhere from sm_90 on.  Of the end of the constants' window nothing depends: code asks twice whether an address is beyond it. */
+/* Words that lie elsewhere from sm_90 on.  Of the end of the constants' window nothing depends: code asks twice whether an
+ * address is beyond it. */
 static struct sass_text bank0_before_90(struct sass_lift *l, uint32_t at, bool *ret_known)
 {
     *ret_known = true;
@@ -239,7 +241,8 @@ static uint32_t constant_symbol(const struct sass_lift *l, uint64_t at)
     uint32_t best = UINT32_MAX;
     for (uint32_t i = 0; i < l->cubin->n_symbols; i++) {
         const struct sass_symbol *s = &l->cubin->symbols[i];
-        if (s->kind == SASS_SYMBOL_CONSTANT && s->value <= at && (best == UINT32_MAX || s->value >= l->cubin->symbols[best].value))
+        if (s->kind == SASS_SYMBOL_CONSTANT && s->value <= at &&
+            (best == UINT32_MAX || s->value >= l->cubin->symbols[best].value))
             best = i;
     }
     return best;
@@ -481,7 +484,9 @@ struct sass_text sass_f32(struct sass_lift *l, const struct sass_operand *o)
     if (o->half || o->inv)
         sass_fail(l, "half of a float operand");
     if (o->kind == SASS_IMM || sass_is_zero(o) || (o->kind == SASS_CONST && o->bank == 2)) {
-        uint32_t bits = o->kind == SASS_IMM ? (uint32_t)o->value : o->kind == SASS_CONST ? word_of(&here(l)->bank2, (uint64_t)o->value) : 0;
+        uint32_t bits = o->kind == SASS_IMM     ? (uint32_t)o->value
+                        : o->kind == SASS_CONST ? word_of(&here(l)->bank2, (uint64_t)o->value)
+                                                : 0;
         bits = o->abs ? bits & 0x7fffffffu : bits;
         return sass_format("0f%08" PRIX32, o->neg ? bits ^ 0x80000000u : bits);
     }
@@ -497,7 +502,8 @@ struct sass_text sass_f64(struct sass_lift *l, const struct sass_operand *o)
     if (o->kind == SASS_IMM || sass_is_zero(o) || literal) {
         uint64_t bits = o->kind == SASS_IMM ? (uint64_t)o->value : 0;
         if (literal)
-            bits = word_of(&here(l)->bank2, (uint64_t)o->value) | (uint64_t)word_of(&here(l)->bank2, (uint64_t)o->value + 4) << 32;
+            bits = word_of(&here(l)->bank2, (uint64_t)o->value) | (uint64_t)word_of(&here(l)->bank2, (uint64_t)o->value + 4)
+                                                                      << 32;
         bits = o->abs ? bits & INT64_MAX : bits;
         return sass_format("0d%016" PRIX64, o->neg ? bits ^ (uint64_t)INT64_MIN : bits);
     }

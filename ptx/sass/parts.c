@@ -1,5 +1,6 @@
-/* The code that a kernel can reach: its own section, and behind it those of device functions that were linked to it, as one run of instructions.
- * Places in it are offsets in that run.  A function's address, which may lie in memory, is a number of ours instead (SASS_FUNCTION_ADDRESS). */
+/* The code that a kernel can reach: its own section, and behind it those of device functions that were linked to it, as one run
+ * of instructions.  Places in it are offsets in that run.  A function's address, which may lie in memory, is a number of ours
+ * instead (SASS_FUNCTION_ADDRESS). */
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "sass/lift.h"
 
@@ -125,8 +126,10 @@ static bool has_place(const struct sass_code *code, uint64_t place)
     return false;
 }
 
-/* What a register can hold that is called: of CALL.REL the places of functions in its own section, of CALL.ABS functions by their address. */
-bool sass_is_target(const struct sass_lift *l, const struct sass_insn *call, uint32_t symbol, uint32_t *ret_index, uint32_t *ret_value)
+/* What a register can hold that is called: of CALL.REL the places of functions in its own section, of CALL.ABS functions by their
+ * address. */
+bool sass_is_target(const struct sass_lift *l, const struct sass_insn *call, uint32_t symbol, uint32_t *ret_index,
+                    uint32_t *ret_value)
 {
     const struct sass_symbol *s = &l->cubin->symbols[symbol];
     bool relative = call->opnd[SASS_J].kind == SASS_TARGET;

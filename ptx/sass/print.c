@@ -71,7 +71,8 @@ static bool is_bf16(const struct sass_insn *insn)
     return insn->mod[SASS_F_BF16_V2];
 }
 
-static void print_immediate(const struct sass_insn *insn, const struct sass_operand_desc *d, const struct sass_operand *o, struct aw_buf *out)
+static void print_immediate(const struct sass_insn *insn, const struct sass_operand_desc *d, const struct sass_operand *o,
+                            struct aw_buf *out)
 {
     uint64_t bits = (uint64_t)o->value;
     float single;
@@ -114,7 +115,8 @@ static void print_constant(const struct sass_operand *o, struct aw_buf *out)
     aw_buf_printf(out, "]");
 }
 
-static void print_memory(const struct sass_insn *insn, const struct sass_operand_desc *d, const struct sass_operand *o, struct aw_buf *out)
+static void print_memory(const struct sass_insn *insn, const struct sass_operand_desc *d, const struct sass_operand *o,
+                         struct aw_buf *out)
 {
     static const unsigned scales[] = { [SASS_SCALE_X4] = 4, [SASS_SCALE_X8] = 8, [SASS_SCALE_X16] = 16 };
     unsigned scale = d->slot == SASS_M ? scales[insn->mod[SASS_F_SCALE] & 7] : 0;
@@ -148,7 +150,8 @@ static void print_barrier(const struct sass_operand *o, struct aw_buf *out)
         aw_buf_printf(out, "B%u", o->reg);
 }
 
-static void print_place(const struct sass_insn *insn, const struct sass_operand_desc *d, const struct sass_operand *o, struct aw_buf *out)
+static void print_place(const struct sass_insn *insn, const struct sass_operand_desc *d, const struct sass_operand *o,
+                        struct aw_buf *out)
 {
     switch (o->kind) {
     case SASS_REG:
@@ -207,7 +210,8 @@ static void print_operand(const struct sass_insn *insn, const struct sass_operan
         aw_buf_printf(out, "|");
     if (d->half && o->half)
         aw_buf_printf(out, "%s", sass_op_names[insn->op][0] == 'H' ? halves[o->half & 3] : ".H1");
-    if (insn->mod[SASS_F_BYTE] > SASS_BYTE_B0 && (d->slot == SASS_A || (d->slot == SASS_B && insn->op == SASS_I2F)) && o->kind == SASS_REG)
+    if (insn->mod[SASS_F_BYTE] > SASS_BYTE_B0 && (d->slot == SASS_A || (d->slot == SASS_B && insn->op == SASS_I2F)) &&
+        o->kind == SASS_REG)
         aw_buf_printf(out, "%s", bytes[insn->mod[SASS_F_BYTE] & 7]);
 }
 
@@ -218,7 +222,8 @@ static bool is_default(const struct sass_insn *insn, const struct sass_operand_d
     switch (o->kind) {
     case SASS_PRED:
     case SASS_UPRED: /* where the second predicate is written, the first is shown as well */
-        return o->reg == SASS_PT && (d->slot != SASS_P || insn->opnd[SASS_Q].reg == SASS_PT || insn->opnd[SASS_Q].kind == SASS_NONE);
+        return o->reg == SASS_PT &&
+               (d->slot != SASS_P || insn->opnd[SASS_Q].reg == SASS_PT || insn->opnd[SASS_Q].kind == SASS_NONE);
     case SASS_REG:
     case SASS_UREG:
         return o->reg == SASS_RZ && !o->inv;

@@ -1,11 +1,12 @@
 /* Where lanes that go in step may hand values to each other through shared memory, without an operation that waits for them.
  *
- * Code that was written with `volatile` for lanes in step has loads and stores in an order that matters, and nothing says so of them; who compiles the
- * text looks at one lane, and would forward, drop or move what seems to concern no other.  So where a load and a store of shared memory follow each
- * other on some way with no barrier between, an ordering point comes between them (`.pragma "anywarp in step"`), which costs no instruction; and so where
- * two stores follow each other of which one lane's second may be where another lane's first was: by one register, less than a warp apart.  Two other
- * stores are what fills a tile; nothing but a load tells their order, and before that there is a point.
- * In kernels with a loop that waits, accesses to shared memory are volatile instead. */
+ * Code that was written with `volatile` for lanes in step has loads and stores in an order that matters, and nothing says so of
+ * them; who compiles the text looks at one lane, and would forward, drop or move what seems to concern no other.  So where a load
+ * and a store of shared memory follow each other on some way with no barrier between, an ordering point comes between them
+ * (`.pragma "anywarp in step"`), which costs no instruction; and so where two stores follow each other of which one lane's second
+ * may be where another lane's first was: by one register, less than a warp apart.  Two other stores are what fills a tile;
+ * nothing but a load tells their order, and before that there is a point.  In kernels with a loop that waits, accesses to shared
+ * memory are volatile instead. */
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "sass/lift.h"
 
@@ -159,7 +160,8 @@ static void look(struct step_walk *w, uint32_t k)
     }
 }
 
-/* A loop that reads the same place of shared memory again and again, with nothing in it that stores there or waits: for what another lane writes. */
+/* A loop that reads the same place of shared memory again and again, with nothing in it that stores there or waits: for what
+ * another lane writes. */
 static bool polls(const struct sass_lift *l, uint32_t first, uint32_t last)
 {
     bool written[256] = { false }, reads = false;
@@ -184,7 +186,8 @@ static bool has_polls(const struct sass_lift *l)
     for (uint32_t k = 0; k < l->n; k++) {
         uint32_t to;
         const struct sass_insn *i = &l->insns[k];
-        if (i->op == SASS_BRA && sass_target_index(l, i->opnd[SASS_J].value, &to) && to <= k && k - to < LONGEST && polls(l, to, k))
+        if (i->op == SASS_BRA && sass_target_index(l, i->opnd[SASS_J].value, &to) && to <= k && k - to < LONGEST &&
+            polls(l, to, k))
             return true;
     }
     return false;

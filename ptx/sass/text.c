@@ -73,8 +73,9 @@ void sass_fail(struct sass_lift *l, const char *fmt, ...)
     va_end(ap);
     struct aw_str name = l->code->name, function = part ? part->code->name : name;
     bool own = !part || part->code == l->code;
-    aw_buf_printf(&l->error, "%.*s%s%.*s+0x%x: %s: %s", AW_STR_ARG(name), own ? "" : ": ", own ? 0 : (int)function.len, function.ptr,
-                  part ? l->at->offset - part->first * SASS_INSN_SIZE : 0, l->at ? sass_op_name((enum sass_op)l->at->op) : "?", why);
+    aw_buf_printf(&l->error, "%.*s%s%.*s+0x%x: %s: %s", AW_STR_ARG(name), own ? "" : ": ", own ? 0 : (int)function.len,
+                  function.ptr, part ? l->at->offset - part->first * SASS_INSN_SIZE : 0,
+                  l->at ? sass_op_name((enum sass_op)l->at->op) : "?", why);
 }
 
 struct sass_text sass_condition(struct sass_lift *l, const struct sass_insn *insn)
@@ -83,7 +84,9 @@ struct sass_text sass_condition(struct sass_lift *l, const struct sass_insn *ins
     bool always = s->kind == SASS_NONE || sass_is_true(s);
     if (!sass_guarded(insn))
         return always ? (struct sass_text){ "" } : sass_pred(l, s);
-    struct sass_operand guard = { .kind = insn->guard_uniform ? SASS_UPRED : SASS_PRED, .reg = insn->guard, .inv = insn->guard_inv };
+    struct sass_operand guard = { .kind = insn->guard_uniform ? SASS_UPRED : SASS_PRED,
+                                  .reg = insn->guard,
+                                  .inv = insn->guard_inv };
     if (always)
         return insn->guard_inv ? sass_format("!%s", guard_name(l, insn)) : sass_format("%s", guard_name(l, insn));
     struct sass_text a = sass_pred(l, &guard), b = sass_pred(l, s), q = sass_temp(l, 'q');
@@ -96,9 +99,12 @@ struct sass_text sass_condition(struct sass_lift *l, const struct sass_insn *ins
 bool sass_defers(const struct sass_insn *i)
 {
     switch (i->op) {
-    case SASS_IADD3: case SASS_IMAD: case SASS_IMAD_WIDE: case SASS_IMAD_HI: case SASS_LOP3: case SASS_SHF: case SASS_LEA: case SASS_MOV: case SASS_SEL:
-    case SASS_PRMT: case SASS_IMNMX: case SASS_SGXT: case SASS_BMSK: case SASS_IABS: case SASS_POPC: case SASS_FLO: case SASS_FADD: case SASS_FMUL:
-    case SASS_FFMA: case SASS_FMNMX: case SASS_FSEL: case SASS_MUFU: case SASS_DADD: case SASS_DMUL: case SASS_DFMA: case SASS_I2F: case SASS_F2I:
+    case SASS_IADD3: case SASS_IMAD: case SASS_IMAD_WIDE: case SASS_IMAD_HI: case SASS_LOP3: case SASS_SHF: case SASS_LEA:
+    case SASS_MOV: case SASS_SEL:
+    case SASS_PRMT: case SASS_IMNMX: case SASS_SGXT: case SASS_BMSK: case SASS_IABS: case SASS_POPC: case SASS_FLO:
+    case SASS_FADD: case SASS_FMUL:
+    case SASS_FFMA: case SASS_FMNMX: case SASS_FSEL: case SASS_MUFU: case SASS_DADD: case SASS_DMUL: case SASS_DFMA:
+    case SASS_I2F: case SASS_F2I:
     case SASS_F2F: case SASS_HADD2: case SASS_HMUL2: case SASS_HFMA2: case SASS_S2R: case SASS_CS2R:
         return sass_guarded(i);
     default:
@@ -124,7 +130,8 @@ void sass_defer_end(struct sass_lift *l, const struct sass_insn *i)
     }
     sass_known_after(l, i);
     for (unsigned k = 0; k < l->n_late && !l->guard_copy; k++)
-        if (l->n_known < sizeof l->known / sizeof *l->known && (l->late[k].to.kind == SASS_REG || l->late[k].to.kind == SASS_UREG)) {
+        if (l->n_known < sizeof l->known / sizeof *l->known &&
+            (l->late[k].to.kind == SASS_REG || l->late[k].to.kind == SASS_UREG)) {
             l->known[l->n_known] = l->late[k];
             l->known[l->n_known].guard = i->guard;
             l->known[l->n_known].guard_inv = i->guard_inv;
@@ -174,8 +181,8 @@ const char *sass_known(const struct sass_lift *l, const struct sass_operand *o, 
         return NULL;
     for (unsigned k = 0; k < l->n_known; k++) {
         const struct sass_late *known = &l->known[k];
-        if (known->to.kind == o->kind && known->to.reg == o->reg + word && known->guard == i->guard && known->guard_inv == i->guard_inv &&
-            known->guard_uniform == i->guard_uniform)
+        if (known->to.kind == o->kind && known->to.reg == o->reg + word && known->guard == i->guard &&
+            known->guard_inv == i->guard_inv && known->guard_uniform == i->guard_uniform)
             return known->value.s;
     }
     return NULL;

@@ -1,8 +1,9 @@
 /* Numbers of 64 bits that code holds in two registers: a sum whose carry a second instruction takes becomes one sum.
  *
- * The first instruction is lifted as it stands and remembered under the predicate that has its carry.  When a second one adds the high words with
- * that carry, while neither the predicate nor the low result has changed, both words are written again from one 64-bit sum: the low word gets the
- * value that it has.  What then has no use the compiler drops.  Within a block only, and without guards. */
+ * The first instruction is lifted as it stands and remembered under the predicate that has its carry.  When a second one adds the
+ * high words with that carry, while neither the predicate nor the low result has changed, both words are written again from one
+ * 64-bit sum: the low word gets the value that it has.  What then has no use the compiler drops.  Within a block only, and
+ * without guards. */
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <stdio.h>
 
@@ -38,7 +39,8 @@ void sass_carry_after(struct sass_lift *l, const struct sass_insn *i)
         for (int s = SASS_P; s <= SASS_Q; s++)
             if (i->opnd[s].kind == pred && i->opnd[s].reg == k % 8)
                 c->valid = false;
-        if (touches(&i->opnd[SASS_D], c->low.kind, c->low.reg) || (c->shifted.kind && touches(&i->opnd[SASS_D], c->shifted.kind, c->shifted.reg)))
+        if (touches(&i->opnd[SASS_D], c->low.kind, c->low.reg) ||
+            (c->shifted.kind && touches(&i->opnd[SASS_D], c->shifted.kind, c->shifted.reg)))
             c->valid = false;
     }
 }
@@ -60,7 +62,8 @@ static struct sass_text low_term(struct sass_lift *l, const struct sass_operand 
 static bool starts_chain(struct sass_lift *l, const struct sass_insn *i)
 {
     const struct sass_operand *o = i->opnd;
-    return !sass_guarded(i) && !sass_mod(l, SASS_F_X) && sass_writes(&o[SASS_P]) && !sass_writes(&o[SASS_Q]) && sass_writes(&o[SASS_D]);
+    return !sass_guarded(i) && !sass_mod(l, SASS_F_X) && sass_writes(&o[SASS_P]) && !sass_writes(&o[SASS_Q]) &&
+           sass_writes(&o[SASS_D]);
 }
 
 static void remember(struct sass_lift *l, const struct sass_insn *i, struct sass_carry *c)
@@ -110,8 +113,9 @@ void sass_carry_lea(struct sass_lift *l, const struct sass_insn *i)
 static struct sass_carry *chain(struct sass_lift *l, const struct sass_insn *i)
 {
     const struct sass_operand *o = i->opnd, *s = &o[SASS_S];
-    if (!sass_mod(l, SASS_F_X) || sass_guarded(i) || (s->kind != SASS_PRED && s->kind != SASS_UPRED) || s->reg == SASS_PT || s->inv ||
-        !sass_writes(&o[SASS_D]) || sass_writes(&o[SASS_P]) || sass_writes(&o[SASS_Q]) || !(o[SASS_T].kind == SASS_NONE || sass_is_false(&o[SASS_T])))
+    if (!sass_mod(l, SASS_F_X) || sass_guarded(i) || (s->kind != SASS_PRED && s->kind != SASS_UPRED) || s->reg == SASS_PT ||
+        s->inv || !sass_writes(&o[SASS_D]) || sass_writes(&o[SASS_P]) || sass_writes(&o[SASS_Q]) ||
+        !(o[SASS_T].kind == SASS_NONE || sass_is_false(&o[SASS_T])))
         return NULL;
     struct sass_carry *c = carry_of(l, s);
     (void)sass_look(l, SASS_S);
@@ -145,8 +149,8 @@ static unsigned kind_of(struct sass_text t)
     return !strcmp(t.s, "0") ? 0 : t.s[0] != '%' ? 1 : t.s[1] == 'c' ? 2 : 3;
 }
 
-/* The sum of the chain's low words and these high ones.  Which goes with which is all the same for the sum; those of one kind are likely to be
- * halves of one number. */
+/* The sum of the chain's low words and these high ones.  Which goes with which is all the same for the sum; those of one kind are
+ * likely to be halves of one number. */
 static struct sass_text sum_with(struct sass_lift *l, struct sass_carry *c, const struct sass_text high[3])
 {
     struct sass_text of[3] = { { "0" }, { "0" }, { "0" } }, sum = { "0" };
@@ -156,7 +160,9 @@ static struct sass_text sum_with(struct sass_lift *l, struct sass_carry *c, cons
     for (int strict = 2; strict >= 0; strict--)
         for (int k = 0; k < 3; k++)
             for (int low = 0; low < 3 && !placed[k]; low++) {
-                bool fits = strict == 2 ? kind_of(high[k]) == kind_of(c->term[low]) : strict == 1 ? kind_of(c->term[low]) == 3 : true;
+                bool fits = strict == 2   ? kind_of(high[k]) == kind_of(c->term[low])
+                            : strict == 1 ? kind_of(c->term[low]) == 3
+                                          : true;
                 if (used[low] || !fits)
                     continue;
                 of[low] = high[k];
@@ -195,8 +201,9 @@ bool sass_carry_lea_high(struct sass_lift *l, const struct sass_insn *i)
 {
     struct sass_carry *c = chain(l, i);
     const struct sass_operand *o = i->opnd;
-    if (!c || !sass_mod(l, SASS_F_HI) || !c->shifted.kind || o[SASS_A].kind != c->shifted.kind || o[SASS_A].reg != c->shifted.reg || o[SASS_A].neg ||
-        o[SASS_A].inv || ((uint32_t)sass_look(l, SASS_L)->value & 31) != c->shift)
+    if (!c || !sass_mod(l, SASS_F_HI) || !c->shifted.kind || o[SASS_A].kind != c->shifted.kind ||
+        o[SASS_A].reg != c->shifted.reg || o[SASS_A].neg || o[SASS_A].inv ||
+        ((uint32_t)sass_look(l, SASS_L)->value & 31) != c->shift)
         return false;
     struct sass_text w, shifted = sass_temp(l, 'w');
     (void)sass_look(l, SASS_A); /* what the first instruction has read */

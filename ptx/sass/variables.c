@@ -38,8 +38,8 @@ static bool has_address(const struct sass_section *section, uint64_t from, uint6
 }
 
 /* Words of 8 bytes where addresses are among them. */
-static bool words(const struct sass_cubin *cubin, const struct sass_section *section, const struct sass_symbol *s, struct aw_buf *out,
-                  struct aw_buf *error)
+static bool words(const struct sass_cubin *cubin, const struct sass_section *section, const struct sass_symbol *s,
+                  struct aw_buf *out, struct aw_buf *error)
 {
     for (uint64_t at = s->value; at < s->value + s->size; at += 8) {
         const struct sass_reloc *r = sass_reloc_at(&section->relocs, (uint32_t)at);
@@ -56,8 +56,8 @@ static bool words(const struct sass_cubin *cubin, const struct sass_section *sec
             continue;
         }
         if (r->kind != SASS_RELOC_ABS64 || (to->kind != SASS_SYMBOL_GLOBAL && to->kind != SASS_SYMBOL_CONSTANT)) {
-            aw_buf_printf(error, "%.*s+0x%" PRIx64 ": address of %.*s, relocation %" PRIu32, AW_STR_ARG(s->name), at - s->value, AW_STR_ARG(to->name),
-                          r->type);
+            aw_buf_printf(error, "%.*s+0x%" PRIx64 ": address of %.*s, relocation %" PRIu32, AW_STR_ARG(s->name), at - s->value,
+                          AW_STR_ARG(to->name), r->type);
             return false;
         }
         aw_buf_printf(out, "generic(%.*s)+%" PRId64, AW_STR_ARG(to->name), r->addend + (int64_t)v);
@@ -76,8 +76,8 @@ static bool variable(const struct sass_cubin *cubin, const struct sass_symbol *s
         aw_buf_printf(error, "%.*s: addresses in a variable of odd size", AW_STR_ARG(s->name));
         return false;
     }
-    aw_buf_printf(out, ".visible .%s .align %u .b%u %.*s[%" PRIu64 "]", space, sass_symbol_align(cubin, s), addresses ? 64u : 8u, AW_STR_ARG(s->name),
-                  addresses ? size / 8 : size);
+    aw_buf_printf(out, ".visible .%s .align %u .b%u %.*s[%" PRIu64 "]", space, sass_symbol_align(cubin, s), addresses ? 64u : 8u,
+                  AW_STR_ARG(s->name), addresses ? size / 8 : size);
     if (bytes && s->size && (addresses || !all_zero(section->bytes.ptr + s->value, s->size))) {
         aw_buf_printf(out, " = {");
         if (addresses) {
@@ -145,7 +145,8 @@ static void bank4(const struct sass_cubin *cubin, uint32_t kernel, struct aw_buf
     const struct sass_code *code = &cubin->kernels[kernel];
     if (!sass_has_bank4(cubin, code) || bank4_owner(cubin, code) != kernel)
         return;
-    aw_buf_printf(out, ".visible .global .align 16 .b64 %s[%" PRIu32 "] = {", sass_bank4_name(cubin, code).s, code->bank4.size / 8);
+    aw_buf_printf(out, ".visible .global .align 16 .b64 %s[%" PRIu32 "] = {", sass_bank4_name(cubin, code).s,
+                  code->bank4.size / 8);
     for (uint32_t at = 0; at + 8 <= code->bank4.size; at += 8) {
         const struct sass_reloc *r = sass_reloc_at(&code->bank4_relocs, at);
         aw_buf_printf(out, "%s", at ? "," : "");

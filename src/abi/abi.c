@@ -162,8 +162,10 @@ void aw_abi_call_end(const char *text, const void *args, uint64_t result, const 
     if (!traced)
         return;
     bool runtime = !strncmp(text + 1, "cuda", 4) || !strncmp(text + 1, "__cuda", 6);
-    struct aw_call call = { .room = AW_ROOM, .library = runtime ? "cudart" : "cuda", .text = text, .result = result, .values = values,
-                            .begin_ns = begun.begin_ns, .end_ns = aw_call_clock(), .number = begun.number, .error_name = trace_error };
+    struct aw_call call = { .room = AW_ROOM, .library = runtime ? "cudart" : "cuda", .text = text, .result = result,
+                            .values = values,
+                            .begin_ns = begun.begin_ns, .end_ns = aw_call_clock(), .number = begun.number,
+                            .error_name = trace_error };
     aw_call_trace(&call);
     if (recorded && !__atomic_load_n(&watched, __ATOMIC_RELAXED))
         aw_profile_drain(NULL, NULL);

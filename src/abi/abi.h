@@ -82,8 +82,8 @@ int aw_abi_stub(const char *name, unsigned char *once, bool runtime);
 void aw_abi_cuda_watch(bool on);
 void aw_abi_cudart_watch(bool on);
 
-/* Around a call: tells the hook, and traces it behind where that was asked for (`text`, `values`: base/calltrace.h).  `args`: a structure
- * of its arguments. */
+/* Around a call: tells the hook, and traces it behind where that was asked for (`text`, `values`: base/calltrace.h).  `args`: a
+ * structure of its arguments. */
 struct aw_abi_call {
     uint64_t number; /* 0 for what is called by another */
     uint64_t begin_ns;

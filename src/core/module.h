@@ -184,7 +184,8 @@ enum aw_status aw_func_code_shared(struct aw_func *func, const struct aw_code *c
 /* The same for questions: some code, whatever it is for; and code that can speak for blocks of `threads` threads. */
 enum aw_status aw_func_code_any(struct aw_func *func, const struct aw_code **ret_code);
 enum aw_status aw_func_code_threads(struct aw_func *func, int threads, const struct aw_code **ret_code);
-/* Where no shape is known, what code is made for, as compile options say it: the only one that there can be, or many.  Needs aw_core_init. */
+/* Where no shape is known, what code is made for, as compile options say it: the only one that there can be, or many.  Needs
+ * aw_core_init. */
 void aw_kernel_usual_shape(const struct aw_manifest_kernel *kernel, uint32_t ret[3]);
 /* Unloads all code, as the function ends. */
 void aw_func_code_drop(struct aw_func *func);

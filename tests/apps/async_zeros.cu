@@ -1,5 +1,6 @@
-// Asynchronous copies of which a part, or all, is zeros: by a size that varies, a size of nothing or all by a condition, a condition to
-// leave the source alone, and each of them where some threads copy nothing.  As machine code these are other forms of the instruction.
+// Asynchronous copies of which a part, or all, is zeros: by a size that varies, a size of nothing or all by a condition, a
+// condition to leave the source alone, and each of them where some threads copy nothing.  As machine code these are other forms
+// of the instruction.
 // needs: -arch=sm_80
 // variants: shared debug sm_80 sm_86 sm_89 sm_90
 // SPDX-License-Identifier: Apache-2.0
@@ -38,7 +39,8 @@ __global__ void copies(const uint32_t *in, const uint32_t *sizes, uint32_t *out)
 static void form(int f, uint32_t size, uint32_t *copied, uint32_t *written)
 {
     const uint32_t all = size > 7 ? 16 : 0;
-    const uint32_t n[FORMS] = { size, size / 2, size / 4, all, all, all, 12, 0 }, of[FORMS] = { 16, 8, 4, 16, 16, size & 1 ? 16u : 0u, 16, 16 };
+    const uint32_t n[FORMS] = { size, size / 2, size / 4, all, all, all, 12, 0 },
+                   of[FORMS] = { 16, 8, 4, 16, 16, size & 1 ? 16u : 0u, 16, 16 };
     *copied = n[f];
     *written = of[f];
 }

@@ -1,5 +1,6 @@
-// Threads look for the first place of a value and leave the loop when one of the block has found an earlier one: what they find they put together by
-// an atomic that the assembler makes one of for the lanes that are there, in a branch, while the others are on their way to the barrier.
+// Threads look for the first place of a value and leave the loop when one of the block has found an earlier one: what they find
+// they put together by an atomic that the assembler makes one of for the lanes that are there, in a branch, while the others are
+// on their way to the barrier.
 // SPDX-License-Identifier: Apache-2.0
 #include "check.h"
 
@@ -97,8 +98,9 @@ int main()
                     sum += i;
                     most = most > i ? most : i;
                 }
-            EXPECT(out[3 * b] == first && out[3 * b + 1] == sum && out[3 * b + 2] == most, "width %d, row %d: %d %d %d, expected %d %d %d", width, b,
-                   out[3 * b], out[3 * b + 1], out[3 * b + 2], first, sum, most);
+            EXPECT(out[3 * b] == first && out[3 * b + 1] == sum && out[3 * b + 2] == most,
+                   "width %d, row %d: %d %d %d, expected %d %d %d", width, b, out[3 * b], out[3 * b + 1], out[3 * b + 2], first,
+                   sum, most);
         }
     }
     return check_done();

@@ -1,6 +1,6 @@
-// Shuffles that read lanes which are not there give 0: lanes that took another way, that have ended, or that the block does not have.
-// Every form by constants and by run-time operands, of values and of a constant, with masks of active lanes known only at run time and
-// known when compiling; the same for votes, matches and reductions whose member mask names such lanes.
+// Shuffles that read lanes which are not there give 0: lanes that took another way, that have ended, or that the block does not
+// have.  Every form by constants and by run-time operands, of values and of a constant, with masks of active lanes known only at
+// run time and known when compiling; the same for votes, matches and reductions whose member mask names such lanes.
 // variants: shared
 // needs: -gencode arch=compute_80,code=compute_80
 // SPDX-License-Identifier: Apache-2.0
@@ -212,8 +212,9 @@ template <int WAY> static void check(int threads, unsigned active, const int *in
         for (int i = 0; i < 2 * FORMS_N; i++) {
             int of = i / FORMS_N, f = i % FORMS_N, want = shuffled(of ? same : w, lane, forms[f]), at = f * THREADS + t;
             EXPECT(fixed[of][at] == want && varied[of][at] == want,
-                   "way %d, %d threads, active %x: form %d.%d.%d of thread %d%s: %d %d, expected %d", WAY, threads, active, forms[f].kind,
-                   forms[f].by, forms[f].width, t, of ? ", of a constant" : "", fixed[of][at], varied[of][at], want);
+                   "way %d, %d threads, active %x: form %d.%d.%d of thread %d%s: %d %d, expected %d", WAY, threads, active,
+                   forms[f].kind, forms[f].by, forms[f].width, t, of ? ", of a constant" : "", fixed[of][at], varied[of][at],
+                   want);
         }
         for (int i = 0; i < MORE; i++) {
             int want = expected_other(w, lane, 77, i), at = i * THREADS + t;

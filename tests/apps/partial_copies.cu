@@ -28,7 +28,8 @@ __global__ void copies(const unsigned *in, unsigned *out, unsigned n)
     if (some)
         asm volatile("cp.async.ca.shared.global [%0], [%1], 4;" :: "r"(at(mine + 20)), "l"(from) : "memory");
     if (t % 5)
-        asm volatile("cp.async.ca.shared.global [%0], [%1], 4, %2;" :: "r"(at(mine + 24)), "l"(from), "r"(some ? 4 : 0) : "memory");
+        asm volatile("cp.async.ca.shared.global [%0], [%1], 4, %2;" ::"r"(at(mine + 24)), "l"(from), "r"(some ? 4 : 0)
+                     : "memory");
     asm volatile("cp.async.commit_group; cp.async.wait_group 0;" ::: "memory");
     __syncthreads();
     for (int i = 0; i < FORMS * WORDS; i++)

@@ -1,4 +1,5 @@
-// Defects that tests/e2e/check.py has `anywarp check` find, one a run, by number; and as many accesses that are none, as close to the ends.
+// Defects that tests/e2e/check.py has `anywarp check` find, one a run, by number; and as many accesses that are none, as close to
+// the ends.
 // SPDX-License-Identifier: Apache-2.0
 #include <cstdio>
 #include <cstdlib>

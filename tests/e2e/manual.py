@@ -1,9 +1,11 @@
 #!/usr/bin/env python3
-"""Manual pages and completions, which the build makes of the program's help: there is a page for each command, groff takes them without a
+"""Manual pages and completions, which the build makes of the program's help: there is a page for each command, groff takes them
+without a
 word, they name every option of the help, and bash completes commands and options.
 
 usage: manual.py ANYWARP FOLDER       (FOLDER: where the build has put them)
 """
+
 # SPDX-License-Identifier: Apache-2.0
 import os
 import re
@@ -13,6 +15,7 @@ import sys
 
 import expecting
 from expecting import expect
+
 
 def output(*command):
     return subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False).stdout
@@ -38,7 +41,11 @@ def main():
         said = {f: output('groff', '-man', '-ww', '-z', os.path.join(folder, f)) for f in there}
         expect('groff', not any(said.values()), said)
     expect('commands', complete(folder, 'anywarp', 'pr') == ['profile', 'precompile'], complete(folder, 'anywarp', 'pr'))
-    expect('options', complete(folder, 'anywarp', 'trace', '--f') == ['--filter', '--failed'], complete(folder, 'anywarp', 'trace', '--f'))
+    expect(
+        'options',
+        complete(folder, 'anywarp', 'trace', '--f') == ['--filter', '--failed'],
+        complete(folder, 'anywarp', 'trace', '--f'),
+    )
     expect('help', complete(folder, 'anywarp', 'help', 'doc') == ['doctor'], complete(folder, 'anywarp', 'help', 'doc'))
     for shell, name in (('zsh', '_anywarp'), ('fish', 'anywarp.fish')):
         if shutil.which(shell):

@@ -67,8 +67,10 @@ CASES = [
     ("doctor text", 1, r"FAIL +program +\./text is no 64-bit x86 program", None),
     ("doctor script", 0, r"note +program +\./script is a script", None),
     ("doctor good.ptx", 0, r"(?s)ok +kernels +all 1 compile.*Programs that load \./good.ptx can run", "FAIL"),
-    ("doctor half.ptx", 1, r"(?s)FAIL +kernels +1 of 2 kernels will not compile.* k: .*half\.ptx:6:11: error: unknown name '%r1'\s+Not all of the code", "k2:"),
-    ("doctor --json half.ptx", 1, r'(?s)^\{"findings".*"grade": "fail", "what": "kernels".*"details": \["k: .*"ok": false, "verdict": "', None),
+    ("doctor half.ptx", 1, r"(?s)FAIL +kernels +1 of 2 kernels will not compile.* k: .*"
+     r"half\.ptx:6:11: error: unknown name '%r1'\s+Not all of the code", "k2:"),
+    ("doctor --json half.ptx", 1, r'(?s)^\{"findings".*"grade": "fail", "what": "kernels".*'
+     r'"details": \["k: .*"ok": false, "verdict": "', None),
     ("doctor static_pie", 0, r"(?s)ok +runtime +CUDA's runtime is linked into it.*It can run: anywarp run \./static_pie", None),
     ("doctor static_stripped", 1, r"(?s)FAIL +runtime +it has the CUDA runtime linked .*\./static_stripped cannot run", None),
     ("doctor /bin/true", 0, r"(?s)note +runtime +it names neither.*note +code +no kernels", None),

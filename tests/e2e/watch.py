@@ -1,9 +1,11 @@
 #!/usr/bin/env python3
-"""Programs as `anywarp trace`, `profile`, `doctor` and `precompile` see them: what is written of calls and of devices' work, what is said of a
+"""Programs as `anywarp trace`, `profile`, `doctor` and `precompile` see them: what is written of calls and of devices' work,
+what is said of a
 program, and what is compiled ahead.
 
 usage: watch.py ANYWARP       (77 where there is no nvcc)
 """
+
 # SPDX-License-Identifier: Apache-2.0
 import json
 import os
@@ -19,6 +21,8 @@ import nvcc
 from expecting import expect
 
 OUTPUT = '0 118098\n'
+
+
 def run(command, env, **more):
     return subprocess.run(command, capture_output=True, text=True, env=env, timeout=300, check=False, **more)
 
@@ -29,14 +33,21 @@ def trace_text(anywarp, program, env):
     lines = r.stderr.splitlines()
     form = r' *\d+\.\d{6} \d+ \w+\(.*\)( = \S+)? <\d+\.\d{3} us>'
     expect('nothing but calls', lines and all(re.fullmatch(form, line) for line in lines), r.stderr)
-    for wanted in (r'cudaMalloc\(\*devPtr=0x[0-9a-f]+, size=262144\) = cudaSuccess <', r'cudaFree\(devPtr=0x10\) = cudaErrorInvalidValue <',
-                   r'LaunchKernel\(.*=\(1024,1,1\), \w+=\(64,1,1\), args=0x[0-9a-f]+, \w+=0, stream=0x0\) = cudaSuccess <'):
+    for wanted in (
+        r'cudaMalloc\(\*devPtr=0x[0-9a-f]+, size=262144\) = cudaSuccess <',
+        r'cudaFree\(devPtr=0x10\) = cudaErrorInvalidValue <',
+        r'LaunchKernel\(.*=\(1024,1,1\), \w+=\(64,1,1\), args=0x[0-9a-f]+, \w+=0, stream=0x0\) = cudaSuccess <',
+    ):
         expect('a call is ' + wanted, any(re.search(wanted, line) for line in lines), r.stderr)
     r = run([anywarp, 'trace', '--filter=cudaMem*,cudaFree', '--filter', '*Malloc', program], env)
     names = [re.match(r' *\S+ \d+ (\w+)', line).group(1) for line in r.stderr.splitlines()]
     expect('a filter', names == ['cudaMalloc', 'cudaMemcpy', 'cudaMemset', 'cudaMemcpy', 'cudaFree', 'cudaFree'], names)
     r = run([anywarp, 'trace', '--failed', '--device=host', program], env)
-    expect('only what fails, with an option of run', re.fullmatch(r'.* cudaFree\(devPtr=0x10\) = cudaErrorInvalidValue <.*\n.* cudaGetLastError.*\n', r.stderr), r.stderr)
+    expect(
+        'only what fails, with an option of run',
+        re.fullmatch(r'.* cudaFree\(devPtr=0x10\) = cudaErrorInvalidValue <.*\n.* cudaGetLastError.*\n', r.stderr),
+        r.stderr,
+    )
     r = run([anywarp, 'trace', '--library', 'cublas', program], env)
     expect('another library', r.returncode == 0 and not r.stderr, r.stderr)
 
@@ -47,10 +58,21 @@ def trace_json(anywarp, program, env, folder):
         calls = [json.loads(line) for line in f]
     expect('a file', r.returncode == 0 and not r.stderr and calls, r.stderr)
     malloc = next(c for c in calls if c['function'] == 'cudaMalloc')
-    expect('what is given and what is stored', malloc['args']['size'] == 262144 and malloc['args']['devPtr'].startswith('0x') and
-           malloc['out']['devPtr'].startswith('0x') and malloc['library'] == 'cudart' and malloc['result'] == 'cudaSuccess', malloc)
+    expect(
+        'what is given and what is stored',
+        malloc['args']['size'] == 262144
+        and malloc['args']['devPtr'].startswith('0x')
+        and malloc['out']['devPtr'].startswith('0x')
+        and malloc['library'] == 'cudart'
+        and malloc['result'] == 'cudaSuccess',
+        malloc,
+    )
     launches = [c for c in calls if c['function'].endswith('LaunchKernel')]
-    expect('grids', [c['args'].get('gridDim') or c['args']['grid'] for c in launches] == [[256, 1, 1]] + 10 * [[1024, 1, 1]] + [[512, 1, 1]], launches)
+    expect(
+        'grids',
+        [c['args'].get('gridDim') or c['args']['grid'] for c in launches] == [[256, 1, 1]] + 10 * [[1024, 1, 1]] + [[512, 1, 1]],
+        launches,
+    )
     bad = [c for c in calls if c['failed']]
     expect('what failed', len(bad) == 2 and bad[0]['result'] == 'cudaErrorInvalidValue' and bad[0]['out'] == {}, bad)
     expect('times', all(c['duration_ns'] >= 0 and a['begin_ns'] <= c['begin_ns'] for a, c in zip(calls, calls[1:])), calls)
@@ -62,7 +84,7 @@ def overlap(slices):
     for begin, end in sorted(slices, key=lambda s: (s[0], -s[1])):
         while open_ends and open_ends[-1] <= begin:
             open_ends.pop()
-        if open_ends and end > open_ends[-1] + 0.002: # us
+        if open_ends and end > open_ends[-1] + 0.002:  # us
             bad.append((begin, end))
         open_ends.append(end)
     return bad
@@ -70,7 +92,11 @@ def overlap(slices):
 
 def profile(anywarp, program, env, folder, device):
     r = run([anywarp, 'profile', '--json', '-o', 'profile', '--timeline=timeline', '--device', device, program], env, cwd=folder)
-    expect('%s: the program does as ever' % device, r.returncode == 0 and r.stdout == OUTPUT and not r.stderr, (r.returncode, r.stdout, r.stderr))
+    expect(
+        '%s: the program does as ever' % device,
+        r.returncode == 0 and r.stdout == OUTPUT and not r.stderr,
+        (r.returncode, r.stdout, r.stderr),
+    )
     with open(os.path.join(folder, 'profile'), encoding='utf-8') as f:
         said = json.load(f)
     counts = {row['name']: row['count'] for row in said['kernels']}
@@ -80,15 +106,30 @@ def profile(anywarp, program, env, folder, device):
     calls = {row['name']: (row['count'], row['failed']) for row in said['calls']}
     expect('calls', calls['cudaFree'] == (2, 1) and calls['cudaMemcpy'] == (2, 0), calls)
     expect('what was compiled', sorted(row['name'] for row in said['compiled']) == sorted(counts), said['compiled'])
-    expect('sums', all(row['min_ns'] * row['count'] <= row['total_ns'] <= row['max_ns'] * row['count'] and row['max_ns'] > 0
-                       for table in ('kernels', 'copies', 'calls', 'compiled') for row in said[table]), said)
-    expect('time', 0 < said['busy_ns'] < said['run_ns'] and
-           said['busy_ns'] <= sum(row['total_ns'] for row in said['kernels'] + said['copies']), said)
+    expect(
+        'sums',
+        all(
+            row['min_ns'] * row['count'] <= row['total_ns'] <= row['max_ns'] * row['count'] and row['max_ns'] > 0
+            for table in ('kernels', 'copies', 'calls', 'compiled')
+            for row in said[table]
+        ),
+        said,
+    )
+    expect(
+        'time',
+        0 < said['busy_ns'] < said['run_ns']
+        and said['busy_ns'] <= sum(row['total_ns'] for row in said['kernels'] + said['copies']),
+        said,
+    )
     with open(os.path.join(folder, 'timeline'), encoding='utf-8') as f:
         events = json.load(f)['traceEvents']
     slices = [e for e in events if e['ph'] == 'X']
     kernels = [e for e in slices if e['cat'] == 'kernel']
-    expect('a slice for each', len(kernels) == 12 and kernels[1]['args']['grid'] == [1024, 1, 1] and kernels[1]['args']['block'] == [64, 1, 1], kernels)
+    expect(
+        'a slice for each',
+        len(kernels) == 12 and kernels[1]['args']['grid'] == [1024, 1, 1] and kernels[1]['args']['block'] == [64, 1, 1],
+        kernels,
+    )
     rows = {}
     for e in slices:
         rows.setdefault((e['pid'], e['tid']), []).append((e['ts'], e['ts'] + e['dur']))
@@ -97,16 +138,25 @@ def profile(anywarp, program, env, folder, device):
     launches = [e['ts'] for e in slices if e['name'].endswith('LaunchKernel')]
     starts = {e['id']: e['ts'] for e in events if e['ph'] == 's'}
     arrows = [e for e in events if e['ph'] == 'f']
-    expect('an arrow from each call to its work', len(arrows) == 15 == len(starts) and
-           sum(ts in launches for ts in starts.values()) == 12 and all(starts[e['id']] <= e['ts'] + 50 for e in arrows), arrows)
+    expect(
+        'an arrow from each call to its work',
+        len(arrows) == 15 == len(starts)
+        and sum(ts in launches for ts in starts.values()) == 12
+        and all(starts[e['id']] <= e['ts'] + 50 for e in arrows),
+        arrows,
+    )
 
 
 def profile_text(anywarp, program, env, folder):
     r = run([anywarp, 'profile', '--top', '1', program], env)
     expect('one row', 'and 2 more (--top 0 shows all)' in r.stderr, r.stderr)
     r = run([anywarp, 'profile', '--top=0', program], env)
-    for wanted in (r'The run took \S+ m?s; devices worked in', r'Kernels, .* in all\n share', r' 10 .* void scale<3>\(float\*\)  <<<\(1024,1,1\), \(64,1,1\), 0>>>',
-                   r'262144 bytes, \d+\.\d\d GB/s'):
+    for wanted in (
+        r'The run took \S+ m?s; devices worked in',
+        r'Kernels, .* in all\n share',
+        r' 10 .* void scale<3>\(float\*\)  <<<\(1024,1,1\), \(64,1,1\), 0>>>',
+        r'262144 bytes, \d+\.\d\d GB/s',
+    ):
         expect('a table has ' + wanted, re.search(wanted, r.stderr), r.stderr)
     r = run([anywarp, 'profile', '/bin/sh', '-c', 'kill -9 $$'], env)
     expect('a killed program', r.returncode == 137 and 'The run took' in r.stderr, (r.returncode, r.stderr))
@@ -115,7 +165,11 @@ def profile_text(anywarp, program, env, folder):
 
 def made(env):
     """Code objects in the cache, by name and time: what a run that compiles nothing leaves alone."""
-    return {os.path.join(d, f): os.stat(os.path.join(d, f)).st_mtime_ns for d, _, files in os.walk(env['ANYWARP_CACHE_DIR']) for f in files}
+    return {
+        os.path.join(d, f): os.stat(os.path.join(d, f)).st_mtime_ns
+        for d, _, files in os.walk(env['ANYWARP_CACHE_DIR'])
+        for f in files
+    }
 
 
 def precompile(anywarp, program, env, folder):
@@ -123,11 +177,15 @@ def precompile(anywarp, program, env, folder):
     r = run([anywarp, 'run', '--record=list', program], env, cwd=folder)
     with open(os.path.join(folder, 'list'), encoding='utf-8') as f:
         listed = sorted(f.read().split())
-    expect('what a run records', r.stdout == OUTPUT and listed[:3] == ['128,1,1', '256,1,1', '64,1,1'] and len(listed) == 6, listed)
+    expect(
+        'what a run records', r.stdout == OUTPUT and listed[:3] == ['128,1,1', '256,1,1', '64,1,1'] and len(listed) == 6, listed
+    )
     env['ANYWARP_CACHE_DIR'] = os.path.join(folder, 'ahead')
     r = run([anywarp, 'precompile', '--list', 'list', program], env, cwd=folder)
     ahead = made(env)
-    expect('three kernels', r.returncode == 0 and r.stdout.startswith('3 of 3 made ready') and len(ahead) >= 4, (r.stdout, r.stderr))
+    expect(
+        'three kernels', r.returncode == 0 and r.stdout.startswith('3 of 3 made ready') and len(ahead) >= 4, (r.stdout, r.stderr)
+    )
     r = run([anywarp, 'run', program], env)
     expect('nothing is left to compile', r.stdout == OUTPUT and made(env).keys() == ahead.keys(), sorted(made(env)))
     r = run([anywarp, 'precompile', '--block=64', '--block', '8,8', '--json', folder], env)
@@ -135,33 +193,72 @@ def precompile(anywarp, program, env, folder):
     expect('a folder, two shapes', r.returncode == 0 and (said['kernels'], said['made'], said['failed']) == (6, 6, 0), said)
     bad = os.path.join(folder, 'bad.ptx')
     with open(bad, 'w', encoding='utf-8') as f:
-        f.write('.version 8.0\n.target sm_80\n.address_size 64\n.visible .entry k()\n.reqntid 32\n{\n\tfrob;\n}\n'
-                '.visible .entry k2()\n.maxntid 128\n{\n\tret;\n}\n')
+        f.write(
+            '.version 8.0\n.target sm_80\n.address_size 64\n.visible .entry k()\n.reqntid 32\n{\n\tfrob;\n}\n'
+            '.visible .entry k2()\n.maxntid 128\n{\n\tret;\n}\n'
+        )
     r = run([anywarp, 'precompile', bad], env)
-    expect('what does not compile is named', r.returncode == 1 and r.stdout.startswith('1 of 2 made ready') and
-           re.search(r'(?s)bad\.ptx: kernel k: .*bad\.ptx:7:', r.stderr), (r.stdout, r.stderr))
-    for words, status, text in ((['--help'], 0, 'Exit status'), ([], 2, 'usage'), (['--block=0', program], 2, 'usage'), (['--block=1025', program], 2, 'usage'),
-                                (['--list=missing', program], 2, 'missing'), (['missing'], 1, 'No such file'), (['/bin/true'], 1, 'no CUDA code'),
-                                (['--list', program, program], 2, ':1: no kernel')):
+    expect(
+        'what does not compile is named',
+        r.returncode == 1
+        and r.stdout.startswith('1 of 2 made ready')
+        and re.search(r'(?s)bad\.ptx: kernel k: .*bad\.ptx:7:', r.stderr),
+        (r.stdout, r.stderr),
+    )
+    for words, status, text in (
+        (['--help'], 0, 'Exit status'),
+        ([], 2, 'usage'),
+        (['--block=0', program], 2, 'usage'),
+        (['--block=1025', program], 2, 'usage'),
+        (['--list=missing', program], 2, 'missing'),
+        (['missing'], 1, 'No such file'),
+        (['/bin/true'], 1, 'no CUDA code'),
+        (['--list', program, program], 2, ':1: no kernel'),
+    ):
         r = run([anywarp, 'precompile'] + words, env, cwd=folder)
-        expect('precompile ' + ' '.join(words), r.returncode == status and text in r.stdout + r.stderr, (r.returncode, r.stdout, r.stderr))
+        expect(
+            'precompile ' + ' '.join(words),
+            r.returncode == status and text in r.stdout + r.stderr,
+            (r.returncode, r.stdout, r.stderr),
+        )
     r = run([anywarp, 'precompile', program], {**env, 'ANYWARP_CACHE': '0'})
     expect('no cache', r.returncode == 1 and 'cache' in r.stderr, (r.returncode, r.stderr))
 
 
 def usage(anywarp, command, env):
-    for words, status, text in ((['--help'], 0, 'Exit status'), ([], 2, 'usage'), (['--output'], 2, 'usage'), (['--frob', '/bin/true'], 2, 'frob'),
-                                (['/missing'], 127, 'No such file'), (['-o', '/proc/no', '/bin/true'], 1, '/proc/no')):
+    for words, status, text in (
+        (['--help'], 0, 'Exit status'),
+        ([], 2, 'usage'),
+        (['--output'], 2, 'usage'),
+        (['--frob', '/bin/true'], 2, 'frob'),
+        (['/missing'], 127, 'No such file'),
+        (['-o', '/proc/no', '/bin/true'], 1, '/proc/no'),
+    ):
         r = run([anywarp, command] + words, env)
-        expect('%s %s' % (command, ' '.join(words)), r.returncode == status and text in r.stdout + r.stderr, (r.returncode, r.stdout, r.stderr))
+        expect(
+            '%s %s' % (command, ' '.join(words)),
+            r.returncode == status and text in r.stdout + r.stderr,
+            (r.returncode, r.stdout, r.stderr),
+        )
 
 
 def doctor(anywarp, program, env):
     r = run([anywarp, 'doctor', '--json', program], env)
     said = json.loads(r.stdout)
     found = {f['what']: f for f in said['findings']}
-    expect('a sound program', r.returncode == 0 and said['ok'] and found['kernels']['text'] == 'all 3 compile' and found['code']['text'].startswith('PTX'), said)
-    expect('its runtime', re.search(r'linked into it; calls of its \d+ functions go to our libcudart\.so\.\d+', found['runtime']['text']), found['runtime'])
+    expect(
+        'a sound program',
+        r.returncode == 0
+        and said['ok']
+        and found['kernels']['text'] == 'all 3 compile'
+        and found['code']['text'].startswith('PTX'),
+        said,
+    )
+    expect(
+        'its runtime',
+        re.search(r'linked into it; calls of its \d+ functions go to our libcudart\.so\.\d+', found['runtime']['text']),
+        found['runtime'],
+    )
 
 
 def main():
@@ -173,7 +270,9 @@ def main():
     with tempfile.TemporaryDirectory() as folder:
         program = os.path.join(folder, 'watch')
         env['ANYWARP_CACHE_DIR'] = os.path.join(folder, 'cache')
-        subprocess.run([compiler, '-gencode', 'arch=compute_80,code=compute_80', '-o', program, os.path.join(HERE, 'watch.cu')], check=True)
+        subprocess.run(
+            [compiler, '-gencode', 'arch=compute_80,code=compute_80', '-o', program, os.path.join(HERE, 'watch.cu')], check=True
+        )
         trace_text(anywarp, program, env)
         trace_json(anywarp, program, env, folder)
         usage(anywarp, 'trace', env)

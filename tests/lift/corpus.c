@@ -2,7 +2,8 @@
  *   lift-corpus FILE ARCH a line a kernel: "kernel CUBIN INDEX INSTRUCTIONS MICROSECONDS CAUSE NAME", CAUSE "-" when it lifts
  *   lift-corpus FILE ARCH CUBIN INDEX TARGET       compiles that kernel and says "compiled MICROSECONDS BYTES"
  *   lift-corpus FILE ARCH CUBIN 0 cubin            writes the cubin itself, to look at it
- * FILE is a program or a library; ARCH a number such as 80; CUBIN counts the file's cubins of that architecture, INDEX a cubin's kernels. */
+ * FILE is a program or a library; ARCH a number such as 80; CUBIN counts the file's cubins of that architecture, INDEX a cubin's
+ * kernels. */
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <anywarp/compiler.h>
 #include <anywarp/fatbin.h>

@@ -1,7 +1,9 @@
 #!/usr/bin/env python3
-# A kernel that cannot be lifted is refused by its own name, with the place and the opcode, whatever it is compiled beside; the others compile.
+# A kernel that cannot be lifted is refused by its own name, with the place and the opcode, whatever it is compiled beside;
+# the others compile.
 # SPDX-License-Identifier: Apache-2.0
 """usage: refused.py ANYWARP"""
+
 import os
 import subprocess
 import sys
@@ -31,7 +33,7 @@ def damage(path, kernel, at):
         image = bytearray(f.read())
     for name, _, offset, _ in check.sections(bytes(image)):
         if name == '.text.' + kernel:
-            image[offset + at:offset + at + 2] = b'\xfe\x7f'
+            image[offset + at : offset + at + 2] = b'\xfe\x7f'
     with open(path, 'wb') as f:
         f.write(image)
 
@@ -44,21 +46,33 @@ def main():
         return check.SKIPPED
     wrong = 0
     with tempfile.TemporaryDirectory() as folder:
+
         def path(name, text=None):
             if text:
                 with open(os.path.join(folder, name), 'w', encoding='utf-8') as f:
                     f.write(text)
             return os.path.join(folder, name)
+
         cubin = path('x.cubin')
         subprocess.run([ptxas, '-arch=sm_80', path('x.ptx', PTX), '-o', cubin], check=True)
         damage(cubin, 'broken', 0x10)
         want = 'cannot be lifted: broken+0x10: ?: opcode 0xffe that is not known'
         for files in ([cubin], [cubin, path('other.ptx', OTHER)]):
             for kernel in ('before', 'broken', 'behind'):
-                done = subprocess.run([sys.argv[1], 'compile', *files, '--kernel', kernel, '--target', 'host'], capture_output=True, text=True)
+                done = subprocess.run(
+                    [sys.argv[1], 'compile', *files, '--kernel', kernel, '--target', 'host'], capture_output=True, text=True
+                )
                 said = done.stdout + done.stderr
-                good = done.returncode == 1 and want in said and 'operation not supported' in said and 'malformed' not in said \
-                    and 'before' not in said and 'behind' not in said if kernel == 'broken' else done.returncode == 0 and not said
+                good = (
+                    done.returncode == 1
+                    and want in said
+                    and 'operation not supported' in said
+                    and 'malformed' not in said
+                    and 'before' not in said
+                    and 'behind' not in said
+                    if kernel == 'broken'
+                    else done.returncode == 0 and not said
+                )
                 if not good:
                     print(f'{kernel} of {len(files)} files: {done.returncode}\n{said}')
                     wrong += 1

@@ -3,8 +3,9 @@ process a part.
 
     opdb.py DTYPE[+grad] NAME...
 
-Writes a line for each operator: "OP name RESULT samples detail", RESULT one of ok, wrong, error, skip.  What begins is said first ("BEGIN name"), so
-that whoever reads knows where a process died.  With +grad gradients of the samples' inputs are compared, for a fixed gradient of the results.
+Writes a line for each operator: "OP name RESULT samples detail", RESULT one of ok, wrong, error, skip.  What begins is said
+first ("BEGIN name"), so that whoever reads knows where a process died.  With +grad gradients of the samples' inputs are
+compared, for a fixed gradient of the results.
 """
 # SPDX-License-Identifier: Apache-2.0
 import sys
@@ -34,7 +35,8 @@ NOT_UNIQUE = {"svd", "linalg.svd", "linalg.eig", "linalg.eigh", "linalg.qr", "qr
 # How far results may be apart, relatively and absolutely; sums are taken in another order, and whole numbers are the same.
 TOLERANCE = {torch.float16: 1e-2, torch.bfloat16: 4e-2, torch.complex32: 1e-2, torch.float32: 2e-4, torch.complex64: 2e-4}
 
-# Outside training torch's CPU device has nothing for backward to save; its CUDA device gives what normalisation went by: the running mean, and the
+# Outside training torch's CPU device has nothing for backward to save; its CUDA device gives what normalisation went by: the
+# running mean, and the
 # inverse of the running deviation.
 BATCH_NORMS = {"native_batch_norm", "_native_batch_norm_legit"}
 
@@ -42,7 +44,8 @@ BATCH_NORMS = {"native_batch_norm", "_native_batch_norm_legit"}
 def move_tensor(value, device):
     """A leaf with the same strides in a copy of the whole storage, as operators see more of it than the tensor's own elements."""
     value = value.detach()
-    if value.device.type != "cpu" or value.layout != torch.strided or value.is_conj() or value.is_neg() or not value.untyped_storage().nbytes():
+    plain = value.device.type == "cpu" and value.layout == torch.strided and not value.is_conj() and not value.is_neg()
+    if not plain or not value.untyped_storage().nbytes():
         return value.to(device)
     whole = torch.empty(0, dtype=value.dtype).set_(value.untyped_storage())
     there = torch.empty(0, dtype=value.dtype, device=device).set_(whole.to(device, copy=True).untyped_storage())

@@ -25,7 +25,8 @@ enum { EXIT_CANNOT_RUN = 126, EXIT_NOT_FOUND = 127 };
 static const char run_usage[] = "usage: anywarp run [options] [--] PROGRAM [argument...]\n";
 static const char run_help[] =
     "\nRuns the program with anywarp's libraries in place of NVIDIA's; so runs whatever it starts.\n\n"
-    "  --device=DEVICE    host, the processor; host:LEVEL, as x86-64, x86-64-v2, -v3 or -v4; hip, AMD's cards; or sim:CARD[,CARD...],\n"
+    "  --device=DEVICE    host, the processor; host:LEVEL, as x86-64, x86-64-v2, -v3 or -v4; hip, AMD's cards; or "
+    "sim:CARD[,CARD...],\n"
     "                     simulated ones, such as sim:gfx1030.  Without it: hip where there is a card, else host\n"
     "  --stats[=FILE]     on a simulated card, count what kernels execute\n"
     "  --check=race       on a simulated card, look for races\n"

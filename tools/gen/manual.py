@@ -1,9 +1,11 @@
 #!/usr/bin/env python3
-"""Writes manual pages and completions of the `anywarp` program from what it says of itself: `anywarp --help` and `anywarp COMMAND --help`.
+"""Writes manual pages and completions of the `anywarp` program from what it says of itself: `anywarp --help` and `anywarp
+COMMAND --help`.
 
-    manual.py ANYWARP VERSION OUT_DIR     anywarp.1, anywarp-COMMAND.1; anywarp.bash, _anywarp (zsh), anywarp.fish
-    manual.py ANYWARP --list              the names of the files, one a line
+manual.py ANYWARP VERSION OUT_DIR     anywarp.1, anywarp-COMMAND.1; anywarp.bash, _anywarp (zsh), anywarp.fish
+manual.py ANYWARP --list              the names of the files, one a line
 """
+
 # SPDX-License-Identifier: Apache-2.0
 import os
 import re
@@ -31,6 +33,7 @@ def options(text):
 
 # ---- Manual pages
 
+
 def roff(text):
     text = text.replace('\\', '\\e').replace('-', '\\-')
     return '\n'.join('\\&' + line if line[:1] in ".'" else line for line in text.splitlines())
@@ -47,9 +50,16 @@ def usage_split(text):
 
 def page(name, what, text, version, also):
     usage, rest = usage_split(text)
-    out = ['.TH "%s" 1 "" "anywarp %s" "anywarp"' % (name.upper(), version), '.ad l', '.SH NAME', '%s \\- %s' % (roff(name), roff(what)), '.SH SYNOPSIS', '.nf']
+    out = [
+        '.TH "%s" 1 "" "anywarp %s" "anywarp"' % (name.upper(), version),
+        '.ad l',
+        '.SH NAME',
+        '%s \\- %s' % (roff(name), roff(what)),
+        '.SH SYNOPSIS',
+        '.nf',
+    ]
     out += [roff(line) for line in usage] + ['.fi', '.SH DESCRIPTION']
-    filled = True # paragraphs; else a run of lines that keep their form
+    filled = True  # paragraphs; else a run of lines that keep their form
     for line in rest:
         row = re.match(r'^ {2}(\S.*?) {2,}(\S.*)$', line)
         if row:
@@ -57,7 +67,7 @@ def page(name, what, text, version, also):
         elif not line.strip():
             out.append('.PP')
         elif line.startswith('Exit status: '):
-            out += ['.SH EXIT STATUS', roff(line[len('Exit status: '):])]
+            out += ['.SH EXIT STATUS', roff(line[len('Exit status: ') :])]
         else:
             out.append(roff(line.strip()))
     while out[-1] == '.PP':
@@ -67,6 +77,7 @@ def page(name, what, text, version, also):
 
 
 # ---- Completions
+
 
 def bash(rows, helps):
     cases = ''.join('        %s) words="%s" ;;\n' % (name, ' '.join(options(helps[name]))) for name, _ in rows)
@@ -93,8 +104,14 @@ complete -o filenames -F _anywarp anywarp
 
 def zsh(rows, helps):
     quoted = '\n'.join("        '%s:%s'" % (name, what.replace("'", "'\\''").replace(':', '\\:')) for name, what in rows)
-    cases = ''.join("        %s) _arguments -A '-*' %s '*:file:_files' ;;\n" % (name, ' '.join("'%s%s'" % (o, '=:value:_files' if v else '')
-                    for o, v in {**options(helps[name]), '--help': False}.items())) for name, _ in rows)
+    cases = ''.join(
+        "        %s) _arguments -A '-*' %s '*:file:_files' ;;\n"
+        % (
+            name,
+            ' '.join("'%s%s'" % (o, '=:value:_files' if v else '') for o, v in {**options(helps[name]), '--help': False}.items()),
+        )
+        for name, _ in rows
+    )
     return '''#compdef anywarp
 # Completion of anywarp for zsh, from its help.
 _anywarp() {
@@ -120,8 +137,10 @@ def fish(rows, helps):
     out = ['# Completion of anywarp for fish, from its help.']
     for name, what in rows:
         out.append("complete -c anywarp -n __fish_use_subcommand -a %s -d '%s'" % (name, what.replace("'", "\\'")))
-        out += ["complete -c anywarp -n '__fish_seen_subcommand_from %s' -l %s%s" % (name, o[2:], ' -r' if v else '')
-                for o, v in {**options(helps[name]), '--help': False}.items()]
+        out += [
+            "complete -c anywarp -n '__fish_seen_subcommand_from %s' -l %s%s" % (name, o[2:], ' -r' if v else '')
+            for o, v in {**options(helps[name]), '--help': False}.items()
+        ]
     return '\n'.join(out) + '\n'
 
 
@@ -135,7 +154,15 @@ def main(argv):
     version, folder = argv[2], argv[3]
     helps = {name: ask(argv[1], name, '--help') for name, _ in rows}
     names = ['anywarp-' + name for name, _ in rows]
-    files = {'anywarp.1': page('anywarp', 'runs unmodified CUDA programs on AMD cards, and on machines with no GPU', ask(argv[1], '--help'), version, names)}
+    files = {
+        'anywarp.1': page(
+            'anywarp',
+            'runs unmodified CUDA programs on AMD cards, and on machines with no GPU',
+            ask(argv[1], '--help'),
+            version,
+            names,
+        )
+    }
     for name, what in rows:
         files['anywarp-%s.1' % name] = page('anywarp-' + name, what, helps[name], version, ['anywarp'])
     files.update({'anywarp.bash': bash(rows, helps), '_anywarp': zsh(rows, helps), 'anywarp.fish': fish(rows, helps)})

@@ -114,8 +114,8 @@ static bool cut_endless_loops(struct prepare *p, struct simt *u)
     return ok;
 }
 
-/* LLVM writes a sum as `or disjoint` where no bit is in both.  Of lanes where that does not hold nothing is asked, so it is the sum in all
- * lanes; the analysis of shapes, which believes no flags, would have to prove it of lanes that are off as well. */
+/* LLVM writes a sum as `or disjoint` where no bit is in both.  Of lanes where that does not hold nothing is asked, so it is the
+ * sum in all lanes; the analysis of shapes, which believes no flags, would have to prove it of lanes that are off as well. */
 static void restore_sums(struct prepare *p)
 {
     for (LLVMBasicBlockRef bb = LLVMGetFirstBasicBlock(p->fn); bb; bb = LLVMGetNextBasicBlock(bb))

@@ -289,8 +289,8 @@ Test(file, reads_whole)
 
 Test(json, strings)
 {
-    /* Text, and what JSON has to say of it: control characters, quotes, UTF-8 of each length, and bytes that are none: overlong, cut
-     * short, a surrogate. */
+    /* Text, and what JSON has to say of it: control characters, quotes, UTF-8 of each length, and bytes that are none: overlong,
+     * cut short, a surrogate. */
     static const struct {
         struct aw_str text;
         const char *wanted;
