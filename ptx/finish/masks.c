@@ -11,12 +11,13 @@
  * or, if no side leaves a loop around it, at that loop's head.  Not when the masks are different numbers, nor when one
  * was made on its side: of lanes that are there.
  *
- * Where the sides meet and then lanes part anew, two places belong together only if they look like one that was
+ * Where the sides meet and then lanes part anew, two places belong together if each is on the side of a branch where
+ * lanes come for which the other's condition did not hold, by the same value; or if they look like one place that was
  * unrolled: a loop has such operations several times, alike in all that is constant, and another of them comes before
  * the loop or behind it.
  *
- * Not seen: places whose lanes wait for others in another round of one loop, or behind where the sides have met, that look
- * otherwise. */
+ * Not seen: places whose lanes wait for others in another round of one loop, or behind where the sides have met, that
+ * look otherwise. */
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "finish/masks.h"
 
@@ -270,6 +271,81 @@ static bool fork_look(struct fork *k, bool *ret, bool *ret_any)
     return ok;
 }
 
+/* ---- Branches by one condition, of which one comes behind the other */
+
+/* What the branch at the end of a block asks; *ret_not: whether it has been negated.  NULL: it is no branch of two ways. */
+static V condition_of(const struct flow *f, unsigned at, bool *ret_not)
+{
+    V end = LLVMGetBasicBlockTerminator(f->blocks[at].bb);
+    V c = LLVMIsABranchInst(end) && LLVMIsConditional(end) ? LLVMGetCondition(end) : NULL;
+    *ret_not = false;
+    while (c && LLVMIsABinaryOperator(c) && LLVMGetInstructionOpcode(c) == LLVMXor && LLVMIsAConstantInt(LLVMGetOperand(c, 1))) {
+        *ret_not ^= LLVMConstIntGetZExtValue(LLVMGetOperand(c, 1)) & 1;
+        c = LLVMGetOperand(c, 0);
+    }
+    return c;
+}
+
+static LLVMIntPredicate inverse(LLVMIntPredicate p)
+{
+    static const LLVMIntPredicate pairs[][2] = { { LLVMIntEQ, LLVMIntNE }, { LLVMIntUGT, LLVMIntULE }, { LLVMIntUGE, LLVMIntULT },
+                                                 { LLVMIntSGT, LLVMIntSLE }, { LLVMIntSGE, LLVMIntSLT } };
+    for (size_t i = 0; i < sizeof pairs / sizeof *pairs; i++)
+        for (unsigned j = 0; j < 2; j++)
+            if (pairs[i][j] == p)
+                return pairs[i][1 - j];
+    return p;
+}
+
+/* Do two branches ask the same?  *ret_not: one the opposite of the other. */
+static bool asks_alike(const struct flow *f, unsigned p, unsigned q, bool *ret_not)
+{
+    bool not_a, not_b;
+    V a = condition_of(f, p, &not_a), b = condition_of(f, q, &not_b);
+    *ret_not = not_a != not_b;
+    if (!a || !b || a == b)
+        return a && b;
+    if (!LLVMIsAICmpInst(a) || !LLVMIsAICmpInst(b) || LLVMGetOperand(a, 0) != LLVMGetOperand(b, 0) ||
+        LLVMGetOperand(a, 1) != LLVMGetOperand(b, 1))
+        return false;
+    *ret_not ^= LLVMGetICmpPredicate(a) != LLVMGetICmpPredicate(b);
+    return LLVMGetICmpPredicate(a) == LLVMGetICmpPredicate(b) || LLVMGetICmpPredicate(a) == inverse(LLVMGetICmpPredicate(b));
+}
+
+/* Operations that only lanes of side i of one branch come to, and such that only lanes of side j of the other do. */
+static void sides_look(struct fork *a, unsigned i, struct fork *b, unsigned j, bool *ret, bool *ret_any)
+{
+    const struct operation *op = a->m->operations.at;
+    V phis[DEPTH_MAX];
+    for (size_t x = 0; x < a->m->operations.n; x++)
+        for (size_t y = 0; a->only[i][op[x].block] && y < a->m->operations.n; y++) {
+            if (!b->only[j][op[y].block] || op[x].block == op[y].block || !may_match(&op[x], &op[y]))
+                continue;
+            bool here = (op[x].mask && is_made_here(a->m, op[x].mask, a->only[i], phis, 0)) ||
+                        (op[y].mask && is_made_here(a->m, op[y].mask, b->only[j], phis, 0));
+            if (!here)
+                *ret_any = ret[op[x].block] = ret[op[y].block] = true;
+        }
+}
+
+static bool opposites_look(const struct member_masks *m, unsigned p, bool *ret, bool *ret_any)
+{
+    struct fork a = { .m = m, .at = p };
+    bool ok = true, not, looked = false;
+    for (unsigned q = p + 1; ok && q < m->f->n; q++) {
+        if (!m->f->blocks[q].parts || !asks_alike(m->f, p, q, &not))
+            continue;
+        struct fork b = { .m = m, .at = q };
+        ok = (looked || fork_init(&a)) && fork_init(&b);
+        looked = true;
+        for (unsigned i = 0; ok && i < 2; i++)
+            sides_look(&a, i, &b, not ? i : 1 - i, ret, ret_any);
+        aw_arena_fini(&b.arena);
+    }
+    aw_arena_fini(&a.arena);
+    return ok;
+}
+
 /* ---- Unrolled loops */
 
 static bool loop_keep(const struct flow *f, const bool *body, void *data)
@@ -397,7 +473,7 @@ bool ptx_masks_apart(struct flow *f, bool lifted, bool *ret, bool *ret_any)
         if (!f->blocks[i].parts)
             continue;
         struct fork k = { .m = &m, .at = i };
-        ok = fork_look(&k, ret, ret_any);
+        ok = fork_look(&k, ret, ret_any) && opposites_look(&m, i, ret, ret_any);
         aw_arena_fini(&k.arena);
     }
     for (size_t i = 0; ok && i < m.loops.n; i++)

@@ -199,6 +199,36 @@ static void rounds_host(const u32 *v, u32 *r)
     }
 }
 
+/* Two branches, one behind the other, by one condition. */
+__global__ void in_order(const u32 *in, u32 *out)
+{
+    __shared__ u32 s[THREADS];
+    u32 t = blockIdx.x * blockDim.x + threadIdx.x, at = threadIdx.x, v = in[t], r = 0;
+    bool upper = v & 8;
+    if (!upper) {
+        s[at] = v;
+        __syncwarp();
+        r = __shfl_sync(EVERY, v * 3, LANE ^ 1);
+        r += s[at ^ 1];
+    }
+    out[ALL + t] = r * 5;
+    if (upper) {
+        s[at] = v + 9;
+        __syncwarp();
+        r = __shfl_sync(EVERY, v - 1, LANE ^ 1);
+        r ^= s[at ^ 1];
+    }
+    out[t] = r;
+}
+
+static void in_order_host(const u32 *v, u32 *r)
+{
+    for (u32 i = 0; i < 32; i++) {
+        u32 far = v[i ^ 1], upper = far & 8, given = upper ? far - 1 : far * 3, kept = upper ? far + 9 : far;
+        r[i] = v[i] & 8 ? given ^ kept : given + kept;
+    }
+}
+
 /* Lanes that have ended are waited for no more. */
 __global__ void some_end(const u32 *in, u32 *out)
 {
@@ -283,8 +313,8 @@ typedef void kernel(const u32 *in, u32 *out);
 
 static void check(const char *name, kernel *k, kernel *host, const u32 *in)
 {
-    static u32 got[ALL], want[ALL];
-    Dev<u32> din(in, ALL), dout(ALL);
+    static u32 got[2 * ALL], want[ALL];
+    Dev<u32> din(in, ALL), dout(2 * ALL);
     dout.fill(0);
     k<<<BLOCKS, THREADS>>>(din, dout);
     CHECK_LAUNCH();
@@ -301,7 +331,7 @@ int main()
     for (int t = 0; t < ALL; t++)
         in[t] = 2654435761u * (u32)(t + 1) >> 7;
 #define X(name) check(#name, name, name##_host, in);
-    X(both_sides) X(by_memory) X(votes) X(sums) X(in_function) X(halves) X(part_first) X(rounds) X(some_end)
+    X(both_sides) X(by_memory) X(votes) X(sums) X(in_function) X(halves) X(part_first) X(rounds) X(in_order) X(some_end)
     check("fewer, shared memory", fewer<true>, fewer_host, in);
     check("fewer, shuffles", fewer<false>, fewer_host, in);
     return check_done();
