@@ -75,7 +75,7 @@ static const char *machine(const char *target)
     return other && !strcmp(target, "host") ? other : target;
 }
 
-static int finish_ir(const char *ir, const char *target, const uint32_t block[3], uint32_t static_shared, int emit,
+static int finish_ir(const char *ir, const char *target, const uint32_t block[3], uint32_t static_shared, int emit, bool lifted,
                      struct ptx_result *result, struct aw_buf *diags)
 {
     ptx_llvm_init();
@@ -88,7 +88,7 @@ static int finish_ir(const char *ir, const char *target, const uint32_t block[3]
         if (block)
             memcpy(o.block, block, sizeof o.block);
         struct ptx_finish f = { .options = &o, .emit = (enum aw_emit)emit, .kernel = "k", .static_shared = static_shared,
-                                .param_size = 64, .kernarg_size = 80 };
+                                .param_size = 64, .kernarg_size = 80, .lifted = lifted };
         status = ptx_target_host.finish(m, &f, result, diags);
         LLVMDisposeModule(m);
     }
@@ -114,16 +114,25 @@ static void *load_bytes(const char *bytes, size_t size, struct aw_buf *diags)
     return handle;
 }
 
+static bool load_result(struct ptx_result *r, struct built *ret, struct aw_buf *diags)
+{
+    ret->handle = load_bytes(r->bytes, r->size, diags);
+    ret->object = ret->handle ? dlsym(ret->handle, AW_HOST_OBJECT_SYMBOL) : NULL;
+    free(r->bytes);
+    return ret->object != NULL;
+}
+
 bool build_simt(const char *ir, const char *target, const uint32_t block[3], uint32_t static_shared, struct built *ret,
                 struct aw_buf *diags)
 {
     struct ptx_result r = { 0 };
-    if (finish_ir(ir, target, block, static_shared, AW_EMIT_CODE_OBJECT, &r, diags))
-        return false;
-    ret->handle = load_bytes(r.bytes, r.size, diags);
-    ret->object = ret->handle ? dlsym(ret->handle, AW_HOST_OBJECT_SYMBOL) : NULL;
-    free(r.bytes);
-    return ret->object != NULL;
+    return !finish_ir(ir, target, block, static_shared, AW_EMIT_CODE_OBJECT, false, &r, diags) && load_result(&r, ret, diags);
+}
+
+bool build_in_step(const char *ir, struct built *ret, struct aw_buf *diags)
+{
+    struct ptx_result r = { 0 };
+    return !finish_ir(ir, "host", NULL, 0, AW_EMIT_CODE_OBJECT, true, &r, diags) && load_result(&r, ret, diags);
 }
 
 void unload(struct built *b)
@@ -134,7 +143,7 @@ void unload(struct built *b)
 char *emit_simt(const char *ir, const char *target, int emit, struct aw_buf *diags)
 {
     struct ptx_result r = { 0 };
-    return finish_ir(ir, target, NULL, 0, emit, &r, diags) ? NULL : r.bytes;
+    return finish_ir(ir, target, NULL, 0, emit, false, &r, diags) ? NULL : r.bytes;
 }
 
 /* ---- A host device on one thread */
