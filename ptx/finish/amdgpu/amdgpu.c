@@ -2,6 +2,7 @@
  *
  * What the aw.* functions mean here is in amdgpu/simt.c and amdgpu/env.c. */
 /* SPDX-License-Identifier: Apache-2.0 */
+#include "finish/joins.h"
 #include "finish/amdgpu/amdgpu.h"
 #include "finish/tangle.h"
 
@@ -239,6 +240,13 @@ OF_MODULE(kernel, kernel_setup)
 OF_MODULE(carries, ptx_amdgpu_carries)
 OF_MODULE(orders, ptx_amdgpu_orders)
 #undef OF_MODULE
+
+int ptx_run_joins(struct ptx_pipeline *pipe)
+{
+    struct amdgpu *a = pipe->finisher;
+    ptx_joins_settle(a->b.module);
+    return AW_OK;
+}
 
 /* Not without optimisation. */
 #define OPTIMISING(name)                          \

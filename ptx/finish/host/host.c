@@ -11,6 +11,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "lower/simt.h"
 #include "finish/host/host.h"
+#include "finish/joins.h"
 #include "simt/vectorise.h"
 #include "finish/tangle.h"
 #include "finish/target.h"
@@ -339,6 +340,13 @@ int ptx_run_reducible(struct ptx_pipeline *pipe)
     }
     h->simt.dispatched = ptx_tangle_is(LLVMGetNamedFunction(h->in, h->finish->kernel));
     return status == AW_OK ? ptx_verify(h->in, "preparation", h->finish->kernel, h->diags) : status;
+}
+
+int ptx_run_host_joins(struct ptx_pipeline *pipe)
+{
+    struct host *h = pipe->finisher;
+    ptx_joins_settle(h->in);
+    return AW_OK;
 }
 
 int ptx_run_serialise(struct ptx_pipeline *pipe)
