@@ -3,13 +3,15 @@
  * StructurizeCFG moves an instruction that costs nothing, a conversion as a rule, out of a block that goes to a join, to where
  * the block's way and another one part, and puts it in place of poison in the phis between.  At a join of more than two ways
  * these phis are on the way of others, too, which then get that value, or none (llvm-project's pull request 183792; 22.1.8 has
- * it).  So such instructions leave their block
- * before: to right behind what they are made of, where that pass does not look for any. */
+ * it).  So such instructions leave their block before: to right behind what they are made of, where that pass does not look
+ * for any. */
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "finish/joins.h"
 
 #include <stdbool.h>
 #include <stddef.h>
+
+#include "lower/copy.h"
 
 typedef LLVMValueRef V;
 typedef LLVMBasicBlockRef BB;
@@ -39,10 +41,11 @@ static V made_of(V x)
     return from && LLVMGetInstructionParent(from) != LLVMGetInstructionParent(x) ? from : NULL;
 }
 
+/* Where what is made of it may stand; allocas stay together. */
 static V behind(V x)
 {
-    V next = LLVMGetNextInstruction(x);
-    while (next && (LLVMIsAPHINode(next) || LLVMIsAAllocaInst(next)))
+    V next = ptx_behind_phis(LLVMGetNextInstruction(x));
+    while (next && LLVMIsAAllocaInst(next))
         next = LLVMGetNextInstruction(next);
     return next;
 }
@@ -60,7 +63,7 @@ static void settle(LLVMBuilderRef b, V phi)
         V x = LLVMGetIncomingValue(phi, i);
         if (!LLVMIsAInstruction(x) || LLVMGetInstructionParent(x) != LLVMGetIncomingBlock(phi, i) || !is_free(x))
             continue;
-        V from = made_of(x), before = from && !LLVMIsATerminatorInst(from) ? behind(from) : NULL;
+        V from = made_of(x), before = from ? behind(from) : NULL;
         if (before)
             move(b, x, before);
     }

@@ -3,6 +3,7 @@
 #include "lower/aggregates.h"
 
 #include "base/vec.h"
+#include "lower/copy.h"
 
 enum { FIELDS = 4 }; /* of an aggregate, at most */
 
@@ -44,14 +45,6 @@ static void fields_join(LLVMBuilderRef b, LLVMValueRef phi)
     }
 }
 
-/* The first instruction of a phi's block that is none. */
-static LLVMValueRef first_of(LLVMValueRef phi)
-{
-    while (LLVMIsAPHINode(phi))
-        phi = LLVMGetNextInstruction(phi);
-    return phi;
-}
-
 /* A phi of aggregates, as LLVM makes where two ways extract the same field, becomes phis of their fields. */
 static bool split_phis(LLVMBuilderRef b, LLVMValueRef fn)
 {
@@ -68,7 +61,7 @@ static bool split_phis(LLVMBuilderRef b, LLVMValueRef fn)
         for (unsigned k = n; k--;)
             parts[k] = part = LLVMGetPreviousInstruction(part);
         use_parts(phi, parts);
-        LLVMPositionBuilderBefore(b, first_of(phi));
+        LLVMPositionBuilderBefore(b, ptx_behind_phis(phi));
         for (unsigned k = 0; k < n && LLVMGetFirstUse(phi); k++)
             whole = LLVMBuildInsertValue(b, whole, parts[k], k, "");
         LLVMReplaceAllUsesWith(phi, whole);

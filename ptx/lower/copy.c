@@ -72,6 +72,13 @@ LLVMValueRef ptx_phi_value(LLVMValueRef phi, LLVMBasicBlockRef from)
     return NULL;
 }
 
+LLVMValueRef ptx_behind_phis(LLVMValueRef x)
+{
+    while (x && LLVMIsAPHINode(x))
+        x = LLVMGetNextInstruction(x);
+    return x;
+}
+
 void ptx_phis_rebuild(LLVMBuilderRef b, LLVMBasicBlockRef bb, ptx_phi_edges *edges, void *data)
 {
     for (LLVMValueRef phi = LLVMGetFirstInstruction(bb), next; phi && LLVMIsAPHINode(phi); phi = next) {

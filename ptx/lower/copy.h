@@ -35,7 +35,9 @@ typedef bool ptx_is_there(const void *data, LLVMValueRef x);
 /* Computes `x` and what it is made of once more, as far as neither is there or noted. */
 LLVMValueRef ptx_copy_computation(struct ptx_copy *c, LLVMValueRef x, ptx_is_there *is_there, const void *data);
 
-/* ---- Edges of phis */
+/* ---- Phis and their edges */
+/* The first instruction, from `x` on, that is no phi; NULL: none. */
+LLVMValueRef ptx_behind_phis(LLVMValueRef x);
 void ptx_phi_add(LLVMValueRef phi, LLVMValueRef x, LLVMBasicBlockRef from); /* one more way in */
 LLVMValueRef ptx_phi_value(LLVMValueRef phi, LLVMBasicBlockRef from);       /* what comes from there; NULL: that is no way in */
 /* Each phi of a block anew, as LLVM-C can neither rename nor drop an edge: `edges` gives `now`, empty, those of `old`, which is

@@ -4,6 +4,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "base/map.h"
 #include "finish/host/host.h"
+#include "lower/copy.h"
 #include <stdlib.h>
 
 enum { WIDTH = 16, MOST_PARTS = 2 };
@@ -26,14 +27,6 @@ static bool is_wide(LLVMValueRef x)
     LLVMTypeRef t = LLVMTypeOf(x), i1 = LLVMGetTypeKind(t) == LLVMVectorTypeKind ? LLVMGetElementType(t) : NULL;
     unsigned n = i1 && LLVMGetTypeKind(i1) == LLVMIntegerTypeKind && LLVMGetIntTypeWidth(i1) == 1 ? LLVMGetVectorSize(t) : 0;
     return n > WIDTH && n % WIDTH == 0 && n / WIDTH <= MOST_PARTS;
-}
-
-static LLVMValueRef first_after_phis(LLVMBasicBlockRef bb)
-{
-    LLVMValueRef x = LLVMGetFirstInstruction(bb);
-    while (LLVMIsAPHINode(x))
-        x = LLVMGetNextInstruction(x);
-    return x;
 }
 
 static struct parts *note(struct flags *f, LLVMValueRef x)
@@ -106,7 +99,7 @@ static LLVMValueRef whole_in(struct flags *f, LLVMBasicBlockRef bb, LLVMValueRef
     const struct parts *p = whole ? NULL : parts_of(f, x);
     if (whole || !p)
         return whole;
-    LLVMPositionBuilderBefore(f->b, first_after_phis(bb));
+    LLVMPositionBuilderBefore(f->b, ptx_behind_phis(LLVMGetFirstInstruction(bb)));
     whole = join(f, p);
     f->ok &= aw_ptrmap_put(&f->wholes, x, whole);
     return whole;
@@ -115,7 +108,7 @@ static LLVMValueRef whole_in(struct flags *f, LLVMBasicBlockRef bb, LLVMValueRef
 /* What comes from other blocks, or from a phi, comes in pieces. */
 static void receive(struct flags *f, LLVMBasicBlockRef bb)
 {
-    for (LLVMValueRef x = first_after_phis(bb); x && f->ok; x = LLVMGetNextInstruction(x))
+    for (LLVMValueRef x = ptx_behind_phis(LLVMGetFirstInstruction(bb)); x && f->ok; x = LLVMGetNextInstruction(x))
         for (unsigned o = 0; o < (unsigned)LLVMGetNumOperands(x) && f->ok; o++) {
             LLVMValueRef v = LLVMGetOperand(x, o);
             if ((LLVMIsAInstruction(v) || LLVMIsAArgument(v)) && is_wide(v) && (LLVMIsAPHINode(v) || block_of(v) != bb))

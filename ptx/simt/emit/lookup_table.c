@@ -349,7 +349,7 @@ static void split(struct simt_fn *f, const struct simt_loop *l, LLVMValueRef phi
 {
     LLVMBuilderRef b = f->u->b;
     LLVMTypeRef type = LLVMTypeOf(phi);
-    LLVMValueRef first = phi, step = LLVMGetOperand(next, 1);
+    LLVMValueRef step = LLVMGetOperand(next, 1);
     LLVMPositionBuilderBefore(b, phi);
     LLVMSetCurrentDebugLocation2(b, NULL);
     LLVMValueRef count = LLVMBuildPhi(b, type, "");
@@ -357,9 +357,7 @@ static void split(struct simt_fn *f, const struct simt_loop *l, LLVMValueRef phi
     LLVMValueRef more = LLVMBuildAdd(b, count, step, "");
     ptx_phi_add(count, LLVMConstNull(type), f->blocks[l->preheader].bb);
     ptx_phi_add(count, more, f->blocks[l->latch].bb);
-    while (LLVMIsAPHINode(first))
-        first = LLVMGetNextInstruction(first);
-    LLVMPositionBuilderBefore(b, first);
+    LLVMPositionBuilderBefore(b, ptx_behind_phis(phi));
     LLVMReplaceAllUsesWith(phi, LLVMBuildAdd(b, begin, count, ""));
     LLVMInstructionEraseFromParent(phi);
 }

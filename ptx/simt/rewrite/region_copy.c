@@ -422,14 +422,6 @@ static void join_value(struct version *v, LLVMValueRef x, LLVMBasicBlockRef chec
     }
 }
 
-LLVMValueRef simt_copy_behind_phis(LLVMBasicBlockRef bb)
-{
-    LLVMValueRef first = LLVMGetFirstInstruction(bb);
-    while (LLVMIsAPHINode(first))
-        first = LLVMGetNextInstruction(first);
-    return first;
-}
-
 struct twins {
     LLVMBasicBlockRef checked, exact, join;
 };
@@ -473,7 +465,7 @@ static struct twins copy_rest(struct version *v, LLVMBasicBlockRef bb, LLVMValue
 void simt_copy_block(struct version *v, const struct copied_region *r)
 {
     LLVMBasicBlockRef bb = r->f->blocks[r->head].bb;
-    LLVMValueRef first = simt_copy_behind_phis(bb);
+    LLVMValueRef first = ptx_behind_phis(LLVMGetFirstInstruction(bb));
     LLVMPositionBuilderBefore(v->u->b, first);
     struct twins t = copy_rest(v, bb, first, build_nowrap(v, r, NULL));
     note(v, &v->plain, t.exact, v);
@@ -484,7 +476,7 @@ void simt_copy_block(struct version *v, const struct copied_region *r)
 void simt_copy_choices(struct version *v, const struct copied_region *r, const struct choice *choice, int n)
 {
     LLVMBasicBlockRef bb = r->f->blocks[r->head].bb;
-    LLVMValueRef first = simt_copy_behind_phis(bb), cond = NULL;
+    LLVMValueRef first = ptx_behind_phis(LLVMGetFirstInstruction(bb)), cond = NULL;
     struct ptx_copy made = { .b = v->u->b };
     LLVMPositionBuilderBefore(v->u->b, first);
     for (int i = 0; i < n; i++) {

@@ -383,7 +383,7 @@ static bool version_one_choice(struct version *v)
         size_t size = n && checked_size(bb) ? worth(&r) : 0;
         if (!size || v->grown + size > simt_threshold(v->u, PTX_THRESHOLD_COPIES))
             continue;
-        if (choice[0].x == simt_copy_behind_phis(bb))
+        if (choice[0].x == ptx_behind_phis(LLVMGetFirstInstruction(bb)))
             simt_copy_choices(v, &r, choice, n);
         else
             simt_split_before(v->u, choice[0].x); /* a block of its own, the next time */

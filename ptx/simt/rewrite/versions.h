@@ -71,8 +71,6 @@ struct choice {
 void simt_copy_find_pointers(struct version *v, const struct copied_region *r);
 /* Can the value be computed where the region begins, by no more than `left` instructions, which count down? */
 bool simt_copy_hoists(struct version *v, const struct copied_region *r, LLVMValueRef x, int *left);
-/* Where a block's own instructions begin. */
-LLVMValueRef simt_copy_behind_phis(LLVMBasicBlockRef bb);
 /* A region behind a branch; `together`: the copy is for all warps of the block at once. */
 void simt_copy_if(struct version *v, const struct copied_region *r, bool together);
 void simt_copy_loop(struct version *v, const struct copied_region *r, bool together);

@@ -29,10 +29,7 @@ static void note(struct regions *r, struct aw_ptrmap *map, const void *key, void
 
 static LLVMValueRef first_of(LLVMBasicBlockRef bb)
 {
-    LLVMValueRef x = LLVMGetFirstInstruction(bb);
-    while (x && LLVMIsAPHINode(x))
-        x = LLVMGetNextInstruction(x);
-    return x;
+    return ptx_behind_phis(LLVMGetFirstInstruction(bb));
 }
 
 /* Puts the builder at the beginning of a block, after what was put there before. */

@@ -223,14 +223,6 @@ static void replace_uses(struct split *s, const struct carried *c)
     }
 }
 
-static LLVMValueRef place_after(LLVMValueRef v)
-{
-    LLVMValueRef next = LLVMGetNextInstruction(v);
-    while (LLVMIsAPHINode(next))
-        next = LLVMGetNextInstruction(next);
-    return next;
-}
-
 /* The value where a turn begins: computed again, or by way of the frame. */
 static bool carry_to(struct split *s, struct point *p, struct carried *c, int *field)
 {
@@ -273,7 +265,7 @@ static bool carry(struct split *s, LLVMValueRef v)
     if (!c.variable)
         return true;
     replace_uses(s, &c);
-    LLVMPositionBuilderBefore(b, place_after(v));
+    LLVMPositionBuilderBefore(b, ptx_behind_phis(LLVMGetNextInstruction(v)));
     LLVMBuildStore(b, v, c.variable);
     return true;
 }

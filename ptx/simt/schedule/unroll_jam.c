@@ -334,9 +334,7 @@ static void recount(struct jam *j, LLVMValueRef first)
 static bool number_warps(struct jam *j, unsigned n)
 {
     LLVMBuilderRef b = j->r->u->b;
-    LLVMValueRef counter = j->g->own[0], first = counter;
-    while (LLVMIsAPHINode(first))
-        first = LLVMGetNextInstruction(first);
+    LLVMValueRef counter = j->g->own[0], first = ptx_behind_phis(counter);
     LLVMPositionBuilderBefore(b, first);
     j->warp = j->apart_by > 1 ? first_warp(j, n) : counter;
     bool ok = aw_ptrmap_put(&j->apart, j->warp, j);
