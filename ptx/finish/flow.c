@@ -4,7 +4,6 @@
 #include "finish/flow.h"
 
 #include "lower/async.h"
-#include "lower/graph.h"
 #include "finish/release.h"
 
 typedef LLVMValueRef V;
@@ -41,6 +40,12 @@ bool ptx_flow_counts(V rmw)
     case LLVMAtomicRMWBinOpUDecWrap: return true;
     default: return false;
     }
+}
+
+V ptx_flow_callee(V x)
+{
+    V callee = LLVMIsACallInst(x) ? LLVMGetCalledValue(x) : NULL;
+    return callee && LLVMIsAFunction(callee) && !LLVMIsDeclaration(callee) ? callee : NULL;
 }
 
 V ptx_flow_mask(V call)
@@ -121,6 +126,11 @@ static struct ptx_edges edges_out(const void *graph, int block)
 static bool walk(const struct flow *f, ptx_edges_of *edges, bool *seen, ptx_graph_enter *enter, void *data)
 {
     return ptx_graph_walk(f, (int)f->n, edges, seen, enter, data);
+}
+
+bool ptx_flow_walk(const struct flow *f, bool *seen, ptx_graph_enter *enter, void *data)
+{
+    return walk(f, edges_out, seen, enter, data);
 }
 
 bool ptx_flow_reach(struct flow *f, unsigned from, bool *ret)
@@ -630,7 +640,7 @@ static bool enter_side(void *data, int from, int to)
     return b != s->around && b != s->until && s->f->blocks[b].coming && (b == s->at || !set_has(s->f->post, s->at, b));
 }
 
-bool ptx_flow_side(struct flow *f, unsigned at, unsigned from, unsigned around, unsigned until, bool *ret)
+bool ptx_flow_side(const struct flow *f, unsigned at, unsigned from, unsigned around, unsigned until, bool *ret)
 {
     struct side s = { f, at, around, until };
     ret[from] = (from == at || !set_has(f->post, at, from)) && from != around && from != until;

@@ -7,6 +7,7 @@
 
 #include "base/arena.h"
 #include "base/map.h"
+#include "lower/graph.h"
 #include "lower/internal.h"
 
 /* What is looked at. */
@@ -68,6 +69,11 @@ bool ptx_flow_is_whole(LLVMValueRef v);
 bool ptx_flow_init(struct flow *f, LLVMValueRef fn, unsigned of);
 void ptx_flow_fini(struct flow *f);
 
+/* The function that an instruction calls, if it is known and has a body; or NULL. */
+LLVMValueRef ptx_flow_callee(LLVMValueRef instruction);
+
+/* Walks on from the blocks in seen[], along the edges for which `enter` says so; lower/graph.h has the rest. */
+bool ptx_flow_walk(const struct flow *f, bool *seen, ptx_graph_enter *enter, void *data);
 /* Sets ret[i] for the blocks that can be reached from block `from` by at least one edge.  `ret` has f->n elements, cleared. */
 bool ptx_flow_reach(struct flow *f, unsigned from, bool *ret);
 /* ret[i]: block i is the header of a natural loop for whose blocks, body[], `test` says yes: of the loop of all edges back to it,
@@ -81,7 +87,7 @@ bool ptx_flow_others(struct flow *f, unsigned at, const bool *within, bool *ret)
 /* Sets ret[] for the blocks that lanes may come to which leave block `at`, where they part from others, for block
  * `from`, before they meet these again; not by way of block `around` (below f->n: else by any), nor into block `until`
  * (likewise).  `ret` has f->n elements, cleared.  False when memory is out. */
-bool ptx_flow_side(struct flow *f, unsigned at, unsigned from, unsigned around, unsigned until, bool *ret);
+bool ptx_flow_side(const struct flow *f, unsigned at, unsigned from, unsigned around, unsigned until, bool *ret);
 /* May the value differ between lanes that are at one place? */
 bool ptx_flow_differs(const struct flow *f, LLVMValueRef v);
 /* The number of a block; not below f->n: it is not reached. */

@@ -34,7 +34,6 @@ struct operation {
 
 struct member_masks {
     struct flow *f;
-    bool lifted;
     struct aw_ptrmap functions; /* those with operations, own or called */
     AW_VEC(struct operation) operations;
     AW_VEC(bool *) loops;       /* bodies */
@@ -43,17 +42,11 @@ struct member_masks {
 
 /* ---- Operations */
 
-static V callee_of(V x)
-{
-    V callee = LLVMIsACallInst(x) ? LLVMGetCalledValue(x) : NULL;
-    return callee && LLVMIsAFunction(callee) && !LLVMIsDeclaration(callee) ? callee : NULL;
-}
-
 static bool function_has(const struct member_masks *m, V fn)
 {
     for (LLVMBasicBlockRef bb = LLVMGetFirstBasicBlock(fn); bb; bb = LLVMGetNextBasicBlock(bb))
         for (V x = LLVMGetFirstInstruction(bb); x; x = LLVMGetNextInstruction(x)) {
-            V callee = callee_of(x);
+            V callee = ptx_flow_callee(x);
             if (ptx_flow_mask(x) || (callee && aw_ptrmap_find(&m->functions, callee)))
                 return true;
         }
@@ -79,9 +72,8 @@ static bool operations_find(struct member_masks *m)
     for (unsigned i = 0; i < m->f->n; i++)
         for (V x = m->f->blocks[i].parted ? LLVMGetFirstInstruction(m->f->blocks[i].bb) : NULL; ok && x;
              x = LLVMGetNextInstruction(x)) {
-            V callee = callee_of(x), mask = ptx_flow_mask(x);
-            bool own = mask && !(m->lifted && ptx_flow_is_whole(x));
-            if (own || (callee && aw_ptrmap_find(&m->functions, callee)))
+            V callee = ptx_flow_callee(x), mask = ptx_flow_mask(x);
+            if (mask || (callee && aw_ptrmap_find(&m->functions, callee)))
                 ok = aw_vec_push(&m->operations, ((struct operation){ x, i, ptx_simt_called(x), mask }));
         }
     return ok;
@@ -157,7 +149,7 @@ struct fork {
 
 static bool side_find(struct fork *k, unsigned side, unsigned around, bool **ret)
 {
-    struct flow *f = k->m->f;
+    const struct flow *f = k->m->f;
     *ret = AW_NEW_ARRAY(&k->arena, bool, f->n);
     return *ret && ptx_flow_side(f, k->at, f->blocks[k->at].succ[side], around, k->until, *ret);
 }
@@ -254,21 +246,32 @@ static bool meets(struct fork *k, unsigned i, size_t x, unsigned j, size_t y, bo
     return true;
 }
 
+/* Operations on side i that belong together with others on side j. */
+static bool pair_look(struct fork *k, unsigned i, unsigned j, bool *ret, bool *ret_any)
+{
+    const struct operation *op = k->m->operations.at;
+    size_t n = k->m->operations.n;
+    for (size_t x = 0; x < n; x++)
+        for (size_t y = 0; k->side[i][op[x].block] && y < n; y++) {
+            bool both = false;
+            if (ret[op[x].block] && ret[op[y].block])
+                continue;
+            if (!meets(k, i, x, j, y, &both))
+                return false;
+            if (both)
+                *ret_any = ret[op[x].block] = ret[op[y].block] = true;
+        }
+    return true;
+}
+
 static bool fork_look(struct fork *k, bool *ret, bool *ret_any)
 {
-    const struct flow *f = k->m->f;
-    const struct operation *op = k->m->operations.at;
-    bool ok = fork_init(k);
-    for (unsigned i = 0; ok && i < k->n; i++)
+    const unsigned *succ = k->m->f->blocks[k->at].succ;
+    for (unsigned i = 0; i < k->n; i++)
         for (unsigned j = 0; j < k->n; j++)
-            for (size_t x = 0; f->blocks[k->at].succ[i] != f->blocks[k->at].succ[j] && ok && x < k->m->operations.n; x++)
-                for (size_t y = 0; k->side[i][op[x].block] && ok && y < k->m->operations.n; y++) {
-                    bool both = false;
-                    ok = (ret[op[x].block] && ret[op[y].block]) || meets(k, i, x, j, y, &both);
-                    if (both)
-                        *ret_any = ret[op[x].block] = ret[op[y].block] = true;
-                }
-    return ok;
+            if (succ[i] != succ[j] && !pair_look(k, i, j, ret, ret_any))
+                return false;
+    return true;
 }
 
 /* ---- Branches by one condition, of which one comes behind the other */
@@ -328,21 +331,19 @@ static void sides_look(struct fork *a, unsigned i, struct fork *b, unsigned j, b
         }
 }
 
-static bool opposites_look(const struct member_masks *m, unsigned p, bool *ret, bool *ret_any)
+static bool opposites_look(struct fork *a, bool *ret, bool *ret_any)
 {
-    struct fork a = { .m = m, .at = p };
-    bool ok = true, not, looked = false;
-    for (unsigned q = p + 1; ok && q < m->f->n; q++) {
-        if (!m->f->blocks[q].parts || !asks_alike(m->f, p, q, &not))
+    const struct member_masks *m = a->m;
+    bool ok = true, negated;
+    for (unsigned q = a->at + 1; ok && q < m->f->n; q++) {
+        if (!m->f->blocks[q].parts || !asks_alike(m->f, a->at, q, &negated))
             continue;
         struct fork b = { .m = m, .at = q };
-        ok = (looked || fork_init(&a)) && fork_init(&b);
-        looked = true;
+        ok = fork_init(&b);
         for (unsigned i = 0; ok && i < 2; i++)
-            sides_look(&a, i, &b, not ? i : 1 - i, ret, ret_any);
+            sides_look(a, i, &b, negated ? i : 1 - i, ret, ret_any);
         aw_arena_fini(&b.arena);
     }
-    aw_arena_fini(&a.arena);
     return ok;
 }
 
@@ -368,28 +369,21 @@ static unsigned head_around(const struct member_masks *m, size_t loop)
     return m->f->n;
 }
 
+static bool not_into(void *data, int from, int to)
+{
+    (void)from;
+    return (unsigned)to != *(const unsigned *)data;
+}
+
 /* ret[]: blocks that lanes come to behind the loop, in the same round of the one around it. */
 static bool behind_find(const struct member_masks *m, size_t loop, bool *ret)
 {
-    const struct flow *f = m->f;
     const bool *body = m->loops.at[loop];
     unsigned until = head_around(m, loop);
-    AW_VEC(unsigned) work = { 0 };
-    bool ok = true;
-    for (unsigned i = 0; ok && i < f->n; i++)
-        if (body[i])
-            ok = aw_vec_push(&work, i);
-    while (ok && work.n) {
-        const struct flow_block *b = &f->blocks[work.at[--work.n]];
-        for (unsigned j = 0; ok && j < b->n_succ; j++) {
-            unsigned s = b->succ[j];
-            if (ret[s] || body[s] || s == until)
-                continue;
-            ret[s] = true;
-            ok = aw_vec_push(&work, s);
-        }
-    }
-    aw_vec_fini(&work);
+    memcpy(ret, body, m->f->n * sizeof *ret);
+    bool ok = ptx_flow_walk(m->f, ret, not_into, &until);
+    for (unsigned i = 0; i < m->f->n; i++)
+        ret[i] &= !body[i];
     return ok;
 }
 
@@ -421,7 +415,7 @@ static unsigned copies(const struct member_masks *m, const bool *body, const str
 /* Do lanes part somewhere of which some go by way of the loop and come to block `at` only when they have met the others? */
 static bool separated(const struct member_masks *m, const bool *body, unsigned at, bool *side, bool *ret)
 {
-    struct flow *f = m->f;
+    const struct flow *f = m->f;
     bool ok = true;
     *ret = false;
     for (unsigned p = 0; ok && !*ret && p < f->n; p++)
@@ -461,9 +455,9 @@ static bool unrolled_look(const struct member_masks *m, size_t loop, bool *ret, 
     return true;
 }
 
-bool ptx_masks_apart(struct flow *f, bool lifted, bool *ret, bool *ret_any)
+bool ptx_masks_apart(struct flow *f, bool *ret, bool *ret_any)
 {
-    struct member_masks m = { .f = f, .lifted = lifted };
+    struct member_masks m = { .f = f };
     bool *heads = AW_NEW_ARRAY(&f->arena, bool, f->n);
     *ret_any = false;
     bool ok = heads && functions_find(&m, LLVMGetGlobalParent(LLVMGetBasicBlockParent(f->blocks[0].bb))) && operations_find(&m);
@@ -473,7 +467,7 @@ bool ptx_masks_apart(struct flow *f, bool lifted, bool *ret, bool *ret_any)
         if (!f->blocks[i].parts)
             continue;
         struct fork k = { .m = &m, .at = i };
-        ok = fork_look(&k, ret, ret_any) && opposites_look(&m, i, ret, ret_any);
+        ok = fork_init(&k) && fork_look(&k, ret, ret_any) && opposites_look(&k, ret, ret_any);
         aw_arena_fini(&k.arena);
     }
     for (size_t i = 0; ok && i < m.loops.n; i++)

@@ -11,8 +11,7 @@ bool ptx_masks_several(LLVMModuleRef module);
 /* ret[i]: block i has an operation that belongs together with one in another block: lanes may be at both at a time (PTX
  * ISA, bar.warp.sync, shfl.sync and the others with a member mask, which wait for all of the mask's lanes wherever they
  * are).  Calls of functions with such operations count as these.  `f`: with PTX_FLOW_WAITS, PTX_FLOW_WARP and
- * PTX_FLOW_STEP.  `lifted`: a mask of all lanes means those that are here.  `ret` has f->n elements, cleared.  *ret_any:
- * there are some.  False when memory is out. */
-bool ptx_masks_apart(struct flow *f, bool lifted, bool *ret, bool *ret_any);
+ * PTX_FLOW_STEP.  `ret` has f->n elements, cleared.  *ret_any: there are some.  False when memory is out. */
+bool ptx_masks_apart(struct flow *f, bool *ret, bool *ret_any);
 
 #endif

@@ -159,7 +159,7 @@ static struct flow *apart(struct meeting *m)
 }
 
 /* Blocks with operations that lanes of one mask come to at different places.  ret[]: by block, or NULL;
- * m->apart_by_mask: there are some.  False: out of memory. */
+ * m->apart_by_mask: there are some, as is never said of lifted code.  False: out of memory. */
 static bool masks_find(struct meeting *m, bool *ret)
 {
     struct flow warp = { 0 };
@@ -168,7 +168,7 @@ static bool masks_find(struct meeting *m, bool *ret)
         return true;
     bool ok = ptx_flow_init(&warp, m->kernel, PTX_FLOW_WAITS | PTX_FLOW_WARP | PTX_FLOW_STEP | shape_of(m));
     bool *found = ok ? AW_NEW_ARRAY(&warp.arena, bool, warp.n) : NULL;
-    ok = found && ptx_masks_apart(&warp, m->lifted, found, &m->apart_by_mask);
+    ok = found && ptx_masks_apart(&warp, found, &m->apart_by_mask);
     if (ok && ret)
         memcpy(ret, found, warp.n * sizeof *ret);
     ptx_flow_fini(&warp);

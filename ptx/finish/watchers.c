@@ -37,9 +37,8 @@ static bool calls_marked(V fn, unsigned kind)
 {
     for (BB bb = LLVMGetFirstBasicBlock(fn); bb; bb = LLVMGetNextBasicBlock(bb))
         for (V x = LLVMGetFirstInstruction(bb); x; x = LLVMGetNextInstruction(x)) {
-            V callee = LLVMIsACallInst(x) ? LLVMGetCalledValue(x) : NULL;
-            if (callee && LLVMIsAFunction(callee) && !LLVMIsDeclaration(callee) &&
-                LLVMGetEnumAttributeAtIndex(callee, (LLVMAttributeIndex)LLVMAttributeFunctionIndex, kind))
+            V callee = ptx_flow_callee(x);
+            if (callee && LLVMGetEnumAttributeAtIndex(callee, (LLVMAttributeIndex)LLVMAttributeFunctionIndex, kind))
                 return true;
         }
     return false;
@@ -53,10 +52,9 @@ static unsigned size_inlined(V fn, unsigned kind, const struct aw_ptrmap *sizes)
     unsigned n = 0;
     for (BB bb = LLVMGetFirstBasicBlock(fn); bb; bb = LLVMGetNextBasicBlock(bb))
         for (V x = LLVMGetFirstInstruction(bb); x && n <= TINY; x = LLVMGetNextInstruction(x)) {
-            V callee = LLVMIsACallInst(x) ? LLVMGetCalledValue(x) : NULL;
-            bool defined = callee && LLVMIsAFunction(callee) && !LLVMIsDeclaration(callee);
-            bool known = !defined || LLVMGetEnumAttributeAtIndex(callee, (LLVMAttributeIndex)LLVMAttributeFunctionIndex, kind);
-            n += !known ? TINY + 1 : defined ? (unsigned)(uintptr_t)aw_ptrmap_find(sizes, callee) : 1;
+            V callee = ptx_flow_callee(x);
+            bool known = !callee || LLVMGetEnumAttributeAtIndex(callee, (LLVMAttributeIndex)LLVMAttributeFunctionIndex, kind);
+            n += !known ? TINY + 1 : callee ? (unsigned)(uintptr_t)aw_ptrmap_find(sizes, callee) : 1;
         }
     return n;
 }
