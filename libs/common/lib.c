@@ -26,6 +26,6 @@ bool aw_lib_traced(const char *library)
 void aw_lib_trace(const char *library, const char *text, uint64_t result, const uint64_t values[], uint64_t begin_ns)
 {
     struct aw_call call = { .room = library, .library = library, .text = text, .result = result, .values = values,
-                            .begin_ns = begin_ns, .end_ns = aw_call_clock() };
+                            .begin_ns = begin_ns, .end_ns = aw_clock_wall_ns() };
     aw_call_trace(&call);
 }

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "base/calltrace.h"
+#include "base/clock.h"
 
 /* Logs once (`once` is the site's flag) that `name` of `library` is not implemented.  Thread-safe. */
 void aw_lib_stub(const char *library, const char *name, unsigned char *once);

@@ -7,6 +7,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "base/log.h"
 #include "common/driver.h"
 #include "cupti_proto.h"
@@ -143,17 +144,10 @@ bool aw_cupti_activities_wanted(void)
 
 /* ---- Clocks. */
 
-static uint64_t real_now(void)
-{
-    struct timespec t;
-    clock_gettime(CLOCK_REALTIME, &t);
-    return (uint64_t)t.tv_sec * 1000000000 + (uint64_t)t.tv_nsec;
-}
-
 uint64_t aw_cupti_now(void)
 {
     CUpti_TimestampCallbackFunc fn = __atomic_load_n(&timestamp, __ATOMIC_ACQUIRE);
-    return fn ? fn() : real_now();
+    return fn ? fn() : aw_clock_wall_ns();
 }
 
 /* A time of the device's in the program's own clock: on the line through then and now. */
@@ -162,7 +156,7 @@ static uint64_t time_convert(uint64_t real)
     CUpti_TimestampCallbackFunc fn = __atomic_load_n(&timestamp, __ATOMIC_ACQUIRE);
     if (!fn)
         return real;
-    uint64_t real2 = real_now(), own2 = fn();
+    uint64_t real2 = aw_clock_wall_ns(), own2 = fn();
     if (real2 <= clock_real)
         return own2;
     double rate = (double)(own2 - clock_own) / (double)(real2 - clock_real);
@@ -173,7 +167,7 @@ CUptiResult awcupti_cuptiActivityRegisterTimestampCallback(CUpti_TimestampCallba
 {
     if (!fn)
         return CUPTI_ERROR_INVALID_PARAMETER;
-    clock_real = real_now();
+    clock_real = aw_clock_wall_ns();
     clock_own = fn();
     __atomic_store_n(&timestamp, fn, __ATOMIC_RELEASE);
     return CUPTI_SUCCESS;

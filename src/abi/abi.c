@@ -9,6 +9,7 @@
 #include "abi/profile.h"
 #include "base/activity.h"
 #include "base/calltrace.h"
+#include "base/clock.h"
 #include "base/log.h"
 #include "core/activity.h"
 
@@ -142,7 +143,7 @@ static bool watched;          /* by libs/cupti, which takes records out by itsel
 struct aw_abi_call aw_abi_call_begin(const char *text, const void *args)
 {
     static uint64_t last;
-    struct aw_abi_call call = { 0, traced ? aw_call_clock() : 0 };
+    struct aw_abi_call call = { 0, traced ? aw_clock_wall_ns() : 0 };
     const struct aw_call_hook *h = __atomic_load_n(&hook, __ATOMIC_ACQUIRE);
     if ((!h && !traced) || aw_activity_call)
         return call;
@@ -164,7 +165,7 @@ void aw_abi_call_end(const char *text, const void *args, uint64_t result, const 
     bool runtime = !strncmp(text + 1, "cuda", 4) || !strncmp(text + 1, "__cuda", 6);
     struct aw_call call = { .room = AW_ROOM, .library = runtime ? "cudart" : "cuda", .text = text, .result = result,
                             .values = values,
-                            .begin_ns = begun.begin_ns, .end_ns = aw_call_clock(), .number = begun.number,
+                            .begin_ns = begun.begin_ns, .end_ns = aw_clock_wall_ns(), .number = begun.number,
                             .error_name = trace_error };
     aw_call_trace(&call);
     if (recorded && !__atomic_load_n(&watched, __ATOMIC_RELAXED))

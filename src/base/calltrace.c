@@ -10,10 +10,10 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/syscall.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "base/callprint.h"
+#include "base/clock.h"
 #include "base/env.h"
 #include "base/log.h"
 #include "base/progress.h"
@@ -31,13 +31,6 @@ static struct {
     unsigned n_names, n_libraries;
     uint64_t start; /* in text, times are from here on */
 } trace = { .once = PTHREAD_ONCE_INIT, .fd = STDERR_FILENO };
-
-uint64_t aw_call_clock(void)
-{
-    struct timespec t;
-    clock_gettime(CLOCK_REALTIME, &t);
-    return (uint64_t)t.tv_sec * 1000000000 + (uint64_t)t.tv_nsec;
-}
 
 /* ---- What is wanted. */
 
@@ -73,7 +66,7 @@ static void environment_read(void)
         else
             trace.fd = fd;
     }
-    trace.start = aw_call_clock();
+    trace.start = aw_clock_wall_ns();
     trace.on = true;
 }
 
@@ -151,7 +144,7 @@ void aw_trace_compile(const char *name, uint64_t begin_ns)
     if (!aw_trace_records())
         return;
     aw_buf_printf(&line, "compile\t%s\t%ld\t%ld\t%llu\t%llu\n", name, (long)getpid(), syscall(SYS_gettid),
-                  (unsigned long long)begin_ns, (unsigned long long)aw_call_clock());
+                  (unsigned long long)begin_ns, (unsigned long long)aw_clock_wall_ns());
     if (!line.failed)
         aw_trace_write(line.ptr, line.len);
     aw_buf_fini(&line);

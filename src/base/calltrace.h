@@ -25,13 +25,11 @@ struct aw_call {
     const char *text;
     uint64_t result;
     const uint64_t *values;        /* a word for each argument: its bits, or the address of what it points to */
-    uint64_t begin_ns, end_ns;     /* as aw_call_clock has them */
+    uint64_t begin_ns, end_ns;     /* as aw_clock_wall_ns has them, and activity records */
     uint64_t number;               /* of activity records (base/activity.h); 0: none */
     aw_call_error_name error_name; /* NULL: none */
 };
 
-/* CLOCK_REALTIME in nanoseconds, which is the clock of activity records. */
-uint64_t aw_call_clock(void);
 /* Are calls of the library to be told of at all?  Constant for the process. */
 bool aw_call_traced(const char *room, const char *library);
 /* Tells of one.  Outputs are read only when the call succeeded.  Thread-safe. */

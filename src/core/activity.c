@@ -5,8 +5,8 @@
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
+#include "base/clock.h"
 #include "core/device.h"
 
 struct aw_activity {
@@ -68,13 +68,6 @@ uint32_t aw_activity_stream(const struct aw_cstream *stream)
 
 /* ---- Giving. */
 
-static uint64_t now_ns(void)
-{
-    struct timespec t;
-    clock_gettime(CLOCK_REALTIME, &t);
-    return (uint64_t)t.tv_sec * 1000000000 + (uint64_t)t.tv_nsec;
-}
-
 /* The device's first event: recorded and waited for, so that its time is the clock's, but for the way back. */
 static bool anchor_set(struct aw_cstream *stream)
 {
@@ -90,7 +83,7 @@ static bool anchor_set(struct aw_cstream *stream)
             anchor->event = NULL;
             fine = false;
         }
-        anchor->ns = now_ns();
+        anchor->ns = aw_clock_wall_ns();
     }
     pthread_mutex_unlock(&watch.lock);
     return fine;

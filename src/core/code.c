@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 #include "base/calltrace.h"
+#include "base/clock.h"
 #include "base/env.h"
 #include "base/file.h"
 #include "base/linetable.h"
@@ -89,7 +90,7 @@ static enum aw_status code_make(struct aw_code *code)
     struct aw_func *func = code->func;
     char *bytes = NULL, *diags = NULL;
     size_t size = 0;
-    uint64_t begin = aw_call_clock();
+    uint64_t begin = aw_clock_wall_ns();
     enum aw_status status = aw_module_compile(func->module, func->index, code->block, AW_LINES_LOC, &bytes, &size, &diags);
     if (status) {
         aw_err("kernel %s: %s%s%s", func->name, aw_status_text(status), diags && *diags ? "\n" : "", diags ?: "");

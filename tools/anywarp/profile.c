@@ -12,6 +12,7 @@
 
 #include "anywarp.h"
 #include "base/calltrace.h"
+#include "base/clock.h"
 #include "base/env.h"
 #include "base/file.h"
 #include "trace.h"
@@ -202,10 +203,10 @@ int aw_cmd_profile(int argc, char **argv)
         return 1;
     }
     close(fd);
-    profile.begin = aw_call_clock();
+    profile.begin = aw_clock_wall_ns();
     argv[first - 1] = argv[0];
     int status = program_run(argc - first + 1, argv + first - 1);
-    profile.end = aw_call_clock();
+    profile.end = aw_clock_wall_ns();
     errno = 0;
     bool ran = status != 2 && status != 126 && status != 127;
     int shown = ran ? profile_show(&profile, records, &wish) : 0;

@@ -229,7 +229,7 @@ def write_trace(f, name, wide, answered, entry, out):
     symbol = 't%s%d%s' % ('a' if answered else '', f.number, 'w' if wide else '')
     text = '|'.join([f.ret_kind + name] + [('-i' if a.type == 'idx' and not wide else a.trace) + a.name for a in f.args])
     values = ', '.join(a.as_u64() for a in f.args) or '0'
-    out.write('static %s\n{\n    uint64_t begin_ = aw_call_clock();\n' % f.c_proto(symbol, wide))
+    out.write('static %s\n{\n    uint64_t begin_ = aw_clock_wall_ns();\n' % f.c_proto(symbol, wide))
     if f.ret == 'void':
         out.write('    %s;\n' % f.call(entry))
         result = '0'

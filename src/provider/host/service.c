@@ -7,7 +7,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #include "base/clock.h"
 #include "base/kprint.h"
@@ -186,10 +185,8 @@ uint64_t aw_host_globaltimer(void)
     static _Atomic uint64_t offset;
     uint64_t now = aw_clock_ns(), add = atomic_load_explicit(&offset, memory_order_relaxed);
     if (!add) {
-        struct timespec ts;
-        clock_gettime(CLOCK_REALTIME, &ts);
         uint64_t expected = 0;
-        add = (uint64_t)ts.tv_sec * 1000000000u + (uint64_t)ts.tv_nsec - now;
+        add = aw_clock_wall_ns() - now;
         if (!atomic_compare_exchange_strong(&offset, &expected, add))
             add = expected;
     }
