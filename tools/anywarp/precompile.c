@@ -13,10 +13,10 @@
 #include <string.h>
 #include <sys/ioctl.h>
 #include <sys/stat.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "anywarp.h"
+#include "base/clock.h"
 #include "base/demangle.h"
 #include "base/env.h"
 #include "base/file.h"
@@ -253,9 +253,7 @@ static void on_interrupt(int number)
 
 static double now(void)
 {
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
+    return (double)aw_clock_ns() * 1e-9;
 }
 
 static void progress_draw(const struct aw_kernel_job *job)

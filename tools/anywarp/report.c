@@ -4,6 +4,7 @@
  *
  * Each test has a process of its own with a time limit, so that what crashes or hangs is one line of the report. */
 /* SPDX-License-Identifier: Apache-2.0 */
+#include "base/clock.h"
 #include "base/env.h"
 #include "report.h"
 
@@ -32,9 +33,7 @@ enum { TEST_SECONDS = 120, DYING_SECONDS = 5, OUTPUT = 1 << 14 };
 
 double report_now(void)
 {
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (double)t.tv_sec * 1e3 + (double)t.tv_nsec * 1e-6;
+    return (double)aw_clock_ns() * 1e-6;
 }
 
 void report_say(struct report_test *t, const char *fmt, ...)
