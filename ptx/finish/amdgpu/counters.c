@@ -101,8 +101,7 @@ typedef V set_test(struct amdgpu *a, V set, const V *name);
 
 /* Looks at each set in turn, from one on that depends on the block, until `test` says yes; the builder goes on with its number.
  * With `waits` round and round until there is one.  Without, it is nobody's where none is: the block has given its own back, as
- * its last thread has ended, and what it still reads on its way out (a meeting looks at the counters of lanes at no barrier, too)
- * means nothing. */
+ * its last thread has ended, and what it still reads on its way out means nothing. */
 static V find(struct amdgpu *a, set_test *test, const V *name, bool waits)
 {
     struct ptx_lower *b = &a->b;
