@@ -2,6 +2,7 @@
 // are.
 // needs: -arch=sm_80
 // variants: shared debug
+// not-lifted: operations of one mask at several places become several (docs/lifting.md)
 // SPDX-License-Identifier: Apache-2.0
 #include "check.h"
 
