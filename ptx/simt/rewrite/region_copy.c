@@ -20,6 +20,13 @@ static bool reads_argument(struct simt_fn *f, LLVMValueRef load)
     return f->form != SIMT_FORM_DEVICE && LLVMIsAArgument(p);
 }
 
+/* Is it a call that may be made again elsewhere: of an index, a minimum or a maximum? */
+static bool call_hoists(struct simt *u, LLVMValueRef call)
+{
+    enum ptx_simt id = simt_call_id(u, call);
+    return id == PTX_SIMT_NONE ? ptx_intrinsic_has(call, PTX_INTRINSIC_INT_MINMAX) : ptx_simt_info(id)->traits == PTX_SIMT_PURE;
+}
+
 bool simt_copy_hoists(struct version *v, const struct copied_region *r, LLVMValueRef x, int *left)
 {
     if (!inside_value(r, x) || (r->loop == REGION_BLOCK && LLVMIsAPHINode(x)))
@@ -27,9 +34,9 @@ bool simt_copy_hoists(struct version *v, const struct copied_region *r, LLVMValu
     if (--*left < 0)
         return false;
     if (!(LLVMIsALoadInst(x) ? reads_argument(r->f, x) :
-          LLVMIsACallInst(x) ? ptx_intrinsic_has(x, PTX_INTRINSIC_INT_MINMAX) : simt_arithmetic(x)))
+          LLVMIsACallInst(x) ? call_hoists(r->f->u, x) : simt_arithmetic(x)))
         return false;
-    for (unsigned i = 0; i < (unsigned)LLVMGetNumOperands(x); i++)
+    for (unsigned i = 0; i < (unsigned)LLVMGetNumOperands(x); i++) /* of a call, the last one is what it calls: from outside */
         if (!simt_copy_hoists(v, r, LLVMGetOperand(x, i), left))
             return false;
     return true;
@@ -45,24 +52,57 @@ static LLVMValueRef checked_pointer(const struct copied_region *r, LLVMValueRef 
     return val && val->kind == SIMT_AFFINE && val->off && val->check ? p : NULL;
 }
 
-static bool listed(const struct version *v, LLVMValueRef p)
+/* Does `x` keep the distances of its one operand that is asked about, so that the question is the same? */
+static LLVMValueRef asked_operand(struct simt_fn *f, LLVMValueRef x)
 {
+    LLVMOpcode op = LLVMIsAInstruction(x) ? LLVMGetInstructionOpcode(x) : LLVMRet;
+    if (op != LLVMAdd && op != LLVMSub && op != LLVMMul && op != LLVMShl && op != LLVMGetElementPtr && op != LLVMIntToPtr)
+        return NULL;
+    LLVMValueRef from = NULL;
+    for (unsigned i = 0; i < (unsigned)LLVMGetNumOperands(x); i++) {
+        LLVMValueRef y = LLVMGetOperand(x, i);
+        const struct simt_val *val = simt_get(f, y);
+        if (!val || !val->check)
+            continue;
+        if (from || simt_width(LLVMTypeOf(y)) != simt_width(LLVMTypeOf(x)))
+            return NULL;
+        from = y;
+    }
+    return from;
+}
+
+/* The value from whose index on an address is known to be right or wrong for all lanes. */
+static LLVMValueRef origin_of(struct simt_fn *f, LLVMValueRef p)
+{
+    for (LLVMValueRef from = p; from; from = asked_operand(f, p))
+        p = from;
+    return p;
+}
+
+static bool listed(struct version *v, LLVMValueRef p)
+{
+    LLVMValueRef origin = v->n_ptrs ? origin_of(&v->f, p) : NULL;
     for (int i = 0; i < v->n_ptrs; i++)
-        if (v->ptrs[i] == p)
+        if (v->origins[i] == origin)
             return true;
     return false;
 }
 
 void simt_copy_find_pointers(struct version *v, const struct copied_region *r)
 {
-    v->n_ptrs = 0;
+    v->n_ptrs = v->n_accesses = 0;
     for (int b = 0; b < r->f->n_blocks; b++)
         for (LLVMValueRef x = inside(r, b) ? LLVMGetFirstInstruction(r->f->blocks[b].bb) : NULL; x;
              x = LLVMGetNextInstruction(x)) {
             LLVMValueRef p = checked_pointer(r, x);
             int left = MAX_SLICE;
-            if (p && v->n_ptrs < MAX_POINTERS && !listed(v, p) && simt_copy_hoists(v, r, p, &left))
-                v->ptrs[v->n_ptrs++] = p;
+            if (!p)
+                continue;
+            v->n_accesses++;
+            if (v->n_ptrs == MAX_POINTERS || listed(v, p) || !simt_copy_hoists(v, r, p, &left))
+                continue;
+            v->origins[v->n_ptrs] = origin_of(r->f, p);
+            v->ptrs[v->n_ptrs++] = p;
         }
 }
 
@@ -117,7 +157,7 @@ static void settle_pointer(struct version *v, LLVMValueRef access, enum simt_pri
     LLVMSetOperand(access, at, private_build(v->u, how, LLVMGetOperand(access, at)));
 }
 
-static bool accesses_listed(const struct version *v, LLVMValueRef x)
+static bool accesses_listed(struct version *v, LLVMValueRef x)
 {
     LLVMOpcode op = LLVMGetInstructionOpcode(x);
     return v->n_ptrs && (op == LLVMLoad || op == LLVMStore) && listed(v, LLVMGetOperand(x, op == LLVMStore));

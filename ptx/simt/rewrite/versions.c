@@ -28,6 +28,8 @@
 
 enum {
     MAX_FUNCTION = 4000, /* instructions of one lane: larger functions are left as they are */
+    MANY_ACCESSES = 8,   /* where masks cost little: in one block, from which on it is copied, ... */
+    LONG_CODE = 150,     /* ... and its instructions: so long a one is better without a branch at each access */
     MAX_ROUNDS = 24,     /* regions; the analyses run once for each */
     MAX_USES = 64,       /* of what is made of a choice, looked at for an address */
 };
@@ -354,13 +356,15 @@ static bool version_one(struct version *v)
 /* One block in which several addresses might wrap; false when none is left. */
 static bool version_one_block(struct version *v)
 {
+    bool few = v->u->options->versions;
     for (int b = 0; b < v->f.n_blocks && v->ok; b++) {
         struct copied_region r = { .f = &v->f, .head = b, .then = -1, .join = -1, .loop = REGION_BLOCK };
         if (aw_ptrmap_find(&v->plain, v->f.blocks[b].bb))
             continue;
         simt_copy_find_pointers(v, &r);
         size_t size = worth(&r);
-        if (v->n_ptrs >= 2 && size && v->grown + size <= simt_threshold(v->u, PTX_THRESHOLD_COPIES)) {
+        if (v->n_ptrs && v->n_accesses >= (few ? 2 : MANY_ACCESSES) && size >= (few ? 1 : LONG_CODE) &&
+            v->grown + size <= simt_threshold(v->u, PTX_THRESHOLD_COPIES)) {
             simt_copy_block(v, &r);
             return v->ok;
         }
@@ -425,7 +429,7 @@ static bool set_barriers_apart(struct simt *u, LLVMValueRef fn)
 bool simt_all_lanes_versions(struct simt *u, LLVMValueRef fn, enum simt_form form)
 {
     struct version v = { .u = u, .fn = fn, .ok = true };
-    bool whole = u->options->versions, more = simt_instructions(fn) <= MAX_FUNCTION;
+    bool more = simt_instructions(fn) <= MAX_FUNCTION;
     LLVMSetCurrentDebugLocation2(u->b, NULL);
     v.meets = more && (set_barriers_apart(u, fn) || u->schedule == SIMT_ABREAST);
     more = more && (!simt_step(u, PTX_PASS_RUNS) || simt_merge_guards(u, fn, form, &v.cold));
@@ -437,7 +441,7 @@ bool simt_all_lanes_versions(struct simt *u, LLVMValueRef fn, enum simt_form for
                (u->schedule != SIMT_INTERLEAVED || simt_find_own(&v.f, &v.own));
         more = more &&
                (v.even_at ? version_even(&v)
-                          : version_one(&v) || version_one_choice(&v) || (whole && version_one_block(&v)) || warm_uneven(&v));
+                          : version_one(&v) || version_one_choice(&v) || version_one_block(&v) || warm_uneven(&v));
         aw_ptrmap_fini(&v.own);
         aw_ptrmap_fini(&v.f.vals);
         simt_cfg_fini(&v.f);

@@ -28,7 +28,9 @@ struct version {
     struct aw_ptrmap own;  /* what differs among warps; empty, unless they are to go together */
     bool ok;               /* memory */
     int n_ptrs;
-    LLVMValueRef ptrs[MAX_POINTERS]; /* addresses of the region at hand whose 32-bit indices might wrap */
+    LLVMValueRef ptrs[MAX_POINTERS];    /* addresses of the region at hand whose 32-bit indices might wrap */
+    LLVMValueRef origins[MAX_POINTERS]; /* what they have that from; others that come from the same are right when they are */
+    int n_accesses;                     /* of the region, that would each be asked about */
 };
 
 /* Blocks of `f` for which inside() says yes. */
