@@ -78,19 +78,22 @@ static void redirect(LLVMBasicBlockRef from, LLVMBasicBlockRef to)
     }
 }
 
-/* Moves the instructions into a block of their own before `bb`, to which all that came to `bb` comes from now on. */
-static void move_out(LLVMBuilderRef b, LLVMBasicBlockRef bb, const LLVMValueRef *x, size_t n)
+void ptx_host_move_out(LLVMBuilderRef b, LLVMBasicBlockRef bb, size_t n)
 {
+    LLVMValueRef fn = LLVMGetBasicBlockParent(bb);
     LLVMContextRef c = LLVMGetTypeContext(LLVMTypeOf(LLVMBasicBlockAsValue(bb)));
     LLVMBasicBlockRef piece = LLVMInsertBasicBlockInContext(c, bb, "piece");
     redirect(bb, piece);
     LLVMPositionBuilderAtEnd(b, piece);
-    for (size_t i = 0; i < n; i++) {
-        LLVMInstructionRemoveFromParent(x[i]);
-        LLVMInsertIntoBuilder(b, x[i]);
+    for (LLVMValueRef x = LLVMGetFirstInstruction(bb), next; n; n--, x = next) {
+        next = LLVMGetNextInstruction(x);
+        LLVMInstructionRemoveFromParent(x);
+        LLVMInsertIntoBuilder(b, x);
     }
     LLVMBuildBr(b, bb);
-    LLVMBlockAddress(LLVMGetBasicBlockParent(bb), bb);
+    LLVMBlockAddress(fn, bb);
+    if (piece != LLVMGetEntryBasicBlock(fn)) /* of which there is no address, and before which no block to join it with */
+        LLVMBlockAddress(fn, piece);
 }
 
 /* What has to stay in a block's first piece: phis, and variables of the frame. */
@@ -120,7 +123,7 @@ static bool cut(LLVMTargetDataRef layout, LLVMBuilderRef b, LLVMBasicBlockRef bb
             at = cost[k] < cost[at] ? k : at;
         if (at >= n)
             break;
-        move_out(b, bb, x + from, at - from);
+        ptx_host_move_out(b, bb, at - from);
         from = at;
     }
     free(x);

@@ -44,6 +44,11 @@ int ptx_host_round(LLVMModuleRef module, struct aw_buf *diags);
 /* x * y + z, rounded once: scalars or vectors. */
 LLVMValueRef ptx_host_fma(LLVMBuilderRef b, LLVMValueRef x, LLVMValueRef y, LLVMValueRef z);
 
+/* ---- host/cut_blocks.c */
+/* Moves the first `n` instructions of `bb` into a block of their own before it, to which all that came to `bb` comes from now on;
+ * LLVM does not join the two again.  Leaves the builder at the end of the new block. */
+void ptx_host_move_out(LLVMBuilderRef b, LLVMBasicBlockRef bb, size_t n);
+
 /* ---- host/gather.c */
 /* What all elements of a vector are, if they are plainly the same; else NULL. */
 LLVMValueRef ptx_host_splatted(LLVMValueRef vector);
