@@ -5,9 +5,10 @@
  *   a += x0 * y0; b += x0 * z0; c += ..; a += x1 * y1; b += x1 * z1; c += ..;
  *   becomes    a += x0 * y0; b += x0 * z0; a += x1 * y1; b += x1 * z1; ..  c += ..; c += ..;
  *
- * Results that others use are made a few at a time, each few with all that leads to them, in the order they had.  How many is
- * tried out on a file of registers that loses what was used the longest time ago.  Last: no pass on IR may follow that orders
- * anew.  Nothing goes past what writes memory. */
+ * Results that others use are made a few at a time, each few with all that leads to them, in the order they had.  What was loaded
+ * for the few before is loaded again (rematerialised), and does not wait in a register or on the stack; so that LLVM does not
+ * find the two loads to be one, each few have a block of their own.  How many is tried out on a file of registers that loses what
+ * was used the longest time ago.  Last: no pass on IR may follow that orders anew.  Nothing goes past what writes memory. */
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "base/map.h"
 #include "finish/host/host.h"
@@ -31,8 +32,11 @@ struct value {
     bool outside;       /* made before it */
     bool result;        /* used after it */
     bool held, stored;  /* in a register; on the stack */
+    bool again;         /* a load, or its splat */
     int stage;          /* of an instruction */
     int touched;
+    LLVMValueRef copy;  /* of what is made again: the last one, for so many'th stage */
+    int copy_stage;
 };
 
 struct order {
@@ -41,7 +45,9 @@ struct order {
     struct aw_ptrmap index;     /* value -> 1 + its number */
     struct value *values;       /* first the instructions of the segment, then what they use from outside */
     int n, n_values, max_values;
-    int *places, *best;         /* instructions in some order */
+    int *places;                /* instructions in some order */
+    LLVMValueRef *firsts;       /* of each stage but the first, in the order taken */
+    int n_firsts, copies;
     int held[MAX_HELD], n_held;
     unsigned used;              /* registers */
     bool ok;                    /* memory */
@@ -73,6 +79,8 @@ static unsigned registers_of(const struct order *o, LLVMValueRef x)
     LLVMTypeKind kind = LLVMGetTypeKind(elem);
     unsigned bits = kind == LLVMIntegerTypeKind ? LLVMGetIntTypeWidth(elem) : 64;
     bits = kind == LLVMFloatTypeKind ? 32 : kind == LLVMHalfTypeKind ? 16 : bits;
+    if (LLVMIsAShuffleVectorInst(x) && ptx_host_splatted(x))
+        return 1; /* all its parts are */
     return bits == 1 ? 0 : (LLVMGetVectorSize(t) * bits / 8 + o->file.bytes - 1) / o->file.bytes;
 }
 
@@ -99,6 +107,19 @@ static bool folds(const struct value *v)
     return v->uses == 1 && !v->result && (LLVMIsALoadInst(v->x) || LLVMIsAInsertElementInst(v->x));
 }
 
+/* Can it be made again at no more than a load? */
+static bool is_again(struct order *o, LLVMValueRef x)
+{
+    struct value *from = NULL;
+    if (LLVMIsALoadInst(x))
+        return true;
+    if (LLVMIsAInsertElementInst(x) && LLVMIsConstant(LLVMGetOperand(x, 0)) && LLVMIsConstant(LLVMGetOperand(x, 2)))
+        from = value_of(o, LLVMGetOperand(x, 1));
+    else if (LLVMIsAShuffleVectorInst(x) && LLVMIsConstant(LLVMGetOperand(x, 1)))
+        from = value_of(o, LLVMGetOperand(x, 0));
+    return from && from->again;
+}
+
 /* Takes the instructions from `first` on.  Returns the one after them. */
 static LLVMValueRef take(struct order *o, LLVMValueRef first)
 {
@@ -109,6 +130,7 @@ static LLVMValueRef take(struct order *o, LLVMValueRef first)
         ;
     o->n = o->n_values;
     for (int i = 0; i < o->n && o->ok; i++) {
+        o->values[i].again = is_again(o, o->values[i].x);
         for (unsigned k = 0; k < (unsigned)LLVMGetNumOperands(o->values[i].x) && o->ok; k++) {
             LLVMValueRef operand = LLVMGetOperand(o->values[i].x, k);
             struct value *v = value_of(o, operand);
@@ -135,6 +157,16 @@ static void drop(struct order *o, int at)
     v->held = false;
     o->used -= v->registers;
     o->held[at] = o->held[--o->n_held];
+}
+
+/* What is made again does not live from stage to stage. */
+static void drop_again(struct order *o)
+{
+    for (int k = o->n_held - 1; k >= 0; k--)
+        if (o->values[o->held[k]].again)
+            drop(o, k);
+    for (int i = 0; i < o->n; i++)
+        o->values[i].stored &= !o->values[i].again;
 }
 
 /* Puts a value into registers.  Returns what that costs. */
@@ -173,7 +205,7 @@ static int use(struct order *o, struct value *v, int now)
     return cost;
 }
 
-static int cost_of(struct order *o, const int *places)
+static int cost_of(struct order *o)
 {
     int cost = 0;
     o->n_held = 0;
@@ -183,12 +215,14 @@ static int cost_of(struct order *o, const int *places)
         o->values[i].held = o->values[i].stored = false;
     }
     for (int i = 0; i < o->n; i++) {
-        struct value *made = &o->values[places[i]];
+        struct value *made = &o->values[o->places[i]];
+        if (i && made->stage != o->values[o->places[i - 1]].stage)
+            drop_again(o);
         for (unsigned k = 0; k < (unsigned)LLVMGetNumOperands(made->x); k++) {
             struct value *v = value_of(o, LLVMGetOperand(made->x, k));
             cost += v && v->registers ? use(o, v, i) : 0;
         }
-        cost += made->registers && made->uses ? hold(o, places[i], i) : 0;
+        cost += made->registers && made->uses ? hold(o, o->places[i], i) : 0;
     }
     return cost;
 }
@@ -206,28 +240,70 @@ static void mark(struct order *o, struct value *v, int stage)
     }
 }
 
-/* `each` results at a time. */
+/* `each` results at a time; 0: the order there is. */
 static void arrange(struct order *o, int each)
 {
-    int results = 0, at = 0, last;
+    int results = 0, at = 0, last = 0;
     for (int i = 0; i < o->n; i++)
-        o->values[i].stage = -1;
-    for (int i = 0; i < o->n; i++)
+        o->values[i].stage = each ? -1 : 0;
+    for (int i = 0; i < o->n && each; i++)
         if (o->values[i].result && o->values[i].registers && o->values[i].stage < 0)
             mark(o, &o->values[i], results++ / each);
-    last = results / each + 1;
+    last = each ? results / each + 1 : 0;
+    for (int i = 0; i < o->n; i++)
+        o->values[i].stage = o->values[i].stage < 0 ? last : o->values[i].stage;
     for (int stage = 0; stage <= last; stage++)
         for (int i = 0; i < o->n; i++)
-            if (o->values[i].stage == stage || (stage == last && o->values[i].stage < 0))
+            if (o->values[i].stage == stage)
                 o->places[at++] = i;
+}
+
+/* The value for a stage: what is made again, once more where it is of another one.  At the builder. */
+static LLVMValueRef value_for(struct order *o, LLVMValueRef x, int stage)
+{
+    struct value *v = value_of(o, x);
+    if (!v || v->outside || !v->again || v->stage == stage)
+        return x;
+    if (v->copy && v->copy_stage == stage)
+        return v->copy;
+    LLVMValueRef copy = LLVMInstructionClone(x);
+    for (unsigned k = 0; k < (unsigned)LLVMGetNumOperands(x); k++)
+        LLVMSetOperand(copy, k, value_for(o, LLVMGetOperand(x, k), stage));
+    LLVMInsertIntoBuilder(o->b, copy);
+    v->copy = copy;
+    v->copy_stage = stage;
+    o->copies++;
+    return copy;
 }
 
 static void apply(struct order *o, LLVMValueRef after)
 {
+    int stage = -1;
+    o->copies = o->n_firsts = 0;
     LLVMPositionBuilderBefore(o->b, after);
     for (int i = 0; i < o->n; i++) {
-        LLVMInstructionRemoveFromParent(o->values[o->best[i]].x);
-        LLVMInsertIntoBuilder(o->b, o->values[o->best[i]].x);
+        struct value *v = &o->values[o->places[i]];
+        LLVMInstructionRemoveFromParent(v->x);
+        LLVMValueRef before = LLVMGetPreviousInstruction(after);
+        for (unsigned k = 0; k < (unsigned)LLVMGetNumOperands(v->x); k++)
+            LLVMSetOperand(v->x, k, value_for(o, LLVMGetOperand(v->x, k), v->stage));
+        LLVMInsertIntoBuilder(o->b, v->x);
+        if (v->stage != stage && stage >= 0)
+            o->firsts[o->n_firsts++] = before ? LLVMGetNextInstruction(before)
+                                              : LLVMGetFirstInstruction(LLVMGetInstructionParent(after));
+        stage = v->stage;
+    }
+}
+
+/* Each stage in a block of its own. */
+static void part(struct order *o)
+{
+    for (int i = 0; i < o->n_firsts; i++) {
+        LLVMBasicBlockRef bb = LLVMGetInstructionParent(o->firsts[i]);
+        size_t n = 0;
+        for (LLVMValueRef x = LLVMGetFirstInstruction(bb); x != o->firsts[i]; x = LLVMGetNextInstruction(x))
+            n++;
+        ptx_host_move_out(o->b, bb, n);
     }
 }
 
@@ -236,19 +312,22 @@ static void apply(struct order *o, LLVMValueRef after)
  * attention, one in eight) the estimate has been wrong. */
 static void improve(struct order *o, LLVMValueRef after)
 {
-    for (int i = 0; i < o->n; i++)
-        o->places[i] = i;
-    int before = cost_of(o, o->places), least = before;
+    arrange(o, 0);
+    int before = cost_of(o), least = before, best = 0;
     for (int each = (int)o->file.n; each && before >= o->n; each /= 2) {
         arrange(o, each);
-        int cost = cost_of(o, o->places);
+        int cost = cost_of(o);
         if (cost < least) {
             least = cost;
-            memcpy(o->best, o->places, sizeof *o->best * (size_t)o->n);
+            best = each;
         }
     }
-    if (least < before && least <= before / 4 * 3)
-        apply(o, after);
+    if (least >= before || least > before / 4 * 3)
+        return;
+    arrange(o, best);
+    apply(o, after);
+    if (o->copies)
+        part(o);
 }
 
 static void in_module(LLVMModuleRef m, struct host_registers file)
@@ -256,9 +335,9 @@ static void in_module(LLVMModuleRef m, struct host_registers file)
     enum { MAX_VALUES = 4 * MAX_SEGMENT };
     struct order o = { .file = file, .b = LLVMCreateBuilderInContext(LLVMGetModuleContext(m)), .max_values = MAX_VALUES };
     o.values = calloc(MAX_VALUES, sizeof *o.values);
-    o.places = calloc(2 * MAX_SEGMENT, sizeof *o.places);
-    o.best = o.places ? o.places + MAX_SEGMENT : NULL;
-    o.ok = o.values && o.places; /* else all stays as it is */
+    o.places = calloc(MAX_SEGMENT, sizeof *o.places);
+    o.firsts = calloc(MAX_SEGMENT, sizeof *o.firsts);
+    o.ok = o.values && o.places && o.firsts; /* else all stays as it is */
     for (LLVMValueRef fn = LLVMGetFirstFunction(m); fn && o.ok; fn = LLVMGetNextFunction(fn))
         for (LLVMBasicBlockRef bb = LLVMGetFirstBasicBlock(fn); bb && o.ok; bb = LLVMGetNextBasicBlock(bb))
             for (LLVMValueRef x = LLVMGetFirstInstruction(bb); x && o.ok;) {
@@ -270,6 +349,7 @@ static void in_module(LLVMModuleRef m, struct host_registers file)
     aw_ptrmap_fini(&o.index);
     free(o.values);
     free(o.places);
+    free(o.firsts);
     LLVMDisposeBuilder(o.b);
 }
 
