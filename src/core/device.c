@@ -7,6 +7,8 @@
 #include <stdlib.h>
 #include <unistd.h>
 
+#include "base/config.h"
+#include "base/str.h"
 #include "base/env.h"
 #include "base/log.h"
 #include "base/ptxas.h"
@@ -58,11 +60,25 @@ static bool provider_try(const struct aw_provider *provider, bool asked)
     return false;
 }
 
+/* What is wrong with the user's file of settings is said once a process, here and not by each library that reads it. */
+static void warn_of_config(void)
+{
+    struct aw_buf problems = { 0 };
+    aw_config_problems(&problems);
+    for (const char *line = problems.len ? problems.ptr : ""; *line;) {
+        size_t len = strcspn(line, "\n");
+        aw_warn("%.*s", (int)len, line);
+        line += len + (line[len] == '\n');
+    }
+    aw_buf_fini(&problems);
+}
+
 static const struct aw_provider *provider_choose(void)
 {
     if (test_provider)
         return provider_try(test_provider, true) ? test_provider : NULL;
     const char *wish = aw_env_harmless("ANYWARP_DEVICE");
+    warn_of_config();
     if (wish && !*wish)
         wish = NULL;
     if (wish && strcmp(wish, "host") == 0)

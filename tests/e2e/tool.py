@@ -15,6 +15,8 @@ PTX = b".version 8.0\n.target sm_80\n.address_size 64\n.visible .entry k(.param 
 FILES = {"good.ptx": PTX, "text": b"int main;\n", "empty": b"", "two.ptx": PTX.replace(b" k(", b" k2("),
          "half.ptx": PTX.replace(b"\tret;", b"\tfrob.u32 %r1;\n\tret;") + PTX[PTX.index(b".visible"):].replace(b" k(", b" k2("),
          "script": b"#!/bin/sh\nexit\n", "binary": b"\x7fELF\2\1\1" + bytes(99)}
+CONFIGS = {"good.conf": ("# this machine's\ncc = 8.6\n", 0o600), "bad.conf": ("cc = 8.6\ncolour = red\n", 0o644),
+           "open.conf": ("cc = 8.6\n", 0o666)}
 # arguments, exit status, regular expression for all output, and what must not be in it
 CASES = [
     ("", 2, r"(?s)usage: anywarp \./PROGRAM.*anywarp COMMAND", None),
@@ -82,6 +84,19 @@ CASES = [
     ("CACHE=text cache show", 1, r"text is not a directory; mend that, or choose another", None),
     ("CACHE=/proc/nope doctor", 1, r"(?s)FAIL +cache +/proc/nope: .*without the cache that was asked for", "cannot run here"),
     ("ANYWARP_CACHE=off doctor", 0, r"warn: base: ANYWARP_CACHE=off is not known; known are 0 and 1; using 1", None),
+    ("CONFIG=good.conf config", 0,
+     r"(?s)file: \S+/good.conf/anywarp/config\n.*^shapes: 8$.*^cc: 8\.6   \(the file; usual: 8\.0\)$", None),
+    ("CONFIG=good.conf ANYWARP_CC=7.5 config cc", 0, r"^cc: 7\.5   \(ANYWARP_CC; usual: 8\.0\)$", "shapes"),
+    ("CONFIG=good.conf config --json cc", 0, r'"name": "cc", "variable": "ANYWARP_CC", "value": "8.6", "from": "file"', None),
+    ("CONFIG=good.conf info", 0, r"compute capability 8\.6|sm_86|8\.6", None),
+    ("CONFIG=good.conf doctor", 0, r"ok +settings +\S+/config$", None),
+    ("CONFIG=bad.conf config", 1, r"config:2: there is no setting 'colour'", None),
+    ("CONFIG=bad.conf doctor", 0, r"note +settings +\S+/config:2: there is no setting 'colour'", None),
+    ("CONFIG=bad.conf info", 0, r"warn: core: \S+/config:2: there is no setting 'colour'", None),
+    ("CONFIG=open.conf config cc", 1, r"(?s)config can be written by others: not read\n^cc: 8\.0$", None),
+    ("CONFIG=nowhere config", 0, r"file: \S+ \(not there\)", None),
+    ("config colour", 2, r"no setting 'colour'", None),
+    ("config cc extra", 2, r"usage: anywarp config", None),
     ("HOME= cache show", 1, r"names an absolute path", None),
 ]
 
@@ -90,10 +105,11 @@ def environment(words, tmp):
     """Leading NAME=value words, and the rest."""
     env = {k: v for k, v in os.environ.items() if not k.startswith(("ANYWARP_", "XDG_CACHE"))}
     env["ANYWARP_CACHE_DIR"] = os.path.join(tmp, "cache")
+    env["XDG_CONFIG_HOME"] = os.path.join(tmp, "none")
     while words and re.match(r"[A-Z_]+=", words[0]):
         name, value = words.pop(0).split("=", 1)
-        if name == "CACHE":
-            env["ANYWARP_CACHE_DIR"] = os.path.join(tmp, value)
+        if name in ("CACHE", "CONFIG"):
+            env["ANYWARP_CACHE_DIR" if name == "CACHE" else "XDG_CONFIG_HOME"] = os.path.join(tmp, value)
         else:
             env[name] = value
             if name == "HOME":
@@ -107,6 +123,11 @@ def main():
         for name, content in FILES.items():
             with open(os.path.join(tmp, name), "wb") as f:
                 f.write(content)
+        for name, (text, mode) in CONFIGS.items():
+            os.makedirs(os.path.join(tmp, name, "anywarp"))
+            with open(os.path.join(tmp, name, "anywarp/config"), "w", encoding="utf-8") as f:
+                f.write(text)
+            os.chmod(f.name, mode)
         for name in ("static_pie", "static_stripped"):
             shutil.copy(os.path.join(sys.argv[2], name), tmp)
         shutil.copy(os.path.join(tmp, "static_pie"), os.path.join(tmp, "cut"))

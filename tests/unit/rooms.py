@@ -42,7 +42,11 @@ FOREIGN = {
 INCLUDE = re.compile(r'^\s*#\s*include\s*([<"])([^>"]+)[>"]', re.M)
 # Privileged programs must not follow their caller's environment, so that one place decides what is read.
 GETENV = re.compile(r"\b(?:__)?(?:secure_)?getenv\b")
-GETENV_HOME = "src/base/env.h"
+GETENV_HOME = ("src/base/env.c", "src/base/config.c")
+# Variables of ours in a string, and those that are no user's setting: what `anywarp run` tells the simulator and its own objects.
+VARIABLE = re.compile(r'"(ANYWARP_[A-Z_0-9]+)"')
+NO_SETTINGS = {"ANYWARP_SIM", "ANYWARP_SIM_CHECK", "ANYWARP_SIM_STATS", "ANYWARP_LIB_DIR"}
+CONFIG_DEF = "src/base/config.def"
 COMMENT = re.compile(r"/\*.*?\*/|//[^\n]*", re.S)
 SASS_HEADER = "sass/sass.h"
 PTX_FOLDERS = ("tab/", "syntax/", "module/", "pass/", "lower/", "simt/", "finish/")
@@ -209,9 +213,9 @@ def check_environment(root):
         for path in sources(root, folder):
             name = os.path.relpath(path, root)
             text = COMMENT.sub(lambda m: "\n" * m.group().count("\n"), open(path, encoding="utf-8").read())
-            for hit in GETENV.finditer(text) if name != GETENV_HOME else ():
+            for hit in GETENV.finditer(text) if name not in GETENV_HOME else ():
                 line = text.count("\n", 0, hit.start()) + 1
-                yield f"{name}:{line}: the environment is read by aw_env of {GETENV_HOME} alone"
+                yield f"{name}:{line}: the environment is read by aw_env of src/base/env.h alone"
 
 
 def check_header(root, header, compiler, flags):
@@ -221,6 +225,24 @@ def check_header(root, header, compiler, flags):
             input=f"#include <anywarp/{header}>\n", text=True, capture_output=True, cwd=tmp)
     if run.returncode:
         yield f"include/anywarp/{header} does not compile alone with {' '.join(compiler + flags)}:\n{run.stderr}"
+
+
+def check_settings(root):
+    """Each variable that is read is a row of the table of settings, and each row is read somewhere."""
+    with open(os.path.join(root, CONFIG_DEF), encoding="utf-8") as f:
+        rows = set(VARIABLE.findall(f.read()))
+    used = {}
+    for folder in ("src", "libs", "ptx", "tools"):
+        for path in sources(root, folder):
+            if os.path.relpath(path, root) == CONFIG_DEF:
+                continue
+            with open(path, encoding="utf-8") as f:
+                for name in VARIABLE.findall(f.read()):
+                    used.setdefault(name, os.path.relpath(path, root))
+    for name in sorted(set(used) - rows - NO_SETTINGS):
+        yield f"{used[name]}: {name} is no row of {CONFIG_DEF}"
+    for name in sorted(rows - set(used)):
+        yield f"{CONFIG_DEF}: {name} is read nowhere"
 
 
 def self_test():
@@ -246,7 +268,7 @@ def self_test():
             "libs/cux": {"base", "common"}, "libs/nvx": {"include", "base", "core", "front"}}
         for folder in ("libs", "ptx", "tools", "tests/simgpu", "src/base"):
             os.makedirs(os.path.join(root, folder), exist_ok=True)
-        for name in ("src/base/env.h", "ptx/b.cpp", "tools/b.c"):
+        for name in ("src/base/env.c", "ptx/b.cpp", "tools/b.c"):
             with open(os.path.join(root, name), "w") as f:
                 f.write('/* not getenv */\nconst char *x = secure_getenv("X"), *y = std::getenv("Y");\n')
         for folder in ("lower", "simt/analysis", "finish/host"):
@@ -262,6 +284,11 @@ def self_test():
                     'strcmp(LLVMGetValueName2(v, &n), name);\n')
         assert len(list(check_names(root))) == 3, list(check_names(root))
         faults = list(check_environment(root))
+        for name, text in ((CONFIG_DEF, 'AW_CONFIG("a", "ANYWARP_A", "", "", "")\nAW_CONFIG("b", "ANYWARP_B", "", "", "")\n'),
+                           ("src/base/c.c", 'aw_env("ANYWARP_A"), aw_env("ANYWARP_C"), aw_env("ANYWARP_LIB_DIR")\n')):
+            with open(os.path.join(root, name), "w") as f:
+                f.write(text)
+        assert [fault.split()[1] for fault in check_settings(root)] == ["ANYWARP_C", "ANYWARP_B"], list(check_settings(root))
         assert len(faults) == 4 and faults[0].startswith("ptx/b.cpp:2:"), faults
 
 
@@ -277,7 +304,7 @@ def main():
     faults += [fault for room in ROOMS for fault in check_room(root, room)]
     floors = list(check_floors(root))
     faults += floors + list(check_structs(root)) + list(check_names(root)) + list(check_environment(root))
-    faults += list(check_circles(root, "core"))
+    faults += list(check_circles(root, "core")) + list(check_settings(root))
     for header in sorted(os.listdir(os.path.join(root, "include/anywarp"))):
         for std in ("c11", "c17"):
             faults += check_header(root, header, cc, ["-xc", "-std=" + std, "-pedantic"])

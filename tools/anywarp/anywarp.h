@@ -14,6 +14,7 @@ int aw_cmd_check(int argc, char **argv);
 int aw_cmd_info(int argc, char **argv);
 int aw_cmd_doctor(int argc, char **argv);
 int aw_cmd_dump(int argc, char **argv);
+int aw_cmd_config(int argc, char **argv);
 int aw_cmd_cache(int argc, char **argv);
 int aw_cmd_compile(int argc, char **argv);
 

@@ -17,6 +17,7 @@
 #include "doctor.h"
 #include "findings.h"
 #include "locate.h"
+#include "base/config.h"
 #include "base/env.h"
 #include "report.h"
 #include "cache/cache.h"
@@ -51,6 +52,21 @@ static enum aw_grade check_compiler(void)
                                           why ? why : "not found");
     free(why);
     return grade;
+}
+
+/* The user's file of settings, where there is one. */
+static void check_config(void)
+{
+    struct aw_buf problems = { 0 };
+    bool read;
+    const char *path = aw_config_path(&read);
+    aw_config_problems(&problems);
+    if (problems.len)
+        aw_find(AW_NOTE, "settings", "`anywarp config` lists what there is", "%.*s", (int)strcspn(problems.ptr, "\n"),
+                problems.ptr);
+    else if (read)
+        aw_find(AW_GOOD, "settings", NULL, "%s", path);
+    aw_buf_fini(&problems);
 }
 
 /* A directory that was asked for and cannot be used is an error, though programs run without. */
@@ -260,6 +276,7 @@ static bool check_machine(struct aw_parts *ret_parts, bool *ret_cache)
     if (libraries)
         CHECK(check_libraries(ret_parts));
 #undef CHECK
+    check_config();
     *ret_cache = check_cache() != AW_BAD;
     if (ret_parts->sim_dir[0])
         aw_find(AW_GOOD, "simulated", NULL, "`anywarp run --device=sim:gfx1030 PROGRAM` runs on a simulated Radeon");

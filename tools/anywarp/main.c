@@ -19,6 +19,7 @@ static const struct {
     { "info", aw_cmd_info, "show the devices, why they were chosen, and versions" },
     { "doctor", aw_cmd_doctor, "check the installation, the card and its permissions; say what to do" },
     { "dump", aw_cmd_dump, "show what CUDA code is inside a file; extract its PTX" },
+    { "config", aw_cmd_config, "show the settings: what they mean, what they are and where that is said" },
     { "cache", aw_cmd_cache, "show, clear or verify the cache of compiled kernels" },
     { "compile", aw_cmd_compile, "compile PTX by hand: IR, assembly or a code object" },
 };

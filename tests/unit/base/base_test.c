@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
+#include "base/config.h"
 #include "base/arena.h"
 #include "base/demangle.h"
 #include "base/dl.h"
@@ -308,4 +309,47 @@ Test(json, strings)
         cr_assert_str_eq(buf.ptr, rows[i].wanted, "row %zu", i);
         aw_buf_fini(&buf);
     }
+}
+
+/* The value that text gives to a setting; NULL: none. */
+static const char *configured(const char *key, const char *text, struct aw_buf *problems)
+{
+    static char *values[64];
+    size_t count, found = 0;
+    const struct aw_config *rows = aw_config_rows(&count);
+    cr_assert_leq(count, 64u);
+    for (size_t i = 0; i < 64; i++) {
+        free(values[i]);
+        values[i] = NULL;
+    }
+    cr_assert(aw_config_parse("FILE", text, values, problems));
+    for (size_t i = 0; i < count; i++)
+        found = !strcmp(rows[i].key, key) ? i : found;
+    return values[found];
+}
+
+Test(config, lines)
+{
+    struct aw_buf problems = { 0 };
+    cr_assert_str_eq(configured("device", "# device = hip\n\n device =\thost \r\nquiet=1", &problems), "host");
+    cr_assert_str_eq(configured("quiet", "# device = hip\n\n device =\thost \r\nquiet=1", &problems), "1");
+    cr_assert_str_eq(configured("cache-dir", "cache-dir = /a b/c=d\n", &problems), "/a b/c=d");
+    cr_assert_str_eq(configured("cc", "cc = 8.6\ncc = 9.0\n", &problems), "9.0"); /* the last one */
+    cr_assert_str_eq(configured("cc", "cc =", &problems), "");
+    cr_assert_null(configured("cc", "", &problems));
+    cr_assert_eq(problems.len, 0u);
+    cr_assert_str_eq(configured("cc", "frob = 1\nhost\ncc = 7.5\n= 3\n", &problems), "7.5");
+    cr_assert_str_eq(problems.ptr, "FILE:1: there is no setting 'frob'; `anywarp config` lists them\n"
+                                   "FILE:2: not `key = value`: host\n"
+                                   "FILE:4: there is no setting ''; `anywarp config` lists them\n");
+    aw_buf_fini(&problems);
+}
+
+Test(config, rows)
+{
+    size_t count;
+    const struct aw_config *rows = aw_config_rows(&count);
+    for (size_t i = 0; i < count; i++)
+        for (size_t k = 0; k < i; k++)
+            cr_assert(strcmp(rows[i].key, rows[k].key) && strcmp(rows[i].variable, rows[k].variable), "%s twice", rows[i].key);
 }
