@@ -409,7 +409,7 @@ static int lower_with(struct ptx_lower *l, struct ptx_func *kernel, bool all_lin
     if (!ptx_closure_of(l->ptx, kernel, l->arena, &closure))
         return AW_ERR_OUT_OF_MEMORY;
     if (!ptx_closure_errors(&closure, l->diags))
-        return AW_ERR_INVALID_PTX;
+        return ptx_closure_unsupported(&closure) ? AW_ERR_NOT_SUPPORTED : AW_ERR_INVALID_PTX;
     if (ptx_closure_missing(&closure, l->diags))
         return AW_ERR_NOT_SUPPORTED;
     ptx_module_shared_layout(l->ptx, &closure);

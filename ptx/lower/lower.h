@@ -17,7 +17,7 @@ struct ptx_lowered {
 };
 
 /* Lowers `kernel` (a definition with is_entry) for `target`'s triple and data layout.  AW_OK; AW_ERR_INVALID_PTX (errors in a
- * body), AW_ERR_NOT_SUPPORTED (an instruction that is not lowered, on a line of `diags`), AW_ERR_OUT_OF_MEMORY.  Uses the
+ * body), AW_ERR_NOT_SUPPORTED (valid PTX that anywarp cannot do, on a line of `diags`), AW_ERR_OUT_OF_MEMORY.  Uses the
  * `user` fields of the tree: one lowering of a module at a time.  What has .loc directives gets a line table; with `all_lines`,
  * functions without them get one of the PTX text's lines.  It changes no code. */
 int ptx_lower_kernel(struct ptx_module *module, struct ptx_func *kernel, const struct ptx_lower_target *target,

@@ -54,18 +54,36 @@ struct ptx_binder {
     bool indirect, barrier, no_memory;
 };
 
-static void __attribute__((format(printf, 3, 4))) body_error(struct ptx_binder *b, struct ptx_loc loc, const char *fmt, ...)
+static void __attribute__((format(printf, 3, 0))) add_error(struct ptx_binder *b, struct ptx_loc loc, const char *fmt, va_list ap)
 {
     struct aw_str file = b->func->origin->name;
     char text[512];
-    va_list ap;
 
     if (b->func->n_errors++ >= MAX_FUNC_ERRORS)
         return;
-    va_start(ap, fmt);
     vsnprintf(text, sizeof text, fmt, ap);
-    va_end(ap);
     aw_buf_printf(&b->errors, "%.*s:%u:%u: error: %s\n", AW_STR_ARG(file), loc.line, loc.column, text);
+}
+
+/* The text is wrong. */
+static void __attribute__((format(printf, 3, 4))) body_error(struct ptx_binder *b, struct ptx_loc loc, const char *fmt, ...)
+{
+    va_list ap;
+
+    va_start(ap, fmt);
+    add_error(b, loc, fmt, ap);
+    va_end(ap);
+}
+
+/* The text is right, and anywarp cannot do it. */
+static void __attribute__((format(printf, 3, 4))) body_unsupported(struct ptx_binder *b, struct ptx_loc loc, const char *fmt, ...)
+{
+    va_list ap;
+
+    b->func->n_unsupported++;
+    va_start(ap, fmt);
+    add_error(b, loc, fmt, ap);
+    va_end(ap);
 }
 
 #define SHOWN(s) (int)((s).len > 100 ? 100 : (s).len), (s).ptr
@@ -290,7 +308,7 @@ static void declare(struct ptx_binder *b, struct ptx_var *v)
     else if (v->init && v->space != PTX_SPACE_GLOBAL && v->space != PTX_SPACE_CONST)
         body_error(b, v->loc, "a .%s variable cannot be initialised", ptx_space_name(v->space));
     else if (v->space == PTX_SPACE_TEX)
-        body_error(b, v->loc, ".%s variables inside functions: not supported by anywarp", ptx_space_name(v->space));
+        body_unsupported(b, v->loc, ".%s variables inside functions: not supported by anywarp", ptx_space_name(v->space));
     ptx_diags_fini(&diags);
     bind_local(b, v->name, v->range ? NAME_RANGE : NAME_PLAIN, v, NULL, v->loc);
 }
@@ -488,7 +506,7 @@ static void bind_name(struct ptx_binder *b, struct ptx_operand *op, bool is_call
         if (bind_sreg_vector(b, op))
             return;
         if (is_special_name(op->name))
-            body_error(b, op->loc, "special register '%.*s': not supported by anywarp", SHOWN(op->name));
+            body_unsupported(b, op->loc, "special register '%.*s': not supported by anywarp", SHOWN(op->name));
         else
             body_error(b, op->loc, "unknown name '%.*s'", SHOWN(op->name));
         return;
@@ -626,10 +644,13 @@ static void check_instr(struct ptx_binder *b, struct ptx_instr *in)
         check_call(b, in);
     if (!ptx_match_instr(b->module, in)) {
         char name[128];
+        ptx_instr_name(in, name, sizeof name);
         if (b->func->n_errors != errors) /* what is wrong has been said */
             return;
-        body_error(b, in->loc, "instruction '%s': not supported by anywarp: %.*s", ptx_instr_name(in, name, sizeof name),
-                       AW_STR_ARG(in->why));
+        if (in->foreign)
+            body_unsupported(b, in->loc, "instruction '%s': not supported by anywarp: %.*s", name, AW_STR_ARG(in->why));
+        else
+            body_error(b, in->loc, "instruction '%s': %.*s", name, AW_STR_ARG(in->why));
         return;
     }
     b->barrier |= (in->form->traits & PTX_BARRIER) != 0;

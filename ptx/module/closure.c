@@ -225,6 +225,14 @@ bool ptx_closure_errors(const struct ptx_closure *c, struct aw_buf *ret_text)
     return ok;
 }
 
+bool ptx_closure_unsupported(const struct ptx_closure *c)
+{
+    for (uint32_t i = 0; i < c->n_funcs; i++)
+        if (c->funcs[i]->n_errors != c->funcs[i]->n_unsupported)
+            return false;
+    return true;
+}
+
 /* The first call of a function in what the kernel reaches; NULL: only its address is taken. */
 static const struct ptx_instr *call_of(const struct ptx_closure *c, const struct ptx_func *callee,
                                        const struct ptx_func **ret_caller)

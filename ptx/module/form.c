@@ -145,6 +145,7 @@ static bool is_foreign(struct ptx_opcode *op)
         }
         if (found) {
             op->bad = aw_str_from(foreign[f].why);
+            op->foreign = true;
             return true;
         }
     }
@@ -161,7 +162,7 @@ static void decode(struct ptx_opcode *op, struct aw_arena *arena)
     if (is_foreign(op))
         return;
     if (!forms) {
-        op->bad = AW_STR("unknown instruction");
+        op->bad = AW_STR("not known to anywarp");
         return;
     }
     if (op->n_mods > MAX_MODS) {
@@ -170,8 +171,8 @@ static void decode(struct ptx_opcode *op, struct aw_arena *arena)
     }
     for (uint32_t i = 0; i < op->n_mods; i++) {
         if (!classify(op->mods[i], &atoms[i])) {
-            op->bad = aw_arena_printf(arena, "modifier '%.*s' is not known", (int)(op->mods[i].len > 60 ? 60 : op->mods[i].len),
-                                      op->mods[i].ptr);
+            op->bad = aw_arena_printf(arena, "modifier '%.*s' is not known to anywarp",
+                                      (int)(op->mods[i].len > 60 ? 60 : op->mods[i].len), op->mods[i].ptr);
             return;
         }
         note(op, atoms[i]);
@@ -388,6 +389,7 @@ static bool match_from(struct match *m, uint32_t shape, uint32_t op)
 static bool reject(struct ptx_module *module, struct ptx_instr *in, struct aw_str why)
 {
     in->form = NULL;
+    in->foreign = in->opcode->foreign;
     in->why = aw_arena_str(&module->arena, why);
     return false;
 }

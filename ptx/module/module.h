@@ -65,6 +65,9 @@ bool ptx_closure_of(const struct ptx_module *module, struct ptx_func *kernel, st
  * tell. */
 bool ptx_closure_errors(const struct ptx_closure *closure, struct aw_buf *ret_text);
 
+/* Are all its errors of valid PTX that anywarp cannot do? */
+bool ptx_closure_unsupported(const struct ptx_closure *closure);
+
 /* Appends a message for each function of the device-side runtime that it calls and nothing implements; true when there are
  * any. */
 bool ptx_closure_missing(const struct ptx_closure *closure, struct aw_buf *ret_text);

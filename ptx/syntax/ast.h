@@ -175,6 +175,7 @@ struct ptx_instr {
     uint32_t vec;                 /* [checked] 1, 2, 4, 8 */
     const uint64_t *flags;        /* [checked] 4: set of enum ptx_mod, see tab/form.h; shared, never NULL */
     struct aw_str why;            /* [checked] when form is NULL: what is wrong, for the message */
+    bool foreign;                 /* [checked] likewise: valid PTX that anywarp cannot do */
     enum ptx_space space2;        /* [checked] the second state space of cp.async.ca.shared.global */
     struct ptx_opcode *opcode;    /* the interned spelling; syntax and module only */
 };
@@ -199,6 +200,7 @@ struct ptx_func {
     struct ptx_func *definition;          /* [checked] prototype -> the definition, or itself, or NULL when extern */
     uint32_t address_id;                  /* [checked] nonzero when its address is taken: see docs, "Function addresses" */
     uint32_t n_errors;                    /* [checked] diagnostics inside the body: its kernels cannot be compiled */
+    uint32_t n_unsupported;               /* [checked] of these, those of valid PTX that anywarp cannot do */
     struct aw_str errors;                 /* [checked] those messages, one a line */
     uint64_t closure[2];                  /* [checked] entry: hash of what it depends on */
     void *user;                           /* the lowering's */

@@ -18,6 +18,7 @@ struct ptx_opcode {
     uint32_t n_types, vec;
     enum ptx_space space, space2;
     uint64_t flags[4];
+    bool foreign;            /* [checked] valid PTX that anywarp cannot do; `bad` says why */
     struct aw_str bad;
     const struct ptx_form **forms; /* rows whose modifiers match, in table order */
     uint32_t n_forms;

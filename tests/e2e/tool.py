@@ -14,6 +14,9 @@ import tempfile
 PTX = b".version 8.0\n.target sm_80\n.address_size 64\n.visible .entry k(.param .u64 p)\n{\n\tret;\n}\n"
 FILES = {"good.ptx": PTX, "text": b"int main;\n", "empty": b"", "two.ptx": PTX.replace(b" k(", b" k2("),
          "half.ptx": PTX.replace(b"\tret;", b"\tfrob.u32 %r1;\n\tret;") + PTX[PTX.index(b".visible"):].replace(b" k(", b" k2("),
+         "wrong.ptx": PTX.replace(b"\tret;", b"\t.reg .b32 %r1;\n\tadd.s32 %r1, %r1;\n\tret;"),
+         "newer.ptx": PTX.replace(b"\tret;", b"\t.reg .b32 %r1;\n\tadd.frob.s32 %r1, %r1, 1;\n\tret;"),
+         "foreign.ptx": PTX.replace(b"\tret;", b"\twgmma.fence.sync.aligned;\n\tret;"),
          "script": b"#!/bin/sh\nexit\n", "binary": b"\x7fELF\2\1\1" + bytes(99)}
 CONFIGS = {"good.conf": ("# this machine's\ncc = 8.6\n", 0o600), "bad.conf": ("cc = 8.6\ncolour = red\n", 0o644),
            "open.conf": ("cc = 8.6\n", 0o666)}
@@ -52,6 +55,11 @@ CASES = [
     ("compile text", 1, r"text:1:1: error: ", None),
     ("compile empty", 1, r"no \.version", None),
     ("compile binary", 1, r"binary is not PTX text; .*dump --ptx", "stray"),
+    ("compile wrong.ptx", 1, r"(?s)'add.s32': operand 3 is missing\n.*'k' was not compiled: PTX is malformed", "supported"),
+    ("compile newer.ptx", 1, r"(?s)modifier '.frob' is not known to anywarp\n.*'k' was not compiled: PTX is malformed",
+     "supported"),
+    ("compile foreign.ptx", 1, r"(?s)'wgmma.fence.sync.aligned': not supported by anywarp: warpgroup.*"
+     r"'k' was not compiled: operation not supported", "malformed"),
     ("compile good.ptx --emit=frob", 2, r"usage", None),
     ("compile good.ptx --kernel nope", 1, r"no kernel 'nope'", None),
     ("compile good.ptx --target nonsense", 1, r"'nonsense' is not known; there are host, .*, gfx1100,", None),

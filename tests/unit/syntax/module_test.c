@@ -99,7 +99,7 @@ Test(module, operands_are_held_to_the_row)
         { "setp.eq.s32 %r0, %r1, %r2", "operand 1 must be a predicate" },
         { "setp.eq.and.s32 %p0, %r1, %r2, !%p1", "" },
         { "bra %r0", "operand 1 must be a label" },
-        { "frob.s32 %r0", "instruction 'frob.s32': not supported by anywarp: unknown instruction" },
+        { "frob.s32 %r0", "instruction 'frob.s32': not known to anywarp" },
         { "add.frob.s32 %r0, %r1, %r2", "modifier '.frob' is not known" },
     };
 
