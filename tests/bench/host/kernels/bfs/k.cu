@@ -2,6 +2,8 @@
 #include "cuda.h"
 #include "work.h"
 
+/* Threads read levels that others store in the same launch, without order (--check=race says so): what they see is -1 or
+ * last + 1, and neither is `last`, nor does it matter which of them stores last + 1 once more. */
 __global__ void bfs(const int *start, const int *edge, int *levels, int count, int last)
 {
     int v = blockIdx.x * blockDim.x + threadIdx.x;
