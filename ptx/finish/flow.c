@@ -293,6 +293,8 @@ bool ptx_flow_differs(const struct flow *f, V v)
 /* A value made where lanes have parted may be of another time for each of them when it is used elsewhere. */
 static bool operand_differs(const struct flow *f, V v, LLVMBasicBlockRef user)
 {
+    if (LLVMIsAArgument(v))
+        return f->of & PTX_FLOW_FUNCTION && v != LLVMGetFirstParam(LLVMGetParamParent(v)); /* the first leads to the kernel's */
     if (!LLVMIsAInstruction(v))
         return false;
     LLVMBasicBlockRef bb = LLVMGetInstructionParent(v);

@@ -21,6 +21,7 @@ enum ptx_flow_of {
                          * for its lanes */
     PTX_FLOW_ROWS = 16, /* a block's rows of threads are whole warps */
     PTX_FLOW_STEP = 32, /* lanes that are in a loop are in the same round of it, as in kernels without a meeting */
+    PTX_FLOW_FUNCTION = 64, /* no kernel: what it is given may differ between lanes */
 };
 
 struct flow_block {

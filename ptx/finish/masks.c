@@ -14,10 +14,11 @@
  * Where the sides meet and then lanes part anew, two places belong together if each is on the side of a branch where
  * lanes come for which the other's condition did not hold, by the same value; or if they look like one place that was
  * unrolled: a loop has such operations several times, alike in all that is constant, and another of them comes before
- * the loop or behind it.
+ * the loop or behind it; or if lanes that have not come to the one may go on to the other, which may be the same in a later
+ * round of a loop, and nothing in between waits for those that have.  A program in which all lanes of the mask are at such
+ * a place whenever one is, though that cannot be seen here, loses speed alone.
  *
- * Not seen: places whose lanes wait for others in another round of one loop, or behind where the sides have met, that
- * look otherwise. */
+ * Functions are looked at each for itself, as if lanes had come to its beginning together. */
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "finish/masks.h"
 
@@ -79,22 +80,15 @@ static bool operations_find(struct member_masks *m)
     return ok;
 }
 
-bool ptx_masks_several(LLVMModuleRef module)
+bool ptx_masks_any(LLVMModuleRef module)
 {
-    unsigned n = 0;
-    for (int id = 0; id < PTX_SIMT_COUNT && n < 2; id++) {
+    for (int id = 0; id < PTX_SIMT_COUNT; id++) {
         V fn = LLVMGetNamedFunction(module, ptx_simt_info((enum ptx_simt)id)->name);
-        unsigned of = 0;
-        for (LLVMUseRef use = fn ? LLVMGetFirstUse(fn) : NULL; use; use = LLVMGetNextUse(use)) {
-            V call = LLVMGetUser(use);
-            bool own = LLVMIsACallInst(call) && ptx_flow_mask(call);
-            /* A function may be called from several places. */
-            bool called = own && LLVMGetFirstUse(LLVMGetBasicBlockParent(LLVMGetInstructionParent(call)));
-            of += own ? 1 + called : 0;
-        }
-        n = of > n ? of : n;
+        for (LLVMUseRef use = fn ? LLVMGetFirstUse(fn) : NULL; use; use = LLVMGetNextUse(use))
+            if (LLVMIsACallInst(LLVMGetUser(use)) && ptx_flow_mask(LLVMGetUser(use)))
+                return true;
     }
-    return n > 1;
+    return false;
 }
 
 /* ---- Masks */
@@ -144,6 +138,7 @@ struct fork {
     unsigned n;          /* sides */
     bool **side;         /* [n]: blocks that lanes come to which go there */
     bool **only;         /* [n]: ... and no others */
+    bool **first;        /* [n]: likewise, though lanes may be in another round of a loop: before all meet, wherever that is */
     bool ***around;      /* [n][operation]: not by way of the operation's block; NULL: not asked for yet */
 };
 
@@ -193,27 +188,52 @@ static bool until_find(struct fork *k)
     return sides_find(k);
 }
 
+static bool **rows_new(struct fork *k)
+{
+    bool **rows = AW_NEW_ARRAY(&k->arena, bool *, k->n);
+    for (unsigned j = 0; rows && j < k->n; j++)
+        if (!(rows[j] = AW_NEW_ARRAY(&k->arena, bool, k->m->f->n)))
+            return NULL;
+    return rows;
+}
+
+/* ret[j]: blocks of side j that no other side leads to. */
+static void only_find(const struct fork *k, bool **ret)
+{
+    const unsigned *succ = k->m->f->blocks[k->at].succ;
+    for (unsigned j = 0; j < k->n; j++)
+        for (unsigned b = 0; b < k->m->f->n; b++) {
+            ret[j][b] = k->side[j][b];
+            for (unsigned i = 0; i < k->n; i++)
+                ret[j][b] &= i == j || !k->side[i][b] || succ[i] == succ[j];
+        }
+}
+
 static bool fork_init(struct fork *k)
 {
     const struct flow *f = k->m->f;
     k->n = f->blocks[k->at].n_succ;
+    k->until = f->n;
     k->side = AW_NEW_ARRAY(&k->arena, bool *, k->n);
-    k->only = AW_NEW_ARRAY(&k->arena, bool *, k->n);
+    k->only = rows_new(k);
+    k->first = rows_new(k);
     k->around = AW_NEW_ARRAY(&k->arena, bool **, k->n);
-    if (!k->side || !k->only || !k->around || !until_find(k))
+    if (!k->side || !k->only || !k->first || !k->around || !sides_find(k))
         return false;
-    for (unsigned j = 0; j < k->n; j++) {
-        k->only[j] = AW_NEW_ARRAY(&k->arena, bool, f->n);
-        k->around[j] = AW_NEW_ARRAY(&k->arena, bool *, k->m->operations.n);
-        if (!k->only[j] || !k->around[j])
+    only_find(k, k->first);
+    if (!until_find(k))
+        return false;
+    only_find(k, k->only);
+    for (unsigned j = 0; j < k->n; j++)
+        if (!(k->around[j] = AW_NEW_ARRAY(&k->arena, bool *, k->m->operations.n)))
             return false;
-        for (unsigned b = 0; b < f->n; b++) {
-            k->only[j][b] = k->side[j][b];
-            for (unsigned i = 0; i < k->n; i++)
-                k->only[j][b] &= i == j || !k->side[i][b] || f->blocks[k->at].succ[i] == f->blocks[k->at].succ[j];
-        }
-    }
     return true;
+}
+
+/* Do only lanes of a side come to the block, as far as a round of the loops around or as all that come before they meet? */
+static bool is_sided(const struct fork *k, unsigned side, unsigned block)
+{
+    return k->only[side][block] || k->first[side][block];
 }
 
 /* Do lanes of a side come to operation x not by way of operation y? */
@@ -276,17 +296,23 @@ static bool fork_look(struct fork *k, bool *ret, bool *ret_any)
 
 /* ---- Branches by one condition, of which one comes behind the other */
 
+static V without_not(V c, bool *ret_not)
+{
+    *ret_not = false;
+    while (LLVMIsABinaryOperator(c) && LLVMGetInstructionOpcode(c) == LLVMXor && LLVMIsAConstantInt(LLVMGetOperand(c, 1))) {
+        *ret_not ^= LLVMConstIntGetZExtValue(LLVMGetOperand(c, 1)) & 1;
+        c = LLVMGetOperand(c, 0);
+    }
+    return c;
+}
+
 /* What the branch at the end of a block asks; *ret_not: whether it has been negated.  NULL: it is no branch of two ways. */
 static V condition_of(const struct flow *f, unsigned at, bool *ret_not)
 {
     V end = LLVMGetBasicBlockTerminator(f->blocks[at].bb);
     V c = LLVMIsABranchInst(end) && LLVMIsConditional(end) ? LLVMGetCondition(end) : NULL;
     *ret_not = false;
-    while (c && LLVMIsABinaryOperator(c) && LLVMGetInstructionOpcode(c) == LLVMXor && LLVMIsAConstantInt(LLVMGetOperand(c, 1))) {
-        *ret_not ^= LLVMConstIntGetZExtValue(LLVMGetOperand(c, 1)) & 1;
-        c = LLVMGetOperand(c, 0);
-    }
-    return c;
+    return c ? without_not(c, ret_not) : NULL;
 }
 
 static LLVMIntPredicate inverse(LLVMIntPredicate p)
@@ -300,19 +326,25 @@ static LLVMIntPredicate inverse(LLVMIntPredicate p)
     return p;
 }
 
+/* Are two conditions the same, or opposites?  The latter turns *ret_not over. */
+static bool is_alike_question(V a, V b, bool *ret_not)
+{
+    if (a == b)
+        return true;
+    if (!LLVMIsAICmpInst(a) || !LLVMIsAICmpInst(b) || LLVMGetOperand(a, 0) != LLVMGetOperand(b, 0) ||
+        LLVMGetOperand(a, 1) != LLVMGetOperand(b, 1))
+        return false;
+    *ret_not ^= LLVMGetICmpPredicate(a) != LLVMGetICmpPredicate(b);
+    return LLVMGetICmpPredicate(a) == LLVMGetICmpPredicate(b) || LLVMGetICmpPredicate(a) == inverse(LLVMGetICmpPredicate(b));
+}
+
 /* Do two branches ask the same?  *ret_not: one the opposite of the other. */
 static bool asks_alike(const struct flow *f, unsigned p, unsigned q, bool *ret_not)
 {
     bool not_a, not_b;
     V a = condition_of(f, p, &not_a), b = condition_of(f, q, &not_b);
     *ret_not = not_a != not_b;
-    if (!a || !b || a == b)
-        return a && b;
-    if (!LLVMIsAICmpInst(a) || !LLVMIsAICmpInst(b) || LLVMGetOperand(a, 0) != LLVMGetOperand(b, 0) ||
-        LLVMGetOperand(a, 1) != LLVMGetOperand(b, 1))
-        return false;
-    *ret_not ^= LLVMGetICmpPredicate(a) != LLVMGetICmpPredicate(b);
-    return LLVMGetICmpPredicate(a) == LLVMGetICmpPredicate(b) || LLVMGetICmpPredicate(a) == inverse(LLVMGetICmpPredicate(b));
+    return a && b && is_alike_question(a, b, ret_not);
 }
 
 /* Operations that only lanes of side i of one branch come to, and such that only lanes of side j of the other do. */
@@ -455,25 +487,203 @@ static bool unrolled_look(const struct member_masks *m, size_t loop, bool *ret, 
     return true;
 }
 
-bool ptx_masks_apart(struct flow *f, bool *ret, bool *ret_any)
+/* ---- Places in turn: lanes wait at the one while others go on to the other */
+
+/* Operations that may match by kind and mask, where these are the same. */
+struct turn {
+    enum ptx_simt kind;
+    V mask;
+    bool *held_up; /* blocks that lanes do not leave while others of the mask wait at such an operation */
+};
+
+struct turns {
+    const struct member_masks *m;
+    AW_VEC(struct turn) kinds;
+    size_t words;       /* of a row of bits, one for each block */
+    uint64_t *sided;    /* a row for each operation: branches that only lanes of one side come from to it */
+    uint64_t *seen;     /* one row */
+    bool any;           /* there is a bit in sided */
+};
+
+/* Does an operation of all lanes wait for those at an operation of another kind? */
+static bool holds_up(const struct turn *t, V z)
+{
+    V mask = ptx_flow_mask(z);
+    if (ptx_flow_is_barrier(z))
+        return true;
+    return mask && t->kind != PTX_SIMT_NONE && ptx_simt_called(z) != t->kind && (mask == t->mask || ptx_flow_is_whole(z));
+}
+
+static bool turn_add(struct turns *t, const struct operation *x)
+{
+    const struct flow *f = t->m->f;
+    for (size_t i = 0; i < t->kinds.n; i++)
+        if (t->kinds.at[i].kind == x->kind && t->kinds.at[i].mask == x->mask)
+            return true;
+    struct turn turn = { x->kind, x->mask, AW_NEW_ARRAY(&t->m->f->arena, bool, f->n) };
+    for (unsigned b = 0; turn.held_up && b < f->n; b++)
+        for (V z = LLVMGetFirstInstruction(f->blocks[b].bb); z; z = LLVMGetNextInstruction(z))
+            turn.held_up[b] |= holds_up(&turn, z);
+    return turn.held_up && aw_vec_push(&t->kinds, turn);
+}
+
+static bool turns_init(struct turns *t, struct member_masks *m)
+{
+    bool ok = true;
+    *t = (struct turns){ .m = m, .words = (m->f->n + 63) / 64 };
+    t->sided = AW_NEW_ARRAY(&m->f->arena, uint64_t, t->words * (m->operations.n + 1));
+    t->seen = AW_NEW_ARRAY(&m->f->arena, uint64_t, t->words);
+    for (size_t i = 0; ok && i < m->operations.n; i++)
+        ok = turn_add(t, &m->operations.at[i]);
+    return ok && t->sided && t->seen;
+}
+
+/* Is the mask of lanes that agree in the branch's condition? */
+static bool is_of_branch(const struct flow *f, V mask, unsigned at, unsigned depth)
+{
+    bool negated;
+    V c = condition_of(f, at, &negated);
+    if (!c || !mask || !LLVMIsAInstruction(mask) || depth == DEPTH_MAX)
+        return false;
+    if (LLVMIsABinaryOperator(mask) && LLVMGetInstructionOpcode(mask) == LLVMAnd)
+        return is_of_branch(f, LLVMGetOperand(mask, 0), at, depth + 1) || is_of_branch(f, LLVMGetOperand(mask, 1), at, depth + 1);
+    return ptx_simt_called(mask) == PTX_SIMT_BALLOT &&
+           is_alike_question(without_not(LLVMGetOperand(mask, 1), &negated), c, &negated);
+}
+
+/* Notes which operations are on a side of the branch. */
+static void turns_note(struct turns *t, const struct fork *k)
+{
+    for (size_t y = 0; y < t->m->operations.n; y++) {
+        const struct operation *op = &t->m->operations.at[y];
+        bool on = false;
+        for (unsigned j = 0; j < k->n; j++)
+            on |= is_sided(k, j, op->block);
+        if (!on || is_of_branch(t->m->f, op->mask, k->at, 0))
+            continue;
+        t->sided[y * t->words + k->at / 64] |= UINT64_C(1) << k->at % 64;
+        t->any = true;
+    }
+}
+
+static bool not_behind(void *held_up, int from, int to)
+{
+    (void)to;
+    return !((const bool *)held_up)[from];
+}
+
+/* ret[]: blocks that lanes come to which do not take side i, while others wait at an operation on that side. */
+static bool others_find(const struct turns *t, const struct fork *k, unsigned i, const struct turn *x, bool *ret)
+{
+    const struct flow *f = t->m->f;
+    const unsigned *succ = f->blocks[k->at].succ;
+    memset(ret, 0, f->n * sizeof *ret);
+    for (unsigned j = 0; j < k->n; j++)
+        if (succ[j] != succ[i])
+            ret[succ[j]] = true;
+    if (!ptx_flow_walk(f, ret, not_behind, x->held_up))
+        return false;
+    memset(t->seen, 0, t->words * sizeof *t->seen);
+    for (unsigned b = 0; b < f->n; b++)
+        t->seen[b / 64] |= (uint64_t)ret[b] << b % 64;
+    return true;
+}
+
+/* May lanes that have come to the blocks in others[] be at operation y, which is on a side of a branch there? */
+static bool comes_next(const struct turns *t, const struct turn *x, size_t y, const bool *others)
+{
+    const struct operation *op = &t->m->operations.at[y];
+    V phis[DEPTH_MAX];
+    bool sided = false;
+    if (!others[op->block] || !may_match(&(struct operation){ NULL, 0, x->kind, x->mask }, op))
+        return false;
+    for (size_t w = 0; w < t->words; w++)
+        sided |= t->sided[y * t->words + w] & t->seen[w];
+    if (!sided || (op->mask && is_made_here(t->m, op->mask, others, phis, 0)))
+        return false;
+    for (V z = LLVMGetFirstInstruction(t->m->f->blocks[op->block].bb); z != op->call; z = LLVMGetNextInstruction(z))
+        if (holds_up(x, z))
+            return false;
+    return true;
+}
+
+/* Does x, of the kind, wait on side i for lanes that may come elsewhere? */
+static bool waits_there(const struct fork *k, unsigned i, const struct turn *kind, const struct operation *x)
+{
+    V phis[DEPTH_MAX];
+    return is_sided(k, i, x->block) && x->kind == kind->kind && x->mask == kind->mask &&
+           !(x->mask && (is_made_here(k->m, x->mask, k->only[i], phis, 0) || is_of_branch(k->m->f, x->mask, k->at, 0)));
+}
+
+/* Operations of a kind on side i, and those that lanes may be at which have not come there. */
+static bool turn_look(struct turns *t, struct fork *k, unsigned i, const struct turn *kind, bool *ret, bool *ret_any)
+{
+    const struct operation *op = t->m->operations.at;
+    size_t n = t->m->operations.n, x = 0;
+    while (x < n && !waits_there(k, i, kind, &op[x]))
+        x++;
+    if (x == n)
+        return true;
+    bool *others = AW_NEW_ARRAY(&k->arena, bool, t->m->f->n), found = false;
+    if (!others || !others_find(t, k, i, kind, others))
+        return false;
+    for (size_t y = 0; y < n; y++)
+        if (comes_next(t, kind, y, others))
+            found = ret[op[y].block] = true;
+    for (; found && x < n; x++)
+        if (waits_there(k, i, kind, &op[x]))
+            *ret_any = ret[op[x].block] = true;
+    return true;
+}
+
+static bool turns_look(struct turns *t, bool *ret, bool *ret_any)
+{
+    bool ok = true;
+    for (unsigned p = 0; ok && t->any && p < t->m->f->n; p++) {
+        if (!t->m->f->blocks[p].parts)
+            continue;
+        struct fork k = { .m = t->m, .at = p };
+        ok = fork_init(&k);
+        for (unsigned i = 0; ok && i < k.n; i++)
+            for (size_t j = 0; ok && j < t->kinds.n; j++)
+                ok = turn_look(t, &k, i, &t->kinds.at[j], ret, ret_any);
+        aw_arena_fini(&k.arena);
+    }
+    return ok;
+}
+
+/* Branches at which lanes part, each by itself and with those behind it. */
+static bool forks_look(struct turns *t, bool *ret, bool *ret_any)
+{
+    bool ok = true;
+    for (unsigned i = 0; ok && i < t->m->f->n; i++) {
+        if (!t->m->f->blocks[i].parts)
+            continue;
+        struct fork k = { .m = t->m, .at = i };
+        ok = fork_init(&k) && fork_look(&k, ret, ret_any) && opposites_look(&k, ret, ret_any);
+        if (ok)
+            turns_note(t, &k);
+        aw_arena_fini(&k.arena);
+    }
+    return ok;
+}
+
+bool ptx_masks_apart(struct flow *f, bool *ret, bool *ret_any, bool *ret_sided)
 {
     struct member_masks m = { .f = f };
+    struct turns turns = { 0 };
     bool *heads = AW_NEW_ARRAY(&f->arena, bool, f->n);
     *ret_any = false;
     bool ok = heads && functions_find(&m, LLVMGetGlobalParent(LLVMGetBasicBlockParent(f->blocks[0].bb))) && operations_find(&m);
-    if (ok && m.operations.n > 1)
-        ok = ptx_flow_loops(f, loop_keep, &m, heads) && !m.failed;
-    for (unsigned i = 0; ok && m.operations.n > 1 && i < f->n; i++) {
-        if (!f->blocks[i].parts)
-            continue;
-        struct fork k = { .m = &m, .at = i };
-        ok = fork_init(&k) && fork_look(&k, ret, ret_any) && opposites_look(&k, ret, ret_any);
-        aw_arena_fini(&k.arena);
-    }
+    if (ok && m.operations.n)
+        ok = ptx_flow_loops(f, loop_keep, &m, heads) && !m.failed && turns_init(&turns, &m) && forks_look(&turns, ret, ret_any);
     for (size_t i = 0; ok && i < m.loops.n; i++)
         ok = unrolled_look(&m, i, ret, ret_any);
+    ok = ok && turns_look(&turns, ret, ret_any);
+    *ret_sided = turns.any;
     aw_ptrmap_fini(&m.functions);
     aw_vec_fini(&m.operations);
     aw_vec_fini(&m.loops);
+    aw_vec_fini(&turns.kinds);
     return ok;
 }

@@ -89,6 +89,7 @@ struct meeting {
     bool *known, refused;       /* headers of loops that spin, as far as is known; a loop was none for what is not */
     bool spins;                 /* there are loops that spin */
     bool apart_by_mask;         /* there are operations that lanes of one mask come to at different places */
+    bool sided_below;           /* a function that is called has operations where its lanes have parted */
     bool ok;                    /* memory sufficed */
 };
 
@@ -158,20 +159,30 @@ static struct flow *apart(struct meeting *m)
     return NULL;
 }
 
-/* Blocks with operations that lanes of one mask come to at different places.  ret[]: by block, or NULL;
- * m->apart_by_mask: there are some, as is never said of lifted code.  False: out of memory. */
+/* Blocks of the kernel with operations that lanes of one mask come to at different places.  ret[]: by block, or NULL;
+ * m->apart_by_mask: there are some; m->sided_below: not known, before functions are inlined.  Lifted code has none.  False: out
+ * of memory. */
 static bool masks_find(struct meeting *m, bool *ret)
 {
-    struct flow warp = { 0 };
-    m->apart_by_mask = false;
-    if (m->lifted || !ptx_masks_several(m->b->module))
+    bool ok = true;
+    m->apart_by_mask = m->sided_below = false;
+    if (m->lifted || !ptx_masks_any(m->b->module))
         return true;
-    bool ok = ptx_flow_init(&warp, m->kernel, PTX_FLOW_WAITS | PTX_FLOW_WARP | PTX_FLOW_STEP | shape_of(m));
-    bool *found = ok ? AW_NEW_ARRAY(&warp.arena, bool, warp.n) : NULL;
-    ok = found && ptx_masks_apart(&warp, found, &m->apart_by_mask);
-    if (ok && ret)
-        memcpy(ret, found, warp.n * sizeof *ret);
-    ptx_flow_fini(&warp);
+    for (V fn = LLVMGetFirstFunction(m->b->module); ok && fn; fn = LLVMGetNextFunction(fn)) {
+        bool kernel = fn == m->kernel, apart = false, sided = false;
+        struct flow warp = { 0 };
+        if (LLVMIsDeclaration(fn))
+            continue;
+        ok = ptx_flow_init(&warp, fn, PTX_FLOW_WAITS | PTX_FLOW_WARP | PTX_FLOW_STEP | shape_of(m) |
+                                          (kernel ? 0 : PTX_FLOW_FUNCTION));
+        bool *found = ok ? AW_NEW_ARRAY(&warp.arena, bool, warp.n) : NULL;
+        ok = found && ptx_masks_apart(&warp, found, &apart, &sided);
+        if (ok && kernel && ret)
+            memcpy(ret, found, warp.n * sizeof *ret);
+        m->apart_by_mask |= kernel && apart;
+        m->sided_below |= !kernel && (apart || sided);
+        ptx_flow_fini(&warp);
+    }
     return ok;
 }
 
@@ -891,7 +902,7 @@ static int operations_inline(struct meeting *m)
 static int meet(struct meeting *m)
 {
     int status = plan(m) ? AW_OK : AW_ERR_OUT_OF_MEMORY;
-    if (status == AW_OK && (m->spins || m->apart_by_mask)) {
+    if (status == AW_OK && (m->spins || m->apart_by_mask || m->sided_below)) {
         m->operations.n = m->barriers.n = m->headers.n = 0;
         status = operations_inline(m);
         if (status == AW_OK && !plan(m))
@@ -925,7 +936,7 @@ int ptx_card_waits(const struct ptx_wait_card *card, struct ptx_lower *b, LLVMVa
         return AW_ERR_OUT_OF_MEMORY;
     if (!apart && !left && !ptx_wait_possible(kernel) && !masks_find(&m, NULL))
         return AW_ERR_OUT_OF_MEMORY;
-    if (!apart && !left && !m.apart_by_mask && !ptx_wait_possible(kernel))
+    if (!apart && !left && !m.apart_by_mask && !m.sided_below && !ptx_wait_possible(kernel))
         return status;
     status = ptx_target_inline_callers(b->module, barriers, 3, diags);
     return status == AW_OK ? meet(&m) : status;
@@ -948,7 +959,7 @@ int ptx_host_waits(LLVMModuleRef module, const char *kernel, const uint32_t *blo
         return status;
     if (!left && !ptx_wait_possible(m.kernel) && !masks_find(&m, NULL))
         return AW_ERR_OUT_OF_MEMORY;
-    if (!left && !m.apart_by_mask && !ptx_wait_possible(m.kernel))
+    if (!left && !m.apart_by_mask && !m.sided_below && !ptx_wait_possible(m.kernel))
         return status;
     status = ptx_target_inline_callers(module, barriers, 3, diags);
     if (status != AW_OK)
