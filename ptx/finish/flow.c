@@ -498,6 +498,59 @@ static bool ones_find(struct flow *f)
     return ok;
 }
 
+/* Do its lowest five bits tell the lanes of a warp apart?  Where rows are whole warps, or the only one. */
+static bool numbers_lanes(const struct flow *f, V v, unsigned depth)
+{
+    if (depth == DEPTH_MAX || !LLVMIsAInstruction(v))
+        return false;
+    V a = LLVMGetNumOperands(v) ? LLVMGetOperand(v, 0) : NULL, b = LLVMGetNumOperands(v) > 1 ? LLVMGetOperand(v, 1) : NULL;
+    uint64_t n;
+    switch (LLVMGetInstructionOpcode(v)) {
+    case LLVMAnd: return is_constant(b, &n) && n % 32 == 31 && numbers_lanes(f, a, depth + 1);
+    case LLVMCall: return ptx_simt_called(v) == PTX_SIMT_TID_X || ptx_simt_called(v) == PTX_SIMT_LANEID;
+    case LLVMZExt: case LLVMSExt: return numbers_lanes(f, a, depth + 1);
+    case LLVMAdd: case LLVMOr:
+        return (is_multiple(f, a, 0) && numbers_lanes(f, b, depth + 1)) ||
+               (is_multiple(f, b, 0) && numbers_lanes(f, a, depth + 1));
+    default: return false;
+    }
+}
+
+/* With which outcome of `c` does at most one lane of a warp go on?  0: false, 1: true, -1: unknown. */
+static int leaves_lane(const struct flow *f, V c)
+{
+    if (LLVMIsABinaryOperator(c) && LLVMGetInstructionOpcode(c) == LLVMXor && LLVMIsAConstantInt(LLVMGetOperand(c, 1))) {
+        int of = leaves_lane(f, LLVMGetOperand(c, 0));
+        return of < 0 ? of : !of;
+    }
+    if (!LLVMIsAICmpInst(c) || !LLVMIsAConstantInt(LLVMGetOperand(c, 1)) || !numbers_lanes(f, LLVMGetOperand(c, 0), 0))
+        return -1;
+    switch (LLVMGetICmpPredicate(c)) {
+    case LLVMIntEQ: return 1;
+    case LLVMIntNE: return 0;
+    default: return -1;
+    }
+}
+
+/* Marks what is only reached through such a branch. */
+static bool alone_find(struct flow *f)
+{
+    bool *seen = AW_NEW_ARRAY(&f->arena, bool, f->n), ok = seen != NULL;
+    for (unsigned p = 0; ok && p < f->n; p++) {
+        V end = LLVMGetBasicBlockTerminator(f->blocks[p].bb);
+        int side = LLVMIsABranchInst(end) && LLVMIsConditional(end) ? leaves_lane(f, LLVMGetCondition(end)) : -1;
+        if (side < 0 || f->blocks[p].alone || f->blocks[p].succ[0] == f->blocks[p].succ[1])
+            continue;
+        memset(seen, 0, f->n * sizeof *seen);
+        seen[0] = true;
+        struct without edge = { (int)p, (int)f->blocks[p].succ[side ? 0 : 1] };
+        ok = walk(f, edges_out, seen, other_edge, &edge);
+        for (unsigned i = 0; i < f->n; i++)
+            f->blocks[i].alone |= !seen[i];
+    }
+    return ok;
+}
+
 static bool differs(const struct flow *f, V x, const struct flow_block *b)
 {
     bool phi = LLVMIsAPHINode(x) != NULL;
@@ -752,7 +805,9 @@ bool ptx_flow_init(struct flow *f, V fn, unsigned of)
     *f = (struct flow){ .of = of };
     if (!blocks_order(f, LLVMGetEntryBasicBlock(fn)) || !blocks_link(f) || !coming_find(f))
         return false;
-    return (!(f->of & PTX_FLOW_ROW && f->of & PTX_FLOW_WAITS) || ones_find(f)) && divergence_find(f);
+    bool whole = f->of & PTX_FLOW_WARP && f->of & (PTX_FLOW_ROW | PTX_FLOW_ROWS);
+    return (!(f->of & PTX_FLOW_ROW && f->of & PTX_FLOW_WAITS) || ones_find(f)) &&
+           (!(whole && f->of & PTX_FLOW_WAITS) || alone_find(f)) && divergence_find(f);
 }
 
 void ptx_flow_fini(struct flow *f)

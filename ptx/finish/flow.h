@@ -33,7 +33,7 @@ struct flow_block {
     bool joins;      /* ... and come back here */
     bool parts;      /* ends in a branch where they part */
     bool one;        /* only one warp of a block comes here, as far as is known */
-    bool alone;      /* only one lane does */
+    bool alone;      /* only one lane does, of each warp of the block */
     bool selects;    /* ends in the branch that sends these there */
     bool mixed;      /* parted, and not only by such a branch: lanes of one warp may be elsewhere that could be here; with
                       * PTX_FLOW_STEP: in a loop that lanes leave in different rounds */

@@ -198,6 +198,16 @@ static enum watched ends_by_watching(const struct meeting *m, const struct flow 
     return ret;
 }
 
+/* Is one lane of its warp in the loop at a time, having parted from the others before? */
+static bool in_one_lane(struct meeting *m, const bool *body)
+{
+    const struct flow *f = apart(m);
+    bool alone = f != NULL;
+    for (unsigned i = 0; alone && i < f->n; i++)
+        alone = !body[i] || f->blocks[i].alone;
+    return alone;
+}
+
 /* Warps that spin together, by operations in the loop, wait for others: for those of their wave at most. */
 static bool is_spin(const struct flow *f, const bool *body, void *data)
 {
@@ -211,7 +221,8 @@ static bool is_spin(const struct flow *f, const bool *body, void *data)
             operations |= operation;
         }
     enum watched w = ends_by_watching(m, f, body);
-    if (w == NOT_WATCHED || (w == WATCHED && !operations) || !apart(m) || ptx_release_possible(m->apart, m->known, body))
+    bool sure = w == WATCHED && !operations && !in_one_lane(m, body);
+    if (w == NOT_WATCHED || sure || !apart(m) || ptx_release_possible(m->apart, m->known, body))
         return w != NOT_WATCHED;
     m->refused = true;
     return false;

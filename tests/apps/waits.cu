@@ -750,6 +750,41 @@ __global__ void block_chain(int *cells, int *out)
     }
 }
 
+/* Thread 0 takes a lock for its block, whose rows are warps, and gives it back when all are done. */
+__global__ void block_lock(int *cells, int *out)
+{
+    volatile int *count = cells + 1;
+    int t = threadIdx.y * 32 + threadIdx.x, n = blockDim.y * 32;
+    if (t == 0) {
+        while (atomicCAS(cells, 0, 1) != 0)
+            __nanosleep(20);
+        __threadfence();
+    }
+    __syncthreads();
+    int before = __shfl_xor_sync(~0u, *count, 1);
+    __syncthreads();
+    if (t == 0) {
+        *count = before + 1;
+        __threadfence();
+        atomicExch(cells, 0);
+    }
+    out[blockIdx.x * n + t] = before >= 0 && before < (int)gridDim.x;
+}
+
+/* Thread 0 waits, by exchanges, for another of its warp. */
+__global__ void lane_waits(int *cells, int *out)
+{
+    int t = threadIdx.y * 32 + threadIdx.x, *flag = cells + blockIdx.x;
+    if (t == 0) {
+        while (atomicCAS(flag, 1, 2) != 1)
+            ;
+    } else if (t == 1) {
+        atomicExch(flag, 1);
+    }
+    __syncthreads();
+    out[blockIdx.x * blockDim.y * 32 + t] = *(volatile int *)flag == 2;
+}
+
 /* Of as many blocks as fit at once. */
 __global__ void grid_barrier(int *cells, int *out)
 {
@@ -862,10 +897,12 @@ struct pattern {
     const char *name;
     void (*kernel)(int *, int *);
     unsigned blocks, threads;
+    bool rows; /* of 32 threads each */
 };
 
 static const pattern patterns[] = {
-#define P(name, blocks, threads) { #name, name, blocks, threads }
+#define P(name, blocks, threads) { #name, name, blocks, threads, false }
+#define ROWS(name, blocks, threads) { #name, name, blocks, threads, true }
     P(ticket_lock, 3, 64), P(ticket_lock_shared, 2, 96), P(test_and_set, 2, 64), P(test_and_set_shared, 2, 64),
     P(two_locks, 2, 64), P(lock_again, 2, 64), P(lock_layers, 2, 64), P(lock_then_named, 2, 128),
     P(readers_writer, 2, 64), P(ping_pong_volatile, 2, 96), P(ping_pong_acquire, 2, 96), P(ping_pong_shared, 1, 64),
@@ -875,8 +912,9 @@ static const pattern patterns[] = {
     P(warps_mbarrier, 2, 64),
     P(warps_named, 2, 64), P(producer_ends, 1, 160), P(after_ended, 2, 192), P(other_warp, 2, 128), P(other_warp_votes, 2, 128),
     P(other_warp_shared, 2, 128), P(block_chain, 20, 64), P(grid_barrier, 4, 64), P(look_back, 40, 64), P(queue, 2, 64),
-    P(tasks, 2, 64),
+    P(tasks, 2, 64), ROWS(block_lock, 20, 128), ROWS(lane_waits, 2, 64),
 #undef P
+#undef ROWS
 };
 
 static const char *running;
@@ -901,7 +939,7 @@ static void run(const pattern *p)
     CHECK(cudaMalloc(&out, n * sizeof(int)));
     CHECK(cudaMemset(cells, 0, CELLS * sizeof(int)));
     CHECK(cudaMemset(out, 0, n * sizeof(int)));
-    p->kernel<<<p->blocks, p->threads>>>(cells, out);
+    p->kernel<<<p->blocks, p->rows ? dim3(32, p->threads / 32) : dim3(p->threads)>>>(cells, out);
     CHECK_LAUNCH();
     CHECK(cudaMemcpy(seen.data(), out, n * sizeof(int), cudaMemcpyDeviceToHost));
     for (unsigned t = 0; t < n; t++)
