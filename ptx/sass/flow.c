@@ -1,8 +1,9 @@
 /* Control flow: blocks of text, made as they are reached.
  *
  * A call is a jump, and what is called is lifted once for each place that it is called from, so that loops stay loops: a block is
- * a run of instructions in a context, which says where the calls around it return to.  Returns are checked against that.  In
- * kernels with functions that may call themselves there is one context only: a return looks up where its register leads.
+ * a run of instructions in a context, which says where the calls around it return to.  Returns are checked against that.  What
+ * would be too much that way is lifted once (functions.c), and its returns look up where their register leads; so do all returns
+ * of kernels with functions that may call themselves, where there is one context only.
  * Convergence barriers (BSSY, BSYNC, BREAK) need no text: who takes PTX brings lanes together where their ways meet, which is
  * where the machine code waits. */
 /* SPDX-License-Identifier: Apache-2.0 */
@@ -57,13 +58,32 @@ static uint32_t block_at(struct sass_lift *l, uint32_t index, uint32_t context)
     return b;
 }
 
-static uint32_t new_context(struct sass_lift *l, uint32_t parent, uint32_t return_to)
+/* A call of what is lifted once, in context `from`, leads back to one place more. */
+static void add_return(struct sass_lift *l, uint32_t from, uint32_t parent, uint32_t to)
+{
+    for (uint32_t k = 0; k < l->n_returns; k++)
+        if (l->returns[k].from == from && l->returns[k].to == to) {
+            l->again = l->again || l->returns[k].parent != parent;
+            if (l->returns[k].parent != parent)
+                sass_fail(l, "a call in code of two functions");
+            return;
+        }
+    if (GROW(l, returns))
+        l->returns[l->n_returns++] = (struct sass_return){ from, parent, to };
+    (void)block_at(l, to, parent);
+}
+
+/* Of a call of the function at `index`, or of what a register says. */
+static uint32_t new_context(struct sass_lift *l, uint32_t parent, uint32_t return_to, uint32_t index)
 {
     if (l->flat) {
-        if (GROW(l, returns))
-            l->returns[l->n_returns++] = return_to;
-        (void)block_at(l, return_to, 0);
+        add_return(l, 0, 0, return_to);
         return 0;
+    }
+    bool once = index != UINT32_MAX && l->once[index];
+    if (once && l->once_context[index]) {
+        add_return(l, l->once_context[index] - 1, parent, return_to);
+        return l->once_context[index] - 1;
     }
     if (l->contexts[parent].depth >= MAX_DEPTH) {
         l->again = true;
@@ -72,8 +92,13 @@ static uint32_t new_context(struct sass_lift *l, uint32_t parent, uint32_t retur
     }
     if (!GROW(l, contexts))
         return 0;
-    l->contexts[l->n_contexts] = (struct sass_context){ parent, return_to, l->contexts[parent].depth + 1 };
-    return l->n_contexts++;
+    uint32_t made = l->n_contexts++;
+    l->contexts[made] = (struct sass_context){ parent, return_to, l->contexts[parent].depth + 1, once };
+    if (once) {
+        l->once_context[index] = made + 1;
+        add_return(l, made, parent, return_to);
+    }
+    return made;
 }
 
 /* ---- Leaders */
@@ -151,202 +176,14 @@ bool sass_never_falls(const struct sass_insn *i)
                       i->op == SASS_JMP);
 }
 
-enum { BRANCH_DIV = 2, BRANCH_CONV = 3 };
-
-static unsigned branch_kind(const struct sass_lift *l, const struct sass_insn *i)
+unsigned sass_branch_kind(const struct sass_lift *l, const struct sass_insn *i)
 {
     return l->code->text.ptr[i->offset + 4] & 3;
 }
 
 bool sass_asks_together(const struct sass_lift *l, const struct sass_insn *i)
 {
-    return i->op == SASS_BRA && branch_kind(l, i) == BRANCH_DIV;
-}
-
-/* ---- Calls that are jumps
- *
- * A CALL may lead out of a loop to code that never comes back.  What is called so has no return that can be reached. */
-
-struct search {
-    uint32_t *stack, n, *seen, round;
-};
-
-static void visit(struct sass_lift *l, struct search *s, int64_t offset)
-{
-    uint32_t k;
-    if (!sass_target_index(l, offset, &k) || s->seen[k] == s->round)
-        return;
-    s->seen[k] = s->round;
-    s->stack[s->n++] = k;
-}
-
-/* The target of a call that no register says; false where one does, and of functions of the device runtime. */
-static bool called(const struct sass_lift *l, const struct sass_insn *i, uint32_t *ret_index)
-{
-    const struct sass_operand *a = &i->opnd[SASS_A];
-    uint32_t place;
-    if (i->op != SASS_CALL || !(a->kind == SASS_NONE || sass_is_zero(a)))
-        return false;
-    if (i->opnd[SASS_J].kind == SASS_TARGET)
-        return sass_target_index(l, i->opnd[SASS_J].value, ret_index);
-    const struct sass_reloc *r = sass_reloc_of(l, i);
-    if (!r || r->kind != SASS_RELOC_CODE || !sass_place_of(l, r->symbol, r->addend, &place))
-        return false;
-    *ret_index = place / SASS_INSN_SIZE;
-    return true;
-}
-
-static bool calls_register(const struct sass_insn *i)
-{
-    return i->op == SASS_CALL && i->opnd[SASS_A].kind != SASS_NONE && !sass_is_zero(&i->opnd[SASS_A]);
-}
-
-/* Where control may go from instruction k but to a return. */
-static void visit_next(struct sass_lift *l, struct search *s, const struct sass_insn *i)
-{
-    uint32_t to, n;
-    bool always = !sass_guarded(i) && (i->opnd[SASS_S].kind == SASS_NONE || sass_is_true(&i->opnd[SASS_S]));
-    bool jumps = i->op == SASS_BRA && branch_kind(l, i) != BRANCH_DIV;
-    if (called(l, i, &to) && l->no_return[to])
-        jumps = true;
-    if (jumps)
-        visit(l, s, i->opnd[SASS_J].value);
-    if (i->op == SASS_BRX || i->op == SASS_BRXU) {
-        const uint32_t *targets = sass_indirect_targets(l, i->offset, &n);
-        for (uint32_t t = 0; t < n; t++)
-            visit(l, s, targets[t]);
-        jumps = true;
-    }
-    if (!(always && (jumps || i->op == SASS_EXIT)))
-        visit(l, s, (int64_t)i->offset + SASS_INSN_SIZE);
-}
-
-static bool may_return(struct sass_lift *l, struct search *s, uint32_t from)
-{
-    s->round++;
-    s->n = 0;
-    visit(l, s, (int64_t)from * SASS_INSN_SIZE);
-    while (s->n) {
-        const struct sass_insn *i = &l->insns[s->stack[--s->n]];
-        if (i->op == SASS_RET)
-            return true;
-        visit_next(l, s, i);
-    }
-    return false;
-}
-
-/* What is found to be a jump may lead to returns: until nothing is new. */
-static void find_jumps(struct sass_lift *l)
-{
-    struct search s = { .stack = AW_NEW_ARRAY(&l->arena, uint32_t, l->n + 1),
-                        .seen = AW_NEW_ARRAY(&l->arena, uint32_t, l->n + 1) };
-    uint8_t *known = AW_NEW_ARRAY(&l->arena, uint8_t, l->n + 1);
-    bool changed = !l->arena.failed;
-    while (changed) {
-        changed = false;
-        memset(known, 0, l->n);
-        for (uint32_t k = 0; k < l->n; k++) {
-            uint32_t to;
-            if (!called(l, &l->insns[k], &to) || known[to])
-                continue;
-            known[to] = 1;
-            bool never = !may_return(l, &s, to);
-            changed = changed || (never && !l->no_return[to]);
-            l->no_return[to] |= never;
-        }
-    }
-}
-
-/* ---- Functions that may call themselves */
-
-/* Functions by their first instructions, and which calls which. */
-struct functions {
-    uint32_t *first, n, *number; /* of an instruction: 1 + its function's */
-    uint8_t *edges;              /* n * n */
-};
-
-enum { MAX_FUNCTIONS = 2000 };
-
-static void add_function(struct functions *g, uint32_t index)
-{
-    if (g->number[index] || g->n >= MAX_FUNCTIONS)
-        return;
-    g->first[g->n++] = index;
-    g->number[index] = g->n;
-}
-
-static void find_functions(struct sass_lift *l, struct functions *g)
-{
-    bool any = false;
-    add_function(g, 0);
-    for (uint32_t k = 0; k < l->n; k++) {
-        uint32_t to;
-        any = any || calls_register(&l->insns[k]);
-        if (called(l, &l->insns[k], &to) && !l->no_return[to])
-            add_function(g, to);
-    }
-    for (uint32_t s = 0; s < l->cubin->n_symbols && any; s++) {
-        uint32_t place;
-        if (l->cubin->symbols[s].kind == SASS_SYMBOL_FUNCTION && sass_place_of(l, s, 0, &place))
-            add_function(g, place / SASS_INSN_SIZE);
-    }
-}
-
-static void add_calls(struct sass_lift *l, struct functions *g, uint32_t from, const struct sass_insn *i)
-{
-    uint32_t to, value;
-    if (called(l, i, &to) && g->number[to])
-        g->edges[from * g->n + g->number[to] - 1] = 1;
-    for (uint32_t s = 0; s < l->cubin->n_symbols && calls_register(i); s++)
-        if (sass_is_target(l, i, s, &to, &value) && g->number[to])
-            g->edges[from * g->n + g->number[to] - 1] = 1;
-}
-
-/* Takes away functions that call none of those left, as long as there are such: in what stays each calls another. */
-static bool has_cycle(struct sass_lift *l, const struct functions *g)
-{
-    uint8_t *gone = AW_NEW_ARRAY(&l->arena, uint8_t, (size_t)g->n + 1);
-    uint32_t left = g->n;
-    for (bool changed = gone != NULL; changed;) {
-        changed = false;
-        for (uint32_t f = 0; f < g->n; f++) {
-            bool calls = gone[f];
-            for (uint32_t t = 0; t < g->n && !calls; t++)
-                calls = !gone[t] && g->edges[f * g->n + t];
-            if (!calls) {
-                gone[f] = 1;
-                left--;
-                changed = true;
-            }
-        }
-    }
-    return left != 0;
-}
-
-static bool may_recurse(struct sass_lift *l)
-{
-    struct functions g = { .first = AW_NEW_ARRAY(&l->arena, uint32_t, MAX_FUNCTIONS),
-                           .number = AW_NEW_ARRAY(&l->arena, uint32_t, (size_t)l->n + 1) };
-    struct search s = { .stack = AW_NEW_ARRAY(&l->arena, uint32_t, l->n + 1),
-                        .seen = AW_NEW_ARRAY(&l->arena, uint32_t, l->n + 1) };
-    if (l->arena.failed)
-        return false;
-    find_functions(l, &g);
-    if (g.n == 1 || g.n == MAX_FUNCTIONS)
-        return g.n != 1;
-    g.edges = AW_NEW_ARRAY(&l->arena, uint8_t, (size_t)g.n * g.n);
-    for (uint32_t f = 0; f < g.n && g.edges; f++) {
-        s.round++;
-        s.n = 0;
-        visit(l, &s, (int64_t)g.first[f] * SASS_INSN_SIZE);
-        while (s.n) {
-            const struct sass_insn *i = &l->insns[s.stack[--s.n]];
-            add_calls(l, &g, f, i);
-            if (i->op != SASS_RET || sass_guarded(i))
-                visit_next(l, &s, i);
-        }
-    }
-    return g.edges && has_cycle(l, &g);
+    return i->op == SASS_BRA && sass_branch_kind(l, i) == SASS_BRANCH_DIV;
 }
 
 /* ---- Member masks
@@ -375,7 +212,7 @@ static uint32_t comes_back(const struct sass_lift *l, uint32_t from)
     for (uint32_t k = from; k < l->n && k - from < LONGEST; k++) {
         const struct sass_insn *i = &l->insns[k];
         uint32_t to;
-        if (i->op == SASS_BRA && branch_kind(l, i) < BRANCH_DIV && !sass_guarded(i))
+        if (i->op == SASS_BRA && sass_branch_kind(l, i) < SASS_BRANCH_DIV && !sass_guarded(i))
             return sass_target_index(l, i->opnd[SASS_J].value, &to) ? to : 0;
     }
     return 0;
@@ -386,7 +223,7 @@ static void mask_more(struct sass_lift *l, const struct sass_insn *i, uint32_t b
 {
     enum { FAR = 400 };
     uint32_t apart = branch + 1, end;
-    if (branch_kind(l, i) == BRANCH_DIV && !sass_target_index(l, i->opnd[SASS_J].value, &apart))
+    if (sass_branch_kind(l, i) == SASS_BRANCH_DIV && !sass_target_index(l, i->opnd[SASS_J].value, &apart))
         return;
     end = comes_back(l, apart);
     for (uint32_t k = to; k < end && k - to < FAR; k++)
@@ -401,7 +238,7 @@ static void barriers_apart(struct sass_lift *l)
     for (uint32_t k = 0; k < l->n; k++) {
         const struct sass_insn *i = &l->insns[k];
         uint32_t cold;
-        if (i->op != SASS_BRA || branch_kind(l, i) != BRANCH_DIV || !sass_target_index(l, i->opnd[SASS_J].value, &cold))
+        if (i->op != SASS_BRA || sass_branch_kind(l, i) != SASS_BRANCH_DIV || !sass_target_index(l, i->opnd[SASS_J].value, &cold))
             continue;
         uint32_t end = comes_back(l, cold);
         end = end > k ? end : k + FAR;
@@ -435,10 +272,10 @@ static void find_masks(struct sass_lift *l)
         barriers_apart(l);
     for (uint32_t k = 0; k < l->n; k++) {
         const struct sass_insn *i = &l->insns[k];
-        if (i->op != SASS_BRA || branch_kind(l, i) < BRANCH_DIV || !sass_guarded(i))
+        if (i->op != SASS_BRA || sass_branch_kind(l, i) < SASS_BRANCH_DIV || !sass_guarded(i))
             continue;
         uint32_t to = k + 1, from = k;
-        if (branch_kind(l, i) == BRANCH_CONV && !sass_target_index(l, i->opnd[SASS_J].value, &to))
+        if (sass_branch_kind(l, i) == SASS_BRANCH_CONV && !sass_target_index(l, i->opnd[SASS_J].value, &to))
             continue;
         for (uint32_t n = 0; n < NEAR && to < l->n && !is_warp_operation(l->insns[to].op); n++)
             to++;
@@ -475,7 +312,7 @@ static bool branch(struct sass_lift *l, const struct sass_insn *i, uint32_t cont
     /* .DIV leads to code for lanes that have not come together: here they have. */
     const struct sass_operand *j = sass_look(l, SASS_J);
     (void)sass_look(l, SASS_UN);
-    if (branch_kind(l, i) == BRANCH_DIV) {
+    if (sass_branch_kind(l, i) == SASS_BRANCH_DIV) {
         sass_look_all(l);
         return false;
     }
@@ -542,7 +379,7 @@ static void call_register(struct sass_lift *l, const struct sass_insn *i, uint32
         if (!sass_is_target(l, i, s, &index, &value))
             continue;
         struct sass_text q = sass_temp(l, 'q');
-        inner = inner == UINT32_MAX ? new_context(l, context, at + 1) : inner;
+        inner = inner == UINT32_MAX ? new_context(l, context, at + 1, UINT32_MAX) : inner;
         sass_step(l, "setp.eq.u32 %s, %s, %" PRIu32, q.s, a.s, value);
         jump(l, block_at(l, index, inner), q.s);
     }
@@ -571,13 +408,13 @@ static bool call(struct sass_lift *l, const struct sass_insn *i, uint32_t contex
     (void)sass_look(l, SASS_J);
     (void)sass_look(l, SASS_A);
     l->relocated = r && r->kind == SASS_RELOC_CODE;
-    if (calls_register(i)) {
+    if (sass_calls_register(i)) {
         call_register(l, i, context, condition);
         return false;
     }
     (void)sass_look(l, SASS_L);
-    if (called(l, i, &index)) {
-        jump(l, block_at(l, index, l->no_return[index] ? context : new_context(l, context, at + 1)), condition.s);
+    if (sass_called(l, i, &index)) {
+        jump(l, block_at(l, index, l->no_return[index] ? context : new_context(l, context, at + 1, index)), condition.s);
         return !condition.s[0];
     }
     if (!l->relocated || !call_runtime(l, r, condition))
@@ -594,12 +431,12 @@ static bool ret(struct sass_lift *l, const struct sass_insn *i, uint32_t context
     uint32_t base = sass_look(l, SASS_J)->kind == SASS_TARGET ? (uint32_t)i->opnd[SASS_J].value
                                                               : (uint32_t)sass_look(l, SASS_L)->value;
     sass_step(l, "add.s32 %s, %s, %" PRId32, to.s, a.s, (int32_t)base);
-    if (l->flat) {
+    if (l->flat || c->once) {
         sass_step(l, "mov.b32 %%return, %s", to.s);
         if (condition.s[0])
-            sass_step(l, "@%s bra $RETURN", condition.s);
+            sass_step(l, "@%s bra $RETURN%" PRIu32, condition.s, context);
         else
-            sass_step(l, "bra $RETURN");
+            sass_step(l, "bra $RETURN%" PRIu32, context);
         return !condition.s[0];
     }
     if (context == 0 || c->return_to >= l->n) {
@@ -750,21 +587,23 @@ static void block(struct sass_lift *l, uint32_t b)
     }
 }
 
-/* Where returns lead that no context answers: the instruction behind any call. */
+/* Where returns lead that no context answers: the instruction behind any call of what is there. */
 static void returns(struct sass_lift *l)
 {
-    aw_buf_printf(&l->body, "$RETURN:\n");
-    for (uint32_t k = 0; k < l->n_returns && l->status == AW_OK; k++) {
-        bool seen = false;
-        for (uint32_t j = 0; j < k && !seen; j++)
-            seen = l->returns[j] == l->returns[k];
-        if (seen)
+    for (uint32_t c = 0; c < l->n_contexts && l->status == AW_OK; c++) {
+        if (!l->flat && !l->contexts[c].once)
             continue;
-        struct sass_text q = sass_temp(l, 'q');
-        sass_step(l, "setp.eq.u32 %s, %%return, %" PRIu32, q.s, l->returns[k] * SASS_INSN_SIZE);
-        jump(l, block_at(l, l->returns[k], 0), q.s);
+        aw_buf_printf(&l->body, "$RETURN%" PRIu32 ":\n", c);
+        for (uint32_t k = 0; k < l->n_returns && l->status == AW_OK; k++) {
+            const struct sass_return *r = &l->returns[k];
+            if (r->from != c)
+                continue;
+            struct sass_text q = sass_temp(l, 'q');
+            sass_step(l, "setp.eq.u32 %s, %%return, %" PRIu32, q.s, r->to * SASS_INSN_SIZE);
+            jump(l, block_at(l, r->to, r->parent), q.s);
+        }
+        sass_step(l, "trap");
     }
-    sass_step(l, "trap");
 }
 
 static bool blocks(struct sass_lift *l)
@@ -779,7 +618,7 @@ static bool blocks(struct sass_lift *l)
         if (!l->blocks[b].emitted)
             block(l, b);
     }
-    if (l->flat && l->status == AW_OK)
+    if (l->status == AW_OK)
         returns(l);
     return l->status == AW_OK;
 }
@@ -787,11 +626,11 @@ static bool blocks(struct sass_lift *l)
 bool sass_flow(struct sass_lift *l)
 {
     find_leaders(l);
-    find_jumps(l);
+    sass_find_jumps(l);
     find_masks(l);
     sass_find_apart(l);
     sass_find_steps(l);
-    if (l->status == AW_OK && may_recurse(l)) {
+    if (l->status == AW_OK && !sass_find_once(l)) {
         l->again = true;
         return false;
     }
@@ -806,7 +645,7 @@ bool sass_flow_again(struct sass_lift *l)
     l->status = AW_OK;
     l->error.len = 0;
     l->body.len = 0;
-    l->n_blocks = l->n_pending = l->n_contexts = l->n_calls = 0;
+    l->n_blocks = l->n_pending = l->n_contexts = l->n_calls = l->n_returns = 0;
     aw_ptrmap_fini(&l->block_of);
     l->frame = l->frame > STACK ? l->frame : STACK;
     return blocks(l);

@@ -167,7 +167,7 @@ static void declare_registers(const struct sass_lift *l, struct aw_buf *out)
     for (uint32_t k = 0; k < l->n; k++)
         if (l->is_mask[k])
             aw_buf_printf(out, "\t.reg .b32 %%mask%" PRIu32 ";\n\tmov.b32 %%mask%" PRIu32 ", -1;\n", k, k);
-    if (l->flat)
+    if (l->flat || l->n_returns)
         aw_buf_printf(out, "\t.reg .b32 %%return;\n");
     if (l->copied_guard)
         aw_buf_printf(out, "\t.reg .pred %%guard;\n");

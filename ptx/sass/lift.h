@@ -39,10 +39,16 @@ struct sass_text {
     char s[40];
 };
 
-/* Where a call came from; the code behind it is lifted once for each. */
+/* Where a call came from; the code behind it is lifted once for each, or once for all. */
 struct sass_context {
     uint32_t parent, return_to; /* number of the context around; index of the instruction that the callee returns to */
     uint32_t depth;
+    bool once;                  /* for all: neither is known, and returns look where they lead */
+};
+
+/* Where calls of code that is lifted once lead back to. */
+struct sass_return {
+    uint32_t from, parent, to; /* contexts of what is called and of the call; the instruction behind it */
 };
 
 /* A run of instructions in one context. */
@@ -103,7 +109,10 @@ struct sass_lift {
     struct sass_text here_mask;  /* the register that names those, on this straight way; "": none yet */
     bool flat;                   /* calls have no contexts: returns look where they lead */
     bool again;                  /* with contexts it is too much: flat is to be tried */
-    uint32_t *returns, n_returns, cap_returns; /* instructions behind calls, where flat */
+    struct sass_return *returns; /* of calls of what is lifted once */
+    uint32_t n_returns, cap_returns;
+    uint8_t *once;               /* of a call's target: it is lifted once (functions.c) */
+    uint32_t *once_context;      /* of it: 1 + its context */
     bool spins;                  /* some loop waits for what other lanes write */
     struct sass_context *contexts;
     uint32_t n_contexts, cap_contexts;
@@ -276,6 +285,8 @@ bool sass_cmp_constant(unsigned cmp, bool *ret_value);
 /* ---- Control flow (flow.c) */
 bool sass_flow(struct sass_lift *l); /* makes all of the body; false with `again` set: sass_flow_again may */
 bool sass_flow_again(struct sass_lift *l);
+enum { SASS_BRANCH_DIV = 2, SASS_BRANCH_CONV = 3 };
+unsigned sass_branch_kind(const struct sass_lift *l, const struct sass_insn *i); /* of BRA */
 /* BRA.DIV: a question whether lanes are together, which is never taken: they are. */
 bool sass_asks_together(const struct sass_lift *l, const struct sass_insn *i);
 /* Control never goes on behind it. */
@@ -288,6 +299,13 @@ bool sass_target_index(const struct sass_lift *l, int64_t offset, uint32_t *ret_
 const uint32_t *sass_indirect_targets(const struct sass_lift *l, uint32_t offset, uint32_t *ret_n);
 void sass_find_steps(struct sass_lift *l);
 bool sass_nop_waits(const struct sass_lift *l, const struct sass_insn *i);
+/* ---- Functions of the code (functions.c) */
+/* The target of a call that no register says; false where one does, and of functions of the device runtime. */
+bool sass_called(const struct sass_lift *l, const struct sass_insn *i, uint32_t *ret_index);
+bool sass_calls_register(const struct sass_insn *i);
+void sass_find_jumps(struct sass_lift *l); /* fills `no_return` */
+bool sass_find_once(struct sass_lift *l);  /* fills `once`; false: functions may call themselves */
+
 /* ---- Calls of functions of CUDA's device runtime (call.c); registers hold their arguments. */
 bool sass_declare_function(struct aw_str name, struct aw_buf *out);
 /* Of a symbol; false when it is none that is known. */

@@ -6,7 +6,7 @@
 #include "bits.h"
 #include "make_cubin.h"
 
-enum { MAX = 12 };
+enum { MAX = 1000 };
 static struct aw_buf text, why;
 
 static enum aw_status lift(unsigned arch, const struct bits code[], unsigned n)
@@ -138,13 +138,55 @@ Test(lift, functions_that_call_themselves)
 {
     struct bits again = put(call(2, 2), 12, 3, 0); /* @P0 */
     cr_assert_eq(LIFT(80, call(0, 2), leave(), again, give_back(3)), AW_OK, "%s", why.ptr);
-    has("$RETURN:", true);
+    has("$RETURN0:", true);
     has("setp.eq.u32 %q0, %return, 16;", true);
     has("setp.eq.u32 %q1, %return, 48;", true);
     /* One that does not: its return is where it was called from. */
     cr_assert_eq(LIFT(80, call(0, 2), leave(), add(), give_back(3)), AW_OK, "%s", why.ptr);
-    has("$RETURN:", false);
+    has("$RETURN", false);
     has("setp.ne.u32 %q0, %t2, 16;\n\t@%q0 trap;", true);
+}
+
+/* A kernel of `calls` calls of a function of 40 calls of another, of `own` instructions. */
+static void nested(unsigned calls, unsigned own)
+{
+    enum { INNER = 40 };
+    struct bits code[MAX];
+    unsigned outer = calls + 1, inner = outer + INNER + 1, n = 0;
+    while (n < calls) {
+        code[n] = call(n, outer);
+        n++;
+    }
+    code[n++] = leave();
+    while (n < inner - 1) {
+        code[n] = call(n, inner);
+        n++;
+    }
+    code[n] = give_back(n);
+    n++;
+    for (unsigned k = 1; k < own; k++)
+        code[n++] = add();
+    code[n] = give_back(n);
+    cr_assert_eq(lift(80, code, n + 1), AW_OK, "%s", why.ptr);
+}
+
+/* Copies for all calls of calls would be many times the code: what is large with its copies is lifted once. */
+Test(lift, functions_that_are_lifted_once)
+{
+    nested(20, 20);
+    has("$RETURN", false);
+    nested(20, 80);
+    has("$RETURN1:", true);
+    has("$RETURN2:", false); /* the inner one has a copy for each of the outer's calls */
+    has("setp.eq.u32 %q40, %return, 16;", true);
+    has("setp.eq.u32 %q59, %return, 320;", true);
+    cr_assert_lt(text.len, 500000, "%zu", text.len);
+    /* Where the inner one is, the outer one is, too, small as it is without it: a place to return to is in one context. */
+    nested(20, 900);
+    has("$RETURN1:", true);
+    has("$RETURN2:", true);
+    has("$RETURN0:", false);
+    cr_assert_lt(text.len, 200000, "%zu", text.len);
 }
 
 Test(lift, calls_that_do_not_come_back)

@@ -1,0 +1,261 @@
+/* Functions of a kernel's code: calls that never come back, functions that may call themselves, and those that are lifted once.
+ *
+ * What is called is lifted once for each place that it is called from (flow.c).  Where functions call functions that would be
+ * many times the code, and those of which it would be are lifted once for all places.  Not text. */
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "sass/lift.h"
+
+/* ---- Calls that are jumps
+ *
+ * A CALL may lead out of a loop to code that never comes back.  What is called so has no return that can be reached. */
+
+struct search {
+    uint32_t *stack, n, *seen, round;
+};
+
+static void visit(struct sass_lift *l, struct search *s, int64_t offset)
+{
+    uint32_t k;
+    if (!sass_target_index(l, offset, &k) || s->seen[k] == s->round)
+        return;
+    s->seen[k] = s->round;
+    s->stack[s->n++] = k;
+}
+
+bool sass_called(const struct sass_lift *l, const struct sass_insn *i, uint32_t *ret_index)
+{
+    const struct sass_operand *a = &i->opnd[SASS_A];
+    uint32_t place;
+    if (i->op != SASS_CALL || !(a->kind == SASS_NONE || sass_is_zero(a)))
+        return false;
+    if (i->opnd[SASS_J].kind == SASS_TARGET)
+        return sass_target_index(l, i->opnd[SASS_J].value, ret_index);
+    const struct sass_reloc *r = sass_reloc_of(l, i);
+    if (!r || r->kind != SASS_RELOC_CODE || !sass_place_of(l, r->symbol, r->addend, &place))
+        return false;
+    *ret_index = place / SASS_INSN_SIZE;
+    return true;
+}
+
+bool sass_calls_register(const struct sass_insn *i)
+{
+    return i->op == SASS_CALL && i->opnd[SASS_A].kind != SASS_NONE && !sass_is_zero(&i->opnd[SASS_A]);
+}
+
+/* Where control may go from instruction k but to a return. */
+static void visit_next(struct sass_lift *l, struct search *s, const struct sass_insn *i)
+{
+    uint32_t to, n;
+    bool always = !sass_guarded(i) && (i->opnd[SASS_S].kind == SASS_NONE || sass_is_true(&i->opnd[SASS_S]));
+    bool jumps = i->op == SASS_BRA && sass_branch_kind(l, i) != SASS_BRANCH_DIV;
+    if (sass_called(l, i, &to) && l->no_return[to])
+        jumps = true;
+    if (jumps)
+        visit(l, s, i->opnd[SASS_J].value);
+    if (i->op == SASS_BRX || i->op == SASS_BRXU) {
+        const uint32_t *targets = sass_indirect_targets(l, i->offset, &n);
+        for (uint32_t t = 0; t < n; t++)
+            visit(l, s, targets[t]);
+        jumps = true;
+    }
+    if (!(always && (jumps || i->op == SASS_EXIT)))
+        visit(l, s, (int64_t)i->offset + SASS_INSN_SIZE);
+}
+
+static bool may_return(struct sass_lift *l, struct search *s, uint32_t from)
+{
+    s->round++;
+    s->n = 0;
+    visit(l, s, (int64_t)from * SASS_INSN_SIZE);
+    while (s->n) {
+        const struct sass_insn *i = &l->insns[s->stack[--s->n]];
+        if (i->op == SASS_RET)
+            return true;
+        visit_next(l, s, i);
+    }
+    return false;
+}
+
+/* What is found to be a jump may lead to returns: until nothing is new. */
+void sass_find_jumps(struct sass_lift *l)
+{
+    struct search s = { .stack = AW_NEW_ARRAY(&l->arena, uint32_t, l->n + 1),
+                        .seen = AW_NEW_ARRAY(&l->arena, uint32_t, l->n + 1) };
+    uint8_t *known = AW_NEW_ARRAY(&l->arena, uint8_t, l->n + 1);
+    bool changed = !l->arena.failed;
+    while (changed) {
+        changed = false;
+        memset(known, 0, l->n);
+        for (uint32_t k = 0; k < l->n; k++) {
+            uint32_t to;
+            if (!sass_called(l, &l->insns[k], &to) || known[to])
+                continue;
+            known[to] = 1;
+            bool never = !may_return(l, &s, to);
+            changed = changed || (never && !l->no_return[to]);
+            l->no_return[to] |= never;
+        }
+    }
+}
+
+/* ---- Which functions call which */
+
+/* Functions by their first instructions; the kernel is the first. */
+struct functions {
+    uint32_t *first, n, *number; /* of an instruction: 1 + its function's */
+    uint16_t *calls;             /* n * n: at how many places one calls another */
+    uint64_t *own, *all, *sites; /* instructions without and with what is lifted for calls in it; places that call it */
+    uint8_t *once, *holds;       /* it is lifted once; it calls what is, if by way of others */
+};
+
+enum { MAX_FUNCTIONS = 2000 };
+
+static void add_function(struct functions *g, uint32_t index)
+{
+    if (g->number[index] || g->n >= MAX_FUNCTIONS)
+        return;
+    g->first[g->n++] = index;
+    g->number[index] = g->n;
+}
+
+/* *ret_registers: some call's target is in a register. */
+static void find_functions(struct sass_lift *l, struct functions *g, bool *ret_registers)
+{
+    *ret_registers = false;
+    add_function(g, 0);
+    for (uint32_t k = 0; k < l->n; k++) {
+        uint32_t to;
+        *ret_registers |= sass_calls_register(&l->insns[k]);
+        if (sass_called(l, &l->insns[k], &to) && !l->no_return[to])
+            add_function(g, to);
+    }
+    for (uint32_t s = 0; s < l->cubin->n_symbols && *ret_registers; s++) {
+        uint32_t place;
+        if (l->cubin->symbols[s].kind == SASS_SYMBOL_FUNCTION && sass_place_of(l, s, 0, &place))
+            add_function(g, place / SASS_INSN_SIZE);
+    }
+}
+
+static void add_call(struct functions *g, uint32_t from, uint32_t to)
+{
+    uint16_t *calls = g->number[to] ? &g->calls[from * g->n + g->number[to] - 1] : NULL;
+    if (calls && *calls < UINT16_MAX)
+        ++*calls;
+}
+
+static void add_calls(struct sass_lift *l, struct functions *g, uint32_t from, const struct sass_insn *i)
+{
+    uint32_t to, value;
+    if (sass_called(l, i, &to))
+        add_call(g, from, to);
+    for (uint32_t s = 0; s < l->cubin->n_symbols && sass_calls_register(i); s++)
+        if (sass_is_target(l, i, s, &to, &value))
+            add_call(g, from, to);
+}
+
+static bool functions_make(struct sass_lift *l, struct functions *g, bool *ret_registers)
+{
+    struct search s = { .stack = AW_NEW_ARRAY(&l->arena, uint32_t, l->n + 1),
+                        .seen = AW_NEW_ARRAY(&l->arena, uint32_t, l->n + 1) };
+    g->first = AW_NEW_ARRAY(&l->arena, uint32_t, MAX_FUNCTIONS);
+    g->number = AW_NEW_ARRAY(&l->arena, uint32_t, (size_t)l->n + 1);
+    if (l->arena.failed)
+        return false;
+    find_functions(l, g, ret_registers);
+    g->calls = AW_NEW_ARRAY(&l->arena, uint16_t, (size_t)g->n * g->n);
+    g->own = AW_NEW_ARRAY(&l->arena, uint64_t, g->n);
+    g->all = AW_NEW_ARRAY(&l->arena, uint64_t, g->n);
+    g->sites = AW_NEW_ARRAY(&l->arena, uint64_t, g->n);
+    g->once = AW_NEW_ARRAY(&l->arena, uint8_t, g->n);
+    g->holds = AW_NEW_ARRAY(&l->arena, uint8_t, g->n);
+    for (uint32_t f = 0; f < g->n && !l->arena.failed && g->n < MAX_FUNCTIONS; f++) {
+        s.round++;
+        s.n = 0;
+        visit(l, &s, (int64_t)g->first[f] * SASS_INSN_SIZE);
+        for (; s.n; g->own[f]++) {
+            const struct sass_insn *i = &l->insns[s.stack[--s.n]];
+            add_calls(l, g, f, i);
+            if (i->op != SASS_RET || sass_guarded(i))
+                visit_next(l, &s, i);
+        }
+    }
+    return !l->arena.failed;
+}
+
+/* ---- Functions that may call themselves */
+
+/* Takes away functions that call none of those left, as long as there are such: in what stays each calls another.  Else
+ * ret_order[] has them, those that are called before those that call them. */
+static bool has_cycle(struct sass_lift *l, const struct functions *g, uint32_t *ret_order)
+{
+    uint8_t *gone = AW_NEW_ARRAY(&l->arena, uint8_t, (size_t)g->n + 1);
+    uint32_t n = 0;
+    for (bool changed = gone != NULL; changed;) {
+        changed = false;
+        for (uint32_t f = 0; f < g->n; f++) {
+            bool calls = gone[f];
+            for (uint32_t t = 0; t < g->n && !calls; t++)
+                calls = !gone[t] && g->calls[f * g->n + t];
+            if (!calls) {
+                gone[f] = 1;
+                ret_order[n++] = f;
+                changed = true;
+            }
+        }
+    }
+    return n != g->n;
+}
+
+/* ---- Functions that are lifted once */
+
+enum { ALWAYS_FINE = 30000, TIMES_FINE = 3, LARGEST = 1 << 24 };
+
+/* Instructions that are lifted when functions that come to `least` of them, with what is lifted for their calls, are lifted once;
+ * which are is left in `once`.  What calls such a function is lifted once, too, or called at one place alone: so the place behind
+ * a call tells the call. */
+static uint64_t lifted(struct functions *g, const uint32_t *order, uint64_t least)
+{
+    uint64_t total = 0;
+    for (uint32_t k = 0; k < g->n; k++) {
+        uint32_t f = order[k];
+        uint64_t sum = g->own[f];
+        g->holds[f] = 0;
+        for (uint32_t t = 0; t < g->n; t++) {
+            uint64_t calls = g->calls[f * g->n + t];
+            sum += g->once[t] ? 0 : calls * g->all[t];
+            g->holds[f] |= calls && (g->holds[t] || g->once[t]);
+        }
+        g->all[f] = sum < LARGEST ? sum : LARGEST;
+        g->once[f] = f && g->sites[f] > 1 && (sum >= least || g->holds[f]);
+        total += !f || g->once[f] ? g->all[f] : 0;
+    }
+    return total;
+}
+
+static void choose_once(struct sass_lift *l, struct functions *g, const uint32_t *order)
+{
+    uint64_t fine = (uint64_t)l->n * TIMES_FINE, least = LARGEST + 1;
+    fine = fine > ALWAYS_FINE ? fine : ALWAYS_FINE;
+    for (uint32_t f = 0; f < g->n; f++)
+        for (uint32_t t = 0; t < g->n; t++)
+            g->sites[t] += g->calls[f * g->n + t];
+    while (lifted(g, order, least) > fine && least > 1)
+        least /= 2;
+    for (uint32_t f = 0; f < g->n; f++)
+        l->once[g->first[f]] = g->once[f];
+}
+
+bool sass_find_once(struct sass_lift *l)
+{
+    struct functions g = { 0 };
+    bool registers = false;
+    l->once = AW_NEW_ARRAY(&l->arena, uint8_t, (size_t)l->n + 1);
+    l->once_context = AW_NEW_ARRAY(&l->arena, uint32_t, (size_t)l->n + 1);
+    uint32_t *order = functions_make(l, &g, &registers) ? AW_NEW_ARRAY(&l->arena, uint32_t, g.n) : NULL;
+    bool cycle = order && g.n > 1 && (g.n == MAX_FUNCTIONS || has_cycle(l, &g, order));
+    if (!cycle && !registers && order)
+        choose_once(l, &g, order);
+    if (l->arena.failed)
+        l->status = AW_ERR_OUT_OF_MEMORY;
+    return !cycle || l->arena.failed;
+}
