@@ -6,6 +6,9 @@ process a part.
 Writes a line for each operator: "OP name RESULT samples detail", RESULT one of ok, wrong, error, skip.  What begins is said
 first ("BEGIN name"), so that whoever reads knows where a process died.  With +grad gradients of the samples' inputs are
 compared, for a fixed gradient of the results.
+
+Where the two differ by more than rounding does as a rule, the CPU's float64 decides: the device's result is right where it is
+about as near to that as the CPU's own is.
 """
 # SPDX-License-Identifier: Apache-2.0
 import sys
@@ -35,6 +38,9 @@ NOT_UNIQUE = {"svd", "linalg.svd", "linalg.eig", "linalg.eigh", "linalg.qr", "qr
 # How far results may be apart, relatively and absolutely; sums are taken in another order, and whole numbers are the same.
 TOLERANCE = {torch.float16: 1e-2, torch.bfloat16: 4e-2, torch.complex32: 1e-2, torch.float32: 2e-4, torch.complex64: 2e-4}
 
+# Operators whose tensors of sizes torch wants on the CPU in any case.
+SIZES_ON_CPU = {"tensor_split"}
+
 # Outside training torch's CPU device has nothing for backward to save; its CUDA device gives what normalisation went by: the
 # running mean, and the
 # inverse of the running deviation.
@@ -57,7 +63,7 @@ def move(value, device):
         return move_tensor(value, device).requires_grad_(value.requires_grad)
     if isinstance(value, torch.device):
         return torch.device(device)
-    if isinstance(value, str) and value == "cpu":
+    if isinstance(value, str) and value in ("cpu", "cuda"):
         return device
     if isinstance(value, (list, tuple)) and not isinstance(value, torch.Size):
         moved = [move(v, device) for v in value]
@@ -102,12 +108,60 @@ def compare(expected, actual, values):
     return None
 
 
+WIDE = {torch.float16: torch.float64, torch.bfloat16: torch.float64, torch.float32: torch.float64,
+        torch.complex32: torch.complex128, torch.complex64: torch.complex128}
+
+
+def widen(value):
+    """What a sample has, in double precision."""
+    if isinstance(value, torch.Tensor):
+        if value.layout != torch.strided or value.dtype not in WIDE:
+            return value
+        return value.detach().to(WIDE[value.dtype]).requires_grad_(value.requires_grad)
+    if isinstance(value, torch.dtype):
+        return WIDE.get(value, value)
+    if isinstance(value, (list, tuple)) and not isinstance(value, torch.Size):
+        wide = [widen(v) for v in value]
+        return type(value)(*wide) if hasattr(value, "_fields") else type(value)(wide)
+    return {k: widen(v) for k, v in value.items()} if isinstance(value, dict) else value
+
+
+def distance(value, exact):
+    """The largest; infinite where one is no number, or infinite, and the other is not."""
+    value, exact = value.detach().cpu().to(exact.dtype), exact.cpu()
+    value, exact = (torch.view_as_real(t.resolve_conj()) if t.is_complex() else t for t in (value, exact))
+    odd = ~exact.isfinite()
+    if not (value[odd].nan_to_num(7, 8, 9) == exact[odd].nan_to_num(7, 8, 9)).all() or not value[~odd].isfinite().all():
+        return float("inf")
+    return (value - exact)[~odd].abs().max().item() if (~odd).any() else 0.0
+
+
+def as_exact(op, sample, grad, expected, actual):
+    """Is the device's result about as near to double precision's as the CPU's is?"""
+    try:
+        wide = type(sample)(widen(sample.input), args=widen(sample.args), kwargs=widen(sample.kwargs),
+                            output_process_fn_grad=sample.output_process_fn_grad)
+        torch.manual_seed(1)
+        exact = list(tensors(call(op, wide, grad)))
+    except Exception:  # there is no such form in double precision: no other judge
+        return False
+    results = list(zip(exact, tensors(expected), tensors(actual)))
+    return len(results) == len(exact) and all(
+        a.shape == e.shape == x.shape and a.dtype in WIDE and x.dtype == WIDE[a.dtype] and
+        distance(a, x.detach()) <= 4 * distance(e, x.detach()) < float("inf") for x, e, a in results)
+
+
 def batch_norm(sample, result):
     """What the CPU does not give, as it is defined (BATCH_NORMS)."""
     if len(sample.args) != 7 or sample.args[4]:
         return result
     mean, variance, _, _, eps = sample.args[2:]
     return result[0], mean, (variance + eps).rsqrt()
+
+
+def is_random(sample):
+    """Does it leave out what each device chooses for itself?"""
+    return (sample.kwargs.get("dropout_p") or 0) > 0
 
 
 def leaves(value):
@@ -135,7 +189,8 @@ def check(op, dtype, grad):
     n = 0
     values = op.name not in RANDOM and op.name not in UNDEFINED and (grad or op.name not in NOT_UNIQUE)
     for sample in op.sample_inputs("cpu", dtype, requires_grad=grad):
-        there = type(sample)(move(sample.input, DEVICE), args=move(sample.args, DEVICE), kwargs=move(sample.kwargs, DEVICE),
+        args = sample.args if op.name in SIZES_ON_CPU else move(sample.args, DEVICE)
+        there = type(sample)(move(sample.input, DEVICE), args=args, kwargs=move(sample.kwargs, DEVICE),
                              output_process_fn_grad=sample.output_process_fn_grad)
         sample = type(sample)(move(sample.input, "cpu"), args=move(sample.args, "cpu"), kwargs=move(sample.kwargs, "cpu"),
                               output_process_fn_grad=sample.output_process_fn_grad)
@@ -153,12 +208,15 @@ def check(op, dtype, grad):
         except NotImplementedError:  # torch has no such form for CUDA
             continue
         except Exception as error:
+            if "is not supported on CUDA" in str(error):  # likewise, as linalg.lstsq says it
+                continue
             return "error", n, f"{type(error).__name__}: " + " ".join(str(error).split())[:300]
         n += 1
         if op.name in BATCH_NORMS and not grad:
             expected = batch_norm(sample, expected)
-        wrong = compare(expected, actual, values)
-        if wrong:
+        compared = values and not is_random(sample)
+        wrong = compare(expected, actual, compared)
+        if wrong and not (compared and as_exact(op, sample, grad, expected, actual)):
             return "wrong", n, f"sample {n}: {wrong}"
     return ("ok" if n else "skip"), n, ""
 

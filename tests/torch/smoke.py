@@ -4,6 +4,8 @@ A function family_NAME is a test: it raises where the device's result is not the
 """
 # SPDX-License-Identifier: Apache-2.0
 import copy
+import os
+import socket
 import sys
 
 import torch
@@ -118,6 +120,142 @@ def family_attention():
             same(F.scaled_dot_product_attention(*(t.cuda().to(dtype) for t in (q, k, v))), expected, tolerance)
 
 
+def digits(n):
+    """Pictures of ten classes, each a pattern with noise, and what they are."""
+    patterns, y = torch.randn(10, 1, 16, 16), torch.randint(0, 10, (n,))
+    return patterns[y] + 0.3 * torch.randn(n, 1, 16, 16), y
+
+
+def epochs(net, optimiser, x, y, device, autocast, batch=32, count=3):
+    net, x, y, out = copy.deepcopy(net).to(device), x.to(device), y.to(device), []
+    step = optimiser(net.parameters())
+    for i in range(0, count * len(x), batch):
+        i %= len(x)
+        step.zero_grad()
+        with torch.autocast(device, torch.bfloat16, enabled=autocast):
+            loss = F.cross_entropy(net(x[i:i + batch]), y[i:i + batch])
+        loss.backward()
+        step.step()
+        out.append(loss.item())
+    return torch.tensor(out)
+
+
+def family_digits():
+    net = torch.nn.Sequential(torch.nn.Conv2d(1, 8, 3, padding=1), torch.nn.ReLU(), torch.nn.MaxPool2d(2),
+                              torch.nn.Conv2d(8, 16, 3, padding=1), torch.nn.ReLU(), torch.nn.AdaptiveAvgPool2d(4),
+                              torch.nn.Flatten(), torch.nn.Linear(256, 10))
+    x, y = digits(384)
+    for optimiser in (lambda p: torch.optim.Adam(p, 3e-3), lambda p: torch.optim.SGD(p, 0.03, momentum=0.9)):
+        for autocast, tolerance in ((False, 1e-4), (True, 0.1)):
+            expected, actual = (epochs(net, optimiser, x, y, device, autocast) for device in BOTH)
+            print("autocast" if autocast else "float32", [round(v, 4) for v in actual.tolist()], (actual - expected).abs().max())
+            same(actual, expected, tolerance)
+            assert actual[-1] < 0.7 * actual[0]
+
+
+class Layer(torch.nn.Module):
+    def __init__(self, width, heads):
+        super().__init__()
+        self.heads, self.norms = heads, torch.nn.ModuleList(torch.nn.LayerNorm(width) for _ in range(2))
+        self.qkv, self.out = torch.nn.Linear(width, 3 * width), torch.nn.Linear(width, width)
+        self.mlp = torch.nn.Sequential(torch.nn.Linear(width, 4 * width), torch.nn.GELU(), torch.nn.Linear(4 * width, width))
+
+    def forward(self, x):
+        n, length, width = x.shape
+        q, k, v = (t.view(n, length, self.heads, -1).transpose(1, 2) for t in self.qkv(self.norms[0](x)).split(width, 2))
+        seen = F.scaled_dot_product_attention(q, k, v, is_causal=True)
+        x = x + self.out(seen.transpose(1, 2).reshape(n, length, width))
+        return x + self.mlp(self.norms[1](x))
+
+
+class Gpt(torch.nn.Module):
+    def __init__(self, tokens=32, length=32, width=64):
+        super().__init__()
+        self.length, self.token, self.place = length, torch.nn.Embedding(tokens, width), torch.nn.Embedding(length, width)
+        self.layers = torch.nn.Sequential(*(Layer(width, 4) for _ in range(2)), torch.nn.LayerNorm(width))
+        self.head = torch.nn.Linear(width, tokens)
+
+    def forward(self, x):
+        return self.head(self.layers(self.token(x) + self.place(torch.arange(x.shape[1], device=x.device))))
+
+    @torch.no_grad()
+    def generate(self, x, n):
+        for _ in range(n):
+            x = torch.cat((x, self(x[:, -self.length:])[:, -1].argmax(-1, keepdim=True)), 1)
+        return x
+
+
+def gpt_losses(net, x, device, steps=12):
+    net, x, out = copy.deepcopy(net).to(device), x.to(device), []
+    step = torch.optim.AdamW(net.parameters(), 3e-3)
+    for _ in range(steps):
+        loss = F.cross_entropy(net(x[:, :-1]).flatten(0, 1), x[:, 1:].flatten())
+        step.zero_grad()
+        loss.backward()
+        step.step()
+        out.append(loss.item())
+    return torch.tensor(out), net
+
+
+def family_gpt():
+    x = (torch.arange(33) * torch.randint(1, 4, (8, 1)) + torch.randint(0, 32, (8, 1))) % 32
+    fresh = Gpt()
+    (expected, at_cpu), (actual, net) = (gpt_losses(fresh, x, device) for device in BOTH)
+    print("losses", actual.tolist(), (actual - expected).abs().max())
+    same(actual, expected, 1e-3)
+    assert actual[-1] < 0.7 * actual[0]
+    assert net.generate(x[:, :8].cuda(), 16).tolist() == at_cpu.generate(x[:, :8], 16).tolist()
+
+
+def family_compile():
+    from torch._inductor import metrics
+    net = torch.nn.Sequential(torch.nn.Linear(20, 64), torch.nn.GELU(), torch.nn.LayerNorm(64), torch.nn.Linear(64, 5))
+    x, there = torch.randn(32, 20), copy.deepcopy(net).cuda()
+    made = torch.compile(there)
+    same(made(x.cuda()), net(x), 1e-5)
+    made(x.cuda()).square().sum().backward()
+    net(x).square().sum().backward()
+    for p, q in zip(there.parameters(), net.parameters()):
+        same(p.grad, q.grad, 1e-4)
+    assert metrics.generated_kernel_count > 0, "Triton had nothing to do"
+
+
+def two_nets(rank, port, state, x, y, out):
+    """One of two processes, each with a device and half of the data."""
+    os.environ.update(MASTER_ADDR="127.0.0.1", MASTER_PORT=str(port))
+    torch.cuda.set_device(rank)
+    torch.distributed.init_process_group("nccl", rank=rank, world_size=2)
+    net = torch.nn.Linear(20, 5).cuda()
+    net.load_state_dict(state)
+    net = torch.nn.parallel.DistributedDataParallel(net, device_ids=[rank])
+    step = torch.optim.SGD(net.parameters(), 0.1)
+    for _ in range(5):
+        step.zero_grad()
+        F.cross_entropy(net(x[rank::2].cuda()), y[rank::2].cuda()).backward()
+        step.step()
+    if rank == 0:
+        torch.save([p.detach().cpu() for p in net.parameters()], out)
+    torch.distributed.destroy_process_group()
+
+
+def family_ddp():
+    os.environ["ANYWARP_HOST_DEVICES"] = "2"
+    net, x, y = torch.nn.Linear(20, 5), torch.randn(64, 20), torch.randint(0, 5, (64,))
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    out = os.path.join(os.environ.get("TMPDIR", "/tmp"), f"smoke-ddp-{os.getpid()}.pt")
+    torch.multiprocessing.spawn(two_nets, (port, copy.deepcopy(net.state_dict()), x, y, out), nprocs=2)
+    step = torch.optim.SGD(net.parameters(), 0.1)
+    for _ in range(5):
+        step.zero_grad()
+        F.cross_entropy(net(x), y).backward()
+        step.step()
+    for p, q in zip(torch.load(out), net.parameters()):
+        same(p, q)
+    os.remove(out)
+
+
 def family_streams():
     a = torch.randn(300, 300, device="cuda")
     begin, end, side = torch.cuda.Event(enable_timing=True), torch.cuda.Event(enable_timing=True), torch.cuda.Stream()
@@ -158,5 +296,6 @@ def family_out_of_memory():
         raise AssertionError("there is no such memory")
 
 
-torch.manual_seed(0)
-globals()["family_" + sys.argv[1]]()
+if __name__ == "__main__":  # and not in the processes that family_ddp starts
+    torch.manual_seed(0)
+    globals()["family_" + sys.argv[1]]()
