@@ -128,6 +128,37 @@ void ptx_amdgpu_conversions(struct amdgpu *a)
             }
 }
 
+/* ---- Products that become halves.  LLVM 22's backend selects the fused instruction of mixed widths (v_fma_mixlo_f16,
+ * v_mad_mixlo_f16) for them and adds +0, which makes a product of -0 +0; a fused multiply and add of -0 is the product, and is
+ * selected as it stands.  Can go once an LLVM adds -0 (MadFmaMixPats in VOP3PInstructions.td). */
+static V product_narrowed(V trunc)
+{
+    LLVMTypeRef type = LLVMTypeOf(trunc);
+    if (LLVMGetTypeKind(type) == LLVMVectorTypeKind)
+        type = LLVMGetElementType(type);
+    if (!LLVMIsAFPTruncInst(trunc) || LLVMGetTypeKind(type) != LLVMHalfTypeKind)
+        return NULL;
+    V product = LLVMGetOperand(trunc, 0);
+    return LLVMIsABinaryOperator(product) && LLVMGetInstructionOpcode(product) == LLVMFMul ? product : NULL;
+}
+
+void ptx_amdgpu_half_products(struct amdgpu *a)
+{
+    struct ptx_lower *b = &a->b;
+    for (V fn = LLVMGetFirstFunction(b->module); fn; fn = LLVMGetNextFunction(fn))
+        for (LLVMBasicBlockRef bb = LLVMGetFirstBasicBlock(fn); bb; bb = LLVMGetNextBasicBlock(bb))
+            for (V i = LLVMGetFirstInstruction(bb); i; i = LLVMGetNextInstruction(i)) {
+                V product = product_narrowed(i);
+                if (!product)
+                    continue;
+                LLVMTypeRef type = LLVMTypeOf(product);
+                V zero = LLVMConstNull(type), p[] = { LLVMGetOperand(product, 0), LLVMGetOperand(product, 1), NULL };
+                LLVMPositionBuilderBefore(b->builder, i);
+                p[2] = LLVMBuildFNeg(b->builder, zero, "");
+                LLVMSetOperand(i, 0, b_intrinsic(b, "llvm.fma", &type, 1, p, 3));
+            }
+}
+
 /* ---- Branches around a block, `br (x ^ cmp), join, block`.  Lanes are masked by the condition under which the block runs; the
  * backend turns a plain comparison round, but spends an instruction on the rest. */
 
