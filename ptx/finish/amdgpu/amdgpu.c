@@ -203,6 +203,11 @@ int ptx_run_barriers(struct ptx_pipeline *pipe)
     return ptx_amdgpu_barriers_init(pipe->finisher);
 }
 
+int ptx_run_heads(struct ptx_pipeline *pipe)
+{
+    return ptx_amdgpu_heads(pipe->finisher) ? AW_OK : AW_ERR_OUT_OF_MEMORY;
+}
+
 int ptx_run_inline(struct ptx_pipeline *pipe)
 {
     /* Even without optimisation the bodies of aw.* functions go inline: some work only in the kernel itself. */

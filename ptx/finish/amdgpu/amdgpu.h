@@ -53,6 +53,9 @@ void ptx_amdgpu_conversions(struct amdgpu *a);
 void ptx_amdgpu_arguments(struct amdgpu *a);
 void ptx_amdgpu_branches(struct amdgpu *a);
 void ptx_amdgpu_divisions(struct amdgpu *a);
+/* Before LLVM optimises: heads of loops around barriers and other operations of several lanes stay the only ones.  False when
+ * memory is out. */
+bool ptx_amdgpu_heads(struct amdgpu *a);
 /* An enum attribute of a call. */
 void ptx_amdgpu_call_attribute(struct amdgpu *a, LLVMValueRef call, const char *name, uint64_t value);
 
