@@ -241,10 +241,40 @@ static void check_convert()
     }
 }
 
+/* Integers that become floating point and integers of another sign or size again: out of range they saturate as any others. */
+__global__ void return_to_integers(const int *in, long long *out)
+{
+    int i = threadIdx.x, v = in[i];
+    out[4 * i] = __double2uint_rz(rint((double)v));
+    out[4 * i + 1] = __float2uint_rn((float)v);
+    out[4 * i + 2] = __double2int_rn((double)(unsigned)v);
+    out[4 * i + 3] = __float2int_rz((float)(unsigned)v);
+}
+
+static void check_return()
+{
+    const int in[] = {0, 1, -1, -4, 77, INT_MAX, INT_MIN, -771209358, 16777216}, n = sizeof in / sizeof *in;
+    long long out[4 * n];
+    Dev<int> din(in, n);
+    Dev<long long> dout(4 * n);
+    return_to_integers<<<1, n>>>(din, dout);
+    CHECK_LAUNCH();
+    dout.get(out);
+    for (int i = 0; i < n; i++) {
+        unsigned u = (unsigned)in[i];
+        double positive = in[i] < 0 ? 0 : in[i], f = (float)positive, g = (float)u;
+        const long long want[4] = {(long long)positive, (long long)(f), u > INT_MAX ? INT_MAX : (long long)u,
+                                   g > INT_MAX ? INT_MAX : (long long)g};
+        for (int k = 0; k < 4; k++)
+            EXPECT(out[4 * i + k] == want[k], "%d, way %d: %lld, expected %lld", in[i], k, out[4 * i + k], want[k]);
+    }
+}
+
 int main()
 {
     check_functions();
     check_directed();
     check_convert();
+    check_return();
     return check_done();
 }

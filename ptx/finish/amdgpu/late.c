@@ -99,14 +99,15 @@ static bool is_float(LLVMTypeRef type)
 
 /* ---- Conversions to integers.  The machine's saturate and make a NaN zero, which is what PTX asks; LLVM takes their result for
  * undefined out of range, and surrounds llvm.fptosi.sat with comparisons.  Only here, where nothing looks at that any more, it
- * becomes the plain conversion. */
+ * becomes the plain conversion; but not of what was an integer before, of which LLVM's code generator takes that integer. */
 static V conversion(struct amdgpu *a, V call)
 {
     struct ptx_lower *b = &a->b;
     enum ptx_intrinsic id = ptx_intrinsic_called(call);
     bool is_signed = id == PTX_INTRINSIC_FPTOSI_SAT;
     if ((!is_signed && id != PTX_INTRINSIC_FPTOUI_SAT) || LLVMTypeOf(call) != b->i32 ||
-        !is_float(LLVMTypeOf(LLVMGetOperand(call, 0))))
+        !is_float(LLVMTypeOf(LLVMGetOperand(call, 0))) || LLVMIsASIToFPInst(LLVMGetOperand(call, 0)) ||
+        LLVMIsAUIToFPInst(LLVMGetOperand(call, 0)))
         return NULL;
     LLVMPositionBuilderBefore(b->builder, call);
     V x = LLVMGetOperand(call, 0);
