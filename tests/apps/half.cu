@@ -91,14 +91,16 @@ __global__ void brain(const float *in, unsigned short *out, float *back, int n)
     }
 }
 
-/* Products of floats, and quotients, which end in a product, have zeros of either sign as halves too. */
-__global__ void narrow(const float *in, unsigned short *out, int n)
+/* Products of floats, and quotients, which end in a product, have zeros of either sign as halves too; 0 - 0 is +0. */
+__global__ void narrow(const float *in, unsigned short *out, unsigned *below, int n)
 {
     int i = blockIdx.x * blockDim.x + threadIdx.x;
     if (i < n) {
         __half h = __float2half_rn(in[2 * i]);
         out[2 * i] = __half_as_ushort(__float2half_rn(__half2float(h) * in[2 * i + 1]));
         out[2 * i + 1] = __half_as_ushort(h / __float2half_rn(in[2 * i + 1]));
+        below[2 * i] = __float_as_uint((0.0f - in[2 * i]) * in[2 * i + 1]);
+        below[2 * i + 1] = __half_as_ushort(__hmul(__hsub(__ushort_as_half(0), h), __float2half_rn(in[2 * i + 1])));
     }
 }
 
@@ -108,16 +110,21 @@ static void check_narrow()
     const int n = 64;
     std::vector<float> in(2 * n);
     std::vector<unsigned short> out(2 * n);
+    std::vector<unsigned> below(2 * n);
     for (int i = 0; i < n; i++)
         in[2 * i] = values[i / 8], in[2 * i + 1] = values[i % 8];
     Dev<float> din(in.data(), 2 * n);
     Dev<unsigned short> dout(2 * n);
-    narrow<<<1, n>>>(din, dout, n);
+    Dev<unsigned> dbelow(2 * n);
+    narrow<<<1, n>>>(din, dout, dbelow, n);
     CHECK_LAUNCH();
     dout.get(out.data());
+    dbelow.get(below.data());
     for (int i = 0; i < n; i++) {
         float a = half_to_float(half_rn(in[2 * i])), b = in[2 * i + 1], d = half_to_float(half_rn(b));
         EXPECT(out[2 * i] == half_rn(a * b), "%a * %a = %04x, expected %04x", a, b, out[2 * i], half_rn(a * b));
+        EXPECT(below[2 * i] == bits_of((0.0f - in[2 * i]) * b), "(0 - %a) * %a = %08x", in[2 * i], b, below[2 * i]);
+        EXPECT(below[2 * i + 1] == half_rn((0.0f - a) * d), "half (0 - %a) * %a = %04x", a, d, below[2 * i + 1]);
         if (d != 0)
             EXPECT(out[2 * i + 1] == half_rn(a / d), "%a / %a = %04x, expected %04x", a, d, out[2 * i + 1], half_rn(a / d));
     }

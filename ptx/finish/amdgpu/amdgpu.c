@@ -242,7 +242,7 @@ int ptx_run_stack(struct ptx_pipeline *pipe)
 OF_MODULE(nans, ptx_amdgpu_nans)
 OF_MODULE(amd_simt, ptx_amdgpu_simt)
 OF_MODULE(kernel, kernel_setup)
-OF_MODULE(half_products, ptx_amdgpu_half_products)
+OF_MODULE(zeros, ptx_amdgpu_zeros)
 OF_MODULE(carries, ptx_amdgpu_carries)
 OF_MODULE(orders, ptx_amdgpu_orders)
 #undef OF_MODULE

@@ -47,8 +47,8 @@ LLVMValueRef ptx_amdgpu_exchange(struct amdgpu *a, LLVMValueRef v, unsigned by);
 void ptx_amdgpu_nans(struct amdgpu *a);
 /* After optimisation: loads of kernel arguments go to the kernel's head, to be done together; exact divisions become
  * multiplications; saturating conversions become the machine's; branches around something go the way the machine's masks do;
- * products that become halves keep the sign of zero. */
-void ptx_amdgpu_half_products(struct amdgpu *a);
+ * zeros keep their signs. */
+void ptx_amdgpu_zeros(struct amdgpu *a);
 void ptx_amdgpu_conversions(struct amdgpu *a);
 void ptx_amdgpu_arguments(struct amdgpu *a);
 void ptx_amdgpu_branches(struct amdgpu *a);

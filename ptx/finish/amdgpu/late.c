@@ -129,7 +129,9 @@ void ptx_amdgpu_conversions(struct amdgpu *a)
             }
 }
 
-/* ---- Products that become halves.  LLVM 22's backend selects the fused instruction of mixed widths (v_fma_mixlo_f16,
+/* ---- Signs of zeros.
+ *
+ * Products that become halves.  LLVM 22's backend selects the fused instruction of mixed widths (v_fma_mixlo_f16,
  * v_mad_mixlo_f16) for them and adds +0, which makes a product of -0 +0; a fused multiply and add of -0 is the product, and is
  * selected as it stands.  Can go once an LLVM adds -0 (MadFmaMixPats in VOP3PInstructions.td). */
 static V product_narrowed(V trunc)
@@ -143,20 +145,44 @@ static V product_narrowed(V trunc)
     return LLVMIsABinaryOperator(product) && LLVMGetInstructionOpcode(product) == LLVMFMul ? product : NULL;
 }
 
-void ptx_amdgpu_half_products(struct amdgpu *a)
+static V product_exact(struct amdgpu *a, V product)
 {
-    struct ptx_lower *b = &a->b;
-    for (V fn = LLVMGetFirstFunction(b->module); fn; fn = LLVMGetNextFunction(fn))
+    LLVMTypeRef type = LLVMTypeOf(product);
+    V p[] = { LLVMGetOperand(product, 0), LLVMGetOperand(product, 1), LLVMBuildFNeg(a->b.builder, LLVMConstNull(type), "") };
+    return b_intrinsic(&a->b, "llvm.fma", &type, 1, p, 3);
+}
+
+/* 0 - x, which is +0 where x is: instruction selection takes it for a sign to turn where it is an operand (SelectVOP3ModsImpl in
+ * AMDGPUISelDAGToDAG.cpp), unless something stands between.  Of doubles, and of pairs of halves, it does not. */
+static bool is_negation(V v)
+{
+    LLVMTypeKind kind = LLVMGetTypeKind(LLVMTypeOf(v));
+    return LLVMIsABinaryOperator(v) && LLVMGetInstructionOpcode(v) == LLVMFSub && LLVMIsNull(LLVMGetOperand(v, 0)) &&
+           (kind == LLVMFloatTypeKind || kind == LLVMHalfTypeKind);
+}
+
+static void negation_keep(struct amdgpu *a, V v)
+{
+    LLVMTypeRef type = LLVMTypeOf(v);
+    V undefined = LLVMGetUndef(type);
+    LLVMPositionBuilderBefore(a->b.builder, LLVMGetNextInstruction(v));
+    V kept = b_intrinsic(&a->b, "llvm.canonicalize", &type, 1, &undefined, 1);
+    LLVMReplaceAllUsesWith(v, kept);
+    LLVMSetOperand(kept, 0, v);
+}
+
+void ptx_amdgpu_zeros(struct amdgpu *a)
+{
+    for (V fn = LLVMGetFirstFunction(a->b.module); fn; fn = LLVMGetNextFunction(fn))
         for (LLVMBasicBlockRef bb = LLVMGetFirstBasicBlock(fn); bb; bb = LLVMGetNextBasicBlock(bb))
-            for (V i = LLVMGetFirstInstruction(bb); i; i = LLVMGetNextInstruction(i)) {
+            for (V i = LLVMGetFirstInstruction(bb), next; i; i = next) {
                 V product = product_narrowed(i);
-                if (!product)
-                    continue;
-                LLVMTypeRef type = LLVMTypeOf(product);
-                V zero = LLVMConstNull(type), p[] = { LLVMGetOperand(product, 0), LLVMGetOperand(product, 1), NULL };
-                LLVMPositionBuilderBefore(b->builder, i);
-                p[2] = LLVMBuildFNeg(b->builder, zero, "");
-                LLVMSetOperand(i, 0, b_intrinsic(b, "llvm.fma", &type, 1, p, 3));
+                next = LLVMGetNextInstruction(i);
+                LLVMPositionBuilderBefore(a->b.builder, i);
+                if (product)
+                    LLVMSetOperand(i, 0, product_exact(a, product));
+                else if (is_negation(i))
+                    negation_keep(a, i);
             }
 }
 
