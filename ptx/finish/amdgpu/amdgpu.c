@@ -243,6 +243,7 @@ OF_MODULE(nans, ptx_amdgpu_nans)
 OF_MODULE(amd_simt, ptx_amdgpu_simt)
 OF_MODULE(kernel, kernel_setup)
 OF_MODULE(zeros, ptx_amdgpu_zeros)
+OF_MODULE(saturated, ptx_amdgpu_saturated)
 OF_MODULE(carries, ptx_amdgpu_carries)
 OF_MODULE(orders, ptx_amdgpu_orders)
 #undef OF_MODULE

@@ -186,6 +186,47 @@ void ptx_amdgpu_zeros(struct amdgpu *a)
             }
 }
 
+/* ---- Saturated halves that become integers of 32 bits.  On gfx9 most instructions of 16 bits clear the register's upper half,
+ * which LLVM 22's instruction selection counts on where they are extended; but not v_fma_f16, into which it folds the clamp
+ * behind it later. */
+static bool ends_in_fma(V v, int depth)
+{
+    if (ptx_intrinsic_called(v) == PTX_INTRINSIC_FMA)
+        return true;
+    bool inside = LLVMIsASelectInst(v) || LLVMIsACallInst(v);
+    for (int i = 0; inside && depth && i < LLVMGetNumOperands(v); i++)
+        if (LLVMIsAInstruction(LLVMGetOperand(v, i)) && ends_in_fma(LLVMGetOperand(v, i), depth - 1))
+            return true;
+    return false;
+}
+
+static bool is_saturated(struct amdgpu *a, V zext)
+{
+    V bits = LLVMIsAZExtInst(zext) ? LLVMGetOperand(zext, 0) : NULL,
+      v = bits && LLVMIsABitCastInst(bits) ? LLVMGetOperand(bits, 0) : NULL;
+    return v && LLVMGetTypeKind(LLVMTypeOf(v)) == LLVMHalfTypeKind && (LLVMIsASelectInst(v) || LLVMIsACallInst(v)) &&
+           ends_in_fma(v, 4);
+}
+
+/* Through an empty piece of assembly, of whose result nothing is known. */
+void ptx_amdgpu_saturated(struct amdgpu *a)
+{
+    LLVMTypeRef half = LLVMHalfTypeInContext(LLVMGetModuleContext(a->b.module)), type = LLVMFunctionType(half, &half, 1, false);
+    if (a->major != 9)
+        return;
+    for (V fn = LLVMGetFirstFunction(a->b.module); fn; fn = LLVMGetNextFunction(fn))
+        for (LLVMBasicBlockRef bb = LLVMGetFirstBasicBlock(fn); bb; bb = LLVMGetNextBasicBlock(bb))
+            for (V i = LLVMGetFirstInstruction(bb); i; i = LLVMGetNextInstruction(i)) {
+                if (!is_saturated(a, i))
+                    continue;
+                V bits = LLVMGetOperand(i, 0), value = LLVMGetOperand(bits, 0);
+                V hidden = LLVMGetInlineAsm(type, "", 0, "=v,0", 4, false, false, LLVMInlineAsmDialectATT, false);
+                LLVMPositionBuilderBefore(a->b.builder, i);
+                value = LLVMBuildCall2(a->b.builder, type, hidden, &value, 1, "");
+                LLVMSetOperand(i, 0, LLVMBuildBitCast(a->b.builder, value, LLVMTypeOf(bits), ""));
+            }
+}
+
 /* ---- Branches around a block, `br (x ^ cmp), join, block`.  Lanes are masked by the condition under which the block runs; the
  * backend turns a plain comparison round, but spends an instruction on the rest. */
 
