@@ -56,6 +56,15 @@ V ptx_flow_mask(V call)
     return id == PTX_SIMT_WARPSYNC || shuffles || votes ? LLVMGetOperand(call, shuffles ? 3 : 0) : NULL;
 }
 
+bool ptx_flow_is_members(V call)
+{
+    V fn = LLVMGetBasicBlockParent(LLVMGetInstructionParent(call));
+    return !LLVMGetStringAttributeAtIndex(fn, (LLVMAttributeIndex)LLVMAttributeFunctionIndex, PTX_LIFTED,
+                                          sizeof PTX_LIFTED - 1) ||
+           LLVMGetCallSiteStringAttribute(call, (LLVMAttributeIndex)LLVMAttributeFunctionIndex, PTX_MEMBERS,
+                                          sizeof PTX_MEMBERS - 1);
+}
+
 bool ptx_flow_is_whole(V call)
 {
     V mask = ptx_flow_mask(call);

@@ -62,6 +62,8 @@ bool ptx_flow_is_ordered(LLVMValueRef v);
 bool ptx_flow_counts(LLVMValueRef rmw);
 /* The member mask of a call that is an operation of a warp; NULL: it is none. */
 LLVMValueRef ptx_flow_mask(LLVMValueRef call);
+/* Does it wait for the lanes of its mask wherever they are?  `call` has a mask. */
+bool ptx_flow_is_members(LLVMValueRef call);
 /* Is it an operation of all the warp's lanes, by its mask? */
 bool ptx_flow_is_whole(LLVMValueRef v);
 

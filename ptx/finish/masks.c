@@ -43,12 +43,19 @@ struct member_masks {
 
 /* ---- Operations */
 
+/* The mask of an operation that waits for its lanes wherever they are; or NULL. */
+static V members_mask(V x)
+{
+    V mask = ptx_flow_mask(x);
+    return mask && ptx_flow_is_members(x) ? mask : NULL;
+}
+
 static bool function_has(const struct member_masks *m, V fn)
 {
     for (LLVMBasicBlockRef bb = LLVMGetFirstBasicBlock(fn); bb; bb = LLVMGetNextBasicBlock(bb))
         for (V x = LLVMGetFirstInstruction(bb); x; x = LLVMGetNextInstruction(x)) {
             V callee = ptx_flow_callee(x);
-            if (ptx_flow_mask(x) || (callee && aw_ptrmap_find(&m->functions, callee)))
+            if (members_mask(x) || (callee && aw_ptrmap_find(&m->functions, callee)))
                 return true;
         }
     return false;
@@ -73,7 +80,7 @@ static bool operations_find(struct member_masks *m)
     for (unsigned i = 0; i < m->f->n; i++)
         for (V x = m->f->blocks[i].parted ? LLVMGetFirstInstruction(m->f->blocks[i].bb) : NULL; ok && x;
              x = LLVMGetNextInstruction(x)) {
-            V callee = ptx_flow_callee(x), mask = ptx_flow_mask(x);
+            V callee = ptx_flow_callee(x), mask = members_mask(x);
             if (mask || (callee && aw_ptrmap_find(&m->functions, callee)))
                 ok = aw_vec_push(&m->operations, ((struct operation){ x, i, ptx_simt_called(x), mask }));
         }
@@ -85,7 +92,7 @@ bool ptx_masks_any(LLVMModuleRef module)
     for (int id = 0; id < PTX_SIMT_COUNT; id++) {
         V fn = LLVMGetNamedFunction(module, ptx_simt_info((enum ptx_simt)id)->name);
         for (LLVMUseRef use = fn ? LLVMGetFirstUse(fn) : NULL; use; use = LLVMGetNextUse(use))
-            if (LLVMIsACallInst(LLVMGetUser(use)) && ptx_flow_mask(LLVMGetUser(use)))
+            if (LLVMIsACallInst(LLVMGetUser(use)) && members_mask(LLVMGetUser(use)))
                 return true;
     }
     return false;
@@ -508,7 +515,7 @@ struct turns {
 /* Does an operation of all lanes wait for those at an operation of another kind? */
 static bool holds_up(const struct turn *t, V z)
 {
-    V mask = ptx_flow_mask(z);
+    V mask = members_mask(z);
     if (ptx_flow_is_barrier(z))
         return true;
     return mask && t->kind != PTX_SIMT_NONE && ptx_simt_called(z) != t->kind && (mask == t->mask || ptx_flow_is_whole(z));

@@ -70,7 +70,6 @@ struct meeting {
     V kernel;
     struct aw_buf *diags;
     struct flow *apart;         /* where lanes may have parted at all; made when it is asked for */
-    bool lifted;                /* from machine code: a mask of all lanes means those that are here */
     AW_VEC(V) operations;       /* stops: calls of warp operations */
     AW_VEC(struct kind) kinds;  /* of these */
     AW_VEC(V) barriers;         /* of aw.barrier, and of others that lanes may reach apart */
@@ -160,13 +159,12 @@ static struct flow *apart(struct meeting *m)
 }
 
 /* Blocks of the kernel with operations that lanes of one mask come to at different places.  ret[]: by block, or NULL;
- * m->apart_by_mask: there are some; m->sided_below: not known, before functions are inlined.  Lifted code has none.  False: out
- * of memory. */
+ * m->apart_by_mask: there are some; m->sided_below: not known, before functions are inlined.  False: out of memory. */
 static bool masks_find(struct meeting *m, bool *ret)
 {
     bool ok = true;
     m->apart_by_mask = m->sided_below = false;
-    if (m->lifted || !ptx_masks_any(m->b->module))
+    if (!ptx_masks_any(m->b->module))
         return true;
     for (V fn = LLVMGetFirstFunction(m->b->module); ok && fn; fn = LLVMGetNextFunction(fn)) {
         bool kernel = fn == m->kernel, apart = false, sided = false;
@@ -500,10 +498,10 @@ static V variable(struct meeting *m, LLVMTypeRef type)
     return p;
 }
 
-/* Has it no other places?  In lifted code that of all lanes is one of those that are here. */
+/* Has it no other places?  In lifted code those of all lanes that are not marked are of lanes that are together there. */
 static bool is_alone(const struct meeting *m, V call)
 {
-    return is_whole_operation(m, call) || (m->lifted && ptx_flow_is_whole(call));
+    return is_whole_operation(m, call) || (ptx_flow_is_whole(call) && !ptx_flow_is_members(call));
 }
 
 /* The block that executes it, once for all lanes that come to it, and sends each to where it goes on. */
@@ -934,7 +932,7 @@ static int meet(struct meeting *m)
 
 int ptx_card_waits(const struct ptx_wait_card *card, struct ptx_lower *b, LLVMValueRef kernel, struct aw_buf *diags)
 {
-    struct meeting m = { .card = card, .b = b, .kernel = kernel, .lifted = card->lifted, .diags = diags, .ok = true };
+    struct meeting m = { .card = card, .b = b, .kernel = kernel, .diags = diags, .ok = true };
     m.pairs = card->wave64 && card->max_threads > 32;
     V barriers[] = { function_of(b->module, PTX_SIMT_BARRIER), function_of(b->module, PTX_SIMT_BARRIER_REDUCE),
                      function_of(b->module, PTX_SIMT_BARRIER_ARRIVE) };
@@ -953,10 +951,10 @@ int ptx_card_waits(const struct ptx_wait_card *card, struct ptx_lower *b, LLVMVa
     return status == AW_OK ? meet(&m) : status;
 }
 
-int ptx_host_waits(LLVMModuleRef module, const char *kernel, const uint32_t *block, bool lifted, struct aw_buf *diags)
+int ptx_host_waits(LLVMModuleRef module, const char *kernel, const uint32_t *block, struct aw_buf *diags)
 {
     struct ptx_lower b = { .context = LLVMGetModuleContext(module), .module = module };
-    struct meeting m = { .b = &b, .kernel = LLVMGetNamedFunction(module, kernel), .lifted = lifted, .diags = diags, .ok = true };
+    struct meeting m = { .b = &b, .kernel = LLVMGetNamedFunction(module, kernel), .diags = diags, .ok = true };
     if (!m.kernel || LLVMIsDeclaration(m.kernel))
         return AW_OK;
     memcpy(m.block, block, sizeof m.block);

@@ -15,8 +15,6 @@ struct ptx_wait_card {
     uint32_t max_threads;        /* of a block */
     bool wave64;
     bool ends;                   /* it counts which warps have ended */
-    bool lifted;                 /* some of the module was machine code: there an operation of all lanes is one of those that are
-                                  * here */
     LLVMValueRef (*active)(struct amdgpu *a);
     LLVMValueRef (*barrier_is_whole)(struct amdgpu *a, LLVMValueRef id, LLVMValueRef threads, LLVMValueRef warps);
     LLVMValueRef (*barrier_generation)(struct amdgpu *a, LLVMValueRef id);
@@ -32,7 +30,7 @@ struct ptx_wait_card {
  * the halves of a wave at different barriers.  `b`: of the card's module, with its types and builder.  AW_OK,
  * AW_ERR_OUT_OF_MEMORY or ptx_passes_run's. */
 int ptx_card_waits(const struct ptx_wait_card *card, struct ptx_lower *b, LLVMValueRef kernel, struct aw_buf *diags);
-/* Likewise lanes of a warp.  Changes nothing in other kernels.  `block`, `lifted`: as for a card. */
-int ptx_host_waits(LLVMModuleRef module, const char *kernel, const uint32_t *block, bool lifted, struct aw_buf *diags);
+/* Likewise lanes of a warp.  Changes nothing in other kernels.  `block`: as for a card. */
+int ptx_host_waits(LLVMModuleRef module, const char *kernel, const uint32_t *block, struct aw_buf *diags);
 
 #endif

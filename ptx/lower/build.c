@@ -59,7 +59,11 @@ LLVMValueRef b_binary(struct ptx_lower *l, const char *intrinsic, LLVMValueRef a
 
 LLVMValueRef b_simt(struct ptx_lower *l, enum ptx_simt id, LLVMValueRef *args)
 {
-    return ptx_simt_call(l->builder, l->module, id, args);
+    LLVMValueRef call = ptx_simt_call(l->builder, l->module, id, args);
+    if (l->members && (id == PTX_SIMT_WARPSYNC || ptx_simt_info(id)->traits == PTX_SIMT_CONVERGENT))
+        LLVMAddCallSiteAttribute(call, (LLVMAttributeIndex)LLVMAttributeFunctionIndex,
+                                 LLVMCreateStringAttribute(l->context, PTX_MEMBERS, sizeof PTX_MEMBERS - 1, "", 0));
+    return call;
 }
 
 LLVMValueRef ptx_dot4(struct ptx_lower *l, bool a_signed, bool b_signed, LLVMValueRef a, LLVMValueRef b, LLVMValueRef c)

@@ -219,15 +219,19 @@ static void body_end(struct ptx_lower *l, struct ptx_func *f)
         ptx_trap(l, AW_ERR_LAUNCH_FAILED);
 }
 
-/* Of text lifted from machine code, which says no more of code that counts on it: .pragma "anywarp in step" between statements,
- * what the lanes of a warp do to memory before it comes before what they do behind it, as long as they go in step; and "anywarp
- * cannot be lifted: …" in place of a kernel's code. */
+/* Of text lifted from machine code: .pragma "anywarp lifted" says that a kernel is that; "anywarp members", that the operation of
+ * a warp behind it waits for the lanes of its mask wherever they are.  And where machine code says no more that it counts on it,
+ * "anywarp in step" between statements: what the lanes of a warp do to memory before it comes before what they do behind it, as
+ * long as they go in step.  "anywarp cannot be lifted: …" is in place of a kernel's code. */
 static bool pragma_lower(struct ptx_lower *l, const struct ptx_stmt *s)
 {
     static const char cannot[] = "\"anywarp cannot be lifted: ";
     const size_t said = sizeof "\"anywarp " - 1;
     if (aw_str_is(s->text, "\"anywarp in step\"") && ptx_block_open(l))
         LLVMBuildFenceSyncScope(l->builder, LLVMAtomicOrderingAcquireRelease, ptx_scope(l, "singlethread"), "");
+    if (aw_str_is(s->text, "\"anywarp lifted\""))
+        LLVMAddTargetDependentFunctionAttr(l->fn, PTX_LIFTED, "");
+    l->members = aw_str_is(s->text, "\"anywarp members\"");
     if (s->text.len > sizeof cannot && memcmp(s->text.ptr, cannot, sizeof cannot - 1) == 0)
         return ptx_lower_error(l, s->loc, "%.*s", (int)(s->text.len - said - 1), s->text.ptr + said);
     return true;
@@ -245,7 +249,9 @@ static bool stmt_lower(struct ptx_lower *l, const struct ptx_stmt *s)
         return true;
     if (!ptx_block_open(l)) /* no label leads here */
         LLVMPositionBuilderAtEnd(l->builder, ptx_block_new(l, "dead"));
-    return ptx_lower_instr(l, s->instr);
+    bool ok = ptx_lower_instr(l, s->instr);
+    l->members = false;
+    return ok;
 }
 
 /* Matrix products and what is between them, by tiles and lane by lane. */

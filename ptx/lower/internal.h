@@ -55,6 +55,7 @@ struct ptx_lower {
     const struct ptx_instr *instr;
     struct ptx_lines *lines;      /* NULL = no line table */
     unsigned n_samples;           /* calls of texture samplers so far, in the whole kernel */
+    bool members;                 /* the next instruction's operations of a warp get PTX_MEMBERS */
     LLVMValueRef select_guard;    /* registers are written only where this holds; NULL = everywhere */
     /* may matrix products be made by tiles here? (matrix.h) */
     enum ptx_tiles { PTX_TILES_ASK, PTX_TILES_YES, PTX_TILES_NO } tiles;

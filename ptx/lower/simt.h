@@ -40,6 +40,11 @@ enum ptx_simt ptx_simt_of(LLVMValueRef function);
  * others of its warp, which may come to another barrier of the same number. */
 #define PTX_UNALIGNED "aw-unaligned"
 
+/* Attribute of kernels that are lifted machine code: there an operation with a member mask takes the lanes that run it, and of
+ * calls in them that wait for the lanes of the mask wherever those are, as in other kernels all do. */
+#define PTX_LIFTED "aw-lifted"
+#define PTX_MEMBERS "aw-members"
+
 /* Which one an instruction calls, or PTX_SIMT_NONE when it is no such call. */
 enum ptx_simt ptx_simt_called(LLVMValueRef instruction);
 

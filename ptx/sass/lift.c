@@ -247,6 +247,7 @@ static void finish(struct sass_lift *l, struct aw_buf *out)
     entry(l, out);
     if (l->local)
         aw_buf_printf(out, "\t.local .align 16 .b8 frame[%" PRIu32 "];\n", l->frame ? l->frame : 16);
+    aw_buf_printf(out, "\t.pragma \"anywarp lifted\";\n");
     declare_registers(l, out);
     load_params(l, out);
     aw_buf_add(out, l->body.ptr, l->body.len);

@@ -421,7 +421,6 @@ int ptx_amdgpu_waits(struct amdgpu *a)
 {
     const struct ptx_wait_card card = {
         .a = a, .block = a->block, .max_threads = a->max_threads, .wave64 = a->wave64, .ends = a->ends,
-        .lifted = a->finish->lifted,
         .active = ptx_amdgpu_active,
         .barrier_is_whole = ptx_amdgpu_barrier_is_whole,
         .barrier_generation = ptx_amdgpu_barrier_generation,

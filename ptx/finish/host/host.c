@@ -305,7 +305,7 @@ int ptx_run_indices(struct ptx_pipeline *pipe)
 int ptx_run_waits(struct ptx_pipeline *pipe)
 {
     struct host *h = pipe->finisher;
-    return ptx_host_waits(h->in, h->finish->kernel, h->finish->options->block, h->finish->lifted, h->diags);
+    return ptx_host_waits(h->in, h->finish->kernel, h->finish->options->block, h->diags);
 }
 
 int ptx_run_split(struct ptx_pipeline *pipe)
