@@ -136,9 +136,9 @@ static void step(struct apart_walk *w, const struct sass_insn *i, struct entered
     case SASS_BRA:
     case SASS_CALL:
     case SASS_RET:
-        if (sass_asks_together(l, i)) /* never taken here */
+        if (sass_way_of(l, i) == SASS_WAY_ON)
             break;
-        if (may_part(l, i))
+        if (sass_way_of(l, i) == SASS_WAY_EITHER && may_part(l, i))
             part(w, s);
         if (target->kind == SASS_TARGET && i->op != SASS_RET)
             reach(w, target->value, s);

@@ -25,7 +25,8 @@ static sass_emit *const emitters[SASS_OPS] = {
     OP(LDGSTS, ldgsts), OP(LDGDEPBAR, ldgdepbar), OP(DEPBAR, depbar),
     OP(VOTE, vote), OP(VOTEU, vote), OP(SHFL, shfl), OP(MATCH, match), OP(REDUX, redux),
     OP(HMMA, hmma), OP(IMMA, imma), OP(BMMA, bmma), OP(DMMA, dmma), OP(LDSM, ldsm), OP(MOVM, movm),
-    OP(BSSY, nothing), OP(BSYNC, nothing), OP(BREAK, nothing), OP(BMOV, bmov), OP(WARPSYNC, warpsync), OP(YIELD, nothing),
+    OP(BSSY, nothing), OP(BSYNC, nothing), OP(BREAK, nothing), OP(BMOV, bmov), OP(WARPSYNC, warpsync), OP(ENDCOLLECTIVE, nothing),
+    OP(YIELD, nothing),
     OP(NANOSLEEP, nanosleep), OP(NOP, nop), OP(PMTRIG, nothing), OP(BPT, bpt), OP(LEPC, lepc), OP(BAR, bar), OP(B2R, b2r),
 #undef OP
 };

@@ -12,7 +12,7 @@ static struct sass_text lanes(struct sass_lift *l, const struct sass_insn *i)
     uint32_t k = i->offset / SASS_INSN_SIZE;
     if (l->mask_of[k])
         return sass_format("%%mask%u", l->mask_of[k] - 1);
-    if (!l->here[k])
+    if (!l->here[k] || l->members[k])
         return sass_format(ALL_LANES);
     if (!sass_guarded(i) && l->here_mask.s[0])
         return l->here_mask;
@@ -23,6 +23,13 @@ static struct sass_text lanes(struct sass_lift *l, const struct sass_insn *i)
     return t;
 }
 
+/* Right before each operation that waits for the lanes of its mask, wherever they are. */
+static void members(struct sass_lift *l, const struct sass_insn *i)
+{
+    if (l->members[i->offset / SASS_INSN_SIZE])
+        sass_step(l, ".pragma \"anywarp members\"");
+}
+
 void sass_emit_vote(struct sass_lift *l, const struct sass_insn *i)
 {
     struct sass_text s = sass_pred(l, &i->opnd[SASS_S]);
@@ -30,13 +37,18 @@ void sass_emit_vote(struct sass_lift *l, const struct sass_insn *i)
     struct sass_text mask = lanes(l, i);
     if (sass_writes(&i->opnd[SASS_P])) {
         struct sass_text q = sass_temp(l, 'q');
+        members(l, i);
         sass_do(l, "vote.sync.%s.pred %s, %s, %s", fn == SASS_FN_ALL ? "all" : fn == SASS_FN_EQ ? "uni" : "any", q.s, s.s,
                 mask.s);
-        if (sass_writes(&i->opnd[SASS_D]))
+        if (sass_writes(&i->opnd[SASS_D])) {
+            members(l, i);
             sass_do(l, "vote.sync.ballot.b32 %s, %s, %s", sass_dest(l, &i->opnd[SASS_D], 0).s, s.s, mask.s);
+        }
         sass_put_pred(l, SASS_P, q.s);
     } else if (sass_writes(&i->opnd[SASS_D])) {
-        if (!sass_is_true(&i->opnd[SASS_S]) || l->mask_of[i->offset / SASS_INSN_SIZE])
+        bool own = l->mask_of[i->offset / SASS_INSN_SIZE] || l->members[i->offset / SASS_INSN_SIZE];
+        members(l, i);
+        if (!sass_is_true(&i->opnd[SASS_S]) || own)
             sass_do(l, "vote.sync.ballot.b32 %s, %s, %s", sass_dest(l, &i->opnd[SASS_D], 0).s, s.s, mask.s);
         else if (strcmp(mask.s, ALL_LANES))
             sass_do(l, "mov.b32 %s, %s", sass_dest(l, &i->opnd[SASS_D], 0).s, mask.s);
@@ -64,6 +76,7 @@ void sass_emit_shfl(struct sass_lift *l, const struct sass_insn *i)
         a = t;
     }
     struct sass_text mask = lanes(l, i);
+    members(l, i);
     if (sass_writes(&o[SASS_P]))
         sass_do(l, "shfl.sync.%s.b32 %s|%s, %s, %s, %s, %s", modes[mode], d.s, sass_dest(l, &o[SASS_P], 0).s, a.s, b.s, c.s,
                 mask.s);
@@ -77,6 +90,7 @@ void sass_emit_match(struct sass_lift *l, const struct sass_insn *i)
     bool wide = sass_mod(l, SASS_F_U64), all = o[SASS_P].kind != SASS_NONE;
     struct sass_text a = wide ? sass_raw64(l, &o[SASS_A]) : sass_raw(l, &o[SASS_A]), d = sass_dest(l, &o[SASS_D], 0);
     struct sass_text mask = lanes(l, i);
+    members(l, i);
     if (all && sass_writes(&o[SASS_P]))
         sass_do(l, "match.all.sync.b%u %s|%s, %s, %s", wide ? 64u : 32u, d.s, sass_dest(l, &o[SASS_P], 0).s, a.s, mask.s);
     else
@@ -96,8 +110,9 @@ void sass_emit_redux(struct sass_lift *l, const struct sass_insn *i)
     case SASS_FN_MAX: op = sign ? "max.s32" : "max.u32"; break;
     default: op = "and.b32"; break;
     }
-    struct sass_text mask = lanes(l, i);
-    sass_do(l, "redux.sync.%s %s, %s, %s", op, sass_dest(l, &o[SASS_D], 0).s, sass_raw(l, &o[SASS_A]).s, mask.s);
+    struct sass_text mask = lanes(l, i), a = sass_raw(l, &o[SASS_A]);
+    members(l, i);
+    sass_do(l, "redux.sync.%s %s, %s, %s", op, sass_dest(l, &o[SASS_D], 0).s, a.s, mask.s);
 }
 
 /* Their own condition beside the guard: never seen. */
@@ -107,21 +122,33 @@ static void no_condition(struct sass_lift *l, const struct sass_insn *i)
         sass_fail(l, "a condition beside the guard");
 }
 
+/* For an operation behind it, it only says the mask: where that serves lanes, and with .COLLECTIVE. */
 void sass_emit_warpsync(struct sass_lift *l, const struct sass_insn *i)
 {
+    uint32_t k = i->offset / SASS_INSN_SIZE;
+    bool collective = i->opnd[SASS_J].kind != SASS_NONE, named = i->opnd[SASS_B].kind != SASS_NONE; /* .ALL has no operand */
     no_condition(l, i);
-    if (i->opnd[SASS_J].kind != SASS_NONE)
-        sass_fail(l, "for lanes that are not here");
+    if (collective && (sass_guarded(i) || !sass_collective_end(l, k)))
+        sass_fail(l, "for lanes that go elsewhere");
+    if (collective)
+        (void)sass_look(l, SASS_J);
     (void)sass_mod(l, SASS_F_EXCLUSIVE); /* how lanes wait, not which */
-    bool named = i->opnd[SASS_B].kind != SASS_NONE; /* .ALL has no operand */
-    sass_do(l, "bar.warp.sync %s", named ? sass_raw(l, &i->opnd[SASS_B]).s : ALL_LANES);
+    struct sass_text mask = named ? sass_raw(l, &i->opnd[SASS_B]) : sass_format(ALL_LANES);
+    if (collective || (l->serves[k] && sass_waits_for_operation(l, k)))
+        return;
+    members(l, i);
+    sass_do(l, "bar.warp.sync %s", mask.s);
 }
 
-/* ptxas leaves a nop where lanes that are together wait for each other, and says so in a table: memory is ordered there. */
+/* ptxas leaves a nop where lanes that are together wait for each other, and says so in a table: memory is ordered there.  And one
+ * is what WARPSYNC.COLLECTIVE does where lanes only wait. */
 void sass_emit_nop(struct sass_lift *l, const struct sass_insn *i)
 {
-    if (sass_nop_waits(l, i))
-        sass_do(l, "bar.warp.sync " ALL_LANES);
+    uint32_t k = i->offset / SASS_INSN_SIZE;
+    if (!l->members[k] && (!sass_nop_waits(l, i) || l->passed[k]))
+        return;
+    members(l, i);
+    sass_do(l, "bar.warp.sync %s", l->members[k] ? lanes(l, i).s : ALL_LANES);
 }
 
 void sass_emit_nothing(struct sass_lift *l, const struct sass_insn *i)

@@ -3,7 +3,7 @@
  * A call is a jump, and what is called is lifted once for each place that it is called from, so that loops stay loops: a block is
  * a run of instructions in a context, which says where the calls around it return to.  Returns are checked against that.  What
  * would be too much that way is lifted once (functions.c), and its returns look up where their register leads; so do all returns
- * of kernels with functions that may call themselves, where there is one context only.
+ * of kernels with functions that may call themselves, where there is one context only, but for code that serves lanes (masks.c).
  * Convergence barriers (BSSY, BSYNC, BREAK) need no text: who takes PTX brings lanes together where their ways meet, which is
  * where the machine code waits. */
 /* SPDX-License-Identifier: Apache-2.0 */
@@ -73,14 +73,15 @@ static void add_return(struct sass_lift *l, uint32_t from, uint32_t parent, uint
     (void)block_at(l, to, parent);
 }
 
-/* Of a call of the function at `index`, or of what a register says. */
+/* Of a call of the function at `index`, or of what a register says.  What serves lanes calls nothing, and has a context
+ * always. */
 static uint32_t new_context(struct sass_lift *l, uint32_t parent, uint32_t return_to, uint32_t index)
 {
-    if (l->flat) {
+    if (l->flat && (index == UINT32_MAX || !l->serves[index])) {
         add_return(l, 0, 0, return_to);
         return 0;
     }
-    bool once = index != UINT32_MAX && l->once[index];
+    bool once = !l->flat && index != UINT32_MAX && l->once[index];
     if (once && l->once_context[index]) {
         add_return(l, l->once_context[index] - 1, parent, return_to);
         return l->once_context[index] - 1;
@@ -176,125 +177,6 @@ bool sass_never_falls(const struct sass_insn *i)
                       i->op == SASS_JMP);
 }
 
-unsigned sass_branch_kind(const struct sass_lift *l, const struct sass_insn *i)
-{
-    return l->code->text.ptr[i->offset + 4] & 3;
-}
-
-bool sass_asks_together(const struct sass_lift *l, const struct sass_insn *i)
-{
-    return i->op == SASS_BRA && sass_branch_kind(l, i) == SASS_BRANCH_DIV;
-}
-
-/* ---- Member masks
- *
- * Operations of a warp have no masks: lanes wait for each other before, and a branch (BRA.DIV, BRA.CONV) goes to code that serves
- * the lanes of each mask apart where their masks differ.  Here all lanes stay together, and the operation gets the mask that the
- * branch asked about. */
-
-static bool is_warp_operation(unsigned op)
-{
-    return op == SASS_VOTE || op == SASS_VOTEU || op == SASS_SHFL || op == SASS_MATCH || op == SASS_REDUX;
-}
-
-/* What wrote the branch's guard, if that asks whether lanes have one mask. */
-static bool asks_for_mask(const struct sass_insn *i, unsigned guard)
-{
-    if (i->opnd[SASS_P].kind != SASS_PRED || i->opnd[SASS_P].reg != guard)
-        return false;
-    return i->op == SASS_R2UR || (i->op == SASS_LOP3 && i->opnd[SASS_L].value == 0x40 && !sass_writes(&i->opnd[SASS_D]));
-}
-
-/* Where the code that serves lanes apart, from `from` on, comes back to that for lanes together; 0: not found. */
-static uint32_t comes_back(const struct sass_lift *l, uint32_t from)
-{
-    enum { LONGEST = 2000 };
-    for (uint32_t k = from; k < l->n && k - from < LONGEST; k++) {
-        const struct sass_insn *i = &l->insns[k];
-        uint32_t to;
-        if (i->op == SASS_BRA && sass_branch_kind(l, i) < SASS_BRANCH_DIV && !sass_guarded(i))
-            return sass_target_index(l, i->opnd[SASS_J].value, &to) ? to : 0;
-    }
-    return 0;
-}
-
-/* One question may be for several operations: all up to where both ways meet. */
-static void mask_more(struct sass_lift *l, const struct sass_insn *i, uint32_t branch, uint32_t to, uint32_t mask)
-{
-    enum { FAR = 400 };
-    uint32_t apart = branch + 1, end;
-    if (sass_branch_kind(l, i) == SASS_BRANCH_DIV && !sass_target_index(l, i->opnd[SASS_J].value, &apart))
-        return;
-    end = comes_back(l, apart);
-    for (uint32_t k = to; k < end && k - to < FAR; k++)
-        if (is_warp_operation(l->insns[k].op))
-            l->mask_of[k] = mask;
-}
-
-/* From sm_90 on all barriers look alike; what is for lanes that may be apart has another way that BRA.DIV leads to. */
-static void barriers_apart(struct sass_lift *l)
-{
-    enum { FAR = 400 };
-    for (uint32_t k = 0; k < l->n; k++) {
-        const struct sass_insn *i = &l->insns[k];
-        uint32_t cold;
-        if (i->op != SASS_BRA || sass_branch_kind(l, i) != SASS_BRANCH_DIV || !sass_target_index(l, i->opnd[SASS_J].value, &cold))
-            continue;
-        uint32_t end = comes_back(l, cold);
-        end = end > k ? end : k + FAR;
-        for (uint32_t at = k + 1; at < end && at < l->n; at++)
-            l->apart[at] = l->insns[at].op == SASS_BAR;
-    }
-}
-
-/* Lanes that have waited for each other by a mask do what follows without those that it does not name. */
-static void masks_of_waits(struct sass_lift *l)
-{
-    uint32_t wait = 0; /* 1 + the last one on this straight way */
-    for (uint32_t k = 0; k < l->n; k++) {
-        const struct sass_insn *i = &l->insns[k];
-        if (l->leader[k] || i->op == SASS_BAR || i->op == SASS_CALL || i->op == SASS_BRA)
-            wait = 0;
-        if (i->op == SASS_WARPSYNC)
-            wait = i->opnd[SASS_B].kind != SASS_NONE && !sass_guarded(i) ? k + 1 : 0;
-        else if (wait && is_warp_operation(i->op)) {
-            l->mask_of[k] = wait;
-            l->is_mask[wait - 1] = 1;
-        }
-    }
-}
-
-static void find_masks(struct sass_lift *l)
-{
-    enum { NEAR = 64 };
-    masks_of_waits(l);
-    if (l->cubin->arch >= 90)
-        barriers_apart(l);
-    for (uint32_t k = 0; k < l->n; k++) {
-        const struct sass_insn *i = &l->insns[k];
-        if (i->op != SASS_BRA || sass_branch_kind(l, i) < SASS_BRANCH_DIV || !sass_guarded(i))
-            continue;
-        uint32_t to = k + 1, from = k;
-        if (sass_branch_kind(l, i) == SASS_BRANCH_CONV && !sass_target_index(l, i->opnd[SASS_J].value, &to))
-            continue;
-        for (uint32_t n = 0; n < NEAR && to < l->n && !is_warp_operation(l->insns[to].op); n++)
-            to++;
-        while (from > 0 && k - from < NEAR && !asks_for_mask(&l->insns[from], i->guard))
-            from--;
-        if (to >= l->n || !is_warp_operation(l->insns[to].op))
-            continue;
-        l->at = i;
-        if (!asks_for_mask(&l->insns[from], i->guard)) {
-            if (l->insns[to].op != SASS_SHFL)
-                sass_fail(l, "lanes of which masks");
-            continue;
-        }
-        l->is_mask[from] = 1;
-        l->mask_of[to] = from + 1;
-        mask_more(l, i, k, to, from + 1);
-    }
-}
-
 /* ---- Ends of blocks */
 
 static void jump(struct sass_lift *l, uint32_t block, const char *condition)
@@ -309,18 +191,18 @@ static void jump(struct sass_lift *l, uint32_t block, const char *condition)
 static bool branch(struct sass_lift *l, const struct sass_insn *i, uint32_t context)
 {
     uint32_t index;
-    /* .DIV leads to code for lanes that have not come together: here they have. */
     const struct sass_operand *j = sass_look(l, SASS_J);
     (void)sass_look(l, SASS_UN);
-    if (sass_branch_kind(l, i) == SASS_BRANCH_DIV) {
+    enum sass_way way = sass_way_of(l, i);
+    if (way != SASS_WAY_EITHER)
         sass_look_all(l);
+    if (way == SASS_WAY_ON)
         return false;
-    }
     if (!sass_target_index(l, j->value, &index)) {
         sass_fail(l, "a target outside the code");
         return true;
     }
-    struct sass_text condition = sass_condition(l, i);
+    struct sass_text condition = way == SASS_WAY_TAKEN ? sass_format("%s", "") : sass_condition(l, i);
     jump(l, block_at(l, index, context), condition.s);
     return !condition.s[0];
 }
@@ -431,7 +313,7 @@ static bool ret(struct sass_lift *l, const struct sass_insn *i, uint32_t context
     uint32_t base = sass_look(l, SASS_J)->kind == SASS_TARGET ? (uint32_t)i->opnd[SASS_J].value
                                                               : (uint32_t)sass_look(l, SASS_L)->value;
     sass_step(l, "add.s32 %s, %s, %" PRId32, to.s, a.s, (int32_t)base);
-    if (l->flat || c->once) {
+    if ((l->flat && !context) || c->once) {
         sass_step(l, "mov.b32 %%return, %s", to.s);
         if (condition.s[0])
             sass_step(l, "@%s bra $RETURN%" PRIu32, condition.s, context);
@@ -627,7 +509,7 @@ bool sass_flow(struct sass_lift *l)
 {
     find_leaders(l);
     sass_find_jumps(l);
-    find_masks(l);
+    sass_find_masks(l);
     sass_find_apart(l);
     sass_find_steps(l);
     if (l->status == AW_OK && !sass_find_once(l)) {

@@ -47,7 +47,8 @@ static void visit_next(struct sass_lift *l, struct search *s, const struct sass_
 {
     uint32_t to, n;
     bool always = !sass_guarded(i) && (i->opnd[SASS_S].kind == SASS_NONE || sass_is_true(&i->opnd[SASS_S]));
-    bool jumps = i->op == SASS_BRA && sass_branch_kind(l, i) != SASS_BRANCH_DIV;
+    enum sass_way way = sass_way_of(l, i);
+    bool jumps = i->op == SASS_BRA && way != SASS_WAY_ON;
     if (sass_called(l, i, &to) && l->no_return[to])
         jumps = true;
     if (jumps)
@@ -58,7 +59,7 @@ static void visit_next(struct sass_lift *l, struct search *s, const struct sass_
             visit(l, s, targets[t]);
         jumps = true;
     }
-    if (!(always && (jumps || i->op == SASS_EXIT)))
+    if (way != SASS_WAY_TAKEN && !(always && (jumps || i->op == SASS_EXIT)))
         visit(l, s, (int64_t)i->offset + SASS_INSN_SIZE);
 }
 

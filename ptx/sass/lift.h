@@ -97,11 +97,17 @@ struct sass_lift {
     uint32_t n;
     const struct sass_insn *at;  /* the instruction that text is made of */
 
-    /* Control flow (flow.c). */
-    uint8_t *leader;             /* a block begins at this instruction */
+    /* Member masks (masks.c). */
     uint32_t *mask_of;           /* of a warp operation: 1 + the instruction whose A operand is its member mask; 0: all lanes */
     uint8_t *is_mask;            /* such an instruction */
+    uint8_t *served;             /* of a question whether lanes are together: those are that are not */
+    uint8_t *serves;             /* of WARPSYNC: in code that serves them; of its first instruction likewise */
+    uint8_t *members;            /* of a warp operation or WARPSYNC: it waits for the lanes of its mask wherever they are */
+    uint8_t *passed;             /* of a NOP that waits: what it waits for has been waited for */
     uint8_t *apart;              /* of a barrier: lanes of a warp may come to it one after the other */
+
+    /* Control flow (flow.c). */
+    uint8_t *leader;             /* a block begins at this instruction */
     uint8_t *no_return;          /* of a call's target: no return can be reached from it */
     uint8_t *in_step;            /* an ordering point of the warp comes before this instruction (steps.c) */
     uint8_t *here;               /* a warp operation that takes the lanes that are there, while others may be elsewhere
@@ -285,10 +291,6 @@ bool sass_cmp_constant(unsigned cmp, bool *ret_value);
 /* ---- Control flow (flow.c) */
 bool sass_flow(struct sass_lift *l); /* makes all of the body; false with `again` set: sass_flow_again may */
 bool sass_flow_again(struct sass_lift *l);
-enum { SASS_BRANCH_DIV = 2, SASS_BRANCH_CONV = 3 };
-unsigned sass_branch_kind(const struct sass_lift *l, const struct sass_insn *i); /* of BRA */
-/* BRA.DIV: a question whether lanes are together, which is never taken: they are. */
-bool sass_asks_together(const struct sass_lift *l, const struct sass_insn *i);
 /* Control never goes on behind it. */
 bool sass_never_falls(const struct sass_insn *i);
 /* Fills `here`. */
@@ -305,6 +307,20 @@ bool sass_called(const struct sass_lift *l, const struct sass_insn *i, uint32_t 
 bool sass_calls_register(const struct sass_insn *i);
 void sass_find_jumps(struct sass_lift *l); /* fills `no_return` */
 bool sass_find_once(struct sass_lift *l);  /* fills `once`; false: functions may call themselves */
+
+/* ---- Member masks (masks.c) */
+
+/* Fills the fields above. */
+void sass_find_masks(struct sass_lift *l);
+/* BRA.DIV: a question whether lanes are together. */
+bool sass_asks_together(const struct sass_lift *l, const struct sass_insn *i);
+/* Where lanes go from a branch: as its condition says; not to its target; there. */
+enum sass_way { SASS_WAY_EITHER, SASS_WAY_ON, SASS_WAY_TAKEN };
+enum sass_way sass_way_of(const struct sass_lift *l, const struct sass_insn *i);
+/* The instruction that ends what WARPSYNC.COLLECTIVE number k began, the lanes of which go on right behind it; 0: not so. */
+uint32_t sass_collective_end(const struct sass_lift *l, uint32_t k);
+/* Has the WARPSYNC a warp operation behind it, on the same straight way? */
+bool sass_waits_for_operation(const struct sass_lift *l, uint32_t k);
 
 /* ---- Calls of functions of CUDA's device runtime (call.c); registers hold their arguments. */
 bool sass_declare_function(struct aw_str name, struct aw_buf *out);

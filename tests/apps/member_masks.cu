@@ -1,8 +1,7 @@
 // Operations of a warp that lanes of one member mask come to at different places: each waits for all of the mask, wherever they
 // are.
 // needs: -arch=sm_80
-// variants: shared debug
-// not-lifted: operations of one mask at several places become several (docs/lifting.md)
+// variants: shared debug sm_75 sm_80 sm_86 sm_89 sm_90 rdc_sm_75 rdc_sm_80 rdc_sm_86 rdc_sm_90
 // SPDX-License-Identifier: Apache-2.0
 #include "check.h"
 
@@ -86,13 +85,24 @@ static void votes_host(const u32 *v, u32 *r)
         r[i] = v[i] & 1 ? bits + 3 * any : ~bits * 7 + 5 * any;
 }
 
+static __device__ __forceinline__ u32 sum_of_all(u32 v)
+{
+#if __CUDA_ARCH__ >= 800
+    return __reduce_add_sync(EVERY, v);
+#else
+    for (u32 far = 16; far; far /= 2)
+        v += __shfl_xor_sync(EVERY, v, far);
+    return v;
+#endif
+}
+
 __global__ void sums(const u32 *in, u32 *out)
 {
     u32 t = blockIdx.x * blockDim.x + threadIdx.x, v = in[t], r;
     switch (LANE % 3) {
-    case 0: r = __reduce_add_sync(EVERY, v) ^ __match_any_sync(EVERY, v % 5); break;
-    case 1: r = __reduce_add_sync(EVERY, v * 3) + __match_any_sync(EVERY, v % 5); break;
-    default: r = __reduce_add_sync(EVERY, v + 11) * 3 + __match_any_sync(EVERY, v % 7); break;
+    case 0: r = sum_of_all(v) ^ __match_any_sync(EVERY, v % 5); break;
+    case 1: r = sum_of_all(v * 3) + __match_any_sync(EVERY, v % 5); break;
+    default: r = sum_of_all(v + 11) * 3 + __match_any_sync(EVERY, v % 7); break;
     }
     out[t] = r;
 }
@@ -134,6 +144,42 @@ static void in_function_host(const u32 *v, u32 *r)
     for (u32 i = 0; i < 32; i++) {
         u32 j = (i + 1) % 32, far = (j % 3 == 0 ? v[j] + 1 : j % 3 == 1 ? v[j] * 2 : v[j]) * 3 + 1;
         r[i] = i % 3 == 0 ? far : i % 3 == 1 ? far ^ 9 : far + v[i];
+    }
+}
+
+/* A shuffle that says whether there was a lane to take from. */
+template <int ROW> static __device__ u32 add_lower(u32 v, u32 by, u32 mask)
+{
+    u32 r;
+    asm volatile("{ .reg .pred p; shfl.sync.up.b32 %0|p, %1, %2, %3, %4; @p add.u32 %0, %0, %1; }"
+                 : "=r"(r)
+                 : "r"(v), "r"(by), "n"((32 - ROW) << 8), "r"(mask));
+    return r;
+}
+
+__global__ void with_predicate(const u32 *in, u32 *out)
+{
+    u32 t = blockIdx.x * blockDim.x + threadIdx.x, v = in[t], mask = LANE < 16 ? 0xffff : 0xffff0000;
+    if (v & 1) {
+        v = add_lower<32>(v, 1, EVERY) + 1;
+        v = add_lower<16>(v, 2, mask) * 3;
+    } else {
+        v = add_lower<32>(v * 2, 1, EVERY);
+        v = add_lower<16>(v, 2, mask) + 7;
+    }
+    out[t] = v;
+}
+
+static void with_predicate_host(const u32 *v, u32 *r)
+{
+    u32 given[32], once[32];
+    for (u32 i = 0; i < 32; i++) {
+        given[i] = v[i] & 1 ? v[i] : v[i] * 2;
+        once[i] = (i ? given[i] + given[i - 1] : given[i]) + (v[i] & 1);
+    }
+    for (u32 i = 0; i < 32; i++) {
+        u32 sum = i % 16 < 2 ? once[i] : once[i] + once[i - 2];
+        r[i] = v[i] & 1 ? sum * 3 : sum + 7;
     }
 }
 
@@ -332,7 +378,8 @@ int main()
     for (int t = 0; t < ALL; t++)
         in[t] = 2654435761u * (u32)(t + 1) >> 7;
 #define X(name) check(#name, name, name##_host, in);
-    X(both_sides) X(by_memory) X(votes) X(sums) X(in_function) X(halves) X(part_first) X(rounds) X(in_order) X(some_end)
+    X(both_sides) X(by_memory) X(votes) X(sums) X(in_function) X(with_predicate)
+        X(halves) X(part_first) X(rounds) X(in_order) X(some_end)
     check("fewer, shared memory", fewer<true>, fewer_host, in);
     check("fewer, shuffles", fewer<false>, fewer_host, in);
     return check_done();
