@@ -75,7 +75,7 @@ static const char *machine(const char *target)
     return other && !strcmp(target, "host") ? other : target;
 }
 
-static int finish_ir(const char *ir, const char *target, const uint32_t block[3], uint32_t static_shared, int emit, bool lifted,
+static int finish_ir(const char *ir, const char *target, const uint32_t block[3], uint32_t static_shared, int emit,
                      struct ptx_result *result, struct aw_buf *diags)
 {
     ptx_llvm_init();
@@ -88,7 +88,7 @@ static int finish_ir(const char *ir, const char *target, const uint32_t block[3]
         if (block)
             memcpy(o.block, block, sizeof o.block);
         struct ptx_finish f = { .options = &o, .emit = (enum aw_emit)emit, .kernel = "k", .static_shared = static_shared,
-                                .param_size = 64, .kernarg_size = 80, .lifted = lifted };
+                                .param_size = 64, .kernarg_size = 80 };
         status = ptx_target_host.finish(m, &f, result, diags);
         LLVMDisposeModule(m);
     }
@@ -126,13 +126,7 @@ bool build_simt(const char *ir, const char *target, const uint32_t block[3], uin
                 struct aw_buf *diags)
 {
     struct ptx_result r = { 0 };
-    return !finish_ir(ir, target, block, static_shared, AW_EMIT_CODE_OBJECT, false, &r, diags) && load_result(&r, ret, diags);
-}
-
-bool build_in_step(const char *ir, struct built *ret, struct aw_buf *diags)
-{
-    struct ptx_result r = { 0 };
-    return !finish_ir(ir, "host", NULL, 0, AW_EMIT_CODE_OBJECT, true, &r, diags) && load_result(&r, ret, diags);
+    return !finish_ir(ir, target, block, static_shared, AW_EMIT_CODE_OBJECT, &r, diags) && load_result(&r, ret, diags);
 }
 
 void unload(struct built *b)
@@ -143,7 +137,7 @@ void unload(struct built *b)
 char *emit_simt(const char *ir, const char *target, int emit, struct aw_buf *diags)
 {
     struct ptx_result r = { 0 };
-    return finish_ir(ir, target, NULL, 0, emit, false, &r, diags) ? NULL : r.bytes;
+    return finish_ir(ir, target, NULL, 0, emit, &r, diags) ? NULL : r.bytes;
 }
 
 /* ---- A host device on one thread */

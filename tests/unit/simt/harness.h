@@ -17,9 +17,6 @@ struct built {
  * False, with the reason in `diags`, when the finisher refuses. */
 bool build_simt(const char *ir, const char *target, const uint32_t block[3], uint32_t static_shared, struct built *ret,
                 struct aw_buf *diags);
-/* For the host, any shape, as lifted code is: an operation of all lanes of a warp has those that run it, and waits for no
- * others. */
-bool build_in_step(const char *ir, struct built *ret, struct aw_buf *diags);
 void unload(struct built *b);
 /* Emits something else than a code object; heap, NULL on failure. */
 char *emit_simt(const char *ir, const char *target, int emit, struct aw_buf *diags);

@@ -358,7 +358,7 @@ static void print(struct printer *p, const struct stmt *s)
 void lockstep_print(const struct lockstep *program, struct aw_buf *ret)
 {
     struct printer p = { .out = ret };
-    P(&p, "define void @k(ptr addrspace(4) byref([80 x i8]) align 16 %%ka) \"aw-kernel\" {\n"
+    P(&p, "define void @k(ptr addrspace(4) byref([80 x i8]) align 16 %%ka) \"aw-kernel\" \"aw-lifted\" {\n"
           "  %%in = load ptr addrspace(1), ptr addrspace(4) %%ka\n"
       "  %%po = getelementptr i8, ptr addrspace(4) %%ka, i64 8\n  %%out = load ptr addrspace(1), ptr addrspace(4) %%po\n"
       "  %%tid = call i32 @aw.tid.x()\n  %%nt = call i32 @aw.ntid.x()\n  %%cta = call i32 @aw.ctaid.x()\n"

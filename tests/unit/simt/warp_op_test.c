@@ -323,7 +323,7 @@ static void lockstep_one(uint64_t seed)
     struct built b;
     int32_t in[200], want[1000] = { 0 }, got[1000] = { 0 };
     lockstep_print(p, &text);
-    cr_assert(build_in_step(text.ptr, &b, &diags), "seed %lu: %s", seed, diags.ptr);
+    cr_assert(build_simt(text.ptr, "host", NULL, 0, &b, &diags), "seed %lu: %s", seed, diags.ptr);
     for (uint32_t threads = 64; threads <= 77; threads += 13) { /* full warps; a partial one */
         for (uint32_t i = 0; i < 2 * threads; i++)
             in[i] = (int32_t)((i * 2654435761u * (uint32_t)(seed + 3)) >> 13) % 64 - 9;
