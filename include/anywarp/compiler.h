@@ -17,7 +17,7 @@ extern "C" {
 
 /* Part of every cache key, beside a digest of the compiler's own sources.  Raise it when the manifest or an object's form
  * changes. */
-#define AW_COMPILER_ABI 3u
+#define AW_COMPILER_ABI 4u
 
 /* ---- Manifest: flat, position-independent bytes; little endian; offsets from its first byte; strings NUL-terminated.
  * The runtime checks it with aw_manifest_check before use, as it comes from disk or from another process. */
@@ -45,6 +45,8 @@ struct aw_manifest_kernel {
     uint32_t max_ntid[3], req_ntid[3]; /* 0 = not stated */
     uint32_t min_ctas, max_regs, cluster[3];
     uint32_t static_shared;     /* bytes of .shared reached, as laid out for every target */
+    uint32_t local_bytes;       /* of a thread: .local variables of all functions reached */
+    uint32_t unused;            /* 0 */
     uint32_t flags;             /* AW_KERNEL_* */
     uint64_t closure[2];        /* hash of all text the kernel's code depends on: the object's cache key */
 };

@@ -147,6 +147,10 @@ struct aw_provider {
     int (*object_function)(struct aw_object *object, const char *name, struct aw_function **ret_function);
     int (*function_attr)(struct aw_function *function, enum aw_function_attr attr, int *ret_value);
     int (*occupancy)(struct aw_function *function, int block_threads, size_t dynamic_shared, int *ret_blocks);
+    /* The same two of any code of a kernel with so much static shared memory (bytes); local bytes are the caller's affair.  NULL
+     * where they hang on the code, which is made then to be asked. */
+    int (*kernel_attr)(uint32_t static_shared, enum aw_function_attr attr, int *ret_value);
+    int (*kernel_occupancy)(uint32_t static_shared, int block_threads, size_t dynamic_shared, int *ret_blocks);
     /* Allows dynamic shared memory beyond 48 KiB; optional: may be NULL. */
     int (*function_set_shared)(struct aw_function *function, size_t dynamic_shared);
     int (*launch)(int dev, struct aw_function *function, const struct aw_launch *launch, struct aw_stream *stream);

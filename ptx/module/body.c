@@ -309,6 +309,8 @@ static void declare(struct ptx_binder *b, struct ptx_var *v)
         body_error(b, v->loc, "a .%s variable cannot be initialised", ptx_space_name(v->space));
     else if (v->space == PTX_SPACE_TEX)
         body_unsupported(b, v->loc, ".%s variables inside functions: not supported by anywarp", ptx_space_name(v->space));
+    if (v->space == PTX_SPACE_LOCAL)
+        b->func->local_bytes = ptx_align_up(b->func->local_bytes, v->align ? v->align : 1) + v->size;
     ptx_diags_fini(&diags);
     bind_local(b, v->name, v->range ? NAME_RANGE : NAME_PLAIN, v, NULL, v->loc);
 }

@@ -205,6 +205,8 @@ bool ptx_closure_of(const struct ptx_module *module, struct ptx_func *kernel, st
     if (w.failed)
         return false;
     c.static_shared = shared_bytes(&c, &c.dynamic_shared);
+    for (uint32_t i = 0; i < c.n_funcs; i++)
+        c.local_bytes += c.funcs[i]->local_bytes;
     *ret_closure = c;
     return true;
 }

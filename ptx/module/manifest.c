@@ -44,9 +44,11 @@ static void add_kernel(struct builder *b, struct ptx_func *f)
     struct aw_manifest_kernel k = {
         .name = add_string(b, f->name), .line = f->loc.line, .first_param = (uint32_t)b->params.n,
         .param_size = ptx_param_size(f), .min_ctas = f->min_ctas, .max_regs = f->max_regs,
-        .static_shared = (uint32_t)c.static_shared, .closure = { f->closure[0], f->closure[1] },
-        .flags = (c.dynamic_shared ? AW_KERNEL_DYNAMIC_SHARED : 0u) | (c.barrier ? AW_KERNEL_BARRIER : 0u) |
-                 (broken ? AW_KERNEL_BROKEN : 0u) };
+                                    .static_shared = (uint32_t)c.static_shared,
+                                    .local_bytes = c.local_bytes < UINT32_MAX ? (uint32_t)c.local_bytes : UINT32_MAX,
+                                    .closure = { f->closure[0], f->closure[1] },
+                                    .flags = (c.dynamic_shared ? AW_KERNEL_DYNAMIC_SHARED : 0u) |
+                                             (c.barrier ? AW_KERNEL_BARRIER : 0u) | (broken ? AW_KERNEL_BROKEN : 0u) };
     b->too_large |= c.static_shared > UINT32_MAX;
     memcpy(k.max_ntid, f->max_ntid, sizeof k.max_ntid);
     memcpy(k.req_ntid, f->req_ntid, sizeof k.req_ntid);

@@ -54,6 +54,7 @@ struct ptx_closure {
     struct ptx_var **vars;        /* module-scope and .shared variables, each once */
     uint32_t n_vars;
     uint64_t static_shared;       /* bytes: N of @aw.shared */
+    uint64_t local_bytes;         /* of a thread: .local variables of all functions */
     bool dynamic_shared, barrier, indirect;
     bool recursive;               /* the call graph has a cycle, or indirect calls may make one */
 };

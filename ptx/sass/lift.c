@@ -298,6 +298,8 @@ enum aw_status sass_lift_entries(const struct sass_cubin *cubin, struct aw_buf *
     for (uint32_t k = 0; k < cubin->n_kernels; k++) {
         struct sass_lift l = { .cubin = cubin, .code = &cubin->kernels[k] };
         entry(&l, ret_ptx);
+        if (l.code->frame_size)
+            aw_buf_printf(ret_ptx, "\t.local .align 16 .b8 frame[%" PRIu32 "];\n", l.code->frame_size);
         aw_buf_printf(ret_ptx, "\tret;\n}\n");
     }
     return ret_ptx->failed ? AW_ERR_OUT_OF_MEMORY : AW_OK;

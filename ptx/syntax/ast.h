@@ -199,6 +199,7 @@ struct ptx_func {
     struct ptx_var **reg_vars;            /* [checked] n_regs: the declaration of each dense register */
     struct ptx_func *definition;          /* [checked] prototype -> the definition, or itself, or NULL when extern */
     uint32_t address_id;                  /* [checked] nonzero when its address is taken: see docs, "Function addresses" */
+    uint64_t local_bytes;                 /* [checked] of .local variables in the body */
     uint32_t n_errors;                    /* [checked] diagnostics inside the body: its kernels cannot be compiled */
     uint32_t n_unsupported;               /* [checked] of these, those of valid PTX that anywarp cannot do */
     struct aw_str errors;                 /* [checked] those messages, one a line */

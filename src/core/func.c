@@ -11,8 +11,8 @@ struct aw_slab aw_func_slab = AW_SLAB_INIT("function", struct aw_func);
 
 /* ---- Attributes. */
 
-/* Threads of the largest block the kernel may be launched with.  What code for one shape says of itself is no answer. */
-static int func_max_threads(const struct aw_func *func, const struct aw_code *code)
+/* Threads of the largest block the kernel may be launched with, by what it and the device say. */
+static int stated_max_threads(const struct aw_func *func)
 {
     const struct aw_manifest_kernel *k = func->kernel;
     uint64_t most = 1024;
@@ -24,14 +24,45 @@ static int func_max_threads(const struct aw_func *func, const struct aw_code *co
         uint64_t n = (uint64_t)stated[0] * (stated[1] ?: 1) * (stated[2] ?: 1);
         most = n < most ? n : most;
     }
-    if (!code->block[1] && code->attr[AW_FN_MAX_THREADS] > 0 && (uint64_t)code->attr[AW_FN_MAX_THREADS] < most)
-        most = (uint64_t)code->attr[AW_FN_MAX_THREADS];
     return (int)most;
+}
+
+/* The same, by its code as well.  What code for one shape says of itself is no answer. */
+static int func_max_threads(const struct aw_func *func, const struct aw_code *code)
+{
+    int most = stated_max_threads(func), own = code->attr[AW_FN_MAX_THREADS];
+    return !code->block[1] && own > 0 && own < most ? own : most;
+}
+
+/* Is what a function has the same whatever its code, so that none is made to be asked?  One that cannot be compiled says so when
+ * it is asked. */
+static bool is_alike(const struct aw_func *func)
+{
+    return aw_provider->kernel_attr && !(func->kernel->flags & AW_KERNEL_BROKEN);
+}
+
+static enum aw_status kernel_attribute(const struct aw_func *func, int cu_attr, int *ret_value)
+{
+    int most = 0;
+    if (cu_attr == FUNC_LOCAL) {
+        *ret_value = func->kernel->local_bytes < INT32_MAX ? (int)func->kernel->local_bytes : INT32_MAX;
+        return AW_OK;
+    }
+    if (cu_attr == FUNC_REGS)
+        return aw_device_note(func->module->ctx->device,
+                              aw_provider->kernel_attr(func->kernel->static_shared, AW_FN_REGS, ret_value));
+    int status = aw_provider->kernel_attr(func->kernel->static_shared, AW_FN_MAX_THREADS, &most);
+    *ret_value = stated_max_threads(func);
+    if (most > 0 && most < *ret_value)
+        *ret_value = most;
+    return aw_device_note(func->module->ctx->device, status);
 }
 
 static enum aw_status func_code_attribute(struct aw_func *func, int cu_attr, int *ret_value)
 {
     const struct aw_code *code;
+    if (is_alike(func))
+        return kernel_attribute(func, cu_attr, ret_value);
     enum aw_status status = aw_func_code_any(func, &code);
     if (status)
         return status;
@@ -155,15 +186,34 @@ enum aw_status aw_func_param(struct aw_func *func, size_t index, size_t *ret_off
     return AW_OK;
 }
 
+/* Can blocks of so many threads, with so much shared memory beside the kernel's own, be launched at all? */
+static bool may_be_launched(const struct aw_func *func, int block_threads, int max_threads, size_t dynamic_shared)
+{
+    size_t limit = (size_t)func->module->ctx->device->attr[AW_DEV_SHARED_PER_BLOCK];
+    return block_threads <= max_threads && dynamic_shared <= limit && func->kernel->static_shared + dynamic_shared <= limit;
+}
+
 enum aw_status aw_code_occupancy(const struct aw_code *code, int block_threads, size_t dynamic_shared, int *ret_blocks)
 {
     struct aw_func *func = code->func;
-    int blocks = 0, max_threads = func_max_threads(func, code);
+    int blocks = 0;
     enum aw_status status = AW_OK;
-    size_t limit = (size_t)func->module->ctx->device->attr[AW_DEV_SHARED_PER_BLOCK];
-    if (block_threads <= max_threads && dynamic_shared <= limit && func->kernel->static_shared + dynamic_shared <= limit)
+    if (may_be_launched(func, block_threads, func_max_threads(func, code), dynamic_shared))
         status = aw_device_note(func->module->ctx->device,
                                 aw_provider->occupancy(code->function, block_threads, dynamic_shared, &blocks));
+    if (status == AW_OK)
+        *ret_blocks = blocks;
+    return status;
+}
+
+static enum aw_status kernel_occupancy(const struct aw_func *func, int block_threads, size_t dynamic_shared, int *ret_blocks)
+{
+    int most, blocks = 0;
+    enum aw_status status = kernel_attribute(func, FUNC_MAX_THREADS, &most);
+    if (status == AW_OK && may_be_launched(func, block_threads, most, dynamic_shared))
+        status = aw_device_note(
+            func->module->ctx->device,
+            aw_provider->kernel_occupancy(func->kernel->static_shared, block_threads, dynamic_shared, &blocks));
     if (status == AW_OK)
         *ret_blocks = blocks;
     return status;
@@ -174,6 +224,8 @@ enum aw_status aw_func_occupancy(struct aw_func *func, int block_threads, size_t
     const struct aw_code *code;
     if (block_threads <= 0)
         return AW_ERR_INVALID_VALUE;
+    if (is_alike(func))
+        return kernel_occupancy(func, block_threads, dynamic_shared, ret_blocks);
     enum aw_status status = aw_func_code_threads(func, block_threads, &code);
     if (status == AW_OK)
         status = aw_func_code_shared(func, code, dynamic_shared, &code);

@@ -17,6 +17,12 @@ int main()
     enum { N = 1 << 16, ROUNDS = 10 };
     static float host[N];
     float *out;
+    cudaFuncAttributes has;
+    int blocks;
+    /* What a kernel has is known without its code on the host device: --record lists none for these. */
+    if (cudaFuncGetAttributes(&has, fill) != cudaSuccess || has.maxThreadsPerBlock < 256 ||
+        cudaOccupancyMaxActiveBlocksPerMultiprocessor(&blocks, scale<2>, 128, 0) != cudaSuccess || !blocks)
+        return 3;
     if (cudaMalloc(&out, N * sizeof(float)) != cudaSuccess)
         return 1;
     cudaMemcpy(out, host, N * sizeof(float), cudaMemcpyHostToDevice);

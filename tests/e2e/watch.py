@@ -173,7 +173,7 @@ def made(env):
 
 
 def precompile(anywarp, program, env, folder):
-    env = {**env, 'ANYWARP_CACHE_DIR': os.path.join(folder, 'recorded')}
+    env = {**env, 'ANYWARP_CACHE_DIR': os.path.join(folder, 'recorded'), 'ANYWARP_DEVICE': 'host'}
     r = run([anywarp, 'run', '--record=list', program], env, cwd=folder)
     with open(os.path.join(folder, 'list'), encoding='utf-8') as f:
         listed = sorted(f.read().split())

@@ -523,6 +523,8 @@ bool aw_host_object_has(const struct aw_host_kernel *kernel, const void *pc); /*
 int aw_host_object_function(struct aw_object *object, const char *name, struct aw_function **ret_function);
 int aw_host_function_attr(struct aw_function *function, enum aw_function_attr attr, int *ret_value);
 int aw_host_function_set_shared(struct aw_function *function, size_t dynamic_shared);
+int aw_host_kernel_attr(uint32_t static_shared, enum aw_function_attr attr, int *ret_value);
+int aw_host_kernel_occupancy(uint32_t static_shared, int block_threads, size_t dynamic_shared, int *ret_blocks);
 int aw_host_occupancy(struct aw_function *function, int block_threads, size_t dynamic_shared, int *ret_blocks);
 int aw_host_launch(int dev, struct aw_function *function, const struct aw_launch *launch, struct aw_stream *stream);
 

@@ -286,23 +286,17 @@ static uint32_t max_threads(const struct aw_host_object *code)
     return shape && shape <= AW_HOST_MAX_THREADS ? (uint32_t)shape : AW_HOST_MAX_THREADS;
 }
 
-int aw_host_function_attr(struct aw_function *function, enum aw_function_attr attr, int *ret_value)
+int aw_host_kernel_attr(uint32_t static_shared, enum aw_function_attr attr, int *ret_value)
 {
-    struct aw_host_function *f = (struct aw_host_function *)function;
-    if (!f)
-        return AW_ERR_INVALID_DEVFUNC;
     switch (attr) {
     case AW_FN_MAX_THREADS:
-        *ret_value = (int)max_threads(f->code);
+        *ret_value = AW_HOST_MAX_THREADS;
         return AW_OK;
     case AW_FN_SHARED_BYTES:
-        *ret_value = (int)f->code->static_shared;
+        *ret_value = (int)static_shared;
         return AW_OK;
     case AW_FN_CONST_BYTES:
         *ret_value = 0;
-        return AW_OK;
-    case AW_FN_LOCAL_BYTES:
-        *ret_value = (int)f->code->local_bytes;
         return AW_OK;
     case AW_FN_REGS: /* no such limit here; a number that never bounds occupancy */
         *ret_value = 32;
@@ -312,10 +306,27 @@ int aw_host_function_attr(struct aw_function *function, enum aw_function_attr at
     }
 }
 
-/* Static and dynamic together, with dynamic memory's alignment. */
-static size_t shared_total(const struct aw_host_object *code, size_t dynamic)
+int aw_host_function_attr(struct aw_function *function, enum aw_function_attr attr, int *ret_value)
 {
-    return dynamic ? (((size_t)code->static_shared + 15) & ~(size_t)15) + dynamic : code->static_shared;
+    struct aw_host_function *f = (struct aw_host_function *)function;
+    if (!f)
+        return AW_ERR_INVALID_DEVFUNC;
+    switch (attr) {
+    case AW_FN_MAX_THREADS:
+        *ret_value = (int)max_threads(f->code);
+        return AW_OK;
+    case AW_FN_LOCAL_BYTES:
+        *ret_value = (int)f->code->local_bytes;
+        return AW_OK;
+    default:
+        return aw_host_kernel_attr(f->code->static_shared, attr, ret_value);
+    }
+}
+
+/* Static and dynamic together, with dynamic memory's alignment. */
+static size_t shared_total(uint32_t static_shared, size_t dynamic)
+{
+    return dynamic ? (((size_t)static_shared + 15) & ~(size_t)15) + dynamic : static_shared;
 }
 
 int aw_host_function_set_shared(struct aw_function *function, size_t dynamic_shared)
@@ -323,23 +334,31 @@ int aw_host_function_set_shared(struct aw_function *function, size_t dynamic_sha
     struct aw_host_function *f = (struct aw_host_function *)function;
     if (!f)
         return AW_ERR_INVALID_DEVFUNC;
-    if (dynamic_shared > AW_HOST_SHARED_MAX || shared_total(f->code, dynamic_shared) > AW_HOST_SHARED_MAX)
+    if (dynamic_shared > AW_HOST_SHARED_MAX || shared_total(f->code->static_shared, dynamic_shared) > AW_HOST_SHARED_MAX)
         return AW_ERR_INVALID_VALUE;
     atomic_store(&f->max_dynamic, (uint32_t)dynamic_shared);
     return AW_OK;
 }
 
-static int blocks_per_sm(const struct aw_host_object *code, uint32_t threads, size_t dynamic)
+static int blocks_per_sm(uint32_t static_shared, uint32_t most, uint32_t threads, size_t dynamic)
 {
     uint32_t warps = (threads + 31) / 32;
-    size_t shared = dynamic > AW_HOST_SHARED_MAX ? dynamic : shared_total(code, dynamic);
-    if (threads == 0 || threads > max_threads(code) || shared > AW_HOST_SHARED_MAX)
+    size_t shared = dynamic > AW_HOST_SHARED_MAX ? dynamic : shared_total(static_shared, dynamic);
+    if (threads == 0 || threads > most || shared > AW_HOST_SHARED_MAX)
         return 0;
     uint32_t blocks = AW_HOST_SM_THREADS / 32 / warps;
     size_t by_shared = AW_HOST_SHARED_SM / (shared + AW_HOST_SHARED_RESERVED);
     if (blocks > AW_HOST_SM_BLOCKS)
         blocks = AW_HOST_SM_BLOCKS;
     return (int)(blocks < by_shared ? blocks : by_shared);
+}
+
+int aw_host_kernel_occupancy(uint32_t static_shared, int block_threads, size_t dynamic_shared, int *ret_blocks)
+{
+    if (block_threads <= 0)
+        return AW_ERR_INVALID_VALUE;
+    *ret_blocks = blocks_per_sm(static_shared, AW_HOST_MAX_THREADS, (uint32_t)block_threads, dynamic_shared);
+    return AW_OK;
 }
 
 int aw_host_occupancy(struct aw_function *function, int block_threads, size_t dynamic_shared, int *ret_blocks)
@@ -349,7 +368,7 @@ int aw_host_occupancy(struct aw_function *function, int block_threads, size_t dy
         return AW_ERR_INVALID_DEVFUNC;
     if (block_threads <= 0)
         return AW_ERR_INVALID_VALUE;
-    *ret_blocks = blocks_per_sm(f->code, (uint32_t)block_threads, dynamic_shared);
+    *ret_blocks = blocks_per_sm(f->code->static_shared, max_threads(f->code), (uint32_t)block_threads, dynamic_shared);
     return AW_OK;
 }
 
@@ -368,13 +387,14 @@ static int launch_check(struct aw_host_function *f, const struct aw_launch *l)
     uint32_t allowed = atomic_load_explicit(&f->max_dynamic, memory_order_relaxed);
     uint32_t standard = code->static_shared < AW_HOST_SHARED_DEFAULT ? AW_HOST_SHARED_DEFAULT - code->static_shared : 0;
     if (l->shared_bytes > (allowed > standard ? allowed : standard) ||
-        shared_total(code, l->shared_bytes) > AW_HOST_SHARED_MAX)
+        shared_total(code->static_shared, l->shared_bytes) > AW_HOST_SHARED_MAX)
         return AW_ERR_INVALID_VALUE;
     if (l->kernarg_size < code->kernarg_size || (l->kernarg_size && !l->kernarg))
         return AW_ERR_INVALID_VALUE;
     if (l->cooperative) {
         uint64_t blocks = (uint64_t)l->grid[0] * l->grid[1] * l->grid[2];
-        uint64_t room = (uint64_t)blocks_per_sm(code, (uint32_t)threads, l->shared_bytes) * aw_host.n_workers;
+        uint64_t room = (uint64_t)blocks_per_sm(code->static_shared, max_threads(code), (uint32_t)threads, l->shared_bytes) *
+                        aw_host.n_workers;
         if (blocks > room)
             return AW_ERR_COOPERATIVE_TOO_LARGE;
     }
@@ -401,7 +421,7 @@ static void kernel_fill(struct aw_host_op *op, struct aw_host_function *f, const
     to->threads = l->block[0] * l->block[1] * l->block[2];
     to->warps = (to->threads + 31) / 32;
     to->dynamic_shared = l->shared_bytes;
-    to->total_shared = (uint32_t)shared_total(f->code, l->shared_bytes);
+    to->total_shared = (uint32_t)shared_total(f->code->static_shared, l->shared_bytes);
     to->grid_id = ++aw_host.grid_id;
     to->services = &aw_host_services;
     to->runtime = op;
