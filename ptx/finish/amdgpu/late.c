@@ -152,13 +152,27 @@ static V product_exact(struct amdgpu *a, V product)
     return b_intrinsic(&a->b, "llvm.fma", &type, 1, p, 3);
 }
 
+static bool is_minus_one(V v)
+{
+    LLVMBool lossy;
+    return LLVMIsAConstantFP(v) && LLVMConstRealGetDouble(v, &lossy) == -1;
+}
+
 /* 0 - x, which is +0 where x is: instruction selection takes it for a sign to turn where it is an operand (SelectVOP3ModsImpl in
- * AMDGPUISelDAGToDAG.cpp), unless something stands between.  Of doubles, and of pairs of halves, it does not. */
+ * AMDGPUISelDAGToDAG.cpp), unless something stands between.  Of doubles, and of pairs of halves, it does not.  It makes it of
+ * y + 0 as well, where it finds that y is -x, and of x * -1 + 0. */
 static bool is_negation(V v)
 {
     LLVMTypeKind kind = LLVMGetTypeKind(LLVMTypeOf(v));
-    return LLVMIsABinaryOperator(v) && LLVMGetInstructionOpcode(v) == LLVMFSub && LLVMIsNull(LLVMGetOperand(v, 0)) &&
-           (kind == LLVMFloatTypeKind || kind == LLVMHalfTypeKind);
+    if (kind != LLVMFloatTypeKind && kind != LLVMHalfTypeKind)
+        return false;
+    if (ptx_intrinsic_called(v) == PTX_INTRINSIC_FMA)
+        return LLVMIsNull(LLVMGetOperand(v, 2)) && (is_minus_one(LLVMGetOperand(v, 0)) || is_minus_one(LLVMGetOperand(v, 1)));
+    if (!LLVMIsABinaryOperator(v))
+        return false;
+    V x = LLVMGetOperand(v, 0), y = LLVMGetOperand(v, 1);
+    return LLVMGetInstructionOpcode(v) == LLVMFSub ? LLVMIsNull(x) :
+           LLVMGetInstructionOpcode(v) == LLVMFAdd ? LLVMIsNull(x) || LLVMIsNull(y) : false;
 }
 
 static void negation_keep(struct amdgpu *a, V v)
