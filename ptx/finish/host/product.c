@@ -3,9 +3,7 @@
  * product of their own, which costs as much as those two.  After optimisation, which would take them apart again.  For AVX-512:
  * with AVX2 there are two shuffles and blends for one of its permutations, and too few registers (Philox was slower by 6%).
  *
- *   trunc((zext(a) * zext(b)) >> 32), a * b    becomes    even = even(a) * even(b), odd likewise, and two shuffles
- *
- * The low halves may also be cut off the wide product itself. */
+ *   trunc((zext(a) * zext(b)) >> 32), a * b    becomes    even = even(a) * even(b), odd likewise, and two shuffles */
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "finish/host/host.h"
 #include <llvm-c/DebugInfo.h>
@@ -15,7 +13,6 @@ enum { MAX_LANES = 32 };
 struct product {
     LLVMBuilderRef b;
     LLVMTypeRef i32, i64;
-    LLVMValueRef wide;   /* of i64 */
     LLVMValueRef a, c;   /* its factors, vectors of i32 */
     unsigned lanes;
 };
@@ -43,7 +40,7 @@ static bool match_high(struct product *p, LLVMValueRef x)
         return false;
     LLVMValueRef shift = LLVMGetOperand(x, 0);
     LLVMValueRef amount = ptx_host_is_op(shift, LLVMLShr) ? ptx_host_splatted(LLVMGetOperand(shift, 1)) : NULL;
-    LLVMValueRef wide = p->wide = amount && ptx_host_constant(amount, &by) && by == 32 ? LLVMGetOperand(shift, 0) : NULL;
+    LLVMValueRef wide = amount && ptx_host_constant(amount, &by) && by == 32 ? LLVMGetOperand(shift, 0) : NULL;
     p->lanes = LLVMGetVectorSize(LLVMTypeOf(x));
     if (!wide || !ptx_host_is_op(wide, LLVMMul) || LLVMGetElementType(LLVMTypeOf(wide)) != p->i64 || p->lanes > MAX_LANES ||
         p->lanes % 2)
@@ -53,21 +50,15 @@ static bool match_high(struct product *p, LLVMValueRef x)
     return p->a && p->c && !LLVMIsAConstant(p->a);
 }
 
-/* Is `x` the low halves of the product? */
-static bool is_low(const struct product *p, LLVMValueRef x)
+/* The low halves of the same product, near the high ones; or NULL. */
+static LLVMValueRef find_low(struct product *p, LLVMValueRef high)
 {
-    if (LLVMIsATruncInst(x))
-        return LLVMGetOperand(x, 0) == p->wide && LLVMGetElementType(LLVMTypeOf(x)) == p->i32;
-    return ptx_host_is_op(x, LLVMMul) && LLVMGetOperand(x, LLVMGetOperand(x, 0) == p->a) == p->c;
-}
-
-/* The low halves of the same product among the uses of `from`, near the high ones; or NULL. */
-static LLVMValueRef find_low(struct product *p, LLVMValueRef high, LLVMValueRef from)
-{
-    for (LLVMUseRef use = LLVMGetFirstUse(from); use; use = LLVMGetNextUse(use)) {
+    for (LLVMUseRef use = LLVMGetFirstUse(p->a); use; use = LLVMGetNextUse(use)) {
         LLVMValueRef x = LLVMGetUser(use);
-        if (is_low(p, x) && LLVMGetInstructionParent(x) == LLVMGetInstructionParent(high) &&
-            (ptx_host_soon_after(x, high) || ptx_host_soon_after(high, x)))
+        if (!ptx_host_is_op(x, LLVMMul) || LLVMGetInstructionParent(x) != LLVMGetInstructionParent(high))
+            continue;
+        LLVMValueRef other = LLVMGetOperand(x, LLVMGetOperand(x, 0) == p->a);
+        if (other == p->c && (ptx_host_soon_after(x, high) || ptx_host_soon_after(high, x)))
             return x;
     }
     return NULL;
@@ -121,10 +112,7 @@ static void in_module(LLVMModuleRef m)
     for (LLVMValueRef fn = LLVMGetFirstFunction(m); fn; fn = LLVMGetNextFunction(fn))
         for (LLVMBasicBlockRef bb = LLVMGetFirstBasicBlock(fn); bb; bb = LLVMGetNextBasicBlock(bb))
             for (LLVMValueRef x = LLVMGetFirstInstruction(bb), next; x; x = next) {
-                bool high = match_high(&p, x);
-                LLVMValueRef low = high ? find_low(&p, x, p.a) : NULL;
-                if (high && !low)
-                    low = find_low(&p, x, p.wide);
+                LLVMValueRef low = match_high(&p, x) ? find_low(&p, x) : NULL;
                 if (low)
                     replace(&p, x, low);
                 next = LLVMGetNextInstruction(x);
