@@ -3,7 +3,7 @@
 // sides of one branch, or was unrolled).
 // needs: -arch=sm_80
 // variants: shared debug
-// not-lifted: operations of one mask at several places become several (docs/lifting.md)
+// not-lifted: one place that lanes come to in different rounds of a loop has the lanes of each round (docs/lifting.md)
 // SPDX-License-Identifier: Apache-2.0
 #include "check.h"
 
