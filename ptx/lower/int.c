@@ -161,7 +161,8 @@ bool ptx_lower_mad24(struct ptx_lower *l, const struct ptx_instr *in)
     return true;
 }
 
-/* ---- div, rem: no trap and no poison for a zero divisor nor for MIN / -1 */
+/* ---- div, rem: no trap and no poison for a zero divisor nor for MIN / -1.  The manual leaves division by zero open; on NVIDIA's
+ * cards quotient and remainder are all ones, in every type (tests/recorded/isa.txt). */
 static bool divide(struct ptx_lower *l, const struct ptx_instr *in, bool remainder)
 {
     enum ptx_type t = in->types[0];
@@ -176,7 +177,7 @@ static bool divide(struct ptx_lower *l, const struct ptx_instr *in, bool remaind
         LLVMValueRef safe = b_select(l, zero, one, b);
         r = remainder ? b_urem(l, a, safe) : b_udiv(l, a, safe);
     }
-    ptx_dst(l, &in->ops[0], t, r);
+    ptx_dst(l, &in->ops[0], t, b_select(l, zero, b_like(b, UINT64_MAX), r));
     return true;
 }
 

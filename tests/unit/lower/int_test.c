@@ -99,21 +99,27 @@ Test(lower_int, vector_registers)
     RUN(rows);
 }
 
-/* ---- div, rem: a zero divisor and MIN / -1 are unspecified, and must only not trap; the references say what we make of them */
+/* ---- div, rem: a zero divisor and MIN / -1 are unspecified, and must not trap; the references say what cards make of them */
 static uint64_t div_s32(const uint64_t *v)
 {
-    return S32(1) == 0 || (S32(0) == INT32_MIN && S32(1) == -1) ? U32(0) : (uint32_t)(S32(0) / S32(1));
+    if (S32(1) == 0)
+        return UINT32_MAX;
+    return S32(0) == INT32_MIN && S32(1) == -1 ? U32(0) : (uint32_t)(S32(0) / S32(1));
 }
 static uint64_t rem_s32(const uint64_t *v)
 {
-    return S32(1) == 0 || S32(1) == -1 ? 0 : (uint32_t)(S32(0) % S32(1));
+    if (S32(1) == 0)
+        return UINT32_MAX;
+    return S32(1) == -1 ? 0 : (uint32_t)(S32(0) % S32(1));
 }
 static uint64_t div_s64(const uint64_t *v)
 {
-    return S64(1) == 0 || (S64(0) == INT64_MIN && S64(1) == -1) ? U64(0) : (uint64_t)(S64(0) / S64(1));
+    if (S64(1) == 0)
+        return UINT64_MAX;
+    return S64(0) == INT64_MIN && S64(1) == -1 ? U64(0) : (uint64_t)(S64(0) / S64(1));
 }
-REF(div_u64, U64(1) ? U64(0) / U64(1) : U64(0)) REF(rem_u32, U32(1) ? U32(0) % U32(1) : 0)
-REF(div_s16, S16(1) == 0 || (S16(0) == INT16_MIN && S16(1) == -1) ? S16(0) : S16(0) / S16(1))
+REF(div_u64, U64(1) ? U64(0) / U64(1) : UINT64_MAX) REF(rem_u32, U32(1) ? U32(0) % U32(1) : UINT32_MAX)
+REF(div_s16, S16(1) == 0 ? -1 : S16(0) == INT16_MIN && S16(1) == -1 ? S16(0) : S16(0) / S16(1))
 REF(abs32, S32(0) < 0 ? -U32(0) : U32(0)) REF(neg64, -U64(0))
 REF(min_s32, S32(0) < S32(1) ? S32(0) : S32(1)) REF(max_u64, U64(0) > U64(1) ? U64(0) : U64(1))
 REF(min_u16, U16(0) < U16(1) ? U16(0) : U16(1))
