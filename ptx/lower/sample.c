@@ -1,7 +1,8 @@
 /* Which elements of a texture a coordinate means, and what is made of them (CUDA programming guide, "Texture Fetching").
  *
- * Positions are kept in 256ths of an element, as CUDA's weights are: 9-bit fixed point with 8 bits of fraction.  The weights'
- * products and sums are taken in float, element by element in a fixed order, so that every device gives the same bits. */
+ * Positions are kept in 256ths of an element, as CUDA's weights are: 9-bit fixed point with 8 bits of fraction.  So is each
+ * element's weight, the products of the dimensions' weights rounded as NVIDIA's cards round them (weight_part); sums are taken in
+ * float, element by element in a fixed order, so that every device gives the same bits. */
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "lower/texture.h"
 
@@ -14,13 +15,14 @@ struct sampler {
     struct ptx_tex t;
     struct ptx_tex_args args;
     LLVMValueRef linear;      /* i1 */
+    LLVMValueRef weight;      /* i32: the level's, in 256ths */
     LLVMValueRef layer, face; /* i32: of cubes, from 0 */
 };
 
 /* The two elements that a dimension's coordinate lies between. */
 struct position {
     LLVMValueRef low;         /* i32; of a point sample the only one */
-    LLVMValueRef fraction;    /* float, 0 to 255/256 */
+    LLVMValueRef fraction;    /* i32: of 256 */
 };
 
 static LLVMValueRef flag(struct ptx_lower *l, LLVMValueRef word, unsigned bit)
@@ -79,14 +81,13 @@ static struct position position_of(struct sampler *s, unsigned dim, LLVMValueRef
 {
     struct ptx_lower *l = s->l;
     LLVMValueRef u = in_elements(s, dim, x, size);
-    struct position p = { LLVMBuildFPToSI(l->builder, b_unary(l, "llvm.floor", u), l->i32, ""), real(l, 0) };
+    struct position p = { LLVMBuildFPToSI(l->builder, b_unary(l, "llvm.floor", u), l->i32, ""), b_i32(l, 0) };
     if (!s->linear)
         return p;
     LLVMValueRef fixed = b_unary(l, "llvm.floor", b_fma(l, u, real(l, 256), real(l, -127.5))); /* (u - 1/2) * 256, to nearest */
     LLVMValueRef q = LLVMBuildFPToSI(l->builder, fixed, l->i32, "");
-    LLVMValueRef fraction = b_fmul(l, b_uitofp(l, b_and(l, q, b_i32(l, 255)), l->f32), real(l, 1.0 / 256));
     p.low = b_select(l, s->linear, b_ashr(l, q, b_i32(l, 8)), p.low);
-    p.fraction = fraction;
+    p.fraction = b_and(l, q, b_i32(l, 255));
     return p;
 }
 
@@ -138,7 +139,8 @@ struct facing {
 static struct facing facing_of(struct ptx_lower *l, LLVMValueRef *v)
 {
     LLVMValueRef ax = b_unary(l, "llvm.fabs", v[0]), ay = b_unary(l, "llvm.fabs", v[1]), az = b_unary(l, "llvm.fabs", v[2]);
-    struct facing f = { b_and(l, b_fcmp(l, LLVMRealOGE, ax, ay), b_fcmp(l, LLVMRealOGE, ax, az)), b_fcmp(l, LLVMRealOGE, ay, az),
+    /* Where components are alike z goes before y, and y before x, as on NVIDIA's cards (tests/recorded/isa.txt). */
+    struct facing f = { b_and(l, b_fcmp(l, LLVMRealOGT, ax, ay), b_fcmp(l, LLVMRealOGT, ax, az)), b_fcmp(l, LLVMRealOGT, ay, az),
                         NULL };
     LLVMValueRef major = b_select(l, f.use_x, v[0], b_select(l, f.use_y, v[1], v[2]));
     f.minus = b_ne(l, b_lshr(l, ptx_to_bits(l, major), b_i32(l, 31)), b_i32(l, 0)); /* by sign, so for zeros too */
@@ -190,8 +192,9 @@ static LLVMValueRef turned(struct ptx_lower *l, LLVMValueRef face, bool odd, LLV
 }
 
 /* Filtering that goes on across edges: the element at[0], at[1] of the position's face, which may be one beyond an edge, becomes
- * the one beside it on the next face, whose slice is returned.  Corners, where there is no fourth element, take the one along y.
- * In integers: the element's centre as a direction, twice as large as the cube's half, is looked up again. */
+ * the one beside it on the next face, whose slice is returned.  Corners, where there is no fourth element, take the one along y,
+ * with no weight (weight_at_corner).  In integers: the element's centre as a direction, twice as large as the cube's half, is
+ * looked up again. */
 static LLVMValueRef seamless(struct sampler *s, LLVMValueRef at[3], LLVMValueRef n)
 {
     struct ptx_lower *l = s->l;
@@ -240,21 +243,57 @@ static void depth_compare(struct sampler *s, LLVMValueRef words[4])
     }
 }
 
-/* Element number `k` (i32) of those around a position: bit d of it says low or high in dimension d.  Also its weight. */
-static LLVMValueRef tap(struct sampler *s, const struct ptx_tex_level *level, const struct position p[3], LLVMValueRef slice,
+/* What the low or the high side of a dimension gets of a weight.  A half is rounded up, but down where `down` is given and true:
+ * elements across get of the rows what is left of each other. */
+static LLVMValueRef weight_part(struct ptx_lower *l, LLVMValueRef weight, LLVMValueRef fraction, LLVMValueRef high,
+                                LLVMValueRef down)
+{
+    LLVMValueRef half = down ? b_select(l, down, b_i32(l, 127), b_i32(l, 128)) : b_i32(l, 128);
+    LLVMValueRef part = b_lshr(l, b_add(l, b_mul(l, weight, fraction), half), b_i32(l, 8));
+    return b_select(l, high, part, b_sub(l, weight, part));
+}
+
+/* The weight of element number `k`, in 256ths.  Of a level's weight each depth gets its part, of that each column, of that each
+ * row: so NVIDIA's H200 does (tests/recorded/isa.txt), but for a few ties of three dimensions. */
+static LLVMValueRef weight_of(struct sampler *s, const struct position p[3], LLVMValueRef k)
+{
+    struct ptx_lower *l = s->l;
+    LLVMValueRef w = s->weight, right = flag(l, k, 1);
+    if (s->t.way.dims == 3)
+        w = weight_part(l, w, p[2].fraction, flag(l, k, 4), NULL);
+    w = weight_part(l, w, p[0].fraction, right, NULL);
+    return s->t.way.dims > 1 ? weight_part(l, w, p[1].fraction, flag(l, k, 2), b_not(l, right)) : w;
+}
+
+/* Beyond a cube's corner there is no element: the three others get its weight, the opposite one what is left of it. */
+static LLVMValueRef weight_at_corner(struct sampler *s, const struct position p[3], LLVMValueRef k, LLVMValueRef n)
+{
+    struct ptx_lower *l = s->l;
+    LLVMValueRef weight = weight_of(s, p, k), missing = b_i32(l, 0), is_corner = flag(l, s->t.sampler, AW_SAMPLER_SEAMLESS);
+    for (unsigned d = 0; d < 2; d++) {
+        LLVMValueRef high = b_icmp(l, LLVMIntSGE, b_add(l, p[d].low, b_i32(l, 1)), n);
+        is_corner = b_and(l, is_corner, b_or(l, high, b_slt(l, p[d].low, b_i32(l, 0))));
+        missing = b_or(l, missing, b_select(l, high, b_i32(l, 1u << d), b_i32(l, 0)));
+    }
+    LLVMValueRef lost = weight_of(s, p, missing),
+                 third = b_lshr(l, b_add(l, b_mul(l, lost, b_i32(l, 85)), b_i32(l, 128)), b_i32(l, 8));
+    LLVMValueRef rest = b_sub(l, lost, b_shl(l, third, b_i32(l, 1))), opposite = b_eq(l, k, b_xor(l, missing, b_i32(l, 3)));
+    LLVMValueRef more = b_add(l, weight, b_select(l, opposite, rest, third));
+    return b_select(l, is_corner, b_select(l, b_eq(l, k, missing), b_i32(l, 0), more), weight);
+}
+
+/* Element number `k` (i32) of those around a position: bit d of it says low or high in dimension d. */
+static void tap(struct sampler *s, const struct ptx_tex_level *level, const struct position p[3], LLVMValueRef slice,
                         LLVMValueRef k, LLVMValueRef ret_words[4])
 {
     struct ptx_lower *l = s->l;
-    LLVMValueRef at[3] = { NULL, NULL, slice }, raw[3], outside = NULL, weight = NULL;
+    LLVMValueRef at[3] = { NULL, NULL, slice }, raw[3], outside = NULL;
     for (unsigned d = 0; d < s->t.way.dims; d++) {
-        LLVMValueRef high = flag(l, k, 1u << d);
-        LLVMValueRef i = b_add(l, p[d].low, b_zext(l, high, l->i32));
+        LLVMValueRef i = b_add(l, p[d].low, b_zext(l, flag(l, k, 1u << d), l->i32));
         if (s->args.offset[d])
             i = b_add(l, i, s->args.offset[d]);
         raw[d] = i;
         at[d] = resolve(s, d, i, level->size[d], &outside);
-        LLVMValueRef w = b_select(l, high, p[d].fraction, b_fsub(l, real(l, 1), p[d].fraction));
-        weight = weight ? b_fmul(l, weight, w) : w;
     }
     if (s->t.way.cube && s->linear) {
         LLVMValueRef on = flag(l, s->t.sampler, AW_SAMPLER_SEAMLESS), beyond = seamless(s, raw, level->size[0]);
@@ -266,7 +305,6 @@ static LLVMValueRef tap(struct sampler *s, const struct ptx_tex_level *level, co
     border_apply(s, outside, ret_words);
     if (s->t.way.compare)
         depth_compare(s, ret_words);
-    return weight;
 }
 
 struct loop {
@@ -328,7 +366,9 @@ static void sample_level(struct sampler *s, LLVMValueRef index, LLVMValueRef sli
         return;
     }
     struct loop loop = loop_begin(l);
-    LLVMValueRef words[4], weight = tap(s, &level, p, slice, loop.k, words);
+    LLVMValueRef words[4], weight = way->cube ? weight_at_corner(s, p, loop.k, level.size[0]) : weight_of(s, p, loop.k);
+    weight = b_fmul(l, b_uitofp(l, weight, l->f32), real(l, 1.0 / 256));
+    tap(s, &level, p, slice, loop.k, words);
     for (unsigned i = 0; i < 4; i++)
         ret_words[i] = way->mode == PTX_TEX_GATHER ? b_select(l, gather_is(l, loop.k, i), words[way->component], loop.acc[i])
                                                    : add_weighted(l, s->linear, weight, words[i], loop.acc[i]);
@@ -367,25 +407,43 @@ static void face_gradient(struct sampler *s, LLVMValueRef *d)
     }
 }
 
-/* Half the logarithm of the longer gradient's squared length, in elements of level 0. */
+/* A gradient's length, of three dimensions its square.  NVIDIA's cards take the longer part and 3/8 of the shorter one. */
+static LLVMValueRef gradient_length(struct sampler *s, LLVMValueRef v[3])
+{
+    struct ptx_lower *l = s->l;
+    LLVMValueRef part[3], x;
+    for (unsigned d = 0; d < s->t.way.dims; d++)
+        part[d] = b_unary(l, "llvm.fabs", v[d]);
+    if (s->t.way.dims == 1)
+        return part[0];
+    if (s->t.way.dims == 3) {
+        x = b_fma(l, part[1], part[1], b_fmul(l, part[0], part[0]));
+        return b_fma(l, part[2], part[2], x);
+    }
+    LLVMValueRef first = b_fcmp(l, LLVMRealOGT, part[0], part[1]);
+    x = b_select(l, first, part[1], part[0]);
+    return b_fma(l, x, real(l, 0.375), b_select(l, first, part[0], part[1]));
+}
+
+/* The logarithm of the longer gradient's length, in elements of level 0. */
 static LLVMValueRef lod_of_gradients(struct sampler *s)
 {
     struct ptx_lower *l = s->l;
     struct ptx_tex_level level = ptx_tex_level_read(l, s->t.desc, NULL);
     LLVMValueRef normalized = s->t.way.cube ? b_bool(l, true) : flag(l, s->t.sampler, AW_SAMPLER_NORMALIZED);
-    LLVMValueRef square[2] = { real(l, 0), real(l, 0) };
+    LLVMValueRef x[3], y[3];
     if (s->t.way.cube) {
         face_gradient(s, s->args.dx);
         face_gradient(s, s->args.dy);
     }
     for (unsigned d = 0; d < s->t.way.dims; d++) {
         LLVMValueRef n = b_select(l, normalized, b_uitofp(l, level.size[d], l->f32), real(l, 1));
-        LLVMValueRef x = b_fmul(l, s->args.dx[d], n), y = b_fmul(l, s->args.dy[d], n);
-        square[0] = b_fma(l, x, x, square[0]);
-        square[1] = b_fma(l, y, y, square[1]);
+        x[d] = b_fmul(l, s->args.dx[d], n);
+        y[d] = b_fmul(l, s->args.dy[d], n);
     }
-    LLVMValueRef longer = b_select(l, b_fcmp(l, LLVMRealOGT, square[0], square[1]), square[0], square[1]);
-    return b_fmul(l, log2_of(l, longer), real(l, 0.5));
+    LLVMValueRef across = gradient_length(s, x), down = gradient_length(s, y);
+    LLVMValueRef lod = log2_of(l, b_select(l, b_fcmp(l, LLVMRealOGT, across, down), across, down));
+    return s->t.way.dims == 3 ? b_fmul(l, lod, real(l, 0.5)) : lod;
 }
 
 /* The level of detail within the texture's levels, biased and clamped. */
@@ -401,21 +459,24 @@ static LLVMValueRef lod_final(struct sampler *s, LLVMValueRef lod)
     return b_select(l, b_fcmp(l, LLVMRealOLT, lod, last), lod, last);
 }
 
-/* One level or two of them blended, by the level of detail. */
+/* One level, or two of them blended by the level of detail, whose parts are weighted first. */
 static void sample_mipmap(struct sampler *s, LLVMValueRef lod, LLVMValueRef slice, LLVMValueRef ret_words[4])
 {
     struct ptx_lower *l = s->l;
     LLVMValueRef linear = flag(l, s->t.sampler, AW_SAMPLER_MIP_LINEAR);
     lod = lod_final(s, lod);
     LLVMValueRef nearest = LLVMBuildFPToSI(l->builder, b_unary(l, "llvm.floor", b_fadd(l, lod, real(l, 0.5))), l->i32, "");
-    LLVMValueRef fixed = b_unary(l, "llvm.floor", b_fma(l, lod, real(l, 256), real(l, 0.5)));
+    LLVMValueRef half = real(l, s->t.way.mode == PTX_TEX_GRAD ? 0 : 0.5); /* of a 256th: what was measured is cut off */
+    LLVMValueRef fixed = b_unary(l, "llvm.floor", b_fma(l, lod, real(l, 256), half));
     LLVMValueRef q = LLVMBuildFPToSI(l->builder, fixed, l->i32, ""), low = b_lshr(l, q, b_i32(l, 8));
-    LLVMValueRef fraction = b_fmul(l, b_uitofp(l, b_and(l, q, b_i32(l, 255)), l->f32), real(l, 1.0 / 256));
-    LLVMValueRef two = b_and(l, linear, b_fcmp(l, LLVMRealOGT, fraction, real(l, 0)));
+    LLVMValueRef fraction = b_and(l, q, b_i32(l, 255)), two = b_and(l, linear, b_ne(l, fraction, b_i32(l, 0)));
     struct loop loop = loop_begin(l);
-    LLVMValueRef words[4], high = b_ne(l, loop.k, b_i32(l, 0));
+    LLVMValueRef words[4], high = b_ne(l, loop.k, b_i32(l, 0)), all = b_i32(l, 256);
+    s->weight = b_select(l, two, b_select(l, high, fraction, b_sub(l, all, fraction)), all);
     sample_level(s, b_add(l, b_select(l, linear, low, nearest), loop.k), slice, words);
-    LLVMValueRef weight = b_select(l, high, fraction, b_fsub(l, real(l, 1), fraction));
+    LLVMValueRef weight = b_fmul(l, b_uitofp(l, s->weight, l->f32), real(l, 1.0 / 256));
+    if (s->linear)
+        weight = b_select(l, s->linear, real(l, 1), weight); /* a level's elements had their parts of it */
     for (unsigned i = 0; i < 4; i++)
         ret_words[i] = add_weighted(l, two, weight, words[i], loop.acc[i]);
     loop_end(l, &loop, b_select(l, two, b_i32(l, 2), b_i32(l, 1)), ret_words);
@@ -442,6 +503,26 @@ static void sample_fetch(struct sampler *s, LLVMValueRef slice, LLVMValueRef ret
         ret_words[i] = b_select(l, out, b_i32(l, 0), ret_words[i]);
 }
 
+/* Fractions: signed ones end at -1, and what was filtered has 16 bits, as NVIDIA's filters have. */
+static void round_fractions(struct sampler *s, LLVMValueRef words[4])
+{
+    struct ptx_lower *l = s->l;
+    LLVMValueRef is_signed = flag(l, s->t.format, AW_TEXEL_SIGNED);
+    LLVMValueRef is_curve = flag(l, s->t.format, AW_TEXEL_SRGB), most = b_select(l, is_signed, real(l, 32767), real(l, 65535));
+    LLVMValueRef filtered = b_and(l, s->linear ? s->linear : b_bool(l, false), b_not(l, is_curve));
+    struct ptx_if fraction = ptx_if_begin(l, flag(l, s->t.format, AW_TEXEL_NORMALIZED));
+    LLVMValueRef rounded[4];
+    for (unsigned i = 0; i < 4; i++) {
+        LLVMValueRef f = b_bitcast(l, words[i], l->f32), q = b_fdiv(l, b_unary(l, "llvm.rint", b_fmul(l, f, most)), most);
+        f = b_select(l, filtered, q, f);
+        LLVMValueRef below = b_and(l, is_signed, b_fcmp(l, LLVMRealOLT, f, real(l, -1)));
+        rounded[i] = ptx_to_bits(l, b_select(l, below, real(l, -1), f));
+    }
+    LLVMBasicBlockRef from_rounded = ptx_if_else(l, &fraction), from_other = ptx_if_end(l, &fraction);
+    for (unsigned i = 0; i < 4; i++)
+        words[i] = ptx_phi2(l, rounded[i], from_rounded, words[i], from_other);
+}
+
 static void sample(struct sampler *s, LLVMValueRef ret_words[4])
 {
     struct ptx_lower *l = s->l;
@@ -458,6 +539,8 @@ static void sample(struct sampler *s, LLVMValueRef ret_words[4])
         sample_mipmap(s, lod, slice, ret_words);
     else
         sample_level(s, NULL, slice, ret_words);
+    if (!way->integer)
+        round_fractions(s, ret_words);
 }
 
 /* ---- Functions */
@@ -511,7 +594,7 @@ static void arg_bind(void *user, LLVMValueRef *arg, LLVMTypeRef type)
 static void function_fill(struct ptx_lower *outer, const struct ptx_tex_way *way, LLVMValueRef fn)
 {
     struct ptx_lower inner = *outer, *l = &inner;
-    struct sampler s = { .l = l, .t = { .way = *way } };
+    struct sampler s = { .l = l, .t = { .way = *way }, .weight = b_i32(l, 256) };
     struct arg_list list = { .fn = fn, .n = 2 };
     LLVMValueRef words[4];
     inner.fn = fn;

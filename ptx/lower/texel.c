@@ -130,7 +130,7 @@ static LLVMValueRef choose_real(struct ptx_lower *l, LLVMValueRef c, double a, d
     return b_select(l, c, b_real(l->f32, (float)a), b_real(l->f32, (float)b));
 }
 
-/* Channels of 8 and 16 bits as fractions of their largest value. */
+/* Channels of 8 and 16 bits as fractions of their largest value; the least signed one is below -1, until it is filtered. */
 static void normalize(struct ptx_lower *l, const struct ptx_tex *t, LLVMValueRef is8, LLVMValueRef is_signed, LLVMValueRef c[4])
 {
     LLVMValueRef most = b_select(l, is_signed, choose_real(l, is8, 127, 32767), choose_real(l, is8, 255, 65535));
@@ -139,9 +139,7 @@ static void normalize(struct ptx_lower *l, const struct ptx_tex *t, LLVMValueRef
     LLVMValueRef raw[4];
     for (unsigned i = 0; i < 4; i++) {
         raw[i] = c[i];
-        LLVMValueRef f = divided(l, b_sitofp(l, c[i], l->f32), most, reciprocal); /* unsigned ones are below 2^16 */
-        LLVMValueRef least = b_real(l->f32, -1);
-        c[i] = ptx_to_bits(l, b_select(l, b_fcmp(l, LLVMRealOLT, f, least), least, f));
+        c[i] = ptx_to_bits(l, divided(l, b_sitofp(l, c[i], l->f32), most, reciprocal)); /* unsigned ones are below 2^16 */
     }
     struct ptx_if srgb = ptx_if_begin(l, flag_of(l, t->format, AW_TEXEL_SRGB));
     LLVMValueRef table = b_inttoptr(l, PTX_TEX_FIELD(l, t->desc, l->i64, srgb), l->ptr[AS_CONST]), curved[3];

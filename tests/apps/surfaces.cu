@@ -234,11 +234,12 @@ static void try_errors()
     cudaArray_t a;
     cudaSurfaceObject_t s;
     cudaChannelFormatDesc format = cudaCreateChannelDesc<int>();
-    CHECK(cudaMallocArray(&a, &format, W, H)); // not made for surfaces
+    CHECK(cudaMallocArray(&a, &format, W, H)); // not made for surfaces, and taken
     cudaResourceDesc resource = {};
     resource.resType = cudaResourceTypeArray;
     resource.res.array.array = a;
-    CHECK_ERR(cudaCreateSurfaceObject(&s, &resource), cudaErrorInvalidValue);
+    CHECK(cudaCreateSurfaceObject(&s, &resource));
+    CHECK(cudaDestroySurfaceObject(s));
     resource.resType = cudaResourceTypeLinear;
     CHECK_ERR(cudaCreateSurfaceObject(&s, &resource), cudaErrorInvalidValue);
     cudaGetLastError();
