@@ -117,10 +117,11 @@ static LLVMValueRef compute_fma(struct ptx_lower *l, const struct ptx_instr *in,
 bool ptx_lower_fma(struct ptx_lower *l, const struct ptx_instr *in) { return apply(l, in, 3, compute_fma); }
 
 /* fma.oob: 0 where a factor is the NaN that a tensor copy fills in for elements out of bounds.  The manual does not print its
- * value; it is 0x7ff7 in both formats of 16 bits. */
+ * value; it is 0x7ff7 in both formats of 16 bits, whatever its sign. */
 static LLVMValueRef compute_fma_oob(struct ptx_lower *l, const struct ptx_instr *in, enum ptx_type type, LLVMValueRef *v)
 {
-    LLVMValueRef a = ptx_to_bits(l, v[0]), b = ptx_to_bits(l, v[1]), oob = b_int(l->i16, 0x7ff7);
+    LLVMValueRef oob = b_int(l->i16, 0x7ff7), magnitude = b_int(l->i16, 0x7fff);
+    LLVMValueRef a = b_and(l, ptx_to_bits(l, v[0]), magnitude), b = b_and(l, ptx_to_bits(l, v[1]), magnitude);
     LLVMValueRef r = compute_fma(l, in, type, v);
     return b_select(l, b_or(l, b_eq(l, a, oob), b_eq(l, b, oob)), LLVMConstNull(LLVMTypeOf(r)), r);
 }

@@ -109,7 +109,7 @@ REFERENCE(sqrt_float, 1)
 enum { OOB_NAN = 0x7ff7 };
 static uint64_t fma_oob_element(const struct ptx_instr *in, const struct exact_format *f, const uint64_t *v)
 {
-    return v[0] == OOB_NAN || v[1] == OOB_NAN ? 0 : fma_float_element(in, f, v);
+    return (v[0] & 0x7fff) == OOB_NAN || (v[1] & 0x7fff) == OOB_NAN ? 0 : fma_float_element(in, f, v);
 }
 REFERENCE(fma_oob, 3)
 
