@@ -103,7 +103,7 @@ bool ptx_lower_setmaxnreg(struct ptx_lower *l, const struct ptx_instr *in)
     return true;
 }
 
-/* brkpt stops only under a debugger; there is none.  pmevent counts for a profiler; likewise. */
+/* pmevent counts for a profiler; there is none. */
 bool ptx_lower_nothing(struct ptx_lower *l, const struct ptx_instr *in)
 {
     return true;
