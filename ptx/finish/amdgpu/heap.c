@@ -391,13 +391,13 @@ void ptx_amdgpu_malloc(struct amdgpu *a, V *p)
     V result = var(a, b->i64);
     BB none = block(a), got = block(a), small = block(a), large = block(a);
     V heap = heap_find(a, ptx_amdgpu_env(a, p[1]), none);
-    V sane = b_ult(b, b_sub(b, p[0], b_i64(b, 1)), b_i64(b, (uint64_t)1 << 40)); /* not 0, and countable in pages */
-    unless(a, sane, none);
-    LLVMBuildCondBr(b->builder, b_icmp(b, LLVMIntULE, p[0], b_i64(b, AW_HEAP_SMALL_MAX)), small, large);
+    V size = b_binary(b, "llvm.umax", p[0], b_i64(b, 1)); /* none is some, as on NVIDIA's cards */
+    unless(a, b_icmp(b, LLVMIntULE, size, b_i64(b, (uint64_t)1 << 40)), none); /* countable in pages */
+    LLVMBuildCondBr(b->builder, b_icmp(b, LLVMIntULE, size, b_i64(b, AW_HEAP_SMALL_MAX)), small, large);
     enter(a, small);
-    small_take(a, heap, b_trunc(b, p[0], b->i32), result, got, none);
+    small_take(a, heap, b_trunc(b, size, b->i32), result, got, none);
     enter(a, large);
-    large_take(a, heap, p[0], result, got, none);
+    large_take(a, heap, size, result, got, none);
     enter(a, got);
     LLVMBuildRet(b->builder, b_inttoptr(b, get(a, result), b->ptr[AS_GENERIC]));
     enter(a, none);

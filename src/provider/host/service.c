@@ -163,7 +163,7 @@ void aw_host_trap(struct aw_host_block *block, uint32_t status, const char *what
 void *aw_host_heap_malloc(struct aw_host_block *block, uint64_t size)
 {
     aw_host_thread.service++;
-    void *p = size ? aw_host_heap_alloc((size_t)size) : NULL;
+    void *p = aw_host_heap_alloc(size ? (size_t)size : 1); /* none is some, as on NVIDIA's cards */
     aw_host_thread.service--;
     return p;
 }
