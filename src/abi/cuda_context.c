@@ -121,6 +121,8 @@ CUresult awcu_cuCtxCreate_v4(CUcontext *pctx, const CUctxCreateParams *ctxCreate
 CUresult awcu_cuCtxDestroy_v2(CUcontext ctx)
 {
     struct aw_ctx *found;
+    if (!ctx)
+        return CUDA_ERROR_INVALID_VALUE;
     enum aw_status status = cu_context(ctx, false, &found);
     return cu_result(status ? status : aw_ctx_destroy(found));
 }

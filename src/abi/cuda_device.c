@@ -202,11 +202,11 @@ CUresult awcu_cuDeviceGetByPCIBusId(CUdevice *dev, const char *pciBusId)
         return cu_result(status);
     if (!dev || !pciBusId)
         return CUDA_ERROR_INVALID_VALUE;
-    struct aw_device *device = aw_device_by_pci(pciBusId);
-    if (!device)
-        return CUDA_ERROR_INVALID_DEVICE;
-    *dev = device->ordinal;
-    return CUDA_SUCCESS;
+    struct aw_device *device;
+    status = aw_device_by_pci(pciBusId, &device);
+    if (status == AW_OK)
+        *dev = device->ordinal;
+    return cu_result(status);
 }
 
 /* ---- For libs/nvml. */

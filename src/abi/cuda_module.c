@@ -122,7 +122,7 @@ CUresult awcu_cuModuleGetFunction(CUfunction *hfunc, CUmodule hmod, const char *
     enum aw_status status = aw_core_ready();
     if (status)
         return cu_result(status);
-    if (!hfunc || !name)
+    if (!hfunc || !name || !*name)
         return CUDA_ERROR_INVALID_VALUE;
     struct aw_module *module = aw_module_from(hmod);
     status = module ? aw_module_function(module, name, &func) : AW_ERR_INVALID_HANDLE;

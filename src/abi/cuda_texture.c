@@ -113,11 +113,14 @@ CUresult awcu_cuTexObjectCreate(CUtexObject *pTexObject, const CUDA_RESOURCE_DES
     return cu_result(status);
 }
 
+/* What is no object is none afterwards: CUDA 13's driver has no complaint. */
 static CUresult object_destroy(enum aw_texture_kind kind, uint64_t handle)
 {
     struct aw_ctx *ctx;
     enum aw_status status = aw_ctx_current_any(&ctx);
-    return cu_result(status ? status : aw_texture_destroy(kind, handle));
+    if (status == AW_OK)
+        (void)aw_texture_destroy(kind, handle);
+    return cu_result(status);
 }
 
 static CUresult object_find(enum aw_texture_kind kind, uint64_t handle, const void *out, struct aw_tex_info *ret_info)

@@ -15,8 +15,10 @@ static enum aw_status kernel_params(const cudaKernelNodeParams *from, struct aw_
 {
     struct aw_ctx *ctx;
     struct aw_func *func;
-    if (!from || !from->func)
+    if (!from)
         return AW_ERR_INVALID_VALUE;
+    if (!from->func)
+        return AW_ERR_INVALID_DEVFUNC;
     enum aw_status status = aw_rt_ctx(&ctx);
     if (!status)
         status = aw_rt_func(ctx, from->func, &func);

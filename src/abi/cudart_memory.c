@@ -101,6 +101,21 @@ cudaError_t awrt_cudaHostAlloc(void **ret_pointer, size_t size, unsigned int fla
     return host_alloc(ret_pointer, size, flags);
 }
 
+/* Of nothing there is none, which is no error to CUDA's runtime. */
+cudaError_t awrt_cudaMallocManaged(void **ret_pointer, size_t size, unsigned int flags)
+{
+    struct aw_ctx *ctx;
+    uintptr_t address = 0;
+    if (!ret_pointer)
+        return cudaErrorInvalidValue;
+    enum aw_status status = aw_rt_ctx(&ctx);
+    if (!status && size)
+        status = aw_mem_alloc_managed(ctx, size, flags, &address);
+    if (!status)
+        *ret_pointer = (void *)address;
+    return aw_rt_error(status);
+}
+
 cudaError_t awrt_cudaMallocHost(void **ret_pointer, size_t size)
 {
     return host_alloc(ret_pointer, size, cudaHostAllocDefault);

@@ -96,7 +96,7 @@ static void sampler_write(const struct aw_tex_sampler *s, cudaTextureDesc *ret)
 
 /* ---- Texture objects */
 
-/* Reads that CUDA refuses with errors of their own: filtered integers, and 32 bits as fractions. */
+/* Reads that CUDA refuses with errors of their own: filtered integers, and 32 bits as fractions, floats of arrays too. */
 static cudaError_t reading_check(const struct aw_tex_info *info)
 {
     const struct aw_tex_resource *r = &info->resource;
@@ -104,6 +104,8 @@ static cudaError_t reading_check(const struct aw_tex_info *info)
                                    : r->type == AW_RESOURCE_MIPMAP && aw_mipmap_from(r->mipmap) ? r->mipmap->levels[0] : NULL;
     unsigned format = array ? array->shape.format : r->format;
     bool is_float = format == AW_FORMAT_HALF || format == AW_FORMAT_FLOAT, integer = info->sampler.flags & AW_TEX_READ_INTEGER;
+    if (array && format == AW_FORMAT_FLOAT && !integer)
+        return cudaErrorInvalidNormSetting;
     if (is_float || aw_block_format(format) || r->type == AW_RESOURCE_LINEAR ||
         (info->has_view && aw_view_is_block(info->view.format)))
         return cudaSuccess;

@@ -202,7 +202,9 @@ cudaError_t awrt_cudaGetDeviceFlags(unsigned int *flags)
     if (!flags)
         return cudaErrorInvalidValue;
     enum aw_status status = aw_rt_device(&device);
-    if (!status)
+    if (!status) {
         aw_primary_state(device, flags, &active);
+        *flags |= cudaDeviceMapHost; /* always so */
+    }
     return aw_rt_error(status);
 }

@@ -83,7 +83,7 @@ static bool extent_ok(const struct aw_array_shape *s)
 static enum aw_status shape_check(const struct aw_array_shape *s)
 {
     if (s->flags & ~(unsigned)AW_ARRAY_FLAGS)
-        return AW_ERR_NOT_SUPPORTED;
+        return s->flags & ~(unsigned)AW_ARRAY_KNOWN_FLAGS ? AW_ERR_INVALID_VALUE : AW_ERR_NOT_SUPPORTED;
     if (!aw_shape_element_bytes(s) || !extent_ok(s))
         return AW_ERR_INVALID_VALUE;
     if (aw_block_format(s->format) && (!s->height || (s->flags & AW_ARRAY_SURFACE)))

@@ -19,7 +19,8 @@ enum aw_array_format {
 /* CUDA_ARRAY3D_*'s numbers. */
 enum {
     AW_ARRAY_LAYERED = 1, AW_ARRAY_SURFACE = 2, AW_ARRAY_CUBE = 4, AW_ARRAY_GATHER = 8, AW_ARRAY_DEPTH = 16,
-    AW_ARRAY_COLOR = 32, AW_ARRAY_FLAGS = 63 /* those we do; sparse and deferred mapping are not among them */
+    AW_ARRAY_COLOR = 32, AW_ARRAY_FLAGS = 63, /* those we do; sparse and deferred mapping are not among them */
+    AW_ARRAY_KNOWN_FLAGS = 511
 };
 
 /* A format of compressed blocks: 4 x 4 texels are one element, of which copies know. */

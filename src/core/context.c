@@ -364,13 +364,15 @@ enum aw_status aw_ctx_limit_get(struct aw_ctx *ctx, int limit, size_t *ret_value
     return AW_OK;
 }
 
+enum { MOST_STACK = 512 << 10 }; /* of a thread, as CUDA's programming guide has it for every card */
+
 enum aw_status aw_ctx_limit_set(struct aw_ctx *ctx, int limit, size_t value)
 {
     if (limit < 0 || limit >= AW_CTX_LIMITS)
         return AW_ERR_INVALID_VALUE;
     if (limit >= LIMIT_COUNT_)
         return AW_ERR_UNSUPPORTED_LIMIT;
-    if (limit == LIMIT_L2_FETCH && value > 128)
+    if ((limit == LIMIT_L2_FETCH && value > 128) || (limit == LIMIT_STACK && value > MOST_STACK))
         return AW_ERR_INVALID_VALUE;
     if (limit == LIMIT_L2_PERSISTING)
         value = 0; /* no set-aside: what is granted may be less than asked */

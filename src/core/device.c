@@ -355,8 +355,8 @@ enum aw_status aw_device_peer_attribute(const struct aw_device *device, const st
 
 enum aw_status aw_device_peer_set(struct aw_device *device, const struct aw_device *peer, bool on)
 {
-    if (device == peer)
-        return AW_ERR_INVALID_DEVICE;
+    if (device == peer) /* nor is a device a peer of its own */
+        return on ? AW_ERR_NOT_SUPPORTED : AW_ERR_PEER_NOT_ENABLED;
     uint64_t bit = (uint64_t)1 << peer->ordinal;
     bool was = (__atomic_load_n(&device->peers, __ATOMIC_ACQUIRE) & bit) != 0;
     if (was == on)
@@ -381,21 +381,23 @@ void aw_device_pci_id(const struct aw_device *device, char *ret_text, size_t siz
              (unsigned)device->attr[AW_DEV_PCI_BUS], (unsigned)device->attr[AW_DEV_PCI_DEVICE]);
 }
 
-struct aw_device *aw_device_by_pci(const char *text)
+enum aw_status aw_device_by_pci(const char *text, struct aw_device **ret_device)
 {
     unsigned domain, bus, slot;
     if (sscanf(text, "%x:%x:%x", &domain, &bus, &slot) != 3) {
         domain = 0;
         if (sscanf(text, "%x:%x", &bus, &slot) != 2)
-            return NULL;
+            return AW_ERR_INVALID_VALUE;
     }
     for (int i = 0; i < aw_device_count(); i++) {
         const int *attr = devices[i].attr;
         if ((unsigned)attr[AW_DEV_PCI_DOMAIN] == domain && (unsigned)attr[AW_DEV_PCI_BUS] == bus &&
-            (unsigned)attr[AW_DEV_PCI_DEVICE] == slot)
-            return &devices[i];
+            (unsigned)attr[AW_DEV_PCI_DEVICE] == slot) {
+            *ret_device = &devices[i];
+            return AW_OK;
+        }
     }
-    return NULL;
+    return AW_ERR_INVALID_DEVICE;
 }
 
 /* ---- Faults. */

@@ -60,14 +60,15 @@ enum aw_status aw_device_attribute(const struct aw_device *device, int cu_attr, 
 
 /* "0000:65:00.0", NUL-terminated, cut to `size`. */
 void aw_device_pci_id(const struct aw_device *device, char *ret_text, size_t size);
-/* Parses "[domain:]bus:device[.function]", hexadecimal; NULL when it names no visible device. */
-struct aw_device *aw_device_by_pci(const char *text);
+/* Parses "[domain:]bus:device[.function]", hexadecimal.  AW_ERR_INVALID_VALUE for other text, AW_ERR_INVALID_DEVICE when it
+ * names no visible device. */
+enum aw_status aw_device_by_pci(const char *text, struct aw_device **ret_device);
 
 /* Can kernels and copies on `device` reach `peer`'s memory?  Never its own, as CUDA has it. */
 bool aw_device_peer_can(const struct aw_device *device, const struct aw_device *peer);
 /* A CUdevice_P2PAttribute by its number.  AW_ERR_INVALID_VALUE; AW_ERR_INVALID_DEVICE for a device and itself. */
 enum aw_status aw_device_peer_attribute(const struct aw_device *device, const struct aw_device *peer, int attr, int *ret_value);
-/* Begins or ends access.  AW_ERR_INVALID_DEVICE for a device and itself, AW_ERR_NOT_SUPPORTED where it cannot be,
+/* Begins or ends access.  AW_ERR_NOT_SUPPORTED where it cannot be, as of a device with itself,
  * AW_ERR_PEER_ENABLED, AW_ERR_PEER_NOT_ENABLED. */
 enum aw_status aw_device_peer_set(struct aw_device *device, const struct aw_device *peer, bool on);
 

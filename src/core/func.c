@@ -206,11 +206,12 @@ enum aw_status aw_code_occupancy(const struct aw_code *code, int block_threads, 
     return status;
 }
 
+/* Launch bounds do not count: CUDA tells of blocks beyond them, too. */
 static enum aw_status kernel_occupancy(const struct aw_func *func, int block_threads, size_t dynamic_shared, int *ret_blocks)
 {
-    int most, blocks = 0;
-    enum aw_status status = kernel_attribute(func, FUNC_MAX_THREADS, &most);
-    if (status == AW_OK && may_be_launched(func, block_threads, most, dynamic_shared))
+    int most = func->module->ctx->device->attr[AW_DEV_MAX_THREADS_PER_BLOCK], blocks = 0;
+    enum aw_status status = AW_OK;
+    if (may_be_launched(func, block_threads, most, dynamic_shared))
         status = aw_device_note(
             func->module->ctx->device,
             aw_provider->kernel_occupancy(func->kernel->static_shared, block_threads, dynamic_shared, &blocks));

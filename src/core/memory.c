@@ -402,14 +402,20 @@ enum aw_status aw_mem_host_register(struct aw_ctx *ctx, void *pointer, size_t si
     return status;
 }
 
+static bool registered_around(uintptr_t address)
+{
+    struct aw_mem mem;
+    return aw_mem_find(address, &mem) && mem.kind == AW_MEM_REGISTERED;
+}
+
 enum aw_status aw_mem_host_unregister(void *pointer)
 {
     enum aw_status refused;
     if (aw_capture_any() && aw_capture_refuse_unsafe(&refused))
         return refused;
     struct aw_mem *mem = pointer ? mem_take((uintptr_t)pointer, 1u << AW_MEM_REGISTERED) : NULL;
-    if (!mem)
-        return pointer ? AW_ERR_HOST_NOT_REGISTERED : AW_ERR_INVALID_VALUE;
+    if (!mem) /* inside of what is registered, but not where it begins, is a bad argument */
+        return !pointer || registered_around((uintptr_t)pointer) ? AW_ERR_INVALID_VALUE : AW_ERR_HOST_NOT_REGISTERED;
     aw_provider->device_sync(mem->ctx->device->native);
     enum aw_status status = mem_release(mem->ctx, mem->base, mem->kind);
     free(mem);
