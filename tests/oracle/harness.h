@@ -156,11 +156,21 @@ struct oracle_options {
     unsigned show;     /* failing lanes that are printed of each instance */
     unsigned lift;     /* run machine code that the assembler makes for this architecture; 0: the text */
     const char *emit;  /* folder: write the jobs' texts and run nothing */
+    const char *record; /* file: append what the lanes that ran were left with */
+    bool recorded;     /* compare with what oracle_answers_open has read */
     bool quiet;
 };
 /* Runs a job's instances and leaves their states in `states`.  False when the device is no longer usable. */
 bool oracle_job_run(const struct oracle_options *options, const struct oracle_combo *combos, struct oracle_instance *instances,
                     unsigned n, uint8_t *states, const char *planted);
+
+/* ---- Recorded answers (answers.c): results of lanes that ran, of another device.  Not thread-safe; workers are processes. */
+/* Reads a file of records; false when there is none in it. */
+bool oracle_answers_open(const char *path);
+/* An instance's record, NULL when it has none. */
+const uint8_t *oracle_answers_of(uint64_t key, size_t *ret_bytes);
+/* Appends a record, in one piece; false, and says so, when the file cannot be written. */
+bool oracle_answers_write(const char *path, uint64_t key, const void *bytes, size_t n);
 
 /* ---- Planted errors (plant.c): 0 when each was found */
 int oracle_plants(const struct oracle_options *options);

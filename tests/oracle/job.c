@@ -222,6 +222,12 @@ static void fill_member_masks(struct run *r, const struct oracle_plan *p, unsign
     }
 }
 
+/* An instance's name, as a number: its values come from it, and recorded answers go by it. */
+static uint64_t key_of(const struct run *r, const struct oracle_plan *p)
+{
+    return oracle_hash(r->options->seed + p->instance->variant * 2 + p->instance->part, p->combo->name);
+}
+
 static void fill(struct run *r)
 {
     struct oracle_rng rng = { r->options->seed ^ 0x5eed };
@@ -235,7 +241,7 @@ static void fill(struct run *r)
     fill_active(r);
     for (unsigned i = 0; i < r->job.n; i++) {
         const struct oracle_plan *p = &r->job.plans[i];
-        struct oracle_rng own = { oracle_hash(r->options->seed + p->instance->variant * 2 + p->instance->part, p->combo->name) };
+        struct oracle_rng own = { key_of(r, p) };
         for (unsigned w = 0; w < r->options->blocks * ORACLE_WARPS; w++) {
             fill_warp(r, p, w, &own);
             if (p->member_mask)
@@ -361,12 +367,12 @@ static unsigned bits_of(const struct oracle_plan *p, const struct oracle_operand
     return o->pred ? 1 : o->mem ? p->combo->vec * ptx_type_bits(p->combo->types[0]) : o->n_items * o->item_bits;
 }
 
-static void show_line(const struct run *r, uint32_t line)
+static void show_line(const struct run *r, const char *what, uint32_t line)
 {
     const char *text = r->job.text.ptr;
     for (uint32_t i = 1; i < line && text; i++)
         text = strchr(text, '\n') + 1;
-    printf("FAIL %.*s\n", (int)strcspn(text, "\n"), text);
+    printf("%s %.*s\n", what, (int)strcspn(text, "\n"), text);
 }
 
 static void show_lane(struct run *r, const struct oracle_plan *p, unsigned t, bool active, const struct oracle_lane *lane)
@@ -426,6 +432,80 @@ static bool check_lane(struct run *r, const struct oracle_plan *p, unsigned t, b
     return ok;
 }
 
+/* ---- Answers of another device */
+/* A lane's results, in whole bytes; the number of them. */
+static unsigned gather(struct run *r, const struct oracle_plan *p, unsigned t, const struct oracle_lane *lane, uint8_t *to)
+{
+    union oracle_value got;
+    unsigned n = 0;
+
+    for (unsigned k = 0; k < p->n_ops; k++) {
+        const struct oracle_operand *o = &p->ops[k];
+        unsigned bytes = o->mem ? ORACLE_CELL : (bits_of(p, o) + 7) / 8;
+        if (!o->written || o->sink)
+            continue;
+        check_operand(r, p, o, t, true, lane, 0, &got);
+        memcpy(to + n, &got, bytes);
+        n += bytes;
+        if (o->pair)
+            to[n++] = (uint8_t)get(r, r->out, o->pair_column, t, 4);
+    }
+    if (p->carry_in)
+        to[n++] = (uint8_t)get(r, r->out, p->carry_out_column, t, 4);
+    return n;
+}
+
+static const char *freedom_of(const struct oracle_plan *p, const struct oracle_lane *lane)
+{
+    return lane->undefined ? "open" : lane->any_nan ? "any NaN" : lane->may_vanish ? "may vanish"
+           : lane->abs_error > 0 || strcmp(p->combo->form->ulp, "0") != 0 ? "approximate" : "EXACT";
+}
+
+static void show_recorded(struct run *r, const struct oracle_plan *p, unsigned t, const struct oracle_lane *lane,
+                          const uint8_t *recorded, unsigned n)
+{
+    printf("    %s, recorded (bytes):", freedom_of(p, lane));
+    for (unsigned i = 0; i < n; i++)
+        printf(" %02x", recorded[i]);
+    printf("\n");
+    show_lane(r, p, t, true, lane);
+}
+
+/* What the other device has of an instance, and how many lanes differ from it. */
+struct answers {
+    const uint8_t *recorded;
+    size_t size, at;
+    unsigned differ;
+    struct aw_buf own;
+};
+
+static void answer(struct run *r, const struct oracle_plan *p, unsigned t, const struct oracle_lane *lane, struct answers *a)
+{
+    uint8_t bytes[ORACLE_OPERANDS * sizeof(union oracle_value)];
+    unsigned n = gather(r, p, t, lane, bytes);
+
+    if (r->options->record)
+        aw_buf_add(&a->own, bytes, n);
+    if (!a->recorded || a->at + n > a->size)
+        return;
+    if (memcmp(a->recorded + a->at, bytes, n) != 0) {
+        if (a->differ == 0)
+            show_line(r, "DIFF", p->instance->line);
+        if (a->differ++ < r->options->show)
+            show_recorded(r, p, t, lane, a->recorded + a->at, n);
+    }
+    a->at += n;
+}
+
+static void answers_end(struct run *r, const struct oracle_plan *p, struct answers *a)
+{
+    if (a->differ)
+        printf("    %u of %u lanes differ from what was recorded\n", a->differ, r->job.threads);
+    if (r->options->record)
+        oracle_answers_write(r->options->record, key_of(r, p), a->own.ptr ? a->own.ptr : "", a->own.len);
+    aw_buf_fini(&a->own);
+}
+
 /* A column behind the elements in it, for as long as it is. */
 static bool rest_unchanged(const struct run *r, unsigned column, unsigned bytes)
 {
@@ -461,10 +541,13 @@ static bool check_instance(struct run *r, unsigned index)
     oracle_warp_reference *warp = NULL;
     unsigned wrong = 0;
     bool guards = check_guards(r, p);
+    struct answers answers = { 0 };
 
+    if (r->options->recorded)
+        answers.recorded = oracle_answers_of(key_of(r, p), &answers.size);
     oracle_reference(p->combo->form->reference, &one, &warp);
     if (!guards && !r->options->quiet) {
-        show_line(r, p->instance->line);
+        show_line(r, "FAIL", p->instance->line);
         printf("    memory was written that belongs to no operand\n");
     }
     for (unsigned w = 0; w < r->options->blocks * ORACLE_WARPS; w++) {
@@ -480,15 +563,18 @@ static bool check_instance(struct run *r, unsigned index)
         if (warp && active)
             warp(r->instrs[index], active, lanes);
         for (unsigned lane = 0; lane < lanes_of_warp(w); lane++) {
+            if (active >> lane & 1)
+                answer(r, p, thread_of(w, lane), &lanes[lane], &answers);
             if (check_lane(r, p, thread_of(w, lane), active >> lane & 1, &lanes[lane]))
                 continue;
             if (!r->options->quiet && wrong == 0)
-                show_line(r, p->instance->line);
+                show_line(r, "FAIL", p->instance->line);
             if (!r->options->quiet && wrong < r->options->show)
                 show_lane(r, p, thread_of(w, lane), active >> lane & 1, &lanes[lane]);
             wrong++;
         }
     }
+    answers_end(r, p, &answers);
     if (wrong && !r->options->quiet)
         printf("    %u of %u lanes differ; seed %" PRIu64 "\n", wrong, r->job.threads, r->options->seed);
     return guards && !wrong;

@@ -16,7 +16,7 @@
 
 static const char usage[] = "usage: oracle [--seed N] [--blocks N] [--jobs N] [--sample N] [--show N] [--list] [--emit DIR] "
                             "[--table] [--plant] [--lift ARCH PTXAS]\n"
-                            "              [ROW|COMBINATION|MNEMONIC|SECTION]...\n";
+                            "              [--record FILE | --recorded FILE] [ROW|COMBINATION|MNEMONIC|SECTION]...\n";
 
 enum { MAX_WORKERS = 16, MAX_VARIANTS = 96, PER_JOB = 16, JOB_SECONDS = 300 };
 
@@ -39,6 +39,7 @@ struct oracle {
     uint8_t *states;
     unsigned workers, sample;
     bool list, table, plant;
+    const char *recorded; /* file of another device's answers */
 };
 
 static void *shared_memory(size_t size)
@@ -295,6 +296,10 @@ static bool argument(struct oracle *o, int argc, char **argv, int *i)
         oracle_device_lift(o->options.lift, argv[++*i]);
     } else if (!strcmp(arg, "--emit") && *i + 1 < argc)
         o->options.emit = argv[++*i];
+    else if (!strcmp(arg, "--record") && *i + 1 < argc)
+        o->options.record = argv[++*i];
+    else if (!strcmp(arg, "--recorded") && *i + 1 < argc)
+        o->recorded = argv[++*i];
     else if (!strcmp(arg, "--list"))
         o->list = true;
     else if (!strcmp(arg, "--table"))
@@ -392,6 +397,10 @@ int main(int argc, char **argv)
     }
     if (!o.options.blocks || !o.workers || o.workers > MAX_WORKERS || o.options.blocks > 64) {
         fputs("oracle: 1 to 64 blocks, 1 to 16 jobs\n", stderr);
+        return 2;
+    }
+    if (o.recorded && !(o.options.recorded = oracle_answers_open(o.recorded))) {
+        printf("oracle: %s holds no recorded answers\n", o.recorded);
         return 2;
     }
     if (o.table)
