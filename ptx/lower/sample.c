@@ -407,22 +407,24 @@ static void face_gradient(struct sampler *s, LLVMValueRef *d)
     }
 }
 
-/* A gradient's length, of three dimensions its square.  NVIDIA's cards take the longer part and 3/8 of the shorter one. */
+/* A gradient's length, as NVIDIA's cards measure it: the longest part and fractions of the others. */
 static LLVMValueRef gradient_length(struct sampler *s, LLVMValueRef v[3])
 {
     struct ptx_lower *l = s->l;
-    LLVMValueRef part[3], x;
+    LLVMValueRef part[3], longest, least;
     for (unsigned d = 0; d < s->t.way.dims; d++)
         part[d] = b_unary(l, "llvm.fabs", v[d]);
     if (s->t.way.dims == 1)
         return part[0];
-    if (s->t.way.dims == 3) {
-        x = b_fma(l, part[1], part[1], b_fmul(l, part[0], part[0]));
-        return b_fma(l, part[2], part[2], x);
-    }
-    LLVMValueRef first = b_fcmp(l, LLVMRealOGT, part[0], part[1]);
-    x = b_select(l, first, part[1], part[0]);
-    return b_fma(l, x, real(l, 0.375), b_select(l, first, part[0], part[1]));
+    longest = b_binary(l, "llvm.maxnum", part[0], part[1]);
+    least = b_binary(l, "llvm.minnum", part[0], part[1]);
+    if (s->t.way.dims == 2)
+        return b_fma(l, least, real(l, 3.0 / 8), longest);
+    LLVMValueRef other = b_binary(l, "llvm.minnum", longest, part[2]); /* the two that are not the longest */
+    longest = b_binary(l, "llvm.maxnum", longest, part[2]);
+    LLVMValueRef middle = b_binary(l, "llvm.maxnum", least, other);
+    least = b_binary(l, "llvm.minnum", least, other);
+    return b_fma(l, least, real(l, 1.0 / 4), b_fma(l, middle, real(l, 11.0 / 32), longest));
 }
 
 /* The logarithm of the longer gradient's length, in elements of level 0. */
@@ -442,8 +444,7 @@ static LLVMValueRef lod_of_gradients(struct sampler *s)
         y[d] = b_fmul(l, s->args.dy[d], n);
     }
     LLVMValueRef across = gradient_length(s, x), down = gradient_length(s, y);
-    LLVMValueRef lod = log2_of(l, b_select(l, b_fcmp(l, LLVMRealOGT, across, down), across, down));
-    return s->t.way.dims == 3 ? b_fmul(l, lod, real(l, 0.5)) : lod;
+    return log2_of(l, b_select(l, b_fcmp(l, LLVMRealOGT, across, down), across, down));
 }
 
 /* The level of detail within the texture's levels, biased and clamped. */
@@ -466,8 +467,7 @@ static void sample_mipmap(struct sampler *s, LLVMValueRef lod, LLVMValueRef slic
     LLVMValueRef linear = flag(l, s->t.sampler, AW_SAMPLER_MIP_LINEAR);
     lod = lod_final(s, lod);
     LLVMValueRef nearest = LLVMBuildFPToSI(l->builder, b_unary(l, "llvm.floor", b_fadd(l, lod, real(l, 0.5))), l->i32, "");
-    LLVMValueRef half = real(l, s->t.way.mode == PTX_TEX_GRAD ? 0 : 0.5); /* of a 256th: what was measured is cut off */
-    LLVMValueRef fixed = b_unary(l, "llvm.floor", b_fma(l, lod, real(l, 256), half));
+    LLVMValueRef fixed = b_unary(l, "llvm.floor", b_fmul(l, lod, real(l, 256)));
     LLVMValueRef q = LLVMBuildFPToSI(l->builder, fixed, l->i32, ""), low = b_lshr(l, q, b_i32(l, 8));
     LLVMValueRef fraction = b_and(l, q, b_i32(l, 255)), two = b_and(l, linear, b_ne(l, fraction, b_i32(l, 0)));
     struct loop loop = loop_begin(l);
@@ -503,24 +503,34 @@ static void sample_fetch(struct sampler *s, LLVMValueRef slice, LLVMValueRef ret
         ret_words[i] = b_select(l, out, b_i32(l, 0), ret_words[i]);
 }
 
-/* Fractions: signed ones end at -1, and what was filtered has 16 bits, as NVIDIA's filters have. */
-static void round_fractions(struct sampler *s, LLVMValueRef words[4])
+/* What was filtered is rounded as NVIDIA's filters do: halves to halves, fractions to 16 bits, but those with the sRGB curve.
+ * Signed fractions end at -1. */
+static LLVMValueRef rounded(struct sampler *s, LLVMValueRef v, LLVMValueRef is_signed, LLVMValueRef filtered)
 {
     struct ptx_lower *l = s->l;
-    LLVMValueRef is_signed = flag(l, s->t.format, AW_TEXEL_SIGNED);
-    LLVMValueRef is_curve = flag(l, s->t.format, AW_TEXEL_SRGB), most = b_select(l, is_signed, real(l, 32767), real(l, 65535));
-    LLVMValueRef filtered = b_and(l, s->linear ? s->linear : b_bool(l, false), b_not(l, is_curve));
-    struct ptx_if fraction = ptx_if_begin(l, flag(l, s->t.format, AW_TEXEL_NORMALIZED));
-    LLVMValueRef rounded[4];
+    LLVMValueRef most = b_select(l, is_signed, real(l, 32767), real(l, 65535));
+    LLVMValueRef steps = b_fdiv(l, b_unary(l, "llvm.rint", b_fmul(l, v, most)), most), least = real(l, -1);
+    v = b_select(l, filtered, steps, v);
+    return b_select(l, b_and(l, is_signed, b_fcmp(l, LLVMRealOLT, v, least)), least, v);
+}
+
+static void round_result(struct sampler *s, LLVMValueRef words[4])
+{
+    struct ptx_lower *l = s->l;
+    LLVMValueRef no = b_bool(l, false), linear = s->linear ? s->linear : no, is_float = flag(l, s->t.format, AW_TEXEL_FLOAT);
+    LLVMValueRef bytes2 = b_eq(l, b_and(l, b_lshr(l, s->t.format, b_i32(l, AW_TEXEL_CHANNEL_SHIFT)), b_i32(l, 3)), b_i32(l, 1));
+    LLVMValueRef half = b_and(l, linear, b_and(l, is_float, bytes2)), is_signed = flag(l, s->t.format, AW_TEXEL_SIGNED);
+    LLVMValueRef curve = flag(l, s->t.format, AW_TEXEL_SRGB), other[4];
+    struct ptx_if some = ptx_if_begin(l, b_or(l, half, flag(l, s->t.format, AW_TEXEL_NORMALIZED)));
     for (unsigned i = 0; i < 4; i++) {
-        LLVMValueRef f = b_bitcast(l, words[i], l->f32), q = b_fdiv(l, b_unary(l, "llvm.rint", b_fmul(l, f, most)), most);
-        f = b_select(l, filtered, q, f);
-        LLVMValueRef below = b_and(l, is_signed, b_fcmp(l, LLVMRealOLT, f, real(l, -1)));
-        rounded[i] = ptx_to_bits(l, b_select(l, below, real(l, -1), f));
+        LLVMValueRef f = b_bitcast(l, words[i], l->f32), plain = i == 3 ? no : curve; /* the curve is not alpha's */
+        LLVMValueRef narrow = b_fpext(l, b_fptrunc(l, f, l->f16), l->f32);
+        f = b_select(l, is_float, narrow, rounded(s, f, is_signed, b_and(l, linear, b_not(l, plain))));
+        other[i] = ptx_to_bits(l, f);
     }
-    LLVMBasicBlockRef from_rounded = ptx_if_else(l, &fraction), from_other = ptx_if_end(l, &fraction);
+    LLVMBasicBlockRef from_some = ptx_if_else(l, &some), from_none = ptx_if_end(l, &some);
     for (unsigned i = 0; i < 4; i++)
-        words[i] = ptx_phi2(l, rounded[i], from_rounded, words[i], from_other);
+        words[i] = ptx_phi2(l, other[i], from_some, words[i], from_none);
 }
 
 static void sample(struct sampler *s, LLVMValueRef ret_words[4])
@@ -540,7 +550,7 @@ static void sample(struct sampler *s, LLVMValueRef ret_words[4])
     else
         sample_level(s, NULL, slice, ret_words);
     if (!way->integer)
-        round_fractions(s, ret_words);
+        round_result(s, ret_words);
 }
 
 /* ---- Functions */

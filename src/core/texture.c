@@ -234,6 +234,17 @@ static enum aw_status apply_view(struct aw_texture *desc, const struct aw_tex_in
 
 /* ---- Samplers */
 
+/* A border's channel as elements of the format would have it: fractions in its steps, none beyond its ends. */
+static float border_of(uint32_t format, float v)
+{
+    if (!(format & AW_TEXEL_NORMALIZED) || format >> AW_TEXEL_BLOCK_SHIFT & 15)
+        return v;
+    bool is_signed = format & AW_TEXEL_SIGNED, wide = format >> AW_TEXEL_CHANNEL_SHIFT & 3;
+    float most = is_signed ? (wide ? 32767 : 127) : (wide ? 65535 : 255), least = is_signed ? -1 : 0;
+    v = v > least ? v < 1 ? v : 1 : least; /* no number is the least */
+    return (float)(int)(v * most + (v < 0 ? -0.5f : 0.5f)) / most;
+}
+
 static enum aw_status set_sampler(struct aw_texture *desc, const struct aw_tex_info *info)
 {
     const struct aw_tex_sampler *s = &info->sampler;
@@ -258,7 +269,10 @@ static enum aw_status set_sampler(struct aw_texture *desc, const struct aw_tex_i
     desc->lod_bias = s->lod_bias;
     desc->lod_min = s->lod_min;
     desc->lod_max = s->lod_max;
-    memcpy(desc->border, s->border, sizeof desc->border);
+    for (unsigned i = 0; i < 4; i++) {
+        float v = border_of(desc->format, s->border[i]);
+        memcpy(&desc->border[i], &v, sizeof v);
+    }
     return AW_OK;
 }
 

@@ -25,7 +25,9 @@ struct Rules {
     cudaTextureAddressMode mode[3];
     bool normalized, linear;
     float border[4];
-    float most; // what 16 bits of a fraction reach, 0: it is none
+    float most;   // what 16 bits of a fraction reach, 0: it is none
+    int steps;    // of the element's fractions
+    bool halves;
 };
 
 static bool resolve(int *i, int n, cudaTextureAddressMode mode)
@@ -56,8 +58,14 @@ static float4 texel(Image &image, const Rules &r, const int at[3], int dims, int
     int i[3] = { 0, 0, slice }, size[3] = { image.w, image.h, image.d };
     for (int d = 0; d < dims; d++) {
         i[d] = at[d];
-        if (!resolve(&i[d], size[d], r.mode[d]))
-            return make_float4(r.border[0], r.border[1], r.border[2], r.border[3]);
+        if (!resolve(&i[d], size[d], r.mode[d])) {
+            float4 b = make_float4(r.border[0], r.border[1], r.border[2], r.border[3]);
+            for (int c = 0; r.steps && c < 4; c++) { // as elements would have it
+                float *v = &b.x + c;
+                *v = roundf(std::min(std::max(*v, r.most == 32767 ? -1.0f : 0.0f), 1.0f) * r.steps) / r.steps;
+            }
+            return b;
+        }
     }
     return image(i[0], i[1], i[2]);
 }
@@ -79,6 +87,8 @@ static int weight_of(int all, const int *fraction, int dims, int k)
 
 static float rounded(const Rules &r, float v)
 {
+    if (r.halves && r.linear)
+        return __half2float(__float2half(v));
     if (!r.most)
         return v;
     if (r.linear)
@@ -330,7 +340,9 @@ template <class C, int N> static void try_format(const char *what, Geometry g, i
             for (int linear = 0; linear < 2; linear++) {
                 Rules r = { { modes[m], modes[(m + normalized) % (normalized ? 4 : 2)], modes[m] }, normalized != 0, linear != 0,
                             { 0.25f, -3, 7, 0.5f },
-                            !integer ? 0 : std::is_signed<C>::value ? 32767.0f : 65535.0f };
+                            !integer ? 0 : std::is_signed<C>::value ? 32767.0f : 65535.0f,
+                            !integer ? 0 : (1 << (8 * sizeof(C) - std::is_signed<C>::value)) - 1,
+                            std::is_same<C, __half>::value };
                 if (!all_modes)
                     r.mode[1] = r.mode[0];
                 cudaTextureObject_t t = make_texture(array, r, integer);
@@ -569,7 +581,7 @@ static void try_mipmap(bool mip_linear)
     CHECK(cudaMemcpy(out.data(), d_out, 2 * n * sizeof(float4), cudaMemcpyDeviceToHost));
     for (int i = 3; i < n; i++) {
         float lod = std::min(std::max(at[i].z + 0.25f, 0.5f), 3.5f), x[2] = { at[i].x, at[i].y };
-        int q = (int)floorf(fmaf(lod, 256, 0.5f)), low = q >> 8;
+        int q = (int)floorf(lod * 256), low = q >> 8;
         int f = q & 255;
         if (!mip_linear)
             low = (int)floorf(lod + 0.5f), f = 0;
