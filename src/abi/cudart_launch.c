@@ -175,27 +175,28 @@ cudaError_t awrt_cudaLaunchCooperativeKernel(const void *func, dim3 grid, dim3 b
 }
 
 /* CUDA 13 leaves these to the driver: a configuration is a bad argument, and what is no kernel a bad handle. */
-static cudaError_t error_13(cudaError_t error)
+static cudaError_t error_13(const void *func, cudaError_t error)
 {
-    return error == cudaErrorInvalidConfiguration    ? cudaErrorInvalidValue
+    return !func                                     ? error
+           : error == cudaErrorInvalidConfiguration    ? cudaErrorInvalidValue
            : error == cudaErrorInvalidDeviceFunction ? cudaErrorInvalidResourceHandle : error;
 }
 
 cudaError_t awrt_cudaLaunchKernel_v13(const void *func, dim3 grid, dim3 block, void **args, size_t shared, cudaStream_t stream)
 {
-    return error_13(awrt_cudaLaunchKernel(func, grid, block, args, shared, stream));
+    return error_13(func, awrt_cudaLaunchKernel(func, grid, block, args, shared, stream));
 }
 
 cudaError_t awrt___cudaLaunchKernel_v13(cudaKernel_t kernel, dim3 grid, dim3 block, void **args, size_t shared,
                                         cudaStream_t stream)
 {
-    return error_13(awrt___cudaLaunchKernel(kernel, grid, block, args, shared, stream));
+    return error_13(kernel, awrt___cudaLaunchKernel(kernel, grid, block, args, shared, stream));
 }
 
 cudaError_t awrt_cudaLaunchCooperativeKernel_v13(const void *func, dim3 grid, dim3 block, void **args, size_t shared,
                                                  cudaStream_t stream)
 {
-    return error_13(awrt_cudaLaunchCooperativeKernel(func, grid, block, args, shared, stream));
+    return error_13(func, awrt_cudaLaunchCooperativeKernel(func, grid, block, args, shared, stream));
 }
 
 static cudaError_t launch_config(const cudaLaunchConfig_t *config, const void *func, void **args, cudaStream_t default_stream)
@@ -284,7 +285,7 @@ cudaError_t awrt_cudaFuncGetAttributes_v12(cudaFuncAttributes_v12 *ret_attribute
 
 cudaError_t awrt_cudaFuncGetAttributes_v13(cudaFuncAttributes_v12 *ret_attributes, const void *symbol)
 {
-    return error_13(awrt_cudaFuncGetAttributes_v12(ret_attributes, symbol));
+    return error_13(symbol, awrt_cudaFuncGetAttributes_v12(ret_attributes, symbol));
 }
 
 cudaError_t awrt_cudaFuncGetAttributes(cudaFuncAttributes_v11 *ret_attributes, const void *symbol)
