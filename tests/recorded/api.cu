@@ -1,5 +1,5 @@
-// What calls of the runtime and driver API answer when they are used wrongly, or at their limits, and what ends a kernel: one line
-// a question.  tests/recorded/api.txt has what NVIDIA's libraries said; tests/recorded/run compares.
+// What calls of the runtime and driver API answer when they are used wrongly, or at their limits, and what ends a kernel: one
+// line a question.  tests/recorded/api.txt has what NVIDIA's libraries said; tests/recorded/run compares.
 //
 //     api [GROUP]      all groups, each in a process of its own, since some errors stay; or one
 // SPDX-License-Identifier: Apache-2.0
@@ -21,11 +21,11 @@ static const char *name(CUresult e)
     return s;
 }
 // The answer, and what cudaGetLastError says after it.
-#define ASK(call)                                                                                                                  \
-    do {                                                                                                                           \
-        auto e_ = (call);                                                                                                          \
-        cudaError_t last_ = cudaGetLastError();                                                                                    \
-        printf("%s -> %s%s%s\n", #call, name(e_), last_ ? ", last " : "", last_ ? name(last_) : "");                               \
+#define ASK(call)                                                                                    \
+    do {                                                                                             \
+        auto e_ = (call);                                                                            \
+        cudaError_t last_ = cudaGetLastError();                                                      \
+        printf("%s -> %s%s%s\n", #call, name(e_), last_ ? ", last " : "", last_ ? name(last_) : ""); \
     } while (0)
 #define SAY(expression) printf("%s = %lld\n", #expression, (long long)(expression))
 
@@ -419,8 +419,10 @@ static void modules()
     ASK(cuModuleLoadData(&m, ".version 7.0\n.target sm_70\n.address_size 64\n.visible .entry k() { nonsense.u32 %r1; }\n"));
     ASK(cuModuleLoadData(&m, ".version 99.0\n.target sm_70\n.address_size 64\n.visible .entry k() { ret; }\n"));
     ASK(cuModuleLoadData(&m, ".version 7.0\n.target sm_999\n.address_size 64\n.visible .entry k() { ret; }\n"));
-    ASK(cuModuleLoadData(&m, ".version 7.0\n.target sm_70\n.address_size 64\n.extern .func missing;\n.visible .entry k() { call missing; ret; }\n"));
-    ASK(cuModuleLoadData(&m, ".version 7.0\n.target sm_70\n.address_size 64\n.extern .func missing();\n.visible .entry k() { call missing, (); ret; }\n"));
+    ASK(cuModuleLoadData(&m, ".version 7.0\n.target sm_70\n.address_size 64\n.extern .func missing;\n"
+                             ".visible .entry k() { call missing; ret; }\n"));
+    ASK(cuModuleLoadData(&m, ".version 7.0\n.target sm_70\n.address_size 64\n.extern .func missing();\n"
+                             ".visible .entry k() { call missing, (); ret; }\n"));
     ASK(cuModuleLoadData(&m, ".version 8.6\n.target sm_100a\n.address_size 64\n.visible .entry k() { ret; }\n"));
     ASK(cuModuleLoadData(&m, ""));
     ASK(cuModuleLoadData(&m, "\177ELF rubbish that follows a magic number                                                    "));
@@ -463,7 +465,8 @@ static void modules()
     char log[2000] = "";
     CUjit_option options[] = { CU_JIT_ERROR_LOG_BUFFER, CU_JIT_ERROR_LOG_BUFFER_SIZE_BYTES };
     void *values[] = { log, (void *)sizeof log };
-    ASK(cuModuleLoadDataEx(&m, ".version 7.0\n.target sm_70\n.address_size 64\n.visible .entry k()\n{\n add.u32 %a, %b;\n}\n", 2, options, values));
+    ASK(cuModuleLoadDataEx(&m, ".version 7.0\n.target sm_70\n.address_size 64\n.visible .entry k()\n{\n add.u32 %a, %b;\n}\n", 2,
+                           options, values));
     SAY(strlen(log) > 0);
     CUlinkState link;
     ASK(cuLinkCreate(0, nullptr, nullptr, &link));
@@ -615,14 +618,16 @@ static void one_fault(int kind)
         return;
     cudaMalloc(&p, 4096);
     fault<<<1, 1, 64>>>(kind, p, 4096);
-    cudaError_t launched = cudaGetLastError(), sync = cudaDeviceSynchronize(), last = cudaGetLastError(), again = cudaGetLastError();
+    cudaError_t launched = cudaGetLastError(), sync = cudaDeviceSynchronize(), last = cudaGetLastError(),
+                again = cudaGetLastError();
     void *q;
     cudaError_t alloc = cudaMalloc(&q, 4), copy = cudaMemcpy(&q, p, 4, cudaMemcpyDeviceToHost), freed = cudaFree(p);
     cudaStream_t s;
     cudaError_t stream = cudaStreamCreate(&s), count = cudaGetDeviceCount(&kind), reset = cudaDeviceReset();
     cudaError_t after = cudaMalloc(&p, 4);
-    printf("launch %s, wait %s, last %s, again %s, malloc %s, copy %s, free %s, stream %s, count %s, reset %s, malloc %s\n", name(launched), name(sync),
-           name(last), name(again), name(alloc), name(copy), name(freed), name(stream), name(count), name(reset), name(after));
+    printf("launch %s, wait %s, last %s, again %s, malloc %s, copy %s, free %s, stream %s, count %s, reset %s, malloc %s\n",
+           name(launched), name(sync), name(last), name(again), name(alloc), name(copy), name(freed), name(stream), name(count),
+           name(reset), name(after));
 }
 
 int main(int argc, char **argv)

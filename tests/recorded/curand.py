@@ -32,7 +32,8 @@ def main():
     wishes = {
         'bits': ('curandGenerate', 4, ()), 'bits64': ('curandGenerateLongLong', 8, ()),
         'uniform': ('curandGenerateUniform', 4, ()), 'uniform_double': ('curandGenerateUniformDouble', 8, ()),
-        'normal': ('curandGenerateNormal', 4, (two(1), two(2))), 'normal_double': ('curandGenerateNormalDouble', 8, (one(1), one(2))),
+        'normal': ('curandGenerateNormal', 4, (two(1), two(2))),
+        'normal_double': ('curandGenerateNormalDouble', 8, (one(1), one(2))),
         'log_normal': ('curandGenerateLogNormal', 4, (two(0), two(1))),
         'poisson3': ('curandGeneratePoisson', 4, (one(3),)), 'poisson100': ('curandGeneratePoisson', 4, (one(100),)),
         'poisson5000': ('curandGeneratePoisson', 4, (one(5000),)),

@@ -51,12 +51,13 @@ template <class Question> static void asked(const char *name, Question question,
     fflush(stdout);
 }
 
-#define SHFL(mode, v, lane, c, mask)                                                                                                \
-    ({                                                                                                                             \
-        unsigned r_, p_;                                                                                                           \
-        asm volatile("{ .reg .pred p; shfl.sync." mode ".b32 %0|p, %2, %3, %4, %5; selp.u32 %1, 1, 0, p; }"                        \
-                     : "=r"(r_), "=r"(p_) : "r"(v), "r"(lane), "r"(c), "r"(mask));                                                 \
-        (uint64_t)p_ << 32 | r_;                                                                                                   \
+#define SHFL(mode, v, lane, c, mask)                                                                        \
+    ({                                                                                                      \
+        unsigned r_, p_;                                                                                    \
+        asm volatile("{ .reg .pred p; shfl.sync." mode ".b32 %0|p, %2, %3, %4, %5; selp.u32 %1, 1, 0, p; }" \
+                     : "=r"(r_), "=r"(p_)                                                                   \
+                     : "r"(v), "r"(lane), "r"(c), "r"(mask));                                               \
+        (uint64_t) p_ << 32 | r_;                                                                           \
     })
 
 static void shuffles()
@@ -165,23 +166,24 @@ static const uint64_t edges[] = { 0, 1, 0x7fffffff, 0x80000000, 0xffffffff, 0x10
                                   0x8000000000000000, 0xffffffffffffffff, 0x123456789abcdef0 };
 __constant__ uint64_t edge[10];
 
-#define CHAIN(setter, st, s3, user, ut, u3)                                                                                        \
-    asked("carry of " setter "." st " read by " user "." ut, [] __device__(unsigned t) -> uint64_t {                              \
-        uint64_t a = edge[t % 10], b = edge[(t / 10 + t) % 10], r, q;                                                              \
-        asm volatile("{ .reg ." st " d, x, y; .reg ." ut " e, f, g; .reg .u32 z; cvt." st ".u64 x, %2; cvt." st ".u64 y, %3;"      \
-                     " cvt." ut ".u64 f, %3; cvt." ut ".u64 g, %2; add.cc.u32 z, 0, 0; " setter "." st " d, x, y" s3 "; " user     \
-                     "." ut " e, f, g" u3 "; cvt.u64." st " %0, d; cvt.u64." ut " %1, e; }"                                        \
-                     : "=l"(r), "=l"(q) : "l"(a), "l"(b));                                                                          \
-        return r * 31 + q;                                                                                                         \
+#define CHAIN(setter, st, s3, user, ut, u3)                                                                                    \
+    asked("carry of " setter "." st " read by " user "." ut, [] __device__(unsigned t) -> uint64_t {                           \
+        uint64_t a = edge[t % 10], b = edge[(t / 10 + t) % 10], r, q;                                                          \
+        asm volatile("{ .reg ." st " d, x, y; .reg ." ut " e, f, g; .reg .u32 z; cvt." st ".u64 x, %2; cvt." st ".u64 y, %3;"  \
+                     " cvt." ut ".u64 f, %3; cvt." ut ".u64 g, %2; add.cc.u32 z, 0, 0; " setter "." st " d, x, y" s3 "; " user \
+                     "." ut " e, f, g" u3 "; cvt.u64." st " %0, d; cvt.u64." ut " %1, e; }"                                    \
+                     : "=l"(r), "=l"(q)                                                                                        \
+                     : "l"(a), "l"(b));                                                                                        \
+        return r * 31 + q;                                                                                                     \
     })
-#define CHAINS(setter, st, s3)                                                                                                     \
-    CHAIN(setter, st, s3, "addc", "u32", "");                                                                                      \
-    CHAIN(setter, st, s3, "subc", "u32", "");                                                                                      \
-    CHAIN(setter, st, s3, "madc.lo", "u32", ", g");                                                                                \
-    CHAIN(setter, st, s3, "madc.hi", "u32", ", g");                                                                                \
-    CHAIN(setter, st, s3, "addc", "u64", "");                                                                                      \
-    CHAIN(setter, st, s3, "subc", "u64", "");                                                                                      \
-    CHAIN(setter, st, s3, "addc", "s32", "");                                                                                      \
+#define CHAINS(setter, st, s3)                      \
+    CHAIN(setter, st, s3, "addc", "u32", "");       \
+    CHAIN(setter, st, s3, "subc", "u32", "");       \
+    CHAIN(setter, st, s3, "madc.lo", "u32", ", g"); \
+    CHAIN(setter, st, s3, "madc.hi", "u32", ", g"); \
+    CHAIN(setter, st, s3, "addc", "u64", "");       \
+    CHAIN(setter, st, s3, "subc", "u64", "");       \
+    CHAIN(setter, st, s3, "addc", "s32", "");       \
     CHAIN(setter, st, s3, "subc", "s64", "")
 
 static void carries()
@@ -201,12 +203,16 @@ static void carries()
     CHAINS("mad.hi.cc", "u64", ", x");
 }
 
-#define INT2(name, type, text)                                                                                                     \
-    asked(name, [] __device__(unsigned t) -> uint64_t {                                                                            \
-        uint64_t r;                                                                                                                \
-        asm volatile("{ .reg ." type " d, x, y; cvt." type ".u64 x, %1; cvt." type ".u64 y, %2; " text " cvt.u64." type " %0, d; }" \
-                     : "=l"(r) : "l"(edge[t % 10]), "l"(edge[t / 10]));                                                             \
-        return r;                                                                                                                  \
+#define INT2(name, type, text)                                                                                              \
+    asked(                                                                                                                  \
+        name,                                                                                                               \
+        [] __device__(unsigned t) -> uint64_t {                                                                             \
+            uint64_t r;                                                                                                     \
+            asm volatile("{ .reg ." type " d, x, y; cvt." type ".u64 x, %1; cvt." type ".u64 y, %2; " text " cvt.u64." type \
+                         " %0, d; }"                                                                                        \
+                         : "=l"(r)                                                                                          \
+                         : "l"(edge[t % 10]), "l"(edge[t / 10]));                                                           \
+            return r;                                                                                                       \
     }, 100)
 
 static void integers()
@@ -241,7 +247,8 @@ static void matrices()
         unsigned a[4], b[2];
         float d[4], c = t % 3 ? 1.0f : 16777216.0f;
         for (unsigned i = 0; i < 4; i++) {
-            __half2 h = __floats2half2_rn((t * 7 + i) % 5 ? 1.0f + t / 1024.f : 2048.f, (t + i) % 3 ? 6.1e-5f * (t + 1) : -2048.f);
+            __half2 h = __floats2half2_rn((t * 7 + i) % 5 ? 1.0f + t / 1024.f : 2048.f,
+                                          (t + i) % 3 ? 6.1e-5f * (t + 1) : -2048.f);
             memcpy(&a[i], &h, 4);
         }
         for (unsigned i = 0; i < 2; i++) {
@@ -317,8 +324,8 @@ static void planes()
         for (unsigned normalised = 0; normalised < 2; normalised++)
             for (unsigned linear = 0; linear < 2; linear++) {
                 char name[100];
-                cudaTextureObject_t tex = texture(array, (cudaTextureAddressMode)mode, linear ? cudaFilterModeLinear : cudaFilterModePoint,
-                                                  normalised);
+                cudaTextureObject_t tex = texture(array, (cudaTextureAddressMode)mode,
+                                                  linear ? cudaFilterModeLinear : cudaFilterModePoint, normalised);
                 snprintf(name, sizeof name, "tex.2d.f32 7 x 5 %s %s%s", modes[mode], linear ? "linear" : "point",
                          normalised ? " normalised" : "");
                 asked(name, [=] __device__(unsigned t) -> uint64_t {
@@ -335,7 +342,8 @@ static void planes()
     asked("tld4 of each of four", [=] __device__(unsigned t) -> uint64_t {
         float x = place(t, 0) * 7, y = place(t, 1) * 5;
         float4 g = tex2Dgather<float4>(tex, x, y, 0);
-        return __float_as_uint(g.x) * 3ull + __float_as_uint(g.y) * 5ull + __float_as_uint(g.z) * 7ull + __float_as_uint(g.w) * 11ull;
+        return __float_as_uint(g.x) * 3ull + __float_as_uint(g.y) * 5ull + __float_as_uint(g.z) * 7ull +
+               __float_as_uint(g.w) * 11ull;
     }, 64);
     asked("tex.2d.f32 at NaN, infinities and far places", [=] __device__(unsigned t) -> uint64_t {
         float far[] = { 1e10f, -1e10f, 1e30f, INFINITY, -INFINITY, NAN, 2147483648.f, -2147483904.f };
@@ -354,7 +362,8 @@ template <class Texel> static void formats(const char *name, cudaTextureReadMode
     cudaMallocArray(&array, &f, 9, 0);
     cudaMemcpy2DToArray(array, 0, 0, bytes, sizeof bytes, sizeof bytes, 1, cudaMemcpyHostToDevice);
     for (unsigned linear = 0; linear < 2; linear++) {
-        cudaTextureObject_t tex = texture(array, cudaAddressModeClamp, linear ? cudaFilterModeLinear : cudaFilterModePoint, true, read, srgb);
+        cudaTextureObject_t tex = texture(array, cudaAddressModeClamp, linear ? cudaFilterModeLinear : cudaFilterModePoint, true,
+                                          read, srgb);
         char text[100];
         snprintf(text, sizeof text, "tex.1d of %s%s%s", name, linear ? " linear" : "", srgb ? " sRGB" : "");
         asked(text, [=] __device__(unsigned t) -> uint64_t {
@@ -434,11 +443,16 @@ static void levels()
         desc.maxMipmapLevelClamp = 2.5f;
         desc.mipmapLevelBias = 0.125f;
         cudaCreateTextureObject(&tex, &res, &desc, nullptr);
-        asked(trilinear ? "tex.level.2d linear between levels" : "tex.level.2d nearest level", [=] __device__(unsigned t) -> uint64_t {
-            return __float_as_uint(tex2DLod<float>(tex, place(t, 0), place(t, 1), t / 16.f - 0.5f));
+        asked(
+            trilinear ? "tex.level.2d linear between levels" : "tex.level.2d nearest level",
+            [=] __device__(unsigned t) -> uint64_t {
+                return __float_as_uint(tex2DLod<float>(tex, place(t, 0), place(t, 1), t / 16.f - 0.5f));
         }, 64);
-        asked(trilinear ? "tex.grad.2d linear between levels" : "tex.grad.2d nearest level", [=] __device__(unsigned t) -> uint64_t {
-            return __float_as_uint(tex2DGrad<float>(tex, place(t, 0), place(t, 1), make_float2(t / 64.f, 0.01f), make_float2(0.f, t / 100.f)));
+        asked(
+            trilinear ? "tex.grad.2d linear between levels" : "tex.grad.2d nearest level",
+            [=] __device__(unsigned t) -> uint64_t {
+                return __float_as_uint(
+                    tex2DGrad<float>(tex, place(t, 0), place(t, 1), make_float2(t / 64.f, 0.01f), make_float2(0.f, t / 100.f)));
         }, 64);
         cudaDestroyTextureObject(tex);
     }
@@ -491,7 +505,8 @@ static void halves()
 
 static void curve()
 {
-    static const unsigned char pairs[8][2] = { { 0, 255 }, { 255, 0 }, { 1, 2 }, { 100, 101 }, { 30, 200 }, { 254, 255 }, { 7, 90 }, { 180, 60 } };
+    static const unsigned char pairs[8][2] = { { 0, 255 },  { 255, 0 },   { 1, 2 },  { 100, 101 },
+                                               { 30, 200 }, { 254, 255 }, { 7, 90 }, { 180, 60 } };
     cudaArray_t array;
     cudaChannelFormatDesc f = cudaCreateChannelDesc<uchar4>();
     uchar4 v[2];
@@ -500,7 +515,8 @@ static void curve()
         for (unsigned i = 0; i < 2; i++)
             v[i] = make_uchar4(pair[i], pair[i], pair[i], pair[i]);
         cudaMemcpy2DToArray(array, 0, 0, v, 8, 8, 1, cudaMemcpyHostToDevice);
-        cudaTextureObject_t tex = texture(array, cudaAddressModeClamp, cudaFilterModeLinear, false, cudaReadModeNormalizedFloat, true);
+        cudaTextureObject_t tex = texture(array, cudaAddressModeClamp, cudaFilterModeLinear, false, cudaReadModeNormalizedFloat,
+                                          true);
         char name[100];
         snprintf(name, sizeof name, "tex.1d of %u and %u, sRGB linear, in 256ths", pair[0], pair[1]);
         asked(name, [=] __device__(unsigned t) -> uint64_t {
@@ -542,15 +558,20 @@ static void more_levels()
     }, 128);
     asked("tex.grad.3d, levels hold their number: along one axis", [=] __device__(unsigned t) -> uint64_t {
         float g = (t + 16) / 256.f;
-        return __float_as_uint(tex3DGrad<float>(tex, .3f, .4f, .5f, make_float4(t % 3 == 0 ? g : 0, t % 3 == 1 ? g : 0, t % 3 == 2 ? g : 0, 0), make_float4(0, 0, 0, 0)));
+        return __float_as_uint(tex3DGrad<float>(tex, .3f, .4f, .5f,
+                                                make_float4(t % 3 == 0 ? g : 0, t % 3 == 1 ? g : 0, t % 3 == 2 ? g : 0, 0),
+                                                make_float4(0, 0, 0, 0)));
     }, 96);
     asked("tex.grad.3d, levels hold their number: along two", [=] __device__(unsigned t) -> uint64_t {
         float g = 0.25f, h = g * (t / 3) / 32.f;
-        return __float_as_uint(tex3DGrad<float>(tex, .3f, .4f, .5f, make_float4(t % 3 == 0 ? 0 : g, t % 3 == 1 ? 0 : t % 3 ? h : g, t % 3 == 2 ? 0 : h, 0), make_float4(0, 0, 0, 0)));
+        return __float_as_uint(tex3DGrad<float>(tex, .3f, .4f, .5f,
+                                                make_float4(t % 3 == 0 ? 0 : g, t % 3 == 1 ? 0 : t % 3 ? h : g,
+                                                            t % 3 == 2 ? 0 : h, 0), make_float4(0, 0, 0, 0)));
     }, 96);
     asked("tex.grad.3d, levels hold their number: along three", [=] __device__(unsigned t) -> uint64_t {
         float g = 0.25f;
-        return __float_as_uint(tex3DGrad<float>(tex, .3f, .4f, .5f, make_float4(g, g * (t % 10) / 10.f, g * (t / 10) / 10.f, 0), make_float4(0, 0, 0, 0)));
+        return __float_as_uint(tex3DGrad<float>(tex, .3f, .4f, .5f, make_float4(g, g * (t % 10) / 10.f, g * (t / 10) / 10.f, 0),
+                                                make_float4(0, 0, 0, 0)));
     }, 100);
     cudaDestroyTextureObject(tex);
     cudaFreeMipmappedArray(mips);
@@ -566,9 +587,11 @@ static void more_levels()
     for (unsigned anisotropy = 0; anisotropy < 17; anisotropy += 8) {
         desc.maxAnisotropy = anisotropy;
         cudaCreateTextureObject(&tex, &res, &desc, nullptr);
-        asked((std::string("tex.grad.2d, levels hold their number, anisotropy ") + std::to_string(anisotropy)).c_str(), [=] __device__(unsigned t) -> uint64_t {
-            float g = 0.0625f;
-            return __float_as_uint(tex2DGrad<float>(tex, .3f, .4f, make_float2(g * (t % 16) / 8.f, g * (t / 16 % 4) / 8.f), make_float2(g * (t / 64) / 4.f, g / 2)));
+        asked((std::string("tex.grad.2d, levels hold their number, anisotropy ") + std::to_string(anisotropy)).c_str(),
+              [=] __device__(unsigned t) -> uint64_t {
+                  float g = 0.0625f;
+                  return __float_as_uint(tex2DGrad<float>(tex, .3f, .4f, make_float2(g * (t % 16) / 8.f, g * (t / 16 % 4) / 8.f),
+                                                          make_float2(g * (t / 64) / 4.f, g / 2)));
         }, 256);
         cudaDestroyTextureObject(tex);
     }
@@ -622,7 +645,8 @@ static void surfaces()
     cudaCreateSurfaceObject(&s, &res);
     asked("suld.zero and clamp beyond the edges", [=] __device__(unsigned t) -> uint64_t {
         int x = (int)(t % 12) - 2, y = (int)(t / 12) - 1;
-        unsigned z = surf2Dread<unsigned>(s, x * 4, y, cudaBoundaryModeZero), c = surf2Dread<unsigned>(s, x * 4, y, cudaBoundaryModeClamp);
+        unsigned z = surf2Dread<unsigned>(s, x * 4, y, cudaBoundaryModeZero),
+                 c = surf2Dread<unsigned>(s, x * 4, y, cudaBoundaryModeClamp);
         return (uint64_t)z << 32 | c;
     }, 72);
     asked("sust.zero and clamp beyond the edges, then what is there", [=] __device__(unsigned t) -> uint64_t {
@@ -645,14 +669,16 @@ __global__ void say()
     const char *null = nullptr;
     double nan = __longlong_as_double(0x7ff8000000000000ll), minus = __longlong_as_double(0xfff8000000000000ll);
     printf("[%d][%5d][%-5d][%05d][%+d][% d][%x][%#X][%o][%u]\n", -1, 42, 42, 42, 42, 42, 0xbeef, 0xbeef, 8, 4000000000u);
-    printf("[%f][%e][%g][%G][%.3f][%10.2e][%-10g][%+.1f][%#g][%a]\n", 1.5, 12345.678, 1e-10, 1e20, 2.0 / 3, 1e100, 0.1, 1.25, 3.0, 0.5);
+    printf("[%f][%e][%g][%G][%.3f][%10.2e][%-10g][%+.1f][%#g][%a]\n", 1.5, 12345.678, 1e-10, 1e20, 2.0 / 3, 1e100, 0.1, 1.25, 3.0,
+           0.5);
     printf("[%f][%f][%f][%f][%5.1f][%F]\n", nan, minus, 1 / 0.0, -1 / 0.0, 1 / 0.0, nan);
     printf("[%s][%10s][%-10s][%.2s][%c][%5c]\n", "text", "text", "text", "text", 'c', 'd');
     printf("[%s]\n", null);
     printf("[%lld][%llx][%ld][%hd][%hhd][%zu]\n", 1ll << 40, ~0ull, 1l << 40, 70000, 300, (size_t)5);
     printf("[%p][%p]\n", (void *)0x1234abcd, nullptr);
     printf("[%%][%*d][%.*f][%-*d]\n", 6, 42, 2, 3.14159, 4, 7);
-    printf("%d %d %d %d %d %d %d %d %d %d %d %d %d %d %d %d %d %d %d %d\n", 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18, 19, 20);
+    printf("%d %d %d %d %d %d %d %d %d %d %d %d %d %d %d %d %d %d %d %d\n", 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16,
+           17, 18, 19, 20);
     printf("no end of line");
     int n = printf("[%d arguments of %s]\n", 2, "two");
     printf("[printf says %d][of nothing %d]\n", n, printf(""));

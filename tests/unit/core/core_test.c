@@ -139,7 +139,7 @@ Test(device, pci, .init = start)
     ok(awcu_cuDeviceGetByPCIBusId(&dev, "65:0"));
     eq(dev, 0);
     eq(awcu_cuDeviceGetByPCIBusId(&dev, "12:0"), CUDA_ERROR_INVALID_DEVICE);
-    eq(awcu_cuDeviceGetByPCIBusId(&dev, "nonsense"), CUDA_ERROR_INVALID_DEVICE);
+    eq(awcu_cuDeviceGetByPCIBusId(&dev, "nonsense"), CUDA_ERROR_INVALID_VALUE);
 }
 
 Test(device, fork_ends_it_in_the_child, .init = start_context)
