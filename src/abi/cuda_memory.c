@@ -437,6 +437,38 @@ CUresult awcu_cuDeviceSetMemPool(CUdevice dev, CUmemoryPool pool)
     return CUDA_SUCCESS;
 }
 
+/* Which device's pools are meant; there are none of the host's memory, nor of managed memory. */
+static CUresult pool_device(const CUmemLocation *location, CUmemAllocationType type, CUdevice *ret)
+{
+    if (!location || (type != CU_MEM_ALLOCATION_TYPE_PINNED && type != CU_MEM_ALLOCATION_TYPE_MANAGED))
+        return CUDA_ERROR_INVALID_VALUE;
+    if (location->type != CU_MEM_LOCATION_TYPE_DEVICE || type != CU_MEM_ALLOCATION_TYPE_PINNED)
+        return CUDA_ERROR_NOT_SUPPORTED;
+    *ret = location->id;
+    return CUDA_SUCCESS;
+}
+
+CUresult awcu_cuMemGetDefaultMemPool(CUmemoryPool *pool_out, const CUmemLocation *location, CUmemAllocationType type)
+{
+    CUdevice device;
+    CUresult status = pool_device(location, type, &device);
+    return status ? status : awcu_cuDeviceGetDefaultMemPool(pool_out, device);
+}
+
+CUresult awcu_cuMemGetMemPool(CUmemoryPool *pool, const CUmemLocation *location, CUmemAllocationType type)
+{
+    CUdevice device;
+    CUresult status = pool_device(location, type, &device);
+    return status ? status : awcu_cuDeviceGetMemPool(pool, device);
+}
+
+CUresult awcu_cuMemSetMemPool(const CUmemLocation *location, CUmemAllocationType type, CUmemoryPool pool)
+{
+    CUdevice device;
+    CUresult status = pool_device(location, type, &device);
+    return status ? status : awcu_cuDeviceSetMemPool(device, pool);
+}
+
 CUresult awcu_cuMemPoolCreate(CUmemoryPool *pool, const CUmemPoolProps *poolProps)
 {
     struct aw_device *device;

@@ -52,6 +52,14 @@ cudaError_t cudaMemcpyBatchAsync(void **dsts, const void **srcs, const size_t *s
                                  const cudaMemcpyAttributes *attrs, const size_t *attr_indices, size_t attr_count,
                                  cudaStream_t stream);
 #endif
+#if AW_MAJOR == 13
+cudaError_t cudaDeviceGetDefaultMemPool(cudaMemPool_t *pool, int device);
+cudaError_t cudaMemGetDefaultMemPool(cudaMemPool_t *pool, const cudaMemLocation *location, cudaMemAllocationType type);
+cudaError_t cudaMemGetMemPool(cudaMemPool_t *pool, const cudaMemLocation *location, cudaMemAllocationType type);
+cudaError_t cudaMemSetMemPool(const cudaMemLocation *location, cudaMemAllocationType type, cudaMemPool_t pool);
+cudaError_t cudaMemPoolCreate(cudaMemPool_t *pool, const cudaMemPoolProps *props);
+cudaError_t cudaMemPoolDestroy(cudaMemPool_t pool);
+#endif
 #if AW_MAJOR < 13
 cudaError_t cudaSetDoubleForDevice(double *value);
 cudaError_t cudaSetDoubleForHost(double *value);
@@ -396,6 +404,38 @@ static void launching(void)
     (void)cudaGetLastError();
 }
 
+#if AW_MAJOR == 13
+/* Pools by where their memory lies: those of a device are the ones that functions of devices give. */
+static void pools_of_places(void)
+{
+    const cudaMemLocation here = { CU_MEM_LOCATION_TYPE_DEVICE, 0 }, nowhere = { CU_MEM_LOCATION_TYPE_DEVICE, 99 },
+                          host = { CU_MEM_LOCATION_TYPE_HOST, 0 };
+    const cudaMemPoolProps props = { .allocType = CU_MEM_ALLOCATION_TYPE_PINNED, .location = here };
+    cudaMemPool_t usual = NULL, pool = NULL, made = NULL, untouched = (cudaMemPool_t)&usual;
+    EQUAL(cudaDeviceGetDefaultMemPool(&usual, 0), cudaSuccess);
+    EQUAL(cudaMemGetDefaultMemPool(&pool, &here, CU_MEM_ALLOCATION_TYPE_PINNED), cudaSuccess);
+    CHECK(usual && pool == usual);
+    EQUAL(cudaMemPoolCreate(&made, &props), cudaSuccess);
+    EQUAL(cudaMemSetMemPool(&here, CU_MEM_ALLOCATION_TYPE_PINNED, made), cudaSuccess);
+    EQUAL(cudaMemGetMemPool(&pool, &here, CU_MEM_ALLOCATION_TYPE_PINNED), cudaSuccess);
+    CHECK(made != usual && pool == made);
+    EQUAL(cudaMemGetDefaultMemPool(&pool, &here, CU_MEM_ALLOCATION_TYPE_PINNED), cudaSuccess);
+    CHECK(pool == usual);
+    EQUAL(cudaMemSetMemPool(&here, CU_MEM_ALLOCATION_TYPE_PINNED, usual), cudaSuccess);
+    EQUAL(cudaMemPoolDestroy(made), cudaSuccess);
+    pool = untouched;
+    EQUAL(cudaMemGetMemPool(&pool, &host, CU_MEM_ALLOCATION_TYPE_PINNED), cudaErrorNotSupported);
+    EQUAL(cudaMemGetMemPool(&pool, &here, CU_MEM_ALLOCATION_TYPE_MANAGED), cudaErrorNotSupported);
+    EQUAL(cudaMemGetMemPool(&pool, &here, CU_MEM_ALLOCATION_TYPE_INVALID), cudaErrorInvalidValue);
+    EQUAL(cudaMemGetMemPool(&pool, NULL, CU_MEM_ALLOCATION_TYPE_PINNED), cudaErrorInvalidValue);
+    EQUAL(cudaMemGetMemPool(NULL, &here, CU_MEM_ALLOCATION_TYPE_PINNED), cudaErrorInvalidValue);
+    EQUAL(cudaMemGetMemPool(&pool, &nowhere, CU_MEM_ALLOCATION_TYPE_PINNED), cudaErrorInvalidDevice);
+    EQUAL(cudaMemSetMemPool(&here, CU_MEM_ALLOCATION_TYPE_PINNED, NULL), cudaErrorInvalidValue);
+    EQUAL(cudaGetLastError(), cudaErrorInvalidValue);
+    CHECK(pool == untouched);
+}
+#endif
+
 int main(void)
 {
     devices();
@@ -406,6 +446,9 @@ int main(void)
     boxes();
     streams();
     launching();
+#if AW_MAJOR == 13
+    pools_of_places();
+#endif
     void *pointer;
     EQUAL(cudaDeviceReset(), cudaSuccess);
     EQUAL(cudaMalloc(&pointer, 16), cudaSuccess); /* a reset context begins anew */
