@@ -1,0 +1,159 @@
+/* DotEx, DotcEx, Nrm2Ex, AxpyEx, ScalEx: every type, steps of either sign, scalars on both sides.  Usage: vector_ex_test
+ * [quick] */
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <complex.h>
+
+#include "types.h"
+
+static cublasHandle_t handle;
+
+struct kind {
+    int type, real, scalar; /* of the vectors; their parts; of alpha and inside */
+};
+
+/* Element i of a vector of n, as BLAS counts with a step below 0. */
+static long place(long n, long i, long inc)
+{
+    return inc < 0 ? (i + 1 - n) * inc : i * inc;
+}
+
+static double _Complex element(const struct kind *k, const void *p, long i)
+{
+    if (k->type == k->real)
+        return type_get(k->real, p, i);
+    return CMPLX(type_get(k->real, p, 2 * i), type_get(k->real, p, 2 * i + 1));
+}
+
+static void near_to(const char *what, const struct kind *k, int type, const void *got, long i, double _Complex want, double slack)
+{
+    double _Complex v = element(&(struct kind){ type, type == k->type ? k->real : type, 0 }, got, i);
+    double error = type_error(k->real, cabs(want)) + slack;
+    check(cabs(v - want) <= error, "%s of type %d [%ld]: %.9g%+.9gi, not %.9g%+.9gi", what, k->type, i, creal(v), cimag(v),
+          creal(want), cimag(want));
+}
+
+struct vectors {
+    struct typed x, y;
+    long n, incx, incy;
+};
+
+static void reductions(const struct kind *k, const struct vectors *v, int on_device)
+{
+    static const char *const names[] = { "dot", "dotc", "nrm2" };
+    double _Complex sums[3] = { 0 };
+    double total = 0;
+    void *cell, *result;
+    unsigned char host[16];
+    for (long i = 0; i < v->n; i++) {
+        double _Complex x = element(k, v->x.host, place(v->n, i, v->incx)), y = element(k, v->y.host, place(v->n, i, v->incy));
+        sums[0] += x * y, sums[1] += conj(x) * y, sums[2] += creal(x) * creal(x) + cimag(x) * cimag(x);
+        total += cabs(x) * cabs(y);
+    }
+    sums[2] = v->incx > 0 ? sqrt(creal(sums[2])) : 0;
+    cudaMalloc(&cell, 16);
+    result = on_device ? cell : host;
+    for (int f = 0; f < 3; f++) {
+        int type = f == 2 ? k->real : k->type, inside = f == 2 && k->type != k->real ? k->real : k->scalar;
+        memset(host, 0x55, sizeof host), cudaMemcpy(cell, host, 16, 1);
+        int status = f == 0   ? cublasDotEx(handle, (int)v->n, v->x.device, k->type, (int)v->incx, v->y.device, k->type,
+                                            (int)v->incy, result, type, inside)
+                     : f == 1 ? cublasDotcEx(handle, (int)v->n, v->x.device, k->type, (int)v->incx, v->y.device, k->type,
+                                             (int)v->incy, result, type, inside)
+                              : cublasNrm2Ex(handle, (int)v->n, v->x.device, k->type, (int)v->incx, result, type, inside);
+        check(status == 0, "%s of type %d: status %d", names[f], k->type, status);
+        if (on_device)
+            cudaMemcpy(host, cell, 16, 2);
+        near_to(names[f], k, type, host, 0, sums[f], total * 1e-7);
+    }
+    cudaFree(cell);
+}
+
+static void updates(const struct kind *k, struct vectors *v, int on_device)
+{
+    const double alpha[2] = { 1.5, k->type == k->real ? 0 : -0.5 };
+    const float narrow[2] = { 1.5f, (float)alpha[1] };
+    const void *scalar = k->real == CUDA_R_64F ? (const void *)alpha : narrow;
+    double _Complex a = CMPLX(alpha[0], alpha[1]);
+    size_t words = (size_t)v->y.n * type_bytes(v->y.type);
+    void *cell, *got = malloc(words);
+    cudaMalloc(&cell, 16), cudaMemcpy(cell, scalar, 16 / (k->real == CUDA_R_64F ? 1 : 2), 1);
+    if (on_device)
+        scalar = cell;
+    int status = cublasAxpyEx(handle, (int)v->n, scalar, k->scalar, v->x.device, k->type, (int)v->incx, v->y.device, k->type,
+                              (int)v->incy, k->scalar);
+    check(status == 0, "axpy of type %d: status %d", k->type, status);
+    cudaMemcpy(got, v->y.device, words, 2);
+    for (long i = 0; i < v->n; i++) {
+        long at = place(v->n, i, v->incy);
+        near_to("axpy", k, k->type, got, at, element(k, v->y.host, at) + a * element(k, v->x.host, place(v->n, i, v->incx)), 0);
+    }
+    status = cublasScalEx(handle, (int)v->n, scalar, k->scalar, v->x.device, k->type, (int)v->incx, k->scalar);
+    check(status == 0, "scal of type %d: status %d", k->type, status);
+    cudaMemcpy(got, v->x.device, (size_t)v->x.n * type_bytes(v->x.type), 2);
+    for (long i = 0, all = v->x.n / (k->type == k->real ? 1 : 2); i < all; i++) {
+        int touched = v->incx > 0 && i % v->incx == 0 && i / v->incx < v->n;
+        near_to("scal", k, k->type, got, i, (touched ? a : 1) * element(k, v->x.host, i), 0);
+    }
+    cudaFree(cell), free(got);
+}
+
+static void all_of(const struct kind *k, long n, long incx, long incy, int on_device)
+{
+    long parts = k->type == k->real ? 1 : 2, room = (n + 1) * 3 * parts;
+    struct vectors v = { typed_make(k->real, room), typed_make(k->real, room), n, incx, incy };
+    cublasSetPointerMode_v2(handle, on_device ? CUBLAS_POINTER_MODE_DEVICE : CUBLAS_POINTER_MODE_HOST);
+    reductions(k, &v, on_device);
+    updates(k, &v, on_device);
+    typed_drop(&v.x), typed_drop(&v.y);
+}
+
+/* What has no right types is refused, what no right arguments is an error; a norm does not overflow on the way. */
+static void statuses(void)
+{
+    double big[4] = { 3e200, 4e200, INFINITY, NAN }, *x, r = 7;
+    float f = 7;
+    cudaMalloc((void **)&x, 64), cudaMemcpy(x, big, sizeof big, 1);
+    cublasSetPointerMode_v2(handle, CUBLAS_POINTER_MODE_HOST);
+    check(cublasNrm2Ex(handle, 2, x, CUDA_R_64F, 1, &r, CUDA_R_64F, CUDA_R_64F) == 0 && fabs(r - 5e200) < 1e186, "nrm2: %g", r);
+    check(cublasNrm2Ex(handle, 3, x, CUDA_R_64F, 1, &r, CUDA_R_64F, CUDA_R_64F) == 0 && isinf(r), "nrm2 of inf: %g", r);
+    check(cublasNrm2Ex(handle, 4, x, CUDA_R_64F, 1, &r, CUDA_R_64F, CUDA_R_64F) == 0 && isnan(r), "nrm2 of a NaN: %g", r);
+    check(cublasDotEx(handle, 0, NULL, CUDA_R_64F, 1, NULL, CUDA_R_64F, 1, &r, CUDA_R_64F, CUDA_R_64F) == 0 && r == 0, "none");
+    r = 7;
+    check(cublasDotEx(handle, 2, x, CUDA_R_16F, 1, x, CUDA_R_16F, 1, &f, CUDA_R_32F, CUDA_R_16F) == CUBLAS_STATUS_NOT_SUPPORTED,
+          "sums in half");
+    check(cublasDotEx(handle, 2, x, CUDA_R_64F, 1, x, CUDA_R_32F, 1, &r, CUDA_R_64F, CUDA_R_64F) == CUBLAS_STATUS_NOT_SUPPORTED,
+          "mixed types");
+    check(cublasNrm2Ex(handle, 2, x, CUDA_R_8I, 1, &f, CUDA_R_32F, CUDA_R_32F) == CUBLAS_STATUS_NOT_SUPPORTED, "bytes");
+    check(cublasScalEx(handle, 2, NULL, CUDA_R_64F, x, CUDA_R_64F, 1, CUDA_R_64F) == CUBLAS_STATUS_INVALID_VALUE, "no alpha");
+    check(cublasDotEx(handle, 2, x, CUDA_R_64F, 1, NULL, CUDA_R_64F, 1, &r, CUDA_R_64F, CUDA_R_64F) ==
+              CUBLAS_STATUS_INVALID_VALUE,
+          "no y");
+    check(cublasDotEx(NULL, 2, x, CUDA_R_64F, 1, x, CUDA_R_64F, 1, &r, CUDA_R_64F, CUDA_R_64F) == CUBLAS_STATUS_NOT_INITIALIZED,
+          "no handle");
+    check(r == 7 && f == 7, "a failed call writes nothing");
+    cudaFree(x);
+}
+
+int main(int argc, char **argv)
+{
+    static const struct kind kinds[] = {
+        { CUDA_R_16F, CUDA_R_16F, CUDA_R_32F }, { CUDA_R_16BF, CUDA_R_16BF, CUDA_R_32F }, { CUDA_R_32F, CUDA_R_32F, CUDA_R_32F },
+        { CUDA_R_64F, CUDA_R_64F, CUDA_R_64F }, { CUDA_C_32F, CUDA_R_32F, CUDA_C_32F },   { CUDA_C_64F, CUDA_R_64F, CUDA_C_64F },
+    };
+    int quick = argc > 1 && !strcmp(argv[1], "quick");
+    if (cublasCreate_v2(&handle))
+        return 2;
+    for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++)
+        for (int on_device = 0; on_device < 2; on_device++) {
+            all_of(&kinds[i], 33, 1, 1, on_device);
+            all_of(&kinds[i], 7, 3, -2, on_device);
+            if (quick)
+                continue;
+            all_of(&kinds[i], 20, -1, 2, on_device);
+            all_of(&kinds[i], 20000, 1, 1, on_device);
+            all_of(&kinds[i], 0, 1, 1, on_device);
+        }
+    statuses();
+    cublasDestroy_v2(handle);
+    return test_end("vector_ex");
+}
