@@ -153,7 +153,37 @@ static bool form_run(const struct form *f)
 }
 
 /* ---- The forms */
+enum { MAX_FORMS = 1000 /* rows of the table */ };
+
 static unsigned wrong;
+static bool seen[MAX_FORMS];
+
+/* Which row of the table the form is of, whether it is wanted or not. */
+static void note_row(const struct form *f)
+{
+    size_t n;
+    const struct ptx_form *rows = ptx_forms(&n);
+    struct aw_buf text = { 0 };
+    const struct ptx_instr *instr;
+    text_make(f, &text);
+    struct ptx_module *module = matrix_instr(text.ptr, text.len, &instr);
+    if (instr && instr->form && instr->form - rows < MAX_FORMS)
+        seen[instr->form - rows] = true;
+    ptx_module_destroy(module);
+    aw_buf_fini(&text);
+}
+
+/* A row of mma without a form here would be tested by nothing. */
+static void rows_check(void)
+{
+    size_t n;
+    const struct ptx_form *rows = ptx_forms(&n);
+    for (size_t i = 0; i < n; i++)
+        if (!strncmp(rows[i].id, "mma_", 4) && (i >= MAX_FORMS || !seen[i])) {
+            matrix_fail(rows[i].id, "no form of this row is in tests/matrix/mma.c");
+            wrong++;
+        }
+}
 
 static void try(struct form f, const char *op, const char *shape, const char *mods, const char *tail)
 {
@@ -165,6 +195,7 @@ static void try(struct form f, const char *op, const char *shape, const char *mo
     snprintf(f.name, sizeof f.name, "%s.sync.aligned.%s%s.%s.%s.%s.%s%s", op, shape, mods, ptx_type_name(f.d), ptx_type_name(f.a),
              ptx_type_name(f.b), ptx_type_name(f.c), tail);
     f.sm = 90;
+    note_row(&f);
     snprintf(name, sizeof name, "%s %d", f.name, f.selector);
     if (matrix_wanted(name) && !form_run(&f))
         wrong++;
@@ -187,6 +218,7 @@ static void floats(void)
         for (unsigned j = 0; j < 4; j++) {
             try(form_of(d, f8[j & 1], f8[j / 2], d, 2, 1, 4), "mma", "m16n8k16", ".row.col", "");
             try(form_of(d, f8[j & 1], f8[j / 2], d, 4, 2, 4), "mma", "m16n8k32", ".row.col", "");
+            try(form_of(d, f8[j & 1], f8[j / 2], d, 4, 2, 4), "mma", "m16n8k32", ".row.col.kind::f8f6f4", "");
         }
     }
     try(form_of(PTX_F32, PTX_BF16, PTX_BF16, PTX_F32, 2, 1, 4), "mma", "m16n8k8", ".row.col", "");
@@ -268,5 +300,6 @@ unsigned matrix_mma(void)
     integers();
     sparse("mma.sp");
     sparse("mma.sp::ordered_metadata");
+    rows_check();
     return wrong;
 }
