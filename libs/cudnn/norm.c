@@ -177,7 +177,8 @@ static void gradient_apply(const struct gradient *g, const struct aw_dnn_norm *o
 {
     const struct aw_dnn_view *const views[] = { dx, g->x, g->dy, &g->mean, &g->inv, g->scale, &g->sum, &g->product };
     int64_t stats = aw_dnn_count(&op->stats);
-    double in[8][AW_DNN_CHUNK], out[AW_DNN_CHUNK], each = stats ? (double)(aw_dnn_count(&g->x->s) / stats) : 1;
+    int64_t share = stats ? aw_dnn_count(&g->x->s) / stats : 1; /* elements of each, a whole number */
+    double in[8][AW_DNN_CHUNK], out[AW_DNN_CHUNK], each = (double)share;
     struct aw_dnn_walk w;
     if (!aw_dnn_walk_begin(&w, &dx->s, 8, views))
         return;

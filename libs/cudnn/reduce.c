@@ -134,9 +134,10 @@ int aw_dnn_reduce(const void *params, const struct aw_dnn_view *v)
     }
     if (v[2].at)
         find_indices(&v[1], &v[0], s, v[2].at);
+    int64_t each = outputs ? count / outputs : 1; /* elements of an output, a whole number */
     for (int64_t i = 0; i < outputs; i++)
         s[i] = r->op == CUDNN_REDUCE_TENSOR_NORM2 ? sqrt(s[i])
-               : r->op == CUDNN_REDUCE_TENSOR_AVG ? s[i] / (double)(count / outputs)
+               : r->op == CUDNN_REDUCE_TENSOR_AVG ? s[i] / (double)each
                                                   : s[i];
     aw_dnn_blend(r->alpha, &sums, r->beta, &v[0]);
     free(s);

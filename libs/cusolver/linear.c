@@ -37,7 +37,7 @@ static cusolverStatus_t square(const char *name, const char *lapack, cusolverDnH
         return status;
     if (!aw_solver_uplo(uplo) || !aw_solver_fits(n, 0) || !aw_solver_ld(lda, n) || (n && !a) || !info)
         return INVALID;
-    if (strcmp(lapack, "lauum") && /* which says nothing of devInfo */
+    if (strcmp(lapack, "lauum") != 0 && /* which says nothing of devInfo */
         aw_amd_solver(h, t, lapack, AW_AMD(aw_amd_uplo(uplo), n, aw_amd_at(a), lda, aw_amd_at(info)), NULL, &status))
         return status;
     status = aw_solver_begin(&c, name, t, lapack, run_square);

@@ -140,7 +140,7 @@ static struct {
 static struct entry *entry_find(const char *key)
 {
     struct entry *e = server.entries;
-    while (e && strcmp(e->key, key))
+    while (e && strcmp(e->key, key) != 0)
         e = e->next;
     return e;
 }
@@ -181,7 +181,7 @@ static void serve_forget(const char *prefix)
 {
     pthread_mutex_lock(&server.lock);
     for (struct entry **p = &server.entries, *e; (e = *p);) {
-        if (strncmp(e->key, prefix, strlen(prefix))) {
+        if (strncmp(e->key, prefix, strlen(prefix)) != 0) {
             p = &e->next;
             continue;
         }

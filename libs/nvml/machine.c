@@ -68,7 +68,7 @@ static bool hwmon_find(const char *dir, const char *const *kinds, char *ret_path
     DIR *d = opendir(dir);
     for (struct dirent *e; d && !found && (e = readdir(d));) {
         char path[PATH_MAX], kind[64];
-        if (strncmp(e->d_name, "hwmon", 5))
+        if (strncmp(e->d_name, "hwmon", 5) != 0)
             continue;
         snprintf(path, sizeof path, "%s/%s/name", dir, e->d_name);
         if (!text_read(path, kind, sizeof kind))
@@ -274,7 +274,8 @@ static bool process_on_host(const char *pid)
     for (struct dirent *e; d && !found && (e = readdir(d));) {
         char path[PATH_MAX + 300];
         snprintf(path, sizeof path, "%s/%s/comm", dir, e->d_name);
-        found = e->d_name[0] != '.' && strcmp(e->d_name, pid) && text_read(path, comm, sizeof comm) && !strcmp(comm, "anywarp");
+        found = e->d_name[0] != '.' && strcmp(e->d_name, pid) != 0 && text_read(path, comm, sizeof comm) &&
+                !strcmp(comm, "anywarp");
     }
     if (d)
         closedir(d);
@@ -303,7 +304,7 @@ static bool process_on_card(const char *pid, const char *pci, uint64_t *ret_memo
         }
         if (f)
             fclose(f);
-        if (strcmp(where, pci) || client == last)
+        if (strcmp(where, pci) != 0 || client == last)
             continue;
         found = true;
         last = client;

@@ -358,7 +358,7 @@ static uint64_t order_cost(const struct tangle_graph *g, const struct tangle_ord
         }
     for (int i = 0; i < o->n; i++) {
         open += joins[i];
-        uint64_t ways = (uint64_t)(open + loops[i]), depth = (uint64_t)o->depth[i];
+        uint64_t ways = (uint64_t)open + (uint64_t)loops[i], depth = (uint64_t)o->depth[i];
         cost += ways * ways * ways + depth * depth;
     }
     return cost;

@@ -420,12 +420,12 @@ static void read_sizes(struct reader *r, const struct sass_bytes *info, uint32_t
 static struct sass_section *section_named(struct aw_map *names, const char *prefix, struct aw_str name)
 {
     char text[4096];
-    size_t n = strlen(prefix);
-    if (n + name.len > sizeof text)
+    struct aw_str head = aw_str_from(prefix);
+    if (head.len + name.len > sizeof text)
         return NULL;
-    memcpy(text, prefix, n);
-    memcpy(text + n, name.ptr, name.len);
-    return aw_map_find(names, (struct aw_str){ text, n + name.len });
+    memcpy(text, head.ptr, head.len);
+    memcpy(text + head.len, name.ptr, name.len);
+    return aw_map_find(names, (struct aw_str){ text, head.len + name.len });
 }
 
 static bool read_code(struct reader *r, struct aw_map *names, uint32_t section, struct sass_code *code)

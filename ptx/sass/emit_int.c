@@ -94,7 +94,7 @@ void sass_emit_iadd3(struct sass_lift *l, const struct sass_insn *i)
     struct sass_text sum = { "0" };
     for (int k = SASS_A; k <= SASS_C; k++)
         if (!sass_is_zero(&o[k])) {
-            bool minus = o[k].neg && strcmp(sum.s, "0");
+            bool minus = o[k].neg && strcmp(sum.s, "0") != 0;
             struct sass_operand plain = o[k];
             plain.neg = o[k].neg && !minus;
             struct sass_text v = sass_int(l, &plain);

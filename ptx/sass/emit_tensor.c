@@ -125,9 +125,9 @@ void sass_emit_dmma(struct sass_lift *l, const struct sass_insn *i)
     struct sass_operand low = o[SASS_C], high = o[SASS_C];
     high.reg = (uint8_t)(high.reg == SASS_RZ ? SASS_RZ : high.reg + 2);
     struct sass_text a = sass_f64(l, &o[SASS_A]), b = sass_f64(l, &o[SASS_B]), x = sass_temp(l, 'w'), y = sass_temp(l, 'w');
-    struct sass_text c0 = sass_raw64(l, &low), c1 = sass_raw64(l, &high), zero = { "" };
+    struct sass_text c0 = sass_raw64(l, &low), c1 = sass_raw64(l, &high);
     if (c0.s[0] != '%') {
-        zero = sass_temp(l, 'w');
+        struct sass_text zero = sass_temp(l, 'w');
         sass_step(l, "mov.b64 %s, 0", zero.s);
         c0 = c1 = zero;
     }

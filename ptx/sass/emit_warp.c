@@ -50,7 +50,7 @@ void sass_emit_vote(struct sass_lift *l, const struct sass_insn *i)
         members(l, i);
         if (!sass_is_true(&i->opnd[SASS_S]) || own)
             sass_do(l, "vote.sync.ballot.b32 %s, %s, %s", sass_dest(l, &i->opnd[SASS_D], 0).s, s.s, mask.s);
-        else if (strcmp(mask.s, ALL_LANES))
+        else if (strcmp(mask.s, ALL_LANES) != 0)
             sass_do(l, "mov.b32 %s, %s", sass_dest(l, &i->opnd[SASS_D], 0).s, mask.s);
         else
             sass_do(l, "activemask.b32 %s", sass_dest(l, &i->opnd[SASS_D], 0).s);

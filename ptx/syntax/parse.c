@@ -37,8 +37,8 @@ bool ptx_expect(struct ptx_parser *p, int kind, const char *what)
 
 struct aw_str ptx_join(struct ptx_parser *p, struct aw_str a, const char *separator, struct aw_str b)
 {
-    size_t middle = strlen(separator);
-    char *text = aw_arena_alloc(p->arena, a.len + middle + b.len + 1, 1);
+    struct aw_str middle = aw_str_from(separator);
+    char *text = aw_arena_alloc(p->arena, a.len + middle.len + b.len + 1, 1);
 
     if (!text) {
         ptx_out_of_memory(p);
@@ -46,10 +46,10 @@ struct aw_str ptx_join(struct ptx_parser *p, struct aw_str a, const char *separa
     }
     if (a.len)
         memcpy(text, a.ptr, a.len);
-    memcpy(text + a.len, separator, middle);
+    memcpy(text + a.len, middle.ptr, middle.len);
     if (b.len)
-        memcpy(text + a.len + middle, b.ptr, b.len);
-    return (struct aw_str){ text, a.len + middle + b.len };
+        memcpy(text + a.len + middle.len, b.ptr, b.len);
+    return (struct aw_str){ text, a.len + middle.len + b.len };
 }
 
 /* ---- Items */

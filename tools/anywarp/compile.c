@@ -218,7 +218,7 @@ static int run(const struct command *c, const struct aw_text *texts)
         fprintf(stderr, "anywarp: %s\n", aw_status_text((enum aw_status)status));
         return 1;
     }
-    if (c->passes.len && (status = aw_compiler_passes(module, c->passes.ptr, &diags)) != AW_OK) {
+    if (c->passes.len && aw_compiler_passes(module, c->passes.ptr, &diags) != AW_OK) {
         fputs(diags ? diags : "", stderr);
         free(diags);
         aw_compiler_close(module);

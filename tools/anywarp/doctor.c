@@ -109,6 +109,12 @@ static const char *advice_for(const struct aw_hip_diagnosis *d, char *buffer, si
     return NULL;
 }
 
+/* Is code made for another target than the card's own name? */
+static bool other_target(const struct aw_hip_device_facts *f)
+{
+    return f->target[0] && strcmp(f->target, f->arch) != 0;
+}
+
 static enum aw_grade check_hip(void)
 {
     static struct aw_hip_diagnosis d;
@@ -124,9 +130,8 @@ static enum aw_grade check_hip(void)
         aw_find_detail("%s, HIP %d.%d", d.library, d.version / 10000000, d.version / 100000 % 100);
     for (int i = 0; i < d.n_devices && i < AW_HIP_DIAGNOSE_DEVICES; i++)
         aw_find_detail("%d: %s, %s%s%s%s%s", i, d.devices[i].name, d.devices[i].arch,
-                       d.devices[i].target[0] && strcmp(d.devices[i].target, d.devices[i].arch) ? ", compiled for " : "",
-                       d.devices[i].target[0] && strcmp(d.devices[i].target, d.devices[i].arch) ? d.devices[i].target : "",
-                       d.devices[i].why[0] ? ": " : "", d.devices[i].why);
+                       other_target(&d.devices[i]) ? ", compiled for " : "",
+                       other_target(&d.devices[i]) ? d.devices[i].target : "", d.devices[i].why[0] ? ": " : "", d.devices[i].why);
     if (d.no_atomics > 0)
         aw_find(AW_NOTE, "atomics",
                 "another slot, processor or board; programs whose kernels do atomics on pinned or managed memory need it",

@@ -36,7 +36,7 @@ static void row_add(struct row *row, const struct aw_profile_record *r)
     row->bytes += r->bytes;
     row->failed += r->failed;
     if (r->kind == AW_PROFILE_KERNEL)
-        row->several |= strcmp(r->grid, row->first->grid) || strcmp(r->block, row->first->block);
+        row->several |= strcmp(r->grid, row->first->grid) != 0 || strcmp(r->block, row->first->block) != 0;
 }
 
 /* Gathers records of the kinds from `from` to `to`. */

@@ -44,7 +44,7 @@ static const char *option_value(char **argv, int *i, const char *name, const cha
     const char *arg = argv[*i];
     if (!strncmp(arg, name, len) && arg[len] == '=')
         return arg + len + 1;
-    if (strcmp(arg, name) && (!brief || strcmp(arg, brief)))
+    if (strcmp(arg, name) != 0 && (!brief || strcmp(arg, brief) != 0))
         return NULL;
     return argv[*i + 1] ? argv[++*i] : "";
 }
@@ -52,8 +52,8 @@ static const char *option_value(char **argv, int *i, const char *name, const cha
 static bool format_read(struct wish *w, const char *format)
 {
     for (const char *p = format; *p; p += strcspn(p, ","), p += *p == ',') {
+        p += *p == ' ';
         size_t len = strcspn(p, ",");
-        p += *p == ' ', len = strcspn(p, ",");
         if (len == 3 && !strncmp(p, "csv", 3))
             w->csv = true;
         else if (len == 8 && !strncmp(p, "noheader", 8))

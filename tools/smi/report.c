@@ -179,11 +179,10 @@ void smi_report_table(const struct smi_device *devices, unsigned n)
         for (unsigned p = 0; p < found; p++, any = true) {
             process_name(list[p].pid, text);
             process_memory(&list[p], true, memory);
-            size_t len = strlen(text);
-            if (len > NAME_WIDTH)
-                memcpy(text + len - NAME_WIDTH, "...", 3);
-            printf("| %4u   N/A  N/A %16u      C   %-33.33s %11.11s |\n", devices[i].index, list[p].pid,
-                   len > NAME_WIDTH ? text + len - NAME_WIDTH : text, memory);
+            size_t len = strlen(text), cut = len > NAME_WIDTH ? len - NAME_WIDTH : 0;
+            for (size_t k = 0; cut && k < 3; k++)
+                text[cut + k] = '.';
+            printf("| %4u   N/A  N/A %16u      C   %-33.33s %11.11s |\n", devices[i].index, list[p].pid, text + cut, memory);
         }
     }
     printf("%s%s", any ? "" : "|  No running processes found                                                             |\n",

@@ -119,7 +119,7 @@ bool ptx_host_machine_parse(const char *target, struct ptx_host_machine *ret)
         LLVMDisposeMessage(features);
         return fits;
     }
-    if (strncmp(target, "host:", 5))
+    if (strncmp(target, "host:", 5) != 0)
         return false;
     const char *name = target + 5;
     size_t len = strcspn(name, ",");

@@ -15,7 +15,7 @@ struct object {
 static bool open_object(struct object *o)
 {
     const Elf64_Ehdr *h = (const void *)o->bytes;
-    if (o->size < sizeof *h || memcmp(h->e_ident, ELFMAG, SELFMAG) || h->e_shentsize != sizeof(Elf64_Shdr))
+    if (o->size < sizeof *h || memcmp(h->e_ident, ELFMAG, SELFMAG) != 0 || h->e_shentsize != sizeof(Elf64_Shdr))
         return false;
     o->n = h->e_shnum;
     if (h->e_shoff > o->size || (o->size - h->e_shoff) / sizeof(Elf64_Shdr) < o->n)
@@ -76,7 +76,7 @@ int ptx_host_object_finish(char *bytes, size_t size, uint32_t stack_bytes, uint3
             const char *name = name_at(&o, o.sections[section].sh_link, sym[i].st_name);
             if (sym[i].st_shndx == SHN_UNDEF && soft_defines(name)) {
                 *ret_soft = true;
-            } else if (sym[i].st_shndx == SHN_UNDEF && strcmp(name, "_GLOBAL_OFFSET_TABLE_")) {
+            } else if (sym[i].st_shndx == SHN_UNDEF && strcmp(name, "_GLOBAL_OFFSET_TABLE_") != 0) {
                 aw_buf_printf(diags, "%s: error: this CPU has no instruction for an operation of the kernel, and the host "
                               "target no code (symbol %s)\n", kernel, name);
                 missing = true;
