@@ -432,6 +432,73 @@ static void load_bank0(struct sass_lift *l, const struct sass_insn *i, int64_t a
     sass_put(l, SASS_D, value.s);
 }
 
+/* A word, two or part of one at a place that is known: true, it is done. */
+static bool load_known(struct sass_lift *l, const struct sass_operand *c, unsigned size)
+{
+    if (size == SASS_SIZE_32) {
+        sass_put(l, SASS_D, sass_raw(l, c).s);
+        return true;
+    }
+    if (size == SASS_SIZE_64) {
+        struct sass_operand pair = *c;
+        pair.regs = 2;
+        sass_put64(l, SASS_D, sass_raw64(l, &pair).s);
+        return true;
+    }
+    if (c->bank == 0 && c->value < (int64_t)l->code->param_base && size != SASS_SIZE_128) {
+        load_part(l, c, size);
+        return true;
+    }
+    return false;
+}
+
+/* A constant bank that is an array in the PTX: its name or address, *ret_space the space that it lies in, *io_at the place there.
+ * "" in the text after a failure. */
+static struct sass_text bank_base(struct sass_lift *l, const struct sass_insn *i, const char **ret_space, int64_t *io_at)
+{
+    const struct sass_operand *c = &i->opnd[SASS_A];
+    if (c->bank == 2) {
+        if (sass_part_of(l, i->offset / SASS_INSN_SIZE)->first)
+            sass_fail(l, "an index into a function's own constants");
+        l->bank2 = true;
+        *ret_space = "global.nc";
+        return sass_bank2_name(l->cubin, l->code);
+    }
+    *ret_space = "const";
+    if (c->bank != 3 || symbol_at(l, *io_at) == UINT32_MAX) {
+        sass_fail(l, "an index into bank %u", c->bank);
+        return (struct sass_text){ "" };
+    }
+    uint32_t symbol = symbol_at(l, *io_at);
+    struct sass_text w = sass_temp(l, 'w');
+    l->symbols[symbol] = 1;
+    sass_step(l, "mov.u64 %s, %.*s", w.s, AW_STR_ARG(l->cubin->symbols[symbol].name));
+    *io_at -= (int64_t)l->cubin->symbols[symbol].value;
+    return w;
+}
+
+/* From an array, by an index or without one. */
+static void load_bank(struct sass_lift *l, const struct sass_insn *i, int64_t at, bool indexed, struct sass_text index)
+{
+    const char *space;
+    struct sass_text base = bank_base(l, i, &space, &at);
+    if (!base.s[0])
+        return;
+    if (base.s[0] != '%') {
+        struct sass_text w = sass_temp(l, 'w');
+        sass_step(l, "mov.u64 %s, %s", w.s, base.s);
+        base = w;
+    }
+    struct sass_text sum = base;
+    if (indexed) {
+        struct sass_text wide = sass_temp(l, 'w');
+        sum = sass_temp(l, 'w');
+        sass_step(l, "cvt.s64.s32 %s, %s", wide.s, index.s);
+        sass_step(l, "add.s64 %s, %s, %s", sum.s, base.s, wide.s);
+    }
+    load_from(l, i, sass_format("ld.%s", space).s, plus(sum.s, at).s);
+}
+
 void sass_emit_ldc(struct sass_lift *l, const struct sass_insn *i)
 {
     const struct sass_operand *c = &i->opnd[SASS_A];
@@ -446,60 +513,15 @@ void sass_emit_ldc(struct sass_lift *l, const struct sass_insn *i)
         sass_fail(l, "a constant bank that a register names");
         return;
     }
-    if (!indexed && size == SASS_SIZE_32) {
-        sass_put(l, SASS_D, sass_raw(l, c).s);
+    if (!indexed && load_known(l, c, size))
         return;
-    }
-    if (!indexed && size == SASS_SIZE_64) {
-        struct sass_operand pair = *c;
-        pair.regs = 2;
-        sass_put64(l, SASS_D, sass_raw64(l, &pair).s);
-        return;
-    }
-    if (!indexed && c->bank == 0 && at < (int64_t)l->code->param_base && size != SASS_SIZE_128) {
-        load_part(l, c, size);
-        return;
-    }
-    struct sass_text index = sass_raw(l, &reg), base, sum;
-    if (c->bank == 4) {
+    struct sass_text index = sass_raw(l, &reg);
+    if (c->bank == 4)
         load_symbol(l, i, &reg, index);
-        return;
-    }
-    if (c->bank == 0) {
+    else if (c->bank == 0)
         load_bank0(l, i, at, index);
-        return;
-    }
-    const char *space = "const";
-    if (c->bank == 2) {
-        if (sass_part_of(l, i->offset / SASS_INSN_SIZE)->first)
-            sass_fail(l, "an index into a function's own constants");
-        l->bank2 = true;
-        base = sass_bank2_name(l->cubin, l->code);
-        space = "global.nc";
-    } else if (c->bank == 3 && symbol_at(l, at) != UINT32_MAX) {
-        uint32_t symbol = symbol_at(l, at);
-        struct sass_text w = sass_temp(l, 'w');
-        l->symbols[symbol] = 1;
-        sass_step(l, "mov.u64 %s, %.*s", w.s, AW_STR_ARG(l->cubin->symbols[symbol].name));
-        base = w;
-        at -= (int64_t)l->cubin->symbols[symbol].value;
-    } else {
-        sass_fail(l, "an index into bank %u", c->bank);
-        return;
-    }
-    if (base.s[0] != '%') {
-        struct sass_text w = sass_temp(l, 'w');
-        sass_step(l, "mov.u64 %s, %s", w.s, base.s);
-        base = w;
-    }
-    sum = base;
-    if (indexed) {
-        struct sass_text wide = sass_temp(l, 'w');
-        sum = sass_temp(l, 'w');
-        sass_step(l, "cvt.s64.s32 %s, %s", wide.s, index.s);
-        sass_step(l, "add.s64 %s, %s, %s", sum.s, base.s, wide.s);
-    }
-    load_from(l, i, sass_format("ld.%s", space).s, plus(sum.s, at).s);
+    else
+        load_bank(l, i, at, indexed, index);
 }
 
 /* ---- Atomics */
