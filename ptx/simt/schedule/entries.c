@@ -408,77 +408,117 @@ static void split_warps(struct entry_range *r, LLVMValueRef *first, LLVMValueRef
     *end = LLVMBuildSelect(u->b, LLVMBuildICmp(u->b, LLVMIntULT, *end, all, ""), *end, all, "");
 }
 
+/* The two loops of a range: over its blocks, and over the warps of each. */
+struct range_loops {
+    LLVMBasicBlockRef entry, block, warp, next, done;
+    LLVMValueRef first, end;       /* blocks */
+    LLVMValueRef part0, part_end;  /* warps of each, or parts of them */
+    LLVMValueRef linear, waiting;  /* phis: the block, and what waits when it begins */
+    LLVMValueRef group;            /* how many blocks are run at once */
+};
+
+/* The function, and its blocks without code. */
+static void range_create(struct entry_range *r, struct range_loops *n)
+{
+    struct simt *u = r->u;
+    LLVMTypeRef t[5] = { u->ptr, u->i64, u->i64, u->i32, u->i32 };
+    r->fn = LLVMAddFunction(u->out, "range", LLVMFunctionType(u->v_void, t, 5, 0));
+    LLVMSetLinkage(r->fn, LLVMInternalLinkage);
+    n->entry = LLVMAppendBasicBlockInContext(u->ctx, r->fn, "entry");
+    n->block = LLVMAppendBasicBlockInContext(u->ctx, r->fn, "block");
+    n->warp = LLVMAppendBasicBlockInContext(u->ctx, r->fn, "warp");
+    n->next = LLVMAppendBasicBlockInContext(u->ctx, r->fn, "next");
+    n->done = LLVMAppendBasicBlockInContext(u->ctx, r->fn, "done");
+}
+
+/* What is read and reckoned once, before the first block. */
+static void range_begin(struct entry_range *r, struct range_loops *n)
+{
+    struct simt *u = r->u;
+    LLVMBuilderRef b = u->b;
+    LLVMPositionBuilderAtEnd(b, n->entry);
+    simt_line_tables_function(u, NULL, r->fn);
+    range_entry(r);
+    n->first = LLVMGetParam(r->fn, 1);
+    n->end = LLVMBuildAdd(b, n->first, LLVMGetParam(r->fn, 2), "end");
+    n->part0 = LLVMGetParam(r->fn, 3);
+    n->part_end = LLVMBuildAdd(b, n->part0, LLVMGetParam(r->fn, 4), "");
+    if (one_warp(u)) {
+        set_warp(r, simt_c32(u, 0));
+        n->part0 = simt_c32(u, 0);
+        n->part_end = simt_c32(u, 1);
+    }
+    if (!r->whole)
+        split_warps(r, &n->part0, &n->part_end);
+    if (simt_is_marching(u))
+        march_entry(r);
+    if (counts_ctaid(r))
+        set_ctaid(r, n->first);
+    LLVMBuildCondBr(b, LLVMBuildICmp(b, LLVMIntULT, n->first, n->end, ""), n->block, n->done);
+}
+
+/* One block, or the `group` of them that go together: all of its warps. */
+static void range_block(struct entry_range *r, struct range_loops *n)
+{
+    struct simt *u = r->u;
+    LLVMBuilderRef b = u->b;
+    LLVMPositionBuilderAtEnd(b, n->block);
+    n->linear = LLVMBuildPhi(b, u->i64, "linear");
+    n->waiting = LLVMBuildPhi(b, u->i32, "waiting");
+    ctaid_begin(r, n->entry, n->linear);
+    n->group = simt_takes_block_rows(u) ? group_size(r, n->linear, n->end) : simt_c64(u, 1);
+    LLVMBuildBr(b, n->warp);
+
+    LLVMPositionBuilderAtEnd(b, n->warp);
+    LLVMValueRef w = LLVMBuildPhi(b, u->i32, "part");
+    LLVMValueRef waiting_part = r->waiting = LLVMBuildPhi(b, u->i32, "waiting");
+    if (simt_takes_block_rows(u))
+        group_emit(r, w, n->part_end, n->group);
+    else
+        part_emit(r, w);
+    if (simt_is_marching(u))
+        march_emit(r, simt_march_most(u));
+    LLVMValueRef w1 = LLVMBuildAdd(b, w, simt_c32(u, parts_in_turn(u)), "");
+    ptx_phi_add(w, n->part0, n->block);
+    ptx_phi_add(w, w1, LLVMGetInsertBlock(b));
+    ptx_phi_add(waiting_part, n->waiting, n->block);
+    ptx_phi_add(waiting_part, r->waiting, LLVMGetInsertBlock(b));
+    LLVMBuildCondBr(b, LLVMBuildICmp(b, LLVMIntULT, w1, n->part_end, ""), n->warp, n->next);
+}
+
+static void range_next(struct entry_range *r, struct range_loops *n)
+{
+    struct simt *u = r->u;
+    LLVMBuilderRef b = u->b;
+    LLVMPositionBuilderAtEnd(b, n->next);
+    LLVMValueRef linear1 = LLVMBuildAdd(b, n->linear, n->group, "");
+    LLVMValueRef more = LLVMBuildICmp(b, LLVMIntULT, linear1, n->end, "");
+    LLVMBasicBlockRef again = LLVMAppendBasicBlockInContext(u->ctx, r->fn, "again");
+    LLVMBuildCondBr(b, more, again, n->done);
+    LLVMPositionBuilderAtEnd(b, again);
+    ctaid_next(r, n->group);
+    ptx_phi_add(n->linear, n->first, n->entry);
+    ptx_phi_add(n->linear, linear1, LLVMGetInsertBlock(b));
+    ptx_phi_add(n->waiting, simt_c32(u, 0), n->entry);
+    ptx_phi_add(n->waiting, r->waiting, LLVMGetInsertBlock(b));
+    LLVMBuildBr(b, n->block);
+}
+
 /* void(block, i64 first, i64 count, i32 warp0, i32 warps) */
 static LLVMValueRef range_emit(struct simt *u, LLVMValueRef rows, LLVMValueRef any, LLVMValueRef fixed, bool whole)
 {
-    LLVMBuilderRef b = u->b;
-    LLVMTypeRef t[5] = { u->ptr, u->i64, u->i64, u->i32, u->i32 };
     struct entry_range r = { .u = u, .rows = rows, .any = any, .fixed = fixed, .whole = whole };
+    struct range_loops n;
     if (simt_is_marching(u))
         r.turns = simt_march_turns(u, fixed ? fixed : rows ? rows : any);
-    r.fn = LLVMAddFunction(u->out, "range", LLVMFunctionType(u->v_void, t, 5, 0));
-    LLVMSetLinkage(r.fn, LLVMInternalLinkage);
-    LLVMBasicBlockRef entry = LLVMAppendBasicBlockInContext(u->ctx, r.fn, "entry"),
-                      block = LLVMAppendBasicBlockInContext(u->ctx, r.fn, "block"),
-                      warp = LLVMAppendBasicBlockInContext(u->ctx, r.fn, "warp"),
-                      next = LLVMAppendBasicBlockInContext(u->ctx, r.fn, "next"),
-                      done = LLVMAppendBasicBlockInContext(u->ctx, r.fn, "done");
-    LLVMPositionBuilderAtEnd(b, entry);
-    simt_line_tables_function(u, NULL, r.fn);
-    range_entry(&r);
-    LLVMValueRef first = LLVMGetParam(r.fn, 1), end = LLVMBuildAdd(b, first, LLVMGetParam(r.fn, 2), "end");
-    LLVMValueRef part0 = LLVMGetParam(r.fn, 3), part_end = LLVMBuildAdd(b, part0, LLVMGetParam(r.fn, 4), "");
-    if (one_warp(u)) {
-        set_warp(&r, simt_c32(u, 0));
-        part0 = simt_c32(u, 0);
-        part_end = simt_c32(u, 1);
-    }
-    if (!whole)
-        split_warps(&r, &part0, &part_end);
+    range_create(&r, &n);
+    range_begin(&r, &n);
+    range_block(&r, &n);
+    range_next(&r, &n);
+    LLVMPositionBuilderAtEnd(u->b, n.done);
     if (simt_is_marching(u))
-        march_entry(&r);
-    if (counts_ctaid(&r))
-        set_ctaid(&r, first);
-    LLVMBuildCondBr(b, LLVMBuildICmp(b, LLVMIntULT, first, end, ""), block, done);
-
-    LLVMPositionBuilderAtEnd(b, block);
-    LLVMValueRef linear = LLVMBuildPhi(b, u->i64, "linear"), waiting = LLVMBuildPhi(b, u->i32, "waiting");
-    ctaid_begin(&r, entry, linear);
-    LLVMValueRef group = simt_takes_block_rows(u) ? group_size(&r, linear, end) : simt_c64(u, 1);
-    LLVMBuildBr(b, warp);
-
-    LLVMPositionBuilderAtEnd(b, warp);
-    LLVMValueRef w = LLVMBuildPhi(b, u->i32, "part");
-    LLVMValueRef waiting_part = r.waiting = LLVMBuildPhi(b, u->i32, "waiting");
-    if (simt_takes_block_rows(u))
-        group_emit(&r, w, part_end, group);
-    else
-        part_emit(&r, w);
-    if (simt_is_marching(u))
-        march_emit(&r, simt_march_most(u));
-    LLVMValueRef w1 = LLVMBuildAdd(b, w, simt_c32(u, parts_in_turn(u)), "");
-    ptx_phi_add(w, part0, block);
-    ptx_phi_add(w, w1, LLVMGetInsertBlock(b));
-    ptx_phi_add(waiting_part, waiting, block);
-    ptx_phi_add(waiting_part, r.waiting, LLVMGetInsertBlock(b));
-    LLVMBuildCondBr(b, LLVMBuildICmp(b, LLVMIntULT, w1, part_end, ""), warp, next);
-
-    LLVMPositionBuilderAtEnd(b, next);
-    LLVMValueRef linear1 = LLVMBuildAdd(b, linear, group, "");
-    LLVMValueRef more = LLVMBuildICmp(b, LLVMIntULT, linear1, end, "");
-    LLVMBasicBlockRef again = LLVMAppendBasicBlockInContext(u->ctx, r.fn, "again");
-    LLVMBuildCondBr(b, more, again, done);
-    LLVMPositionBuilderAtEnd(b, again);
-    ctaid_next(&r, group);
-    ptx_phi_add(linear, first, entry);
-    ptx_phi_add(linear, linear1, LLVMGetInsertBlock(b));
-    ptx_phi_add(waiting, simt_c32(u, 0), entry);
-    ptx_phi_add(waiting, r.waiting, LLVMGetInsertBlock(b));
-    LLVMBuildBr(b, block);
-    LLVMPositionBuilderAtEnd(b, done);
-    if (simt_is_marching(u))
-        march_rest(&r, entry, next);
-    LLVMBuildRetVoid(b);
+        march_rest(&r, n.entry, n.next);
+    LLVMBuildRetVoid(u->b);
     return r.fn;
 }
 
