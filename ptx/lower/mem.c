@@ -211,39 +211,58 @@ void ptx_access_check(struct ptx_lower *l, const struct ptx_instr *in, LLVMValue
         shadow_check(l, p, bytes);
 }
 
+/* What an ld or st is to do: `n` elements of `each` bytes at `p`, as one integer of type `whole` where that is not NULL. */
+struct ld_st {
+    enum ptx_type t;
+    const struct ptx_operand *items;
+    unsigned n, each;
+    LLVMTypeRef type, whole;
+    struct ordering o;
+    LLVMValueRef p;
+};
+
+static bool ld_st_begin(struct ptx_lower *l, const struct ptx_instr *in, const struct ptx_operand *value,
+                        const struct ptx_operand *address, struct ld_st *ret)
+{
+    ret->t = in->types[in->n_types - 1];
+    ret->n = ptx_elements(value, &ret->items);
+    ret->each = ptx_type_bits(ret->t) / 8;
+    if (in->vec * ret->each > 32)
+        return ptx_lower_unsupported(l, in, "more than 256 bits at once");
+    if (value->kind == PTX_OP_VECTOR && in->vec <= 1)
+        ret->n = 1, ret->items = value;
+    ret->type = memory_type(l, ret->t);
+    ret->o = ordering_of(l, in);
+    ret->p = ptx_address(l, address, in->space);
+    ptx_access_check(l, in, ret->p, ret->n * ret->each);
+    ret->whole = whole_type(l, in, ret->n, ret->each, ret->o);
+    return true;
+}
+
 bool ptx_lower_ld(struct ptx_lower *l, const struct ptx_instr *in)
 {
-    enum ptx_type t = in->types[in->n_types - 1];
-    const struct ptx_operand *items;
-    unsigned n = ptx_elements(&in->ops[0], &items), each = ptx_type_bits(t) / 8;
-    if (in->vec * each > 32)
-        return ptx_lower_unsupported(l, in, "more than 256 bits at once");
-    if (in->ops[0].kind == PTX_OP_VECTOR && in->vec <= 1)
-        n = 1, items = &in->ops[0];
-    LLVMTypeRef type = memory_type(l, t);
-    struct ordering o = ordering_of(l, in);
-    LLVMValueRef p = ptx_address(l, &in->ops[1], in->space);
-    ptx_access_check(l, in, p, n * each);
-    LLVMTypeRef whole = whole_type(l, in, n, each, o);
-    if (whole) {
-        load_whole(l, in, items, n, type, whole, p, o);
+    struct ld_st a;
+    if (!ld_st_begin(l, in, &in->ops[0], &in->ops[1], &a))
+        return false;
+    if (a.whole) {
+        load_whole(l, in, a.items, a.n, a.type, a.whole, a.p, a.o);
         return true;
     }
-    bool fenced = is_fenced(l, n, each, &o);
-    if (by_element(n, each, o)) {
-        for (unsigned i = 0; i < n; i++) {
-            LLVMValueRef v = load_one(l, in, type, b_gep(l, p, b_i64(l, i * each)), access_align(in, each), o);
-            ptx_dst(l, &items[i], t, v);
+    bool fenced = is_fenced(l, a.n, a.each, &a.o);
+    if (by_element(a.n, a.each, a.o)) {
+        for (unsigned i = 0; i < a.n; i++) {
+            LLVMValueRef v = load_one(l, in, a.type, b_gep(l, a.p, b_i64(l, i * a.each)), access_align(in, a.each), a.o);
+            ptx_dst(l, &a.items[i], a.t, v);
         }
         if (fenced)
-            LLVMBuildFenceSyncScope(l->builder, o.order, o.scope, "");
+            LLVMBuildFenceSyncScope(l->builder, a.o.order, a.o.scope, "");
         return true;
     }
-    LLVMValueRef v = load_one(l, in, LLVMVectorType(type, n), p, access_align(in, n * each), o);
-    for (unsigned i = 0; i < n; i++)
-        ptx_dst(l, &items[i], t, LLVMBuildExtractElement(l->builder, v, b_i32(l, i), ""));
+    LLVMValueRef v = load_one(l, in, LLVMVectorType(a.type, a.n), a.p, access_align(in, a.n * a.each), a.o);
+    for (unsigned i = 0; i < a.n; i++)
+        ptx_dst(l, &a.items[i], a.t, LLVMBuildExtractElement(l->builder, v, b_i32(l, i), ""));
     if (fenced)
-        LLVMBuildFenceSyncScope(l->builder, o.order, o.scope, "");
+        LLVMBuildFenceSyncScope(l->builder, a.o.order, a.o.scope, "");
     return true;
 }
 
@@ -268,45 +287,36 @@ static void store_whole(struct ptx_lower *l, const struct ptx_instr *in, const s
 
 bool ptx_lower_st(struct ptx_lower *l, const struct ptx_instr *in)
 {
-    enum ptx_type t = in->types[in->n_types - 1];
-    const struct ptx_operand *items;
-    unsigned n = ptx_elements(&in->ops[1], &items), each = ptx_type_bits(t) / 8;
-    if (in->vec * each > 32)
-        return ptx_lower_unsupported(l, in, "more than 256 bits at once");
-    if (in->ops[1].kind == PTX_OP_VECTOR && in->vec <= 1)
-        n = 1, items = &in->ops[1];
-    LLVMTypeRef type = memory_type(l, t);
-    struct ordering o = ordering_of(l, in);
-    LLVMValueRef p = ptx_address(l, &in->ops[0], in->space);
-    ptx_access_check(l, in, p, n * each);
-    LLVMTypeRef whole = whole_type(l, in, n, each, o);
-    if (whole) {
-        store_whole(l, in, items, n, whole, p, o);
+    struct ld_st a;
+    if (!ld_st_begin(l, in, &in->ops[1], &in->ops[0], &a))
+        return false;
+    if (a.whole) {
+        store_whole(l, in, a.items, a.n, a.whole, a.p, a.o);
         return true;
     }
-    bool wide = each == 16 && o.access == ATOMIC && !(l->target->features & PTX_TARGET_ATOMIC_128);
+    bool wide = a.each == 16 && a.o.access == ATOMIC && !(l->target->features & PTX_TARGET_ATOMIC_128);
     if (wide && !ptx_has(in, PTX_MOD_SYS)) { /* an atom.cas.b128 of another lane must not miss it */
-        for (unsigned i = 0; i < n; i++)
-            ptx_swap_128(l, b_gep(l, p, b_i64(l, i * each)), NULL, stored(l, &items[i], t));
+        for (unsigned i = 0; i < a.n; i++)
+            ptx_swap_128(l, b_gep(l, a.p, b_i64(l, i * a.each)), NULL, stored(l, &a.items[i], a.t));
         return true;
     }
-    if (is_fenced(l, n, each, &o))
-        LLVMBuildFenceSyncScope(l->builder, o.order, o.scope, "");
-    if (by_element(n, each, o)) {
-        for (unsigned i = 0; i < n; i++) {
-            LLVMValueRef v = stored(l, &items[i], t);
-            if (as_pair(type, o) && !(l->target->features & PTX_TARGET_ATOMIC_128)) {
-                store_pair(l, v, b_gep(l, p, b_i64(l, i * each)), access_align(in, each), o);
+    if (is_fenced(l, a.n, a.each, &a.o))
+        LLVMBuildFenceSyncScope(l->builder, a.o.order, a.o.scope, "");
+    if (by_element(a.n, a.each, a.o)) {
+        for (unsigned i = 0; i < a.n; i++) {
+            LLVMValueRef v = stored(l, &a.items[i], a.t);
+            if (as_pair(a.type, a.o) && !(l->target->features & PTX_TARGET_ATOMIC_128)) {
+                store_pair(l, v, b_gep(l, a.p, b_i64(l, i * a.each)), access_align(in, a.each), a.o);
                 continue;
             }
-            access_mark(l, LLVMBuildStore(l->builder, v, b_gep(l, p, b_i64(l, i * each))), o, access_align(in, each));
+            access_mark(l, LLVMBuildStore(l->builder, v, b_gep(l, a.p, b_i64(l, i * a.each))), a.o, access_align(in, a.each));
         }
         return true;
     }
-    LLVMValueRef v = LLVMGetPoison(LLVMVectorType(type, n)); /* every element is inserted */
-    for (unsigned i = 0; i < n; i++)
-        v = LLVMBuildInsertElement(l->builder, v, stored(l, &items[i], t), b_i32(l, i), "");
-    access_mark(l, LLVMBuildStore(l->builder, v, p), o, access_align(in, n * each));
+    LLVMValueRef v = LLVMGetPoison(LLVMVectorType(a.type, a.n)); /* every element is inserted */
+    for (unsigned i = 0; i < a.n; i++)
+        v = LLVMBuildInsertElement(l->builder, v, stored(l, &a.items[i], a.t), b_i32(l, i), "");
+    access_mark(l, LLVMBuildStore(l->builder, v, a.p), a.o, access_align(in, a.n * a.each));
     return true;
 }
 
