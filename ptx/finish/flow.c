@@ -485,6 +485,15 @@ static bool other_edge(void *data, int from, int to)
     return from != w->from || to != w->to;
 }
 
+/* Notes in `seen` what is reached from the entry without the way `side` (1: where the condition holds) of block p's branch. */
+static bool reached_without(struct flow *f, unsigned p, int side, bool *seen)
+{
+    struct without edge = { (int)p, (int)f->blocks[p].succ[side ? 0 : 1] };
+    memset(seen, 0, f->n * sizeof *seen);
+    seen[0] = true;
+    return walk(f, edges_out, seen, other_edge, &edge);
+}
+
 /* Marks what is only reached through one such branch. */
 static bool ones_find(struct flow *f)
 {
@@ -494,10 +503,7 @@ static bool ones_find(struct flow *f)
         int side = LLVMIsABranchInst(end) && LLVMIsConditional(end) ? selects_warp(LLVMGetCondition(end)) : -1;
         if (side < 0 || f->blocks[p].one || f->blocks[p].succ[0] == f->blocks[p].succ[1])
             continue;
-        memset(seen, 0, f->n * sizeof *seen);
-        seen[0] = true;
-        struct without edge = { (int)p, (int)f->blocks[p].succ[side ? 0 : 1] };
-        ok = walk(f, edges_out, seen, other_edge, &edge);
+        ok = reached_without(f, p, side, seen);
         f->blocks[p].selects = true;
         for (unsigned i = 0; i < f->n; i++) {
             f->blocks[i].one |= !seen[i];
@@ -550,10 +556,7 @@ static bool alone_find(struct flow *f)
         int side = LLVMIsABranchInst(end) && LLVMIsConditional(end) ? leaves_lane(f, LLVMGetCondition(end)) : -1;
         if (side < 0 || f->blocks[p].alone || f->blocks[p].succ[0] == f->blocks[p].succ[1])
             continue;
-        memset(seen, 0, f->n * sizeof *seen);
-        seen[0] = true;
-        struct without edge = { (int)p, (int)f->blocks[p].succ[side ? 0 : 1] };
-        ok = walk(f, edges_out, seen, other_edge, &edge);
+        ok = reached_without(f, p, side, seen);
         for (unsigned i = 0; i < f->n; i++)
             f->blocks[i].alone |= !seen[i];
     }
