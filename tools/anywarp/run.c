@@ -118,57 +118,62 @@ static bool aw_run_device(const char *value, struct aw_run_wish *ret_wish)
     return false;
 }
 
+/* Sets a variable to an option's value, which must not be empty. */
+static bool aw_run_set(const char *variable, const char *value, const char *complaint)
+{
+    if (!*value) {
+        aw_run_usage("%s", complaint);
+        return false;
+    }
+    return setenv(variable, value, 1) == 0;
+}
+
+/* The option at argv[*io_i], which is not "--"; *io_i is left at its last word.  False after a message. */
+static bool aw_run_option(int argc, char **argv, int *io_i, struct aw_run_wish *ret_wish)
+{
+    const char *option = argv[*io_i], *value;
+    if (!strcmp(option, "--help") || !strcmp(option, "-h")) {
+        printf("%s%s", run_usage, run_help);
+        exit(0);
+    }
+    if (!strcmp(option, "--stats") || !strncmp(option, "--stats=", 8)) {
+        ret_wish->stats = true;
+        return setenv("ANYWARP_SIM_STATS", option[7] && option[8] ? option + 8 : "1", 1) == 0; /* 1: to standard error */
+    }
+    if (!strcmp(option, "--quiet"))
+        return setenv("ANYWARP_QUIET", "1", 1) == 0;
+    if ((value = aw_option_value("--device", argc, argv, io_i)))
+        return aw_run_device(value, ret_wish);
+    if ((value = aw_option_value("--log", argc, argv, io_i)))
+        return aw_run_set("ANYWARP_LOG", value, "--log needs a level: err, fixme, warn, info or trace");
+    if ((value = aw_option_value("--record", argc, argv, io_i))) {
+        if (*value && !aw_trace_file(value, "ANYWARP_RECORD"))
+            exit(1);
+        if (!*value)
+            aw_run_usage("--record needs a file");
+        return *value;
+    }
+    if ((value = aw_option_value("--check", argc, argv, io_i))) {
+        ret_wish->check = !strcmp(value, "race");
+        if (!ret_wish->check)
+            aw_run_usage("--check is race, not '%s'", value);
+        return ret_wish->check && setenv("ANYWARP_SIM_CHECK", value, 1) == 0;
+    }
+    aw_run_usage("unknown option %s", option);
+    return false;
+}
+
 /* Returns the index of the program in argv, or -1 with a message. */
 static int aw_run_options(int argc, char **argv, struct aw_run_wish *ret_wish)
 {
     int i = 1;
     for (; i < argc && argv[i][0] == '-'; i++) {
-        const char *value;
         if (!strcmp(argv[i], "--")) {
             i++;
             break;
         }
-        if (!strcmp(argv[i], "--help") || !strcmp(argv[i], "-h")) {
-            printf("%s%s", run_usage, run_help);
-            exit(0);
-        }
-        if (strncmp(argv[i], "--", 2) != 0) {
-            aw_run_usage("unknown option %s", argv[i]);
+        if (!aw_run_option(argc, argv, &i, ret_wish))
             return -1;
-        }
-        if ((value = aw_option_value("--device", argc, argv, &i))) {
-            if (!aw_run_device(value, ret_wish))
-                return -1;
-        } else if (!strcmp(argv[i], "--stats") || !strncmp(argv[i], "--stats=", 8)) {
-            /* "1" means standard error. */
-            setenv("ANYWARP_SIM_STATS", argv[i][7] && argv[i][8] ? argv[i] + 8 : "1", 1);
-            ret_wish->stats = true;
-        } else if ((value = aw_option_value("--check", argc, argv, &i))) {
-            if (strcmp(value, "race") != 0) {
-                aw_run_usage("--check is race, not '%s'", value);
-                return -1;
-            }
-            setenv("ANYWARP_SIM_CHECK", value, 1);
-            ret_wish->check = true;
-        } else if ((value = aw_option_value("--record", argc, argv, &i))) {
-            if (!*value) {
-                aw_run_usage("--record needs a file");
-                return -1;
-            }
-            if (!aw_trace_file(value, "ANYWARP_RECORD"))
-                exit(1);
-        } else if (!strcmp(argv[i], "--quiet")) {
-            setenv("ANYWARP_QUIET", "1", 1);
-        } else if ((value = aw_option_value("--log", argc, argv, &i))) {
-            if (!*value) {
-                aw_run_usage("--log needs a level: err, fixme, warn, info or trace");
-                return -1;
-            }
-            setenv("ANYWARP_LOG", value, 1);
-        } else {
-            aw_run_usage("unknown option %s", argv[i]);
-            return -1;
-        }
     }
     if (ret_wish->stats && !ret_wish->sim) {
         aw_run_usage("--stats counts what a simulated card does: it needs --device=sim:gfx1030");
