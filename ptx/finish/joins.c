@@ -50,13 +50,6 @@ static V behind(V x)
     return next;
 }
 
-static void move(LLVMBuilderRef b, V x, V before)
-{
-    LLVMInstructionRemoveFromParent(x);
-    LLVMPositionBuilderBefore(b, before);
-    LLVMInsertIntoBuilder(b, x);
-}
-
 static void settle(LLVMBuilderRef b, V phi)
 {
     for (unsigned i = 0; i < LLVMCountIncoming(phi); i++) {
@@ -65,7 +58,7 @@ static void settle(LLVMBuilderRef b, V phi)
             continue;
         V from = made_of(x), before = from ? behind(from) : NULL;
         if (before)
-            move(b, x, before);
+            ptx_move_before(b, x, before);
     }
 }
 

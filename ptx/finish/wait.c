@@ -35,6 +35,7 @@
 #include "base/vec.h"
 #include "lower/aggregates.h"
 #include "lower/async.h"
+#include "lower/copy.h"
 #include "finish/masks.h"
 #include "finish/release.h"
 #include "finish/tangle.h"
@@ -329,12 +330,7 @@ static void cut(struct meeting *m, V at)
     struct ptx_lower *b = m->b;
     BB before = LLVMGetInstructionParent(at), rest = ptx_block_new(b, "place");
     LLVMMoveBasicBlockAfter(rest, before);
-    for (V x = at, next; x; x = next) {
-        next = LLVMGetNextInstruction(x);
-        LLVMInstructionRemoveFromParent(x);
-        LLVMPositionBuilderAtEnd(b->builder, rest);
-        LLVMInsertIntoBuilder(b->builder, x);
-    }
+    ptx_move_rest(b->builder, at, rest);
     LLVMPositionBuilderAtEnd(b->builder, before);
     LLVMBuildBr(b->builder, rest);
     m->ok = m->ok && aw_vec_push(&m->places, rest);
@@ -352,9 +348,7 @@ static V behind(struct meeting *m, V call)
             rest = next;
             continue;
         }
-        LLVMInstructionRemoveFromParent(x);
-        LLVMPositionBuilderBefore(m->b->builder, rest);
-        LLVMInsertIntoBuilder(m->b->builder, x);
+        ptx_move_before(m->b->builder, x, rest);
     }
     return rest;
 }

@@ -57,6 +57,30 @@ LLVMValueRef ptx_copy_computation(struct ptx_copy *c, LLVMValueRef x, ptx_is_the
     return copy;
 }
 
+/* ---- Moving */
+
+void ptx_move_before(LLVMBuilderRef b, LLVMValueRef x, LLVMValueRef before)
+{
+    LLVMInstructionRemoveFromParent(x);
+    LLVMPositionBuilderBefore(b, before);
+    LLVMInsertIntoBuilder(b, x);
+}
+
+void ptx_move_to_end(LLVMBuilderRef b, LLVMValueRef x, LLVMBasicBlockRef bb)
+{
+    LLVMInstructionRemoveFromParent(x);
+    LLVMPositionBuilderAtEnd(b, bb);
+    LLVMInsertIntoBuilder(b, x);
+}
+
+void ptx_move_rest(LLVMBuilderRef b, LLVMValueRef x, LLVMBasicBlockRef to)
+{
+    for (LLVMValueRef next; x; x = next) {
+        next = LLVMGetNextInstruction(x);
+        ptx_move_to_end(b, x, to);
+    }
+}
+
 /* ---- Edges of phis */
 
 void ptx_phi_add(LLVMValueRef phi, LLVMValueRef x, LLVMBasicBlockRef from)

@@ -206,12 +206,7 @@ void simt_split_before(struct simt *u, LLVMValueRef x)
     LLVMMoveBasicBlockAfter(to, from);
     for (unsigned i = 0; i < LLVMGetNumSuccessors(term); i++)
         ptx_phis_rename(u->b, LLVMGetSuccessor(term, i), from, to);
-    for (LLVMValueRef next; x; x = next) {
-        next = LLVMGetNextInstruction(x);
-        LLVMInstructionRemoveFromParent(x);
-        LLVMPositionBuilderAtEnd(u->b, to);
-        LLVMInsertIntoBuilder(u->b, x);
-    }
+    ptx_move_rest(u->b, x, to);
     LLVMPositionBuilderAtEnd(u->b, from);
     LLVMBuildBr(u->b, to);
 }

@@ -1,6 +1,7 @@
 /* Last touches on optimised IR before LLVM's AMDGPU backend: what LLVM's passes undo or do not know. */
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "finish/amdgpu/amdgpu.h"
+#include "lower/copy.h"
 
 typedef LLVMValueRef V;
 
@@ -21,9 +22,7 @@ static void loads_hoist(struct amdgpu *a, V pointer, uint64_t offset, V before)
         V load = LLVMGetUser(use);
         if (!is_plain_load(load, pointer) || offset + LLVMABISizeOfType(layout, LLVMTypeOf(load)) > a->finish->kernarg_size)
             continue;
-        LLVMInstructionRemoveFromParent(load);
-        LLVMPositionBuilderBefore(a->b.builder, before);
-        LLVMInsertIntoBuilder(a->b.builder, load);
+        ptx_move_before(a->b.builder, load, before);
     }
 }
 
@@ -54,9 +53,7 @@ void ptx_amdgpu_arguments(struct amdgpu *a)
         next = LLVMGetNextUse(use);
         if (!offset_of(gep, kernarg, &offset))
             continue;
-        LLVMInstructionRemoveFromParent(gep);
-        LLVMPositionBuilderBefore(a->b.builder, mark);
-        LLVMInsertIntoBuilder(a->b.builder, gep);
+        ptx_move_before(a->b.builder, gep, mark);
         loads_hoist(a, gep, offset, mark);
     }
     LLVMReplaceAllUsesWith(mark, b_i32(&a->b, 0));

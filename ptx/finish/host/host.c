@@ -9,6 +9,7 @@
  *
  * Not the vectoriser itself, nor what runs the result (src/provider/host). */
 /* SPDX-License-Identifier: Apache-2.0 */
+#include "lower/copy.h"
 #include "lower/simt.h"
 #include "finish/host/host.h"
 #include "finish/joins.h"
@@ -211,9 +212,7 @@ static void read_once(LLVMValueRef fn, LLVMValueRef index)
         if (top == call)
             continue;
         LLVMBuilderRef b = LLVMCreateBuilderInContext(LLVMGetTypeContext(LLVMTypeOf(call)));
-        LLVMInstructionRemoveFromParent(call);
-        LLVMPositionBuilderBefore(b, top);
-        LLVMInsertIntoBuilder(b, call);
+        ptx_move_before(b, call, top);
         LLVMDisposeBuilder(b);
     }
 }

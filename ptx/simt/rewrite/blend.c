@@ -382,9 +382,7 @@ static void rewrite(struct simt_fn *f, const struct update *p)
     LLVMPositionBuilderBefore(u->b, term);
     hoist(u->b, f->blocks[p->then].bb);
     LLVMBuildCondBr(u->b, build_own(u, &p->place, all_bounded(f, p->head, &p->place)), blend, branch);
-    LLVMInstructionRemoveFromParent(term);
-    LLVMPositionBuilderAtEnd(u->b, branch);
-    LLVMInsertIntoBuilder(u->b, term);
+    ptx_move_to_end(u->b, term, branch);
     LLVMPositionBuilderAtEnd(u->b, blend);
     condition = p->on_false ? LLVMBuildNot(u->b, condition, "") : condition;
     LLVMBuildCondBr(u->b, build_large(u, &p->place), any, write);

@@ -231,9 +231,7 @@ static void copy_run(struct run *r)
     ptx_phis_rename(r->u->b, blocks[r->head[1]].bb, head, from);
     LLVMPositionBuilderBefore(b, term);
     LLVMBuildCondBr(b, build_all(r), copy, from);
-    LLVMInstructionRemoveFromParent(term);
-    LLVMPositionBuilderAtEnd(b, from);
-    LLVMInsertIntoBuilder(b, term);
+    ptx_move_to_end(b, term, from);
     LLVMPositionBuilderAtEnd(b, copy);
     for (int i = 0; i < r->n; i++) {
         if (i)

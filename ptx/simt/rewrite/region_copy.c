@@ -272,9 +272,7 @@ void simt_copy_if(struct version *v, const struct copied_region *r, bool togethe
     LLVMBasicBlockRef some = new_block(v, "some", true);
     ptx_phis_rebuild(b, join, renamed_edges, &(struct rename){ v, head, some, true });
     ptx_phis_rebuild(b, then, renamed_edges, &(struct rename){ v, head, some, false });
-    LLVMInstructionRemoveFromParent(term);
-    LLVMPositionBuilderAtEnd(b, some);
-    LLVMInsertIntoBuilder(b, term);
+    ptx_move_to_end(b, term, some);
     LLVMPositionBuilderAtEnd(b, head);
     LLVMValueRef want = on_false ? LLVMBuildNot(b, cond, "") : cond;
     LLVMValueRef all = build_nowrap(v, r, simt_all_build(v->u, want));
@@ -478,14 +476,10 @@ static struct twins copy_rest(struct version *v, LLVMBasicBlockRef bb, LLVMValue
     LLVMBuildCondBr(b, cond, t.exact, t.checked);
     for (unsigned i = 0; i < LLVMGetNumSuccessors(term); i++)
         ptx_phis_rebuild(b, LLVMGetSuccessor(term, i), renamed_edges, &(struct rename){ v, bb, t.join, false });
-    LLVMInstructionRemoveFromParent(term);
-    LLVMPositionBuilderAtEnd(b, t.join);
-    LLVMInsertIntoBuilder(b, term);
+    ptx_move_to_end(b, term, t.join);
     for (LLVMValueRef next; first && first != term; first = next) {
         next = LLVMGetNextInstruction(first);
-        LLVMInstructionRemoveFromParent(first);
-        LLVMPositionBuilderAtEnd(b, t.checked);
-        LLVMInsertIntoBuilder(b, first);
+        ptx_move_to_end(b, first, t.checked);
     }
     copy_block(v, t.checked, t.exact);
     v->ok = v->ok && !v->copy.failed;
@@ -545,9 +539,7 @@ void simt_copy_set_branch_apart(struct version *v, LLVMBasicBlockRef bb)
     begin_copy(v);
     for (unsigned i = 0; i < LLVMGetNumSuccessors(term); i++)
         ptx_phis_rebuild(v->u->b, LLVMGetSuccessor(term, i), renamed_edges, &(struct rename){ v, bb, branch, false });
-    LLVMInstructionRemoveFromParent(term);
-    LLVMPositionBuilderAtEnd(v->u->b, branch);
-    LLVMInsertIntoBuilder(v->u->b, term);
+    ptx_move_to_end(v->u->b, term, branch);
     LLVMPositionBuilderAtEnd(v->u->b, bb);
     LLVMBuildBr(v->u->b, branch);
 }

@@ -728,9 +728,7 @@ static void sink(struct reroll *r, LLVMBasicBlockRef head)
         next = LLVMGetPreviousInstruction(x);
         if ((!simt_arithmetic(x) && !is_smax(x)) || !for_loops_only(r, head, x))
             continue;
-        LLVMInstructionRemoveFromParent(x);
-        LLVMPositionBuilderBefore(r->u->b, LLVMGetFirstInstruction(head));
-        LLVMInsertIntoBuilder(r->u->b, x);
+        ptx_move_before(r->u->b, x, LLVMGetFirstInstruction(head));
     }
 }
 

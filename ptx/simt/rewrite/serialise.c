@@ -404,9 +404,7 @@ static void take_calls_out(struct single *s)
             if (ptx_intrinsic_has(x, PTX_INTRINSIC_LIFETIME)) {
                 LLVMInstructionEraseFromParent(x);
             } else if (simt_call_id(s->u, x) != PTX_SIMT_NONE) {
-                LLVMInstructionRemoveFromParent(x);
-                LLVMPositionBuilderBefore(s->u->b, place);
-                LLVMInsertIntoBuilder(s->u->b, x);
+                ptx_move_before(s->u->b, x, place);
             }
         }
 }
