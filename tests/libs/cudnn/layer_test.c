@@ -448,103 +448,147 @@ static long stat_of(const int dim[4], int spatial, long i)
     return spatial ? i / rest % dim[1] : i % (rest * dim[1]);
 }
 
-static void batch_norm(int spatial, int type, int layout, int fused)
-{
-    static const int dim[] = { 4, 3, 2, 5 };
-    int stats[] = { 1, 3, spatial ? 1 : 2, spatial ? 1 : 5 };
-    int st = type == CUDNN_DATA_DOUBLE ? CUDNN_DATA_DOUBLE : CUDNN_DATA_FLOAT,
-        mode = spatial ? CUDNN_BATCHNORM_SPATIAL : CUDNN_BATCHNORM_PER_ACTIVATION;
-    char what[80];
-    struct tensor x = tensor_make(type, layout, 4, dim), y = tensor_make(type, layout, 4, dim),
-                  z = tensor_make(type, layout, 4, dim);
-    struct tensor dy = tensor_make(type, layout, 4, dim), dx = tensor_make(type, layout, 4, dim),
-                  dz = tensor_make(type, layout, 4, dim);
-    struct tensor scale = tensor_make(st, ROWS, 4, stats), bias = tensor_make(st, ROWS, 4, stats),
-                  mean = tensor_make(st, ROWS, 4, stats);
-    struct tensor var = tensor_make(st, ROWS, 4, stats), smean = tensor_make(st, ROWS, 4, stats),
-                  sinv = tensor_make(st, ROWS, 4, stats);
-    struct tensor ds = tensor_make(st, ROWS, 4, stats), db = tensor_make(st, ROWS, 4, stats);
+static const int norm_dim[] = { 4, 3, 2, 5 };
+enum { NORM_TENSORS = 14 };
+
+/* A layer of one kind, the tensors that it works on, and what is known of its input: n means, variances and sums of gradients. */
+struct norm_case {
+    struct tensor x, y, z, dy, dx, dz;                      /* of the layer's shape */
+    struct tensor scale, bias, mean, var, smean, sinv, ds, db; /* of its statistics' */
     cudnnTensorDescriptor_t derived;
     cudnnActivationDescriptor_t relu;
-    long n = scale.count, each = x.count / n;
-    double *m = calloc((size_t)n, sizeof *m), *v = calloc((size_t)n, sizeof *v), *a = calloc((size_t)n, sizeof *a),
-           *b = calloc((size_t)n, sizeof *b);
-    double eps = 1e-3, factor = 0.25;
-    snprintf(what, sizeof what, "batch norm spatial %d type %d layout %d fused %d", spatial, type, layout, fused);
-    cudnnCreateTensorDescriptor(&derived);
-    cudnnCreateActivationDescriptor(&relu);
-    cudnnSetActivationDescriptor(relu, CUDNN_ACTIVATION_RELU, CUDNN_PROPAGATE_NAN, 0);
-    check(cudnnDeriveBNTensorDescriptor(derived, x.desc, mode) == 0, "%s: derive", what);
-    for (long i = 0; i < x.count; i++)
-        m[stat_of(dim, spatial, i)] += x.want[i] / (double)each;
-    for (long i = 0; i < x.count; i++)
-        v[stat_of(dim, spatial, i)] += pow(x.want[i] - m[stat_of(dim, spatial, i)], 2) / (double)each;
-    const void *one = scalar(type, 1), *zero = scalar(type, 0);
-    int status = fused ? cudnnBatchNormalizationForwardTrainingEx(handle, mode, CUDNN_BATCHNORM_OPS_BN_ADD_ACTIVATION, one, zero,
-                                                                  x.desc, x.device, z.desc, z.device, y.desc, y.device, derived,
-                                                                  scale.device, bias.device, factor, mean.device, var.device, eps,
-                                                                  smean.device, sinv.device, relu, NULL, 0, NULL, 0)
-                       : cudnnBatchNormalizationForwardTraining(handle, mode, one, zero, x.desc, x.device, y.desc, y.device,
-                                                                derived, scale.device, bias.device, factor, mean.device,
-                                                                var.device, eps, smean.device, sinv.device);
-    check(status == 0, "%s: status %d", what, status);
-    for (long i = 0; i < n; i++) {
-        smean.want[i] = m[i];
-        sinv.want[i] = 1 / sqrt(v[i] + eps);
-        mean.want[i] = factor * m[i] + (1 - factor) * mean.want[i];
-        var.want[i] = factor * v[i] * (double)each / (double)(each - 1) + (1 - factor) * var.want[i];
+    const void *one, *zero;
+    int spatial, mode, fused;
+    long n, each; /* statistics; elements of one */
+    double *m, *v, *a, *b, eps, factor;
+    char what[80];
+};
+
+static long norm_stat(const struct norm_case *c, long i)
+{
+    return stat_of(norm_dim, c->spatial, i);
+}
+
+static struct tensor *norm_tensor(struct norm_case *c, int i)
+{
+    struct tensor *const all[NORM_TENSORS] = { &c->x,    &c->y,   &c->z,     &c->dy,   &c->dx, &c->dz, &c->scale, &c->bias,
+                                               &c->mean, &c->var, &c->smean, &c->sinv, &c->ds, &c->db };
+    return all[i];
+}
+
+static void norm_begin(struct norm_case *c, int spatial, int type, int layout, int fused)
+{
+    const int stats[] = { 1, 3, spatial ? 1 : 2, spatial ? 1 : 5 };
+    int st = type == CUDNN_DATA_DOUBLE ? CUDNN_DATA_DOUBLE : CUDNN_DATA_FLOAT;
+    *c = (struct norm_case){ .spatial = spatial, .fused = fused, .eps = 1e-3, .factor = 0.25,
+                             .mode = spatial ? CUDNN_BATCHNORM_SPATIAL : CUDNN_BATCHNORM_PER_ACTIVATION };
+    for (int i = 0; i < NORM_TENSORS; i++)
+        *norm_tensor(c, i) = i < 6 ? tensor_make(type, layout, 4, norm_dim) : tensor_make(st, ROWS, 4, stats);
+    c->one = scalar(type, 1), c->zero = scalar(type, 0);
+    c->n = c->scale.count, c->each = c->x.count / c->n;
+    c->m = calloc((size_t)c->n, sizeof *c->m), c->v = calloc((size_t)c->n, sizeof *c->v);
+    c->a = calloc((size_t)c->n, sizeof *c->a), c->b = calloc((size_t)c->n, sizeof *c->b);
+    snprintf(c->what, sizeof c->what, "batch norm spatial %d type %d layout %d fused %d", spatial, type, layout, fused);
+    cudnnCreateTensorDescriptor(&c->derived);
+    cudnnCreateActivationDescriptor(&c->relu);
+    cudnnSetActivationDescriptor(c->relu, CUDNN_ACTIVATION_RELU, CUDNN_PROPAGATE_NAN, 0);
+    check(cudnnDeriveBNTensorDescriptor(c->derived, c->x.desc, c->mode) == 0, "%s: derive", c->what);
+    for (long i = 0; i < c->x.count; i++)
+        c->m[norm_stat(c, i)] += c->x.want[i] / (double)c->each;
+    for (long i = 0; i < c->x.count; i++)
+        c->v[norm_stat(c, i)] += pow(c->x.want[i] - c->m[norm_stat(c, i)], 2) / (double)c->each;
+}
+
+static void norm_forward(struct norm_case *c)
+{
+    int status = c->fused ? cudnnBatchNormalizationForwardTrainingEx(
+                                handle, c->mode, CUDNN_BATCHNORM_OPS_BN_ADD_ACTIVATION, c->one, c->zero, c->x.desc, c->x.device,
+                                c->z.desc, c->z.device, c->y.desc, c->y.device, c->derived, c->scale.device, c->bias.device,
+                                c->factor, c->mean.device, c->var.device, c->eps, c->smean.device, c->sinv.device, c->relu, NULL,
+                                0, NULL, 0)
+                          : cudnnBatchNormalizationForwardTraining(
+                                handle, c->mode, c->one, c->zero, c->x.desc, c->x.device, c->y.desc, c->y.device, c->derived,
+                                c->scale.device, c->bias.device, c->factor, c->mean.device, c->var.device, c->eps,
+                                c->smean.device, c->sinv.device);
+    check(status == 0, "%s: status %d", c->what, status);
+    for (long i = 0; i < c->n; i++) {
+        c->smean.want[i] = c->m[i];
+        c->sinv.want[i] = 1 / sqrt(c->v[i] + c->eps);
+        c->mean.want[i] = c->factor * c->m[i] + (1 - c->factor) * c->mean.want[i];
+        c->var.want[i] = c->factor * c->v[i] * (double)c->each / (double)(c->each - 1) + (1 - c->factor) * c->var.want[i];
     }
-    for (long i = 0; i < x.count; i++) {
-        long s = stat_of(dim, spatial, i);
-        double value = (x.want[i] - m[s]) * sinv.want[s] * scale.want[s] + bias.want[s];
-        y.want[i] = fused ? fmax(0, value + z.want[i]) : value;
+    for (long i = 0; i < c->x.count; i++) {
+        long s = norm_stat(c, i);
+        double value = (c->x.want[i] - c->m[s]) * c->sinv.want[s] * c->scale.want[s] + c->bias.want[s];
+        c->y.want[i] = c->fused ? fmax(0, value + c->z.want[i]) : value;
     }
-    tensor_is(&y, what), tensor_is(&mean, what), tensor_is(&var, what), tensor_is(&smean, what), tensor_is(&sinv, what);
-    /* The gradient by what was saved. */
-    for (long i = 0; i < x.count; i++) {
-        long s = stat_of(dim, spatial, i);
-        double g = fused && y.want[i] <= 0 ? 0 : dy.want[i];
-        dz.want[i] = g;
-        a[s] += g;
-        b[s] += g * (x.want[i] - m[s]) * sinv.want[s];
+    tensor_is(&c->y, c->what), tensor_is(&c->mean, c->what), tensor_is(&c->var, c->what);
+    tensor_is(&c->smean, c->what), tensor_is(&c->sinv, c->what);
+}
+
+/* The gradient by what was saved. */
+static void norm_backward(struct norm_case *c)
+{
+    for (long i = 0; i < c->x.count; i++) {
+        long s = norm_stat(c, i);
+        double g = c->fused && c->y.want[i] <= 0 ? 0 : c->dy.want[i];
+        c->dz.want[i] = g;
+        c->a[s] += g;
+        c->b[s] += g * (c->x.want[i] - c->m[s]) * c->sinv.want[s];
     }
-    tensor_put(&y);
-    status = fused ? cudnnBatchNormalizationBackwardEx(handle, mode, CUDNN_BATCHNORM_OPS_BN_ADD_ACTIVATION, one, zero, one, zero,
-                                                       x.desc, x.device, y.desc, y.device, dy.desc, dy.device, dz.desc, dz.device,
-                                                       dx.desc, dx.device, derived, scale.device, bias.device, ds.device,
-                                                       db.device, eps, smean.device, sinv.device, relu, NULL, 0, NULL, 0)
-                   : cudnnBatchNormalizationBackward(handle, mode, one, zero, one, one, x.desc, x.device, dy.desc, dy.device,
-                                                     dx.desc, dx.device, derived, scale.device, ds.device, db.device, eps, NULL,
-                                                     NULL);
-    check(status == 0, "%s backward: status %d", what, status);
-    for (long i = 0; i < x.count; i++) {
-        long s = stat_of(dim, spatial, i);
-        double hat = (x.want[i] - m[s]) * sinv.want[s];
-        dx.want[i] = scale.want[s] * sinv.want[s] * (dz.want[i] - a[s] / (double)each - hat * b[s] / (double)each);
+    tensor_put(&c->y);
+    int status = c->fused ? cudnnBatchNormalizationBackwardEx(
+                                handle, c->mode, CUDNN_BATCHNORM_OPS_BN_ADD_ACTIVATION, c->one, c->zero, c->one, c->zero,
+                                c->x.desc, c->x.device, c->y.desc, c->y.device, c->dy.desc, c->dy.device, c->dz.desc,
+                                c->dz.device, c->dx.desc, c->dx.device, c->derived, c->scale.device, c->bias.device,
+                                c->ds.device, c->db.device, c->eps, c->smean.device, c->sinv.device, c->relu, NULL, 0, NULL, 0)
+                          : cudnnBatchNormalizationBackward(handle, c->mode, c->one, c->zero, c->one, c->one, c->x.desc,
+                                                            c->x.device, c->dy.desc, c->dy.device, c->dx.desc, c->dx.device,
+                                                            c->derived, c->scale.device, c->ds.device, c->db.device, c->eps,
+                                                            NULL, NULL);
+    check(status == 0, "%s backward: status %d", c->what, status);
+    for (long i = 0; i < c->x.count; i++) {
+        long s = norm_stat(c, i);
+        double hat = (c->x.want[i] - c->m[s]) * c->sinv.want[s];
+        c->dx.want[i] = c->scale.want[s] * c->sinv.want[s] *
+                        (c->dz.want[i] - c->a[s] / (double)c->each - hat * c->b[s] / (double)c->each);
     }
-    blend(&ds, b, 1, fused ? 0 : 1);
-    blend(&db, a, 1, fused ? 0 : 1);
-    tensor_is(&dx, what), tensor_is(&ds, what), tensor_is(&db, what);
-    if (fused)
-        tensor_is(&dz, what);
-    /* Inference with the running statistics. */
-    for (long i = 0; i < n; i++)
-        var.want[i] = fabs(var.want[i]) + 0.5;
-    tensor_put(&var);
-    check(cudnnBatchNormalizationForwardInference(handle, mode, one, zero, x.desc, x.device, y.desc, y.device, derived,
-                                                  scale.device, bias.device, mean.device, var.device, eps) == 0,
-          "%s inference", what);
-    for (long i = 0; i < x.count; i++) {
-        long s = stat_of(dim, spatial, i);
-        y.want[i] = (x.want[i] - mean.want[s]) / sqrt(var.want[s] + eps) * scale.want[s] + bias.want[s];
+    blend(&c->ds, c->b, 1, c->fused ? 0 : 1);
+    blend(&c->db, c->a, 1, c->fused ? 0 : 1);
+    tensor_is(&c->dx, c->what), tensor_is(&c->ds, c->what), tensor_is(&c->db, c->what);
+    if (c->fused)
+        tensor_is(&c->dz, c->what);
+}
+
+/* With the running statistics. */
+static void norm_inference(struct norm_case *c)
+{
+    for (long i = 0; i < c->n; i++)
+        c->var.want[i] = fabs(c->var.want[i]) + 0.5;
+    tensor_put(&c->var);
+    check(cudnnBatchNormalizationForwardInference(handle, c->mode, c->one, c->zero, c->x.desc, c->x.device, c->y.desc,
+                                                  c->y.device, c->derived, c->scale.device, c->bias.device, c->mean.device,
+                                                  c->var.device, c->eps) == 0,
+          "%s inference", c->what);
+    for (long i = 0; i < c->x.count; i++) {
+        long s = norm_stat(c, i);
+        c->y.want[i] = (c->x.want[i] - c->mean.want[s]) / sqrt(c->var.want[s] + c->eps) * c->scale.want[s] + c->bias.want[s];
     }
-    tensor_is(&y, what);
-    free(m), free(v), free(a), free(b);
-    struct tensor *all[] = { &x, &y, &z, &dy, &dx, &dz, &scale, &bias, &mean, &var, &smean, &sinv, &ds, &db };
-    for (size_t i = 0; i < sizeof all / sizeof all[0]; i++)
-        tensor_drop(all[i]);
-    cudnnDestroyTensorDescriptor(derived);
-    cudnnDestroyActivationDescriptor(relu);
+    tensor_is(&c->y, c->what);
+}
+
+static void batch_norm(int spatial, int type, int layout, int fused)
+{
+    struct norm_case c;
+    norm_begin(&c, spatial, type, layout, fused);
+    norm_forward(&c);
+    norm_backward(&c);
+    norm_inference(&c);
+    free(c.m), free(c.v), free(c.a), free(c.b);
+    for (int i = 0; i < NORM_TENSORS; i++)
+        tensor_drop(norm_tensor(&c, i));
+    cudnnDestroyTensorDescriptor(c.derived);
+    cudnnDestroyActivationDescriptor(c.relu);
 }
 
 int main(int argc, char **argv)
