@@ -213,91 +213,130 @@ static void compare_inputs(const struct run *r, const void *got_bias)
     }
 }
 
-static void product(const struct problem *p)
+/* Matrices and vectors, with random contents. */
+static void operands_make(struct run *r, int in_place)
 {
-    struct run r = { .p = p, .scale = { 0.5f, 4, 2, 0.25f } };
-    cublasLtMatmulDesc_t desc;
-    cublasLtMatmulPreference_t pref;
-    cublasLtMatmulHeuristicResult_t found;
-    int count = 0, in_place = p->c == p->d && p->epilogue == DEFAULT && p->m % 2;
-    r.a = matrix_make(p->a, p->opa ? p->k : p->m, p->opa ? p->m : p->k, p->rows_a, 1, p->batch);
-    r.b = matrix_make(p->b, p->opb ? p->n : p->k, p->opb ? p->k : p->n, p->rows_b, 2, p->batch);
-    r.c = matrix_make(p->c, p->m, p->n, p->rows_d, 0, p->batch);
-    r.d = matrix_make(p->d, p->m, p->n, p->rows_d, in_place ? 0 : 3, p->batch);
+    const struct problem *p = r->p;
+    r->a = matrix_make(p->a, p->opa ? p->k : p->m, p->opa ? p->m : p->k, p->rows_a, 1, p->batch);
+    r->b = matrix_make(p->b, p->opb ? p->n : p->k, p->opb ? p->k : p->n, p->rows_b, 2, p->batch);
+    r->c = matrix_make(p->c, p->m, p->n, p->rows_d, 0, p->batch);
+    r->d = matrix_make(p->d, p->m, p->n, p->rows_d, in_place ? 0 : 3, p->batch);
     int mask = p->epilogue & (RELU | 8), aux_type = p->aux_type >= 0 ? p->aux_type : p->d,
         bias_type = p->bias_type >= 0 ? p->bias_type : p->d;
-    r.aux_ld = (p->m + 127) / 128 * 128 + 128, r.aux_stride = r.aux_ld * p->n + 128;
-    r.aux = typed_make(mask ? CUDA_R_8I : aux_type, mask ? r.aux_stride * p->batch / 8 : r.aux_stride * p->batch);
-    r.bias = typed_make(bias_type, (p->m > p->n ? p->m : p->n) * p->batch);
-    r.scale_a = calloc((size_t)p->m + 1, 4), r.scale_b = calloc((size_t)p->n + 1, 4);
+    r->aux_ld = (p->m + 127) / 128 * 128 + 128, r->aux_stride = r->aux_ld * p->n + 128;
+    r->aux = typed_make(mask ? CUDA_R_8I : aux_type, mask ? r->aux_stride * p->batch / 8 : r->aux_stride * p->batch);
+    r->bias = typed_make(bias_type, (p->m > p->n ? p->m : p->n) * p->batch);
+    r->scale_a = calloc((size_t)p->m + 1, 4), r->scale_b = calloc((size_t)p->n + 1, 4);
     for (int i = 0; i < p->m; i++)
-        r.scale_a[i] = 0.5f + (float)(i % 4);
+        r->scale_a[i] = 0.5f + (float)(i % 4);
     for (int i = 0; i < p->n; i++)
-        r.scale_b[i] = 0.25f * (float)(1 + i % 5);
-    snprintf(r.what, sizeof r.what,
+        r->scale_b[i] = 0.25f * (float)(1 + i % 5);
+    snprintf(r->what, sizeof r->what,
              "types %d %d %d %d compute %d op=%d,%d rows=%d%d%d %dx%dx%d batch %d epilogue %d mode %d scales %d", p->a, p->b,
              p->c, p->d, p->compute, p->opa, p->opb, p->rows_a, p->rows_b, p->rows_d, p->m, p->n, p->k, p->batch, p->epilogue,
              p->mode, p->scales);
+}
+
+/* Scales and scalars, on the host and on the device. */
+struct uploaded {
+    float *scales, *amax, *a, *b;
+    double *alphas, *betas;
+    void *da, *db;
+};
+
+static cublasLtMatmulDesc_t description_make(struct run *r, struct uploaded *u)
+{
+    const struct problem *p = r->p;
+    cublasLtMatmulDesc_t desc;
     cublasLtMatmulDescCreate(&desc, p->compute, p->scale);
     set_int(desc, 2, p->mode), set_int(desc, 3, p->opa), set_int(desc, 4, p->opb), set_int(desc, 7, p->epilogue);
     if (p->epilogue & (BIAS | BGRAD | BGRADA | BGRADB)) {
         int64_t stride = p->epilogue & BIAS ? 0 : p->m;
-        set_pointer(desc, 8, r.bias.device);
+        set_pointer(desc, 8, r->bias.device);
         set(desc, 10, &stride, sizeof stride);
         if (p->bias_type >= 0)
             set_int(desc, 26, p->bias_type);
     }
     if (p->epilogue & AUX) {
-        int64_t ld = r.aux_ld, stride = r.aux_stride;
-        set_pointer(desc, 11, r.aux.device);
+        int64_t ld = r->aux_ld, stride = r->aux_stride;
+        set_pointer(desc, 11, r->aux.device);
         set(desc, 12, &ld, sizeof ld), set(desc, 13, &stride, sizeof stride);
         if (p->aux_type >= 0)
             set_int(desc, 22, p->aux_type);
     }
-    float *scales = upload(r.scale, sizeof r.scale), *amax = upload(&r.amax, 4), *va = upload(r.scale_a, (size_t)p->m * 4),
-          *vb = upload(r.scale_b, (size_t)p->n * 4);
+    u->scales = upload(r->scale, sizeof r->scale), u->amax = upload(&r->amax, 4);
+    u->a = upload(r->scale_a, (size_t)p->m * 4), u->b = upload(r->scale_b, (size_t)p->n * 4);
     if (p->scales) {
-        set_pointer(desc, 17, p->scales == 2 ? va : scales), set_pointer(desc, 18, p->scales == 2 ? vb : scales + 1);
+        set_pointer(desc, 17, p->scales == 2 ? u->a : u->scales);
+        set_pointer(desc, 18, p->scales == 2 ? u->b : u->scales + 1);
         if (p->scales == 2)
             set_int(desc, 31, 3), set_int(desc, 32, 3);
         else if (type_bytes(p->d) == 1)
-            set_pointer(desc, 20, scales + 3), set_pointer(desc, 21, amax);
+            set_pointer(desc, 20, u->scales + 3), set_pointer(desc, 21, u->amax);
         if (p->scales == 1 && type_bytes(p->c) == 1)
-            set_pointer(desc, 19, scales + 2);
+            set_pointer(desc, 19, u->scales + 2);
     }
-    double *alphas = calloc((size_t)p->m + 1, 8), *betas = calloc((size_t)p->m + 1, 8);
+    return desc;
+}
+
+static void scalars_make(const struct problem *p, struct uploaded *u)
+{
+    u->alphas = calloc((size_t)p->m + 1, 8), u->betas = calloc((size_t)p->m + 1, 8);
     for (int i = 0; i < (p->mode >= VECTORS ? p->m : 1); i++) {
-        scalar(p->scale, alphas, i, p->mode >= VECTORS ? 1 + i % 3 : p->alpha);
-        scalar(p->scale, betas, i, p->mode == VECTORS ? i % 2 : p->beta);
+        scalar(p->scale, u->alphas, i, p->mode >= VECTORS ? 1 + i % 3 : p->alpha);
+        scalar(p->scale, u->betas, i, p->mode == VECTORS ? i % 2 : p->beta);
     }
-    void *da = upload(alphas, ((size_t)p->m + 1) * 8), *db = upload(betas, ((size_t)p->m + 1) * 8);
+    u->da = upload(u->alphas, ((size_t)p->m + 1) * 8), u->db = upload(u->betas, ((size_t)p->m + 1) * 8);
+}
+
+static void uploaded_drop(struct uploaded *u)
+{
+    cudaFree(u->da), cudaFree(u->db), cudaFree(u->scales), cudaFree(u->amax), cudaFree(u->a), cudaFree(u->b);
+    free(u->alphas), free(u->betas);
+}
+
+/* What is on the device afterwards against what should be. */
+static void results_check(struct run *r, const void *out, const float *amax)
+{
+    const struct problem *p = r->p;
+    size_t d_size = (size_t)(r->d.stride * p->batch * type_bytes(p->d));
+    void *got = malloc(d_size + 1), *aux = malloc((size_t)r->aux.n * 8 + 1), *bias = malloc((size_t)r->bias.n * 8 + 1);
+    cudaMemcpy(got, out, d_size, 2);
+    cudaMemcpy(aux, r->aux.device, (size_t)(r->aux.n * type_bytes(r->aux.type)), 2);
+    cudaMemcpy(bias, r->bias.device, (size_t)(r->bias.n * type_bytes(r->bias.type)), 2);
+    cudaMemcpy(&r->amax, amax, 4, 2);
+    compare(r, got, aux, bias);
+    if (p->epilogue & (BGRADA | BGRADB))
+        compare_inputs(r, bias);
+    free(got), free(aux), free(bias);
+}
+
+static void product(const struct problem *p)
+{
+    struct run r = { .p = p, .scale = { 0.5f, 4, 2, 0.25f } };
+    struct uploaded u;
+    cublasLtMatmulPreference_t pref;
+    cublasLtMatmulHeuristicResult_t found;
+    int count = 0, in_place = p->c == p->d && p->epilogue == DEFAULT && p->m % 2;
+    operands_make(&r, in_place);
+    cublasLtMatmulDesc_t desc = description_make(&r, &u);
+    scalars_make(p, &u);
     cublasLtMatmulPreferenceCreate(&pref);
     int status = cublasLtMatmulAlgoGetHeuristic(handle, desc, r.a.layout, r.b.layout, r.c.layout, r.d.layout, pref, 1, &found,
                                                 &count);
     if (check(status == 0 && count == 1 && found.workspaceSize == 0, "%s: heuristic %d, %d", r.what, status, count)) {
         void *out = in_place ? r.c.t.device : r.d.t.device;
-        status = cublasLtMatmul(handle, desc, p->mode == HOST ? alphas : da, r.a.t.device, r.a.layout, r.b.t.device, r.b.layout,
-                                p->mode == HOST || p->mode == VECTOR_HOST ? betas
-                                : p->mode == VECTOR_ZERO                  ? NULL
-                                                                          : db,
-                                p->beta == 0 && p->mode == HOST ? NULL : r.c.t.device, r.c.layout, out, r.d.layout, &found.algo,
-                                NULL, 0, NULL);
+        const void *beta = p->mode == HOST || p->mode == VECTOR_HOST ? u.betas : p->mode == VECTOR_ZERO ? NULL : u.db;
+        status = cublasLtMatmul(handle, desc, p->mode == HOST ? u.alphas : u.da, r.a.t.device, r.a.layout, r.b.t.device,
+                                r.b.layout, beta, p->beta == 0 && p->mode == HOST ? NULL : r.c.t.device, r.c.layout, out,
+                                r.d.layout, &found.algo, NULL, 0, NULL);
         check(status == 0, "%s: status %d", r.what, status);
-        size_t d_size = (size_t)(r.d.stride * p->batch * type_bytes(p->d));
-        void *got = malloc(d_size + 1), *aux = malloc((size_t)r.aux.n * 8 + 1), *bias = malloc((size_t)r.bias.n * 8 + 1);
-        cudaMemcpy(got, out, d_size, 2);
-        cudaMemcpy(aux, r.aux.device, (size_t)(r.aux.n * type_bytes(r.aux.type)), 2);
-        cudaMemcpy(bias, r.bias.device, (size_t)(r.bias.n * type_bytes(r.bias.type)), 2);
-        cudaMemcpy(&r.amax, amax, 4, 2);
-        compare(&r, got, aux, bias);
-        if (p->epilogue & (BGRADA | BGRADB))
-            compare_inputs(&r, bias);
-        free(got), free(aux), free(bias);
+        results_check(&r, out, u.amax);
     }
     cublasLtMatmulPreferenceDestroy(pref);
     cublasLtMatmulDescDestroy(desc);
-    cudaFree(da), cudaFree(db), cudaFree(scales), cudaFree(amax), cudaFree(va), cudaFree(vb);
-    free(alphas), free(betas), free(r.scale_a), free(r.scale_b);
+    uploaded_drop(&u);
+    free(r.scale_a), free(r.scale_b);
     matrix_drop(&r.a), matrix_drop(&r.b), matrix_drop(&r.c), matrix_drop(&r.d);
     typed_drop(&r.bias), typed_drop(&r.aux);
 }

@@ -189,100 +189,147 @@ static void with_blocks(char t, int block, int base, int by_columns, int op, int
     blocks_drop(&a);
 }
 
+/* What is factored: rows, or blocks where `block` is not 0. */
+enum { FACTOR_N = 12 };
+
+struct factored {
+    char t;
+    cudaDataType type;
+    int block, base, cholesky;
+    cplx *dense;
+    struct matrix a;
+    struct blocks b;
+    int n, nnz; /* rows and elements, or such of blocks */
+    void *val, *ptr, *ind, *info;
+    cusparseMatDescr_t d;
+};
+
+static struct factored factored_make(char t, int percent, int block, int cholesky)
+{
+    enum { N = FACTOR_N };
+    struct factored f = { .t = t, .type = type_of(t), .block = block, .base = block & 1, .cholesky = cholesky };
+    f.dense = dense_make(f.type, N, N, percent);
+    for (int j = 0; j < N; j++)
+        for (int i = 0; i <= j; i++) {
+            f.dense[i + j * N] = i == j ? 20 : f.dense[i + j * N];
+            f.dense[j + i * N] = conj(f.dense[i + j * N]);
+        }
+    f.d = descr_make(f.base, 0, 0);
+    if (block) {
+        f.b = blocks_make(f.type, f.dense, N / block, block, f.base, 0);
+        f.n = N / block, f.nnz = f.b.nnzb, f.val = f.b.val, f.ptr = f.b.ptr, f.ind = f.b.ind;
+    } else {
+        cplx *copy = memcpy(malloc(N * N * sizeof *copy), f.dense, N * N * sizeof *copy);
+        f.a = matrix_of(CUSPARSE_FORMAT_CSR, f.type, 0, f.base, N, N, copy);
+        f.n = N, f.nnz = (int)f.a.nnz, f.val = f.a.val, f.ptr = f.a.ptr, f.ind = f.a.ind;
+    }
+    return f;
+}
+
+static void factored_drop(struct factored *f)
+{
+    cusparseDestroyMatDescr(f->d);
+    free(f->dense);
+    if (f->block)
+        blocks_drop(&f->b);
+    else
+        matrix_drop(&f->a);
+}
+
+static void factor_blocks(struct factored *f)
+{
+    int size = 0, position = 7;
+    int chol = f->cholesky;
+    check((chol ? cusparseCreateBsric02Info((void *)&f->info) : cusparseCreateBsrilu02Info((void *)&f->info)) == 0, "info");
+    check(fn(f->t, chol ? "bsric02_bufferSize" : "bsrilu02_bufferSize")(handle, 0, f->n, f->nnz, f->d, f->val, f->ptr, f->ind,
+                                                                        f->block, f->info, &size) == 0 &&
+              size > 0,
+          "size");
+    check(fn(f->t, chol ? "bsric02_analysis" : "bsrilu02_analysis")(handle, 0, f->n, f->nnz, f->d, f->val, f->ptr, f->ind,
+                                                                    f->block, f->info, 0, NULL) == 0,
+          "analysis");
+    check(fn(f->t, chol ? "bsric02" : "bsrilu02")(handle, 0, f->n, f->nnz, f->d, f->val, f->ptr, f->ind, f->block, f->info, 0,
+                                                  NULL) == 0,
+          "factor");
+    check((chol ? cusparseXbsric02_zeroPivot(handle, f->info, &position)
+                : cusparseXbsrilu02_zeroPivot(handle, f->info, &position)) == 0 &&
+              position == -1,
+          "pivot %d", position);
+    chol ? cusparseDestroyBsric02Info(f->info) : cusparseDestroyBsrilu02Info(f->info);
+}
+
+static void factor_rows(struct factored *f)
+{
+    int size = 0, position = 7;
+    int chol = f->cholesky;
+    check((chol ? cusparseCreateCsric02Info((void *)&f->info) : cusparseCreateCsrilu02Info((void *)&f->info)) == 0, "info");
+    check(fn(f->t, chol ? "csric02_bufferSize" : "csrilu02_bufferSize")(handle, f->n, f->nnz, f->d, f->val, f->ptr, f->ind,
+                                                                        f->info, &size) == 0 &&
+              size > 0,
+          "size");
+    check(fn(f->t, chol ? "csric02_analysis" : "csrilu02_analysis")(handle, f->n, f->nnz, f->d, f->val, f->ptr, f->ind, f->info,
+                                                                    0, NULL) == 0,
+          "analysis");
+    check(fn(f->t, chol ? "csric02" : "csrilu02")(handle, f->n, f->nnz, f->d, f->val, f->ptr, f->ind, f->info, 0, NULL) == 0,
+          "factor");
+    check((chol ? cusparseXcsric02_zeroPivot(handle, f->info, &position)
+                : cusparseXcsrilu02_zeroPivot(handle, f->info, &position)) == 0 &&
+              position == -1,
+          "pivot %d", position);
+    chol ? cusparseDestroyCsric02Info(f->info) : cusparseDestroyCsrilu02Info(f->info);
+}
+
+/* The factors as a dense matrix, of which the caller frees the memory. */
+static cplx *factors_download(const struct factored *f)
+{
+    enum { N = FACTOR_N };
+    cusparseSpMatDescr_t s;
+    cusparseDnMatDescr_t back;
+    void *device = device_new(N * N * 16);
+    if (f->block)
+        cusparseCreateBsr(&s, f->n, f->n, f->nnz, f->block, f->block, f->ptr, f->ind, f->val, CUSPARSE_INDEX_32I,
+                          CUSPARSE_INDEX_32I, f->base, f->type, CUSPARSE_ORDER_ROW);
+    else
+        cusparseCreateCsr(&s, N, N, f->nnz, f->ptr, f->ind, f->val, CUSPARSE_INDEX_32I, CUSPARSE_INDEX_32I, f->base, f->type);
+    cusparseCreateDnMat(&back, N, N, N, device, f->type, CUSPARSE_ORDER_COL);
+    check(cusparseSparseToDense(handle, s, back, 0, NULL) == 0, "to dense");
+    cplx *v = values_download(f->type, device, N * N);
+    cusparseDestroySpMat(s), cusparseDestroyDnMat(back);
+    cudaFree(device);
+    return v;
+}
+
+/* Has the pattern the element? */
+static int factors_stored(const struct factored *f, int i, int j)
+{
+    int block = f->block ? f->block : 1;
+    for (int k = 0; k < block * block; k++)
+        if (f->dense[i / block * block + k % block + (j / block * block + k / block) * FACTOR_N] != 0)
+            return 1;
+    return 0;
+}
+
 /* Incomplete factors of a dense pattern are the whole ones; of a sparse one, their product agrees where the pattern has
  * elements. */
 static void factors(char t, int percent, int block, int cholesky)
 {
-    enum { N = 12 };
-    cudaDataType type = type_of(t);
-    cplx *dense = dense_make(type, N, N, percent), *f = calloc(N * N, sizeof *f);
-    int size = 0, position = 7, base = block & 1;
-    for (int j = 0; j < N; j++)
-        for (int i = 0; i <= j; i++) {
-            dense[i + j * N] = i == j ? 20 : dense[i + j * N];
-            dense[j + i * N] = conj(dense[i + j * N]);
-        }
-    cusparseMatDescr_t d = descr_make(base, 0, 0);
-    struct matrix a = { 0 };
-    struct blocks b = { 0 };
-    void *val;
-    if (block) {
-        b = blocks_make(type, dense, N / block, block, base, 0);
-        for (int i = 0; i < N * N; i++) /* what the pattern has */
-            f[i] = 0;
-    } else {
-        cplx *copy = memcpy(malloc(N * N * sizeof *copy), dense, N * N * sizeof *copy);
-        a = matrix_of(CUSPARSE_FORMAT_CSR, type, 0, base, N, N, copy);
-    }
-    int n = block ? N / block : N, nnz = block ? b.nnzb : (int)a.nnz;
-    void *ptr = block ? b.ptr : a.ptr, *ind = block ? b.ind : a.ind, *info;
-    val = block ? b.val : a.val;
-    check((block      ? cholesky ? cusparseCreateBsric02Info((void *)&info) : cusparseCreateBsrilu02Info((void *)&info)
-                : cholesky ? cusparseCreateCsric02Info((void *)&info)
-                      : cusparseCreateCsrilu02Info((void *)&info)) == 0,
-          "info");
-    if (block) {
-        check(fn(t, cholesky ? "bsric02_bufferSize" : "bsrilu02_bufferSize")(handle, 0, n, nnz, d, val, ptr, ind, block, info,
-                                                                             &size) == 0 &&
-                  size > 0,
-              "size");
-        check(fn(t, cholesky ? "bsric02_analysis" : "bsrilu02_analysis")(handle, 0, n, nnz, d, val, ptr, ind, block, info, 0,
-                                                                         NULL) == 0,
-              "analysis");
-        check(fn(t, cholesky ? "bsric02" : "bsrilu02")(handle, 0, n, nnz, d, val, ptr, ind, block, info, 0, NULL) == 0, "factor");
-        check((cholesky ? cusparseXbsric02_zeroPivot(handle, info, &position)
-                        : cusparseXbsrilu02_zeroPivot(handle, info, &position)) == 0 &&
-                  position == -1,
-              "pivot %d", position);
-    } else {
-        check(fn(t, cholesky ? "csric02_bufferSize" : "csrilu02_bufferSize")(handle, n, nnz, d, val, ptr, ind, info, &size) ==
-                      0 &&
-                  size > 0,
-              "size");
-        check(fn(t, cholesky ? "csric02_analysis" : "csrilu02_analysis")(handle, n, nnz, d, val, ptr, ind, info, 0, NULL) == 0,
-              "analysis");
-        check(fn(t, cholesky ? "csric02" : "csrilu02")(handle, n, nnz, d, val, ptr, ind, info, 0, NULL) == 0, "factor");
-        check((cholesky ? cusparseXcsric02_zeroPivot(handle, info, &position)
-                        : cusparseXcsrilu02_zeroPivot(handle, info, &position)) == 0 &&
-                  position == -1,
-              "pivot %d", position);
-    }
-    cusparseSpMatDescr_t s;
-    if (block)
-        cusparseCreateBsr(&s, n, n, nnz, block, block, ptr, ind, val, CUSPARSE_INDEX_32I, CUSPARSE_INDEX_32I, base, type,
-                          CUSPARSE_ORDER_ROW);
-    else
-        cusparseCreateCsr(&s, N, N, nnz, ptr, ind, val, CUSPARSE_INDEX_32I, CUSPARSE_INDEX_32I, base, type);
-    cusparseDnMatDescr_t back;
-    void *device = device_new(N * N * 16);
-    cusparseCreateDnMat(&back, N, N, N, device, type, CUSPARSE_ORDER_COL);
-    check(cusparseSparseToDense(handle, s, back, 0, NULL) == 0, "to dense");
-    cplx *v = values_download(type, device, N * N);
+    enum { N = FACTOR_N };
+    struct factored f = factored_make(t, percent, block, cholesky);
+    (block ? factor_blocks : factor_rows)(&f);
+    cplx *v = factors_download(&f);
     for (int i = 0; i < N; i++)
         for (int j = 0; j < N; j++) {
             cplx p = 0;
             int k_end = i < j ? i : j;
             for (int k = 0; k <= k_end; k++)
                 p += cholesky ? v[i + k * N] * conj(v[j + k * N]) : (k == i ? 1 : v[i + k * N]) * v[k + j * N];
-            int stored = block ? 0 : dense[i + j * N] != 0;
-            for (int k = 0; k < block * block; k++)
-                stored |= dense[i / block * block + k % block + (j / block * block + k / block) * N] != 0;
-            if (stored && (!cholesky || i >= j))
-                check(cabs(p - dense[i + j * N]) <= type_tolerance(type) * 50,
+            if (factors_stored(&f, i, j) && (!cholesky || i >= j))
+                check(cabs(p - f.dense[i + j * N]) <= type_tolerance(f.type) * 50,
                       "%c factors %d%% block %d chol %d: (%d, %d) is %g, not %g", t, percent, block, cholesky, i, j, creal(p),
-                      creal(dense[i + j * N]));
+                      creal(f.dense[i + j * N]));
         }
-    cusparseDestroySpMat(s), cusparseDestroyDnMat(back), cusparseDestroyMatDescr(d);
-    if (block)
-        cholesky ? cusparseDestroyBsric02Info(info) : cusparseDestroyBsrilu02Info(info);
-    else
-        cholesky ? cusparseDestroyCsric02Info(info) : cusparseDestroyCsrilu02Info(info);
-    cudaFree(device);
-    free(dense), free(f), free(v);
-    if (block)
-        blocks_drop(&b);
-    else
-        matrix_drop(&a);
+    free(v);
+    factored_drop(&f);
 }
 
 /* A pivot that is not there, one that is 0, and one that is raised. */
