@@ -36,6 +36,8 @@ static LLVMValueRef relu(struct ptx_lower *l, enum ptx_type type, LLVMValueRef v
 static LLVMValueRef finish_value(struct ptx_lower *l, const struct ptx_instr *in, enum ptx_type type, LLVMValueRef r)
 {
     r = flush_where_asked(l, in, type, r);
+    if (ptx_flushes_as_operand(l, in, type)) /* once that is known, LLVM takes the operand as it is */
+        r = b_unary(l, "llvm.canonicalize", r);
     if (ptx_has(in, PTX_MOD_SAT) && type != PTX_BF16)
         r = ptx_saturate(l, r);
     if (ptx_has(in, PTX_MOD_RELU))

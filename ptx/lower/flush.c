@@ -75,3 +75,14 @@ bool ptx_flushes_itself(const struct ptx_lower *l, const struct ptx_instr *in, e
     default: return false; /* abs and neg change a bit */
     }
 }
+
+bool ptx_flushes_as_operand(const struct ptx_lower *l, const struct ptx_instr *in, enum ptx_type type)
+{
+    if (!l->flushing || !ptx_has(in, PTX_MOD_FTZ) || !ptx_flushes_itself(l, in, type))
+        return false;
+    switch (in->form->lowering) {
+    case PTX_LOWER_ADD_FLOAT: case PTX_LOWER_MUL_FLOAT: case PTX_LOWER_FMA: case PTX_LOWER_MINMAX_FLOAT: case PTX_LOWER_DIV_FLOAT:
+        return true;
+    default: return false;
+    }
+}

@@ -179,6 +179,8 @@ LLVMValueRef ptx_fma_bf16(struct ptx_lower *l, LLVMValueRef a, LLVMValueRef b, L
 bool ptx_flushing_mode(const struct ptx_lower *l);
 /* An operation that flushes operands and result without being told: all arithmetic in that mode, some approximations anywhere. */
 bool ptx_flushes_itself(const struct ptx_lower *l, const struct ptx_instr *in, enum ptx_type type);
+/* Such a one whose result may be one of its operands, as x * 1 is. */
+bool ptx_flushes_as_operand(const struct ptx_lower *l, const struct ptx_instr *in, enum ptx_type type);
 
 /* Subnormals to zero of the same sign; [0,1] with NaN to +0; negative to +0. */
 LLVMValueRef ptx_flush(struct ptx_lower *l, LLVMValueRef v);

@@ -48,6 +48,7 @@ void ptx_amdgpu_nans(struct amdgpu *a);
 /* After optimisation: loads of kernel arguments go to the kernel's head, to be done together; exact divisions become
  * multiplications; saturating conversions become the machine's; branches around something go the way the machine's masks do;
  * zeros keep their signs. */
+void ptx_amdgpu_subnormals(struct amdgpu *a);
 void ptx_amdgpu_zeros(struct amdgpu *a);
 void ptx_amdgpu_saturated(struct amdgpu *a); /* and saturated halves no more than 16 bits */
 void ptx_amdgpu_conversions(struct amdgpu *a);

@@ -126,6 +126,47 @@ void ptx_amdgpu_conversions(struct amdgpu *a)
             }
 }
 
+/* ---- Subnormals.  Where the machine's mode flushes all of them (lower/flush.c), LLVM takes x * 1, x + -0 and the like for x as
+ * it is, so results that may be an operand come with a canonicalize, which flushes whatever it is given.  Those of arithmetic
+ * that stayed arithmetic do without. */
+static bool is_neutral(V v)
+{
+    LLVMBool lossy;
+    if (!LLVMIsAConstant(v))
+        return false;
+    if (!LLVMIsAConstantFP(v))
+        return true; /* a vector, of whatever */
+    double x = LLVMConstRealGetDouble(v, &lossy);
+    return x == 0 || x == 1 || x == -1 || x != x;
+}
+
+/* Of a selection of a NaN or a minimum, which is how those of PTX look (lower/round.c), the minimum counts. */
+static bool flushes_anyway(V v)
+{
+    if (LLVMIsASelectInst(v) && LLVMIsAConstantFP(LLVMGetOperand(v, 1)) && is_neutral(LLVMGetOperand(v, 1)))
+        v = LLVMGetOperand(v, 2);
+    enum ptx_intrinsic id = ptx_intrinsic_called(v);
+    LLVMOpcode op = LLVMIsAInstruction(v) ? LLVMGetInstructionOpcode(v) : LLVMRet;
+    bool minmax = id == PTX_INTRINSIC_MINIMUMNUM || id == PTX_INTRINSIC_MAXIMUMNUM;
+    if (op != LLVMFAdd && op != LLVMFSub && op != LLVMFMul && !minmax && id != PTX_INTRINSIC_FMA)
+        return false;
+    V x = LLVMGetOperand(v, 0), y = LLVMGetOperand(v, 1);
+    return !is_neutral(x) && !is_neutral(y) && (!minmax || x != y);
+}
+
+void ptx_amdgpu_subnormals(struct amdgpu *a)
+{
+    for (V fn = LLVMGetFirstFunction(a->b.module); fn; fn = LLVMGetNextFunction(fn))
+        for (LLVMBasicBlockRef bb = LLVMGetFirstBasicBlock(fn); bb; bb = LLVMGetNextBasicBlock(bb))
+            for (V i = LLVMGetFirstInstruction(bb), next; i; i = next) {
+                next = LLVMGetNextInstruction(i);
+                if (ptx_intrinsic_called(i) != PTX_INTRINSIC_CANONICALIZE || !flushes_anyway(LLVMGetOperand(i, 0)))
+                    continue;
+                LLVMReplaceAllUsesWith(i, LLVMGetOperand(i, 0));
+                LLVMInstructionEraseFromParent(i);
+            }
+}
+
 /* ---- Signs of zeros.
  *
  * Products that become halves.  LLVM 22's backend selects the fused instruction of mixed widths (v_fma_mixlo_f16,

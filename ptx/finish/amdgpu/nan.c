@@ -37,8 +37,9 @@ static bool call_indifferent(struct nan_search *s, V call, V operand)
     if (is_shuffle(ptx_simt_called(call)))
         return LLVMGetOperand(call, 0) == operand && LLVMGetOperand(call, 1) != operand && LLVMGetOperand(call, 2) != operand &&
                LLVMGetOperand(call, 3) != operand && fields_indifferent(s, call);
+    enum ptx_intrinsic id = ptx_intrinsic_called(call);
     return ptx_intrinsic_has(call, PTX_INTRINSIC_ANY_NAN) ||
-           (ptx_intrinsic_called(call) == PTX_INTRINSIC_FABS && indifferent(s, call));
+           ((id == PTX_INTRINSIC_FABS || id == PTX_INTRINSIC_CANONICALIZE) && indifferent(s, call));
 }
 
 /* Does `user` ask of its operand `v`, where it is a NaN, no more than that? */
