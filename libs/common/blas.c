@@ -26,11 +26,9 @@ static void open_library(void)
     char why[256];
     library = aw_dl_open(wish && *wish ? wished : names, required, &table, why, sizeof why);
     if (library)
-        aw_info("BLAS on the processor by %s", wish && *wish ? wish : "OpenBLAS");
+        aw_say(BLAS_FOUND, wish && *wish ? wish : "OpenBLAS");
     else
-        aw_err("no BLAS for the processor (%s): install OpenBLAS (Debian and Ubuntu: apt install libopenblas0-pthread), or name "
-               "another by "
-               "ANYWARP_BLAS", why);
+        aw_say(BLAS_MISSING, why);
 }
 
 void *aw_cpu_blas_find(const char *name)
@@ -38,7 +36,7 @@ void *aw_cpu_blas_find(const char *name)
     pthread_once(&once, open_library);
     void *at = library ? dlsym(library, name) : NULL;
     if (library && !at)
-        aw_err("the processor's BLAS has no %s", name);
+        aw_say(BLAS_FUNCTION, name);
     return at;
 }
 

@@ -9,12 +9,12 @@
 void aw_lib_stub(const char *library, const char *name, unsigned char *once)
 {
     if (!__atomic_exchange_n(once, 1, __ATOMIC_RELAXED))
-        aw_log(AW_LOG_FIXME, library, "%s is not implemented", name);
+        aw_log(library, AW_ROW(LIBRARY_STUB), name);
 }
 
 void aw_lib_fatal(const char *library, const char *name)
 {
-    aw_log(AW_LOG_ERR, library, "%s is not implemented, and has no status to say so: the program ends", name);
+    aw_log(library, AW_ROW(LIBRARY_FATAL), name);
     abort();
 }
 

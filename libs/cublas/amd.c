@@ -38,9 +38,7 @@ static void open_library(void)
     char why[256];
     roc.library = aw_dl_open(names, symbols, &roc.create, why, sizeof why);
     if (!roc.library)
-        aw_log(AW_LOG_WARN, AW_ROOM,
-               "no rocBLAS (%s): cuBLAS computes on the processor, on copies of the card's memory; install rocBLAS "
-               "(ROCm's package rocblas; Debian 13 and later: apt install librocblas4) to compute on the card", why);
+        aw_say(NO_ROCBLAS, why);
 }
 
 static cublasStatus_t status_of(int roc_status)
@@ -109,7 +107,7 @@ static void *find(struct aw_blas_function *f)
         at = dlsym(roc.library, older);
         at = at ? at : dlsym(roc.library, f->amd);
         if (!at) {
-            aw_warn("this rocBLAS has no %s: %s computes on the processor, on copies", f->amd, f->name);
+            aw_say(ROCBLAS_FUNCTION, f->amd, f->name);
             at = &none;
         }
         __atomic_store_n(&f->amd_at, at, __ATOMIC_RELEASE);

@@ -332,7 +332,7 @@ cublasStatus_t aw_blas_call(struct aw_blas_function *f, cublasHandle_t handle, c
     if (handle->queue.place == AW_LIB_CARD && f->amd && aw_amd_blas_call(f, handle, c.v, &status))
         return status;
     if (too_large(&c)) {
-        aw_fixme("%s with a size, leading dimension or increment of 2^31 or more is not implemented", f->name);
+        aw_say(BLAS_LARGE, f->name);
         return CUBLAS_STATUS_NOT_SUPPORTED;
     }
     if (f->row->style != AW_BLAS_OWN && !aw_cpu_blas_cell(&f->cpu_at, f->cpu))

@@ -159,7 +159,7 @@ static void run(struct aw_lib_job *job)
             ((int *)s[INFO].at)[b] = info;
     }
     if (!identity)
-        aw_err("no memory for a batch of systems of %d equations", c->n);
+        aw_say(BATCH_MEMORY, c->n);
     free(identity);
     free(work);
 }

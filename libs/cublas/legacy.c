@@ -96,5 +96,5 @@ cublasStatus_t awcublas_cublasFree(void *ptr)
 
 void awcublas_cublasXerbla(const char *name, int info)
 {
-    aw_err("%s: argument %d is wrong", name, info);
+    aw_say(LEGACY_ARGUMENT, name, info);
 }

@@ -85,10 +85,7 @@ static void open_library(void)
     char why[256];
     hip.library = aw_dl_open(names, symbols, &hip.f, why, sizeof why);
     if (!hip.library)
-        aw_log(AW_LOG_WARN, AW_ROOM,
-               "no hipBLASLt (%s): products with types and epilogues of their own are computed on the processor, on copies of "
-               "the card's memory; install ROCm's package hipblaslt to compute on the card",
-               why);
+        aw_say(NO_HIPBLASLT, why);
 }
 
 /* The calling thread's device's; NULL: there is none. */

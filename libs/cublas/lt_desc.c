@@ -17,7 +17,7 @@ static const struct aw_lt_attribute *attribute_find(const struct aw_lt_attribute
     for (size_t i = 0; i < n; i++)
         if (table[i].id == id)
             return &table[i];
-    aw_fixme("attribute %d of a descriptor is not known", id);
+    aw_say(LT_ATTRIBUTE, id);
     return NULL;
 }
 

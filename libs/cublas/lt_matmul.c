@@ -60,7 +60,7 @@ static cublasStatus_t epilogue_set(const struct aw_lt_matmul *desc, struct aw_pr
         return CUBLAS_STATUS_INVALID_VALUE;
     p->epilogue = epilogues[i].product;
     if (p->epilogue && (aw_type_complex(p->d.type) || (p->calc == 'i' && p->scale == CUDA_R_32I))) {
-        aw_fixme("epilogue %d of integer or complex sums is not implemented", desc->epilogue);
+        aw_say(LT_EPILOGUE, desc->epilogue);
         return CUBLAS_STATUS_NOT_SUPPORTED;
     }
     p->bias_type = desc->bias_type < 0 ? bias_default(p) : (cudaDataType)desc->bias_type;
@@ -87,7 +87,7 @@ static cublasStatus_t scalars_set(const struct aw_lt_matmul *desc, struct aw_pro
     p->beta_zero = mode == AW_LT_VECTOR_BETA_ZERO;
     p->alpha_stride = p->alpha_vector ? desc->alpha_stride : 0;
     if (p->alpha_vector && (aw_type_complex(p->scale) || p->scale == CUDA_R_32I)) {
-        aw_fixme("vectors of integer or complex scalars are not implemented");
+        aw_say(LT_VECTOR_SCALES);
         return CUBLAS_STATUS_NOT_SUPPORTED;
     }
     return CUBLAS_STATUS_SUCCESS;
@@ -102,14 +102,14 @@ static cublasStatus_t scales_set(const struct aw_lt_matmul *desc, struct aw_prod
     if ((desc->a_mode != AW_LT_SCALE_SCALAR && desc->a_mode != AW_LT_SCALE_OUTER_VECTOR) ||
         (desc->b_mode != AW_LT_SCALE_SCALAR && desc->b_mode != AW_LT_SCALE_OUTER_VECTOR) || desc->c_mode || desc->d_mode ||
         desc->aux_mode || desc->d_out_mode || desc->d_out_scale) {
-        aw_fixme("scales of blocks are not implemented");
+        aw_say(LT_BLOCK_SCALES);
         return CUBLAS_STATUS_NOT_SUPPORTED;
     }
     p->a_scales = desc->a_scale && desc->a_mode == AW_LT_SCALE_OUTER_VECTOR;
     p->b_scales = desc->b_scale && desc->b_mode == AW_LT_SCALE_OUTER_VECTOR;
     const struct aw_lt_emulation *e = desc->emulation;
     if (e && e->count) {
-        aw_fixme("nothing is emulated, and where to write of how many bits is not looked at");
+        aw_say(LT_EMULATION);
         return CUBLAS_STATUS_NOT_SUPPORTED;
     }
     return CUBLAS_STATUS_SUCCESS;
@@ -122,7 +122,7 @@ static cublasStatus_t layout_set(const struct aw_lt_layout *l, int64_t batch, st
     if (l->rows > INT64_MAX || l->cols > INT64_MAX || l->batch != batch)
         return CUBLAS_STATUS_INVALID_VALUE;
     if ((l->order != AW_LT_ORDER_COL && l->order != AW_LT_ORDER_ROW) || l->plane) {
-        aw_fixme("a product of matrices in order %d%s is not implemented", l->order, l->plane ? " with planes of their own" : "");
+        aw_say(LT_ORDER, l->order, l->plane ? " with planes of their own" : "");
         return CUBLAS_STATUS_NOT_SUPPORTED;
     }
     *ret = (struct aw_product_matrix){ (cudaDataType)l->type,      (int64_t)l->rows, (int64_t)l->cols, l->ld, l->stride,
@@ -147,7 +147,7 @@ cublasStatus_t aw_lt_product(const struct aw_lt_matmul *desc, const struct aw_lt
     if (status != CUBLAS_STATUS_SUCCESS)
         return status;
     if (desc->opc != CUBLAS_OP_N || desc->fill != CUBLAS_FILL_MODE_FULL) {
-        aw_fixme("a product into a transposed matrix or a triangle is not implemented");
+        aw_say(LT_OUTPUT);
         return CUBLAS_STATUS_NOT_SUPPORTED;
     }
     ret->opa = (cublasOperation_t)desc->opa, ret->opb = (cublasOperation_t)desc->opb;
@@ -167,7 +167,7 @@ cublasStatus_t aw_lt_product(const struct aw_lt_matmul *desc, const struct aw_lt
     if (status == CUBLAS_STATUS_SUCCESS)
         status = scales_set(desc, ret);
     if (status == CUBLAS_STATUS_SUCCESS && ret->pointers && (ret->epilogue || ret->alpha_stride)) {
-        aw_fixme("epilogues of products by arrays of pointers are not implemented");
+        aw_say(LT_POINTERS);
         status = CUBLAS_STATUS_NOT_SUPPORTED;
     }
     return status;
@@ -279,7 +279,7 @@ static bool transform_known(const struct aw_lt_layout *l)
                   l->order == AW_LT_ORDER_COL32_2R_4R4) &&
                  !l->plane && !l->batch_mode;
     if (!known)
-        aw_fixme("a transform of a matrix of type %d in order %d is not implemented", l->type, l->order);
+        aw_say(LT_TRANSFORM, l->type, l->order);
     return known;
 }
 

@@ -500,7 +500,7 @@ static void run(struct aw_lib_job *job)
         job->status = compute(p, &x, i);
     }
     if (job->status)
-        aw_err("a matrix product failed: %s", job->status == CUBLAS_STATUS_ALLOC_FAILED ? "memory is out" : "there is no BLAS");
+        aw_say(PRODUCT_FAILED, job->status == CUBLAS_STATUS_ALLOC_FAILED ? "memory is out" : "there is no BLAS");
 }
 
 /* ---- To the queue */
@@ -591,7 +591,7 @@ cublasStatus_t aw_product_check(const struct aw_product *p)
         !matrix_valid(&p->c, p->m, p->n) || !matrix_valid(&p->d, p->m, p->n) || p->c.by_rows != p->d.by_rows)
         return CUBLAS_STATUS_INVALID_VALUE;
     if (p->m > INT_MAX || p->n > INT_MAX || p->k > INT_MAX) {
-        aw_fixme("a matrix product with a size of 2^31 or more is not implemented");
+        aw_say(PRODUCT_LARGE);
         return CUBLAS_STATUS_NOT_SUPPORTED;
     }
     return CUBLAS_STATUS_SUCCESS;

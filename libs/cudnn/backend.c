@@ -206,7 +206,7 @@ cudnnStatus_t awcudnn_cudnnBackendCreateDescriptor(cudnnBackendDescriptorType_t 
     if (!ret)
         return CUDNN_STATUS_BAD_PARAM_NULL_POINTER;
     if (!row_find(type, -1)) {
-        aw_fixme("backend descriptors of type %d are not implemented", type);
+        aw_say(CUDNN_DESCRIPTOR, type);
         return aw_dnn_fail(CUDNN_STATUS_NOT_SUPPORTED, "this kind of backend descriptor is not implemented");
     }
     struct aw_dnn_descriptor *d = calloc(1, sizeof *d);
@@ -289,7 +289,7 @@ static bool refused(int name)
 
 static cudnnStatus_t refuse(const struct row *row)
 {
-    aw_fixme("the backend attribute %s is not implemented", row->name);
+    aw_say(CUDNN_ATTRIBUTE, row->name);
     return aw_dnn_fail(CUDNN_STATUS_NOT_SUPPORTED, "a backend attribute is not implemented");
 }
 
@@ -303,7 +303,7 @@ cudnnStatus_t awcudnn_cudnnBackendSetAttribute(cudnnBackendDescriptor_t descript
         return aw_dnn_fail(CUDNN_STATUS_NOT_INITIALIZED, "a finalized descriptor cannot be changed");
     const struct row *row = row_find(d->type, name);
     if (!row) {
-        aw_fixme("the backend attribute %d is not implemented", name);
+        aw_say(CUDNN_ATTRIBUTE_NUMBER, name);
         return aw_dnn_fail(CUDNN_STATUS_NOT_SUPPORTED, "the descriptor has no such attribute here");
     }
     if (!type_fits(row->type, type))

@@ -20,7 +20,7 @@ void aw_dnn_graph_unref(struct aw_dnn_graph *graph)
 
 static cudnnStatus_t unsupported(const char *why)
 {
-    aw_info("operation graph: %s", why);
+    aw_say(CUDNN_GRAPH, why);
     return aw_dnn_fail(CUDNN_STATUS_NOT_SUPPORTED_GRAPH_PATTERN, why);
 }
 
@@ -38,7 +38,7 @@ cudnnStatus_t aw_dnn_graph_shape(const struct aw_dnn_descriptor *tensor, struct 
         if (ret->dim[i] < 1 || ret->stride[i] < 0)
             return aw_dnn_fail(CUDNN_STATUS_BAD_PARAM, "a tensor's dimensions are positive and its strides not negative");
     if (!aw_dnn_type_bits(ret->type)) {
-        aw_fixme("tensors of cuDNN's data type %d are not implemented", (int)ret->type);
+        aw_say(CUDNN_GRAPH_TYPE, (int)ret->type);
         return aw_dnn_fail(CUDNN_STATUS_NOT_SUPPORTED_DATA_TYPE, "this data type is not implemented");
     }
     if (aw_dnn_attribute_int(tensor, ATTR(TENSOR_VECTOR_COUNT), 1) != 1 ||

@@ -45,15 +45,13 @@ static void open_library(void)
 #undef ROW
     char why[256];
     if (!aw_dl_open(names, symbols, &dnnl, why, sizeof why)) {
-        aw_warn("no oneDNN (%s): convolutions and matrix products of cuDNN run slowly; install it (Debian and Ubuntu: apt "
-                "install libdnnl2)",
-                why);
+        aw_say(NO_ONEDNN, why);
         return;
     }
     if (dnnl.dnnl_version()->major != DNNL_VERSION_MAJOR || dnnl.dnnl_engine_create(&engine, dnnl_cpu, 0) != dnnl_success)
         engine = NULL;
     else
-        aw_info("oneDNN %d.%d", dnnl.dnnl_version()->major, dnnl.dnnl_version()->minor);
+        aw_say(ONEDNN_FOUND, dnnl.dnnl_version()->major, dnnl.dnnl_version()->minor);
 }
 
 /* ---- One call's objects, which all go at its end. */

@@ -122,7 +122,7 @@ cudnnStatus_t awcudnn_cudnnReduceTensor(cudnnHandle_t handle, cudnnReduceTensorD
             return CUDNN_STATUS_BAD_PARAM;
     size_t need = index_bytes(r, &c_desc->s);
     if (need && r->index_type != CUDNN_32BIT_INDICES) {
-        aw_fixme("indices of reductions in other than 32 bits are not implemented");
+        aw_say(CUDNN_INDICES);
         return CUDNN_STATUS_NOT_SUPPORTED;
     }
     if (need && (!indices || indices_size < need))

@@ -186,7 +186,7 @@ static int run_node(const struct aw_dnn_program *p, int at, struct running *r)
 /* Nobody waits for a job that could tell: what it should have written becomes NaN, not something that looks like a result. */
 static void run_failed(struct job *j)
 {
-    aw_err("memory is out: a cuDNN operation was not done, its results are NaN");
+    aw_say(CUDNN_MEMORY);
     for (unsigned i = 0; i < j->job.n_spans; i++)
         if (j->job.spans[i].dir & AW_LIB_OUT && j->job.spans[i].at)
             memset(j->job.spans[i].at, 0xff, j->job.spans[i].width);

@@ -40,10 +40,7 @@ static void open_library(void)
     char why[256];
     hip.library = aw_dl_open(names, symbols, &hip.f, why, sizeof why);
     if (!hip.library)
-        aw_log(AW_LOG_WARN, AW_ROOM,
-               "no hipFFT (%s): cuFFT computes on the processor, on copies of the card's memory; install hipFFT (ROCm's "
-               "packages hipfft and rocfft) to compute on the card",
-               why);
+        aw_say(NO_HIPFFT, why);
 }
 
 /* AMD's plan stands for: there is none. */
@@ -67,7 +64,7 @@ static void *plan_make(const struct aw_fft_shape *shape)
     }
     if (result == CUFFT_SUCCESS)
         return plan;
-    aw_warn("hipFFT has no plan for a transform (%d): it is computed on the processor, on copies", result);
+    aw_say(HIPFFT_PLAN, result);
     return &none;
 }
 

@@ -149,7 +149,7 @@ static void run(struct aw_lib_job *job)
         return;
     job->status = run_around(shape, &in, &out, t->direction, from, to);
     if (job->status)
-        aw_err("a transform failed: %s", job->status == CUFFT_ALLOC_FAILED ? "memory is out" : "FFTW has no plan for it");
+        aw_say(FFT_FAILED, job->status == CUFFT_ALLOC_FAILED ? "memory is out" : "FFTW has no plan for it");
 }
 
 static void forget(struct aw_lib_job *job)

@@ -69,8 +69,7 @@ static void open_library(void)
             fftw.good = false;
     }
     if (!fftw.good)
-        aw_err("no FFTW for the processor (%s): install it (Debian and Ubuntu: apt install libfftw3-single3 libfftw3-double3)",
-               why);
+        aw_say(NO_FFTW, why);
 }
 
 bool aw_fftw_open(void)

@@ -18,7 +18,7 @@ cufftResult awcufft_cufftXtSetGPUs(cufftHandle handle, int n, int *which)
     if (n < 1 || !which)
         return CUFFT_INVALID_VALUE;
     if (n > 1) {
-        aw_fixme("transforms on several GPUs are not implemented");
+        aw_say(FFT_MULTI);
         return CUFFT_NOT_SUPPORTED;
     }
     if (aw_lib_queue_enter(&plan->queue) != CUDA_SUCCESS || cuCtxGetDevice(&device) != CUDA_SUCCESS || device != which[0])

@@ -61,7 +61,7 @@ CUfileError_t awcufile_cuFileHandleRegister(CUfileHandle_t *ret, CUfileDescr_t *
     if (!ret || !descr)
         return error(CU_FILE_INVALID_VALUE);
     if (descr->type != CU_FILE_HANDLE_TYPE_OPAQUE_FD) {
-        aw_fixme("files that are no descriptors are not implemented");
+        aw_say(CUFILE_HANDLE);
         return error(CU_FILE_PLATFORM_NOT_SUPPORTED);
     }
     if (fstat(descr->handle.fd, &st) || !(S_ISREG(st.st_mode) || S_ISBLK(st.st_mode)))

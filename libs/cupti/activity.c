@@ -354,7 +354,7 @@ static CUptiResult kind_set(CUpti_ActivityKind kind, bool on)
     if (kind <= 0 || kind >= KINDS)
         return CUPTI_ERROR_INVALID_KIND;
     if (on && !kind_known(kind)) {
-        aw_fixme("there are no activity records of kind %d and some others", kind);
+        aw_say(CUPTI_KIND, kind);
         return CUPTI_ERROR_NOT_SUPPORTED;
     }
     __atomic_store_n(&kinds[kind], on, __ATOMIC_RELAXED);

@@ -90,19 +90,13 @@ static struct source *source_make(const struct curandGenerator_st *g)
 static bool type_known(curandRngType_t type)
 {
     switch (type) {
-    case CURAND_RNG_PSEUDO_MTGP32:
-        aw_fixme("MTGP32 is not implemented: the parameters of cuRAND's sequences are not published by others");
-        return false;
+    case CURAND_RNG_PSEUDO_MTGP32: aw_say(RAND_MTGP32); return false;
     case CURAND_RNG_QUASI_SCRAMBLED_SOBOL32:
-    case CURAND_RNG_QUASI_SCRAMBLED_SOBOL64:
-        aw_fixme("scrambled Sobol sequences are not implemented: how cuRAND scrambles is not published");
-        return false;
-    case CURAND_RNG_PSEUDO_MT19937:
-        aw_fixme("MT19937 gives the standard's numbers in the standard's order; cuRAND's own order is not published");
-        return true;
+    case CURAND_RNG_QUASI_SCRAMBLED_SOBOL64: aw_say(RAND_SCRAMBLED); return false;
+    case CURAND_RNG_PSEUDO_MT19937: aw_say(RAND_MT19937); return true;
     default:
         if (is_sobol(type) && !aw_rand_sobol_dimensions())
-            aw_fixme("Sobol sequences are not built in: where anywarp was built there was no SciPy to take directions from");
+            aw_say(RAND_SOBOL);
         return engine_of(type) || (is_sobol(type) && aw_rand_sobol_dimensions());
     }
 }
@@ -202,7 +196,7 @@ curandStatus_t awcurand_curandSetGeneratorOrdering(curandGenerator_t g, curandOr
                  ordering == CURAND_ORDERING_PSEUDO_LEGACY || quasi ||
                  (own && !g->on_host && g->type != CURAND_RNG_PSEUDO_MT19937);
     if (ordering == CURAND_ORDERING_PSEUDO_SEEDED)
-        aw_fixme("CURAND_ORDERING_PSEUDO_SEEDED is not implemented: how cuRAND makes its 4,096 seeds is not published");
+        aw_say(RAND_SEEDED);
     if (!known || quasi != is_sobol(g->type))
         return CURAND_STATUS_OUT_OF_RANGE;
     g->ordering = ordering;
@@ -260,7 +254,7 @@ static void run(struct aw_lib_job *job)
         free(s->state.states);
         s->state.states = NULL;
         job->status = CURAND_STATUS_ALLOCATION_FAILED;
-        aw_err("no random numbers: memory is out");
+        aw_say(RAND_MEMORY);
     }
     pthread_mutex_unlock(&s->lock);
 }
@@ -384,7 +378,7 @@ curandStatus_t awcurand_curandGetDirectionVectors32(curandDirectionVectors32_t *
 {
     const uint32_t *v = ret_vectors && set == CURAND_DIRECTION_VECTORS_32_JOEKUO6 ? aw_rand_sobol_vectors32() : NULL;
     if (set == CURAND_SCRAMBLED_DIRECTION_VECTORS_32_JOEKUO6 || !aw_rand_sobol_dimensions())
-        aw_fixme("direction vectors that are scrambled, or were not there when anywarp was built, are not implemented");
+        aw_say(RAND_DIRECTIONS);
     if (v)
         *ret_vectors = (curandDirectionVectors32_t *)(uintptr_t)v;
     return v ? CURAND_STATUS_SUCCESS : CURAND_STATUS_OUT_OF_RANGE;
@@ -394,7 +388,7 @@ curandStatus_t awcurand_curandGetDirectionVectors64(curandDirectionVectors64_t *
 {
     const uint64_t *v = ret_vectors && set == CURAND_DIRECTION_VECTORS_64_JOEKUO6 ? aw_rand_sobol_vectors64() : NULL;
     if (set == CURAND_SCRAMBLED_DIRECTION_VECTORS_64_JOEKUO6 || !aw_rand_sobol_dimensions())
-        aw_fixme("direction vectors that are scrambled, or were not there when anywarp was built, are not implemented");
+        aw_say(RAND_DIRECTIONS);
     if (v)
         *ret_vectors = (curandDirectionVectors64_t *)(uintptr_t)v;
     return v ? CURAND_STATUS_SUCCESS : CURAND_STATUS_OUT_OF_RANGE;

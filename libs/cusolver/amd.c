@@ -32,10 +32,7 @@ static void open_library(void)
     char why[256];
     roc.library = aw_dl_open(names, symbols, &roc.create, why, sizeof why);
     if (!roc.library)
-        aw_warn("no rocSOLVER (%s): cuSOLVER computes on the processor, on copies of the card's memory; install rocSOLVER "
-                "(ROCm's package "
-                "rocsolver; Debian 13 and later: apt install librocsolver0) to compute on the card",
-                why);
+        aw_say(NO_ROCSOLVER, why);
 }
 
 static cusolverStatus_t status_of(int roc_status)

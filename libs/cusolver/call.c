@@ -100,7 +100,7 @@ void *aw_solver_work(const struct aw_solver_call *c, int64_t n, size_t size)
 {
     void *p = calloc((size_t)(n > 0 ? n : 1), size);
     if (!p)
-        aw_err("%s: memory for a workspace is out, nothing is computed", c->name);
+        aw_say(SOLVER_MEMORY, c->name);
     return p;
 }
 

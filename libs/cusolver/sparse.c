@@ -128,7 +128,7 @@ static void open_library(void)
     if (cx.library && !aw_dl_open(names, two_parts, &cx.two_parts, why, sizeof why))
         cx.library = NULL;
     if (!cx.library)
-        aw_err("no CXSparse (%s): the sparse part of cuSOLVER needs it (Debian and Ubuntu: apt install libcxsparse3)", why);
+        aw_say(NO_CXSPARSE, why);
 }
 
 /* ---- The call: values 0, offsets 1, columns 2, right-hand side 3, solution 4; n, elements, base, order, method. */
@@ -251,7 +251,7 @@ static void run(struct aw_solver_call *c)
         at = solve(c, own, b, &(struct cs){ nnz, n, n, ptr, ind, x, -1 });
     }
     if (at == -2)
-        aw_err("%s: memory is out, nothing is solved", c->name);
+        aw_say(SOLVER_SPARSE_MEMORY, c->name);
     for (int i = 0; i < n; i++)
         value_put(c->t, c->a[X], i,
                   at != -1    ? CMPLX(NAN, NAN)

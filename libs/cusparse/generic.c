@@ -27,7 +27,7 @@ cusparseStatus_t aw_sparse_format_check(const struct cusparseSpMatDescr *m, cons
 {
     if (m->format != CUSPARSE_FORMAT_BLOCKED_ELL)
         return CUSPARSE_STATUS_SUCCESS;
-    aw_fixme("%s with a matrix in the Blocked-ELL format is not implemented", name);
+    aw_say(SPARSE_BLOCKED_ELL, name);
     return UNSUPPORTED;
 }
 
@@ -91,7 +91,7 @@ cusparseStatus_t aw_sparse_product(const char *name, cusparseHandle_t handle, co
     if (status != CUSPARSE_STATUS_SUCCESS || p->c.rows == 0 || p->c.cols == 0)
         return status;
     if (p->opb == CUSPARSE_OPERATION_CONJUGATE_TRANSPOSE && aw_type_complex(p->b.type)) {
-        aw_fixme("%s with the conjugate of the dense matrix is not implemented", name);
+        aw_say(SPARSE_CONJUGATE, name);
         return UNSUPPORTED;
     }
     aw_sparse_job_init(&j, handle, name, t, run_product);

@@ -150,7 +150,7 @@ const void *aw_sparse_job_value(const struct aw_sparse_job *j, int k)
 
 void aw_sparse_job_no_memory(struct aw_sparse_job *j)
 {
-    aw_err("%s: memory is out, the result is not complete", j->name);
+    aw_say(SPARSE_MEMORY, j->name);
     j->job.status = CUSPARSE_STATUS_ALLOC_FAILED;
 }
 

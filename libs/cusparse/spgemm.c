@@ -349,8 +349,7 @@ static void run_again(struct aw_sparse_job *j)
     if (!multiply(j, &built))
         aw_sparse_job_no_memory(j);
     else if (built.nnz != j->m[2].nnz)
-        aw_err("%s: the product has %lld elements, the matrix for it %lld: nothing is written", j->name, (long long)built.nnz,
-               (long long)j->m[2].nnz);
+        aw_say(SPARSE_PRODUCT_SIZE, j->name, (long long)built.nnz, (long long)j->m[2].nnz);
     else
         put_values(j, &built, aw_sparse_job_value(j, 0), aw_sparse_job_value(j, 1));
     aw_sparse_built_free(&built);

@@ -92,7 +92,7 @@ static cusparseStatus_t system_check(const char *name, cusparseHandle_t handle, 
     if (t == 'i' || !aw_sparse_readable(p->a->type, t) || !aw_sparse_readable(p->b.type, t) || !aw_sparse_readable(p->c.type, t))
         return UNSUPPORTED;
     if (p->opb == CUSPARSE_OPERATION_CONJUGATE_TRANSPOSE && aw_type_complex(p->b.type)) {
-        aw_fixme("%s with the conjugate of the right-hand sides is not implemented", name);
+        aw_say(SPARSE_SOLVE_CONJUGATE, name);
         return UNSUPPORTED;
     }
     return aw_sparse_format_check(p->a, name);

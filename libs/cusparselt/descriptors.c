@@ -38,7 +38,7 @@ static cusparseStatus_t matrix_init(const struct aw_slt_handle *handle, struct a
         (from.order != ORDER_COL && from.order != ORDER_ROW))
         return CUSPARSE_STATUS_INVALID_VALUE;
     if (!aw_slt_element(from.type)) {
-        aw_fixme("matrices of type %d are not implemented", from.type);
+        aw_say(SPARSELT_TYPE, from.type);
         return CUSPARSE_STATUS_NOT_SUPPORTED;
     }
     from.magic = SLT_MATRIX;
@@ -204,7 +204,7 @@ cusparseStatus_t awcusparselt_cusparseLtMatmulDescriptorInit(const cusparseLtHan
     if (!sizes_fit(&p))
         return CUSPARSE_STATUS_INVALID_VALUE;
     if (!types_known(&p)) {
-        aw_fixme("products of types %d and %d to %d are not implemented", a->type, b->type, d->type);
+        aw_say(SPARSELT_TYPES, a->type, b->type, d->type);
         return CUSPARSE_STATUS_NOT_SUPPORTED;
     }
     *ret = p;

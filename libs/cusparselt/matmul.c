@@ -43,7 +43,7 @@ static void cublas_open(void)
     }
     cublas.found = cublas.create && cublas.destroy && cublas.set_stream && cublas.gemm;
     if (!cublas.found)
-        aw_err("anywarp's libcublas.so.12 is not there: %s", dlerror() ?: "");
+        aw_say(SPARSELT_CUBLAS, dlerror() ?: "");
 }
 
 struct aw_slt_blas *aw_slt_blas_create(void)

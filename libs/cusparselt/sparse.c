@@ -272,7 +272,7 @@ static void compress_run(struct aw_lib_job *base)
         }
     }
     if (lost)
-        aw_err("a matrix that is compressed was not pruned: elements are lost");
+        aw_say(SPARSELT_DENSE);
 }
 
 static void expand_run(struct aw_lib_job *base)

@@ -45,7 +45,7 @@ static bool search_named(struct search *s)
         return false;
     if (search_try(s, named, NULL) || search_try(s, named, aw_front_soname))
         return true;
-    aw_warn("%s=%s has no %s", aw_front_variable, named, aw_front_soname);
+    aw_say(ORIGINAL_NAMED, aw_front_variable, named, aw_front_soname);
     return false;
 }
 
@@ -161,9 +161,9 @@ static void original_open(void)
 #endif
     original = dlopen(s.found, flags);
     if (!original)
-        aw_err("NVIDIA's %s cannot be opened: %s", aw_front_soname, dlerror());
+        aw_say(ORIGINAL_OPEN, aw_front_soname, dlerror());
     else
-        aw_info("%s in front of %s", aw_front_soname, s.found);
+        aw_say(ORIGINAL_FOUND, aw_front_soname, s.found);
 }
 
 bool aw_original_there(void)
@@ -178,12 +178,11 @@ void *aw_original_function(void **cache, const char *name)
     if (!function && !aw_original_there()) {
         static bool said;
         if (!__atomic_test_and_set(&said, __ATOMIC_RELAXED))
-            aw_err("NVIDIA's %s, which compiles what this program makes at run time, was not found: %s, or set %s to its path",
-                   aw_front_soname, aw_front_advice, aw_front_variable);
+            aw_say(ORIGINAL_MISSING, aw_front_soname, aw_front_advice, aw_front_variable);
     } else if (!function) {
         function = dlsym(original, name);
         if (!function)
-            aw_err("NVIDIA's %s has no %s", aw_front_soname, name);
+            aw_say(ORIGINAL_FUNCTION, aw_front_soname, name);
         __atomic_store_n(cache, function, __ATOMIC_RELEASE);
     }
     return function;

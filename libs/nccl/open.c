@@ -15,7 +15,7 @@ static void open_engine(void)
     void *library = dlopen("libanywarp-gloo.so.0", RTLD_NOW | RTLD_LOCAL);
     found = library ? dlsym(library, "aw_nccl_gloo") : NULL;
     if (!found)
-        aw_err("communicators of several ranks need Gloo (Debian: libgloo0): %s", dlerror() ?: "it has another form");
+        aw_say(NO_GLOO, dlerror() ?: "it has another form");
 }
 
 const struct aw_nccl_mesh_ops *aw_nccl_mesh_open(void)

@@ -47,7 +47,7 @@ void aw_nccl_error(const char *fmt, ...)
     char text[sizeof last_error];
     vsnprintf(text, sizeof text, fmt, args);
     va_end(args);
-    aw_warn("%s", text);
+    aw_say(NCCL_FAILED, text);
     memcpy(last_error, text, sizeof text);
 }
 

@@ -151,7 +151,7 @@ nvJitLinkResult awnvjitlink_nvJitLinkGetLinkedPtx(nvJitLinkHandle handle, char *
 
 nvJitLinkResult awnvjitlink_nvJitLinkGetLinkedLTOIRSize(nvJitLinkHandle handle, size_t *size)
 {
-    aw_fixme("nvJitLinkGetLinkedLTOIRSize: no link here ends in LTO code");
+    aw_say(NVJITLINK_LTO);
     return NVJITLINK_ERROR_INTERNAL;
 }
 

@@ -93,7 +93,7 @@ static bool rewrite(struct options *options, const char *option, const char *at)
         aw_buf_fini(&text);
         return false;
     }
-    aw_info("%s becomes %s: PTX is what is needed", option, text.ptr);
+    aw_say(NVRTC_OPTION, option, text.ptr);
     options->changed = true;
     return aw_vec_push(&options->list, text.ptr);
 }

@@ -1,5 +1,6 @@
 /* What every target needs of LLVM: initialisation, running passes, emitting.  Preparation is prepare.c's. */
 /* SPDX-License-Identifier: Apache-2.0 */
+#include "base/log.h"
 #include "finish/tangle.h"
 #include "finish/target.h"
 
@@ -13,8 +14,7 @@
 /* LLVM ends the process after a fatal error; the compiler process exists so that this costs one kernel only. */
 static void fatal_error(const char *reason)
 {
-    fprintf(stderr, "anywarp: compiler: fatal error in LLVM: %s\n", reason);
-    fflush(stderr);
+    aw_tell("anywarp: compiler", LLVM_FATAL, reason);
 }
 
 static void init_once(void)

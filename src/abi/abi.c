@@ -85,7 +85,7 @@ const void *aw_abi_proc_find(const char *name, int cuda_version, uint64_t flags,
 int aw_abi_stub(const char *name, unsigned char *once, bool runtime)
 {
     if (!__atomic_exchange_n(once, 1, __ATOMIC_RELAXED))
-        aw_log(AW_LOG_FIXME, AW_ROOM, "%s is not implemented", name);
+        aw_log(AW_ROOM, AW_ROW(CALL_STUB), name);
     if (runtime)
         aw_rt_error_set(cudaErrorNotSupported);
     return CUDA_ERROR_NOT_SUPPORTED;

@@ -325,11 +325,9 @@ CUresult awcu_cuGetExportTable(const void **ppExportTable, const CUuuid *pExport
         return CUDA_ERROR_INVALID_VALUE;
     const char *caller = object_of(__builtin_return_address(0));
     if (!strncmp(caller, "libnvrtc", 8) || !strncmp(caller, "libnvJitLink", 12) || !strncmp(caller, "libnvvm", 7))
-        aw_info("cuGetExportTable: %s asks for a private table, and does without", caller);
+        aw_say(EXPORT_TABLE_KNOWN, caller);
     else
-        aw_fixme("cuGetExportTable: %s asks for a private table of NVIDIA's driver, which does not exist here; what it wants of "
-                 "it will not work",
-                 caller);
+        aw_say(EXPORT_TABLE, caller);
     *ppExportTable = NULL;
     return CUDA_ERROR_INVALID_VALUE;
 }

@@ -92,14 +92,14 @@ static enum aw_status attribute_check(CUkernelNodeAttrID attr, const CUkernelNod
     switch ((CUlaunchAttributeID)attr) {
     case CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION:
         if (value && (value->clusterDim.x > 1 || value->clusterDim.y > 1 || value->clusterDim.z > 1)) {
-            aw_fixme("kernel nodes with clusters of more than one block are not implemented");
+            aw_say(NODE_CLUSTERS);
             return AW_ERR_INVALID_CLUSTER;
         }
         return AW_OK;
     case CU_LAUNCH_ATTRIBUTE_DEVICE_UPDATABLE_KERNEL_NODE:
         if (!value)
             return AW_OK;
-        aw_fixme("kernel nodes that the device updates are not implemented");
+        aw_say(NODE_DEVICE);
         return AW_ERR_NOT_SUPPORTED;
     case CU_LAUNCH_ATTRIBUTE_ACCESS_POLICY_WINDOW:
     case CU_LAUNCH_ATTRIBUTE_COOPERATIVE:
@@ -471,9 +471,7 @@ static enum aw_status any_params(CUgraphNodeParams *from, struct aw_node_params 
     }
     case CU_GRAPH_NODE_TYPE_MEM_FREE:
         return aw_node_free_make(from->free, ret_params);
-    default:
-        aw_fixme("graph nodes of type %d are not implemented", (int)from->type);
-        return AW_ERR_NOT_SUPPORTED;
+    default: aw_say(NODE_TYPE, (int)from->type); return AW_ERR_NOT_SUPPORTED;
     }
 }
 

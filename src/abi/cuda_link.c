@@ -30,7 +30,7 @@ static CUresult state_finish(struct state *state, const char *what, enum aw_stat
     const char *text = log->ptr ?: "";
     aw_abi_jit_write(&state->jit, status, text);
     if (status)
-        aw_err("%s: %s%s%s", what, aw_status_text(status), *text ? "\n" : "", text);
+        aw_say(LINK_FAILED, what, aw_status_text(status), *text ? "\n" : "", text);
     aw_buf_fini(log);
     pthread_mutex_unlock(&state->lock);
     return cu_result(status);

@@ -25,7 +25,7 @@ static enum aw_status module_load(struct aw_ctx *ctx, struct aw_image *image, st
     }
     aw_abi_jit_write(options, status, text);
     if (status)
-        aw_err("a module cannot be loaded: %s%s%s", aw_status_text(status), *text ? "\n" : "", text);
+        aw_say(MODULE_UNUSABLE, aw_status_text(status), *text ? "\n" : "", text);
     else
         *ret_module = (CUmodule)module;
     free(errors);

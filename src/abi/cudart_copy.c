@@ -239,7 +239,7 @@ static cudaError_t copy3d_peer(const cudaMemcpy3DPeerParms *p, cudaStream_t stre
     if (status)
         return aw_rt_error(status);
     if (p->srcDevice != p->dstDevice) {
-        aw_fixme("cudaMemcpy3DPeer between two devices is not implemented");
+        aw_say(PEER_BOX);
         return cudaErrorNotSupported;
     }
     cudaMemcpy3DParms params = { p->srcArray, p->srcPos, p->srcPtr, p->dstArray, p->dstPos, p->dstPtr, p->extent,

@@ -52,7 +52,7 @@ void awrt___cudaRegisterManagedVar(void **fatbin, void **host, char *device_name
 
 void awrt___cudaRegisterHostVar(void **fatbin, const char *name, char *host, size_t size)
 {
-    aw_fixme("__cudaRegisterHostVar: device code cannot use the host variable %s", name ? name : "(no name)");
+    aw_say(HOST_VARIABLE, name ? name : "(no name)");
 }
 
 void awrt___cudaRegisterTexture(void **fatbin, const void *host, const void **device, const char *name, int dim, int normalized,
@@ -68,7 +68,7 @@ void awrt___cudaRegisterSurface(void **fatbin, const void *host, const void **de
 
 void awrt___cudaRegisterUnifiedTable(void **fatbin, void *table)
 {
-    aw_fixme("__cudaRegisterUnifiedTable: unified function pointers are not implemented");
+    aw_say(UNIFIED_TABLE);
 }
 
 /* Called before the host touches a managed variable; nonzero: it may. */
@@ -232,7 +232,7 @@ static _Thread_local struct {
 unsigned int awrt___cudaPushCallConfiguration(dim3 grid, dim3 block, size_t shared, cudaStream_t stream)
 {
     if (calls.n == CALL_DEPTH) {
-        aw_err("kernel launches nested more than %d deep in launch arguments", CALL_DEPTH);
+        aw_say(LAUNCH_NESTED, CALL_DEPTH);
         aw_rt_error_set(cudaErrorInvalidConfiguration);
         return 1;
     }

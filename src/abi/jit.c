@@ -46,7 +46,7 @@ enum aw_status aw_abi_jit_read(unsigned n, const CUjit_option *options, void **v
         case CU_JIT_GLOBAL_SYMBOL_ADDRESSES:
         case CU_JIT_GLOBAL_SYMBOL_COUNT:
             if (options[i] == CU_JIT_GLOBAL_SYMBOL_COUNT && number)
-                aw_fixme("CU_JIT_GLOBAL_SYMBOL_*: variables placed by the caller are not implemented");
+                aw_say(JIT_SYMBOLS);
             break;
         default: /* limits on registers, targets, caching, floating point: advice to another compiler */
             if ((unsigned)options[i] >= CU_JIT_NUM_OPTIONS)

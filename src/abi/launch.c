@@ -19,7 +19,7 @@ enum aw_status aw_abi_wishes_read(const CUlaunchAttribute *attrs, unsigned n, st
             break;
         case CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION:
             if (value->clusterDim.x > 1 || value->clusterDim.y > 1 || value->clusterDim.z > 1) {
-                aw_fixme("launch with clusters of more than one block is not implemented");
+                aw_say(LAUNCH_CLUSTERS);
                 return AW_ERR_INVALID_CLUSTER;
             }
             break;
@@ -32,7 +32,7 @@ enum aw_status aw_abi_wishes_read(const CUlaunchAttribute *attrs, unsigned n, st
             wishes.after[wishes.n_after++] = event;
             break;
         case CU_LAUNCH_ATTRIBUTE_DEVICE_UPDATABLE_KERNEL_NODE: /* only inside a graph */
-            aw_fixme("launch as a graph node that the device updates is not implemented");
+            aw_say(LAUNCH_DEVICE_NODE);
             return AW_ERR_NOT_SUPPORTED;
         case CU_LAUNCH_ATTRIBUTE_IGNORE:
         case CU_LAUNCH_ATTRIBUTE_ACCESS_POLICY_WINDOW:

@@ -47,7 +47,7 @@ static void word_take(const char *word)
     else if (!strncmp(word, "library=", 8) && trace.n_libraries < WORDS_MOST)
         trace.libraries[trace.n_libraries++] = word + 8;
     else if (strcmp(word, "text") != 0)
-        aw_warn("ANYWARP_TRACE: '%s' is not known; known are text, json, records, failed, name=PATTERN and library=NAME", word);
+        aw_say(TRACE_WORD, word);
 }
 
 static void environment_read(void)
@@ -62,7 +62,7 @@ static void environment_read(void)
     if (file && *file) {
         int fd = open(file, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0666);
         if (fd < 0)
-            aw_warn("ANYWARP_TRACE_FILE: %s: %s; calls go to standard error", file, strerror(errno));
+            aw_say(TRACE_FILE, file, strerror(errno));
         else
             trace.fd = fd;
     }
@@ -156,7 +156,7 @@ void aw_call_trace(const struct aw_call *call)
     pthread_once(&trace.once, environment_read);
     if (aw_log_on(AW_LOG_TRACE, call->room)) {
         aw_call_print_text(&line, call);
-        aw_log(AW_LOG_TRACE, call->room, "%s", line.failed ? "(out of memory)" : line.ptr);
+        aw_log(call->room, AW_LOG_TRACE, 0, "%s", line.failed ? "(out of memory)" : line.ptr);
         aw_buf_fini(&line);
         line = (struct aw_buf){ 0 };
     }

@@ -21,6 +21,31 @@ static struct {
     char spec[256];
 } log_state = { .once = PTHREAD_ONCE_INIT, .level = AW_LOG_WARN };
 
+/* Writes the line, with `code` at the end of its first one, and frees it. */
+static void line_end(struct aw_buf *line, int code, bool demangle)
+{
+    char *plain = !line->failed && line->ptr && demangle ? aw_demangle_text(line->ptr) : NULL;
+    const char *text = plain ? plain : line->ptr;
+    struct aw_buf out = { 0 };
+    if (!line->failed && text) {
+        size_t first = strcspn(text, "\n"), len = strlen(text);
+        aw_buf_add(&out, text, first);
+        if (code)
+            aw_buf_printf(&out, " [AW%04d]", code);
+        aw_buf_add(&out, text + first, len - first);
+        if (first == len || text[len - 1] != '\n')
+            aw_buf_add(&out, "\n", 1);
+    }
+    if (!out.failed && out.len) {
+        aw_progress_hide();
+        ssize_t ignored = write(STDERR_FILENO, out.ptr, out.len);
+        (void)ignored; /* nowhere to report it */
+    }
+    aw_buf_fini(&out);
+    aw_buf_fini(line);
+    free(plain);
+}
+
 static bool level_from(struct aw_str s, enum aw_log_level *ret_level)
 {
     for (int i = 0; i <= AW_LOG_TRACE; i++) {
@@ -58,8 +83,7 @@ static void log_read_environment(void)
     for (const char *rest = log_state.spec; next_rule(&rest, &level, &room);) {
         enum aw_log_level parsed;
         if (!level_from(level, &parsed))
-            fprintf(stderr, "anywarp: warn: ANYWARP_LOG: unknown level '%.*s' (err, fixme, warn, info, trace)\n",
-                    AW_STR_ARG(level));
+            aw_tell("anywarp: warn: base", LOG_LEVEL, AW_STR_ARG(level));
         else if (!room.len)
             log_state.level = parsed;
     }
@@ -80,7 +104,7 @@ bool aw_log_on(enum aw_log_level level, const char *room_name)
     return level <= limit;
 }
 
-void aw_log(enum aw_log_level level, const char *room, const char *fmt, ...)
+void aw_log(const char *room, enum aw_log_level level, int code, const char *fmt, ...)
 {
     if (!aw_log_on(level, room))
         return;
@@ -90,16 +114,17 @@ void aw_log(enum aw_log_level level, const char *room, const char *fmt, ...)
     va_start(ap, fmt);
     aw_buf_vprintf(&line, fmt, ap);
     va_end(ap);
-    if (line.ptr && line.ptr[line.len - 1] != '\n')
-        aw_buf_add(&line, "\n", 1);
-    if (!line.failed) {
-        /* A call's arguments are traced as they are. */
-        char *plain = level < AW_LOG_TRACE ? aw_demangle_text(line.ptr) : NULL;
-        const char *text = plain ? plain : line.ptr;
-        aw_progress_hide();
-        ssize_t ignored = write(STDERR_FILENO, text, strlen(text));
-        (void)ignored; /* nowhere to report it */
-        free(plain);
-    }
-    aw_buf_fini(&line);
+    line_end(&line, code, level < AW_LOG_TRACE); /* a call's arguments are traced as they are */
+}
+
+void aw_log_tool(const char *who, enum aw_log_level level, int code, const char *fmt, ...)
+{
+    (void)level;
+    struct aw_buf line = { 0 };
+    va_list ap;
+    aw_buf_printf(&line, "%s: ", who);
+    va_start(ap, fmt);
+    aw_buf_vprintf(&line, fmt, ap);
+    va_end(ap);
+    line_end(&line, code, true);
 }

@@ -42,7 +42,7 @@ int aw_setting_word(const char *name, const char *const *words, int usual)
     struct aw_buf known = { 0 };
     for (int i = 0; words[i]; i++)
         aw_buf_printf(&known, "%s%s", i == 0 ? "" : words[i + 1] ? ", " : " and ", words[i]);
-    aw_warn("%s=%s is not known; known are %.*s; using %s", name, text, AW_STR_ARG(aw_buf_view(&known)), words[usual]);
+    aw_say(SETTING_WORD, name, text, AW_STR_ARG(aw_buf_view(&known)), words[usual]);
     aw_buf_fini(&known);
     return usual;
 }
@@ -57,6 +57,6 @@ unsigned long aw_setting_number(const char *name, unsigned long min, unsigned lo
     if (*text >= '0' && *text <= '9' && !*end && value >= min && value <= max)
         return value;
     if (first(name))
-        aw_warn("%s=%s is not a number from %lu to %lu; using %lu", name, text, min, max, usual);
+        aw_say(SETTING_NUMBER, name, text, min, max, usual);
     return usual;
 }

@@ -42,10 +42,10 @@ static struct aw_cache_header header_of(enum aw_cache_kind kind, struct aw_hash1
 /* ---- The directory ---- */
 
 /* Warns once per cache, as the same trouble would come with every kernel. */
-#define warn_once(cache, ...)                                                   \
-    do {                                                                        \
-        if (!__atomic_test_and_set(&(cache)->warned, __ATOMIC_RELAXED))         \
-            aw_warn(__VA_ARGS__);                                               \
+#define warn_once(cache, ...)                                           \
+    do {                                                                \
+        if (!__atomic_test_and_set(&(cache)->warned, __ATOMIC_RELAXED)) \
+            aw_say(__VA_ARGS__);                                        \
     } while (0)
 
 static void turn_off(struct aw_cache *cache)
@@ -77,7 +77,7 @@ static void refuse(struct aw_cache *cache, const char *why)
 {
     if (!__atomic_test_and_set(&cache->warned, __ATOMIC_RELAXED)) {
         snprintf(cache->why, sizeof cache->why, "%s", why);
-        aw_warn("no cache: %s; mend that, or choose another with ANYWARP_CACHE_DIR", why);
+        aw_say(CACHE_REFUSED, why);
     }
     turn_off(cache);
 }
@@ -169,7 +169,7 @@ static uint64_t max_size_from(const char *text)
     end += shift != 0;
     if (errno == 0 && *text >= '0' && *text <= '9' && *end == '\0' && value <= UINT64_MAX >> shift)
         return value << shift;
-    aw_warn("ANYWARP_CACHE_MAX_SIZE=%s is no size (such as 500M or 4G); using 4G", text);
+    aw_say(CACHE_SIZE, text);
     return AW_CACHE_DEFAULT_MAX;
 }
 
@@ -190,7 +190,7 @@ static void default_init(void)
     else if (home && *home == '/')
         n = snprintf(path, sizeof path, "%s/.cache/anywarp", home);
     if (n < 0) {
-        aw_warn("no cache: none of ANYWARP_CACHE_DIR, XDG_CACHE_HOME and HOME names an absolute path");
+        aw_say(CACHE_NOWHERE);
         return;
     }
     struct aw_cache *cache = (size_t)n < sizeof path
@@ -290,7 +290,7 @@ static int open_folder(struct aw_cache *cache, const char *path)
     if (!why)
         return fd;
     close(fd);
-    warn_once(cache, "%s %s; kernels that belong there are not kept", folder, why);
+    warn_once(cache, CACHE_FOLDER, folder, why);
     errno = EPERM;
     return -1;
 }
@@ -318,7 +318,7 @@ bool aw_cache_load(struct aw_cache *cache, enum aw_cache_kind kind, struct aw_ha
         /* Perhaps another process has just replaced it by a sound one: then that one is made again, nothing worse. */
         unlink(path);
         if (!__atomic_test_and_set(&cache->warned_damage, __ATOMIC_RELAXED))
-            aw_warn("%s %s; it is removed and made again", path, why);
+            aw_say(CACHE_DAMAGED, path, why);
         free(bytes);
         close(fd);
         return false;
@@ -417,13 +417,13 @@ bool aw_cache_store(struct aw_cache *cache, enum aw_cache_kind kind, struct aw_h
     if (is_off(cache) || !entry_path(cache, kind, key, path, sizeof path))
         return false;
     if (cache->max_size != 0 && size > cache->max_size / 2) {
-        aw_info("%zu bytes are too many for a cache of %llu", size, (unsigned long long)cache->max_size);
+        aw_say(CACHE_TOO_LARGE, size, (unsigned long long)cache->max_size);
         return false;
     }
     struct aw_cache_header header = header_of(kind, key, bytes, size);
     if (!write_entry(cache, path, &header, bytes)) {
         if (!is_off(cache))
-            warn_once(cache, "cannot store into the cache: %s: %s; going on without", cache->dir, strerror(errno));
+            warn_once(cache, CACHE_STORE, cache->dir, strerror(errno));
         return false;
     }
     if (sweep_is_due(cache, key, size))

@@ -143,7 +143,7 @@ uint64_t aw_cache_sweep(struct aw_cache *cache)
             freed += file->size;
     }
     if (freed > 0)
-        aw_info("removed %llu bytes of little used files from %s", (unsigned long long)freed, cache->dir);
+        aw_say(CACHE_SWEPT, (unsigned long long)freed, cache->dir);
     for (size_t i = 0; i < listing.files.n; i++)
         free(listing.files.at[i].path);
     aw_vec_fini(&listing.files);

@@ -89,8 +89,7 @@ static enum aw_status shape_check(const struct aw_array_shape *s)
     if (aw_block_format(s->format) && (!s->height || (s->flags & AW_ARRAY_SURFACE)))
         return AW_ERR_INVALID_VALUE;
     if (aw_block_format(s->format) && !aw_provider->block_textures) {
-        aw_fixme("an array of compressed blocks (BC%u): cards' code for textures does not decode them",
-                 aw_block_format(s->format)->kind);
+        aw_say(TEXTURE_BLOCKS, aw_block_format(s->format)->kind);
         return AW_ERR_NOT_SUPPORTED;
     }
     bool flat = s->height && !s->depth && !(s->flags & (AW_ARRAY_LAYERED | AW_ARRAY_CUBE));

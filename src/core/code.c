@@ -79,10 +79,22 @@ static void code_record(const struct aw_code *code)
     aw_buf_printf(&line, "%s\t%u,%u,%u\n", code->func->name, code->block[0], code->block[1], code->block[2]);
     int fd = open(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0666);
     if (fd < 0 || line.failed || !aw_fd_write_all(fd, line.ptr, line.len))
-        aw_warn("ANYWARP_RECORD: %s: %s", path, strerror(errno));
+        aw_say(RECORD_FILE, path, strerror(errno));
     if (fd >= 0)
         close(fd);
     aw_buf_fini(&line);
+}
+
+/* Says why a kernel was not compiled: what is to be done depends on whose fault it is. */
+static void failure_tell(const char *kernel, enum aw_status status, const char *diags)
+{
+    const char *text = aw_status_text(status), *line = *diags ? "\n" : "";
+    if (status == AW_ERR_NOT_SUPPORTED)
+        aw_say(KERNEL_UNSUPPORTED, kernel, text, line, diags);
+    else if (status == AW_ERR_INVALID_PTX || status == AW_ERR_UNSUPPORTED_PTX || status == AW_ERR_INVALID_SOURCE)
+        aw_say(KERNEL_PTX, kernel, text, line, diags);
+    else
+        aw_say(KERNEL_COMPILE, kernel, text, line, diags);
 }
 
 static enum aw_status code_make(struct aw_code *code)
@@ -93,11 +105,11 @@ static enum aw_status code_make(struct aw_code *code)
     uint64_t begin = aw_clock_wall_ns();
     enum aw_status status = aw_module_compile(func->module, func->index, code->block, AW_LINES_LOC, &bytes, &size, &diags);
     if (status) {
-        aw_err("kernel %s: %s%s%s", func->name, aw_status_text(status), diags && *diags ? "\n" : "", diags ?: "");
+        failure_tell(func->name, status, diags ?: "");
     } else {
         status = aw_device_note(func->module->ctx->device, code_load(code, bytes, size));
         if (status)
-            aw_err("kernel %s: the compiled code cannot be loaded: %s", func->name, aw_status_text(status));
+            aw_say(KERNEL_NOT_LOADED, func->name, aw_status_text(status));
     }
     aw_trace_compile(func->name, begin);
     if (status == AW_OK)

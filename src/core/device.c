@@ -54,9 +54,9 @@ static bool provider_try(const struct aw_provider *provider, bool asked)
     if (!why)
         why = aw_status_text(status);
     if (asked || access("/dev/kfd", F_OK) == 0)
-        aw_warn("%s cannot be used: %s", provider->name, why);
+        aw_say(PROVIDER_WARN, provider->name, why);
     else
-        aw_info("%s cannot be used: %s", provider->name, why);
+        aw_say(PROVIDER_INFO, provider->name, why);
     return false;
 }
 
@@ -67,7 +67,7 @@ static void warn_of_config(void)
     aw_config_problems(&problems);
     for (const char *line = problems.len ? problems.ptr : ""; *line;) {
         size_t len = strcspn(line, "\n");
-        aw_warn("%.*s", (int)len, line);
+        aw_say(CONFIG_FILE, (int)len, line);
         line += len + (line[len] == '\n');
     }
     aw_buf_fini(&problems);
@@ -86,12 +86,12 @@ static const struct aw_provider *provider_choose(void)
     if (wish && strcmp(wish, "hip") == 0) /* and nothing else: who asks for a card does not want to wait for the processor */
         return provider_try(&aw_provider_hip, true) ? &aw_provider_hip : NULL;
     if (wish)
-        aw_warn("ANYWARP_DEVICE=%s is not known; known are hip and host", wish);
+        aw_say(DEVICE_WORD, wish);
     if (provider_try(&aw_provider_hip, false))
         return &aw_provider_hip;
     if (!provider_try(&aw_provider_host, true))
         return NULL;
-    aw_info("running on the host device");
+    aw_say(DEVICE_HOST);
     return &aw_provider_host;
 }
 
@@ -105,7 +105,7 @@ static void device_read_cc(struct aw_device *device)
     if (text && *text && (sscanf(text, "%d.%d%n", &major, &minor, &end) != 2 || text[end] || major < 1 || major > 99 ||
                           minor < 0 || minor > 9)) {
         if (!__atomic_test_and_set(&warned, __ATOMIC_RELAXED))
-            aw_warn("ANYWARP_CC=%s is not of the form major.minor; reporting 8.0", text);
+            aw_say(DEVICE_CC, text);
         major = 8, minor = 0;
     }
     device->cc_major = major;
@@ -205,13 +205,13 @@ static enum aw_status core_init_once(void)
     n_devices = 0;
     for (int i = 0; i < count; i++) {
         if (device_read(&devices[n_devices], n_devices, natives[i])) {
-            aw_warn("%s device %d does not answer and is left out", aw_provider->name, natives[i]);
+            aw_say(DEVICE_SILENT, aw_provider->name, natives[i]);
             continue;
         }
         n_devices++;
     }
     if (!n_devices)
-        aw_warn("no device is visible (CUDA_VISIBLE_DEVICES=%s)", aw_env_harmless("CUDA_VISIBLE_DEVICES") ?: "");
+        aw_say(DEVICE_HIDDEN, aw_env_harmless("CUDA_VISIBLE_DEVICES") ?: "");
     return n_devices ? AW_OK : AW_ERR_NO_DEVICE;
 }
 

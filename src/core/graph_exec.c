@@ -99,7 +99,7 @@ enum aw_status aw_graph_instantiate(struct aw_graph *graph, uint64_t flags, stru
     if (flags & ~known || graph->capture || (allocates && graph->instantiated))
         return AW_ERR_INVALID_VALUE;
     if (flags & AW_EXEC_DEVICE_LAUNCH) {
-        aw_fixme("graphs that are launched from the device are not implemented");
+        aw_say(GRAPH_DEVICE_LAUNCH);
         return AW_ERR_NOT_SUPPORTED;
     }
     enum aw_status status = exec_make(graph, flags, ret_error, ret_exec);

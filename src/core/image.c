@@ -493,7 +493,7 @@ static void compilers_end(void)
 static void compilers_end_at_exit(void)
 {
     if (atexit(compilers_end))
-        aw_warn("compiler processes will end by themselves, a little after the program");
+        aw_say(COMPILER_LINGERS);
 }
 
 static enum aw_status image_open_once(struct aw_image *image)

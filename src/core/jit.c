@@ -359,7 +359,7 @@ static struct aw_hash128 object_key(const struct aw_manifest_kernel *kernel, con
 static enum aw_status finish(const struct result *r, char **ret_diags)
 {
     if (r->status == AW_OK && r->diags && *r->diags)
-        aw_info("%s", r->diags);
+        aw_say(COMPILER_WARNINGS, r->diags);
     if (r->status != AW_OK && ret_diags) {
         *ret_diags = r->diags;
         return r->status;

@@ -63,7 +63,7 @@ static void after_fork_child(void)
 static void register_handlers(void)
 {
     if (pthread_atfork(before_fork, after_fork_parent, after_fork_child) != 0)
-        aw_warn("no memory for a fork handler; a forked child must not use CUDA");
+        aw_say(FORK_HANDLER);
 }
 
 void aw_jit_pool_at_fork(const struct aw_jit_fork_hooks *hooks)
@@ -116,7 +116,7 @@ static struct aw_jit_process *take_idle(struct aw_hash128 module)
         }
         *link = p->next;
         pool.n--;
-        aw_info("compiler process %ld ended while idle", (long)p->pid);
+        aw_say(COMPILER_ENDED, (long)p->pid);
         aw_jit_process_stop(p);
     }
     struct aw_jit_process *best = pool.idle;
@@ -143,7 +143,7 @@ static enum aw_status start(struct aw_jit_process **ret_process, char **ret_why)
     if (status == AW_OK)
         status = aw_jit_process_start(path, ret_process, ret_why);
     if (status == AW_OK)
-        aw_info("started compiler process %ld", (long)(*ret_process)->pid);
+        aw_say(COMPILER_STARTED, (long)(*ret_process)->pid);
     return status;
 }
 

@@ -107,7 +107,7 @@ static enum aw_status config_check(const struct aw_func *func, const struct aw_l
         return AW_ERR_INVALID_VALUE;
     }
     if ((uint64_t)kernel->cluster[0] * (kernel->cluster[1] ?: 1) * (kernel->cluster[2] ?: 1) > 1) {
-        aw_fixme("kernel %s: clusters of more than one block are not implemented", func->name);
+        aw_say(KERNEL_CLUSTERS, func->name);
         return AW_ERR_INVALID_CLUSTER;
     }
     if (args->shared_bytes > (size_t)__atomic_load_n(&func->max_dynamic_shared, __ATOMIC_RELAXED))

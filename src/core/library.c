@@ -90,7 +90,7 @@ static void library_complain(struct aw_library *library, const char *what, enum 
         return;
     const char *log = aw_image_log(library->image), *end = strchr(log, '\n');
     bool one_line = !end || !end[1];
-    aw_err("%s%s%s%s%s", what ?: "", what ? ": " : "", aw_status_text(status), !*log ? "" : one_line ? ": " : "\n", log);
+    aw_say(IMAGE_UNUSABLE, what ?: "", what ? ": " : "", aw_status_text(status), !*log ? "" : one_line ? ": " : "\n", log);
 }
 
 enum aw_status aw_library_manifest(struct aw_library *library, const struct aw_manifest **ret_manifest)
@@ -216,7 +216,7 @@ enum aw_status aw_kernel_func(struct aw_kernel *kernel, struct aw_ctx *ctx, stru
         return status;
     status = aw_module_function(module, kernel->name, &func);
     if (status == AW_ERR_NOT_FOUND) {
-        aw_err("the image of kernel %s has no such kernel", kernel->name);
+        aw_say(KERNEL_MISSING, kernel->name);
         return AW_ERR_INVALID_DEVFUNC;
     }
     if (status)

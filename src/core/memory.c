@@ -511,5 +511,5 @@ __attribute__((destructor)) static void leaks_report(void)
     }
     pthread_rwlock_unlock(&table_lock);
     if (n)
-        aw_err("%zu allocation%s, %zu bytes in all, not freed at the program's end", n, n == 1 ? "" : "s", bytes);
+        aw_say(LEAKS, n, n == 1 ? "" : "s", bytes);
 }

@@ -349,8 +349,7 @@ enum aw_status aw_module_arena(struct aw_module *module)
         if (status == AW_OK)
             __atomic_store_n(&module->arena_ready, true, __ATOMIC_RELEASE);
         else
-            aw_err("variables of a module (%llu bytes): %s", (unsigned long long)module->manifest->arena_size,
-                   aw_status_text(status));
+            aw_say(MODULE_VARIABLES, (unsigned long long)module->manifest->arena_size, aw_status_text(status));
     }
     pthread_mutex_unlock(&module->lock);
     return status;

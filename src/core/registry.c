@@ -129,7 +129,7 @@ static void table_flush(void)
     if (!n_pending)
         return;
     if (!table_reserve(n_pending)) {
-        aw_err("no memory for %zu registered symbols", n_pending);
+        aw_say(REGISTER_MEMORY, n_pending);
         return;
     }
     for (struct reg *next, *reg = pending_first; reg; reg = next) {
@@ -192,7 +192,7 @@ void aw_registry_fatbin_end(struct aw_registered_fatbin *fatbin)
 static void reg_add(struct aw_registered_fatbin *fatbin, const struct reg *reg)
 {
     if (!aw_slab_valid(&fatbin_slab, fatbin) || !reg->host || !reg->name) {
-        aw_warn("registration of %s with an unknown fat binary is ignored", reg->name ?: "a symbol without name");
+        aw_say(REGISTER_UNKNOWN, reg->name ?: "a symbol without name");
         return;
     }
     pthread_mutex_lock(&lock);
@@ -201,7 +201,7 @@ static void reg_add(struct aw_registered_fatbin *fatbin, const struct reg *reg)
         block = malloc(sizeof *block);
         if (!block) {
             pthread_mutex_unlock(&lock);
-            aw_err("no memory to register %s", reg->name);
+            aw_say(REGISTER_ONE, reg->name);
             return;
         }
         block->n = 0;
@@ -313,7 +313,7 @@ static enum aw_status reg_address(struct reg *reg, struct aw_ctx *ctx, uintptr_t
     if (status == AW_OK)
         status = aw_module_global(module, reg->name, ret_address, ret_size);
     if (status == AW_ERR_NOT_FOUND) {
-        aw_err("variable %s is registered, but the program's PTX does not have it", reg->name);
+        aw_say(VARIABLE_MISSING, reg->name);
         return AW_ERR_INVALID_SYMBOL;
     }
     return status;

@@ -97,7 +97,7 @@ static enum aw_status view_blocks(struct aw_texture *desc, const struct aw_tex_v
     unsigned index = v->format - BLOCK_VIEW, kind = block_views[index].kind, bytes = kind == 1 || kind == 4 ? 8 : 16;
     struct aw_texture_level *first = &desc->level[0];
     if (!aw_provider->block_textures) {
-        aw_fixme("a view of compressed blocks (BC%u): cards' code for textures does not decode them", kind);
+        aw_say(TEXTURE_BLOCKS_VIEW, kind);
         return AW_ERR_NOT_SUPPORTED;
     }
     if (desc->data_type != AW_FORMAT_U32 || 1u << (desc->format & AW_TEXEL_BYTES_LOG2) != bytes)

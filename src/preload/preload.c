@@ -17,25 +17,30 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include "base/log.h"
 #include "preload/redirect.h"
 
 static char lib_dir[PATH_MAX]; /* of our libraries, without a final slash */
 static bool configured, verbose;
 
-/* To standard error in one write; no stdio stream, as none may be ready this early. */
-__attribute__((format(printf, 1, 2))) static void aw_preload_say(const char *fmt, ...)
+/* As aw_log, which is not here: to standard error in one write; no stdio stream, as none may be ready this early. */
+__attribute__((format(printf, 3, 4))) static void aw_preload_log(enum aw_log_level level, int code, const char *fmt, ...)
 {
+    enum { END = 16 }; /* bytes that the code takes */
+    static const char *const names[] = { "err", "fixme", "warn", "info", "trace" };
     char text[PATH_MAX + 512];
     va_list ap;
     va_start(ap, fmt);
-    int n = snprintf(text, sizeof text, "anywarp: ");
-    int m = vsnprintf(text + n, sizeof text - (size_t)n - 1, fmt, ap);
+    int n = snprintf(text, sizeof text, "anywarp: %s: preload: ", names[level]);
+    int m = vsnprintf(text + n, sizeof text - (size_t)n - END, fmt, ap);
     va_end(ap);
-    n += m < 0 ? 0 : m < (int)sizeof text - n - 1 ? m : (int)sizeof text - n - 2;
-    text[n++] = '\n';
+    n += m < 0 ? 0 : m < (int)sizeof text - n - END ? m : (int)sizeof text - n - END - 1;
+    n += snprintf(text + n, END, " [AW%04d]\n", code);
     if (write(STDERR_FILENO, text, (size_t)n) < 0)
         return; /* nowhere to say it */
 }
+
+#define aw_preload_say(name, ...) aw_preload_log(AW_ROW(name), ##__VA_ARGS__)
 
 static bool aw_preload_our_file(char path[PATH_MAX], const char *soname)
 {
@@ -58,14 +63,14 @@ void *aw_redirect_resolve(uint32_t slot)
             snprintf(path, sizeof path, "%s", aw_redirect_soname((int)runtime));
         lib = dlopen(path, RTLD_NOW | RTLD_LOCAL);
         if (!lib) {
-            aw_preload_say("cannot open our CUDA runtime: %s", dlerror());
+            aw_preload_say(PRELOAD_RUNTIME, dlerror());
             abort();
         }
         __atomic_store_n(&libs[runtime], lib, __ATOMIC_RELEASE);
     }
     void *address = dlsym(lib, aw_redirect_name(slot % rows));
     if (!address) {
-        aw_preload_say("our %s has no %s", aw_redirect_soname((int)runtime), aw_redirect_name(slot % rows));
+        aw_preload_say(PRELOAD_FUNCTION, aw_redirect_soname((int)runtime), aw_redirect_name(slot % rows));
         abort();
     }
     __atomic_store_n(&aw_redirect_slots[slot], address, __ATOMIC_RELEASE);
@@ -84,8 +89,7 @@ static bool aw_preload_is_runtime(const char *path)
     char ours[PATH_MAX], real_ours[PATH_MAX], real[PATH_MAX];
     bool same = aw_preload_our_file(ours, name) && realpath(ours, real_ours) && realpath(path, real) && !strcmp(real, real_ours);
     if (!same)
-        aw_preload_say("warn: %s is loaded, which is not anywarp's: it talks to the driver in ways that anywarp's libcuda does "
-                       "not answer, and CUDA calls through it will fail", path);
+        aw_preload_say(PRELOAD_OTHER_RUNTIME, path);
     return true;
 }
 
@@ -93,14 +97,14 @@ static void aw_preload_redirect(const char *shown, const struct aw_elf *elf, con
 {
     char path[PATH_MAX];
     if (!aw_preload_our_file(path, aw_redirect_soname(plan->runtime))) {
-        aw_preload_say("%s has the CUDA runtime linked into it, and %s, which should take its place, is not there", shown, path);
+        aw_preload_say(PRELOAD_LEFT, shown, path);
         return;
     }
     int done = aw_redirect_apply(elf, plan, base);
     if (done < 0)
-        aw_preload_say("%s has the CUDA runtime linked into it, and its code cannot be redirected: %s", shown, strerror(errno));
+        aw_preload_say(PRELOAD_REDIRECT, shown, strerror(errno));
     if (done >= 0 && verbose)
-        aw_preload_say("info: preload: %s: %d functions of its static runtime lead to %s", shown, done, path);
+        aw_preload_say(PRELOAD_DONE, shown, done, path);
 }
 
 static void aw_preload_scan(const char *path, uintptr_t base)
@@ -122,8 +126,10 @@ static void aw_preload_scan(const char *path, uintptr_t base)
         aw_redirect_plan(&elf, &plan);
         if (plan.kind == AW_REDIRECT_STATIC)
             aw_preload_redirect(shown, &elf, &plan, base);
-        else if (aw_redirect_hindrance(plan.kind))
-            aw_preload_say("%s %s", shown, aw_redirect_hindrance(plan.kind));
+        else if (plan.kind == AW_REDIRECT_STRIPPED)
+            aw_preload_say(PRELOAD_STRIPPED, shown, aw_redirect_hindrance(plan.kind));
+        else if (plan.kind == AW_REDIRECT_CUT)
+            aw_preload_say(PRELOAD_CUT, shown, aw_redirect_hindrance(plan.kind));
     }
     aw_elf_close(&elf);
 }

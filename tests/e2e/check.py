@@ -79,8 +79,9 @@ def main():
         expect(
             'a leak',
             re.fullmatch(
-                r'anywarp: err: host: leak of 1001 bytes at 0x\w+, 0 bytes into an allocation of 1001 bytes at 0x\w+%s.*\n'
-                r'.*core: 1 allocation, 1001 bytes in all, not freed at the program.s end\n' % MAKER,
+                r'anywarp: err: host: leak of 1001 bytes at 0x\w+, 0 bytes into an allocation of 1001 bytes at 0x\w+'
+                r'%s.* \[AW1413\]\n'
+                r'.*core: 1 allocation, 1001 bytes in all, not freed at the program.s end \[AW1214\]\n' % MAKER,
                 r.stderr,
             ),
             r.stderr,

@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "anywarp.h"
+#include "base/log.h"
 #include "cache/cache.h"
 
 struct totals {
@@ -42,7 +43,7 @@ static bool remove_one(void *user, const struct aw_cache_entry *entry)
     if (unlink(entry->path) == 0) {
         count(totals, entry);
     } else if (errno != ENOENT) {
-        fprintf(stderr, "anywarp: cannot remove %s: %s\n", entry->path, strerror(errno));
+        aw_tell("anywarp", CACHE_REMOVE, entry->path, strerror(errno));
         totals->failed++;
     }
     return true;
@@ -120,12 +121,12 @@ int aw_cmd_cache(int argc, char **argv)
         return usage(stderr);
     struct aw_cache *cache = aw_cache_default();
     if (!aw_cache_dir(cache)) {
-        fputs("anywarp: the cache is off (ANYWARP_CACHE=0, or its directory cannot be used)\n", stderr);
+        aw_tell("anywarp", CACHE_IS_OFF);
         return 1;
     }
     struct totals totals = { 0 };
     if (!aw_cache_walk(cache, is_show ? count_one : is_clear ? remove_one : verify_one, &totals)) {
-        fprintf(stderr, "anywarp: cannot read %s: %s\n", aw_cache_dir(cache), strerror(errno));
+        aw_tell("anywarp", CACHE_READ, aw_cache_dir(cache), strerror(errno));
         return 1;
     }
     if (is_show)

@@ -5,6 +5,7 @@
 #include <anywarp/compiler.h>
 
 #include "base/file.h"
+#include "base/log.h"
 #include "base/str.h"
 
 #include <elf.h>
@@ -138,7 +139,7 @@ static int output_write(const char *path, const char *bytes, size_t size)
     else if (f)
         ok = fflush(f) == 0 && ok;
     if (!ok)
-        fprintf(stderr, "anywarp: cannot write %s\n", path ? path : "standard output");
+        aw_tell("anywarp", COMPILE_WRITE, path ? path : "standard output");
     return ok ? 0 : 1;
 }
 
@@ -174,7 +175,7 @@ static int compile_one(const struct command *c, struct aw_compiler_module *modul
     if (c->time)
         show_time(kernel, ms, size, status == AW_OK);
     if (status != AW_OK) {
-        fprintf(stderr, "anywarp: '%s' was not compiled: %s\n", kernel, aw_status_text((enum aw_status)status));
+        aw_tell("anywarp", COMPILE_KERNEL, kernel, aw_status_text((enum aw_status)status));
         return 1;
     }
     bool text = c->emit == AW_EMIT_IR || c->emit == AW_EMIT_IR_OPT || c->emit == AW_EMIT_ASM;
@@ -189,7 +190,7 @@ static int compile_all(const struct command *c, struct aw_compiler_module *modul
     const char *base = (const char *)m;
     const struct aw_manifest_kernel *kernels = (const void *)(base + m->kernels);
     if (c->output && !c->kernel && m->n_kernels != 1) {
-        fprintf(stderr, "anywarp: %u kernels; choose one with --kernel, or leave out -o\n", m->n_kernels);
+        aw_tell("anywarp", COMPILE_ONE, m->n_kernels);
         return 1;
     }
     bool known = aw_compiler_target_ok(c->options.target); /* else one complaint is enough */
@@ -215,7 +216,7 @@ static int run(const struct command *c, const struct aw_text *texts)
     fputs(diags ? diags : "", stderr);
     free(diags);
     if (status != AW_OK) {
-        fprintf(stderr, "anywarp: %s\n", aw_status_text((enum aw_status)status));
+        aw_tell("anywarp", COMPILE_MODULE, aw_status_text((enum aw_status)status));
         return 1;
     }
     if (c->passes.len && aw_compiler_passes(module, c->passes.ptr, &diags) != AW_OK) {
@@ -243,14 +244,14 @@ static bool input_read(const char *path, struct aw_text *ret)
     size_t len;
     errno = 0;
     if (aw_file_read(standard ? "/dev/stdin" : path, &bytes, &len) != AW_OK) {
-        fprintf(stderr, "anywarp: cannot read %s%s%s\n", path, errno ? ": " : "", errno ? strerror(errno) : "");
+        aw_tell("anywarp", COMPILE_READ, path, errno ? ": " : "", errno ? strerror(errno) : "");
         return false;
     }
     size_t text = len > 1 && bytes[len - 1] == 0 ? len - 1 : len; /* one NUL ends what a fatbin held */
     bool cubin = len > 20 && memcmp(bytes, "\177ELF", 4) == 0 && bytes[18] == (char)EM_CUDA && bytes[19] == 0;
     text = cubin ? len : text;
     if (!cubin && memchr(bytes, 0, text)) {
-        fprintf(stderr, "anywarp: %s is not PTX text; `anywarp dump --ptx` takes the PTX out of programs and fatbins\n", path);
+        aw_tell("anywarp", COMPILE_NOT_PTX, path);
         free(bytes);
         return false;
     }

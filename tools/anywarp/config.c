@@ -9,6 +9,7 @@
 #include "base/config.h"
 #include "base/env.h"
 #include "base/json.h"
+#include "base/log.h"
 #include "base/str.h"
 
 static int usage(FILE *out)
@@ -116,7 +117,7 @@ static bool is_setting(const char *name)
     for (size_t i = 0; i < count; i++)
         if (!strcmp(rows[i].key, name))
             return true;
-    fprintf(stderr, "anywarp: there is no setting '%s'; `anywarp config` lists them\n", name);
+    aw_tell("anywarp", CONFIG_NAME, name);
     return false;
 }
 
@@ -125,8 +126,11 @@ static bool file_is_well(void)
 {
     struct aw_buf problems = { 0 };
     aw_config_problems(&problems);
-    if (problems.len)
-        fprintf(stderr, "%.*s", AW_STR_ARG(aw_buf_view(&problems)));
+    for (const char *line = problems.len ? problems.ptr : ""; *line;) {
+        size_t len = strcspn(line, "\n");
+        aw_tell("anywarp", CONFIG_FILE, (int)len, line);
+        line += len + (line[len] == '\n');
+    }
     bool ok = !problems.len;
     aw_buf_fini(&problems);
     return ok;

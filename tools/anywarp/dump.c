@@ -15,6 +15,8 @@
 
 #include "anywarp.h"
 #include "base/file.h"
+#include "base/log.h"
+#include "base/str.h"
 #include "preload/redirect.h"
 #include "sass/sass.h"
 #include "syntax/syntax.h"
@@ -33,13 +35,14 @@ struct dump {
 
 __attribute__((format(printf, 2, 3))) static void complain(struct dump *dump, const char *fmt, ...)
 {
+    struct aw_buf text = { 0 };
     va_list ap;
     fflush(stdout);
-    fprintf(stderr, "anywarp: %s: ", dump->file);
     va_start(ap, fmt);
-    vfprintf(stderr, fmt, ap);
+    aw_buf_vprintf(&text, fmt, ap);
     va_end(ap);
-    fputc('\n', stderr);
+    aw_tell("anywarp", DUMP_FILE, dump->file, text.ptr ? text.ptr : "");
+    aw_buf_fini(&text);
     dump->failed = true;
 }
 
@@ -451,14 +454,14 @@ int aw_cmd_dump(int argc, char **argv)
         else if (c != 'a')
             return usage(stderr);
         else if (!parse_arch(optarg, &all.arch)) {
-            fprintf(stderr, "anywarp: %s is no architecture, such as 80 or sm_90\n", optarg);
+            aw_tell("anywarp", DUMP_ARCH, optarg);
             return 2;
         }
     }
     if (optind >= argc || (all.out_dir && !all.extract) || (all.code && all.extract))
         return usage(stderr);
     if (all.out_dir && mkdir(all.out_dir, 0777) != 0 && errno != EEXIST) {
-        fprintf(stderr, "anywarp: cannot make %s: %s\n", all.out_dir, strerror(errno));
+        aw_tell("anywarp", DUMP_FOLDER, all.out_dir, strerror(errno));
         return 1;
     }
     int result = 0;

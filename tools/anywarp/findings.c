@@ -6,6 +6,7 @@
 #include <stdio.h>
 
 #include "base/json.h"
+#include "base/log.h"
 
 static const char *const marks[] = { "ok", "note", "FAIL" };
 static bool json;
@@ -78,7 +79,7 @@ void aw_findings_end(bool ok, const char *verdict)
     aw_buf_printf(&text, "\n ],\n \"ok\": %s, \"verdict\": ", ok ? "true" : "false");
     aw_json_cstr(&text, verdict);
     if (text.failed)
-        fputs("anywarp: out of memory\n", stderr);
+        aw_tell("anywarp", TOOL_MEMORY);
     else
         printf("{\"findings\": [%s}\n", text.ptr);
     aw_buf_fini(&text);

@@ -7,25 +7,26 @@
 #include <unistd.h>
 
 #include "anywarp.h"
+#include "base/log.h"
 #include "core/jit_process.h"
 
 int aw_cmd_compile(int argc, char **argv)
 {
     char path[4096], *why = NULL;
     if (aw_jit_find_compiler(path, sizeof path, &why) != AW_OK) {
-        fprintf(stderr, "anywarp: %s\n", why ? why : "out of memory");
+        aw_tell("anywarp", COMPILER_MISSING, why ? why : "out of memory");
         free(why);
         return 1;
     }
     char **args = calloc((size_t)argc + 2, sizeof *args);
     if (!args) {
-        fputs("anywarp: out of memory\n", stderr);
+        aw_tell("anywarp", TOOL_MEMORY);
         return 1;
     }
     args[0] = path;
     memcpy(args + 1, argv, (size_t)argc * sizeof *args); /* argv[0] is "compile" */
     execv(path, args);
-    fprintf(stderr, "anywarp: cannot execute %s: %s\n", path, strerror(errno));
+    aw_tell("anywarp", COMPILER_START, path, strerror(errno));
     free(args);
     return 1;
 }

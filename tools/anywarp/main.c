@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "anywarp.h"
+#include "base/log.h"
 
 static const struct {
     const char *name;
@@ -19,6 +20,7 @@ static const struct {
     { "info", aw_cmd_info, "show the devices, why they were chosen, and versions" },
     { "doctor", aw_cmd_doctor, "check the installation, the card and its permissions; say what to do" },
     { "dump", aw_cmd_dump, "show what CUDA code is inside a file; extract its PTX" },
+    { "explain", aw_cmd_explain, "say what a message means and what to do, by the code at its end" },
     { "config", aw_cmd_config, "show the settings: what they mean, what they are and where that is said" },
     { "cache", aw_cmd_cache, "show, clear or verify the cache of compiled kernels" },
     { "compile", aw_cmd_compile, "compile PTX by hand: IR, assembly or a code object" },
@@ -71,13 +73,15 @@ static int unknown(const char *name)
             near = commands[i].name;
         }
     }
-    fprintf(stderr, "anywarp: there is no command '%s'", name);
-    if (near)
-        fprintf(stderr, "; did you mean '%s'?\n", near);
-    else if (strchr(name, '.'))
-        fprintf(stderr, "; to run a program: anywarp run %s\n", name);
-    else
-        fputs("; `anywarp --help` lists them\n", stderr);
+    bool file = !near && strchr(name, '.');
+    aw_tell("anywarp", COMMAND_UNKNOWN, name,
+            near   ? "did you mean '"
+            : file ? "to run a program: anywarp run "
+                   : "`anywarp --help` lists them",
+            near   ? near
+            : file ? name
+                   : "",
+            near ? "'?" : "");
     return 2;
 }
 
@@ -89,6 +93,8 @@ int main(int argc, char **argv)
     if (strcmp(name, "--help") == 0 || strcmp(name, "-h") == 0 || strcmp(name, "help") == 0) {
         if (argc < 3)
             return usage(stdout);
+        if (aw_explain_is_code(argv[2]))
+            return aw_cmd_explain(argc - 1, argv + 1);
         name = argv[2]; /* `help dump` is `dump --help` */
         argv[1] = argv[2];
         argv[2] = "--help";

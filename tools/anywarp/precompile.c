@@ -21,6 +21,7 @@
 #include "base/env.h"
 #include "base/file.h"
 #include "base/json.h"
+#include "base/log.h"
 #include "cache/cache.h"
 #include "core/device.h"
 #include "kernels.h"
@@ -91,7 +92,7 @@ static bool list_read(const char *path, struct wish *wish)
     size_t size;
     enum aw_status status = aw_file_read(path, &wish->list_text, &size);
     if (status != AW_OK) {
-        fprintf(stderr, "anywarp precompile: %s: %s\n", path, aw_status_text(status));
+        aw_tell("anywarp precompile", PRECOMPILE_FILE, path, aw_status_text(status));
         return false;
     }
     unsigned number = 0;
@@ -105,7 +106,7 @@ static bool list_read(const char *path, struct wish *wish)
         if (!n)
             continue;
         if (!tab || (*tab = '\0', !shape_read(tab + 1, true, shape.block))) {
-            fprintf(stderr, "anywarp precompile: %s:%u: no kernel, tab and shape of block\n", path, number);
+            aw_tell("anywarp precompile", PRECOMPILE_LIST, path, number);
             return false;
         }
         if (!aw_vec_push(&wish->list, shape))
@@ -178,7 +179,7 @@ static bool path_add(const char *path)
     struct stat st;
     bool found;
     if (stat(path, &st) != 0) {
-        fprintf(stderr, "anywarp precompile: %s: %s\n", path, strerror(errno));
+        aw_tell("anywarp precompile", PRECOMPILE_FILE, path, strerror(errno));
         return false;
     }
     if (S_ISDIR(st.st_mode)) {
@@ -189,7 +190,7 @@ static bool path_add(const char *path)
         found = program_add(path);
     }
     if (!found)
-        fprintf(stderr, "anywarp precompile: %s: no CUDA code in it\n", path);
+        aw_tell("anywarp precompile", PRECOMPILE_EMPTY, path);
     return found;
 }
 
@@ -284,14 +285,8 @@ static bool job_done(void *user, const struct aw_kernel_job *job)
 
 static void failure_text(const char *file, const char *kernel, enum aw_status status, const char *text)
 {
-    struct aw_buf line = { 0 };
-    aw_buf_printf(&line, "%s: %s%s%s%s%s", file, kernel ? "kernel " : "", kernel ? kernel : "", kernel ? ": " : "",
-                  aw_status_text(status), text && *text ? "\n" : "");
-    char *plain = aw_demangle_text(line.ptr);
-    fprintf(stderr, "%s%s%s", plain ? plain : line.ptr, text ? text : "",
-            text && *text && text[strlen(text) - 1] == '\n' ? "" : "\n");
-    free(plain);
-    aw_buf_fini(&line);
+    aw_tell("anywarp precompile", PRECOMPILE_FAILED, file, kernel ? "kernel " : "", kernel ? kernel : "", kernel ? ": " : "",
+            aw_status_text(status), text && *text ? "\n" : "", text ? text : "");
 }
 
 static void failure_json(struct aw_buf *out, const char *file, const char *kernel, enum aw_status status, const char *text)
@@ -370,11 +365,11 @@ static int precompile(const struct wish *wish, char **paths)
     bool fine = true;
     const char *why = aw_cache_prepare(aw_cache_default());
     if (why || !aw_cache_dir(aw_cache_default())) {
-        fprintf(stderr, "anywarp precompile: the cache cannot be used: %s\n", why ? why : "it is off (ANYWARP_CACHE=0)");
+        aw_tell("anywarp precompile", PRECOMPILE_CACHE, why ? why : "it is off (ANYWARP_CACHE=0)");
         return 1;
     }
     if (!aw_parts_locate(&parts) || aw_core_init() != AW_OK || !aw_device_find(0)) {
-        fputs("anywarp precompile: no device to compile for; `anywarp doctor` says why\n", stderr);
+        aw_tell("anywarp precompile", PRECOMPILE_DEVICE);
         return 1;
     }
     setenv("ANYWARP_QUIET", "1", 1); /* one line is enough */
@@ -386,7 +381,7 @@ static int precompile(const struct wish *wish, char **paths)
         for (uint32_t k = 0; memory && k < kernels.images.at[i].manifest->n_kernels; k++)
             memory = kernel_add(&jobs, wish, &kernels.images.at[i], k);
     if (!memory)
-        fputs("anywarp precompile: out of memory\n", stderr);
+        aw_tell("anywarp precompile", TOOL_MEMORY);
     fine = memory && compile_all(&jobs, wish->json) && fine;
     for (size_t i = 0; i < jobs.n; i++)
         free(jobs.at[i].text);

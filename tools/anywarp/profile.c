@@ -15,6 +15,7 @@
 #include "base/clock.h"
 #include "base/env.h"
 #include "base/file.h"
+#include "base/log.h"
 #include "trace.h"
 
 static int usage(FILE *out)
@@ -111,7 +112,7 @@ static int program_run(int argc, char **argv)
     if (pid == 0)
         _exit(aw_cmd_run(argc, argv));
     if (pid < 0) {
-        fprintf(stderr, "anywarp profile: %s\n", strerror(errno));
+        aw_tell("anywarp profile", PROFILE_START, strerror(errno));
         return 126;
     }
     /* What the terminal sends goes to the program as well; its end is waited for. */
@@ -136,13 +137,13 @@ static int profile_show(struct aw_profile *profile, const char *records, const s
     if (out && out != stderr && fclose(out) != 0)
         done = false;
     if (!done)
-        fprintf(stderr, "anywarp profile: %s: %s\n",
+        aw_tell("anywarp profile", PROFILE_FILE,
                 !read          ? records
                 : wish->output ? wish->output
                                : "standard error",
                 errno ? strerror(errno) : "out of memory");
     if (read && wish->timeline && !aw_profile_timeline(profile, wish->timeline)) {
-        fprintf(stderr, "anywarp profile: %s: %s\n", wish->timeline, errno ? strerror(errno) : "out of memory");
+        aw_tell("anywarp profile", PROFILE_FILE, wish->timeline, errno ? strerror(errno) : "out of memory");
         done = false;
     }
     return done ? 0 : 1;
@@ -179,7 +180,7 @@ static bool writable(const char *path)
 {
     FILE *f = path ? fopen(path, "a") : NULL;
     if (path && !f)
-        fprintf(stderr, "anywarp profile: %s: %s\n", path, strerror(errno));
+        aw_tell("anywarp profile", PROFILE_FILE, path, strerror(errno));
     if (f)
         fclose(f);
     return !path || f;
@@ -199,7 +200,7 @@ int aw_cmd_profile(int argc, char **argv)
     snprintf(records, sizeof records, "%s/anywarp-profile-XXXXXX", folder && *folder ? folder : "/tmp");
     int fd = mkstemp(records);
     if (fd < 0 || setenv("ANYWARP_TRACE", "records", 1) != 0 || !aw_trace_file(records, "ANYWARP_TRACE_FILE")) {
-        fprintf(stderr, "anywarp profile: %s: %s\n", records, strerror(errno));
+        aw_tell("anywarp profile", PROFILE_FILE, records, strerror(errno));
         return 1;
     }
     close(fd);

@@ -6,6 +6,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "base/clock.h"
 #include "base/env.h"
+#include "base/log.h"
 #include "report.h"
 
 #include <dlfcn.h>
@@ -322,7 +323,7 @@ int aw_report(const struct aw_parts *parts, const char *path)
     char library[PATH_MAX + 16];
     FILE *out = path ? fopen(path, "we") : stdout;
     if (!out) {
-        fprintf(stderr, "anywarp doctor: %s: %s\n", path, strerror(errno));
+        aw_tell("anywarp doctor", REPORT_OPEN, path, strerror(errno));
         return 2;
     }
     snprintf(library, sizeof library, "%s/libcuda.so.1", parts->lib_dir);
@@ -334,7 +335,7 @@ int aw_report(const struct aw_parts *parts, const char *path)
         fprintf(out, "\n%zu tests, %d wrong\n", report_n_rows, wrong);
     bool written = !ferror(out) && (out == stdout || fclose(out) == 0);
     if (!written)
-        fprintf(stderr, "anywarp doctor: the report could not be written\n");
+        aw_tell("anywarp doctor", REPORT_WRITE);
     else if (path)
         printf("%s is the report; docs/amd.md says where to send it.\n", path);
     return wrong || !written;

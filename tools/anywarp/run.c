@@ -17,7 +17,11 @@
 #include "run.h"
 #include "trace.h"
 #include "base/env.h"
+#include "base/log.h"
+#include "base/str.h"
 #include "preload/preload.h"
+
+#define AW_ROOM "run"
 
 /* As env(1): the program was found but could not be run; it was not found. */
 enum { EXIT_CANNOT_RUN = 126, EXIT_NOT_FOUND = 127 };
@@ -43,12 +47,14 @@ struct aw_run_wish {
 
 static int aw_run_usage(const char *fmt, ...)
 {
+    struct aw_buf text = { 0 };
     va_list ap;
     va_start(ap, fmt);
-    fputs("anywarp run: ", stderr);
-    vfprintf(stderr, fmt, ap);
-    fprintf(stderr, "\n%s", run_usage);
+    aw_buf_vprintf(&text, fmt, ap);
     va_end(ap);
+    aw_tell("anywarp run", RUN_USAGE, text.ptr ? text.ptr : "");
+    aw_buf_fini(&text);
+    fputs(run_usage, stderr);
     return 2;
 }
 
@@ -224,7 +230,7 @@ static void aw_run_warn(const char *program)
     if (n < (ssize_t)sizeof *h || memcmp(h->e_ident, ELFMAG, SELFMAG) != 0)
         return; /* a script, say: its interpreter inherits the environment */
     if (h->e_ident[EI_CLASS] != ELFCLASS64 || h->e_machine != EM_X86_64) {
-        fprintf(stderr, "anywarp: warn: %s is not a 64-bit x86 program\n", path);
+        aw_say(PROGRAM_NOT_X86, path);
         return;
     }
     bool interpreter = false;
@@ -237,8 +243,7 @@ static void aw_run_warn(const char *program)
         interpreter |= p.p_type == PT_INTERP;
     }
     if (!interpreter)
-        fprintf(stderr, "anywarp: warn: %s is linked statically as a whole (no dynamic loader), so anywarp has no way into it\n",
-                path);
+        aw_say(PROGRAM_STATIC, path);
 }
 
 /* Programs that start NVIDIA's assembler look for it here before PATH.  What the user has set stays. */
@@ -297,30 +302,29 @@ int aw_cmd_run(int argc, char **argv)
     if (program >= argc)
         return aw_run_usage("no program given");
     if (!aw_parts_locate(&parts)) {
-        fprintf(stderr, "anywarp run: this installation is not complete: from %s, %s%s%s\n", parts.program_dir,
-                parts.lib_dir[0] ? "" : "libcudart.so.13 ", parts.preload[0] && parts.audit[0] ? "" : "libanywarp-preload.so and "
-                "libanywarp-audit.so ", "not found");
+        aw_tell("anywarp run", RUN_INSTALLATION, parts.program_dir, parts.lib_dir[0] ? "" : "libcudart.so.13 ",
+                parts.preload[0] && parts.audit[0] ? ""
+                                                   : "libanywarp-preload.so and "
+                                                     "libanywarp-audit.so ",
+                "not found");
         return EXIT_CANNOT_RUN;
     }
     if (strpbrk(parts.preload, ": ")) {
         /* The loader splits LD_PRELOAD at both and knows no quoting. */
-        fprintf(stderr, "anywarp run: the path %s holds a colon or a space, which LD_PRELOAD cannot carry\n", parts.preload);
+        aw_tell("anywarp run", RUN_PATH, parts.preload);
         return EXIT_CANNOT_RUN;
     }
     if (wish.sim && !parts.sim_dir[0]) {
-        fprintf(
-            stderr,
-            "anywarp run: the simulated card is not in this installation (simgpu/libhsakmt.so.1; building it needs libhsakmt-dev "
-            "and libhsa-runtime-dev)\n");
+        aw_tell("anywarp run", RUN_SIMULATED);
         return EXIT_CANNOT_RUN;
     }
     if (!aw_run_environment(&parts) || (wish.sim && !aw_run_simulated(&parts, wish.sim))) {
-        fprintf(stderr, "anywarp run: %s\n", strerror(errno));
+        aw_tell("anywarp run", RUN_ENVIRONMENT, strerror(errno));
         return EXIT_CANNOT_RUN;
     }
     aw_run_warn(argv[program]);
     execvp(argv[program], argv + program);
     int err = errno;
-    fprintf(stderr, "anywarp run: %s: %s\n", argv[program], strerror(err));
+    aw_tell("anywarp run", RUN_EXEC, argv[program], strerror(err));
     return err == ENOENT ? EXIT_NOT_FOUND : EXIT_CANNOT_RUN;
 }

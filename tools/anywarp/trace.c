@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "anywarp.h"
+#include "base/log.h"
 #include "base/str.h"
 #include "trace.h"
 
@@ -34,7 +35,7 @@ bool aw_trace_file(const char *path, const char *variable)
     char *whole = fd < 0 ? NULL : realpath(path, NULL); /* the program may go elsewhere */
     bool done = whole && setenv(variable, whole, 1) == 0;
     if (!done)
-        fprintf(stderr, "anywarp: %s: %s\n", path, strerror(errno));
+        aw_tell("anywarp", TRACE_OPEN, path, strerror(errno));
     free(whole);
     if (fd >= 0)
         close(fd);

@@ -22,6 +22,7 @@
 
 #include <anywarp/compiler.h>
 
+#include "base/log.h"
 #include "anywarp/anywarp.h"
 #include "core/jit_protocol.h"
 #include "serve.h"
@@ -124,7 +125,7 @@ static int run_worker(pid_t client_pid)
     pthread_t thread;
     pthread_attr_init(&attr);
     if (pthread_attr_setstacksize(&attr, WORKER_STACK) != 0 || pthread_create(&thread, &attr, serve_thread, NULL) != 0) {
-        fprintf(stderr, "anywarp-compiler: cannot start a thread: %s\n", strerror(errno));
+        aw_tell("anywarp-compiler", COMPILER_THREAD, strerror(errno));
         return 1;
     }
     pthread_attr_destroy(&attr);
@@ -152,7 +153,7 @@ static int serve(pid_t client)
     limit_memory();
     pid_t supervisor = getpid(), worker = fork();
     if (worker < 0) {
-        fprintf(stderr, "anywarp-compiler: cannot fork: %s\n", strerror(errno));
+        aw_tell("anywarp-compiler", COMPILER_FORK, strerror(errno));
         return 1;
     }
     if (worker == 0) {

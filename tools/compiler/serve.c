@@ -12,6 +12,7 @@
 #include <anywarp/compiler.h>
 
 #include "base/file.h"
+#include "base/log.h"
 #include "base/status.h"
 #include "base/env.h"
 #include "core/jit_protocol.h"
@@ -33,7 +34,7 @@ struct server {
 
 static bool broken(const char *what)
 {
-    fprintf(stderr, "anywarp-compiler: the client broke the protocol: %s\n", what);
+    aw_tell("anywarp-compiler", SERVE_PROTOCOL, what);
     return false;
 }
 
@@ -228,7 +229,7 @@ static bool serve_request(struct server *server, const struct aw_jit_request *re
         return broken("size");
     char *bytes = malloc(request->size + 1);
     if (!bytes) {
-        fprintf(stderr, "anywarp-compiler: no memory for a request of %llu bytes\n", (unsigned long long)request->size);
+        aw_tell("anywarp-compiler", SERVE_MEMORY, (unsigned long long)request->size);
         return false;
     }
     bool ok = aw_fd_read_all(server->socket, bytes, request->size);

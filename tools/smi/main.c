@@ -5,6 +5,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/log.h"
 #include "smi_calls.h"
 
 enum mode { TABLE, LIST, FULL, QUERY_GPU, QUERY_APPS, TOPOLOGY, HELP, VERSION };
@@ -19,7 +20,7 @@ struct wish {
 
 static int usage(const char *what, const char *option)
 {
-    fprintf(stderr, "nvidia-smi: %s: %s.  `nvidia-smi -h` lists what there is.\n", what, option);
+    aw_tell("nvidia-smi", SMI_OPTION, what, option);
     return SMI_USAGE;
 }
 

@@ -6,6 +6,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/log.h"
 #include "smi_calls.h"
 
 #define SMI_DEFINE(name) __typeof__(&name) smi_##name;
@@ -50,11 +51,11 @@ int smi_open(void)
     SMI_NVML(SMI_FIND)
 #undef SMI_FIND
     if (!complete) {
-        fprintf(stderr, "nvidia-smi: anywarp's libnvidia-ml.so.1 is not there: %s\n", dlerror() ?: "");
+        aw_tell("nvidia-smi", SMI_NVML, dlerror() ?: "");
         return SMI_NO_NVML;
     }
     nvmlReturn_t result = smi_nvmlInit_v2();
     if (result != NVML_SUCCESS)
-        fprintf(stderr, "nvidia-smi: NVML does not start: %s\n", smi_nvmlErrorString(result));
+        aw_tell("nvidia-smi", SMI_START, smi_nvmlErrorString(result));
     return smi_exit_code(result);
 }

@@ -399,7 +399,7 @@ static size_t records_print(struct reader *r, const char *bytes, size_t size)
     if (out.len)
         fwrite(out.ptr, 1, out.len, stdout);
     if (out.failed)
-        aw_err("kernel output was lost: out of memory");
+        aw_say(PRINTF_LOST);
     aw_buf_fini(&out);
     formats_fini(&formats);
     return at;
@@ -431,8 +431,8 @@ static void env_status(int dev, struct aw_hip_env *e, const struct aw_env *env)
     e->status_told = true;
     aw_hip_fault_set(dev, status);
     if (status != AW_ERR_ASSERT) { /* that one has a line of its own */
-        aw_err("kernel %s%s: %s on device %d (%s)", e->kernel, e->n_kernels > 1 ? " (or one before it)" : "",
-               aw_status_text(status), dev, aw_hip.dev[dev].name);
+        aw_say(CARD_TRAP, e->kernel, e->n_kernels > 1 ? " (or one before it)" : "", aw_status_text(status), dev,
+               aw_hip.dev[dev].name);
     }
 }
 
@@ -447,8 +447,7 @@ static int env_read(int dev, struct aw_hip_service *v, struct aw_hip_env *e, boo
     env_status(dev, e, &env);
     if (env.dropped != e->dropped && !v->drop_told) {
         v->drop_told = true;
-        aw_warn("kernels printed more than the buffer of %zu bytes holds: %u calls of printf are lost "
-                "(cudaDeviceSetLimit(cudaLimitPrintfFifoSize, ...) makes it larger)", e->capacity, env.dropped);
+        aw_say(PRINTF_FULL, e->capacity, env.dropped);
     }
     e->dropped = env.dropped;
     if (!idle || status != AW_OK)

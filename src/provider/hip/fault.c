@@ -121,7 +121,7 @@ void aw_hip_stuck(int dev, int status, const char *what)
     if (atomic_exchange(&d->told, true))
         return; /* of many lanes and queues one line is enough */
     aw_hip_kernels_in_flight(dev, kernels, sizeof kernels);
-    aw_err("device %d (%s): %s; kernels in flight: %s", dev, d->name, what, kernels);
+    aw_say(CARD_FAULT, dev, d->name, what, kernels);
     aw_hip_fault_set(dev, status);
     atomic_store(&d->dead, true); /* last: who waits returns now, and finds the line in the log */
 }
@@ -347,7 +347,7 @@ void aw_hip_faults_early(void *library)
     done = true;
     void *rocr = dlopen("libhsa-runtime64.so.1", RTLD_LAZY | RTLD_NOLOAD);
     if (!rocr || dlinfo(library, RTLD_DI_LINKMAP, &map) != 0) {
-        aw_info("no libhsa-runtime64.so.1 below HIP: a fault of a kernel will end the process");
+        aw_say(NO_ROCR);
         return;
     }
     hsa.register_handler = (int (*)(int (*)(const struct hsa_event *, void *), void *))dlsym(
@@ -355,7 +355,7 @@ void aw_hip_faults_early(void *library)
     hsa.agent_info = (int (*)(uint64_t, int, void *))dlsym(rocr, "hsa_agent_get_info");
     hsa.status_string = (int (*)(int, const char **))dlsym(rocr, "hsa_status_string");
     if (!take(rocr, map, "hsa_queue_create", &hsa.queue_create, (void (*)(void))queue_create))
-        aw_info("HIP's queue callback cannot be replaced: an illegal instruction will end the process");
+        aw_say(NO_QUEUE_CALLBACK);
     waits_take(rocr, map);
 }
 
@@ -390,7 +390,7 @@ void aw_hip_faults_init(void)
         return;
     done = true;
     if (!hsa.register_handler || hsa.register_handler(on_system_event, NULL) != HSA_OK)
-        aw_info("ROCr takes no handler for faults: a wild address in a kernel will end the process");
+        aw_say(NO_FAULT_HANDLER);
     if (on_exit(on_process_exit, NULL) != 0)
-        aw_info("no handler for the end of the process: it may hang after a fault");
+        aw_say(NO_EXIT_HANDLER);
 }

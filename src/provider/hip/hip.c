@@ -34,7 +34,7 @@ int aw_hip_result(int dev, int error)
         aw_hip.api.hipGetLastError();
     enum aw_status status = aw_status_from_hip(error);
     if (status == AW_ERR_UNKNOWN)
-        aw_warn("HIP error %d has no counterpart", error);
+        aw_say(HIP_ERROR, error);
     if (aw_hip_dev_ok(dev) && is_sticky(status))
         aw_hip_fault_set(dev, (int)status);
     return (int)status;

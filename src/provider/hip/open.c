@@ -227,7 +227,7 @@ static bool devices_open(void)
     aw_hip.major = aw_hip.version / VERSION(1, 0);
     for (int i = 0; i < count && aw_hip.count < AW_HIP_MAX_DEVICES; i++)
         if (!device_open(i) && count > 1)
-            aw_warn("%s", aw_hip.why);
+            aw_say(CARD_LEFT_OUT, aw_hip.why);
     return aw_hip.count > 0;
 }
 

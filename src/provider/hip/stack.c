@@ -49,7 +49,7 @@ static void limit_apply(struct aw_hip_device *d)
         give = at_most(give / 2);
     }
     if (give < wanted)
-        aw_warn("HIP gives kernels that recurse no more than %u bytes of stack (%u wanted)", give, wanted);
+        aw_say(CARD_STACK, give, wanted);
     d->stack_set = wanted;
 }
 

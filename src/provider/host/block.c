@@ -221,8 +221,7 @@ static _Noreturn void die_deadlocked(struct aw_host_run *run)
             }
         }
         const struct aw_host_barrier *b = &run->barriers[id];
-        aw_err("kernel %s: block (%u,%u,%u) deadlocked: barrier %u has %u of %u warps and no other warp can arrive",
-               op->kernel.name, run->block.ctaid[0], run->block.ctaid[1], run->block.ctaid[2], id, b->arrived,
+        aw_say(BARRIER_DEADLOCK, op->kernel.name, run->block.ctaid[0], run->block.ctaid[1], run->block.ctaid[2], id, b->arrived,
                b->expected ? b->expected : run->live);
     }
     aw_host_run_die(run);
@@ -336,7 +335,7 @@ static struct aw_host_context *pick_next(struct aw_host_run *run)
             return c;
         if (!run->ready) {
             if (aw_host_op_kill(run->op, AW_ERR_OUT_OF_RESOURCES))
-                aw_err("kernel %s: no memory for the stack of warp %u", run->op->kernel.name, run->next_warp);
+                aw_say(WARP_MEMORY, run->op->kernel.name, run->next_warp);
             return NULL;
         }
     }
@@ -353,7 +352,7 @@ static bool killed(const struct aw_host_run *run)
 static _Noreturn __attribute__((noinline, cold)) void die_at_barrier(struct aw_host_run *run, uint32_t id)
 {
     if (aw_host_op_kill(run->op, AW_ERR_LAUNCH_FAILED))
-        aw_err("kernel %s: barrier %u %s", run->op->kernel.name, id,
+        aw_say(BARRIER_WRONG, run->op->kernel.name, id,
                id >= AW_HOST_BARRIERS ? "does not exist" : "in a kernel that was compiled without barriers");
     aw_host_run_die(run);
 }
@@ -713,21 +712,17 @@ static void report_fault(struct aw_host_run *run, const struct aw_host_context *
     char text[800];
     const char *place = aw_host_locate(&run->op->kernel, w->fault_pc, text, sizeof text);
     if (overflow)
-        aw_err("kernel %s: stack overflow in block (%u,%u,%u), warp %u (%zu bytes of stack)%s", kernel, at[0], at[1], at[2],
-               c->warp, c->stack_size, place);
+        aw_say(STACK_OVERFLOW, kernel, at[0], at[1], at[2], c->warp, c->stack_size, place);
     else if (memory && w->fault_unaligned)
-        aw_err("kernel %s: access that is not aligned, in block (%u,%u,%u), warp %u%s", kernel, at[0], at[1], at[2],
-               run->block.warp, place);
+        aw_say(UNALIGNED, kernel, at[0], at[1], at[2], run->block.warp, place);
     else if (memory && w->fault_code == SI_KERNEL)
-        aw_err("kernel %s: access to an address that cannot exist (not canonical), in block (%u,%u,%u), warp %u%s", kernel, at[0],
-               at[1], at[2], run->block.warp, place);
+        aw_say(NOT_CANONICAL, kernel, at[0], at[1], at[2], run->block.warp, place);
     else if (memory)
-        aw_err("kernel %s: illegal access to address %p%s in block (%u,%u,%u), warp %u%s", kernel, w->fault_address,
-               beyond_local(c, w->fault_address), at[0], at[1], at[2], run->block.warp, place);
+        aw_say(ILLEGAL_ACCESS, kernel, w->fault_address, beyond_local(c, w->fault_address), at[0], at[1], at[2], run->block.warp,
+               place);
     else
-        aw_err("kernel %s: %s at %p in block (%u,%u,%u), warp %u%s", kernel,
-               w->fault_signal == SIGFPE ? "arithmetic fault" : "illegal instruction", w->fault_pc, at[0], at[1], at[2],
-               run->block.warp, place);
+        aw_say(KERNEL_SIGNAL, kernel, w->fault_signal == SIGFPE ? "arithmetic fault" : "illegal instruction", w->fault_pc, at[0],
+               at[1], at[2], run->block.warp, place);
 }
 
 enum aw_host_outcome aw_host_run_step(struct aw_host_run *run)

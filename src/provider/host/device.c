@@ -272,8 +272,7 @@ static enum guard guard_wish(void)
         return guard;
     static atomic_flag said = ATOMIC_FLAG_INIT;
     if (!atomic_flag_test_and_set(&said))
-        aw_warn("ANYWARP_HOST_GUARD=byte needs 16 TiB of address space, which the system does not give (ulimit -v, "
-                "vm.overcommit_memory); using exact");
+        aw_say(GUARD_SPACE);
     return GUARD_EXACT;
 }
 
@@ -285,8 +284,7 @@ static void target_init(void)
         for (level = own; level >= 0 && strcmp(levels[level], wish) != 0; level--)
             ;
         if (level < 0)
-            aw_warn("ANYWARP_HOST_CPU=%s is not a level of x86-64 that this machine has (%s to %s); using %s", wish, levels[0],
-                    levels[own], levels[own]);
+            aw_say(CPU_LEVEL, wish, levels[0], levels[own], levels[own]);
     }
     level = level < 0 ? own : level;
     /* What matters of what the level does not say: with AVX-512 gathers and masked stores are quick, but bits are not counted
@@ -382,7 +380,7 @@ static uint32_t count_wish(const char *name, long most)
     char *end;
     long n = text && *text ? strtol(text, &end, 10) : 0;
     if (text && *text && (*end || n < 1 || n > most)) {
-        aw_warn("%s=%s is not a number from 1 to %ld", name, text, most);
+        aw_say(HOST_NUMBER, name, text, most);
         n = 0;
     }
     return (uint32_t)n;

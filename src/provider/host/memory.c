@@ -655,7 +655,7 @@ bool aw_host_mem_complain(const void *address, size_t bytes, const char *what)
     free(trace);
     if (bytes)
         snprintf(size, sizeof size, "%zu bytes at ", bytes);
-    aw_err("%s %s%p%s%s%s", what, size, address, where, *who ? "; called by " : "", who);
+    aw_say(CHECK_FINDING, what, size, address, where, *who ? "; called by " : "", who);
     return true;
 }
 

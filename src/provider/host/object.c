@@ -96,7 +96,7 @@ static int bytes_to_fd(const void *bytes, size_t size, bool on_disk)
 {
     int fd = on_disk ? file_anonymous() : memfd_create("anywarp", MFD_CLOEXEC);
     if (fd < 0)
-        aw_info("no file for host code%s: %s", on_disk ? "" : " in memory", strerror(errno));
+        aw_say(CODE_FILE, on_disk ? "" : " in memory", strerror(errno));
     if (fd >= 0 && !aw_fd_write_all(fd, bytes, size)) {
         close(fd);
         fd = -1;
@@ -137,10 +137,10 @@ static void *load_bytes(const void *bytes, size_t size, int *ret_file)
         if (handle)
             return handle;
         if (on_disk)
-            aw_err("cannot load host code: %s%s", dlerror(),
+            aw_say(CODE_NOT_LOADED, dlerror(),
                    access("/proc/self/fd", X_OK) != 0 ? " (/proc is not mounted: the host device needs it)" : "");
         else
-            aw_info("cannot load host code from memory: %s", dlerror());
+            aw_say(CODE_MEMORY, dlerror());
     }
     return NULL;
 }
@@ -202,7 +202,7 @@ int aw_host_object_load(int dev, const void *bytes, size_t size, struct aw_objec
     if (!aw_host_device_ok(dev))
         return AW_ERR_INVALID_DEVICE;
     if (!elf_plausible(bytes, size)) {
-        aw_err("host code object of %zu bytes is not an x86-64 shared object, or is cut", size);
+        aw_say(CODE_CUT, size);
         return AW_ERR_INVALID_IMAGE;
     }
     struct aw_host_loaded *object = calloc(1, sizeof *object);
@@ -215,7 +215,7 @@ int aw_host_object_load(int dev, const void *bytes, size_t size, struct aw_objec
     const struct aw_host_object *code = dlsym(object->handle, AW_HOST_OBJECT_SYMBOL);
     const char *complaint = object_complaint(code);
     if (complaint) {
-        aw_err("host code object cannot be used: %s", complaint);
+        aw_say(CODE_UNFIT, complaint);
         goto fail;
     }
     if (dlinfo(object->handle, RTLD_DI_LINKMAP, &object->map) != 0)

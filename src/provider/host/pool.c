@@ -345,7 +345,7 @@ static void run_piece(struct aw_host_worker *w, struct aw_host_op *op, uint64_t 
     struct aw_host_run *run = aw_host_run_start(w, op, first, count);
     if (!run) {
         if (aw_host_op_kill(op, AW_ERR_OUT_OF_RESOURCES))
-            aw_err("kernel %s: no memory for a block's stack and shared memory", op->kernel.name);
+            aw_say(BLOCK_MEMORY, op->kernel.name);
         return;
     }
     if (aw_host_run_step(run) == AW_HOST_RUN_YIELD)
@@ -628,7 +628,7 @@ static void *worker_main(void *arg)
     pthread_setname_np(pthread_self(), "anywarp");
     struct aw_host_signals before;
     if (aw_host_fault_enter(&before) != AW_OK)
-        aw_warn("a worker has no signal stack: a kernel's stack overflow will end the process");
+        aw_say(SIGNAL_STACK);
     become(w);
     aw_host_lock();
     for (;;) {

@@ -31,7 +31,7 @@ static void print_write_locked(void)
     if (print_buf.len)
         fwrite(print_buf.ptr, 1, print_buf.len, stdout);
     if (print_buf.failed)
-        aw_err("kernel output was lost: out of memory");
+        aw_say(PRINTF_LOST);
     aw_buf_fini(&print_buf);
     memset(&print_buf, 0, sizeof print_buf);
     atomic_store_explicit(&print_pending, 0, memory_order_relaxed);
@@ -149,7 +149,10 @@ void aw_host_trap(struct aw_host_block *block, uint32_t status, const char *what
             snprintf(access, sizeof access, "%s address %p",
                      status == AW_ERR_MISALIGNED ? "access that is not aligned, to" : "illegal access to", (void *)caught);
         }
-        aw_err("kernel %s: %s in block (%u,%u,%u), warp %u%s%s", run->op->kernel.name, caught ? access : text ? text : "trap",
+        aw_say(KERNEL_TRAP, run->op->kernel.name,
+               caught ? access
+               : text ? text
+                      : "trap",
                block->ctaid[0], block->ctaid[1], block->ctaid[2], block->warp,
                aw_host_locate(&run->op->kernel, caller, place, sizeof place), what_is_there);
         free(text);

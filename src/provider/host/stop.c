@@ -141,8 +141,7 @@ int aw_host_device_stop(int dev, const void *owner, uint64_t grace_ns)
         return AW_ERR_NOT_PERMITTED;
     if (wait_for_work(owner, grace_ns))
         return AW_OK;
-    aw_warn("work that had not ended %.1f s after its context or program was stopped; what it was to write is not complete",
-            (double)grace_ns / 1e9);
+    aw_say(WORK_STOPPED, (double)grace_ns / 1e9);
     uint64_t until = aw_clock_ns() + STOP_NS;
     while (any_pending(owner) && aw_clock_ns() < until) {
         aw_host_lock();

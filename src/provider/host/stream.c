@@ -336,7 +336,7 @@ static int submit_after(struct aw_host_stream *stream, struct aw_host_op *op, st
 {
     op->stream = stream;
     if ((op->kind == AW_HOST_OP_KERNEL || op->kind == AW_HOST_OP_MEMORY) && !aw_host_pool_ready()) {
-        aw_err("cannot start a worker thread");
+        aw_say(WORKER_THREAD);
         return AW_ERR_OS;
     }
     if (!deps_legacy(stream, op) || (after && !dep_add(op, after))) {

@@ -74,8 +74,7 @@ static uint64_t values_serve(void)
         bool dropped = aw_host_fault() || atomic_load_explicit(&op->killed, memory_order_relaxed);
         int status = dropped ? AW_OK : look(&op->value, &done);
         if (status != AW_OK && aw_host_op_kill(op, status))
-            aw_err("a stream %s a value at %p, where there is no memory", op->value.write ? "writes" : "waits for",
-                   op->value.ptr);
+            aw_say(VALUE_ADDRESS, op->value.write ? "writes" : "waits for", op->value.ptr);
         if (!done && !dropped && status == AW_OK) {
             youngest = op->value.since > youngest ? op->value.since : youngest;
             at = &op->active_next;

@@ -271,8 +271,8 @@ Test(setting, unknown_is_said_once)
     }
     rewind(file);
     cr_assert_gt(fread(said, 1, sizeof said - 1, file), 0);
-    cr_assert_str_eq(said, "anywarp: warn: base: AW_TEST_WORD=maybe is not known; known are 0, 1 and always; using 0\n"
-                           "anywarp: warn: base: AW_TEST_NUMBER=13 is not a number from 3 to 12; using 7\n");
+    cr_assert_str_eq(said, "anywarp: warn: base: AW_TEST_WORD=maybe is not known; known are 0, 1 and always; using 0 [AW1003]\n"
+                           "anywarp: warn: base: AW_TEST_NUMBER=13 is not a number from 3 to 12; using 7 [AW1004]\n");
     fclose(file);
 }
 
