@@ -2,6 +2,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "base/config.h"
 
+#include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
 #include <stdio.h>
@@ -23,6 +24,7 @@ static struct {
     pthread_once_t once;
     char path[4096];
     bool read;
+    const char *why; /* it was not read */
     char *values[ROWS];
     struct aw_buf problems;
 } config = { .once = PTHREAD_ONCE_INIT };
@@ -105,7 +107,7 @@ static const char *refused(int fd)
 {
     struct stat st;
     if (fstat(fd, &st) != 0 || !S_ISREG(st.st_mode))
-        return "is no file";
+        return "is no regular file";
     if (st.st_uid != geteuid() && st.st_uid != 0)
         return "belongs to another user";
     if (st.st_mode & (S_IWGRP | S_IWOTH))
@@ -113,17 +115,34 @@ static const char *refused(int fd)
     return st.st_size > MOST ? "is longer than 64 KiB" : NULL;
 }
 
+/* The same of a file that does not open. */
+static const char *not_opened(int error)
+{
+    switch (error) {
+    case EACCES: return "may not be read by you";
+    case ELOOP: return "is a loop of links";
+    default: return "cannot be opened";
+    }
+}
+
 static void load(void)
 {
     find_path();
     int fd = *config.path ? open(config.path, O_RDONLY | O_CLOEXEC | O_NONBLOCK) : -1;
-    if (fd < 0)
+    if (fd < 0) {
+        bool absent = !*config.path || errno == ENOENT || errno == ENOTDIR;
+        config.why = absent ? "is not there" : not_opened(errno);
+        if (!absent)
+            aw_buf_printf(&config.problems, "%s %s: not read\n", config.path, config.why);
         return;
+    }
     char *text = calloc(1, MOST + 1);
-    const char *why = refused(fd);
-    ssize_t n = why || !text ? -1 : read(fd, text, MOST);
-    if (why)
-        aw_buf_printf(&config.problems, "%s %s: not read\n", config.path, why);
+    config.why = refused(fd);
+    ssize_t n = config.why || !text ? -1 : read(fd, text, MOST);
+    if (!config.why && n < 0)
+        config.why = "cannot be read";
+    if (config.why)
+        aw_buf_printf(&config.problems, "%s %s: not read\n", config.path, config.why);
     config.read = n >= 0 && aw_config_parse(config.path, text, config.values, &config.problems);
     free(text);
     close(fd);
@@ -138,11 +157,11 @@ const char *aw_config_value(const char *variable)
     return NULL;
 }
 
-const char *aw_config_path(bool *ret_read)
+const char *aw_config_path(const char **ret_why)
 {
     pthread_once(&config.once, load);
-    if (ret_read)
-        *ret_read = config.read;
+    if (ret_why)
+        *ret_why = config.why;
     return config.path;
 }
 

@@ -22,8 +22,9 @@ const struct aw_config *aw_config_rows(size_t *ret_count);
 /* What the file says for a variable of the table; NULL: nothing.  Static.  Any thread. */
 const char *aw_config_value(const char *variable);
 
-/* The file's path, or "" where there is no home; static.  *ret_read (may be NULL): was it there and taken? */
-const char *aw_config_path(bool *ret_read);
+/* The file's path, or "" where there is no home; static.  *ret_why (may be NULL): why it was not taken, such as "is not there" or
+ * "can be written by others", static; NULL: it was. */
+const char *aw_config_path(const char **ret_why);
 
 /* Appends what was wrong with the file, a line each: who may not write it, unknown keys, lines that are none.  Any thread. */
 void aw_config_problems(struct aw_buf *out);

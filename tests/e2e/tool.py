@@ -102,7 +102,12 @@ CASES = [
     ("CONFIG=bad.conf doctor", 0, r"note +settings +\S+/config:2: there is no setting 'colour'", None),
     ("CONFIG=bad.conf info", 0, r"warn: core: \S+/config:2: there is no setting 'colour'", None),
     ("CONFIG=open.conf config cc", 1, r"(?s)config can be written by others: not read \[AW1203\]\n^cc: 8\.0$", None),
-    ("CONFIG=nowhere config", 0, r"file: \S+ \(not there\)", None),
+    ("CONFIG=open.conf config", 1, r"^file: \S+/config \(not read: it can be written by others\)$", "not there"),
+    ("CONFIG=open.conf config --json", 1, r'"file": "\S+/config", "not_read": "can be written by others"', None),
+    ("CONFIG=open.conf doctor", 0, r"note +settings +\S+/config can be written by others(?s:.*)chmod go-w", None),
+    ("CONFIG=folder.conf config", 1, r"^file: \S+/config \(not read: it is no regular file\)$", "not there"),
+    ("CONFIG=loop.conf config", 1, r"^file: \S+/config \(not read: it is a loop of links\)$", "not there"),
+    ("CONFIG=nowhere config", 0, r"file: \S+ \(not read: it is not there\)$", None),
     ("explain AW1104", 0, r"(?s)^AW1104 \(warn\): ANYWARP_CACHE_MAX_SIZE=\.\.\. is no size.*What to do:\n +Set it", "AW1105"),
     ("explain [aw1104]", 0, r"^AW1104 \(warn\)", None),
     ("help AW1104", 0, r"^AW1104 \(warn\)", None),
@@ -143,6 +148,9 @@ def main():
             with open(os.path.join(tmp, name, "anywarp/config"), "w", encoding="utf-8") as f:
                 f.write(text)
             os.chmod(f.name, mode)
+        os.makedirs(os.path.join(tmp, "folder.conf/anywarp/config"))
+        os.makedirs(os.path.join(tmp, "loop.conf/anywarp"))
+        os.symlink("config", os.path.join(tmp, "loop.conf/anywarp/config"))
         for name in ("static_pie", "static_stripped"):
             shutil.copy(os.path.join(sys.argv[2], name), tmp)
         shutil.copy(os.path.join(tmp, "static_pie"), os.path.join(tmp, "cut"))

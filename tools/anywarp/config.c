@@ -85,7 +85,10 @@ static int print_json(const char *wanted)
     struct aw_buf out = { 0 };
     size_t count, n = 0;
     const struct aw_config *rows = aw_config_rows(&count);
-    add_member(&out, "file", aw_config_path(NULL), "{");
+    const char *why;
+    add_member(&out, "file", aw_config_path(&why), "{");
+    if (why)
+        add_member(&out, "not_read", why, ", ");
     aw_buf_printf(&out, ", \"settings\": [\n");
     for (size_t i = 0; i < count; i++)
         if (!wanted || !strcmp(wanted, rows[i].key))
@@ -100,10 +103,11 @@ static int print_text(const char *wanted)
 {
     size_t count;
     const struct aw_config *rows = aw_config_rows(&count);
-    bool read;
-    const char *path = aw_config_path(&read);
-    if (!wanted)
-        printf("file: %s%s\n\n", *path ? path : "none: HOME names no absolute path", *path && !read ? " (not there)" : "");
+    const char *why, *path = aw_config_path(&why);
+    if (!wanted && !*path)
+        printf("file: none: HOME names no absolute path\n\n");
+    else if (!wanted)
+        printf("file: %s%s%s%s\n\n", path, why ? " (not read: it " : "", why ? why : "", why ? ")" : "");
     for (size_t i = 0; i < count; i++)
         if (!wanted || !strcmp(wanted, rows[i].key))
             print_row(&rows[i]);

@@ -58,13 +58,14 @@ static enum aw_grade check_compiler(void)
 static void check_config(void)
 {
     struct aw_buf problems = { 0 };
-    bool read;
-    const char *path = aw_config_path(&read);
+    const char *why, *path = aw_config_path(&why);
     aw_config_problems(&problems);
     if (problems.len)
-        aw_find(AW_NOTE, "settings", "`anywarp config` lists what there is", "%.*s", (int)strcspn(problems.ptr, "\n"),
-                problems.ptr);
-    else if (read)
+        aw_find(AW_NOTE, "settings",
+                why ? "it must be a file of yours that only you can write: chown, chmod go-w"
+                    : "`anywarp config` lists what there is",
+                "%.*s", (int)strcspn(problems.ptr, "\n"), problems.ptr);
+    else if (!why)
         aw_find(AW_GOOD, "settings", NULL, "%s", path);
     aw_buf_fini(&problems);
 }
