@@ -5,6 +5,7 @@
 #include "abi/cuda_util.h"
 #include "base/devinfo.h"
 #include "base/log.h"
+#include "base/quirk.h"
 #include "core/pool.h"
 
 #include <dlfcn.h>
@@ -324,7 +325,8 @@ CUresult awcu_cuGetExportTable(const void **ppExportTable, const CUuuid *pExport
     if (!ppExportTable || !pExportTableId)
         return CUDA_ERROR_INVALID_VALUE;
     const char *caller = object_of(__builtin_return_address(0));
-    if (!strncmp(caller, "libnvrtc", 8) || !strncmp(caller, "libnvJitLink", 12) || !strncmp(caller, "libnvvm", 7))
+    bool known = !strncmp(caller, "libnvrtc", 8) || !strncmp(caller, "libnvJitLink", 12) || !strncmp(caller, "libnvvm", 7);
+    if (known && aw_quirk_on(AW_QUIRK_EXPORT_TABLES))
         aw_say(EXPORT_TABLE_KNOWN, caller);
     else
         aw_say(EXPORT_TABLE, caller);

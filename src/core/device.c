@@ -11,6 +11,7 @@
 #include "base/str.h"
 #include "base/env.h"
 #include "base/log.h"
+#include "base/quirk.h"
 #include "base/ptxas.h"
 
 #define AW_ROOM "core"
@@ -71,6 +72,9 @@ static void warn_of_config(void)
         line += len + (line[len] == '\n');
     }
     aw_buf_fini(&problems);
+    struct aw_str word;
+    if (aw_quirk_unknown(&word))
+        aw_say(QUIRK_WORD, AW_STR_ARG(word));
 }
 
 static const struct aw_provider *provider_choose(void)

@@ -11,6 +11,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/quirk.h"
 #include "preload/preload.h"
 
 #define EXPORT __attribute__((visibility("default")))
@@ -64,6 +65,8 @@ static bool aw_audit_names(const char *asked, const char *soname)
     size_t stem = (size_t)(ext - soname), n = tail ? (size_t)(tail - asked) : 0;
     if (!tail || !aw_audit_version(tail, ext) || n < stem || memcmp(asked, soname, stem) != 0)
         return false;
+    if (n > stem && !aw_quirk_on(AW_QUIRK_WHEEL_NAMES))
+        return false;
     return n == stem || ((asked[stem] == '-' || asked[stem] == '.') && n > stem + 1 &&
                          strspn(asked + stem + 1, "0123456789abcdef") == n - stem - 1);
 }
@@ -84,7 +87,7 @@ static struct aw_audit_library *aw_audit_find(const char *asked)
     char real[PATH_MAX];
     size_t n = strlen(name);
     /* The driver's file is named by the driver's version: libcuda.so.580.65.06. */
-    if (!strncmp(name, "libcuda.so", 10) && (name[10] == '\0' || name[10] == '.'))
+    if (!strncmp(name, "libcuda.so", 10) && (name[10] == '\0' || (name[10] == '.' && aw_quirk_on(AW_QUIRK_DRIVER_FILES))))
         name = "libcuda.so.1";
     /* The development link says nothing of its version; what it leads to does. */
     if (n > 3 && !strcmp(name + n - 3, ".so") && aw_audit_stem(name) && strchr(asked, '/') && realpath(asked, real))

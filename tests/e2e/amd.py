@@ -225,6 +225,17 @@ class Tests:
         self.check("report, " + name, done.returncode == status and not missing and not secret,
                    f"exit {done.returncode} (want {status}), lacks {missing}, has {secret}:\n{text}{done.stderr}")
 
+    def quirks(self):
+        """Without the quirk for ROCr a fault ends the process, and a variable of the simulated card's is not set."""
+        fault = [self.anywarp, "run", SIM, "./steps", "init", "load=put.ptx", "launch=put:0x123456789000", "sync", "exit=3"]
+        done = self.run(fault, ANYWARP_QUIRKS="-rocr-faults")
+        ends = done.returncode not in (0, 3) and "sync" not in done.stdout and "[AW1503]" not in done.stderr
+        self.check("quirk rocr-faults", ends,
+                   f"{done.returncode}, {done.stdout!r}, {done.stderr[-500:]!r}")
+        for words, wanted in (({}, True), ({"ANYWARP_QUIRKS": "-rocr-fragments"}, False)):
+            done = self.run([self.anywarp, "run", SIM, "env"], **words)
+            self.check("quirk rocr-fragments", ("HSA_DISABLE_FRAGMENT_ALLOCATOR=1" in done.stdout) == wanted, done.stdout)
+
     def reports(self):
         self.build("crash", ["-shared", "-fPIC"], ".so")
         right = r"24 tests, 0 wrong$"
@@ -258,6 +269,7 @@ def main():
             if not any(word in case[0] for word in left_out):
                 tests.answers(*case)
         tests.shared()
+        tests.quirks()
         tests.reports()
     for word in left_out:
         print(f"amd: cases left out on this machine: {word}")

@@ -12,11 +12,24 @@ import sys
 import tempfile
 
 PTX = b".version 8.0\n.target sm_80\n.address_size 64\n.visible .entry k(.param .u64 p)\n{\n\tret;\n}\n"
+# Asks the driver for a private table, under the name of a library that may.
+ASKS = b"""#include <dlfcn.h>
+int asks(void)
+{
+    const void *table;
+    const char id[16] = { 0 };
+    int (*get)(const void **, const void *) = dlsym(dlopen("libcuda.so.1", RTLD_NOW), "cuGetExportTable");
+    return get(&table, id) + 1; /* no tail call: who calls is seen by the return address */
+}
+"""
 FILES = {"good.ptx": PTX, "text": b"int main;\n", "empty": b"", "two.ptx": PTX.replace(b" k(", b" k2("),
          "half.ptx": PTX.replace(b"\tret;", b"\tfrob.u32 %r1;\n\tret;") + PTX[PTX.index(b".visible"):].replace(b" k(", b" k2("),
          "wrong.ptx": PTX.replace(b"\tret;", b"\t.reg .b32 %r1;\n\tadd.s32 %r1, %r1;\n\tret;"),
          "newer.ptx": PTX.replace(b"\tret;", b"\t.reg .b32 %r1;\n\tadd.frob.s32 %r1, %r1, 1;\n\tret;"),
          "foreign.ptx": PTX.replace(b"\tret;", b"\twgmma.fence.sync.aligned;\n\tret;"),
+         "driver.py": b"import ctypes\ntry:\n    ctypes.CDLL('libcuda.so.580.65.06')\n    print('driver: loaded')\n"
+                      b"except OSError:\n    print('driver: not there')\n",
+         "asks.py": b"import ctypes\nctypes.CDLL('./libnvrtc-asks.so').asks()\n",
          "script": b"#!/bin/sh\nexit\n", "binary": b"\x7fELF\2\1\1" + bytes(99)}
 CONFIGS = {"good.conf": ("# this machine's\ncc = 8.6\n", 0o600), "bad.conf": ("cc = 8.6\ncolour = red\n", 0o644),
            "open.conf": ("cc = 8.6\n", 0o666)}
@@ -115,6 +128,17 @@ CASES = [
     ("explain AW1", 1, r"no message 'AW1'.* \[AW\d{4}\]$", None),
     ("explain CACHE_SIZE", 1, r"no message 'CACHE_SIZE'", None),
     ("explain --all", 2, r"usage: anywarp explain", None),
+    ("config quirks", 0, r"(?s)^quirks: all$.*^static-tls: on$.*For libraries that", None),
+    ("ANYWARP_QUIRKS=-static-tls help quirks", 0, r"(?s)^triton-tools: on$.*^static-tls: off$", "static-tls: on"),
+    ("ANYWARP_QUIRKS=-tls info", 0, r"warn: core: ANYWARP_QUIRKS: 'tls' is no quirk.* \[AW\d{4}\]$", None),
+    ("run env", 0, r"(?s)^TRITON_PTXAS_PATH=\S+ptxas$", None),
+    ("run env", 0, r"^GLIBC_TUNABLES=\S*optional_static_tls=16384", None),
+    ("ANYWARP_QUIRKS=-triton-tools run env", 0, r"^GLIBC_TUNABLES=\S*optional_static_tls=16384", "TRITON_PTXAS_PATH"),
+    ("ANYWARP_QUIRKS=-static-tls run env", 0, r"^TRITON_PTXAS_PATH=", "optional_static_tls"),
+    ("run python3 driver.py", 0, r"^driver: loaded", None),
+    ("ANYWARP_QUIRKS=-driver-files run python3 driver.py", 0, r"^driver: not there", None),
+    ("ANYWARP_LOG=info run python3 asks.py", 0, r"info: abi: cuGetExportTable: libnvrtc-asks\.so asks", "fixme"),
+    ("ANYWARP_QUIRKS=-export-tables run python3 asks.py", 0, r"fixme: abi: cuGetExportTable: libnvrtc-asks\.so asks", "info"),
     ("config colour", 2, r"no setting 'colour'", None),
     ("config cc extra", 2, r"usage: anywarp config", None),
     ("HOME= cache show", 1, r"names an absolute path", None),
@@ -151,6 +175,8 @@ def main():
         os.makedirs(os.path.join(tmp, "folder.conf/anywarp/config"))
         os.makedirs(os.path.join(tmp, "loop.conf/anywarp"))
         os.symlink("config", os.path.join(tmp, "loop.conf/anywarp/config"))
+        subprocess.run(["cc", "-shared", "-fPIC", "-x", "c", "-", "-o", os.path.join(tmp, "libnvrtc-asks.so")], input=ASKS,
+                       check=True)
         for name in ("static_pie", "static_stripped"):
             shutil.copy(os.path.join(sys.argv[2], name), tmp)
         shutil.copy(os.path.join(tmp, "static_pie"), os.path.join(tmp, "cut"))

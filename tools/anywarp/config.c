@@ -10,6 +10,7 @@
 #include "base/env.h"
 #include "base/json.h"
 #include "base/log.h"
+#include "base/quirk.h"
 #include "base/str.h"
 
 static int usage(FILE *out)
@@ -114,6 +115,17 @@ static int print_text(const char *wanted)
     return 0;
 }
 
+/* After the setting `quirks`, what there is to switch. */
+static void print_quirks(void)
+{
+    for (int i = 0; i < AW_QUIRK_COUNT; i++) {
+        const struct aw_quirk_row *row = aw_quirk_row((enum aw_quirk)i);
+        printf("\n%s: %s\n", row->name, aw_quirk_on((enum aw_quirk)i) ? "on" : "off");
+        printf("    For %s.\n", row->who);
+        print_filled(row->what);
+    }
+}
+
 static bool is_setting(const char *name)
 {
     size_t count;
@@ -151,5 +163,7 @@ int aw_cmd_config(int argc, char **argv)
     if (wanted && !is_setting(wanted))
         return 2;
     int status = json ? print_json(wanted) : print_text(wanted);
+    if (!json && wanted && !strcmp(wanted, "quirks"))
+        print_quirks();
     return file_is_well() ? status : 1;
 }

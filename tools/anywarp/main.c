@@ -95,6 +95,8 @@ int main(int argc, char **argv)
             return usage(stdout);
         if (aw_explain_is_code(argv[2]))
             return aw_cmd_explain(argc - 1, argv + 1);
+        if (strcmp(argv[2], "quirks") == 0)
+            return aw_cmd_config(argc - 1, argv + 1);
         name = argv[2]; /* `help dump` is `dump --help` */
         argv[1] = argv[2];
         argv[2] = "--help";

@@ -18,6 +18,7 @@
 #include "trace.h"
 #include "base/env.h"
 #include "base/log.h"
+#include "base/quirk.h"
 #include "base/str.h"
 #include "preload/preload.h"
 
@@ -83,7 +84,7 @@ static bool aw_run_tls_surplus(void)
 {
     static const char name[] = "glibc.rtld.optional_static_tls", wanted[] = "glibc.rtld.optional_static_tls=16384";
     const char *old = aw_env("GLIBC_TUNABLES");
-    return (old && strstr(old, name)) || aw_run_prepend("GLIBC_TUNABLES", wanted, ':');
+    return !aw_quirk_on(AW_QUIRK_STATIC_TLS) || (old && strstr(old, name)) || aw_run_prepend("GLIBC_TUNABLES", wanted, ':');
 }
 
 const char *aw_option_value(const char *name, int argc, char **argv, int *i)
@@ -258,7 +259,7 @@ static const struct aw_run_tool {
 static bool aw_run_toolkit(const char *dir)
 {
     char path[PATH_MAX + 16];
-    for (size_t i = 0; i < sizeof run_tools / sizeof *run_tools; i++) {
+    for (size_t i = 0; i < sizeof run_tools / sizeof *run_tools && aw_quirk_on(AW_QUIRK_TRITON_TOOLS); i++) {
         snprintf(path, sizeof path, "%s/%s", dir, run_tools[i].program);
         if (setenv(run_tools[i].variable, path, 0) != 0)
             return false;
@@ -287,7 +288,8 @@ static bool aw_run_simulated(const struct aw_parts *parts, const char *cards)
     if (aw_run_own_hip(cards))
         return setenv("ANYWARP_SIM", cards, 1) == 0 && aw_run_prepend("LD_LIBRARY_PATH", own, ':');
     /* Without this ROCr cuts small allocations from large ones, and a wild access may fall into one that is not its own. */
-    if (!aw_env("HSA_DISABLE_FRAGMENT_ALLOCATOR") && setenv("HSA_DISABLE_FRAGMENT_ALLOCATOR", "1", 1) != 0)
+    if (aw_quirk_on(AW_QUIRK_ROCR_FRAGMENTS) && !aw_env("HSA_DISABLE_FRAGMENT_ALLOCATOR") &&
+        setenv("HSA_DISABLE_FRAGMENT_ALLOCATOR", "1", 1) != 0)
         return false;
     return setenv("ANYWARP_SIM", cards, 1) == 0 && aw_run_prepend("LD_LIBRARY_PATH", parts->sim_dir, ':');
 }

@@ -25,6 +25,7 @@
 #include <unistd.h>
 
 #include "base/log.h"
+#include "base/quirk.h"
 #include "provider/hip/internal.h"
 
 /* ROCr's interface, as far as needed; the same since ROCm 2. */
@@ -345,6 +346,8 @@ void aw_hip_faults_early(void *library)
     if (done)
         return;
     done = true;
+    if (!aw_quirk_on(AW_QUIRK_ROCR_FAULTS))
+        return;
     void *rocr = dlopen("libhsa-runtime64.so.1", RTLD_LAZY | RTLD_NOLOAD);
     if (!rocr || dlinfo(library, RTLD_DI_LINKMAP, &map) != 0) {
         aw_say(NO_ROCR);

@@ -15,6 +15,7 @@
 #include "base/hash.h"
 #include "base/json.h"
 #include "base/map.h"
+#include "base/quirk.h"
 #include "base/setting.h"
 #include "base/status.h"
 #include "base/vec.h"
@@ -274,6 +275,20 @@ Test(setting, unknown_is_said_once)
     cr_assert_str_eq(said, "anywarp: warn: base: AW_TEST_WORD=maybe is not known; known are 0, 1 and always; using 0 [AW1003]\n"
                            "anywarp: warn: base: AW_TEST_NUMBER=13 is not a number from 3 to 12; using 7 [AW1004]\n");
     fclose(file);
+}
+
+Test(quirk, words)
+{
+    struct aw_str word;
+    unsetenv("ANYWARP_QUIRKS");
+    cr_assert(aw_quirk_on(AW_QUIRK_STATIC_TLS) && !aw_quirk_unknown(&word));
+    setenv("ANYWARP_QUIRKS", "-static-tls, -wheel-names", 1);
+    cr_assert(!aw_quirk_on(AW_QUIRK_STATIC_TLS) && !aw_quirk_on(AW_QUIRK_WHEEL_NAMES) && aw_quirk_on(AW_QUIRK_TRITON_TOOLS));
+    setenv("ANYWARP_QUIRKS", "-all,static-tls", 1);
+    cr_assert(aw_quirk_on(AW_QUIRK_STATIC_TLS) && !aw_quirk_on(AW_QUIRK_TRITON_TOOLS) && !aw_quirk_unknown(&word));
+    setenv("ANYWARP_QUIRKS", "-static,-all,all", 1);
+    cr_assert(aw_quirk_on(AW_QUIRK_STATIC_TLS) && aw_quirk_unknown(&word) && aw_str_is(word, "static"));
+    unsetenv("ANYWARP_QUIRKS");
 }
 
 Test(file, reads_whole)

@@ -88,6 +88,8 @@ def main():
         other = os.path.join(tmp, 'libcudartlike.so.13')
         shutil.copy(theirs, other)
         c.run("a wheel's name", [c.path('opener'), wheel], 'opened: ours12\n' * 2)
+        c.run("a wheel's name, switched off", [c.path('opener'), wheel], 'opened: ours13\n' * 2,
+              ANYWARP_QUIRKS='-wheel-names')  # by its SONAME, which a wheel's has not
         c.run('development link', [c.path('opener'), dev], 'opened: ours13\n' * 2)
         c.run('development link, found by a search', [c.path('opener'), 'libcudart.so'], 'opened: ours13\n' * 2,
               LD_LIBRARY_PATH=tmp)
