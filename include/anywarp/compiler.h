@@ -14,6 +14,7 @@
 #ifdef __cplusplus
 extern "C" {
 #endif
+#pragma GCC visibility push(default) /* libanywarp-compiler.so has these for all */
 
 /* Part of every cache key, beside a digest of the compiler's own sources.  Raise it when the manifest or an object's form
  * changes. */
@@ -165,6 +166,7 @@ char *aw_compiler_print(const struct aw_compiler_module *module);
  * LLVM-free twin for the runtime: aw_host_target() in the host provider. */
 bool aw_compiler_target_ok(const char *target);
 
+#pragma GCC visibility pop
 #ifdef __cplusplus
 }
 #endif

@@ -14,6 +14,7 @@
 #ifdef __cplusplus
 extern "C" {
 #endif
+#pragma GCC visibility push(default) /* libanywarp-compiler.so has these for all */
 
 #define AW_FATBIN_WRAPPER_MAGIC 0x466243b1u
 #define AW_FATBIN_MAGIC 0xba55ed50u
@@ -133,6 +134,7 @@ char *aw_fatbin_write(const struct aw_fatbin_text texts[], size_t n, size_t *ret
  * trust them). */
 size_t aw_fatbin_elf_size(const void *elf, size_t available);
 
+#pragma GCC visibility pop
 #ifdef __cplusplus
 }
 #endif
