@@ -84,6 +84,25 @@ struct aw_pointer_info {
  * is not known.  `base` is where that start is in this process's memory, NULL when it is not.  May take long. */
 typedef bool aw_locate_fn(void *user, const void *base, uint64_t offset, char *ret_text, size_t size);
 
+/* Addresses without memory, memory without an address, and one mapped at the other, as in CUDA's virtual memory management.  All
+ * sizes and addresses are multiples of what `granularity` gives; core holds who has mapped what. */
+struct aw_vmm;
+struct aw_provider_vmm {
+    bool (*supported)(int dev);
+    int (*granularity)(int dev, size_t *ret_bytes);
+    /* `alignment` a power of two or 0; `wish` an address that would be welcome, or NULL.  What is there faults. */
+    int (*reserve)(size_t size, size_t alignment, void *wish, void **ret_ptr);
+    int (*unreserve)(void *ptr, size_t size); /* as reserved */
+    int (*create)(int dev, size_t size, bool shared, struct aw_vmm **ret_memory); /* shared: it may be exported */
+    int (*destroy)(struct aw_vmm *memory);    /* mapped nowhere */
+    int (*map)(void *ptr, size_t size, struct aw_vmm *memory); /* its begin; faults until there is access */
+    int (*unmap)(void *ptr, size_t size);     /* as mapped; the addresses stay reserved */
+    int (*access)(int dev, void *ptr, size_t size, unsigned access); /* a mapping: 0 none, 1 read, 3 read and write */
+    /* For other processes; both NULL: none is created shared. */
+    int (*export_fd)(struct aw_vmm *memory, int *ret_fd); /* a new descriptor */
+    int (*import_fd)(int dev, int fd, size_t *ret_size, struct aw_vmm **ret_memory); /* the descriptor stays the caller's */
+};
+
 struct aw_provider {
     const char *name;              /* "host", "hip" */
     uint32_t row;                  /* threads: blocks whose rows are a multiple of this are worth code of their own; 0: no such
@@ -186,6 +205,7 @@ struct aw_provider {
     /* Says on standard error what was done wrong with memory ("leak of", "free of", static), `bytes` of it or 0, and who
      * allocated it, and returns true; false, and nothing is said, unless memory is checked.  NULL where it never is. */
     bool (*mem_complain)(const void *address, size_t bytes, const char *what);
+    const struct aw_provider_vmm *vmm; /* NULL: none */
     bool grid_parts;     /* grids of more than 2^32 - 1 threads along x take code made for AW_BLOCK_PARTS */
     bool shared_full;    /* launches that leave no room in shared memory beside the program's take code made for AW_BLOCK_FULL */
     bool block_textures; /* kernels read compressed blocks (AW_TEXEL_BLOCK_SHIFT) */

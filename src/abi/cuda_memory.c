@@ -227,9 +227,7 @@ static bool attribute_value(const struct aw_mem *mem, CUpointer_attribute attrib
     case CU_POINTER_ATTRIBUTE_IS_MANAGED:
         *ret_value = managed;
         return true;
-    case CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL:
-        *ret_value = (uint64_t)mem->ctx->device->ordinal;
-        return true;
+    case CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL: *ret_value = (uint64_t)mem->device->ordinal; return true;
     case CU_POINTER_ATTRIBUTE_RANGE_START_ADDR:
     case CU_POINTER_ATTRIBUTE_MAPPING_BASE_ADDR:
         *ret_value = mem->base;

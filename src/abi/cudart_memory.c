@@ -142,7 +142,7 @@ static cudaError_t pointer_attributes(const void *pointer, cudaPointerAttributes
         *ret_attributes = (cudaPointerAttributes_v11){ cudaMemoryTypeUnregistered, cudaInvalidDeviceId, NULL, self };
         return cudaSuccess;
     }
-    int device = mem.ctx->device->ordinal;
+    int device = mem.device->ordinal;
     if (aw_mem_is_host(&mem))
         *ret_attributes = (cudaPointerAttributes_v11){ cudaMemoryTypeHost, device,
                                                        (void *)(mem.device_address + ((uintptr_t)pointer - mem.base)), self };

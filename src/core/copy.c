@@ -12,6 +12,23 @@ enum { STAGE_MAX = 64 * 1024 }; /* bytes: a pageable source up to this is copied
 
 enum side { SIDE_DEVICE, SIDE_MANAGED, SIDE_PINNED, SIDE_PAGEABLE, SIDE_BAD };
 
+/* Whether the range goes on in mappings that follow the one it begins in. */
+static bool mapped_on(const struct aw_mem *mem, uintptr_t address, size_t size)
+{
+    struct aw_mem next = *mem;
+    size_t left = size;
+    for (uintptr_t at = address; next.kind == AW_MEM_VMM;) {
+        size_t here = next.size - (at - next.base);
+        if (left <= here)
+            return true;
+        left -= here;
+        at = next.base + next.size;
+        if (!aw_mem_find(at, &next) || next.base != at)
+            return false;
+    }
+    return false;
+}
+
 /* Where `size` bytes at `address` lie, which is in `mem` if that has a base.  A range that leaves its allocation is bad. */
 static enum side side_in(const struct aw_mem *mem, uintptr_t address, size_t size)
 {
@@ -20,7 +37,7 @@ static enum side side_in(const struct aw_mem *mem, uintptr_t address, size_t siz
     if (mem->kind == AW_MEM_REGISTERED) /* the user's own memory may well go on beyond what was registered */
         return size > mem->size - (address - mem->base) ? SIDE_PAGEABLE : SIDE_PINNED;
     if (size > mem->size - (address - mem->base))
-        return SIDE_BAD;
+        return mem->kind == AW_MEM_VMM && mapped_on(mem, address, size) ? SIDE_DEVICE : SIDE_BAD;
     switch (mem->kind) {
     case AW_MEM_MANAGED:
     case AW_MEM_MODULE_MANAGED:

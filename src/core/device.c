@@ -311,6 +311,16 @@ static int attr_stream_values(const struct aw_device *d)
     return aw_provider->stream_write_value && aw_provider->stream_wait_value;
 }
 
+static int attr_virtual_memory(const struct aw_device *d)
+{
+    return aw_provider->vmm && aw_provider->vmm->supported(d->native);
+}
+
+static int attr_virtual_memory_fd(const struct aw_device *d)
+{
+    return attr_virtual_memory(d) && aw_provider->vmm->export_fd;
+}
+
 struct attr_row {
     char source;
     int value;

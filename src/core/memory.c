@@ -89,20 +89,32 @@ static void table_remove(struct aw_mem *mem)
 
 /* ---- One allocation in, one out. */
 
-static enum aw_status mem_add(struct aw_ctx *ctx, uintptr_t base, size_t size, enum aw_mem_kind kind, unsigned flags,
-                              uintptr_t device_address, struct aw_pool *pool)
+static enum aw_status mem_insert(struct aw_mem wanted)
 {
     struct aw_mem *mem = calloc(1, sizeof *mem);
     if (!mem)
         return AW_ERR_OUT_OF_MEMORY;
-    *mem = (struct aw_mem){ .base = base, .size = size, .kind = kind, .ctx = ctx, .flags = flags,
-                            .device_address = device_address, .id = aw_next_id(), .pool = pool };
+    *mem = wanted;
+    mem->id = aw_next_id();
     pthread_rwlock_wrlock(&table_lock);
     bool ok = table_insert(mem);
     pthread_rwlock_unlock(&table_lock);
     if (!ok)
         free(mem);
     return ok ? AW_OK : AW_ERR_OUT_OF_MEMORY;
+}
+
+static enum aw_status mem_add(struct aw_ctx *ctx, uintptr_t base, size_t size, enum aw_mem_kind kind, unsigned flags,
+                              uintptr_t device_address, struct aw_pool *pool)
+{
+    return mem_insert((struct aw_mem){ .base = base,
+                                       .size = size,
+                                       .kind = kind,
+                                       .ctx = ctx,
+                                       .device = ctx->device,
+                                       .flags = flags,
+                                       .device_address = device_address,
+                                       .pool = pool });
 }
 
 /* Takes the allocation that begins at `address` and is of one of the kinds in the mask `kinds` out of the table. */
@@ -466,6 +478,19 @@ enum aw_status aw_mem_ipc_close(uintptr_t address)
     enum aw_status status = mem_release(mem->ctx, mem->base, mem->kind);
     free(mem);
     return status;
+}
+
+/* ---- What is mapped at reserved addresses. */
+
+enum aw_status aw_mem_vmm_add(struct aw_device *device, uintptr_t address, size_t size)
+{
+    return mem_insert(
+        (struct aw_mem){ .base = address, .size = size, .kind = AW_MEM_VMM, .device = device, .device_address = address });
+}
+
+void aw_mem_vmm_remove(uintptr_t address)
+{
+    free(mem_take(address, 1u << AW_MEM_VMM));
 }
 
 /* ---- The context's end. */

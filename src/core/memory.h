@@ -24,13 +24,15 @@ enum aw_mem_kind {
     AW_MEM_MODULE_MANAGED, /* storage of a managed variable */
     AW_MEM_GRAPH,      /* a graph's allocation: graph_mem.c says when it is the user's to free */
     AW_MEM_IPC,        /* another process's, mapped: ipc.h */
+    AW_MEM_VMM,        /* mapped at a reserved address: vmm.h */
 };
 
 struct aw_mem {
     uintptr_t base;
     size_t size;
     enum aw_mem_kind kind;
-    struct aw_ctx *ctx;      /* that it was made in */
+    struct aw_ctx *ctx;      /* that it was made in; NULL: none, AW_MEM_VMM */
+    struct aw_device *device; /* where it is */
     unsigned flags;          /* as the user gave them: CU_MEMHOSTALLOC_*, CU_MEMHOSTREGISTER_*, CU_MEM_ATTACH_* */
     uintptr_t device_address; /* of pinned host memory; equals base with unified addressing */
     uint64_t id;             /* CU_POINTER_ATTRIBUTE_BUFFER_ID, unique per process */
@@ -97,6 +99,10 @@ enum aw_status aw_mem_take(uintptr_t address, struct aw_mem *ret_mem);
 enum aw_status aw_mem_ipc_add(struct aw_ctx *ctx, uintptr_t address, size_t size);
 enum aw_status aw_mem_ipc_close(uintptr_t address);
 
+/* What vmm.c needs: an entry for each mapping. */
+enum aw_status aw_mem_vmm_add(struct aw_device *device, uintptr_t address, size_t size);
+void aw_mem_vmm_remove(uintptr_t address);
+
 /* What is asked of those who own memory and lie above: pool.c and graph_mem.c store it before main.  NULL in a program without
  * them. */
 extern struct aw_mem_owners {
@@ -107,9 +113,9 @@ extern struct aw_mem_owners {
 } aw_mem_owners;
 
 /* ---- Copies.  `kind` says what the caller claims about the two sides; AW_COPY_DEFAULT looks them up.  A device-side range must
- * lie inside one allocation, else AW_ERR_INVALID_VALUE.  async false: returned when done, but for device to device, which
- * CUDA lets run on.  async true: pageable sources are copied aside or waited for, so that they may change after return;
- * pageable destinations are complete at return.  Size 0 is AW_OK. */
+ * lie inside one allocation, or mappings that follow each other, else AW_ERR_INVALID_VALUE.  async false: returned when done,
+ * but for device to device, which CUDA lets run on.  async true: pageable sources are copied aside or waited for, so that they
+ * may change after return; pageable destinations are complete at return.  Size 0 is AW_OK. */
 enum aw_status aw_mem_copy(struct aw_ctx *ctx, void *dst, const void *src, size_t size, enum aw_copy_kind kind,
                            struct aw_cstream *stream, bool async);
 enum aw_status aw_mem_copy3d(struct aw_ctx *ctx, const struct aw_copy3d *copy, struct aw_cstream *stream, bool async);

@@ -132,6 +132,7 @@ const struct aw_provider aw_provider_hip = {
     .occupancy = aw_hip_occupancy,
     .function_set_shared = aw_hip_function_set_shared,
     .launch = aw_hip_launch,
+    .vmm = &aw_hip_vmm,
     .grid_parts = true,
     .shared_full = true,
     .peer_access = aw_hip_peer_access,

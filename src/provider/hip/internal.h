@@ -222,6 +222,7 @@ int aw_hip_event_settle(struct aw_hip_event *event);
 int aw_hip_stream_poll(struct aw_hip_stream *stream);
 
 /* ---- memory.c */
+extern const struct aw_provider_vmm aw_hip_vmm;
 bool aw_hip_range_add(void *base, size_t size, int device, bool managed);
 void aw_hip_range_remove(const void *base);
 int aw_hip_pointer_info(const void *ptr, struct aw_pointer_info *ret_info);

@@ -622,6 +622,7 @@ const struct aw_provider aw_provider_host = {
     .object_unload = aw_host_object_unload,
     .object_locator = aw_host_object_locator,
     .mem_complain = aw_host_mem_complain,
+    .vmm = &aw_host_vmm,
     .block_textures = true,
     .object_function = aw_host_object_function,
     .function_attr = aw_host_function_attr,

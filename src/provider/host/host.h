@@ -371,6 +371,9 @@ void aw_host_op_complete(struct aw_host_op *op);         /* the head of its stre
 bool aw_host_stream_idle(struct aw_host_stream *stream); /* a new operation would start at once */
 /* not locked: what this thread has submitted is seen, and what has ended */
 bool aw_host_any_pending(void);
+bool aw_host_memory_take(size_t size);                   /* counts memory that lies elsewhere; false: there is no more */
+void aw_host_memory_give(size_t size);
+extern const struct aw_provider_vmm aw_host_vmm;
 int aw_host_wait_all(void);                              /* all devices; unlocked; no printing */
 struct aw_host_stream *aw_host_stream_of(int dev, struct aw_stream *stream); /* dev may be none: then any */
 bool aw_host_helper_start(void *(*fn)(void *));          /* a thread without the program's signals; any lock */

@@ -224,6 +224,21 @@ static bool reserve(size_t size)
     return true;
 }
 
+bool aw_host_memory_take(size_t size)
+{
+    pthread_rwlock_wrlock(&lock);
+    bool ok = reserve(size);
+    pthread_rwlock_unlock(&lock);
+    return ok;
+}
+
+void aw_host_memory_give(size_t size)
+{
+    pthread_rwlock_wrlock(&lock);
+    used -= size;
+    pthread_rwlock_unlock(&lock);
+}
+
 /* ---- slabs; written locked ---- */
 
 static void roomy_link(struct region *slab)

@@ -113,8 +113,47 @@ static int hipHostGetDevicePointer(void **d, void *p, unsigned flags)
     return REC("%llx,%u", U(p), flags);
 }
 static int hipMallocManaged(void **p, size_t size, unsigned flags) { *p = handle(); return REC("%zu,%u", size, flags); }
+/* Memory for reserved addresses, which alone is written and read. */
+enum { VMM_UNIT = 4096 };
+static unsigned char vmm_bytes[2 * VMM_UNIT];
+static bool in_vmm(const void *p)
+{
+    return (const unsigned char *)p >= vmm_bytes && (const unsigned char *)p < vmm_bytes + sizeof vmm_bytes;
+}
+static int hipMemGetAllocationGranularity(size_t *bytes, const void *prop, int option)
+{
+    const int *p = prop; /* type, kind of handle, location's type, its device */
+    *bytes = VMM_UNIT;
+    return REC("%d,%d,%d,%d,%d", p[0], p[1], p[2], p[3], option);
+}
+static int hipMemAddressReserve(void **p, size_t n, size_t align, void *wish, unsigned long long flags)
+{
+    *p = vmm_bytes;
+    return REC("%zu,%zu,%llx,%llu", n, align, U(wish), flags);
+}
+static int hipMemAddressFree(void *p, size_t n) { return REC("%d,%zu", in_vmm(p), n); }
+static int hipMemCreate(void **h, size_t n, const void *prop, unsigned long long flags)
+{
+    *h = handle();
+    return REC("%zu,%d,%llu", n, ((const int *)prop)[3], flags);
+}
+static int hipMemRelease(void *h) { return REC("%llx", U(h)); }
+static int hipMemMap(void *p, size_t n, size_t offset, void *h, unsigned long long flags)
+{
+    return REC("%d,%zu,%zu,%llx,%llu", in_vmm(p), n, offset, U(h), flags);
+}
+static int hipMemUnmap(void *p, size_t n) { return REC("%d,%zu", in_vmm(p), n); }
+static int hipMemSetAccess(void *p, size_t n, const void *desc, size_t count)
+{
+    const int *d = desc; /* location's type, its device; access */
+    return REC("%d,%zu,%d,%d,%d,%zu", in_vmm(p), n, d[0], d[1], d[2], count);
+}
 static int hipMemcpyAsync(void *d, const void *s, size_t n, int kind, void *stream)
 {
+    if (in_vmm(s)) {
+        memcpy(d, s, n);
+        return REC("vmm");
+    }
     return REC("%llx,%llx,%zu,%d,%llx", U(d), U(s), n, kind, U(stream));
 }
 static int hipMemcpy2DAsync(void *d, size_t dp, const void *s, size_t sp, size_t w, size_t h, int kind, void *stream)
@@ -125,7 +164,12 @@ static int hipMemcpyPeerAsync(void *d, int dd, const void *s, int sd, size_t n, 
 {
     return REC("%llx,%d,%llx,%d,%zu,%llx", U(d), dd, U(s), sd, n, U(stream));
 }
-static int hipMemsetD8Async(void *d, unsigned char v, size_t n, void *s) { return REC("%llx,%x,%zu,%llx", U(d), v, n, U(s)); }
+static int hipMemsetD8Async(void *d, unsigned char v, size_t n, void *s)
+{
+    if (in_vmm(d))
+        memset(d, v, n);
+    return in_vmm(d) ? REC("vmm") : REC("%llx,%x,%zu,%llx", U(d), v, n, U(s));
+}
 static int hipMemsetD16Async(void *d, unsigned short v, size_t n, void *s) { return REC("%llx,%x,%zu,%llx", U(d), v, n, U(s)); }
 static int hipMemsetD32Async(void *d, int v, size_t n, void *s) { return REC("%llx,%x,%zu,%llx", U(d), v, n, U(s)); }
 static int hipStreamCreateWithPriority(void **s, unsigned flags, int p) { *s = handle(); return REC("%u,%d", flags, p); }
@@ -394,6 +438,42 @@ static void test_memory(void)
     fail_name = NULL;
 }
 
+/* A device has virtual memory where all of it works, found out once; HIP 5 is not asked. */
+static void test_vmm(void)
+{
+    const struct aw_provider_vmm *v = P->vmm;
+    struct aw_vmm *memory;
+    struct aw_pointer_info info;
+    open_stand_in();
+    record[0] = '\0';
+    CHECK(!v->supported(0));
+    EXPECT("");
+    stand_version = 60000000;
+    open_stand_in();
+    record[0] = '\0';
+    CHECK(v->supported(0) && v->supported(0));
+    EXPECT("SetDevice(0) MemGetAllocationGranularity(1,0,1,0,0) SetDevice(0) MemAddressReserve(4096,0,0,0) SetDevice(0) "
+           "MemCreate(4096,0,0) SetDevice(0) MemMap(1,4096,0,2000,0) SetDevice(0) MemSetAccess(1,4096,1,0,3,1) "
+           "MemsetD8Async(vmm) StreamSynchronize(0) MemcpyAsync(vmm) StreamSynchronize(0) SetDevice(0) MemUnmap(1,4096) "
+           "SetDevice(0) MemRelease(2000) SetDevice(0) MemAddressFree(1,4096) ");
+    fail_name = "hipMemSetAccess";
+    fail_error = 801;
+    CHECK(!v->supported(1));
+    fail_name = NULL;
+    EXPECT("SetDevice(1) MemGetAllocationGranularity(1,0,1,1,0) SetDevice(0) MemAddressReserve(4096,0,0,0) SetDevice(1) "
+           "MemCreate(4096,1,0) SetDevice(1) MemMap(1,4096,0,3000,0) SetDevice(1) MemSetAccess(1,4096,1,1,3,1) SetDevice(0) "
+           "MemUnmap(1,4096) SetDevice(1) MemRelease(3000) SetDevice(0) MemAddressFree(1,4096) ");
+    EQ(v->create(0, VMM_UNIT, true, &memory), AW_ERR_NOT_SUPPORTED);
+    EQ(v->create(0, VMM_UNIT, false, &memory), AW_OK);
+    EQ(v->map(vmm_bytes + VMM_UNIT, VMM_UNIT, memory), AW_OK);
+    EQ(P->pointer_info(vmm_bytes + VMM_UNIT + 5, &info), AW_OK);
+    EQ(info.device, 0);
+    EQ(v->unmap(vmm_bytes + VMM_UNIT, VMM_UNIT), AW_OK);
+    EQ(P->pointer_info(vmm_bytes + VMM_UNIT + 5, &info), AW_ERR_INVALID_VALUE);
+    EQ(v->destroy(memory), AW_OK);
+    stand_version = 50221153;
+}
+
 static void test_copies(void)
 {
     struct aw_stream *s;
@@ -657,6 +737,7 @@ int main(int argc, char **argv)
     test_open();
     test_device();
     test_memory();
+    test_vmm();
     test_copies();
     test_streams();
     test_code();
