@@ -274,6 +274,23 @@ def family_streams():
     assert host.is_pinned() and torch.equal(there.cpu(), host)
 
 
+def family_expandable_segments():
+    """The allocator over reserved addresses: tensors lie over several pieces of memory, and what is unmapped is mapped again."""
+    torch.cuda.memory._set_allocator_settings("expandable_segments:True")
+    parts = [torch.full((1 << 18,), float(i), device="cuda") for i in range(40)]
+    whole = torch.cat(parts)
+    assert torch.equal(whole.cpu(), torch.arange(40.0).repeat_interleave(1 << 18))
+    assert all(s["is_expandable"] for s in torch.cuda.memory_snapshot())
+    before = torch.cuda.memory_reserved()
+    del parts, whole
+    torch.cuda.empty_cache()
+    assert torch.cuda.memory_reserved() < before
+    again = torch.empty(30 << 20, device="cuda").fill_(3)
+    assert bool((again.cpu() == 3).all())
+    a, b = torch.randn(300, 300), torch.randn(300, 300)
+    same(a.cuda() @ b.cuda(), a @ b)
+
+
 def family_graphs():
     x, side, graph = torch.zeros(64, device="cuda"), torch.cuda.Stream(), torch.cuda.CUDAGraph()
     side.wait_stream(torch.cuda.current_stream())
