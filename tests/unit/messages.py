@@ -55,11 +55,19 @@ def table_faults(rows):
             yield f"message.def: {name}: meaning and remedy are sentences"
 
 
+def page_faults(root, rows):
+    for name, *_, meaning, remedy in rows:
+        for page in re.findall(r"\bdocs/[\w-]+\.md", meaning + remedy):
+            if not os.path.exists(os.path.join(root, page)):
+                yield f"message.def: {name} sends its reader to {page}, which is not there"
+
+
 def faults(root):
     sys.path.insert(0, os.path.join(root, "tools/gen"))
     import messages
     rows = [r for r in messages.rows(os.path.join(root, "src/base/message.def")) if r[0] != "title"]
     yield from table_faults(rows)
+    yield from page_faults(root, rows)
     said = set()
     for path, text in sources(root):
         said.update(a or b for a, b in SAID.findall(text))
