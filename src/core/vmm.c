@@ -9,6 +9,8 @@
 #include "core/memory.h"
 #include "core/recorder.h"
 
+enum { READ_WRITE = 3 }; /* CU_MEM_ACCESS_FLAGS_PROT_READWRITE */
+
 struct range {
     uintptr_t base;
     size_t size;
@@ -302,9 +304,10 @@ enum aw_status aw_vmm_unmap(uintptr_t address, size_t size)
 enum aw_status aw_vmm_set_access(struct aw_device *device, uintptr_t address, size_t size, unsigned access)
 {
     size_t first, n;
-    if (access > 3 || access == 2)
+    if (access > READ_WRITE || access == 2)
         return AW_ERR_INVALID_VALUE;
-    enum aw_status status = settle(address, size);
+    /* Rights that are given disturb no work. */
+    enum aw_status status = access == READ_WRITE ? AW_OK : settle(address, size);
     if (status)
         return status;
     pthread_mutex_lock(&lock);

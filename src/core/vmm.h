@@ -46,7 +46,7 @@ enum aw_status aw_vmm_retain(uintptr_t address, struct aw_vmm_memory **ret_memor
 enum aw_status aw_vmm_map(uintptr_t address, size_t size, struct aw_vmm_memory *memory);
 /* One or more whole mappings that follow each other.  Waits for the device's work. */
 enum aw_status aw_vmm_unmap(uintptr_t address, size_t size);
-/* Likewise.  `access` is CUDA's number: 0 none, 1 read, 3 read and write. */
+/* Likewise, but it waits only to take rights away.  `access` is CUDA's number: 0 none, 1 read, 3 read and write. */
 enum aw_status aw_vmm_set_access(struct aw_device *device, uintptr_t address, size_t size, unsigned access);
 enum aw_status aw_vmm_get_access(const struct aw_device *device, uintptr_t address, unsigned *ret_access);
 

@@ -76,7 +76,18 @@ static void side_by_side(size_t unit)
     DRV_ERR(cuMemMap(p + unit, unit, 0, a, 0), CUDA_ERROR_INVALID_VALUE);     // taken
     DRV_ERR(cuMemMap(p + 4 * unit, unit, 0, a, 0), CUDA_ERROR_INVALID_VALUE); // not reserved
     DRV_ERR(cuMemSetAccess(p, 3 * unit, &both, 1), CUDA_ERROR_INVALID_VALUE); // not mapped to its end
+    // While a stream waits for the host, nothing of this does.
+    CUstream waits;
+    CUdeviceptr flag;
+    DRV(cuMemAlloc(&flag, 4));
+    DRV(cuMemsetD32(flag, 0, 1));
+    DRV(cuStreamCreate(&waits, CU_STREAM_NON_BLOCKING));
+    DRV(cuStreamWaitValue32(waits, flag, 1, CU_STREAM_WAIT_VALUE_EQ));
     DRV(cuMemSetAccess(p, 2 * unit, &both, 1));
+    DRV(cuMemsetD32Async(flag, 1, 1, CU_STREAM_LEGACY));
+    DRV(cuStreamSynchronize(waits));
+    DRV(cuStreamDestroy(waits));
+    DRV(cuMemFree(flag));
     count<<<n / 256, 256>>>((unsigned *)p, n, 5);
     DRV(cuMemcpyDtoH(host.data(), p, 2 * unit));
     for (unsigned i = 0; i < n; i++)
