@@ -2,6 +2,7 @@
 // fills; one piece at two addresses; access that is not set or taken away; properties, references and rights; a piece that
 // another process gets as a file descriptor and writes. Where a device has none of it, all of it is refused by name.
 // link: -lcuda
+// variants: shared sm_80
 // SPDX-License-Identifier: Apache-2.0
 #include "check.h"
 #include <cuda.h>
