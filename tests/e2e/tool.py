@@ -143,6 +143,10 @@ CASES = [
     ("config cc extra", 2, r"usage: anywarp config", None),
     ("HOME= cache show", 1, r"names an absolute path", None),
 ]
+# Only root can give a file away.
+if os.geteuid() == 0:
+    CONFIGS["theirs.conf"] = ("cc = 8.6\n", 0o600)
+    CASES.append(("CONFIG=theirs.conf config", 1, r"^file: \S+/config \(not read: it belongs to another user\)$", "not there"))
 
 
 def environment(words, tmp):
@@ -172,6 +176,8 @@ def main():
             with open(os.path.join(tmp, name, "anywarp/config"), "w", encoding="utf-8") as f:
                 f.write(text)
             os.chmod(f.name, mode)
+            if name == "theirs.conf":
+                os.chown(f.name, 65534, 65534)
         os.makedirs(os.path.join(tmp, "folder.conf/anywarp/config"))
         os.makedirs(os.path.join(tmp, "loop.conf/anywarp"))
         os.symlink("config", os.path.join(tmp, "loop.conf/anywarp/config"))
