@@ -109,12 +109,13 @@ static bool same_for_all(const struct sass_lift *l, uint32_t k, unsigned pred)
     return false;
 }
 
-/* A branch of which some lanes may go one way and some another. */
-static bool may_part(const struct sass_lift *l, const struct sass_insn *i)
+bool sass_may_part(const struct sass_lift *l, const struct sass_insn *i)
 {
     uint32_t k = i->offset / SASS_INSN_SIZE;
     const struct sass_operand *s = &i->opnd[SASS_S];
     bool guard = sass_guarded(i) && !i->guard_uniform && !same_for_all(l, k, i->guard);
+    if (i->op == SASS_BRX)
+        return true;
     return guard || (s->kind == SASS_PRED && !sass_is_true(s) && !same_for_all(l, k, s->reg));
 }
 
@@ -138,7 +139,7 @@ static void step(struct apart_walk *w, const struct sass_insn *i, struct entered
     case SASS_RET:
         if (sass_way_of(l, i) == SASS_WAY_ON)
             break;
-        if (sass_way_of(l, i) == SASS_WAY_EITHER && may_part(l, i))
+        if (sass_way_of(l, i) == SASS_WAY_EITHER && sass_may_part(l, i))
             part(w, s);
         if (target->kind == SASS_TARGET && i->op != SASS_RET)
             reach(w, target->value, s);

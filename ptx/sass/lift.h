@@ -104,6 +104,7 @@ struct sass_lift {
     uint8_t *serves;             /* of WARPSYNC: in code that serves them; of its first instruction likewise */
     uint8_t *members;            /* of a warp operation or WARPSYNC: it waits for the lanes of its mask wherever they are */
     uint8_t *passed;             /* of a NOP that waits: what it waits for has been waited for */
+    struct sass_rounds *rounds;  /* NULL until something asks (rounds.c) */
     uint8_t *apart;              /* of a barrier: lanes of a warp may come to it one after the other */
 
     /* Control flow (flow.c). */
@@ -295,6 +296,8 @@ bool sass_flow_again(struct sass_lift *l);
 bool sass_never_falls(const struct sass_insn *i);
 /* Fills `here`. */
 void sass_find_apart(struct sass_lift *l);
+/* A branch of which some lanes may go one way and some another; any guarded instruction that only some may run. */
+bool sass_may_part(const struct sass_lift *l, const struct sass_insn *i);
 /* The instruction that a byte offset is of; false outside the code. */
 bool sass_target_index(const struct sass_lift *l, int64_t offset, uint32_t *ret_index);
 /* The targets that the file names for the BRX at `offset`; NULL: none. */
@@ -312,6 +315,10 @@ bool sass_find_once(struct sass_lift *l);  /* fills `once`; false: functions may
 
 /* Fills the fields above. */
 void sass_find_masks(struct sass_lift *l);
+/* BRA.DIV and BRA.CONV. */
+bool sass_is_question(const struct sass_lift *l, const struct sass_insn *i);
+/* A barrier or wait that all lanes of a warp come to together. */
+bool sass_waits_for_all(const struct sass_lift *l, uint32_t k);
 /* BRA.DIV: a question whether lanes are together. */
 bool sass_asks_together(const struct sass_lift *l, const struct sass_insn *i);
 /* Where lanes go from a branch: as its condition says; not to its target; there. */
@@ -321,6 +328,11 @@ enum sass_way sass_way_of(const struct sass_lift *l, const struct sass_insn *i);
 uint32_t sass_collective_end(const struct sass_lift *l, uint32_t k);
 /* Has the WARPSYNC a warp operation behind it, on the same straight way? */
 bool sass_waits_for_operation(const struct sass_lift *l, uint32_t k);
+
+/* ---- Rounds of loops (rounds.c) */
+
+/* May lanes of a warp be at instruction k while others come to it in a later round of a loop? */
+bool sass_comes_in_turn(struct sass_lift *l, uint32_t k);
 
 /* ---- Calls of functions of CUDA's device runtime (call.c); registers hold their arguments. */
 bool sass_declare_function(struct aw_str name, struct aw_buf *out);

@@ -32,7 +32,7 @@ static unsigned branch_kind(const struct sass_lift *l, const struct sass_insn *i
     return part->code->text.ptr[i->offset - part->first * SASS_INSN_SIZE + 4] & 3;
 }
 
-static bool is_question(const struct sass_lift *l, const struct sass_insn *i)
+bool sass_is_question(const struct sass_lift *l, const struct sass_insn *i)
 {
     return i->op == SASS_BRA && branch_kind(l, i) >= BRANCH_DIV;
 }
@@ -45,7 +45,7 @@ bool sass_asks_together(const struct sass_lift *l, const struct sass_insn *i)
 enum sass_way sass_way_of(const struct sass_lift *l, const struct sass_insn *i)
 {
     bool served = l->served[i->offset / SASS_INSN_SIZE];
-    if (!is_question(l, i))
+    if (!sass_is_question(l, i))
         return SASS_WAY_EITHER;
     if (branch_kind(l, i) == BRANCH_DIV) /* leads to the serving code; .CONV leads past it */
         return served ? SASS_WAY_TAKEN : SASS_WAY_ON;
@@ -56,7 +56,7 @@ enum sass_way sass_way_of(const struct sass_lift *l, const struct sass_insn *i)
 
 static bool ends_straight(const struct sass_lift *l, const struct sass_insn *i)
 {
-    return !sass_guarded(i) && (i->op == SASS_RET || (i->op == SASS_BRA && !is_question(l, i)));
+    return !sass_guarded(i) && (i->op == SASS_RET || (i->op == SASS_BRA && !sass_is_question(l, i)));
 }
 
 static bool waits_by_mask(const struct sass_insn *i)
@@ -131,7 +131,7 @@ static bool in_function(const struct sass_lift *l, uint32_t at)
 static void find_serving(struct sass_lift *l)
 {
     for (uint32_t k = 0; k < l->n; k++)
-        if (is_question(l, &l->insns[k]) && question_serves(l, k, false)) {
+        if (sass_is_question(l, &l->insns[k]) && question_serves(l, k, false)) {
             (void)question_serves(l, k, true);
             l->served[k] = 1;
         }
@@ -160,6 +160,20 @@ static bool is_for_warps(const struct sass_lift *l, uint32_t k)
     return i->op == SASS_BAR && i->mod[SASS_F_DEFER_BLOCKING] && !l->apart[k] && !sass_guarded(i);
 }
 
+/* WARPSYNC of all lanes, but in code that serves. */
+static bool is_of_warp(const struct sass_lift *l, uint32_t k)
+{
+    const struct sass_insn *i = &l->insns[k];
+    const struct sass_operand *mask = &i->opnd[SASS_B];
+    return i->op == SASS_WARPSYNC && !l->serves[k] && i->opnd[SASS_J].kind == SASS_NONE &&
+           (mask->kind == SASS_NONE || (mask->kind == SASS_IMM && (uint32_t)mask->value == UINT32_MAX));
+}
+
+bool sass_waits_for_all(const struct sass_lift *l, uint32_t k)
+{
+    return is_for_warps(l, k) || (is_of_warp(l, k) && !sass_guarded(&l->insns[k]));
+}
+
 static void walk_to(const struct sass_lift *l, struct next_walk *w, int64_t offset)
 {
     uint32_t k;
@@ -177,7 +191,7 @@ static void walk_on(const struct sass_lift *l, struct next_walk *w, const struct
         walk_to(l, w, i->opnd[SASS_J].value);
     for (uint32_t t = 0; t < n; t++)
         walk_to(l, w, targets[t]);
-    if (is_question(l, i) || !sass_never_falls(i))
+    if (sass_is_question(l, i) || !sass_never_falls(i))
         walk_to(l, w, (int64_t)i->offset + SASS_INSN_SIZE);
 }
 
@@ -239,7 +253,7 @@ static void find_served(struct sass_lift *l)
     uint32_t n = askers_find(l, &askers);
     for (uint32_t a = 0; a < n; a++) {
         uint32_t k = askers[a].at;
-        bool several = l->served[k] && in_function(l, k);
+        bool several = l->served[k] && (in_function(l, k) || sass_comes_in_turn(l, k));
         for (uint32_t b = 0; b < n && !several; b++)
             several = a != b && may_be_together(&askers[a], &askers[b]);
         if (!l->served[k])
@@ -283,17 +297,14 @@ bool sass_waits_for_operation(const struct sass_lift *l, uint32_t k)
 /* Lanes that wait for each other by a mask may be at several places, unless that is what they do before a barrier of the block.
  * By all of the warp's the assembler waits where lanes that have parted are together again, too: that is one place but in
  * functions. */
-static bool is_of_members(const struct sass_lift *l, uint32_t k)
+static bool is_of_members(struct sass_lift *l, uint32_t k)
 {
-    const struct sass_insn *i = &l->insns[k];
-    const struct sass_operand *mask = &i->opnd[SASS_B];
-    bool all = mask->kind == SASS_NONE || (mask->kind == SASS_IMM && (uint32_t)mask->value == UINT32_MAX);
     uint32_t next = next_on_way(l, k, SASS_BAR);
-    if (i->opnd[SASS_J].kind != SASS_NONE || l->serves[k])
+    if (l->insns[k].opnd[SASS_J].kind != SASS_NONE || l->serves[k])
         return true;
     if (next && l->insns[next].op == SASS_BAR)
         return false;
-    return !all || in_function(l, k);
+    return !is_of_warp(l, k) || in_function(l, k) || sass_comes_in_turn(l, k);
 }
 
 /* Lanes that have waited for each other by a mask do what follows without those that it does not name. */
@@ -375,9 +386,9 @@ void sass_find_masks(struct sass_lift *l)
 {
     enum { NEAR = 64 };
     find_serving(l);
-    masks_of_waits(l);
     if (l->cubin->arch >= 90)
         barriers_apart(l);
+    masks_of_waits(l);
     find_served(l);
     for (uint32_t k = 0; k < l->n; k++) {
         const struct sass_insn *i = &l->insns[k];

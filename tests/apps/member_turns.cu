@@ -2,8 +2,7 @@
 // other, on sides of a branch within a function.  Each waits for all lanes of the mask (member_masks.cu has what lies on two
 // sides of one branch, or was unrolled).
 // needs: -arch=sm_80
-// variants: shared debug
-// not-lifted: one place that lanes come to in different rounds of a loop has the lanes of each round (docs/lifting.md)
+// variants: shared debug sm_75 sm_80 sm_86 sm_89 sm_90 rdc_sm_75 rdc_sm_80 rdc_sm_86 rdc_sm_90
 // SPDX-License-Identifier: Apache-2.0
 #include "check.h"
 
@@ -26,6 +25,14 @@ __global__ void later_round(const u32 *in, u32 *out)
     out[t] = v;
 }
 
+/* Adds what the rounds behind a lane's turn add. */
+static u32 after_turn(u32 v, u32 turn)
+{
+    for (u32 k = turn + 1; k < 4; k++)
+        v += k + 1;
+    return v;
+}
+
 static void later_round_host(const u32 *v, u32 *r)
 {
     u32 given[32], mine[32];
@@ -34,10 +41,61 @@ static void later_round_host(const u32 *v, u32 *r)
         mine[i] = v[i] + turn * (turn + 1) / 2;
         given[i] = mine[i] * 3 + turn;
     }
+    for (u32 i = 0; i < 32; i++)
+        r[i] = after_turn(mine[i] * 5 + given[i ^ 1], v[i] >> 3 & 3);
+}
+
+/* The same through shared memory: nothing but the wait is for the warp. */
+__global__ void later_wait(const u32 *in, u32 *out)
+{
+    __shared__ u32 s[THREADS];
+    u32 t = blockIdx.x * blockDim.x + threadIdx.x, v = in[t], turn = v >> 3 & 3;
+#pragma unroll 1
+    for (u32 i = 0; i < 4; i++)
+        if (i == turn) {
+            s[threadIdx.x] = v;
+            __syncwarp();
+            v = v * 5 + s[threadIdx.x ^ 1];
+        } else {
+            v += i + 1;
+        }
+    out[t] = v;
+}
+
+static void later_wait_host(const u32 *v, u32 *r)
+{
+    u32 mine[32];
+    for (u32 i = 0; i < 32; i++)
+        mine[i] = v[i] + (v[i] >> 3 & 3) * ((v[i] >> 3 & 3) + 1) / 2;
+    for (u32 i = 0; i < 32; i++)
+        r[i] = after_turn(mine[i] * 5 + mine[i ^ 1], v[i] >> 3 & 3);
+}
+
+/* Votes of half a warp each, with a mask that a register holds. */
+__global__ void later_votes(const u32 *in, u32 *out)
+{
+    u32 t = blockIdx.x * blockDim.x + threadIdx.x, v = in[t], turn = v >> 3 & 3, half = 0xffffu << (LANE & 16);
+#pragma unroll 1
+    for (u32 i = 0; i < 4; i++)
+        if (i == turn)
+            v = v * 5 + __ballot_sync(half, v & 32) + 3 * __match_any_sync(half, v >> 6 & 7);
+        else
+            v += i + 1;
+    out[t] = v;
+}
+
+static void later_votes_host(const u32 *v, u32 *r)
+{
+    u32 mine[32];
+    for (u32 i = 0; i < 32; i++)
+        mine[i] = v[i] + (v[i] >> 3 & 3) * ((v[i] >> 3 & 3) + 1) / 2;
     for (u32 i = 0; i < 32; i++) {
-        r[i] = mine[i] * 5 + given[i ^ 1];
-        for (u32 k = (v[i] >> 3 & 3) + 1; k < 4; k++)
-            r[i] += k + 1;
+        u32 ballot = 0, match = 0;
+        for (u32 k = i & 16; k < (i & 16) + 16; k++) {
+            ballot |= (u32)!!(mine[k] & 32) << k;
+            match |= (u32)((mine[k] >> 6 & 7) == (mine[i] >> 6 & 7)) << k;
+        }
+        r[i] = after_turn(mine[i] * 5 + ballot + 3 * match, v[i] >> 3 & 3);
     }
 }
 
@@ -238,7 +296,7 @@ int main()
     for (int t = 0; t < ALL; t++)
         in[t] = 2654435761u * (u32)(t + 1) >> 7;
 #define X(name) check(#name, name, name##_host, in);
-    X(later_round) X(outer_round) X(in_turn) X(by_memory) X(in_function) X(by_argument) X(two_calls)
-    X(calls_in_rounds)
+    X(later_round) X(later_wait) X(later_votes) X(outer_round) X(in_turn) X(by_memory) X(in_function) X(by_argument)
+    X(two_calls) X(calls_in_rounds)
     return check_done();
 }
