@@ -33,8 +33,8 @@ SIZE = 16384
 class Kernel(pipelines.Pipelines):
     """One kernel: the statements for both sides, as lines."""
 
-    def __init__(self, rng, name, whole_warps, forms=()):
-        self.rng, self.name, self.whole_warps, self.forms = rng, name, whole_warps, forms
+    def __init__(self, rng, name, whole_warps, forms=(), strict=False):
+        self.rng, self.name, self.whole_warps, self.forms, self.strict = rng, name, whole_warps, forms, strict
         self.n_vars = rng.randint(3, 7)
         self.n_own, self.n_masks, self.n_loops, self.n_shared, self.n_narrow = self.n_vars, 1, 0, 0, 0
         self.device, self.host = [], []
@@ -330,6 +330,10 @@ class Kernel(pipelines.Pipelines):
             self.device[-1] = f'{x} += {to} & 3; {to} = __match_any_sync(~0u, {x});'
             self.host[-1] = f'EACH({mask}) {{ {x}[t] += {to}[t] & 3; }} host_match(T, {mask}, {to}, {x});'
 
+    def told(self, bits, text, lane):
+        """What a lane says that may not be among those that exchange.  It is 0 here, which CUDA leaves open: a strict program asks."""
+        return f'among({bits}, {lane}, {text})' if self.strict else text
+
     def some_lanes(self, mask, depth):
         """A vote, and those who said yes go on among themselves."""
         x, bits, v, to = self.own(), self.own(), self.var(), self.var()
@@ -340,15 +344,15 @@ class Kernel(pipelines.Pipelines):
         form = self.rng.randrange(8)
         if form > 3: # of lanes that may not be here, which read as 0
             kind, by, width = self.rng.randrange(3), self.rng.choice((1, 2, 3, 4, 8, 15, 16, 21)), self.rng.choice((32, 32, 16, 8))
-            name, own = ('__shfl_up_sync', '__shfl_down_sync', '__shfl_xor_sync')[kind], self.own()
-            self.both(f'{own} = {name}({self.rng.choice(("~0u", bits))}, {v}, {by}, {width});', f'host_shift(T, {inner}, {own}, {v}, {kind}, {by}, {width});')
+            name, own, lanes = ('__shfl_up_sync', '__shfl_down_sync', '__shfl_xor_sync')[kind], self.own(), self.rng.choice(("~0u", bits))
+            self.both(f'{own} = ' + self.told(bits, f'{name}({bits if self.strict else lanes}, {v}, {by}, {width})', f'shifted(LANE, {kind}, {by}, {width})') + ';', f'host_shift(T, {inner}, {own}, {v}, {kind}, {by}, {width});')
             self.assign(to, f'{to} + {own}', inner)
         elif form == 0:
             self.both(f'{to} = __reduce_add_sync({bits}, {v});', f'host_sum(T, {inner}, {to}, {v});')
         elif form == 1:
             at = self.own()
             self.assign(at, self.rng.choice((f'first_one({bits}) - 1', f'({self.var()} & 31)')), inner)
-            self.both(f'{to} = __shfl_sync({bits}, {v}, (int){at});', f'host_shuffle(T, {inner}, {to}, {v}, {at}, 32);')
+            self.both(f'{to} = ' + self.told(bits, f'__shfl_sync({bits}, {v}, (int){at})', at) + ';', f'host_shuffle(T, {inner}, {to}, {v}, {at}, 32);')
         elif form == 2:
             self.assign(to, f'ones({bits} & ((1u << LANE) - 1))', inner)
         else:
@@ -436,13 +440,14 @@ def launch(kernel, shape, blocks, n, seed, more=()):
 '''
 
 
-def program(seed, n_kernels=3, n_launches=3, forms=(), kind=Kernel, header='random.h'):
-    """`forms`: names of Kernel's methods, to have only such statements at the outermost level."""
+def program(seed, n_kernels=3, n_launches=3, forms=(), kind=Kernel, header='random.h', strict=False):
+    """`forms`: names of Kernel's methods, to have only such statements at the outermost level.  `strict`: nothing that CUDA leaves
+    open, and that we define for PTX: member masks name only lanes that come, and nobody counts on what others say."""
     rng = random.Random(seed)
     sources, launches = [], []
     for k in range(n_kernels):
         whole = rng.random() < .6
-        kernel = kind(random.Random(rng.random()), f'kernel{k}', whole, forms)
+        kernel = kind(random.Random(rng.random()), f'kernel{k}', whole, forms, strict)
         sources.append(kernel.source())
         shapes = [s for s in SHAPES if not whole or s[0] * s[1] % 32 == 0 and (s[0] * s[1]) & (s[0] * s[1] - 1) == 0]
         for _ in range(n_launches):

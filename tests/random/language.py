@@ -45,12 +45,12 @@ class Kernel(generate.Kernel):
     more_parameters, more_given = (('u32', 'given', False), ('u32', 'marks', False)), ('out', 'marks')
     more_arrays = ' u32 *given = m->out, *marks = m->marks;'
 
-    def __init__(self, rng, name, whole_warps, forms=()):
+    def __init__(self, rng, name, whole_warps, forms=(), strict=False):
         self.n_wide, self.n_labels, self.cells = rng.randint(1, 3), 0, []
         self.left = 40 # statements, but for short ones: what is nested would grow without end
         # What a jump leaves, outermost first: [mask] of a branch, [staying, here, number, labels asked for] of a loop.
         self.around = []
-        super().__init__(rng, name, whole_warps, forms)
+        super().__init__(rng, name, whole_warps, forms, strict)
 
     def own_wide(self):
         return f"w{self.fresh('n_wide')}"
@@ -343,5 +343,5 @@ def flags(seed):
     return ['-ftz=true'] * (seed % 2) + ['-G'] * (seed % 7 == 3)
 
 
-def program(seed, n_kernels=3, forms=()):
-    return generate.program(seed, n_kernels, 2, forms=forms, kind=Kernel, header='language.h')
+def program(seed, n_kernels=3, forms=(), strict=False):
+    return generate.program(seed, n_kernels, 2, forms=forms, kind=Kernel, header='language.h', strict=strict)

@@ -175,17 +175,27 @@ static inline void host_shuffle(u32 n, const bool *on, u32 *to, const u32 *x, co
         }
 }
 
-/* As shfl.up, .down and .bfly (kind 0, 1, 2): who would read outside of his segment keeps his own. */
+/* The lane that shfl.up, .down or .bfly (kind 0, 1, 2) reads: who would read outside of his segment reads his own. */
+static __host__ __device__ u32 shifted(u32 lane, u32 kind, u32 by, u32 width)
+{
+    int first = (int)(lane & ~(width - 1)), last = first + (int)width - 1;
+    int from = kind == 0 ? (int)(lane - by) : kind == 1 ? (int)(lane + by) : (int)(lane ^ by);
+    return (kind == 0 && from < first) || (kind && from > last) ? lane : (u32)from;
+}
+
+/* What was given by a lane, if that is one of those in `bits`; else 0. */
+static __device__ u32 among(u32 bits, u32 lane, u32 given)
+{
+    return bits >> (lane & 31) & 1 ? given : 0;
+}
+
 static inline void host_shift(u32 n, const bool *on, u32 *to, const u32 *x, u32 kind, u32 by, u32 width)
 {
     static u32 old[1024];
     memcpy(old, x, n * sizeof *x);
     for (u32 t = 0; t < n; t++)
         if (on[t]) {
-            int lane = (int)(t % 32), first = lane & ~(int)(width - 1), last = first + (int)width - 1;
-            int from = kind == 0 ? lane - (int)by : kind == 1 ? lane + (int)by : (int)(t % 32 ^ by);
-            from = (kind == 0 && from < first) || (kind && from > last) ? lane : from;
-            u32 at = t / 32 * 32 + (u32)from;
+            u32 at = t / 32 * 32 + shifted(t % 32, kind, by, width);
             to[t] = on[at] ? old[at] : 0;
         }
 }
