@@ -374,14 +374,12 @@ static bool one(struct sass_lift *l, const struct sass_insn *i, uint32_t context
     switch (i->op) {
     case SASS_BRA: return branch(l, i, context);
     case SASS_BRX: case SASS_BRXU: return indirect(l, i, context);
-    case SASS_CALL: sass_carry_forget(l); sass_known_forget(l); l->here_mask.s[0] = 0; return call(l, i, context);
+    case SASS_CALL: sass_carry_forget(l); sass_known_forget(l); return call(l, i, context);
     case SASS_RET: return ret(l, i, context);
     case SASS_EXIT: case SASS_KILL: return end(l, i);
     default: break;
     }
     sass_emit *emit = sass_emitter(i->op);
-    if (i->op == SASS_BAR || i->op == SASS_WARPSYNC)
-        l->here_mask.s[0] = 0;
     if (i->undecoded) {
         undecoded(l, i);
         return true;
@@ -428,12 +426,21 @@ static void stack_check(struct sass_lift *l)
     sass_step(l, "@%s trap", q.s);
 }
 
+/* May other lanes be there behind it than before, on the straight way? */
+static bool changes_lanes(const struct sass_insn *i)
+{
+    return i->op == SASS_BRA || i->op == SASS_BRX || i->op == SASS_BRXU || i->op == SASS_CALL || i->op == SASS_RET ||
+           i->op == SASS_EXIT || i->op == SASS_KILL || i->op == SASS_BSYNC || i->op == SASS_BAR || i->op == SASS_WARPSYNC;
+}
+
 static bool instruction(struct sass_lift *l, const struct sass_insn *i, uint32_t context)
 {
     l->at = i;
     sass_look_begin(l);
     bool ends = one(l, i, context);
     l->at = i;
+    if (changes_lanes(i))
+        l->here_mask.s[0] = 0;
     if (!(i->guard == SASS_PT && i->guard_inv))
         sass_look_end(l);
     if (l->flat && i->opnd[SASS_D].kind == SASS_REG && i->opnd[SASS_D].reg == 1 && !ends)

@@ -112,6 +112,30 @@ __global__ void aggregated(const int *in, int *counter, int *slots)
     }
 }
 
+/* The first of the lanes that are there counts them, and is alone then. */
+__global__ void counted(const int *in, int *counter, int *parity)
+{
+    int t = blockIdx.x * blockDim.x + threadIdx.x, lane = threadIdx.x & 31;
+    if (in[t] & 1) {
+        unsigned active = __activemask();
+        if (lane == __ffs(active) - 1)
+            atomicAdd(counter, __popc(active) + (in[t] & 64));
+    }
+    parity[t] = in[t] & 1;
+}
+
+static void check_counted()
+{
+    int in[192], want = 0, got = 0;
+    for (int t = 0; t < 192; t++)
+        in[t] = (t * 7 ^ t >> 2) & 63, want += in[t] & 1;
+    Dev<int> din(in, 192), dcounter(&got, 1), dparity(192);
+    counted<<<2, 96>>>(din, dcounter, dparity);
+    CHECK_LAUNCH();
+    dcounter.get(&got);
+    EXPECT(got == want, "%d counted, expected %d", got, want);
+}
+
 static void check_halves()
 {
     Dev<int> d(128);
@@ -255,5 +279,6 @@ int main()
     check_leaving();
     check_reduces();
     check_ring_and_aggregated();
+    check_counted();
     return check_done();
 }
