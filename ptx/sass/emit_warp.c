@@ -213,7 +213,7 @@ void sass_emit_bar(struct sass_lift *l, const struct sass_insn *i)
     }
     const char *comma = counted ? ", " : "", *n = counted ? b.s : "";
     unsigned red = sass_mod(l, SASS_F_RED);
-    bool aligned = sass_mod(l, SASS_F_DEFER_BLOCKING) && !l->apart[i->offset / SASS_INSN_SIZE];
+    bool aligned = sass_mod(l, SASS_F_DEFER_BLOCKING) && !l->apart[i->offset / SASS_INSN_SIZE] && !l->flat;
     if (red) {
         struct sass_text s = sass_pred(l, &o[SASS_S]);
         l->calls = true;

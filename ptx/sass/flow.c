@@ -2,8 +2,9 @@
  *
  * A call is a jump, and what is called is lifted once for each place that it is called from, so that loops stay loops: a block is
  * a run of instructions in a context, which says where the calls around it return to.  Returns are checked against that.  What
- * would be too much that way is lifted once (functions.c), and its returns look up where their register leads; so do all returns
- * of kernels with functions that may call themselves, where there is one context only, but for code that serves lanes (masks.c).
+ * would be too much that way is lifted once (functions.c), and its returns look up where their register leads.  Functions that
+ * may call themselves are lifted once for each place that calls them from outside, and all ways back but one lead to calls among
+ * them.  Where that is too much there is one context only, but for code that serves lanes (masks.c), and all returns look.
  * Convergence barriers (BSSY, BSYNC, BREAK) need no text: who takes PTX brings lanes together where their ways meet, which is
  * where the machine code waits. */
 /* SPDX-License-Identifier: Apache-2.0 */
@@ -13,6 +14,8 @@
 
 #define MAX_DEPTH 16u         /* of calls in each other */
 #define MAX_BLOCKS 400000u
+/* Instructions that code with functions that call themselves may become. */
+enum { ALWAYS_FINE = 30000, TIMES_FINE = 3 };
 
 /* ---- Growing arrays in the arena */
 
@@ -73,15 +76,20 @@ static void add_return(struct sass_lift *l, uint32_t from, uint32_t parent, uint
     (void)block_at(l, to, parent);
 }
 
-/* Of a call of the function at `index`, or of what a register says.  What serves lanes calls nothing, and has a context
- * always. */
+/* Of a call of the function at `index`.  What serves lanes calls nothing, and has a context always.  Functions that call each
+ * other in a ring have one for all of it: who comes from outside finds one way back out, and lanes meet there. */
 static uint32_t new_context(struct sass_lift *l, uint32_t parent, uint32_t return_to, uint32_t index)
 {
-    if (l->flat && (index == UINT32_MAX || !l->serves[index])) {
+    if (l->flat && !l->serves[index]) {
         add_return(l, 0, 0, return_to);
         return 0;
     }
-    bool once = !l->flat && index != UINT32_MAX && l->once[index];
+    uint32_t ring = l->flat ? 0 : l->ring[index];
+    if (ring && l->contexts[parent].ring == ring) {
+        add_return(l, parent, parent, return_to);
+        return parent;
+    }
+    bool once = !l->flat && l->once[index];
     if (once && l->once_context[index]) {
         add_return(l, l->once_context[index] - 1, parent, return_to);
         return l->once_context[index] - 1;
@@ -94,11 +102,11 @@ static uint32_t new_context(struct sass_lift *l, uint32_t parent, uint32_t retur
     if (!GROW(l, contexts))
         return 0;
     uint32_t made = l->n_contexts++;
-    l->contexts[made] = (struct sass_context){ parent, return_to, l->contexts[parent].depth + 1, once };
-    if (once) {
+    l->contexts[made] = (struct sass_context){ parent, return_to, l->contexts[parent].depth + 1, once || ring, ring };
+    if (once)
         l->once_context[index] = made + 1;
+    if (once || ring)
         add_return(l, made, parent, return_to);
-    }
     return made;
 }
 
@@ -248,7 +256,7 @@ static bool indirect(struct sass_lift *l, const struct sass_insn *i, uint32_t co
 /* What a register says: one of the functions that it may be, else the kernel traps. */
 static void call_register(struct sass_lift *l, const struct sass_insn *i, uint32_t context, struct sass_text condition)
 {
-    uint32_t label = l->n_calls++, at = i->offset / SASS_INSN_SIZE, inner = UINT32_MAX;
+    uint32_t label = l->n_calls++, at = i->offset / SASS_INSN_SIZE;
     struct sass_text a = sass_raw(l, &i->opnd[SASS_A]);
     if (condition.s[0] == '!')
         sass_step(l, "@%s bra $E%" PRIu32, condition.s + 1, label);
@@ -261,9 +269,8 @@ static void call_register(struct sass_lift *l, const struct sass_insn *i, uint32
         if (!sass_is_target(l, i, s, &index, &value))
             continue;
         struct sass_text q = sass_temp(l, 'q');
-        inner = inner == UINT32_MAX ? new_context(l, context, at + 1, UINT32_MAX) : inner;
         sass_step(l, "setp.eq.u32 %s, %s, %" PRIu32, q.s, a.s, value);
-        jump(l, block_at(l, index, inner), q.s);
+        jump(l, block_at(l, index, new_context(l, context, at + 1, index)), q.s);
     }
     sass_step(l, "trap");
     aw_buf_printf(&l->body, "$E%" PRIu32 ":\n", label);
@@ -443,7 +450,7 @@ static bool instruction(struct sass_lift *l, const struct sass_insn *i, uint32_t
         l->here_mask.s[0] = 0;
     if (!(i->guard == SASS_PT && i->guard_inv))
         sass_look_end(l);
-    if (l->flat && i->opnd[SASS_D].kind == SASS_REG && i->opnd[SASS_D].reg == 1 && !ends)
+    if (l->recursive && i->opnd[SASS_D].kind == SASS_REG && i->opnd[SASS_D].reg == 1 && !ends)
         stack_check(l);
     return ends;
 }
@@ -461,6 +468,7 @@ static void block(struct sass_lift *l, uint32_t b)
         bool ended = false;
         do {
             ended = instruction(l, &l->insns[k++], context);
+            l->lifted++;
         } while (!ended && l->status == AW_OK && k < l->n && !l->leader[k]);
         if (ended || l->status != AW_OK)
             return;
@@ -497,12 +505,17 @@ static void returns(struct sass_lift *l)
 
 static bool blocks(struct sass_lift *l)
 {
+    uint64_t fine = (uint64_t)l->n * TIMES_FINE, most = fine > ALWAYS_FINE ? fine : ALWAYS_FINE;
     if (!GROW(l, contexts))
         return false;
     l->n_contexts = 1;
     l->contexts[0] = (struct sass_context){ 0 };
     block_at(l, 0, 0);
     while (l->n_pending && l->status == AW_OK) {
+        if (l->recursive && !l->flat && l->lifted > most) {
+            l->again = true;
+            return false;
+        }
         uint32_t b = l->pending[--l->n_pending];
         if (!l->blocks[b].emitted)
             block(l, b);
@@ -511,6 +524,8 @@ static bool blocks(struct sass_lift *l)
         returns(l);
     return l->status == AW_OK;
 }
+
+enum { STACK = 8192 }; /* bytes, where how deep calls go no one says */
 
 bool sass_flow(struct sass_lift *l)
 {
@@ -523,13 +538,14 @@ bool sass_flow(struct sass_lift *l)
         l->again = true;
         return false;
     }
+    if (l->recursive)
+        l->frame = l->frame > STACK ? l->frame : STACK;
     return l->status == AW_OK && blocks(l);
 }
 
 bool sass_flow_again(struct sass_lift *l)
 {
-    enum { STACK = 8192 }; /* bytes: how deep calls go no one says */
-    l->flat = true;
+    l->flat = l->recursive = true;
     l->again = false;
     l->status = AW_OK;
     l->error.len = 0;

@@ -187,11 +187,10 @@ static bool functions_make(struct sass_lift *l, struct functions *g, bool *ret_r
 
 /* Takes away functions that call none of those left, as long as there are such: in what stays each calls another.  Else
  * ret_order[] has them, those that are called before those that call them. */
-static bool has_cycle(struct sass_lift *l, const struct functions *g, uint32_t *ret_order)
+static bool has_cycle(const struct functions *g, uint8_t *gone, uint32_t *ret_order)
 {
-    uint8_t *gone = AW_NEW_ARRAY(&l->arena, uint8_t, (size_t)g->n + 1);
     uint32_t n = 0;
-    for (bool changed = gone != NULL; changed;) {
+    for (bool changed = true; changed;) {
         changed = false;
         for (uint32_t f = 0; f < g->n; f++) {
             bool calls = gone[f];
@@ -205,6 +204,23 @@ static bool has_cycle(struct sass_lift *l, const struct functions *g, uint32_t *
         }
     }
     return n != g->n;
+}
+
+/* Which of those that stayed can come to each other: each of a ring has its first one's number, from 1 on. */
+static void find_rings(struct sass_lift *l, const struct functions *g, const uint8_t *gone)
+{
+    uint8_t *to = AW_NEW_ARRAY(&l->arena, uint8_t, (size_t)g->n * g->n); /* [f * n + t]: f comes to t */
+    for (uint32_t f = 0; to && f < g->n; f++)
+        for (uint32_t t = 0; t < g->n; t++)
+            to[f * g->n + t] = !gone[f] && !gone[t] && g->calls[f * g->n + t];
+    for (uint32_t by = 0; to && by < g->n; by++)
+        for (uint32_t f = 0; f < g->n; f++)
+            for (uint32_t t = 0; to[f * g->n + by] && t < g->n; t++)
+                to[f * g->n + t] |= to[by * g->n + t];
+    for (uint32_t f = g->n; to && f-- > 0;)
+        for (uint32_t t = 0; t < g->n; t++)
+            if (to[f * g->n + t] && to[t * g->n + f])
+                l->ring[g->first[t]] = f + 1;
 }
 
 /* ---- Functions that are lifted once */
@@ -249,14 +265,22 @@ static void choose_once(struct sass_lift *l, struct functions *g, const uint32_t
 bool sass_find_once(struct sass_lift *l)
 {
     struct functions g = { 0 };
-    bool registers = false;
+    bool registers = false, known = true;
     l->once = AW_NEW_ARRAY(&l->arena, uint8_t, (size_t)l->n + 1);
     l->once_context = AW_NEW_ARRAY(&l->arena, uint32_t, (size_t)l->n + 1);
-    uint32_t *order = functions_make(l, &g, &registers) ? AW_NEW_ARRAY(&l->arena, uint32_t, g.n) : NULL;
-    bool cycle = order && g.n > 1 && (g.n == MAX_FUNCTIONS || has_cycle(l, &g, order));
-    if (!cycle && !registers && order)
-        choose_once(l, &g, order);
+    l->ring = AW_NEW_ARRAY(&l->arena, uint32_t, (size_t)l->n + 1);
+    bool made = functions_make(l, &g, &registers);
+    uint32_t *order = made ? AW_NEW_ARRAY(&l->arena, uint32_t, g.n) : NULL;
+    uint8_t *gone = made ? AW_NEW_ARRAY(&l->arena, uint8_t, (size_t)g.n + 1) : NULL;
+    if (order && gone && g.n > 1) {
+        known = g.n < MAX_FUNCTIONS;
+        l->recursive = !known || has_cycle(&g, gone, order);
+        if (known && l->recursive)
+            find_rings(l, &g, gone);
+        else if (known && !registers)
+            choose_once(l, &g, order);
+    }
     if (l->arena.failed)
         l->status = AW_ERR_OUT_OF_MEMORY;
-    return !cycle || l->arena.failed;
+    return known || l->arena.failed;
 }

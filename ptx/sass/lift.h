@@ -43,7 +43,8 @@ struct sass_text {
 struct sass_context {
     uint32_t parent, return_to; /* number of the context around; index of the instruction that the callee returns to */
     uint32_t depth;
-    bool once;                  /* for all: neither is known, and returns look where they lead */
+    bool once;                  /* for all, or of a ring: returns look where they lead */
+    uint32_t ring;              /* of functions that may come to themselves; 0: none */
 };
 
 /* Where calls of code that is lifted once lead back to. */
@@ -114,11 +115,15 @@ struct sass_lift {
     uint8_t *here;               /* a warp operation that takes the lanes that are there, while others may be elsewhere
                                   * (apart.c) */
     struct sass_text here_mask;  /* the register that names those, on this straight way; "": none yet */
-    bool flat;                   /* calls have no contexts: returns look where they lead */
+    bool flat;                   /* calls have no contexts: returns look where they lead, and lanes that part do not meet where
+                                  * the machine's do */
     bool again;                  /* with contexts it is too much: flat is to be tried */
     struct sass_return *returns; /* of calls of what is lifted once */
     uint32_t n_returns, cap_returns;
     uint8_t *once;               /* of a call's target: it is lifted once (functions.c) */
+    uint32_t *ring;              /* of it: the number of the ring of functions that call each other, or 0 (functions.c) */
+    bool recursive;              /* there is one */
+    uint64_t lifted;             /* instructions */
     uint32_t *once_context;      /* of it: 1 + its context */
     bool spins;                  /* some loop waits for what other lanes write */
     struct sass_context *contexts;
@@ -309,7 +314,7 @@ bool sass_nop_waits(const struct sass_lift *l, const struct sass_insn *i);
 bool sass_called(const struct sass_lift *l, const struct sass_insn *i, uint32_t *ret_index);
 bool sass_calls_register(const struct sass_insn *i);
 void sass_find_jumps(struct sass_lift *l); /* fills `no_return` */
-bool sass_find_once(struct sass_lift *l);  /* fills `once`; false: functions may call themselves */
+bool sass_find_once(struct sass_lift *l);  /* fills `once` and `ring`; false: there are too many functions */
 
 /* ---- Member masks (masks.c) */
 
