@@ -52,7 +52,7 @@ SIZES_ON_CPU = {"tensor_split"}
 # Outside training torch's CPU device has nothing for backward to save; its CUDA device gives what normalisation went by: the
 # running mean, and the
 # inverse of the running deviation.
-BATCH_NORMS = {"native_batch_norm", "_native_batch_norm_legit"}
+BATCH_NORMS = {"native_batch_norm", "_native_batch_norm_legit", "_batch_norm_with_update"}
 
 
 def move_tensor(value, device):
@@ -155,8 +155,13 @@ def as_exact(op, sample, grad, expected, actual):
         return False
     results = list(zip(exact, tensors(expected), tensors(actual)))
     return len(results) == len(exact) and all(
-        a.shape == e.shape == x.shape and a.dtype in WIDE and x.dtype == WIDE[a.dtype] and
-        distance(a, x.detach()) <= 4 * distance(e, x.detach()) < float("inf") for x, e, a in results)
+        a.shape == e.shape == x.shape and nearly(a, e, x.detach()) for x, e, a in results)
+
+
+def nearly(actual, expected, exact):
+    if actual.dtype not in WIDE:  # a whole number beside the others
+        return torch.equal(actual.cpu(), expected.cpu())
+    return exact.dtype == WIDE[actual.dtype] and distance(actual, exact) <= 4 * distance(expected, exact) < float("inf")
 
 
 def batch_norm(sample, result, actual):
@@ -164,10 +169,12 @@ def batch_norm(sample, result, actual):
     if len(sample.args) == 7 and not sample.args[4]:
         mean, variance, _, _, eps = sample.args[2:]
         result = result[0], mean, (variance + eps).rsqrt(), *result[3:]
-    return [r.to(a.dtype) for r, a in zip(result, actual)] if len(result) == len(actual) else result
+    if len(result) != len(actual):
+        return result
+    return [r.to(a.dtype) if r.is_floating_point() else r for r, a in zip(result, actual)]
 
 
-def with_places(sample, at, expected, actual):
+def with_places(sample, at, expected, actual, mode):
     """The CPU's results with the device's places, where these have the values that the device says (PLACES)."""
     if not isinstance(expected, tuple) or len(expected) != 2 or expected[1].shape != actual[1].shape or not sample.input.dim():
         return expected
@@ -175,10 +182,19 @@ def with_places(sample, at, expected, actual):
     values, places = actual[0].cpu(), actual[1].cpu()
     if places.dim() < sample.input.dim():
         values, places = values.unsqueeze(dim), places.unsqueeze(dim)
-    if places.min() < 0 or places.max() >= sample.input.shape[dim]:
+    if not places.numel() or places.min() < 0 or places.max() >= sample.input.shape[dim]:
         return expected
-    same = torch.equal(sample.input.gather(dim, places).nan_to_num(7), values.nan_to_num(7))
-    return (expected[0], actual[1].cpu()) if same else expected
+    if not torch.equal(sample.input.gather(dim, places).nan_to_num(7), values.nan_to_num(7)):
+        return expected
+    return (as_often(sample.input, dim, expected[0], actual[0].cpu()) if mode else expected[0]), actual[1].cpu()
+
+
+def as_often(source, dim, expected, actual):
+    """`actual` where all of its values are in `source` as often as those of `expected`: torch's CUDA device has another of several
+    values that are the most frequent ones."""
+    kept = [v if v.dim() == source.dim() else v.unsqueeze(dim) for v in (expected, actual)]
+    counts = [(source == v).sum(dim) for v in kept]
+    return actual if torch.equal(*counts) else expected
 
 
 def is_random(sample):
@@ -252,7 +268,7 @@ def check(op, dtype, samples, grad):
         if op.name in BATCH_NORMS and not grad:
             expected = batch_norm(sample, expected, actual)
         if name_of(op) in PLACES and not grad and not sample.kwargs.get("stable"):
-            expected = with_places(sample, PLACES[name_of(op)], expected, actual)
+            expected = with_places(sample, PLACES[name_of(op)], expected, actual, op.name == "mode")
         compared = values and not is_random(sample)
         wrong = compare(expected, actual, compared)
         if wrong and not (compared and as_exact(op, sample, grad, expected, actual)):
