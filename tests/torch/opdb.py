@@ -190,8 +190,8 @@ def with_places(sample, at, expected, actual, mode):
 
 
 def as_often(source, dim, expected, actual):
-    """`actual` where all of its values are in `source` as often as those of `expected`: torch's CUDA device has another of several
-    values that are the most frequent ones."""
+    """`actual` where all of its values are in `source` as often as those of `expected`: torch's CUDA device has another of
+    several values that are the most frequent ones."""
     kept = [v if v.dim() == source.dim() else v.unsqueeze(dim) for v in (expected, actual)]
     counts = [(source == v).sum(dim) for v in kept]
     return actual if torch.equal(*counts) else expected
