@@ -598,6 +598,24 @@ static void put_success(struct sass_lift *l, const struct sass_insn *i, const ch
         sass_put(l, SASS_D, one.s);
 }
 
+static bool is_cas(const struct sass_insn *i)
+{
+    return i->opnd[SASS_C].kind != SASS_NONE;
+}
+
+/* Whether a generic address is not in local memory. */
+static struct sass_text is_not_local(struct sass_lift *l, const char *address)
+{
+    struct sass_text lo, hi, q = sass_temp(l, 'q');
+    if (!l->local_window) {
+        l->true_pred = true;
+        return sass_format("%%always");
+    }
+    sass_split(l, address, &lo, &hi);
+    sass_step(l, "setp.ne.u32 %s, %s, %u", q.s, hi.s, SASS_LOCAL_WINDOW);
+    return q;
+}
+
 /* Whether a generic address is in global memory, that is, in no window. */
 static struct sass_text is_global(struct sass_lift *l, const char *address)
 {
@@ -620,15 +638,16 @@ static void atomic(struct sass_lift *l, const struct sass_insn *i, const char *o
     struct sass_text a, done = { "" };
     bool wide = is_wide(l), told = where == GENERIC && sass_writes(&i->opnd[SASS_P]);
     if (told) {
-        /* The operation is done where the address is in global memory: then P says so, else code that can do it elsewhere
-         * follows. */
+        /* The operation is done where the address is in global memory, and compare-and-swap in shared memory, too: then P says
+         * so, else code that can do it elsewhere follows. */
         int64_t offset;
         struct sass_text base = address64(l, &i->opnd[SASS_M], &offset);
         a = sass_temp(l, 'w');
         sass_step(l, "add.s64 %s, %s, %" PRId64, a.s, base.s, offset);
-        done = is_global(l, a.s);
+        done = is_cas(i) ? is_not_local(l, a.s) : is_global(l, a.s);
         space = ".global";
-    } else {
+    }
+    if (!told || is_cas(i)) {
         a = access_address(l, i, where, &space);
     }
     /* The old value, compared below with what B held before: D may be B. */
@@ -664,11 +683,6 @@ void sass_emit_atom_cas(struct sass_lift *l, const struct sass_insn *i)
     if (sass_mod(l, SASS_F_ATYPE) > SASS_ATYPE_64 && sass_mod(l, SASS_F_ATYPE) != SASS_ATYPE_S64)
         sass_fail(l, "type %u", sass_mod(l, SASS_F_ATYPE));
     atomic(l, i, is_wide(l) ? "cas.b64" : "cas.b32", values);
-}
-
-static bool is_cas(const struct sass_insn *i)
-{
-    return i->opnd[SASS_C].kind != SASS_NONE;
 }
 
 void sass_emit_atom(struct sass_lift *l, const struct sass_insn *i)

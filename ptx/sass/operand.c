@@ -127,11 +127,17 @@ static const struct sass_code *here(const struct sass_lift *l)
     return sass_part_of(l, l->at->offset / SASS_INSN_SIZE)->code;
 }
 
-static uint32_t word_of(const struct sass_bytes *bytes, uint64_t at)
+/* A word of bank 2: of the section's own, or of the kernel's, in which those of its functions are. */
+static uint32_t bank2_word(struct sass_lift *l, uint64_t at)
 {
+    const struct sass_code *code = here(l)->bank2.size ? here(l) : l->code;
     uint32_t v = 0;
-    if (at <= bytes->size && bytes->size - at >= 4)
-        memcpy(&v, bytes->ptr + at, 4);
+    if (sass_reloc_at(&code->bank2_relocs, (uint32_t)at))
+        sass_fail(l, "constant c[0x2][0x%" PRIx64 "], which is relocated", at);
+    else if (at > code->bank2.size || code->bank2.size - at < 4)
+        sass_fail(l, "constant c[0x2][0x%" PRIx64 "], which is not in the file", at);
+    else
+        memcpy(&v, code->bank2.ptr + at, 4);
     return v;
 }
 
@@ -167,12 +173,32 @@ static struct sass_text bank0_address(struct sass_lift *l)
 
 /* Words that lie elsewhere from sm_90 on.  Of the end of the constants' window nothing depends: code asks twice whether an
  * address is beyond it. */
+/* A word of the generic address of bank 3, to which code adds where a variable lies in it; where a relocation says that it is a
+ * whole address already. */
+static struct sass_text bank3_address(struct sass_lift *l, bool high)
+{
+    uint32_t symbol = UINT32_MAX;
+    const struct sass_relocs *relocs = &here(l)->relocs;
+    for (uint32_t k = 0; k < relocs->n; k++)
+        if (l->cubin->symbols[relocs->at[k].symbol].kind == SASS_SYMBOL_CONSTANT)
+            return (struct sass_text){ "0" };
+    for (uint32_t k = 0; k < l->cubin->n_symbols; k++)
+        if (l->cubin->symbols[k].kind == SASS_SYMBOL_CONSTANT) {
+            if (symbol != UINT32_MAX)
+                sass_fail(l, "where constant memory of several variables begins");
+            symbol = k;
+        }
+    if (symbol == UINT32_MAX)
+        return (struct sass_text){ "0" };
+    return word_of_pair(l, sass_symbol_address(l, symbol, -(int64_t)l->cubin->symbols[symbol].value), high);
+}
+
 static struct sass_text bank0_before_90(struct sass_lift *l, uint32_t at, bool *ret_known)
 {
     *ret_known = true;
     switch (at) {
     case SASS_BANK0_SELF: case SASS_BANK0_SELF + 4: return word_of_pair(l, bank0_address(l), at != SASS_BANK0_SELF);
-    case SASS_BANK0_CONSTANTS: case SASS_BANK0_CONSTANTS + 4:
+    case SASS_BANK0_CONSTANTS: case SASS_BANK0_CONSTANTS + 4: return bank3_address(l, at != SASS_BANK0_CONSTANTS);
     case SASS_BANK0_DESCRIPTOR: case SASS_BANK0_DESCRIPTOR + 4: return (struct sass_text){ "0" };
     default: *ret_known = false; return (struct sass_text){ "0" };
     }
@@ -183,7 +209,7 @@ static struct sass_text bank0_from_90(struct sass_lift *l, uint32_t at, bool *re
     *ret_known = true;
     switch (at) {
     case SASS_BANK0_SELF_90: case SASS_BANK0_SELF_90 + 4: return word_of_pair(l, bank0_address(l), at != SASS_BANK0_SELF_90);
-    case SASS_BANK0_CONSTANTS_90: case SASS_BANK0_CONSTANTS_90 + 4:
+    case SASS_BANK0_CONSTANTS_90: case SASS_BANK0_CONSTANTS_90 + 4: return bank3_address(l, at != SASS_BANK0_CONSTANTS_90);
     case SASS_BANK0_DESCRIPTOR_90: case SASS_BANK0_DESCRIPTOR_90 + 4: return (struct sass_text){ "0" };
     default: *ret_known = false; return (struct sass_text){ "0" };
     }
@@ -283,12 +309,7 @@ static struct sass_text constant(struct sass_lift *l, const struct sass_operand 
     }
     switch (o->bank) {
     case 0: return bank0(l, at);
-    case 2: {
-        const struct sass_reloc *r = sass_reloc_at(&here(l)->bank2_relocs, at);
-        if (r)
-            sass_fail(l, "constant c[0x2][0x%x], which is relocated", at);
-        return sass_format("%u", word_of(&here(l)->bank2, at));
-    }
+    case 2: return sass_format("%" PRIu32, bank2_word(l, at));
     case 3: return bank3(l, at);
     case 4: return bank4(l, at);
     default: sass_fail(l, "constant bank %u", o->bank); return (struct sass_text){ "0" };
@@ -485,7 +506,7 @@ struct sass_text sass_f32(struct sass_lift *l, const struct sass_operand *o)
         sass_fail(l, "half of a float operand");
     if (o->kind == SASS_IMM || sass_is_zero(o) || (o->kind == SASS_CONST && o->bank == 2)) {
         uint32_t bits = o->kind == SASS_IMM     ? (uint32_t)o->value
-                        : o->kind == SASS_CONST ? word_of(&here(l)->bank2, (uint64_t)o->value)
+                        : o->kind == SASS_CONST ? bank2_word(l, (uint64_t)o->value)
                                                 : 0;
         bits = o->abs ? bits & 0x7fffffffu : bits;
         return sass_format("0f%08" PRIX32, o->neg ? bits ^ 0x80000000u : bits);
@@ -502,7 +523,7 @@ struct sass_text sass_f64(struct sass_lift *l, const struct sass_operand *o)
     if (o->kind == SASS_IMM || sass_is_zero(o) || literal) {
         uint64_t bits = o->kind == SASS_IMM ? (uint64_t)o->value : 0;
         if (literal)
-            bits = word_of(&here(l)->bank2, (uint64_t)o->value) | (uint64_t)word_of(&here(l)->bank2, (uint64_t)o->value + 4)
+            bits = bank2_word(l, (uint64_t)o->value) | (uint64_t)bank2_word(l, (uint64_t)o->value + 4)
                                                                       << 32;
         bits = o->abs ? bits & INT64_MAX : bits;
         return sass_format("0d%016" PRIX64, o->neg ? bits ^ (uint64_t)INT64_MIN : bits);

@@ -66,6 +66,46 @@ static void check(const Ops &o, U64 n, const char *where)
     EXPECT(o.cas >= 1 && o.cas <= n, "%s cas %llu", where, o.cas);
 }
 
+/* Where it is the address alone says. */
+static __device__ __noinline__ void count(U64 *at, U64 by)
+{
+    U64 old = *at, seen;
+    do {
+        seen = old;
+        old = atomicCAS(at, seen, seen + by);
+    } while (old != seen);
+}
+
+__global__ void by_address(U64 *sums, const int *where)
+{
+    __shared__ U64 sum;
+    if (!threadIdx.x)
+        sum = 1;
+    __syncthreads();
+    count(where[threadIdx.x] ? &sum : sums, threadIdx.x + 1);
+    __syncthreads();
+    if (!threadIdx.x)
+        sums[1] = sum;
+}
+
+static void check_by_address()
+{
+    enum { N = 96 };
+    int where[N];
+    U64 sums[2] = { 0 }, want[2] = { 0, 1 };
+    for (int t = 0; t < N; t++) {
+        where[t] = t % 3 == 1;
+        want[where[t]] += t + 1;
+    }
+    Dev<int> dwhere(where, N);
+    Dev<U64> d(sums, 2);
+    by_address<<<1, N>>>(d, dwhere);
+    CHECK_LAUNCH();
+    d.get(sums);
+    for (int i = 0; i < 2; i++)
+        EXPECT(sums[i] == want[i], "by address %d: %llu, expected %llu", i, sums[i], want[i]);
+}
+
 int main()
 {
     Ops start = {}, got;
@@ -78,5 +118,6 @@ int main()
     check(got, 576, "global");
     b.get(&got);
     check(got, 192, "shared");
+    check_by_address();
     return check_done();
 }
