@@ -717,7 +717,7 @@ void sass_emit_membar(struct sass_lift *l, const struct sass_insn *i)
 {
     unsigned scope = sass_mod(l, SASS_F_SCOPE);
     sass_do(l, "fence.%s.%s", sass_mod(l, SASS_F_SC) == SASS_SC_ALL ? "acq_rel" : "sc",
-            scope == SASS_SCOPE_SYS ? "sys" : scope == SASS_SCOPE_GPU ? "gpu" : "cta");
+            scope == SASS_SCOPE_SYS || scope == SASS_SCOPE_VC ? "sys" : scope == SASS_SCOPE_GPU ? "gpu" : "cta");
 }
 
 /* Who throws the first-level cache away means to see what others have written: the acquiring half of a fence. */
