@@ -138,7 +138,7 @@ Test(lift, functions_that_call_themselves)
 {
     struct bits again = put(call(2, 2), 12, 3, 0); /* @P0 */
     cr_assert_eq(LIFT(80, call(0, 2), leave(), again, give_back(3)), AW_OK, "%s", why.ptr);
-    has("$RETURN0:", true);
+    has("$RETURN1:", true);
     has("setp.eq.u32 %q0, %return, 16;", true);
     has("setp.eq.u32 %q1, %return, 48;", true);
     /* One that does not: its return is where it was called from. */
