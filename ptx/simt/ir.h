@@ -217,6 +217,7 @@ struct simt_fn {
         int64_t at[16];                 /* ... and how far from it */
         LLVMBasicBlockRef turn;         /* the block last looked at: */
         bool many;                      /* does it march in many places at once? */
+        int loop, rounds;               /* the loop last looked at, and rounds that it asks ahead; 0: none yet */
     } ahead;                            /* see prefetch.c */
     LLVMValueRef scratch[6];            /* stack areas of 32 x 16 bytes */
 };

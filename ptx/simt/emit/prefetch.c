@@ -15,6 +15,7 @@
 #include <stdlib.h>
 
 enum { MAX_DEPTH = 12, LINE = 64, MIN_BYTES = 4 };
+enum { USUAL_BLOCK = 256 /* threads, where the shape is any */, LONG_ROUND = 32 /* instructions */, MOST_ROUNDS = 8 };
 
 /* How an address changes from round to round: by `scale` times `step`. */
 struct advance {
@@ -88,35 +89,6 @@ static void ask(struct simt *u, LLVMValueRef at, int64_t bytes, bool write)
     }
 }
 
-/* Rounds from the one at hand to the one whose memory is asked for.  What only loads and adds has the processor look further by
- * itself; updates of lanes, one after the other, are all that it sees, and a round of them is shorter than memory takes. */
-static int rounds_ahead(struct simt_fn *f, int loop)
-{
-    for (int b = 0; b < f->n_blocks; b++)
-        for (LLVMValueRef x = simt_loop_has(f, loop, b) ? LLVMGetFirstInstruction(f->blocks[b].bb) : NULL; x;
-             x = LLVMGetNextInstruction(x))
-            if (LLVMIsAAtomicRMWInst(x))
-                return 2;
-    return 1;
-}
-
-static bool ask_next_round(struct simt_fn *f, LLVMValueRef access, int loop)
-{
-    struct simt *u = f->u;
-    LLVMValueRef ptr = simt_access_address(access);
-    int64_t size = (int64_t)LLVMStoreSizeOfType(u->in_layout, simt_access_type(access));
-    const struct simt_val *val = simt_get(f, ptr);
-    struct advance a = { .loop = loop };
-    if (loop < 0 || !is_row(f, access, val, size) || !simt_goes_by_blocks(f, loop) || !add_change(f, &a, ptr, 1, 0) || !a.step)
-        return false;
-    LLVMValueRef by = LLVMBuildIntCast2(u->b, simt_scalar(f, a.step), u->i64, 1, "");
-    by = LLVMBuildMul(u->b, by, simt_c64(u, a.scale * rounds_ahead(f, loop)), "");
-    ask(u, LLVMBuildGEP2(u->b, u->i8, val->s, &by, 1, "ahead"), size * u->lanes, LLVMIsAStoreInst(access));
-    return true;
-}
-
-/* ---- The next warps in turn */
-
 /* Is there no access before it in its block that is known to be to the same line, about? */
 static bool is_first(struct simt_fn *f, LLVMValueRef access)
 {
@@ -136,6 +108,60 @@ static bool is_stream(struct simt_fn *f, LLVMValueRef x)
     int64_t size = (int64_t)LLVMStoreSizeOfType(f->u->in_layout, simt_access_type(x));
     return is_row(f, x, simt_get(f, simt_access_address(x)), size) && is_first(f, x);
 }
+
+/* Of a loop's round: what a block's warps read and write in rows, and what they do. */
+struct round {
+    int64_t bytes;
+    int instructions;
+    bool updates;   /* of lanes, one after the other */
+};
+
+static struct round round_of(struct simt_fn *f, int loop)
+{
+    const uint32_t *shape = f->u->options->block;
+    int64_t threads = shape[1] ? (int64_t)shape[0] * shape[1] * shape[2] : USUAL_BLOCK;
+    struct round r = { 0 };
+    for (int b = 0; b < f->n_blocks; b++)
+        for (LLVMValueRef x = simt_loop_has(f, loop, b) ? LLVMGetFirstInstruction(f->blocks[b].bb) : NULL; x;
+             x = LLVMGetNextInstruction(x)) {
+            r.instructions++;
+            r.updates = r.updates || LLVMIsAAtomicRMWInst(x);
+            if (is_stream(f, x))
+                r.bytes += (int64_t)LLVMStoreSizeOfType(f->u->in_layout, simt_access_type(x)) * threads;
+        }
+    return r;
+}
+
+/* Rounds from the one at hand to the one whose memory is asked for.  Short ones that only load and add are over before memory has
+ * answered: so many that enough bytes are on their way.  In long ones the next round is far enough, and those with updates,
+ * which the processor does not look beyond, take two. */
+static int rounds_ahead(struct simt_fn *f, int loop)
+{
+    if (f->ahead.rounds && f->ahead.loop == loop)
+        return f->ahead.rounds;
+    struct round r = round_of(f, loop);
+    int64_t on_way = simt_threshold(f->u, PTX_THRESHOLD_PREFETCH_BYTES), n = r.bytes > 0 ? (on_way + r.bytes - 1) / r.bytes : 1;
+    f->ahead.loop = loop;
+    f->ahead.rounds = r.updates ? 2 : r.instructions > LONG_ROUND || n < 1 ? 1 : n > MOST_ROUNDS ? MOST_ROUNDS : (int)n;
+    return f->ahead.rounds;
+}
+
+static bool ask_next_round(struct simt_fn *f, LLVMValueRef access, int loop)
+{
+    struct simt *u = f->u;
+    LLVMValueRef ptr = simt_access_address(access);
+    int64_t size = (int64_t)LLVMStoreSizeOfType(u->in_layout, simt_access_type(access));
+    const struct simt_val *val = simt_get(f, ptr);
+    struct advance a = { .loop = loop };
+    if (loop < 0 || !is_row(f, access, val, size) || !simt_goes_by_blocks(f, loop) || !add_change(f, &a, ptr, 1, 0) || !a.step)
+        return false;
+    LLVMValueRef by = LLVMBuildIntCast2(u->b, simt_scalar(f, a.step), u->i64, 1, "");
+    by = LLVMBuildMul(u->b, by, simt_c64(u, a.scale * rounds_ahead(f, loop)), "");
+    ask(u, LLVMBuildGEP2(u->b, u->i8, val->s, &by, 1, "ahead"), size * u->lanes, LLVMIsAStoreInst(access));
+    return true;
+}
+
+/* ---- The next warps in turn */
 
 /* Is the block of a loop that marches, and in more places than a processor follows by itself?  Not with AVX-512, where that has
  * not been measured. */
