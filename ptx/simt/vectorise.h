@@ -29,6 +29,7 @@ struct simt_options {
     bool gathers;           /* gathers alone are; always with fast_gather */
     bool masks;             /* masked loads and stores of 32- and 64-bit elements are instructions; always with small_masks */
     bool small_masks;       /* masked loads and stores of 8- and 16-bit elements are instructions */
+    bool ask_rows;          /* the processor does not follow rows by itself that blocks of a picture read in turn */
     bool masked_stores;     /* of 32- and 64-bit elements take not much longer than plain ones */
     uint32_t permute_bytes; /* of registers whose elements of 4 bytes one instruction brings into any order: 32 (AVX2), 64
                              * (AVX-512), or 0 */

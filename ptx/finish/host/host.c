@@ -476,6 +476,7 @@ static void simt_options_init(struct host *h)
         .gathers = h->machine.gathers,
         .masks = h->machine.avx2,
         .small_masks = h->machine.avx512,
+        .ask_rows = h->machine.ask_rows,
         .masked_stores = h->machine.avx512 || (h->machine.avx2 && !h->machine.slow_masked_stores),
         .permute_bytes = h->machine.avx512 ? 64 : h->machine.avx2 ? 32 : 0,
         .permute = ptx_host_permute,

@@ -78,6 +78,7 @@ struct ptx_host_machine {
     bool bmi2;         /* operations on bits of general registers */
     bool gathers;      /* of 32- and 64-bit elements are quicker by the machine's instructions */
     bool slow_masked_stores; /* AVX2's take many times as long as a plain one */
+    bool ask_rows;           /* it does not follow rows of a picture by itself: simt_options */
     bool checks;       /* PTX_TARGET_CHECKS is asked for */
     bool shadow;       /* and PTX_TARGET_SHADOW */
 };

@@ -4,9 +4,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* A word of ours among the features, of which LLVM 22 knows nothing: AVX2's masked stores are microcode, as on AMD's processors
- * before Zen 4. */
+/* Words of ours among the features, of which LLVM 22 knows nothing: AVX2's masked stores are microcode, as on AMD's processors
+ * before Zen 4; rows of a picture are not followed, as on those from Zen 4 on. */
 #define SLOW_MASKED_STORES "slow-masked-stores"
+#define ASK_ROWS "ask-rows"
 #define CHECK_ACCESSES "check-accesses"
 #define CHECK_MEMORY "check-memory"
 
@@ -76,7 +77,7 @@ static void print_for_llvm(struct aw_buf *out, const char *features)
 {
     for (const char *p = features; *p;) {
         size_t len = strcspn(p, ",");
-        if (!is_feature(p, len, SLOW_MASKED_STORES) && !is_feature(p, len, CHECK_ACCESSES) &&
+        if (!is_feature(p, len, SLOW_MASKED_STORES) && !is_feature(p, len, ASK_ROWS) && !is_feature(p, len, CHECK_ACCESSES) &&
             !is_feature(p, len, CHECK_MEMORY))
             aw_buf_printf(out, ",%.*s", (int)len, p);
         p += len + (p[len] == ',');
@@ -92,6 +93,7 @@ static void finish(struct ptx_host_machine *m, const char *given, int level, boo
     m->bmi2 = has_feature(given, "bmi2", level >= 3);
     m->gathers = m->avx512 || (m->avx2 && has_feature(given, "fast-gather", false));
     m->slow_masked_stores = !m->avx512 && has_feature(given, SLOW_MASKED_STORES, slow_masked_stores);
+    m->ask_rows = m->avx512 && has_feature(given, ASK_ROWS, !strncmp(m->cpu, "znver", strlen("znver")));
     m->shadow = has_feature(given, CHECK_MEMORY, false);
     m->checks = m->shadow || has_feature(given, CHECK_ACCESSES, false);
     /* A warp is two full registers; LLVM's caution about clock speed costs more than it saves here.  Every processor of the last

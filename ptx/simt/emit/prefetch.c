@@ -4,6 +4,9 @@
  * round (march.c), memory is read in order, and warps ask on behalf of those that follow only if they go through more places at
  * once than prefetchers keep track of.
  *
+ * Blocks whose warps are rows of one picture and which take turns ask for rows of those that follow where they are a stencil's,
+ * on processors whose prefetchers lose track of them.
+ *
  * What a block with barriers reads before the first of them, it asks for on the next block's behalf: what comes after a barrier
  * waits for all that comes before, and a processor that looks ahead does not get as far as the next block.
  *
@@ -15,7 +18,8 @@
 #include <stdlib.h>
 
 enum { MAX_DEPTH = 12, LINE = 64, MIN_BYTES = 4 };
-enum { USUAL_BLOCK = 256 /* threads, where the shape is any */, LONG_ROUND = 32 /* instructions */, MOST_ROUNDS = 8 };
+enum { USUAL_BLOCK = 256 /* threads, where the shape is any */, LONG_ROUND = 32 /* instructions */, MOST_ROUNDS = 8,
+       ROWS_OF_STENCIL = 4 };
 
 /* How an address changes from round to round: by `scale` times `step`. */
 struct advance {
@@ -189,6 +193,35 @@ static void ask_next_warps(struct simt_fn *f, LLVMValueRef access, int block)
         return;
     int64_t row = (int64_t)LLVMStoreSizeOfType(u->in_layout, simt_access_type(access)) * u->lanes;
     ask(u, simt_advance(u, simt_get(f, simt_access_address(access))->s, warps * row), row, LLVMIsAStoreInst(access));
+}
+
+/* ---- The next blocks in a row */
+
+/* Does straight code go through so many places that it is a stencil's? */
+static bool many_rows(struct simt_fn *f, int block)
+{
+    LLVMBasicBlockRef bb = f->blocks[block].bb;
+    int n = 0;
+    if (f->ahead.turn == bb)
+        return f->ahead.many;
+    for (LLVMValueRef x = LLVMGetFirstInstruction(bb); x; x = LLVMGetNextInstruction(x))
+        n += is_stream(f, x);
+    f->ahead.turn = bb;
+    f->ahead.many = n >= ROWS_OF_STENCIL;
+    return f->ahead.many;
+}
+
+/* Blocks whose warps are rows take turns warp by warp, each a row on from the one before: what a later one reads. */
+static bool ask_next_rows(struct simt_fn *f, LLVMValueRef access, int block)
+{
+    struct simt *u = f->u;
+    if (!u->options->ask_rows || !simt_takes_block_rows(u) || block < 0 || f->blocks[block].loop >= 0 || !is_stream(f, access) ||
+        !many_rows(f, block))
+        return false;
+    int64_t row = (int64_t)LLVMStoreSizeOfType(u->in_layout, simt_access_type(access)) * u->lanes;
+    int64_t ahead = simt_threshold(u, PTX_THRESHOLD_PREFETCH_ROWS) * row;
+    ask(u, simt_advance(u, simt_get(f, simt_access_address(access))->s, ahead), row, LLVMIsAStoreInst(access));
+    return true;
 }
 
 /* ---- The next block */
@@ -395,6 +428,7 @@ void simt_prefetch_emit(struct simt_fn *f, LLVMValueRef access)
         return;
     if (simt_is_marching(f->u))
         ask_next_warps(f, access, block);
-    else if (!ask_next_round(f, access, block < 0 ? -1 : f->blocks[block].loop) && !LLVMIsAStoreInst(access))
+    else if (!ask_next_round(f, access, block < 0 ? -1 : f->blocks[block].loop) && !ask_next_rows(f, access, block) &&
+             !LLVMIsAStoreInst(access))
         ask_next_block(f, access, block);
 }

@@ -180,7 +180,8 @@ static void test_device(void)
     EQ(len > strlen(checks) && !strcmp(target + len - strlen(checks), checks), exact);
     snprintf(plain, sizeof plain, "%.*s", (int)(len - (exact ? strlen(checks) : 0)), target);
     CHECK(!strchr(plain, ',') || !strcmp(plain, "host:x86-64-v3,+fast-gather") || /* a feature only where it is of use */
-          !strcmp(plain, "host:x86-64-v3,+slow-masked-stores") || !strcmp(plain, "host:x86-64-v4,+avx512vpopcntdq"));
+          !strcmp(plain, "host:x86-64-v3,+slow-masked-stores") || !strcmp(plain, "host:x86-64-v4,+avx512vpopcntdq") ||
+          !strcmp(plain, "host:x86-64-v4,+ask-rows,+avx512vpopcntdq"));
     for (int i = 0; i < AW_DEV_COUNT_; i++)
         EQ(P->device_attr(0, i, &value), AW_OK);
     EQ(P->device_attr(0, AW_DEV_COUNT_, &value), AW_ERR_INVALID_VALUE);
