@@ -254,14 +254,15 @@ class Kernel(generate.Kernel):
             return
         (put, size), v, w, to = self.rng.choice((('u32', 4), ('u64', 8))), self.var(), self.var(), self.var()
         get, part = self.rng.choice((('u8', 1), ('u16', 2), ('u32', 4), ('u64', 8), ('s16', 2)))
-        at = f'({self.rng.choice(("TID * 5 + 3", "TID * 3", self.var(), f"{self.var()} + TID", "T - 1 - TID", "TID + 7"))}) % (T * {size} / {part})'
+        count = 'T' if part <= size else '(T == 1 ? 2 : T)'  # one element alone does not hold one of the larger size
+        at = f'({self.rng.choice(("TID * 5 + 3", "TID * 3", self.var(), f"{self.var()} + TID", "T - 1 - TID", "TID + 7"))}) % ({count} * {size} / {part})'
         self.scope()
-        s = self.aligned('T', put)
+        s = self.aligned(count, put)
         value = v if size == 4 else f'((u64){v} << 32 | {w})'
         own = self.own()
         add = self.rng.random() < .3
-        self.device.append(f'{s}[TID] = {value}; __syncthreads(); {own} = (u32)((const {get}_any *){s})[{at}]; __syncthreads();' + (f'((u16_any *){s})[TID * {size // 2}] += (u16){w}; {own} ^= (u32){s}[TID]; __syncthreads();' if add else '') + ' }')
-        self.host.append(f'{put} s[T]; memset(s, 0, sizeof s); EACH({mask}) {{ s[t] = {self.threads(value)}; }} EACH({mask}) {{ {get} x; memcpy(&x, (const u8 *)s + ({self.threads(at).replace("TID", "t")}) * sizeof x, sizeof x); {own}[t] = (u32)x; }} '
+        self.device.append(f'{s}[TID] = {value}; if (T == 1) {s}[{count} - 1] = {value}; __syncthreads(); {own} = (u32)((const {get}_any *){s})[{at}]; __syncthreads();' + (f'((u16_any *){s})[TID * {size // 2}] += (u16){w}; {own} ^= (u32){s}[TID]; __syncthreads();' if add else '') + ' }')
+        self.host.append(f'{put} s[{count}]; memset(s, 0, sizeof s); EACH({mask}) {{ s[t] = {self.threads(value)}; if (T == 1) s[{count} - 1] = s[t]; }} EACH({mask}) {{ {get} x; memcpy(&x, (const u8 *)s + ({self.threads(at).replace("TID", "t")}) * sizeof x, sizeof x); {own}[t] = (u32)x; }} '
                          + (f'EACH({mask}) {{ s[t] = (s[t] & ~({put})0xffff) | (u16)(s[t] + {w}[t]); {own}[t] ^= (u32)s[t]; }}' if add else '') + ' }')
         self.assign(to, f'{to} * 3 + {own}', mask)
 
