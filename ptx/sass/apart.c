@@ -199,7 +199,7 @@ static void look(struct apart_walk *w, uint32_t k)
     for (;;) {
         l->here[k] = (s.apart || s.parted) && takes_lanes_here(l, k);
         step(w, &l->insns[k], &s);
-        if (sass_never_falls(&l->insns[k]) || ++k == l->n)
+        if (sass_never_falls(l, &l->insns[k]) || ++k == l->n)
             return;
         if (l->leader[k]) {
             reach(w, (int64_t)k * SASS_INSN_SIZE, &s);

@@ -178,11 +178,12 @@ static void find_leaders(struct sass_lift *l)
     }
 }
 
-bool sass_never_falls(const struct sass_insn *i)
+bool sass_never_falls(const struct sass_lift *l, const struct sass_insn *i)
 {
     bool always = !sass_guarded(i) && (i->opnd[SASS_S].kind == SASS_NONE || sass_is_true(&i->opnd[SASS_S]));
-    return always && (i->op == SASS_BRA || i->op == SASS_BRX || i->op == SASS_BRXU || i->op == SASS_EXIT || i->op == SASS_RET ||
-                      i->op == SASS_JMP);
+    return always && !sass_is_question(l, i) &&
+           (i->op == SASS_BRA || i->op == SASS_BRX || i->op == SASS_BRXU || i->op == SASS_EXIT || i->op == SASS_RET ||
+            i->op == SASS_JMP);
 }
 
 /* ---- Ends of blocks */

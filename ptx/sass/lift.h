@@ -297,8 +297,8 @@ bool sass_cmp_constant(unsigned cmp, bool *ret_value);
 /* ---- Control flow (flow.c) */
 bool sass_flow(struct sass_lift *l); /* makes all of the body; false with `again` set: sass_flow_again may */
 bool sass_flow_again(struct sass_lift *l);
-/* Control never goes on behind it. */
-bool sass_never_falls(const struct sass_insn *i);
+/* Control never goes on behind it.  Behind a question (BRA.DIV, BRA.CONV) it does. */
+bool sass_never_falls(const struct sass_lift *l, const struct sass_insn *i);
 /* Fills `here`. */
 void sass_find_apart(struct sass_lift *l);
 /* A branch of which some lanes may go one way and some another; any guarded instruction that only some may run. */

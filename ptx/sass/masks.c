@@ -191,7 +191,7 @@ static void walk_on(const struct sass_lift *l, struct next_walk *w, const struct
         walk_to(l, w, i->opnd[SASS_J].value);
     for (uint32_t t = 0; t < n; t++)
         walk_to(l, w, targets[t]);
-    if (sass_is_question(l, i) || !sass_never_falls(i))
+    if (!sass_never_falls(l, i))
         walk_to(l, w, (int64_t)i->offset + SASS_INSN_SIZE);
 }
 

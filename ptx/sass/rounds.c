@@ -42,7 +42,7 @@ static void ways_of(const struct sass_lift *l, const struct sass_insn *i, struct
         ret->own[ret->n++] = (uint32_t)i->opnd[SASS_J].value;
     if (jumps)
         ret->own[ret->n++] = called * SASS_INSN_SIZE;
-    if ((!sass_never_falls(i) && !(jumps && !sass_guarded(i))) || sass_is_question(l, i))
+    if (!sass_never_falls(l, i) && !(jumps && !sass_guarded(i)))
         ret->own[ret->n++] = i->offset + SASS_INSN_SIZE;
 }
 

@@ -151,7 +151,7 @@ static void look(struct step_walk *w, uint32_t k)
         point = stores_meet(l, &l->insns[k], point, &stores) || point;
         l->in_step[k] |= point;
         leave(w, &l->insns[k], state);
-        if (sass_never_falls(&l->insns[k]) || ++k == l->n)
+        if (sass_never_falls(l, &l->insns[k]) || ++k == l->n)
             return;
         if (l->leader[k]) {
             reach(w, (int64_t)k * SASS_INSN_SIZE, state | (l->insns[k - 1].op == SASS_CALL ? w->returned : 0));
