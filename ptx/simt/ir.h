@@ -215,8 +215,8 @@ struct simt_fn {
         int n;                          /* loads that asked */
         LLVMValueRef root[16];          /* each one's address ... */
         int64_t at[16];                 /* ... and how far from it */
-        LLVMBasicBlockRef turn;         /* the block last looked at: */
-        bool many;                      /* does it march in many places at once? */
+        LLVMBasicBlockRef counted;      /* the block last looked at: */
+        int64_t streams;                /* in how many places it goes through memory in rows */
         int loop, rounds;               /* the loop last looked at, and rounds that it asks ahead; 0: none yet */
     } ahead;                            /* see prefetch.c */
     LLVMValueRef scratch[6];            /* stack areas of 32 x 16 bytes */

@@ -167,20 +167,25 @@ static bool ask_next_round(struct simt_fn *f, LLVMValueRef access, int loop)
 
 /* ---- The next warps in turn */
 
-/* Is the block of a loop that marches, and in more places than a processor follows by itself?  Not with AVX-512, where that has
- * not been measured. */
+/* In how many places a block goes through memory in rows. */
+static int64_t streams_of(struct simt_fn *f, int block)
+{
+    LLVMBasicBlockRef bb = f->blocks[block].bb;
+    if (f->ahead.counted == bb)
+        return f->ahead.streams;
+    f->ahead.counted = bb;
+    f->ahead.streams = 0;
+    for (LLVMValueRef x = LLVMGetFirstInstruction(bb); x; x = LLVMGetNextInstruction(x))
+        f->ahead.streams += is_stream(f, x);
+    return f->ahead.streams;
+}
+
+/* Is the block of a loop that marches, and in more places than a processor follows by itself (a stencil of 7 points, unrolled by
+ * four, has 17)?  Not with AVX-512, where that has not been measured. */
 static bool many_streams(struct simt_fn *f, int block)
 {
-    int many = (int)simt_threshold(f->u, PTX_THRESHOLD_PREFETCH_PLACES); /* a stencil of 7 points, unrolled by four, has 17 */
-    LLVMBasicBlockRef bb = f->blocks[block].bb;
-    int n = 0;
-    if (f->ahead.turn == bb)
-        return f->ahead.many;
-    for (LLVMValueRef x = LLVMGetFirstInstruction(bb); x; x = LLVMGetNextInstruction(x))
-        n += is_stream(f, x);
-    f->ahead.turn = bb;
-    f->ahead.many = n >= many && !f->u->options->small_masks && simt_loop_marches(f, f->blocks[block].loop);
-    return f->ahead.many;
+    return !f->u->options->small_masks && streams_of(f, block) >= (int64_t)simt_threshold(f->u, PTX_THRESHOLD_PREFETCH_PLACES) &&
+           simt_loop_marches(f, f->blocks[block].loop);
 }
 
 /* Warps that follow each other have rows that do so, too: as many on, and not a round on, so that lines are still there when they
@@ -197,26 +202,13 @@ static void ask_next_warps(struct simt_fn *f, LLVMValueRef access, int block)
 
 /* ---- The next blocks in a row */
 
-/* Does straight code go through so many places that it is a stencil's? */
-static bool many_rows(struct simt_fn *f, int block)
-{
-    LLVMBasicBlockRef bb = f->blocks[block].bb;
-    int n = 0;
-    if (f->ahead.turn == bb)
-        return f->ahead.many;
-    for (LLVMValueRef x = LLVMGetFirstInstruction(bb); x; x = LLVMGetNextInstruction(x))
-        n += is_stream(f, x);
-    f->ahead.turn = bb;
-    f->ahead.many = n >= ROWS_OF_STENCIL;
-    return f->ahead.many;
-}
-
-/* Blocks whose warps are rows take turns warp by warp, each a row on from the one before: what a later one reads. */
+/* Blocks whose warps are rows take turns warp by warp, each a row on from the one before: what a later one reads, where straight
+ * code goes through so many places that it is a stencil's. */
 static bool ask_next_rows(struct simt_fn *f, LLVMValueRef access, int block)
 {
     struct simt *u = f->u;
     if (!u->options->ask_rows || !simt_takes_block_rows(u) || block < 0 || f->blocks[block].loop >= 0 || !is_stream(f, access) ||
-        !many_rows(f, block))
+        streams_of(f, block) < ROWS_OF_STENCIL)
         return false;
     int64_t row = (int64_t)LLVMStoreSizeOfType(u->in_layout, simt_access_type(access)) * u->lanes;
     int64_t ahead = simt_threshold(u, PTX_THRESHOLD_PREFETCH_ROWS) * row;
