@@ -14,8 +14,6 @@
 
 #define MAX_DEPTH 16u         /* of calls in each other */
 #define MAX_BLOCKS 400000u
-/* Instructions that code with functions that call themselves may become. */
-enum { ALWAYS_FINE = 30000, TIMES_FINE = 3 };
 
 /* ---- Growing arrays in the arena */
 
@@ -506,7 +504,7 @@ static void returns(struct sass_lift *l)
 
 static bool blocks(struct sass_lift *l)
 {
-    uint64_t fine = (uint64_t)l->n * TIMES_FINE, most = fine > ALWAYS_FINE ? fine : ALWAYS_FINE;
+    uint64_t most = sass_most_lifted(l);
     if (!GROW(l, contexts))
         return false;
     l->n_contexts = 1;

@@ -227,6 +227,12 @@ static void find_rings(struct sass_lift *l, const struct functions *g, const uin
 
 enum { ALWAYS_FINE = 30000, TIMES_FINE = 3, LARGEST = 1 << 24 };
 
+uint64_t sass_most_lifted(const struct sass_lift *l)
+{
+    uint64_t fine = (uint64_t)l->n * TIMES_FINE;
+    return fine > ALWAYS_FINE ? fine : ALWAYS_FINE;
+}
+
 /* Instructions that are lifted when functions that come to `least` of them, with what is lifted for their calls, are lifted once;
  * which are is left in `once`.  What calls such a function is lifted once, too, or called at one place alone: so the place behind
  * a call tells the call. */
@@ -251,8 +257,7 @@ static uint64_t lifted(struct functions *g, const uint32_t *order, uint64_t leas
 
 static void choose_once(struct sass_lift *l, struct functions *g, const uint32_t *order)
 {
-    uint64_t fine = (uint64_t)l->n * TIMES_FINE, least = LARGEST + 1;
-    fine = fine > ALWAYS_FINE ? fine : ALWAYS_FINE;
+    uint64_t fine = sass_most_lifted(l), least = LARGEST + 1;
     for (uint32_t f = 0; f < g->n; f++)
         for (uint32_t t = 0; t < g->n; t++)
             g->sites[t] += g->calls[f * g->n + t];

@@ -315,6 +315,7 @@ bool sass_called(const struct sass_lift *l, const struct sass_insn *i, uint32_t 
 bool sass_calls_register(const struct sass_insn *i);
 void sass_find_jumps(struct sass_lift *l); /* fills `no_return` */
 bool sass_find_once(struct sass_lift *l);  /* fills `once` and `ring`; false: there are too many functions */
+uint64_t sass_most_lifted(const struct sass_lift *l); /* instructions that code may become with contexts for its calls */
 
 /* ---- Member masks (masks.c) */
 
