@@ -243,6 +243,11 @@ static void depth_compare(struct sampler *s, LLVMValueRef words[4])
     }
 }
 
+static LLVMValueRef weight_real(struct ptx_lower *l, LLVMValueRef weight)
+{
+    return b_fmul(l, b_uitofp(l, weight, l->f32), real(l, 1.0 / 256));
+}
+
 /* What the low or the high side of a dimension gets of a weight.  A half is rounded up, but down where `down` is given and true:
  * elements across get of the rows what is left of each other. */
 static LLVMValueRef weight_part(struct ptx_lower *l, LLVMValueRef weight, LLVMValueRef fraction, LLVMValueRef high,
@@ -367,7 +372,7 @@ static void sample_level(struct sampler *s, LLVMValueRef index, LLVMValueRef sli
     }
     struct loop loop = loop_begin(l);
     LLVMValueRef words[4], weight = way->cube ? weight_at_corner(s, p, loop.k, level.size[0]) : weight_of(s, p, loop.k);
-    weight = b_fmul(l, b_uitofp(l, weight, l->f32), real(l, 1.0 / 256));
+    weight = weight_real(l, weight);
     tap(s, &level, p, slice, loop.k, words);
     for (unsigned i = 0; i < 4; i++)
         ret_words[i] = way->mode == PTX_TEX_GATHER ? b_select(l, gather_is(l, loop.k, i), words[way->component], loop.acc[i])
@@ -474,7 +479,7 @@ static void sample_mipmap(struct sampler *s, LLVMValueRef lod, LLVMValueRef slic
     LLVMValueRef words[4], high = b_ne(l, loop.k, b_i32(l, 0)), all = b_i32(l, 256);
     s->weight = b_select(l, two, b_select(l, high, fraction, b_sub(l, all, fraction)), all);
     sample_level(s, b_add(l, b_select(l, linear, low, nearest), loop.k), slice, words);
-    LLVMValueRef weight = b_fmul(l, b_uitofp(l, s->weight, l->f32), real(l, 1.0 / 256));
+    LLVMValueRef weight = weight_real(l, s->weight);
     if (s->linear)
         weight = b_select(l, s->linear, real(l, 1), weight); /* a level's elements had their parts of it */
     for (unsigned i = 0; i < 4; i++)
