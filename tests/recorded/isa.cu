@@ -376,6 +376,16 @@ template <class Texel> static void formats(const char *name, cudaTextureReadMode
     cudaFreeArray(array);
 }
 
+static void copy_in(cudaArray_t array, const std::vector<float> &v, cudaExtent extent)
+{
+    cudaMemcpy3DParms copy = {};
+    copy.srcPtr = make_cudaPitchedPtr((void *)v.data(), extent.width * sizeof(float), extent.width, extent.height);
+    copy.dstArray = array;
+    copy.extent = extent;
+    copy.kind = cudaMemcpyHostToDevice;
+    cudaMemcpy3D(&copy);
+}
+
 static void volumes()
 {
     std::vector<float> v = texels(5 * 4 * 3);
@@ -383,12 +393,7 @@ static void volumes()
     cudaChannelFormatDesc f = cudaCreateChannelDesc<float>();
     cudaExtent extent = make_cudaExtent(5, 4, 3);
     cudaMalloc3DArray(&array, &f, extent);
-    cudaMemcpy3DParms copy = {};
-    copy.srcPtr = make_cudaPitchedPtr(v.data(), 20, 5, 4);
-    copy.dstArray = array;
-    copy.extent = extent;
-    copy.kind = cudaMemcpyHostToDevice;
-    cudaMemcpy3D(&copy);
+    copy_in(array, v, extent);
     cudaTextureObject_t tex = texture(array, cudaAddressModeMirror, cudaFilterModeLinear, true);
     asked("tex.3d.f32 5 x 4 x 3 mirror linear", [=] __device__(unsigned t) -> uint64_t {
         return __float_as_uint(tex3D<float>(tex, place(t, 0), place(t, 1), place(t, 2)));
@@ -399,10 +404,7 @@ static void volumes()
     std::vector<float> w = texels(4 * 4 * 6);
     extent = make_cudaExtent(4, 4, 6);
     cudaMalloc3DArray(&array, &f, extent, cudaArrayCubemap);
-    copy.srcPtr = make_cudaPitchedPtr(w.data(), 16, 4, 4);
-    copy.dstArray = array;
-    copy.extent = extent;
-    cudaMemcpy3D(&copy);
+    copy_in(array, w, extent);
     for (unsigned seamless = 0; seamless < 2; seamless++) {
         tex = texture(array, cudaAddressModeClamp, cudaFilterModeLinear, true, cudaReadModeElementType, false, seamless);
         asked(seamless ? "tex.cube.f32 linear seamless" : "tex.cube.f32 linear", [=] __device__(unsigned t) -> uint64_t {
@@ -537,12 +539,7 @@ static void more_levels()
         std::vector<float> v(n * n * n, (float)l);
         cudaArray_t level;
         cudaGetMipmappedArrayLevel(&level, mips, l);
-        cudaMemcpy3DParms copy = {};
-        copy.srcPtr = make_cudaPitchedPtr(v.data(), n * 4, n, n);
-        copy.dstArray = level;
-        copy.extent = make_cudaExtent(n, n, n);
-        copy.kind = cudaMemcpyHostToDevice;
-        cudaMemcpy3D(&copy);
+        copy_in(level, v, make_cudaExtent(n, n, n));
     }
     cudaResourceDesc res = {};
     cudaTextureDesc desc = {};
@@ -605,12 +602,7 @@ static void layers()
     cudaChannelFormatDesc f = cudaCreateChannelDesc<float>();
     cudaExtent extent = make_cudaExtent(6, 5, 3);
     cudaMalloc3DArray(&array, &f, extent, cudaArrayLayered);
-    cudaMemcpy3DParms copy = {};
-    copy.srcPtr = make_cudaPitchedPtr(v.data(), 24, 6, 5);
-    copy.dstArray = array;
-    copy.extent = extent;
-    copy.kind = cudaMemcpyHostToDevice;
-    cudaMemcpy3D(&copy);
+    copy_in(array, v, extent);
     cudaTextureObject_t tex = texture(array, cudaAddressModeWrap, cudaFilterModeLinear, true);
     asked("tex.a2d.f32 6 x 5 x 3 wrap linear, layers beyond", [=] __device__(unsigned t) -> uint64_t {
         return __float_as_uint(tex2DLayered<float>(tex, place(t, 0), place(t, 1), (int)(t % 6) - 1));
