@@ -17,6 +17,7 @@ int cudaSetDevice(int device);
 int cudaMemcpy(void *dst, const void *src, size_t size, int kind);
 int cudaMemcpyAsync(void *dst, const void *src, size_t size, int kind, cudaStream_t stream);
 int cudaMemset(void *ptr, int value, size_t size);
+int cudaDeviceSynchronize(void);
 int cudaMemsetAsync(void *ptr, int value, size_t size, cudaStream_t stream);
 int cudaStreamCreateWithFlags(cudaStream_t *stream, unsigned flags);
 int cudaStreamSynchronize(cudaStream_t stream);
@@ -136,6 +137,7 @@ static void fill(size_t t, size_t n)
         put(types[t].type, host, i, element(rank, i, types[t].is_signed));
     cudaMemcpy(in, host, n * (size_t)types[t].size, DEFAULT);
     cudaMemset(out, 0x55, n * (size_t)types[t].size);
+    cudaDeviceSynchronize(); /* the stream does not wait for the default one, where memory is set later than the call returns */
     free(host);
 }
 
