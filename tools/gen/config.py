@@ -6,18 +6,15 @@
 import re
 import sys
 
-SETTINGS = ('<!-- settings: made by tools/gen/config.py -->\n', '<!-- end of settings -->\n')
-QUIRKS = ('<!-- quirks: made by tools/gen/config.py -->\n', '<!-- end of quirks -->\n')
-STRING = re.compile(r'"((?:[^"\\]|\\.)*)"')
+import page
+
+SETTINGS, QUIRKS = page.marks('settings', 'config.py'), page.marks('quirks', 'config.py')
 
 
 def rows(path, macro, count):
-    """The strings of each row, `count` of them; one may be several strings in a row."""
-    with open(path, encoding='utf-8') as f:
-        text = re.sub(r'/\*.*?\*/', '', f.read(), flags=re.S)
-    for piece in re.split(rf'^{macro}\(', text, flags=re.M)[1:]:
-        joined = re.sub(r'"\s*\n\s*"', '', piece)
-        fields = STRING.findall(joined)
+    """The strings of each row, `count` of them."""
+    for piece in re.split(rf'^{macro}\(', page.table(path), flags=re.M)[1:]:
+        fields = page.strings(piece)
         if len(fields) != count:
             sys.exit(f'{path}: the row of {fields[0]} has {len(fields)} strings, not {count}')
         yield fields
@@ -36,25 +33,13 @@ def quirks(path):
     return '\n'.join(lines).replace('\\"', '"') + '\n'
 
 
-def replaced(path, text, marks, table):
-    head, begin, rest = text.partition(marks[0])
-    _, end, tail = rest.partition(marks[1])
-    if not begin or not end:
-        sys.exit(f'{path}: no marks for a table')
-    return head + begin + '\n' + table + '\n' + end + tail
-
-
 def main(argv):
     if len(argv) not in (4, 5) or argv[4:] not in ([], ['--check']):
         sys.exit(__doc__)
-    page = argv[3]
-    with open(page, encoding='utf-8') as f:
-        text = f.read()
-    wanted = replaced(page, replaced(page, text, SETTINGS, settings(argv[1])), QUIRKS, quirks(argv[2]))
-    if argv[4:]:
-        sys.exit(0 if text == wanted else f'{page} is not what the tables say: run tools/gen/config.py')
-    with open(page, 'w', encoding='utf-8') as f:
-        f.write(wanted)
+    parts = [(SETTINGS, f'\n{settings(argv[1])}\n'), (QUIRKS, f'\n{quirks(argv[2])}\n')]
+    if not page.update(argv[3], parts, bool(argv[4:])) and argv[4:]:
+        sys.exit(f'{argv[3]} is not what the tables say: run tools/gen/config.py')
 
 
-main(sys.argv)
+if __name__ == '__main__':
+    main(sys.argv)

@@ -50,6 +50,7 @@ import re
 import sys
 
 import api
+import page
 
 OTHER = 'other'
 STRUCT_KINDS = {'handle': 'p', 'struct': 'S', 'u64': 'U', 'u32': 'u'}
@@ -315,10 +316,7 @@ def write_coverage(table, out):
                                            f.status + (': ' + f.why if f.why else '')))
 
 
-SHARES, SHARES_END = '<!-- shares: made by tools/gen/lib.py -->\n', '<!-- end of shares -->\n'
-
-
-def write_shares(folder, page, check):
+def write_shares(folder, page_path, check):
     """The page with its table made anew; whether that changed nothing."""
     rows = ['| library | functions | there | with limits | refused by name |', '|---|---|---|---|---|']
     for path in table_paths(folder):
@@ -326,15 +324,7 @@ def write_shares(folder, page, check):
         n = {s: sum(f.status == s for f in table.functions) for s in ('full', 'partial', 'stub')}
         files = sorted({name.split('/')[-1] for name, _ in table.libraries.values()}, key=lambda n: [len(n), n])
         rows.append('| %s | %d | %d | %d | %d |' % (', '.join(files), len(table.functions), n['full'], n['partial'], n['stub']))
-    with open(page, encoding='utf-8') as f:
-        text = f.read()
-    head, _, rest = text.partition(SHARES)
-    tail = rest.partition(SHARES_END)[2]
-    new = head + SHARES + '\n'.join(rows) + '\n' + SHARES_END + tail
-    if not check:
-        with open(page, 'w', encoding='utf-8') as f:
-            f.write(new)
-    return rest and new == text
+    return page.update(page_path, [(page.marks('shares', 'lib.py'), '\n'.join(rows) + '\n')], check)
 
 
 def table_paths(folder):

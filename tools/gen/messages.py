@@ -7,18 +7,16 @@ import re
 import sys
 import textwrap
 
-BEGIN, END = '<!-- messages: made by tools/gen/messages.py -->\n', '<!-- end of messages -->\n'
-STRING = re.compile(r'"((?:[^"\\]|\\.)*)"')
+import page
+
 ROW = re.compile(r'\s*(\w+), (\d{4}), (ERR|FIXME|WARN|INFO),\s')
 CONVERSION = re.compile(r'(?:%[-+ #0-9.*lhzjt]*[a-zA-Z])+')
 
 
 def rows(path):
     """('title', text) and (name, number, level, text, meaning, remedy), in the table's order; a field may be several strings."""
-    with open(path, encoding='utf-8') as f:
-        text = re.sub(r'/\*.*?\*/', '', f.read(), flags=re.S)
-    for kind, piece in re.findall(r'^AW_(MESSAGES?)\((.*?)\)\n(?=AW_|\Z)', text, flags=re.M | re.S):
-        fields = [f.replace('\\"', '"').replace('\\\\', '\\') for f in STRING.findall(re.sub(r'"\s*\n\s*"', '', piece))]
+    for kind, piece in re.findall(r'^AW_(MESSAGES?)\((.*?)\)\n(?=AW_|\Z)', page.table(path), flags=re.M | re.S):
+        fields = [f.replace('\\"', '"').replace('\\\\', '\\') for f in page.strings(piece)]
         head = ROW.match(piece)
         if kind == 'MESSAGES' and len(fields) == 1:
             yield 'title', fields[0]
@@ -52,17 +50,9 @@ def entries(path):
 def main(argv):
     if len(argv) not in (3, 4) or argv[3:] not in ([], ['--check']):
         sys.exit(__doc__)
-    with open(argv[2], encoding='utf-8') as f:
-        text = f.read()
-    head, begin, rest = text.partition(BEGIN)
-    _, end, tail = rest.partition(END)
-    if not begin or not end:
-        sys.exit(f'{argv[2]}: no marks for the entries')
-    wanted = head + BEGIN + '\n' + entries(argv[1]) + '\n' + END + tail
-    if argv[3:]:
-        sys.exit(0 if text == wanted else f'{argv[2]} is not what the table says: run tools/gen/messages.py')
-    with open(argv[2], 'w', encoding='utf-8') as f:
-        f.write(wanted)
+    parts = [(page.marks('messages', 'messages.py'), f'\n{entries(argv[1])}\n')]
+    if not page.update(argv[2], parts, bool(argv[3:])) and argv[3:]:
+        sys.exit(f'{argv[2]} is not what the table says: run tools/gen/messages.py')
 
 
 if __name__ == '__main__':

@@ -8,9 +8,10 @@ import os
 import re
 import sys
 
+import page
+
 FIELDS = ('id', 'name', 'stage', 'on', 'how', 'may', 'needs', 'changes', 'what', 'test')
 WAY_FIELDS = ('name', 'load', 'store', 'update', 'pass', 'what')
-BEGIN, END = '<!-- passes: made by tools/gen/passes.py -->\n', '<!-- end of passes -->\n'
 STAGES = {'LANE': 'What one lane does', 'STRUCTURE': 'Its control flow', 'VECTOR': 'One warp as vectors',
           'MACHINE': 'What a processor or a card is good at'}
 
@@ -36,8 +37,7 @@ def split(text):
 
 def table(path, macro, names):
     """The rows of a .def file, {field: text}."""
-    text = re.sub(r'/\*.*?\*/', '', open(path, encoding='utf-8').read(), flags=re.S)
-    for piece in re.split(rf'^{macro}\(', text, flags=re.M)[1:]:
+    for piece in re.split(rf'^{macro}\(', page.table(path), flags=re.M)[1:]:
         fields = split(piece.rstrip()[:-1])
         if len(fields) != len(names):
             sys.exit(f'{path}: the row of {fields[0]} has {len(fields)} fields, not {len(names)}')
@@ -76,28 +76,21 @@ def markdown(all_rows, ways):
     return out + '\n'
 
 
-def page(path, all_rows, ways):
-    text = open(path, encoding='utf-8').read()
-    begin, end = text.index(BEGIN) + len(BEGIN), text.index(END)
-    return text, text[:begin] + markdown(all_rows, ways) + text[end:]
-
-
 def main(argv):
     if len(argv) not in (3, 4):
         sys.exit(__doc__)
     all_rows = rows(argv[1])
     ways = list(table(os.path.join(os.path.dirname(argv[1]), '../simt/emit/access_way.def'), 'AW_ACCESS', WAY_FIELDS))
-    old, new = page(argv[2], all_rows, ways)
+    same = page.update(argv[2], [(page.marks('passes', 'passes.py'), markdown(all_rows, ways))], len(argv) == 4)
     if len(argv) == 3:
-        open(argv[2], 'w', encoding='utf-8').write(new)
         return 0
     golden = os.path.join(os.path.dirname(argv[1]), '../../tests/ptx/lower')
     missing = [r['name'] for r in all_rows if not os.path.exists(os.path.join(golden, r['test'] + '.ptx'))]
     for name in missing:
         print(f'pass {name} names no golden test of tests/ptx/lower')
-    if old != new:
+    if not same:
         print(f'{argv[2]} is not what the table says: run tools/gen/passes.py')
-    return 1 if missing or old != new else 0
+    return 1 if missing or not same else 0
 
 
 if __name__ == '__main__':
