@@ -80,11 +80,12 @@ static int create(int dev, size_t size, bool shared, struct aw_vmm **ret_memory)
     m->size = size;
     m->fd = memfd_create("anywarp", MFD_CLOEXEC | MFD_ALLOW_SEALING);
     if (m->fd < 0 || ftruncate(m->fd, (off_t)size) != 0 || fcntl(m->fd, F_ADD_SEALS, SEALS) != 0) {
+        int status = errno == ENOMEM || errno == ENOSPC ? AW_ERR_OUT_OF_MEMORY : AW_ERR_OS;
         if (m->fd >= 0)
             close(m->fd);
         aw_host_memory_give(size);
         free(m);
-        return errno == ENOMEM || errno == ENOSPC ? AW_ERR_OUT_OF_MEMORY : AW_ERR_OS;
+        return status;
     }
     *ret_memory = m;
     return AW_OK;
