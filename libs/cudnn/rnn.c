@@ -421,6 +421,8 @@ cudnnStatus_t awcudnn_cudnnRNNBackwardData_v8(cudnnHandle_t handle, cudnnRNNDesc
     cudnnStatus_t status = call_begin(d, x_desc, y_desc, h_desc, lstm ? c_desc : NULL, weight_size, true, reserve_size, &c);
     if (status != CUDNN_STATUS_SUCCESS)
         return status;
+    c.r.fill = x_desc->fill;
+    c.r.fills = x_desc->fills;
     return RUN(handle, aw_dnn_rnn_backward_data, &c, { &c.x, dx, AW_LIB_OUT }, { 0 }, { &c.y, dy, AW_LIB_IN },
                { &c.state, hx, AW_LIB_IN }, { &c.state, dhy, AW_LIB_IN }, { &c.state, dhx, AW_LIB_OUT },
                { lstm ? &c.cell : NULL, cx, AW_LIB_IN }, { lstm ? &c.cell : NULL, dcy, AW_LIB_IN },

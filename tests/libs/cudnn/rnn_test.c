@@ -6,6 +6,7 @@
 static cudnnHandle_t handle;
 
 enum { MOST = 4096 };
+#define FILL 0.5 /* behind the ends of sequences */
 
 struct net {
     int cell, bias, dirs, layers, input, hidden, out, steps, batch, gates, layout, clip;
@@ -32,6 +33,12 @@ static double gate(const struct net *n, const double *w, int pseudo, int id, int
     return sum;
 }
 
+/* A cell where it is used, as cuDNN has it: the bounds are floats, and what is kept is not clipped. */
+static double clipped(const struct net *n, double c)
+{
+    return n->clip ? fmin(0.5f, fmax(-0.4f, c)) : c;
+}
+
 /* y: steps x batch x (dirs out). */
 static void plain(const struct net *n, const struct data *in, struct data *out)
 {
@@ -56,10 +63,8 @@ static void plain(const struct net *n, const struct data *in, struct data *out)
                             r[k] = gate(n, in->w, p, g + k, i, h, n->out, 1);
                         }
                         if (n->cell == CUDNN_LSTM) {
-                            c[i] = sigmoid(v[1] + r[1]) * c[i] + sigmoid(v[0] + r[0]) * tanh(v[2] + r[2]);
-                            if (n->clip)
-                                c[i] = fmin(0.5, fmax(-0.4, c[i]));
-                            inner[i] = sigmoid(v[3] + r[3]) * tanh(c[i]);
+                            c[i] = sigmoid(v[1] + r[1]) * clipped(n, c[i]) + sigmoid(v[0] + r[0]) * tanh(v[2] + r[2]);
+                            inner[i] = sigmoid(v[3] + r[3]) * tanh(clipped(n, c[i]));
                         } else if (n->cell == CUDNN_GRU) {
                             double z = sigmoid(v[1] + r[1]);
                             inner[i] = (1 - z) * tanh(v[2] + sigmoid(v[0] + r[0]) * r[2]) + z * h[i];
@@ -132,17 +137,18 @@ static void compare(const void *device, const double *want, long n, int type, co
 {
     char *host = malloc((size_t)n * size_of(type) + 8);
     double worst = 0, scale = 1;
+    long at = 0;
     cudaMemcpy(host, device, (size_t)n * size_of(type), 2);
     for (long i = 0; i < n; i++) {
         double off = fabs(get(type, host, i) - want[i]);
-        worst = off <= worst ? worst : off;
+        if (!(off <= worst)) worst = off, at = i;
         scale = fmax(scale, fabs(want[i]));
     }
     check(worst <= (type == CUDNN_DATA_DOUBLE  ? 1e-9
                     : type == CUDNN_DATA_FLOAT ? 1e-5
                                                : 1e-2) *
                        scale,
-          "%s: %s is off by %g of %g", what, of, worst, scale);
+          "%s: %s is off by %g of %g: [%ld] is %g", what, of, worst, scale, at, get(type, host, at));
     free(host);
 }
 
@@ -194,19 +200,22 @@ static void compare_gradient(const void *device, const double *want, long n, int
 {
     char *host = malloc((size_t)n * size_of(type) + 8);
     double worst = 0, scale = 1;
+    long at = 0;
     cudaMemcpy(host, device, (size_t)n * size_of(type), 2);
     for (long i = 0; i < n; i++) {
         double off = fabs(get(type, host, i) - want[i]);
-        worst = off <= worst ? worst : off;
+        if (!(off <= worst)) worst = off, at = i;
         scale = fmax(scale, fabs(want[i]));
     }
-    check(worst <= (type == CUDNN_DATA_DOUBLE ? 1e-6 : 1e-4) * scale, "%s: %s is off by %g of %g", what, of, worst, scale);
+    check(worst <= (type == CUDNN_DATA_DOUBLE ? 1e-6 : 1e-4) * scale, "%s: %s is off by %g of %g: [%ld] is %g", what, of, worst,
+          scale, at, get(type, host, at));
     free(host);
 }
 
 static void gradients(struct net *n, struct data *in, cudnnRNNDescriptor_t rnn, cudnnRNNDataDescriptor_t xd,
                       cudnnRNNDataDescriptor_t yd, cudnnTensorDescriptor_t hd, cudnnTensorDescriptor_t cd, void *w, size_t wsize,
-                      void *x, void *y, void *hx, void *cx, void *reserve, size_t rsize, int type, const char *what)
+                      void *x, void *y, void *hx, void *cx, size_t work, void *space, void *reserve, size_t rsize, int type,
+                      const char *what)
 {
     static struct data weight, want;
     long ny = (long)n->steps * n->batch * n->dirs * n->out, nx = (long)n->steps * n->batch * n->input,
@@ -223,15 +232,17 @@ static void gradients(struct net *n, struct data *in, cudnnRNNDescriptor_t rnn, 
     static double old[MOST], dwant[MOST];
     memcpy(old, want.w, sizeof old);
     (void)ny;
-    int status = cudnnRNNBackwardData_v8(handle, rnn, NULL, yd, y, dy, xd, dx, hd, hx, dhy, dhx, cd, cx, dcy, dcx, wsize, w, 0,
-                                         NULL, rsize, reserve);
+    int status = cudnnRNNBackwardData_v8(handle, rnn, NULL, yd, y, dy, xd, dx, hd, hx, dhy, dhx, cd, cx, dcy, dcx, wsize, w,
+                                         work, space, rsize, reserve);
     check(status == 0, "%s: data's gradient: status %d", what, status);
-    status = cudnnRNNBackwardWeights_v8(handle, rnn, CUDNN_WGRAD_MODE_ADD, NULL, xd, x, hd, hx, yd, y, wsize, dw, 0, NULL, rsize,
-                                        reserve);
+    status = cudnnRNNBackwardWeights_v8(handle, rnn, CUDNN_WGRAD_MODE_ADD, NULL, xd, x, hd, hx, yd, y, wsize, dw, work,
+                                        space, rsize, reserve);
     check(status == 0, "%s: weights' gradient: status %d", what, status);
     cudaDeviceSynchronize();
     differences(n, in, &weight, in->x, nx, want.x);
-    double *rows = calloc((size_t)(rows_of(n) * n->input), sizeof *rows);
+    double *rows = malloc((size_t)(rows_of(n) * n->input) * sizeof *rows);
+    for (long i = 0; i < rows_of(n) * n->input; i++)
+        rows[i] = FILL;
     for (int t = 0; t < n->steps; t++)
         for (int b = 0; b < n->batch; b++)
             if (t < n->lengths[b])
@@ -260,7 +271,8 @@ static void places(struct net *n, cudnnRNNDescriptor_t rnn, int type, size_t siz
     cudnnTensorDescriptor_t m, b;
     long covered = 0;
     n->weights = (long)(size / size_of(type));
-    char *seen = calloc((size_t)n->weights + 1, 1);
+    char *seen = calloc((size_t)n->weights + 1, 1), *base;
+    cudaMalloc((void **)&base, size + 8);
     cudnnCreateTensorDescriptor(&m);
     cudnnCreateTensorDescriptor(&b);
     for (int p = 0; p < n->layers * n->dirs; p++)
@@ -268,11 +280,11 @@ static void places(struct net *n, cudnnRNNDescriptor_t rnn, int type, size_t siz
             void *at[2];
             int dims[2], dim[2][3], stride[3];
             cudnnDataType_t t;
-            check(cudnnGetRNNWeightParams(handle, rnn, p, 0, NULL, id, m, &at[0], b, &at[1]) == 0, "%s: place %d %d", what, p,
+            check(cudnnGetRNNWeightParams(handle, rnn, p, size, base, id, m, &at[0], b, &at[1]) == 0, "%s: place %d %d", what, p,
                   id);
             void *alone = NULL; /* either may be asked for without the other */
-            check(cudnnGetRNNWeightParams(handle, rnn, p, 0, NULL, id, m, &alone, NULL, NULL) == 0 && alone == at[0] &&
-                      cudnnGetRNNWeightParams(handle, rnn, p, 0, NULL, id, NULL, NULL, b, &alone) == 0 && alone == at[1],
+            check(cudnnGetRNNWeightParams(handle, rnn, p, size, base, id, m, &alone, NULL, NULL) == 0 && alone == at[0] &&
+                      cudnnGetRNNWeightParams(handle, rnn, p, size, base, id, NULL, NULL, b, &alone) == 0 && alone == at[1],
                   "%s: place %d %d alone", what, p, id);
             cudnnGetTensorNdDescriptor(m, 3, &t, &dims[0], dim[0], stride);
             cudnnGetTensorNdDescriptor(b, 3, &t, &dims[1], dim[1], stride);
@@ -281,7 +293,7 @@ static void places(struct net *n, cudnnRNNDescriptor_t rnn, int type, size_t siz
                 int none = dims[k] == 0 || (k && (n->bias == CUDNN_RNN_NO_BIAS || id == 2 * n->gates ||
                                                   (n->bias == CUDNN_RNN_SINGLE_INP_BIAS && id >= n->gates)));
                 check(none == (dims[k] == 0), "%s: part %d of gate %d", what, k, id);
-                *place = dims[k] ? (long)((size_t)at[k] / size_of(type)) : -1;
+                *place = dims[k] ? ((char *)at[k] - base) / (long)size_of(type) : -1;
                 for (long i = 0; dims[k] && i < (long)dim[k][1] * dim[k][2]; i++, covered++)
                     check(*place + i < n->weights && !seen[*place + i]++, "%s: weights overlap at %ld", what, *place + i);
             }
@@ -289,6 +301,7 @@ static void places(struct net *n, cudnnRNNDescriptor_t rnn, int type, size_t siz
     check(covered == n->weights, "%s: %ld of %ld weights have a place", what, covered, n->weights);
     cudnnDestroyTensorDescriptor(m);
     cudnnDestroyTensorDescriptor(b);
+    cudaFree(base);
     free(seen);
 }
 
@@ -300,7 +313,7 @@ static void network(struct net n, int type, int training)
     cudnnRNNDataDescriptor_t xd, yd;
     cudnnTensorDescriptor_t hd, cd;
     size_t wsize, work, rsize;
-    double fill = 0.5;
+    double fill = FILL;
     char filler[8];
     put(type, filler, 0, fill);
     n.gates = n.cell == CUDNN_LSTM ? 4 : n.cell == CUDNN_GRU ? 3 : 1;
@@ -336,10 +349,11 @@ static void network(struct net n, int type, int training)
     void *x = upload_rows(&n, in.x, n.input, type), *w = upload(in.w, n.weights, type), *hx = upload(in.hx, pseudo * n.out, type);
     void *cx = upload(in.cx, pseudo * n.hidden, type), *hy = upload(in.y, pseudo * n.out, type),
          *cy = upload(in.y, pseudo * n.hidden, type);
-    void *y = upload(in.y, (long)n.steps * n.batch * n.dirs * n.out, type), *reserve = NULL;
+    void *y = upload(in.y, (long)n.steps * n.batch * n.dirs * n.out, type), *reserve = NULL, *space = NULL;
     cudaMalloc(&reserve, rsize + 8);
+    cudaMalloc(&space, work + 8);
     int status = cudnnRNNForward(handle, rnn, training ? CUDNN_FWD_MODE_TRAINING : CUDNN_FWD_MODE_INFERENCE, NULL, xd, x, yd, y,
-                                 hd, hx, hy, cd, cx, cy, wsize, w, 0, NULL, rsize, training ? reserve : NULL);
+                                 hd, hx, hy, cd, cx, cy, wsize, w, work, space, rsize, training ? reserve : NULL);
     check(status == 0, "%s: forward: status %d", what, status);
     cudaDeviceSynchronize();
     plain(&n, &in, &out);
@@ -348,8 +362,9 @@ static void network(struct net n, int type, int training)
     if (n.cell == CUDNN_LSTM)
         compare(cy, out.cy, pseudo * n.hidden, type, what, "cy");
     if (training)
-        gradients(&n, &in, rnn, xd, yd, hd, cd, w, wsize, x, y, hx, cx, reserve, rsize, type, what);
-    cudaFree(x), cudaFree(w), cudaFree(hx), cudaFree(cx), cudaFree(hy), cudaFree(cy), cudaFree(y), cudaFree(reserve);
+        gradients(&n, &in, rnn, xd, yd, hd, cd, w, wsize, x, y, hx, cx, work, space, reserve, rsize, type, what);
+    cudaFree(x), cudaFree(w), cudaFree(hx), cudaFree(cx), cudaFree(hy), cudaFree(cy), cudaFree(y), cudaFree(reserve),
+        cudaFree(space);
     cudnnDestroyRNNDescriptor(rnn);
     cudnnDestroyRNNDataDescriptor(xd);
     cudnnDestroyRNNDataDescriptor(yd);
