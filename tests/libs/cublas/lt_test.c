@@ -737,8 +737,6 @@ int main(int argc, char **argv)
     quick = argc > 1 && !strcmp(argv[1], "quick");
     if (cublasLtCreate(&handle))
         return 2;
-    attributes();
-    algorithms();
     shapes();
     epilogues();
     modes();
@@ -748,6 +746,8 @@ int main(int argc, char **argv)
     pointers();
     threads();
     leaks();
+    algorithms();
+    attributes();
     cublasLtDestroy(handle);
     return test_end("lt");
 }

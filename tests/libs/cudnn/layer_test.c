@@ -4,6 +4,8 @@
 #include "check.h"
 
 static cudnnHandle_t handle;
+static void *room; /* on the device, for functions that want workspace */
+enum { ROOM = 1 << 26 };
 
 /* ---- Convolution */
 
@@ -87,12 +89,12 @@ static void convolution(const struct geometry *g, int type, int layout, double a
         struct tensor *out = kind == 0 ? &r : kind == 1 ? &x : &w;
         struct sums s = { x.want, w.want, r.want, calloc((size_t)out->count, sizeof(double)) };
         each_tap(g, y, kind == 0 ? tap_y : kind == 1 ? tap_x : tap_w, &s);
-        int status = kind == 0   ? cudnnConvolutionForward(handle, a, x.desc, x.device, filter, w.device, conv, 1, NULL, 0, b,
+        int status = kind == 0   ? cudnnConvolutionForward(handle, a, x.desc, x.device, filter, w.device, conv, 1, room, ROOM, b,
                                                            r.desc, r.device)
-                     : kind == 1 ? cudnnConvolutionBackwardData(handle, a, filter, w.device, r.desc, r.device, conv, 1, NULL, 0,
-                                                                b, x.desc, x.device)
-                                 : cudnnConvolutionBackwardFilter(handle, a, x.desc, x.device, r.desc, r.device, conv, 1, NULL, 0,
-                                                                  b, filter, w.device);
+                     : kind == 1 ? cudnnConvolutionBackwardData(handle, a, filter, w.device, r.desc, r.device, conv, 1, room,
+                                                                ROOM, b, x.desc, x.device)
+                                 : cudnnConvolutionBackwardFilter(handle, a, x.desc, x.device, r.desc, r.device, conv, 1, room,
+                                                                  ROOM, b, filter, w.device);
         check(status == 0, "%s: direction %d: status %d", what, kind, status);
         blend(out, s.out, alpha, beta);
         char all[200];
@@ -156,7 +158,7 @@ static void bytes(void)
     cudnnSetConvolution2dDescriptor(conv, 0, 0, 1, 1, 1, 1, CUDNN_CROSS_CORRELATION, CUDNN_DATA_INT32);
     cudaMalloc(&at[0], C), cudaMalloc(&at[1], C), cudaMalloc(&at[2], 4);
     cudaMemcpy(at[0], x, C, 1), cudaMemcpy(at[1], w, C, 1);
-    check(cudnnConvolutionForward(handle, &one, xd, at[0], filter, at[1], conv, 1, NULL, 0, &zero, yd, at[2]) == 0, "bytes");
+    check(cudnnConvolutionForward(handle, &one, xd, at[0], filter, at[1], conv, 1, room, ROOM, &zero, yd, at[2]) == 0, "bytes");
     cudaMemcpy(&y, at[2], 4, 2);
     check(y == 1200 * 127 * 127 + 1, "bytes: %d, not %d", y, 1200 * 127 * 127 + 1);
     for (int i = 0; i < 3; i++)
@@ -184,8 +186,8 @@ static void bias_activation(void)
     struct sums s = { x.want, w.want, NULL, calloc((size_t)r.count, sizeof(double)) };
     each_tap(&g, y, tap_y, &s);
     float one = 0.5f, two = 3;
-    int status = cudnnConvolutionBiasActivationForward(handle, &one, x.desc, x.device, filter, w.device, conv, 0, NULL, 0, &two,
-                                                       z.desc, z.device, bias.desc, bias.device, relu, r.desc, r.device);
+    int status = cudnnConvolutionBiasActivationForward(handle, &one, x.desc, x.device, filter, w.device, conv, 0, room, ROOM,
+                                                       &two, z.desc, z.device, bias.desc, bias.device, relu, r.desc, r.device);
     check(status == 0, "bias and activation: status %d", status);
     for (long i = 0; i < r.count; i++)
         r.want[i] = fmax(0, 0.5 * s.out[i] + 3 * z.want[i] + bias.want[i / 30 % 4]);
@@ -385,7 +387,7 @@ static void reduction(int op, unsigned over)
     int *where = calloc((size_t)y.count, sizeof *where), *got = calloc((size_t)y.count, sizeof *got);
     void *indices, *space;
     cudnnReduceTensorDescriptor_t r;
-    size_t size = 0;
+    size_t size = 0, index_size = 0;
     int extreme = op == CUDNN_REDUCE_TENSOR_MIN || op == CUDNN_REDUCE_TENSOR_MAX;
     snprintf(what, sizeof what, "reduction %d over %u", op, over);
     for (long i = 0; i < y.count; i++)
@@ -415,15 +417,17 @@ static void reduction(int op, unsigned over)
     for (long i = 0; i < y.count; i++)
         sum[i] = op == 7 ? sqrt(sum[i]) : op == 5 ? sum[i] / (double)(x.count / y.count) : sum[i];
     cudnnCreateReduceTensorDescriptor(&r);
-    cudnnSetReduceTensorDescriptor(r, op, CUDNN_DATA_FLOAT, CUDNN_PROPAGATE_NAN, CUDNN_REDUCE_TENSOR_FLATTENED_INDICES,
+    cudnnSetReduceTensorDescriptor(r, op, CUDNN_DATA_FLOAT, CUDNN_PROPAGATE_NAN,
+                                   extreme ? CUDNN_REDUCE_TENSOR_FLATTENED_INDICES : CUDNN_REDUCE_TENSOR_NO_INDICES,
                                    CUDNN_32BIT_INDICES);
-    check(cudnnGetReductionIndicesSize(handle, r, x.desc, y.desc, &size) == 0 && size == (extreme ? (size_t)y.count * 4 : 0),
-          "%s: indices", what);
-    cudaMalloc(&indices, size + 4);
+    check(cudnnGetReductionIndicesSize(handle, r, x.desc, y.desc, &index_size) == 0 &&
+              (!extreme || index_size >= (size_t)y.count * 4),
+          "%s: indices %zu", what, index_size);
+    cudaMalloc(&indices, index_size + 4);
     check(cudnnGetReductionWorkspaceSize(handle, r, x.desc, y.desc, &size) == 0, "%s: workspace", what);
     cudaMalloc(&space, size + 4);
     float two = 2, one = 1;
-    check(cudnnReduceTensor(handle, r, indices, extreme ? (size_t)y.count * 4 : 0, space, size, &two, x.desc, x.device, &one,
+    check(cudnnReduceTensor(handle, r, indices, index_size, space, size, &two, x.desc, x.device, &one,
                             y.desc, y.device) == 0,
           "%s", what);
     blend(&y, sum, 2, 1);
@@ -504,8 +508,8 @@ static void norm_forward(struct norm_case *c)
     int status = c->fused ? cudnnBatchNormalizationForwardTrainingEx(
                                 handle, c->mode, CUDNN_BATCHNORM_OPS_BN_ADD_ACTIVATION, c->one, c->zero, c->x.desc, c->x.device,
                                 c->z.desc, c->z.device, c->y.desc, c->y.device, c->derived, c->scale.device, c->bias.device,
-                                c->factor, c->mean.device, c->var.device, c->eps, c->smean.device, c->sinv.device, c->relu, NULL,
-                                0, NULL, 0)
+                                c->factor, c->mean.device, c->var.device, c->eps, c->smean.device, c->sinv.device, c->relu, room,
+                                ROOM / 2, (char *)room + ROOM / 2, ROOM / 2)
                           : cudnnBatchNormalizationForwardTraining(
                                 handle, c->mode, c->one, c->zero, c->x.desc, c->x.device, c->y.desc, c->y.device, c->derived,
                                 c->scale.device, c->bias.device, c->factor, c->mean.device, c->var.device, c->eps,
@@ -541,7 +545,8 @@ static void norm_backward(struct norm_case *c)
                                 handle, c->mode, CUDNN_BATCHNORM_OPS_BN_ADD_ACTIVATION, c->one, c->zero, c->one, c->zero,
                                 c->x.desc, c->x.device, c->y.desc, c->y.device, c->dy.desc, c->dy.device, c->dz.desc,
                                 c->dz.device, c->dx.desc, c->dx.device, c->derived, c->scale.device, c->bias.device,
-                                c->ds.device, c->db.device, c->eps, c->smean.device, c->sinv.device, c->relu, NULL, 0, NULL, 0)
+                                c->ds.device, c->db.device, c->eps, c->smean.device, c->sinv.device, c->relu, room, ROOM / 2,
+                                (char *)room + ROOM / 2, ROOM / 2)
                           : cudnnBatchNormalizationBackward(handle, c->mode, c->one, c->zero, c->one, c->one, c->x.desc,
                                                             c->x.device, c->dy.desc, c->dy.device, c->dx.desc, c->dx.device,
                                                             c->derived, c->scale.device, c->ds.device, c->db.device, c->eps,
@@ -594,7 +599,7 @@ static void batch_norm(int spatial, int type, int layout, int fused)
 int main(int argc, char **argv)
 {
     int quick = argc > 1 && !strcmp(argv[1], "quick");
-    check(cudnnCreate(&handle) == 0, "create");
+    check(cudnnCreate(&handle) == 0 && cudaMalloc(&room, ROOM) == 0, "create");
     convolutions(quick);
     bytes();
     bias_activation();
@@ -617,6 +622,7 @@ int main(int argc, char **argv)
     batch_norm(0, CUDNN_DATA_FLOAT, CHANNELS_LAST, 0);
     batch_norm(1, CUDNN_DATA_HALF, CHANNELS_LAST, 1);
     batch_norm(0, CUDNN_DATA_DOUBLE, GAPS, 1);
+    cudaFree(room);
     check(cudnnDestroy(handle) == 0, "destroy");
     return done();
 }

@@ -56,7 +56,8 @@ static void ctc(int softmax, int on_device)
     cudnnCTCLossDescriptor_t d;
     double p[T * N * A], by[T * A];
     char what[40];
-    size_t size;
+    size_t size, more;
+    void *room;
     snprintf(what, sizeof what, "CTC softmax %d on device %d", softmax, on_device);
     for (int i = 0; i < T * N; i++) {
         double sum = 0;
@@ -81,11 +82,14 @@ static void ctc(int softmax, int on_device)
         cudaMalloc(&at[i], sizes[i] + 64);
         cudaMemcpy(at[i], host[i], sizes[i], 1);
     }
-    check(cudnnGetCTCLossWorkspaceSize_v8(handle, 0, d, x.desc, g.desc, &size) == 0, "%s: workspace", what);
+    check(cudnnGetCTCLossWorkspaceSize_v8(handle, 0, d, x.desc, g.desc, &size) == 0 &&
+              cudnnGetCTCLossWorkspaceSize(handle, x.desc, g.desc, labels, label_lengths, steps, 0, d, &more) == 0,
+          "%s: workspace", what);
+    cudaMalloc(&room, size + more + 64);
     int status = on_device ? cudnnCTCLoss_v8(handle, 0, d, x.desc, x.device, at[0], at[1], at[2], cost.device, g.desc, g.device,
-                                             0, NULL)
+                                             size, room)
                            : cudnnCTCLoss(handle, x.desc, x.device, labels, label_lengths, steps, cost.device, g.desc, g.device,
-                                          0, d, NULL, 0);
+                                          0, d, room, more);
     check(status == 0, "%s: status %d", what, status);
     for (int n = 0, first = 0; n < N; first += label_lengths[n++]) {
         double total = paths(p, n, steps[n], labels + first, label_lengths[n], by);
@@ -104,6 +108,7 @@ static void ctc(int softmax, int on_device)
     }
     for (int i = 0; i < 3; i++)
         cudaFree(at[i]);
+    cudaFree(room);
     cudnnDestroyCTCLossDescriptor(d);
     tensor_drop(&x), tensor_drop(&g), tensor_drop(&cost);
 }

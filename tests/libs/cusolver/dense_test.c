@@ -7,6 +7,7 @@
 static int quick; /* on a simulated card, which is slow */
 static cusolverDnHandle_t handle;
 static void *info_at; /* on the device */
+enum { WORK = 1 << 18 }; /* elements that functions may work in */
 
 typedef int (*any_function)(void *first, ...); /* of integers and addresses alone */
 
@@ -250,7 +251,8 @@ static void qr(char t, long m, long n)
     void *work = work_for(t, lwork);
     check(fn(t, "geqrf")(handle, m, n, a.device, a.ld, tau, work, lwork, info_at) == 0 && info_get() == 0, "geqrf");
     cplx *f = mat_get(&a), *r = triangle(f, m, k, n, 1, 0);
-    check(fn(t, "ormqr|unmqr")(handle, 0, C_, m, 3, k, a.device, a.ld, tau, c.device, c.ld, work, lwork, info_at) == 0 &&
+    check(fn(t, "ormqr|unmqr")(handle, 0, is_complex(t) ? C_ : T_, m, 3, k, a.device, a.ld, tau, c.device, c.ld, work, lwork,
+                               info_at) == 0 &&
               info_get() == 0,
           "ormqr");
     cplx *qc = mat_get(&c);
@@ -269,17 +271,17 @@ static void qr(char t, long m, long n)
 static void eigen(char t, long n, int up, int generalised, int jacobi)
 {
     struct mat a = mat_make(t, n, n), b = mat_make(t, n, n);
-    void *w = array_new('d', n), *work = array_new(t, 1000);
+    void *w = array_new('d', n), *work = array_new(t, WORK);
     syevjInfo_t params;
     const char *name = generalised ? (jacobi ? "sygvj|hegvj" : "sygvd|hegvd") : jacobi ? "syevj|heevj" : "syevd|heevd";
     symmetrise(&a, 1, 0), symmetrise(&b, 1, 1);
-    check(cusolverDnCreateSyevjInfo(&params) == 0 && cusolverDnXsyevjSetTolerance(params, 1e-7) == 0, "params");
-    if (generalised)
-        check(fn(t, name)(handle, 1, 1, up, n, a.device, a.ld, b.device, b.ld, w, work, 1000, info_at, params) == 0 &&
-                  info_get() == 0,
-              "sygv");
-    else
-        check(fn(t, name)(handle, 1, up, n, a.device, a.ld, w, work, 1000, info_at, params) == 0 && info_get() == 0, "syev");
+    check(cusolverDnCreateSyevjInfo(&params) == 0 &&
+              cusolverDnXsyevjSetTolerance(params, real_of(t) == 's' ? 1e-7 : 1e-14) == 0,
+          "params");
+    int status = generalised ?
+                     fn(t, name)(handle, 1, 1, up, n, a.device, a.ld, b.device, b.ld, w, work, WORK, info_at, params) :
+                     fn(t, name)(handle, 1, up, n, a.device, a.ld, w, work, WORK, info_at, params);
+    check(status == 0 && info_get() == 0, "%c %s of %ld: status %d, info %d", t, name, n, status, info_get());
     cplx *v = mat_get(&a), *l = array_get(real_of(t), w, n), *av = times(a.v, n, N_, v, n, N_, n, n, n);
     cplx *bv = generalised ? times(b.v, n, N_, v, n, N_, n, n, n)
                            : memcpy(malloc((size_t)(n * n + 1) * sizeof *bv), v, (size_t)(n * n) * sizeof *v);
@@ -294,7 +296,7 @@ static void eigen(char t, long n, int up, int generalised, int jacobi)
     /* The values alone are the same. */
     mat_put(&a), mat_put(&b);
     if (!generalised) {
-        check(fn(t, name)(handle, 0, up, n, a.device, a.ld, w, work, 1000, info_at, params) == 0 && info_get() == 0, "values");
+        check(fn(t, name)(handle, 0, up, n, a.device, a.ld, w, work, WORK, info_at, params) == 0 && info_get() == 0, "values");
         cplx *again = array_get(real_of(t), w, n);
         same(again, l, n, t, "values alone", n);
         free(again);
@@ -310,16 +312,16 @@ static void eigen_range(void)
 {
     enum { N = 9 };
     struct mat a = mat_make('d', N, N), c = mat_make('c', N, N);
-    double *w = array_new('d', N), *work = array_new('d', 1000), all[N], some[N];
+    double *w = array_new('d', N), *work = array_new('d', WORK), all[N], some[N];
     float *wc = array_new('s', N), allc[N], somec[N];
     int found = -1;
     int64_t found64 = -1;
-    cuComplex *workc = array_new('c', 1000);
+    cuComplex *workc = array_new('c', WORK);
     symmetrise(&a, 1, 0), symmetrise(&c, 1, 0);
-    check(cusolverDnDsyevd(handle, 0, 0, N, a.device, (int)a.ld, w, work, 1000, info_at) == 0, "syevd");
+    check(cusolverDnDsyevd(handle, 0, 0, N, a.device, (int)a.ld, w, work, WORK, info_at) == 0, "syevd");
     cudaMemcpy(all, w, sizeof all, 2);
     mat_put(&a);
-    check(cusolverDnDsyevdx(handle, 1, CUSOLVER_EIG_RANGE_I, 0, N, a.device, (int)a.ld, 0, 0, 3, 5, &found, w, work, 1000,
+    check(cusolverDnDsyevdx(handle, 1, CUSOLVER_EIG_RANGE_I, 0, N, a.device, (int)a.ld, 0, 0, 3, 5, &found, w, work, WORK,
                             info_at) == 0 &&
               found == 3 && info_get() == 0,
           "syevdx: %d", found);
@@ -336,16 +338,16 @@ static void eigen_range(void)
                             CUDA_R_64F, w, CUDA_R_64F, work, 16, NULL, 0, info_at) == 0 &&
               found64 == 5,
           "Xsyevdx: %d", (int)found64);
-    check(cusolverDnCheevd(handle, 0, 0, N, c.device, (int)c.ld, wc, workc, 1000, info_at) == 0, "heevd");
+    check(cusolverDnCheevd(handle, 0, 0, N, c.device, (int)c.ld, wc, workc, WORK, info_at) == 0, "heevd");
     cudaMemcpy(allc, wc, sizeof allc, 2);
     mat_put(&c);
     check(cusolverDnCheevdx(handle, 1, CUSOLVER_EIG_RANGE_V, 0, N, c.device, (int)c.ld, allc[0] - 1, (allc[3] + allc[4]) / 2, 0,
-                            0, &found, wc, workc, 1000, info_at) == 0 &&
+                            0, &found, wc, workc, WORK, info_at) == 0 &&
               found == 4,
           "heevdx: %d", found);
     cudaMemcpy(somec, wc, sizeof somec, 2);
     check(fabsf(somec[3] - allc[3]) < 1e-4f, "heevdx: %g, not %g", somec[3], allc[3]);
-    check(cusolverDnDsyevdx(handle, 1, CUSOLVER_EIG_RANGE_I, 0, N, a.device, (int)a.ld, 0, 0, 0, 5, &found, w, work, 1000,
+    check(cusolverDnDsyevdx(handle, 1, CUSOLVER_EIG_RANGE_I, 0, N, a.device, (int)a.ld, 0, 0, 0, 5, &found, w, work, WORK,
                             info_at) == CUSOLVER_STATUS_INVALID_VALUE,
           "il 0");
     free(v), free(av);
@@ -379,7 +381,7 @@ static void svd(char t, long m, long n)
 {
     struct mat a = mat_make(t, m, n);
     long k = m < n ? m : n;
-    void *s = array_new('d', k), *work = array_new(t, 1000), *rwork = array_new('d', 1000);
+    void *s = array_new('d', k), *work = array_new(t, WORK), *rwork = array_new('d', WORK);
     gesvdjInfo_t params;
     check(cusolverDnCreateGesvdjInfo(&params) == 0, "params");
     for (int economic = 0; economic < 2; economic++) {
@@ -388,7 +390,7 @@ static void svd(char t, long m, long n)
         if (m >= n) {
             mat_put(&a);
             char job = economic ? 'S' : 'A';
-            check(fn(t, "gesvd")(handle, job, job, m, n, a.device, a.ld, s, u.device, u.ld, vt.device, vt.ld, work, 1000, rwork,
+            check(fn(t, "gesvd")(handle, job, job, m, n, a.device, a.ld, s, u.device, u.ld, vt.device, vt.ld, work, WORK, rwork,
                                  info_at) == 0 &&
                       info_get() == 0,
                   "gesvd");
@@ -397,7 +399,7 @@ static void svd(char t, long m, long n)
             free(uv), free(sv), free(vv);
         }
         mat_put(&a);
-        check(fn(t, "gesvdj")(handle, 1, economic, m, n, a.device, a.ld, s, u.device, u.ld, v.device, v.ld, work, 1000, info_at,
+        check(fn(t, "gesvdj")(handle, 1, economic, m, n, a.device, a.ld, s, u.device, u.ld, v.device, v.ld, work, WORK, info_at,
                               params) == 0 &&
                   info_get() == 0,
               "gesvdj");
@@ -417,7 +419,7 @@ static void batches(char t)
 {
     enum { N = 5, BATCH = 3 };
     struct mat a = mat_make(t, N, N * BATCH), b = mat_make(t, N, BATCH);
-    void *w = array_new('d', N * BATCH), *infos = array_new('z', BATCH), *work = array_new(t, 1000);
+    void *w = array_new('d', N * BATCH), *infos = array_new('z', BATCH), *work = array_new(t, WORK);
     int host[BATCH];
     syevjInfo_t params;
     cusolverDnCreateSyevjInfo(&params);
@@ -443,7 +445,7 @@ static void batches(char t)
     }
     /* Eigenvalues and vectors. */
     mat_put(&a);
-    check(fn(t, "syevjBatched|heevjBatched")(handle, 1, 0, N, a.device, a.ld, w, work, 1000, infos, params, BATCH) == 0,
+    check(fn(t, "syevjBatched|heevjBatched")(handle, 1, 0, N, a.device, a.ld, w, work, WORK, infos, params, BATCH) == 0,
           "syevjBatched");
     cplx *v = mat_get(&a), *l = array_get(real_of(t), w, N * BATCH);
     for (int k = 0; k < BATCH; k++) {
@@ -464,10 +466,10 @@ static void svd_batches(char t)
 {
     enum { M = 7, N = 4, BATCH = 3, RANK = 2 };
     struct mat a = mat_make(t, M, N * BATCH), u = mat_make(t, M, RANK * BATCH), v = mat_make(t, N, RANK * BATCH);
-    void *s = array_new('d', N * BATCH), *infos = array_new('z', BATCH), *work = array_new(t, 1000);
+    void *s = array_new('d', N * BATCH), *infos = array_new('z', BATCH), *work = array_new(t, WORK);
     double residuals[BATCH];
     check(fn(t, "gesvdaStridedBatched")(handle, 1, RANK, M, N, a.device, a.ld, (long long)(a.ld * N), s, (long long)N, u.device,
-                                        u.ld, (long long)(u.ld * RANK), v.device, v.ld, (long long)(v.ld * RANK), work, 1000,
+                                        u.ld, (long long)(u.ld * RANK), v.device, v.ld, (long long)(v.ld * RANK), work, WORK,
                                         infos, residuals, BATCH) == 0,
           "gesvda");
     cplx *uv = mat_get(&u), *vv = mat_get(&v), *sv = array_get(real_of(t), s, N * BATCH);
@@ -490,7 +492,7 @@ static void svd_batches(char t)
     gesvdjInfo_t params;
     cusolverDnCreateGesvdjInfo(&params);
     mat_put(&a);
-    check(fn(t, "gesvdjBatched")(handle, 1, M, N, a.device, a.ld, s, uu.device, uu.ld, ww.device, ww.ld, work, 1000, infos,
+    check(fn(t, "gesvdjBatched")(handle, 1, M, N, a.device, a.ld, s, uu.device, uu.ld, ww.device, ww.ld, work, WORK, infos,
                                  params, BATCH) == 0,
           "gesvdjBatched");
     cplx *u2 = mat_get(&uu), *w2 = mat_get(&ww), *s2 = array_get(real_of(t), s, N * BATCH);
@@ -518,15 +520,16 @@ static void wide(char t, long n)
     struct mat a = mat_make(t, n, n), b = mat_make(t, n, 2), vr = mat_make(t, n, n);
     char tc = t == 's' ? 'c' : t == 'd' ? 'z' : t;
     cudaDataType type = type_of(t);
-    size_t device = 0, host = 0;
+    size_t device = 0, host = 0, asked = 0;
+    static char room[1 << 20];
     cusolverDnParams_t params;
     int64_t *pivots = array_new('z', n);
-    void *w = array_new('z', n), *work = array_new('z', 1000);
-    char room[64];
+    void *w = array_new('z', n), *work = array_new('z', WORK);
     check(cusolverDnCreateParams(&params) == 0, "params");
-    check(cusolverDnXgetrf_bufferSize(handle, params, n, n, type, a.device, a.ld, type, &device, &host) == 0 && device <= 16000 &&
-              host <= 64,
+    check(cusolverDnXgetrf_bufferSize(handle, params, n, n, type, a.device, a.ld, type, &asked, &host) == 0 &&
+              asked <= 16 * WORK && host <= sizeof room,
           "size");
+    device = 16 * WORK, host = sizeof room;
     check(cusolverDnXgetrf(handle, params, n, n, type, a.device, a.ld, pivots, type, work, device, room, host, info_at) == 0 &&
               info_get() == 0,
           "Xgetrf");
@@ -588,8 +591,8 @@ static void reductions(char t)
     enum { M = 8, N = 6 };
     struct mat a = mat_make(t, M, N), h = mat_make(t, N, N);
     void *d = array_new('d', N), *e = array_new('d', N), *tauq = array_new(t, N), *taup = array_new(t, N),
-         *work = array_new(t, 1000);
-    check(fn(t, "gebrd")(handle, M, N, a.device, a.ld, d, e, tauq, taup, work, 1000, info_at) == 0 && info_get() == 0, "gebrd");
+         *work = array_new(t, WORK);
+    check(fn(t, "gebrd")(handle, M, N, a.device, a.ld, d, e, tauq, taup, work, WORK, info_at) == 0 && info_get() == 0, "gebrd");
     struct mat copy = mat_make(t, M, N), p = mat_make(t, N, N);
     cplx *f = mat_get(&a), *dv = array_get(real_of(t), d, N), *ev = array_get(real_of(t), e, N - 1);
     memcpy(copy.v, f, M * N * sizeof *f);
@@ -597,9 +600,9 @@ static void reductions(char t)
     for (long i = 0; i < N * N; i++)
         p.v[i] = f[i % N + i / N * M];
     mat_put(&p);
-    check(fn(t, "orgbr|ungbr")(handle, 0, M, N, N, copy.device, copy.ld, tauq, work, 1000, info_at) == 0 && info_get() == 0,
+    check(fn(t, "orgbr|ungbr")(handle, 0, M, N, N, copy.device, copy.ld, tauq, work, WORK, info_at) == 0 && info_get() == 0,
           "orgbr Q");
-    check(fn(t, "orgbr|ungbr")(handle, 1, N, N, M, p.device, p.ld, taup, work, 1000, info_at) == 0 && info_get() == 0, "orgbr P");
+    check(fn(t, "orgbr|ungbr")(handle, 1, N, N, M, p.device, p.ld, taup, work, WORK, info_at) == 0 && info_get() == 0, "orgbr P");
     cplx *q = mat_get(&copy), *ph = mat_get(&p), *bi = calloc(N * N, sizeof *bi);
     for (long i = 0; i < N; i++) {
         bi[i + i * N] = dv[i];
@@ -610,7 +613,7 @@ static void reductions(char t)
     same(back, a.v, M * N, t, "gebrd", N);
     free(f), free(dv), free(ev), free(q), free(ph), free(bi), free(qb), free(back);
     symmetrise(&h, 1, 0);
-    check(fn(t, "sytrd|hetrd")(handle, 0, N, h.device, h.ld, d, e, tauq, work, 1000, info_at) == 0 && info_get() == 0, "sytrd");
+    check(fn(t, "sytrd|hetrd")(handle, 0, N, h.device, h.ld, d, e, tauq, work, WORK, info_at) == 0 && info_get() == 0, "sytrd");
     cplx *tv = calloc(N * N, sizeof *tv);
     dv = array_get(real_of(t), d, N), ev = array_get(real_of(t), e, N - 1);
     for (long i = 0; i < N; i++) {
@@ -619,10 +622,11 @@ static void reductions(char t)
             tv[i + (i + 1) * N] = tv[i + 1 + i * N] = ev[i];
     }
     struct mat c = mat_make(t, N, N);
-    check(fn(t, "ormtr|unmtr")(handle, 0, 0, C_, N, N, h.device, h.ld, tauq, c.device, c.ld, work, 1000, info_at) == 0 &&
+    check(fn(t, "ormtr|unmtr")(handle, 0, 0, is_complex(t) ? C_ : T_, N, N, h.device, h.ld, tauq, c.device, c.ld, work, WORK,
+                               info_at) == 0 &&
               info_get() == 0,
           "ormtr");
-    check(fn(t, "orgtr|ungtr")(handle, 0, N, h.device, h.ld, tauq, work, 1000, info_at) == 0 && info_get() == 0, "orgtr");
+    check(fn(t, "orgtr|ungtr")(handle, 0, N, h.device, h.ld, tauq, work, WORK, info_at) == 0 && info_get() == 0, "orgtr");
     cplx *qt = mat_get(&h), *x = times(qt, N, N_, tv, N, N_, N, N, N), *y = times(x, N, N_, qt, N, C_, N, N, N);
     same(y, h.v, N * N, t, "sytrd", N);
     cplx *cv = mat_get(&c), *want = times(qt, N, C_, c.v, N, N_, N, N, N);
@@ -636,11 +640,11 @@ static void reductions(char t)
 static void indefinite(char t, long n)
 {
     struct mat a = mat_make(t, n, n), b = mat_make(t, n, 2);
-    void *work = array_new(t, 1000);
+    void *work = array_new(t, WORK);
     int host[64], *ipiv = array_new('z', n);
     int64_t host64[64], *wide_pivots = array_new('z', n);
     symmetrise(&a, 0, 0);
-    check(fn(t, "sytrf")(handle, 0, n, a.device, a.ld, ipiv, work, 1000, info_at) == 0 && info_get() == 0, "sytrf");
+    check(fn(t, "sytrf")(handle, 0, n, a.device, a.ld, ipiv, work, WORK, info_at) == 0 && info_get() == 0, "sytrf");
     cudaMemcpy(host, ipiv, (size_t)n * 4, 2);
     for (long i = 0; i < n; i++)
         host64[i] = host[i];
@@ -651,7 +655,7 @@ static void indefinite(char t, long n)
           "Xsytrs");
     cplx *x = mat_get(&b), *ax = times(a.v, n, N_, x, n, N_, n, n, 2);
     same(ax, b.v, 2 * n, t, "Xsytrs", n);
-    check(fn(t, "sytri")(handle, 0, n, a.device, a.ld, ipiv, work, 1000, info_at) == 0 && info_get() == 0, "sytri");
+    check(fn(t, "sytri")(handle, 0, n, a.device, a.ld, ipiv, work, WORK, info_at) == 0 && info_get() == 0, "sytri");
     cplx *inverse = mat_get(&a);
     for (long j = 0; j < n; j++)
         for (long i = 0; i < j; i++)
@@ -669,12 +673,13 @@ static void refined(char t, const char *square, const char *least, long m, long 
 {
     struct mat a = mat_make(t, n, n), b = mat_make(t, n, 2), x = mat_make(t, n, 2);
     struct mat l = mat_make(t, m, n), r = mat_make(t, m, 2);
-    void *work = array_new(t, 100), *ipiv = array_new('z', n);
+    void *work = array_new(t, WORK), *ipiv = array_new('z', n);
     int iterations = 7;
     size_t size = 0;
     char name[32];
     snprintf(name, sizeof name, "%s_bufferSize", square);
     check(fn(t, name)(handle, n, 2, a.device, a.ld, ipiv, b.device, b.ld, x.device, x.ld, NULL, &size) == 0 && size > 0, "size");
+    size = (size_t)WORK * size_of(t);
     check(fn(t, square)(handle, n, 2, a.device, a.ld, ipiv, b.device, b.ld, x.device, x.ld, work, size, &iterations, info_at) ==
                   0 &&
               info_get() == 0 && iterations == 0,
@@ -700,12 +705,12 @@ static void failures_said(void)
 {
     enum { N = 4 };
     struct mat a = mat_make('d', N, N);
-    double *work = array_new('d', 100), *w = array_new('d', N);
+    double *work = array_new('d', WORK), *w = array_new('d', N);
     int *ipiv = array_new('z', N), lwork, version = 0;
     symmetrise(&a, 1, 1);
     a.v[2 + 2 * N] = -5;
     mat_put(&a);
-    check(cusolverDnDpotrf(handle, 0, N, a.device, (int)a.ld, work, 100, info_at) == 0 && info_get() == 3, "not definite: %d",
+    check(cusolverDnDpotrf(handle, 0, N, a.device, (int)a.ld, work, WORK, info_at) == 0 && info_get() == 3, "not definite: %d",
           info_get());
     for (int i = 0; i < N * N; i++)
         a.v[i] = i / N == 1 ? 0 : i % 5 + i / N;
@@ -714,24 +719,24 @@ static void failures_said(void)
           info_get());
     a.v[5] = NAN;
     mat_put(&a);
-    check(cusolverDnDgesvdj(handle, 0, 0, N, N, a.device, (int)a.ld, w, NULL, 1, NULL, 1, work, 100, info_at, NULL) == 0 &&
+    check(cusolverDnDgesvdj(handle, 0, 0, N, N, a.device, (int)a.ld, w, NULL, 1, NULL, 1, work, WORK, info_at, NULL) == 0 &&
               info_get() == N + 1,
           "NaN: %d", info_get());
 #define INVALID(call) check((call) == CUSOLVER_STATUS_INVALID_VALUE, #call)
-    INVALID(cusolverDnDpotrf(handle, 5, N, a.device, N, work, 100, info_at));
-    INVALID(cusolverDnDpotrf(handle, 0, -1, a.device, N, work, 100, info_at));
-    INVALID(cusolverDnDpotrf(handle, 0, N, a.device, N - 1, work, 100, info_at));
-    INVALID(cusolverDnDpotrf(handle, 0, N, NULL, N, work, 100, info_at));
-    INVALID(cusolverDnDpotrf(handle, 0, N, a.device, N, work, 100, NULL));
+    INVALID(cusolverDnDpotrf(handle, 5, N, a.device, N, work, WORK, info_at));
+    INVALID(cusolverDnDpotrf(handle, 0, -1, a.device, N, work, WORK, info_at));
+    INVALID(cusolverDnDpotrf(handle, 0, N, a.device, N - 1, work, WORK, info_at));
+    INVALID(cusolverDnDpotrf(handle, 0, N, NULL, N, work, WORK, info_at));
+    INVALID(cusolverDnDpotrf(handle, 0, N, a.device, N, work, WORK, NULL));
     INVALID(cusolverDnDgetrs(handle, 3, N, 1, a.device, N, ipiv, w, N, info_at));
-    INVALID(cusolverDnDgesvd(handle, 'A', 'A', 2, 3, a.device, 2, w, work, 2, work, 3, work, 100, NULL, info_at));
-    INVALID(cusolverDnDormqr(handle, 0, 0, N, 1, N + 1, a.device, N, w, work, N, work, 100, info_at));
-    INVALID(cusolverDnDsyevd(handle, 2, 0, N, a.device, N, w, work, 100, info_at));
+    INVALID(cusolverDnDgesvd(handle, 'A', 'A', 2, 3, a.device, 2, w, work, 2, work, 3, work, WORK, NULL, info_at));
+    INVALID(cusolverDnDormqr(handle, 0, 0, N, 1, N + 1, a.device, N, w, work, N, work, WORK, info_at));
+    INVALID(cusolverDnDsyevd(handle, 2, 0, N, a.device, N, w, work, WORK, info_at));
     INVALID(cusolverDnDpotrf_bufferSize(handle, 0, -1, NULL, 1, &lwork));
     check(cusolverDnDgeqrf_bufferSize(handle, 5, 4, NULL, 4, &lwork) == 0, "a query as CuPy makes it");
     INVALID(cusolverDnXpotrf(handle, NULL, 0, N, CUDA_R_16F, a.device, N, CUDA_R_16F, work, 16, NULL, 0, info_at));
     INVALID(cusolverDnCreate(NULL));
-    check(cusolverDnDpotrf(NULL, 0, N, a.device, N, work, 100, info_at) == CUSOLVER_STATUS_NOT_INITIALIZED, "no handle");
+    check(cusolverDnDpotrf(NULL, 0, N, a.device, N, work, WORK, info_at) == CUSOLVER_STATUS_NOT_INITIALIZED, "no handle");
     check(cusolverDnDestroy(NULL) == CUSOLVER_STATUS_NOT_INITIALIZED, "destroy NULL");
     check(cusolverDnXsyevjGetResidual(handle, NULL, NULL) == CUSOLVER_STATUS_NOT_SUPPORTED, "a stub");
     check(cusolverGetVersion(&version) == 0 && version / 1000 == 12, "version %d", version);

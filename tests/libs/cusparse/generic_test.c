@@ -4,6 +4,8 @@
 
 static int quick; /* on a simulated card, which is slow */
 static cusparseHandle_t handle;
+static char *room; /* on the device: 16 parts for functions that want one */
+enum { PART = 1 << 22 };
 
 static const cusparseFormat_t formats[] = { CUSPARSE_FORMAT_CSR, CUSPARSE_FORMAT_CSC, CUSPARSE_FORMAT_COO, CUSPARSE_FORMAT_BSR,
                                             CUSPARSE_FORMAT_SLICED_ELLPACK };
@@ -33,7 +35,7 @@ static void spmv(cusparseFormat_t format, cudaDataType type, int wide, int base,
     check(cusparseCreateDnVec(&vx, nx, dx, type) == 0 && cusparseCreateDnVec(&vy, ny, dy, out) == 0, "vectors");
     void *pa = scalar_set(&sa, handle, compute, alpha), *pb = scalar_set(&sb, handle, compute, beta);
     check(cusparseSpMV_bufferSize(handle, op, pa, a.descr, vx, pb, vy, compute, 0, &size) == 0 && size > 0, "%s: size", what);
-    int status = cusparseSpMV(handle, op, pa, a.descr, vx, pb, vy, compute, 0, dx);
+    int status = cusparseSpMV(handle, op, pa, a.descr, vx, pb, vy, compute, 0, room);
     if (check(status == 0, "%s: %d", what, status))
         values_check(out, dy, want, ny, what);
     cusparseDestroyDnVec(vx), cusparseDestroyDnVec(vy);
@@ -118,7 +120,7 @@ static void spmm(cusparseFormat_t format, cudaDataType type, int opa, int opb, c
     void *pa = scalar_set(&sa, handle, compute, alpha), *pb = scalar_set(&sb, handle, compute, beta);
     check(cusparseSpMM_bufferSize(handle, opa, opb, pa, a.descr, b.descr, pb, c.descr, compute, 0, &size) == 0 && size > 0,
           "%s: size", what);
-    int status = cusparseSpMM(handle, opa, opb, pa, a.descr, b.descr, pb, c.descr, compute, 0, NULL);
+    int status = cusparseSpMM(handle, opa, opb, pa, a.descr, b.descr, pb, c.descr, compute, 0, room);
     if (check(status == 0, "%s: %d", what, status))
         values_check(type, c.device, c.all, c.n * batch, what);
     cudaFree(sa.device), cudaFree(sb.device);
@@ -163,11 +165,11 @@ static void sddmm(cusparseFormat_t format, cudaDataType type, int opa, int opb)
     void *pa = scalar_set(&sa, handle, compute, alpha), *pb = scalar_set(&sb, handle, compute, beta);
     check(cusparseSDDMM_bufferSize(handle, opa, opb, pa, a.descr, b.descr, pb, c.descr, compute, 0, &size) == 0 && size > 0,
           "%s: size", what);
-    check(cusparseSDDMM_preprocess(handle, opa, opb, pa, a.descr, b.descr, pb, c.descr, compute, 0, NULL) == 0, "%s: preprocess",
+    check(cusparseSDDMM_preprocess(handle, opa, opb, pa, a.descr, b.descr, pb, c.descr, compute, 0, room) == 0, "%s: preprocess",
           what);
-    int status = cusparseSDDMM(handle, opa, opb, pa, a.descr, b.descr, pb, c.descr, compute, 0, NULL);
+    int status = cusparseSDDMM(handle, opa, opb, pa, a.descr, b.descr, pb, c.descr, compute, 0, room);
     check(status == 0, "%s: %d", what, status);
-    check(cusparseSparseToDense(handle, c.descr, back.descr, 0, NULL) == 0, "%s: to dense", what);
+    check(cusparseSparseToDense(handle, c.descr, back.descr, 0, room) == 0, "%s: to dense", what);
     values_check(type, back.device, back.all, back.n, what);
     cudaFree(sa.device), cudaFree(sb.device);
     dense_drop(&a), dense_drop(&b), dense_drop(&back);
@@ -189,7 +191,7 @@ static void conversions(cusparseFormat_t format, cudaDataType type, int wide, in
         for (long j = 0; j < cols; j++)
             d.all[dense_at(&d, i, j)] = a.dense[i + j * rows];
     check(cusparseSparseToDense_bufferSize(handle, a.descr, d.descr, 0, &size) == 0 && size > 0, "%s: size", what);
-    check(cusparseSparseToDense(handle, a.descr, d.descr, 0, NULL) == 0, "%s: to dense", what);
+    check(cusparseSparseToDense(handle, a.descr, d.descr, 0, room) == 0, "%s: to dense", what);
     values_check(type, d.device, d.all, d.n, what);
     if (format == CUSPARSE_FORMAT_COO) /* by rows, as this one is not */
         format = CUSPARSE_FORMAT_CSR;
@@ -202,7 +204,7 @@ static void conversions(cusparseFormat_t format, cudaDataType type, int wide, in
                                                                                       index, base, type) == 0,
               "create");
         check(cusparseDenseToSparse_bufferSize(handle, d.descr, b, 0, &size) == 0, "%s: size", what);
-        check(cusparseDenseToSparse_analysis(handle, d.descr, b, 0, NULL) == 0, "%s: analysis", what);
+        check(cusparseDenseToSparse_analysis(handle, d.descr, b, 0, room) == 0, "%s: analysis", what);
         check(cusparseSpMatGetSize(b, &r, &c, &nnz) == 0 && r == rows && c == cols, "size");
         for (long i = 0; i < rows * cols; i++)
             n += a.dense[i] != 0;
@@ -210,7 +212,7 @@ static void conversions(cusparseFormat_t format, cudaDataType type, int wide, in
         cudaMalloc(&ind, (size_t)n * 8 + 1), cudaMalloc(&val, (size_t)n * 16 + 1);
         check((format == CUSPARSE_FORMAT_CSR ? cusparseCsrSetPointers : cusparseCscSetPointers)(b, ptr, ind, val) == 0,
               "pointers");
-        check(cusparseDenseToSparse_convert(handle, d.descr, b, 0, NULL) == 0, "%s: convert", what);
+        check(cusparseDenseToSparse_convert(handle, d.descr, b, 0, room) == 0, "%s: convert", what);
         struct matrix twin = matrix_of(format, type, wide, base, rows, cols, a.dense);
         long *p = index_download(wide, ptr, n_ptr), *q = index_download(wide, twin.ptr, n_ptr);
         long *i1 = index_download(wide, ind, n), *i2 = index_download(wide, twin.ind, n);
@@ -281,7 +283,7 @@ static void solve(cusparseFormat_t format, cudaDataType type, int op, int upper,
               "solve before analysis");
         check(cusparseSpSV_bufferSize(handle, op, pa, a.descr, vb, vx, compute, 0, descr, &size) == 0 && size > 0, "%s: size",
               what);
-        check(cusparseSpSV_analysis(handle, op, pa, a.descr, vb, vx, compute, 0, descr, NULL) == 0, "%s: analysis", what);
+        check(cusparseSpSV_analysis(handle, op, pa, a.descr, vb, vx, compute, 0, descr, room) == 0, "%s: analysis", what);
         status = cusparseSpSV_solve(handle, op, pa, a.descr, vb, vx, compute, 0, descr);
         cusparseSpSV_destroyDescr(descr);
         cudaDeviceSynchronize();
@@ -293,7 +295,7 @@ static void solve(cusparseFormat_t format, cudaDataType type, int op, int upper,
         check(cusparseSpSM_createDescr(&descr) == 0, "descr");
         check(cusparseSpSM_bufferSize(handle, op, opb, pa, a.descr, b.descr, x.descr, compute, 0, descr, &size) == 0 && size > 0,
               "%s: size", what);
-        check(cusparseSpSM_analysis(handle, op, opb, pa, a.descr, b.descr, x.descr, compute, 0, descr, NULL) == 0, "%s: analysis",
+        check(cusparseSpSM_analysis(handle, op, opb, pa, a.descr, b.descr, x.descr, compute, 0, descr, room) == 0, "%s: analysis",
               what);
         status = cusparseSpSM_solve(handle, op, opb, pa, a.descr, b.descr, x.descr, compute, 0, descr);
         cusparseSpSM_destroyDescr(descr);
@@ -332,15 +334,15 @@ static void spgemm(cudaDataType type, int wide, int base, long m, long k, long n
     cusparseCreateCsr(&c, m, n, 0, ptr, NULL, NULL, index, index, base, type);
     check(cusparseSpGEMM_createDescr(&descr) == 0, "descr");
 #define STAGE(name, ...) cusparseSpGEMM_##name(handle, 0, 0, pa, a.descr, b.descr, pb, c, compute, 0, descr, ##__VA_ARGS__)
-    check(STAGE(workEstimation, &size, NULL) == 0 && size > 0 && STAGE(workEstimation, &size, ptr) == 0, "%s: estimation", what);
+    check(STAGE(workEstimation, &size, NULL) == 0 && size > 0 && STAGE(workEstimation, &size, room) == 0, "%s: estimation", what);
     check(cusparseSpGEMM_getNumProducts(descr, &products) == 0 && products >= 0, "%s: products", what);
     check(STAGE(copy) == CUSPARSE_STATUS_INVALID_VALUE, "copy before compute");
-    check(STAGE(compute, &size, NULL) == 0 && size > 0 && STAGE(compute, &size, ptr) == 0, "%s: compute", what);
+    check(STAGE(compute, &size, NULL) == 0 && size > 0 && STAGE(compute, &size, room + PART) == 0, "%s: compute", what);
     check(cusparseSpMatGetSize(c, &r, &s, &nnz) == 0 && nnz >= 0 && nnz <= products, "%s: nnz %ld", what, (long)nnz);
     cudaMalloc(&ind, (size_t)nnz * 8 + 1), cudaMalloc(&val, (size_t)nnz * 16 + 1);
     check(cusparseCsrSetPointers(c, ptr, ind, val) == 0 && STAGE(copy) == 0, "%s: copy", what);
     cusparseSpGEMM_destroyDescr(descr); /* the copy may still be on its way */
-    check(cusparseSparseToDense(handle, c, back.descr, 0, NULL) == 0, "to dense");
+    check(cusparseSparseToDense(handle, c, back.descr, 0, room) == 0, "to dense");
     values_check(type, back.device, back.all, back.n, what);
     /* Once more, the pattern first, and twice the values: the second time on top. */
     cudaDeviceSynchronize();
@@ -349,18 +351,19 @@ static void spgemm(cudaDataType type, int wide, int base, long m, long k, long n
     cusparseCreateCsr(&c, m, n, 0, ptr, NULL, NULL, index, index, base, type);
     size_t s2, s3, s4;
 #define REUSE(name, ...) cusparseSpGEMMreuse_##name(handle, 0, 0, a.descr, b.descr, c, 0, descr, ##__VA_ARGS__)
-    check(REUSE(workEstimation, &size, NULL) == 0 && REUSE(workEstimation, &size, ptr) == 0, "%s: reuse estimation", what);
-    check(REUSE(nnz, &s2, NULL, &s3, NULL, &s4, NULL) == 0 && REUSE(nnz, &s2, ptr, &s3, ptr, &s4, ptr) == 0, "%s: reuse nnz",
-          what);
+    check(REUSE(workEstimation, &size, NULL) == 0 && REUSE(workEstimation, &size, room) == 0, "%s: reuse estimation", what);
+    check(REUSE(nnz, &s2, NULL, &s3, NULL, &s4, NULL) == 0 &&
+              REUSE(nnz, &s2, room + PART, &s3, room + 2 * PART, &s4, room + 3 * PART) == 0,
+          "%s: reuse nnz", what);
     check(cusparseCsrSetPointers(c, ptr, ind, val) == 0, "pointers");
-    check(REUSE(copy, &size, NULL) == 0 && REUSE(copy, &size, ptr) == 0, "%s: reuse copy", what);
+    check(REUSE(copy, &size, NULL) == 0 && REUSE(copy, &size, room + 4 * PART) == 0, "%s: reuse copy", what);
     check(cusparseSpGEMMreuse_compute(handle, 0, 0, pa, a.descr, b.descr, pb, c, compute, 0, descr) == 0, "%s: reuse compute",
           what);
     struct scalar s1;
     void *p1 = scalar_set(&s1, handle, compute, 1);
     check(cusparseSpGEMMreuse_compute(handle, 0, 0, pa, a.descr, b.descr, p1, c, compute, 0, descr) == 0, "%s: reuse compute",
           what);
-    check(cusparseSparseToDense(handle, c, back.descr, 0, NULL) == 0, "to dense");
+    check(cusparseSparseToDense(handle, c, back.descr, 0, room) == 0, "to dense");
     for (long i = 0; i < m; i++)
         for (long j = 0; j < n; j++)
             back.all[dense_at(&back, i, j)] *= 2;
@@ -392,7 +395,7 @@ static void vectors(cudaDataType type, int wide, int base)
         dot += conj(x[i]) * y[at[i]];
     check(cusparseSpVV_bufferSize(handle, 2, vx, vy, &got, compute, &size) == 0, "SpVV size");
     void *result = scalar_set(&sa, handle, compute, 0);
-    check(cusparseSpVV(handle, 2, vx, vy, result, compute, NULL) == 0, "SpVV");
+    check(cusparseSpVV(handle, 2, vx, vy, result, compute, room) == 0, "SpVV");
     if (result == sa.device) {
         values_check(compute, result, &dot, 1, "SpVV");
     } else {
@@ -432,7 +435,7 @@ int main(int argc, char **argv)
 {
     quick = argc > 1 && !strcmp(argv[1], "quick");
     unsigned n_types = quick ? 2 : 7;
-    check(cusparseCreate(&handle) == 0, "create");
+    check(cusparseCreate(&handle) == 0 && cudaMalloc((void **)&room, 16 * PART) == 0, "create");
     all_spmv();
     all_spmm();
     for (unsigned f = 0; f < 5; f++)
@@ -455,6 +458,7 @@ int main(int argc, char **argv)
     }
     spgemm(CUDA_R_64F, 0, 0, 1, 1, 1);
     spgemm(CUDA_R_64F, 0, 0, 3, 0, 4);
+    cudaFree(room);
     check(cusparseDestroy(handle) == 0, "destroy");
     return test_end("generic");
 }

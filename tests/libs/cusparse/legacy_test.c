@@ -4,6 +4,7 @@
 
 static int quick; /* on a simulated card, which is slow */
 static cusparseHandle_t handle;
+static void *room; /* on the device, for functions that want workspace */
 
 typedef int (*any_function)(void *first, ...); /* of integers and addresses alone */
 
@@ -60,20 +61,20 @@ static void sum(char t, int base_a, int base_c)
                                           b.ind, dc, NULL, ptr, NULL, &size) == 0 &&
               size > 0,
           "geam2 size");
-    check(cusparseXcsrgeam2Nnz(handle, M, N, da, (int)a.nnz, a.ptr, a.ind, db, (int)b.nnz, b.ptr, b.ind, dc, ptr, &nnz, NULL) ==
+    check(cusparseXcsrgeam2Nnz(handle, M, N, da, (int)a.nnz, a.ptr, a.ind, db, (int)b.nnz, b.ptr, b.ind, dc, ptr, &nnz, room) ==
                   0 &&
               nnz == most,
           "geam2 nnz %d, not %d", nnz, most);
     void *ind = device_new((size_t)nnz * 4), *val = device_new((size_t)nnz * 16);
     check(fn(t, "csrgeam2")(handle, M, N, pa, da, (int)a.nnz, a.val, a.ptr, a.ind, pb, db, (int)b.nnz, b.val, b.ptr, b.ind, dc,
-                            val, ptr, ind, NULL) == 0,
+                            val, ptr, ind, room) == 0,
           "geam2");
     cusparseSpMatDescr_t c;
     cusparseDnMatDescr_t back;
     void *dense = device_new(M * N * 16);
     cusparseCreateCsr(&c, M, N, nnz, ptr, ind, val, CUSPARSE_INDEX_32I, CUSPARSE_INDEX_32I, base_c, type);
     cusparseCreateDnMat(&back, M, N, M, dense, type, CUSPARSE_ORDER_COL);
-    check(cusparseSparseToDense(handle, c, back, 0, NULL) == 0, "to dense");
+    check(cusparseSparseToDense(handle, c, back, 0, room) == 0, "to dense");
     values_check(type, dense, want, M * N, "csrgeam2");
     cudaDeviceSynchronize();
     cusparseDestroySpMat(c), cusparseDestroyDnMat(back);
@@ -169,18 +170,18 @@ static void with_blocks(char t, int block, int base, int by_columns, int op, int
     check(fn(t, "bsrsv2_bufferSize")(handle, by_columns, op, NB, a.nnzb, d, a.val, a.ptr, a.ind, block, info, &size) == 0 &&
               size > 0,
           "size");
-    check(fn(t, "bsrsv2_analysis")(handle, by_columns, op, NB, a.nnzb, d, a.val, a.ptr, a.ind, block, info, 0, NULL) == 0,
+    check(fn(t, "bsrsv2_analysis")(handle, by_columns, op, NB, a.nnzb, d, a.val, a.ptr, a.ind, block, info, 0, room) == 0,
           "analysis");
     check(fn(t, "bsrsv2_solve")(handle, by_columns, op, NB, a.nnzb, pa, d, a.val, a.ptr, a.ind, block, info, dy, solution, 0,
-                                NULL) == 0,
+                                room) == 0,
           "bsrsv2");
     check(cusparseXbsrsv2_zeroPivot(handle, info, &position) == 0 && position == -1, "no zero pivot: %d", position);
     values_check(type, solution, x, n, "bsrsv2");
-    check(fn(t, "bsrsm2_analysis")(handle, by_columns, op, 0, NB, NRHS, a.nnzb, d, a.val, a.ptr, a.ind, block, infos, 0, NULL) ==
+    check(fn(t, "bsrsm2_analysis")(handle, by_columns, op, 0, NB, NRHS, a.nnzb, d, a.val, a.ptr, a.ind, block, infos, 0, room) ==
               0,
           "analysis");
     check(fn(t, "bsrsm2_solve")(handle, by_columns, op, 0, NB, NRHS, a.nnzb, pa, d, a.val, a.ptr, a.ind, block, infos, dy, n,
-                                solution, n, 0, NULL) == 0,
+                                solution, n, 0, room) == 0,
           "bsrsm2");
     values_check(type, solution, x, n * NRHS, "bsrsm2");
     cusparseDestroyBsrsv2Info(info), cusparseDestroyBsrsm2Info(infos), cusparseDestroyMatDescr(d);
@@ -246,10 +247,10 @@ static void factor_blocks(struct factored *f)
               size > 0,
           "size");
     check(fn(f->t, chol ? "bsric02_analysis" : "bsrilu02_analysis")(handle, 0, f->n, f->nnz, f->d, f->val, f->ptr, f->ind,
-                                                                    f->block, f->info, 0, NULL) == 0,
+                                                                    f->block, f->info, 0, room) == 0,
           "analysis");
     check(fn(f->t, chol ? "bsric02" : "bsrilu02")(handle, 0, f->n, f->nnz, f->d, f->val, f->ptr, f->ind, f->block, f->info, 0,
-                                                  NULL) == 0,
+                                                  room) == 0,
           "factor");
     check((chol ? cusparseXbsric02_zeroPivot(handle, f->info, &position)
                 : cusparseXbsrilu02_zeroPivot(handle, f->info, &position)) == 0 &&
@@ -268,9 +269,9 @@ static void factor_rows(struct factored *f)
               size > 0,
           "size");
     check(fn(f->t, chol ? "csric02_analysis" : "csrilu02_analysis")(handle, f->n, f->nnz, f->d, f->val, f->ptr, f->ind, f->info,
-                                                                    0, NULL) == 0,
+                                                                    0, room) == 0,
           "analysis");
-    check(fn(f->t, chol ? "csric02" : "csrilu02")(handle, f->n, f->nnz, f->d, f->val, f->ptr, f->ind, f->info, 0, NULL) == 0,
+    check(fn(f->t, chol ? "csric02" : "csrilu02")(handle, f->n, f->nnz, f->d, f->val, f->ptr, f->ind, f->info, 0, room) == 0,
           "factor");
     check((chol ? cusparseXcsric02_zeroPivot(handle, f->info, &position)
                 : cusparseXcsrilu02_zeroPivot(handle, f->info, &position)) == 0 &&
@@ -292,7 +293,7 @@ static cplx *factors_download(const struct factored *f)
     else
         cusparseCreateCsr(&s, N, N, f->nnz, f->ptr, f->ind, f->val, CUSPARSE_INDEX_32I, CUSPARSE_INDEX_32I, f->base, f->type);
     cusparseCreateDnMat(&back, N, N, N, device, f->type, CUSPARSE_ORDER_COL);
-    check(cusparseSparseToDense(handle, s, back, 0, NULL) == 0, "to dense");
+    check(cusparseSparseToDense(handle, s, back, 0, room) == 0, "to dense");
     cplx *v = values_download(f->type, device, N * N);
     cusparseDestroySpMat(s), cusparseDestroyDnMat(back);
     cudaFree(device);
@@ -343,22 +344,22 @@ static void zero_pivots(void)
     int position = -7;
     double tolerance = 1e-3, instead = 5;
     cusparseCreateCsrilu02Info(&info);
-    check(cusparseDcsrilu02(handle, 3, 5, d, dv, dp, di, info, 0, NULL) == CUSPARSE_STATUS_INVALID_VALUE, "before analysis");
-    check(cusparseDcsrilu02_analysis(handle, 3, 5, d, dv, dp, di, info, 0, NULL) == 0, "analysis");
+    check(cusparseDcsrilu02(handle, 3, 5, d, dv, dp, di, info, 0, room) == CUSPARSE_STATUS_INVALID_VALUE, "before analysis");
+    check(cusparseDcsrilu02_analysis(handle, 3, 5, d, dv, dp, di, info, 0, room) == 0, "analysis");
     check(cusparseXcsrilu02_zeroPivot(handle, info, &position) == CUSPARSE_STATUS_ZERO_PIVOT && position == 1, "structural: %d",
           position);
     long whole_ptr[] = { 0, 2, 4 }, whole_ind[] = { 0, 1, 0, 1 };
     cplx whole[] = { 1, 2, 2, 4 };
     void *wp = index_upload(0, whole_ptr, 3), *wi = index_upload(0, whole_ind, 4), *wv = values_upload(CUDA_R_64F, whole, 4);
-    check(cusparseDcsrilu02_analysis(handle, 2, 4, d, wv, wp, wi, info, 0, NULL) == 0 &&
+    check(cusparseDcsrilu02_analysis(handle, 2, 4, d, wv, wp, wi, info, 0, room) == 0 &&
               cusparseXcsrilu02_zeroPivot(handle, info, &position) == 0,
           "analysis");
-    check(cusparseDcsrilu02(handle, 2, 4, d, wv, wp, wi, info, 0, NULL) == 0, "ilu");
+    check(cusparseDcsrilu02(handle, 2, 4, d, wv, wp, wi, info, 0, room) == 0, "ilu");
     check(cusparseXcsrilu02_zeroPivot(handle, info, &position) == CUSPARSE_STATUS_ZERO_PIVOT && position == 1, "numerical: %d",
           position);
     cudaFree(wv), wv = values_upload(CUDA_R_64F, whole, 4);
     check(cusparseDcsrilu02_numericBoost(handle, info, 1, &tolerance, &instead) == 0, "boost");
-    check(cusparseDcsrilu02(handle, 2, 4, d, wv, wp, wi, info, 0, NULL) == 0, "ilu");
+    check(cusparseDcsrilu02(handle, 2, 4, d, wv, wp, wi, info, 0, room) == 0, "ilu");
     whole[3] = 5;
     values_check(CUDA_R_64F, wv, whole, 4, "raised pivot");
     cusparseDestroyCsrilu02Info(info), cusparseDestroyMatDescr(d);
@@ -399,16 +400,16 @@ static void bands(char t, int n, int width, int interleaved, int batch, int nrhs
                       0 &&
                   size > 0,
               "size");
-        check(fn(t, "gpsvInterleavedBatch")(handle, 0, n, dd[0], dd[1], dd[2], dd[3], dd[4], db, batch, NULL) == 0, "gpsv");
+        check(fn(t, "gpsvInterleavedBatch")(handle, 0, n, dd[0], dd[1], dd[2], dd[3], dd[4], db, batch, room) == 0, "gpsv");
     } else if (interleaved) {
-        check(fn(t, "gtsvInterleavedBatch")(handle, 1, n, dd[0], dd[1], dd[2], db, batch, NULL) == 0, "gtsv interleaved");
+        check(fn(t, "gtsvInterleavedBatch")(handle, 1, n, dd[0], dd[1], dd[2], db, batch, room) == 0, "gtsv interleaved");
     } else if (batch > 1) {
         check(fn(t, "gtsv2StridedBatch_bufferSizeExt")(handle, n, dd[0], dd[1], dd[2], db, batch, stride, &size) == 0 && size > 0,
               "size");
-        check(fn(t, "gtsv2StridedBatch")(handle, n, dd[0], dd[1], dd[2], db, batch, stride, NULL) == 0, "gtsv2StridedBatch");
+        check(fn(t, "gtsv2StridedBatch")(handle, n, dd[0], dd[1], dd[2], db, batch, stride, room) == 0, "gtsv2StridedBatch");
     } else {
         check(fn(t, "gtsv2_bufferSizeExt")(handle, n, nrhs, dd[0], dd[1], dd[2], db, n, &size) == 0 && size > 0, "size");
-        check(fn(t, "gtsv2")(handle, n, nrhs, dd[0], dd[1], dd[2], db, n, NULL) == 0, "gtsv2");
+        check(fn(t, "gtsv2")(handle, n, nrhs, dd[0], dd[1], dd[2], db, n, room) == 0, "gtsv2");
     }
     cplx *got = values_download(type, db, all * nrhs);
     for (int i = 0; i < all * nrhs; i++)
@@ -433,7 +434,7 @@ static void indices(int base)
          *ptr = device_new((M + 1) * 4);
     check(cusparseCreateIdentityPermutation(handle, NNZ, dp) == 0, "identity");
     check(cusparseXcoosort_bufferSizeExt(handle, M, N, NNZ, dr, dc, &size) == 0 && size > 0, "size");
-    check(cusparseXcoosortByRow(handle, M, N, NNZ, dr, dc, dp, NULL) == 0, "coosort");
+    check(cusparseXcoosortByRow(handle, M, N, NNZ, dr, dc, dp, room) == 0, "coosort");
     long *r = index_download(0, dr, NNZ), *c = index_download(0, dc, NNZ), *p = index_download(0, dp, NNZ);
     for (int i = 0; i < NNZ; i++)
         check(r[i] == row[p[i]] && c[i] == col[p[i]] && (i == 0 || r[i] > r[i - 1] || (r[i] == r[i - 1] && c[i] > c[i - 1])),
@@ -451,11 +452,11 @@ static void indices(int base)
     void *shuffled = index_upload(
         0, (long[NNZ]){ 5 + base, 0 + base, 2 + base, 3 + base, 1 + base, 1 + base, 0 + base, 2 + base, 1 + base }, NNZ);
     check(cusparseCreateIdentityPermutation(handle, NNZ, dp) == 0 &&
-              cusparseXcsrsort(handle, M, N, NNZ, d, ptr, shuffled, dp, NULL) == 0,
+              cusparseXcsrsort(handle, M, N, NNZ, d, ptr, shuffled, dp, room) == 0,
           "csrsort");
     long *sorted = index_download(0, shuffled, NNZ), *along = index_download(0, dp, NNZ);
     check(!memcmp(sorted, c, NNZ * sizeof *c) && along[0] == 1 && along[1] == 2 && along[2] == 0 && along[3] == 4, "csrsort");
-    check(cusparseXcoosortByColumn(handle, M, N, NNZ, dr, dc, NULL, NULL) == 0, "coosortByColumn");
+    check(cusparseXcoosortByColumn(handle, M, N, NNZ, dr, dc, NULL, room) == 0, "coosortByColumn");
     long *bc = index_download(0, dc, NNZ);
     for (int i = 1; i < NNZ; i++)
         check(bc[i] >= bc[i - 1], "coosortByColumn");
@@ -482,7 +483,7 @@ static void columns(char t, int base)
                   0 &&
               size > 0,
           "size");
-    check(cusparseCsr2cscEx2(handle, M, N, (int)a.nnz, a.val, a.ptr, a.ind, val, ptr, ind, type, 1, base, 1, NULL) == 0,
+    check(cusparseCsr2cscEx2(handle, M, N, (int)a.nnz, a.val, a.ptr, a.ind, val, ptr, ind, type, 1, base, 1, room) == 0,
           "csr2csc");
     long *p = index_download(0, ptr, N + 1), *q = index_download(0, want.ptr, N + 1), *i1 = index_download(0, ind, a.nnz),
          *i2 = index_download(0, want.ind, a.nnz);
@@ -539,7 +540,7 @@ static void counts(void)
 int main(int argc, char **argv)
 {
     quick = argc > 1 && !strcmp(argv[1], "quick");
-    check(cusparseCreate(&handle) == 0, "create");
+    check(cusparseCreate(&handle) == 0 && cudaMalloc(&room, 1 << 24) == 0, "create");
     for (const char *t = quick ? "c" : "sdcz"; *t; t++) {
         sum(*t, 0, 1), sum(*t, 1, 0);
         for (int op = 0; op < 3; op++)

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* The program's descriptors are 512 bytes that it knows nothing of. */
+/* The program's descriptors are 512 bytes that it knows nothing of, and which stay where they were made. */
 typedef struct { _Alignas(16) unsigned char data[512]; } blob;
 typedef int status;
 status cusparseLtInit(blob *handle);
@@ -98,20 +98,19 @@ static size_t bytes(const struct matrix *m)
     return (size_t)(m->ld * (m->order == ROW ? m->rows : m->cols)) * element(m->type);
 }
 
-static struct matrix make(int type, int order, long rows, long cols, int sparse, unsigned seed)
+static void make(struct matrix *m, int type, int order, long rows, long cols, int sparse, unsigned seed)
 {
-    struct matrix m = { .type = type, .order = order, .rows = rows, .cols = cols, .ld = (order == ROW ? cols : rows) + 8 };
-    m.host = calloc(1, bytes(&m));
+    *m = (struct matrix){ .type = type, .order = order, .rows = rows, .cols = cols, .ld = (order == ROW ? cols : rows) + 16 };
+    m->host = calloc(1, bytes(m));
     for (long r = 0; r < rows; r++)
         for (long c = 0; c < cols; c++) {
             seed = seed * 1103515245 + 12345;
-            put(type, m.host, place(&m, r, c), (double)(seed >> 16 & 7) - 3);
+            put(type, m->host, place(m, r, c), (double)(seed >> 16 & 7) - 3);
         }
-    cudaMalloc(&m.device, bytes(&m));
-    cudaMemcpy(m.device, m.host, bytes(&m), DEFAULT);
-    FINE(sparse ? cusparseLtStructuredDescriptorInit(&handle, &m.blob, rows, cols, m.ld, 16, type, order, 0) :
-                  cusparseLtDenseDescriptorInit(&handle, &m.blob, rows, cols, m.ld, 16, type, order));
-    return m;
+    cudaMalloc(&m->device, bytes(m));
+    cudaMemcpy(m->device, m->host, bytes(m), DEFAULT);
+    FINE(sparse ? cusparseLtStructuredDescriptorInit(&handle, &m->blob, rows, cols, m->ld, 16, type, order, 0) :
+                  cusparseLtDenseDescriptorInit(&handle, &m->blob, rows, cols, m->ld, 16, type, order));
 }
 
 static void drop(struct matrix *m)
@@ -157,9 +156,11 @@ static void product(int type, int out, int opa, int opb, int order, int out_orde
                     int gelu, int bias)
 {
     enum { M = 16, N = 24, K = 32 };
-    struct matrix a = make(type, order, opa ? K : M, opa ? M : K, !sparse_b, 1),
-                  b = make(type, order, opb ? N : K, opb ? K : N, sparse_b, 2);
-    struct matrix c = make(out, out_order, M, N, 0, 3), d = make(out, out_order, M, N, 0, 4);
+    struct matrix a, b, c, d;
+    make(&a, type, order, opa ? K : M, opa ? M : K, !sparse_b, 1);
+    make(&b, type, order, opb ? N : K, opb ? K : N, sparse_b, 2);
+    make(&c, out, out_order, M, N, 0, 3);
+    make(&d, out, out_order, M, N, 0, 4);
     struct matrix *s = sparse_b ? &b : &a, before = *s;
     blob p, selection, plan;
     size_t size, buffer, workspace;
@@ -232,7 +233,9 @@ static void refusals(void)
 {
     blob m, p, s;
     int most = 0, value = 1;
-    struct matrix a = make(F16, COL, 16, 16, 1, 1), b = make(F16, COL, 16, 16, 0, 1);
+    struct matrix a, b;
+    make(&a, F16, COL, 16, 16, 1, 1);
+    make(&b, F16, COL, 16, 16, 0, 1);
     CHECK(cusparseLtStructuredDescriptorInit(&handle, &m, 15, 16, 16, 16, F16, COL, 0) == 3);
     CHECK(cusparseLtDenseDescriptorInit(&handle, &m, 16, 16, 8, 16, F16, COL) == 3);
     CHECK(cusparseLtDenseDescriptorInit(&handle, &m, 16, 16, 16, 16, 28, COL) == 10); /* fp8 */
