@@ -348,7 +348,7 @@ class Kernel(pipelines.Pipelines):
             self.both(f'{own} = ' + self.told(bits, f'{name}({bits if self.strict else lanes}, {v}, {by}, {width})', f'shifted(LANE, {kind}, {by}, {width})') + ';', f'host_shift(T, {inner}, {own}, {v}, {kind}, {by}, {width});')
             self.assign(to, f'{to} + {own}', inner)
         elif form == 0:
-            self.both(f'{to} = __reduce_add_sync({bits}, {v});', f'host_sum(T, {inner}, {to}, {v});')
+            self.both(f'{to} = sum_of({bits}, {v});', f'host_sum(T, {inner}, {to}, {v});')
         elif form == 1:
             at = self.own()
             self.assign(at, self.rng.choice((f'first_one({bits}) - 1', f'({self.var()} & 31)')), inner)

@@ -277,7 +277,7 @@ class Kernel(generate.Kernel):
             self.host.append(f'EACH({mask}) counters[{at}[t]]++;')
         else:
             self.assign(x, f'{self.value(1)} & 0xffff', mask)
-            self.device.append(f'{{ const u32 here = __activemask(), sum = __reduce_add_sync(here, {x}); if (first_one(here) - 1 == LANE) atomicAdd(&counters[0], sum); }}')
+            self.device.append(f'{{ const u32 here = __activemask(), sum = sum_of(here, {x}); if (first_one(here) - 1 == LANE) atomicAdd(&counters[0], sum); }}')
             self.host.append(f'EACH({mask}) counters[0] += {x}[t];')
 
     def count_by_swap(self, mask, depth):

@@ -1,5 +1,5 @@
 /* Device side of pipelines.py: copies that run ahead, halves packed into words, and matrices by warp.  The host needs none of it,
- * but for the value of a half. */
+ * but for the value of a half.  What only sm_80 has is done by what sm_75 has, where that is compiled for. */
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 #include <stdint.h>
@@ -12,19 +12,41 @@ static __device__ __forceinline__ uint32_t shared_address(const void *p)
 /* Of BYTES, the first `given` come from memory and the others are 0. */
 template <int BYTES> static __device__ __forceinline__ void copy_async(void *to, const void *from, uint32_t given)
 {
+#if !defined __CUDA_ARCH__ || __CUDA_ARCH__ >= 800
     asm volatile("cp.async.ca.shared.global [%0], [%1], %2, %3;" ::"r"(shared_address(to)), "l"(from), "n"(BYTES), "r"(given)
                  : "memory");
+#else
+    for (uint32_t i = 0; i < BYTES / 4; i++)
+        ((uint32_t *)to)[i] = i < given / 4 ? ((const uint32_t *)from)[i] : 0;
+#endif
 }
 
 static __device__ __forceinline__ void copy_commit(void)
 {
+#if !defined __CUDA_ARCH__ || __CUDA_ARCH__ >= 800
     asm volatile("cp.async.commit_group;" ::: "memory");
+#endif
 }
 
 /* Until at most LEFT groups are under way. */
 template <int LEFT> static __device__ __forceinline__ void copy_wait(void)
 {
+#if !defined __CUDA_ARCH__ || __CUDA_ARCH__ >= 800
     asm volatile("cp.async.wait_group %0;" :: "n"(LEFT) : "memory");
+#endif
+}
+
+/* The sum over the lanes that `mask` names, each of which calls it. */
+static __device__ __forceinline__ uint32_t sum_of(uint32_t mask, uint32_t x)
+{
+#if !defined __CUDA_ARCH__ || __CUDA_ARCH__ >= 800
+    return __reduce_add_sync(mask, x);
+#else
+    uint32_t sum = 0;
+    for (uint32_t left = mask; left; left &= left - 1)
+        sum += __shfl_sync(mask, x, __ffs(left) - 1);
+    return sum;
+#endif
 }
 
 static __device__ __forceinline__ uint32_t pack(uint16_t low, uint16_t high)
@@ -85,16 +107,28 @@ static __device__ __forceinline__ void join(uint32_t a[4], uint32_t b[2], const 
 /* c += a b; the sums are whole numbers that either type holds. */
 static __device__ __forceinline__ void multiply(float c[4], const uint32_t a[4], const uint32_t b[2])
 {
+#if !defined __CUDA_ARCH__ || __CUDA_ARCH__ >= 800
     asm volatile(
         "mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 {%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, {%0, %1, %2, %3};"
         : "+f"(c[0]), "+f"(c[1]), "+f"(c[2]), "+f"(c[3])
         : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b[0]), "r"(b[1]));
+#else
+    for (int k = 0; k < 2; k++)
+        asm volatile("mma.sync.aligned.m16n8k8.row.col.f32.f16.f16.f32 {%0, %1, %2, %3}, {%4, %5}, {%6}, {%0, %1, %2, %3};"
+                     : "+f"(c[0]), "+f"(c[1]), "+f"(c[2]), "+f"(c[3]) : "r"(a[2 * k]), "r"(a[2 * k + 1]), "r"(b[k]));
+#endif
 }
 
 static __device__ __forceinline__ void multiply(uint32_t c[2], const uint32_t a[4], const uint32_t b[2])
 {
+#if !defined __CUDA_ARCH__ || __CUDA_ARCH__ >= 800
     asm volatile("mma.sync.aligned.m16n8k16.row.col.f16.f16.f16.f16 {%0, %1}, {%2, %3, %4, %5}, {%6, %7}, {%0, %1};"
                  : "+r"(c[0]), "+r"(c[1]) : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b[0]), "r"(b[1]));
+#else
+    for (int k = 0; k < 2; k++)
+        asm volatile("mma.sync.aligned.m16n8k8.row.col.f16.f16.f16.f16 {%0, %1}, {%2, %3}, {%4}, {%0, %1};"
+                     : "+r"(c[0]), "+r"(c[1]) : "r"(a[2 * k]), "r"(a[2 * k + 1]), "r"(b[k]));
+#endif
 }
 
 static __device__ __forceinline__ int of_half(uint16_t bits)
