@@ -261,7 +261,8 @@ static void call_register(struct sass_lift *l, const struct sass_insn *i, uint32
         sass_step(l, "@%s bra $E%" PRIu32, condition.s + 1, label);
     else if (condition.s[0])
         sass_step(l, "@!%s bra $E%" PRIu32, condition.s, label);
-    if (i->opnd[SASS_J].kind != SASS_TARGET)
+    bool known = i->opnd[SASS_J].kind != SASS_TARGET;
+    if (known)
         sass_call_known(l, a.s, label);
     for (uint32_t s = 0; s < l->cubin->n_symbols && l->status == AW_OK; s++) {
         uint32_t index, value;
@@ -312,10 +313,13 @@ static bool call(struct sass_lift *l, const struct sass_insn *i, uint32_t contex
 
 /* A return goes to where the context says; that its register agrees is asked, and costs nothing where the compiler sees it. */
 static bool ret(struct sass_lift *l, const struct sass_insn *i, uint32_t context)
+        known = true;
 {
     const struct sass_context *c = &l->contexts[context];
     struct sass_text condition = sass_condition(l, i), a = sass_raw(l, &i->opnd[SASS_A]), to = sass_temp(l, 't');
     (void)sass_mod(l, SASS_F_NODEC);
+    if (!known)
+        sass_fail(l, "a call by a register, of no function that is known");
     uint32_t base = sass_look(l, SASS_J)->kind == SASS_TARGET ? (uint32_t)i->opnd[SASS_J].value
                                                               : (uint32_t)sass_look(l, SASS_L)->value;
     sass_step(l, "add.s32 %s, %s, %" PRId32, to.s, a.s, (int32_t)base);

@@ -114,16 +114,28 @@ bool sass_place_of(const struct sass_lift *l, uint32_t symbol, int64_t addend, u
     return false;
 }
 
-/* Whether a section's own constants have the place of a function in it: from there registers get what CALL.REL takes. */
-static bool has_place(const struct sass_code *code, uint64_t place)
+static bool has_word(const struct sass_bytes *bytes, uint64_t wanted)
 {
-    for (uint32_t at = 0; at + 8 <= code->bank2.size; at += 8) {
+    for (uint32_t at = 0; at + 8 <= bytes->size; at += 8) {
         uint64_t word;
-        memcpy(&word, code->bank2.ptr + at, sizeof word);
-        if (word == place)
+        memcpy(&word, bytes->ptr + at, sizeof word);
+        if (word == wanted)
             return true;
     }
     return false;
+}
+
+/* Whether a section's own constants, or the module's variables, have the place of a function in it: from there registers get what
+ * CALL.REL takes. */
+static bool has_place(const struct sass_cubin *cubin, const struct sass_code *code, uint64_t place)
+{
+    bool has = has_word(&code->bank2, place);
+    for (uint32_t k = 0; k < cubin->n_sections && !has; k++) {
+        const struct sass_section *s = &cubin->sections[k];
+        bool data = aw_str_is(s->name, ".nv.global.init") || aw_str_is(s->name, ".nv.constant3");
+        has = data && s->bytes.ptr && has_word(&s->bytes, place);
+    }
+    return has;
 }
 
 /* What a register can hold that is called: of CALL.REL the places of functions in its own section, of CALL.ABS functions by their
@@ -137,7 +149,7 @@ bool sass_is_target(const struct sass_lift *l, const struct sass_insn *call, uin
     uint32_t offset;
     if (s->kind != SASS_SYMBOL_FUNCTION || s->value % SASS_INSN_SIZE)
         return false;
-    if (relative ? s->section != own->section || !has_place(own, s->value) : !l->taken[symbol])
+    if (relative ? s->section != own->section || !has_place(l->cubin, own, s->value) : !l->taken[symbol])
         return false;
     if (!sass_place_of(l, symbol, 0, &offset))
         return false;
