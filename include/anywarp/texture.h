@@ -34,6 +34,7 @@ enum aw_sampler {
     AW_SAMPLER_NORMALIZED = 1 << 7, /* coordinates count from 0 to 1 */
     AW_SAMPLER_MIP_LINEAR = 1 << 8,
     AW_SAMPLER_SEAMLESS = 1 << 9,   /* linear filtering goes on across the edges of a cube's faces */
+    AW_SAMPLER_LINE = 1 << 10,      /* of one dimension, layered or not */
     /* a texture reference's, where nothing is said */
     AW_SAMPLER_OF_REFERENCE = AW_ADDRESS_CLAMP | AW_ADDRESS_CLAMP << 2 | AW_ADDRESS_CLAMP << 4,
 };

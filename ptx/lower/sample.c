@@ -366,6 +366,13 @@ static void sample_level(struct sampler *s, LLVMValueRef index, LLVMValueRef sli
     struct position p[3];
     for (unsigned d = 0; d < way->dims; d++)
         p[d] = position_of(s, d, s->args.coord[d], level.size[d]);
+    LLVMValueRef taps = b_i32(l, 1u << way->dims);
+    if (way->line) {
+        LLVMValueRef line = flag(l, s->t.sampler, AW_SAMPLER_LINE);
+        p[1].low = b_select(l, line, b_i32(l, 0), p[1].low);
+        p[1].fraction = b_select(l, line, b_i32(l, 0), p[1].fraction);
+        taps = b_select(l, line, b_i32(l, 2), taps);
+    }
     if (!s->linear) {
         tap(s, &level, p, slice, b_i32(l, 0), ret_words);
         return;
@@ -377,7 +384,7 @@ static void sample_level(struct sampler *s, LLVMValueRef index, LLVMValueRef sli
     for (unsigned i = 0; i < 4; i++)
         ret_words[i] = way->mode == PTX_TEX_GATHER ? b_select(l, gather_is(l, loop.k, i), words[way->component], loop.acc[i])
                                                    : add_weighted(l, s->linear, weight, words[i], loop.acc[i]);
-    loop_end(l, &loop, b_select(l, s->linear, b_i32(l, 1u << way->dims), b_i32(l, 1)), ret_words);
+    loop_end(l, &loop, b_select(l, s->linear, taps, b_i32(l, 1)), ret_words);
 }
 
 /* ---- Levels */
@@ -631,9 +638,9 @@ static LLVMValueRef function_of(struct ptx_lower *l, const struct ptx_tex_way *w
 {
     static const char *const modes[] = { "base", "level", "grad", "gather" };
     char name[64];
-    snprintf(name, sizeof name, "tex.%u%s%s%s%s%s%s.%s%u", way->dims, way->cube ? "c" : "", way->layered ? "a" : "",
-             way->fetch ? "f" : "", way->integer ? "i" : "", way->offset ? "o" : "", way->compare ? "d" : "", modes[way->mode],
-             way->component);
+    snprintf(name, sizeof name, "tex.%u%s%s%s%s%s%s%s.%s%u", way->dims, way->line ? "l" : "", way->cube ? "c" : "",
+             way->layered ? "a" : "", way->fetch ? "f" : "", way->integer ? "i" : "", way->offset ? "o" : "",
+             way->compare ? "d" : "", modes[way->mode], way->component);
     LLVMValueRef fn = LLVMGetNamedFunction(l->module, name);
     if (fn)
         return fn;

@@ -205,6 +205,12 @@ static void write_results(struct ptx_lower *l, const struct ptx_instr *in, LLVMV
         ptx_dst(l, &dest->items[1], PTX_PRED, b_bool(l, true));
 }
 
+/* Machine code looks up textures of one dimension as if they had two. */
+static bool is_lifted(LLVMValueRef fn)
+{
+    return LLVMGetStringAttributeAtIndex(fn, (LLVMAttributeIndex)LLVMAttributeFunctionIndex, PTX_LIFTED, sizeof PTX_LIFTED - 1);
+}
+
 bool ptx_lower_tex(struct ptx_lower *l, const struct ptx_instr *in)
 {
     struct ptx_tex_geometry g = ptx_tex_geometry_of(in);
@@ -214,6 +220,7 @@ bool ptx_lower_tex(struct ptx_lower *l, const struct ptx_instr *in)
     struct ptx_tex_args args = { 0 };
     LLVMValueRef words[4];
     unsigned next;
+    way.line = way.dims == 2 && !way.cube && !way.layered && !way.fetch && is_lifted(l->fn);
     if (way.fetch && way.cube)
         return ptx_lower_error(l, in->loc, "cubes take no integer coordinates");
     const struct ptx_operand *dest = in->ops[0].kind == PTX_OP_PAIR ? &in->ops[0].items[0] : &in->ops[0];

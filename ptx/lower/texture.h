@@ -16,6 +16,7 @@ enum ptx_tex_mode { PTX_TEX_BASE, PTX_TEX_LEVEL, PTX_TEX_GRAD, PTX_TEX_GATHER };
 struct ptx_tex_way {
     unsigned dims;          /* coordinates that address a plane: 1 to 3; 2 for cubes */
     bool cube, layered;
+    bool line;              /* of two dimensions, but the texture may have one: the second coordinate is nothing then */
     bool fetch;             /* integer coordinates: one texel, zero outside */
     bool integer;           /* the result is wanted as integers: never filtered */
     bool offset;            /* texel offsets are given */

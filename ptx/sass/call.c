@@ -2,6 +2,7 @@
  * result.  The address that is called comes out of bank 4, where each symbol has a number; which it is the compiler finds out. */
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <inttypes.h>
+#include <stdio.h>
 
 #include "sass/lift.h"
 
@@ -83,13 +84,53 @@ static const struct function *function_of(const struct sass_symbol *s)
     return NULL;
 }
 
+static struct sass_text reg(struct sass_lift *l, unsigned number, unsigned words)
+{
+    struct sass_operand o = { .kind = SASS_REG, .reg = (uint8_t)number, .regs = (uint8_t)words };
+    return words == 2 ? sass_raw64(l, &o) : sass_raw(l, &o);
+}
+
+/* Gradients of textures in three dimensions and cubes, which are functions from sm_90 on: the handle is in R4, coordinates from
+ * R8 on, one gradient from R12 on and the other on the stack; the texel is in R5 to R8. */
+static const char *gradient_of(struct aw_str name)
+{
+    static const char *const geometries[] = { "3d", "cube", "acube" }, *const types[] = { "s32", "u32", "f32" };
+    char known[64];
+    for (unsigned k = 0; k < 9; k++)
+        if (snprintf(known, sizeof known, "__cuda_syscall_tex_grad_%s_v4_%s_f32", geometries[k / 3], types[k % 3]) > 0 &&
+            aw_str_is(name, known))
+            return geometries[k / 3];
+    return NULL;
+}
+
+static void call_gradient(struct sass_lift *l, const char *geometry)
+{
+    struct sass_text dy[4], stack;
+    stack = sass_local_address(l, reg(l, 1, 1).s);
+    for (unsigned k = 0; k < 4; k++)
+        dy[k] = sass_temp(l, 't');
+    sass_step(l, "ld.local.v4.b32 {%s, %s, %s, %s}, [%s]", dy[0].s, dy[1].s, dy[2].s, dy[3].s, stack.s);
+    for (unsigned k = 5; k < 16; k++)
+        (void)reg(l, k, 1);
+    sass_step(l, "tex.grad.%s.v4.f32.f32 {%%r5, %%r6, %%r7, %%r8}, [%s, {%%r8, %%r9, %%r10, %%r11}], "
+              "{%%r12, %%r13, %%r14, %%r15}, {%s, %s, %s, %s}", geometry, reg(l, 4, 2).s, dy[0].s, dy[1].s, dy[2].s, dy[3].s);
+}
+
+static bool is_known(const struct sass_symbol *s)
+{
+    return s->kind == SASS_SYMBOL_NONE && (function_of(s) || gradient_of(s->name));
+}
+
 bool sass_call_symbol(struct sass_lift *l, uint32_t symbol)
 {
     const struct sass_symbol *s = &l->cubin->symbols[symbol];
-    const struct function *f = s->kind == SASS_SYMBOL_NONE ? function_of(s) : NULL;
-    if (f)
-        call_function(l, f, symbol);
-    return f != NULL;
+    if (!is_known(s))
+        return false;
+    if (function_of(s))
+        call_function(l, function_of(s), symbol);
+    else
+        call_gradient(l, gradient_of(s->name));
+    return true;
 }
 
 void sass_call_known(struct sass_lift *l, const char *address, uint32_t label)
@@ -97,14 +138,12 @@ void sass_call_known(struct sass_lift *l, const char *address, uint32_t label)
     const struct sass_relocs *r = &sass_part_of(l, l->at->offset / SASS_INSN_SIZE)->code->bank4_relocs;
     unsigned n = 0;
     for (uint32_t k = 0; k < r->n; k++) {
-        const struct sass_symbol *s = &l->cubin->symbols[r->at[k].symbol];
-        const struct function *f = s->kind == SASS_SYMBOL_NONE ? function_of(s) : NULL;
-        if (!f)
+        if (!is_known(&l->cubin->symbols[r->at[k].symbol]))
             continue;
         struct sass_text q = sass_temp(l, 'q');
         sass_step(l, "setp.ne.u32 %s, %s, %" PRIu32, q.s, address, r->at[k].symbol + 1);
         sass_step(l, "@%s bra $C%" PRIu32 "_%u", q.s, label, n);
-        call_function(l, f, r->at[k].symbol);
+        (void)sass_call_symbol(l, r->at[k].symbol);
         sass_step(l, "bra $E%" PRIu32, label);
         aw_buf_printf(&l->body, "$C%" PRIu32 "_%u:\n", label, n++);
     }

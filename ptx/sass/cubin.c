@@ -9,7 +9,7 @@
 
 #include "sass/insn.h"
 
-enum { EM_GPU = 190, OSABI_12 = 0x33, OSABI_13 = 0x41, STO_ENTRY = 0x10 };
+enum { EM_GPU = 190, OSABI_12 = 0x33, OSABI_13 = 0x41, STO_ENTRY = 0x10, STT_CUDA_TEXTURE = 10, STT_CUDA_SURFACE = 12 };
 enum { MAX_SECTIONS = 1 << 20, MAX_SYMBOLS = 1 << 24 };
 
 /* Attributes of .nv.info; NVIDIA's names without EIATTR_. */
@@ -157,6 +157,8 @@ static enum sass_symbol_kind kind_of(const struct sass_cubin *cubin, const Elf64
     unsigned type = ELF64_ST_TYPE(sym->st_info);
     if (type == STT_SECTION)
         return SASS_SYMBOL_SECTION;
+    if (type == STT_CUDA_TEXTURE || type == STT_CUDA_SURFACE)
+        return type == STT_CUDA_TEXTURE ? SASS_SYMBOL_TEXTURE : SASS_SYMBOL_SURFACE;
     if (sym->st_shndx == SHN_UNDEF)
         return SASS_SYMBOL_NONE;
     if (type == STT_FUNC)
@@ -439,7 +441,8 @@ static bool read_code(struct reader *r, struct aw_map *names, uint32_t section, 
         const char *prefix;
         struct sass_bytes *bytes;
         struct sass_relocs *relocs;
-    } banks[] = { { ".nv.constant0.", &code->bank0, NULL }, { ".nv.constant2.", &code->bank2, &code->bank2_relocs },
+    } banks[] = { { ".nv.constant0.", &code->bank0, &code->bank0_relocs },
+                  { ".nv.constant2.", &code->bank2, &code->bank2_relocs },
                   { ".nv.constant4.", &code->bank4, &code->bank4_relocs } };
     for (size_t i = 0; i < sizeof banks / sizeof banks[0]; i++) {
         const struct sass_section *s = section_named(names, banks[i].prefix, code->name);

@@ -21,6 +21,8 @@ enum sass_symbol_kind {
     SASS_SYMBOL_GLOBAL,   /* .nv.global, .nv.global.init */
     SASS_SYMBOL_CONSTANT, /* bank 3 */
     SASS_SYMBOL_SHARED,
+    SASS_SYMBOL_TEXTURE,  /* .texref, .surfref: words of bank 0 are relocated by them */
+    SASS_SYMBOL_SURFACE,
     SASS_SYMBOL_SECTION,
     SASS_SYMBOL_OTHER,
 };
@@ -70,7 +72,7 @@ struct sass_code {
     /* Constant banks of this kernel, as in the file: 0 parameters (the driver fills it; in the file are zeros), 2 literals and
      * jump tables, 4 addresses of symbols, each an ABS64 relocation. */
     struct sass_bytes bank0, bank2, bank4;
-    struct sass_relocs bank2_relocs, bank4_relocs;
+    struct sass_relocs bank0_relocs, bank2_relocs, bank4_relocs;
     struct sass_param *params;      /* sorted by offset */
     uint32_t n_params;
     uint32_t param_base;            /* where parameters begin in bank 0: 0x160, 0x210 or 0x1a80 */

@@ -6,7 +6,8 @@ static sass_emit *const emitters[SASS_OPS] = {
 #define OP(op, name) [SASS_##op] = sass_emit_##name
     OP(IADD3, iadd3), OP(UIADD3, iadd3), OP(IMAD, imad), OP(UIMAD, imad), OP(IMAD_WIDE, imad_wide), OP(UIMAD_WIDE, imad_wide),
     OP(IMAD_HI, imad_hi), OP(UIMAD_HI, imad_hi), OP(ISETP, isetp), OP(UISETP, isetp), OP(IMNMX, imnmx), OP(VIMNMX, imnmx),
-    OP(VIADDMNMX, viaddmnmx), OP(PLOP3R, plop3r), OP(I2IP, i2ip), OP(VIADD, iadd3), OP(LOP3, lop3), OP(ULOP3, lop3),
+    OP(VIADDMNMX, viaddmnmx), OP(VIMNMX3, vimnmx3), OP(PLOP3R, plop3r), OP(I2IP, i2ip), OP(VIADD, iadd3), OP(LOP3, lop3),
+    OP(ULOP3, lop3),
     OP(SHF, shf), OP(USHF, shf), OP(LEA, lea), OP(ULEA, lea), OP(MOV, mov), OP(UMOV, mov), OP(SEL, sel), OP(USEL, sel),
     OP(PRMT, prmt),
     OP(UPRMT, prmt), OP(SGXT, sgxt), OP(USGXT, sgxt), OP(BMSK, bmsk), OP(UBMSK, bmsk), OP(IABS, iabs), OP(VABSDIFF, vabsdiff),
@@ -25,6 +26,7 @@ static sass_emit *const emitters[SASS_OPS] = {
     OP(LDGSTS, ldgsts), OP(LDGDEPBAR, ldgdepbar), OP(DEPBAR, depbar),
     OP(VOTE, vote), OP(VOTEU, vote), OP(SHFL, shfl), OP(MATCH, match), OP(REDUX, redux),
     OP(HMMA, hmma), OP(IMMA, imma), OP(BMMA, bmma), OP(DMMA, dmma), OP(LDSM, ldsm), OP(MOVM, movm),
+    OP(TEX, tex), OP(TLD, tld), OP(TLD4, tld4), OP(TXD, txd), OP(TXQ, txq), OP(SULD, suld), OP(SUST, sust), OP(SURED, sured),
     OP(BSSY, nothing), OP(BSYNC, nothing), OP(BREAK, nothing), OP(BMOV, bmov), OP(WARPSYNC, warpsync), OP(ENDCOLLECTIVE, nothing),
     OP(YIELD, nothing),
     OP(NANOSLEEP, nanosleep), OP(NOP, nop), OP(PMTRIG, nothing), OP(BPT, bpt), OP(LEPC, lepc), OP(BAR, bar), OP(B2R, b2r),

@@ -1,5 +1,7 @@
 /* Floats of 32 and 64 bits, conversions, approximations. */
 /* SPDX-License-Identifier: Apache-2.0 */
+#include <stdio.h>
+
 #include "sass/lift.h"
 
 static const char *rounding(struct sass_lift *l)
@@ -79,12 +81,31 @@ static const struct sass_turns *angle_of(const struct sass_lift *l, const struct
     return NULL;
 }
 
+/* A number that is known times the power of two by which the product is to be scaled, as a number of the same digits; the other
+ * operand's text stays.  False where there is none. */
+static bool scaled(struct sass_lift *l, struct sass_text *b)
+{
+    static const int8_t powers[] = { [SASS_PSCALE_D8] = -3, [SASS_PSCALE_D4] = -2, [SASS_PSCALE_D2] = -1, [SASS_PSCALE_M1] = 0,
+                                     [SASS_PSCALE_M2] = 1,  [SASS_PSCALE_M4] = 2,  [SASS_PSCALE_M8] = 3 };
+    unsigned scale = sass_mod(l, SASS_F_PSCALE), bits;
+    int power = scale < sizeof powers ? powers[scale] : 0;
+    if (!power)
+        return true;
+    if (sscanf(b->s, "0f%8x", &bits) != 1)
+        return false;
+    int exponent = (int)(bits >> 23 & 255) + power;
+    if (!(bits >> 23 & 255) || (bits >> 23 & 255) == 255 || exponent < 1 || exponent > 254)
+        return false;
+    *b = sass_format("0f%08X", (bits & 0x807fffffu) | (unsigned)exponent << 23);
+    return true;
+}
+
 void sass_emit_fmul(struct sass_lift *l, const struct sass_insn *i)
 {
     const struct sass_operand *o = i->opnd;
-    if (sass_mod(l, SASS_F_FMZ) || (sass_mod(l, SASS_F_PSCALE) && sass_mod(l, SASS_F_PSCALE) != SASS_PSCALE_M1))
-        sass_fail(l, "a scaled product, or one in which 0 wins");
     struct sass_text a = sass_f32(l, &o[SASS_A]), b = sass_f32(l, &o[SASS_B]);
+    if (sass_mod(l, SASS_F_FMZ) || !scaled(l, &b))
+        sass_fail(l, "a scaled product, or one in which 0 wins");
     if (is_turns(i)) {
         struct sass_text angle = sass_temp(l, 't');
         sass_step(l, "mov.b32 %s, %s", angle.s, a.s);
@@ -278,12 +299,6 @@ void sass_emit_fchk(struct sass_lift *l, const struct sass_insn *i)
     }
     sass_step(l, "or.pred %s, %s, %s", q.s, far[0].s, far[1].s);
     sass_put_pred(l, SASS_P, q.s);
-}
-
-void sass_emit_fswzadd(struct sass_lift *l, const struct sass_insn *i)
-{
-    (void)i;
-    sass_fail(l, "no meaning yet");
 }
 
 /* ---- Conversions */

@@ -407,6 +407,18 @@ void sass_emit_viaddmnmx(struct sass_lift *l, const struct sass_insn *i)
     sass_do(l, "%s.%s %s, %s, %s", least ? "min" : "max", type, sass_dest(l, &o[SASS_D], 0).s, sum.s, c.s);
 }
 
+void sass_emit_vimnmx3(struct sass_lift *l, const struct sass_insn *i)
+{
+    const struct sass_operand *o = i->opnd;
+    bool least = sass_is_true(sass_look(l, SASS_S));
+    const char *op = least ? "min" : "max", *type = is_signed(l) ? "s32" : "u32";
+    struct sass_text two = sass_temp(l, 't');
+    if (i->mod[SASS_F_TYPE] == SASS_TYPE_U16X2 || i->mod[SASS_F_TYPE] == SASS_TYPE_S16X2 || !(least || sass_is_false(&o[SASS_S])))
+        sass_fail(l, "two halves of 16 bits, or a predicate that chooses");
+    sass_step(l, "%s.%s %s, %s, %s", op, type, two.s, sass_int(l, &o[SASS_A]).s, sass_int(l, &o[SASS_B]).s);
+    sass_do(l, "%s.%s %s, %s, %s", op, type, sass_dest(l, &o[SASS_D], 0).s, two.s, sass_int(l, &o[SASS_C]).s);
+}
+
 /* ---- Bits */
 
 void sass_emit_lop3(struct sass_lift *l, const struct sass_insn *i)
@@ -488,7 +500,7 @@ void sass_emit_mov(struct sass_lift *l, const struct sass_insn *i)
 {
     const struct sass_operand *lanes = sass_look(l, SASS_L);
     if (lanes->kind == SASS_IMM && (lanes->value & 15) != 15) {
-        sass_fail(l, "a move in some lanes of each quad");
+        sass_quad_mov(l, i);
         return;
     }
     sass_put(l, SASS_D, sass_int(l, &i->opnd[SASS_B]).s);

@@ -80,7 +80,7 @@ struct sass_text sass_shared_address(struct sass_lift *l, const struct sass_oper
 }
 
 /* Local memory is an array; its offsets are what machine code has as addresses. */
-static struct sass_text local_address(struct sass_lift *l, const char *offset)
+struct sass_text sass_local_address(struct sass_lift *l, const char *offset)
 {
     struct sass_text base = sass_temp(l, 'w'), sum = sass_temp(l, 'w');
     l->local = true;
@@ -109,7 +109,7 @@ struct sass_text sass_generic(struct sass_lift *l, const char *address, struct s
     }
     if (l->local_window) {
         struct sass_text q = sass_temp(l, 'q'), there = sass_temp(l, 'w'), picked = sass_temp(l, 'w'),
-                         at = local_address(l, lo.s);
+                         at = sass_local_address(l, lo.s);
         sass_step(l, "setp.eq.u32 %s, %s, %u", q.s, hi.s, SASS_LOCAL_WINDOW);
         sass_step(l, "cvta.local.u64 %s, %s", there.s, at.s);
         sass_step(l, "selp.b64 %s, %s, %s, %s", picked.s, there.s, result.s, q.s);
@@ -153,7 +153,7 @@ static struct sass_text access_address(struct sass_lift *l, const struct sass_in
     case LOCAL: {
         *ret_space = ".local";
         struct sass_text at = address32(l, m);
-        return local_address(l, offset ? sass_sum(l, false, at, sass_format("%" PRId64, offset)).s : at.s);
+        return sass_local_address(l, offset ? sass_sum(l, false, at, sass_format("%" PRId64, offset)).s : at.s);
     }
     case GENERIC:
         a = address64(l, m, &offset);
@@ -249,6 +249,8 @@ static void load_from(struct sass_lift *l, const struct sass_insn *i, const char
     unsigned size = sass_mod(l, SASS_F_SIZE), n = words_of(size);
     struct sass_text d[4];
     char text[4 * sizeof d[0].s + 8];
+    if (l->handles)
+        sass_handle_load(l, i, op, address);
     if (as_pairs(l, &i->opnd[SASS_D], n)) {
         load_pairs(l, &i->opnd[SASS_D], op, address, n);
         return;
@@ -801,6 +803,6 @@ void sass_emit_ldgdepbar(struct sass_lift *l, const struct sass_insn *i)
 void sass_emit_depbar(struct sass_lift *l, const struct sass_insn *i)
 {
     sass_look_all(l); /* other scoreboards wait for what we do at once */
-    if (i->opnd[SASS_K].reg == 0)
+    if (i->opnd[SASS_K].reg == 0 && l->cubin->arch >= 80)
         sass_do(l, "cp.async.wait_group %u", (unsigned)sass_look(l, SASS_L)->value);
 }

@@ -68,6 +68,8 @@ void sass_emit_shfl(struct sass_lift *l, const struct sass_insn *i)
         sass_fail(l, "mode %u", mode);
         return;
     }
+    if (sass_quad_shfl(l, i))
+        return;
     struct sass_text a = sass_raw(l, &o[SASS_A]), b = sass_raw(l, &o[SASS_B]), c = sass_raw(l, &o[SASS_C]),
                      d = sass_dest(l, &o[SASS_D], 0);
     if (a.s[0] != '%') {
@@ -168,6 +170,7 @@ void sass_emit_nanosleep(struct sass_lift *l, const struct sass_insn *i)
 void sass_emit_bmov(struct sass_lift *l, const struct sass_insn *i)
 {
     sass_look_all(l);
+    sass_quad_bmov(l, i);
     if (i->opnd[SASS_D].kind == SASS_REG)
         sass_put(l, SASS_D, "0");
 }
@@ -175,11 +178,14 @@ void sass_emit_bmov(struct sass_lift *l, const struct sass_insn *i)
 void sass_emit_r2ur(struct sass_lift *l, const struct sass_insn *i)
 {
     if (sass_writes(&i->opnd[SASS_P])) {
-        /* Whether lanes differ, which only a branch that we do not take asks (flow.c, member masks). */
-        if (!l->is_mask[i->offset / SASS_INSN_SIZE])
+        /* Whether a lane differs from the one of which the number is, which no lane here does; else only a branch that we do not
+         * take asks (flow.c, member masks). */
+        if (!l->is_mask[i->offset / SASS_INSN_SIZE] && l->cubin->arch < 90)
             sass_fail(l, "predicate result");
         l->true_pred = true;
-        sass_put_pred(l, SASS_P, "%never");
+        if (!sass_mod(l, SASS_F_OR))
+            sass_put_pred(l, SASS_P, "%never");
+        (void)sass_look(l, SASS_P);
     }
     sass_put(l, SASS_D, sass_raw(l, &i->opnd[SASS_A]).s);
 }

@@ -194,6 +194,48 @@ static void jump(struct sass_lift *l, uint32_t block, const char *condition)
         sass_step(l, "bra $B%" PRIu32, block);
 }
 
+static bool reads(const struct sass_insn *i, const struct sass_operand *d)
+{
+    for (int s = SASS_A; s < SASS_SLOTS; s++) {
+        const struct sass_operand *o = &i->opnd[s];
+        if (o->kind == d->kind && o->reg < d->reg + (d->regs ? d->regs : 1) && d->reg < o->reg + (o->regs ? o->regs : 1))
+            return true;
+    }
+    return false;
+}
+
+/* Whether instruction k of a loop from `begin` on makes the same in each round: of nothing that it or one after it changes. */
+static bool makes_the_same(const struct sass_lift *l, uint32_t begin, uint32_t k)
+{
+    switch (l->insns[k].op) {
+    case SASS_PLOP3: case SASS_NOP: return true;
+    case SASS_MOV: case SASS_UMOV: case SASS_IMAD: case SASS_IMAD_WIDE: case SASS_IADD3: case SASS_VIADD: case SASS_LOP3:
+    case SASS_SHF:
+    case SASS_LEA: case SASS_FADD: case SASS_FMUL: case SASS_FFMA: case SASS_HFMA2: case SASS_CS2R: case SASS_LDC: case SASS_ULDC:
+    case SASS_I2F: break;
+    default: return false;
+    }
+    for (uint32_t before = begin; before <= k; before++)
+        if (reads(&l->insns[before], &l->insns[k].opnd[SASS_D]))
+            return false;
+    return true;
+}
+
+/* A loop that serves lanes by the value that they have in a register, those of one value in each round (R2UR): to lanes that were
+ * served another round means nothing, as all that it does is guarded.  Here a lane has its own uniform registers, and is served
+ * in the first round. */
+static bool goes_round_alone(const struct sass_lift *l, const struct sass_insn *i, uint32_t begin)
+{
+    bool asks = false;
+    for (uint32_t k = begin; k < i->offset / SASS_INSN_SIZE; k++) {
+        const struct sass_insn *one = &l->insns[k];
+        asks |= one->op == SASS_R2UR && sass_writes(&one->opnd[SASS_P]);
+        if (!sass_guarded(one) && !makes_the_same(l, begin, k))
+            return false;
+    }
+    return asks;
+}
+
 /* True when the block ends here. */
 static bool branch(struct sass_lift *l, const struct sass_insn *i, uint32_t context)
 {
@@ -209,6 +251,9 @@ static bool branch(struct sass_lift *l, const struct sass_insn *i, uint32_t cont
         sass_fail(l, "a target outside the code");
         return true;
     }
+    if (i->mod[SASS_F_ANY] && way == SASS_WAY_EITHER && !goes_round_alone(l, i, index))
+        sass_fail(l, "a jump of all lanes if of one");
+    (void)sass_mod(l, SASS_F_ANY);
     struct sass_text condition = way == SASS_WAY_TAKEN ? sass_format("%s", "") : sass_condition(l, i);
     jump(l, block_at(l, index, context), condition.s);
     return !condition.s[0];
@@ -268,10 +313,13 @@ static void call_register(struct sass_lift *l, const struct sass_insn *i, uint32
         uint32_t index, value;
         if (!sass_is_target(l, i, s, &index, &value))
             continue;
+        known = true;
         struct sass_text q = sass_temp(l, 'q');
         sass_step(l, "setp.eq.u32 %s, %s, %" PRIu32, q.s, a.s, value);
         jump(l, block_at(l, index, new_context(l, context, at + 1, index)), q.s);
     }
+    if (!known)
+        sass_fail(l, "a call by a register, of no function that is known");
     sass_step(l, "trap");
     aw_buf_printf(&l->body, "$E%" PRIu32 ":\n", label);
 }
@@ -313,13 +361,10 @@ static bool call(struct sass_lift *l, const struct sass_insn *i, uint32_t contex
 
 /* A return goes to where the context says; that its register agrees is asked, and costs nothing where the compiler sees it. */
 static bool ret(struct sass_lift *l, const struct sass_insn *i, uint32_t context)
-        known = true;
 {
     const struct sass_context *c = &l->contexts[context];
     struct sass_text condition = sass_condition(l, i), a = sass_raw(l, &i->opnd[SASS_A]), to = sass_temp(l, 't');
     (void)sass_mod(l, SASS_F_NODEC);
-    if (!known)
-        sass_fail(l, "a call by a register, of no function that is known");
     uint32_t base = sass_look(l, SASS_J)->kind == SASS_TARGET ? (uint32_t)i->opnd[SASS_J].value
                                                               : (uint32_t)sass_look(l, SASS_L)->value;
     sass_step(l, "add.s32 %s, %s, %" PRId32, to.s, a.s, (int32_t)base);
@@ -415,6 +460,7 @@ static bool one(struct sass_lift *l, const struct sass_insn *i, uint32_t context
     if (l->is_mask[i->offset / SASS_INSN_SIZE])
         sass_step(l, "mov.b32 %%mask%" PRIu32 ", %s", i->offset / SASS_INSN_SIZE,
                   sass_raw(l, &i->opnd[i->op == SASS_WARPSYNC ? SASS_B : SASS_A]).s);
+    sass_handle_copy(l, i);
     sass_defer_begin(l, i);
     emit(l, i);
     if (l->deferring)
@@ -423,6 +469,7 @@ static bool one(struct sass_lift *l, const struct sass_insn *i, uint32_t context
         sass_known_after(l, i);
     sass_carry_after(l, i);
     sass_turns_after(l, i);
+    sass_quad_after(l, i);
     l->guard_copy = false;
     return false;
 }
@@ -467,6 +514,7 @@ static void block(struct sass_lift *l, uint32_t b)
         sass_carry_forget(l);
         sass_known_forget(l);
         l->here_mask.s[0] = 0;
+        l->quad.on = false;
         uint32_t k = l->blocks[b].first;
         bool ended = false;
         do {

@@ -166,6 +166,9 @@ static void declare_registers(const struct sass_lift *l, struct aw_buf *out)
         if (l->upreds[k])
             aw_buf_printf(out, "\t.reg .pred %%up%u;\n\tsetp.ne.u32 %%up%u, 0, 0;\n", k, k);
     }
+    for (unsigned k = 0; k < 512 && l->handles; k++)
+        if (l->has_handle[k / 256][k % 256])
+            aw_buf_printf(out, "\t.reg .b64 %%x%c%u;\n\tmov.b64 %%x%c%u, 0;\n", "ru"[k / 256], k % 256, "ru"[k / 256], k % 256);
     if (l->true_pred)
         aw_buf_printf(out, "\t.reg .pred %%always, %%never;\n\tsetp.eq.u32 %%always, 0, 0;\n\tsetp.ne.u32 %%never, 0, 0;\n");
     for (uint32_t k = 0; k < l->n; k++)
@@ -189,6 +192,9 @@ static void declare_symbols(struct sass_lift *l, struct aw_buf *out)
             aw_buf_printf(out, ".extern .%s .align %u .b8 %.*s[%" PRIu64 "];\n",
                           s->kind == SASS_SYMBOL_GLOBAL ? "global" : "const", sass_symbol_align(l->cubin, s), AW_STR_ARG(s->name),
                           s->size ? s->size : 1);
+        else if (s->kind == SASS_SYMBOL_TEXTURE || s->kind == SASS_SYMBOL_SURFACE)
+            aw_buf_printf(out, ".extern .global .%s %.*s;\n", s->kind == SASS_SYMBOL_TEXTURE ? "texref" : "surfref",
+                          AW_STR_ARG(s->name));
         else if (!sass_declare_function(s->name, out))
             sass_fail(l, "%.*s, which is no function that is known", AW_STR_ARG(s->name));
     }
@@ -268,6 +274,7 @@ enum aw_status sass_lift(const struct sass_cubin *cubin, uint32_t index, struct 
     if (decode(&l)) {
         find_windows(&l);
         find_pairs(&l);
+        sass_find_handles(&l);
         bool done = sass_flow(&l);
         if (!done && l.again)
             done = sass_flow_again(&l);

@@ -86,6 +86,19 @@ struct sass_turns {
     struct sass_text angle;
 };
 
+/* Gradients in the four lanes of a quad (emit_quad.c): what a register is in them. */
+struct sass_quad_part {
+    uint8_t reg;
+    struct sass_text base, dx, dy;   /* "": not yet */
+};
+
+struct sass_quad {
+    bool on, fetched;                /* all lanes of the quad are there; the texel has been fetched */
+    int lane;                        /* of which the coordinates are; -1: not said yet */
+    struct sass_quad_part parts[8];  /* n */
+    unsigned n;
+};
+
 struct sass_lift {
     const struct sass_cubin *cubin;
     const struct sass_code *code;
@@ -145,9 +158,12 @@ struct sass_lift {
     struct sass_turns turns[4];  /* n_turns */
     struct sass_text angle;      /* the last one of which turns were made */
     unsigned n_turns;
+    struct sass_quad quad;
     uint32_t temps[4];           /* used of %t, %w, %h, %q */
     bool wide[256];              /* a pair of registers from this on is read as one number */
     uint8_t regs[256], uregs[256], preds[8], upreds[8]; /* registers that occur */
+    bool handles;                /* some register has a texture's or surface's handle; of which the low word, by register */
+    bool has_handle[2][256];     /* R, UR */
     uint8_t *words, *pairs;      /* of bank 0, an entry for each 4 bytes: loaded as %c, as %cd */
     uint32_t n_words, n_calls;
     uint8_t *symbols;            /* an entry a symbol: the text names it */
@@ -267,23 +283,53 @@ void sass_turns_after(struct sass_lift *l, const struct sass_insn *i);
 typedef void sass_emit(struct sass_lift *l, const struct sass_insn *i);
 sass_emit *sass_emitter(unsigned op); /* NULL: no meaning yet */
 
-#define SASS_EMITTERS(X)                                                                                                         \
-    X(iadd3)                                                                                                                     \
-    X(imad) X(imad_wide) X(imad_hi) X(isetp) X(imnmx) X(viaddmnmx) X(i2ip) X(plop3r) X(lop3) X(shf) X(lea) X(mov) X(sel) X(prmt) \
-        X(sgxt) X(bmsk) X(iabs) X(vabsdiff) X(vabsdiff4) X(flo) X(popc) X(brev) X(idp) X(plop3) X(p2r) X(r2p) X(fadd) X(fmul)    \
-            X(ffma) X(fmnmx) X(fsetp) X(fset) X(fsel) X(mufu) X(fchk) X(fswzadd) X(f2f) X(f2i) X(i2f) X(frnd) X(f2fp) X(dadd)    \
-                X(dmul) X(dfma) X(dsetp) X(hadd2) X(hmul2) X(hfma2) X(hsetp2) X(hset2) X(hmnmx2) X(s2r) X(cs2r) X(ldc) X(load)   \
-                    X(store) X(atom) X(atom_cas) X(red) X(membar) X(cctl) X(qspc) X(ldgsts) X(ldgdepbar) X(depbar) X(vote)       \
-                        X(shfl) X(match) X(redux) X(hmma) X(imma) X(bmma) X(dmma) X(ldsm) X(movm) X(nothing) X(nop) X(warpsync)  \
-                            X(nanosleep) X(lepc) X(bar) X(b2r) X(bmov) X(r2ur) X(bpt)
+#define SASS_EMITTERS(X)                                                                                                       \
+    X(iadd3)                                                                                                                   \
+    X(imad)                                                                                                                    \
+    X(imad_wide) X(imad_hi) X(isetp) X(imnmx) X(viaddmnmx) X(vimnmx3) X(i2ip) X(plop3r) X(lop3) X(shf) X(lea) X(mov) X(sel)    \
+        X(prmt) X(sgxt) X(bmsk) X(iabs) X(vabsdiff) X(vabsdiff4) X(flo) X(popc) X(brev) X(idp) X(plop3) X(p2r) X(r2p) X(fadd)  \
+            X(fmul) X(ffma) X(fmnmx) X(fsetp) X(fset) X(fsel) X(mufu) X(fchk) X(fswzadd) X(f2f) X(f2i) X(i2f) X(frnd) X(f2fp)  \
+                X(dadd) X(dmul) X(dfma) X(dsetp) X(hadd2) X(hmul2) X(hfma2) X(hsetp2) X(hset2) X(hmnmx2) X(s2r) X(cs2r) X(ldc) \
+                    X(load) X(store) X(atom) X(atom_cas) X(red) X(membar) X(cctl) X(qspc) X(ldgsts) X(ldgdepbar) X(depbar)     \
+                        X(vote) X(shfl) X(match) X(redux) X(hmma) X(imma) X(bmma) X(dmma) X(ldsm) X(movm) X(nothing) X(nop)    \
+                            X(warpsync) X(nanosleep) X(lepc) X(bar) X(b2r) X(bmov) X(r2ur) X(bpt) X(tex) X(tld) X(tld4) X(txd) \
+                                X(txq) X(suld) X(sust) X(sured)
 #define SASS_DECLARE(name) sass_emit sass_emit_##name;
 SASS_EMITTERS(SASS_DECLARE)
 #undef SASS_DECLARE
+
+/* ---- Handles of textures and surfaces (handles.c).  Ours have 64 bits, of which machine code knows the low ones, in a register
+ * or a constant. */
+
+void sass_find_handles(struct sass_lift *l);
+/* Before an instruction's own text: what registers with handles become by it, where it copies them from registers or
+ * constants. */
+void sass_handle_copy(struct sass_lift *l, const struct sass_insn *i);
+/* The same of a load, of which `op` is the text before the type ("ld.global"), and `address` what stands in brackets. */
+void sass_handle_load(struct sass_lift *l, const struct sass_insn *i, const char *op, const char *address);
+/* The handle, as PTX has it between brackets, of a constant or uniform registers in a slot; of a general register, which is the
+ * operand. */
+struct sass_text sass_handle(struct sass_lift *l, enum sass_slot slot);
+struct sass_text sass_handle_of(struct sass_lift *l, const struct sass_operand *o);
+/* The variable of a bound texture or surface that a word of bank 0 is for; NULL. */
+const struct sass_reloc *sass_bound(const struct sass_lift *l, const struct sass_operand *o);
+
+/* ---- Quads (emit_quad.c) */
+
+void sass_quad_bmov(struct sass_lift *l, const struct sass_insn *i);
+void sass_quad_after(struct sass_lift *l, const struct sass_insn *i); /* forgets what another instruction overwrites */
+bool sass_quad_shfl(struct sass_lift *l, const struct sass_insn *i); /* true: it has made the shuffle's text */
+/* A move in one lane of each quad. */
+void sass_quad_mov(struct sass_lift *l, const struct sass_insn *i);
+/* What a register of coordinates is, where both gradients are known; NULL. */
+const struct sass_quad_part *sass_quad_part(const struct sass_lift *l, unsigned reg);
 
 /* The register that holds where the machine code's shared memory begins, in PTX's. */
 const char *sass_shared_base(struct sass_lift *l);
 /* The address of shared memory that M, or another slot, says, without its immediate. */
 struct sass_text sass_shared_address(struct sass_lift *l, const struct sass_operand *m);
+/* Of an offset in local memory. */
+struct sass_text sass_local_address(struct sass_lift *l, const char *offset);
 /* A generic address in PTX's sense, of a 64-bit one in the machine code's.  *ret_shared, when asked: a predicate, or "" when none
  * can be. */
 struct sass_text sass_generic(struct sass_lift *l, const char *address, struct sass_text *ret_shared);

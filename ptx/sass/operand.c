@@ -101,7 +101,8 @@ struct sass_text sass_symbol_address(struct sass_lift *l, uint32_t symbol, int64
     const struct sass_symbol *s = &l->cubin->symbols[symbol];
     if (s->kind == SASS_SYMBOL_FUNCTION || s->kind == SASS_SYMBOL_NONE || s->kind == SASS_SYMBOL_KERNEL)
         return sass_format("%" PRIu64, sass_function_address(symbol));
-    if (s->kind != SASS_SYMBOL_GLOBAL && s->kind != SASS_SYMBOL_CONSTANT) {
+    bool opaque = s->kind == SASS_SYMBOL_TEXTURE || s->kind == SASS_SYMBOL_SURFACE;
+    if (s->kind != SASS_SYMBOL_GLOBAL && s->kind != SASS_SYMBOL_CONSTANT && !opaque) {
         sass_fail(l, "address of %.*s, which is no variable", AW_STR_ARG(s->name));
         return (struct sass_text){ "0" };
     }
@@ -307,6 +308,10 @@ static struct sass_text constant(struct sass_lift *l, const struct sass_operand 
         sass_fail(l, "a constant found through a handle");
         return (struct sass_text){ "0" };
     }
+    struct sass_operand one = { .kind = SASS_CONST, .bank = o->bank, .value = at };
+    const struct sass_reloc *r = sass_bound(l, &one);
+    if (r) /* the low word of the handle */
+        return word_of_pair(l, sass_symbol_address(l, r->symbol, 0), false);
     switch (o->bank) {
     case 0: return bank0(l, at);
     case 2: return sass_format("%" PRIu32, bank2_word(l, at));

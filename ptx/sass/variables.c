@@ -172,6 +172,9 @@ enum aw_status sass_lift_variables(const struct sass_cubin *cubin, struct aw_buf
             ret_ptx->ptr[before] = 0;
             return AW_ERR_NOT_SUPPORTED;
         }
+        if (s->kind == SASS_SYMBOL_TEXTURE || s->kind == SASS_SYMBOL_SURFACE)
+            aw_buf_printf(ret_ptx, ".visible .global .%s %.*s;\n", s->kind == SASS_SYMBOL_TEXTURE ? "texref" : "surfref",
+                          AW_STR_ARG(s->name));
     }
     for (uint32_t k = 0; k < cubin->n_kernels; k++) {
         bank2(cubin, &cubin->kernels[k], ret_ptx);

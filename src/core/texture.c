@@ -144,6 +144,7 @@ static void set_array(struct aw_texture *desc, const struct aw_tex_info *info, c
         set_format(desc, info, s->format, s->channels);
     }
     desc->layers = s->flags & AW_ARRAY_LAYERED ? (uint32_t)(cube ? s->depth / 6 : s->depth) : 0;
+    desc->sampler |= s->height ? 0u : AW_SAMPLER_LINE;
 }
 
 static enum aw_status set_linear(struct aw_texture *desc, const struct aw_tex_info *info)
@@ -159,6 +160,7 @@ static enum aw_status set_linear(struct aw_texture *desc, const struct aw_tex_in
     if (flat && (r->pitch % element || r->pitch < width * element))
         return AW_ERR_INVALID_VALUE;
     set_format(desc, info, r->format, r->channels);
+    desc->sampler |= flat ? 0u : AW_SAMPLER_LINE;
     desc->level[0] = (struct aw_texture_level){ .base = r->address, .pitch = flat ? r->pitch : width * element,
                                                 .width = (uint32_t)width, .height = (uint32_t)height, .depth = 1 };
     return AW_OK;

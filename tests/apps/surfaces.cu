@@ -1,8 +1,8 @@
 // Surface objects of every geometry and width: reads, writes, what the three boundary modes do outside, formatted stores,
 // reductions and queries (in PTX, as CUDA C++ has no names for them).  Everything is integers, compared with the same on the
 // host.
-// variants: shared static O0
-// not-lifted: instructions for textures and surfaces have no meaning yet
+// variants: shared static O0 sm_75 sm_86 sm_89 sm_90
+// not-lifted: what a surface's elements are, machine code reads out of tables of the driver's
 // SPDX-License-Identifier: Apache-2.0
 #include <vector>
 

@@ -2,7 +2,6 @@
 // BC5 against their definition, computed here; BC6H and BC7 against sums over what independent decoders gave for the same blocks.
 // Cards do not have them.
 // devices: host
-// not-lifted: instructions for textures and surfaces have no meaning yet
 // SPDX-License-Identifier: Apache-2.0
 #include <cuda_fp16.h>
 

@@ -1,7 +1,6 @@
 // Texture objects of every geometry, format, address mode and filter, against the rules of the programming guide computed in C++:
 // weights of linear filtering have 8 bits of fraction, sums are taken element by element.
-// variants: shared static O0
-// not-lifted: instructions for textures and surfaces have no meaning yet
+// variants: shared static O0 sm_75 sm_86 sm_89 sm_90
 // SPDX-License-Identifier: Apache-2.0
 #include <cuda_fp16.h>
 

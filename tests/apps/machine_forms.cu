@@ -1,0 +1,192 @@
+// Instructions that only NVIDIA's assembler makes, by what it knows of the numbers: products scaled by a power of two, the least
+// and the greatest of three, calls of functions whose places lie in a variable, a texture's handle out of memory of each kind.
+// variants: sm_75 sm_86 sm_89 sm_90
+// SPDX-License-Identifier: Apache-2.0
+#include "check.h"
+
+#define N 64
+#define CHECK_EQ(got, want) EXPECT((got) == (want), "%s is %g, not %g", #got, (double)(got), (double)(want))
+
+// The argument of the conversion is small, so no product overflows and two of them are one that is scaled.
+#define SMALL(x) ((float)(int)((x) & 0xffffff) * 0.0625f)
+
+#define SCALES(X) X(0, .125f) X(1, .25f) X(2, .5f) X(3, 1.f) X(4, 2.f) X(5, 4.f) X(6, 8.f)
+
+#define SCALED(i, by)                                                  \
+    __global__ void scaled_##i(float *out, const int *in)              \
+    {                                                                  \
+        out[threadIdx.x] = __fmul_rn(by, SMALL(in[threadIdx.x]));      \
+    }
+SCALES(SCALED)
+
+__global__ void of_three(int *out, const int *in)
+{
+    int a = in[threadIdx.x], b = in[(threadIdx.x + 1) % N], c = in[(threadIdx.x + 2) % N];
+    unsigned x = a, y = b, z = c;
+    out[4 * threadIdx.x] = max(a, max(b, c));
+    out[4 * threadIdx.x + 1] = min(a, min(b, c));
+    out[4 * threadIdx.x + 2] = max(x, max(y, z));
+    out[4 * threadIdx.x + 3] = min(x, min(y, z));
+}
+
+typedef int (*function)(int, int);
+
+__host__ __device__ __noinline__ int more(int a, int b)
+{
+    return a * 3 + b;
+}
+
+__host__ __device__ __noinline__ int less(int a, int b)
+{
+    return a > b ? a - b : b >> 3;
+}
+
+__host__ __device__ __noinline__ int other(int a, int b)
+{
+    return a ^ b;
+}
+
+static __device__ const function table[3] = { more, less, other };
+static const function host_table[3] = { more, less, other };
+
+__global__ void called(int *out, const int *in)
+{
+    int a = in[threadIdx.x];
+    out[threadIdx.x] = table[(unsigned)a % 3](a, in[(threadIdx.x + 1) % N]);
+}
+
+__constant__ cudaTextureObject_t known[4];
+
+struct textures {
+    cudaTextureObject_t at[4];
+};
+
+__global__ void looked_up(const cudaTextureObject_t *in_memory, textures given, cudaTextureObject_t one, cudaTextureObject_t two,
+                          int which, float *out)
+{
+    __shared__ cudaTextureObject_t shared[4];
+    unsigned t = threadIdx.x, k = t & 3;
+    if (t < 4)
+        shared[t] = in_memory[t];
+    __syncthreads();
+    out[6 * t] = tex2D<float>(in_memory[k], t % 8 + .5f, .5f);
+    out[6 * t + 1] = tex2D<float>(shared[k], t % 8 + .5f, 1.5f);
+    out[6 * t + 2] = tex2D<float>(given.at[which], t % 8 + .5f, 1.5f);
+    out[6 * t + 3] = tex2D<float>(known[which], t % 8 + .5f, .5f);
+    out[6 * t + 4] = tex2D<float>(which > 2 ? one : two, t % 8 + .5f, 1.5f);
+    out[6 * t + 5] = tex2D<float>(t % 5 ? one : two, t % 8 + .5f, .5f);
+}
+
+__global__ void stored(const cudaSurfaceObject_t *in_memory)
+{
+    cudaSurfaceObject_t s = in_memory[threadIdx.x & 3];
+    int x = threadIdx.x % 8 * 4, y = threadIdx.x / 32;
+    if (threadIdx.x % 32 / 4 == 1)
+        surf2Dwrite(2 * surf2Dread<float>(s, x, y), s, x, y);
+}
+
+static int in[N];
+
+static void scales(const int *d_in)
+{
+    float *d_out, out[N];
+    CHECK(cudaMalloc(&d_out, sizeof out));
+#define TRY(i, by)                                                         \
+    scaled_##i<<<1, N>>>(d_out, d_in);                                     \
+    CHECK_LAUNCH();                                                        \
+    CHECK(cudaMemcpy(out, d_out, sizeof out, cudaMemcpyDeviceToHost));     \
+    for (int t = 0; t < N; t++)                                            \
+        CHECK_EQ(out[t], by * SMALL(in[t]));
+    SCALES(TRY)
+    CHECK(cudaFree(d_out));
+}
+
+static void integers(const int *d_in)
+{
+    int *d_out, out[4 * N];
+    CHECK(cudaMalloc(&d_out, sizeof out));
+    of_three<<<1, N>>>(d_out, d_in);
+    CHECK_LAUNCH();
+    CHECK(cudaMemcpy(out, d_out, sizeof out, cudaMemcpyDeviceToHost));
+    for (int t = 0; t < N; t++) {
+        int v[3] = { in[t], in[(t + 1) % N], in[(t + 2) % N] }, most = v[0], least = v[0];
+        unsigned high = v[0], low = v[0];
+        for (int k = 1; k < 3; k++) {
+            most = v[k] > most ? v[k] : most;
+            least = v[k] < least ? v[k] : least;
+            high = (unsigned)v[k] > high ? v[k] : high;
+            low = (unsigned)v[k] < low ? v[k] : low;
+        }
+        CHECK_EQ(out[4 * t], most);
+        CHECK_EQ(out[4 * t + 1], least);
+        CHECK_EQ(out[4 * t + 2], (int)high);
+        CHECK_EQ(out[4 * t + 3], (int)low);
+    }
+    called<<<1, N>>>(d_out, d_in);
+    CHECK_LAUNCH();
+    CHECK(cudaMemcpy(out, d_out, N * sizeof *out, cudaMemcpyDeviceToHost));
+    for (int t = 0; t < N; t++)
+        CHECK_EQ(out[t], host_table[(unsigned)in[t] % 3](in[t], in[(t + 1) % N]));
+    CHECK(cudaFree(d_out));
+}
+
+// Texture k has 100 k + 8 y + x at (x, y).
+static void handles(void)
+{
+    cudaArray_t arrays[4];
+    textures made;
+    cudaSurfaceObject_t surfaces[4];
+    cudaChannelFormatDesc format = cudaCreateChannelDesc<float>();
+    float texels[16], out[6 * N];
+    for (int k = 0; k < 4; k++) {
+        cudaResourceDesc resource = {};
+        cudaTextureDesc sampler = {};
+        for (int i = 0; i < 16; i++)
+            texels[i] = 100 * k + i;
+        CHECK(cudaMallocArray(&arrays[k], &format, 8, 2, cudaArraySurfaceLoadStore));
+        CHECK(cudaMemcpy2DToArray(arrays[k], 0, 0, texels, 32, 32, 2, cudaMemcpyHostToDevice));
+        resource.resType = cudaResourceTypeArray;
+        resource.res.array.array = arrays[k];
+        CHECK(cudaCreateTextureObject(&made.at[k], &resource, &sampler, NULL));
+        CHECK(cudaCreateSurfaceObject(&surfaces[k], &resource));
+    }
+    char *memory;
+    float *d_out;
+    CHECK(cudaMalloc(&memory, sizeof made + sizeof surfaces));
+    CHECK(cudaMalloc(&d_out, sizeof out));
+    CHECK(cudaMemcpy(memory, &made, sizeof made, cudaMemcpyHostToDevice));
+    CHECK(cudaMemcpy(memory + sizeof made, surfaces, sizeof surfaces, cudaMemcpyHostToDevice));
+    CHECK(cudaMemcpyToSymbol(known, &made, sizeof made));
+    for (int which = 1; which < 4; which++) {
+        looked_up<<<1, N>>>((cudaTextureObject_t *)memory, made, made.at[0], made.at[2], which, d_out);
+        CHECK_LAUNCH();
+        CHECK(cudaMemcpy(out, d_out, sizeof out, cudaMemcpyDeviceToHost));
+        for (int t = 0; t < N; t++) {
+            int x = t % 8;
+            const int want[6] = { 100 * (t & 3) + x,       100 * (t & 3) + 8 + x, 100 * which + 8 + x, 100 * which + x,
+                                  (which > 2 ? 0 : 200) + 8 + x, (t % 5 ? 0 : 200) + x };
+            for (int i = 0; i < 6; i++)
+                CHECK_EQ(out[6 * t + i], (float)want[i]);
+        }
+    }
+    stored<<<1, N>>>((cudaSurfaceObject_t *)(memory + sizeof made));
+    CHECK_LAUNCH();
+    for (int k = 0; k < 4; k++) {
+        CHECK(cudaMemcpy2DFromArray(texels, 32, arrays[k], 0, 0, 32, 2, cudaMemcpyDeviceToHost));
+        for (int i = 0; i < 16; i++)
+            CHECK_EQ(texels[i], (float)((100 * k + i) * (i % 8 == 4 + k ? 2 : 1)));
+    }
+}
+
+int main()
+{
+    int *d_in;
+    for (int t = 0; t < N; t++)
+        in[t] = (int)(2654435761u * (unsigned)(t + 7));
+    CHECK(cudaMalloc(&d_in, sizeof in));
+    CHECK(cudaMemcpy(d_in, in, sizeof in, cudaMemcpyHostToDevice));
+    scales(d_in);
+    integers(d_in);
+    handles();
+    return check_done();
+}
