@@ -28,6 +28,7 @@ static struct aw_audit_library {
     const char *soname;
     char path[PATH_MAX]; /* of ours; "" when it is not there */
     char asked[PATH_MAX]; /* what it took the place of when it was first asked for by path; "": nothing */
+    const struct link_map *loaded; /* in the program's own namespace; NULL: not yet */
 } *aw_audit_find(const char *asked);
 
 static struct aw_audit_library libraries[] = {
@@ -122,19 +123,28 @@ EXPORT unsigned int la_version(unsigned int version)
     return version < LAV_CURRENT ? version : LAV_CURRENT;
 }
 
-/* Is it one of our libraries that asks, for the one that it stands in front of? */
-static bool aw_audit_is_ours(const struct link_map *asker)
+/* Which of our libraries this object is, or NULL. */
+static struct aw_audit_library *aw_audit_ours(const struct link_map *map)
 {
     for (size_t i = 0; i < LIBRARIES; i++)
-        if (asker && asker->l_name && libraries[i].path[0] && !strcmp(asker->l_name, libraries[i].path))
-            return true;
-    return false;
+        if (map && map->l_name && libraries[i].path[0] && !strcmp(map->l_name, libraries[i].path))
+            return &libraries[i];
+    return NULL;
+}
+
+/* Whoever needs a library under a wheel's name asks for its symbols' versions under that name too, and the loader ends the
+ * program (_dl_check_map_versions) where no object has it.  A path handed out at once gives a new object the name asked for,
+ * but not one that is loaded already; what a search along directories finds does. */
+static bool aw_audit_needs_search(const struct aw_audit_library *l, const char *name, unsigned int flag)
+{
+    return flag == LA_SER_ORIG && l->loaded && !strchr(name, '/') && strcmp(name, l->soname) != 0;
 }
 
 EXPORT char *la_objsearch(const char *name, uintptr_t *cookie, unsigned int flag)
 {
     struct aw_audit_library *l = aw_audit_find(name);
-    if (!l || !l->path[0] || aw_audit_is_ours((const struct link_map *)*cookie))
+    /* One of ours that asks wants the one that it stands in front of. */
+    if (!l || !l->path[0] || aw_audit_ours((const struct link_map *)*cookie) || aw_audit_needs_search(l, name, flag))
         return (char *)name;
     if (!l->asked[0] && strchr(name, '/') && strlen(name) < sizeof l->asked && access(name, R_OK) == 0)
         strcpy(l->asked, name);
@@ -146,6 +156,9 @@ EXPORT unsigned int la_objopen(struct link_map *map, Lmid_t lmid, uintptr_t *coo
     *cookie = (uintptr_t)map;
     if (lmid != LM_ID_BASE)
         return 0;
+    struct aw_audit_library *ours = aw_audit_ours(map);
+    if (ours)
+        ours->loaded = map;
     if (map->l_name && !strcmp(aw_audit_basename(map->l_name), AW_PRELOAD_SONAME))
         preload_map = map;
     else if (n_pending < PENDING_MAX)
@@ -159,6 +172,9 @@ EXPORT unsigned int la_objclose(uintptr_t *cookie)
     for (size_t i = 0; i < n_pending; i++)
         if (pending[i] == map)
             pending[i] = pending[--n_pending];
+    struct aw_audit_library *ours = aw_audit_ours(map);
+    if (ours && ours->loaded == map)
+        ours->loaded = NULL;
     if (map == preload_map)
         preload_map = NULL;
     return 0;

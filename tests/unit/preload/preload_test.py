@@ -103,6 +103,9 @@ def main():
         dotted = os.path.join(tmp, 'libcudart.0f1e2d3c.so.12')
         shutil.copy(theirs, dotted)
         c.run("a wheel's name with a dot", [c.path('opener'), dotted], 'opened: ours12\n' * 2)
+        c.run("a wheel's name with versions", [c.path('opener'), c.path('libwheel_part.so')], 'opened: ours13\n' * 2)
+        c.run("a wheel's name with versions, where the runtime is there", [c.path('uses_runtime'), c.path('libwheel_part.so')],
+              'shared: ours13\n' + 'opened: ours13\n' * 2)
         c.run('a runtime under a name of its own', [c.path('opener'), other], 'opened: ours13\n' * 2)
     c.run("NVIDIA's own is mapped", [c.path('uses_runtime')], 'shared: ours99\n', audit=False, stderr="which is not anywarp's")
 
