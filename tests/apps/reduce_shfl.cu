@@ -88,6 +88,51 @@ static void check_shuffles()
     }
 }
 
+/* Lanes that follow from the thread's index or the lane's, as matrix products and transposes make them. */
+__host__ __device__ int lane_of(int way, int t)
+{
+    int l = t & 31;
+    switch (way) {
+    case 0: return (l * 4 + (l >> 3)) & 31;
+    case 1: return l / 4 * 4;
+    case 2: return (l & 3) * 8 + 5;
+    case 3: return t ^ 7;
+    case 4: return t + 9;
+    case 5: return (t >> 2) + 24;
+    default: return (t << 1 | l >> 4) - 40;
+    }
+}
+
+enum { WAYS = 7 };
+
+__global__ void computed(int *out, int n)
+{
+    int t = threadIdx.y * blockDim.x + threadIdx.x, l;
+    asm("mov.u32 %0, %%laneid;" : "=r"(l));
+#pragma unroll
+    for (int way = 0; way < WAYS; way++) {
+        out[way * n + t] = __shfl_sync(~0u, t * 10, lane_of(way, t));
+        out[(WAYS + way) * n + t] = __shfl_sync(~0u, t * 10, lane_of(way, l), 8);
+    }
+}
+
+static void check_computed(int x, int y)
+{
+    int n = x * y;
+    Dev<int> d(2 * WAYS * n);
+    std::vector<int> out(2 * WAYS * n);
+    computed<<<1, dim3(x, y)>>>(d, n);
+    CHECK_LAUNCH();
+    d.get(out.data());
+    for (int way = 0; way < WAYS; way++)
+        for (int t = 0; t < n; t++) {
+            int from = (t & ~31) | (lane_of(way, t) & 31), part = (t & ~7) | (lane_of(way, t & 31) & 7);
+            EXPECT(from >= n || out[way * n + t] == from * 10, "%dx%d way %d t=%d: %d", x, y, way, t, out[way * n + t]);
+            EXPECT(out[(WAYS + way) * n + t] == part * 10, "%dx%d way %d of 8 t=%d: %d", x, y, way, t,
+                   out[(WAYS + way) * n + t]);
+        }
+}
+
 int main()
 {
     const int n = 30011;
@@ -107,5 +152,8 @@ int main()
     EXPECT(got[0] == sum, "sum %d, expected %d", got[0], sum);
     EXPECT(got[1] == least, "min %d, expected %d", got[1], least);
     check_shuffles();
+    for (int x : {32, 128, 96, 48, 8, 16})
+        for (int y : {1, 4})
+            check_computed(x, y);
     return check_done();
 }

@@ -247,6 +247,8 @@ static void shape_bits(struct simt_fn *f, struct simt_val *r, LLVMOpcode op, str
         default: o[i] = x >> c; break;
         }
     }
+    if (op == LLVMAnd && c >= 0 && ((uint64_t)c & ~low) == 0) /* nothing is left of the base */
+        tz = 64;
     if (op == LLVMOr)
         tz = c && (unsigned)__builtin_ctzll((uint64_t)c) < tz ? (unsigned)__builtin_ctzll((uint64_t)c) : tz;
     if (op == LLVMLShr || op == LLVMAShr)

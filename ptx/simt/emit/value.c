@@ -99,6 +99,9 @@ LLVMValueRef simt_scalar(struct simt_fn *f, LLVMValueRef v)
     struct simt_val *val = simt_get(f, v);
     if (!val)
         return constant_of(f, v);
+    /* Where the base is known to be 0, what is made of it is a constant: the lanes that a shuffle reads, say. */
+    if (val->kind == SIMT_AFFINE && val->tz >= 64 && !val->check && LLVMGetTypeKind(LLVMTypeOf(v)) == LLVMIntegerTypeKind)
+        return LLVMConstNull(simt_type(f->u, LLVMTypeOf(v)));
     if (val->kind == SIMT_AFFINE && val->s)
         return val->s;
     simt_fail(f->u, "internal: a varying value is used as a scalar");

@@ -90,6 +90,12 @@ static bool lanes_known(struct simt_fn *f, LLVMValueRef lane, int ret_lanes[SIMT
             ret_lanes[i] = (int)(b & 31);
         return true;
     }
+    const struct simt_val *val = simt_get(f, lane);
+    if (val && val->kind == SIMT_AFFINE && val->off && !val->check && val->tz >= 5) { /* a lane is taken modulo 32 */
+        for (int i = 0; i < SIMT_LANES; i++)
+            ret_lanes[i] = (int)(val->off[i] & 31);
+        return true;
+    }
     LLVMValueRef v = simt_vector(f, lane);
     for (int i = 0; i < SIMT_LANES; i++) {
         LLVMValueRef x = LLVMIsConstant(v) ? LLVMGetAggregateElement(v, (unsigned)i) : NULL;
