@@ -64,6 +64,20 @@ static void aw_elf_read_sections(struct aw_elf *elf)
     }
 }
 
+static void aw_elf_read_relatives(struct aw_elf *elf, const Elf64_Phdr *segment)
+{
+    const Elf64_Dyn *d = aw_elf_at(elf, segment->p_offset, segment->p_filesz / sizeof *d, sizeof *d, _Alignof(Elf64_Dyn));
+    uint64_t address = 0, n = 0;
+    for (size_t i = 0; d && i < segment->p_filesz / sizeof *d && d[i].d_tag != DT_NULL; i++) {
+        address = d[i].d_tag == DT_RELA ? d[i].d_un.d_ptr : address;
+        n = d[i].d_tag == DT_RELACOUNT ? d[i].d_un.d_val : n;
+    }
+    if (n == 0 || n > elf->size / sizeof(Elf64_Rela))
+        return;
+    elf->relatives = aw_elf_loaded(elf, address, n * sizeof(Elf64_Rela), _Alignof(Elf64_Rela));
+    elf->n_relatives = elf->relatives ? n : 0;
+}
+
 /* ---- Where section headers are missing */
 
 /* What a segment has of the file, of which it may be cut off; its first byte, NULL when there is none. */
@@ -74,8 +88,7 @@ static const unsigned char *aw_elf_segment(const struct aw_elf *elf, const Elf64
     return *ret_size ? elf->bytes + p->p_offset : NULL;
 }
 
-/* `size` bytes that are loaded at `address`, or NULL when the file does not have them all. */
-static const void *aw_elf_loaded(const struct aw_elf *elf, uint64_t address, uint64_t size, size_t align)
+const void *aw_elf_loaded(const struct aw_elf *elf, uint64_t address, uint64_t size, size_t align)
 {
     for (size_t i = 0; i < elf->n_segments; i++) {
         const Elf64_Phdr *p = &elf->segments[i];
@@ -147,6 +160,9 @@ bool aw_elf_open(struct aw_elf *elf, const char *path)
     }
     elf->segments = aw_elf_at(elf, h->e_phoff, h->e_phnum, sizeof(Elf64_Phdr), _Alignof(Elf64_Phdr));
     elf->n_segments = elf->segments ? h->e_phnum : 0;
+    for (size_t i = 0; i < elf->n_segments; i++)
+        if (elf->segments[i].p_type == PT_DYNAMIC)
+            aw_elf_read_relatives(elf, &elf->segments[i]);
     aw_elf_read_sections(elf);
     if (!elf->has_sections)
         aw_elf_read_segments(elf);

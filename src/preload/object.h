@@ -25,6 +25,8 @@ struct aw_elf {
     const Elf64_Phdr *segments;
     size_t n_segments;
     struct aw_elf_symbols symtab, dynsym; /* n is 0 where there is none */
+    const Elf64_Rela *relatives; /* relocations that add the load address, by address where the linker sorts them */
+    size_t n_relatives;
     bool has_fatbin;                      /* a section that nvcc makes for device code, or what such a one begins with */
     bool has_sections;                    /* there are section headers, all of them in the file */
     bool cut;                             /* there were, but the file ends before them or in them */
@@ -36,6 +38,9 @@ void aw_elf_close(struct aw_elf *elf);
 
 /* "" when the name lies outside the string table. */
 const char *aw_elf_name(const struct aw_elf_symbols *table, const Elf64_Sym *sym);
+
+/* `size` bytes that are loaded at `address`, or NULL when the file does not have them all, or not at a multiple of `align`. */
+const void *aw_elf_loaded(const struct aw_elf *elf, uint64_t address, uint64_t size, size_t align);
 
 /* The executable segment that holds [address, address + size) with file bytes behind all of it; NULL when there is none. */
 const Elf64_Phdr *aw_elf_code_segment(const struct aw_elf *elf, uint64_t address, uint64_t size);

@@ -4,6 +4,8 @@
 
 #include <string.h>
 
+#include "preload/nameless.h"
+
 static const struct aw_redirect_row {
     const char *name;
     unsigned char mask;
@@ -30,7 +32,8 @@ const char *aw_redirect_hindrance(enum aw_redirect_kind kind)
 {
     switch (kind) {
     case AW_REDIRECT_STRIPPED:
-        return "has the CUDA runtime linked into it and no symbol table (it was stripped), so its calls cannot be led to "
+        return "has the CUDA runtime linked into it, no symbol table (it was stripped), and code in which the runtime's "
+               "functions cannot be told (those of CUDA 11.8, 12.4, 12.9, 13.0 and 13.5 can), so its calls cannot be led to "
                "anywarp. "
                "Link it with `nvcc -cudart shared`, or keep its symbol table (no `-s`, no `strip`).";
     case AW_REDIRECT_CUT:
@@ -64,6 +67,12 @@ static int aw_redirect_find(const char *name)
     return -1;
 }
 
+static void aw_redirect_add(const struct aw_elf *elf, struct aw_redirect_plan *plan, int row, uint64_t address, uint64_t size)
+{
+    if (plan->n < AW_REDIRECT_MAX && size >= AW_REDIRECT_PATCH && aw_elf_code_segment(elf, address, size))
+        plan->targets[plan->n++] = (struct aw_redirect_target){ (uint32_t)row, address, size };
+}
+
 static void aw_redirect_collect(const struct aw_elf *elf, const struct aw_elf_symbols *table, struct aw_redirect_plan *plan,
                                 bool *ret_registers)
 {
@@ -79,9 +88,21 @@ static void aw_redirect_collect(const struct aw_elf *elf, const struct aw_elf_sy
             continue;
         if (!strcmp(name, "__cudaRegisterFatBinary"))
             *ret_registers = true;
-        if (sym->st_size >= AW_REDIRECT_PATCH && aw_elf_code_segment(elf, sym->st_value, sym->st_size))
-            plan->targets[plan->n++] = (struct aw_redirect_target){ (uint32_t)row, sym->st_value, sym->st_size };
+        aw_redirect_add(elf, plan, row, sym->st_value, sym->st_size);
     }
+}
+
+struct aw_redirect_gather {
+    const struct aw_elf *elf;
+    struct aw_redirect_plan *plan;
+};
+
+static void aw_redirect_found(void *arg, const char *name, uint64_t address, uint64_t size)
+{
+    struct aw_redirect_gather *gather = arg;
+    int row = aw_redirect_find(name);
+    if (row >= 0)
+        aw_redirect_add(gather->elf, gather->plan, row, address, size);
 }
 
 /* The runtime that lacks fewest of the names, the newest of equals: a static runtime defines all of its own. */
@@ -122,6 +143,10 @@ void aw_redirect_plan(const struct aw_elf *elf, struct aw_redirect_plan *ret_pla
         ret_plan->kind = AW_REDIRECT_STATIC;
         ret_plan->runtime = aw_redirect_choose(ret_plan);
     } else if (elf->has_fatbin && !elf->symtab.n && !aw_redirect_imports(&elf->dynsym)) {
-        ret_plan->kind = elf->cut ? AW_REDIRECT_CUT : AW_REDIRECT_STRIPPED;
+        struct aw_redirect_gather gather = { elf, ret_plan };
+        ret_plan->n = 0;
+        bool told = !elf->cut && aw_nameless_find(elf, aw_redirect_found, &gather) && ret_plan->n;
+        ret_plan->kind = told ? AW_REDIRECT_STATIC : elf->cut ? AW_REDIRECT_CUT : AW_REDIRECT_STRIPPED;
+        ret_plan->runtime = told ? aw_redirect_choose(ret_plan) : RUNTIMES - 1;
     }
 }

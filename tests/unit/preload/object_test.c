@@ -79,6 +79,40 @@ Test(redirect, plans_by_kind)
     cr_assert_eq(plan_of(fixture("uses_runtime")), AW_REDIRECT_NONE);
 }
 
+static size_t planned(const char *name)
+{
+    for (size_t i = 0; i < plan.n; i++)
+        if (!strcmp(aw_redirect_name(plan.targets[i].index), name))
+            return plan.targets[i].size;
+    return 0;
+}
+
+/* Six functions of the API, one that gives tables, and twelve of nvcc's host code that are long enough to be patched. */
+static void expect_nameless(const char *name)
+{
+    cr_assert_eq(plan_of(fixture(name)), AW_REDIRECT_STATIC, "%s", name);
+    cr_assert_eq(plan.n, 19, "%s: %zu", name, plan.n);
+    cr_assert_str_eq(aw_redirect_soname(plan.runtime), "libcudart.so.13");
+    cr_assert_gt(planned("cudaGraphInstantiate"), 30);
+    cr_assert_eq(planned("cudaMemset"), 0);
+    cr_assert_eq(planned("__cudaRegisterFatBinary"), 43);
+    cr_assert_eq(planned("__cudaPopCallConfiguration"), 162);
+    cr_assert_eq(planned("__cudaRegisterUnifiedTable"), 74);
+}
+
+Test(redirect, tells_functions_without_symbols)
+{
+    expect_nameless("nameless");
+    expect_nameless("nameless_pointer");
+    expect_nameless("nameless_message");
+}
+
+Test(redirect, leaves_what_could_be_two_functions)
+{
+    cr_assert_eq(plan_of(fixture("nameless_twice")), AW_REDIRECT_STRIPPED);
+    cr_assert_eq(plan_of(fixture("nameless_other")), AW_REDIRECT_STRIPPED);
+}
+
 static int memory_file(const char *path, char **ret_bytes, size_t *ret_size)
 {
     FILE *f = fopen(path, "rb");
@@ -114,12 +148,12 @@ Test(object, survives_cut_files)
     close(fd);
 }
 
-Test(object, survives_random_bytes)
+static void survive_random_bytes(const char *name)
 {
     char *bytes, path[64];
     size_t size;
     unsigned seed = 1;
-    int fd = memory_file(fixture("static_pie"), &bytes, &size);
+    int fd = memory_file(fixture(name), &bytes, &size);
     snprintf(path, sizeof path, "/proc/self/fd/%d", fd);
     for (int round = 0; round < 400; round++) {
         char *copy = malloc(size);
@@ -141,4 +175,11 @@ Test(object, survives_random_bytes)
     }
     free(bytes);
     close(fd);
+}
+
+Test(object, survives_random_bytes)
+{
+    survive_random_bytes("static_pie");
+    survive_random_bytes("nameless");
+    survive_random_bytes("nameless_pointer");
 }
