@@ -6,9 +6,10 @@
 
 unsigned sass_symbol_align(const struct sass_cubin *cubin, const struct sass_symbol *s)
 {
+    enum { MOST = 1 << 16 }; /* what a program may have stated; a section says more only where the file is damaged */
     uint64_t align = s->section < cubin->n_sections ? cubin->sections[s->section].align : 1;
-    align = align ? align : 1;
-    align = align > 128 ? 128 : align;
+    align = align && !(align & (align - 1)) ? align : 1;
+    align = align > MOST ? MOST : align;
     while (align > 1 && s->value % align)
         align /= 2;
     return (unsigned)align;

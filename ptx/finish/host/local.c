@@ -76,10 +76,41 @@ static LLVMValueRef top_field(struct locals *l, LLVMValueRef fn)
     return advanced(l, LLVMGetParam(fn, 0), offsetof(struct aw_host_block, local));
 }
 
-static uint64_t bytes_of(struct locals *l, LLVMValueRef variable)
+static uint64_t align_of(LLVMValueRef variable)
 {
-    uint64_t bytes = LLVMABISizeOfType(LLVMGetModuleDataLayout(l->m), LLVMGetAllocatedType(variable));
-    return (bytes + AW_HOST_LOCAL_ALIGN - 1) & ~(uint64_t)(AW_HOST_LOCAL_ALIGN - 1);
+    uint64_t align = LLVMGetAlignment(variable);
+    return align > AW_HOST_LOCAL_ALIGN ? align : AW_HOST_LOCAL_ALIGN;
+}
+
+/* Bytes from the top to where a variable begins that comes after `sum` of them. */
+static uint64_t begin_of(struct locals *l, LLVMValueRef variable, uint64_t sum)
+{
+    uint64_t align = align_of(variable);
+    sum += LLVMABISizeOfType(LLVMGetModuleDataLayout(l->m), LLVMGetAllocatedType(variable));
+    return (sum + align - 1) & ~(align - 1);
+}
+
+/* The greatest alignment of the function's variables. */
+static uint64_t align_of_all(struct locals *l, LLVMValueRef fn)
+{
+    uint64_t align = AW_HOST_LOCAL_ALIGN;
+    for (LLVMBasicBlockRef bb = LLVMGetFirstBasicBlock(fn); bb; bb = LLVMGetNextBasicBlock(bb))
+        for (LLVMValueRef x = LLVMGetFirstInstruction(bb); x; x = LLVMGetNextInstruction(x))
+            if (is_local(l, x) && align_of(x) > align)
+                align = align_of(x);
+    return align;
+}
+
+/* The top of the area, rounded down where a variable wants more than areas have. */
+static LLVMValueRef aligned_top(struct locals *l, LLVMValueRef fn, uint64_t align)
+{
+    LLVMValueRef top = LLVMBuildLoad2(l->b, l->ptr, top_field(l, fn), "local");
+    LLVMSetAlignment(top, 8);
+    if (align == AW_HOST_LOCAL_ALIGN)
+        return top;
+    LLVMValueRef past = LLVMBuildAnd(l->b, LLVMBuildPtrToInt(l->b, top, l->i64, ""), LLVMConstInt(l->i64, align - 1, 0), "");
+    LLVMValueRef down = LLVMBuildNeg(l->b, past, "");
+    return LLVMBuildGEP2(l->b, l->i8, top, &down, 1, "local.aligned");
 }
 
 /* The inliner says how long a variable lives, which only those on the stack may have said of them. */
@@ -96,11 +127,10 @@ static void lifetimes_drop(LLVMValueRef variable)
 /* Gives the function's variables their places.  Returns how many bytes they are. */
 static uint64_t place(struct locals *l, LLVMValueRef fn)
 {
-    uint64_t sum = 0;
+    uint64_t sum = 0, align = align_of_all(l, fn);
     LLVMPositionBuilderBefore(l->b, LLVMGetFirstInstruction(LLVMGetEntryBasicBlock(fn)));
     LLVMSetCurrentDebugLocation2(l->b, NULL);
-    LLVMValueRef top = LLVMBuildLoad2(l->b, l->ptr, top_field(l, fn), "local");
-    LLVMSetAlignment(top, 8);
+    LLVMValueRef top = aligned_top(l, fn, align);
     LLVMValueRef end = top, after = LLVMGetNextInstruction(top);
     for (LLVMBasicBlockRef bb = LLVMGetFirstBasicBlock(fn); bb; bb = LLVMGetNextBasicBlock(bb))
         for (LLVMValueRef x = LLVMGetFirstInstruction(bb), next; x; x = next) {
@@ -110,7 +140,7 @@ static uint64_t place(struct locals *l, LLVMValueRef fn)
             lifetimes_drop(x);
             next = LLVMGetNextInstruction(x);
             after = after == x ? next : after;
-            sum += bytes_of(l, x);
+            sum = begin_of(l, x, sum);
             LLVMPositionBuilderBefore(l->b, after);
             end = advanced(l, top, -(int64_t)sum);
             LLVMReplaceAllUsesWith(x, end);
@@ -123,7 +153,7 @@ static uint64_t place(struct locals *l, LLVMValueRef fn)
                 LLVMSetAlignment(LLVMBuildStore(l->b, end, top_field(l, fn)), 8);
                 LLVMSetTailCall(x, 0);
             }
-    return sum;
+    return sum + align - AW_HOST_LOCAL_ALIGN;
 }
 
 bool ptx_host_locals(LLVMModuleRef m, uint64_t *ret_bytes)
