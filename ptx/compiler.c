@@ -15,16 +15,14 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-static const struct ptx_target *const targets[] = { &ptx_target_amdgpu, &ptx_target_host, &ptx_target_host_avx512,
-                                                   &ptx_target_host_checks, &ptx_target_host_avx512_checks,
-                                                   &ptx_target_host_shadow, &ptx_target_host_avx512_shadow };
-
 /* NULL when no target takes that name. */
 static const struct ptx_target *target_find(const char *target)
 {
-    for (size_t i = 0; i < sizeof targets / sizeof *targets; i++)
-        if (targets[i]->match(target))
-            return targets[i];
+    if (ptx_target_amdgpu.match(&ptx_target_amdgpu, target))
+        return &ptx_target_amdgpu;
+    for (const struct ptx_target *t = ptx_host_targets; t->match; t++)
+        if (t->match(t, target))
+            return t;
     return NULL;
 }
 
@@ -213,7 +211,7 @@ static int compile_with(struct aw_compiler_module *module, struct ptx_module *pt
     LLVMContextSetDiagnosticHandler(context, diagnostic, &d);
     struct ptx_lowered lowered;
     ptx_phase(AW_PHASE_LOWER);
-    int status = ptx_lower_kernel(ptx, kernel, &target->lower, context, options->lines == AW_LINES_ALL, &lowered, diags);
+    int status = ptx_lower_kernel(ptx, kernel, &target->lower, context, (enum aw_lines)options->lines, &lowered, diags);
     if (status == AW_OK) {
         struct ptx_finish finish = { options, emit, name, lowered.static_shared, lowered.param_size, lowered.kernarg_size,
                                      &module->wishes, module->lifted, lowered.flags };

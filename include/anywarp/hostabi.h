@@ -26,6 +26,17 @@ extern "C" {
 
 struct aw_host_block;
 
+/* What lanes come to, in code that is made with check-sync: what waits for others; WARP is a `bar.warp.sync`. */
+enum aw_host_sync {
+    AW_HOST_SYNC_END, /* the kernel's */
+    AW_HOST_SYNC_BARRIER, AW_HOST_SYNC_BARRIER_APART, AW_HOST_SYNC_ARRIVE,
+    AW_HOST_SYNC_WARP, AW_HOST_SYNC_SHFL_UP, AW_HOST_SYNC_SHFL_DOWN, AW_HOST_SYNC_SHFL_XOR, AW_HOST_SYNC_SHFL,
+    AW_HOST_SYNC_BALLOT,
+    AW_HOST_SYNC_ANY, AW_HOST_SYNC_ALL, AW_HOST_SYNC_UNI, AW_HOST_SYNC_MATCH_ALL, AW_HOST_SYNC_MATCH_ANY, AW_HOST_SYNC_REDUCE,
+    AW_HOST_SYNC_ELECT, AW_HOST_SYNC_COUNT,
+    AW_HOST_SYNC_AGAIN = 0x100 /* added where it is in a loop */
+};
+
 /* Services of the runtime, called by generated code.  None returns when it ends the block. */
 struct aw_host_services {
     /* Block barrier `id` for all warps, or for `threads` threads when nonzero: switches to another warp's context and
@@ -54,7 +65,12 @@ struct aw_host_services {
      * to 15 by rows, plus 16 for the third and fourth channel; `descriptor` the address of the texture's struct aw_texture.
      * Nothing is written. */
     uint64_t (*block_texel)(struct aw_host_block *block, uint64_t address, uint32_t which, uint64_t descriptor);
-    void *reserved[6];
+    /* Of code made with check-sync: `lanes` of a warp come to `what` (enum aw_host_sync).  `masks` has 32 elements: each lane's
+     * member mask, or the barrier's number; `threads` is the barrier's count, or 0;
+     * of an end, 1: all lanes come to this one that have not ended on a branch before. */
+    void (*check_sync)(struct aw_host_block *block, uint32_t what, uint32_t warp, uint32_t lanes, const uint32_t *masks,
+                       uint32_t threads);
+    void *reserved[5];
 };
 
 /* One launch, constant while it runs. */

@@ -20,6 +20,7 @@ enum ptx_target_feature {
     PTX_TARGET_CHECKS = 1024,      /* accesses that the machine would let pass are checked: alignment, and the ends of shared
                                     * memory */
     PTX_TARGET_SHADOW = 2048,      /* and so are those of other memory, by the host device's shadow of it */
+    PTX_TARGET_CHECK_SYNC = 4096,  /* aw.check.sync: barriers and operations with member masks say who comes to them */
 };
 
 struct ptx_lower_target {

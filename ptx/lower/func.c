@@ -383,10 +383,10 @@ void ptx_types_make(struct ptx_lower *l)
         l->ptr[i] = LLVMPointerTypeInContext(c, i);
 }
 
-static int closure_lower(struct ptx_lower *l, struct ptx_closure *closure, bool all_lines)
+static int closure_lower(struct ptx_lower *l, struct ptx_closure *closure, enum aw_lines which_lines)
 {
     bool ok = true;
-    if (!ptx_lines_begin(l, all_lines))
+    if (!ptx_lines_begin(l, which_lines))
         return AW_ERR_OUT_OF_MEMORY;
     for (uint32_t i = 0; i < closure->n_funcs; i++) {
         struct ptx_func *f = closure->funcs[i];
@@ -409,7 +409,7 @@ static int closure_lower(struct ptx_lower *l, struct ptx_closure *closure, bool 
     return ok ? AW_OK : AW_ERR_NOT_SUPPORTED;
 }
 
-static int lower_with(struct ptx_lower *l, struct ptx_func *kernel, bool all_lines, struct ptx_lowered *ret)
+static int lower_with(struct ptx_lower *l, struct ptx_func *kernel, enum aw_lines which_lines, struct ptx_lowered *ret)
 {
     struct ptx_closure closure;
     if (!ptx_closure_of(l->ptx, kernel, l->arena, &closure))
@@ -432,7 +432,7 @@ static int lower_with(struct ptx_lower *l, struct ptx_func *kernel, bool all_lin
     LLVMSetTarget(l->module, l->target->triple);
     LLVMSetDataLayout(l->module, l->target->data_layout);
     l->builder = LLVMCreateBuilderInContext(l->context);
-    int status = closure_lower(l, &closure, all_lines);
+    int status = closure_lower(l, &closure, which_lines);
     LLVMDisposeBuilder(l->builder);
     if (status != AW_OK) {
         LLVMDisposeModule(l->module);
@@ -445,11 +445,11 @@ static int lower_with(struct ptx_lower *l, struct ptx_func *kernel, bool all_lin
 }
 
 int ptx_lower_kernel(struct ptx_module *module, struct ptx_func *kernel, const struct ptx_lower_target *target,
-                     LLVMContextRef context, bool all_lines, struct ptx_lowered *ret_lowered, struct aw_buf *diags)
+                     LLVMContextRef context, enum aw_lines which_lines, struct ptx_lowered *ret_lowered, struct aw_buf *diags)
 {
     struct aw_arena arena = { 0 };
     struct ptx_lower l = { .context = context, .target = target, .ptx = module, .arena = &arena, .diags = diags };
-    int status = lower_with(&l, kernel, all_lines, ret_lowered);
+    int status = lower_with(&l, kernel, which_lines, ret_lowered);
     aw_arena_fini(&arena);
     if (status == AW_ERR_OUT_OF_MEMORY)
         aw_buf_printf(diags, "%.*s: error: out of memory\n", AW_STR_ARG(module->name));

@@ -151,6 +151,10 @@ void ptx_trap_unless(struct ptx_lower *l, LLVMValueRef ok, enum aw_status why);
  * or in what the host device does not give out. */
 void ptx_access_check(struct ptx_lower *l, const struct ptx_instr *in, LLVMValueRef p, unsigned bytes);
 
+/* ---- Who comes to what waits for others (check.c): before each barrier; before each operation with a member mask */
+void ptx_check_barrier(struct ptx_lower *l, const struct ptx_instr *in, LLVMValueRef id, LLVMValueRef threads);
+void ptx_check_members(struct ptx_lower *l, const struct ptx_instr *in, LLVMValueRef mask);
+
 /* ---- Rounding (round.c): exact results of f32 and f64 arithmetic in PTX's directed modes */
 enum ptx_round { PTX_RN, PTX_RZ, PTX_RM, PTX_RP };
 enum ptx_round ptx_round_of(const struct ptx_instr *in);

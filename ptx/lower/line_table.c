@@ -19,13 +19,14 @@ struct line_place {
 struct known {
     LLVMMetadataRef loc;
     unsigned depth; /* of inlining */
+    struct line_place outermost;
 };
 
 enum { DEPTH_MAX = 64 }; /* texts may go round in circles, and LLVM recurses */
 
 struct ptx_lines {
     struct ptx_unit unit;
-    bool all;
+    enum aw_lines which;
     struct aw_ptrmap files;      /* struct ptx_file or struct ptx_module -> its metadata */
     struct aw_map scopes;        /* inlined functions by text, file and name */
     const struct ptx_func *func;
@@ -184,7 +185,7 @@ static struct known known_place(struct ptx_lines *lines, const struct line_place
     const struct known *known = aw_map_find(&lines->places, (struct aw_str){ (const char *)at, sizeof *at });
     if (known && known->depth < DEPTH_MAX)
         return *known;
-    return (struct known){ ptx_unit_place(&lines->unit, at->line, at->column, lines->scope, NULL), 0 };
+    return (struct known){ ptx_unit_place(&lines->unit, at->line, at->column, lines->scope, NULL), 0, *at };
 }
 
 /* ---- Statements. */
@@ -212,6 +213,29 @@ static LLVMMetadataRef plain_scope(struct ptx_lower *l, const struct ptx_stmt *s
     return LLVMDIBuilderCreateLexicalBlockFile(l->lines->unit.builder, l->lines->scope, file, 0);
 }
 
+static struct aw_str file_name(const struct ptx_module *text, uint32_t index)
+{
+    for (const struct ptx_file *f = text->files; f; f = f->next)
+        if (f->index == index)
+            return f->name;
+    return AW_STR("<ptx>");
+}
+
+/* For a person to read: see AW_LINES_TOLD. */
+static LLVMMetadataRef told_place(struct ptx_lower *l, const struct ptx_stmt *s, const struct line_place *outermost)
+{
+    struct ptx_lines *lines = l->lines;
+    struct aw_str here = file_name(lines->func->origin, s->file), there = file_name(lines->func->origin, outermost->file);
+    struct aw_str both = aw_arena_printf(l->arena, "%.*s:%u, inlined at %.*s", AW_STR_ARG(here), s->line, AW_STR_ARG(there));
+    if (!both.ptr) {
+        l->out_of_memory = true;
+        return lines->current;
+    }
+    LLVMMetadataRef file = LLVMDIBuilderCreateFile(lines->unit.builder, both.ptr, both.len, "", 0);
+    LLVMMetadataRef scope = LLVMDIBuilderCreateLexicalBlockFile(lines->unit.builder, lines->scope, file, 0);
+    return ptx_unit_place(&lines->unit, outermost->line, outermost->column, scope, NULL);
+}
+
 static void loc_stmt(struct ptx_lower *l, const struct ptx_stmt *s)
 {
     struct ptx_lines *lines = l->lines;
@@ -224,10 +248,14 @@ static void loc_stmt(struct ptx_lower *l, const struct ptx_stmt *s)
     }
     if (s->text.len && parse_inlined(s->text, &label, &at)) {
         struct known outer = known_place(lines, &at);
-        known->loc = ptx_unit_place(&lines->unit, s->line, s->column, inlined_scope(l, s, label), outer.loc);
+        bool told = lines->which == AW_LINES_TOLD;
+        known->loc = told ? told_place(l, s, &outer.outermost)
+                          : ptx_unit_place(&lines->unit, s->line, s->column, inlined_scope(l, s, label), outer.loc);
         known->depth = outer.depth + 1;
+        known->outermost = outer.outermost;
     } else {
         known->loc = ptx_unit_place(&lines->unit, s->line, s->column, plain_scope(l, s), NULL);
+        known->outermost = here;
     }
     l->out_of_memory |= !aw_map_put(&lines->places, key, known);
     set_place(l, known->loc);
@@ -259,7 +287,7 @@ void ptx_lines_func(struct ptx_lower *l, const struct ptx_func *f)
     lines->has_loc = first != NULL;
     lines->scope = NULL;
     LLVMSetCurrentDebugLocation2(l->builder, NULL);
-    if (!first && !lines->all)
+    if (!first && lines->which == AW_LINES_LOC)
         return;
     LLVMMetadataRef file = first ? source_file(l, f->origin, first->file) : text_file(l, f->origin);
     unsigned line = first ? first->line : f->loc.line;
@@ -270,9 +298,9 @@ void ptx_lines_func(struct ptx_lower *l, const struct ptx_func *f)
 
 /* ---- A lowering. */
 
-bool ptx_lines_begin(struct ptx_lower *l, bool all)
+bool ptx_lines_begin(struct ptx_lower *l, enum aw_lines which)
 {
-    bool any = all;
+    bool any = which != AW_LINES_LOC;
     for (uint32_t i = 0; i < l->closure->n_funcs && !any; i++)
         any = has_loc(l->closure->funcs[i]);
     l->lines = NULL;
@@ -281,7 +309,7 @@ bool ptx_lines_begin(struct ptx_lower *l, bool all)
     l->lines = AW_NEW(l->arena, struct ptx_lines);
     if (!l->lines)
         return false;
-    l->lines->all = all;
+    l->lines->which = which;
     ptx_unit_begin(&l->lines->unit, l->module, l->ptx->name.len ? l->ptx->name : AW_STR("<ptx>"));
     return true;
 }

@@ -6,6 +6,7 @@
 #define AW_PTX_LOWER_LINE_TABLE_H
 
 #include "base/str.h"
+#include <anywarp/compiler.h>
 
 #include <llvm-c/Core.h>
 #include <llvm-c/DebugInfo.h>
@@ -36,9 +37,9 @@ struct ptx_func;
 struct ptx_stmt;
 struct ptx_lines; /* opaque; NULL where there are none */
 
-/* Begins when some function of the closure has .loc directives, or `all` asks for lines of the text itself where it has none.
- * False when memory is out. */
-bool ptx_lines_begin(struct ptx_lower *l, bool all);
+/* Begins when some function of the closure has .loc directives, or more than AW_LINES_LOC asks for lines of the text itself where
+ * it has none.  False when memory is out. */
+bool ptx_lines_begin(struct ptx_lower *l, enum aw_lines which);
 void ptx_lines_end(struct ptx_lower *l);
 /* Before a function's body, and before each of its statements: sets the builder's place. */
 void ptx_lines_func(struct ptx_lower *l, const struct ptx_func *f);

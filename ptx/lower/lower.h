@@ -18,9 +18,9 @@ struct ptx_lowered {
 
 /* Lowers `kernel` (a definition with is_entry) for `target`'s triple and data layout.  AW_OK; AW_ERR_INVALID_PTX (errors in a
  * body), AW_ERR_NOT_SUPPORTED (valid PTX that anywarp cannot do, on a line of `diags`), AW_ERR_OUT_OF_MEMORY.  Uses the
- * `user` fields of the tree: one lowering of a module at a time.  What has .loc directives gets a line table; with `all_lines`,
- * functions without them get one of the PTX text's lines.  It changes no code. */
+ * `user` fields of the tree: one lowering of a module at a time.  What has .loc directives gets a line table; with others than
+ * AW_LINES_LOC, functions without them get one of the PTX text's lines.  It changes no code. */
 int ptx_lower_kernel(struct ptx_module *module, struct ptx_func *kernel, const struct ptx_lower_target *target,
-                     LLVMContextRef context, bool all_lines, struct ptx_lowered *ret_lowered, struct aw_buf *diags);
+                     LLVMContextRef context, enum aw_lines which_lines, struct ptx_lowered *ret_lowered, struct aw_buf *diags);
 
 #endif

@@ -61,6 +61,11 @@ static void traits_apply(LLVMModuleRef module, LLVMValueRef fn, enum ptx_simt_tr
         attribute_add(module, fn, "memory", MEMORY_INACCESSIBLE);
         attribute_add(module, fn, "willreturn", 0);
         break;
+    case PTX_SIMT_MARK:
+        attribute_add(module, fn, "memory", MEMORY_INACCESSIBLE);
+        attribute_add(module, fn, "convergent", 0);
+        attribute_add(module, fn, "willreturn", 0);
+        break;
     case PTX_SIMT_EFFECT:
         break;
     case PTX_SIMT_NORETURN:

@@ -17,7 +17,7 @@ enum ptx_simt {
 };
 
 enum ptx_simt_traits {
-    PTX_SIMT_PURE, PTX_SIMT_CONVERGENT, PTX_SIMT_SYNC, PTX_SIMT_TIME, PTX_SIMT_EFFECT, PTX_SIMT_NORETURN
+    PTX_SIMT_PURE, PTX_SIMT_CONVERGENT, PTX_SIMT_SYNC, PTX_SIMT_TIME, PTX_SIMT_MARK, PTX_SIMT_EFFECT, PTX_SIMT_NORETURN
 };
 
 enum { PTX_SIMT_ARGS = 12 }; /* no function has as many arguments or results */

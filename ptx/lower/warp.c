@@ -28,6 +28,7 @@ bool ptx_lower_bar(struct ptx_lower *l, const struct ptx_instr *in)
         return false;
     LLVMValueRef args[2] = { ptx_src(l, &in->ops[0], PTX_U32),
                              in->n_ops > 1 ? ptx_src(l, &in->ops[1], PTX_U32) : b_i32(l, 0) };
+    ptx_check_barrier(l, in, args[0], args[1]);
     LLVMValueRef call = b_simt(l, ptx_has(in, PTX_MOD_ARRIVE) ? PTX_SIMT_BARRIER_ARRIVE : PTX_SIMT_BARRIER, args);
     mark_unaligned(l, in, call);
     return true;
@@ -43,6 +44,7 @@ bool ptx_lower_bar_red(struct ptx_lower *l, const struct ptx_instr *in)
     LLVMValueRef args[4] = { ptx_src(l, &in->ops[1], PTX_U32),
                              last > 2 ? ptx_src(l, &in->ops[2], PTX_U32) : b_i32(l, 0), b_i32(l, op),
                              ptx_src(l, &in->ops[last], PTX_PRED) };
+    ptx_check_barrier(l, in, args[0], args[1]);
     LLVMValueRef r = b_simt(l, PTX_SIMT_BARRIER_REDUCE, args);
     mark_unaligned(l, in, r);
     if (op == 0)
@@ -71,15 +73,20 @@ bool ptx_lower_cluster_wait(struct ptx_lower *l, const struct ptx_instr *in)
 
 bool ptx_lower_warpsync(struct ptx_lower *l, const struct ptx_instr *in)
 {
-    b_simt(l, PTX_SIMT_WARPSYNC, (LLVMValueRef[]){ ptx_src(l, &in->ops[0], PTX_B32) });
+    LLVMValueRef mask = ptx_src(l, &in->ops[0], PTX_B32);
+    ptx_check_members(l, in, mask);
+    b_simt(l, PTX_SIMT_WARPSYNC, &mask);
     return true;
 }
 
 /* ---- Warp operations.  The forms without .sync take the lanes that are here. */
 static LLVMValueRef member_mask(struct ptx_lower *l, const struct ptx_instr *in)
 {
-    return ptx_has(in, PTX_MOD_SYNC) ? ptx_src(l, &in->ops[in->n_ops - 1], PTX_B32)
-                                     : b_simt(l, PTX_SIMT_ACTIVEMASK, NULL);
+    if (!ptx_has(in, PTX_MOD_SYNC))
+        return b_simt(l, PTX_SIMT_ACTIVEMASK, NULL);
+    LLVMValueRef mask = ptx_src(l, &in->ops[in->n_ops - 1], PTX_B32);
+    ptx_check_members(l, in, mask);
+    return mask;
 }
 
 /* Results that come as value and predicate, into d or d|p. */

@@ -42,7 +42,7 @@ static bool code_locate(void *user, const void *base, uint64_t offset, char *ret
     struct aw_place place;
     char *bytes = NULL;
     size_t length;
-    bool found = aw_module_compile(func->module, func->index, code->block, AW_LINES_ALL, &bytes, &length, NULL) == AW_OK &&
+    bool found = aw_module_compile(func->module, func->index, code->block, AW_LINES_TOLD, &bytes, &length, NULL) == AW_OK &&
                  (!base || aw_linetable_fits(bytes, length, base)) && aw_linetable_find(bytes, length, offset, &place);
     free(bytes);
     if (found)

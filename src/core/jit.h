@@ -27,8 +27,8 @@ const struct aw_manifest *aw_jit_manifest(const struct aw_jit_module *module);
 
 /* Compiles kernel number `kernel` of the manifest, or takes it from the cache.  *ret_bytes is heap, caller frees.
  * Concurrent calls for one kernel and options compile once and get the same bytes.  The target should name the
- * processor: objects for plain "host" are not kept on disk, which machines that differ may share, nor those with AW_LINES_ALL.
- * Errors as of aw_jit_open, and AW_ERR_NOT_SUPPORTED: an instruction that cannot be lowered, named in *ret_diags;
+ * processor: objects for plain "host" are not kept on disk, which machines that differ may share, nor those with AW_LINES_ALL or
+ * AW_LINES_TOLD.  Errors as of aw_jit_open, and AW_ERR_NOT_SUPPORTED: an instruction that cannot be lowered, named in *ret_diags;
  * AW_ERR_INVALID_VALUE: kernel or options. */
 enum aw_status aw_jit_compile(struct aw_jit_module *module, uint32_t kernel, const struct aw_compile_options *options,
                               char **ret_bytes, size_t *ret_size, char **ret_diags);

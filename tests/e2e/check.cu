@@ -23,7 +23,7 @@ __global__ void wide_at(const float4 *p, float4 *out, long at)
 
 __global__ void add_at(int *p, long at)
 {
-    atomicAdd(p + at, 1); // an inlined function of nvcc's, whose line is told
+    atomicAdd(p + at, 1); // LINE add: in an inlined function of nvcc's, whose line is told, too
 }
 
 __device__ char variable[77];

@@ -58,7 +58,7 @@ static bool target_parse(const char *target, const struct gfx **ret_gfx, char *r
     return true;
 }
 
-static bool match(const char *target)
+static bool match(const struct ptx_target *self, const char *target)
 {
     const struct gfx *gfx;
     char features[64];

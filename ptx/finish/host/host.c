@@ -46,47 +46,27 @@ struct host {
     uint32_t local;                       /* bytes of stack variables of one thread */
     struct simt_stats stats;
     uint64_t frames, locals;              /* bytes, sum over functions: of the stack, of local memory */
+    struct ptx_pass_wishes wishes;        /* the finish's, and what checks ask for */
     LLVMDiagnosticHandler next_handler;
     void *next_context;
 };
 
-static bool match(const char *target, bool avx512, bool checks, bool shadow)
+/* What code for a machine is lowered with. */
+static uint32_t features_of(const struct ptx_host_machine *m)
+{
+    static const uint32_t always = PTX_TARGET_ATOMIC_128 | PTX_TARGET_CHEAP_SHUFFLE | PTX_TARGET_FTZ_APPROX | PTX_TARGET_BLOCKS;
+    return always | (m->avx512 ? PTX_TARGET_ROUNDING : PTX_TARGET_ROUND_KNOWN) | (m->checks ? PTX_TARGET_CHECKS : 0) |
+           (m->shadow ? PTX_TARGET_SHADOW : 0) | (m->sync ? PTX_TARGET_CHECK_SYNC : 0);
+}
+
+static bool match(const struct ptx_target *self, const char *target)
 {
     struct ptx_host_machine m;
     if (!ptx_host_machine_parse(target, &m))
         return false;
+    bool same = features_of(&m) == self->lower.features;
     ptx_host_machine_fini(&m);
-    return m.avx512 == avx512 && m.checks == checks && m.shadow == shadow;
-}
-
-static bool match_any(const char *target)
-{
-    return match(target, false, false, false);
-}
-
-static bool match_avx512(const char *target)
-{
-    return match(target, true, false, false);
-}
-
-static bool match_checks(const char *target)
-{
-    return match(target, false, true, false);
-}
-
-static bool match_avx512_checks(const char *target)
-{
-    return match(target, true, true, false);
-}
-
-static bool match_shadow(const char *target)
-{
-    return match(target, false, true, true);
-}
-
-static bool match_avx512_shadow(const char *target)
-{
-    return match(target, true, true, true);
+    return same;
 }
 
 /* LLVM's schedulers, and instruction selection where it gathers what a store comes after, take quadratic time over runs of memory
@@ -304,6 +284,8 @@ int ptx_run_indices(struct ptx_pipeline *pipe)
 int ptx_run_waits(struct ptx_pipeline *pipe)
 {
     struct host *h = pipe->finisher;
+    if (h->machine.sync)
+        ptx_host_lane_ends(LLVMGetNamedFunction(h->in, h->finish->kernel));
     return ptx_host_waits(h->in, h->finish->kernel, h->finish->options->block, h->diags);
 }
 
@@ -392,9 +374,17 @@ static uint32_t machine_on(const struct ptx_host_machine *m)
            (m->bmi2 ? PTX_PASS_BMI2 : 0) | (m->gathers ? PTX_PASS_GATHERS : 0);
 }
 
+/* Where it is asked who comes to a barrier, a block's warps run one by one, each as one vector. */
+static const enum ptx_pass beyond_warps[] = { PTX_PASS_NARROW, PTX_PASS_BLOCK_ROWS, PTX_PASS_INTERLEAVE, PTX_PASS_ABREAST,
+                                              PTX_PASS_MARCH, PTX_PASS_FISSION, PTX_PASS_JAM };
+
 static void pipeline_init(struct host *h)
 {
-    h->pipeline = (struct ptx_pipeline){ .on = machine_on(&h->machine), .wishes = h->finish->wishes,
+    if (h->finish->wishes)
+        h->wishes = *h->finish->wishes;
+    for (size_t i = 0; i < sizeof beyond_warps / sizeof *beyond_warps && h->machine.sync; i++)
+        h->wishes.disabled[beyond_warps[i]] = true;
+    h->pipeline = (struct ptx_pipeline){ .on = machine_on(&h->machine), .wishes = &h->wishes,
                                          .lifted = h->finish->lifted, .finisher = h, .module = &h->in,
                                          .machine = &h->tm, .kernel = h->finish->kernel, .diags = h->diags };
 }
@@ -547,13 +537,10 @@ static int finish(LLVMModuleRef module, const struct ptx_finish *f, struct ptx_r
 #define LAYOUT "e-m:e-p:64:64-p3:32:32-p5:64:64-i64:64-i128:128-f80:128-n8:16:32:64-S128-A5"
 #define FEATURES (PTX_TARGET_ATOMIC_128 | PTX_TARGET_CHEAP_SHUFFLE | PTX_TARGET_FTZ_APPROX | PTX_TARGET_BLOCKS)
 
-#define TARGET(matches, more) \
-    { .lower = { "host", TRIPLE, LAYOUT, FEATURES | (more) }, .match = (matches), .finish = finish }
-
-const struct ptx_target ptx_target_host = TARGET(match_any, PTX_TARGET_ROUND_KNOWN);
-const struct ptx_target ptx_target_host_avx512 = TARGET(match_avx512, PTX_TARGET_ROUNDING);
-const struct ptx_target ptx_target_host_checks = TARGET(match_checks, PTX_TARGET_ROUND_KNOWN | PTX_TARGET_CHECKS);
-const struct ptx_target ptx_target_host_avx512_checks = TARGET(match_avx512_checks, PTX_TARGET_ROUNDING | PTX_TARGET_CHECKS);
+#define TARGET(more) { .lower = { "host", TRIPLE, LAYOUT, FEATURES | (more) }, .match = match, .finish = finish }
+#define TARGETS(more) TARGET(PTX_TARGET_ROUND_KNOWN | (more)), TARGET(PTX_TARGET_ROUNDING | (more))
 #define SHADOW (PTX_TARGET_CHECKS | PTX_TARGET_SHADOW)
-const struct ptx_target ptx_target_host_shadow = TARGET(match_shadow, PTX_TARGET_ROUND_KNOWN | SHADOW);
-const struct ptx_target ptx_target_host_avx512_shadow = TARGET(match_avx512_shadow, PTX_TARGET_ROUNDING | SHADOW);
+
+const struct ptx_target ptx_host_targets[] = {
+    TARGETS(0), TARGETS(PTX_TARGET_CHECKS), TARGETS(SHADOW), TARGETS(SHADOW | PTX_TARGET_CHECK_SYNC), { .match = NULL }
+};

@@ -10,9 +10,8 @@
 #include "lower/simt.h"
 #include "finish/target.h"
 
-extern const struct ptx_target ptx_target_host, ptx_target_host_avx512; /* the second: for machines with AVX-512 */
-extern const struct ptx_target ptx_target_host_checks, ptx_target_host_avx512_checks;
-extern const struct ptx_target ptx_target_host_shadow, ptx_target_host_avx512_shadow;
+extern const struct ptx_target ptx_host_targets[]; /* one for each set of features that lowering asks for; the last has no
+                                                    * `match` */
 
 /* ---- host/math.c */
 /* Gives every approximation, memory intrinsic and awkward conversion a body in SIMT IR, but for what ptx_host_avx512 has where
@@ -70,6 +69,10 @@ bool ptx_host_all_on(LLVMValueRef mask);
  * in all functions.  After everything else; false: out of memory. */
 bool ptx_host_locals(LLVMModuleRef module, uint64_t *ret_bytes);
 
+/* ---- host/lane_ends.c */
+/* Calls of aw.check.end where lanes of the kernel go to its end; and what is said of loops in those of aw.check.sync. */
+void ptx_host_lane_ends(LLVMValueRef kernel);
+
 /* ---- host/machine.c */
 struct ptx_host_machine {
     char cpu[64];
@@ -81,9 +84,10 @@ struct ptx_host_machine {
     bool ask_rows;           /* it does not follow rows of a picture by itself: simt_options */
     bool checks;       /* PTX_TARGET_CHECKS is asked for */
     bool shadow;       /* and PTX_TARGET_SHADOW */
+    bool sync;         /* and PTX_TARGET_CHECK_SYNC */
 };
 /* Reads "host" or "host:cpu[,+feature,-feature ...]", LLVM's features, slow-masked-stores, check-accesses and check-memory, which
- * is check-accesses and more.  False: not one of ours or an unknown CPU; *ret then untouched. */
+ * is check-accesses and more, as check-sync is more than that.  False: not one of ours or an unknown CPU; *ret then untouched. */
 bool ptx_host_machine_parse(const char *target, struct ptx_host_machine *ret);
 void ptx_host_machine_fini(struct ptx_host_machine *machine);
 

@@ -10,6 +10,7 @@
 #define ASK_ROWS "ask-rows"
 #define CHECK_ACCESSES "check-accesses"
 #define CHECK_MEMORY "check-memory"
+#define CHECK_SYNC "check-sync"
 
 /* LLVM's names; it has no C call to ask.  Level: of the x86-64 psABI, which says what vectors there are. */
 static const struct cpu {
@@ -78,7 +79,7 @@ static void print_for_llvm(struct aw_buf *out, const char *features)
     for (const char *p = features; *p;) {
         size_t len = strcspn(p, ",");
         if (!is_feature(p, len, SLOW_MASKED_STORES) && !is_feature(p, len, ASK_ROWS) && !is_feature(p, len, CHECK_ACCESSES) &&
-            !is_feature(p, len, CHECK_MEMORY))
+            !is_feature(p, len, CHECK_MEMORY) && !is_feature(p, len, CHECK_SYNC))
             aw_buf_printf(out, ",%.*s", (int)len, p);
         p += len + (p[len] == ',');
     }
@@ -94,7 +95,8 @@ static void finish(struct ptx_host_machine *m, const char *given, int level, boo
     m->gathers = m->avx512 || (m->avx2 && has_feature(given, "fast-gather", false));
     m->slow_masked_stores = !m->avx512 && has_feature(given, SLOW_MASKED_STORES, slow_masked_stores);
     m->ask_rows = m->avx512 && has_feature(given, ASK_ROWS, !strncmp(m->cpu, "znver", strlen("znver")));
-    m->shadow = has_feature(given, CHECK_MEMORY, false);
+    m->sync = has_feature(given, CHECK_SYNC, false);
+    m->shadow = m->sync || has_feature(given, CHECK_MEMORY, false);
     m->checks = m->shadow || has_feature(given, CHECK_ACCESSES, false);
     /* A warp is two full registers; LLVM's caution about clock speed costs more than it saves here.  Every processor of the last
      * fifteen years compares and swaps 16 bytes, though the oldest name does not say so. */

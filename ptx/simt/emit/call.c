@@ -195,6 +195,26 @@ static void barrier_emit(struct simt_fn *f, LLVMValueRef inst, enum ptx_simt id)
     }
 }
 
+/* Tells the host device which lanes are here. */
+static void check_sync_emit(struct simt_fn *f, LLVMValueRef inst, enum ptx_simt id)
+{
+    struct simt *u = f->u;
+    LLVMValueRef lanes = simt_bits(u, f->mask), what = simt_c32(u, AW_HOST_SYNC_END), threads = simt_c32(u, 0),
+                 first = LLVMGetOperand(inst, 0);
+    LLVMValueRef masks = LLVMConstNull(u->ptr);
+    if (id == PTX_SIMT_CHECK_END) {
+        lanes = simt_bits(u, simt_mask_and(u, f->mask, LLVMBuildFreeze(u->b, simt_vector(f, first), "")));
+        threads = simt_scalar(f, LLVMGetOperand(inst, 1));
+    } else {
+        what = simt_scalar(f, first);
+        threads = first_value(f, LLVMGetOperand(inst, 2));
+        masks = simt_scratch(f, 0);
+        simt_spill(f, 0, simt_vector(f, LLVMGetOperand(inst, 1)));
+    }
+    LLVMValueRef args[6] = { f->block, what, f->part, lanes, masks, threads };
+    SERVICE(f, check_sync, u->v_void, args, 6);
+}
+
 /* ---- What a lane asks about itself */
 
 static LLVMValueRef launch_field(struct simt_fn *f, size_t offset, LLVMTypeRef type)
@@ -312,6 +332,7 @@ static void aw_emit(struct simt_fn *f, LLVMValueRef inst, enum ptx_simt id)
     case PTX_SIMT_BARRIER: case PTX_SIMT_BARRIER_ARRIVE: case PTX_SIMT_BARRIER_REDUCE:
         barrier_emit(f, inst, id);
         return;
+    case PTX_SIMT_CHECK_SYNC: case PTX_SIMT_CHECK_END: check_sync_emit(f, inst, id); return;
     case PTX_SIMT_VPRINTF: per_lane_emit(f, inst, offsetof(struct aw_host_services, vprintf)); return;
     case PTX_SIMT_MALLOC: per_lane_emit(f, inst, offsetof(struct aw_host_services, malloc)); return;
     case PTX_SIMT_BLOCK_TEXEL: per_lane_emit(f, inst, offsetof(struct aw_host_services, block_texel)); return;

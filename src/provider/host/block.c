@@ -115,6 +115,7 @@ void aw_host_worker_trim(struct aw_host_worker *w)
             struct aw_host_run *run = w->free_runs[pages];
             w->free_runs[pages] = run->next;
             munmap(run->window - run->window_guard, run->window_bytes + 2 * run->window_guard);
+            free(run->sync);
             free(run);
         }
     }
@@ -221,8 +222,10 @@ static _Noreturn void die_deadlocked(struct aw_host_run *run)
             }
         }
         const struct aw_host_barrier *b = &run->barriers[id];
+        char place[800];
         aw_say(BARRIER_DEADLOCK, op->kernel.name, run->block.ctaid[0], run->block.ctaid[1], run->block.ctaid[2], id, b->arrived,
-               b->expected ? b->expected : run->live);
+               b->expected ? b->expected : run->live,
+               b->first ? aw_host_sync_place(run, b->first->warp, place, sizeof place) : "");
     }
     aw_host_run_die(run);
 }
@@ -542,6 +545,7 @@ const struct aw_host_services aw_host_services = {
     .free = aw_host_heap_free,
     .globaltimer = aw_host_globaltimer,
     .block_texel = aw_host_block_texel,
+    .check_sync = aw_host_check_sync,
 };
 
 /* ---- entry and end ---- */

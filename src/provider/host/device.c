@@ -280,6 +280,15 @@ static enum guard guard_wish(void)
     return GUARD_EXACT;
 }
 
+static const char *check_features(enum guard guard)
+{
+    static const char *const words[] = { "none", "sync", NULL };
+    static const char *const features[] = { ",+check-memory", ",+check-sync" };
+    if (guard != GUARD_BYTE)
+        return guard == GUARD_EXACT ? ",+check-accesses" : "";
+    return features[aw_setting_word("ANYWARP_HOST_CHECK", words, 0)];
+}
+
 static void target_init(void)
 {
     const char *wish = aw_env("ANYWARP_HOST_CPU");
@@ -298,7 +307,7 @@ static void target_init(void)
              level == 2 && masked_stores_slow() ? ",+slow-masked-stores" : "",
              level == 3 && is_amd() ? ",+ask-rows" : "",
              level == 3 && __builtin_cpu_supports("avx512vpopcntdq") ? ",+avx512vpopcntdq" : "",
-             guard_wish() == GUARD_CARD ? "" : guard_wish() == GUARD_EXACT ? ",+check-accesses" : ",+check-memory");
+             check_features(guard_wish()));
 }
 
 const char *aw_host_target(void)

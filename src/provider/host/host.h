@@ -252,6 +252,7 @@ struct aw_host_run {
     char *window;                      /* shared memory, between guards */
     size_t window_bytes, window_guard;
     struct aw_host_barrier barriers[AW_HOST_BARRIERS];
+    struct aw_host_comings *sync;         /* sync.c; NULL: nothing was asked */
 };
 
 struct aw_host_worker {
@@ -446,6 +447,12 @@ void aw_host_run_finish(struct aw_host_run *run);
 void aw_host_worker_trim(struct aw_host_worker *worker);  /* frees pooled stacks and windows */
 /* Leaves the current run for good, from a service. */
 _Noreturn void aw_host_run_die(struct aw_host_run *run);
+
+/* sync.c */
+void aw_host_check_sync(struct aw_host_block *block, uint32_t what, uint32_t warp, uint32_t lanes, const uint32_t *masks,
+                        uint32_t threads);
+/* ", at FILE:LINE": where a warp that waits came to a barrier; "": that was not asked. */
+const char *aw_host_sync_place(const struct aw_host_run *run, uint32_t warp, char *ret_text, size_t size);
 
 /* service.c */
 int32_t aw_host_vprintf(struct aw_host_block *block, const char *format, const void *args);
