@@ -3,12 +3,12 @@
  * A warp operation has no member mask in machine code; it takes the lanes that execute it together.  What a source has with a
  * mask comes where the assembler knows that lanes are together, or has a wait or a question of its own (flow.c), and may as well
  * wait for all of its mask.  But the assembler makes one atomic of those of the lanes that are there: REDUX puts together what
- * they add, and a vote says which of them are there and does it for all.  Others may be in the other branch, or at the block's
- * barrier, and must not be waited for. */
+ * they add, and a vote says which of them are there and does it for all; what the atomic returns one of them has for all (SHFL).
+ * Others may be in the other branch, or at the block's barrier, and must not be waited for. */
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "sass/lift.h"
 
-enum { BARRIERS = 16 };
+enum { BARRIERS = 16, NEAR = 64 /* instructions */ };
 
 /* The barriers that lanes have entered on the way here, the first one first, and in which of them they may have parted. */
 struct entered {
@@ -88,8 +88,8 @@ static void enter(struct entered *s, unsigned barrier)
 /* What wrote a predicate on the straight way before, from operands that all lanes have alike. */
 static bool same_for_all(const struct sass_lift *l, uint32_t k, unsigned pred)
 {
-    enum { NEAR = 16 };
-    for (uint32_t back = k; back > 0 && k - back < NEAR && !l->leader[back]; back--) {
+    enum { CLOSE = 16 };
+    for (uint32_t back = k; back > 0 && k - back < CLOSE && !l->leader[back]; back--) {
         const struct sass_insn *i = &l->insns[back - 1];
         bool written = false;
         for (int s = SASS_P; s <= SASS_Q; s++)
@@ -174,22 +174,29 @@ static bool waits(const struct sass_lift *l, uint32_t k)
     return op == SASS_BAR || op == SASS_WARPSYNC || op == SASS_CALL || op == SASS_BSYNC;
 }
 
-/* The question, or a reduction with one on the same straight way; and one whose result only a branch asks that is never taken
- * here. */
+/* Whether who is here is asked on the same straight way before. */
+static bool asked_before(const struct sass_lift *l, uint32_t k)
+{
+    for (uint32_t at = k; at > 0 && k - at < NEAR && !l->leader[at] && !waits(l, at - 1); at--)
+        if (asks_who_is_here(l, at - 1))
+            return true;
+    return false;
+}
+
+/* The question, or a reduction or a lane's value for all with one on the same straight way; and one whose result only a branch
+ * asks that is never taken here. */
 static bool takes_lanes_here(const struct sass_lift *l, uint32_t k)
 {
-    enum { NEAR = 64 };
     const struct sass_insn *i = &l->insns[k];
+    if (!l->mask_of[k] && i->op == SASS_SHFL && i->mod[SASS_F_MODE] == SASS_MODE_IDX)
+        return asked_before(l, k);
     if (l->mask_of[k] || i->op != SASS_REDUX)
         return asks_who_is_here(l, k);
     for (uint32_t at = k + 1; at < l->n && at - k < NEAR && !l->leader[at] && !waits(l, at); at++)
         if (asks_who_is_here(l, at) ||
             (sass_asks_together(l, &l->insns[at]) && l->insns[at].opnd[SASS_UN].reg == i->opnd[SASS_D].reg))
             return true;
-    for (uint32_t at = k; at > 0 && k - at < NEAR && !l->leader[at] && !waits(l, at - 1); at--)
-        if (asks_who_is_here(l, at - 1))
-            return true;
-    return false;
+    return asked_before(l, k);
 }
 
 static void look(struct apart_walk *w, uint32_t k)
@@ -213,7 +220,7 @@ void sass_find_apart(struct sass_lift *l)
     struct apart_walk w = { .l = l };
     bool any = false;
     for (uint32_t k = 0; k < l->n; k++) {
-        any = any || l->insns[k].op == SASS_REDUX;
+        any = any || l->insns[k].op == SASS_REDUX || l->insns[k].op == SASS_SHFL;
         if (l->insns[k].op == SASS_BREAK)
             w.breaks |= (uint16_t)(1u << (l->insns[k].opnd[SASS_K].reg & 15));
     }

@@ -1,5 +1,6 @@
 // Instructions that only NVIDIA's assembler makes, by what it knows of the numbers: products scaled by a power of two, the least
-// and the greatest of three, calls of functions whose places lie in a variable, a texture's handle out of memory of each kind.
+// and the greatest of three, calls of functions whose places lie in a variable, a texture's handle out of memory of each kind; one
+// atomic for the lanes that are there.
 // variants: sm_75 sm_86 sm_89 sm_90
 // SPDX-License-Identifier: Apache-2.0
 #include "check.h"
@@ -85,6 +86,25 @@ __global__ void stored(const cudaSurfaceObject_t *in_memory)
         surf2Dwrite(2 * surf2Dread<float>(s, x, y), s, x, y);
 }
 
+// What a lane looks at by adding nothing, the assembler asks for all lanes that are there, by one of them; others have the lock.
+__global__ void locked(int *out)
+{
+    __shared__ int lock, count;
+    if (threadIdx.x == 0)
+        lock = count = 0;
+    __syncthreads();
+    do
+        while (atomicAdd(&lock, 0))
+            ;
+    while (atomicExch(&lock, 1));
+    __threadfence_block();
+    *(volatile int *)&count = *(volatile int *)&count + 1;
+    __threadfence_block();
+    atomicExch(&lock, 0);
+    __syncthreads();
+    out[threadIdx.x] = count;
+}
+
 static int in[N];
 
 static void scales(const int *d_in)
@@ -127,6 +147,11 @@ static void integers(const int *d_in)
     CHECK(cudaMemcpy(out, d_out, N * sizeof *out, cudaMemcpyDeviceToHost));
     for (int t = 0; t < N; t++)
         CHECK_EQ(out[t], host_table[(unsigned)in[t] % 3](in[t], in[(t + 1) % N]));
+    locked<<<1, N>>>(d_out);
+    CHECK_LAUNCH();
+    CHECK(cudaMemcpy(out, d_out, N * sizeof *out, cudaMemcpyDeviceToHost));
+    for (int t = 0; t < N; t++)
+        CHECK_EQ(out[t], N);
     CHECK(cudaFree(d_out));
 }
 
