@@ -1,5 +1,5 @@
-/* DotEx, DotcEx, Nrm2Ex, AxpyEx, ScalEx: every type, steps of either sign, scalars on both sides.  Usage: vector_ex_test
- * [quick] */
+/* DotEx, DotcEx, Nrm2Ex, AsumEx, IamaxEx, IaminEx, AxpyEx, ScalEx, CopyEx, SwapEx, RotEx: every type, steps of either sign,
+ * scalars on both sides.  Usage: vector_ex_test [quick] */
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <complex.h>
 
@@ -97,13 +97,130 @@ static void updates(const struct kind *k, struct vectors *v, int on_device)
     cudaFree(cell), free(got);
 }
 
+static double parts(double _Complex x)
+{
+    return fabs(creal(x)) + fabs(cimag(x));
+}
+
+static void extremes(const struct kind *k, const struct vectors *v, int on_device)
+{
+    double sum = 0, most = 0, least = 0;
+    int64_t want[2] = { 0 };
+    unsigned char host[16];
+    void *cell, *result;
+    for (long i = 0; i < v->n && v->incx > 0; i++) {
+        double x = parts(element(k, v->x.host, place(v->n, i, v->incx)));
+        sum += x;
+        if (i == 0 || x > most)
+            most = x, want[0] = i + 1;
+        if (i == 0 || x < least)
+            least = x, want[1] = i + 1;
+    }
+    cudaMalloc(&cell, 16);
+    result = on_device ? cell : host;
+    int status = cublasAsumEx(handle, (int)v->n, v->x.device, k->type, (int)v->incx, result, k->real,
+                              k->type == k->real ? k->scalar : k->real);
+    check(status == 0, "asum of type %d: status %d", k->type, status);
+    if (on_device)
+        cudaMemcpy(host, cell, 16, 2);
+    near_to("asum", k, k->real, host, 0, sum, sum * 1e-7);
+    for (int least_too = 0; least_too < 2; least_too++)
+        for (int wide = 0; wide < 2; wide++) {
+            int64_t got = 0;
+            memset(host, 0x55, sizeof host), cudaMemcpy(cell, host, 16, 1);
+            status = wide ? (least_too ? cublasIaminEx_64 : cublasIamaxEx_64)(handle, v->n, v->x.device, k->type, v->incx, result)
+                          : (least_too ? cublasIaminEx : cublasIamaxEx)(handle, (int)v->n, v->x.device, k->type, (int)v->incx,
+                                                                        result);
+            if (on_device)
+                cudaMemcpy(host, cell, 16, 2);
+            memcpy(&got, host, wide ? 8 : 4);
+            check(status == 0 && got == want[least_too] && host[wide ? 8 : 4] == 0x55,
+                  "%s of type %d, %d bits: %lld, not %lld, status %d", least_too ? "iamin" : "iamax", k->type, wide ? 64 : 32,
+                  (long long)got, (long long)want[least_too], status);
+        }
+    cudaFree(cell);
+}
+
+/* Every word of both vectors: those between the steps stay. */
+static void moves(const struct kind *k, struct vectors *v)
+{
+    size_t size = (size_t)type_bytes(k->real) * (k->type == k->real ? 1 : 2), bytes = (size_t)v->x.n * type_bytes(k->real);
+    char *x = malloc(bytes), *y = malloc(bytes), *got = malloc(bytes);
+    cudaMemcpy(x, v->x.device, bytes, 2), cudaMemcpy(y, v->y.device, bytes, 2);
+    int status = cublasSwapEx(handle, (int)v->n, v->x.device, k->type, (int)v->incx, v->y.device, k->type, (int)v->incy);
+    for (long i = 0; i < v->n; i++) {
+        char *p = x + place(v->n, i, v->incx) * (long)size, *q = y + place(v->n, i, v->incy) * (long)size, kept[16];
+        memcpy(kept, p, size), memcpy(p, q, size), memcpy(q, kept, size);
+    }
+    cudaMemcpy(got, v->x.device, bytes, 2);
+    check(status == 0 && !memcmp(got, x, bytes), "swap of type %d: x, status %d", k->type, status);
+    cudaMemcpy(got, v->y.device, bytes, 2);
+    check(!memcmp(got, y, bytes), "swap of type %d: y", k->type);
+    status = cublasCopyEx(handle, (int)v->n, v->x.device, k->type, (int)v->incx, v->y.device, k->type, (int)v->incy);
+    for (long i = 0; i < v->n; i++)
+        memcpy(y + place(v->n, i, v->incy) * (long)size, x + place(v->n, i, v->incx) * (long)size, size);
+    cudaMemcpy(got, v->y.device, bytes, 2);
+    check(status == 0 && !memcmp(got, y, bytes), "copy of type %d: status %d", k->type, status);
+    free(x), free(y), free(got);
+}
+
+/* A number that the type has. */
+static void put_number(int type, void *p, long i, double v)
+{
+    float f = (float)v;
+    unsigned bits;
+    memcpy(&bits, &f, 4);
+    if (type == CUDA_R_64F)
+        ((double *)p)[i] = v;
+    else if (type == CUDA_R_32F)
+        ((float *)p)[i] = f;
+    else if (type == CUDA_R_16BF)
+        ((unsigned short *)p)[i] = (unsigned short)(bits >> 16);
+    else
+        for (unsigned half = 0; half < 0xffff; half++)
+            if (small_float(half, 5, 10) == v)
+                ((unsigned short *)p)[i] = (unsigned short)half;
+}
+
+static void rotations(const struct kind *k, struct vectors *v, int cs_type, int on_device)
+{
+    int complex_too = cs_type != k->real;
+    const double _Complex c = 0.5, s = complex_too ? CMPLX(0.25, -0.75) : 0.25;
+    struct typed cs[2] = { typed_make(k->real, 2), typed_make(k->real, 2) };
+    size_t bytes = (size_t)v->x.n * type_bytes(k->real);
+    void *got[2] = { malloc(bytes), malloc(bytes) }, *old[2] = { malloc(bytes), malloc(bytes) };
+    for (int i = 0; i < 2; i++) {
+        put_number(k->real, cs[i].host, 0, creal(i ? s : c)), put_number(k->real, cs[i].host, 1, cimag(i ? s : c));
+        cudaMemcpy(cs[i].device, cs[i].host, 2 * (size_t)type_bytes(k->real), 1);
+    }
+    cudaMemcpy(old[0], v->x.device, bytes, 2), cudaMemcpy(old[1], v->y.device, bytes, 2);
+    int status = cublasRotEx(handle, (int)v->n, v->x.device, k->type, (int)v->incx, v->y.device, k->type, (int)v->incy,
+                             on_device ? cs[0].device : cs[0].host, on_device ? cs[1].device : cs[1].host, cs_type,
+                             k->type == k->real ? k->scalar : k->type);
+    check(status == 0, "rot of type %d by %d: status %d", k->type, cs_type, status);
+    cudaMemcpy(got[0], v->x.device, bytes, 2), cudaMemcpy(got[1], v->y.device, bytes, 2);
+    for (long i = 0; i < v->n; i++) {
+        long at[2] = { place(v->n, i, v->incx), place(v->n, i, v->incy) };
+        double _Complex x = element(k, old[0], at[0]), y = element(k, old[1], at[1]);
+        near_to("rot: x", k, k->type, got[0], at[0], c * x + s * y, 1e-6);
+        near_to("rot: y", k, k->type, got[1], at[1], c * y - conj(s) * x, 1e-6);
+    }
+    for (int i = 0; i < 2; i++)
+        typed_drop(&cs[i]), free(got[i]), free(old[i]);
+}
+
 static void all_of(const struct kind *k, long n, long incx, long incy, int on_device)
 {
     long parts = k->type == k->real ? 1 : 2, room = (n + 1) * 3 * parts;
     struct vectors v = { typed_make(k->real, room), typed_make(k->real, room), n, incx, incy };
     cublasSetPointerMode_v2(handle, on_device ? CUBLAS_POINTER_MODE_DEVICE : CUBLAS_POINTER_MODE_HOST);
     reductions(k, &v, on_device);
+    extremes(k, &v, on_device);
     updates(k, &v, on_device);
+    moves(k, &v);
+    rotations(k, &v, k->type, on_device);
+    if (k->type != k->real)
+        rotations(k, &v, k->real, on_device);
     typed_drop(&v.x), typed_drop(&v.y);
 }
 
@@ -130,6 +247,12 @@ static void statuses(void)
           "no y");
     check(cublasDotEx(NULL, 2, x, CUDA_R_64F, 1, x, CUDA_R_64F, 1, &r, CUDA_R_64F, CUDA_R_64F) == CUBLAS_STATUS_NOT_INITIALIZED,
           "no handle");
+    check(cublasAsumEx(handle, 2, x, CUDA_R_64F, 1, &f, CUDA_R_32F, CUDA_R_64F) == CUBLAS_STATUS_NOT_SUPPORTED, "asum in float");
+    check(cublasIamaxEx(handle, 2, x, CUDA_R_64F, 1, NULL) == CUBLAS_STATUS_INVALID_VALUE, "no result");
+    check(cublasCopyEx(handle, 2, x, CUDA_R_64F, 1, x, CUDA_R_32F, 1) == CUBLAS_STATUS_NOT_SUPPORTED, "copy to another type");
+    check(cublasRotEx(handle, 2, x, CUDA_R_64F, 1, x, CUDA_R_64F, 1, &r, NULL, CUDA_R_64F, CUDA_R_64F) ==
+              CUBLAS_STATUS_INVALID_VALUE,
+          "no sine");
     check(r == 7 && f == 7, "a failed call writes nothing");
     cudaFree(x);
 }
