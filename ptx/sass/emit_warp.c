@@ -208,15 +208,23 @@ void sass_emit_lepc(struct sass_lift *l, const struct sass_insn *i)
 
 /* ---- Barriers */
 
+/* Where both are in one register: the barrier's number in the low 4 bits, that of its threads in 12 bits from the 16th on. */
+static void unpack_barrier(struct sass_lift *l, struct sass_text *a, struct sass_text *b)
+{
+    struct sass_text number = sass_temp(l, 't'), threads = sass_temp(l, 't');
+    sass_step(l, "and.b32 %s, %s, 15", number.s, a->s);
+    sass_step(l, "bfe.u32 %s, %s, 16, 12", threads.s, b->s);
+    *a = number;
+    *b = threads;
+}
+
 void sass_emit_bar(struct sass_lift *l, const struct sass_insn *i)
 {
     const struct sass_operand *o = i->opnd;
     struct sass_text a = sass_raw(l, &o[SASS_A]), b = sass_raw(l, &o[SASS_B]);
     bool counted = o[SASS_B].kind != SASS_NONE && !sass_is_zero(&o[SASS_B]);
-    if (o[SASS_A].kind == SASS_REG && o[SASS_B].kind == SASS_REG && o[SASS_A].reg == o[SASS_B].reg) {
-        sass_fail(l, "number of the barrier and of its threads in one register");
-        return;
-    }
+    if (counted && o[SASS_A].kind == SASS_REG && o[SASS_B].kind == SASS_REG && o[SASS_A].reg == o[SASS_B].reg)
+        unpack_barrier(l, &a, &b);
     const char *comma = counted ? ", " : "", *n = counted ? b.s : "";
     unsigned red = sass_mod(l, SASS_F_RED);
     bool aligned = sass_mod(l, SASS_F_DEFER_BLOCKING) && !l->apart[i->offset / SASS_INSN_SIZE] && !l->flat;
