@@ -103,8 +103,7 @@ struct aw_compile_options {
 
 /* Line tables in code objects (DWARF; never of any effect on code): where the PTX has .loc directives, as nvcc -lineinfo and -G
  * write them, or in any case: then functions without .loc get the lines of the PTX text.  TOLD is for a message to a person, not
- * for
- * debuggers: also, where a function was inlined, the file is named "FILE:LINE, inlined at FILE", and the line is of the
+ * for debuggers: also, where a function was inlined, the file is named "FILE:LINE, inlined at FILE", and the line is of the
  * latter. */
 enum aw_lines { AW_LINES_LOC, AW_LINES_ALL, AW_LINES_TOLD };
 

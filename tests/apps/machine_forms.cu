@@ -1,6 +1,6 @@
 // Instructions that only NVIDIA's assembler makes, by what it knows of the numbers: products scaled by a power of two, the least
-// and the greatest of three, calls of functions whose places lie in a variable, a texture's handle out of memory of each kind; one
-// atomic for the lanes that are there.
+// and the greatest of three, calls of functions whose places lie in a variable, a texture's handle out of memory of each kind;
+// one atomic for the lanes that are there.
 // variants: sm_75 sm_86 sm_89 sm_90
 // SPDX-License-Identifier: Apache-2.0
 #include "check.h"
