@@ -2,6 +2,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <inttypes.h>
 #include <stdio.h>
+#include <stdlib.h>
 
 #include "sass/lift.h"
 
@@ -89,12 +90,40 @@ struct sass_text sass_local_address(struct sass_lift *l, const char *offset)
     return sum;
 }
 
+static int by_value(const void *a, const void *b)
+{
+    const struct sass_symbol *x = *(const struct sass_symbol *const *)a, *y = *(const struct sass_symbol *const *)b;
+    return x->value < y->value ? -1 : x->value > y->value;
+}
+
+/* The generic address of a place in bank 3: in the last variable that begins before it. */
+static struct sass_text constant_address(struct sass_lift *l, const char *offset)
+{
+    const struct sass_cubin *cubin = l->cubin;
+    const struct sass_symbol **sorted = AW_NEW_ARRAY(&l->arena, const struct sass_symbol *, cubin->n_symbols + 1);
+    struct sass_text result = { "0" }, wide = sass_widen(l, offset);
+    uint32_t n = 0;
+    for (uint32_t k = 0; sorted && k < cubin->n_symbols; k++)
+        if (cubin->symbols[k].kind == SASS_SYMBOL_CONSTANT)
+            sorted[n++] = &cubin->symbols[k];
+    if (n)
+        qsort(sorted, n, sizeof *sorted, by_value);
+    for (uint32_t k = 0; k < n; k++) {
+        struct sass_text base = sass_symbol_address(l, (uint32_t)(sorted[k] - cubin->symbols), -(int64_t)sorted[k]->value);
+        struct sass_text q = sass_temp(l, 'q'), picked = sass_temp(l, 'w');
+        sass_step(l, "setp.ge.u32 %s, %s, %" PRIu64, q.s, offset, sorted[k]->value);
+        sass_step(l, "selp.b64 %s, %s, %s, %s", picked.s, base.s, result.s, q.s);
+        result = picked;
+    }
+    return sass_sum(l, true, result, wide);
+}
+
 struct sass_text sass_generic(struct sass_lift *l, const char *address, struct sass_text *ret_shared)
 {
     struct sass_text lo, hi, result = sass_format("%s", address);
     if (ret_shared)
         *ret_shared = (struct sass_text){ "" };
-    if (!l->shared_window && !l->local_window)
+    if (!l->shared_window && !l->local_window && !l->constant_window)
         return result;
     sass_split(l, address, &lo, &hi);
     if (l->shared_window) {
@@ -115,12 +144,18 @@ struct sass_text sass_generic(struct sass_lift *l, const char *address, struct s
         sass_step(l, "selp.b64 %s, %s, %s, %s", picked.s, there.s, result.s, q.s);
         result = picked;
     }
+    if (l->constant_window) {
+        struct sass_text q = sass_temp(l, 'q'), there = constant_address(l, lo.s), picked = sass_temp(l, 'w');
+        sass_step(l, "setp.eq.u32 %s, %s, %u", q.s, hi.s, SASS_CONSTANT_WINDOW);
+        sass_step(l, "selp.b64 %s, %s, %s, %s", picked.s, there.s, result.s, q.s);
+        result = picked;
+    }
     return result;
 }
 
 static const char *generic_space(const struct sass_lift *l)
 {
-    return l->shared_window || l->local_window ? "" : ".global";
+    return l->shared_window || l->local_window || l->constant_window ? "" : ".global";
 }
 
 enum space { GENERIC, GLOBAL, SHARED, LOCAL };

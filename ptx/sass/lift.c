@@ -56,9 +56,19 @@ static void find_pairs(struct sass_lift *l)
         }
 }
 
-/* Whether the code builds generic addresses of shared or local memory: all others are then global. */
+static bool has_several_constants(const struct sass_cubin *cubin)
+{
+    unsigned n = 0;
+    for (uint32_t k = 0; k < cubin->n_symbols; k++)
+        n += cubin->symbols[k].kind == SASS_SYMBOL_CONSTANT;
+    return n > 1;
+}
+
+/* Whether the code builds generic addresses of shared or local memory, or of bank 3: all others are then global. */
 static void find_windows(struct sass_lift *l)
 {
+    int64_t constants = l->cubin->arch < 90 ? SASS_BANK0_CONSTANTS : SASS_BANK0_CONSTANTS_90;
+    bool several = has_several_constants(l->cubin);
     for (uint32_t k = 0; k < l->n; k++) {
         const struct sass_operand *sreg = &l->insns[k].opnd[SASS_A];
         l->spins |= l->insns[k].op == SASS_YIELD;
@@ -70,6 +80,7 @@ static void find_windows(struct sass_lift *l)
             int64_t end = o->value + 4 * (o->regs ? o->regs : 1);
             l->shared_window |= o->value < SASS_BANK0_SHARED_WINDOW + 8 && end > SASS_BANK0_SHARED_WINDOW;
             l->local_window |= o->value < SASS_BANK0_LOCAL_WINDOW + 8 && end > SASS_BANK0_LOCAL_WINDOW;
+            l->constant_window |= several && o->value < constants + 8 && end > constants;
         }
     }
 }

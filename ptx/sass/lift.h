@@ -16,6 +16,8 @@
  * builds such addresses from words of bank 0; an access asks (sass_generic). */
 #define SASS_SHARED_WINDOW 0x5a5a0001u
 #define SASS_LOCAL_WINDOW 0x5a5a0002u
+/* And in bank 3, where several variables lie in it. */
+#define SASS_CONSTANT_WINDOW 0x5a5a0003u
 /* Addresses of functions, as bank 4 has them: this and the symbol's number. */
 #define SASS_FUNCTION_ADDRESS 0x5a000000u
 
@@ -169,7 +171,7 @@ struct sass_lift {
     uint8_t *symbols;            /* an entry a symbol: the text names it */
     uint32_t frame;              /* bytes of local memory */
     bool copied_guard, guard_copy; /* %guard occurs; it stands for the instruction's guard */
-    bool local, shared, local_window, shared_window, true_pred, bank2, bank4, calls, emulated;
+    bool local, shared, local_window, shared_window, constant_window, true_pred, bank2, bank4, calls, emulated;
 
     enum aw_status status;
     struct aw_buf error; /* one line */

@@ -183,12 +183,11 @@ static struct sass_text bank3_address(struct sass_lift *l, bool high)
     for (uint32_t k = 0; k < relocs->n; k++)
         if (l->cubin->symbols[relocs->at[k].symbol].kind == SASS_SYMBOL_CONSTANT)
             return (struct sass_text){ "0" };
+    if (l->constant_window)
+        return high ? sass_format("%u", SASS_CONSTANT_WINDOW) : (struct sass_text){ "0" };
     for (uint32_t k = 0; k < l->cubin->n_symbols; k++)
-        if (l->cubin->symbols[k].kind == SASS_SYMBOL_CONSTANT) {
-            if (symbol != UINT32_MAX)
-                sass_fail(l, "where constant memory of several variables begins");
+        if (l->cubin->symbols[k].kind == SASS_SYMBOL_CONSTANT)
             symbol = k;
-        }
     if (symbol == UINT32_MAX)
         return (struct sass_text){ "0" };
     return word_of_pair(l, sass_symbol_address(l, symbol, -(int64_t)l->cubin->symbols[symbol].value), high);
