@@ -590,8 +590,13 @@ static bool reshape(struct build *b, const struct aw_dnn_descriptor *op)
         return failed(b, CUDNN_STATUS_BAD_PARAM_SHAPE_MISMATCH);
     if (aw_dnn_attribute_int(op, ATTR(OPERATION_RESHAPE_MODE), 0) != 0)
         return emit(b, aw_dnn_reshape, &m, sizeof m);
-    /* The same memory under other dimensions and strides: in another order it is a transposed tensor, else a run of elements. */
-    if (aw_dnn_permutation(b->shape[1], b->shape[0], m.at))
+    /* The same memory under other dimensions and strides, those that the program gave, also where the tensor is virtual and lies
+     * otherwise: in another order it is a transposed tensor, else a run of elements. */
+    struct aw_dnn_shape x, y;
+    if (aw_dnn_graph_shape(aw_dnn_attribute_descriptor(op, ATTR(OPERATION_RESHAPE_XDESC), 0), &x) != CUDNN_STATUS_SUCCESS ||
+        aw_dnn_graph_shape(aw_dnn_attribute_descriptor(op, ATTR(OPERATION_RESHAPE_YDESC), 0), &y) != CUDNN_STATUS_SUCCESS)
+        return failed(b, CUDNN_STATUS_BAD_PARAM);
+    if (aw_dnn_permutation(&x, &y, m.at) || aw_dnn_permutation(b->shape[1], b->shape[0], m.at))
         return emit(b, aw_dnn_transpose, &m, sizeof m);
     if (!aw_dnn_packed(b->shape[0]) || !aw_dnn_packed(b->shape[1]))
         return failed(b, unsupported("another view of memory with gaps"));

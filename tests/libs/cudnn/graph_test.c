@@ -490,7 +490,10 @@ static void attention_backward(struct attention *a, const float *scale, const fl
     /* dq by way of memory of the program's, and read before the operation that writes it in the order given. */
     descriptor sum = user(&a->sum);
     pointwise(AW_DNN_IDENTITY, sum, NULL, NULL, user(&a->dq));
-    matmul(ds, user(&a->k), sum);
+    /* Keys by the view that scores take, turned back: a virtual tensor with the strides of the program's, gaps and all. */
+    descriptor k = describe(a->k.type, 4, a->k.dim, a->k.stride, 1);
+    finish(k);
+    matmul(ds, reshape(exchanged(&a->k), k), sum);
     q = user(&a->q);
     reduce(CUDNN_REDUCE_TENSOR_ADD, matmul(reshape(ds, turned_ds), q, between(4, dvd)), user(&a->dk));
     run("attention's gradient");
@@ -499,8 +502,8 @@ static void attention_backward(struct attention *a, const float *scale, const fl
 static void attention(int type, int causal)
 {
     struct attention a = { tensor_make(type, ROWS, 4, qd),
-                           tensor_make(type, CHANNELS_LAST, 4, kd),
                            tensor_make(type, GAPS, 4, kd),
+                           tensor_make(type, CHANNELS_LAST, 4, kd),
                            tensor_make(type, CHANNELS_LAST, 4, qd),
                            tensor_make(CUDNN_DATA_FLOAT, ROWS, 4, rd),
                            tensor_make(type, ROWS, 4, qd),
