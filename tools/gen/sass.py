@@ -265,7 +265,7 @@ class Table:
             o.neg = 0
         if '|' not in marks or o.kind == 'IMM':
             o.abs = 0
-        if '*' in marks and name == 'c' and o.kind == 'REG' and o.runs[0][0] == 64:
+        if '*' in marks and name in ('b', 'c') and o.kind == 'REG' and o.runs[0][0] == 64: # 74 and 75 are halves of a
             o.neg, o.abs = (84 if o.neg else 0), (83 if o.abs else 0)
         if '*' not in marks or o.kind == 'IMM':
             o.half = 0
