@@ -553,15 +553,11 @@ void sass_emit_vabsdiff(struct sass_lift *l, const struct sass_insn *i)
             sass_int(l, &o[SASS_B]).s, sass_int(l, &o[SASS_C]).s);
 }
 
-/* Differences of bytes: their sum with a number, or each in its place. */
+/* Differences of bytes: their sum with a number, or each in its place, where the number means nothing. */
 void sass_emit_vabsdiff4(struct sass_lift *l, const struct sass_insn *i)
 {
     const struct sass_operand *o = i->opnd;
     bool summed = sass_mod(l, SASS_F_ACC), sign = sass_mod(l, SASS_F_TYPE) == SASS_TYPE_S8;
-    if (!summed && !sass_is_zero(&o[SASS_C])) {
-        sass_fail(l, "differences of bytes, with a number that is not added");
-        return;
-    }
     struct sass_text sum = sass_int(l, &o[SASS_C]), a = sass_int(l, &o[SASS_A]), b = sass_int(l, &o[SASS_B]);
     for (unsigned k = 0; k < 4; k++) {
         struct sass_text x = sass_temp(l, 't'), y = sass_temp(l, 't'), next = sass_temp(l, 't');

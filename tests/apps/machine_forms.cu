@@ -1,6 +1,6 @@
 // Instructions that only NVIDIA's assembler makes, by what it knows of the numbers: products scaled by a power of two, the least
-// and the greatest of three, calls of functions whose places lie in a variable, a texture's handle out of memory of each kind;
-// one atomic for the lanes that are there.
+// and the greatest of three, sums of bytes' differences, calls of functions whose places lie in a variable, a texture's handle
+// out of memory of each kind; one atomic for the lanes that are there.
 // variants: sm_75 sm_86 sm_89 sm_90
 // SPDX-License-Identifier: Apache-2.0
 #include "check.h"
@@ -19,6 +19,11 @@
         out[threadIdx.x] = __fmul_rn(by, SMALL(in[threadIdx.x]));      \
     }
 SCALES(SCALED)
+
+__global__ void byte_sums(int *out, const int *in)
+{
+    out[threadIdx.x] = __vsadu4(in[threadIdx.x], in[(threadIdx.x + 1) % N]) + in[(threadIdx.x + 2) % N];
+}
 
 __global__ void of_three(int *out, const int *in)
 {
@@ -147,6 +152,15 @@ static void integers(const int *d_in)
     CHECK(cudaMemcpy(out, d_out, N * sizeof *out, cudaMemcpyDeviceToHost));
     for (int t = 0; t < N; t++)
         CHECK_EQ(out[t], host_table[(unsigned)in[t] % 3](in[t], in[(t + 1) % N]));
+    byte_sums<<<1, N>>>(d_out, d_in);
+    CHECK_LAUNCH();
+    CHECK(cudaMemcpy(out, d_out, N * sizeof *out, cudaMemcpyDeviceToHost));
+    for (int t = 0; t < N; t++) {
+        int want = in[(t + 2) % N];
+        for (int k = 0; k < 32; k += 8)
+            want += abs((in[t] >> k & 255) - (in[(t + 1) % N] >> k & 255));
+        CHECK_EQ(out[t], want);
+    }
     locked<<<1, N>>>(d_out);
     CHECK_LAUNCH();
     CHECK(cudaMemcpy(out, d_out, N * sizeof *out, cudaMemcpyDeviceToHost));
