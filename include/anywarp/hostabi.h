@@ -18,11 +18,11 @@ extern "C" {
 #define AW_HOST_OBJECT_SYMBOL "aw_host_object"
 
 /* Of code that is made with check-memory: a byte for each eight of memory at AW_SHADOW_BASE + address / 8, of the low
- * AW_SHADOW_ADDRESS_BITS bits of the address.  0: all eight may be accessed; 1 to 7: so many, the first ones; else none.  What
- * is caught is stored at AW_SHADOW_CAUGHT before the kernel is ended. */
+ * AW_SHADOW_ADDRESS_BITS bits of the address.  0: all eight may be accessed; 1 to 7: so many, the first ones; else none. */
 #define AW_SHADOW_BASE 0x200000000000ull /* where neither programs nor the sanitizers have anything */
 #define AW_SHADOW_ADDRESS_BITS 47
-#define AW_SHADOW_CAUGHT (AW_SHADOW_BASE - 8)
+/* Of code that is made with check-init: likewise, a bit for each byte, the lowest for the first one; 1: it was never written. */
+#define AW_UNWRITTEN_BASE (AW_SHADOW_BASE + (1ull << (AW_SHADOW_ADDRESS_BITS - 3)))
 
 struct aw_host_block;
 
@@ -35,6 +35,14 @@ enum aw_host_sync {
     AW_HOST_SYNC_ANY, AW_HOST_SYNC_ALL, AW_HOST_SYNC_UNI, AW_HOST_SYNC_MATCH_ALL, AW_HOST_SYNC_MATCH_ANY, AW_HOST_SYNC_REDUCE,
     AW_HOST_SYNC_ELECT, AW_HOST_SYNC_COUNT,
     AW_HOST_SYNC_AGAIN = 0x100 /* added where it is in a loop */
+};
+
+/* What an access is, of code that is made with check-accesses: bytes, the binary logarithm of what its address is a multiple of,
+ * and more.  Code looks at AW_HOST_ACCESS_SPAN bytes at once, at most. */
+enum {
+    AW_HOST_ACCESS_SIZE = 0xff, AW_HOST_ACCESS_ALIGN = 8, /* a shift, of three bits */
+    AW_HOST_ACCESS_READ = 1 << 12, AW_HOST_ACCESS_WRITE = 1 << 13, AW_HOST_ACCESS_SHARED = 1 << 14,
+    AW_HOST_ACCESS_SPAN = 512
 };
 
 /* Services of the runtime, called by generated code.  None returns when it ends the block. */
@@ -70,7 +78,10 @@ struct aw_host_services {
      * of an end, 1: all lanes come to this one that have not ended on a branch before. */
     void (*check_sync)(struct aw_host_block *block, uint32_t what, uint32_t warp, uint32_t lanes, const uint32_t *masks,
                        uint32_t threads);
-    void *reserved[5];
+    /* Of code made with check-accesses: `lanes` of a vector, whose first is the block's thread `thread`, are about to make the
+     * access `what` at `addresses`, each lane its own; in shared memory these are offsets.  Returns where all may. */
+    void (*check_access)(struct aw_host_block *block, const uint64_t *addresses, uint32_t lanes, uint32_t thread, uint32_t what);
+    void *reserved[4];
 };
 
 /* One launch, constant while it runs. */

@@ -159,7 +159,6 @@ static bool atomic(struct ptx_lower *l, const struct ptx_instr *in, unsigned fir
         return swap_locked(l, in, first);
     struct ptx_atomic a = atomic_of(l, in);
     LLVMValueRef p = ptx_address(l, &in->ops[first], in->space), v[8], r[8];
-    ptx_access_check(l, in, p, ptx_type_bits(type) / 8);
     if (ptx_has(in, PTX_MOD_CAS)) {
         LLVMValueRef b = ptx_src(l, &in->ops[first + 1], type), c = ptx_src(l, &in->ops[first + 2], type);
         ptx_dst(l, &in->ops[0], type, exchange_if(l, &a, p, b, c, NULL));

@@ -17,10 +17,8 @@ enum ptx_target_feature {
     PTX_TARGET_FTZ_APPROX = 128,   /* aw.*.ftz.f32 */
     PTX_TARGET_ROUND_KNOWN = 256,  /* aw.round.fma.known.f32 */
     PTX_TARGET_BLOCKS = 512,       /* aw.block.texel */
-    PTX_TARGET_CHECKS = 1024,      /* accesses that the machine would let pass are checked: alignment, and the ends of shared
-                                    * memory */
-    PTX_TARGET_SHADOW = 2048,      /* and so are those of other memory, by the host device's shadow of it */
-    PTX_TARGET_CHECK_SYNC = 4096,  /* aw.check.sync: barriers and operations with member masks say who comes to them */
+    PTX_TARGET_LOOKS = 2048,       /* it can look at accesses, and is told which ones are not the program's: PTX_OWN_READ */
+    PTX_TARGET_CHECK_SYNC = 1024,  /* aw.check.sync: barriers and operations with member masks say who comes to them */
 };
 
 struct ptx_lower_target {

@@ -147,10 +147,6 @@ LLVMValueRef ptx_atomic_update(struct ptx_lower *l, const struct ptx_atomic *a, 
 /* Ends the kernel, and the block of code; or only where `ok` (i1) does not hold. */
 void ptx_trap(struct ptx_lower *l, enum aw_status why);
 void ptx_trap_unless(struct ptx_lower *l, LLVMValueRef ok, enum aw_status why);
-/* Where checks are asked for, ends the kernel at an access of so many bytes that is not aligned, or not within shared memory,
- * or in what the host device does not give out. */
-void ptx_access_check(struct ptx_lower *l, const struct ptx_instr *in, LLVMValueRef p, unsigned bytes);
-
 /* ---- Who comes to what waits for others (check.c): before each barrier; before each operation with a member mask */
 void ptx_check_barrier(struct ptx_lower *l, const struct ptx_instr *in, LLVMValueRef id, LLVMValueRef threads);
 void ptx_check_members(struct ptx_lower *l, const struct ptx_instr *in, LLVMValueRef mask);

@@ -1,7 +1,5 @@
 /* Moving data: mov, ld, st, address conversion, fences, prefetch (PTX ISA 9.7.9, 9.7.13.4).  Atomics are in atom.c. */
 /* SPDX-License-Identifier: Apache-2.0 */
-#include <anywarp/hostabi.h>
-
 #include "lower/internal.h"
 
 bool ptx_lower_mov(struct ptx_lower *l, const struct ptx_instr *in)
@@ -161,56 +159,6 @@ static bool by_element(unsigned n, unsigned each, struct ordering o)
     return n == 1 || o.access == ATOMIC || (o.access == VOLATILE && n * each > 16);
 }
 
-/* As ptx_trap_unless, and leaves the address behind for the host device to tell of. */
-static void catch_unless(struct ptx_lower *l, LLVMValueRef ok, LLVMValueRef address, enum aw_status why)
-{
-    LLVMTypeRef global = LLVMPointerTypeInContext(l->context, AS_GLOBAL);
-    LLVMBasicBlockRef good = ptx_block_new(l, ""), bad = ptx_block_new(l, "trap");
-    LLVMBuildCondBr(l->builder, ok, good, bad);
-    LLVMPositionBuilderAtEnd(l->builder, bad);
-    LLVMBuildStore(l->builder, address, LLVMBuildIntToPtr(l->builder, b_i64(l, AW_SHADOW_CAUGHT), global, ""));
-    ptx_trap(l, why);
-    LLVMPositionBuilderAtEnd(l->builder, good);
-}
-
-/* Ends the kernel where not all bytes of an aligned access may be used, by the shadow of memory that the host device keeps. */
-static void shadow_check(struct ptx_lower *l, LLVMValueRef p, unsigned bytes)
-{
-    LLVMTypeRef i8 = LLVMIntTypeInContext(l->context, 8), whole = bytes <= 8 ? i8 : LLVMIntTypeInContext(l->context, bytes);
-    LLVMValueRef at = b_and(l, b_ptrtoint(l, p, l->i64), b_i64(l, ((uint64_t)1 << AW_SHADOW_ADDRESS_BITS) - 1));
-    LLVMValueRef shadow = b_add(l, b_lshr(l, at, b_i64(l, 3)), b_i64(l, AW_SHADOW_BASE));
-    LLVMTypeRef global = LLVMPointerTypeInContext(l->context, AS_GLOBAL);
-    LLVMValueRef s = LLVMBuildLoad2(l->builder, whole, LLVMBuildIntToPtr(l->builder, shadow, global, ""), "");
-    LLVMSetAlignment(s, bytes <= 8 ? 1 : bytes / 8);
-    LLVMValueRef ok = b_eq(l, s, b_int(whole, 0));
-    if (bytes < 8) { /* or the last byte is one of the first few */
-        LLVMValueRef last = b_add(l, b_trunc(l, b_and(l, at, b_i64(l, 7)), i8), b_int(i8, bytes - 1));
-        ok = LLVMBuildOr(l->builder, ok, b_slt(l, last, s), "");
-    }
-    catch_unless(l, ok, at, AW_ERR_ILLEGAL_ADDRESS);
-}
-
-void ptx_access_check(struct ptx_lower *l, const struct ptx_instr *in, LLVMValueRef p, unsigned bytes)
-{
-    unsigned as = LLVMGetPointerAddressSpace(LLVMTypeOf(p));
-    if (!(l->target->features & PTX_TARGET_CHECKS) || in->space == PTX_SPACE_PARAM)
-        return;
-    if (as == AS_SHARED) {
-        LLVMValueRef at = b_ptrtoint(l, p, l->i32), size = b_simt(l, PTX_SIMT_TOTAL_SHARED, NULL);
-        LLVMValueRef end = b_add(l, b_zext(l, at, l->i64), b_i64(l, bytes));
-        ptx_trap_unless(l, b_not(l, b_ult(l, b_zext(l, size, l->i64), end)), AW_ERR_ILLEGAL_ADDRESS);
-    }
-    if (bytes > 1 && as != AS_LOCAL) {
-        LLVMValueRef at = b_ptrtoint(l, p, l->i64), ok = b_ult(l, b_and(l, at, b_i64(l, bytes - 1)), b_i64(l, 1));
-        if (as == AS_SHARED || !(l->target->features & PTX_TARGET_SHADOW))
-            ptx_trap_unless(l, ok, AW_ERR_MISALIGNED);
-        else
-            catch_unless(l, ok, at, AW_ERR_MISALIGNED);
-    }
-    if (l->target->features & PTX_TARGET_SHADOW && as != AS_SHARED && as != AS_LOCAL)
-        shadow_check(l, p, bytes);
-}
-
 /* What an ld or st is to do: `n` elements of `each` bytes at `p`, as one integer of type `whole` where that is not NULL. */
 struct ld_st {
     enum ptx_type t;
@@ -234,7 +182,6 @@ static bool ld_st_begin(struct ptx_lower *l, const struct ptx_instr *in, const s
     ret->type = memory_type(l, ret->t);
     ret->o = ordering_of(l, in);
     ret->p = ptx_address(l, address, in->space);
-    ptx_access_check(l, in, ret->p, ret->n * ret->each);
     ret->whole = whole_type(l, in, ret->n, ret->each, ret->o);
     return true;
 }

@@ -41,6 +41,19 @@ void ptx_range_set(LLVMValueRef x, uint64_t lo, uint64_t hi)
     ptx_metadata_set(x, "range", (LLVMMetadataRef[]){ number(type, lo), number(type, hi) }, 2);
 }
 
+void ptx_own_read(LLVMValueRef load)
+{
+    ptx_metadata_set(load, PTX_OWN_READ, (LLVMMetadataRef[]){ number(LLVMInt32TypeInContext(context_of(load)), 1) }, 1);
+}
+
+void ptx_never_merge(LLVMValueRef call)
+{
+    static const char name[] = "nomerge";
+    unsigned kind = LLVMGetEnumAttributeKindForName(name, sizeof name - 1);
+    LLVMAddCallSiteAttribute(call, (LLVMAttributeIndex)LLVMAttributeFunctionIndex,
+                             LLVMCreateEnumAttribute(context_of(call), kind, 0));
+}
+
 void ptx_weights_set(LLVMValueRef branch, uint32_t often, uint32_t seldom)
 {
     static const char what[] = "branch_weights";

@@ -10,6 +10,10 @@
 
 /* Of a load: what it reads does not change while the kernel runs. */
 #define PTX_INVARIANT "invariant.load"
+/* ... it is no access of the program's, and may read more than that asks for.  The kind is one that LLVM keeps where it makes one
+ * load of two which both have it; code does not depend on it on the host. */
+#define PTX_OWN_READ "nontemporal"
+void ptx_own_read(LLVMValueRef load);
 
 /* A node of a kind, as a value; NULL: the instruction has none. */
 LLVMValueRef ptx_metadata(LLVMValueRef x, const char *kind);
@@ -19,6 +23,8 @@ void ptx_mark(LLVMValueRef x, const char *kind); /* likewise, an empty one */
 
 /* The integer that it results in is from `lo` to below `hi`. */
 void ptx_range_set(LLVMValueRef x, uint64_t lo, uint64_t hi);
+/* A call is told from others by where it returns to: none like it may stand for it. */
+void ptx_never_merge(LLVMValueRef call);
 /* A branch takes its first way `often` times out of that and `seldom`. */
 void ptx_weights_set(LLVMValueRef branch, uint32_t often, uint32_t seldom);
 

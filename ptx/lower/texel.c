@@ -45,6 +45,8 @@ LLVMValueRef ptx_phi2(struct ptx_lower *l, LLVMValueRef a, LLVMBasicBlockRef fro
 static LLVMValueRef load_constant(struct ptx_lower *l, LLVMTypeRef type, LLVMValueRef p, unsigned align)
 {
     LLVMValueRef v = LLVMBuildLoad2(l->builder, type, p, "");
+    if (l->target->features & PTX_TARGET_LOOKS)
+        ptx_own_read(v);
     LLVMSetAlignment(v, align);
     ptx_mark(v, PTX_INVARIANT);
     return v;

@@ -47,6 +47,7 @@ struct simt_options {
     bool dispatched;        /* the kernel is a loop over its blocks, which only look like nested ones: no other form of it is of
                              * use */
     bool plain;             /* no form of which it is known only later whether it can be made: see `again` */
+    bool checks;            /* accesses are looked at (emit/check.c) */
     bool verify;            /* check the IR after every function */
     const struct ptx_pipeline *pipeline; /* says which of its steps (pass/pass.def: INNER) are taken; NULL: all */
 };

@@ -27,13 +27,14 @@ ROWS = [
         1,
         ILLEGAL,
         'read',
-        r'kernel read_at\(.*: illegal access to address 0x\w+ in block \(0,0,0\), warp 0, at .*LINE, 0 bytes past the end of an '
+        r'kernel read_at\(.*: illegal access to address 0x\w+ in block \(0,0,0\), warp 0, thread \(0,0,0\), '
+        r'at .*LINE, 0 bytes past the end of an '
     r'allocation of 1001 bytes',
     ),
     (2, ILLEGAL, 'write', r'kernel write_at\(.*LINE, 0 bytes past the end of an allocation of 1001 bytes at 0x\w+' + MAKER),
     (3, ILLEGAL, 'read', r'kernel read_at\(.*LINE, 0 bytes past the end of an allocation of 5000001 bytes at 0x\w+' + MAKER),
     (4, ILLEGAL, 'read', r'kernel read_at\(.*LINE'),
-    (5, ILLEGAL, 'wide', r'kernel wide_at\(.*LINE, 992 bytes into an allocation of 1001 bytes'),
+    (5, ILLEGAL, 'wide', r'kernel wide_at\(.*LINE, 1000 bytes into an allocation of 1001 bytes'),
     (6, ILLEGAL, 'add', r'kernel add_at\(.*device_atomic_functions\.hpp:\d+, inlined at .*LINE, 1000 bytes into an allocation'),
     (7, ILLEGAL, 'read', r'kernel read_at\(.*LINE, 399 bytes into freed memory of 400 bytes at 0x\w+' + MAKER),
     (8, ILLEGAL, 'write', r'kernel write_at\(.*LINE, \d+ bytes into freed memory of 400 bytes'),

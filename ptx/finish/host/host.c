@@ -54,9 +54,9 @@ struct host {
 /* What code for a machine is lowered with. */
 static uint32_t features_of(const struct ptx_host_machine *m)
 {
-    static const uint32_t always = PTX_TARGET_ATOMIC_128 | PTX_TARGET_CHEAP_SHUFFLE | PTX_TARGET_FTZ_APPROX | PTX_TARGET_BLOCKS;
-    return always | (m->avx512 ? PTX_TARGET_ROUNDING : PTX_TARGET_ROUND_KNOWN) | (m->checks ? PTX_TARGET_CHECKS : 0) |
-           (m->shadow ? PTX_TARGET_SHADOW : 0) | (m->sync ? PTX_TARGET_CHECK_SYNC : 0);
+    static const uint32_t always = PTX_TARGET_ATOMIC_128 | PTX_TARGET_CHEAP_SHUFFLE | PTX_TARGET_FTZ_APPROX | PTX_TARGET_BLOCKS |
+                                   PTX_TARGET_LOOKS;
+    return always | (m->avx512 ? PTX_TARGET_ROUNDING : PTX_TARGET_ROUND_KNOWN) | (m->sync ? PTX_TARGET_CHECK_SYNC : 0);
 }
 
 static bool match(const struct ptx_target *self, const char *target)
@@ -362,6 +362,12 @@ int ptx_run_clean_up(struct ptx_pipeline *pipe)
     return ptx_passes_run(h->out, h->tm, passes, h->diags);
 }
 
+int ptx_run_checks(struct ptx_pipeline *pipe)
+{
+    struct host *h = pipe->finisher;
+    return ptx_host_checks(h->out, h->machine.shadow, h->machine.init, h->finish->static_shared) ? AW_OK : AW_ERR_OUT_OF_MEMORY;
+}
+
 int ptx_run_locals(struct ptx_pipeline *pipe)
 {
     struct host *h = pipe->finisher;
@@ -474,6 +480,7 @@ static void simt_options_init(struct host *h)
         .operation = h->machine.avx512 ? ptx_host_avx512 : NULL,
         .tidy = ptx_pass_enabled(&h->pipeline, PTX_PASS_TIDY) ? tidy : NULL,
         .context = h,
+        .checks = h->machine.checks,
         .verify = true,
         .pipeline = &h->pipeline,
     };
@@ -535,12 +542,11 @@ static int finish(LLVMModuleRef module, const struct ptx_finish *f, struct ptx_r
 }
 
 #define LAYOUT "e-m:e-p:64:64-p3:32:32-p5:64:64-i64:64-i128:128-f80:128-n8:16:32:64-S128-A5"
-#define FEATURES (PTX_TARGET_ATOMIC_128 | PTX_TARGET_CHEAP_SHUFFLE | PTX_TARGET_FTZ_APPROX | PTX_TARGET_BLOCKS)
+#define FEATURES (PTX_TARGET_ATOMIC_128 | PTX_TARGET_CHEAP_SHUFFLE | PTX_TARGET_FTZ_APPROX | PTX_TARGET_BLOCKS | PTX_TARGET_LOOKS)
 
 #define TARGET(more) { .lower = { "host", TRIPLE, LAYOUT, FEATURES | (more) }, .match = match, .finish = finish }
 #define TARGETS(more) TARGET(PTX_TARGET_ROUND_KNOWN | (more)), TARGET(PTX_TARGET_ROUNDING | (more))
-#define SHADOW (PTX_TARGET_CHECKS | PTX_TARGET_SHADOW)
 
 const struct ptx_target ptx_host_targets[] = {
-    TARGETS(0), TARGETS(PTX_TARGET_CHECKS), TARGETS(SHADOW), TARGETS(SHADOW | PTX_TARGET_CHECK_SYNC), { .match = NULL }
+    TARGETS(0), TARGETS(PTX_TARGET_CHECK_SYNC), { .match = NULL }
 };

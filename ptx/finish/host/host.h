@@ -69,6 +69,12 @@ bool ptx_host_all_on(LLVMValueRef mask);
  * in all functions.  After everything else; false: out of memory. */
 bool ptx_host_locals(LLVMModuleRef module, uint64_t *ret_bytes);
 
+/* ---- host/checks.c */
+/* Code for the vectoriser's checks of accesses (ptx/simt/emit/check.c), with the shadow of memory or without, and with that of
+ * what was never written; a block has `static_shared` bytes of shared memory or more.  False: out of
+ * memory. */
+bool ptx_host_checks(LLVMModuleRef m, bool shadow, bool init, uint32_t static_shared);
+
 /* ---- host/lane_ends.c */
 /* Calls of aw.check.end where lanes of the kernel go to its end; and what is said of loops in those of aw.check.sync. */
 void ptx_host_lane_ends(LLVMValueRef kernel);
@@ -82,12 +88,14 @@ struct ptx_host_machine {
     bool gathers;      /* of 32- and 64-bit elements are quicker by the machine's instructions */
     bool slow_masked_stores; /* AVX2's take many times as long as a plain one */
     bool ask_rows;           /* it does not follow rows of a picture by itself: simt_options */
-    bool checks;       /* PTX_TARGET_CHECKS is asked for */
-    bool shadow;       /* and PTX_TARGET_SHADOW */
-    bool sync;         /* and PTX_TARGET_CHECK_SYNC */
+    bool checks;       /* accesses are to be looked at: alignment, and the ends of shared memory */
+    bool shadow;       /* and those of other memory by its shadow */
+    bool init;         /* and whether what is read was written */
+    bool sync;         /* and who comes to barriers: PTX_TARGET_CHECK_SYNC */
 };
 /* Reads "host" or "host:cpu[,+feature,-feature ...]", LLVM's features, slow-masked-stores, check-accesses and check-memory, which
- * is check-accesses and more, as check-sync is more than that.  False: not one of ours or an unknown CPU; *ret then untouched. */
+ * is check-accesses and more, as check-init and check-sync are more than that.  False: not one of ours or an unknown CPU; *ret
+ * then untouched. */
 bool ptx_host_machine_parse(const char *target, struct ptx_host_machine *ret);
 void ptx_host_machine_fini(struct ptx_host_machine *machine);
 

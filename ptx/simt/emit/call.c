@@ -212,7 +212,7 @@ static void check_sync_emit(struct simt_fn *f, LLVMValueRef inst, enum ptx_simt 
         simt_spill(f, 0, simt_vector(f, LLVMGetOperand(inst, 1)));
     }
     LLVMValueRef args[6] = { f->block, what, f->part, lanes, masks, threads };
-    SERVICE(f, check_sync, u->v_void, args, 6);
+    ptx_never_merge(SERVICE(f, check_sync, u->v_void, args, 6));
 }
 
 /* ---- What a lane asks about itself */

@@ -85,6 +85,12 @@ bool simt_block_scope(struct simt *u, LLVMValueRef inst);        /* of an atomic
 /* no other block's business: may be plain operations */
 bool simt_block_owned(struct simt *u, LLVMValueRef inst, LLVMValueRef ptr);
 
+/* ---- check.c */
+void simt_check_emit(struct simt_fn *f, LLVMValueRef inst); /* looks at the access of `inst`, if it is one and that is asked
+                                                             * for */
+/* Which argument of a call says whose access is looked at; -1: it is no such call. */
+int simt_check_thread(const struct simt *u, LLVMValueRef x);
+
 /* ---- alloca.c */
 void simt_alloca_emit(struct simt_fn *f, LLVMValueRef inst);
 

@@ -326,6 +326,7 @@ static void insert_emit(struct simt_fn *f, LLVMValueRef inst)
 static void instruction_emit(struct simt_fn *f, LLVMValueRef inst)
 {
     struct simt *u = f->u;
+    simt_check_emit(f, inst);
     switch (LLVMGetInstructionOpcode(inst)) {
     case LLVMPHI: break;
     case LLVMLoad: simt_load_emit(f, inst); break;

@@ -51,17 +51,19 @@ static bool is_apart(struct jam *j, LLVMValueRef v)
 
 static bool operands_apart(struct jam *j, LLVMValueRef x)
 {
+    int thread = simt_check_thread(j->r->u, x); /* what is looked at for all warps may be the first one's */
     for (unsigned i = 0; i < (unsigned)LLVMGetNumOperands(x); i++)
-        if (is_apart(j, LLVMGetOperand(x, i)))
+        if ((int)i != thread && is_apart(j, LLVMGetOperand(x, i)))
             return true;
     return false;
 }
 
 /* ---- Can it be done? */
 
-static bool is_plain_call(LLVMValueRef x)
+static bool is_plain_call(const struct jam *j, LLVMValueRef x)
 {
-    return simt_region_hoists(x) || ptx_intrinsic_has(x, PTX_INTRINSIC_MASKED);
+    return simt_region_hoists(x) || ptx_intrinsic_has(x, PTX_INTRINSIC_MASKED) ||
+           simt_check_thread(j->r->u, x) >= 0;
 }
 
 /* Does it read, write or lead to a place that an instruction of the kernel uses in between, and nothing else? */
@@ -93,7 +95,7 @@ static bool stores_mix(struct jam *j, LLVMValueRef p)
 
 static bool call_suits(struct jam *j, LLVMValueRef x)
 {
-    return is_plain_call(x) && (!ptx_intrinsic_has(x, PTX_INTRINSIC_WRITES) || stores_mix(j, LLVMGetOperand(x, 1)));
+    return is_plain_call(j, x) && (!ptx_intrinsic_has(x, PTX_INTRINSIC_WRITES) || stores_mix(j, LLVMGetOperand(x, 1)));
 }
 
 /* May the warps' instructions be mixed, once it is known what differs? */

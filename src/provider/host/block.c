@@ -546,6 +546,7 @@ const struct aw_host_services aw_host_services = {
     .globaltimer = aw_host_globaltimer,
     .block_texel = aw_host_block_texel,
     .check_sync = aw_host_check_sync,
+    .check_access = aw_host_check_access,
 };
 
 /* ---- entry and end ---- */

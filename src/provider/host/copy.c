@@ -2,6 +2,7 @@
  * more.  Large ones are split over the workers.  Not ordering (stream.c). */
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "host.h"
+#include "unwritten.h"
 
 #include <string.h>
 
@@ -58,8 +59,9 @@ static void do_piece(void *arg)
     if (p->m->rows) {
         for (uint64_t row = p->first; row < p->first + p->count; row++) {
             uint64_t z = row / r->height, y = row % r->height;
-            bytes_copy((char *)r->dst + z * r->dst_slice + y * r->dst_pitch,
-                       (const char *)r->src + z * r->src_slice + y * r->src_pitch, r->width);
+            char *dst = (char *)r->dst + z * r->dst_slice + y * r->dst_pitch;
+            bytes_copy(dst, (const char *)r->src + z * r->src_slice + y * r->src_pitch, r->width);
+            aw_host_unwritten_store(dst, r->width);
         }
         return;
     }
@@ -70,6 +72,7 @@ static void do_piece(void *arg)
         fill_elements((char *)r->dst + begin, p->m->value, p->m->element, end - begin);
     else
         bytes_copy((char *)r->dst + begin, (const char *)r->src + begin, end - begin);
+    aw_host_unwritten_store((char *)r->dst + begin, end - begin);
 }
 
 void aw_host_copy_piece(struct aw_host_op *op, uint64_t first, uint64_t count)

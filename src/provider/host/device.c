@@ -2,6 +2,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "host.h"
 #include "shadow.h"
+#include "unwritten.h"
 
 #include <cpuid.h>
 #include <sched.h>
@@ -282,11 +283,16 @@ static enum guard guard_wish(void)
 
 static const char *check_features(enum guard guard)
 {
-    static const char *const words[] = { "none", "sync", NULL };
-    static const char *const features[] = { ",+check-memory", ",+check-sync" };
+    static const char *const words[] = { "none", "sync", "init", "sync,init", NULL };
+    static const char *const features[] = { ",+check-memory", ",+check-sync", ",+check-init", ",+check-sync,+check-init" };
     if (guard != GUARD_BYTE)
         return guard == GUARD_EXACT ? ",+check-accesses" : "";
-    return features[aw_setting_word("ANYWARP_HOST_CHECK", words, 0)];
+    int wish = aw_setting_word("ANYWARP_HOST_CHECK", words, 0);
+    if (wish & 2 && !aw_host_unwritten_init()) {
+        aw_say(GUARD_SPACE);
+        wish &= 1;
+    }
+    return features[wish];
 }
 
 static void target_init(void)

@@ -448,6 +448,11 @@ void aw_host_worker_trim(struct aw_host_worker *worker);  /* frees pooled stacks
 /* Leaves the current run for good, from a service. */
 _Noreturn void aw_host_run_die(struct aw_host_run *run);
 
+/* access.c */
+/* Is this the first finding of a rule (static) at that place of code?  A place is told once, however often it is passed. */
+bool aw_host_finding_new(const void *pc, const char *rule);
+void aw_host_check_access(struct aw_host_block *block, const uint64_t *addresses, uint32_t lanes, uint32_t thread, uint32_t what);
+
 /* sync.c */
 void aw_host_check_sync(struct aw_host_block *block, uint32_t what, uint32_t warp, uint32_t lanes, const uint32_t *masks,
                         uint32_t threads);

@@ -9,6 +9,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "host.h"
 #include "shadow.h"
+#include "unwritten.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -205,6 +206,7 @@ static void region_unmap(struct region *r)
 {
     if (r->map) {
         aw_host_shadow_set(r->map, r->map_size, AW_SHADOW_OPEN); /* whatever comes there is somebody else's */
+        aw_host_unwritten_store(r->map, r->map_size);
         munmap(r->map, r->map_size);
     }
     for (uint32_t i = 0; r->slot_traces && i < r->n_slots; i++)
@@ -423,6 +425,8 @@ static void *allocate(enum kind kind, size_t size)
         if (!p && kind == KIND_HEAP)
             heap_live -= size;
     }
+    if (p && kind == KIND_DEVICE)
+        aw_host_unwritten_fresh(p, size);
     pthread_rwlock_unlock(&lock);
     free(trace);
     return p;

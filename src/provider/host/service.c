@@ -2,7 +2,6 @@
  * Not barriers and yield (block.c).  Kernel output is gathered and written to stdout at the points where CUDA does. */
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "host.h"
-#include "shadow.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -142,19 +141,8 @@ void aw_host_trap(struct aw_host_block *block, uint32_t status, const char *what
     if (aw_host_op_kill(run->op, (int)status)) {
         char *text = string_copy(what), place[800];
         const char *caller = (const char *)__builtin_return_address(0) - 1; /* where that is the kernel */
-        uintptr_t caught = status == AW_ERR_ILLEGAL_ADDRESS || status == AW_ERR_MISALIGNED ? aw_host_shadow_caught() : 0;
-        char what_is_there[1400] = "", access[64] = "";
-        if (caught) {
-            aw_host_memory_describe(caught, what_is_there, sizeof what_is_there);
-            snprintf(access, sizeof access, "%s address %p",
-                     status == AW_ERR_MISALIGNED ? "access that is not aligned, to" : "illegal access to", (void *)caught);
-        }
-        aw_say(KERNEL_TRAP, run->op->kernel.name,
-               caught ? access
-               : text ? text
-                      : "trap",
-               block->ctaid[0], block->ctaid[1], block->ctaid[2], block->warp,
-               aw_host_locate(&run->op->kernel, caller, place, sizeof place), what_is_there);
+        aw_say(KERNEL_TRAP, run->op->kernel.name, text ? text : "trap", block->ctaid[0], block->ctaid[1], block->ctaid[2],
+               block->warp, aw_host_locate(&run->op->kernel, caller, place, sizeof place), "");
         free(text);
     }
     aw_host_thread.service--;

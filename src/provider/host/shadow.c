@@ -78,9 +78,14 @@ void aw_host_shadow_open(const void *begin, size_t bytes)
         shadow_of(begin)[bytes / 8] = (uint8_t)(bytes % 8);
 }
 
-uintptr_t aw_host_shadow_caught(void)
+bool aw_host_shadow_allows(uintptr_t address, size_t bytes)
 {
-    return on ? __atomic_exchange_n((uintptr_t *)AW_SHADOW_CAUGHT, 0, __ATOMIC_RELAXED) : 0;
+    for (size_t i = 0; on && i < bytes; i++) {
+        uint8_t s = *shadow_of((const void *)(address + i));
+        if (s && (address + i) % 8 >= (s < 8 ? s : 0))
+            return false;
+    }
+    return true;
 }
 
 /* ---- Who allocated. */

@@ -17,8 +17,8 @@ bool aw_host_shadow_on(void);
 void aw_host_shadow_set(const void *begin, size_t bytes, enum aw_shadow what);
 /* `bytes` from a multiple of eight on become open, and no others of the last eight. */
 void aw_host_shadow_open(const void *begin, size_t bytes);
-/* The address of the last access that a kernel was ended for, and forgets it; 0: none. */
-uintptr_t aw_host_shadow_caught(void);
+/* May all these bytes be accessed? */
+bool aw_host_shadow_allows(uintptr_t address, size_t bytes);
 
 /* Who allocated: return addresses, the innermost first.  NULL where bytes are not watched, or without memory; the caller
  * frees it. */

@@ -2,6 +2,7 @@
  * Not how work is done (pool.c).  All is under the device's lock; see host.h for the order rules. */
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "host.h"
+#include "unwritten.h"
 
 #include <signal.h>
 #include <stdlib.h>
@@ -608,6 +609,7 @@ static void *callback_main(void *arg)
         aw_host_unlock();
         aw_host_print_flush();
         op->callback.fn(op->callback.user);
+        aw_host_unwritten_forget();
         aw_host_lock();
         aw_host_op_complete(op);
     }
@@ -667,6 +669,7 @@ int aw_host_stream_inline(int dev, struct aw_stream *stream, void (*fn)(void *us
     if (status != AW_OK)
         return status;
     fn(user);
+    aw_host_unwritten_forget();
     aw_host_lock();
     aw_host_op_complete(op);
     aw_host_unlock();

@@ -60,25 +60,6 @@ struct aw_host_comings {
 
 /* ---- What is told */
 
-/* A place is told once, however often it is passed. */
-static bool is_new(const void *pc, const char *rule)
-{
-    enum { TOLD = 256 };
-    static struct { const void *pc; const char *rule; } told[TOLD];
-    static uint32_t n;
-    static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-    pthread_mutex_lock(&lock);
-    bool known = n == TOLD;
-    for (uint32_t i = 0; i < n && !known; i++)
-        known = told[i].pc == pc && told[i].rule == rule;
-    if (!known) {
-        told[n].pc = pc;
-        told[n++].rule = rule;
-    }
-    pthread_mutex_unlock(&lock);
-    return !known;
-}
-
 static const char *name_of(uint32_t what)
 {
     static const char *const names[AW_HOST_SYNC_COUNT] = {
@@ -97,7 +78,7 @@ static void tell(struct aw_host_comings *s, uint32_t warp, uint32_t lane, const 
     uint32_t thread = warp * LANES + lane;
     char place[800];
     aw_host_thread.service++;
-    if (is_new(pc, rule))
+    if (aw_host_finding_new(pc, rule))
         aw_say(SYNC_FINDING, run->op->kernel.name, text, at[0], at[1], at[2], warp, thread % shape[0],
                thread / shape[0] % shape[1], thread / shape[0] / shape[1],
                aw_host_locate(&run->op->kernel, (const char *)pc - 1, place, sizeof place));

@@ -4,6 +4,7 @@
  * longer nothing came.  A wait that never ends so holds up its own stream, and no worker.  Not ordering (stream.c). */
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "host.h"
+#include "unwritten.h"
 
 #include <signal.h>
 #include <time.h>
@@ -48,6 +49,8 @@ static void do_look(void *arg)
         __atomic_store_n((uint32_t *)v->ptr, (uint32_t)v->value, __ATOMIC_RELEASE);
     else if (v->write)
         __atomic_store_n((uint64_t *)v->ptr, v->value, __ATOMIC_RELEASE);
+    if (v->write)
+        aw_host_unwritten_store((void *)v->ptr, v->bytes);
     l->done = v->write || holds(v, v->bytes == 4 ? __atomic_load_n((uint32_t *)v->ptr, __ATOMIC_ACQUIRE)
                                                  : __atomic_load_n((uint64_t *)v->ptr, __ATOMIC_ACQUIRE));
 }
