@@ -252,6 +252,7 @@ static void forbidden()
 {
     Streams st(cudaStreamDefault), nb(cudaStreamNonBlocking);
     Dev<int> d(10);
+    d.fill(0);
     cudaGraph_t graph;
     void *p = nullptr;
     int host[10];

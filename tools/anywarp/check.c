@@ -11,7 +11,7 @@
 
 static int usage(FILE *out)
 {
-    fputs("usage: anywarp check [--leaks] [--sync] [options of anywarp run] PROGRAM [argument...]\n"
+    fputs("usage: anywarp check [--leaks] [--init] [--sync] [options of anywarp run] PROGRAM [argument...]\n"
           "       anywarp check --race [options of anywarp run] PROGRAM [argument...]\n\n"
           "Runs the program on the host device and says on standard error where a kernel reads or writes what is not allocated "
           "(to the\n"
@@ -20,20 +20,21 @@ static int usage(FILE *out)
           "has put it, address, and who allocated what is there.  A kernel ends at the first, and the program gets CUDA's "
           "error.\n\n"
           "  --leaks  also what is not freed at the end\n"
+          "  --init   also reads of device memory that was never written\n"
           "  --sync   also barriers and operations of a warp that not all threads come to which they are for\n"
           "  --race   races instead, in shared and global memory, on a simulated card; slow\n\n"
-          "Not found: reads of memory that was never written, overruns within one allocation.\n"
+          "Not found: overruns within one allocation.\n"
           "Exit status: the program's; 2 wrong usage; 126 it cannot be run; 127 it is not there.\n",
           out);
     return out == stderr ? 2 : 0;
 }
 
-enum { LEAKS = 1, SYNC = 2, RACE = 4 };
+enum { SYNC = 1, INIT = 2, LEAKS = 4, RACE = 8 };
 
 static int option_of(const char *word)
 {
-    static const char *const words[] = { "--leaks", "--sync", "--race" };
-    for (int i = 0; i < 3; i++)
+    static const char *const words[] = { "--sync", "--init", "--leaks", "--race" };
+    for (int i = 0; i < 4; i++)
         if (!strcmp(word, words[i]))
             return 1 << i;
     return 0;
@@ -41,9 +42,10 @@ static int option_of(const char *word)
 
 static bool set_up(int asked)
 {
+    static const char *const checks[] = { "none", "sync", "init", "sync,init" };
     return asked & RACE ||
            (setenv("ANYWARP_HOST_GUARD", "byte", 1) == 0 && (!(asked & LEAKS) || setenv("ANYWARP_LEAKS", "1", 1) == 0) &&
-            (!(asked & SYNC) || setenv("ANYWARP_HOST_CHECK", "sync", 1) == 0));
+            setenv("ANYWARP_HOST_CHECK", checks[asked & (SYNC | INIT)], 1) == 0);
 }
 
 int aw_cmd_check(int argc, char **argv)
