@@ -1,5 +1,6 @@
 // Variables that are aligned to more than anything in them needs, in every kind of memory: each thread's address is a multiple of
 // what was asked for, and the values are where they should be.
+// variants: shared debug
 // SPDX-License-Identifier: Apache-2.0
 #include "check.h"
 #include <cstdint>

@@ -1,6 +1,7 @@
 // Fused products of one half of a register, of half and bfloat16, in every place where machine code has a sign: what is lifted
 // from it takes each sign for the operand that it belongs to.
 // needs: -arch=sm_80
+// variants: shared sm_80
 // SPDX-License-Identifier: Apache-2.0
 #include "check.h"
 #include <cuda_bf16.h>
