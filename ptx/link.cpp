@@ -1,4 +1,4 @@
-// Linking with lld in this process: relocatable objects in, one shared object out.  The only C++ of the project.
+// Linking with lld in this process: relocatable objects in, one shared object out.  C++, as llvm_version.cpp is.
 // lld keeps global state, so that links are serialised; it reports errors and returns, and only when it says that it cannot run
 // again does this room refuse further links.
 // SPDX-License-Identifier: Apache-2.0

@@ -3,7 +3,7 @@
 #ifndef AW_PTX_FINISH_JOINS_H
 #define AW_PTX_FINISH_JOINS_H
 
-#include <llvm-c/Core.h>
+#include "llvm_version.h"
 
 /* Moves instructions that cost nothing from blocks that go to a join of more than two ways to where their operand is made.
  * Before StructurizeCFG runs. */

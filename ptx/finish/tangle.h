@@ -8,7 +8,7 @@
 #include "base/map.h"
 #include "base/str.h"
 #include "base/vec.h"
-#include <llvm-c/Core.h>
+#include "llvm_version.h"
 
 /* Finds them in a module as lowering leaves it, registers in memory, and takes them from LLVM's passes (`optnone`) with each
  * register's values marked as such.  `card`: what LLVM's AMDGPU backend gets wrong or cannot do, too: those with a loop that has

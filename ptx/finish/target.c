@@ -37,6 +37,16 @@ void ptx_llvm_init(void)
     pthread_once(&once, init_once);
 }
 
+bool ptx_target_has_cpu(const char *triple, const char *cpu, struct aw_buf *diags)
+{
+    bool has = ptx_llvm_has_cpu(triple, cpu);
+    if (!has)
+        aw_buf_printf(diags,
+                      "<options>:0:0: error: LLVM %s, which anywarp was built with, has no processor '%s'; newer ones may\n",
+                      LLVM_VERSION_STRING, cpu);
+    return has;
+}
+
 /* Copies so that the bytes can be given away with free(). */
 static int result_copy(const char *bytes, size_t size, struct ptx_result *ret, struct aw_buf *diags)
 {

@@ -10,7 +10,7 @@
 #include "lower/features.h"
 #include "pass/pass.h"
 #include <anywarp/compiler.h>
-#include <llvm-c/Core.h>
+#include "llvm_version.h"
 #include <llvm-c/TargetMachine.h>
 
 /* One compilation as the finisher sees it. */
@@ -46,6 +46,10 @@ struct ptx_target {
 
 /* Registers the LLVM targets we build for, once per process, and the fatal error handler. */
 void ptx_llvm_init(void);
+
+/* Whether the LLVM that is linked has this processor; false, with a line that names both, when not: older ones lack newer cards,
+ * and would make code for another. */
+bool ptx_target_has_cpu(const char *triple, const char *cpu, struct aw_buf *diags);
 
 /* Runs first on every module, whatever the target: registers become values, calls of aw.exit disappear (functions that
  * may end the lane are inlined into the kernel, whose call of it becomes a return), addresses of known objects become

@@ -4,7 +4,7 @@
 #define AW_PTX_FINISH_WATCHERS_H
 
 #include "base/str.h"
-#include <llvm-c/Core.h>
+#include "llvm_version.h"
 #include <stdbool.h>
 
 /* Is there an exchange, or an ordered load, to spin on?  Or a barrier that lanes may reach apart? */

@@ -3,7 +3,7 @@
 #ifndef AW_PTX_LOWER_AGGREGATES_H
 #define AW_PTX_LOWER_AGGREGATES_H
 
-#include <llvm-c/Core.h>
+#include "llvm_version.h"
 #include <stdbool.h>
 
 /* Takes every aggregate of `fn` apart right behind where it is made, and phis of them, which LLVM makes where two ways

@@ -7,7 +7,7 @@
 #define AW_PTX_LOWER_COPY_H
 
 #include "base/map.h"
-#include <llvm-c/Core.h>
+#include "llvm_version.h"
 #include <stdbool.h>
 
 struct ptx_copy {

@@ -8,7 +8,7 @@
 
 #include "base/arena.h"
 #include "base/map.h"
-#include <llvm-c/Core.h>
+#include "llvm_version.h"
 #include <stdbool.h>
 
 /* The blocks that can be reached from `entry`, in reverse postorder: `entry` first, each before those that it dominates.

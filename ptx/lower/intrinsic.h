@@ -5,7 +5,7 @@
 #ifndef AW_PTX_LOWER_INTRINSIC_H
 #define AW_PTX_LOWER_INTRINSIC_H
 
-#include <llvm-c/Core.h>
+#include "llvm_version.h"
 #include <stdbool.h>
 
 enum ptx_intrinsic {

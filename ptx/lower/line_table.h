@@ -8,7 +8,7 @@
 #include "base/str.h"
 #include <anywarp/compiler.h>
 
-#include <llvm-c/Core.h>
+#include "llvm_version.h"
 #include <llvm-c/DebugInfo.h>
 
 /* What makes scopes in one LLVM module; released by ptx_unit_end, which must come before the module is verified. */

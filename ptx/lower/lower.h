@@ -6,7 +6,7 @@
 
 #include "lower/features.h"
 #include "module/module.h"
-#include <llvm-c/Core.h>
+#include "llvm_version.h"
 
 /* What the lowering knows about the kernel, beside the module. */
 struct ptx_lowered {

@@ -5,7 +5,7 @@
 #ifndef AW_PTX_LOWER_METADATA_H
 #define AW_PTX_LOWER_METADATA_H
 
-#include <llvm-c/Core.h>
+#include "llvm_version.h"
 #include <stdint.h>
 
 /* Of a load: what it reads does not change while the kernel runs. */

@@ -213,7 +213,7 @@ static LLVMValueRef fma_error(struct ptx_lower *l, LLVMValueRef a, LLVMValueRef 
 static LLVMValueRef fma_f64(struct ptx_lower *l, enum ptx_round mode, LLVMValueRef a, LLVMValueRef b, LLVMValueRef c)
 {
     LLVMValueRef r = b_fma(l, a, b, c), p = b_fmul(l, a, b), one = b_real(l->f64, 1.0);
-    LLVMValueRef size = b_binary(l, "llvm.maximumnum", b_unary(l, "llvm.fabs", p), b_unary(l, "llvm.fabs", c));
+    LLVMValueRef size = ptx_llvm_extreme(l->builder, l->module, true, b_unary(l, "llvm.fabs", p), b_unary(l, "llvm.fabs", c));
     LLVMValueRef low = b_fcmp(l, LLVMRealOLT, size, b_real(l->f64, 0x1p-700));
     LLVMValueRef high = b_fcmp(l, LLVMRealOGE, size, b_real(l->f64, 0x1p1000));
     LLVMValueRef by = b_select(l, low, b_real(l->f64, 0x1p600), b_select(l, high, b_real(l->f64, 0x1p-100), one));
@@ -401,9 +401,9 @@ LLVMValueRef ptx_minmax(struct ptx_lower *l, bool max, bool nan, LLVMValueRef a,
     LLVMValueRef r;
     if (type == l->f16 && !(l->target->features & PTX_TARGET_NATIVE_F16)) {
         LLVMValueRef x = b_fpext(l, a, l->f32), y = b_fpext(l, b, l->f32);
-        r = b_fptrunc(l, b_binary(l, max ? "llvm.maximumnum" : "llvm.minimumnum", x, y), type);
+        r = b_fptrunc(l, ptx_llvm_extreme(l->builder, l->module, max, x, y), type);
     } else {
-        r = b_binary(l, max ? "llvm.maximumnum" : "llvm.minimumnum", a, b);
+        r = ptx_llvm_extreme(l->builder, l->module, max, a, b);
     }
     LLVMValueRef bad = nan ? b_fcmp(l, LLVMRealUNO, a, b) : ptx_is_nan(l, r);
     return b_select(l, bad, canonical_nan(l, type), r);

@@ -5,7 +5,7 @@
 #ifndef AW_PTX_LOWER_SIMT_H
 #define AW_PTX_LOWER_SIMT_H
 
-#include <llvm-c/Core.h>
+#include "llvm_version.h"
 #include <stdbool.h>
 
 enum ptx_simt {

@@ -13,7 +13,7 @@
 #include "base/status.h"
 #include "base/str.h"
 #include <anywarp/compiler.h>
-#include <llvm-c/Core.h>
+#include "llvm_version.h"
 #include <llvm-c/TargetMachine.h>
 
 #define AW_PASS(ID, ...) PTX_PASS_##ID,

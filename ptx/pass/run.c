@@ -4,7 +4,6 @@
 
 #include <llvm-c/Analysis.h>
 #include <llvm-c/Error.h>
-#include <llvm-c/Transforms/PassBuilder.h>
 #include <string.h>
 #include <time.h>
 
@@ -55,9 +54,7 @@ const char *aw_phase_name(enum aw_phase phase)
 
 int ptx_passes_run(LLVMModuleRef module, LLVMTargetMachineRef machine, const char *passes, struct aw_buf *diags)
 {
-    LLVMPassBuilderOptionsRef options = LLVMCreatePassBuilderOptions();
-    LLVMErrorRef error = LLVMRunPasses(module, passes, machine, options);
-    LLVMDisposePassBuilderOptions(options);
+    LLVMErrorRef error = ptx_llvm_passes(module, machine, passes);
     if (!error)
         return AW_OK;
     char *message = LLVMGetErrorMessage(error);

@@ -4,7 +4,7 @@
 #ifndef AW_PTX_SIMT_PRIVATE_H
 #define AW_PTX_SIMT_PRIVATE_H
 
-#include <llvm-c/Core.h>
+#include "llvm_version.h"
 #include <stdbool.h>
 
 enum simt_private {

@@ -10,7 +10,7 @@
 #include "base/status.h"
 #include "lower/simt.h"
 #include "pass/pass.h"
-#include <llvm-c/Core.h>
+#include "llvm_version.h"
 #include <llvm-c/Target.h>
 
 #define SIMT_LOCAL "aw.local" /* metadata of stack variables in the vector form that the program may overrun, for whoever gives

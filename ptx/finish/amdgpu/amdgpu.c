@@ -13,6 +13,8 @@
 
 #include <anywarp/env.h>
 
+#define TRIPLE "amdgcn-amd-amdhsa"
+
 /* ---- Targets: LLVM's CPU names; wave64 before gfx10.  `sramecc` and `xnack`: the machine has that setting. */
 struct gfx {
     const char *name;
@@ -154,7 +156,7 @@ static LLVMTargetMachineRef machine_create(const struct gfx *gfx, const char *fe
 {
     LLVMTargetRef target;
     char *message = NULL;
-    if (LLVMGetTargetFromTriple("amdgcn-amd-amdhsa", &target, &message)) {
+    if (LLVMGetTargetFromTriple(TRIPLE, &target, &message)) {
         LLVMDisposeMessage(message);
         return NULL;
     }
@@ -162,7 +164,7 @@ static LLVMTargetMachineRef machine_create(const struct gfx *gfx, const char *fe
      * lanes from registers that were never written (tests/apps/async_copy built with -G).  Until it does not; the next level
      * takes no longer. */
     LLVMCodeGenOptLevel opt = level <= 1 ? LLVMCodeGenLevelLess : LLVMCodeGenLevelDefault;
-    return LLVMCreateTargetMachine(target, "amdgcn-amd-amdhsa", gfx->name, features, opt, LLVMRelocPIC, LLVMCodeModelDefault);
+    return LLVMCreateTargetMachine(target, TRIPLE, gfx->name, features, opt, LLVMRelocPIC, LLVMCodeModelDefault);
 }
 
 /* ---- Passes of pass/pass.def that need the compilation */
@@ -334,6 +336,8 @@ static int finish(LLVMModuleRef module, const struct ptx_finish *finish_, struct
     a.b.module = module;
     a.kernel = kernel_find(module);
     a.flushing = a.kernel && LLVMGetStringAttributeAtIndex(a.kernel, LLVMAttributeFunctionIndex, "denormal-fp-math-f32", 20);
+    if (!ptx_target_has_cpu(TRIPLE, gfx->name, diags))
+        return AW_ERR_NOT_SUPPORTED;
     a.machine = machine_create(gfx, features, finish_->options->opt_level);
     if (!a.machine || !a.kernel) {
         aw_buf_printf(diags, "<options>:0:0: error: no machine for '%s'\n", finish_->options->target);
@@ -350,7 +354,7 @@ static int finish(LLVMModuleRef module, const struct ptx_finish *finish_, struct
 const struct ptx_target ptx_target_amdgpu = {
     .lower = {
         .name = "amdgpu",
-        .triple = "amdgcn-amd-amdhsa",
+        .triple = TRIPLE,
         .data_layout = "e-m:e-p:64:64-p1:64:64-p2:32:32-p3:32:32-p4:64:64-p5:32:32-p6:32:32-p7:160:256:256:32-p8:128:128:128:48-"
                        "p9:192:256:256:32-i64:64-v16:16-v24:32-v32:32-v48:64-v96:128-v192:256-v256:256-v512:512-v1024:1024-"
                        "v2048:2048-n32:64-S32-A5-G1-ni:7:8:9",

@@ -278,12 +278,12 @@ static bool is_gather(LLVMValueRef x, bool gathers)
 
 static void expand_one(struct gather *g, LLVMValueRef x)
 {
-    LLVMAttributeRef align = LLVMGetCallSiteEnumAttribute(x, 1, LLVMGetEnumAttributeKindForName("align", 5));
+    LLVMValueRef mask = LLVMGetOperand(x, ptx_llvm_masked_at(1, false));
     g->call = x;
-    g->mask = ptx_host_all_on(LLVMGetOperand(x, 1)) ? NULL : LLVMGetOperand(x, 1);
+    g->mask = ptx_host_all_on(mask) ? NULL : mask;
     g->elem = LLVMGetElementType(LLVMTypeOf(x));
     g->lanes = LLVMGetVectorSize(LLVMTypeOf(x));
-    g->align = align ? (unsigned)LLVMGetEnumAttributeValue(align) : 1;
+    g->align = ptx_llvm_masked_align(x, false);
     g->base = g->index = NULL;
     g->is_signed = false;
     g->shift = 0;
@@ -292,7 +292,7 @@ static void expand_one(struct gather *g, LLVMValueRef x)
     LLVMSetCurrentDebugLocation2(g->b, LLVMInstructionGetDebugLoc(x));
     match_address(g, LLVMGetOperand(x, 0));
     g->from = index_load(g);
-    LLVMValueRef r = expand(g), otherwise = LLVMGetOperand(x, 2);
+    LLVMValueRef r = expand(g), otherwise = LLVMGetOperand(x, ptx_llvm_masked_at(2, false));
     if (g->mask && !LLVMIsUndef(otherwise)) /* the optimiser has put a select into the gather */
         r = LLVMBuildSelect(g->b, g->mask, r, otherwise, "");
     LLVMReplaceAllUsesWith(x, r);

@@ -532,7 +532,9 @@ static int finish(LLVMModuleRef module, const struct ptx_finish *f, struct ptx_r
     static pthread_once_t once = PTHREAD_ONCE_INIT;
     ptx_llvm_init();
     pthread_once(&once, set_llvm_options);
-    int status = open_machine(&h, LLVMCodeGenLevelDefault) ? run(&h, ret) : AW_ERR_INVALID_VALUE;
+    int status = !ptx_target_has_cpu(TRIPLE, h.machine.cpu, diags)     ? AW_ERR_NOT_SUPPORTED
+                 : open_machine(&h, LLVMCodeGenLevelDefault)           ? run(&h, ret)
+                                                                       : AW_ERR_INVALID_VALUE;
     if (h.out)
         LLVMDisposeModule(h.out);
     if (h.tm)

@@ -4,7 +4,7 @@
 #define AW_PTX_FINISH_HOST_HOST_H
 
 #include "base/status.h"
-#include <llvm-c/Core.h>
+#include "llvm_version.h"
 #include "lower/intrinsic.h"
 #include "lower/metadata.h"
 #include "lower/simt.h"

@@ -50,25 +50,19 @@ static LLVMValueRef slice(struct masks *k, LLVMValueRef x, unsigned first, unsig
     }
 }
 
-/* What is known of the access: how its address is aligned, and which memory it is. */
-static void copy_facts(struct masks *k, LLVMValueRef from, LLVMValueRef to, unsigned address)
+static LLVMValueRef operand(LLVMValueRef x, bool store, unsigned i)
 {
-    LLVMContextRef c = LLVMGetModuleContext(k->m);
-    unsigned align = LLVMGetEnumAttributeKindForName("align", 5);
-    LLVMAttributeRef a = LLVMGetCallSiteEnumAttribute(from, address + 1, align);
-    uint64_t bytes = a ? LLVMGetEnumAttributeValue(a) : 1;
-    LLVMAddCallSiteAttribute(to, address + 1, LLVMCreateEnumAttribute(c, align, bytes < k->bytes ? bytes : k->bytes));
-    ptx_metadata_access_copy(from, to);
+    return LLVMGetOperand(x, ptx_llvm_masked_at(i, store));
 }
 
 /* Operands are (pointer, mask, what lanes that are off hold) of a load, (value, pointer, mask) of a store. */
 static void split(struct masks *k, LLVMValueRef x, bool store, LLVMTypeRef type, unsigned n)
 {
-    unsigned lanes = LLVMGetVectorSize(type), address = store, width = lanes / n;
-    LLVMValueRef part[MOST_LANES], vector = LLVMGetOperand(x, store ? 0 : 2), mask = LLVMGetOperand(x, store ? 2 : 1);
+    unsigned lanes = LLVMGetVectorSize(type), address = store, width = lanes / n, align = ptx_llvm_masked_align(x, store);
+    LLVMValueRef part[MOST_LANES], vector = operand(x, store, store ? 0 : 2), mask = operand(x, store, store ? 2 : 1);
     LLVMTypeRef types[2] = { LLVMVectorType(LLVMGetElementType(type), width), LLVMTypeOf(LLVMGetOperand(x, address)) };
     unsigned id = ptx_intrinsic_llvm_id(store ? PTX_INTRINSIC_MASKED_STORE : PTX_INTRINSIC_MASKED_LOAD);
-    LLVMValueRef fn = LLVMGetIntrinsicDeclaration(k->m, id, types, 2);
+    align = align < k->bytes ? align : (unsigned)k->bytes;
     LLVMPositionBuilderBefore(k->b, x);
     LLVMSetCurrentDebugLocation2(k->b, LLVMInstructionGetDebugLoc(x));
     for (unsigned i = 0; i < n; i++) {
@@ -76,8 +70,8 @@ static void split(struct masks *k, LLVMValueRef x, bool store, LLVMTypeRef type,
         LLVMValueRef p = LLVMBuildGEP2(k->b, k->i8, LLVMGetOperand(x, address), &by, 1, ""),
                      m = slice(k, mask, i * width, width, DEPTH);
         LLVMValueRef load[3] = { p, m, v }, stored[3] = { v, p, m };
-        part[i] = LLVMBuildCall2(k->b, LLVMGlobalGetValueType(fn), fn, store ? stored : load, 3, "");
-        copy_facts(k, x, part[i], address);
+        part[i] = ptx_llvm_masked_build(k->b, k->m, id, types, store ? stored : load, align);
+        ptx_metadata_access_copy(x, part[i]);
     }
     if (!store)
         LLVMReplaceAllUsesWith(x, ptx_host_join(k->b, part, n));
@@ -95,7 +89,7 @@ static void take(struct masks *k, LLVMValueRef x)
     uint64_t size = LLVMABISizeOfType(LLVMGetModuleDataLayout(k->m), LLVMGetElementType(type));
     k->at = LLVMGetInstructionParent(x);
     if ((size == 4 || size == 8) && lanes <= MOST_LANES && lanes * size > k->bytes &&
-        comes_apart(k, LLVMGetOperand(x, store ? 2 : 1)))
+        comes_apart(k, operand(x, store, store ? 2 : 1)))
         split(k, x, store, type, (unsigned)(lanes * size / k->bytes));
 }
 

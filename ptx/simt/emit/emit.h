@@ -74,8 +74,9 @@ LLVMValueRef simt_gather(struct simt_fn *f, LLVMValueRef inst, LLVMTypeRef type,
 void simt_scatter(struct simt_fn *f, LLVMValueRef inst, LLVMValueRef x);
 /* Tells LLVM in which state space a load or store is, whose source address is `ptr`. */
 void simt_mark_space(struct simt *u, LLVMValueRef access, LLVMValueRef ptr);
-/* of a masked load, store, gather or scatter */
-void simt_access_align(struct simt *u, LLVMValueRef call, unsigned arg, unsigned align);
+/* A masked load, store, gather or scatter (llvm_version.h); `align` in bytes. */
+LLVMValueRef simt_masked(struct simt *u, enum ptx_intrinsic id, LLVMTypeRef types[2], LLVMValueRef args[PTX_MASKED_OPERANDS],
+                         unsigned align);
 void simt_mark_own(struct simt *u, LLVMValueRef access); /* in neither: in what the runtime says of the block */
 LLVMValueRef simt_slice(struct simt *u, LLVMValueRef vec, int first, int n);
 LLVMValueRef simt_join(struct simt *u, LLVMValueRef *part, int n, int width); /* `n` vectors of `width`, overwritten */

@@ -308,10 +308,9 @@ void simt_table_count(struct simt_fn *f, LLVMValueRef inst, const struct simt_lo
     }
     LLVMValueRef some = LLVMBuildICmp(u->b, LLVMIntNE, who, LLVMConstNull(type), "");
     LLVMValueRef load[3] = { t->base, some, LLVMConstNull(type) };
-    LLVMValueRef old = simt_intrinsic(u, "llvm.masked.load", types, 2, load, 3);
-    simt_access_align(u, old, 0, 4);
+    LLVMValueRef old = simt_masked(u, PTX_INTRINSIC_MASKED_LOAD, types, load, 4);
     LLVMValueRef store[3] = { simt_rmw_value(u, op, old, sum), t->base, some };
-    simt_access_align(u, simt_intrinsic(u, "llvm.masked.store", types, 2, store, 3), 1, 4);
+    simt_masked(u, PTX_INTRINSIC_MASKED_STORE, types, store, 4);
 }
 
 /* ---- Addresses that advance in a loop */

@@ -118,10 +118,10 @@ static void scalar_store(struct simt_fn *f, const struct access *a, LLVMValueRef
     mark(f, a, store);
 }
 
-void simt_access_align(struct simt *u, LLVMValueRef call, unsigned arg, unsigned align)
+LLVMValueRef simt_masked(struct simt *u, enum ptx_intrinsic id, LLVMTypeRef types[2], LLVMValueRef args[PTX_MASKED_OPERANDS],
+                         unsigned align)
 {
-    unsigned kind = LLVMGetEnumAttributeKindForName("align", 5);
-    LLVMAddCallSiteAttribute(call, arg + 1, LLVMCreateEnumAttribute(u->ctx, kind, align));
+    return ptx_llvm_masked_build(u->b, u->out, ptx_intrinsic_llvm_id(id), types, args, align);
 }
 
 static LLVMValueRef lane_of(struct simt *u, LLVMValueRef vec, int lane)
@@ -202,8 +202,7 @@ static LLVMValueRef gather(struct simt_fn *f, const struct access *a, LLVMValueR
     if (fast || (!u->options->fast_gather && packs(a->elem))) { /* finish/host/gather.c takes slow ones apart */
         LLVMTypeRef types[2] = { vt, LLVMTypeOf(ptrs) };
         LLVMValueRef args[3] = { ptrs, simt_full(u, f->mask), LLVMGetPoison(vt) };
-        LLVMValueRef call = simt_intrinsic(u, "llvm.masked.gather", types, 2, args, 3);
-        simt_access_align(u, call, 0, a->align);
+        LLVMValueRef call = simt_masked(u, PTX_INTRINSIC_MASKED_GATHER, types, args, a->align);
         mark(f, a, call);
         return call;
     }
@@ -221,8 +220,7 @@ static void scatter(struct simt_fn *f, const struct access *a, LLVMValueRef ptrs
     if (fast_lanes(f, a)) {
         LLVMTypeRef types[2] = { LLVMTypeOf(x), LLVMTypeOf(ptrs) };
         LLVMValueRef args[3] = { x, ptrs, simt_full(u, f->mask) };
-        LLVMValueRef call = simt_intrinsic(u, "llvm.masked.scatter", types, 2, args, 3);
-        simt_access_align(u, call, 1, a->align);
+        LLVMValueRef call = simt_masked(u, PTX_INTRINSIC_MASKED_SCATTER, types, args, a->align);
         mark(f, a, call);
         return;
     }
@@ -301,8 +299,7 @@ static LLVMValueRef run_load(struct simt_fn *f, const struct access *a, LLVMValu
         }
         LLVMTypeRef types[2] = { vt, u->ptr };
         LLVMValueRef args[3] = { p, simt_slice(u, mask, i * width, width), LLVMGetPoison(vt) };
-        part[i] = simt_intrinsic(u, "llvm.masked.load", types, 2, args, 3);
-        simt_access_align(u, part[i], 0, a->align);
+        part[i] = simt_masked(u, PTX_INTRINSIC_MASKED_LOAD, types, args, a->align);
         mark(f, a, part[i]);
     }
     return simt_join(u, part, u->lanes / width, width);
@@ -320,8 +317,7 @@ static void masked_store(struct simt_fn *f, const struct access *a, LLVMValueRef
     struct simt *u = f->u;
     LLVMTypeRef types[2] = { LLVMTypeOf(v), u->ptr };
     LLVMValueRef args[3] = { v, p, mask };
-    LLVMValueRef call = simt_intrinsic(u, "llvm.masked.store", types, 2, args, 3);
-    simt_access_align(u, call, 1, a->align);
+    LLVMValueRef call = simt_masked(u, PTX_INTRINSIC_MASKED_STORE, types, args, a->align);
     mark(f, a, call);
 }
 

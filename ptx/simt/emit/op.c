@@ -131,7 +131,7 @@ static LLVMValueRef divide(struct simt_fn *f, LLVMValueRef inst, LLVMOpcode op, 
     int64_t c;
     bool safe = simt_int_const(LLVMGetOperand(inst, 1), &c) && c != 0 && c != -1;
     if (vec && f->mask && !safe)
-        by = LLVMBuildSelect(u->b, f->mask, by, simt_splat(u, LLVMConstInt(LLVMTypeOf(inst), 1, 0)), "");
+        by = LLVMBuildSelect(u->b, f->mask, ptx_llvm_divisor(u->b, by), simt_splat(u, LLVMConstInt(LLVMTypeOf(inst), 1, 0)), "");
     return LLVMBuildBinOp(u->b, op, operand(f, inst, 0, vec), by, "");
 }
 

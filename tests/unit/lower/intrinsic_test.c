@@ -9,8 +9,9 @@ Test(intrinsic, names_are_llvms)
     for (int i = 0; i < PTX_INTRINSIC_COUNT; i++) {
         unsigned id = ptx_intrinsic_llvm_id((enum ptx_intrinsic)i);
         const char *name = ptx_intrinsic_info((enum ptx_intrinsic)i)->name;
-        cr_expect(id, "LLVM has no %s", name);
-        for (int k = 0; k < i; k++)
+        bool newer = i == PTX_INTRINSIC_MAXIMUMNUM || i == PTX_INTRINSIC_MINIMUMNUM; /* than LLVM 19; made of others there */
+        cr_expect(id || (newer && LLVM_VERSION_MAJOR < 20), "LLVM has no %s", name);
+        for (int k = 0; id && k < i; k++)
             cr_expect_neq(id, ptx_intrinsic_llvm_id((enum ptx_intrinsic)k), "%s stands twice", name);
     }
 }

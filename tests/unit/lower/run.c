@@ -9,6 +9,8 @@
 #include "finish/target.h"
 
 #include <criterion/criterion.h>
+#include <llvm-c/BitReader.h>
+#include <llvm-c/BitWriter.h>
 #include <llvm-c/LLJIT.h>
 #include <llvm-c/Orc.h>
 #include <stdio.h>
@@ -236,13 +238,37 @@ static LLVMModuleRef lower(const char *text, size_t len, LLVMContextRef context,
     return lowered.module;
 }
 
+/* The module for the JIT, which takes it and its context. */
+#if LLVM_VERSION_MAJOR < 21
+/* The JIT makes contexts itself: a copy of the module goes into one. */
+static LLVMOrcThreadSafeModuleRef thread_safe(LLVMModuleRef module, LLVMContextRef context)
+{
+    LLVMOrcThreadSafeContextRef shared = LLVMOrcCreateNewThreadSafeContext();
+    LLVMMemoryBufferRef bits = LLVMWriteBitcodeToMemoryBuffer(module);
+    LLVMModuleRef copy = NULL;
+    cr_assert(!LLVMParseBitcodeInContext2(LLVMOrcThreadSafeContextGetContext(shared), bits, &copy), "no copy of the module");
+    LLVMOrcThreadSafeModuleRef safe = LLVMOrcCreateNewThreadSafeModule(copy, shared);
+    LLVMDisposeMemoryBuffer(bits);
+    LLVMOrcDisposeThreadSafeContext(shared);
+    LLVMDisposeModule(module);
+    LLVMContextDispose(context);
+    return safe;
+}
+#else
+static LLVMOrcThreadSafeModuleRef thread_safe(LLVMModuleRef module, LLVMContextRef context)
+{
+    LLVMOrcThreadSafeContextRef shared = LLVMOrcCreateNewThreadSafeContextFromLLVMContext(context);
+    LLVMOrcThreadSafeModuleRef safe = LLVMOrcCreateNewThreadSafeModule(module, shared);
+    LLVMOrcDisposeThreadSafeContext(shared);
+    return safe;
+}
+#endif
+
 static bool jit_add(LLVMOrcLLJITRef jit, LLVMModuleRef module, LLVMContextRef context)
 {
     /* No alloca is left that would make the data layouts differ. */
     LLVMSetDataLayout(module, LLVMOrcLLJITGetDataLayoutStr(jit));
-    LLVMOrcThreadSafeContextRef shared = LLVMOrcCreateNewThreadSafeContextFromLLVMContext(context);
-    LLVMOrcThreadSafeModuleRef safe = LLVMOrcCreateNewThreadSafeModule(module, shared);
-    LLVMOrcDisposeThreadSafeContext(shared);
+    LLVMOrcThreadSafeModuleRef safe = thread_safe(module, context);
     LLVMOrcJITDylibRef lib = LLVMOrcLLJITGetMainJITDylib(jit);
     LLVMOrcDefinitionGeneratorRef process;
     if (LLVMOrcCreateDynamicLibrarySearchGeneratorForProcess(&process, LLVMOrcLLJITGetGlobalPrefix(jit), NULL, NULL))

@@ -1,5 +1,6 @@
 /* Minima and maxima as lower/round.c writes them, around a loop (finish/host/minmax.c). */
 /* SPDX-License-Identifier: Apache-2.0 */
+#include "llvm_version.h"
 #include "bodies.h"
 #include <criterion/criterion.h>
 #include <math.h>
@@ -85,6 +86,8 @@ static void check_extremes(const char *target, bool min, bool loaded, bool cross
 Test(simt, extremes_around_loops)
 {
     static const char *const machines[] = { "host", "host:x86-64" };
+    if (LLVM_VERSION_MAJOR < 22)
+        cr_skip_test("extremes are made of llvm.maximum and llvm.minimum (llvm_version.h), which this pass has nothing for");
     for (int i = 0; i < 32; i++)
         check_extremes(machines[i % 2], i & 2, i & 4, i & 8);
 }

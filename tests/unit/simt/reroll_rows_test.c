@@ -118,7 +118,8 @@ static void check(const char *target, const struct counted *c, int32_t first, in
     bool can = strcmp(target, "host") != 0; /* that may have gathers, and take rows side by side */
     cr_assert(text, "%s", diags.ptr);
     /* where an index might wrap, they stay two */
-    cr_assert(!can || !strstr(text, "(i32 21474836") == !c->united, "%s, slip %d, limit %d\n%s", target, c->slip, c->limit, text);
+    bool united = strstr(text, "(i32 21474836") || strstr(text, "<i32 21474836"); /* a splat, as LLVM prints it before 20, too */
+    cr_assert(!can || united == c->united, "%s, slip %d, limit %d\n%s", target, c->slip, c->limit, text);
     cr_assert(build_simt(ir, target, block, 0, &b, &diags), "%s", diags.ptr);
     cr_assert_eq(launch(&b, one, block, 0, &args).status, 0);
     unload(&b);
