@@ -138,14 +138,30 @@ const char *aw_cache_dir(const struct aw_cache *cache)
     return is_off(cache) ? NULL : cache->dir;
 }
 
+/* Permission is not all: there are folders of the kernel's own, such as /proc, full disks, and ones that are read-only. */
+static bool can_make_files(const char *dir)
+{
+    char *path;
+    if (asprintf(&path, "%s/try.XXXXXX", dir) < 0)
+        return false;
+    int fd = mkostemp(path, O_CLOEXEC), saved = errno;
+    if (fd >= 0) {
+        close(fd);
+        unlink(path);
+    }
+    free(path);
+    errno = saved;
+    return fd >= 0;
+}
+
 const char *aw_cache_prepare(struct aw_cache *cache)
 {
     if (!is_off(cache) && !make_directories(cache->dir))
         snprintf(cache->why, sizeof cache->why, "%.400s: %s", cache->dir, strerror(errno));
     else if (!is_off(cache))
         check_directory(cache);
-    if (!*cache->why && !is_off(cache) && access(cache->dir, R_OK | W_OK | X_OK) != 0)
-        snprintf(cache->why, sizeof cache->why, "%.400s: %s", cache->dir, strerror(errno));
+    if (!*cache->why && !is_off(cache) && (access(cache->dir, R_OK | W_OK | X_OK) != 0 || !can_make_files(cache->dir)))
+        snprintf(cache->why, sizeof cache->why, "%.400s: no file can be made there: %s", cache->dir, strerror(errno));
     return *cache->why ? cache->why : is_off(cache) ? "off" : NULL;
 }
 

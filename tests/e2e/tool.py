@@ -101,8 +101,15 @@ CASES = [
     ("doctor --report extra", 2, r"usage: anywarp doctor", None),
     ("doctor --report=nowhere/report", 2, r"nowhere/report: No such file", None),
     ("info", 0, r"(?m)^cuda +driver \d+\.\d; libcuda\.so\.1 libcudart\.so\.11\.0 libcudart\.so\.12 libcudart\.so\.13$", None),
+    ("info", 0, r"(?m)^compiler +\S+\n +anywarp-compiler \d\S+ \(interface \d+, LLVM \d+\.\d+\.\d+\)$", None),
+    ("info --json", 0, r'(?s)^\{ "anywarp": \["\d\S+"\],\n.*"compiler": \["\S+", "anywarp-compiler .*"\].*\] \}\n\Z', None),
+    ("CACHE=/proc info", 0, r"^cache +none: /proc: no file can be made there", None),
+    ("version", 0, r"^anywarp \d+\.\d+\.\d+$", None),
+    ("--version --json", 0, r'^\{"anywarp": "\d+\.\d+\.\d+"\}$', None),
+    ("version extra", 2, r"usage: anywarp .*", None),
     ("info extra", 2, r"usage: anywarp info", None),
     ("CACHE=text cache show", 1, r"text is not a directory; mend that, or choose another", None),
+    ("CACHE=/proc doctor", 1, r"FAIL +cache +/proc: no file can be made there", "cannot run here"),
     ("CACHE=/proc/nope doctor", 1, r"(?s)FAIL +cache +/proc/nope: .*without the cache that was asked for", "cannot run here"),
     ("ANYWARP_CACHE=off doctor", 0, r"warn: base: ANYWARP_CACHE=off is not known; known are 0 and 1; using 1", None),
     ("CONFIG=good.conf config", 0,
@@ -165,6 +172,30 @@ def environment(words, tmp):
     return env, words
 
 
+def spaced(anywarp, tmp):
+    """anywarp in a folder that the loader cannot be told of: no program runs, and doctor and info say so before one is tried."""
+    bin_dir, lib_dir = os.path.join(tmp, "a b/bin"), os.path.join(tmp, "a b/lib/anywarp")
+    os.makedirs(bin_dir)
+    os.makedirs(lib_dir)
+    build = os.path.join(os.path.dirname(os.path.realpath(anywarp)), "../../src")
+    shutil.copy(anywarp, bin_dir)
+    for name in ("preload/libanywarp-preload.so", "preload/libanywarp-audit.so", "abi/libcudart.so.13", "abi/libanywarp.so.0"):
+        shutil.copy(os.path.join(build, name), lib_dir)
+    bad = 0
+    for words, status, wanted in ((["doctor"], 1, "FAIL  libraries  the path .* holds a colon or a space"),
+                                  (["info"], 1, "its path holds a colon or a space"),
+                                  (["precompile", "static_pie"], 1, "no CUDA code in it"),
+                                  (["run", "/bin/true"], 126, "which LD_PRELOAD cannot carry")):
+        env = dict(environment([], tmp)[0], LD_LIBRARY_PATH=os.path.join(build, "abi"))
+        done = subprocess.run([os.path.join(bin_dir, "anywarp"), *words], cwd=tmp, env=env, stdout=subprocess.PIPE,
+                              stderr=subprocess.STDOUT, timeout=120, check=False)
+        text = done.stdout.decode(errors="replace")
+        if done.returncode != status or not re.search(wanted, text) or "ld.so" in text:
+            print(f"{words} in a folder with a space: exit {done.returncode}, must say {wanted!r}:\n{text[:900]}")
+            bad += 1
+    return bad
+
+
 def main():
     anywarp, bad = os.path.abspath(sys.argv[1]), 0
     with tempfile.TemporaryDirectory() as tmp:
@@ -187,6 +218,7 @@ def main():
             shutil.copy(os.path.join(sys.argv[2], name), tmp)
         shutil.copy(os.path.join(tmp, "static_pie"), os.path.join(tmp, "cut"))
         os.truncate(os.path.join(tmp, "cut"), os.path.getsize(os.path.join(tmp, "cut")) - 64)
+        bad += spaced(anywarp, tmp)
         for line, status, wanted, unwanted in CASES:
             env, words = environment(line.split(), tmp)
             done = subprocess.run([anywarp, *words], cwd=tmp, env=env, input=PTX, stdout=subprocess.PIPE,

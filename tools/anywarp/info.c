@@ -7,10 +7,13 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "ask.h"
 #include "locate.h"
 #include "base/env.h"
+#include "base/json.h"
+#include "base/str.h"
 #include "cache/cache.h"
 #include "core/device.h"
 #include "core/jit_process.h"
@@ -20,15 +23,32 @@
 #define AW_VERSION "unknown"
 #endif
 
+enum { COMPILER_LINE = 128 };
+
+static bool json;
+static struct aw_buf out; /* of --json: {"NAME": ["line", ...], ...} */
+
+/* A line with an empty name belongs to the one above. */
 static void aw_info_line(const char *name, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 static void aw_info_line(const char *name, const char *fmt, ...)
 {
+    char line[PATH_MAX + 256];
     va_list ap;
     va_start(ap, fmt);
-    printf("%-10s ", name);
-    vprintf(fmt, ap);
-    putchar('\n');
+    vsnprintf(line, sizeof line, fmt, ap);
     va_end(ap);
+    if (!json) {
+        printf("%-10s %s\n", name, line);
+        return;
+    }
+    if (*name) {
+        aw_buf_printf(&out, out.len ? "],\n  " : "{ ");
+        aw_json_cstr(&out, name);
+        aw_buf_printf(&out, ": [");
+    } else {
+        aw_buf_printf(&out, ", ");
+    }
+    aw_json_cstr(&out, line);
 }
 
 static bool aw_info_parts(void)
@@ -41,26 +61,51 @@ static bool aw_info_parts(void)
     aw_info_line("cuda", "driver %d.%d; %s", version / 1000, version % 1000 / 10, there);
     aw_info_line("libraries", "%s", parts.lib_dir[0] ? parts.lib_dir : "not found: libcudart.so.13");
     aw_info_line("preload", "%s", parts.preload[0] ? parts.preload : "not found: libanywarp-preload.so");
+    if (!aw_parts_loadable(&parts))
+        aw_info_line("", "its path holds a colon or a space, so that no program can be run: move anywarp to a folder without");
     if (!parts.audit[0])
         aw_info_line("audit", "not found: libanywarp-audit.so");
-    return complete;
+    return complete && aw_parts_loadable(&parts);
+}
+
+/* In a child: what the compiler program says of itself, a line; empty where it does not start. */
+static void aw_info_ask_compiler(void *ret, const void *path)
+{
+    int ends[2];
+    if (pipe(ends) != 0)
+        return;
+    if (fork() == 0) {
+        dup2(ends[1], STDOUT_FILENO);
+        execl(path, path, "--version", (char *)NULL);
+        _exit(127);
+    }
+    close(ends[1]);
+    FILE *said = fdopen(ends[0], "r");
+    if (said && fgets(ret, COMPILER_LINE, said))
+        ((char *)ret)[strcspn(ret, "\n")] = '\0';
 }
 
 static bool aw_info_compiler(void)
 {
+    static char version[COMPILER_LINE];
     char path[PATH_MAX], *why = NULL;
     bool found = aw_jit_find_compiler(path, sizeof path, &why) == AW_OK;
+    const char *problem = found ? aw_ask(aw_info_ask_compiler, path, version, sizeof version) : NULL;
     aw_info_line("compiler", "%s", found ? path : why ? why : "not found");
+    if (found && !problem && *version)
+        aw_info_line("", "%s", version);
+    else if (found)
+        aw_info_line("", "it does not start%s%s", problem ? ": it " : "", problem ? problem : "");
     free(why);
-    return found;
+    return found && *version;
 }
 
 static void aw_info_cache(void)
 {
-    const struct aw_cache *cache = aw_cache_default();
-    const char *dir = aw_cache_dir(cache);
-    if (!dir)
-        aw_info_line("cache", "off");
+    struct aw_cache *cache = aw_cache_default();
+    const char *why = aw_cache_prepare(cache), *dir = aw_cache_dir(cache);
+    if (why)
+        aw_info_line("cache", "none: %s", why);
     else if (aw_cache_max_size(cache))
         aw_info_line("cache", "%s, at most %llu MiB", dir, (unsigned long long)(aw_cache_max_size(cache) >> 20));
     else
@@ -108,9 +153,10 @@ static bool aw_info_devices(void)
 
 int aw_cmd_info(int argc, char **argv)
 {
-    if (argc > 1) {
+    json = argc == 2 && !strcmp(argv[1], "--json");
+    if (argc > 1 && !json) {
         bool help = !strcmp(argv[1], "--help") || !strcmp(argv[1], "-h");
-        fputs("usage: anywarp info\n", help ? stdout : stderr);
+        fputs("usage: anywarp info [--json]\n", help ? stdout : stderr);
         return help ? 0 : 2;
     }
     aw_info_line("anywarp", AW_VERSION);
@@ -119,5 +165,8 @@ int aw_cmd_info(int argc, char **argv)
     aw_info_cache();
     aw_info_hip();
     bool devices = aw_info_devices();
+    if (json)
+        printf("%.*s] }\n", (int)out.len, out.ptr);
+    aw_buf_fini(&out);
     return parts && compiler && devices ? 0 : 1;
 }

@@ -85,3 +85,8 @@ void aw_parts_list(const struct aw_parts *parts, bool there, char *ret_names, si
             used += (size_t)snprintf(ret_names + used, size - used, "%s%s", used ? " " : "", names[i]);
     }
 }
+
+bool aw_parts_loadable(const struct aw_parts *parts)
+{
+    return !strpbrk(parts->preload, ": ");
+}

@@ -18,6 +18,8 @@ struct aw_parts {
 
 /* Looks for every part; true when all are there but perhaps the simulated card and the stand-ins. */
 bool aw_parts_locate(struct aw_parts *ret_parts);
+/* May the loader be told of them?  It splits LD_PRELOAD at colons and blanks, and knows no quoting. */
+bool aw_parts_loadable(const struct aw_parts *parts);
 
 /* The files that programs ask for, of CUDA's driver and runtimes, that are in lib_dir or, with `there` false, are not:
  * "libcuda.so.1 libcudart.so.12".  "": none. */

@@ -31,7 +31,7 @@ static int usage(FILE *out)
 {
     fputs("usage: anywarp ./PROGRAM [arguments]        the same as anywarp run\n"
           "       anywarp COMMAND [arguments]\n"
-          "       anywarp --help | --version\n\n"
+          "       anywarp --help | --version [--json]\n\n"
           "Runs unmodified CUDA programs on AMD cards, and on machines with no GPU.\n\n"
           "commands:\n",
           out);
@@ -85,6 +85,15 @@ static int unknown(const char *name)
     return 2;
 }
 
+static int version(int n, char **words)
+{
+    bool json = n == 1 && !strcmp(words[0], "--json");
+    if (n && !json)
+        return usage(stderr);
+    printf(json ? "{\"anywarp\": \"%s\"}\n" : "anywarp %s\n", AW_VERSION);
+    return 0;
+}
+
 int main(int argc, char **argv)
 {
     if (argc < 2)
@@ -102,10 +111,8 @@ int main(int argc, char **argv)
         argv[2] = "--help";
         argc = 3;
     }
-    if (strcmp(name, "--version") == 0) {
-        printf("anywarp %s\n", AW_VERSION);
-        return 0;
-    }
+    if (strcmp(name, "--version") == 0 || strcmp(name, "version") == 0)
+        return version(argc - 2, argv + 2);
     for (size_t i = 0; i < N_COMMANDS; i++)
         if (strcmp(name, commands[i].name) == 0)
             return commands[i].run(argc - 1, argv + 1);

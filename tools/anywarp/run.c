@@ -269,9 +269,11 @@ static bool aw_run_toolkit(const char *dir)
 
 bool aw_run_environment(const struct aw_parts *parts)
 {
-    return aw_run_prepend("LD_PRELOAD", parts->preload, ':') && aw_run_prepend("LD_AUDIT", parts->audit, ':') &&
-           aw_run_prepend("LD_LIBRARY_PATH", parts->lib_dir, ':') && aw_run_tls_surplus() &&
-           setenv(AW_PRELOAD_DIR_VARIABLE, parts->lib_dir, 1) == 0 && (!parts->toolkit[0] || aw_run_toolkit(parts->toolkit));
+    /* Who only asks the loader what it would find can do without the first. */
+    bool told = !aw_parts_loadable(parts) || aw_run_prepend("LD_PRELOAD", parts->preload, ':');
+    return told && aw_run_prepend("LD_AUDIT", parts->audit, ':') && aw_run_prepend("LD_LIBRARY_PATH", parts->lib_dir, ':') &&
+           aw_run_tls_surplus() && setenv(AW_PRELOAD_DIR_VARIABLE, parts->lib_dir, 1) == 0 &&
+           (!parts->toolkit[0] || aw_run_toolkit(parts->toolkit));
 }
 
 /* ROCr 5.2, which the simulated driver is made for, knows no later cards: they come with a HIP of their own. */
@@ -311,8 +313,7 @@ int aw_cmd_run(int argc, char **argv)
                 "not found");
         return EXIT_CANNOT_RUN;
     }
-    if (strpbrk(parts.preload, ": ")) {
-        /* The loader splits LD_PRELOAD at both and knows no quoting. */
+    if (!aw_parts_loadable(&parts)) {
         aw_tell("anywarp run", RUN_PATH, parts.preload);
         return EXIT_CANNOT_RUN;
     }

@@ -188,7 +188,7 @@ int main(int argc, char **argv)
     if (argc >= 2 && strcmp(argv[1], "compile") == 0)
         return aw_cmd_compile(argc - 1, argv + 1);
     if (argc == 2 && strcmp(argv[1], "--version") == 0) {
-        printf("anywarp-compiler %s (interface %u)\n", AW_VERSION, AW_COMPILER_ABI);
+        printf("anywarp-compiler %s (interface %u, LLVM %s)\n", AW_VERSION, AW_COMPILER_ABI, AW_LLVM_VERSION);
         return 0;
     }
     return usage(argc == 2 && strcmp(argv[1], "--help") == 0 ? stdout : stderr);
