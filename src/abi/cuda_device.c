@@ -9,6 +9,7 @@
 #include "core/pool.h"
 
 #include <dlfcn.h>
+#include <errno.h>
 #include <limits.h>
 #include <stdio.h>
 
@@ -318,6 +319,13 @@ static const char *object_of(const void *code)
     return slash ? slash + 1 : path;
 }
 
+/* `anywarp run` has said that the program has a runtime of NVIDIA's linked in that cannot be replaced (src/preload/preload.c). */
+static bool runtime_was_told(void)
+{
+    bool (*hindered)(void) = (bool (*)(void))dlsym(RTLD_DEFAULT, "aw_preload_hindered");
+    return hindered && hindered();
+}
+
 /* Private tables are what NVIDIA's own libraries ask the driver for, to make sure that it is NVIDIA's. There are none here.
  * Compilers ask and go on without. */
 CUresult awcu_cuGetExportTable(const void **ppExportTable, const CUuuid *pExportTableId)
@@ -326,6 +334,7 @@ CUresult awcu_cuGetExportTable(const void **ppExportTable, const CUuuid *pExport
         return CUDA_ERROR_INVALID_VALUE;
     const char *caller = object_of(__builtin_return_address(0));
     bool known = !strncmp(caller, "libnvrtc", 8) || !strncmp(caller, "libnvJitLink", 12) || !strncmp(caller, "libnvvm", 7);
+    known |= !strcmp(caller, program_invocation_short_name) && runtime_was_told();
     if (known && aw_quirk_on(AW_QUIRK_EXPORT_TABLES))
         aw_say(EXPORT_TABLE_KNOWN, caller);
     else

@@ -107,6 +107,9 @@ static void aw_preload_redirect(const char *shown, const struct aw_elf *elf, con
         aw_preload_say(PRELOAD_DONE, shown, done, path);
 }
 
+/* The program keeps NVIDIA's runtime, and has been told so. */
+static bool hindered;
+
 static void aw_preload_scan(const char *path, uintptr_t base)
 {
     /* One at a time, under the loader's lock; too large for the stack of a small thread. */
@@ -130,6 +133,7 @@ static void aw_preload_scan(const char *path, uintptr_t base)
             aw_preload_say(PRELOAD_STRIPPED, shown, aw_redirect_hindrance(plan.kind));
         else if (plan.kind == AW_REDIRECT_CUT)
             aw_preload_say(PRELOAD_CUT, shown, aw_redirect_hindrance(plan.kind));
+        hindered |= program && (plan.kind == AW_REDIRECT_STRIPPED || plan.kind == AW_REDIRECT_CUT);
     }
     aw_elf_close(&elf);
 }
@@ -172,6 +176,13 @@ const char *aw_preload_asked(const char *soname)
             return replaced[i].path;
     }
     return NULL;
+}
+
+/* Called by src/abi/cuda_device.c, which looks it up by name: that runtime's questions are no news then. */
+__attribute__((visibility("default"))) bool aw_preload_hindered(void);
+bool aw_preload_hindered(void)
+{
+    return hindered;
 }
 
 __attribute__((visibility("default"))) extern const struct aw_preload_hook aw_preload_hook;

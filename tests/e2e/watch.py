@@ -261,6 +261,14 @@ def doctor(anywarp, program, env):
     )
 
 
+def stripped(anywarp, program, env):
+    """One message, and none behind it about what NVIDIA's runtime then asks of the driver."""
+    subprocess.run(['strip', '-o', program + '-s', program], check=True)
+    r = run([anywarp, 'run', program + '-s'], env)
+    lines = [line for line in r.stderr.splitlines() if line.startswith('anywarp:')]
+    expect('one message', len(lines) == 1 and lines[0].endswith('[AW1706]') and r.returncode >= 0, (r.returncode, r.stderr))
+
+
 def main():
     compiler = nvcc.find()
     if not compiler:
@@ -284,6 +292,7 @@ def main():
         usage(anywarp, 'profile', env)
         doctor(anywarp, program, env)
         precompile(anywarp, program, env, folder)
+        stripped(anywarp, program, env)
     expecting.finish()
 
 
