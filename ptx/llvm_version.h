@@ -1,7 +1,7 @@
 /* What differs between the versions of LLVM that the compiler can be built with, 19 to 22: the one place that asks which it is.
  *
  * The rest of ptx/ is written for LLVM 22.  Functions of its C interface that an older one lacks are declared here under their
- * own names and defined in llvm_version.cpp; where the IR itself is another, calls of ours stand for both forms.  Not
+ * own names and defined in llvm_older.cpp; where the IR itself is another, calls of ours stand for both forms.  Not
  * workarounds for faults of LLVM: these are where the fault is met, and hold for all versions. */
 /* SPDX-License-Identifier: Apache-2.0 */
 #ifndef AW_PTX_LLVM_VERSION_H
