@@ -8,6 +8,7 @@
 
 #include "base/map.h"
 #include "base/vec.h"
+#include "llvm_version.h"
 #include "lower/copy.h"
 #include <anywarp/hostabi.h>
 #include <llvm-c/DebugInfo.h>
@@ -147,13 +148,9 @@ static V gather(struct checks *k, V places, unsigned n)
 {
     LLVMTypeRef types[2] = { LLVMVectorType(k->i32, n), LLVMVectorType(k->ptr, n) };
     unsigned id = LLVMLookupIntrinsicID("llvm.masked.gather", strlen("llvm.masked.gather"));
-    V fn = LLVMGetIntrinsicDeclaration(k->m, id, types, 2);
-    V args[3] = { LLVMBuildIntToPtr(k->b, places, types[1], ""), LLVMConstAllOnes(LLVMVectorType(k->i1, n)),
-                  LLVMConstNull(types[0]) };
-    V call = LLVMBuildCall2(k->b, LLVMGlobalGetValueType(fn), fn, args, 3, "");
-    unsigned kind = LLVMGetEnumAttributeKindForName("align", 5);
-    LLVMAddCallSiteAttribute(call, 1, LLVMCreateEnumAttribute(k->c, kind, 1));
-    return call;
+    V args[PTX_MASKED_OPERANDS] = { LLVMBuildIntToPtr(k->b, places, types[1], ""), LLVMConstAllOnes(LLVMVectorType(k->i1, n)),
+                                    LLVMConstNull(types[0]) };
+    return ptx_llvm_masked_build(k->b, k->m, id, types, args, 1);
 }
 
 /* Bytes of a vector of addresses' shadow. */
