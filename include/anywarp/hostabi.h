@@ -21,8 +21,9 @@ extern "C" {
  * AW_SHADOW_ADDRESS_BITS bits of the address.  0: all eight may be accessed; 1 to 7: so many, the first ones; else none. */
 #define AW_SHADOW_BASE 0x200000000000ull /* where neither programs nor the sanitizers have anything */
 #define AW_SHADOW_ADDRESS_BITS 47
-/* Of code that is made with check-init: likewise, a bit for each byte, the lowest for the first one; 1: it was never written. */
-#define AW_UNWRITTEN_BASE (AW_SHADOW_BASE + (1ull << (AW_SHADOW_ADDRESS_BITS - 3)))
+/* Of code that is made with check-init: likewise, a bit for each byte, the lowest for the first one; 1: it was never written.
+ * Behind each of the two there is a page more: code reads up to 64 bytes at once. */
+#define AW_UNWRITTEN_BASE (AW_SHADOW_BASE + (1ull << (AW_SHADOW_ADDRESS_BITS - 3)) + (1ull << 21))
 
 struct aw_host_block;
 

@@ -72,6 +72,26 @@ struct memory {
     int *out, *fresh, *index;
 };
 
+/* Lanes that are off have the last address that a shadow tells of. */
+__global__ void pointers(int *out, int *const *table)
+{
+    int *p = table[threadIdx.x];
+    if ((size_t)p != 0x7fffffffffff)
+        out[threadIdx.x] = *p;
+}
+
+static void pointers_run(int *out, int *in)
+{
+    int *host[32], **table;
+    for (int i = 0; i < 32; i++)
+        host[i] = i % 2 ? (int *)0x7fffffffffff : in + i;
+    cudaMalloc(&table, sizeof host);
+    cudaMemcpy(table, host, sizeof host, cudaMemcpyHostToDevice);
+    pointers<<<1, 32>>>(out, table);
+    cudaDeviceSynchronize();
+    cudaFree(table);
+}
+
 static int *make(size_t bytes)
 {
     int *p = NULL;
@@ -107,6 +127,7 @@ static void sound(const memory &m)
     last_byte<<<1, 1>>>((char *)m.fresh + 1, m.out, 1);
     last_byte<<<1, 1>>>((char *)m.fresh + 94, m.out, 1);
     variables<<<1, 40>>>(m.out);
+    pointers_run(m.out, q);
     cudaDeviceSynchronize();
     cudaFree(p);
     cudaFree(q);

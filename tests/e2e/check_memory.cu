@@ -92,6 +92,26 @@ __global__ void swap_at(unsigned *out, long at)
         out[0] = 3;
 }
 
+/* Lanes that are off have the last address that a shadow tells of. */
+__global__ void pointers(int *out, int *const *table)
+{
+    int *p = table[threadIdx.x];
+    if ((size_t)p != 0x7fffffffffff)
+        out[threadIdx.x] = *p;
+}
+
+static void pointers_run(int *out, int *in)
+{
+    int *host[32], **table;
+    for (int i = 0; i < 32; i++)
+        host[i] = i % 2 ? (int *)0x7fffffffffff : in + i;
+    cudaMalloc(&table, sizeof host);
+    cudaMemcpy(table, host, sizeof host, cudaMemcpyHostToDevice);
+    pointers<<<1, 32>>>(out, table);
+    cudaDeviceSynchronize();
+    cudaFree(table);
+}
+
 static int *make(int n)
 {
     int *p = NULL;
@@ -114,7 +134,7 @@ static void run(int which, int *out, int *in)
 {
     bool bad = which != 0;
     switch (which) {
-    case 0:
+    case 0: pointers_run(out, in); // fall through
     case 1: shared_end<<<1, 64, 64 * 4>>>(out, bad); if (bad) break; // fall through
     case 2: shared_column<<<1, 32>>>(out, bad ? 35 : 33); if (bad) break; // fall through
     case 3: shared_count<<<1, 64>>>(out, indices(64, 41, bad ? 64 : 3)); if (bad) break; // fall through

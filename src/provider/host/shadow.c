@@ -25,15 +25,16 @@ static bool on;
 static void shadow_map(void)
 {
     /* Its pages are the system's zero page until something is written to them. */
-    char *begin = (char *)AW_SHADOW_BASE - PAGE;
-    void *map = mmap(begin, SHADOW_BYTES + PAGE, PROT_READ | PROT_WRITE,
-                     MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED_NOREPLACE, -1, 0);
+    void *begin = (void *)AW_SHADOW_BASE;
+    size_t bytes = SHADOW_BYTES + PAGE;
+    void *map = mmap(begin, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED_NOREPLACE, -1,
+                     0);
     if (map == begin) {
-        madvise(map, SHADOW_BYTES + PAGE, MADV_DONTDUMP);
-        madvise(map, SHADOW_BYTES + PAGE, MADV_NOHUGEPAGE);
+        madvise(map, bytes, MADV_DONTDUMP);
+        madvise(map, bytes, MADV_NOHUGEPAGE);
         on = true;
     } else if (map != MAP_FAILED) {
-        munmap(map, SHADOW_BYTES + PAGE);
+        munmap(map, bytes);
     }
 }
 

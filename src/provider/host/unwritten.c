@@ -11,6 +11,7 @@
 #include <string.h>
 #include <sys/mman.h>
 
+#define PAGE ((size_t)4096)
 #define SHADOW_BYTES ((size_t)1 << (AW_SHADOW_ADDRESS_BITS - 3))
 
 static bool on;
@@ -18,14 +19,15 @@ static bool on;
 static void shadow_map(void)
 {
     void *begin = (void *)AW_UNWRITTEN_BASE;
-    void *map = mmap(begin, SHADOW_BYTES, PROT_READ | PROT_WRITE,
-                     MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED_NOREPLACE, -1, 0);
+    size_t bytes = SHADOW_BYTES + PAGE;
+    void *map = mmap(begin, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED_NOREPLACE, -1,
+                     0);
     if (map == begin) {
-        madvise(map, SHADOW_BYTES, MADV_DONTDUMP);
-        madvise(map, SHADOW_BYTES, MADV_NOHUGEPAGE);
+        madvise(map, bytes, MADV_DONTDUMP);
+        madvise(map, bytes, MADV_NOHUGEPAGE);
         on = true;
     } else if (map != MAP_FAILED) {
-        munmap(map, SHADOW_BYTES);
+        munmap(map, bytes);
     }
 }
 
@@ -67,7 +69,7 @@ static void bits_clear(uintptr_t at, unsigned bytes)
 /* Large areas go back to the system, which gives zeros again. */
 static void zero(uint8_t *begin, size_t bytes)
 {
-    enum { LARGE = 1 << 16, PAGE = 4096 };
+    enum { LARGE = 1 << 16 };
     uint8_t *end = begin + bytes, *first = (uint8_t *)(((uintptr_t)begin + PAGE - 1) & ~(uintptr_t)(PAGE - 1));
     uint8_t *last = (uint8_t *)((uintptr_t)end & ~(uintptr_t)(PAGE - 1));
     if (bytes < LARGE) {
