@@ -146,9 +146,9 @@ REDUCED = (((4097, ), None), ((1_000_003, ), None), ((70, 1025), 0), ((70, 1025)
            ((33, 70, 65), 1), ((2, 300_000), 1), ((5000, 130), 0))
 
 
-def family_reduce():
+def reduce(*dtypes):
     rows = Rows()
-    for dtype in (torch.float32, torch.float16, torch.int32, torch.int64, torch.uint8):
+    for dtype in dtypes:
         for shape, dim in REDUCED:
             x, d = numbers(shape, dtype), tuple(range(len(shape))) if dim is None else dim
             for shifted in (False, True):
@@ -167,6 +167,26 @@ def family_reduce():
     rows.done()
 
 
+def family_reduce_float32():
+    reduce(torch.float32)
+
+
+def family_reduce_float16():
+    reduce(torch.float16)
+
+
+def family_reduce_int32():
+    reduce(torch.int32)
+
+
+def family_reduce_int64():
+    reduce(torch.int64)
+
+
+def family_reduce_uint8():
+    reduce(torch.uint8)
+
+
 def family_scan():
     rows = Rows()
     for dtype in (torch.int64, torch.int32, torch.float32, torch.float64, torch.float16):
@@ -181,9 +201,9 @@ def family_scan():
     rows.done()
 
 
-def family_sort():
+def sort(*dtypes):
     rows = Rows()
-    for dtype in (torch.float32, torch.float16, torch.int64, torch.int32, torch.uint8, torch.bool):
+    for dtype in dtypes:
         for shape, dim in (((100, ), 0), ((2049, ), 0), ((100_003, ), 0), ((70, 1025), 1), ((70, 1025), 0), ((3, 5000), 1)):
             x, what = numbers(shape, dtype), f"{dtype} {shape} {dim}"
             for down in (False, True):
@@ -203,6 +223,30 @@ def family_sort():
             rows.same(f"unique_consecutive {dtype} {n}", lambda t: torch.unique_consecutive(t, return_counts=True), x)
             rows.same(f"nonzero {dtype} {n}", lambda t: (t.nonzero(), t[t > 0] if t.dtype != torch.bool else t[t]), x)
     rows.done()
+
+
+def family_sort_float32():
+    sort(torch.float32)
+
+
+def family_sort_float16():
+    sort(torch.float16)
+
+
+def family_sort_int64():
+    sort(torch.int64)
+
+
+def family_sort_int32():
+    sort(torch.int32)
+
+
+def family_sort_uint8():
+    sort(torch.uint8)
+
+
+def family_sort_bool():
+    sort(torch.bool)
 
 
 def family_index():

@@ -242,10 +242,11 @@ def family_graph():
     same(torch.stack(out), expected, 1e-4)
 
 
-def compiled(net, *inputs):
+def compiled(net, *inputs, **how):
     """Results and gradients of what Inductor makes, beside the CPU's without it."""
+    torch._dynamo.reset()
     there, here = copy.deepcopy(net).cuda(), net
-    out = torch.compile(there)(*(t.cuda() for t in inputs))
+    out = torch.compile(there, **how)(*(t.cuda() for t in inputs))
     expected = here(*inputs)
     same(out, expected, 1e-4)
     out.square().mean().backward()
@@ -255,11 +256,48 @@ def compiled(net, *inputs):
 
 
 def family_compiled_mlp():
-    compiled(nn.Sequential(nn.Linear(20, 64), nn.GELU(), nn.LayerNorm(64), nn.Linear(64, 5)), torch.randn(32, 20))
+    compiled(mlp(), torch.randn(32, 20))
 
 
 def family_compiled_attention():
     compiled(Attention(64, 4), torch.randn(2, 33, 64))
+
+
+def mlp():
+    return nn.Sequential(nn.Linear(20, 64), nn.GELU(), nn.LayerNorm(64), nn.Linear(64, 5))
+
+
+def replayed(net, x, steps=5):
+    """Steps of training as CUDA graphs that Inductor captures and replays, each beside the CPU's step."""
+    torch._dynamo.reset()
+    there, here = copy.deepcopy(net).cuda(), net
+    fast = torch.compile(there, mode="reduce-overhead")
+    optimisers = [sgd(n.parameters()) for n in (there, here)]
+    for k in range(steps):
+        torch.compiler.cudagraph_mark_step_begin()
+        scaled, losses = x * (1 + k / 10), []
+        for n, t, step in ((fast, scaled.cuda(), optimisers[0]), (here, scaled, optimisers[1])):
+            step.zero_grad()
+            losses.append(square(n, t))
+            losses[-1].backward()
+            step.step()
+        same(losses[0], losses[1], 1e-4, f"step {k}")
+    for (name, p), q in zip(there.named_parameters(), here.named_parameters()):
+        same(p, q[1], 1e-4, name)
+
+
+def family_compiled_overhead():
+    replayed(mlp(), torch.randn(32, 20))
+    replayed(Attention(64, 4), torch.randn(2, 33, 64))
+
+
+def family_compiled_autotuned():
+    """Inductor tries several forms of each kernel, and products by Triton's templates, and takes what is fastest here."""
+    import torch._inductor.utils
+    torch._inductor.utils.is_big_gpu = lambda *_: True
+    how = {"options": {"max_autotune": True, "test_configs.max_mm_configs": 3, "autotune_in_subproc": False}}
+    compiled(mlp(), torch.randn(32, 20), **how)
+    compiled(Attention(64, 4), torch.randn(2, 33, 64), **how)
 
 
 def made(f, *inputs, tolerance=1e-4, **how):

@@ -1,0 +1,234 @@
+"""Other wheels, with kernels of their own or leaning on torch's, beside torch's CPU device: wheels.py FAMILY, run by
+tests/torch/run.
+
+A function family_NAME is a test: it raises where the device's result is not the CPU's.  Models are small and have random
+weights, as nothing is fetched.
+"""
+# SPDX-License-Identifier: Apache-2.0
+import copy
+import os
+import sys
+
+import torch
+
+os.environ["HF_HUB_OFFLINE"] = "1"
+
+
+def same(actual, expected, tolerance=1e-4, what=""):
+    actual, expected = actual.detach().cpu(), expected.detach().cpu()
+    torch.testing.assert_close(actual, expected, rtol=tolerance, atol=tolerance, msg=lambda m: f"{what}: {m}")
+
+
+def to(device, value):
+    return value.detach().to(device) if isinstance(value, torch.Tensor) else value
+
+
+def with_gradients(f, inputs):
+    """Result of f and its gradients, for a fixed gradient of the result."""
+    inputs = [t.requires_grad_() if isinstance(t, torch.Tensor) and t.is_floating_point() else t for t in inputs]
+    out = f(*inputs)
+    given = torch.linspace(-1, 1, out.numel()).view(out.shape).to(out)
+    leaves = [t for t in inputs if isinstance(t, torch.Tensor) and t.requires_grad]
+    return [out, *(g for g in torch.autograd.grad(out, leaves, given, allow_unused=True) if g is not None)]
+
+
+def both(f, *inputs, tolerance=1e-4, gradients=True):
+    """One function's results on the CPU and the device."""
+    run = with_gradients if gradients else (lambda f, inputs: [f(*inputs)])
+    expected, actual = (run(f, [to(device, t) for t in inputs]) for device in ("cpu", "cuda"))
+    assert len(expected) == len(actual)
+    for k, (x, y) in enumerate(zip(expected, actual)):
+        same(y, x, tolerance, f"result {k}")
+
+
+def boxes(n, size=100.0):
+    corner = torch.rand(n, 2) * size
+    return torch.cat([corner, corner + torch.rand(n, 2) * 40 + 1], 1)
+
+
+def family_vision_boxes():
+    from torchvision import ops
+    b, s, classes = boxes(300), torch.rand(300), torch.randint(0, 4, (300, ))
+    for t in (torch.float32, torch.float64):
+        both(lambda b, s: ops.nms(b, s, 0.5), b.to(t), s.to(t), gradients=False)
+    both(lambda b, s, c: ops.batched_nms(b, s, c, 0.5), b, s, classes, gradients=False)
+    both(lambda b: ops.box_iou(b, b), b, gradients=False)
+
+
+def family_vision_regions():
+    from torchvision import ops
+    x, wide = torch.randn(2, 6, 40, 44), torch.randn(2, 6 * 35, 40, 44)
+    r = torch.cat([torch.randint(0, 2, (20, 1)).float(), boxes(20, 25)], 1)
+    for aligned in (True, False):
+        for ratio in (2, -1):
+            both(lambda x, r=r, a=aligned, n=ratio: ops.roi_align(x, r.to(x.device), (7, 5), 0.7, n, a), x)
+    both(lambda x: ops.roi_pool(x, r.to(x.device), (7, 5), 0.7), x)
+    both(lambda x: ops.ps_roi_align(x, r.to(x.device), (7, 5), 0.7, 2), wide)
+    both(lambda x: ops.ps_roi_pool(x, r.to(x.device), (7, 5), 0.7), wide)
+
+
+def family_vision_deform():
+    from torchvision import ops
+    x, w, offset, mask = torch.randn(2, 6, 20, 22), torch.randn(8, 6, 3, 3), torch.randn(2, 18, 20, 22), torch.rand(2, 9, 20, 22)
+    both(lambda x, o, w, m: ops.deform_conv2d(x, o, w, None, 1, 1, 1, m), x, offset, w, mask, tolerance=2e-3)
+    both(lambda x, o, w: ops.deform_conv2d(x, o, w, padding=1), x, offset, w, tolerance=2e-3)
+
+
+def quantised(x, codes, state, block):
+    """How much further than the nearest code any chosen one is from its number."""
+    scaled = x.double().flatten() / state.absmax.cpu().double().repeat_interleave(block)[:x.numel()]
+    table = state.code.cpu().double()
+    chosen = (table[codes.long()] - scaled).abs()
+    return (chosen - (table[None] - scaled[:, None]).abs().min(1).values).max().item()
+
+
+def family_quantise():
+    """bitsandbytes' blocks of 8 and 4 bits: every number gets the nearest code, and comes back as the code says."""
+    from bitsandbytes import functional as F
+    for dtype in (torch.float32, torch.float16, torch.bfloat16):
+        x = torch.randn(7, 1031).to(dtype)
+        for block in (64, 256, 4096):
+            q, s = F.quantize_blockwise(x.cuda(), blocksize=block)
+            assert quantised(x, q.cpu().flatten(), s, block) < 1e-6
+            same(s.absmax, F.quantize_blockwise(x, blocksize=block)[1].absmax)
+            there = s.code.cpu()[q.cpu().long()] * s.absmax.cpu().repeat_interleave(block)[:x.numel()].view(x.shape)
+            same(F.dequantize_blockwise(q, s).float(), there, 1e-5 if dtype == torch.float32 else 2e-2)
+        x = torch.randn(128, 256).to(dtype)
+        for kind in ("nf4", "fp4"):
+            q, s = F.quantize_4bit(x.cuda(), blocksize=64, quant_type=kind)
+            halves = q.flatten().cpu().int()
+            assert quantised(x, torch.stack([halves >> 4, halves & 15], 1).flatten(), s, 64) < 1e-6
+            v, back = torch.randn(1, 256).to(dtype), F.dequantize_4bit(q, s).float().cpu()
+            scale = v.abs().float() @ back.t().abs()
+            near = (F.gemv_4bit(v.cuda(), q.t(), state=s).cpu().float() - v.float() @ back.t()).abs() / scale
+            assert near.max() < (1e-6 if dtype == torch.float32 else 1e-2), near.max()
+
+
+def family_quantised_layers():
+    import bitsandbytes as bnb
+    plain, x = torch.nn.Linear(64, 96), torch.randn(20, 64).half()
+    x[:, 3] *= 20  # a column that stays in 16 bits
+    for layer, tolerance in ((bnb.nn.Linear8bitLt(64, 96, has_fp16_weights=False, threshold=6.0), 0.06),
+                             (bnb.nn.LinearNF4(64, 96, compute_dtype=torch.float16), 3.0)):
+        layer.load_state_dict(plain.state_dict())
+        same(layer.cuda()(x.cuda()).float(), plain(x.float()), tolerance)
+    a, b = (torch.randint(-127, 127, (n, 64)).to(torch.int8) for n in (32, 48))
+    same(bnb.functional.int8_linear_matmul(a.cuda(), b.cuda()), a.int() @ b.int().t(), 0)
+
+
+def family_quantised_optimisers():
+    """Five steps beside torch's own in full precision."""
+    from bitsandbytes import optim
+
+    def sgd(p, lr):
+        return torch.optim.SGD(p, lr, momentum=0.9)
+
+    kinds = ((optim.Adam32bit, torch.optim.Adam, {}, 1e-5), (optim.AdamW32bit, torch.optim.AdamW, {}, 2e-5),
+             (optim.Adam8bit, torch.optim.Adam, {"min_8bit_size": 1}, 5e-3),
+             (optim.PagedAdam8bit, torch.optim.Adam, {"min_8bit_size": 1}, 5e-3),
+             (optim.SGD8bit, sgd, {"momentum": 0.9, "min_8bit_size": 1}, 1e-3))
+    weights, gradients = torch.randn(64, 128), torch.randn(5, 64, 128) / 10
+    for kind, plain, words, tolerance in kinds:
+        p, q = torch.nn.Parameter(weights.clone()), torch.nn.Parameter(weights.clone().cuda())
+        here, there = plain([p], lr=1e-2), kind([q], lr=1e-2, **words)
+        for g in gradients:
+            p.grad, q.grad = g.clone(), g.clone().cuda()
+            here.step()
+            there.step()
+        same(q, p, tolerance, kind.__name__)
+
+
+def language(net, device, x):
+    """Losses of four steps, gradients of the first, and what is generated, greedily and with beams."""
+    net, losses, first = copy.deepcopy(net).to(device), [], None
+    step = torch.optim.AdamW(net.parameters(), 1e-3)
+    for _ in range(4):
+        step.zero_grad()
+        loss = net(x.to(device), labels=x.to(device)).loss
+        loss.backward()
+        torch.nn.utils.clip_grad_norm_(net.parameters(), 1.0)
+        first = first or {n: p.grad.clone() for n, p in net.named_parameters()}
+        step.step()
+        losses.append(loss.detach())
+    mask = torch.ones_like(x)
+    mask[0, :5] = 0
+    with torch.no_grad():
+        made = net.eval().generate(x.to(device), attention_mask=mask.to(device), max_new_tokens=12, do_sample=False)
+        beams = net.generate(x[:1].to(device), max_new_tokens=8, do_sample=False, num_beams=3)
+    return torch.stack(losses), first, (made.cpu(), beams.cpu())
+
+
+def languages(make, config, **words):
+    for way in ("sdpa", "eager"):
+        torch.manual_seed(0)
+        net = make(config(vocab_size=211, bos_token_id=1, eos_token_id=2, pad_token_id=0, attn_implementation=way, **words))
+        x = torch.randint(3, 211, (3, 24))
+        expected, actual = (language(net, device, x) for device in ("cpu", "cuda"))
+        same(actual[0], expected[0], 1e-5, way)
+        for name in expected[1]:
+            same(actual[1][name], expected[1][name], 1e-5, f"{way} {name}")
+        assert all(torch.equal(a, e) for a, e in zip(actual[2], expected[2])), f"{way}: other tokens"
+
+
+def family_gpt2():
+    from transformers import GPT2Config, GPT2LMHeadModel
+    languages(GPT2LMHeadModel, GPT2Config, n_positions=64, n_embd=48, n_layer=2, n_head=4, resid_pdrop=0, embd_pdrop=0,
+              attn_pdrop=0)
+
+
+def family_llama():
+    from transformers import LlamaConfig, LlamaForCausalLM
+    languages(LlamaForCausalLM, LlamaConfig, hidden_size=48, intermediate_size=96, num_hidden_layers=2, num_attention_heads=4,
+              num_key_value_heads=2, max_position_embeddings=64)
+
+
+def family_diffusion():
+    """A small UNet with attention to a text, forward and backward, and five steps of a sampler."""
+    from diffusers import DDIMScheduler, UNet2DConditionModel
+    net = UNet2DConditionModel(sample_size=16, in_channels=4, out_channels=4, layers_per_block=1, block_out_channels=(32, 64),
+                               down_block_types=("CrossAttnDownBlock2D", "DownBlock2D"),
+                               up_block_types=("UpBlock2D", "CrossAttnUpBlock2D"), cross_attention_dim=32, norm_num_groups=8)
+    x, text = torch.randn(2, 4, 16, 16), torch.randn(2, 7, 32)
+
+    def both_ways(device):
+        n, state = copy.deepcopy(net).to(device), x.to(device)
+        n(state, 10, text.to(device)).sample.square().mean().backward()
+        gradients = {k: p.grad for k, p in n.named_parameters() if p.grad is not None}
+        steps = DDIMScheduler(num_train_timesteps=50)
+        steps.set_timesteps(5)
+        with torch.no_grad():
+            for t in steps.timesteps:
+                state = steps.step(n(state, t, text.to(device)).sample, t, state).prev_sample
+        return state, gradients
+
+    (expected, e), (actual, a) = both_ways("cpu"), both_ways("cuda")
+    same(actual, expected, 1e-3)
+    assert e.keys() == a.keys() and e
+    for name in e:
+        same(a[name], e[name], 1e-4, name)
+
+
+def family_xformers():
+    """Its ways of attention that torch's and its own Triton kernels serve, and rows by index."""
+    from xformers import ops
+    from xformers.ops import fmha
+    q, k, v = (torch.randn(2, 70, 3, 32) for _ in range(3))
+
+    def plain(q, k, v):
+        score = torch.einsum("bqhd,bkhd->bhqk", q, k) / 32**0.5
+        masked = score.masked_fill(torch.ones(70, 70).triu(1).bool().to(score.device), -float("inf"))
+        return torch.einsum("bhqk,bkhd->bqhd", masked.softmax(-1), v)
+
+    expected = with_gradients(plain, [t.clone() for t in (q, k, v)])
+    for dtype, way, tolerance in ((torch.float32, fmha.MemoryEfficientAttentionCutlassOp, 1e-4),
+                                  (torch.float16, fmha.MemoryEfficientAttentionCutlassOp, 5e-3)):
+        actual = with_gradients(
+            lambda q, k, v, way=way: ops.memory_efficient_attention(q, k, v, attn_bias=ops.LowerTriangularMask(), op=way),
+            [t.to(dtype).cuda() for t in (q, k, v)])
+        for x, y in zip(expected, actual):
+            same(y.float(), x, tolerance, f"{way} {dtype}")
+
+
+if __name__ == "__main__":
+    torch.manual_seed(0)
+    globals()["family_" + sys.argv[1]]()
