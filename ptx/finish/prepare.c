@@ -140,6 +140,7 @@ static LLVMValueRef pointer_of(struct rewrite *r, LLVMValueRef v)
     case LLVMPtrToInt: found = LLVMGetOperand(v, 0); break;
     case LLVMAdd: found = sum_pointer(r, v, false); break;
     case LLVMSub: found = sum_pointer(r, v, true); break;
+    case LLVMOr: found = LLVMIsAInstruction(v) && LLVMGetIsDisjoint(v) ? sum_pointer(r, v, false) : NULL; break;
     case LLVMTrunc:
     case LLVMZExt: /* window offsets are 32 bits in either width */
         found = pointer_of(r, LLVMGetOperand(v, 0));

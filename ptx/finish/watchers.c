@@ -22,6 +22,7 @@ bool ptx_wait_possible(V fn)
     return false;
 }
 
+#define IC "instcombine<no-verify-fixpoint>"
 enum { SMALL = 600 }; /* instructions */
 
 static bool is_small(V fn)
@@ -130,6 +131,25 @@ static bool has_references(V kernel)
     return false;
 }
 
+/* Machine code that was built to debug has what a function keeps for its caller on a stack of its own, which here is one local
+ * array, and so addresses and numbers that a loop spins on: its places become values. */
+static int stack_to_values(LLVMModuleRef module, V kernel, struct aw_buf *diags)
+{
+    bool any = false;
+    if (!LLVMGetStringAttributeAtIndex(kernel, (LLVMAttributeIndex)LLVMAttributeFunctionIndex, PTX_LIFTED, sizeof PTX_LIFTED - 1))
+        return AW_OK;
+    for (BB bb = LLVMGetFirstBasicBlock(kernel); bb && !any; bb = LLVMGetNextBasicBlock(bb))
+        for (V x = LLVMGetFirstInstruction(bb); x && !any; x = LLVMGetNextInstruction(x))
+            any = LLVMIsAIntToPtrInst(x) && LLVMGetPointerAddressSpace(LLVMTypeOf(x)) == AS_LOCAL;
+    if (!any)
+        return AW_OK;
+    int status = ptx_passes_run(module, NULL, "function(" IC ",adce)", diags);
+    ptx_target_addresses(module);
+    /* The scalariser: LLVM does not know a vector of one i64 and the i64 as one value. */
+    return status == AW_OK ? ptx_passes_run(module, NULL, "function(adce,sroa," IC ",scalarizer," IC ",gvn,simplifycfg)", diags)
+                           : status;
+}
+
 /* Unoptimised code hands references to variables on through variables; layer by layer, LLVM finds what they refer to. */
 static int references_follow(LLVMModuleRef module, V kernel, struct aw_buf *diags)
 {
@@ -164,5 +184,7 @@ int ptx_watchers_inline(LLVMModuleRef module, V kernel, struct aw_buf *diags)
     if (any && !tiny_mark(module, kernel, kind, never))
         return AW_ERR_OUT_OF_MEMORY;
     int status = any ? ptx_passes_run(module, NULL, "always-inline,function(sroa,early-cse)", diags) : AW_OK;
+    if (status == AW_OK && ptx_wait_possible(kernel))
+        status = stack_to_values(module, kernel, diags);
     return status == AW_OK && ptx_wait_possible(kernel) ? references_follow(module, kernel, diags) : status;
 }

@@ -1,7 +1,7 @@
 // Instructions that only NVIDIA's assembler makes, by what it knows of the numbers: products scaled by a power of two, the least
-// and the greatest of three, sums of bytes' differences, calls of functions whose places lie in a variable, a texture's handle
-// out of memory of each kind; one atomic for the lanes that are there.
-// variants: sm_75 sm_86 sm_89 sm_90
+// and the greatest of three, sums of bytes' differences, calls of functions whose places lie in a variable, a texture's handle in
+// memory of each kind; one atomic for the lanes that are there.
+// variants: sm_75 sm_86 sm_89 sm_90 debug_sm_80
 // SPDX-License-Identifier: Apache-2.0
 #include "check.h"
 
@@ -110,6 +110,17 @@ __global__ void locked(int *out)
     out[threadIdx.x] = count;
 }
 
+// Code to debug has the atomics in functions, and keeps on its stack what it waits with.
+__global__ void locked_by_calls(int *lock, volatile int *count)
+{
+    while (atomicCAS(lock, 0, 1))
+        ;
+    __threadfence();
+    *count = *count + 3;
+    __threadfence();
+    atomicExch(lock, 0);
+}
+
 static int in[N];
 
 static void scales(const int *d_in)
@@ -166,6 +177,11 @@ static void integers(const int *d_in)
     CHECK(cudaMemcpy(out, d_out, N * sizeof *out, cudaMemcpyDeviceToHost));
     for (int t = 0; t < N; t++)
         CHECK_EQ(out[t], N);
+    CHECK(cudaMemset(d_out, 0, 2 * sizeof *out));
+    locked_by_calls<<<1, N>>>(d_out, d_out + 1);
+    CHECK_LAUNCH();
+    CHECK(cudaMemcpy(out, d_out, 2 * sizeof *out, cudaMemcpyDeviceToHost));
+    CHECK_EQ(out[1], 3 * N);
     CHECK(cudaFree(d_out));
 }
 
