@@ -24,7 +24,7 @@ enum { WORDS_MOST = 64 };
 
 static struct {
     pthread_once_t once;
-    bool on, json, records, failed;
+    bool on, json, records, samples, failed;
     int fd;
     char *words; /* heap, for the process's life: what `names` and `libraries` point into */
     const char *names[WORDS_MOST], *libraries[WORDS_MOST];
@@ -40,6 +40,8 @@ static void word_take(const char *word)
         trace.json = true;
     else if (!strcmp(word, "records"))
         trace.records = true;
+    else if (!strcmp(word, "samples"))
+        trace.samples = true;
     else if (!strcmp(word, "failed"))
         trace.failed = true;
     else if (!strncmp(word, "name=", 5) && trace.n_names < WORDS_MOST)
@@ -98,6 +100,11 @@ bool aw_trace_records(void)
 {
     pthread_once(&trace.once, environment_read);
     return trace.records;
+}
+
+bool aw_trace_samples(void)
+{
+    return aw_trace_records() && trace.samples;
 }
 
 /* ---- Where it goes. */

@@ -261,6 +261,22 @@ def doctor(anywarp, program, env):
     )
 
 
+def lines(anywarp, compiler, env, folder):
+    """A kernel is found where it is: at the one line that takes its time."""
+    program = os.path.join(folder, 'lines')
+    subprocess.run([compiler, '-arch=sm_80', '-lineinfo', '-o', program, os.path.join(HERE, 'lines.cu')], check=True)
+    r = run([anywarp, 'profile', '--json', '-o', 'profile', '--device', 'host', program], env, cwd=folder)
+    with open(os.path.join(folder, 'profile'), encoding='utf-8') as f:
+        said = json.load(f)['lines']
+    looks = sum(row['looks'] for row in said)
+    there = sum(row['looks'] for row in said if re.search(r'lines\.cu:[67]$', row['line']))
+    kernels = {row['kernel'] for row in said}
+    expect('lines', r.returncode == 0 and looks >= 10 and there >= 0.8 * looks and kernels == {'spin(float*, int)'}, said)
+    r = run([anywarp, 'profile', '--device', 'host', program], env)
+    table = re.search(r'\d+ looks .*\n share .*\n.*lines\.cu:[67]  spin\(float\*, int\)\n', r.stderr)
+    expect('a table of lines', table, r.stderr)
+
+
 def stripped(anywarp, program, env):
     """One message, and none behind it about what NVIDIA's runtime then asks of the driver."""
     subprocess.run(['strip', '-o', program + '-s', program], check=True)
@@ -293,6 +309,7 @@ def main():
         doctor(anywarp, program, env)
         precompile(anywarp, program, env, folder)
         stripped(anywarp, program, env)
+        lines(anywarp, compiler, env, folder)
     expecting.finish()
 
 

@@ -34,7 +34,7 @@ static int usage(FILE *out)
 
 /* ---- Records. */
 
-static const char *const kind_names[AW_PROFILE_KINDS] = { "kernel", "copy", "fill", "call", "compile" };
+static const char *const kind_names[AW_PROFILE_KINDS] = { "kernel", "copy", "fill", "call", "compile", "sample" };
 
 static uint64_t number(const char *field)
 {
@@ -45,7 +45,7 @@ static uint64_t number(const char *field)
 static bool record_read(char *line, struct aw_profile_record *ret)
 {
     enum { FIELDS = 11 };
-    static const int wanted[AW_PROFILE_KINDS] = { 11, 9, 9, 9, 6 };
+    static const int wanted[AW_PROFILE_KINDS] = { 11, 9, 9, 9, 6, 5 };
     char *field[FIELDS] = { 0 };
     int n = 0, kind = 0;
     for (char *p = line; p && n < FIELDS; n++) {
@@ -59,6 +59,11 @@ static bool record_read(char *line, struct aw_profile_record *ret)
     if (kind == AW_PROFILE_KINDS || n != wanted[kind])
         return false;
     *ret = (struct aw_profile_record){ .kind = (enum aw_profile_kind)kind, .name = field[1], .process = number(field[2]) };
+    if (kind == AW_PROFILE_SAMPLE) {
+        ret->kernel = field[3];
+        ret->end = number(field[4]);
+        return true;
+    }
     if (kind == AW_PROFILE_COMPILE) {
         ret->thread = number(field[3]);
         ret->begin = number(field[4]);
@@ -199,7 +204,7 @@ int aw_cmd_profile(int argc, char **argv)
         return 1;
     snprintf(records, sizeof records, "%s/anywarp-profile-XXXXXX", folder && *folder ? folder : "/tmp");
     int fd = mkstemp(records);
-    if (fd < 0 || setenv("ANYWARP_TRACE", "records", 1) != 0 || !aw_trace_file(records, "ANYWARP_TRACE_FILE")) {
+    if (fd < 0 || setenv("ANYWARP_TRACE", "records,samples", 1) != 0 || !aw_trace_file(records, "ANYWARP_TRACE_FILE")) {
         aw_tell("anywarp profile", PROFILE_FILE, records, strerror(errno));
         return 1;
     }

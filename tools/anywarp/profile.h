@@ -15,6 +15,7 @@ enum aw_profile_kind {
     AW_PROFILE_FILL,
     AW_PROFILE_CALL,
     AW_PROFILE_COMPILE,
+    AW_PROFILE_SAMPLE,
     AW_PROFILE_KINDS
 };
 
@@ -30,6 +31,7 @@ struct aw_profile_record {
     uint64_t call;       /* calls: its number; work: of the call that gave it; 0: none */
     bool failed;
     uint64_t bytes;                    /* copies, fills */
+    const char *kernel;                /* samples, which are of a place in it: `end` many, `begin` is 0 */
     const char *grid, *block, *shared; /* kernels: "x,y,z"; bytes */
 };
 

@@ -140,6 +140,36 @@ static void table_json(const struct table *table, const char *title, struct aw_b
     aw_buf_printf(out, "]");
 }
 
+/* Where kernels were, each time that was looked at. */
+static void lines_text(const struct table *table, unsigned top, FILE *out)
+{
+    if (!table->rows.n)
+        return;
+    fprintf(out, "\nLines of kernels, where %" PRIu64 " looks at the host device's workers found them\n"
+                                                      " share    looks  line, kernel\n",
+            table->total);
+    for (size_t i = 0; i < table->rows.n && (!top || i < top); i++)
+        fprintf(out, "%5.1f%% %8" PRIu64 "  %s\n", share(table->rows.at[i].total, table->total), table->rows.at[i].total,
+                table->rows.at[i].first->name);
+    if (top && table->rows.n > top)
+        fprintf(out, "       and %zu more (--top 0 shows all)\n", table->rows.n - top);
+}
+
+static void lines_json(const struct table *table, struct aw_buf *out)
+{
+    aw_buf_printf(out, ",\n \"lines\": [");
+    for (size_t i = 0; i < table->rows.n; i++) {
+        const struct aw_profile_record *r = table->rows.at[i].first;
+        size_t kernel = strlen(r->kernel), place = strlen(r->name) - (kernel ? kernel + 2 : 0);
+        aw_buf_printf(out, "%s\n  {\"line\": ", i ? "," : "");
+        aw_json_str(out, (struct aw_str){ r->name, place });
+        aw_buf_printf(out, ", \"kernel\": ");
+        aw_json_cstr(out, r->kernel);
+        aw_buf_printf(out, ", \"looks\": %" PRIu64 "}", table->rows.at[i].total);
+    }
+    aw_buf_printf(out, "]");
+}
+
 static int by_begin(const void *a, const void *b)
 {
     const struct aw_profile_record *x = *(const struct aw_profile_record *const *)a,
@@ -183,17 +213,19 @@ static const struct {
 
 bool aw_profile_report(const struct aw_profile *profile, unsigned top, bool json, FILE *out)
 {
-    struct table made[TABLES] = { 0 };
+    struct table made[TABLES] = { 0 }, lines;
     struct aw_buf text = { 0 };
     uint64_t busy, whole = profile->end - profile->begin;
     char run[16], work[16];
     bool fine = busy_time(profile, &busy);
     for (int i = 0; i < TABLES; i++)
         fine = table_make(profile, tables[i].from, tables[i].to, &made[i]) && fine;
+    fine = table_make(profile, AW_PROFILE_SAMPLE, AW_PROFILE_SAMPLE, &lines) && fine;
     if (json) {
         aw_buf_printf(&text, "{\"run_ns\": %" PRIu64 ", \"busy_ns\": %" PRIu64, whole, busy);
         for (int i = 0; i < TABLES; i++)
             table_json(&made[i], tables[i].name, &text);
+        lines_json(&lines, &text);
         aw_buf_printf(&text, "}\n");
         fine = fine && !text.failed && fwrite(text.ptr, 1, text.len, out) == text.len;
     } else {
@@ -202,7 +234,9 @@ bool aw_profile_report(const struct aw_profile *profile, unsigned top, bool json
         for (int i = 0; i < TABLES; i++)
             table_text(&made[i], tables[i].title, tables[i].of_run ? "of run" : "share", tables[i].of_run ? whole : made[i].total,
                        top, out);
+        lines_text(&lines, top, out);
     }
+    aw_vec_fini(&lines.rows);
     for (int i = 0; i < TABLES; i++)
         aw_vec_fini(&made[i].rows);
     aw_buf_fini(&text);

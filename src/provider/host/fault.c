@@ -86,6 +86,8 @@ static void on_fault(int sig, siginfo_t *info, void *context)
         aw_host_context_redirect(context, sp, 1);
     } else if (real && t->worker && !t->service) {
         leave(t, sig, info, context);
+    } else if (aw_host_sample_asked(info)) {
+        aw_host_sample_take(context);
     } else if (asked_to_stop(info)) {
         if (may_stop(t, context))
             leave(t, sig, info, context);

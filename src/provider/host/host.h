@@ -531,6 +531,21 @@ int aw_host_copy_peer(int dst_dev, void *dst, int src_dev, const void *src, size
 int aw_host_object_load(int dev, const void *bytes, size_t size, struct aw_object **ret_object);
 int aw_host_object_unload(struct aw_object *object);
 int aw_host_object_locator(struct aw_object *object, aw_locate_fn *locate, void *user);
+
+/* sample.c: only where aw_trace_samples() */
+struct aw_host_sampled {
+    const void *object;                /* as struct aw_host_kernel has it */
+    uintptr_t code, code_size, base;   /* `base`: what is added to the addresses of `elf` */
+    const void *elf;
+    size_t elf_size;
+    const char *kernel;
+};
+void aw_host_sample_start(void);
+void aw_host_sample_tell(const struct aw_host_sampled *sampled); /* and forgets; nothing of it runs any more */
+void aw_host_sample_end(void);
+/* In the signal handler. */
+bool aw_host_sample_asked(const siginfo_t *info);
+void aw_host_sample_take(void *context);
 /* Where in the source `pc`, an instruction of the kernel's, comes from, as ", at FILE:LINE"; "" when nobody knows.  May take
  * as long as compiling the kernel does; not for signal handlers. */
 const char *aw_host_locate(const struct aw_host_kernel *kernel, const void *pc, char *ret_text, size_t size);

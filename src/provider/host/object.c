@@ -15,6 +15,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/calltrace.h"
 #include "base/env.h"
 #include "base/file.h"
 #include "base/log.h"
@@ -36,6 +37,9 @@ struct aw_host_loaded {
     aw_locate_fn *locate;           /* NULL: nobody knows places */
     void *locate_user;
     struct aw_host_function function;
+    void *elf;                      /* where samples are taken (sample.c): a copy of what was loaded, its size, and the next */
+    size_t elf_size;
+    struct aw_host_loaded *next;
 };
 
 /* ---- loading ---- */
@@ -188,8 +192,60 @@ bool aw_host_object_has(const struct aw_host_kernel *kernel, const void *pc)
     return kernel->object && (uintptr_t)pc - kernel->object->code < kernel->object->code_size;
 }
 
+/* ---- Samples of where kernels are. */
+
+static pthread_mutex_t sampled_lock = PTHREAD_MUTEX_INITIALIZER;
+static struct aw_host_loaded *sampled;
+
+static void samples_tell(const struct aw_host_loaded *o)
+{
+    aw_host_sample_tell(&(struct aw_host_sampled){ o, o->code, o->code_size, o->map ? o->map->l_addr : 0, o->elf, o->elf_size,
+                                                   o->function.code->name });
+}
+
+static void samples_tell_all(void)
+{
+    pthread_mutex_lock(&sampled_lock);
+    for (const struct aw_host_loaded *o = sampled; o; o = o->next)
+        samples_tell(o);
+    pthread_mutex_unlock(&sampled_lock);
+    aw_host_sample_end();
+}
+
+static void samples_begin(struct aw_host_loaded *o, const void *bytes, size_t size)
+{
+    static bool asked;
+    o->elf = aw_trace_samples() ? malloc(size) : NULL;
+    if (!o->elf)
+        return;
+    memcpy(o->elf, bytes, size);
+    o->elf_size = size;
+    aw_host_sample_start();
+    pthread_mutex_lock(&sampled_lock);
+    if (!asked)
+        asked = atexit(samples_tell_all) == 0;
+    o->next = sampled;
+    sampled = o;
+    pthread_mutex_unlock(&sampled_lock);
+}
+
+static void samples_end(struct aw_host_loaded *o)
+{
+    pthread_mutex_lock(&sampled_lock);
+    for (struct aw_host_loaded **at = &sampled; *at; at = &(*at)->next)
+        if (*at == o) {
+            *at = o->next;
+            break;
+        }
+    pthread_mutex_unlock(&sampled_lock);
+    samples_tell(o);
+    free(o->elf);
+}
+
 static void object_free(struct aw_host_loaded *object)
 {
+    if (object->elf)
+        samples_end(object);
     if (object->handle)
         dlclose(object->handle);
     if (object->file >= 0)
@@ -225,6 +281,7 @@ int aw_host_object_load(int dev, const void *bytes, size_t size, struct aw_objec
     object->function.object = object;
     object->function.stack_class = aw_host_context_class(code->stack_bytes);
     snprintf(object->function.name, sizeof object->function.name, "%s", code->name);
+    samples_begin(object, bytes, size);
     *ret_object = (struct aw_object *)object;
     return AW_OK;
 fail:
