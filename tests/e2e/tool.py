@@ -25,6 +25,7 @@ int asks(void)
 FILES = {"good.ptx": PTX, "text": b"int main;\n", "empty": b"", "two.ptx": PTX.replace(b" k(", b" k2("),
          "half.ptx": PTX.replace(b"\tret;", b"\tfrob.u32 %r1;\n\tret;") + PTX[PTX.index(b".visible"):].replace(b" k(", b" k2("),
          "wrong.ptx": PTX.replace(b"\tret;", b"\t.reg .b32 %r1;\n\tadd.s32 %r1, %r1;\n\tret;"),
+         "mangled.ptx": PTX.replace(b" k(", b" _Z5scaleILi3EEvPf(").replace(b"\tret;", b"\tfrob.u32 %r1;\n\tret;"),
          "newer.ptx": PTX.replace(b"\tret;", b"\t.reg .b32 %r1;\n\tadd.frob.s32 %r1, %r1, 1;\n\tret;"),
          "foreign.ptx": PTX.replace(b"\tret;", b"\twgmma.fence.sync.aligned;\n\tret;"),
          "driver.py": b"import ctypes\ntry:\n    ctypes.CDLL('libcuda.so.580.65.06')\n    print('driver: loaded')\n"
@@ -57,6 +58,7 @@ CASES = [
     ("dump empty", 1, r"empty: is empty", None),
     ("dump text", 1, r"neither an ELF file", None),
     ("dump binary", 1, r"binary: ", None),
+    ("dump mangled.ptx", 0, r"kernel +_Z5scaleILi3EEvPf +\(1 parameter, line \d+\)  void scale<3>\(float\*\)$", None),
     ("dump static_pie", 0, r"^fatbin 1 ", "note"),
     ("dump static_stripped", 0, r"note: `anywarp run` will fail: static_stripped .*it was stripped", None),
     ("dump cut", 0, r"note: `anywarp run` will fail: cut .* is cut off", None),
@@ -92,6 +94,7 @@ CASES = [
     ("doctor good.ptx", 0, r"(?s)ok +kernels +all 1 compile.*Programs that load \./good.ptx can run", "FAIL"),
     ("doctor half.ptx", 1, r"(?s)FAIL +kernels +1 of 2 kernels will not compile.* k: .*"
      r"half\.ptx:6:11: error: unknown name '%r1'\s+Not all of the code", "k2:"),
+    ("doctor mangled.ptx", 1, r"(?s)void scale<3>\(float\*\): PTX is malformed.*note: in 'void scale<3>\(float\*\)'", "_Z5"),
     ("doctor --json half.ptx", 1, r'(?s)^\{"findings".*"grade": "fail", "what": "kernels".*'
      r'"details": \["k: .*"ok": false, "verdict": "', None),
     ("doctor static_pie", 0, r"(?s)ok +runtime +CUDA's runtime is linked into it.*It can run: anywarp run \./static_pie", None),

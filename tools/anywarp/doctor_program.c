@@ -144,8 +144,11 @@ static void problem_find(const char *title, const char *text)
     free(plain);
     for (const char *line = text; line && *line;) {
         size_t n = strcspn(line, "\n");
-        if (n)
-            aw_find_detail("  %.*s", (int)n, line);
+        char *one = n ? strndup(line, n) : NULL, *known = one ? aw_demangle_text(one) : NULL;
+        if (one)
+            aw_find_detail("  %s", known ? known : one);
+        free(known);
+        free(one);
         line += n + (line[n] == '\n');
     }
 }

@@ -14,6 +14,7 @@
 #include <anywarp/fatbin.h>
 
 #include "anywarp.h"
+#include "base/demangle.h"
 #include "base/file.h"
 #include "base/log.h"
 #include "base/str.h"
@@ -57,6 +58,15 @@ static uint64_t var_size(const struct ptx_var *var)
     return size;
 }
 
+/* Ends a kernel's line: with what its name is in the source, where that is another. */
+static void name_tell(struct aw_str name)
+{
+    char *mangled = strndup(name.ptr, name.len), *plain = mangled ? aw_demangle_text(mangled) : NULL;
+    printf(")%s%s\n", plain ? "  " : "", plain ? plain : "");
+    free(plain);
+    free(mangled);
+}
+
 static void list_kernel(const struct ptx_func *func)
 {
     unsigned n_params = 0;
@@ -70,7 +80,7 @@ static void list_kernel(const struct ptx_func *func)
     if (func->max_ntid[0])
         printf(", maxntid %ux%ux%u", func->max_ntid[0], func->max_ntid[1] ? func->max_ntid[1] : 1,
                func->max_ntid[2] ? func->max_ntid[2] : 1);
-    puts(")");
+    name_tell(func->name);
 }
 
 static void list_variable(const struct ptx_var *var)
@@ -141,7 +151,7 @@ static void list_machine_kernel(const struct dump *dump, const struct sass_cubin
         printf(", reqntid %ux%ux%u", info.req_ntid[0], info.req_ntid[1], info.req_ntid[2]);
     if (info.max_ntid[0])
         printf(", maxntid %ux%ux%u", info.max_ntid[0], info.max_ntid[1], info.max_ntid[2]);
-    puts(")");
+    name_tell(info.name);
     if (!dump->code)
         return;
     struct aw_buf text = { 0 };
