@@ -336,6 +336,12 @@ static int finish(LLVMModuleRef module, const struct ptx_finish *finish_, struct
     a.b.module = module;
     a.kernel = kernel_find(module);
     a.flushing = a.kernel && LLVMGetStringAttributeAtIndex(a.kernel, LLVMAttributeFunctionIndex, "denormal-fp-math-f32", 20);
+    /* tests/apps/divergence is computed wrongly by LLVM 19's code for gfx1030; 20 and 21 were not tried. */
+    if (LLVM_VERSION_MAJOR < 22) {
+        aw_buf_printf(diags, "<options>:0:0: error: code for AMD's cards needs LLVM 22; anywarp was built with %s\n",
+                      LLVM_VERSION_STRING);
+        return AW_ERR_NOT_SUPPORTED;
+    }
     if (!ptx_target_has_cpu(TRIPLE, gfx->name, diags))
         return AW_ERR_NOT_SUPPORTED;
     a.machine = machine_create(gfx, features, finish_->options->opt_level);
