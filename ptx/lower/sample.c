@@ -465,8 +465,8 @@ static LLVMValueRef lod_final(struct sampler *s, LLVMValueRef lod)
     struct ptx_lower *l = s->l;
     LLVMValueRef least = PTX_TEX_FIELD(l, s->t.desc, l->f32, lod_min), most = PTX_TEX_FIELD(l, s->t.desc, l->f32, lod_max);
     lod = b_fadd(l, lod, PTX_TEX_FIELD(l, s->t.desc, l->f32, lod_bias));
-    lod = b_select(l, b_fcmp(l, LLVMRealOGT, lod, least), lod, least);
     lod = b_select(l, b_fcmp(l, LLVMRealOLT, lod, most), lod, most);
+    lod = b_select(l, b_fcmp(l, LLVMRealOGT, lod, least), lod, least); /* which wins where they cross */
     lod = between(l, lod, 0, AW_TEXTURE_LEVELS);
     LLVMValueRef last = b_uitofp(l, b_sub(l, PTX_TEX_FIELD(l, s->t.desc, l->i32, levels), b_i32(l, 1)), l->f32);
     return b_select(l, b_fcmp(l, LLVMRealOLT, lod, last), lod, last);
@@ -545,11 +545,37 @@ static void round_result(struct sampler *s, LLVMValueRef words[4])
         words[i] = ptx_phi2(l, other[i], from_some, words[i], from_none);
 }
 
+enum { INLINED = 6 }; /* calls of samplers in one kernel: more of them share the function */
+
+/* A lookup that names no level is of the least that the texture's clamp allows: level 0, but for objects with a clamp above it,
+ * which are rare and take the function for levels, with what was `given` to this one. */
+static void sample_base(struct sampler *s, const struct ptx_tex_args *given, LLVMValueRef slice, LLVMValueRef ret_words[4])
+{
+    struct ptx_lower *l = s->l;
+    LLVMValueRef several = b_not(l, b_ult(l, PTX_TEX_FIELD(l, s->t.desc, l->i32, levels), b_i32(l, 2))), words[4];
+    LLVMValueRef above = b_fcmp(l, LLVMRealOGT, PTX_TEX_FIELD(l, s->t.desc, l->f32, lod_min), real(l, 0));
+    struct ptx_if clamps = ptx_if_begin(l, b_and(l, several, above));
+    struct ptx_tex_way way = s->t.way;
+    struct ptx_tex_args args = *given;
+    way.mode = PTX_TEX_LEVEL;
+    args.lod = real(l, -32); /* below any level, whatever the bias */
+    l->n_samples = INLINED;
+    ptx_tex_sample(l, &way, &args, words);
+    LLVMBasicBlockRef from_clamps = ptx_if_else(l, &clamps);
+    sample_level(s, NULL, slice, ret_words);
+    if (!way.integer)
+        round_result(s, ret_words);
+    LLVMBasicBlockRef from_base = ptx_if_end(l, &clamps);
+    for (unsigned i = 0; i < 4; i++)
+        ret_words[i] = ptx_phi2(l, words[i], from_clamps, ret_words[i], from_base);
+}
+
 static void sample(struct sampler *s, LLVMValueRef ret_words[4])
 {
     struct ptx_lower *l = s->l;
     const struct ptx_tex_way *way = &s->t.way;
     LLVMValueRef lod = way->mode == PTX_TEX_GRAD ? lod_of_gradients(s) : s->args.lod;
+    const struct ptx_tex_args given = s->args; /* of a cube's coordinates a face's are made */
     LLVMValueRef slice = slice_of(s);
     if (way->mode == PTX_TEX_GATHER)
         s->linear = b_bool(l, true);
@@ -559,9 +585,11 @@ static void sample(struct sampler *s, LLVMValueRef ret_words[4])
         sample_fetch(s, slice, ret_words);
     else if (way->mode == PTX_TEX_LEVEL || way->mode == PTX_TEX_GRAD)
         sample_mipmap(s, lod, slice, ret_words);
-    else
+    else if (way->mode == PTX_TEX_GATHER)
         sample_level(s, NULL, slice, ret_words);
-    if (!way->integer)
+    else
+        sample_base(s, &given, slice, ret_words);
+    if (!way->integer && (way->fetch || way->mode != PTX_TEX_BASE))
         round_result(s, ret_words);
 }
 
@@ -622,7 +650,8 @@ static void function_fill(struct ptx_lower *outer, const struct ptx_tex_way *way
     inner.fn = fn;
     inner.kernarg = LLVMGetParam(fn, 0);
     inner.builder = LLVMCreateBuilderInContext(outer->context);
-    LLVMPositionBuilderAtEnd(inner.builder, ptx_block_new(l, "entry"));
+    inner.entry = ptx_block_new(l, "entry");
+    LLVMPositionBuilderAtEnd(inner.builder, inner.entry);
     args_each(l, way, &s.args, arg_bind, &list);
     s.t.desc = ptx_tex_desc(l, s.args.handle);
     s.t.format = PTX_TEX_FIELD(l, s.t.desc, l->i32, format);
@@ -650,8 +679,6 @@ static LLVMValueRef function_of(struct ptx_lower *l, const struct ptx_tex_way *w
     function_fill(l, way, fn);
     return fn;
 }
-
-enum { INLINED = 6 }; /* calls of samplers in one kernel: more of them share the function */
 
 void ptx_tex_sample(struct ptx_lower *l, const struct ptx_tex_way *way, const struct ptx_tex_args *args,
                     LLVMValueRef ret_words[4])

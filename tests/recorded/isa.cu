@@ -530,6 +530,53 @@ static void curve()
     cudaFreeArray(array);
 }
 
+/* Lookups with and without a level where the object clamps levels, also to fewer than there are, to none, and with a bias. */
+static void clamped_levels()
+{
+    cudaMipmappedArray_t mips;
+    cudaChannelFormatDesc f = cudaCreateChannelDesc<float>();
+    cudaMallocMipmappedArray(&mips, &f, make_cudaExtent(8, 8, 0), 4, cudaArrayTextureGather);
+    for (unsigned l = 0, n = 8; l < 4; l++, n /= 2) {
+        std::vector<float> v(n * n, 10.f * (l + 1));
+        cudaArray_t level;
+        cudaGetMipmappedArrayLevel(&level, mips, l);
+        cudaMemcpy2DToArray(level, 0, 0, v.data(), n * 4, n * 4, n, cudaMemcpyHostToDevice);
+    }
+    cudaResourceDesc res = {};
+    res.resType = cudaResourceTypeMipmappedArray;
+    res.res.mipmap.mipmap = mips;
+    for (int k = 0; k < 2 * 4 * 5 * 3; k++) {
+        static const float least[] = { 0, 0.5f, 1, 2 }, most[] = { 0, 1, 1.75f, 3, 99 }, biases[] = { 0, 0.75f, -1 };
+        cudaTextureDesc desc = {};
+        cudaTextureObject_t tex;
+        char name[96];
+        desc.normalizedCoords = 1;
+        desc.mipmapFilterMode = k & 1 ? cudaFilterModeLinear : cudaFilterModePoint;
+        desc.minMipmapLevelClamp = least[k / 2 % 4];
+        desc.maxMipmapLevelClamp = most[k / 8 % 5];
+        desc.mipmapLevelBias = biases[k / 40];
+        snprintf(name, sizeof name, "tex.2d of four levels, filter %d, clamped to %g and %g, bias %g", k & 1,
+                 desc.minMipmapLevelClamp, desc.maxMipmapLevelClamp, desc.mipmapLevelBias);
+        cudaCreateTextureObject(&tex, &res, &desc, nullptr);
+        asked(name, [=] __device__(unsigned t) -> uint64_t {
+            float v = 0;
+            if (t == 0)
+                v = tex2D<float>(tex, 0.5f, 0.5f);
+            else if (t < 5)
+                v = tex2DLod<float>(tex, 0.5f, 0.5f, t == 1 ? 0.f : t == 2 ? -3.f : t == 3 ? 7.f : 1.25f);
+            else if (t == 5)
+                v = tex2Dgather<float4>(tex, 0.5f, 0.5f, 0).x;
+            else if (t == 6)
+                v = tex2DGrad<float>(tex, 0.5f, 0.5f, make_float2(1e-9f, 0), make_float2(0, 1e-9f));
+            else
+                asm("tex.2d.v4.f32.s32 {%0, _, _, _}, [%1, {0, 0}];" : "=f"(v) : "l"(tex));
+            return __float_as_uint(v);
+        }, 8);
+        cudaDestroyTextureObject(tex);
+    }
+    cudaFreeMipmappedArray(mips);
+}
+
 static void more_levels()
 {
     cudaMipmappedArray_t mips;
@@ -744,6 +791,7 @@ int main()
     halves();
     curve();
     more_levels();
+    clamped_levels();
     surfaces();
     heap();
     say<<<1, 1>>>();
