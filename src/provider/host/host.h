@@ -485,8 +485,11 @@ int aw_host_fault_enter(struct aw_host_signals *ret_before);
 void aw_host_fault_leave(const struct aw_host_signals *before);
 /* Calls fn(arg); AW_ERR_ILLEGAL_ADDRESS when it touched memory that is not there. */
 int aw_host_guarded(void (*fn)(void *), void *arg);
-/* Told to stop by stop.c, with the address of aw_host as the signal's value, a thread leaves the killed kernel that it runs. */
+/* With the address of aw_host as the signal's value (stop.c), a thread leaves the killed kernel that it runs; with that of the
+ * table of samples (sample.c) it counts where it is. */
 #define AW_HOST_STOP_SIGNAL SIGILL
+/* Sends it to a worker's thread, if it has one, with that value. */
+void aw_host_interrupt(const struct aw_host_worker *worker, void *value);
 bool aw_host_fault_ours(void);         /* is the handler of that signal still ours? */
 /* Reads memory that may not be there: `size` bytes, or up to a NUL (or `size`); false or -1 when it is not. */
 bool aw_host_peek(void *dst, const void *src, size_t size);

@@ -11,7 +11,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -105,28 +104,13 @@ void aw_host_sample_end(void)
         record("", "(not counted)", atomic_load(&lost));
 }
 
-static void ask(const struct aw_host_worker *w)
-{
-    siginfo_t info;
-    int thread = atomic_load_explicit(&w->thread_id, memory_order_relaxed);
-    if (!thread)
-        return;
-    memset(&info, 0, sizeof info);
-    info.si_signo = AW_HOST_STOP_SIGNAL;
-    info.si_code = SI_QUEUE;
-    info.si_pid = getpid();
-    info.si_uid = getuid();
-    info.si_value.sival_ptr = places;
-    syscall(SYS_rt_tgsigqueueinfo, getpid(), thread, AW_HOST_STOP_SIGNAL, &info);
-}
-
 static void *sampler_main(void *none)
 {
     const struct timespec pause = { .tv_nsec = INTERVAL_NS };
     while (!atomic_load(&stopped)) {
         nanosleep(&pause, NULL);
         for (uint32_t i = 0; aw_host_any_pending() && aw_host_fault_ours() && i < aw_host.n_workers + AW_HOST_GUESTS; i++)
-            ask(&aw_host.workers[i]);
+            aw_host_interrupt(&aw_host.workers[i], places);
     }
     return NULL;
 }

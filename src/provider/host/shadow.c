@@ -22,20 +22,24 @@
 
 static bool on;
 
-static void shadow_map(void)
+bool aw_host_shadow_reserve(uintptr_t base)
 {
-    /* Its pages are the system's zero page until something is written to them. */
-    void *begin = (void *)AW_SHADOW_BASE;
+    void *begin = (void *)base;
     size_t bytes = SHADOW_BYTES + PAGE;
     void *map = mmap(begin, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED_NOREPLACE, -1,
                      0);
     if (map == begin) {
         madvise(map, bytes, MADV_DONTDUMP);
         madvise(map, bytes, MADV_NOHUGEPAGE);
-        on = true;
     } else if (map != MAP_FAILED) {
         munmap(map, bytes);
     }
+    return map == begin;
+}
+
+static void shadow_map(void)
+{
+    on = aw_host_shadow_reserve(AW_SHADOW_BASE);
 }
 
 bool aw_host_shadow_init(void)

@@ -10,7 +10,10 @@
 
 enum aw_shadow { AW_SHADOW_OPEN = 0, AW_SHADOW_CLOSED = 0xfa, AW_SHADOW_FREED = 0xfd };
 
-/* Reserves the shadow, once.  False when the system does not let it. */
+/* Reserves a shadow's addresses from `base` on, of a byte for each eight of all that the device may have; its pages are the
+ * system's zero page until something is written to them.  False when the system does not let it. */
+bool aw_host_shadow_reserve(uintptr_t base);
+/* Reserves this shadow, once.  False when the system does not let it. */
 bool aw_host_shadow_init(void);
 bool aw_host_shadow_on(void);
 /* All bytes of a range become open, closed or freed.  Both its ends are multiples of eight. */

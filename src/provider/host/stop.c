@@ -117,7 +117,7 @@ static void kill_all(const void *owner)
         aw_host_pool_killed(op);
 }
 
-static void interrupt(const struct aw_host_worker *w)
+void aw_host_interrupt(const struct aw_host_worker *w, void *value)
 {
     siginfo_t info;
     int thread = atomic_load_explicit(&w->thread_id, memory_order_relaxed);
@@ -128,7 +128,7 @@ static void interrupt(const struct aw_host_worker *w)
     info.si_code = SI_QUEUE;
     info.si_pid = getpid();
     info.si_uid = getuid();
-    info.si_value.sival_ptr = &aw_host;
+    info.si_value.sival_ptr = value;
     syscall(SYS_rt_tgsigqueueinfo, getpid(), thread, AW_HOST_STOP_SIGNAL, &info);
 }
 
@@ -148,7 +148,7 @@ int aw_host_device_stop(int dev, const void *owner, uint64_t grace_ns)
         kill_all(owner);
         aw_host_unlock();
         for (uint32_t i = 0; aw_host_fault_ours() && i < aw_host.n_workers + AW_HOST_GUESTS; i++)
-            interrupt(&aw_host.workers[i]);
+            aw_host_interrupt(&aw_host.workers[i], &aw_host);
         doze(&pause);
     }
     return any_pending(owner) ? AW_ERR_NOT_READY : AW_OK;

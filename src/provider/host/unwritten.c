@@ -4,6 +4,7 @@
 #define _GNU_SOURCE
 #endif
 #include "unwritten.h"
+#include "shadow.h"
 
 #include <anywarp/hostabi.h>
 
@@ -18,17 +19,7 @@ static bool on;
 
 static void shadow_map(void)
 {
-    void *begin = (void *)AW_UNWRITTEN_BASE;
-    size_t bytes = SHADOW_BYTES + PAGE;
-    void *map = mmap(begin, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED_NOREPLACE, -1,
-                     0);
-    if (map == begin) {
-        madvise(map, bytes, MADV_DONTDUMP);
-        madvise(map, bytes, MADV_NOHUGEPAGE);
-        on = true;
-    } else if (map != MAP_FAILED) {
-        munmap(map, bytes);
-    }
+    on = aw_host_shadow_reserve(AW_UNWRITTEN_BASE);
 }
 
 bool aw_host_unwritten_init(void)
