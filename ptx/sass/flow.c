@@ -282,13 +282,7 @@ static bool indirect(struct sass_lift *l, const struct sass_insn *i, uint32_t co
         }
         struct sass_text q = sass_temp(l, 'q');
         sass_step(l, "setp.eq.u32 %s, %s, %" PRIu32, q.s, a.s, (uint32_t)(targets[t] - (uint32_t)i->opnd[SASS_J].value));
-        if (condition.s[0]) {
-            struct sass_text both = sass_temp(l, 'q'), g = sass_temp(l, 'q');
-            sass_step(l, condition.s[0] == '!' ? "not.pred %s, %s" : "mov.pred %s, %s", g.s,
-                      condition.s + (condition.s[0] == '!'));
-            sass_step(l, "and.pred %s, %s, %s", both.s, q.s, g.s);
-            q = both;
-        }
+        q = sass_where(l, q, &condition);
         jump(l, block_at(l, index, context), q.s);
     }
     if (condition.s[0])

@@ -194,13 +194,7 @@ void sass_handle_load(struct sass_lift *l, const struct sass_insn *i, const char
         sass_step(l, "add.s%d %s, %s, %" PRId64, shared ? 32 : 64, at.s, base.s, offset + 4 * k);
         sass_step(l, "and.b%d %s, %s, 7", shared ? 32 : 64, odd.s, at.s);
         sass_step(l, "setp.eq.u%d %s, %s, 0", shared ? 32 : 64, even.s, odd.s);
-        if (condition.s[0]) {
-            struct sass_text both = sass_temp(l, 'q'), own = sass_temp(l, 'q');
-            sass_step(l, condition.s[0] == '!' ? "not.pred %s, %s" : "mov.pred %s, %s", own.s,
-                      condition.s + (condition.s[0] == '!'));
-            sass_step(l, "and.pred %s, %s, %s", both.s, even.s, own.s);
-            even = both;
-        }
+        even = sass_where(l, even, &condition);
         sass_step(l, "mov.b64 %s, 0", got.s);
         sass_step(l, "@%s %s.b64 %s, [%s]", even.s, op, got.s, at.s);
         sass_do(l, "mov.b64 %s, %s", to.s, got.s);
@@ -214,13 +208,7 @@ static void agree(struct sass_lift *l, const char *a, const char *b)
 {
     struct sass_text q = sass_temp(l, 'q'), condition = sass_condition(l, l->at);
     sass_step(l, "setp.ne.u32 %s, %s, %s", q.s, a, b);
-    if (condition.s[0]) {
-        struct sass_text both = sass_temp(l, 'q'), own = sass_temp(l, 'q');
-        sass_step(l, condition.s[0] == '!' ? "not.pred %s, %s" : "mov.pred %s, %s", own.s, condition.s + (condition.s[0] == '!'));
-        sass_step(l, "and.pred %s, %s, %s", both.s, q.s, own.s);
-        q = both;
-    }
-    sass_step(l, "@%s trap", q.s);
+    sass_step(l, "@%s trap", sass_where(l, q, &condition).s);
 }
 
 struct sass_text sass_handle_of(struct sass_lift *l, const struct sass_operand *o)

@@ -204,6 +204,8 @@ bool sass_guarded(const struct sass_insn *insn);
 /* The guard as a predicate, with the instruction's own condition (S) where it has one; "" when both are always true.  May add
  * lines. */
 struct sass_text sass_condition(struct sass_lift *l, const struct sass_insn *insn);
+/* The predicate `q` where such a condition, which may be "" or begin with '!', holds, else false. */
+struct sass_text sass_where(struct sass_lift *l, struct sass_text q, const struct sass_text *condition);
 
 /* ---- What was looked at (operand.c).  Every modifier and operand of an instruction has to be, unless it is what it is when
  * nothing is meant: what nobody looks at refuses the kernel, so that a meaning that an emitter does not know is never dropped. */

@@ -94,6 +94,17 @@ struct sass_text sass_condition(struct sass_lift *l, const struct sass_insn *ins
     return q;
 }
 
+struct sass_text sass_where(struct sass_lift *l, struct sass_text q, const struct sass_text *condition)
+{
+    bool not = condition->s[0] == '!';
+    if (!condition->s[0])
+        return q;
+    struct sass_text both = sass_temp(l, 'q'), own = sass_temp(l, 'q');
+    sass_step(l, not ? "not.pred %s, %s" : "mov.pred %s, %s", own.s, condition->s + not);
+    sass_step(l, "and.pred %s, %s, %s", both.s, q.s, own.s);
+    return both;
+}
+
 /* ---- Instructions with guards that only compute */
 
 bool sass_defers(const struct sass_insn *i)
