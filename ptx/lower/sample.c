@@ -552,9 +552,8 @@ enum { INLINED = 6 }; /* calls of samplers in one kernel: more of them share the
 static void sample_base(struct sampler *s, const struct ptx_tex_args *given, LLVMValueRef slice, LLVMValueRef ret_words[4])
 {
     struct ptx_lower *l = s->l;
-    LLVMValueRef several = b_not(l, b_ult(l, PTX_TEX_FIELD(l, s->t.desc, l->i32, levels), b_i32(l, 2))), words[4];
-    LLVMValueRef above = b_fcmp(l, LLVMRealOGT, PTX_TEX_FIELD(l, s->t.desc, l->f32, lod_min), real(l, 0));
-    struct ptx_if clamps = ptx_if_begin(l, b_and(l, several, above));
+    LLVMValueRef least = PTX_TEX_FIELD(l, s->t.desc, l->f32, lod_min), words[4];
+    struct ptx_if clamps = ptx_if_begin(l, b_fcmp(l, LLVMRealOGT, least, real(l, 0)));
     struct ptx_tex_way way = s->t.way;
     struct ptx_tex_args args = *given;
     way.mode = PTX_TEX_LEVEL;
@@ -563,8 +562,6 @@ static void sample_base(struct sampler *s, const struct ptx_tex_args *given, LLV
     ptx_tex_sample(l, &way, &args, words);
     LLVMBasicBlockRef from_clamps = ptx_if_else(l, &clamps);
     sample_level(s, NULL, slice, ret_words);
-    if (!way.integer)
-        round_result(s, ret_words);
     LLVMBasicBlockRef from_base = ptx_if_end(l, &clamps);
     for (unsigned i = 0; i < 4; i++)
         ret_words[i] = ptx_phi2(l, words[i], from_clamps, ret_words[i], from_base);
@@ -589,7 +586,7 @@ static void sample(struct sampler *s, LLVMValueRef ret_words[4])
         sample_level(s, NULL, slice, ret_words);
     else
         sample_base(s, &given, slice, ret_words);
-    if (!way->integer && (way->fetch || way->mode != PTX_TEX_BASE))
+    if (!way->integer) /* what a function for levels has rounded stays as it is */
         round_result(s, ret_words);
 }
 
