@@ -5,6 +5,8 @@
 #include <cstdlib>
 #include <cuda_pipeline.h>
 
+#include "check_pointers.h"
+
 enum { N = 1000 };
 
 __global__ void shared_end(int *out, int at)
@@ -90,26 +92,6 @@ __global__ void swap_at(unsigned *out, long at)
 {
     if (atomicCAS(out + at, 0u, 1u) == 7) // LINE swap_at
         out[0] = 3;
-}
-
-/* Lanes that are off have the last address that a shadow tells of. */
-__global__ void pointers(int *out, int *const *table)
-{
-    int *p = table[threadIdx.x];
-    if ((size_t)p != 0x7fffffffffff)
-        out[threadIdx.x] = *p;
-}
-
-static void pointers_run(int *out, int *in)
-{
-    int *host[32], **table;
-    for (int i = 0; i < 32; i++)
-        host[i] = i % 2 ? (int *)0x7fffffffffff : in + i;
-    cudaMalloc(&table, sizeof host);
-    cudaMemcpy(table, host, sizeof host, cudaMemcpyHostToDevice);
-    pointers<<<1, 32>>>(out, table);
-    cudaDeviceSynchronize();
-    cudaFree(table);
 }
 
 static int *make(int n)
