@@ -16,6 +16,16 @@
 #define SIMT_LOCAL "aw.local" /* metadata of stack variables in the vector form that the program may overrun, for whoever gives
                                * them a place */
 
+/* Calls in the vector form that look at an access before it is made, where options ask for checks (emit/check.c says what they
+ * are); who finishes the code makes tests of them.  Their operands, of a row, also of shared memory's, and of lanes anywhere. */
+#define SIMT_CHECK_ROW "aw.check.row"
+#define SIMT_CHECK_SHARED "aw.check.shared"
+#define SIMT_CHECK_LANES "aw.check.lanes"
+enum {
+    SIMT_ROW_BLOCK, SIMT_ROW_LOW, SIMT_ROW_TOTAL, SIMT_ROW_LANES, SIMT_ROW_THREAD, SIMT_ROW_WHAT, SIMT_ROW_SPAN, SIMT_ROW_OFFSETS
+};
+enum { SIMT_ANY_BLOCK, SIMT_ANY_TOTAL, SIMT_ANY_LANES, SIMT_ANY_THREAD, SIMT_ANY_WHAT, SIMT_ANY_ADDRESSES };
+
 #define SIMT_DISPATCHED "aw-tangled" /* attribute of functions that are a loop over their blocks (ptx/finish/tangle.h) */
 
 struct simt_options {

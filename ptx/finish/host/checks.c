@@ -10,15 +10,13 @@
 #include "base/vec.h"
 #include "llvm_version.h"
 #include "lower/copy.h"
+#include "simt/vectorise.h"
 #include <anywarp/hostabi.h>
 #include <llvm-c/DebugInfo.h>
 #include <string.h>
 
 typedef LLVMValueRef V;
 typedef LLVMBasicBlockRef BB;
-
-enum { BLOCK, LOW, TOTAL, LANES, THREAD, WHAT, SPAN, OFFSETS };                      /* of a row */
-enum { ANY_TOTAL = 1, ANY_LANES, ANY_THREAD, ANY_WHAT, ANY_ADDRESSES };              /* of lanes anywhere */
 
 /* A row: `at` bytes from a root that several may share. */
 struct row {
@@ -165,13 +163,13 @@ static V shadow_gather(struct checks *k, V addresses, uint32_t size, uint64_t ba
 
 static V lanes_test(struct checks *k, V call)
 {
-    V at = LLVMGetOperand(call, ANY_ADDRESSES);
-    uint32_t what = (uint32_t)number(LLVMGetOperand(call, ANY_WHAT)), size = size_of(what);
+    V at = LLVMGetOperand(call, SIMT_ANY_ADDRESSES);
+    uint32_t what = (uint32_t)number(LLVMGetOperand(call, SIMT_ANY_WHAT)), size = size_of(what);
     unsigned n = LLVMGetVectorSize(LLVMTypeOf(at));
     V bad = misaligned(k, at, align_of(what));
     if (what & AW_HOST_ACCESS_SHARED) {
         V end = LLVMBuildAdd(k->b, at, splat(k, c64(k, size), n), "");
-        bad = either(k, bad, LLVMBuildICmp(k->b, LLVMIntUGT, end, splat(k, LLVMGetOperand(call, ANY_TOTAL), n), ""));
+        bad = either(k, bad, LLVMBuildICmp(k->b, LLVMIntUGT, end, splat(k, LLVMGetOperand(call, SIMT_ANY_TOTAL), n), ""));
     } else if (k->shadow) {
         bad = either(k, bad, shadow_gather(k, at, size, AW_SHADOW_BASE));
         if (k->init)
@@ -181,7 +179,7 @@ static V lanes_test(struct checks *k, V call)
         return NULL;
     V bits = LLVMBuildBitCast(k->b, bad, LLVMIntTypeInContext(k->c, n), "");
     bits = LLVMBuildZExt(k->b, bits, k->i32, "");
-    return is_not_zero(k, LLVMBuildAnd(k->b, bits, LLVMGetOperand(call, ANY_LANES), ""));
+    return is_not_zero(k, LLVMBuildAnd(k->b, bits, LLVMGetOperand(call, SIMT_ANY_LANES), ""));
 }
 
 /* ---- What is done where it fails */
@@ -207,7 +205,7 @@ static V area(struct checks *k, unsigned n)
 
 static void tell(struct checks *k, V call, V addresses, V lanes, V thread, V what)
 {
-    V block = LLVMGetOperand(call, BLOCK), launch = field(k, block, offsetof(struct aw_host_block, launch), k->ptr);
+    V block = LLVMGetOperand(call, SIMT_ROW_BLOCK), launch = field(k, block, offsetof(struct aw_host_block, launch), k->ptr);
     V services = field(k, launch, offsetof(struct aw_host_launch, services), k->ptr);
     V fn = field(k, services, offsetof(struct aw_host_services, check_access), k->ptr);
     unsigned n = LLVMGetVectorSize(LLVMTypeOf(addresses));
@@ -221,12 +219,13 @@ static void tell(struct checks *k, V call, V addresses, V lanes, V thread, V wha
 
 static void row_tell(struct checks *k, V call, V low)
 {
-    V offsets = LLVMGetOperand(call, OFFSETS);
+    V offsets = LLVMGetOperand(call, SIMT_ROW_OFFSETS);
     unsigned n = LLVMGetVectorSize(LLVMTypeOf(offsets));
     LLVMTypeRef wide = LLVMVectorType(k->i64, n);
     V at = LLVMBuildAdd(k->b, splat(k, LLVMBuildIntCast2(k->b, low, k->i64, 0, ""), n), LLVMBuildZExt(k->b, offsets, wide, ""),
                         "");
-    tell(k, call, at, LLVMGetOperand(call, LANES), LLVMGetOperand(call, THREAD), LLVMGetOperand(call, WHAT));
+    tell(k, call, at, LLVMGetOperand(call, SIMT_ROW_LANES), LLVMGetOperand(call, SIMT_ROW_THREAD),
+         LLVMGetOperand(call, SIMT_ROW_WHAT));
 }
 
 /* Parts the block before `x`: what follows goes to a block of its own, which is come to by way of a new one where `bad` holds.
@@ -280,9 +279,9 @@ static bool is_check(const struct checks *k, V x)
 
 static bool row_read(struct checks *k, V call)
 {
-    struct row r = { .call = call, .span = (int64_t)number(LLVMGetOperand(call, SPAN)),
-                     .what = (uint32_t)number(LLVMGetOperand(call, WHAT)) };
-    root_of(LLVMGetOperand(call, LOW), &r.at);
+    struct row r = { .call = call, .span = (int64_t)number(LLVMGetOperand(call, SIMT_ROW_SPAN)),
+                     .what = (uint32_t)number(LLVMGetOperand(call, SIMT_ROW_WHAT)) };
+    root_of(LLVMGetOperand(call, SIMT_ROW_LOW), &r.at);
     return aw_vec_push(&k->rows, r);
 }
 
@@ -290,7 +289,7 @@ static bool row_read(struct checks *k, V call)
 static V row_root(const struct row *r)
 {
     int64_t at;
-    return root_of(LLVMGetOperand(r->call, LOW), &at);
+    return root_of(LLVMGetOperand(r->call, SIMT_ROW_LOW), &at);
 }
 
 /* `at` bytes from the root. */
@@ -312,9 +311,9 @@ static bool joins(struct checks *k, const struct row *a, const struct row *b, in
     int64_t to = b->at + b->span, span = (to > high ? to : high) - (b->at < low ? b->at : low);
     return !b->done && row_root(b) == row_root(a) && (a->what & AW_HOST_ACCESS_SHARED) == (b->what & AW_HOST_ACCESS_SHARED) &&
            (shared ? span < INT32_MAX / 2 : span <= AW_HOST_ACCESS_SPAN) &&
-           is_there(LLVMGetOperand(b->call, LANES), a->call, before) &&
-           is_there(LLVMGetOperand(b->call, THREAD), a->call, before) &&
-           is_there(LLVMGetOperand(b->call, TOTAL), a->call, before);
+           is_there(LLVMGetOperand(b->call, SIMT_ROW_LANES), a->call, before) &&
+           is_there(LLVMGetOperand(b->call, SIMT_ROW_THREAD), a->call, before) &&
+           is_there(LLVMGetOperand(b->call, SIMT_ROW_TOTAL), a->call, before);
 }
 
 /* One test for the row and all behind it that it may be made with. */
@@ -348,8 +347,8 @@ static void rows_expand(struct checks *k, struct row *first, struct aw_ptrmap *b
     }
     if (!sound)
         bad = either(k, bad,
-                     range_test(k, from, LLVMGetOperand(first->call, TOTAL), (uint64_t)(high - low), align > multiple ? 1 : align,
-                                first->what));
+                     range_test(k, from, LLVMGetOperand(first->call, SIMT_ROW_TOTAL), (uint64_t)(high - low),
+                                align > multiple ? 1 : align, first->what));
     if (bad)
         branch(k, first->call, bad);
     for (size_t i = 0; i < members.n; i++) {
@@ -388,8 +387,8 @@ static void lanes_expand(struct checks *k, V call)
     V bad = lanes_test(k, call);
     if (bad) {
         branch(k, call, bad);
-        tell(k, call, LLVMGetOperand(call, ANY_ADDRESSES), LLVMGetOperand(call, ANY_LANES), LLVMGetOperand(call, ANY_THREAD),
-             LLVMGetOperand(call, ANY_WHAT));
+        tell(k, call, LLVMGetOperand(call, SIMT_ANY_ADDRESSES), LLVMGetOperand(call, SIMT_ANY_LANES),
+             LLVMGetOperand(call, SIMT_ANY_THREAD), LLVMGetOperand(call, SIMT_ANY_WHAT));
     }
     LLVMInstructionEraseFromParent(call);
 }
@@ -444,7 +443,7 @@ bool ptx_host_checks(LLVMModuleRef m, bool shadow, bool init, uint32_t static_sh
                         .i8 = LLVMInt8TypeInContext(c),
                         .i32 = LLVMInt32TypeInContext(c), .i64 = LLVMInt64TypeInContext(c), .ptr = LLVMPointerTypeInContext(c, 0),
                         .shadow = shadow, .init = init, .static_shared = static_shared };
-    static const char *const names[] = { "aw.check.row", "aw.check.shared", "aw.check.lanes" };
+    static const char *const names[] = { SIMT_CHECK_ROW, SIMT_CHECK_SHARED, SIMT_CHECK_LANES };
     bool any = false, ok = true;
     for (int i = 0; i < 3; i++)
         any |= (k.functions[i] = LLVMGetNamedFunction(m, names[i])) != NULL;

@@ -100,11 +100,13 @@ static void row_emit(struct look *l)
         base = LLVMBuildPtrToInt(u->b, base, t, "");
     for (int i = 0; i < u->lanes; i++)
         offsets[i] = simt_c32(u, l->off[i] - l->low);
-    LLVMValueRef args[8] = { l->f->block, LLVMBuildAdd(u->b, base, LLVMConstInt(t, (uint64_t)l->low, 1), ""), total_of(l),
-                             active(l->f),
-                             first_thread(l->f), l->what, simt_c32(u, l->high - l->low),
-                             LLVMConstVector(offsets, (unsigned)u->lanes) };
-    call(u, l->shared ? "aw.check.shared" : "aw.check.row", args, 8);
+    LLVMValueRef args[] = {
+        [SIMT_ROW_BLOCK] = l->f->block, [SIMT_ROW_LOW] = LLVMBuildAdd(u->b, base, LLVMConstInt(t, (uint64_t)l->low, 1), ""),
+        [SIMT_ROW_TOTAL] = total_of(l), [SIMT_ROW_LANES] = active(l->f), [SIMT_ROW_THREAD] = first_thread(l->f),
+        [SIMT_ROW_WHAT] = l->what, [SIMT_ROW_SPAN] = simt_c32(u, l->high - l->low),
+        [SIMT_ROW_OFFSETS] = LLVMConstVector(offsets, (unsigned)u->lanes)
+    };
+    call(u, l->shared ? SIMT_CHECK_SHARED : SIMT_CHECK_ROW, args, 8);
 }
 
 static void lanes_emit(struct look *l)
@@ -118,8 +120,9 @@ static void lanes_emit(struct look *l)
         at = LLVMBuildZExt(u->b, at, wide, "");
     if (l->shared)
         total = LLVMBuildZExt(u->b, total, u->i64, "");
-    LLVMValueRef args[6] = { l->f->block, total, active(l->f), first_thread(l->f), l->what, at };
-    call(u, "aw.check.lanes", args, 6);
+    LLVMValueRef args[] = { [SIMT_ANY_BLOCK] = l->f->block, [SIMT_ANY_TOTAL] = total, [SIMT_ANY_LANES] = active(l->f),
+                            [SIMT_ANY_THREAD] = first_thread(l->f), [SIMT_ANY_WHAT] = l->what, [SIMT_ANY_ADDRESSES] = at };
+    call(u, SIMT_CHECK_LANES, args, 6);
 }
 
 /* Beside lanes that are where their distances say, those that have wrapped. */
@@ -141,8 +144,9 @@ static void checked_row_emit(struct look *l, LLVMValueRef ok)
 
 int simt_check_thread(const struct simt *u, LLVMValueRef x)
 {
-    static const struct { const char *name; int thread; } checks[] = { { "aw.check.row", 4 }, { "aw.check.shared", 4 },
-                                                                       { "aw.check.lanes", 3 } };
+    static const struct { const char *name; int thread; } checks[] = {
+        { SIMT_CHECK_ROW, SIMT_ROW_THREAD }, { SIMT_CHECK_SHARED, SIMT_ROW_THREAD }, { SIMT_CHECK_LANES, SIMT_ANY_THREAD }
+    };
     LLVMValueRef callee = LLVMIsACallInst(x) && u->options->checks ? LLVMGetCalledValue(x) : NULL;
     for (size_t i = 0; i < sizeof checks / sizeof *checks && callee; i++)
         if (callee == LLVMGetNamedFunction(u->out, checks[i].name))
