@@ -4,6 +4,7 @@
  * It lives in a namespace of its own with its own libc; the loader calls it with its lock held.  It never opens anything
  * itself. */
 /* SPDX-License-Identifier: Apache-2.0 */
+#include <dlfcn.h>
 #include <limits.h>
 #include <link.h>
 #include <stdio.h>
@@ -22,6 +23,7 @@ static struct link_map *pending[PENDING_MAX];
 static size_t n_pending;
 static const struct link_map *preload_map;
 static char lib_dir[PATH_MAX];
+static char preload_path[PATH_MAX]; /* beside this object */
 static bool verbose;
 
 static struct aw_audit_library {
@@ -105,8 +107,21 @@ static bool aw_audit_path(struct aw_audit_library *l, const char *below)
     return n > 0 && n < (int)sizeof l->path && access(l->path, R_OK) == 0;
 }
 
+/* `anywarp run` names the preload object without its folder where that has a blank, at which the loader would split the list. */
+static void aw_audit_find_preload(void)
+{
+    Dl_info info;
+    const char *slash = dladdr((void *)aw_audit_find_preload, &info) && info.dli_fname ? strrchr(info.dli_fname, '/') : NULL;
+    int n = slash ? snprintf(preload_path, sizeof preload_path, "%.*s/%s", (int)(slash - info.dli_fname), info.dli_fname,
+                             AW_PRELOAD_SONAME)
+                  : -1;
+    if (n < 0 || n >= (int)sizeof preload_path)
+        preload_path[0] = '\0';
+}
+
 static void aw_audit_find_dir(void)
 {
+    aw_audit_find_preload();
     aw_preload_settings((void *)aw_audit_find_dir, lib_dir, sizeof lib_dir, &verbose);
     for (size_t i = 0; i < LIBRARIES; i++) {
         struct aw_audit_library *l = &libraries[i];
@@ -142,6 +157,8 @@ static bool aw_audit_needs_search(const struct aw_audit_library *l, const char *
 
 EXPORT char *la_objsearch(const char *name, uintptr_t *cookie, unsigned int flag)
 {
+    if (!strcmp(name, AW_PRELOAD_SONAME) && preload_path[0])
+        return preload_path;
     struct aw_audit_library *l = aw_audit_find(name);
     /* One of ours that asks wants the one that it stands in front of. */
     if (!l || !l->path[0] || aw_audit_ours((const struct link_map *)*cookie) || aw_audit_needs_search(l, name, flag))

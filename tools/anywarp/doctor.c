@@ -32,8 +32,8 @@ static enum aw_grade check_parts(struct aw_parts *ret_parts)
     char missing[128];
     bool all = aw_parts_locate(ret_parts);
     if (all && !aw_parts_loadable(ret_parts))
-        return aw_find(AW_BAD, "libraries", "move anywarp to a folder without them: the loader cannot be told of this one",
-                       "the path %s holds a colon or a space", ret_parts->preload);
+        return aw_find(AW_BAD, "libraries", "move anywarp to a folder without one: the loader cannot be told of this one",
+                       "the path %s holds a colon", ret_parts->preload);
     if (all) {
         enum aw_grade grade = aw_find(AW_GOOD, "libraries", NULL, "%s", ret_parts->lib_dir);
         aw_parts_list(ret_parts, false, missing, sizeof missing);

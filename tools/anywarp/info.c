@@ -62,7 +62,7 @@ static bool aw_info_parts(void)
     aw_info_line("libraries", "%s", parts.lib_dir[0] ? parts.lib_dir : "not found: libcudart.so.13");
     aw_info_line("preload", "%s", parts.preload[0] ? parts.preload : "not found: libanywarp-preload.so");
     if (!aw_parts_loadable(&parts))
-        aw_info_line("", "its path holds a colon or a space, so that no program can be run: move anywarp to a folder without");
+        aw_info_line("", "its path holds a colon, so that no program can be run: move anywarp to a folder without");
     if (!parts.audit[0])
         aw_info_line("audit", "not found: libanywarp-audit.so");
     return complete && aw_parts_loadable(&parts);

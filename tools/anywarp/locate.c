@@ -88,5 +88,10 @@ void aw_parts_list(const struct aw_parts *parts, bool there, char *ret_names, si
 
 bool aw_parts_loadable(const struct aw_parts *parts)
 {
-    return !strpbrk(parts->preload, ": ");
+    return !strchr(parts->preload, ':') && !strchr(parts->lib_dir, ':');
+}
+
+const char *aw_parts_preload(const struct aw_parts *parts)
+{
+    return strchr(parts->preload, ' ') ? AW_PRELOAD_SONAME : parts->preload;
 }

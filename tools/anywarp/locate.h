@@ -18,8 +18,11 @@ struct aw_parts {
 
 /* Looks for every part; true when all are there but perhaps the simulated card and the stand-ins. */
 bool aw_parts_locate(struct aw_parts *ret_parts);
-/* May the loader be told of them?  It splits LD_PRELOAD at colons and blanks, and knows no quoting. */
+/* May the loader be told of them?  It splits its lists at colons and knows no quoting. */
 bool aw_parts_loadable(const struct aw_parts *parts);
+/* What LD_PRELOAD is to hold, static or borrowed from `parts`: the preload object's path, or its bare name where the path has a
+ * blank, at which the loader splits that list alone.  The audit object, told of by its whole path, finds the bare name. */
+const char *aw_parts_preload(const struct aw_parts *parts);
 
 /* The files that programs ask for, of CUDA's driver and runtimes, that are in lib_dir or, with `there` false, are not:
  * "libcuda.so.1 libcudart.so.12".  "": none. */

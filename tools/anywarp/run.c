@@ -269,9 +269,10 @@ static bool aw_run_toolkit(const char *dir)
 
 bool aw_run_environment(const struct aw_parts *parts)
 {
-    /* Who only asks the loader what it would find can do without the first. */
-    bool told = !aw_parts_loadable(parts) || aw_run_prepend("LD_PRELOAD", parts->preload, ':');
-    return told && aw_run_prepend("LD_AUDIT", parts->audit, ':') && aw_run_prepend("LD_LIBRARY_PATH", parts->lib_dir, ':') &&
+    /* Who only asks the loader what it would find can do without these. */
+    bool told = !aw_parts_loadable(parts) || (aw_run_prepend("LD_PRELOAD", aw_parts_preload(parts), ':') &&
+                                              aw_run_prepend("LD_AUDIT", parts->audit, ':'));
+    return told && aw_run_prepend("LD_LIBRARY_PATH", parts->lib_dir, ':') &&
            aw_run_tls_surplus() && setenv(AW_PRELOAD_DIR_VARIABLE, parts->lib_dir, 1) == 0 &&
            (!parts->toolkit[0] || aw_run_toolkit(parts->toolkit));
 }
