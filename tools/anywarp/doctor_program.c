@@ -73,6 +73,11 @@ static enum aw_grade check_file(struct program *p)
     p->elf_open = aw_elf_open(&p->elf, p->path);
     if (!p->elf_open)
         return check_other(p);
+    uint64_t end = aw_run_segments_end(p->elf.segments, p->elf.n_segments);
+    if (end > p->elf.size)
+        return aw_find(AW_BAD, "program", "copy or build it again",
+                       "%s is cut off: it has %llu bytes, and its segments take %llu", p->path, (unsigned long long)p->elf.size,
+                       (unsigned long long)end);
     const Elf64_Phdr *interp = aw_needs_segment(&p->elf, PT_INTERP);
     p->shared_object = !interp && p->elf.header->e_type == ET_DYN && !(dynamic_value(&p->elf, DT_FLAGS_1) & DF_1_PIE);
     if (!interp && !p->shared_object)

@@ -11,6 +11,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "locate.h"
@@ -213,37 +214,68 @@ void aw_run_find(const char *program, char ret_path[PATH_MAX])
     }
 }
 
-/* Says what keeps a program from being helped: the loader has no part in one that is linked statically as a whole, and ignores
- * us in one with privileges. */
-static void aw_run_warn(const char *program)
+uint64_t aw_run_segments_end(const Elf64_Phdr *segments, size_t n)
 {
-    char path[PATH_MAX];
+    uint64_t end = 0;
+    for (size_t i = 0; i < n; i++) {
+        const Elf64_Phdr *s = &segments[i];
+        uint64_t its = s->p_filesz <= UINT64_MAX - s->p_offset ? s->p_offset + s->p_filesz : UINT64_MAX;
+        if (s->p_type == PT_LOAD && its > end)
+            end = its;
+    }
+    return end;
+}
+
+/* The beginning of a program's file. */
+struct aw_run_head {
     union {
         Elf64_Ehdr header;
         unsigned char bytes[8192];
-    } head = { 0 };
-    aw_run_find(program, path);
+    };
+    size_t n;          /* of `bytes` */
+    uint64_t file_size;
+};
+
+static bool aw_run_read_head(const char *path, struct aw_run_head *ret)
+{
+    struct stat st;
     int fd = path[0] ? open(path, O_RDONLY | O_CLOEXEC) : -1;
-    ssize_t n = fd < 0 ? -1 : read(fd, head.bytes, sizeof head.bytes);
+    ssize_t n = fd >= 0 && fstat(fd, &st) == 0 ? read(fd, ret->bytes, sizeof ret->bytes) : -1;
     if (fd >= 0)
         close(fd);
+    if (n < (ssize_t)sizeof ret->header || memcmp(ret->header.e_ident, ELFMAG, SELFMAG) != 0)
+        return false; /* a script, say: its interpreter inherits the environment */
+    ret->n = (size_t)n;
+    ret->file_size = (uint64_t)st.st_size;
+    return true;
+}
+
+/* Says what keeps a program from running or from being helped: the loader maps what a file that is cut off does not have, has no
+ * part in one that is linked statically as a whole, and ignores us in one with privileges. */
+static void aw_run_warn(const char *program)
+{
+    enum { SEGMENTS_MOST = 64 };
+    char path[PATH_MAX];
+    struct aw_run_head head = { 0 };
+    Elf64_Phdr segments[SEGMENTS_MOST];
+    aw_run_find(program, path);
+    if (!aw_run_read_head(path, &head))
+        return;
     const Elf64_Ehdr *h = &head.header;
-    if (n < (ssize_t)sizeof *h || memcmp(h->e_ident, ELFMAG, SELFMAG) != 0)
-        return; /* a script, say: its interpreter inherits the environment */
     if (h->e_ident[EI_CLASS] != ELFCLASS64 || h->e_machine != EM_X86_64) {
         aw_say(PROGRAM_NOT_X86, path);
         return;
     }
+    if (h->e_phnum > SEGMENTS_MOST || h->e_phoff > head.n || h->e_phnum * sizeof *segments > head.n - h->e_phoff)
+        return; /* the headers lie further on: nothing is known */
+    memcpy(segments, head.bytes + h->e_phoff, h->e_phnum * sizeof *segments);
     bool interpreter = false;
-    for (size_t i = 0; i < h->e_phnum && h->e_phoff <= (size_t)n; i++) {
-        Elf64_Phdr p;
-        size_t at = h->e_phoff + i * sizeof p;
-        if (at + sizeof p > (size_t)n)
-            return; /* the headers lie further on: nothing is known */
-        memcpy(&p, head.bytes + at, sizeof p);
-        interpreter |= p.p_type == PT_INTERP;
-    }
-    if (!interpreter)
+    for (size_t i = 0; i < h->e_phnum; i++)
+        interpreter |= segments[i].p_type == PT_INTERP;
+    uint64_t end = aw_run_segments_end(segments, h->e_phnum);
+    if (end > head.file_size)
+        aw_say(PROGRAM_CUT, path, (unsigned long long)head.file_size, (unsigned long long)end);
+    else if (!interpreter)
         aw_say(PROGRAM_STATIC, path);
 }
 

@@ -3,8 +3,11 @@
 #ifndef AW_TOOLS_RUN_H
 #define AW_TOOLS_RUN_H
 
+#include <elf.h>
 #include <limits.h>
 #include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
 
 #include "locate.h"
 
@@ -12,5 +15,8 @@
 bool aw_run_environment(const struct aw_parts *parts);
 /* The file that execvp would run, "" when there is none. */
 void aw_run_find(const char *program, char ret_path[PATH_MAX]);
+/* How long a file must be for all that its `n` segments take from it, in bytes: the loader maps them without a look at its
+ * length. */
+uint64_t aw_run_segments_end(const Elf64_Phdr *segments, size_t n);
 
 #endif
