@@ -77,7 +77,10 @@ static void refuse(struct aw_cache *cache, const char *why)
 {
     if (!__atomic_test_and_set(&cache->warned, __ATOMIC_RELAXED)) {
         snprintf(cache->why, sizeof cache->why, "%s", why);
-        aw_say(CACHE_REFUSED, why);
+        if (cache->read_only)
+            aw_say(CACHE_LAYER_REFUSED, why);
+        else
+            aw_say(CACHE_REFUSED, why);
     }
     turn_off(cache);
 }
@@ -109,7 +112,7 @@ static char *absolute(const char *dir)
     return path;
 }
 
-struct aw_cache *aw_cache_create(const char *dir, uint64_t max_size)
+static struct aw_cache *create(const char *dir, uint64_t max_size, bool read_only)
 {
     struct aw_cache *cache = calloc(1, sizeof *cache);
     if (!cache || !(cache->dir = absolute(dir))) {
@@ -117,6 +120,7 @@ struct aw_cache *aw_cache_create(const char *dir, uint64_t max_size)
         return NULL;
     }
     cache->max_size = max_size;
+    cache->read_only = read_only;
     cache->off = *cache->dir == '\0';
     for (size_t len = strlen(cache->dir); len > 1 && cache->dir[len - 1] == '/';)
         cache->dir[--len] = '\0';
@@ -125,12 +129,37 @@ struct aw_cache *aw_cache_create(const char *dir, uint64_t max_size)
     return cache;
 }
 
+struct aw_cache *aw_cache_create(const char *dir, uint64_t max_size)
+{
+    return create(dir, max_size, false);
+}
+
 void aw_cache_destroy(struct aw_cache *cache)
 {
     if (!cache)
         return;
+    aw_cache_destroy(cache->below);
     free(cache->dir);
     free(cache);
+}
+
+bool aw_cache_add_layer(struct aw_cache *cache, const char *dir)
+{
+    struct aw_cache *layer = create(dir, 0, true);
+    if (!layer)
+        return false;
+    while (cache->below)
+        cache = cache->below;
+    cache->below = layer;
+    return true;
+}
+
+const char *aw_cache_layer(const struct aw_cache *cache, size_t i)
+{
+    do
+        cache = cache->below;
+    while (cache && i-- > 0);
+    return cache ? cache->dir : NULL;
 }
 
 const char *aw_cache_dir(const struct aw_cache *cache)
@@ -174,27 +203,29 @@ uint64_t aw_cache_max_size(const struct aw_cache *cache)
 
 static struct aw_cache default_cache = { .off = true };
 
-static uint64_t max_size_from(const char *text)
+bool aw_cache_size(const char *text, uint64_t *ret_size)
 {
-    if (!text || !*text)
-        return AW_CACHE_DEFAULT_MAX;
     char *end;
     errno = 0;
     uint64_t value = strtoull(text, &end, 10);
     unsigned shift = *end == 'K' || *end == 'k' ? 10 : *end == 'M' || *end == 'm' ? 20 : *end == 'G' || *end == 'g' ? 30 : 0;
     end += shift != 0;
-    if (errno == 0 && *text >= '0' && *text <= '9' && *end == '\0' && value <= UINT64_MAX >> shift)
-        return value << shift;
-    aw_say(CACHE_SIZE, text);
-    return AW_CACHE_DEFAULT_MAX;
+    if (errno != 0 || *text < '0' || *text > '9' || *end != '\0' || value > UINT64_MAX >> shift)
+        return false;
+    *ret_size = value << shift;
+    return true;
 }
 
-static void default_init(void)
+static uint64_t max_size_from(const char *text)
 {
-    static const char *const words[] = { "0", "1", NULL };
-    const char *passes = aw_env("ANYWARP_PASSES");
-    if (!aw_setting_word("ANYWARP_CACHE", words, 1) || (passes && *passes)) /* what is asked of passes is no part of the key */
-        return;
+    uint64_t size = AW_CACHE_DEFAULT_MAX;
+    if (text && *text && !aw_cache_size(text, &size))
+        aw_say(CACHE_SIZE, text);
+    return size;
+}
+
+static void default_directory(void)
+{
     const char *dir = aw_env("ANYWARP_CACHE_DIR"), *xdg = aw_env("XDG_CACHE_HOME");
     const char *home = aw_env("HOME");
     char path[4096];
@@ -216,6 +247,33 @@ static void default_init(void)
         return;
     default_cache = *cache; /* takes over the name */
     free(cache);
+}
+
+/* Where the cache itself is nowhere, or cannot be used, its layers still can. */
+static void default_layers(void)
+{
+    const char *list = aw_env("ANYWARP_CACHE_LAYERS");
+    char *all = strdup(list ? list : AW_CACHE_LAYERS_DEFAULT), *rest = all;
+    for (char *dir; all && (dir = strsep(&rest, ":"));)
+        if (*dir && !aw_cache_add_layer(&default_cache, dir))
+            break;
+    free(all);
+}
+
+static void default_init(void)
+{
+    static const char *const words[] = { "0", "1", NULL };
+    const char *passes = aw_env("ANYWARP_PASSES");
+    if (!aw_setting_word("ANYWARP_CACHE", words, 1) || (passes && *passes)) /* what is asked of passes is no part of the key */
+        return;
+    default_directory();
+    default_layers();
+}
+
+/* A program's end; also the end of the library, when it is unloaded. */
+__attribute__((destructor)) static void default_fini(void)
+{
+    aw_cache_counts_flush(&default_cache);
 }
 
 struct aw_cache *aw_cache_default(void)
@@ -311,17 +369,35 @@ static int open_folder(struct aw_cache *cache, const char *path)
     return -1;
 }
 
-bool aw_cache_load(struct aw_cache *cache, enum aw_cache_kind kind, struct aw_hash128 key, char **ret_bytes,
-                   size_t *ret_size)
+/* The file, open for reading; -1 when it is not there. */
+static int open_entry(struct aw_cache *cache, const char *path)
+{
+    int folder = open_folder(cache, path);
+    if (folder < 0)
+        return -1;
+    int fd = openat(folder, strrchr(path, '/') + 1, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
+    close(folder);
+    return fd;
+}
+
+static void drop_damaged(struct aw_cache *cache, const char *path, const char *why)
+{
+    bool first = !__atomic_test_and_set(&cache->warned_damage, __ATOMIC_RELAXED);
+    /* Perhaps another process has just replaced it by a sound one: then that one is made again, nothing worse. */
+    if (!cache->read_only)
+        unlink(path);
+    if (first && cache->read_only)
+        aw_say(CACHE_LAYER_DAMAGED, path, why);
+    else if (first)
+        aw_say(CACHE_DAMAGED, path, why);
+}
+
+static bool load_one(struct aw_cache *cache, enum aw_cache_kind kind, struct aw_hash128 key, char **ret_bytes, size_t *ret_size)
 {
     char path[4400];
     if (is_off(cache) || !entry_path(cache, kind, key, path, sizeof path))
         return false;
-    int folder = open_folder(cache, path);
-    if (folder < 0)
-        return false;
-    int fd = openat(folder, strrchr(path, '/') + 1, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
-    close(folder);
+    int fd = open_entry(cache, path);
     if (fd < 0)
         return false;
     struct stat st;
@@ -330,21 +406,29 @@ bool aw_cache_load(struct aw_cache *cache, enum aw_cache_kind kind, struct aw_ha
     const char *why = fstat(fd, &st) != 0 ? "cannot be read" : aw_cache_read(fd, &st, &header, &bytes);
     if (!why && (header.kind != (uint32_t)kind || header.key[0] != key.lo || header.key[1] != key.hi))
         why = "holds something else than its name says";
-    if (why) {
-        /* Perhaps another process has just replaced it by a sound one: then that one is made again, nothing worse. */
-        unlink(path);
-        if (!__atomic_test_and_set(&cache->warned_damage, __ATOMIC_RELAXED))
-            aw_say(CACHE_DAMAGED, path, why);
-        free(bytes);
-        close(fd);
-        return false;
-    }
-    if (time(NULL) - st.st_mtime > TOUCH_AFTER)
+    if (!why && !cache->read_only && time(NULL) - st.st_mtime > TOUCH_AFTER)
         (void)!futimens(fd, NULL); /* only the order of eviction suffers when it fails */
     close(fd);
+    if (why) {
+        drop_damaged(cache, path, why);
+        free(bytes);
+        return false;
+    }
     *ret_bytes = bytes;
     *ret_size = header.size;
     return true;
+}
+
+bool aw_cache_load(struct aw_cache *cache, enum aw_cache_kind kind, struct aw_hash128 key, char **ret_bytes,
+                   size_t *ret_size)
+{
+    for (struct aw_cache *c = cache; c; c = c->below)
+        if (load_one(c, kind, key, ret_bytes, ret_size)) {
+            aw_cache_count(cache, c == cache ? &cache->counts.hits : &cache->counts.layer_hits);
+            return true;
+        }
+    aw_cache_count(cache, &cache->counts.misses);
+    return false;
 }
 
 /* ---- Storing ---- */
@@ -442,6 +526,8 @@ bool aw_cache_store(struct aw_cache *cache, enum aw_cache_kind kind, struct aw_h
             warn_once(cache, CACHE_STORE, cache->dir, strerror(errno));
         return false;
     }
+    aw_cache_count(cache, &cache->counts.stores);
+    aw_cache_counts_flush(cache); /* compiling it took a thousand times as long */
     if (sweep_is_due(cache, key, size))
         aw_cache_sweep(cache);
     return true;

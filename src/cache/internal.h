@@ -4,6 +4,7 @@
 #define AW_CACHE_INTERNAL_H
 
 #include <stddef.h>
+#include <stdint.h>
 #include <sys/stat.h>
 
 #include "cache/cache.h"
@@ -23,6 +24,12 @@ struct aw_cache_header {
 };
 _Static_assert(sizeof(struct aw_cache_header) == AW_CACHE_HEADER_SIZE, "the payload stays aligned in a mapped file");
 
+/* What this process has found and not yet added to the file; atomic. */
+struct aw_cache_counts {
+    uint64_t hits, layer_hits, misses, stores;
+    int process; /* whose they are: a child after fork starts with its parent's, which are not its own */
+};
+
 struct aw_cache {
     char *dir; /* owned; no slash at its end */
     uint64_t max_size;
@@ -30,8 +37,16 @@ struct aw_cache {
     bool off;        /* atomic */
     bool found;      /* the directory was there, and nobody else can write it; atomic */
     bool warned, warned_damage;
+    bool read_only;  /* a layer */
+    struct aw_cache *below; /* the next layer, owned; NULL: none */
     char why[512];   /* why it is off, for users */
+    struct aw_cache_counts counts;
 };
+
+/* Counts one, into a number of `cache->counts`. */
+void aw_cache_count(struct aw_cache *cache, uint64_t *number);
+/* Adds what was counted since the last time to the file in the cache's directory. */
+void aw_cache_counts_flush(struct aw_cache *cache);
 
 /* What makes a file or a directory of ours unfit, as static text to follow its name, or NULL. */
 const char *aw_cache_distrust(const struct stat *st);

@@ -126,18 +126,16 @@ static int by_use(const void *a, const void *b)
     return x->used < y->used ? -1 : x->used > y->used;
 }
 
-uint64_t aw_cache_sweep(struct aw_cache *cache)
+uint64_t aw_cache_prune(struct aw_cache *cache, uint64_t max_size, int64_t used_before)
 {
     struct listing listing = { 0 };
     uint64_t freed = 0;
     aw_cache_walk(cache, list_one, &listing);
     if (listing.files.n > 0)
         qsort(listing.files.at, listing.files.n, sizeof *listing.files.at, by_use);
-    uint64_t goal = cache->max_size == 0 || listing.total <= cache->max_size ? UINT64_MAX : cache->max_size / 8 * 7;
     for (size_t i = 0; i < listing.files.n && !listing.failed; i++) {
         const struct found *file = &listing.files.at[i];
-        bool left_over = file->used == 0;
-        if (!left_over && listing.total - freed <= goal)
+        if (file->used >= used_before && listing.total - freed <= max_size) /* a left-over one has 0 */
             break;
         if (unlink(file->path) == 0 || errno == ENOENT)
             freed += file->size;
@@ -148,4 +146,18 @@ uint64_t aw_cache_sweep(struct aw_cache *cache)
         free(listing.files.at[i].path);
     aw_vec_fini(&listing.files);
     return freed;
+}
+
+static bool add_size(void *user, const struct aw_cache_entry *entry)
+{
+    *(uint64_t *)user += entry->disk_size;
+    return true;
+}
+
+uint64_t aw_cache_sweep(struct aw_cache *cache)
+{
+    uint64_t total = 0;
+    aw_cache_walk(cache, add_size, &total);
+    bool fits = cache->max_size == 0 || total <= cache->max_size;
+    return aw_cache_prune(cache, fits ? UINT64_MAX : cache->max_size / 8 * 7, 1);
 }

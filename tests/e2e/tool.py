@@ -86,6 +86,30 @@ CASES = [
     ("cache", 0, r"directory +\S+/cache$", None),
     ("cache clear", 0, r"0 files", None),
     ("cache frob", 2, r"usage: anywarp cache", None),
+    ("cache show extra", 2, r"usage: anywarp cache", None),
+    ("cache --json", 0, r'^\{"directory": "\S+/cache", "layers": \["\S+/layer"\], "modules": 0, .*"hits": \d+, .*\}$', None),
+    ("cache prune --unused", 2, r"usage: anywarp cache", None),
+    ("cache prune --max-size x", 2, r"usage: anywarp cache", None),
+    ("cache prune --max-size 1M --unused 90", 0, r"^0 bytes removed$", None),
+    ("cache export", 2, r"usage: anywarp cache", None),
+    ("cache export nowhere/bundle", 1, r"nowhere/bundle: No such file.*\[AW1642\]", None),
+    ("cache import missing", 1, r"missing: No such file", None),
+    ("cache import text", 1, r"(?s)text: is no bundle of `anywarp cache export`.*0 files, 0 bytes imported", None),
+    ("cache import -", 1, r"-: is no bundle", None), # standard input is PTX
+    ("cache import empty", 1, r"empty: is no bundle", None),
+    ("cache export bundle", 0, r"^0 files, 0 bytes exported$", None),
+    ("cache import bundle", 0, r"^0 files, 0 bytes imported$", None),
+    # In turn: kernels made in one cache, carried into another, and found there.
+    ("CACHE=full precompile two.ptx", 0, r"1 of 1 made ready", None),
+    ("CACHE=full cache export kernels.bundle", 0, r"^2 files, \d+ bytes exported$", None),
+    ("CACHE=other cache import kernels.bundle", 0, r"^2 files, \d+ bytes imported$", None),
+    ("CACHE=other cache show", 0, r"(?s)modules +1\nkernels +1\n.*", None),
+    ("CACHE=other precompile two.ptx", 0, r"1 of 1 made ready", None),
+    ("CACHE=other cache show", 0, r"^found +2 of 2 looked for \(100.0%\); 2 stored, since ", None),
+    ("CACHE=other cache verify", 0, r"^2 files, .*, 0 damaged$", None),
+    ("CACHE=third LAYER=other precompile two.ptx", 0, r"1 of 1 made ready", None),
+    ("CACHE=third LAYER=other cache show", 0, r"(?s)layer +\S+/other\n.*kernels +0\n", None), # the layer's was enough
+    ("CACHE=other cache prune --max-size 0", 0, r"^\d+\.\d KiB removed$", None),
     ("doctor missing", 1, r"(?s)FAIL +program +missing: No such file.*cannot run", None),
     ("doctor two files", 2, r"usage: anywarp doctor", None),
     ("doctor --all", 2, r"usage: anywarp doctor", None),
@@ -162,15 +186,19 @@ if os.geteuid() == 0:
     CASES.append(("CONFIG=theirs.conf config", 1, r"^file: \S+/config \(not read: it belongs to another user\)$", "not there"))
 
 
+PLACES = {"CACHE": "ANYWARP_CACHE_DIR", "LAYER": "ANYWARP_CACHE_LAYERS", "CONFIG": "XDG_CONFIG_HOME"}
+
+
 def environment(words, tmp):
     """Leading NAME=value words, and the rest."""
     env = {k: v for k, v in os.environ.items() if not k.startswith(("ANYWARP_", "XDG_CACHE"))}
     env["ANYWARP_CACHE_DIR"] = os.path.join(tmp, "cache")
+    env["ANYWARP_CACHE_LAYERS"] = os.path.join(tmp, "layer")
     env["XDG_CONFIG_HOME"] = os.path.join(tmp, "none")
     while words and re.match(r"[A-Z_]+=", words[0]):
         name, value = words.pop(0).split("=", 1)
-        if name in ("CACHE", "CONFIG"):
-            env["ANYWARP_CACHE_DIR" if name == "CACHE" else "XDG_CONFIG_HOME"] = os.path.join(tmp, value)
+        if name in PLACES:
+            env[PLACES[name]] = os.path.join(tmp, value)
         else:
             env[name] = value
             if name == "HOME":
