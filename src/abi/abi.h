@@ -46,8 +46,10 @@ __attribute__((visibility("default"))) uint32_t aw_abi_activity_stream(CUstream 
 const char *aw_abi_error_name(int code, bool driver);
 const char *aw_abi_error_text(int code, bool driver);
 
-/* Remembers a failure for cudaGetLastError, but not cudaErrorNotReady; generated wrappers call it. */
+/* Remembers a failure for cudaGetLastError, but not cudaErrorNotReady. */
 void aw_rt_error_set(cudaError_t error);
+/* The same, and a line in CUDA's log; generated wrappers call it. */
+void aw_rt_failed(const char *function, cudaError_t error);
 
 /* ---- For generated code only. */
 

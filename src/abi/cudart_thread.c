@@ -2,6 +2,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "abi/cudart.h"
 
+#include <stdio.h>
+
+#include "core/logs.h"
+
 /* A few bytes, so that they fit the static thread storage even when we are loaded late. */
 static _Thread_local __attribute__((tls_model("initial-exec"))) struct {
     cudaError_t last;
@@ -17,6 +21,16 @@ void aw_rt_error_set(cudaError_t error)
 {
     if (error != cudaErrorNotReady)
         thread.last = error;
+}
+
+void aw_rt_failed(const char *function, cudaError_t error)
+{
+    char text[192];
+    aw_rt_error_set(error);
+    if (error == cudaErrorNotReady)
+        return;
+    snprintf(text, sizeof text, "Returning %d (%s) from %s", (int)error, awrt_cudaGetErrorName(error), function);
+    aw_logs_add("CUDART", AW_LOGS_ERROR, text);
 }
 
 cudaError_t awrt_cudaGetLastError(void)

@@ -21,6 +21,13 @@ static struct {
     char spec[256];
 } log_state = { .once = PTHREAD_ONCE_INIT, .level = AW_LOG_WARN };
 
+static void (*log_tap)(enum aw_log_level, const char *); /* atomic */
+
+void aw_log_tap(void (*tap)(enum aw_log_level level, const char *text))
+{
+    __atomic_store_n(&log_tap, tap, __ATOMIC_RELEASE);
+}
+
 /* Writes the line, with `code` at the end of its first one, and frees it. */
 static void line_end(struct aw_buf *line, int code, bool demangle)
 {
@@ -111,9 +118,13 @@ void aw_log(const char *room, enum aw_log_level level, int code, const char *fmt
     struct aw_buf line = { 0 };
     va_list ap;
     aw_buf_printf(&line, "anywarp: %s: %s: ", level_names[level], room);
+    size_t head = line.len;
     va_start(ap, fmt);
     aw_buf_vprintf(&line, fmt, ap);
     va_end(ap);
+    void (*tap)(enum aw_log_level, const char *) = level <= AW_LOG_WARN ? __atomic_load_n(&log_tap, __ATOMIC_ACQUIRE) : NULL;
+    if (tap && !line.failed)
+        tap(level, line.ptr + head);
     line_end(&line, code, level < AW_LOG_TRACE); /* a call's arguments are traced as they are */
 }
 

@@ -32,6 +32,10 @@ bool aw_log_on(enum aw_log_level level, const char *room);
  * another or once per site is too seldom. */
 void aw_log(const char *room, enum aw_log_level level, int code, const char *fmt, ...) __attribute__((format(printf, 4, 5)));
 
+/* From now on `tap` hears of each line at warn or above that is logged, too, without what comes before its text: "cannot open x".
+ * Called in the thread that logs.  One at a time: the last. */
+void aw_log_tap(void (*tap)(enum aw_log_level level, const char *text));
+
 /* A tool's own line, whatever ANYWARP_LOG says: "WHO: text [code]". */
 void aw_log_tool(const char *who, enum aw_log_level level, int code, const char *fmt, ...) __attribute__((format(printf, 4, 5)));
 #define aw_tell(who, name, ...) aw_log_tool(who, AW_ROW(name), ##__VA_ARGS__)

@@ -13,6 +13,7 @@
 #include "base/log.h"
 #include "base/quirk.h"
 #include "base/ptxas.h"
+#include "core/logs.h"
 
 #define AW_ROOM "core"
 
@@ -229,6 +230,7 @@ enum aw_status aw_core_init(void)
         static bool hooked;
         if (!hooked)
             hooked = pthread_atfork(NULL, NULL, core_fork_child) == 0;
+        aw_logs_start();
         status = core_init_once();
         __atomic_store_n(&init_status, status, __ATOMIC_RELEASE);
     }

@@ -59,6 +59,11 @@ cudaError_t cudaMemGetMemPool(cudaMemPool_t *pool, const cudaMemLocation *locati
 cudaError_t cudaMemSetMemPool(const cudaMemLocation *location, cudaMemAllocationType type, cudaMemPool_t pool);
 cudaError_t cudaMemPoolCreate(cudaMemPool_t *pool, const cudaMemPoolProps *props);
 cudaError_t cudaMemPoolDestroy(cudaMemPool_t pool);
+cudaError_t cudaLogsRegisterCallback(cudaLogsCallback_t fn, void *user, cudaLogsCallbackHandle *callback);
+cudaError_t cudaLogsUnregisterCallback(cudaLogsCallbackHandle callback);
+cudaError_t cudaLogsCurrent(cudaLogIterator *at, unsigned flags);
+cudaError_t cudaLogsDumpToFile(cudaLogIterator *at, const char *path, unsigned flags);
+cudaError_t cudaLogsDumpToMemory(cudaLogIterator *at, char *buffer, size_t *size, unsigned flags);
 #endif
 #if AW_MAJOR < 13
 cudaError_t cudaSetDoubleForDevice(double *value);
@@ -436,6 +441,81 @@ static void pools_of_places(void)
 }
 #endif
 
+#if AW_MAJOR == 13
+static struct {
+    int calls, level;
+    char last[256];
+} heard;
+
+/* Calls the runtime as well, wrongly: its own failure must not come back to it. */
+static void hear(void *user, int level, char *message, size_t length)
+{
+    CHECK(user == &heard && strlen(message) == length);
+    heard.calls++;
+    heard.level = level;
+    snprintf(heard.last, sizeof heard.last, "%s", message);
+    memset(message, '#', length);
+    EQUAL(cudaSetDevice(-1), cudaErrorInvalidDevice);
+}
+
+static void logs(void)
+{
+    cudaLogsCallbackHandle first, second;
+    cudaLogIterator at, none = 0;
+    char text[4096];
+    size_t size = sizeof text;
+    EQUAL(cudaLogsRegisterCallback(NULL, NULL, &first), cudaErrorInvalidValue);
+    EQUAL(cudaLogsRegisterCallback(hear, &heard, &first), cudaSuccess);
+    EQUAL(cudaLogsRegisterCallback(hear, &heard, &second), cudaSuccess);
+    EQUAL(cudaLogsCurrent(&at, 1), cudaErrorInvalidValue);
+    EQUAL(cudaLogsCurrent(&at, 0), cudaSuccess);
+    heard.calls = 0;
+    EQUAL(cudaSetDevice(-1), cudaErrorInvalidDevice);
+    EQUAL(heard.calls, 2);
+    EQUAL(heard.level, 0);
+    CHECK(!strcmp(heard.last, "Returning 101 (cudaErrorInvalidDevice) from cudaSetDevice"));
+    EQUAL(cudaLogsUnregisterCallback(first), cudaSuccess);
+    EQUAL(cudaLogsUnregisterCallback(first), cudaErrorInvalidValue);
+    EQUAL(cudaSetDevice(-2), cudaErrorInvalidDevice);
+    EQUAL(heard.calls, 4); /* its second removal failed, too */
+    EQUAL(cudaLogsUnregisterCallback(second), cudaSuccess);
+
+    EQUAL(cudaLogsDumpToMemory(&at, text, &size, 0), cudaSuccess);
+    CHECK(size == strlen(text) && text[size - 1] == '\n' && text[0] == '[');
+    CHECK(strstr(text, "][CUDART][E] Returning 101 (cudaErrorInvalidDevice) from cudaSetDevice\n"));
+    CHECK(strstr(text, "from cudaLogsUnregisterCallback\n"));
+    size = sizeof text;
+    EQUAL(cudaLogsDumpToMemory(&at, text, &size, 0), cudaSuccess); /* nothing since */
+    EQUAL(size, 0);
+    CHECK(!*text);
+    size = 5;
+    EQUAL(cudaLogsDumpToMemory(&none, text, &size, 0), cudaErrorInvalidValue);
+    EQUAL(size, 0);
+    EQUAL(cudaLogsDumpToFile(NULL, "/nowhere/log", 0), cudaErrorInvalidValue);
+    EQUAL(cudaLogsDumpToFile(NULL, "/dev/null", 0), cudaSuccess);
+    EQUAL(cudaLogsDumpToMemory(NULL, NULL, &size, 0), cudaErrorInvalidValue);
+    (void)cudaGetLastError();
+}
+
+/* More than are kept: the oldest go, which a reader is told. */
+static void logs_run_over(void)
+{
+    static char text[32768];
+    cudaLogIterator at;
+    size_t size = sizeof text;
+    EQUAL(cudaLogsCurrent(&at, 0), cudaSuccess);
+    for (int i = 0; i < 2000; i++)
+        EQUAL(cudaSetDevice(-1), cudaErrorInvalidDevice);
+    EQUAL(cudaLogsDumpToMemory(&at, text, &size, 0), cudaSuccess);
+    CHECK(size > 20000 && size <= 25600 + 64);
+    CHECK(!strncmp(text, "(older messages are no longer kept)\n[", 37));
+    size = 200;
+    EQUAL(cudaLogsDumpToMemory(NULL, text, &size, 0), cudaSuccess); /* whole lines */
+    CHECK(size > 80 && size < 200 && text[size - 1] == '\n');
+    (void)cudaGetLastError();
+}
+#endif
+
 int main(void)
 {
     devices();
@@ -448,6 +528,8 @@ int main(void)
     launching();
 #if AW_MAJOR == 13
     pools_of_places();
+    logs();
+    logs_run_over();
 #endif
     void *pointer;
     EQUAL(cudaDeviceReset(), cudaSuccess);

@@ -234,8 +234,8 @@ def write_entry(f, name, variant, out):
     call = f.call(body, args)
     out.write('static %s\n{\n' % f.c_proto(symbol))
     if lasting:
-        out.write('    cudaError_t error = %s;\n    if (__builtin_expect(error != 0, 0))\n        aw_rt_error_set(error);\n'
-                  '    return error;\n}\n' % call)
+        out.write('    cudaError_t error = %s;\n    if (__builtin_expect(error != 0, 0))\n        aw_rt_failed("%s", error);\n'
+                  '    return error;\n}\n' % (call, name))
     else:
         out.write('    %s%s;\n}\n' % ('' if f.ret == 'void' else 'return ', call))
     return symbol
