@@ -1,6 +1,6 @@
-/* _dl_find_object for systems whose C library is older than the one that packages are made with: the unwinder that is linked into
- * the compiler process asks for it, and glibc has it from 2.35 on (Red Hat's 9 and its kin have 2.34).  It is all that is asked of
- * a glibc so new.  For portable builds alone. */
+/* _dl_find_object for systems whose C library is older than the one that packages are made with: the unwinder that is linked
+ * into the compiler process asks for it, and glibc has it from 2.35 on (Red Hat's 9 and its kin have 2.34).  It is all that is
+ * asked of a glibc so new.  For portable builds alone. */
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <dlfcn.h>
 #include <link.h>
