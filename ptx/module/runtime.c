@@ -6,7 +6,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "module/state.h"
 
-/* A handle of the grid is its workspace's address: a word of size, then the barrier's count, whose highest bit turns over when
+/* The handle of a graph's condition is the address of its value, in memory of the host's (core/graph.h).
+ *
+ * A handle of the grid is its workspace's address: a word of size, then the barrier's count, whose highest bit turns over when
  * all blocks have come.  0 without a cooperative launch; CUDA's own groups trap there, too. */
 static const char source[] =
     ".version 6.0\n"
@@ -97,6 +99,15 @@ static const char source[] =
     "{ .param .b64 it; st.param.b64 [it], %p; call free, (it); }\n"                                     \
     "st.param.b32 [error], 0;\n"                                                                        \
     "ret;\n"                                                                                            \
+    "}\n"
+    ".weak .func cudaGraphSetConditional(.param .b64 handle, .param .b32 value)\n"
+    "{\n"
+    ".reg .b64 %h;\n"
+    ".reg .b32 %v;\n"
+    "ld.param.u64 %h, [handle];\n"
+    "ld.param.u32 %v, [value];\n"
+    "st.volatile.global.u32 [%h], %v;\n"
+    "ret;\n"
     "}\n"
     ALLOCATION("cuda")
     ALLOCATION("__cudaCDP2");

@@ -44,11 +44,10 @@ CUresult awcu_cuStreamEndCapture(CUstream hStream, CUgraph *phGraph)
     enum aw_status status = cu_stream(hStream, &ctx, &stream);
     if (status)
         return cu_result(status);
-    if (!phGraph)
-        return CUDA_ERROR_INVALID_VALUE;
     struct aw_graph *graph = NULL;
-    status = aw_capture_end(stream, &graph);
-    *phGraph = (CUgraph)graph;
+    status = aw_capture_end(stream, phGraph ? &graph : NULL);
+    if (phGraph)
+        *phGraph = (CUgraph)graph;
     return cu_result(status);
 }
 

@@ -421,6 +421,18 @@ CUresult awcu_cuGraphMemFreeNodeGetParams(CUgraphNode hNode, CUdeviceptr *dptr_o
 
 /* ---- Any type, in one structure. */
 
+CUresult awcu_cuGraphConditionalHandleCreate(CUgraphConditionalHandle *pHandle_out, CUgraph hGraph, CUcontext ctx_handle,
+                                             unsigned int defaultLaunchValue, unsigned int flags)
+{
+    struct aw_ctx *ctx;
+    struct aw_graph *graph;
+    enum aw_status status = pHandle_out ? aw_abi_graph(hGraph, &graph) : AW_ERR_INVALID_VALUE;
+    if (status == AW_OK)
+        status = cu_context(ctx_handle, true, &ctx);
+    return cu_result(status ? status
+                            : aw_condition_create(graph, ctx, defaultLaunchValue, flags, (uint64_t *)pHandle_out));
+}
+
 /* A child graph that is handed over becomes the node's: nothing is copied, its handles stay. */
 static enum aw_status child_move(CUgraph handle, struct aw_node_params *ret_params)
 {
@@ -471,6 +483,8 @@ static enum aw_status any_params(CUgraphNodeParams *from, struct aw_node_params 
     }
     case CU_GRAPH_NODE_TYPE_MEM_FREE:
         return aw_node_free_make(from->free, ret_params);
+    case CU_GRAPH_NODE_TYPE_CONDITIONAL:
+        return aw_node_condition_make(from->conditional.handle, from->conditional.type, from->conditional.size, ret_params);
     default: aw_say(NODE_TYPE, (int)from->type); return AW_ERR_NOT_SUPPORTED;
     }
 }
@@ -510,6 +524,8 @@ CUresult awcu_cuGraphAddNode_v2(CUgraphNode *phGraphNode, CUgraph hGraph, const 
     *phGraphNode = (CUgraphNode)node;
     if (child)
         nodeParams->graph.graph = (CUgraph)node->params.child;
+    if (node->params.type == AW_NODE_CONDITION)
+        nodeParams->conditional.phGraph_out = (CUgraph *)node->params.condition.bodies;
     return CUDA_SUCCESS;
 }
 
@@ -519,7 +535,7 @@ CUresult awcu_cuGraphAddNode(CUgraphNode *phGraphNode, CUgraph hGraph, const CUg
     return awcu_cuGraphAddNode_v2(phGraphNode, hGraph, dependencies, NULL, numDependencies, nodeParams);
 }
 
-/* Parameters of an allocation cannot be changed, and a child's only in an executable graph. */
+/* Parameters of an allocation or of a condition cannot be changed, and a child's only in an executable graph. */
 CUresult awcu_cuGraphNodeSetParams(CUgraphNode hNode, const CUgraphNodeParams *nodeParams)
 {
     struct aw_node_params params;
@@ -527,7 +543,7 @@ CUresult awcu_cuGraphNodeSetParams(CUgraphNode hNode, const CUgraphNodeParams *n
     if (status)
         return cu_result(status);
     if (!nodeParams || nodeParams->type == CU_GRAPH_NODE_TYPE_MEM_ALLOC || nodeParams->type == CU_GRAPH_NODE_TYPE_MEM_FREE ||
-        nodeParams->type == CU_GRAPH_NODE_TYPE_GRAPH)
+        nodeParams->type == CU_GRAPH_NODE_TYPE_GRAPH || nodeParams->type == CU_GRAPH_NODE_TYPE_CONDITIONAL)
         return CUDA_ERROR_INVALID_VALUE;
     CUgraphNodeParams from = *nodeParams;
     status = any_params(&from, &params);
@@ -540,7 +556,8 @@ CUresult awcu_cuGraphExecNodeSetParams(CUgraphExec hGraphExec, CUgraphNode hNode
     enum aw_status status = aw_core_ready();
     if (status)
         return cu_result(status);
-    if (!nodeParams || nodeParams->type == CU_GRAPH_NODE_TYPE_MEM_ALLOC || nodeParams->type == CU_GRAPH_NODE_TYPE_MEM_FREE)
+    if (!nodeParams || nodeParams->type == CU_GRAPH_NODE_TYPE_MEM_ALLOC || nodeParams->type == CU_GRAPH_NODE_TYPE_MEM_FREE ||
+        nodeParams->type == CU_GRAPH_NODE_TYPE_CONDITIONAL)
         return CUDA_ERROR_INVALID_VALUE;
     CUgraphNodeParams from = *nodeParams;
     if (from.type == CU_GRAPH_NODE_TYPE_GRAPH)
@@ -585,6 +602,12 @@ CUresult awcu_cuGraphNodeGetParams(CUgraphNode hNode, CUgraphNodeParams *nodePar
         break;
     case AW_NODE_FREE:
         told.free = params->alloc.address;
+        break;
+    case AW_NODE_CONDITION:
+        told.conditional = (CUDA_CONDITIONAL_NODE_PARAMS){ .handle = aw_condition_handle(params->condition.condition),
+                                                            .type = params->condition.type,
+                                                            .size = params->condition.n,
+                                                            .phGraph_out = (CUgraph *)params->condition.bodies };
         break;
     case AW_NODE_EMPTY:
         break;

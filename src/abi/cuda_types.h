@@ -676,6 +676,13 @@ typedef struct CUDA_MEM_ALLOC_NODE_PARAMS {
     size_t accessDescCount, bytesize;
     CUdeviceptr dptr; /* output */
 } CUDA_MEM_ALLOC_NODE_PARAMS;
+typedef struct CUDA_CONDITIONAL_NODE_PARAMS {
+    CUgraphConditionalHandle handle;
+    int type;              /* CU_GRAPH_COND_TYPE_* */
+    unsigned int size;
+    CUgraph *phGraph_out;  /* output: `size` graphs, the node's own, as is the array */
+    CUcontext ctx;
+} CUDA_CONDITIONAL_NODE_PARAMS;
 typedef struct CUgraphNodeParams {
     CUgraphNodeType type;
     int reserved0[3];
@@ -699,6 +706,7 @@ typedef struct CUgraphNodeParams {
         CUevent eventWait, eventRecord;
         CUDA_MEM_ALLOC_NODE_PARAMS alloc;
         CUdeviceptr free;
+        CUDA_CONDITIONAL_NODE_PARAMS conditional;
     };
     long long reserved2;
 } CUgraphNodeParams;

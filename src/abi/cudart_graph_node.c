@@ -268,6 +268,13 @@ cudaError_t awrt_cudaGraphExecMemcpyNodeSetParamsFromSymbol(cudaGraphExec_t exec
 
 /* ---- Any type, in one structure */
 
+cudaError_t awrt_cudaGraphConditionalHandleCreate(cudaGraphConditionalHandle *pHandle_out, cudaGraph_t graph,
+                                                  unsigned int defaultLaunchValue, unsigned int flags)
+{
+    AW_RT_AS_DRIVER(awcu_cuGraphConditionalHandleCreate((CUgraphConditionalHandle *)pHandle_out, graph, NULL, defaultLaunchValue,
+                                                        flags));
+}
+
 /* Kernels and copies are described in the runtime's own way, all else in the driver's. */
 static bool is_own(const cudaGraphNodeParams *from)
 {
@@ -307,8 +314,9 @@ cudaError_t awrt_cudaGraphAddNode_v2(cudaGraphNode_t *node, cudaGraph_t graph, c
         return aw_rt_error(status);
     CUgraphNodeParams params = driver_params(from);
     CUresult result = awcu_cuGraphAddNode_v2(node, graph, deps, data, n, &params);
-    if (!result && (from->type == CU_GRAPH_NODE_TYPE_GRAPH || from->type == CU_GRAPH_NODE_TYPE_MEM_ALLOC))
-        memcpy(from, &params, sizeof *from); /* the node's own graph, the address */
+    if (!result && (from->type == CU_GRAPH_NODE_TYPE_GRAPH || from->type == CU_GRAPH_NODE_TYPE_MEM_ALLOC ||
+                    from->type == CU_GRAPH_NODE_TYPE_CONDITIONAL))
+        memcpy(from, &params, sizeof *from); /* the node's own graphs, the address */
     return (cudaError_t)result;
 }
 

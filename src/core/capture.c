@@ -379,7 +379,7 @@ static enum aw_status capture_start(struct aw_cstream *stream, enum aw_capture_m
 {
     if (stream->capture)
         return AW_ERR_ILLEGAL_STATE;
-    if (graph->capture || graph->owned || deps_in_graph(graph, deps, n))
+    if (graph->capture || deps_in_graph(graph, deps, n))
         return AW_ERR_INVALID_VALUE;
     struct aw_capture *capture = calloc(1, sizeof *capture);
     if (!capture)
@@ -448,13 +448,15 @@ enum aw_status aw_capture_end(struct aw_cstream *stream, struct aw_graph **ret_g
                             : capture->origin != stream ? AW_ERR_CAPTURE_UNMATCHED
                             : capture->mode != AW_CAPTURE_RELAXED && !pthread_equal(capture->thread, pthread_self())
                                 ? AW_ERR_CAPTURE_WRONG_THREAD
-                                : AW_OK;
+                            : !ret_graph && capture->graph_is_ours ? AW_ERR_INVALID_VALUE
+                                                                   : AW_OK;
     if (status) {
         pthread_mutex_unlock(&lock);
         return status;
     }
     status = capture->invalid ? AW_ERR_CAPTURE_INVALIDATED : joined_check(capture);
-    *ret_graph = status ? NULL : capture->graph;
+    if (ret_graph)
+        *ret_graph = status ? NULL : capture->graph;
     if (status && capture->graph_is_ours)
         failed = capture->graph;
     capture_free(capture);

@@ -36,7 +36,8 @@ struct aw_capture_mark {
 enum aw_status aw_capture_begin(struct aw_cstream *stream, enum aw_capture_mode mode, struct aw_graph *graph,
                                 const struct aw_graph_edge *deps, size_t n);
 /* The sequence is over in any case but AW_ERR_ILLEGAL_STATE (none), _CAPTURE_UNMATCHED (begun on another stream) and
- * _CAPTURE_WRONG_THREAD.  AW_ERR_CAPTURE_INVALIDATED and _UNJOINED leave no graph: *ret_graph is set to NULL then. */
+ * _CAPTURE_WRONG_THREAD.  AW_ERR_CAPTURE_INVALIDATED and _UNJOINED leave no graph: *ret_graph is set to NULL then.
+ * ret_graph may be NULL where the sequence fills a graph of the caller's, else AW_ERR_INVALID_VALUE and the sequence goes on. */
 enum aw_status aw_capture_end(struct aw_cstream *stream, struct aw_graph **ret_graph);
 
 struct aw_capture_info {

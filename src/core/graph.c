@@ -47,6 +47,9 @@ void aw_graph_free(struct aw_graph *graph)
     for (size_t i = 0; i < graph->nodes.n; i++)
         node_free(graph->nodes.at[i]);
     aw_vec_fini(&graph->nodes);
+    for (size_t i = 0; i < graph->conditions.n; i++)
+        aw_condition_unref(graph->conditions.at[i]);
+    aw_vec_fini(&graph->conditions);
     aw_graph_drop_objects(graph);
     aw_slab_give(&aw_graph_slab, graph);
 }
@@ -63,8 +66,12 @@ bool aw_graph_allocates(const struct aw_graph *graph)
 {
     for (size_t i = 0; i < graph->nodes.n; i++) {
         const struct aw_node_params *params = &graph->nodes.at[i]->params;
-        if (params->type == AW_NODE_ALLOC || params->type == AW_NODE_FREE ||
-            (params->type == AW_NODE_GRAPH && aw_graph_allocates(params->child)))
+        size_t n;
+        struct aw_graph *const *inner = aw_node_graphs(params, &n);
+        bool allocates = params->type == AW_NODE_ALLOC || params->type == AW_NODE_FREE;
+        for (size_t k = 0; k < n && !allocates; k++)
+            allocates = aw_graph_allocates(inner[k]);
+        if (allocates)
             return true;
     }
     return false;
@@ -348,8 +355,11 @@ struct aw_graph_node *aw_graph_find_clone(const struct aw_graph *clone, const st
         if (clone->nodes.at[i]->origin == node->id)
             return clone->nodes.at[i];
     for (size_t i = 0; i < clone->nodes.n; i++) {
-        const struct aw_node_params *params = &clone->nodes.at[i]->params;
-        struct aw_graph_node *found = params->type == AW_NODE_GRAPH ? aw_graph_find_clone(params->child, node) : NULL;
+        size_t n;
+        struct aw_graph *const *inner = aw_node_graphs(&clone->nodes.at[i]->params, &n);
+        struct aw_graph_node *found = NULL;
+        for (size_t k = 0; k < n && !found; k++)
+            found = aw_graph_find_clone(inner[k], node);
         if (found)
             return found;
     }

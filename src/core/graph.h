@@ -2,7 +2,8 @@
  *
  * A node copies what it is given, so nothing of the caller's need live on but the memory that it works on.  Running a graph is
  * graph_exec.h, filling one from streams is capture.h.  As with CUDA, a graph is used by one thread at a time; handles are
- * checked like all others.  Conditional nodes, external semaphores and batched memory operations do not exist here. */
+ * checked like all others.  External semaphores and batched memory operations do
+ * not exist here. */
 /* SPDX-License-Identifier: Apache-2.0 */
 #ifndef AW_CORE_GRAPH_H
 #define AW_CORE_GRAPH_H
@@ -17,6 +18,7 @@
 
 struct aw_capture;
 struct aw_graph;
+struct aw_condition;
 struct aw_graph_mem;
 struct aw_graph_node;
 struct aw_user_object;
@@ -24,7 +26,7 @@ struct aw_user_object;
 /* CU_GRAPH_NODE_TYPE_*. */
 enum aw_node_type {
     AW_NODE_KERNEL = 0, AW_NODE_MEMCPY = 1, AW_NODE_MEMSET = 2, AW_NODE_HOST = 3, AW_NODE_GRAPH = 4, AW_NODE_EMPTY = 5,
-    AW_NODE_EVENT_WAIT = 6, AW_NODE_EVENT_RECORD = 7, AW_NODE_ALLOC = 10, AW_NODE_FREE = 11,
+    AW_NODE_EVENT_WAIT = 6, AW_NODE_EVENT_RECORD = 7, AW_NODE_ALLOC = 10, AW_NODE_FREE = 11, AW_NODE_CONDITION = 13,
 };
 
 /* ---- Parameters. */
@@ -57,6 +59,13 @@ struct aw_node_alloc {
     size_t size;                /* bytes, as asked */
 };
 
+struct aw_node_condition {
+    struct aw_condition *condition; /* counted */
+    int type;                   /* CU_GRAPH_COND_TYPE_* */
+    struct aw_graph **bodies;   /* owned, each and all */
+    unsigned n;
+};
+
 struct aw_node_params {
     enum aw_node_type type;
     struct aw_ctx *ctx;         /* where it runs; NULL: anywhere */
@@ -69,6 +78,7 @@ struct aw_node_params {
         struct aw_graph *child;     /* owned */
         struct aw_cevent *event;    /* record and wait; borrowed, checked when used */
         struct aw_node_alloc alloc; /* alloc and free */
+        struct aw_node_condition condition;
     };
 };
 
@@ -90,6 +100,8 @@ enum aw_status aw_node_alloc_make(struct aw_ctx *ctx, size_t size, struct aw_nod
 enum aw_status aw_node_free_make(uintptr_t address, struct aw_node_params *ret_params);
 enum aw_status aw_node_params_copy(const struct aw_node_params *params, struct aw_node_params *ret_params);
 void aw_node_params_fini(struct aw_node_params *params);
+/* The graphs in a node, *ret_n of them, borrowed: a child, those of a conditional node, none of others. */
+struct aw_graph *const *aw_node_graphs(const struct aw_node_params *params, size_t *ret_n);
 /* Reads or sets an attribute by CU_LAUNCH_ATTRIBUTE_* number; 64 bytes.  AW_ERR_INVALID_VALUE: not of a kernel node. */
 enum aw_status aw_node_attr_get(const struct aw_node_kernel *kernel, int attr, void *ret_value);
 enum aw_status aw_node_attr_set(struct aw_node_kernel *kernel, int attr, const void *value);
@@ -132,6 +144,7 @@ struct aw_graph {
     bool owned;                         /* a child node's: not the user's to destroy */
     struct aw_capture *capture;         /* the sequence that fills it now, or NULL */
     int instantiated;                   /* executable graphs of it, while it has allocations: at most one */
+    AW_VEC(struct aw_condition *) conditions; /* made for it; counted */
     AW_VEC(struct aw_graph_object { struct aw_user_object *object; unsigned count; }) objects;
 };
 
@@ -198,6 +211,34 @@ void aw_graph_mem_unref(struct aw_graph_mem *mem);
  * to the present value. */
 enum aw_status aw_graph_mem_get(const struct aw_device *device, int attr, uint64_t *ret_bytes);
 enum aw_status aw_graph_mem_reset(const struct aw_device *device, int attr);
+
+/* ---- Conditions (graph_condition.c): values that kernels set (cudaGraphSetConditional), by which graphs in a node run, do not,
+ * or again.  A condition is four bytes of memory that the host and all devices see; its address is the handle that kernels are
+ * given, so that setting it is a store (ptx/module/runtime.c). */
+
+/* CU_GRAPH_COND_TYPE_*. */
+enum aw_condition_type { AW_CONDITION_IF = 0, AW_CONDITION_WHILE = 1, AW_CONDITION_SWITCH = 2 };
+enum { AW_CONDITION_ASSIGN = 1 }; /* CU_GRAPH_COND_ASSIGN_DEFAULT */
+
+/* A condition that lives as long as the graph, or a node that uses it: CUDA's handle of it.  `flags`: 0, or AW_CONDITION_ASSIGN,
+ * and each launch begins with the value `initial`.  AW_ERR_INVALID_VALUE: another flag. */
+enum aw_status aw_condition_create(struct aw_graph *graph, struct aw_ctx *ctx, uint32_t initial, unsigned flags,
+                                   uint64_t *ret_handle);
+void aw_condition_ref(struct aw_condition *condition);
+void aw_condition_unref(struct aw_condition *condition);
+uint64_t aw_condition_handle(const struct aw_condition *condition);
+uint32_t aw_condition_value(const struct aw_condition *condition);
+/* The launch's first value, where the condition has one. */
+void aw_condition_begin(struct aw_condition *condition);
+
+/* A node with `n` empty graphs, which are the node's: one, for AW_CONDITION_IF one or two (the second runs where the value is 0),
+ * for AW_CONDITION_SWITCH one or more.  AW_ERR_INVALID_VALUE: another number, an unknown type, no condition of that handle. */
+enum aw_status aw_node_condition_make(uint64_t handle, int type, unsigned n, struct aw_node_params *ret_params);
+/* For graph_params.c. */
+enum aw_status aw_node_condition_copy(const struct aw_node_condition *from, struct aw_node_condition *ret);
+void aw_node_condition_fini(struct aw_node_condition *condition);
+/* Which of the node's graphs runs for the value; NULL: none. */
+struct aw_graph *aw_node_condition_choose(const struct aw_node_condition *condition, uint32_t value);
 
 /* ---- User objects: a destructor that runs when the last reference is gone, on the thread that drops it. */
 struct aw_user_object {

@@ -21,6 +21,7 @@ static const char *type_name(enum aw_node_type type)
     case AW_NODE_EVENT_RECORD: return "EVENT_RECORD";
     case AW_NODE_ALLOC: return "MEM_ALLOC";
     case AW_NODE_FREE: return "MEM_FREE";
+    case AW_NODE_CONDITION: return "CONDITIONAL";
     }
     return "UNKNOWN";
 }
@@ -74,6 +75,7 @@ static void put_params(FILE *out, const struct aw_node_params *params, unsigned 
             fprintf(out, "\\n0x%zx, %zu bytes", (size_t)params->alloc.address, params->alloc.size);
         break;
     case AW_NODE_GRAPH:
+    case AW_NODE_CONDITION:
     case AW_NODE_EMPTY:
         break;
     }
@@ -99,9 +101,12 @@ static void put_graph(FILE *out, const struct aw_graph *graph, unsigned flags)
                     node->local_id, aw_edge_plain(&node->in.at[k].data) ? "" : "[style=\"dashed\"]");
     }
     fputs("}\n", out);
-    for (size_t i = 0; i < graph->nodes.n; i++)
-        if (graph->nodes.at[i]->params.type == AW_NODE_GRAPH)
-            put_graph(out, graph->nodes.at[i]->params.child, flags);
+    for (size_t i = 0; i < graph->nodes.n; i++) {
+        size_t n;
+        struct aw_graph *const *inner = aw_node_graphs(&graph->nodes.at[i]->params, &n);
+        for (size_t k = 0; k < n; k++)
+            put_graph(out, inner[k], flags);
+    }
 }
 
 enum aw_status aw_graph_dot(const struct aw_graph *graph, const char *path, unsigned flags)

@@ -4,6 +4,8 @@
 #include "core/activity.h"
 #include "core/graph_exec.h"
 
+#include <pthread.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -48,9 +50,12 @@ static enum aw_status graph_sort(struct aw_graph *graph, struct aw_graph_node **
         memcpy(graph->nodes.at, order, n * sizeof *order);
     free(order);
     enum aw_status status = AW_OK;
-    for (size_t i = 0; i < n && status == AW_OK; i++)
-        if (graph->nodes.at[i]->params.type == AW_NODE_GRAPH)
-            status = graph_sort(graph->nodes.at[i]->params.child, ret_error);
+    for (size_t i = 0; i < n && status == AW_OK; i++) {
+        size_t inside;
+        struct aw_graph *const *inner = aw_node_graphs(&graph->nodes.at[i]->params, &inside);
+        for (size_t k = 0; k < inside && status == AW_OK; k++)
+            status = graph_sort(inner[k], ret_error);
+    }
     return status;
 }
 
@@ -63,6 +68,42 @@ static struct aw_graph_node *source_node(const struct aw_graph *source, const st
         if (source->nodes.at[i]->id == copy->origin)
             return source->nodes.at[i];
     return NULL;
+}
+
+static bool graph_conditional(const struct aw_graph *graph)
+{
+    bool found = false;
+    for (size_t i = 0; i < graph->nodes.n && !found; i++) {
+        const struct aw_node_params *params = &graph->nodes.at[i]->params;
+        found = params->type == AW_NODE_CONDITION || (params->type == AW_NODE_GRAPH && graph_conditional(params->child));
+    }
+    return found;
+}
+
+/* CUDA allows work of a device in the graphs of conditional nodes. */
+static bool graph_bodies_fit(const struct aw_graph *graph, bool body)
+{
+    static const bool allowed[AW_NODE_CONDITION + 1] = {
+        [AW_NODE_KERNEL] = true, [AW_NODE_MEMCPY] = true, [AW_NODE_MEMSET] = true,
+        [AW_NODE_GRAPH] = true,  [AW_NODE_EMPTY] = true,  [AW_NODE_CONDITION] = true,
+    };
+    bool fit = true;
+    for (size_t i = 0; i < graph->nodes.n && fit; i++) {
+        const struct aw_node_params *params = &graph->nodes.at[i]->params;
+        size_t n;
+        struct aw_graph *const *inner = aw_node_graphs(params, &n);
+        fit = !body || allowed[params->type];
+        for (size_t k = 0; k < n && fit; k++)
+            fit = graph_bodies_fit(inner[k], body || params->type == AW_NODE_CONDITION);
+    }
+    return fit;
+}
+
+void aw_graph_exec_lock(struct aw_graph_exec *exec)
+{
+    pthread_mutex_lock(&exec->lock);
+    while (exec->busy)
+        pthread_cond_wait(&exec->idle, &exec->lock);
 }
 
 static enum aw_status exec_make(struct aw_graph *graph, uint64_t flags, struct aw_graph_node **ret_error,
@@ -85,7 +126,9 @@ static enum aw_status exec_make(struct aw_graph *graph, uint64_t flags, struct a
     }
     exec->flags = flags;
     exec->id = aw_next_id();
+    exec->conditional = graph_conditional(exec->graph);
     pthread_mutex_init(&exec->lock, NULL);
+    pthread_cond_init(&exec->idle, NULL);
     aw_slab_publish(&aw_graph_exec_slab, exec);
     *ret_exec = exec;
     return AW_OK;
@@ -96,7 +139,7 @@ enum aw_status aw_graph_instantiate(struct aw_graph *graph, uint64_t flags, stru
 {
     const uint64_t known = AW_EXEC_AUTO_FREE | AW_EXEC_UPLOAD | AW_EXEC_DEVICE_LAUNCH | AW_EXEC_NODE_PRIORITY;
     bool allocates = aw_graph_allocates(graph);
-    if (flags & ~known || graph->capture || (allocates && graph->instantiated))
+    if (flags & ~known || graph->capture || (allocates && graph->instantiated) || !graph_bodies_fit(graph, false))
         return AW_ERR_INVALID_VALUE;
     if (flags & AW_EXEC_DEVICE_LAUNCH) {
         aw_say(GRAPH_DEVICE_LAUNCH);
@@ -128,7 +171,11 @@ static bool graph_holds(const struct aw_graph *graph)
     bool holds = graph->objects.n != 0;
     for (size_t i = 0; i < graph->nodes.n && !holds; i++) {
         const struct aw_graph_node *node = graph->nodes.at[i];
-        holds = node->staging || (node->params.type == AW_NODE_GRAPH && graph_holds(node->params.child));
+        size_t n;
+        struct aw_graph *const *inner = aw_node_graphs(&node->params, &n);
+        holds = node->staging || node->params.type == AW_NODE_CONDITION;
+        for (size_t k = 0; k < n && !holds; k++)
+            holds = graph_holds(inner[k]);
     }
     return holds;
 }
@@ -140,8 +187,10 @@ static void staging_free(struct aw_graph *graph)
         if (node->staging)
             aw_provider->host_free(node->staging);
         node->staging = NULL;
-        if (node->params.type == AW_NODE_GRAPH)
-            staging_free(node->params.child);
+        size_t n;
+        struct aw_graph *const *inner = aw_node_graphs(&node->params, &n);
+        for (size_t k = 0; k < n; k++)
+            staging_free(inner[k]);
     }
 }
 
@@ -149,7 +198,7 @@ enum aw_status aw_graph_exec_destroy(struct aw_graph_exec *exec)
 {
     if (!aw_slab_kill(&aw_graph_exec_slab, exec))
         return AW_ERR_INVALID_VALUE;
-    pthread_mutex_lock(&exec->lock);
+    aw_graph_exec_lock(exec);
     if (exec->done && graph_holds(exec->graph))
         aw_provider->event_sync(exec->done);
     staging_free(exec->graph);
@@ -158,11 +207,14 @@ enum aw_status aw_graph_exec_destroy(struct aw_graph_exec *exec)
     aw_vec_fini(&exec->lanes);
     if (exec->done)
         aw_provider->event_destroy(exec->done);
+    if (exec->gate)
+        aw_provider->host_free(exec->gate);
     if (exec->source && aw_graph_from(exec->source) && exec->source->id == exec->source_id)
         exec->source->instantiated--;
     aw_graph_free(exec->graph);
     pthread_mutex_unlock(&exec->lock);
     pthread_mutex_destroy(&exec->lock);
+    pthread_cond_destroy(&exec->idle);
     aw_slab_give(&aw_graph_exec_slab, exec);
     return AW_OK;
 }
@@ -171,7 +223,7 @@ static void exec_drop(void *object, void *user)
 {
     struct aw_graph_exec *exec = object;
     struct aw_ctx *ctx = user;
-    pthread_mutex_lock(&exec->lock);
+    aw_graph_exec_lock(exec);
     if (exec->done && exec->done_ctx == ctx) {
         aw_provider->event_destroy(exec->done);
         exec->done = NULL;
@@ -359,6 +411,23 @@ static enum aw_status run_event(const struct aw_node_params *params, struct aw_c
 
 static enum aw_status run_graph(struct aw_graph_exec *exec, struct aw_graph *graph, struct aw_cstream *stream);
 
+/* Waits until the stream has come here: only then is the value there. */
+static enum aw_status run_condition(struct aw_graph_exec *exec, const struct aw_node_condition *condition,
+                                    struct aw_cstream *stream)
+{
+    for (;;) {
+        struct aw_device *device = stream->ctx->device;
+        enum aw_status status = aw_device_note(device, aw_provider->stream_sync(device->native, stream->native));
+        if (status)
+            return status;
+        struct aw_graph *body = aw_node_condition_choose(condition, aw_condition_value(condition->condition));
+        if (body)
+            status = run_graph(exec, body, stream);
+        if (status || !body || condition->type != AW_CONDITION_WHILE)
+            return status;
+    }
+}
+
 static enum aw_status run_node(struct aw_graph_exec *exec, struct aw_graph_node *node, struct aw_cstream *stream)
 {
     const struct aw_node_params *params = &node->params;
@@ -381,6 +450,8 @@ static enum aw_status run_node(struct aw_graph_exec *exec, struct aw_graph_node 
         return run_alloc(exec, &params->alloc);
     case AW_NODE_FREE:
         return aw_graph_mem_unuse(params->alloc.mem);
+    case AW_NODE_CONDITION:
+        return run_condition(exec, &params->condition, stream);
     case AW_NODE_EMPTY:
         break;
     }
@@ -434,6 +505,105 @@ static enum aw_status allocs_check(const struct aw_graph_exec *exec)
     return AW_OK;
 }
 
+/* Conditions that begin anew with each launch. */
+static void conditions_begin(const struct aw_graph *graph)
+{
+    for (size_t i = 0; i < graph->nodes.n; i++) {
+        const struct aw_node_params *params = &graph->nodes.at[i]->params;
+        size_t n;
+        struct aw_graph *const *inner = aw_node_graphs(params, &n);
+        if (params->type == AW_NODE_CONDITION)
+            aw_condition_begin(params->condition.condition);
+        for (size_t k = 0; k < n; k++)
+            conditions_begin(inner[k]);
+    }
+}
+
+/* Hands the nodes over, in a stream of the executable's own, and opens the gate behind them. */
+static void run_conditional(struct aw_graph_exec *exec, struct aw_cstream *stream)
+{
+    struct aw_device *device = stream->ctx->device;
+    enum aw_status status = aw_device_note(device, aw_provider->stream_sync(device->native, stream->native));
+    conditions_begin(exec->graph); /* what was before has ended */
+    if (status == AW_OK)
+        status = run_graph(exec, exec->graph, stream);
+    if (status)
+        aw_say(GRAPH_CONDITIONAL, aw_status_text(status)); /* the launch has returned */
+    if (aw_provider->stream_write_value(device->native, stream->native, exec->gate, exec->runs, sizeof *exec->gate) != AW_OK)
+        __atomic_store_n(exec->gate, exec->runs, __ATOMIC_RELEASE);
+}
+
+struct conditional_run {
+    struct aw_graph_exec *exec;
+    struct aw_cstream *stream;
+};
+
+static void *conditional_thread(void *user)
+{
+    struct conditional_run run = *(struct conditional_run *)user;
+    free(user);
+    run_conditional(run.exec, run.stream);
+    pthread_mutex_lock(&run.exec->lock);
+    run.exec->busy = false;
+    pthread_cond_broadcast(&run.exec->idle);
+    pthread_mutex_unlock(&run.exec->lock);
+    return NULL;
+}
+
+/* The program's signals are not for it. */
+static bool thread_start(struct conditional_run *run)
+{
+    pthread_attr_t attr;
+    pthread_t thread;
+    sigset_t all, old;
+    if (pthread_attr_init(&attr) != 0)
+        return false;
+    pthread_attr_setdetachstate(&attr, PTHREAD_CREATE_DETACHED);
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &old);
+    bool started = pthread_create(&thread, &attr, conditional_thread, run) == 0;
+    pthread_sigmask(SIG_SETMASK, &old, NULL);
+    pthread_attr_destroy(&attr);
+    return started;
+}
+
+/* Behind `stream`'s work, which waits for it at the gate. */
+static enum aw_status launch_conditional(struct aw_graph_exec *exec, struct aw_cstream *stream)
+{
+    struct aw_device *device = stream->ctx->device;
+    struct aw_graph_lane *lane = NULL;
+    void *gate = exec->gate;
+    if (!aw_provider->stream_wait_value || !aw_provider->stream_write_value)
+        return AW_ERR_NOT_SUPPORTED;
+    enum aw_status status = lane_find(exec, stream->ctx, &lane);
+    if (status == AW_OK && !gate)
+        status = aw_device_note(device, aw_provider->host_alloc(device->native, sizeof *exec->gate,
+                                                                AW_HOST_PORTABLE | AW_HOST_MAPPED, &gate));
+    struct conditional_run *run = status ? NULL : malloc(sizeof *run);
+    if (!status && !run)
+        status = AW_ERR_OUT_OF_MEMORY;
+    if (!status && !exec->gate)
+        *(exec->gate = gate) = exec->runs;
+    if (!status)
+        status = stream_follow(&lane->stream, stream, &lane->begin);
+    if (!status)
+        status = aw_device_note(device, aw_provider->stream_wait_value(device->native, stream->native, exec->gate, exec->runs + 1,
+                                                                       sizeof *exec->gate, AW_WAIT_GEQ, stream->ctx));
+    if (status) {
+        free(run);
+        return status;
+    }
+    exec->runs++;
+    exec->busy = true;
+    *run = (struct conditional_run){ exec, &lane->stream };
+    if (!thread_start(run)) { /* then in this one */
+        free(run);
+        run_conditional(exec, &lane->stream);
+        exec->busy = false;
+    }
+    return AW_OK;
+}
+
 static enum aw_status exec_run(struct aw_graph_exec *exec, struct aw_cstream *stream)
 {
     struct aw_device *device = stream->ctx->device;
@@ -454,7 +624,7 @@ static enum aw_status exec_run(struct aw_graph_exec *exec, struct aw_cstream *st
     }
     exec->done_ctx = stream->ctx;
     exec->last_stream = stream->id;
-    status = run_graph(exec, exec->graph, stream);
+    status = exec->conditional ? launch_conditional(exec, stream) : run_graph(exec, exec->graph, stream);
     /* Also after a failure: what was queued uses what the executable holds. */
     enum aw_status marked = aw_device_note(device, aw_provider->event_record(device->native, exec->done, stream->native));
     return status ? status : marked;
@@ -465,7 +635,7 @@ enum aw_status aw_graph_launch(struct aw_graph_exec *exec, struct aw_cstream *st
     enum aw_status status;
     if (aw_capture_any() && aw_capture_add(stream, &(struct aw_work){ .type = AW_WORK_GRAPH, .graph = exec->graph }, &status))
         return status;
-    pthread_mutex_lock(&exec->lock);
+    aw_graph_exec_lock(exec);
     status = exec_run(exec, stream);
     pthread_mutex_unlock(&exec->lock);
     return status;

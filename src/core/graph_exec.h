@@ -2,7 +2,10 @@
  *
  * A launch hands the nodes to the launching stream one after another, in an order that keeps every edge; nodes of other
  * contexts run on a stream of that context between two events.  Branches that could overlap do not: the order is right, the
- * width is not used. */
+ * width is not used.
+ *
+ * What runs behind a conditional node is known only when the stream has come there.  So a graph with such nodes is handed by a
+ * thread of its own to a stream of its own, which follows the launching one and is followed by it. */
 /* SPDX-License-Identifier: Apache-2.0 */
 #ifndef AW_CORE_GRAPH_EXEC_H
 #define AW_CORE_GRAPH_EXEC_H
@@ -22,7 +25,12 @@ struct aw_graph_exec {
     struct aw_graph *source;        /* the graph whose `instantiated` it counts in; NULL: it allocates nothing */
     uint64_t source_id;
     uint64_t id, flags;
-    pthread_mutex_t lock;           /* over launching and changing */
+    pthread_mutex_t lock;           /* over launching and changing: aw_graph_exec_lock */
+    pthread_cond_t idle;            /* `busy` ended */
+    bool busy;                      /* a thread hands its nodes over */
+    bool conditional;               /* it has conditional nodes */
+    uint32_t *gate;                 /* pinned: the number of the last run that has ended; NULL before the first */
+    uint32_t runs;                  /* the number of the last one begun */
     struct aw_event *done;          /* after the last launch; NULL before the first */
     struct aw_ctx *done_ctx;
     uint64_t last_stream;           /* id of the stream of the last launch */
@@ -35,6 +43,9 @@ static inline struct aw_graph_exec *aw_graph_exec_from(const void *handle)
 {
     return aw_slab_valid(&aw_graph_exec_slab, handle) ? (struct aw_graph_exec *)(uintptr_t)handle : NULL;
 }
+
+/* Takes the lock once no thread hands its nodes over. */
+void aw_graph_exec_lock(struct aw_graph_exec *exec);
 
 /* AW_ERR_INVALID_VALUE: a flag that does not exist, a graph being captured, a cycle (then *ret_error is a node of it), or a
  * second executable of a graph that allocates; AW_ERR_NOT_SUPPORTED: launching from the device.  ret_error may be NULL. */

@@ -176,6 +176,8 @@ enum aw_status aw_node_params_copy(const struct aw_node_params *params, struct a
         status = kernel_copy(&params->kernel, &copy.kernel);
     else if (params->type == AW_NODE_GRAPH)
         status = aw_node_child_make(params->child, &copy);
+    else if (params->type == AW_NODE_CONDITION)
+        status = aw_node_condition_copy(&params->condition, &copy.condition);
     else if ((params->type == AW_NODE_ALLOC || params->type == AW_NODE_FREE) && params->alloc.mem)
         aw_graph_mem_ref(params->alloc.mem);
     if (status) {
@@ -198,6 +200,9 @@ void aw_node_params_fini(struct aw_node_params *params)
     case AW_NODE_GRAPH:
         aw_graph_free(params->child);
         break;
+    case AW_NODE_CONDITION:
+        aw_node_condition_fini(&params->condition);
+        break;
     case AW_NODE_ALLOC:
     case AW_NODE_FREE:
         if (params->alloc.mem)
@@ -207,4 +212,10 @@ void aw_node_params_fini(struct aw_node_params *params)
         break;
     }
     *params = (struct aw_node_params){ .type = AW_NODE_EMPTY };
+}
+
+struct aw_graph *const *aw_node_graphs(const struct aw_node_params *params, size_t *ret_n)
+{
+    *ret_n = params->type == AW_NODE_GRAPH ? 1 : params->type == AW_NODE_CONDITION ? params->condition.n : 0;
+    return params->type == AW_NODE_CONDITION ? params->condition.bodies : &params->child;
 }

@@ -29,6 +29,16 @@ static enum aw_update_result fill_fit(const struct aw_work_fill *old, const stru
     return same ? AW_UPDATE_OK : AW_UPDATE_PARAMETERS;
 }
 
+static enum aw_update_result condition_fit(const struct aw_node_condition *old, const struct aw_node_condition *new)
+{
+    enum aw_update_result result = AW_UPDATE_OK;
+    if (old->condition != new->condition || old->type != new->type || old->n != new->n)
+        return AW_UPDATE_PARAMETERS;
+    for (unsigned i = 0; i < old->n && result == AW_UPDATE_OK; i++)
+        result = child_fit(old->bodies[i], new->bodies[i]);
+    return result;
+}
+
 enum aw_update_result aw_graph_params_fit(const struct aw_node_params *old, const struct aw_node_params *new)
 {
     if (old->type != new->type)
@@ -42,6 +52,8 @@ enum aw_update_result aw_graph_params_fit(const struct aw_node_params *old, cons
         return old->ctx == new->ctx ? fill_fit(&old->fill, &new->fill) : AW_UPDATE_PARAMETERS;
     case AW_NODE_GRAPH:
         return child_fit(old->child, new->child);
+    case AW_NODE_CONDITION:
+        return condition_fit(&old->condition, &new->condition);
     case AW_NODE_ALLOC:
     case AW_NODE_FREE:
         return old->alloc.mem == new->alloc.mem ? AW_UPDATE_OK : AW_UPDATE_NOT_SUPPORTED;
@@ -176,11 +188,15 @@ static enum aw_status graph_take(struct aw_graph_exec *exec, struct aw_graph *a,
 /* Moves *params into the node; a child's parameters go into the child's nodes, which keep their identity. */
 static enum aw_status node_take(struct aw_graph_exec *exec, struct aw_graph_node *node, struct aw_node_params *params)
 {
-    if (params->type != AW_NODE_GRAPH) {
+    size_t n, n_new;
+    struct aw_graph *const *inner = aw_node_graphs(&node->params, &n), *const *new = aw_node_graphs(params, &n_new);
+    enum aw_status status = AW_OK;
+    if (!n) {
         staging_drop(exec, node);
         return aw_graph_node_set(node, params);
     }
-    enum aw_status status = graph_take(exec, node->params.child, params->child);
+    for (size_t i = 0; i < n && status == AW_OK; i++)
+        status = graph_take(exec, inner[i], new[i]);
     if (status == AW_OK)
         aw_node_params_fini(params);
     return status;
@@ -216,7 +232,7 @@ struct aw_graph_node *aw_graph_exec_node(struct aw_graph_exec *exec, const struc
 enum aw_status aw_graph_exec_set(struct aw_graph_exec *exec, struct aw_graph_node *node, struct aw_node_params *params)
 {
     enum aw_status status = AW_ERR_INVALID_VALUE;
-    pthread_mutex_lock(&exec->lock);
+    aw_graph_exec_lock(exec);
     bool keeps_attrs = node->params.type == AW_NODE_KERNEL && params->type == AW_NODE_KERNEL && !params->kernel.attrs_set;
     enum aw_update_result fit = keeps_attrs && node->params.ctx == params->ctx ? AW_UPDATE_OK
                                                                                 : aw_graph_params_fit(&node->params, params);
@@ -231,7 +247,7 @@ enum aw_status aw_graph_exec_enable(struct aw_graph_exec *exec, struct aw_graph_
     enum aw_node_type type = node->params.type;
     if (type != AW_NODE_KERNEL && type != AW_NODE_MEMCPY && type != AW_NODE_MEMSET)
         return AW_ERR_INVALID_VALUE;
-    pthread_mutex_lock(&exec->lock);
+    aw_graph_exec_lock(exec);
     node->disabled = !on;
     pthread_mutex_unlock(&exec->lock);
     return AW_OK;
@@ -242,7 +258,7 @@ enum aw_status aw_graph_exec_update(struct aw_graph_exec *exec, struct aw_graph 
     struct aw_update_info info = { .result = AW_UPDATE_ERROR };
     struct aw_graph_node **pair = malloc((graph->nodes.n + 1) * sizeof *pair);
     enum aw_status status = pair && !graph->capture ? AW_OK : pair ? AW_ERR_INVALID_VALUE : AW_ERR_OUT_OF_MEMORY;
-    pthread_mutex_lock(&exec->lock);
+    aw_graph_exec_lock(exec);
     if (status == AW_OK) {
         info = graphs_fit(exec->graph, graph, pair);
         status = info.result == AW_UPDATE_OK ? graph_take(exec, exec->graph, graph) : AW_ERR_GRAPH_UPDATE;

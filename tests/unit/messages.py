@@ -20,6 +20,7 @@ OTHERS = {
     "src/base/progress.c": (4, "the line at the terminal"),
     "src/preload/preload.c": (1, "its own log, without stdio"),
     "src/core/jit_process.c": (1, "the compiler process's log, which it hands on"),
+    "src/core/logs.c": (1, "CUDA's log, where CUDA_LOG_FILE asks for it there"),
     "src/provider/host/service.c": (1, "a kernel's assert, in CUDA's form"),
     "src/provider/hip/env.c": (1, "a kernel's assert, in CUDA's form"),
     "tools/anywarp/precompile.c": (4, "the line at the terminal"),

@@ -409,7 +409,9 @@ Test(node, in_one_structure, .init = start)
     eq(awcu_cuGraphDestroy(inner), CUDA_ERROR_INVALID_VALUE);
     run(graph);
     cr_assert_str_eq(order, "yi");
-    CUgraphNodeParams bad = { .type = CU_GRAPH_NODE_TYPE_CONDITIONAL };
+    CUgraphNodeParams bad = { .type = CU_GRAPH_NODE_TYPE_CONDITIONAL }; /* of no handle */
+    eq(awcu_cuGraphAddNode_v2(&node, graph, NULL, NULL, 0, &bad), CUDA_ERROR_INVALID_VALUE);
+    bad = (CUgraphNodeParams){ .type = CU_GRAPH_NODE_TYPE_BATCH_MEM_OP };
     eq(awcu_cuGraphAddNode_v2(&node, graph, NULL, NULL, 0, &bad), CUDA_ERROR_NOT_SUPPORTED);
     bad = (CUgraphNodeParams){ .type = CU_GRAPH_NODE_TYPE_EMPTY, .reserved2 = 1 };
     eq(awcu_cuGraphAddNode_v2(&node, graph, NULL, NULL, 0, &bad), CUDA_ERROR_INVALID_VALUE);
