@@ -16,6 +16,7 @@ static const struct function {
     { "__assertfail", "pptpw", 0, true },
     { "malloc", "w", 'w', false },
     { "free", "p", 0, false },
+    { "cudaGraphSetConditional", "wt", 0, false },
 };
 
 static void call_function(struct sass_lift *l, const struct function *f, uint32_t symbol)

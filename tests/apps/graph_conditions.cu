@@ -2,7 +2,6 @@
 // values that kernels set, that begin anew with each launch and that do not; launches beside work in their stream and others.
 // needs: -rdc=true
 // link: -lcudadevrt
-// not-lifted: cudaGraphSetConditional is in a library of NVIDIA's, whose machine code calls what is not in the program
 // SPDX-License-Identifier: Apache-2.0
 #include "check.h"
 #include <tuple>
