@@ -134,13 +134,17 @@ bool sass_call_symbol(struct sass_lift *l, uint32_t symbol)
     return true;
 }
 
-void sass_call_known(struct sass_lift *l, const char *address, uint32_t label)
+bool sass_call_known(struct sass_lift *l, const char *address, uint32_t label, struct aw_str *ret_other)
 {
     const struct sass_relocs *r = &sass_part_of(l, l->at->offset / SASS_INSN_SIZE)->code->bank4_relocs;
     unsigned n = 0;
     for (uint32_t k = 0; k < r->n; k++) {
-        if (!is_known(&l->cubin->symbols[r->at[k].symbol]))
+        const struct sass_symbol *symbol = &l->cubin->symbols[r->at[k].symbol];
+        if (!is_known(symbol)) {
+            if (symbol->kind == SASS_SYMBOL_NONE)
+                *ret_other = symbol->name;
             continue;
+        }
         struct sass_text q = sass_temp(l, 'q');
         sass_step(l, "setp.ne.u32 %s, %s, %" PRIu32, q.s, address, r->at[k].symbol + 1);
         sass_step(l, "@%s bra $C%" PRIu32 "_%u", q.s, label, n);
@@ -148,4 +152,5 @@ void sass_call_known(struct sass_lift *l, const char *address, uint32_t label)
         sass_step(l, "bra $E%" PRIu32, label);
         aw_buf_printf(&l->body, "$C%" PRIu32 "_%u:\n", label, n++);
     }
+    return n || !ret_other->len;
 }

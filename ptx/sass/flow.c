@@ -300,9 +300,8 @@ static void call_register(struct sass_lift *l, const struct sass_insn *i, uint32
         sass_step(l, "@%s bra $E%" PRIu32, condition.s + 1, label);
     else if (condition.s[0])
         sass_step(l, "@!%s bra $E%" PRIu32, condition.s, label);
-    bool known = i->opnd[SASS_J].kind != SASS_TARGET;
-    if (known)
-        sass_call_known(l, a.s, label);
+    struct aw_str other = { 0 };
+    bool known = i->opnd[SASS_J].kind != SASS_TARGET && sass_call_known(l, a.s, label, &other);
     for (uint32_t s = 0; s < l->cubin->n_symbols && l->status == AW_OK; s++) {
         uint32_t index, value;
         if (!sass_is_target(l, i, s, &index, &value))
@@ -312,7 +311,9 @@ static void call_register(struct sass_lift *l, const struct sass_insn *i, uint32
         sass_step(l, "setp.eq.u32 %s, %s, %" PRIu32, q.s, a.s, value);
         jump(l, block_at(l, index, new_context(l, context, at + 1, index)), q.s);
     }
-    if (!known)
+    if (!known && other.len)
+        sass_fail(l, "a call of '%.*s', which is not in the image", AW_STR_ARG(other));
+    else if (!known)
         sass_fail(l, "a call by a register, of no function that is known");
     sass_step(l, "trap");
     aw_buf_printf(&l->body, "$E%" PRIu32 ":\n", label);

@@ -394,7 +394,8 @@ bool sass_comes_in_turn(struct sass_lift *l, uint32_t k);
 bool sass_declare_function(struct aw_str name, struct aw_buf *out);
 /* Of a symbol; false when it is none that is known. */
 bool sass_call_symbol(struct sass_lift *l, uint32_t symbol);
-/* Of what `address` is, among those that code knows the address of; then it goes on at label $E`label`. */
-void sass_call_known(struct sass_lift *l, const char *address, uint32_t label);
+/* Of what `address` is, among those that code knows the address of; then it goes on at label $E`label`.  False when all that are
+ * not in the image are functions that are not known here: *ret_other is one of their names, or empty. */
+bool sass_call_known(struct sass_lift *l, const char *address, uint32_t label, struct aw_str *ret_other);
 
 #endif
