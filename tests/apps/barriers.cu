@@ -268,9 +268,38 @@ static void check_thinned_lanes()
         }
 }
 
+/* Half of the block fills what the other half waits for, and ends as soon as it has said so: who has ended has come all the
+ * same. */
+__global__ void left_behind(int *out)
+{
+    __shared__ int s[128];
+    int t = threadIdx.x;
+    s[t] = -1;
+    __syncthreads();
+    if (t >= 64) {
+        s[t] = t * 3;
+        asm volatile("bar.arrive 1, 128;" ::: "memory");
+        return;
+    }
+    asm volatile("bar.sync 1, 128;" ::: "memory");
+    out[t] = s[127 - t];
+}
+
+static void check_left_behind()
+{
+    Dev<int> out(64);
+    std::vector<int> got(out.n);
+    left_behind<<<1, 128>>>(out);
+    CHECK_LAUNCH();
+    out.get(got.data());
+    for (int t = 0; t < 64; t++)
+        EXPECT(got[t] == (127 - t) * 3, "left behind, thread %d: %d", t, got[t]);
+}
+
 int main()
 {
     Dev<int> out(2560);
+    check_left_behind();
     check_filled();
     check_filled_deep();
     check_thinned_lanes();

@@ -371,7 +371,7 @@ static inline struct aw_host_barrier *barrier_arrive(struct aw_host_run *run, ui
         if (killed(run))
             aw_host_run_die(run);
         uint32_t expected = threads / 32 + (threads % 32 != 0);
-        b->expected = expected < run->n_warps ? expected : 0;
+        b->expected = expected <= run->n_warps ? expected : 0; /* those count, too, that end once they have come */
         run->used_barriers |= 1u << id;
     }
     b->arrived += run->current->warps;
