@@ -43,7 +43,44 @@ enum aw_host_sync {
 enum {
     AW_HOST_ACCESS_SIZE = 0xff, AW_HOST_ACCESS_ALIGN = 8, /* a shift, of three bits */
     AW_HOST_ACCESS_READ = 1 << 12, AW_HOST_ACCESS_WRITE = 1 << 13, AW_HOST_ACCESS_SHARED = 1 << 14,
+    AW_HOST_ACCESS_STRONG = 1 << 15, /* atomic or volatile */
     AW_HOST_ACCESS_SPAN = 512
+};
+
+/* Of code that is made with check-race: what a block's threads have done to shared memory, at block->race.  A cell tells of so
+ * many bytes that no access of the kernel is smaller (`grain` of struct aw_host_race_sites): who has accessed them, where in
+ * the code, and when, by a clock that events move on (enum aw_host_order):
+ *
+ *     bits 31..22   when; cells of earlier than `floor` say nothing any more
+ *     bit  21       atomic or volatile
+ *     bits 20..10   which place of the kernel's code (struct aw_host_race_sites)
+ *     bits  9..0    thread
+ *
+ * There are three of them: of the last write, of a read, and of a later read by another thread than that one.  They lie
+ * AW_HOST_RACE_STRIDE bytes apart, from AW_HOST_RACE_CELLS on. */
+struct aw_host_race {
+    uint32_t now, floor;             /* the clock; what comes before `floor` comes before all that is done now.  Shifted */
+    uint32_t order[32];              /* of each warp: what its lanes did before that comes before what they do now */
+};
+enum {
+    AW_HOST_RACE_WHEN = 22, AW_HOST_RACE_STRONG = 1 << 21, AW_HOST_RACE_PLACE = 10, AW_HOST_RACE_PLACES = 1 << 11,
+    AW_HOST_RACE_THREAD = 0x3ff, AW_HOST_RACE_WARP = 0x3e0,
+    AW_HOST_RACE_CELLS = 1 << 16,    /* code may also read, and write back, up to 32 KiB before */
+    AW_HOST_RACE_STRIDE = (1 << 20) + 1344
+};
+
+/* A kernel's own: which places of its code have made accesses, in the order in which they first did. */
+struct aw_host_race_sites {
+    uint32_t grain;                  /* the binary logarithm of a cell's bytes */
+    uint32_t n;
+    const void *pc[AW_HOST_RACE_PLACES]; /* return addresses; 0 is none, and all that come too late are the last */
+    uint8_t looks[AW_HOST_RACE_PLACES];  /* 1: a plain read of what the thread itself then updates by an atomic */
+};
+
+enum aw_host_order {
+    AW_HOST_ORDER_BEGIN, /* a warp begins the kernel */
+    AW_HOST_ORDER_WARP,  /* lanes of it have met */
+    AW_HOST_ORDER_FENCE  /* it orders its accesses for others, and theirs for itself */
 };
 
 /* Services of the runtime, called by generated code.  None returns when it ends the block. */
@@ -82,7 +119,13 @@ struct aw_host_services {
     /* Of code made with check-accesses: `lanes` of a vector, whose first is the block's thread `thread`, are about to make the
      * access `what` at `addresses`, each lane its own; in shared memory these are offsets.  Returns where all may. */
     void (*check_access)(struct aw_host_block *block, const uint64_t *addresses, uint32_t lanes, uint32_t thread, uint32_t what);
-    void *reserved[4];
+    /* Of code made with check-race: `lanes` make the access `what` to shared memory, as above, of `values` where it is a store:
+     * each lane's, one behind the other.  Generic addresses may lead elsewhere.  `site` is the place's number, shifted, 0 at
+     * first. */
+    void (*check_race)(struct aw_host_block *block, struct aw_host_race_sites *sites, uint32_t *site, const uint64_t *addresses,
+                       uint32_t lanes, uint32_t thread, uint32_t what, const void *values);
+    void (*check_order)(struct aw_host_block *block, uint32_t what, uint32_t warp); /* enum aw_host_order */
+    void *reserved[2];
 };
 
 /* One launch, constant while it runs. */
@@ -115,6 +158,7 @@ struct aw_host_block {
      * `local_size` bytes end there. */
     char *local;
     uint64_t local_size;
+    struct aw_host_race *race;   /* NULL: nobody asks, or the block has no shared memory */
 };
 
 #define AW_HOST_LOCAL_ALIGN 128

@@ -25,6 +25,14 @@ enum {
     SIMT_ROW_BLOCK, SIMT_ROW_LOW, SIMT_ROW_TOTAL, SIMT_ROW_LANES, SIMT_ROW_THREAD, SIMT_ROW_WHAT, SIMT_ROW_SPAN, SIMT_ROW_OFFSETS
 };
 enum { SIMT_ANY_BLOCK, SIMT_ANY_TOTAL, SIMT_ANY_LANES, SIMT_ANY_THREAD, SIMT_ANY_WHAT, SIMT_ANY_ADDRESSES };
+/* Likewise where options ask for races: an attribute of these functions, of which there is one for each of the operands'
+ * types. */
+#define SIMT_CHECK_RACE "aw-check-race"
+bool simt_is_race_check(LLVMValueRef function);
+enum {
+    SIMT_RACE_BLOCK, SIMT_RACE_AT, SIMT_RACE_LANES, SIMT_RACE_THREAD, SIMT_RACE_WHAT, SIMT_RACE_OFFSETS,
+    SIMT_RACE_VALUES /* of stores alone */
+};
 
 #define SIMT_DISPATCHED "aw-tangled" /* attribute of functions that are a loop over their blocks (ptx/finish/tangle.h) */
 
@@ -58,6 +66,7 @@ struct simt_options {
                              * use */
     bool plain;             /* no form of which it is known only later whether it can be made: see `again` */
     bool checks;            /* accesses are looked at (emit/check.c) */
+    bool races;             /* and those of shared memory for races: warps and blocks run one by one */
     bool verify;            /* check the IR after every function */
     const struct ptx_pipeline *pipeline; /* says which of its steps (pass/pass.def: INNER) are taken; NULL: all */
 };

@@ -92,7 +92,7 @@ def main():
         for words, status, text in (
             (['--help'], 0, 'Exit status'),
             ([], 2, 'usage'),
-            (['--leaks', '--race', program], 2, 'usage'),
+            (['--leaks', '--race', '--device=sim:gfx1030', program], 2, 'usage'),
             (['/missing'], 127, 'No such'),
         ):
             r = run('check', *words)

@@ -1,9 +1,10 @@
 // Kernels with a race each, and the same kernel in order: what tests/e2e/races.py runs under the race detector of the simulated
-// Radeon.  All have blocks of 128 threads, four waves of it; names of those in order end in _ordered.
+// Radeon.  All have blocks of 128 threads, four waves of it; names of those in order end in _ordered.  check_race.cu has more.
 // SPDX-License-Identifier: Apache-2.0
 #include <cstdio>
 #include <cuda_pipeline.h>
 
+#ifndef PAIR
 #define PAIR(name) template<bool ORDERED> __device__ __forceinline__ void name##_body(int *p, int *q);                     \
     __global__ void name(int *p, int *q) { name##_body<false>(p, q); }                                                  \
     __global__ void name##_ordered(int *p, int *q) { name##_body<true>(p, q); }                                         \
@@ -234,11 +235,18 @@ PAIR(loop_head)
     }
     q[t] = sum;
 }
+#endif
 
-static const struct { const char *name; void (*racy)(int *, int *), (*ordered)(int *, int *); } pairs[] = {
+#ifndef PAIRS_ONLY
+static const struct pair { const char *name; void (*racy)(int *, int *), (*ordered)(int *, int *); } pairs[] = {
 #define X(name) { #name, name, name##_ordered },
+#ifdef MORE
+    X(no_barrier) X(overwritten) X(barrier_misplaced) X(reused) X(reduction_tail) X(copied) X(added) X(named_barrier) X(loop_head)
+    MORE
+#else
     X(no_barrier) X(overwritten) X(barrier_misplaced) X(reused) X(flag) X(not_released) X(not_acquired) X(same_word)
         X(atomic_and_store) X(reduction_tail) X(copied) X(added) X(named_barrier) X(last_block) X(locked) X(loop_head)
+#endif
 };
 
 // The names of those to run, such as flag or flag_ordered; without any, all.
@@ -263,10 +271,11 @@ int main(int argc, char **argv)
                 continue;
             cudaMemset(p, 0, 4 * N * sizeof *p);
             cudaMemset(q, 0, 4 * N * sizeof *q);
-            (ordered ? x.ordered : x.racy)<<<2, N>>>(p, q);
+            (ordered ? x.ordered : x.racy)<<<2, N, N * sizeof(int)>>>(p, q);
             cudaError_t error = cudaDeviceSynchronize();
             printf("ran %s%s%s\n", x.name, ordered ? "_ordered" : "", error ? ": error" : "");
         }
     }
     return 0;
 }
+#endif

@@ -228,23 +228,28 @@ static void row_tell(struct checks *k, V call, V low)
          LLVMGetOperand(call, SIMT_ROW_WHAT));
 }
 
-/* Parts the block before `x`: what follows goes to a block of its own, which is come to by way of a new one where `bad` holds.
- * The builder is in that. */
-static void branch(struct checks *k, V x, V bad)
+BB ptx_host_part(LLVMBuilderRef b, V x)
 {
     BB from = LLVMGetInstructionParent(x);
-    V fn = LLVMGetBasicBlockParent(from);
-    BB slow = LLVMAppendBasicBlockInContext(k->c, fn, "look"), rest = LLVMAppendBasicBlockInContext(k->c, fn, "");
+    BB rest = LLVMAppendBasicBlockInContext(LLVMGetTypeContext(LLVMTypeOf(x)), LLVMGetBasicBlockParent(from), "");
     LLVMMoveBasicBlockAfter(rest, from);
-    LLVMMetadataRef line = LLVMGetCurrentDebugLocation2(k->b);
+    LLVMMetadataRef line = LLVMGetCurrentDebugLocation2(b);
     V last = LLVMGetBasicBlockTerminator(from);
     for (unsigned i = 0; i < LLVMGetNumSuccessors(last); i++)
         if (i == 0 || LLVMGetSuccessor(last, i) != LLVMGetSuccessor(last, 0))
-            ptx_phis_rename(k->b, LLVMGetSuccessor(last, i), from, rest);
-    LLVMSetCurrentDebugLocation2(k->b, NULL); /* what moves keeps its own */
-    ptx_move_rest(k->b, x, rest);
-    LLVMPositionBuilderAtEnd(k->b, from);
-    LLVMSetCurrentDebugLocation2(k->b, line);
+            ptx_phis_rename(b, LLVMGetSuccessor(last, i), from, rest);
+    LLVMSetCurrentDebugLocation2(b, NULL); /* what moves keeps its own */
+    ptx_move_rest(b, x, rest);
+    LLVMPositionBuilderAtEnd(b, from);
+    LLVMSetCurrentDebugLocation2(b, line);
+    return rest;
+}
+
+/* Parts the block before `x`, which is come to by way of a new one where `bad` holds.  The builder is in that. */
+static void branch(struct checks *k, V x, V bad)
+{
+    V fn = LLVMGetBasicBlockParent(LLVMGetInstructionParent(x));
+    BB slow = LLVMAppendBasicBlockInContext(k->c, fn, "look"), rest = ptx_host_part(k->b, x);
     V br = LLVMBuildCondBr(k->b, bad, slow, rest);
     ptx_weights_set(br, 1, 1000);
     LLVMPositionBuilderAtEnd(k->b, slow);
@@ -397,7 +402,9 @@ static void lanes_expand(struct checks *k, V call)
 static bool comes_between(V x)
 {
     switch (LLVMGetInstructionOpcode(x)) {
-    case LLVMCall: return !LLVMIsAFunction(LLVMGetCalledValue(x)) || !LLVMGetIntrinsicID(LLVMGetCalledValue(x));
+    case LLVMCall:
+        return !LLVMIsAFunction(LLVMGetCalledValue(x)) ||
+               (!LLVMGetIntrinsicID(LLVMGetCalledValue(x)) && !simt_is_race_check(LLVMGetCalledValue(x)));
     case LLVMFence: case LLVMAtomicCmpXchg: case LLVMAtomicRMW: return true;
     case LLVMLoad: case LLVMStore: return LLVMGetVolatile(x) || LLVMGetOrdering(x) != LLVMAtomicOrderingNotAtomic;
     default: return false;

@@ -365,7 +365,8 @@ int ptx_run_clean_up(struct ptx_pipeline *pipe)
 int ptx_run_checks(struct ptx_pipeline *pipe)
 {
     struct host *h = pipe->finisher;
-    return ptx_host_checks(h->out, h->machine.shadow, h->machine.init, h->finish->static_shared) ? AW_OK : AW_ERR_OUT_OF_MEMORY;
+    bool ok = ptx_host_checks(h->out, h->machine.shadow, h->machine.init, h->finish->static_shared);
+    return ok && (!h->machine.race || ptx_host_races(h->out)) ? AW_OK : AW_ERR_OUT_OF_MEMORY;
 }
 
 int ptx_run_locals(struct ptx_pipeline *pipe)
@@ -481,6 +482,7 @@ static void simt_options_init(struct host *h)
         .tidy = ptx_pass_enabled(&h->pipeline, PTX_PASS_TIDY) ? tidy : NULL,
         .context = h,
         .checks = h->machine.checks,
+        .races = h->machine.race,
         .verify = true,
         .pipeline = &h->pipeline,
     };
@@ -507,6 +509,8 @@ static int run(struct host *h, struct ptx_result *ret)
 {
     pipeline_init(h);
     simt_options_init(h);
+    if (h->machine.race)
+        ptx_host_races_prepare(h->in);
     int status = ptx_pipeline_run(&h->pipeline);
     if (status == AW_OK)
         status = ptx_verify(*h->pipeline.module, "optimising", h->finish->kernel, h->diags);

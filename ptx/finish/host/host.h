@@ -74,6 +74,15 @@ bool ptx_host_locals(LLVMModuleRef module, uint64_t *ret_bytes);
  * what was never written; a block has `static_shared` bytes of shared memory or more.  False: out of
  * memory. */
 bool ptx_host_checks(LLVMModuleRef m, bool shadow, bool init, uint32_t static_shared);
+/* Parts a block before `x`: what follows goes to the block that is returned.  The builder is left at the first one's end, which
+ * has none, with the line it had. */
+LLVMBasicBlockRef ptx_host_part(LLVMBuilderRef b, LLVMValueRef x);
+
+/* ---- host/races.c */
+/* Likewise, code for who looks for races in shared memory.  After ptx_host_checks. */
+bool ptx_host_races(LLVMModuleRef m);
+/* Optimising passes are to read nothing that the program would not. */
+void ptx_host_races_prepare(LLVMModuleRef m);
 
 /* ---- host/lane_ends.c */
 /* Calls of aw.check.end where lanes of the kernel go to its end; and what is said of loops in those of aw.check.sync. */
@@ -92,10 +101,11 @@ struct ptx_host_machine {
     bool shadow;       /* and those of other memory by its shadow */
     bool init;         /* and whether what is read was written */
     bool sync;         /* and who comes to barriers: PTX_TARGET_CHECK_SYNC */
+    bool race;         /* and those of shared memory for races */
 };
 /* Reads "host" or "host:cpu[,+feature,-feature ...]", LLVM's features, slow-masked-stores, check-accesses and check-memory, which
- * is check-accesses and more, as check-init and check-sync are more than that.  False: not one of ours or an unknown CPU; *ret
- * then untouched. */
+ * is check-accesses and more, as check-init, check-sync and check-race are more than that.  False: not one of ours or an unknown
+ * CPU; *ret then untouched. */
 bool ptx_host_machine_parse(const char *target, struct ptx_host_machine *ret);
 void ptx_host_machine_fini(struct ptx_host_machine *machine);
 

@@ -12,6 +12,7 @@
 #define CHECK_MEMORY "check-memory"
 #define CHECK_INIT "check-init"
 #define CHECK_SYNC "check-sync"
+#define CHECK_RACE "check-race"
 
 /* LLVM's names; it has no C call to ask.  Level: of the x86-64 psABI, which says what vectors there are. */
 static const struct cpu {
@@ -80,8 +81,8 @@ static void print_for_llvm(struct aw_buf *out, const char *features)
     for (const char *p = features; *p;) {
         size_t len = strcspn(p, ",");
         if (!is_feature(p, len, SLOW_MASKED_STORES) && !is_feature(p, len, ASK_ROWS) && !is_feature(p, len, CHECK_ACCESSES) &&
-            !is_feature(p, len, CHECK_MEMORY) && !is_feature(p, len, CHECK_INIT) &&
-            !is_feature(p, len, CHECK_SYNC))
+            !is_feature(p, len, CHECK_MEMORY) && !is_feature(p, len, CHECK_INIT) && !is_feature(p, len, CHECK_SYNC) &&
+            !is_feature(p, len, CHECK_RACE))
             aw_buf_printf(out, ",%.*s", (int)len, p);
         p += len + (p[len] == ',');
     }
@@ -99,7 +100,8 @@ static void finish(struct ptx_host_machine *m, const char *given, int level, boo
     m->ask_rows = m->avx512 && has_feature(given, ASK_ROWS, !strncmp(m->cpu, "znver", strlen("znver")));
     m->sync = has_feature(given, CHECK_SYNC, false);
     m->init = has_feature(given, CHECK_INIT, false);
-    m->shadow = m->sync || m->init || has_feature(given, CHECK_MEMORY, false);
+    m->race = has_feature(given, CHECK_RACE, false);
+    m->shadow = m->sync || m->init || m->race || has_feature(given, CHECK_MEMORY, false);
     m->checks = m->shadow || has_feature(given, CHECK_ACCESSES, false);
     /* A warp is two full registers; LLVM's caution about clock speed costs more than it saves here.  Every processor of the last
      * fifteen years compares and swaps 16 bytes, though the oldest name does not say so. */

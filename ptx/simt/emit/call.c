@@ -110,6 +110,12 @@ static LLVMValueRef text(struct simt *u, const char *s)
     return g;
 }
 
+void simt_order_emit(struct simt_fn *f, uint32_t what)
+{
+    LLVMValueRef args[3] = { f->block, simt_c32(f->u, what), f->warp };
+    ptx_never_merge(SERVICE(f, check_order, f->u->v_void, args, 3));
+}
+
 void simt_yield_emit(struct simt_fn *f)
 {
     f->u->stats.yield = true;
@@ -177,8 +183,8 @@ static void barrier_emit(struct simt_fn *f, LLVMValueRef inst, enum ptx_simt id)
     struct simt *u = f->u;
     LLVMValueRef which = LLVMGetOperand(inst, 0), threads = LLVMGetOperand(inst, 1);
     LLVMValueRef args[6] = { f->block, first_value(f, which), first_value(f, threads) };
-    bool meets = id != PTX_SIMT_BARRIER_ARRIVE && !u->options->dispatched && simt_meet_fits(f, which, threads) &&
-                 (id == PTX_SIMT_BARRIER || LLVMIsAConstantInt(LLVMGetOperand(inst, 2)));
+    bool meets = id != PTX_SIMT_BARRIER_ARRIVE && !u->options->dispatched && !u->options->races &&
+                 simt_meet_fits(f, which, threads) && (id == PTX_SIMT_BARRIER || LLVMIsAConstantInt(LLVMGetOperand(inst, 2)));
     u->stats.barrier |= !meets;
     if (id == PTX_SIMT_BARRIER_REDUCE) {
         LLVMValueRef p = LLVMBuildFreeze(u->b, simt_vector(f, LLVMGetOperand(inst, 3)), "");
@@ -309,8 +315,11 @@ static bool operation_emit(struct simt_fn *f, LLVMValueRef inst, enum ptx_simt i
 static void aw_emit(struct simt_fn *f, LLVMValueRef inst, enum ptx_simt id)
 {
     struct simt *u = f->u;
-    if (simt_warpop_emit(f, inst, id))
+    if (simt_warpop_emit(f, inst, id)) {
+        if (u->options->races && id != PTX_SIMT_ACTIVEMASK && id != PTX_SIMT_LOWEST)
+            simt_order_emit(f, AW_HOST_ORDER_WARP);
         return;
+    }
     LLVMValueRef s = shape_field(f, id);
     if (s) {
         simt_set_scalar(f, inst, s);

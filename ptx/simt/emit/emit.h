@@ -91,6 +91,9 @@ void simt_check_emit(struct simt_fn *f, LLVMValueRef inst); /* looks at the acce
                                                              * for */
 /* Which argument of a call says whose access is looked at; -1: it is no such call. */
 int simt_check_thread(const struct simt *u, LLVMValueRef x);
+/* Where races are looked for: events before and behind an instruction that orders accesses, if it is one. */
+void simt_order_before(struct simt_fn *f, LLVMValueRef inst);
+void simt_order_behind(struct simt_fn *f, LLVMValueRef inst);
 
 /* ---- alloca.c */
 void simt_alloca_emit(struct simt_fn *f, LLVMValueRef inst);
@@ -118,6 +121,7 @@ void simt_set_scalar(struct simt_fn *f, LLVMValueRef inst, LLVMValueRef s);
 void simt_set_vector(struct simt_fn *f, LLVMValueRef inst, LLVMValueRef v);
 void simt_set_field(struct simt_fn *f, LLVMValueRef inst, unsigned at, LLVMValueRef s, LLVMValueRef v);
 void simt_yield_emit(struct simt_fn *f);
+void simt_order_emit(struct simt_fn *f, uint32_t what); /* tells the host device: enum aw_host_order */
 
 /* ---- serialised.c */
 LLVMTypeRef simt_serialised_type(struct simt *u, LLVMValueRef src);

@@ -326,6 +326,7 @@ static void insert_emit(struct simt_fn *f, LLVMValueRef inst)
 static void instruction_emit(struct simt_fn *f, LLVMValueRef inst)
 {
     struct simt *u = f->u;
+    simt_order_before(f, inst);
     simt_check_emit(f, inst);
     switch (LLVMGetInstructionOpcode(inst)) {
     case LLVMPHI: break;
@@ -340,6 +341,7 @@ static void instruction_emit(struct simt_fn *f, LLVMValueRef inst)
     case LLVMInsertValue: insert_emit(f, inst); break;
     default: simt_op_emit(f, inst);
     }
+    simt_order_behind(f, inst);
 }
 
 /* ---- Terminators */
@@ -464,6 +466,8 @@ static void emit_blocks(struct simt_fn *f)
     for (int b = 0; b < f->n_blocks; b++)
         f->blocks[b].begin = simt_new_block(f, "");
     LLVMPositionBuilderAtEnd(u->b, f->entry);
+    if (u->options->races && f->form != SIMT_FORM_DEVICE && f->form != SIMT_FORM_SINGLE)
+        simt_order_emit(f, AW_HOST_ORDER_BEGIN);
     LLVMBuildBr(u->b, f->blocks[0].begin);
     for (int b = 0; b < f->n_blocks && !u->status; b++) {
         LLVMPositionBuilderAtEnd(u->b, f->blocks[b].begin);

@@ -7,6 +7,8 @@
 
 void simt_schedule_choose(struct simt *u, enum simt_form form)
 {
+    if (u->options->races)
+        return;
     if (simt_step(u, PTX_PASS_BLOCK_ROWS) && simt_block_rows(u))
         u->schedule = SIMT_BLOCK_ROWS;
     else if (simt_step(u, PTX_PASS_INTERLEAVE) && simt_warps_alike(u, form))
@@ -17,7 +19,7 @@ void simt_schedule_choose(struct simt *u, enum simt_form form)
 
 void simt_schedule_march(struct simt *u, enum simt_form form)
 {
-    bool may = u->schedule == SIMT_IN_TURN && u->options->block[0] && !u->options->plain;
+    bool may = !u->options->races && u->schedule == SIMT_IN_TURN && u->options->block[0] && !u->options->plain;
     if (may && simt_step(u, PTX_PASS_MARCH) && simt_marches(u, form))
         u->schedule = simt_rows_are_warps(u) ? SIMT_MARCH_ROWS : SIMT_MARCH;
 }

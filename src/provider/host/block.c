@@ -9,7 +9,7 @@
  * do nothing but meet there again, whoever arrives counts itself and hands over to the next in the ring: no list is touched.
  * Anything else (another barrier, a yield, a return) first dissolves the ring into the lists. */
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "host.h"
+#include "race.h"
 
 #include <signal.h>
 #include <stdlib.h>
@@ -116,6 +116,7 @@ void aw_host_worker_trim(struct aw_host_worker *w)
             w->free_runs[pages] = run->next;
             munmap(run->window - run->window_guard, run->window_bytes + 2 * run->window_guard);
             free(run->sync);
+            aw_host_race_end(run);
             free(run);
         }
     }
@@ -275,6 +276,8 @@ static inline uint32_t barrier_release(struct aw_host_run *run, struct aw_host_b
     }
     b->arrived = 0;
     run->streak = 0;
+    if (run->block.race)
+        aw_host_race_meet(run, (uint32_t)(b - run->barriers), !b->expected);
     return result;
 }
 
@@ -293,6 +296,8 @@ static __attribute__((noinline)) bool ring_form(struct aw_host_run *run, struct 
     b->first = NULL;
     b->arrived = b->waiting = 0;
     run->streak = 0;
+    if (run->block.race)
+        aw_host_race_meet(run, 0, true);
     return true;
 }
 
@@ -375,6 +380,8 @@ static inline struct aw_host_barrier *barrier_arrive(struct aw_host_run *run, ui
         run->used_barriers |= 1u << id;
     }
     b->arrived += run->current->warps;
+    if (run->block.race)
+        aw_host_race_come(run, id, run->current->warp, run->current->warps, true);
     return b;
 }
 
@@ -423,6 +430,8 @@ static inline bool ring_arrive(struct aw_host_run *run)
     if (killed(run))
         aw_host_run_die(run);
     run->ring_arrived = 0;
+    if (run->block.race)
+        aw_host_race_meet_all(run);
     return true;
 }
 
@@ -487,6 +496,8 @@ static void service_barrier_arrive(struct aw_host_block *block, uint32_t id, uin
     if (run->ring)
         ring_dissolve(run);
     struct aw_host_barrier *b = barrier_arrive(run, id, threads);
+    if (run->block.race)
+        aw_host_race_come(run, id, run->current->warp, run->current->warps, false);
     if (barrier_complete(run, b, 0))
         barrier_release(run, b);
 }
@@ -547,6 +558,8 @@ const struct aw_host_services aw_host_services = {
     .block_texel = aw_host_block_texel,
     .check_sync = aw_host_check_sync,
     .check_access = aw_host_check_access,
+    .check_race = aw_host_check_race,
+    .check_order = aw_host_check_order,
 };
 
 /* ---- entry and end ---- */
@@ -685,7 +698,7 @@ struct aw_host_run *aw_host_run_start(struct aw_host_worker *w, struct aw_host_o
     run->block.warp = 0;
     run->block.shared = run->window + run->window_bytes - shared;
     set_block_index(run, first);
-    struct aw_host_context *c = context_begin(run);
+    struct aw_host_context *c = aw_host_race_start(run) ? context_begin(run) : NULL;
     if (!c) {
         run_put(run);
         return NULL;
@@ -760,5 +773,7 @@ void aw_host_run_finish(struct aw_host_run *run)
         w->free_contexts[c->size_class] = c;
     }
     barriers_clear(run);
+    if (run->block.race)
+        aw_host_race_finish(run);
     run_put(run);
 }

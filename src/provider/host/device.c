@@ -1,6 +1,7 @@
 /* The host device itself: what it is, how much of the machine it may use, and its table for the seam. */
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "host.h"
+#include "race.h"
 #include "shadow.h"
 #include "unwritten.h"
 
@@ -264,7 +265,7 @@ static bool masked_stores_slow(void)
     return !__builtin_cpu_supports("avx512f") && is_amd();
 }
 
-static char target_text[96];
+static char target_text[128];
 
 /* ANYWARP_HOST_GUARD: as cards notice; where memory ends, and alignment; each byte. */
 enum guard { GUARD_CARD, GUARD_EXACT, GUARD_BYTE };
@@ -283,15 +284,20 @@ static enum guard guard_wish(void)
 
 static const char *check_features(enum guard guard)
 {
-    static const char *const words[] = { "none", "sync", "init", "sync,init", NULL };
-    static const char *const features[] = { ",+check-memory", ",+check-sync", ",+check-init", ",+check-sync,+check-init" };
+    static const char *const words[] = { "none", "sync", "init", "sync,init", "race", "sync,race", "init,race", "sync,init,race",
+                                         NULL };
+    static const char *const features[] = { ",+check-memory", ",+check-sync", ",+check-init", ",+check-sync,+check-init",
+                                            ",+check-race", ",+check-sync,+check-race", ",+check-init,+check-race",
+                                            ",+check-sync,+check-init,+check-race" };
     if (guard != GUARD_BYTE)
         return guard == GUARD_EXACT ? ",+check-accesses" : "";
     int wish = aw_setting_word("ANYWARP_HOST_CHECK", words, 0);
     if (wish & 2 && !aw_host_unwritten_init()) {
         aw_say(GUARD_SPACE);
-        wish &= 1;
+        wish &= ~2;
     }
+    if (wish & 4)
+        aw_host_race_init();
     return features[wish];
 }
 

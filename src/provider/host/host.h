@@ -253,6 +253,7 @@ struct aw_host_run {
     size_t window_bytes, window_guard;
     struct aw_host_barrier barriers[AW_HOST_BARRIERS];
     struct aw_host_comings *sync;         /* sync.c; NULL: nothing was asked */
+    struct aw_host_race *races;        /* race.c; NULL: likewise.  Where the block's `race` is one, it is this */
 };
 
 struct aw_host_worker {
@@ -458,6 +459,11 @@ void aw_host_check_sync(struct aw_host_block *block, uint32_t what, uint32_t war
                         uint32_t threads);
 /* ", at FILE:LINE": where a warp that waits came to a barrier; "": that was not asked. */
 const char *aw_host_sync_place(const struct aw_host_run *run, uint32_t warp, char *ret_text, size_t size);
+
+/* race.c; see race.h, too */
+void aw_host_check_race(struct aw_host_block *block, struct aw_host_race_sites *sites, uint32_t *site, const uint64_t *addresses,
+                        uint32_t lanes, uint32_t thread, uint32_t what, const void *values);
+void aw_host_check_order(struct aw_host_block *block, uint32_t what, uint32_t warp);
 
 /* service.c */
 int32_t aw_host_vprintf(struct aw_host_block *block, const char *format, const void *args);
