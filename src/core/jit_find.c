@@ -58,7 +58,9 @@ enum aw_status aw_jit_find_compiler(char *ret_path, size_t size, char **ret_why)
         for (size_t i = 0; i < sizeof places / sizeof *places; i++) {
             int n = snprintf(path, sizeof path, "%s/%s", dir, places[i]);
             if (n > 0 && (size_t)n < sizeof path && (size_t)n < size && is_program(path)) {
-                strcpy(ret_path, path);
+                char *plain = realpath(path, NULL);
+                strcpy(ret_path, plain && strlen(plain) < size ? plain : path);
+                free(plain);
                 aw_buf_fini(&why);
                 return AW_OK;
             }

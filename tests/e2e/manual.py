@@ -36,6 +36,7 @@ def main():
             page = f.read().replace('\\-', '-')
         asked = set(re.findall(r'(?<![\w-])--[a-z][a-z-]*', output(anywarp, name, '--help')))
         expect('options of ' + name, all(option in page for option in asked), (asked, page))
+        expect('exit status of ' + name, '\n.SH EXIT STATUS\n' in page, page)
         expect('what it does', re.search(r'(?m)^anywarp-%s - \S' % name, page), page)
     if shutil.which('groff'):
         said = {f: output('groff', '-man', '-ww', '-z', os.path.join(folder, f)) for f in there}

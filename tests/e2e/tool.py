@@ -31,7 +31,7 @@ FILES = {"good.ptx": PTX, "text": b"int main;\n", "empty": b"", "two.ptx": PTX.r
          "driver.py": b"import ctypes\ntry:\n    ctypes.CDLL('libcuda.so.580.65.06')\n    print('driver: loaded')\n"
                       b"except OSError:\n    print('driver: not there')\n",
          "asks.py": b"import ctypes\nctypes.CDLL('./libnvrtc-asks.so').asks()\n",
-         "script": b"#!/bin/sh\nexit\n", "binary": b"\x7fELF\2\1\1" + bytes(99)}
+         "script": b"#!/bin/sh\nexit\n", "runs": b"#!/bin/sh\nexit\n", "binary": b"\x7fELF\2\1\1" + bytes(99)}
 CONFIGS = {"good.conf": ("# this machine's\ncc = 8.6\n", 0o600), "bad.conf": ("cc = 8.6\ncolour = red\n", 0o644),
            "open.conf": ("cc = 8.6\n", 0o666)}
 # arguments, exit status (None: any), regular expression for all output, and what must not be in it
@@ -85,7 +85,37 @@ CASES = [
     ("compile - --emit=kernels", 0, r"^k$", None),
     ("cache", 0, r"directory +\S+/cache$", None),
     ("cache clear", 0, r"0 files", None),
-    ("cache frob", 2, r"usage: anywarp cache", None),
+    ("cache frob", 2, r"(?s)^anywarp cache: 'frob' is none of show, verify, clear, prune, export and import \[AW1630\]\n"
+     r"usage: anywarp cache .*"
+     r"^`anywarp cache --help` tells more", "ANYWARP_CACHE"),
+    ("cache --frob", 2, r"^anywarp cache: unknown option --frob", None),
+    ("cache show --frob", 2, r"^anywarp cache: unknown option --frob", None),
+    ("cache export", 2, r"^anywarp cache: export needs a file", None),
+    ("cache prune --unused x", 2, r"^anywarp cache: prune --unused x: --max-size takes a size", None),
+    ("cache show clear", 2, r"^anywarp cache: 'clear' is one word too many", None),
+    ("info --frob", 2, r"^anywarp info: unknown option --frob", None),
+    ("explain --json", 2, r"^anywarp explain: unknown option --json", None),
+    ("config --frob", 2, r"^anywarp config: unknown option --frob", None),
+    ("dump --json text", 2, r"^anywarp dump: unknown option --json", "unrecognized"),
+    ("dump -x text", 2, r"^anywarp dump: unknown option -x", "invalid"),
+    ("dump -o", 2, r"^anywarp dump: -o needs a value", None),
+    ("dump --ptx=1 text", 2, r"^anywarp dump: --ptx=1: this option takes no value", None),
+    ("dump -o there text", 2, r"^anywarp dump: -o is for --ptx", None),
+    ("doctor --frob", 2, r"^anywarp doctor: unknown option --frob", "unrecognized"),
+    ("precompile --block=x text", 2, r"^anywarp precompile: --block x is no shape of a block", None),
+    ("precompile", 2, r"^anywarp precompile: no program, library or folder given", None),
+    ("compile good.ptx --emit=frob", 2, r"^anywarp compile: --emit=frob: unknown option, or its value", None),
+    ("trace", 2, r"(?s)^anywarp trace: no program given.*^usage: anywarp trace", None),
+    ("trace --frob runs", 2, r"(?s)^anywarp trace: unknown option --frob.*^usage: anywarp trace", "anywarp run:"),
+    ("trace ./nowhere", 127, r"^anywarp trace: \./nowhere: No such file", None),
+    ("trace -o /proc/no runs", 2, r"^anywarp: /proc/no: ", None),
+    ("profile --top=x runs", 2, r"^anywarp profile: --top is a number, not 'x'", None),
+    ("check --json runs", 2, r"(?s)^anywarp check: unknown option --json.*^usage: anywarp check", "anywarp run:"),
+    ("check -x runs", 2, r"^anywarp check: unknown option -x", None),
+    ("check", 2, r"^anywarp check: no program given", None),
+    ("run runs", 127, r"^anywarp run: runs: No such file or directory; did you mean \./runs \[", None),
+    ("run text", 127, r"^anywarp run: text: No such file or directory \[", "mean"),
+    ("runs", 2, r"there is no command 'runs'; to run the program: anywarp run \./runs \[", None),
     ("cache show extra", 2, r"usage: anywarp cache", None),
     ("cache --json", 0, r'^\{"directory": "\S+/cache", "layers": \["\S+/layer"\], "modules": 0, .*"hits": \d+, .*\}$', None),
     ("cache prune --unused", 2, r"usage: anywarp cache", None),
@@ -115,7 +145,7 @@ CASES = [
     ("doctor --all", 2, r"usage: anywarp doctor", None),
     ("doctor text", 1, r"FAIL +program +\./text is no 64-bit x86 program", None),
     ("doctor script", 0, r"note +program +\./script is a script", None),
-    ("doctor good.ptx", 0, r"(?s)ok +kernels +all 1 compile.*Programs that load \./good.ptx can run", "FAIL"),
+    ("doctor good.ptx", 0, r"(?s)ok +kernels +the one kernel compiles.*Programs that load \./good.ptx can run", "FAIL"),
     ("doctor half.ptx", 1, r"(?s)FAIL +kernels +1 of 2 kernels will not compile.* k: .*"
      r"half\.ptx:6:11: error: unknown name '%r1'\s+Not all of the code", "k2:"),
     ("doctor mangled.ptx", 1, r"(?s)void scale<3>\(float\*\): PTX is malformed.*note: in 'void scale<3>\(float\*\)'", "_Z5"),
@@ -246,6 +276,7 @@ def main():
         for name, content in FILES.items():
             with open(os.path.join(tmp, name), "wb") as f:
                 f.write(content)
+        os.chmod(os.path.join(tmp, "runs"), 0o755)
         for name, (text, mode) in CONFIGS.items():
             os.makedirs(os.path.join(tmp, name, "anywarp"))
             with open(os.path.join(tmp, name, "anywarp/config"), "w", encoding="utf-8") as f:

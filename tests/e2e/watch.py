@@ -232,7 +232,7 @@ def usage(anywarp, command, env):
         (['--output'], 2, 'usage'),
         (['--frob', '/bin/true'], 2, 'frob'),
         (['/missing'], 127, 'No such file'),
-        (['-o', '/proc/no', '/bin/true'], 1, '/proc/no'),
+        (['-o', '/proc/no', '/bin/true'], 2, '/proc/no'),
     ):
         r = run([anywarp, command] + words, env)
         expect(

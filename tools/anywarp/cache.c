@@ -13,6 +13,7 @@
 #include "base/log.h"
 #include "base/str.h"
 #include "cache/cache.h"
+#include "usage.h"
 
 struct totals {
     uint64_t manifests, objects, left_over; /* files */
@@ -158,10 +159,10 @@ static int show_json(struct aw_cache *cache, const struct totals *totals)
     return whole ? 0 : 1;
 }
 
-static int usage(FILE *out)
-{
-    fputs("usage: anywarp cache [show [--json] | verify | clear | prune [--max-size SIZE] [--unused DAYS] | export FILE | "
-        "import FILE]\n\n"
+static const char help[] =
+    "usage: anywarp cache [show [--json] | verify | clear | prune [--max-size SIZE] [--unused DAYS] | export FILE | "
+    "import FILE]\n\n"
+    "Shows, checks, empties or carries the cache of compiled kernels.\n\n"
         "  show    where the cache is, what it holds, how often something was found in it (the default)\n"
         "  verify  check every file, remove damaged ones\n"
         "  clear   remove everything in it\n"
@@ -173,9 +174,12 @@ static int usage(FILE *out)
         "  ANYWARP_CACHE=0          do without the cache\n"
         "  ANYWARP_CACHE_DIR        the directory; else $XDG_CACHE_HOME/anywarp; else ~/.cache/anywarp\n"
         "  ANYWARP_CACHE_LAYERS     caches that are only read, with colons between; else /var/cache/anywarp\n"
-        "  ANYWARP_CACHE_MAX_SIZE   limit, such as 500M; 0 is no limit; default 4G\n",
-        out);
-    return out == stderr ? 2 : 0;
+        "  ANYWARP_CACHE_MAX_SIZE   limit, such as 500M; 0 is no limit; default 4G\n\n"
+    "Exit status: 0; 1 there is no cache, or something in it was damaged or could not be read or removed; 2 wrong usage.\n";
+
+static int too_many(const char *word)
+{
+    return aw_usage_wrong("cache", help, *word == '-' ? "unknown option %s" : "'%s' is one word too many", word);
 }
 
 static int unreadable(struct aw_cache *cache)
@@ -189,7 +193,7 @@ static int cmd_show(struct aw_cache *cache, int argc, char **argv)
     bool json = argc == 1 && !strcmp(argv[0], "--json");
     struct totals totals = { 0 };
     if (argc > json)
-        return usage(stderr);
+        return too_many(argv[argc > 1 && !strcmp(argv[0], "--json") ? 1 : 0]);
     if (!aw_cache_walk(cache, count_one, &totals))
         return unreadable(cache);
     return json ? show_json(cache, &totals) : show(cache, &totals);
@@ -198,9 +202,8 @@ static int cmd_show(struct aw_cache *cache, int argc, char **argv)
 static int cmd_clear(struct aw_cache *cache, int argc, char **argv)
 {
     struct totals totals = { 0 };
-    (void)argv;
     if (argc)
-        return usage(stderr);
+        return too_many(argv[0]);
     if (!aw_cache_walk(cache, remove_one, &totals))
         return unreadable(cache);
     aw_cache_statistics_clear(cache);
@@ -213,9 +216,8 @@ static int cmd_clear(struct aw_cache *cache, int argc, char **argv)
 static int cmd_verify(struct aw_cache *cache, int argc, char **argv)
 {
     struct totals totals = { 0 };
-    (void)argv;
     if (argc)
-        return usage(stderr);
+        return too_many(argv[0]);
     if (!aw_cache_walk(cache, verify_one, &totals))
         return unreadable(cache);
     printf("%llu files, ", (unsigned long long)(totals.manifests + totals.objects + totals.left_over));
@@ -235,7 +237,8 @@ static int cmd_prune(struct aw_cache *cache, int argc, char **argv)
             continue;
         unsigned long days = strcmp(argv[i], "--unused") ? 0 : strtoul(value, &end, 10);
         if (!days || *end || days > 100000 || *value < '0' || *value > '9')
-            return usage(stderr);
+            return aw_usage_wrong("cache", help, "prune %s %s: --max-size takes a size such as 500M, --unused a number of days",
+                                  argv[i], value);
         used_before = (int64_t)time(NULL) - (int64_t)days * 24 * 60 * 60;
     }
     freed = argc ? aw_cache_prune(cache, most, used_before) : aw_cache_sweep(cache);
@@ -264,7 +267,7 @@ static int cmd_export(struct aw_cache *cache, int argc, char **argv)
 {
     struct aw_cache_bundle done = { 0 };
     if (argc != 1)
-        return usage(stderr);
+        return argc ? too_many(argv[1]) : aw_usage_wrong("cache", help, "export needs a file");
     bool out = !strcmp(argv[0], "-");
     int fd = out ? STDOUT_FILENO : open(argv[0], O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
     const char *why = fd >= 0 ? aw_cache_export(cache, fd, &done) : strerror(errno);
@@ -281,7 +284,7 @@ static int cmd_import(struct aw_cache *cache, int argc, char **argv)
 {
     struct aw_cache_bundle done = { 0 };
     if (argc != 1)
-        return usage(stderr);
+        return argc ? too_many(argv[1]) : aw_usage_wrong("cache", help, "import needs a file");
     bool in = !strcmp(argv[0], "-");
     int fd = in ? STDIN_FILENO : open(argv[0], O_RDONLY | O_CLOEXEC);
     const char *why = fd < 0 ? strerror(errno) : aw_cache_prepare(cache);
@@ -305,7 +308,7 @@ int aw_cmd_cache(int argc, char **argv)
 {
     const char *what = argc > 1 ? argv[1] : "show";
     if (strcmp(what, "--help") == 0 || strcmp(what, "-h") == 0)
-        return usage(stdout);
+        return aw_usage_help(help);
     bool bare = argc < 2 || !strcmp(what, "--json");
     for (size_t i = 0; i < sizeof commands / sizeof *commands; i++) {
         if (strcmp(commands[i].name, bare ? "show" : what) != 0)
@@ -316,5 +319,7 @@ int aw_cmd_cache(int argc, char **argv)
         aw_tell("anywarp", CACHE_IS_OFF);
         return 1;
     }
-    return usage(stderr);
+    return aw_usage_wrong("cache", help,
+                          *what == '-' ? "unknown option %s" : "'%s' is none of show, verify, clear, prune, export and import",
+                          what);
 }

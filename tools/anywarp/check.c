@@ -8,10 +8,10 @@
 #include <string.h>
 
 #include "anywarp.h"
+#include "usage.h"
 
-static int usage(FILE *out)
-{
-    fputs("usage: anywarp check [--leaks] [--init] [--sync] [--race] [options of anywarp run] PROGRAM [argument...]\n"
+static const char help[] =
+    "usage: anywarp check [--leaks] [--init] [--sync] [--race] [options of anywarp run] PROGRAM [argument...]\n"
           "       anywarp check --race --device=sim:CARD [options of anywarp run] PROGRAM [argument...]\n\n"
           "Runs the program on the host device and says on standard error where a kernel reads or writes what is not allocated "
           "(to the\n"
@@ -25,11 +25,8 @@ static int usage(FILE *out)
           "  --race   also races between threads of a block in shared memory; with --device=sim:CARD instead of all that, races "
           "in\n"
           "           shared and global memory on a simulated card; slow\n\n"
-          "Not found: overruns within one allocation.\n"
-          "Exit status: the program's; 2 wrong usage; 126 it cannot be run; 127 it is not there.\n",
-          out);
-    return out == stderr ? 2 : 0;
-}
+          "Not found: overruns within one allocation.\n\n"
+          "Exit status: the program's; 2 wrong usage; 126 it cannot be run; 127 it is not there.\n";
 
 enum { SYNC = 1, INIT = 2, RACE = 4, LEAKS = 8 };
 
@@ -65,19 +62,23 @@ int aw_cmd_check(int argc, char **argv)
 {
     static char name[] = "check", race[] = "--check=race", host[] = "--device=host";
     int i = 1, asked = 0, option;
-    for (; i < argc && !strncmp(argv[i], "--", 2); i++) {
-        if (!strcmp(argv[i], "--help"))
-            return usage(stdout);
+    for (; i < argc && argv[i][0] == '-'; i++) {
+        if (!strcmp(argv[i], "--help") || !strcmp(argv[i], "-h"))
+            return aw_usage_help(help);
         option = option_of(argv[i]);
         if (!option)
             break;
         asked |= option;
     }
     bool card = asked & RACE && on_card(argc - i, argv + i);
-    char **args = i < argc && (!card || asked == RACE) ? calloc((size_t)(argc - i) + 4, sizeof *args) : NULL;
+    if (i >= argc)
+        return aw_usage_wrong("check", help, "no program given");
+    if (card && asked != RACE)
+        return aw_usage_wrong("check", help, "on a simulated card --race is for itself");
+    char **args = calloc((size_t)(argc - i) + 4, sizeof *args);
     int n = 0;
     if (!args)
-        return usage(stderr);
+        return 126;
     args[n++] = name;
     args[n++] = card ? race : host; /* an option of the user's comes later, and wins */
     memcpy(args + n, argv + i, (size_t)(argc - i) * sizeof *args);

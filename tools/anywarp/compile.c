@@ -7,6 +7,7 @@
 #include "base/file.h"
 #include "base/log.h"
 #include "base/str.h"
+#include "usage.h"
 
 #include <elf.h>
 #include <errno.h>
@@ -15,10 +16,11 @@
 #include <string.h>
 #include <time.h>
 
-static const char usage[] =
+static const char help[] =
     "usage: anywarp compile FILE.ptx|-... [--target gfx1100|host|...] [--emit=ptx|ir|ir-opt|asm|obj|hsaco|so|kernels]\n"
     "                         [-o OUT] [--kernel NAME] [-O0..-O3] [--code-object 4|5|6] [--block X[,Y,Z]] [--parts] [--full] "
-    "[-g] [--time]\n"
+    "[-g] [--time]\n\n"
+    "Compiles PTX by hand, for looking at what the compiler makes.\n"
     "Several files are linked as one module.  Without --kernel every kernel is compiled, in turn; with -o there must be one.\n"
     "Code objects and objects go to OUT; without -o nothing is written and errors are all there is to see.\n"
     "--block makes code for blocks of that shape alone; X by itself, for all whose rows are a multiple of X (32 or 1 is of "
@@ -29,7 +31,8 @@ static const char usage[] =
     "Passes (docs/passes.md): --passes lists them; --print-after NAME|all, --stop-after NAME, --disable NAME[,NAME], --force "
     "NAME, --verify-each,\n"
     "--set THRESHOLD=VALUE (--thresholds lists them), "
-    "--times (of each).\n";
+    "--times (of each).\n\n"
+    "Exit status: 0; 1 it does not compile, or a file cannot be read or written; 2 wrong usage.\n";
 
 enum what { EMIT_PTX = 100, EMIT_KERNELS };
 struct command {
@@ -263,25 +266,20 @@ int aw_cmd_compile(int argc, char **argv)
 {
     struct command c = { .options = { .target = "host", .opt_level = 3 }, .emit = AW_EMIT_CODE_OBJECT };
     for (int i = 1; i < argc; i++) {
-        if (!strcmp(argv[i], "--help") || !strcmp(argv[i], "-h")) {
-            fputs(usage, stdout);
-            return 0;
-        }
+        if (!strcmp(argv[i], "--help") || !strcmp(argv[i], "-h"))
+            return aw_usage_help(help);
         if (!strcmp(argv[i], "--passes") || !strcmp(argv[i], "--thresholds")) {
             char *list = argv[i][2] == 'p' ? aw_compiler_pass_list() : aw_compiler_threshold_list();
             fputs(list ? list : "", stdout);
             free(list);
             return list ? 0 : 1;
         }
-        if (!argument(&c, argc, argv, &i)) {
-            fputs(usage, stderr);
-            return 2;
-        }
+        const char *word = argv[i];
+        if (!argument(&c, argc, argv, &i))
+            return aw_usage_wrong("compile", help, "%s: unknown option, or its value is missing or wrong", word);
     }
-    if (!c.n_files) {
-        fputs(usage, stderr);
-        return 2;
-    }
+    if (!c.n_files)
+        return aw_usage_wrong("compile", help, "no file given");
     struct aw_text texts[64];
     int rc;
     size_t n = 0;

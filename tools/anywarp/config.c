@@ -12,18 +12,15 @@
 #include "base/log.h"
 #include "base/quirk.h"
 #include "base/str.h"
+#include "usage.h"
 
-static int usage(FILE *out)
-{
-    fputs("usage: anywarp config [--json] [SETTING]\n\n"
+static const char help[] =
+    "usage: anywarp config [--json] [SETTING]\n\n"
         "Shows the settings: what each means and may be, what it is now, and where that is said.  SETTING is the name of one.\n"
         "A setting is a variable of the environment, or a line `name = value` of the file $XDG_CONFIG_HOME/anywarp/config (else\n"
         "~/.config/anywarp/config), where # begins a comment.  The environment comes first.  Privileged programs read no file.\n"
-        "  --json      the same for programs\n"
-        "Exit status: 0; 1 when something is wrong with the file; 2 for wrong usage.\n",
-        out);
-    return out == stderr ? 2 : 0;
-}
+    "\n  --json      the same for programs\n\n"
+    "Exit status: 0; 1 something is wrong with the file; 2 wrong usage.\n";
 
 /* What a setting is now, and where that is said: static or the environment's. */
 static const char *value_of(const struct aw_config *row, const char **ret_from)
@@ -157,9 +154,11 @@ int aw_cmd_config(int argc, char **argv)
     bool json = argc > 1 && !strcmp(argv[1], "--json");
     const char *wanted = argc > 1 + json ? argv[1 + json] : NULL;
     if (wanted && (!strcmp(wanted, "--help") || !strcmp(wanted, "-h")))
-        return usage(stdout);
-    if (argc > 2 + json || (wanted && *wanted == '-'))
-        return usage(stderr);
+        return aw_usage_help(help);
+    if (wanted && *wanted == '-')
+        return aw_usage_wrong("config", help, "unknown option %s", wanted);
+    if (argc > 2 + json)
+        return aw_usage_wrong("config", help, "'%s' is one word too many", argv[2 + json]);
     if (wanted && !is_setting(wanted))
         return 2;
     int status = json ? print_json(wanted) : print_text(wanted);

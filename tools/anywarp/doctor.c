@@ -17,6 +17,7 @@
 #include "doctor.h"
 #include "findings.h"
 #include "locate.h"
+#include "usage.h"
 #include "base/config.h"
 #include "base/env.h"
 #include "report.h"
@@ -256,9 +257,8 @@ static enum aw_grade check_kernel(const struct aw_parts *parts)
     return aw_find(AW_GOOD, "kernel", NULL, "compiled and ran on %s", s.device);
 }
 
-static int usage(FILE *out)
-{
-    fputs("usage: anywarp doctor [--json] [--all] [PROGRAM]\n"
+static const char help[] =
+    "usage: anywarp doctor [--json] [--all] [PROGRAM]\n"
           "       anywarp doctor --report[=FILE]\n\n"
           "Says whether CUDA programs can run here, and with PROGRAM (or a library) whether that one can: which CUDA runtime it "
           "has, which\n"
@@ -267,10 +267,7 @@ static int usage(FILE *out)
           "  --all            compile every kernel of PROGRAM, however many there are\n"
           "  --report[=FILE]  run some thirty kernels and write down what came of each, for those who care for anywarp "
           "(docs/amd.md)\n\n"
-          "Exit status: 0 it can run, 1 it cannot, or not all of it, 2 wrong usage.\n",
-          out);
-    return out == stderr ? 2 : 0;
-}
+          "Exit status: 0 it can run, 1 it cannot, or not all of it, 2 wrong usage.\n";
 
 /* False when CUDA programs cannot run at all; then *ret_parts may be incomplete.  *ret_cache: is the cache as it was asked
  * for? */
@@ -303,19 +300,24 @@ int aw_cmd_doctor(int argc, char **argv)
     struct aw_parts parts;
     const char *report = NULL;
     bool json = false, all = false, cache;
-    for (int c; (c = getopt_long(argc, argv, "h", options, NULL)) != -1;) {
+    opterr = 0;
+    for (int c; (c = getopt_long(argc, argv, ":h", options, NULL)) != -1;) {
         if (c == 'h')
-            return usage(stdout);
-        if (c == '?' || (c == 'r' && optarg && !*optarg))
-            return usage(stderr);
+            return aw_usage_help(help);
+        if (c == '?' || c == ':' || (c == 'r' && optarg && !*optarg))
+            return aw_usage_option("doctor", help, c == 'r' ? ':' : c, argv);
         json |= c == 'j';
         all |= c == 'a';
         if (c == 'r')
             report = optarg ? optarg : "";
     }
     const char *program = argv[optind];
-    if (argc - optind > 1 || (report && (program || json)) || (all && !program))
-        return usage(stderr);
+    if (argc - optind > 1)
+        return aw_usage_wrong("doctor", help, "one program at a time");
+    if (report && (program || json))
+        return aw_usage_wrong("doctor", help, "--report is for itself");
+    if (all && !program)
+        return aw_usage_wrong("doctor", help, "--all needs a program");
     if (report && aw_parts_locate(&parts))
         return aw_report(&parts, *report ? report : NULL);
     if (json)

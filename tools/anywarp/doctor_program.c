@@ -170,7 +170,7 @@ static unsigned kernels_report(const struct aw_kernel_list *list, struct aw_kern
         aw_find(AW_NOTE, "kernels", "--all compiles every one", "%zu kernels, more than %d: not compiled here", total,
                 KERNELS_MOST);
     else if (total)
-        aw_find(AW_GOOD, "kernels", NULL, "all %zu compile", total);
+        aw_find(AW_GOOD, "kernels", NULL, total == 1 ? "the one kernel compiles" : "all %zu compile", total);
     for (size_t i = 0; i < n; i++) {
         if (jobs[i].status == AW_OK || shown++ >= DETAILS_MOST)
             continue;

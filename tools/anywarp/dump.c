@@ -22,6 +22,7 @@
 #include "sass/sass.h"
 #include "syntax/syntax.h"
 #include "tab/form.h"
+#include "usage.h"
 
 struct dump {
     bool extract;        /* PTX instead of a listing */
@@ -419,17 +420,14 @@ static int dump_file(struct dump *dump)
     return dump->failed ? 1 : 0;
 }
 
-static int usage(FILE *out)
-{
-    fputs("usage: anywarp dump [options] FILE...\n\n"
+static const char help[] =
+    "usage: anywarp dump [options] FILE...\n\n"
           "Shows what CUDA code is inside programs, libraries, fatbins, cubins and PTX files.\n\n"
           "  --ptx        write the PTX instead of a listing\n"
           "  --code       list the machine code of cubins, too\n"
           "  --arch N     only what is for this architecture: 80, sm_80 or compute_80\n"
-          "  -o DIR       with --ptx: one file per PTX into DIR\n",
-          out);
-    return out == stderr ? 2 : 0;
-}
+          "  -o DIR       with --ptx: one file per PTX into DIR\n\n"
+    "Exit status: 0; 1 a file cannot be read, or holds no CUDA code; 2 wrong usage.\n";
 
 static bool parse_arch(const char *text, uint32_t *ret_arch)
 {
@@ -452,7 +450,8 @@ int aw_cmd_dump(int argc, char **argv)
         { "output", required_argument, NULL, 'o' }, { "code", no_argument, NULL, 'c' }, { "help", no_argument, NULL, 'h' }, { 0 },
     };
     struct dump all = { 0 };
-    for (int c; (c = getopt_long(argc, argv, "ho:", options, NULL)) != -1;) {
+    opterr = 0;
+    for (int c; (c = getopt_long(argc, argv, ":ho:", options, NULL)) != -1;) {
         if (c == 'p')
             all.extract = true;
         else if (c == 'c')
@@ -460,16 +459,18 @@ int aw_cmd_dump(int argc, char **argv)
         else if (c == 'o')
             all.out_dir = optarg;
         else if (c == 'h')
-            return usage(stdout);
+            return aw_usage_help(help);
         else if (c != 'a')
-            return usage(stderr);
+            return aw_usage_option("dump", help, c, argv);
         else if (!parse_arch(optarg, &all.arch)) {
             aw_tell("anywarp", DUMP_ARCH, optarg);
             return 2;
         }
     }
-    if (optind >= argc || (all.out_dir && !all.extract) || (all.code && all.extract))
-        return usage(stderr);
+    if (optind >= argc)
+        return aw_usage_wrong("dump", help, "no file given");
+    if ((all.out_dir && !all.extract) || (all.code && all.extract))
+        return aw_usage_wrong("dump", help, all.code ? "--ptx or --code, not both" : "-o is for --ptx");
     if (all.out_dir && mkdir(all.out_dir, 0777) != 0 && errno != EEXIST) {
         aw_tell("anywarp", DUMP_FOLDER, all.out_dir, strerror(errno));
         return 1;

@@ -9,6 +9,7 @@
 
 #include "anywarp.h"
 #include "base/log.h"
+#include "usage.h"
 
 static const struct row {
     int number; /* 0: a title */
@@ -22,14 +23,11 @@ static const struct row {
 };
 enum { N_ROWS = sizeof rows / sizeof *rows, WIDTH = 100 };
 
-static int usage(FILE *out)
-{
-    fputs("usage: anywarp explain CODE...        what messages mean, and what to do\n"
+static const char help[] =
+    "usage: anywarp explain CODE...        what messages mean, and what to do\n"
           "       anywarp explain                all of them, a line each\n\n"
-          "A message's code stands at its end, such as [AW1104]; `anywarp help AW1104` does the same.\n",
-          out);
-    return out == stderr ? 2 : 0;
-}
+          "A message's code stands at its end, such as [AW1104]; `anywarp help AW1104` does the same.\n\n"
+    "Exit status: 0; 1 there is no such message; 2 wrong usage.\n";
 
 /* The format with "..." for what it prints. */
 static void text_print(const char *text)
@@ -115,7 +113,9 @@ int aw_cmd_explain(int argc, char **argv)
 {
     bool all = true;
     if (argc > 1 && argv[1][0] == '-')
-        return usage(!strcmp(argv[1], "--help") || !strcmp(argv[1], "-h") ? stdout : stderr);
+        return !strcmp(argv[1], "--help") || !strcmp(argv[1], "-h")
+                   ? aw_usage_help(help)
+                   : aw_usage_wrong("explain", help, "unknown option %s", argv[1]);
     for (size_t i = 0; i < N_ROWS && argc < 2; i++) {
         if (rows[i].number)
             printf("AW%04d  ", rows[i].number);

@@ -3,7 +3,9 @@
 #include "findings.h"
 
 #include <stdarg.h>
+#include <stdint.h>
 #include <stdio.h>
+#include <string.h>
 
 #include "base/json.h"
 #include "base/log.h"
@@ -25,6 +27,24 @@ static void close_finding(void)
     n_details = 0;
 }
 
+/* A long list goes on in the same column. */
+static void words_print(const char *words)
+{
+    enum { COLUMN = 17, WIDTH = 110, LONG = 200 };
+    size_t at = COLUMN, wrap = strlen(words) > LONG ? WIDTH : SIZE_MAX;
+    for (const char *p = words; *p;) {
+        size_t n = strcspn(p, " ");
+        bool first = at == COLUMN, next = !first && at + 1 + n > wrap;
+        if (next)
+            printf("\n%*s", COLUMN, "");
+        at = next ? COLUMN : at;
+        printf("%s%.*s", first || next ? "" : " ", (int)n, p);
+        at += n + !(first || next);
+        p += n + (p[n] == ' ');
+    }
+    putchar('\n');
+}
+
 enum aw_grade aw_find(enum aw_grade grade, const char *what, const char *advice, const char *fmt, ...)
 {
     struct aw_buf line = { 0 };
@@ -44,7 +64,8 @@ enum aw_grade aw_find(enum aw_grade grade, const char *what, const char *advice,
             aw_json_cstr(&text, advice);
         }
     } else {
-        printf("%-4s  %-10s %.*s\n", marks[grade], what, AW_STR_ARG(aw_buf_view(&line)));
+        printf("%-4s  %-10s ", marks[grade], what);
+        words_print(line.ptr ? line.ptr : "");
         if (advice)
             printf("      %-10s %s\n", "", advice);
     }

@@ -11,6 +11,7 @@
 
 #include "ask.h"
 #include "locate.h"
+#include "usage.h"
 #include "base/env.h"
 #include "base/json.h"
 #include "base/str.h"
@@ -151,14 +152,20 @@ static bool aw_info_devices(void)
     return aw_device_count() > 0;
 }
 
+static const char help[] =
+    "usage: anywarp info [--json]\n\n"
+    "Shows the devices, why they were chosen, where anywarp's parts lie, and versions.\n\n"
+    "  --json  an object: a list of lines for each name\n\n"
+    "Exit status: 0 CUDA programs can run here, 1 they cannot (`anywarp doctor` says why), 2 wrong usage.\n";
+
 int aw_cmd_info(int argc, char **argv)
 {
     json = argc == 2 && !strcmp(argv[1], "--json");
-    if (argc > 1 && !json) {
-        bool help = !strcmp(argv[1], "--help") || !strcmp(argv[1], "-h");
-        fputs("usage: anywarp info [--json]\n", help ? stdout : stderr);
-        return help ? 0 : 2;
-    }
+    if (argc > 1 && (!strcmp(argv[1], "--help") || !strcmp(argv[1], "-h")))
+        return aw_usage_help(help);
+    if (argc > 1 && !json)
+        return aw_usage_wrong("info", help, *argv[1] == '-' ? "unknown option %s" : "'%s' is one word too many",
+                              argv[argc > 2 && !strcmp(argv[1], "--json") ? 2 : 1]);
     aw_info_line("anywarp", AW_VERSION);
     bool parts = aw_info_parts();
     bool compiler = aw_info_compiler();

@@ -56,8 +56,10 @@ static bool container_add(void *user, const void *container, size_t size)
     bool ptx = aw_fatbin_choose_ptx(container, size, 0, &entry, &error);
     walk->containers++;
     walk->list->n_ptx += ptx;
-    walk->list->n_machine += !ptx;
     enum aw_status status = image_add(walk, container, size, AW_IMAGE_FATBIN, &image);
+    /* nvcc gives every program one for its own start, which has no kernel */
+    bool idle = status == AW_OK && walk->list->images.at[walk->list->images.n - 1].manifest->n_kernels == 0;
+    walk->list->n_machine += !ptx && !idle;
     walk->unresolved |= status == AW_ERR_NOT_FOUND;
     if (status) {
         problem_add(walk, status, image ? aw_image_log(image) : NULL);

@@ -32,7 +32,7 @@ struct aw_kernel_list {
     AW_VEC(struct aw_kernel_file) files;
     AW_VEC(struct aw_kernel_image) images;
     AW_VEC(struct aw_kernel_problem) problems;
-    unsigned n_ptx, n_machine; /* containers with PTX; with machine code alone */
+    unsigned n_ptx, n_machine; /* containers with PTX; with kernels in machine code alone */
 };
 
 /* Adds a file: an ELF program or library, a fat binary, or PTX.  True when there is CUDA code in it; what of it could not be

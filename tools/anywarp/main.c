@@ -6,6 +6,7 @@
 
 #include "anywarp.h"
 #include "base/log.h"
+#include "run.h"
 
 static const struct {
     const char *name;
@@ -73,15 +74,16 @@ static int unknown(const char *name)
             near = commands[i].name;
         }
     }
-    bool file = !near && strchr(name, '.');
+    bool here = aw_run_is_here(name), file = here || (!near && strchr(name, '.'));
     aw_tell("anywarp", COMMAND_UNKNOWN, name,
-            near   ? "did you mean '"
+            here   ? "to run the program: anywarp run ./"
+            : near ? "did you mean '"
             : file ? "to run a program: anywarp run "
                    : "`anywarp --help` lists them",
-            near   ? near
-            : file ? name
+            file   ? name
+            : near ? near
                    : "",
-            near ? "'?" : "");
+            near && !here ? "'?" : "");
     return 2;
 }
 

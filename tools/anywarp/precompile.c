@@ -26,6 +26,7 @@
 #include "core/device.h"
 #include "kernels.h"
 #include "needs.h"
+#include "usage.h"
 
 enum { USUAL_THREADS = 256, SHAPES_MOST = 16 };
 
@@ -41,9 +42,7 @@ struct wish {
     bool listed, libraries, json;
 };
 
-static int usage(FILE *out)
-{
-    fputs(
+static const char help[] =
         "usage: anywarp precompile [options] PATH...\n\n"
         "Compiles the kernels of programs, libraries, fat binaries, PTX files and whole folders of them into the cache, on all\n"
         "processors, for each of the machine's devices.  What is there already is not made again: one that was interrupted goes "
@@ -54,10 +53,7 @@ static int usage(FILE *out)
         "  --no-libraries     not the libraries that programs name, only themselves\n"
         "  --json             the result as one JSON object: kernels, made, failed, seconds, failures\n\n"
         "A launch with blocks of another shape compiles its kernel then.\n"
-          "Exit status: 0 all compiled, 1 some did not, or it was interrupted, 2 wrong usage.\n",
-          out);
-    return out == stderr ? 2 : 0;
-}
+          "Exit status: 0 all compiled, 1 some did not, or it was interrupted, 2 wrong usage.\n";
 
 /* "256", "16,16", "8,8,4": threads; with `coded`, three numbers as in struct aw_compile_options. */
 static bool shape_read(const char *text, bool coded, uint32_t ret[3])
@@ -400,21 +396,24 @@ int aw_cmd_precompile(int argc, char **argv)
     struct wish wish = { .libraries = true };
     struct shape shape = { 0 };
     int status = -1;
-    for (int c; status < 0 && (c = getopt_long(argc, argv, "h", options, NULL)) != -1;) {
+    opterr = 0;
+    for (int c; status < 0 && (c = getopt_long(argc, argv, ":h", options, NULL)) != -1;) {
         if (c == 'h')
-            status = usage(stdout);
+            status = aw_usage_help(help);
         else if (c == 'l')
             status = wish.listed || !list_read(optarg, &wish) ? 2 : -1;
         else if (c == 'b' &&
                  (!shape_read(optarg, false, shape.block) || wish.blocks.n == SHAPES_MOST || !aw_vec_push(&wish.blocks, shape)))
-            status = usage(stderr);
-        else if (c == '?')
-            status = usage(stderr);
+            status = aw_usage_wrong("precompile", help, "--block %s is no shape of a block, such as 256 or 16,16", optarg);
+        else if (c == '?' || c == ':')
+            status = aw_usage_option("precompile", help, c, argv);
         wish.libraries &= c != 'n';
         wish.json |= c == 'j';
     }
     if (status < 0)
-        status = optind >= argc || (wish.listed && wish.blocks.n) ? usage(stderr) : precompile(&wish, argv + optind);
+        status = optind >= argc                   ? aw_usage_wrong("precompile", help, "no program, library or folder given")
+                 : wish.listed && wish.blocks.n ? aw_usage_wrong("precompile", help, "--list or --block, not both")
+                                                : precompile(&wish, argv + optind);
     aw_vec_fini(&wish.blocks);
     aw_vec_fini(&wish.list);
     free(wish.list_text);

@@ -17,20 +17,19 @@
 #include "base/file.h"
 #include "base/log.h"
 #include "trace.h"
+#include "usage.h"
 
-static int usage(FILE *out)
-{
-    fputs("usage: anywarp profile [options] [options of anywarp run] PROGRAM [argument...]\n\n"
-          "Runs the program, and says when it has ended how long its kernels, copies and calls took, and what was compiled.\n\n"
-          "  --timeline FILE    write a timeline, for https://ui.perfetto.dev or chrome://tracing\n"
-          "  --top N            N rows in each table, not 20; 0: all\n"
-          "  --json             the tables as one JSON object\n"
-          "  -o, --output FILE  to a file, not to standard error\n\n"
-          "Exit status: the program's, or 128 and the signal that ended it; 2 wrong usage; 126 it cannot be run; 127 it is not "
-          "there.\n",
-          out);
-    return out == stderr ? 2 : 0;
-}
+static const char help[] =
+    "usage: anywarp profile [options] [options of anywarp run] PROGRAM [argument...]\n\n"
+    "Runs the program, and says when it has ended how long its kernels, copies and calls took, and what was compiled.\n\n"
+    "  --timeline FILE    write a timeline, for https://ui.perfetto.dev or chrome://tracing\n"
+    "  --top N            N rows in each table, not 20; 0: all\n"
+    "  --json             the tables as one JSON object\n"
+    "  -o, --output FILE  to a file, not to standard error\n\n"
+    "Exit status: the program's, or 128 and the signal that ended it; 1 no profile could be made; 2 wrong usage, or a file "
+    "cannot "
+    "be\n"
+    "written; 126 it cannot be run; 127 it is not there.\n";
 
 /* ---- Records. */
 
@@ -154,7 +153,7 @@ static int profile_show(struct aw_profile *profile, const char *records, const s
     return done ? 0 : 1;
 }
 
-/* The index of what is `run`'s, -1 for wrong usage, -2 for help. */
+/* The index of what is `run`'s, -1 for wrong usage after a message, -2 for help. */
 static int options_read(int argc, char **argv, struct wish *ret)
 {
     const char *value;
@@ -171,13 +170,19 @@ static int options_read(int argc, char **argv, struct wish *ret)
             ret->output = value;
         } else if ((value = aw_option_value("--top", argc, argv, &i))) {
             ret->top = (unsigned)strtoul(value, &end, 10);
-            if (*value < '0' || *value > '9' || *end)
+            if (*value < '0' || *value > '9' || *end) {
+                aw_usage_wrong("profile", help, "--top is a number, not '%s'", value);
                 return -1;
+            }
         } else {
             break;
         }
     }
-    return i < argc && !(ret->timeline && !*ret->timeline) && !(ret->output && !*ret->output) ? i : -1;
+    bool named = !(ret->timeline && !*ret->timeline) && !(ret->output && !*ret->output);
+    if (i < argc && named)
+        return i;
+    aw_usage_wrong("profile", help, named ? "no program given" : "--timeline and --output need a file");
+    return -1;
 }
 
 /* Can the file be written?  Known before the program has run. */
@@ -199,9 +204,9 @@ int aw_cmd_profile(int argc, char **argv)
     char records[4096];
     int first = options_read(argc, argv, &wish);
     if (first < 0)
-        return usage(first == -2 ? stdout : stderr);
+        return first == -2 ? aw_usage_help(help) : 2;
     if (!writable(wish.output) || !writable(wish.timeline))
-        return 1;
+        return 2;
     snprintf(records, sizeof records, "%s/anywarp-profile-XXXXXX", folder && *folder ? folder : "/tmp");
     int fd = mkstemp(records);
     if (fd < 0 || setenv("ANYWARP_TRACE", "records,samples", 1) != 0 || !aw_trace_file(records, "ANYWARP_TRACE_FILE")) {

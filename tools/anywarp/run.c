@@ -17,6 +17,7 @@
 #include "locate.h"
 #include "run.h"
 #include "trace.h"
+#include "usage.h"
 #include "base/env.h"
 #include "base/log.h"
 #include "base/quirk.h"
@@ -28,9 +29,9 @@
 /* As env(1): the program was found but could not be run; it was not found. */
 enum { EXIT_CANNOT_RUN = 126, EXIT_NOT_FOUND = 127 };
 
-static const char run_usage[] = "usage: anywarp run [options] [--] PROGRAM [argument...]\n";
 static const char run_help[] =
-    "\nRuns the program with anywarp's libraries in place of NVIDIA's; so runs whatever it starts.\n\n"
+    "usage: anywarp run [options] [--] PROGRAM [argument...]\n\n"
+    "Runs the program with anywarp's libraries in place of NVIDIA's; so runs whatever it starts.\n\n"
     "  --device=DEVICE    host, the processor; host:LEVEL, as x86-64, x86-64-v2, -v3 or -v4; hip, AMD's cards; or "
     "sim:CARD[,CARD...],\n"
     "                     simulated ones, such as sim:gfx1030.  Without it: hip where there is a card, else host\n"
@@ -39,7 +40,7 @@ static const char run_help[] =
     "  --log=RULES        level[:room][,...]: err, fixme, warn, info or trace\n"
     "  --record=FILE      write down kernels and shapes of blocks, for `anywarp precompile --list`\n"
     "  --quiet            no line at the terminal while kernels compile\n\n"
-    "Exit status: the program's; 2 wrong usage; 126 it cannot be run; 127 it is not there.\n";
+    "Exit status: the program's; 2 wrong usage, or a file cannot be written; 126 it cannot be run; 127 it is not there.\n";
 
 /* What the options ask for beyond variables of the environment. */
 struct aw_run_wish {
@@ -47,16 +48,30 @@ struct aw_run_wish {
     bool stats, check;
 };
 
+/* What was asked for, "run" or a command that runs a program in its own way, and that with its surname. */
+static const char *run_name = "run";
+static char run_who[32] = "anywarp run";
+
+static void aw_run_called(const char *name)
+{
+    static const char *const others[] = { "trace", "profile", "check" };
+    for (size_t i = 0; i < sizeof others / sizeof *others; i++)
+        if (!strcmp(name, others[i]))
+            run_name = others[i];
+    snprintf(run_who, sizeof run_who, "anywarp %s", run_name);
+}
+
 static int aw_run_usage(const char *fmt, ...)
 {
+    char other[128];
     struct aw_buf text = { 0 };
     va_list ap;
     va_start(ap, fmt);
     aw_buf_vprintf(&text, fmt, ap);
     va_end(ap);
-    aw_tell("anywarp run", RUN_USAGE, text.ptr ? text.ptr : "");
+    snprintf(other, sizeof other, "usage: anywarp %s [options] [options of anywarp run] PROGRAM [argument...]\n\n", run_name);
+    aw_usage_wrong(run_name, strcmp(run_name, "run") ? other : run_help, "%s", text.ptr ? text.ptr : "");
     aw_buf_fini(&text);
-    fputs(run_usage, stderr);
     return 2;
 }
 
@@ -141,8 +156,7 @@ static bool aw_run_option(int argc, char **argv, int *io_i, struct aw_run_wish *
 {
     const char *option = argv[*io_i], *value;
     if (!strcmp(option, "--help") || !strcmp(option, "-h")) {
-        printf("%s%s", run_usage, run_help);
-        exit(0);
+        exit(aw_usage_help(run_help));
     }
     if (!strcmp(option, "--stats") || !strncmp(option, "--stats=", 8)) {
         ret_wish->stats = true;
@@ -156,7 +170,7 @@ static bool aw_run_option(int argc, char **argv, int *io_i, struct aw_run_wish *
         return aw_run_set("ANYWARP_LOG", value, "--log needs a level: err, fixme, warn, info or trace");
     if ((value = aw_option_value("--record", argc, argv, io_i))) {
         if (*value && !aw_trace_file(value, "ANYWARP_RECORD"))
-            exit(1);
+            exit(2);
         if (!*value)
             aw_run_usage("--record needs a file");
         return *value;
@@ -329,17 +343,24 @@ static bool aw_run_simulated(const struct aw_parts *parts, const char *cards)
     return setenv("ANYWARP_SIM", cards, 1) == 0 && aw_run_prepend("LD_LIBRARY_PATH", parts->sim_dir, ':');
 }
 
+bool aw_run_is_here(const char *name)
+{
+    struct stat st;
+    return !strchr(name, '/') && stat(name, &st) == 0 && S_ISREG(st.st_mode) && access(name, X_OK) == 0;
+}
+
 int aw_cmd_run(int argc, char **argv)
 {
     struct aw_parts parts;
     struct aw_run_wish wish = { 0 };
+    aw_run_called(argv[0]);
     int program = aw_run_options(argc, argv, &wish);
     if (program < 0)
         return 2;
     if (program >= argc)
         return aw_run_usage("no program given");
     if (!aw_parts_locate(&parts)) {
-        aw_tell("anywarp run", RUN_INSTALLATION, parts.program_dir, parts.lib_dir[0] ? "" : "libcudart.so.13 ",
+        aw_tell(run_who, RUN_INSTALLATION, parts.program_dir, parts.lib_dir[0] ? "" : "libcudart.so.13 ",
                 parts.preload[0] && parts.audit[0] ? ""
                                                    : "libanywarp-preload.so and "
                                                      "libanywarp-audit.so ",
@@ -347,20 +368,21 @@ int aw_cmd_run(int argc, char **argv)
         return EXIT_CANNOT_RUN;
     }
     if (!aw_parts_loadable(&parts)) {
-        aw_tell("anywarp run", RUN_PATH, parts.preload);
+        aw_tell(run_who, RUN_PATH, parts.preload);
         return EXIT_CANNOT_RUN;
     }
     if (wish.sim && !parts.sim_dir[0]) {
-        aw_tell("anywarp run", RUN_SIMULATED);
+        aw_tell(run_who, RUN_SIMULATED);
         return EXIT_CANNOT_RUN;
     }
     if (!aw_run_environment(&parts) || (wish.sim && !aw_run_simulated(&parts, wish.sim))) {
-        aw_tell("anywarp run", RUN_ENVIRONMENT, strerror(errno));
+        aw_tell(run_who, RUN_ENVIRONMENT, strerror(errno));
         return EXIT_CANNOT_RUN;
     }
     aw_run_warn(argv[program]);
     execvp(argv[program], argv + program);
     int err = errno;
-    aw_tell("anywarp run", RUN_EXEC, argv[program], strerror(err));
+    aw_tell(run_who, RUN_EXEC, argv[program], strerror(err), aw_run_is_here(argv[program]) ? "; did you mean ./" : "",
+            aw_run_is_here(argv[program]) ? argv[program] : "");
     return err == ENOENT ? EXIT_NOT_FOUND : EXIT_CANNOT_RUN;
 }

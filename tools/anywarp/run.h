@@ -19,4 +19,7 @@ void aw_run_find(const char *program, char ret_path[PATH_MAX]);
  * length. */
 uint64_t aw_run_segments_end(const Elf64_Phdr *segments, size_t n);
 
+/* Is there a program of this name, without a slash, in the current folder? */
+bool aw_run_is_here(const char *name);
+
 #endif

@@ -12,22 +12,19 @@
 #include "base/log.h"
 #include "base/str.h"
 #include "trace.h"
+#include "usage.h"
 
-static int usage(FILE *out)
-{
-    fputs("usage: anywarp trace [options] [options of anywarp run] PROGRAM [argument...]\n\n"
-          "Runs the program and writes a line for each of its calls of CUDA: seconds since the start, thread, function, "
-          "arguments,\n"
-          "what it stored where that is a simple value, result, and how long it took.\n\n"
-          "  --filter PATTERN   only functions whose name fits, as file names do: 'cudaMem*'; several with commas or options\n"
-          "  --library NAME     only calls of cudart, cuda, cublas, cudnn and so on; several likewise\n"
-          "  --failed           only calls that return an error\n"
-          "  --json             an object a line: pid, tid, library, function, begin_ns, duration_ns, args, out, result, failed\n"
-          "  -o, --output FILE  to a file, not to standard error\n\n"
-          "Exit status: the program's; 2 wrong usage; 126 it cannot be run; 127 it is not there.\n",
-          out);
-    return out == stderr ? 2 : 0;
-}
+static const char help[] =
+    "usage: anywarp trace [options] [options of anywarp run] PROGRAM [argument...]\n\n"
+    "Runs the program and writes a line for each of its calls of CUDA: seconds since the start, thread, function, "
+    "arguments,\n"
+    "what it stored where that is a simple value, result, and how long it took.\n\n"
+    "  --filter PATTERN   only functions whose name fits, as file names do: 'cudaMem*'; several with commas or options\n"
+    "  --library NAME     only calls of cudart, cuda, cublas, cudnn and so on; several likewise\n"
+    "  --failed           only calls that return an error\n"
+    "  --json             an object a line: pid, tid, library, function, begin_ns, duration_ns, args, out, result, failed\n"
+    "  -o, --output FILE  to a file, not to standard error\n\n"
+    "Exit status: the program's; 2 wrong usage, or the file cannot be written; 126 it cannot be run; 127 it is not there.\n";
 
 bool aw_trace_file(const char *path, const char *variable)
 {
@@ -60,7 +57,7 @@ int aw_cmd_trace(int argc, char **argv)
     int i = 1;
     for (; i < argc; i++) {
         if (!strcmp(argv[i], "--help") || !strcmp(argv[i], "-h"))
-            return usage(stdout);
+            return aw_usage_help(help);
         if (!strcmp(argv[i], "--json"))
             form = "json";
         else if (!strcmp(argv[i], "--failed"))
@@ -79,14 +76,15 @@ int aw_cmd_trace(int argc, char **argv)
     aw_buf_fini(&words);
     if (i >= argc || !fine || (file && !*file)) {
         free(all);
-        return usage(stderr);
+        return aw_usage_wrong("trace", help,
+                              !fine ? "out of memory" : file && !*file ? "--output needs a file" : "no program given");
     }
     fine = setenv("ANYWARP_TRACE", all, 1) == 0;
     free(all);
     if (!file)
         unsetenv("ANYWARP_TRACE_FILE");
     if (!fine || (file && !aw_trace_file(file, "ANYWARP_TRACE_FILE")))
-        return 1;
+        return 2;
     argv[i - 1] = argv[0];
     return aw_cmd_run(argc - i + 1, argv + i - 1);
 }
