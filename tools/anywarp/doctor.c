@@ -170,13 +170,20 @@ static enum aw_grade check_libraries(const struct aw_parts *parts)
 #undef AW_LIBRARY
     };
     char path[2 * PATH_MAX], blas[PATH_MAX] = "", list[1024] = "";
+    const char *last = NULL;
     size_t n = 0;
     for (size_t i = 0; i < sizeof sonames / sizeof *sonames; i++) {
         snprintf(path, sizeof path, "%s/%s", parts->lib_dir, sonames[i]);
         if (access(path, R_OK) != 0)
             snprintf(path, sizeof path, "%s/../../libs/%s", parts->lib_dir, sonames[i]); /* a build tree */
-        if (access(path, R_OK) == 0 && n < sizeof list)
-            n += (size_t)snprintf(list + n, sizeof list - n, "%s%s", n ? " " : "", sonames[i]);
+        if (access(path, R_OK) != 0 || n >= sizeof list)
+            continue;
+        /* libcublas.so.11/12/13 */
+        const char *version = strrchr(sonames[i], '.');
+        size_t stem = (size_t)(version - sonames[i]);
+        bool again = last && !strncmp(last, sonames[i], stem + 1) && !strchr(last + stem + 1, '.');
+        n += (size_t)snprintf(list + n, sizeof list - n, "%s%s", again ? "/" : n ? " " : "", again ? version + 1 : sonames[i]);
+        last = sonames[i];
     }
     if (!n)
         return aw_find(AW_NOTE, "cuda libs", NULL, "none of CUDA's libraries is installed with anywarp");
