@@ -116,6 +116,13 @@ struct aw_kernel_info {
 
 struct aw_compiler_module;
 
+/* PTX text, or a cubin; borrowed. */
+struct aw_text {
+    const char *ptr;
+    size_t len;
+    const char *name; /* for messages; NULL = "<ptx>" */
+};
+
 /* Parses, links and checks `n` PTX texts as one module (n > 1: -rdc).  A text need not be NUL-terminated.  One that begins as an
  * ELF file is a cubin: its machine code is lifted to PTX (docs/lifting.md); then also AW_ERR_INVALID_IMAGE, AW_ERR_NO_BINARY,
  * AW_ERR_NOT_SUPPORTED.  Returns AW_OK, AW_ERR_INVALID_PTX (nothing usable), AW_ERR_UNSUPPORTED_PTX, AW_ERR_NOT_FOUND (an extern
@@ -123,11 +130,6 @@ struct aw_compiler_module;
  * to compile.
  * *ret_diags (heap, caller frees, never NULL after return) holds every message, also warnings on success.
  * *ret_module is owned by the caller and keeps no pointer to the texts. */
-struct aw_text {
-    const char *ptr;
-    size_t len;
-    const char *name; /* for messages; NULL = "<ptx>" */
-};
 int aw_compiler_open(const struct aw_text texts[], size_t n, struct aw_compiler_module **ret_module, char **ret_diags);
 void aw_compiler_close(struct aw_compiler_module *module); /* NULL is fine */
 
@@ -159,6 +161,7 @@ enum aw_phase {
     AW_PHASE_COUNT
 };
 const char *aw_phase_name(enum aw_phase phase); /* "lower"; static */
+/* All of them; 0 for those that there was no need of. */
 void aw_compiler_times(double ret_ms[AW_PHASE_COUNT]);
 
 /* Prints the linked module back as PTX; parsing it again gives an equal module.  Heap, caller frees; NULL: out of memory. */

@@ -56,13 +56,16 @@ enum aw_fatbin_error {
     AW_FATBIN_NO_MEMORY = -4,
     AW_FATBIN_UNSUPPORTED = -5, /* header or compression form not known */
 };
+/* What it means, without a full stop; static. */
 const char *aw_fatbin_error_text(int error);
 
-/* Walks one container.  Zero `cursor` to begin; true while an entry was stored in *ret_entry; false at the end or on error,
- * *ret_error (may not be NULL) tells which.  `size` is the bytes available at `container`; SIZE_MAX = trust its header. */
+/* Where a walk over a container is. */
 struct aw_fatbin_iter {
     size_t offset; /* opaque */
 };
+
+/* Walks one container.  Zero `cursor` to begin; true while an entry was stored in *ret_entry; false at the end or on error,
+ * *ret_error (may not be NULL) tells which.  `size` is the bytes available at `container`; SIZE_MAX = trust its header. */
 bool aw_fatbin_next(const void *container, size_t size, struct aw_fatbin_iter *iter, struct aw_fatbin_entry *ret_entry,
                     int *ret_error);
 
@@ -90,13 +93,15 @@ size_t aw_fatbin_cubin_size(const void *elf, size_t available);
 /* Writes the architectures present, such as "sm_75 sm_80 (cubin), compute_90 (PTX)", cut to `size`.  For messages. */
 void aw_fatbin_describe(const void *container, size_t size, char *ret_text, size_t text_size);
 
+/* Where a walk over a wrapper's containers is. */
+struct aw_fatbin_wrapper_iter {
+    size_t index; /* opaque */
+};
+
 /* Walks the containers that a registered wrapper names: `data`, then each of `extra` (version 2).  Zero `iter` to begin.
  * True while a container was stored; *ret_size is what may be read of it: its own size, checked against the mapping of the
  * loaded object it lies in.  False at the end or on error: AW_FATBIN_BAD_MAGIC for a wrapper or a container that is none,
  * AW_FATBIN_UNSUPPORTED for another wrapper version, AW_FATBIN_TRUNCATED.  Empty containers are handed out, too. */
-struct aw_fatbin_wrapper_iter {
-    size_t index; /* opaque */
-};
 bool aw_fatbin_wrapper_next(const struct aw_fatbin_wrapper *wrapper, struct aw_fatbin_wrapper_iter *iter,
                             const void **ret_container, size_t *ret_size, int *ret_error);
 
