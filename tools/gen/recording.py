@@ -221,7 +221,8 @@ def draw_screen(screen, top):
 
 CSS = '''text{fill:%s;white-space:pre}.q{fill:%s}.t{fill:%s}
 .a{animation:a .01s both}.p{opacity:0;animation:p 1s}.k{animation:k 1s steps(30) both}
-@keyframes a{from{opacity:0}}@keyframes p{from,to{opacity:1}}@keyframes k{from{clip-path:inset(0 100%% 0 0)}}
+@keyframes a{from{opacity:0}}@keyframes p{from,to{opacity:1}}
+@keyframes k{from{clip-path:inset(0 100%% 0 0)}to{clip-path:inset(0 -9px 0 0)}}
 @media(prefers-reduced-motion:reduce){.a,.p,.k{animation:none}}'''
 
 
@@ -231,7 +232,8 @@ class Drawing:
 
     def command(self, line):
         typed = max(0.3, 0.04 * len(line))
-        self.out.append('<text y="%d"><tspan class="q" x="%d">$</tspan></text>' % (at_row(self.row) + FONT, MARGIN))
+        self.out.append('<text y="%d"%s><tspan class="q" x="%d">$</tspan></text>'
+                        % (at_row(self.row) + FONT, appears(max(self.now - 0.3, 0)), MARGIN))
         cells = [(c, None, None) for c in '  ' + line]
         self.out.append(draw_text(cells, self.row, ' class="k" style="animation-delay:%.2fs;animation-duration:%.2fs"'
                                   % (self.now, typed)))
