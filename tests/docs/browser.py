@@ -90,6 +90,19 @@ class Look:
                     self.fault('no such anchor: ' + link)
 
 
+    def search(self, page):
+        """A word that is in every manual of this program must be found."""
+        self.at = 'search'
+        page.goto(self.base + 'index.html', wait_until='networkidle')
+        page.keyboard.press('f')
+        page.wait_for_selector('input[name=query]', state='visible')
+        page.keyboard.type('doctor')
+        try:
+            page.wait_for_selector('.md-search-result__item', timeout=15000)
+        except playwright.sync_api.TimeoutError:
+            self.fault('nothing is found')
+
+
 def look(folder, base, shots):
     chromium = shutil.which('chromium') or shutil.which('chromium-browser')
     if not chromium:
@@ -103,6 +116,8 @@ def look(folder, base, shots):
             found.watch(page)
             for path in paths:
                 found.page(page, path, kind)
+            if kind == 'desk' and os.path.isdir(os.path.join(folder, 'search')):
+                found.search(page)
             page.close()
         browser.close()
     found.follow()

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """Links of the pages: files and headings that they name are there, addresses elsewhere are well-formed (nothing is asked of the
-network), and each page of docs/ can be reached from README.md.
+network), each page of docs/ can be reached from README.md, and mkdocs.yml has it in its nav.
 
     links.py SOURCE_ROOT
 """
@@ -90,6 +90,11 @@ def check(root):
             todo += [target for target in arrows.get(page, ()) if target in texts]
     for page in sorted(set(texts) - reached):
         yield '%s: no way leads there from README.md' % page
+    with open(os.path.join(root, 'mkdocs.yml'), encoding='utf-8') as f:
+        nav = set(re.findall(r'^ +- .*: (\S+\.md)$', f.read(), re.M))
+    for page in sorted(texts):
+        if page.startswith('docs/') and page[len('docs/'):] not in nav:
+            yield '%s: mkdocs.yml has it not in its nav' % page
 
 
 def self_test():
@@ -102,6 +107,7 @@ def self_test():
                          '`[no](link.md)`\n```\n[no](link.md)\n```\n<https://example.org/x> [w](https:/x) [v](#a-b-c)\n',
             'docs/a.md': '# Two words\n## Two words\n[up](../README.md) [b](#two-words-1) [c](../../etc)\n',
             'docs/alone.md': '# Alone\n',
+            'mkdocs.yml': 'nav:\n  - x: alone.md\n',
         }
         for name, text in texts.items():
             with open(os.path.join(root, name), 'w', encoding='utf-8') as f:
@@ -109,7 +115,8 @@ def self_test():
         seen = [fault.split(': ')[:2] for fault in check(root)]
         assert seen == [['README.md', 'docs/a.md#none'], ['README.md', 'docs/none.md'], ['README.md', 'docs/none.svg'],
                         ['README.md', 'https:/x'], ['docs/a.md', '../../etc'],
-                        ['docs/alone.md', 'no way leads there from README.md']], seen
+                        ['docs/alone.md', 'no way leads there from README.md'],
+                        ['docs/a.md', 'mkdocs.yml has it not in its nav']], seen
 
 
 def main():

@@ -52,6 +52,13 @@ def status_line(anywarp, program, env):
     expect('no line without a terminal', r.returncode == 0 and not r.stderr, r.stderr)
 
 
+def no_colours(anywarp, program, env):
+    """As docs/commands.md has it; then NO_COLOR has nothing to turn off."""
+    for command in (['doctor', program], ['info'], ['profile', program], ['dump', program], ['cache'], ['frob']):
+        seen = at_terminal([anywarp, *command], env)
+        expect('no colours of ' + command[0], seen and not re.search(r'\x1b\[[\d;]*m', seen), seen)
+
+
 def debugger(anywarp, program, env):
     if not shutil.which('gdb'):
         print('no gdb: not tried')
@@ -83,5 +90,6 @@ with tempfile.TemporaryDirectory() as folder:
                         '-o',
                         os.path.join(folder, name), source], check=True, timeout=300)
     status_line(sys.argv[1], os.path.join(folder, 'many'), environment)
+    no_colours(sys.argv[1], os.path.join(folder, 'one'), environment)
     debugger(sys.argv[1], os.path.join(folder, 'one'), environment)
 expecting.finish()
