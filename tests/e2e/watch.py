@@ -168,7 +168,7 @@ def made(env):
     return {
         os.path.join(d, f): os.stat(os.path.join(d, f)).st_mtime_ns
         for d, _, files in os.walk(env['ANYWARP_CACHE_DIR'])
-        for f in files
+        for f in files if f != 'statistics'
     }
 
 
