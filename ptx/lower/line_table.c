@@ -55,10 +55,11 @@ void ptx_unit_begin(struct ptx_unit *unit, LLVMModuleRef module, struct aw_str f
     LLVMAddModuleFlag(module, LLVMModuleFlagBehaviorWarning, "Debug Info Version", 18, version);
     LLVMAddModuleFlag(module, LLVMModuleFlagBehaviorWarning, "Dwarf Version", 13, dwarf);
     unit->builder = LLVMCreateDIBuilder(module);
-    /* Without a directory of the unit's own, the table names every file's in full. */
+    /* Without a directory of the unit's own, the table names every file's in full.  The emission is the full one, though only
+     * functions are told of: debuggers look for them in their namespaces. */
     LLVMMetadataRef main_file = LLVMDIBuilderCreateFile(unit->builder, file.ptr, file.len, "", 0);
     LLVMDIBuilderCreateCompileUnit(unit->builder, LLVMDWARFSourceLanguageC_plus_plus, main_file, producer, sizeof producer - 1,
-                                   1, "", 0, 0, "", 0, LLVMDWARFEmissionLineTablesOnly, 0, 0, 0, "", 0, "", 0);
+                                   1, "", 0, 0, "", 0, LLVMDWARFEmissionFull, 0, 0, 0, "", 0, "", 0);
     unit->type = LLVMDIBuilderCreateSubroutineType(unit->builder, NULL, NULL, 0, LLVMDIFlagZero);
 }
 
@@ -66,12 +67,6 @@ void ptx_unit_end(struct ptx_unit *unit)
 {
     LLVMDIBuilderFinalize(unit->builder);
     LLVMDisposeDIBuilder(unit->builder);
-}
-
-LLVMMetadataRef ptx_unit_scope(struct ptx_unit *unit, struct aw_str name, LLVMMetadataRef file, unsigned line)
-{
-    return LLVMDIBuilderCreateFunction(unit->builder, file, name.ptr, name.len, name.ptr, name.len, file, line, unit->type, 1, 1,
-                                       line, LLVMDIFlagZero, 1);
 }
 
 /* ---- Files. */

@@ -23,7 +23,8 @@ void ptx_unit_begin(struct ptx_unit *unit, LLVMModuleRef module, struct aw_str f
 void ptx_unit_end(struct ptx_unit *unit);
 /* The part behind the last '/' as the name. */
 LLVMMetadataRef ptx_unit_file(struct ptx_unit *unit, struct aw_str path);
-/* A function's scope.  `file` is one of ptx_unit_file's, or another module's of the same context. */
+/* The scope of a function with that name, mangled where its source is C++ (scope.c).  `file` is one of ptx_unit_file's, or
+ * another module's of the same context. */
 LLVMMetadataRef ptx_unit_scope(struct ptx_unit *unit, struct aw_str name, LLVMMetadataRef file, unsigned line);
 static inline LLVMMetadataRef ptx_unit_place(struct ptx_unit *unit, unsigned line, unsigned column, LLVMMetadataRef scope,
                                              LLVMMetadataRef inlined_at)

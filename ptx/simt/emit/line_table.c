@@ -23,7 +23,7 @@ static struct aw_str node_string(struct simt *u, LLVMMetadataRef node, unsigned 
 
 static struct aw_str scope_name(struct simt *u, LLVMMetadataRef scope)
 {
-    return node_string(u, scope, 2); /* of a DISubprogram */
+    return node_string(u, scope, 3); /* of a DISubprogram: the mangled one */
 }
 
 static bool is_function(LLVMMetadataRef scope)
