@@ -152,7 +152,7 @@ struct aw_host_block {
     uint32_t ctaid[3];
     uint32_t worker;             /* index of the worker thread: %smid */
     uint32_t warp;               /* index of the warp that runs now: set before each entry and each switch */
-    uint32_t pad;
+    uint32_t lanes;              /* of code made for a debugger: those that run now, as bits; else not set */
     /* Where a function's part of its warp's local memory begins, downwards, when it is entered: set before each entry, and by
      * generated code before calls; a multiple of AW_HOST_LOCAL_ALIGN.  Not kept over switches.  At an entry the area's
      * `local_size` bytes end there. */
@@ -190,6 +190,23 @@ struct aw_host_object {
     uint32_t local_stack;        /* bytes of local memory that a call of `blocks` or `warp` must have */
     uint32_t pad;
 };
+
+/* For debuggers: the exported variable `aw_host_debugger`.  A worker at `workers` + i * `worker_size` whose `thread_id` (the
+ * system's, 4 bytes) is that of a thread runs kernels on it; `running`, where it is not NULL, points to a struct aw_host_block,
+ * and that to the rest: the launch, the block's index, the warp, and in code made for a debugger the lanes.  `op` leads from
+ * there, and `name` on from what lies there, to the kernel's name.  The last four are offsets in bytes. */
+#define AW_HOST_DEBUGGER 1u
+struct aw_host_debugger {
+    uint32_t version;            /* AW_HOST_DEBUGGER */
+    uint32_t n_workers;
+    const void *workers;         /* NULL: none yet */
+    uint32_t worker_size;        /* bytes */
+    uint32_t thread_id, running; /* in a worker */
+    uint32_t op;                 /* in what `running` points to: a pointer */
+    uint32_t name;               /* in what `op` points to: a pointer to text */
+    uint32_t pad;
+};
+extern struct aw_host_debugger aw_host_debugger;
 
 #ifdef __cplusplus
 }

@@ -19,6 +19,7 @@ enum ptx_target_feature {
     PTX_TARGET_BLOCKS = 512,       /* aw.block.texel */
     PTX_TARGET_LOOKS = 2048,       /* it can look at accesses, and is told which ones are not the program's: PTX_OWN_READ */
     PTX_TARGET_CHECK_SYNC = 1024,  /* aw.check.sync: barriers and operations with member masks say who comes to them */
+    PTX_TARGET_DEBUG = 4096,       /* aw.line: code of different lines stays apart */
 };
 
 struct ptx_lower_target {

@@ -253,7 +253,10 @@ static void loc_stmt(struct ptx_lower *l, const struct ptx_stmt *s)
         known->outermost = here;
     }
     l->out_of_memory |= !aw_map_put(&lines->places, key, known);
+    bool new_line = known->loc != lines->current;
     set_place(l, known->loc);
+    if (new_line && l->target->features & PTX_TARGET_DEBUG && !LLVMGetBasicBlockTerminator(LLVMGetInsertBlock(l->builder)))
+        b_simt(l, PTX_SIMT_LINE, NULL);
 }
 
 void ptx_lines_stmt(struct ptx_lower *l, const struct ptx_stmt *s)

@@ -30,9 +30,9 @@ static bool check(struct simt *u, LLVMValueRef fn)
 
 static LLVMValueRef body_emit(struct simt *u, const char *name, enum simt_form form, bool inlined)
 {
-    LLVMValueRef fn = LLVMAddFunction(u->out, name, simt_body_type(u));
+    LLVMValueRef fn = LLVMAddFunction(u->out, u->options->debug ? u->options->kernel : name, simt_body_type(u));
     LLVMSetLinkage(fn, LLVMInternalLinkage);
-    set_attribute(u, fn, inlined ? "alwaysinline" : "noinline");
+    set_attribute(u, fn, inlined && !u->options->debug ? "alwaysinline" : "noinline");
     return simt_function_emit(u, u->kernel, fn, form, simt_is_marching(u) ? simt_march_split : NULL) && check(u, fn) ? fn : NULL;
 }
 

@@ -56,7 +56,8 @@ static uint32_t features_of(const struct ptx_host_machine *m)
 {
     static const uint32_t always = PTX_TARGET_ATOMIC_128 | PTX_TARGET_CHEAP_SHUFFLE | PTX_TARGET_FTZ_APPROX | PTX_TARGET_BLOCKS |
                                    PTX_TARGET_LOOKS;
-    return always | (m->avx512 ? PTX_TARGET_ROUNDING : PTX_TARGET_ROUND_KNOWN) | (m->sync ? PTX_TARGET_CHECK_SYNC : 0);
+    return always | (m->avx512 ? PTX_TARGET_ROUNDING : PTX_TARGET_ROUND_KNOWN) | (m->sync ? PTX_TARGET_CHECK_SYNC : 0) |
+           (m->debug ? PTX_TARGET_DEBUG : 0);
 }
 
 static bool match(const struct ptx_target *self, const char *target)
@@ -385,12 +386,18 @@ static uint32_t machine_on(const struct ptx_host_machine *m)
 static const enum ptx_pass beyond_warps[] = { PTX_PASS_NARROW, PTX_PASS_BLOCK_ROWS, PTX_PASS_INTERLEAVE, PTX_PASS_ABREAST,
                                               PTX_PASS_MARCH, PTX_PASS_FISSION, PTX_PASS_JAM };
 
+/* For a debugger, besides, each line is in one place and runs when the source says so. */
+static const enum ptx_pass beyond_lines[] = { PTX_PASS_SERIALISE, PTX_PASS_REROLL, PTX_PASS_TABLES, PTX_PASS_BLEND, PTX_PASS_RUNS,
+                                              PTX_PASS_VERSIONS, PTX_PASS_PREFETCH };
+
 static void pipeline_init(struct host *h)
 {
     if (h->finish->wishes)
         h->wishes = *h->finish->wishes;
-    for (size_t i = 0; i < sizeof beyond_warps / sizeof *beyond_warps && h->machine.sync; i++)
+    for (size_t i = 0; i < sizeof beyond_warps / sizeof *beyond_warps && (h->machine.sync || h->machine.debug); i++)
         h->wishes.disabled[beyond_warps[i]] = true;
+    for (size_t i = 0; i < sizeof beyond_lines / sizeof *beyond_lines && h->machine.debug; i++)
+        h->wishes.disabled[beyond_lines[i]] = true;
     h->pipeline = (struct ptx_pipeline){ .on = machine_on(&h->machine), .wishes = &h->wishes,
                                          .lifted = h->finish->lifted, .finisher = h, .module = &h->in,
                                          .machine = &h->tm, .kernel = h->finish->kernel, .diags = h->diags };
@@ -483,6 +490,7 @@ static void simt_options_init(struct host *h)
         .context = h,
         .checks = h->machine.checks,
         .races = h->machine.race,
+        .debug = h->machine.debug,
         .verify = true,
         .pipeline = &h->pipeline,
     };
@@ -537,7 +545,7 @@ static int finish(LLVMModuleRef module, const struct ptx_finish *f, struct ptx_r
     ptx_llvm_init();
     pthread_once(&once, set_llvm_options);
     int status = !ptx_target_has_cpu(TRIPLE, h.machine.cpu, diags)     ? AW_ERR_NOT_SUPPORTED
-                 : open_machine(&h, LLVMCodeGenLevelDefault)           ? run(&h, ret)
+                 : open_machine(&h, h.machine.debug ? LLVMCodeGenLevelNone : LLVMCodeGenLevelDefault) ? run(&h, ret)
                                                                        : AW_ERR_INVALID_VALUE;
     if (h.out)
         LLVMDisposeModule(h.out);
@@ -553,6 +561,8 @@ static int finish(LLVMModuleRef module, const struct ptx_finish *f, struct ptx_r
 #define TARGET(more) { .lower = { "host", TRIPLE, LAYOUT, FEATURES | (more) }, .match = match, .finish = finish }
 #define TARGETS(more) TARGET(PTX_TARGET_ROUND_KNOWN | (more)), TARGET(PTX_TARGET_ROUNDING | (more))
 
+#define ALL(more) TARGETS(more), TARGETS(PTX_TARGET_CHECK_SYNC | (more))
+
 const struct ptx_target ptx_host_targets[] = {
-    TARGETS(0), TARGETS(PTX_TARGET_CHECK_SYNC), { .match = NULL }
+    ALL(0), ALL(PTX_TARGET_DEBUG), { .match = NULL }
 };

@@ -13,6 +13,7 @@
 #define CHECK_INIT "check-init"
 #define CHECK_SYNC "check-sync"
 #define CHECK_RACE "check-race"
+#define DEBUG "debug"
 
 /* LLVM's names; it has no C call to ask.  Level: of the x86-64 psABI, which says what vectors there are. */
 static const struct cpu {
@@ -82,7 +83,7 @@ static void print_for_llvm(struct aw_buf *out, const char *features)
         size_t len = strcspn(p, ",");
         if (!is_feature(p, len, SLOW_MASKED_STORES) && !is_feature(p, len, ASK_ROWS) && !is_feature(p, len, CHECK_ACCESSES) &&
             !is_feature(p, len, CHECK_MEMORY) && !is_feature(p, len, CHECK_INIT) && !is_feature(p, len, CHECK_SYNC) &&
-            !is_feature(p, len, CHECK_RACE))
+            !is_feature(p, len, CHECK_RACE) && !is_feature(p, len, DEBUG))
             aw_buf_printf(out, ",%.*s", (int)len, p);
         p += len + (p[len] == ',');
     }
@@ -98,6 +99,7 @@ static void finish(struct ptx_host_machine *m, const char *given, int level, boo
     m->gathers = m->avx512 || (m->avx2 && has_feature(given, "fast-gather", false));
     m->slow_masked_stores = !m->avx512 && has_feature(given, SLOW_MASKED_STORES, slow_masked_stores);
     m->ask_rows = m->avx512 && has_feature(given, ASK_ROWS, !strncmp(m->cpu, "znver", strlen("znver")));
+    m->debug = has_feature(given, DEBUG, false);
     m->sync = has_feature(given, CHECK_SYNC, false);
     m->init = has_feature(given, CHECK_INIT, false);
     m->race = has_feature(given, CHECK_RACE, false);

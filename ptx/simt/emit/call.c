@@ -342,6 +342,7 @@ static void aw_emit(struct simt_fn *f, LLVMValueRef inst, enum ptx_simt id)
         barrier_emit(f, inst, id);
         return;
     case PTX_SIMT_CHECK_SYNC: case PTX_SIMT_CHECK_END: check_sync_emit(f, inst, id); return;
+    case PTX_SIMT_LINE: simt_debug_line(f); return;
     case PTX_SIMT_VPRINTF: per_lane_emit(f, inst, offsetof(struct aw_host_services, vprintf)); return;
     case PTX_SIMT_MALLOC: per_lane_emit(f, inst, offsetof(struct aw_host_services, malloc)); return;
     case PTX_SIMT_BLOCK_TEXEL: per_lane_emit(f, inst, offsetof(struct aw_host_services, block_texel)); return;

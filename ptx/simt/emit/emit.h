@@ -95,6 +95,12 @@ int simt_check_thread(const struct simt *u, LLVMValueRef x);
 void simt_order_before(struct simt_fn *f, LLVMValueRef inst);
 void simt_order_behind(struct simt_fn *f, LLVMValueRef inst);
 
+/* ---- debug.c: of code for a debugger, else nothing */
+void simt_debug_lanes(struct simt_fn *f);                       /* a block begins */
+void simt_debug_line(struct simt_fn *f);                        /* a line does */
+void simt_debug_after(struct simt_fn *f, LLVMValueRef inst);    /* that was emitted */
+void simt_debug_lanes_set(struct simt *u, LLVMValueRef block, LLVMValueRef lanes);
+
 /* ---- alloca.c */
 void simt_alloca_emit(struct simt_fn *f, LLVMValueRef inst);
 

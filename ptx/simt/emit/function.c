@@ -396,7 +396,7 @@ static LLVMValueRef enter_some(struct simt_fn *f, int b, int then, LLVMValueRef 
     LLVMValueRef c = simt_vector(f, cond);
     t->mask = simt_mask_and(u, outside, negated ? LLVMBuildNot(u->b, c, "") : c);
     t->updates = simt_only_updates(f, b, then);
-    return t->updates && u->options->masked_stores ? LLVMConstInt(u->i1, 1, 0) : simt_any(u, t->mask);
+    return t->updates && u->options->masked_stores && !u->options->debug ? LLVMConstInt(u->i1, 1, 0) : simt_any(u, t->mask);
 }
 
 static void branch_emit(struct simt_fn *f, int b, LLVMValueRef term)
@@ -476,11 +476,12 @@ static void emit_blocks(struct simt_fn *f)
         f->mask = f->blocks[b].mask;
         f->updates = f->blocks[b].updates;
         f->epoch++; /* distances built in a block that does not dominate this one are of no use here */
+        simt_debug_lanes(f);
         if (simt_loop_headed(f, b) >= 0 && simt_loop_spins(f, simt_loop_headed(f, b)))
             simt_yield_emit(f);
         LLVMValueRef term = LLVMGetBasicBlockTerminator(f->blocks[b].bb);
         for (LLVMValueRef x = LLVMGetFirstInstruction(f->blocks[b].bb); x != term && !u->status; x = LLVMGetNextInstruction(x))
-            simt_line_tables_at(u, x), instruction_emit(f, x);
+            simt_line_tables_at(u, x), instruction_emit(f, x), simt_debug_after(f, x);
         simt_line_tables_at(u, term);
         terminator_emit(f, b);
         f->blocks[b].end = LLVMGetInsertBlock(u->b);

@@ -79,6 +79,11 @@ void simt_line_tables_function(struct simt *u, LLVMValueRef src, LLVMValueRef ou
     size_t len;
     if (!lines->on)
         return;
+    if (u->options->debug && !src) {
+        /* Loops over blocks and warps, which are nobody's lines: such that a debugger does not take them for the last ones. */
+        LLVMSetCurrentDebugLocation2(u->b, NULL);
+        return;
+    }
     aw_ptrmap_fini(&lines->places);
     lines->from = src ? LLVMGetSubprogram(src) : NULL;
     const char *name = LLVMGetValueName2(out, &len);

@@ -263,6 +263,7 @@ static void part_emit(struct entry_range *r, LLVMValueRef part)
     LLVMValueRef some = LLVMBuildSub(b, bit, simt_c32(u, 1), "");
     LLVMValueRef full = LLVMBuildICmp(b, LLVMIntUGE, left, simt_c32(u, u->lanes), "");
     LLVMValueRef lanes = LLVMBuildSelect(b, full, simt_c32(u, -1), some, "lanes");
+    simt_debug_lanes_set(u, r->block, lanes);
     if (!rows || !any) {
         call_body(r, fixed ? fixed : rows ? rows : any, part, first, rows ? simt_c32(u, -1) : lanes);
         return;

@@ -314,12 +314,12 @@ static void target_init(void)
     level = level < 0 ? own : level;
     /* What matters of what the level does not say: with AVX-512 gathers and masked stores are quick, but bits are not counted
      * in every one, and AMD's do not follow rows of a picture by themselves. */
-    snprintf(target_text, sizeof target_text, "host:%s%s%s%s%s%s", levels[level],
+    snprintf(target_text, sizeof target_text, "host:%s%s%s%s%s%s%s", levels[level],
              level == 2 && gathers_fast() ? ",+fast-gather" : "",
              level == 2 && masked_stores_slow() ? ",+slow-masked-stores" : "",
              level == 3 && is_amd() ? ",+ask-rows" : "",
              level == 3 && __builtin_cpu_supports("avx512vpopcntdq") ? ",+avx512vpopcntdq" : "",
-             check_features(guard_wish()));
+             check_features(guard_wish()), aw_setting_number("ANYWARP_HOST_DEBUG", 0, 1, 0) ? ",+debug" : "");
 }
 
 const char *aw_host_target(void)
@@ -458,6 +458,7 @@ int aw_host_open(const char **ret_why)
         goto out;
     }
     aw_host.opened = true;
+    aw_host_debugger_tell();
 out:
     aw_host_unlock();
     if (status != AW_OK && ret_why)

@@ -449,6 +449,9 @@ void aw_host_worker_trim(struct aw_host_worker *worker);  /* frees pooled stacks
 /* Leaves the current run for good, from a service. */
 _Noreturn void aw_host_run_die(struct aw_host_run *run);
 
+/* debugger.c: sets out what a debugger reads, once there are workers. */
+void aw_host_debugger_tell(void);
+
 /* access.c */
 /* Is this the first finding of a rule (static) at that place of code?  A place is told once, however often it is passed. */
 bool aw_host_finding_new(const void *pc, const char *rule);
