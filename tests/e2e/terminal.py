@@ -69,7 +69,8 @@ def debugger(anywarp, program, env):
                        text=True, env=env, timeout=300, check=False)
     seen = r.stdout + r.stderr
     expect('gdb stops in a kernel', re.search(r'hit Breakpoint 1.*terminal\.cu:%d' % stop, seen), seen)
-    expect('it knows the way there', re.search(r'(?m)^#\d+ .*\bblocks\b.*terminal\.cu', seen), seen)
+    way = r'(?m)^#0 +scale<1> \(\) at .*terminal\.cu.*(?:\n.*)*\n#\d .* blocks \(\)'
+    expect('it knows the way there', re.search(way, seen), seen)
     expect('it finds the file', 'No such file' not in seen, seen)
     expect('the program ends well', 'no error' in seen and 'exited normally' in seen, seen)
 

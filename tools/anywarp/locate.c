@@ -26,6 +26,10 @@ static const char *const toolkit_places[] = {
     "../libexec/anywarp/toolkit", "../standins",
 };
 
+static const char *const gdb_places[] = {
+    "../share/anywarp/gdb", "../gdb",
+};
+
 /* Absolute path of the directory, among `places`, that holds `file`. */
 static bool aw_parts_find(const char *from, const char *const places[], size_t n, const char *file, char ret_dir[PATH_MAX])
 {
@@ -67,6 +71,8 @@ bool aw_parts_locate(struct aw_parts *ret_parts)
                   ret_parts->sim_dir);
     aw_parts_find(ret_parts->program_dir, toolkit_places, sizeof toolkit_places / sizeof *toolkit_places, "ptxas",
                   ret_parts->toolkit);
+    if (aw_parts_find(ret_parts->program_dir, gdb_places, sizeof gdb_places / sizeof *gdb_places, "anywarp.py", dir))
+        aw_parts_join(ret_parts->gdb, dir, "anywarp.py");
     if (!aw_parts_find(ret_parts->program_dir, preload_places, sizeof preload_places / sizeof *preload_places,
                        AW_PRELOAD_SONAME, dir))
         return false;

@@ -13,10 +13,11 @@ struct aw_parts {
     char audit[PATH_MAX];       /* libanywarp-audit.so; "" when not found */
     char program_dir[PATH_MAX]; /* of the anywarp program itself */
     char toolkit[PATH_MAX];     /* holds the stand-ins for NVIDIA's ptxas and its kin; "" when they are not installed */
+    char gdb[PATH_MAX];         /* anywarp.py for gdb; "" when it is not installed */
     char sim_dir[PATH_MAX];     /* holds the simulated card's libhsakmt.so.1; "" when it is not installed */
 };
 
-/* Looks for every part; true when all are there but perhaps the simulated card and the stand-ins. */
+/* Looks for every part; true when all are there but perhaps the simulated card, the stand-ins and what is for gdb. */
 bool aw_parts_locate(struct aw_parts *ret_parts);
 /* May the loader be told of them?  It splits its lists at colons and knows no quoting. */
 bool aw_parts_loadable(const struct aw_parts *parts);

@@ -8,6 +8,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <stdarg.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -349,6 +350,31 @@ bool aw_run_is_here(const char *name)
     return !strchr(name, '/') && stat(name, &st) == 0 && S_ISREG(st.st_mode) && access(name, X_OK) == 0;
 }
 
+/* gdb is told of kernels by a file of ours that comes before its own words, and kernels are compiled for it; its settings stay as
+ * they are. */
+static bool aw_run_is_gdb(const char *program)
+{
+    const char *slash = strrchr(program, '/'), *name = slash ? slash + 1 : program;
+    return !strcmp(name, "gdb") || !strcmp(name, "gdb-multiarch") || !strcmp(name, "rocgdb");
+}
+
+/* What is to be started; NULL without memory. */
+static char **aw_run_words(int argc, char **argv, const struct aw_parts *parts)
+{
+    char **words = calloc((size_t)argc + 3, sizeof *words);
+    int n = 0;
+    if (!words)
+        return NULL;
+    words[n++] = argv[0];
+    if (aw_run_is_gdb(argv[0]) && setenv("ANYWARP_HOST_DEBUG", "1", 0) == 0 && parts->gdb[0]) {
+        words[n++] = (char *)(uintptr_t)"-ix";
+        words[n++] = (char *)(uintptr_t)parts->gdb;
+    }
+    for (int i = 1; i < argc; i++)
+        words[n++] = argv[i];
+    return words;
+}
+
 int aw_cmd_run(int argc, char **argv)
 {
     struct aw_parts parts;
@@ -380,8 +406,11 @@ int aw_cmd_run(int argc, char **argv)
         return EXIT_CANNOT_RUN;
     }
     aw_run_warn(argv[program]);
-    execvp(argv[program], argv + program);
+    char **words = aw_run_words(argc - program, argv + program, &parts);
+    if (words)
+        execvp(words[0], words);
     int err = errno;
+    free(words);
     aw_tell(run_who, RUN_EXEC, argv[program], strerror(err), aw_run_is_here(argv[program]) ? "; did you mean ./" : "",
             aw_run_is_here(argv[program]) ? argv[program] : "");
     return err == ENOENT ? EXIT_NOT_FOUND : EXIT_CANNOT_RUN;
