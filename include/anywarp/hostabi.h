@@ -125,7 +125,9 @@ struct aw_host_services {
     void (*check_race)(struct aw_host_block *block, struct aw_host_race_sites *sites, uint32_t *site, const uint64_t *addresses,
                        uint32_t lanes, uint32_t thread, uint32_t what, const void *values);
     void (*check_order)(struct aw_host_block *block, uint32_t what, uint32_t warp); /* enum aw_host_order */
-    void *reserved[2];
+    /* Of code that counts, with barriers: a warp begins. */
+    void (*count_warp)(struct aw_host_block *block);
+    void *reserved[1];
 };
 
 /* One launch, constant while it runs. */
@@ -159,9 +161,30 @@ struct aw_host_block {
     char *local;
     uint64_t local_size;
     struct aw_host_race *race;   /* NULL: nobody asks, or the block has no shared memory */
+    uint64_t *counts;            /* of code that counts; else not set */
 };
 
 #define AW_HOST_LOCAL_ALIGN 128
+
+/* Of code that counts (target host:...,+count), the exported constant `aw_host_counts`.  Each block of code has a counter of two
+ * words, how often it was run by a warp and by how many lanes together; `counts` of struct aw_host_block has them all, and is the
+ * worker's own.  A row says what that means: so many instructions of a line each time, or so many bytes of each lane. */
+#define AW_HOST_COUNTS_SYMBOL "aw_host_counts"
+enum aw_host_counted {
+    AW_HOST_COUNTED_INSTRUCTIONS,    /* as the compiler has them, not a card */
+    AW_HOST_COUNTED_LOAD, AW_HOST_COUNTED_STORE,               /* bytes of global memory */
+    AW_HOST_COUNTED_SHARED_LOAD, AW_HOST_COUNTED_SHARED_STORE, /* of shared memory */
+    AW_HOST_COUNTED_KINDS
+};
+struct aw_host_counted_row {
+    uint32_t counter, what;          /* enum aw_host_counted */
+    uint32_t amount, line;           /* line 0: of none */
+    uint64_t file;                   /* its name's distance from the first row, in bytes; 0: of none */
+};
+struct aw_host_counts {
+    uint32_t n_counters, n_rows;
+    const struct aw_host_counted_row *rows;
+};
 
 enum {
     AW_HOST_BARRIER = 1,         /* must be started through `warp`, on contexts; else through `blocks` */

@@ -32,6 +32,7 @@ struct ptx_lines {
     const struct ptx_func *func;
     LLVMMetadataRef scope, current;
     bool has_loc;                /* the function */
+    bool marks;                  /* where lines begin, there is a call of aw.line */
     struct aw_map places;        /* of the function: struct line_place's numbers -> the latest such location */
 };
 
@@ -255,7 +256,7 @@ static void loc_stmt(struct ptx_lower *l, const struct ptx_stmt *s)
     l->out_of_memory |= !aw_map_put(&lines->places, key, known);
     bool new_line = known->loc != lines->current;
     set_place(l, known->loc);
-    if (new_line && l->target->features & PTX_TARGET_DEBUG && !LLVMGetBasicBlockTerminator(LLVMGetInsertBlock(l->builder)))
+    if (new_line && lines->marks && !LLVMGetBasicBlockTerminator(LLVMGetInsertBlock(l->builder)))
         b_simt(l, PTX_SIMT_LINE, NULL);
 }
 
@@ -296,6 +297,19 @@ void ptx_lines_func(struct ptx_lower *l, const struct ptx_func *f)
 
 /* ---- A lowering. */
 
+/* May the function be waiting for other threads?  How it does so is seen in the form that optimising gives it, which marks of
+ * lines would keep it from. */
+static bool may_wait(const struct ptx_func *f)
+{
+    static const char *const words[] = { "atom", "red", "fence", "membar", "nanosleep", "mbarrier" };
+    for (const struct ptx_stmt *s = f->body; s; s = s->next)
+        for (size_t i = 0; s->kind == PTX_STMT_INSTR && i < sizeof words / sizeof *words; i++)
+            if (aw_str_is(s->instr->mnemonic, words[i]) || ptx_has(s->instr, PTX_MOD_VOLATILE) ||
+                ptx_has(s->instr, PTX_MOD_ACQUIRE))
+                return true;
+    return false;
+}
+
 bool ptx_lines_begin(struct ptx_lower *l, enum aw_lines which)
 {
     bool any = which != AW_LINES_LOC;
@@ -308,6 +322,9 @@ bool ptx_lines_begin(struct ptx_lower *l, enum aw_lines which)
     if (!l->lines)
         return false;
     l->lines->which = which;
+    l->lines->marks = l->target->features & PTX_TARGET_DEBUG;
+    for (uint32_t i = 0; i < l->closure->n_funcs && l->lines->marks; i++)
+        l->lines->marks = !may_wait(l->closure->funcs[i]);
     ptx_unit_begin(&l->lines->unit, l->module, l->ptx->name.len ? l->ptx->name : AW_STR("<ptx>"));
     return true;
 }

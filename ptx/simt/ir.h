@@ -18,6 +18,7 @@
 #include "lower/simt.h"
 #include "simt/private.h"
 #include "simt/vectorise.h"
+#include <anywarp/hostabi.h>
 
 #define SIMT_LANES 32 /* of a warp, and the most a vector has: struct simt says how many */
 #define SIMT_SPACE_GLOBAL 1
@@ -109,6 +110,19 @@ enum simt_schedule {
     SIMT_MARCH_ROWS,  /* and neighbouring blocks, whose rows are warps, take turns as well */
 };
 
+/* What is counted, of code that counts; see count.c. */
+struct simt_count {
+    uint32_t counter;
+    enum aw_host_counted what;
+    uint32_t amount, line;        /* of the line, 0: no one's */
+    LLVMMetadataRef file;
+};
+struct simt_counts {
+    uint32_t n, first;            /* counters, and the first of the block of code at hand */
+    AW_VEC(struct simt_count) rows;
+    struct aw_ptrmap texts;       /* file -> its name in the out module */
+};
+
 enum { SIMT_RARE = 4 };
 enum { SIMT_SINGLE_INS = 24, SIMT_SINGLE_OUTS = 12 }; /* values that a function for one lane takes and makes, at most */
 struct simt {
@@ -134,6 +148,7 @@ struct simt {
     struct aw_ptrmap called;            /* source function -> 1 + enum ptx_simt */
     struct simt_stats stats;
     struct simt_line_tables lines;
+    struct simt_counts counts;
     bool meets;                         /* barriers are calls whose meaning simt_fission settles */
     enum simt_schedule schedule;
     uint32_t frame_bytes, turn_bytes;   /* what it keeps between two calls, and about what a call reads and writes */
@@ -196,6 +211,7 @@ struct simt_fn {
     LLVMValueRef mask;                  /* its mask */
     bool updates;                       /* and what the block says of itself */
     unsigned epoch;
+    uint32_t counter;                   /* of the block, where blocks are counted */
     /* Parameters of the vector function. */
     LLVMValueRef block, state, part, warp, ctaid[3], kernarg, lanes;
     LLVMValueRef tid_base[3];           /* scalars of the warp's first lane; kernels only */

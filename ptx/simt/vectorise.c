@@ -141,6 +141,7 @@ static bool module_emit(struct simt *u)
     u->stats.again |= simt_schedule_failed(u, whole);
     u->stats.again |= u->stats.barrier && u->lanes < SIMT_LANES; /* only a loop over all parts waits for them */
     bool ok = !u->status && (u->stats.again || simt_entries_emit(u, rows, any, fixed, whole));
+    simt_count_table(u);
     simt_line_tables_end(u);
     return ok;
 }
@@ -153,6 +154,8 @@ int simt_vectorise(LLVMModuleRef in, LLVMModuleRef out, const struct simt_option
         module_emit(&u);
     *ret_stats = u.stats;
     simt_line_tables_end(&u);
+    aw_vec_fini(&u.counts.rows);
+    aw_ptrmap_fini(&u.counts.texts);
     simt_end(&u);
     return u.status;
 }

@@ -67,6 +67,7 @@ struct simt_options {
     bool plain;             /* no form of which it is known only later whether it can be made: see `again` */
     bool checks;            /* accesses are looked at (emit/check.c) */
     bool races;             /* and those of shared memory for races: warps and blocks run one by one */
+    bool count;             /* blocks of code are counted (emit/count.c) */
     bool debug;             /* a warp's body is a function by the kernel's name, and says which lanes run (emit/debug.c) */
     bool verify;            /* check the IR after every function */
     const struct ptx_pipeline *pipeline; /* says which of its steps (pass/pass.def: INNER) are taken; NULL: all */

@@ -24,7 +24,7 @@ enum { WORDS_MOST = 64 };
 
 static struct {
     pthread_once_t once;
-    bool on, json, records, samples, failed;
+    bool on, json, records, samples, counters, failed;
     int fd;
     char *words; /* heap, for the process's life: what `names` and `libraries` point into */
     const char *names[WORDS_MOST], *libraries[WORDS_MOST];
@@ -42,6 +42,8 @@ static void word_take(const char *word)
         trace.records = true;
     else if (!strcmp(word, "samples"))
         trace.samples = true;
+    else if (!strcmp(word, "counters"))
+        trace.counters = true;
     else if (!strcmp(word, "failed"))
         trace.failed = true;
     else if (!strncmp(word, "name=", 5) && trace.n_names < WORDS_MOST)
@@ -105,6 +107,11 @@ bool aw_trace_records(void)
 bool aw_trace_samples(void)
 {
     return aw_trace_records() && trace.samples;
+}
+
+bool aw_trace_counters(void)
+{
+    return aw_trace_records() && trace.counters;
 }
 
 /* ---- Where it goes. */

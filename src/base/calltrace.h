@@ -38,6 +38,7 @@ void aw_call_trace(const struct aw_call *call);
 /* Where ANYWARP_TRACE's lines go, for other records among them. */
 bool aw_trace_records(void); /* is the form "records"? */
 bool aw_trace_samples(void); /* and are samples of kernels' places wanted among them? */
+bool aw_trace_counters(void); /* and what kernels count? */
 void aw_trace_write(const char *line, size_t len);
 /* Where there are records: "compile", name, process, thread, begin, and now as the end. */
 void aw_trace_compile(const char *name, uint64_t begin_ns);

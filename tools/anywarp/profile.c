@@ -22,6 +22,9 @@
 static const char help[] =
     "usage: anywarp profile [options] [options of anywarp run] PROGRAM [argument...]\n\n"
     "Runs the program, and says when it has ended how long its kernels, copies and calls took, and what was compiled.\n\n"
+    "  --counters         count, on the host device, what kernels' lanes load and store, how many lanes are in use, and "
+    "what\n"
+    "                     warps wait for at barriers; kernels take longer, and so say their times\n"
     "  --timeline FILE    write a timeline, for https://ui.perfetto.dev or chrome://tracing\n"
     "  --top N            N rows in each table, not 20; 0: all\n"
     "  --json             the tables as one JSON object\n"
@@ -33,7 +36,8 @@ static const char help[] =
 
 /* ---- Records. */
 
-static const char *const kind_names[AW_PROFILE_KINDS] = { "kernel", "copy", "fill", "call", "compile", "sample" };
+static const char *const kind_names[AW_PROFILE_KINDS] = { "kernel", "copy", "fill", "call", "compile", "sample",
+                                                         "count", "wait" };
 
 static uint64_t number(const char *field)
 {
@@ -44,7 +48,7 @@ static uint64_t number(const char *field)
 static bool record_read(char *line, struct aw_profile_record *ret)
 {
     enum { FIELDS = 11 };
-    static const int wanted[AW_PROFILE_KINDS] = { 11, 9, 9, 9, 6, 5 };
+    static const int wanted[AW_PROFILE_KINDS] = { 11, 9, 9, 9, 6, 5, 10, 6 };
     char *field[FIELDS] = { 0 };
     int n = 0, kind = 0;
     for (char *p = line; p && n < FIELDS; n++) {
@@ -61,6 +65,13 @@ static bool record_read(char *line, struct aw_profile_record *ret)
     if (kind == AW_PROFILE_SAMPLE) {
         ret->kernel = field[3];
         ret->end = number(field[4]);
+        return true;
+    }
+    if (kind == AW_PROFILE_COUNT || kind == AW_PROFILE_WAIT) {
+        int from = kind == AW_PROFILE_COUNT ? 4 : 3;
+        ret->kernel = field[kind == AW_PROFILE_COUNT ? 3 : 1];
+        for (int i = from; i < n; i++)
+            ret->counts[i - from] = number(field[i]);
         return true;
     }
     if (kind == AW_PROFILE_COMPILE) {
@@ -130,7 +141,7 @@ static int program_run(int argc, char **argv)
 struct wish {
     const char *timeline, *output;
     unsigned top;
-    bool json;
+    bool json, counters;
 };
 
 static int profile_show(struct aw_profile *profile, const char *records, const struct wish *wish)
@@ -164,6 +175,8 @@ static int options_read(int argc, char **argv, struct wish *ret)
             return -2;
         if (!strcmp(argv[i], "--json")) {
             ret->json = true;
+        } else if (!strcmp(argv[i], "--counters")) {
+            ret->counters = true;
         } else if ((value = aw_option_value("--timeline", argc, argv, &i))) {
             ret->timeline = value;
         } else if ((value = aw_option_value("-o", argc, argv, &i)) || (value = aw_option_value("--output", argc, argv, &i))) {
@@ -209,7 +222,8 @@ int aw_cmd_profile(int argc, char **argv)
         return 2;
     snprintf(records, sizeof records, "%s/anywarp-profile-XXXXXX", folder && *folder ? folder : "/tmp");
     int fd = mkstemp(records);
-    if (fd < 0 || setenv("ANYWARP_TRACE", "records,samples", 1) != 0 || !aw_trace_file(records, "ANYWARP_TRACE_FILE")) {
+    if (fd < 0 || setenv("ANYWARP_TRACE", wish.counters ? "records,counters" : "records,samples", 1) != 0 ||
+        !aw_trace_file(records, "ANYWARP_TRACE_FILE")) {
         aw_tell("anywarp profile", PROFILE_FILE, records, strerror(errno));
         return 1;
     }

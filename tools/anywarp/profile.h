@@ -7,6 +7,7 @@
 #include <stdint.h>
 #include <stdio.h>
 
+#include "base/str.h"
 #include "base/vec.h"
 
 enum aw_profile_kind {
@@ -16,6 +17,8 @@ enum aw_profile_kind {
     AW_PROFILE_CALL,
     AW_PROFILE_COMPILE,
     AW_PROFILE_SAMPLE,
+    AW_PROFILE_COUNT,
+    AW_PROFILE_WAIT,
     AW_PROFILE_KINDS
 };
 
@@ -31,7 +34,8 @@ struct aw_profile_record {
     uint64_t call;       /* calls: its number; work: of the call that gave it; 0: none */
     bool failed;
     uint64_t bytes;                    /* copies, fills */
-    const char *kernel;                /* samples, which are of a place in it: `end` many, `begin` is 0 */
+    const char *kernel;                /* samples, which are of a place in it: `end` many, `begin` is 0; counts, likewise */
+    uint64_t counts[6];                /* counts and waits: the record's numbers (src/provider/host/count.c) */
     const char *grid, *block, *shared; /* kernels: "x,y,z"; bytes */
 };
 
@@ -43,6 +47,9 @@ struct aw_profile {
 
 /* The tables, of `top` rows each (0: all), or the same as JSON.  False when memory is out. */
 bool aw_profile_report(const struct aw_profile *profile, unsigned top, bool json, FILE *out);
+/* What was counted, as part of the tables; nothing where nothing was. */
+bool aw_profile_counters(const struct aw_profile *profile, unsigned top, FILE *out);
+bool aw_profile_counters_json(const struct aw_profile *profile, struct aw_buf *out);
 /* The timeline in the Trace Event Format, which Perfetto and chrome://tracing open.  False likewise, or with errno. */
 bool aw_profile_timeline(const struct aw_profile *profile, const char *path);
 

@@ -226,6 +226,7 @@ bool aw_profile_report(const struct aw_profile *profile, unsigned top, bool json
         for (int i = 0; i < TABLES; i++)
             table_json(&made[i], tables[i].name, &text);
         lines_json(&lines, &text);
+        fine = aw_profile_counters_json(profile, &text) && fine;
         aw_buf_printf(&text, "}\n");
         fine = fine && !text.failed && fwrite(text.ptr, 1, text.len, out) == text.len;
     } else {
@@ -235,6 +236,7 @@ bool aw_profile_report(const struct aw_profile *profile, unsigned top, bool json
             table_text(&made[i], tables[i].title, tables[i].of_run ? "of run" : "share", tables[i].of_run ? whole : made[i].total,
                        top, out);
         lines_text(&lines, top, out);
+        fine = aw_profile_counters(profile, top, out) && fine;
     }
     aw_vec_fini(&lines.rows);
     for (int i = 0; i < TABLES; i++)

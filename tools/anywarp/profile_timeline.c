@@ -120,7 +120,7 @@ bool aw_profile_timeline(const struct aw_profile *profile, const char *path)
     aw_buf_printf(&out, "{\"displayTimeUnit\":\"ms\",\"traceEvents\":[\n{\"ph\":\"M\",\"pid\":0,\"name\":\"trace\",\"args\":{}}");
     bool fine = rows_name(&out, profile);
     for (size_t i = 0; i < profile->records.n; i++)
-        if (profile->records.at[i].kind != AW_PROFILE_SAMPLE) /* which have no time when */
+        if (profile->records.at[i].kind < AW_PROFILE_SAMPLE) /* which have no time when */
             slice(&out, &profile->records.at[i], profile);
     fine = arrows(&out, profile) && fine;
     aw_buf_printf(&out, "\n]}\n");

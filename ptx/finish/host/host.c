@@ -382,11 +382,17 @@ static uint32_t machine_on(const struct ptx_host_machine *m)
            (m->bmi2 ? PTX_PASS_BMI2 : 0) | (m->gathers ? PTX_PASS_GATHERS : 0);
 }
 
-/* Where it is asked who comes to a barrier, a block's warps run one by one, each as one vector. */
+/* Where it is asked who comes to a barrier, or where code is stepped through or counted, a block's warps run one by one, each as
+ * one vector. */
 static const enum ptx_pass beyond_warps[] = { PTX_PASS_NARROW, PTX_PASS_BLOCK_ROWS, PTX_PASS_INTERLEAVE, PTX_PASS_ABREAST,
                                               PTX_PASS_MARCH, PTX_PASS_FISSION, PTX_PASS_JAM };
 
-/* For a debugger, besides, each line is in one place and runs when the source says so. */
+static bool one_by_one(const struct ptx_host_machine *m)
+{
+    return m->sync || m->debug || m->count;
+}
+
+/* For a debugger, and to be counted, besides, each line is in one place and runs when the source says so. */
 static const enum ptx_pass beyond_lines[] = { PTX_PASS_SERIALISE, PTX_PASS_REROLL, PTX_PASS_TABLES, PTX_PASS_BLEND, PTX_PASS_RUNS,
                                               PTX_PASS_VERSIONS, PTX_PASS_PREFETCH };
 
@@ -394,9 +400,9 @@ static void pipeline_init(struct host *h)
 {
     if (h->finish->wishes)
         h->wishes = *h->finish->wishes;
-    for (size_t i = 0; i < sizeof beyond_warps / sizeof *beyond_warps && (h->machine.sync || h->machine.debug); i++)
+    for (size_t i = 0; i < sizeof beyond_warps / sizeof *beyond_warps && one_by_one(&h->machine); i++)
         h->wishes.disabled[beyond_warps[i]] = true;
-    for (size_t i = 0; i < sizeof beyond_lines / sizeof *beyond_lines && h->machine.debug; i++)
+    for (size_t i = 0; i < sizeof beyond_lines / sizeof *beyond_lines && (h->machine.debug || h->machine.count); i++)
         h->wishes.disabled[beyond_lines[i]] = true;
     h->pipeline = (struct ptx_pipeline){ .on = machine_on(&h->machine), .wishes = &h->wishes,
                                          .lifted = h->finish->lifted, .finisher = h, .module = &h->in,
@@ -491,6 +497,7 @@ static void simt_options_init(struct host *h)
         .checks = h->machine.checks,
         .races = h->machine.race,
         .debug = h->machine.debug,
+        .count = h->machine.count,
         .verify = true,
         .pipeline = &h->pipeline,
     };

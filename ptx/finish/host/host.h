@@ -102,9 +102,10 @@ struct ptx_host_machine {
     bool init;         /* and whether what is read was written */
     bool sync;         /* and who comes to barriers: PTX_TARGET_CHECK_SYNC */
     bool race;         /* and those of shared memory for races */
+    bool count;        /* blocks of code count their warps and lanes */
     bool debug;        /* code is for a debugger: docs/debugging.md */
 };
-/* Reads "host" or "host:cpu[,+feature,-feature ...]", LLVM's features, slow-masked-stores, debug, check-accesses and
+/* Reads "host" or "host:cpu[,+feature,-feature ...]", LLVM's features, slow-masked-stores, debug, count, check-accesses and
  * check-memory, which is check-accesses and more, as check-init, check-sync and check-race are more than that.  False: not one of
  * ours or an unknown CPU; *ret then untouched. */
 bool ptx_host_machine_parse(const char *target, struct ptx_host_machine *ret);

@@ -14,6 +14,7 @@
 #define CHECK_SYNC "check-sync"
 #define CHECK_RACE "check-race"
 #define DEBUG "debug"
+#define COUNT "count"
 
 /* LLVM's names; it has no C call to ask.  Level: of the x86-64 psABI, which says what vectors there are. */
 static const struct cpu {
@@ -83,7 +84,7 @@ static void print_for_llvm(struct aw_buf *out, const char *features)
         size_t len = strcspn(p, ",");
         if (!is_feature(p, len, SLOW_MASKED_STORES) && !is_feature(p, len, ASK_ROWS) && !is_feature(p, len, CHECK_ACCESSES) &&
             !is_feature(p, len, CHECK_MEMORY) && !is_feature(p, len, CHECK_INIT) && !is_feature(p, len, CHECK_SYNC) &&
-            !is_feature(p, len, CHECK_RACE) && !is_feature(p, len, DEBUG))
+            !is_feature(p, len, CHECK_RACE) && !is_feature(p, len, DEBUG) && !is_feature(p, len, COUNT))
             aw_buf_printf(out, ",%.*s", (int)len, p);
         p += len + (p[len] == ',');
     }
@@ -99,6 +100,7 @@ static void finish(struct ptx_host_machine *m, const char *given, int level, boo
     m->gathers = m->avx512 || (m->avx2 && has_feature(given, "fast-gather", false));
     m->slow_masked_stores = !m->avx512 && has_feature(given, SLOW_MASKED_STORES, slow_masked_stores);
     m->ask_rows = m->avx512 && has_feature(given, ASK_ROWS, !strncmp(m->cpu, "znver", strlen("znver")));
+    m->count = has_feature(given, COUNT, false);
     m->debug = has_feature(given, DEBUG, false);
     m->sync = has_feature(given, CHECK_SYNC, false);
     m->init = has_feature(given, CHECK_INIT, false);

@@ -88,7 +88,7 @@ static void intrinsic_emit(struct simt_fn *f, LLVMValueRef inst, const char *nam
 
 /* ---- Services */
 
-static LLVMValueRef service(struct simt_fn *f, size_t offset, LLVMTypeRef result, LLVMValueRef *args, unsigned n)
+LLVMValueRef simt_service(struct simt_fn *f, size_t offset, LLVMTypeRef result, LLVMValueRef *args, unsigned n)
 {
     struct simt *u = f->u;
     LLVMTypeRef types[8];
@@ -98,7 +98,7 @@ static LLVMValueRef service(struct simt_fn *f, size_t offset, LLVMTypeRef result
     LLVMValueRef fn = simt_field(u, table, offset, u->ptr, true);
     return LLVMBuildCall2(u->b, LLVMFunctionType(result, types, n, 0), fn, args, n, "");
 }
-#define SERVICE(f, member, result, args, n) service((f), offsetof(struct aw_host_services, member), (result), (args), (n))
+#define SERVICE(f, member, result, args, n) simt_service((f), offsetof(struct aw_host_services, member), (result), (args), (n))
 
 static LLVMValueRef text(struct simt *u, const char *s)
 {
@@ -170,7 +170,7 @@ static void per_lane_emit(struct simt_fn *f, LLVMValueRef inst, size_t offset)
     LLVMValueRef args[4] = { f->block };
     for (unsigned i = 0; i < n; i++)
         args[i + 1] = simt_lane_get(f, (int)i, simt_type(u, LLVMTypeOf(LLVMGetOperand(inst, i))), it.lane);
-    LLVMValueRef r = service(f, offset, result, args, n + 1);
+    LLVMValueRef r = simt_service(f, offset, result, args, n + 1);
     if (result != u->v_void)
         simt_lane_put(f, 3, r, it.lane);
     simt_lanes_end(f, &it);

@@ -101,6 +101,12 @@ void simt_debug_line(struct simt_fn *f);                        /* a line does *
 void simt_debug_after(struct simt_fn *f, LLVMValueRef inst);    /* that was emitted */
 void simt_debug_lanes_set(struct simt *u, LLVMValueRef block, LLVMValueRef lanes);
 
+/* ---- count.c: of code that counts, else nothing */
+void simt_count_warp(struct simt_fn *f);                              /* a function begins */
+void simt_count_block(struct simt_fn *f);                             /* a block does */
+void simt_count_instruction(struct simt_fn *f, LLVMValueRef inst);    /* that is about to be emitted */
+void simt_count_table(struct simt *u);                                /* all has been */
+
 /* ---- alloca.c */
 void simt_alloca_emit(struct simt_fn *f, LLVMValueRef inst);
 
@@ -128,6 +134,8 @@ void simt_set_vector(struct simt_fn *f, LLVMValueRef inst, LLVMValueRef v);
 void simt_set_field(struct simt_fn *f, LLVMValueRef inst, unsigned at, LLVMValueRef s, LLVMValueRef v);
 void simt_yield_emit(struct simt_fn *f);
 void simt_order_emit(struct simt_fn *f, uint32_t what); /* tells the host device: enum aw_host_order */
+/* A call of the service at that offset (struct aw_host_services); at most 8 arguments. */
+LLVMValueRef simt_service(struct simt_fn *f, size_t offset, LLVMTypeRef result, LLVMValueRef *args, unsigned n);
 
 /* ---- serialised.c */
 LLVMTypeRef simt_serialised_type(struct simt *u, LLVMValueRef src);

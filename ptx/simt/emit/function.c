@@ -75,6 +75,7 @@ static void build_entry(struct simt_fn *f)
     }
     if (f->form != SIMT_FORM_SINGLE)
         build_tid_vectors(f);
+    simt_count_warp(f);
 }
 
 static LLVMValueRef part_mask(struct simt_fn *f)
@@ -328,6 +329,7 @@ static void instruction_emit(struct simt_fn *f, LLVMValueRef inst)
     struct simt *u = f->u;
     simt_order_before(f, inst);
     simt_check_emit(f, inst);
+    simt_count_instruction(f, inst);
     switch (LLVMGetInstructionOpcode(inst)) {
     case LLVMPHI: break;
     case LLVMLoad: simt_load_emit(f, inst); break;
@@ -396,7 +398,8 @@ static LLVMValueRef enter_some(struct simt_fn *f, int b, int then, LLVMValueRef 
     LLVMValueRef c = simt_vector(f, cond);
     t->mask = simt_mask_and(u, outside, negated ? LLVMBuildNot(u->b, c, "") : c);
     t->updates = simt_only_updates(f, b, then);
-    return t->updates && u->options->masked_stores && !u->options->debug ? LLVMConstInt(u->i1, 1, 0) : simt_any(u, t->mask);
+    return t->updates && u->options->masked_stores && !u->options->debug && !u->options->count ? LLVMConstInt(u->i1, 1, 0)
+                                                                                               : simt_any(u, t->mask);
 }
 
 static void branch_emit(struct simt_fn *f, int b, LLVMValueRef term)
@@ -477,6 +480,7 @@ static void emit_blocks(struct simt_fn *f)
         f->updates = f->blocks[b].updates;
         f->epoch++; /* distances built in a block that does not dominate this one are of no use here */
         simt_debug_lanes(f);
+        simt_count_block(f);
         if (simt_loop_headed(f, b) >= 0 && simt_loop_spins(f, simt_loop_headed(f, b)))
             simt_yield_emit(f);
         LLVMValueRef term = LLVMGetBasicBlockTerminator(f->blocks[b].bb);

@@ -698,6 +698,8 @@ struct aw_host_run *aw_host_run_start(struct aw_host_worker *w, struct aw_host_o
     run->block.warp = 0;
     run->block.shared = run->window + run->window_bytes - shared;
     set_block_index(run, first);
+    if (op->kernel.counting)
+        aw_host_counting_run(run);
     struct aw_host_context *c = aw_host_race_start(run) ? context_begin(run) : NULL;
     if (!c) {
         run_put(run);
@@ -752,6 +754,8 @@ enum aw_host_outcome aw_host_run_step(struct aw_host_run *run)
     run->current = c;
     run->block.warp = c->warp;
     w->running = run;
+    if (run->op->kernel.counting)
+        aw_host_counting_step(run);
     aw_host_thread.worker = w;
     enum aw_host_outcome outcome = aw_host_context_switch(&w->thread, c, 0, false);
     aw_host_thread.worker = NULL;

@@ -13,6 +13,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/calltrace.h"
 #include "base/env.h"
 #include "base/hash.h"
 #include "base/log.h"
@@ -314,12 +315,13 @@ static void target_init(void)
     level = level < 0 ? own : level;
     /* What matters of what the level does not say: with AVX-512 gathers and masked stores are quick, but bits are not counted
      * in every one, and AMD's do not follow rows of a picture by themselves. */
-    snprintf(target_text, sizeof target_text, "host:%s%s%s%s%s%s%s", levels[level],
+    snprintf(target_text, sizeof target_text, "host:%s%s%s%s%s%s%s%s", levels[level],
              level == 2 && gathers_fast() ? ",+fast-gather" : "",
              level == 2 && masked_stores_slow() ? ",+slow-masked-stores" : "",
              level == 3 && is_amd() ? ",+ask-rows" : "",
              level == 3 && __builtin_cpu_supports("avx512vpopcntdq") ? ",+avx512vpopcntdq" : "",
-             check_features(guard_wish()), aw_setting_number("ANYWARP_HOST_DEBUG", 0, 1, 0) ? ",+debug" : "");
+             check_features(guard_wish()), aw_setting_number("ANYWARP_HOST_DEBUG", 0, 1, 0) ? ",+debug" : "",
+             aw_trace_counters() ? ",+count" : "");
 }
 
 const char *aw_host_target(void)

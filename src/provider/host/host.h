@@ -74,6 +74,7 @@ struct aw_host_pace {
     _Atomic uint32_t brief;            /* pieces in a row whose blocks were short */
 };
 
+struct aw_host_counting;
 struct aw_host_kernel {
     struct aw_host_launch launch;
     const struct aw_host_object *code;
@@ -84,6 +85,7 @@ struct aw_host_kernel {
     bool warps;                        /* run through code->warp on one context per warp */
     unsigned stack_class;
     struct aw_host_pace *pace;
+    struct aw_host_counting *counting; /* count.c; NULL: its code does not */
 };
 
 /* Bytes to move or set.  Units are rows for rectangles, else blocks of AW_HOST_COPY_UNIT bytes. */
@@ -230,6 +232,16 @@ enum aw_host_outcome { AW_HOST_RUN_DONE = 1, AW_HOST_RUN_YIELD, AW_HOST_RUN_DEAD
 
 struct aw_host_worker;
 
+/* Of counting code (count.c): what warps did up to each barrier, ns, which of its meetings that is, and since when the present
+ * warp runs. */
+struct aw_host_regions {
+    uint64_t since, asked_wall, asked_own; /* the latter: when it was last asked how long the thread itself has run, and how
+                                            * long */
+    struct {
+        uint64_t n, sum, most, meeting;
+    } at[AW_HOST_BARRIERS];
+};
+
 /* A block in execution, or a range of blocks run one after another. */
 struct aw_host_run {
     struct aw_host_block block;        /* first: generated code has its address */
@@ -254,6 +266,7 @@ struct aw_host_run {
     struct aw_host_barrier barriers[AW_HOST_BARRIERS];
     struct aw_host_comings *sync;         /* sync.c; NULL: nothing was asked */
     struct aw_host_race *races;        /* race.c; NULL: likewise.  Where the block's `race` is one, it is this */
+    struct aw_host_regions regions;
 };
 
 struct aw_host_worker {
@@ -448,6 +461,14 @@ void aw_host_run_finish(struct aw_host_run *run);
 void aw_host_worker_trim(struct aw_host_worker *worker);  /* frees pooled stacks and windows */
 /* Leaves the current run for good, from a service. */
 _Noreturn void aw_host_run_die(struct aw_host_run *run);
+
+/* count.c: of an object's code, loaded as `object`, where it counts; else *ret_counting is NULL.  False: memory is out.  The
+ * kernel's name is borrowed. */
+bool aw_host_counting_begin(void *object, const char *kernel, struct aw_host_counting **ret_counting);
+void aw_host_counting_end(struct aw_host_counting *counting); /* tells of it; NULL is fine */
+const struct aw_host_services *aw_host_counting_services(void);
+void aw_host_counting_run(struct aw_host_run *run);           /* it begins, on its worker */
+void aw_host_counting_step(struct aw_host_run *run);          /* it goes on */
 
 /* debugger.c: sets out what a debugger reads, once there are workers. */
 void aw_host_debugger_tell(void);

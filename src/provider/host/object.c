@@ -27,6 +27,7 @@ struct aw_host_function {
     int stack_class;
     _Atomic uint32_t max_dynamic;   /* what function_set_shared allowed */
     struct aw_host_pace pace;
+    struct aw_host_counting *counting; /* NULL: the code does not count */
 };
 
 struct aw_host_loaded {
@@ -246,6 +247,7 @@ static void object_free(struct aw_host_loaded *object)
 {
     if (object->elf)
         samples_end(object);
+    aw_host_counting_end(object->function.counting);
     if (object->handle)
         dlclose(object->handle);
     if (object->file >= 0)
@@ -273,6 +275,10 @@ int aw_host_object_load(int dev, const void *bytes, size_t size, struct aw_objec
     if (complaint) {
         aw_say(CODE_UNFIT, complaint);
         goto fail;
+    }
+    if (!aw_host_counting_begin(object->handle, code->name, &object->function.counting)) {
+        object_free(object);
+        return AW_ERR_OUT_OF_MEMORY;
     }
     if (dlinfo(object->handle, RTLD_DI_LINKMAP, &object->map) != 0)
         object->map = NULL;
@@ -480,7 +486,8 @@ static void kernel_fill(struct aw_host_op *op, struct aw_host_function *f, const
     to->dynamic_shared = l->shared_bytes;
     to->total_shared = (uint32_t)shared_total(f->code->static_shared, l->shared_bytes);
     to->grid_id = ++aw_host.grid_id;
-    to->services = &aw_host_services;
+    k->counting = f->counting;
+    to->services = f->counting ? aw_host_counting_services() : &aw_host_services;
     to->runtime = op;
     to->group = aw_host.group;
     k->code = f->code;
