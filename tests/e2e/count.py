@@ -105,5 +105,8 @@ with tempfile.TemporaryDirectory() as folder:
     waiting(sys.argv[1], environment, it)
     said = profile(sys.argv[1], environment, os.path.join(folder, 'count-lineinfo'))
     expect('a table for people', re.search(r'(?m)^ +\d+ +20\.00 +16000 B +16000 B .*  short_warp\(double\*\)$', said), said)
+    none = subprocess.run([sys.argv[1], 'profile', '--counters', sys.executable, '-c', ''], capture_output=True, text=True,
+                          env=environment, timeout=300, check=False).stderr
+    expect('that nothing was counted', 'Nothing was counted: no kernel ran on the host device.' in none, none)
     expect('and of lines', re.search(r'(?m)^ +[\d.]+% +16\.00 +51200 B +0 B  .*count\.cu:\d+  half_of\(', said), said)
 expecting.finish()

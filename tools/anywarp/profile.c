@@ -229,6 +229,7 @@ int aw_cmd_profile(int argc, char **argv)
     }
     close(fd);
     profile.begin = aw_clock_wall_ns();
+    profile.counted = wish.counters;
     argv[first - 1] = argv[0];
     int status = program_run(argc - first + 1, argv + first - 1);
     profile.end = aw_clock_wall_ns();

@@ -43,6 +43,7 @@ struct aw_profile {
     char *text;
     AW_VEC(struct aw_profile_record) records;
     uint64_t begin, end; /* of the program, ns */
+    bool counted;        /* it was asked for */
 };
 
 /* The tables, of `top` rows each (0: all), or the same as JSON.  False when memory is out. */

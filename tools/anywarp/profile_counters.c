@@ -141,6 +141,8 @@ bool aw_profile_counters(const struct aw_profile *profile, unsigned top, FILE *o
     struct entries kernels = { 0 }, places = { 0 };
     uint64_t all = 0;
     bool fine = gather(profile, &kernels, &places);
+    if (profile->counted && !kernels.at.n)
+        fprintf(out, "\nNothing was counted: no kernel ran on the host device.\n");
     if (kernels.at.n)
         fprintf(out, "\nWhat kernels did, counted (times, and so GB/s, are of code that counts)\n"
                      "  instructions  lanes    loaded    stored    GB/s    shared  waiting  kernel\n");
@@ -186,7 +188,7 @@ bool aw_profile_counters_json(const struct aw_profile *profile, struct aw_buf *o
 {
     struct entries kernels = { 0 }, places = { 0 };
     bool fine = gather(profile, &kernels, &places);
-    if (kernels.at.n) {
+    if (profile->counted) {
         aw_buf_printf(out, ",\n \"counters\": {\"kernels\": [");
         for (size_t i = 0; i < kernels.at.n; i++)
             entry_json(&kernels.at.at[i], i == 0, out);
