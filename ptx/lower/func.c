@@ -307,6 +307,7 @@ static bool func_lower(struct ptx_lower *l, struct ptx_func *f)
     arena_make(l);
     if (!ptx_registers_make(l, f))
         return false;
+    ptx_lines_registers(l, f);
     if (!f->is_entry)
         params_make(l, f);
     body_prepare(l, f);

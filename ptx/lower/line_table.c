@@ -5,6 +5,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "lower/line_table.h"
 #include "lower/internal.h"
+#include "lower/metadata.h"
+#include "lower/variables.h"
 
 #include "base/map.h"
 
@@ -32,7 +34,14 @@ struct ptx_lines {
     const struct ptx_func *func;
     LLVMMetadataRef scope, current;
     bool has_loc;                /* the function */
-    bool marks;                  /* where lines begin, there is a call of aw.line */
+    bool marks;                  /* where lines begin, there is a call of aw.line, and variables go to their places */
+    struct place {
+        struct place *next;
+        LLVMValueRef from, to;   /* a register, or a parameter's address; a variable for a debugger */
+        LLVMTypeRef type;        /* of `from` */
+        struct aw_str begins, ends; /* labels between which it is there; empty: it is everywhere */
+        bool there;              /* at the statement at hand */
+    } *variables;                /* of the function */
     struct aw_map places;        /* of the function: struct line_place's numbers -> the latest such location */
 };
 
@@ -232,6 +241,100 @@ static LLVMMetadataRef told_place(struct ptx_lower *l, const struct ptx_stmt *s,
     return ptx_unit_place(&lines->unit, outermost->line, outermost->column, scope, NULL);
 }
 
+/* ---- Variables, for a debugger. */
+
+static LLVMValueRef register_find(struct ptx_lower *l, const struct ptx_func *f, struct aw_str name, LLVMTypeRef *ret_type)
+{
+    char text[64];
+    for (uint32_t i = 0; i < f->n_regs; i++) {
+        const struct ptx_var *var = f->reg_vars[i];
+        int n = var->range ? snprintf(text, sizeof text, "%.*s%u", AW_STR_ARG(var->name), i - var->index)
+                           : snprintf(text, sizeof text, "%.*s", AW_STR_ARG(var->name));
+        if ((size_t)n != name.len || n >= (int)sizeof text || memcmp(text, name.ptr, name.len) != 0)
+            continue;
+        *ret_type = l->reg_types[i];
+        return l->regs[i];
+    }
+    return NULL;
+}
+
+static unsigned type_bits(LLVMTypeRef t)
+{
+    switch (LLVMGetTypeKind(t)) {
+    case LLVMIntegerTypeKind: return LLVMGetIntTypeWidth(t);
+    case LLVMHalfTypeKind: return 16;
+    case LLVMFloatTypeKind: return 32;
+    default: return LLVMGetTypeKind(t) == LLVMDoubleTypeKind ? 64 : 0;
+    }
+}
+
+static LLVMValueRef parameter_find(struct ptx_lower *l, const struct ptx_func *f, struct aw_str name)
+{
+    for (const struct ptx_var *p = f->is_entry ? f->params : NULL; p; p = p->next)
+        if (aw_str_eq(p->name, name))
+            return b_gep(l, l->kernarg, b_i64(l, p->offset));
+    return NULL;
+}
+
+static LLVMMetadataRef string_node(struct ptx_lower *l, struct aw_str s)
+{
+    return LLVMMDStringInContext2(l->context, s.ptr, s.len);
+}
+
+/* Its value's place, which is `to` where that is not NULL; NULL: it is nowhere. */
+static LLVMValueRef variable_place(struct ptx_lower *l, const struct ptx_func *f, const struct ptx_variable *v, LLVMValueRef to)
+{
+    LLVMTypeRef type = ptx_int_type(l, 8 * v->bytes), from_type = type;
+    LLVMValueRef from = v->is_parameter ? parameter_find(l, f, v->place) : register_find(l, f, v->place, &from_type);
+    unsigned bits = from ? type_bits(from_type) : 0;
+    struct place *place = from && (bits == 1 || bits >= 8 * v->bytes) ? AW_NEW(l->arena, struct place) : NULL;
+    if (!place)
+        return to;
+    *place = (struct place){ l->lines->variables, from, to ? to : LLVMBuildAlloca(l->builder, type, ""), from_type, v->from,
+                             v->to,
+                             !v->from.len };
+    l->lines->variables = place;
+    if (to)
+        return place->to;
+    LLVMMetadataRef node[] = { string_node(l, f->name), string_node(l, v->name), LLVMValueAsMetadata(b_i32(l, v->encoding)),
+                               LLVMValueAsMetadata(b_i32(l, v->bytes)) };
+    ptx_metadata_set(place->to, PTX_VARIABLE, node, sizeof node / sizeof *node);
+    return place->to;
+}
+
+void ptx_lines_registers(struct ptx_lower *l, const struct ptx_func *f)
+{
+    struct ptx_lines *lines = l->lines;
+    if (!lines || !lines->marks)
+        return;
+    lines->variables = NULL;
+    LLVMValueRef to = NULL;
+    for (const struct ptx_variable *v = ptx_variables_read(l->arena, f->origin, f->name); v; v = v->next)
+        to = variable_place(l, f, v, v->same ? to : NULL);
+}
+
+static void label_passed(struct ptx_lines *lines, struct aw_str label)
+{
+    for (struct place *p = lines->variables; p; p = p->next)
+        p->there = p->begins.len ? (p->there || aw_str_eq(p->begins, label)) && !aw_str_eq(p->ends, label) : p->there;
+}
+
+/* The stores are volatile, as nobody reads them, and of no line: who stops at the line stops behind them. */
+static void line_begins(struct ptx_lower *l)
+{
+    LLVMSetCurrentDebugLocation2(l->builder, ptx_unit_place(&l->lines->unit, 0, 0, l->lines->scope, NULL));
+    for (const struct place *p = l->lines->variables; p; p = p->next) {
+        if (!p->there)
+            continue;
+        LLVMTypeRef to = LLVMGetAllocatedType(p->to), whole = ptx_int_type(l, type_bits(p->type));
+        LLVMValueRef value = LLVMBuildLoad2(l->builder, p->type, p->from, "");
+        value = LLVMBuildBitCast(l->builder, value, whole, "");
+        LLVMSetVolatile(LLVMBuildStore(l->builder, LLVMBuildIntCast2(l->builder, value, to, 0, ""), p->to), 1);
+    }
+    set_place(l, l->lines->current);
+    b_simt(l, PTX_SIMT_LINE, NULL);
+}
+
 static void loc_stmt(struct ptx_lower *l, const struct ptx_stmt *s)
 {
     struct ptx_lines *lines = l->lines;
@@ -257,13 +360,15 @@ static void loc_stmt(struct ptx_lower *l, const struct ptx_stmt *s)
     bool new_line = known->loc != lines->current;
     set_place(l, known->loc);
     if (new_line && lines->marks && !LLVMGetBasicBlockTerminator(LLVMGetInsertBlock(l->builder)))
-        b_simt(l, PTX_SIMT_LINE, NULL);
+        line_begins(l);
 }
 
 void ptx_lines_stmt(struct ptx_lower *l, const struct ptx_stmt *s)
 {
     if (!l->lines || !l->lines->scope)
         return;
+    if (s->kind == PTX_STMT_LABEL && l->lines->marks)
+        label_passed(l->lines, s->label);
     if (s->kind == PTX_STMT_LOC)
         loc_stmt(l, s);
     else if (s->kind == PTX_STMT_INSTR && !l->lines->has_loc)

@@ -44,6 +44,7 @@ bool ptx_lines_begin(struct ptx_lower *l, enum aw_lines which);
 void ptx_lines_end(struct ptx_lower *l);
 /* Before a function's body, and before each of its statements: sets the builder's place. */
 void ptx_lines_func(struct ptx_lower *l, const struct ptx_func *f);
+void ptx_lines_registers(struct ptx_lower *l, const struct ptx_func *f); /* the function's have been made */
 void ptx_lines_stmt(struct ptx_lower *l, const struct ptx_stmt *s);
 
 #endif

@@ -42,6 +42,18 @@ __global__ void wild(float *p, int at)
         p[(long long)at << 20] = 1; // stop: wild
 }
 
+__global__ void named(short *out, double d, bool flag)
+{
+    int i = threadIdx.x;
+    unsigned char c = 'a';
+    for (int k = 0; k < i % 3; k++)
+        c++;
+    float f = d / 2 + i;
+    if (flag)
+        f = f + c; // stop: before
+    out[i] = (short)f; // stop: after
+}
+
 int main(int argc, char **)
 {
     float *in, *out;
@@ -51,6 +63,7 @@ int main(int argc, char **)
     rows<<<3, 40>>>(in, out, 110);
     shapes::scale<3><<<2, dim3(16, 4)>>>(out);
     hidden<<<1, 8>>>(out);
+    named<<<1, 16>>>((short *)in, 5, true);
     std::printf("first %s\n", cudaGetErrorString(cudaDeviceSynchronize()));
     if (argc > 1) {
         wild<<<1, 8>>>(out, 1 << 20);

@@ -95,6 +95,22 @@ def barrier(anywarp, env, program, at):
     expect('threads of a block with rows', re.search(r'(?m)^ +17 \(1,3,0\) +active$', seen), seen)
 
 
+def variables(anywarp, env, program, at):
+    """Of a program built with -G."""
+    seen = gdb(anywarp, env, program, 'set print elements 16', 'set print repeats unlimited',
+               'break debugger.cu:%d' % at['before'], 'break debugger.cu:%d' % at['after'], 'break deep', 'run', 'info locals', 'up',
+               'print i[5] % 40', 'delete 3', 'continue', 'print i', 'print f', 'print (int)c[4]', 'print flag[0]', 'print d[1]',
+               'cuda lane 7', 'cuda print i', 'cuda print i + 1', 'print i[$lane()] + 1', 'continue', 'print f', 'cuda print f')
+    expect("a function's own variables", re.search(r'\nx = \{0, 0, 0, ', seen), seen)
+    expect('those of the kernel that calls it', re.search(r'#1 .*rows \(\)(.*\n)*?\$1 = 5\n', seen), seen)
+    expect('integers', '$2 = {' + ', '.join(map(str, range(16))) + '...}' in seen, seen)
+    expect('floats', '$3 = {' + ', '.join('%g' % (2.5 + i) for i in range(16)) + '...}' in seen, seen)
+    expect('letters, truths, doubles', '$4 = %d\n$5 = true\n$6 = 5\n' % (ord('a') + 4 % 3) in seen, seen)
+    expect("one lane's", 'lane 7: i = 7\n' in seen and seen.count('takes the name') == 1 and '$7 = 8\n' in seen, seen)
+    changed = ', '.join('%g' % (2.5 + i + ord('a') + i % 3) for i in range(16))
+    expect('what the line before has changed', '$8 = {' + changed in seen, seen)
+
+
 def fault(anywarp, env, program, at):
     seen = gdb(anywarp, env, (*program, 'wild'), 'run', 'backtrace 1', 'info cuda blocks', 'continue')
     row = r'#0 .*wild \(\) at .*debugger\.cu:%d' % at['wild']
@@ -128,12 +144,15 @@ with tempfile.TemporaryDirectory() as folder:
     environment = dict(os.environ, ANYWARP_CACHE_DIR=os.path.join(folder, 'cache'), ANYWARP_DEVICE='host',
                        ANYWARP_HOST_THREADS='2')
     environment.pop('ANYWARP_HOST_DEBUG', None)
-    it = [os.path.join(folder, 'debugger')]
-    subprocess.run([compiler, '-std=c++17', '-lineinfo', '-cudart', 'shared', '-arch=compute_80', '-o', it[0], SOURCE],
-                   check=True, timeout=300)
+    it, full = [os.path.join(folder, 'debugger')], [os.path.join(folder, 'full')]
+    for program, flags in (it, ['-lineinfo']), (full, ['-g', '-G']):
+        subprocess.run([compiler, '-std=c++17', *flags, '-cudart', 'shared', '-arch=compute_80', '-o', program[0], SOURCE],
+                       check=True, timeout=300)
     by_name(sys.argv[1], environment, it)
     by_line(sys.argv[1], environment, it, lines())
     barrier(sys.argv[1], environment, it, lines())
+    by_line(sys.argv[1], environment, full, lines())
+    variables(sys.argv[1], environment, full, lines())
     fault(sys.argv[1], environment, it, lines())
     plain(sys.argv[1], environment, it)
 expecting.finish()

@@ -1,7 +1,7 @@
 """Kernels on anywarp's host device, for gdb: `anywarp run gdb` loads this file; elsewhere `source anywarp.py` does, before `run`.
 
-Commands: info cuda kernels, info cuda blocks, info cuda lanes; cuda lane, cuda thread, cuda block.  Functions for conditions and
-expressions: $blockIdx("x"), $threadIdx("x"), $blockDim("x"), $gridDim("x"), $warp(), $lane(), $lanes(), $has_thread(x, y, z).
+Commands: info cuda kernels, info cuda blocks, info cuda lanes; cuda lane, cuda thread, cuda block, cuda print.  Functions for
+conditions and expressions: $blockIdx("x"), $threadIdx("x"), $blockDim("x"), $gridDim("x"), $warp(), $lane(), $lanes(), $has_thread(x, y, z).
 
 What is read is struct aw_host_debugger, aw_host_block and aw_host_launch of include/anywarp/hostabi.h, so no debug information of
 anywarp's is needed.  gdb 12 or later."""
@@ -204,6 +204,22 @@ class CudaThread(gdb.Command):
         raise gdb.GdbError('thread %s is not in warp %d, at which the worker is' % (shape(thread), own.warp))
 
 
+class CudaPrint(gdb.Command):
+    """Prints the chosen lane's value of a variable: cuda print NAME.  In expressions that is NAME[$lane()]."""
+
+    def __init__(self):
+        super().__init__('cuda print', gdb.COMMAND_DATA, gdb.COMPLETE_SYMBOL)
+
+    def invoke(self, argument, _tty):
+        if not argument.isidentifier():
+            raise gdb.GdbError('cuda print takes the name of a variable; in expressions, `print` takes i[$lane()]')
+        warp, value = needed_warp(), gdb.parse_and_eval(argument)
+        lane = Focus.of(warp)
+        if value.type.strip_typedefs().code == gdb.TYPE_CODE_ARRAY and value.type.range() == (0, LANES - 1):
+            value = value[lane]
+        print('lane %d: %s = %s' % (lane, argument, value.format_string()))
+
+
 class CudaBlock(gdb.Command):
     """Looks at a block that a worker is at: cuda block X[,Y[,Z]]."""
 
@@ -362,14 +378,18 @@ def is_launcher(address):
 class Launchers:
     """`break saxpy` is meant for the kernel: the place in the function that launches it is switched off, once."""
 
-    seen = set()
+    seen, righted = set(), set()
 
     @classmethod
     def switch_off(cls, breakpoint):
         if breakpoint.type != gdb.BP_BREAKPOINT or not hasattr(breakpoint, 'locations'):
             return
         for i, place in enumerate(breakpoint.locations, 1):
-            key = (breakpoint.number, place.function)
+            key, where = (breakpoint.number, place.function), (breakpoint.number, place.address)
+            if not place.enabled and key in cls.seen and where not in cls.righted and not is_launcher(place.address):
+                # The kernel's, which has come in the launcher's stead and taken over that it is off.
+                cls.righted.add(where)
+                place.enabled = True
             if not place.enabled or key in cls.seen or not is_launcher(place.address):
                 continue
             cls.seen.add(key)
@@ -383,7 +403,7 @@ for name, of in (('blockIdx', lambda w: w.blockIdx), ('blockDim', lambda w: w.bl
     Dimension(name, of)
 for name, of in (('warp', lambda w: w.warp), ('lane', Focus.of), ('lanes', lambda w: w.lanes)):
     Number(name, of)
-for kind in (Cuda, CudaLane, CudaThread, CudaBlock, InfoCuda, InfoKernels, InfoBlocks, InfoLanes, HasThread):
+for kind in (Cuda, CudaLane, CudaThread, CudaPrint, CudaBlock, InfoCuda, InfoKernels, InfoBlocks, InfoLanes, HasThread):
     kind()
 # Stepped out of its place, an instruction of AVX-512 that reads a constant beside the code reads another: gdb 13 moves only VEX.
 gdb.execute('set displaced-stepping off')

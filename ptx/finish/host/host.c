@@ -265,6 +265,19 @@ int ptx_run_round(struct ptx_pipeline *pipe)
     return ptx_host_round(h->in, h->diags);
 }
 
+/* The source's functions stay what they are, as far as they may. */
+static void keep_functions(struct host *h)
+{
+    static const char always[] = "alwaysinline", never[] = "noinline";
+    LLVMContextRef c = LLVMGetModuleContext(h->in);
+    unsigned must = LLVMGetEnumAttributeKindForName(always, sizeof always - 1),
+             not = LLVMGetEnumAttributeKindForName(never, sizeof never - 1);
+    for (LLVMValueRef f = LLVMGetFirstFunction(h->in); f; f = LLVMGetNextFunction(f))
+        if (!LLVMIsDeclaration(f) && LLVMGetSubprogram(f) && LLVMGetLinkage(f) == LLVMInternalLinkage &&
+            !LLVMGetEnumAttributeAtIndex(f, (LLVMAttributeIndex)LLVMAttributeFunctionIndex, must))
+            LLVMAddAttributeAtIndex(f, (LLVMAttributeIndex)LLVMAttributeFunctionIndex, LLVMCreateEnumAttribute(c, not, 0));
+}
+
 int ptx_run_expand(struct ptx_pipeline *pipe)
 {
     /* Loops that copy or fill must stay loops. */
@@ -272,6 +285,8 @@ int ptx_run_expand(struct ptx_pipeline *pipe)
     struct host *h = pipe->finisher;
     int status = ptx_host_expand(h->in, h->machine.avx512, h->diags);
     each_definition(h->in, attributes, 1);
+    if (h->machine.debug)
+        keep_functions(h);
     return status;
 }
 

@@ -85,5 +85,6 @@ void simt_alloca_emit(struct simt_fn *f, LLVMValueRef inst)
     LLVMSetAlignment(area, (unsigned)align);
     if (!stays_inside(u, inst, 0, LLVMABISizeOfType(u->in_layout, type) * (uint64_t)count))
         ptx_mark(area, SIMT_LOCAL);
+    simt_debug_variable(f, inst, area);
     simt_set_scalar(f, inst, area);
 }

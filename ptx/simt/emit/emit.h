@@ -99,6 +99,7 @@ void simt_order_behind(struct simt_fn *f, LLVMValueRef inst);
 void simt_debug_lanes(struct simt_fn *f);                       /* a block begins */
 void simt_debug_line(struct simt_fn *f);                        /* a line does */
 void simt_debug_after(struct simt_fn *f, LLVMValueRef inst);    /* that was emitted */
+void simt_debug_variable(struct simt_fn *f, LLVMValueRef inst, LLVMValueRef area); /* of a stack variable: its lanes' place */
 void simt_debug_lanes_set(struct simt *u, LLVMValueRef block, LLVMValueRef lanes);
 
 /* ---- count.c: of code that counts, else nothing */
@@ -156,6 +157,7 @@ bool simt_function_emit(struct simt *u, LLVMValueRef src, LLVMValueRef out, enum
 bool simt_line_tables_begin(struct simt *u);
 void simt_line_tables_end(struct simt *u);
 void simt_line_tables_function(struct simt *u, LLVMValueRef src, LLVMValueRef out); /* src NULL: none; before `out` has code */
+bool simt_line_tables_is_of(struct simt *u, struct aw_str function); /* is it that, by its mangled name, that is emitted? */
 void simt_line_tables_at(struct simt *u, LLVMValueRef inst); /* what is built now stands for this instruction */
 
 /* ---- meet.c */

@@ -95,6 +95,11 @@ void simt_line_tables_function(struct simt *u, LLVMValueRef src, LLVMValueRef ou
     LLVMSetCurrentDebugLocation2(u->b, lines->nowhere);
 }
 
+bool simt_line_tables_is_of(struct simt *u, struct aw_str function)
+{
+    return u->lines.from && aw_str_eq(scope_name(u, u->lines.from), function);
+}
+
 /* A function that was inlined: one scope for all places. */
 static LLVMMetadataRef inlined_scope(struct simt *u, LLVMMetadataRef function)
 {
