@@ -89,10 +89,22 @@ def main():
         )
         r = run('run', '--device=host', program, '2')
         expect('without, a card lets it pass', r.stdout == SOUND + '\n' and not r.stderr, (r.stdout, r.stderr))
+        r = run('check', '--fail', program, '10')
+        said = len(re.findall(r'(?m)^anywarp: err: ', r.stderr))
+        expect(
+            'check --fail',
+            r.returncode == 1 and said and r.stderr.endswith('[AW1643]\n') and 'anywarp check: %d line' % said in r.stderr,
+            (r.returncode, r.stderr),
+        )
+        r = run('check', '--fail', 'sh', '-c', '"$0" 10; exit 4', program)
+        expect('check --fail, whose program fails', r.returncode == 4 and 'AW1643' not in r.stderr, (r.returncode, r.stderr))
+        r = run('check', '--fail', 'true')
+        expect('check --fail, nothing found', r.returncode == 0 and not r.stderr, (r.returncode, r.stderr))
         for words, status, text in (
             (['--help'], 0, 'Exit status'),
             ([], 2, 'usage'),
             (['--leaks', '--race', '--device=sim:gfx1030', program], 2, 'usage'),
+            (['--fail', '--race', '--device=sim:gfx1030', program], 2, 'usage'),
             (['/missing'], 127, 'No such'),
         ):
             r = run('check', *words)

@@ -45,7 +45,8 @@ GETENV = re.compile(r"\b(?:__)?(?:secure_)?getenv\b")
 GETENV_HOME = ("src/base/env.c", "src/base/config.c")
 # Variables of ours in a string, and those that are no user's setting: what `anywarp run` tells the simulator and its own objects.
 VARIABLE = re.compile(r'"(ANYWARP_[A-Z_0-9]+)"')
-NO_SETTINGS = {"ANYWARP_SIM", "ANYWARP_SIM_CHECK", "ANYWARP_SIM_STATS", "ANYWARP_LIB_DIR"}
+NO_SETTINGS = {"ANYWARP_SIM", "ANYWARP_SIM_CHECK", "ANYWARP_SIM_STATS", "ANYWARP_LIB_DIR",
+               "ANYWARP_ERRORS_FILE"}
 CONFIG_DEF = "src/base/config.def"
 COMMENT = re.compile(r"/\*.*?\*/|//[^\n]*", re.S)
 SASS_HEADER = "sass/sass.h"

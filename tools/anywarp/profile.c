@@ -4,10 +4,8 @@
 #include "profile.h"
 
 #include <errno.h>
-#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include "anywarp.h"
@@ -16,6 +14,7 @@
 #include "base/env.h"
 #include "base/file.h"
 #include "base/log.h"
+#include "run.h"
 #include "trace.h"
 #include "usage.h"
 
@@ -118,26 +117,6 @@ static bool records_read(struct aw_profile *profile, const char *path)
 
 /* ---- Running. */
 
-/* Its exit status as a shell has it. */
-static int program_run(int argc, char **argv)
-{
-    int status;
-    fflush(NULL);
-    pid_t pid = fork();
-    if (pid == 0)
-        _exit(aw_cmd_run(argc, argv));
-    if (pid < 0) {
-        aw_tell("anywarp profile", PROFILE_START, strerror(errno));
-        return 126;
-    }
-    /* What the terminal sends goes to the program as well; its end is waited for. */
-    signal(SIGINT, SIG_IGN);
-    signal(SIGQUIT, SIG_IGN);
-    while (waitpid(pid, &status, 0) < 0 && errno == EINTR)
-        ;
-    return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
-}
-
 struct wish {
     const char *timeline, *output;
     unsigned top;
@@ -231,7 +210,7 @@ int aw_cmd_profile(int argc, char **argv)
     profile.begin = aw_clock_wall_ns();
     profile.counted = wish.counters;
     argv[first - 1] = argv[0];
-    int status = program_run(argc - first + 1, argv + first - 1);
+    int status = aw_run_child(argc - first + 1, argv + first - 1);
     profile.end = aw_clock_wall_ns();
     errno = 0;
     bool ran = status != 2 && status != 126 && status != 127;

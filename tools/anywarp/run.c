@@ -7,12 +7,14 @@
 #include <elf.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <signal.h>
 #include <stdarg.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "locate.h"
@@ -373,6 +375,26 @@ static char **aw_run_words(int argc, char **argv, const struct aw_parts *parts)
     for (int i = 1; i < argc; i++)
         words[n++] = argv[i];
     return words;
+}
+
+int aw_run_child(int argc, char **argv)
+{
+    int status;
+    fflush(NULL);
+    pid_t pid = fork();
+    if (pid == 0)
+        _exit(aw_cmd_run(argc, argv));
+    if (pid < 0) {
+        aw_run_called(argv[0]);
+        aw_tell(run_who, RUN_CHILD, strerror(errno));
+        return EXIT_CANNOT_RUN;
+    }
+    /* What the terminal sends goes to the program as well; its end is waited for. */
+    signal(SIGINT, SIG_IGN);
+    signal(SIGQUIT, SIG_IGN);
+    while (waitpid(pid, &status, 0) < 0 && errno == EINTR)
+        ;
+    return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
 }
 
 int aw_cmd_run(int argc, char **argv)

@@ -19,6 +19,8 @@ void aw_run_find(const char *program, char ret_path[PATH_MAX]);
  * length. */
 uint64_t aw_run_segments_end(const Elf64_Phdr *segments, size_t n);
 
+/* aw_cmd_run in a process of its own, whose end is waited for: its exit status as a shell has it. */
+int aw_run_child(int argc, char **argv);
 /* Is there a program of this name, without a slash, in the current folder? */
 bool aw_run_is_here(const char *name);
 

@@ -14,7 +14,7 @@ A page marks what belongs to it; all commands of a page run in one new folder, i
     <!-- prepare: mkdir x -->            a command that is not shown
 
 anywarp is installed from BUILD_DIR, so that paths are a user's.  Times, sizes, addresses and the processor's name may be
-others where --check compares.
+others where --check compares; what differs in these alone stays as it is, and so does a loose block with output in it.
 """
 # SPDX-License-Identifier: Apache-2.0
 import difflib
@@ -100,6 +100,14 @@ def options(text):
     return int(words.get('head') or 0), 'loose' in words
 
 
+def kept(old, new, loose):
+    """The block as it stays: the old one, where it differs in times and the like alone."""
+    if loose:
+        ran = [line for line in old.splitlines() if line.startswith('$ ')]
+        return old if len(ran) < len(old.splitlines()) else new
+    return old if masked(old) == masked(new) else new
+
+
 def transcript(folder, block, head):
     """The block made anew."""
     out = ''
@@ -138,7 +146,7 @@ def page_new(folder, path):
             head, loose = options(argument)
             new = transcript(folder, block, head)
             blocks.append((block, new, loose))
-            out += text[at:m.start(4)] + new
+            out += text[at:m.start(4)] + kept(block, new, loose)
             at = m.end(4)
     return out + text[at:], blocks
 
