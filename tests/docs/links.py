@@ -79,6 +79,8 @@ def check(root):
             target = os.path.normpath(os.path.join(os.path.dirname(page), urllib.parse.unquote(path))) if path else page
             if target.startswith('..') or not os.path.exists(os.path.join(root, target)):
                 yield '%s: %s: there is no such file' % (page, link)
+            elif target not in texts and not target.startswith('docs/images/'):
+                yield '%s: %s: it is not in the site (tools/site)' % (page, link)
             elif anchor and target in names and anchor not in names[target]:
                 yield '%s: %s: %s has no such heading' % (page, link, target)
             arrows[page].add(target)
@@ -104,7 +106,8 @@ def self_test():
         os.makedirs(os.path.join(root, 'tests'))
         texts = {
             'README.md': '# A `b` c!\n[x](docs/a.md#two-words) [y](docs/a.md#none) [z](docs/none.md) ![p](docs/none.svg)\n'
-                         '`[no](link.md)`\n```\n[no](link.md)\n```\n<https://example.org/x> [w](https:/x) [v](#a-b-c)\n',
+                         '`[no](link.md)`\n```\n[no](link.md)\n```\n<https://example.org/x> [w](https:/x) [v](#a-b-c) '
+                         '[u](mkdocs.yml)\n',
             'docs/a.md': '# Two words\n## Two words\n[up](../README.md) [b](#two-words-1) [c](../../etc)\n',
             'docs/alone.md': '# Alone\n',
             'mkdocs.yml': 'nav:\n  - x: alone.md\n',
@@ -114,7 +117,8 @@ def self_test():
                 f.write(text)
         seen = [fault.split(': ')[:2] for fault in check(root)]
         assert seen == [['README.md', 'docs/a.md#none'], ['README.md', 'docs/none.md'], ['README.md', 'docs/none.svg'],
-                        ['README.md', 'https:/x'], ['docs/a.md', '../../etc'],
+                        ['README.md', 'https:/x'], ['README.md', 'mkdocs.yml'],
+                        ['docs/a.md', '../../etc'],
                         ['docs/alone.md', 'no way leads there from README.md'],
                         ['docs/a.md', 'mkdocs.yml has it not in its nav']], seen
 
