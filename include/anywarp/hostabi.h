@@ -73,6 +73,7 @@ enum {
 struct aw_host_race_sites {
     uint32_t grain;                  /* the binary logarithm of a cell's bytes */
     uint32_t n;
+    const char *names;               /* lines: where in shared memory a variable begins, its bytes (0: dynamic), its name */
     const void *pc[AW_HOST_RACE_PLACES]; /* return addresses; 0 is none, and all that come too late are the last */
     uint8_t looks[AW_HOST_RACE_PLACES];  /* 1: a plain read of what the thread itself then updates by an atomic */
 };

@@ -20,6 +20,7 @@ enum ptx_target_feature {
     PTX_TARGET_LOOKS = 2048,       /* it can look at accesses, and is told which ones are not the program's: PTX_OWN_READ */
     PTX_TARGET_CHECK_SYNC = 1024,  /* aw.check.sync: barriers and operations with member masks say who comes to them */
     PTX_TARGET_DEBUG = 4096,       /* aw.line: code of different lines stays apart */
+    PTX_TARGET_SHARED_NAMES = 8192, /* the module says where its shared variables lie (PTX_SHARED_NAMES) */
 };
 
 struct ptx_lower_target {

@@ -410,6 +410,21 @@ static int closure_lower(struct ptx_lower *l, struct ptx_closure *closure, enum 
     return ok ? AW_OK : AW_ERR_NOT_SUPPORTED;
 }
 
+/* For who tells of a place there by its variable. */
+static void shared_names(struct ptx_lower *l, const struct ptx_closure *closure)
+{
+    for (uint32_t i = 0; i < closure->n_vars && l->target->features & PTX_TARGET_SHARED_NAMES; i++) {
+        const struct ptx_var *var = closure->vars[i];
+        char text[512];
+        if (var->space != PTX_SPACE_SHARED)
+            continue;
+        int n = snprintf(text, sizeof text, "%u %u %.*s", (uint32_t)var->offset, (uint32_t)var->size, AW_STR_ARG(var->name));
+        LLVMMetadataRef word = LLVMMDStringInContext2(l->context, text, n < (int)sizeof text ? (size_t)n : sizeof text - 1);
+        LLVMMetadataRef node = LLVMMDNodeInContext2(l->context, &word, 1);
+        LLVMAddNamedMetadataOperand(l->module, PTX_SHARED_NAMES, LLVMMetadataAsValue(l->context, node));
+    }
+}
+
 static int lower_with(struct ptx_lower *l, struct ptx_func *kernel, enum aw_lines which_lines, struct ptx_lowered *ret)
 {
     struct ptx_closure closure;
@@ -432,6 +447,7 @@ static int lower_with(struct ptx_lower *l, struct ptx_func *kernel, enum aw_line
     l->module = LLVMModuleCreateWithNameInContext("ptx", l->context);
     LLVMSetTarget(l->module, l->target->triple);
     LLVMSetDataLayout(l->module, l->target->data_layout);
+    shared_names(l, &closure);
     l->builder = LLVMCreateBuilderInContext(l->context);
     int status = closure_lower(l, &closure, which_lines);
     LLVMDisposeBuilder(l->builder);

@@ -51,6 +51,7 @@ enum ptx_simt ptx_simt_called(LLVMValueRef instruction);
 /* The variables of shared memory that SIMT IR has: what a kernel declares, and what a launch adds behind it. */
 #define PTX_SHARED "aw.shared"
 #define PTX_SHARED_DYNAMIC "aw.shared.dynamic"
+#define PTX_SHARED_NAMES "aw.shared.names" /* the module's metadata: of each "OFFSET BYTES NAME"; 0 bytes: dynamic */
 
 /* Builds a call; `args` must match.  The call carries the callee's attributes. */
 LLVMValueRef ptx_simt_call(LLVMBuilderRef builder, LLVMModuleRef module, enum ptx_simt id, LLVMValueRef *args);

@@ -56,8 +56,10 @@ RACES = {
     'volatile_data': ('volatile_write', 'volatile_read', BLOCK),
 }
 MORE = {'updated': ('updated_write', 'updated_write', WARP)}  # races there, too
+NAMES = {'dynamic': 'd', 'initialised': 'count'}  # of variables; those of the others are s
 ACCESS = r'(?:atomic update|(?:atomic or volatile )?(?:read|write)) by thread \(\d+,0,0\), at ([^;]*)'
-FINDING = re.compile(r'kernel (\w+)\(int\*, int\*\): race \((%s|%s|%s)\) on \d+ bytes at offset \d+ of shared memory in block '
+FINDING = re.compile(r'kernel (\w+)\(int\*, int\*\): race \((%s|%s|%s)\) on \d+ bytes at offset \d+ of shared memory '
+                     r'\((\w+) \+ \d+\) in block '
                      r'\(\d,0,0\): %s; then %s; (.*) orders them \[AW1428\]$' % (RAW, WAR, WAW, ACCESS, ACCESS))
 
 
@@ -81,16 +83,17 @@ def judge(what, r):
         if not m:
             expect(what + ': nothing else is said', False, said)
             continue
-        places = [re.match(r'(?:[^,]*/)?([^/:,]+):(\d+)', place) for place in m.group(3, 4)]
+        places = [re.match(r'(?:[^,]*/)?([^/:,]+):(\d+)', place) for place in m.group(4, 5)]
         texts = [lines.get((p[1], int(p[2])), '') if p else '' for p in places]
-        found.setdefault(m[1], []).append((texts, m[5], said))
+        found.setdefault(m[1], []).append((texts, m[6], m[3]))
     ran = re.findall(r'^ran (\w+)$', r.stdout, re.M)
     expect(what + ': all ran', sorted(ran) == sorted(k + end for k in RACES for end in ('', '_ordered')), (ran, r.stderr))
     for kernel, want in RACES.items():
         here = found.pop(kernel, [])
         told = [f for f in here if fits(*f[:2], want)]
         rest = [f for f in here if f not in told and not (kernel in MORE and fits(*f[:2], MORE[kernel]))]
-        expect('%s: %s' % (what, kernel), len(told) == 1 and not rest, here)
+        right = len(told) == 1 and not rest and {name for _, _, name in here} == {NAMES.get(kernel, 's')}
+        expect('%s: %s' % (what, kernel), right, here)
     expect(what + ': nothing in what is in order', not found, found)
 
 

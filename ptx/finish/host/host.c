@@ -57,7 +57,7 @@ static uint32_t features_of(const struct ptx_host_machine *m)
     static const uint32_t always = PTX_TARGET_ATOMIC_128 | PTX_TARGET_CHEAP_SHUFFLE | PTX_TARGET_FTZ_APPROX | PTX_TARGET_BLOCKS |
                                    PTX_TARGET_LOOKS;
     return always | (m->avx512 ? PTX_TARGET_ROUNDING : PTX_TARGET_ROUND_KNOWN) | (m->sync ? PTX_TARGET_CHECK_SYNC : 0) |
-           (m->debug ? PTX_TARGET_DEBUG : 0);
+           (m->debug ? PTX_TARGET_DEBUG : 0) | (m->race ? PTX_TARGET_SHARED_NAMES : 0);
 }
 
 static bool match(const struct ptx_target *self, const char *target)
@@ -382,7 +382,7 @@ int ptx_run_checks(struct ptx_pipeline *pipe)
 {
     struct host *h = pipe->finisher;
     bool ok = ptx_host_checks(h->out, h->machine.shadow, h->machine.init, h->finish->static_shared);
-    return ok && (!h->machine.race || ptx_host_races(h->out)) ? AW_OK : AW_ERR_OUT_OF_MEMORY;
+    return ok && (!h->machine.race || ptx_host_races(h->out, h->in)) ? AW_OK : AW_ERR_OUT_OF_MEMORY;
 }
 
 int ptx_run_locals(struct ptx_pipeline *pipe)
@@ -586,5 +586,6 @@ static int finish(LLVMModuleRef module, const struct ptx_finish *f, struct ptx_r
 #define ALL(more) TARGETS(more), TARGETS(PTX_TARGET_CHECK_SYNC | (more))
 
 const struct ptx_target ptx_host_targets[] = {
-    ALL(0), ALL(PTX_TARGET_DEBUG), { .match = NULL }
+    ALL(0), ALL(PTX_TARGET_DEBUG), ALL(PTX_TARGET_SHARED_NAMES), ALL(PTX_TARGET_DEBUG | PTX_TARGET_SHARED_NAMES),
+    { .match = NULL }
 };

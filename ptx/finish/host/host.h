@@ -79,8 +79,8 @@ bool ptx_host_checks(LLVMModuleRef m, bool shadow, bool init, uint32_t static_sh
 LLVMBasicBlockRef ptx_host_part(LLVMBuilderRef b, LLVMValueRef x);
 
 /* ---- host/races.c */
-/* Likewise, code for who looks for races in shared memory.  After ptx_host_checks. */
-bool ptx_host_races(LLVMModuleRef m);
+/* Likewise, code for who looks for races in shared memory, whose variables `named` names.  After ptx_host_checks. */
+bool ptx_host_races(LLVMModuleRef m, LLVMModuleRef named);
 /* Optimising passes are to read nothing that the program would not. */
 void ptx_host_races_prepare(LLVMModuleRef m);
 

@@ -12,6 +12,7 @@
 #include "simt/vectorise.h"
 #include <anywarp/hostabi.h>
 #include <llvm-c/DebugInfo.h>
+#include <stdlib.h>
 #include <string.h>
 
 typedef LLVMValueRef V;
@@ -513,18 +514,42 @@ static unsigned grain_of(const calls *all)
     return grain;
 }
 
-static void sites_make(struct races *k)
+/* Lines of PTX_SHARED_NAMES, as a constant of the module. */
+static V names_make(struct races *k, LLVMModuleRef named)
 {
-    V words[2] = { c32(k, k->grain), c32(k, 0) };
-    LLVMTypeRef rest = LLVMArrayType2(k->i8, sizeof(struct aw_host_race_sites) - sizeof(uint32_t[2]));
-    V parts[3] = { words[0], words[1], LLVMConstNull(rest) }, all = LLVMConstStructInContext(k->c, parts, 3, 0);
+    struct aw_buf text = { 0 };
+    unsigned n = LLVMGetNamedMetadataNumOperands(named, PTX_SHARED_NAMES), len;
+    V *nodes = n ? calloc(n, sizeof *nodes) : NULL, word;
+    if (nodes)
+        LLVMGetNamedMetadataOperands(named, PTX_SHARED_NAMES, nodes);
+    for (unsigned i = 0; i < n && nodes; i++) {
+        LLVMGetMDNodeOperands(nodes[i], &word);
+        const char *line = LLVMGetMDString(word, &len);
+        aw_buf_printf(&text, "%.*s\n", (int)len, line);
+    }
+    free(nodes);
+    V bytes = LLVMConstStringInContext2(k->c, text.ptr ? text.ptr : "", text.ptr ? text.len : 0, 0);
+    V all = LLVMAddGlobal(k->m, LLVMTypeOf(bytes), "aw.race.names");
+    LLVMSetInitializer(all, bytes);
+    LLVMSetGlobalConstant(all, 1);
+    LLVMSetLinkage(all, LLVMInternalLinkage);
+    aw_buf_fini(&text);
+    return all;
+}
+
+static void sites_make(struct races *k, LLVMModuleRef named)
+{
+    enum { REST = sizeof(struct aw_host_race_sites) - offsetof(struct aw_host_race_sites, pc) };
+    LLVMTypeRef rest = LLVMArrayType2(k->i8, REST);
+    V parts[] = { c32(k, k->grain), c32(k, 0), names_make(k, named), LLVMConstNull(rest) };
+    V all = LLVMConstStructInContext(k->c, parts, 4, 0);
     k->sites = LLVMAddGlobal(k->m, LLVMTypeOf(all), "aw.race.sites");
     LLVMSetInitializer(k->sites, all);
     LLVMSetAlignment(k->sites, 8);
     LLVMSetLinkage(k->sites, LLVMInternalLinkage);
 }
 
-bool ptx_host_races(LLVMModuleRef m)
+bool ptx_host_races(LLVMModuleRef m, LLVMModuleRef named)
 {
     LLVMContextRef c = LLVMGetModuleContext(m);
     struct races k = { .m = m, .c = c, .b = LLVMCreateBuilderInContext(c), .i1 = LLVMInt1TypeInContext(c),
@@ -536,7 +561,7 @@ bool ptx_host_races(LLVMModuleRef m)
         ok = calls_find(fn, &all);
     k.grain = grain_of(&all);
     if (all.n)
-        sites_make(&k);
+        sites_make(&k, named);
     V last = NULL;
     for (size_t i = 0; i < all.n && ok; i++) {
         V fn = LLVMGetBasicBlockParent(LLVMGetInstructionParent(all.at[i]));

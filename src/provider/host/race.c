@@ -22,6 +22,7 @@
 #include <string.h>
 #include <sys/mman.h>
 
+#include "base/demangle.h"
 #include "base/hash.h"
 #include "base/log.h"
 
@@ -101,6 +102,25 @@ static bool is_news(const char *kernel, const char *a, const char *b)
     return !known;
 }
 
+/* " (s + 4)": what lies there, by its name in the source without what it is in; "": nobody knows. */
+static const char *variable_at(const struct aw_host_race_sites *sites, uint32_t at, char *ret, size_t size)
+{
+    unsigned offset, bytes;
+    char name[512];
+    for (const char *line = sites->names; sscanf(line, "%u %u %511[^\n]", &offset, &bytes, name) == 3;
+         line = strchr(line, '\n') + 1) {
+        if (at < offset || (bytes && at - offset >= bytes))
+            continue;
+        char *plain = aw_demangle_text(name), *last = plain;
+        for (char *p = plain; p && (p = strstr(p, "::")) != NULL;)
+            last = p += 2;
+        snprintf(ret, size, " (%s + %u)", last ? last : name, at - offset);
+        free(plain);
+        return ret;
+    }
+    return "";
+}
+
 static uint32_t site_in(uint32_t cell)
 {
     return cell >> AW_HOST_RACE_PLACE & (AW_HOST_RACE_PLACES - 1);
@@ -111,7 +131,7 @@ static void tell(const struct aw_host_run *run, const struct finding *f)
     uint32_t before = f->cell & AW_HOST_RACE_THREAD, size = f->what & AW_HOST_ACCESS_SIZE;
     bool writes = f->what & AW_HOST_ACCESS_WRITE, reads = f->what & AW_HOST_ACCESS_READ, strong = f->cell & AW_HOST_RACE_STRONG;
     const void *pc = f->sites->pc[site_in(f->cell)];
-    char whos[2][120], lines[2][800], order[80] = "no barrier orders them";
+    char whos[2][120], lines[2][800], variable[600], order[80] = "no barrier orders them";
     aw_host_thread.service++;
     if (aw_host_finding_new(f->pc < pc ? f->pc : pc, f->pc < pc ? pc : f->pc)) {
         who(run, name_of(f->wrote, !f->wrote, strong), before, whos[0], sizeof whos[0]);
@@ -121,8 +141,8 @@ static void tell(const struct aw_host_run *run, const struct finding *f)
         if (before / LANES == f->thread / LANES)
             snprintf(order, sizeof order, "both are lanes of warp %u, and no __syncwarp orders them", before / LANES);
         if (is_news(run->op->kernel.name, place[1], place[0]))
-            aw_say(RACE, run->op->kernel.name, what, size, f->at, f->index[0], f->index[1], f->index[2], whos[0], place[0],
-                   whos[1], place[1], order);
+            aw_say(RACE, run->op->kernel.name, what, size, f->at, variable_at(f->sites, f->at, variable, sizeof variable),
+                   f->index[0], f->index[1], f->index[2], whos[0], place[0], whos[1], place[1], order);
     }
     aw_host_thread.service--;
 }
@@ -270,10 +290,7 @@ static void meet(struct block *s, uint32_t id)
 void aw_host_race_meet(struct aw_host_run *run, uint32_t id, bool all)
 {
     struct block *s = block_of(run);
-    bool arrivals = false;
-    for (uint32_t w = 0; w < WARPS; w++)
-        arrivals |= s->came[id][w] && !(s->waits[id] >> w & 1);
-    if (all && !arrivals)
+    if (all)
         s->race.floor = tick(s);
     else
         meet(s, id);
