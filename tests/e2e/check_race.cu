@@ -7,7 +7,7 @@
 #define MORE                                                                                                                \
     X(lanes) X(one_place) X(warp_only) X(dynamic) X(generic) X(called) X(bytes) X(halves) X(vectors) X(initialised)         \
         X(handed_on) X(flagged) X(phases) X(shared_lock) X(shuffled) X(transposed) X(total) X(updated) X(groups) X(fragments) \
-            X(other_half) X(volatile_data)
+            X(other_half) X(volatile_data) X(folded) X(read_then_written) X(arrived) X(other_warp)
 #define PAIRS_ONLY
 #include "races.cu"
 #undef PAIRS_ONLY
@@ -307,6 +307,60 @@ PAIR(volatile_data)
     else
         asm volatile("ld.shared.u32 %0, [%1];" : "=r"(x) : "r"((unsigned)__cvta_generic_to_shared(&s))); // LINE volatile_read
     q[0] = x;
+}
+
+// As one_place, by lanes half a warp apart.
+PAIR(folded)
+{
+    __shared__ int s[16];
+    s[threadIdx.x % 16] = ORDERED ? (int)(blockIdx.x + threadIdx.x % 16) : (int)threadIdx.x; // LINE folded
+    __syncthreads();
+    q[threadIdx.x] = s[threadIdx.x / 8];
+}
+
+// The writer has read, too, and before the others.
+PAIR(read_then_written)
+{
+    __shared__ int s;
+    if (threadIdx.x >= 32)
+        return;
+    int x = s; // LINE read_first
+    if (ORDERED)
+        __syncwarp();
+    if (threadIdx.x == 0)
+        s = p[0] + 1; // LINE written_then
+    q[threadIdx.x] = x;
+}
+
+// Who only arrives has not heard that the others have read.
+PAIR(arrived)
+{
+    __shared__ int s[64];
+    int t = threadIdx.x;
+    if (t < 64) {
+        q[t] = s[t]; // LINE arrived_read
+        asm volatile("bar.sync 1, 128;" ::: "memory");
+    } else if (t < 96 || !ORDERED) {
+        asm volatile("bar.arrive 1, 128;" ::: "memory");
+    } else {
+        asm volatile("bar.sync 1, 128;" ::: "memory");
+    }
+    if (t >= 96)
+        s[t - 96] = p[t] + 1; // LINE arrived_write
+}
+
+// A warp that has met is not in order with another one.
+PAIR(other_warp)
+{
+    __shared__ int s[32];
+    int t = threadIdx.x;
+    if (t < 32)
+        s[t] = p[t]; // LINE warp_first
+    SYNC_IF(ORDERED);
+    if (t >= 32) {
+        __syncwarp();
+        q[t] = s[t % 32]; // LINE warp_second
+    }
 }
 
 #include "races.cu"

@@ -54,6 +54,10 @@ RACES = {
     'fragments': ('fragments_write', 'fragments_read', BLOCK),
     'other_half': ('half_write', 'half_read', WARP),
     'volatile_data': ('volatile_write', 'volatile_read', BLOCK),
+    'folded': ('LINE folded', 'LINE folded', WARP),
+    'read_then_written': ('read_first', 'written_then', WARP),
+    'arrived': ('arrived_read', 'arrived_write', BLOCK),
+    'other_warp': ('warp_first', 'warp_second', BLOCK),
 }
 MORE = {'updated': ('updated_write', 'updated_write', WARP)}  # races there, too
 NAMES = {'dynamic': 'd', 'initialised': 'count'}  # of variables; those of the others are s
@@ -76,7 +80,7 @@ def fits(texts, lacks, want):
     return ((want[0] in a and want[1] in b) or (want[0] in b and want[1] in a)) and bool(re.fullmatch(want[2], lacks))
 
 
-def judge(what, r):
+def judge(what, r, kernels=RACES):
     lines, found = source_lines(), {}
     for said in r.stderr.splitlines():
         m = FINDING.search(said)
@@ -85,11 +89,12 @@ def judge(what, r):
             continue
         places = [re.match(r'(?:[^,]*/)?([^/:,]+):(\d+)', place) for place in m.group(4, 5)]
         texts = [lines.get((p[1], int(p[2])), '') if p else '' for p in places]
-        found.setdefault(m[1], []).append((texts, m[6], m[3]))
+        found.setdefault(m[1].replace('_warm', ''), []).append((texts, m[6], m[3]))
     ran = re.findall(r'^ran (\w+)$', r.stdout, re.M)
-    expect(what + ': all ran', sorted(ran) == sorted(k + end for k in RACES for end in ('', '_ordered')), (ran, r.stderr))
-    for kernel, want in RACES.items():
-        here = found.pop(kernel, [])
+    all_of_them = sorted(k + end for k in kernels for end in ('', '_ordered'))
+    expect(what + ': all ran', sorted(ran) == all_of_them, (ran, r.stderr))
+    for kernel in kernels:
+        want, here = RACES[kernel], found.pop(kernel, [])
         told = [f for f in here if fits(*f[:2], want)]
         rest = [f for f in here if f not in told and not (kernel in MORE and fits(*f[:2], MORE[kernel]))]
         right = len(told) == 1 and not rest and {name for _, _, name in here} == {NAMES.get(kernel, 's')}
@@ -111,13 +116,17 @@ def main():
             subprocess.run([compiler, '-lineinfo', '-gencode', 'arch=compute_80,code=' + code, '-o', program,
                             os.path.join(HERE, 'check_race.cu')], check=True)
 
-        def run(*options, more=()):
-            return subprocess.run([anywarp, 'check', *options, program], capture_output=True, text=True, env=env | dict(more),
-                                  timeout=600, check=False)
+        def run(*options, more=(), words=()):
+            return subprocess.run([anywarp, 'check', *options, program, *words], capture_output=True, text=True,
+                                  env=env | dict(more), timeout=600, check=False)
 
         build('compute_80')
         judge('host', run('--race'))
+        # Code calls the host device where it is new; when it is warm it looks itself.
+        few = ['no_barrier', 'lanes', 'folded', 'read_then_written', 'other_warp', 'vectors']
+        judge('warm', run('--race', words=['warm', *few, *(k + '_ordered' for k in few)]), few)
         if '--all' in sys.argv[2:]:
+            judge('all warm', run('--race', words=['warm']))
             judge('with all checks', run('--race', '--init', '--sync'))
             for cpu in 'x86-64', 'x86-64-v2', 'x86-64-v3':
                 judge(cpu, run('--race', more={'ANYWARP_HOST_CPU': cpu}))

@@ -5,9 +5,24 @@
 #include <cuda_pipeline.h>
 
 #ifndef PAIR
+#ifdef MORE // kernels of which the first threads run, or the last ones
+__device__ __forceinline__ bool runs(int some)
+{
+    return some < 0 ? (int)threadIdx.x >= (int)blockDim.x + some : (int)threadIdx.x < some;
+}
+
+#define WARM(name, racy, ordered)                                                                                           \
+    __global__ void racy(int *p, int *q) { if (runs(p[3 * N])) name##_body<false>(p, q); }                                  \
+    __global__ void ordered(int *p, int *q) { if (runs(p[3 * N])) name##_body<true>(p, q); }
+#define ENTRY(name) { #name, name, name##_ordered, name##_warm, name##_warm_ordered },
+#else
+#define WARM(name, racy, ordered)
+#define ENTRY(name) { #name, name, name##_ordered },
+#endif
 #define PAIR(name) template<bool ORDERED> __device__ __forceinline__ void name##_body(int *p, int *q);                     \
     __global__ void name(int *p, int *q) { name##_body<false>(p, q); }                                                  \
     __global__ void name##_ordered(int *p, int *q) { name##_body<true>(p, q); }                                         \
+    WARM(name, name##_warm, name##_warm_ordered)                                                                        \
     template<bool ORDERED> __device__ __forceinline__ void name##_body(int *p, int *q)
 #define SYNC_IF(x) do { if (x) __syncthreads(); } while (0)
 
@@ -238,8 +253,9 @@ PAIR(loop_head)
 #endif
 
 #ifndef PAIRS_ONLY
-static const struct pair { const char *name; void (*racy)(int *, int *), (*ordered)(int *, int *); } pairs[] = {
-#define X(name) { #name, name, name##_ordered },
+typedef void kernel(int *, int *);
+static const struct pair { const char *name; kernel *racy, *ordered, *warm[2]; } pairs[] = {
+#define X(name) ENTRY(name)
 #ifdef MORE
     X(no_barrier) X(overwritten) X(barrier_misplaced) X(reused) X(reduction_tail) X(copied) X(added) X(named_barrier) X(loop_head)
     MORE
@@ -260,18 +276,32 @@ static bool wanted(int argc, char **argv, const char *name, const char *end)
     return any;
 }
 
+// Code has been there, of one thread at a time, when all run.  Not where that would wait for others.
+static void warm_up(const struct pair *x, int ordered, int *p, int *q)
+{
+    for (int some : { 1, -1, (int)N }) {
+        cudaMemcpy(p + 3 * N, &some, sizeof some, cudaMemcpyHostToDevice);
+        if (some < N && strcmp(x->name, "phases"))
+            x->warm[ordered]<<<1, N, N * sizeof(int)>>>(p, q);
+        cudaDeviceSynchronize();
+    }
+}
+
 int main(int argc, char **argv)
 {
     int *p, *q;
+    bool warm = argc > 1 && !strcmp(argv[1], "warm");
     cudaMalloc(&p, 4 * N * sizeof *p);
     cudaMalloc(&q, 4 * N * sizeof *q);
     for (const auto &x : pairs) {
         for (int ordered = 0; ordered < 2; ordered++) {
-            if (!wanted(argc, argv, x.name, ordered ? "_ordered" : ""))
+            if (!wanted(argc - warm, argv + warm, x.name, ordered ? "_ordered" : ""))
                 continue;
             cudaMemset(p, 0, 4 * N * sizeof *p);
             cudaMemset(q, 0, 4 * N * sizeof *q);
-            (ordered ? x.ordered : x.racy)<<<2, N, N * sizeof(int)>>>(p, q);
+            if (warm)
+                warm_up(&x, ordered, p, q);
+            (warm ? x.warm[ordered] : ordered ? x.ordered : x.racy)<<<2, N, N * sizeof(int)>>>(p, q);
             cudaError_t error = cudaDeviceSynchronize();
             printf("ran %s%s%s\n", x.name, ordered ? "_ordered" : "", error ? ": error" : "");
         }
