@@ -353,6 +353,22 @@ static uint32_t comes_back(const struct sass_lift *l, uint32_t from)
     return 0;
 }
 
+/* Does what was asked about end here?  Lanes wait for others, or the next question is asked. */
+static bool ends_question(const struct sass_lift *l, const struct sass_insn *i)
+{
+    return i->op == SASS_WARPSYNC || i->op == SASS_BAR || i->op == SASS_EXIT || i->op == SASS_RET || sass_is_question(l, i);
+}
+
+/* The operation for which a question is: the next one from `k` on.  l->n: there is none, as what it gave was not needed. */
+static uint32_t asked_for(const struct sass_lift *l, uint32_t k)
+{
+    enum { NEAR = 64 };
+    for (uint32_t n = 0; n < NEAR && k < l->n && !ends_question(l, &l->insns[k]); n++, k++)
+        if (is_warp_operation(l->insns[k].op))
+            return k;
+    return l->n;
+}
+
 /* One question may be for several operations: all up to where both ways meet. */
 static void mask_more(struct sass_lift *l, const struct sass_insn *i, uint32_t branch, uint32_t to, uint32_t mask)
 {
@@ -397,13 +413,12 @@ void sass_find_masks(struct sass_lift *l)
         uint32_t to = k + 1, from = k;
         if (branch_kind(l, i) == BRANCH_CONV && !sass_target_index(l, i->opnd[SASS_J].value, &to))
             continue;
-        for (uint32_t n = 0; n < NEAR && to < l->n && !is_warp_operation(l->insns[to].op); n++)
-            to++;
+        to = asked_for(l, to);
         while (from > 0 && k - from < NEAR && !asks_for_mask(&l->insns[from], i->guard))
             from--;
         bool asks = asks_for_mask(&l->insns[from], i->guard);
         l->is_mask[from] |= asks;
-        if (to >= l->n || !is_warp_operation(l->insns[to].op) || l->members[to]) /* those have theirs */
+        if (to == l->n || l->members[to]) /* those have theirs */
             continue;
         l->at = i;
         if (!asks) {

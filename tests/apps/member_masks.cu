@@ -356,6 +356,26 @@ static void fewer_host(const u32 *v, u32 *r)
     }
 }
 
+/* ---- A wait that is all that is left of an operation whose result nobody wants; the next operation is not for its mask. */
+
+__global__ void unwanted(const u32 *in, u32 *out)
+{
+    u32 t = blockIdx.x * blockDim.x + threadIdx.x, mask = (LANE & 4 ? 0xf0f0f0f0u : 0x0f0f0f0fu) + (in[t] >> 31);
+    if (mask & 16)
+        (void)__shfl_down_sync(mask, t, 16);
+    __syncthreads();
+    out[t] = __match_any_sync(EVERY, in[t] % 3);
+}
+
+static void unwanted_host(const u32 *v, u32 *r)
+{
+    for (u32 i = 0; i < 32; i++) {
+        r[i] = 0;
+        for (u32 k = 0; k < 32; k++)
+            r[i] |= (u32)(v[k] % 3 == v[i] % 3) << k;
+    }
+}
+
 typedef void kernel(const u32 *in, u32 *out);
 
 static void check(const char *name, kernel *k, kernel *host, const u32 *in)
@@ -379,7 +399,7 @@ int main()
         in[t] = 2654435761u * (u32)(t + 1) >> 7;
 #define X(name) check(#name, name, name##_host, in);
     X(both_sides) X(by_memory) X(votes) X(sums) X(in_function) X(with_predicate)
-        X(halves) X(part_first) X(rounds) X(in_order) X(some_end)
+        X(halves) X(part_first) X(rounds) X(in_order) X(some_end) X(unwanted)
     check("fewer, shared memory", fewer<true>, fewer_host, in);
     check("fewer, shuffles", fewer<false>, fewer_host, in);
     return check_done();
