@@ -89,6 +89,7 @@ typedef bool aw_locate_fn(void *user, const void *base, uint64_t offset, char *r
 struct aw_vmm;
 struct aw_provider_vmm {
     bool (*supported)(int dev);
+    bool serves_host; /* memory is the host's as much as the device's: it may be made for the host, too */
     int (*granularity)(int dev, size_t *ret_bytes);
     /* `alignment` a power of two or 0; `wish` an address that would be welcome, or NULL.  What is there faults. */
     int (*reserve)(size_t size, size_t alignment, void *wish, void **ret_ptr);

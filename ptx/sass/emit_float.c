@@ -123,21 +123,34 @@ void sass_emit_ffma(struct sass_lift *l, const struct sass_insn *i)
     sass_do(l, "fma%s%s%s.f32 %s, %s, %s, %s", rounding(l), ftz(l), sat(l), sass_dest(l, &o[SASS_D], 0).s, a.s, b.s, c.s);
 }
 
+/* An operand of a least or greatest number.  With .XORSIGN the result's sign is that of the operands' product, as they are in
+ * their registers: |a| and |b| are what PTX's .xorsign.abs takes by itself. */
+struct sass_operand sass_sign_apart(struct sass_lift *l, unsigned slot)
+{
+    struct sass_operand o = *sass_look(l, slot);
+    if (sass_mod(l, SASS_F_XORSIGN)) {
+        if (o.abs == (o.kind == SASS_IMM) || o.neg) /* a number has its own */
+            sass_fail(l, "a sign beside .XORSIGN");
+        o.abs = false;
+    }
+    return o;
+}
+
 void sass_emit_fmnmx(struct sass_lift *l, const struct sass_insn *i)
 {
     const struct sass_operand *o = i->opnd;
-    struct sass_text a = sass_f32(l, &o[SASS_A]), b = sass_f32(l, &o[SASS_B]), d = sass_dest(l, &o[SASS_D], 0);
-    if (sass_mod(l, SASS_F_XORSIGN))
-        sass_fail(l, ".XORSIGN");
-    const char *nan = sass_mod(l, SASS_F_NAN) ? ".NaN" : "";
+    struct sass_operand first = sass_sign_apart(l, SASS_A), second = sass_sign_apart(l, SASS_B);
+    struct sass_text a = sass_f32(l, &first), b = sass_f32(l, &second), d = sass_dest(l, &o[SASS_D], 0);
+    struct sass_text how =
+        sass_format("%s%s%s", ftz(l), sass_mod(l, SASS_F_NAN) ? ".NaN" : "", sass_mod(l, SASS_F_XORSIGN) ? ".xorsign.abs" : "");
     (void)sass_look(l, SASS_S);
     if (sass_is_true(&o[SASS_S]) || sass_is_false(&o[SASS_S])) {
-        sass_do(l, "%s%s%s.f32 %s, %s, %s", sass_is_true(&o[SASS_S]) ? "min" : "max", ftz(l), nan, d.s, a.s, b.s);
+        sass_do(l, "%s%s.f32 %s, %s, %s", sass_is_true(&o[SASS_S]) ? "min" : "max", how.s, d.s, a.s, b.s);
         return;
     }
     struct sass_text low = sass_temp(l, 't'), high = sass_temp(l, 't'), p = sass_pred(l, &o[SASS_S]);
-    sass_step(l, "min%s%s.f32 %s, %s, %s", ftz(l), nan, low.s, a.s, b.s);
-    sass_step(l, "max%s%s.f32 %s, %s, %s", ftz(l), nan, high.s, a.s, b.s);
+    sass_step(l, "min%s.f32 %s, %s, %s", how.s, low.s, a.s, b.s);
+    sass_step(l, "max%s.f32 %s, %s, %s", how.s, high.s, a.s, b.s);
     sass_do(l, "selp.b32 %s, %s, %s, %s", d.s, low.s, high.s, p.s);
 }
 

@@ -128,7 +128,8 @@ void sass_emit_hmnmx2(struct sass_lift *l, const struct sass_insn *i)
     (void)sass_look(l, SASS_S);
     if (sass_mod(l, SASS_F_F32) || !(sass_is_true(&o[SASS_S]) || sass_is_false(&o[SASS_S])))
         sass_fail(l, ".F32, or a predicate that chooses");
-    struct sass_text a = packed(l, &o[SASS_A]), b = packed(l, &o[SASS_B]);
+    struct sass_operand first = sass_sign_apart(l, SASS_A), second = sass_sign_apart(l, SASS_B);
+    struct sass_text a = packed(l, &first), b = packed(l, &second);
     sass_do(l, "%s%s%s%s.%s %s, %s, %s", sass_is_true(&o[SASS_S]) ? "min" : "max", sass_mod(l, SASS_F_FTZ) ? ".ftz" : "",
             sass_mod(l, SASS_F_NAN) ? ".NaN" : "", sass_mod(l, SASS_F_XORSIGN) ? ".xorsign.abs" : "", type2(l),
             sass_dest(l, &o[SASS_D], 0).s, a.s, b.s);

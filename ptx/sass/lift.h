@@ -227,6 +227,7 @@ struct sass_text sass_int(struct sass_lift *l, const struct sass_operand *o);
 struct sass_text sass_raw64(struct sass_lift *l, const struct sass_operand *o);
 struct sass_text sass_int64(struct sass_lift *l, const struct sass_operand *o);
 struct sass_text sass_f32(struct sass_lift *l, const struct sass_operand *o);
+struct sass_operand sass_sign_apart(struct sass_lift *l, unsigned slot);
 struct sass_text sass_f64(struct sass_lift *l, const struct sass_operand *o);
 /* A predicate that is read.  sass_is_true, sass_is_false: known without asking. */
 struct sass_text sass_pred(struct sass_lift *l, const struct sass_operand *o);

@@ -8,27 +8,38 @@
 
 enum { USAGE_NONE = 0 };
 
-/* The device that a location names. */
-static enum aw_status device_at(const CUmemLocation *location, struct aw_device **ret_device)
+/* The device that a location names and AW_VMM_DEVICE, or for the host's memory the first device and the node: 0 where any will
+ * do. */
+static enum aw_status place_of(const CUmemLocation *location, struct aw_device **ret_device, int *ret_node)
 {
     enum aw_status status = aw_core_ready();
     if (status)
         return status;
-    if (location->type == CU_MEM_LOCATION_TYPE_HOST || location->type == CU_MEM_LOCATION_TYPE_HOST_NUMA ||
-        location->type == CU_MEM_LOCATION_TYPE_HOST_NUMA_CURRENT)
-        return AW_ERR_NOT_SUPPORTED;
-    if (location->type != CU_MEM_LOCATION_TYPE_DEVICE)
+    bool numbered = location->type == CU_MEM_LOCATION_TYPE_HOST_NUMA;
+    *ret_node = AW_VMM_DEVICE;
+    switch (location->type) {
+    case CU_MEM_LOCATION_TYPE_DEVICE:
+        *ret_device = aw_device_find(location->id);
+        return *ret_device ? AW_OK : AW_ERR_INVALID_DEVICE;
+    case CU_MEM_LOCATION_TYPE_HOST:
+    case CU_MEM_LOCATION_TYPE_HOST_NUMA:
+    case CU_MEM_LOCATION_TYPE_HOST_NUMA_CURRENT:
+        *ret_device = aw_device_find(0);
+        if (!*ret_device || !aw_vmm_serves_host(*ret_device))
+            return AW_ERR_NOT_SUPPORTED;
+        *ret_node = numbered ? location->id : 0;
+        return *ret_node < 0 ? AW_ERR_INVALID_VALUE : AW_OK;
+    default:
         return AW_ERR_INVALID_VALUE;
-    *ret_device = aw_device_find(location->id);
-    return *ret_device ? AW_OK : AW_ERR_INVALID_DEVICE;
+    }
 }
 
-/* What an allocation may be: pinned, on a device, to be shared by file descriptor or not at all.  Compression is a wish. */
-static enum aw_status prop_check(const CUmemAllocationProp *prop, struct aw_device **ret_device)
+/* What an allocation may be: pinned, on a device or the host, to be shared by file descriptor or not at all.  Compression is a wish. */
+static enum aw_status prop_check(const CUmemAllocationProp *prop, struct aw_device **ret_device, int *ret_node)
 {
     if (!prop || prop->type == CU_MEM_ALLOCATION_TYPE_INVALID)
         return AW_ERR_INVALID_VALUE;
-    enum aw_status status = device_at(&prop->location, ret_device);
+    enum aw_status status = place_of(&prop->location, ret_device, ret_node);
     if (status)
         return status;
     bool fits = prop->type == CU_MEM_ALLOCATION_TYPE_PINNED && !prop->allocFlags.gpuDirectRDMACapable &&
@@ -41,9 +52,10 @@ CUresult awcu_cuMemGetAllocationGranularity(size_t *granularity, const CUmemAllo
                                             CUmemAllocationGranularity_flags option)
 {
     struct aw_device *device;
+    int node;
     if (!granularity || (option != CU_MEM_ALLOC_GRANULARITY_MINIMUM && option != CU_MEM_ALLOC_GRANULARITY_RECOMMENDED))
         return CUDA_ERROR_INVALID_VALUE;
-    enum aw_status status = prop_check(prop, &device);
+    enum aw_status status = prop_check(prop, &device, &node);
     return cu_result(status ? status : aw_vmm_granularity(device, granularity));
 }
 
@@ -70,11 +82,12 @@ CUresult awcu_cuMemCreate(CUmemGenericAllocationHandle *handle, size_t size, con
 {
     struct aw_device *device;
     struct aw_vmm_memory *memory;
+    int node;
     if (!handle || flags)
         return CUDA_ERROR_INVALID_VALUE;
-    enum aw_status status = prop_check(prop, &device);
+    enum aw_status status = prop_check(prop, &device, &node);
     if (status == AW_OK)
-        status = aw_vmm_create(device, size, prop->requestedHandleTypes != CU_MEM_HANDLE_TYPE_NONE, &memory);
+        status = aw_vmm_create(device, node, size, prop->requestedHandleTypes != CU_MEM_HANDLE_TYPE_NONE, &memory);
     if (status == AW_OK)
         *handle = (uintptr_t)memory;
     return cu_result(status);
@@ -103,7 +116,8 @@ CUresult awcu_cuMemGetAllocationPropertiesFromHandle(CUmemAllocationProp *prop, 
     memset(prop, 0, sizeof *prop);
     prop->type = CU_MEM_ALLOCATION_TYPE_PINNED;
     prop->requestedHandleTypes = memory->shared ? CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR : CU_MEM_HANDLE_TYPE_NONE;
-    prop->location = (CUmemLocation){ CU_MEM_LOCATION_TYPE_DEVICE, memory->device->ordinal };
+    prop->location = memory->node == AW_VMM_DEVICE ? (CUmemLocation){ CU_MEM_LOCATION_TYPE_DEVICE, memory->device->ordinal }
+                                                   : (CUmemLocation){ CU_MEM_LOCATION_TYPE_HOST_NUMA, memory->node };
     return CUDA_SUCCESS;
 }
 
@@ -122,12 +136,13 @@ CUresult awcu_cuMemUnmap(CUdeviceptr ptr, size_t size)
 CUresult awcu_cuMemSetAccess(CUdeviceptr ptr, size_t size, const CUmemAccessDesc *desc, size_t count)
 {
     struct aw_device *device;
+    int node;
     if (!desc || !count)
         return CUDA_ERROR_INVALID_VALUE;
     for (size_t i = 0; i < count; i++) {
-        enum aw_status status = device_at(&desc[i].location, &device);
+        enum aw_status status = place_of(&desc[i].location, &device, &node);
         if (status == AW_OK)
-            status = aw_vmm_set_access(device, ptr, size, desc[i].flags);
+            status = aw_vmm_set_access(node == AW_VMM_DEVICE ? device : NULL, ptr, size, desc[i].flags);
         if (status)
             return cu_result(status);
     }
@@ -138,11 +153,12 @@ CUresult awcu_cuMemGetAccess(unsigned long long *flags, const CUmemLocation *loc
 {
     struct aw_device *device;
     unsigned access;
+    int node;
     if (!flags || !location)
         return CUDA_ERROR_INVALID_VALUE;
-    enum aw_status status = device_at(location, &device);
+    enum aw_status status = place_of(location, &device, &node);
     if (status == AW_OK)
-        status = aw_vmm_get_access(device, ptr, &access);
+        status = aw_vmm_get_access(node == AW_VMM_DEVICE ? device : NULL, ptr, &access);
     if (status == AW_OK)
         *flags = access;
     return cu_result(status);

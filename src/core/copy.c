@@ -17,7 +17,7 @@ static bool mapped_on(const struct aw_mem *mem, uintptr_t address, size_t size)
 {
     struct aw_mem next = *mem;
     size_t left = size;
-    for (uintptr_t at = address; next.kind == AW_MEM_VMM;) {
+    for (uintptr_t at = address; aw_mem_is_vmm(&next);) {
         size_t here = next.size - (at - next.base);
         if (left <= here)
             return true;
@@ -37,7 +37,7 @@ static enum side side_in(const struct aw_mem *mem, uintptr_t address, size_t siz
     if (mem->kind == AW_MEM_REGISTERED) /* the user's own memory may well go on beyond what was registered */
         return size > mem->size - (address - mem->base) ? SIDE_PAGEABLE : SIDE_PINNED;
     if (size > mem->size - (address - mem->base))
-        return mem->kind == AW_MEM_VMM && mapped_on(mem, address, size) ? SIDE_DEVICE : SIDE_BAD;
+        return mapped_on(mem, address, size) ? SIDE_DEVICE : SIDE_BAD;
     switch (mem->kind) {
     case AW_MEM_MANAGED:
     case AW_MEM_MODULE_MANAGED:

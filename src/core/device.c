@@ -323,6 +323,17 @@ static int attr_virtual_memory_fd(const struct aw_device *d)
     return attr_virtual_memory(d) && aw_provider->vmm->export_fd;
 }
 
+static int attr_virtual_memory_host(const struct aw_device *d)
+{
+    return attr_virtual_memory(d) && aw_provider->vmm->serves_host;
+}
+
+/* The node of the host's memory that is closest: where the host is the device, its first. */
+static int attr_host_node(const struct aw_device *d)
+{
+    return attr_virtual_memory_host(d) - 1;
+}
+
 struct attr_row {
     char source;
     int value;

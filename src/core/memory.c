@@ -482,15 +482,16 @@ enum aw_status aw_mem_ipc_close(uintptr_t address)
 
 /* ---- What is mapped at reserved addresses. */
 
-enum aw_status aw_mem_vmm_add(struct aw_device *device, uintptr_t address, size_t size)
+enum aw_status aw_mem_vmm_add(struct aw_device *device, bool host, uintptr_t address, size_t size)
 {
+    enum aw_mem_kind kind = host ? AW_MEM_VMM_HOST : AW_MEM_VMM;
     return mem_insert(
-        (struct aw_mem){ .base = address, .size = size, .kind = AW_MEM_VMM, .device = device, .device_address = address });
+        (struct aw_mem){ .base = address, .size = size, .kind = kind, .device = device, .device_address = address });
 }
 
 void aw_mem_vmm_remove(uintptr_t address)
 {
-    free(mem_take(address, 1u << AW_MEM_VMM));
+    free(mem_take(address, 1u << AW_MEM_VMM | 1u << AW_MEM_VMM_HOST));
 }
 
 /* ---- The context's end. */

@@ -25,13 +25,14 @@ enum aw_mem_kind {
     AW_MEM_GRAPH,      /* a graph's allocation: graph_mem.c says when it is the user's to free */
     AW_MEM_IPC,        /* another process's, mapped: ipc.h */
     AW_MEM_VMM,        /* mapped at a reserved address: vmm.h */
+    AW_MEM_VMM_HOST,   /* likewise, the host's memory */
 };
 
 struct aw_mem {
     uintptr_t base;
     size_t size;
     enum aw_mem_kind kind;
-    struct aw_ctx *ctx;      /* that it was made in; NULL: none, AW_MEM_VMM */
+    struct aw_ctx *ctx;      /* that it was made in; NULL: none, AW_MEM_VMM and AW_MEM_VMM_HOST */
     struct aw_device *device; /* where it is */
     unsigned flags;          /* as the user gave them: CU_MEMHOSTALLOC_*, CU_MEMHOSTREGISTER_*, CU_MEM_ATTACH_* */
     uintptr_t device_address; /* of pinned host memory; equals base with unified addressing */
@@ -42,7 +43,12 @@ struct aw_mem {
 
 static inline bool aw_mem_is_host(const struct aw_mem *mem)
 {
-    return mem->kind == AW_MEM_HOST || mem->kind == AW_MEM_REGISTERED;
+    return mem->kind == AW_MEM_HOST || mem->kind == AW_MEM_REGISTERED || mem->kind == AW_MEM_VMM_HOST;
+}
+
+static inline bool aw_mem_is_vmm(const struct aw_mem *mem)
+{
+    return mem->kind == AW_MEM_VMM || mem->kind == AW_MEM_VMM_HOST;
 }
 
 static inline bool aw_mem_is_managed(const struct aw_mem *mem)
@@ -100,7 +106,7 @@ enum aw_status aw_mem_ipc_add(struct aw_ctx *ctx, uintptr_t address, size_t size
 enum aw_status aw_mem_ipc_close(uintptr_t address);
 
 /* What vmm.c needs: an entry for each mapping. */
-enum aw_status aw_mem_vmm_add(struct aw_device *device, uintptr_t address, size_t size);
+enum aw_status aw_mem_vmm_add(struct aw_device *device, bool host, uintptr_t address, size_t size);
 void aw_mem_vmm_remove(uintptr_t address);
 
 /* What is asked of those who own memory and lie above: pool.c and graph_mem.c store it before main.  NULL in a program without

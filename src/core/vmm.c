@@ -20,7 +20,7 @@ struct range {
 struct mapping {
     struct range range;
     struct aw_vmm_memory *memory;
-    unsigned char access[AW_MAX_DEVICES];
+    unsigned char access[AW_MAX_DEVICES + 1]; /* of the devices and of the host */
 };
 static AW_VEC(struct range) reserved;
 static AW_VEC(struct mapping) mapped;
@@ -46,6 +46,11 @@ static bool any_supported(void)
 bool aw_vmm_supported(const struct aw_device *device)
 {
     return provider() && provider()->supported(device->native);
+}
+
+bool aw_vmm_serves_host(const struct aw_device *device)
+{
+    return aw_vmm_supported(device) && provider()->serves_host;
 }
 
 enum aw_status aw_vmm_granularity(struct aw_device *device, size_t *ret_bytes)
@@ -153,6 +158,7 @@ static enum aw_status memory_add(struct aw_device *device, struct aw_vmm *native
     memory->native = native;
     memory->size = size;
     memory->shared = shared;
+    memory->node = AW_VMM_DEVICE;
     memory->refs = 1;
     memory->mappings = 0;
     aw_slab_publish(&aw_vmm_slab, memory);
@@ -160,21 +166,25 @@ static enum aw_status memory_add(struct aw_device *device, struct aw_vmm *native
     return AW_OK;
 }
 
-enum aw_status aw_vmm_create(struct aw_device *device, size_t size, bool shared, struct aw_vmm_memory **ret_memory)
+enum aw_status aw_vmm_create(struct aw_device *device, int node, size_t size, bool shared, struct aw_vmm_memory **ret_memory)
 {
     struct aw_vmm *native;
     size_t unit;
     enum aw_status status = aw_vmm_granularity(device, &unit);
     if (status)
         return status;
-    if (shared && !provider()->export_fd)
+    if ((shared && !provider()->export_fd) || (node != AW_VMM_DEVICE && !provider()->serves_host))
         return AW_ERR_NOT_SUPPORTED;
     if (!size || size % unit)
         return AW_ERR_INVALID_VALUE;
     status = aw_device_note(device, provider()->create(device->native, size, shared, &native));
     if (status == AW_ERR_OUT_OF_MEMORY && aw_mem_owners.reclaim && aw_mem_owners.reclaim(device))
         status = aw_device_note(device, provider()->create(device->native, size, shared, &native));
-    return status ? status : memory_add(device, native, size, shared, ret_memory);
+    if (status == AW_OK)
+        status = memory_add(device, native, size, shared, ret_memory);
+    if (status == AW_OK)
+        (*ret_memory)->node = node;
+    return status;
 }
 
 /* Locked: the memory goes when nobody has it. */
@@ -223,7 +233,7 @@ static enum aw_status map_at(size_t i, struct range range, struct aw_vmm_memory 
     enum aw_status status = aw_device_note(memory->device, provider()->map((void *)range.base, range.size, memory->native));
     if (status)
         return status;
-    status = aw_mem_vmm_add(memory->device, range.base, range.size);
+    status = aw_mem_vmm_add(memory->device, memory->node != AW_VMM_DEVICE, range.base, range.size);
     if (status) {
         (void)provider()->unmap((void *)range.base, range.size);
         return status;
@@ -301,6 +311,24 @@ enum aw_status aw_vmm_unmap(uintptr_t address, size_t size)
     return status;
 }
 
+/* Where a device's rights are noted, or the host's. */
+static size_t access_index(const struct aw_device *device)
+{
+    return device ? (size_t)device->ordinal : AW_MAX_DEVICES;
+}
+
+/* Locked. */
+static enum aw_status access_set(struct mapping *m, struct aw_device *device, unsigned access)
+{
+    struct aw_device *of = device ? device : m->memory->device;
+    if (!device && m->memory->node == AW_VMM_DEVICE)
+        return AW_ERR_INVALID_VALUE;
+    enum aw_status status = aw_device_note(of, provider()->access(of->native, (void *)m->range.base, m->range.size, access));
+    if (status == AW_OK)
+        m->access[access_index(device)] = (unsigned char)access;
+    return status;
+}
+
 enum aw_status aw_vmm_set_access(struct aw_device *device, uintptr_t address, size_t size, unsigned access)
 {
     size_t first, n;
@@ -312,12 +340,8 @@ enum aw_status aw_vmm_set_access(struct aw_device *device, uintptr_t address, si
         return status;
     pthread_mutex_lock(&lock);
     status = whole_mappings(address, size, &first, &n) ? AW_OK : AW_ERR_INVALID_VALUE;
-    for (size_t i = first; status == AW_OK && i < first + n; i++) {
-        struct mapping *m = &mapped.at[i];
-        status = aw_device_note(device, provider()->access(device->native, (void *)m->range.base, m->range.size, access));
-        if (status == AW_OK)
-            m->access[device->ordinal] = (unsigned char)access;
-    }
+    for (size_t i = first; status == AW_OK && i < first + n; i++)
+        status = access_set(&mapped.at[i], device, access);
     pthread_mutex_unlock(&lock);
     return status;
 }
@@ -328,7 +352,7 @@ enum aw_status aw_vmm_get_access(const struct aw_device *device, uintptr_t addre
     pthread_mutex_lock(&lock);
     size_t i = mapped_from(address);
     if (i < mapped.n && inside(mapped.at[i].range, address, 1)) {
-        *ret_access = mapped.at[i].access[device->ordinal];
+        *ret_access = mapped.at[i].access[access_index(device)];
         status = AW_OK;
     }
     pthread_mutex_unlock(&lock);

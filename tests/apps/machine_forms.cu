@@ -1,6 +1,6 @@
 // Instructions that only NVIDIA's assembler makes, by what it knows of the numbers: products scaled by a power of two, the least
 // and the greatest of three, sums of bytes' differences, calls of functions whose places lie in a variable, a texture's handle in
-// memory of each kind; one atomic for the lanes that are there.
+// memory of each kind; least and greatest with both signs; one atomic for the lanes that are there.
 // variants: sm_75 sm_86 sm_89 sm_90 debug_sm_80
 // SPDX-License-Identifier: Apache-2.0
 #include "check.h"
@@ -33,6 +33,48 @@ __global__ void of_three(int *out, const int *in)
     out[4 * threadIdx.x + 1] = min(a, min(b, c));
     out[4 * threadIdx.x + 2] = max(x, max(y, z));
     out[4 * threadIdx.x + 3] = min(x, min(y, z));
+}
+
+// The greater magnitude, with the product's sign, of two halves, and of floats with a register and with a number.
+__global__ void with_both_signs(unsigned *out, const unsigned *in)
+{
+#if __CUDA_ARCH__ >= 860
+    unsigned a = in[threadIdx.x], b = in[(threadIdx.x + 1) % N], h, f, g;
+    asm("max.xorsign.abs.f16x2 %0, %1, %2;" : "=r"(h) : "r"(a), "r"(b));
+    asm("min.xorsign.abs.f32 %0, %1, %2;" : "=r"(f) : "r"(a), "r"(b));
+    asm("max.NaN.xorsign.abs.f32 %0, %1, 0fC0400000;" : "=r"(g) : "r"(a));
+    out[3 * threadIdx.x] = h;
+    out[3 * threadIdx.x + 1] = f;
+    out[3 * threadIdx.x + 2] = g;
+#endif
+}
+
+// For numbers that are none: of their bits without the sign the greater is the greater number's.
+static unsigned both_signs(unsigned a, unsigned b, unsigned sign, bool least)
+{
+    unsigned x = a & (sign - 1), y = b & (sign - 1);
+    return (least ? min(x, y) : max(x, y)) | ((a ^ b) & sign);
+}
+
+static void test_both_signs()
+{
+    static unsigned in[N], got[3 * N];
+    cudaFuncAttributes attributes;
+    CHECK(cudaFuncGetAttributes(&attributes, with_both_signs));
+    if (attributes.binaryVersion < 86)
+        return;
+    for (unsigned i = 0; i < N; i++)
+        in[i] = 0x37a53c01u + i * 0x01000019u + (i & 1) * 0x8000u + (i & 2) * 0x40000000u; // no NaN
+    Dev<unsigned> din(in, N), dout(3 * N);
+    with_both_signs<<<1, N>>>(dout, din);
+    CHECK_LAUNCH();
+    dout.get(got);
+    for (unsigned i = 0; i < N; i++) {
+        unsigned a = in[i], b = in[(i + 1) % N], low = both_signs(a & 0xffff, b & 0xffff, 0x8000, false);
+        CHECK_EQ(got[3 * i], both_signs(a >> 16, b >> 16, 0x8000, false) << 16 | low);
+        CHECK_EQ(got[3 * i + 1], both_signs(a, b, 0x80000000u, true));
+        CHECK_EQ(got[3 * i + 2], both_signs(a, 0xc0400000u, 0x80000000u, false));
+    }
 }
 
 typedef int (*function)(int, int);
@@ -243,5 +285,6 @@ int main()
     scales(d_in);
     integers(d_in);
     handles();
+    test_both_signs();
     return check_done();
 }
