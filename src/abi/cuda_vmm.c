@@ -34,7 +34,8 @@ static enum aw_status place_of(const CUmemLocation *location, struct aw_device *
     }
 }
 
-/* What an allocation may be: pinned, on a device or the host, to be shared by file descriptor or not at all.  Compression is a wish. */
+/* What an allocation may be: pinned, on a device or the host, to be shared by file descriptor or not at all.  Compression is a
+ * wish. */
 static enum aw_status prop_check(const CUmemAllocationProp *prop, struct aw_device **ret_device, int *ret_node)
 {
     if (!prop || prop->type == CU_MEM_ALLOCATION_TYPE_INVALID)

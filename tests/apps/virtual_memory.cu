@@ -1,6 +1,6 @@
 // Virtual memory management: two pieces of memory side by side in one reservation, used as one by a kernel, by copies and by
-// fills; one piece at two addresses; access that is not set or taken away; properties, references and rights; a piece that
-// another process gets as a file descriptor and writes. Where a device has none of it, all of it is refused by name.
+// fills; one piece at two addresses; access that is not set or taken away; properties, references and rights; memory of the
+// host's; a piece that another process gets as a file descriptor and writes. What a device has none of is refused by name.
 // link: -lcuda
 // variants: shared sm_80
 // SPDX-License-Identifier: Apache-2.0
@@ -116,6 +116,9 @@ static void side_by_side(size_t unit)
     EXPECT(again == b, "another handle");
     DRV(cuMemGetAllocationPropertiesFromHandle(&got, b));
     EXPECT(got.type == prop.type && got.location.id == 0 && got.requestedHandleTypes == 0, "other properties");
+    CUmemAccessDesc host_access = both;
+    host_access.location.type = CU_MEM_LOCATION_TYPE_HOST_NUMA;
+    EXPECT(cuMemSetAccess(p, unit, &host_access, 1) != CUDA_SUCCESS, "the host has rights to the device's memory");
     CUmemorytype kind;
     DRV(cuPointerGetAttribute(&kind, CU_POINTER_ATTRIBUTE_MEMORY_TYPE, p + unit));
     EXPECT(kind == CU_MEMORYTYPE_DEVICE, "kind %d", (int)kind);
@@ -132,6 +135,58 @@ static void side_by_side(size_t unit)
     DRV_ERR(cuMemcpyDtoH(host.data(), p, 4), CUDA_ERROR_INVALID_VALUE);
     DRV_ERR(cuMemMap(p, unit, 0, a, 0), CUDA_ERROR_INVALID_VALUE); // gone
     DRV(cuMemAddressFree(p, 4 * unit));
+}
+
+// The host's memory, which grows in place as a vector does: the host and kernels use it.
+static void of_the_host(size_t unit)
+{
+    int has = 0, node = -2;
+    DRV(cuDeviceGetAttribute(&has, CU_DEVICE_ATTRIBUTE_HOST_NUMA_VIRTUAL_MEMORY_MANAGEMENT_SUPPORTED, 0));
+    DRV(cuDeviceGetAttribute(&node, CU_DEVICE_ATTRIBUTE_HOST_NUMA_ID, 0));
+    CUmemAllocationProp prop = prop_of(CU_MEM_HANDLE_TYPE_NONE), got;
+    prop.location.type = CU_MEM_LOCATION_TYPE_HOST_NUMA;
+    prop.location.id = node < 0 ? 0 : node;
+    CUmemGenericAllocationHandle handle;
+    CUdeviceptr p, device = 0;
+    if (!has) {
+        DRV_ERR(cuMemGetAllocationGranularity(&unit, &prop, CU_MEM_ALLOC_GRANULARITY_RECOMMENDED), CUDA_ERROR_NOT_SUPPORTED);
+        DRV_ERR(cuMemCreate(&handle, unit, &prop, 0), CUDA_ERROR_NOT_SUPPORTED);
+        return;
+    }
+    CUmemAccessDesc access[2] = { both, both };
+    access[0].location = prop.location;
+    DRV(cuMemAddressReserve(&p, 2 * unit, 0, 0, 0));
+    for (CUdeviceptr at = p; at < p + 2 * unit; at += unit) {
+        DRV(cuMemCreate(&handle, unit, &prop, 0));
+        DRV(cuMemMap(at, unit, 0, handle, 0));
+        DRV(cuMemRelease(handle));
+        DRV(cuMemSetAccess(at, unit, access, 2));
+    }
+    unsigned *host = (unsigned *)p, n = (unsigned)(2 * unit / 4);
+    host[0] = host[n - 1] = 3;
+    count<<<n / 256 - 1, 256>>>(host + 128, n - 256, 9);
+    CHECK(cudaDeviceSynchronize());
+    EXPECT(host[0] == 3 && host[128] == 9 && host[n - 129] == n - 256 + 8 && host[n - 1] == 3, "the host reads other numbers");
+    DRV(cuMemAlloc(&device, 2 * unit));
+    DRV(cuMemcpyHtoD(device, host, 2 * unit));
+    CHECK(cudaMemset(host, 0, 2 * unit));
+    DRV(cuMemcpyDtoH(host, device, 2 * unit));
+    EXPECT(host[0] == 3 && host[128] == 9 && host[n - 1] == 3, "copied there and back it is other numbers");
+    cudaPointerAttributes attributes;
+    CHECK(cudaPointerGetAttributes(&attributes, host + 5));
+    EXPECT(attributes.type == cudaMemoryTypeHost, "type %d", (int)attributes.type);
+    unsigned long long rights = 0;
+    DRV(cuMemGetAccess(&rights, &prop.location, p + unit));
+    EXPECT(rights == CU_MEM_ACCESS_FLAGS_PROT_READWRITE, "the host's rights %llu", rights);
+    DRV(cuMemRetainAllocationHandle(&handle, host));
+    DRV(cuMemGetAllocationPropertiesFromHandle(&got, handle));
+    EXPECT(got.location.type == prop.location.type && got.location.id == prop.location.id, "another place");
+    DRV(cuMemRelease(handle));
+    DRV(cuMemUnmap(p, 2 * unit));
+    DRV(cuMemAddressFree(p, 2 * unit));
+    DRV(cuMemFree(device));
+    prop.location.id = -5;
+    DRV_ERR(cuMemCreate(&handle, unit, &prop, 0), CUDA_ERROR_INVALID_VALUE);
 }
 
 static void fd_send(int socket, int fd)
@@ -251,6 +306,7 @@ int main()
         DRV(cuMemGetAllocationGranularity(&recommended, &prop, CU_MEM_ALLOC_GRANULARITY_RECOMMENDED));
         EXPECT(unit && recommended % unit == 0, "granularity %zu, %zu", unit, recommended);
         side_by_side(unit);
+        of_the_host(unit);
         if (has_fd)
             shared(unit, pair[0], other);
         no_access(unit);

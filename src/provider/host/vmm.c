@@ -156,6 +156,7 @@ static int import_fd(int dev, int fd, size_t *ret_size, struct aw_vmm **ret_memo
 }
 
 const struct aw_provider_vmm aw_host_vmm = {
-    .supported = supported, .serves_host = true, .granularity = granularity, .reserve = reserve, .unreserve = unreserve, .create = create,
+    .supported = supported, .serves_host = true, .granularity = granularity, .reserve = reserve, .unreserve = unreserve,
+    .create = create,
     .destroy = destroy, .map = map, .unmap = unmap, .access = set_access, .export_fd = export_fd, .import_fd = import_fd,
 };
