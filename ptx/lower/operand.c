@@ -288,13 +288,23 @@ LLVMValueRef ptx_var_integer(struct ptx_lower *l, const struct ptx_var *var, int
     return b_ptrtoint(l, ptx_var_pointer(l, var, offset), l->i64);
 }
 
+/* a[r + offset], as ptxas reckons it: in 32 bits, without a sign. */
+static LLVMValueRef element_pointer(struct ptx_lower *l, const struct ptx_operand *op)
+{
+    const struct ptx_var *array = op->items[0].var, *reg = op->items[1].var;
+    LLVMValueRef index = ptx_src(l, &op->items[1], ptx_type_bits(reg->type) == 64 ? PTX_B64 : PTX_B32);
+    LLVMValueRef number = b_add(l, b_resize(l, index, l->i32), b_i32(l, (uint32_t)op->offset));
+    LLVMValueRef bytes = LLVMBuildMul(l->builder, number, b_i32(l, ptx_type_bits(array->type) / 8 * array->vec), "");
+    return b_gep(l, ptx_var_pointer(l, array, 0), b_resize(l, bytes, l->i64));
+}
+
 LLVMValueRef ptx_address(struct ptx_lower *l, const struct ptx_operand *op, enum ptx_space space)
 {
     const struct ptx_operand *base = op->kind == PTX_OP_ADDR && op->n_items ? &op->items[0] : op;
     int64_t offset = base == op ? 0 : op->offset;
     unsigned as = ptx_address_space(space);
     if (base->kind == PTX_OP_SYMBOL) {
-        LLVMValueRef p = ptx_var_pointer(l, base->var, offset + base->offset);
+        LLVMValueRef p = op->by_register ? element_pointer(l, op) : ptx_var_pointer(l, base->var, offset + base->offset);
         unsigned have = LLVMGetPointerAddressSpace(LLVMTypeOf(p));
         /* .param of a device function is a local copy; ld.const of a .global symbol and so on name the same address. */
         return have == as || have == AS_LOCAL || have == AS_SHARED ? p

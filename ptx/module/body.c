@@ -534,6 +534,17 @@ static void bind_name(struct ptx_binder *b, struct ptx_operand *op, bool is_call
     scale_index(b, op, op);
 }
 
+/* a[r]: of an array, by a register of 32 bits or more, of which the assembler takes 32. */
+static void check_element(struct ptx_binder *b, struct ptx_operand *op)
+{
+    const struct ptx_operand *array = &op->items[0], *index = &op->items[1];
+    if (array->kind != PTX_OP_SYMBOL || array->var->n_dims != 1)
+        body_error(b, op->loc, "'%.*s' is no array of one dimension", SHOWN(array->name));
+    else if (index->kind != PTX_OP_REG || !takes_offset(index) || ptx_type_bits(index->var->type) < 32 ||
+             ptx_type_bits(index->var->type) > 64)
+        body_error(b, index->loc, "an element's number must be an integer of 32 or 64 bits");
+}
+
 /* Nesting of operands is bounded by the parser. */
 static void bind_operand(struct ptx_binder *b, struct ptx_operand *op, bool is_callee)
 {
@@ -555,6 +566,8 @@ static void bind_operand(struct ptx_binder *b, struct ptx_operand *op, bool is_c
         body_error(b, op->loc, "a vector is no address");
         return;
     }
+    if (op->by_register)
+        check_element(b, op);
     scale_index(b, op, base);
     if (op->suffix.len && !aw_str_is(op->suffix, "unified"))
         body_error(b, op->loc, "'.%.*s' behind an address is not known", SHOWN(op->suffix));

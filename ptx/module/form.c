@@ -325,8 +325,10 @@ static bool fits_address(struct match *m, uint32_t index, struct ptx_operand *op
 {
     struct ptx_operand *base;
 
-    if (op->kind == PTX_OP_ADDR)
-        return true;
+    if (op->kind == PTX_OP_ADDR) {
+        struct aw_str name = m->in->opcode->mnemonic;
+        return !op->by_register || aw_str_is(name, "ld") || aw_str_is(name, "st") || no(m, index, "must be an [address]");
+    }
     if (op->kind != PTX_OP_SYMBOL)
         return no(m, index, "must be an [address]");
     base = AW_NEW(&m->module->arena, struct ptx_operand);

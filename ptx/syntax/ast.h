@@ -115,8 +115,9 @@ enum ptx_negation { PTX_PLAIN, PTX_NOT, PTX_MINUS };
 struct ptx_operand {
     enum ptx_operand_kind kind : 8; /* modules hold millions of operands: this is kept small */
     uint8_t negate;          /* enum ptx_negation: !p, or -x for a register in forms that allow it */
-    bool is_f32;
-    bool indexed;            /* written a[2]: offset counts elements until [checked] makes it bytes */
+    bool is_f32 : 1;
+    bool indexed : 1;        /* written a[2]: offset counts elements until [checked] makes it bytes */
+    bool by_register : 1;    /* written a[r] or a[r+2]: ADDR, its items are a and r, its offset counts elements */
     enum ptx_sreg sreg;
     struct ptx_loc loc;
     struct aw_str name;      /* NAME, and what was written for REG, SYMBOL, FUNC, LABEL */

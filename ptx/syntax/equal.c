@@ -82,8 +82,9 @@ static bool equal_operands(struct diff *d, const struct ptx_operand *a, const st
 {
     for (; n; n--, a++, b++) {
         CHECK("kind of operand", plain_kind(a->kind) == plain_kind(b->kind), a->loc);
-        CHECK("operand", aw_str_eq(ptx_operand_name(a), ptx_operand_name(b)) && aw_str_eq(a->suffix, b->suffix) &&
-              a->negate == b->negate && a->is_f32 == b->is_f32 && a->indexed == b->indexed && a->sreg == b->sreg &&
+        CHECK("operand",
+              aw_str_eq(ptx_operand_name(a), ptx_operand_name(b)) && aw_str_eq(a->suffix, b->suffix) && a->negate == b->negate &&
+                  a->is_f32 == b->is_f32 && a->indexed == b->indexed && a->by_register == b->by_register && a->sreg == b->sreg &&
               a->bits == b->bits && a->offset == b->offset && a->n_items == b->n_items, a->loc);
         if (!equal_operands(d, a->items, b->items, a->n_items))
             return false;

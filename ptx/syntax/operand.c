@@ -81,22 +81,6 @@ static bool parse_signed(struct ptx_parser *p, int64_t *ret)
     return true;
 }
 
-/* What may follow a name: "+4", "-4" (an expression), or "[2]" (an element). */
-static bool parse_offset(struct ptx_parser *p, struct ptx_operand *op)
-{
-    if (ptx_at(p, '+')) {
-        ptx_lex_next(&p->lx);
-        return parse_signed(p, &op->offset);
-    }
-    if (ptx_at(p, '-'))
-        return parse_signed(p, &op->offset);
-    if (ptx_accept(p, '[')) {
-        op->indexed = true;
-        return parse_signed(p, &op->offset) && ptx_expect(p, ']', "']'");
-    }
-    return true;
-}
-
 /* The current token is an identifier. */
 static bool parse_name(struct ptx_parser *p, struct ptx_operand *op)
 {
@@ -122,6 +106,37 @@ static bool parse_name(struct ptx_parser *p, struct ptx_operand *op)
     return true;
 }
 
+/* "r]" or "r+2]" behind "a[": an element whose number a register has, in place of an address. */
+static bool parse_register_index(struct ptx_parser *p, struct ptx_operand *op)
+{
+    size_t base = p->scratch.n;
+    struct ptx_operand array = *op, index = { .loc = p->lx.tok.loc };
+    *op = (struct ptx_operand){ .kind = PTX_OP_ADDR, .loc = array.loc, .by_register = true };
+    if (!parse_name(p, &index))
+        return false;
+    if (ptx_accept(p, '+') && !parse_signed(p, &op->offset))
+        return false;
+    return ptx_expect(p, ']', "']'") && push(p, &array) && push(p, &index) && take_scratch(p, base, &op->items, &op->n_items);
+}
+
+/* What may follow a name: "+4", "-4" (an expression), "[2]" or "[r]" (an element). */
+static bool parse_offset(struct ptx_parser *p, struct ptx_operand *op, bool outermost)
+{
+    if (ptx_at(p, '+')) {
+        ptx_lex_next(&p->lx);
+        return parse_signed(p, &op->offset);
+    }
+    if (ptx_at(p, '-'))
+        return parse_signed(p, &op->offset);
+    if (ptx_accept(p, '[')) {
+        if (outermost && ptx_at(p, PTX_T_IDENT) && !aw_str_is(p->lx.tok.text, "WARP_SZ"))
+            return parse_register_index(p, op);
+        op->indexed = true;
+        return parse_signed(p, &op->offset) && ptx_expect(p, ']', "']'");
+    }
+    return true;
+}
+
 static bool parse_constant(struct ptx_parser *p, struct ptx_operand *op)
 {
     struct ptx_value v;
@@ -142,7 +157,7 @@ static bool parse_address(struct ptx_parser *p, struct ptx_operand *op)
 
     op->kind = PTX_OP_ADDR;
     if (ptx_at(p, PTX_T_IDENT) && !aw_str_is(p->lx.tok.text, "WARP_SZ")) {
-        if (!parse_name(p, &first) || !parse_offset(p, &first))
+        if (!parse_name(p, &first) || !parse_offset(p, &first, false))
             return false;
         op->offset = first.offset;
         op->indexed = first.indexed;
@@ -193,7 +208,7 @@ static bool parse_simple(struct ptx_parser *p, struct ptx_operand *op, bool is_c
     case PTX_T_IDENT:
         if (aw_str_is(p->lx.tok.text, "WARP_SZ"))
             return parse_constant(p, op);
-        return parse_name(p, op) && (op->kind != PTX_OP_NAME || parse_offset(p, op));
+        return parse_name(p, op) && (op->kind != PTX_OP_NAME || parse_offset(p, op, true));
     case '{':
         ptx_lex_next(&p->lx);
         op->kind = PTX_OP_VECTOR;

@@ -219,6 +219,16 @@ struct aw_str ptx_operand_name(const struct ptx_operand *op)
     }
 }
 
+/* a[r] or a[r+2] */
+static void add_element(struct aw_buf *out, const struct ptx_operand *op)
+{
+    add_operand(out, &op->items[0]);
+    ADD(out, "[");
+    add_operand(out, &op->items[1]);
+    add_offset(out, op->offset);
+    ADD(out, "]");
+}
+
 static void add_items(struct aw_buf *out, const struct ptx_operand *op, const char *open, const char *close)
 {
     add_cstr(out, open);
@@ -263,6 +273,10 @@ static void add_operand(struct aw_buf *out, const struct ptx_operand *op)
     case PTX_OP_VECTOR: add_items(out, op, "{", "}"); return;
     case PTX_OP_LIST: add_items(out, op, "(", ")"); return;
     case PTX_OP_ADDR:
+        if (op->by_register) {
+            add_element(out, op);
+            return;
+        }
         add_items(out, op, "[", "]");
         if (op->suffix.len) {
             ADD(out, ".");

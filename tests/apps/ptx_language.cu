@@ -1,6 +1,6 @@
-// PTX that compilers seldom write: variables inside functions, several results, memory taken from the stack, tables of calls and
-// branches, vector registers, address spaces asked about, clusters of one block, wide and vector accesses, vector atomics, video
-// instructions.
+// PTX that compilers seldom write: elements whose number a register has, variables inside functions, several results, memory
+// taken from the stack, tables of calls and branches, vector registers, address spaces asked about, clusters of one block, wide
+// and vector accesses, vector atomics, video instructions.
 // link: -lcuda
 // bytes: vary, lanes meet in any order
 // SPDX-License-Identifier: Apache-2.0
@@ -235,6 +235,34 @@ static const std::string predicates = begin("predicates") + R"(
     @%p5 add.u32 %r1, %r1, 16;
     @%p6 add.u32 %r1, %r1, 32;
     st.global.u32 [%d0], %r1;
+    ret;
+}
+)";
+static const std::string elements = begin("elements") + R"(
+    .shared .u16 turned[96];
+    .local .v2 .u32 pairs[4];
+    .global .u64 wide[4] = {5, 0x100000006, 7, 8};
+    .reg .s32 %s0;
+    cvt.u16.u32 %h0, %r0;
+    st.shared.u16 turned[%r0], %h0;
+    bar.sync 0;
+    mov.s32 %s0, 95;
+    sub.s32 %s0, %s0, %r0;
+    ld.shared.u16 %h1, turned[%s0];
+    cvt.u32.u16 %r1, %h1;
+    st.global.u32 [%d0], %r1;
+    rem.u32 %r2, %r0, 3;
+    ld.const.u32 %r3, outer[%r2];
+    st.global.u32 [%d0+4], %r3;
+    cvt.u64.u32 %d1, %r2;
+    add.u64 %d1, %d1, 0x300000000;
+    ld.global.u64 %d2, wide[%d1+1];
+    st.global.u64 [%d0+8], %d2;
+    add.u32 %r4, %r2, 1;
+    st.local.v2.u32 pairs[%r2], {%r0, 10};
+    st.local.v2.u32 pairs[%r4], {%r4, 20};
+    ld.local.v2.u32 {%r5, %r6}, pairs[%r4+-1];
+    st.global.v2.u32 [%d0+16], {%r5, %r6};
     ret;
 }
 )";
@@ -549,10 +577,26 @@ static void check_predicates(CUmodule module)
     }
 }
 
+static void check_elements(CUmodule module)
+{
+    static const uint64_t wide[] = { 5, 0x100000006, 7, 8 };
+    std::vector<uint32_t> all = run(module, "elements");
+    for (uint32_t t = 0; t < LANES; t++) {
+        const uint32_t *o = &all[t * SLOTS];
+        AT(0, 95 - t);
+        AT(1, 70 + t % 3);
+        AT(2, wide[t % 3 + 1]);
+        AT(3, wide[t % 3 + 1] >> 32);
+        AT(4, t);
+        AT(5, 10);
+    }
+}
+
 int main()
 {
     CHECK(cudaFree(0));
-    std::string text = std::string(version) + head + functions + stack + spaces + wide + sixteen + predicates + overflow;
+    std::string text = std::string(version) + head + functions + stack + spaces + wide + sixteen + predicates;
+    text += elements + overflow;
     std::string other = std::string(version) + divide + results;
     CUmodule module, second;
     DRV(cuModuleLoadData(&module, text.c_str()));
@@ -564,6 +608,7 @@ int main()
     check_wide(module);
     check_sixteen(module);
     check_predicates(module);
+    check_elements(module);
     Dev<uint32_t> out(LANES * SLOTS);
     CUdeviceptr ptr = (CUdeviceptr)out.ptr;
     void *params[] = { &ptr };
