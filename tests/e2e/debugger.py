@@ -98,9 +98,11 @@ def barrier(anywarp, env, program, at):
 def variables(anywarp, env, program, at):
     """Of a program built with -G."""
     seen = gdb(anywarp, env, program, 'set print elements 16', 'set print repeats unlimited',
-               'break debugger.cu:%d' % at['before'], 'break debugger.cu:%d' % at['after'], 'break deep', 'run', 'info locals', 'up',
-               'print i[5] % 40', 'delete 3', 'continue', 'print i', 'print f', 'print (int)c[4]', 'print flag[0]', 'print d[1]',
-               'cuda lane 7', 'cuda print i', 'cuda print i + 1', 'print i[$lane()] + 1', 'continue', 'print f', 'cuda print f')
+               'break debugger.cu:%d' % at['before'], 'break debugger.cu:%d' % at['after'], 'break deep', 'run', 'info locals',
+               'up',
+               'print i[5] % 40', 'delete 3', 'continue', 'print i', 'print f', 'print (int)c[4]', 'print flag[0]',
+               'print d[1]', 'cuda lane 7', 'cuda print i', 'cuda print i + 1', 'print i[$lane()] + 1', 'continue', 'print f',
+               'cuda print f')
     expect("a function's own variables", re.search(r'\nx = \{0, 0, 0, ', seen), seen)
     expect('those of the kernel that calls it', re.search(r'#1 .*rows \(\)(.*\n)*?\$1 = 5\n', seen), seen)
     expect('integers', '$2 = {' + ', '.join(map(str, range(16))) + '...}' in seen, seen)

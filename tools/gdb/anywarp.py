@@ -1,7 +1,8 @@
 """Kernels on anywarp's host device, for gdb: `anywarp run gdb` loads this file; elsewhere `source anywarp.py` does, before `run`.
 
 Commands: info cuda kernels, info cuda blocks, info cuda lanes; cuda lane, cuda thread, cuda block, cuda print.  Functions for
-conditions and expressions: $blockIdx("x"), $threadIdx("x"), $blockDim("x"), $gridDim("x"), $warp(), $lane(), $lanes(), $has_thread(x, y, z).
+conditions and expressions: $blockIdx("x"), $threadIdx("x"), $blockDim("x"), $gridDim("x"), $warp(), $lane(), $lanes(),
+$has_thread(x, y, z).
 
 What is read is struct aw_host_debugger, aw_host_block and aw_host_launch of include/anywarp/hostabi.h, so no debug information of
 anywarp's is needed.  gdb 12 or later."""
