@@ -36,10 +36,15 @@ __global__ void hidden(float *p)
 }
 }
 
+__device__ __noinline__ long long far(int at)
+{
+    return (long long)at << 20;
+}
+
 __global__ void wild(float *p, int at)
 {
     if (threadIdx.x == 5)
-        p[(long long)at << 20] = 1; // stop: wild
+        p[far(at)] = 1; // stop: wild
 }
 
 __global__ void named(short *out, double d, bool flag)

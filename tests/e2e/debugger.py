@@ -122,6 +122,13 @@ def fault(anywarp, env, program, at):
            'exited normally' in seen, seen)
 
 
+def told(anywarp, env, program):
+    """Of a program without lines: what tells of a fault makes the code again, with lines of the PTX."""
+    said = subprocess.run([anywarp, 'run', program[0], 'wild'], capture_output=True, text=True, timeout=300, check=False,
+                          env=dict(env, ANYWARP_HOST_DEBUG='1')).stderr
+    expect('a fault is told with its line', re.search(r'wild\(float\*, int\): .*, at .*PTX\S*:\d+', said), said)
+
+
 def plain(anywarp, env, program):
     seen = gdb(anywarp, env, program, 'info cuda kernels', 'info cuda lanes', 'cuda', 'print $lane()',
                'info cuda nothing', 'break main', 'run', 'info cuda')
@@ -146,8 +153,8 @@ with tempfile.TemporaryDirectory() as folder:
     environment = dict(os.environ, ANYWARP_CACHE_DIR=os.path.join(folder, 'cache'), ANYWARP_DEVICE='host',
                        ANYWARP_HOST_THREADS='2')
     environment.pop('ANYWARP_HOST_DEBUG', None)
-    it, full = [os.path.join(folder, 'debugger')], [os.path.join(folder, 'full')]
-    for program, flags in (it, ['-lineinfo']), (full, ['-g', '-G']):
+    it, full, bare = [[os.path.join(folder, name)] for name in ('debugger', 'full', 'bare')]
+    for program, flags in (it, ['-lineinfo']), (full, ['-g', '-G']), (bare, []):
         subprocess.run([compiler, '-std=c++17', *flags, '-cudart', 'shared', '-arch=compute_80', '-o', program[0], SOURCE],
                        check=True, timeout=300)
     by_name(sys.argv[1], environment, it)
@@ -156,5 +163,6 @@ with tempfile.TemporaryDirectory() as folder:
     by_line(sys.argv[1], environment, full, lines())
     variables(sys.argv[1], environment, full, lines())
     fault(sys.argv[1], environment, it, lines())
+    told(sys.argv[1], environment, bare)
     plain(sys.argv[1], environment, it)
 expecting.finish()

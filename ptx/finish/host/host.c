@@ -265,7 +265,8 @@ int ptx_run_round(struct ptx_pipeline *pipe)
     return ptx_host_round(h->in, h->diags);
 }
 
-/* The source's functions stay what they are, as far as they may. */
+/* The source's functions stay what they are, as far as they may; whether or not it is known where they are from, as the code for
+ * a message about a fault is the same (src/core/code.c). */
 static void keep_functions(struct host *h)
 {
     static const char always[] = "alwaysinline", never[] = "noinline";
@@ -273,7 +274,7 @@ static void keep_functions(struct host *h)
     unsigned must = LLVMGetEnumAttributeKindForName(always, sizeof always - 1),
              not = LLVMGetEnumAttributeKindForName(never, sizeof never - 1);
     for (LLVMValueRef f = LLVMGetFirstFunction(h->in); f; f = LLVMGetNextFunction(f))
-        if (!LLVMIsDeclaration(f) && LLVMGetSubprogram(f) && LLVMGetLinkage(f) == LLVMInternalLinkage &&
+        if (!LLVMIsDeclaration(f) && LLVMGetLinkage(f) == LLVMInternalLinkage &&
             !LLVMGetEnumAttributeAtIndex(f, (LLVMAttributeIndex)LLVMAttributeFunctionIndex, must))
             LLVMAddAttributeAtIndex(f, (LLVMAttributeIndex)LLVMAttributeFunctionIndex, LLVMCreateEnumAttribute(c, not, 0));
 }
