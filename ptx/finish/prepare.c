@@ -1,6 +1,7 @@
 /* The first steps on every SIMT module, whatever the target: registers to values, no aw.exit, addresses of known objects as
  * getelementptr.  No optimisation for speed and nothing about machines. */
 /* SPDX-License-Identifier: Apache-2.0 */
+#include "lower/intrinsic.h"
 #include "lower/simt.h"
 #include "finish/tangle.h"
 #include "finish/target.h"
@@ -189,6 +190,32 @@ int ptx_target_exits(LLVMModuleRef module, struct aw_buf *diags)
         return AW_OK;
     int status = ptx_passes_run(module, NULL, "function(sroa,early-cse,simplifycfg)", diags);
     return status == AW_OK ? exit_remove(module, diags) : status;
+}
+
+/* ---- Values through memory */
+
+/* Of a variable outside of the entry block, as an inlined function's may be where that block was split, the address goes through
+ * memory, too.  Then nothing can be said of how long it lives. */
+static void lifetimes_outside_drop(LLVMValueRef fn)
+{
+    LLVMBasicBlockRef entry = LLVMGetEntryBasicBlock(fn);
+    for (LLVMBasicBlockRef bb = entry; bb; bb = LLVMGetNextBasicBlock(bb))
+        for (LLVMValueRef x = LLVMGetFirstInstruction(bb), next; x; x = next) {
+            next = LLVMGetNextInstruction(x);
+            if (!ptx_intrinsic_has(x, PTX_INTRINSIC_LIFETIME))
+                continue;
+            LLVMValueRef of = LLVMGetOperand(x, LLVMGetNumArgOperands(x) - 1);
+            if (LLVMIsAAllocaInst(of) && LLVMGetInstructionParent(of) != entry)
+                LLVMInstructionEraseFromParent(x);
+        }
+}
+
+int ptx_registers_to_memory(LLVMModuleRef module, struct aw_buf *diags)
+{
+    for (LLVMValueRef fn = LLVMGetFirstFunction(module); fn; fn = LLVMGetNextFunction(fn))
+        if (!LLVMIsDeclaration(fn))
+            lifetimes_outside_drop(fn);
+    return ptx_passes_run(module, NULL, "function(break-crit-edges,reg2mem)", diags);
 }
 
 int ptx_target_prepare(LLVMModuleRef module, struct aw_buf *diags)

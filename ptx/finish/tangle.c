@@ -228,7 +228,7 @@ int ptx_tangle_find(LLVMModuleRef module, bool card, bool *ret_any, struct aw_bu
     if (!*ret_any)
         return AW_OK;
     /* Joins that lowering has made are no register's: they go to memory first, to come back as such. */
-    int status = ptx_passes_run(module, NULL, "function(break-crit-edges,reg2mem)", diags);
+    int status = ptx_registers_to_memory(module, diags);
     if (status != AW_OK)
         return status;
     each_tangled(module, values_name);
@@ -443,7 +443,7 @@ int ptx_tangle_take_apart(LLVMModuleRef module, int size, struct aw_buf *diags)
     status = ptx_passes_run(module, NULL, "function(simplifycfg,lower-switch)", diags);
     /* Others' joins, of functions inlined, say; reg2mem splits edges, which makes many more blocks. */
     if (status == AW_OK && joins(module))
-        status = ptx_passes_run(module, NULL, "function(break-crit-edges,reg2mem)", diags);
+        status = ptx_registers_to_memory(module, diags);
     for (LLVMValueRef fn = LLVMGetFirstFunction(module); fn && status == AW_OK; fn = LLVMGetNextFunction(fn))
         if (!LLVMIsDeclaration(fn) && ptx_tangle_is(fn))
             status = ptx_tangle_demote(fn);

@@ -55,6 +55,8 @@ bool ptx_target_has_cpu(const char *triple, const char *cpu, struct aw_buf *diag
  * may end the lane are inlined into the kernel, whose call of it becomes a return), addresses of known objects become
  * getelementptr, unreachable functions go.  AW_ERR_NOT_SUPPORTED when exit is reached through recursion. */
 int ptx_target_prepare(LLVMModuleRef module, struct aw_buf *diags);
+/* Values that one block makes and another uses go through memory, so that edges can be moved without touching a phi. */
+int ptx_registers_to_memory(LLVMModuleRef module, struct aw_buf *diags);
 /* A part of it: accesses to sums of known objects' addresses become accesses to these objects. */
 void ptx_target_addresses(LLVMModuleRef module);
 /* Phis of 64 bits for those of two halves (halves.c); nothing where no number is joined of two.  AW_OK or

@@ -829,11 +829,11 @@ static int transform(struct meeting *m)
     int status = tangled ? ptx_tangle_demote(m->kernel) : AW_OK;
     ptx_tangle_hold(module, false);
     if (status == AW_OK)
-        status = ptx_passes_run(module, NULL, "function(break-crit-edges,reg2mem)", m->diags);
+        status = ptx_registers_to_memory(module, m->diags);
     if (status == AW_OK && !cut_all(m))
         status = AW_ERR_OUT_OF_MEMORY;
     if (status == AW_OK)
-        status = ptx_passes_run(module, NULL, "function(break-crit-edges,reg2mem)", m->diags);
+        status = ptx_registers_to_memory(module, m->diags);
     ptx_tangle_hold(module, true);
     if (status != AW_OK)
         return status;

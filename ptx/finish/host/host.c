@@ -328,7 +328,7 @@ int ptx_run_reducible(struct ptx_pipeline *pipe)
     if (simt_irreducible(h->in)) {
         /* Edges are split first, as reg2mem keeps the tree of dominators right after each: most of a minute for thousands of
          * labels. */
-        status = ptx_passes_run(h->in, NULL, "function(break-crit-edges,reg2mem)", h->diags);
+        status = ptx_registers_to_memory(h->in, h->diags);
         if (status == AW_OK)
             status = simt_make_reducible(h->in, h->diags);
         if (status == AW_OK)
