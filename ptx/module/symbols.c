@@ -337,6 +337,21 @@ static void bind_definitions(struct binding *b)
     }
 }
 
+/* An extern .shared array of a size that nothing defines: as the assembler has it, it is one of this text's own, and fixed. */
+static void define_shared(struct binding *b)
+{
+    for (uint32_t i = 0; i < b->module->n_items; i++) {
+        struct ptx_var *v = b->module->items[i].node;
+        if (b->module->items[i].kind != PTX_ITEM_VAR || v->space != PTX_SPACE_SHARED || v->linkage != PTX_EXTERN || is_dynamic(v))
+            continue;
+        struct ptx_symbol *s = symbol_for(b, v->origin, v->linkage, v->name);
+        if (s && !s->var && s->extern_var == v) {
+            v->linkage = PTX_WEAK;
+            s->var = v;
+        }
+    }
+}
+
 enum aw_status ptx_bind_symbols(struct ptx_module *m, struct ptx_diags *diags)
 {
     struct binding b = { m, diags, false };
@@ -359,6 +374,8 @@ enum aw_status ptx_bind_symbols(struct ptx_module *m, struct ptx_diags *diags)
         for (const struct ptx_alias *a = text->aliases; a; a = a->next)
             add_alias(&b, text, a);
     bind_definitions(&b);
+    if (!linked)
+        define_shared(&b);
     if (b.no_memory || !rebuild_items(&b, linked))
         return AW_ERR_OUT_OF_MEMORY;
     if (linked && !rename_all(&b)) /* after rebuilding, which finds nodes by their names as written */

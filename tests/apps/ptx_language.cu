@@ -1,6 +1,6 @@
-// PTX that compilers seldom write: elements whose number a register has, variables inside functions, several results, memory
-// taken from the stack, tables of calls and branches, vector registers, address spaces asked about, clusters of one block, wide
-// and vector accesses, vector atomics, video instructions.
+// PTX that compilers seldom write: elements whose number a register has, extern arrays that nothing defines, variables inside
+// functions, several results, memory taken from the stack, tables of calls and branches, vector registers, address spaces asked
+// about, clusters of one block, wide and vector accesses, vector atomics, video instructions.
 // link: -lcuda
 // bytes: vary, lanes meet in any order
 // SPDX-License-Identifier: Apache-2.0
@@ -27,6 +27,8 @@ static const char version[] = ".version 8.8\n.target sm_100\n.address_size 64\n"
 static const char head[] = R"(
 .const .align 4 .u32 outer[3] = {70, 71, 72};
 .global .align 16 .b8 room[64];
+.extern .shared .align 16 .b8 before[48];
+.extern .shared .u16 turned[96];
 .global .align 32 .b8 area[12288];
 
 .func (.reg .u32 q) quotient(.reg .u32 a, .reg .u32 b)
@@ -239,7 +241,6 @@ static const std::string predicates = begin("predicates") + R"(
 }
 )";
 static const std::string elements = begin("elements") + R"(
-    .shared .u16 turned[96];
     .local .v2 .u32 pairs[4];
     .global .u64 wide[4] = {5, 0x100000006, 7, 8};
     .reg .s32 %s0;
@@ -259,6 +260,7 @@ static const std::string elements = begin("elements") + R"(
     ld.global.u64 %d2, wide[%d1+1];
     st.global.u64 [%d0+8], %d2;
     add.u32 %r4, %r2, 1;
+    st.shared.u32 [before+4], 1;
     st.local.v2.u32 pairs[%r2], {%r0, 10};
     st.local.v2.u32 pairs[%r4], {%r4, 20};
     ld.local.v2.u32 {%r5, %r6}, pairs[%r4+-1];
