@@ -347,6 +347,129 @@ CUresult awcu_cuMemAdvise(CUdeviceptr devPtr, size_t count, CUmem_advise advice,
     return advise(devPtr, count, advice, place_of_device(device));
 }
 
+/* Each location is for the ranges from its index on, up to the next one's. */
+static CUresult each_range(CUdeviceptr *addresses, size_t *sizes, size_t n, CUmemLocation *places, size_t *firsts,
+                           size_t n_places, unsigned long long flags, CUstream handle, bool discards)
+{
+    struct aw_ctx *ctx;
+    struct aw_cstream *stream;
+    enum aw_status status = cu_stream(handle, &ctx, &stream);
+    if (status == AW_OK &&
+        (!addresses || !sizes || !n || flags || (places && (!firsts || !n_places || n_places > n || firsts[0]))))
+        status = AW_ERR_INVALID_VALUE;
+    for (size_t i = 1; i < n_places && status == AW_OK; i++)
+        if (firsts[i] <= firsts[i - 1] || firsts[i] >= n)
+            status = AW_ERR_INVALID_VALUE;
+    for (size_t i = 0, at = 0; i < n && status == AW_OK; i++) {
+        if (at + 1 < n_places && firsts[at + 1] == i)
+            at++;
+        if (discards)
+            status = aw_managed_discard(addresses[i], sizes[i]);
+        if (status == AW_OK && places)
+            status = aw_managed_prefetch(addresses[i], sizes[i], place_of(places[at]), 0);
+    }
+    return cu_result(status);
+}
+
+CUresult awcu_cuMemPrefetchBatchAsync(CUdeviceptr *dptrs, size_t *sizes, size_t count, CUmemLocation *prefetchLocs,
+                                      size_t *prefetchLocIdxs, size_t numPrefetchLocs, unsigned long long flags, CUstream hStream)
+{
+    if (!prefetchLocs)
+        return CUDA_ERROR_INVALID_VALUE;
+    return each_range(dptrs, sizes, count, prefetchLocs, prefetchLocIdxs, numPrefetchLocs, flags, hStream, false);
+}
+
+CUresult awcu_cuMemDiscardBatchAsync(CUdeviceptr *dptrs, size_t *sizes, size_t count, unsigned long long flags, CUstream hStream)
+{
+    return each_range(dptrs, sizes, count, NULL, NULL, 0, flags, hStream, true);
+}
+
+CUresult awcu_cuMemDiscardAndPrefetchBatchAsync(CUdeviceptr *dptrs, size_t *sizes, size_t count, CUmemLocation *prefetchLocs,
+                                                size_t *prefetchLocIdxs, size_t numPrefetchLocs, unsigned long long flags,
+                                                CUstream hStream)
+{
+    if (!prefetchLocs)
+        return CUDA_ERROR_INVALID_VALUE;
+    return each_range(dptrs, sizes, count, prefetchLocs, prefetchLocIdxs, numPrefetchLocs, flags, hStream, true);
+}
+
+/* As the older attributes have it: a device's number, or one of these. */
+static int place_tell(struct aw_place place)
+{
+    return place.type == AW_PLACE_DEVICE ? place.id : place.type ? CU_DEVICE_CPU : CU_DEVICE_INVALID;
+}
+
+/* Devices that were said to access all of the range, as many as there is room for; the rest is CU_DEVICE_INVALID. */
+static void accessed_tell(const struct aw_managed_hints *hints, int *ret, size_t n)
+{
+    size_t at = 0;
+    for (int device = 0; device < 64 && at < n; device++)
+        if (hints->accessed >> device & 1)
+            ret[at++] = device;
+    if (hints->accessed_by_host && at < n)
+        ret[at++] = CU_DEVICE_CPU;
+    while (at < n)
+        ret[at++] = CU_DEVICE_INVALID;
+}
+
+static enum aw_status hint_tell(const struct aw_managed_hints *hints, CUmem_range_attribute attribute, void *data, size_t size)
+{
+    int value = 0;
+    if (!data || !size || size % sizeof value || (size != sizeof value && attribute != CU_MEM_RANGE_ATTRIBUTE_ACCESSED_BY))
+        return AW_ERR_INVALID_VALUE;
+    switch (attribute) {
+    case CU_MEM_RANGE_ATTRIBUTE_READ_MOSTLY:
+        value = hints->read_mostly;
+        break;
+    case CU_MEM_RANGE_ATTRIBUTE_PREFERRED_LOCATION:
+        value = place_tell(hints->preferred);
+        break;
+    case CU_MEM_RANGE_ATTRIBUTE_ACCESSED_BY:
+        accessed_tell(hints, data, size / sizeof value);
+        return AW_OK;
+    case CU_MEM_RANGE_ATTRIBUTE_LAST_PREFETCH_LOCATION:
+        value = place_tell(hints->prefetched);
+        break;
+    case CU_MEM_RANGE_ATTRIBUTE_PREFERRED_LOCATION_TYPE:
+        value = hints->preferred.type;
+        break;
+    case CU_MEM_RANGE_ATTRIBUTE_PREFERRED_LOCATION_ID:
+        value = hints->preferred.id;
+        break;
+    case CU_MEM_RANGE_ATTRIBUTE_LAST_PREFETCH_LOCATION_TYPE:
+        value = hints->prefetched.type;
+        break;
+    case CU_MEM_RANGE_ATTRIBUTE_LAST_PREFETCH_LOCATION_ID:
+        value = hints->prefetched.id;
+        break;
+    default:
+        return AW_ERR_INVALID_VALUE;
+    }
+    memcpy(data, &value, sizeof value);
+    return AW_OK;
+}
+
+CUresult awcu_cuMemRangeGetAttributes(void **data, size_t *dataSizes, CUmem_range_attribute *attributes, size_t numAttributes,
+                                      CUdeviceptr devPtr, size_t count)
+{
+    struct aw_ctx *ctx;
+    struct aw_managed_hints hints;
+    enum aw_status status = aw_ctx_current(&ctx);
+    if (status == AW_OK && (!data || !dataSizes || !attributes || !numAttributes))
+        status = AW_ERR_INVALID_VALUE;
+    if (status == AW_OK)
+        status = aw_managed_hints(devPtr, count, &hints);
+    for (size_t i = 0; i < numAttributes && status == AW_OK; i++)
+        status = hint_tell(&hints, attributes[i], data[i], dataSizes[i]);
+    return cu_result(status);
+}
+
+CUresult awcu_cuMemRangeGetAttribute(void *data, size_t dataSize, CUmem_range_attribute attribute, CUdeviceptr devPtr,
+                                     size_t count)
+{
+    return awcu_cuMemRangeGetAttributes(&data, &dataSize, &attribute, 1, devPtr, count);
+}
+
 /* ---- Stream-ordered allocation. */
 
 CUresult awcu_cuMemAllocFromPoolAsync(CUdeviceptr *dptr, size_t bytesize, CUmemoryPool pool, CUstream hStream)

@@ -1,4 +1,5 @@
-/* Hints about managed memory: checked as CUDA checks them, and without effect, as memory here is where it is used.
+/* Hints about managed memory: checked as CUDA checks them, kept to be asked for, and without other effect, as memory here is
+ * where it is used.
  *
  * Not allocation, which is memory.h's.  All functions are thread-safe. */
 /* SPDX-License-Identifier: Apache-2.0 */
@@ -21,6 +22,18 @@ struct aw_place {
 enum aw_status aw_managed_prefetch(uintptr_t address, size_t size, struct aw_place place, unsigned flags);
 /* `advice` is CUmem_advise's number; the place counts for those that name one. */
 enum aw_status aw_managed_advise(uintptr_t address, size_t size, int advice, struct aw_place place);
+/* What is there is no longer needed.  It stays. */
+enum aw_status aw_managed_discard(uintptr_t address, size_t size);
+
+/* What has been said of all pages of a range; a place of type 0: not the same of all, or of none. */
+struct aw_managed_hints {
+    bool read_mostly;
+    struct aw_place preferred, prefetched;
+    bool accessed_by_host;
+    uint64_t accessed; /* bit n: by device n */
+};
+/* AW_ERR_INVALID_VALUE as above. */
+enum aw_status aw_managed_hints(uintptr_t address, size_t size, struct aw_managed_hints *ret_hints);
 /* The whole allocation at `address`, or size 0 for that which `address` lies in.  `flags`: one of CU_MEM_ATTACH_*.  While the
  * stream captures: AW_ERR_CAPTURE_*. */
 enum aw_status aw_managed_attach(struct aw_cstream *stream, uintptr_t address, size_t size, unsigned flags);

@@ -172,3 +172,75 @@ Test(host, many_threads, .init = start)
     ok(awcu_cuCtxSynchronize());
     ok(awcu_cuDevicePrimaryCtxReset_v2(0));
 }
+
+static int hint(CUmem_range_attribute attribute, CUdeviceptr at, size_t size)
+{
+    int value = 77;
+    ok(awcu_cuMemRangeGetAttribute(&value, sizeof value, attribute, at, size));
+    return value;
+}
+
+/* What is said of pages is what is told of them, and of ranges what all of their pages have. */
+Test(host, hints, .init = start)
+{
+    enum { PAGE = 4096, PAGES = 16 };
+    const CUmemLocation host = { CU_MEM_LOCATION_TYPE_HOST, 0 }, device = { CU_MEM_LOCATION_TYPE_DEVICE, 0 },
+                        none = { CU_MEM_LOCATION_TYPE_DEVICE, 99 };
+    CUdeviceptr m, plain;
+    int who[3];
+    ok(awcu_cuMemAllocManaged(&m, PAGES * PAGE, 1));
+    ok(awcu_cuMemAlloc_v2(&plain, PAGE));
+    eq(hint(CU_MEM_RANGE_ATTRIBUTE_READ_MOSTLY, m, PAGE), 0);
+    eq(hint(CU_MEM_RANGE_ATTRIBUTE_PREFERRED_LOCATION, m, PAGE), CU_DEVICE_INVALID);
+    eq(hint(CU_MEM_RANGE_ATTRIBUTE_LAST_PREFETCH_LOCATION_TYPE, m, PAGE), CU_MEM_LOCATION_TYPE_INVALID);
+
+    ok(awcu_cuMemAdvise_v2(m, 8 * PAGE, CU_MEM_ADVISE_SET_READ_MOSTLY, none)); /* names no place */
+    ok(awcu_cuMemAdvise_v2(m + 4 * PAGE, 4 * PAGE, CU_MEM_ADVISE_SET_PREFERRED_LOCATION, device));
+    ok(awcu_cuMemAdvise_v2(m + 6 * PAGE, 6 * PAGE, CU_MEM_ADVISE_SET_PREFERRED_LOCATION, host));
+    ok(awcu_cuMemAdvise_v2(m, 2 * PAGE, CU_MEM_ADVISE_SET_ACCESSED_BY, device));
+    ok(awcu_cuMemAdvise_v2(m + PAGE, 2 * PAGE, CU_MEM_ADVISE_SET_ACCESSED_BY, host));
+    eq(hint(CU_MEM_RANGE_ATTRIBUTE_READ_MOSTLY, m, 8 * PAGE), 1);
+    eq(hint(CU_MEM_RANGE_ATTRIBUTE_READ_MOSTLY, m + 1, 8 * PAGE - 1), 1);
+    eq(hint(CU_MEM_RANGE_ATTRIBUTE_READ_MOSTLY, m, 8 * PAGE + 1), 0);
+    eq(hint(CU_MEM_RANGE_ATTRIBUTE_PREFERRED_LOCATION, m + 4 * PAGE, 2 * PAGE), 0);
+    eq(hint(CU_MEM_RANGE_ATTRIBUTE_PREFERRED_LOCATION, m + 6 * PAGE, 6 * PAGE), CU_DEVICE_CPU);
+    eq(hint(CU_MEM_RANGE_ATTRIBUTE_PREFERRED_LOCATION_TYPE, m + 6 * PAGE, 6 * PAGE), CU_MEM_LOCATION_TYPE_HOST);
+    eq(hint(CU_MEM_RANGE_ATTRIBUTE_PREFERRED_LOCATION, m + 5 * PAGE, 2 * PAGE), CU_DEVICE_INVALID);
+    ok(awcu_cuMemRangeGetAttribute(who, sizeof who, CU_MEM_RANGE_ATTRIBUTE_ACCESSED_BY, m + PAGE, PAGE));
+    cr_assert(who[0] == 0 && who[1] == CU_DEVICE_CPU && who[2] == CU_DEVICE_INVALID);
+    ok(awcu_cuMemAdvise_v2(m, PAGES * PAGE, CU_MEM_ADVISE_UNSET_ACCESSED_BY, device));
+    ok(awcu_cuMemRangeGetAttribute(who, 4, CU_MEM_RANGE_ATTRIBUTE_ACCESSED_BY, m + PAGE, PAGE));
+    eq(who[0], CU_DEVICE_CPU);
+    ok(awcu_cuMemAdvise_v2(m + 2 * PAGE, PAGE, CU_MEM_ADVISE_UNSET_READ_MOSTLY, none));
+    eq(hint(CU_MEM_RANGE_ATTRIBUTE_READ_MOSTLY, m, 2 * PAGE), 1);
+    eq(hint(CU_MEM_RANGE_ATTRIBUTE_READ_MOSTLY, m, 3 * PAGE), 0);
+
+    ok(awcu_cuMemPrefetchAsync_v2(m + 100, 1, device, 0, NULL)); /* its page */
+    eq(hint(CU_MEM_RANGE_ATTRIBUTE_LAST_PREFETCH_LOCATION, m, PAGE), 0);
+    CUdeviceptr at[] = { m + 8 * PAGE, m + 9 * PAGE, m + 10 * PAGE };
+    size_t sizes[] = { PAGE, PAGE, PAGE }, firsts[] = { 0, 2 }, wrong[] = { 1, 2 };
+    CUmemLocation places[] = { host, device };
+    ok(awcu_cuMemPrefetchBatchAsync(at, sizes, 3, places, firsts, 2, 0, NULL));
+    eq(hint(CU_MEM_RANGE_ATTRIBUTE_LAST_PREFETCH_LOCATION, m + 8 * PAGE, 2 * PAGE), CU_DEVICE_CPU);
+    eq(hint(CU_MEM_RANGE_ATTRIBUTE_LAST_PREFETCH_LOCATION, m + 10 * PAGE, PAGE), 0);
+    ok(awcu_cuMemDiscardBatchAsync(at, sizes, 3, 0, NULL));
+    ok(awcu_cuMemDiscardAndPrefetchBatchAsync(at, sizes, 3, places, firsts, 1, 0, NULL));
+    eq(hint(CU_MEM_RANGE_ATTRIBUTE_LAST_PREFETCH_LOCATION, m + 8 * PAGE, 3 * PAGE), CU_DEVICE_CPU);
+
+    eq(awcu_cuMemPrefetchBatchAsync(at, sizes, 3, places, wrong, 2, 0, NULL), CUDA_ERROR_INVALID_VALUE);
+    eq(awcu_cuMemPrefetchBatchAsync(at, sizes, 1, places, firsts, 2, 0, NULL), CUDA_ERROR_INVALID_VALUE);
+    eq(awcu_cuMemPrefetchBatchAsync(at, sizes, 3, NULL, firsts, 2, 0, NULL), CUDA_ERROR_INVALID_VALUE);
+    at[2] = plain;
+    eq(awcu_cuMemDiscardBatchAsync(at, sizes, 3, 0, NULL), CUDA_ERROR_INVALID_VALUE);
+    eq(awcu_cuMemRangeGetAttribute(who, 8, CU_MEM_RANGE_ATTRIBUTE_READ_MOSTLY, m, PAGE), CUDA_ERROR_INVALID_VALUE);
+    eq(awcu_cuMemRangeGetAttribute(who, 6, CU_MEM_RANGE_ATTRIBUTE_ACCESSED_BY, m, PAGE), CUDA_ERROR_INVALID_VALUE);
+    eq(awcu_cuMemRangeGetAttribute(who, 4, (CUmem_range_attribute)9, m, PAGE), CUDA_ERROR_INVALID_VALUE);
+    eq(awcu_cuMemRangeGetAttribute(who, 4, CU_MEM_RANGE_ATTRIBUTE_READ_MOSTLY, plain, PAGE), CUDA_ERROR_INVALID_VALUE);
+
+    CUdeviceptr again[4];
+    ok(awcu_cuMemFree_v2(m));
+    for (int i = 0; i < 4; i++) {
+        ok(awcu_cuMemAllocManaged(&again[i], PAGES * PAGE, 1)); /* one of them likely at the same place, and new */
+        eq(hint(CU_MEM_RANGE_ATTRIBUTE_READ_MOSTLY, again[i], 2 * PAGE), 0);
+    }
+}
