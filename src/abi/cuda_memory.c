@@ -354,6 +354,8 @@ static CUresult each_range(CUdeviceptr *addresses, size_t *sizes, size_t n, CUme
     struct aw_ctx *ctx;
     struct aw_cstream *stream;
     enum aw_status status = cu_stream(handle, &ctx, &stream);
+    if (status == AW_OK && stream == &ctx->legacy)
+        status = AW_ERR_INVALID_VALUE; /* as on an H200 with CUDA 13.0 */
     if (status == AW_OK &&
         (!addresses || !sizes || !n || flags || (places && (!firsts || !n_places || n_places > n || firsts[0]))))
         status = AW_ERR_INVALID_VALUE;
@@ -434,13 +436,13 @@ static enum aw_status hint_tell(const struct aw_managed_hints *hints, CUmem_rang
         value = hints->preferred.type;
         break;
     case CU_MEM_RANGE_ATTRIBUTE_PREFERRED_LOCATION_ID:
-        value = hints->preferred.id;
+        value = place_tell(hints->preferred);
         break;
     case CU_MEM_RANGE_ATTRIBUTE_LAST_PREFETCH_LOCATION_TYPE:
         value = hints->prefetched.type;
         break;
     case CU_MEM_RANGE_ATTRIBUTE_LAST_PREFETCH_LOCATION_ID:
-        value = hints->prefetched.id;
+        value = place_tell(hints->prefetched);
         break;
     default:
         return AW_ERR_INVALID_VALUE;

@@ -205,6 +205,8 @@ Test(host, hints, .init = start)
     eq(hint(CU_MEM_RANGE_ATTRIBUTE_PREFERRED_LOCATION, m + 4 * PAGE, 2 * PAGE), 0);
     eq(hint(CU_MEM_RANGE_ATTRIBUTE_PREFERRED_LOCATION, m + 6 * PAGE, 6 * PAGE), CU_DEVICE_CPU);
     eq(hint(CU_MEM_RANGE_ATTRIBUTE_PREFERRED_LOCATION_TYPE, m + 6 * PAGE, 6 * PAGE), CU_MEM_LOCATION_TYPE_HOST);
+    eq(hint(CU_MEM_RANGE_ATTRIBUTE_PREFERRED_LOCATION_ID, m + 6 * PAGE, 6 * PAGE), CU_DEVICE_CPU);
+    eq(hint(CU_MEM_RANGE_ATTRIBUTE_PREFERRED_LOCATION_ID, m + 5 * PAGE, 2 * PAGE), CU_DEVICE_INVALID);
     eq(hint(CU_MEM_RANGE_ATTRIBUTE_PREFERRED_LOCATION, m + 5 * PAGE, 2 * PAGE), CU_DEVICE_INVALID);
     ok(awcu_cuMemRangeGetAttribute(who, sizeof who, CU_MEM_RANGE_ATTRIBUTE_ACCESSED_BY, m + PAGE, PAGE));
     cr_assert(who[0] == 0 && who[1] == CU_DEVICE_CPU && who[2] == CU_DEVICE_INVALID);
@@ -220,18 +222,21 @@ Test(host, hints, .init = start)
     CUdeviceptr at[] = { m + 8 * PAGE, m + 9 * PAGE, m + 10 * PAGE };
     size_t sizes[] = { PAGE, PAGE, PAGE }, firsts[] = { 0, 2 }, wrong[] = { 1, 2 };
     CUmemLocation places[] = { host, device };
-    ok(awcu_cuMemPrefetchBatchAsync(at, sizes, 3, places, firsts, 2, 0, NULL));
+    CUstream stream;
+    ok(awcu_cuStreamCreate(&stream, 0));
+    eq(awcu_cuMemPrefetchBatchAsync(at, sizes, 3, places, firsts, 2, 0, NULL), CUDA_ERROR_INVALID_VALUE); /* the legacy stream */
+    ok(awcu_cuMemPrefetchBatchAsync(at, sizes, 3, places, firsts, 2, 0, stream));
     eq(hint(CU_MEM_RANGE_ATTRIBUTE_LAST_PREFETCH_LOCATION, m + 8 * PAGE, 2 * PAGE), CU_DEVICE_CPU);
     eq(hint(CU_MEM_RANGE_ATTRIBUTE_LAST_PREFETCH_LOCATION, m + 10 * PAGE, PAGE), 0);
-    ok(awcu_cuMemDiscardBatchAsync(at, sizes, 3, 0, NULL));
-    ok(awcu_cuMemDiscardAndPrefetchBatchAsync(at, sizes, 3, places, firsts, 1, 0, NULL));
+    ok(awcu_cuMemDiscardBatchAsync(at, sizes, 3, 0, stream));
+    ok(awcu_cuMemDiscardAndPrefetchBatchAsync(at, sizes, 3, places, firsts, 1, 0, stream));
     eq(hint(CU_MEM_RANGE_ATTRIBUTE_LAST_PREFETCH_LOCATION, m + 8 * PAGE, 3 * PAGE), CU_DEVICE_CPU);
 
-    eq(awcu_cuMemPrefetchBatchAsync(at, sizes, 3, places, wrong, 2, 0, NULL), CUDA_ERROR_INVALID_VALUE);
-    eq(awcu_cuMemPrefetchBatchAsync(at, sizes, 1, places, firsts, 2, 0, NULL), CUDA_ERROR_INVALID_VALUE);
-    eq(awcu_cuMemPrefetchBatchAsync(at, sizes, 3, NULL, firsts, 2, 0, NULL), CUDA_ERROR_INVALID_VALUE);
+    eq(awcu_cuMemPrefetchBatchAsync(at, sizes, 3, places, wrong, 2, 0, stream), CUDA_ERROR_INVALID_VALUE);
+    eq(awcu_cuMemPrefetchBatchAsync(at, sizes, 1, places, firsts, 2, 0, stream), CUDA_ERROR_INVALID_VALUE);
+    eq(awcu_cuMemPrefetchBatchAsync(at, sizes, 3, NULL, firsts, 2, 0, stream), CUDA_ERROR_INVALID_VALUE);
     at[2] = plain;
-    eq(awcu_cuMemDiscardBatchAsync(at, sizes, 3, 0, NULL), CUDA_ERROR_INVALID_VALUE);
+    eq(awcu_cuMemDiscardBatchAsync(at, sizes, 3, 0, stream), CUDA_ERROR_INVALID_VALUE);
     eq(awcu_cuMemRangeGetAttribute(who, 8, CU_MEM_RANGE_ATTRIBUTE_READ_MOSTLY, m, PAGE), CUDA_ERROR_INVALID_VALUE);
     eq(awcu_cuMemRangeGetAttribute(who, 6, CU_MEM_RANGE_ATTRIBUTE_ACCESSED_BY, m, PAGE), CUDA_ERROR_INVALID_VALUE);
     eq(awcu_cuMemRangeGetAttribute(who, 4, (CUmem_range_attribute)9, m, PAGE), CUDA_ERROR_INVALID_VALUE);
