@@ -15,15 +15,19 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-/* NULL when no target takes that name. */
-static const struct ptx_target *target_find(const char *target)
+/* The target of that name, with the features that lowering may use for it; false when none takes it. */
+static bool target_find(const char *name, struct ptx_target *ret_target)
 {
-    if (ptx_target_amdgpu.match(&ptx_target_amdgpu, target))
-        return &ptx_target_amdgpu;
-    for (const struct ptx_target *t = ptx_host_targets; t->match; t++)
-        if (t->match(t, target))
-            return t;
-    return NULL;
+    static const struct ptx_target *const all[] = { &ptx_target_amdgpu, &ptx_target_host };
+    for (size_t i = 0; i < sizeof all / sizeof *all; i++) {
+        uint32_t features;
+        if (!all[i]->match(name, &features))
+            continue;
+        *ret_target = *all[i];
+        ret_target->lower.features = features;
+        return true;
+    }
+    return false;
 }
 
 /* Every name there is, for messages: "host, host:CPU[,+FEATURE], gfx900, ...". */
@@ -135,7 +139,8 @@ char *aw_compiler_print(const struct aw_compiler_module *module)
 bool aw_compiler_target_ok(const char *target)
 {
     ptx_llvm_init();
-    return target && target_find(target);
+    struct ptx_target found;
+    return target && target_find(target, &found);
 }
 
 int aw_compiler_passes(struct aw_compiler_module *module, const char *words, char **ret_diags)
@@ -249,18 +254,18 @@ int aw_compiler_compile(struct aw_compiler_module *module, const char *kernel, c
     struct ptx_result result = { 0 };
     ptx_phases_begin();
     ptx_llvm_init();
-    const struct ptx_target *target = options->target ? target_find(options->target) : NULL;
+    struct ptx_target target;
     int status;
-    if (!target) {
+    if (!options->target || !target_find(options->target, &target)) {
         aw_buf_printf(&diags, "<options>:0:0: error: target '%s' is not known; there are ",
                       options->target ? options->target : "");
         target_names(&diags);
         aw_buf_printf(&diags, "\n");
         status = AW_ERR_INVALID_VALUE;
     } else if (module->machine) {
-        status = compile_machine(module, kernel, target, options, emit, &result, &diags);
+        status = compile_machine(module, kernel, &target, options, emit, &result, &diags);
     } else {
-        status = compile_with(module, module->ptx, kernel, target, options, emit, &result, &diags);
+        status = compile_with(module, module->ptx, kernel, &target, options, emit, &result, &diags);
     }
     *ret_diags = text_take(&diags);
     if (status != AW_OK)

@@ -33,9 +33,9 @@ struct ptx_result {
 };
 
 struct ptx_target {
-    struct ptx_lower_target lower;          /* what lowering asks of it */
-    /* Is the string (never NULL) one of this target's, CPU and features known? */
-    bool (*match)(const struct ptx_target *self, const char *target);
+    struct ptx_lower_target lower;          /* what lowering asks of it, but for features, which `match` tells */
+    /* Is the string (never NULL) one of this target's, CPU and features known?  *ret_features: enum ptx_target_feature. */
+    bool (*match)(const char *target, uint32_t *ret_features);
     /* Consumes nothing: `module` stays the caller's, changed beyond use.  Its context has a diagnostic handler that writes to
      * `diags` (lines as aw_compiler_compile's).  AW_OK, AW_ERR_NOT_SUPPORTED, AW_ERR_INVALID_VALUE (options) or
      * AW_ERR_OUT_OF_MEMORY, each but the first with a line in `diags`; *ret then untouched. */

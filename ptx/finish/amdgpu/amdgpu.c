@@ -60,11 +60,15 @@ static bool target_parse(const char *target, const struct gfx **ret_gfx, char *r
     return true;
 }
 
-static bool match(const struct ptx_target *self, const char *target)
+static bool match(const char *target, uint32_t *ret_features)
 {
     const struct gfx *gfx;
     char features[64];
-    return target_parse(target, &gfx, features);
+    if (!target_parse(target, &gfx, features))
+        return false;
+    *ret_features = PTX_TARGET_NATIVE_F16 | PTX_TARGET_ROUNDING | PTX_TARGET_FTZ | PTX_TARGET_FTZ_APPROX | PTX_TARGET_DOT4 |
+                    PTX_TARGET_TILES;
+    return true;
 }
 
 /* ---- Attributes of the kernel and its functions */
@@ -364,8 +368,6 @@ const struct ptx_target ptx_target_amdgpu = {
         .data_layout = "e-m:e-p:64:64-p1:64:64-p2:32:32-p3:32:32-p4:64:64-p5:32:32-p6:32:32-p7:160:256:256:32-p8:128:128:128:48-"
                        "p9:192:256:256:32-i64:64-v16:16-v24:32-v32:32-v48:64-v96:128-v192:256-v256:256-v512:512-v1024:1024-"
                        "v2048:2048-n32:64-S32-A5-G1-ni:7:8:9",
-        .features = PTX_TARGET_NATIVE_F16 | PTX_TARGET_ROUNDING | PTX_TARGET_FTZ | PTX_TARGET_FTZ_APPROX | PTX_TARGET_DOT4 |
-                    PTX_TARGET_TILES,
     },
     .match = match,
     .finish = finish,

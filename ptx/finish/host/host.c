@@ -60,14 +60,14 @@ static uint32_t features_of(const struct ptx_host_machine *m)
            (m->debug ? PTX_TARGET_DEBUG : 0) | (m->race ? PTX_TARGET_SHARED_NAMES : 0);
 }
 
-static bool match(const struct ptx_target *self, const char *target)
+static bool match(const char *target, uint32_t *ret_features)
 {
     struct ptx_host_machine m;
     if (!ptx_host_machine_parse(target, &m))
         return false;
-    bool same = features_of(&m) == self->lower.features;
+    *ret_features = features_of(&m);
     ptx_host_machine_fini(&m);
-    return same;
+    return true;
 }
 
 /* LLVM's schedulers, and instruction selection where it gathers what a store comes after, take quadratic time over runs of memory
@@ -579,14 +579,5 @@ static int finish(LLVMModuleRef module, const struct ptx_finish *f, struct ptx_r
 }
 
 #define LAYOUT "e-m:e-p:64:64-p3:32:32-p5:64:64-i64:64-i128:128-f80:128-n8:16:32:64-S128-A5"
-#define FEATURES (PTX_TARGET_ATOMIC_128 | PTX_TARGET_CHEAP_SHUFFLE | PTX_TARGET_FTZ_APPROX | PTX_TARGET_BLOCKS | PTX_TARGET_LOOKS)
 
-#define TARGET(more) { .lower = { "host", TRIPLE, LAYOUT, FEATURES | (more) }, .match = match, .finish = finish }
-#define TARGETS(more) TARGET(PTX_TARGET_ROUND_KNOWN | (more)), TARGET(PTX_TARGET_ROUNDING | (more))
-
-#define ALL(more) TARGETS(more), TARGETS(PTX_TARGET_CHECK_SYNC | (more))
-
-const struct ptx_target ptx_host_targets[] = {
-    ALL(0), ALL(PTX_TARGET_DEBUG), ALL(PTX_TARGET_SHARED_NAMES), ALL(PTX_TARGET_DEBUG | PTX_TARGET_SHARED_NAMES),
-    { .match = NULL }
-};
+const struct ptx_target ptx_target_host = { .lower = { "host", TRIPLE, LAYOUT }, .match = match, .finish = finish };

@@ -10,8 +10,7 @@
 #include "lower/simt.h"
 #include "finish/target.h"
 
-extern const struct ptx_target ptx_host_targets[]; /* one for each set of features that lowering asks for; the last has no
-                                                    * `match` */
+extern const struct ptx_target ptx_target_host;
 
 /* ---- host/math.c */
 /* Gives every approximation, memory intrinsic and awkward conversion a body in SIMT IR, but for what ptx_host_avx512 has where

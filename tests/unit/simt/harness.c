@@ -30,8 +30,8 @@ static LLVMModuleRef parse(LLVMContextRef c, const char *ir, struct aw_buf *diag
         LLVMDisposeMessage(message);
         return NULL;
     }
-    LLVMSetTarget(m, ptx_host_targets[0].lower.triple);
-    LLVMSetDataLayout(m, ptx_host_targets[0].lower.data_layout);
+    LLVMSetTarget(m, ptx_target_host.lower.triple);
+    LLVMSetDataLayout(m, ptx_target_host.lower.data_layout);
     return m;
 }
 
@@ -89,7 +89,7 @@ static int finish_ir(const char *ir, const char *target, const uint32_t block[3]
             memcpy(o.block, block, sizeof o.block);
         struct ptx_finish f = { .options = &o, .emit = (enum aw_emit)emit, .kernel = "k", .static_shared = static_shared,
                                 .param_size = 64, .kernarg_size = 80 };
-        status = ptx_host_targets[0].finish(m, &f, result, diags);
+        status = ptx_target_host.finish(m, &f, result, diags);
         LLVMDisposeModule(m);
     }
     LLVMContextDispose(c);
@@ -391,11 +391,11 @@ bool build_scalar(const char *ir, struct scalar *ret, struct aw_buf *diags)
     if (ok) {
         LLVMValueRef k = LLVMGetNamedFunction(m, "k");
         LLVMRemoveEnumAttributeAtIndex(k, 1, LLVMGetEnumAttributeKindForName("byref", 5));
-        ok = !LLVMLinkModules2(m, lib) && !LLVMGetTargetFromTriple(ptx_host_targets[0].lower.triple, &target, &message);
+        ok = !LLVMLinkModules2(m, lib) && !LLVMGetTargetFromTriple(ptx_target_host.lower.triple, &target, &message);
     }
     struct ptx_result object = { 0 }, so = { 0 };
     if (ok) {
-        LLVMTargetMachineRef tm = LLVMCreateTargetMachine(target, ptx_host_targets[0].lower.triple, "haswell", "",
+        LLVMTargetMachineRef tm = LLVMCreateTargetMachine(target, ptx_target_host.lower.triple, "haswell", "",
                                                           LLVMCodeGenLevelLess, LLVMRelocPIC, LLVMCodeModelDefault);
         ok = ptx_emit_machine(m, tm, LLVMObjectFile, &object, diags) == 0 &&
              ptx_link_shared("elf_x86_64", &(struct ptx_bytes){ object.bytes, object.size }, 1, &so, diags) == 0;
