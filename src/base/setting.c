@@ -29,22 +29,50 @@ static bool first(const char *name)
     return ret;
 }
 
-int aw_setting_word(const char *name, const char *const *words, int usual)
+static void complain(const char *name, const char *text, const char *const *words, int usual)
 {
-    const char *text = aw_env(name);
-    if (!text || !*text)
-        return usual;
-    for (int i = 0; words[i]; i++)
-        if (!strcmp(words[i], text))
-            return i;
-    if (!first(name))
-        return usual;
     struct aw_buf known = { 0 };
+    if (!first(name))
+        return;
     for (int i = 0; words[i]; i++)
         aw_buf_printf(&known, "%s%s", i == 0 ? "" : words[i + 1] ? ", " : " and ", words[i]);
     aw_say(SETTING_WORD, name, text, AW_STR_ARG(aw_buf_view(&known)), words[usual]);
     aw_buf_fini(&known);
-    return usual;
+}
+
+/* The number of the word that the first `n` bytes are; -1: none. */
+static int word_of(const char *text, size_t n, const char *const *words)
+{
+    for (int i = 0; words[i]; i++)
+        if (!strncmp(words[i], text, n) && !words[i][n])
+            return i;
+    return -1;
+}
+
+int aw_setting_word(const char *name, const char *const *words, int usual)
+{
+    const char *text = aw_env(name);
+    int word = text && *text ? word_of(text, strlen(text), words) : usual;
+    if (word < 0)
+        complain(name, text, words, usual);
+    return word < 0 ? usual : word;
+}
+
+unsigned aw_setting_words(const char *name, const char *const *words)
+{
+    const char *text = aw_env(name);
+    unsigned bits = 0;
+    for (const char *p = text ? text : ""; *p; p += *p == ',') {
+        size_t n = strcspn(p, ",");
+        int word = word_of(p, n, words);
+        if (word < 0) {
+            complain(name, text, words, 0);
+            return 0;
+        }
+        bits |= word ? 1u << (word - 1) : 0;
+        p += n;
+    }
+    return bits;
 }
 
 unsigned long aw_setting_number(const char *name, unsigned long min, unsigned long max, unsigned long usual)

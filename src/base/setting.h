@@ -10,6 +10,10 @@
  * NULL.  Any thread. */
 int aw_setting_word(const char *name, const char *const *words, int usual);
 
+/* Likewise several of the words, with commas between, in any order: bit i stands for words[i + 1].  words[0] is what says none of
+ * them, as does a variable that is not set or empty. */
+unsigned aw_setting_words(const char *name, const char *const *words);
+
 /* Likewise a decimal number from `min` to `max`. */
 unsigned long aw_setting_number(const char *name, unsigned long min, unsigned long max, unsigned long usual);
 

@@ -266,7 +266,7 @@ static bool masked_stores_slow(void)
     return !__builtin_cpu_supports("avx512f") && is_amd();
 }
 
-static char target_text[128];
+static char target_text[192];
 
 /* ANYWARP_HOST_GUARD: as cards notice; where memory ends, and alignment; each byte. */
 enum guard { GUARD_CARD, GUARD_EXACT, GUARD_BYTE };
@@ -283,23 +283,21 @@ static enum guard guard_wish(void)
     return GUARD_EXACT;
 }
 
-static const char *check_features(enum guard guard)
+/* What is looked at, as the target's text has it. */
+static void check_features(enum guard guard, char *ret, size_t size)
 {
-    static const char *const words[] = { "none", "sync", "init", "sync,init", "race", "sync,race", "init,race", "sync,init,race",
-                                         NULL };
-    static const char *const features[] = { ",+check-memory", ",+check-sync", ",+check-init", ",+check-sync,+check-init",
-                                            ",+check-race", ",+check-sync,+check-race", ",+check-init,+check-race",
-                                            ",+check-sync,+check-init,+check-race" };
-    if (guard != GUARD_BYTE)
-        return guard == GUARD_EXACT ? ",+check-accesses" : "";
-    int wish = aw_setting_word("ANYWARP_HOST_CHECK", words, 0);
-    if (wish & 2 && !aw_host_unwritten_init()) {
+    enum { SYNC = 1, INIT = 2, RACE = 4 };
+    static const char *const words[] = { "none", "sync", "init", "race", NULL };
+    unsigned wish = guard == GUARD_BYTE ? aw_setting_words("ANYWARP_HOST_CHECK", words) : 0;
+    if (wish & INIT && !aw_host_unwritten_init()) {
         aw_say(GUARD_SPACE);
-        wish &= ~2;
+        wish &= ~(unsigned)INIT;
     }
-    if (wish & 4)
+    if (wish & RACE)
         aw_host_race_init();
-    return features[wish];
+    snprintf(ret, size, "%s%s%s%s%s", guard == GUARD_EXACT ? ",+check-accesses" : "",
+             guard == GUARD_BYTE && !wish ? ",+check-memory" : "", wish & SYNC ? ",+check-sync" : "",
+             wish & INIT ? ",+check-init" : "", wish & RACE ? ",+check-race" : "");
 }
 
 static void target_init(void)
@@ -313,6 +311,8 @@ static void target_init(void)
             aw_say(CPU_LEVEL, wish, levels[0], levels[own], levels[own]);
     }
     level = level < 0 ? own : level;
+    char checks[96];
+    check_features(guard_wish(), checks, sizeof checks);
     /* What matters of what the level does not say: with AVX-512 gathers and masked stores are quick, but bits are not counted
      * in every one, and AMD's do not follow rows of a picture by themselves. */
     snprintf(target_text, sizeof target_text, "host:%s%s%s%s%s%s%s%s", levels[level],
@@ -320,7 +320,7 @@ static void target_init(void)
              level == 2 && masked_stores_slow() ? ",+slow-masked-stores" : "",
              level == 3 && is_amd() ? ",+ask-rows" : "",
              level == 3 && __builtin_cpu_supports("avx512vpopcntdq") ? ",+avx512vpopcntdq" : "",
-             check_features(guard_wish()), aw_setting_number("ANYWARP_HOST_DEBUG", 0, 1, 0) ? ",+debug" : "",
+             checks, aw_setting_number("ANYWARP_HOST_DEBUG", 0, 1, 0) ? ",+debug" : "",
              aw_trace_counters() ? ",+count" : "");
 }
 

@@ -277,6 +277,22 @@ Test(setting, unknown_is_said_once)
     fclose(file);
 }
 
+Test(setting, several_words)
+{
+    static const char *const words[] = { "none", "sync", "init", "race", NULL };
+    static const struct {
+        const char *text;
+        unsigned bits;
+    } cases[] = { { "", 0 },     { "none", 0 },          { "sync", 1 },      { "race", 4 },      { "sync,init,race", 7 },
+                  { "init,sync", 3 }, { "none,race", 4 }, { "init,init", 2 }, { "sync,synch", 0 }, { "sync, init", 0 } };
+    unsetenv("AW_TEST_WORDS");
+    cr_assert_eq(aw_setting_words("AW_TEST_WORDS", words), 0);
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        setenv("AW_TEST_WORDS", cases[i].text, 1);
+        cr_assert_eq(aw_setting_words("AW_TEST_WORDS", words), cases[i].bits, "%s", cases[i].text);
+    }
+}
+
 Test(quirk, words)
 {
     struct aw_str word;
