@@ -126,16 +126,20 @@ static int by_use(const void *a, const void *b)
     return x->used < y->used ? -1 : x->used > y->used;
 }
 
-uint64_t aw_cache_prune(struct aw_cache *cache, uint64_t max_size, int64_t used_before)
+/* Removes what is left over, what was last used before `used_before`, and, where all together takes more than `limit` bytes, the
+ * least recently used until `goal` holds. */
+static uint64_t evict(struct aw_cache *cache, uint64_t limit, uint64_t goal, int64_t used_before)
 {
     struct listing listing = { 0 };
     uint64_t freed = 0;
     aw_cache_walk(cache, list_one, &listing);
     if (listing.files.n > 0)
         qsort(listing.files.at, listing.files.n, sizeof *listing.files.at, by_use);
+    if (listing.total <= limit)
+        goal = UINT64_MAX;
     for (size_t i = 0; i < listing.files.n && !listing.failed; i++) {
         const struct found *file = &listing.files.at[i];
-        if (file->used >= used_before && listing.total - freed <= max_size) /* a left-over one has 0 */
+        if (file->used >= used_before && listing.total - freed <= goal) /* a left-over one has 0 */
             break;
         if (unlink(file->path) == 0 || errno == ENOENT)
             freed += file->size;
@@ -148,16 +152,12 @@ uint64_t aw_cache_prune(struct aw_cache *cache, uint64_t max_size, int64_t used_
     return freed;
 }
 
-static bool add_size(void *user, const struct aw_cache_entry *entry)
+uint64_t aw_cache_prune(struct aw_cache *cache, uint64_t max_size, int64_t used_before)
 {
-    *(uint64_t *)user += entry->disk_size;
-    return true;
+    return evict(cache, max_size, max_size, used_before);
 }
 
 uint64_t aw_cache_sweep(struct aw_cache *cache)
 {
-    uint64_t total = 0;
-    aw_cache_walk(cache, add_size, &total);
-    bool fits = cache->max_size == 0 || total <= cache->max_size;
-    return aw_cache_prune(cache, fits ? UINT64_MAX : cache->max_size / 8 * 7, 1);
+    return evict(cache, cache->max_size ? cache->max_size : UINT64_MAX, cache->max_size / 8 * 7, 1);
 }
