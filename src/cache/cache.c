@@ -124,7 +124,7 @@ static struct aw_cache *create(const char *dir, uint64_t max_size, bool read_onl
     cache->off = *cache->dir == '\0';
     for (size_t len = strlen(cache->dir); len > 1 && cache->dir[len - 1] == '/';)
         cache->dir[--len] = '\0';
-    if (!cache->off)
+    if (!cache->off && !read_only) /* a layer is looked at when it is asked for something */
         check_directory(cache);
     return cache;
 }
