@@ -455,48 +455,62 @@ static inline bool walk_at(const struct walk *w, uint64_t address, uint64_t *ret
     return *ret <= w->last; /* else a generic address that leads elsewhere */
 }
 
-static void lanes_read(const struct access *a, const struct walk *walk)
+/* The block's cells, by kind. */
+struct cells {
+    uint32_t *wrote, *first, *second;
+};
+
+static inline void cell_read(const struct access *a, const struct cells *c, uint32_t lane, uint32_t begin, uint64_t i,
+                             const struct walk *w)
 {
-    struct block *s = a->s;
+    uint32_t mine = w->mine + lane, *first = &c->first[i], *second = &c->second[i];
+    if (says(c->wrote[i], mine, w->floor) && races(a->s, c->wrote[i], mine))
+        find(a, lane, begin, c->wrote[i], true);
+    if (*first < w->floor || !((*first ^ mine) & AW_HOST_RACE_THREAD))
+        *first = mine;
+    else if (*second < w->floor || !((*first ^ *second) & AW_HOST_RACE_WARP))
+        note_read(a->s, first, second, mine);
+}
+
+static inline void cell_written(const struct access *a, const struct cells *c, uint32_t lane, uint32_t begin, uint64_t i,
+                                const struct walk *w)
+{
+    uint32_t mine = w->mine + lane, wrote = c->wrote[i], first = c->first[i], second = c->second[i];
+    bool atomics = w->strong && wrote & AW_HOST_RACE_STRONG && first < w->floor && second < w->floor;
+    bool alone = !w->strong && !says(wrote, mine, w->floor) && !says(first, mine, w->floor) && !says(second, mine, w->floor);
+    if (atomics || alone)
+        c->wrote[i] = mine;
+    else
+        cell_write(a, lane, begin, (uint32_t)i, mine);
+}
+
+static inline __attribute__((always_inline)) void lanes_do(const struct access *a, const struct walk *walk, bool write)
+{
     const struct walk w = *walk;
+    const struct cells c = { cells_of(a->s, 0), cells_of(a->s, 1), cells_of(a->s, 2) };
     const uint64_t *addresses = a->addresses;
-    uint32_t *wrote = cells_of(s, 0), *first = cells_of(s, 1), *second = cells_of(s, 2);
     for (uint32_t left = a->lanes; left; left &= left - 1) {
-        uint32_t lane = (uint32_t)__builtin_ctz(left), mine = w.mine + lane;
+        uint32_t lane = (uint32_t)__builtin_ctz(left);
         uint64_t begin;
         if (!walk_at(&w, addresses[lane], &begin))
             continue;
         for (uint64_t i = begin >> w.grain; i <= (begin + w.more) >> w.grain; i++) {
-            if (says(wrote[i], mine, w.floor) && races(s, wrote[i], mine))
-                find(a, lane, (uint32_t)begin, wrote[i], true);
-            if (first[i] < w.floor || !((first[i] ^ mine) & AW_HOST_RACE_THREAD))
-                first[i] = mine;
-            else if (second[i] < w.floor || !((first[i] ^ second[i]) & AW_HOST_RACE_WARP))
-                note_read(s, &first[i], &second[i], mine);
+            if (write)
+                cell_written(a, &c, lane, (uint32_t)begin, i, &w);
+            else
+                cell_read(a, &c, lane, (uint32_t)begin, i, &w);
         }
     }
 }
 
+static void lanes_read(const struct access *a, const struct walk *walk)
+{
+    lanes_do(a, walk, false);
+}
+
 static void lanes_write(const struct access *a, const struct walk *walk)
 {
-    struct block *s = a->s;
-    const struct walk w = *walk;
-    const uint64_t *addresses = a->addresses;
-    uint32_t *wrote = cells_of(s, 0), *first = cells_of(s, 1), *second = cells_of(s, 2);
-    for (uint32_t left = a->lanes; left; left &= left - 1) {
-        uint32_t lane = (uint32_t)__builtin_ctz(left), mine = w.mine + lane;
-        uint64_t begin;
-        if (!walk_at(&w, addresses[lane], &begin))
-            continue;
-        for (uint64_t i = begin >> w.grain; i <= (begin + w.more) >> w.grain; i++) {
-            bool atomics = w.strong && wrote[i] & AW_HOST_RACE_STRONG && first[i] < w.floor && second[i] < w.floor;
-            if (atomics || (!w.strong && !says(wrote[i], mine, w.floor) && !says(first[i], mine, w.floor) &&
-                            !says(second[i], mine, w.floor)))
-                wrote[i] = mine;
-            else
-                cell_write(a, lane, (uint32_t)begin, (uint32_t)i, mine);
-        }
-    }
+    lanes_do(a, walk, true);
 }
 
 static uint32_t site_of(struct aw_host_race_sites *sites, uint32_t *site, const void *pc)
