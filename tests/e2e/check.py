@@ -9,14 +9,11 @@ usage: check.py ANYWARP       (77 where there is no nvcc)
 import os
 import re
 import subprocess
-import sys
-import tempfile
+
+import expecting
+from expecting import expect
 
 HERE = os.path.dirname(os.path.abspath(__file__))
-sys.path.insert(0, os.path.dirname(HERE))
-import expecting
-import nvcc
-from expecting import expect
 
 SOURCE = os.path.join(HERE, 'check.cu')
 ILLEGAL, SOUND = 'an illegal memory access was encountered', 'no error'
@@ -50,16 +47,10 @@ ROWS = [
 
 
 def main():
-    compiler = nvcc.find()
-    if not compiler:
-        sys.exit(77)
-    anywarp = os.path.abspath(sys.argv[1])
-    env = {k: v for k, v in os.environ.items() if not k.startswith('ANYWARP_')}
     with open(SOURCE, encoding='utf-8') as f:
         marks = {m.group(1): n for n, line in enumerate(f, 1) if (m := re.search(r'// LINE (\w+)', line))}
-    with tempfile.TemporaryDirectory() as folder:
+    with expecting.given() as (compiler, anywarp, env, folder):
         program = os.path.join(folder, 'check')
-        env['ANYWARP_CACHE_DIR'] = os.path.join(folder, 'cache')
         subprocess.run([compiler, '-lineinfo', '-gencode', 'arch=compute_80,code=compute_80', '-o', program, SOURCE], check=True)
 
         def run(*words):

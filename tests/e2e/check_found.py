@@ -12,13 +12,11 @@ import os
 import re
 import subprocess
 import sys
-import tempfile
+
+import expecting
+from expecting import expect
 
 HERE = os.path.dirname(os.path.abspath(__file__))
-sys.path.insert(0, os.path.dirname(HERE))
-import expecting
-import nvcc
-from expecting import expect
 
 COME = r'lanes 0x%s come to it, lanes 0x%s of the mask do not.*thread \(%d,0,0\)'
 DIFFER = r'in divergent code: of threads that end at one place some have come to 1, some to 0.*thread \(%d,0,0\)'
@@ -110,13 +108,7 @@ def check(run, name, options, defects, few):
 
 
 def main():
-    compiler = nvcc.find()
-    if not compiler:
-        sys.exit(77)
-    anywarp = os.path.abspath(sys.argv[1])
-    env = {k: v for k, v in os.environ.items() if not k.startswith('ANYWARP_')}
-    with tempfile.TemporaryDirectory() as folder:
-        env['ANYWARP_CACHE_DIR'] = os.path.join(folder, 'cache')
+    with expecting.given() as (compiler, anywarp, env, folder):
         for name, options, defects in ROWS:
             program = os.path.join(folder, name)
             source = os.path.join(HERE, name + '.cu')

@@ -11,13 +11,11 @@ import os
 import re
 import subprocess
 import sys
-import tempfile
+
+import expecting
+from expecting import expect
 
 HERE = os.path.dirname(os.path.abspath(__file__))
-sys.path.insert(0, os.path.dirname(HERE))
-import expecting
-import nvcc
-from expecting import expect
 
 RAW, WAR, WAW = 'read after write', 'write after read', 'write after write'
 WARP, BLOCK = r'both are lanes of warp \d+, and no __syncwarp', 'no barrier'
@@ -103,13 +101,7 @@ def judge(what, r, kernels=RACES):
 
 
 def main():
-    compiler = nvcc.find()
-    if not compiler:
-        sys.exit(77)
-    anywarp = os.path.abspath(sys.argv[1])
-    env = {k: v for k, v in os.environ.items() if not k.startswith('ANYWARP_')}
-    with tempfile.TemporaryDirectory() as folder:
-        env['ANYWARP_CACHE_DIR'] = os.path.join(folder, 'cache')
+    with expecting.given() as (compiler, anywarp, env, folder):
         program = os.path.join(folder, 'check_race')
 
         def build(code):

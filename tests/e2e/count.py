@@ -9,13 +9,11 @@ import os
 import re
 import subprocess
 import sys
-import tempfile
+
+import expecting
+from expecting import expect
 
 HERE = os.path.dirname(os.path.abspath(__file__))
-sys.path.insert(0, os.path.dirname(HERE))
-import expecting
-import nvcc
-from expecting import expect
 
 SOURCE = os.path.join(HERE, 'count.cu')
 N = 100003
@@ -87,25 +85,20 @@ def waiting(anywarp, env, program):
     expect('what warps wait for the slowest', 0.34 < seen[-1] < 0.41, seen)
 
 
-compiler = nvcc.find()
-if not compiler:
-    print('count.py: no nvcc')
-    sys.exit(77)
-with tempfile.TemporaryDirectory() as folder:
-    os.chmod(folder, 0o700)
-    environment = dict(os.environ, ANYWARP_CACHE_DIR=os.path.join(folder, 'cache'), ANYWARP_DEVICE='host')
+with expecting.given() as (compiler, anywarp, environment, folder):
+    environment['ANYWARP_DEVICE'] = 'host'
     for flags in ('-lineinfo',), ('-G',), ():
         it = os.path.join(folder, 'count' + ''.join(flags))
         subprocess.run([compiler, '-std=c++17', *flags, '-cudart', 'shared', '-arch=compute_80', '-o', it, SOURCE], check=True,
                        timeout=300)
         for level in ('', 'x86-64-v3') if flags == ('-lineinfo',) else ('',):
-            result = json.loads(profile(sys.argv[1], dict(environment, ANYWARP_HOST_CPU=level), it, '--json'))
+            result = json.loads(profile(anywarp, dict(environment, ANYWARP_HOST_CPU=level), it, '--json'))
             look(result['counters'], ' '.join(flags + (level,)), flags == ('-lineinfo',))
             expect('samples are left out', not result['lines'], result['lines'])
-    waiting(sys.argv[1], environment, it)
-    said = profile(sys.argv[1], environment, os.path.join(folder, 'count-lineinfo'))
+    waiting(anywarp, environment, it)
+    said = profile(anywarp, environment, os.path.join(folder, 'count-lineinfo'))
     expect('a table for people', re.search(r'(?m)^ +\d+ +20\.00 +16000 B +16000 B .*  short_warp\(double\*\)$', said), said)
-    none = subprocess.run([sys.argv[1], 'profile', '--counters', sys.executable, '-c', ''], capture_output=True, text=True,
+    none = subprocess.run([anywarp, 'profile', '--counters', sys.executable, '-c', ''], capture_output=True, text=True,
                           env=environment, timeout=300, check=False).stderr
     expect('that nothing was counted', 'Nothing was counted: no kernel ran on the host device.' in none, none)
     expect('and of lines', re.search(r'(?m)^ +[\d.]+% +16\.00 +51200 B +0 B  .*count\.cu:\d+  half_of\(', said), said)

@@ -1,8 +1,28 @@
 """What the programs here share that say of each thing they look at whether it is as it should be."""
 # SPDX-License-Identifier: Apache-2.0
+import contextlib
+import os
 import sys
+import tempfile
+
+sys.path.insert(0, os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+import nvcc
 
 failed = []
+
+
+@contextlib.contextmanager
+def given():
+    """nvcc, the anywarp that the first argument names, an environment without settings but for a cache, and a folder for all of
+    it.  Where there is no nvcc the test is left out."""
+    compiler = nvcc.find()
+    if not compiler:
+        print('no nvcc')
+        sys.exit(77)
+    env = {k: v for k, v in os.environ.items() if not k.startswith('ANYWARP_')}
+    with tempfile.TemporaryDirectory() as folder:
+        env['ANYWARP_CACHE_DIR'] = os.path.join(folder, 'cache')
+        yield compiler, os.path.abspath(sys.argv[1]), env, folder
 
 
 def expect(what, condition, seen):

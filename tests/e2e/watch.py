@@ -11,14 +11,11 @@ import json
 import os
 import re
 import subprocess
-import sys
-import tempfile
+
+import expecting
+from expecting import expect
 
 HERE = os.path.dirname(os.path.abspath(__file__))
-sys.path.insert(0, os.path.dirname(HERE))
-import expecting
-import nvcc
-from expecting import expect
 
 OUTPUT = '0 118098\n'
 
@@ -291,14 +288,8 @@ def stripped(anywarp, program, env):
 
 
 def main():
-    compiler = nvcc.find()
-    if not compiler:
-        sys.exit(77)
-    anywarp = os.path.abspath(sys.argv[1])
-    env = {k: v for k, v in os.environ.items() if not k.startswith('ANYWARP_')}
-    with tempfile.TemporaryDirectory() as folder:
+    with expecting.given() as (compiler, anywarp, env, folder):
         program = os.path.join(folder, 'watch')
-        env['ANYWARP_CACHE_DIR'] = os.path.join(folder, 'cache')
         subprocess.run(
             [compiler, '-gencode', 'arch=compute_80,code=compute_80', '-o', program, os.path.join(HERE, 'watch.cu')], check=True
         )
