@@ -7,7 +7,6 @@ $has_thread(x, y, z).
 What is read is struct aw_host_debugger, aw_host_block and aw_host_launch of include/anywarp/hostabi.h, so no debug information of
 anywarp's is needed.  gdb 12 or later."""
 # SPDX-License-Identifier: Apache-2.0
-import os
 import struct
 
 import gdb

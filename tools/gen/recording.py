@@ -12,6 +12,7 @@ It knows of a terminal what these programs use: line feed, carriage return, eras
 # SPDX-License-Identifier: Apache-2.0
 import argparse
 import base64
+import codecs
 import html
 import os
 import pty
@@ -39,7 +40,7 @@ def record(command, folder, columns):
         os.chdir(folder)
         os.environ.update(TERM='xterm-256color', COLUMNS=str(columns), LINES='40')
         os.execvp('sh', ['sh', '-c', 'stty cols %d rows 40; %s' % (columns, command)])
-    rest = b''
+    decoder = codecs.getincrementaldecoder('utf-8')()  # a character may be cut in two
     while True:
         try:
             data = os.read(terminal, 65536)
@@ -47,16 +48,7 @@ def record(command, folder, columns):
             break
         if not data:
             break
-        data, rest = rest + data, b''
-        while data:
-            try:
-                text = data.decode()
-                break
-            except UnicodeDecodeError as e:  # a character cut in two
-                if len(data) - e.start > 3:
-                    raise
-                data, rest = data[:e.start], data[e.start:] + rest
-        parts.append((time.monotonic() - begin, data.decode()))
+        parts.append((time.monotonic() - begin, decoder.decode(data)))
     os.waitpid(pid, 0)
     return parts
 
