@@ -1,6 +1,6 @@
 /* The store on disk: round trips, damage of every kind, limits, hostile directories, several processes. */
 /* SPDX-License-Identifier: Apache-2.0 */
-#include <criterion/criterion.h>
+#include "folder.h"
 
 #include <dirent.h>
 #include <fcntl.h>
@@ -13,38 +13,20 @@
 #include <unistd.h>
 
 #include "base/file.h"
-#include "cache/cache.h"
 
-static char top[] = "/tmp/aw-cache-test-XXXXXX", dir[64];
+static char dir[64];
 
 static void setup(void)
 {
-    cr_assert(mkdtemp(top));
+    folder_make();
     snprintf(dir, sizeof dir, "%s/a/b", top);
 }
 
-static void teardown(void)
-{
-    char command[128];
-    snprintf(command, sizeof command, "chmod -R u+w %s; rm -rf %s", top, top);
-    cr_assert_eq(system(command), 0);
-}
+TestSuite(cache, .init = setup, .fini = folder_remove, .timeout = 60);
 
-TestSuite(cache, .init = setup, .fini = teardown, .timeout = 60);
-
-static struct aw_hash128 key(uint64_t n)
-{
-    return aw_hash128(&n, sizeof n);
-}
-
-/* The file's path; the form is part of what is promised: 2 hexadecimal digits, 30, kind. */
 static const char *path_of(struct aw_hash128 k, enum aw_cache_kind kind)
 {
-    static char path[128];
-    char hex[33];
-    aw_hash128_hex(k, hex);
-    snprintf(path, sizeof path, "%s/%.2s/%s.%c", dir, hex, hex + 2, (char)kind);
-    return path;
+    return path_in(dir, k, kind);
 }
 
 static bool holds(struct aw_cache *cache, struct aw_hash128 k, const char *expected, size_t len)

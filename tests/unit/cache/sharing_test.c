@@ -1,6 +1,6 @@
 /* What a cache shares with others: layers that it only reads, bundles, and the counts of all processes. */
 /* SPDX-License-Identifier: Apache-2.0 */
-#include <criterion/criterion.h>
+#include "folder.h"
 
 #include <fcntl.h>
 #include <stdio.h>
@@ -10,39 +10,22 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "cache/cache.h"
 
-static char top[] = "/tmp/aw-cache-sharing-XXXXXX", own[64], image[64], bundle[64];
+static char own[64], image[64], bundle[64];
 
 static void setup(void)
 {
-    cr_assert(mkdtemp(top));
+    folder_make();
     snprintf(own, sizeof own, "%s/own", top);
     snprintf(image, sizeof image, "%s/image", top);
     snprintf(bundle, sizeof bundle, "%s/bundle", top);
 }
 
-static void teardown(void)
-{
-    char command[128];
-    snprintf(command, sizeof command, "chmod -R u+w %s; rm -rf %s", top, top);
-    cr_assert_eq(system(command), 0);
-}
-
-TestSuite(cache_sharing, .init = setup, .fini = teardown, .timeout = 60);
-
-static struct aw_hash128 key(uint64_t n)
-{
-    return aw_hash128(&n, sizeof n);
-}
+TestSuite(cache_sharing, .init = setup, .fini = folder_remove, .timeout = 60);
 
 static const char *path_of(const char *dir, struct aw_hash128 k)
 {
-    static char path[192];
-    char hex[33];
-    aw_hash128_hex(k, hex);
-    snprintf(path, sizeof path, "%s/%.2s/%s.o", dir, hex, hex + 2);
-    return path;
+    return path_in(dir, k, AW_CACHE_OBJECT);
 }
 
 /* "" where the cache does not have it. */
