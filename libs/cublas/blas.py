@@ -107,8 +107,9 @@ class Row:
             values = []
             for a in f.args[1:]:
                 values.append('{ .p = (void *)%s }' % a.name if '*' in a.type else '{ .i = %s }' % a.name)
-            out.write('%s\n{\n    return aw_blas_call(&%s, handle, (const union aw_blas_value[]){ %s });\n}\n' %
-                      (f.c_proto(f.prefix + f.body), symbol, ', '.join(values)))
+            call = 'aw_blas_xt_call' if f.args[0].type == 'cublasXtHandle_t' else 'aw_blas_call'
+            out.write('%s\n{\n    return %s(&%s, handle, (const union aw_blas_value[]){ %s });\n}\n' %
+                      (f.c_proto(f.prefix + f.body), call, symbol, ', '.join(values)))
 
 
 # ---- The legacy interface
@@ -150,7 +151,7 @@ def main(argv):
     table = {f.name: f for f in lib.Table(table_path).functions}
     with open(tab, encoding='utf-8') as f, open(target, 'w', encoding='utf-8') as out:
         out.write('/* Generated from blas.tab and cublas.api by libs/cublas/blas.py. */\n#include "call.h"\n#include '
-                  '"cublas_proto.h"\n#include "legacy.h"\n\n')
+                  '"cublas_proto.h"\n#include "legacy.h"\n#include "xt.h"\n\n')
         for n, line in enumerate(f, 1):
             line = line.strip()
             if line and not line.startswith('#'):

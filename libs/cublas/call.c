@@ -329,7 +329,7 @@ cublasStatus_t aw_blas_call(struct aw_blas_function *f, cublasHandle_t handle, c
         return CUBLAS_STATUS_SUCCESS;
     if (o.missing)
         return CUBLAS_STATUS_INVALID_VALUE;
-    if (handle->queue.place == AW_LIB_CARD && f->amd && aw_amd_blas_call(f, handle, c.v, &status))
+    if (handle->queue.place == AW_LIB_CARD && f->amd && !handle->anywhere && aw_amd_blas_call(f, handle, c.v, &status))
         return status;
     if (too_large(&c)) {
         aw_say(BLAS_LARGE, f->name);

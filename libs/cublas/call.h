@@ -80,6 +80,7 @@ void aw_blas_own_dotu(const struct aw_blas_call *call, const union aw_blas_value
 void aw_blas_own_dotc(const struct aw_blas_call *call, const union aw_blas_value *v);
 void aw_blas_own_geam(const struct aw_blas_call *call, const union aw_blas_value *v);
 void aw_blas_own_dgmm(const struct aw_blas_call *call, const union aw_blas_value *v);
+void aw_blas_own_spmm(const struct aw_blas_call *call, const union aw_blas_value *v);
 void aw_blas_own_syr2(const struct aw_blas_call *call, const union aw_blas_value *v);
 void aw_blas_own_syrkx(const struct aw_blas_call *call, const union aw_blas_value *v);
 void aw_blas_own_tpttr(const struct aw_blas_call *call, const union aw_blas_value *v);

@@ -15,6 +15,7 @@ struct cublasContext {
     cublasAtomicsMode_t atomics;
     cublasMath_t math;
     int sm_target;
+    bool anywhere; /* matrices may be the host's: AMD's library is not asked */
     void *workspace; /* the program's; kept, as nothing here needs any */
     size_t workspace_size;
     void *amd;       /* rocBLAS's handle, made at the first call, or NULL; under its lock */

@@ -133,6 +133,32 @@ FOUR(dgmm, DGMM)
     }
 FOUR(syr2, SYR2)
 
+/* side uplo m n alpha AP B ldb beta C ldc: C = alpha A B + beta C, or B A, by a packed symmetric A */
+#define SPMM(name, T, CONJ)                                                                                  \
+    static void name(const struct aw_blas_call *call, const union aw_blas_value *v)                          \
+    {                                                                                                        \
+        bool left = v[0].i == CUBLAS_SIDE_LEFT, upper = v[1].i == CUBLAS_FILL_MODE_UPPER;                    \
+        int64_t m = v[2].i, n = v[3].i, order = left ? m : n;                                                \
+        const T alpha = *(const T *)v[4].p, *ap = v[5].p, *b = v[6].p, beta = *(const T *)v[8].p;            \
+        T *c = v[9].p;                                                                                       \
+        for (int64_t j = 0; j < n; j++)                                                                      \
+            for (int64_t i = 0; i < m; i++) {                                                                \
+                T sum = 0, *at = &c[i + j * v[10].i];                                                        \
+                for (int64_t l = 0; l < order; l++)                                                          \
+                    sum += ap[packed(upper, order, left ? i : l, left ? l : j)] *                            \
+                           (left ? b[l + j * v[7].i] : b[i + l * v[7].i]);                                   \
+                *at = alpha * sum + (beta == 0 ? 0 : beta * *at);                                            \
+            }                                                                                                \
+    }
+
+/* Where element (i, j) of a symmetric matrix of `n` rows is in its packed triangle. */
+static int64_t packed(bool upper, int64_t n, int64_t i, int64_t j)
+{
+    int64_t low = i < j ? i : j, high = i < j ? j : i;
+    return upper ? low + high * (high + 1) / 2 : high + low * (2 * n - low - 1) / 2;
+}
+FOUR(spmm, SPMM)
+
 /* uplo n AP A lda */
 #define TPTTR(name, T, CONJ)                                                                                 \
     static void name(const struct aw_blas_call *call, const union aw_blas_value *v)                          \

@@ -2,7 +2,7 @@
  * also for AMD's cards, on copies.
  *
  * Of those that the manual does not describe, AsumEx, CopyEx, SwapEx, IamaxEx and IaminEx do what the functions do that have a
- * type in their name; RotgEx, RotmEx and RotmgEx stay refused. */
+ * type in their name.  RotgEx, RotmEx and RotmgEx are rotation_ex.c. */
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <complex.h>
 #include <math.h>

@@ -1,5 +1,5 @@
-/* DotEx, DotcEx, Nrm2Ex, AsumEx, IamaxEx, IaminEx, AxpyEx, ScalEx, CopyEx, SwapEx, RotEx: every type, steps of either sign,
- * scalars on both sides.  Usage: vector_ex_test [quick] */
+/* DotEx, DotcEx, Nrm2Ex, AsumEx, IamaxEx, IaminEx, AxpyEx, ScalEx, CopyEx, SwapEx, RotEx, RotgEx, RotmEx, RotmgEx: every type,
+ * steps of either sign, scalars on both sides.  Usage: vector_ex_test [quick] */
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <complex.h>
 
@@ -209,6 +209,86 @@ static void rotations(const struct kind *k, struct vectors *v, int cs_type, int 
         typed_drop(&cs[i]), free(got[i]), free(old[i]);
 }
 
+/* A rotation made of (a, b) takes b away; a modified one takes y1 away, and applies to vectors as its four numbers say. */
+static void rotation_made(const struct kind *k, int on_device)
+{
+    struct typed p = typed_make(k->real, 4);
+    size_t size = (size_t)type_bytes(k->real);
+    put_number(k->real, p.host, 0, 3), put_number(k->real, p.host, 1, -4);
+    cudaMemcpy(p.device, p.host, 4 * size, 1);
+    char *at = on_device ? p.device : p.host;
+    int status = cublasRotgEx(handle, at, at + size, k->real, at + 2 * size, at + 3 * size, k->real, k->scalar);
+    if (on_device)
+        cudaMemcpy(p.host, p.device, 4 * size, 2);
+    check(status == 0, "rotg of type %d: status %d", k->real, status);
+    double r = type_get(k->real, p.host, 0), c = type_get(k->real, p.host, 2), s = type_get(k->real, p.host, 3);
+    double slack = type_error(k->real, 5) * 8;
+    check(fabs(fabs(r) - 5) <= slack && fabs(c * 3 + s * -4 - r) <= slack && fabs(c * -4 - s * 3) <= slack,
+          "rotg of type %d: r %g c %g s %g", k->real, r, c, s);
+    typed_drop(&p);
+}
+
+static void rotation_modified(const struct kind *k, double flag, long n, long incx, long incy, int on_device)
+{
+    struct typed p = typed_make(k->real, 5), x = typed_make(k->real, (n + 1) * 3), y = typed_make(k->real, (n + 1) * 3);
+    const double number[5] = { flag, 0.5, -0.25, 1.5, 2 };
+    const double h[4] = { flag == 0 ? 1 : flag == -2 ? 1 : 0.5, flag == 1 ? -1 : flag == -2 ? 0 : -0.25,
+                          flag == 1 ? 1 : flag == -2 ? 0 : 1.5, flag == 0 || flag == -2 ? 1 : 2 };
+    size_t bytes = (size_t)x.n * (size_t)type_bytes(k->real);
+    void *got[2] = { malloc(bytes), malloc(bytes) };
+    for (int i = 0; i < 5; i++)
+        put_number(k->real, p.host, i, number[i]);
+    cudaMemcpy(p.device, p.host, 5 * (size_t)type_bytes(k->real), 1);
+    int status = cublasRotmEx(handle, (int)n, x.device, k->real, (int)incx, y.device, k->real, (int)incy,
+                              on_device ? p.device : p.host, k->real, k->scalar);
+    check(status == 0, "rotm of type %d: status %d", k->real, status);
+    cudaMemcpy(got[0], x.device, bytes, 2), cudaMemcpy(got[1], y.device, bytes, 2);
+    for (long i = 0; i < n; i++) {
+        long at[2] = { place(n, i, incx), place(n, i, incy) };
+        double a = type_get(k->real, x.host, at[0]), b = type_get(k->real, y.host, at[1]);
+        struct kind real = { k->real, k->real, k->scalar };
+        near_to("rotm: x", &real, k->real, got[0], at[0], h[0] * a + h[2] * b, 1e-6);
+        near_to("rotm: y", &real, k->real, got[1], at[1], h[1] * a + h[3] * b, 1e-6);
+    }
+    free(got[0]), free(got[1]);
+    typed_drop(&p), typed_drop(&x), typed_drop(&y);
+}
+
+/* d1 = 2, d2 = 0.5, x1 = 1.5, y1 = 2: the second row of what comes out, by (x1, y1), is 0. */
+static void rotation_modified_made(const struct kind *k, int on_device)
+{
+    struct typed p = typed_make(k->real, 9);
+    size_t size = (size_t)type_bytes(k->real);
+    const double number[9] = { 2, 0.5, 1.5, 2, 7, 7, 7, 7, 7 };
+    for (int i = 0; i < 9; i++)
+        put_number(k->real, p.host, i, number[i]);
+    cudaMemcpy(p.device, p.host, 9 * size, 1);
+    char *at = on_device ? p.device : p.host;
+    int status = cublasRotmgEx(handle, at, k->real, at + size, k->real, at + 2 * size, k->real, at + 3 * size, k->real,
+                               at + 4 * size, k->real, k->scalar);
+    if (on_device)
+        cudaMemcpy(p.host, p.device, 9 * size, 2);
+    check(status == 0, "rotmg of type %d: status %d", k->real, status);
+    double flag = type_get(k->real, p.host, 4), h21 = flag == 1 ? -1 : type_get(k->real, p.host, 6),
+           h22 = flag == 0 ? 1 : type_get(k->real, p.host, 8), h11 = flag == 0 ? 1 : type_get(k->real, p.host, 5),
+           h12 = flag == 1 ? 1 : type_get(k->real, p.host, 7);
+    double slack = type_error(k->real, 5) * 8;
+    check(flag >= -1 && flag <= 1 && fabs(h21 * 1.5 + h22 * 2) <= slack &&
+              fabs(h11 * 1.5 + h12 * 2 - type_get(k->real, p.host, 2)) <= slack,
+          "rotmg of type %d: flag %g, %g %g %g %g", k->real, flag, h11, h21, h12, h22);
+    typed_drop(&p);
+}
+
+static void rotations_modified(const struct kind *k, long n, long incx, long incy, int on_device)
+{
+    if (k->type != k->real)
+        return;
+    rotation_made(k, on_device);
+    rotation_modified_made(k, on_device);
+    for (int flag = -2; flag <= 1; flag++)
+        rotation_modified(k, flag, n, incx, incy, on_device);
+}
+
 static void all_of(const struct kind *k, long n, long incx, long incy, int on_device)
 {
     long parts = k->type == k->real ? 1 : 2, room = (n + 1) * 3 * parts;
@@ -219,6 +299,7 @@ static void all_of(const struct kind *k, long n, long incx, long incy, int on_de
     updates(k, &v, on_device);
     moves(k, &v);
     rotations(k, &v, k->type, on_device);
+    rotations_modified(k, n, incx, incy, on_device);
     if (k->type != k->real)
         rotations(k, &v, k->real, on_device);
     typed_drop(&v.x), typed_drop(&v.y);
@@ -253,6 +334,13 @@ static void statuses(void)
     check(cublasRotEx(handle, 2, x, CUDA_R_64F, 1, x, CUDA_R_64F, 1, &r, NULL, CUDA_R_64F, CUDA_R_64F) ==
               CUBLAS_STATUS_INVALID_VALUE,
           "no sine");
+    check(cublasRotgEx(handle, x, x + 1, CUDA_C_64F, x + 2, x + 3, CUDA_C_64F, CUDA_C_64F) == CUBLAS_STATUS_NOT_SUPPORTED,
+          "rotg of complex numbers");
+    check(cublasRotmEx(handle, 2, x, CUDA_R_64F, 1, x, CUDA_R_32F, 1, &r, CUDA_R_64F, CUDA_R_64F) == CUBLAS_STATUS_NOT_SUPPORTED,
+          "rotm of two types");
+    check(cublasRotmEx(handle, 2, x, CUDA_R_64F, 1, x, CUDA_R_64F, 1, NULL, CUDA_R_64F, CUDA_R_64F) ==
+              CUBLAS_STATUS_INVALID_VALUE,
+          "rotm by nothing");
     check(r == 7 && f == 7, "a failed call writes nothing");
     cudaFree(x);
 }
