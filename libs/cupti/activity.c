@@ -123,7 +123,7 @@ static struct {
     size_t n_names, names_room;
 } activity = { .lock = PTHREAD_MUTEX_INITIALIZER };
 static bool kinds[KINDS];                 /* read without the lock */
-static bool filtered[3], filters[3][CBIDS]; /* by domain: are only some functions recorded, and which */
+static bool filters[3][CBIDS];            /* by domain: which functions are recorded */
 static CUpti_TimestampCallbackFunc timestamp;
 static uint64_t clock_real, clock_own;    /* a moment in both clocks, when `timestamp` was set */
 
@@ -300,7 +300,7 @@ void aw_cupti_call_record(const struct aw_cupti_call *call)
     static unsigned calls;
     static __thread uint32_t process, thread;
     int d = call->function.domain;
-    bool wanted = kinds[d == DOMAIN_RUNTIME ? KIND_RUNTIME : KIND_DRIVER] && !(filtered[d] && !filters[d][call->function.cbid]);
+    bool wanted = kinds[d == DOMAIN_RUNTIME ? KIND_RUNTIME : KIND_DRIVER] && filters[d][call->function.cbid];
     if (!aw_cupti_activities_wanted())
         return;
     if (!thread) {
@@ -362,8 +362,16 @@ static CUptiResult kind_set(CUpti_ActivityKind kind, bool on)
     return CUPTI_SUCCESS;
 }
 
+/* A kind of calls is all of its domain's functions, whatever was said of single ones before. */
+static void functions_set(CUpti_ActivityKind kind, bool on)
+{
+    if (kind == KIND_RUNTIME || kind == KIND_DRIVER)
+        memset(filters[kind == KIND_RUNTIME ? DOMAIN_RUNTIME : DOMAIN_DRIVER], on, CBIDS);
+}
+
 CUptiResult awcupti_cuptiActivityEnable(CUpti_ActivityKind kind)
 {
+    functions_set(kind, true);
     return kind_set(kind, true);
 }
 
@@ -374,6 +382,7 @@ CUptiResult awcupti_cuptiActivityDisable(CUpti_ActivityKind kind)
     if (kind > 0 && kind < KINDS && kinds[kind])
         aw_abi_activity_drain(work_append, NULL);
     pthread_mutex_unlock(&activity.lock);
+    functions_set(kind, false);
     return kind_set(kind, false);
 }
 
@@ -448,8 +457,7 @@ static CUptiResult filter_set(int domain, CUpti_CallbackId cbid, bool on)
     if (cbid >= CBIDS)
         return CUPTI_ERROR_INVALID_PARAMETER;
     filters[domain][cbid] = on;
-    filtered[domain] = memchr(filters[domain], 1, CBIDS) != NULL;
-    return kind_set(domain == DOMAIN_RUNTIME ? KIND_RUNTIME : KIND_DRIVER, on || filtered[domain]);
+    return kind_set(domain == DOMAIN_RUNTIME ? KIND_RUNTIME : KIND_DRIVER, memchr(filters[domain], 1, CBIDS) != NULL);
 }
 
 CUptiResult awcupti_cuptiActivityEnableRuntimeApi(CUpti_CallbackId cbid, uint8_t on)
@@ -487,7 +495,6 @@ CUptiResult awcupti_cuptiActivityGetAttribute(CUpti_ActivityAttribute attribute,
 void aw_cupti_activities_end(void)
 {
     memset(kinds, 0, sizeof kinds);
-    memset(filtered, 0, sizeof filtered);
     memset(filters, 0, sizeof filters);
     pthread_mutex_lock(&activity.lock);
     buffer_hand_back();

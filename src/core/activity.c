@@ -20,6 +20,7 @@ struct aw_activity {
 
 bool aw_activity_on;
 __thread uint64_t aw_activity_call;
+static __thread bool paused;
 
 /* An event of each device whose time is known: floats in milliseconds are good enough from one piece of work to the next, not for
  * hours. */
@@ -118,10 +119,20 @@ static void activity_free(struct aw_activity *activity)
     free(activity);
 }
 
+void aw_activity_pause(void)
+{
+    paused = true;
+}
+
+void aw_activity_resume(void)
+{
+    paused = false;
+}
+
 struct aw_activity *aw_activity_start(struct aw_cstream *stream)
 {
     struct aw_device *device = stream->ctx->device;
-    if (device->native >= AW_MAX_DEVICES || !anchor_set(stream))
+    if (paused || device->native >= AW_MAX_DEVICES || !anchor_set(stream))
         return NULL;
     struct aw_activity *activity = calloc(1, sizeof *activity);
     if (!activity)

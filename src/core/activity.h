@@ -19,6 +19,11 @@ struct aw_activity *aw_activity_start(struct aw_cstream *stream);
 /* `record` NULL: it was not given after all. */
 void aw_activity_end(struct aw_activity *activity, const struct aw_activity_record *record);
 
+/* This thread's work from the one to the other is the runtime's own, of which there are no records: what fills a module's
+ * variables at its first use. */
+void aw_activity_pause(void);
+void aw_activity_resume(void);
+
 static inline struct aw_activity *aw_activity_begin(struct aw_cstream *stream)
 {
     return __builtin_expect(__atomic_load_n(&aw_activity_on, __ATOMIC_RELAXED), 0) ? aw_activity_start(stream) : NULL;

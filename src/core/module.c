@@ -5,6 +5,7 @@
 #include <stdlib.h>
 
 #include "base/log.h"
+#include "core/activity.h"
 #include "core/recorder.h"
 #include "core/stream.h"
 #include "core/memory.h"
@@ -326,7 +327,9 @@ static enum aw_status arena_make(struct aw_module *module)
     if (status == AW_OK) {
         aw_image_lock(module->image);
         aw_capture_pause(); /* a kernel that is captured gets its variables now, not at each launch of the graph */
+        aw_activity_pause();
         status = arena_fill(module, arena, bytes, head);
+        aw_activity_resume();
         aw_capture_resume();
         aw_image_unlock(module->image);
         if (status)

@@ -38,6 +38,12 @@ static const char ptx[] = ".version 7.0\n.target sm_70\n.address_size 64\n"
                           " ld.global.u32 %r2, [%a3];\n"
                           " add.u32 %r2, %r2, 1;\n st.global.u32 [%a3], %r2;\n ret;\n}\n";
 
+static const char ptx_variable[] = ".version 7.0\n.target sm_70\n.address_size 64\n"
+                                   ".visible .global .u32 v = 5;\n.visible .global .align 4 .b8 zeros[4096];\n"
+                                   ".visible .entry add_variable(.param .u64 p)\n{\n .reg .u64 %a<2>;\n .reg .u32 %r<4>;\n"
+                                   " ld.param.u64 %a1, [p];\n ld.global.u32 %r1, [v];\n ld.global.u32 %r2, [zeros];\n"
+                                   " add.u32 %r3, %r1, %r2;\n st.global.u32 [%a1], %r3;\n ret;\n}\n";
+
 /* ---- Records, gathered as they come. */
 
 static struct record {
@@ -99,6 +105,15 @@ static const struct record *call(uint32_t kind, uint32_t cbid)
     printf("no call %u of kind %u\n", cbid, kind);
     bad++;
     return &none;
+}
+
+/* Records of a function of the runtime. */
+static int calls_of(uint32_t cbid)
+{
+    int n = 0;
+    for (int i = 0; i < n_records; i++)
+        n += records[i].words[0] == RUNTIME && records[i].words[1] == cbid;
+    return n;
 }
 
 static uint64_t now(void)
@@ -169,6 +184,51 @@ static void activities(void)
     work();
     FINE(cuptiActivityFlushAll(1));
     CHECK(n_records == 0);
+}
+
+/* Single functions: switched off among all, and on alone; a kind is all of them again, whatever was said before. */
+static void single_functions(void)
+{
+    FINE(cuptiActivityEnable(RUNTIME));
+    FINE(cuptiActivityEnableRuntimeApi(CBID_MEMCPY, 0));
+    n_records = 0;
+    work();
+    FINE(cuptiActivityFlushAll(0));
+    CHECK(calls_of(CBID_MEMCPY) == 0 && calls_of(CBID_MALLOC) == 1 && calls_of(CBID_MEMSET_ASYNC) == 1);
+    FINE(cuptiActivityEnable(RUNTIME));
+    n_records = 0;
+    work();
+    FINE(cuptiActivityFlushAll(0));
+    CHECK(calls_of(CBID_MEMCPY) == 1 && calls_of(CBID_MALLOC) == 1);
+    FINE(cuptiActivityDisable(RUNTIME));
+    FINE(cuptiActivityEnableRuntimeApi(CBID_MALLOC, 1));
+    n_records = 0;
+    work();
+    FINE(cuptiActivityFlushAll(0));
+    CHECK(n_records == 1 && calls_of(CBID_MALLOC) == 1);
+    FINE(cuptiActivityEnableRuntimeApi(CBID_MALLOC, 0));
+    n_records = 0;
+    work();
+    FINE(cuptiActivityFlushAll(0));
+    CHECK(n_records == 0);
+}
+
+/* A module's variables are filled at its first launch: work of the runtime's own, which the program never asked for. */
+static void variables(void)
+{
+    void *module, *kernel, *params[] = { &memory };
+    FINE(cuModuleLoadData(&module, ptx_variable));
+    FINE(cuModuleGetFunction(&kernel, module, "add_variable"));
+    for (int i = 0; i < 3; i++)
+        FINE(cuptiActivityEnable((const int[]){ MEMCPY, MEMSET, KERNEL }[i]));
+    n_records = 0;
+    FINE(cuLaunchKernel(kernel, 1, 1, 1, 1, 1, 1, 0, stream, params, NULL));
+    FINE(cudaDeviceSynchronize());
+    FINE(cuptiActivityFlushAll(0));
+    CHECK(n_records == 1 && records[0].words[0] == KERNEL);
+    for (int i = 0; i < 3; i++)
+        FINE(cuptiActivityDisable((const int[]){ MEMCPY, MEMSET, KERNEL }[i]));
+    FINE(cuModuleUnload(module));
 }
 
 /* Buffers that hold few records come one after another, none is lost. */
@@ -283,6 +343,8 @@ int main(void)
     FINE(cuModuleGetFunction(&function, module, "add_one"));
     work();
     activities();
+    single_functions();
+    variables();
     small_buffers();
     own_clock();
     callbacks();
