@@ -450,6 +450,8 @@ enum aw_status aw_capture_end(struct aw_cstream *stream, struct aw_graph **ret_g
                                 ? AW_ERR_CAPTURE_WRONG_THREAD
                             : !ret_graph && capture->graph_is_ours ? AW_ERR_INVALID_VALUE
                                                                    : AW_OK;
+    if (status == AW_ERR_CAPTURE_UNMATCHED)
+        (void)invalidate(capture, AW_OK);
     if (status) {
         pthread_mutex_unlock(&lock);
         return status;

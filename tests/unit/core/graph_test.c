@@ -709,6 +709,27 @@ Test(capture, calls_that_cannot_be_captured, .init = start)
     ok(awcu_cuStreamSynchronize(s));
 }
 
+/* Who joined a capture cannot end it, and the try is its end. */
+Test(capture, another_stream_ends_it, .init = start)
+{
+    CUstream s, t;
+    CUevent event;
+    CUgraph graph = (CUgraph)1;
+    ok(awcu_cuStreamCreate(&s, CU_STREAM_NON_BLOCKING));
+    ok(awcu_cuStreamCreate(&t, CU_STREAM_NON_BLOCKING));
+    ok(awcu_cuEventCreate(&event, 0));
+    ok(awcu_cuStreamBeginCapture_v2(s, CU_STREAM_CAPTURE_MODE_RELAXED));
+    eq(awcu_cuStreamEndCapture(t, &graph), CUDA_ERROR_ILLEGAL_STATE); /* which is none of the capture's: it goes on */
+    ok(awcu_cuEventRecord(event, s));
+    ok(awcu_cuStreamWaitEvent(t, event, 0));
+    ok(awcu_cuLaunchHostFunc(t, leave, "x"));
+    eq(awcu_cuStreamEndCapture(t, &graph), CUDA_ERROR_STREAM_CAPTURE_UNMATCHED);
+    eq(awcu_cuStreamEndCapture(s, &graph), CUDA_ERROR_STREAM_CAPTURE_INVALIDATED);
+    eq(graph == NULL, true);
+    ok(awcu_cuStreamSynchronize(s));
+    ok(awcu_cuStreamSynchronize(t));
+}
+
 /* Several threads capture and launch their own graphs at once. */
 static void *many(void *arg)
 {
