@@ -647,7 +647,7 @@ CUresult awcu_cuMemPoolSetAttribute(CUmemoryPool pool, CUmemPool_attribute attr,
         if (attr == CU_MEMPOOL_ATTR_USED_MEM_HIGH)
             found->used_high = found->used;
         else
-            found->reserved_high = found->used + aw_pool_kept(found->device);
+            found->reserved_high = aw_pool_reserved(found);
         return CUDA_SUCCESS;
     default:
         return CUDA_ERROR_INVALID_VALUE;
@@ -670,7 +670,7 @@ CUresult awcu_cuMemPoolGetAttribute(CUmemoryPool pool, CUmemPool_attribute attr,
         *wide = found->release_threshold;
         return CUDA_SUCCESS;
     case CU_MEMPOOL_ATTR_RESERVED_MEM_CURRENT:
-        *wide = found->used + aw_pool_kept(found->device);
+        *wide = aw_pool_reserved(found);
         return CUDA_SUCCESS;
     case CU_MEMPOOL_ATTR_RESERVED_MEM_HIGH:
         *wide = found->reserved_high;

@@ -105,7 +105,7 @@ static enum aw_status mem_insert(struct aw_mem wanted)
 }
 
 static enum aw_status mem_add(struct aw_ctx *ctx, uintptr_t base, size_t size, enum aw_mem_kind kind, unsigned flags,
-                              uintptr_t device_address, struct aw_pool *pool)
+                              uintptr_t device_address)
 {
     return mem_insert((struct aw_mem){ .base = base,
                                        .size = size,
@@ -113,8 +113,7 @@ static enum aw_status mem_add(struct aw_ctx *ctx, uintptr_t base, size_t size, e
                                        .ctx = ctx,
                                        .device = ctx->device,
                                        .flags = flags,
-                                       .device_address = device_address,
-                                       .pool = pool });
+                                       .device_address = device_address });
 }
 
 /* Takes the allocation that begins at `address` and is of one of the kinds in the mask `kinds` out of the table. */
@@ -223,7 +222,7 @@ static enum aw_status mem_make(struct aw_ctx *ctx, size_t size, enum aw_mem_kind
     enum aw_status status = mem_get(ctx, size, managed, &address);
     if (status)
         return status;
-    status = mem_add(ctx, address, size, kind, flags, address, NULL);
+    status = mem_add(ctx, address, size, kind, flags, address);
     if (status) {
         (void)mem_release(ctx, address, kind);
         return status;
@@ -277,7 +276,7 @@ enum aw_status aw_mem_take(uintptr_t address, struct aw_mem *ret_mem)
         return aw_mem_owners.free_other ? aw_mem_owners.free_other(address) : AW_ERR_INVALID_VALUE;
     }
     if (mem->pool)
-        aw_mem_owners.returned(mem->pool, mem->size);
+        aw_mem_owners.returned(mem);
     *ret_mem = *mem;
     free(mem);
     return AW_OK;
@@ -332,9 +331,10 @@ void aw_mem_graph_free(uintptr_t address)
 
 /* ---- For pools. */
 
-enum aw_status aw_mem_pool_add(struct aw_ctx *ctx, uintptr_t address, size_t size, struct aw_pool *pool)
+enum aw_status aw_mem_pool_add(struct aw_ctx *ctx, uintptr_t address, size_t size, size_t spare, struct aw_pool *pool)
 {
-    return mem_add(ctx, address, size, AW_MEM_DEVICE, 0, address, pool);
+    return mem_insert((struct aw_mem){ .base = address, .size = size, .spare = spare, .kind = AW_MEM_DEVICE, .ctx = ctx,
+                                       .device = ctx->device, .device_address = address, .pool = pool });
 }
 
 enum aw_status aw_mem_pool_get(struct aw_ctx *ctx, size_t size, uintptr_t *ret_address)
@@ -364,7 +364,7 @@ enum aw_status aw_mem_host_alloc(struct aw_ctx *ctx, size_t size, unsigned flags
     int code = aw_provider->host_alloc(ctx->device->native, size, native, &ptr);
     if (code)
         return aw_device_note(ctx->device, code);
-    enum aw_status status = mem_add(ctx, (uintptr_t)ptr, size, AW_MEM_HOST, flags, (uintptr_t)ptr, NULL);
+    enum aw_status status = mem_add(ctx, (uintptr_t)ptr, size, AW_MEM_HOST, flags, (uintptr_t)ptr);
     if (status) {
         aw_provider->host_free(ptr);
         return status;
@@ -408,7 +408,7 @@ enum aw_status aw_mem_host_register(struct aw_ctx *ctx, void *pointer, size_t si
     int code = aw_provider->host_register(ctx->device->native, pointer, size, native, &device_ptr);
     if (code)
         return aw_device_note(ctx->device, code);
-    enum aw_status status = mem_add(ctx, base, size, AW_MEM_REGISTERED, flags, (uintptr_t)device_ptr, NULL);
+    enum aw_status status = mem_add(ctx, base, size, AW_MEM_REGISTERED, flags, (uintptr_t)device_ptr);
     if (status)
         aw_provider->host_unregister(pointer);
     return status;
@@ -467,7 +467,7 @@ enum aw_status aw_mem_info(struct aw_ctx *ctx, size_t *ret_free, size_t *ret_tot
 
 enum aw_status aw_mem_ipc_add(struct aw_ctx *ctx, uintptr_t address, size_t size)
 {
-    return mem_add(ctx, address, size, AW_MEM_IPC, 0, address, NULL);
+    return mem_add(ctx, address, size, AW_MEM_IPC, 0, address);
 }
 
 enum aw_status aw_mem_ipc_close(uintptr_t address)

@@ -38,6 +38,7 @@ struct aw_mem {
     uintptr_t device_address; /* of pinned host memory; equals base with unified addressing */
     uint64_t id;             /* CU_POINTER_ATTRIBUTE_BUFFER_ID, unique per process */
     struct aw_pool *pool;    /* that cuMemAllocAsync took it from; NULL: none */
+    size_t spare;            /* bytes that follow: the pool's block was larger than what was asked for */
     bool sync_memops;        /* CU_POINTER_ATTRIBUTE_SYNC_MEMOPS */
 };
 
@@ -96,7 +97,7 @@ void aw_mem_graph_free(uintptr_t address);
 
 /* What pool.c needs: a block from the provider, its entry in the table, its way back. */
 enum aw_status aw_mem_pool_get(struct aw_ctx *ctx, size_t size, uintptr_t *ret_address);
-enum aw_status aw_mem_pool_add(struct aw_ctx *ctx, uintptr_t address, size_t size, struct aw_pool *pool);
+enum aw_status aw_mem_pool_add(struct aw_ctx *ctx, uintptr_t address, size_t size, size_t spare, struct aw_pool *pool);
 void aw_mem_pool_release(struct aw_ctx *ctx, uintptr_t address);
 /* Takes device or managed memory out of the table, to be given back; base 0: it was a graph's, and is freed already. */
 enum aw_status aw_mem_take(uintptr_t address, struct aw_mem *ret_mem);
@@ -113,7 +114,7 @@ void aw_mem_vmm_remove(uintptr_t address);
  * them. */
 extern struct aw_mem_owners {
     bool (*reclaim)(struct aw_device *device);                /* gives kept blocks back; false: there were none */
-    void (*returned)(struct aw_pool *pool, size_t size);      /* memory taken from the pool was freed */
+    void (*returned)(const struct aw_mem *mem);               /* memory taken from a pool was freed */
     /* an address of no allocation here: AW_ERR_INVALID_VALUE or freed */
     enum aw_status (*free_other)(uintptr_t address);
 } aw_mem_owners;

@@ -122,11 +122,12 @@ static void block_free(struct block *block)
     free(block);
 }
 
-static void pool_taken(struct aw_pool *pool, size_t size)
+static void pool_taken(struct aw_pool *pool, size_t size, size_t spare)
 {
     pthread_mutex_lock(&store_lock);
     pool->used += size;
-    uint64_t reserved = pool->used + store[pool->device->ordinal].bytes;
+    pool->spare += spare;
+    uint64_t reserved = pool->used + pool->spare + store[pool->device->ordinal].bytes;
     if (pool->used > pool->used_high)
         pool->used_high = pool->used;
     if (reserved > pool->reserved_high)
@@ -134,11 +135,14 @@ static void pool_taken(struct aw_pool *pool, size_t size)
     pthread_mutex_unlock(&store_lock);
 }
 
-static void pool_returned(struct aw_pool *pool, size_t size)
+static void pool_returned(const struct aw_mem *mem)
 {
+    struct aw_pool *pool = mem->pool;
     pthread_mutex_lock(&store_lock);
-    if (aw_pool_from(pool))
-        pool->used -= pool->used < size ? pool->used : size;
+    if (aw_pool_from(pool)) {
+        pool->used -= pool->used < mem->size ? pool->used : mem->size;
+        pool->spare -= pool->spare < mem->spare ? pool->spare : mem->spare;
+    }
     pthread_mutex_unlock(&store_lock);
 }
 
@@ -146,6 +150,7 @@ enum aw_status aw_pool_alloc(struct aw_pool *pool, struct aw_ctx *ctx, size_t si
                              uintptr_t *ret_address)
 {
     uintptr_t address;
+    size_t spare = 0;
     enum aw_status status;
     if (!size)
         return AW_ERR_INVALID_VALUE;
@@ -161,19 +166,19 @@ enum aw_status aw_pool_alloc(struct aw_pool *pool, struct aw_ctx *ctx, size_t si
     struct block *block = block_find(ctx, size, stream);
     if (block) {
         address = block->address;
-        size = block->size;
+        spare = block->size - size;
         block_free(block);
     } else {
         status = aw_mem_pool_get(ctx, size, &address);
         if (status)
             return status;
     }
-    status = aw_mem_pool_add(ctx, address, size, pool);
+    status = aw_mem_pool_add(ctx, address, size, spare, pool);
     if (status) {
         aw_mem_pool_release(ctx, address);
         return status;
     }
-    pool_taken(pool, size);
+    pool_taken(pool, size, spare);
     *ret_address = address;
     return AW_OK;
 }
@@ -252,6 +257,14 @@ static void pool_drop(struct aw_ctx *ctx)
     blocks_release(store_take(ctx->device, ctx, 0, true));
 }
 
+uint64_t aw_pool_reserved(struct aw_pool *pool)
+{
+    pthread_mutex_lock(&store_lock);
+    uint64_t bytes = pool->used + pool->spare + store[pool->device->ordinal].bytes;
+    pthread_mutex_unlock(&store_lock);
+    return bytes;
+}
+
 uint64_t aw_pool_kept(struct aw_device *device)
 {
     pthread_mutex_lock(&store_lock);
@@ -297,7 +310,7 @@ enum aw_status aw_mem_free_async(uintptr_t address, struct aw_cstream *stream)
     if (status || !mem.base)
         return status;
     if (mem.kind == AW_MEM_DEVICE && mem.ctx->device == stream->ctx->device)
-        return pool_keep(mem.ctx, address, mem.size, stream);
+        return pool_keep(mem.ctx, address, mem.size + mem.spare, stream);
     status = aw_stream_sync(stream);
     aw_mem_pool_release(mem.ctx, address);
     return status;

@@ -15,7 +15,8 @@ struct aw_pool {
     bool is_default;
     uint64_t release_threshold;      /* bytes */
     int reuse[3];                    /* follow event dependencies, opportunistic, internal dependencies: kept, not needed */
-    uint64_t used, used_high, reserved_high; /* bytes */
+    uint64_t used, used_high, reserved_high; /* bytes, of what was asked for in multiples of 512 */
+    uint64_t spare;                  /* bytes that blocks in use have beyond that */
 };
 
 extern struct aw_slab aw_pool_slab;
@@ -41,6 +42,8 @@ enum aw_status aw_mem_alloc_async(struct aw_ctx *ctx, size_t size, struct aw_cst
 enum aw_status aw_mem_free_async(uintptr_t address, struct aw_cstream *stream);
 /* Gives kept blocks whose place in their stream has passed back to the device until at most `keep` bytes are kept. */
 void aw_pool_trim(struct aw_device *device, uint64_t keep);
+/* Bytes that the pool holds, in use and kept for the device. */
+uint64_t aw_pool_reserved(struct aw_pool *pool);
 /* Bytes kept for the device. */
 uint64_t aw_pool_kept(struct aw_device *device);
 

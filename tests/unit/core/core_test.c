@@ -619,6 +619,32 @@ Test(memory, stream_ordered, .init = start_context)
     eq(awcu_cuMemPoolDestroy(pool), CUDA_ERROR_INVALID_VALUE);
 }
 
+/* A kept block serves a little less than its size: what is used is what was asked for, what is reserved stays. */
+Test(memory, pool_counts_what_was_asked_for, .init = start_context)
+{
+    CUdeviceptr a;
+    CUmemoryPool pool;
+    uint64_t used = 0, reserved = 0, before = 0, size = 0;
+    ok(awcu_cuDeviceGetDefaultMemPool(&pool, 0));
+    ok(awcu_cuMemAllocAsync(&a, 1024, NULL));
+    ok(awcu_cuMemFreeAsync(a, NULL));
+    ok(awcu_cuMemPoolGetAttribute(pool, CU_MEMPOOL_ATTR_RESERVED_MEM_CURRENT, &before));
+    for (int i = 0; i < 3; i++) {
+        ok(awcu_cuMemAllocAsync(&a, 512, NULL));
+        ok(awcu_cuMemGetAddressRange_v2(NULL, &size, a));
+        ok(awcu_cuMemPoolGetAttribute(pool, CU_MEMPOOL_ATTR_USED_MEM_CURRENT, &used));
+        ok(awcu_cuMemPoolGetAttribute(pool, CU_MEMPOOL_ATTR_RESERVED_MEM_CURRENT, &reserved));
+        eq(used, 512);
+        eq(size, 512);
+        eq(reserved, before);
+        ok(awcu_cuMemFreeAsync(a, NULL));
+        ok(awcu_cuMemPoolGetAttribute(pool, CU_MEMPOOL_ATTR_USED_MEM_CURRENT, &used));
+        ok(awcu_cuMemPoolGetAttribute(pool, CU_MEMPOOL_ATTR_RESERVED_MEM_CURRENT, &reserved));
+        eq(used, 0);
+        eq(reserved, before);
+    }
+}
+
 Test(memory, pool_gives_back_when_memory_is_short, .init = start_context)
 {
     CUdeviceptr a;
