@@ -2,6 +2,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "abi/cuda_util.h"
 #include "abi/graph.h"
+#include "core/array.h"
 
 /* ---- Linear copies. */
 
@@ -224,6 +225,103 @@ CUresult awcu_cuMemcpy3DPeer_on(const CUDA_MEMCPY3D_PEER *pCopy, CUstream defaul
 CUresult awcu_cuMemcpy3DPeerAsync(const CUDA_MEMCPY3D_PEER *pCopy, CUstream hStream)
 {
     return copy_3d_peer(pCopy, hStream, true);
+}
+
+/* ---- Several rectangles in one call. */
+
+enum { OPERAND_POINTER = 1, OPERAND_ARRAY = 2 };
+
+/* Bytes of an element of the operand; 0: it is a pointer, which has none of its own. */
+static enum aw_status operand_element(const CUmemcpy3DOperand *o, size_t *ret_bytes)
+{
+    *ret_bytes = 0;
+    if (o->type == OPERAND_POINTER)
+        return o->ptr.ptr ? AW_OK : AW_ERR_INVALID_VALUE;
+    if (o->type != OPERAND_ARRAY)
+        return AW_ERR_INVALID_VALUE;
+    const struct aw_array *array = aw_array_from(o->array.array);
+    if (array)
+        *ret_bytes = aw_shape_element_bytes(&array->shape);
+    return *ret_bytes ? AW_OK : AW_ERR_INVALID_HANDLE;
+}
+
+/* One side of the copy; rows and layers whose length is 0 are as long as the copy's. */
+static bool operand_read(const CUmemcpy3DOperand *o, const CUDA_MEMCPY3D_BATCH_OP *op, size_t element,
+                         struct aw_copy_side *ret_side)
+{
+    if (o->type == OPERAND_ARRAY) {
+        *ret_side = (struct aw_copy_side){
+            .type = AW_SIDE_ARRAY, .array = o->array.array, .x = o->array.x * element, .y = o->array.y, .z = o->array.z
+        };
+        return true;
+    }
+    size_t row = o->ptr.rowLength ?: op->width, rows = o->ptr.layerHeight ?: op->height;
+    *ret_side = (struct aw_copy_side){ .type = AW_SIDE_ANY, .base = o->ptr.ptr, .pitch = row * element, .rows = rows };
+    return row >= op->width && rows >= op->height && row <= SIZE_MAX / element;
+}
+
+/* Between an array and memory elements are the array's; between two arrays they must be as large. */
+static enum aw_status operation_read(const CUDA_MEMCPY3D_BATCH_OP *op, struct aw_copy_box *ret_box)
+{
+    size_t src, dst;
+    enum aw_status status = operand_element(&op->src, &src);
+    if (status == AW_OK)
+        status = operand_element(&op->dst, &dst);
+    if (status)
+        return status;
+    size_t element = src ?: dst ?: 1;
+    if ((src && dst && src != dst) || !op->width || !op->height || !op->depth || op->width > SIZE_MAX / element ||
+        op->srcAccessOrder < 1 || op->srcAccessOrder > 3)
+        return AW_ERR_INVALID_VALUE;
+    *ret_box = (struct aw_copy_box){ .width = op->width * element, .height = op->height, .depth = op->depth };
+    if (!operand_read(&op->src, op, element, &ret_box->src) || !operand_read(&op->dst, op, element, &ret_box->dst))
+        return AW_ERR_INVALID_VALUE;
+    return AW_OK;
+}
+
+/* All are looked at before the first is given to the stream. */
+static enum aw_status copy_boxes(size_t n, const CUDA_MEMCPY3D_BATCH_OP *ops, unsigned long long flags, CUstream handle,
+                                 size_t *ret_fail)
+{
+    struct aw_ctx *ctx;
+    struct aw_cstream *stream;
+    struct aw_copy_box box;
+    struct aw_copy3d copy;
+    enum aw_status status = cu_stream(handle, &ctx, &stream);
+    *ret_fail = SIZE_MAX; /* no copy in particular */
+    if (status == AW_OK && (!n || !ops || flags))
+        status = AW_ERR_INVALID_VALUE;
+    for (size_t pass = 0; pass < 2; pass++)
+        for (size_t i = 0; i < n && status == AW_OK; i++) {
+            status = operation_read(&ops[i], &box);
+            if (status == AW_OK)
+                status = pass ? aw_copy_box_run(ctx, &box, stream, ops[i].srcAccessOrder != 2) : aw_copy_box_resolve(&box, &copy);
+            if (status)
+                *ret_fail = i;
+        }
+    return status;
+}
+
+CUresult awcu_cuMemcpy3DBatchAsync(size_t numOps, const CUDA_MEMCPY3D_BATCH_OP *opList, size_t *failIdx, unsigned long long flags,
+                                   CUstream hStream)
+{
+    size_t fail;
+    enum aw_status status = copy_boxes(numOps, opList, flags, hStream, &fail);
+    if (status && failIdx)
+        *failIdx = fail;
+    return cu_result(status);
+}
+
+CUresult awcu_cuMemcpy3DBatchAsync_v2(size_t numOps, const CUDA_MEMCPY3D_BATCH_OP *opList, unsigned long long flags,
+                                      CUstream hStream)
+{
+    size_t fail;
+    return cu_result(copy_boxes(numOps, opList, flags, hStream, &fail));
+}
+
+CUresult awcu_cuMemcpy3DWithAttributesAsync(const CUDA_MEMCPY3D_BATCH_OP *op, unsigned long long flags, CUstream hStream)
+{
+    return awcu_cuMemcpy3DBatchAsync_v2(1, op, flags, hStream);
 }
 
 /* ---- Fills. */

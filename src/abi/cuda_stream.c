@@ -214,6 +214,12 @@ CUresult awcu_cuLaunchHostFunc(CUstream hStream, CUhostFn fn, void *userData)
     return fn ? cu_result(aw_stream_host_func(stream, fn, userData)) : CUDA_ERROR_INVALID_VALUE;
 }
 
+/* How the device waits for the function, blocking (0) or spinning (1), changes nothing here. */
+CUresult awcu_cuLaunchHostFunc_v2(CUstream hStream, CUhostFn fn, void *userData, unsigned int syncMode)
+{
+    return syncMode <= 1 ? awcu_cuLaunchHostFunc(hStream, fn, userData) : CUDA_ERROR_INVALID_VALUE;
+}
+
 /* ---- Private: for libs/. */
 
 CUresult aw_abi_stream_inline(CUstream handle, void (*fn)(void *user), void *user)

@@ -436,6 +436,27 @@ typedef struct CUmemcpyAttributes {
     CUmemLocation srcLocHint, dstLocHint;
     unsigned int flags;
 } CUmemcpyAttributes;
+/* One copy of a batch.  Lengths are in elements: bytes, or those of the array on either side. */
+typedef struct CUmemcpy3DOperand {
+    int type; /* 1 pointer, 2 array */
+    union {
+        struct {
+            CUdeviceptr ptr;
+            size_t rowLength, layerHeight;
+            CUmemLocation locHint;
+        } ptr;
+        struct {
+            CUarray array;
+            size_t x, y, z;
+        } array;
+    };
+} CUmemcpy3DOperand;
+typedef struct CUDA_MEMCPY3D_BATCH_OP {
+    CUmemcpy3DOperand src, dst;
+    size_t width, height, depth;
+    int srcAccessOrder;
+    unsigned int flags;
+} CUDA_MEMCPY3D_BATCH_OP;
 typedef struct CUexecAffinityParam {
     CUexecAffinityType type;
     unsigned int smCount;
@@ -748,7 +769,6 @@ typedef struct CUDA_EXTERNAL_SEMAPHORE_WAIT_PARAMS CUDA_EXTERNAL_SEMAPHORE_WAIT_
 typedef struct CUDA_EXT_SEM_SIGNAL_NODE_PARAMS CUDA_EXT_SEM_SIGNAL_NODE_PARAMS;
 typedef struct CUDA_EXT_SEM_WAIT_NODE_PARAMS CUDA_EXT_SEM_WAIT_NODE_PARAMS;
 typedef struct CUDA_FABRIC_COPY_BATCH_OP CUDA_FABRIC_COPY_BATCH_OP;
-typedef struct CUDA_MEMCPY3D_BATCH_OP CUDA_MEMCPY3D_BATCH_OP;
 typedef struct CU_DEV_SM_RESOURCE_GROUP_PARAMS CU_DEV_SM_RESOURCE_GROUP_PARAMS;
 typedef struct CUarrayMapInfo CUarrayMapInfo; typedef struct CUcheckpointCheckpointArgs CUcheckpointCheckpointArgs;
 typedef struct CUcheckpointLockArgs CUcheckpointLockArgs;

@@ -40,7 +40,7 @@ typedef CUmemLocation cudaMemLocation;
 typedef CUmemAccessDesc cudaMemAccessDesc;
 typedef CUmemPoolProps cudaMemPoolProps;
 typedef CUmemPoolPtrExportData cudaMemPoolPtrExportData;
-typedef CUmemcpyAttributes cudaMemcpyAttributes;
+typedef CUmemcpyAttributes cudaMemcpyAttributes; typedef CUDA_MEMCPY3D_BATCH_OP cudaMemcpy3DBatchOp;
 typedef CUgraphEdgeData cudaGraphEdgeData;
 typedef CUlaunchAttributeID cudaLaunchAttributeID;
 typedef CUlaunchAttributeValue cudaLaunchAttributeValue;
@@ -439,6 +439,5 @@ typedef struct cudaExternalSemaphoreWaitNodeParams cudaExternalSemaphoreWaitNode
 typedef struct cudaExternalSemaphoreWaitParams cudaExternalSemaphoreWaitParams;
 typedef struct cudaExternalSemaphoreWaitParams_v1 cudaExternalSemaphoreWaitParams_v1;
 typedef struct cudaGraphRecaptureCallbackData cudaGraphRecaptureCallbackData;
-typedef struct cudaMemcpy3DBatchOp cudaMemcpy3DBatchOp;
 
 #endif

@@ -119,6 +119,90 @@ static void entry_point(void)
     CHECK(cudaFree(pointer));
 }
 
+#if CUDART_VERSION >= 12080
+static cudaError_t boxes(size_t n, cudaMemcpy3DBatchOp *ops, cudaStream_t stream, unsigned long long flags = 0)
+{
+#if CUDART_VERSION >= 13000
+    return cudaMemcpy3DBatchAsync(n, ops, flags, stream);
+#else
+    size_t failed = 7;
+    cudaError_t error = cudaMemcpy3DBatchAsync(n, ops, &failed, flags, stream);
+    EXPECT(!error || failed < n || failed == SIZE_MAX, "%zu failed", failed);
+    return error;
+#endif
+}
+
+static cudaMemcpy3DOperand at(void *ptr, size_t row, size_t rows)
+{
+    cudaMemcpy3DOperand o = {};
+    o.type = cudaMemcpyOperandTypePointer;
+    o.op.ptr.ptr = ptr, o.op.ptr.rowLength = row, o.op.ptr.layerHeight = rows;
+    return o;
+}
+
+static cudaMemcpy3DOperand in_array(cudaArray_t array, size_t x, size_t y, size_t z)
+{
+    cudaMemcpy3DOperand o = {};
+    o.type = cudaMemcpyOperandTypeArray;
+    o.op.array.array = array;
+    o.op.array.offset.x = x, o.op.array.offset.y = y, o.op.array.offset.z = z;
+    return o;
+}
+
+/* Boxes in bytes between pointers, in elements of the array where there is one: into an array of 8 x 6 x 4 pairs of floats at
+ * (2, 1, 1), out of it, and from one place of memory to another. */
+static void batch_of_boxes(cudaStream_t stream)
+{
+    enum { W = 5, H = 3, D = 2, ROW = 7, ROWS = 4 };
+    static float2 from[ROW * ROWS * D], back[W * H * D];
+    unsigned char bytes[40], *dev;
+    cudaArray_t array;
+    cudaChannelFormatDesc pairs = cudaCreateChannelDesc<float2>();
+    CHECK(cudaMalloc3DArray(&array, &pairs, make_cudaExtent(8, 6, 4)));
+    CHECK(cudaMalloc((void **)&dev, 1000));
+    CHECK(cudaMemset(dev, 0, 1000));
+    for (int i = 0; i < ROW * ROWS * D; i++)
+        from[i] = make_float2((float)i, (float)-i);
+    for (int i = 0; i < 40; i++)
+        bytes[i] = (unsigned char)(i + 1);
+    cudaMemcpy3DBatchOp ops[2] = {};
+    ops[0].src = at(from, ROW, ROWS), ops[0].dst = in_array(array, 2, 1, 1);
+    ops[0].extent = make_cudaExtent(W, H, D);
+    ops[0].srcAccessOrder = cudaMemcpySrcAccessOrderStream;
+    ops[1].src = at(bytes, 10, 0), ops[1].dst = at(dev + 3, 100, 0);
+    ops[1].extent = make_cudaExtent(6, 4, 1);
+    ops[1].srcAccessOrder = cudaMemcpySrcAccessOrderDuringApiCall;
+    CHECK(boxes(2, ops, stream));
+    memset(bytes, 0, sizeof bytes); /* free again */
+    cudaMemcpy3DBatchOp out = ops[0];
+    out.src = ops[0].dst, out.dst = at(back, 0, 0);
+    CHECK(boxes(1, &out, stream));
+    CHECK(cudaStreamSynchronize(stream));
+    for (int i = 0; i < W * H * D; i++) {
+        int want = i % W + i / W % H * ROW + i / (W * H) * ROW * ROWS;
+        EXPECT(back[i].x == (float)want && back[i].y == (float)-want, "[%d] %g %g, not %d", i, back[i].x, back[i].y, want);
+    }
+    unsigned char rows[400];
+    CHECK(cudaMemcpy(rows, dev, 400, cudaMemcpyDeviceToHost));
+    for (int i = 0; i < 400; i++) {
+        int x = (i - 3) % 100, y = (i - 3) / 100, want = i >= 3 && x < 6 ? x + y * 10 + 1 : 0;
+        EXPECT(rows[i] == want, "byte %d: %d, not %d", i, rows[i], want);
+    }
+    out.srcAccessOrder = cudaMemcpySrcAccessOrderInvalid;
+    EXPECT(boxes(1, &out, stream) == cudaErrorInvalidValue, "no order of access");
+    out = ops[0], out.src = at(from, W - 1, 0);
+    EXPECT(boxes(1, &out, stream) == cudaErrorInvalidValue, "rows shorter than the box");
+    out = ops[0], out.dst = in_array(array, 4, 1, 1);
+    EXPECT(boxes(1, &out, stream) == cudaErrorInvalidValue, "a box that leaves the array");
+    out = ops[0], out.extent.depth = 0;
+    EXPECT(boxes(1, &out, stream) == cudaErrorInvalidValue, "a box of nothing");
+    EXPECT(boxes(0, ops, stream) == cudaErrorInvalidValue && boxes(1, ops, stream, 1) == cudaErrorInvalidValue, "none; flags");
+    cudaGetLastError();
+    CHECK(cudaFreeArray(array));
+    CHECK(cudaFree(dev));
+}
+#endif
+
 static void copies(int *dev, int *pinned, int *managed)
 {
     cudaStream_t stream;
@@ -145,6 +229,7 @@ static void copies(int *dev, int *pinned, int *managed)
 #endif
     CHECK(cudaStreamSynchronize(stream));
     EXPECT(pinned[512 + 49] == 98 && pinned[600 + 3] == 6, "%d %d", pinned[561], pinned[603]);
+    batch_of_boxes(stream);
 #endif
     CHECK(cudaStreamDestroy(stream));
 }

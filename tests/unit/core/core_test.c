@@ -731,6 +731,11 @@ Test(stream, host_functions, .init = start_context)
     eq(got[0] == s && got[1] == (void *)1, true);
     eq(awcu_cuStreamAddCallback(s, callback, got, 1), CUDA_ERROR_INVALID_VALUE);
     eq(awcu_cuLaunchHostFunc(s, NULL, NULL), CUDA_ERROR_INVALID_VALUE);
+    int before = n;
+    for (unsigned how = 0; how < 3; how++) /* blocking, spinning, and no way to wait */
+        eq(awcu_cuLaunchHostFunc_v2(s, count, &n, how), how < 2 ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE);
+    ok(awcu_cuStreamSynchronize(s));
+    eq(n, before + 2);
 }
 
 Test(event, codes, .init = start_context)
