@@ -4,7 +4,6 @@
 #include <complex.h>
 #include <limits.h>
 #include <math.h>
-#include <stdlib.h>
 
 #include "call.h"
 #include "common/blas.h"
@@ -204,8 +203,9 @@ void aw_blas_own_trmm(const struct aw_blas_call *call, const union aw_blas_value
         trmm(&options[0], &options[1], &options[2], &options[3], &m, &n, v[6].p, v[7].p, &lda, v[11].p, &ldc);
 }
 
-/* uplo trans n k alpha A lda B ldb beta C ldc: one triangle of alpha op(A) op(B)' + beta C, by a product and a sum.  herkx's beta
- * is real, and its diagonal. */
+/* uplo trans n k alpha A lda B ldb beta C ldc: one triangle of alpha op(A) op(B)' + beta C, by products: what lies beside the
+ * diagonal's blocks at once, those aside first.  herkx's beta is real, and its diagonal. */
+enum { BLOCK = 32 };
 typedef void (*gemm_fn)(const char *, const char *, const int *, const int *, const int *, const void *, const void *,
                         const int *, const void *, const int *, const void *, void *, const int *);
 
@@ -216,21 +216,27 @@ typedef void (*gemm_fn)(const char *, const char *, const int *, const int *, co
         const char gemm_name[] = { #name[sizeof #name - 2], 'g', 'e', 'm', 'm', '_', 0 };                                       \
         gemm_fn gemm = (gemm_fn)aw_cpu_blas_cell(&cell, gemm_name);                                                             \
         bool her = call->f->row->args[1].kind == AW_BLAS_OP_C, plain = v[1].i == CUBLAS_OP_N;                                   \
+        bool upper = v[0].i == CUBLAS_FILL_MODE_UPPER;                                                                          \
         const char ta = plain ? 'N' : her ? 'C' : 'T', tb = plain ? her ? 'C' : 'T' : 'N';                                      \
-        const int n = (int)v[2].i, k = (int)v[3].i, lda = (int)v[6].i, ldb = (int)v[8].i;                                       \
-        const T zero = 0,                                                                                                       \
+        const int n = (int)v[2].i, k = (int)v[3].i, lda = (int)v[6].i, ldb = (int)v[8].i, ldc = (int)v[11].i, ld = BLOCK;       \
+        const int64_t step_a = plain ? 1 : v[6].i, step_b = plain ? 1 : v[8].i;                                                 \
+        const T zero = 0, *a = v[5].p, *b = v[7].p,                                                                             \
                 beta = her ? sizeof(T) == 16 ? (T) * (const double *)v[9].p : (T) * (const float *)v[9].p : *(const T *)v[9].p; \
-        T *c = v[10].p, *product = malloc((size_t)n * (size_t)n * sizeof(T));                                                   \
-        if (gemm && product)                                                                                                    \
-            gemm(&ta, &tb, &n, &n, &k, v[4].p, v[5].p, &lda, v[7].p, &ldb, &zero, product, &n);                                 \
-        for (int64_t j = 0; j < n && gemm && product; j++)                                                                      \
-            for (int64_t i = v[0].i == CUBLAS_FILL_MODE_UPPER ? 0 : j; i < (v[0].i == CUBLAS_FILL_MODE_UPPER ? j + 1 : n);      \
-                 i++) {                                                                                                         \
-                T *at = &c[i + j * v[11].i], p = product[i + j * (int64_t)n];                                                   \
-                *at = beta == 0 ? p : p + beta * *at;                                                                           \
-                if (her && i == j)                                                                                              \
-                    *at = (*at + CONJ(*at)) / 2;                                                                                \
-            }                                                                                                                   \
-        free(product);                                                                                                          \
+        T *c = v[10].p, block[BLOCK * BLOCK];                                                                                   \
+        for (int64_t j = 0; j < n && gemm; j += BLOCK) {                                                                        \
+            const int w = n - j < BLOCK ? (int)(n - j) : BLOCK, rows = upper ? (int)j : n - (int)j - w;                         \
+            const int64_t first = upper ? 0 : j + w;                                                                            \
+            gemm(&ta, &tb, &w, &w, &k, v[4].p, a + j * step_a, &lda, b + j * step_b, &ldb, &zero, block, &ld);                  \
+            for (int q = 0; q < w; q++)                                                                                         \
+                for (int i = upper ? 0 : q; i < (upper ? q + 1 : w); i++) {                                                     \
+                    T *at = &c[j + i + (j + q) * v[11].i], p = block[i + q * BLOCK];                                            \
+                    *at = beta == 0 ? p : p + beta * *at;                                                                       \
+                    if (her && i == q)                                                                                          \
+                        *at = (*at + CONJ(*at)) / 2;                                                                            \
+                }                                                                                                               \
+            if (rows > 0)                                                                                                       \
+                gemm(&ta, &tb, &rows, &w, &k, v[4].p, a + first * step_a, &lda, b + j * step_b, &ldb, &beta,                    \
+                     c + first + j * v[11].i, &ldc);                                                                            \
+        }                                                                                                                       \
     }
 FOUR(syrkx, SYRKX)

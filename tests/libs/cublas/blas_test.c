@@ -685,6 +685,9 @@ static void level2(char t)
 
 static void level3(char t)
 {
+    for (int flags = 0; flags < 4; flags++) /* more rows than are taken at once */
+        for (int her = 0; her <= is_complex(t); her++)
+            rank_k(t, flags & 1, flags >> 1, 75, 3, her, 2);
     static const int shapes[][3] = { { 5, 3, 7 }, { 1, 1, 1 },    { 0, 3, 2 },    { 3, 0, 2 },
                                      { 3, 4, 0 }, { 33, 17, 40 }, { 130, 70, 50 } };
     for (int s = 0; s < (quick ? 1 : 7); s++)
