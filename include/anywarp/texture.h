@@ -1,4 +1,4 @@
-/* Texture and surface descriptors: what the 64-bit handle of a texture or surface object is the address of.
+/* Texture and surface descriptors: what the 64-bit handle of a texture or surface object is the address of, and what else it is.
  *
  * The runtime writes one into device memory for each object and each bound reference, and generated code reads it: the same
  * bytes on every device.  Not CUDA's structures (src/abi) and not how a texel is sampled (ptx/lower/texture.c). */
@@ -40,6 +40,18 @@ enum aw_sampler {
 };
 
 enum aw_texture_kind { AW_TEXTURE = 1, AW_SURFACE = 2 };
+
+/* A handle: a descriptor's address and the bit of its kind, or a sampler's bits and theirs.  The bits are those that NVIDIA's
+ * assembler looks at for `istypep`; no address has them. */
+#define AW_HANDLE_TEXTURE ((uint64_t)1 << 61)
+#define AW_HANDLE_SAMPLER ((uint64_t)1 << 62)
+#define AW_HANDLE_SURFACE ((uint64_t)1 << 63)
+#define AW_HANDLE_KINDS (AW_HANDLE_TEXTURE | AW_HANDLE_SAMPLER | AW_HANDLE_SURFACE)
+
+static inline uint64_t aw_handle_kind(enum aw_texture_kind kind)
+{
+    return kind == AW_TEXTURE ? AW_HANDLE_TEXTURE : AW_HANDLE_SURFACE;
+}
 
 struct aw_texture_level {
     uint64_t base;                  /* device address of the first element; aligned to an element's bytes */

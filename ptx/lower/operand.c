@@ -265,14 +265,14 @@ LLVMValueRef ptx_var_pointer(struct ptx_lower *l, const struct ptx_var *var, int
     return b_gep(l, (LLVMValueRef)var->user, b_i64(l, (uint64_t)offset)); /* an alloca, or the caller's copy */
 }
 
-/* A reference's cell in the arena holds the descriptor's address, which stands for the variable. */
+/* A reference's cell in the arena holds the descriptor's address, or 0; that and its kind stand for the variable. */
 static LLVMValueRef reference_value(struct ptx_lower *l, const struct ptx_var *var, int64_t offset)
 {
     LLVMValueRef cell = b_gep(l, l->arena_const, b_i64(l, var->offset + (uint64_t)offset));
     LLVMValueRef load = LLVMBuildLoad2(l->builder, l->i64, cell, "");
     LLVMSetAlignment(load, 8);
     ptx_mark(load, PTX_INVARIANT);
-    return load;
+    return b_or(l, load, b_i64(l, var->type == PTX_SURFREF ? AW_HANDLE_SURFACE : AW_HANDLE_TEXTURE));
 }
 
 LLVMValueRef ptx_var_integer(struct ptx_lower *l, const struct ptx_var *var, int64_t offset)

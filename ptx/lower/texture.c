@@ -46,7 +46,7 @@ LLVMValueRef ptx_tex_handle(struct ptx_lower *l, const struct ptx_operand *op, i
 
 LLVMValueRef ptx_tex_desc(struct ptx_lower *l, LLVMValueRef handle)
 {
-    return b_inttoptr(l, handle, l->ptr[AS_CONST]);
+    return b_inttoptr(l, b_and(l, handle, b_i64(l, ~AW_HANDLE_KINDS)), l->ptr[AS_CONST]);
 }
 
 LLVMValueRef ptx_sampler_handle(struct ptx_lower *l, const struct ptx_var *var)
@@ -56,18 +56,18 @@ LLVMValueRef ptx_sampler_handle(struct ptx_lower *l, const struct ptx_var *var)
     unsigned bits = 0;
     if (!ptx_opaque_init(var, &bits, &loc, why, sizeof why))
         ptx_lower_error(l, loc, "%s", why);
-    return b_i64(l, 2ull * bits + 1);
+    return b_i64(l, AW_HANDLE_SAMPLER | bits);
 }
 
 static LLVMValueRef is_sampler(struct ptx_lower *l, LLVMValueRef handle)
 {
-    return b_trunc(l, handle, l->i1);
+    return b_trunc(l, b_lshr(l, handle, b_i64(l, 62)), l->i1);
 }
 
 /* The bits of a sampler, or those that a texture has. */
 static LLVMValueRef sampler_bits(struct ptx_lower *l, const struct ptx_operand *op, int64_t offset)
 {
-    LLVMValueRef handle = ptx_tex_handle(l, op, offset), own = b_trunc(l, b_lshr(l, handle, b_i64(l, 1)), l->i32);
+    LLVMValueRef handle = ptx_tex_handle(l, op, offset), own = b_trunc(l, handle, l->i32);
     if (LLVMIsAConstantInt(handle))
         return own;
     struct ptx_if sampler = ptx_if_begin(l, is_sampler(l, handle));
@@ -279,19 +279,14 @@ static bool sampler_answer(struct ptx_lower *l, const struct ptx_instr *in, unsi
     return true;
 }
 
-/* Of a handle, or of 0. */
+/* Of any number: it has the bit of the kind that is asked for, or not. */
 bool ptx_lower_istypep(struct ptx_lower *l, const struct ptx_instr *in)
 {
-    LLVMValueRef handle = ptx_src(l, &in->ops[1], PTX_B64), no = b_bool(l, false), sampler = is_sampler(l, handle);
-    if (in->types[0] == PTX_SAMPLERREF) {
-        ptx_dst(l, &in->ops[0], PTX_PRED, sampler);
-        return true;
-    }
-    struct ptx_if some = ptx_if_begin(l, b_not(l, b_or(l, sampler, b_eq(l, handle, b_i64(l, 0)))));
-    LLVMValueRef kind = PTX_TEX_FIELD(l, ptx_tex_desc(l, handle), l->i32, kind);
-    LLVMValueRef is = b_eq(l, kind, b_i32(l, in->types[0] == PTX_TEXREF ? AW_TEXTURE : AW_SURFACE));
-    LLVMBasicBlockRef yes = ptx_if_else(l, &some), other = ptx_if_end(l, &some);
-    ptx_dst(l, &in->ops[0], PTX_PRED, ptx_phi2(l, is, yes, no, other));
+    uint64_t kind = in->types[0] == PTX_SAMPLERREF ? AW_HANDLE_SAMPLER
+                  : in->types[0] == PTX_TEXREF     ? AW_HANDLE_TEXTURE
+                                                   : AW_HANDLE_SURFACE;
+    LLVMValueRef bit = b_and(l, ptx_src(l, &in->ops[1], PTX_B64), b_i64(l, kind));
+    ptx_dst(l, &in->ops[0], PTX_PRED, b_eq(l, bit, b_i64(l, kind)));
     return true;
 }
 

@@ -65,9 +65,9 @@ void ptx_tex_sample(struct ptx_lower *l, const struct ptx_tex_way *way, const st
  * variable, in whose cell it lies.  `offset`: the address operand's, in bytes; only variables, arrays of such cells, can have
  * one. */
 LLVMValueRef ptx_tex_handle(struct ptx_lower *l, const struct ptx_operand *op, int64_t offset);
+/* Where a handle's descriptor lies. */
 LLVMValueRef ptx_tex_desc(struct ptx_lower *l, LLVMValueRef handle);
-/* A .samplerref variable as a number: twice its enum aw_sampler plus one, which is no descriptor's address.  i64; an error is
- * noted. */
+/* A .samplerref variable as a number: AW_HANDLE_SAMPLER and its enum aw_sampler.  i64; an error is noted. */
 LLVMValueRef ptx_sampler_handle(struct ptx_lower *l, const struct ptx_var *var);
 
 /* .1d to .acube of an instruction. */

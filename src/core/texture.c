@@ -392,16 +392,22 @@ enum aw_status aw_texture_create(struct aw_ctx *ctx, const struct aw_tex_info *i
     if (status)
         free(object);
     else
-        *ret_handle = object->address;
+        *ret_handle = object->address | aw_handle_kind(info->kind);
     return status;
+}
+
+/* The lock is held. */
+static struct object *object_find(enum aw_texture_kind kind, uint64_t handle)
+{
+    uint64_t address = handle ^ aw_handle_kind(kind);
+    struct object *object = address ? aw_ptrmap_find(&by_address, (void *)(uintptr_t)address) : NULL;
+    return object && object->info.kind == kind ? object : NULL;
 }
 
 enum aw_status aw_texture_destroy(enum aw_texture_kind kind, uint64_t handle)
 {
     pthread_mutex_lock(&lock);
-    struct object *object = handle ? aw_ptrmap_find(&by_address, (void *)(uintptr_t)handle) : NULL;
-    if (object && object->info.kind != kind)
-        object = NULL;
+    struct object *object = object_find(kind, handle);
     if (object)
         object_unlink(object);
     pthread_mutex_unlock(&lock);
@@ -415,12 +421,11 @@ enum aw_status aw_texture_destroy(enum aw_texture_kind kind, uint64_t handle)
 enum aw_status aw_texture_find(enum aw_texture_kind kind, uint64_t handle, struct aw_tex_info *ret_info)
 {
     pthread_mutex_lock(&lock);
-    struct object *object = handle ? aw_ptrmap_find(&by_address, (void *)(uintptr_t)handle) : NULL;
-    bool found = object && object->info.kind == kind;
-    if (found)
+    struct object *object = object_find(kind, handle);
+    if (object)
         *ret_info = object->info;
     pthread_mutex_unlock(&lock);
-    return found ? AW_OK : AW_ERR_INVALID_VALUE;
+    return object ? AW_OK : AW_ERR_INVALID_VALUE;
 }
 
 static void textures_drop(struct aw_ctx *ctx)

@@ -337,6 +337,57 @@ static void try_independent(CUarray array)
     DRV(cuModuleUnload(module));
 }
 
+__device__ unsigned kinds_of(unsigned long long handle)
+{
+    unsigned is;
+    asm("{ .reg .pred t, s, u; .reg .b32 a, b, c; istypep.texref t, %1; istypep.surfref s, %1; istypep.samplerref u, %1;\n"
+        "selp.u32 a, 1, 0, t; selp.u32 b, 2, 0, s; selp.u32 c, 4, 0, u; add.u32 a, a, b; add.u32 %0, a, c; }"
+        : "=r"(is)
+        : "l"(handle));
+    return is;
+}
+
+// What is asked of a handle that only the launch knows, as a parameter and out of memory.
+__global__ void ask_objects(CUtexObject texture, CUsurfObject surface, const unsigned long long *others, unsigned *out)
+{
+    out[0] = kinds_of(texture);
+    out[1] = kinds_of(surface);
+    for (int i = 0; i < 3; i++)
+        out[2 + i] = kinds_of(others[i]);
+}
+
+static void try_objects(CUarray array)
+{
+    CUtexObject texture;
+    CUsurfObject surface;
+    CUarray row;
+    CUdeviceptr memory;
+    CUDA_ARRAY3D_DESCRIPTOR shape = { N, 0, 0, CU_AD_FORMAT_SIGNED_INT32, 1, CUDA_ARRAY3D_SURFACE_LDST };
+    CUDA_RESOURCE_DESC resource = {}, target = {};
+    CUDA_TEXTURE_DESC how = {};
+    DRV(cuArray3DCreate(&row, &shape));
+    resource.resType = target.resType = CU_RESOURCE_TYPE_ARRAY;
+    resource.res.array.hArray = array;
+    target.res.array.hArray = row;
+    DRV(cuTexObjectCreate(&texture, &resource, &how, NULL));
+    DRV(cuSurfObjectCreate(&surface, &target));
+    const unsigned long long others[3] = { surface, 0, texture };
+    unsigned answers[5], want[5] = { 1, 2, 2, 0, 1 };
+    DRV(cuMemAlloc(&memory, sizeof others + sizeof answers));
+    DRV(cuMemcpyHtoD(memory, others, sizeof others));
+    ask_objects<<<1, 1>>>(texture, surface, (const unsigned long long *)memory, (unsigned *)(memory + sizeof others));
+    DRV(cuCtxSynchronize());
+    DRV(cuMemcpyDtoH(answers, memory + sizeof others, sizeof answers));
+    for (int i = 0; i < 5; i++)
+        EXPECT(answers[i] == want[i], "kind of object %d: %u, not %u", i, answers[i], want[i]);
+    DRV_ERR(cuTexObjectGetResourceDesc(&target, surface), CUDA_ERROR_INVALID_VALUE);
+    DRV_ERR(cuSurfObjectGetResourceDesc(&target, texture), CUDA_ERROR_INVALID_VALUE);
+    DRV(cuTexObjectDestroy(texture));
+    DRV(cuSurfObjectDestroy(surface));
+    DRV(cuArrayDestroy(row));
+    DRV(cuMemFree(memory));
+}
+
 static void try_kinds(CUarray array)
 {
     CUmodule module;
@@ -359,7 +410,7 @@ static void try_kinds(CUarray array)
     DRV(cuLaunchKernel(f, 1, 1, 1, 1, 1, 1, 0, NULL, args, NULL));
     DRV(cuCtxSynchronize());
     DRV(cuMemcpyDtoH(&answer, out, 4));
-    EXPECT(answer == 1 + 8 + 64, "kinds: %u", answer);
+    EXPECT(answer == 1 + 8 + 16 + 64, "kinds: %u", answer);
     DRV(cuModuleUnload(module));
     DRV(cuArrayDestroy(row));
 }
@@ -390,6 +441,7 @@ int main()
     try_unified(array);
     try_independent(array);
     try_kinds(array);
+    try_objects(array);
     DRV(cuArrayDestroy(array));
     return check_done();
 }
