@@ -420,6 +420,20 @@ void sass_emit_f2i(struct sass_lift *l, const struct sass_insn *i)
         sass_put(l, SASS_D, v.s);
 }
 
+/* Of one number: what it makes of two is not known. */
+void sass_emit_f2ip(struct sass_lift *l, const struct sass_insn *i)
+{
+    const struct sass_operand *o = i->opnd;
+    if (!sass_is_zero(sass_look(l, SASS_A)) || !sass_is_zero(sass_look(l, SASS_C)) || !sass_mod(l, SASS_F_NTZ) ||
+        sass_mod(l, SASS_F_TYPE) != SASS_TYPE_U8) {
+        sass_fail(l, "other than one number without a sign");
+        return;
+    }
+    struct sass_text v = sass_temp(l, 't');
+    sass_step(l, "cvt%s.u8.f32 %s, %s", rounding_to_int(l), v.s, sass_f32(l, &o[SASS_B]).s);
+    sass_put(l, SASS_D, v.s);
+}
+
 void sass_emit_i2f(struct sass_lift *l, const struct sass_insn *i)
 {
     const struct sass_operand *b = &i->opnd[SASS_B];

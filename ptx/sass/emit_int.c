@@ -379,16 +379,30 @@ void sass_emit_imnmx(struct sass_lift *l, const struct sass_insn *i)
     sass_do(l, "selp.b32 %s, %s, %s, %s", d.s, low.s, high.s, p.s);
 }
 
-void sass_emit_i2ip(struct sass_lift *l, const struct sass_insn *i)
+static const char *narrow_type(unsigned type)
 {
     static const char *const types[] = {
-        [SASS_TYPE_U8] = "u8", [SASS_TYPE_S8] = "s8", [SASS_TYPE_U16] = "u16", [SASS_TYPE_S16] = "s16"
+        [SASS_TYPE_U8] = "u8", [SASS_TYPE_S8] = "s8", [SASS_TYPE_U16] = "u16", [SASS_TYPE_S16] = "s16",
+        [SASS_TYPE_U4] = "u4", [SASS_TYPE_S4] = "s4", [SASS_TYPE_U2] = "u2",   [SASS_TYPE_S2] = "s2"
     };
+    return type < sizeof types / sizeof *types ? types[type] : NULL;
+}
+
+void sass_emit_i2i(struct sass_lift *l, const struct sass_insn *i)
+{
+    const char *name = narrow_type(sass_mod(l, SASS_F_TYPE));
+    struct sass_text x = sass_int(l, &i->opnd[SASS_B]);
+    sass_do(l, "cvt.sat.%s.s32 %s, %s", name, sass_dest(l, &i->opnd[SASS_D], 0).s, x.s);
+}
+
+void sass_emit_i2ip(struct sass_lift *l, const struct sass_insn *i)
+{
     const struct sass_operand *o = i->opnd;
     unsigned type = sass_mod(l, SASS_F_TYPE);
-    const char *name = type < sizeof types / sizeof *types ? types[type] : NULL;
+    const char *name = narrow_type(type);
+    bool small = type == SASS_TYPE_U4 || type == SASS_TYPE_S4 || type == SASS_TYPE_U2 || type == SASS_TYPE_S2;
     struct sass_text a = sass_int(l, &o[SASS_A]), b = sass_int(l, &o[SASS_B]), d = sass_dest(l, &o[SASS_D], 0);
-    if (!name)
+    if (!name || small != (bool)sass_mod(l, SASS_F_SHIFT))
         sass_fail(l, "type %u", type);
     else if (type == SASS_TYPE_U16 || type == SASS_TYPE_S16)
         sass_do(l, "cvt.pack.sat.%s.s32 %s, %s, %s", name, d.s, a.s, b.s);

@@ -8,9 +8,12 @@
 
 /* ---- Addresses */
 
-/* What the caches are told changes no value; how wide the base is, the decoder has said. */
-static void address_modifiers(struct sass_lift *l)
+/* What the caches are told changes no value; how wide the base is, the decoder has said.  With .HINT the uniform register is a
+ * policy of the caches, and no part of the address. */
+static void address_modifiers(struct sass_lift *l, const struct sass_operand *m)
 {
+    if (sass_mod(l, SASS_F_HINT) && m->ureg != SASS_RZ)
+        sass_fail(l, "a policy of the caches beside a uniform part of the address");
     (void)sass_mod(l, SASS_F_EVICT);
     (void)sass_mod(l, SASS_F_LTC);
     (void)sass_mod(l, SASS_F_E);
@@ -23,7 +26,7 @@ static struct sass_text address64(struct sass_lift *l, const struct sass_operand
     struct sass_operand more = { .kind = SASS_UREG, .reg = m->ureg, .regs = m->uregs };
     struct sass_text a = { "0" };
     (void)sass_look(l, (enum sass_slot)m->slot);
-    address_modifiers(l);
+    address_modifiers(l, m);
     *ret_offset = m->value;
     if (m->reg != SASS_RZ)
         a = m->regs == 2 ? sass_raw64(l, &base) : sass_widen(l, sass_raw(l, &base).s);
@@ -52,7 +55,7 @@ static struct sass_text address32(struct sass_lift *l, const struct sass_operand
                         more = { .kind = SASS_UREG, .reg = m->ureg, .regs = 1 };
     struct sass_text a = { "0" };
     (void)sass_look(l, (enum sass_slot)m->slot);
-    address_modifiers(l);
+    address_modifiers(l, m);
     if (m->reg != SASS_RZ)
         a = sass_raw(l, &base);
     if (shift && m->reg != SASS_RZ) {
