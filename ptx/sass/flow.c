@@ -469,12 +469,61 @@ static bool one(struct sass_lift *l, const struct sass_insn *i, uint32_t context
     return false;
 }
 
-/* Of a stack whose depth no one knows: it has ended where the offset is below its begin. */
+static bool moves_stack(const struct sass_insn *i)
+{
+    return i->opnd[SASS_D].kind == SASS_REG && i->opnd[SASS_D].reg == 1;
+}
+
+static bool reads_stack(const struct sass_operand *o)
+{
+    return o->kind == SASS_REG && o->reg == 1;
+}
+
+/* Where the stack begins, or a number of bytes from where it was. */
+static bool moves_by_number(const struct sass_insn *i)
+{
+    bool number = false, other = false;
+    for (int s = SASS_A; s <= SASS_C; s++) {
+        const struct sass_operand *o = &i->opnd[s];
+        bool begin = o->kind == SASS_CONST && !o->bank && o->value == SASS_BANK0_STACK && o->reg == SASS_RZ;
+        number |= o->kind == SASS_IMM || begin;
+        other |= o->kind != SASS_NONE && o->kind != SASS_IMM && !begin && !reads_stack(o) && !sass_is_zero(o);
+    }
+    return number && !other && i->op != SASS_LOP3;
+}
+
+static int64_t lowers_stack(const struct sass_insn *i)
+{
+    for (int s = SASS_A; s <= SASS_C; s++)
+        if (i->opnd[s].kind == SASS_IMM && (int32_t)i->opnd[s].value < 0)
+            return -(int64_t)(int32_t)i->opnd[s].value;
+    return 0;
+}
+
+/* Code that takes memory of the stack itself (alloca) moves it by what is in a register, rounds it, or puts it back; or it moves
+ * it by more than the tables count, which they do once for each function. */
+static void find_stack(struct sass_lift *l)
+{
+    unsigned lowered = 0;
+    bool calls = false;
+    for (uint32_t k = 0; k < l->n; k++) {
+        const struct sass_insn *i = &l->insns[k];
+        calls |= i->op == SASS_CALL;
+        if (!moves_stack(i))
+            continue;
+        lowered += lowers_stack(i) > 0;
+        l->takes_stack |= !moves_by_number(i) || lowers_stack(i) > l->frame;
+    }
+    l->takes_stack |= lowered > 1 && !calls;
+    l->checks_stack = l->takes_stack || lowered > 1;
+}
+
+/* Of a stack whose depth no one knows: it has ended where the offset is outside of it. */
 static void stack_check(struct sass_lift *l)
 {
     struct sass_text q = sass_temp(l, 'q');
     l->regs[1] = 1;
-    sass_step(l, "setp.lt.s32 %s, %%r1, 0", q.s);
+    sass_step(l, "setp.gt.u32 %s, %%r1, %" PRIu32, q.s, l->frame);
     sass_step(l, "@%s trap", q.s);
 }
 
@@ -495,7 +544,7 @@ static bool instruction(struct sass_lift *l, const struct sass_insn *i, uint32_t
         l->here_mask.s[0] = 0;
     if (!(i->guard == SASS_PT && i->guard_inv))
         sass_look_end(l);
-    if (l->recursive && i->opnd[SASS_D].kind == SASS_REG && i->opnd[SASS_D].reg == 1 && !ends)
+    if ((l->recursive || l->checks_stack) && moves_stack(i) && !ends)
         stack_check(l);
     return ends;
 }
@@ -584,7 +633,8 @@ bool sass_flow(struct sass_lift *l)
         l->again = true;
         return false;
     }
-    if (l->recursive)
+    find_stack(l);
+    if (l->recursive || l->takes_stack)
         l->frame = l->frame > STACK ? l->frame : STACK;
     return l->status == AW_OK && blocks(l);
 }

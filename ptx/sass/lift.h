@@ -138,6 +138,8 @@ struct sass_lift {
     uint8_t *once;               /* of a call's target: it is lifted once (functions.c) */
     uint32_t *ring;              /* of it: the number of the ring of functions that call each other, or 0 (functions.c) */
     bool recursive;              /* there is one */
+    bool takes_stack;            /* code takes memory of the stack that no table counts */
+    bool checks_stack;           /* it may: whether it is there is asked where it is taken */
     uint64_t lifted;             /* instructions */
     uint32_t *once_context;      /* of it: 1 + its context */
     bool spins;                  /* some loop waits for what other lanes write */

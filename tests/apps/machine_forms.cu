@@ -1,6 +1,7 @@
 // Instructions that only NVIDIA's assembler makes, by what it knows of the numbers: products scaled by a power of two, the least
 // and the greatest of three, sums of bytes' differences, calls of functions whose places lie in a variable, a texture's handle in
-// memory of each kind; least and greatest with both signs; one atomic for the lanes that are there.
+// memory of each kind; least and greatest with both signs; one atomic for the lanes that are there; memory that code takes of the
+// stack itself; integers saturated to few bits; what caches are told by a policy.
 // variants: sm_75 sm_86 sm_89 sm_90 debug_sm_80
 // SPDX-License-Identifier: Apache-2.0
 #include "check.h"
@@ -275,6 +276,107 @@ static void handles(void)
     }
 }
 
+// alloca: how much, only the lane knows.
+__global__ void taken(int *out, const int *in)
+{
+    int x = in[threadIdx.x] & 15, sum = 0;
+    for (int round = 0; round < 3; round++) {
+        int n = x + round + 1, *mine = (int *)alloca(n * sizeof(int));
+        for (int i = 0; i < n; i++)
+            mine[i] = i * x + round;
+        for (int i = 0; i < n; i++)
+            sum = sum * 3 + mine[n - 1 - i];
+    }
+    out[threadIdx.x] = sum;
+}
+
+// More than any stack has: an error, and no other memory.
+__global__ void taken_too_much(int *out, int n)
+{
+    volatile int *mine = (volatile int *)alloca(n);
+    mine[threadIdx.x] = n;
+    out[threadIdx.x] = mine[threadIdx.x];
+}
+
+__global__ void narrowed(int *out, const int *in)
+{
+    int x = in[threadIdx.x] >> threadIdx.x % 32, r[5];
+    asm("cvt.sat.u8.s32 %0, %1;" : "=r"(r[0]) : "r"(x));
+    asm("cvt.sat.s8.s32 %0, %1;" : "=r"(r[1]) : "r"(x));
+    asm("cvt.sat.u16.s32 %0, %1;" : "=r"(r[2]) : "r"(x));
+    asm("cvt.sat.s16.s32 %0, %1;" : "=r"(r[3]) : "r"(x));
+    asm("cvt.rni.sat.u8.f32 %0, %1;" : "=r"(r[4]) : "f"(threadIdx.x % 9 ? (float)x * 0.25f : nanf("")));
+    for (int i = 0; i < 5; i++)
+        out[5 * threadIdx.x + i] = r[i];
+}
+
+// The policy of a launch; before sm_80 there are none.
+__global__ void by_policy(int *out, const int *in, float fraction)
+{
+    int x;
+#if __CUDA_ARCH__ >= 800
+    unsigned long long policy;
+    asm("createpolicy.fractional.L2::evict_last.b64 %0, %1;" : "=l"(policy) : "f"(fraction));
+    asm volatile("ld.global.L2::cache_hint.b32 %0, [%1], %2;" : "=r"(x) : "l"(in + threadIdx.x), "l"(policy));
+    asm volatile("st.global.L2::cache_hint.b32 [%0], %1, %2;" ::"l"(out + threadIdx.x), "r"(x), "l"(policy));
+    asm volatile("red.global.add.L2::cache_hint.u32 [%0], %1, %2;" ::"l"(out + threadIdx.x), "r"(x), "l"(policy));
+    asm volatile("atom.global.exch.L2::cache_hint.b32 %0, [%1], %2, %3;"
+                 : "=r"(x)
+                 : "l"(out + N + threadIdx.x), "r"(x), "l"(policy));
+    out[2 * N + threadIdx.x] = x;
+#else
+    x = in[threadIdx.x];
+    out[threadIdx.x] = 2 * x;
+    out[N + threadIdx.x] = x;
+    out[2 * N + threadIdx.x] = 0;
+#endif
+}
+
+static int clamp(long long x, int least, int most)
+{
+    return x < least ? least : x > most ? most : (int)x;
+}
+
+static void stack_and_bits(const int *d_in)
+{
+    static int out[5 * N];
+    int *d_out;
+    CHECK(cudaMalloc(&d_out, sizeof out));
+    taken<<<1, N>>>(d_out, d_in);
+    CHECK_LAUNCH();
+    CHECK(cudaMemcpy(out, d_out, N * sizeof(int), cudaMemcpyDeviceToHost));
+    for (int t = 0; t < N; t++) {
+        int x = in[t] & 15;
+        unsigned sum = 0;
+        for (int round = 0; round < 3; round++)
+            for (int i = x + round; i >= 0; i--)
+                sum = sum * 3 + (unsigned)(i * x + round);
+        CHECK_EQ(out[t], (int)sum);
+    }
+    narrowed<<<1, N>>>(d_out, d_in);
+    CHECK_LAUNCH();
+    CHECK(cudaMemcpy(out, d_out, sizeof out, cudaMemcpyDeviceToHost));
+    for (int t = 0; t < N; t++) {
+        int x = in[t] >> t % 32;
+        CHECK_EQ(out[5 * t], clamp(x, 0, 255));
+        CHECK_EQ(out[5 * t + 1], clamp(x, -128, 127));
+        CHECK_EQ(out[5 * t + 2], clamp(x, 0, 65535));
+        CHECK_EQ(out[5 * t + 3], clamp(x, -32768, 32767));
+        CHECK_EQ(out[5 * t + 4], t % 9 ? clamp(llrintf((float)x * 0.25f), 0, 255) : 0);
+    }
+    CHECK(cudaMemset(d_out, 0, sizeof out));
+    by_policy<<<1, N>>>(d_out, d_in, 0.5f);
+    CHECK_LAUNCH();
+    CHECK(cudaMemcpy(out, d_out, sizeof out, cudaMemcpyDeviceToHost));
+    for (int t = 0; t < N; t++) {
+        CHECK_EQ(out[t], (int)(2u * (unsigned)in[t]));
+        CHECK_EQ(out[N + t], in[t]);
+        CHECK_EQ(out[2 * N + t], 0);
+    }
+    taken_too_much<<<1, 1>>>(d_out, 1 << 20);
+    EXPECT(cudaDeviceSynchronize() != cudaSuccess, "a stack of a megabyte");
+}
+
 int main()
 {
     int *d_in;
@@ -286,5 +388,6 @@ int main()
     integers(d_in);
     handles();
     test_both_signs();
+    stack_and_bits(d_in); // ends with a fault
     return check_done();
 }
