@@ -7,7 +7,7 @@ static sass_emit *const emitters[SASS_OPS] = {
     OP(IADD3, iadd3), OP(UIADD3, iadd3), OP(IMAD, imad), OP(UIMAD, imad), OP(IMAD_WIDE, imad_wide), OP(UIMAD_WIDE, imad_wide),
     OP(IMAD_HI, imad_hi), OP(UIMAD_HI, imad_hi), OP(ISETP, isetp), OP(UISETP, isetp), OP(IMNMX, imnmx), OP(VIMNMX, imnmx),
     OP(VIADDMNMX, viaddmnmx), OP(VIMNMX3, vimnmx3), OP(PLOP3R, plop3r), OP(I2I, i2i), OP(I2IP, i2ip), OP(F2IP, f2ip),
-    OP(VIADD, iadd3), OP(LOP3, lop3),
+    OP(VIADD, viadd), OP(LOP3, lop3),
     OP(ULOP3, lop3),
     OP(SHF, shf), OP(USHF, shf), OP(LEA, lea), OP(ULEA, lea), OP(MOV, mov), OP(UMOV, mov), OP(SEL, sel), OP(USEL, sel),
     OP(PRMT, prmt),

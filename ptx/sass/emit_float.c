@@ -400,6 +400,12 @@ void sass_emit_f2i(struct sass_lift *l, const struct sass_insn *i)
     struct type to = type_of(sass_mod(l, SASS_F_TYPE) ? sass_mod(l, SASS_F_TYPE) : SASS_TYPE_S32),
                 from = from_of(sass_mod(l, SASS_F_FROM));
     struct sass_text x = float_in(l, &i->opnd[SASS_B], from), v = sass_temp(l, to.bits == 64 ? 'w' : 't');
+    if (to.bits < 32 && !strcmp(from.name, "bf16")) { /* PTX wants a register as narrow; every bf16 is an f32 */
+        struct sass_text wide = sass_temp(l, 't');
+        sass_step(l, "cvt.f32.bf16 %s, %s", wide.s, x.s);
+        x = wide;
+        from = type_of(SASS_TYPE_F32);
+    }
     sass_step(l, "cvt%s%s.%s.%s %s, %s", rounding_to_int(l), from.bits == 32 ? ftz(l) : "", to.name, from.name, v.s, x.s);
     /* Of NaN PTX makes 0 where neither type has 64 bits, else the type's highest bit; .NTZ says that it is 0. */
     bool zero = to.bits < 64 && from.bits < 64, wanted = sass_mod(l, SASS_F_NTZ);

@@ -361,21 +361,49 @@ void sass_emit_isetp(struct sass_lift *l, const struct sass_insn *i)
     sass_put_compared(l, i, q.s);
 }
 
+static bool of_halves(struct sass_lift *l)
+{
+    return sass_mod(l, SASS_F_TYPE) == SASS_TYPE_U16X2 || sass_mod(l, SASS_F_TYPE) == SASS_TYPE_S16X2;
+}
+
+/* What min, max and their kin compare, of 32 bits. */
+static const char *compared_type(struct sass_lift *l)
+{
+    bool sign = is_signed(l) || sass_mod(l, SASS_F_TYPE) == SASS_TYPE_S16X2;
+    return of_halves(l) ? sign ? "s16x2" : "u16x2" : sign ? "s32" : "u32";
+}
+
+/* Two words added, or two halves of each. */
+static struct sass_text sum_of(struct sass_lift *l, const struct sass_operand *a, const struct sass_operand *b)
+{
+    struct sass_text t;
+    if (!of_halves(l))
+        return sass_sum(l, false, sass_int(l, a), sass_int(l, b));
+    if (a->neg || b->neg || a->inv || b->inv)
+        sass_fail(l, "a negated pair of halves");
+    t = sass_temp(l, 't');
+    sass_step(l, "add.u16x2 %s, %s, %s", t.s, sass_raw(l, a).s, sass_raw(l, b).s);
+    return t;
+}
+
+void sass_emit_viadd(struct sass_lift *l, const struct sass_insn *i)
+{
+    sass_put(l, SASS_D, sum_of(l, sass_look(l, SASS_A), sass_look(l, SASS_B)).s);
+}
+
 void sass_emit_imnmx(struct sass_lift *l, const struct sass_insn *i)
 {
     const struct sass_operand *o = i->opnd;
-    const char *type = is_signed(l) ? "s32" : "u32";
-    if (i->mod[SASS_F_TYPE] == SASS_TYPE_U16X2 || i->mod[SASS_F_TYPE] == SASS_TYPE_S16X2)
-        sass_fail(l, "two halves of 16 bits");
+    struct sass_text type = sass_format("%s%s", sass_mod(l, SASS_F_RELU) ? "relu." : "", compared_type(l));
     struct sass_text a = sass_int(l, &o[SASS_A]), b = sass_int(l, &o[SASS_B]), d = sass_dest(l, &o[SASS_D], 0);
     (void)sass_look(l, SASS_S);
     if (sass_is_true(&o[SASS_S]) || sass_is_false(&o[SASS_S])) {
-        sass_do(l, "%s.%s %s, %s, %s", sass_is_true(&o[SASS_S]) ? "min" : "max", type, d.s, a.s, b.s);
+        sass_do(l, "%s.%s %s, %s, %s", sass_is_true(&o[SASS_S]) ? "min" : "max", type.s, d.s, a.s, b.s);
         return;
     }
     struct sass_text low = sass_temp(l, 't'), high = sass_temp(l, 't'), p = sass_pred(l, &o[SASS_S]);
-    sass_step(l, "min.%s %s, %s, %s", type, low.s, a.s, b.s);
-    sass_step(l, "max.%s %s, %s, %s", type, high.s, a.s, b.s);
+    sass_step(l, "min.%s %s, %s, %s", type.s, low.s, a.s, b.s);
+    sass_step(l, "max.%s %s, %s, %s", type.s, high.s, a.s, b.s);
     sass_do(l, "selp.b32 %s, %s, %s, %s", d.s, low.s, high.s, p.s);
 }
 
@@ -413,11 +441,11 @@ void sass_emit_i2ip(struct sass_lift *l, const struct sass_insn *i)
 void sass_emit_viaddmnmx(struct sass_lift *l, const struct sass_insn *i)
 {
     const struct sass_operand *o = i->opnd;
-    const char *type = is_signed(l) ? "s32" : "u32";
-    struct sass_text sum = sass_sum(l, false, sass_int(l, &o[SASS_A]), sass_int(l, &o[SASS_B])), c = sass_int(l, &o[SASS_C]);
+    const char *type = compared_type(l);
+    struct sass_text sum = sum_of(l, sass_look(l, SASS_A), sass_look(l, SASS_B)), c = sass_int(l, &o[SASS_C]);
     bool least = sass_is_true(sass_look(l, SASS_S));
-    if (i->mod[SASS_F_TYPE] == SASS_TYPE_U16X2 || i->mod[SASS_F_TYPE] == SASS_TYPE_S16X2 || !(least || sass_is_false(&o[SASS_S])))
-        sass_fail(l, "two halves of 16 bits, or a predicate that chooses");
+    if (!least && !sass_is_false(&o[SASS_S]))
+        sass_fail(l, "a predicate that chooses");
     sass_do(l, "%s.%s %s, %s, %s", least ? "min" : "max", type, sass_dest(l, &o[SASS_D], 0).s, sum.s, c.s);
 }
 
@@ -425,10 +453,10 @@ void sass_emit_vimnmx3(struct sass_lift *l, const struct sass_insn *i)
 {
     const struct sass_operand *o = i->opnd;
     bool least = sass_is_true(sass_look(l, SASS_S));
-    const char *op = least ? "min" : "max", *type = is_signed(l) ? "s32" : "u32";
+    const char *op = least ? "min" : "max", *type = compared_type(l);
     struct sass_text two = sass_temp(l, 't');
-    if (i->mod[SASS_F_TYPE] == SASS_TYPE_U16X2 || i->mod[SASS_F_TYPE] == SASS_TYPE_S16X2 || !(least || sass_is_false(&o[SASS_S])))
-        sass_fail(l, "two halves of 16 bits, or a predicate that chooses");
+    if (!least && !sass_is_false(&o[SASS_S]))
+        sass_fail(l, "a predicate that chooses");
     sass_step(l, "%s.%s %s, %s, %s", op, type, two.s, sass_int(l, &o[SASS_A]).s, sass_int(l, &o[SASS_B]).s);
     sass_do(l, "%s.%s %s, %s, %s", op, type, sass_dest(l, &o[SASS_D], 0).s, two.s, sass_int(l, &o[SASS_C]).s);
 }

@@ -294,7 +294,8 @@ sass_emit *sass_emitter(unsigned op); /* NULL: no meaning yet */
     X(iadd3)                                                                                                                   \
     X(imad)                                                                                                                    \
     X(imad_wide)                                                                                                               \
-    X(imad_hi) X(isetp) X(imnmx) X(viaddmnmx) X(vimnmx3) X(i2i) X(i2ip) X(plop3r) X(lop3) X(shf) X(lea) X(mov) X(sel) X(prmt)  \
+    X(imad_hi)                                                                                                                 \
+    X(isetp) X(imnmx) X(viadd) X(viaddmnmx) X(vimnmx3) X(i2i) X(i2ip) X(plop3r) X(lop3) X(shf) X(lea) X(mov) X(sel) X(prmt)    \
         X(sgxt) X(bmsk) X(iabs) X(vabsdiff) X(vabsdiff4) X(flo) X(popc) X(brev) X(idp) X(plop3) X(p2r) X(r2p) X(fadd) X(fmul)  \
             X(ffma) X(fmnmx) X(fsetp) X(fset) X(fsel) X(mufu) X(fchk) X(fswzadd) X(f2f) X(f2i) X(f2ip) X(i2f) X(frnd) X(f2fp)  \
                 X(dadd) X(dmul) X(dfma) X(dsetp) X(hadd2) X(hmul2) X(hfma2) X(hsetp2) X(hset2) X(hmnmx2) X(s2r) X(cs2r) X(ldc) \
