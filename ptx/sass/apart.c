@@ -188,6 +188,8 @@ static bool asked_before(const struct sass_lift *l, uint32_t k)
 static bool takes_lanes_here(const struct sass_lift *l, uint32_t k)
 {
     const struct sass_insn *i = &l->insns[k];
+    if (l->asks[k])
+        return true;
     if (!l->mask_of[k] && i->op == SASS_SHFL && i->mod[SASS_F_MODE] == SASS_MODE_IDX)
         return asked_before(l, k);
     if (l->mask_of[k] || i->op != SASS_REDUX)
@@ -220,7 +222,7 @@ void sass_find_apart(struct sass_lift *l)
     struct apart_walk w = { .l = l };
     bool any = false;
     for (uint32_t k = 0; k < l->n; k++) {
-        any = any || l->insns[k].op == SASS_REDUX || l->insns[k].op == SASS_SHFL;
+        any = any || l->asks[k] || l->insns[k].op == SASS_REDUX || l->insns[k].op == SASS_SHFL;
         if (l->insns[k].op == SASS_BREAK)
             w.breaks |= (uint16_t)(1u << (l->insns[k].opnd[SASS_K].reg & 15));
     }

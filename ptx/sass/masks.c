@@ -341,6 +341,46 @@ static bool asks_for_mask(const struct sass_insn *i, unsigned guard)
     return i->op == SASS_R2UR || (i->op == SASS_LOP3 && i->opnd[SASS_L].value == 0x40 && !sass_writes(&i->opnd[SASS_D]));
 }
 
+/* The instruction that wrote a register, on the same straight way before k; l->n: none. */
+static uint32_t wrote(const struct sass_lift *l, uint32_t k, const struct sass_operand *o)
+{
+    enum { NEAR = 64 };
+    for (uint32_t at = k; at > 0 && k - at < NEAR && !l->leader[at]; at--) {
+        const struct sass_operand *d = &l->insns[at - 1].opnd[SASS_D];
+        if (d->kind == o->kind && d->reg == o->reg)
+            return at - 1;
+    }
+    return l->n;
+}
+
+static void asks_with(struct sass_lift *l, uint32_t k, const struct sass_operand *o)
+{
+    uint32_t at = wrote(l, k, o);
+    if (at < l->n && is_warp_operation(l->insns[at].op) && !l->members[at])
+        l->asks[at] = 1;
+}
+
+/* Before a question the code finds out which lanes are here, and whether they all have one mask.  That takes the lanes that come
+ * there, whatever an earlier question was about. */
+static void find_asks(struct sass_lift *l)
+{
+    enum { NEAR = 64 };
+    for (uint32_t k = 0; k < l->n; k++) {
+        const struct sass_insn *i = &l->insns[k];
+        uint32_t from = k;
+        if (i->op != SASS_BRA || branch_kind(l, i) < BRANCH_DIV || !sass_guarded(i))
+            continue;
+        asks_with(l, k, &i->opnd[SASS_UN]);
+        while (from > 0 && k - from < NEAR && !l->leader[from] && !asks_for_mask(&l->insns[from], i->guard))
+            from--;
+        const struct sass_insn *asked = &l->insns[from];
+        if (asked->op != SASS_LOP3 || !asks_for_mask(asked, i->guard))
+            continue;
+        asks_with(l, from, &asked->opnd[SASS_B]);
+        asks_with(l, from, &asked->opnd[SASS_C]);
+    }
+}
+
 /* Where the code that serves lanes apart, from `from` on, comes back to that for lanes together; 0: not found. */
 static uint32_t comes_back(const struct sass_lift *l, uint32_t from)
 {
@@ -364,7 +404,7 @@ static uint32_t asked_for(const struct sass_lift *l, uint32_t k)
 {
     enum { NEAR = 64 };
     for (uint32_t n = 0; n < NEAR && k < l->n && !ends_question(l, &l->insns[k]); n++, k++)
-        if (is_warp_operation(l->insns[k].op))
+        if (is_warp_operation(l->insns[k].op) && !l->asks[k])
             return k;
     return l->n;
 }
@@ -378,7 +418,7 @@ static void mask_more(struct sass_lift *l, const struct sass_insn *i, uint32_t b
         return;
     end = comes_back(l, apart);
     for (uint32_t k = to; k < end && k - to < FAR; k++)
-        if (is_warp_operation(l->insns[k].op) && !l->members[k])
+        if (is_warp_operation(l->insns[k].op) && !l->members[k] && !l->asks[k])
             l->mask_of[k] = mask;
 }
 
@@ -406,6 +446,7 @@ void sass_find_masks(struct sass_lift *l)
         barriers_apart(l);
     masks_of_waits(l);
     find_served(l);
+    find_asks(l);
     for (uint32_t k = 0; k < l->n; k++) {
         const struct sass_insn *i = &l->insns[k];
         if (i->op != SASS_BRA || branch_kind(l, i) < BRANCH_DIV || !sass_guarded(i))

@@ -272,6 +272,55 @@ static void calls_in_rounds_host(const u32 *v, u32 *r)
     }
 }
 
+/* Lanes leave a loop one after the other, and those that are left exchange.  The assembler makes two loops of it, one of four rounds
+ * at a time: lanes with one mask are in both, and none may wait for those that have left. */
+__global__ void fewer_each_round(const u32 *in, u32 *out)
+{
+    __shared__ u32 s[THREADS];
+    u32 t = blockIdx.x * blockDim.x + threadIdx.x, v = in[t], rounds = (v >> 5) % 7, left = __ballot_sync(EVERY, v & 1);
+    if (v & 1)
+        for (u32 i = 0;; i++) {
+            s[threadIdx.x] = v + i;
+            __syncwarp(left);
+            u32 above = LANE == 31 ? 0 : left & 0xfffffffeu << LANE;
+            u32 far = s[(threadIdx.x & ~31u) + __ffs(above ? above : left) - 1];
+            __syncwarp(left);
+            v = v * 3 + far;
+            bool ends = i >= rounds;
+            left &= ~__ballot_sync(left, ends);
+            if (ends)
+                break;
+        }
+    __syncthreads();
+    out[t] = v ^ __ballot_sync(EVERY, v & 4);
+}
+
+static void fewer_each_round_host(const u32 *v, u32 *r)
+{
+    u32 now[32], next[32];
+    for (u32 i = 0; i < 32; i++)
+        r[i] = now[i] = v[i];
+    for (u32 k = 0; k < 7; k++) {
+        for (u32 i = 0; i < 32; i++) {
+            if (!(v[i] & 1) || (v[i] >> 5) % 7 < k)
+                continue;
+            u32 at = i;
+            do
+                at = (at + 1) % 32;
+            while (!(v[at] & 1) || (v[at] >> 5) % 7 < k);
+            next[i] = r[i] = now[i] * 3 + now[at] + k;
+        }
+        for (u32 i = 0; i < 32; i++)
+            if (v[i] & 1 && (v[i] >> 5) % 7 >= k)
+                now[i] = next[i];
+    }
+    u32 ballot = 0;
+    for (u32 i = 0; i < 32; i++)
+        ballot |= (r[i] >> 2 & 1) << i;
+    for (u32 i = 0; i < 32; i++)
+        r[i] ^= ballot;
+}
+
 typedef void kernel(const u32 *in, u32 *out);
 
 static void check(const char *name, kernel *k, kernel *host, const u32 *in)
@@ -297,6 +346,6 @@ int main()
         in[t] = 2654435761u * (u32)(t + 1) >> 7;
 #define X(name) check(#name, name, name##_host, in);
     X(later_round) X(later_wait) X(later_votes) X(outer_round) X(in_turn) X(by_memory) X(in_function) X(by_argument)
-    X(two_calls) X(calls_in_rounds)
+    X(two_calls) X(calls_in_rounds) X(fewer_each_round)
     return check_done();
 }
