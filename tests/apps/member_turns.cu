@@ -272,8 +272,8 @@ static void calls_in_rounds_host(const u32 *v, u32 *r)
     }
 }
 
-/* Lanes leave a loop one after the other, and those that are left exchange.  The assembler makes two loops of it, one of four rounds
- * at a time: lanes with one mask are in both, and none may wait for those that have left. */
+/* Lanes leave a loop one after the other, and those that are left exchange.  The assembler makes two loops of it, one of four
+ * rounds at a time: lanes with one mask are in both, and none may wait for those that have left. */
 __global__ void fewer_each_round(const u32 *in, u32 *out)
 {
     __shared__ u32 s[THREADS];
