@@ -44,6 +44,10 @@ void simt_op_emit(struct simt_fn *f, LLVMValueRef inst);
 /* Builds the operation of `inst` (an instruction or constant expression) on bases or on vectors. */
 LLVMValueRef simt_op_build(struct simt_fn *f, LLVMValueRef inst, bool vec);
 
+/* ---- quotient.c */
+/* A division or remainder of vectors, by floating point; NULL: it is better left to the machine. */
+LLVMValueRef simt_quotient_build(struct simt_fn *f, LLVMValueRef inst, LLVMOpcode op);
+
 /* ---- access_way.c */
 void simt_load_emit(struct simt_fn *f, LLVMValueRef inst);
 void simt_store_emit(struct simt_fn *f, LLVMValueRef inst);

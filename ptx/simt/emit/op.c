@@ -127,6 +127,9 @@ static LLVMValueRef gep(struct simt_fn *f, LLVMValueRef inst, bool vec)
 static LLVMValueRef divide(struct simt_fn *f, LLVMValueRef inst, LLVMOpcode op, bool vec)
 {
     struct simt *u = f->u;
+    LLVMValueRef real = vec ? simt_quotient_build(f, inst, op) : NULL;
+    if (real)
+        return real;
     LLVMValueRef by = operand(f, inst, 1, vec);
     int64_t c;
     bool safe = simt_int_const(LLVMGetOperand(inst, 1), &c) && c != 0 && c != -1;
