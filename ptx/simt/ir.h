@@ -201,6 +201,7 @@ struct simt_fn {
     enum simt_form form;
     LLVMValueRef src, out;
     int gathers, scatters, rmws;        /* emitted lane by lane in straight-line code so far */
+    int likely;                         /* rows that were asked for so far */
     int n_blocks;
     struct simt_block *blocks;          /* reverse postorder; 0 is the entry */
     struct aw_ptrmap block_index;       /* basic block -> 1 + index */

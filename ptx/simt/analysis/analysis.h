@@ -33,6 +33,10 @@ bool simt_phi_joins_lanes(struct simt_fn *f, int block);        /* predecessors 
 int simt_loop_left(struct simt_fn *f, int block);               /* outermost divergent loop left on entry, or -1 */
 bool simt_defined_in(struct simt_fn *f, int loop, LLVMValueRef v);
 
+/* ---- likely_row.c */
+/* Is a varying address likely that of neighbouring elements of `size` bytes in most warps? */
+bool simt_likely_row(struct simt_fn *f, LLVMValueRef ptr, uint64_t size);
+
 /* ---- update.c */
 /* Does block `then`, behind a branch of block `b`, only write over what that has read? */
 bool simt_only_updates(struct simt_fn *f, int b, int then);

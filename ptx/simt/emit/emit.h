@@ -44,6 +44,11 @@ void simt_op_emit(struct simt_fn *f, LLVMValueRef inst);
 /* Builds the operation of `inst` (an instruction or constant expression) on bases or on vectors. */
 LLVMValueRef simt_op_build(struct simt_fn *f, LLVMValueRef inst, bool vec);
 
+/* ---- likely_row.c */
+/* Are lanes that run at neighbouring elements of that size?  An i1, and where the first lane's is then, as a scalar of the
+ * source's address; NULL: it cannot be asked. */
+LLVMValueRef simt_ask_row(struct simt_fn *f, LLVMValueRef ptr, uint64_t size, LLVMValueRef *ret_base);
+
 /* ---- quotient.c */
 /* A division or remainder of vectors, by floating point; NULL: it is better left to the machine. */
 LLVMValueRef simt_quotient_build(struct simt_fn *f, LLVMValueRef inst, LLVMOpcode op);

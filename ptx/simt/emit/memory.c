@@ -690,6 +690,83 @@ bool simt_affine_load(struct simt_fn *f, LLVMValueRef inst)
     return true;
 }
 
+/* ---- What is likely a row of neighbours */
+
+enum { LIKELY_ROWS = 48 /* in a function: two forms of an access take twice the code */ };
+
+static bool likely_row(struct simt_fn *f, const struct access *a)
+{
+    struct simt *u = f->u;
+    bool fits = packs(a->elem) && !a->ordered && !a->rare && u->lanes > 1 && f->form != SIMT_FORM_SINGLE;
+    return fits && f->likely < LIKELY_ROWS && simt_likely_row(f, a->ptr, a->size);
+}
+
+/* Offsets of a row, which are interned with those of the shapes. */
+static void row_offsets(struct simt *u, uint64_t size, int64_t *ret_off)
+{
+    for (int i = 0; i < u->lanes; i++)
+        ret_off[i] = (int64_t)size * i;
+}
+
+/* Branches to the form for a row; returns the block of the other one, and where they meet. */
+static LLVMBasicBlockRef split_on_row(struct simt_fn *f, LLVMValueRef row, LLVMBasicBlockRef *ret_done)
+{
+    struct simt *u = f->u;
+    LLVMBasicBlockRef together = simt_new_block(f, "row"), apart = simt_new_block(f, "apart");
+    LLVMBuildCondBr(u->b, row, together, apart);
+    *ret_done = simt_new_block(f, "access.done");
+    LLVMPositionBuilderAtEnd(u->b, together);
+    f->likely++;
+    return apart;
+}
+
+bool simt_likely_load(struct simt_fn *f, LLVMValueRef inst)
+{
+    struct simt *u = f->u;
+    struct access a = access_of(f, inst, LLVMGetOperand(inst, 0), LLVMTypeOf(inst));
+    LLVMValueRef base, row = likely_row(f, &a) ? simt_ask_row(f, a.ptr, a.size, &base) : NULL, x[2];
+    LLVMBasicBlockRef done, apart = row ? split_on_row(f, row, &done) : NULL, from[2];
+    int64_t off[SIMT_LANES];
+    if (!row)
+        return false;
+    row_offsets(u, a.size, off);
+    x[0] = affine_load(f, &a, plain(f, base, simt_is_shared_ptr(LLVMTypeOf(a.ptr)), false), off);
+    from[0] = LLVMGetInsertBlock(u->b);
+    LLVMBuildBr(u->b, done);
+    LLVMPositionBuilderAtEnd(u->b, apart);
+    f->epoch++;
+    x[1] = gather(f, &a, simt_addresses(f, a.ptr));
+    from[1] = LLVMGetInsertBlock(u->b);
+    LLVMBuildBr(u->b, done);
+    LLVMPositionBuilderAtEnd(u->b, done);
+    f->epoch++;
+    simt_set_vector(f, inst, simt_phi2(u, x, from));
+    return true;
+}
+
+bool simt_likely_store(struct simt_fn *f, LLVMValueRef inst)
+{
+    struct simt *u = f->u;
+    LLVMValueRef value = LLVMGetOperand(inst, 0), ptr = LLVMGetOperand(inst, 1), base;
+    struct access a = access_of(f, inst, ptr, LLVMTypeOf(value));
+    LLVMValueRef row = likely_row(f, &a) ? simt_ask_row(f, ptr, a.size, &base) : NULL;
+    LLVMValueRef x = row ? simt_vector(f, value) : NULL;
+    LLVMBasicBlockRef done, apart = row ? split_on_row(f, row, &done) : NULL;
+    int64_t off[SIMT_LANES];
+    if (!row)
+        return false;
+    row_offsets(u, a.size, off);
+    affine_store(f, &a, plain(f, base, simt_is_shared_ptr(LLVMTypeOf(ptr)), false), off, x);
+    LLVMBuildBr(u->b, done);
+    LLVMPositionBuilderAtEnd(u->b, apart);
+    f->epoch++;
+    scatter(f, &a, simt_addresses(f, ptr), x);
+    LLVMBuildBr(u->b, done);
+    LLVMPositionBuilderAtEnd(u->b, done);
+    f->epoch++;
+    return true;
+}
+
 bool simt_each_load(struct simt_fn *f, LLVMValueRef inst)
 {
     simt_set_vector(f, inst, simt_gather(f, inst, LLVMTypeOf(inst), 0));

@@ -1,0 +1,136 @@
+// Indices whose lanes are neighbours but at the ends of rows and at bounds: taken apart by numbers known at run time, held within
+// bounds or reflected, for loads and stores of several sizes, in all lanes and in some.
+// SPDX-License-Identifier: Apache-2.0
+#include "check.h"
+#include <vector>
+
+enum { N = 1000, PITCH = 120 };
+
+template <class T, class I>
+__global__ void take_apart(const T *in, T *out, I width, I pitch, I n)
+{
+    I i = blockIdx.x * blockDim.x + threadIdx.x;
+    if (i < n)
+        out[i] = in[i / width * pitch + i % width];
+}
+
+template <class T>
+__global__ void put_together(const T *in, T *out, int width, int pitch, int n)
+{
+    int i = blockIdx.x * blockDim.x + threadIdx.x;
+    if (i < n)
+        out[i / width * pitch + i % width] = in[i] + in[n - 1 - i % width];
+}
+
+// Of lanes some of which are off, the first one, too.
+template <class T>
+__global__ void in_some(const T *in, T *out, int width, int pitch, int n, int odd)
+{
+    int i = blockIdx.x * blockDim.x + threadIdx.x;
+    if (i >= n || (in[i] & 3) == odd)
+        return;
+    int at = i / width * pitch + i % width;
+    out[at] = in[at] * 2;
+}
+
+template <class T>
+__global__ void at_bounds(const T *in, T *out, int by, int n)
+{
+    int i = blockIdx.x * blockDim.x + threadIdx.x;
+    if (i >= n)
+        return;
+    int held = min(max(i + by, 0), n - 1), reflected = i + by;
+    if (reflected < 0)
+        reflected = -reflected;
+    if (reflected >= n)
+        reflected = 2 * n - 2 - reflected;
+    out[i] = in[held] * 3 + in[reflected];
+}
+
+template <class T>
+struct Arrays {
+    std::vector<T> in, want, got;
+    Dev<T> d_in, d_out;
+    Arrays() : in(N * PITCH), want(N * PITCH), got(N * PITCH), d_in(N * PITCH), d_out(N * PITCH)
+    {
+        for (int i = 0; i < N * PITCH; i++)
+            in[i] = (T)(i * 7 + i / 250);
+        d_in.put(in.data());
+    }
+    void begin()
+    {
+        std::fill(want.begin(), want.end(), (T)0);
+        d_out.fill(0);
+    }
+    void compare(const char *what, int a, int b)
+    {
+        d_out.get(got.data());
+        for (size_t i = 0; i < got.size(); i++)
+            EXPECT(got[i] == want[i], "%s of %d bytes, %d, %d: %g at %d is %g", what, (int)sizeof(T), a, b,
+                   (double)got[i], (int)i, (double)want[i]);
+    }
+};
+
+template <class T>
+static void rows(Arrays<T> &a, int width, int n)
+{
+    int blocks = (n + 95) / 96, pitch = width + width % 3;
+    a.begin();
+    for (int i = 0; i < n; i++)
+        a.want[i] = a.in[i / width * pitch + i % width];
+    take_apart<T, int><<<blocks, 96>>>(a.d_in, a.d_out, width, pitch, n);
+    a.compare("int", width, n);
+    a.d_out.fill(0);
+    take_apart<T, unsigned><<<blocks, 96>>>(a.d_in, a.d_out, width, pitch, n);
+    a.compare("unsigned", width, n);
+    a.d_out.fill(0);
+    take_apart<T, long long><<<blocks, 96>>>(a.d_in, a.d_out, width, pitch, n);
+    a.compare("long", width, n);
+    a.begin();
+    for (int i = 0; i < n; i++)
+        a.want[i / width * pitch + i % width] = (T)(a.in[i] + a.in[n - 1 - i % width]);
+    put_together<T><<<blocks, 96>>>(a.d_in, a.d_out, width, pitch, n);
+    a.compare("stores", width, n);
+}
+
+template <class T>
+static void test()
+{
+    static Arrays<T> a;
+    for (int width : { 1, 2, 7, 16, 31, 32, 33, 48, 97, 100 })
+        for (int n : { 5, 96, (int)N })
+            rows(a, width, n);
+    for (int by = -40; by <= 40; by += 8) {
+        a.begin();
+        for (int i = 0; i < N; i++) {
+            int at = i + by, reflected = at < 0 ? -at : at >= N ? 2 * N - 2 - at : at;
+            a.want[i] = (T)(a.in[at < 0 ? 0 : at < N ? at : N - 1] * 3 + a.in[reflected]);
+        }
+        at_bounds<T><<<8, 128>>>(a.d_in, a.d_out, by, N);
+        a.compare("bounds", by, N);
+    }
+}
+
+static void test_some()
+{
+    static Arrays<int> a;
+    for (int odd = 0; odd < 4; odd++)
+        for (int width : { 20, 64 }) {
+            a.begin();
+            for (int i = 0; i < N; i++)
+                if ((a.in[i] & 3) != odd)
+                    a.want[i / width * PITCH + i % width] = a.in[i / width * PITCH + i % width] * 2;
+            in_some<int><<<8, 128>>>(a.d_in, a.d_out, width, PITCH, N, odd);
+            a.compare("some", odd, width);
+        }
+}
+
+int main()
+{
+    test<float>();
+    test<double>();
+    test<short>();
+    test<unsigned char>();
+    test_some();
+    return check_done();
+}
