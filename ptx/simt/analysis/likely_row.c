@@ -102,8 +102,9 @@ static bool compute(struct guess *g, LLVMValueRef v, int depth, int64_t *ret)
         return divided(g, v, depth, true, ret);
     case LLVMSelect:
         return either(g, LLVMGetOperand(v, 1), LLVMGetOperand(v, 2), depth, ret);
-    case LLVMPHI: /* two ways that lanes went */
-        return LLVMCountIncoming(v) == 2 && either(g, LLVMGetIncomingValue(v, 0), LLVMGetIncomingValue(v, 1), depth, ret);
+    case LLVMPHI: /* two ways that lanes went; around a loop, lanes are where they are after different rounds */
+        return LLVMCountIncoming(v) == 2 && simt_loop_headed(g->f, simt_block_of(g->f, LLVMGetInstructionParent(v))) < 0 &&
+               either(g, LLVMGetIncomingValue(v, 0), LLVMGetIncomingValue(v, 1), depth, ret);
     case LLVMTrunc: case LLVMSExt: case LLVMZExt: case LLVMFreeze: case LLVMIntToPtr: case LLVMPtrToInt: case LLVMAddrSpaceCast:
         return guess(g, LLVMGetOperand(v, 0), depth, ret);
     case LLVMGetElementPtr:
