@@ -47,6 +47,24 @@ __global__ void at_bounds(const T *in, T *out, int by, int n)
     out[i] = in[held] * 3 + in[reflected];
 }
 
+// Three dimensions, whose strides may be anything.
+template <class T>
+__global__ void permuted(const T *in, T *out, int3 size, int3 stride, int n)
+{
+    int i = blockIdx.x * blockDim.x + threadIdx.x;
+    if (i < n)
+        out[i] = in[i % size.x * stride.x + i / size.x % size.y * stride.y + i / size.x / size.y * stride.z];
+}
+
+// Rows by a list of them, as of words in a dictionary.
+template <class T>
+__global__ void listed(const T *in, T *out, const int *list, int width, int n)
+{
+    int i = blockIdx.x * blockDim.x + threadIdx.x;
+    if (i < n)
+        out[i] = in[list[i / width] * width + i % width];
+}
+
 template <class T>
 struct Arrays {
     std::vector<T> in, want, got;
@@ -94,9 +112,40 @@ static void rows(Arrays<T> &a, int width, int n)
 }
 
 template <class T>
+static void strides(Arrays<T> &a, int3 size, int3 stride)
+{
+    int n = size.x * size.y * size.z;
+    a.begin();
+    for (int i = 0; i < n; i++)
+        a.want[i] = a.in[i % size.x * stride.x + i / size.x % size.y * stride.y + i / size.x / size.y * stride.z];
+    permuted<T><<<(n + 127) / 128, 128>>>(a.d_in, a.d_out, size, stride, n);
+    a.compare("strides", size.x, stride.x);
+}
+
+template <class T>
+static void lists(Arrays<T> &a, int width)
+{
+    std::vector<int> list(N / width + 1);
+    for (size_t i = 0; i < list.size(); i++)
+        list[i] = (int)(i * 37 % 100);
+    Dev<int> d_list(list.data(), list.size());
+    a.begin();
+    for (int i = 0; i < N; i++)
+        a.want[i] = a.in[list[i / width] * width + i % width];
+    listed<T><<<8, 128>>>(a.d_in, a.d_out, d_list, width, N);
+    a.compare("listed", width, N);
+}
+
+template <class T>
 static void test()
 {
     static Arrays<T> a;
+    for (int x : { 8, 40, 64 }) {
+        lists(a, x);
+        strides(a, make_int3(x, 6, 5), make_int3(1, 5 * x, x));
+        strides(a, make_int3(x, 6, 5), make_int3(30, 1, 6));
+        strides(a, make_int3(x, 6, 5), make_int3(0, 1, 6));
+    }
     for (int width : { 1, 2, 7, 16, 31, 32, 33, 48, 97, 100 })
         for (int n : { 5, 96, (int)N })
             rows(a, width, n);

@@ -3,7 +3,7 @@
  * whoever uses it asks at run time (emit/likely_row.c).
  *
  * Guessed is that lanes do not come to the end of a row or to a bound: a quotient is then the same for all, a remainder is as far
- * apart as what is divided, a minimum is the operand in which lanes differ. */
+ * apart as what is divided, a minimum is the operand in which lanes differ, and the last dimension's stride is one element. */
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "simt/analysis/analysis.h"
 
@@ -13,6 +13,7 @@ struct guess {
     struct simt_fn *f;
     int steps;
     bool parts; /* has something that need not be so been guessed? */
+    bool scaled; /* is a part of it known but for a factor, such as a dimension's stride? */
 };
 
 static bool guess(struct guess *g, LLVMValueRef v, int depth, int64_t *ret);
@@ -78,7 +79,7 @@ static bool of_two(struct guess *g, LLVMValueRef v, LLVMOpcode op, int depth, in
     case LLVMAdd: *ret = a + b; return true;
     case LLVMSub: *ret = a - b; return true;
     case LLVMOr: *ret = a + b; g->parts |= a || b; return !a || !b;
-    case LLVMMul: *ret = constant ? (a + b) * c : 0; return constant || (!a && !b);
+    case LLVMMul: *ret = constant ? (a + b) * c : 0; g->scaled |= !constant && (a || b); return constant || !a || !b;
     case LLVMShl: *ret = constant ? (int64_t)((uint64_t)a << (c & 63)) : 0; return constant || (!a && !b);
     case LLVMAnd: *ret = a; g->parts |= a != 0; return !b && constant && c > 0 && !(c & (c + 1));
     default: return false;
@@ -109,6 +110,8 @@ static bool compute(struct guess *g, LLVMValueRef v, int depth, int64_t *ret)
         return guess(g, LLVMGetOperand(v, 0), depth, ret);
     case LLVMGetElementPtr:
         return gep(g, v, depth, ret);
+    case LLVMLoad: /* of a row's own number, as in a list of rows: where it is the same for all, so is what is read */
+        return guess(g, LLVMGetOperand(v, 0), depth, ret) && !*ret && !LLVMGetVolatile(v);
     case LLVMCall:
         return call(g, v, depth, ret);
     default:
@@ -136,5 +139,6 @@ bool simt_likely_row(struct simt_fn *f, LLVMValueRef ptr, uint64_t size)
 {
     struct guess g = { .f = f, .steps = STEPS };
     int64_t step;
-    return simt_varying(f, ptr) && guess(&g, ptr, DEPTH, &step) && g.parts && step == (int64_t)size;
+    bool known = simt_varying(f, ptr) && guess(&g, ptr, DEPTH, &step) && g.parts;
+    return known && (step == (int64_t)size || (g.scaled && !step));
 }
