@@ -24,6 +24,25 @@ __global__ void histogram_shared(const unsigned char *in, int n, unsigned *bins)
             atomicAdd(&bins[i], local[i]);
 }
 
+// Whole counters of few elements, most of which are 0, in all lanes and in some.
+__global__ void mostly_none(const unsigned char *in, int n, unsigned *bins)
+{
+    __shared__ unsigned local[256];
+    for (int i = threadIdx.x; i < 256; i += blockDim.x)
+        local[i] = 0;
+    __syncthreads();
+    int at = blockIdx.x * blockDim.x + threadIdx.x;
+    if (at < n)
+        atomicAdd(&local[in[at]], 1u);
+    __syncthreads();
+    for (int i = threadIdx.x; i < 256; i += blockDim.x) {
+        if (i % 5)
+            atomicAdd(&bins[255 - (255 - i)], local[i]);
+        else
+            atomicSub(&bins[i], 0u - local[i]);
+    }
+}
+
 struct Ops {
     int add, sub, lo, hi, conj, disj, exor;
     unsigned ulo, uhi, inc, dec, exch, exch_first, cas_count;
@@ -97,9 +116,11 @@ int main()
     }
     Dev<unsigned char> din(in.data(), n);
     Dev<unsigned> bins(256);
-    for (int form = 0; form < 2; form++) {
+    for (int form = 0; form < 3; form++) {
         bins.fill(0);
-        if (form)
+        if (form == 2)
+            mostly_none<<<(n + 95) / 96, 96>>>(din, n, bins);
+        else if (form)
             histogram_shared<<<6, 192>>>(din, n, bins);
         else
             histogram_global<<<6, 192>>>(din, n, bins);

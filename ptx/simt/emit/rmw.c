@@ -168,6 +168,38 @@ bool simt_straight_update(struct simt_fn *f, LLVMValueRef inst)
     return rmw_unrolls(f, inst) && update_together(f, inst, NULL);
 }
 
+/* Adds what may be nothing, as a block's counters most of which are 0, and nobody asks what was there. */
+static bool may_change_nothing(struct simt_fn *f, LLVMValueRef inst)
+{
+    LLVMAtomicRMWBinOp op = LLVMGetAtomicRMWBinOp(inst);
+    LLVMValueRef value = LLVMGetOperand(inst, 1);
+    bool fits = op == LLVMAtomicRMWBinOpAdd || op == LLVMAtomicRMWBinOpSub || op == LLVMAtomicRMWBinOpOr ||
+                op == LLVMAtomicRMWBinOpXor;
+    return fits && LLVMGetTypeKind(LLVMTypeOf(value)) == LLVMIntegerTypeKind && !LLVMGetFirstUse(inst) &&
+           !LLVMGetVolatile(inst) && LLVMGetOrdering(inst) == LLVMAtomicOrderingMonotonic && simt_varying(f, value);
+}
+
+/* A relaxed update by 0 orders nothing and leaves what was there: only lanes with something to add take their turn. */
+bool simt_nonzero_update(struct simt_fn *f, LLVMValueRef inst)
+{
+    struct simt *u = f->u;
+    if (!may_change_nothing(f, inst))
+        return false;
+    LLVMValueRef x = simt_vector(f, LLVMGetOperand(inst, 1)), mask = f->mask;
+    f->mask = simt_mask_and(u, mask, LLVMBuildICmp(u->b, LLVMIntNE, x, LLVMConstNull(LLVMTypeOf(x)), ""));
+    LLVMBasicBlockRef some = simt_new_block(f, "update.some"), done = simt_new_block(f, "update.done");
+    LLVMBuildCondBr(u->b, simt_any(u, f->mask), some, done);
+    LLVMPositionBuilderAtEnd(u->b, some);
+    f->epoch++;
+    LLVMValueRef nothing = rmw_loop(f, inst);
+    LLVMBuildBr(u->b, done);
+    LLVMPositionBuilderAtEnd(u->b, done);
+    f->epoch++;
+    f->mask = mask;
+    simt_set_vector(f, inst, nothing);
+    return true;
+}
+
 bool simt_each_update(struct simt_fn *f, LLVMValueRef inst)
 {
     simt_set_vector(f, inst, rmw_loop(f, inst));
