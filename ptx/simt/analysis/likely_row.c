@@ -36,7 +36,10 @@ static bool is_steady(struct guess *g, LLVMValueRef v, int depth)
 static bool either(struct guess *g, LLVMValueRef x, LLVMValueRef y, int depth, int64_t *ret)
 {
     int64_t a, b;
-    bool has_a = guess(g, x, depth, &a), has_b = guess(g, y, depth, &b);
+    bool scaled = g->scaled, has_a = guess(g, x, depth, &a);
+    scaled = g->scaled = has_a ? g->scaled : scaled; /* what was found on the way to nothing is forgotten */
+    bool has_b = guess(g, y, depth, &b);
+    g->scaled = has_b ? g->scaled : scaled;
     if (!has_a && !has_b)
         return false;
     *ret = !has_b || (has_a && a > b) ? a : b;
@@ -79,7 +82,7 @@ static bool of_two(struct guess *g, LLVMValueRef v, LLVMOpcode op, int depth, in
     case LLVMAdd: *ret = a + b; return true;
     case LLVMSub: *ret = a - b; return true;
     case LLVMOr: *ret = a + b; g->parts |= a || b; return !a || !b;
-    case LLVMMul: *ret = constant ? (a + b) * c : 0; g->scaled |= !constant && (a || b); return constant || !a || !b;
+    case LLVMMul: *ret = constant ? (a + b) * c : 0; g->scaled |= !constant && !a != !b; return constant || !a || !b;
     case LLVMShl: *ret = constant ? (int64_t)((uint64_t)a << (c & 63)) : 0; return constant || (!a && !b);
     case LLVMAnd: *ret = a; g->parts |= a != 0; return !b && constant && c > 0 && !(c & (c + 1));
     default: return false;
