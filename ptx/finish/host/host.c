@@ -75,11 +75,13 @@ static bool match(const char *target, uint32_t *ret_features)
  * the same code).  The scheduler after register allocation gains nothing measurable on out-of-order machines.  The pass that
  * copies in small steps what was just stored in small steps (X86AvoidStoreForwardingBlocks, LLVM 22.1) aborts at a load whose
  * size it does not know, as one of a masked load's registers whose lanes are all on.
+ * The allocator's growing of regions along which values are split takes quadratic time over a function's branches; its own limit
+ * is 20 times as high.
  *
  * They are process-wide and hold for the other target, too, where such runs are rare. */
 static const char *const llvm_options[] = {
     "-dag-maps-huge-region=64", "-dag-maps-reduction-size=32", "-combiner-tokenfactor-inline-limit=64",
-                                            "-post-RA-scheduler=false", "-x86-disable-avoid-SFB", NULL };
+    "-grow-region-complexity-budget=500", "-post-RA-scheduler=false", "-x86-disable-avoid-SFB", NULL };
 
 static void set_llvm_options(void)
 {
