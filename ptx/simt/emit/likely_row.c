@@ -32,11 +32,14 @@ static int the_varying(struct simt_fn *f, LLVMValueRef v)
     return found;
 }
 
-/* How far lanes of that operand are apart, if those of `v` are `by`; 0: it is no such step. */
+/* How far lanes of that operand are apart, if those of `v` are `by`; 0: it is no such step.  Shared addresses, which are 32-bit
+ * offsets in vector form, are left alone. */
 static int64_t step_of(struct simt_fn *f, LLVMValueRef v, int from, int64_t by)
 {
     int64_t c = 1;
-    LLVMTypeRef type;
+    LLVMTypeRef type = LLVMTypeOf(v);
+    if (LLVMGetTypeKind(type) == LLVMPointerTypeKind && simt_is_shared_ptr(type))
+        return 0;
     switch (LLVMGetInstructionOpcode(v)) {
     case LLVMSExt: case LLVMZExt: case LLVMIntToPtr: case LLVMPtrToInt:
         return by;
