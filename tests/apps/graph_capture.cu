@@ -269,13 +269,20 @@ static void forbidden()
     EXPECT(status == cudaStreamCaptureStatusInvalidated, "not invalidated");
     expect_invalid(s, cudaErrorStreamCaptureInvalidated);
 
-    CHECK(cudaStreamBeginCapture(s, cudaStreamCaptureModeGlobal)); // a second beginning, an end on another stream
+    CHECK(cudaStreamBeginCapture(s, cudaStreamCaptureModeGlobal)); // a second beginning
     CHECK_ERR(cudaStreamBeginCapture(s, cudaStreamCaptureModeGlobal), cudaErrorIllegalState);
     CHECK(cudaEventRecord(st.fork, s));
     CHECK(cudaStreamWaitEvent(t, st.fork, 0));
-    CHECK_ERR(cudaStreamEndCapture(t, &graph), cudaErrorStreamCaptureUnmatched);
     axpb<<<1, 10, 0, t>>>(d, 10, 1, 1);
     expect_invalid(s, cudaErrorStreamCaptureUnjoined); // the fork never came back
+    CHECK(cudaStreamIsCapturing(t, &status));
+    EXPECT(status == cudaStreamCaptureStatusNone, "the fork still captures");
+
+    CHECK(cudaStreamBeginCapture(s, cudaStreamCaptureModeGlobal)); // an end on another stream, which spoils it
+    CHECK(cudaEventRecord(st.fork, s));
+    CHECK(cudaStreamWaitEvent(t, st.fork, 0));
+    CHECK_ERR(cudaStreamEndCapture(t, &graph), cudaErrorStreamCaptureUnmatched);
+    expect_invalid(s, cudaErrorStreamCaptureInvalidated);
     CHECK(cudaStreamIsCapturing(t, &status));
     EXPECT(status == cudaStreamCaptureStatusNone, "the fork still captures");
 
