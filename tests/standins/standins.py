@@ -102,6 +102,12 @@ def main():
         # The version follows the one that the driver reports.
         check('version', 'release 12.8, V12.8.0' in run([os.path.join(folder, 'ptxas'), '--version'],
                                                         ANYWARP_DRIVER_VERSION='12080').stdout, '')
+        # It is no newer than the runtime of the program that asks.
+        for major, said in ('12', '12.6'), ('13', '13.0'):
+            asks = ('import ctypes, subprocess, sys; ctypes.CDLL("libcudart.so.%s"); '
+                    'print(subprocess.run([sys.argv[1], "--version"], capture_output=True, text=True).stdout)' % major)
+            shown = run([anywarp, 'run', sys.executable, '-c', asks, os.path.join(folder, 'ptxas')]).stdout
+            check('version beside runtime ' + major, 'release %s, V%s.0' % (said, said) in shown, shown)
         # How programs find them.
         shown = run([anywarp, 'run', '/bin/sh', '-c', 'command -v ptxas; command -v nvlink; echo $TRITON_PTXAS_PATH']).stdout
         check('PATH', shown == ''.join(folder + '/' + n + '\n' for n in ('ptxas', 'nvlink', 'ptxas')), shown)

@@ -2,9 +2,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "standins.h"
 
+#include <limits.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
 
 #include "base/ptxas.h"
 
@@ -19,10 +22,32 @@ int standin_fatal(const char *tool, const char *fmt, ...)
     return STANDIN_FAILED;
 }
 
+/* The last version of the toolkit whose runtime the program that asks has loaded, where it is an older one than the driver's:
+ * Triton knows of no assembler that is newer than itself.  INT_MAX: it has none loaded, or is not to be seen. */
+static int caller_version(void)
+{
+    static const struct {
+        const char *runtime;
+        int last;
+    } toolkits[] = { { "/libcudart.so.12", 12060 }, { "/libcudart.so.11.0", 11080 } };
+    char path[64], line[PATH_MAX + 128];
+    int last = INT_MAX;
+    snprintf(path, sizeof path, "/proc/%ld/maps", (long)getppid());
+    FILE *maps = fopen(path, "re");
+    while (maps && fgets(line, sizeof line, maps))
+        for (size_t i = 0; i < sizeof toolkits / sizeof *toolkits; i++)
+            if (strstr(line, toolkits[i].runtime) && toolkits[i].last < last)
+                last = toolkits[i].last;
+    if (maps)
+        fclose(maps);
+    return last;
+}
+
 /* Triton looks for "release N.N", XLA for "VN.N.N". */
 void standin_version(const char *tool, const char *what)
 {
-    int version = aw_cuda_version(), major = version / 1000, minor = version % 1000 / 10;
+    int driver = aw_cuda_version(), caller = caller_version(), version = caller < driver ? caller : driver,
+        major = version / 1000, minor = version % 1000 / 10;
     printf("%s: anywarp's stand-in for NVIDIA's %s; it makes PTX, not machine code\n"
            "Cuda compilation tools, release %d.%d, V%d.%d.0\n", tool, what, major, minor, major, minor);
 }
