@@ -740,7 +740,7 @@ void sass_emit_p2r(struct sass_lift *l, const struct sass_insn *i)
     for (unsigned k = 0; k < 8; k++) {
         if (!(mask >> k & 1))
             continue;
-        struct sass_operand p = { .kind = SASS_PRED, .reg = (uint8_t)k };
+        struct sass_operand p = { .kind = i->op == SASS_UP2UR ? SASS_UPRED : SASS_PRED, .reg = (uint8_t)k };
         struct sass_text bit = sass_temp(l, 't'), next = sass_temp(l, 't');
         sass_step(l, "selp.b32 %s, %u, 0, %s", bit.s, 1u << (k + shift), sass_pred(l, &p).s);
         sass_step(l, "or.b32 %s, %s, %s", next.s, sum.s, bit.s);

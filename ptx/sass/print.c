@@ -211,7 +211,7 @@ static void print_operand(const struct sass_insn *insn, const struct sass_operan
     if (d->half && o->half)
         aw_buf_printf(out, "%s", sass_op_names[insn->op][0] == 'H' ? halves[o->half & 3] : ".H1");
     if (insn->mod[SASS_F_BYTE] > SASS_BYTE_B0 && (d->slot == SASS_A || (d->slot == SASS_B && insn->op == SASS_I2F)) &&
-        o->kind == SASS_REG)
+        (o->kind == SASS_REG || o->kind == SASS_UREG))
         aw_buf_printf(out, "%s", bytes[insn->mod[SASS_F_BYTE] & 7]);
 }
 

@@ -103,6 +103,17 @@ Test(lift, signs_that_nobody_takes)
     cr_assert_eq(LIFT(80, put(permute, 75, 1, 1), leave()), AW_ERR_NOT_SUPPORTED, "there is no PRMT of -c");
 }
 
+/* UP2UR UR44, UPR, UR5, 0x5, of byte 1: UP0 and UP2 become bits 8 and 10. */
+Test(lift, uniform_predicates_as_bits)
+{
+    struct bits bits = put(put(put(start(0x883, 44, 5), 32, 8, 5), 76, 2, 1), 91, 1, 1);
+    cr_assert_eq(LIFT(80, bits, leave()), AW_OK, "%s", why.ptr);
+    has("and.b32 %t0, %u5, 4294966015;", true);
+    has("selp.b32 %t1, 256, 0, %up0;", true);
+    has("selp.b32 %t3, 1024, 0, %up2;", true);
+    has("mov.b32 %u44, %t4;", true);
+}
+
 Test(lift, shared_memory_is_a_variable)
 {
     cr_assert_eq(LIFT(80, store(), barrier(), load(), leave()), AW_OK, "%s", why.ptr);
