@@ -697,7 +697,8 @@ enum { LIKELY_ROWS = 48 /* in a function: two forms of an access take twice the 
 static bool likely_row(struct simt_fn *f, const struct access *a)
 {
     struct simt *u = f->u;
-    bool fits = packs(a->elem) && !a->ordered && !a->rare && u->lanes > 1 && f->form != SIMT_FORM_SINGLE;
+    bool fits = packs(a->elem) && !a->ordered && !a->rare && u->lanes > 1 && f->form != SIMT_FORM_SINGLE &&
+                !simt_is_shared_ptr(LLVMTypeOf(a->ptr));
     return fits && f->likely < LIKELY_ROWS && simt_likely_row(f, a->ptr, a->size);
 }
 
@@ -730,7 +731,7 @@ bool simt_likely_load(struct simt_fn *f, LLVMValueRef inst)
     if (!row)
         return false;
     row_offsets(u, a.size, off);
-    x[0] = affine_load(f, &a, plain(f, base, simt_is_shared_ptr(LLVMTypeOf(a.ptr)), false), off);
+    x[0] = affine_load(f, &a, base, off);
     from[0] = LLVMGetInsertBlock(u->b);
     LLVMBuildBr(u->b, done);
     LLVMPositionBuilderAtEnd(u->b, apart);
@@ -756,7 +757,7 @@ bool simt_likely_store(struct simt_fn *f, LLVMValueRef inst)
     if (!row)
         return false;
     row_offsets(u, a.size, off);
-    affine_store(f, &a, plain(f, base, simt_is_shared_ptr(LLVMTypeOf(ptr)), false), off, x);
+    affine_store(f, &a, base, off, x);
     LLVMBuildBr(u->b, done);
     LLVMPositionBuilderAtEnd(u->b, apart);
     f->epoch++;
