@@ -48,6 +48,36 @@ class Cases:
         print('%s %s%s' % ('FAIL' if problems else 'ok', name, ''.join('\n     ' + p for p in problems)), flush=True)
 
 
+NODES = """
+import os, stat
+def ask(path):
+    try:
+        found = os.stat(path), os.lstat(path), os.stat(path.encode(), dir_fd=0)
+    except OSError as e:
+        return e.strerror
+    assert all(stat.S_ISCHR(s.st_mode) and s.st_rdev == found[0].st_rdev for s in found)
+    assert os.access(path, os.R_OK | os.W_OK) and not os.access(path, os.X_OK) and os.path.exists(path)
+    try:
+        open(path)
+    except OSError as e:
+        return '%d:%d, %s' % (os.major(found[0].st_rdev), os.minor(found[0].st_rdev), e.strerror)
+print(ask('/dev/nvidiactl'), ask('/dev/nvidia0'), ask('/dev/nvidia'), ask('/dev/nvidia0/'), ask('/dev/null/x'), sep='; ')
+"""
+
+
+def nodes(c):
+    """NVIDIA's device nodes, which are not there."""
+    if os.path.exists('/dev/nvidiactl'):
+        return
+    none, ask = 'No such file or directory', [sys.executable, '-c', NODES]
+    rest = '; %s; %s; Not a directory\n' % (none, none)
+    c.run('device nodes', ask, '195:255, %s; 195:0, %s' % (none, none) + rest)
+    c.run('device nodes, without the audit object', ask, '195:255, %s; 195:0, %s' % (none, none) + rest, audit=False)
+    c.run('device nodes, switched off', ask, '%s; %s' % (none, none) + rest, ANYWARP_QUIRKS='-device-files')
+    c.run('device nodes, by statx', ['stat', '-c', '%F', '/dev/nvidiactl'], 'character special file\n')
+    c.run('device nodes, by the shell', ['/bin/sh', '-c', 'test -e /dev/nvidia0 && test -c /dev/nvidiactl && echo yes'], 'yes\n')
+
+
 def main():
     c = Cases(*map(os.path.abspath, sys.argv[1:4]))
     ours13, ours12 = REPORT.format('program', 'ours13'), REPORT.format('program', 'ours12') + 'program: exit 12\n'
@@ -108,6 +138,8 @@ def main():
               'shared: ours13\n' + 'opened: ours13\n' * 2)
         c.run('a runtime under a name of its own', [c.path('opener'), other], 'opened: ours13\n' * 2)
     c.run("NVIDIA's own is mapped", [c.path('uses_runtime')], 'shared: ours99\n', audit=False, stderr="which is not anywarp's")
+
+    nodes(c)
 
     print('%d passed, %d failed' % (c.count - c.failed, c.failed))
     return 1 if c.failed else 0
