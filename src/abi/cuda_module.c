@@ -33,8 +33,8 @@ static enum aw_status module_load(struct aw_ctx *ctx, struct aw_image *image, st
     return status;
 }
 
-static CUresult module_load_data(CUmodule *module, const void *bytes, unsigned flags, unsigned numOptions,
-                                 const CUjit_option *options, void **optionValues)
+static CUresult module_load_data(CUmodule *module, const void *bytes, unsigned numOptions, const CUjit_option *options,
+                                 void **optionValues)
 {
     struct aw_jit_options jit;
     struct aw_image *image;
@@ -47,9 +47,12 @@ static CUresult module_load_data(CUmodule *module, const void *bytes, unsigned f
     status = aw_abi_jit_read(numOptions, options, optionValues, &jit);
     if (status)
         return cu_result(status);
-    status = aw_image_create(bytes, AW_IMAGE_BORROWED | flags, NULL, &image);
+    status = aw_image_create(bytes, AW_IMAGE_BORROWED, NULL, &image);
     if (status) {
-        aw_abi_jit_write(&jit, status, status == AW_ERR_INVALID_IMAGE ? "the image is neither PTX text nor a fat binary\n" : "");
+        bool unknown = status == AW_ERR_INVALID_IMAGE;
+        if (unknown)
+            aw_say(MODULE_IMAGE);
+        aw_abi_jit_write(&jit, status, unknown ? "the image is neither PTX text nor a fat binary\n" : "");
         return cu_result(status);
     }
     return cu_result(module_load(ctx, image, &jit, module));
@@ -58,17 +61,18 @@ static CUresult module_load_data(CUmodule *module, const void *bytes, unsigned f
 CUresult awcu_cuModuleLoadDataEx(CUmodule *module, const void *image, unsigned int numOptions, const CUjit_option *options,
                                  void **optionValues)
 {
-    return module_load_data(module, image, 0, numOptions, options, optionValues);
+    return module_load_data(module, image, numOptions, options, optionValues);
 }
 
 CUresult awcu_cuModuleLoadData(CUmodule *module, const void *image)
 {
-    return module_load_data(module, image, 0, 0, NULL, NULL);
+    return module_load_data(module, image, 0, NULL, NULL);
 }
 
+/* Takes whatever cuModuleLoadData takes, as NVIDIA's driver does: XLA loads what the assembler made by this name. */
 CUresult awcu_cuModuleLoadFatBinary(CUmodule *module, const void *fatCubin)
 {
-    return module_load_data(module, fatCubin, AW_IMAGE_FATBIN, 0, NULL, NULL);
+    return module_load_data(module, fatCubin, 0, NULL, NULL);
 }
 
 CUresult awcu_cuModuleLoad(CUmodule *module, const char *fname)

@@ -74,12 +74,14 @@ Test(module, kinds_of_image, .init = start)
     ok(awcu_cuModuleLoadData(&m, fatbin));
     ok(awcu_cuModuleLoadFatBinary(&m, fatbin));
     ok(awcu_cuModuleLoadFatBinary(&m, &wrapper));
-    eq(awcu_cuModuleLoadFatBinary(&m, FAKE_PTX), CUDA_ERROR_INVALID_IMAGE);
+    ok(awcu_cuModuleLoadFatBinary(&m, FAKE_PTX));
+    eq(awcu_cuModuleLoadFatBinary(&m, "x"), CUDA_ERROR_INVALID_IMAGE);
     eq(awcu_cuModuleLoadData(&m, ""), CUDA_ERROR_INVALID_IMAGE);
     eq(awcu_cuModuleLoadData(&m, "x"), CUDA_ERROR_INVALID_IMAGE);
     eq(awcu_cuModuleLoadData(&m, "/* not closed"), CUDA_ERROR_INVALID_IMAGE);
     static const char cubin[64] = "\177ELF\2\1\1"; /* as many bytes as its header has */
     eq(awcu_cuModuleLoadData(&m, cubin), CUDA_ERROR_NO_BINARY_FOR_GPU);
+    eq(awcu_cuModuleLoadFatBinary(&m, cubin), CUDA_ERROR_NO_BINARY_FOR_GPU);
     eq(awcu_cuModuleLoadData(&m, NULL), CUDA_ERROR_INVALID_VALUE);
     eq(awcu_cuModuleLoadData(NULL, FAKE_PTX), CUDA_ERROR_INVALID_VALUE);
     eq(awcu_cuModuleLoad(&m, "/nonexistent/x.ptx"), CUDA_ERROR_FILE_NOT_FOUND);
