@@ -217,6 +217,15 @@ static int graph_finish(descriptor *ret)
     return cudnnBackendFinalize(g);
 }
 
+/* XLA makes descriptors for an engine's knobs before it asks how many there are. */
+static void knobs_ask(descriptor engine)
+{
+    descriptor knobs[2] = { make(D(KNOB_INFO)), make(D(KNOB_INFO)) };
+    int64_t n = -1;
+    check(cudnnBackendGetAttribute(engine, A(ENGINE_KNOB_INFO), AW_DNN_BACKEND_DESCRIPTOR, 2, &n, knobs) == 0 && n == 0,
+          "knobs: %ld", (long)n);
+}
+
 static int plan_finish(descriptor graph, int mode, descriptor *ret)
 {
     descriptor heur = make(D(ENGINEHEUR)), config = make(D(ENGINECFG)), engine = make(D(ENGINE)), plan = make(D(EXECUTION_PLAN));
@@ -238,6 +247,7 @@ static int plan_finish(descriptor graph, int mode, descriptor *ret)
     check(cudnnBackendGetAttribute(plan, A(EXECUTION_PLAN_WORKSPACE_SIZE), AW_DNN_INT64, 1, &n, &workspace) == 0 &&
               workspace == 0,
           "workspace");
+    knobs_ask(engine);
     *ret = plan;
     return 0;
 }
