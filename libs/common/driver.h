@@ -4,6 +4,7 @@
 #ifndef AW_LIBS_COMMON_DRIVER_H
 #define AW_LIBS_COMMON_DRIVER_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -70,6 +71,15 @@ CUresult aw_abi_stream_inline(CUstream stream, void (*fn)(void *user), void *use
 /* Private: the hipStream_t behind a stream of an AMD card; CUDA_ERROR_NOT_READY while it captures: what AMD's libraries launch
  * there would not become part of the graph. */
 CUresult aw_abi_stream_native(CUstream stream, void **ret_native);
+/* Private: what is given to a stream that somebody watches is to have a record (base/activity.h).  Its device, context and stream
+ * are filled in; false: there is no such stream.  Forgets the thread's last call. */
+struct aw_activity_record;
+bool aw_abi_activity_job(CUstream stream, struct aw_activity_record *ret_record);
+bool aw_abi_activity_on(void);
+uint64_t aw_abi_activity_last(void); /* the thread's last call of the driver or the runtime, for the record; 0: none was seen */
+void aw_abi_activity_add(const struct aw_activity_record *record); /* ended; copied */
+/* `fn` is called whenever watching begins and ends, and at once where it has begun; until the process ends. */
+void aw_abi_activity_subscribe(void (*fn)(bool on));
 /* Private: the machine's device `native`, from 0 on, visible to CUDA programs or not; initialises CUDA, makes no context.
  * CUDA_ERROR_INVALID_DEVICE behind the last. */
 struct aw_devinfo;

@@ -4,7 +4,10 @@
 
 #include <stdlib.h>
 
+#include "base/calltrace.h"
+#include "base/clock.h"
 #include "base/log.h"
+#include "common/driver.h"
 
 void aw_lib_stub(const char *library, const char *name, unsigned char *once)
 {
@@ -18,14 +21,46 @@ void aw_lib_fatal(const char *library, const char *name)
     abort();
 }
 
-bool aw_lib_traced(const char *library)
+/* ---- Calls that are told of. */
+
+static __thread const char *current; /* the text of the outermost */
+
+void aw_lib_start(const char *library, void (*tell)(bool on))
 {
-    return aw_call_traced(library, library);
+    if (aw_call_traced(library, library))
+        tell(true);
+    else
+        aw_abi_activity_subscribe(tell);
 }
 
-void aw_lib_trace(const char *library, const char *text, uint64_t result, const uint64_t values[], uint64_t begin_ns)
+void aw_lib_table_set(void *table[], void *const functions[], size_t n)
 {
-    struct aw_call call = { .room = library, .library = library, .text = text, .result = result, .values = values,
-                            .begin_ns = begin_ns, .end_ns = aw_clock_wall_ns() };
-    aw_call_trace(&call);
+    for (size_t i = 0; i < n; i++)
+        __atomic_store_n(&table[i], functions[i], __ATOMIC_RELAXED);
+}
+
+struct aw_lib_call aw_lib_call_begin(const char *text)
+{
+    struct aw_lib_call call = { aw_clock_wall_ns(), current };
+    if (!current)
+        current = text;
+    return call;
+}
+
+void aw_lib_call_end(const char *library, const char *text, uint64_t result, const uint64_t values[], struct aw_lib_call call)
+{
+    current = call.outer;
+    if (!aw_call_traced(library, library))
+        return;
+    struct aw_call told = { .room = library, .library = library, .text = text, .result = result, .values = values,
+                            .begin_ns = call.begin_ns, .end_ns = aw_clock_wall_ns() };
+    aw_call_trace(&told);
+}
+
+void aw_lib_call_name(char *ret_name, size_t size)
+{
+    size_t length = current ? strcspn(current + 1, "|") : 0;
+    length = length < size ? length : size - 1;
+    memcpy(ret_name, current ? current + 1 : "", length);
+    ret_name[length] = '\0';
 }

@@ -1,4 +1,4 @@
-/* What generated code of every library here calls: stubs and call tracing.  Not the way to the device: that is stream.h. */
+/* What generated code of every library here calls: stubs and call tracing.  Not the way to the device: that is queue.h. */
 /* SPDX-License-Identifier: Apache-2.0 */
 #ifndef AW_LIBS_COMMON_LIB_H
 #define AW_LIBS_COMMON_LIB_H
@@ -7,8 +7,6 @@
 #include <stdint.h>
 #include <string.h>
 
-#include "base/calltrace.h"
-#include "base/clock.h"
 
 /* Logs once (`once` is the site's flag) that `name` of `library` is not implemented.  Thread-safe. */
 void aw_lib_stub(const char *library, const char *name, unsigned char *once);
@@ -16,10 +14,21 @@ void aw_lib_stub(const char *library, const char *name, unsigned char *once);
 /* The same where the caller could not be told: ends the program. */
 _Noreturn void aw_lib_fatal(const char *library, const char *name);
 
-/* Are the calls of `library` to be told of? */
-bool aw_lib_traced(const char *library);
-/* Tells of one finished call, which began at `begin_ns`; the form of `text` and `values` is that of base/calltrace.h. */
-void aw_lib_trace(const char *library, const char *text, uint64_t result, const uint64_t values[], uint64_t begin_ns);
+/* At the start: `tell` is called with true when the calls of `library` are to be told of, now or later, as they are traced or a
+ * profiler wants to know what work is of which call; and with false when that has ended. */
+void aw_lib_start(const char *library, void (*tell)(bool on));
+/* Puts `n` functions into a table that calls jump through. */
+void aw_lib_table_set(void *table[], void *const functions[], size_t n);
+
+/* Around a call that is told of; the form of `text` and `values` is that of base/calltrace.h. */
+struct aw_lib_call {
+    uint64_t begin_ns;
+    const char *outer; /* the call that this one is part of, or NULL */
+};
+struct aw_lib_call aw_lib_call_begin(const char *text);
+void aw_lib_call_end(const char *library, const char *text, uint64_t result, const uint64_t values[], struct aw_lib_call call);
+/* Writes the name of the thread's outermost call, cut to `size` bytes; empty: none is told of. */
+void aw_lib_call_name(char *ret_name, size_t size);
 
 static inline uint64_t aw_lib_bits(double value)
 {

@@ -6,6 +6,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/activity.h"
+#include "base/clock.h"
+#include "common/lib.h"
 #include "common/stage.h"
 
 CUresult aw_lib_queue_init(struct aw_lib_queue *queue)
@@ -36,9 +39,46 @@ CUresult aw_lib_queue_enter(const struct aw_lib_queue *queue)
     return result != CUDA_SUCCESS || ctx ? result : cuCtxSetCurrent(queue->ctx);
 }
 
+/* ---- Records: a job is a kernel to who watches, with the name of the library's function. */
+
+/* Of one job, until both its call and its run are known. */
+struct seen {
+    int refs;
+    char name[64];
+    struct aw_activity_record record;
+};
+
+static struct seen *seen_create(CUstream stream, bool watched)
+{
+    struct seen *s = calloc(1, sizeof *s);
+    if (!s)
+        return NULL;
+    s->refs = 1;
+    s->record = (struct aw_activity_record){ .kind = AW_ACTIVITY_KERNEL, .grid = { 1, 1, 1 }, .block = { 1, 1, 1 } };
+    aw_lib_call_name(s->name, sizeof s->name);
+    if (!s->name[0])
+        strcpy(s->name, watched ? "library job" : "captured library job");
+    if (aw_abi_activity_job(stream, &s->record))
+        return s;
+    free(s);
+    return NULL;
+}
+
+/* The last one to go writes the record, but of a job that never ran. */
+static void seen_unref(struct seen *s)
+{
+    if (!s || __atomic_sub_fetch(&s->refs, 1, __ATOMIC_ACQ_REL))
+        return;
+    s->record.name = s->name;
+    if (s->record.end_ns)
+        aw_abi_activity_add(&s->record);
+    free(s);
+}
+
 /* ---- Jobs that outlive the call. */
 
 struct kept {
+    struct seen *seen; /* NULL: nobody watches */
     bool repeats; /* part of a graph, which owns it */
     void *buffer; /* staging, or NULL */
     size_t buffer_size;
@@ -50,6 +90,9 @@ struct kept {
 static void kept_free(void *arg)
 {
     struct kept *k = arg;
+    if (k->repeats && k->seen)
+        k->seen->record.end_ns = 0; /* each run has had its record */
+    seen_unref(k->seen);
     if (k->job.forget)
         k->job.forget(&k->job);
     if (k->pooled)
@@ -72,10 +115,28 @@ static struct kept *kept_create(struct aw_lib_job *job)
     return k;
 }
 
+/* A graph's runs are of no call that is known here. */
+static void run_seen(struct kept *k)
+{
+    struct aw_activity_record *r = &k->seen->record;
+    r->begin_ns = aw_clock_wall_ns();
+    k->job.run(&k->job);
+    r->end_ns = aw_clock_wall_ns();
+    if (k->repeats && aw_abi_activity_on()) {
+        struct aw_activity_record of_graph = *r;
+        of_graph.name = k->seen->name;
+        of_graph.call = 0;
+        aw_abi_activity_add(&of_graph);
+    }
+}
+
 static void kept_run(void *arg)
 {
     struct kept *k = arg;
-    k->job.run(&k->job);
+    if (k->seen)
+        run_seen(k);
+    else
+        k->job.run(&k->job);
     if (k->told)
         *k->told = k->job.status;
     if (!k->repeats && !k->buffer)
@@ -109,6 +170,20 @@ static CUresult kept_capture(struct kept *k, CUstream stream)
     return result;
 }
 
+/* Gives the job to the stream, and its record the number of the call that did so. */
+static CUresult kept_launch(struct kept *k, CUstream stream)
+{
+    bool watched = aw_abi_activity_on();
+    struct seen *s = k->seen = watched || k->repeats ? seen_create(stream, watched) : NULL;
+    if (s)
+        s->refs++; /* the job may run, and go, before the call returns */
+    CUresult result = cuLaunchHostFunc(stream, kept_run, k);
+    if (s)
+        s->record.call = aw_abi_activity_last();
+    seen_unref(s);
+    return result;
+}
+
 /* ---- On the host device. */
 
 static void job_run(void *arg)
@@ -128,7 +203,7 @@ static CUresult host_queue(const struct aw_lib_queue *queue, struct aw_lib_job *
         result = kept_capture(k, queue->stream);
     bool repeats = k->repeats;
     if (result == CUDA_SUCCESS)
-        result = cuLaunchHostFunc(queue->stream, kept_run, k);
+        result = kept_launch(k, queue->stream);
     if (result != CUDA_SUCCESS && !repeats)
         kept_free(k);
     return result == CUDA_SUCCESS && told ? cuStreamSynchronize(queue->stream) : result;
@@ -136,7 +211,9 @@ static CUresult host_queue(const struct aw_lib_queue *queue, struct aw_lib_job *
 
 static CUresult host_submit(const struct aw_lib_queue *queue, struct aw_lib_job *job, enum aw_lib_when when, int *ret_status)
 {
-    CUresult result = when == AW_LIB_QUEUED ? CUDA_ERROR_NOT_READY : aw_abi_stream_inline(queue->stream, job_run, job);
+    /* Who watches wants to see the call that gives the work. */
+    bool queued = when == AW_LIB_QUEUED || aw_abi_activity_on();
+    CUresult result = queued ? CUDA_ERROR_NOT_READY : aw_abi_stream_inline(queue->stream, job_run, job);
     if (result == CUDA_ERROR_INVALID_CONTEXT && aw_lib_queue_enter(queue) == CUDA_SUCCESS)
         result = aw_abi_stream_inline(queue->stream, job_run, job);
     if (result == CUDA_ERROR_NOT_READY)
@@ -226,7 +303,7 @@ static CUresult stage_locked(struct kept *k, CUstream stream, bool *ret_begun)
         *ret_begun = true;
     }
     if (result == CUDA_SUCCESS)
-        result = cuLaunchHostFunc(stream, kept_run, k);
+        result = kept_launch(k, stream);
     for (unsigned i = 0; i < k->job.n_spans && result == CUDA_SUCCESS; i++)
         if (k->job.spans[i].dir & AW_LIB_OUT && span_size(&k->job.spans[i]))
             result = copy_span(k->job.spans[i].at, device[i], &k->job.spans[i], true, stream);

@@ -3,6 +3,7 @@
 #define AW_ROOM "abi"
 #include "abi/abi.h"
 
+#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -140,6 +141,8 @@ static const struct aw_call_hook *hook;
 static bool traced, recorded; /* set before any call */
 static bool watched;          /* by libs/cupti, which takes records out by itself */
 
+static __thread uint64_t last_call;
+
 struct aw_abi_call aw_abi_call_begin(const char *text, const void *args)
 {
     static uint64_t last;
@@ -147,7 +150,7 @@ struct aw_abi_call aw_abi_call_begin(const char *text, const void *args)
     const struct aw_call_hook *h = __atomic_load_n(&hook, __ATOMIC_ACQUIRE);
     if ((!h && !traced) || aw_activity_call)
         return call;
-    aw_activity_call = call.number = __atomic_add_fetch(&last, 1, __ATOMIC_RELAXED);
+    last_call = aw_activity_call = call.number = __atomic_add_fetch(&last, 1, __ATOMIC_RELAXED);
     if (h)
         h->call(text, args, NULL, call.number);
     return call;
@@ -179,10 +182,54 @@ void aw_abi_hook_set(const struct aw_call_hook *now)
     aw_abi_cudart_watch(now || traced);
 }
 
+/* Who wants to know of watching: one for each of CUDA's libraries that is loaded. */
+enum { SUBSCRIBERS = 64 };
+static struct {
+    pthread_mutex_t lock;
+    void (*fn[SUBSCRIBERS])(bool on);
+    unsigned n;
+} subscribers = { .lock = PTHREAD_MUTEX_INITIALIZER };
+
+void aw_abi_activity_subscribe(void (*fn)(bool on))
+{
+    pthread_mutex_lock(&subscribers.lock);
+    if (subscribers.n < SUBSCRIBERS)
+        subscribers.fn[subscribers.n++] = fn;
+    if (aw_abi_activity_on())
+        fn(true);
+    pthread_mutex_unlock(&subscribers.lock);
+}
+
 void aw_abi_activity_watch(bool on)
 {
+    pthread_mutex_lock(&subscribers.lock);
+    bool before = aw_abi_activity_on();
     __atomic_store_n(&watched, on, __ATOMIC_RELAXED);
     aw_activity_watch(on || recorded);
+    for (unsigned i = 0; i < subscribers.n && before != (on || recorded); i++)
+        subscribers.fn[i](on || recorded);
+    pthread_mutex_unlock(&subscribers.lock);
+}
+
+bool aw_abi_activity_on(void)
+{
+    return __atomic_load_n(&aw_activity_on, __ATOMIC_RELAXED);
+}
+
+uint64_t aw_abi_activity_last(void)
+{
+    return last_call;
+}
+
+bool aw_abi_activity_job(CUstream stream, struct aw_activity_record *ret_record)
+{
+    last_call = 0;
+    return aw_abi_activity_stream_fill(stream, ret_record);
+}
+
+void aw_abi_activity_add(const struct aw_activity_record *record)
+{
+    aw_activity_add(record);
 }
 
 void aw_abi_activity_drain(void (*fn)(void *user, const struct aw_activity_record *), void *user)

@@ -42,6 +42,16 @@ __attribute__((visibility("default"))) void aw_abi_activity_drain(void (*fn)(voi
 __attribute__((visibility("default"))) uint32_t aw_abi_activity_context(CUcontext ctx);
 __attribute__((visibility("default"))) uint32_t aw_abi_activity_stream(CUstream stream, bool per_thread);
 
+/* See libs/common/driver.h. */
+__attribute__((visibility("default"))) bool aw_abi_activity_job(CUstream stream, struct aw_activity_record *ret_record);
+__attribute__((visibility("default"))) bool aw_abi_activity_on(void);
+__attribute__((visibility("default"))) uint64_t aw_abi_activity_last(void);
+__attribute__((visibility("default"))) void aw_abi_activity_add(const struct aw_activity_record *record);
+__attribute__((visibility("default"))) void aw_abi_activity_subscribe(void (*fn)(bool on));
+
+/* Fills in the stream's device, context and number; false: there is none. */
+bool aw_abi_activity_stream_fill(CUstream stream, struct aw_activity_record *ret_record);
+
 /* ---- Errors.  NULL for a number that API does not know.  Static. */
 const char *aw_abi_error_name(int code, bool driver);
 const char *aw_abi_error_text(int code, bool driver);

@@ -3,6 +3,7 @@
 #include "abi/abi.h"
 #include "abi/cuda_util.h"
 #include "core/activity.h"
+#include "core/device.h"
 #include "core/managed.h"
 
 #include <stdlib.h>
@@ -251,6 +252,18 @@ uint32_t aw_abi_activity_stream(CUstream handle, bool per_thread)
     if (aw_ctx_current(&ctx) != AW_OK || aw_stream_find(ctx, handle, per_thread, &stream) != AW_OK)
         return 0;
     return aw_activity_stream(stream);
+}
+
+bool aw_abi_activity_stream_fill(CUstream handle, struct aw_activity_record *ret_record)
+{
+    struct aw_ctx *ctx;
+    struct aw_cstream *stream;
+    if (cu_stream(handle, &ctx, &stream) != AW_OK)
+        return false;
+    ret_record->device = (uint32_t)stream->ctx->device->ordinal;
+    ret_record->context = aw_activity_context(stream->ctx);
+    ret_record->stream = aw_activity_stream(stream);
+    return true;
 }
 
 struct callback {

@@ -35,6 +35,13 @@ static struct {
     size_t n_ids, room;
 } watch = { .lock = PTHREAD_MUTEX_INITIALIZER, .tail = &watch.head };
 
+/* What was timed by others, the last one first.  Its lock is held for nothing that waits: who adds is a stream's work, for which
+ * the other's holder may be waiting. */
+static struct {
+    pthread_mutex_t lock;
+    struct aw_activity *last;
+} added = { .lock = PTHREAD_MUTEX_INITIALIZER };
+
 /* ---- Numbers. */
 
 static uint32_t number_of(const void *what)
@@ -148,6 +155,19 @@ struct aw_activity *aw_activity_start(struct aw_cstream *stream)
     return activity;
 }
 
+void aw_activity_add(const struct aw_activity_record *record)
+{
+    struct aw_activity *activity = calloc(1, sizeof *activity);
+    if (!activity)
+        return;
+    activity->record = *record;
+    activity->name = record->name ? strdup(record->name) : NULL;
+    pthread_mutex_lock(&added.lock);
+    activity->next = added.last;
+    added.last = activity;
+    pthread_mutex_unlock(&added.lock);
+}
+
 void aw_activity_end(struct aw_activity *activity, const struct aw_activity_record *record)
 {
     struct aw_cstream *stream = activity->stream;
@@ -191,8 +211,28 @@ static bool times_read(struct aw_activity *activity)
     return true;
 }
 
+static void added_drain(void (*fn)(void *user, const struct aw_activity_record *record), void *user)
+{
+    struct aw_activity *first = NULL, *next;
+    pthread_mutex_lock(&added.lock);
+    for (struct aw_activity *a = added.last; a; a = next) {
+        next = a->next;
+        a->next = first;
+        first = a;
+    }
+    added.last = NULL;
+    pthread_mutex_unlock(&added.lock);
+    for (; first; first = next) {
+        next = first->next;
+        first->record.name = first->name;
+        fn(user, &first->record);
+        activity_free(first);
+    }
+}
+
 void aw_activity_drain(void (*fn)(void *user, const struct aw_activity_record *record), void *user)
 {
+    added_drain(fn, user);
     for (;;) {
         pthread_mutex_lock(&watch.lock);
         struct aw_activity *activity = watch.head;

@@ -19,6 +19,9 @@ struct aw_activity *aw_activity_start(struct aw_cstream *stream);
 /* `record` NULL: it was not given after all. */
 void aw_activity_end(struct aw_activity *activity, const struct aw_activity_record *record);
 
+/* A record of work that has ended and was timed by who did it; copied. */
+void aw_activity_add(const struct aw_activity_record *record);
+
 /* This thread's work from the one to the other is the runtime's own, of which there are no records: what fills a module's
  * variables at its first use. */
 void aw_activity_pause(void);

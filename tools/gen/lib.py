@@ -230,7 +230,7 @@ def write_trace(f, name, wide, answered, entry, out):
     symbol = 't%s%d%s' % ('a' if answered else '', f.number, 'w' if wide else '')
     text = '|'.join([f.ret_kind + name] + [('-i' if a.type == 'idx' and not wide else a.trace) + a.name for a in f.args])
     values = ', '.join(a.as_u64() for a in f.args) or '0'
-    out.write('static %s\n{\n    uint64_t begin_ = aw_clock_wall_ns();\n' % f.c_proto(symbol, wide))
+    out.write('static %s\n{\n    struct aw_lib_call call_ = aw_lib_call_begin("%s");\n' % (f.c_proto(symbol, wide), text))
     if f.ret == 'void':
         out.write('    %s;\n' % f.call(entry))
         result = '0'
@@ -238,7 +238,7 @@ def write_trace(f, name, wide, answered, entry, out):
         out.write('    %s ret_ = %s;\n' % (f.c_ret(), f.call(entry)))
         result = {'S': '0', 'f': 'aw_lib_bits(ret_)', 'd': 'aw_lib_bits(ret_)', 'p': '(uint64_t)(uintptr_t)ret_',
                   's': '(uint64_t)(uintptr_t)ret_'}.get(f.ret_kind, '(uint64_t)ret_')
-    out.write('    aw_lib_trace("%s", "%s", %s, (const uint64_t[]){ %s }, begin_);\n' % (f.table.name, text, result,
+    out.write('    aw_lib_call_end("%s", "%s", %s, (const uint64_t[]){ %s }, call_);\n' % (f.table.name, text, result,
                                                                             values.replace('aw_abi_bits', 'aw_lib_bits')))
     out.write('%s}\n' % ('' if f.ret == 'void' else '    return ret_;\n'))
     return symbol
@@ -265,18 +265,18 @@ def write_dispatch(table, out):
                 trace[key] = write_trace(f, name, wide, answer, entry[key], out)
     for major in table.libraries:
         symbol = table.symbol(major)
-        out.write('\n__attribute__((visibility("default"))) extern void *%s[];\nvoid *%s[] = {\n' % (symbol, symbol))
-        for _, f, wide in table.slots(major):
-            out.write('    (void *)%s,\n' % entry[f.number, wide, table.answer.get((f.ret, major))])
-        out.write('};\n')
-    out.write('\n/* Before a function can be called: the exporting libraries depend on this one. */\n'
-              '__attribute__((constructor)) static void trace_start(void)\n{\n'
-              '    if (!aw_lib_traced("%s"))\n        return;\n' % table.name)
+        keys = [(f.number, wide, table.answer.get((f.ret, major))) for _, f, wide in table.slots(major)]
+        out.write('\n__attribute__((visibility("default"))) extern void *%s[];\n' % symbol)
+        for head, of in (('void *%s[]' % symbol, entry), ('static void *const plain_%s[]' % major, entry),
+                         ('static void *const told_%s[]' % major, trace)):
+            out.write('%s = {\n%s};\n' % (head, ''.join('    (void *)%s,\n' % of[key] for key in keys)))
+    out.write('\n/* Whether calls are told of. */\nstatic void tell(bool on)\n{\n')
     for major in table.libraries:
-        for i, (_, f, wide) in enumerate(table.slots(major)):
-            out.write('    %s[%d] = (void *)%s;\n' % (table.symbol(major), i,
-                                                      trace[f.number, wide, table.answer.get((f.ret, major))]))
-    out.write('}\n')
+        out.write('    aw_lib_table_set(%s, on ? told_%s : plain_%s, sizeof plain_%s / sizeof *plain_%s);\n' %
+                  ((table.symbol(major),) + (major,) * 4))
+    out.write('}\n\n/* Before a function can be called: the exporting libraries depend on this one. */\n'
+              '__attribute__((constructor)) static void start(void)\n{\n'
+              '    aw_lib_start("%s", tell);\n}\n' % table.name)
 
 
 def write_thin(table, major, out):

@@ -1,6 +1,7 @@
 /* CUPTI: records of kernels, copies, fills and calls, that belong together; callbacks; nothing once nobody asks.  Usage:
  * cupti_test */
 /* SPDX-License-Identifier: Apache-2.0 */
+#include <dlfcn.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -14,6 +15,10 @@ int cudaMemcpy(void *dst, const void *src, size_t size, int kind);
 int cudaMemsetAsync(void *ptr, int value, size_t size, CUstream stream);
 int cudaDeviceSynchronize(void);
 int cudaStreamCreate(CUstream *stream);
+int cudaStreamBeginCapture(CUstream stream, int mode);
+int cudaStreamEndCapture(CUstream stream, void **graph);
+int cudaGraphInstantiate(void **exec, void *graph, unsigned long long flags);
+int cudaGraphLaunch(void *exec, CUstream stream);
 int cuModuleLoadData(void **module, const void *image);
 int cuModuleGetFunction(void **function, void *module, const char *name);
 int cuModuleUnload(void *module);
@@ -29,7 +34,7 @@ static int bad;
 #define FINE(call) CHECK((call) == 0)
 
 enum { MEMCPY = 1, MEMSET = 2, DRIVER = 4, RUNTIME = 5, KERNEL = 10, EXTERNAL = 39, BYTES = 4096 };
-enum { CBID_LAUNCH = 307, CBID_MALLOC = 20, CBID_MEMCPY = 31, CBID_MEMSET_ASYNC = 51 };
+enum { CBID_LAUNCH = 307, CBID_MALLOC = 20, CBID_MEMCPY = 31, CBID_MEMSET_ASYNC = 51, CBID_HOST_FUNC = 527 };
 
 static const char ptx[] = ".version 7.0\n.target sm_70\n.address_size 64\n"
                           ".visible .entry add_one(.param .u64 p)\n{\n .reg .u64 %a<4>;\n .reg .u32 %r<3>;\n"
@@ -334,6 +339,51 @@ static void callbacks(void)
     FINE(cuptiFinalize());
 }
 
+/* What another of CUDA's libraries does is a kernel with its function's name, of the call that gave it to the stream; in a graph,
+ * a kernel at each launch. */
+static void libraries(void)
+{
+    void *generator, *graph, *exec, *lib = dlopen("libcurand.so.10", RTLD_NOW);
+    int (*create)(void **, int) = lib ? (int (*)(void **, int))dlsym(lib, "curandCreateGenerator") : NULL;
+    int (*set)(void *, CUstream) = lib ? (int (*)(void *, CUstream))dlsym(lib, "curandSetStream") : NULL;
+    int (*uniform)(void *, float *, size_t) = lib ? (int (*)(void *, float *, size_t))dlsym(lib, "curandGenerateUniform") : NULL;
+    CHECK(create && set && uniform);
+    if (!create || !set || !uniform)
+        return;
+    FINE(create(&generator, 161)); /* Philox */
+    FINE(set(generator, stream));
+    n_records = 0;
+    FINE(cuptiActivityEnable(KERNEL));
+    FINE(cuptiActivityEnable(DRIVER));
+    FINE(uniform(generator, memory, BYTES / 4));
+    FINE(cudaDeviceSynchronize());
+    FINE(cuptiActivityFlushAll(0));
+    const struct record *kernel = find(KERNEL, 0);
+    uint32_t id = 0;
+    FINE(cuptiGetStreamId(NULL, stream, &id));
+    CHECK(word64(kernel, 104) && !strcmp((const char *)(uintptr_t)word64(kernel, 104), "curandGenerateUniform"));
+    CHECK(word32(kernel, 92) == word32(call(DRIVER, CBID_HOST_FUNC), 32) && word32(kernel, 92) && word32(kernel, 48) == id);
+    CHECK(word64(kernel, 16) < word64(kernel, 24) && word64(kernel, 24) <= now());
+    FINE(cudaStreamBeginCapture(stream, 0));
+    FINE(uniform(generator, memory, BYTES / 4));
+    FINE(cudaStreamEndCapture(stream, &graph));
+    FINE(cudaGraphInstantiate(&exec, graph, 0));
+    n_records = 0;
+    for (int i = 0; i < 2; i++)
+        FINE(cudaGraphLaunch(exec, stream));
+    FINE(cudaDeviceSynchronize());
+    FINE(cuptiActivityFlushAll(0));
+    for (int i = 0; i < 2; i++)
+        CHECK(!strcmp((const char *)(uintptr_t)word64(find(KERNEL, i), 104), "curandGenerateUniform"));
+    FINE(cuptiActivityDisable(KERNEL));
+    FINE(cuptiActivityDisable(DRIVER));
+    n_records = 0;
+    FINE(uniform(generator, memory, BYTES / 4));
+    FINE(cudaDeviceSynchronize());
+    FINE(cuptiActivityFlushAll(0));
+    CHECK(n_records == 0);
+}
+
 int main(void)
 {
     void *module;
@@ -345,6 +395,7 @@ int main(void)
     activities();
     single_functions();
     variables();
+    libraries();
     small_buffers();
     own_clock();
     callbacks();
