@@ -56,7 +56,23 @@ CUresult awcu_cuMemcpyDtoDAsync_v2(CUdeviceptr dstDevice, CUdeviceptr srcDevice,
 
 /* ---- Several copies in one call. */
 
-/* Access order 2 means that the source is free again when the call returns. */
+/* When the source is read: in the stream's order (1), during the call (2), or at any time from then on (3). */
+static bool access_order_known(int order)
+{
+    return order >= 1 && order <= 3;
+}
+
+/* The attributes of a batch: each is of the copies from its index on, and indices ascend from 0. */
+static bool batch_attributes_valid(const CUmemcpyAttributes *attrs, const size_t *indices, size_t n, size_t count)
+{
+    if (!n || n > count || !attrs || !indices || indices[0] != 0 || indices[n - 1] >= count)
+        return false;
+    for (size_t i = 0; i < n; i++)
+        if (!access_order_known(attrs[i].srcAccessOrder) || (i && indices[i] <= indices[i - 1]))
+            return false;
+    return true;
+}
+
 static enum aw_status copy_batch(const CUdeviceptr *dsts, const CUdeviceptr *srcs, const size_t *sizes, size_t count,
                                  const CUmemcpyAttributes *attrs, const size_t *attrsIdxs, size_t numAttrs, CUstream hStream,
                                  size_t *ret_fail)
@@ -68,7 +84,7 @@ static enum aw_status copy_batch(const CUdeviceptr *dsts, const CUdeviceptr *src
     enum aw_status status = cu_stream(hStream, &ctx, &stream);
     if (status)
         return status;
-    if (!count || !dsts || !srcs || !sizes || !numAttrs || numAttrs > count || !attrs || !attrsIdxs || attrsIdxs[0] != 0)
+    if (!count || !dsts || !srcs || !sizes || !batch_attributes_valid(attrs, attrsIdxs, numAttrs, count))
         return AW_ERR_INVALID_VALUE;
     for (size_t i = 0; i < count; i++) {
         while (attr + 1 < numAttrs && attrsIdxs[attr + 1] <= i)
@@ -104,7 +120,7 @@ CUresult awcu_cuMemcpyBatchAsync_v2(const CUdeviceptr *dsts, const CUdeviceptr *
 CUresult awcu_cuMemcpyWithAttributesAsync(CUdeviceptr dst, CUdeviceptr src, size_t size, const CUmemcpyAttributes *attr,
                                           CUstream hStream)
 {
-    if (!attr)
+    if (!attr || !access_order_known(attr->srcAccessOrder))
         return CUDA_ERROR_INVALID_VALUE;
     return copy_linear(dst, src, size, AW_COPY_DEFAULT, hStream, attr->srcAccessOrder != 2);
 }
@@ -271,7 +287,7 @@ static enum aw_status operation_read(const CUDA_MEMCPY3D_BATCH_OP *op, struct aw
         return status;
     size_t element = src ?: dst ?: 1;
     if ((src && dst && src != dst) || !op->width || !op->height || !op->depth || op->width > SIZE_MAX / element ||
-        op->srcAccessOrder < 1 || op->srcAccessOrder > 3)
+        !access_order_known(op->srcAccessOrder))
         return AW_ERR_INVALID_VALUE;
     *ret_box = (struct aw_copy_box){ .width = op->width * element, .height = op->height, .depth = op->depth };
     if (!operand_read(&op->src, op, element, &ret_box->src) || !operand_read(&op->dst, op, element, &ret_box->dst))

@@ -287,6 +287,20 @@ static void memory(void)
     EQUAL(cudaStreamSynchronize(CU_STREAM_PER_THREAD), cudaSuccess);
     EQUAL(host[3], (unsigned char)(503 * 7));
     EQUAL(host[24], 0xee);
+    cudaMemcpyAttributes wrong[2] = { { .srcAccessOrder = 1 }, { .srcAccessOrder = 4 } };
+    size_t places[2] = { 0, 1 };
+    EQUAL(cudaMemcpyBatchAsync(targets, sources, sizes, 2, wrong, places, 2, CU_STREAM_PER_THREAD), cudaErrorInvalidValue);
+    wrong[1].srcAccessOrder = 0;
+    EQUAL(cudaMemcpyBatchAsync(targets, sources, sizes, 2, wrong, places, 2, CU_STREAM_PER_THREAD), cudaErrorInvalidValue);
+    EQUAL(cudaMemcpyWithAttributesAsync(host, pinned, N, &wrong[1], NULL), cudaErrorInvalidValue);
+    wrong[1].srcAccessOrder = 3;
+    places[1] = 0;
+    EQUAL(cudaMemcpyBatchAsync(targets, sources, sizes, 2, wrong, places, 2, CU_STREAM_PER_THREAD), cudaErrorInvalidValue);
+    places[1] = 2;
+    EQUAL(cudaMemcpyBatchAsync(targets, sources, sizes, 2, wrong, places, 2, CU_STREAM_PER_THREAD), cudaErrorInvalidValue);
+    places[1] = 1;
+    EQUAL(cudaMemcpyBatchAsync(targets, sources, sizes, 2, wrong, places, 2, CU_STREAM_PER_THREAD), cudaSuccess);
+    EQUAL(cudaStreamSynchronize(CU_STREAM_PER_THREAD), cudaSuccess);
 #endif
     EQUAL(cudaMemcpy(host, device, N, 9), cudaErrorInvalidMemcpyDirection);
     EQUAL(cudaMemcpy2D(host, 10, device, 5, 10, 2, cudaMemcpyDeviceToHost), cudaErrorInvalidPitchValue);
