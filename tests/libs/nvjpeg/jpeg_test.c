@@ -499,6 +499,28 @@ static void check_interpolated(const struct file *f)
     handle = plain;
 }
 
+/* A file without its last marker has all its pixels; who wants files to be strictly right is told of it, and of others' bytes. */
+static void check_strict(const struct file *f)
+{
+    nvjpegHandle_t plain = handle;
+    enum { MORE = 40 };
+    struct file cut = { f->data, f->length - 2 }, more = { malloc(f->length + MORE), f->length + MORE };
+    memcpy(more.data, f->data, f->length - 2);
+    memset(more.data + f->length - 2, 0x11, MORE); /* before the last marker */
+    memcpy(more.data + f->length - 2 + MORE, "\xff\xd9", 2);
+    check(decode(&cut, NVJPEG_OUTPUT_RGB) == 0 && decode(&more, NVJPEG_OUTPUT_RGB) == 0,
+          "without the last marker, and with bytes more");
+    check(!nvjpegCreateEx(NVJPEG_BACKEND_DEFAULT, NULL, NULL, NVJPEG_FLAGS_BITSTREAM_STRICT, &handle), "a strict handle");
+    check(decode(f, NVJPEG_OUTPUT_RGB) == 0, "strict: a file that is right");
+    check(decode(&cut, NVJPEG_OUTPUT_RGB) == NVJPEG_STATUS_INCOMPLETE_BITSTREAM && untouched(),
+          "strict: without the last marker");
+    nvjpegStatus_t status = decode(&more, NVJPEG_OUTPUT_RGB);
+    check(status == NVJPEG_STATUS_BAD_JPEG && untouched(), "strict: bytes more are %d", status);
+    nvjpegDestroy(handle);
+    handle = plain;
+    free(more.data);
+}
+
 /* ---- Encoding: the bytes are libjpeg's for the same settings, but for the quality, which is 90 in make(). */
 
 static struct file encoded(nvjpegEncoderState_t encoder, int on_device)
@@ -622,6 +644,7 @@ int main(int argc, char **argv)
     check_orientation(&f);
     check_graph(&f);
     check_interpolated(&f);
+    check_strict(&f);
     free(f.data);
     check_batch();
     check_cmyk();
