@@ -53,6 +53,11 @@ nvjpegStatus_t aw_jpeg_decode(const uint8_t *data, size_t length, const struct a
     return NVJPEG_STATUS_IMPLEMENTATION_NOT_SUPPORTED;
 }
 
+nvjpegStatus_t aw_jpeg_quantisation(const uint8_t *data, size_t length, uint16_t ret_tables[2][AW_JPEG_QUANT])
+{
+    return NVJPEG_STATUS_IMPLEMENTATION_NOT_SUPPORTED;
+}
+
 #else
 
 /* One file on its way.  Outside of the function that setjmp returns to twice, so that nothing in it is lost. */
@@ -328,6 +333,44 @@ nvjpegStatus_t aw_jpeg_decode(const uint8_t *data, size_t length, const struct a
     if (status == NVJPEG_STATUS_SUCCESS)
         return aw_jpeg_image_shape(w.image, ask, ret_image);
     aw_jpeg_image_unref(w.image);
+    return status;
+}
+
+/* ---- Tables for encoders */
+
+static nvjpegStatus_t read_tables(struct work *w, uint16_t tables[2][AW_JPEG_QUANT])
+{
+    struct jpeg_decompress_struct *c = &w->cinfo;
+    aw_turbo_errors_init(&w->errors);
+    c->err = &w->errors.base;
+    if (setjmp(w->errors.jump))
+        return w->source.ended ? NVJPEG_STATUS_INCOMPLETE_BITSTREAM : aw_turbo_status(&w->errors);
+    aw_turbo.jpeg_CreateDecompress(c, JPEG_LIB_VERSION, sizeof *c);
+    w->made = true;
+    c->src = &w->source.base;
+    aw_turbo_source_init(&w->source, w->data, w->length);
+    aw_turbo.jpeg_read_header(c, TRUE);
+    for (int i = 0; i < 2; i++) {
+        int number = c->comp_info[i && c->num_components > 1].quant_tbl_no;
+        if (number < 0 || number >= NUM_QUANT_TBLS || !c->quant_tbl_ptrs[number])
+            return NVJPEG_STATUS_BAD_JPEG;
+        for (int j = 0; j < AW_JPEG_QUANT; j++)
+            tables[i][j] = c->quant_tbl_ptrs[number]->quantval[j];
+    }
+    return NVJPEG_STATUS_SUCCESS;
+}
+
+nvjpegStatus_t aw_jpeg_quantisation(const uint8_t *data, size_t length, uint16_t ret_tables[2][AW_JPEG_QUANT])
+{
+    struct work w = { .data = data, .length = length };
+    uint16_t tables[2][AW_JPEG_QUANT];
+    if (!aw_turbo_open())
+        return NVJPEG_STATUS_IMPLEMENTATION_NOT_SUPPORTED;
+    nvjpegStatus_t status = read_tables(&w, tables);
+    if (w.made)
+        aw_turbo.jpeg_destroy_decompress(&w.cinfo);
+    if (status == NVJPEG_STATUS_SUCCESS)
+        memcpy(ret_tables, tables, sizeof tables);
     return status;
 }
 

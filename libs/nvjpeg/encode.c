@@ -18,6 +18,8 @@ struct nvjpegEncoderParams {
     nvjpegJpegEncoding_t encoding;
     nvjpegChromaSubsampling_t subsampling;
     unsigned restart;
+    bool own_tables; /* in place of the quality's */
+    uint16_t tables[2][AW_JPEG_QUANT];
 };
 
 /* ---- States and parameters */
@@ -86,13 +88,33 @@ nvjpegStatus_t awnvjpeg_nvjpegEncoderParamsDestroy(nvjpegEncoderParams_t encoder
         encoder_params->member = arg;                                                                                \
         return NVJPEG_STATUS_SUCCESS;                                                                                \
     }
-PARAMETER(Quality, const int, quality, quality >= 1 && quality <= 100, quality)
 PARAMETER(OptimizedHuffman, const int, optimized, true, optimized)
 PARAMETER(Encoding, nvjpegJpegEncoding_t, etype,
           etype == NVJPEG_ENCODING_BASELINE_DCT || etype == NVJPEG_ENCODING_PROGRESSIVE_DCT_HUFFMAN, encoding)
 PARAMETER(SamplingFactors, const nvjpegChromaSubsampling_t, chroma_subsampling,
           chroma_subsampling >= NVJPEG_CSS_444 && chroma_subsampling <= NVJPEG_CSS_410V, subsampling)
 PARAMETER(RestartInterval, unsigned int, restart_interval, restart_interval <= 65535, restart)
+
+/* The last of the two counts: a quality, or another file's tables. */
+nvjpegStatus_t awnvjpeg_nvjpegEncoderParamsSetQuality(nvjpegEncoderParams_t encoder_params, const int quality,
+                                                      cudaStream_t stream)
+{
+    if (!encoder_params || quality < 1 || quality > 100)
+        return NVJPEG_STATUS_INVALID_PARAMETER;
+    encoder_params->quality = quality;
+    encoder_params->own_tables = false;
+    return NVJPEG_STATUS_SUCCESS;
+}
+
+nvjpegStatus_t awnvjpeg_nvjpegEncoderParamsCopyQuantizationTables(nvjpegEncoderParams_t encode_params,
+                                                                  nvjpegJpegStream_t jpeg_stream, cudaStream_t stream)
+{
+    if (!encode_params || !jpeg_stream || !jpeg_stream->data)
+        return NVJPEG_STATUS_INVALID_PARAMETER;
+    nvjpegStatus_t status = aw_jpeg_quantisation(jpeg_stream->data, jpeg_stream->length, encode_params->tables);
+    encode_params->own_tables = encode_params->own_tables || status == NVJPEG_STATUS_SUCCESS;
+    return status;
+}
 
 enum { LONGEST_SIDE = 65500 };
 
@@ -194,6 +216,9 @@ static void set_up(const struct encode_job *j, struct encoding *e)
     bool gray = j->params.subsampling == NVJPEG_CSS_GRAY || c->in_color_space == JCS_GRAYSCALE;
     aw_turbo.jpeg_set_colorspace(c, gray ? JCS_GRAYSCALE : JCS_YCbCr);
     aw_turbo.jpeg_set_quality(c, j->params.quality, TRUE);
+    for (int i = 0; j->params.own_tables && i < 2; i++)
+        for (int k = 0; k < AW_JPEG_QUANT; k++)
+            c->quant_tbl_ptrs[i]->quantval[k] = j->params.tables[i][k];
     if (!gray)
         aw_jpeg_ratio(j->params.subsampling, &h, &v);
     c->comp_info[0].h_samp_factor = (int)h;

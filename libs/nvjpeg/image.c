@@ -57,7 +57,7 @@ static bool part_of(const struct aw_jpeg_plane *from, const struct aw_jpeg_ask *
 
 static nvjpegStatus_t cut(struct aw_jpeg_image *image, const struct aw_jpeg_ask *ask, struct aw_jpeg_image **ret_image)
 {
-    struct aw_jpeg_plane part[NVJPEG_MAX_COMPONENT];
+    struct aw_jpeg_plane part[NVJPEG_MAX_COMPONENT] = { 0 };
     for (unsigned i = 0; i < image->n_planes; i++)
         if (!part_of(&image->plane[i], ask, &part[i]))
             return NVJPEG_STATUS_INVALID_PARAMETER;
@@ -95,7 +95,7 @@ static void turn_plane(const struct aw_jpeg_plane *from, const struct aw_jpeg_pl
 
 static nvjpegStatus_t turn(struct aw_jpeg_image *image, nvjpegExifOrientation_t o, struct aw_jpeg_image **ret_image)
 {
-    struct aw_jpeg_plane turned[NVJPEG_MAX_COMPONENT];
+    struct aw_jpeg_plane turned[NVJPEG_MAX_COMPONENT] = { 0 };
     for (unsigned i = 0; i < image->n_planes; i++) {
         turned[i] = image->plane[i];
         if (o >= NVJPEG_ORIENTATION_TRANSPOSE) {

@@ -44,6 +44,10 @@ nvjpegStatus_t aw_jpeg_askable(const struct aw_jpeg_info *info, const struct aw_
 nvjpegStatus_t aw_jpeg_decode(const uint8_t *data, size_t length, const struct aw_jpeg_ask *ask,
                               struct aw_jpeg_image **ret_image);
 
+/* The quantisation of luminance and of chrominance (the same where there is none), in the order of rows. */
+enum { AW_JPEG_QUANT = 64 };
+nvjpegStatus_t aw_jpeg_quantisation(const uint8_t *data, size_t length, uint16_t ret_tables[2][AW_JPEG_QUANT]);
+
 /* `image`, whose reference is taken over, cut and turned as asked. */
 nvjpegStatus_t aw_jpeg_image_shape(struct aw_jpeg_image *image, const struct aw_jpeg_ask *ask, struct aw_jpeg_image **ret_image);
 

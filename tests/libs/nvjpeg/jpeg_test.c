@@ -594,6 +594,36 @@ static void check_yuv(const struct kind *k, nvjpegEncoderState_t encoder, nvjpeg
     free(f.data);
 }
 
+/* A file's own quantisation in place of a quality gives the file that the quality of that file gives, until a quality is set. */
+static void check_tables(nvjpegEncoderState_t encoder, nvjpegEncoderParams_t p)
+{
+    static unsigned char pixels[ROOM];
+    const struct kind k = { NVJPEG_CSS_444, 1, 1, 0, 0, 3 };
+    struct file want = make(k), got[2];
+    nvjpegImage_t image = target();
+    nvjpegJpegStream_t parsed;
+    picture(pixels, 3);
+    for (int y = 0; y < H; y++)
+        memcpy(host + y * PITCH, pixels + y * 3 * W, 3 * W);
+    cudaMemcpy(device, host, sizeof host, 1);
+    nvjpegJpegStreamCreate(handle, &parsed);
+    check(nvjpegEncoderParamsCopyQuantizationTables(p, parsed, stream) == NVJPEG_STATUS_INVALID_PARAMETER, "tables of no file");
+    nvjpegJpegStreamParse(handle, want.data, want.length, 0, 0, parsed);
+    nvjpegEncoderParamsSetQuality(p, 20, stream);
+    nvjpegEncoderParamsSetSamplingFactors(p, NVJPEG_CSS_444, stream);
+    nvjpegEncoderParamsSetEncoding(p, NVJPEG_ENCODING_BASELINE_DCT, stream);
+    check(!nvjpegEncoderParamsCopyQuantizationTables(p, parsed, stream), "tables of a file");
+    for (int i = 0; i < 2; i++) {
+        check(!nvjpegEncodeImage(handle, encoder, p, &image, NVJPEG_INPUT_RGBI, W, H, stream), "encode: status");
+        got[i] = encoded(encoder, 0);
+        nvjpegEncoderParamsSetQuality(p, 20, stream);
+    }
+    check(got[0].length == want.length && !memcmp(got[0].data, want.data, want.length), "encoded with a file's tables");
+    check(got[1].length < want.length, "encoded with a quality again");
+    nvjpegJpegStreamDestroy(parsed);
+    free(got[0].data), free(got[1].data), free(want.data);
+}
+
 static void check_encoding(void)
 {
     nvjpegEncoderState_t encoder;
@@ -615,6 +645,7 @@ static void check_encoding(void)
             check_encoded(&kinds[i], (nvjpegInputFormat_t)(NVJPEG_INPUT_RGB + i % 4), encoder, p);
     for (int i = 0; i < KINDS; i++)
         check_yuv(&kinds[i], encoder, p);
+    check_tables(encoder, p);
     nvjpegEncoderParamsDestroy(p);
     nvjpegEncoderStateDestroy(encoder);
 }
