@@ -716,8 +716,25 @@ static bool plan_again(struct regions *r)
     struct regions fresh = { .u = r->u, .fn = r->fn, .warps = r->warps, .f = { .u = r->u, .src = r->fn } };
     fini(r);
     *r = fresh;
-    simt_together_dissolve(r->u);
     return plan(r);
+}
+
+static bool plan_apart(struct regions *r)
+{
+    simt_together_dissolve(r->u);
+    return plan_again(r);
+}
+
+/* With the meetings that the program lacks, where it can still be cut then. */
+static bool plan_hazards(struct regions *r)
+{
+    LLVMValueRef added[SIMT_MAX_HAZARDS];
+    unsigned n = simt_step(r->u, PTX_PASS_HAZARDS) ? simt_hazards(r, added) : 0;
+    if (!n || plan_again(r))
+        return !r->u->status;
+    for (unsigned i = 0; i < n; i++)
+        LLVMInstructionEraseFromParent(added[i]);
+    return !r->u->status && plan_again(r);
 }
 
 /* Where every part begins at the same place of a row (or column), that index of its first thread is no longer each one's own. */
@@ -749,7 +766,8 @@ bool simt_fission(struct simt *u, LLVMValueRef *bodies, int n)
         if (warps)
             know_indices(u, bodies[i], warps);
         r[i] = (struct regions){ .u = u, .fn = bodies[i], .warps = warps, .f = { .u = u, .src = bodies[i] } };
-        cut = plan(&r[i]) || (!u->status && simt_private_find(u->out, SIMT_PRIVATE_MEET_TOGETHER) && plan_again(&r[i]));
+        cut = plan(&r[i]) || (!u->status && simt_private_find(u->out, SIMT_PRIVATE_MEET_TOGETHER) && plan_apart(&r[i]));
+        cut = cut && (!u->meets || plan_hazards(&r[i]));
     }
     for (int i = 0; i < n && cut && !u->status; i++)
         cut = simt_fission_cut(&r[i]);

@@ -65,6 +65,12 @@ LLVMValueRef simt_meet_add(struct simt *u, LLVMValueRef x, LLVMValueRef old);
 /* Makes scratch areas whose content a later region reads variables of each warp; false: there are none, or u->status is set. */
 bool simt_scratch_hold(struct regions *r);
 
+/* ---- fission_hazard.c */
+#define SIMT_MAX_HAZARDS 16
+/* Has warps meet behind reads of shared memory that others write next: puts the meetings there and into `ret`, returns how many.
+ * The graph is to be built anew then.  u->status may be set. */
+unsigned simt_hazards(const struct regions *r, LLVMValueRef ret[SIMT_MAX_HAZARDS]);
+
 /* ---- fission_cut.c */
 bool simt_fission_cut(struct regions *r); /* false: u->status is set */
 

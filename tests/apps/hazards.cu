@@ -1,0 +1,115 @@
+// Sums of a block through one place in shared memory, one after the other, with no barrier between a sum's reads and the next
+// one's writes.  CUDA leaves open what comes of it, and cards give what is meant, as all warps have read long before: so does the
+// host device.
+// devices: host                 a simulated card runs one wave up to a barrier before it goes on with the next
+// races: that is what it is about
+// SPDX-License-Identifier: Apache-2.0
+#include "check.h"
+#include <vector>
+
+template <class T>
+__device__ T warp_sum(T x)
+{
+    for (int o = 16; o; o >>= 1)
+        x += __shfl_xor_sync(~0u, x, o);
+    return x;
+}
+
+// Each warp reads what all have written.
+template <class T>
+__device__ T sum_by_all(T x, T *part)
+{
+    int t = threadIdx.x + blockDim.x * threadIdx.y, lane = t % 32, warps = blockDim.x * blockDim.y / 32;
+    x = warp_sum(x);
+    if (lane == 0)
+        part[t / 32] = x;
+    __syncthreads();
+    return warp_sum(lane < warps ? part[lane] : T(0));
+}
+
+// Thread 0 tells the others.
+template <class T>
+__device__ T sum_by_one(T x, T *part, T *whole)
+{
+    int t = threadIdx.x + blockDim.x * threadIdx.y, lane = t % 32, warps = blockDim.x * blockDim.y / 32;
+    x = warp_sum(x);
+    if (lane == 0)
+        part[t / 32] = x;
+    __syncthreads();
+    if (t == 0) {
+        T sum = 0;
+        for (int w = 0; w < warps; w++)
+            sum += part[w];
+        *whole = sum;
+    }
+    __syncthreads();
+    return *whole;
+}
+
+template <class T, bool ONE>
+__global__ void normalise(const T *in, T *out, int rounds)
+{
+    __shared__ T part[32], whole;
+    int n = blockDim.x * blockDim.y, t = threadIdx.x + blockDim.x * threadIdx.y;
+    T x = in[blockIdx.x * n + t];
+    for (int i = 0; i < rounds; i++) {
+        T mean = (ONE ? sum_by_one(x, part, &whole) : sum_by_all(x, part)) / n;
+        T square = (x - mean) * (x - mean);
+        T variance = (ONE ? sum_by_one(square, part, &whole) : sum_by_all(square, part)) / n;
+        x = (x - mean) / sqrt(variance + T(1)) + T(t % 7);
+    }
+    out[blockIdx.x * n + t] = x;
+}
+
+template <class T>
+static void expected(T *x, int n, int rounds)
+{
+    std::vector<double> v(x, x + n);
+    for (int i = 0; i < rounds; i++) {
+        double mean = 0, variance = 0;
+        for (int t = 0; t < n; t++)
+            mean += v[t] / n;
+        for (int t = 0; t < n; t++)
+            variance += (v[t] - mean) * (v[t] - mean) / n;
+        for (int t = 0; t < n; t++)
+            v[t] = (v[t] - mean) / sqrt(variance + 1) + t % 7;
+    }
+    for (int t = 0; t < n; t++)
+        x[t] = T(v[t]);
+}
+
+template <class T, bool ONE>
+static void run(const char *name, dim3 block, int rounds)
+{
+    enum { BLOCKS = 3 };
+    int n = block.x * block.y;
+    std::vector<T> in(BLOCKS * n), out(BLOCKS * n);
+    T *d_in, *d_out;
+    for (int i = 0; i < BLOCKS * n; i++)
+        in[i] = T(i * 37 % 101) / 7;
+    CHECK(cudaMalloc(&d_in, in.size() * sizeof(T)));
+    CHECK(cudaMalloc(&d_out, in.size() * sizeof(T)));
+    CHECK(cudaMemcpy(d_in, in.data(), in.size() * sizeof(T), cudaMemcpyHostToDevice));
+    normalise<T, ONE><<<BLOCKS, block>>>(d_in, d_out, rounds);
+    CHECK(cudaGetLastError());
+    CHECK(cudaMemcpy(out.data(), d_out, in.size() * sizeof(T), cudaMemcpyDeviceToHost));
+    for (int b = 0; b < BLOCKS; b++)
+        expected(&in[b * n], n, rounds);
+    for (int i = 0; i < BLOCKS * n; i++)
+        EXPECT(fabs(double(out[i] - in[i])) < 1e-4, "%s, block %u x %u: %d is %g, not %g", name, block.x, block.y, i,
+               double(out[i]), double(in[i]));
+    CHECK(cudaFree(d_in));
+    CHECK(cudaFree(d_out));
+}
+
+int main()
+{
+    const dim3 blocks[] = { 64, 256, 1024, dim3(32, 8), dim3(64, 4) };
+    for (const dim3 &block : blocks) {
+        run<float, false>("floats, by all", block, 1);
+        run<double, false>("doubles, by all", block, 3);
+        run<float, true>("floats, by one", block, 3);
+        run<double, true>("doubles, by one", block, 1);
+    }
+    return check_done();
+}
