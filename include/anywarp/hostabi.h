@@ -14,7 +14,7 @@
 extern "C" {
 #endif
 
-#define AW_HOST_ABI 3u
+#define AW_HOST_ABI 4u
 #define AW_HOST_OBJECT_SYMBOL "aw_host_object"
 
 /* Of code that is made with check-memory: a byte for each eight of memory at AW_SHADOW_BASE + address / 8, of the low
@@ -84,6 +84,33 @@ enum aw_host_order {
     AW_HOST_ORDER_FENCE  /* it orders its accesses for others, and theirs for itself */
 };
 
+/* One lane of quick code, which begins as a block does: so functions read of it what others read of the block. */
+struct aw_host_lane;
+typedef void aw_host_lane_fn(struct aw_host_lane *lane);
+
+/* What quick code says of a place where lanes come to an operation of their warp, in words; then a number for each loop around it,
+ * the outermost first: an index of `rounds` in struct aw_host_lane. */
+enum aw_host_site {
+    AW_HOST_SITE_NUMBER,         /* in the order of the program, each loop's in one piece */
+    AW_HOST_SITE_OP,             /* enum aw_host_lane_op */
+    AW_HOST_SITE_FLAGS,
+    AW_HOST_SITE_LOOPS,          /* how many follow */
+    AW_HOST_SITE_WORDS,
+    AW_HOST_SITE_MEMBERS = 1,    /* flags: it waits for the lanes of its mask wherever they are */
+    AW_HOST_SITE_UNALIGNED = 2   /* a barrier that lanes may come to at several places */
+};
+#define AW_HOST_LANE_LOOPS 256   /* loops with such places, at most */
+
+/* PTX ISA 9.0 §9.7.13; the operands are those of the aw.* functions of SIMT IR, in order, but for the mask: of a reducing barrier
+ * the predicate is bit 32 of the third, beside the operation; of an assertion the line is in place of the mask. */
+enum aw_host_lane_op {
+    AW_HOST_LANE_BARRIER, AW_HOST_LANE_BARRIER_ARRIVE, AW_HOST_LANE_BARRIER_REDUCE, AW_HOST_LANE_STEP, AW_HOST_LANE_WARPSYNC,
+    AW_HOST_LANE_SHFL_UP, AW_HOST_LANE_SHFL_DOWN, AW_HOST_LANE_SHFL_BFLY, AW_HOST_LANE_SHFL_IDX, AW_HOST_LANE_BALLOT,
+    AW_HOST_LANE_ANY, AW_HOST_LANE_ALL, AW_HOST_LANE_UNI, AW_HOST_LANE_ACTIVEMASK, AW_HOST_LANE_MATCH_ANY, AW_HOST_LANE_MATCH_ALL,
+    AW_HOST_LANE_ADD, AW_HOST_LANE_MIN, AW_HOST_LANE_MAX, AW_HOST_LANE_UMIN, AW_HOST_LANE_UMAX, AW_HOST_LANE_AND,
+    AW_HOST_LANE_OR, AW_HOST_LANE_XOR, AW_HOST_LANE_ELECT, AW_HOST_LANE_LOWEST, AW_HOST_LANE_PRINTF, AW_HOST_LANE_ASSERT
+};
+
 /* Services of the runtime, called by generated code.  None returns when it ends the block. */
 struct aw_host_services {
     /* Block barrier `id` for all warps, or for `threads` threads when nonzero: switches to another warp's context and
@@ -128,7 +155,17 @@ struct aw_host_services {
     void (*check_order)(struct aw_host_block *block, uint32_t what, uint32_t warp); /* enum aw_host_order */
     /* Of code that counts, with barriers: a warp begins. */
     void (*count_warp)(struct aw_host_block *block);
-    void *reserved[1];
+    /* ---- Of quick code, whose function `lane` is what one lane does (struct aw_host_lane).
+     * All threads of the blocks first .. first+count-1, one after another. */
+    void (*lanes_blocks)(struct aw_host_block *block, uint64_t first, uint64_t count, aw_host_lane_fn *lane);
+    /* The lanes of a warp of the block in *block, each on a stack of its own, to their ends.  `lifted`: an operation with a member
+     * mask takes the lanes that go in step, but for AW_HOST_SITE_MEMBERS. */
+    void (*lanes_warp)(struct aw_host_block *block, uint32_t warp, aw_host_lane_fn *lane, uint32_t lifted);
+    /* A lane comes to an operation of its warp: `site` tells which (enum aw_host_site), `mask` is its member mask, 0: it has none.
+     * Returns when it has been carried out; a predicate that belongs to the result is in bit 32. */
+    uint64_t (*lane_op)(struct aw_host_lane *lane, const uint32_t *site, uint32_t mask, uint64_t a, uint64_t b, uint64_t c);
+    /* A lane is in a loop that may wait for others. */
+    void (*lane_yield)(struct aw_host_lane *lane);
 };
 
 /* One launch, constant while it runs. */
@@ -166,6 +203,16 @@ struct aw_host_block {
 };
 
 #define AW_HOST_LOCAL_ALIGN 128
+
+/* A lane of quick code.  `own` is its block's, but for `local` and `local_size`, which are of the lane alone. */
+struct aw_host_lane {
+    struct aw_host_block own;
+    struct aw_host_block *block;
+    const char *kernarg;
+    char *local_base;            /* the lowest address of its local memory */
+    uint32_t tid[3], lane;
+    uint32_t rounds[AW_HOST_LANE_LOOPS]; /* how often it has come to a loop's head since it came to the loop */
+};
 
 /* Of code that counts (target host:...,+count), the exported constant `aw_host_counts`.  Each block of code has a counter of two
  * words, how often it was run by a warp and by how many lanes together; `counts` of struct aw_host_block has them all, and is the

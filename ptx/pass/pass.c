@@ -14,6 +14,7 @@
 #define MACHINE PTX_PASS_MACHINE
 #define HOST PTX_PASS_HOST
 #define AMD PTX_PASS_AMD
+#define QUICK PTX_PASS_QUICK
 #define AVX2 PTX_PASS_AVX2
 #define AVX512 PTX_PASS_AVX512
 #define BMI2 PTX_PASS_BMI2
@@ -199,7 +200,7 @@ void ptx_pass_done(const struct ptx_pipeline *p, enum ptx_pass pass, LLVMModuleR
 /* Does it run on this machine?  Bits that only say what it must not have are no bits of the machine's. */
 static bool runs_on(const struct ptx_pass_info *pass, uint32_t machine)
 {
-    uint32_t finisher = PTX_PASS_HOST | PTX_PASS_AMD;
+    uint32_t finisher = PTX_PASS_HOST | PTX_PASS_AMD | PTX_PASS_QUICK;
     return pass->how != PTX_PASS_INNER && pass->on & machine & finisher && !(pass->on & ~machine & ~finisher);
 }
 
@@ -243,7 +244,7 @@ int ptx_pipeline_run(struct ptx_pipeline *p)
 
 static void on_print(uint32_t on, struct aw_buf *out)
 {
-    static const char *const names[] = { "host", "amd", "avx2", "avx512", "bmi2", "gathers", "no avx2", "no avx512" };
+    static const char *const names[] = { "host", "amd", "avx2", "avx512", "bmi2", "gathers", "no avx2", "no avx512", "quick" };
     const char *comma = "";
     for (unsigned i = 0; i < sizeof names / sizeof *names; i++)
         if (on & 1u << i) {

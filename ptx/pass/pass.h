@@ -25,11 +25,12 @@ enum ptx_pass {
 
 enum ptx_pass_stage { PTX_PASS_LANE, PTX_PASS_STRUCTURE, PTX_PASS_VECTOR, PTX_PASS_MACHINE };
 
-/* Where a pass runs: its finisher, and what the machine must have or not have. */
+/* Where a pass runs: its finisher, or a form of it, and what the machine must have or not have. */
 enum ptx_pass_on {
     PTX_PASS_HOST = 1, PTX_PASS_AMD = 2,
     PTX_PASS_AVX2 = 4, PTX_PASS_AVX512 = 8, PTX_PASS_BMI2 = 16, PTX_PASS_GATHERS = 32,
     PTX_PASS_NO_AVX2 = 64, PTX_PASS_NO_AVX512 = 128,
+    PTX_PASS_QUICK = 256, /* the host's, for code that is to be made quickly, in place of HOST */
 };
 
 enum ptx_pass_how { PTX_PASS_LLVM, PTX_PASS_OWN, PTX_PASS_INNER };

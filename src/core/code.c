@@ -42,7 +42,8 @@ static bool code_locate(void *user, const void *base, uint64_t offset, char *ret
     struct aw_place place;
     char *bytes = NULL;
     size_t length;
-    bool found = aw_module_compile(func->module, func->index, code->block, AW_LINES_TOLD, &bytes, &length, NULL) == AW_OK &&
+    bool found = aw_module_compile(func->module, func->index, code->block, AW_LINES_TOLD, code->tier, &bytes, &length,
+                                   NULL) == AW_OK &&
                  (!base || aw_linetable_fits(bytes, length, base)) && aw_linetable_find(bytes, length, offset, &place);
     free(bytes);
     if (found)
@@ -97,13 +98,38 @@ static void failure_tell(const char *kernel, enum aw_status status, const char *
         aw_say(KERNEL_COMPILE, kernel, text, line, diags);
 }
 
+/* ANYWARP_TIERS. */
+enum tiers { TIERS_AUTO, TIERS_OFF, TIERS_QUICK };
+
+static enum tiers tiers_of(const struct aw_func *func)
+{
+    static const char *const words[] = { "auto", "off", "quick", NULL };
+    int wish = aw_setting_word("ANYWARP_TIERS", words, TIERS_OFF);
+    return aw_module_has_quick(func->module) ? (enum tiers)wish : TIERS_OFF;
+}
+
+/* Where the quick form alone is wanted, the good one of kernels that have none. */
+static enum aw_status code_compile(struct aw_code *code, char **ret_bytes, size_t *ret_size, char **ret_diags)
+{
+    struct aw_func *func = code->func;
+    code->tier = tiers_of(func) == TIERS_QUICK ? AW_TIER_QUICK : AW_TIER_GOOD;
+    enum aw_status status = aw_module_compile(func->module, func->index, code->block, AW_LINES_LOC, code->tier, ret_bytes, ret_size,
+                                              ret_diags);
+    if (status == AW_OK || code->tier == AW_TIER_GOOD)
+        return status;
+    aw_trace("%s: %s", func->name, *ret_diags ? *ret_diags : "no quick form");
+    free(*ret_diags);
+    code->tier = AW_TIER_GOOD;
+    return aw_module_compile(func->module, func->index, code->block, AW_LINES_LOC, code->tier, ret_bytes, ret_size, ret_diags);
+}
+
 static enum aw_status code_make(struct aw_code *code)
 {
     struct aw_func *func = code->func;
     char *bytes = NULL, *diags = NULL;
     size_t size = 0;
     uint64_t begin = aw_clock_wall_ns();
-    enum aw_status status = aw_module_compile(func->module, func->index, code->block, AW_LINES_LOC, &bytes, &size, &diags);
+    enum aw_status status = code_compile(code, &bytes, &size, &diags);
     if (status) {
         failure_tell(func->name, status, diags ?: "");
     } else {

@@ -2,7 +2,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "core/module.h"
 
+#include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/log.h"
 #include "core/activity.h"
@@ -52,11 +54,23 @@ enum aw_status aw_module_create(struct aw_ctx *ctx, struct aw_image *image, unsi
     return AW_OK;
 }
 
+bool aw_module_has_quick(const struct aw_module *module)
+{
+    static const char *const others[] = { "+check-", "+debug", "+count" }; /* of which the quick form has nothing */
+    const char *target = module->ctx->device->target;
+    bool has = strncmp(target, "host:", 5) == 0 && module->opt_level;
+    for (size_t i = 0; i < sizeof others / sizeof *others; i++)
+        has = has && !strstr(target, others[i]);
+    return has;
+}
+
 enum aw_status aw_module_compile(struct aw_module *module, uint32_t index, const uint32_t block[3], enum aw_lines lines,
-                                 char **ret_bytes, size_t *ret_size, char **ret_diags)
+                                 enum aw_tier tier, char **ret_bytes, size_t *ret_size, char **ret_diags)
 {
     const struct aw_device *device = module->ctx->device;
-    struct aw_compile_options options = { .target = device->target, .opt_level = module->opt_level,
+    char target[256];
+    snprintf(target, sizeof target, "%s%s", device->target, tier == AW_TIER_QUICK ? ",+quick" : "");
+    struct aw_compile_options options = { .target = target, .opt_level = module->opt_level,
                                           .code_object_version = (uint32_t)device->code_object_version,
                                           .block = { block[0], block[1], block[2] }, .lines = lines };
     return aw_jit_compile(aw_image_jit(module->image), index, &options, ret_bytes, ret_size, ret_diags);
@@ -74,7 +88,7 @@ enum aw_status aw_module_usable(struct aw_module *module, char **ret_log)
     char *bytes = NULL;
     size_t size;
     *ret_log = NULL;
-    enum aw_status status = aw_module_compile(module, 0, (uint32_t[3]){ 0 }, AW_LINES_LOC, &bytes, &size, ret_log);
+    enum aw_status status = aw_module_compile(module, 0, (uint32_t[3]){ 0 }, AW_LINES_LOC, AW_TIER_GOOD, &bytes, &size, ret_log);
     free(bytes);
     return status;
 }

@@ -63,11 +63,15 @@ enum aw_status aw_image_managed(struct aw_image *image, struct aw_ctx *ctx, uint
                                 bool *ret_fresh);
 
 /* ---- Functions. */
+/* Two forms of host code (docs/host.md, "Quick code"); other devices have the good one alone. */
+enum aw_tier { AW_TIER_GOOD, AW_TIER_QUICK };
+
 struct aw_code {                    /* immutable once published */
     struct aw_func *func;
     struct aw_code *next;           /* of the function */
     uint32_t block[3];              /* what it is for, as compile options say it */
     size_t size;                    /* of the object, bytes */
+    enum aw_tier tier;
     struct aw_object *object;
     struct aw_function *function;
     int attr[AW_FN_COUNT_];         /* the provider's function attributes */
@@ -114,10 +118,12 @@ static inline struct aw_module *aw_module_from(const void *handle)
 
 /* Loads an image into `ctx`.  Takes its own reference.  On failure the reason is aw_image_log(image). */
 enum aw_status aw_module_create(struct aw_ctx *ctx, struct aw_image *image, unsigned opt_level, struct aw_module **ret_module);
+/* May the module's device run quick code of its kernels? */
+bool aw_module_has_quick(const struct aw_module *module);
 /* Compiles kernel number `index` for the module's device and the blocks `block` (as compile options say it), or takes it from the
  * cache; as aw_jit_compile. */
 enum aw_status aw_module_compile(struct aw_module *module, uint32_t index, const uint32_t block[3], enum aw_lines lines,
-                                 char **ret_bytes, size_t *ret_size, char **ret_diags);
+                                 enum aw_tier tier, char **ret_bytes, size_t *ret_size, char **ret_diags);
 /* AW_OK when some kernel of the module can be compiled, or there is none.  Else why not: *ret_log is heap, caller frees, or NULL.
  * A user who hands in one text wants to hear of its errors at once, not at the first launch. */
 enum aw_status aw_module_usable(struct aw_module *module, char **ret_log);

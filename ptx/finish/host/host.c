@@ -9,6 +9,7 @@
  *
  * Not the vectoriser itself, nor what runs the result (src/provider/host). */
 /* SPDX-License-Identifier: Apache-2.0 */
+#include "base/map.h"
 #include "lower/copy.h"
 #include "lower/simt.h"
 #include "finish/host/host.h"
@@ -17,6 +18,7 @@
 #include "finish/tangle.h"
 #include "finish/target.h"
 #include "finish/wait.h"
+#include <anywarp/hostabi.h>
 #include <llvm-c/Support.h>
 #include <llvm-c/Target.h>
 #include <pthread.h>
@@ -44,6 +46,7 @@ struct host {
     struct ptx_pipeline pipeline;         /* works on one of them */
     struct simt_options simt;
     uint32_t local;                       /* bytes of stack variables of one thread */
+    bool lanes;                           /* of quick code: lanes have stacks of their own */
     struct simt_stats stats;
     uint64_t frames, locals;              /* bytes, sum over functions: of the stack, of local memory */
     struct ptx_pass_wishes wishes;        /* the finish's, and what checks ask for */
@@ -104,6 +107,8 @@ static bool open_machine(struct host *h, LLVMCodeGenOptLevel level)
     }
     h->tm = LLVMCreateTargetMachine(target, TRIPLE, h->machine.cpu, h->machine.features, level, LLVMRelocPIC,
                                     LLVMCodeModelDefault);
+    if (h->tm && h->machine.quick) /* it is hardly any faster, and has line tables change code */
+        LLVMSetTargetMachineFastISel(h->tm, 0);
     return h->tm != NULL;
 }
 
@@ -293,6 +298,62 @@ int ptx_run_expand(struct ptx_pipeline *pipe)
     return status;
 }
 
+static bool calls_itself(LLVMModuleRef in)
+{
+    /* Whatever was not inlined and is called from a device function: without a search, recursion is assumed. */
+    for (LLVMValueRef f = LLVMGetFirstFunction(in); f; f = LLVMGetNextFunction(f))
+        for (LLVMUseRef use = LLVMIsDeclaration(f) ? NULL : LLVMGetFirstUse(f); use; use = LLVMGetNextUse(use)) {
+            LLVMValueRef user = LLVMGetUser(use);
+            if (LLVMIsACallInst(user) &&
+                LLVMGetLinkage(LLVMGetBasicBlockParent(LLVMGetInstructionParent(user))) == LLVMInternalLinkage)
+                return true;
+        }
+    return false;
+}
+
+static bool calls_any(LLVMValueRef fn, const struct aw_ptrmap *not)
+{
+    for (LLVMBasicBlockRef bb = LLVMGetFirstBasicBlock(fn); bb; bb = LLVMGetNextBasicBlock(bb))
+        for (LLVMValueRef x = LLVMGetFirstInstruction(bb); x; x = LLVMGetNextInstruction(x)) {
+            LLVMValueRef callee = LLVMIsACallInst(x) ? LLVMGetCalledValue(x) : NULL;
+            if (callee && LLVMIsAFunction(callee) && !LLVMIsDeclaration(callee) && !aw_ptrmap_find(not, callee))
+                return true;
+        }
+    return false;
+}
+
+/* Are there functions that come back to themselves?  They are left when those are taken away that call none of the rest. */
+static bool recurses(LLVMModuleRef m)
+{
+    struct aw_ptrmap ended = { 0 };
+    bool left = true, more = true;
+    while (left && more) {
+        left = more = false;
+        for (LLVMValueRef f = LLVMGetFirstFunction(m); f; f = LLVMGetNextFunction(f)) {
+            if (LLVMIsDeclaration(f) || aw_ptrmap_find(&ended, f))
+                continue;
+            left = true;
+            more |= !calls_any(f, &ended) && aw_ptrmap_put(&ended, f, f);
+        }
+    }
+    aw_ptrmap_fini(&ended);
+    return left;
+}
+
+/* The module stays the one that came in. */
+int ptx_run_one_lane(struct ptx_pipeline *pipe)
+{
+    struct host *h = pipe->finisher;
+    int status = ptx_host_quick(h->in, h->finish, h->machine.avx512, h->tm, &h->lanes, &h->local, h->diags);
+    if (status == AW_OK && h->lanes && recurses(h->in)) {
+        aw_buf_printf(h->diags, "%s: error: no quick form: a function that calls itself in a kernel whose lanes meet\n",
+                      h->finish->kernel);
+        status = AW_ERR_NOT_SUPPORTED;
+    }
+    h->out = h->in;
+    return status == AW_OK ? ptx_verify(h->out, "making quick code", h->finish->kernel, h->diags) : status;
+}
+
 int ptx_run_indices(struct ptx_pipeline *pipe)
 {
     know_indices(pipe->finisher);
@@ -391,12 +452,15 @@ int ptx_run_checks(struct ptx_pipeline *pipe)
 int ptx_run_locals(struct ptx_pipeline *pipe)
 {
     struct host *h = pipe->finisher;
-    return ptx_host_locals(h->out, &h->locals) ? AW_OK : AW_ERR_OUT_OF_MEMORY;
+    bool ok = ptx_host_locals(h->out, &h->locals);
+    if (h->lanes) /* a warp's area is its lanes' */
+        h->locals = 32 * ((h->locals + AW_HOST_LOCAL_ALIGN - 1) & ~(uint64_t)(AW_HOST_LOCAL_ALIGN - 1));
+    return ok ? AW_OK : AW_ERR_OUT_OF_MEMORY;
 }
 
 static uint32_t machine_on(const struct ptx_host_machine *m)
 {
-    return PTX_PASS_HOST | (m->avx2 ? PTX_PASS_AVX2 : PTX_PASS_NO_AVX2) | (m->avx512 ? PTX_PASS_AVX512 : PTX_PASS_NO_AVX512) |
+    return (m->quick ? PTX_PASS_QUICK : PTX_PASS_HOST) | (m->avx2 ? PTX_PASS_AVX2 : PTX_PASS_NO_AVX2) | (m->avx512 ? PTX_PASS_AVX512 : PTX_PASS_NO_AVX512) |
            (m->bmi2 ? PTX_PASS_BMI2 : 0) | (m->gathers ? PTX_PASS_GATHERS : 0);
 }
 
@@ -442,24 +506,11 @@ static void on_diagnostic(LLVMDiagnosticInfoRef info, void *context)
     LLVMDisposeMessage(text);
 }
 
-static bool calls_itself(LLVMModuleRef in)
-{
-    /* Whatever was not inlined and is called from a device function: without a search, recursion is assumed. */
-    for (LLVMValueRef f = LLVMGetFirstFunction(in); f; f = LLVMGetNextFunction(f))
-        for (LLVMUseRef use = LLVMIsDeclaration(f) ? NULL : LLVMGetFirstUse(f); use; use = LLVMGetNextUse(use)) {
-            LLVMValueRef user = LLVMGetUser(use);
-            if (LLVMIsACallInst(user) &&
-                LLVMGetLinkage(LLVMGetBasicBlockParent(LLVMGetInstructionParent(user))) == LLVMInternalLinkage)
-                return true;
-        }
-    return false;
-}
-
 /* What a warp has to have for frames of so many bytes, beside `more`. */
 static uint32_t depth_bytes(const struct host *h, uint64_t frames, uint64_t more)
 {
     uint64_t n = frames + more;
-    if (frames && calls_itself(h->in))
+    if (frames && (h->machine.quick ? recurses(h->in) : calls_itself(h->in)))
         n += RECURSION_STACK > 256 * frames ? RECURSION_STACK : 256 * frames;
     return n < UINT32_MAX ? (uint32_t)n : UINT32_MAX;
 }
@@ -570,9 +621,9 @@ static int finish(LLVMModuleRef module, const struct ptx_finish *f, struct ptx_r
     ptx_llvm_init();
     pthread_once(&once, set_llvm_options);
     int status = !ptx_target_has_cpu(TRIPLE, h.machine.cpu, diags)     ? AW_ERR_NOT_SUPPORTED
-                 : open_machine(&h, h.machine.debug ? LLVMCodeGenLevelNone : LLVMCodeGenLevelDefault) ? run(&h, ret)
+                 : open_machine(&h, h.machine.debug || h.machine.quick ? LLVMCodeGenLevelNone : LLVMCodeGenLevelDefault) ? run(&h, ret)
                                                                        : AW_ERR_INVALID_VALUE;
-    if (h.out)
+    if (h.out && h.out != h.in)
         LLVMDisposeModule(h.out);
     if (h.tm)
         LLVMDisposeTargetMachine(h.tm);

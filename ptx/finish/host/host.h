@@ -103,12 +103,20 @@ struct ptx_host_machine {
     bool race;         /* and those of shared memory for races */
     bool count;        /* blocks of code count their warps and lanes */
     bool debug;        /* code is for a debugger: docs/debugging.md */
+    bool quick;        /* it is to be made quickly: quick.c */
 };
 /* Reads "host" or "host:cpu[,+feature,-feature ...]", LLVM's features, slow-masked-stores, debug, count, check-accesses and
  * check-memory, which is check-accesses and more, as check-init, check-sync and check-race are more than that.  False: not one of
  * ours or an unknown CPU; *ret then untouched. */
 bool ptx_host_machine_parse(const char *target, struct ptx_host_machine *ret);
 void ptx_host_machine_fini(struct ptx_host_machine *machine);
+
+/* ---- host/quick.c */
+/* Makes a whole module of host code of one lane's view, but for local memory.  *ret_lanes: lanes have stacks of their own;
+ * *ret_local: bytes of stack variables of a thread.  AW_OK, an error of LLVM's passes, or AW_ERR_NOT_SUPPORTED with a line that
+ * says why there is no such form. */
+int ptx_host_quick(LLVMModuleRef module, const struct ptx_finish *finish, bool avx512, LLVMTargetMachineRef machine,
+                   bool *ret_lanes, uint32_t *ret_local, struct aw_buf *diags);
 
 /* ---- host/object.c */
 /* Reads a relocatable x86-64 ELF object: *ret_soft tells whether it calls functions of ptx_host_soft(); any other undefined

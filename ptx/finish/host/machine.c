@@ -15,6 +15,7 @@
 #define CHECK_RACE "check-race"
 #define DEBUG "debug"
 #define COUNT "count"
+#define QUICK "quick"
 
 /* LLVM's names; it has no C call to ask.  Level: of the x86-64 psABI, which says what vectors there are. */
 static const struct cpu {
@@ -84,7 +85,8 @@ static void print_for_llvm(struct aw_buf *out, const char *features)
         size_t len = strcspn(p, ",");
         if (!is_feature(p, len, SLOW_MASKED_STORES) && !is_feature(p, len, ASK_ROWS) && !is_feature(p, len, CHECK_ACCESSES) &&
             !is_feature(p, len, CHECK_MEMORY) && !is_feature(p, len, CHECK_INIT) && !is_feature(p, len, CHECK_SYNC) &&
-            !is_feature(p, len, CHECK_RACE) && !is_feature(p, len, DEBUG) && !is_feature(p, len, COUNT))
+            !is_feature(p, len, CHECK_RACE) && !is_feature(p, len, DEBUG) && !is_feature(p, len, COUNT) &&
+            !is_feature(p, len, QUICK))
             aw_buf_printf(out, ",%.*s", (int)len, p);
         p += len + (p[len] == ',');
     }
@@ -107,6 +109,7 @@ static void finish(struct ptx_host_machine *m, const char *given, int level, boo
     m->race = has_feature(given, CHECK_RACE, false);
     m->shadow = m->sync || m->init || m->race || has_feature(given, CHECK_MEMORY, false);
     m->checks = m->shadow || has_feature(given, CHECK_ACCESSES, false);
+    m->quick = has_feature(given, QUICK, false) && !m->count && !m->debug && !m->checks;
     /* A warp is two full registers; LLVM's caution about clock speed costs more than it saves here.  Every processor of the last
      * fifteen years compares and swaps 16 bytes, though the oldest name does not say so. */
     aw_buf_printf(&all, "+cx16");

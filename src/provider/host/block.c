@@ -560,6 +560,10 @@ const struct aw_host_services aw_host_services = {
     .check_access = aw_host_check_access,
     .check_race = aw_host_check_race,
     .check_order = aw_host_check_order,
+    .lanes_blocks = aw_host_lanes_blocks,
+    .lanes_warp = aw_host_lanes_warp,
+    .lane_op = aw_host_lane_op,
+    .lane_yield = aw_host_lane_yield,
 };
 
 /* ---- entry and end ---- */

@@ -248,6 +248,7 @@ void aw_host_context_destroy(struct aw_host_context *c)
     if (c->map)
         munmap(c->map, c->map_size);
     local_unmap(c);
+    aw_host_lanes_destroy(c->lanes);
     free(c);
 }
 

@@ -25,6 +25,7 @@
 
 struct aw_host_block;
 struct aw_host_run;
+struct aw_host_lanes;
 
 struct aw_host_context {
     /* What a barrier touches is in one cache line. */
@@ -47,6 +48,7 @@ struct aw_host_context {
     size_t local_size;            /* bytes below it */
     char *local_map;              /* guards included */
     size_t local_map_size, local_guard;
+    struct aw_host_lanes *lanes;  /* lanes.c's, NULL: none yet; owned */
 };
 
 enum { AW_HOST_STACK_MIN_SHIFT = 16, AW_HOST_STACK_MAX_SHIFT = 31 };
@@ -86,6 +88,9 @@ void *aw_host_context_pc(void *ucontext);
 void aw_host_context_landing(struct aw_host_context *to);
 /* After landing on `to` through the handler: the other sanitizer's part. */
 void aw_host_context_landed(struct aw_host_context *to);
+
+/* Of lanes.c: the stacks of the lanes of a context's warp; NULL is fine. */
+void aw_host_lanes_destroy(struct aw_host_lanes *lanes);
 
 /* How large a guard to make: `wanted`, or `least` where the process may have only so much address space. */
 size_t aw_host_guard_bytes(size_t wanted, size_t least);

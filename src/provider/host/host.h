@@ -489,6 +489,12 @@ void aw_host_check_race(struct aw_host_block *block, struct aw_host_race_sites *
                         uint32_t lanes, uint32_t thread, uint32_t what, const void *values);
 void aw_host_check_order(struct aw_host_block *block, uint32_t what, uint32_t warp);
 
+/* lanes.c: services of quick code. */
+void aw_host_lanes_blocks(struct aw_host_block *block, uint64_t first, uint64_t count, aw_host_lane_fn *lane);
+void aw_host_lanes_warp(struct aw_host_block *block, uint32_t warp, aw_host_lane_fn *lane, uint32_t lifted);
+uint64_t aw_host_lane_op(struct aw_host_lane *lane, const uint32_t *site, uint32_t mask, uint64_t a, uint64_t b, uint64_t c);
+void aw_host_lane_yield(struct aw_host_lane *lane);
+
 /* service.c */
 int32_t aw_host_vprintf(struct aw_host_block *block, const char *format, const void *args);
 void aw_host_assert_fail(struct aw_host_block *block, const char *message, const char *file, uint32_t line,
