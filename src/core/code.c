@@ -21,6 +21,7 @@
 #include "base/log.h"
 #include "base/setting.h"
 #include "core/module.h"
+#include "core/tiers.h"
 
 #define AW_ROOM "core"
 
@@ -108,11 +109,18 @@ static enum tiers tiers_of(const struct aw_func *func)
     return aw_module_has_quick(func->module) ? (enum tiers)wish : TIERS_OFF;
 }
 
+/* The good form has come after the quick one: it is what launches take from now on, and blocks of those that run. */
+static void code_arrived(struct aw_func *func, const uint32_t block[3], enum aw_status status, const char *bytes, size_t size,
+                         const char *diags);
+
 /* Where the quick form alone is wanted, the good one of kernels that have none. */
 static enum aw_status code_compile(struct aw_code *code, char **ret_bytes, size_t *ret_size, char **ret_diags)
 {
     struct aw_func *func = code->func;
-    code->tier = tiers_of(func) == TIERS_QUICK ? AW_TIER_QUICK : AW_TIER_GOOD;
+    enum tiers tiers = tiers_of(func);
+    if (tiers == TIERS_AUTO)
+        return aw_tiers_compile(func, code->block, code_arrived, &code->tier, ret_bytes, ret_size, ret_diags);
+    code->tier = tiers == TIERS_QUICK ? AW_TIER_QUICK : AW_TIER_GOOD;
     enum aw_status status = aw_module_compile(func->module, func->index, code->block, AW_LINES_LOC, code->tier, ret_bytes, ret_size,
                                               ret_diags);
     if (status == AW_OK || code->tier == AW_TIER_GOOD)
@@ -158,6 +166,16 @@ static bool failure_may_pass(enum aw_status status)
 }
 
 /* The lock is held. */
+static void code_publish(struct aw_code *code)
+{
+    struct aw_func *func = code->func;
+    if (aw_provider->function_set_shared)
+        aw_provider->function_set_shared(code->function, (size_t)func->max_dynamic_shared);
+    code->next = func->code;
+    __atomic_store_n(&func->code, code, __ATOMIC_RELEASE);
+}
+
+/* The lock is held. */
 static enum aw_status func_build(struct aw_func *func, const uint32_t block[3])
 {
     struct aw_code *code = calloc(1, sizeof *code);
@@ -173,10 +191,7 @@ static enum aw_status func_build(struct aw_func *func, const uint32_t block[3])
             __atomic_store_n(&func->failure, status, __ATOMIC_RELEASE);
         return status;
     }
-    if (aw_provider->function_set_shared)
-        aw_provider->function_set_shared(code->function, (size_t)func->max_dynamic_shared);
-    code->next = func->code;
-    __atomic_store_n(&func->code, code, __ATOMIC_RELEASE);
+    code_publish(code);
     return AW_OK;
 }
 
@@ -199,12 +214,34 @@ static void shared_shapes(const uint32_t block[3], uint32_t ret[3])
     ret[2] = block ? block[2] & AW_BLOCK_FLAGS : 0;
 }
 
+static void code_arrived(struct aw_func *func, const uint32_t block[3], enum aw_status status, const char *bytes, size_t size,
+                         const char *diags)
+{
+    struct aw_code *code = status == AW_OK ? calloc(1, sizeof *code) : NULL;
+    if (status && !aw_core_exiting())
+        failure_tell(func->name, status, diags ?: "");
+    if (!code)
+        return;
+    code->func = func;
+    memcpy(code->block, block, sizeof code->block);
+    pthread_mutex_lock(&func->lock);
+    struct aw_code *quick = code_find(func, block);
+    if (code_load(code, bytes, size) == AW_OK) {
+        code_publish(code);
+        if (quick && aw_provider->function_replace)
+            aw_provider->function_replace(quick->function, code->function);
+    } else {
+        code_free(code); /* the quick one stays */
+    }
+    pthread_mutex_unlock(&func->lock);
+}
+
 /* How many shapes get their own code.  ANYWARP_SHAPES is for those who know their program, and for tests. */
 static unsigned shapes_limit(const struct aw_func *func)
 {
     unsigned limit = (unsigned)aw_setting_number("ANYWARP_SHAPES", 0, UINT32_MAX, SHAPES);
     for (const struct aw_code *code = func->code; code; code = code->next)
-        if (code->size > LARGE_CODE && limit > SHAPES_LARGE)
+        if (code->tier == AW_TIER_GOOD && code->size > LARGE_CODE && limit > SHAPES_LARGE)
             limit = SHAPES_LARGE;
     return limit;
 }
@@ -333,6 +370,7 @@ enum aw_status aw_func_code_threads(struct aw_func *func, int threads, const str
 
 void aw_func_code_drop(struct aw_func *func)
 {
+    aw_tiers_forget(func);
     for (struct aw_code *code = func->code, *next; code; code = next) {
         next = code->next;
         code_free(code);

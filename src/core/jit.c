@@ -181,6 +181,13 @@ static struct result do_work(const struct work *work)
 
 /* ---- Requests ---- */
 
+static _Thread_local bool background;
+
+void aw_jit_in_background(void)
+{
+    background = true;
+}
+
 /* "kernel k (m.cu)", "m.cu", "m.cu and 3 more". */
 static void describe_work(const struct work *work, char *ret_text, size_t size)
 {
@@ -263,6 +270,12 @@ static bool call_compile(struct aw_jit_process *process, const struct work *work
         .lines = o->lines,
     };
     memcpy(head.more, o->reserved, sizeof head.more);
+    if (background && work->cached) {
+        head.keep = 1;
+        head.key[0] = work->key.lo;
+        head.key[1] = work->key.hi;
+    }
+    aw_jit_pool_keep(process, head.keep);
     struct aw_jit_request request = { AW_JIT_MAGIC, AW_JIT_COMPILE, { m->hash.lo, m->hash.hi }, 0, 0, 0 };
     request.size = sizeof head + head.target_len + head.kernel_len;
     struct iovec parts[3] = { { &head, sizeof head },
@@ -441,6 +454,25 @@ const struct aw_manifest *aw_jit_manifest(const struct aw_jit_module *module)
     return (const void *)module->manifest;
 }
 
+/* "host" says nothing of the processor, and a home may be shared by several; lines of texts are in no key. */
+static bool is_cached(const struct aw_compile_options *options)
+{
+    return strcmp(options->target, "host") != 0 && options->lines == AW_LINES_LOC;
+}
+
+static const struct aw_manifest_kernel *kernel_at(const struct aw_jit_module *module, uint32_t kernel)
+{
+    const struct aw_manifest *manifest = aw_jit_manifest(module);
+    return (const struct aw_manifest_kernel *)(const void *)(module->manifest + manifest->kernels) + kernel;
+}
+
+bool aw_jit_find(struct aw_jit_module *module, uint32_t kernel, const struct aw_compile_options *options, char **ret_bytes,
+                 size_t *ret_size)
+{
+    return is_cached(options) && aw_cache_load(aw_cache_default(), AW_CACHE_OBJECT,
+                                               object_key(kernel_at(module, kernel), options), ret_bytes, ret_size);
+}
+
 enum aw_status aw_jit_compile(struct aw_jit_module *module, uint32_t kernel, const struct aw_compile_options *options,
                               char **ret_bytes, size_t *ret_size, char **ret_diags)
 {
@@ -449,13 +481,11 @@ enum aw_status aw_jit_compile(struct aw_jit_module *module, uint32_t kernel, con
         *ret_diags = NULL;
     if (kernel >= manifest->n_kernels || !options->target)
         return AW_ERR_INVALID_VALUE;
-    const struct aw_manifest_kernel *k =
-        (const struct aw_manifest_kernel *)(const void *)(module->manifest + manifest->kernels) + kernel;
+    const struct aw_manifest_kernel *k = kernel_at(module, kernel);
     struct work work = {
         .kind = AW_CACHE_OBJECT,
         .key = object_key(k, options),
-        /* "host" says nothing of the processor, and a home may be shared by several; lines of texts are in no key. */
-        .cached = strcmp(options->target, "host") != 0 && options->lines == AW_LINES_LOC,
+        .cached = is_cached(options),
         .make = make_object,
         .module = module,
         .kernel = k,

@@ -33,7 +33,15 @@ const struct aw_manifest *aw_jit_manifest(const struct aw_jit_module *module);
 enum aw_status aw_jit_compile(struct aw_jit_module *module, uint32_t kernel, const struct aw_compile_options *options,
                               char **ret_bytes, size_t *ret_size, char **ret_diags);
 
-/* Ends all compiler processes started by this process; called at exit. */
+/* Only what the cache has of that, with no message. */
+bool aw_jit_find(struct aw_jit_module *module, uint32_t kernel, const struct aw_compile_options *options, char **ret_bytes,
+                 size_t *ret_size);
+
+/* What this thread has compiled from now on nobody waits for: should the program end meanwhile, the compiler's process goes on for a
+ * while, and puts it into the cache. */
+void aw_jit_in_background(void);
+
+/* Ends all compiler processes started by this process, but for those at work in the background; called at exit. */
 void aw_jit_shutdown(void);
 
 #endif

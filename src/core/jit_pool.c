@@ -98,6 +98,13 @@ void aw_jit_pool_note(struct aw_jit_process *process, struct aw_hash128 module)
         process->n_known = AW_JIT_KNOWN;
 }
 
+void aw_jit_pool_keep(struct aw_jit_process *process, bool keep)
+{
+    pthread_mutex_lock(&pool.lock);
+    process->keep = keep;
+    pthread_mutex_unlock(&pool.lock);
+}
+
 static void unlink_from(struct aw_jit_process **list, struct aw_jit_process *process)
 {
     while (*list && *list != process)
@@ -180,6 +187,7 @@ void aw_jit_pool_give(struct aw_jit_process *process, bool sound)
 {
     pthread_mutex_lock(&pool.lock);
     unlink_from(&pool.busy, process);
+    process->keep = false;
     if (sound) {
         process->next = pool.idle;
         pool.idle = process;
@@ -201,6 +209,7 @@ void aw_jit_pool_shutdown(void)
         pool.n--;
     }
     for (struct aw_jit_process *p = pool.busy; p; p = p->next)
-        aw_jit_process_kill(p); /* whoever waits for it sees it die, and gives it back */
+        if (!p->keep)
+            aw_jit_process_kill(p); /* whoever waits for it sees it die, and gives it back */
     pthread_mutex_unlock(&pool.lock);
 }

@@ -18,6 +18,8 @@ unsigned aw_jit_pool_most(void);
 
 /* Notes that the process has a module open. */
 void aw_jit_pool_note(struct aw_jit_process *process, struct aw_hash128 module);
+/* Its request, while it serves one, is to be done even if this program ends: shutting down leaves the process alone then. */
+void aw_jit_pool_keep(struct aw_jit_process *process, bool keep);
 
 /* Ends all processes; the requests under way fail.  Later calls start new ones. */
 void aw_jit_pool_shutdown(void);

@@ -28,6 +28,7 @@ struct aw_jit_process {
     struct aw_jit_fd socket, control, err, pidfd;
     pid_t pid; /* 0 = not known; not our child */
     bool greeted;
+    bool keep; /* the pool's */
     char *said; /* what it wrote to standard error during this exchange: the last bytes */
     size_t said_len;
     bool said_cut;

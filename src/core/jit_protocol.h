@@ -14,7 +14,7 @@
 
 #define AW_JIT_MAGIC 0x314a5741u /* "AWJ1" */
 /* Raise it with every change to this file. */
-#define AW_JIT_PROTOCOL 1u
+#define AW_JIT_PROTOCOL 2u
 
 enum { AW_JIT_FD_SOCKET = 3, AW_JIT_FD_CONTROL = 4 };
 
@@ -49,6 +49,9 @@ struct aw_jit_options {
     uint32_t target_len, kernel_len;
     uint32_t opt_level, code_object_version, block[3], warps_per_vector;
     uint32_t lines, more[7]; /* aw_compile_options.reserved */
+    /* 1: should the client go away meanwhile, the object is made all the same, and put into the cache under `key`. */
+    uint32_t keep, reserved;
+    uint64_t key[2];
 };
 
 enum { AW_JIT_UNKNOWN_MODULE = 1 };

@@ -64,15 +64,21 @@ bool aw_module_has_quick(const struct aw_module *module)
     return has;
 }
 
+struct aw_compile_options aw_module_options(const struct aw_module *module, const uint32_t block[3], enum aw_lines lines)
+{
+    const struct aw_device *device = module->ctx->device;
+    return (struct aw_compile_options){ .target = device->target, .opt_level = module->opt_level,
+                                        .code_object_version = (uint32_t)device->code_object_version,
+                                        .block = { block[0], block[1], block[2] }, .lines = lines };
+}
+
 enum aw_status aw_module_compile(struct aw_module *module, uint32_t index, const uint32_t block[3], enum aw_lines lines,
                                  enum aw_tier tier, char **ret_bytes, size_t *ret_size, char **ret_diags)
 {
-    const struct aw_device *device = module->ctx->device;
+    struct aw_compile_options options = aw_module_options(module, block, lines);
     char target[256];
-    snprintf(target, sizeof target, "%s%s", device->target, tier == AW_TIER_QUICK ? ",+quick" : "");
-    struct aw_compile_options options = { .target = target, .opt_level = module->opt_level,
-                                          .code_object_version = (uint32_t)device->code_object_version,
-                                          .block = { block[0], block[1], block[2] }, .lines = lines };
+    snprintf(target, sizeof target, "%s%s", options.target, tier == AW_TIER_QUICK ? ",+quick" : "");
+    options.target = target;
     return aw_jit_compile(aw_image_jit(module->image), index, &options, ret_bytes, ret_size, ret_diags);
 }
 

@@ -85,6 +85,7 @@ struct aw_func {
     const struct aw_manifest_param *params;
     uint32_t index;                 /* in the manifest */
     uint32_t kernarg_size;          /* bytes, with the hidden part */
+    struct aw_job *jobs;            /* good forms that are to come (tiers.c) */
     struct aw_code *code;           /* atomic; all there is, the newest first; grows under the lock */
     enum aw_status failure;         /* atomic; not AW_OK: the kernel cannot be compiled, and why was logged */
     unsigned attempts;              /* failed ones that may succeed when repeated */
@@ -120,6 +121,8 @@ static inline struct aw_module *aw_module_from(const void *handle)
 enum aw_status aw_module_create(struct aw_ctx *ctx, struct aw_image *image, unsigned opt_level, struct aw_module **ret_module);
 /* May the module's device run quick code of its kernels? */
 bool aw_module_has_quick(const struct aw_module *module);
+/* What kernels of the module are compiled with, in the good form; the target is the device's. */
+struct aw_compile_options aw_module_options(const struct aw_module *module, const uint32_t block[3], enum aw_lines lines);
 /* Compiles kernel number `index` for the module's device and the blocks `block` (as compile options say it), or takes it from the
  * cache; as aw_jit_compile. */
 enum aw_status aw_module_compile(struct aw_module *module, uint32_t index, const uint32_t block[3], enum aw_lines lines,

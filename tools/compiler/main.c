@@ -30,6 +30,9 @@
 /* LLVM and our parser recurse over what the user wrote.  Only touched pages count. */
 #define WORKER_STACK ((size_t)256 << 20)
 
+/* How long what the next run of the program will want is worked at when the program has ended, in seconds. */
+#define REST_S 120
+
 /* ---- Becoming harmless ---- */
 
 /* The program may have ignored or blocked anything, and both survive exec. */
@@ -88,7 +91,7 @@ static void limit_memory(void)
     }
 }
 
-/* ---- Living no longer than the client ---- */
+/* ---- Living no longer than the client, or a little ---- */
 
 /* PR_SET_PDEATHSIG would follow the *thread* that started us, and threads of the program come and go.  The socket's other
  * end says the same of the program; a descriptor of the process also where a forked child still holds that end. */
@@ -130,6 +133,7 @@ static int run_worker(pid_t client_pid)
     }
     pthread_attr_destroy(&attr);
     wait_for_client_end(client);
+    aw_compiler_serve_rest(REST_S);
     _exit(0); /* in the middle of whatever it compiles: nobody is left to want it */
 }
 

@@ -3,11 +3,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "serve.h"
 
+#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/uio.h>
+#include <time.h>
+#include <unistd.h>
 
 #include <anywarp/compiler.h>
 
@@ -15,6 +18,7 @@
 #include "base/log.h"
 #include "base/status.h"
 #include "base/env.h"
+#include "cache/cache.h"
 #include "core/jit_protocol.h"
 
 /* A program with more modules than this in turn pays for parsing again; parsed modules are large. */
@@ -179,6 +183,46 @@ static bool serve_open(struct server *server, const struct aw_jit_request *reque
     return ok;
 }
 
+/* ---- What is made for the cache though the client goes away */
+
+static struct {
+    pthread_mutex_t lock;
+    pthread_cond_t done;
+    bool busy, gone; /* something of the kind is being made; nobody is there to take it */
+} rest = { .lock = PTHREAD_MUTEX_INITIALIZER, .done = PTHREAD_COND_INITIALIZER };
+
+static void rest_begin(const struct aw_jit_options *head)
+{
+    pthread_mutex_lock(&rest.lock);
+    rest.busy = head->keep;
+    pthread_mutex_unlock(&rest.lock);
+}
+
+static void rest_end(const struct aw_jit_options *head, const char *object, size_t size)
+{
+    const struct aw_hash128 key = { .lo = head->key[0], .hi = head->key[1] };
+    pthread_mutex_lock(&rest.lock);
+    if (rest.busy && rest.gone && object)
+        aw_cache_store(aw_cache_default(), AW_CACHE_OBJECT, key, object, size);
+    rest.busy = false;
+    pthread_cond_signal(&rest.done);
+    pthread_mutex_unlock(&rest.lock);
+}
+
+void aw_compiler_serve_rest(unsigned seconds)
+{
+    struct timespec until;
+    clock_gettime(CLOCK_REALTIME, &until);
+    until.tv_sec += seconds;
+    pthread_mutex_lock(&rest.lock);
+    rest.gone = true;
+    if (rest.busy)
+        (void)!nice(10);
+    while (rest.busy && pthread_cond_timedwait(&rest.done, &rest.lock, &until) == 0)
+        ;
+    pthread_mutex_unlock(&rest.lock);
+}
+
 static bool serve_compile(struct server *server, const struct aw_jit_request *request, const char *bytes)
 {
     struct cursor cursor = { bytes, request->size };
@@ -210,7 +254,9 @@ static bool serve_compile(struct server *server, const struct aw_jit_request *re
         };
         memcpy(options.reserved, head.more, sizeof options.reserved);
         struct aw_kernel_info info;
+        rest_begin(&head);
         status = aw_compiler_compile(module, kernel_z, &options, AW_EMIT_CODE_OBJECT, &object, &size, &info, &diags);
+        rest_end(&head, status == AW_OK ? object : NULL, size);
     }
     bool ok = answer(server, request->op, status, 0, object, status == AW_OK ? size : 0, diags);
     free(target_z);

@@ -147,7 +147,7 @@ static struct aw_host_context *ready_pop(struct aw_host_run *run)
 static void warp_assign(struct aw_host_run *run, struct aw_host_context *c)
 {
     uint32_t left = run->n_warps - run->next_warp;
-    uint32_t per_call = run->op->kernel.code->warps_per_call;
+    uint32_t per_call = run->code.object->warps_per_call;
     c->warp = run->next_warp;
     c->warps = left < per_call ? left : per_call;
     run->next_warp += c->warps;
@@ -168,10 +168,10 @@ static struct aw_host_context *context_begin(struct aw_host_run *run)
         run->ended = c->next;
         run->n_ended--;
     } else {
-        c = context_get(run->worker, run->op->kernel.stack_class);
+        c = context_get(run->worker, run->code.stack_class);
         if (!c)
             return NULL;
-        uint32_t local = run->op->kernel.code->local_stack;
+        uint32_t local = run->code.object->local_stack;
         if (local > c->local_size && !aw_host_context_local(c, local)) {
             c->next = run->worker->free_contexts[c->size_class];
             run->worker->free_contexts[c->size_class] = c;
@@ -630,8 +630,8 @@ static void context_main(struct aw_host_context *c)
 {
     aw_host_context_entered(c);
     struct aw_host_run *run = c->run;
-    const struct aw_host_object *code = run->op->kernel.code;
-    if (!run->op->kernel.warps) {
+    const struct aw_host_object *code = run->code.object;
+    if (!run->code.warps) {
         local_set(run, c);
         code->blocks(&run->block, run->first, run->count);
         leave(run, c, AW_HOST_RUN_DONE, true);
@@ -684,6 +684,7 @@ struct aw_host_run *aw_host_run_start(struct aw_host_worker *w, struct aw_host_o
     if (!run)
         return NULL;
     run->op = op;
+    run->code = aw_host_kernel_code(&op->kernel);
     run->first = first;
     run->count = count;
     run->next = NULL;
@@ -695,7 +696,7 @@ struct aw_host_run *aw_host_run_start(struct aw_host_worker *w, struct aw_host_o
     run->met = false;
     run->next_warp = 0;
     run->live = launch->warps;
-    run->n_warps = op->kernel.warps ? launch->warps : 0;
+    run->n_warps = run->code.warps ? launch->warps : 0;
     run->streak = 0;
     run->block.launch = launch;
     run->block.worker = w->index;

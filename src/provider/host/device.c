@@ -659,6 +659,7 @@ const struct aw_provider aw_provider_host = {
     .kernel_attr = aw_host_kernel_attr,
     .kernel_occupancy = aw_host_kernel_occupancy,
     .function_set_shared = aw_host_function_set_shared,
+    .function_replace = aw_host_function_replace,
     .launch = aw_host_launch,
     .limit_set = aw_host_limit_set,
     .peer_access = peer_access,

@@ -84,9 +84,19 @@ struct aw_host_kernel {
     uint32_t grid_workspace[2];        /* its size in bytes, and the counter of the grid's barrier */
     bool warps;                        /* run through code->warp on one context per warp */
     unsigned stack_class;
+    const struct aw_host_function *function; /* as launched; NULL: in tests */
     struct aw_host_pace *pace;
     struct aw_host_counting *counting; /* count.c; NULL: its code does not */
 };
+
+/* What runs of a kernel's blocks go by, from start to end: another form of its code may come meanwhile. */
+struct aw_host_code {
+    const struct aw_host_object *object;
+    bool warps;                        /* as struct aw_host_kernel has it, and so is: */
+    unsigned stack_class;
+};
+struct aw_host_code aw_host_kernel_code(const struct aw_host_kernel *kernel);
+void aw_host_function_replace(struct aw_function *function, struct aw_function *by);
 
 /* Bytes to move or set.  Units are rows for rectangles, else blocks of AW_HOST_COPY_UNIT bytes. */
 struct aw_host_memory_op {
@@ -254,6 +264,7 @@ struct aw_host_run {
     uint32_t streak;                   /* yields with nothing else in between */
     struct aw_host_worker *worker;
     struct aw_host_op *op;
+    struct aw_host_code code;
     struct aw_host_run *next;          /* parked, or in the pool */
     uint64_t first, count;             /* blocks: the present one, where warps have contexts, and how many are left with it */
     struct aw_host_context *contexts;  /* all that it holds, by `all` */

@@ -483,7 +483,7 @@ void aw_host_lanes_warp(struct aw_host_block *block, uint32_t warp, aw_host_lane
     struct aw_host_context *home = run->current;
     size_t local = block->local_size / LANES / AW_HOST_LOCAL_ALIGN * AW_HOST_LOCAL_ALIGN;
     aw_host_thread.service++;
-    struct aw_host_lanes *w = lanes_get(home, run->op->kernel.code->stack_bytes);
+    struct aw_host_lanes *w = lanes_get(home, run->code.object->stack_bytes);
     aw_host_thread.service--;
     if (!w) {
         aw_host_trap(block, AW_ERR_OUT_OF_MEMORY, "no memory for the stacks of a warp's lanes");

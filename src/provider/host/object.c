@@ -28,6 +28,7 @@ struct aw_host_function {
     _Atomic uint32_t max_dynamic;   /* what function_set_shared allowed */
     struct aw_host_pace pace;
     struct aw_host_counting *counting; /* NULL: the code does not count */
+    _Atomic(struct aw_host_function *) by; /* what has taken its place, NULL: nothing */
 };
 
 struct aw_host_loaded {
@@ -188,9 +189,22 @@ static void code_find(struct aw_host_loaded *o, const unsigned char *bytes)
     }
 }
 
+static bool is_in(const struct aw_host_loaded *object, const void *pc)
+{
+    return object && (uintptr_t)pc - object->code < object->code_size;
+}
+
+/* The object of the kernel that has this code: blocks of a launch may run that of another form.  NULL: neither. */
+static const struct aw_host_loaded *object_of(const struct aw_host_kernel *kernel, const void *pc)
+{
+    const struct aw_host_function *by =
+        kernel->function ? atomic_load_explicit(&kernel->function->by, memory_order_acquire) : NULL;
+    return is_in(kernel->object, pc) ? kernel->object : by && is_in(by->object, pc) ? by->object : NULL;
+}
+
 bool aw_host_object_has(const struct aw_host_kernel *kernel, const void *pc)
 {
-    return kernel->object && (uintptr_t)pc - kernel->object->code < kernel->object->code_size;
+    return object_of(kernel, pc);
 }
 
 /* ---- Samples of where kernels are. */
@@ -330,7 +344,7 @@ int aw_host_object_locator(struct aw_object *object, aw_locate_fn *locate, void 
 
 const char *aw_host_locate(const struct aw_host_kernel *kernel, const void *pc, char *ret_text, size_t size)
 {
-    const struct aw_host_loaded *o = kernel->object;
+    const struct aw_host_loaded *o = object_of(kernel, pc);
     struct link_map *map = NULL;
     Dl_info info;
     char place[768];
@@ -475,6 +489,27 @@ static int kernarg_copy(struct aw_host_op *op, const void *kernarg, size_t size)
     return AW_OK;
 }
 
+/* Kernels whose warps must progress alone get a context per warp. */
+static bool has_contexts(const struct aw_host_object *code, bool cooperative)
+{
+    return !code->blocks || (code->warp && (cooperative || (code->flags & (AW_HOST_BARRIER | AW_HOST_YIELD))));
+}
+
+struct aw_host_code aw_host_kernel_code(const struct aw_host_kernel *k)
+{
+    const struct aw_host_function *by = k->function ? atomic_load_explicit(&k->function->by, memory_order_acquire) : NULL;
+    if (!by)
+        return (struct aw_host_code){ k->code, k->warps, k->stack_class };
+    return (struct aw_host_code){ by->code, has_contexts(by->code, k->cooperative), (unsigned)by->stack_class };
+}
+
+void aw_host_function_replace(struct aw_function *function, struct aw_function *by)
+{
+    struct aw_host_function *f = (struct aw_host_function *)function, *other = (struct aw_host_function *)by;
+    if (f->code->static_shared == other->code->static_shared && f->code->kernarg_size == other->code->kernarg_size)
+        atomic_store_explicit(&f->by, other, memory_order_release);
+}
+
 static void kernel_fill(struct aw_host_op *op, struct aw_host_function *f, const struct aw_launch *l)
 {
     struct aw_host_kernel *k = &op->kernel;
@@ -497,9 +532,8 @@ static void kernel_fill(struct aw_host_op *op, struct aw_host_function *f, const
     k->grid_workspace[0] = sizeof k->grid_workspace;
     k->grid_workspace[1] = 0;
     to->grid_workspace = l->cooperative ? (uintptr_t)k->grid_workspace : 0;
-    /* Kernels whose warps must progress alone get a context per warp. */
-    k->warps = !f->code->blocks ||
-               (f->code->warp && (l->cooperative || (f->code->flags & (AW_HOST_BARRIER | AW_HOST_YIELD))));
+    k->function = f;
+    k->warps = has_contexts(f->code, l->cooperative);
     k->stack_class = (unsigned)f->stack_class;
     k->pace = &f->pace;
     op->total = (uint64_t)l->grid[0] * l->grid[1] * l->grid[2];

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "core/jit.h"
+#include "core/jit_pool.h"
 
 struct fake fake;
 static struct aw_stream *all_streams;
@@ -514,6 +515,21 @@ enum aw_status aw_jit_compile(struct aw_jit_module *module, uint32_t kernel, con
     *ret_bytes = calloc(1, *ret_size);
     memcpy(*ret_bytes, text, size);
     return AW_OK;
+}
+
+bool aw_jit_find(struct aw_jit_module *module, uint32_t kernel, const struct aw_compile_options *options, char **ret_bytes,
+                 size_t *ret_size)
+{
+    return false;
+}
+
+void aw_jit_in_background(void)
+{
+}
+
+unsigned aw_jit_pool_most(void)
+{
+    return 2;
 }
 
 void aw_jit_shutdown(void)
