@@ -88,8 +88,8 @@ enum aw_host_order {
 struct aw_host_lane;
 typedef void aw_host_lane_fn(struct aw_host_lane *lane);
 
-/* What quick code says of a place where lanes come to an operation of their warp, in words; then a number for each loop around it,
- * the outermost first: an index of `rounds` in struct aw_host_lane. */
+/* What quick code says of a place where lanes come to an operation of their warp, in words; then a number for each loop around
+ * it, the outermost first: an index of `rounds` in struct aw_host_lane. */
 enum aw_host_site {
     AW_HOST_SITE_NUMBER,         /* in the order of the program, each loop's in one piece */
     AW_HOST_SITE_OP,             /* enum aw_host_lane_op */
@@ -158,11 +158,11 @@ struct aw_host_services {
     /* ---- Of quick code, whose function `lane` is what one lane does (struct aw_host_lane).
      * All threads of the blocks first .. first+count-1, one after another. */
     void (*lanes_blocks)(struct aw_host_block *block, uint64_t first, uint64_t count, aw_host_lane_fn *lane);
-    /* The lanes of a warp of the block in *block, each on a stack of its own, to their ends.  `lifted`: an operation with a member
-     * mask takes the lanes that go in step, but for AW_HOST_SITE_MEMBERS. */
+    /* The lanes of a warp of the block in *block, each on a stack of its own, to their ends.  `lifted`: an operation with a
+     * member mask takes the lanes that go in step, but for AW_HOST_SITE_MEMBERS. */
     void (*lanes_warp)(struct aw_host_block *block, uint32_t warp, aw_host_lane_fn *lane, uint32_t lifted);
-    /* A lane comes to an operation of its warp: `site` tells which (enum aw_host_site), `mask` is its member mask, 0: it has none.
-     * Returns when it has been carried out; a predicate that belongs to the result is in bit 32. */
+    /* A lane comes to an operation of its warp: `site` tells which (enum aw_host_site), `mask` is its member mask, 0: it has
+     * none.  Returns when it has been carried out; a predicate that belongs to the result is in bit 32. */
     uint64_t (*lane_op)(struct aw_host_lane *lane, const uint32_t *site, uint32_t mask, uint64_t a, uint64_t b, uint64_t c);
     /* A lane is in a loop that may wait for others. */
     void (*lane_yield)(struct aw_host_lane *lane);

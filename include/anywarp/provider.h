@@ -173,8 +173,8 @@ struct aw_provider {
     int (*kernel_occupancy)(uint32_t static_shared, int block_threads, size_t dynamic_shared, int *ret_blocks);
     /* Allows dynamic shared memory beyond 48 KiB; optional: may be NULL. */
     int (*function_set_shared)(struct aw_function *function, size_t dynamic_shared);
-    /* `by` is the same kernel's code, in another form: it runs blocks of launches of `function` that have not begun.  Both are loaded
-     * for as long as either.  NULL: the provider cannot. */
+    /* `by` is the same kernel's code, in another form: it runs blocks of launches of `function` that have not begun.  Both are
+     * loaded for as long as either.  NULL: the provider cannot. */
     void (*function_replace)(struct aw_function *function, struct aw_function *by);
     int (*launch)(int dev, struct aw_function *function, const struct aw_launch *launch, struct aw_stream *stream);
 

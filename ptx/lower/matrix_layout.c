@@ -217,7 +217,10 @@ static LLVMValueRef shuffle(struct ptx_lower *l, LLVMValueRef v, LLVMValueRef fr
         return b_bitcast(l, bits, l->f64);
     }
     LLVMValueRef args[4] = { ptx_to_bits(l, v), from, b_i32(l, clamp), b_i32(l, UINT32_MAX) };
-    return ptx_from_bits(l, b_field(l, b_simt(l, PTX_SIMT_SHFL_IDX, args), 0), type);
+    LLVMValueRef call = b_simt(l, PTX_SIMT_SHFL_IDX, args);
+    LLVMAddCallSiteAttribute(call, (LLVMAttributeIndex)LLVMAttributeFunctionIndex,
+                             LLVMCreateStringAttribute(l->context, PTX_TOGETHER, sizeof PTX_TOGETHER - 1, "", 0));
+    return ptx_from_bits(l, b_field(l, call, 0), type);
 }
 
 LLVMValueRef ptx_matrix_shuffle(struct ptx_lower *l, LLVMValueRef v, LLVMValueRef from)

@@ -40,6 +40,9 @@ enum ptx_simt ptx_simt_of(LLVMValueRef function);
  * others of its warp, which may come to another barrier of the same number. */
 #define PTX_UNALIGNED "aw-unaligned"
 
+/* Attribute of calls that are a part of one operation of the whole warp: lanes do not come to another one instead. */
+#define PTX_TOGETHER "aw-together"
+
 /* Attribute of kernels that are lifted machine code: there an operation with a member mask takes the lanes that run it, and of
  * calls in them that wait for the lanes of the mask wherever those are, as in other kernels all do. */
 #define PTX_LIFTED "aw-lifted"

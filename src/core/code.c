@@ -121,8 +121,8 @@ static enum aw_status code_compile(struct aw_code *code, char **ret_bytes, size_
     if (tiers == TIERS_AUTO)
         return aw_tiers_compile(func, code->block, code_arrived, &code->tier, ret_bytes, ret_size, ret_diags);
     code->tier = tiers == TIERS_QUICK ? AW_TIER_QUICK : AW_TIER_GOOD;
-    enum aw_status status = aw_module_compile(func->module, func->index, code->block, AW_LINES_LOC, code->tier, ret_bytes, ret_size,
-                                              ret_diags);
+    enum aw_status status = aw_module_compile(func->module, func->index, code->block, AW_LINES_LOC, code->tier, ret_bytes,
+                                              ret_size, ret_diags);
     if (status == AW_OK || code->tier == AW_TIER_GOOD)
         return status;
     aw_trace("%s: %s", func->name, *ret_diags ? *ret_diags : "no quick form");

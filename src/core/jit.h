@@ -37,8 +37,8 @@ enum aw_status aw_jit_compile(struct aw_jit_module *module, uint32_t kernel, con
 bool aw_jit_find(struct aw_jit_module *module, uint32_t kernel, const struct aw_compile_options *options, char **ret_bytes,
                  size_t *ret_size);
 
-/* What this thread has compiled from now on nobody waits for: should the program end meanwhile, the compiler's process goes on for a
- * while, and puts it into the cache. */
+/* What this thread has compiled from now on nobody waits for: should the program end meanwhile, the compiler's process goes on
+ * for a while, and puts it into the cache. */
 void aw_jit_in_background(void);
 
 /* Ends all compiler processes started by this process, but for those at work in the background; called at exit. */

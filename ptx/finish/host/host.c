@@ -460,8 +460,9 @@ int ptx_run_locals(struct ptx_pipeline *pipe)
 
 static uint32_t machine_on(const struct ptx_host_machine *m)
 {
-    return (m->quick ? PTX_PASS_QUICK : PTX_PASS_HOST) | (m->avx2 ? PTX_PASS_AVX2 : PTX_PASS_NO_AVX2) | (m->avx512 ? PTX_PASS_AVX512 : PTX_PASS_NO_AVX512) |
-           (m->bmi2 ? PTX_PASS_BMI2 : 0) | (m->gathers ? PTX_PASS_GATHERS : 0);
+    return (m->quick ? PTX_PASS_QUICK : PTX_PASS_HOST) | (m->avx2 ? PTX_PASS_AVX2 : PTX_PASS_NO_AVX2) |
+           (m->avx512 ? PTX_PASS_AVX512 : PTX_PASS_NO_AVX512) | (m->bmi2 ? PTX_PASS_BMI2 : 0) |
+           (m->gathers ? PTX_PASS_GATHERS : 0);
 }
 
 /* Where it is asked who comes to a barrier, or where code is stepped through or counted, a block's warps run one by one, each as
@@ -620,9 +621,10 @@ static int finish(LLVMModuleRef module, const struct ptx_finish *f, struct ptx_r
     static pthread_once_t once = PTHREAD_ONCE_INIT;
     ptx_llvm_init();
     pthread_once(&once, set_llvm_options);
-    int status = !ptx_target_has_cpu(TRIPLE, h.machine.cpu, diags)     ? AW_ERR_NOT_SUPPORTED
-                 : open_machine(&h, h.machine.debug || h.machine.quick ? LLVMCodeGenLevelNone : LLVMCodeGenLevelDefault) ? run(&h, ret)
-                                                                       : AW_ERR_INVALID_VALUE;
+    int status = !ptx_target_has_cpu(TRIPLE, h.machine.cpu, diags) ? AW_ERR_NOT_SUPPORTED
+                 : open_machine(&h, h.machine.debug || h.machine.quick ? LLVMCodeGenLevelNone : LLVMCodeGenLevelDefault)
+                     ? run(&h, ret)
+                     : AW_ERR_INVALID_VALUE;
     if (h.out && h.out != h.in)
         LLVMDisposeModule(h.out);
     if (h.tm)

@@ -1,5 +1,5 @@
-/* Quick code: SIMT IR as it stands, what one lane does, made plain for the machine.  No lane knows of others; where lanes meet, the
- * runtime has each wait on a stack of its own (src/provider/host/lanes.c).
+/* Quick code: SIMT IR as it stands, what one lane does, made plain for the machine.  No lane knows of others; where lanes meet,
+ * the runtime has each wait on a stack of its own (src/provider/host/lanes.c).
  *
  * Every function gets the lane it runs for (struct aw_host_lane) in place of the kernel's arguments, which are read from there.
  * Pointers of all spaces stay what they are but shared ones, which become addresses in the block's window where something is
@@ -23,6 +23,12 @@ void ptx_quick_refuse(struct quick *q, const char *why)
     q->status = AW_ERR_NOT_SUPPORTED;
 }
 
+bool ptx_quick_has(V call, const char *attribute)
+{
+    return LLVMGetCallSiteStringAttribute(call, (LLVMAttributeIndex)LLVMAttributeFunctionIndex, attribute,
+                                          (unsigned)strlen(attribute)) != NULL;
+}
+
 int ptx_quick_op(V x)
 {
     static const uint8_t op[PTX_SIMT_COUNT] = { /* one more than enum aw_host_lane_op */
@@ -36,11 +42,9 @@ int ptx_quick_op(V x)
 #undef OP
     };
     enum ptx_simt id = ptx_simt_called(x);
-    size_t len;
-    V callee = LLVMIsACallInst(x) ? LLVMGetCalledValue(x) : NULL;
     if (id < PTX_SIMT_COUNT)
         return op[id] - 1;
-    return callee && LLVMIsAFunction(callee) && !strcmp(LLVMGetValueName2(callee, &len), QUICK_STEP) ? AW_HOST_LANE_STEP : -1;
+    return LLVMIsACallInst(x) && ptx_quick_has(x, QUICK_STEP) ? AW_HOST_LANE_STEP : -1;
 }
 
 /* ---- Pieces */
@@ -117,7 +121,9 @@ static void step_before(struct quick *q, V x)
         LLVMAddAttributeAtIndex(step, (LLVMAttributeIndex)LLVMAttributeFunctionIndex, LLVMCreateEnumAttribute(q->c, kind, 0));
     }
     LLVMPositionBuilderBefore(q->b, x);
-    LLVMBuildCall2(q->b, type, step, NULL, 0, "");
+    V call = LLVMBuildCall2(q->b, type, step, NULL, 0, "");
+    LLVMAddCallSiteAttribute(call, (LLVMAttributeIndex)LLVMAttributeFunctionIndex,
+                             LLVMCreateStringAttribute(q->c, QUICK_STEP, sizeof QUICK_STEP - 1, "", 0));
 }
 
 /* Before sm_70 the lanes of a warp went in step, and programs counted on it where shared memory is volatile. */
@@ -218,7 +224,7 @@ static V index_emit(struct quick *q, V fn, enum ptx_simt id)
         return lane_field(q, fn, offsetof(struct aw_host_lane, tid) + 4 * (size_t)(id - PTX_SIMT_TID_X), q->i32);
     if (id >= PTX_SIMT_NTID_X && id <= PTX_SIMT_NTID_Z)
         return block[1] ? LLVMConstInt(q->i32, block[id - PTX_SIMT_NTID_X], 0)
-                        : launch_field(q, fn, offsetof(struct aw_host_launch, block) + 4 * (size_t)(id - PTX_SIMT_NTID_X), q->i32);
+                   : launch_field(q, fn, offsetof(struct aw_host_launch, block) + 4 * (size_t)(id - PTX_SIMT_NTID_X), q->i32);
     if (id >= PTX_SIMT_CTAID_X && id <= PTX_SIMT_CTAID_Z)
         return lane_field(q, fn, offsetof(struct aw_host_lane, own.ctaid) + 4 * (size_t)(id - PTX_SIMT_CTAID_X), q->i32);
     if (id >= PTX_SIMT_NCTAID_X && id <= PTX_SIMT_NCTAID_Z)
@@ -252,7 +258,8 @@ static V text(struct quick *q, const char *s)
     return g;
 }
 
-#define SERVICE(member, result, args, n) ptx_quick_service(q, fn, offsetof(struct aw_host_services, member), (result), (args), (n))
+#define SERVICE(member, result, args, n) \
+    ptx_quick_service(q, fn, offsetof(struct aw_host_services, member), (result), (args), (n))
 
 static V trap_emit(struct quick *q, V fn, V status)
 {
@@ -305,7 +312,8 @@ static V simt_emit(struct quick *q, V fn, V x, enum ptx_simt id)
     case PTX_SIMT_FREE: return service_emit(q, fn, x, offsetof(struct aw_host_services, free));
     case PTX_SIMT_BLOCK_TEXEL: return service_emit(q, fn, x, offsetof(struct aw_host_services, block_texel));
     case PTX_SIMT_IS_SHARED:
-        return within(q, LLVMGetOperand(x, 0), LANE(own.shared, q->i64), LLVMBuildZExt(q->b, LAUNCH(total_shared, q->i32), q->i64, ""));
+        return within(q, LLVMGetOperand(x, 0), LANE(own.shared, q->i64),
+                      LLVMBuildZExt(q->b, LAUNCH(total_shared, q->i32), q->i64, ""));
     case PTX_SIMT_IS_LOCAL:
         return within(q, LLVMGetOperand(x, 0), LANE(local_base, q->i64), LANE(own.local_size, q->i64));
     default: return machine_emit(q, x, id);

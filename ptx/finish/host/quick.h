@@ -23,8 +23,12 @@ struct quick {
     int status;
 };
 
-/* The call that a kernel's lanes go in step at, without a name in SIMT IR: they do where they go the same way. */
+/* The function at whose calls a kernel's lanes wait for those that go the same way, and the attribute of these calls: SIMT IR has
+ * no word for it. */
 #define QUICK_STEP "aw.quick.step"
+
+/* Has a call an attribute with that name? */
+bool ptx_quick_has(LLVMValueRef call, const char *attribute);
 
 /* Says why there is no quick form of the kernel: enum aw_status AW_ERR_NOT_SUPPORTED. */
 void ptx_quick_refuse(struct quick *q, const char *why);
@@ -41,6 +45,7 @@ void ptx_quick_sites(struct quick *q);
 /* A field of the lane that the function runs for; and a service, called where the builder is. */
 LLVMValueRef ptx_quick_lane(LLVMValueRef fn);
 LLVMValueRef ptx_quick_field(struct quick *q, LLVMValueRef base, size_t offset, LLVMTypeRef type);
-LLVMValueRef ptx_quick_service(struct quick *q, LLVMValueRef fn, size_t offset, LLVMTypeRef result, LLVMValueRef *args, unsigned n);
+LLVMValueRef ptx_quick_service(struct quick *q, LLVMValueRef fn, size_t offset, LLVMTypeRef result, LLVMValueRef *args,
+                               unsigned n);
 
 #endif

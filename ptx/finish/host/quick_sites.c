@@ -17,22 +17,22 @@
 
 typedef LLVMValueRef V;
 
-struct node {
+struct quick_node {
     LLVMBasicBlockRef bb;
     struct ptx_edges out;
     bool meets, polls;       /* has a place; may wait for others where it is in a loop */
-    struct loop *loop;       /* the innermost around it */
+    struct quick_loop *loop;       /* the innermost around it */
     uint32_t place;          /* in the order */
 };
 
-struct loop {
-    struct loop *outer;
+struct quick_loop {
+    struct quick_loop *outer;
     uint32_t index;
 };
 
 struct graph {
     struct quick *q;
-    struct node *nodes;      /* in reverse postorder */
+    struct quick_node *nodes;      /* in reverse postorder */
     int n;
     int *part;               /* number of the part that a node is in, while parts are found */
     int parts;
@@ -62,7 +62,7 @@ static bool polls(V x)
            id == PTX_SIMT_GLOBALTIMER || LLVMIsAFenceInst(x);
 }
 
-static void look(struct node *node)
+static void look(struct quick_node *node)
 {
     for (V x = LLVMGetFirstInstruction(node->bb); x; x = LLVMGetNextInstruction(x)) {
         node->meets |= ptx_quick_op(x) >= 0;
@@ -76,7 +76,7 @@ static bool graph_make(struct graph *g)
     LLVMBasicBlockRef *order;
     struct aw_arena *arena = &g->q->arena;
     bool ok = ptx_blocks_order(LLVMGetEntryBasicBlock(g->fn), arena, &index, &order, &g->n);
-    g->nodes = ok ? AW_NEW_ARRAY(arena, struct node, (size_t)g->n) : NULL;
+    g->nodes = ok ? AW_NEW_ARRAY(arena, struct quick_node, (size_t)g->n) : NULL;
     g->part = ok ? AW_NEW_ARRAY(arena, int, (size_t)g->n) : NULL;
     ok = g->nodes && g->part;
     for (int i = 0; ok && i < g->n; i++) {
@@ -96,14 +96,14 @@ static bool graph_make(struct graph *g)
 
 /* ---- Loops */
 
-static V counter(struct graph *g, const struct loop *loop)
+static V counter(struct graph *g, const struct quick_loop *loop)
 {
     V at = LLVMConstInt(g->q->i64, offsetof(struct aw_host_lane, rounds) + 4 * (size_t)loop->index, 0);
     return LLVMBuildGEP2(g->q->b, g->q->i8, ptx_quick_lane(g->fn), &at, 1, "rounds");
 }
 
 /* Where a loop's head begins: counts.  The counter is cleared where lanes come from outside to any of its blocks. */
-static void loop_count(struct graph *g, const struct loop *loop, int head, int part)
+static void loop_count(struct graph *g, const struct quick_loop *loop, int head, int part)
 {
     struct quick *q = g->q;
     V zero = LLVMConstInt(q->i32, 0, 0);
@@ -138,13 +138,13 @@ static bool leads_to_itself(const struct graph *g, int node)
     return false;
 }
 
-static void order_part(struct graph *g, int *nodes, int n, struct loop *around);
+static void order_part(struct graph *g, int *nodes, int n, struct quick_loop *around);
 
 /* `nodes` are a loop. */
-static void order_loop(struct graph *g, int *nodes, int n, struct loop *around)
+static void order_loop(struct graph *g, int *nodes, int n, struct quick_loop *around)
 {
     struct quick *q = g->q;
-    struct loop *loop = around;
+    struct quick_loop *loop = around;
     bool meets = false, waits = false;
     int head = 0, part = ++g->parts;
     for (int i = 0; i < n; i++) {
@@ -155,8 +155,8 @@ static void order_loop(struct graph *g, int *nodes, int n, struct loop *around)
     int first = nodes[head];
     nodes[head] = nodes[0];
     nodes[0] = first;
-    if (meets && (loop = AW_NEW(&q->arena, struct loop))) {
-        *loop = (struct loop){ around, q->n_loops++ };
+    if (meets && (loop = AW_NEW(&q->arena, struct quick_loop))) {
+        *loop = (struct quick_loop){ around, q->n_loops++ };
         for (int i = 0; i < g->n; i++)
             g->part[i] = -1;
         for (int i = 0; i < n; i++)
@@ -171,7 +171,7 @@ static void order_loop(struct graph *g, int *nodes, int n, struct loop *around)
         loop_yield(g, first);
 }
 
-static void order_part(struct graph *g, int *nodes, int n, struct loop *around)
+static void order_part(struct graph *g, int *nodes, int n, struct quick_loop *around)
 {
     int *component = n ? AW_NEW_ARRAY(&g->q->arena, int, (size_t)n) : NULL;
     if (!component)
@@ -194,19 +194,18 @@ static void order_part(struct graph *g, int *nodes, int n, struct loop *around)
 /* ---- Places */
 
 /* Words of enum aw_host_site, as a constant. */
-static V site_constant(struct graph *g, V x, uint32_t number, const struct loop *loop)
+static V site_constant(struct graph *g, V x, uint32_t number, const struct quick_loop *loop)
 {
     struct quick *q = g->q;
     uint32_t depth = 0, flags = 0;
-    for (const struct loop *l = loop; l; l = l->outer)
+    for (const struct quick_loop *l = loop; l; l = l->outer)
         depth++;
     V *words = AW_NEW_ARRAY(&q->arena, V, AW_HOST_SITE_WORDS + depth);
     if (!words)
         return LLVMConstNull(q->ptr);
-    if (ptx_flow_mask(x) && ptx_flow_is_members(x))
+    if (ptx_flow_mask(x) && ptx_flow_is_members(x) && !ptx_quick_has(x, PTX_TOGETHER))
         flags |= AW_HOST_SITE_MEMBERS;
-    if (LLVMGetCallSiteStringAttribute(x, (LLVMAttributeIndex)LLVMAttributeFunctionIndex, PTX_UNALIGNED,
-                                       sizeof PTX_UNALIGNED - 1))
+    if (ptx_quick_has(x, PTX_UNALIGNED))
         flags |= AW_HOST_SITE_UNALIGNED;
     words[AW_HOST_SITE_NUMBER] = LLVMConstInt(q->i32, number, 0);
     words[AW_HOST_SITE_OP] = LLVMConstInt(q->i32, (unsigned)ptx_quick_op(x), 0);
@@ -240,7 +239,8 @@ static void operands(struct quick *q, V x, V mask_and[4])
         if (i == line)
             mask_and[0] = arg;
         else if (id == PTX_SIMT_BARRIER_REDUCE && i == 3)
-            mask_and[3] = LLVMBuildOr(q->b, mask_and[3], LLVMBuildShl(q->b, as_word(q, arg), LLVMConstInt(q->i64, 32, 0), ""), "");
+            mask_and[3] = LLVMBuildOr(q->b, mask_and[3], LLVMBuildShl(q->b, as_word(q, arg), LLVMConstInt(q->i64, 32, 0), ""),
+                                      "");
         else if (!mask || i != (id >= PTX_SIMT_SHFL_UP && id <= PTX_SIMT_SHFL_IDX ? 3 : 0))
             mask_and[n++] = as_word(q, arg);
     }
@@ -256,7 +256,7 @@ static V result_of(struct quick *q, LLVMTypeRef type, V word)
     return LLVMBuildInsertValue(q->b, r, LLVMBuildTrunc(q->b, high, q->i1, ""), 1, "");
 }
 
-static void place_emit(struct graph *g, V x, uint32_t number, const struct loop *loop)
+static void place_emit(struct graph *g, V x, uint32_t number, const struct quick_loop *loop)
 {
     struct quick *q = g->q;
     int op = ptx_quick_op(x);
@@ -274,14 +274,14 @@ static void place_emit(struct graph *g, V x, uint32_t number, const struct loop 
 
 static int by_place(const void *a, const void *b)
 {
-    uint32_t x = (*(struct node *const *)a)->place, y = (*(struct node *const *)b)->place;
+    uint32_t x = (*(struct quick_node *const *)a)->place, y = (*(struct quick_node *const *)b)->place;
     return x < y ? -1 : x > y;
 }
 
 static void places_emit(struct graph *g)
 {
     uint32_t number = 0;
-    struct node **order = AW_NEW_ARRAY(&g->q->arena, struct node *, (size_t)g->n);
+    struct quick_node **order = AW_NEW_ARRAY(&g->q->arena, struct quick_node *, (size_t)g->n);
     for (int i = 0; order && i < g->n; i++)
         order[i] = &g->nodes[i];
     if (!order)
@@ -298,7 +298,8 @@ static void places_emit(struct graph *g)
 static void function_order(struct quick *q, LLVMValueRef fn)
 {
     struct graph g = { .q = q, .fn = fn };
-    int *nodes = graph_make(&g) && ptx_components_init(&q->arena, g.n, &g.found) ? AW_NEW_ARRAY(&q->arena, int, (size_t)g.n) : NULL;
+    int *nodes = graph_make(&g) && ptx_components_init(&q->arena, g.n, &g.found) ? AW_NEW_ARRAY(&q->arena, int, (size_t)g.n)
+                                                                                 : NULL;
     for (int i = 0; nodes && i < g.n; i++)
         nodes[i] = i;
     if (nodes)

@@ -1,15 +1,16 @@
 /* Quick code: what one lane does, run lane by lane (docs/host.md, "Quick code").
  *
  * Lanes that neither meet nor wait run to their ends one after another.  Those of other kernels have a stack each, within their
- * warp's context: a lane that comes to an operation of its warp is switched away, until all are there whom it waits for.  The warp
- * then carries it out for all of them, in plain C: beside the vectoriser's this is a second, independent account of what these
- * operations are.
+ * warp's context: a lane that comes to an operation of its warp is switched away, until all are there whom it waits for.  The
+ * warp then carries it out for all of them, in plain C: beside the vectoriser's this is a second, independent account of what
+ * these operations are.
  *
  * Who waits for whom:
  *   - an operation with a member mask, for the lanes of the mask, wherever those come to one of the kind with that mask
  *   - a barrier, for all lanes that are left, as it counts threads
  *   - all else, for lanes that are behind and go the same way: of the places where lanes wait the first is next (site numbers and
- *     rounds of loops, ptx/finish/host/quick_sites.c), for the lanes that have come to it.  So is the former where nobody else can
+ *     rounds of loops, ptx/finish/host/quick_sites.c), for the lanes that have come to it.  So is the former where nobody else
+ *     can
  *     go on: lanes of the mask are left out that do not come.
  *   - lanes in a loop that may wait let the others go on first, and now and then other warps.
  *
@@ -233,6 +234,19 @@ static void tell(struct aw_host_lanes *w, uint32_t here)
     }
 }
 
+/* Lanes of one mask have the same result, but where that hangs on what each gives or is. */
+static void results(struct aw_host_lanes *w, uint32_t here, uint32_t op)
+{
+    bool own = (op >= AW_HOST_LANE_SHFL_UP && op <= AW_HOST_LANE_SHFL_IDX) || op == AW_HOST_LANE_MATCH_ANY ||
+               op == AW_HOST_LANE_MATCH_ALL || op == AW_HOST_LANE_ELECT;
+    const struct lane *last = NULL;
+    for (uint32_t set = here; set; set &= set - 1) {
+        struct lane *l = &w->lane[__builtin_ctz(set)];
+        l->result = last && !own && last->mask == l->mask ? last->result : result_of(w, here, l);
+        last = l;
+    }
+}
+
 /* Carries out what the lanes `here`, all at operations of one kind, have come to. */
 static void carry_out(struct aw_host_lanes *w, uint32_t here)
 {
@@ -242,8 +256,7 @@ static void carry_out(struct aw_host_lanes *w, uint32_t here)
     else if (op == AW_HOST_LANE_PRINTF || op == AW_HOST_LANE_ASSERT)
         tell(w, here);
     else
-        for (uint32_t set = here; set; set &= set - 1)
-            w->lane[__builtin_ctz(set)].result = result_of(w, here, &w->lane[__builtin_ctz(set)]);
+        results(w, here, op);
     w->blocked &= ~here;
     w->ready |= here;
     w->fruitless = 0;
@@ -340,8 +353,8 @@ static bool at_barrier(const struct lane *l)
     return op_of(l) <= AW_HOST_LANE_BARRIER_REDUCE;
 }
 
-/* Who goes on first, of those lanes: who waits for nobody that may be elsewhere; then members that others do not come to; then who
- * is at a barrier, which counts each thread of the block. */
+/* Who goes on first, of those lanes: who waits for nobody that may be elsewhere; then members that others do not come to; then
+ * who is at a barrier, which counts each thread of the block. */
 static uint32_t most_free(const struct aw_host_lanes *w, uint32_t lanes)
 {
     uint32_t members = 0, barriers = 0;
@@ -365,10 +378,25 @@ static uint32_t impatient(const struct aw_host_lanes *w)
     return lanes;
 }
 
+/* Are all that live at one place, whose operation is for all of them?  Nearly always. */
+static bool all_together(const struct aw_host_lanes *w)
+{
+    const struct lane *first = &w->lane[__builtin_ctz(w->live)];
+    bool whole = waits_for_members(w, first) && (w->live & ~first->mask) == 0;
+    if (w->blocked != w->live || !(whole || !first->site[AW_HOST_SITE_LOOPS]))
+        return false;
+    for (uint32_t set = w->live & (w->live - 1); set; set &= set - 1) {
+        const struct lane *l = &w->lane[__builtin_ctz(set)];
+        if (l->site != first->site || (whole && l->mask != first->mask))
+            return false;
+    }
+    return true;
+}
+
 /* Nothing is ready.  Makes something so. */
 static void meet(struct aw_host_lanes *w)
 {
-    uint32_t here = complete(w), lanes = w->blocked;
+    uint32_t here = all_together(w) ? w->live : complete(w), lanes = w->blocked;
     if (!here)
         here = unaligned(w);
     if (!here && w->polling)
