@@ -381,9 +381,11 @@ static uint32_t impatient(const struct aw_host_lanes *w)
 /* Are all that live at one place, whose operation is for all of them?  Nearly always. */
 static bool all_together(const struct aw_host_lanes *w)
 {
+    if (w->blocked != w->live)
+        return false;
     const struct lane *first = &w->lane[__builtin_ctz(w->live)];
     bool whole = waits_for_members(w, first) && (w->live & ~first->mask) == 0;
-    if (w->blocked != w->live || !(whole || !first->site[AW_HOST_SITE_LOOPS]))
+    if (!whole && first->site[AW_HOST_SITE_LOOPS])
         return false;
     for (uint32_t set = w->live & (w->live - 1); set; set &= set - 1) {
         const struct lane *l = &w->lane[__builtin_ctz(set)];
