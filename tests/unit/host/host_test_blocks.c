@@ -491,6 +491,32 @@ static void test_heap(void)
     device_free(out);
 }
 
+/* Lanes on stacks of their own: kernels.c says what each result is. */
+static void test_lanes(void)
+{
+    enum { THREADS = 96, RESULTS = 8 };
+    uint32_t *out = device_alloc(THREADS * RESULTS * 4), wrong[RESULTS] = { 0 };
+    static const uint32_t rounds[4] = { 0, 24, 24 * 3 + 16, (24 * 3 + 16) * 3 + 8 };
+    struct aw_launch l = { .grid = { 1, 1, 1 }, .block = { THREADS, 1, 1 }, .shared_bytes = 4 * (THREADS + 1), .kernarg = &out,
+                           .kernarg_size = sizeof out };
+    EQ(P->launch(0, kernel("lanes"), &l, NULL), AW_OK);
+    EQ(P->device_sync(0), AW_OK);
+    for (uint32_t t = 0; t < THREADS; t++) {
+        const uint32_t *r = out + t * RESULTS, lane = t % 32;
+        wrong[0] += r[0] != (lane < 31 ? 1101 + lane : 131);
+        wrong[1] += r[1] != (0x49249249 & (lane < 16 ? 0xffff : 0xffff0000));
+        wrong[2] += r[2] != (lane ^ 1);
+        wrong[3] += r[3] != rounds[lane % 4];
+        wrong[4] += lane < 8 && r[4] != 0xff;
+        wrong[5] += r[5] != THREADS - 1 - t;
+        wrong[6] += r[6] != THREADS / 32;
+        wrong[7] += r[7] != 496;
+    }
+    for (int i = 0; i < RESULTS; i++)
+        EQ(wrong[i], 0);
+    device_free(out);
+}
+
 const struct test block_tests[] = {
     { "add", test_add },
     { "every_block", test_every_block },
@@ -513,5 +539,6 @@ const struct test block_tests[] = {
     { "printf", test_printf },
     { "print_order", test_print_order },
     { "heap", test_heap },
+    { "lanes", test_lanes },
     { NULL, NULL },
 };

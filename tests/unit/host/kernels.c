@@ -465,6 +465,72 @@ static void shape(block *b, uint32_t warp)
 }
 BLOCKS(shape)
 
+/* ---- Quick code: the lanes of a warp, each on a stack of its own.
+ *
+ * args: out, LANE_RESULTS words for each thread */
+enum { LANE_RESULTS = 8 };
+#define SITE(number, op, flags) static const uint32_t at_##number[] = { number, AW_HOST_LANE_##op, flags, 0 }
+SITE(0, SHFL_DOWN, AW_HOST_SITE_MEMBERS);
+SITE(1, BALLOT, AW_HOST_SITE_MEMBERS);
+SITE(2, SHFL_IDX, AW_HOST_SITE_MEMBERS);
+SITE(3, SHFL_IDX, AW_HOST_SITE_MEMBERS);
+static const uint32_t at_4[] = { 4, AW_HOST_LANE_ACTIVEMASK, 0, 1, 0 };
+SITE(5, BALLOT, AW_HOST_SITE_MEMBERS);
+SITE(6, BARRIER, 0);
+SITE(7, BARRIER_REDUCE, 0);
+SITE(8, ADD, 0);
+
+/* __builtin_popcount is a library's without an instruction for it. */
+static uint32_t bits_in(uint32_t x)
+{
+    uint32_t n = 0;
+    for (; x; x &= x - 1)
+        n++;
+    return n;
+}
+
+static void lanes_lane(struct aw_host_lane *l)
+{
+    block *b = &l->own;
+    uint32_t lane = l->lane, thread = l->own.warp * 32 + lane, *out = PTR(uint32_t, 0) + thread * LANE_RESULTS;
+    volatile uint32_t *shared = (volatile uint32_t *)(void *)b->shared;
+    uint64_t r = SERVICE->lane_op(l, at_0, ~0u, 100 + lane, 1, 31);
+    out[0] = (uint32_t)r + (uint32_t)(r >> 32 & 1) * 1000;
+    out[1] = (uint32_t)SERVICE->lane_op(l, at_1, lane < 16 ? 0xffff : 0xffff0000, lane % 3 == 0, 0, 0);
+    if (lane % 2) /* lanes of one mask at two places */
+        out[2] = (uint32_t)SERVICE->lane_op(l, at_2, ~0u, lane, lane ^ 1, 31);
+    else
+        out[2] = (uint32_t)SERVICE->lane_op(l, at_3, ~0u, lane, lane ^ 1, 31);
+    out[3] = 0;
+    l->rounds[0] = 0;
+    for (uint32_t i = 0; i < lane % 4; i++) { /* who is in a round is there together */
+        l->rounds[0]++;
+        out[3] = out[3] * 3 + bits_in((uint32_t)SERVICE->lane_op(l, at_4, 0, 0, 0, 0));
+    }
+    if (lane < 8) /* of a mask of whom the others do not come */
+        out[4] = (uint32_t)SERVICE->lane_op(l, at_5, ~0u, 1, 0, 0);
+    shared[thread] = thread;
+    SERVICE->lane_op(l, at_6, 0, 0, 0, 0);
+    out[5] = shared[b->launch->threads - 1 - thread];
+    out[6] = (uint32_t)SERVICE->lane_op(l, at_7, 0, 0, 0, (uint64_t)(lane == 5) << 32);
+    volatile uint32_t *flag = shared + b->launch->threads;
+    if (thread == 0) { /* the first waits for the last, in another warp */
+        while (!*flag)
+            SERVICE->lane_yield(l);
+    } else if (thread == b->launch->threads - 1) {
+        *flag = 1;
+    }
+    out[7] = (uint32_t)SERVICE->lane_op(l, at_8, ~0u, lane, 0, 0);
+}
+
+static void lanes(block *b, uint32_t warp)
+{
+    if (warp_lanes(b, warp))
+        ((volatile uint32_t *)(void *)b->shared)[b->launch->threads] = 0;
+    SERVICE->lanes_warp(b, warp, lanes_lane, 0);
+}
+BLOCKS(lanes)
+
 #ifndef FLAGS
 #define FLAGS 0
 #endif
