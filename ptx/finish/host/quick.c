@@ -511,6 +511,10 @@ static void shared_emit(struct quick *q, const char *name, uint32_t offset)
 static V entry(struct quick *q, const char *name, LLVMTypeRef *types, unsigned n)
 {
     V fn = LLVMAddFunction(q->m, name, LLVMFunctionType(q->nothing, types, n, 0));
+    /* With tables for unwinding, which a kernel's own functions have not either, a line table would move code. */
+    static const char nounwind[] = "nounwind";
+    unsigned kind = LLVMGetEnumAttributeKindForName(nounwind, sizeof nounwind - 1);
+    LLVMAddAttributeAtIndex(fn, (LLVMAttributeIndex)LLVMAttributeFunctionIndex, LLVMCreateEnumAttribute(q->c, kind, 0));
     LLVMSetLinkage(fn, LLVMInternalLinkage);
     LLVMPositionBuilderAtEnd(q->b, LLVMAppendBasicBlockInContext(q->c, fn, "entry"));
     return fn;
