@@ -346,7 +346,7 @@ static enum outcome transfer(struct aw_jit_process *process, struct transfer *t)
             return TIMED_OUT;
         short want = (short)((t->in_left > 0 ? POLLIN : 0) | (t->n_out > 0 ? POLLOUT : 0));
         struct pollfd fds[2] = { { process->socket.fd, want, 0 }, { process->err.fd, POLLIN, 0 } };
-        int pause = left > 1000000 ? 1000000 : (int)left, tick = aw_progress_tick();
+        int pause = left > 1000000 ? 1000000 : (int)left, tick = process->keep ? -1 : aw_progress_tick();
         int n = poll(fds, 2, tick >= 0 && (pause < 0 || tick < pause) ? tick : pause);
         if (n < 0 && errno != EINTR)
             return DIED;
@@ -531,10 +531,13 @@ enum aw_status aw_jit_process_call(struct aw_jit_process *process, const struct 
     unsigned timeout = timeout_seconds();
     int64_t deadline = timeout ? aw_clock_ms() + (int64_t)timeout * 1000 : 0;
     const char *bad = NULL;
-    aw_progress_begin(what);
+    bool waits = !process->keep; /* else nobody does, or says so itself */
+    if (waits)
+        aw_progress_begin(what);
     enum outcome outcome =
         exchange(process, request, parts, n_parts, deadline, ret_reply, ret_bytes, ret_diags, &bad);
-    aw_progress_end();
+    if (waits)
+        aw_progress_end();
     if (outcome == DONE) {
         pass_on(process);
         return AW_OK;

@@ -13,6 +13,7 @@
 #include <time.h>
 
 #include "base/log.h"
+#include "base/progress.h"
 #include "core/jit.h"
 #include "core/jit_pool.h"
 
@@ -95,7 +96,7 @@ static void job_run(struct aw_job *job)
 static void job_tell(struct aw_job *job)
 {
     struct aw_func *func = job->func;
-    if (!func || !job->arrived)
+    if (!func || !job->arrived || aw_core_exiting())
         return;
     job->telling = true;
     pthread_mutex_unlock(&jobs.lock);
@@ -170,16 +171,29 @@ static bool queue_put(struct aw_job *job, bool *ret_at_once)
     return true;
 }
 
-/* Locked. */
+/* Locked.  Waits so many milliseconds at most. */
 static void wait_for(struct aw_job *job, unsigned ms)
 {
     struct timespec until;
     clock_gettime(CLOCK_REALTIME, &until);
-    until.tv_nsec += (long)ms * 1000000;
-    until.tv_sec += until.tv_nsec / 1000000000;
+    until.tv_nsec += (long)(ms % 1000) * 1000000;
+    until.tv_sec += (time_t)(ms / 1000) + until.tv_nsec / 1000000000;
     until.tv_nsec %= 1000000000;
     while (!job->done && pthread_cond_timedwait(&jobs.changed, &jobs.lock, &until) == 0)
         ;
+}
+
+/* Locked.  Waits until it is done, with a line at the terminal. */
+static void wait_until_done(struct aw_job *job, const char *kernel)
+{
+    char what[300];
+    snprintf(what, sizeof what, "compiling kernel %s", kernel);
+    aw_progress_begin(what);
+    while (!job->done) {
+        int tick = aw_progress_tick();
+        wait_for(job, tick < 0 || tick > 1000 ? 1000 : (unsigned)tick);
+    }
+    aw_progress_end();
 }
 
 /* Locked, the job done: takes what came of it. */
@@ -199,15 +213,17 @@ static enum aw_status quick_or_good(struct aw_func *func, struct aw_job *job, aw
 {
     char *bytes = NULL, *diags = NULL;
     size_t size = 0;
-    enum aw_status status = aw_module_compile(func->module, func->index, job->block, AW_LINES_LOC, AW_TIER_QUICK, &bytes, &size,
-                                              &diags);
+    bool other = aw_jit_pool_most() > 1; /* a process for it, beside the good form's */
+    enum aw_status status = !other ? AW_ERR_NOT_SUPPORTED
+                                   : aw_module_compile(func->module, func->index, job->block, AW_LINES_LOC, AW_TIER_QUICK, &bytes,
+                                                       &size, &diags);
     bool quick = status == AW_OK;
-    if (!quick)
+    if (!quick && other)
         aw_trace("%s: %s", func->name, diags ? diags : "no quick form");
     free(diags);
     pthread_mutex_lock(&jobs.lock);
-    while (!quick && !job->done)
-        pthread_cond_wait(&jobs.changed, &jobs.lock);
+    if (!quick)
+        wait_until_done(job, func->name);
     *ret_quick = !job->done;
     if (job->done) {
         free(bytes);

@@ -28,7 +28,7 @@ def build(folder):
 
 def measure(anywarp, program, args, cache):
     """{row: (wall ns, CPU ns, unit)}"""
-    env = dict(os.environ, ANYWARP_CACHE_DIR=cache)
+    env = dict(os.environ, ANYWARP_CACHE_DIR=cache, ANYWARP_TIERS="off")
     done = subprocess.run([anywarp, "run", "--device=host", program, str(args.turns), args.row], capture_output=True, text=True,
                           env=env)
     if done.returncode:
