@@ -105,9 +105,9 @@ struct ptx_host_machine {
     bool debug;        /* code is for a debugger: docs/debugging.md */
     bool quick;        /* it is to be made quickly: quick.c */
 };
-/* Reads "host" or "host:cpu[,+feature,-feature ...]": LLVM's features, slow-masked-stores, debug, count, quick, check-accesses and
- * check-memory, which is check-accesses and more, as check-init, check-sync and check-race are more than that.  False: not one of
- * ours or an unknown CPU; *ret then untouched. */
+/* Reads "host" or "host:cpu[,+feature,-feature ...]": LLVM's features, slow-masked-stores, debug, count, quick, and
+ * check-accesses and check-memory, which is check-accesses and more, as check-init, check-sync and check-race are more than
+ * that.  False: not one of ours or an unknown CPU; *ret then untouched. */
 bool ptx_host_machine_parse(const char *target, struct ptx_host_machine *ret);
 void ptx_host_machine_fini(struct ptx_host_machine *machine);
 

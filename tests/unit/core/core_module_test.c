@@ -17,16 +17,22 @@
 
 static CUcontext context;
 
-static void start(void)
+static void start_with(bool quick)
 {
     setenv("ANYWARP_LOG", "err", 1);
     unsetenv("CUDA_VISIBLE_DEVICES");
     unsetenv("ANYWARP_CC");
     fake_reset();
+    fake.quick = quick;
     aw_core_test_provider(&fake_provider);
     ok(awcu_cuInit(0));
     ok(awcu_cuDevicePrimaryCtxRetain(&context, 0));
     ok(awcu_cuCtxSetCurrent(context));
+}
+
+static void start(void)
+{
+    start_with(false);
 }
 
 static double now_ms(void)
@@ -489,6 +495,75 @@ Test(shapes, first_ones_get_their_own_code, .init = start)
     launch_block(f, 256, 1, 1);
     ran(256, 1, 1, 10);
     eq(fake.objects, 10);
+}
+
+/* ---- Code in two forms. */
+
+static void start_with_tiers(void)
+{
+    setenv("ANYWARP_TIERS", "auto", 1);
+    start_with(true);
+}
+
+static bool replaced_within(unsigned ms)
+{
+    for (; ms && !__atomic_load_n(&fake.replaced, __ATOMIC_RELAXED); ms--)
+        usleep(1000);
+    return ms;
+}
+
+Test(tiers, quick_code_runs_until_the_good_is_there, .init = start_with_tiers)
+{
+    CUfunction f = kernel("add");
+    fake.good_ms = 600;
+    launch_block(f, 64, 1, 1);
+    cr_assert(fake.code_quick);
+    cr_assert(replaced_within(5000));
+    launch_block(f, 64, 1, 1);
+    cr_assert(!fake.code_quick);
+    ran(64, 1, 1, 2);
+}
+
+Test(tiers, the_good_is_waited_for_a_little, .init = start_with_tiers)
+{
+    CUfunction f = kernel("add");
+    launch_block(f, 64, 1, 1);
+    cr_assert(!fake.code_quick);
+    ran(64, 1, 1, 1);
+}
+
+Test(tiers, the_good_is_waited_for_where_there_is_no_quick_one, .init = start_with_tiers)
+{
+    CUfunction f = kernel("add");
+    fake.good_ms = 400;
+    fake.quick_status = AW_ERR_NOT_SUPPORTED;
+    launch_block(f, 64, 1, 1);
+    cr_assert(!fake.code_quick);
+    ran(64, 1, 1, 2);
+    eq(fake.replaced, 0);
+}
+
+Test(tiers, modules_go_while_the_good_is_made, .init = start_with_tiers)
+{
+    CUmodule m;
+    CUfunction f;
+    fake.good_ms = 400;
+    ok(awcu_cuModuleLoadData(&m, FAKE_PTX));
+    ok(awcu_cuModuleGetFunction(&f, m, "add"));
+    launch_block(f, 64, 1, 1);
+    cr_assert(fake.code_quick);
+    ok(awcu_cuModuleUnload(m));
+    cr_assert(!replaced_within(800));
+    eq(fake.objects, 0);
+}
+
+Test(tiers, quick_code_alone_when_told, .init = start_with_tiers)
+{
+    CUfunction f = kernel("add");
+    setenv("ANYWARP_TIERS", "quick", 1);
+    launch_block(f, 64, 1, 1);
+    cr_assert(fake.code_quick);
+    ran(64, 1, 1, 1);
 }
 
 Test(shapes, none_get_their_own_when_told, .init = start)

@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "core/jit.h"
 #include "core/jit_pool.h"
@@ -217,7 +218,7 @@ static int f_name(int dev, char *ret, size_t size)
     return AW_OK;
 }
 
-static const char *f_target(int dev) { return "host"; }
+static const char *f_target(int dev) { return fake.quick ? "host:fake" : "host"; }
 
 static int f_attr(int dev, enum aw_device_attr attr, int *ret)
 {
@@ -343,6 +344,7 @@ static int f_copy_peer(int dst_dev, void *dst, int src_dev, const void *src, siz
 struct aw_object {
     unsigned block[3];
     char name[64];
+    bool quick;
 };
 
 static int f_load(int dev, const void *bytes, size_t size, struct aw_object **ret)
@@ -353,6 +355,7 @@ static int f_load(int dev, const void *bytes, size_t size, struct aw_object **re
         free(object);
         return AW_ERR_INVALID_IMAGE;
     }
+    object->quick = strstr(bytes, " quick");
     fake.objects++;
     *ret = object;
     return AW_OK;
@@ -392,11 +395,19 @@ static int f_launch(int dev, struct aw_function *function, const struct aw_launc
     fake.launches++;
     fake.launch = *launch;
     memcpy(fake.code_block, ((struct aw_object *)(void *)function)->block, sizeof fake.code_block);
+    fake.code_quick = ((struct aw_object *)(void *)function)->quick;
     fake.launch_stream = stream;
     memcpy(fake.kernarg, launch->kernarg,
            launch->kernarg_size < sizeof fake.kernarg ? launch->kernarg_size : sizeof fake.kernarg);
     pthread_mutex_unlock(&lock);
     return fake.fault;
+}
+
+static void f_replace(struct aw_function *function, struct aw_function *by)
+{
+    (void)function;
+    (void)by;
+    __atomic_add_fetch(&fake.replaced, 1, __ATOMIC_RELAXED);
 }
 
 static int f_set_shared(struct aw_function *function, size_t dynamic_shared)
@@ -418,6 +429,7 @@ const struct aw_provider fake_provider = {
     .event_query = f_event_query, .event_sync = f_event_sync, .event_elapsed = f_event_elapsed, .object_load = f_load,
     .object_unload = f_unload, .object_function = f_function, .function_attr = f_function_attr, .occupancy = f_occupancy,
     .launch = f_launch,
+    .function_replace = f_replace,
 };
 
 /* Stand-ins for the two real ones: host never opens here, hip does not exist. */
@@ -500,7 +512,12 @@ enum aw_status aw_jit_compile(struct aw_jit_module *module, uint32_t kernel, con
                               char **ret_bytes, size_t *ret_size, char **ret_diags)
 {
     const char *name = module->strings + module->kernels[kernel].name;
+    bool quick = strstr(options->target, ",+quick");
     __atomic_add_fetch(&fake.compiles, 1, __ATOMIC_RELAXED);
+    if (!quick)
+        usleep(fake.good_ms * 1000);
+    if (quick && fake.quick_status)
+        return (enum aw_status)fake.quick_status;
     fake.opt_level = options->opt_level;
     memcpy(fake.block, options->block, sizeof fake.block);
     if (strcmp(name, "broken") == 0) {
@@ -508,8 +525,8 @@ enum aw_status aw_jit_compile(struct aw_jit_module *module, uint32_t kernel, con
         return (enum aw_status)fake.compile_status;
     }
     char text[128];
-    size_t size = (size_t)snprintf(text, sizeof text, "%u,%u,%u %s", options->block[0], options->block[1], options->block[2],
-                                   name) +
+    size_t size = (size_t)snprintf(text, sizeof text, "%u,%u,%u %s%s", options->block[0], options->block[1], options->block[2],
+                                   name, quick ? " quick" : "") +
                   1;
     *ret_size = size > fake.code_size ? size : fake.code_size;
     *ret_bytes = calloc(1, *ret_size);

@@ -21,6 +21,9 @@ extern struct fake {
     int shared_per_block;
     size_t code_size;       /* bytes of each object, where that is more than it takes */
     size_t memory;          /* bytes that can be allocated */
+    bool quick;             /* the device has quick code */
+    unsigned good_ms;       /* what the good form of code takes to make */
+    int quick_status;       /* of quick forms, for every kernel */
     /* Records. */
     int allocs, frees, host_allocs, host_frees, streams, events, objects, copies, fills, syncs, resets;
     int opens, compiles;    /* of the compiler */
@@ -32,6 +35,8 @@ extern struct fake {
     unsigned opt_level;     /* of the last compilation */
     unsigned block[3];      /* of the last compilation */
     unsigned code_block[3]; /* that the last launched code was compiled for */
+    bool code_quick;        /* the last launched was */
+    int replaced;           /* calls of function_replace */
     int shared_sets;        /* calls of function_set_shared */
     size_t used;            /* bytes allocated */
 } fake;
