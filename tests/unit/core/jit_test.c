@@ -513,6 +513,41 @@ static void *open_and_return(void *user)
     return NULL;
 }
 
+static void *compile_slow(void *user)
+{
+    char *bytes, *diags = NULL;
+    aw_jit_in_background();
+    (void)try_compile(user, "slow", 0, &bytes, &diags);
+    return NULL;
+}
+
+/* What is made in the background comes into the cache though the program ends in the middle of it. */
+Test(jit, in_the_background_it_is_made_to_its_end)
+{
+    struct aw_compile_options options = { .target = "host:test", .opt_level = 3 };
+    struct aw_jit_module *module = open_text("slow");
+    char *bytes = NULL;
+    size_t size = 0;
+    pid_t child = fork();
+    cr_assert(child >= 0);
+    if (child == 0) {
+        pthread_t thread;
+        if (pthread_create(&thread, NULL, compile_slow, module) != 0)
+            _exit(1);
+        usleep(150000);
+        aw_jit_shutdown();
+        _exit(0);
+    }
+    int status;
+    cr_assert(waitpid(child, &status, 0) == child && status == 0);
+    cr_assert(!aw_jit_find(module, 0, &options, &bytes, &size), "it was made too soon to tell");
+    for (int i = 0; i < 500 && !aw_jit_find(module, 0, &options, &bytes, &size); i++)
+        usleep(10000);
+    cr_assert(bytes && size);
+    free(bytes);
+    aw_jit_close(module);
+}
+
 Test(jit, it_outlives_the_thread_that_started_it)
 {
     pthread_t thread;
