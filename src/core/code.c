@@ -105,7 +105,8 @@ enum tiers { TIERS_AUTO, TIERS_OFF, TIERS_QUICK };
 static enum tiers tiers_of(const struct aw_func *func)
 {
     static const char *const words[] = { "auto", "off", "quick", NULL };
-    int wish = aw_setting_word("ANYWARP_TIERS", words, TIERS_AUTO);
+    const char *passes = aw_env("ANYWARP_PASSES"); /* who asks for them wants to see the good form */
+    int wish = aw_setting_word("ANYWARP_TIERS", words, passes && *passes ? TIERS_OFF : TIERS_AUTO);
     return aw_module_has_quick(func->module) ? (enum tiers)wish : TIERS_OFF;
 }
 
