@@ -503,9 +503,10 @@ static void lanes_lane(struct aw_host_lane *l)
         out[2] = (uint32_t)SERVICE->lane_op(l, at_3, ~0u, lane, lane ^ 1, 31);
     out[3] = 0;
     l->rounds[0] = 0;
-    for (uint32_t i = 0; i < lane % 4; i++) { /* who is in a round is there together */
+    for (uint32_t i = 0; i < 2; i++) { /* odd lanes are at the place in the second round alone, and wait for the others' first */
         l->rounds[0]++;
-        out[3] = out[3] * 3 + bits_in((uint32_t)SERVICE->lane_op(l, at_4, 0, 0, 0, 0));
+        if (i >= lane % 2)
+            out[3] = out[3] * 100 + bits_in((uint32_t)SERVICE->lane_op(l, at_4, 0, 0, 0, 0));
     }
     if (lane < 8) /* of a mask of whom the others do not come */
         out[4] = (uint32_t)SERVICE->lane_op(l, at_5, ~0u, 1, 0, 0);
