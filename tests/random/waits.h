@@ -25,6 +25,14 @@ static void too_long(int)
     _exit(1);
 }
 
+/* NVIDIA's assembler moves the wait of the warp that belongs to a vote or a barrier up past stores, also past the one for which
+ * other lanes of the warp wait: such machine code ends nowhere.  It moves nothing past a nap. */
+#ifdef MACHINE_CODE
+#define AFTER_PUT __nanosleep(0);
+#else
+#define AFTER_PUT
+#endif
+
 /* Of generic addresses. */
 __device__ inline u32 look_volatile(u32 *p) { return *(volatile u32 *)p; }
 __device__ inline u32 look_add(u32 *p) { return atomicAdd(p, 0); }
@@ -42,9 +50,13 @@ __device__ inline u32 look_relaxed(u32 *p)
     asm volatile("ld.relaxed.gpu.u32 %0, [%1];" : "=r"(v) : "l"(p) : "memory");
     return v;
 }
-__device__ inline void put_volatile(u32 *p, u32 v) { __threadfence(); *(volatile u32 *)p = v; }
-__device__ inline void put_exchange(u32 *p, u32 v) { __threadfence(); atomicExch(p, v); }
-__device__ inline void put_release(u32 *p, u32 v) { asm volatile("st.release.gpu.u32 [%0], %1;" :: "l"(p), "r"(v) : "memory"); }
+__device__ inline void put_volatile(u32 *p, u32 v) { __threadfence(); *(volatile u32 *)p = v; AFTER_PUT }
+__device__ inline void put_exchange(u32 *p, u32 v) { __threadfence(); atomicExch(p, v); AFTER_PUT }
+__device__ inline void put_release(u32 *p, u32 v)
+{
+    asm volatile("st.release.gpu.u32 [%0], %1;" :: "l"(p), "r"(v) : "memory");
+    AFTER_PUT
+}
 /* What is guarded: read and written past what the compiler knows. */
 __device__ inline u32 get(u32 *p) { return *(volatile u32 *)p; }
 __device__ inline void set(u32 *p, u32 v) { *(volatile u32 *)p = v; }

@@ -215,9 +215,10 @@ static void {self.name}_host(u32 *cells)
 '''
 
 
-def program(seed, n_kernels=4):
+def program(seed, n_kernels=4, machine_code=False):
     rng = random.Random(seed)
     kernels = [Kernel(random.Random(rng.random()), f'kernel{k}') for k in range(n_kernels)]
     runs = ''.join(f'    right &= run("{k.name}", {k.name}, {k.name}_host, {k.blocks}, {k.threads});\n' for k in kernels)
-    return (f'// Random program of threads that wait, {seed}.\n#include "waits.h"\n' + ''.join(k.source() for k in kernels) +
+    define = '#define MACHINE_CODE\n' if machine_code else ''
+    return (f'// Random program of threads that wait, {seed}.\n{define}#include "waits.h"\n' + ''.join(k.source() for k in kernels) +
             f'\nint main(void)\n{{\n    bool right = true;\n    signal(SIGALRM, too_long);\n{runs}    puts(right ? "PASS" : "FAIL");\n    return !right;\n}}\n')
