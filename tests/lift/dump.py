@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-# `anywarp dump` of a cubin: its kernels with what they need, their code with --code, and what it refuses.
+# `anywarp dump` of a cubin: its kernels with what they need, their code with --code, one kernel's PTX, and what it refuses.
 # SPDX-License-Identifier: Apache-2.0
 """usage: dump.py ANYWARP"""
 import os
@@ -28,6 +28,15 @@ ld.shared.f32 %f2, [%r1+508];
 st.global.f32 [%l0], %f2;
 ret;
 }
+.visible .entry _Z5scaleILi3EEvPf(.param .u64 p)
+{
+ret;
+}
+.visible .entry _Z5scaleILi4EEvPf(.param .u64 p)
+{
+trap;
+ret;
+}
 '''
 
 
@@ -38,9 +47,10 @@ def main(anywarp):
     failed = 0
     with tempfile.TemporaryDirectory() as folder:
         cubin, library, damaged = (os.path.join(folder, n) for n in ('k.cubin', 'libcublas.so.12', 'damaged.cubin'))
-        with open(os.path.join(folder, 'k.ptx'), 'w', encoding='utf-8') as f:
+        ptx = os.path.join(folder, 'k.ptx')
+        with open(ptx, 'w', encoding='utf-8') as f:
             f.write(PTX)
-        subprocess.run(['ptxas', '-arch=sm_80', os.path.join(folder, 'k.ptx'), '-o', cubin], check=True)
+        subprocess.run(['ptxas', '-arch=sm_80', ptx, '-o', cubin], check=True)
         with open(cubin, 'rb') as f:
             image = f.read()
         for path, data in ((library, image), (damaged, image[:len(image) // 2])):
@@ -48,11 +58,24 @@ def main(anywarp):
                 f.write(data)
         # arguments, exit status, what is said
         for args, status, said in (
-                ([cubin], 0, r'kernel    scaled  \(2 parameters, \d+ instructions, \d+ registers, 512 bytes of shared memory, maxntid 128x1x1\)\n$'),
+                ([cubin], 0, r'kernel    scaled  \(2 parameters, \d+ instructions, \d+ registers, 512 bytes of shared memory, '
+                 r'maxntid 128x1x1\)\n'),
                 (['--code', cubin], 0, r'(?s)  0x0000  .*FMUL R\d+, R\d+, c\[0x0\]\[0x168\]\n.*BAR\.SYNC\.DEFER_BLOCKING 0x0\n.*EXIT\n'),
                 (['--code', library], 1, 'licence does not let us'),
                 ([damaged], 1, 'cubin: '),
                 (['--ptx', cubin], 1, 'no PTX in it'),
+                (['--ptx', 'scaled', cubin], 0, r'(?s)^\.version.*\.visible \.entry scaled\(.*mul.*barrier\.sync'),
+                (['--ptx', 'scaled', ptx], 0,
+                 r'(?s)^\.version 8\.0\n.target sm_80\n\.address_size 64\n\n\.visible \.entry scaled\(.*ret;\n}\n$'),
+                (['--ptx', '_Z5scaleILi4EEvPf', cubin], 0, r'(?s)\.entry _Z5scaleILi4EEvPf\(.*trap'),
+                (['--ptx', 'void scale<4>(float*)', cubin], 0, r'(?s)\.entry _Z5scaleILi4EEvPf\(.*trap'),
+                (['--ptx', 'scale<4>', ptx], 0, r'(?s)\.entry _Z5scaleILi4EEvPf\(.*trap'),
+                (['--ptx', 'scale', cubin], 1, r"has 3 kernels with 'scale' in their names; .*\n(  .*\n)*  void scale<4>"),
+                (['--ptx', 'nothing', cubin], 1, r"has no kernel with 'nothing' in its name"),
+                (['--ptx', 'scaled', library], 1, 'licence does not let us lift'),
+                (['--ptx', 'scaled', folder], 1, 'is a directory'),
+                (['--ptx', 'no/such', cubin], 1, 'no/such: No such file'),
+                (['--ptx', 'scaled'], 1, 'scaled: No such file'),
                 (['--code', '--ptx', cubin], 2, 'usage')):
             r = subprocess.run([anywarp, 'dump'] + args, capture_output=True, text=True, check=False)
             if r.returncode != status or not re.search(said, r.stdout + r.stderr) or 'not known' in r.stdout:

@@ -1,5 +1,6 @@
 /* `anywarp dump`: what CUDA code is inside a file: containers, entries, and in PTX and cubins the kernels; extracts PTX, lists
- * machine code.  It reads ELF files, static libraries, bare fatbins, cubins and PTX. */
+ * machine code.  The PTX of one kernel is dump_kernel.c's.  It reads ELF files, static libraries, bare fatbins, cubins and
+ * PTX. */
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <errno.h>
 #include <fcntl.h>
@@ -18,6 +19,7 @@
 #include "base/file.h"
 #include "base/log.h"
 #include "base/str.h"
+#include "dump_kernel.h"
 #include "preload/redirect.h"
 #include "sass/sass.h"
 #include "syntax/syntax.h"
@@ -32,6 +34,7 @@ struct dump {
     const char *file;    /* as named by the user */
     const void *base;    /* its bytes */
     unsigned n_containers, n_ptx, n_cubins;
+    struct aw_dump_search search; /* with extract: for one kernel */
     bool failed;
 };
 
@@ -212,7 +215,7 @@ static void dump_entry(struct dump *dump, const struct aw_fatbin_entry *entry, u
         return;
     if (!dump->extract)
         list_entry(entry, number);
-    bool cubin = entry->kind == AW_FATBIN_ELF && !dump->extract;
+    bool cubin = entry->kind == AW_FATBIN_ELF && (!dump->extract || dump->search.wanted);
     if (entry->kind != AW_FATBIN_PTX && !cubin)
         return;
     char *text;
@@ -220,6 +223,11 @@ static void dump_entry(struct dump *dump, const struct aw_fatbin_entry *entry, u
     int error = aw_fatbin_extract(entry, &text, &len);
     if (error != AW_FATBIN_OK) {
         complain(dump, "fatbin %u, entry %u: %s", dump->n_containers, number, aw_fatbin_error_text(error));
+        return;
+    }
+    if (dump->search.wanted) {
+        aw_dump_search_add(&dump->search, entry, true, (struct aw_str){ text, len });
+        free(text);
         return;
     }
     if (cubin) {
@@ -299,13 +307,22 @@ static bool is_ptx(const char *p, size_t size)
     }
 }
 
+/* Looks for the kernel in a file that is one image. */
+static void search_file(struct dump *dump, enum aw_fatbin_kind kind, const char *bytes, size_t size)
+{
+    struct aw_fatbin_entry entry = { .kind = kind, .payload = bytes, .payload_size = size };
+    aw_dump_search_add(&dump->search, &entry, false, (struct aw_str){ bytes, size });
+}
+
 static void dump_elf(struct dump *dump, const char *bytes, size_t size)
 {
     enum { EM_CUDA_MACHINE = 190 };
     /* What a linker of ours made is PTX under a cubin's name. */
     bool ours = aw_fatbin_elf_size(bytes, size) != 0;
     if (!ours && size >= 20 && (unsigned char)bytes[18] == EM_CUDA_MACHINE && bytes[19] == 0) {
-        if (dump->extract)
+        if (dump->search.wanted)
+            search_file(dump, AW_FATBIN_ELF, bytes, size);
+        else if (dump->extract)
             complain(dump, "is a cubin: code for one NVIDIA architecture, with no PTX in it");
         else
             list_cubin(dump, bytes, size);
@@ -338,6 +355,23 @@ static void dump_archive(struct dump *dump, const char *bytes, size_t size)
     }
 }
 
+static bool is_nvidias(const char *file);
+
+/* Writes the PTX of the kernel that was looked for. */
+static void write_kernel(struct dump *dump)
+{
+    struct aw_buf text = { 0 }, why = { 0 };
+    const struct aw_dump_kernel *kernel = aw_dump_search_end(&dump->search, &why);
+    if (kernel && !kernel->is_ptx && is_nvidias(dump->file))
+        complain(dump, "is a library of NVIDIA's, whose machine code its licence does not let us lift");
+    else if (kernel && aw_dump_kernel_text(kernel, &text, &why))
+        write_ptx(dump, text.ptr, text.len, "kernel");
+    else
+        complain(dump, "%s", why.ptr ? why.ptr : aw_status_text(AW_ERR_OUT_OF_MEMORY));
+    aw_buf_fini(&text);
+    aw_buf_fini(&why);
+}
+
 static void dump_bytes(struct dump *dump, const char *bytes, size_t size)
 {
     uint32_t magic = 0;
@@ -351,6 +385,8 @@ static void dump_bytes(struct dump *dump, const char *bytes, size_t size)
         dump_container(dump, bytes, size);
     } else if (starts(bytes, size, "!<arch>\n", 8)) {
         dump_archive(dump, bytes, size);
+    } else if (is_ptx(bytes, size) && dump->search.wanted) {
+        search_file(dump, AW_FATBIN_PTX, bytes, size);
     } else if (is_ptx(bytes, size)) {
         dump->n_ptx++;
         if (dump->extract)
@@ -364,7 +400,9 @@ static void dump_bytes(struct dump *dump, const char *bytes, size_t size)
     }
     if (dump->failed)
         return;
-    if (dump->n_containers == 0 && dump->n_cubins == 0)
+    if (dump->search.wanted)
+        write_kernel(dump);
+    else if (dump->n_containers == 0 && dump->n_cubins == 0)
         complain(dump, "holds no CUDA code");
     else if (dump->extract && dump->n_ptx == 0)
         complain(dump, "holds no PTX%s", dump->arch ? " for this architecture" : "");
@@ -421,9 +459,11 @@ static int dump_file(struct dump *dump)
 }
 
 static const char help[] =
-    "usage: anywarp dump [options] FILE...\n\n"
+    "usage: anywarp dump [options] FILE...\n"
+    "       anywarp dump --ptx [options] KERNEL FILE...\n\n"
           "Shows what CUDA code is inside programs, libraries, fatbins, cubins and PTX files.\n\n"
-          "  --ptx        write the PTX instead of a listing\n"
+          "  --ptx        write the PTX instead of a listing; and where the first FILE is no file but a part of a\n"
+          "               kernel's name, mangled or not, of that kernel alone, lifted if it is machine code\n"
           "  --code       list the machine code of cubins, too\n"
           "  --arch N     only what is for this architecture: 80, sm_80 or compute_80\n"
           "  -o DIR       with --ptx: one file per PTX into DIR\n\n"
@@ -475,6 +515,9 @@ int aw_cmd_dump(int argc, char **argv)
         aw_tell("anywarp", DUMP_FOLDER, all.out_dir, strerror(errno));
         return 1;
     }
+    /* whoever has a file with a kernel's name can say ./NAME */
+    if (all.extract && argc - optind > 1 && access(argv[optind], F_OK) != 0 && !strchr(argv[optind], '/'))
+        all.search.wanted = argv[optind++];
     int result = 0;
     for (int i = optind; i < argc; i++) {
         struct dump dump = all;
@@ -482,6 +525,7 @@ int aw_cmd_dump(int argc, char **argv)
         if (argc - optind > 1 && !all.extract)
             printf("%s%s:\n", i > optind ? "\n" : "", dump.file);
         result |= dump_file(&dump);
+        aw_dump_search_fini(&dump.search);
     }
     return result;
 }
