@@ -236,7 +236,7 @@ static int compile_machine(struct aw_compiler_module *module, const char *kernel
     struct ptx_diags said = { 0 };
     struct ptx_module *ptx = NULL;
     ptx_phase(AW_PHASE_LIFT);
-    int status = (int)ptx_machine_kernel(module->machine, kernel, &said, &ptx);
+    int status = (int)ptx_machine_kernel(module->machine, kernel, options->lines == AW_LINES_TOLD, &said, &ptx);
     if (said.text.ptr)
         aw_buf_add(diags, said.text.ptr, said.text.len);
     ptx_diags_fini(&said);

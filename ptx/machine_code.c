@@ -63,7 +63,7 @@ static enum aw_status lift(const struct sass_cubin *cubin, const char *name, str
     status = add(t, &ptx, name);
     for (uint32_t k = 0; k < n && status == AW_OK; k++) {
         struct aw_buf text = { 0 }, why = { 0 };
-        status = sass_lift(cubin, k, &text, &why);
+        status = sass_lift(cubin, k, false, &text, &why);
         if (status == AW_ERR_NOT_SUPPORTED || status == AW_ERR_INVALID_IMAGE) {
             text.len = 0;
             status = sass_lift_refused(cubin, k, (struct aw_str){ why.ptr, why.len }, &text);
@@ -179,7 +179,7 @@ enum aw_status ptx_machine_outline(const struct ptx_machine *m, struct ptx_diags
     return status;
 }
 
-enum aw_status ptx_machine_kernel(const struct ptx_machine *m, const char *kernel, struct ptx_diags *diags,
+enum aw_status ptx_machine_kernel(const struct ptx_machine *m, const char *kernel, bool places, struct ptx_diags *diags,
                                   struct ptx_module **ret_module)
 {
     struct aw_buf text = { 0 }, why = { 0 };
@@ -188,7 +188,7 @@ enum aw_status ptx_machine_kernel(const struct ptx_machine *m, const char *kerne
         aw_buf_printf(&diags->text, "%s:0:0: error: there is no kernel '%s'\n", m->name, kernel);
         return AW_ERR_NOT_FOUND;
     }
-    enum aw_status status = sass_lift(m->cubin, index, &text, &why);
+    enum aw_status status = sass_lift(m->cubin, index, places, &text, &why);
     if (status == AW_OK)
         status = open_with(m, &text, diags, ret_module);
     else if (why.ptr)

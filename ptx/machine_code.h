@@ -35,10 +35,10 @@ struct aw_text ptx_machine_image(const struct ptx_machine *machine);
 
 /* Opens what the manifest is made of: variables, and kernels without their code.  Errors as of ptx_open. */
 enum aw_status ptx_machine_outline(const struct ptx_machine *machine, struct ptx_diags *diags, struct ptx_module **ret_module);
-/* Opens one kernel and the variables, which lie in the arena where the outline has them.  Errors as of ptx_open, and
- * AW_ERR_NOT_FOUND (no such kernel), AW_ERR_NOT_SUPPORTED or AW_ERR_INVALID_IMAGE (it cannot be lifted; a line of *diags says
- * why). */
-enum aw_status ptx_machine_kernel(const struct ptx_machine *machine, const char *kernel, struct ptx_diags *diags,
+/* Opens one kernel and the variables, which lie in the arena where the outline has them; `places` as of sass_lift.  Errors as of
+ * ptx_open, and AW_ERR_NOT_FOUND (no such kernel), AW_ERR_NOT_SUPPORTED or AW_ERR_INVALID_IMAGE (it cannot be lifted; a line of
+ * *diags says why). */
+enum aw_status ptx_machine_kernel(const struct ptx_machine *machine, const char *kernel, bool places, struct ptx_diags *diags,
                                   struct ptx_module **ret_module);
 /* Puts the hash of the image and of its own name into each kernel's `closure`. */
 void ptx_machine_hash(const struct ptx_machine *machine, struct aw_manifest *manifest);

@@ -537,6 +537,7 @@ static bool changes_lanes(const struct sass_insn *i)
 static bool instruction(struct sass_lift *l, const struct sass_insn *i, uint32_t context)
 {
     l->at = i;
+    sass_line_begin(l, i->offset / SASS_INSN_SIZE);
     sass_look_begin(l);
     bool ends = one(l, i, context);
     l->at = i;

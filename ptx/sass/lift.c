@@ -263,6 +263,7 @@ static void entry(const struct sass_lift *l, struct aw_buf *out)
 static void finish(struct sass_lift *l, struct aw_buf *out)
 {
     sass_head(l->cubin, out);
+    sass_line_files(l, out);
     declare_symbols(l, out);
     if (l->shared)
         aw_buf_printf(out, ".extern .shared .align 16 .b8 dynamic[];\n");
@@ -276,7 +277,8 @@ static void finish(struct sass_lift *l, struct aw_buf *out)
     aw_buf_printf(out, "}\n");
 }
 
-enum aw_status sass_lift(const struct sass_cubin *cubin, uint32_t index, struct aw_buf *ret_ptx, struct aw_buf *ret_error)
+enum aw_status sass_lift(const struct sass_cubin *cubin, uint32_t index, bool places, struct aw_buf *ret_ptx,
+                         struct aw_buf *ret_error)
 {
     const struct sass_code *code = &cubin->kernels[index];
     struct sass_lift l = { .cubin = cubin, .code = code };
@@ -287,6 +289,7 @@ enum aw_status sass_lift(const struct sass_cubin *cubin, uint32_t index, struct 
         find_windows(&l);
         find_pairs(&l);
         sass_find_handles(&l);
+        sass_find_lines(&l, places);
         bool done = sass_flow(&l);
         if (!done && l.again)
             done = sass_flow_again(&l);

@@ -101,6 +101,17 @@ struct sass_quad {
     unsigned n;
 };
 
+/* Where an instruction comes from (lines.c). */
+struct sass_line {
+    uint32_t file, line; /* number of the file in the text, from 1 on; 0: nothing is known */
+};
+
+struct sass_file {
+    size_t list;  /* of the line table that `file` is a number in */
+    uint64_t file;
+    struct aw_str name;
+};
+
 struct sass_lift {
     const struct sass_cubin *cubin;
     const struct sass_code *code;
@@ -176,6 +187,11 @@ struct sass_lift {
     bool copied_guard, guard_copy; /* %guard occurs; it stands for the instruction's guard */
     bool local, shared, local_window, shared_window, constant_window, true_pred, bank2, bank4, calls, emulated;
 
+    struct sass_line *lines;         /* of each instruction; NULL: nothing is known */
+    struct sass_line line;           /* of the text before */
+    struct sass_file *files;
+    uint32_t n_files;
+
     enum aw_status status;
     struct aw_buf error; /* one line */
 };
@@ -192,6 +208,13 @@ bool sass_place_of(const struct sass_lift *l, uint32_t symbol, int64_t addend, u
  * then. */
 bool sass_is_target(const struct sass_lift *l, const struct sass_insn *call, uint32_t symbol, uint32_t *ret_index,
                     uint32_t *ret_value);
+
+/* ---- Lines (lines.c) */
+
+/* Fills `lines`; `all`: with places in the machine code where the cubin has none of the source. */
+void sass_find_lines(struct sass_lift *l, bool all);
+void sass_line_begin(struct sass_lift *l, uint32_t k); /* text of instruction k follows */
+void sass_line_files(const struct sass_lift *l, struct aw_buf *out);
 
 /* ---- Text (text.c) */
 

@@ -44,11 +44,13 @@ void sass_kernel_info(const struct sass_cubin *cubin, uint32_t index, struct sas
 uint32_t sass_kernel_find(const struct sass_cubin *cubin, struct aw_str name);
 
 /* Appends a whole PTX module (.version, .target, .address_size; declarations of the variables and functions that the kernel uses;
- * one .entry) to *ret_ptx.  Variables are `.extern`: sass_lift_variables defines them, once for all kernels of a cubin.  AW_OK;
+ * one .entry) to *ret_ptx, with .loc where the cubin has a line table; with `places` everywhere: else places in the code
+ * (AW_LINES_OF_CODE).  Variables are `.extern`: sass_lift_variables defines them, once for all kernels of a cubin.  AW_OK;
  * AW_ERR_NOT_SUPPORTED (an instruction or construct that the room does not know), AW_ERR_INVALID_IMAGE (damaged code or tables):
  * then one line of "KERNEL+0xOFFSET: OPCODE: what", or "KERNEL: FUNCTION+0xOFFSET: …" of a function's code, without newline is
  * appended to *ret_error, and nothing to *ret_ptx; AW_ERR_OUT_OF_MEMORY.  A failure is this kernel's alone. */
-enum aw_status sass_lift(const struct sass_cubin *cubin, uint32_t index, struct aw_buf *ret_ptx, struct aw_buf *ret_error);
+enum aw_status sass_lift(const struct sass_cubin *cubin, uint32_t index, bool places, struct aw_buf *ret_ptx,
+                         struct aw_buf *ret_error);
 
 /* Appends a PTX module with an .entry for each kernel: parameters, limits and static shared memory, and no code but a return.  It
  * takes no look at code.  AW_OK; AW_ERR_OUT_OF_MEMORY. */

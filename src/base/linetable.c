@@ -1,4 +1,4 @@
-/* The line number program of an ELF file's .debug_line, run until it reaches an address. */
+/* The line number program of an ELF file's .debug_line, run until it reaches an address, or to its end. */
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "base/linetable.h"
 
@@ -133,10 +133,18 @@ static bool unit_open(struct cursor all, unsigned offset_size, struct unit *u)
 
 /* ---- The program. */
 
+struct walk {
+    bool (*told)(void *user, const struct aw_line_row *row);
+    void *user;
+    const unsigned char *begin; /* of the section */
+};
+
 struct machine {
     const struct unit *unit;
     struct row now, last; /* last: the row before, in the same sequence */
     uint64_t target;
+    const struct walk *walk; /* instead of the target: who hears of each row */
+    size_t sequence;         /* as in struct aw_line_row */
     struct row found;     /* line 0: not found, or code that belongs to no line */
 };
 
@@ -149,7 +157,13 @@ static void row_reset(struct row *r)
  * before it is. */
 static bool row_add(struct machine *m, bool end)
 {
-    bool hit = m->last.valid && m->target >= m->last.address && m->target < m->now.address;
+    bool reaches = m->last.valid && m->last.address < m->now.address;
+    bool hit = reaches && !m->walk && m->target >= m->last.address && m->target < m->now.address;
+    if (reaches && m->walk && m->found.line > 0 && m->found.line <= UINT32_MAX) {
+        struct aw_line_row row = { m->sequence, m->last.address, m->now.address, m->found.file,
+                                   (size_t)(m->unit->files.at - m->walk->begin), (uint32_t)m->found.line, m->unit };
+        hit = !m->walk->told(m->walk->user, &row);
+    }
     if (hit)
         return true;
     if (m->now.line > 0 && m->now.file)
@@ -179,6 +193,7 @@ static bool extended(struct machine *m, struct cursor *c)
         }
         break;
     case 2:
+        m->sequence = m->walk ? (size_t)(body.at - m->walk->begin) : 0;
         m->now.address = fixed(&body, body.end - body.at == 4 ? 4 : 8);
         break;
     default: /* a file made on the way, a discriminator, and what is newer */
@@ -205,9 +220,9 @@ static bool standard(struct machine *m, struct cursor *c, unsigned opcode)
     return false;
 }
 
-static bool unit_run(const struct unit *u, uint64_t target, struct row *ret_row)
+static bool unit_run(const struct unit *u, uint64_t target, const struct walk *walk, struct row *ret_row)
 {
-    struct machine m = { .unit = u, .target = target };
+    struct machine m = { .unit = u, .target = target, .walk = walk };
     struct cursor c = u->program;
     row_reset(&m.now);
     bool hit = false;
@@ -237,12 +252,12 @@ static const char *directory_at(const struct unit *u, uint64_t index)
     return d && *d ? d : NULL;
 }
 
-static bool place_make(const struct unit *u, const struct row *row, struct aw_place *ret)
+static bool file_name(const struct unit *u, uint64_t file, char ret[512])
 {
     struct cursor c = u->files;
     const char *name = string(&c);
     uint64_t directory = uleb(&c);
-    for (uint64_t i = 1; i < row->file && name && *name; i++) {
+    for (uint64_t i = 1; i < file && name && *name; i++) {
         (void)uleb(&c); /* time and size */
         (void)uleb(&c);
         name = string(&c);
@@ -251,14 +266,43 @@ static bool place_make(const struct unit *u, const struct row *row, struct aw_pl
     if (!name || !*name || c.bad)
         return false;
     const char *path = *name == '/' ? NULL : directory_at(u, directory);
-    size_t all = strlen(name) + (path ? strlen(path) + 1 : 0), room = sizeof ret->file - 1, cut = all > room ? all - room : 0;
+    size_t all = strlen(name) + (path ? strlen(path) + 1 : 0), room = 511, cut = all > room ? all - room : 0;
     if (path && cut < strlen(path))
-        snprintf(ret->file, sizeof ret->file, "%s/%s", path + cut, name);
+        snprintf(ret, 512, "%s/%s", path + cut, name);
     else
-        snprintf(ret->file, sizeof ret->file, "%s", name + (strlen(name) > room ? strlen(name) - room : 0));
+        snprintf(ret, 512, "%s", name + (strlen(name) > room ? strlen(name) - room : 0));
+    return true;
+}
+
+static bool place_make(const struct unit *u, const struct row *row, struct aw_place *ret)
+{
     ret->line = (uint32_t)row->line;
     ret->column = row->column <= UINT32_MAX ? (uint32_t)row->column : 0;
-    return true;
+    return file_name(u, row->file, ret->file);
+}
+
+void aw_place_text(const struct aw_place *place, char *ret_text, size_t size)
+{
+    bool code = strncmp(place->file, AW_LINES_OF_CODE, sizeof AW_LINES_OF_CODE - 1) == 0;
+    snprintf(ret_text, size, code ? "%s+0x%x" : "%s:%u", place->file, place->line);
+}
+
+bool aw_linetable_file(const struct aw_line_row *row, char ret_file[512])
+{
+    return file_name(row->unit, row->file, ret_file);
+}
+
+void aw_linetable_walk(const void *section, size_t size, bool (*told)(void *user, const struct aw_line_row *row), void *user)
+{
+    struct walk walk = { told, user, section };
+    struct cursor c = { section, (const unsigned char *)section + size, false }, bytes;
+    unsigned offset_size;
+    while (c.at < c.end && unit_next(&c, &bytes, &offset_size)) {
+        struct unit unit;
+        struct row row;
+        if (unit_open(bytes, offset_size, &unit) && unit_run(&unit, 0, &walk, &row))
+            return; /* told to */
+    }
 }
 
 /* ---- ELF. */
@@ -305,7 +349,7 @@ bool aw_linetable_find(const void *elf, size_t size, uint64_t address, struct aw
         unsigned offset_size;
         if (!unit_next(&c, &bytes, &offset_size))
             return false;
-        if (unit_open(bytes, offset_size, &unit) && unit_run(&unit, address, &row))
+        if (unit_open(bytes, offset_size, &unit) && unit_run(&unit, address, NULL, &row))
             return place_make(&unit, &row, ret_place);
     }
     return false;

@@ -48,7 +48,7 @@ static bool code_locate(void *user, const void *base, uint64_t offset, char *ret
                  (!base || aw_linetable_fits(bytes, length, base)) && aw_linetable_find(bytes, length, offset, &place);
     free(bytes);
     if (found)
-        snprintf(ret_text, size, "%s:%u", place.file, place.line);
+        aw_place_text(&place, ret_text, size);
     return found;
 }
 

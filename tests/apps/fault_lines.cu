@@ -2,8 +2,7 @@
 // no place, a simulated one does.
 // needs: -lineinfo
 // devices: host sim
-// expect-stderr: (kernel .*wild_store\(int\*, int, int\*\): illegal access to address 0x40 in block \(0,0,0\), warp 1, at |memory fault: store of 4 bytes at 0x40 .*wave (1 lane 8|0 lane 40), )\S*fault_lines\.cu:14\b
-// not-lifted: the machine code's lines are not read yet
+// expect-stderr: (kernel .*wild_store\(int\*, int, int\*\): illegal access to address 0x40 in block \(0,0,0\), warp 1, at |memory fault: store of 4 bytes at 0x40 .*wave (1 lane 8|0 lane 40), )\S*fault_lines\.cu:13\b
 // SPDX-License-Identifier: Apache-2.0
 #include "check.h"
 #include <unistd.h>

@@ -57,7 +57,7 @@ static unsigned look_at(const struct sass_cubin *cubin, const struct sass_code *
 static void lift(const struct sass_cubin *cubin, uint32_t index, bool variables)
 {
     struct aw_buf ptx = { 0 }, error = { 0 };
-    enum aw_status status = variables ? sass_lift_variables(cubin, &ptx, &error) : sass_lift(cubin, index, &ptx, &error);
+    enum aw_status status = variables ? sass_lift_variables(cubin, &ptx, &error) : sass_lift(cubin, index, true, &ptx, &error);
     if (status == AW_OK ? !ptx.len || error.len || memchr(ptx.ptr, 0, ptx.len) != NULL
                         : ptx.len || !error.len || memchr(error.ptr, '\n', error.len) != NULL)
         abort();
@@ -179,7 +179,7 @@ unsigned aw_fuzz_seeds(struct aw_fuzz_seed *ret_seeds, unsigned max)
         return seeds_of(dir, ret_seeds, max);
     for (; n < 2 && n < max; n++) {
         struct aw_buf out = { 0 };
-        make_cubin(&out, &(struct make_cubin){ .arch = n ? 75 : 80, .old = n, .code = code, .n = 4 });
+        make_cubin(&out, &(struct make_cubin){ .arch = n ? 75 : 80, .old = n, .code = code, .n = 4, .lines = true });
         ret_seeds[n] = (struct aw_fuzz_seed){ out.ptr, out.len };
     }
     return n;

@@ -50,7 +50,7 @@ static void list(struct corpus *c, const struct sass_cubin *cubin)
         struct aw_buf ptx = { 0 }, error = { 0 };
         sass_kernel_info(cubin, k, &info);
         int64_t begin = now_us();
-        enum aw_status status = sass_lift(cubin, k, &ptx, &error);
+        enum aw_status status = sass_lift(cubin, k, false, &ptx, &error);
         printf("kernel %" PRIu32 " %" PRIu32 " %" PRIu32 " %" PRId64 " ", c->n, k, info.code_size / 16, now_us() - begin);
         if (status == AW_OK)
             putchar('-');

@@ -46,7 +46,7 @@ int main(int argc, char **argv)
             if (what && strcmp(what, "--check") && !aw_str_is(info.name, what))
                 continue;
             size_t before = error.len;
-            sass_lift(cubin, k, &text, &error);
+            sass_lift(cubin, k, false, &text, &error);
             if (error.len > before) {
                 aw_buf_printf(&error, "\n");
                 failed++;

@@ -24,7 +24,7 @@ static enum aw_status lift(unsigned arch, const struct bits code[], unsigned n)
     aw_buf_fini(&why);
     make_cubin(&image, &(struct make_cubin){ .arch = arch, .code = words, .n = n });
     cr_assert_eq(sass_open(image.ptr, image.len, &cubin, &problem), AW_OK, "%s", problem);
-    enum aw_status status = sass_lift(cubin, 0, &text, &why);
+    enum aw_status status = sass_lift(cubin, 0, false, &text, &why);
     sass_close(cubin);
     aw_buf_fini(&image);
     return status;
@@ -213,4 +213,64 @@ Test(lift, atomics_that_tell)
     cr_assert_eq(LIFT(80, put(both, 87, 4, 5), leave()), AW_OK, "%s", why.ptr); /* ATOM.E.AND.64 P0, R12, [R2.64], R8 */
     has("atom.relaxed.gpu.global.and.b64", true);
     has("mov.pred %p0, %always;", true);
+}
+
+/* ---- Lines */
+
+/* Of a kernel of two instructions, whose image `change` may damage first. */
+static void lift_lines(bool lines, bool places, void (*change)(struct aw_buf *image, unsigned seed), unsigned seed)
+{
+    static const uint64_t code[] = { 0x0000000000007918, 0x000fc00000000000, 0x000000000000794d, 0x000fea0003800000 };
+    struct aw_buf image = { 0 };
+    struct sass_cubin *cubin;
+    const char *problem = "";
+    aw_buf_fini(&text);
+    aw_buf_fini(&why);
+    make_cubin(&image, &(struct make_cubin){ .arch = 80, .code = code, .n = 2, .lines = lines });
+    if (change)
+        change(&image, seed);
+    cr_assert_eq(sass_open(image.ptr, image.len, &cubin, &problem), AW_OK, "%s", problem);
+    cr_assert_eq(sass_lift(cubin, 0, places, &text, &why), AW_OK, "%s", why.ptr);
+    sass_close(cubin);
+    aw_buf_fini(&image);
+}
+
+Test(sass_lift, tells_source_lines)
+{
+    lift_lines(true, false, NULL, 0);
+    has(".file 1 \"/src/k.cu\"\n", true);
+    has("\t.loc 1 7 0\n", true);
+    has("\t.loc 1 9 0\n\texit;\n", true);
+}
+
+Test(sass_lift, tells_places_where_asked)
+{
+    lift_lines(false, false, NULL, 0);
+    has(".loc", false);
+    lift_lines(false, true, NULL, 0);
+    has(".file 1 \"machine code of k\"\n", true);
+    has("\t.loc 1 16 0\n\texit;\n", true);
+    lift_lines(true, true, NULL, 0);
+    has("machine code of", false);
+}
+
+/* A few bytes of the table, anywhere behind its beginning. */
+static void damage(struct aw_buf *image, unsigned seed)
+{
+    char *table = memmem(image->ptr, image->len, "/src\0\0k.cu", 10);
+    cr_assert_not_null(table);
+    table -= 24;
+    uint32_t state = seed * 2654435761u + 1;
+    for (unsigned k = 0; k <= seed % 4; k++) {
+        state = state * 1664525 + 1013904223;
+        table[(state >> 8) % 60] = (char)(state >> 24);
+    }
+}
+
+Test(sass_lift, damaged_lines_hurt_no_code)
+{
+    for (unsigned seed = 0; seed < 20000; seed++) {
+        lift_lines(true, seed % 2, damage, seed);
+        has("exit;\n}\n", true);
+    }
 }

@@ -4,12 +4,14 @@
 
 #include <elf.h>
 
-enum { NAMES = 1, STRINGS, SYMBOLS, INFO, INFO_K, CONST0, CONST2, CONST4, REL4, SHARED, GLOBAL, TEXT, SECTIONS };
+enum { NAMES = 1, STRINGS, SYMBOLS, INFO, INFO_K, CONST0, CONST2, CONST4, REL4, SHARED, GLOBAL, TEXT, LINES, LINES_REL,
+       SECTIONS };
 
 static const char *const names[SECTIONS] = {
     [NAMES] = ".shstrtab",        [STRINGS] = ".strtab",        [SYMBOLS] = ".symtab",        [INFO] = ".nv.info",
     [INFO_K] = ".nv.info.k",      [CONST0] = ".nv.constant0.k", [CONST2] = ".nv.constant2.k", [CONST4] = ".nv.constant4",
     [REL4] = ".rel.nv.constant4", [SHARED] = ".nv.shared.k",    [GLOBAL] = ".nv.global",      [TEXT] = ".text.k",
+    [LINES] = ".debug_line",      [LINES_REL] = ".rel.debug_line",
 };
 
 /* Attributes: format, number, size of the value, value. */
@@ -26,6 +28,17 @@ static const unsigned char info_k[] = {
     2, 0x4c, 2, 0,                                            /* NUM_BARRIERS */
     4, 0x1c, 4, 0, 0x10, 0, 0, 0,                             /* EXIT_INSTR_OFFSETS */
 };
+/* DWARF 2, as ptxas writes it. */
+static const unsigned char lines[] = {
+    56, 0, 0, 0, 2, 0, 29, 0, 0, 0,             /* sizes of all and of the head, version between */
+    1, 1, 0xfb, 14, 10, 0, 1, 1, 1, 1, 0, 0, 0, 1,
+    '/', 's', 'r', 'c', 0, 0,                   /* directories */
+    'k', '.', 'c', 'u', 0, 1, 0, 0, 0,          /* files */
+    0, 9, 2, 0, 0, 0, 0, 0, 0, 0, 0,            /* the address, which is relocated */
+    3, 6, 1, 241,                               /* line 7; 16 bytes on line 9 */
+    2, 0x80, 2, 0, 1, 1,                        /* which is that of 256 bytes */
+};
+enum { LINES_ADDRESS = 42 };
 static const char strings[] = "\0k\0v";
 
 struct writer {
@@ -53,9 +66,12 @@ static void put_symbols(struct writer *w)
         { .st_name = 3, .st_info = ELF64_ST_INFO(STB_GLOBAL, STT_OBJECT), .st_shndx = GLOBAL, .st_size = 32 }
     };
     Elf64_Rel address = { .r_offset = 8, .r_info = ELF64_R_INFO(2, 2) };
+    Elf64_Rel code = { .r_offset = LINES_ADDRESS, .r_info = ELF64_R_INFO(1, 2) };
     put(w, STRINGS, SHT_STRTAB, strings, sizeof strings);
     put(w, SYMBOLS, SHT_SYMTAB, symbols, sizeof symbols);
     put(w, REL4, SHT_REL, &address, sizeof address);
+    put(w, LINES_REL, SHT_REL, &code, sizeof code);
+    w->heads[LINES_REL].sh_info = LINES;
     w->heads[SYMBOLS].sh_link = STRINGS;
     w->heads[REL4].sh_info = CONST4;
 }
@@ -93,6 +109,7 @@ void make_cubin(struct aw_buf *out, const struct make_cubin *what)
     put(&w, CONST2, SHT_PROGBITS, literals, sizeof literals);
     put(&w, CONST4, SHT_PROGBITS, zeros, 16);
     put(&w, TEXT, SHT_PROGBITS, what->code, 16ul * what->n);
+    put(&w, LINES, SHT_PROGBITS, lines, what->lines ? sizeof lines : 0);
     put(&w, SHARED, SHT_NOBITS, NULL, 64);
     put(&w, GLOBAL, SHT_NOBITS, NULL, 32);
     w.heads[TEXT].sh_info = 24u << 24 | 1;

@@ -10,6 +10,7 @@ struct make_cubin {
     bool old;               /* as CUDA 12 writes it: OSABI, place of the architecture */
     const uint64_t *code;   /* of kernel "k": two words an instruction */
     unsigned n;             /* instructions */
+    bool lines;             /* a line table: instruction 0 comes from /src/k.cu:7, those from 1 on from line 9 */
 };
 
 /* Appends a cubin with one kernel "k" of two parameters (8 bytes at 0, 4 at 8), 64 bytes of shared memory, 24 registers, a frame
