@@ -94,7 +94,7 @@ static bool same_for_all(const struct sass_lift *l, uint32_t k, unsigned pred)
         bool written = false;
         for (int s = SASS_P; s <= SASS_Q; s++)
             written = written || (i->opnd[s].kind == SASS_PRED && i->opnd[s].reg == pred);
-        if (i->op == SASS_R2P)
+        if (sass_writes_predicates(i))
             return false;
         if (!written)
             continue;

@@ -14,7 +14,7 @@ static sass_emit *const emitters[SASS_OPS] = {
     OP(UPRMT, prmt), OP(SGXT, sgxt), OP(USGXT, sgxt), OP(BMSK, bmsk), OP(UBMSK, bmsk), OP(IABS, iabs), OP(VABSDIFF, vabsdiff),
     OP(VABSDIFF4, vabsdiff4), OP(FLO, flo), OP(UFLO, flo), OP(POPC, popc), OP(UPOPC, popc), OP(BREV, brev), OP(UBREV, brev),
     OP(IDP, idp),
-    OP(PLOP3, plop3), OP(UPLOP3, plop3), OP(P2R, p2r), OP(UP2UR, p2r), OP(R2P, r2p),
+    OP(PLOP3, plop3), OP(UPLOP3, plop3), OP(P2R, p2r), OP(UP2UR, p2r), OP(R2P, r2p), OP(UR2UP, r2p),
     OP(FADD, fadd), OP(FMUL, fmul), OP(FFMA, ffma), OP(FMNMX, fmnmx), OP(FSETP, fsetp), OP(FSET, fset), OP(FSEL, fsel),
     OP(MUFU, mufu),
     OP(FCHK, fchk), OP(FSWZADD, fswzadd), OP(F2F, f2f), OP(F2I, f2i), OP(I2F, i2f), OP(I2FP, i2f), OP(FRND, frnd), OP(F2FP, f2fp),

@@ -2,6 +2,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <stdio.h>
 
+#include <inttypes.h>
+
 #include "sass/lift.h"
 
 static const char *rounding(struct sass_lift *l)
@@ -81,14 +83,20 @@ static const struct sass_turns *angle_of(const struct sass_lift *l, const struct
     return NULL;
 }
 
-/* A number that is known times the power of two by which the product is to be scaled, as a number of the same digits; the other
- * operand's text stays.  False where there is none. */
-static bool scaled(struct sass_lift *l, struct sass_text *b)
+/* The power of two by which the product is to be scaled. */
+static int scale_of(struct sass_lift *l)
 {
     static const int8_t powers[] = { [SASS_PSCALE_D8] = -3, [SASS_PSCALE_D4] = -2, [SASS_PSCALE_D2] = -1, [SASS_PSCALE_M1] = 0,
                                      [SASS_PSCALE_M2] = 1,  [SASS_PSCALE_M4] = 2,  [SASS_PSCALE_M8] = 3 };
-    unsigned scale = sass_mod(l, SASS_F_PSCALE), bits;
-    int power = scale < sizeof powers ? powers[scale] : 0;
+    unsigned scale = sass_mod(l, SASS_F_PSCALE);
+    return scale < sizeof powers ? powers[scale] : 0;
+}
+
+/* A number that is known times the power of two, as a number of the same digits; the other operand's text stays.  False where
+ * there is none. */
+static bool scaled(int power, struct sass_text *b)
+{
+    unsigned bits;
     if (!power)
         return true;
     if (sscanf(b->s, "0f%8x", &bits) != 1)
@@ -100,12 +108,29 @@ static bool scaled(struct sass_lift *l, struct sass_text *b)
     return true;
 }
 
+/* ptxas makes it of two products that the program lets it contract; so it is rounded once, which double precision does: the
+ * product of two floats is exact there, scaled or not. */
+static void scaled_product(struct sass_lift *l, const struct sass_insn *i, int power, struct sass_text a, struct sass_text b)
+{
+    struct sass_text x = sass_temp(l, 'w'), y = sass_temp(l, 'w'), product = sass_temp(l, 'w'), whole = sass_temp(l, 'w');
+    sass_step(l, "cvt%s.f64.f32 %s, %s", ftz(l), x.s, a.s);
+    sass_step(l, "cvt%s.f64.f32 %s, %s", ftz(l), y.s, b.s);
+    sass_step(l, "mul.rn.f64 %s, %s, %s", product.s, x.s, y.s);
+    sass_step(l, "mul.rn.f64 %s, %s, 0d%016" PRIX64, whole.s, product.s, (uint64_t)(1023 + power) << 52);
+    sass_do(l, "cvt%s%s%s.f32.f64 %s, %s", rounding(l), ftz(l), sat(l), sass_dest(l, &i->opnd[SASS_D], 0).s, whole.s);
+}
+
 void sass_emit_fmul(struct sass_lift *l, const struct sass_insn *i)
 {
     const struct sass_operand *o = i->opnd;
     struct sass_text a = sass_f32(l, &o[SASS_A]), b = sass_f32(l, &o[SASS_B]);
-    if (sass_mod(l, SASS_F_FMZ) || !scaled(l, &b))
-        sass_fail(l, "a scaled product, or one in which 0 wins");
+    if (sass_mod(l, SASS_F_FMZ))
+        sass_fail(l, "a product in which 0 wins");
+    int power = scale_of(l);
+    if (!scaled(power, &b)) {
+        scaled_product(l, i, power, a, b);
+        return;
+    }
     if (is_turns(i)) {
         struct sass_text angle = sass_temp(l, 't');
         sass_step(l, "mov.b32 %s, %s", angle.s, a.s);

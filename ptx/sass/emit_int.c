@@ -752,6 +752,7 @@ void sass_emit_p2r(struct sass_lift *l, const struct sass_insn *i)
 void sass_emit_r2p(struct sass_lift *l, const struct sass_insn *i)
 {
     const struct sass_operand *o = i->opnd;
+    bool uniform = i->op == SASS_UR2UP;
     if (sass_look(l, SASS_B)->kind != SASS_IMM) {
         sass_fail(l, "a mask that is no number");
         return;
@@ -763,12 +764,12 @@ void sass_emit_r2p(struct sass_lift *l, const struct sass_insn *i)
             continue;
         struct sass_text bit = sass_temp(l, 't');
         sass_step(l, "and.b32 %s, %s, %u", bit.s, a.s, 1u << (k + shift));
-        l->preds[k] = 1;
+        (uniform ? l->upreds : l->preds)[k] = 1;
         /* The guard may be one of them. */
         struct sass_text q = sass_temp(l, 'q');
         sass_step(l, "setp.ne.u32 %s, %s, 0", q.s, bit.s);
-        if (sass_guarded(i) && !i->guard_uniform && (mask >> i->guard & 1))
+        if (sass_guarded(i) && i->guard_uniform == uniform && (mask >> i->guard & 1))
             sass_fail(l, "writes its own guard");
-        sass_do(l, "mov.pred %%p%u, %s", k, q.s);
+        sass_do(l, "mov.pred %%%s%u, %s", uniform ? "up" : "p", k, q.s);
     }
 }

@@ -439,7 +439,8 @@ static bool one(struct sass_lift *l, const struct sass_insn *i, uint32_t context
         return true;
     }
     /* An instruction with two results may change its own guard on the way. */
-    bool own = sass_guarded(i) && ((i->opnd[SASS_P].kind != SASS_NONE && i->opnd[SASS_P].reg == i->guard) || i->op == SASS_R2P);
+    bool own = sass_guarded(i) &&
+               ((i->opnd[SASS_P].kind != SASS_NONE && i->opnd[SASS_P].reg == i->guard) || sass_writes_predicates(i));
     struct sass_insn copy;
     if (own) {
         copy = *i;

@@ -227,6 +227,11 @@ struct sass_text sass_temp(struct sass_lift *l, char kind);
 /* What is not known: the kernel cannot be lifted.  The first failure is kept. */
 void sass_fail(struct sass_lift *l, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 bool sass_guarded(const struct sass_insn *insn);
+/* Does it write predicates that its immediate names? */
+static inline bool sass_writes_predicates(const struct sass_insn *i)
+{
+    return i->op == SASS_R2P || i->op == SASS_UR2UP;
+}
 /* The guard as a predicate, with the instruction's own condition (S) where it has one; "" when both are always true.  May add
  * lines. */
 struct sass_text sass_condition(struct sass_lift *l, const struct sass_insn *insn);

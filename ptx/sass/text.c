@@ -175,7 +175,7 @@ static bool changes(const struct sass_insn *i, const struct sass_late *k)
 void sass_known_after(struct sass_lift *l, const struct sass_insn *i)
 {
     unsigned n = 0;
-    if (i->op == SASS_CALL || i->op == SASS_R2P) {
+    if (i->op == SASS_CALL || sass_writes_predicates(i)) {
         l->n_known = 0;
         return;
     }

@@ -27,7 +27,7 @@ static bool touches(const struct sass_operand *written, uint8_t kind, unsigned r
 
 void sass_carry_after(struct sass_lift *l, const struct sass_insn *i)
 {
-    if (i->op == SASS_CALL || i->op == SASS_R2P) {
+    if (i->op == SASS_CALL || sass_writes_predicates(i)) {
         sass_carry_forget(l);
         return;
     }

@@ -103,6 +103,35 @@ Test(lift, signs_that_nobody_takes)
     cr_assert_eq(LIFT(80, put(permute, 75, 1, 1), leave()), AW_ERR_NOT_SUPPORTED, "there is no PRMT of -c");
 }
 
+/* UR2UP UPR, UR5.B1, 0x5: bits 8 and 10 become UP0 and UP2; and what is known under a uniform guard is forgotten. */
+Test(lift, bits_as_uniform_predicates)
+{
+    struct bits bits = put(put(put(start(0x884, 0, 5), 32, 8, 5), 76, 2, 1), 91, 1, 1);
+    cr_assert_eq(LIFT(80, bits, leave()), AW_OK, "%s", why.ptr);
+    has("and.b32 %t0, %u5, 256;", true);
+    has("setp.ne.u32 %q0, %t0, 0;", true);
+    has("mov.pred %up0, %q0;", true);
+    has("and.b32 %t1, %u5, 1024;", true);
+    has("mov.pred %up2, %q1;", true);
+    has("%up1", false);
+}
+
+/* HADD2 R0, -RZ.H0_H0, c[0x0][0x160].F32: a float rounded toward zero, in the other order. */
+Test(lift, float_as_half_in_either_order)
+{
+    struct bits bits = { 0x10005800ff007630, 0x000fe20000000900 };
+    cr_assert_eq(LIFT(75, bits, leave()), AW_OK, "%s", why.ptr);
+    has("cvt.rz.f16x2.f32 %r0, %c0, %c0;", true);
+}
+
+/* FMUL.D2 R4, R12, R15: one rounding of half the product. */
+Test(lift, scaled_product)
+{
+    struct bits bits = put(put(start(0x220, 4, 12), 32, 8, 15), 84, 3, 3);
+    cr_assert_eq(LIFT(80, bits, leave()), AW_OK, "%s", why.ptr);
+    has("mul.rn.f64 %w2, %w0, %w1;\n\tmul.rn.f64 %w3, %w2, 0d3FE0000000000000;\n\tcvt.rn.f32.f64 %r4, %w3;", true);
+}
+
 /* UP2UR UR44, UPR, UR5, 0x5, of byte 1: UP0 and UP2 become bits 8 and 10. */
 Test(lift, uniform_predicates_as_bits)
 {
