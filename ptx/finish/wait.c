@@ -924,7 +924,7 @@ static int meet(struct meeting *m)
     return status;
 }
 
-int ptx_card_waits(const struct ptx_wait_card *card, struct ptx_lower *b, LLVMValueRef kernel, struct aw_buf *diags)
+static int card_waits(const struct ptx_wait_card *card, struct ptx_lower *b, LLVMValueRef kernel, struct aw_buf *diags)
 {
     struct meeting m = { .card = card, .b = b, .kernel = kernel, .diags = diags, .ok = true };
     m.pairs = card->wave64 && card->max_threads > 32;
@@ -945,7 +945,14 @@ int ptx_card_waits(const struct ptx_wait_card *card, struct ptx_lower *b, LLVMVa
     return status == AW_OK ? meet(&m) : status;
 }
 
-int ptx_host_waits(LLVMModuleRef module, const char *kernel, const uint32_t *block, struct aw_buf *diags)
+int ptx_card_waits(const struct ptx_wait_card *card, struct ptx_lower *b, LLVMValueRef kernel, struct aw_buf *diags)
+{
+    int status = card_waits(card, b, kernel, diags);
+    ptx_simt_keep(b->module, false);
+    return status;
+}
+
+static int host_waits(LLVMModuleRef module, const char *kernel, const uint32_t *block, struct aw_buf *diags)
 {
     struct ptx_lower b = { .context = LLVMGetModuleContext(module), .module = module };
     struct meeting m = { .b = &b, .kernel = LLVMGetNamedFunction(module, kernel), .diags = diags, .ok = true };
@@ -971,5 +978,12 @@ int ptx_host_waits(LLVMModuleRef module, const char *kernel, const uint32_t *blo
     b.builder = LLVMCreateBuilderInContext(b.context);
     status = meet(&m);
     LLVMDisposeBuilder(b.builder);
+    return status;
+}
+
+int ptx_host_waits(LLVMModuleRef module, const char *kernel, const uint32_t *block, struct aw_buf *diags)
+{
+    int status = host_waits(module, kernel, block, diags);
+    ptx_simt_keep(module, false);
     return status;
 }

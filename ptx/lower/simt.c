@@ -123,3 +123,70 @@ LLVMValueRef ptx_simt_call(LLVMBuilderRef builder, LLVMModuleRef module, enum pt
     unsigned n = (unsigned)strlen(infos[id].args);
     return LLVMBuildCall2(builder, LLVMGlobalGetValueType(fn), fn, args, n, "");
 }
+
+/* ---- Operations that nobody reads */
+
+/* Registers are variables yet. */
+static bool is_read(LLVMValueRef v, unsigned depth)
+{
+    for (LLVMUseRef use = LLVMGetFirstUse(v); use; use = LLVMGetNextUse(use)) {
+        LLVMValueRef user = LLVMGetUser(use);
+        LLVMValueRef to = LLVMIsAStoreInst(user) && LLVMGetOperand(user, 0) == v ? LLVMGetOperand(user, 1) : NULL;
+        bool passes_on = LLVMIsAExtractValueInst(user) || LLVMIsACastInst(user);
+        if (to && LLVMIsAAllocaInst(to)) {
+            for (LLVMUseRef u = LLVMGetFirstUse(to); u; u = LLVMGetNextUse(u))
+                if (!LLVMIsAStoreInst(LLVMGetUser(u)) || LLVMGetOperand(LLVMGetUser(u), 0) == to)
+                    return true;
+        } else if (depth == 0 || !passes_on || is_read(user, depth - 1)) {
+            return true;
+        }
+    }
+    return false;
+}
+
+static bool has_attribute(LLVMValueRef fn, const char *name)
+{
+    return LLVMGetStringAttributeAtIndex(fn, (LLVMAttributeIndex)LLVMAttributeFunctionIndex, name, (unsigned)strlen(name)) !=
+           NULL;
+}
+
+/* In lifted code registers are used for many things, and a call that is marked counts whoever reads that register. */
+static bool call_counts(LLVMValueRef call, bool *ret_unread)
+{
+    bool lifted = has_attribute(LLVMGetBasicBlockParent(LLVMGetInstructionParent(call)), PTX_LIFTED);
+    bool marked = LLVMGetCallSiteStringAttribute(call, (LLVMAttributeIndex)LLVMAttributeFunctionIndex, PTX_MEMBERS,
+                                                 sizeof PTX_MEMBERS - 1) != NULL;
+    *ret_unread |= lifted ? marked : !is_read(call, 3);
+    return !lifted || marked;
+}
+
+static LLVMValueRef with_mask(LLVMModuleRef module, unsigned id)
+{
+    bool other = infos[id].traits != PTX_SIMT_CONVERGENT || id == PTX_SIMT_ACTIVEMASK || id == PTX_SIMT_LOWEST;
+    return other ? NULL : LLVMGetNamedFunction(module, infos[id].name);
+}
+
+bool ptx_simt_unread(LLVMModuleRef module)
+{
+    unsigned n = 0;
+    bool unread = false;
+    for (unsigned id = 0; id < PTX_SIMT_COUNT; id++) {
+        LLVMValueRef fn = with_mask(module, id);
+        for (LLVMUseRef use = fn ? LLVMGetFirstUse(fn) : NULL; use; use = LLVMGetNextUse(use))
+            if (LLVMIsACallInst(LLVMGetUser(use)))
+                n += call_counts(LLVMGetUser(use), &unread);
+    }
+    return n > 1 && unread;
+}
+
+void ptx_simt_keep(LLVMModuleRef module, bool keep)
+{
+    unsigned kind = LLVMGetEnumAttributeKindForName("willreturn", 10);
+    for (unsigned id = 0; id < PTX_SIMT_COUNT; id++) {
+        LLVMValueRef fn = with_mask(module, id);
+        if (fn && keep)
+            LLVMRemoveEnumAttributeAtIndex(fn, LLVMAttributeFunctionIndex, kind);
+        else if (fn)
+            attribute_add(module, fn, "willreturn", 0);
+    }
+}

@@ -376,6 +376,54 @@ static void unwanted_host(const u32 *v, u32 *r)
     }
 }
 
+/* ---- Results that nobody wants on the other side, whose lanes have what is wanted on this one: so FAISS sums squares. */
+
+__global__ void one_side(const u32 *in, u32 *out)
+{
+    u32 t = blockIdx.x * blockDim.x + threadIdx.x, v = in[t], x = 7;
+    if (LANE < 16) {
+        x = __shfl_sync(EVERY, v, LANE + 16);
+        x ^= __ballot_sync(EVERY, v & 1);
+    } else {
+        (void)__shfl_sync(EVERY, v, 0);
+        (void)__ballot_sync(EVERY, v & 2);
+    }
+    out[t] = x;
+}
+
+static void one_side_host(const u32 *v, u32 *r)
+{
+    u32 vote = 0;
+    for (u32 i = 0; i < 32; i++)
+        vote |= (u32)((v[i] & (i < 16 ? 1 : 2)) != 0) << i;
+    for (u32 i = 0; i < 32; i++)
+        r[i] = i < 16 ? v[i + 16] ^ vote : 7;
+}
+
+__global__ void first_wants(const u32 *in, u32 *out)
+{
+    u32 t = blockIdx.x * blockDim.x + threadIdx.x, n = in[t - LANE] % 4 + 1;
+    out[t] = 0;
+    for (u32 k = 0; k < n; k++) {
+        u32 v = in[t] * (k + 1);
+        for (int d = 16; d; d >>= 1)
+            v += __shfl_xor_sync(EVERY, v, d);
+        if (LANE == 0)
+            out[t] = out[t] * 3 + v;
+    }
+}
+
+static void first_wants_host(const u32 *v, u32 *r)
+{
+    memset(r, 0, 32 * sizeof *r);
+    for (u32 k = 0; k < v[0] % 4 + 1; k++) {
+        u32 sum = 0;
+        for (u32 i = 0; i < 32; i++)
+            sum += v[i] * (k + 1);
+        r[0] = r[0] * 3 + sum;
+    }
+}
+
 typedef void kernel(const u32 *in, u32 *out);
 
 static void check(const char *name, kernel *k, kernel *host, const u32 *in)
@@ -399,7 +447,7 @@ int main()
         in[t] = 2654435761u * (u32)(t + 1) >> 7;
 #define X(name) check(#name, name, name##_host, in);
     X(both_sides) X(by_memory) X(votes) X(sums) X(in_function) X(with_predicate)
-        X(halves) X(part_first) X(rounds) X(in_order) X(some_end) X(unwanted)
+        X(halves) X(part_first) X(rounds) X(in_order) X(some_end) X(unwanted) X(one_side) X(first_wants)
     check("fewer, shared memory", fewer<true>, fewer_host, in);
     check("fewer, shuffles", fewer<false>, fewer_host, in);
     return check_done();
