@@ -74,6 +74,7 @@ def main(anywarp):
                 (['--ptx', 'nothing', cubin], 1, r"has no kernel with 'nothing' in its name"),
                 (['--ptx', 'scaled', library], 1, 'licence does not let us lift'),
                 (['--ptx', 'scaled', folder], 1, 'is a directory'),
+                (['--ptx', 'scaled', damaged], 1, "has no kernel with 'scaled' in its name, and machine code that was not looked through: "),
                 (['--ptx', 'no/such', cubin], 1, 'no/such: No such file'),
                 (['--ptx', 'scaled'], 1, 'scaled: No such file'),
                 (['--code', '--ptx', cubin], 2, 'usage')):

@@ -52,8 +52,10 @@ static void add_cubin(struct aw_dump_search *s, struct aw_dump_kernel kernel, st
 {
     struct sass_cubin *cubin;
     const char *why;
-    if (sass_open(text.ptr, text.len, &cubin, &why) != AW_OK)
-        return; /* of another generation, or damaged: as listings say */
+    if (sass_open(text.ptr, text.len, &cubin, &why) != AW_OK) {
+        s->unread = why;
+        return;
+    }
     kernel.entry.sm = sass_arch(cubin);
     for (uint32_t k = 0; k < sass_kernel_count(cubin); k++) {
         struct sass_kernel_info info;
@@ -102,7 +104,9 @@ const struct aw_dump_kernel *aw_dump_search_end(const struct aw_dump_search *sea
     if (search->failed)
         aw_buf_printf(ret_why, "%s", aw_status_text(AW_ERR_OUT_OF_MEMORY));
     else if (search->found.n == 0)
-        aw_buf_printf(ret_why, "has no kernel with '%s' in its name", search->wanted);
+        aw_buf_printf(ret_why, "has no kernel with '%s' in its name%s%s", search->wanted,
+                      search->unread ? ", and machine code that was not looked through: " : "",
+                      search->unread ? search->unread : "");
     else if (search->found.n > 1)
         aw_buf_printf(ret_why, "has %zu kernels with '%s' in their names; say more of the one:", search->found.n, search->wanted);
     for (size_t k = 0; search->found.n > 1 && k < search->found.n && k < NAMES_SHOWN; k++)

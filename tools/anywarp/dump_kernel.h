@@ -19,6 +19,7 @@ struct aw_dump_kernel {
 struct aw_dump_search {
     const char *wanted; /* NULL: nothing is looked for */
     AW_VEC(struct aw_dump_kernel) found;
+    const char *unread; /* what is wrong with machine code that could not be looked through, static; NULL: nothing */
     bool failed;        /* no memory */
 };
 
