@@ -219,7 +219,7 @@ static int compile_with(struct aw_compiler_module *module, struct ptx_module *pt
     int status = ptx_lower_kernel(ptx, kernel, &target->lower, context, (enum aw_lines)options->lines, &lowered, diags);
     if (status == AW_OK) {
         struct ptx_finish finish = { options, emit, name, lowered.static_shared, lowered.param_size, lowered.kernarg_size,
-                                     &module->wishes, module->lifted, lowered.flags, kernel->origin->sm };
+                                     &module->wishes, module->lifted, lowered.flags };
         status = emit_lowered(target, &lowered, &finish, ret, diags);
         LLVMDisposeModule(lowered.module);
     }

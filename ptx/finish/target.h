@@ -23,7 +23,6 @@ struct ptx_finish {
     const struct ptx_pass_wishes *wishes;     /* NULL = none */
     bool lifted;                              /* some of the module was machine code */
     uint32_t manifest_flags;                  /* AW_KERNEL_DYNAMIC_SHARED, AW_KERNEL_BARRIER */
-    uint32_t sm;                              /* 80 where the kernel's text is for sm_80 */
 };
 
 /* What a finisher makes.  bytes: heap, NUL-terminated one past size, taken by the caller. */

@@ -102,8 +102,44 @@ static void run(const char *name, dim3 block, int rounds)
     CHECK(cudaFree(d_out));
 }
 
+// A warp whose lanes count on going in step: no barrier of the warp, and volatile memory.
+__global__ void in_step(const int *in, int *out)
+{
+    __shared__ volatile int cell[256];
+    int t = threadIdx.x, lane = t % 32;
+    cell[t] = in[t];
+    for (int o = 16; o; o /= 2)
+        if (lane < o)
+            cell[t] += cell[t + o];
+    __syncthreads();
+    out[t] = cell[t - lane] + lane;
+}
+
+static void run_in_step()
+{
+    enum { N = 256 };
+    int in[N], out[N], sum = 0, *d_in, *d_out;
+    for (int i = 0; i < N; i++)
+        in[i] = i * i % 1000;
+    CHECK(cudaMalloc(&d_in, sizeof in));
+    CHECK(cudaMalloc(&d_out, sizeof out));
+    CHECK(cudaMemcpy(d_in, in, sizeof in, cudaMemcpyHostToDevice));
+    in_step<<<1, N>>>(d_in, d_out);
+    CHECK(cudaGetLastError());
+    CHECK(cudaMemcpy(out, d_out, sizeof out, cudaMemcpyDeviceToHost));
+    for (int i = 0; i < N; i++) {
+        sum = i % 32 ? sum : 0;
+        for (int k = 0; k < 32 && i % 32 == 0; k++)
+            sum += in[i + k];
+        EXPECT(out[i] == sum + i % 32, "in step, %d: %d, not %d", i, out[i], sum + i % 32);
+    }
+    CHECK(cudaFree(d_in));
+    CHECK(cudaFree(d_out));
+}
+
 int main()
 {
+    run_in_step();
     const dim3 blocks[] = { 64, 256, 1024, dim3(32, 8), dim3(64, 4) };
     for (const dim3 &block : blocks) {
         run<float, false>("floats, by all", block, 1);

@@ -109,7 +109,7 @@ static V shared_offset(struct quick *q, V fn, V p)
 
 /* ---- Before places are numbered */
 
-/* What machine code or old targets leave unsaid: lanes that go the same way do so in step. */
+/* Lanes that go the same way do so in step. */
 static void step_before(struct quick *q, V x)
 {
     LLVMTypeRef type = LLVMFunctionType(q->nothing, NULL, 0, 0);
@@ -126,28 +126,46 @@ static void step_before(struct quick *q, V x)
                              LLVMCreateStringAttribute(q->c, QUICK_STEP, sizeof QUICK_STEP - 1, "", 0));
 }
 
-/* Before sm_70 the lanes of a warp went in step, and programs counted on it where shared memory is volatile. */
-static bool counts_on_step(const struct quick *q, V x)
+/* What the lanes of a warp, one after another, have not yet all done with shared memory: in step, all lanes have read before one
+ * writes what others read, and so on.  Machine code leaves unsaid that they are, before sm_70 all programs did, and later ones
+ * count on it that lack a barrier of the warp. */
+enum pending { PENDING_NOTHING, PENDING_READS, PENDING_WRITES, PENDING_ANY };
+
+/* Must the lanes be in step before the access `x`?  `pending` is before and behind it. */
+static bool counts_on_step(V x, enum pending *pending)
 {
-    V p = LLVMIsALoadInst(x) ? LLVMGetOperand(x, 0) : LLVMIsAStoreInst(x) ? LLVMGetOperand(x, 1) : NULL;
-    if (!p || q->finish->sm >= 70)
+    bool reads = LLVMIsALoadInst(x), writes = LLVMIsAStoreInst(x), both = LLVMIsAAtomicRMWInst(x) || LLVMIsAAtomicCmpXchgInst(x);
+    V p = reads || both ? LLVMGetOperand(x, 0) : writes ? LLVMGetOperand(x, 1) : NULL;
+    bool generic = p && !both && space(p) == AS_GENERIC &&
+                   (LLVMGetVolatile(x) || LLVMGetOrdering(x) != LLVMAtomicOrderingNotAtomic);
+    if (!p || (space(p) != AS_SHARED && !generic))
         return false;
-    bool ordered = LLVMGetVolatile(x) || LLVMGetOrdering(x) != LLVMAtomicOrderingNotAtomic;
-    return ordered && (space(p) == AS_SHARED || space(p) == AS_GENERIC);
+    bool step = !both && *pending != PENDING_NOTHING && !(reads && *pending == PENDING_READS);
+    *pending = reads ? PENDING_READS : PENDING_WRITES;
+    return step;
+}
+
+static void steps_of_block(struct quick *q, LLVMBasicBlockRef bb)
+{
+    enum pending pending = PENDING_ANY;
+    for (V x = LLVMGetFirstInstruction(bb), next; x; x = next) {
+        next = LLVMGetNextInstruction(x);
+        bool fence = LLVMIsAFenceInst(x) && LLVMGetAtomicSyncScopeID(x) == LLVMGetSyncScopeID(q->c, "singlethread", 12);
+        enum ptx_simt called = ptx_simt_called(x);
+        if (fence || (called != PTX_SIMT_NONE && ptx_simt_info(called)->traits & PTX_SIMT_CONVERGENT))
+            pending = PENDING_NOTHING;
+        if (fence || counts_on_step(x, &pending))
+            step_before(q, x);
+        if (fence)
+            LLVMInstructionEraseFromParent(x);
+    }
 }
 
 static void steps_make(struct quick *q)
 {
     for (V fn = LLVMGetFirstFunction(q->m); fn; fn = LLVMGetNextFunction(fn))
         for (LLVMBasicBlockRef bb = LLVMGetFirstBasicBlock(fn); bb; bb = LLVMGetNextBasicBlock(bb))
-            for (V x = LLVMGetFirstInstruction(bb), next; x; x = next) {
-                next = LLVMGetNextInstruction(x);
-                bool fence = LLVMIsAFenceInst(x) && LLVMGetAtomicSyncScopeID(x) == LLVMGetSyncScopeID(q->c, "singlethread", 12);
-                if (fence || counts_on_step(q, x))
-                    step_before(q, x);
-                if (fence)
-                    LLVMInstructionEraseFromParent(x);
-            }
+            steps_of_block(q, bb);
 }
 
 static int places_inline(struct quick *q)

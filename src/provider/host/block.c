@@ -521,6 +521,20 @@ static uint32_t service_barrier_reduce(struct aw_host_block *block, uint32_t id,
     return barrier_wait(run, b);
 }
 
+void aw_host_turn(struct aw_host_block *block)
+{
+    struct aw_host_run *run = run_of(block);
+    struct aw_host_context *self = run->current, *next;
+    if (run->ring)
+        ring_dissolve(run);
+    if (!run->n_warps || !(warp_unstarted(run) || run->n_ready))
+        return;
+    ready_push(run, self);
+    next = pick_next(run);
+    if (next && next != self)
+        resume(run, self, next, false);
+}
+
 static void service_yield(struct aw_host_block *block)
 {
     struct aw_host_run *run = run_of(block);

@@ -500,6 +500,9 @@ void aw_host_check_race(struct aw_host_block *block, struct aw_host_race_sites *
                         uint32_t lanes, uint32_t thread, uint32_t what, const void *values);
 void aw_host_check_order(struct aw_host_block *block, uint32_t what, uint32_t warp);
 
+/* Lets another warp of the block go on, if one can: called by a warp on a stack of its own. */
+void aw_host_turn(struct aw_host_block *block);
+
 /* lanes.c: services of quick code. */
 void aw_host_lanes_blocks(struct aw_host_block *block, uint64_t first, uint64_t count, aw_host_lane_fn *lane);
 void aw_host_lanes_warp(struct aw_host_block *block, uint32_t warp, aw_host_lane_fn *lane, uint32_t lifted);

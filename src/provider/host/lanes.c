@@ -43,7 +43,7 @@ struct aw_host_lanes {
     struct lane lane[LANES];
     struct aw_host_context *home; /* the warp's */
     aw_host_lane_fn *function;
-    bool lifted;
+    bool lifted, turns;           /* turns: other warps' come after each operation */
     uint32_t live, ready, blocked, polling; /* as bits: all, and in which state each is */
     uint32_t fruitless, rounds;   /* of polling: since something else happened, and in all */
     char *map;                    /* stacks, a guard below them */
@@ -247,11 +247,14 @@ static void results(struct aw_host_lanes *w, uint32_t here, uint32_t op)
     }
 }
 
-/* Carries out what the lanes `here`, all at operations of one kind, have come to. */
+/* Carries out what the lanes `here`, all at operations of one kind, have come to.  Then it is another warp's turn, where there
+ * are
+ * barriers: on cards warps go side by side, and there are programs that lack a barrier and count on that. */
 static void carry_out(struct aw_host_lanes *w, uint32_t here)
 {
     uint32_t op = op_of(&w->lane[__builtin_ctz(here)]);
-    if (op <= AW_HOST_LANE_BARRIER_REDUCE)
+    bool waits = op <= AW_HOST_LANE_BARRIER_REDUCE;
+    if (waits)
         barrier(w, here);
     else if (op == AW_HOST_LANE_PRINTF || op == AW_HOST_LANE_ASSERT)
         tell(w, here);
@@ -260,6 +263,8 @@ static void carry_out(struct aw_host_lanes *w, uint32_t here)
     w->blocked &= ~here;
     w->ready |= here;
     w->fruitless = 0;
+    if (w->turns && !waits)
+        aw_host_turn(block_of(w));
 }
 
 /* ---- Who is together */
@@ -523,6 +528,7 @@ void aw_host_lanes_warp(struct aw_host_block *block, uint32_t warp, aw_host_lane
     w->home = home;
     w->function = function;
     w->lifted = lifted;
+    w->turns = run->code.object->flags & AW_HOST_BARRIER && block->launch->warps > 1;
     for (uint32_t i = 0; i < n; i++) {
         struct lane *l = &w->lane[i];
         lane_init(&l->state, block, block->local - i * local, local);
