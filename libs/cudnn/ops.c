@@ -248,8 +248,10 @@ static cudnnStatus_t pool_params(const struct cudnnPoolingStruct *d, const struc
                 : d->mode == CUDNN_POOLING_AVERAGE_COUNT_EXCLUDE_PADDING ? AW_DNN_POOL_MEAN_INSIDE
                                                                          : AW_DNN_POOL_MAX;
     for (int i = 0; i < d->n; i++) {
-        int64_t room = x->dim[i + 2] + 2 * d->pad[i] - d->window[i];
-        if (room < 0 || y->dim[i + 2] != room / d->stride[i] + 1)
+        /* The last windows may reach past the padding, not begin behind the input. */
+        int64_t room = x->dim[i + 2] + 2 * d->pad[i] - d->window[i], least = room < 0 ? 0 : room / d->stride[i] + 1;
+        if (!least || y->dim[i + 2] < least ||
+            (y->dim[i + 2] > least && (y->dim[i + 2] - 1) * d->stride[i] >= x->dim[i + 2] + d->pad[i]))
             return CUDNN_STATUS_BAD_PARAM;
         ret->window[i] = d->window[i];
         ret->pre[i] = d->pad[i];
