@@ -202,6 +202,34 @@ static enum aw_status node_take(struct aw_graph_exec *exec, struct aw_graph_node
     return status;
 }
 
+/* Objects that the executable held for its old nodes go once nobody uses them. */
+static void objects_drop(const struct aw_graph_exec *exec, struct aw_graph *old)
+{
+    if (old->objects.n && exec->done)
+        aw_provider->event_sync(exec->done);
+    aw_graph_drop_objects(old);
+}
+
+/* The nodes of `b`, whose copied parameters are `fresh`, and what their graph holds for them. */
+static enum aw_status nodes_take(struct aw_graph_exec *exec, struct aw_graph *a, const struct aw_graph *b,
+                                 struct aw_graph_node **pair, struct aw_node_params *fresh)
+{
+    struct aw_graph old = { .objects = a->objects }, none = { 0 };
+    a->objects = none.objects;
+    enum aw_status status = aw_graph_share_objects(b, a);
+    if (status) {
+        aw_graph_drop_objects(a);
+        a->objects = old.objects;
+        return status;
+    }
+    for (size_t i = 0; i < b->nodes.n && status == AW_OK; i++)
+        status = node_take(exec, pair[i], &fresh[i]);
+    if (status) /* some are old ones still */
+        (void)aw_graph_share_objects(&old, a);
+    objects_drop(exec, &old);
+    return status;
+}
+
 /* Copies everything first, so that lack of memory changes nothing. */
 static enum aw_status graph_take(struct aw_graph_exec *exec, struct aw_graph *a, const struct aw_graph *b)
 {
@@ -215,8 +243,8 @@ static enum aw_status graph_take(struct aw_graph_exec *exec, struct aw_graph *a,
         status = aw_node_params_copy(&b->nodes.at[made]->params, &fresh[made]);
         made += status == AW_OK;
     }
-    for (size_t i = 0; i < n && status == AW_OK; i++)
-        status = node_take(exec, pair[i], &fresh[i]);
+    if (status == AW_OK)
+        status = nodes_take(exec, a, b, pair, fresh);
     for (size_t i = 0; i < made; i++)
         aw_node_params_fini(&fresh[i]); /* taken ones are empty by now */
     free(pair);

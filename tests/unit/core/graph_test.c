@@ -555,6 +555,49 @@ Test(exec, holds_user_objects_until_done, .init = start)
     eq(awcu_cuUserObjectRetain(object, 1), CUDA_ERROR_INVALID_VALUE);
 }
 
+/* A graph of a node, inside a child where asked for, which owns an object. */
+static CUgraph owning_graph(const char *letter, bool child)
+{
+    CUgraph graph = graph_new(), whole = graph;
+    CUgraphNode node;
+    CUuserObject object;
+    host_node(graph, letter, NULL, 0);
+    ok(awcu_cuUserObjectCreate(&object, NULL, on_destroy, 1, CU_USER_OBJECT_NO_DESTRUCTOR_SYNC));
+    ok(awcu_cuGraphRetainUserObject(graph, object, 1, CU_GRAPH_USER_OBJECT_MOVE));
+    if (child) {
+        whole = graph_new();
+        ok(awcu_cuGraphAddChildGraphNode(&node, whole, NULL, 0, graph));
+        ok(awcu_cuGraphDestroy(graph));
+    }
+    return whole;
+}
+
+static void update_holds(bool child)
+{
+    CUgraph graph = owning_graph("a", child), other = owning_graph("b", child);
+    CUgraphExec exec = instantiate(graph);
+    CUgraphExecUpdateResultInfo info;
+    destroyed = 0;
+    ok(awcu_cuGraphDestroy(graph));
+    fake.held = true;
+    ok(awcu_cuGraphLaunch(exec, NULL));
+    ok(awcu_cuGraphExecUpdate_v2(exec, other, &info));
+    ok(awcu_cuGraphDestroy(other));
+    eq(destroyed, 1); /* the first one's, once its run was through */
+    cr_assert_str_eq(order, "a");
+    ok(awcu_cuGraphLaunch(exec, NULL));
+    ok(awcu_cuGraphExecDestroy(exec));
+    eq(destroyed, 2);
+    cr_assert_str_eq(order, "ab");
+}
+
+Test(exec, update_takes_user_objects_over, .init = start)
+{
+    update_holds(false);
+    order[0] = '\0';
+    update_holds(true);
+}
+
 Test(exec, dot, .init = start)
 {
     char path[] = "/tmp/anywarp_dot_XXXXXX", text[4096] = "";
