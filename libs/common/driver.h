@@ -12,12 +12,14 @@ typedef int CUresult, CUdevice;
 typedef struct CUctx_st *CUcontext;
 typedef struct CUstream_st *CUstream;
 typedef struct CUgraph_st *CUgraph;
+typedef struct CUgraphNode_st *CUgraphNode;
 typedef struct CUuserObject_st *CUuserObject;
 typedef unsigned long long CUdeviceptr;
 
 enum { CUDA_SUCCESS = 0, AW_LIB_NO_MEMORY = 2, /* CUDA_ERROR_OUT_OF_MEMORY */
        CUDA_ERROR_INVALID_CONTEXT = 201, CUDA_ERROR_NOT_READY = 600, CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED = 900 };
 enum { CU_STREAM_CAPTURE_STATUS_NONE = 0, CU_STREAM_CAPTURE_STATUS_ACTIVE = 1 };
+enum { CU_STREAM_NON_BLOCKING = 1, CU_STREAM_CAPTURE_MODE_RELAXED = 2 };
 enum { CU_USER_OBJECT_NO_DESTRUCTOR_SYNC = 1, CU_GRAPH_USER_OBJECT_MOVE = 1 };
 enum { CU_MEMORYTYPE_UNIFIED = 4 };
 
@@ -61,6 +63,13 @@ CUresult cuStreamWaitValue32_v2(CUstream stream, CUdeviceptr at, uint32_t value,
 CUresult cuLaunchHostFunc(CUstream stream, void (*fn)(void *user), void *user);
 CUresult cuStreamGetCaptureInfo_v2(CUstream stream, int *status, uint64_t *id, CUgraph *graph, const void **dependencies,
                                    size_t *n);
+CUresult cuStreamCreate(CUstream *stream, unsigned flags);
+CUresult cuStreamDestroy_v2(CUstream stream);
+CUresult cuStreamBeginCaptureToGraph(CUstream stream, CUgraph graph, const CUgraphNode *dependencies, const void *data, size_t n,
+                                     int mode);
+CUresult cuStreamEndCapture(CUstream stream, CUgraph *graph);
+CUresult cuGraphGetNodes(CUgraph graph, CUgraphNode *nodes, size_t *n);
+CUresult cuGraphDestroyNode(CUgraphNode node);
 CUresult cuUserObjectCreate(CUuserObject *object, void *ptr, void (*destroy)(void *ptr), unsigned refs, unsigned flags);
 CUresult cuUserObjectRelease(CUuserObject object, unsigned refs);
 CUresult cuGraphRetainUserObject(CUgraph graph, CUuserObject object, unsigned refs, unsigned flags);

@@ -409,7 +409,10 @@ static cudnnStatus_t heuristics_result(const struct aw_dnn_descriptor *d, cudnnB
     return status;
 }
 
-/* Numbers that are asked for and never set: no memory is needed, there is one engine, and it has no knobs and no notes. */
+enum { NOTE_GRAPHS = 3 }; /* CUDNN_BEHAVIOR_NOTE_SUPPORTS_CUDA_GRAPH_NATIVE_API */
+
+/* Numbers that are asked for and never set: no memory is needed, there is one engine, it has no knobs and can be part of
+ * graphs. */
 static const struct answer {
     int name, n;
     int64_t value;
@@ -420,7 +423,7 @@ static const struct answer {
     { AW_DNN_ATTRIBUTE_OPERATIONGRAPH_ENGINE_GLOBAL_COUNT, 1, 1 },
     { AW_DNN_ATTRIBUTE_ENGINE_KNOB_INFO, 0, 0 },
     { AW_DNN_ATTRIBUTE_ENGINE_NUMERICAL_NOTE, 0, 0 },
-    { AW_DNN_ATTRIBUTE_ENGINE_BEHAVIOR_NOTE, 0, 0 },
+    { AW_DNN_ATTRIBUTE_ENGINE_BEHAVIOR_NOTE, 1, NOTE_GRAPHS },
     { AW_DNN_ATTRIBUTE_ENGINE_LAYOUT_INFO, 0, 0 },
     { AW_DNN_ATTRIBUTE_ENGINECFG_INTERMEDIATE_INFO, 0, 0 },
     { AW_DNN_ATTRIBUTE_EXECUTION_PLAN_COMPUTED_INTERMEDIATE_UIDS, 0, 0 },
@@ -536,4 +539,50 @@ cudnnStatus_t awcudnn_cudnnBackendExecute(cudnnHandle_t handle, cudnnBackendDesc
         status = aw_dnn_program_submit(&handle->queue, plan->graph->program, pointers, AW_LIB_QUEUED);
     free(pointers);
     return status;
+}
+
+/* ---- As part of a graph */
+
+/* What a plan's execution gives a stream becomes nodes of the graph. */
+static cudnnStatus_t populate(cudnnHandle_t handle, cudnnBackendDescriptor_t plan, cudnnBackendDescriptor_t pack, CUgraph graph)
+{
+    CUstream own = handle->queue.stream, stream;
+    CUgraph whole;
+    if (aw_lib_queue_enter(&handle->queue) != CUDA_SUCCESS || cuStreamCreate(&stream, CU_STREAM_NON_BLOCKING) != CUDA_SUCCESS)
+        return CUDNN_STATUS_ALLOC_FAILED;
+    cudnnStatus_t status = CUDNN_STATUS_BAD_PARAM;
+    if (cuStreamBeginCaptureToGraph(stream, graph, NULL, NULL, 0, CU_STREAM_CAPTURE_MODE_RELAXED) == CUDA_SUCCESS) {
+        handle->queue.stream = stream;
+        status = awcudnn_cudnnBackendExecute(handle, plan, pack);
+        handle->queue.stream = own;
+        if (cuStreamEndCapture(stream, &whole) != CUDA_SUCCESS && status == CUDNN_STATUS_SUCCESS)
+            status = CUDNN_STATUS_EXECUTION_FAILED;
+    }
+    (void)cuStreamDestroy_v2(stream);
+    return status;
+}
+
+cudnnStatus_t awcudnn_cudnnBackendPopulateCudaGraph(cudnnHandle_t handle, cudnnBackendDescriptor_t plan,
+                                                    cudnnBackendDescriptor_t pack, cudaGraph_t graph)
+{
+    AW_DNN_NEED(handle, graph);
+    return populate(handle, plan, pack, graph);
+}
+
+/* The graph is one that was populated, of which nobody else has nodes. */
+cudnnStatus_t awcudnn_cudnnBackendUpdateCudaGraph(cudnnHandle_t handle, cudnnBackendDescriptor_t plan,
+                                                  cudnnBackendDescriptor_t pack, cudaGraph_t graph)
+{
+    AW_DNN_NEED(handle, graph);
+    size_t n = 0;
+    if (cuGraphGetNodes(graph, NULL, &n) != CUDA_SUCCESS)
+        return CUDNN_STATUS_BAD_PARAM;
+    CUgraphNode *nodes = calloc(n + 1, sizeof *nodes);
+    if (!nodes)
+        return CUDNN_STATUS_ALLOC_FAILED;
+    bool gone = cuGraphGetNodes(graph, nodes, &n) == CUDA_SUCCESS;
+    for (size_t i = 0; i < n && gone; i++)
+        gone = cuGraphDestroyNode(nodes[i]) == CUDA_SUCCESS;
+    free(nodes);
+    return gone ? populate(handle, plan, pack, graph) : CUDNN_STATUS_INTERNAL_ERROR;
 }

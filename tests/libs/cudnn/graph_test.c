@@ -252,6 +252,31 @@ static int plan_finish(descriptor graph, int mode, descriptor *ret)
     return 0;
 }
 
+int cudaGraphCreate(void **graph, unsigned flags);
+int cudaGraphInstantiate(void **exec, void *graph, unsigned long long flags);
+int cudaGraphLaunch(void *exec, void *stream);
+int cudaGraphExecDestroy(void *exec);
+int cudaGraphDestroy(void *graph);
+
+static bool by_graph; /* every other plan is executed as part of a graph */
+
+/* What it was populated with first goes when it is updated. */
+static int execute_in_graph(descriptor plan, descriptor pack)
+{
+    void *graph, *exec;
+    check(cudaGraphCreate(&graph, 0) == 0, "graph");
+    int status = cudnnBackendPopulateCudaGraph(handle, plan, pack, graph);
+    if (status) {
+        cudaGraphDestroy(graph);
+        return status; /* as execution of it is refused */
+    }
+    check(cudnnBackendUpdateCudaGraph(handle, plan, pack, graph) == 0, "update");
+    check(cudaGraphInstantiate(&exec, graph, 0) == 0 && cudaGraphDestroy(graph) == 0, "instantiate");
+    check(cudaGraphLaunch(exec, NULL) == 0 && cudaDeviceSynchronize() == 0, "launch");
+    check(cudaGraphExecDestroy(exec) == 0, "destroy");
+    return status;
+}
+
 static int execute(descriptor plan)
 {
     descriptor pack = make(D(VARIANT_PACK));
@@ -266,7 +291,7 @@ static int execute(descriptor plan)
     set(pack, A(VARIANT_PACK_UNIQUE_IDS), AW_DNN_INT64, n, ids);
     set(pack, A(VARIANT_PACK_DATA_POINTERS), AW_DNN_VOID_PTR, n, at);
     finish(pack);
-    return cudnnBackendExecute(handle, plan, pack);
+    return by_graph ? execute_in_graph(plan, pack) : (int)cudnnBackendExecute(handle, plan, pack);
 }
 
 static void run(const char *what)
@@ -277,6 +302,7 @@ static void run(const char *what)
     mode = (mode + 1) % 4;
     if (check(status == 0, "%s: graph: status %d", what, status) &&
         check(plan_finish(graph, mode, &plan) == 0, "%s: plan", what)) {
+        by_graph = !by_graph;
         status = execute(plan);
         check(status == 0, "%s: execute: status %d", what, status);
     }
