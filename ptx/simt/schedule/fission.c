@@ -729,7 +729,7 @@ static bool plan_apart(struct regions *r)
 static bool plan_hazards(struct regions *r)
 {
     LLVMValueRef added[SIMT_MAX_HAZARDS];
-    unsigned n = simt_step(r->u, PTX_PASS_HAZARDS) ? simt_hazards(r, added) : 0;
+    unsigned n = simt_step(r->u, PTX_PASS_HAZARDS) && !r->u->plain_updates ? simt_hazards(r, added) : 0;
     if (!n || plan_again(r))
         return !r->u->status;
     for (unsigned i = 0; i < n; i++)

@@ -7,7 +7,8 @@
  *
  * It is a hazard where all warps read the same known offsets of shared memory and a later access of the region writes there, not
  * in all warps alike: in a program without races there is no such pair, but for writes of which it turns out only when it runs
- * that they lie beside.  What is read at offsets that are known when it runs, as in double buffers, is left alone. */
+ * that they lie beside.  What is read at offsets that are known when it runs, as in double buffers, is left alone; and so are
+ * kernels with atomics on shared memory, which are loads and stores here that belong together. */
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "simt/analysis/analysis.h"
 #include "simt/emit/emit.h"
