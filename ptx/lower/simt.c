@@ -150,13 +150,15 @@ static bool has_attribute(LLVMValueRef fn, const char *name)
            NULL;
 }
 
-/* In lifted code registers are used for many things, and a call that is marked counts whoever reads that register. */
+/* In lifted code registers are used for many things, and a call that is marked counts whoever reads that register.  What a
+ * function returns its callers may leave unread (nvcc -G has one for each operation). */
 static bool call_counts(LLVMValueRef call, bool *ret_unread)
 {
-    bool lifted = has_attribute(LLVMGetBasicBlockParent(LLVMGetInstructionParent(call)), PTX_LIFTED);
+    LLVMValueRef fn = LLVMGetBasicBlockParent(LLVMGetInstructionParent(call));
+    bool lifted = has_attribute(fn, PTX_LIFTED);
     bool marked = LLVMGetCallSiteStringAttribute(call, (LLVMAttributeIndex)LLVMAttributeFunctionIndex, PTX_MEMBERS,
                                                  sizeof PTX_MEMBERS - 1) != NULL;
-    *ret_unread |= lifted ? marked : !is_read(call, 3);
+    *ret_unread |= lifted ? marked : !is_read(call, 3) || LLVMGetLinkage(fn) == LLVMInternalLinkage;
     return !lifted || marked;
 }
 
