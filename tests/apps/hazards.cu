@@ -1,6 +1,7 @@
 // Sums of a block through one place in shared memory, one after the other, with no barrier between a sum's reads and the next
 // one's writes.  CUDA leaves open what comes of it, and cards give what is meant, as all warps have read long before: so does the
 // host device.
+// variants: shared static sm_75 sm_80 sm_86 sm_89 sm_90
 // devices: host                 a simulated card runs one wave up to a barrier before it goes on with the next
 // races: that is what it is about
 // SPDX-License-Identifier: Apache-2.0

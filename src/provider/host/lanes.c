@@ -262,7 +262,8 @@ static void carry_out(struct aw_host_lanes *w, uint32_t here)
         results(w, here, op);
     w->blocked &= ~here;
     w->ready |= here;
-    w->fruitless = 0;
+    if (op != AW_HOST_LANE_STEP) /* who polls comes to steps, too */
+        w->fruitless = 0;
     if (w->turns && !waits)
         aw_host_turn(block_of(w));
 }
