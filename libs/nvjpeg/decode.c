@@ -72,6 +72,7 @@ struct work {
     bool made;
     struct aw_jpeg_image *image;
     uint8_t *rows; /* one line, or a row of blocks of each component */
+    uint16_t tables[2][AW_JPEG_QUANT]; /* read_tables' result */
 };
 
 /* ---- Lines of pixels */
@@ -289,7 +290,8 @@ static nvjpegStatus_t verdict(struct work *w)
     return w->source.ended ? NVJPEG_STATUS_INCOMPLETE_BITSTREAM : w->errors.odd ? NVJPEG_STATUS_BAD_JPEG : NVJPEG_STATUS_SUCCESS;
 }
 
-static nvjpegStatus_t decode(struct work *w)
+/* Does `act` with a decompressor of libjpeg's, whose errors lead back to here. */
+static nvjpegStatus_t with_decompressor(struct work *w, nvjpegStatus_t (*act)(struct work *w))
 {
     struct jpeg_decompress_struct *c = &w->cinfo;
     aw_turbo_errors_init(&w->errors);
@@ -299,6 +301,12 @@ static nvjpegStatus_t decode(struct work *w)
     aw_turbo.jpeg_CreateDecompress(c, JPEG_LIB_VERSION, sizeof *c);
     w->made = true;
     c->src = &w->source.base;
+    return act(w);
+}
+
+static nvjpegStatus_t decode(struct work *w)
+{
+    struct jpeg_decompress_struct *c = &w->cinfo;
     if (w->ask->tables) {
         aw_turbo_source_init(&w->source, w->ask->tables, w->ask->tables_length);
         if (aw_turbo.jpeg_read_header(c, FALSE) != JPEG_HEADER_TABLES_ONLY)
@@ -326,7 +334,7 @@ nvjpegStatus_t aw_jpeg_decode(const uint8_t *data, size_t length, const struct a
         status = NVJPEG_STATUS_IMPLEMENTATION_NOT_SUPPORTED;
     if (status != NVJPEG_STATUS_SUCCESS)
         return status;
-    status = decode(&w);
+    status = with_decompressor(&w, decode);
     if (w.made)
         aw_turbo.jpeg_destroy_decompress(&w.cinfo);
     free(w.rows);
@@ -338,16 +346,9 @@ nvjpegStatus_t aw_jpeg_decode(const uint8_t *data, size_t length, const struct a
 
 /* ---- Tables for encoders */
 
-static nvjpegStatus_t read_tables(struct work *w, uint16_t tables[2][AW_JPEG_QUANT])
+static nvjpegStatus_t read_tables(struct work *w)
 {
     struct jpeg_decompress_struct *c = &w->cinfo;
-    aw_turbo_errors_init(&w->errors);
-    c->err = &w->errors.base;
-    if (setjmp(w->errors.jump))
-        return w->source.ended ? NVJPEG_STATUS_INCOMPLETE_BITSTREAM : aw_turbo_status(&w->errors);
-    aw_turbo.jpeg_CreateDecompress(c, JPEG_LIB_VERSION, sizeof *c);
-    w->made = true;
-    c->src = &w->source.base;
     aw_turbo_source_init(&w->source, w->data, w->length);
     aw_turbo.jpeg_read_header(c, TRUE);
     for (int i = 0; i < 2; i++) {
@@ -355,7 +356,7 @@ static nvjpegStatus_t read_tables(struct work *w, uint16_t tables[2][AW_JPEG_QUA
         if (number < 0 || number >= NUM_QUANT_TBLS || !c->quant_tbl_ptrs[number])
             return NVJPEG_STATUS_BAD_JPEG;
         for (int j = 0; j < AW_JPEG_QUANT; j++)
-            tables[i][j] = c->quant_tbl_ptrs[number]->quantval[j];
+            w->tables[i][j] = c->quant_tbl_ptrs[number]->quantval[j];
     }
     return NVJPEG_STATUS_SUCCESS;
 }
@@ -363,14 +364,13 @@ static nvjpegStatus_t read_tables(struct work *w, uint16_t tables[2][AW_JPEG_QUA
 nvjpegStatus_t aw_jpeg_quantisation(const uint8_t *data, size_t length, uint16_t ret_tables[2][AW_JPEG_QUANT])
 {
     struct work w = { .data = data, .length = length };
-    uint16_t tables[2][AW_JPEG_QUANT];
     if (!aw_turbo_open())
         return NVJPEG_STATUS_IMPLEMENTATION_NOT_SUPPORTED;
-    nvjpegStatus_t status = read_tables(&w, tables);
+    nvjpegStatus_t status = with_decompressor(&w, read_tables);
     if (w.made)
         aw_turbo.jpeg_destroy_decompress(&w.cinfo);
     if (status == NVJPEG_STATUS_SUCCESS)
-        memcpy(ret_tables, tables, sizeof tables);
+        memcpy(ret_tables, w.tables, sizeof w.tables);
     return status;
 }
 
