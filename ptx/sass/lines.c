@@ -68,7 +68,7 @@ static uint32_t file_add(struct sass_lift *l, size_t list, uint64_t file, const 
 static bool row(void *user, const struct aw_line_row *r)
 {
     struct line_search *s = user;
-    char name[512];
+    char name[AW_PLACE_FILE];
     const struct sequence *q = NULL;
     for (unsigned k = 0; k < s->n && !q; k++)
         q = s->sequences[k].at == r->sequence ? &s->sequences[k] : NULL;

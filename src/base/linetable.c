@@ -252,7 +252,7 @@ static const char *directory_at(const struct unit *u, uint64_t index)
     return d && *d ? d : NULL;
 }
 
-static bool file_name(const struct unit *u, uint64_t file, char ret[512])
+static bool file_name(const struct unit *u, uint64_t file, char ret[AW_PLACE_FILE])
 {
     struct cursor c = u->files;
     const char *name = string(&c);
@@ -266,11 +266,11 @@ static bool file_name(const struct unit *u, uint64_t file, char ret[512])
     if (!name || !*name || c.bad)
         return false;
     const char *path = *name == '/' ? NULL : directory_at(u, directory);
-    size_t all = strlen(name) + (path ? strlen(path) + 1 : 0), room = 511, cut = all > room ? all - room : 0;
+    size_t all = strlen(name) + (path ? strlen(path) + 1 : 0), room = AW_PLACE_FILE - 1, cut = all > room ? all - room : 0;
     if (path && cut < strlen(path))
-        snprintf(ret, 512, "%s/%s", path + cut, name);
+        snprintf(ret, AW_PLACE_FILE, "%s/%s", path + cut, name);
     else
-        snprintf(ret, 512, "%s", name + (strlen(name) > room ? strlen(name) - room : 0));
+        snprintf(ret, AW_PLACE_FILE, "%s", name + (strlen(name) > room ? strlen(name) - room : 0));
     return true;
 }
 
@@ -287,7 +287,7 @@ void aw_place_text(const struct aw_place *place, char *ret_text, size_t size)
     snprintf(ret_text, size, code ? "%s+0x%x" : "%s:%u", place->file, place->line);
 }
 
-bool aw_linetable_file(const struct aw_line_row *row, char ret_file[512])
+bool aw_linetable_file(const struct aw_line_row *row, char ret_file[AW_PLACE_FILE])
 {
     return file_name(row->unit, row->file, ret_file);
 }

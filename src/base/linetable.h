@@ -8,8 +8,10 @@
 #include <stddef.h>
 #include <stdint.h>
 
+enum { AW_PLACE_FILE = 512 }; /* bytes of a file's name, its end included */
+
 struct aw_place {
-    char file[512]; /* with its directory; cut at its beginning when longer */
+    char file[AW_PLACE_FILE]; /* with its directory; cut at its beginning when longer */
     uint32_t line, column;
 };
 
@@ -38,7 +40,7 @@ struct aw_line_row {
  * `told` says so by false. */
 void aw_linetable_walk(const void *section, size_t size, bool (*told)(void *user, const struct aw_line_row *row), void *user);
 /* Within `told`: the row's file, with its directory, cut at its beginning when longer.  False when the table does not say. */
-bool aw_linetable_file(const struct aw_line_row *row, char ret_file[512]);
+bool aw_linetable_file(const struct aw_line_row *row, char ret_file[AW_PLACE_FILE]);
 
 /* Whether the machine code of `elf` is what was loaded at `base`, in readable memory: then a table of the one holds for the
  * other. */
