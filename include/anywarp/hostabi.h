@@ -158,9 +158,8 @@ struct aw_host_services {
     /* ---- Of quick code, whose function `lane` is what one lane does (struct aw_host_lane).
      * All threads of the blocks first .. first+count-1, one after another. */
     void (*lanes_blocks)(struct aw_host_block *block, uint64_t first, uint64_t count, aw_host_lane_fn *lane);
-    /* The lanes of a warp of the block in *block, each on a stack of its own, to their ends.  `lifted`: an operation with a
-     * member mask takes the lanes that go in step, but for AW_HOST_SITE_MEMBERS. */
-    void (*lanes_warp)(struct aw_host_block *block, uint32_t warp, aw_host_lane_fn *lane, uint32_t lifted);
+    /* The lanes of a warp of the block in *block, each on a stack of its own, to their ends. */
+    void (*lanes_warp)(struct aw_host_block *block, uint32_t warp, aw_host_lane_fn *lane);
     /* A lane comes to an operation of its warp: `site` tells which (enum aw_host_site), `mask` is its member mask, 0: it has
      * none.  Returns when it has been carried out; a predicate that belongs to the result is in bit 32. */
     uint64_t (*lane_op)(struct aw_host_lane *lane, const uint32_t *site, uint32_t mask, uint64_t a, uint64_t b, uint64_t c);

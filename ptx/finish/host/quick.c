@@ -267,9 +267,9 @@ static V within(struct quick *q, V p, V base, V size)
     return LLVMBuildICmp(q->b, LLVMIntULT, LLVMBuildSub(q->b, LLVMBuildPtrToInt(q->b, p, q->i64, ""), base, ""), size, "");
 }
 
-static V text(struct quick *q, const char *s)
+static V text(struct quick *q, const char *name, const char *s)
 {
-    V c = LLVMConstStringInContext2(q->c, s, strlen(s), 0), g = LLVMAddGlobal(q->m, LLVMTypeOf(c), "text");
+    V c = LLVMConstStringInContext2(q->c, s, strlen(s), 0), g = LLVMAddGlobal(q->m, LLVMTypeOf(c), name);
     LLVMSetInitializer(g, c);
     LLVMSetGlobalConstant(g, 1);
     LLVMSetLinkage(g, LLVMInternalLinkage);
@@ -281,7 +281,7 @@ static V text(struct quick *q, const char *s)
 
 static V trap_emit(struct quick *q, V fn, V status)
 {
-    V args[3] = { LANE(block, q->ptr), status, text(q, "trap") };
+    V args[3] = { LANE(block, q->ptr), status, text(q, "text", "trap") };
     return SERVICE(trap, q->nothing, args, 3);
 }
 
@@ -550,22 +550,10 @@ static V blocks_emit(struct quick *q)
 static V warp_emit(struct quick *q)
 {
     LLVMTypeRef types[2] = { q->ptr, q->i32 };
-    V lifted = LLVMConstInt(q->i32, LLVMGetStringAttributeAtIndex(q->kernel, (LLVMAttributeIndex)LLVMAttributeFunctionIndex,
-                                                                  PTX_LIFTED, sizeof PTX_LIFTED - 1) != NULL, 0);
-    V fn = entry(q, "warp", types, 2), args[4] = { LLVMGetParam(fn, 0), LLVMGetParam(fn, 1), q->kernel, lifted };
-    SERVICE(lanes_warp, q->nothing, args, 4);
+    V fn = entry(q, "warp", types, 2), args[3] = { LLVMGetParam(fn, 0), LLVMGetParam(fn, 1), q->kernel };
+    SERVICE(lanes_warp, q->nothing, args, 3);
     LLVMBuildRetVoid(q->b);
     return fn;
-}
-
-static V name_emit(struct quick *q)
-{
-    V c = LLVMConstStringInContext2(q->c, q->finish->kernel, strlen(q->finish->kernel), 0);
-    V g = LLVMAddGlobal(q->m, LLVMTypeOf(c), "name");
-    LLVMSetInitializer(g, c);
-    LLVMSetGlobalConstant(g, 1);
-    LLVMSetLinkage(g, LLVMInternalLinkage);
-    return g;
 }
 
 static void object_emit(struct quick *q)
@@ -575,7 +563,8 @@ static void object_emit(struct quick *q)
     V shape[3] = { WORD(block[0]), WORD(block[1]), WORD(block[2]) }, none = LLVMConstNull(q->ptr);
     uint32_t flags = q->lanes ? AW_HOST_YIELD | (q->barrier ? AW_HOST_BARRIER : 0) : 0;
     V field[] = { WORD(AW_HOST_ABI), WORD(flags), WORD(q->finish->static_shared), WORD(0), WORD(q->finish->kernarg_size), WORD(1),
-                  LLVMConstArray2(q->i32, shape, 3), WORD(q->local), q->lanes ? none : blocks_emit(q), warp_emit(q), name_emit(q),
+                  LLVMConstArray2(q->i32, shape, 3), WORD(q->local), q->lanes ? none : blocks_emit(q), warp_emit(q),
+                  text(q, "name", q->finish->kernel),
                   WORD(0), WORD(0) };
     V init = LLVMConstStructInContext(q->c, field, sizeof field / sizeof *field, 0);
     V object = LLVMAddGlobal(q->m, LLVMTypeOf(init), AW_HOST_OBJECT_SYMBOL);

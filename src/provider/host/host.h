@@ -505,7 +505,7 @@ void aw_host_turn(struct aw_host_block *block);
 
 /* lanes.c: services of quick code. */
 void aw_host_lanes_blocks(struct aw_host_block *block, uint64_t first, uint64_t count, aw_host_lane_fn *lane);
-void aw_host_lanes_warp(struct aw_host_block *block, uint32_t warp, aw_host_lane_fn *lane, uint32_t lifted);
+void aw_host_lanes_warp(struct aw_host_block *block, uint32_t warp, aw_host_lane_fn *lane);
 uint64_t aw_host_lane_op(struct aw_host_lane *lane, const uint32_t *site, uint32_t mask, uint64_t a, uint64_t b, uint64_t c);
 void aw_host_lane_yield(struct aw_host_lane *lane);
 

@@ -43,7 +43,7 @@ struct aw_host_lanes {
     struct lane lane[LANES];
     struct aw_host_context *home; /* the warp's */
     aw_host_lane_fn *function;
-    bool lifted, turns;           /* turns: other warps' come after each operation */
+    bool turns;                   /* other warps' come after each operation */
     uint32_t live, ready, blocked, polling; /* as bits: all, and in which state each is */
     uint32_t fruitless, rounds;   /* of polling: since something else happened, and in all */
     char *map;                    /* stacks, a guard below them */
@@ -276,9 +276,8 @@ static bool has_mask(const struct lane *l)
     return op >= AW_HOST_LANE_WARPSYNC && op <= AW_HOST_LANE_ELECT && op != AW_HOST_LANE_ACTIVEMASK;
 }
 
-static bool waits_for_members(const struct aw_host_lanes *w, const struct lane *l)
+static bool waits_for_members(const struct lane *l)
 {
-    (void)w;
     return has_mask(l) && l->site[AW_HOST_SITE_FLAGS] & AW_HOST_SITE_MEMBERS;
 }
 
@@ -294,7 +293,7 @@ static uint32_t likes(const struct aw_host_lanes *w, const struct lane *l)
     uint32_t bits = 0;
     for (uint32_t set = w->blocked; set; set &= set - 1) {
         const struct lane *other = &w->lane[__builtin_ctz(set)];
-        bits |= (uint32_t)(waits_for_members(w, other) && same_kind(l, other)) << __builtin_ctz(set);
+        bits |= (uint32_t)(waits_for_members(other) && same_kind(l, other)) << __builtin_ctz(set);
     }
     return bits;
 }
@@ -304,7 +303,7 @@ static uint32_t complete(const struct aw_host_lanes *w)
 {
     for (uint32_t set = w->blocked; set; set &= set - 1) {
         const struct lane *l = &w->lane[__builtin_ctz(set)];
-        if (!waits_for_members(w, l))
+        if (!waits_for_members(l))
             continue;
         uint32_t here = likes(w, l);
         if ((w->live & l->mask & ~here) == 0)
@@ -367,7 +366,7 @@ static uint32_t most_free(const struct aw_host_lanes *w, uint32_t lanes)
     for (uint32_t set = lanes; set; set &= set - 1) {
         const struct lane *l = &w->lane[__builtin_ctz(set)];
         barriers |= (uint32_t)at_barrier(l) << __builtin_ctz(set);
-        members |= (uint32_t)waits_for_members(w, l) << __builtin_ctz(set);
+        members |= (uint32_t)waits_for_members(l) << __builtin_ctz(set);
     }
     return lanes & ~members & ~barriers ? lanes & ~members & ~barriers : lanes & ~barriers ? lanes & ~barriers : lanes;
 }
@@ -378,7 +377,7 @@ static uint32_t impatient(const struct aw_host_lanes *w)
     uint32_t lanes = 0;
     for (uint32_t set = w->blocked; set; set &= set - 1) {
         const struct lane *l = &w->lane[__builtin_ctz(set)];
-        uint32_t patience = waits_for_members(w, l) ? PATIENCE_MASK : PATIENCE;
+        uint32_t patience = waits_for_members(l) ? PATIENCE_MASK : PATIENCE;
         lanes |= (uint32_t)(!at_barrier(l) && w->fruitless > patience) << __builtin_ctz(set);
     }
     return lanes;
@@ -390,7 +389,7 @@ static bool all_together(const struct aw_host_lanes *w)
     if (w->blocked != w->live)
         return false;
     const struct lane *first = &w->lane[__builtin_ctz(w->live)];
-    bool whole = waits_for_members(w, first) && (w->live & ~first->mask) == 0;
+    bool whole = waits_for_members(first) && (w->live & ~first->mask) == 0;
     if (!whole && first->site[AW_HOST_SITE_LOOPS])
         return false;
     for (uint32_t set = w->live & (w->live - 1); set; set &= set - 1) {
@@ -513,7 +512,7 @@ static struct aw_host_lanes *lanes_get(struct aw_host_context *home, size_t stac
     return home->lanes;
 }
 
-void aw_host_lanes_warp(struct aw_host_block *block, uint32_t warp, aw_host_lane_fn *function, uint32_t lifted)
+void aw_host_lanes_warp(struct aw_host_block *block, uint32_t warp, aw_host_lane_fn *function)
 {
     struct aw_host_run *run = (struct aw_host_run *)(void *)block;
     struct aw_host_context *home = run->current;
@@ -528,7 +527,6 @@ void aw_host_lanes_warp(struct aw_host_block *block, uint32_t warp, aw_host_lane
     uint32_t threads = block->launch->threads - warp * LANES, n = threads < LANES ? threads : LANES;
     w->home = home;
     w->function = function;
-    w->lifted = lifted;
     w->turns = run->code.object->flags & AW_HOST_BARRIER && block->launch->warps > 1;
     for (uint32_t i = 0; i < n; i++) {
         struct lane *l = &w->lane[i];

@@ -528,7 +528,7 @@ static void lanes(block *b, uint32_t warp)
 {
     if (warp_lanes(b, warp))
         ((volatile uint32_t *)(void *)b->shared)[b->launch->threads] = 0;
-    SERVICE->lanes_warp(b, warp, lanes_lane, 0);
+    SERVICE->lanes_warp(b, warp, lanes_lane);
 }
 BLOCKS(lanes)
 
