@@ -13,8 +13,8 @@ failed = []
 
 @contextlib.contextmanager
 def given():
-    """nvcc, the anywarp that the first argument names, an environment without settings but for a cache, and a folder for all of
-    it.  Where there is no nvcc the test is left out."""
+    """nvcc, the anywarp that the first argument names, an environment without settings but for a cache and one form of code, and
+    a folder for all of it.  Where there is no nvcc the test is left out."""
     compiler = nvcc.find()
     if not compiler:
         print('no nvcc')
@@ -22,6 +22,7 @@ def given():
     env = {k: v for k, v in os.environ.items() if not k.startswith('ANYWARP_')}
     with tempfile.TemporaryDirectory() as folder:
         env['ANYWARP_CACHE_DIR'] = os.path.join(folder, 'cache')
+        env['ANYWARP_TIERS'] = 'off'  # one form of each kernel, however busy the machine is
         yield compiler, os.path.abspath(sys.argv[1]), env, folder
 
 

@@ -71,6 +71,7 @@ class Folder:
                        env=dict(os.environ, DESTDIR=os.path.join(top, 'inst')))
         keep = {k: v for k, v in os.environ.items() if not k.startswith(('ANYWARP_', 'XDG_', 'CUDA_', 'LD_', 'TMPDIR'))}
         self.env = dict(keep, HOME=self.home, TERM='dumb', COLUMNS='100', NO_COLOR='1')
+        self.env['ANYWARP_TIERS'] = 'off'  # how many files are in the cache would hang on how busy the machine is
         # Not a link: anywarp finds its parts from where it lies.
         self.env['PATH'] = os.path.dirname(self.installed('bin', 'anywarp')) + ':' + keep['PATH']
         self.prefix = os.path.join(top, 'inst')
