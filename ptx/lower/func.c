@@ -455,7 +455,7 @@ static int lower_with(struct ptx_lower *l, struct ptx_func *kernel, enum aw_line
         LLVMDisposeModule(l->module);
         return status;
     }
-    if (ptx_simt_unread(l->module))
+    if (ptx_simt_may_pair(l->module))
         ptx_simt_keep(l->module, true); /* until lanes that wait for each other are seen to */
     *ret = (struct ptx_lowered){ l->module, l->static_shared, l->param_size, (l->param_size + 7) / 8 * 8 + 16,
                                  (closure.dynamic_shared ? AW_KERNEL_DYNAMIC_SHARED : 0) |

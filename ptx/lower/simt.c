@@ -126,59 +126,21 @@ LLVMValueRef ptx_simt_call(LLVMBuilderRef builder, LLVMModuleRef module, enum pt
 
 /* ---- Operations that nobody reads */
 
-/* Registers are variables yet. */
-static bool is_read(LLVMValueRef v, unsigned depth)
-{
-    for (LLVMUseRef use = LLVMGetFirstUse(v); use; use = LLVMGetNextUse(use)) {
-        LLVMValueRef user = LLVMGetUser(use);
-        LLVMValueRef to = LLVMIsAStoreInst(user) && LLVMGetOperand(user, 0) == v ? LLVMGetOperand(user, 1) : NULL;
-        bool passes_on = LLVMIsAExtractValueInst(user) || LLVMIsACastInst(user);
-        if (to && LLVMIsAAllocaInst(to)) {
-            for (LLVMUseRef u = LLVMGetFirstUse(to); u; u = LLVMGetNextUse(u))
-                if (!LLVMIsAStoreInst(LLVMGetUser(u)) || LLVMGetOperand(LLVMGetUser(u), 0) == to)
-                    return true;
-        } else if (depth == 0 || !passes_on || is_read(user, depth - 1)) {
-            return true;
-        }
-    }
-    return false;
-}
-
-static bool has_attribute(LLVMValueRef fn, const char *name)
-{
-    return LLVMGetStringAttributeAtIndex(fn, (LLVMAttributeIndex)LLVMAttributeFunctionIndex, name, (unsigned)strlen(name)) !=
-           NULL;
-}
-
-/* In lifted code registers are used for many things, and a call that is marked counts whoever reads that register.  What a
- * function returns its callers may leave unread (nvcc -G has one for each operation). */
-static bool call_counts(LLVMValueRef call, bool *ret_unread)
-{
-    LLVMValueRef fn = LLVMGetBasicBlockParent(LLVMGetInstructionParent(call));
-    bool lifted = has_attribute(fn, PTX_LIFTED);
-    bool marked = LLVMGetCallSiteStringAttribute(call, (LLVMAttributeIndex)LLVMAttributeFunctionIndex, PTX_MEMBERS,
-                                                 sizeof PTX_MEMBERS - 1) != NULL;
-    *ret_unread |= lifted ? marked : !is_read(call, 3) || LLVMGetLinkage(fn) == LLVMInternalLinkage;
-    return !lifted || marked;
-}
-
 static LLVMValueRef with_mask(LLVMModuleRef module, unsigned id)
 {
     bool other = infos[id].traits != PTX_SIMT_CONVERGENT || id == PTX_SIMT_ACTIVEMASK || id == PTX_SIMT_LOWEST;
     return other ? NULL : LLVMGetNamedFunction(module, infos[id].name);
 }
 
-bool ptx_simt_unread(LLVMModuleRef module)
+bool ptx_simt_may_pair(LLVMModuleRef module)
 {
     unsigned n = 0;
-    bool unread = false;
     for (unsigned id = 0; id < PTX_SIMT_COUNT; id++) {
         LLVMValueRef fn = with_mask(module, id);
         for (LLVMUseRef use = fn ? LLVMGetFirstUse(fn) : NULL; use; use = LLVMGetNextUse(use))
-            if (LLVMIsACallInst(LLVMGetUser(use)))
-                n += call_counts(LLVMGetUser(use), &unread);
+            n += LLVMIsACallInst(LLVMGetUser(use)) != NULL;
     }
-    return n > 1 && unread;
+    return n > 1;
 }
 
 void ptx_simt_keep(LLVMModuleRef module, bool keep)

@@ -36,9 +36,9 @@ LLVMValueRef ptx_simt_declare(LLVMModuleRef module, enum ptx_simt id);
 /* Whether calls of operations with a member mask stay where nobody reads what they return: lanes elsewhere may (LLVM removes what
  * surely returns and has no effect).  For all such functions that the module has. */
 void ptx_simt_keep(LLVMModuleRef module, bool keep);
-/* Has the module an operation whose lanes others at another place may read from, or may wait for, and that itself is read by
- * nobody as far as can be told? */
-bool ptx_simt_unread(LLVMModuleRef module);
+/* Has the module two calls of such operations, so that lanes of one may read from, or wait for, lanes at the other?  Whether
+ * anybody reads what a call returns is not asked: only LLVM's later passes could tell. */
+bool ptx_simt_may_pair(LLVMModuleRef module);
 
 /* Which one a function is (by name), or PTX_SIMT_NONE; also for NULL and for values that are no function. */
 enum ptx_simt ptx_simt_of(LLVMValueRef function);

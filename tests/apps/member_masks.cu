@@ -400,6 +400,32 @@ static void one_side_host(const u32 *v, u32 *r)
         r[i] = i < 16 ? v[i + 16] ^ vote : 7;
 }
 
+/* As one_side, but what the other side does with them is seen to be nothing only later, by the compiler's own folding. */
+__device__ u32 nothing_of(u32 v)
+{
+    u32 r;
+    asm volatile("{ .reg .b32 a; .reg .b32 b; shfl.sync.idx.b32 a, %1, 0, 31, -1; and.b32 b, a, 255; shr.u32 %0, b, 9; }"
+                 : "=r"(r)
+                 : "r"(v));
+    return r;
+}
+
+__global__ void folded(const u32 *in, u32 *out)
+{
+    u32 t = blockIdx.x * blockDim.x + threadIdx.x, v = in[t], x;
+    if (LANE < 16)
+        x = __shfl_sync(EVERY, v, LANE + 16);
+    else
+        x = 7 + nothing_of(v);
+    out[t] = x;
+}
+
+static void folded_host(const u32 *v, u32 *r)
+{
+    for (u32 i = 0; i < 32; i++)
+        r[i] = i < 16 ? v[i + 16] : 7;
+}
+
 __global__ void first_wants(const u32 *in, u32 *out)
 {
     u32 t = blockIdx.x * blockDim.x + threadIdx.x, n = in[t - LANE] % 4 + 1;
@@ -447,7 +473,7 @@ int main()
         in[t] = 2654435761u * (u32)(t + 1) >> 7;
 #define X(name) check(#name, name, name##_host, in);
     X(both_sides) X(by_memory) X(votes) X(sums) X(in_function) X(with_predicate)
-        X(halves) X(part_first) X(rounds) X(in_order) X(some_end) X(unwanted) X(one_side) X(first_wants)
+        X(halves) X(part_first) X(rounds) X(in_order) X(some_end) X(unwanted) X(one_side) X(folded) X(first_wants)
     check("fewer, shared memory", fewer<true>, fewer_host, in);
     check("fewer, shuffles", fewer<false>, fewer_host, in);
     return check_done();
