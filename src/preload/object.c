@@ -138,6 +138,8 @@ static void aw_elf_read_segments(struct aw_elf *elf)
     }
 }
 
+enum { TLS_PAGE = 4096 };
+
 bool aw_elf_open(struct aw_elf *elf, const char *path)
 {
     struct stat st;
@@ -160,9 +162,11 @@ bool aw_elf_open(struct aw_elf *elf, const char *path)
     }
     elf->segments = aw_elf_at(elf, h->e_phoff, h->e_phnum, sizeof(Elf64_Phdr), _Alignof(Elf64_Phdr));
     elf->n_segments = elf->segments ? h->e_phnum : 0;
-    for (size_t i = 0; i < elf->n_segments; i++)
+    for (size_t i = 0; i < elf->n_segments; i++) {
         if (elf->segments[i].p_type == PT_DYNAMIC)
             aw_elf_read_relatives(elf, &elf->segments[i]);
+        elf->has_page_tls |= elf->segments[i].p_type == PT_TLS && elf->segments[i].p_align == TLS_PAGE;
+    }
     aw_elf_read_sections(elf);
     if (!elf->has_sections)
         aw_elf_read_segments(elf);

@@ -28,6 +28,7 @@ struct aw_elf {
     const Elf64_Rela *relatives; /* relocations that add the load address, by address where the linker sorts them */
     size_t n_relatives;
     bool has_fatbin;                      /* a section that nvcc makes for device code, or what such a one begins with */
+    bool has_page_tls;                    /* thread-local variables in pages of their own, as CUDA's runtime has them */
     bool has_sections;                    /* there are section headers, all of them in the file */
     bool cut;                             /* there were, but the file ends before them or in them */
 };

@@ -142,11 +142,13 @@ void aw_redirect_plan(const struct aw_elf *elf, struct aw_redirect_plan *ret_pla
     if (registers && ret_plan->n) {
         ret_plan->kind = AW_REDIRECT_STATIC;
         ret_plan->runtime = aw_redirect_choose(ret_plan);
-    } else if (elf->has_fatbin && !elf->symtab.n && !aw_redirect_imports(&elf->dynsym)) {
+    } else if ((elf->has_fatbin || elf->has_page_tls) && !elf->symtab.n && !aw_redirect_imports(&elf->dynsym)) {
         struct aw_redirect_gather gather = { elf, ret_plan };
         ret_plan->n = 0;
         bool told = !elf->cut && aw_nameless_find(elf, aw_redirect_found, &gather) && ret_plan->n;
-        ret_plan->kind = told ? AW_REDIRECT_STATIC : elf->cut ? AW_REDIRECT_CUT : AW_REDIRECT_STRIPPED;
+        /* Without device code what is not known need not be a runtime. */
+        enum aw_redirect_kind other = !elf->has_fatbin ? AW_REDIRECT_NONE : elf->cut ? AW_REDIRECT_CUT : AW_REDIRECT_STRIPPED;
+        ret_plan->kind = told ? AW_REDIRECT_STATIC : other;
         ret_plan->runtime = told ? aw_redirect_choose(ret_plan) : RUNTIMES - 1;
     }
 }

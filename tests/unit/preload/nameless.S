@@ -100,7 +100,13 @@ main:
     ret
     end
 
+#ifdef HOST_ALONE /* a runtime in a library without device code, as bindings for a language are */
+    .section .tbss, "awT", @nobits
+    .balign 4096
+    .zero 4096
+#else
     .section .nv_fatbin, "a"
     .balign 8
     .long 0xba55ed50, 0x00100001, 0, 0
+#endif
     .section .note.GNU-stack, "", @progbits

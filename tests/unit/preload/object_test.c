@@ -105,6 +105,7 @@ Test(redirect, tells_functions_without_symbols)
     expect_nameless("nameless");
     expect_nameless("nameless_pointer");
     expect_nameless("nameless_message");
+    expect_nameless("nameless_host_alone");
 }
 
 Test(redirect, leaves_what_could_be_two_functions)
