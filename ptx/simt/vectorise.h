@@ -105,4 +105,16 @@ int simt_make_reducible(LLVMModuleRef module, struct aw_buf *diags);
 int simt_vectorise(LLVMModuleRef in, LLVMModuleRef out, const struct simt_options *options, struct simt_stats *ret_stats,
                    struct aw_buf *diags);
 
+/* What `aw_host_object` says (struct aw_host_object of anywarp/hostabi.h, where the units are). */
+struct simt_object {
+    const char *kernel;
+    uint32_t flags, static_shared, kernarg_size, warps_per_call;
+    const uint32_t *block; /* 3 */
+    uint32_t local_bytes;
+    LLVMValueRef blocks;   /* or NULL */
+    LLVMValueRef warp;
+};
+/* Adds the table to `m`, with stack_bytes and local_stack 0. */
+void simt_object_emit(LLVMModuleRef m, const struct simt_object *object);
+
 #endif

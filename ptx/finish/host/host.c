@@ -298,25 +298,14 @@ int ptx_run_expand(struct ptx_pipeline *pipe)
     return status;
 }
 
-static bool calls_itself(LLVMModuleRef in)
-{
-    /* Whatever was not inlined and is called from a device function: without a search, recursion is assumed. */
-    for (LLVMValueRef f = LLVMGetFirstFunction(in); f; f = LLVMGetNextFunction(f))
-        for (LLVMUseRef use = LLVMIsDeclaration(f) ? NULL : LLVMGetFirstUse(f); use; use = LLVMGetNextUse(use)) {
-            LLVMValueRef user = LLVMGetUser(use);
-            if (LLVMIsACallInst(user) &&
-                LLVMGetLinkage(LLVMGetBasicBlockParent(LLVMGetInstructionParent(user))) == LLVMInternalLinkage)
-                return true;
-        }
-    return false;
-}
-
+/* Calls of functions that `not` has, of declared ones and of assembly do not count; those through a pointer do. */
 static bool calls_any(LLVMValueRef fn, const struct aw_ptrmap *not)
 {
     for (LLVMBasicBlockRef bb = LLVMGetFirstBasicBlock(fn); bb; bb = LLVMGetNextBasicBlock(bb))
         for (LLVMValueRef x = LLVMGetFirstInstruction(bb); x; x = LLVMGetNextInstruction(x)) {
             LLVMValueRef callee = LLVMIsACallInst(x) ? LLVMGetCalledValue(x) : NULL;
-            if (callee && LLVMIsAFunction(callee) && !LLVMIsDeclaration(callee) && !aw_ptrmap_find(not, callee))
+            bool known = callee && (LLVMIsAInlineAsm(callee) || (LLVMIsAFunction(callee) && LLVMIsDeclaration(callee)));
+            if (callee && !known && !aw_ptrmap_find(not, callee))
                 return true;
         }
     return false;
@@ -511,7 +500,7 @@ static void on_diagnostic(LLVMDiagnosticInfoRef info, void *context)
 static uint32_t depth_bytes(const struct host *h, uint64_t frames, uint64_t more)
 {
     uint64_t n = frames + more;
-    if (frames && (h->machine.quick ? recurses(h->in) : calls_itself(h->in)))
+    if (frames && recurses(h->in))
         n += RECURSION_STACK > 256 * frames ? RECURSION_STACK : 256 * frames;
     return n < UINT32_MAX ? (uint32_t)n : UINT32_MAX;
 }

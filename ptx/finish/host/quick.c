@@ -558,20 +558,11 @@ static V warp_emit(struct quick *q)
 
 static void object_emit(struct quick *q)
 {
-#define WORD(x) LLVMConstInt(q->i32, (x), 0)
-    const uint32_t *block = q->finish->options->block;
-    V shape[3] = { WORD(block[0]), WORD(block[1]), WORD(block[2]) }, none = LLVMConstNull(q->ptr);
+    const struct ptx_finish *f = q->finish;
     uint32_t flags = q->lanes ? AW_HOST_YIELD | (q->barrier ? AW_HOST_BARRIER : 0) : 0;
-    V field[] = { WORD(AW_HOST_ABI), WORD(flags), WORD(q->finish->static_shared), WORD(0), WORD(q->finish->kernarg_size), WORD(1),
-                  LLVMConstArray2(q->i32, shape, 3), WORD(q->local), q->lanes ? none : blocks_emit(q), warp_emit(q),
-                  text(q, "name", q->finish->kernel),
-                  WORD(0), WORD(0) };
-    V init = LLVMConstStructInContext(q->c, field, sizeof field / sizeof *field, 0);
-    V object = LLVMAddGlobal(q->m, LLVMTypeOf(init), AW_HOST_OBJECT_SYMBOL);
-    LLVMSetInitializer(object, init);
-    LLVMSetGlobalConstant(object, 1);
-    LLVMSetAlignment(object, 16);
-#undef WORD
+    V blocks = q->lanes ? NULL : blocks_emit(q), warp = warp_emit(q);
+    simt_object_emit(q->m, &(struct simt_object){ f->kernel, flags, f->static_shared, f->kernarg_size, 1, f->options->block,
+                                                  (uint32_t)q->local, blocks, warp });
 }
 
 /* ---- */

@@ -596,26 +596,10 @@ static bool has_atomics(LLVMModuleRef m)
 static void object_emit(struct simt *u, LLVMValueRef blocks, LLVMValueRef warp, bool whole)
 {
     const struct simt_options *o = u->options;
-    LLVMValueRef name = LLVMConstStringInContext2(u->ctx, o->kernel, strlen(o->kernel), 0);
-    LLVMValueRef name_var = LLVMAddGlobal(u->out, LLVMTypeOf(name), "name");
-    LLVMSetInitializer(name_var, name);
-    LLVMSetGlobalConstant(name_var, 1);
-    LLVMSetLinkage(name_var, LLVMInternalLinkage);
-    LLVMValueRef shape[3] = { simt_c32(u, o->block[0]), simt_c32(u, o->block[1]), simt_c32(u, o->block[2]) };
-    int flags = (u->stats.barrier ? AW_HOST_BARRIER : 0) | (u->stats.yield ? AW_HOST_YIELD : 0) |
-                (has_atomics(u->out) ? AW_HOST_ATOMIC : 0);
-    /* struct aw_host_object, field by field */
-    LLVMValueRef field[] = {
-        simt_c32(u, AW_HOST_ABI), simt_c32(u, flags), simt_c32(u, o->static_shared),
-        simt_c32(u, 0), simt_c32(u, o->kernarg_size), simt_c32(u, whole ? MAX_WARPS : 1), LLVMConstArray2(u->i32, shape, 3),
-        simt_c32(u, o->local_bytes), u->stats.barrier ? LLVMConstNull(u->ptr) : blocks, warp, name_var, simt_c32(u, 0),
-        simt_c32(u, 0),
-    };
-    LLVMValueRef init = LLVMConstStructInContext(u->ctx, field, sizeof field / sizeof *field, 0);
-    LLVMValueRef object = LLVMAddGlobal(u->out, LLVMTypeOf(init), AW_HOST_OBJECT_SYMBOL);
-    LLVMSetInitializer(object, init);
-    LLVMSetGlobalConstant(object, 1);
-    LLVMSetAlignment(object, 16);
+    uint32_t flags = (u->stats.barrier ? AW_HOST_BARRIER : 0) | (u->stats.yield ? AW_HOST_YIELD : 0) |
+                     (has_atomics(u->out) ? AW_HOST_ATOMIC : 0);
+    simt_object_emit(u->out, &(struct simt_object){ o->kernel, flags, o->static_shared, o->kernarg_size, whole ? MAX_WARPS : 1,
+                                                    o->block, o->local_bytes, u->stats.barrier ? NULL : blocks, warp });
 }
 
 /* Are the lanes side by side in memory, or all in one place? */
