@@ -1,6 +1,7 @@
 /* A function's registers: variables in local memory, which LLVM makes values of. */
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "base/map.h"
+#include "lower/graph.h"
 #include "lower/internal.h"
 
 static LLVMTypeRef register_type(struct ptx_lower *l, const struct ptx_var *var)
@@ -27,13 +28,31 @@ bool ptx_registers_make(struct ptx_lower *l, struct ptx_func *f)
     return true;
 }
 
-/* ---- Registers that need no zero */
+/* ---- Registers that need no zero
+ *
+ * One does where a path leads from the function's begin to a read without a write before.  LLVM would find out, too, but a
+ * variable that is written at the begin costs it a walk over all the function's blocks. */
 
-/* What is known of a register's uses: in which block they are, and whether it is written there before it is read. */
-struct use {
-    LLVMBasicBlockRef block;
-    bool elsewhere, read_first;
+/* What a block does with a register. */
+struct touch {
+    struct touch *next;
+    int block;
+    bool read_first, written;
+};
+
+struct uses {
+    struct touch *touches; /* the last block's first */
     unsigned n;
+};
+
+struct blocks {
+    struct aw_arena arena;
+    struct aw_ptrmap index; /* block -> 1 + number */
+    LLVMBasicBlockRef *bb;
+    int n;
+    struct ptx_edges *into;
+    int *stack;
+    uint32_t *live, *written; /* 1 + the register for which a block is that */
 };
 
 /* The variable that an instruction reads or writes as a whole; NULL. */
@@ -42,18 +61,91 @@ static LLVMValueRef accessed(LLVMValueRef x)
     return LLVMIsALoadInst(x) ? LLVMGetOperand(x, 0) : LLVMIsAStoreInst(x) ? LLVMGetOperand(x, 1) : NULL;
 }
 
-static void look_at_uses(LLVMBasicBlockRef bb, const struct aw_ptrmap *uses)
+static int number_of(const struct blocks *b, LLVMBasicBlockRef bb)
 {
-    for (LLVMValueRef x = LLVMGetFirstInstruction(bb); x; x = LLVMGetNextInstruction(x)) {
-        LLVMValueRef variable = accessed(x);
-        struct use *use = variable ? aw_ptrmap_find(uses, variable) : NULL;
-        if (!use)
-            continue;
-        use->n++;
-        use->elsewhere |= use->block && use->block != bb;
-        use->read_first |= !use->block && LLVMIsALoadInst(x);
-        use->block = bb;
+    return (int)(intptr_t)aw_ptrmap_find(&b->index, bb) - 1;
+}
+
+static bool edges_make(struct blocks *b)
+{
+    int n = 0, *filled = AW_NEW_ARRAY(&b->arena, int, b->n + 1), *from = NULL;
+    for (int pass = 0; filled && pass < 2; pass++) {
+        for (int i = 0; i < b->n; i++) {
+            LLVMValueRef end = LLVMGetBasicBlockTerminator(b->bb[i]);
+            for (unsigned k = 0; k < LLVMGetNumSuccessors(end); k++) {
+                int to = number_of(b, LLVMGetSuccessor(end, k));
+                if (pass == 0)
+                    b->into[to].n++, n++;
+                else
+                    from[filled[to]++] = i;
+            }
+        }
+        from = from ? from : AW_NEW_ARRAY(&b->arena, int, n + 1);
+        if (!from)
+            return false;
+        for (int i = 0, at = 0; pass == 0 && i < b->n; at += b->into[i++].n) {
+            b->into[i].at = from + at;
+            filled[i] = at;
+        }
     }
+    return filled != NULL;
+}
+
+static bool blocks_make(struct blocks *b, LLVMBasicBlockRef entry)
+{
+    if (!ptx_blocks_order(entry, &b->arena, &b->index, &b->bb, &b->n))
+        return false;
+    b->into = AW_NEW_ARRAY(&b->arena, struct ptx_edges, b->n);
+    b->stack = AW_NEW_ARRAY(&b->arena, int, b->n);
+    b->live = AW_NEW_ARRAY(&b->arena, uint32_t, b->n);
+    b->written = AW_NEW_ARRAY(&b->arena, uint32_t, b->n);
+    return b->into && b->stack && b->live && b->written && edges_make(b);
+}
+
+static bool look_at_uses(struct blocks *b, int block, const struct aw_ptrmap *map)
+{
+    for (LLVMValueRef x = LLVMGetFirstInstruction(b->bb[block]); x; x = LLVMGetNextInstruction(x)) {
+        LLVMValueRef variable = accessed(x);
+        struct uses *uses = variable ? aw_ptrmap_find(map, variable) : NULL;
+        if (!uses)
+            continue;
+        struct touch *t = uses->touches;
+        if (!t || t->block != block) {
+            t = AW_NEW(&b->arena, struct touch);
+            if (!t)
+                return false;
+            *t = (struct touch){ uses->touches, block, LLVMIsALoadInst(x) != NULL, false };
+            uses->touches = t;
+        }
+        t->written |= LLVMIsAStoreInst(x) != NULL;
+        uses->n++;
+    }
+    return true;
+}
+
+/* Does a path lead from the begin to a read of the register without a write before?  Goes backwards from the reads. */
+static bool read_unwritten(struct blocks *b, const struct touch *touches, uint32_t mark)
+{
+    int n = 0;
+    for (const struct touch *t = touches; t; t = t->next) {
+        if (t->written)
+            b->written[t->block] = mark;
+        if (t->read_first)
+            b->live[b->stack[n++] = t->block] = mark;
+    }
+    while (n) {
+        int block = b->stack[--n];
+        if (block == 0)
+            return true;
+        for (int k = 0; k < b->into[block].n; k++) {
+            int from = b->into[block].at[k];
+            if (b->live[from] == mark || b->written[from] == mark)
+                continue;
+            b->live[from] = mark;
+            b->stack[n++] = from;
+        }
+    }
+    return false;
 }
 
 static unsigned count_uses(LLVMValueRef variable)
@@ -67,19 +159,22 @@ static unsigned count_uses(LLVMValueRef variable)
 bool ptx_registers_trim(struct ptx_lower *l, struct ptx_func *f)
 {
     struct aw_ptrmap map = { 0 };
-    struct use *uses = AW_NEW_ARRAY(l->arena, struct use, f->n_regs + 1);
-    bool ok = uses != NULL;
+    struct blocks b = { 0 };
+    struct uses *uses = AW_NEW_ARRAY(&b.arena, struct uses, f->n_regs + 1);
+    bool ok = uses && blocks_make(&b, l->entry);
     for (uint32_t i = 0; ok && i < f->n_regs; i++)
         ok = aw_ptrmap_put(&map, l->regs[i], &uses[i]);
-    for (LLVMBasicBlockRef bb = LLVMGetNextBasicBlock(l->entry); ok && bb; bb = LLVMGetNextBasicBlock(bb))
-        look_at_uses(bb, &map);
+    for (int i = 1; ok && i < b.n; i++)
+        ok = look_at_uses(&b, i, &map);
     for (uint32_t i = 0; ok && i < f->n_regs; i++) {
         LLVMValueRef zero = LLVMGetNextInstruction(l->regs[i]);
         bool parameter = count_uses(l->regs[i]) != uses[i].n + 1; /* or whatever else is not in the body */
-        if (!parameter && !uses[i].elsewhere && !uses[i].read_first)
+        if (!parameter && !read_unwritten(&b, uses[i].touches, i + 1))
             LLVMInstructionEraseFromParent(zero);
     }
     aw_ptrmap_fini(&map);
+    aw_ptrmap_fini(&b.index);
+    aw_arena_fini(&b.arena);
     l->out_of_memory |= !ok;
     return ok;
 }
