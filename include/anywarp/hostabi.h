@@ -14,7 +14,7 @@
 extern "C" {
 #endif
 
-#define AW_HOST_ABI 4u
+#define AW_HOST_ABI 5u
 #define AW_HOST_OBJECT_SYMBOL "aw_host_object"
 
 /* Of code that is made with check-memory: a byte for each eight of memory at AW_SHADOW_BASE + address / 8, of the low
@@ -88,8 +88,8 @@ enum aw_host_order {
 struct aw_host_lane;
 typedef void aw_host_lane_fn(struct aw_host_lane *lane);
 
-/* What quick code says of a place where lanes come to an operation of their warp, in words; then a number for each loop around
- * it, the outermost first: an index of `rounds` in struct aw_host_lane. */
+/* What quick code says of a place where lanes come to an operation of their warp, in words; then the number of each loop around
+ * it, the outermost first, as `rounds` in struct aw_host_lane has their rounds. */
 enum aw_host_site {
     AW_HOST_SITE_NUMBER,         /* in the order of the program, each loop's in one piece */
     AW_HOST_SITE_OP,             /* enum aw_host_lane_op */
@@ -99,7 +99,7 @@ enum aw_host_site {
     AW_HOST_SITE_MEMBERS = 1,    /* flags: it waits for the lanes of its mask wherever they are */
     AW_HOST_SITE_UNALIGNED = 2   /* a barrier that lanes may come to at several places */
 };
-#define AW_HOST_LANE_LOOPS 256   /* loops with such places, at most */
+#define AW_HOST_LANE_LOOPS 64    /* loops with such places around each other, at most */
 
 /* PTX ISA 9.0 §9.7.13; the operands are those of the aw.* functions of SIMT IR, in order, but for the mask: of a reducing barrier
  * the predicate is bit 32 of the third, beside the operation; of an assertion the line is in place of the mask. */
@@ -210,7 +210,7 @@ struct aw_host_lane {
     const char *kernarg;
     char *local_base;            /* the lowest address of its local memory */
     uint32_t tid[3], lane;
-    uint32_t rounds[AW_HOST_LANE_LOOPS]; /* how often it has come to a loop's head since it came to the loop */
+    uint32_t rounds[AW_HOST_LANE_LOOPS]; /* how often it has come to a loop's head since it came to the loop; by depth */
 };
 
 /* Of code that counts (target host:...,+count), the exported constant `aw_host_counts`.  Each block of code has a counter of two

@@ -29,6 +29,7 @@
 #define TRIPLE "x86_64-pc-linux-gnu"
 #define SERVICE_STACK (32u << 10)    /* what the runtime's services may take on a warp's stack */
 #define RECURSION_STACK (8u << 20)   /* for kernels whose depth is not known; touched pages only are paid for */
+#define LANE_RECURSION_STACK (1u << 20) /* the same of each lane, where lanes have stacks of their own */
 #define MANY_IN_TANGLES 15000        /* likewise where they are in one loop of thousands of blocks, over which optimising passes
                                       * go again and again */
 #define MANY_INSTRUCTIONS 120000     /* in vector form: LLVM's faster instruction selection and allocation */
@@ -334,11 +335,6 @@ int ptx_run_one_lane(struct ptx_pipeline *pipe)
 {
     struct host *h = pipe->finisher;
     int status = ptx_host_quick(h->in, h->finish, h->machine.avx512, h->tm, &h->lanes, &h->local, h->diags);
-    if (status == AW_OK && h->lanes && recurses(h->in)) {
-        aw_buf_printf(h->diags, "%s: error: no quick form: a function that calls itself in a kernel whose lanes meet\n",
-                      h->finish->kernel);
-        status = AW_ERR_NOT_SUPPORTED;
-    }
     h->out = h->in;
     return status == AW_OK ? ptx_verify(h->out, "making quick code", h->finish->kernel, h->diags) : status;
 }
@@ -500,8 +496,9 @@ static void on_diagnostic(LLVMDiagnosticInfoRef info, void *context)
 static uint32_t depth_bytes(const struct host *h, uint64_t frames, uint64_t more)
 {
     uint64_t n = frames + more;
+    uint64_t least = h->lanes ? LANE_RECURSION_STACK : RECURSION_STACK;
     if (frames && recurses(h->in))
-        n += RECURSION_STACK > 256 * frames ? RECURSION_STACK : 256 * frames;
+        n += least > 256 * frames ? least : 256 * frames;
     return n < UINT32_MAX ? (uint32_t)n : UINT32_MAX;
 }
 

@@ -27,7 +27,7 @@ struct quick_node {
 
 struct quick_loop {
     struct quick_loop *outer;
-    uint32_t index;
+    uint32_t number, depth;  /* among all that have places; how many of those are around it, where its rounds are counted */
 };
 
 struct graph {
@@ -98,11 +98,12 @@ static bool graph_make(struct graph *g)
 
 static V counter(struct graph *g, const struct quick_loop *loop)
 {
-    V at = LLVMConstInt(g->q->i64, offsetof(struct aw_host_lane, rounds) + 4 * (size_t)loop->index, 0);
+    V at = LLVMConstInt(g->q->i64, offsetof(struct aw_host_lane, rounds) + 4 * (size_t)loop->depth, 0);
     return LLVMBuildGEP2(g->q->b, g->q->i8, ptx_quick_lane(g->fn), &at, 1, "rounds");
 }
 
-/* Where a loop's head begins: counts.  The counter is cleared where lanes come from outside to any of its blocks. */
+/* Where a loop's head begins: counts.  The counter is cleared where lanes come from outside to any of its blocks, by blocks that
+ * lead there alone (see ptx_quick_sites): other loops of this depth count there, too. */
 static void loop_count(struct graph *g, const struct quick_loop *loop, int head, int part)
 {
     struct quick *q = g->q;
@@ -156,13 +157,13 @@ static void order_loop(struct graph *g, int *nodes, int n, struct quick_loop *ar
     nodes[head] = nodes[0];
     nodes[0] = first;
     if (meets && (loop = AW_NEW(&q->arena, struct quick_loop))) {
-        *loop = (struct quick_loop){ around, q->n_loops++ };
-        for (int i = 0; i < g->n; i++)
-            g->part[i] = -1;
+        *loop = (struct quick_loop){ around, q->n_loops++, around ? around->depth + 1 : 0 };
         for (int i = 0; i < n; i++)
             g->part[nodes[i]] = part;
-        if (loop->index < AW_HOST_LANE_LOOPS)
+        if (loop->depth < AW_HOST_LANE_LOOPS)
             loop_count(g, loop, first, part);
+        else
+            ptx_quick_refuse(q, "lanes meet in loops too deep in each other");
     }
     g->nodes[first].loop = loop;
     g->nodes[first].place = g->next++;
@@ -212,7 +213,7 @@ static V site_constant(struct graph *g, V x, uint32_t number, const struct quick
     words[AW_HOST_SITE_FLAGS] = LLVMConstInt(q->i32, flags, 0);
     words[AW_HOST_SITE_LOOPS] = LLVMConstInt(q->i32, depth, 0);
     for (uint32_t i = AW_HOST_SITE_WORDS + depth; loop; loop = loop->outer)
-        words[--i] = LLVMConstInt(q->i32, loop->index, 0);
+        words[--i] = LLVMConstInt(q->i32, loop->number, 0);
     V all = LLVMConstArray2(q->i32, words, AW_HOST_SITE_WORDS + depth), site = LLVMAddGlobal(q->m, LLVMTypeOf(all), "site");
     LLVMSetInitializer(site, all);
     LLVMSetGlobalConstant(site, 1);
@@ -320,6 +321,8 @@ static bool has_places(LLVMValueRef fn)
 
 void ptx_quick_sites(struct quick *q)
 {
+    if (has_places(q->kernel))
+        q->status = ptx_passes_run(q->m, NULL, "function(break-crit-edges)", q->diags);
     for (LLVMValueRef fn = LLVMGetFirstFunction(q->m); fn && q->status == AW_OK; fn = LLVMGetNextFunction(fn)) {
         if (LLVMIsDeclaration(fn))
             continue;
@@ -328,6 +331,4 @@ void ptx_quick_sites(struct quick *q)
         else
             function_order(q, fn);
     }
-    if (q->n_loops > AW_HOST_LANE_LOOPS)
-        ptx_quick_refuse(q, "lanes meet in too many loops");
 }

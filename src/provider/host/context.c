@@ -294,7 +294,7 @@ void aw_host_context_adopt(struct aw_host_context *c)
 bool aw_host_context_guards(const struct aw_host_context *c, const void *address)
 {
     uintptr_t a = (uintptr_t)address;
-    return c->map && a >= (uintptr_t)c->map && a < (uintptr_t)c->stack;
+    return (c->map && a >= (uintptr_t)c->map && a < (uintptr_t)c->stack) || aw_host_lanes_guard(c->lanes, address);
 }
 
 uint32_t aw_host_context_switch(struct aw_host_context *from, struct aw_host_context *to, uint32_t value, bool last)

@@ -66,7 +66,7 @@ bool aw_host_context_local(struct aw_host_context *context, size_t bytes);
 void aw_host_context_prepare(struct aw_host_context *context, void (*entry)(struct aw_host_context *));
 /* Describes the thread's own stack, to be switched away from and back to. */
 void aw_host_context_adopt(struct aw_host_context *context);
-/* Is `address` in the guard below the context's stack? */
+/* Is `address` in the guard below the context's stack, or the stack of a lane of its warp? */
 bool aw_host_context_guards(const struct aw_host_context *context, const void *address);
 /* Is it in one of those of its local memory?  -1: the lower, 1: the upper. */
 int aw_host_context_guards_local(const struct aw_host_context *context, const void *address);
@@ -91,6 +91,8 @@ void aw_host_context_landed(struct aw_host_context *to);
 
 /* Of lanes.c: the stacks of the lanes of a context's warp; NULL is fine. */
 void aw_host_lanes_destroy(struct aw_host_lanes *lanes);
+/* Is `address` in a guard below one of them?  No where `lanes` is NULL. */
+bool aw_host_lanes_guard(const struct aw_host_lanes *lanes, const void *address);
 
 /* How large a guard to make: `wanted`, or `least` where the process may have only so much address space. */
 size_t aw_host_guard_bytes(size_t wanted, size_t least);

@@ -52,6 +52,8 @@ struct aw_host_lanes {
 
 #define STACK_GUARD ((size_t)1 << 20)
 #define STACK_LEAST ((size_t)96 << 10)
+#define STACK_DEEP ((size_t)1 << 20)
+#define STACK_DEEP_GUARD ((size_t)64 << 10)
 
 /* ---- Lanes that need no stacks */
 
@@ -333,8 +335,8 @@ static int behind(const struct lane *x, const struct lane *y)
 {
     const uint32_t *at = x->site, *other = y->site;
     uint32_t n = at[AW_HOST_SITE_LOOPS] < other[AW_HOST_SITE_LOOPS] ? at[AW_HOST_SITE_LOOPS] : other[AW_HOST_SITE_LOOPS];
-    for (uint32_t i = AW_HOST_SITE_WORDS; i < AW_HOST_SITE_WORDS + n && at[i] == other[i]; i++) {
-        uint32_t round = x->state.rounds[at[i]], others = y->state.rounds[at[i]];
+    for (uint32_t i = 0; i < n && at[AW_HOST_SITE_WORDS + i] == other[AW_HOST_SITE_WORDS + i]; i++) {
+        uint32_t round = x->state.rounds[i], others = y->state.rounds[i];
         if (round != others)
             return round < others ? -1 : 1;
     }
@@ -476,6 +478,24 @@ void aw_host_lanes_destroy(struct aw_host_lanes *w)
     free(w);
 }
 
+/* A stack so large is one of a kernel in which a function calls itself: a guard lies below each. */
+static size_t guard_of(size_t stack)
+{
+    return stack >= STACK_DEEP ? STACK_DEEP_GUARD : 0;
+}
+
+static bool stacks_open(const struct aw_host_lanes *w)
+{
+    size_t guard = guard_of(w->stack_size);
+    char *at = w->map + STACK_GUARD;
+    if (!guard)
+        return mprotect(at, LANES * w->stack_size, PROT_READ | PROT_WRITE) == 0;
+    for (uint32_t i = 0; i < LANES; i++, at += guard + w->stack_size)
+        if (mprotect(at, w->stack_size, PROT_READ | PROT_WRITE) != 0)
+            return false;
+    return true;
+}
+
 static struct aw_host_lanes *lanes_create(size_t stack)
 {
     struct aw_host_lanes *w = aligned_alloc(64, sizeof *w);
@@ -483,9 +503,10 @@ static struct aw_host_lanes *lanes_create(size_t stack)
         return NULL;
     memset(w, 0, sizeof *w);
     w->stack_size = stack;
-    w->map_size = STACK_GUARD + LANES * stack;
+    size_t step = stack + guard_of(stack);
+    w->map_size = STACK_GUARD + LANES * step;
     w->map = mmap(NULL, w->map_size, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-    if (w->map == MAP_FAILED || mprotect(w->map + STACK_GUARD, LANES * stack, PROT_READ | PROT_WRITE) != 0) {
+    if (w->map == MAP_FAILED || !stacks_open(w)) {
         if (w->map != MAP_FAILED)
             munmap(w->map, w->map_size);
         free(w);
@@ -493,15 +514,23 @@ static struct aw_host_lanes *lanes_create(size_t stack)
     }
     for (uint32_t i = 0; i < LANES; i++) {
         w->lane[i].warp = w;
-        w->lane[i].context.stack = w->map + STACK_GUARD + i * stack;
+        w->lane[i].context.stack = w->map + STACK_GUARD + i * step;
         w->lane[i].context.stack_size = stack;
         w->lane[i].context.colour = i % 16 * 320;
     }
     return w;
 }
 
-/* Those of the warp's context, with stacks as large as the kernel asks for.  Frames have a known size, as no function of such a
- * kernel calls itself, so there is no guard between them. */
+bool aw_host_lanes_guard(const struct aw_host_lanes *w, const void *address)
+{
+    uintptr_t a = (uintptr_t)address, from = w ? (uintptr_t)w->map : 0;
+    if (!w || a < from || a - from >= w->map_size)
+        return false;
+    return a - from < STACK_GUARD || (a - from - STACK_GUARD) % (w->stack_size + guard_of(w->stack_size)) >= w->stack_size;
+}
+
+/* Those of the warp's context, with stacks as large as the kernel asks for.  Frames have a known size where no function calls
+ * itself, and so no guard between them. */
 static struct aw_host_lanes *lanes_get(struct aw_host_context *home, size_t stack)
 {
     stack = (stack + STACK_LEAST + 4095) & ~(size_t)4095;
