@@ -40,6 +40,7 @@ typedef struct {
 } CUDA_MEMCPY2D;
 
 CUresult cuInit(unsigned flags);
+CUresult cuDeviceGetAttribute(int *value, int attribute, CUdevice device);
 CUresult cuDeviceGetName(char *name, int size, CUdevice device);
 CUresult cuDevicePrimaryCtxRetain(CUcontext *ctx, CUdevice device);
 CUresult cuCtxGetCurrent(CUcontext *ctx);
@@ -49,6 +50,7 @@ CUresult cuCtxPushCurrent_v2(CUcontext ctx);
 CUresult cuCtxPopCurrent_v2(CUcontext *ctx);
 CUresult cuDeviceGetCount(int *count);
 CUresult cuMemAlloc_v2(CUdeviceptr *ptr, size_t size);
+CUresult cuMemAllocPitch_v2(CUdeviceptr *ptr, size_t *pitch, size_t width, size_t height, unsigned element);
 CUresult cuMemFree_v2(CUdeviceptr ptr);
 CUresult cuMemHostAlloc(void **ptr, size_t size, unsigned flags);
 CUresult cuMemFreeHost(void *ptr);
@@ -58,6 +60,8 @@ CUresult cuMemcpy2DUnaligned_v2(const CUDA_MEMCPY2D *copy);
 CUresult cuMemcpy(CUdeviceptr dst, CUdeviceptr src, size_t size);
 CUresult cuMemsetD32Async(CUdeviceptr ptr, unsigned value, size_t n, CUstream stream);
 CUresult cuStreamSynchronize(CUstream stream);
+CUresult cuStreamGetFlags(CUstream stream, unsigned *flags);
+CUresult cuStreamGetCtx(CUstream stream, CUcontext *ctx);
 CUresult cuStreamQuery(CUstream stream);
 CUresult cuStreamWaitValue32_v2(CUstream stream, CUdeviceptr at, uint32_t value, unsigned flags);
 CUresult cuLaunchHostFunc(CUstream stream, void (*fn)(void *user), void *user);

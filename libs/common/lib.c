@@ -2,6 +2,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "common/lib.h"
 
+#include <dlfcn.h>
+#include <stdio.h>
 #include <stdlib.h>
 
 #include "base/calltrace.h"
@@ -63,4 +65,20 @@ void aw_lib_call_name(char *ret_name, size_t size)
     length = length < size ? length : size - 1;
     memcpy(ret_name, current ? current + 1 : "", length);
     ret_name[length] = '\0';
+}
+
+/* ---- Names alone. */
+
+__attribute__((visibility("default"))) int aw_lib_bare(const char *library, const void *function, unsigned char *once, int status)
+{
+    bool traced = aw_call_traced(library, library);
+    if (!traced && __atomic_load_n(once, __ATOMIC_RELAXED))
+        return status;
+    Dl_info info;
+    char text[256];
+    snprintf(text, sizeof text, "e%s", dladdr(function, &info) && info.dli_sname ? info.dli_sname : "a function");
+    struct aw_lib_call call = aw_lib_call_begin(text);
+    aw_lib_stub(library, text + 1, once);
+    aw_lib_call_end(library, text, (uint64_t)(int64_t)status, (const uint64_t[]){ 0 }, call);
+    return status;
 }

@@ -11,6 +11,9 @@
 /* Logs once (`once` is the site's flag) that `name` of `library` is not implemented.  Thread-safe. */
 void aw_lib_stub(const char *library, const char *name, unsigned char *once);
 
+/* The same for a stub of whom the name alone is known: that of the symbol at `function`.  Gives `status` back. */
+int aw_lib_bare(const char *library, const void *function, unsigned char *once, int status);
+
 /* The same where the caller could not be told: ends the program. */
 _Noreturn void aw_lib_fatal(const char *library, const char *name);
 

@@ -33,6 +33,12 @@ CASES = (
     ('', 'void xGo(str a) | 1 idle | full', 'static void e0(const char *a) { }'),
     ('!also p', 'xResult xGo(int a) | 1 | full', '(void *)awx_xGo, (void *)awx_xGo, };'),
     ('!also p', 'xResult xGo(int a) | 1 alone | full', '{ (void *)awx_xGo, };'),
+    ('', '<types> x_<types>_go(<types> v) | 1 body=x_<types>_other | full', 'unsigned long long ret_ = awx_x_ull_other(v);'),
+    ('', 'x{A,B}_{1,2} | 2 | stub', 'refused: '),
+    ('', 'x{A,B}_{1,2} | 1 | full', 'refused: '),
+    ('', 'x{A,B_{1,2} | 1 | stub', 'refused: '),
+    ('', 'x{A,A}_{1,2} | 1 | stub', 'refused: '),
+    ('', 'xA | 1 some | stub', 'refused: '),
 )
 
 

@@ -26,21 +26,35 @@ point into device memory has a type with stars and no direction: the trace must 
 
     VERSIONS         majors of the libraries that export it
     wide             NAME_64 is exported too (wide@12: only from 12 on).  The type `idx` is int in NAME and int64_t in NAME_64
-    and in
-                     the body, which is one for both
+                     and in the body, which is one for both
     body=NAME        the body is awLIBRARY_NAME, else awLIBRARY_ and the function's own name
     idle[=VALUE]     there is no body: by its definition it does nothing here, and returns VALUE
     alone            !also does not concern it
+
+or names alone, of which only the name is known and which are stubs of a few bytes (write_bare):
+
+    NAMES | VERSIONS [FORM] | stub
+
+    NAMES            xAdd_{8u,16s}_C{1,3} stands for four names, as in a shell
+    FORM             of a line !form FORM SUFFIX MAJOR...: the names have that suffix, and these libraries export them without it,
+                     too
+
+The other lines are
+
     !library MAJOR FILE [NODE]    the file and SONAME that exports version MAJOR, and its version node: FILE where none is given;
-    -: none !status TYPE VALUE...         the result of a stub whose result is a TYPE: the library's own not-supported; of a
-    structure, its members !status TYPE fatal            a stub with such a result, which cannot say that nothing was done, says
-    so and ends the program, as the
-                                  original does with calls that it cannot serve.  TYPE `other`: all that have no line of their own
+                                  -: none
+    !status TYPE VALUE...         the result of a stub whose result is a TYPE: the library's own not-supported; of a structure,
+                                  its members.  The first is that of names alone, a number
+    !status TYPE fatal            a stub with such a result, which cannot say that nothing was done, says so and ends the program,
+                                  as the original does with calls that it cannot serve.  TYPE `other`: all that have no line of
+                                  their own
+    !types NAME                   the types are in NAME_types.h, else in one named for the table
     !data NAME BYTES MAJOR...     a variable that these libraries export, all zeros
     !also PREFIX                  each name is exported with the prefix before it, too
-    !each LIST WORD=TYPE...       a line with <LIST> in its name stands for one line each, with the WORD in the name and the TYPE
-    in the arguments !answer TYPE FUNCTION MAJOR...    results that are a TYPE go through FUNCTION, of the room, in these
-    libraries: their codes are others
+    !each LIST WORD=TYPE...       a line with <LIST> in its name stands for one line each, with the WORD in the name and in the
+                                  second column, and the TYPE in the result and the arguments
+    !answer TYPE FUNCTION MAJOR...    results that are a TYPE go through FUNCTION, of the room, in these libraries: their codes
+                                  are others
 """
 # SPDX-License-Identifier: Apache-2.0
 import glob
@@ -106,13 +120,32 @@ class Function(api.Function):
         return re.sub(r'\bidx\b', 'int64_t' if wide else 'int', text)
 
 
+class Bare:
+    """One of a line's names alone."""
+    status, why, wide = 'stub', None, None
+
+    def __init__(self, name, where, status, section, table):
+        if not re.fullmatch(r'\w+', name):
+            raise api.TableError('name not understood: %r' % name)
+        self.name, self.section, self.number, self.table = name, section, len(table.functions), table
+        words = where.split()
+        self.versions = [word for word in words if word in table.libraries]
+        forms = [word for word in words if word not in table.libraries]
+        if status != 'stub' or not self.versions or not table.status or len(forms) > 1 or not set(forms) <= set(table.forms):
+            raise api.TableError('%s: names alone, versions %r, status %r' % (name, where, status))
+        self.suffix, self.plain = table.forms[forms[0]] if forms else ('', [])
+
+    def entries(self, major):
+        return [(self.name + self.suffix, False)] + ([(self.name, False)] if major in self.plain else [])
+
+
 class Table:
     def __init__(self, path):
         self.name = os.path.basename(path)[:-len('.api')]
         self.kinds, self.libraries, self.status, self.answer, self.functions = dict(api.KINDS), {}, {}, {}, []
-        self.lists, self.also, self.data = {}, '', []
+        self.lists, self.also, self.data, self.forms = {}, '', [], {}
         self.kinds.update({'idx': 'U', 'int64_t': 'U', 'uint64_t': 'U', 'long long int': 'U', 'long long': 'U'})
-        section = None
+        self.types, section = self.name, None
         with open(path, encoding='utf-8') as f:
             for n, line in enumerate(f, 1):
                 line = line.strip()
@@ -125,12 +158,14 @@ class Table:
                         parts = [p.strip() for p in line.split(' | ')]
                         if len(parts) != 3:
                             raise api.TableError('a line has three columns')
-                        for decl in self.expanded(parts[0]):
-                            self.functions.append(Function(decl, parts[1], parts[2], section, self))
+                        made, form = (self.expanded(*parts[:2]), Function) if '(' in parts[0] else \
+                            ([(name, parts[1]) for name in braces(parts[0])], Bare)
+                        for decl, where in made:
+                            self.functions.append(form(decl, where, parts[2], section, self))
                 except (api.TableError, KeyError, ValueError) as e:
                     sys.exit('%s:%d: %s' % (path, n, e))
         for major in self.libraries:
-            names = [name for name, _, _ in self.slots(major)]
+            names = self.names(major)
             for name in sorted({n for n in names if names.count(n) > 1} if len(set(names)) != len(names) else ()):
                 sys.exit('%s: %s appears twice for %s' % (path, name, major))
 
@@ -143,8 +178,12 @@ class Table:
                                                                                                      for w in words[2:])
         elif words[0] == 'data':
             self.data.append((words[1], int(words[2]), words[3:]))
+        elif words[0] == 'types':
+            self.types = words[1]
         elif words[0] == 'also':
             self.also = words[1]
+        elif words[0] == 'form':
+            self.forms[words[1]] = (words[2], words[3:])
         elif words[0] == 'each':
             self.lists[words[1]] = [w.partition('=')[::2] for w in words[2:]]
         elif words[0] == 'answer':
@@ -159,22 +198,32 @@ class Table:
     def stub_value(self, ret):
         return self.status.get(ret) or (self.status.get(OTHER) if ret != 'void' else None)
 
-    def expanded(self, decl):
-        """The declarations that a line with a list stands for."""
+    def expanded(self, decl, where):
+        """The declarations that a line with a list stands for, each with its second column."""
         head, _, args = decl.partition('(')
         for name, members in self.lists.items():
             mark = '<%s>' % name
             if mark in head:
                 ret, _, own = head.rpartition(' ')
                 return [(ret.replace(mark, t.replace('~', ' ')) + ' ' + own.replace(mark, w) + '('
-                         + args.replace(mark, t.replace('~', ' ')))
+                         + args.replace(mark, t.replace('~', ' ')), where.replace(mark, w))
                         for w, t in members]
-        return [decl]
+        return [(decl, where)]
+
+    def exported(self, major, form):
+        """Exported names of one library in byte order, of functions or of names alone: (name, function, wide)."""
+        return sorted(((name, f, wide) for f in self.functions if isinstance(f, form) and major in f.versions
+                       for name, wide in f.entries(major)), key=lambda r: r[0])
 
     def slots(self, major):
-        """Exported names of one library in byte order: (name, function, wide)."""
-        return sorted(((name, f, wide) for f in self.functions if major in f.versions for name, wide in f.entries(major)),
-                      key=lambda r: r[0])
+        """What is jumped to through a table."""
+        return self.exported(major, Function)
+
+    def bare(self, major):
+        return [name for name, _, _ in self.exported(major, Bare)]
+
+    def names(self, major):
+        return [name for name, _, _ in self.slots(major)] + self.bare(major)
 
     def symbol(self, major):
         """Named after its contents, as in api.py: a library of another build fails to link."""
@@ -182,10 +231,18 @@ class Table:
         return 'aw_lib_%s%s_%s' % (self.name, major, digest)
 
 
+def braces(text):
+    """The names that a text with {a,b} stands for."""
+    m = re.search(r'\{([^{}]*)\}', text)
+    if not m:
+        return [text]
+    return [name for word in m.group(1).split(',') for name in braces(text[:m.start()] + word + text[m.end():])]
+
+
 def write_proto(table, out):
     done = set()
     out.write('/* Generated from %s.api by tools/gen/lib.py: prototypes of the bodies. */\n#pragma once\n' % table.name)
-    out.write('#include "%s_types.h"\n\n' % table.name)
+    out.write('#include "%s_types.h"\n\n' % table.types)
     for f in table.functions:
         if f.status != 'stub' and not f.idle and f.body not in done:
             done.add(f.body)
@@ -194,7 +251,7 @@ def write_proto(table, out):
 
 def write_header(table, major, out):
     out.write('/* Generated from %s.api by tools/gen/lib.py: what version %s exports. */\n#pragma once\n' % (table.name, major))
-    out.write('#include "%s_types.h"\n\n' % table.name)
+    out.write('#include "%s_types.h"\n\n' % table.types)
     for name, f, wide in table.slots(major):
         out.write(f.c_proto(name, wide) + ';\n')
 
@@ -247,13 +304,14 @@ def write_trace(f, name, wide, answered, entry, out):
 def write_dispatch(table, out):
     out.write('/* Generated from %s.api by tools/gen/lib.py: what stands behind each exported name. */\n' % table.name)
     out.write('#include "common/lib.h"\n#include "%s_proto.h"\n\n' % table.name)
-    if any(f.status == 'stub' for f in table.functions):
+    functions = [f for f in table.functions if isinstance(f, Function)]
+    if any(f.status == 'stub' for f in functions):
         out.write('static unsigned char once[%d];\n\n' % len(table.functions))
     for function in sorted(set(table.answer.values())):
         ret = next(t for (t, _), a in table.answer.items() if a == function)
         out.write('%s %s(%s result);\n' % (ret, function, ret))
     entry, trace, done = {}, {}, set()
-    for f in table.functions:
+    for f in functions:
         for name, wide in f.entries():
             if (f.number, wide) in done: # of names that mean the same, the first
                 continue
@@ -263,7 +321,10 @@ def write_dispatch(table, out):
                 key = f.number, wide, answer
                 entry[key] = write_answer(f, wide, body, answer, out) if answer else body
                 trace[key] = write_trace(f, name, wide, answer, entry[key], out)
-    for major in table.libraries:
+    majors = [major for major in table.libraries if table.slots(major)]
+    if not majors:
+        return
+    for major in majors:
         symbol = table.symbol(major)
         keys = [(f.number, wide, table.answer.get((f.ret, major))) for _, f, wide in table.slots(major)]
         out.write('\n__attribute__((visibility("default"))) extern void *%s[];\n' % symbol)
@@ -271,7 +332,7 @@ def write_dispatch(table, out):
                          ('static void *const told_%s[]' % major, trace)):
             out.write('%s = {\n%s};\n' % (head, ''.join('    (void *)%s,\n' % of[key] for key in keys)))
     out.write('\n/* Whether calls are told of. */\nstatic void tell(bool on)\n{\n')
-    for major in table.libraries:
+    for major in majors:
         out.write('    aw_lib_table_set(%s, on ? told_%s : plain_%s, sizeof plain_%s / sizeof *plain_%s);\n' %
                   ((table.symbol(major),) + (major,) * 4))
     out.write('}\n\n/* Before a function can be called: the exporting libraries depend on this one. */\n'
@@ -279,11 +340,62 @@ def write_dispatch(table, out):
               '    aw_lib_start("%s", tell);\n}\n' % table.name)
 
 
+BARE = '''/* Names alone: 16 bytes each, which say where they are; the name is found by that, once. */
+#if defined(__x86_64__)
+#define BARE(name) .globl name; .type name, @function; .p2align 4; name: endbr64; \\
+    leaq -11(%%rip), %%rsi; jmp bare; .size name, . - name
+    .p2align 4
+bare:
+    leaq first(%%rip), %%rax
+    leaq once(%%rip), %%rdx
+    movq %%rsi, %%rcx
+    subq %%rax, %%rcx
+    shrq $4, %%rcx
+    addq %%rcx, %%rdx
+    leaq library(%%rip), %%rdi
+    movl $%(value)d, %%ecx
+    subq $8, %%rsp
+    call aw_lib_bare@PLT
+    addq $8, %%rsp
+    ret
+#elif defined(__aarch64__)
+#define BARE(name) .globl name; .type name, %%function; .p2align 4; name: bti c; \\
+    adr x1, . - 4; b bare; nop; .size name, . - name
+    .p2align 4
+bare:
+    adrp x0, first
+    add x0, x0, :lo12:first
+    sub x0, x1, x0
+    adrp x2, once
+    add x2, x2, :lo12:once
+    add x2, x2, x0, lsr #4
+    adrp x0, library
+    add x0, x0, :lo12:library
+    ldr w3, =%(value)d
+    b aw_lib_bare
+#endif
+    .p2align 4
+first:
+'''
+
+
+def write_bare(table, major, out):
+    """Each name alone is an exported label of its own; none knows its arguments, which are left as they are."""
+    value = next(iter(table.status.values()))
+    out.write(BARE % {'value': int(value)})
+    for name in table.bare(major):
+        out.write('BARE(%s)\n' % name)
+    out.write('    .section .rodata\nlibrary:\n    .string "%s"\n    .bss\nonce:\n    .zero %d\n' %
+              (table.name, len(table.bare(major))))
+
+
 def write_thin(table, major, out):
     symbol = table.symbol(major)
     out.write(api.THIN % (table.name, symbol, symbol, symbol))
     for i, (name, _, _) in enumerate(table.slots(major)):
         out.write('ENTRY(%s, %d)\n' % (name, i))
+    if table.bare(major):
+        write_bare(table, major, out)
     for name, size in table.variables(major):
         out.write('    .bss\n    .balign 16\n    .globl %s\n    .type %s, @object\n    .size %s, %d\n%s:\n    .zero %d\n' %
                   (name, name, name, size, name, size))
@@ -292,13 +404,13 @@ def write_thin(table, major, out):
 
 def write_map(table, major, out):
     node = table.libraries[major][1]
-    names = ''.join('        %s;\n' % name for name in [n for n, _, _ in table.slots(major)]
-                    + [n for n, _ in table.variables(major)])
+    names = ''.join('        %s;\n' % name for name in table.names(major) + [n for n, _ in table.variables(major)])
     out.write('%s{\n    global:\n%s    local:\n        *;\n};\n' % (node + ' ' if node else '', names))
 
 
 def write_private(tables, out):
-    names = ''.join('        %s;\n' % t.symbol(major) for t in tables for major in t.libraries)
+    names = ''.join('        %s;\n' % t.symbol(major) for t in tables for major in t.libraries if t.slots(major))
+    names += '        aw_lib_bare;\n' if any(t.bare(major) for t in tables for major in t.libraries) else ''
     out.write('%s {\n    global:\n%s    local:\n        *;\n};\n' % (api.PRIVATE_NODE, names))
 
 
@@ -312,7 +424,8 @@ def write_coverage(table, out):
         if f.section != section:
             section = f.section
             out.write('\n## %s\n\n| function | library | status |\n|---|---|---|\n' % section)
-        out.write('| %s%s | %s | %s |\n' % (f.name, ', _64' if f.wide is not None else '', ' '.join(f.versions),
+        suffix = ', _64' if f.wide is not None else ', ' + f.suffix if isinstance(f, Bare) and f.suffix else ''
+        out.write('| %s%s | %s | %s |\n' % (f.name, suffix, ' '.join(f.versions),
                                            f.status + (': ' + f.why if f.why else '')))
 
 
@@ -356,7 +469,7 @@ def main(argv):
             print(major, name)
     elif command == 'exports':
         node = table.libraries[args[1]][1]
-        for name in [n for n, _, _ in table.slots(args[1])] + [n for n, _ in table.variables(args[1])]:
+        for name in table.names(args[1]) + [n for n, _ in table.variables(args[1])]:
             print(name + ('@@' + node if node else ''))
     elif command == 'share':
         print(*(sum(f.status == s for f in table.functions) for s in ('full', 'partial', 'stub')))
