@@ -137,8 +137,9 @@ CUresult awcu_cuCtxDestroy(CUcontext ctx)
 CUresult awcu_cuCtxPushCurrent_v2(CUcontext ctx)
 {
     struct aw_ctx *found;
+    struct aw_green *green = aw_green_from(ctx);
     enum aw_status status = cu_context(ctx, false, &found);
-    return cu_result(status ? status : aw_ctx_push(found));
+    return cu_result(status ? status : green ? aw_green_push(green) : aw_ctx_push(found));
 }
 
 CUresult awcu_cuCtxPushCurrent(CUcontext ctx)
@@ -150,10 +151,11 @@ CUresult awcu_cuCtxPopCurrent_v2(CUcontext *pctx)
 {
     struct aw_ctx *ctx;
     enum aw_status status = aw_core_ready();
+    struct aw_green *green = status ? NULL : aw_green_top();
     if (status == AW_OK)
         status = aw_ctx_pop(&ctx);
     if (status == AW_OK && pctx)
-        *pctx = (CUcontext)ctx;
+        *pctx = green ? (CUcontext)green : (CUcontext)ctx;
     return cu_result(status);
 }
 
@@ -165,8 +167,9 @@ CUresult awcu_cuCtxPopCurrent(CUcontext *pctx)
 CUresult awcu_cuCtxSetCurrent(CUcontext ctx)
 {
     struct aw_ctx *found = NULL;
+    struct aw_green *green = ctx ? aw_green_from(ctx) : NULL;
     enum aw_status status = ctx ? cu_context(ctx, false, &found) : aw_core_ready();
-    return cu_result(status ? status : aw_ctx_set(found));
+    return cu_result(status ? status : green ? aw_green_set(green) : aw_ctx_set(found));
 }
 
 CUresult awcu_cuCtxGetCurrent(CUcontext *pctx)
@@ -177,7 +180,8 @@ CUresult awcu_cuCtxGetCurrent(CUcontext *pctx)
     if (!pctx)
         return CUDA_ERROR_INVALID_VALUE;
     struct aw_ctx *ctx = aw_ctx_top();
-    *pctx = aw_ctx_from(ctx) ? (CUcontext)ctx : NULL;
+    struct aw_green *green = aw_green_top();
+    *pctx = green ? (CUcontext)green : aw_ctx_from(ctx) ? (CUcontext)ctx : NULL;
     return CUDA_SUCCESS;
 }
 

@@ -125,16 +125,9 @@ CUresult awcu_cuStreamGetCtx(CUstream hStream, CUcontext *pctx)
         return cu_result(status);
     if (!pctx)
         return CUDA_ERROR_INVALID_VALUE;
-    *pctx = (CUcontext)stream->ctx;
+    struct aw_green *green = aw_stream_green(stream);
+    *pctx = green ? (CUcontext)green : (CUcontext)stream->ctx;
     return CUDA_SUCCESS;
-}
-
-CUresult awcu_cuStreamGetCtx_v2(CUstream hStream, CUcontext *pCtx, CUgreenCtx *pGreenCtx)
-{
-    CUresult result = awcu_cuStreamGetCtx(hStream, pCtx);
-    if (result == CUDA_SUCCESS && pGreenCtx)
-        *pGreenCtx = NULL; /* no stream belongs to one */
-    return result;
 }
 
 CUresult awcu_cuStreamGetDevice(CUstream hStream, CUdevice *device)

@@ -774,11 +774,28 @@ typedef struct CUarrayMapInfo CUarrayMapInfo; typedef struct CUcheckpointCheckpo
 typedef struct CUcheckpointLockArgs CUcheckpointLockArgs;
 typedef struct CUcheckpointRestoreArgs CUcheckpointRestoreArgs;
 typedef struct CUcheckpointUnlockArgs CUcheckpointUnlockArgs; typedef struct CUcliqueInfo CUcliqueInfo;
-typedef struct CUdevResource CUdevResource;
 typedef struct CUlogicalEndpointProp CUlogicalEndpointProp;
 typedef struct CUmemDecompressParams CUmemDecompressParams;
 typedef struct CUmulticastObjectProp CUmulticastObjectProp;
 typedef struct CUstreamCigCaptureParams CUstreamCigCaptureParams; typedef struct CUtensorMap CUtensorMap;
+
+/* A part of a device that contexts may have; what is in the reserved bytes is the driver's. */
+typedef struct {
+    unsigned int smCount, minSmPartitionSize, smCoscheduledAlignment, flags;
+} CUdevSmResource;
+
+typedef struct CUdevResource {
+    CUdevResourceType type;
+    unsigned char reserved[92];
+    union {
+        CUdevSmResource sm;
+        unsigned char room[40];
+    };
+    struct CUdevResource *nextResource;
+} CUdevResource;
+
+enum { CU_DEV_RESOURCE_TYPE_INVALID = 0, CU_DEV_RESOURCE_TYPE_SM = 1 };
+enum { CU_GREEN_CTX_DEFAULT_STREAM = 1 };
 
 /* Other interfaces' scalars, as their ABI has them. */
 typedef unsigned int GLuint, GLenum, VdpDevice, VdpOutputSurface, VdpVideoSurface;

@@ -25,7 +25,7 @@ static inline enum aw_status cu_device(CUdevice dev, struct aw_device **ret_devi
     return AW_OK;
 }
 
-/* A context handle; NULL is the current context where `or_current` says so. */
+/* A context handle, of a green context its primary one; NULL is the current context where `or_current` says so. */
 static inline enum aw_status cu_context(CUcontext handle, bool or_current, struct aw_ctx **ret_ctx)
 {
     enum aw_status status = aw_core_ready();
@@ -34,9 +34,10 @@ static inline enum aw_status cu_context(CUcontext handle, bool or_current, struc
     if (!handle && or_current)
         return aw_ctx_current_any(ret_ctx);
     struct aw_ctx *ctx = aw_ctx_from(handle);
-    if (!ctx)
+    const struct aw_green *green = ctx ? NULL : aw_green_from(handle);
+    if (!ctx && !green)
         return AW_ERR_INVALID_CONTEXT;
-    *ret_ctx = ctx;
+    *ret_ctx = ctx ? ctx : green->ctx;
     return AW_OK;
 }
 

@@ -426,7 +426,7 @@ typedef struct cudaDeviceProp_v11 cudaDeviceProp_v11; /* written through cudaDev
 enum { AW_DEVICE_PROP_V11_SIZE = 728 };
 
 /* ---- Opaque: only stubs take them. */
-typedef struct cudaArraySparseProperties cudaArraySparseProperties; typedef struct cudaDevResource cudaDevResource;
+typedef struct cudaArraySparseProperties cudaArraySparseProperties; typedef CUdevResource cudaDevResource;
 typedef struct cudaDevSmResourceGroupParams cudaDevSmResourceGroupParams;
 typedef struct cudaExternalMemoryBufferDesc cudaExternalMemoryBufferDesc;
 typedef struct cudaExternalMemoryHandleDesc cudaExternalMemoryHandleDesc;

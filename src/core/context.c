@@ -10,10 +10,13 @@ enum { LIMIT_STACK, LIMIT_PRINTF, LIMIT_HEAP, LIMIT_SYNC_DEPTH, LIMIT_PENDING, L
 
 struct aw_slab aw_ctx_slab = AW_SLAB_INIT("context", struct aw_ctx);
 
+/* Contexts, and green ones, whose addresses have the lowest bit set here. */
 static _Thread_local __attribute__((tls_model("initial-exec"))) struct {
-    struct aw_ctx *at[AW_CTX_STACK];
+    uintptr_t at[AW_CTX_STACK];
     int n;
 } stack;
+
+static struct aw_ctx destroyed; /* of a green context that was destroyed: no slab's, so nothing takes it for alive */
 
 static void (*drops[AW_DROP_COUNT_])(struct aw_ctx *ctx); /* written before main */
 static pthread_mutex_t primary_lock = PTHREAD_MUTEX_INITIALIZER; /* over making a device's primary context */
@@ -31,33 +34,63 @@ void aw_ctx_drop_set(enum aw_ctx_drop kind, void (*drop)(struct aw_ctx *ctx))
 
 /* ---- The stack. */
 
+struct aw_green *aw_green_top(void)
+{
+    uintptr_t top = stack.n ? stack.at[stack.n - 1] : 0;
+    return top & 1 ? aw_green_from((const void *)(top - 1)) : NULL;
+}
+
+static __attribute__((noinline)) struct aw_ctx *green_ctx(void)
+{
+    const struct aw_green *green = aw_green_top();
+    return green ? green->ctx : &destroyed;
+}
+
 struct aw_ctx *aw_ctx_top(void)
 {
-    return stack.n ? stack.at[stack.n - 1] : NULL;
+    uintptr_t top = stack.n ? stack.at[stack.n - 1] : 0;
+    return __builtin_expect(top & 1, 0) ? green_ctx() : (struct aw_ctx *)top;
+}
+
+static enum aw_status push(uintptr_t entry)
+{
+    if (!entry || stack.n == AW_CTX_STACK)
+        return AW_ERR_INVALID_CONTEXT;
+    stack.at[stack.n++] = entry;
+    return AW_OK;
 }
 
 enum aw_status aw_ctx_push(struct aw_ctx *ctx)
 {
-    if (!ctx || stack.n == AW_CTX_STACK)
-        return AW_ERR_INVALID_CONTEXT;
-    stack.at[stack.n++] = ctx;
-    return AW_OK;
+    return push((uintptr_t)ctx);
+}
+
+enum aw_status aw_green_push(struct aw_green *green)
+{
+    return push((uintptr_t)green | 1);
 }
 
 enum aw_status aw_ctx_pop(struct aw_ctx **ret_ctx)
 {
     if (!stack.n)
         return AW_ERR_INVALID_CONTEXT;
-    *ret_ctx = stack.at[--stack.n];
+    *ret_ctx = aw_ctx_top();
+    stack.n--;
     return AW_OK;
 }
 
 enum aw_status aw_ctx_set(struct aw_ctx *ctx)
 {
-    struct aw_ctx *old;
     if (stack.n)
-        (void)aw_ctx_pop(&old);
+        stack.n--;
     return ctx ? aw_ctx_push(ctx) : AW_OK;
+}
+
+enum aw_status aw_green_set(struct aw_green *green)
+{
+    if (stack.n)
+        stack.n--;
+    return aw_green_push(green);
 }
 
 enum aw_status aw_ctx_current_any(struct aw_ctx **ret_ctx)

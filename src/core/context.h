@@ -20,6 +20,8 @@ struct aw_cstream {
     unsigned flags;           /* CU_STREAM_*: 1 = non-blocking */
     int priority;
     uint64_t id;              /* unique per process */
+    struct aw_green *green;   /* of the green context that was current; NULL: of none */
+    uint64_t green_id;        /* its number: whether it still is that one */
     bool per_thread;          /* made for handle 2; not destroyed by the user */
     struct aw_capture_stream *capture; /* capture.h's, under its lock; NULL: not capturing */
 };
@@ -49,11 +51,38 @@ static inline struct aw_ctx *aw_ctx_from(const void *handle) /* NULL: not a live
     return aw_slab_valid(&aw_ctx_slab, handle) ? (struct aw_ctx *)(uintptr_t)handle : NULL;
 }
 
+/* A green context: a part of a device's multiprocessors, by name.  Its work, memory and modules are the primary context's, and
+ * all of the device does its work: which part of it that is, is only told. */
+struct aw_green {
+    struct aw_handle handle;
+    struct aw_ctx *ctx; /* the primary context, retained */
+    unsigned sms;
+    uint64_t id;        /* unique per process */
+};
+
+extern struct aw_slab aw_green_slab;
+
+static inline struct aw_green *aw_green_from(const void *handle) /* NULL: not a live green context */
+{
+    return aw_slab_valid(&aw_green_slab, handle) ? (struct aw_green *)(uintptr_t)handle : NULL;
+}
+
+/* AW_ERR_OUT_OF_MEMORY.  To be destroyed by aw_green_destroy, which leaves its streams, as streams of none, and pops it when it
+ * is the caller's top. */
+enum aw_status aw_green_create(struct aw_device *device, unsigned sms, struct aw_green **ret_green);
+enum aw_status aw_green_destroy(struct aw_green *green); /* AW_ERR_INVALID_CONTEXT: another thread was first */
+/* The one that a stream belongs to: of a default stream, the current one.  NULL: none, or one that was destroyed. */
+struct aw_green *aw_stream_green(const struct aw_cstream *stream);
+
 /* ---- The calling thread's stack.  The empty stack has no current context. */
 struct aw_ctx *aw_ctx_top(void);                  /* NULL when empty; may be a dead context: see aw_ctx_current */
 enum aw_status aw_ctx_push(struct aw_ctx *ctx);   /* AW_ERR_INVALID_CONTEXT when ctx is NULL or the stack is full */
 enum aw_status aw_ctx_pop(struct aw_ctx **ret_ctx); /* AW_ERR_INVALID_CONTEXT when empty */
 enum aw_status aw_ctx_set(struct aw_ctx *ctx);    /* replaces the top; NULL pops; pushes on an empty stack */
+/* A green context as the current one: aw_ctx_top is then its primary context. */
+enum aw_status aw_green_push(struct aw_green *green);
+enum aw_status aw_green_set(struct aw_green *green);
+struct aw_green *aw_green_top(void); /* NULL: the current context is no green one, or one that was destroyed */
 
 /* The current context, fit for work: AW_OK; AW_ERR_NOT_INITIALIZED before cuInit; AW_ERR_INVALID_CONTEXT when there is none;
  * AW_ERR_CONTEXT_DESTROYED; or the device's sticky fault.  The hot path of every call that needs a context. */

@@ -67,6 +67,9 @@ static enum aw_status stream_make(struct aw_ctx *ctx, unsigned flags, int priori
     if (!stream)
         return AW_ERR_OUT_OF_MEMORY;
     stream->ctx = ctx;
+    struct aw_green *green = per_thread ? NULL : aw_green_top();
+    stream->green = green && green->ctx == ctx ? green : NULL;
+    stream->green_id = stream->green ? green->id : 0;
     stream->flags = flags;
     stream->priority = priority;
     stream->per_thread = per_thread;

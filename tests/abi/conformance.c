@@ -19,6 +19,23 @@ CU(cuDevicePrimaryCtxRetain, CUcontext *, CUdevice)
 CU(cuDevicePrimaryCtxRelease_v2, CUdevice)
 CU(cuCtxSetCurrent, CUcontext)
 CU(cuCtxSynchronize, void)
+CU(cuCtxGetCurrent, CUcontext *)
+CU(cuCtxPushCurrent_v2, CUcontext)
+CU(cuCtxPopCurrent_v2, CUcontext *)
+CU(cuCtxDestroy_v2, CUcontext)
+CU(cuDeviceGetDevResource, CUdevice, CUdevResource *, CUdevResourceType)
+CU(cuCtxGetDevResource, CUcontext, CUdevResource *, CUdevResourceType)
+CU(cuDevSmResourceSplitByCount, CUdevResource *, unsigned *, const CUdevResource *, CUdevResource *, unsigned, unsigned)
+CU(cuDevResourceGenerateDesc, CUdevResourceDesc *, const CUdevResource *, unsigned)
+CU(cuGreenCtxCreate, CUgreenCtx *, CUdevResourceDesc, CUdevice, unsigned)
+CU(cuGreenCtxDestroy, CUgreenCtx)
+CU(cuGreenCtxGetDevResource, CUgreenCtx, CUdevResource *, CUdevResourceType)
+CU(cuGreenCtxGetId, CUgreenCtx, unsigned long long *)
+CU(cuGreenCtxStreamCreate, CUstream *, CUgreenCtx, unsigned, int)
+CU(cuCtxFromGreenCtx, CUcontext *, CUgreenCtx)
+CU(cuStreamGetGreenCtx, CUstream, CUgreenCtx *)
+CU(cuStreamGetCtx, CUstream, CUcontext *)
+CU(cuStreamGetCtx_v2, CUstream, CUcontext *, CUgreenCtx *)
 CU(cuMemGetInfo_v2, size_t *, size_t *)
 CU(cuMemAlloc_v2, CUdeviceptr *, size_t)
 CU(cuMemAllocPitch_v2, CUdeviceptr *, size_t *, size_t, size_t, unsigned)
@@ -481,6 +498,131 @@ static void capture(void)
     OK(cuStreamDestroy_v2(stream));
 }
 
+/* ---- Parts of the device */
+
+static CUdevResource all_sms(void)
+{
+    CUdevResource all;
+    int sms;
+    memset(&all, 0xff, sizeof all);
+    OK(cuDeviceGetAttribute(&sms, CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT, 0));
+    OK(cuDeviceGetDevResource(0, &all, CU_DEV_RESOURCE_TYPE_SM));
+    EQUAL(all.type, CU_DEV_RESOURCE_TYPE_SM);
+    EQUAL(all.sm.smCount, sms);
+    EQUAL(cuDeviceGetDevResource(0, &all, 1000), CUDA_ERROR_INVALID_RESOURCE_TYPE);
+    EQUAL(cuDeviceGetDevResource(99, &all, CU_DEV_RESOURCE_TYPE_SM), CUDA_ERROR_INVALID_DEVICE);
+    return all;
+}
+
+/* Splits, and what is put together; gives a descriptor of two thirds or more. */
+static CUdevResourceDesc parts_of(const CUdevResource *all, unsigned *ret_sms)
+{
+    enum { MANY = 3 };
+    CUdevResource part[MANY], other[1], rest;
+    CUdevResourceDesc desc;
+    const unsigned each = all->sm.smCount >= MANY ? all->sm.smCount / MANY : 1;
+    unsigned n = 0, one = 1;
+    OK(cuDevSmResourceSplitByCount(NULL, &n, all, NULL, 0, each));
+    EQUAL(n, all->sm.smCount / each);
+    n = n < MANY ? n : MANY;
+    OK(cuDevSmResourceSplitByCount(part, &n, all, &rest, 0, each));
+    for (unsigned i = 0; i < n; i++)
+        EQUAL(part[i].sm.smCount, each);
+    EQUAL(rest.type == CU_DEV_RESOURCE_TYPE_SM ? rest.sm.smCount : 0, all->sm.smCount - n * each);
+    OK(cuDevSmResourceSplitByCount(other, &one, all, NULL, 0, each));
+    CUdevResource mixed[] = { part[0], other[0] }, twice[] = { *all, *all };
+    EQUAL(cuDevResourceGenerateDesc(&desc, mixed, 2), CUDA_ERROR_INVALID_RESOURCE_CONFIGURATION);
+    EQUAL(cuDevResourceGenerateDesc(&desc, twice, 2), CUDA_ERROR_INVALID_RESOURCE_CONFIGURATION);
+    EQUAL(cuDevResourceGenerateDesc(&desc, part, 0), CUDA_ERROR_INVALID_VALUE);
+    EQUAL(cuDevSmResourceSplitByCount(part, &one, &part[0], NULL, 0, 1), CUDA_ERROR_INVALID_RESOURCE_CONFIGURATION);
+    EQUAL(cuDevSmResourceSplitByCount(part, &one, all, NULL, 0, all->sm.smCount + 1), CUDA_ERROR_INVALID_VALUE);
+    n = n < 2 ? n : 2;
+    OK(cuDevResourceGenerateDesc(&desc, part, n));
+    *ret_sms = n * each;
+    return desc;
+}
+
+/* Work in a green context's stream is on the primary context's memory, by its modules. */
+static void green_work(CUgreenCtx green, CUcontext primary)
+{
+    enum { WORDS = 1024 };
+    static unsigned host[WORDS];
+    unsigned char two = 2;
+    unsigned bias = 2;
+    CUdeviceptr d;
+    CUstream stream, plain;
+    CUcontext ctx, seen;
+    CUgreenCtx of;
+    OK(cuMemAlloc_v2(&d, sizeof host));
+    EQUAL(cuGreenCtxStreamCreate(&stream, green, 0, 0), CUDA_ERROR_INVALID_VALUE);
+    OK(cuGreenCtxStreamCreate(&stream, green, CU_STREAM_NON_BLOCKING, 0));
+    OK(cuMemsetD32Async(d, 10, WORDS, stream));
+    OK(cuLaunchKernel(kernel("step"), WORDS / 128, 1, 1, 128, 1, 1, 0, stream, (void *[]){ &d, &d, &two, &bias }, NULL));
+    OK(cuMemcpyDtoHAsync_v2(host, d, sizeof host, stream));
+    OK(cuStreamSynchronize(stream));
+    EQUAL(host[0], 22);
+    EQUAL(host[WORDS - 1], 22);
+    OK(cuStreamGetGreenCtx(stream, &of));
+    CHECK(of == green);
+    OK(cuStreamGetCtx_v2(stream, &ctx, &of));
+    CHECK(!ctx && of == green);
+    OK(cuCtxFromGreenCtx(&ctx, green));
+    OK(cuStreamGetCtx(stream, &seen));
+    CHECK(seen == ctx && ctx != primary);
+
+    OK(cuCtxPushCurrent_v2(ctx));
+    OK(cuCtxGetCurrent(&seen));
+    CHECK(seen == ctx);
+    OK(cuStreamCreate(&plain, 0));
+    OK(cuStreamGetGreenCtx(NULL, &of));
+    CHECK(of == green);
+    OK(cuMemcpyDtoHAsync_v2(host, d, sizeof host, NULL));
+    OK(cuCtxSynchronize());
+    OK(cuCtxPopCurrent_v2(&seen));
+    CHECK(seen == ctx);
+    OK(cuStreamGetGreenCtx(plain, &of));
+    CHECK(of == green);
+    OK(cuStreamGetGreenCtx(NULL, &of));
+    CHECK(!of);
+    OK(cuStreamDestroy_v2(plain));
+    OK(cuStreamDestroy_v2(stream));
+    OK(cuMemFree_v2(d));
+}
+
+static void greens(void)
+{
+    CUcontext primary, ctx;
+    CUgreenCtx green, other;
+    CUdevResource got;
+    unsigned long long id, id2;
+    unsigned sms;
+    OK(cuCtxGetCurrent(&primary));
+    CUdevResource all = all_sms();
+    CUdevResourceDesc desc = parts_of(&all, &sms);
+    EQUAL(cuGreenCtxCreate(&green, desc, 0, 0), CUDA_ERROR_INVALID_VALUE);
+    EQUAL(cuGreenCtxCreate(&green, NULL, 0, CU_GREEN_CTX_DEFAULT_STREAM), CUDA_ERROR_INVALID_VALUE);
+    OK(cuGreenCtxCreate(&green, desc, 0, CU_GREEN_CTX_DEFAULT_STREAM));
+    OK(cuGreenCtxCreate(&other, desc, 0, CU_GREEN_CTX_DEFAULT_STREAM));
+    OK(cuGreenCtxGetDevResource(green, &got, CU_DEV_RESOURCE_TYPE_SM));
+    EQUAL(got.sm.smCount, sms);
+    OK(cuCtxGetDevResource(primary, &got, CU_DEV_RESOURCE_TYPE_SM));
+    EQUAL(got.sm.smCount, all.sm.smCount);
+    OK(cuGreenCtxGetId(green, &id));
+    OK(cuGreenCtxGetId(other, &id2));
+    CHECK(id != id2);
+    green_work(green, primary);
+    OK(cuCtxFromGreenCtx(&ctx, other));
+    OK(cuCtxSetCurrent(ctx));
+    EQUAL(cuCtxDestroy_v2(ctx), CUDA_ERROR_INVALID_CONTEXT);
+    OK(cuGreenCtxDestroy(green));
+    EQUAL(cuGreenCtxDestroy(green), CUDA_ERROR_INVALID_CONTEXT);
+    EQUAL(cuCtxFromGreenCtx(&ctx, green), CUDA_ERROR_INVALID_CONTEXT);
+    OK(cuGreenCtxDestroy(other)); /* is the current one, no more */
+    OK(cuCtxGetCurrent(&ctx));
+    CHECK(!ctx);
+    OK(cuCtxSetCurrent(primary));
+}
+
 /* ---- The last: the device is not to be used any more. */
 static void faults(void)
 {
@@ -505,7 +647,7 @@ int main(void)
         void (*run)(void);
     } parts[] = { { "memory", memory }, { "copies", copies }, { "fills", fills }, { "boxes", boxes }, { "modules", modules },
                   { "launches", launches }, { "managed", managed }, { "streams", streams }, { "events", events },
-                  { "capture", capture }, { "faults", faults } };
+                  { "capture", capture }, { "greens", greens }, { "faults", faults } };
     for (size_t i = 0; i < sizeof parts / sizeof *parts; i++) {
         int before = failures;
         parts[i].run();

@@ -61,6 +61,20 @@ cudaError_t cudaMemPoolCreate(cudaMemPool_t *pool, const cudaMemPoolProps *props
 cudaError_t cudaMemPoolDestroy(cudaMemPool_t pool);
 cudaError_t cudaLogsRegisterCallback(cudaLogsCallback_t fn, void *user, cudaLogsCallbackHandle *callback);
 cudaError_t cudaLogsUnregisterCallback(cudaLogsCallbackHandle callback);
+cudaError_t cudaMemsetAsync(void *data, int value, size_t size, cudaStream_t stream);
+cudaError_t cudaMemcpyAsync(void *to, const void *from, size_t size, cudaMemcpyKind kind, cudaStream_t stream);
+cudaError_t cudaDeviceGetDevResource(int device, cudaDevResource *resource, cudaDevResourceType type);
+cudaError_t cudaDevResourceGenerateDesc(cudaDevResourceDesc_t *desc, const cudaDevResource *resources, unsigned n);
+cudaError_t cudaGreenCtxCreate(cudaExecutionContext_t *ctx, cudaDevResourceDesc_t desc, int device, unsigned flags);
+cudaError_t cudaDeviceGetExecutionCtx(cudaExecutionContext_t *ctx, int device);
+cudaError_t cudaExecutionCtxDestroy(cudaExecutionContext_t ctx);
+cudaError_t cudaExecutionCtxGetDevice(int *device, cudaExecutionContext_t ctx);
+cudaError_t cudaExecutionCtxGetId(cudaExecutionContext_t ctx, unsigned long long *id);
+cudaError_t cudaExecutionCtxGetDevResource(cudaExecutionContext_t ctx, cudaDevResource *resource, cudaDevResourceType type);
+cudaError_t cudaExecutionCtxStreamCreate(cudaStream_t *stream, cudaExecutionContext_t ctx, unsigned flags, int priority);
+cudaError_t cudaExecutionCtxSynchronize(cudaExecutionContext_t ctx);
+cudaError_t cudaStreamGetDevResource(cudaStream_t stream, cudaDevResource *resource, cudaDevResourceType type);
+cudaError_t cudaStreamGetFlags(cudaStream_t stream, unsigned *flags);
 cudaError_t cudaLogsCurrent(cudaLogIterator *at, unsigned flags);
 cudaError_t cudaLogsDumpToFile(cudaLogIterator *at, const char *path, unsigned flags);
 cudaError_t cudaLogsDumpToMemory(cudaLogIterator *at, char *buffer, size_t *size, unsigned flags);
@@ -528,6 +542,50 @@ static void logs_run_over(void)
     CHECK(size > 80 && size < 200 && text[size - 1] == '\n');
     (void)cudaGetLastError();
 }
+
+/* The primary context, and a green one of all of the device. */
+static void executions(void)
+{
+    cudaExecutionContext_t primary, green, of[2];
+    cudaDevResource all, got;
+    cudaDevResourceDesc_t desc;
+    cudaStream_t stream;
+    unsigned long long id[2];
+    unsigned flags;
+    int device = 9;
+    char *data, back[64];
+    EQUAL(cudaDeviceGetDevResource(0, &all, CU_DEV_RESOURCE_TYPE_SM), cudaSuccess);
+    EQUAL(cudaDevResourceGenerateDesc(&desc, &all, 1), cudaSuccess);
+    EQUAL(cudaGreenCtxCreate(&green, desc, 0, 1), cudaErrorInvalidValue);
+    EQUAL(cudaGreenCtxCreate(&green, desc, 0, 0), cudaSuccess);
+    EQUAL(cudaDeviceGetExecutionCtx(&primary, 99), cudaErrorInvalidDevice);
+    EQUAL(cudaDeviceGetExecutionCtx(&primary, 0), cudaSuccess);
+    EQUAL(cudaMalloc((void **)&data, sizeof back), cudaSuccess);
+    of[0] = primary, of[1] = green;
+    for (int i = 0; i < 2; i++) {
+        EQUAL(cudaExecutionCtxGetDevice(&device, of[i]), cudaSuccess);
+        EQUAL(device, 0);
+        EQUAL(cudaExecutionCtxGetId(of[i], &id[i]), cudaSuccess);
+        EQUAL(cudaExecutionCtxGetDevResource(of[i], &got, CU_DEV_RESOURCE_TYPE_SM), cudaSuccess);
+        EQUAL(got.sm.smCount, all.sm.smCount);
+        EQUAL(cudaExecutionCtxStreamCreate(&stream, of[i], cudaStreamDefault, 0), cudaSuccess);
+        EQUAL(cudaStreamGetFlags(stream, &flags), cudaSuccess);
+        EQUAL(flags, i ? cudaStreamNonBlocking : cudaStreamDefault);
+        EQUAL(cudaMemsetAsync(data, 40 + i, sizeof back, stream), cudaSuccess);
+        EQUAL(cudaMemcpyAsync(back, data, sizeof back, cudaMemcpyDeviceToHost, stream), cudaSuccess);
+        EQUAL(cudaExecutionCtxSynchronize(of[i]), cudaSuccess);
+        EQUAL(back[sizeof back - 1], 40 + i);
+        EQUAL(cudaStreamGetDevResource(stream, &got, CU_DEV_RESOURCE_TYPE_SM), cudaSuccess);
+        EQUAL(got.sm.smCount, all.sm.smCount);
+        EQUAL(cudaStreamDestroy(stream), cudaSuccess);
+    }
+    CHECK(id[0] != id[1]);
+    EQUAL(cudaExecutionCtxDestroy(primary), cudaErrorInvalidValue);
+    EQUAL(cudaExecutionCtxDestroy(green), cudaSuccess);
+    EQUAL(cudaExecutionCtxDestroy(green), cudaErrorInvalidValue);
+    EQUAL(cudaFree(data), cudaSuccess);
+    (void)cudaGetLastError();
+}
 #endif
 
 int main(void)
@@ -544,6 +602,7 @@ int main(void)
     pools_of_places();
     logs();
     logs_run_over();
+    executions();
 #endif
     void *pointer;
     EQUAL(cudaDeviceReset(), cudaSuccess);
