@@ -53,7 +53,7 @@ nvjpegStatus_t aw_jpeg_decode(const uint8_t *data, size_t length, const struct a
     return NVJPEG_STATUS_IMPLEMENTATION_NOT_SUPPORTED;
 }
 
-nvjpegStatus_t aw_jpeg_quantisation(const uint8_t *data, size_t length, uint16_t ret_tables[2][AW_JPEG_QUANT])
+nvjpegStatus_t aw_jpeg_tables(const uint8_t *data, size_t length, struct aw_jpeg_tables *ret_tables)
 {
     return NVJPEG_STATUS_IMPLEMENTATION_NOT_SUPPORTED;
 }
@@ -72,7 +72,7 @@ struct work {
     bool made;
     struct aw_jpeg_image *image;
     uint8_t *rows; /* one line, or a row of blocks of each component */
-    uint16_t tables[2][AW_JPEG_QUANT]; /* read_tables' result */
+    struct aw_jpeg_tables *tables; /* read_tables' result */
 };
 
 /* ---- Lines of pixels */
@@ -346,31 +346,42 @@ nvjpegStatus_t aw_jpeg_decode(const uint8_t *data, size_t length, const struct a
 
 /* ---- Tables for encoders */
 
+static bool read_code(JHUFF_TBL *const tables[], int number, struct aw_jpeg_code *ret_code)
+{
+    if (number < 0 || number >= NUM_HUFF_TBLS || !tables[number])
+        return false;
+    memcpy(ret_code->bits, tables[number]->bits, sizeof ret_code->bits);
+    memcpy(ret_code->values, tables[number]->huffval, sizeof ret_code->values);
+    return true;
+}
+
 static nvjpegStatus_t read_tables(struct work *w)
 {
     struct jpeg_decompress_struct *c = &w->cinfo;
+    w->tables->has_codes = true;
     aw_turbo_source_init(&w->source, w->data, w->length);
     aw_turbo.jpeg_read_header(c, TRUE);
     for (int i = 0; i < 2; i++) {
-        int number = c->comp_info[i && c->num_components > 1].quant_tbl_no;
+        const jpeg_component_info *of = &c->comp_info[i && c->num_components > 1];
+        int number = of->quant_tbl_no;
         if (number < 0 || number >= NUM_QUANT_TBLS || !c->quant_tbl_ptrs[number])
             return NVJPEG_STATUS_BAD_JPEG;
         for (int j = 0; j < AW_JPEG_QUANT; j++)
-            w->tables[i][j] = c->quant_tbl_ptrs[number]->quantval[j];
+            w->tables->quantisation[i][j] = c->quant_tbl_ptrs[number]->quantval[j];
+        w->tables->has_codes &= read_code(c->dc_huff_tbl_ptrs, of->dc_tbl_no, &w->tables->dc[i]) &&
+                                read_code(c->ac_huff_tbl_ptrs, of->ac_tbl_no, &w->tables->ac[i]);
     }
     return NVJPEG_STATUS_SUCCESS;
 }
 
-nvjpegStatus_t aw_jpeg_quantisation(const uint8_t *data, size_t length, uint16_t ret_tables[2][AW_JPEG_QUANT])
+nvjpegStatus_t aw_jpeg_tables(const uint8_t *data, size_t length, struct aw_jpeg_tables *ret_tables)
 {
-    struct work w = { .data = data, .length = length };
+    struct work w = { .data = data, .length = length, .tables = ret_tables };
     if (!aw_turbo_open())
         return NVJPEG_STATUS_IMPLEMENTATION_NOT_SUPPORTED;
     nvjpegStatus_t status = with_decompressor(&w, read_tables);
     if (w.made)
         aw_turbo.jpeg_destroy_decompress(&w.cinfo);
-    if (status == NVJPEG_STATUS_SUCCESS)
-        memcpy(ret_tables, w.tables, sizeof w.tables);
     return status;
 }
 

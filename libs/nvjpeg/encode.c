@@ -19,7 +19,10 @@ struct nvjpegEncoderParams {
     nvjpegChromaSubsampling_t subsampling;
     unsigned restart;
     bool own_tables; /* in place of the quality's */
-    uint16_t tables[2][AW_JPEG_QUANT];
+    bool own_codes;  /* in place of the standard's, where none are made for the picture */
+    struct aw_jpeg_tables tables;
+    uint8_t *metadata; /* markers of another file, owned */
+    size_t metadata_length;
 };
 
 /* ---- States and parameters */
@@ -74,6 +77,7 @@ nvjpegStatus_t awnvjpeg_nvjpegEncoderParamsDestroy(nvjpegEncoderParams_t encoder
 {
     if (!encoder_params)
         return NVJPEG_STATUS_INVALID_PARAMETER;
+    free(encoder_params->metadata);
     free(encoder_params);
     return NVJPEG_STATUS_SUCCESS;
 }
@@ -109,11 +113,51 @@ nvjpegStatus_t awnvjpeg_nvjpegEncoderParamsSetQuality(nvjpegEncoderParams_t enco
 nvjpegStatus_t awnvjpeg_nvjpegEncoderParamsCopyQuantizationTables(nvjpegEncoderParams_t encode_params,
                                                                   nvjpegJpegStream_t jpeg_stream, cudaStream_t stream)
 {
+    struct aw_jpeg_tables tables;
     if (!encode_params || !jpeg_stream || !jpeg_stream->data)
         return NVJPEG_STATUS_INVALID_PARAMETER;
-    nvjpegStatus_t status = aw_jpeg_quantisation(jpeg_stream->data, jpeg_stream->length, encode_params->tables);
-    encode_params->own_tables = encode_params->own_tables || status == NVJPEG_STATUS_SUCCESS;
+    nvjpegStatus_t status = aw_jpeg_tables(jpeg_stream->data, jpeg_stream->length, &tables);
+    if (status != NVJPEG_STATUS_SUCCESS)
+        return status;
+    memcpy(encode_params->tables.quantisation, tables.quantisation, sizeof tables.quantisation);
+    encode_params->own_tables = true;
     return status;
+}
+
+/* Codes that lack one for what the picture has are an error when it is encoded. */
+nvjpegStatus_t awnvjpeg_nvjpegEncoderParamsCopyHuffmanTables(nvjpegEncoderState_t encoder_state,
+                                                             nvjpegEncoderParams_t encode_params,
+                                                             nvjpegJpegStream_t jpeg_stream, cudaStream_t stream)
+{
+    struct aw_jpeg_tables tables;
+    if (!encode_params || !jpeg_stream || !jpeg_stream->data)
+        return NVJPEG_STATUS_INVALID_PARAMETER;
+    nvjpegStatus_t status = aw_jpeg_tables(jpeg_stream->data, jpeg_stream->length, &tables);
+    if (status == NVJPEG_STATUS_SUCCESS && !tables.has_codes)
+        status = NVJPEG_STATUS_JPEG_NOT_SUPPORTED;
+    if (status != NVJPEG_STATUS_SUCCESS)
+        return status;
+    memcpy(encode_params->tables.dc, tables.dc, sizeof tables.dc);
+    memcpy(encode_params->tables.ac, tables.ac, sizeof tables.ac);
+    encode_params->own_codes = true;
+    return status;
+}
+
+nvjpegStatus_t awnvjpeg_nvjpegEncoderParamsCopyMetadata(nvjpegEncoderState_t encoder_state, nvjpegEncoderParams_t encode_params,
+                                                        nvjpegJpegStream_t jpeg_stream, cudaStream_t stream)
+{
+    if (!encode_params || !jpeg_stream || !jpeg_stream->data)
+        return NVJPEG_STATUS_INVALID_PARAMETER;
+    size_t length = 0;
+    nvjpegStatus_t status = aw_jpeg_metadata(jpeg_stream->data, jpeg_stream->length, NULL, &length);
+    uint8_t *metadata = status == NVJPEG_STATUS_SUCCESS ? malloc(length + 1) : NULL;
+    if (!metadata)
+        return status == NVJPEG_STATUS_SUCCESS ? NVJPEG_STATUS_ALLOCATOR_FAILURE : status;
+    aw_jpeg_metadata(jpeg_stream->data, jpeg_stream->length, metadata, &length);
+    free(encode_params->metadata);
+    encode_params->metadata = metadata;
+    encode_params->metadata_length = length;
+    return NVJPEG_STATUS_SUCCESS;
 }
 
 enum { LONGEST_SIDE = 65500 };
@@ -204,6 +248,28 @@ static J_COLOR_SPACE input_space(const struct encode_job *j)
     return j->job.n_spans == 1 ? JCS_GRAYSCALE : JCS_YCbCr;
 }
 
+static bool is_gray(const struct encode_job *j)
+{
+    return j->params.subsampling == NVJPEG_CSS_GRAY || input_space(j) == JCS_GRAYSCALE;
+}
+
+static void write_code(JHUFF_TBL *table, const struct aw_jpeg_code *code)
+{
+    memcpy(table->bits, code->bits, sizeof code->bits);
+    memcpy(table->huffval, code->values, sizeof code->values);
+}
+
+/* Another file's markers, in its order.  What libjpeg says itself, of the colours and in the JFIF header, it says of this
+ * file. */
+static void write_metadata(const struct encode_job *j, struct encoding *e)
+{
+    const uint8_t *at = j->params.metadata, *end = at + j->params.metadata_length;
+    for (unsigned size; at < end; at += 1 + size) {
+        size = (unsigned)at[1] << 8 | at[2];
+        aw_turbo.jpeg_write_marker(&e->cinfo, at[0], at + 3, size - 2);
+    }
+}
+
 static void set_up(const struct encode_job *j, struct encoding *e)
 {
     struct jpeg_compress_struct *c = &e->cinfo;
@@ -213,12 +279,16 @@ static void set_up(const struct encode_job *j, struct encoding *e)
     c->in_color_space = input_space(j);
     c->input_components = c->in_color_space == JCS_GRAYSCALE ? 1 : 3;
     aw_turbo.jpeg_set_defaults(c);
-    bool gray = j->params.subsampling == NVJPEG_CSS_GRAY || c->in_color_space == JCS_GRAYSCALE;
+    bool gray = is_gray(j);
     aw_turbo.jpeg_set_colorspace(c, gray ? JCS_GRAYSCALE : JCS_YCbCr);
     aw_turbo.jpeg_set_quality(c, j->params.quality, TRUE);
     for (int i = 0; j->params.own_tables && i < 2; i++)
         for (int k = 0; k < AW_JPEG_QUANT; k++)
-            c->quant_tbl_ptrs[i]->quantval[k] = j->params.tables[i][k];
+            c->quant_tbl_ptrs[i]->quantval[k] = j->params.tables.quantisation[i][k];
+    for (int i = 0; j->params.own_codes && i < 2; i++) {
+        write_code(c->dc_huff_tbl_ptrs[i], &j->params.tables.dc[i]);
+        write_code(c->ac_huff_tbl_ptrs[i], &j->params.tables.ac[i]);
+    }
     if (!gray)
         aw_jpeg_ratio(j->params.subsampling, &h, &v);
     c->comp_info[0].h_samp_factor = (int)h;
@@ -244,19 +314,66 @@ static nvjpegStatus_t encode(const struct encode_job *j, struct encoding *e)
     c->dest = &j->sink->base;
     set_up(j, e);
     aw_turbo.jpeg_start_compress(c, TRUE);
+    if (j->params.metadata)
+        write_metadata(j, e);
     write_lines(j, e);
     aw_turbo.jpeg_finish_compress(c);
     return NVJPEG_STATUS_SUCCESS;
 }
 
-static void encode_run(struct aw_lib_job *job)
+static nvjpegStatus_t encode_once(const struct encode_job *j)
 {
-    const struct encode_job *j = (const struct encode_job *)job;
     struct encoding e = { .line = malloc(3 * (size_t)j->width) };
-    job->status = e.line ? (int)encode(j, &e) : NVJPEG_STATUS_ALLOCATOR_FAILURE;
+    nvjpegStatus_t status = e.line ? encode(j, &e) : NVJPEG_STATUS_ALLOCATOR_FAILURE;
     if (e.made)
         aw_turbo.jpeg_destroy_compress(&e.cinfo);
     free(e.line);
+    return status;
+}
+
+/* Has `in` a code for whatever `of` has one for? */
+static bool has_codes(const struct aw_jpeg_code *in, const struct aw_jpeg_code *of)
+{
+    bool there[256] = { false };
+    unsigned n = 0, wanted = 0;
+    for (int i = 1; i <= 16; i++) {
+        n += in->bits[i];
+        wanted += of->bits[i];
+    }
+    for (unsigned i = 0; i < n && i < 256; i++)
+        there[in->values[i]] = true;
+    for (unsigned i = 0; i < wanted && i < 256; i++)
+        if (!there[of->values[i]])
+            return false;
+    return true;
+}
+
+/* libjpeg-turbo writes nothing where a code is missing, and says nothing.  What a picture needs is what is in the codes that are
+ * made for it alone. */
+static nvjpegStatus_t codes_suffice(const struct encode_job *j)
+{
+    struct encode_job trial = *j;
+    struct aw_turbo_sink sink;
+    struct aw_jpeg_tables needed;
+    aw_turbo_sink_init(&sink);
+    trial.sink = &sink;
+    trial.params.optimized = 1;
+    nvjpegStatus_t status = encode_once(&trial);
+    if (status == NVJPEG_STATUS_SUCCESS)
+        status = aw_jpeg_tables(sink.data, sink.length, &needed);
+    free(sink.data);
+    for (int i = 0; status == NVJPEG_STATUS_SUCCESS && i < (is_gray(j) ? 1 : 2); i++)
+        if (!has_codes(&j->params.tables.dc[i], &needed.dc[i]) || !has_codes(&j->params.tables.ac[i], &needed.ac[i]))
+            status = NVJPEG_STATUS_EXECUTION_FAILED;
+    return status;
+}
+
+static void encode_run(struct aw_lib_job *job)
+{
+    const struct encode_job *j = (const struct encode_job *)job;
+    bool with_own = j->params.own_codes && !j->params.optimized && j->params.encoding == NVJPEG_ENCODING_BASELINE_DCT;
+    nvjpegStatus_t status = with_own ? codes_suffice(j) : NVJPEG_STATUS_SUCCESS;
+    job->status = (int)(status == NVJPEG_STATUS_SUCCESS ? encode_once(j) : status);
 }
 
 /* ---- What the program gives */

@@ -44,9 +44,18 @@ nvjpegStatus_t aw_jpeg_askable(const struct aw_jpeg_info *info, const struct aw_
 nvjpegStatus_t aw_jpeg_decode(const uint8_t *data, size_t length, const struct aw_jpeg_ask *ask,
                               struct aw_jpeg_image **ret_image);
 
-/* The quantisation of luminance and of chrominance (the same where there is none), in the order of rows. */
+/* A file's tables for luminance and for chrominance (the same where there is none). */
 enum { AW_JPEG_QUANT = 64 };
-nvjpegStatus_t aw_jpeg_quantisation(const uint8_t *data, size_t length, uint16_t ret_tables[2][AW_JPEG_QUANT]);
+struct aw_jpeg_code {
+    uint8_t bits[17]; /* codes of each length, from 1 on */
+    uint8_t values[256];
+};
+struct aw_jpeg_tables {
+    uint16_t quantisation[2][AW_JPEG_QUANT]; /* in the order of rows */
+    bool has_codes;                          /* all that a file of one scan needs come before the first */
+    struct aw_jpeg_code dc[2], ac[2];
+};
+nvjpegStatus_t aw_jpeg_tables(const uint8_t *data, size_t length, struct aw_jpeg_tables *ret_tables);
 
 /* `image`, whose reference is taken over, cut and turned as asked. */
 nvjpegStatus_t aw_jpeg_image_shape(struct aw_jpeg_image *image, const struct aw_jpeg_ask *ask, struct aw_jpeg_image **ret_image);

@@ -6,7 +6,7 @@
 #include <string.h>
 
 enum { SOF0 = 0xc0, DHT = 0xc4, JPG = 0xc8, DAC = 0xcc, SOF15 = 0xcf, RST0 = 0xd0, SOI = 0xd8, EOI = 0xd9, SOS = 0xda, TEM = 0x01,
-       APP1 = 0xe1 };
+       APP0 = 0xe0, APP1 = 0xe1, APP14 = 0xee, APP15 = 0xef, COM = 0xfe };
 
 static unsigned big16(const uint8_t *p)
 {
@@ -124,6 +124,45 @@ nvjpegStatus_t aw_jpeg_scan(const uint8_t *data, size_t length, struct aw_jpeg_i
         }
         at += size;
     }
+}
+
+/* ---- What is not about the picture. */
+
+static bool is_metadata(unsigned marker, const uint8_t *held, size_t length)
+{
+    if (marker != COM && (marker < APP0 || marker > APP15))
+        return false;
+    return !(marker == APP0 && length >= 5 && !memcmp(held, "JFIF", 5)) &&
+           !(marker == APP14 && length >= 5 && !memcmp(held, "Adobe", 5));
+}
+
+nvjpegStatus_t aw_jpeg_metadata(const uint8_t *data, size_t length, uint8_t *to, size_t *ret_length)
+{
+    size_t at = 2, made = 0;
+    if (length < 2 || data[0] != 0xff || data[1] != SOI)
+        return NVJPEG_STATUS_BAD_JPEG;
+    for (;;) {
+        unsigned marker = next_marker(data, length, &at);
+        if (!marker || length - at < 2)
+            return NVJPEG_STATUS_INCOMPLETE_BITSTREAM;
+        if (marker == SOS)
+            break;
+        size_t size = big16(data + at);
+        if (marker == TEM + 0u || (marker >= RST0 && marker <= EOI) || size < 2)
+            return NVJPEG_STATUS_BAD_JPEG;
+        if (size > length - at)
+            return NVJPEG_STATUS_INCOMPLETE_BITSTREAM;
+        if (is_metadata(marker, data + at + 2, size - 2)) {
+            if (to) {
+                to[made] = (uint8_t)marker;
+                memcpy(to + made + 1, data + at, size);
+            }
+            made += 1 + size;
+        }
+        at += size;
+    }
+    *ret_length = made;
+    return NVJPEG_STATUS_SUCCESS;
 }
 
 /* ---- Names of sampling. */

@@ -20,6 +20,11 @@ struct aw_jpeg_info {
  * *ret_info is then untouched. */
 nvjpegStatus_t aw_jpeg_scan(const uint8_t *data, size_t length, struct aw_jpeg_info *ret_info);
 
+/* The segments of applications and comments before the first scan, each as its marker, a length of two bytes and what it holds;
+ * without those that say how this file's colours are coded (JFIF, Adobe).  `to` has room for *ret_length bytes; NULL: only their
+ * length is told. */
+nvjpegStatus_t aw_jpeg_metadata(const uint8_t *data, size_t length, uint8_t *to, size_t *ret_length);
+
 nvjpegChromaSubsampling_t aw_jpeg_subsampling(const struct aw_jpeg_info *info);
 /* Samples of a component along an axis of `size` pixels: its factor of the largest, rounded up. */
 static inline unsigned aw_jpeg_samples(unsigned size, unsigned factor, unsigned max)

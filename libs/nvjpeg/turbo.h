@@ -25,7 +25,7 @@ bool aw_turbo_open(void);
     X(jpeg_std_error) X(jpeg_resync_to_restart) X(jpeg_CreateDecompress) X(jpeg_destroy_decompress) X(jpeg_read_header)          \
         X(jpeg_start_decompress) X(jpeg_read_scanlines) X(jpeg_read_raw_data) X(jpeg_finish_decompress) X(jpeg_CreateCompress)   \
             X(jpeg_destroy_compress) X(jpeg_set_defaults) X(jpeg_set_colorspace) X(jpeg_set_quality) X(jpeg_simple_progression)  \
-                X(jpeg_start_compress) X(jpeg_write_scanlines) X(jpeg_finish_compress)
+                X(jpeg_start_compress) X(jpeg_write_marker) X(jpeg_write_scanlines) X(jpeg_finish_compress)
 
 struct aw_turbo_calls {
 #define AW_TURBO_MEMBER(name) __typeof__(&name) name;

@@ -624,6 +624,80 @@ static void check_tables(nvjpegEncoderState_t encoder, nvjpegEncoderParams_t p)
     free(got[0].data), free(got[1].data), free(want.data);
 }
 
+/* The picture by libjpeg with another's codes and remarks. */
+static struct file make_after(const char *remark, const unsigned char *exif, unsigned exif_length, int optimised)
+{
+    struct jpeg_compress_struct c;
+    struct jpeg_error_mgr errors;
+    struct file f = { NULL, 0 };
+    static unsigned char pixels[ROOM];
+    picture(pixels, 3);
+    c.err = jpeg_std_error(&errors);
+    jpeg_create_compress(&c);
+    jpeg_mem_dest(&c, &f.data, &f.length);
+    c.image_width = W, c.image_height = H, c.input_components = 3, c.in_color_space = JCS_RGB;
+    jpeg_set_defaults(&c);
+    jpeg_set_quality(&c, 90, TRUE);
+    c.comp_info[0].h_samp_factor = c.comp_info[0].v_samp_factor = 1;
+    c.optimize_coding = optimised;
+    jpeg_start_compress(&c, TRUE);
+    if (exif_length)
+        jpeg_write_marker(&c, JPEG_APP0 + 1, exif, exif_length);
+    if (remark)
+        jpeg_write_marker(&c, JPEG_COM, (const JOCTET *)remark, (unsigned)strlen(remark));
+    for (int y = 0; y < H; y++) {
+        JSAMPROW row = pixels + y * 3 * W;
+        jpeg_write_scanlines(&c, &row, 1);
+    }
+    jpeg_finish_compress(&c);
+    jpeg_destroy_compress(&c);
+    return f;
+}
+
+/* Codes that libjpeg made for this very picture, and what a camera and a person said of it, from one file to the next: the bytes
+ * are the same.  The codes of one grey are none for a picture. */
+static void check_copies(nvjpegEncoderState_t encoder)
+{
+    static const unsigned char exif[] = "Exif\0\0MM\0*\0\0\0\10\0\1\1\22\0\3\0\0\0\1\0\6\0\0\0\0\0";
+    struct file from = make_after("as it was", exif, sizeof exif, 1), plain = make_after("as it was", exif, sizeof exif, 0),
+                smooth = make((struct kind){ NVJPEG_CSS_444, 1, 1, 1, 0, 3 });
+    nvjpegImage_t image = target();
+    nvjpegJpegStream_t parsed;
+    nvjpegEncoderParams_t p;
+    nvjpegJpegStreamCreate(handle, &parsed);
+    nvjpegEncoderParamsCreate(handle, &p, stream);
+    nvjpegEncoderParamsSetQuality(p, 90, stream);
+    check(nvjpegEncoderParamsCopyHuffmanTables(encoder, p, parsed, stream) == NVJPEG_STATUS_INVALID_PARAMETER,
+          "codes of no file");
+    check(nvjpegEncoderParamsCopyMetadata(encoder, p, parsed, stream) == NVJPEG_STATUS_INVALID_PARAMETER, "remarks of no file");
+    nvjpegJpegStreamParse(handle, smooth.data, smooth.length, 0, 0, parsed);
+    check(nvjpegEncoderParamsCopyHuffmanTables(encoder, p, parsed, stream) == NVJPEG_STATUS_JPEG_NOT_SUPPORTED,
+          "codes of a progressive file");
+    nvjpegJpegStreamParse(handle, from.data, from.length, 0, 0, parsed);
+    for (int i = 0; i < 2; i++) {
+        const struct file *want = i ? &from : &plain;
+        check(!nvjpegEncoderParamsCopyMetadata(encoder, p, parsed, stream), "remarks of a file");
+        check(!i || !nvjpegEncoderParamsCopyHuffmanTables(encoder, p, parsed, stream), "codes of a file");
+        check(!nvjpegEncodeImage(handle, encoder, p, &image, NVJPEG_INPUT_RGBI, W, H, stream), "encode: status");
+        struct file got = encoded(encoder, 0);
+        check(got.length == want->length && !memcmp(got.data, want->data, want->length), "encoded with a file's %s",
+              i ? "codes" : "remarks");
+        free(got.data);
+    }
+    nvjpegEncoderParamsSetSamplingFactors(p, NVJPEG_CSS_GRAY, stream);
+    check(!nvjpegEncodeImage(handle, encoder, p, &image, NVJPEG_INPUT_RGBI, W, H, stream), "one component, one kind of codes");
+    nvjpegEncoderParamsSetSamplingFactors(p, NVJPEG_CSS_444, stream);
+    memset(host, 0, sizeof host);
+    for (int i = 0; i < PITCH * H; i++)
+        host[i] = (unsigned char)(i * 2654435761u >> 24); /* has other differences */
+    cudaMemcpy(device, host, sizeof host, 1);
+    nvjpegStatus_t status = nvjpegEncodeImage(handle, encoder, p, &image, NVJPEG_INPUT_RGBI, W, H, stream);
+    check(status == NVJPEG_STATUS_EXECUTION_FAILED, "codes that are not there: %d", status);
+    nvjpegJpegStreamDestroy(parsed);
+    nvjpegEncoderParamsDestroy(p);
+    free(from.data), free(plain.data), free(smooth.data);
+}
+
 static void check_encoding(void)
 {
     nvjpegEncoderState_t encoder;
@@ -646,6 +720,7 @@ static void check_encoding(void)
     for (int i = 0; i < KINDS; i++)
         check_yuv(&kinds[i], encoder, p);
     check_tables(encoder, p);
+    check_copies(encoder);
     nvjpegEncoderParamsDestroy(p);
     nvjpegEncoderStateDestroy(encoder);
 }
