@@ -1,6 +1,7 @@
-/* The driver API: memory and events of other processes, values in memory that streams write and wait for. */
+/* The driver API: memory, pools and events of other processes, values in memory that streams write and wait for. */
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "core/ipc.h"
+#include "core/pool.h"
 
 #include <string.h>
 
@@ -10,7 +11,9 @@ enum { LAZY_PEER = 1 };                                  /* CU_IPC_MEM_LAZY_ENAB
 enum { WAIT_HOW = 3, WAIT_FLUSH = 1 << 30, WRITE_NO_BARRIER = 1 }; /* CU_STREAM_WAIT_VALUE_*, CU_STREAM_WRITE_VALUE_* */
 enum { OP_WAIT_32 = 1, OP_WRITE_32, OP_FLUSH, OP_WAIT_64, OP_WRITE_64, OP_BARRIER }; /* CUstreamBatchMemOpType */
 
-_Static_assert(sizeof(CUipcMemHandle) == sizeof(struct aw_ipc_handle) && sizeof(CUipcEventHandle) == sizeof(struct aw_ipc_handle),
+_Static_assert(sizeof(CUipcMemHandle) == sizeof(struct aw_ipc_handle) &&
+                   sizeof(CUipcEventHandle) == sizeof(struct aw_ipc_handle) &&
+                   sizeof(CUmemPoolPtrExportData) == sizeof(struct aw_ipc_handle),
                "handles are 64 bytes in all of CUDA, HIP and the seam");
 
 /* ---- Sharing. */
@@ -186,4 +189,70 @@ CUresult awcu_cuStreamBatchMemOp_v2(CUstream stream, unsigned int count, const C
                                     unsigned int flags)
 {
     return awcu_cuStreamBatchMemOp(stream, count, paramArray, flags);
+}
+
+/* ---- Pools. */
+
+CUresult awcu_cuMemPoolExportToShareableHandle(void *handle_out, CUmemoryPool pool, CUmemAllocationHandleType handleType,
+                                               unsigned long long flags)
+{
+    struct aw_pool *found = aw_pool_from(pool);
+    int fd;
+    if (!handle_out || !found || flags)
+        return CUDA_ERROR_INVALID_VALUE;
+    if (handleType != CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR)
+        return CUDA_ERROR_NOT_SUPPORTED;
+    enum aw_status status = aw_pool_export(found, &fd);
+    if (status == AW_OK)
+        memcpy(handle_out, &fd, sizeof fd);
+    return cu_result(status);
+}
+
+/* A file descriptor comes as the pointer's value. */
+CUresult awcu_cuMemPoolImportFromShareableHandle(CUmemoryPool *pool_out, void *handle, CUmemAllocationHandleType handleType,
+                                                 unsigned long long flags)
+{
+    struct aw_pool *pool;
+    enum aw_status status = aw_core_ready();
+    if (status)
+        return cu_result(status);
+    if (!pool_out || flags)
+        return CUDA_ERROR_INVALID_VALUE;
+    if (handleType != CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR)
+        return CUDA_ERROR_NOT_SUPPORTED;
+    status = aw_pool_import((int)(intptr_t)handle, &pool);
+    if (status == AW_OK)
+        *pool_out = (CUmemoryPool)pool;
+    return cu_result(status);
+}
+
+CUresult awcu_cuMemPoolExportPointer(CUmemPoolPtrExportData *shareData_out, CUdeviceptr ptr)
+{
+    struct aw_ipc_handle handle;
+    enum aw_status status = aw_core_ready();
+    if (status == AW_OK && !shareData_out)
+        status = AW_ERR_INVALID_VALUE;
+    if (status == AW_OK)
+        status = aw_pool_pointer_get(ptr, &handle);
+    if (status == AW_OK)
+        memcpy(shareData_out, &handle, sizeof handle);
+    return cu_result(status);
+}
+
+CUresult awcu_cuMemPoolImportPointer(CUdeviceptr *ptr_out, CUmemoryPool pool, const CUmemPoolPtrExportData *shareData)
+{
+    struct aw_ctx *ctx;
+    struct aw_ipc_handle handle;
+    uintptr_t address;
+    struct aw_pool *found = aw_pool_from(pool);
+    enum aw_status status = aw_ctx_current(&ctx);
+    if (status == AW_OK && (!ptr_out || !found || !shareData))
+        status = AW_ERR_INVALID_VALUE;
+    if (status)
+        return cu_result(status);
+    memcpy(&handle, shareData, sizeof handle);
+    status = aw_pool_pointer_open(ctx, found, &handle, &address);
+    if (status == AW_OK)
+        *ptr_out = address;
+    return cu_result(status);
 }

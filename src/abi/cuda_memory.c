@@ -554,7 +554,7 @@ CUresult awcu_cuDeviceSetMemPool(CUdevice dev, CUmemoryPool pool)
     if (status)
         return cu_result(status);
     struct aw_pool *found = aw_pool_from(pool);
-    if (!found || found->device != device)
+    if (!found || found->device != device || found->imported)
         return CUDA_ERROR_INVALID_VALUE;
     aw_pool_set_current(device, found);
     return CUDA_SUCCESS;
@@ -601,11 +601,12 @@ CUresult awcu_cuMemPoolCreate(CUmemoryPool *pool, const CUmemPoolProps *poolProp
         return cu_result(status);
     if (!pool || !poolProps || poolProps->allocType != CU_MEM_ALLOCATION_TYPE_PINNED)
         return CUDA_ERROR_INVALID_VALUE;
-    if (poolProps->location.type != CU_MEM_LOCATION_TYPE_DEVICE || poolProps->handleTypes)
+    if (poolProps->location.type != CU_MEM_LOCATION_TYPE_DEVICE ||
+        (poolProps->handleTypes & ~(unsigned)CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR))
         return CUDA_ERROR_NOT_SUPPORTED;
     status = cu_device(poolProps->location.id, &device);
     if (status == AW_OK)
-        status = aw_pool_create(device, &made);
+        status = aw_pool_create(device, poolProps->handleTypes != 0, &made);
     if (status == AW_OK)
         *pool = (CUmemoryPool)made;
     return cu_result(status);

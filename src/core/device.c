@@ -328,6 +328,18 @@ static int attr_virtual_memory_host(const struct aw_device *d)
     return attr_virtual_memory(d) && aw_provider->vmm->serves_host;
 }
 
+bool aw_device_shares(const struct aw_device *device)
+{
+    (void)device;
+    return aw_provider->ipc_mem_get && aw_provider->ipc_mem_open && aw_provider->ipc_mem_close;
+}
+
+static int attr_pool_handles(const struct aw_device *d)
+{
+    enum { POSIX_FD = 1 };
+    return aw_device_shares(d) ? POSIX_FD : 0;
+}
+
 /* The node of the host's memory that is closest: where the host is the device, its first. */
 static int attr_host_node(const struct aw_device *d)
 {

@@ -54,6 +54,8 @@ enum aw_status aw_device_describe(int native, struct aw_device *ret_device, size
 /* NULL when there is no such device. */
 struct aw_device *aw_device_find(int ordinal);
 
+/* Can memory of the device's pools be another process's, too? */
+bool aw_device_shares(const struct aw_device *device);
 /* A CUdevice_attribute by its number: from the provider, from a constant, or 0 for a feature we lack.
  * AW_ERR_INVALID_VALUE when CUDA knows no such number.  The runtime's cudaDeviceAttr uses the same numbers. */
 enum aw_status aw_device_attribute(const struct aw_device *device, int cu_attr, int *ret_value);

@@ -195,14 +195,14 @@ static enum aw_status mem_release(struct aw_ctx *ctx, uintptr_t address, enum aw
 /* ---- Device and managed memory. */
 
 /* Allocates from the provider; when that fails, once more after kept pool blocks were given back. */
-static enum aw_status mem_get(struct aw_ctx *ctx, size_t size, bool managed, uintptr_t *ret_address)
+static enum aw_status mem_get(struct aw_ctx *ctx, size_t size, int (*alloc)(int dev, size_t size, void **ret_ptr),
+                              uintptr_t *ret_address)
 {
     void *ptr = NULL;
     if (size > SIZE_MAX / 2)
         return AW_ERR_OUT_OF_MEMORY;
     for (int round = 0;; round++) {
-        int status = managed ? aw_provider->managed_alloc(ctx->device->native, size, &ptr)
-                             : aw_provider->mem_alloc(ctx->device->native, size, &ptr);
+        int status = alloc(ctx->device->native, size, &ptr);
         if (status == AW_OK)
             break;
         if (status != AW_ERR_OUT_OF_MEMORY || round || !aw_mem_owners.reclaim || !aw_mem_owners.reclaim(ctx->device))
@@ -219,7 +219,7 @@ static enum aw_status mem_make(struct aw_ctx *ctx, size_t size, enum aw_mem_kind
     if (!size)
         return AW_ERR_INVALID_VALUE;
     bool managed = kind == AW_MEM_MANAGED || kind == AW_MEM_MODULE_MANAGED;
-    enum aw_status status = mem_get(ctx, size, managed, &address);
+    enum aw_status status = mem_get(ctx, size, managed ? aw_provider->managed_alloc : aw_provider->mem_alloc, &address);
     if (status)
         return status;
     status = mem_add(ctx, address, size, kind, flags, address);
@@ -270,7 +270,10 @@ enum aw_status aw_mem_alloc_managed(struct aw_ctx *ctx, size_t size, unsigned fl
 
 enum aw_status aw_mem_take(uintptr_t address, struct aw_mem *ret_mem)
 {
+    struct aw_mem found;
     struct aw_mem *mem = mem_take(address, 1u << AW_MEM_DEVICE | 1u << AW_MEM_MANAGED);
+    if (!mem && aw_mem_find(address, &found) && found.pool) /* another process's, freed as a pool's own is */
+        mem = mem_take(address, 1u << AW_MEM_IPC);
     if (!mem) {
         ret_mem->base = 0;
         return aw_mem_owners.free_other ? aw_mem_owners.free_other(address) : AW_ERR_INVALID_VALUE;
@@ -337,14 +340,21 @@ enum aw_status aw_mem_pool_add(struct aw_ctx *ctx, uintptr_t address, size_t siz
                                        .device = ctx->device, .device_address = address, .pool = pool });
 }
 
-enum aw_status aw_mem_pool_get(struct aw_ctx *ctx, size_t size, uintptr_t *ret_address)
+enum aw_status aw_mem_pool_get(struct aw_ctx *ctx, size_t size, bool shared, uintptr_t *ret_address)
 {
-    return mem_get(ctx, size, false, ret_address);
+    return mem_get(ctx, size, shared && aw_provider->mem_alloc_shared ? aw_provider->mem_alloc_shared : aw_provider->mem_alloc,
+                   ret_address);
 }
 
-void aw_mem_pool_release(struct aw_ctx *ctx, uintptr_t address)
+enum aw_status aw_mem_pool_open(struct aw_ctx *ctx, uintptr_t address, size_t size, struct aw_pool *pool)
 {
-    (void)mem_release(ctx, address, AW_MEM_DEVICE);
+    return mem_insert((struct aw_mem){ .base = address, .size = size, .kind = AW_MEM_IPC, .ctx = ctx, .device = ctx->device,
+                                       .device_address = address, .pool = pool });
+}
+
+void aw_mem_pool_release(struct aw_ctx *ctx, uintptr_t address, enum aw_mem_kind kind)
+{
+    (void)mem_release(ctx, address, kind);
 }
 
 /* ---- Host memory. */
@@ -472,7 +482,9 @@ enum aw_status aw_mem_ipc_add(struct aw_ctx *ctx, uintptr_t address, size_t size
 
 enum aw_status aw_mem_ipc_close(uintptr_t address)
 {
-    struct aw_mem *mem = address ? mem_take(address, 1u << AW_MEM_IPC) : NULL;
+    struct aw_mem found;
+    bool of_pool = aw_mem_find(address, &found) && found.pool;
+    struct aw_mem *mem = address && !of_pool ? mem_take(address, 1u << AW_MEM_IPC) : NULL;
     if (!mem)
         return AW_ERR_INVALID_VALUE;
     enum aw_status status = mem_release(mem->ctx, mem->base, mem->kind);

@@ -96,9 +96,11 @@ enum aw_status aw_mem_graph_alloc(struct aw_ctx *ctx, size_t size, uintptr_t *re
 void aw_mem_graph_free(uintptr_t address);
 
 /* What pool.c needs: a block from the provider, its entry in the table, its way back. */
-enum aw_status aw_mem_pool_get(struct aw_ctx *ctx, size_t size, uintptr_t *ret_address);
+enum aw_status aw_mem_pool_get(struct aw_ctx *ctx, size_t size, bool shared, uintptr_t *ret_address);
+/* An entry for another process's memory of a pool. */
+enum aw_status aw_mem_pool_open(struct aw_ctx *ctx, uintptr_t address, size_t size, struct aw_pool *pool);
 enum aw_status aw_mem_pool_add(struct aw_ctx *ctx, uintptr_t address, size_t size, size_t spare, struct aw_pool *pool);
-void aw_mem_pool_release(struct aw_ctx *ctx, uintptr_t address);
+void aw_mem_pool_release(struct aw_ctx *ctx, uintptr_t address, enum aw_mem_kind kind);
 /* Takes device or managed memory out of the table, to be given back; base 0: it was a graph's, and is freed already. */
 enum aw_status aw_mem_take(uintptr_t address, struct aw_mem *ret_mem);
 

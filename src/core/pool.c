@@ -3,6 +3,9 @@
 #include "core/pool.h"
 
 #include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
 
 #include "core/recorder.h"
 #include "core/stream.h"
@@ -18,6 +21,7 @@ struct block {
     uintptr_t address;
     size_t size;
     uint64_t stream_id;     /* where it was freed */
+    struct aw_pool *pool;   /* of a shared pool, which has no other's blocks; else NULL */
     struct aw_event *event; /* marks the place; NULL: passed */
 };
 
@@ -27,15 +31,36 @@ static struct {
     struct aw_pool *pool, *current;
 } store[AW_MAX_DEVICES];
 static pthread_mutex_t store_lock = PTHREAD_MUTEX_INITIALIZER;
+static struct aw_pool nobody; /* of blocks that came back when their pool had been destroyed: they are not given out again */
+
+static void block_free(struct block *block)
+{
+    if (block->event)
+        aw_provider->event_destroy(block->event);
+    free(block);
+}
+
+static void blocks_release(struct block *list)
+{
+    for (struct block *next; list; list = next) {
+        next = list->next;
+        aw_mem_pool_release(list->ctx, list->address, AW_MEM_DEVICE);
+        block_free(list);
+    }
+}
 
 /* ---- Pools. */
 
-enum aw_status aw_pool_create(struct aw_device *device, struct aw_pool **ret_pool)
+enum aw_status aw_pool_create(struct aw_device *device, bool shared, struct aw_pool **ret_pool)
 {
+    if (shared && !aw_device_shares(device))
+        return AW_ERR_NOT_SUPPORTED;
     struct aw_pool *pool = aw_slab_take(&aw_pool_slab);
     if (!pool)
         return AW_ERR_OUT_OF_MEMORY;
     pool->device = device;
+    pool->shared = shared;
+    pool->imported = false;
     for (int i = 0; i < 3; i++)
         pool->reuse[i] = 1;
     aw_slab_publish(&aw_pool_slab, pool);
@@ -45,12 +70,24 @@ enum aw_status aw_pool_create(struct aw_device *device, struct aw_pool **ret_poo
 
 enum aw_status aw_pool_destroy(struct aw_pool *pool)
 {
+    struct block *own = NULL;
     if (pool->is_default || !aw_slab_kill(&aw_pool_slab, pool))
         return AW_ERR_INVALID_VALUE;
     pthread_mutex_lock(&store_lock);
     if (store[pool->device->ordinal].current == pool)
         store[pool->device->ordinal].current = NULL;
+    for (struct block **at = &store[pool->device->ordinal].kept, *b; (b = *at);) {
+        if (b->pool != pool) {
+            at = &b->next;
+            continue;
+        }
+        *at = b->next;
+        store[pool->device->ordinal].bytes -= b->size;
+        b->next = own;
+        own = b;
+    }
     pthread_mutex_unlock(&store_lock);
+    blocks_release(own); /* which waits for the device */
     aw_slab_give(&aw_pool_slab, pool);
     return AW_OK;
 }
@@ -59,7 +96,7 @@ struct aw_pool *aw_pool_default(struct aw_device *device)
 {
     pthread_mutex_lock(&store_lock);
     struct aw_pool **at = &store[device->ordinal].pool;
-    if (!*at && aw_pool_create(device, at) == AW_OK)
+    if (!*at && aw_pool_create(device, false, at) == AW_OK)
         (*at)->is_default = true;
     struct aw_pool *pool = *at;
     pthread_mutex_unlock(&store_lock);
@@ -95,14 +132,15 @@ static bool block_passed(struct block *block)
 }
 
 /* Takes a kept block that serves `size` bytes on `stream`, not much larger than asked. */
-static struct block *block_find(struct aw_ctx *ctx, size_t size, const struct aw_cstream *stream)
+static struct block *block_find(const struct aw_pool *pool, struct aw_ctx *ctx, size_t size, const struct aw_cstream *stream)
 {
+    const struct aw_pool *of = pool->shared ? pool : NULL;
     size_t most = size + size / 4 + ROUND;
     struct block *found = NULL;
     pthread_mutex_lock(&store_lock);
     for (struct block **at = &store[ctx->device->ordinal].kept; *at; at = &(*at)->next) {
         struct block *block = *at;
-        if (block->ctx != ctx || block->size < size || block->size > most)
+        if (block->ctx != ctx || block->pool != of || block->size < size || block->size > most)
             continue;
         if (block->stream_id != stream->id && !block_passed(block))
             continue;
@@ -113,13 +151,6 @@ static struct block *block_find(struct aw_ctx *ctx, size_t size, const struct aw
     }
     pthread_mutex_unlock(&store_lock);
     return found;
-}
-
-static void block_free(struct block *block)
-{
-    if (block->event)
-        aw_provider->event_destroy(block->event);
-    free(block);
 }
 
 static void pool_taken(struct aw_pool *pool, size_t size, size_t spare)
@@ -152,7 +183,7 @@ enum aw_status aw_pool_alloc(struct aw_pool *pool, struct aw_ctx *ctx, size_t si
     uintptr_t address;
     size_t spare = 0;
     enum aw_status status;
-    if (!size)
+    if (!size || pool->imported)
         return AW_ERR_INVALID_VALUE;
     if (size > SIZE_MAX / 2)
         return AW_ERR_OUT_OF_MEMORY;
@@ -163,19 +194,19 @@ enum aw_status aw_pool_alloc(struct aw_pool *pool, struct aw_ctx *ctx, size_t si
         return status;
     }
     size = (size + ROUND - 1) / ROUND * ROUND;
-    struct block *block = block_find(ctx, size, stream);
+    struct block *block = block_find(pool, ctx, size, stream);
     if (block) {
         address = block->address;
         spare = block->size - size;
         block_free(block);
     } else {
-        status = aw_mem_pool_get(ctx, size, &address);
+        status = aw_mem_pool_get(ctx, size, pool->shared, &address);
         if (status)
             return status;
     }
     status = aw_mem_pool_add(ctx, address, size, spare, pool);
     if (status) {
-        aw_mem_pool_release(ctx, address);
+        aw_mem_pool_release(ctx, address, AW_MEM_DEVICE);
         return status;
     }
     pool_taken(pool, size, spare);
@@ -184,7 +215,8 @@ enum aw_status aw_pool_alloc(struct aw_pool *pool, struct aw_ctx *ctx, size_t si
 }
 
 /* Takes over an allocation that has left the table of live ones. */
-static enum aw_status pool_keep(struct aw_ctx *ctx, uintptr_t address, size_t size, struct aw_cstream *stream)
+static enum aw_status pool_keep(struct aw_ctx *ctx, struct aw_pool *of, uintptr_t address, size_t size,
+                                struct aw_cstream *stream)
 {
     struct aw_device *device = ctx->device;
     struct aw_event *event = NULL;
@@ -198,10 +230,12 @@ static enum aw_status pool_keep(struct aw_ctx *ctx, uintptr_t address, size_t si
             aw_provider->event_destroy(event);
         free(block);
         status = aw_stream_sync(stream);
-        aw_mem_pool_release(ctx, address);
+        aw_mem_pool_release(ctx, address, AW_MEM_DEVICE);
         return (enum aw_status)status;
     }
     *block = (struct block){ .ctx = ctx, .address = address, .size = size, .stream_id = stream->id, .event = event };
+    if (of)
+        block->pool = aw_pool_from(of) ? of->shared ? of : NULL : &nobody;
     struct aw_pool *pool = aw_pool_current(device);
     uint64_t most = pool && pool->release_threshold > keep_always ? pool->release_threshold : keep_always;
     pthread_mutex_lock(&store_lock);
@@ -235,15 +269,6 @@ static struct block *store_take(struct aw_device *device, const struct aw_ctx *c
     }
     pthread_mutex_unlock(&store_lock);
     return taken;
-}
-
-static void blocks_release(struct block *list)
-{
-    for (struct block *next; list; list = next) {
-        next = list->next;
-        aw_mem_pool_release(list->ctx, list->address);
-        block_free(list);
-    }
 }
 
 void aw_pool_trim(struct aw_device *device, uint64_t keep)
@@ -310,8 +335,80 @@ enum aw_status aw_mem_free_async(uintptr_t address, struct aw_cstream *stream)
     if (status || !mem.base)
         return status;
     if (mem.kind == AW_MEM_DEVICE && mem.ctx->device == stream->ctx->device)
-        return pool_keep(mem.ctx, address, mem.size + mem.spare, stream);
+        return pool_keep(mem.ctx, mem.pool, address, mem.size + mem.spare, stream);
     status = aw_stream_sync(stream);
-    aw_mem_pool_release(mem.ctx, address);
+    aw_mem_pool_release(mem.ctx, address, mem.kind);
+    return status;
+}
+
+/* ---- Between processes. */
+
+/* What the file that a pool is handed over as holds: its pointers say the rest. */
+struct told {
+    char mark[16];
+    unsigned char uuid[16];
+};
+static const char mark[16] = "anywarp pool";
+
+enum aw_status aw_pool_export(const struct aw_pool *pool, int *ret_fd)
+{
+    struct told told;
+    if (!pool->shared || pool->imported)
+        return AW_ERR_INVALID_VALUE;
+    memcpy(told.mark, mark, sizeof mark);
+    memcpy(told.uuid, pool->device->uuid, sizeof told.uuid);
+    int fd = memfd_create("anywarp-pool", MFD_CLOEXEC);
+    if (fd < 0)
+        return AW_ERR_OS;
+    if (pwrite(fd, &told, sizeof told, 0) != (ssize_t)sizeof told) {
+        close(fd);
+        return AW_ERR_OS;
+    }
+    *ret_fd = fd;
+    return AW_OK;
+}
+
+enum aw_status aw_pool_import(int fd, struct aw_pool **ret_pool)
+{
+    struct told told;
+    if (pread(fd, &told, sizeof told, 0) != (ssize_t)sizeof told || memcmp(told.mark, mark, sizeof mark) != 0)
+        return AW_ERR_INVALID_VALUE;
+    for (int i = 0; i < aw_device_count(); i++) {
+        struct aw_device *device = aw_device_find(i);
+        if (memcmp(device->uuid, told.uuid, sizeof told.uuid) != 0)
+            continue;
+        enum aw_status status = aw_pool_create(device, true, ret_pool);
+        if (status == AW_OK)
+            (*ret_pool)->imported = true;
+        return status;
+    }
+    return AW_ERR_INVALID_VALUE;
+}
+
+enum aw_status aw_pool_pointer_get(uintptr_t address, struct aw_ipc_handle *ret_handle)
+{
+    struct aw_mem mem;
+    if (!aw_mem_find(address, &mem) || mem.base != address || mem.kind != AW_MEM_DEVICE || !aw_pool_from(mem.pool) ||
+        !mem.pool->shared)
+        return AW_ERR_INVALID_VALUE;
+    return aw_device_note(mem.device, aw_provider->ipc_mem_get(mem.device->native, (void *)mem.base, ret_handle));
+}
+
+enum aw_status aw_pool_pointer_open(struct aw_ctx *ctx, struct aw_pool *pool, const struct aw_ipc_handle *handle,
+                                    uintptr_t *ret_address)
+{
+    void *p;
+    size_t size;
+    if (!pool->imported || pool->device != ctx->device)
+        return AW_ERR_INVALID_VALUE;
+    const int native = ctx->device->native;
+    enum aw_status status = aw_device_note(ctx->device, aw_provider->ipc_mem_open(native, handle, &p, &size));
+    if (status)
+        return status;
+    status = aw_mem_pool_open(ctx, (uintptr_t)p, size, pool);
+    if (status)
+        aw_provider->ipc_mem_close(native, p);
+    else
+        *ret_address = (uintptr_t)p;
     return status;
 }

@@ -13,6 +13,8 @@ struct aw_pool {
     struct aw_handle handle;
     struct aw_device *device;
     bool is_default;
+    bool shared;                     /* other processes may have its memory */
+    bool imported;                   /* another process's: nothing is allocated in it */
     uint64_t release_threshold;      /* bytes */
     int reuse[3];                    /* follow event dependencies, opportunistic, internal dependencies: kept, not needed */
     uint64_t used, used_high, reserved_high; /* bytes, of what was asked for in multiples of 512 */
@@ -31,7 +33,17 @@ struct aw_pool *aw_pool_default(struct aw_device *device);
 /* The pool cuMemAllocAsync takes from: the default one unless set. */
 struct aw_pool *aw_pool_current(struct aw_device *device);
 void aw_pool_set_current(struct aw_device *device, struct aw_pool *pool);
-enum aw_status aw_pool_create(struct aw_device *device, struct aw_pool **ret_pool);
+/* `shared`: AW_ERR_NOT_SUPPORTED where aw_device_shares says no. */
+enum aw_status aw_pool_create(struct aw_device *device, bool shared, struct aw_pool **ret_pool);
+/* The pool as a file, which is the caller's to close; AW_ERR_INVALID_VALUE: not a shared one. */
+enum aw_status aw_pool_export(const struct aw_pool *pool, int *ret_fd);
+/* Such a file's pool, of the device that it is of there.  AW_ERR_INVALID_VALUE: it is none, or there is no such device. */
+enum aw_status aw_pool_import(int fd, struct aw_pool **ret_pool);
+/* An allocation of a shared pool for other processes, and another's in an imported one: freed like any, before its own process
+ * frees it. */
+enum aw_status aw_pool_pointer_get(uintptr_t address, struct aw_ipc_handle *ret_handle);
+enum aw_status aw_pool_pointer_open(struct aw_ctx *ctx, struct aw_pool *pool, const struct aw_ipc_handle *handle,
+                                    uintptr_t *ret_address);
 enum aw_status aw_pool_destroy(struct aw_pool *pool); /* AW_ERR_INVALID_VALUE for the default pool */
 
 enum aw_status aw_pool_alloc(struct aw_pool *pool, struct aw_ctx *ctx, size_t size, struct aw_cstream *stream,

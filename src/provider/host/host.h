@@ -555,6 +555,16 @@ bool aw_host_operand_exists(const void *ucontext);
 
 /* memory.c: the provider's calls, and the device heap. */
 int aw_host_mem_alloc(int dev, size_t size, void **ret_ptr);
+int aw_host_mem_alloc_shared(int dev, size_t size, void **ret_ptr);
+int aw_host_ipc_mem_get(int dev, void *ptr, struct aw_ipc_handle *ret_handle);
+int aw_host_ipc_mem_open(int dev, const struct aw_ipc_handle *handle, void **ret_ptr, size_t *ret_size);
+int aw_host_ipc_mem_close(int dev, void *ptr);
+/* share.c: a file of that many zeros, which keeps its size; -1: none. */
+int aw_host_share_file(size_t bytes);
+/* Says in a handle where the bytes from `offset` on of a file of ours are. */
+int aw_host_share_tell(int fd, size_t offset, size_t size, struct aw_ipc_handle *ret_handle);
+/* Opens what a handle says; AW_ERR_INVALID_VALUE: it is none, or there is no such file any more.  *ret_fd is the caller's. */
+int aw_host_share_open(const struct aw_ipc_handle *handle, int *ret_fd, size_t *ret_offset, size_t *ret_size);
 int aw_host_mem_free(int dev, void *ptr);
 int aw_host_host_alloc(int dev, size_t size, unsigned flags, void **ret_ptr);
 int aw_host_host_free(void *ptr);

@@ -22,7 +22,7 @@
 
 #define AW_ROOM "host"
 
-enum kind { KIND_DEVICE, KIND_MANAGED, KIND_HOST, KIND_HEAP, KIND_REGISTERED, N_SLAB_KINDS = KIND_REGISTERED };
+enum kind { KIND_DEVICE, KIND_MANAGED, KIND_HOST, KIND_HEAP, KIND_REGISTERED, KIND_OPENED, N_SLAB_KINDS = KIND_REGISTERED };
 
 #define PAGE ((size_t)4096)
 #define HUGE_BYTES ((size_t)2 << 20)
@@ -43,6 +43,7 @@ struct region {
     enum kind kind;
     char *map;                   /* NULL: not our memory */
     size_t map_size;
+    int fd;                      /* of the file that has its bytes, for other processes (share.c); -1: none */
     struct region *left, *right;
     uint32_t priority;
     /* slabs */
@@ -169,6 +170,7 @@ static struct region *region_map(enum kind kind, size_t size)
     struct region *r = calloc(1, sizeof *r);
     if (!r)
         return NULL;
+    r->fd = -1;
     size_t align = size >= HUGE_FROM ? HUGE_BYTES : PAGE;
     size_t colour = align > PAGE && kind == KIND_DEVICE ? colour_next() : 0; /* the host may count on whole pages in the others */
     size_t body = (colour + size + PAGE - 1) & ~(PAGE - 1), tail = tail_of(body);
@@ -209,6 +211,8 @@ static void region_unmap(struct region *r)
         aw_host_unwritten_store(r->map, r->map_size);
         munmap(r->map, r->map_size);
     }
+    if (r->fd >= 0)
+        close(r->fd);
     for (uint32_t i = 0; r->slot_traces && i < r->n_slots; i++)
         free(r->slot_traces[i]);
     free(r->slot_traces);
@@ -465,13 +469,13 @@ static bool release(const void *ptr, enum kind a, enum kind b)
     bool ok = r && (r->kind == a || r->kind == b);
     if (ok && r->kind == KIND_HEAP)
         heap_live -= r->slot_size ? r->slot_asked[slot] : r->asked;
-    if (ok && r->map && aw_host_shadow_on()) {
+    if (ok && r->map && r->kind != KIND_OPENED && aw_host_shadow_on()) {
         held_add(r, slot);
     } else if (ok && r->slot_size) {
         slot_free(r, slot);
     } else if (ok) {
         tree_remove(r);
-        if (r->map)
+        if (r->map && r->kind != KIND_OPENED) /* which is another process's */
             used -= r->size;
         region_unmap(r);
     }
@@ -505,6 +509,95 @@ static int release_after_work(const void *ptr, enum kind a, enum kind b)
 int aw_host_mem_alloc(int dev, size_t size, void **ret_ptr)
 {
     return allocate_for(dev, KIND_DEVICE, size, ret_ptr);
+}
+
+/* ---- memory of several processes ---- */
+
+/* Locked: puts a file's bytes in place of the region's, which nobody has seen yet. */
+static bool region_share(struct region *r)
+{
+    char *begin = (char *)(r->base & ~(PAGE - 1));
+    size_t bytes = (r->base + r->size - (uintptr_t)begin + PAGE - 1) & ~(PAGE - 1);
+    r->fd = aw_host_share_file(bytes);
+    return r->fd >= 0 &&
+           mmap(begin, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED | MAP_NORESERVE, r->fd, 0) != MAP_FAILED;
+}
+
+/* Never a part of a slab, whose other parts are not for others to see. */
+int aw_host_mem_alloc_shared(int dev, size_t size, void **ret_ptr)
+{
+    struct region *r = NULL;
+    if (!aw_host_device_ok(dev))
+        return AW_ERR_INVALID_DEVICE;
+    if (size == 0)
+        return AW_ERR_INVALID_VALUE;
+    struct aw_host_trace *trace = aw_host_trace_take();
+    pthread_rwlock_wrlock(&lock);
+    bool reserved = reserve(size);
+    if (reserved)
+        r = region_map(KIND_DEVICE, size);
+    if (r && !region_share(r)) {
+        region_unmap(r);
+        r = NULL;
+    }
+    if (r) {
+        tree_insert(r);
+        aw_host_shadow_open((void *)r->base, size);
+        aw_host_unwritten_fresh((void *)r->base, size);
+        r->trace = trace;
+        *ret_ptr = (void *)r->base;
+    } else if (reserved) {
+        used -= size;
+    }
+    pthread_rwlock_unlock(&lock);
+    if (!r)
+        free(trace);
+    return r ? AW_OK : AW_ERR_OUT_OF_MEMORY;
+}
+
+int aw_host_ipc_mem_get(int dev, void *ptr, struct aw_ipc_handle *ret_handle)
+{
+    uint32_t slot;
+    if (!aw_host_device_ok(dev))
+        return AW_ERR_INVALID_DEVICE;
+    pthread_rwlock_rdlock(&lock);
+    struct region *r = find_exact(ptr, &slot);
+    int status = !r || r->kind != KIND_DEVICE ? AW_ERR_INVALID_VALUE : r->fd < 0 ? AW_ERR_NOT_SUPPORTED : AW_OK;
+    if (status == AW_OK)
+        status = aw_host_share_tell(r->fd, r->base & (PAGE - 1), r->asked, ret_handle);
+    pthread_rwlock_unlock(&lock);
+    return status;
+}
+
+int aw_host_ipc_mem_open(int dev, const struct aw_ipc_handle *handle, void **ret_ptr, size_t *ret_size)
+{
+    size_t offset, size;
+    int fd;
+    if (!aw_host_device_ok(dev))
+        return AW_ERR_INVALID_DEVICE;
+    int status = aw_host_share_open(handle, &fd, &offset, &size);
+    if (status)
+        return status;
+    struct region *r = calloc(1, sizeof *r);
+    char *map = r ? mmap(NULL, offset + size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE, fd, 0) : MAP_FAILED;
+    if (map == MAP_FAILED) {
+        close(fd);
+        free(r);
+        return AW_ERR_OUT_OF_MEMORY;
+    }
+    *r = (struct region){ .base = (uintptr_t)map + offset, .size = size, .asked = size, .kind = KIND_OPENED, .map = map,
+                          .map_size = offset + size, .fd = fd };
+    pthread_rwlock_wrlock(&lock);
+    tree_insert(r);
+    pthread_rwlock_unlock(&lock);
+    *ret_ptr = (void *)r->base;
+    *ret_size = size;
+    return AW_OK;
+}
+
+int aw_host_ipc_mem_close(int dev, void *ptr)
+{
+    return aw_host_device_ok(dev) ? release_after_work(ptr, KIND_OPENED, KIND_OPENED) : AW_ERR_INVALID_DEVICE;
 }
 
 int aw_host_managed_alloc(int dev, size_t size, void **ret_ptr)
@@ -584,6 +677,7 @@ int aw_host_host_register(int dev, void *ptr, size_t size, unsigned flags, void 
     struct region *r = calloc(1, sizeof *r);
     if (!r)
         return AW_ERR_OUT_OF_MEMORY;
+    r->fd = -1;
     r->base = base;
     r->size = r->asked = size;
     r->kind = KIND_REGISTERED;
@@ -621,7 +715,7 @@ int aw_host_pointer_info(const void *ptr, struct aw_pointer_info *ret_info)
             info.base = (void *)(r->base + slot * r->slot_size);
             info.size = slot < r->n_slots && !(r->slot_asked[slot] & SLOT_FREED) ? r->slot_asked[slot] : 0;
         }
-        info.device = r->kind == KIND_DEVICE || r->kind == KIND_MANAGED ? 0 : -1;
+        info.device = r->kind == KIND_DEVICE || r->kind == KIND_MANAGED || r->kind == KIND_OPENED ? 0 : -1;
         info.managed = r->kind == KIND_MANAGED;
         if ((uintptr_t)ptr - (uintptr_t)info.base < info.size)
             status = AW_OK;
