@@ -234,7 +234,7 @@ CUresult aw_abi_stream_native(CUstream handle, void **ret_native)
 
 uint32_t aw_abi_activity_context(CUcontext ctx)
 {
-    const struct aw_ctx *found = ctx ? aw_ctx_from(ctx) : NULL;
+    const struct aw_ctx *found = ctx ? aw_ctx_behind(ctx) : NULL;
     return found ? aw_activity_context(found) : 0;
 }
 

@@ -33,11 +33,10 @@ static inline enum aw_status cu_context(CUcontext handle, bool or_current, struc
         return status;
     if (!handle && or_current)
         return aw_ctx_current_any(ret_ctx);
-    struct aw_ctx *ctx = aw_ctx_from(handle);
-    const struct aw_green *green = ctx ? NULL : aw_green_from(handle);
-    if (!ctx && !green)
+    struct aw_ctx *ctx = aw_ctx_behind(handle);
+    if (!ctx)
         return AW_ERR_INVALID_CONTEXT;
-    *ret_ctx = ctx ? ctx : green->ctx;
+    *ret_ctx = ctx;
     return AW_OK;
 }
 

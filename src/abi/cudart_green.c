@@ -18,7 +18,7 @@ static cudaError_t execution(cudaExecutionContext_t handle, struct aw_green **re
     if (status)
         return aw_rt_error(status);
     *ret_green = aw_green_from(handle);
-    *ret_ctx = *ret_green ? (*ret_green)->ctx : aw_ctx_from(handle);
+    *ret_ctx = aw_ctx_behind(handle);
     return *ret_ctx ? cudaSuccess : cudaErrorInvalidValue;
 }
 

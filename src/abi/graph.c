@@ -141,7 +141,7 @@ enum aw_status aw_abi_kernel_params(const CUDA_KERNEL_NODE_PARAMS *from, struct 
         .extra = from->extra,
     };
     if (!aw_slab_valid(&aw_func_slab, func)) { /* a kernel of a library: in the context that is named, or the current one */
-        struct aw_ctx *ctx = from->func ? NULL : aw_ctx_from(from->ctx);
+        struct aw_ctx *ctx = from->func ? NULL : aw_ctx_behind(from->ctx);
         enum aw_status status = ctx ? AW_OK : aw_ctx_current(&ctx);
         if (status == AW_OK)
             status = aw_func_find(ctx, from->func ? (const void *)from->func : (const void *)from->kern, &func);

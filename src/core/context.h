@@ -67,6 +67,13 @@ static inline struct aw_green *aw_green_from(const void *handle) /* NULL: not a 
     return aw_slab_valid(&aw_green_slab, handle) ? (struct aw_green *)(uintptr_t)handle : NULL;
 }
 
+/* A context's handle as programs have them: the context, of a green one its primary context, or NULL. */
+static inline struct aw_ctx *aw_ctx_behind(const void *handle)
+{
+    const struct aw_green *green = aw_green_from(handle);
+    return green ? green->ctx : aw_ctx_from(handle);
+}
+
 /* AW_ERR_OUT_OF_MEMORY.  To be destroyed by aw_green_destroy, which leaves its streams, as streams of none, and pops it when it
  * is the caller's top. */
 enum aw_status aw_green_create(struct aw_device *device, unsigned sms, struct aw_green **ret_green);
