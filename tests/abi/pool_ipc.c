@@ -3,6 +3,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -140,6 +141,19 @@ static int child(int to)
     return failures != 0;
 }
 
+/* More allocations than a process may have open files, at first. */
+static void many(CUmemoryPool pool)
+{
+    enum { MANY = 300 };
+    const struct rlimit few = { 100, 4096 };
+    static CUdeviceptr p[MANY];
+    CHECK(setrlimit(RLIMIT_NOFILE, &few) == 0);
+    for (int i = 0; i < MANY; i++)
+        OK(cuMemAllocFromPoolAsync(&p[i], 1000, pool, NULL));
+    for (int i = 0; i < MANY; i++)
+        OK(cuMemFreeAsync(p[i], NULL));
+}
+
 static void parent(int to)
 {
     CUmemPoolProps props = { .allocType = CU_MEM_ALLOCATION_TYPE_PINNED, .handleTypes = FD,
@@ -178,6 +192,7 @@ static void parent(int to)
     OK(cuMemAllocFromPoolAsync(&plain, MOST, pool, NULL));
     CHECK(plain != p[2]);
     OK(cuMemFreeAsync(plain, NULL));
+    many(pool);
     OK(cuMemPoolDestroy(pool));
 }
 

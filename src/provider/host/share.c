@@ -3,10 +3,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "host.h"
 
+#include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -22,9 +24,23 @@ struct told {
 };
 _Static_assert(sizeof(struct told) <= sizeof(struct aw_ipc_handle), "a handle has room");
 
+/* Each allocation has an open file: where a process may have more than it has so far, it gets them. */
+static int file_open(void)
+{
+    enum { ENOUGH = 65536 };
+    struct rlimit files;
+    int fd = memfd_create("anywarp", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+    if (fd >= 0 || errno != EMFILE || getrlimit(RLIMIT_NOFILE, &files) != 0 || files.rlim_cur >= ENOUGH)
+        return fd;
+    files.rlim_cur = files.rlim_max < ENOUGH ? files.rlim_max : ENOUGH;
+    if (setrlimit(RLIMIT_NOFILE, &files) != 0)
+        return -1;
+    return memfd_create("anywarp", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+}
+
 int aw_host_share_file(size_t bytes)
 {
-    int fd = memfd_create("anywarp", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+    int fd = file_open();
     if (fd >= 0 && (ftruncate(fd, (off_t)bytes) != 0 || fcntl(fd, F_ADD_SEALS, SEALS) != 0)) {
         close(fd);
         fd = -1;
