@@ -30,7 +30,8 @@
 /* LLVM and our parser recurse over what the user wrote.  Only touched pages count. */
 #define WORKER_STACK ((size_t)256 << 20)
 
-/* How long what the next run of the program will want is worked at when the program has ended, in seconds. */
+/* How long what the next run of the program will want is worked at when the program has ended, in seconds of processor time,
+ * which a busy machine gives slowly. */
 #define REST_S 120
 
 /* ---- Becoming harmless ---- */

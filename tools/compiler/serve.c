@@ -209,17 +209,27 @@ static void rest_end(const struct aw_jit_options *head, const char *object, size
     pthread_mutex_unlock(&rest.lock);
 }
 
+static time_t seconds_of(clockid_t clock)
+{
+    struct timespec now;
+    clock_gettime(clock, &now);
+    return now.tv_sec;
+}
+
 void aw_compiler_serve_rest(unsigned seconds)
 {
-    struct timespec until;
-    clock_gettime(CLOCK_REALTIME, &until);
-    until.tv_sec += seconds;
+    time_t used = seconds_of(CLOCK_PROCESS_CPUTIME_ID), begin = seconds_of(CLOCK_MONOTONIC);
     pthread_mutex_lock(&rest.lock);
     rest.gone = true;
     if (rest.busy)
         (void)!nice(10);
-    while (rest.busy && pthread_cond_timedwait(&rest.done, &rest.lock, &until) == 0)
-        ;
+    while (rest.busy && seconds_of(CLOCK_PROCESS_CPUTIME_ID) - used < (time_t)seconds &&
+           seconds_of(CLOCK_MONOTONIC) - begin < (time_t)seconds * 10) {
+        struct timespec until;
+        clock_gettime(CLOCK_REALTIME, &until);
+        until.tv_sec++;
+        pthread_cond_timedwait(&rest.done, &rest.lock, &until);
+    }
     pthread_mutex_unlock(&rest.lock);
 }
 

@@ -7,8 +7,8 @@
  * client breaks the protocol or goes away in the middle. */
 int aw_compiler_serve(int socket);
 
-/* The client has gone.  Waits for what is being made all the same, for `seconds` at most.  Called in another thread than
- * serves. */
+/* The client has gone.  Waits for what is being made all the same, for `seconds` of processor time at most, and no longer than
+ * ten times as long.  Called in another thread than serves. */
 void aw_compiler_serve_rest(unsigned seconds);
 
 #endif
