@@ -310,8 +310,8 @@ def main():
         print(f"OP {name} {result} {n} {time.time() - begin:.1f} {detail}", flush=True)
 
 
-if len(sys.argv) == 1:
-    for each in methods.op_db:
-        print(name_of(each))
-else:
-    main()
+if __name__ == "__main__":
+    if len(sys.argv) > 1:
+        main()
+    else:
+        print("\n".join(name_of(each) for each in methods.op_db))
