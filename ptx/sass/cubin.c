@@ -16,7 +16,8 @@ enum { MAX_SECTIONS = 1 << 20, MAX_SYMBOLS = 1 << 24 };
 enum {
     ATTR_MAX_THREADS = 0x05, ATTR_PARAM_CBANK = 0x0a, ATTR_REQNTID = 0x10, ATTR_FRAME_SIZE = 0x11, ATTR_MIN_STACK_SIZE = 0x12,
     ATTR_KPARAM_INFO = 0x17, ATTR_EXIT_OFFSETS = 0x1c, ATTR_COOP_GROUP_OFFSETS = 0x28, ATTR_REGCOUNT = 0x2f,
-    ATTR_INDIRECT_BRANCH_TARGETS = 0x34, ATTR_KPARAM_INFO_V2 = 0x45, ATTR_SYSCALL_OFFSETS = 0x46, ATTR_NUM_BARRIERS = 0x4c,
+    ATTR_INDIRECT_BRANCH_TARGETS = 0x34, ATTR_CTA_PER_CLUSTER = 0x3d,
+    ATTR_KPARAM_INFO_V2 = 0x45, ATTR_SYSCALL_OFFSETS = 0x46, ATTR_NUM_BARRIERS = 0x4c,
 };
 /* How a value is stored. */
 enum { FORMAT_NONE = 1, FORMAT_BYTE = 2, FORMAT_HALF = 3, FORMAT_SIZED = 4 };
@@ -353,6 +354,9 @@ static bool read_attr(struct reader *r, struct sass_code *code, const struct att
         return true;
     case ATTR_REQNTID:
         read_ntid(attr, code->req_ntid);
+        return true;
+    case ATTR_CTA_PER_CLUSTER:
+        read_ntid(attr, code->req_cluster);
         return true;
     case ATTR_PARAM_CBANK: /* symbol; place in bank 0 and size */
         if (attr->size >= 8) {

@@ -78,7 +78,7 @@ struct sass_code {
     uint32_t param_base;            /* where parameters begin in bank 0: 0x160, 0x210 or 0x1a80 */
     uint32_t param_size;            /* bytes of the packed buffer */
     uint32_t registers, frame_size, min_stack_size, n_barriers, shared_size;
-    uint32_t max_ntid[3], req_ntid[3]; /* 0 = not stated */
+    uint32_t max_ntid[3], req_ntid[3], req_cluster[3]; /* 0 = not stated */
     /* Attributes that name places in the code: byte offsets, sorted as in the file. */
     const uint32_t *exits, *syscalls, *coop_groups;
     uint32_t n_exits, n_syscalls, n_coop_groups;

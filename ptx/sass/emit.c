@@ -23,13 +23,14 @@ static sass_emit *const emitters[SASS_OPS] = {
     OP(S2R, s2r), OP(S2UR, s2r), OP(CS2R, cs2r), OP(R2UR, r2ur), OP(LDC, ldc), OP(ULDC, ldc),
     OP(LD, load), OP(LDG, load), OP(LDL, load), OP(LDS, load), OP(ST, store), OP(STG, store), OP(STL, store), OP(STS, store),
     OP(ATOM, atom), OP(ATOMG, atom), OP(ATOMS, atom), OP(RED, red), OP(MEMBAR, membar), OP(ERRBAR, nothing),
-    OP(CGAERRBAR, nothing), OP(CCTL, cctl), OP(QSPC, qspc),
+    OP(CGAERRBAR, nothing), OP(FENCE_VIEW, fence_view), OP(CCTL, cctl), OP(CCTLL, nothing), OP(QSPC, qspc),
     OP(LDGSTS, ldgsts), OP(LDGDEPBAR, ldgdepbar), OP(DEPBAR, depbar),
-    OP(VOTE, vote), OP(VOTEU, vote), OP(SHFL, shfl), OP(MATCH, match), OP(REDUX, redux),
+    OP(VOTE, vote), OP(VOTEU, vote), OP(SHFL, shfl), OP(MATCH, match), OP(REDUX, redux), OP(ELECT, elect),
     OP(HMMA, hmma), OP(IMMA, imma), OP(BMMA, bmma), OP(DMMA, dmma), OP(LDSM, ldsm), OP(MOVM, movm),
     OP(TEX, tex), OP(TLD, tld), OP(TLD4, tld4), OP(TXD, txd), OP(TXQ, txq), OP(SULD, suld), OP(SUST, sust), OP(SURED, sured),
     OP(BSSY, nothing), OP(BSYNC, nothing), OP(BREAK, nothing), OP(BMOV, bmov), OP(WARPSYNC, warpsync), OP(ENDCOLLECTIVE, nothing),
     OP(YIELD, nothing),
+    OP(UCGABAR_ARV, ucgabar), OP(UCGABAR_WAIT, ucgabar), OP(ACQBULK, dependent), OP(PREEXIT, dependent),
     OP(NANOSLEEP, nanosleep), OP(NOP, nop), OP(PMTRIG, nothing), OP(BPT, bpt), OP(LEPC, lepc), OP(BAR, bar), OP(B2R, b2r),
 #undef OP
 };

@@ -285,8 +285,9 @@ static void mufu_f16(struct sass_lift *l, const struct sass_insn *i, unsigned fn
         sass_fail(l, "function %u of halves", fn);
         return;
     }
+    const char *type = sass_mod(l, SASS_F_F16) ? "f16" : fn == SASS_FN_EX2 ? "ftz.bf16" : "bf16";
     struct sass_text x = half_of(l, &i->opnd[SASS_B]), y = sass_temp(l, 'h');
-    sass_step(l, "%s.approx.f16 %s, %s", fn == SASS_FN_EX2 ? "ex2" : "tanh", y.s, x.s);
+    sass_step(l, "%s.approx.%s %s, %s", fn == SASS_FN_EX2 ? "ex2" : "tanh", type, y.s, x.s);
     sass_do(l, "cvt.u32.u16 %s, %s", sass_dest(l, &i->opnd[SASS_D], 0).s, y.s);
 }
 
@@ -306,7 +307,7 @@ void sass_emit_mufu(struct sass_lift *l, const struct sass_insn *i)
         sass_fail(l, "function %u", fn);
         return;
     }
-    if (sass_mod(l, SASS_F_F16)) {
+    if (sass_mod(l, SASS_F_F16) || sass_mod(l, SASS_F_BF16)) {
         mufu_f16(l, i, fn);
         return;
     }
@@ -404,8 +405,10 @@ void sass_emit_f2f(struct sass_lift *l, const struct sass_insn *i)
     struct type to = type_of(sass_mod(l, SASS_F_TYPE)), from = from_of(sass_mod(l, SASS_F_FROM));
     struct sass_text x = float_in(l, &i->opnd[SASS_B], from);
     bool f32 = to.bits == 32 || from.bits == 32;
-    const char *round = to.bits < from.bits ? rounding(l) : "";
-    if (to.bits == from.bits) {
+    const char *round = to.bits <= from.bits ? rounding(l) : "";
+    if (to.bits > from.bits && !strcmp(from.name, "bf16")) /* the assembler leaves it there; it is exact whatever way */
+        (void)sass_mod(l, SASS_F_RND);
+    if (!strcmp(to.name, from.name)) {
         sass_fail(l, "conversion of a type to itself");
         return;
     }
@@ -483,8 +486,41 @@ void sass_emit_i2f(struct sass_lift *l, const struct sass_insn *i)
     put_float(l, i, to, sass_format("cvt%s.%s.%s", rounding(l), to.name, from.name).s, x.s);
 }
 
+/* To and from floats of eight bits, two together, and tf32; false: it is neither. */
+static bool f2fp_narrow(struct sass_lift *l, const struct sass_insn *i)
+{
+    unsigned type = sass_mod(l, SASS_F_TYPE);
+    const struct sass_operand *o = i->opnd;
+    const char *name = type == SASS_TYPE_E4M3 ? "e4m3x2" : "e5m2x2", *relu = sass_mod(l, SASS_F_RELU) ? ".relu" : "";
+    struct sass_text two = sass_temp(l, 'h'), wide = sass_temp(l, 't');
+    if (type == SASS_TYPE_TF32) {
+        sass_do(l, "cvt%s%s.tf32.f32 %s, %s", rounding(l), relu, sass_dest(l, &o[SASS_D], 0).s, f32_bits(l, &o[SASS_B]).s);
+        return true;
+    }
+    if (type != SASS_TYPE_E4M3 && type != SASS_TYPE_E5M2)
+        return false;
+    bool unpacks = o[SASS_C].kind == SASS_NONE, halves = o[SASS_A].kind == SASS_NONE;
+    struct sass_text b = halves ? f32_bits(l, &o[SASS_B]) : sass_f32(l, &o[SASS_B]);
+    if (unpacks) {
+        sass_step(l, "cvt.u16.u32 %s, %s", two.s, b.s);
+        sass_do(l, "cvt.rn%s.f16x2.%s %s, %s", relu, name, sass_dest(l, &o[SASS_D], 0).s, two.s);
+        return true;
+    }
+    if (!sass_mod(l, SASS_F_SATFINITE))
+        sass_fail(l, "floats of eight bits that become infinite");
+    if (halves)
+        sass_step(l, "cvt.rn.satfinite%s.%s.f16x2 %s, %s", relu, name, two.s, b.s);
+    else
+        sass_step(l, "cvt.rn.satfinite%s.%s.f32 %s, %s, %s", relu, name, two.s, sass_f32(l, &o[SASS_A]).s, b.s);
+    sass_step(l, "cvt.u32.u16 %s, %s", wide.s, two.s);
+    sass_do(l, "prmt.b32 %s, %s, %s, %u", sass_dest(l, &o[SASS_D], 0).s, wide.s, sass_raw(l, &o[SASS_C]).s, 0x5410u);
+    return true;
+}
+
 void sass_emit_f2fp(struct sass_lift *l, const struct sass_insn *i)
 {
+    if (f2fp_narrow(l, i))
+        return;
     const struct sass_operand *o = i->opnd;
     bool clamped = sass_mod(l, SASS_F_RELU), finite = sass_mod(l, SASS_F_SATFINITE);
     const char *relu = clamped ? finite ? ".relu.satfinite" : ".relu" : finite ? ".satfinite" : "",

@@ -53,11 +53,19 @@ static bool float_result(struct sass_lift *l, const struct sass_insn *i, const c
     return true;
 }
 
+/* From sm_90 on .FMZ and .FTZ of a sum say that a number outside of a tensor is an operand, which is a NaN, and that the sum is
+ * zero then: PTX's .oob. */
+static bool is_out_of_bounds(struct sass_lift *l, const struct sass_insn *i)
+{
+    return i->op == SASS_HFMA2 && l->cubin->arch >= 90 && sass_mod(l, SASS_F_FMZ) && sass_mod(l, SASS_F_FTZ) &&
+           !sass_mod(l, SASS_F_SAT);
+}
+
 static void modifiers_known(struct sass_lift *l, const struct sass_insn *i)
 {
-    if (sass_mod(l, SASS_F_FMZ))
+    if (sass_mod(l, SASS_F_FMZ) && !is_out_of_bounds(l, i))
         sass_fail(l, "a product in which 0 wins");
-    if (sass_mod(l, SASS_F_BF16_V2) && (sass_mod(l, SASS_F_FTZ) || sass_mod(l, SASS_F_SAT)))
+    if (sass_mod(l, SASS_F_BF16_V2) && !is_out_of_bounds(l, i) && (sass_mod(l, SASS_F_FTZ) || sass_mod(l, SASS_F_SAT)))
         sass_fail(l, ".FTZ or .SAT of bf16");
 }
 
@@ -118,8 +126,8 @@ void sass_emit_hfma2(struct sass_lift *l, const struct sass_insn *i)
         return;
     }
     struct sass_text a = packed(l, &o[SASS_A]), b = packed(l, &o[SASS_B]), c = packed(l, &o[SASS_C]);
-    sass_do(l, "fma.rn%s%s.%s %s, %s, %s, %s", ftz_sat(l), sass_mod(l, SASS_F_RELU) ? ".relu" : "", type2(l),
-            sass_dest(l, &o[SASS_D], 0).s, a.s, b.s, c.s);
+    sass_do(l, "fma.rn%s%s.%s %s, %s, %s, %s", is_out_of_bounds(l, i) ? ".oob" : ftz_sat(l),
+            sass_mod(l, SASS_F_RELU) ? ".relu" : "", type2(l), sass_dest(l, &o[SASS_D], 0).s, a.s, b.s, c.s);
 }
 
 void sass_emit_hmnmx2(struct sass_lift *l, const struct sass_insn *i)

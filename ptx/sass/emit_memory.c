@@ -4,7 +4,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "sass/lift.h"
+#include "sass/access.h"
 
 /* ---- Addresses */
 
@@ -20,7 +20,7 @@ static void address_modifiers(struct sass_lift *l, const struct sass_operand *m)
 }
 
 /* [base + register + immediate] of 64 bits; *ret_offset is what stays for the access to add. */
-static struct sass_text address64(struct sass_lift *l, const struct sass_operand *m, int64_t *ret_offset)
+struct sass_text sass_address64(struct sass_lift *l, const struct sass_operand *m, int64_t *ret_offset)
 {
     struct sass_operand base = { .kind = SASS_REG, .reg = m->reg, .regs = m->regs };
     struct sass_operand more = { .kind = SASS_UREG, .reg = m->ureg, .regs = m->uregs };
@@ -161,43 +161,42 @@ static const char *generic_space(const struct sass_lift *l)
     return l->shared_window || l->local_window || l->constant_window ? "" : ".global";
 }
 
-enum space { GENERIC, GLOBAL, SHARED, LOCAL };
-
-static enum space space_of(unsigned op)
+enum sass_space_in sass_space_of(unsigned op)
 {
     switch (op) {
-    case SASS_LD: case SASS_ST: case SASS_ATOM: case SASS_RED: return GENERIC;
-    case SASS_LDS: case SASS_STS: case SASS_ATOMS: return SHARED;
-    case SASS_LDL: case SASS_STL: return LOCAL;
-    default: return GLOBAL;
+    case SASS_LD: case SASS_ST: case SASS_ATOM: case SASS_RED: return SASS_IN_GENERIC;
+    case SASS_LDS: case SASS_STS: case SASS_ATOMS: return SASS_IN_SHARED;
+    case SASS_LDL: case SASS_STL: return SASS_IN_LOCAL;
+    default: return SASS_IN_GLOBAL;
     }
 }
 
-static struct sass_text plus(const char *base, int64_t offset)
+struct sass_text sass_plus(const char *base, int64_t offset)
 {
     return offset ? sass_format("%s+%" PRId64, base, offset) : sass_format("%s", base);
 }
 
 /* "[...]" without brackets, and the name of its state space with the dot. */
-static struct sass_text access_address(struct sass_lift *l, const struct sass_insn *i, enum space space, const char **ret_space)
+struct sass_text sass_access_address(struct sass_lift *l, const struct sass_insn *i, enum sass_space_in space,
+                                     const char **ret_space)
 {
     const struct sass_operand *m = &i->opnd[SASS_M];
     int64_t offset = m->value;
     struct sass_text a;
     switch (space) {
-    case SHARED:
+    case SASS_IN_SHARED:
         *ret_space = ".shared";
-        return plus(sass_shared_address(l, m).s, offset);
-    case LOCAL: {
+        return sass_plus(sass_shared_address(l, m).s, offset);
+    case SASS_IN_LOCAL: {
         *ret_space = ".local";
         struct sass_text at = address32(l, m);
         return sass_local_address(l, offset ? sass_sum(l, false, at, sass_format("%" PRId64, offset)).s : at.s);
     }
-    case GENERIC:
-        a = address64(l, m, &offset);
+    case SASS_IN_GENERIC:
+        a = sass_address64(l, m, &offset);
         *ret_space = generic_space(l);
         if (**ret_space)
-            return plus(a.s, offset);
+            return sass_plus(a.s, offset);
         if (offset) {
             struct sass_text sum = sass_temp(l, 'w');
             sass_step(l, "add.s64 %s, %s, %" PRId64, sum.s, a.s, offset);
@@ -206,14 +205,14 @@ static struct sass_text access_address(struct sass_lift *l, const struct sass_in
         return sass_generic(l, a.s, NULL);
     default:
         *ret_space = ".global";
-        a = address64(l, m, &offset);
-        return plus(a.s, offset);
+        a = sass_address64(l, m, &offset);
+        return sass_plus(a.s, offset);
     }
 }
 
 /* ---- Order */
 
-static const char *scope_name(unsigned order)
+const char *sass_scope_name(unsigned order)
 {
     switch (order) {
     case SASS_ORDER_STRONG_CTA:
@@ -302,16 +301,17 @@ static void load_from(struct sass_lift *l, const struct sass_insn *i, const char
 /* Accesses to shared memory do not say whether they were volatile: where some loop waits they may have been. */
 static const char *how(struct sass_lift *l, const struct sass_insn *i, unsigned order)
 {
-    enum space space = space_of(i->op);
-    const char *scope = scope_name(order);
-    return !*scope && l->spins && (space == SHARED || (space == GENERIC && l->shared_window)) ? ".volatile" : scope;
+    enum sass_space_in space = sass_space_of(i->op);
+    const char *scope = sass_scope_name(order);
+    return !*scope && l->spins && (space == SASS_IN_SHARED || (space == SASS_IN_GENERIC && l->shared_window)) ? ".volatile"
+                                                                                                              : scope;
 }
 
 void sass_emit_load(struct sass_lift *l, const struct sass_insn *i)
 {
     (void)sass_mod(l, SASS_F_U); /* sm_75 has it on loads of shared memory where some are volatile; the value is the same */
     const char *space;
-    struct sass_text a = access_address(l, i, space_of(i->op), &space);
+    struct sass_text a = sass_access_address(l, i, sass_space_of(i->op), &space);
     unsigned order = sass_mod(l, SASS_F_ORDER);
     bool constant = is_constant(order) && !strcmp(space, ".global");
     load_from(l, i, sass_format("ld%s%s%s", how(l, i, order), space, constant ? ".nc" : "").s, a.s);
@@ -337,7 +337,7 @@ void sass_emit_store(struct sass_lift *l, const struct sass_insn *i)
     unsigned size = sass_mod(l, SASS_F_SIZE), n = words_of(size);
     const struct sass_operand *b = &i->opnd[SASS_B];
     const char *space;
-    struct sass_text v[4], a = access_address(l, i, space_of(i->op), &space);
+    struct sass_text v[4], a = sass_access_address(l, i, sass_space_of(i->op), &space);
     char text[4 * sizeof v[0].s + 8];
     if (as_pairs(l, b, n)) {
         struct sass_text op = sass_format("st%s%s", how(l, i, sass_mod(l, SASS_F_ORDER)), space);
@@ -398,7 +398,7 @@ static void load_symbol(struct sass_lift *l, const struct sass_insn *i, const st
         sass_step(l, "mov.u64 %s, %s", base.s, sass_bank4_name(l->cubin, code).s);
         sass_step(l, "cvt.u64.u32 %s, %s", wide.s, index.s);
         sass_step(l, "add.s64 %s, %s, %s", sum.s, base.s, wide.s);
-        sass_step(l, "ld.global.nc.b64 %s, [%s]", value.s, plus(sum.s, i->opnd[SASS_A].value).s);
+        sass_step(l, "ld.global.nc.b64 %s, [%s]", value.s, sass_plus(sum.s, i->opnd[SASS_A].value).s);
         sass_put64(l, SASS_D, value.s);
     }
 }
@@ -444,7 +444,7 @@ static void load_bank0(struct sass_lift *l, const struct sass_insn *i, int64_t a
     struct sass_text base = sass_temp(l, 'w'), wide, sum, from;
     sass_step(l, "mov.u64 %s, p0", base.s);
     if (index.s[0] != '%') {
-        load_from(l, i, "ld.param", plus(base.s, at - first).s);
+        load_from(l, i, "ld.param", sass_plus(base.s, at - first).s);
         return;
     }
     wide = sass_temp(l, 'w');
@@ -536,7 +536,7 @@ static void load_bank(struct sass_lift *l, const struct sass_insn *i, int64_t at
         sass_step(l, "cvt.s64.s32 %s, %s", wide.s, index.s);
         sass_step(l, "add.s64 %s, %s, %s", sum.s, base.s, wide.s);
     }
-    load_from(l, i, sass_format("ld.%s", space).s, plus(sum.s, at).s);
+    load_from(l, i, sass_format("ld.%s", space).s, sass_plus(sum.s, at).s);
 }
 
 void sass_emit_ldc(struct sass_lift *l, const struct sass_insn *i)
@@ -564,193 +564,6 @@ void sass_emit_ldc(struct sass_lift *l, const struct sass_insn *i)
         load_bank(l, i, at, indexed, index);
 }
 
-/* ---- Atomics */
-
-static const char *atomic_op(struct sass_lift *l, const struct sass_insn *i)
-{
-    static const char *const integer[8] = {
-        [SASS_ATYPE_U32 - 1] = "u32", [SASS_ATYPE_S32 - 1] = "s32", [SASS_ATYPE_64 - 1] = "u64", [SASS_ATYPE_S64 - 1] = "s64"
-    };
-    unsigned fn = sass_mod(l, SASS_F_FN), type = sass_mod(l, SASS_F_ATYPE);
-    bool wide = type == SASS_ATYPE_64 || type == SASS_ATYPE_S64;
-    const char *name = type && type <= 8 ? integer[type - 1] : NULL;
-    if (!name) {
-        if (fn != SASS_FN_ADD) {
-            sass_fail(l, "operation %u of floats", fn);
-            return "add.u32";
-        }
-        switch (type) {
-        case SASS_ATYPE_F32_FTZ_RN: return "add.f32";
-        case SASS_ATYPE_F16X2_RN: return "add.noftz.f16x2";
-        case SASS_ATYPE_F64_RN: return "add.f64";
-        case SASS_ATYPE_BF16X2_RN: return "add.noftz.bf16x2";
-        default: sass_fail(l, "type %u", type); return "add.u32";
-        }
-    }
-    bool sign = name[0] == 's';
-    switch (fn) {
-    case SASS_FN_ADD: return wide ? "add.u64" : "add.u32";
-    case SASS_FN_MIN: return wide ? sign ? "min.s64" : "min.u64" : sign ? "min.s32" : "min.u32";
-    case SASS_FN_MAX: return wide ? sign ? "max.s64" : "max.u64" : sign ? "max.s32" : "max.u32";
-    case SASS_FN_INC: return "inc.u32";
-    case SASS_FN_DEC: return "dec.u32";
-    case SASS_FN_AND: return wide ? "and.b64" : "and.b32";
-    case SASS_FN_OR: return wide ? "or.b64" : "or.b32";
-    case SASS_FN_XOR: return wide ? "xor.b64" : "xor.b32";
-    case SASS_FN_EXCH: return wide ? "exch.b64" : "exch.b32";
-    default: sass_fail(l, "operation %u", fn); return "add.u32";
-    }
-}
-
-static bool is_wide(struct sass_lift *l)
-{
-    unsigned t = sass_mod(l, SASS_F_ATYPE);
-    return t == SASS_ATYPE_64 || t == SASS_ATYPE_S64 || t == SASS_ATYPE_F64_RN;
-}
-
-static const char *atomic_scope(struct sass_lift *l, const struct sass_insn *i)
-{
-    const char *scope = scope_name(sass_mod(l, SASS_F_ORDER));
-    return *scope ? scope : space_of(i->op) == SHARED ? ".relaxed.cta" : ".relaxed.gpu";
-}
-
-/* A register operand, never an immediate. */
-static struct sass_text atomic_value(struct sass_lift *l, const struct sass_insn *i, enum sass_slot slot)
-{
-    struct sass_text v = is_wide(l) ? sass_raw64(l, &i->opnd[slot]) : sass_raw(l, &i->opnd[slot]);
-    if (v.s[0] == '%')
-        return v;
-    struct sass_text t = sass_temp(l, is_wide(l) ? 'w' : 't');
-    sass_step(l, "mov.b%u %s, %s", is_wide(l) ? 64u : 32u, t.s, v.s);
-    return t;
-}
-
-/* .CAST.SPIN answers 1 where it has written, else 0. */
-static void put_success(struct sass_lift *l, const struct sass_insn *i, const char *old)
-{
-    bool wide = is_wide(l);
-    struct sass_text q = sass_temp(l, 'q'), one = sass_temp(l, 't'), b = atomic_value(l, i, SASS_B);
-    sass_step(l, "setp.eq.b%u %s, %s, %s", wide ? 64u : 32u, q.s, old, b.s);
-    sass_step(l, "selp.b32 %s, 1, 0, %s", one.s, q.s);
-    if (wide)
-        sass_put64(l, SASS_D, sass_widen(l, one.s).s);
-    else
-        sass_put(l, SASS_D, one.s);
-}
-
-static bool is_cas(const struct sass_insn *i)
-{
-    return i->opnd[SASS_C].kind != SASS_NONE;
-}
-
-/* Whether a generic address is not in local memory. */
-static struct sass_text is_not_local(struct sass_lift *l, const char *address)
-{
-    struct sass_text lo, hi, q = sass_temp(l, 'q');
-    if (!l->local_window) {
-        l->true_pred = true;
-        return sass_format("%%always");
-    }
-    sass_split(l, address, &lo, &hi);
-    sass_step(l, "setp.ne.u32 %s, %s, %u", q.s, hi.s, SASS_LOCAL_WINDOW);
-    return q;
-}
-
-/* Whether a generic address is in global memory, that is, in no window. */
-static struct sass_text is_global(struct sass_lift *l, const char *address)
-{
-    struct sass_text lo, hi, shared = sass_temp(l, 'q'), local = sass_temp(l, 'q'), both = sass_temp(l, 'q');
-    if (!l->shared_window && !l->local_window) {
-        l->true_pred = true;
-        return sass_format("%%always");
-    }
-    sass_split(l, address, &lo, &hi);
-    sass_step(l, "setp.ne.u32 %s, %s, %u", shared.s, hi.s, SASS_SHARED_WINDOW);
-    sass_step(l, "setp.ne.u32 %s, %s, %u", local.s, hi.s, SASS_LOCAL_WINDOW);
-    sass_step(l, "and.pred %s, %s, %s", both.s, shared.s, local.s);
-    return both;
-}
-
-static void atomic(struct sass_lift *l, const struct sass_insn *i, const char *op, const char *values)
-{
-    const char *space;
-    enum space where = space_of(i->op);
-    struct sass_text a, done = { "" };
-    bool wide = is_wide(l), told = where == GENERIC && sass_writes(&i->opnd[SASS_P]);
-    if (told) {
-        /* The operation is done where the address is in global memory, and compare-and-swap in shared memory, too: then P says
-         * so, else code that can do it elsewhere follows. */
-        int64_t offset;
-        struct sass_text base = address64(l, &i->opnd[SASS_M], &offset);
-        a = sass_temp(l, 'w');
-        sass_step(l, "add.s64 %s, %s, %" PRId64, a.s, base.s, offset);
-        done = is_cas(i) ? is_not_local(l, a.s) : is_global(l, a.s);
-        space = ".global";
-    }
-    if (!told || is_cas(i)) {
-        a = access_address(l, i, where, &space);
-    }
-    /* The old value, compared below with what B held before: D may be B. */
-    bool success = sass_mod(l, SASS_F_CAS) == SASS_CAS_CAST_SPIN;
-    struct sass_text d = wide || success ? sass_temp(l, wide ? 'w' : 't') : sass_dest(l, &i->opnd[SASS_D], 0);
-    if (told && strcmp(done.s, "%always") != 0) {
-        struct sass_text q = done;
-        if (sass_guarded(i)) {
-            struct sass_operand g = { .kind = i->guard_uniform ? SASS_UPRED : SASS_PRED, .reg = i->guard, .inv = i->guard_inv };
-            struct sass_text p = sass_pred(l, &g);
-            q = sass_temp(l, 'q');
-            sass_step(l, "and.pred %s, %s, %s", q.s, done.s, p.s);
-        }
-        sass_step(l, "@%s atom%s%s.%s %s, [%s], %s", q.s, atomic_scope(l, i), space, op, d.s, a.s, values);
-    } else {
-        sass_do(l, "atom%s%s.%s %s, [%s], %s", atomic_scope(l, i), space, op, d.s, a.s, values);
-    }
-    if (sass_mod(l, SASS_F_CAS) == SASS_CAS_CAST_SPIN) {
-        put_success(l, i, d.s);
-        return;
-    }
-    if (wide)
-        sass_put64(l, SASS_D, d.s);
-    if (told)
-        sass_put_pred(l, SASS_P, done.s);
-}
-
-void sass_emit_atom_cas(struct sass_lift *l, const struct sass_insn *i)
-{
-    struct sass_text b = atomic_value(l, i, SASS_B), c = atomic_value(l, i, SASS_C);
-    char values[sizeof b.s + sizeof c.s + 4];
-    snprintf(values, sizeof values, "%s, %s", b.s, c.s);
-    if (sass_mod(l, SASS_F_ATYPE) > SASS_ATYPE_64 && sass_mod(l, SASS_F_ATYPE) != SASS_ATYPE_S64)
-        sass_fail(l, "type %u", sass_mod(l, SASS_F_ATYPE));
-    atomic(l, i, is_wide(l) ? "cas.b64" : "cas.b32", values);
-}
-
-void sass_emit_atom(struct sass_lift *l, const struct sass_insn *i)
-{
-    if (is_cas(i)) {
-        sass_emit_atom_cas(l, i);
-        return;
-    }
-    if (sass_mod(l, SASS_F_FN) == SASS_FN_POPC_INC || sass_mod(l, SASS_F_FN) == SASS_FN_ARRIVE) {
-        if (sass_mod(l, SASS_F_FN) == SASS_FN_ARRIVE || sass_mod(l, SASS_F_WIDTH) == SASS_WIDTH_64) {
-            sass_fail(l, "an mbarrier object");
-            return;
-        }
-        const char *space;
-        struct sass_text a = access_address(l, i, SHARED, &space), d = sass_dest(l, &i->opnd[SASS_D], 0);
-        sass_do(l, "atom.relaxed.cta.shared.add.u32 %s, [%s], 1", d.s, a.s);
-        return;
-    }
-    atomic(l, i, atomic_op(l, i), atomic_value(l, i, SASS_B).s);
-}
-
-void sass_emit_red(struct sass_lift *l, const struct sass_insn *i)
-{
-    const char *space, *op = atomic_op(l, i);
-    struct sass_text a = access_address(l, i, GENERIC, &space);
-    sass_do(l, "red%s%s.%s [%s], %s", atomic_scope(l, i), space, op, a.s, atomic_value(l, i, SASS_B).s);
-}
-
 /* ---- Fences, queries */
 
 void sass_emit_membar(struct sass_lift *l, const struct sass_insn *i)
@@ -758,6 +571,12 @@ void sass_emit_membar(struct sass_lift *l, const struct sass_insn *i)
     unsigned scope = sass_mod(l, SASS_F_SCOPE);
     sass_do(l, "fence.%s.%s", sass_mod(l, SASS_F_SC) == SASS_SC_ALL ? "acq_rel" : "sc",
             scope == SASS_SCOPE_SYS || scope == SASS_SCOPE_VC ? "sys" : scope == SASS_SCOPE_GPU ? "gpu" : "cta");
+}
+
+void sass_emit_fence_view(struct sass_lift *l, const struct sass_insn *i)
+{
+    (void)i;
+    sass_do(l, "fence.proxy.async%s", sass_mod(l, SASS_F_GLOBAL) ? ".global" : "");
 }
 
 /* Who throws the first-level cache away means to see what others have written: the acquiring half of a fence. */
@@ -771,16 +590,16 @@ void sass_emit_cctl(struct sass_lift *l, const struct sass_insn *i)
 void sass_emit_qspc(struct sass_lift *l, const struct sass_insn *i)
 {
     int64_t offset;
-    struct sass_text a = address64(l, &i->opnd[SASS_M], &offset), sum = sass_temp(l, 'w'), lo, hi, q = sass_temp(l, 'q');
+    struct sass_text a = sass_address64(l, &i->opnd[SASS_M], &offset), sum = sass_temp(l, 'w'), lo, hi, q = sass_temp(l, 'q');
     unsigned space = sass_mod(l, SASS_F_SPACE);
-    if (sass_writes(&i->opnd[SASS_D]) || (space != SASS_SPACE_S && space != SASS_SPACE_L && space != SASS_SPACE_G))
-        sass_fail(l, "a question that is not for global, shared or local memory");
+    if (sass_writes(&i->opnd[SASS_D]))
+        sass_fail(l, "a question with an answer of more than yes or no");
     sass_step(l, "add.s64 %s, %s, %" PRId64, sum.s, a.s, offset);
     sass_split(l, sum.s, &lo, &hi);
     if (space == SASS_SPACE_G) {
-        q = is_global(l, sum.s);
-    } else {
-        sass_step(l, "setp.eq.u32 %s, %s, %u", q.s, hi.s, space == SASS_SPACE_S ? SASS_SHARED_WINDOW : SASS_LOCAL_WINDOW);
+        q = sass_is_global(l, sum.s);
+    } else { /* clusters have one block: all that is shared in one is its own */
+        sass_step(l, "setp.eq.u32 %s, %s, %u", q.s, hi.s, space == SASS_SPACE_L ? SASS_LOCAL_WINDOW : SASS_SHARED_WINDOW);
     }
     sass_put_pred(l, SASS_P, q.s);
 }
@@ -809,16 +628,16 @@ void sass_emit_ldgsts(struct sass_lift *l, const struct sass_insn *i)
     int64_t offset;
     unsigned bytes = 4 * words_of(sass_mod(l, SASS_F_SIZE));
     (void)sass_mod(l, SASS_F_LEVEL);
-    struct sass_text from = address64(l, &o[SASS_M], &offset), to = sass_shared_address(l, &o[SASS_M2]), count = { "" };
+    struct sass_text from = sass_address64(l, &o[SASS_M], &offset), to = sass_shared_address(l, &o[SASS_M2]), count = { "" };
     const char *how = bytes == 16 ? "cg" : "ca";
-    struct sass_text dst = plus(to.s, o[SASS_M2].value);
+    struct sass_text dst = sass_plus(to.s, o[SASS_M2].value);
     bool asked = o[SASS_S].kind != SASS_NONE && !sass_is_true(&o[SASS_S]), part = sass_mod(l, SASS_F_ZFILL);
     (void)sass_look(l, SASS_S);
     if (part) {
         count = zeros_at_end(l, bytes, &from, offset);
         offset = 0;
     }
-    struct sass_text src = plus(from.s, offset);
+    struct sass_text src = sass_plus(from.s, offset);
     if (asked) {
         struct sass_text whole = count;
         if (!part)

@@ -117,6 +117,14 @@ void sass_emit_redux(struct sass_lift *l, const struct sass_insn *i)
     sass_do(l, "redux.sync.%s %s, %s, %s", op, sass_dest(l, &o[SASS_D], 0).s, a.s, mask.s);
 }
 
+void sass_emit_elect(struct sass_lift *l, const struct sass_insn *i)
+{
+    const struct sass_operand *o = i->opnd;
+    struct sass_text mask = lanes(l, i);
+    members(l, i);
+    sass_do(l, "elect.sync %s|%s, %s", sass_dest(l, &o[SASS_D], 0).s, sass_dest(l, &o[SASS_P], 0).s, mask.s);
+}
+
 /* Their own condition beside the guard: never seen. */
 static void no_condition(struct sass_lift *l, const struct sass_insn *i)
 {
@@ -253,6 +261,16 @@ void sass_emit_b2r(struct sass_lift *l, const struct sass_insn *i)
         sass_put(l, SASS_D, "%barrier_count");
     if (sass_writes(&i->opnd[SASS_P]))
         sass_put_pred(l, SASS_P, "%barrier_pred");
+}
+
+void sass_emit_ucgabar(struct sass_lift *l, const struct sass_insn *i)
+{
+    sass_do(l, "barrier.cluster.%s", i->op == SASS_UCGABAR_ARV ? "arrive" : "wait");
+}
+
+void sass_emit_dependent(struct sass_lift *l, const struct sass_insn *i)
+{
+    sass_do(l, "griddepcontrol.%s", i->op == SASS_ACQBULK ? "wait" : "launch_dependents");
 }
 
 /* ---- Special registers */

@@ -204,7 +204,19 @@ static bool reads(const struct sass_insn *i, const struct sass_operand *d)
     return false;
 }
 
-/* Whether instruction k of a loop from `begin` on makes the same in each round: of nothing that it or one after it changes. */
+/* Has an instruction from `begin` to before k, that all lanes run, written this one register? */
+static bool was_written(const struct sass_lift *l, uint32_t begin, uint32_t k, const struct sass_operand *d)
+{
+    for (uint32_t at = begin; at < k && d->regs <= 1; at++) {
+        const struct sass_operand *o = &l->insns[at].opnd[SASS_D];
+        if (!sass_guarded(&l->insns[at]) && o->kind == d->kind && o->reg == d->reg)
+            return true;
+    }
+    return false;
+}
+
+/* Whether instruction k of a loop from `begin` on makes the same in each round: of nothing that it or one after it changes,
+ * but what was made anew in this round. */
 static bool makes_the_same(const struct sass_lift *l, uint32_t begin, uint32_t k)
 {
     switch (l->insns[k].op) {
@@ -213,10 +225,15 @@ static bool makes_the_same(const struct sass_lift *l, uint32_t begin, uint32_t k
     case SASS_SHF:
     case SASS_LEA: case SASS_FADD: case SASS_FMUL: case SASS_FFMA: case SASS_HFMA2: case SASS_CS2R: case SASS_LDC: case SASS_ULDC:
     case SASS_I2F: break;
+    case SASS_UIADD3: case SASS_ULOP3: case SASS_USHF:
+        if (sass_writes(&l->insns[k].opnd[SASS_P]) || sass_writes(&l->insns[k].opnd[SASS_Q]))
+            return false;
+        break;
     default: return false;
     }
     for (uint32_t before = begin; before <= k; before++)
-        if (reads(&l->insns[before], &l->insns[k].opnd[SASS_D]))
+        if (reads(&l->insns[before], &l->insns[k].opnd[SASS_D]) &&
+            !was_written(l, begin, before, &l->insns[k].opnd[SASS_D]))
             return false;
     return true;
 }

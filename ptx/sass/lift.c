@@ -160,15 +160,16 @@ static void load_params(const struct sass_lift *l, struct aw_buf *out)
 
 static void declare_registers(const struct sass_lift *l, struct aw_buf *out)
 {
-    static const struct { char name[3]; char bits[5]; } temps[4] = { { "t", "b32" }, { "w", "b64" }, { "h", "b16" },
-                                                                     { "q", "pred" } };
+    static const struct { char name[3]; char bits[5]; } temps[] = {
+        { "t", "b32" }, { "w", "b64" }, { "h", "b16" }, { "q", "pred" }, { "x", "b128" }
+    };
     for (unsigned k = 0; k < 256; k++) {
         if (l->regs[k])
             aw_buf_printf(out, "\t.reg .b32 %%r%u;\n", k);
         if (l->uregs[k])
             aw_buf_printf(out, "\t.reg .b32 %%u%u;\n", k);
     }
-    for (unsigned k = 0; k < 4; k++)
+    for (unsigned k = 0; k < sizeof temps / sizeof *temps; k++)
         if (l->temps[k])
             aw_buf_printf(out, "\t.reg .%s %%%s<%" PRIu32 ">;\n", temps[k].bits, temps[k].name, l->temps[k]);
     /* Code may read predicates on ways where nothing has written them, and not care. */
@@ -220,11 +221,15 @@ static void declare_symbols(struct sass_lift *l, struct aw_buf *out)
 
 static void limits(const struct sass_lift *l, struct aw_buf *out)
 {
+    const uint32_t *cluster = l->code->req_cluster;
     const uint32_t *max = l->code->max_ntid, *req = l->code->req_ntid;
     if (req[0])
         aw_buf_printf(out, "\n.reqntid %" PRIu32 ", %" PRIu32 ", %" PRIu32, req[0], req[1] ? req[1] : 1, req[2] ? req[2] : 1);
     else if (max[0])
         aw_buf_printf(out, "\n.maxntid %" PRIu32 ", %" PRIu32 ", %" PRIu32, max[0], max[1] ? max[1] : 1, max[2] ? max[2] : 1);
+    if (cluster[0])
+        aw_buf_printf(out, "\n.reqnctapercluster %" PRIu32 ", %" PRIu32 ", %" PRIu32, cluster[0], cluster[1] ? cluster[1] : 1,
+                      cluster[2] ? cluster[2] : 1);
 }
 
 /* From sm_90 on the system has the first bytes of a block's shared memory. */

@@ -1,8 +1,8 @@
 /* One kernel being lifted: what the emitters share.  Inside the room; sass.h is for others.
  *
  * Text is made an instruction at a time.  A 32-bit register R4 is %r4, UR4 %u4, P0 %p0, UP0 %up0; what an instruction needs
- * beside them are temporaries, each written once: %t (32 bits), %w (64), %h (16), %q (predicates).  An instruction's guard lies
- * on the step that changes registers or memory, never on those before it. */
+ * beside them are temporaries, each written once: %t (32 bits), %w (64), %h (16), %q (predicates), %x (128).  An instruction's
+ * guard lies on the step that changes registers or memory, never on those before it. */
 /* SPDX-License-Identifier: Apache-2.0 */
 #ifndef AW_PTX_SASS_LIFT_H
 #define AW_PTX_SASS_LIFT_H
@@ -27,7 +27,12 @@ enum {
     SASS_BANK0_STACK = 0x28,
     SASS_BANK0_DYNAMIC = 0x2c, SASS_BANK0_GRID = 0x30, SASS_BANK0_UNITS = 0x10c, SASS_BANK0_RESERVED = 0x114,
     SASS_BANK0_SELF = 0x40, SASS_BANK0_CONSTANTS = 0x50, SASS_BANK0_ENVIRONMENT = 0x88, SASS_BANK0_DESCRIPTOR = 0x118,
-    SASS_BANK0_SELF_90 = 0x198, SASS_BANK0_CONSTANTS_90 = 0xd0, SASS_BANK0_ENVIRONMENT_90 = 0x40, SASS_BANK0_DESCRIPTOR_90 = 0x208
+    SASS_BANK0_LAST_75 = 0x114, SASS_BANK0_LAST_80 = 0x12c, SASS_BANK0_LAST_90 = 0x1a0,
+    SASS_BANK0_SELF_90 = 0x198, SASS_BANK0_CONSTANTS_90 = 0xd0, SASS_BANK0_ENVIRONMENT_90 = 0x40,
+    SASS_BANK0_DESCRIPTOR_90 = 0x208,
+    SASS_BANK0_CLUSTER = 0x140 /* was one asked for */, SASS_BANK0_CLUSTER_SIZE = 0x144 /* in 3 dimensions */,
+    SASS_BANK0_CLUSTER_INVERSE = 0x150 /* 1 / that, floats */, SASS_BANK0_CLUSTERS = 0x15c /* of the grid */,
+    SASS_BANK0_CLUSTER_BLOCKS = 0x188
 };
 
 /* Code of one section (parts.c). */
@@ -175,7 +180,7 @@ struct sass_lift {
     struct sass_text angle;      /* the last one of which turns were made */
     unsigned n_turns;
     struct sass_quad quad;
-    uint32_t temps[4];           /* used of %t, %w, %h, %q */
+    uint32_t temps[5];           /* used of %t, %w, %h, %q, %x */
     bool wide[256];              /* a pair of registers from this on is read as one number */
     uint8_t regs[256], uregs[256], preds[8], upreds[8]; /* registers that occur */
     bool handles;                /* some register has a texture's or surface's handle; of which the low word, by register */
@@ -222,7 +227,7 @@ void sass_line_files(const struct sass_lift *l, struct aw_buf *out);
 void sass_step(struct sass_lift *l, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 void sass_do(struct sass_lift *l, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 struct sass_text sass_format(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
-/* A new temporary: 't', 'w', 'h' or 'q'. */
+/* A new temporary: 't', 'w', 'h', 'q' or 'x'. */
 struct sass_text sass_temp(struct sass_lift *l, char kind);
 /* What is not known: the kernel cannot be lifted.  The first failure is kept. */
 void sass_fail(struct sass_lift *l, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
@@ -331,7 +336,7 @@ sass_emit *sass_emitter(unsigned op); /* NULL: no meaning yet */
                     X(load) X(store) X(atom) X(atom_cas) X(red) X(membar) X(cctl) X(qspc) X(ldgsts) X(ldgdepbar) X(depbar)     \
                         X(vote) X(shfl) X(match) X(redux) X(hmma) X(imma) X(bmma) X(dmma) X(ldsm) X(movm) X(nothing) X(nop)    \
                             X(warpsync) X(nanosleep) X(lepc) X(bar) X(b2r) X(bmov) X(r2ur) X(bpt) X(tex) X(tld) X(tld4) X(txd) \
-                                X(txq) X(suld) X(sust) X(sured)
+                                X(txq) X(suld) X(sust) X(sured) X(elect) X(ucgabar) X(dependent) X(fence_view)
 #define SASS_DECLARE(name) sass_emit sass_emit_##name;
 SASS_EMITTERS(SASS_DECLARE)
 #undef SASS_DECLARE

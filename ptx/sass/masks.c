@@ -19,7 +19,7 @@ enum { LONGEST = 2000 }; /* instructions of code that serves lanes */
 
 static bool is_warp_operation(unsigned op)
 {
-    return op == SASS_VOTE || op == SASS_VOTEU || op == SASS_SHFL || op == SASS_MATCH || op == SASS_REDUX;
+    return op == SASS_VOTE || op == SASS_VOTEU || op == SASS_SHFL || op == SASS_MATCH || op == SASS_REDUX || op == SASS_ELECT;
 }
 
 /* ---- Questions */

@@ -172,6 +172,12 @@ static struct sass_text bank0_address(struct sass_lift *l)
     return base;
 }
 
+/* Where the last byte of the parameters is in bank 0: code asks whether an address is beyond it. */
+static uint32_t last_parameter(const struct sass_lift *l)
+{
+    return l->code->param_base + l->code->param_size - 1;
+}
+
 /* Words that lie elsewhere from sm_90 on.  Of the end of the constants' window nothing depends: code asks twice whether an
  * address is beyond it. */
 /* A word of the generic address of bank 3, to which code adds where a variable lies in it; where a relocation says that it is a
@@ -196,6 +202,8 @@ static struct sass_text bank3_address(struct sass_lift *l, bool high)
 static struct sass_text bank0_before_90(struct sass_lift *l, uint32_t at, bool *ret_known)
 {
     *ret_known = true;
+    if (at == (l->cubin->arch < 80 ? SASS_BANK0_LAST_75 : SASS_BANK0_LAST_80))
+        return sass_format("%" PRIu32, last_parameter(l));
     switch (at) {
     case SASS_BANK0_SELF: case SASS_BANK0_SELF + 4: return word_of_pair(l, bank0_address(l), at != SASS_BANK0_SELF);
     case SASS_BANK0_CONSTANTS: case SASS_BANK0_CONSTANTS + 4: return bank3_address(l, at != SASS_BANK0_CONSTANTS);
@@ -204,14 +212,34 @@ static struct sass_text bank0_before_90(struct sass_lift *l, uint32_t at, bool *
     }
 }
 
+/* Clusters have one block; *ret_known as for all of bank 0. */
+static struct sass_text cluster_word(struct sass_lift *l, uint32_t at, bool *ret_known)
+{
+    static const char *const clusters[] = { "%nclusterid.x", "%nclusterid.y", "%nclusterid.z" };
+    *ret_known = at % 4 == 0;
+    if (at == SASS_BANK0_CLUSTER)
+        return (struct sass_text){ "0" };
+    if ((at >= SASS_BANK0_CLUSTER_SIZE && at < SASS_BANK0_CLUSTER_INVERSE) || at == SASS_BANK0_CLUSTER_BLOCKS)
+        return (struct sass_text){ "1" };
+    if (at >= SASS_BANK0_CLUSTER_INVERSE && at < SASS_BANK0_CLUSTERS)
+        return (struct sass_text){ "1065353216" };
+    if (at >= SASS_BANK0_CLUSTERS && at < SASS_BANK0_CLUSTERS + 12 && *ret_known)
+        return special(l, clusters[(at - SASS_BANK0_CLUSTERS) / 4]);
+    *ret_known = false;
+    return (struct sass_text){ "0" };
+}
+
 static struct sass_text bank0_from_90(struct sass_lift *l, uint32_t at, bool *ret_known)
 {
     *ret_known = true;
     switch (at) {
     case SASS_BANK0_SELF_90: case SASS_BANK0_SELF_90 + 4: return word_of_pair(l, bank0_address(l), at != SASS_BANK0_SELF_90);
     case SASS_BANK0_CONSTANTS_90: case SASS_BANK0_CONSTANTS_90 + 4: return bank3_address(l, at != SASS_BANK0_CONSTANTS_90);
+    case SASS_BANK0_LAST_90: case SASS_BANK0_LAST_90 + 4:
+        return word_of_pair(l, sass_sum(l, true, bank0_address(l), sass_format("%" PRIu32, last_parameter(l))),
+                            at != SASS_BANK0_LAST_90);
     case SASS_BANK0_DESCRIPTOR_90: case SASS_BANK0_DESCRIPTOR_90 + 4: return (struct sass_text){ "0" };
-    default: *ret_known = false; return (struct sass_text){ "0" };
+    default: return cluster_word(l, at, ret_known);
     }
 }
 

@@ -56,7 +56,7 @@ struct sass_text sass_format(const char *fmt, ...)
 
 struct sass_text sass_temp(struct sass_lift *l, char kind)
 {
-    unsigned which = kind == 't' ? 0 : kind == 'w' ? 1 : kind == 'h' ? 2 : 3;
+    unsigned which = kind == 't' ? 0 : kind == 'w' ? 1 : kind == 'h' ? 2 : kind == 'q' ? 3 : 4;
     return sass_format("%%%c%u", kind, l->temps[which]++);
 }
 

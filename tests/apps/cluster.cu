@@ -1,6 +1,6 @@
 // Clusters of one block: what the launch says of them, what a kernel sees, and barriers of the cluster; larger ones are refused.
 // needs: -arch=sm_90
-// variants: shared static debug rdc
+// variants: shared static debug rdc sm_90
 // SPDX-License-Identifier: Apache-2.0
 #include "check.h"
 #include <cooperative_groups.h>
