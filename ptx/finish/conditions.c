@@ -23,6 +23,8 @@ static bool of_space(V v, unsigned space, unsigned depth)
         return of_space(LLVMGetOperand(v, 0), space, depth + 1);
     case LLVMAdd: case LLVMSub: case LLVMOr:
         return of_space(LLVMGetOperand(v, 0), space, depth + 1) || of_space(LLVMGetOperand(v, 1), space, depth + 1);
+    case LLVMSelect: /* of what lifted code asks of an address */
+        return of_space(LLVMGetOperand(v, 1), space, depth + 1) || of_space(LLVMGetOperand(v, 2), space, depth + 1);
     default: return false;
     }
 }
@@ -32,25 +34,32 @@ bool ptx_conditions_space(V v, unsigned space)
     return of_space(v, space, 0);
 }
 
-static bool invariant(const struct flow *f, const bool *body, V v, unsigned depth)
+/* How far is looked: unoptimised code that was lifted makes an address of a variable's place in a dozen steps. */
+enum { STEPS_MAX = 300 };
+
+static bool invariant(const struct flow *f, const bool *body, V v, unsigned *steps)
 {
     if (!within(f, body, v))
         return true;
     bool own = LLVMIsALoadInst(v) && !ptx_flow_is_ordered(v) && of_space(LLVMGetOperand(v, 0), AS_LOCAL, 0);
     enum ptx_simt id = ptx_simt_called(v);
     bool called = LLVMIsACallInst(v) && (id == PTX_SIMT_NONE || ptx_simt_info(id)->traits == PTX_SIMT_PURE);
-    if (depth == DEPTH_MAX ||
-        !(own || called || LLVMIsACastInst(v) || LLVMIsABinaryOperator(v) || LLVMIsAGetElementPtrInst(v) || LLVMIsASelectInst(v)))
+    bool phi = LLVMIsAPHINode(v) != NULL; /* what was saved and comes back; of one that counts the steps run out */
+    bool computed = LLVMIsACastInst(v) || LLVMIsABinaryOperator(v) || LLVMIsAGetElementPtrInst(v) || LLVMIsASelectInst(v) ||
+                    LLVMIsACmpInst(v) || LLVMIsAInsertElementInst(v) || LLVMIsAExtractElementInst(v);
+    if (++*steps > STEPS_MAX || !(own || called || phi || computed))
         return false;
-    for (unsigned i = 0; i < (unsigned)LLVMGetNumOperands(v); i++)
-        if (!invariant(f, body, LLVMGetOperand(v, i), depth + 1))
+    unsigned n = phi ? LLVMCountIncoming(v) : (unsigned)LLVMGetNumOperands(v);
+    for (unsigned i = 0; i < n; i++)
+        if (!invariant(f, body, phi ? LLVMGetIncomingValue(v, i) : LLVMGetOperand(v, i), steps))
             return false;
     return true;
 }
 
 bool ptx_conditions_invariant(const struct flow *f, const bool *body, V v)
 {
-    return invariant(f, body, v, 0);
+    unsigned steps = 0;
+    return invariant(f, body, v, &steps);
 }
 
 static void note(const struct flow *f, const bool *body, struct conditions *c, V v)

@@ -6,7 +6,7 @@
 
 #include "finish/flow.h"
 
-enum { PTX_CONDITIONS_MAX = 96 };
+enum { PTX_CONDITIONS_MAX = 400 };
 
 /* Instructions of the loop, each once.  What is beyond so many is not seen. */
 struct conditions {
