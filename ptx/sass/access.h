@@ -19,5 +19,7 @@ struct sass_text sass_plus(const char *base, int64_t offset); /* "base+offset" *
 const char *sass_scope_name(unsigned order);
 /* A predicate: whether a generic address, in the machine code's sense, is in global memory, that is, in no window. */
 struct sass_text sass_is_global(struct sass_lift *l, const char *address);
+/* An arrival at an mbarrier object, before sm_90 (emit_mbarrier.c). */
+void sass_mbarrier_arrive(struct sass_lift *l, const struct sass_insn *i);
 
 #endif

@@ -263,7 +263,8 @@ enum sass_decoded sass_decode(const uint8_t bytes[SASS_INSN_SIZE], uint32_t offs
     for (unsigned i = 0; i < form->n_operands; i++)
         if (!form->operands[i].text)
             decode_operand(&form->operands[i], &w, ret_insn);
-    ret_insn->guard_uniform = sass_op_names[form->op][0] == 'U' && ret_insn->opnd[SASS_D].kind == SASS_UREG;
+    ret_insn->guard_uniform = (sass_op_names[form->op][0] == 'U' || form->op == SASS_SYNCS_EXCH) &&
+                              ret_insn->opnd[SASS_D].kind == SASS_UREG;
     decode_copy(ret_insn, &w);
     if (!known)
         return SASS_UNKNOWN_MODIFIER;

@@ -325,10 +325,8 @@ void sass_emit_atom_cas(struct sass_lift *l, const struct sass_insn *i)
 static void count_lanes(struct sass_lift *l, const struct sass_insn *i)
 {
     const char *space;
-    if (sass_mod(l, SASS_F_FN) == SASS_FN_ARRIVE || sass_mod(l, SASS_F_WIDTH) == SASS_WIDTH_64) {
-        sass_fail(l, "an mbarrier object");
-        return;
-    }
+    if (sass_mod(l, SASS_F_WIDTH) != SASS_WIDTH_32)
+        sass_fail(l, "a count of 64 bits");
     struct sass_text a = sass_access_address(l, i, SASS_IN_SHARED, &space), d = sass_dest(l, &i->opnd[SASS_D], 0);
     sass_do(l, "atom.relaxed.cta.shared.add.u32 %s, [%s], 1", d.s, a.s);
 }
@@ -338,8 +336,10 @@ void sass_emit_atom(struct sass_lift *l, const struct sass_insn *i)
     unsigned fn = sass_mod(l, SASS_F_FN);
     if (is_cas(i))
         sass_emit_atom_cas(l, i);
-    else if (fn == SASS_FN_POPC_INC || fn == SASS_FN_ARRIVE)
+    else if (fn == SASS_FN_POPC_INC)
         count_lanes(l, i);
+    else if (fn == SASS_FN_ARRIVE && sass_mod(l, SASS_F_WIDTH) == SASS_WIDTH_64)
+        sass_mbarrier_arrive(l, i);
     else
         atomic(l, i, atomic_op(l).s, atomic_value(l, SASS_B).s);
 }

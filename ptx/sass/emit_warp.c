@@ -171,6 +171,7 @@ void sass_emit_nanosleep(struct sass_lift *l, const struct sass_insn *i)
 {
     no_condition(l, i);
     (void)sass_mod(l, SASS_F_WARP);
+    (void)sass_mod(l, SASS_F_SYNCS); /* a wait that may end at any time: who asked looks again */
     sass_do(l, "nanosleep.u32 %s", sass_raw(l, &i->opnd[SASS_B]).s);
 }
 
@@ -265,6 +266,8 @@ void sass_emit_b2r(struct sass_lift *l, const struct sass_insn *i)
 
 void sass_emit_ucgabar(struct sass_lift *l, const struct sass_insn *i)
 {
+    if (sass_guarded(i))
+        sass_fail(l, "a guard of which kind is not known");
     sass_do(l, "barrier.cluster.%s", i->op == SASS_UCGABAR_ARV ? "arrive" : "wait");
 }
 

@@ -221,6 +221,7 @@ static bool makes_the_same(const struct sass_lift *l, uint32_t begin, uint32_t k
 {
     switch (l->insns[k].op) {
     case SASS_PLOP3: case SASS_NOP: return true;
+    case SASS_SYNCS_EXCH: case SASS_FENCE_VIEW: return true; /* for each value: again for a lane that was served */
     case SASS_MOV: case SASS_UMOV: case SASS_IMAD: case SASS_IMAD_WIDE: case SASS_IADD3: case SASS_VIADD: case SASS_LOP3:
     case SASS_SHF:
     case SASS_LEA: case SASS_FADD: case SASS_FMUL: case SASS_FFMA: case SASS_HFMA2: case SASS_CS2R: case SASS_LDC: case SASS_ULDC:

@@ -172,6 +172,8 @@ static void declare_registers(const struct sass_lift *l, struct aw_buf *out)
     for (unsigned k = 0; k < sizeof temps / sizeof *temps; k++)
         if (l->temps[k])
             aw_buf_printf(out, "\t.reg .%s %%%s<%" PRIu32 ">;\n", temps[k].bits, temps[k].name, l->temps[k]);
+    if (l->keeps)
+        aw_buf_printf(out, "\t.reg .b32 %%kept<2>;\n");
     /* Code may read predicates on ways where nothing has written them, and not care. */
     for (unsigned k = 0; k < 7; k++) {
         if (l->preds[k])

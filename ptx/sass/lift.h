@@ -186,11 +186,11 @@ struct sass_lift {
     bool handles;                /* some register has a texture's or surface's handle; of which the low word, by register */
     bool has_handle[2][256];     /* R, UR */
     uint8_t *words, *pairs;      /* of bank 0, an entry for each 4 bytes: loaded as %c, as %cd */
-    uint32_t n_words, n_calls;
+    uint32_t n_words, n_calls, n_objects; /* n_objects: places with mbarrier objects */
     uint8_t *symbols;            /* an entry a symbol: the text names it */
     uint32_t frame;              /* bytes of local memory */
     bool copied_guard, guard_copy; /* %guard occurs; it stands for the instruction's guard */
-    bool local, shared, local_window, shared_window, constant_window, true_pred, bank2, bank4, calls, emulated;
+    bool local, shared, local_window, shared_window, constant_window, true_pred, bank2, bank4, calls, emulated, keeps;
 
     struct sass_line *lines;         /* of each instruction; NULL: nothing is known */
     struct sass_line line;           /* of the text before */
@@ -324,19 +324,21 @@ void sass_turns_after(struct sass_lift *l, const struct sass_insn *i);
 typedef void sass_emit(struct sass_lift *l, const struct sass_insn *i);
 sass_emit *sass_emitter(unsigned op); /* NULL: no meaning yet */
 
-#define SASS_EMITTERS(X)                                                                                                       \
-    X(iadd3)                                                                                                                   \
-    X(imad)                                                                                                                    \
-    X(imad_wide)                                                                                                               \
-    X(imad_hi)                                                                                                                 \
-    X(isetp) X(imnmx) X(viadd) X(viaddmnmx) X(vimnmx3) X(i2i) X(i2ip) X(plop3r) X(lop3) X(shf) X(lea) X(mov) X(sel) X(prmt)    \
-        X(sgxt) X(bmsk) X(iabs) X(vabsdiff) X(vabsdiff4) X(flo) X(popc) X(brev) X(idp) X(plop3) X(p2r) X(r2p) X(fadd) X(fmul)  \
-            X(ffma) X(fmnmx) X(fsetp) X(fset) X(fsel) X(mufu) X(fchk) X(fswzadd) X(f2f) X(f2i) X(f2ip) X(i2f) X(frnd) X(f2fp)  \
-                X(dadd) X(dmul) X(dfma) X(dsetp) X(hadd2) X(hmul2) X(hfma2) X(hsetp2) X(hset2) X(hmnmx2) X(s2r) X(cs2r) X(ldc) \
-                    X(load) X(store) X(atom) X(atom_cas) X(red) X(membar) X(cctl) X(qspc) X(ldgsts) X(ldgdepbar) X(depbar)     \
-                        X(vote) X(shfl) X(match) X(redux) X(hmma) X(imma) X(bmma) X(dmma) X(ldsm) X(movm) X(nothing) X(nop)    \
-                            X(warpsync) X(nanosleep) X(lepc) X(bar) X(b2r) X(bmov) X(r2ur) X(bpt) X(tex) X(tld) X(tld4) X(txd) \
-                                X(txq) X(suld) X(sust) X(sured) X(elect) X(ucgabar) X(dependent) X(fence_view)
+#define SASS_EMITTERS(X)                                                                                                        \
+    X(iadd3)                                                                                                                    \
+    X(imad)                                                                                                                     \
+    X(imad_wide)                                                                                                                \
+    X(imad_hi)                                                                                                                  \
+    X(isetp)                                                                                                                    \
+    X(imnmx) X(viadd) X(viaddmnmx) X(vimnmx3) X(i2i) X(i2ip) X(plop3r) X(lop3) X(shf) X(lea) X(mov) X(sel) X(prmt) X(sgxt)      \
+        X(bmsk) X(iabs) X(vabsdiff) X(vabsdiff4) X(flo) X(popc) X(brev) X(idp) X(plop3) X(p2r) X(r2p) X(fadd) X(fmul) X(ffma)   \
+            X(fmnmx) X(fsetp) X(fset) X(fsel) X(mufu) X(fchk) X(fswzadd) X(f2f) X(f2i) X(f2ip) X(i2f) X(frnd) X(f2fp) X(dadd)   \
+                X(dmul) X(dfma) X(dsetp) X(hadd2) X(hmul2) X(hfma2) X(hsetp2) X(hset2) X(hmnmx2) X(s2r) X(cs2r) X(ldc) X(load)  \
+                    X(store) X(atom) X(atom_cas) X(red) X(membar) X(cctl) X(qspc) X(ldgsts) X(ldgdepbar) X(depbar) X(vote)      \
+                        X(shfl) X(match) X(redux) X(hmma) X(imma) X(bmma) X(dmma) X(ldsm) X(movm) X(nothing) X(nop) X(warpsync) \
+                            X(nanosleep) X(lepc) X(bar) X(b2r) X(bmov) X(r2ur) X(bpt) X(tex) X(tld) X(tld4) X(txd) X(txq)       \
+                                X(suld) X(sust) X(sured) X(arrives) X(syncs_arrive) X(syncs_phasechk) X(syncs_exch)             \
+                                    X(syncs_kept) X(elect) X(ucgabar) X(dependent) X(fence_view)
 #define SASS_DECLARE(name) sass_emit sass_emit_##name;
 SASS_EMITTERS(SASS_DECLARE)
 #undef SASS_DECLARE

@@ -1,7 +1,7 @@
 // What libcu++ and cooperative groups build from barriers in memory, atomics and masks: pipelines of copies, barriers, semaphores
 // and latches with C++'s interface, reductions and scans of groups, groups by label.
-// variants: shared static debug
-// needs: -gencode arch=compute_80,code=compute_80
+// variants: shared static debug sm_80 sm_90
+// needs: -arch=sm_80
 // SPDX-License-Identifier: Apache-2.0
 #include "check.h"
 #include <cooperative_groups.h>
