@@ -18,7 +18,9 @@ static const char usage[] = "usage: oracle [--seed N] [--blocks N] [--jobs N] [-
                             "[--table] [--plant] [--lift ARCH PTXAS]\n"
                             "              [--record FILE | --recorded FILE] [ROW|COMBINATION|MNEMONIC|SECTION]...\n";
 
-enum { MAX_WORKERS = 16, MAX_VARIANTS = 96, PER_JOB = 16, JOB_SECONDS = 300 };
+enum { MAX_WORKERS = 16, MAX_VARIANTS = 96, PER_JOB = 16 };
+/* A kernel that hangs costs each job that it is in: those of fewer instances end sooner. */
+enum { JOB_SECONDS = 30, INSTANCE_SECONDS = 15 };
 
 /* What workers share: which jobs there are, who has which, how instances ended. */
 struct job_range {
@@ -35,6 +37,7 @@ struct oracle {
     struct oracle_combos combos;
     AW_VEC(struct oracle_instance) instances;
     struct shared *shared;
+    FILE *lock; /* whoever prints has it */
     struct job_range *ranges;
     uint8_t *states;
     unsigned workers, sample;
@@ -69,6 +72,7 @@ static bool make_jobs(struct oracle *o)
 {
     size_t n = o->instances.n;
 
+    o->lock = tmpfile();
     o->shared = shared_memory(sizeof *o->shared);
     o->ranges = shared_memory((4 * n + 4) * sizeof *o->ranges);
     o->states = shared_memory(n + 1);
@@ -86,10 +90,22 @@ static bool make_jobs(struct oracle *o)
 }
 
 /* ---- Workers */
+
+/* What has been printed goes out in one piece, though several do so: who ends gives the lock back. */
+static void print_whole(struct oracle *o)
+{
+    bool locked = o->lock && lockf(fileno(o->lock), F_LOCK, 0) == 0;
+    fflush(stdout);
+    if (locked)
+        (void)lockf(fileno(o->lock), F_ULOCK, 0);
+}
+
 static void work(struct oracle *o, unsigned self)
 {
+    enum { MOST = 4 << 20 };
     char name[256];
 
+    setvbuf(stdout, NULL, _IOFBF, MOST);
     if (!o->options.emit && !oracle_device_open(name, sizeof name))
         _exit(2);
     for (;;) {
@@ -97,11 +113,11 @@ static void work(struct oracle *o, unsigned self)
         if (job >= atomic_load(&o->shared->n_jobs))
             break;
         atomic_store(&o->shared->has[self], job + 1);
-        alarm(JOB_SECONDS);
         struct job_range range = o->ranges[job];
+        alarm(JOB_SECONDS + INSTANCE_SECONDS * range.n);
         uint8_t states[PER_JOB];
         bool usable = oracle_job_run(&o->options, o->combos.list.at, o->instances.at + range.first, range.n, states, NULL);
-        fflush(stdout);
+        print_whole(o);
         if (!usable)
             _exit(3);
         memcpy(o->states + range.first, states, range.n);
@@ -135,7 +151,7 @@ static void lost(struct oracle *o, unsigned worker, int status)
 
 static bool start_worker(struct oracle *o, unsigned i, pid_t *pids)
 {
-    fflush(stdout);
+    print_whole(o);
     pids[i] = fork();
     if (pids[i] == 0)
         work(o, i);
