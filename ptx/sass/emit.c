@@ -28,7 +28,7 @@ static sass_emit *const emitters[SASS_OPS] = {
     OP(SYNCS_PUT, syncs_kept), OP(SYNCS_GET, syncs_kept),
     OP(SYNCS_CCTL, nothing), OP(LDGSTS, ldgsts), OP(LDGDEPBAR, ldgdepbar), OP(DEPBAR, depbar),
     OP(VOTE, vote), OP(VOTEU, vote), OP(SHFL, shfl), OP(MATCH, match), OP(REDUX, redux), OP(ELECT, elect),
-    OP(HMMA, hmma), OP(IMMA, imma), OP(BMMA, bmma), OP(DMMA, dmma), OP(LDSM, ldsm), OP(MOVM, movm),
+    OP(HMMA, hmma), OP(HMMA_884, hmma_884), OP(IMMA, imma), OP(BMMA, bmma), OP(DMMA, dmma), OP(LDSM, ldsm), OP(MOVM, movm),
     OP(TEX, tex), OP(TLD, tld), OP(TLD4, tld4), OP(TXD, txd), OP(TXQ, txq), OP(SULD, suld), OP(SUST, sust), OP(SURED, sured),
     OP(BSSY, nothing), OP(BSYNC, nothing), OP(BREAK, nothing), OP(BMOV, bmov), OP(WARPSYNC, warpsync), OP(ENDCOLLECTIVE, nothing),
     OP(YIELD, nothing),

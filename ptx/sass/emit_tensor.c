@@ -67,6 +67,38 @@ void sass_emit_hmma(struct sass_lift *l, const struct sass_insn *i)
     }
 }
 
+/* A step makes two of a fragment's registers, of the same two of C: the product is made with zeros for the others. */
+void sass_emit_hmma_884(struct sass_lift *l, const struct sass_insn *i)
+{
+    const struct sass_operand *o = i->opnd;
+    bool f32 = sass_mod(l, SASS_F_ACC) == SASS_ACC_F32;
+    unsigned n = f32 ? 8 : 4, first = 2 * (sass_mod(l, SASS_F_STEP) - SASS_STEP_STEP0);
+    struct sass_text zero = sass_temp(l, 't'), d[8], c[2];
+    struct list from = { "{" }, to = { "{" };
+    size_t at[2] = { 1, 1 };
+    if (f32 != (sass_mod(l, SASS_F_FROM) == SASS_FROM_F32) || first + 2 > n || o[SASS_A].neg || o[SASS_B].neg || o[SASS_C].neg)
+        sass_fail(l, "a product of other types");
+    sass_step(l, "mov.b32 %s, 0", zero.s);
+    for (unsigned k = 0; k < 2; k++) {
+        struct sass_operand word = *sass_look(l, SASS_C);
+        word.reg = (uint8_t)(word.reg == SASS_RZ ? SASS_RZ : word.reg + k);
+        word.regs = 1;
+        c[k] = word.reg == SASS_RZ ? zero : sass_raw(l, &word);
+    }
+    for (unsigned k = 0; k < n; k++) {
+        d[k] = sass_temp(l, 't');
+        at[0] += (size_t)snprintf(from.s + at[0], sizeof from.s - at[0], "%s%s", k ? ", " : "",
+                                  k >= first && k < first + 2 ? c[k - first].s : zero.s);
+        at[1] += (size_t)snprintf(to.s + at[1], sizeof to.s - at[1], "%s%s", k ? ", " : "", d[k].s);
+    }
+    struct list a = registers(l, &o[SASS_A], 2, false), b = registers(l, &o[SASS_B], 2, false);
+    const char *type = f32 ? "f32" : "f16";
+    sass_do(l, "mma.sync.aligned.m8n8k4.%s.%s.%s.f16.f16.%s %s}, %s, %s, %s}", sass_mod(l, SASS_F_A_COL) ? "col" : "row",
+            sass_mod(l, SASS_F_B_COL) ? "col" : "row", type, type, to.s, a.s, b.s, from.s);
+    for (unsigned k = 0; k < 2 && sass_writes(&o[SASS_D]); k++)
+        sass_do(l, "mov.b32 %s, %s", sass_dest(l, &o[SASS_D], k).s, d[first + k].s);
+}
+
 /* "s8" and so on, of enum sass_typea; enum sass_typeb has the same order. */
 static const char *integer_type(unsigned type, unsigned *ret_bits)
 {

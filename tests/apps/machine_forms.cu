@@ -1,10 +1,12 @@
 // Instructions that only NVIDIA's assembler makes, by what it knows of the numbers: products scaled by a power of two, the least
 // and the greatest of three, sums of bytes' differences, calls of functions whose places lie in a variable, a texture's handle in
 // memory of each kind; least and greatest with both signs; one atomic for the lanes that are there; memory that code takes of the
-// stack itself; integers saturated to few bits; what caches are told by a policy.
+// stack itself; integers saturated to few bits; what caches are told by a policy; products of eight lanes in steps.
 // variants: sm_75 sm_86 sm_89 sm_90 debug_sm_80
 // SPDX-License-Identifier: Apache-2.0
 #include "check.h"
+#include <cstring>
+#include <cuda_fp16.h>
 
 #define N 64
 #define CHECK_EQ(got, want) EXPECT((got) == (want), "%s is %g, not %g", #got, (double)(got), (double)(want))
@@ -377,6 +379,88 @@ static void stack_and_bits(const int *d_in)
     EXPECT(cudaDeviceSynchronize() != cudaSuccess, "a stack of a megabyte");
 }
 
+// Products of eight lanes each, which the assembler makes in steps for sm_75 and by other ones for later architectures.
+#define LAYOUTS(X) X(row, row) X(row, col) X(col, row) X(col, col)
+#define EIGHTS(la, lb)                                                                                                         \
+    __global__ void eights_##la##_##lb(float *f, unsigned *h, const unsigned *ab, const float *c, const unsigned *ch)          \
+    {                                                                                                                          \
+        unsigned t = threadIdx.x, a0 = ab[4 * t], a1 = ab[4 * t + 1], b0 = ab[4 * t + 2], b1 = ab[4 * t + 3];                  \
+        float d[8];                                                                                                            \
+        unsigned e[4];                                                                                                         \
+        asm volatile("mma.sync.aligned.m8n8k4." #la "." #lb ".f32.f16.f16.f32 {%0, %1, %2, %3, %4, %5, %6, %7}, {%8, %9}, "    \
+                     "{%10, %11}, {%12, %13, %14, %15, %16, %17, %18, %19};"                                                   \
+                     : "=f"(d[0]), "=f"(d[1]), "=f"(d[2]), "=f"(d[3]), "=f"(d[4]), "=f"(d[5]), "=f"(d[6]), "=f"(d[7])          \
+                     : "r"(a0), "r"(a1), "r"(b0), "r"(b1), "f"(c[8 * t]), "f"(c[8 * t + 1]), "f"(c[8 * t + 2]),                \
+                       "f"(c[8 * t + 3]), "f"(c[8 * t + 4]), "f"(c[8 * t + 5]), "f"(c[8 * t + 6]), "f"(c[8 * t + 7]));         \
+        asm volatile("mma.sync.aligned.m8n8k4." #la "." #lb ".f16.f16.f16.f16 {%0, %1, %2, %3}, {%4, %5}, {%6, %7}, "          \
+                     "{%8, %9, %10, %11};"                                                                                     \
+                     : "=r"(e[0]), "=r"(e[1]), "=r"(e[2]), "=r"(e[3])                                                          \
+                     : "r"(a0), "r"(a1), "r"(b0), "r"(b1), "r"(ch[4 * t]), "r"(ch[4 * t + 1]), "r"(ch[4 * t + 2]),             \
+                       "r"(ch[4 * t + 3]));                                                                                    \
+        for (int i = 0; i < 8; i++)                                                                                            \
+            f[8 * t + i] = d[i];                                                                                               \
+        for (int i = 0; i < 4; i++)                                                                                            \
+            h[4 * t + i] = e[i];                                                                                               \
+    }
+LAYOUTS(EIGHTS)
+
+// Small whole numbers, which are exact: of the half in place i of lane t.
+static int element(int t, int i)
+{
+    return (int)((unsigned)in[(t * 8 + i) % N] >> (4 + i) & 7) - 3;
+}
+
+// Where the element of a row and a column of a lane's eight lanes is: the lane, and the place there.
+static int of_a(bool row, int first, int r, int k)
+{
+    return row ? element(first + r % 4 + r / 4 * 16, k) : element(first + k + r / 4 * 16, r % 4);
+}
+
+static int of_b(bool row, int first, int k, int c)
+{
+    return row ? element(first + k + c / 4 * 16, 4 + c % 4) : element(first + c % 4 + c / 4 * 16, 4 + k);
+}
+
+static unsigned two_halves(int low, int high)
+{
+    __half2 h = __floats2half2_rn((float)low, (float)high);
+    unsigned u;
+    memcpy(&u, &h, sizeof u);
+    return u;
+}
+
+static void eights(void (*kernel)(float *, unsigned *, const unsigned *, const float *, const unsigned *), bool a_row, bool b_row)
+{
+    unsigned ab[128], ch[128], h[128];
+    float c[256], f[256];
+    for (int t = 0; t < 32; t++) {
+        for (int i = 0; i < 4; i++) {
+            ab[4 * t + i] = two_halves(element(t, 2 * i), element(t, 2 * i + 1));
+            ch[4 * t + i] = two_halves(element(t + 9, 2 * i), element(t + 9, 2 * i + 1));
+        }
+        for (int i = 0; i < 8; i++)
+            c[8 * t + i] = (float)element(t + 5, i);
+    }
+    Dev<unsigned> d_ab(ab, 128), d_ch(ch, 128), d_h(128);
+    Dev<float> d_c(c, 256), d_f(256);
+    kernel<<<1, 32>>>(d_f, d_h, d_ab, d_c, d_ch);
+    CHECK_LAUNCH();
+    d_f.get(f);
+    d_h.get(h);
+    for (int t = 0; t < 32; t++)
+        for (int i = 0; i < 8; i++) {
+            int first = t % 16 / 4 * 4, row = (t & 1) + (i & 2) + t / 16 * 4, col = (i & 4) + (t & 2) + (i & 1);
+            int row_h = t % 4 + t / 16 * 4, sum = element(t + 5, i), sum_h = element(t + 9, i);
+            for (int k = 0; k < 4; k++) {
+                sum += of_a(a_row, first, row, k) * of_b(b_row, first, k, col);
+                sum_h += of_a(a_row, first, row_h, k) * of_b(b_row, first, k, i);
+            }
+            EXPECT(f[8 * t + i] == (float)sum, "lane %d, %d: %g, expected %d", t, i, f[8 * t + i], sum);
+            unsigned want = two_halves(sum_h, sum_h) & 0xffff, got = h[4 * t + i / 2] >> (i & 1) * 16 & 0xffff;
+            EXPECT(got == want, "half of lane %d, %d: %04x, expected %04x", t, i, got, want);
+        }
+}
+
 int main()
 {
     int *d_in;
@@ -388,6 +472,8 @@ int main()
     integers(d_in);
     handles();
     test_both_signs();
+#define RUN_EIGHTS(la, lb) eights(eights_##la##_##lb, #la[0] == 'r', #lb[0] == 'r');
+    LAYOUTS(RUN_EIGHTS)
     stack_and_bits(d_in); // ends with a fault
     return check_done();
 }
