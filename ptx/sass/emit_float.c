@@ -502,6 +502,11 @@ static bool f2fp_narrow(struct sass_lift *l, const struct sass_insn *i)
     bool unpacks = o[SASS_C].kind == SASS_NONE, halves = o[SASS_A].kind == SASS_NONE;
     struct sass_text b = halves ? f32_bits(l, &o[SASS_B]) : sass_f32(l, &o[SASS_B]);
     if (unpacks) {
+        if (sass_mod(l, SASS_F_H1)) {
+            struct sass_text down = sass_temp(l, 't');
+            sass_step(l, "shr.u32 %s, %s, 16", down.s, b.s);
+            b = down;
+        }
         sass_step(l, "cvt.u16.u32 %s, %s", two.s, b.s);
         sass_do(l, "cvt.rn%s.f16x2.%s %s, %s", relu, name, sass_dest(l, &o[SASS_D], 0).s, two.s);
         return true;

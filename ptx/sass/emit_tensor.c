@@ -34,7 +34,9 @@ static struct list registers(struct sass_lift *l, const struct sass_operand *o, 
     return t;
 }
 
-static void product(struct sass_lift *l, const struct sass_insn *i, const char *what, unsigned a, unsigned b, unsigned c)
+/* With `places`, A is sparse, and that, which begins with a comma, says where its elements are. */
+static void product_of(struct sass_lift *l, const struct sass_insn *i, const char *what, unsigned a, unsigned b, unsigned c,
+                       const char *places)
 {
     const struct sass_operand *o = i->opnd;
     for (int k = SASS_A; k <= SASS_C; k++)
@@ -43,7 +45,23 @@ static void product(struct sass_lift *l, const struct sass_insn *i, const char *
     struct list x = registers(l, &o[SASS_A], a, false), y = registers(l, &o[SASS_B], b, false),
                 z = registers(l, &o[SASS_C], c, false);
     struct list d = registers(l, &o[SASS_D], c, true);
-    sass_do(l, "mma.sync.aligned.%s %s, %s, %s, %s", what, d.s, x.s, y.s, z.s);
+    sass_do(l, "mma%s.sync.aligned.%s %s, %s, %s, %s%s", *places ? ".sp" : "", what, d.s, x.s, y.s, z.s, places);
+}
+
+static void product(struct sass_lift *l, const struct sass_insn *i, const char *what, unsigned a, unsigned b, unsigned c)
+{
+    product_of(l, i, what, a, b, c, "");
+}
+
+static void sparse(struct sass_lift *l, const struct sass_insn *i, const char *what, unsigned ab, unsigned c)
+{
+    struct sass_text places = sass_raw(l, sass_look(l, SASS_UN));
+    if (places.s[0] != '%') {
+        struct sass_text t = sass_temp(l, 't');
+        sass_step(l, "mov.b32 %s, %s", t.s, places.s);
+        places = t;
+    }
+    product_of(l, i, what, ab, ab, c, sass_format(", %s, %u", places.s, (unsigned)sass_look(l, SASS_L)->value).s);
 }
 
 void sass_emit_hmma(struct sass_lift *l, const struct sass_insn *i)
@@ -131,6 +149,35 @@ void sass_emit_imma(struct sass_lift *l, const struct sass_insn *i)
     product(l, i, what, deep ? bits_a / 2 : shapes[shape].a, deep ? bits_a / 4 : shapes[shape].b, shapes[shape].c);
 }
 
+void sass_emit_hmma_sp(struct sass_lift *l, const struct sass_insn *i)
+{
+    unsigned shape = sass_mod(l, SASS_F_SHAPE), type = sass_mod(l, SASS_F_TYPE);
+    bool f32 = sass_mod(l, SASS_F_ACC) == SASS_ACC_F32, tf32 = type == SASS_TYPE_TF32;
+    const char *in = type == SASS_TYPE_BF16 ? "bf16.bf16" : tf32 ? "tf32.tf32" : "f16.f16", *out = f32 ? "f32" : "f16";
+    unsigned k = shape == SASS_SHAPE_1688 ? 8 : shape == SASS_SHAPE_16816 ? 16 : 32, least = tf32 ? 8 : 16;
+    char what[64];
+    if ((k != least && k != 2 * least) || (!f32 && type && type != SASS_TYPE_F16)) {
+        sass_fail(l, "shape %u of type %u", shape, type);
+        return;
+    }
+    snprintf(what, sizeof what, "m16n8k%u.row.col.%s.%s.%s", k, out, in, out);
+    sparse(l, i, what, k == least ? 2 : 4, f32 ? 4 : 2);
+}
+
+void sass_emit_imma_sp(struct sass_lift *l, const struct sass_insn *i)
+{
+    unsigned shape = sass_mod(l, SASS_F_SHAPE), bits_a, bits_b;
+    const char *a = integer_type(sass_mod(l, SASS_F_TYPEA), &bits_a), *b = integer_type(sass_mod(l, SASS_F_TYPEB), &bits_b);
+    unsigned k = shape == SASS_SHAPE_16832 ? 32 : shape == SASS_SHAPE_16864 ? 64 : 128, least = bits_a == 8 ? 32 : 64;
+    char what[64];
+    if (!a || !b || bits_a != bits_b || (k != least && k != 2 * least)) {
+        sass_fail(l, "shape %u of these types", shape);
+        return;
+    }
+    snprintf(what, sizeof what, "m16n8k%u.row.col%s.s32.%s.%s.s32", k, sass_mod(l, SASS_F_SAT) ? ".satfinite" : "", a, b);
+    sparse(l, i, what, k == least ? 2 : 4, 4);
+}
+
 void sass_emit_bmma(struct sass_lift *l, const struct sass_insn *i)
 {
     static const struct { const char *name; unsigned a, b, c; } shapes[] = {
@@ -149,26 +196,48 @@ void sass_emit_bmma(struct sass_lift *l, const struct sass_insn *i)
     product(l, i, what, shapes[shape].a, shapes[shape].b, shapes[shape].c);
 }
 
+/* Doubles of an operand as "{%w4, %w5}"; RZ is zeros. */
+static struct list doubles(struct sass_lift *l, enum sass_slot slot, unsigned n)
+{
+    struct list t = { "{" };
+    size_t at = 1;
+    for (unsigned k = 0; k < n; k++) {
+        struct sass_operand pair = *sass_look(l, slot);
+        pair.reg = (uint8_t)(pair.reg == SASS_RZ ? SASS_RZ : pair.reg + 2 * k);
+        pair.regs = 2;
+        struct sass_text v = sass_f64(l, &pair), w = v;
+        if (v.s[0] != '%') {
+            w = sass_temp(l, 'w');
+            sass_step(l, "mov.b64 %s, %s", w.s, v.s);
+        }
+        at += (size_t)snprintf(t.s + at, sizeof t.s - at, "%s%s", k ? ", " : "", w.s);
+    }
+    snprintf(t.s + at, sizeof t.s - at, "}");
+    return t;
+}
+
 void sass_emit_dmma(struct sass_lift *l, const struct sass_insn *i)
 {
-    const struct sass_operand *o = i->opnd;
-    if (sass_mod(l, SASS_F_SHAPE) == SASS_SHAPE_16X8X8)
-        sass_fail(l, "16 rows");
-    struct sass_operand low = o[SASS_C], high = o[SASS_C];
-    high.reg = (uint8_t)(high.reg == SASS_RZ ? SASS_RZ : high.reg + 2);
-    struct sass_text a = sass_f64(l, &o[SASS_A]), b = sass_f64(l, &o[SASS_B]), x = sass_temp(l, 'w'), y = sass_temp(l, 'w');
-    struct sass_text c0 = sass_raw64(l, &low), c1 = sass_raw64(l, &high);
-    if (c0.s[0] != '%') {
-        struct sass_text zero = sass_temp(l, 'w');
-        sass_step(l, "mov.b64 %s, 0", zero.s);
-        c0 = c1 = zero;
-    }
-    sass_do(l, "mma.sync.aligned.m8n8k4.row.col.f64.f64.f64.f64 {%s, %s}, {%s}, {%s}, {%s, %s}", x.s, y.s, a.s, b.s, c0.s, c1.s);
+    static const struct { const char *name; unsigned a, b, c; } shapes[] = {
+        [0] = { "m8n8k4", 1, 1, 2 },                   [SASS_SHAPE_8X8X4] = { "m8n8k4", 1, 1, 2 },
+        [SASS_SHAPE_16X8X4] = { "m16n8k4", 2, 1, 4 },  [SASS_SHAPE_16X8X8] = { "m16n8k8", 4, 2, 4 },
+        [SASS_SHAPE_16X8X16] = { "m16n8k16", 8, 4, 4 },
+    };
+    static const char *const roundings[] = { [SASS_RND_RM] = ".rm", [SASS_RND_RP] = ".rp", [SASS_RND_RZ] = ".rz" };
+    unsigned shape = sass_mod(l, SASS_F_SHAPE), rnd = sass_mod(l, SASS_F_RND);
+    const char *round = rnd < sizeof roundings / sizeof *roundings && roundings[rnd] ? roundings[rnd] : "";
+    struct list a = doubles(l, SASS_A, shapes[shape].a), b = doubles(l, SASS_B, shapes[shape].b);
+    struct list c = doubles(l, SASS_C, shapes[shape].c), to = { "{" };
     struct sass_text d[4];
-    for (unsigned k = 0; k < 4; k++)
-        d[k] = sass_dest(l, &o[SASS_D], k);
-    sass_do(l, "mov.b64 {%s, %s}, %s", d[0].s, d[1].s, x.s);
-    sass_do(l, "mov.b64 {%s, %s}, %s", d[2].s, d[3].s, y.s);
+    size_t at = 1;
+    for (unsigned k = 0; k < shapes[shape].c; k++) {
+        d[k] = sass_temp(l, 'w');
+        at += (size_t)snprintf(to.s + at, sizeof to.s - at, "%s%s", k ? ", " : "", d[k].s);
+    }
+    sass_do(l, "mma.sync.aligned.%s.row.col%s.f64.f64.f64.f64 %s}, %s, %s, %s", shapes[shape].name, round, to.s, a.s, b.s, c.s);
+    for (unsigned k = 0; k < shapes[shape].c && sass_writes(&i->opnd[SASS_D]); k++)
+        sass_do(l, "mov.b64 {%s, %s}, %s", sass_dest(l, &i->opnd[SASS_D], 2 * k).s, sass_dest(l, &i->opnd[SASS_D], 2 * k + 1).s,
+                d[k].s);
 }
 
 void sass_emit_ldsm(struct sass_lift *l, const struct sass_insn *i)
@@ -179,6 +248,16 @@ void sass_emit_ldsm(struct sass_lift *l, const struct sass_insn *i)
     struct list d = registers(l, &i->opnd[SASS_D], n, true);
     sass_do(l, "ldmatrix.sync.aligned.m8n8.x%u%s.shared.b16 %s, [%s+%" PRId64 "]", n,
             sass_mod(l, SASS_F_LAYOUT) == SASS_LAYOUT_MT88 ? ".trans" : "", d.s, a.s, m->value);
+}
+
+void sass_emit_stsm(struct sass_lift *l, const struct sass_insn *i)
+{
+    const struct sass_operand *m = &i->opnd[SASS_M];
+    unsigned n = sass_mod(l, SASS_F_NUM) == SASS_NUM_4 ? 4 : sass_mod(l, SASS_F_NUM) == SASS_NUM_2 ? 2 : 1;
+    struct sass_text a = sass_shared_address(l, m);
+    struct list b = registers(l, sass_look(l, SASS_B), n, false);
+    sass_do(l, "stmatrix.sync.aligned.m8n8.x%u%s.shared.b16 [%s+%" PRId64 "], %s", n,
+            sass_mod(l, SASS_F_LAYOUT) == SASS_LAYOUT_MT88 ? ".trans" : "", a.s, m->value, b.s);
 }
 
 void sass_emit_movm(struct sass_lift *l, const struct sass_insn *i)

@@ -338,7 +338,8 @@ sass_emit *sass_emitter(unsigned op); /* NULL: no meaning yet */
                         X(shfl) X(match) X(redux) X(hmma) X(imma) X(bmma) X(dmma) X(ldsm) X(movm) X(nothing) X(nop) X(warpsync) \
                             X(nanosleep) X(lepc) X(bar) X(b2r) X(bmov) X(r2ur) X(bpt) X(tex) X(tld) X(tld4) X(txd) X(txq)       \
                                 X(suld) X(sust) X(sured) X(arrives) X(syncs_arrive) X(syncs_phasechk) X(syncs_exch)             \
-                                    X(syncs_kept) X(hmma_884) X(elect) X(ucgabar) X(dependent) X(fence_view)
+                                    X(syncs_kept) X(hmma_884) X(hmma_sp) X(stsm) X(imma_sp) X(elect) X(ucgabar) X(dependent)    \
+                                        X(fence_view)
 #define SASS_DECLARE(name) sass_emit sass_emit_##name;
 SASS_EMITTERS(SASS_DECLARE)
 #undef SASS_DECLARE
