@@ -79,12 +79,18 @@ void sass_emit_hadd2(struct sass_lift *l, const struct sass_insn *i)
     const struct sass_operand *o = i->opnd;
     modifiers_known(l, i);
     unsigned x = o[SASS_A].half == SASS_HALF_F32 ? SASS_A : SASS_B, zero = x == SASS_A ? SASS_B : SASS_A;
-    if (o[x].half == SASS_HALF_F32 && sass_is_zero(&o[zero]) && o[zero].neg && !ftz_sat(l)[0] && !sass_mod(l, SASS_F_F32)) {
+    if (o[x].half == SASS_HALF_F32 && sass_is_zero(&o[zero]) && o[zero].neg && !sass_mod(l, SASS_F_FTZ) &&
+        !sass_mod(l, SASS_F_F32)) {
         /* How a float becomes a half that is rounded toward zero: x + -0, in either order. */
         struct sass_operand whole = o[x];
         whole.half = SASS_HALF_BOTH;
         (void)sass_look(l, zero);
-        struct sass_text v = sass_f32(l, &whole);
+        struct sass_text v = sass_f32(l, &whole), half = sass_temp(l, 'h');
+        if (sass_mod(l, SASS_F_SAT)) { /* of which PTX makes one at a time */
+            sass_step(l, "cvt.rz.sat.f16.f32 %s, %s", half.s, v.s);
+            sass_do(l, "mov.b32 %s, {%s, %s}", sass_dest(l, &o[SASS_D], 0).s, half.s, half.s);
+            return;
+        }
         sass_do(l, "cvt.rz.%s.f32 %s, %s, %s", type2(l), sass_dest(l, &o[SASS_D], 0).s, v.s, v.s);
         return;
     }
