@@ -435,26 +435,55 @@ static void variable_emit(struct quick *q, V x)
     LLVMInstructionEraseFromParent(x);
 }
 
+/* Does a constant have the address of shared memory in it, as others see it? */
+static bool names_shared(V c)
+{
+    bool expression = LLVMIsAConstantExpr(c) != NULL;
+    if (expression && LLVMGetConstOpcode(c) == LLVMAddrSpaceCast && space(LLVMGetOperand(c, 0)) == AS_SHARED)
+        return true;
+    bool parts = expression || LLVMIsAConstantVector(c) || LLVMIsAConstantStruct(c) || LLVMIsAConstantArray(c);
+    for (unsigned i = 0; parts && i < (unsigned)LLVMGetNumOperands(c); i++)
+        if (names_shared(LLVMGetOperand(c, i)))
+            return true;
+    return false;
+}
+
+static V constant_emit(struct quick *q, V fn, V c);
+
+/* A vector or structure: what it is without the elements that name shared memory, and these put in. */
+static V elements_emit(struct quick *q, V fn, V c)
+{
+    bool vector = LLVMIsAConstantVector(c) != NULL;
+    V whole = LLVMGetPoison(LLVMTypeOf(c));
+    for (unsigned i = 0; i < (unsigned)LLVMGetNumOperands(c); i++) {
+        V made = constant_emit(q, fn, LLVMGetOperand(c, i)), x = made ? made : LLVMGetOperand(c, i);
+        whole = vector ? LLVMBuildInsertElement(q->b, whole, x, LLVMConstInt(q->i32, i, 0), "")
+                       : LLVMBuildInsertValue(q->b, whole, x, i, "");
+    }
+    return whole;
+}
+
 /* A constant as instructions where it names shared memory: its address is none.  NULL: it does not. */
 static V constant_emit(struct quick *q, V fn, V c)
 {
-    V operand = LLVMIsAConstantExpr(c) ? LLVMGetOperand(c, 0) : NULL, by;
-    LLVMOpcode op = operand ? LLVMGetConstOpcode(c) : LLVMRet;
-    if (!operand)
+    if (!names_shared(c))
         return NULL;
+    if (!LLVMIsAConstantExpr(c))
+        return elements_emit(q, fn, c);
+    V operand = LLVMGetOperand(c, 0), by;
+    LLVMOpcode op = LLVMGetConstOpcode(c);
     if (op == LLVMAddrSpaceCast && space(operand) == AS_SHARED)
         return window(q, fn, operand);
     V x = constant_emit(q, fn, operand);
     bool two = op == LLVMAdd || op == LLVMSub || op == LLVMXor;
     V y = two ? constant_emit(q, fn, LLVMGetOperand(c, 1)) : NULL;
-    if (!x && !y)
-        return NULL;
+    bool known = x || y;
     x = x ? x : operand;
-    if (two)
+    if (known && two)
         return LLVMBuildBinOp(q->b, op, x, y ? y : LLVMGetOperand(c, 1), "");
-    if (op == LLVMPtrToInt || op == LLVMIntToPtr || op == LLVMTrunc || op == LLVMBitCast || op == LLVMAddrSpaceCast)
+    if (known && (op == LLVMPtrToInt || op == LLVMIntToPtr || op == LLVMTrunc || op == LLVMBitCast || op == LLVMAddrSpaceCast))
         return LLVMBuildCast(q->b, op, x, LLVMTypeOf(c), "");
-    if (op == LLVMGetElementPtr && LLVMGetNumOperands(c) == 2) {
+    if (known && op == LLVMGetElementPtr && LLVMGetNumOperands(c) == 2) {
         by = LLVMGetOperand(c, 1);
         return LLVMBuildGEP2(q->b, LLVMGetGEPSourceElementType(c), x, &by, 1, "");
     }
@@ -466,7 +495,7 @@ static void constants_emit(struct quick *q, V fn, V x)
 {
     for (unsigned i = 0; i < (unsigned)LLVMGetNumOperands(x); i++) {
         V c = LLVMGetOperand(x, i);
-        if (!LLVMIsAConstantExpr(c))
+        if (!LLVMIsAConstant(c))
             continue;
         LLVMPositionBuilderBefore(q->b, LLVMIsAPHINode(x) ? LLVMGetBasicBlockTerminator(LLVMGetIncomingBlock(x, i)) : x);
         V made = constant_emit(q, fn, c);
