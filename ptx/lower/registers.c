@@ -34,18 +34,18 @@ bool ptx_registers_make(struct ptx_lower *l, struct ptx_func *f)
  * variable that is written at the begin costs it a walk over all the function's blocks. */
 
 /* What a block does with a register. */
-struct touch {
-    struct touch *next;
+struct register_touch {
+    struct register_touch *next;
     int block;
     bool read_first, written;
 };
 
-struct uses {
-    struct touch *touches; /* the last block's first */
+struct register_uses {
+    struct register_touch *touches; /* the last block's first */
     unsigned n;
 };
 
-struct blocks {
+struct register_blocks {
     struct aw_arena arena;
     struct aw_ptrmap index; /* block -> 1 + number */
     LLVMBasicBlockRef *bb;
@@ -61,12 +61,12 @@ static LLVMValueRef accessed(LLVMValueRef x)
     return LLVMIsALoadInst(x) ? LLVMGetOperand(x, 0) : LLVMIsAStoreInst(x) ? LLVMGetOperand(x, 1) : NULL;
 }
 
-static int number_of(const struct blocks *b, LLVMBasicBlockRef bb)
+static int number_of(const struct register_blocks *b, LLVMBasicBlockRef bb)
 {
     return (int)(intptr_t)aw_ptrmap_find(&b->index, bb) - 1;
 }
 
-static bool edges_make(struct blocks *b)
+static bool edges_make(struct register_blocks *b)
 {
     int n = 0, *filled = AW_NEW_ARRAY(&b->arena, int, b->n + 1), *from = NULL;
     for (int pass = 0; filled && pass < 2; pass++) {
@@ -91,7 +91,7 @@ static bool edges_make(struct blocks *b)
     return filled != NULL;
 }
 
-static bool blocks_make(struct blocks *b, LLVMBasicBlockRef entry)
+static bool blocks_make(struct register_blocks *b, LLVMBasicBlockRef entry)
 {
     if (!ptx_blocks_order(entry, &b->arena, &b->index, &b->bb, &b->n))
         return false;
@@ -102,19 +102,19 @@ static bool blocks_make(struct blocks *b, LLVMBasicBlockRef entry)
     return b->into && b->stack && b->live && b->written && edges_make(b);
 }
 
-static bool look_at_uses(struct blocks *b, int block, const struct aw_ptrmap *map)
+static bool look_at_uses(struct register_blocks *b, int block, const struct aw_ptrmap *map)
 {
     for (LLVMValueRef x = LLVMGetFirstInstruction(b->bb[block]); x; x = LLVMGetNextInstruction(x)) {
         LLVMValueRef variable = accessed(x);
-        struct uses *uses = variable ? aw_ptrmap_find(map, variable) : NULL;
+        struct register_uses *uses = variable ? aw_ptrmap_find(map, variable) : NULL;
         if (!uses)
             continue;
-        struct touch *t = uses->touches;
+        struct register_touch *t = uses->touches;
         if (!t || t->block != block) {
-            t = AW_NEW(&b->arena, struct touch);
+            t = AW_NEW(&b->arena, struct register_touch);
             if (!t)
                 return false;
-            *t = (struct touch){ uses->touches, block, LLVMIsALoadInst(x) != NULL, false };
+            *t = (struct register_touch){ uses->touches, block, LLVMIsALoadInst(x) != NULL, false };
             uses->touches = t;
         }
         t->written |= LLVMIsAStoreInst(x) != NULL;
@@ -124,10 +124,10 @@ static bool look_at_uses(struct blocks *b, int block, const struct aw_ptrmap *ma
 }
 
 /* Does a path lead from the begin to a read of the register without a write before?  Goes backwards from the reads. */
-static bool read_unwritten(struct blocks *b, const struct touch *touches, uint32_t mark)
+static bool read_unwritten(struct register_blocks *b, const struct register_touch *touches, uint32_t mark)
 {
     int n = 0;
-    for (const struct touch *t = touches; t; t = t->next) {
+    for (const struct register_touch *t = touches; t; t = t->next) {
         if (t->written)
             b->written[t->block] = mark;
         if (t->read_first)
@@ -159,8 +159,8 @@ static unsigned count_uses(LLVMValueRef variable)
 bool ptx_registers_trim(struct ptx_lower *l, struct ptx_func *f)
 {
     struct aw_ptrmap map = { 0 };
-    struct blocks b = { 0 };
-    struct uses *uses = AW_NEW_ARRAY(&b.arena, struct uses, f->n_regs + 1);
+    struct register_blocks b = { 0 };
+    struct register_uses *uses = AW_NEW_ARRAY(&b.arena, struct register_uses, f->n_regs + 1);
     bool ok = uses && blocks_make(&b, l->entry);
     for (uint32_t i = 0; ok && i < f->n_regs; i++)
         ok = aw_ptrmap_put(&map, l->regs[i], &uses[i]);
