@@ -166,7 +166,14 @@ RUN(hint)
     (void)w, (void)i;
 }
 
-/* Memory operations are done when their instruction is, so nothing waits for them; the race detector takes note. */
+/* Memory operations are done when their instruction is, so nothing waits for them but for this machine's own stores, which other
+ * processors may see only after later loads; the race detector takes note. */
+
+static void stores_seen(uint32_t left)
+{
+    if (left == 0)
+        __atomic_thread_fence(__ATOMIC_SEQ_CST);
+}
 
 RUN(s_waitcnt)
 {
@@ -175,11 +182,14 @@ RUN(s_waitcnt)
         sim_race_wait(w, bits >> 10 & 63, bits >> 4 & 63, SIM_ANY);
     else
         sim_race_wait(w, (bits & 15) | (bits >> 10 & 0x30), bits >> 8 & (w->card->major >= 10 ? 63u : 15u), SIM_ANY);
+    if (w->card->major < 10)
+        stores_seen((bits & 15) | (bits >> 10 & 0x30)); /* which count with loads */
 }
 
 RUN(s_waitcnt_vscnt)
 {
     sim_race_wait(w, SIM_ANY, SIM_ANY, (uint32_t)i->simm & 63);
+    stores_seen((uint32_t)i->simm & 63);
 }
 
 RUN(s_waitcnt_vmcnt)
@@ -202,6 +212,7 @@ RUN(s_wait_loadcnt)
 RUN(s_wait_storecnt)
 {
     sim_race_wait(w, SIM_ANY, SIM_ANY, (uint32_t)i->simm & 63);
+    stores_seen((uint32_t)i->simm & 63);
 }
 
 RUN(s_wait_dscnt)
@@ -217,6 +228,7 @@ RUN(s_wait_loadcnt_dscnt)
 RUN(s_wait_storecnt_dscnt)
 {
     sim_race_wait(w, SIM_ANY, (uint32_t)i->simm & 63, (uint32_t)i->simm >> 8 & 63);
+    stores_seen((uint32_t)i->simm >> 8 & 63);
 }
 
 enum { MSG_INTERRUPT = 1, MSG_DEALLOC_VGPRS = 3 /* gfx11: nothing that a program sees */, MSG_RTN_GET_REALTIME = 0x83 };
