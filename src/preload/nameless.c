@@ -80,6 +80,11 @@ static uint64_t aw_nameless_first_call(const struct aw_elf *elf, const struct aw
 
 /* ---- Names */
 
+static bool aw_nameless_in_name(char c)
+{
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_';
+}
+
 /* The name of a runtime's function that begins at `address`, or NULL. */
 static const char *aw_nameless_name(const struct aw_elf *elf, uint64_t address)
 {
@@ -91,6 +96,8 @@ static const char *aw_nameless_name(const struct aw_elf *elf, uint64_t address)
         text = aw_elf_loaded(elf, address, n + 1, 1);
         if (!text || text[n] == '\0')
             return text;
+        if (!aw_nameless_in_name(text[n])) /* a call in a message */
+            return NULL;
     }
     return NULL;
 }

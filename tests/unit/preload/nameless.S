@@ -1,7 +1,8 @@
 /* Stands for a program with a runtime linked in whose symbols are to be stripped: functions that call `ready` first and take the
  * address of their name, as those of the API do, and what nvcc's host code calls, of the sizes that the runtime of CUDA 13 has.
  * -DTWICE: a name that two functions have.  -DOTHER: one of the sizes is another.  -DPOINTER: names by way of a word that
- * points to them.  -DMESSAGE: a function of the program's that has such a name in a message. */
+ * points to them.  -DMESSAGE: functions of the program's that have such a name in a message, or the
+ * text of a call. */
 /* SPDX-License-Identifier: Apache-2.0 */
 .macro begin
     .balign 16, 0xcc
@@ -66,6 +67,9 @@ end
 #ifdef MESSAGE
     api cudaMemset, own
     api cudaFree, own
+    .rept 9
+    api "cudaGetLastError()", own
+    .endr
 #endif
 
     place 74, own
