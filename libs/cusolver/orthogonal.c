@@ -160,7 +160,7 @@ AW_FOUR(QR)
     cusolverStatus_t awcusolver_cusolverDn##L##orgname##qr_bufferSize(cusolverDnHandle_t h, int m, int n, int k, const T *a,  \
                                                                       int lda, const T *tau, int *lwork)                      \
     {                                                                                                                         \
-        return aw_solver_lwork(h, orgqr_valid(m, n, k, lda), lwork);                                                          \
+        return aw_solver_lwork(h, orgqr_valid(m, n, k, m > 1 ? m : 1), lwork); /* whatever lda: cuML has a wrong one here */ \
     }                                                                                                                         \
     cusolverStatus_t awcusolver_cusolverDn##L##ormname##qr(cusolverDnHandle_t h, cublasSideMode_t side, cublasOperation_t op, \
                                                            int m, int n, int k, const T *a, int lda, const T *tau, T *c,      \

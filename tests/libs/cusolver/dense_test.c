@@ -256,6 +256,7 @@ static void qr(char t, long m, long n)
               info_get() == 0,
           "ormqr");
     cplx *qc = mat_get(&c);
+    check(fn(t, "orgqr_bufferSize|ungqr_bufferSize")(handle, m, k, k, a.device, 1, tau, &lwork) == 0, "size, whatever lda");
     check(fn(t, "orgqr|ungqr")(handle, m, k, k, a.device, a.ld, tau, work, lwork, info_at) == 0 && info_get() == 0, "orgqr");
     struct mat q = { t, m, k, a.ld, a.device, NULL };
     cplx *qv = mat_get(&q), *p = times(qv, m, N_, r, k, N_, m, k, n), *want = times(qv, m, C_, c.v, m, N_, k, m, 3);
