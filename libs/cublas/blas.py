@@ -10,7 +10,8 @@ import sys
 KINDS = {'op': 'OP', 'opT': 'OP_T', 'opC': 'OP_C', 'uplo': 'UPLO', 'diag': 'DIAG', 'side': 'SIDE', 'n': 'SIZE', 'count': 'COUNT',
          'ld': 'LD', 'inc': 'INC', 'inc1': 'INC_NOT_0', 'stride': 'STRIDE', 'batch': 'BATCH'}
 SCALAR = re.compile(r'^([=+]?)([TRil])(\d*)$')
-MEMORY = re.compile(r'^(in|out|io)(\+?)(\*|@\w+)?\((.*)\)$')
+MEMORY = re.compile(r'^(in|out|io)([+-]?)(\*|@\w+)?\((.*)\)$')
+READ = {'': '', '+': ' | AW_BLAS_BETA', '-': ' | AW_BLAS_SCALED'}
 TYPES = {'s': ('float', 4), 'd': ('double', 8), 'c': ('cuComplex', 8), 'z': ('cuDoubleComplex', 16)}
 
 
@@ -64,12 +65,11 @@ class Row:
             if kind in KINDS:
                 descriptions.append('{ AW_BLAS_%s, 0, 0, 0, -1 }' % KINDS[kind])
             elif memory:
-                mode, plus, many, shape = memory.groups()
+                mode, read, many, shape = memory.groups()
                 size, *leading = parts(shape, ';')
                 size = parts(size, ',')
                 role = 'AW_BLAS_POINTERS' if many == '*' else 'AW_BLAS_STRIDED' if many else 'AW_BLAS_MEMORY'
-                flags = {'in': 'AW_LIB_IN', 'out': 'AW_LIB_OUT', 'io': 'AW_LIB_IN | AW_LIB_OUT'}[mode] + (' | AW_BLAS_BETA'
-                                                                                                          if plus else '')
+                flags = {'in': 'AW_LIB_IN', 'out': 'AW_LIB_OUT', 'io': 'AW_LIB_IN | AW_LIB_OUT'}[mode] + READ[read]
                 other = self.index[many[1:]] if many and many != '*' else -1
                 descriptions.append('{ %s, %s, 0, %d, %d }' % (role, flags, self.index[leading[0]] if leading else -1, other))
                 rows, cols = self.expression(size[0]), self.expression(size[1]) if len(size) > 1 else None

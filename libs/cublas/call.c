@@ -221,7 +221,7 @@ static bool outline(struct aw_blas_call *c, const struct aw_blas_extent *e, stru
 {
     const struct aw_blas_row *row = c->f->row;
     unsigned n = 0, k = 0;
-    bool beta_zero = false;
+    bool beta_zero = false, zero = false;
     *ret = (struct outline){ 0 };
     if (row->beta >= 0 && !c->device)
         beta_zero = is_zero(c->f, &row->args[row->beta], c->v[row->beta].p);
@@ -238,12 +238,15 @@ static bool outline(struct aw_blas_call *c, const struct aw_blas_extent *e, stru
             } else {
                 if (a->dir & AW_LIB_IN)
                     memcpy(c->scalar[k], c->v[i].p, size);
+                zero = is_zero(c->f, a, c->v[i].p);
                 k++;
             }
         } else if (a->kind > AW_BLAS_SCALAR) {
             int64_t items = e->rows * e->cols;
             if (!span_set(c, a, e, s))
                 return false;
+            if (a->dir & AW_BLAS_SCALED && zero)
+                s->rows = 0, items = 0;
             ret->missing |= items && !c->v[i].p;
             s->at = c->v[i].p;
             s->dir = a->dir & (AW_LIB_IN | AW_LIB_OUT);

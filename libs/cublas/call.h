@@ -13,7 +13,8 @@ enum aw_blas_kind {
     AW_BLAS_SIZE, AW_BLAS_COUNT, AW_BLAS_LD, AW_BLAS_INC, AW_BLAS_INC_NOT_0, AW_BLAS_STRIDE, AW_BLAS_BATCH, /* integers */
     AW_BLAS_SCALAR, AW_BLAS_MEMORY, AW_BLAS_STRIDED, AW_BLAS_POINTERS, /* pointers */
 };
-enum { AW_BLAS_BETA = 4 }; /* beside AW_LIB_IN: read where beta is not 0 */
+/* Beside AW_LIB_IN: read where beta is not 0; or where the scalar before it is not, else any address will do. */
+enum { AW_BLAS_BETA = 4, AW_BLAS_SCALED = 8 };
 
 enum aw_blas_shape { AW_BLAS_MATRIX, AW_BLAS_VECTOR, AW_BLAS_PACKED };
 enum aw_blas_style { AW_BLAS_SUBROUTINE, AW_BLAS_RETURNS, AW_BLAS_OWN };
@@ -33,7 +34,7 @@ struct aw_blas_extent {
 
 struct aw_blas_arg {
     uint8_t kind;
-    uint8_t dir;   /* AW_LIB_IN, _OUT, AW_BLAS_BETA */
+    uint8_t dir;   /* AW_LIB_IN, _OUT, AW_BLAS_BETA, _SCALED */
     char type;     /* of a scalar: T, R, i or l */
     int8_t n;      /* elements of a scalar; of memory: which argument is its leading dimension or increment, or -1 */
     int8_t stride; /* which argument is its stride, or -1 */

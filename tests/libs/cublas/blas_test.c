@@ -536,6 +536,31 @@ static void triangular_mm(char t, int right, int upper, int op, int unit, int m,
 
 /* ---- Extensions */
 
+/* What is multiplied by 0 may be anywhere, and be NULL: so cuML transposes. */
+static void geam_alone(char t, int op, int m, int n, const struct matrix *a, void *device)
+{
+    char what[96];
+    for (int second = 0; second < 2; second++) {
+        struct array c = array_make(t, (long)(m + 1) * n);
+        double none[2] = { 0, 0 }, by[2];
+        cplx alpha = any_of(t);
+        void *from[2] = { second ? NULL : device, second ? device : NULL };
+        int rows = (op ? n : m) + 1, ldc = m + 1, ld[2] = { second ? rows : a->ld, second ? a->ld : ldc },
+            ops[2] = { op, second ? op : 0 };
+        put(t, by, 0, alpha);
+        for (int j = 0; j < n; j++)
+            for (int i = 0; i < m; i++)
+                c.want[i + (long)j * ldc] = alpha * element(a, is_complex(t) || op < 2 ? op : 1, i, j);
+        snprintf(what, sizeof what, "%c geam of one matrix op=%d m=%d n=%d second=%d", t, op, m, n, second);
+        int status = ((cublasStatus_t(*)(cublasHandle_t, int, int, int, int, const void *, void *, int, const void *, void *, int,
+                                         void *, int))function("?geam", t))(handle, ops[0], ops[1], m, n, second ? none : by,
+                                                                            from[0], ld[0], second ? by : none, from[1], ld[1],
+                                                                            c.device, ldc);
+        check(status == 0, "%s: status %d", what, status);
+        array_end(&c, what);
+    }
+}
+
 static void geam_dgmm(char t, int opa, int opb, int m, int n)
 {
     char what[96];
@@ -558,6 +583,7 @@ static void geam_dgmm(char t, int opa, int opb, int m, int n)
     check(status == 0, "%s: status %d", what, status);
     array_end(&c, what);
     array_drop(&b);
+    geam_alone(t, opa, m, n, &ma, a.device);
     for (int right = 0; right < 2 && opa == 0; right++) {
         struct array x = array_make(t, 1 + 2L * (right ? n : m));
         c = array_make(t, (long)ldc * n);
