@@ -27,6 +27,9 @@ FILES = {"good.ptx": PTX, "text": b"int main;\n", "empty": b"", "two.ptx": PTX.r
          "wrong.ptx": PTX.replace(b"\tret;", b"\t.reg .b32 %r1;\n\tadd.s32 %r1, %r1;\n\tret;"),
          "mangled.ptx": PTX.replace(b" k(", b" _Z5scaleILi3EEvPf(").replace(b"\tret;", b"\tfrob.u32 %r1;\n\tret;"),
          "newer.ptx": PTX.replace(b"\tret;", b"\t.reg .b32 %r1;\n\tadd.frob.s32 %r1, %r1, 1;\n\tret;"),
+         "calls.ptx": (PTX.replace(b" k(", b" other(") + b".global .u32 seen;\n"
+                       b".func helps()\n{\n\tst.global.u32 [seen], 1;\n\tret;\n}\n" +
+                       PTX[PTX.index(b".visible"):].replace(b" k(", b" wanted(").replace(b"\tret;", b"\tcall helps;\n\tret;")),
          "foreign.ptx": PTX.replace(b"\tret;", b"\twgmma.fence.sync.aligned;\n\tret;"),
          "driver.py": b"import ctypes\ntry:\n    ctypes.CDLL('libcuda.so.580.65.06')\n    print('driver: loaded')\n"
                       b"except OSError:\n    print('driver: not there')\n",
@@ -62,6 +65,7 @@ CASES = [
     ("dump static_pie", 0, r"^fatbin 1 ", "note"),
     ("dump static_stripped", 0, r"note: `anywarp run` will fail: static_stripped .*it was stripped", None),
     ("dump cut", 0, r"note: `anywarp run` will fail: cut .* is cut off", None),
+    ("dump --ptx wanted calls.ptx", 0, r"(?s)\.version.*global \.u32 seen.*func helps.*entry wanted", "other"),
     ("dump good.ptx", 0, r"\bk\b", None),
     ("compile --help", 0, r"usage: anywarp compile", None),
     ("compile", 2, r"usage: anywarp compile", None),

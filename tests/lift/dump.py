@@ -66,7 +66,7 @@ def main(anywarp):
                 (['--ptx', cubin], 1, 'no PTX in it'),
                 (['--ptx', 'scaled', cubin], 0, r'(?s)^\.version.*\.visible \.entry scaled\(.*mul.*barrier\.sync'),
                 (['--ptx', 'scaled', ptx], 0,
-                 r'(?s)^\.version 8\.0\n.target sm_80\n\.address_size 64\n\n\.visible \.entry scaled\(.*ret;\n}\n$'),
+                 r'(?s)^\.version 8\.0\n.target sm_80\n\.address_size 64\n+\.visible \.entry scaled\(.*ret;\n}\n$'),
                 (['--ptx', '_Z5scaleILi4EEvPf', cubin], 0, r'(?s)\.entry _Z5scaleILi4EEvPf\(.*trap'),
                 (['--ptx', 'void scale<4>(float*)', cubin], 0, r'(?s)\.entry _Z5scaleILi4EEvPf\(.*trap'),
                 (['--ptx', 'scale<4>', ptx], 0, r'(?s)\.entry _Z5scaleILi4EEvPf\(.*trap'),

@@ -463,7 +463,7 @@ static const char help[] =
     "       anywarp dump --ptx [options] KERNEL FILE...\n\n"
           "Shows what CUDA code is inside programs, libraries, fatbins, cubins and PTX files.\n\n"
           "  --ptx        write the PTX instead of a listing; and where the first FILE is no file but a part of a\n"
-          "               kernel's name, mangled or not, of that kernel alone, lifted if it is machine code\n"
+          "               kernel's name, mangled or not, without the other kernels, lifted if it is machine code\n"
           "  --code       list the machine code of cubins, too\n"
           "  --arch N     only what is for this architecture: 80, sm_80 or compute_80\n"
           "  -o DIR       with --ptx: one file per PTX into DIR\n\n"

@@ -136,43 +136,40 @@ static bool lifted(const struct aw_dump_kernel *kernel, struct aw_str text, stru
     return status == AW_OK;
 }
 
-/* Lines `first` to `last` of it, from 1 on. */
-static struct aw_str lines(struct aw_str text, uint32_t first, uint32_t last)
+static bool is_other(const struct ptx_func *func, struct aw_str name)
 {
-    const char *begin = text.ptr, *end = text.ptr + text.len, *p = begin;
-    for (uint32_t line = 1; line <= last && p; line++) {
-        begin = line == first ? p : begin;
-        p = memchr(p, '\n', (size_t)(end - p));
-        p = p ? p + 1 : NULL;
-    }
-    return (struct aw_str){ begin, (size_t)((p ? p : end) - begin) };
+    return is_kernel(func) && !aw_str_eq(func->name, name);
 }
 
-/* The head of the module and the kernel, as they are; what it calls and the module's variables are not with it. */
+/* The text without the lines of other kernels; functions come in the text's order. */
+static void without_others(const struct ptx_func *f, struct aw_str text, struct aw_str name, struct aw_buf *ret_text)
+{
+    const char *p = text.ptr, *end = text.ptr + text.len;
+    for (uint32_t line = 1; p < end; line++) {
+        const char *next = memchr(p, '\n', (size_t)(end - p));
+        next = next ? next + 1 : end;
+        while (f && (!is_other(f, name) || f->end.line < line))
+            f = f->next;
+        if (!f || line < f->loc.line)
+            aw_buf_add(ret_text, p, (size_t)(next - p));
+        p = next;
+    }
+}
+
+/* The module without its other kernels: what this one calls and the variables that it names are there still. */
 static bool cut_out(const struct aw_dump_kernel *kernel, struct aw_str text, struct aw_buf *ret_text, struct aw_buf *ret_why)
 {
     struct ptx_diags diags = { .limit = 1 };
     struct ptx_module *module = NULL;
     ptx_parse(text.ptr, text.len, "", &diags, &module);
-    const struct ptx_func *f = module ? module->funcs : NULL;
-    while (f && !(is_kernel(f) && aw_str_eq(f->name, aw_str_from(kernel->name))))
-        f = f->next;
-    if (f) {
-        struct aw_str body = lines(text, f->loc.line, f->end.line);
-        for (const char *p = text.ptr; p < body.ptr;) { /* .version, .target and .address_size */
-            const char *next = memchr(p, '\n', (size_t)(body.ptr - p));
-            next = next ? next + 1 : body.ptr;
-            if (strncmp(p, ".version", 8) == 0 || strncmp(p, ".target", 7) == 0 || strncmp(p, ".address_size", 13) == 0)
-                aw_buf_add(ret_text, p, (size_t)(next - p));
-            p = next;
-        }
-        aw_buf_printf(ret_text, "\n%.*s", AW_STR_ARG(body));
-    } else {
+    if (module)
+        without_others(module->funcs, text, aw_str_from(kernel->name), ret_text);
+    else
         aw_buf_printf(ret_why, "the PTX cannot be read");
-    }
+    bool read = module != NULL;
     ptx_module_destroy(module);
     ptx_diags_fini(&diags);
-    return f != NULL;
+    return read;
 }
 
 bool aw_dump_kernel_text(const struct aw_dump_kernel *kernel, struct aw_buf *ret_text, struct aw_buf *ret_why)
