@@ -127,22 +127,25 @@ static struct sass_text in_register(struct sass_lift *l, struct sass_text v, cha
     return t;
 }
 
-/* Words k and k + 1 of a slot. */
+/* `n` words of a slot, from k on. */
+static struct sass_operand words_of(struct sass_lift *l, enum sass_slot slot, unsigned k, unsigned n)
+{
+    struct sass_operand words = *sass_look(l, slot);
+    if (words.reg != SASS_RZ)
+        words.reg = (uint8_t)(words.reg + k);
+    words.regs = (uint8_t)n;
+    return words;
+}
+
 static struct sass_text joined_words(struct sass_lift *l, enum sass_slot slot, unsigned k)
 {
-    struct sass_operand pair = *sass_look(l, slot);
-    if (pair.reg != SASS_RZ)
-        pair.reg = (uint8_t)(pair.reg + k);
-    pair.regs = 2;
+    struct sass_operand pair = words_of(l, slot, k, 2);
     return in_register(l, sass_raw64(l, &pair), 'w');
 }
 
 static struct sass_text one_word(struct sass_lift *l, enum sass_slot slot, unsigned k)
 {
-    struct sass_operand word = *sass_look(l, slot);
-    if (word.reg != SASS_RZ)
-        word.reg = (uint8_t)(word.reg + k);
-    word.regs = 1;
+    struct sass_operand word = words_of(l, slot, k, 1);
     return in_register(l, sass_raw(l, &word), 't');
 }
 
