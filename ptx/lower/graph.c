@@ -52,6 +52,34 @@ bool ptx_blocks_order(LLVMBasicBlockRef entry, struct aw_arena *arena, struct aw
     return ok;
 }
 
+static bool edges_into(struct aw_arena *arena, LLVMBasicBlockRef block, const struct aw_ptrmap *index, struct ptx_edges *ret)
+{
+    LLVMUseRef first = LLVMGetFirstUse(LLVMBasicBlockAsValue(block));
+    int most = 0, n = 0;
+    for (LLVMUseRef use = first; use; use = LLVMGetNextUse(use))
+        most++;
+    int *from = AW_NEW_ARRAY(arena, int, (size_t)most + 1);
+    for (LLVMUseRef use = first; from && use; use = LLVMGetNextUse(use)) {
+        LLVMValueRef user = LLVMGetUser(use);
+        int number = LLVMIsATerminatorInst(user) ? (int)(intptr_t)aw_ptrmap_find(index, LLVMGetInstructionParent(user)) : 0;
+        if (number)
+            from[n++] = number - 1;
+    }
+    *ret = (struct ptx_edges){ from, n };
+    return from != NULL;
+}
+
+bool ptx_blocks_into(struct aw_arena *arena, const LLVMBasicBlockRef *blocks, int n, const struct aw_ptrmap *index,
+                     struct ptx_edges **ret_into)
+{
+    struct ptx_edges *into = AW_NEW_ARRAY(arena, struct ptx_edges, (size_t)n);
+    bool ok = into != NULL;
+    for (int i = 0; ok && i < n; i++)
+        ok = edges_into(arena, blocks[i], index, &into[i]);
+    *ret_into = into;
+    return ok;
+}
+
 bool ptx_graph_order(struct aw_arena *arena, const void *graph, int n, int root, ptx_edges_of *out, int *ret_order,
                      int *ret_number, int *ret_n)
 {

@@ -23,6 +23,11 @@ struct ptx_edges {
 };
 typedef struct ptx_edges ptx_edges_of(const void *graph, int node);
 
+/* Which of the `n` blocks, by place, lead to each, as often as they do; *ret_into and what it has are `arena`'s.  What index[]
+ * does not know is left out.  False when memory is out. */
+bool ptx_blocks_into(struct aw_arena *arena, const LLVMBasicBlockRef *blocks, int n, const struct aw_ptrmap *index,
+                     struct ptx_edges **ret_into);
+
 /* Those of `n` nodes that can be reached from `root`, in reverse postorder: *ret_n of them in ret_order[], and each one's place
  * in ret_number[],
  * -1 of others.  Both are n long.  False when memory is out. */

@@ -61,45 +61,14 @@ static LLVMValueRef accessed(LLVMValueRef x)
     return LLVMIsALoadInst(x) ? LLVMGetOperand(x, 0) : LLVMIsAStoreInst(x) ? LLVMGetOperand(x, 1) : NULL;
 }
 
-static int number_of(const struct register_blocks *b, LLVMBasicBlockRef bb)
-{
-    return (int)(intptr_t)aw_ptrmap_find(&b->index, bb) - 1;
-}
-
-static bool edges_make(struct register_blocks *b)
-{
-    int n = 0, *filled = AW_NEW_ARRAY(&b->arena, int, b->n + 1), *from = NULL;
-    for (int pass = 0; filled && pass < 2; pass++) {
-        for (int i = 0; i < b->n; i++) {
-            LLVMValueRef end = LLVMGetBasicBlockTerminator(b->bb[i]);
-            for (unsigned k = 0; k < LLVMGetNumSuccessors(end); k++) {
-                int to = number_of(b, LLVMGetSuccessor(end, k));
-                if (pass == 0)
-                    b->into[to].n++, n++;
-                else
-                    from[filled[to]++] = i;
-            }
-        }
-        from = from ? from : AW_NEW_ARRAY(&b->arena, int, n + 1);
-        if (!from)
-            return false;
-        for (int i = 0, at = 0; pass == 0 && i < b->n; at += b->into[i++].n) {
-            b->into[i].at = from + at;
-            filled[i] = at;
-        }
-    }
-    return filled != NULL;
-}
-
 static bool blocks_make(struct register_blocks *b, LLVMBasicBlockRef entry)
 {
     if (!ptx_blocks_order(entry, &b->arena, &b->index, &b->bb, &b->n))
         return false;
-    b->into = AW_NEW_ARRAY(&b->arena, struct ptx_edges, b->n);
     b->stack = AW_NEW_ARRAY(&b->arena, int, b->n);
     b->live = AW_NEW_ARRAY(&b->arena, uint32_t, b->n);
     b->written = AW_NEW_ARRAY(&b->arena, uint32_t, b->n);
-    return b->into && b->stack && b->live && b->written && edges_make(b);
+    return b->stack && b->live && b->written && ptx_blocks_into(&b->arena, b->bb, b->n, &b->index, &b->into);
 }
 
 static bool look_at_uses(struct register_blocks *b, int block, const struct aw_ptrmap *map)

@@ -68,20 +68,6 @@ static struct ptx_edges edges_into(const void *graph, int node)
     return ((const struct loops *)graph)->into[node];
 }
 
-static bool find_edges(struct loops *l, int to)
-{
-    LLVMUseRef first = LLVMGetFirstUse(LLVMBasicBlockAsValue(l->blocks[to]));
-    int most = 0, n = 0;
-    for (LLVMUseRef use = first; use; use = LLVMGetNextUse(use))
-        most++;
-    int *from = AW_NEW_ARRAY(&l->arena, int, (size_t)most + 1);
-    for (LLVMUseRef use = first; from && use; use = LLVMGetNextUse(use))
-        if (LLVMIsATerminatorInst(LLVMGetUser(use)) && number_of(l, LLVMGetUser(use)) >= 0)
-            from[n++] = number_of(l, LLVMGetUser(use));
-    l->into[to] = (struct ptx_edges){ from, n };
-    return from != NULL;
-}
-
 /* Blocks from which `to` is reached go onto the stack, but for those before `head`. */
 static int push_edges(struct loops *l, int top, int to, int head)
 {
@@ -111,13 +97,11 @@ static bool find_loops(struct loops *l, V fn)
     if (!ptx_blocks_order(LLVMGetEntryBasicBlock(fn), &l->arena, &l->index, &l->blocks, &l->n))
         return false;
     int **const arrays[] = { &l->idom, &l->head, &l->outer, &l->stack, &l->seen };
-    bool ok = (l->into = AW_NEW_ARRAY(&l->arena, struct ptx_edges, (size_t)l->n)) != NULL;
+    bool ok = ptx_blocks_into(&l->arena, l->blocks, l->n, &l->index, &l->into);
     for (size_t i = 0; ok && i < sizeof arrays / sizeof *arrays; i++)
         ok = (*arrays[i] = AW_NEW_ARRAY(&l->arena, int, (size_t)l->n)) != NULL;
-    for (int i = 0; ok && i < l->n; i++) {
+    for (int i = 0; ok && i < l->n; i++)
         l->head[i] = -1;
-        ok = find_edges(l, i);
-    }
     for (int i = 0; ok && i < l->n; i++)
         mark_loop(l, i);
     if (ok)
