@@ -267,9 +267,9 @@ static V within(struct quick *q, V p, V base, V size)
     return LLVMBuildICmp(q->b, LLVMIntULT, LLVMBuildSub(q->b, LLVMBuildPtrToInt(q->b, p, q->i64, ""), base, ""), size, "");
 }
 
-static V text(struct quick *q, const char *name, const char *s)
+static V text(struct quick *q, const char *s)
 {
-    V c = LLVMConstStringInContext2(q->c, s, strlen(s), 0), g = LLVMAddGlobal(q->m, LLVMTypeOf(c), name);
+    V c = LLVMConstStringInContext2(q->c, s, strlen(s), 0), g = LLVMAddGlobal(q->m, LLVMTypeOf(c), "text");
     LLVMSetInitializer(g, c);
     LLVMSetGlobalConstant(g, 1);
     LLVMSetLinkage(g, LLVMInternalLinkage);
@@ -281,7 +281,7 @@ static V text(struct quick *q, const char *name, const char *s)
 
 static V trap_emit(struct quick *q, V fn, V status)
 {
-    V args[3] = { LANE(block, q->ptr), status, text(q, "text", "trap") };
+    V args[3] = { LANE(block, q->ptr), status, text(q, "trap") };
     return SERVICE(trap, q->nothing, args, 3);
 }
 
