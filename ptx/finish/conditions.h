@@ -18,8 +18,8 @@ struct conditions {
  * the conditions of the branches on which it hangs what a phi becomes. */
 void ptx_conditions(const struct flow *f, const bool *body, bool branches, struct conditions *ret);
 
-/* Is the value the same each time round: made outside, or computed from that alone?  In unoptimised code also a variable of the
- * lane's own, and what a function says of such. */
+/* Is the value the same each time round, or one of several that are, as a phi is: made outside, or computed from that alone?  In
+ * unoptimised code also a variable of the lane's own, and what a function says of such. */
 bool ptx_conditions_invariant(const struct flow *f, const bool *body, LLVMValueRef v);
 
 /* Is it an address in memory of that kind, or made from one?  Unoptimised code makes them generic. */
