@@ -13,3 +13,10 @@ def find(tree=None):
         os.environ.get('NVCC'), shutil.which('nvcc'), '/usr/local/cuda/bin/nvcc',
         os.path.join(ROOT, '.deps', 'cuda', 'bin', 'nvcc')]
     return next((os.path.realpath(c) for c in candidates if c and os.access(c, os.X_OK)), None)
+
+
+def find_beside(name):
+    """A program of the same toolkit; None: there is none."""
+    nvcc = find()
+    path = nvcc and os.path.join(os.path.dirname(nvcc), name)
+    return path if path and os.path.exists(path) else None

@@ -22,8 +22,7 @@ def check(lift, path, arch, folder):
             return done.stderr
         with open(ptx, 'w', encoding='utf-8') as f:
             f.write(done.stdout)
-        done = subprocess.run([os.path.join(os.path.dirname(nvcc.find()), 'ptxas'), '-arch=sm_90', '-c', ptx, '-o', os.devnull],
-                              capture_output=True,
+        done = subprocess.run([nvcc.find_beside('ptxas'), '-arch=sm_90', '-c', ptx, '-o', os.devnull], capture_output=True,
                               text=True, check=False)
         if done.returncode:
             return f'{name}: {done.stderr}'

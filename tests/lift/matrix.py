@@ -14,9 +14,8 @@ import check
 
 
 def main():
-    ptxas = nvcc.find()
-    ptxas = ptxas and os.path.join(os.path.dirname(ptxas), 'ptxas')
-    if not ptxas or not os.path.exists(ptxas):
+    ptxas = nvcc.find_beside('ptxas')
+    if not ptxas:
         print('there is no ptxas')
         return check.SKIPPED
     anywarp, forms, every = sys.argv[1:4]

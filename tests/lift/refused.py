@@ -39,9 +39,8 @@ def damage(path, kernel, at):
 
 
 def main():
-    ptxas = nvcc.find()
-    ptxas = ptxas and os.path.join(os.path.dirname(ptxas), 'ptxas')
-    if not ptxas or not os.path.exists(ptxas):
+    ptxas = nvcc.find_beside('ptxas')
+    if not ptxas:
         print('there is no ptxas')
         return check.SKIPPED
     wrong = 0
