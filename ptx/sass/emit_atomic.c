@@ -117,36 +117,16 @@ static struct values listed(const struct sass_text *v, unsigned n)
     return all;
 }
 
-/* In a register, never an immediate. */
-static struct sass_text in_register(struct sass_lift *l, struct sass_text v, char kind)
-{
-    if (v.s[0] == '%')
-        return v;
-    struct sass_text t = sass_temp(l, kind);
-    sass_step(l, "mov.b%u %s, %s", kind == 'w' ? 64u : 32u, t.s, v.s);
-    return t;
-}
-
-/* `n` words of a slot, from k on. */
-static struct sass_operand words_of(struct sass_lift *l, enum sass_slot slot, unsigned k, unsigned n)
-{
-    struct sass_operand words = *sass_look(l, slot);
-    if (words.reg != SASS_RZ)
-        words.reg = (uint8_t)(words.reg + k);
-    words.regs = (uint8_t)n;
-    return words;
-}
-
 static struct sass_text joined_words(struct sass_lift *l, enum sass_slot slot, unsigned k)
 {
-    struct sass_operand pair = words_of(l, slot, k, 2);
-    return in_register(l, sass_raw64(l, &pair), 'w');
+    struct sass_operand pair = sass_words_of(sass_look(l, slot), k, 2);
+    return sass_in_register(l, sass_raw64(l, &pair), 'w');
 }
 
 static struct sass_text one_word(struct sass_lift *l, enum sass_slot slot, unsigned k)
 {
-    struct sass_operand word = words_of(l, slot, k, 1);
-    return in_register(l, sass_raw(l, &word), 't');
+    struct sass_operand word = sass_words_of(sass_look(l, slot), k, 1);
+    return sass_in_register(l, sass_raw(l, &word), 't');
 }
 
 static struct values atomic_value(struct sass_lift *l, enum sass_slot slot)

@@ -239,11 +239,7 @@ static struct sass_text half_of(struct sass_lift *l, const struct sass_operand *
     plain.neg = plain.abs = false;
     plain.half = SASS_HALF_BOTH;
     struct sass_text lo = sass_temp(l, 'h'), hi = sass_temp(l, 'h'), v = sass_raw(l, &plain);
-    if (v.s[0] != '%') {
-        struct sass_text t = sass_temp(l, 't');
-        sass_step(l, "mov.b32 %s, %s", t.s, v.s);
-        v = t;
-    }
+    v = sass_in_register(l, v, 't');
     sass_step(l, "mov.b32 {%s, %s}, %s", lo.s, hi.s, v.s);
     if (o->half > SASS_ONE_HIGH)
         sass_fail(l, "half %u", o->half);

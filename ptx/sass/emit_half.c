@@ -27,11 +27,7 @@ static struct sass_text packed(struct sass_lift *l, const struct sass_operand *o
             sass_step(l, "%s.b32 %s, %s, %s", k ? "xor" : "and", t.s, v.s, k ? "-2147450880" : "2147450879");
             v = t;
         }
-    if (v.s[0] == '%')
-        return v;
-    struct sass_text t = sass_temp(l, 't');
-    sass_step(l, "mov.b32 %s, %s", t.s, v.s);
-    return t;
+    return sass_in_register(l, v, 't');
 }
 
 /* One half of an operand, as a float of 32 bits. */

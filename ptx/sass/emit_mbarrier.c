@@ -220,13 +220,8 @@ void sass_emit_syncs_exch(struct sass_lift *l, const struct sass_insn *i)
 {
     int64_t offset = sass_look(l, SASS_L)->value;
     struct sass_text at = sass_sum(l, false, sass_format("%s", sass_shared_base(l)), sass_raw(l, &i->opnd[SASS_A]));
-    struct sass_text value = sass_raw64(l, &i->opnd[SASS_B]);
+    struct sass_text value = sass_in_register(l, sass_raw64(l, &i->opnd[SASS_B]), 'w');
     if (sass_writes(&i->opnd[SASS_D]) || offset >> 23)
         sass_fail(l, "an exchange with a result");
-    if (value.s[0] != '%') {
-        struct sass_text w = sass_temp(l, 'w');
-        sass_step(l, "mov.b64 %s, %s", w.s, value.s);
-        value = w;
-    }
     sass_do(l, "st.relaxed.cta.shared.b64 [%s], %s", sass_plus(at.s, offset).s, value.s);
 }

@@ -345,14 +345,8 @@ void sass_emit_store(struct sass_lift *l, const struct sass_insn *i)
         return;
     }
     for (unsigned k = 0; k < n; k++) {
-        struct sass_operand word = *b;
-        word.reg = (uint8_t)(b->reg == SASS_RZ ? SASS_RZ : b->reg + k);
-        v[k] = sass_raw(l, &word);
-        if (v[k].s[0] != '%') {
-            struct sass_text t = sass_temp(l, 't');
-            sass_step(l, "mov.b32 %s, %s", t.s, v[k].s);
-            v[k] = t;
-        }
+        struct sass_operand word = sass_words_of(b, k, 1);
+        v[k] = sass_in_register(l, sass_raw(l, &word), 't');
     }
     vector(text, sizeof text, v, n);
     const char *type = size == SASS_SIZE_S8 ? "u8" : size == SASS_SIZE_S16 ? "u16" : type_of(size);
@@ -524,12 +518,7 @@ static void load_bank(struct sass_lift *l, const struct sass_insn *i, int64_t at
     struct sass_text base = bank_base(l, i, &space, &at);
     if (!base.s[0])
         return;
-    if (base.s[0] != '%') {
-        struct sass_text w = sass_temp(l, 'w');
-        sass_step(l, "mov.u64 %s, %s", w.s, base.s);
-        base = w;
-    }
-    struct sass_text sum = base;
+    struct sass_text sum = base = sass_in_register(l, base, 'w');
     if (indexed) {
         struct sass_text wide = sass_temp(l, 'w');
         sum = sass_temp(l, 'w');

@@ -15,19 +15,8 @@ static struct list registers(struct sass_lift *l, const struct sass_operand *o, 
     struct list t = { "{" };
     size_t at = 1;
     for (unsigned k = 0; k < n; k++) {
-        struct sass_operand word = *o;
-        struct sass_text v;
-        if (written) {
-            v = sass_dest(l, o, k);
-        } else {
-            word.reg = (uint8_t)(o->reg == SASS_RZ ? SASS_RZ : o->reg + k);
-            v = sass_raw(l, &word);
-            if (v.s[0] != '%') {
-                struct sass_text zero = sass_temp(l, 't');
-                sass_step(l, "mov.b32 %s, %s", zero.s, v.s);
-                v = zero;
-            }
-        }
+        struct sass_operand word = sass_words_of(o, k, 1);
+        struct sass_text v = written ? sass_dest(l, o, k) : sass_in_register(l, sass_raw(l, &word), 't');
         at += (size_t)snprintf(t.s + at, sizeof t.s - at, "%s%s", k ? ", " : "", v.s);
     }
     snprintf(t.s + at, sizeof t.s - at, "}");
@@ -55,12 +44,7 @@ static void product(struct sass_lift *l, const struct sass_insn *i, const char *
 
 static void sparse(struct sass_lift *l, const struct sass_insn *i, const char *what, unsigned ab, unsigned c)
 {
-    struct sass_text places = sass_raw(l, sass_look(l, SASS_UN));
-    if (places.s[0] != '%') {
-        struct sass_text t = sass_temp(l, 't');
-        sass_step(l, "mov.b32 %s, %s", t.s, places.s);
-        places = t;
-    }
+    struct sass_text places = sass_in_register(l, sass_raw(l, sass_look(l, SASS_UN)), 't');
     product_of(l, i, what, ab, ab, c, sass_format(", %s, %u", places.s, (unsigned)sass_look(l, SASS_L)->value).s);
 }
 
@@ -98,9 +82,7 @@ void sass_emit_hmma_884(struct sass_lift *l, const struct sass_insn *i)
         sass_fail(l, "a product of other types");
     sass_step(l, "mov.b32 %s, 0", zero.s);
     for (unsigned k = 0; k < 2; k++) {
-        struct sass_operand word = *sass_look(l, SASS_C);
-        word.reg = (uint8_t)(word.reg == SASS_RZ ? SASS_RZ : word.reg + k);
-        word.regs = 1;
+        struct sass_operand word = sass_words_of(sass_look(l, SASS_C), k, 1);
         c[k] = word.reg == SASS_RZ ? zero : sass_raw(l, &word);
     }
     for (unsigned k = 0; k < n; k++) {
@@ -202,15 +184,9 @@ static struct list doubles(struct sass_lift *l, enum sass_slot slot, unsigned n)
     struct list t = { "{" };
     size_t at = 1;
     for (unsigned k = 0; k < n; k++) {
-        struct sass_operand pair = *sass_look(l, slot);
-        pair.reg = (uint8_t)(pair.reg == SASS_RZ ? SASS_RZ : pair.reg + 2 * k);
-        pair.regs = 2;
-        struct sass_text v = sass_f64(l, &pair), w = v;
-        if (v.s[0] != '%') {
-            w = sass_temp(l, 'w');
-            sass_step(l, "mov.b64 %s, %s", w.s, v.s);
-        }
-        at += (size_t)snprintf(t.s + at, sizeof t.s - at, "%s%s", k ? ", " : "", w.s);
+        struct sass_operand pair = sass_words_of(sass_look(l, slot), 2 * k, 2);
+        struct sass_text v = sass_in_register(l, sass_f64(l, &pair), 'w');
+        at += (size_t)snprintf(t.s + at, sizeof t.s - at, "%s%s", k ? ", " : "", v.s);
     }
     snprintf(t.s + at, sizeof t.s - at, "}");
     return t;

@@ -42,16 +42,6 @@ struct braced {
     char s[200];
 };
 
-/* A word in a register, whatever it is. */
-static struct sass_text in_register(struct sass_lift *l, struct sass_text v)
-{
-    if (v.s[0] == '%')
-        return v;
-    struct sass_text t = sass_temp(l, 't');
-    sass_step(l, "mov.b32 %s, %s", t.s, v.s);
-    return t;
-}
-
 /* The handle in the register that is a word of a slot. */
 static struct sass_text handle_in(struct sass_lift *l, enum sass_slot slot, unsigned word)
 {
@@ -63,12 +53,10 @@ static struct sass_text handle_in(struct sass_lift *l, enum sass_slot slot, unsi
 
 static struct sass_text word_of(struct sass_lift *l, enum sass_slot slot, unsigned word)
 {
-    struct sass_operand o = *sass_look(l, slot);
+    struct sass_operand o = sass_words_of(sass_look(l, slot), word, 1);
     if (o.kind != SASS_REG)
         sass_fail(l, "no registers for coordinates");
-    if (o.reg != SASS_RZ)
-        o.reg = (uint8_t)(o.reg + word);
-    return in_register(l, sass_raw(l, &o));
+    return sass_in_register(l, sass_raw(l, &o), 't');
 }
 
 /* {layer, x, y, ...}: vectors of three have a fourth element, which means nothing. */

@@ -72,11 +72,7 @@ void sass_emit_shfl(struct sass_lift *l, const struct sass_insn *i)
         return;
     struct sass_text a = sass_raw(l, &o[SASS_A]), b = sass_raw(l, &o[SASS_B]), c = sass_raw(l, &o[SASS_C]),
                      d = sass_dest(l, &o[SASS_D], 0);
-    if (a.s[0] != '%') {
-        struct sass_text t = sass_temp(l, 't');
-        sass_step(l, "mov.b32 %s, %s", t.s, a.s);
-        a = t;
-    }
+    a = sass_in_register(l, a, 't');
     struct sass_text mask = lanes(l, i);
     members(l, i);
     if (sass_writes(&o[SASS_P]))

@@ -255,6 +255,8 @@ void sass_look_end(struct sass_lift *l);
 
 /* ---- Operands (operand.c).  Each may add lines. */
 
+/* `n` words of an operand, from word k on; of RZ zeros.  Adds none. */
+struct sass_operand sass_words_of(const struct sass_operand *o, unsigned k, unsigned n);
 /* 32 bits as they are, without negation or inversion. */
 struct sass_text sass_raw(struct sass_lift *l, const struct sass_operand *o);
 /* With negation and inversion as an integer. */
@@ -284,6 +286,8 @@ void sass_split(struct sass_lift *l, const char *value, struct sass_text *ret_lo
 /* of 32 bits or 64; nothing for + 0 */
 struct sass_text sass_sum(struct sass_lift *l, bool wide, struct sass_text a, struct sass_text b);
 struct sass_text sass_widen(struct sass_lift *l, const char *value); /* zero-extended to 64 bits */
+/* What may be an immediate, in a register: a temporary of that kind, 't' (32 bits) or 'w' (64), where it is none. */
+struct sass_text sass_in_register(struct sass_lift *l, struct sass_text value, char kind);
 /* The word of bank 4, or of data, that holds a symbol's address. */
 struct sass_text sass_symbol_address(struct sass_lift *l, uint32_t symbol, int64_t addend);
 

@@ -394,6 +394,23 @@ static struct sass_text raw_word(struct sass_lift *l, const struct sass_operand 
     }
 }
 
+struct sass_operand sass_words_of(const struct sass_operand *o, unsigned k, unsigned n)
+{
+    struct sass_operand words = *o;
+    words.reg = (uint8_t)(o->reg == SASS_RZ ? SASS_RZ : o->reg + k);
+    words.regs = (uint8_t)n;
+    return words;
+}
+
+struct sass_text sass_in_register(struct sass_lift *l, struct sass_text value, char kind)
+{
+    if (value.s[0] == '%')
+        return value;
+    struct sass_text t = sass_temp(l, kind);
+    sass_step(l, "mov.b%u %s, %s", kind == 'w' ? 64u : 32u, t.s, value.s);
+    return t;
+}
+
 struct sass_text sass_raw(struct sass_lift *l, const struct sass_operand *o)
 {
     as_it_stands(l, o);

@@ -135,11 +135,7 @@ static void put_both(struct sass_lift *l, const struct sass_insn *i, struct sass
     if (c->ones)
         sum = sass_sum(l, true, sum, (struct sass_text){ "1" });
     struct sass_text lo = sass_dest(l, &c->low, 0), hi = sass_dest(l, &i->opnd[SASS_D], 0);
-    if (sum.s[0] != '%') {
-        struct sass_text w = sass_temp(l, 'w');
-        sass_step(l, "mov.u64 %s, %s", w.s, sum.s);
-        sum = w;
-    }
+    sum = sass_in_register(l, sum, 'w');
     sass_step(l, "mov.b64 {%s, %s}, %s", lo.s, hi.s, sum.s);
 }
 
