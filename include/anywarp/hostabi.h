@@ -14,7 +14,7 @@
 extern "C" {
 #endif
 
-#define AW_HOST_ABI 5u
+#define AW_HOST_ABI 6u
 #define AW_HOST_OBJECT_SYMBOL "aw_host_object"
 
 /* Of code that is made with check-memory: a byte for each eight of memory at AW_SHADOW_BASE + address / 8, of the low
@@ -165,6 +165,9 @@ struct aw_host_services {
     uint64_t (*lane_op)(struct aw_host_lane *lane, const uint32_t *site, uint32_t mask, uint64_t a, uint64_t b, uint64_t c);
     /* A lane is in a loop that may wait for others. */
     void (*lane_yield)(struct aw_host_lane *lane);
+    /* ---- Lets the other warps of the block that can go on do so, up to where they wait or call this, and returns.  Of kernels
+     * flagged AW_HOST_BARRIER. */
+    void (*turn)(struct aw_host_block *block);
 };
 
 /* One launch, constant while it runs. */

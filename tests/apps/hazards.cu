@@ -138,9 +138,112 @@ static void run_in_step()
     CHECK(cudaFree(d_out));
 }
 
+// Who comes to the barriers depends on data: rows are skipped, and the array lies behind one whose size is an argument.
+__global__ void products(const float *x, const float *y, const int *skip, float *out, int rows, int before)
+{
+    extern __shared__ float room[];
+    float *part = room + before;
+    int t = threadIdx.x, n = blockDim.x;
+    for (int row = blockIdx.x; row < rows; row += gridDim.x) {
+        if (skip[row])
+            continue;
+        float sum = warp_sum(x[row * n + t] * y[row * n + t]);
+        if (t % 32 == 0)
+            part[t / 32] = sum;
+        __syncthreads();
+        if (t == 0)
+            for (int w = 1; w < n / 32; w++)
+                part[0] += part[w];
+        __syncthreads();
+        out[row * n + t] = part[0];
+    }
+}
+
+static void run_products(int n)
+{
+    enum { ROWS = 70 };
+    std::vector<float> x(ROWS * n), y(ROWS * n), out(ROWS * n);
+    std::vector<int> skip(ROWS);
+    float *d_x, *d_y, *d_out;
+    int *d_skip;
+    for (int i = 0; i < ROWS * n; i++) {
+        x[i] = float(i * 7 % 13 - 6);
+        y[i] = float(i * 11 % 17 - 8);
+    }
+    for (int row = 0; row < ROWS; row++)
+        skip[row] = row % 5 == 3;
+    CHECK(cudaMalloc(&d_x, x.size() * sizeof(float)));
+    CHECK(cudaMalloc(&d_y, x.size() * sizeof(float)));
+    CHECK(cudaMalloc(&d_out, x.size() * sizeof(float)));
+    CHECK(cudaMalloc(&d_skip, ROWS * sizeof(int)));
+    CHECK(cudaMemcpy(d_x, x.data(), x.size() * sizeof(float), cudaMemcpyHostToDevice));
+    CHECK(cudaMemcpy(d_y, y.data(), x.size() * sizeof(float), cudaMemcpyHostToDevice));
+    CHECK(cudaMemcpy(d_skip, skip.data(), ROWS * sizeof(int), cudaMemcpyHostToDevice));
+    products<<<3, n, (n + 32) * sizeof(float)>>>(d_x, d_y, d_skip, d_out, ROWS, n);
+    CHECK(cudaMemcpy(out.data(), d_out, x.size() * sizeof(float), cudaMemcpyDeviceToHost));
+    for (int row = 0; row < ROWS; row++) {
+        float sum = 0; // whole numbers: in any order the same
+        for (int t = 0; t < n; t++)
+            sum += x[row * n + t] * y[row * n + t];
+        for (int t = 0; t < n && !skip[row]; t++)
+            EXPECT(out[row * n + t] == sum, "products of %d, row %d: thread %d has %g, not %g", n, row, t,
+                   double(out[row * n + t]), double(sum));
+    }
+    CHECK(cudaFree(d_x));
+    CHECK(cudaFree(d_y));
+    CHECK(cudaFree(d_out));
+    CHECK(cudaFree(d_skip));
+}
+
+// A flag that all read at the loop's end, and thread 0 sets again at its begin.
+__global__ void until_done(const int *steps, int *rounds)
+{
+    __shared__ int done;
+    int i = blockIdx.x * blockDim.x + threadIdx.x, left = steps[i], n = 0;
+    do {
+        if (threadIdx.x == 0)
+            done = 1;
+        __syncthreads();
+        if (left > 0) {
+            left--;
+            done = 0;
+        }
+        n++;
+        __syncthreads();
+    } while (!done);
+    rounds[i] = n;
+}
+
+static void run_until_done()
+{
+    enum { BLOCKS = 6, N = 192 };
+    std::vector<int> steps(BLOCKS * N), rounds(BLOCKS * N);
+    int *d_steps, *d_rounds;
+    for (int i = 0; i < BLOCKS * N; i++)
+        steps[i] = i * 31 % (17 + i / N);
+    CHECK(cudaMalloc(&d_steps, steps.size() * sizeof(int)));
+    CHECK(cudaMalloc(&d_rounds, steps.size() * sizeof(int)));
+    CHECK(cudaMemcpy(d_steps, steps.data(), steps.size() * sizeof(int), cudaMemcpyHostToDevice));
+    until_done<<<BLOCKS, N>>>(d_steps, d_rounds);
+    CHECK(cudaMemcpy(rounds.data(), d_rounds, steps.size() * sizeof(int), cudaMemcpyDeviceToHost));
+    for (int b = 0; b < BLOCKS; b++) {
+        int most = 0;
+        for (int t = 0; t < N; t++)
+            most = steps[b * N + t] > most ? steps[b * N + t] : most;
+        for (int t = 0; t < N; t++)
+            EXPECT(rounds[b * N + t] == most + 1, "until done, block %d: thread %d goes %d rounds, not %d", b, t,
+                   rounds[b * N + t], most + 1);
+    }
+    CHECK(cudaFree(d_steps));
+    CHECK(cudaFree(d_rounds));
+}
+
 int main()
 {
     run_in_step();
+    for (int n : { 64, 256, 1024 })
+        run_products(n);
+    run_until_done();
     const dim3 blocks[] = { 64, 256, 1024, dim3(32, 8), dim3(64, 4) };
     for (const dim3 &block : blocks) {
         run<float, false>("floats, by all", block, 1);

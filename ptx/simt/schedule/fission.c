@@ -27,6 +27,15 @@ enum {
 
 /* ---- Barriers before it is known what becomes of them */
 
+LLVMValueRef simt_service_before(struct simt *u, LLVMValueRef x, size_t service, LLVMTypeRef type, LLVMValueRef *args, unsigned n)
+{
+    LLVMPositionBuilderBefore(u->b, x);
+    LLVMSetCurrentDebugLocation2(u->b, LLVMInstructionGetDebugLoc(x));
+    LLVMValueRef launch = simt_field(u, args[0], offsetof(struct aw_host_block, launch), u->ptr, true);
+    LLVMValueRef table = simt_field(u, launch, offsetof(struct aw_host_launch, services), u->ptr, true);
+    return LLVMBuildCall2(u->b, type, simt_field(u, table, service, u->ptr, true), args, n, "");
+}
+
 /* As a call of the runtime. */
 static void meet_lower(struct simt *u, LLVMValueRef x)
 {
@@ -35,14 +44,10 @@ static void meet_lower(struct simt *u, LLVMValueRef x)
     unsigned n = LLVMGetNumArgOperands(x);
     for (unsigned i = 0; i < n; i++)
         args[1 + i] = LLVMGetOperand(x, i);
-    LLVMPositionBuilderBefore(u->b, x);
-    LLVMSetCurrentDebugLocation2(u->b, LLVMInstructionGetDebugLoc(x));
-    LLVMValueRef launch = simt_field(u, args[0], offsetof(struct aw_host_block, launch), u->ptr, true);
-    LLVMValueRef table = simt_field(u, launch, offsetof(struct aw_host_launch, services), u->ptr, true);
     bool reduces = simt_meet_kind(x) == SIMT_PRIVATE_MEET_REDUCE;
     size_t at = reduces ? offsetof(struct aw_host_services, barrier_reduce) : offsetof(struct aw_host_services, barrier);
     LLVMTypeRef type = LLVMFunctionType(reduces ? u->i32 : u->v_void, types, n + 1, 0);
-    LLVMValueRef r = LLVMBuildCall2(u->b, type, simt_field(u, table, at, u->ptr, true), args, n + 1, "");
+    LLVMValueRef r = simt_service_before(u, x, at, type, args, n + 1);
     if (reduces)
         LLVMReplaceAllUsesWith(x, r);
     LLVMInstructionEraseFromParent(x);
@@ -725,16 +730,29 @@ static bool plan_apart(struct regions *r)
     return plan_again(r);
 }
 
-/* With the meetings that the program lacks, where it can still be cut then. */
+static bool minds_hazards(struct simt *u)
+{
+    return u->meets && !u->plain_updates && simt_step(u, PTX_PASS_HAZARDS);
+}
+
+/* With the meetings that the program lacks; false: it cannot be cut then. */
 static bool plan_hazards(struct regions *r)
 {
     LLVMValueRef added[SIMT_MAX_HAZARDS];
-    unsigned n = simt_step(r->u, PTX_PASS_HAZARDS) && !r->u->plain_updates ? simt_hazards(r, added) : 0;
+    unsigned n = minds_hazards(r->u) ? simt_hazards(r, added) : 0;
     if (!n || plan_again(r))
         return !r->u->status;
     for (unsigned i = 0; i < n; i++)
         LLVMInstructionEraseFromParent(added[i]);
-    return !r->u->status && plan_again(r);
+    return false;
+}
+
+/* In place of the meetings that a body lacks which keeps its calls of the runtime. */
+static void take_turns(struct regions *r)
+{
+    plan_again(r);
+    if (r->pdom && !r->u->status)
+        simt_hazard_turns(r);
 }
 
 /* Where every part begins at the same place of a row (or column), that index of its first thread is no longer each one's own. */
@@ -762,13 +780,16 @@ bool simt_fission(struct simt *u, LLVMValueRef *bodies, int n)
         simt_together_dissolve(u);
         return false;
     }
+    for (int i = 0; i < n; i++)
+        r[i] = (struct regions){ .u = u, .fn = bodies[i], .warps = warps, .f = { .u = u, .src = bodies[i] } };
     for (int i = 0; i < n && cut; i++) {
         if (warps)
             know_indices(u, bodies[i], warps);
-        r[i] = (struct regions){ .u = u, .fn = bodies[i], .warps = warps, .f = { .u = u, .src = bodies[i] } };
         cut = plan(&r[i]) || (!u->status && simt_private_find(u->out, SIMT_PRIVATE_MEET_TOGETHER) && plan_apart(&r[i]));
-        cut = cut && (!u->meets || plan_hazards(&r[i]));
+        cut = cut && plan_hazards(&r[i]);
     }
+    for (int i = 0; i < n && !cut && warps != 1 && !u->status && minds_hazards(u); i++)
+        take_turns(&r[i]);
     for (int i = 0; i < n && cut && !u->status; i++)
         cut = simt_fission_cut(&r[i]);
     for (int i = 0; i < n; i++)

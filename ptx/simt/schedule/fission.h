@@ -52,6 +52,9 @@ struct regions {
 };
 
 /* ---- fission.c */
+/* A call of the runtime before `x`: `service` is its place in struct aw_host_services, the first argument the block. */
+LLVMValueRef simt_service_before(struct simt *u, LLVMValueRef x, size_t service, LLVMTypeRef type, LLVMValueRef *args,
+                                 unsigned n);
 bool simt_region_differs(const struct regions *r, LLVMValueRef v);
 /* May the instruction, the same for all warps, be executed once before them, and though none of them comes to it? */
 bool simt_region_hoists(LLVMValueRef x);
@@ -70,6 +73,9 @@ bool simt_scratch_hold(struct regions *r);
 /* Has warps meet behind reads of shared memory that others write next: puts the meetings there and into `ret`, returns how many.
  * The graph is to be built anew then.  u->status may be set. */
 unsigned simt_hazards(const struct regions *r, LLVMValueRef ret[SIMT_MAX_HAZARDS]);
+/* The same in a body that is not cut: warps let the others go on before writes to what those may be about to read.  Of the
+ * analysis it needs the graph and what differs.  u->status may be set. */
+void simt_hazard_turns(const struct regions *r);
 
 /* ---- fission_cut.c */
 bool simt_fission_cut(struct regions *r); /* false: u->status is set */

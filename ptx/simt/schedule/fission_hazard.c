@@ -8,18 +8,24 @@
  * It is a hazard where all warps read the same known offsets of shared memory and a later access of the region writes there, not
  * in all warps alike: in a program without races there is no such pair, but for writes of which it turns out only when it runs
  * that they lie beside.  What is read at offsets that are known when it runs, as in double buffers, is left alone; and so are
- * kernels with atomics on shared memory, which are loads and stores here that belong together. */
+ * kernels with atomics on shared memory, which are loads and stores here that belong together.
+ *
+ * Bodies that are not cut, as who comes to a barrier depends on data, go from barrier to barrier one warp after the other, too.
+ * Nothing says which warps read there; so whoever is about to write what may be read lets the others go on first. */
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "simt/analysis/analysis.h"
 #include "simt/emit/emit.h"
 #include "simt/schedule/schedule.h"
 #include "simt/schedule/fission.h"
 #include <anywarp/hostabi.h>
+#include <string.h>
 
-enum { ADDRESS_DEPTH = 8 };
+enum { ADDRESS_DEPTH = 8, MAX_SHIFT = 20, MAX_SCALE = 1 << MAX_SHIFT };
 
 /* An access of shared memory: bytes first .. end-1, and on from there where an index is added that warps have by themselves. */
 struct shared_access {
+    LLVMValueRef base;   /* `scale` times that behind shared memory's begin: the same for all warps, all the time; NULL: none */
+    int64_t scale;
     int64_t first, end;
     bool known;          /* nothing else is added */
     bool alike;          /* all warps make it, at the same addresses for the same lanes */
@@ -73,28 +79,45 @@ static bool constant_range(LLVMValueRef v, int64_t *ret_low, int64_t *ret_high)
     return any;
 }
 
-/* What an index adds: constants at once; of what each warp has by itself nothing is known but that it is not negative.  False:
- * something that is the same for all warps and not known. */
-static bool index_add(const struct regions *r, LLVMValueRef index, struct shared_access *a)
+/* Is it one value for as long as the body runs: of arguments, constants and what no kernel writes? */
+static bool is_fixed(const struct regions *r, LLVMValueRef v, int depth)
 {
-    int64_t low, high;
-    for (int depth = 0; depth < ADDRESS_DEPTH; depth++) {
-        if (constant_range(index, &low, &high)) {
-            a->first += low;
-            a->end += high;
-            return true;
-        }
-        LLVMOpcode op = LLVMIsAInstruction(index) ? LLVMGetInstructionOpcode(index) : LLVMRet;
-        if ((op == LLVMAdd || op == LLVMOr) && constant_range(LLVMGetOperand(index, 1), &low, &high)) {
-            a->first += low;
-            a->end += high;
-        } else if (op != LLVMZExt && op != LLVMSExt) {
-            break;
-        }
-        index = LLVMGetOperand(index, 0);
+    if (LLVMIsConstant(v) || LLVMIsAArgument(v))
+        return !simt_region_differs(r, v);
+    bool fixed = depth > 0 && LLVMIsAInstruction(v) && !LLVMIsAPHINode(v) && !LLVMIsAAllocaInst(v) && !simt_region_differs(r, v);
+    for (unsigned i = 0; fixed && i < (unsigned)LLVMGetNumOperands(v); i++)
+        fixed = is_fixed(r, LLVMGetOperand(v, i), depth - 1);
+    return fixed;
+}
+
+/* What an index adds, `scale` times, term by term: constants; a multiple of one fixed value, which is the base; of what each warp
+ * has by itself nothing is known but that it is not negative.  False: something else that is the same for all warps. */
+static bool index_add(const struct regions *r, LLVMValueRef index, int64_t scale, struct shared_access *a, int depth)
+{
+    int64_t low, high, by;
+    if (constant_range(index, &low, &high)) {
+        a->first += low * scale;
+        a->end += high * scale;
+        return true;
     }
-    a->known = false;
-    return simt_region_differs(r, index);
+    LLVMOpcode op = depth > 0 && LLVMIsAInstruction(index) ? LLVMGetInstructionOpcode(index) : LLVMRet;
+    if (op == LLVMAdd || op == LLVMOr)
+        return index_add(r, LLVMGetOperand(index, 0), scale, a, depth - 1) &&
+               index_add(r, LLVMGetOperand(index, 1), scale, a, depth - 1);
+    if (op == LLVMZExt || op == LLVMSExt)
+        return index_add(r, LLVMGetOperand(index, 0), scale, a, depth - 1);
+    if ((op == LLVMShl || op == LLVMMul) && simt_int_const(LLVMGetOperand(index, 1), &by) && by >= 0 &&
+        by < (op == LLVMShl ? MAX_SHIFT : MAX_SCALE) && scale < MAX_SCALE)
+        return index_add(r, LLVMGetOperand(index, 0), op == LLVMShl ? scale << by : scale * by, a, depth - 1);
+    if (simt_region_differs(r, index)) {
+        a->known = false;
+        return true;
+    }
+    if (a->base || !is_fixed(r, index, ADDRESS_DEPTH))
+        return false;
+    a->base = index;
+    a->scale = scale;
+    return true;
 }
 
 /* False: no access of shared memory, or nothing is known of where. */
@@ -108,7 +131,7 @@ static bool access_of(const struct regions *r, int b, LLVMValueRef x, struct sha
     *ret = (struct shared_access){ .end = bytes_of(r->u, scattered ? LLVMGetElementType(type) : type), .known = true };
     for (; LLVMIsAGetElementPtrInst(p); p = LLVMGetOperand(p, 0))
         if (LLVMGetNumOperands(p) != 2 || bytes_of(r->u, LLVMGetGEPSourceElementType(p)) != 1 ||
-            !index_add(r, LLVMGetOperand(p, 1), ret))
+            !index_add(r, LLVMGetOperand(p, 1), 1, ret, ADDRESS_DEPTH))
             return false;
     ret->alike = !r->parted[b];
     for (unsigned i = 0; i < (unsigned)LLVMGetNumOperands(x); i++)
@@ -143,7 +166,8 @@ static bool find_writes(const struct regions *r, struct writes *all)
 
 static bool may_meet(const struct shared_access *read, const struct shared_access *write)
 {
-    return write->first < read->end && (write->known ? write->end > read->first : write->first >= read->first);
+    return write->base == read->base && write->scale == read->scale && write->first < read->end &&
+           (write->known ? write->end > read->first : write->first >= read->first);
 }
 
 static bool before_head(void *data, int from, int to)
@@ -203,4 +227,109 @@ unsigned simt_hazards(const struct regions *r, LLVMValueRef ret[SIMT_MAX_HAZARDS
     }
     aw_vec_fini(&all);
     return n;
+}
+
+/* ---- Bodies that are not cut */
+
+struct hazard_turns {
+    const struct regions *r;
+    bool *waits;                        /* by block: warps may wait for each other in it */
+    AW_VEC(struct shared_access) reads; /* known ones of the block at hand, behind which nobody has waited yet */
+    struct aw_ptrmap writes;            /* before which others have their turn */
+};
+
+/* May warps wait for each other there?  Whatever is called but intrinsics. */
+static bool may_wait(LLVMValueRef x)
+{
+    LLVMValueRef callee = LLVMIsACallInst(x) ? LLVMGetCalledValue(x) : NULL;
+    return callee && !(LLVMIsAFunction(callee) && LLVMGetIntrinsicID(callee));
+}
+
+static bool meets_reads(const struct hazard_turns *t, const struct shared_access *write)
+{
+    for (size_t i = 0; i < t->reads.n; i++)
+        if (may_meet(&t->reads.at[i], write))
+            return true;
+    return false;
+}
+
+/* Writes of block `b` that meet the reads, up to where warps may wait; or, where these are its own, through all of it, and notes
+ * them. */
+static bool turns_scan(struct hazard_turns *t, int b, bool own)
+{
+    bool ok = true;
+    for (LLVMValueRef x = LLVMGetFirstInstruction(t->r->f.blocks[b].bb); x && ok; x = LLVMGetNextInstruction(x)) {
+        struct shared_access a;
+        bool writes, waits = may_wait(x);
+        t->waits[b] |= waits;
+        if (waits && !own)
+            break;
+        if (waits)
+            t->reads.n = 0;
+        else if (!access_of(t->r, b, x, &a, &writes))
+            continue;
+        else if (writes && meets_reads(t, &a))
+            ok = aw_ptrmap_put(&t->writes, x, x);
+        else if (!writes && own && a.known)
+            ok = aw_vec_push(&t->reads, a);
+    }
+    return ok ? true : (simt_memory(t->r->u), false);
+}
+
+static bool not_behind_wait(void *data, int from, int to)
+{
+    (void)to;
+    return !((const struct hazard_turns *)data)->waits[from];
+}
+
+/* Writes behind the reads that block `b` ends with. */
+static bool turns_behind(struct hazard_turns *t, int b, bool *seen)
+{
+    int n = t->r->f.n_blocks;
+    const struct simt_block *x = &t->r->f.blocks[b];
+    memset(seen, 0, (size_t)n);
+    for (int j = 0; j < x->n_succ; j++)
+        seen[x->succ[j]] = true;
+    bool ok = ptx_graph_walk(t->r->f.blocks, n, simt_edges_out, seen, not_behind_wait, t);
+    for (int c = 0; c < n && ok; c++)
+        ok = !seen[c] || turns_scan(t, c, false);
+    return ok;
+}
+
+/* The calls: one for writes that follow each other, with no such read between them. */
+static void turns_emit(const struct hazard_turns *t)
+{
+    struct simt *u = t->r->u;
+    LLVMValueRef block = LLVMGetParam(t->r->fn, BODY_BLOCK);
+    LLVMTypeRef type = LLVMFunctionType(u->v_void, &u->ptr, 1, 0);
+    for (int b = 0; b < t->r->f.n_blocks; b++) {
+        bool due = true;
+        for (LLVMValueRef x = LLVMGetFirstInstruction(t->r->f.blocks[b].bb); x; x = LLVMGetNextInstruction(x)) {
+            struct shared_access a;
+            bool writes, known = access_of(t->r, b, x, &a, &writes);
+            due |= (known && !writes) || may_wait(x);
+            if (!due || !aw_ptrmap_find(&t->writes, x))
+                continue;
+            simt_service_before(u, x, offsetof(struct aw_host_services, turn), type, &block, 1);
+            due = false;
+        }
+    }
+}
+
+void simt_hazard_turns(const struct regions *r)
+{
+    size_t n = (size_t)r->f.n_blocks;
+    struct hazard_turns t = { .r = r, .waits = AW_NEW_ARRAY(&r->u->arena, bool, n) };
+    bool *seen = AW_NEW_ARRAY(&r->u->arena, bool, n), ok = seen && t.waits;
+    if (!ok)
+        simt_memory(r->u);
+    for (int pass = 0; pass < 2 && ok; pass++) /* the second knows where warps wait */
+        for (int b = 0; b < r->f.n_blocks && ok; b++) {
+            t.reads.n = 0;
+            ok = turns_scan(&t, b, true) && (pass == 0 || !t.reads.n || turns_behind(&t, b, seen));
+        }
+    if (ok)
+        turns_emit(&t);
+    aw_vec_fini(&t.reads);
+    aw_ptrmap_fini(&t.writes);
 }

@@ -578,6 +578,7 @@ const struct aw_host_services aw_host_services = {
     .lanes_warp = aw_host_lanes_warp,
     .lane_op = aw_host_lane_op,
     .lane_yield = aw_host_lane_yield,
+    .turn = aw_host_turn,
 };
 
 /* ---- entry and end ---- */
