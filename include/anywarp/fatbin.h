@@ -90,6 +90,12 @@ bool aw_fatbin_choose_cubin(const void *container, size_t size, uint32_t sm, str
 /* Bytes of a cubin by its own headers, none beyond `available` (SIZE_MAX: trust them); 0 when it is none. */
 size_t aw_fatbin_cubin_size(const void *elf, size_t available);
 
+/* What a cubin says of each function with code of its own, kernels among them: `each` gets its name (borrowed) and how many
+ * registers a thread of it takes, up to 255.  0; AW_FATBIN_BAD_MAGIC: no ELF file; AW_FATBIN_TRUNCATED, AW_FATBIN_CORRUPT,
+ * AW_FATBIN_NO_MEMORY. */
+int aw_fatbin_cubin_registers(const void *elf, size_t size, void (*each)(void *user, const char *name, uint32_t registers),
+                              void *user);
+
 /* Writes the architectures present, such as "sm_75 sm_80 (cubin), compute_90 (PTX)", cut to `size`.  For messages. */
 void aw_fatbin_describe(const void *container, size_t size, char *ret_text, size_t text_size);
 

@@ -61,6 +61,12 @@ static enum aw_status kernel_attribute(const struct aw_func *func, int cu_attr, 
 static enum aw_status func_code_attribute(struct aw_func *func, int cu_attr, int *ret_value)
 {
     const struct aw_code *code;
+    bool broken = func->kernel->flags & AW_KERNEL_BROKEN;
+    int registers = cu_attr == FUNC_REGS && !broken ? aw_image_registers(func->module->image, func->index) : 0;
+    if (registers) {
+        *ret_value = registers;
+        return AW_OK;
+    }
     if (is_alike(func))
         return kernel_attribute(func, cu_attr, ret_value);
     enum aw_status status = aw_func_code_any(func, &code);

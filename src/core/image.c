@@ -41,6 +41,8 @@ struct aw_image {
     struct aw_jit_module *jit;
     struct aw_buf log;
     struct managed *managed; /* by variable number */
+    bool asked_registers;    /* under the lock */
+    uint8_t *registers;      /* by kernel number, as machine code beside the PTX says; 0: it does not; NULL: there is none */
 };
 
 /* ---- Recognising. */
@@ -199,6 +201,7 @@ void aw_image_unref(struct aw_image *image)
         if (managed_alive(&image->managed[i]))
             aw_mem_module_free(image->managed[i].address);
     free(image->managed);
+    free(image->registers);
     aw_jit_close(image->jit);
     aw_buf_fini(&image->log);
     free(image->owned);
@@ -546,6 +549,77 @@ struct aw_jit_module *aw_image_jit(struct aw_image *image)
 bool aw_image_debug(const struct aw_image *image)
 {
     return image->debug;
+}
+
+/* ---- Kernels. */
+
+bool aw_manifest_find_kernel(const struct aw_manifest *manifest, const char *name, uint32_t *ret_index)
+{
+    const struct aw_manifest_kernel *kernels = (const void *)((const char *)manifest + manifest->kernels);
+    for (uint32_t low = 0, high = manifest->n_kernels; low < high;) {
+        uint32_t mid = low + (high - low) / 2;
+        int order = strcmp((const char *)manifest + manifest->strings + kernels[mid].name, name);
+        if (order == 0) {
+            *ret_index = mid;
+            return true;
+        }
+        if (order < 0)
+            low = mid + 1;
+        else
+            high = mid;
+    }
+    return false;
+}
+
+static void registers_note(void *user, const char *name, uint32_t registers)
+{
+    struct aw_image *image = user;
+    uint32_t index;
+    if (aw_manifest_find_kernel(aw_jit_manifest(image->jit), name, &index))
+        image->registers[index] = (uint8_t)registers;
+}
+
+/* Reads them from one container's machine code; false: there is none that suits. */
+static bool registers_read(struct aw_image *image, const void *container, size_t size)
+{
+    struct aw_fatbin_entry entry;
+    char *bytes;
+    size_t length;
+    int error = 0;
+    if (!aw_fatbin_choose_cubin(container, size, reported_sm(), &entry, &error) || aw_fatbin_extract(&entry, &bytes, &length))
+        return false;
+    aw_fatbin_cubin_registers(bytes, length, registers_note, image);
+    free(bytes);
+    return true;
+}
+
+static void registers_find(struct aw_image *image)
+{
+    struct aw_fatbin_wrapper_iter iter = { 0 };
+    const void *container;
+    size_t size = image->size == SIZE_MAX && image->kind != IMAGE_WRAPPER ? aw_fatbin_mapped(image->bytes) : image->size;
+    int error = 0;
+    image->registers = calloc(aw_jit_manifest(image->jit)->n_kernels + 1, 1);
+    if (!image->registers)
+        return;
+    if (image->kind == IMAGE_CONTAINER)
+        registers_read(image, image->bytes, size);
+    else if (image->kind == IMAGE_ELF && (size = aw_fatbin_cubin_size(image->bytes, size)) > 0)
+        aw_fatbin_cubin_registers(image->bytes, size, registers_note, image);
+    while (image->kind == IMAGE_WRAPPER && aw_fatbin_wrapper_next(image->bytes, &iter, &container, &size, &error) &&
+           !registers_read(image, container, size))
+        ;
+}
+
+int aw_image_registers(struct aw_image *image, uint32_t kernel)
+{
+    pthread_mutex_lock(&image->lock);
+    if (!image->asked_registers)
+        registers_find(image);
+    image->asked_registers = true;
+    int n = image->registers ? image->registers[kernel] : 0;
+    pthread_mutex_unlock(&image->lock);
+    return n;
 }
 
 /* ---- Managed variables. */

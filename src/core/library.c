@@ -182,23 +182,15 @@ enum aw_status aw_library_kernel_lazy(struct aw_library *library, const char *na
 enum aw_status aw_library_kernel(struct aw_library *library, const char *name, struct aw_kernel **ret_kernel)
 {
     const struct aw_manifest *manifest;
+    uint32_t index;
     enum aw_status status = aw_image_open(library->image, &manifest);
     if (status) {
         library_complain(library, name, status);
         return status;
     }
     const struct aw_manifest_kernel *kernels = (const void *)((const char *)manifest + manifest->kernels);
-    for (uint32_t low = 0, high = manifest->n_kernels; low < high;) {
-        uint32_t mid = low + (high - low) / 2;
-        const char *at = (const char *)manifest + manifest->strings + kernels[mid].name;
-        int order = strcmp(at, name);
-        if (order == 0)
-            return aw_library_kernel_lazy(library, at, ret_kernel);
-        if (order < 0)
-            low = mid + 1;
-        else
-            high = mid;
-    }
+    if (aw_manifest_find_kernel(manifest, name, &index))
+        return aw_library_kernel_lazy(library, (const char *)manifest + manifest->strings + kernels[index].name, ret_kernel);
     return AW_ERR_NOT_FOUND;
 }
 

@@ -185,20 +185,9 @@ enum aw_status aw_module_function_at(struct aw_module *module, uint32_t index, s
 
 enum aw_status aw_module_function(struct aw_module *module, const char *name, struct aw_func **ret_func)
 {
-    const struct aw_manifest *manifest = module->manifest;
-    const struct aw_manifest_kernel *kernels = manifest_at(manifest, manifest->kernels);
-    uint32_t low = 0, high = manifest->n_kernels;
-    while (low < high) {
-        uint32_t mid = low + (high - low) / 2;
-        int order = strcmp(manifest_str(manifest, kernels[mid].name), name);
-        if (order == 0)
-            return aw_module_function_at(module, mid, ret_func);
-        if (order < 0)
-            low = mid + 1;
-        else
-            high = mid;
-    }
-    return AW_ERR_NOT_FOUND;
+    uint32_t index;
+    return aw_manifest_find_kernel(module->manifest, name, &index) ? aw_module_function_at(module, index, ret_func)
+                                                                   : AW_ERR_NOT_FOUND;
 }
 
 /* ---- The arena. */

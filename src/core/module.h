@@ -45,6 +45,11 @@ const char *aw_image_log(struct aw_image *image);
 /* Once open: the compiler's view of it (borrowed), and whether its PTX was made for debugging (nvcc -G). */
 struct aw_jit_module *aw_image_jit(struct aw_image *image);
 bool aw_image_debug(const struct aw_image *image);
+/* The number of a kernel in a manifest by its name; false: there is none. */
+bool aw_manifest_find_kernel(const struct aw_manifest *manifest, const char *name, uint32_t *ret_index);
+/* Of the open image: how many registers a thread of kernel number `kernel` takes on NVIDIA's card of the compute capability that
+ * we report, where the image has machine code for one; else 0.  Programs choose the shapes of their blocks by it. */
+int aw_image_registers(struct aw_image *image, uint32_t kernel);
 /* The PTX texts of an image, each owned by `ret_texts` (aw_image_texts_fini, also after a failure); names live as long as it
  * and the image.  As aw_image_open where there are none.  Not while another thread opens the image. */
 struct aw_image_texts {

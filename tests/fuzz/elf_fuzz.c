@@ -35,13 +35,22 @@ static bool see_member(void *user, const char *name, const void *member, size_t 
     return ++file->n < 1000;
 }
 
+static void see_registers(void *user, const char *name, uint32_t registers)
+{
+    struct file *file = user;
+    if (registers > 255 || memchr(name, 0, file->size) == NULL)
+        abort();
+    file->n++;
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     struct file file = { data, size, 0 };
     if (aw_fatbin_each_in_archive(data, size, see_member, &file) > 0 || aw_fatbin_elf_size(data, size) > size)
         abort();
     file.n = 0;
-    if (aw_fatbin_each_in_elf(data, size, see, &file) > 0)
+    if (aw_fatbin_each_in_elf(data, size, see, &file) > 0 ||
+        aw_fatbin_cubin_registers(data, size, see_registers, &file) > 0)
         abort();
     return 0;
 }

@@ -470,8 +470,32 @@ Test(fatbin, not_elf)
 
 struct real {
     unsigned n_ptx, n_cubin, n_options;
+    uint32_t registers;
     bool compressed;
 };
+
+static void take_registers(void *user, const char *name, uint32_t registers)
+{
+    uint32_t *taken = user;
+    if (strcmp(name, "real_kernel") == 0)
+        *taken = registers;
+}
+
+/* What a whole cubin says of real_kernel, if it has it, and that one with damage is read no further than it goes. */
+static uint32_t look_at_registers(char *cubin, size_t size)
+{
+    uint32_t whole = 0, taken;
+    cr_assert_eq(aw_fatbin_cubin_registers(cubin, size, take_registers, &whole), AW_FATBIN_OK);
+    for (size_t cut = 0; cut < size; cut += cut < 128 ? 1 : 61)
+        aw_fatbin_cubin_registers(cubin, cut, take_registers, &taken);
+    for (size_t at = 4; at < size; at += at < 64 ? 1 : 37) {
+        cubin[at] ^= 0x5a;
+        aw_fatbin_cubin_registers(cubin, size, take_registers, &taken);
+        cubin[at] ^= 0x5a;
+    }
+    cr_assert_eq(aw_fatbin_cubin_registers("no ELF file", 11, take_registers, &taken), AW_FATBIN_BAD_MAGIC);
+    return whole;
+}
 
 static bool look(void *user, const void *container, size_t size)
 {
@@ -491,6 +515,8 @@ static bool look(void *user, const void *container, size_t size)
             real->n_options += e.options && memmem(e.options, e.options_len, "-maxrregcount=40", 16);
         } else {
             cr_assert(len > 4 && memcmp(bytes, "\177ELF", 4) == 0);
+            uint32_t registers = look_at_registers(bytes, len);
+            real->registers = registers ? registers : real->registers;
             real->n_cubin++;
         }
         free(bytes);
@@ -526,6 +552,7 @@ Test(fatbin, made_by_nvcc, .timeout = 120)
         cr_assert_eq(real.n_ptx, 2, "%s: %u", files[i], real.n_ptx);
         cr_assert_eq(real.n_options, 2, "%s: %u", files[i], real.n_options);
         cr_assert_geq(real.n_cubin, 1);
+        cr_assert(real.registers >= 4 && real.registers <= 40, "%s: %u registers", files[i], real.registers);
         cr_assert_eq(real.compressed, i > 0, "%s", files[i]);
         free(bytes);
     }
