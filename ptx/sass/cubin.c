@@ -4,6 +4,7 @@
 #include "sass/cubin.h"
 
 #include <elf.h>
+#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -174,6 +175,32 @@ static enum sass_symbol_kind kind_of(const struct sass_cubin *cubin, const Elf64
     return aw_str_starts(name, ".nv.shared") ? SASS_SYMBOL_SHARED : SASS_SYMBOL_OTHER;
 }
 
+static bool is_local(const struct sass_symbol *s)
+{
+    return ELF64_ST_BIND(s->info) == STB_LOCAL;
+}
+
+/* Variables of several files linked to one may have one name, each its file's own: all but one get their symbol's number behind
+ * it, as in the text they are of one module. */
+static bool name_apart(struct reader *r)
+{
+    struct sass_cubin *cubin = r->cubin;
+    struct aw_map names = { 0 };
+    bool ok = true;
+    for (uint32_t i = 0; i < 2 * cubin->n_symbols && ok; i++) { /* those that other files may name keep theirs */
+        struct sass_symbol *s = &cubin->symbols[i % cubin->n_symbols];
+        bool variable = s->kind == SASS_SYMBOL_GLOBAL || s->kind == SASS_SYMBOL_CONSTANT;
+        if (!variable || !s->name.len || is_local(s) != (i >= cubin->n_symbols))
+            continue;
+        if (!aw_map_find(&names, s->name))
+            ok = aw_map_put(&names, s->name, s);
+        else if (is_local(s))
+            ok = (s->name = aw_arena_printf(&cubin->arena, "%.*s$%" PRIu32, AW_STR_ARG(s->name), i % cubin->n_symbols)).ptr;
+    }
+    aw_map_fini(&names);
+    return ok ? true : out_of_memory(r);
+}
+
 static bool read_symbols(struct reader *r)
 {
     struct sass_cubin *cubin = r->cubin;
@@ -201,7 +228,7 @@ static bool read_symbols(struct reader *r)
         if (s->kind == SASS_SYMBOL_SECTION && s->section < cubin->n_sections)
             s->name = cubin->sections[s->section].name;
     }
-    return true;
+    return name_apart(r);
 }
 
 /* ---- Relocations */
