@@ -99,22 +99,41 @@ static int by_value(const void *a, const void *b)
     return x->value < y->value ? -1 : x->value > y->value;
 }
 
-/* The generic address of a place in bank 3: in the last variable that begins before it. */
-static struct sass_text constant_address(struct sass_lift *l, const char *offset)
+/* Where bank 3 would begin for the place of a variable in it to be the variable's. */
+static struct sass_text bank_of_constant(struct sass_lift *l, const struct sass_symbol *s, bool generic)
+{
+    uint32_t symbol = (uint32_t)(s - l->cubin->symbols);
+    if (generic)
+        return sass_symbol_address(l, symbol, -(int64_t)s->value);
+    struct sass_text w = sass_temp(l, 'w');
+    l->symbols[symbol] = 1;
+    sass_step(l, "mov.u64 %s, %.*s", w.s, AW_STR_ARG(s->name));
+    return s->value ? sass_sum(l, true, w, sass_format("%" PRId64, -(int64_t)s->value)) : w;
+}
+
+/* The address of a place in bank 3, in .const or generic: in the last variable that begins before it, wherever that lies in
+ * the text.  The place alone tells which is meant: code adds indices to where a variable begins, or to any place before. */
+static struct sass_text constant_address(struct sass_lift *l, const char *offset, bool generic)
 {
     const struct sass_cubin *cubin = l->cubin;
     const struct sass_symbol **sorted = AW_NEW_ARRAY(&l->arena, const struct sass_symbol *, cubin->n_symbols + 1);
-    struct sass_text result = { "0" }, wide = sass_widen(l, offset);
+    struct sass_text result = { "0" }, wide = sass_temp(l, 'w');
     uint32_t n = 0;
+    sass_step(l, "cvt.s64.s32 %s, %s", wide.s, offset);
     for (uint32_t k = 0; sorted && k < cubin->n_symbols; k++)
         if (cubin->symbols[k].kind == SASS_SYMBOL_CONSTANT)
             sorted[n++] = &cubin->symbols[k];
     if (n)
         qsort(sorted, n, sizeof *sorted, by_value);
     for (uint32_t k = 0; k < n; k++) {
-        struct sass_text base = sass_symbol_address(l, (uint32_t)(sorted[k] - cubin->symbols), -(int64_t)sorted[k]->value);
-        struct sass_text q = sass_temp(l, 'q'), picked = sass_temp(l, 'w');
-        sass_step(l, "setp.ge.u32 %s, %s, %" PRIu64, q.s, offset, sorted[k]->value);
+        struct sass_text base = bank_of_constant(l, sorted[k], generic), q, picked;
+        if (k == 0) {
+            result = base;
+            continue;
+        }
+        q = sass_temp(l, 'q');
+        picked = sass_temp(l, 'w');
+        sass_step(l, "setp.ge.s32 %s, %s, %" PRIu64, q.s, offset, sorted[k]->value);
         sass_step(l, "selp.b64 %s, %s, %s, %s", picked.s, base.s, result.s, q.s);
         result = picked;
     }
@@ -148,7 +167,7 @@ struct sass_text sass_generic(struct sass_lift *l, const char *address, struct s
         result = picked;
     }
     if (l->constant_window) {
-        struct sass_text q = sass_temp(l, 'q'), there = constant_address(l, lo.s), picked = sass_temp(l, 'w');
+        struct sass_text q = sass_temp(l, 'q'), there = constant_address(l, lo.s, true), picked = sass_temp(l, 'w');
         sass_step(l, "setp.eq.u32 %s, %s, %u", q.s, hi.s, SASS_CONSTANT_WINDOW);
         sass_step(l, "selp.b64 %s, %s, %s, %s", picked.s, there.s, result.s, q.s);
         result = picked;
@@ -397,18 +416,6 @@ static void load_symbol(struct sass_lift *l, const struct sass_insn *i, const st
     }
 }
 
-static uint32_t symbol_at(const struct sass_lift *l, int64_t at)
-{
-    uint32_t best = UINT32_MAX;
-    for (uint32_t k = 0; k < l->cubin->n_symbols; k++) {
-        const struct sass_symbol *s = &l->cubin->symbols[k];
-        if (s->kind == SASS_SYMBOL_CONSTANT && ((int64_t)s->value <= at || s->value == 0) &&
-            (best == UINT32_MAX || s->value >= l->cubin->symbols[best].value))
-            best = k;
-    }
-    return best;
-}
-
 /* A byte or two of a word that is no memory. */
 static void load_part(struct sass_lift *l, const struct sass_operand *c, unsigned size)
 {
@@ -486,46 +493,34 @@ static bool load_known(struct sass_lift *l, const struct sass_operand *c, unsign
     return false;
 }
 
-/* A constant bank that is an array in the PTX: its name or address, *ret_space the space that it lies in, *io_at the place there.
- * "" in the text after a failure. */
-static struct sass_text bank_base(struct sass_lift *l, const struct sass_insn *i, const char **ret_space, int64_t *io_at)
+/* From bank 2, which is an array of its own. */
+static void load_bank2(struct sass_lift *l, const struct sass_insn *i, int64_t at, bool indexed, struct sass_text index)
 {
-    const struct sass_operand *c = &i->opnd[SASS_A];
-    if (c->bank == 2) {
-        if (sass_part_of(l, i->offset / SASS_INSN_SIZE)->first)
-            sass_fail(l, "an index into a function's own constants");
-        l->bank2 = true;
-        *ret_space = "global.nc";
-        return sass_bank2_name(l->cubin, l->code);
-    }
-    *ret_space = "const";
-    if (c->bank != 3 || symbol_at(l, *io_at) == UINT32_MAX) {
-        sass_fail(l, "an index into bank %u", c->bank);
-        return (struct sass_text){ "" };
-    }
-    uint32_t symbol = symbol_at(l, *io_at);
-    struct sass_text w = sass_temp(l, 'w');
-    l->symbols[symbol] = 1;
-    sass_step(l, "mov.u64 %s, %.*s", w.s, AW_STR_ARG(l->cubin->symbols[symbol].name));
-    *io_at -= (int64_t)l->cubin->symbols[symbol].value;
-    return w;
-}
-
-/* From an array, by an index or without one. */
-static void load_bank(struct sass_lift *l, const struct sass_insn *i, int64_t at, bool indexed, struct sass_text index)
-{
-    const char *space;
-    struct sass_text base = bank_base(l, i, &space, &at);
-    if (!base.s[0])
-        return;
-    struct sass_text sum = base = sass_in_register(l, base, 'w');
+    struct sass_text sum;
+    if (sass_part_of(l, i->offset / SASS_INSN_SIZE)->first)
+        sass_fail(l, "an index into a function's own constants");
+    l->bank2 = true;
+    sum = sass_in_register(l, sass_bank2_name(l->cubin, l->code), 'w');
     if (indexed) {
         struct sass_text wide = sass_temp(l, 'w');
-        sum = sass_temp(l, 'w');
         sass_step(l, "cvt.s64.s32 %s, %s", wide.s, index.s);
-        sass_step(l, "add.s64 %s, %s, %s", sum.s, base.s, wide.s);
+        sum = sass_sum(l, true, sum, wide);
     }
-    load_from(l, i, sass_format("ld.%s", space).s, sass_plus(sum.s, at).s);
+    load_from(l, i, "ld.global.nc", sass_plus(sum.s, at).s);
+}
+
+static void load_bank3(struct sass_lift *l, const struct sass_insn *i, int64_t at, bool indexed, struct sass_text index)
+{
+    struct sass_text offset = indexed ? sass_sum(l, false, index, sass_format("%" PRId64, at)) : sass_format("%" PRId64, at);
+    load_from(l, i, "ld.const", constant_address(l, offset.s, false).s);
+}
+
+static bool has_constants(const struct sass_lift *l)
+{
+    for (uint32_t k = 0; k < l->cubin->n_symbols; k++)
+        if (l->cubin->symbols[k].kind == SASS_SYMBOL_CONSTANT)
+            return true;
+    return false;
 }
 
 void sass_emit_ldc(struct sass_lift *l, const struct sass_insn *i)
@@ -549,8 +544,12 @@ void sass_emit_ldc(struct sass_lift *l, const struct sass_insn *i)
         load_symbol(l, i, &reg, index);
     else if (c->bank == 0)
         load_bank0(l, i, at, index);
+    else if (c->bank == 2)
+        load_bank2(l, i, at, indexed, index);
+    else if (c->bank == 3 && has_constants(l))
+        load_bank3(l, i, at, indexed, index);
     else
-        load_bank(l, i, at, indexed, index);
+        sass_fail(l, "an index into bank %u", c->bank);
 }
 
 /* ---- Fences, queries */
