@@ -40,10 +40,12 @@ static inline enum aw_status cu_context(CUcontext handle, bool or_current, struc
     return AW_OK;
 }
 
-/* The current context and a stream of it. */
+/* The current context and a stream of it; where there is none, a stream that the program made and its own context. */
 static inline enum aw_status cu_stream(CUstream handle, struct aw_ctx **ret_ctx, struct aw_cstream **ret_stream)
 {
     enum aw_status status = aw_ctx_current(ret_ctx);
+    if (__builtin_expect(status == AW_ERR_INVALID_CONTEXT, 0))
+        return aw_stream_find_made(handle, ret_ctx, ret_stream);
     return status ? status : aw_stream_find(*ret_ctx, handle, false, ret_stream);
 }
 

@@ -129,6 +129,19 @@ enum aw_status aw_stream_find(struct aw_ctx *ctx, const void *handle, bool per_t
     return AW_OK;
 }
 
+enum aw_status aw_stream_find_made(const void *handle, struct aw_ctx **ret_ctx, struct aw_cstream **ret_stream)
+{
+    if (!aw_slab_valid(&aw_stream_slab, handle))
+        return AW_ERR_INVALID_CONTEXT;
+    struct aw_cstream *stream = (struct aw_cstream *)(uintptr_t)handle;
+    int fault = __atomic_load_n(&stream->ctx->device->fault, __ATOMIC_RELAXED);
+    if (fault)
+        return (enum aw_status)fault;
+    *ret_ctx = stream->ctx;
+    *ret_stream = stream;
+    return AW_OK;
+}
+
 void aw_stream_priorities(int *ret_least, int *ret_greatest)
 {
     *ret_least = PRIORITY_LEAST;

@@ -26,6 +26,9 @@ extern struct aw_slab aw_stream_slab, aw_event_slab;
  * AW_ERR_INVALID_HANDLE (or AW_ERR_INVALID_CONTEXT for a dead context), else a stream borrowed until destroyed.
  * `ctx` is the current context, used for the special handles. */
 enum aw_status aw_stream_find(struct aw_ctx *ctx, const void *handle, bool per_thread, struct aw_cstream **ret_stream);
+/* For a thread without a current context: a stream that a program made, and its context, whose fault is returned if it has one.
+ * AW_ERR_INVALID_CONTEXT for the special handles and what is none. */
+enum aw_status aw_stream_find_made(const void *handle, struct aw_ctx **ret_ctx, struct aw_cstream **ret_stream);
 
 /* flags: 0 or 1 (non-blocking), else AW_ERR_INVALID_VALUE.  priority is clamped to the range. */
 enum aw_status aw_stream_create(struct aw_ctx *ctx, unsigned flags, int priority, struct aw_cstream **ret_stream);

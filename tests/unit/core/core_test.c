@@ -193,6 +193,30 @@ Test(context, stack, .init = start)
     eq(awcu_cuCtxCreate_v2(&a, 0, 9), CUDA_ERROR_INVALID_DEVICE);
 }
 
+static void *thread_with_a_stream(void *arg)
+{
+    CUstream stream = *(CUstream *)arg;
+    CUcontext now = (CUcontext)0x1, its = NULL;
+    bool good = awcu_cuCtxGetCurrent(&now) == CUDA_SUCCESS && !now && awcu_cuStreamGetCtx(stream, &its) == CUDA_SUCCESS &&
+                its == context &&
+                awcu_cuStreamQuery(stream) == CUDA_SUCCESS && awcu_cuStreamSynchronize(stream) == CUDA_SUCCESS &&
+                awcu_cuStreamSynchronize(NULL) == CUDA_ERROR_INVALID_CONTEXT &&
+                awcu_cuStreamQuery((CUstream)0x1) == CUDA_ERROR_INVALID_CONTEXT;
+    return good ? arg : NULL;
+}
+
+/* A stream knows its context: a thread needs none to ask (DALI's threads have none when they end). */
+Test(context, streams_need_no_current_one, .init = start_context)
+{
+    pthread_t thread;
+    void *result;
+    CUstream stream;
+    ok(awcu_cuStreamCreate(&stream, 0));
+    pthread_create(&thread, NULL, thread_with_a_stream, &stream);
+    pthread_join(thread, &result);
+    eq(result == &stream, true);
+}
+
 static void *other_thread(void *arg)
 {
     CUcontext now = (CUcontext)0x1;
