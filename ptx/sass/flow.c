@@ -582,8 +582,14 @@ static void block(struct sass_lift *l, uint32_t b)
         uint32_t k = l->blocks[b].first;
         bool ended = false;
         do {
-            ended = instruction(l, &l->insns[k++], context);
-            l->lifted++;
+            uint32_t n = sass_swap_loop(l, k);
+            if (n)
+                sass_emit_swap_loop(l, k);
+            else
+                ended = instruction(l, &l->insns[k], context);
+            n = n ? n : 1;
+            k += n;
+            l->lifted += n;
         } while (!ended && l->status == AW_OK && k < l->n && !l->leader[k]);
         if (ended || l->status != AW_OK)
             return;

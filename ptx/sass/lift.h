@@ -405,6 +405,12 @@ bool sass_target_index(const struct sass_lift *l, int64_t offset, uint32_t *ret_
 const uint32_t *sass_indirect_targets(const struct sass_lift *l, uint32_t offset, uint32_t *ret_n);
 void sass_find_steps(struct sass_lift *l);
 bool sass_nop_waits(const struct sass_lift *l, const struct sass_insn *i);
+
+/* ---- Loops of compare-and-swap (swaps.c) */
+/* How many instructions from k on are a loop that stands for one atomic operation; 0: they are none. */
+uint32_t sass_swap_loop(const struct sass_lift *l, uint32_t k);
+void sass_emit_swap_loop(struct sass_lift *l, uint32_t k);
+
 /* ---- Functions of the code (functions.c) */
 /* The target of a call that no register says; false where one does, and of functions of the device runtime. */
 bool sass_called(const struct sass_lift *l, const struct sass_insn *i, uint32_t *ret_index);
