@@ -3,6 +3,8 @@
  * Where two phis (or selects) are only halves of one number, it gets a phi of its own: loops over addresses and sums of doubles
  * then look as they do where a program has registers of 64 bits.  What no longer has a use is left for others to remove. */
 /* SPDX-License-Identifier: Apache-2.0 */
+#include <string.h>
+
 #include "finish/target.h"
 
 #include "base/vec.h"
@@ -53,17 +55,45 @@ static bool is_join(struct halves *p, LLVMValueRef v, LLVMValueRef *ret_lo, LLVM
     return false;
 }
 
-/* The number whose halves these are, where there is one; NULL. */
+static bool is_high_half(LLVMValueRef hi, LLVMValueRef w)
+{
+    LLVMValueRef high = is_op(hi, LLVMTrunc) ? operand(hi, 0) : NULL;
+    return high && (is_op(high, LLVMLShr) || is_op(high, LLVMAShr)) && operand(high, 0) == w && is_number(operand(high, 1), 32);
+}
+
+/* Are they halves of one number shifted to the left, by less than 32? */
+static bool is_funnel(LLVMValueRef lo, LLVMValueRef hi)
+{
+    static const char funnel[] = "llvm.fshl.i32";
+    size_t n = 0;
+    if (!is_op(lo, LLVMShl) || !is_op(hi, LLVMCall) || !LLVMIsAConstantInt(operand(lo, 1)))
+        return false;
+    const char *name = LLVMGetValueName2(LLVMGetCalledValue(hi), &n);
+    return n == sizeof funnel - 1 && !memcmp(name, funnel, n) && operand(hi, 1) == operand(lo, 0) &&
+           operand(hi, 2) == operand(lo, 1) && LLVMConstIntGetZExtValue(operand(lo, 1)) < 32;
+}
+
+/* The number whose halves these are, where there is one or it is made of one by a sum or a shift; NULL. */
 static LLVMValueRef whole(struct halves *p, LLVMValueRef lo, LLVMValueRef hi)
 {
     if (LLVMIsAConstantInt(lo) && LLVMIsAConstantInt(hi))
         return LLVMConstInt(p->i64, LLVMConstIntGetZExtValue(hi) << 32 | LLVMConstIntGetZExtValue(lo), 0);
-    if (!is_op(lo, LLVMTrunc) || !is_op(hi, LLVMTrunc))
+    if (is_funnel(lo, hi)) {
+        LLVMValueRef w = whole(p, operand(lo, 0), operand(hi, 0));
+        return w ? LLVMBuildShl(p->builder, w, LLVMBuildZExt(p->builder, operand(lo, 1), p->i64, ""), "") : NULL;
+    }
+    if (!is_op(lo, LLVMTrunc) || LLVMTypeOf(operand(lo, 0)) != p->i64)
         return NULL;
-    LLVMValueRef w = operand(lo, 0), high = operand(hi, 0);
-    bool same = LLVMTypeOf(w) == p->i64 && (is_op(high, LLVMLShr) || is_op(high, LLVMAShr)) && operand(high, 0) == w &&
-                is_number(operand(high, 1), 32);
-    return same ? w : NULL;
+    LLVMValueRef w = operand(lo, 0);
+    if (is_high_half(hi, w))
+        return w;
+    /* A product of 64 bits takes three of 32, the last of which is added to the high word alone. */
+    for (unsigned k = 0; k < 2 && is_op(hi, LLVMAdd); k++)
+        if (is_high_half(operand(hi, k), w)) {
+            LLVMValueRef more = LLVMBuildZExt(p->builder, operand(hi, 1 - k), p->i64, "");
+            return LLVMBuildAdd(p->builder, w, LLVMBuildShl(p->builder, more, LLVMConstInt(p->i64, 32, 0), ""), "");
+        }
+    return NULL;
 }
 
 /* Two elements of a vector that lie beside each other: they are loaded so. */

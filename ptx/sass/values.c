@@ -181,14 +181,19 @@ bool sass_carry_add_high(struct sass_lift *l, const struct sass_insn *i)
     return true;
 }
 
-/* c + carry, as IMAD.X has it. */
+/* c + carry, or a + c + carry where b is 1, as IMAD.X has it. */
 bool sass_carry_mad_high(struct sass_lift *l, const struct sass_insn *i)
 {
     struct sass_carry *c = chain(l, i);
     const struct sass_operand *o = i->opnd;
-    if (!c || !(sass_is_zero(sass_look(l, SASS_A)) || sass_is_zero(sass_look(l, SASS_B))))
+    const struct sass_operand *a = sass_look(l, SASS_A), *b = sass_look(l, SASS_B);
+    bool nothing = sass_is_zero(a) || sass_is_zero(b), once = b->kind == SASS_IMM && (uint32_t)b->value == 1;
+    if (!c || (!nothing && !once))
         return false;
-    struct sass_text high[3] = { sass_int(l, &o[SASS_C]), { "0" }, { "0" } };
+    struct sass_text high[3] = { { "0" }, { "0" }, { "0" } };
+    if (!nothing)
+        high[0] = sass_int(l, a);
+    high[once && !nothing] = sass_int(l, &o[SASS_C]);
     put_both(l, i, c, sum_with(l, c, high));
     return true;
 }
