@@ -18,7 +18,12 @@
 #include <string.h>
 
 static const char *wanted = "";
-static unsigned every = 1, n_seen, n_forms, n_not_assembled, block_warps = 2;
+static unsigned every = 1, n_seen, n_forms, n_not_assembled, block_warps = 2, arch;
+
+unsigned matrix_arch(void)
+{
+    return arch;
+}
 
 bool matrix_fail(const char *name, const char *fmt, ...)
 {
@@ -169,7 +174,7 @@ int main(int argc, char **argv)
     if (block_warps > MATRIX_WARPS)
         block_warps = MATRIX_WARPS;
     if (argc > 5)
-        oracle_device_lift((unsigned)atoi(argv[4]), argv[5]);
+        oracle_device_lift(arch = (unsigned)atoi(argv[4]), argv[5]);
     char device[256];
     if (!oracle_device_open(device, sizeof device))
         return 1;

@@ -22,6 +22,8 @@ unsigned matrix_warps(void);
 #define MATRIX_INDICES                                                                                                  \
     "mov.u32 %%t, %%ntid.x;\nshr.u32 %%t, %%t, 5;\nmov.u32 %%n, %%ctaid.x;\nmul.lo.u32 %%n, %%n, %%t;\nmov.u32 %%t, %%tid.x;\n"  \
     "shr.u32 %%w, %%t, 5;\nadd.u32 %%n, %%n, %%w;\nand.b32 %%t, %%t, 31;\n"
+/* The architecture whose machine code runs, lifted; 0: PTX does. */
+unsigned matrix_arch(void);
 /* Says what is wrong with the form; false. */
 bool matrix_fail(const char *name, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 
