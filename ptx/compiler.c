@@ -199,6 +199,15 @@ static int emit_lowered(const struct ptx_target *target, const struct ptx_lowere
     return status == AW_OK ? ptx_emit_ir(lowered->module, ret, diags) : status;
 }
 
+/* Text that was lifted before says so of its kernel. */
+static bool is_lifted(LLVMModuleRef module)
+{
+    for (LLVMValueRef fn = LLVMGetFirstFunction(module); fn; fn = LLVMGetNextFunction(fn))
+        if (LLVMGetStringAttributeAtIndex(fn, (LLVMAttributeIndex)LLVMAttributeFunctionIndex, PTX_LIFTED, sizeof PTX_LIFTED - 1))
+            return true;
+    return false;
+}
+
 /* `ptx` is the module's, or that of one kernel of it. */
 static int compile_with(struct aw_compiler_module *module, struct ptx_module *ptx, const char *name,
                         const struct ptx_target *target, const struct aw_compile_options *options, enum aw_emit emit,
@@ -219,7 +228,7 @@ static int compile_with(struct aw_compiler_module *module, struct ptx_module *pt
     int status = ptx_lower_kernel(ptx, kernel, &target->lower, context, (enum aw_lines)options->lines, &lowered, diags);
     if (status == AW_OK) {
         struct ptx_finish finish = { options, emit, name, lowered.static_shared, lowered.param_size, lowered.kernarg_size,
-                                     &module->wishes, module->lifted, lowered.flags };
+                                     &module->wishes, module->lifted || is_lifted(lowered.module), lowered.flags };
         status = emit_lowered(target, &lowered, &finish, ret, diags);
         LLVMDisposeModule(lowered.module);
     }

@@ -160,9 +160,10 @@ static void load_params(const struct sass_lift *l, struct aw_buf *out)
 
 static void declare_registers(const struct sass_lift *l, struct aw_buf *out)
 {
-    static const struct { char name[3]; char bits[5]; } temps[] = {
-        { "t", "b32" }, { "w", "b64" }, { "h", "b16" }, { "q", "pred" }, { "x", "b128" }
-    };
+    static const struct {
+        char name[3];
+        char bits[5];
+    } temps[] = { { "t", "b32" }, { "w", "b64" }, { "h", "b16" }, { "q", "pred" }, { "x", "b128" } };
     for (unsigned k = 0; k < 256; k++) {
         if (l->regs[k])
             aw_buf_printf(out, "\t.reg .b32 %%r%u;\n", k);
@@ -197,28 +198,15 @@ static void declare_registers(const struct sass_lift *l, struct aw_buf *out)
         aw_buf_printf(out, "\t.reg .b32 %%barrier_count;\n\t.reg .pred %%barrier_pred;\n");
 }
 
-static void declare_symbols(struct sass_lift *l, struct aw_buf *out)
+static void declare_functions(struct sass_lift *l, struct aw_buf *out)
 {
     for (uint32_t k = 0; k < l->cubin->n_symbols; k++) {
         const struct sass_symbol *s = &l->cubin->symbols[k];
-        if (!l->symbols[k])
-            continue;
-        if (s->kind == SASS_SYMBOL_GLOBAL || s->kind == SASS_SYMBOL_CONSTANT)
-            aw_buf_printf(out, ".extern .%s .align %u .b8 %.*s[%" PRIu64 "];\n",
-                          s->kind == SASS_SYMBOL_GLOBAL ? "global" : "const", sass_symbol_align(l->cubin, s), AW_STR_ARG(s->name),
-                          s->size ? s->size : 1);
-        else if (s->kind == SASS_SYMBOL_TEXTURE || s->kind == SASS_SYMBOL_SURFACE)
-            aw_buf_printf(out, ".extern .global .%s %.*s;\n", s->kind == SASS_SYMBOL_TEXTURE ? "texref" : "surfref",
-                          AW_STR_ARG(s->name));
-        else if (!sass_declare_function(s->name, out))
+        bool variable = s->kind == SASS_SYMBOL_GLOBAL || s->kind == SASS_SYMBOL_CONSTANT || s->kind == SASS_SYMBOL_TEXTURE ||
+                        s->kind == SASS_SYMBOL_SURFACE;
+        if (l->symbols[k] && !variable && !sass_declare_function(s->name, out))
             sass_fail(l, "%.*s, which is no function that is known", AW_STR_ARG(s->name));
     }
-    if (l->bank2)
-        aw_buf_printf(out, ".extern .global .align 16 .b8 %s[%" PRIu32 "];\n", sass_bank2_name(l->cubin, l->code).s,
-                      l->code->bank2.size);
-    if (l->bank4)
-        aw_buf_printf(out, ".extern .global .align 16 .b64 %s[%" PRIu32 "];\n", sass_bank4_name(l->cubin, l->code).s,
-                      l->code->bank4.size / 8);
 }
 
 static void limits(const struct sass_lift *l, struct aw_buf *out)
@@ -271,7 +259,11 @@ static void finish(struct sass_lift *l, struct aw_buf *out)
 {
     sass_head(l->cubin, out);
     sass_line_files(l, out);
-    declare_symbols(l, out);
+    if (l->whole)
+        sass_define_variables(l, out);
+    else
+        sass_declare_variables(l, out);
+    declare_functions(l, out);
     if (l->shared)
         aw_buf_printf(out, ".extern .shared .align 16 .b8 dynamic[];\n");
     entry(l, out);
@@ -284,11 +276,11 @@ static void finish(struct sass_lift *l, struct aw_buf *out)
     aw_buf_printf(out, "}\n");
 }
 
-enum aw_status sass_lift(const struct sass_cubin *cubin, uint32_t index, bool places, struct aw_buf *ret_ptx,
-                         struct aw_buf *ret_error)
+static enum aw_status lift(const struct sass_cubin *cubin, uint32_t index, bool places, bool whole, struct aw_buf *ret_ptx,
+                           struct aw_buf *ret_error)
 {
     const struct sass_code *code = &cubin->kernels[index];
-    struct sass_lift l = { .cubin = cubin, .code = code };
+    struct sass_lift l = { .cubin = cubin, .code = code, .whole = whole };
     uint32_t frame = code->frame_size > code->min_stack_size ? code->frame_size : code->min_stack_size;
     size_t before = ret_ptx->len;
     l.frame = (frame + 15) / 16 * 16;
@@ -319,6 +311,17 @@ enum aw_status sass_lift(const struct sass_cubin *cubin, uint32_t index, bool pl
     aw_ptrmap_fini(&l.block_of);
     aw_arena_fini(&l.arena);
     return status;
+}
+
+enum aw_status sass_lift(const struct sass_cubin *cubin, uint32_t index, bool places, struct aw_buf *ret_ptx,
+                         struct aw_buf *ret_error)
+{
+    return lift(cubin, index, places, false, ret_ptx, ret_error);
+}
+
+enum aw_status sass_lift_whole(const struct sass_cubin *cubin, uint32_t index, struct aw_buf *ret_ptx, struct aw_buf *ret_error)
+{
+    return lift(cubin, index, false, true, ret_ptx, ret_error);
 }
 
 enum aw_status sass_lift_entries(const struct sass_cubin *cubin, struct aw_buf *ret_ptx)

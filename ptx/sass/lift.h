@@ -192,6 +192,7 @@ struct sass_lift {
     bool copied_guard, guard_copy; /* %guard occurs; it stands for the instruction's guard */
     bool local, shared, local_window, shared_window, constant_window, true_pred, bank2, bank4, calls, emulated, keeps;
 
+    bool whole;                      /* the text has the variables that it names */
     struct sass_line *lines;         /* of each instruction; NULL: nothing is known */
     struct sass_line line;           /* of the text before */
     struct sass_file *files;
@@ -291,6 +292,9 @@ struct sass_text sass_in_register(struct sass_lift *l, struct sass_text value, c
 /* The word of bank 4, or of data, that holds a symbol's address. */
 struct sass_text sass_symbol_address(struct sass_lift *l, uint32_t symbol, int64_t addend);
 
+/* The module's variables that the text names: as `.extern`; with their bytes, and those whose addresses are among these. */
+void sass_declare_variables(const struct sass_lift *l, struct aw_buf *out);
+void sass_define_variables(struct sass_lift *l, struct aw_buf *out);
 void sass_head(const struct sass_cubin *cubin, struct aw_buf *out); /* .version, .target, .address_size */
 unsigned sass_symbol_align(const struct sass_cubin *cubin, const struct sass_symbol *s); /* bytes */
 /* The variables that have a kernel's bank 2, and bank 4; several kernels may share the latter, and there is none where it holds

@@ -52,6 +52,10 @@ uint32_t sass_kernel_find(const struct sass_cubin *cubin, struct aw_str name);
 enum aw_status sass_lift(const struct sass_cubin *cubin, uint32_t index, bool places, struct aw_buf *ret_ptx,
                          struct aw_buf *ret_error);
 
+/* The same, but that the variables are in the text, with their bytes, and so are those whose addresses are in them: it can be
+ * compiled by itself.  Who compiles several kernels so has variables of each apart. */
+enum aw_status sass_lift_whole(const struct sass_cubin *cubin, uint32_t index, struct aw_buf *ret_ptx, struct aw_buf *ret_error);
+
 /* Appends a PTX module with an .entry for each kernel: parameters, limits and static shared memory, and no code but a return.  It
  * takes no look at code.  AW_OK; AW_ERR_OUT_OF_MEMORY. */
 enum aw_status sass_lift_entries(const struct sass_cubin *cubin, struct aw_buf *ret_ptx);

@@ -38,6 +38,27 @@ static bool has_address(const struct sass_section *section, uint64_t from, uint6
     return false;
 }
 
+/* Has the variable addresses among its bytes?  Then it is an array of words. */
+static bool has_addresses(const struct sass_cubin *cubin, const struct sass_symbol *s)
+{
+    const struct sass_section *section = &cubin->sections[s->section];
+    bool bytes = section->bytes.ptr && s->value <= section->bytes.size && s->size <= section->bytes.size - s->value;
+    return bytes && has_address(section, s->value, s->value + s->size);
+}
+
+static bool is_memory(const struct sass_symbol *s)
+{
+    return s->kind == SASS_SYMBOL_GLOBAL || s->kind == SASS_SYMBOL_CONSTANT;
+}
+
+static void declaration(const struct sass_cubin *cubin, const struct sass_symbol *s, const char *linkage, struct aw_buf *out)
+{
+    uint64_t size = s->size ? s->size : 1;
+    bool words = has_addresses(cubin, s);
+    aw_buf_printf(out, "%s .%s .align %u .%s %.*s[%" PRIu64 "]", linkage, s->kind == SASS_SYMBOL_GLOBAL ? "global" : "const",
+                  sass_symbol_align(cubin, s), words ? "u64" : "b8", AW_STR_ARG(s->name), words ? size / 8 : size);
+}
+
 /* Words of 8 bytes where addresses are among them. */
 static bool words(const struct sass_cubin *cubin, const struct sass_section *section, const struct sass_symbol *s,
                   struct aw_buf *out, struct aw_buf *error)
@@ -69,16 +90,13 @@ static bool words(const struct sass_cubin *cubin, const struct sass_section *sec
 static bool variable(const struct sass_cubin *cubin, const struct sass_symbol *s, struct aw_buf *out, struct aw_buf *error)
 {
     const struct sass_section *section = &cubin->sections[s->section];
-    const char *space = s->kind == SASS_SYMBOL_GLOBAL ? "global" : "const";
     bool bytes = section->bytes.ptr && s->value <= section->bytes.size && s->size <= section->bytes.size - s->value;
-    bool addresses = bytes && has_address(section, s->value, s->value + s->size);
-    uint64_t size = s->size ? s->size : 1;
+    bool addresses = has_addresses(cubin, s);
     if (addresses && (s->size % 8 || s->value % 8)) {
         aw_buf_printf(error, "%.*s: addresses in a variable of odd size", AW_STR_ARG(s->name));
         return false;
     }
-    aw_buf_printf(out, ".visible .%s .align %u .b%u %.*s[%" PRIu64 "]", space, sass_symbol_align(cubin, s), addresses ? 64u : 8u,
-                  AW_STR_ARG(s->name), addresses ? size / 8 : size);
+    declaration(cubin, s, ".visible", out);
     if (bytes && s->size && (addresses || !all_zero(section->bytes.ptr + s->value, s->size))) {
         aw_buf_printf(out, " = {");
         if (addresses) {
@@ -92,6 +110,17 @@ static bool variable(const struct sass_cubin *cubin, const struct sass_symbol *s
     }
     aw_buf_printf(out, ";\n");
     return true;
+}
+
+static bool is_texture(const struct sass_symbol *s)
+{
+    return s->kind == SASS_SYMBOL_TEXTURE || s->kind == SASS_SYMBOL_SURFACE;
+}
+
+static void texture(const struct sass_symbol *s, const char *linkage, struct aw_buf *out)
+{
+    aw_buf_printf(out, "%s .global .%s %.*s;\n", linkage, s->kind == SASS_SYMBOL_TEXTURE ? "texref" : "surfref",
+                  AW_STR_ARG(s->name));
 }
 
 struct sass_text sass_bank2_name(const struct sass_cubin *cubin, const struct sass_code *code)
@@ -146,7 +175,7 @@ static void bank4(const struct sass_cubin *cubin, uint32_t kernel, struct aw_buf
     const struct sass_code *code = &cubin->kernels[kernel];
     if (!sass_has_bank4(cubin, code) || bank4_owner(cubin, code) != kernel)
         return;
-    aw_buf_printf(out, ".visible .global .align 16 .b64 %s[%" PRIu32 "] = {", sass_bank4_name(cubin, code).s,
+    aw_buf_printf(out, ".visible .global .align 16 .u64 %s[%" PRIu32 "] = {", sass_bank4_name(cubin, code).s,
                   code->bank4.size / 8);
     for (uint32_t at = 0; at + 8 <= code->bank4.size; at += 8) {
         const struct sass_reloc *r = sass_reloc_at(&code->bank4_relocs, at);
@@ -161,6 +190,78 @@ static void bank4(const struct sass_cubin *cubin, uint32_t kernel, struct aw_buf
     aw_buf_printf(out, "};\n");
 }
 
+/* ---- Beside one kernel */
+
+void sass_declare_variables(const struct sass_lift *l, struct aw_buf *out)
+{
+    for (uint32_t k = 0; k < l->cubin->n_symbols; k++) {
+        const struct sass_symbol *s = &l->cubin->symbols[k];
+        if (!l->symbols[k])
+            continue;
+        if (is_memory(s)) {
+            declaration(l->cubin, s, ".extern", out);
+            aw_buf_printf(out, ";\n");
+        } else if (is_texture(s)) {
+            texture(s, ".extern", out);
+        }
+    }
+    if (l->bank2)
+        aw_buf_printf(out, ".extern .global .align 16 .b8 %s[%" PRIu32 "];\n", sass_bank2_name(l->cubin, l->code).s,
+                      l->code->bank2.size);
+    if (l->bank4)
+        aw_buf_printf(out, ".extern .global .align 16 .u64 %s[%" PRIu32 "];\n", sass_bank4_name(l->cubin, l->code).s,
+                      l->code->bank4.size / 8);
+}
+
+/* Marks the variables whose addresses these relocations have, from one offset to before another; true when there is a new one. */
+static bool mark(const struct sass_cubin *cubin, const struct sass_relocs *relocs, uint64_t from, uint64_t to, uint8_t *marks)
+{
+    bool any = false;
+    for (uint32_t k = 0; k < relocs->n; k++) {
+        uint32_t symbol = relocs->at[k].symbol;
+        if (relocs->at[k].offset < from || relocs->at[k].offset >= to || marks[symbol] || !is_memory(&cubin->symbols[symbol]))
+            continue;
+        marks[symbol] = 1;
+        any = true;
+    }
+    return any;
+}
+
+/* Whose address is in a variable that the text has must be there as well. */
+static void mark_all(struct sass_lift *l)
+{
+    const struct sass_cubin *cubin = l->cubin;
+    bool any = true;
+    if (l->bank4)
+        (void)mark(cubin, &l->code->bank4_relocs, 0, UINT64_MAX, l->symbols);
+    while (any) {
+        any = false;
+        for (uint32_t k = 0; k < cubin->n_symbols; k++) {
+            const struct sass_symbol *s = &cubin->symbols[k];
+            if (l->symbols[k] && is_memory(s))
+                any |= mark(cubin, &cubin->sections[s->section].relocs, s->value, s->value + s->size, l->symbols);
+        }
+    }
+}
+
+void sass_define_variables(struct sass_lift *l, struct aw_buf *out)
+{
+    const struct sass_cubin *cubin = l->cubin;
+    mark_all(l);
+    sass_declare_variables(l, out); /* addresses in initial bytes are of variables that may come later */
+    for (uint32_t k = 0; k < cubin->n_symbols; k++) {
+        const struct sass_symbol *s = &cubin->symbols[k];
+        if (l->symbols[k] && is_memory(s) && !variable(cubin, s, out, &l->error))
+            l->status = AW_ERR_NOT_SUPPORTED;
+        if (l->symbols[k] && is_texture(s))
+            texture(s, ".visible", out);
+    }
+    if (l->bank2)
+        bank2(cubin, l->code, out);
+    if (l->bank4)
+        bank4(cubin, bank4_owner(cubin, l->code), out);
+}
+
 enum aw_status sass_lift_variables(const struct sass_cubin *cubin, struct aw_buf *ret_ptx, struct aw_buf *ret_error)
 {
     size_t before = ret_ptx->len;
@@ -168,14 +269,13 @@ enum aw_status sass_lift_variables(const struct sass_cubin *cubin, struct aw_buf
     /* Addresses in initial bytes are of variables that may come later. */
     for (uint32_t k = 0; k < cubin->n_symbols; k++) {
         const struct sass_symbol *s = &cubin->symbols[k];
-        if ((s->kind == SASS_SYMBOL_GLOBAL || s->kind == SASS_SYMBOL_CONSTANT) && !variable(cubin, s, ret_ptx, ret_error)) {
+        if (is_memory(s) && !variable(cubin, s, ret_ptx, ret_error)) {
             ret_ptx->len = before;
             ret_ptx->ptr[before] = 0;
             return AW_ERR_NOT_SUPPORTED;
         }
-        if (s->kind == SASS_SYMBOL_TEXTURE || s->kind == SASS_SYMBOL_SURFACE)
-            aw_buf_printf(ret_ptx, ".visible .global .%s %.*s;\n", s->kind == SASS_SYMBOL_TEXTURE ? "texref" : "surfref",
-                          AW_STR_ARG(s->name));
+        if (is_texture(s))
+            texture(s, ".visible", ret_ptx);
     }
     for (uint32_t k = 0; k < cubin->n_kernels; k++) {
         bank2(cubin, &cubin->kernels[k], ret_ptx);

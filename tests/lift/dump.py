@@ -37,7 +37,38 @@ ret;
 trap;
 ret;
 }
+.visible .const .align 4 .f32 taps[4] = {1.0, 2.0, 3.0, 4.0};
+.visible .global .align 4 .u32 last = 7;
+.visible .global .align 8 .u64 place = last;
+.visible .global .align 4 .u32 other = 9;
+.visible .entry tapped(.param .u64 p, .param .u64 i)
+{
+.reg .b64 %l<6>; .reg .f32 %f<2>; .reg .b32 %r<2>;
+ld.param.u64 %l0, [p];
+ld.param.u64 %l1, [i];
+shl.b64 %l1, %l1, 2;
+mov.u64 %l2, taps;
+add.u64 %l2, %l2, %l1;
+ld.const.f32 %f0, [%l2];
+st.global.f32 [%l0], %f0;
+ld.global.u64 %l3, [place];
+st.global.u64 [%l0+8], %l3;
+ret;
+}
 '''
+
+
+def compiles(anywarp, cubin):
+    """What is wrong with a kernel's text by itself, which names variables, one of which has another's address; or None."""
+    text = subprocess.run([anywarp, 'dump', '--ptx', 'tapped', cubin], capture_output=True, text=True, check=False).stdout
+    if re.search(r'\bother\b', text) and not re.search(r'\blast\b', text):
+        return 'other variables than it needs:\n' + text
+    for command in ([anywarp, 'compile', '-', '--target', 'host'], [anywarp, 'compile', '-', '--target', 'gfx1030'],
+                    ['ptxas', '-arch=sm_80', '-o', os.devnull, '/dev/stdin']):
+        r = subprocess.run(command, input=text, capture_output=True, text=True, check=False)
+        if r.returncode:
+            return f'{command[0]}: {r.stdout}{r.stderr}\n{text}'
+    return None
 
 
 def main(anywarp):
@@ -66,7 +97,7 @@ def main(anywarp):
                 (['--ptx', cubin], 1, 'no PTX in it'),
                 (['--ptx', 'scaled', cubin], 0, r'(?s)^\.version.*\.visible \.entry scaled\(.*mul.*barrier\.sync'),
                 (['--ptx', 'scaled', ptx], 0,
-                 r'(?s)^\.version 8\.0\n.target sm_80\n\.address_size 64\n+\.visible \.entry scaled\(.*ret;\n}\n$'),
+                 r'(?s)^\.version 8\.0\n.target sm_80\n\.address_size 64\n+\.visible \.entry scaled\(.*ret;\n}\n(\.visible \.(const|global) .*\n)*$'),
                 (['--ptx', '_Z5scaleILi4EEvPf', cubin], 0, r'(?s)\.entry _Z5scaleILi4EEvPf\(.*trap'),
                 (['--ptx', 'void scale<4>(float*)', cubin], 0, r'(?s)\.entry _Z5scaleILi4EEvPf\(.*trap'),
                 (['--ptx', 'scale<4>', ptx], 0, r'(?s)\.entry _Z5scaleILi4EEvPf\(.*trap'),
@@ -82,6 +113,10 @@ def main(anywarp):
             if r.returncode != status or not re.search(said, r.stdout + r.stderr) or 'not known' in r.stdout:
                 print(f'dump {args}: {r.returncode}, not {status} with {said}:\n{r.stdout}{r.stderr}')
                 failed += 1
+        why = compiles(anywarp, cubin)
+        if why:
+            print('a text by itself: ' + why)
+            failed += 1
     print(f'{failed} failed')
     return 1 if failed else 0
 

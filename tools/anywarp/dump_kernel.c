@@ -128,7 +128,7 @@ static bool lifted(const struct aw_dump_kernel *kernel, struct aw_str text, stru
     }
     struct aw_buf error = { 0 };
     uint32_t index = sass_kernel_find(cubin, aw_str_from(kernel->name));
-    enum aw_status status = index == UINT32_MAX ? AW_ERR_NOT_FOUND : sass_lift(cubin, index, false, ret_text, &error);
+    enum aw_status status = index == UINT32_MAX ? AW_ERR_NOT_FOUND : sass_lift_whole(cubin, index, ret_text, &error);
     if (status != AW_OK)
         aw_buf_printf(ret_why, "cannot be lifted: %s", error.ptr ? error.ptr : aw_status_text(status));
     aw_buf_fini(&error);
