@@ -72,6 +72,7 @@ struct aw_host_pace {
     struct aw_host_crowd crowd;
     _Atomic uint32_t block_cycles;     /* what each of the last piece took; 0: not known */
     _Atomic uint32_t brief;            /* pieces in a row whose blocks were short */
+    _Atomic bool odd;                  /* the last piece took far longer than those before it */
 };
 
 struct aw_host_counting;

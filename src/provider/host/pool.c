@@ -39,6 +39,8 @@
 /* What a block takes is news when it differs by one part in so many: all workers read it, and each write takes the line from
  * them. */
 #define NEWS 4
+/* So many times what is known is far off. */
+#define FAR_OFF 4
 /* This many pieces in a row must have had short blocks before the caller of a launch trusts that the next are short, too. */
 #define BRIEF_PIECES 8
 /* A worker that has served one kernel this long goes on with another's, if there is one: a millisecond, about. */
@@ -354,12 +356,22 @@ static void run_piece(struct aw_host_worker *w, struct aw_host_op *op, uint64_t 
         aw_host_run_finish(run);
 }
 
-/* After a kernel's piece: how long its blocks take, and whether it was rightly thought small. */
-static void learn(struct aw_host_op *op, uint64_t cycles, uint64_t count)
+/* Is that news of how long a block takes?  A piece that took far longer than those before it says nothing as a rule: its
+ * processor was taken from it.  The second in a row is believed. */
+static bool believable(struct aw_host_pace *pace, uint64_t each, uint64_t known)
 {
-    struct aw_host_pace *pace = op->kernel.pace;
-    uint64_t each = cycles / count, known = block_cycles(op);
+    bool odd = known && each > FAR_OFF * known, before = atomic_load_explicit(&pace->odd, memory_order_relaxed);
+    if (odd != before)
+        atomic_store_explicit(&pace->odd, odd, memory_order_relaxed);
+    return !odd || before;
+}
+
+static void learn_pace(struct aw_host_pace *pace, uint64_t each)
+{
+    uint64_t known = atomic_load_explicit(&pace->block_cycles, memory_order_relaxed);
     uint32_t brief = atomic_load_explicit(&pace->brief, memory_order_relaxed);
+    if (!believable(pace, each, known))
+        return;
     if (each < known - known / NEWS || each > known + known / NEWS || !known)
         atomic_store_explicit(&pace->block_cycles,
                               each < 1            ? 1
@@ -370,6 +382,12 @@ static void learn(struct aw_host_op *op, uint64_t cycles, uint64_t count)
         atomic_store_explicit(&pace->brief, 0, memory_order_relaxed);
     else if (brief < BRIEF_PIECES)
         atomic_store_explicit(&pace->brief, brief + 1, memory_order_relaxed);
+}
+
+/* After a kernel's piece: how long its blocks take, and whether it was rightly thought small. */
+static void learn(struct aw_host_op *op, uint64_t cycles, uint64_t count)
+{
+    learn_pace(op->kernel.pace, cycles / count);
     if (cycles > SMALL_CYCLES && atomic_load_explicit(&op->small, memory_order_relaxed)) {
         atomic_store_explicit(&op->small, false, memory_order_relaxed);
         aw_host_lock();
@@ -727,12 +745,13 @@ bool aw_host_pool_help(struct aw_host_op *op)
 }
 
 /* A thread that waits for what it launches gets there sooner by running it than by having it run, where one worker would do
- * all of it; the worker sleeps on.  A thread that launches without waiting goes on with its own work, as it would on a card. */
+ * all of it; the worker sleeps on.  A thread that launches without waiting goes on with its own work, as it would on a card,
+ * unless handing the launch over and waking somebody takes it longer than to run it. */
 static bool caller_runs(struct aw_host_stream *stream, const struct aw_host_op *op)
 {
-    return aw_host_thread.waited && !op->ordered &&
-           atomic_load_explicit(&op->kernel.pace->brief, memory_order_relaxed) >= BRIEF_PIECES &&
-           less_work(op, UNDIVIDED_CYCLES) && aw_host_stream_idle(stream);
+    uint64_t most = aw_host_thread.waited ? UNDIVIDED_CYCLES : PIECE_CYCLES;
+    return !op->ordered && atomic_load_explicit(&op->kernel.pace->brief, memory_order_relaxed) >= BRIEF_PIECES &&
+           less_work(op, most) && aw_host_stream_idle(stream);
 }
 
 /* All of it, as a guest; false when this thread cannot. */

@@ -418,6 +418,17 @@ static void step(block *b, uint32_t warp)
 }
 BLOCKS(step)
 
+/* args: out, cycles.  Takes that long and says on which thread. */
+static void thread(block *b, uint32_t warp)
+{
+    uint64_t begin = __builtin_ia32_rdtsc(), self;
+    while (__builtin_ia32_rdtsc() - begin < ARG(uint64_t, 8))
+        continue;
+    __asm__("mov %%fs:0, %0" : "=r"(self));
+    __atomic_store_n(PTR(uint64_t, 0), self, __ATOMIC_RELAXED);
+}
+BLOCKS(thread)
+
 /* args: counts[3], disturb: blocks inside; blocks that ran alone, and that began beside others.  Takes 50,000 cycles, times the
  * square of the blocks inside if they disturb each other. */
 static void crowded(block *b, uint32_t warp)
