@@ -18,7 +18,7 @@ struct reg {
     const char *name;
     struct aw_registered_fatbin *fatbin;
     struct reg *pending;       /* next not in the table yet */
-    struct reg *same;          /* another registration of the same host address, younger */
+    struct reg *same;          /* another registration of the same host address */
     struct aw_kernel *kernel;  /* of a function, atomic, made at first need */
     size_t size;               /* of a variable, bytes */
     int kind;                  /* of a variable: enum aw_registered_var_kind; of a function -1 */
@@ -89,9 +89,9 @@ static void table_insert(struct table *t, const void *host, struct reg *reg)
     struct slot *slot = table_probe(t, host);
     struct reg *old = slot->key ? slot->reg : NULL;
     if (old) {
-        /* The same weak stub in two libraries: the first registration stays in charge. */
-        while (old->same)
-            old = old->same;
+        /* The same weak symbol in two images, or in hundreds: the first registration stays in charge.  The others stand with
+         * the youngest in front, as they mostly go in that order, too. */
+        reg->same = old->same;
         old->same = reg;
         return;
     }

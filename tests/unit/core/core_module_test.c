@@ -877,6 +877,50 @@ Test(registry, cubins_alone, .init = start)
     free(fatbin);
 }
 
+static double cpu_ms(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
+    return (double)t.tv_sec * 1e3 + (double)t.tv_nsec / 1e6;
+}
+
+/* `n` images with 64 functions each, at addresses `apart` from one image to the next; they go as a program's end has it, the
+ * last first. */
+static double time_of_images(int n, int apart)
+{
+    enum { EACH = 64 };
+    struct wrapper *wrappers = calloc((size_t)n, sizeof *wrappers);
+    struct aw_registered_fatbin **handles = calloc((size_t)n, sizeof *handles);
+    char *fatbin = container(1, FAKE_PTX, 0), *hosts = calloc(1, (size_t)n * EACH);
+    struct aw_kernel *k;
+    double begin = cpu_ms();
+    for (int i = 0; i < n; i++) {
+        wrappers[i] = wrapper_of(fatbin);
+        handles[i] = aw_registry_fatbin(&wrappers[i]);
+        for (int f = 0; f < EACH; f++)
+            aw_registry_function(handles[i], &hosts[i * apart + f], "add");
+    }
+    eq(aw_registry_kernel(&hosts[0], &k), AW_OK);
+    for (int i = n - 1; i >= 0; i--)
+        aw_registry_unregister(handles[i]);
+    double took = cpu_ms() - begin;
+    eq(aw_registry_kernel(&hosts[0], &k), AW_ERR_INVALID_DEVFUNC);
+    free(handles);
+    free(wrappers);
+    free(hosts);
+    free(fatbin);
+    return took;
+}
+
+/* PyTorch registers the same few dozen symbols with hundreds of images. */
+Test(registry, shared_addresses_are_quick, .init = start)
+{
+    enum { IMAGES = 2000 };
+    double own = time_of_images(IMAGES, 64), shared = time_of_images(IMAGES, 0);
+    fprintf(stderr, "own addresses %.1f ms, shared ones %.1f ms\n", own, shared);
+    cr_assert_lt(shared, own * 5); /* were it quadratic, fifty times as long */
+}
+
 Test(registry, thousands_are_quick, .init = start)
 {
     enum { FUNCTIONS = 25000, VARIABLES = 18000, FATBINS = 477 };
