@@ -188,6 +188,8 @@ static void test_device(void)
     EQ(P->device_attr(devices, 0, &value), AW_ERR_INVALID_DEVICE);
     EQ(P->device_attr(0, AW_DEV_MULTIPROCESSORS, &value), AW_OK);
     CHECK(value >= 1);
+    EQ(P->device_attr(0, AW_DEV_L2_BYTES, &value), AW_OK);
+    CHECK(value >= 1 << 20 && value <= 64 << 20); /* a card's, whatever the machine has */
     EQ(P->device_uuid(0, uuid), AW_OK);
     EQ(P->device_uuid(0, again), AW_OK);
     EQ(memcmp(uuid, again, 16), 0);
