@@ -3,6 +3,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #define AW_ROOM "cublas"
 #include <complex.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -97,6 +98,19 @@ static void copy(const struct batch *c, const void *from, int from_ld, void *to,
                (size_t)c->n * size);
 }
 
+/* The inverse of a singular matrix: numbers that are none, by which programs find it that do not look at info (CuPy's cond). */
+static void spoil(const struct batch *c, void *to, int ld)
+{
+    bool wide = c->type == 'd' || c->type == 'z';
+    int parts = c->type == 'c' || c->type == 'z' ? 2 : 1;
+    for (int j = 0; j < c->n; j++)
+        for (int64_t i = (int64_t)j * ld * parts, end = i + (int64_t)c->n * parts; i < end; i++)
+            if (wide)
+                ((double *)to)[i] = NAN;
+            else
+                ((float *)to)[i] = NAN;
+}
+
 /* Calls LAPACK twice: for the size of its workspace, which is left for the next matrix, and with it.  Memory being out is -1. */
 #define WITH_WORK(c, work, size, info, ...)                                                                           \
     do {                                                                                                              \
@@ -128,9 +142,12 @@ static int do_one(const struct batch *c, void *const p[N_SPANS], int *identity, 
     case MATINV:
     case GETRI:
         copy(c, p[A], *lda, p[B], *ldb);
-        if (c->what == MATINV && (info = factor(c, p[B], *ldb, identity)))
-            return info;
-        WITH_WORK(c, work, work_size, info, (int[]){ c->n }, p[B], ldb, pivots);
+        if (c->what == MATINV)
+            info = factor(c, p[B], *ldb, identity);
+        if (!info)
+            WITH_WORK(c, work, work_size, info, (int[]){ c->n }, p[B], ldb, pivots);
+        if (info > 0)
+            spoil(c, p[B], *ldb);
         return info;
     case GEQRF:
         WITH_WORK(c, work, work_size, info, (int[]){ c->m }, &c->n, p[A], lda, p[B]);

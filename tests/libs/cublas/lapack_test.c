@@ -243,6 +243,35 @@ static void test_least_squares(char t, int m, int n)
     cudaFree(infos);
 }
 
+/* The inverse of what has none is no number, and that of its neighbours is theirs. */
+static void test_singular(char t, int at_once)
+{
+    enum { N = 3 };
+    struct matrices a = make(t, N, N, 1, 40), c = make(t, N, N, 1, 0), inverse;
+    int *info = ints(BATCH), *pivots = ints(BATCH * N), status[BATCH];
+    static const char zeros[4 * N * 16];
+    size_t bytes = bytes_of(&a);
+    cudaMemcpy((char *)a.device + bytes, zeros, bytes, 1); /* the second of the batch */
+    if (at_once) {
+        check(CALL(t, matinvBatched, N, P(a), a.ld, P(c), c.ld, info, BATCH) == 0, "matinv");
+    } else {
+        check(CALL(t, getrfBatched, N, P(a), a.ld, pivots, info, BATCH) == 0, "getrf");
+        check(CALL(t, getriBatched, N, P(a), a.ld, pivots, P(c), c.ld, info, BATCH) == 0, "getri");
+    }
+    inverse = back(&c);
+    read_ints(status, info, BATCH);
+    for (int b = 0; b < BATCH; b++)
+        for (int i = 0; i < N; i++)
+            for (int j = 0; j < N; j++) {
+                cplx e = *element(&inverse, b, i, j);
+                check((status[b] > 0) == (b == 1) && isnan(creal(e)) == (b == 1), "singular inverse %c %d: %d, %g", t, b, status[b],
+                      creal(e));
+            }
+    drop(&a, NULL), drop(&c, &inverse);
+    cudaFree(info);
+    cudaFree(pivots);
+}
+
 static void test_refusals(void)
 {
     struct matrices a = make('d', 3, 3, 0, 0);
@@ -294,6 +323,8 @@ int main(int argc, char **argv)
             if (n <= 32)
                 test_inverse(*t, n);
         }
+    for (const char *t = quick ? "sz" : "sdcz"; *t; t++)
+        test_singular(*t, 0), test_singular(*t, 1);
     test_refusals();
     cublasDestroy_v2(handle);
     printf("%d checks, %d failures\n", checks, failures);
